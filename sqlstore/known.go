@@ -101,3 +101,43 @@ func (s *Store) Upkeep(ctx context.Context, consumer string) (Upkeep, error) {
 	n.Oldest = time.Duration(oldest) * time.Millisecond
 	return n, nil
 }
+
+// Denied is a row whose marker says otherwise; 0: there is none.
+type Denied struct {
+	Row    int64
+	State  contract.RowState
+	Marker contract.Outcome
+}
+
+// Denials looks at so many rows behind the one of this number, of all consumers, and returns
+// those of this one whose markers say otherwise, which no commit of this store's writes. It
+// returns the last number and how many rows were looked at; none: that was all. Each call is
+// one statement: it holds no snapshot for longer.
+func (s *Store) Denials(ctx context.Context, consumer string, after int64, most int) (all []Denied, last, looked int64, err error) {
+	own, err := s.ofConsumer(ctx, consumer)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	rows, err := s.db.QueryContext(ctx, own.sql.Denied, []byte(consumer), after, most)
+	if err != nil {
+		return nil, 0, 0, s.blameless("denied", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var d Denied
+		var state string
+		var outcome int64
+		if err := rows.Scan(&d.Row, &state, &outcome); err != nil {
+			return nil, 0, 0, s.blameless("denied", err)
+		}
+		if d.State, d.Marker = contract.RowState(state), contract.Outcome(outcome); state == "" {
+			last, looked = d.Row, outcome
+			continue
+		}
+		all = append(all, d)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, 0, 0, s.blameless("denied", err)
+	}
+	return all, last, looked, nil
+}

@@ -32,8 +32,9 @@ type Statements struct {
 	Marker                                               string
 	// KnownMarkers are those of an id under each source of a consumer; Clock is the store's.
 	KnownMarkers, Clock string
-	// Upkeep counts what of a consumer wants an eye.
-	Upkeep string
+	// Upkeep counts what of a consumer wants an eye; Denied are rows whose markers say
+	// otherwise.
+	Upkeep, Denied string
 	// Control is what operators want of a consumer, which SetPause and SetLimit change;
 	// Consumers are the names of all.
 	Control, SetPause, SetLimit, Consumers string

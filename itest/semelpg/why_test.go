@@ -95,9 +95,9 @@ type checked struct {
 }
 
 // answered are the numbers of the questions that are answered so.
-func (s shop) answered(t *testing.T, result string, code int) (numbers []int) {
+func (s shop) answered(t *testing.T, result string, code int, flags ...string) (numbers []int) {
 	t.Helper()
-	r := s.semel(t, "check", "--json", "--config", "postgres.yaml")
+	r := s.semel(t, append([]string{"check", "--json", "--config", "postgres.yaml"}, flags...)...)
 	var c checked
 	if r.code != code {
 		t.Fatalf("the exit code is %d, not %d: %s%s", r.code, code, r.out, r.errors)
@@ -132,6 +132,16 @@ func TestCheckOnPostgreSQL(t *testing.T) {
 			t.Errorf("%v fail", failed)
 		}
 		services.Exec(t, s.dsn, "alter table semel_markers set logged")
+	})
+	t.Run("K3_law_12_a_marker_whose_row_says_otherwise", func(t *testing.T) {
+		if failed := s.answered(t, "fail", 0, "--deep"); len(failed) > 0 {
+			t.Errorf("of a sound store %v fail", failed)
+		}
+		services.Exec(t, s.dsn, "update semel_markers set outcome = 5 where outcome = 3")
+		if failed := s.answered(t, "fail", 4, "--deep"); len(failed) != 1 || failed[0] != 7 {
+			t.Errorf("%v fail", failed)
+		}
+		services.Exec(t, s.dsn, "update semel_markers set outcome = 3 where outcome = 5")
 	})
 	t.Run("K3_rows_that_nobody_watches", func(t *testing.T) {
 		services.Exec(t, s.dsn, "update semel_inbox set changed_at = now() - interval '3 days'")

@@ -53,6 +53,7 @@ type tables interface {
 	Caused(ctx context.Context, by semel.Key, after int64) ([]contract.StoredRow, error)
 	Clock(ctx context.Context) (time.Time, error)
 	Upkeep(ctx context.Context, consumer string) (sqlstore.Upkeep, error)
+	Denials(ctx context.Context, consumer string, after int64, most int) (all []sqlstore.Denied, last, looked int64, err error)
 	Status(ctx context.Context) ([]sqlstore.Migration, error)
 	Migrate(ctx context.Context) (applied []string, err error)
 	Print(w io.Writer) error

@@ -9,6 +9,7 @@ import (
 
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/sqlstore"
 )
 
 var update = flag.Bool("update", false, "write docs/check.md")
@@ -161,7 +162,10 @@ func inStoreOrBroker() map[string]planted {
 		}),
 		"K3_3_a_name_that_other_handlers_own": {3, sound, []string{`handler: {sql: {params: {id: id}, statements: ["insert into booked values (:id)"]}}`, `handler: {types: {paid: {sql: {statements: ["select 1"]}}}}`},
 			func(s *Subject) { s.Facts.Owner = "the handlers of refunded" }, "owned by the handlers of refunded"},
-		"K3_7_tables_that_do_not_protect":        fact(7, "markers_pkey is missing", func(s *Subject) { s.Facts, s.NoFacts, s.Schema = nil, "the tables", "markers_pkey is missing" }),
+		"K3_7_tables_that_do_not_protect": fact(7, "markers_pkey is missing", func(s *Subject) { s.Facts, s.NoFacts, s.Schema = nil, "the tables", "markers_pkey is missing" }),
+		"K3_7_a_marker_whose_row_says_otherwise": fact(7, "row 17 is COMPLETED, and its marker says waiting", func(s *Subject) {
+			s.Facts.Deep = &Deep{Rows: 2, Denied: []sqlstore.Denied{{Row: 17, State: contract.StateCompleted, Marker: contract.Waiting}}}
+		}),
 		"K3_12_another_retention_in_use":         fact(12, "30d by the policy, and 90d by what", func(s *Subject) { s.Facts.Retention.Keep = 90 * 24 * time.Hour }),
 		"K3_13_retention_under_the_horizon":      fact(13, "ids are kept for 30d, and a copy can come 40d late", func(s *Subject) { s.Broker.Horizon.Late = 40 * 24 * time.Hour }),
 		"K3_13_a_topic_that_is_never_emptied":    fact(13, "without end", func(s *Subject) { s.Broker.Horizon.Unlimited = true }),

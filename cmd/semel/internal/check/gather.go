@@ -21,21 +21,21 @@ type Opener func(want func(*policy.Store) bool) (*assembly.Assembly, error)
 
 // Subjects are the consumers of a policy, or the one that is named, with what store and
 // broker say of them. What cannot be read is said in place of it.
-func Subjects(ctx context.Context, p *policy.Policy, name string, open Opener) []*Subject {
+func Subjects(ctx context.Context, p *policy.Policy, name string, deep bool, open Opener) []*Subject {
 	var all []*Subject
 	for _, c := range p.Consumers {
 		if name != "" && c.Name != name {
 			continue
 		}
 		s := &Subject{Policy: p, Consumer: c, Source: p.Source(c.From), Store: p.Store(c.Store)}
-		s.read(ctx, open)
+		s.read(ctx, deep, open)
 		all = append(all, s)
 	}
 	return all
 }
 
 // read asks store and broker.
-func (s *Subject) read(ctx context.Context, open Opener) {
+func (s *Subject) read(ctx context.Context, deep bool, open Opener) {
 	if s.Store.Redis != nil {
 		s.NoFacts = "store " + s.Store.Name + " is in Redis, which keeps keys and nothing of this"
 	}
@@ -52,6 +52,9 @@ func (s *Subject) read(ctx context.Context, open Opener) {
 		asked, cancel := context.WithTimeout(ctx, within)
 		s.Facts, err = s.facts(asked, a, a.Stores[0])
 		cancel()
+		if err == nil && deep {
+			s.Facts.Deep, err = s.deep(ctx, a.Stores[0])
+		}
 		if err != nil {
 			s.Facts, s.NoFacts = nil, plain(err)
 		}
@@ -109,6 +112,37 @@ func (s *Subject) facts(ctx context.Context, a *assembly.Assembly, store *assemb
 		}
 	}
 	return f, nil
+}
+
+const (
+	// slice is how many rows are looked at in a statement, mostDenied how many are named.
+	slice      = 5000
+	mostDenied = 100
+)
+
+// deep looks at all rows, slice by slice: a marker and its row are written in one commit, so
+// that they never say different things in one statement.
+func (s *Subject) deep(ctx context.Context, store *assembly.Store) (*Deep, error) {
+	d := &Deep{}
+	generations, err := store.Generations(ctx, s.Consumer.Name)
+	if err != nil {
+		return nil, err
+	}
+	kept := generation(s.Consumer.Name, generations)
+	for after := int64(0); ; {
+		found, last, looked, err := store.Denials(ctx, kept, after, slice)
+		if err != nil {
+			return nil, fmt.Errorf("store %s: %w", store.Name(), err)
+		}
+		d.Rows += looked
+		if d.Denied = append(d.Denied, found...); len(d.Denied) > mostDenied {
+			d.Denied, d.More = d.Denied[:mostDenied], true
+		}
+		if looked < slice || d.More {
+			return d, nil
+		}
+		after = last
+	}
 }
 
 // broker asks the brokers.

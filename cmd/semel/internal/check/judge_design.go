@@ -147,6 +147,8 @@ func (s *Subject) together() Answer {
 		return fail("semel migrate up --config "+s.Policy.File, "the tables are not what they must be: %s", s.Schema)
 	case s.Facts == nil:
 		return cannot("mend that, and ask again", "%s", s.NoFacts)
+	case s.Facts.Deep != nil && len(s.Facts.Deep.Denied) > 0:
+		return s.denied()
 	case s.Facts.Unique != nil && !*s.Facts.Unique:
 		return fail("create it, or correct its name", "there is no unique constraint %s, which is to decide", t.BusinessKey.Constraint)
 	case t.Natural != nil:
@@ -156,7 +158,26 @@ func (s *Subject) together() Answer {
 	case s.outside():
 		return pass("the effect is a call, in no commit: its start is committed before it, and its end after it")
 	}
-	return pass("yes: strategy %s writes both in one transaction of store %s", s.strategy(), s.Store.Name)
+	deep := ""
+	if d := s.Facts.Deep; d != nil {
+		deep = fmt.Sprintf("; of %d rows each says what its marker says", d.Rows)
+	}
+	return pass("yes: strategy %s writes both in one transaction of store %s%s", s.strategy(), s.Store.Name, deep)
+}
+
+// denied is the answer where markers deny what their rows say.
+func (s *Subject) denied() Answer {
+	d := s.Facts.Deep
+	first, count := d.Denied[0], counted(int64(len(d.Denied)), "row")
+	if d.More {
+		count = "more than " + count
+	}
+	marker := "there is no marker of it"
+	if first.Marker != 0 {
+		marker = "its marker says " + first.Marker.String()
+	}
+	return fail(fmt.Sprintf("find out what wrote there beside Semel: semel inbox show %d --config %s", first.Row, s.Policy.File),
+		"%s and markers say different things, which no commit of Semel's writes: row %d is %s, and %s", count, first.Row, first.State, marker)
 }
 
 func (s *Subject) deduplicated() Answer {

@@ -37,8 +37,17 @@ type Facts struct {
 	Retention *contract.StoredRetention
 	Pending   contract.Pending
 	Upkeep    sqlstore.Upkeep
+	// Deep is what was found where that was asked for.
+	Deep *Deep
 	// Unique says whether the constraint of a business key is there; nil: there is none.
 	Unique *bool
+}
+
+// Deep is what is found by looking at all rows.
+type Deep struct {
+	Rows   int64
+	Denied []sqlstore.Denied
+	More   bool
 }
 
 // Broker is what the brokers say.

@@ -15,7 +15,7 @@ import (
 )
 
 func checkCommand(c *common) *cobra.Command {
-	explain := 0
+	explain, deep := 0, false
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Answer the questions of a design review about each consumer",
@@ -32,10 +32,11 @@ Exit code 4: a question is answered with fail.`,
 			if cmd.Flags().Changed("explain") {
 				return c.explain(explain)
 			}
-			return c.check(cmd.Context())
+			return c.check(cmd.Context(), deep)
 		},
 	}
 	cmd.Flags().IntVar(&explain, "explain", 0, "explain the question of this number, and ask nothing")
+	cmd.Flags().BoolVar(&deep, "deep", false, "also compare all rows of the inbox with their markers")
 	refuseEmpty(cmd, "consumer")
 	return c.withConfig(c.withConsumer(cmd, "only this consumer"))
 }
@@ -76,7 +77,7 @@ type answerView struct {
 }
 
 // check asks all questions of the consumers that are meant.
-func (c *common) check(ctx context.Context) error {
+func (c *common) check(ctx context.Context, deep bool) error {
 	p, err := c.load()
 	if err != nil {
 		return err
@@ -92,7 +93,7 @@ func (c *common) check(ctx context.Context) error {
 		return assembly.Open(p, assembly.Options{Logger: log}, want, func(*policy.Store) bool { return false })
 	}
 	views, counts := []checkView{}, map[check.Result]int{}
-	for _, s := range check.Subjects(ctx, p, c.consumer, open) {
+	for _, s := range check.Subjects(ctx, p, c.consumer, deep, open) {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

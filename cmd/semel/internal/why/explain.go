@@ -65,7 +65,7 @@ func known(o contract.Outcome) bool { return o >= contract.Applied && o <= contr
 // writes. A row under a surrogate, or of an old derivation, has a marker of its own.
 func (f *Facts) disagree() bool {
 	m := f.marker()
-	if m == nil || f.Row.Surrogate || len(f.Markers) > 1 {
+	if m == nil || f.Row == nil || f.Row.Surrogate || len(f.Markers) > 1 {
 		return false
 	}
 	return f.Row.State.Outcome() != m.Outcome
@@ -95,6 +95,11 @@ func (f *Facts) ofRow(r *contract.StoredRow) Answer {
 func (f *Facts) received(r *contract.StoredRow) Answer {
 	if r.DueAt.After(f.Now) {
 		return Answer{StageLater, No, fmt.Sprintf("It was not applied yet: it was received at %s and is due at %s.", moment(r.ReceivedAt), moment(r.DueAt)), nil}
+	}
+	if r.CallsStarted > 0 {
+		a := f.waits(StageDue, "A call for it was made before, and it is to be made again: it is due, and waits for a worker of its consumer.")
+		a.Applied = Unknown
+		return a
 	}
 	says := fmt.Sprintf("It was not applied yet: it was received at %s, is due, and waits for a worker of its consumer.", moment(r.ReceivedAt))
 	if step := len(r.Steps); step > 0 {

@@ -66,6 +66,8 @@ func waiting() map[string]told {
 			StageLater, No, "is due at 2026-05-03 13:00:00Z", ""},
 		"K13_a_step_is_done": {of(contract.StateReceived, func(_ *Facts, r *contract.StoredRow) { r.Steps = []contract.StepDone{{Name: "reserve"}} }),
 			StageDue, No, "its step reserve has taken effect", "semel inbox stats"},
+		"K13_an_intent_that_is_sent_again": {of(contract.StateReceived, func(_ *Facts, r *contract.StoredRow) { r.CallsStarted = 1 }),
+			StageDue, Unknown, "A call for it was made before, and it is to be made again", "semel inbox stats"},
 		"K13_the_consumer_is_paused": {of(contract.StateReceived, func(f *Facts, _ *contract.StoredRow) {
 			f.Control = contract.Control{Paused: true, Pause: contract.Order{By: "ann", Why: "the bank is closed"}}
 		}), StageDue, No, "paused, by ann: the bank is closed.", "semel resume --consumer billing --config semel.yaml --reason WHY"},

@@ -51,15 +51,10 @@ const (
 // Find returns what the store knows of the id as one that a consumer has met, a Facts for
 // each source. The name is that under which the consumer's records stand.
 func (s Search) Find(ctx context.Context, consumer, id string) ([]*Facts, error) {
-	markers, err := s.Store.Known(ctx, consumer, id)
+	all, err := s.look(ctx, consumer, id)
 	if err != nil {
 		return nil, fmt.Errorf("store %s: %w", s.Box.Store, err)
 	}
-	rows, err := s.Store.RowsOf(ctx, consumer, id, false)
-	if err != nil {
-		return nil, fmt.Errorf("store %s: %w", s.Box.Store, err)
-	}
-	all := s.sort(consumer, id, markers, rows)
 	if len(all) == 0 {
 		return nil, nil
 	}
@@ -76,6 +71,28 @@ func (s Search) Find(ctx context.Context, consumer, id string) ([]*Facts, error)
 		}
 	}
 	return all, nil
+}
+
+// looks is how often marker and row are read where they do not agree: a commit between the two
+// statements looks like that.
+const looks = 4
+
+// look reads markers and rows.
+func (s Search) look(ctx context.Context, consumer, id string) ([]*Facts, error) {
+	for tries := 1; ; tries++ {
+		markers, err := s.Store.Known(ctx, consumer, id)
+		if err != nil {
+			return nil, err
+		}
+		rows, err := s.Store.RowsOf(ctx, consumer, id, false)
+		if err != nil {
+			return nil, err
+		}
+		all := s.sort(consumer, id, markers, rows)
+		if tries == looks || !slices.ContainsFunc(all, (*Facts).disagree) {
+			return all, nil
+		}
+	}
 }
 
 // sort puts what belongs to one source together.
