@@ -2,6 +2,8 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -140,4 +142,34 @@ func (s *Store) Denials(ctx context.Context, consumer string, after int64, most 
 		return nil, 0, 0, s.blameless("denied", err)
 	}
 	return all, last, looked, nil
+}
+
+// KnownKey is a leased key as people see it.
+type KnownKey struct {
+	// Ended is how the last claim ended; 0: it has not.
+	Ended contract.KeyEvent
+	// First is when the key was claimed first, Until when the lease ends of who has it, Kept
+	// until when it is kept.
+	First, Until, Kept time.Time
+	// Started are claims, Finished those of which the end is known.
+	Started, Finished int
+	Fingerprint       semel.Fingerprint
+	// Result says that a result is kept.
+	Result bool
+}
+
+// LeasedKey returns a leased key that is kept still; false: there is none.
+func (s *Store) LeasedKey(ctx context.Context, key semel.Key) (k KnownKey, found bool, err error) {
+	var ended, first, until, kept, version int64
+	var sum []byte
+	err = s.db.QueryRowContext(ctx, s.sql.KnownKey, sqlform.KeySum(key)).Scan(&ended, &first, &until, &kept, &k.Started, &k.Finished, &version, &sum, &k.Result)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return k, false, nil
+	case err != nil:
+		return k, false, s.blameless("known key", err)
+	}
+	k.Ended, k.First, k.Until, k.Kept = contract.KeyEvent(ended), time.UnixMilli(first), time.UnixMilli(until), time.UnixMilli(kept)
+	k.Fingerprint = sqlform.Fingerprint(uint8(version), sum)
+	return k, true, nil
 }

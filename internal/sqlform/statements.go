@@ -90,7 +90,8 @@ type Statements struct {
 	Advance, Low, ReapBodies                                                                                  string
 	// Leased keys: Key reads one with the time, NewKey, ChangeKey and RemoveKey write it,
 	// ForgetKeys removes some whose time is over.
-	Key, NewKey, ChangeKey, RemoveKey, ForgetKeys string
+	// KnownKey reads one for people.
+	Key, NewKey, ChangeKey, RemoveKey, ForgetKeys, KnownKey string
 	// Derivations of identities, and who owns a consumer's name. WaitAnew is WaitAgain for
 	// the row of a conflict with a former identity.
 	Derivations, AddDerivation, RetireDerivation, ForgetFormer string

@@ -121,8 +121,15 @@ func (c *common) lookFor(ctx context.Context, a *assembly.Assembly, asked *whyAs
 		}
 		names = meant(a.Policy(), s.Name(), names)
 		known = append(known, names...)
+		strange := c.consumer != "" && !slices.ContainsFunc(names, c.meansConsumer)
+		if strange { // leased keys of programs in Go are under names that no table lists
+			names = append(names, c.consumer)
+		}
 		search := why.Search{Store: s, Box: boxOf(s), Where: c.whereOf(a, s), Payload: asked.payload, Sends: sendsIn(a.Policy())}
 		search.Box.CallKey = a.CallKey
+		if asked.source != nil {
+			search.Sources = []string{*asked.source}
+		}
 		for _, name := range names {
 			if !c.meansConsumer(name) {
 				continue
@@ -135,6 +142,9 @@ func (c *common) lookFor(ctx context.Context, a *assembly.Assembly, asked *whyAs
 			cannot, err := cannotKnow(ctx, a.Policy(), s, name)
 			if err != nil {
 				return nil, nil, failed(err)
+			}
+			if strange && len(facts) == 0 {
+				continue
 			}
 			found = append(found, facts...)
 			all = append(all, looked{s.Name(), name, len(facts) > 0, cannot})

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"strings"
@@ -64,6 +65,9 @@ func (c *common) writeFound(b *strings.Builder, v foundView) {
 func (c *common) writeAround(b *strings.Builder, v foundView) {
 	field := func(name, format string, args ...any) {
 		c.writeField(b, name, legible.Printable(fmt.Sprintf(format, args...)))
+	}
+	if k := v.Leased; k != nil {
+		field("leased key", "%s; first claimed %s, leased until %s, kept until %s; %d claims, of %d the end is known", cmp.Or(k.Ended, "not ended"), moment(k.First), moment(k.Until), moment(k.Kept), k.Started, k.Finished)
 	}
 	if v.Generation != "" {
 		field("generation", "%s", v.Generation)

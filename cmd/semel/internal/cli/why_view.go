@@ -10,6 +10,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/why"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/sqlstore"
 )
 
 // whyView is what is known of a message, as people and scripts see it.
@@ -32,6 +33,7 @@ type foundView struct {
 	// Commands change it, or tell more.
 	Commands   []string            `json:"commands"`
 	Markers    []markerView        `json:"markers"`
+	Leased     *leasedView         `json:"leased_key,omitempty"`
 	Rows       []whyRow            `json:"rows"`
 	MoreRows   int                 `json:"more_rows,omitempty"`
 	Generation string              `json:"generation,omitempty"`
@@ -56,6 +58,30 @@ type markerView struct {
 	Fingerprint string `json:"fingerprint,omitempty"`
 	// Result says that what the handler made is kept.
 	Result bool `json:"result"`
+}
+
+// leasedView is a leased key.
+type leasedView struct {
+	// Ended is how the last claim ended; empty: it has not.
+	Ended       string    `json:"ended,omitempty"`
+	First       time.Time `json:"first_claimed_at"`
+	Until       time.Time `json:"leased_until"`
+	Kept        time.Time `json:"kept_until"`
+	Started     int       `json:"claims_started"`
+	Finished    int       `json:"claims_finished"`
+	Fingerprint string    `json:"fingerprint,omitempty"`
+	Result      bool      `json:"result"`
+}
+
+func newLeased(k *sqlstore.KnownKey) *leasedView {
+	if k == nil {
+		return nil
+	}
+	v := &leasedView{First: k.First.UTC(), Until: k.Until.UTC(), Kept: k.Kept.UTC(), Started: k.Started, Finished: k.Finished, Fingerprint: fingerprintOf(k.Fingerprint), Result: k.Result}
+	if k.Ended != 0 {
+		v.Ended = k.Ended.String()
+	}
+	return v
 }
 
 // whyRow is a row with the fingerprint of its content.
@@ -86,7 +112,7 @@ func newWhyView(asked *whyAsked, found []*why.Facts, all []looked) whyView {
 func newFound(f *why.Facts) foundView {
 	a := why.Explain(f)
 	v := foundView{Store: f.Store, Consumer: f.Key.Consumer, Source: f.Key.Source, Stage: a.Stage, Applied: a.Applied, Says: a.Says,
-		Commands: []string{}, Markers: []markerView{}, Rows: []whyRow{}, Missing: f.Missing, MoreCaused: f.MoreCaused, NoCaused: f.UnknownCaused}
+		Commands: []string{}, Markers: []markerView{}, Leased: newLeased(f.Leased), Rows: []whyRow{}, Missing: f.Missing, MoreCaused: f.MoreCaused, NoCaused: f.UnknownCaused}
 	for _, command := range a.Do {
 		v.Commands = append(v.Commands, shell(command...))
 	}

@@ -271,7 +271,10 @@ func (f *Facts) conflict(r *contract.StoredRow) Answer {
 // markedOnly is the answer about an identity of which there is a marker and no row.
 func (f *Facts) markedOnly() Answer {
 	m := f.marker()
-	if m == nil {
+	switch {
+	case m == nil && f.Leased != nil:
+		return f.leased(f.Leased)
+	case m == nil:
 		return Answer{StageMarked, Unknown, "Nothing is known of it.", nil}
 	}
 	a := Answer{Stage: StageMarked, Applied: No}

@@ -142,11 +142,17 @@ func aside() map[string]told {
 		"K13_applied_and_then_a_conflict": {of(contract.StateCompleted, func(f *Facts, _ *contract.StoredRow) {
 			f.Conflicts = []contract.StoredRow{{Number: 18, State: contract.StateParked}}
 		}), StageApplied, Yes, "It was applied at 2026-05-03 11:59:00Z. Under the same identity another content came, which had no effect: row 18.", "semel inbox show 18"},
-		"law_12_a_marker_that_its_row_denies": {of(contract.StateReceived, func(f *Facts, _ *contract.StoredRow) { f.Markers[0].Outcome = contract.Applied }), StageBroken, Unknown, "Its marker says applied and its row says RECEIVED", "semel inbox show 17"},
-		"law_12_a_marker_whose_row_is_gone":   {marked(contract.Waiting, nil), StageBroken, Unknown, "Its marker says waiting, since 2026-05-03 11:59:00Z, and its row is gone", ""},
-		"K13_a_marker_of_a_newer_release":     {marked(9, nil), StageNewer, Unknown, "A newer release wrote", "semel version"},
-		"K13_a_row_of_a_newer_release":        {of("SHELVED", nil), StageNewer, Unknown, "A newer release wrote", "semel version"},
-		"K13_what_is_encrypted_under_no_key":  {of(contract.StateParked, func(_ *Facts, r *contract.StoredRow) { r.Unreadable = "no key has the id 7" }), StageParked, No, "its content cannot be read here: no key has the id 7", "semel inbox show 17"},
+		"law_12_a_marker_that_its_row_denies":    {of(contract.StateReceived, func(f *Facts, _ *contract.StoredRow) { f.Markers[0].Outcome = contract.Applied }), StageBroken, Unknown, "Its marker says applied and its row says RECEIVED", "semel inbox show 17"},
+		"law_12_a_marker_whose_row_is_gone":      {marked(contract.Waiting, nil), StageBroken, Unknown, "Its marker says waiting, since 2026-05-03 11:59:00Z, and its row is gone", ""},
+		"K13_a_leased_key_that_was_completed":    {keyed(sqlstore.KnownKey{Ended: contract.KeyComplete}), StageApplied, Yes, "the call for it was completed; its leased key was claimed first at 2026-05-03 11:00:00Z.", ""},
+		"K13_a_leased_key_that_failed":           {keyed(sqlstore.KnownKey{Ended: contract.KeyFail}), StageDiscarded, No, "failed for good", ""},
+		"K13_a_leased_key_that_is_held":          {keyed(sqlstore.KnownKey{Until: now.Add(time.Minute), Started: 1}), StageClaimed, No, "a process has its leased key until 2026-05-03 12:01:00Z", ""},
+		"K13_a_leased_key_that_was_released":     {keyed(sqlstore.KnownKey{Ended: contract.KeyRelease, Started: 1, Finished: 1}), StageDue, No, "no attempt had an effect", ""},
+		"K13_a_leased_key_whose_outcome_is_open": {keyed(sqlstore.KnownKey{Ended: contract.KeyAbandon, Started: 2, Finished: 1}), StageUnknown, Unknown, "of 2 claims of its leased key the end of 1 is known", ""},
+		"K13_a_leased_key_whose_lease_has_ended": {keyed(sqlstore.KnownKey{Until: now.Add(-time.Minute), Started: 1}), StageUnknown, Unknown, "Nobody knows whether it was applied", ""},
+		"K13_a_marker_of_a_newer_release":        {marked(9, nil), StageNewer, Unknown, "A newer release wrote", "semel version"},
+		"K13_a_row_of_a_newer_release":           {of("SHELVED", nil), StageNewer, Unknown, "A newer release wrote", "semel version"},
+		"K13_what_is_encrypted_under_no_key":     {of(contract.StateParked, func(_ *Facts, r *contract.StoredRow) { r.Unreadable = "no key has the id 7" }), StageParked, No, "its content cannot be read here: no key has the id 7", "semel inbox show 17"},
 		"K13_a_surrogate_has_no_marker_of_own": {of(contract.StateParked, func(f *Facts, r *contract.StoredRow) {
 			f.Markers, r.Surrogate, r.Reason = nil, true, semel.ReasonNoIdentity
 		}), StageParked, No, "It has no identity", "semel parked discard 17"},
@@ -159,6 +165,14 @@ func aside() map[string]told {
 		all["K13_parked_as_"+strings.ReplaceAll(string(reason), " ", "_")] = told{of(contract.StateParked, reasoned(reason)), StageParked, No, "It was not applied: it was set aside at 2026-05-03 11:59:00Z (" + string(reason) + "): no such account. " + remedy.says, command}
 	}
 	return all
+}
+
+// keyed are facts of a leased key, without a marker.
+func keyed(k sqlstore.KnownKey) *Facts {
+	f := marked(0, nil)
+	k.First = now.Add(-time.Hour)
+	f.Markers, f.Leased = nil, &k
+	return f
 }
 
 // conflicting are facts of the row of a conflict, of whose first content a marker is kept, or

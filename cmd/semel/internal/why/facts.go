@@ -23,6 +23,8 @@ type Facts struct {
 	// rows of other contents under the identity.
 	Row       *contract.StoredRow
 	Conflicts []contract.StoredRow
+	// Leased is the leased key of the identity; nil if there is none.
+	Leased *sqlstore.KnownKey
 	// Details show the rows, by number.
 	Details []operate.Detail
 	// Ahead is the row that this one waits for in its line, if it waits for one.

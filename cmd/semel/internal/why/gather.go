@@ -24,6 +24,7 @@ type Store interface {
 	Known(ctx context.Context, consumer, id string) ([]sqlstore.Known, error)
 	RowsOf(ctx context.Context, consumer, id string, bodies bool) ([]contract.StoredRow, error)
 	Caused(ctx context.Context, by semel.Key, after int64) ([]contract.StoredRow, error)
+	LeasedKey(ctx context.Context, key semel.Key) (sqlstore.KnownKey, bool, error)
 	Clock(ctx context.Context) (time.Time, error)
 }
 
@@ -33,6 +34,8 @@ type Search struct {
 	Box   operate.Box
 	// Where are the flags that have a command meet the store.
 	Where []string
+	// Sources are further ones under which a leased key is looked for.
+	Sources []string
 	// Payload asks for headers and bodies.
 	Payload bool
 	// Sends reports whether a consumer carries out intents.
@@ -53,6 +56,9 @@ const (
 func (s Search) Find(ctx context.Context, consumer, id string) ([]*Facts, error) {
 	all, err := s.look(ctx, consumer, id)
 	if err != nil {
+		return nil, fmt.Errorf("store %s: %w", s.Box.Store, err)
+	}
+	if all, err = s.keys(ctx, consumer, id, all); err != nil {
 		return nil, fmt.Errorf("store %s: %w", s.Box.Store, err)
 	}
 	if len(all) == 0 {
@@ -101,7 +107,7 @@ func (s Search) sort(consumer, id string, markers []sqlstore.Known, rows []contr
 	facts := func(source string) *Facts {
 		f := of[source]
 		if f == nil {
-			f = &Facts{Store: s.Box.Store, Key: semel.Key{Consumer: consumer, Source: source, ID: id}, Where: s.Where, Sends: s.Sends != nil && s.Sends(consumer)}
+			f = s.facts(semel.Key{Consumer: consumer, Source: source, ID: id})
 			of[source] = f
 			all = append(all, f)
 		}
@@ -121,6 +127,37 @@ func (s Search) sort(consumer, id string, markers []sqlstore.Known, rows []contr
 	}
 	slices.SortStableFunc(all, func(a, b *Facts) int { return cmp.Compare(a.Key.Source, b.Key.Source) })
 	return all
+}
+
+// keys finds leased keys of the id: of the empty source, of those that are known of it, and of
+// further ones. A key is found by all of its parts alone.
+func (s Search) keys(ctx context.Context, consumer, id string, all []*Facts) ([]*Facts, error) {
+	sources := append([]string{""}, s.Sources...)
+	for _, f := range all {
+		sources = append(sources, f.Key.Source)
+	}
+	slices.Sort(sources)
+	for _, source := range slices.Compact(sources) {
+		key, found, err := s.Store.LeasedKey(ctx, semel.Key{Consumer: consumer, Source: source, ID: id})
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			continue
+		}
+		at := slices.IndexFunc(all, func(f *Facts) bool { return f.Key.Source == source })
+		if at < 0 {
+			all = append(all, s.facts(semel.Key{Consumer: consumer, Source: source, ID: id}))
+			at = len(all) - 1
+		}
+		all[at].Leased = &key
+	}
+	return all, nil
+}
+
+// facts are those of an identity, of which nothing is known yet.
+func (s Search) facts(key semel.Key) *Facts {
+	return &Facts{Store: s.Box.Store, Key: key, Where: s.Where, Sends: s.Sends != nil && s.Sends(key.Consumer)}
 }
 
 // Rows are all that stand under the identity, that of the first content first.
