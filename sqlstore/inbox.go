@@ -18,6 +18,11 @@ const mostRows = 1000
 
 // Rows implements contract.Inbox.
 func (s *Store) Rows(ctx context.Context, f contract.RowFilter) ([]contract.StoredRow, error) {
+	return s.rows(ctx, f, func(*conditions) {})
+}
+
+// rows are those that the filter chooses, and what more asks beside it.
+func (s *Store) rows(ctx context.Context, f contract.RowFilter, more func(*conditions)) ([]contract.StoredRow, error) {
 	if f.Limit <= 0 {
 		f.Limit = mostRows
 	}
@@ -33,6 +38,7 @@ func (s *Store) Rows(ctx context.Context, f contract.RowFilter) ([]contract.Stor
 		by = " not indexed"
 	}
 	c.filter(&f)
+	more(c)
 	rows, err := s.db.QueryContext(ctx, strings.NewReplacer("{filter}", c.text.String(), "{order}", order, "{by}", by).Replace(s.sql.Rows), c.args...)
 	if err != nil {
 		return nil, s.blameless("rows", err)

@@ -30,6 +30,11 @@ type Statements struct {
 	Scope, NewScope                                      string
 	Position, SavePosition, KeepPosition, ForgetPosition string
 	Marker                                               string
+	// KnownMarkers are those of an id under each source of a consumer; Clock is the store's.
+	KnownMarkers, Clock string
+	// Upkeep counts what of a consumer wants an eye; Denied are rows whose markers say
+	// otherwise.
+	Upkeep, Denied string
 	// Control is what operators want of a consumer, which SetPause and SetLimit change;
 	// Consumers are the names of all.
 	Control, SetPause, SetLimit, Consumers string
@@ -85,7 +90,8 @@ type Statements struct {
 	Advance, Low, ReapBodies                                                                                  string
 	// Leased keys: Key reads one with the time, NewKey, ChangeKey and RemoveKey write it,
 	// ForgetKeys removes some whose time is over.
-	Key, NewKey, ChangeKey, RemoveKey, ForgetKeys string
+	// KnownKey reads one for people.
+	Key, NewKey, ChangeKey, RemoveKey, ForgetKeys, KnownKey string
 	// Derivations of identities, and who owns a consumer's name. WaitAnew is WaitAgain for
 	// the row of a conflict with a former identity.
 	Derivations, AddDerivation, RetireDerivation, ForgetFormer string

@@ -41,6 +41,35 @@ func TestActsReachMarkersByDay(t *testing.T) {
 			t.Errorf("its marker is %+v, %v, %v", m, there, err)
 		}
 	})
+	t.Run("K13_what_is_known_of_an_id_is_told_by_the_store_of_all", func(t *testing.T) {
+		aside := uuid(-40, 7) // of a day that is not kept
+		marks := sqlsuite.Marks[*sql.Tx](t, s.Instance.Store, "shop", aside)
+		marks[0].As = contract.Parked
+		b, _ := sqlsuite.Begin[*sql.Tx](t, s.Instance.Store, contract.TxOptions{}, marks)
+		row := contract.Row{State: contract.StateParked, Reason: semel.ReasonOld, Message: &semel.Message{}}
+		if r := b.Commit(t.Context(), contract.Ending{Rows: []contract.Row{row}}); r.Outcome != contract.Committed {
+			t.Fatalf("the commit says %+v", r)
+		}
+		for id, want := range map[string]contract.Outcome{uuid(0, 1): contract.Waiting, aside: contract.Parked} {
+			known, err := common.Known(t.Context(), "billing", id)
+			if err != nil || len(known) != 1 || known[0].Outcome != want || known[0].Key.Source != "shop" {
+				t.Errorf("of %s %+v is known, %v", id, known, err)
+			}
+			rows, err := common.RowsOf(t.Context(), "billing", id, false)
+			if err != nil || len(rows) != 1 || rows[0].Key.ID != id {
+				t.Errorf("its rows are %+v, %v", rows, err)
+			}
+		}
+		if known, err := common.Known(t.Context(), "billing", "never"); err != nil || len(known) > 0 {
+			t.Errorf("of another %+v is known, %v", known, err)
+		}
+		if denied, last, looked, err := common.Denials(t.Context(), "billing", 0, 10); err != nil || len(denied) > 0 || looked != 2 || last < 2 {
+			t.Errorf("%+v are denied, of %d up to row %d, %v", denied, looked, last, err)
+		}
+		if n, err := common.Upkeep(t.Context(), "billing"); err != nil || n.Parked != 1 || n.Latest != 2 {
+			t.Errorf("the upkeep is %+v, %v", n, err)
+		}
+	})
 	t.Run("law_12_the_store_of_all_marks_nothing_of_the_consumer", func(t *testing.T) {
 		other := bare(t, s.db, sqlstore.Options{Schema: s.schema})
 		if _, err := other.Scope(t.Context(), "billing", "shop", 0); !errors.Is(err, semel.ErrState) {

@@ -92,6 +92,27 @@ where c.k >= 0 and c.n > 0 and i.token = c.t and (i.state = 'IN_PROGRESS') is tr
 select m.outcome, (extract(epoch from m.at) * 1000)::bigint, m.version, m.sum from {prefix}scopes s join {markers} m on m.scope = s.number
 where s.consumer = $1 and s.source = $2 and m.id in ($3::bytea, '\x05'::bytea || $3::bytea) order by s.generation desc, m.id limit 1;
 
+-- name: known markers
+select s.source, s.generation, m.outcome, (extract(epoch from m.at) * 1000)::bigint, m.version, m.sum,
+  (exists (select 1 from {prefix}results r where r.scope = m.scope and r.id = m.id))::int
+from {prefix}scopes s join {markers} m on m.scope = s.number and m.id in ($2::bytea, '\x05'::bytea || $2::bytea)
+where s.consumer = $1 order by s.source, s.generation, m.id limit 1000;
+
+-- name: denied
+with page as materialized (
+  select i.number, i.scope, i.id, i.state, length(i.conflict) = 0 and not i.surrogate as own
+  from {prefix}inbox i where i.number > $2 order by i.number limit $3
+), wrong as (
+  select p.number, p.state, coalesce(m.outcome, 0) as outcome
+  from page p join {prefix}scopes s on s.number = p.scope and s.consumer = $1
+  left join {markers} m on m.scope = p.scope and m.id = p.id
+  where p.own and case p.state when 'COMPLETED' then coalesce(m.outcome, 0) <> 1
+    when 'PARKED' then m.outcome <> 3 when 'DEAD_LETTERED' then m.outcome <> 4 when 'DISCARDED' then m.outcome <> 5
+    when 'RECEIVED' then coalesce(m.outcome, 0) <> 2 when 'IN_PROGRESS' then coalesce(m.outcome, 0) <> 2
+    when 'FAILED_RETRYABLE' then coalesce(m.outcome, 0) <> 2 when 'BLOCKED' then coalesce(m.outcome, 0) <> 2 else false end
+)
+select number, state, outcome::bigint from wrong union all select coalesce(max(number), 0), '', count(*) from page;
+
 -- First is the first day that is to be dropped and stands.
 
 -- name: first due

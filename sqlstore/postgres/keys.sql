@@ -5,6 +5,13 @@ with key as materialized (select k.* from {prefix}keys k where k.key = $1 for up
 select (extract(epoch from clock_timestamp()) * 1000000)::bigint, k.ended, k.token, (extract(epoch from k.first_at) * 1000000)::bigint, (extract(epoch from k.locked_until) * 1000000)::bigint, (extract(epoch from k.kept_until) * 1000000)::bigint, k.started, k.finished, k.version, k.sum, k.result
 from (select 1) one left join key k on true;
 
+-- Known key reads one for people, and locks nothing.
+
+-- name: known key
+select coalesce(k.ended, 0), (extract(epoch from k.first_at) * 1000)::bigint, (extract(epoch from k.locked_until) * 1000)::bigint, (extract(epoch from k.kept_until) * 1000)::bigint,
+  k.started, k.finished, k.version, k.sum, (k.result is not null)::int
+from {prefix}keys k where k.key = $1 and k.kept_until > clock_timestamp();
+
 -- New key writes nothing where another was faster.
 
 -- name: new key

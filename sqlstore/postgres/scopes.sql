@@ -51,6 +51,18 @@ select k, before from stood;
 select m.outcome, (extract(epoch from m.at) * 1000)::bigint, m.version, m.sum from {prefix}scopes s join {prefix}markers m on m.scope = s.number
 where s.consumer = $1 and s.source = $2 and m.id = $3 order by s.generation desc limit 1;
 
+-- Known markers are those of an id under each source of a consumer, and whether a result is
+-- kept of it. There are as many look-ups as the consumer has sources.
+
+-- name: known markers
+select s.source, s.generation, m.outcome, (extract(epoch from m.at) * 1000)::bigint, m.version, m.sum,
+  (exists (select 1 from {prefix}results r where r.scope = m.scope and r.id = m.id))::int
+from {prefix}scopes s join {prefix}markers m on m.scope = s.number and m.id = $2
+where s.consumer = $1 order by s.source, s.generation limit 1000;
+
+-- name: clock
+select (extract(epoch from clock_timestamp()) * 1000)::bigint;
+
 -- Dated tells whether the markers of a consumer lie in a table of days.
 
 -- name: dated

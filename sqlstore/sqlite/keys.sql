@@ -2,6 +2,12 @@
 select cast(unixepoch('subsec') * 1000 as integer) * 1000, k.ended, k.token, k.first_at, k.locked_until, k.kept_until, k.started, k.finished, k.version, k.sum, k.result
 from (select 1) one left join {prefix}keys k on k.key = ?1;
 
+-- Known key reads one for people, and locks nothing.
+
+-- name: known key
+select coalesce(k.ended, 0), k.first_at / 1000, k.locked_until / 1000, k.kept_until / 1000, k.started, k.finished, k.version, k.sum, k.result is not null
+from {prefix}keys k where k.key = ?1 and k.kept_until > cast(unixepoch('subsec') * 1000 as integer) * 1000;
+
 -- name: new key
 insert into {prefix}keys (consumer, source, id, key, ended, token, first_at, locked_until, kept_until, started, finished, version, sum, result)
 values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)

@@ -46,6 +46,46 @@ select {columns}
 from {prefix}inbox i{by} left join {prefix}scopes s on s.number = i.scope
 where i.number > ?2{filter} order by {order} limit ?3;
 
+-- Upkeep counts, up to ten thousand each, what of a consumer stands aside, claims whose lease
+-- has ended, and rows with calls of which nobody knows what became; and whether a copy was
+-- counted on one of its latest rows.
+
+-- name: upkeep
+with rows as materialized (
+  select i.state, i.changed_at, i.locked_until, i.calls_started > i.calls_finished and i.state <> 'IN_PROGRESS' as unknown, i.reason,
+    cast(unixepoch('subsec') * 1000 as integer) as now
+  from {prefix}scopes s cross join {prefix}inbox i on i.scope = s.number
+  where s.consumer = ?1 and i.state in ('IN_PROGRESS', 'FAILED_RETRYABLE', 'PARKED', 'DEAD_LETTERED') limit 10000
+), latest as materialized (
+  select i.repeated from {prefix}inbox i join {prefix}scopes s on s.number = i.scope where s.consumer = ?1 order by i.number desc limit 10000
+)
+select count(*) filter (where state = 'PARKED' and reason <> 'suppressed'),
+  coalesce(max(now - changed_at) filter (where state = 'PARKED' and reason <> 'suppressed'), 0),
+  count(*) filter (where state = 'IN_PROGRESS' and locked_until < now - 60000),
+  count(*) filter (where unknown),
+  count(*) filter (where reason = 'kills its process'),
+  (select count(*) from latest where repeated > 0), (select count(*) from latest)
+from rows;
+
+-- Denied are rows of a page, by number, whose markers say otherwise, which no commit writes, and
+-- at the end the last number of the page and how many rows it has. What was set aside or
+-- discarded may have no marker: that of a conflict is of the first content.
+
+-- name: denied
+with page as materialized (
+  select i.number, i.scope, i.id, i.state, length(i.conflict) = 0 and not i.surrogate as own
+  from {prefix}inbox i where i.number > ?2 order by i.number limit ?3
+), wrong as (
+  select p.number, p.state, coalesce(m.outcome, 0) as outcome
+  from page p join {prefix}scopes s on s.number = p.scope and s.consumer = ?1
+  left join {prefix}markers m on m.scope = p.scope and m.id = p.id
+  where p.own and case p.state when 'COMPLETED' then coalesce(m.outcome, 0) <> 1
+    when 'PARKED' then m.outcome <> 3 when 'DEAD_LETTERED' then m.outcome <> 4 when 'DISCARDED' then m.outcome <> 5
+    when 'RECEIVED' then coalesce(m.outcome, 0) <> 2 when 'IN_PROGRESS' then coalesce(m.outcome, 0) <> 2
+    when 'FAILED_RETRYABLE' then coalesce(m.outcome, 0) <> 2 when 'BLOCKED' then coalesce(m.outcome, 0) <> 2 else false end
+)
+select number, state, outcome from wrong union all select coalesce(max(number), 0), '', count(*) from page;
+
 -- name: state
 select i.revision, i.state, i.scope, i.id, i.conflict, i.version, i.sum,
   coalesce(i.due_at <= cast(unixepoch('subsec') * 1000 as integer), false) from {prefix}inbox i where i.number = ?;

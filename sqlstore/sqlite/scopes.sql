@@ -34,3 +34,15 @@ delete from {prefix}positions where consumer = ? and lane = ?;
 -- name: marker
 select m.outcome, m.at, m.version, m.sum from {prefix}scopes s join {prefix}markers m on m.scope = s.number
 where s.consumer = ? and s.source = ? and m.id = ? order by s.generation desc limit 1;
+
+-- Known markers are those of an id under each source of a consumer, and whether a result is
+-- kept of it. There are as many look-ups as the consumer has sources.
+
+-- name: known markers
+select s.source, s.generation, m.outcome, m.at, m.version, m.sum,
+  exists (select 1 from {prefix}results r where r.scope = m.scope and r.id = m.id)
+from {prefix}scopes s cross join {prefix}markers m on m.scope = s.number and m.id = ?2
+where s.consumer = ?1 order by s.source, s.generation limit 1000;
+
+-- name: clock
+select cast(unixepoch('subsec') * 1000 as integer);

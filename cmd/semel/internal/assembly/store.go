@@ -9,6 +9,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
 	"github.com/semel-go/semel/consumer"
@@ -47,6 +48,13 @@ type tables interface {
 	contract.KeyStore
 	contract.Generations
 	contract.PositionStore
+	Known(ctx context.Context, consumer, id string) ([]sqlstore.Known, error)
+	RowsOf(ctx context.Context, consumer, id string, bodies bool) ([]contract.StoredRow, error)
+	Caused(ctx context.Context, by semel.Key, after int64) ([]contract.StoredRow, error)
+	LeasedKey(ctx context.Context, key semel.Key) (sqlstore.KnownKey, bool, error)
+	Clock(ctx context.Context) (time.Time, error)
+	Upkeep(ctx context.Context, consumer string) (sqlstore.Upkeep, error)
+	Denials(ctx context.Context, consumer string, after int64, most int) (all []sqlstore.Denied, last, looked int64, err error)
 	Status(ctx context.Context) ([]sqlstore.Migration, error)
 	Migrate(ctx context.Context) (applied []string, err error)
 	Print(w io.Writer) error

@@ -128,6 +128,8 @@ func TestFilesAreCompletedOnlyWhereOneIsMeant(t *testing.T) {
 		"parked retry":               false,
 		"inbox show":                 false,
 		"identity retire":            false,
+		"why":                        false,
+		"check":                      false,
 		"run":                        false,
 		"parked retry --reason":      false,
 		"parked ls --reason":         false,

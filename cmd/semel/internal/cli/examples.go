@@ -13,6 +13,16 @@ var examples = map[string][]string{
 		"semel parked summary --config semel.yaml",
 		"semel demo",
 	},
+	"semel check": {
+		"semel check --config semel.yaml",
+		"semel check --consumer billing --json",
+		"semel check --explain 13",
+	},
+	"semel why": {
+		"semel why order-17 --config semel.yaml",
+		"semel why order-17 --consumer billing --json",
+		"semel why order-17 --store postgres://db/shop --consumer billing",
+	},
 	"semel run": {
 		"semel run --config semel.yaml",
 		"semel run --config semel.yaml --consumer billing --exit-when-idle 10s",

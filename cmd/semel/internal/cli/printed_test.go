@@ -103,6 +103,8 @@ func commandsWith(text string) [][]string {
 		{"migrate", "status"}, {"migrate", "status", "--json"}, {"migrate", "print"}, {"migrate", "print", "--config", word},
 		{"migrate", "seed", "--consumer", word, "--from", word, "--id", word}, {"migrate", "seed", "--consumer", "parking", "--from", word, "--id", word},
 		{"migrate", "seed", "--consumer", "parking", "--from", "sqlite_schema", "--id", word}, {"migrate", "seed", "--consumer", "parking", "--from", "notes", "--id", "note", "--where", word},
+		{"check"}, {"check", "--json"}, {"check", word}, {"check", "--consumer", word}, {"check", "--config", word}, {"check", "--explain", word}, {"check", "--explain", "13"},
+		{"why", word}, {"why", "id " + word}, {"why", "id " + word, "--payload"}, {"why", text, "--json"}, {"why", "id " + word, "--json", "--payload"}, {"why", word, "--store", "sqlite:" + word}, {"why", word, "--consumer", word, "--source", word}, {"why", "base64:" + word},
 		{"parked", word}, {"parked", "ls"}, {"parked", "ls", "--state", "ANY"}, {"parked", "ls", "--json"}, {"parked", "ls", "-o", "wide"},
 		{"parked", "ls", "--id", word, "--reason", word}, {"parked", "ls", "--state", word}, {"parked", "ls", "--before", word}, {"parked", "ls", "--store", word}, {"parked", "ls", "-o", word},
 		{"parked", "summary"}, {"parked", "summary", "--json"}, {"parked", "summary", "--state", word},

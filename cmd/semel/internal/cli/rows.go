@@ -86,9 +86,12 @@ func callsOf(v operate.View) string {
 	return fmt.Sprintf("%d, of %d it is not known what became; the first at %s", v.Calls, v.UnknownCalls, whenGiven(v.Called))
 }
 
-func writeDetail(w io.Writer, d operate.Detail) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, field := range []struct{ name, value string }{
+// detailField is a line of a message as it is shown.
+type detailField struct{ name, value string }
+
+// fieldsOf are what is shown of a message, without its payload.
+func fieldsOf(d operate.Detail) (all []detailField) {
+	for _, field := range []detailField{
 		{"number", fmt.Sprint(d.Number)},
 		{"state", string(d.State)},
 		{"reason", string(d.Reason)},
@@ -119,12 +122,28 @@ func writeDetail(w io.Writer, d operate.Detail) error {
 		{"payload", fmt.Sprintf("%d bytes", d.Size)},
 	} {
 		if field.value != "" || d.Waits() && field.name != "" && field.name != "key" && field.name != "in line" && field.name != "calls" {
-			fmt.Fprintf(table, "%s\t%s\n", field.name, legible.Printable(field.value))
+			all = append(all, detailField{field.name, legible.Printable(field.value)})
 		}
 	}
-	writeLists(table, d)
-	if err := table.Flush(); err != nil || d.Payload == nil && d.PayloadBase64 == "" {
+	return append(all, listsOf(d)...)
+}
+
+func writeDetail(w io.Writer, d operate.Detail) error {
+	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, field := range fieldsOf(d) {
+		fmt.Fprintf(table, "%s\t%s\n", field.name, field.value)
+	}
+	if err := table.Flush(); err != nil {
 		return err
+	}
+	return writePayload(w, d)
+}
+
+// writePayload prints the payload of a message, and what was edited of it, where they were
+// asked for.
+func writePayload(w io.Writer, d operate.Detail) error {
+	if d.Payload == nil && d.PayloadBase64 == "" {
+		return nil
 	}
 	for _, e := range d.Edits {
 		if e.Diff == "" {
@@ -141,20 +160,24 @@ func writeDetail(w io.Writer, d operate.Detail) error {
 	return err
 }
 
-// writeLists prints what a message has several of.
-func writeLists(table io.Writer, d operate.Detail) {
+// listsOf are what a message has several of.
+func listsOf(d operate.Detail) (all []detailField) {
+	add := func(name, format string, args ...any) {
+		all = append(all, detailField{name, fmt.Sprintf(format, args...)})
+	}
 	for _, s := range d.Steps {
-		fmt.Fprintf(table, "step done\t%s\n", legible.Printable(stepOf(s)))
+		add("step done", "%s", legible.Printable(stepOf(s)))
 	}
 	for _, h := range d.Headers {
-		fmt.Fprintf(table, "header\t%s: %s\n", legible.Printable(h.Name), legible.Printable(h.Value+h.ValueBase64))
+		add("header", "%s: %s", legible.Printable(h.Name), legible.Printable(h.Value+h.ValueBase64))
 	}
 	for _, e := range d.Edits {
-		fmt.Fprintf(table, "edit %d\t%s by %s: sha256 %.16s… (%d bytes) to %.16s… (%d bytes)\n", e.Edit, moment(*e.At), legible.Printable(e.Who), e.Before, e.SizeBefore, e.After, e.SizeAfter)
+		add(fmt.Sprintf("edit %d", e.Edit), "%s by %s: sha256 %.16s… (%d bytes) to %.16s… (%d bytes)", moment(*e.At), legible.Printable(e.Who), e.Before, e.SizeBefore, e.After, e.SizeAfter)
 	}
 	for _, a := range d.Acts {
-		fmt.Fprintf(table, "act\t%s %s by %s: %s (%s)\n", moment(a.At), a.Verb, legible.Printable(a.Who), legible.Printable(a.Why), legible.Printable(a.Result))
+		add("act", "%s %s by %s: %s (%s)", moment(a.At), a.Verb, legible.Printable(a.Who), legible.Printable(a.Why), legible.Printable(a.Result))
 	}
+	return all
 }
 
 // ofSteps is the name of the field of the last step; none where there is none.

@@ -1,0 +1,31 @@
+package assembly
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/contract"
+)
+
+// Horizon asks the brokers of a consumer's source how late they can deliver a record again.
+// It joins no group.
+func (a *Assembly) Horizon(ctx context.Context, c *policy.Consumer) (contract.Horizon, error) {
+	source, err := a.source(c)
+	if err != nil {
+		return contract.Horizon{}, err
+	}
+	defer source.Close(context.WithoutCancel(ctx))
+	asked, is := source.(contract.Horizoned)
+	if !is {
+		return contract.Horizon{}, fmt.Errorf("consumer %s: source %s does not say how long it keeps its messages", c.Name, c.From)
+	}
+	return asked.Horizon(ctx)
+}
+
+// HasUnique reports whether the store has a constraint of this name that can decide what is a
+// duplicate.
+func (s *Store) HasUnique(ctx context.Context, constraint string) (bool, error) {
+	there, err := s.hasUnique(ctx, constraint)
+	return there, s.failed(err)
+}

@@ -1,0 +1,242 @@
+package check
+
+import (
+	"flag"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/sqlstore"
+)
+
+var update = flag.Bool("update", false, "write docs/check.md")
+
+const docs = "../../../../docs/check.md"
+
+func TestTheReferenceIsOfTheseQuestions(t *testing.T) {
+	if *update {
+		if err := os.WriteFile(docs, []byte(Reference()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := os.ReadFile(docs)
+	if err != nil || string(got) != Reference() {
+		t.Errorf("docs/check.md is not what the table says; go test ./cmd/semel/internal/check -update writes it (%v)", err)
+	}
+}
+
+func TestQuestionsAreNumberedWithoutHoles(t *testing.T) {
+	t.Run("K3_each_has_a_number_a_question_and_an_explanation", func(t *testing.T) {
+		for i, q := range Questions() {
+			if q.Number != i+1 || !strings.HasSuffix(q.Asks, "?") || q.Explain == "" || q.judge == nil {
+				t.Errorf("question %d is %+v", i+1, q)
+			}
+		}
+	})
+}
+
+// sound is a policy of which everything that can be known is well.
+const sound = `version: 1
+stores: {shop: {postgres: {url: "postgres://db/shop"}}}
+sources:
+  payments: {kafka: {brokers: "127.0.0.1:9092", topics: [payments]}}
+consumers:
+  billing:
+    from: payments
+    store: shop
+    strategy: inbox
+    settle: after_receipt
+    alerts: {pending_age: 60s}
+    identity: {id: id, source: source}
+    retention: 30d
+    timeout: 20s
+    effect: {kind: ledger, says: a second one books twice}
+    handler: {sql: {params: {id: id}, statements: ["insert into booked values (:id)"]}}
+`
+
+// calling is a sound one that calls out.
+const calling = `version: 1
+stores: {shop: {postgres: {url: "postgres://db/shop"}}}
+sources:
+  payments: {kafka: {brokers: "127.0.0.1:9092", topics: [payments]}}
+consumers:
+  billing:
+    from: payments
+    store: shop
+    strategy: lease
+    alerts: {pending_age: 60s}
+    identity: {id: id, source: source}
+    retention: 30d
+    timeout: 20s
+    effect: {kind: external, says: a second one charges twice}
+    handler:
+      http:
+        url: "http://127.0.0.1:1/charge"
+        timeout: 10s
+        window: 24h
+`
+
+// subject is a consumer of a policy in which old stands for new, with facts that are well.
+func subject(t *testing.T, text string, replace ...string) *Subject {
+	t.Helper()
+	for i := 0; i < len(replace); i += 2 {
+		if !strings.Contains(text, replace[i]) {
+			t.Fatalf("the policy has no %q", replace[i])
+		}
+	}
+	p, faults := policy.Parse("semel.yaml", []byte(strings.NewReplacer(replace...).Replace(text)), os.LookupEnv)
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	c := p.Consumers[0]
+	derivation, _ := derivation(c)
+	keep := contract.Retention{Consumer: c.Name, Keep: c.Retention.Keep}
+	return &Subject{Policy: p, Consumer: c, Source: p.Source(c.From), Store: p.Store(c.Store),
+		Facts: &Facts{Names: []string{c.Name}, Derivations: []contract.Derivation{{Consumer: c.Name, Text: derivation}},
+			Retention: &contract.StoredRetention{Retention: keep, Progress: time.Now()}},
+		Broker: &Broker{Horizon: contract.Horizon{Late: 8 * 24 * time.Hour, Why: "topic payments: retention.ms 7d"}, Partitions: 3}}
+}
+
+// answers are the numbers of the questions that are answered so.
+func answers(s *Subject, r Result) (numbers []int, first Answer) {
+	for _, q := range Questions() {
+		if a := q.Answer(s); a.Result == r {
+			if numbers = append(numbers, q.Number); len(numbers) == 1 {
+				first = a
+			}
+		}
+	}
+	return numbers, first
+}
+
+func TestASoundPolicyPasses(t *testing.T) {
+	for name, text := range map[string]string{"K3_statements": sound, "K3_a_call": calling} {
+		t.Run(name, func(t *testing.T) {
+			s := subject(t, text)
+			s.Facts.Upkeep.Repeated, s.Facts.Upkeep.Latest = 1, 2
+			if failed, first := answers(s, Fail); len(failed) > 0 {
+				t.Errorf("%v fail: %+v", failed, first)
+			}
+			if unknown, _ := answers(s, CannotKnow); len(unknown) != 3 || unknown[0] != 4 || unknown[1] != 18 || unknown[2] != 24 {
+				t.Errorf("%v cannot be known", unknown)
+			}
+		})
+	}
+}
+
+// planted is a fault, and the question that finds it alone.
+type planted struct {
+	number   int
+	text     string
+	replace  []string
+	facts    func(*Subject)
+	evidence string
+}
+
+func inPolicy() map[string]planted {
+	return map[string]planted{
+		"K3_5_no_effect_is_declared":                       {5, sound, []string{"    effect: {kind: ledger, says: a second one books twice}\n", ""}, nil, "does not say of which kind"},
+		"K3_8_calls_without_a_key":                         {8, calling, []string{"        window: 24h\n", "        key: none\n        may_double: the bank shrugs\n"}, nil, "made again: the bank shrugs"},
+		"K3_10_real_effects_in_replays":                    {10, calling, []string{"    timeout: 20s\n", "    timeout: 20s\n    replay: {allowed: true, effects: real}\n"}, nil, "makes the effects outside again: a second one charges twice"},
+		"K3_10_a_replay_of_an_effect_that_is_not_declared": {5, sound, []string{"effect: {kind: ledger, says: a second one books twice}", "replay: {allowed: true}"}, nil, "does not say of which kind"},
+		"K3_12_a_reaper_that_is_switched_off":              {12, sound, []string{"retention: 30d", "retention: {keep: 30d, off: true}"}, nil, "switches the reaper off"},
+		"K3_14_a_state_that_is_overwritten":                {14, sound, []string{"kind: ledger", "kind: entity"}, nil, "a message that comes late overwrites"},
+		"K3_19_no_fingerprint":                             {19, sound, []string{"    timeout: 20s\n", "    timeout: 20s\n    fingerprint: none\n"}, nil, "taken for a copy"},
+		"K3_20_a_window_shorter_than_a_wait":               {20, calling, []string{"window: 24h", "window: 1h", "    timeout: 20s\n", "    timeout: 20s\n    retry: {first: 1s, most: 2h}\n"}, nil, "find the key forgotten"},
+		"K3_23_what_was_aborted_is_read":                   {23, sound, []string{"topics: [payments]", "topics: [payments], isolation: read_uncommitted"}, nil, "aborted"},
+		"K3_26_a_lease_shorter_than_the_handler":           {26, sound, []string{"timeout: 20s", "timeout: 90s"}, nil, "a handler may run for 1m30s, and its lease of 30s"},
+	}
+}
+
+func inStoreOrBroker() map[string]planted {
+	fact := func(number int, evidence string, change func(*Subject)) planted {
+		return planted{number, sound, nil, change, evidence}
+	}
+	return map[string]planted{
+		"K3_2_ids_found_in_another_way": fact(2, "processes found ids by", func(s *Subject) { s.Facts.Derivations[0].Text = "header:id" }),
+		"K3_3_a_consumer_that_was_renamed": fact(3, "knows accounting, which the policy lacks", func(s *Subject) {
+			s.Facts.Names, s.Facts.Derivations[0].Consumer = []string{"accounting"}, "accounting"
+		}),
+		"K3_3_a_name_that_other_handlers_own": {3, sound, []string{`handler: {sql: {params: {id: id}, statements: ["insert into booked values (:id)"]}}`, `handler: {types: {paid: {sql: {statements: ["select 1"]}}}}`},
+			func(s *Subject) { s.Facts.Owner = "the handlers of refunded" }, "owned by the handlers of refunded"},
+		"K3_7_tables_that_do_not_protect": fact(7, "markers_pkey is missing", func(s *Subject) { s.Facts, s.NoFacts, s.Schema = nil, "the tables", "markers_pkey is missing" }),
+		"K3_7_a_marker_whose_row_says_otherwise": fact(7, "row 17 is COMPLETED, and its marker says waiting", func(s *Subject) {
+			s.Facts.Deep = &Deep{Rows: 2, Denied: []sqlstore.Denied{{Row: 17, State: contract.StateCompleted, Marker: contract.Waiting}}}
+		}),
+		"K3_12_another_retention_in_use":         fact(12, "30d by the policy, and 90d by what", func(s *Subject) { s.Facts.Retention.Keep = 90 * 24 * time.Hour }),
+		"K3_13_retention_under_the_horizon":      fact(13, "ids are kept for 30d, and a copy can come 40d late", func(s *Subject) { s.Broker.Horizon.Late = 40 * 24 * time.Hour }),
+		"K3_13_a_topic_that_is_never_emptied":    fact(13, "without end", func(s *Subject) { s.Broker.Horizon.Unlimited = true }),
+		"K3_13_a_horizon_that_processes_told":    fact(13, "a copy can come 31d late", func(s *Subject) { s.Facts.Retention.Horizon = 31 * 24 * time.Hour }),
+		"K3_15_parked_rows_that_nobody_watches":  fact(15, "3 rows are parked, the first for 49h", func(s *Subject) { s.Facts.Upkeep.Parked, s.Facts.Upkeep.Oldest = 3, 49*time.Hour }),
+		"K3_15_a_message_that_waits_too_long":    fact(15, "has waited for 5m0s, and pending_age is", func(s *Subject) { s.Facts.Pending.Oldest = 5 * time.Minute }),
+		"K3_16_claims_that_nobody_takes":         fact(16, "2 rows are claimed of which the lease ended", func(s *Subject) { s.Facts.Upkeep.Stale = 2 }),
+		"K3_21_calls_of_unknown_outcome":         fact(21, "1 row had a call of which nobody knows", func(s *Subject) { s.Facts.Upkeep.Unknown = 1 }),
+		"K3_22_offsets_without_markers":          fact(22, "in 2 of 3 partitions the group is ahead", func(s *Subject) { s.Broker.Ahead, s.Broker.Missing = 2, 70 }),
+		"K3_26_handlers_that_kill_their_process": fact(26, "1 row is parked since processes", func(s *Subject) { s.Facts.Upkeep.Killing = 1 }),
+	}
+}
+
+func TestPlantedFaultsAreFoundUnderTheirNumbers(t *testing.T) {
+	also := map[string][]int{ // what the same fault is also
+		"K3_8_calls_without_a_key":                         {8, 9},
+		"K3_10_a_replay_of_an_effect_that_is_not_declared": {5, 10},
+	}
+	for _, table := range []map[string]planted{inPolicy(), inStoreOrBroker()} {
+		for name, want := range table {
+			t.Run(name, func(t *testing.T) {
+				s := subject(t, want.text, want.replace...)
+				if want.facts != nil {
+					want.facts(s)
+				}
+				found, first := answers(s, Fail)
+				expected := also[name]
+				if expected == nil {
+					expected = []int{want.number}
+				}
+				if len(found) != len(expected) || len(found) > 0 && found[0] != expected[0] || len(found) > 1 && found[1] != expected[1] {
+					t.Fatalf("%v fail, want %v", found, expected)
+				}
+				if !strings.Contains(first.Evidence, want.evidence) || first.Remedy == "" {
+					t.Errorf("the evidence is %q and the remedy %q, want %q", first.Evidence, first.Remedy, want.evidence)
+				}
+			})
+		}
+	}
+}
+
+func TestABusinessKeyWithoutItsConstraintIsFound(t *testing.T) {
+	t.Run("K3_7_no_constraint_of_this_name", func(t *testing.T) {
+		s := subject(t, sound, "strategy: inbox\n    settle: after_receipt\n    alerts: {pending_age: 60s}", "strategy: {business_key: {constraint: booked_pkey}}",
+			"retention: 30d", "retention: forever")
+		there := false
+		s.Facts.Unique = &there
+		if found, _ := answers(s, Fail); len(found) != 1 || found[0] != 7 {
+			t.Errorf("%v fail", found)
+		}
+	})
+}
+
+func TestWhatCannotBeReadIsNotKnown(t *testing.T) {
+	without := func(change func(*Subject)) ([]int, []int) {
+		s := subject(t, sound)
+		change(s)
+		failed, _ := answers(s, Fail)
+		unknown, _ := answers(s, CannotKnow)
+		return failed, unknown
+	}
+	t.Run("K3_a_store_that_is_down", func(t *testing.T) {
+		failed, unknown := without(func(s *Subject) { s.Facts, s.NoFacts = nil, "nobody answers there" })
+		if len(failed) > 0 || len(unknown) != 10 {
+			t.Errorf("%v fail, and %v are not known", failed, unknown)
+		}
+	})
+	t.Run("K3_a_broker_that_is_down", func(t *testing.T) {
+		failed, unknown := without(func(s *Subject) { s.Broker.NoHorizon, s.Broker.NoPositions = "refused", "refused" })
+		if len(failed) > 0 || len(unknown) != 6 {
+			t.Errorf("%v fail, and %v are not known", failed, unknown)
+		}
+	})
+}

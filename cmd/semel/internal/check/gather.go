@@ -1,0 +1,184 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+)
+
+// within is how long a database, or the brokers of a consumer, may take to answer.
+const within = 15 * time.Second
+
+// Opener opens the stores of a policy that are wanted.
+type Opener func(want func(*policy.Store) bool) (*assembly.Assembly, error)
+
+// Subjects are the consumers of a policy, or the one that is named, with what store and
+// broker say of them. What cannot be read is said in place of it.
+func Subjects(ctx context.Context, p *policy.Policy, name string, deep bool, open Opener) []*Subject {
+	var all []*Subject
+	for _, c := range p.Consumers {
+		if name != "" && c.Name != name {
+			continue
+		}
+		s := &Subject{Policy: p, Consumer: c, Source: p.Source(c.From), Store: p.Store(c.Store)}
+		s.read(ctx, deep, open)
+		all = append(all, s)
+	}
+	return all
+}
+
+// read asks store and broker.
+func (s *Subject) read(ctx context.Context, deep bool, open Opener) {
+	if s.Store.Redis != nil {
+		s.NoFacts = "store " + s.Store.Name + " is in Redis, which keeps keys and nothing of this"
+	}
+	a, err := open(func(of *policy.Store) bool { return of.Name == s.Store.Name && of.Redis == nil })
+	if err != nil {
+		s.NoFacts = plain(err)
+		if s.kafka() != nil {
+			s.Broker = &Broker{NoHorizon: s.NoFacts, NoPositions: s.NoFacts}
+		}
+		return
+	}
+	defer a.Close()
+	if s.Store.Redis == nil {
+		asked, cancel := context.WithTimeout(ctx, within)
+		s.Facts, err = s.facts(asked, a, a.Stores[0])
+		cancel()
+		if err == nil && deep {
+			s.Facts.Deep, err = s.deep(ctx, a.Stores[0])
+		}
+		if err != nil {
+			s.Facts, s.NoFacts = nil, plain(err)
+		}
+	}
+	if s.kafka() != nil {
+		s.Broker = s.broker(ctx, a)
+	}
+}
+
+// plain is an error on a line.
+func plain(err error) string {
+	return operate.Plain(strings.Join(strings.Fields(err.Error()), " "))
+}
+
+// facts asks a store. Tables that do not fit are a fact; what stands in them is not asked
+// then.
+func (s *Subject) facts(ctx context.Context, a *assembly.Assembly, store *assembly.Store) (*Facts, error) {
+	f := &Facts{}
+	if err := a.Check(ctx); errors.Is(err, semel.ErrSchema) {
+		s.Schema = plain(err)
+		return nil, errors.New("the tables are not what they must be (question 7)")
+	} else if err != nil {
+		return nil, err
+	}
+	generations, err := store.Generations(ctx, s.Consumer.Name)
+	if err != nil {
+		return nil, err
+	}
+	kept := generation(s.Consumer.Name, generations)
+	for _, ask := range []func() error{
+		func() (err error) { f.Names, err = store.Consumers(ctx); return err },
+		func() (err error) { f.Derivations, err = store.Derivations().Derivations(ctx, ""); return err },
+		func() (err error) { f.Owner, err = store.Derivations().Owner(ctx, s.Consumer.Name); return err },
+		func() (err error) { f.Pending, err = store.Pending(ctx, kept); return err },
+		func() (err error) { f.Upkeep, err = store.Upkeep(ctx, kept); return err },
+		func() error {
+			all, err := store.Retentions(ctx, kept)
+			if len(all) == 1 {
+				f.Retention = &all[0]
+			}
+			return err
+		},
+		func() error {
+			key := s.Consumer.Strategy.BusinessKey
+			if key == nil {
+				return nil
+			}
+			there, err := store.HasUnique(ctx, key.Constraint)
+			f.Unique = &there
+			return err
+		},
+	} {
+		if err := ask(); err != nil {
+			return nil, fmt.Errorf("store %s: %w", store.Name(), err)
+		}
+	}
+	return f, nil
+}
+
+const (
+	// slice is how many rows are looked at in a statement, mostDenied how many are named.
+	slice      = 5000
+	mostDenied = 100
+)
+
+// deep looks at all rows, slice by slice: a marker and its row are written in one commit, so
+// that they never say different things in one statement.
+func (s *Subject) deep(ctx context.Context, store *assembly.Store) (*Deep, error) {
+	d := &Deep{}
+	generations, err := store.Generations(ctx, s.Consumer.Name)
+	if err != nil {
+		return nil, err
+	}
+	kept := generation(s.Consumer.Name, generations)
+	for after := int64(0); ; {
+		found, last, looked, err := store.Denials(ctx, kept, after, slice)
+		if err != nil {
+			return nil, fmt.Errorf("store %s: %w", store.Name(), err)
+		}
+		d.Rows += looked
+		if d.Denied = append(d.Denied, found...); len(d.Denied) > mostDenied {
+			d.Denied, d.More = d.Denied[:mostDenied], true
+		}
+		if looked < slice || d.More {
+			return d, nil
+		}
+		after = last
+	}
+}
+
+// broker asks the brokers.
+func (s *Subject) broker(ctx context.Context, a *assembly.Assembly) *Broker {
+	b := &Broker{}
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	var err error
+	if b.Horizon, err = a.Horizon(ctx, s.Consumer); err != nil {
+		b.NoHorizon = plain(err)
+	}
+	if s.Store.Redis != nil {
+		b.NoPositions = "keys in Redis keep no positions that the group could be compared with"
+		return b
+	}
+	if s.Facts == nil {
+		b.NoPositions = s.NoFacts
+		return b
+	}
+	recovery, err := a.Recovery(s.Consumer)
+	if err != nil {
+		b.NoPositions = plain(err)
+		return b
+	}
+	defer recovery.Close()
+	all, err := operate.Positions(ctx, s.Consumer.Name, s.kafka().GroupOf(s.Consumer), recovery)
+	if err != nil {
+		b.NoPositions = plain(err)
+		return b
+	}
+	for _, v := range all {
+		b.Partitions++
+		if v.Ahead() {
+			b.Ahead++
+			b.Missing += v.Missing
+		}
+	}
+	return b
+}

@@ -1,0 +1,132 @@
+package check
+
+import (
+	"fmt"
+
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/sqlstore"
+)
+
+// Subject is a consumer of which the questions are asked.
+type Subject struct {
+	Policy   *policy.Policy
+	Consumer *policy.Consumer
+	// Source is nil of a consumer that carries out intents.
+	Source *policy.Source
+	Store  *policy.Store
+	// Facts are what the store says; nil: NoFacts says why there are none.
+	Facts   *Facts
+	NoFacts string
+	// Schema says what of the tables is missing or does not protect; empty: nothing, as far
+	// as is known.
+	Schema string
+	// Broker is nil where there is none; NoHorizon and NoPositions say what of it could not
+	// be read.
+	Broker *Broker
+}
+
+// Facts are what a store says of a consumer.
+type Facts struct {
+	// Names are those of all consumers that the store has met, Derivations how the
+	// identities of this one were found, of all, by consumer, where others are.
+	Names       []string
+	Derivations []contract.Derivation
+	Owner       string
+	// Retention is nil where the consumer never recorded one.
+	Retention *contract.StoredRetention
+	Pending   contract.Pending
+	Upkeep    sqlstore.Upkeep
+	// Deep is what was found where that was asked for.
+	Deep *Deep
+	// Unique says whether the constraint of a business key is there; nil: there is none.
+	Unique *bool
+}
+
+// Deep is what is found by looking at all rows.
+type Deep struct {
+	Rows   int64
+	Denied []sqlstore.Denied
+	More   bool
+}
+
+// Broker is what the brokers say.
+type Broker struct {
+	Horizon   contract.Horizon
+	NoHorizon string
+	// Partitions are as many, of which Ahead are where the group is ahead of the store.
+	Partitions, Ahead int
+	Missing           int64
+	NoPositions       string
+}
+
+// Result is an answer in one word.
+type Result string
+
+// The results.
+const (
+	Pass       Result = "pass"
+	Fail       Result = "fail"
+	CannotKnow Result = "cannot_know"
+)
+
+// Answer is one to a question. Of CannotKnow the evidence says why.
+type Answer struct {
+	Result   Result
+	Evidence string
+	// Remedy says what mends it, or how it can be known; empty of Pass.
+	Remedy string
+}
+
+func pass(format string, args ...any) Answer {
+	return Answer{Result: Pass, Evidence: fmt.Sprintf(format, args...)}
+}
+
+func fail(remedy, format string, args ...any) Answer {
+	return Answer{Fail, fmt.Sprintf(format, args...), remedy}
+}
+
+func cannot(remedy, format string, args ...any) Answer {
+	return Answer{CannotKnow, fmt.Sprintf(format, args...), remedy}
+}
+
+// unread is the answer where the store would have to be asked and cannot be.
+func (s *Subject) unread() Answer {
+	if s.Store.Redis != nil {
+		return cannot("", "%s", s.NoFacts)
+	}
+	return cannot("", "store %s could not be read; question 7 says why", s.Store.Name)
+}
+
+// calls is the endpoint that is called; nil if there is none.
+func (s *Subject) calls() *policy.HTTP { return s.Consumer.Handler.HTTP }
+
+// outside reports whether the consumer's own work has effects outside of the store.
+func (s *Subject) outside() bool {
+	h := s.Consumer.Handler
+	return h.HTTP != nil && !h.HTTP.Pure || h.Kafka != nil
+}
+
+// orders reports whether it writes down intents, which others carry out.
+func (s *Subject) orders() bool {
+	for _, c := range s.Policy.Consumers {
+		if c.Sends() && s.Consumer.WritesTo(c.Name) {
+			return true
+		}
+	}
+	return false
+}
+
+// kind is that of the declared effect; empty where none is.
+func (s *Subject) kind() policy.EffectKind {
+	if s.Consumer.Effect == nil {
+		return ""
+	}
+	return s.Consumer.Effect.Kind
+}
+
+// repeatable reports whether a second effect of the kind does no harm: it makes the same
+// anew.
+func repeatable(k policy.EffectKind) bool {
+	return k == policy.Projection || k == policy.Cache || k == policy.AuditCopy
+}

@@ -1,0 +1,156 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/check"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/semel-go/semel/internal/legible"
+	"github.com/spf13/cobra"
+)
+
+func checkCommand(c *common) *cobra.Command {
+	explain, deep := 0, false
+	cmd := &cobra.Command{
+		Use:   "check",
+		Short: "Answer the questions of a design review about each consumer",
+		Long: `Check answers numbered questions about each consumer of the policy: what makes
+its effect happen once, and whether that holds. Each is answered with pass, with
+fail and what mends it, or with "cannot know" and why. Nothing is changed. A
+database or a broker that does not answer makes it know less.
+
+--explain N says why question N is asked, and what its answers mean.
+
+Exit code 4: a question is answered with fail.`,
+		Args: nothing,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if cmd.Flags().Changed("explain") {
+				return c.explain(explain)
+			}
+			return c.check(cmd.Context(), deep)
+		},
+	}
+	cmd.Flags().IntVar(&explain, "explain", 0, "explain the question of this number, and ask nothing")
+	cmd.Flags().BoolVar(&deep, "deep", false, "also compare all rows of the inbox with their markers")
+	refuseEmpty(cmd, "consumer")
+	return c.withConfig(c.withConsumer(cmd, "only this consumer"))
+}
+
+// questionView is a question with its explanation.
+type questionView struct {
+	Number  int    `json:"number"`
+	Asks    string `json:"question"`
+	Explain string `json:"explanation"`
+}
+
+func (c *common) explain(number int) error {
+	all := check.Questions()
+	at := slices.IndexFunc(all, func(q check.Question) bool { return q.Number == number })
+	if at < 0 {
+		return usage("--explain %d: there is no such question; they have the numbers 1 to %d", number, all[len(all)-1].Number)
+	}
+	q := questionView{all[at].Number, all[at].Asks, all[at].Explain}
+	if c.json {
+		return writeJSON(c.Out, q)
+	}
+	_, err := fmt.Fprintf(c.Out, "%d. %s\n\n%s\n", q.Number, q.Asks, c.wrapped(q.Explain, 0))
+	return failed(err)
+}
+
+// checkView are the answers about a consumer.
+type checkView struct {
+	Consumer string       `json:"consumer"`
+	Answers  []answerView `json:"answers"`
+}
+
+type answerView struct {
+	Number   int          `json:"number"`
+	Asks     string       `json:"question"`
+	Result   check.Result `json:"result"`
+	Evidence string       `json:"evidence"`
+	Remedy   string       `json:"remedy,omitempty"`
+}
+
+// check asks all questions of the consumers that are meant.
+func (c *common) check(ctx context.Context, deep bool) error {
+	p, err := c.load()
+	if err != nil {
+		return err
+	}
+	if c.consumer != "" && p.Consumer(c.consumer) == nil {
+		return c.noConsumer(p, c.consumer)
+	}
+	log, _, err := c.log(c.Err)
+	if err != nil {
+		return err
+	}
+	open := func(want func(*policy.Store) bool) (*assembly.Assembly, error) {
+		return assembly.Open(p, assembly.Options{Logger: log}, want, func(*policy.Store) bool { return false })
+	}
+	views, counts := []checkView{}, map[check.Result]int{}
+	for _, s := range check.Subjects(ctx, p, c.consumer, deep, open) {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		v := checkView{Consumer: s.Consumer.Name}
+		for _, q := range check.Questions() {
+			a := q.Answer(s)
+			v.Answers = append(v.Answers, answerView{q.Number, q.Asks, a.Result, a.Evidence, a.Remedy})
+			counts[a.Result]++
+		}
+		views = append(views, v)
+	}
+	if err := c.printChecks(views, counts); err != nil {
+		return err
+	}
+	if n := counts[check.Fail]; n > 0 {
+		return &failure{exitFound, fmt.Errorf("%s with fail; semel check --explain N says why it is asked", counted(n, n, "question")+map[bool]string{true: " is answered", false: " are answered"}[n == 1])}
+	}
+	return nil
+}
+
+func (c *common) printChecks(views []checkView, counts map[check.Result]int) error {
+	if c.json {
+		return writeJSON(c.Out, struct {
+			Consumers  []checkView `json:"consumers"`
+			Pass       int         `json:"pass"`
+			Fail       int         `json:"fail"`
+			CannotKnow int         `json:"cannot_know"`
+		}{views, counts[check.Pass], counts[check.Fail], counts[check.CannotKnow]})
+	}
+	var b strings.Builder
+	for i, v := range views {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(&b, "consumer %s\n", legible.Printable(v.Consumer))
+		for _, a := range v.Answers {
+			c.writeAnswer(&b, a)
+		}
+	}
+	_, err := fmt.Fprint(c.Out, b.String())
+	fmt.Fprintf(c.Err, "%d pass, %d fail, %d cannot be known\n", counts[check.Pass], counts[check.Fail], counts[check.CannotKnow])
+	return failed(err)
+}
+
+// answerIndent is how far what is said of a question stands in.
+const answerIndent = 16
+
+func (c *common) writeAnswer(b *strings.Builder, a answerView) {
+	words := map[check.Result]string{check.Pass: "pass", check.Fail: "FAIL", check.CannotKnow: "cannot know"}
+	fmt.Fprintf(b, "%2d %-11s  %s\n", a.Number, words[a.Result], a.Asks)
+	evidence := a.Evidence
+	if a.Result == check.CannotKnow {
+		evidence = "because " + evidence
+	}
+	for _, text := range []string{evidence, a.Remedy} {
+		if text != "" {
+			fmt.Fprintf(b, "%*s%s\n", answerIndent, "", c.wrapped(terminal.Line(text), answerIndent))
+		}
+	}
+}

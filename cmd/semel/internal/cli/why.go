@@ -1,0 +1,228 @@
+package cli
+
+import (
+	"context"
+	"encoding/base64"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/why"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/legible"
+	"github.com/spf13/cobra"
+)
+
+// whyAsked is what is asked of a message.
+type whyAsked struct {
+	store, id string
+	// source, if not nil, is the only one whose identities are meant.
+	source  *string
+	payload bool
+}
+
+func whyCommand(c *common) *cobra.Command {
+	asked := &whyAsked{}
+	var source string
+	cmd := &cobra.Command{
+		Use:   "why ID",
+		Short: "Say of one message whether it was applied, and why or why not",
+		Long: `Why says of one message whether its effect is there, why or why not, and which
+command changes that; and then all that the stores know of it: markers, rows,
+claims, attempts with their errors, acts, edits, its stream, what caused it and
+what it caused, replays. It is looked for in all consumers, or in the one that
+is named, and nothing is changed. An id that is no text is written base64:….
+
+Exit code 1: nobody knows the id; then it is said where it was looked for, and
+what cannot be known.`,
+		Args: func(_ *cobra.Command, args []string) error {
+			if len(args) != 1 || args[0] == "" {
+				return usage("give the id of one message")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if cmd.Flags().Changed("source") {
+				asked.source = &source
+			}
+			if asked.id, err = typedID(args[0]); err != nil {
+				return err
+			}
+			return c.askWhy(cmd.Context(), asked)
+		},
+	}
+	cmd.Flags().BoolVar(&asked.payload, "payload", false, "show headers and payload too; they may hold secrets")
+	cmd.Flags().StringVar(&source, "source", "", "only the message of this source of identities")
+	storeFlag(cmd, &asked.store)
+	refuseEmpty(cmd, "store", "consumer")
+	return c.withConfig(c.withConsumer(cmd, "only what this consumer knows"))
+}
+
+// typedID is an id as it is printed and typed.
+func typedID(text string) (string, error) {
+	encoded, is := strings.CutPrefix(text, "base64:")
+	if !is {
+		return text, nil
+	}
+	id, err := base64.StdEncoding.DecodeString(encoded)
+	if err != nil || len(id) == 0 {
+		return "", usage("%q is no id in base64; give it as it is printed", text)
+	}
+	return string(id), nil
+}
+
+// askWhy looks for a message and prints what is known of it.
+func (c *common) askWhy(ctx context.Context, asked *whyAsked) error {
+	p, store, err := c.loadFor(asked.store)
+	if err != nil {
+		return err
+	}
+	if public, _ := generationOf(c.consumer); store == "" && p.Consumer(public) != nil {
+		store = p.Consumer(public).Store
+	}
+	a, err := c.openChecked(ctx, p, store)
+	if err != nil {
+		return err
+	}
+	defer c.close(a)
+	found, looked, err := c.lookFor(ctx, a, asked)
+	if err != nil {
+		return err
+	}
+	document := newWhyView(asked, found, looked)
+	if c.json {
+		err = writeJSON(c.Out, document)
+	} else {
+		err = c.printWhy(document)
+	}
+	if err == nil && len(found) == 0 {
+		err = failed(fmt.Errorf("%s is known to no consumer that was asked", document.name()))
+	}
+	return err
+}
+
+// looked is a consumer in which a message was looked for, and what cannot be known of it.
+type looked struct {
+	Store    string   `json:"store"`
+	Consumer string   `json:"consumer"`
+	Found    bool     `json:"found"`
+	Cannot   []string `json:"cannot_know"`
+}
+
+// lookFor looks for a message in all consumers that are meant.
+func (c *common) lookFor(ctx context.Context, a *assembly.Assembly, asked *whyAsked) (found []*why.Facts, all []looked, err error) {
+	var known []string
+	for _, s := range a.Stores {
+		names, err := s.Consumers(ctx)
+		if err != nil {
+			return nil, nil, failed(fmt.Errorf("store %s: %w", s.Name(), err))
+		}
+		names = meant(a.Policy(), s.Name(), names)
+		known = append(known, names...)
+		strange := c.consumer != "" && !slices.ContainsFunc(names, c.meansConsumer)
+		if strange { // leased keys of programs in Go are under names that no table lists
+			names = append(names, c.consumer)
+		}
+		search := why.Search{Store: s, Box: boxOf(s), Where: c.whereOf(a, s), Payload: asked.payload, Sends: sendsIn(a.Policy())}
+		search.Box.CallKey = a.CallKey
+		if asked.source != nil {
+			search.Sources = []string{*asked.source}
+		}
+		for _, name := range names {
+			if !c.meansConsumer(name) {
+				continue
+			}
+			facts, err := search.Find(ctx, name, asked.id)
+			if err != nil {
+				return nil, nil, failed(err)
+			}
+			facts = slices.DeleteFunc(facts, func(f *why.Facts) bool { return asked.source != nil && f.Key.Source != *asked.source })
+			cannot, err := cannotKnow(ctx, a.Policy(), s, name)
+			if err != nil {
+				return nil, nil, failed(err)
+			}
+			if strange && len(facts) == 0 {
+				continue
+			}
+			found = append(found, facts...)
+			all = append(all, looked{s.Name(), name, len(facts) > 0, cannot})
+		}
+	}
+	if c.consumer != "" && len(all) == 0 {
+		return nil, nil, c.noneOfThisName("consumer", c.consumer, known)
+	}
+	return found, all, nil
+}
+
+// meansConsumer reports whether --consumer means the name under which records stand: of a
+// consumer that works in generations it means all of them, unless it names one.
+func (c *common) meansConsumer(name string) bool {
+	if c.consumer == "" {
+		return true
+	}
+	public, number := generationOf(c.consumer)
+	of, kept := contract.GenerationOf(name)
+	return public == of && (number < 0 || number == kept)
+}
+
+// whereOf are the flags that have a command meet this store.
+func (c *common) whereOf(a *assembly.Assembly, s *assembly.Store) []string {
+	if a.Policy().Bare { // its place may hold a password
+		return []string{"--store", "URL"}
+	}
+	where := []string{"--config", c.config}
+	if len(a.Policy().Databases()) > 1 {
+		where = append(where, "--store", s.Name())
+	}
+	return where
+}
+
+func sendsIn(p *policy.Policy) func(string) bool {
+	return func(name string) bool {
+		public, _ := contract.GenerationOf(name)
+		consumer := p.Consumer(public)
+		return consumer != nil && consumer.Sends()
+	}
+}
+
+// cannotKnow says of a consumer what nobody can tell of an id that is not found.
+func cannotKnow(ctx context.Context, p *policy.Policy, s *assembly.Store, name string) ([]string, error) {
+	all := []string{}
+	removed, err := s.Removed(ctx, name)
+	if err != nil {
+		return nil, fmt.Errorf("store %s: consumer %s: %w", s.Name(), name, err)
+	}
+	if !removed.IsZero() {
+		all = append(all, fmt.Sprintf("whether it was applied before %s: markers from before then may have been removed (retention)", moment(removed)))
+	}
+	public, _ := contract.GenerationOf(name)
+	consumer := p.Consumer(public)
+	switch {
+	case consumer == nil:
+		return all, nil
+	case consumer.Strategy.Natural != nil:
+		all = append(all, "whether it was applied: with strategy natural no marker is written")
+	case !consumer.Strategy.Marks() && consumer.Strategy.BusinessKey != nil:
+		all = append(all, "whether it was applied: with strategy business_key no marker is written; look for its row under the constraint "+consumer.Strategy.BusinessKey.Constraint)
+	}
+	if consumer.Dedup != nil {
+		all = append(all, "whether other code marked it in the table "+consumer.Dedup.Table+", which is not looked at")
+	}
+	if consumer.Identity.Former != nil {
+		all = append(all, "whether it was applied under its former identity, which has another id: ask for that")
+	}
+	if consumer.From != "" {
+		all = append(all, "whether it is still in the source "+consumer.From+" and was not read yet")
+	}
+	return all, nil
+}
+
+// name is the id as people read it.
+func (v whyView) name() string {
+	if v.IDBase64 != "" {
+		return "base64:" + v.IDBase64
+	}
+	return legible.Printable(v.ID)
+}

@@ -1,0 +1,35 @@
+package cli
+
+import (
+	"bytes"
+	"os"
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+func TestWhyAndCheckFitATerminal(t *testing.T) {
+	inHostile(t, "plain words that a person wrote, many of them, and then some more of them")
+	printed := func(args ...string) string {
+		var out bytes.Buffer
+		Main(t.Context(), args, Streams{In: strings.NewReader(""), Out: &out, Err: &bytes.Buffer{}, OutTerminal: true, Width: usualWidth, Env: os.LookupEnv})
+		return out.String()
+	}
+	t.Run("K13_K3_each_line_has_80_columns_at_most", func(t *testing.T) {
+		for _, args := range [][]string{
+			{"why", "id plain words that a person wrote, many of them, and then some more of them"},
+			{"why", "id plain words that a person wrote, many of them, and then some more of them", "--consumer", "parking"},
+			{"why", "nobody knows this"}, {"check"}, {"check", "--explain", "2"},
+		} {
+			out := printed(args...)
+			if len(out) < 100 {
+				t.Errorf("semel %v prints %q", args, out)
+			}
+			for line := range strings.Lines(out) {
+				if line = strings.TrimSuffix(line, "\n"); utf8.RuneCountInString(line) > usualWidth && !strings.HasPrefix(line, "  semel ") {
+					t.Errorf("semel %v: %d columns: %s", args, utf8.RuneCountInString(line), line)
+				}
+			}
+		}
+	})
+}

@@ -1,0 +1,32 @@
+package why
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/semel-go/semel/contract"
+)
+
+// Command is a command line, word by word.
+type Command []string
+
+// because adds the flag with which a person says why.
+func (c Command) because() Command { return append(slices.Clip(c), "--reason", "WHY") }
+
+// command is one of semel's that meets the store which the facts are of.
+func (f *Facts) command(words ...string) Command {
+	return slices.Concat(Command{"semel"}, words, f.Where)
+}
+
+// tell is a command that shows a row, act one that changes it; both are written with a space
+// between their words.
+func (f *Facts) tell(name string, r *contract.StoredRow) Command {
+	return f.command(append(strings.Fields(name), fmt.Sprint(r.Number))...)
+}
+
+func (f *Facts) act(name string, r *contract.StoredRow) Command { return f.tell(name, r).because() }
+
+func (f *Facts) show(r *contract.StoredRow) Command {
+	return f.tell(f.verb("inbox show", "intents show"), r)
+}

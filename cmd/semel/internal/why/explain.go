@@ -1,0 +1,317 @@
+package why
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/contract"
+)
+
+// Explain says whether the effect of a message is there, why or why not, and what changes
+// that.
+func Explain(f *Facts) Answer {
+	a := f.first()
+	var more []string
+	if n := len(f.Conflicts); n > 0 && a.Stage != StageConflict {
+		more = append(more, fmt.Sprintf("Under the same identity %s, which had no effect: row %d.", contents(n), f.Conflicts[0].Number))
+		a.Do = append(a.Do, f.show(&f.Conflicts[0]))
+	}
+	if g := f.Generation; g != nil && g.State != contract.GenerationActive {
+		more = append(more, fmt.Sprintf("This is of generation %d, which is %s: what takes effect does so in the active one.", g.Number, g.State))
+	}
+	a.Says = strings.Join(append([]string{a.Says}, more...), " ")
+	return a
+}
+
+// contents says that other contents came.
+func contents(n int) string {
+	if n == 1 {
+		return "another content came"
+	}
+	return fmt.Sprintf("%d other contents came", n)
+}
+
+// first is the answer about the content that came first.
+func (f *Facts) first() Answer {
+	switch r := f.Row; {
+	case f.newer():
+		return Answer{StageNewer, Unknown, "A newer release wrote what is kept of it, and this one does not know what that means.", []Command{{"semel", "version"}}}
+	case r == nil && len(f.Conflicts) > 0:
+		return f.conflict(&f.Conflicts[0])
+	case r == nil:
+		return f.markedOnly()
+	case f.disagree():
+		return Answer{StageBroken, Unknown, fmt.Sprintf("Its marker says %s and its row says %s: these are written in one commit, so something other than Semel changed one of them.", named(f.marker().Outcome), r.State),
+			[]Command{f.show(r)}}
+	case r.Unreadable != "" && r.State != contract.StateCompleted && r.State != contract.StateDiscarded:
+		return Answer{StageParked, No, fmt.Sprintf("It was not applied: it is %s, and its content cannot be read here: %s.", r.State, r.Unreadable), []Command{f.show(r)}}
+	}
+	return f.ofRow(f.Row)
+}
+
+// newer reports whether only a newer release knows what became of it.
+func (f *Facts) newer() bool {
+	if m := f.marker(); m != nil && !known(m.Outcome) {
+		return true
+	}
+	return f.Row != nil && !f.Row.State.Known()
+}
+
+func known(o contract.Outcome) bool { return o >= contract.Applied && o <= contract.Discarded }
+
+// disagree reports whether marker and row say different things, which one commit never
+// writes. A row under a surrogate, or of an old derivation, has a marker of its own.
+func (f *Facts) disagree() bool {
+	m := f.marker()
+	if m == nil || f.Row == nil || f.Row.Surrogate || len(f.Markers) > 1 {
+		return false
+	}
+	return f.Row.State.Outcome() != m.Outcome
+}
+
+// ofRow is the answer about a row whose marker agrees.
+func (f *Facts) ofRow(r *contract.StoredRow) Answer {
+	switch r.State {
+	case contract.StateReceived:
+		return f.received(r)
+	case contract.StateInProgress:
+		return f.claimed(r)
+	case contract.StateFailedRetryable:
+		return f.retry(r)
+	case contract.StateBlocked:
+		return f.blocked(r)
+	case contract.StateParked:
+		return f.parked(r)
+	case contract.StateDeadLettered:
+		return f.deadLettered(r)
+	case contract.StateDiscarded:
+		return f.discarded(r)
+	}
+	return f.applied(r)
+}
+
+func (f *Facts) received(r *contract.StoredRow) Answer {
+	if r.DueAt.After(f.Now) {
+		return Answer{StageLater, No, fmt.Sprintf("It was not applied yet: it was received at %s and is due at %s.", moment(r.ReceivedAt), moment(r.DueAt)), nil}
+	}
+	if r.CallsStarted > 0 {
+		a := f.waits(StageDue, "A call for it was made before, and it is to be made again: it is due, and waits for a worker of its consumer.")
+		a.Applied = Unknown
+		return a
+	}
+	says := fmt.Sprintf("It was not applied yet: it was received at %s, is due, and waits for a worker of its consumer.", moment(r.ReceivedAt))
+	if step := len(r.Steps); step > 0 {
+		says = fmt.Sprintf("It was not applied whole yet: its step %s has taken effect, and the next one is due and waits for a worker of its consumer.", r.Steps[step-1].Name)
+	}
+	return f.waits(StageDue, says)
+}
+
+// waits is the answer about what is due, and says why nobody takes it where that is known.
+func (f *Facts) waits(stage Stage, says string) Answer {
+	name, _ := contract.GenerationOf(f.Key.Consumer)
+	switch {
+	case f.Control.Paused:
+		return Answer{stage, No, says + fmt.Sprintf(" The consumer is paused, by %s: %s.", f.Control.Pause.By, strings.TrimSuffix(f.Control.Pause.Why, ".")),
+			[]Command{f.command("resume", "--consumer", name).because()}}
+	case !f.Progress.IsZero() && f.Now.Sub(f.Progress) > contract.LaneSilence:
+		return Answer{stage, No, says + fmt.Sprintf(" Nobody seems to run the consumer: it told last at %s that it works.", moment(f.Progress)),
+			[]Command{f.command("run", "--consumer", name)}}
+	}
+	return Answer{stage, No, says, []Command{f.command("inbox", "stats", "--consumer", name)}}
+}
+
+func (f *Facts) claimed(r *contract.StoredRow) Answer {
+	call := ""
+	if r.UnknownOutcome() {
+		call = " A call for it was begun of which it is not known what became."
+	}
+	if r.LockedUntil.After(f.Now) {
+		return Answer{StageClaimed, No, fmt.Sprintf("It is being worked on now: a process has claimed it until %s.%s", moment(r.LockedUntil), call),
+			[]Command{f.act("inbox release", r)}}
+	}
+	return f.waits(StageStale, fmt.Sprintf("It was not applied yet: who had claimed it came to no end, and the lease ended at %s, so that the next worker of its consumer takes it.%s", moment(r.LockedUntil), call))
+}
+
+func (f *Facts) retry(r *contract.StoredRow) Answer {
+	failed := fmt.Sprintf("It was not applied yet: %s failed%s", attempts(r.Attempts), because(r.LastError))
+	if r.UnknownOutcome() {
+		failed = fmt.Sprintf("Nobody knows whether it was applied: what became of a call for it is unknown%s", because(r.LastError))
+	}
+	var a Answer
+	if r.DueAt.After(f.Now) {
+		a = Answer{StageRetry, No, failed + fmt.Sprintf("; the next attempt is due at %s.", moment(r.DueAt)),
+			[]Command{f.act(f.verb("inbox retry", "intents send"), r)}}
+	} else {
+		a = f.waits(StageRetry, failed+"; the next attempt is due and waits for a worker of its consumer.")
+	}
+	if r.UnknownOutcome() {
+		a.Applied = Unknown
+		a.Do = append(a.Do, f.resolve(r))
+	}
+	return a
+}
+
+func (f *Facts) blocked(r *contract.StoredRow) Answer {
+	if r.Version > 0 && f.Ahead == nil {
+		return f.gap(r, "It was not applied yet: it waits, as version %d of its stream, for version %d, which has not taken effect.", StageGap)
+	}
+	if f.Ahead == nil {
+		return f.waits(StageBehind, "It was not applied yet: what kept it back is gone, and it is due within an hour, or when its consumer starts.")
+	}
+	b := f.Ahead
+	says := fmt.Sprintf("It was not applied yet: it keeps an order, and waits behind row %d, which is %s%s.", b.Number, b.State, ofReason(b))
+	a := Answer{StageBehind, No, says, []Command{f.show(b)}}
+	if b.State == contract.StateParked {
+		a.Do = append(a.Do, f.act("parked retry", b))
+	}
+	a.Do = append(a.Do, f.act("inbox skip", b))
+	return a
+}
+
+// gap is the answer about a version whose turn has not come.
+func (f *Facts) gap(r *contract.StoredRow, says string, stage Stage) Answer {
+	next := r.Version - 1
+	if f.Stream != nil {
+		next = f.Stream.Last + 1
+	}
+	a := Answer{Stage: stage, Applied: No, Says: fmt.Sprintf(says, r.Version, next)}
+	if len(f.Missing) > 0 {
+		a.Says += fmt.Sprintf(" Of %s nothing is here.", spans(f.Missing))
+	}
+	stream := operate.NewView("", *r).StreamName()
+	a.Do = []Command{f.command("gaps", "show", "--stream", stream), f.command("gaps", "skip", "--stream", stream).because()}
+	return a
+}
+
+func (f *Facts) applied(r *contract.StoredRow) Answer {
+	at := r.ChangedAt
+	if m := f.marker(); m != nil && !m.At.IsZero() {
+		at = m.At
+	}
+	a := Answer{Stage: StageApplied, Applied: Yes, Says: fmt.Sprintf("It was applied at %s%s.", moment(at), after(r))}
+	if act := f.last(r.Number, "resolve"); act != nil {
+		a.Says = fmt.Sprintf("Its effect is there: %s found that out at %s and said so: %s.", act.Who, moment(act.At), strings.TrimSuffix(act.Why, "."))
+	}
+	if r.Reason == semel.ReasonErased {
+		a.Says += " What it held was erased since" + f.eraser(r.Number) + "."
+	}
+	return f.copied(a, r)
+}
+
+// after says how many attempts it took.
+func after(r *contract.StoredRow) string {
+	if r.Attempts < 2 {
+		return ""
+	}
+	return fmt.Sprintf(", with attempt %d", r.Attempts)
+}
+
+// copied says how many copies came.
+func (f *Facts) copied(a Answer, r *contract.StoredRow) Answer {
+	switch n := r.Repeated; {
+	case n == 1:
+		a.Says += " A copy came since and had no effect: it was a duplicate."
+	case n > 1:
+		a.Says += fmt.Sprintf(" %d copies came since and had no effect: they were duplicates.", n)
+	}
+	return a
+}
+
+func (f *Facts) deadLettered(r *contract.StoredRow) Answer {
+	says := fmt.Sprintf("It was not applied: after %s it was given up and dead-lettered at %s%s%s.", attempts(r.Attempts), moment(r.ChangedAt), ofReason(r), because(r.LastError))
+	return f.copied(Answer{StageDeadLettered, No, says, []Command{
+		f.tell("dead show", r),
+		f.act("dead replay", r),
+	}}, r)
+}
+
+func (f *Facts) discarded(r *contract.StoredRow) Answer {
+	a := Answer{Stage: StageDiscarded, Applied: No}
+	switch act := f.last(r.Number, "discard"); {
+	case act != nil:
+		a.Says = fmt.Sprintf("It was not applied and never will be: %s discarded it at %s: %s.", act.Who, moment(act.At), strings.TrimSuffix(act.Why, "."))
+	case r.Reason == semel.ReasonStale:
+		a.Stage = StageStaleVersion
+		a.Says = fmt.Sprintf("It was not applied and never will be: when version %d came, its stream had passed it.", r.Version)
+		if f.Stream != nil {
+			a.Says = strings.TrimSuffix(a.Says, ".") + fmt.Sprintf("; the stream is at version %d.", f.Stream.Last)
+		}
+	case r.Reason == semel.ReasonErased:
+		a.Says = fmt.Sprintf("It was not applied and never will be: it was discarded, and what it held was erased since%s.", f.eraser(r.Number))
+	default:
+		a.Says = fmt.Sprintf("It was not applied and never will be: its handler or its policy discarded it at %s%s%s.", moment(r.ChangedAt), ofReason(r), because(r.LastError))
+	}
+	return f.copied(a, r)
+}
+
+// conflict is the answer about another content of an identity of whose first content no row
+// is kept.
+func (f *Facts) conflict(r *contract.StoredRow) Answer {
+	m := f.marker()
+	a := Answer{Stage: StageConflict, Do: []Command{f.show(r)}, Applied: Unknown}
+	switch {
+	case m == nil:
+		a.Says = "Two contents came under this identity, and of the first nothing is kept any more."
+	case m.Outcome == contract.Applied:
+		a.Applied = Yes
+		a.Says = fmt.Sprintf("The content that came first was applied at %s.", moment(m.At))
+	default:
+		a.Applied = No
+		a.Says = fmt.Sprintf("The content that came first was not applied: it is %s since %s.", named(m.Outcome), moment(m.At))
+	}
+	a.Says += fmt.Sprintf(" Then %s under the same identity, and had no effect: row %d, %s since %s%s.", contents(len(f.Conflicts)), r.Number, r.State, moment(r.ReceivedAt), ofReason(r))
+	if !r.State.Ended() {
+		a.Do = append(a.Do, f.act("parked discard", r))
+	}
+	return a
+}
+
+// markedOnly is the answer about an identity of which there is a marker and no row.
+func (f *Facts) markedOnly() Answer {
+	m := f.marker()
+	switch {
+	case m == nil && f.Leased != nil:
+		return f.leased(f.Leased)
+	case m == nil:
+		return Answer{StageMarked, Unknown, "Nothing is known of it.", nil}
+	}
+	a := Answer{Stage: StageMarked, Applied: No}
+	switch m.Outcome {
+	case contract.Applied:
+		a = Answer{Stage: StageApplied, Applied: Yes, Says: fmt.Sprintf("It was applied at %s, in the commit of its marker. Copies that come are duplicates and have no effect.", moment(m.At))}
+	case contract.Discarded:
+		a.Stage = StageDiscarded
+		a.Says = fmt.Sprintf("It was not applied and never will be: it was discarded at %s, and no row of it is kept.", moment(m.At))
+	default:
+		a = Answer{Stage: StageBroken, Applied: Unknown, Says: fmt.Sprintf("Its marker says %s, since %s, and its row is gone: somebody removed it by other means than Semel's, and copies that come are taken for duplicates.", named(m.Outcome), moment(m.At))}
+	}
+	if len(f.Erasures) > 0 {
+		e := f.Erasures[len(f.Erasures)-1]
+		a.Says += fmt.Sprintf(" What was kept of its content was erased by %s at %s.", e.Who, moment(e.At))
+	}
+	return a
+}
+
+// last is the last act of this name on a row that was done; nil if there is none.
+func (f *Facts) last(row int64, verb string) *contract.Act {
+	for _, d := range f.Details {
+		if d.Number != row {
+			continue
+		}
+		for i := len(d.Acts) - 1; i >= 0; i-- {
+			if a := d.Acts[i]; a.Verb == verb {
+				return &contract.Act{Verb: a.Verb, Who: a.Who, Why: a.Why, At: a.At, Result: a.Result}
+			}
+		}
+	}
+	return nil
+}
+
+func (f *Facts) eraser(row int64) string {
+	if act := f.last(row, "erase"); act != nil {
+		return fmt.Sprintf(", by %s at %s", act.Who, moment(act.At))
+	}
+	return ""
+}

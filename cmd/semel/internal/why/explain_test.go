@@ -1,0 +1,225 @@
+package why
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/sqlstore"
+)
+
+var now = time.Date(2026, 5, 3, 12, 0, 0, 0, time.UTC)
+
+// of are facts of a row in a state, with the marker that it has then.
+func of(state contract.RowState, change func(*Facts, *contract.StoredRow)) *Facts {
+	key := semel.Key{Consumer: "billing", Source: "shop", ID: "o-1"}
+	r := &contract.StoredRow{Number: 17, Key: key, State: state, Attempts: 1, ReceivedAt: now.Add(-time.Hour), ChangedAt: now.Add(-time.Minute)}
+	f := &Facts{Store: "db", Key: key, Now: now, Row: r, Where: []string{"--config", "semel.yaml"}}
+	if o := state.Outcome(); o != 0 {
+		f.Markers = []sqlstore.Known{{Key: key, StoredMarker: contract.StoredMarker{Outcome: o, At: now.Add(-time.Minute)}}}
+	}
+	if change != nil {
+		change(f, r)
+	}
+	return f
+}
+
+// marked are facts of an identity of which only a marker is kept.
+func marked(o contract.Outcome, change func(*Facts, *contract.StoredRow)) *Facts {
+	f := of(contract.StateCompleted, nil)
+	f.Row, f.Markers[0].Outcome = nil, o
+	if change != nil {
+		change(f, nil)
+	}
+	return f
+}
+
+func reasoned(reason semel.Reason) func(*Facts, *contract.StoredRow) {
+	return func(_ *Facts, r *contract.StoredRow) { r.Reason, r.LastError = reason, "no such account" }
+}
+
+func acted(verb string, more func(*contract.StoredRow)) func(*Facts, *contract.StoredRow) {
+	return func(f *Facts, r *contract.StoredRow) {
+		f.Details = []operate.Detail{{View: operate.NewView("db", *r), Acts: []operate.ActView{{At: now.Add(-time.Second), Verb: verb, Who: "ann", Why: "it is test data"}}}}
+		if more != nil {
+			more(r)
+		}
+	}
+}
+
+type told struct {
+	facts   *Facts
+	stage   Stage
+	applied Applied
+	says    string
+	// command is one of those that are named; empty: none is.
+	command string
+}
+
+func waiting() map[string]told {
+	return map[string]told{
+		"K13_received_and_due": {of(contract.StateReceived, nil), StageDue, No, "is due, and waits for a worker", "semel inbox stats --consumer billing"},
+		"K13_received_for_later": {of(contract.StateReceived, func(_ *Facts, r *contract.StoredRow) { r.DueAt = now.Add(time.Hour) }),
+			StageLater, No, "is due at 2026-05-03 13:00:00Z", ""},
+		"K13_a_step_is_done": {of(contract.StateReceived, func(_ *Facts, r *contract.StoredRow) { r.Steps = []contract.StepDone{{Name: "reserve"}} }),
+			StageDue, No, "its step reserve has taken effect", "semel inbox stats"},
+		"K13_an_intent_that_is_sent_again": {of(contract.StateReceived, func(_ *Facts, r *contract.StoredRow) { r.CallsStarted = 1 }),
+			StageDue, Unknown, "A call for it was made before, and it is to be made again", "semel inbox stats"},
+		"K13_the_consumer_is_paused": {of(contract.StateReceived, func(f *Facts, _ *contract.StoredRow) {
+			f.Control = contract.Control{Paused: true, Pause: contract.Order{By: "ann", Why: "the bank is closed"}}
+		}), StageDue, No, "paused, by ann: the bank is closed.", "semel resume --consumer billing --config semel.yaml --reason WHY"},
+		"K13_nobody_runs_the_consumer": {of(contract.StateReceived, func(f *Facts, _ *contract.StoredRow) { f.Progress = now.Add(-time.Hour) }),
+			StageDue, No, "Nobody seems to run the consumer", "semel run --consumer billing"},
+		"K13_claimed_now": {of(contract.StateInProgress, func(_ *Facts, r *contract.StoredRow) { r.LockedUntil = now.Add(time.Minute) }),
+			StageClaimed, No, "a process has claimed it until 2026-05-03 12:01:00Z", "semel inbox release 17"},
+		"K13_a_stale_claim": {of(contract.StateInProgress, func(_ *Facts, r *contract.StoredRow) { r.LockedUntil = now.Add(-time.Minute) }),
+			StageStale, No, "the lease ended at 2026-05-03 11:59:00Z", "semel inbox stats"},
+		"K13_a_call_that_is_under_way": {of(contract.StateInProgress, func(_ *Facts, r *contract.StoredRow) { r.LockedUntil, r.CallsStarted = now.Add(time.Minute), 1 }),
+			StageClaimed, No, "A call for it was begun", "semel inbox release 17"},
+		"K13_a_retry_that_is_due_later": {of(contract.StateFailedRetryable, func(_ *Facts, r *contract.StoredRow) {
+			r.Attempts, r.LastError, r.DueAt = 3, "the bank is away", now.Add(time.Minute)
+		}), StageRetry, No, "3 attempts failed: the bank is away; the next attempt is due at 2026-05-03 12:01:00Z.", "semel inbox retry 17 --config semel.yaml --reason WHY"},
+		"K13_a_retry_that_is_due": {of(contract.StateFailedRetryable, nil), StageRetry, No, "the next attempt is due and waits", "semel inbox stats"},
+		"K13_an_unknown_outcome_that_is_tried_again": {of(contract.StateFailedRetryable, func(_ *Facts, r *contract.StoredRow) { r.CallsStarted, r.DueAt = 1, now.Add(time.Minute) }),
+			StageRetry, Unknown, "Nobody knows whether it was applied", "semel inbox resolve 17 --outcome done"},
+		"K13_blocked_by_a_gap": {of(contract.StateBlocked, func(f *Facts, r *contract.StoredRow) {
+			r.Stream, r.Version, f.Stream, f.Missing = "order 7", 5, &contract.StoredStream{Last: 2}, []operate.Span{{From: 3, To: 4}}
+		}), StageGap, No, "as version 5 of its stream, for version 3, which has not taken effect. Of version 3 to 4 nothing is here.", "semel gaps show --stream order 7"},
+		"K13_blocked_by_an_earlier_one_of_its_key": {of(contract.StateBlocked, func(f *Facts, r *contract.StoredRow) {
+			r.Place, f.Ahead = 2, &contract.StoredRow{Number: 12, State: contract.StateParked, Reason: semel.ReasonPermanent}
+		}), StageBehind, No, "waits behind row 12, which is PARKED (permanent failure).", "semel parked retry 12"},
+		"K13_blocked_by_what_is_gone": {of(contract.StateBlocked, nil), StageBehind, No, "what kept it back is gone", "semel inbox stats"},
+	}
+}
+
+func ended() map[string]told {
+	return map[string]told{
+		"K13_applied":              {of(contract.StateCompleted, nil), StageApplied, Yes, "It was applied at 2026-05-03 11:59:00Z.", ""},
+		"K13_applied_without_row":  {marked(contract.Applied, nil), StageApplied, Yes, "in the commit of its marker", ""},
+		"K13_applied_with_retries": {of(contract.StateCompleted, func(_ *Facts, r *contract.StoredRow) { r.Attempts = 3 }), StageApplied, Yes, "with attempt 3", ""},
+		"K13_a_duplicate":          {of(contract.StateCompleted, func(_ *Facts, r *contract.StoredRow) { r.Repeated = 2 }), StageApplied, Yes, "2 copies came since and had no effect: they were duplicates.", ""},
+		"K13_resolved_by_a_person": {of(contract.StateCompleted, acted("resolve", nil)), StageApplied, Yes, "ann found that out", ""},
+		"K13_erased": {of(contract.StateCompleted, acted("erase", func(r *contract.StoredRow) { r.Reason = semel.ReasonErased })),
+			StageApplied, Yes, "What it held was erased since, by ann at 2026-05-03 11:59:59Z.", ""},
+		"K13_erased_without_a_row": {marked(contract.Applied, func(f *Facts, _ *contract.StoredRow) { f.Erasures = []contract.Act{{Who: "ann", At: now}} }),
+			StageApplied, Yes, "What was kept of its content was erased by ann", ""},
+		"K13_a_stale_version": {of(contract.StateDiscarded, func(f *Facts, r *contract.StoredRow) {
+			r.Reason, r.Version, f.Stream = semel.ReasonStale, 3, &contract.StoredStream{Last: 8}
+		}), StageStaleVersion, No, "when version 3 came, its stream had passed it; the stream is at version 8.", ""},
+		"K13_discarded_by_a_person":    {of(contract.StateDiscarded, acted("discard", nil)), StageDiscarded, No, "ann discarded it at 2026-05-03 11:59:59Z: it is test data.", ""},
+		"K13_discarded_by_its_handler": {of(contract.StateDiscarded, reasoned(semel.ReasonUnmet)), StageDiscarded, No, "(condition unmet): no such account", ""},
+		"K13_discarded_and_erased":     {of(contract.StateDiscarded, reasoned(semel.ReasonErased)), StageDiscarded, No, "what it held was erased since", ""},
+		"K13_discarded_without_a_row":  {marked(contract.Discarded, nil), StageDiscarded, No, "it was discarded at", ""},
+		"K13_dead_lettered":            {of(contract.StateDeadLettered, reasoned(semel.ReasonExhausted)), StageDeadLettered, No, "after 1 attempt it was given up and dead-lettered", "semel dead replay 17"},
+		"K13_of_a_generation_that_left": {of(contract.StateCompleted, func(f *Facts, _ *contract.StoredRow) {
+			f.Generation = &contract.StoredGeneration{Number: 2, State: contract.GenerationOld}
+		}), StageApplied, Yes, "This is of generation 2, which is old", ""},
+	}
+}
+
+func aside() map[string]told {
+	all := map[string]told{
+		"K13_parked_as_a_gap": {of(contract.StateParked, func(f *Facts, r *contract.StoredRow) {
+			r.Reason, r.Stream, r.Version, f.Stream = semel.ReasonGap, "7", 5, &contract.StoredStream{Last: 2}
+		}), StageGap, No, "waited in vain, as version 5 of its stream, for version 3", "semel gaps skip --stream 7 --config semel.yaml --reason WHY"},
+		"K13_suppressed_by_a_person": {of(contract.StateParked, acted("suppress", func(r *contract.StoredRow) { r.Reason = semel.ReasonSuppressed })),
+			StageSuppressed, No, "It was not sent: ann suppressed it", "semel intents send 17"},
+		"K13_suppressed_by_a_replay": {of(contract.StateParked, reasoned(semel.ReasonSuppressed)), StageSuppressed, No, "It was not sent: the run that wrote it", "semel intents send 17"},
+		"K13_an_unknown_outcome": {of(contract.StateParked, func(_ *Facts, r *contract.StoredRow) { r.Reason, r.CallsStarted = semel.ReasonOutcomeUnknown, 1 }),
+			StageUnknown, Unknown, "Nobody knows whether it was applied", "semel inbox resolve 17 --outcome done --config semel.yaml --reason WHY"},
+		"K13_an_unknown_outcome_of_an_intent": {of(contract.StateParked, func(f *Facts, r *contract.StoredRow) {
+			r.Reason, r.CallsStarted, f.Sends = semel.ReasonOutcomeUnknown, 1, true
+		}), StageUnknown, Unknown, "Ask the other side", "semel intents resolve 17 --outcome sent"},
+		"K13_a_conflict_as_a_version":            {of(contract.StateParked, func(_ *Facts, r *contract.StoredRow) { r.Reason, r.Version = semel.ReasonConflict, 4 }), StageConflict, No, "first as version 4 of its stream", "semel inbox show 17"},
+		"K13_a_conflict_with_a_former_identity":  {of(contract.StateParked, reasoned(semel.ReasonFormerConflict)), StageConflict, No, "under its former identity", "semel parked discard 17"},
+		"K13_a_reason_that_its_handler_gave":     {of(contract.StateParked, reasoned("limit exceeded")), StageParked, No, "(limit exceeded): no such account. Its handler gave that reason", "semel parked retry 17"},
+		"K13_a_conflict_with_what_was_applied":   {conflicting(contract.Applied), StageConflict, Yes, "The content that came first was applied at 2026-05-03 11:59:00Z. Then another content came", "semel inbox show 18"},
+		"K13_a_conflict_with_what_was_set_aside": {conflicting(contract.Parked), StageConflict, No, "was not applied: it is parked", "semel inbox show 18"},
+		"K13_a_conflict_with_what_was_reaped":    {conflicting(0), StageConflict, Unknown, "of the first nothing is kept any more", "semel inbox show 18"},
+		"K13_applied_and_then_a_conflict": {of(contract.StateCompleted, func(f *Facts, _ *contract.StoredRow) {
+			f.Conflicts = []contract.StoredRow{{Number: 18, State: contract.StateParked}}
+		}), StageApplied, Yes, "It was applied at 2026-05-03 11:59:00Z. Under the same identity another content came, which had no effect: row 18.", "semel inbox show 18"},
+		"law_12_a_marker_that_its_row_denies":    {of(contract.StateReceived, func(f *Facts, _ *contract.StoredRow) { f.Markers[0].Outcome = contract.Applied }), StageBroken, Unknown, "Its marker says applied and its row says RECEIVED", "semel inbox show 17"},
+		"law_12_a_marker_whose_row_is_gone":      {marked(contract.Waiting, nil), StageBroken, Unknown, "Its marker says waiting, since 2026-05-03 11:59:00Z, and its row is gone", ""},
+		"K13_a_leased_key_that_was_completed":    {keyed(sqlstore.KnownKey{Ended: contract.KeyComplete}), StageApplied, Yes, "the call for it was completed; its leased key was claimed first at 2026-05-03 11:00:00Z.", ""},
+		"K13_a_leased_key_that_failed":           {keyed(sqlstore.KnownKey{Ended: contract.KeyFail}), StageDiscarded, No, "failed for good", ""},
+		"K13_a_leased_key_that_is_held":          {keyed(sqlstore.KnownKey{Until: now.Add(time.Minute), Started: 1}), StageClaimed, No, "a process has its leased key until 2026-05-03 12:01:00Z", ""},
+		"K13_a_leased_key_that_was_released":     {keyed(sqlstore.KnownKey{Ended: contract.KeyRelease, Started: 1, Finished: 1}), StageDue, No, "no attempt had an effect", ""},
+		"K13_a_leased_key_whose_outcome_is_open": {keyed(sqlstore.KnownKey{Ended: contract.KeyAbandon, Started: 2, Finished: 1}), StageUnknown, Unknown, "of 2 claims of its leased key the end of 1 is known", ""},
+		"K13_a_leased_key_whose_lease_has_ended": {keyed(sqlstore.KnownKey{Until: now.Add(-time.Minute), Started: 1}), StageUnknown, Unknown, "Nobody knows whether it was applied", ""},
+		"K13_a_marker_of_a_newer_release":        {marked(9, nil), StageNewer, Unknown, "A newer release wrote", "semel version"},
+		"K13_a_row_of_a_newer_release":           {of("SHELVED", nil), StageNewer, Unknown, "A newer release wrote", "semel version"},
+		"K13_what_is_encrypted_under_no_key":     {of(contract.StateParked, func(_ *Facts, r *contract.StoredRow) { r.Unreadable = "no key has the id 7" }), StageParked, No, "its content cannot be read here: no key has the id 7", "semel inbox show 17"},
+		"K13_a_surrogate_has_no_marker_of_own": {of(contract.StateParked, func(f *Facts, r *contract.StoredRow) {
+			f.Markers, r.Surrogate, r.Reason = nil, true, semel.ReasonNoIdentity
+		}), StageParked, No, "It has no identity", "semel parked discard 17"},
+	}
+	for reason, remedy := range remedies {
+		command := "semel parked discard 17"
+		if remedy.retry {
+			command = "semel parked retry 17"
+		}
+		all["K13_parked_as_"+strings.ReplaceAll(string(reason), " ", "_")] = told{of(contract.StateParked, reasoned(reason)), StageParked, No, "It was not applied: it was set aside at 2026-05-03 11:59:00Z (" + string(reason) + "): no such account. " + remedy.says, command}
+	}
+	return all
+}
+
+// keyed are facts of a leased key, without a marker.
+func keyed(k sqlstore.KnownKey) *Facts {
+	f := marked(0, nil)
+	k.First = now.Add(-time.Hour)
+	f.Markers, f.Leased = nil, &k
+	return f
+}
+
+// conflicting are facts of the row of a conflict, of whose first content a marker is kept, or
+// nothing with 0.
+func conflicting(o contract.Outcome) *Facts {
+	f := marked(o, nil)
+	if o == 0 {
+		f.Markers = nil
+	}
+	f.Conflicts = []contract.StoredRow{{Number: 18, Key: f.Key, Conflict: true, State: contract.StateParked, Reason: semel.ReasonConflict, ReceivedAt: now}}
+	return f
+}
+
+func TestAMessageIsExplained(t *testing.T) {
+	for _, table := range []map[string]told{waiting(), ended(), aside()} {
+		for name, want := range table {
+			t.Run(name, func(t *testing.T) {
+				a := Explain(want.facts)
+				if a.Stage != want.stage || a.Applied != want.applied || !strings.Contains(a.Says, want.says) {
+					t.Errorf("it is said to be %s, applied %s: %s\nwant %s, applied %s: …%s…", a.Stage, a.Applied, a.Says, want.stage, want.applied, want.says)
+				}
+				var commands []string
+				for _, c := range a.Do {
+					commands = append(commands, strings.Join(c, " "))
+				}
+				if all := strings.Join(commands, "\n"); want.command == "" && all != "" && want.stage != StageApplied || !strings.Contains(all, want.command) {
+					t.Errorf("the commands are %q, want %q", all, want.command)
+				}
+			})
+		}
+	}
+}
+
+// A reason that this release writes and nobody explains would be told as one of a handler.
+func TestEachReasonOfARowIsExplained(t *testing.T) {
+	elsewhere := []semel.Reason{semel.ReasonNone, semel.ReasonConflict, semel.ReasonFormerConflict, semel.ReasonGap, semel.ReasonSuppressed,
+		semel.ReasonOutcomeUnknown, semel.ReasonStale, semel.ReasonBusy, semel.ReasonNewer, semel.ReasonPaused}
+	for _, reason := range []semel.Reason{semel.ReasonMalformed, semel.ReasonTooLarge, semel.ReasonNoIdentity, semel.ReasonBadIdentity, semel.ReasonIdentityTooLong,
+		semel.ReasonUnknownType, semel.ReasonPermanent, semel.ReasonExhausted, semel.ReasonWaitTooLong, semel.ReasonUnmet, semel.ReasonMissingParameter, semel.ReasonBadEffects,
+		semel.ReasonForeign, semel.ReasonNoVersion, semel.ReasonBehind, semel.ReasonOld, semel.ReasonKills, semel.ReasonSteps, semel.ReasonUnreadable, semel.ReasonErased} {
+		if _, is := remedies[reason]; !is {
+			t.Errorf("%q has no remedy", reason)
+		}
+	}
+	for _, reason := range elsewhere {
+		if _, is := remedies[reason]; is {
+			t.Errorf("%q has a remedy that nobody is told", reason)
+		}
+	}
+}

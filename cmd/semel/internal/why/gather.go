@@ -1,0 +1,303 @@
+package why
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/erasure"
+	"github.com/semel-go/semel/sqlstore"
+)
+
+// Store is what is asked of a store.
+type Store interface {
+	contract.Auditor
+	contract.Controls
+	contract.Generations
+	contract.Reaper
+	contract.Replays
+	Known(ctx context.Context, consumer, id string) ([]sqlstore.Known, error)
+	RowsOf(ctx context.Context, consumer, id string, bodies bool) ([]contract.StoredRow, error)
+	Caused(ctx context.Context, by semel.Key, after int64) ([]contract.StoredRow, error)
+	LeasedKey(ctx context.Context, key semel.Key) (sqlstore.KnownKey, bool, error)
+	Clock(ctx context.Context) (time.Time, error)
+}
+
+// Search looks for an identity in one store.
+type Search struct {
+	Store Store
+	Box   operate.Box
+	// Where are the flags that have a command meet the store.
+	Where []string
+	// Sources are further ones under which a leased key is looked for.
+	Sources []string
+	// Payload asks for headers and bodies.
+	Payload bool
+	// Sends reports whether a consumer carries out intents.
+	Sends func(consumer string) bool
+}
+
+const (
+	// mostShown is how many rows of an identity are shown with all that is known of them.
+	mostShown = 20
+	// mostActs is how many acts are read to find who erased an identity without a row.
+	mostActs = 100_000
+	// causedWithin is how long what a message caused is looked for.
+	causedWithin = 5 * time.Second
+)
+
+// Find returns what the store knows of the id as one that a consumer has met, a Facts for
+// each source. The name is that under which the consumer's records stand.
+func (s Search) Find(ctx context.Context, consumer, id string) ([]*Facts, error) {
+	all, err := s.look(ctx, consumer, id)
+	if err != nil {
+		return nil, fmt.Errorf("store %s: %w", s.Box.Store, err)
+	}
+	if all, err = s.keys(ctx, consumer, id, all); err != nil {
+		return nil, fmt.Errorf("store %s: %w", s.Box.Store, err)
+	}
+	if len(all) == 0 {
+		return nil, nil
+	}
+	now, err := s.Store.Clock(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("store %s: %w", s.Box.Store, err)
+	}
+	for _, f := range all {
+		f.Now = now
+		for _, add := range []func(context.Context, *Facts) error{s.details, s.order, s.consumer, s.caused, s.replays, s.erasures} {
+			if err := add(ctx, f); err != nil {
+				return nil, fmt.Errorf("store %s: consumer %s: %w", s.Box.Store, consumer, err)
+			}
+		}
+	}
+	return all, nil
+}
+
+// looks is how often marker and row are read where they do not agree: a commit between the two
+// statements looks like that.
+const looks = 4
+
+// look reads markers and rows.
+func (s Search) look(ctx context.Context, consumer, id string) ([]*Facts, error) {
+	for tries := 1; ; tries++ {
+		markers, err := s.Store.Known(ctx, consumer, id)
+		if err != nil {
+			return nil, err
+		}
+		rows, err := s.Store.RowsOf(ctx, consumer, id, false)
+		if err != nil {
+			return nil, err
+		}
+		all := s.sort(consumer, id, markers, rows)
+		if tries == looks || !slices.ContainsFunc(all, (*Facts).disagree) {
+			return all, nil
+		}
+	}
+}
+
+// sort puts what belongs to one source together.
+func (s Search) sort(consumer, id string, markers []sqlstore.Known, rows []contract.StoredRow) (all []*Facts) {
+	of := map[string]*Facts{}
+	facts := func(source string) *Facts {
+		f := of[source]
+		if f == nil {
+			f = s.facts(semel.Key{Consumer: consumer, Source: source, ID: id})
+			of[source] = f
+			all = append(all, f)
+		}
+		return f
+	}
+	for _, m := range markers {
+		f := facts(m.Key.Source)
+		f.Markers = append(f.Markers, m)
+	}
+	for i := range rows {
+		f := facts(rows[i].Key.Source)
+		if rows[i].Conflict {
+			f.Conflicts = append(f.Conflicts, rows[i])
+		} else {
+			f.Row = &rows[i] // of an older derivation another may stand before it
+		}
+	}
+	slices.SortStableFunc(all, func(a, b *Facts) int { return cmp.Compare(a.Key.Source, b.Key.Source) })
+	return all
+}
+
+// keys finds leased keys of the id: of the empty source, of those that are known of it, and of
+// further ones. A key is found by all of its parts alone.
+func (s Search) keys(ctx context.Context, consumer, id string, all []*Facts) ([]*Facts, error) {
+	sources := append([]string{""}, s.Sources...)
+	for _, f := range all {
+		sources = append(sources, f.Key.Source)
+	}
+	slices.Sort(sources)
+	for _, source := range slices.Compact(sources) {
+		key, found, err := s.Store.LeasedKey(ctx, semel.Key{Consumer: consumer, Source: source, ID: id})
+		if err != nil {
+			return nil, err
+		}
+		if !found {
+			continue
+		}
+		at := slices.IndexFunc(all, func(f *Facts) bool { return f.Key.Source == source })
+		if at < 0 {
+			all = append(all, s.facts(semel.Key{Consumer: consumer, Source: source, ID: id}))
+			at = len(all) - 1
+		}
+		all[at].Leased = &key
+	}
+	return all, nil
+}
+
+// facts are those of an identity, of which nothing is known yet.
+func (s Search) facts(key semel.Key) *Facts {
+	return &Facts{Store: s.Box.Store, Key: key, Where: s.Where, Sends: s.Sends != nil && s.Sends(key.Consumer)}
+}
+
+// Rows are all that stand under the identity, that of the first content first.
+func (f *Facts) Rows() []contract.StoredRow {
+	var all []contract.StoredRow
+	if f.Row != nil {
+		all = append(all, *f.Row)
+	}
+	return append(all, f.Conflicts...)
+}
+
+func (s Search) details(ctx context.Context, f *Facts) error {
+	for _, r := range f.Rows() {
+		if len(f.Details) == mostShown {
+			break
+		}
+		d, err := s.Box.Show(ctx, r.Number, s.Payload)
+		if err != nil {
+			return err
+		}
+		f.Details = append(f.Details, d)
+	}
+	return nil
+}
+
+// order finds what a row waits for: an earlier version, or an earlier row of its line.
+func (s Search) order(ctx context.Context, f *Facts) error {
+	r := f.Row
+	if r == nil {
+		return nil
+	}
+	if behind := f.Details[0].Behind; behind > 0 {
+		ahead, err := s.Box.Inbox.Rows(ctx, contract.RowFilter{Numbers: []int64{behind}, Limit: 1})
+		if err != nil {
+			return err
+		}
+		if len(ahead) > 0 {
+			f.Ahead = &ahead[0]
+		}
+	}
+	if r.Version == 0 || s.Box.Streams == nil {
+		return nil
+	}
+	streams, err := s.Box.Streams.Streams(ctx, contract.StreamFilter{Consumer: f.Key.Consumer, Stream: r.Stream})
+	if err != nil {
+		return err
+	}
+	for i := range streams {
+		if streams[i].Source != r.Key.Source {
+			continue
+		}
+		f.Stream = &streams[i]
+		detail, err := s.Box.Stream(ctx, streams[i], 1)
+		f.Missing = detail.Missing
+		return err
+	}
+	return nil
+}
+
+// consumer finds what is known of who would work on the message.
+func (s Search) consumer(ctx context.Context, f *Facts) (err error) {
+	public, number := contract.GenerationOf(f.Key.Consumer)
+	generations, err := s.Store.Generations(ctx, public)
+	if err != nil {
+		return err
+	}
+	for i := range generations {
+		if generations[i].Number == number {
+			f.Generation = &generations[i]
+		}
+	}
+	if f.Control, err = s.Store.Control(ctx, public); err != nil {
+		return err
+	}
+	kept, err := s.Store.Retentions(ctx, f.Key.Consumer)
+	if err == nil && len(kept) == 1 {
+		f.Progress = kept[0].Progress
+	}
+	return err
+}
+
+// caused finds what the message caused. Where that takes long it is left out, and said.
+func (s Search) caused(ctx context.Context, f *Facts) error {
+	within, cancel := context.WithTimeout(ctx, causedWithin)
+	defer cancel()
+	rows, err := s.Store.Caused(within, f.Key, 0)
+	if err != nil && ctx.Err() == nil && within.Err() != nil {
+		f.UnknownCaused = fmt.Sprintf("it was not found within %v, as without the index of what was caused all rows are read", causedWithin)
+		return nil
+	}
+	f.Caused, f.MoreCaused = rows, len(rows) == 1000
+	return err
+}
+
+// replays finds those of the consumer that have, or had, the place of a row in their range.
+func (s Search) replays(ctx context.Context, f *Facts) error {
+	public, _ := contract.GenerationOf(f.Key.Consumer)
+	all, err := s.Store.ReplaysOf(ctx, public, 100)
+	if err != nil {
+		return err
+	}
+	for _, r := range all {
+		if slices.ContainsFunc(f.Rows(), func(row contract.StoredRow) bool { return covers(&r, &row) }) {
+			f.Replays = append(f.Replays, r)
+		}
+	}
+	return nil
+}
+
+// covers reports whether a row's place lies in the range of a replay.
+func covers(r *contract.Replay, row *contract.StoredRow) bool {
+	m := row.Message
+	if m == nil || m.Origin.Offset < 0 {
+		return false
+	}
+	lane := m.Topic
+	if m.Origin.Partition >= 0 {
+		lane = fmt.Sprintf("%s/%d", m.Topic, m.Origin.Partition)
+	}
+	return slices.ContainsFunc(r.Progress.Lanes, func(l contract.ReplayLane) bool {
+		return l.Lane == lane && l.From <= m.Origin.Offset && m.Origin.Offset < l.To
+	})
+}
+
+// erasures finds who erased an identity that has no row: such an act says only a hash of it.
+func (s Search) erasures(ctx context.Context, f *Facts) error {
+	if f.Row != nil || len(f.Markers) == 0 {
+		return nil
+	}
+	result, read := "done: identity "+erasure.Hash(f.Key), 0
+	for a, err := range operate.AuditedActs(ctx, s.Store) {
+		if err != nil {
+			return err
+		}
+		if a.Row == 0 && a.Result == result {
+			f.Erasures = append(f.Erasures, a.Act)
+		}
+		if read++; read == mostActs {
+			break
+		}
+	}
+	return nil
+}

@@ -1,0 +1,175 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/intents"
+	"github.com/semel-go/semel/internal/sqlform"
+)
+
+// Known is what the store knows of an identity under one source.
+type Known struct {
+	Key semel.Key
+	// Generation is that of the derivation; see contract.Derivation.
+	Generation int64
+	// The marker may have an outcome that only a newer release knows: people may read it.
+	contract.StoredMarker
+	// Result says that what its handler made is kept.
+	Result bool
+}
+
+// Known returns what the store knows of an id that a consumer has met, under each of its
+// sources, by source: at most 1,000. It is for people and decides nothing.
+func (s *Store) Known(ctx context.Context, consumer, id string) ([]Known, error) {
+	own, err := s.ofConsumer(ctx, consumer)
+	if err != nil {
+		return nil, err
+	}
+	key, _ := sqlform.ID([]byte(id))
+	rows, err := s.db.QueryContext(ctx, own.sql.KnownMarkers, []byte(consumer), key)
+	if err != nil {
+		return nil, s.blameless("known markers", err)
+	}
+	defer rows.Close()
+	var all []Known
+	for rows.Next() {
+		k := Known{Key: semel.Key{Consumer: consumer, ID: id}}
+		var source, sum []byte
+		var outcome, at, version int64
+		if err := rows.Scan(&source, &k.Generation, &outcome, &at, &version, &sum, &k.Result); err != nil {
+			return nil, s.blameless("known markers", err)
+		}
+		k.Key.Source, k.Outcome = string(source), contract.Outcome(outcome)
+		k.At, k.Fingerprint = time.UnixMilli(at), sqlform.Fingerprint(uint8(version), sum)
+		all = append(all, k)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, s.blameless("known markers", err)
+	}
+	return all, nil
+}
+
+// RowsOf are rows of an id that a consumer has met, by number, those of conflicts among them,
+// also of one that stands aside of a table of days; bodies asks for their messages' bodies.
+func (s *Store) RowsOf(ctx context.Context, consumer, id string, bodies bool) ([]contract.StoredRow, error) {
+	key, _ := sqlform.ID([]byte(id))
+	return s.rows(ctx, contract.RowFilter{Consumer: consumer, Bodies: bodies}, func(c *conditions) {
+		c.and("i.id in (?, ?)", key, sqlform.AsideKey(key))
+	})
+}
+
+// Caused are rows of what a message caused, such as intents, by number: those behind this
+// one, at most a thousand. Without the index that a consumer makes which sends again
+// (contract.Emitter) PostgreSQL reads all rows for that.
+func (s *Store) Caused(ctx context.Context, by semel.Key, after int64) ([]contract.StoredRow, error) {
+	return s.rows(ctx, contract.RowFilter{After: after}, func(c *conditions) { c.and("i.cause = ?", intents.Cause(by)) })
+}
+
+// Clock is what the store's clock says, by which leases and waits end.
+func (s *Store) Clock(ctx context.Context) (time.Time, error) {
+	var now int64
+	if err := s.db.QueryRowContext(ctx, s.sql.Clock).Scan(&now); err != nil {
+		return time.Time{}, s.blameless("clock", err)
+	}
+	return time.UnixMilli(now), nil
+}
+
+// Upkeep is what of a consumer wants an eye. Counts end at ten thousand.
+type Upkeep struct {
+	// Parked rows are set aside, but for suppressed intents, the first of them Oldest ago.
+	Parked int64
+	Oldest time.Duration
+	// Stale are claims whose lease has ended a minute ago, or longer; Unknown are rows with
+	// a call of which nobody knows what became; Killing were parked since processes that
+	// began them never came to an end.
+	Stale, Unknown, Killing int64
+	// Repeated are rows on which a copy was counted, of the Latest that were looked at.
+	Repeated, Latest int64
+}
+
+// Upkeep says what of a consumer wants an eye.
+func (s *Store) Upkeep(ctx context.Context, consumer string) (Upkeep, error) {
+	var n Upkeep
+	var oldest int64
+	err := s.db.QueryRowContext(ctx, s.sql.Upkeep, []byte(consumer)).Scan(&n.Parked, &oldest, &n.Stale, &n.Unknown, &n.Killing, &n.Repeated, &n.Latest)
+	if err != nil {
+		return n, s.blameless("upkeep", err)
+	}
+	n.Oldest = time.Duration(oldest) * time.Millisecond
+	return n, nil
+}
+
+// Denied is a row whose marker says otherwise; 0: there is none.
+type Denied struct {
+	Row    int64
+	State  contract.RowState
+	Marker contract.Outcome
+}
+
+// Denials looks at so many rows behind the one of this number, of all consumers, and returns
+// those of this one whose markers say otherwise, which no commit of this store's writes. It
+// returns the last number and how many rows were looked at; none: that was all. Each call is
+// one statement: it holds no snapshot for longer.
+func (s *Store) Denials(ctx context.Context, consumer string, after int64, most int) (all []Denied, last, looked int64, err error) {
+	own, err := s.ofConsumer(ctx, consumer)
+	if err != nil {
+		return nil, 0, 0, err
+	}
+	rows, err := s.db.QueryContext(ctx, own.sql.Denied, []byte(consumer), after, most)
+	if err != nil {
+		return nil, 0, 0, s.blameless("denied", err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var d Denied
+		var state string
+		var outcome int64
+		if err := rows.Scan(&d.Row, &state, &outcome); err != nil {
+			return nil, 0, 0, s.blameless("denied", err)
+		}
+		if d.State, d.Marker = contract.RowState(state), contract.Outcome(outcome); state == "" {
+			last, looked = d.Row, outcome
+			continue
+		}
+		all = append(all, d)
+	}
+	if err := rows.Err(); err != nil {
+		return nil, 0, 0, s.blameless("denied", err)
+	}
+	return all, last, looked, nil
+}
+
+// KnownKey is a leased key as people see it.
+type KnownKey struct {
+	// Ended is how the last claim ended; 0: it has not.
+	Ended contract.KeyEvent
+	// First is when the key was claimed first, Until when the lease ends of who has it, Kept
+	// until when it is kept.
+	First, Until, Kept time.Time
+	// Started are claims, Finished those of which the end is known.
+	Started, Finished int
+	Fingerprint       semel.Fingerprint
+	// Result says that a result is kept.
+	Result bool
+}
+
+// LeasedKey returns a leased key that is kept still; false: there is none.
+func (s *Store) LeasedKey(ctx context.Context, key semel.Key) (k KnownKey, found bool, err error) {
+	var ended, first, until, kept, version int64
+	var sum []byte
+	err = s.db.QueryRowContext(ctx, s.sql.KnownKey, sqlform.KeySum(key)).Scan(&ended, &first, &until, &kept, &k.Started, &k.Finished, &version, &sum, &k.Result)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return k, false, nil
+	case err != nil:
+		return k, false, s.blameless("known key", err)
+	}
+	k.Ended, k.First, k.Until, k.Kept = contract.KeyEvent(ended), time.UnixMilli(first), time.UnixMilli(until), time.UnixMilli(kept)
+	k.Fingerprint = sqlform.Fingerprint(uint8(version), sum)
+	return k, true, nil
+}
