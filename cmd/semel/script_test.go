@@ -39,6 +39,7 @@ func TestScripts(t *testing.T) {
 			env.Setenv("GORACE", raceOptions)
 			example, err := filepath.Abs("../../examples/payments")
 			env.Setenv("EXAMPLE", example)
+			env.Setenv("PORT", freePort(t))
 			return err
 		},
 		RequireUniqueNames: true,
