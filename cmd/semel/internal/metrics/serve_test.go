@@ -255,7 +255,7 @@ func TestHealth(t *testing.T) {
 			t.Errorf("stuck: %d %s", code, text)
 		}
 	})
-	t.Run("T79_who_has_no_access_gets_a_bare_status", func(t *testing.T) {
+	t.Run("trap_T79_who_has_no_access_gets_a_bare_status", func(t *testing.T) {
 		file := filepath.Join(t.TempDir(), "token")
 		if err := os.WriteFile(file, []byte("0123456789abcdef\n"), 0o600); err != nil {
 			t.Fatal(err)
@@ -280,7 +280,7 @@ func TestHealth(t *testing.T) {
 			t.Errorf("with the token: %d", code)
 		}
 	})
-	t.Run("T79_a_strangers_name_for_this_machine_reads_nothing", func(t *testing.T) {
+	t.Run("trap_T79_a_strangers_name_for_this_machine_reads_nothing", func(t *testing.T) {
 		s := serves(t, Options{Loopback: true, Consumers: []string{"billing"}})
 		s.Started(map[string]Consumer{"billing": &still{notReady: "store: down"}})
 		named := func(host string) func(*http.Request) { return func(r *http.Request) { r.Host = host } }
