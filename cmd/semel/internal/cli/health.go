@@ -58,8 +58,8 @@ func healthCommand(c *common) *cobra.Command {
 		Use:   "health",
 		Short: "Ask a run whether it is ready",
 		Long: `Health asks the run that serves the address of the policy's key listen whether
-it is ready, or with --live whether it is alive, for probes that execute a command.
-It exits with 0 if so, with 4 if not, and with 1 where nobody answers.`,
+it is ready, or with --live whether it is alive, for probes that execute a
+command. It exits with 0 if so, with 4 if not, and with 1 where nobody answers.`,
 		Args: nothing,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if timeout <= 0 {

@@ -173,6 +173,31 @@ func TestWhatAScrapeSays(t *testing.T) {
 	}
 }
 
+func TestEveryMetricOfTheTableIsTold(t *testing.T) {
+	t.Run("K4_and_none_beside_them", func(t *testing.T) {
+		row := map[string]sqlstore.SampledRows{"billing": {Rows: 1}}
+		sampler := newSampler(&shelf{rows: sqlstore.Sampled{Consumers: row}})
+		sampler.sample(t.Context())
+		w := newWatch([]string{"billing"})
+		w.Observe(semel.Event{Kind: semel.EventParked, Consumer: "billing", Messages: 1})
+		text := gathered(t, newCollector(w, func() map[string]Consumer { return map[string]Consumer{"billing": &still{}} }, []*Sampler{sampler}))
+		known := map[string]bool{}
+		for _, p := range table() {
+			for _, m := range p.metrics {
+				known[m.name] = true
+				if !strings.Contains(text, "# TYPE "+m.name+" "+string(m.kind)+"\n") {
+					t.Errorf("%s is never told, or as something else", m.name)
+				}
+			}
+		}
+		for line := range strings.Lines(text) {
+			if name, typed := strings.CutPrefix(line, "# TYPE "); typed && !known[strings.Fields(name)[0]] {
+				t.Errorf("not in the table: %s", line)
+			}
+		}
+	})
+}
+
 func TestTheSampler(t *testing.T) {
 	synctestRun(t, "K4_figures_stay_when_the_store_is_down_and_say_how_old_they_are", func(t *testing.T) {
 		store := &shelf{rows: sqlstore.Sampled{AtLeast: true, Consumers: map[string]sqlstore.SampledRows{"billing": {Rows: 9_000, Oldest: time.Hour}, "billing@2": {Rows: 1_000}, "a stranger's": {Rows: 1}}}}
