@@ -54,7 +54,7 @@ pure:
 # and those that kill a server have their own, with PostgreSQL's settings.
 suites: export SEMEL_POSTGRES_OPTIONS ?= -c fsync=off -c full_page_writes=off
 suites:
-	scripts/services install redis python3 node
+	scripts/services install redis python3 node prometheus
 	scripts/services with postgres pgbouncer kafka -- $(TEST) $(RACE) -p 4 -parallel 8 $(RACED)
 proof:
 	scripts/services install postgres kafka redis

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -13,6 +14,7 @@ import (
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/bodies"
+	"github.com/semel-go/semel/measure"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/sourcetest"
 )
@@ -141,6 +143,33 @@ func BenchmarkEngineKeys(b *testing.B) {
 					m.Key = fmt.Appendf(nil, "account-%05d", i*7919%10_000)
 				}
 				benchRun(b, messages, 1, func(c *consumer.Config) { c.Workers, c.Lanes, c.OnParked = workers, kept.lanes, kept.onParked })
+			})
+		}
+	}
+}
+
+// total is a meter that adds up, as one over a library of metrics does.
+type total struct{ batches, messages, took atomic.Int64 }
+
+func (*total) Observe(semel.Event) {}
+
+func (t *total) Measure(b measure.Batch) {
+	t.batches.Add(1)
+	t.messages.Add(int64(b.Messages))
+	t.took.Add(int64(b.Marking + b.Handling + b.Committing))
+}
+
+// BenchmarkEngineMeter is BenchmarkEngine with one worker, beside itself with a meter, in
+// batches of 500 and of one.
+func BenchmarkEngineMeter(b *testing.B) {
+	for _, most := range []int{benchBatch, 1} {
+		for _, metered := range []bool{false, true} {
+			b.Run(fmt.Sprintf("batch=%d/metered=%t", most, metered), func(b *testing.B) {
+				benchRun(b, benchMessages(b.N, []byte(benchBody)), 1, func(c *consumer.Config) {
+					if c.Workers, c.Batch.Most = 1, most; metered {
+						c.Observers = []semel.Observer{&total{}}
+					}
+				})
 			})
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -53,6 +54,10 @@ type engine[Tx any] struct {
 
 	mutex  sync.Mutex
 	counts machine.Counts // guarded by mutex
+	load   machine.Load   // guarded by mutex
+	over   bool           // the loop has ended; guarded by mutex
+	// stepping is when the step began that the loop is in, 0 while it waits.
+	stepping atomic.Int64
 	// took: a message was the consumer's; skipping: it is said that none is. Of
 	// the loop.
 	took, skipping bool
@@ -129,6 +134,7 @@ func (e *engine[Tx]) run(ctx context.Context) error {
 		e.crew.Keep(p.work)
 	}
 	e.loop(ctx)
+	e.noteOver()
 	return e.shutDown()
 }
 
@@ -141,15 +147,15 @@ func (e *engine[Tx]) loop(ctx context.Context) {
 	var patience <-chan time.Time
 	var event machine.Event = machine.Timer{}
 	for {
-		actions := e.machine.Step(event, time.Since(e.began))
+		now := time.Since(e.began)
+		actions := e.machine.Step(event, now)
 		// Before they are carried out: who hears of a settlement finds it counted.
-		e.mutex.Lock()
-		e.counts = e.machine.Counts()
-		e.mutex.Unlock()
+		e.note(now)
 		for _, a := range actions {
 			e.carryOut(a)
 		}
 		e.noteSkipping(false)
+		e.stepping.Store(0)
 		if e.done != nil {
 			return
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/measure"
 )
 
 // pilot carries out the flights of one of the machine's workers, one at a time.
@@ -33,12 +34,15 @@ type flight[Tx any] struct {
 	mark []int
 	// known are verdicts on claims that stood before the batch began, by entry; nil
 	// without claims.
-	known  []contract.Verdict
-	began  time.Time
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-	stop   atomic.Bool
-	watch  watch
+	known []contract.Verdict
+	began time.Time
+	// spent is what its parts took that are over, which figures says one by one.
+	spent   time.Duration
+	figures measure.Batch
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	stop    atomic.Bool
+	watch   watch
 }
 
 func (p *pilot[Tx]) work() {
@@ -110,6 +114,12 @@ var (
 func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 	e := p.engine
 	f := &flight[Tx]{Flight: a.Flight, began: time.Now()}
+	defer func() {
+		f.figures.Marking = p.lap(f)
+		if f.batch == nil {
+			p.measured(f, measure.NotBegun)
+		}
+	}()
 	ctx, cancel := context.WithTimeout(e.base, e.config.CommitTimeout)
 	defer cancel()
 	if err := e.recheck.look(ctx); err != nil {
@@ -280,6 +290,8 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 	result := f.batch.Commit(ctx, ending)
 	p.committing.Store(false)
 	p.set(nil)
+	f.figures.Committing = p.lap(f)
+	p.measured(f, batchEnd(result.Outcome))
 	why := machine.Failure{Class: result.Class}
 	decide(&why, result.Err)
 	ended := machine.Ended{Flight: a.Flight, Outcome: result.Outcome, Class: why.Class, Culprit: f.entryOf(result.Culprit),
@@ -350,5 +362,6 @@ func (p *pilot[Tx]) rollback(a machine.Rollback) machine.Event {
 	f.batch.Rollback(ctx)
 	until := p.keepAfter(ctx, f)
 	p.set(nil)
+	p.measured(f, measure.RolledBack)
 	return machine.Ended{Flight: a.Flight, Outcome: contract.NotCommitted, Culprit: contract.NobodyNamed, Until: until}
 }

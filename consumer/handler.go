@@ -37,6 +37,7 @@ func (p *pilot[Tx]) run(a machine.Run) machine.Event {
 	p.handling.Store(true)
 	defer func() {
 		p.handling.Store(false)
+		f.figures.Handling += p.lap(f)
 		if !ended {
 			out.Failed, out.Failure = true, machine.Failure{Class: contract.ClassRetry, Err: errGoexit}
 			out.Whole = e.handler.all != nil

@@ -12,6 +12,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/measure"
 )
 
 // reporter tells observers and the log. Events come from the loop's
@@ -20,6 +21,8 @@ type reporter struct {
 	consumer  string
 	logger    *slog.Logger
 	observers []semel.Observer
+	meters    []measure.Meter // those of them that measure
+	unmetered atomic.Bool     // one of them has panicked
 	// outages are those under way, by part; of the loop's goroutine.
 	outages map[string]*outage
 	recent  recent

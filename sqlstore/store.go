@@ -87,7 +87,7 @@ func open(db *sql.DB, d *dialect, o Options) (*Store, error) {
 
 // openAs opens a store whose tables are called so.
 func openAs(db *sql.DB, d *dialect, o Options, names *strings.Replacer) (*Store, error) {
-	texts, err := d.load(names, "marks.sql", "rows.sql", "edits.sql", "audit.sql", "claims.sql", "steps.sql", "results.sql", "erase.sql", "streams.sql", "lines.sql", "scopes.sql", "retention.sql", "controls.sql", "keys.sql", "derivations.sql", "generations.sql", "replays.sql", "schema.sql", "lint.sql", "tables.sql")
+	texts, err := d.load(names, "marks.sql", "rows.sql", "edits.sql", "audit.sql", "claims.sql", "steps.sql", "results.sql", "erase.sql", "streams.sql", "lines.sql", "scopes.sql", "retention.sql", "controls.sql", "keys.sql", "derivations.sql", "generations.sql", "replays.sql", "sample.sql", "schema.sql", "lint.sql", "tables.sql")
 	if err != nil {
 		return nil, err
 	}

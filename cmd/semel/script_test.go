@@ -39,10 +39,11 @@ func TestScripts(t *testing.T) {
 			env.Setenv("GORACE", raceOptions)
 			example, err := filepath.Abs("../../examples/payments")
 			env.Setenv("EXAMPLE", example)
+			env.Setenv("PORT", freePort(t))
 			return err
 		},
 		RequireUniqueNames: true,
-		Cmds:               map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "number": number, "figure": figure, "screen": screen, "same": same, "answers": answers, "calls": calls, "until": until},
+		Cmds:               map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "number": number, "figure": figure, "screen": screen, "same": same, "answers": answers, "calls": calls, "until": until, "scrape": scrape},
 	})
 }
 

@@ -2,8 +2,12 @@ package main
 
 import (
 	"errors"
+	"io"
+	"net/http"
 	"os/exec"
+	"slices"
 	"strconv"
+	"strings"
 	"testing"
 	"time"
 
@@ -49,6 +53,28 @@ func until(ts *testscript.TestScript, _ bool, args []string) {
 		case <-tick.C:
 		case <-deadline:
 			ts.Fatalf("exit code %d, not %s, for %v", code, args[0], longest)
+		}
+	}
+}
+
+// scrape LINE... reads what a run serves at /metrics of $PORT again and again, until it has
+// these lines.
+func scrape(ts *testscript.TestScript, _ bool, lines []string) {
+	deadline, tick := time.After(longest), time.NewTicker(50*time.Millisecond)
+	defer tick.Stop()
+	for {
+		response, err := http.Get("http://127.0.0.1:" + ts.Getenv("PORT") + "/metrics")
+		ts.Check(err)
+		text, err := io.ReadAll(response.Body)
+		ts.Check(errors.Join(err, response.Body.Close()))
+		missing := slices.DeleteFunc(slices.Clone(lines), func(line string) bool { return strings.Contains(string(text), "\n"+line+"\n") })
+		if len(missing) == 0 {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			ts.Fatalf("%s\nhas no %q", text, missing)
 		}
 	}
 }

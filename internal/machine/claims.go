@@ -31,6 +31,9 @@ func (m *Machine) startClaim() {
 func (m *Machine) claimed(e Claimed) {
 	c := &m.claims
 	c.under = false
+	if len(e.Items) > 0 {
+		m.came()
+	}
 	for _, it := range e.Items {
 		m.admitClaim(it)
 	}

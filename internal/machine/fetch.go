@@ -74,6 +74,9 @@ func (m *Machine) fetched(e Fetched) {
 	f.under = false
 	f.over = f.over || e.End
 	f.empty = len(e.Items) == 0 && !e.More && !e.Failed && !e.Unanswered && (f.ends || !f.canceled)
+	if len(e.Items) > 0 {
+		m.came()
+	}
 	for _, it := range e.Items {
 		m.admit(it)
 	}

@@ -149,7 +149,8 @@ func mustWait(v contract.Verdict) bool { return v.Kind == contract.Busy || v.Kin
 // ran takes the end of a flight's handlers.
 func (m *Machine) ran(e Ran) {
 	f := e.Flight
-	f.running, f.sticks = false, false
+	f.running = false
+	m.stick(f, false)
 	if f.cut && !m.handlersStick() {
 		m.do(Report{Kind: ReportReady, Part: "handler"})
 	}
@@ -200,7 +201,8 @@ func (m *Machine) stuck(e Stuck) {
 	if !f.running && !e.Committing {
 		return
 	}
-	f.cut, f.sticks = true, true
+	f.cut = true
+	m.stick(f, true)
 	if e.Committing {
 		return
 	}

@@ -50,6 +50,9 @@ func (m *Machine) lost(n contract.Lane) {
 	}
 	delete(m.lanes, n.ID)
 	l.left = true
+	if l.paused { // flow leaves it so
+		m.paused--
+	}
 	m.dropIdle(func(it *Item) bool { return it.lane == l })
 }
 

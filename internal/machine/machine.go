@@ -29,6 +29,9 @@ type Machine struct {
 	// formers are the items that have a former identity to themselves.
 	formers  map[Name]*Item
 	live     liveList
+	waves    []wave      // when the living came; see load.go
+	paused   int         // how many lanes are
+	sticking int         // how many workers are
 	inState  [states]int // how many items are in each
 	skipped  []*Item     // to be settled with the next step
 	held     heldHeap

@@ -118,6 +118,11 @@ func (m *Machine) flow(l *lane) {
 	}
 	if on := l.line.blockers.count == 0; on == l.paused && !l.left {
 		l.paused = !on
+		if on {
+			m.paused--
+		} else {
+			m.paused++
+		}
 		m.do(Flow{Lane: l.name, On: on})
 	}
 }

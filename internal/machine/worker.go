@@ -44,6 +44,17 @@ func (m *Machine) handlersStick() bool {
 // sticks reports whether what the worker runs goes on after its timeout.
 func (w *worker) sticks() bool { return w.flight != nil && w.flight.sticks }
 
+// stick takes note of whether what the flight runs goes on after its timeout.
+func (m *Machine) stick(f *Flight, sticks bool) {
+	switch {
+	case sticks && !f.sticks:
+		m.sticking++
+	case !sticks && f.sticks:
+		m.sticking--
+	}
+	f.sticks = sticks
+}
+
 func (m *Machine) flying() bool {
 	for i := range m.workers {
 		if m.workers[i].flight != nil {
@@ -56,6 +67,7 @@ func (m *Machine) flying() bool {
 // land frees the flight's worker.
 func (m *Machine) land(f *Flight) *worker {
 	w := &m.workers[f.Worker]
+	m.stick(f, false)
 	w.flight = nil
 	if m.store.asks == f {
 		m.store.asks = nil

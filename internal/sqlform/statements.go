@@ -106,6 +106,9 @@ type Statements struct {
 	// NewReplay begins one, OpenReplay finds another that has not ended, LockReplay has one to
 	// itself and tells the time, SetReplay changes it, and Replays reads some.
 	NewReplay, OpenReplay, LockReplay, SetReplay, Replays string
+	// SampleRows and those beside it are what who watches reads: rows of a state, how far
+	// reapers are, and replays that have not ended, by consumer.
+	SampleRows, SampleReaping, SampleReplays string
 }
 
 // Postgres are PostgreSQL's statements.
@@ -121,6 +124,9 @@ type Postgres struct {
 	Receive string
 	// Limit and Unlimited say how long the server lets a statement run.
 	Limit, Unlimited string
+	// SampleLimit bounds what the server computes for a sample; SampleTables are its
+	// estimates of tables.
+	SampleLimit, SampleTables string
 	// Close is Unguard with an error of its own where the guard is gone.
 	Close string
 	// Bounds are statements that keep unknown numbers and names out of the tables;

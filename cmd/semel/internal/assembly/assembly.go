@@ -136,12 +136,17 @@ type Runner struct {
 	Consumer
 	source any // the source, or what knows it
 	ended  func()
+	// kind is that of its source.
+	kind    string
+	outcome outcome
 }
 
 // Run runs the consumer; senders that it writes to may end idle after it.
 func (r *Runner) Run(ctx context.Context) error {
 	defer r.ended()
-	return r.Consumer.Run(ctx)
+	err := r.Consumer.Run(ctx)
+	r.outcome.set(err)
+	return err
 }
 
 // Source says for a person how far the consumer is behind its source, and what
@@ -174,7 +179,7 @@ func (a *Assembly) Consumers(ctx context.Context) (map[string]*Runner, error) {
 			if err != nil {
 				return nil, err
 			}
-			all[c.Name] = &Runner{turning, turning, a.runs.begin(c.Name)}
+			all[c.Name] = a.runner(c, turning, turning)
 			continue
 		}
 		source, err := a.source(c)
@@ -188,9 +193,14 @@ func (a *Assembly) Consumers(ctx context.Context) (map[string]*Runner, error) {
 		if err != nil {
 			return nil, err
 		}
-		all[c.Name] = &Runner{made, source, a.runs.begin(c.Name)}
+		all[c.Name] = a.runner(c, made, source)
 	}
 	return all, nil
+}
+
+// runner takes note of a consumer that will run. source is its source, or what knows it.
+func (a *Assembly) runner(c *policy.Consumer, made Consumer, source any) *Runner {
+	return &Runner{Consumer: made, source: source, ended: a.runs.begin(c.Name), kind: a.sourceKind(c.From)}
 }
 
 // PendingAge is how old the oldest message of a consumer may become that waits; 0

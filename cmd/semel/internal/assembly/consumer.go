@@ -9,6 +9,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/measure"
 )
 
 // Consumer is a consumer of a policy, whatever its transactions are.
@@ -18,6 +19,10 @@ type Consumer interface {
 	Left() []semel.Left
 	// Ready is false, with the reason, while something stands still.
 	Ready() (bool, string)
+	// Alive is false, with the reason, while it neither works nor pauses by decision.
+	Alive() (bool, string)
+	// Load is what it has in hand.
+	Load() measure.Load
 	// Foretell says what would become of deliveries; see consumer.Consumer.
 	Foretell(ctx context.Context, all []contract.Delivery) ([]contract.Foretold, error)
 	// Work works on rows of the inbox; see consumer.Consumer.

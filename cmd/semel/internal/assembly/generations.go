@@ -11,6 +11,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/measure"
 )
 
 // turning is a consumer with generations: while it runs another may be switched to, and it
@@ -191,6 +192,12 @@ func (t *turning) Left() []semel.Left { return t.current().Left() }
 
 // Ready implements Consumer.
 func (t *turning) Ready() (bool, string) { return t.current().Ready() }
+
+// Alive implements Consumer.
+func (t *turning) Alive() (bool, string) { return t.current().Alive() }
+
+// Load implements Consumer.
+func (t *turning) Load() measure.Load { return t.current().Load() }
 
 func (t *turning) line() string {
 	if s, ok := t.current().source.(interface{ line() string }); ok {

@@ -19,7 +19,7 @@ func (a *Assembly) Rebuilder(ctx context.Context, c *policy.Consumer, r semel.Re
 	if err != nil {
 		return nil, err
 	}
-	return &Runner{one.Consumer, one.source, a.runs.begin(c.Name)}, nil
+	return a.runner(c, one.Consumer, one.source), nil
 }
 
 // Far says how far a rebuild of the consumer has read its source. Call close after use.

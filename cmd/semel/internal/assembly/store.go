@@ -60,6 +60,10 @@ type tables interface {
 	Print(w io.Writer) error
 	Setup(ctx context.Context, name, statements string) (ran bool, err error)
 	Seed(ctx context.Context, o sqlstore.Seed) (sqlstore.Seeded, error)
+	SampleRows(ctx context.Context, state contract.RowState) (sqlstore.Sampled, error)
+	SampleReaping(ctx context.Context) (map[string]sqlstore.SampledReaping, error)
+	SampleReplays(ctx context.Context) (map[string]int64, error)
+	SampleTables(ctx context.Context) (map[string]sqlstore.SampledTable, error)
 }
 
 // database is what differs between kinds of databases.
@@ -86,6 +90,8 @@ type database interface {
 	hasUnique(ctx context.Context, constraint string) (bool, error)
 	// Query calls each for every row of a query that writes nothing.
 	Query(ctx context.Context, query string, each func(*sql.Rows) error) error
+	// Connections tells of those of this process.
+	Connections() (used, idle, most int)
 	Close() error
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/measure"
 	"io"
 	"log/slog"
 	"net"
@@ -123,6 +124,22 @@ func (w *waiting) Ready() (bool, string) {
 		return made.Ready()
 	}
 	return false, "store: " + why.Error()
+}
+
+// Alive implements Consumer: to wait for the store is a pause.
+func (w *waiting) Alive() (bool, string) {
+	if made, _ := w.now(); made != nil {
+		return made.Alive()
+	}
+	return true, ""
+}
+
+// Load implements Consumer.
+func (w *waiting) Load() measure.Load {
+	if made, _ := w.now(); made != nil {
+		return made.Load()
+	}
+	return measure.Load{}
 }
 
 // passing are refusals of Redis that end by themselves.

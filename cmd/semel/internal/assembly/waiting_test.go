@@ -16,6 +16,7 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/measure"
 )
 
 // brief is a consumer whose run ends at once.
@@ -24,6 +25,8 @@ type brief struct{ Consumer }
 func (brief) Run(context.Context) error { return nil }
 func (brief) Counts() semel.Counts      { return semel.Counts{Deliveries: 7} }
 func (brief) Ready() (bool, string)     { return true, "" }
+func (brief) Alive() (bool, string)     { return true, "" }
+func (brief) Load() measure.Load        { return measure.Load{} }
 
 var errAway = fmt.Errorf("store keys: %w", &net.OpError{Op: "dial", Err: errors.New("connection refused")})
 

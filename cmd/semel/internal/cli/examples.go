@@ -29,6 +29,10 @@ var examples = map[string][]string{
 		"semel run --config semel.yaml --from-start",
 		"semel run --config semel.yaml --json 2>semel.log",
 	},
+	"semel health": {
+		"semel health --config semel.yaml",
+		"semel health --config semel.yaml --live --timeout 500ms",
+	},
 	"semel demo": {
 		"semel demo",
 		"semel demo --seed 7 --keep kept",

@@ -123,6 +123,13 @@ func (e *execution) consume(ctx context.Context) (running.Summary, error) {
 		return running.Summary{}, failed(err)
 	}
 	defer e.close(a)
+	served, err := e.serve(a)
+	if err != nil {
+		return running.Summary{}, failed(err)
+	}
+	if served != nil {
+		defer served.Close()
+	}
 	consumers, err := start(ctx, a, e.migrate, o.Logger)
 	if err != nil || consumers == nil {
 		return running.Summary{}, failed(err)
@@ -136,6 +143,9 @@ func (e *execution) consume(ctx context.Context) (running.Summary, error) {
 		if e.live != nil {
 			e.live.Add(name, consumer)
 		}
+	}
+	if served != nil {
+		served.Started(told(consumers))
 	}
 	defer sayStopping(ctx, o.Logger)()
 	summary, err := running.All(ctx, runnable)

@@ -46,6 +46,7 @@ func check(d *decoder, p *Policy) {
 		r.reEmission(p)
 		r.replay(p.Source(c.From))
 	}
+	p.checkListen(d)
 	p.checkStandardInput(d)
 	p.checkGroups(d)
 	p.checkLetters(d)

@@ -9,6 +9,7 @@ package policy
 type root struct {
 	Version   int
 	Audit     Audit
+	Listen    Listen
 	Stores    []*Store
 	Sources   []*Source
 	Consumers []*Consumer
@@ -26,6 +27,8 @@ func rootShape() object[root] {
 			func(r *root) *[]*Source { return &r.Sources }),
 		key(meta{name: "audit", doc: "How acts of operators are sealed. See [audit](audit.md)."},
 			auditShape(), func(r *root) *Audit { return &r.Audit }),
+		key(meta{name: "listen", doc: "Where `semel run` serves its [metrics](metrics.md) and its health (`/metrics`, `/livez`, `/readyz`): an address, or a mapping. Nowhere unless it is set."},
+			listenShape(), func(r *root) *Listen { return &r.Listen }),
 		key(meta{name: "consumers", required: true, doc: "The consumers, by name. The name scopes every record that a consumer owns: under another name every message is new."},
 			named[Consumer]{what: "consumer", item: consumerShape(), set: func(c *Consumer, name string) { c.Name = name }},
 			func(r *root) *[]*Consumer { return &r.Consumers }),

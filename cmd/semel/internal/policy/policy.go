@@ -34,6 +34,8 @@ type Policy struct {
 	Consumers []*Consumer
 	// Audit is of all stores.
 	Audit Audit
+	// Listen is where a run tells of itself.
+	Listen Listen
 	// Warnings are about what is allowed and probably not meant.
 	Warnings []Fault
 
@@ -338,7 +340,7 @@ func Parse(name string, data []byte, env func(string) (string, bool)) (*Policy, 
 	d := &decoder{file: name, dir: p.Dir, env: env, positions: map[string]position{}, meant: map[string]bool{}, expanded: map[string]expansion{}}
 	if root := d.document(data); root != nil {
 		read, _ := rootShape().read(d, place{node: root})
-		p.Stores, p.Sources, p.Consumers, p.Audit = read.Stores, read.Sources, read.Consumers, read.Audit
+		p.Stores, p.Sources, p.Consumers, p.Audit, p.Listen = read.Stores, read.Sources, read.Consumers, read.Audit, read.Listen
 		check(d, p)
 	}
 	faults, warnings := d.sorted()

@@ -1,0 +1,123 @@
+package assembly
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/metrics"
+)
+
+// outcome is how the run of a consumer ended.
+type outcome struct {
+	mutex sync.Mutex
+	err   error // guarded by mutex
+}
+
+func (o *outcome) set(err error) {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	o.err = err
+}
+
+func (o *outcome) get() error {
+	o.mutex.Lock()
+	defer o.mutex.Unlock()
+	return o.err
+}
+
+// Ready is that of the consumer, and false with the error when its run has ended by one.
+func (r *Runner) Ready() (bool, string) {
+	if err := r.outcome.get(); err != nil {
+		return false, "its run has ended: " + err.Error()
+	}
+	return r.Consumer.Ready()
+}
+
+// Alive is that of the consumer, and false when its run has ended by an error that nobody
+// decided on: the process goes on with the others, and only a restart brings it back.
+func (r *Runner) Alive() (bool, string) {
+	err := r.outcome.get()
+	switch {
+	case err == nil:
+		return r.Consumer.Alive()
+	case errors.Is(err, semel.ErrHalted), errors.Is(err, semel.ErrBehind), errors.Is(err, semel.ErrLeft), errors.Is(err, context.Canceled):
+		return true, ""
+	}
+	return false, "its run has ended: " + err.Error()
+}
+
+// SourceKind implements metrics.Consumer.
+func (r *Runner) SourceKind() string { return r.kind }
+
+// Lanes implements metrics.Consumer.
+func (r *Runner) Lanes() *metrics.Lanes {
+	if s, ok := r.source.(interface{ told() *metrics.Lanes }); ok {
+		return s.told()
+	}
+	return nil
+}
+
+func (t *turning) told() *metrics.Lanes {
+	if s, ok := t.current().source.(interface{ told() *metrics.Lanes }); ok {
+		return s.told()
+	}
+	return nil
+}
+
+// told sums up what is known of the partitions.
+func (l *lanes) told() *metrics.Lanes {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out := &metrics.Lanes{Behind: -1}
+	for _, s := range l.known {
+		if n := s.behind(); n >= 0 {
+			out.Behind = max(out.Behind, 0) + n
+		}
+		if s.HeldUp {
+			out.HeldUp++
+		}
+		if s.Fault != nil {
+			out.Standing++
+		}
+	}
+	return out
+}
+
+// sourceKind is the kind of a consumer's source.
+func (a *Assembly) sourceKind(from string) string {
+	switch s := a.policy.Source(from); {
+	case from == "" || s == nil:
+		return "none"
+	case s.Kafka != nil:
+		return "kafka"
+	}
+	return "file"
+}
+
+// Sampled are the stores that can be sampled.
+func (a *Assembly) Sampled() []metrics.Store {
+	var all []metrics.Store
+	for _, s := range a.Stores {
+		all = append(all, s)
+	}
+	return all
+}
+
+// Connections implements metrics.Store.
+func (d *postgres) Connections() (used, idle, most int) {
+	s := d.pool.Stat()
+	return int(s.AcquiredConns()), int(s.IdleConns()), int(s.MaxConns())
+}
+
+// Connections implements metrics.Store.
+func (d *sqlite) Connections() (used, idle, most int) {
+	s := d.db.Stats()
+	return s.InUse, s.Idle, s.MaxOpenConnections
+}
+
+// Observe adds an observer to consumers that are made from now on.
+func (a *Assembly) Observe(o semel.Observer) {
+	a.options.Observers = append(a.options.Observers, o)
+}

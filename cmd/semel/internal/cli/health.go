@@ -1,0 +1,177 @@
+package cli
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+	"net/netip"
+	"slices"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/metrics"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+)
+
+// serve opens the address of metrics and health, before anything is read; nil where the
+// policy has none.
+func (e *execution) serve(a *assembly.Assembly) (*metrics.Server, error) {
+	l := e.policy.Listen
+	if l.Address == "" {
+		return nil, nil
+	}
+	var names []string
+	for _, c := range e.policy.Consumers {
+		if e.options.Consumer == "" || e.options.Consumer == c.Name {
+			names = append(names, c.Name)
+		}
+	}
+	served, err := metrics.Open(metrics.Options{Address: l.Address, Loopback: l.Loopback(), TokenFile: l.TokenFile, Consumers: names, Logger: e.options.Logger}, a.Sampled())
+	if err != nil {
+		return nil, err
+	}
+	a.Observe(served.Watch())
+	e.options.Logger.Info("metrics and health are served", "address", served.Address())
+	return served, nil
+}
+
+// told are the consumers as the server of metrics asks them.
+func told(consumers map[string]*assembly.Runner) map[string]metrics.Consumer {
+	all := map[string]metrics.Consumer{}
+	for name, c := range consumers {
+		all[name] = c
+	}
+	return all
+}
+
+func healthCommand(c *common) *cobra.Command {
+	var live bool
+	var timeout time.Duration
+	cmd := &cobra.Command{
+		Use:   "health",
+		Short: "Ask a run whether it is ready",
+		Long: `Health asks the run that serves the address of the policy's key listen whether
+it is ready, or with --live whether it is alive, for probes that execute a
+command. It exits with 0 if so, with 4 if not, and with 1 where nobody answers.`,
+		Args: nothing,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if timeout <= 0 {
+				return usage("--timeout %v: give a positive duration, as 1s", timeout)
+			}
+			p, err := c.load()
+			if err != nil {
+				return err
+			}
+			if p.Listen.Address == "" {
+				return failed(fmt.Errorf("%s has no key listen, so that a run tells nothing of its health: add listen: 127.0.0.1:9464", c.config))
+			}
+			path := metrics.PathReady
+			if live {
+				path = metrics.PathLive
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
+			defer cancel()
+			h, err := ask(ctx, p.Listen, path)
+			if err != nil {
+				return failed(err)
+			}
+			return c.printHealth(h)
+		},
+	}
+	cmd.Flags().BoolVar(&live, "live", false, "ask whether it is alive")
+	cmd.Flags().DurationVar(&timeout, "timeout", time.Second, "how long to wait for the answer")
+	return c.withConfig(cmd)
+}
+
+var errUnhealthy = errors.New("it is not")
+
+func (c *common) printHealth(h metrics.Health) error {
+	if c.json {
+		if err := writeJSON(c.Out, h); err != nil {
+			return err
+		}
+	} else if err := writeHealth(c.Out, h); err != nil {
+		return failed(err)
+	}
+	if !h.OK {
+		return &failure{exitFound, errUnhealthy}
+	}
+	return nil
+}
+
+func writeHealth(w io.Writer, h metrics.Health) error {
+	if len(h.Consumers) == 0 {
+		_, err := fmt.Fprintln(w, state(h.OK, h.Reason))
+		return err
+	}
+	for _, name := range slices.Sorted(maps.Keys(h.Consumers)) {
+		of := h.Consumers[name]
+		if _, err := fmt.Fprintf(w, "%s: %s\n", name, state(of.OK, of.Reason)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func state(ok bool, reason string) string {
+	text := "ok"
+	if !ok {
+		text = "not ok"
+	}
+	if reason != "" {
+		text += ": " + reason
+	}
+	return text
+}
+
+// mostHealth bounds what is read of an answer.
+const mostHealth = 1 << 20
+
+// ask asks the run that serves the address.
+func ask(ctx context.Context, l policy.Listen, path string) (metrics.Health, error) {
+	var h metrics.Health
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+dialled(l.Address)+path, nil)
+	if err != nil {
+		return h, err
+	}
+	if l.TokenFile != "" {
+		token, err := metrics.Token(l.TokenFile)
+		if err != nil {
+			return h, err
+		}
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	response, err := client.Do(request)
+	if err != nil {
+		return h, fmt.Errorf("%w: no run serves this address, or it does not answer in time", err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusServiceUnavailable {
+		return h, fmt.Errorf("%s answers %s: it is no run of semel", l.Address, response.Status)
+	}
+	if err := json.NewDecoder(io.LimitReader(response.Body, mostHealth)).Decode(&h); err != nil {
+		return h, fmt.Errorf("%s answers %s without reasons: it is no run of semel, or it has another token", l.Address, response.Status)
+	}
+	return h, nil
+}
+
+// dialled is where to ask a run on this machine that listens on every interface.
+func dialled(address string) string {
+	host, port, err := net.SplitHostPort(address)
+	if ip, wrong := netip.ParseAddr(host); err == nil && wrong == nil && ip.IsUnspecified() {
+		loopback := "127.0.0.1"
+		if ip.Is6() {
+			loopback = "::1"
+		}
+		return net.JoinHostPort(loopback, port)
+	}
+	return address
+}

@@ -1,0 +1,167 @@
+package metrics
+
+import (
+	"fmt"
+	"strings"
+	"time"
+)
+
+// alert is one rule, with what its runbook says.
+type alert struct {
+	name, expr string
+	hold       time.Duration
+	// severity is page, for what a person has to see now, or ticket.
+	severity string
+	summary  string
+	// means, look and mend are the runbook.
+	means, look, mend string
+}
+
+// The severities.
+const (
+	page   = "page"
+	ticket = "ticket"
+)
+
+// mine are the labels that join figures of one consumer of all its processes.
+const mine = "consumer"
+
+// alerts are the rules that ship.
+func alerts() []alert {
+	all := append(effectsAlerts(), backlogAlerts()...)
+	return append(all, operationAlerts()...)
+}
+
+func effectsAlerts() []alert {
+	return []alert{
+		{name: "SemelDoubledEffectCaught", expr: "sum by (" + mine + ") (increase(semel_backstops_total[10m])) > 0", severity: page,
+			summary: "a constraint of yours caught an effect that would have been doubled",
+			means:   "A message had no marker although its effect was there: markers were deleted or lost, the retention is shorter than copies come late, or somebody writes the effect beside the consumer.",
+			look:    "the log line `backstop` names the message; `semel reap --dry-run` says how long markers are kept.",
+			mend:    "raise `retention`, or restore the markers (`semel migrate seed`)."},
+		{name: "SemelConflict", expr: "sum by (" + mine + ") (increase(semel_conflicts_total[10m])) > 0", severity: ticket,
+			summary: "a known identity came with other content",
+			means:   "A producer uses an id for two messages, or changes one under its id, or the fingerprint covers what may change.",
+			look:    "`semel parked ls --with-reason conflict`, and `semel parked show NUMBER`.",
+			mend:    "have the producer mint an id a message, or narrow `fingerprint`; then `semel parked discard`."},
+		{name: "SemelDuplicateSpike", expr: "sum by (" + mine + ") (rate(semel_duplicates_total[10m])) > 0.5 * sum by (" + mine + ") (rate(semel_deliveries_total[10m])) and sum by (" + mine + ") (rate(semel_duplicates_total[10m])) > 1", hold: 10 * time.Minute, severity: ticket,
+			summary: "more than half of what is delivered are copies",
+			means:   "No effect is doubled, but work is wasted: a producer sends again, settlements are lost, or offsets were set back.",
+			look:    "whether a replay or a reset runs, `semel positions plan`, and the producer's retries.",
+			mend:    "mend the producer, or the settling; nothing in Semel."},
+		{name: "SemelUnknownType", expr: `sum by (` + mine + `) (increase(semel_set_aside_total{reason="unknown_type"}[10m])) > 0`, severity: ticket,
+			summary: "messages of a type came that no handler has",
+			means:   "A producer is ahead of this consumer, or the topic is shared and `only` is missing.",
+			look:    "`semel parked summary`.",
+			mend:    "deploy the handler and `semel parked retry`, or name the types in `only`."},
+		{name: "SemelResidualRisk", expr: "sum by (" + mine + ") (increase(semel_without_key_total[10m]) + increase(semel_intents_not_sent_again_total[10m])) > 0", severity: ticket,
+			summary: "something happened that Semel cannot keep from doubling, or from being lost",
+			means:   "Messages were applied while the store of keys was down, or intents were not sent again since the other side may have forgotten their keys.",
+			look:    "the log, and `semel reconcile` where the other side can be asked.",
+			mend:    "by hand, message by message."},
+	}
+}
+
+func backlogAlerts() []alert {
+	return []alert{
+		{name: "SemelParked", expr: `max by (store, consumer) (semel_store_rows{state="PARKED"}) > 0`, hold: 5 * time.Minute, severity: ticket,
+			summary: "messages were set aside for a person",
+			means:   "They had no effect, and nobody tries them again.",
+			look:    "`semel parked summary`, by reason.",
+			mend:    "mend the cause, then `semel parked retry`, or `semel parked discard` with a reason."},
+		{name: "SemelPendingAge", expr: `max by (store, consumer) (semel_store_oldest_seconds{state=~"RECEIVED|FAILED_RETRYABLE|IN_PROGRESS"}) > 900`, hold: 5 * time.Minute, severity: page,
+			summary: "a message has waited in the inbox for a quarter of an hour",
+			means:   "What was received does not take effect: workers do not keep up, the handler fails, or nobody runs.",
+			look:    "`semel inbox ls`, `semel_retries_total`, and whether the consumer is paused (`semel controls`).",
+			mend:    "mend the handler, add workers, or `semel resume`."},
+		{name: "SemelStaleClaims", expr: `sum by (` + mine + `) (increase(semel_claims_total{outcome="lost"}[10m])) > 0`, severity: ticket,
+			summary: "claims ended before their work did",
+			means:   "A handler takes longer than a lease that nobody could extend, a process was frozen, or persons act on rows that are worked on.",
+			look:    "the log line `claim lost`, the process's pauses, and `semel_batch_handle_seconds`.",
+			mend:    "raise `inbox.lease`, or shorten the handler."},
+		{name: "SemelBacklogBehindLowLag", expr: `sum by (` + mine + `) (semel_broker_lag_messages) < 100 and on (` + mine + `) sum by (` + mine + `) (max by (store, consumer, state) (deriv(semel_store_rows{state="RECEIVED"}[15m]))) > 0 and on (` + mine + `) max by (` + mine + `) (semel_store_rows{state="RECEIVED"}) > 1000`, hold: 15 * time.Minute, severity: page,
+			summary: "the inbox grows while the broker's lag is low",
+			means:   "With `settle: after_receipt` the broker is settled before the effect: its lag says nothing of what waits.",
+			look:    "`semel inbox ls`, and `semel_batch_handle_seconds`.",
+			mend:    "add workers, or `semel limit` what is taken until they keep up."},
+		{name: "SemelGap", expr: "max by (store, consumer) (semel_store_gap_oldest_seconds) > 900", hold: 5 * time.Minute, severity: page,
+			summary: "a version has been missing for a quarter of an hour",
+			means:   "Messages wait for an earlier version of their stream, which may never come.",
+			look:    "`semel gaps ls`.",
+			mend:    "have the producer send it, `semel gaps backfill`, or `semel gaps skip`."},
+		{name: "SemelLag", expr: "sum by (" + mine + ") (semel_broker_lag_messages) > 10000", hold: 15 * time.Minute, severity: ticket,
+			summary: "the consumer is 10,000 messages behind its broker",
+			means:   "More comes than is worked on, or it stands still.",
+			look:    "`semel_ready`, `semel_unsettled_oldest_seconds`, and `semel_lanes{state=\"held up\"}`: a transaction of a producer that hangs.",
+			mend:    "add processes or workers, or mend what fails."},
+		{name: "SemelUnsettled", expr: "max by (" + mine + ") (semel_unsettled_oldest_seconds) > 600", hold: 5 * time.Minute, severity: ticket,
+			summary: "a message has been in memory for ten minutes",
+			means:   "It waits for a lock, for a copy elsewhere, or its handler does not end; its lane waits behind it.",
+			look:    "the log, and `semel_workers{state=\"stuck\"}`.",
+			mend:    "end who holds the lock, or mend the handler."},
+	}
+}
+
+func operationAlerts() []alert {
+	return []alert{
+		{name: "SemelNotReady", expr: "min by (" + mine + ", instance) (semel_ready) == 0", hold: 2 * time.Minute, severity: page,
+			summary: "a consumer is not ready",
+			means:   "Its store or its source does not work, a handler goes on after its time-out, or it has halted.",
+			look:    "`semel health`, which says why.",
+			mend:    "the store or the broker; a restart mends neither. After a halt: mend the message's cause and start it again."},
+		{name: "SemelNotAlive", expr: "min by (" + mine + ", instance) (semel_alive) == 0", hold: time.Minute, severity: page,
+			summary: "a consumer neither works nor pauses by decision",
+			means:   "The handlers of all workers ignore their time-outs, or its run has ended by an error.",
+			look:    "`semel health --live`.",
+			mend:    "restart the process, which is safe; then mend the handler."},
+		{name: "SemelStoreNotSampled", expr: "max by (store, instance) (semel_store_sample_stale) == 1", hold: 5 * time.Minute, severity: ticket,
+			summary: "the figures of a store are old",
+			means:   "It does not answer the sampler within 50 ms a statement, or not at all.",
+			look:    "`semel_store_sample_age_seconds`, `semel_store_connections`, and the database.",
+			mend:    "the database."},
+		{name: "SemelReaperBehind", expr: "max by (store, consumer) (semel_store_reaper_lag_seconds) > 172800 or max by (store, consumer) (semel_store_reaper_progress_seconds) > 86400", hold: time.Hour, severity: ticket,
+			summary: "markers are kept for much longer than their retention",
+			means:   "No process of the consumer runs, the reaper fails or does not keep up, or a lane holds it back.",
+			look:    "`semel reap`, which says what holds it.",
+			mend:    "`semel reap forget` a lane that is gone, or `semel reap --once`."},
+		{name: "SemelReplayRuns", expr: "max by (store, consumer) (semel_store_replays) > 0", severity: ticket,
+			summary: "a replay runs",
+			means:   "Somebody gives a consumer again what it had. If its effects are real, look whether that is meant.",
+			look:    "`semel replay status`, who and why.",
+			mend:    "`semel replay stop`."},
+		{name: "SemelUnknownCommits", expr: `sum by (` + mine + `) (increase(semel_batches_total{end="unknown"}[10m])) > 5`, severity: ticket,
+			summary: "answers to commits are lost again and again",
+			means:   "Nothing is doubled: such batches are marked again. But the network or the server cuts connections in their commits.",
+			look:    "the log, and what lies between the process and the database.",
+			mend:    "the network, or the database."},
+	}
+}
+
+// Rules are deploy/alerts.yaml.
+func Rules() string {
+	var b strings.Builder
+	b.WriteString("# Written by go test ./cmd/semel/internal/metrics -update, from alerts.go. Runbooks: docs/alerts.md.\ngroups:\n  - name: semel\n    rules:\n")
+	for _, a := range alerts() {
+		fmt.Fprintf(&b, "      - alert: %s\n        expr: '%s'\n", a.name, strings.ReplaceAll(a.expr, "'", "''"))
+		if a.hold > 0 {
+			fmt.Fprintf(&b, "        for: %dm\n", int(a.hold.Minutes()))
+		}
+		fmt.Fprintf(&b, "        labels: {severity: %s}\n        annotations:\n          summary: '{{ $labels.consumer }}{{ $labels.store }}: %s'\n          runbook: docs/alerts.md#%s\n",
+			a.severity, strings.ReplaceAll(a.summary, "'", "''"), strings.ToLower(a.name))
+	}
+	return b.String()
+}
+
+// Runbooks are docs/alerts.md.
+func Runbooks() string {
+	var b strings.Builder
+	b.WriteString("# Alerts\n\n<!-- Written by go test ./cmd/semel/internal/metrics -update, from alerts.go. -->\n\n[deploy/alerts.yaml](../deploy/alerts.yaml) has these rules for Prometheus, over the [metrics](metrics.md) of `semel run`. Thresholds and durations are a beginning: yours depend on what your consumers do.\n")
+	for _, a := range alerts() {
+		hold := "at once"
+		if a.hold > 0 {
+			hold = fmt.Sprintf("for %d minutes", int(a.hold.Minutes()))
+		}
+		fmt.Fprintf(&b, "\n## %s\n\n%s (%s, %s).\n\n```promql\n%s\n```\n\n* What it means: %s\n* What to look at: %s\n* What mends it: %s\n", a.name, strings.ToUpper(a.summary[:1])+a.summary[1:], a.severity, hold, a.expr, a.means, a.look, a.mend)
+	}
+	return b.String()
+}

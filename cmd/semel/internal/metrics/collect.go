@@ -1,0 +1,201 @@
+package metrics
+
+import (
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/measure"
+)
+
+// Consumer is a consumer that runs, or will. Nothing that is asked of it waits.
+type Consumer interface {
+	Counts() semel.Counts
+	Load() measure.Load
+	// Ready and Alive are as those of consumer.Consumer, and false with the reason when the
+	// run has ended by an error that nobody decided on.
+	Ready() (bool, string)
+	Alive() (bool, string)
+	// SourceKind is the kind of its source.
+	SourceKind() string
+	// Lanes is what the source knows of its lanes; nil: nothing.
+	Lanes() *Lanes
+}
+
+// Lanes is what a source knows of its lanes.
+type Lanes struct {
+	// Behind is how many messages are not settled, -1 where that is not known.
+	Behind int64
+	// HeldUp are behind an open transaction, Standing do not go on by a fault.
+	HeldUp, Standing int
+}
+
+// collector asks consumers and the samples of stores for each scrape. It waits for nobody.
+type collector struct {
+	watch     *Watch
+	consumers func() map[string]Consumer
+	samplers  []*Sampler
+	described map[string]described
+	now       func() time.Time
+}
+
+// described is a metric of the table, ready to be told.
+type described struct {
+	desc *prometheus.Desc
+	kind prometheus.ValueType
+	// buckets are those of a histogram.
+	buckets []float64
+}
+
+func newCollector(w *Watch, consumers func() map[string]Consumer, samplers []*Sampler) *collector {
+	c := &collector{watch: w, consumers: consumers, samplers: samplers, described: map[string]described{}, now: time.Now}
+	for _, p := range table() {
+		for _, m := range p.metrics {
+			_, labels := entry(m.name)
+			d := described{prometheus.NewDesc(m.name, m.help, labels, nil), prometheus.GaugeValue, m.buckets}
+			if m.kind == counter {
+				d.kind = prometheus.CounterValue
+			}
+			c.described[m.name] = d
+		}
+	}
+	return c
+}
+
+// Describe implements prometheus.Collector.
+func (c *collector) Describe(out chan<- *prometheus.Desc) {
+	for _, d := range c.described {
+		out <- d.desc
+	}
+}
+
+// Collect implements prometheus.Collector.
+func (c *collector) Collect(out chan<- prometheus.Metric) {
+	s := scrape{collector: c, out: out, now: c.now()}
+	consumers := c.consumers()
+	for name, of := range c.watch.of {
+		s.watched(name, of)
+		if consumer := consumers[name]; consumer != nil {
+			s.counts(name, consumer.SourceKind(), consumer.Counts())
+			s.load(name, consumer.Load())
+			s.lanes(name, consumer.Lanes())
+			s.health(name, consumer)
+		}
+	}
+	for _, sampler := range c.samplers {
+		sampler.tell(&s)
+	}
+}
+
+// scrape is one scrape.
+type scrape struct {
+	*collector
+	out chan<- prometheus.Metric
+	now time.Time
+}
+
+// tell sends a figure with the values of its labels, in the table's order.
+func (s *scrape) tell(name string, value float64, labels ...string) {
+	d := s.described[name]
+	for i := range labels {
+		labels[i] = labelValue(labels[i])
+	}
+	s.out <- prometheus.MustNewConstMetric(d.desc, d.kind, value, labels...)
+}
+
+// labelValue is a text as the value of a label, which is UTF-8.
+func labelValue(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
+
+// tellTally sends a histogram.
+func (s *scrape) tellTally(name, consumer string, t *tally) {
+	d := s.described[name]
+	count, sum, below := t.read(d.buckets)
+	s.out <- prometheus.MustNewConstHistogram(d.desc, count, sum, below, labelValue(consumer))
+}
+
+func (s *scrape) watched(name string, of *watched) {
+	s.tellTally("semel_batch_messages", name, of.messages)
+	s.tellTally("semel_batch_mark_seconds", name, of.marking)
+	s.tellTally("semel_batch_handle_seconds", name, of.handling)
+	s.tellTally("semel_batch_commit_seconds", name, of.committing)
+	for _, end := range measure.Ends() {
+		s.tell("semel_batches_total", float64(of.ends[end].Load()), name, end.String())
+	}
+	of.setAside(func(a aside, n int64) { s.tell("semel_set_aside_total", float64(n), name, a.how, a.reason) })
+	took, now := of.serialised(s.now)
+	s.tell("semel_serialised_seconds_total", took.Seconds(), name)
+	s.tell("semel_serialised", truth(now), name)
+	s.tell("semel_contended_total", float64(of.contended.Load()), name)
+	s.tell("semel_backstops_total", float64(of.backstops.Load()), name)
+	s.tell("semel_retry_budget_waits_total", float64(of.budget.Load()), name)
+	s.tell("semel_paused", truth(of.paused.Load()), name)
+}
+
+func (s *scrape) counts(name, source string, c semel.Counts) {
+	s.tell("semel_deliveries_total", float64(c.Deliveries), name, source)
+	for _, e := range []figure{
+		{"applied", c.Applied}, {"duplicates", c.Duplicates}, {"conflicts", c.Conflicts}, {"parked", c.Parked}, {"dead_lettered", c.DeadLettered},
+		{"discarded", c.Discarded}, {"skipped", c.Skipped}, {"received", c.Received}, {"waiting", c.Waiting}, {"failed", c.Failed},
+	} {
+		s.tell("semel_endings_total", float64(e.n), name, source, e.label)
+	}
+	for _, e := range []figure{
+		{"applied", c.Inbox.Applied}, {"duplicates", c.Inbox.Duplicates}, {"waiting", c.Inbox.Waiting}, {"parked", c.Inbox.Parked},
+		{"dead_lettered", c.Inbox.DeadLettered}, {"discarded", c.Inbox.Discarded}, {"stepped", c.Inbox.Stepped}, {"released", c.Inbox.Released}, {"lost", c.Inbox.Lost},
+	} {
+		s.tell("semel_claims_total", float64(e.n), name, e.label)
+	}
+	for _, e := range []figure{
+		{"semel_effects_total", c.Applied + c.Inbox.Applied}, {"semel_duplicates_total", c.Duplicates + c.Inbox.Duplicates}, {"semel_conflicts_total", c.Conflicts},
+		{"semel_retries_total", c.Retried}, {"semel_reruns_total", c.Rerun}, {"semel_same_content_total", c.SameContent}, {"semel_without_key_total", c.WithoutKey},
+		{"semel_intents_sent_again_total", c.ReEmitted}, {"semel_intents_not_sent_again_total", c.NotReEmitted},
+	} {
+		s.tell(e.label, float64(e.n), name)
+	}
+}
+
+// figure is a number with its label, or its name.
+type figure struct {
+	label string
+	n     int64
+}
+
+func (s *scrape) load(name string, l measure.Load) {
+	for _, f := range []figure{{"queued", int64(l.Queued)}, {"flying", int64(l.Flying)}, {"held", int64(l.Held)}, {"riding", int64(l.Riding)}, {"settling", int64(l.Settling)}} {
+		s.tell("semel_unsettled_messages", float64(f.n), name, f.label)
+	}
+	s.tell("semel_unsettled_bytes", float64(l.Bytes), name)
+	s.tell("semel_unsettled_oldest_seconds", l.Oldest.Seconds(), name)
+	s.tell("semel_lanes", float64(l.Lanes), name, "given")
+	s.tell("semel_lanes", float64(l.Paused), name, "paused")
+	s.tell("semel_workers", float64(l.Workers), name, "all")
+	s.tell("semel_workers", float64(l.Stuck), name, "stuck")
+}
+
+func (s *scrape) lanes(name string, l *Lanes) {
+	if l == nil {
+		return
+	}
+	s.tell("semel_lanes", float64(l.HeldUp), name, "held up")
+	s.tell("semel_lanes", float64(l.Standing), name, "standing")
+	if l.Behind >= 0 {
+		s.tell("semel_broker_lag_messages", float64(l.Behind), name)
+	}
+}
+
+func (s *scrape) health(name string, c Consumer) {
+	ready, _ := c.Ready()
+	alive, _ := c.Alive()
+	s.tell("semel_ready", truth(ready), name)
+	s.tell("semel_alive", truth(alive), name)
+}
+
+// truth is 1 or 0.
+func truth(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}

@@ -1,0 +1,174 @@
+package metrics
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/sqlstore"
+)
+
+// sampleEvery is how often a store is read.
+const sampleEvery = 15 * time.Second
+
+// Store is what a Sampler reads. Each of its statements is bounded.
+type Store interface {
+	Name() string
+	SampleRows(ctx context.Context, state contract.RowState) (sqlstore.Sampled, error)
+	SampleReaping(ctx context.Context) (map[string]sqlstore.SampledReaping, error)
+	SampleReplays(ctx context.Context) (map[string]int64, error)
+	SampleTables(ctx context.Context) (map[string]sqlstore.SampledTable, error)
+	// Connections tells of those of this process. It waits for nobody.
+	Connections() (used, idle, most int)
+}
+
+// sampledStates are those of rows that wait or are set aside. Rows that have ended are not
+// counted: they are many, and nobody has to do anything.
+var sampledStates = []contract.RowState{contract.StateReceived, contract.StateInProgress, contract.StateFailedRetryable,
+	contract.StateBlocked, contract.StateParked, contract.StateDeadLettered}
+
+// Sampler reads a store every few seconds and keeps what it said, for any number of scrapes,
+// also when the store does not answer any more.
+type Sampler struct {
+	store Store
+
+	mutex   sync.Mutex
+	parts   map[string]func(*scrape) // what was read last, by part; guarded by mutex
+	read    map[string]time.Time     // when; guarded by mutex
+	failing map[string]bool          // what could not be read when it was tried last; guarded by mutex
+}
+
+func newSampler(s Store) *Sampler {
+	return &Sampler{store: s, parts: map[string]func(*scrape){}, read: map[string]time.Time{}, failing: map[string]bool{}}
+}
+
+// work samples until ctx ends.
+func (s *Sampler) work(ctx context.Context) {
+	timer := time.NewTicker(sampleEvery)
+	defer timer.Stop()
+	for {
+		s.sample(ctx)
+		select {
+		case <-timer.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// sample reads each part by itself: one that takes too long leaves the others as they are.
+func (s *Sampler) sample(ctx context.Context) {
+	for _, state := range sampledStates {
+		s.part(ctx, string(state), func() (func(*scrape), error) {
+			rows, err := s.store.SampleRows(ctx, state)
+			return func(to *scrape) { s.tellRows(to, state, rows) }, err
+		})
+	}
+	s.part(ctx, "reaping", func() (func(*scrape), error) {
+		all, err := s.store.SampleReaping(ctx)
+		return func(to *scrape) { s.tellReaping(to, all) }, err
+	})
+	s.part(ctx, "replays", func() (func(*scrape), error) {
+		all, err := s.store.SampleReplays(ctx)
+		return func(to *scrape) {
+			for consumer, n := range ofConsumers(to, all, func(a, b int64) int64 { return a + b }) {
+				to.tell("semel_store_replays", float64(n), s.store.Name(), consumer)
+			}
+		}, err
+	})
+	s.part(ctx, "tables", func() (func(*scrape), error) {
+		all, err := s.store.SampleTables(ctx)
+		return func(to *scrape) {
+			for table, t := range all {
+				to.tell("semel_store_estimated_rows", float64(t.Rows), s.store.Name(), table)
+				to.tell("semel_store_estimated_dead_rows", float64(t.Dead), s.store.Name(), table)
+			}
+		}, err
+	})
+}
+
+func (s *Sampler) part(ctx context.Context, name string, read func() (func(*scrape), error)) {
+	if ctx.Err() != nil {
+		return
+	}
+	said, err := read()
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if s.failing[name] = err != nil; err == nil {
+		s.parts[name], s.read[name] = said, time.Now()
+	}
+}
+
+// tell sends what the store said last. It waits for nobody.
+func (s *Sampler) tell(to *scrape) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	stale, oldest := len(s.read) == 0, time.Time{}
+	for _, failing := range s.failing {
+		stale = stale || failing
+	}
+	for name, said := range s.parts {
+		said(to)
+		if at := s.read[name]; oldest.IsZero() || at.Before(oldest) {
+			oldest = at
+		}
+	}
+	to.tell("semel_store_sample_stale", truth(stale), s.store.Name())
+	if !oldest.IsZero() {
+		to.tell("semel_store_sample_age_seconds", to.now.Sub(oldest).Seconds(), s.store.Name())
+	}
+	used, idle, most := s.store.Connections()
+	to.tell("semel_store_connections", float64(used), s.store.Name(), "used")
+	to.tell("semel_store_connections", float64(idle), s.store.Name(), "idle")
+	to.tell("semel_store_connections", float64(most), s.store.Name(), "most")
+}
+
+func (s *Sampler) tellRows(to *scrape, state contract.RowState, rows sqlstore.Sampled) {
+	store := s.store.Name()
+	to.tell("semel_store_rows_at_least", truth(rows.AtLeast), store, string(state))
+	all := ofConsumers(to, rows.Consumers, func(a, b sqlstore.SampledRows) sqlstore.SampledRows {
+		return sqlstore.SampledRows{Rows: a.Rows + b.Rows, Oldest: max(a.Oldest, b.Oldest), Gap: max(a.Gap, b.Gap)}
+	})
+	for consumer := range to.watch.of { // also one without rows: an alert looks for more than 0
+		r := all[consumer]
+		to.tell("semel_store_rows", float64(r.Rows), store, consumer, string(state))
+		to.tell("semel_store_oldest_seconds", r.Oldest.Seconds(), store, consumer, string(state))
+		if state == contract.StateBlocked {
+			to.tell("semel_store_gap_oldest_seconds", r.Gap.Seconds(), store, consumer)
+		}
+	}
+}
+
+func (s *Sampler) tellReaping(to *scrape, all map[string]sqlstore.SampledReaping) {
+	worst := func(a, b sqlstore.SampledReaping) sqlstore.SampledReaping {
+		return sqlstore.SampledReaping{Progress: min(a.Progress, b.Progress), Lag: max(a.Lag, b.Lag), Walked: a.Walked || b.Walked}
+	}
+	for consumer, r := range ofConsumers(to, all, worst) {
+		to.tell("semel_store_reaper_progress_seconds", r.Progress.Seconds(), s.store.Name(), consumer)
+		if r.Walked {
+			to.tell("semel_store_reaper_lag_seconds", r.Lag.Seconds(), s.store.Name(), consumer)
+		}
+	}
+}
+
+// ofConsumers are the figures of this process's consumers; those of their generations are
+// joined. What others have in the same store is theirs to tell: their names are in no policy
+// here, and so no labels.
+func ofConsumers[V any](to *scrape, all map[string]V, join func(a, b V) V) map[string]V {
+	ours := map[string]V{}
+	for name, v := range all {
+		public := name
+		if _, known := to.watch.of[name]; !known {
+			public, _ = contract.GenerationOf(name)
+		}
+		if _, known := to.watch.of[public]; !known {
+			continue
+		}
+		if before, known := ours[public]; known {
+			v = join(before, v)
+		}
+		ours[public] = v
+	}
+	return ours
+}

@@ -1,0 +1,222 @@
+package metrics
+
+import (
+	"context"
+	"crypto/subtle"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/semel-go/semel/internal/worker"
+)
+
+// The paths.
+const (
+	PathMetrics = "/metrics"
+	PathLive    = "/livez"
+	PathReady   = "/readyz"
+)
+
+// Options say what a Server tells, and to whom.
+type Options struct {
+	// Address is where it listens; Loopback says that only this machine reaches it.
+	Address  string
+	Loopback bool
+	// TokenFile, if not empty, holds the token that metrics and reasons ask for.
+	TokenFile string
+	// Consumers are the names of those that will run.
+	Consumers []string
+	// Logger is told when the server fails.
+	Logger *slog.Logger
+}
+
+// Server serves the metrics and the health of the consumers of one process.
+type Server struct {
+	options  Options
+	listener net.Listener
+	server   *http.Server
+	watch    *Watch
+	registry *prometheus.Registry
+	group    worker.Group
+	stop     context.CancelFunc
+	base     context.Context
+	samplers []*Sampler
+
+	mutex     sync.Mutex
+	consumers map[string]Consumer // nil: they have not started. guarded by mutex
+}
+
+// Open takes the address, so that one that is taken is found before a message is read, and
+// answers from then on.
+func Open(o Options, stores []Store) (*Server, error) {
+	if o.TokenFile != "" {
+		if _, err := Token(o.TokenFile); err != nil {
+			return nil, err
+		}
+	}
+	listener, err := net.Listen("tcp", o.Address)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w: stop who has the address, or write another one; nothing was read", err)
+	}
+	s := &Server{options: o, listener: listener, watch: newWatch(o.Consumers), registry: prometheus.NewRegistry()}
+	for _, store := range stores {
+		s.samplers = append(s.samplers, newSampler(store))
+	}
+	s.registry.MustRegister(newCollector(s.watch, s.running, s.samplers), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	s.server = &http.Server{Handler: s.handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second,
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug)}
+	s.base, s.stop = context.WithCancel(context.Background())
+	s.group.Go(func() {
+		if err := s.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+			o.Logger.Error("metrics and health are served no more", "address", o.Address, "error", err)
+		}
+	})
+	return s, nil
+}
+
+// Watch is the observer of the consumers.
+func (s *Server) Watch() *Watch { return s.watch }
+
+// Address is where it listens.
+func (s *Server) Address() string { return s.listener.Addr().String() }
+
+// Started tells of the consumers that run from now on, and begins to sample the stores.
+func (s *Server) Started(consumers map[string]Consumer) {
+	s.mutex.Lock()
+	s.consumers = consumers
+	s.mutex.Unlock()
+	for _, sampler := range s.samplers {
+		s.group.Go(func() { sampler.work(s.base) })
+	}
+}
+
+// Close ends what is under way and waits for it.
+func (s *Server) Close() {
+	s.stop()
+	_ = s.server.Close()
+	s.group.Wait()
+}
+
+func (s *Server) running() map[string]Consumer {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.consumers
+}
+
+func (s *Server) handler() http.Handler {
+	scrape := promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, Registry: s.registry})
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET "+PathMetrics, func(w http.ResponseWriter, r *http.Request) {
+		if !s.access(r) {
+			w.Header().Set("WWW-Authenticate", "Bearer")
+			http.Error(w, "metrics need the token of listen.token_file, as Authorization: Bearer …", http.StatusUnauthorized)
+			return
+		}
+		scrape.ServeHTTP(w, r)
+	})
+	mux.HandleFunc("GET "+PathLive, func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, s.Live()) })
+	mux.HandleFunc("GET "+PathReady, func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, s.Ready()) })
+	return mux
+}
+
+// Health is what is told of the health of a process.
+type Health struct {
+	OK        bool                      `json:"ok"`
+	Reason    string                    `json:"reason,omitempty"`
+	Consumers map[string]ConsumerHealth `json:"consumers,omitempty"`
+}
+
+// ConsumerHealth is what is told of one consumer. One that is ok may have a reason all the
+// same, such as that it is paused.
+type ConsumerHealth struct {
+	OK     bool   `json:"ok"`
+	Reason string `json:"reason,omitempty"`
+}
+
+// Ready tells whether every consumer is ready.
+func (s *Server) Ready() Health {
+	if s.running() == nil {
+		return Health{Reason: "the consumers have not started: the store or the source has not answered yet"}
+	}
+	return s.health(Consumer.Ready)
+}
+
+// Live tells whether every consumer works, or pauses by decision. Before the start it does.
+func (s *Server) Live() Health { return s.health(Consumer.Alive) }
+
+func (s *Server) health(of func(Consumer) (bool, string)) Health {
+	h := Health{OK: true}
+	for name, c := range s.running() {
+		ok, why := of(c)
+		if h.OK = h.OK && ok; h.Consumers == nil {
+			h.Consumers = map[string]ConsumerHealth{}
+		}
+		h.Consumers[name] = ConsumerHealth{ok, why}
+	}
+	return h
+}
+
+// answer is a bare status, and for who has access the reasons.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request, h Health) {
+	status := http.StatusOK
+	if !h.OK {
+		status = http.StatusServiceUnavailable
+	}
+	w.Header().Set("Cache-Control", "no-store")
+	if !s.access(r) {
+		w.WriteHeader(status)
+		return
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(h)
+}
+
+// access reports whether a request may read metrics and reasons: with the token, or without
+// one where only this machine can ask. A browser on it may be made to ask for a stranger
+// under a name of his, so that the name must be that of this machine.
+func (s *Server) access(r *http.Request) bool {
+	if s.options.TokenFile == "" {
+		return s.options.Loopback && local(r.Host)
+	}
+	want, err := Token(s.options.TokenFile)
+	given, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
+	return err == nil && bearer && subtle.ConstantTimeCompare([]byte(given), []byte(want)) == 1
+}
+
+func local(hostPort string) bool {
+	host, _, err := net.SplitHostPort(hostPort)
+	if err != nil {
+		host = strings.Trim(hostPort, "[]")
+	}
+	_, err = netip.ParseAddr(host)
+	return err == nil || host == "localhost"
+}
+
+// leastToken is how many bytes a token has at least: with fewer it could be guessed.
+const leastToken = 16
+
+// Token reads the token of a file. The error says nothing of it.
+func Token(file string) (string, error) {
+	text, err := os.ReadFile(file)
+	if err != nil {
+		return "", fmt.Errorf("listen.token_file: %w; make it, as with: openssl rand -hex 32", err)
+	}
+	t := strings.TrimSpace(string(text))
+	if len(t) < leastToken || strings.ContainsAny(t, "\r\n") {
+		return "", fmt.Errorf("listen.token_file: %s holds no token: write one of at least %d bytes on one line, as openssl rand -hex 32 makes it", file, leastToken)
+	}
+	return t, nil
+}

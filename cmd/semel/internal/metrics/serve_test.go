@@ -1,0 +1,388 @@
+package metrics
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/measure"
+	"github.com/semel-go/semel/sqlstore"
+)
+
+// still is a consumer that does nothing.
+type still struct {
+	counts           semel.Counts
+	load             measure.Load
+	notReady, notYet string
+}
+
+func (s *still) Counts() semel.Counts  { return s.counts }
+func (s *still) Load() measure.Load    { return s.load }
+func (s *still) Ready() (bool, string) { return s.notReady == "", s.notReady }
+func (s *still) Alive() (bool, string) { return s.notYet == "", s.notYet }
+func (s *still) SourceKind() string    { return "kafka" }
+func (s *still) Lanes() *Lanes         { return &Lanes{Behind: 7, HeldUp: 1} }
+
+// shelf is a store that says what a test wants.
+type shelf struct {
+	mutex sync.Mutex
+	down  error // guarded by mutex
+	waits chan struct{}
+	rows  sqlstore.Sampled
+}
+
+func (s *shelf) Name() string { return "shop" }
+func (s *shelf) SampleRows(ctx context.Context, state contract.RowState) (sqlstore.Sampled, error) {
+	if s.waits != nil {
+		select {
+		case <-s.waits:
+		case <-ctx.Done():
+			return sqlstore.Sampled{}, ctx.Err()
+		}
+	}
+	if state != contract.StateParked {
+		return sqlstore.Sampled{}, s.fault()
+	}
+	return s.rows, s.fault()
+}
+func (s *shelf) SampleReaping(context.Context) (map[string]sqlstore.SampledReaping, error) {
+	return map[string]sqlstore.SampledReaping{"billing": {Progress: time.Minute, Lag: time.Hour, Walked: true}}, s.fault()
+}
+func (s *shelf) SampleReplays(context.Context) (map[string]int64, error) {
+	return map[string]int64{"billing": 1, "billing@2": 1, "a stranger's": 1}, s.fault()
+}
+func (s *shelf) SampleTables(context.Context) (map[string]sqlstore.SampledTable, error) {
+	return map[string]sqlstore.SampledTable{"markers": {Rows: 10_000_000}}, s.fault()
+}
+func (s *shelf) Connections() (used, idle, most int) { return 1, 2, 3 }
+
+func (s *shelf) fault() error {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.down
+}
+
+func (s *shelf) fails(err error) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.down = err
+}
+
+// serves opens a server for consumers.
+func serves(t *testing.T, o Options, stores ...Store) *Server {
+	t.Helper()
+	o.Address, o.Logger = "127.0.0.1:0", slog.New(slog.DiscardHandler)
+	s, err := Open(o, stores)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+// get asks the server's handler, without a network.
+func get(s *Server, path string, change ...func(*http.Request)) (int, string) {
+	r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1"+path, nil)
+	for _, c := range change {
+		c(r)
+	}
+	w := httptest.NewRecorder()
+	s.server.Handler.ServeHTTP(w, r)
+	return w.Code, w.Body.String()
+}
+
+func TestWhatAScrapeSays(t *testing.T) {
+	t.Run("K4_counts_batches_and_what_is_in_hand", func(t *testing.T) {
+		s := serves(t, Options{Loopback: true, Consumers: []string{"billing"}})
+		s.Started(map[string]Consumer{"billing": &still{counts: semel.Counts{Deliveries: 9, Applied: 5, Duplicates: 3}, load: measure.Load{Messages: 1, Held: 1, Oldest: time.Minute}}})
+		s.Watch().Measure(measure.Batch{Consumer: "billing@1", Messages: 5, Marking: time.Millisecond, Committing: time.Second})
+		s.Watch().Measure(measure.Batch{Consumer: "billing", Messages: 1, End: measure.Unknown})
+		s.Watch().Observe(semel.Event{Kind: semel.EventParked, Consumer: "billing", Reason: semel.ReasonPermanent, Messages: 1})
+		s.Watch().Observe(semel.Event{Kind: semel.EventBackstop, Consumer: "billing", Messages: 1})
+		code, text := get(s, PathMetrics)
+		for _, line := range []string{
+			`semel_deliveries_total{consumer="billing",source="kafka"} 9`, `semel_endings_total{consumer="billing",ending="applied",source="kafka"} 5`,
+			`semel_effects_total{consumer="billing"} 5`, `semel_batches_total{consumer="billing",end="unknown"} 1`, `semel_batch_messages_sum{consumer="billing"} 6`,
+			`semel_batch_commit_seconds_count{consumer="billing"} 1`, `semel_set_aside_total{consumer="billing",how="parked",reason="permanent failure"} 1`,
+			`semel_unsettled_messages{consumer="billing",state="held"} 1`, `semel_unsettled_oldest_seconds{consumer="billing"} 60`,
+			`semel_broker_lag_messages{consumer="billing"} 7`, `semel_lanes{consumer="billing",state="held up"} 1`, `semel_ready{consumer="billing"} 1`, `semel_backstops_total{consumer="billing"} 1`,
+		} {
+			if !strings.Contains(text, line+"\n") {
+				t.Errorf("%d: the scrape has no line %s", code, line)
+			}
+		}
+		if t.Failed() {
+			t.Log(text)
+		}
+	})
+	t.Run("K4_promtool_finds_no_fault", func(t *testing.T) {
+		s := serves(t, Options{Loopback: true, Consumers: []string{"billing"}}, &shelf{})
+		s.Started(map[string]Consumer{"billing": &still{}})
+		_, text := get(s, PathMetrics)
+		problems, err := promlint.New(strings.NewReader(text)).Lint()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range problems {
+			if strings.HasPrefix(p.Metric, "semel_") {
+				t.Errorf("%s: %s", p.Metric, p.Text)
+			}
+		}
+	})
+	t.Run("trap_86_reasons_that_handlers_make_up_are_one_label", func(t *testing.T) {
+		s := serves(t, Options{Loopback: true, Consumers: []string{"billing"}})
+		for _, reason := range []semel.Reason{"account 17", "account 18", "\"\n"} {
+			s.Watch().Observe(semel.Event{Kind: semel.EventParked, Consumer: "billing", Reason: reason, Messages: 1})
+		}
+		s.Watch().Observe(semel.Event{Kind: semel.EventParked, Consumer: "nobody's", Reason: semel.ReasonPermanent, Messages: 1})
+		s.Watch().Measure(measure.Batch{Consumer: "nobody's"})
+		if _, text := get(s, PathMetrics); !strings.Contains(text, `semel_set_aside_total{consumer="billing",how="parked",reason="other"} 3`) || strings.Contains(text, "nobody's") {
+			t.Error(text)
+		}
+	})
+	for what, name := range map[string]string{"quotes": `bil"ling\`, "line_breaks": "bil\nsemel_forged 1\r\n", "255_bytes": strings.Repeat("b", 255), "braces": `billing"} 1`, "no_UTF8": "b\xff"} {
+		t.Run("K4_a_name_with_"+what+"_forges_no_line", func(t *testing.T) {
+			s := serves(t, Options{Loopback: true, Consumers: []string{name, "shipping"}}, &shelf{rows: sqlstore.Sampled{Consumers: map[string]sqlstore.SampledRows{name: {Rows: 1}}}})
+			s.Started(map[string]Consumer{name: &still{}, "shipping": &still{}})
+			code, text := get(s, PathMetrics)
+			if code != http.StatusOK || !strings.Contains(text, `semel_ready{consumer="shipping"} 1`) {
+				t.Fatalf("%d: %s", code, text)
+			}
+			for line := range strings.Lines(text) {
+				if !strings.HasPrefix(line, "#") && !strings.HasPrefix(line, "go_") && !strings.HasPrefix(line, "process_") && !strings.HasPrefix(line, "promhttp_") && !strings.Contains(line, "{") || strings.HasPrefix(line, "semel_forged") {
+					t.Errorf("a line is forged: %q", line)
+				}
+			}
+		})
+	}
+}
+
+func TestEveryMetricOfTheTableIsTold(t *testing.T) {
+	t.Run("K4_and_none_beside_them", func(t *testing.T) {
+		row := map[string]sqlstore.SampledRows{"billing": {Rows: 1}}
+		sampler := newSampler(&shelf{rows: sqlstore.Sampled{Consumers: row}})
+		sampler.sample(t.Context())
+		w := newWatch([]string{"billing"})
+		w.Observe(semel.Event{Kind: semel.EventParked, Consumer: "billing", Messages: 1})
+		text := gathered(t, newCollector(w, func() map[string]Consumer { return map[string]Consumer{"billing": &still{}} }, []*Sampler{sampler}))
+		known := map[string]bool{}
+		for _, p := range table() {
+			for _, m := range p.metrics {
+				known[m.name] = true
+				if !strings.Contains(text, "# TYPE "+m.name+" "+string(m.kind)+"\n") {
+					t.Errorf("%s is never told, or as something else", m.name)
+				}
+			}
+		}
+		for line := range strings.Lines(text) {
+			if name, typed := strings.CutPrefix(line, "# TYPE "); typed && !known[strings.Fields(name)[0]] {
+				t.Errorf("not in the table: %s", line)
+			}
+		}
+	})
+}
+
+func TestTheSampler(t *testing.T) {
+	synctestRun(t, "K4_figures_stay_when_the_store_is_down_and_say_how_old_they_are", func(t *testing.T) {
+		store := &shelf{rows: sqlstore.Sampled{AtLeast: true, Consumers: map[string]sqlstore.SampledRows{"billing": {Rows: 9_000, Oldest: time.Hour}, "billing@2": {Rows: 1_000}, "a stranger's": {Rows: 1}}}}
+		sampler := newSampler(store)
+		c := newCollector(newWatch([]string{"billing"}), func() map[string]Consumer { return nil }, []*Sampler{sampler})
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { defer close(ended); sampler.work(ctx) }()
+		synctest.Wait()
+		says := func(lines ...string) {
+			t.Helper()
+			text := gathered(t, c)
+			for _, line := range lines {
+				if !strings.Contains(text, line+"\n") {
+					t.Errorf("there is no %s in\n%s", line, text)
+				}
+			}
+		}
+		says(`semel_store_rows{consumer="billing",state="PARKED",store="shop"} 10000`, `semel_store_rows_at_least{state="PARKED",store="shop"} 1`,
+			`semel_store_oldest_seconds{consumer="billing",state="PARKED",store="shop"} 3600`, `semel_store_replays{consumer="billing",store="shop"} 2`,
+			`semel_store_reaper_lag_seconds{consumer="billing",store="shop"} 3600`, `semel_store_sample_stale{store="shop"} 0`, `semel_store_sample_age_seconds{store="shop"} 0`)
+		store.fails(errors.New("down"))
+		pass(10 * time.Second)
+		says(`semel_store_sample_stale{store="shop"} 0`, `semel_store_sample_age_seconds{store="shop"} 10`)
+		pass(20 * time.Second)
+		says(`semel_store_rows{consumer="billing",state="PARKED",store="shop"} 10000`, `semel_store_sample_stale{store="shop"} 1`, `semel_store_sample_age_seconds{store="shop"} 30`)
+		store.fails(nil)
+		pass(15 * time.Second)
+		says(`semel_store_sample_stale{store="shop"} 0`)
+		stop()
+		<-ended
+	})
+	t.Run("K4_twenty_scrapes_at_once_wait_for_no_store", func(t *testing.T) {
+		store := &shelf{waits: make(chan struct{})}
+		s := serves(t, Options{Loopback: true, Consumers: []string{"billing"}}, store)
+		s.Started(map[string]Consumer{"billing": &still{}})
+		var all sync.WaitGroup
+		for range 20 {
+			all.Go(func() {
+				code, text := get(s, PathMetrics)
+				if code != http.StatusOK || !strings.Contains(text, `semel_store_sample_stale{store="shop"} 1`) {
+					t.Errorf("%d: %s", code, text)
+				}
+			})
+		}
+		all.Wait()
+	})
+}
+
+// pass lets virtual time pass, and what is due be done.
+func pass(d time.Duration) {
+	<-time.After(d)
+	synctest.Wait()
+}
+
+func synctestRun(t *testing.T, name string, f func(*testing.T)) {
+	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
+}
+
+func TestHealth(t *testing.T) {
+	t.Run("K8_readiness_tells_of_each_consumer_and_liveness_of_what_a_restart_mends", func(t *testing.T) {
+		s := serves(t, Options{Loopback: true, Consumers: []string{"billing"}})
+		if code, text := get(s, PathReady); code != http.StatusServiceUnavailable || !strings.Contains(text, "have not started") {
+			t.Errorf("before the start: %d %s", code, text)
+		}
+		if code, _ := get(s, PathLive); code != http.StatusOK {
+			t.Errorf("before the start it is not alive: %d", code)
+		}
+		s.Started(map[string]Consumer{"billing": &still{notReady: "store: down"}, "shipping": &still{}})
+		code, text := get(s, PathReady)
+		var h Health
+		if err := json.Unmarshal([]byte(text), &h); err != nil || code != http.StatusServiceUnavailable || h.OK || h.Consumers["billing"].Reason != "store: down" || !h.Consumers["shipping"].OK {
+			t.Errorf("%d %s: %v", code, text, err)
+		}
+		if code, _ := get(s, PathLive); code != http.StatusOK {
+			t.Errorf("a store that is down is no death: %d", code)
+		}
+		s.Started(map[string]Consumer{"billing": &still{notYet: "stuck"}})
+		if code, text := get(s, PathLive); code != http.StatusServiceUnavailable || !strings.Contains(text, "stuck") {
+			t.Errorf("stuck: %d %s", code, text)
+		}
+	})
+	t.Run("trap_T79_who_has_no_access_gets_a_bare_status", func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "token")
+		if err := os.WriteFile(file, []byte("0123456789abcdef\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := serves(t, Options{TokenFile: file, Consumers: []string{"billing"}})
+		s.Started(map[string]Consumer{"billing": &still{notReady: "store: down"}})
+		with := func(token string) func(*http.Request) {
+			return func(r *http.Request) { r.Header.Set("Authorization", token) }
+		}
+		for _, wrong := range []string{"", "Bearer ", "Bearer 0123456789abcdeX", "Basic 0123456789abcdef", "0123456789abcdef"} {
+			if code, text := get(s, PathReady, with(wrong)); code != http.StatusServiceUnavailable || text != "" {
+				t.Errorf("with %q: %d %q", wrong, code, text)
+			}
+			if code, text := get(s, PathMetrics, with(wrong)); code != http.StatusUnauthorized || strings.Contains(text, "billing") {
+				t.Errorf("with %q: %d %q", wrong, code, text)
+			}
+		}
+		if code, text := get(s, PathReady, with("Bearer 0123456789abcdef")); code != http.StatusServiceUnavailable || !strings.Contains(text, "store: down") {
+			t.Errorf("with the token: %d %q", code, text)
+		}
+		if code, _ := get(s, PathMetrics, with("Bearer 0123456789abcdef")); code != http.StatusOK {
+			t.Errorf("with the token: %d", code)
+		}
+	})
+	t.Run("trap_T79_a_strangers_name_for_this_machine_reads_nothing", func(t *testing.T) {
+		s := serves(t, Options{Loopback: true, Consumers: []string{"billing"}})
+		s.Started(map[string]Consumer{"billing": &still{notReady: "store: down"}})
+		named := func(host string) func(*http.Request) { return func(r *http.Request) { r.Host = host } }
+		if code, text := get(s, PathReady, named("evil.example:9464")); code != http.StatusServiceUnavailable || text != "" {
+			t.Errorf("%d %q", code, text)
+		}
+		for _, host := range []string{"localhost:9464", "127.0.0.1", "[::1]:9464"} {
+			if _, text := get(s, PathReady, named(host)); text == "" {
+				t.Errorf("%s is this machine", host)
+			}
+		}
+	})
+}
+
+func TestAnAddressThatIsTaken(t *testing.T) {
+	first := serves(t, Options{})
+	_, err := Open(Options{Address: first.Address(), Logger: slog.New(slog.DiscardHandler)}, nil)
+	if err == nil || !strings.Contains(err.Error(), "stop who has the address, or write another one; nothing was read") {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestMeasuringAllocatesNothing(t *testing.T) {
+	t.Run("K4_neither_a_batch_nor_a_duplicate_does", func(t *testing.T) {
+		w := newWatch([]string{"billing"})
+		if n := testing.AllocsPerRun(1000, func() {
+			w.Measure(measure.Batch{Consumer: "billing", Messages: 1, Marking: 1, Handling: 1, Committing: 1})
+			w.Observe(semel.Event{Kind: semel.EventDuplicate, Consumer: "billing", Messages: 1})
+		}); n != 0 {
+			t.Errorf("%v allocations", n)
+		}
+	})
+}
+
+// BenchmarkBatch is what a batch costs the metrics, and so a message that flies alone.
+func BenchmarkBatch(b *testing.B) {
+	w := newWatch([]string{"billing"})
+	b.ReportAllocs()
+	for b.Loop() {
+		w.Measure(measure.Batch{Consumer: "billing", Messages: 1, Marking: 1, Handling: 1, Committing: 1})
+	}
+}
+
+// BenchmarkDuplicate is what a duplicate costs them.
+func BenchmarkDuplicate(b *testing.B) {
+	w := newWatch([]string{"billing"})
+	b.ReportAllocs()
+	for b.Loop() {
+		w.Observe(semel.Event{Kind: semel.EventDuplicate, Consumer: "billing", Messages: 1})
+	}
+}
+
+// BenchmarkScrape is one of ten consumers and their store.
+func BenchmarkScrape(b *testing.B) {
+	consumers, names := map[string]Consumer{}, []string{}
+	for _, n := range strings.Split("abcdefghij", "") {
+		consumers[n], names = &still{}, append(names, n)
+	}
+	s, err := Open(Options{Address: "127.0.0.1:0", Loopback: true, Consumers: names, Logger: slog.New(slog.DiscardHandler)}, []Store{&shelf{}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	s.Started(consumers)
+	for b.Loop() {
+		if code, _ := get(s, PathMetrics); code != http.StatusOK {
+			b.Fatal(code)
+		}
+	}
+}
+
+// gathered is what a collector tells, as text.
+func gathered(t *testing.T, c prometheus.Collector) string {
+	t.Helper()
+	r := prometheus.NewRegistry()
+	r.MustRegister(c)
+	w := httptest.NewRecorder()
+	promhttp.HandlerFor(r, promhttp.HandlerOpts{}).ServeHTTP(w, httptest.NewRequest(http.MethodGet, "/", nil))
+	return w.Body.String()
+}

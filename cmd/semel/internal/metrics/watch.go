@@ -1,0 +1,169 @@
+package metrics
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/measure"
+)
+
+// Watch counts what consumers tell of batches and of messages that are set aside. It is a
+// semel.Observer and a measure.Meter of the consumers that it was made for.
+type Watch struct {
+	of map[string]*watched // by consumer; never changed
+}
+
+// watched is what one consumer told.
+type watched struct {
+	ends                                    [4]atomic.Int64 // by measure.End
+	messages, marking, handling, committing *tally
+	contended, backstops, budget            atomic.Int64
+	paused                                  atomic.Bool
+
+	mutex  sync.Mutex
+	aside  map[aside]int64 // guarded by mutex
+	serial bool            // guarded by mutex
+	since  time.Time       // when serial began; guarded by mutex
+	before time.Duration   // what it took before; guarded by mutex
+}
+
+// aside is what is counted together of what was set aside.
+type aside struct{ how, reason string }
+
+// newWatch returns a Watch of these consumers.
+func newWatch(consumers []string) *Watch {
+	w := &Watch{of: map[string]*watched{}}
+	for _, name := range consumers {
+		w.of[name] = &watched{
+			messages: newTally("semel_batch_messages", 1), marking: newTally("semel_batch_mark_seconds", nanosecond),
+			handling: newTally("semel_batch_handle_seconds", nanosecond), committing: newTally("semel_batch_commit_seconds", nanosecond),
+			aside: map[aside]int64{},
+		}
+	}
+	return w
+}
+
+// nanosecond is one in seconds.
+const nanosecond = 1e-9
+
+// consumer is who an event is of: a generation's figures are its consumer's.
+func (w *Watch) consumer(name string) *watched {
+	if of, known := w.of[name]; known {
+		return of
+	}
+	public, _ := contract.GenerationOf(name)
+	return w.of[public]
+}
+
+// Measure implements measure.Meter.
+func (w *Watch) Measure(b measure.Batch) {
+	of := w.consumer(b.Consumer)
+	if of == nil {
+		return
+	}
+	if int(b.End) < len(of.ends) {
+		of.ends[b.End].Add(1)
+	}
+	of.messages.add(int64(b.Messages))
+	of.marking.add(int64(b.Marking))
+	if b.Handling > 0 {
+		of.handling.add(int64(b.Handling))
+	}
+	if b.Committing > 0 {
+		of.committing.add(int64(b.Committing))
+	}
+}
+
+// hows are the events of messages that end without an effect.
+var hows = map[semel.EventKind]string{
+	semel.EventParked: "parked", semel.EventDeadLettered: "dead_lettered", semel.EventDiscarded: "discarded", semel.EventConflict: "conflict",
+}
+
+// Observe implements semel.Observer.
+func (w *Watch) Observe(e semel.Event) {
+	switch e.Kind {
+	case semel.EventDuplicate, semel.EventCommitted, semel.EventSkipped, semel.EventRetry: // counted by the consumer
+		return
+	}
+	of := w.consumer(e.Consumer)
+	if of == nil {
+		return
+	}
+	switch e.Kind {
+	case semel.EventContended:
+		of.contended.Add(1)
+	case semel.EventBackstop:
+		of.backstops.Add(int64(e.Messages))
+	case semel.EventRetriesWait:
+		of.budget.Add(1)
+	case semel.EventControl:
+		of.paused.Store(e.Reason == semel.ReasonPaused)
+	case semel.EventSerial:
+		of.serialises(true, time.Now())
+	case semel.EventParallel:
+		of.serialises(false, time.Now())
+	default:
+		if how := hows[e.Kind]; how != "" {
+			of.mutex.Lock()
+			of.aside[aside{how, reasonClass(e.Reason)}] += int64(e.Messages)
+			of.mutex.Unlock()
+		}
+	}
+}
+
+func (of *watched) serialises(on bool, now time.Time) {
+	of.mutex.Lock()
+	defer of.mutex.Unlock()
+	switch {
+	case on && !of.serial:
+		of.since = now
+	case !on && of.serial:
+		of.before += now.Sub(of.since)
+	}
+	of.serial = on
+}
+
+// serialised is for how long batches have run one at a time, and whether they do.
+func (of *watched) serialised(now time.Time) (time.Duration, bool) {
+	of.mutex.Lock()
+	defer of.mutex.Unlock()
+	if of.serial {
+		return of.before + now.Sub(of.since), true
+	}
+	return of.before, false
+}
+
+// setAside calls each with a count.
+func (of *watched) setAside(each func(aside, int64)) {
+	of.mutex.Lock()
+	defer of.mutex.Unlock()
+	for a, n := range of.aside {
+		each(a, n)
+	}
+}
+
+// The classes of reasons that are none of Semel's.
+const (
+	noReason    = "none"
+	otherReason = "other"
+)
+
+// reasonClass is the reason as a label: one of Semel's own. Those of handlers may be any
+// text, and any number of them.
+func reasonClass(r semel.Reason) string {
+	switch r {
+	case semel.ReasonNone:
+		return noReason
+	case semel.ReasonMalformed, semel.ReasonTooLarge, semel.ReasonNoIdentity, semel.ReasonBadIdentity, semel.ReasonIdentityTooLong,
+		semel.ReasonConflict, semel.ReasonUnknownType, semel.ReasonPermanent, semel.ReasonExhausted, semel.ReasonWaitTooLong,
+		semel.ReasonUnmet, semel.ReasonMissingParameter, semel.ReasonBadEffects, semel.ReasonForeign, semel.ReasonNoVersion,
+		semel.ReasonFormerConflict, semel.ReasonStale, semel.ReasonGap, semel.ReasonBehind, semel.ReasonOld, semel.ReasonKills,
+		semel.ReasonOutcomeUnknown, semel.ReasonSuppressed, semel.ReasonSteps, semel.ReasonUnreadable, semel.ReasonErased,
+		semel.ReasonBusy, semel.ReasonNewer, semel.ReasonPaused:
+		return string(r)
+	}
+	return otherReason
+}

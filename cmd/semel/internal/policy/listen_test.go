@@ -1,0 +1,25 @@
+package policy
+
+// listens sets where a run tells of itself.
+func listens(value string) []string {
+	return []string{"version: 1\n", "version: 1\nlisten: " + value + "\n"}
+}
+
+func refusedListens() []policyCase {
+	return []policyCase{
+		{name: "an address without a port", edits: listens("127.0.0.1")},
+		{name: "an address with a port of nobody", edits: listens(`"127.0.0.1:70000"`)},
+		{name: "every interface", edits: listens(`":9464"`)},
+		{name: "metrics for everybody", edits: listens(`"0.0.0.0:9464"`)},
+		{name: "metrics for everybody in a mapping", edits: listens(`{address: "shop.example:9464"}`)},
+		{name: "a token without an address", edits: listens("{token_file: token}"), shape: true},
+	}
+}
+
+func acceptedListens() []policyCase {
+	return []policyCase{
+		{name: "metrics on loopback", edits: listens(`"127.0.0.1:9464"`)},
+		{name: "metrics on loopback of IPv6", edits: listens(`{address: "[::1]:9464"}`)},
+		{name: "metrics for who has a token", edits: listens(`{address: "0.0.0.0:9464", token_file: token}`)},
+	}
+}

@@ -1,0 +1,135 @@
+package consumer
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/measure"
+)
+
+// metersOf are those observers that measure.
+func metersOf(observers []semel.Observer) (meters []measure.Meter) {
+	for _, o := range observers {
+		if m, measures := o.(measure.Meter); measures {
+			meters = append(meters, m)
+		}
+	}
+	return meters
+}
+
+// lap reads the clock where somebody measures. What it returns is what the present part of
+// the flight took; the next one begins. So a flight costs one reading a part.
+func (p *pilot[Tx]) lap(f *flight[Tx]) time.Duration {
+	if p.engine.reporter.meters == nil {
+		return 0
+	}
+	took := time.Since(f.began) - f.spent
+	f.spent += took
+	return took
+}
+
+// measured tells the meters of a flight that is over.
+func (p *pilot[Tx]) measured(f *flight[Tx], end measure.End) {
+	n := p.engine.reporter
+	if n.meters == nil {
+		return
+	}
+	f.figures.Consumer, f.figures.Messages, f.figures.End = n.consumer, len(f.Entries), end
+	for i := range n.meters {
+		n.measure(i, f.figures)
+	}
+}
+
+// measure calls one meter. One that panics is logged once, as an observer is.
+func (n *reporter) measure(i int, m measure.Batch) {
+	defer func() {
+		if value := recover(); value != nil && !n.unmetered.Swap(true) {
+			logPanic(n.logger, n.consumer, fmt.Sprintf("meter %d of %d (a %T)", i+1, len(n.meters), n.meters[i]), value)
+		}
+	}()
+	n.meters[i].Measure(m)
+}
+
+// batchEnd is how a batch ended, for who measures.
+func batchEnd(o contract.CommitOutcome) measure.End {
+	switch o {
+	case contract.Committed:
+		return measure.Committed
+	case contract.CommitUnknown:
+		return measure.Unknown
+	}
+	return measure.RolledBack
+}
+
+// Load returns what the consumer has in hand; nothing before it runs and when its run is
+// over. It may be called at any time and asks nobody.
+func (c *Consumer[Tx]) Load() measure.Load {
+	c.mutex.Lock()
+	e := c.engine
+	c.mutex.Unlock()
+	if e == nil {
+		return measure.Load{}
+	}
+	e.mutex.Lock()
+	l, over := e.load, e.over
+	e.mutex.Unlock()
+	if over {
+		return measure.Load{}
+	}
+	out := measure.Load{Messages: l.Messages, Bytes: l.Bytes, Queued: l.Queued, Flying: l.Flying, Held: l.Held, Riding: l.Riding, Settling: l.Settling,
+		Lanes: l.Lanes, Paused: l.Paused, Workers: l.Workers, Stuck: l.Stuck, Serial: l.Serial}
+	if l.Messages > 0 {
+		out.Oldest = time.Since(e.began) - l.Since
+	}
+	return out
+}
+
+// hangsAfter is how long a step of the engine may take, which waits for nothing.
+const hangsAfter = time.Minute
+
+// Alive reports whether the consumer works, or pauses by decision: its own, since its store
+// or its source is down or its run is over, or a person's. If not, it says why: the
+// handlers of all workers go on after their time-outs, or the engine itself stands still. A
+// restart of the process may mend that, and nothing else that Ready tells. It may be
+// called at any time and asks nobody.
+func (c *Consumer[Tx]) Alive() (bool, string) {
+	c.mutex.Lock()
+	e := c.engine
+	c.mutex.Unlock()
+	if e == nil {
+		return true, ""
+	}
+	e.mutex.Lock()
+	l, over := e.load, e.over
+	e.mutex.Unlock()
+	step := machine.Time(e.stepping.Load())
+	switch {
+	case over:
+		return true, ""
+	case step != 0 && time.Since(e.began)-step > hangsAfter:
+		return false, fmt.Sprintf("the engine has stood still for %s", legible.Span((time.Since(e.began) - step).Round(time.Second)))
+	case l.Workers > 0 && l.Stuck == l.Workers:
+		return false, fmt.Sprintf("the handlers of all %d workers go on after their timeouts", l.Workers)
+	}
+	return true, ""
+}
+
+// note keeps what the machine says of itself after a step that began at now, for who asks
+// from outside of the loop.
+func (e *engine[Tx]) note(now machine.Time) {
+	e.stepping.Store(int64(now))
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	e.counts, e.load = e.machine.Counts(), e.machine.Load()
+}
+
+// noteOver keeps that the loop has ended.
+func (e *engine[Tx]) noteOver() {
+	e.mutex.Lock()
+	defer e.mutex.Unlock()
+	e.over = true
+}

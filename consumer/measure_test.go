@@ -1,0 +1,172 @@
+package consumer_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/measure"
+	"github.com/semel-go/semel/memstore"
+)
+
+// scale is a meter that keeps what it is told.
+type scale struct {
+	mutex   sync.Mutex
+	batches []measure.Batch
+}
+
+func (*scale) Observe(semel.Event) {}
+
+func (s *scale) Measure(b measure.Batch) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.batches = append(s.batches, b)
+}
+
+// panicky is a meter with a fault.
+type panicky struct{ observerFunc }
+
+func (panicky) Measure(measure.Batch) { panic("no") }
+
+func TestAMeterIsToldOfEachBatch(t *testing.T) {
+	bubble(t, "K4_with_what_its_parts_took", func(t *testing.T) {
+		store := watch(memstore.New())
+		store.onBegin = func(context.Context, []contract.Mark) error { pass(time.Millisecond); return nil }
+		store.onCommit = func(ctx context.Context, commit func(context.Context) contract.Result) contract.Result {
+			pass(4 * time.Millisecond)
+			return commit(ctx)
+		}
+		told := &scale{}
+		c := config(newListSource(message("1", `{}`)))
+		c.Observers = []semel.Observer{observerFunc(func(semel.Event) {}), told}
+		if err := mustNew(t, store, func(context.Context, *memstore.Tx, *semel.Message) error { pass(2 * time.Millisecond); return nil }, c).Run(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		want := measure.Batch{Consumer: "billing", Messages: 1, Marking: time.Millisecond, Handling: 2 * time.Millisecond, Committing: 4 * time.Millisecond}
+		if len(told.batches) != 1 || told.batches[0] != want {
+			t.Errorf("told %+v, not %+v", told.batches, want)
+		}
+	})
+	bubble(t, "K4_with_how_it_ended", func(t *testing.T) {
+		store := watch(memstore.New())
+		begun, committed, ran := 0, 0, 0
+		store.onBegin = func(context.Context, []contract.Mark) error {
+			if begun++; begun == 1 {
+				return errors.New("the store is down")
+			}
+			return nil
+		}
+		store.onCommit = func(ctx context.Context, commit func(context.Context) contract.Result) contract.Result {
+			if committed++; committed == 1 {
+				commit(ctx)
+				return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: errors.New("the answer is lost")}
+			}
+			return commit(ctx)
+		}
+		told := &scale{}
+		c := config(newListSource(message("1", `{}`), message("2", `{}`)))
+		c.Observers = []semel.Observer{told}
+		c.Batch.Most, c.Workers = 1, 1
+		err := mustNew(t, store, func(context.Context, *memstore.Tx, *semel.Message) error {
+			if ran++; ran == 1 {
+				return errors.New("not yet")
+			}
+			return nil
+		}, c).Run(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends := map[measure.End]int{}
+		for _, b := range told.batches {
+			ends[b.End]++
+		}
+		for _, end := range measure.Ends() {
+			if ends[end] == 0 {
+				t.Errorf("no batch is %s: %v", end, ends)
+			}
+		}
+	})
+	bubble(t, "trap_T90_one_that_panics_is_logged_once", func(t *testing.T) {
+		said := &strings.Builder{}
+		c := config(newListSource(message("1", `{}`), message("2", `{}`)))
+		c.Observers, c.Logger, c.Batch.Most = []semel.Observer{panicky{observerFunc(func(semel.Event) {})}}, slog.New(slog.NewTextHandler(said, nil)), 1
+		if counts := runs(t, memstore.New(), add, c); counts.Applied != 2 || strings.Count(said.String(), "meter 1 of 1") != 1 {
+			t.Errorf("%+v: %s", counts, said)
+		}
+	})
+}
+
+func TestWhatIsInHand(t *testing.T) {
+	bubble(t, "K4_it_has_an_age_and_a_place", func(t *testing.T) {
+		goOn := make(chan struct{})
+		consumer := mustNew(t, memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error { <-goOn; return nil }, config(newListSource(message("1", `{}`), message("2", `{}`))))
+		if l := consumer.Load(); l != (measure.Load{}) {
+			t.Errorf("before the run: %+v", l)
+		}
+		run := start(t, consumer)
+		pass(10 * time.Second)
+		if l := consumer.Load(); l.Messages != 2 || l.Oldest != 10*time.Second || l.Flying+l.Queued != 2 || l.Bytes == 0 || l.Lanes != 1 {
+			t.Errorf("in hand: %+v", l)
+		}
+		close(goOn)
+		if err := run.wait(); err != nil {
+			t.Fatal(err)
+		}
+		if l := consumer.Load(); l != (measure.Load{}) {
+			t.Errorf("after the run: %+v", l)
+		}
+	})
+}
+
+func TestAlive(t *testing.T) {
+	bubble(t, "K8_it_is_while_some_worker_works_and_not_when_the_handlers_of_all_go_on", func(t *testing.T) {
+		goOn := make(chan struct{})
+		source := newListSource(message("1", `{}`), message("2", `{}`))
+		source.endless = true
+		c := config(source)
+		c.Workers, c.Batch.Most, c.Timeout = 1, 1, time.Second
+		consumer := mustNew(t, memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error { <-goOn; return nil }, c)
+		run := start(t, consumer)
+		synctest.Wait()
+		if alive, why := consumer.Alive(); !alive {
+			t.Errorf("a handler runs: %s", why)
+		}
+		pass(5 * time.Second)
+		if alive, why := consumer.Alive(); alive || !strings.Contains(why, "all 1 workers go on after their timeouts") {
+			t.Errorf("all handlers stick: alive %t, %q", alive, why)
+		}
+		close(goOn)
+		pass(5 * time.Second)
+		if alive, why := consumer.Alive(); !alive {
+			t.Errorf("they have returned: %s", why)
+		}
+		run.stop()
+		if err := run.wait(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	bubble(t, "K8_a_store_that_is_down_is_a_pause_and_no_death", func(t *testing.T) {
+		store := watch(memstore.New())
+		store.onBegin = func(context.Context, []contract.Mark) error { return errors.New("down") }
+		source := newListSource(message("1", `{}`))
+		source.endless = true
+		consumer := mustNew(t, store, add, config(source))
+		run := start(t, consumer)
+		pass(10 * time.Minute)
+		if alive, why := consumer.Alive(); !alive {
+			t.Errorf("dead: %s", why)
+		}
+		if ready, _ := consumer.Ready(); ready {
+			t.Error("it is ready")
+		}
+		run.stop()
+		_ = run.wait()
+	})
+}

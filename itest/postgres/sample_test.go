@@ -1,0 +1,79 @@
+package postgres
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/sqlstore"
+)
+
+func TestASampleReadsLittle(t *testing.T) {
+	db := fresh(t)
+	s := newShop(t, db, sqlstore.Options{})
+	for _, consumer := range []string{"billing", "audit"} {
+		if _, err := s.store.Scope(t.Context(), consumer, "", 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+	s.exec(t, waitingRows)
+	s.exec(t, "update in.semel_inbox set state = 'BLOCKED', reason = 'gap', received_at = now() - interval '1 hour' where \"offset\" = 4")
+	s.exec(t, "insert into in.semel_markers (scope, id, outcome, version, at) select scope, id, 1, 0, now() from in.semel_inbox")
+	s.exec(t, "analyze in.semel_inbox")
+	s.exec(t, "analyze in.semel_markers")
+	statements := sqlstore.Statements(s.store, sqlform.Revision9{})
+	t.Run("trap_T81_rows_are_counted_by_their_state_up_to_a_number", func(t *testing.T) {
+		for _, state := range []contract.RowState{contract.StateReceived, contract.StateBlocked, contract.StateParked} {
+			text := plan(t, db, "explain (analyze, buffers) "+statements.SampleRows, string(state))
+			if strings.Contains(text, "Seq Scan on semel_inbox") || !strings.Contains(text, "semel_inbox_state") || strings.Contains(text, "Sort Key: semel_inbox.due_at") {
+				t.Errorf("the plan of %s:\n%s", state, text)
+			}
+		}
+		rows, err := s.store.SampleRows(t.Context(), contract.StateReceived)
+		if n := rows.Consumers["billing"].Rows + rows.Consumers["audit"].Rows; err != nil || !rows.AtLeast || n < sqlstore.MostSampled || n > sqlstore.MostSampled+1 {
+			t.Errorf("%+v: %v", rows, err)
+		}
+		rows, err = s.store.SampleRows(t.Context(), contract.StateBlocked)
+		if r := rows.Consumers["billing"]; err != nil || rows.AtLeast || r.Rows != 1 || r.Gap < time.Hour || r.Gap > 2*time.Hour || r.Oldest.Round(time.Second) != r.Gap.Round(time.Second) {
+			t.Errorf("%+v: %v", rows, err)
+		}
+	})
+	t.Run("trap_T81_markers_are_estimated", func(t *testing.T) {
+		if text := plan(t, db, "explain (analyze, buffers) "+statements.SampleTables); strings.Contains(text, "Scan on semel_markers") {
+			t.Errorf("the plan:\n%s", text)
+		}
+		tables, err := s.store.SampleTables(t.Context())
+		if n := tables["markers"].Rows; err != nil || n < 90_000 || n > 110_000 || tables["inbox"].Rows < 90_000 {
+			t.Errorf("%+v: %v", tables, err)
+		}
+	})
+	t.Run("K4_how_far_reapers_are_and_which_replays_run", func(t *testing.T) {
+		if err := s.store.Retain(t.Context(), contract.Retention{Consumer: "billing", Keep: time.Hour}); err != nil {
+			t.Fatal(err)
+		}
+		s.exec(t, "update in.semel_retention set progress_at = now() - interval '2 hours', walked_to = now() - interval '4 hours'")
+		reaping, err := s.store.SampleReaping(t.Context())
+		if r := reaping["billing"]; err != nil || !r.Walked || r.Lag.Round(time.Minute) != 3*time.Hour || r.Progress.Round(time.Minute) != 2*time.Hour {
+			t.Errorf("%+v: %v", reaping, err)
+		}
+		replays, err := s.store.SampleReplays(t.Context())
+		if err != nil || len(replays) != 0 {
+			t.Errorf("%+v: %v", replays, err)
+		}
+	})
+	t.Run("law_11_the_server_ends_one_that_waits", func(t *testing.T) {
+		tx, err := db.BeginTx(t.Context(), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = tx.Rollback() }()
+		if _, err := tx.ExecContext(t.Context(), s.in("lock table in.semel_inbox in access exclusive mode")); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.store.SampleRows(t.Context(), contract.StateParked); err == nil || !strings.Contains(err.Error(), "statement timeout") {
+			t.Errorf("it says %v", err)
+		}
+	})
+}

@@ -1,0 +1,15 @@
+-- What who watches reads every few seconds. Each is bounded: rows by the index of their state,
+-- and by their number. Ages are in microseconds.
+
+-- name: sample rows
+select s.consumer, count(*),
+  (cast(unixepoch('subsec') * 1000 as integer) - min(i.received_at)) * 1000,
+  (cast(unixepoch('subsec') * 1000 as integer) - min(case when i.reason = 'gap' then i.received_at end)) * 1000
+from (select scope, received_at, reason from {prefix}inbox where state = ? order by due_at limit 10001) i
+join {prefix}scopes s on s.number = i.scope group by s.consumer;
+
+-- name: sample reaping
+select consumer, (cast(unixepoch('subsec') * 1000 as integer) - progress_at) * 1000, null from {prefix}retention;
+
+-- name: sample replays
+select consumer, count(*) from {prefix}replays where ended_at is null group by consumer;
