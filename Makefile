@@ -63,6 +63,7 @@ proof:
 	$(GO) run ./itest/cmd/proof kafka -order -quick
 	$(GO) run ./itest/cmd/proof charge -quick
 	$(GO) run ./itest/cmd/proof keyed -quick
+	$(GO) run ./itest/cmd/proof replay -quick
 
 ## vet: format, vet and the chosen linters
 vet:

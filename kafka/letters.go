@@ -13,6 +13,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // Letter is a record of a topic of dead letters.
@@ -46,7 +47,8 @@ const letterPatience = 5 * time.Second
 // ReadLetters calls each with the records of a topic of dead letters, those of a partition in
 // their order, from the beginning to where the topic's partitions end now. It is a member of
 // no group and changes nothing. The configuration is the consumer's own; an empty topic is its
-// DeadLetters. It ends with the first error of each.
+// DeadLetters. It ends with the first error of each, and with one that wraps ErrRange if the
+// topic was made anew meanwhile.
 func ReadLetters(ctx context.Context, c Config, topic string, each func(Letter) error) error {
 	c = c.withDefaults()
 	if err := c.validate(); err != nil {
@@ -72,6 +74,8 @@ type letterReader struct {
 	decoder decoder
 	// ends are of the partitions that have not been read to their ends.
 	ends map[int32]int64
+	// id is the topic's.
+	id [16]byte
 }
 
 func (r *letterReader) read(ctx context.Context) error {
@@ -103,11 +107,40 @@ func (r *letterReader) read(ctx context.Context) error {
 			return err
 		}
 	}
+	return r.unchanged(ctx)
+}
+
+// unchanged is an error if the topic was made anew since it was asked first: then offsets are
+// another topic's, and what was read is not all that one of them had.
+func (r *letterReader) unchanged(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	request := kmsg.NewPtrMetadataRequest() // kadm's is from a cache
+	topic := kmsg.NewMetadataRequestTopic()
+	topic.Topic = &r.topic
+	request.Topics = append(request.Topics, topic)
+	response, err := request.RequestWith(ctx, r.brokers.client())
+	if err != nil {
+		return r.explain(err)
+	}
+	for _, t := range response.Topics {
+		switch err := kerr.ErrorForCode(t.ErrorCode); {
+		case err != nil:
+			return r.explain(err)
+		case r.id == noTopicID:
+			r.id = t.TopicID
+		case t.TopicID != r.id:
+			return fmt.Errorf("topic %s was made anew while it was read; read it again: %w", r.topic, ErrRange)
+		}
+	}
 	return nil
 }
 
 // ask finds where the partitions begin and end.
 func (r *letterReader) ask(ctx context.Context) (starts map[int32]int64, err error) {
+	if err := r.unchanged(ctx); err != nil {
+		return nil, err
+	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	admin := kadm.NewClient(r.brokers.client())

@@ -114,6 +114,26 @@ func TestLettersEndWhereTheyEndedWhenItBegan(t *testing.T) {
 			t.Errorf("%d letters: %v", n, err)
 		}
 	})
+	t.Run("G4_a_topic_that_is_made_anew_meanwhile_is_named", func(t *testing.T) {
+		cluster := cluster(t, kfake.SeedTopics(1, "orders", "letters"))
+		p := producer(t, cluster.ListenAddrs())
+		put(t, p, "letters", 0, "0", "1", "2")
+		admin, once := kadm.NewClient(p), true
+		err := ReadLetters(t.Context(), whoseLetters(cluster), "letters", func(Letter) error {
+			if !once {
+				return nil
+			}
+			once = false
+			_, err := admin.DeleteTopics(t.Context(), "letters")
+			if err == nil {
+				_, err = admin.CreateTopic(t.Context(), 1, 1, nil, "letters")
+			}
+			return err
+		})
+		if !errors.Is(err, ErrRange) || !strings.Contains(err.Error(), "topic letters was made anew while it was read") {
+			t.Errorf("it says %v", err)
+		}
+	})
 	t.Run("an empty topic has none", func(t *testing.T) {
 		if all := readLetters(t, whoseLetters(cluster(t, kfake.SeedTopics(2, "orders", "letters")))); len(all) != 0 {
 			t.Errorf("%d letters", len(all))
