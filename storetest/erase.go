@@ -162,7 +162,7 @@ func (s suite[Tx]) erasures(t *T) {
 	if s.h.Can.Intents && s.h.Can.Emission && !s.h.Can.Days {
 		s.erasedOutputs(t)
 	}
-	if s.h.Can.Generations && !s.h.Can.Days {
+	if s.h.Can.Generations && !s.h.Can.Days && !s.h.Can.OneConsumer {
 		s.erasedGenerations(t)
 	}
 	if s.h.Can.Audit {
