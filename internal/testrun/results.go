@@ -23,14 +23,14 @@ type timed struct {
 // results are what a stream of events says.
 type results struct {
 	out             *lines
-	printed         map[string]string // what a package or test has printed
-	parents         map[string]bool   // tests with subtests, whose time is theirs
+	printed         map[string]*strings.Builder // what a package or test has printed; some print megabytes
+	parents         map[string]bool             // tests with subtests, whose time is theirs
 	packages, tests []timed
 	failed          []string // what those printed that failed
 }
 
 func newResults(out *lines) *results {
-	return &results{out: out, printed: map[string]string{}, parents: map[string]bool{}}
+	return &results{out: out, printed: map[string]*strings.Builder{}, parents: map[string]bool{}}
 }
 
 // take reads an event; it says no to a line that is none.
@@ -42,7 +42,10 @@ func (r *results) take(line string) bool {
 	name := strings.Trim(e.Package+e.ImportPath+" "+e.Test, " ")
 	switch e.Action {
 	case "output", "build-output":
-		r.printed[name] += e.Output
+		if r.printed[name] == nil {
+			r.printed[name] = &strings.Builder{}
+		}
+		r.printed[name].WriteString(e.Output)
 	case "pass", "fail", "skip", "build-fail":
 		r.ended(e, name)
 	}
@@ -84,7 +87,10 @@ func (r *results) rest(prefix string) {
 
 // show shows what is known of a failure, now and in the report.
 func (r *results) show(name string) {
-	text := strings.TrimRight(r.printed[name], "\n")
+	text := ""
+	if printed := r.printed[name]; printed != nil {
+		text = strings.TrimRight(printed.String(), "\n")
+	}
 	r.out.print("%s", text)
 	r.failed = append(r.failed, text)
 }
