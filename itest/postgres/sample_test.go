@@ -1,12 +1,14 @@
 package postgres
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
 )
 
@@ -31,11 +33,15 @@ func TestASampleReadsLittle(t *testing.T) {
 				t.Errorf("the plan of %s:\n%s", state, text)
 			}
 		}
-		rows, err := s.store.SampleRows(t.Context(), contract.StateReceived)
+		rows, err := sqlsuite.Sampled(t.Context(), func(ctx context.Context) (sqlstore.Sampled, error) {
+			return s.store.SampleRows(ctx, contract.StateReceived)
+		})
 		if n := rows.Consumers["billing"].Rows + rows.Consumers["audit"].Rows; err != nil || !rows.AtLeast || n < sqlstore.MostSampled || n > sqlstore.MostSampled+1 {
 			t.Errorf("%+v: %v", rows, err)
 		}
-		rows, err = s.store.SampleRows(t.Context(), contract.StateBlocked)
+		rows, err = sqlsuite.Sampled(t.Context(), func(ctx context.Context) (sqlstore.Sampled, error) {
+			return s.store.SampleRows(ctx, contract.StateBlocked)
+		})
 		if r := rows.Consumers["billing"]; err != nil || rows.AtLeast || r.Rows != 1 || r.Gap < time.Hour || r.Gap > 2*time.Hour || r.Oldest.Round(time.Second) != r.Gap.Round(time.Second) {
 			t.Errorf("%+v: %v", rows, err)
 		}
@@ -44,7 +50,7 @@ func TestASampleReadsLittle(t *testing.T) {
 		if text := plan(t, db, "explain (analyze, buffers) "+statements.SampleTables); strings.Contains(text, "Scan on semel_markers") {
 			t.Errorf("the plan:\n%s", text)
 		}
-		tables, err := s.store.SampleTables(t.Context())
+		tables, err := sqlsuite.Sampled(t.Context(), s.store.SampleTables)
 		if n := tables["markers"].Rows; err != nil || n < 90_000 || n > 110_000 || tables["inbox"].Rows < 90_000 {
 			t.Errorf("%+v: %v", tables, err)
 		}
@@ -54,11 +60,11 @@ func TestASampleReadsLittle(t *testing.T) {
 			t.Fatal(err)
 		}
 		s.exec(t, "update in.semel_retention set progress_at = now() - interval '2 hours', walked_to = now() - interval '4 hours'")
-		reaping, err := s.store.SampleReaping(t.Context())
+		reaping, err := sqlsuite.Sampled(t.Context(), s.store.SampleReaping)
 		if r := reaping["billing"]; err != nil || !r.Walked || r.Lag.Round(time.Minute) != 3*time.Hour || r.Progress.Round(time.Minute) != 2*time.Hour {
 			t.Errorf("%+v: %v", reaping, err)
 		}
-		replays, err := s.store.SampleReplays(t.Context())
+		replays, err := sqlsuite.Sampled(t.Context(), s.store.SampleReplays)
 		if err != nil || len(replays) != 0 {
 			t.Errorf("%+v: %v", replays, err)
 		}

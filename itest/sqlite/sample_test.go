@@ -1,10 +1,13 @@
 package sqlite
 
 import (
+	"context"
 	"testing"
 	"time"
 
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/itest/sqlsuite"
+	"github.com/semel-go/semel/sqlstore"
 )
 
 func TestASampleOfAFile(t *testing.T) {
@@ -31,18 +34,18 @@ values (1, ?, x'0061', x'', 0, 0, 'BLOCKED', 'gap', '', 0, 0, '', '', '', '{}', 
 		if _, err := tx.Exec("update semel_inbox set reason = 'other'"); err != nil {
 			t.Fatal(err)
 		}
-		rows, err := s.SampleRows(t.Context(), contract.StateBlocked)
+		rows, err := sqlsuite.Sampled(t.Context(), func(ctx context.Context) (sqlstore.Sampled, error) { return s.SampleRows(ctx, contract.StateBlocked) })
 		if r := rows.Consumers["billing"]; err != nil || rows.AtLeast || r.Rows != 1 || r.Gap.Round(time.Minute) != time.Minute || r.Oldest < time.Minute {
 			t.Errorf("%+v: %v", rows, err)
 		}
-		reaping, err := s.SampleReaping(t.Context())
+		reaping, err := sqlsuite.Sampled(t.Context(), s.SampleReaping)
 		if r, there := reaping["billing"]; err != nil || !there || r.Walked || r.Progress > time.Minute {
 			t.Errorf("%+v: %v", reaping, err)
 		}
-		if replays, err := s.SampleReplays(t.Context()); err != nil || len(replays) != 0 {
+		if replays, err := sqlsuite.Sampled(t.Context(), s.SampleReplays); err != nil || len(replays) != 0 {
 			t.Errorf("%+v: %v", replays, err)
 		}
-		if tables, err := s.SampleTables(t.Context()); err != nil || len(tables) != 0 {
+		if tables, err := sqlsuite.Sampled(t.Context(), s.SampleTables); err != nil || len(tables) != 0 {
 			t.Errorf("%+v: %v", tables, err)
 		}
 	})
