@@ -248,12 +248,13 @@ func TestNothingIsLostWhatRedisRefuses(t *testing.T) {
 	} {
 		t.Run(code, func(t *testing.T) {
 			t.Parallel()
+			// The client's own tries would go on until leases have ended, and calls be made again.
 			settings := durable
 			if code == "LOADING" { // two seconds for what lies there
 				settings = append(slices.Clone(durable), "key-load-delay 1000", "loading-process-events-interval-bytes 1024", "enable-debug-command yes")
 			}
 			server := services.StartRedis(t, settings...)
-			s, keys := newShop(), store(t, client(t, rueidis.ClientOption{InitAddress: []string{server.Address()}, DisableRetry: code == "LOADING"}), redisstore.Options{})
+			s, keys := newShop(), store(t, client(t, rueidis.ClientOption{InitAddress: []string{server.Address()}, DisableRetry: code == "LOADING" || code == "READONLY"}), redisstore.Options{})
 			operator := client(t, rueidis.ClientOption{InitAddress: []string{server.Address()}})
 			if code == "LOADING" {
 				run(t, operator, "DEBUG", "POPULATE", "2000")
