@@ -178,17 +178,7 @@ func (e *erasing) markedAt(ctx context.Context, key semel.Key) (at time.Time, er
 
 // read reads a statement's rows one by one.
 func (e *erasing) read(ctx context.Context, text string, args []any, each func(*sql.Rows) error) error {
-	rows, err := e.tx.QueryContext(ctx, text, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := each(rows); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+	return eachRow(ctx, e.tx, text, each, args)
 }
 
 // Generations implements erasure.Held.

@@ -31,24 +31,20 @@ func (s *Store) Known(ctx context.Context, consumer, id string) ([]Known, error)
 		return nil, err
 	}
 	key, _ := sqlform.ID([]byte(id))
-	rows, err := s.db.QueryContext(ctx, own.sql.KnownMarkers, []byte(consumer), key)
-	if err != nil {
-		return nil, s.blameless("known markers", err)
-	}
-	defer rows.Close()
 	var all []Known
-	for rows.Next() {
+	err = eachRow(ctx, s.db, own.sql.KnownMarkers, func(rows *sql.Rows) error {
 		k := Known{Key: semel.Key{Consumer: consumer, ID: id}}
 		var source, sum []byte
 		var outcome, at, version int64
 		if err := rows.Scan(&source, &k.Generation, &outcome, &at, &version, &sum, &k.Result); err != nil {
-			return nil, s.blameless("known markers", err)
+			return err
 		}
 		k.Key.Source, k.Outcome = string(source), contract.Outcome(outcome)
 		k.At, k.Fingerprint = time.UnixMilli(at), sqlform.Fingerprint(uint8(version), sum)
 		all = append(all, k)
-	}
-	if err := rows.Err(); err != nil {
+		return nil
+	}, []any{[]byte(consumer), key})
+	if err != nil {
 		return nil, s.blameless("known markers", err)
 	}
 	return all, nil
@@ -120,25 +116,21 @@ func (s *Store) Denials(ctx context.Context, consumer string, after int64, most 
 	if err != nil {
 		return nil, 0, 0, err
 	}
-	rows, err := s.db.QueryContext(ctx, own.sql.Denied, []byte(consumer), after, most)
-	if err != nil {
-		return nil, 0, 0, s.blameless("denied", err)
-	}
-	defer rows.Close()
-	for rows.Next() {
+	err = eachRow(ctx, s.db, own.sql.Denied, func(rows *sql.Rows) error {
 		var d Denied
 		var state string
 		var outcome int64
 		if err := rows.Scan(&d.Row, &state, &outcome); err != nil {
-			return nil, 0, 0, s.blameless("denied", err)
+			return err
 		}
 		if d.State, d.Marker = contract.RowState(state), contract.Outcome(outcome); state == "" {
 			last, looked = d.Row, outcome
-			continue
+			return nil
 		}
 		all = append(all, d)
-	}
-	if err := rows.Err(); err != nil {
+		return nil
+	}, []any{[]byte(consumer), after, most})
+	if err != nil {
 		return nil, 0, 0, s.blameless("denied", err)
 	}
 	return all, last, looked, nil

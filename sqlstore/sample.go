@@ -119,7 +119,7 @@ func (s *Store) sample(ctx context.Context, query string, each func(*sql.Rows) e
 	if s.postgres == nil {
 		ctx, cancel := context.WithTimeout(ctx, sampleRuns)
 		defer cancel()
-		return sampled(ctx, s.db, query, each, args)
+		return eachRow(ctx, s.db, query, each, args)
 	}
 	ctx, cancel := context.WithTimeout(ctx, sampleAnswer)
 	defer cancel()
@@ -131,23 +131,5 @@ func (s *Store) sample(ctx context.Context, query string, each func(*sql.Rows) e
 	if _, err := tx.ExecContext(ctx, s.postgres.SampleLimit); err != nil {
 		return err
 	}
-	return sampled(ctx, tx, query, each, args)
-}
-
-type sampleable interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}
-
-func sampled(ctx context.Context, from sampleable, query string, each func(*sql.Rows) error, args []any) error {
-	rows, err := from.QueryContext(ctx, query, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		if err := each(rows); err != nil {
-			return err
-		}
-	}
-	return rows.Err()
+	return eachRow(ctx, tx, query, each, args)
 }
