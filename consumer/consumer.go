@@ -221,11 +221,16 @@ func (c *Consumer[Tx]) take(source contract.Source) (*engine[Tx], error) {
 	return c.engine, nil
 }
 
+// running is the engine of the consumer's run, also of one that is over; nil before it.
+func (c *Consumer[Tx]) running() *engine[Tx] {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.engine
+}
+
 // Counts returns what the consumer did so far. It may be called at any time.
 func (c *Consumer[Tx]) Counts() semel.Counts {
-	c.mutex.Lock()
-	e := c.engine
-	c.mutex.Unlock()
+	e := c.running()
 	if e == nil {
 		return semel.Counts{}
 	}
@@ -237,9 +242,7 @@ func (c *Consumer[Tx]) Counts() semel.Counts {
 // (Idler), and what is unsettled because a newer release marked it or a message
 // that it waits for. A source that has ended is waited for 5 s longer for those.
 func (c *Consumer[Tx]) Left() []semel.Left {
-	c.mutex.Lock()
-	e := c.engine
-	c.mutex.Unlock()
+	e := c.running()
 	if e == nil {
 		return nil
 	}

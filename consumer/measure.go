@@ -68,9 +68,7 @@ func batchEnd(o contract.CommitOutcome) measure.End {
 // Load returns what the consumer has in hand; nothing before it runs and when its run is
 // over. It may be called at any time and asks nobody.
 func (c *Consumer[Tx]) Load() measure.Load {
-	c.mutex.Lock()
-	e := c.engine
-	c.mutex.Unlock()
+	e := c.running()
 	if e == nil {
 		return measure.Load{}
 	}
@@ -97,9 +95,7 @@ const hangsAfter = time.Minute
 // restart of the process may mend that, and nothing else that Ready tells. It may be
 // called at any time and asks nobody.
 func (c *Consumer[Tx]) Alive() (bool, string) {
-	c.mutex.Lock()
-	e := c.engine
-	c.mutex.Unlock()
+	e := c.running()
 	if e == nil {
 		return true, ""
 	}
