@@ -79,11 +79,11 @@ func (s *Subject) facts(ctx context.Context, a *assembly.Assembly, store *assemb
 	} else if err != nil {
 		return nil, err
 	}
-	generations, err := store.Generations(ctx, s.Consumer.Name)
+	kept, err := store.KeptAs(ctx, s.Consumer.Name)
 	if err != nil {
 		return nil, err
 	}
-	kept := generation(s.Consumer.Name, generations)
+	f.Kept = kept
 	for _, ask := range []func() error{
 		func() (err error) { f.Names, err = store.Consumers(ctx); return err },
 		func() (err error) { f.Derivations, err = store.Derivations().Derivations(ctx, ""); return err },
@@ -124,13 +124,8 @@ const (
 // that they never say different things in one statement.
 func (s *Subject) deep(ctx context.Context, store *assembly.Store) (*Deep, error) {
 	d := &Deep{}
-	generations, err := store.Generations(ctx, s.Consumer.Name)
-	if err != nil {
-		return nil, err
-	}
-	kept := generation(s.Consumer.Name, generations)
 	for after := int64(0); ; {
-		found, last, looked, err := store.Denials(ctx, kept, after, slice)
+		found, last, looked, err := store.Denials(ctx, s.Facts.Kept, after, slice)
 		if err != nil {
 			return nil, fmt.Errorf("store %s: %w", store.Name(), err)
 		}

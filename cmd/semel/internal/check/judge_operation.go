@@ -6,7 +6,6 @@ import (
 
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/kafka"
 )
@@ -164,14 +163,4 @@ func (s *Subject) lease() Answer {
 		return fail(fmt.Sprintf("write timeout: %s at most, or a longer inbox: {lease: …}", legible.Span(c.Inbox.Lease)), "a handler may run for %s, and its lease of %s is another process's where nobody can extend it", legible.Span(c.Timeout), legible.Span(c.Inbox.Lease))
 	}
 	return pass("a handler may run for %s, and its lease is %s; how long the longest has run nobody writes down", legible.Span(c.Timeout), legible.Span(c.Inbox.Lease))
-}
-
-// generation is the name under which the records of the active generation stand.
-func generation(name string, all []contract.StoredGeneration) string {
-	for _, g := range all {
-		if g.State == contract.GenerationActive {
-			return contract.GenerationName(name, g.Number)
-		}
-	}
-	return name
 }

@@ -28,6 +28,8 @@ type Subject struct {
 
 // Facts are what a store says of a consumer.
 type Facts struct {
+	// Kept is the name under which the consumer's records stand.
+	Kept string
 	// Names are those of all consumers that the store has met, Derivations how the
 	// identities of this one were found, of all, by consumer, where others are.
 	Names       []string
