@@ -52,15 +52,13 @@ func (r *Runner) Alive() (bool, string) {
 func (r *Runner) SourceKind() string { return r.kind }
 
 // Lanes implements metrics.Consumer.
-func (r *Runner) Lanes() *metrics.Lanes {
-	if s, ok := r.source.(interface{ told() *metrics.Lanes }); ok {
-		return s.told()
-	}
-	return nil
-}
+func (r *Runner) Lanes() *metrics.Lanes { return toldBy(r.source) }
 
-func (t *turning) told() *metrics.Lanes {
-	if s, ok := t.current().source.(interface{ told() *metrics.Lanes }); ok {
+func (t *turning) told() *metrics.Lanes { return toldBy(t.current().source) }
+
+// toldBy is what a source knows of its lanes; nil of one that knows nothing.
+func toldBy(source any) *metrics.Lanes {
+	if s, ok := source.(interface{ told() *metrics.Lanes }); ok {
 		return s.told()
 	}
 	return nil

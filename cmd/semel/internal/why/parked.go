@@ -40,8 +40,7 @@ var remedies = map[semel.Reason]struct {
 func (f *Facts) parked(r *contract.StoredRow) Answer {
 	switch {
 	case r.Reason == semel.ReasonGap:
-		a := f.gap(r, "It was not applied: it waited in vain, as version %d of its stream, for version %d, and was set aside. It is freed when that comes.", StageGap)
-		return a
+		return f.gap(r, "It was not applied: it waited in vain, as version %d of its stream, for version %d, and was set aside. It is freed when that comes.", StageGap)
 	case r.Reason == semel.ReasonSuppressed:
 		return f.suppressed(r)
 	case r.UnknownOutcome():
