@@ -44,6 +44,24 @@ func TestPace(t *testing.T) {
 			t.Errorf("%d share a call after one that waited, %d before", p.most(), before)
 		}
 	})
+	t.Run("what_was_learned_on_new_connections_is_soon_forgotten", func(t *testing.T) {
+		p := &pace{}
+		for range 8 {
+			p.took(1, 80*time.Millisecond)
+			p.took(p.most(), 200*time.Millisecond)
+		}
+		if n := p.most(); n != 1 {
+			t.Fatalf("%d share a call that takes so much longer", n)
+		}
+		calls := 0
+		for ; p.most() < 8 && calls < 1000; calls++ {
+			n := p.most()
+			p.took(n, 8*time.Millisecond+time.Duration(n)*time.Millisecond)
+		}
+		if calls > 15*triesAgain {
+			t.Errorf("it took %d calls to learn that 8 may share one", calls)
+		}
+	})
 	t.Run("where_the_first_met_a_lock_nobody_waits_long_for_what_is_under_way", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			p := &pace{}

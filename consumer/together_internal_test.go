@@ -118,7 +118,7 @@ func TestTogether(t *testing.T) {
 		}
 	})
 	in("with_a_pace_as_many_as_fit_wait_for_nobody", func(t *testing.T, h *heard, one *together[int, int]) {
-		one.pace = &pace{}
+		one.pace = limitedTo(2)
 		var group sync.WaitGroup
 		began := time.Now()
 		for i := range 3 {
@@ -131,7 +131,7 @@ func TestTogether(t *testing.T) {
 		}
 	})
 	in("law_11_one_that_found_no_room_waits_no_longer_for_those_that_went_than_others_do", func(t *testing.T, h *heard, one *together[int, int]) {
-		one.pace = &pace{}
+		one.pace = limitedTo(2)
 		for i := range 2 { // the first was told, and has not gone yet
 			one.waiting = append(one.waiting, &rider[int, int]{in: i, lead: make(chan struct{}), done: make(chan struct{})})
 		}
@@ -195,4 +195,11 @@ func TestTogether(t *testing.T) {
 			group.Wait()
 		})
 	})
+}
+
+// limitedTo is a pace that lets so many share a call at first.
+func limitedTo(n int32) *pace {
+	p := &pace{}
+	p.limit.Store(n)
+	return p
 }

@@ -40,7 +40,11 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(text)
 
 
+class Server(ThreadingHTTPServer):
+    request_queue_size = 128  # connections that come at once; of more than 5, the default, some wait for seconds
+
+
 if __name__ == "__main__":
-    server = ThreadingHTTPServer(("127.0.0.1", PORT), Handler)
+    server = Server(("127.0.0.1", PORT), Handler)
     print(f"listening on {PORT}", flush=True)
     server.serve_forever()
