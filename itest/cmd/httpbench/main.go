@@ -2,7 +2,8 @@
 // PostgreSQL, in turns of four contestants:
 //
 //   - the server of examples/python-effects under a load generator that does nothing else,
-//   - the same server under `semel run`, with as many requests in flight,
+//   - the same server under `semel run`, with as many requests in flight, and with twice as
+//     many workers: those whose answer is being committed have no request in flight,
 //   - an endpoint in Go that answers at once, under `semel run`,
 //   - the same statements as SQL of a policy, a transaction a message.
 //
@@ -29,8 +30,8 @@ import (
 
 // sizes is what a run is made of.
 type sizes struct {
-	rounds, messages, workers int
-	lease                     bool
+	rounds, messages, inFlight int
+	lease                      bool
 }
 
 func main() {
@@ -38,8 +39,8 @@ func main() {
 	commit := flag.String("commit", "unknown", "what is measured, for the head of the table")
 	var s sizes
 	flag.IntVar(&s.rounds, "rounds", 11, "how often the contestants take turns")
-	flag.IntVar(&s.messages, "messages", 3000, "messages of a turn")
-	flag.IntVar(&s.workers, "workers", 32, "requests in flight, and workers of the SQL handler")
+	flag.IntVar(&s.messages, "messages", 12000, "messages of a turn")
+	flag.IntVar(&s.inFlight, "in-flight", 32, "requests in flight, and workers of the SQL handler")
 	flag.BoolVar(&s.lease, "lease", false, "claim each message for its call, as for an endpoint with effects of its own; otherwise it only answers (pure)")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
@@ -82,7 +83,7 @@ func run(ctx context.Context, dsn, commit string, s sizes) (err error) {
 		return err
 	}
 	fmt.Printf("%d rounds of %d messages, %d in flight; PostgreSQL %s on the same host, %d cores, commit %s, %s. Lower quartile – **median** – upper quartile.\n\n",
-		s.rounds, s.messages, s.workers, version, runtime.NumCPU(), commit, time.Since(began).Round(time.Second))
+		s.rounds, s.messages, s.inFlight, version, runtime.NumCPU(), commit, time.Since(began).Round(time.Second))
 	fmt.Print("| contestant | messages a second |\n|---|---|\n")
 	for _, name := range []string{bare, python, instant, asSQL} {
 		fmt.Printf("| %s | %s |\n", name, bench.QuartilesOf(rates[name]).Text("%.0f"))

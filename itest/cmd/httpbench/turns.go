@@ -41,7 +41,7 @@ func (w *world) measure(ctx context.Context) (map[string][]float64, error) {
 			{bare, func() (float64, error) { return w.load(ctx, pythons) }},
 			{python, func() (float64, error) { return w.through(ctx, w.behind(pythons)) }},
 			{instant, func() (float64, error) { return w.through(ctx, w.behind(gos)) }},
-			{asSQL, func() (float64, error) { return w.through(ctx, statements) }},
+			{asSQL, func() (float64, error) { return w.through(ctx, w.asStatements()) }},
 		} {
 			rate, err := turn.take()
 			if err != nil {
@@ -109,13 +109,13 @@ func answer(to http.ResponseWriter, r *http.Request) {
 // load calls the endpoint for each message, so many at once, and returns how many answers
 // came a second.
 func (w *world) load(ctx context.Context, url string) (float64, error) {
-	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: w.workers, MaxIdleConnsPerHost: w.workers}}
+	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: w.inFlight, MaxIdleConnsPerHost: w.inFlight}}
 	defer client.CloseIdleConnections()
 	var next atomic.Int64
 	var group sync.WaitGroup
-	errs := make([]error, w.workers)
+	errs := make([]error, w.inFlight)
 	began := time.Now()
-	for worker := range w.workers {
+	for worker := range w.inFlight {
 		group.Go(func() {
 			for i := next.Add(1); i <= int64(w.messages) && errs[worker] == nil; i = next.Add(1) {
 				errs[worker] = ask(ctx, client, url, transfer(int(i)))

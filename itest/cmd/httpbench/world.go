@@ -58,6 +58,7 @@ const (
     handler:
       http:
         pure: true
+        connections: %d
 `
 )
 
@@ -81,7 +82,7 @@ const statements = `    batch: {most: 1}
 
 // through runs semel over all messages in a database of its own, and returns how many a
 // second it booked.
-func (w *world) through(ctx context.Context, consumer string) (rate float64, err error) {
+func (w *world) through(ctx context.Context, policy string) (rate float64, err error) {
 	admin, err := pgx.Connect(ctx, w.dsn)
 	if err != nil {
 		return 0, err
@@ -102,7 +103,7 @@ func (w *world) through(ctx context.Context, consumer string) (rate float64, err
 		return 0, err
 	}
 	place.Path = "/" + database
-	if err := w.write("semel.yaml", fmt.Sprintf(head, w.workers)+consumer); err != nil {
+	if err := w.write("semel.yaml", policy); err != nil {
 		return 0, err
 	}
 	cmd := exec.CommandContext(ctx, w.binary, "run", "--log-level", "error")
@@ -146,11 +147,15 @@ func (w *world) files() error {
 	return errors.Join(w.write("transfers.jsonl", lines.String()), w.write("setup.sql", fmt.Sprintf(setup, accounts-1)))
 }
 
-// behind is the policy for an endpoint.
+// behind is the policy for an endpoint. With pure there are twice as many workers as calls at
+// once: while some wait for the store, the endpoint has as many requests in flight as under
+// the bare load.
 func (w *world) behind(url string) string {
-	begins := pure
 	if w.lease {
-		begins = claimed
+		return fmt.Sprintf(head, w.inFlight) + claimed + fmt.Sprintf(endpoint, url)
 	}
-	return begins + fmt.Sprintf(endpoint, url)
+	return fmt.Sprintf(head, 2*w.inFlight) + fmt.Sprintf(pure, w.inFlight) + fmt.Sprintf(endpoint, url)
 }
+
+// asStatements is the policy for the same statements.
+func (w *world) asStatements() string { return fmt.Sprintf(head, w.inFlight) + statements }

@@ -1,6 +1,7 @@
 package assembly
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -23,7 +24,7 @@ func (a *Assembly) endpoint(c *policy.Consumer) (*httphandler.Handler, error) {
 		return nil, err
 	}
 	config := httphandler.Config{
-		URL: h.URL, Pass: h.Pass, NoKey: h.NoKey, MayBeLost: h.MayBeLost != "", Timeout: h.Timeout, MaxRetryAfter: h.MaxRetryAfter, TLS: tls, Connections: c.Workers,
+		URL: h.URL, Pass: h.Pass, NoKey: h.NoKey, MayBeLost: h.MayBeLost != "", Timeout: h.Timeout, MaxRetryAfter: h.MaxRetryAfter, TLS: tls, Connections: cmp.Or(h.Connections, c.Workers),
 		Effects: h.Effects != nil, Intents: c.Sends(),
 	}
 	for _, header := range h.Headers {

@@ -142,6 +142,18 @@ func TestConnectionsAreBounded(t *testing.T) {
 	}
 }
 
+func TestTheTimeOfACallThatWaitsForItsTurnHasNotBegun(t *testing.T) {
+	e := newEndpoint(t, func(http.ResponseWriter, *http.Request) {})
+	h := e.handler(t, func(c *Config) { c.Connections, c.Timeout = 1, time.Nanosecond })
+	h.turns <- struct{}{} // another call is under way
+	ctx, cancel := context.WithCancel(t.Context())
+	time.AfterFunc(20*time.Millisecond, cancel)
+	class, text := decided(t, h.Handle(ctx, message()))
+	if !strings.Contains(text, "nothing was sent") || !strings.Contains(text, "the call was ended here") || e.calls.Load() > 0 {
+		t.Errorf("%v, %q, %d calls", class, text, e.calls.Load())
+	}
+}
+
 func TestACallThatIsEndedHere(t *testing.T) {
 	e := newEndpoint(t, func(_ http.ResponseWriter, r *http.Request) {
 		_, _ = io.Copy(io.Discard, r.Body)

@@ -37,7 +37,8 @@ type Config struct {
 	// Intents: each message is an intent, which may have a key of its own; see
 	// semel.Message.IntentKey.
 	Intents bool
-	// Connections is how many there are to the endpoint at most.
+	// Connections is how many calls are made at once, each over one of its own; whoever
+	// comes then waits for its turn before its Timeout begins.
 	Connections int
 }
 
@@ -49,6 +50,7 @@ type Handler struct {
 	config    Config
 	host      string
 	transport *http.Transport
+	turns     chan struct{} // one for each call under way
 }
 
 // New makes a handler; it connects to nobody yet. Its errors show nothing of the URL.
@@ -62,7 +64,7 @@ func New(c Config) (*Handler, error) {
 	case c.Timeout <= 0 || c.Connections <= 0:
 		return nil, fmt.Errorf("a time-out of %v and %d connections: both must be more than 0", c.Timeout, c.Connections)
 	}
-	return &Handler{config: c, host: u.Host, transport: newTransport(c)}, nil
+	return &Handler{config: c, host: u.Host, transport: newTransport(c), turns: make(chan struct{}, c.Connections)}, nil
 }
 
 // errTimeout is the cause of a call that was cut because its time was over.
@@ -85,6 +87,12 @@ func (h *Handler) Handle(ctx context.Context, m *semel.Message) error {
 // effects, or too long, or with effects where Config.Effects is not set, is an error: what
 // the handler wanted done would be lost without a word.
 func (h *Handler) Ask(ctx context.Context, m *semel.Message) (effects []byte, err error) {
+	select {
+	case h.turns <- struct{}{}:
+		defer func() { <-h.turns }()
+	case <-ctx.Done():
+		return nil, h.failed(ctx, &call{}, ctx.Err())
+	}
 	ctx, cancel := context.WithTimeoutCause(ctx, h.config.Timeout, errTimeout)
 	defer cancel()
 	c := &call{}

@@ -35,6 +35,9 @@ type HTTP struct {
 	Effects *HTTPEffects
 	// Pure: the endpoint changes nothing, and what it answers is all.
 	Pure bool
+	// Connections is how many calls are made at once at most; the consumer's workers unless
+	// the file says.
+	Connections int
 }
 
 // HTTPEffects are what an endpoint's answer may have done in the store.

@@ -43,6 +43,8 @@ func httpShape() object[HTTP] {
 			pointer[HTTPEffects]{effectsShape()}, func(h *HTTP) **HTTPEffects { return &h.Effects }),
 		key(meta{name: "pure", doc: "`true` says that the endpoint changes nothing by itself: what it answers is all that happens. Then it may be called any number of times, needs no claim, and stands beside `strategy: marker` and `effects`: nothing is written before a call, and the answers of many messages share a transaction. See [an endpoint that only answers](calling-out.md#an-endpoint-that-only-answers)."},
 			boolean{}, func(h *HTTP) *bool { return &h.Pure }),
+		key(meta{name: "connections", doc: "Beside `pure: true`: how many calls are made at once at most, each over a connection of its own; without it as many as there are `workers`. With fewer, the other workers look at markers and commit while the endpoint is busy, so that it gets no more at once than it takes and yet never waits for the store."},
+			count{least: 1, most: 1024}, func(h *HTTP) *int { return &h.Connections }),
 	}}
 }
 

@@ -14,6 +14,7 @@ func acceptedPure() []policyCase {
 	return []policyCase{
 		{name: "an endpoint that only answers", edits: pured()},
 		{name: "an endpoint that only answers, with keys of its own", edits: append(pured("lanes: key", "workers: 3", "effect: {kind: projection, says: x}"), "pure: true", "pure: true\n        key: none")},
+		{name: "an endpoint that only answers, over fewer connections than workers", edits: append(pured("workers: 64"), "pure: true", "pure: true\n        connections: 16")},
 		{name: "an endpoint that only answers, in batches", edits: pured("batch: {most: 10}"),
 			want: "13:12: warning: consumers.billing.batch: each call is of one message, and how many answers share a transaction is found out while it runs; remove it"},
 		{name: "an endpoint that only answers, under a lease", edits: with("pure: true", effects),
@@ -32,6 +33,8 @@ func refusedPure() []policyCase {
 		{name: "an effect outside of an endpoint that only answers", edits: pured("effect: {kind: external, says: x}", "retention: forever")},
 		{name: "days of an endpoint that only answers", edits: append(pured("retention: {keep: 30d, id_time: uuidv7, drop: day}"), "sqlite: {path: shop.db}", "postgres: {url: \"postgres:///shop\"}")},
 		{name: "an endpoint that only answers for longer than its consumer waits", edits: append(pured(), "pure: true", "pure: true\n        timeout: 1m")},
+		{name: "an endpoint that only answers, over more connections than workers", edits: append(pured("workers: 8"), "pure: true", "pure: true\n        connections: 16")},
+		{name: "an endpoint that is called under a lease, over so many connections", edits: with("pure: true\n        connections: 4", effects)},
 		{name: "an endpoint that only answers, and a word that is none", edits: append(pured(), "pure: true", "pure: yes")},
 	}
 }

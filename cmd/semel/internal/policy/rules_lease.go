@@ -71,6 +71,9 @@ func (r rules) leased(out *outside) {
 	if r.set("batch") {
 		r.warn("batch", "with lease each call is of one message", "remove it")
 	}
+	if key := "handler.http.connections"; r.set(key) && r.ok(key) {
+		r.refuse(key, "with lease the start of a call is written down before it, and its claim does not wait for others' calls", "remove it: workers says how many calls are made at once")
+	}
 	if http := c.Handler.HTTP; http != nil && http.Pure && r.ok("handler.http.pure") {
 		r.warn("handler.http.pure", "with lease a message is claimed before its call, and its start is written down, though an endpoint that changes nothing needs neither", "write strategy: marker")
 	}

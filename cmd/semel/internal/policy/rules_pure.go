@@ -20,6 +20,11 @@ func (r rules) pure(out *outside) {
 	if !r.set("workers") {
 		c.Workers = leasedWorkers
 	}
+	if h := c.Handler.HTTP; h.Connections == 0 {
+		h.Connections = c.Workers
+	} else if at := out.at + ".connections"; h.Connections > c.Workers && r.ok(at, "workers") {
+		r.refuse(at, fmt.Sprintf("each call is made by a worker, and there are %d", c.Workers), fmt.Sprintf("write workers: %d or more, or fewer connections", h.Connections))
+	}
 	if !r.set("lanes") {
 		c.Lanes = consumer.LanesNone // or calls of a partition would be made one after the other
 	}
