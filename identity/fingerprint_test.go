@@ -145,7 +145,7 @@ func TestSelectedValuesDecideAFingerprint(t *testing.T) {
 
 func TestAFingerprintOfWhatDiffersBetweenCopiesIsRefused(t *testing.T) {
 	for selector, want := range map[string]string{
-		"offset": "between copies", "partition": "between copies", "topic": "between copies", "header:x-death": "between copies",
+		"offset": "between copies", "partition": "between copies", "topic": "between copies", "header:x-death": "between copies", "header:semel-attempts": "between copies",
 		"const:x": "no constant", "headr:x": "did you mean",
 	} {
 		f := FingerprintOf(selector)

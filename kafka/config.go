@@ -165,6 +165,10 @@ type LaneState struct {
 	Lost bool
 }
 
+// HeaderWas begins the names of headers in a letter of a record that was a dead letter itself:
+// what HeaderTopic said of that is under "semel-was-topic", and so on, up to four letters back.
+const HeaderWas = ourPrefix + "was-"
+
 // Headers that a dead letter gets beside its own.
 const (
 	HeaderReason    = "semel-reason"

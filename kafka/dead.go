@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -130,7 +129,12 @@ func (d *deadLetters) deadLetter(raw *kgo.Record, v *contract.Settlement) *kgo.R
 	if v.Err != nil {
 		text = v.Err.Error()
 	}
-	headers := slices.DeleteFunc(slices.Clone(raw.Headers), func(h kgo.RecordHeader) bool { return ours(h.Key) })
+	var headers []kgo.RecordHeader
+	for _, h := range raw.Headers {
+		if name, keep := inLetter(h.Key); keep {
+			headers = append(headers, kgo.RecordHeader{Key: name, Value: h.Value})
+		}
+	}
 	for _, h := range []struct{ name, value string }{
 		{HeaderReason, string(v.Reason)}, {HeaderError, shortened(text)}, {HeaderAttempts, strconv.Itoa(v.Attempts)},
 		{HeaderConsumer, d.consumer}, {HeaderTopic, raw.Topic}, {HeaderPartition, strconv.Itoa(int(raw.Partition))},
@@ -139,16 +143,6 @@ func (d *deadLetters) deadLetter(raw *kgo.Record, v *contract.Settlement) *kgo.R
 		headers = append(headers, kgo.RecordHeader{Key: h.name, Value: []byte(h.value)})
 	}
 	return &kgo.Record{Topic: d.config.DeadLetters, Key: raw.Key, Value: raw.Value, Headers: headers}
-}
-
-// ours reports whether a header is one of those a dead letter gets. A record
-// that was one before has them already; the newest count.
-func ours(name string) bool {
-	switch name {
-	case HeaderReason, HeaderError, HeaderAttempts, HeaderConsumer, HeaderTopic, HeaderPartition, HeaderOffset, HeaderTime, HeaderLength:
-		return true
-	}
-	return false
 }
 
 func shortened(text string) string {

@@ -88,7 +88,7 @@ func TestADeadLetterIsACopyThatSaysWhy(t *testing.T) {
 		}
 		for name, want := range map[string]string{
 			HeaderReason: string(semel.ReasonExhausted), HeaderAttempts: "10", HeaderConsumer: "billing",
-			HeaderTopic: "orders", HeaderPartition: "0", HeaderOffset: "0",
+			HeaderTopic: "orders", HeaderPartition: "0", HeaderOffset: "0", HeaderWas + "reason": "of an earlier life",
 		} {
 			if have := header(first, name); have != want {
 				t.Errorf("header %s is %q, not %q", name, have, want)
@@ -97,7 +97,7 @@ func TestADeadLetterIsACopyThatSaysWhy(t *testing.T) {
 		if text := header(first, HeaderError); !strings.HasPrefix(text, "no such \uFFFD account xx") || len(text) > mostError+10 {
 			t.Errorf("the error's text is %q", text)
 		}
-		if len(first.Headers) != 3+8 {
+		if len(first.Headers) != 4+8 {
 			t.Errorf("headers %v", first.Headers)
 		}
 	})

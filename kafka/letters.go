@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"time"
 
@@ -243,7 +242,13 @@ func original(raw *kgo.Record, said map[string]string) (*kgo.Record, bool) {
 		return raw, false
 	}
 	o := &kgo.Record{Topic: said[HeaderTopic], Partition: int32(partition), Offset: offset, Key: raw.Key, Value: raw.Value}
-	o.Headers = slices.DeleteFunc(slices.Clone(raw.Headers), func(h kgo.RecordHeader) bool { return ours(h.Key) && h.Key != HeaderLength })
+	for _, h := range raw.Headers {
+		if name, had := outOfLetter(h.Key); had {
+			o.Headers = append(o.Headers, kgo.RecordHeader{Key: name, Value: h.Value})
+		} else if h.Key == HeaderLength {
+			o.Headers = append(o.Headers, h)
+		}
+	}
 	if at, err := time.Parse(time.RFC3339Nano, said[HeaderTime]); err == nil {
 		o.Timestamp = at
 	}

@@ -127,7 +127,7 @@ func (h *recordHeaders) instead(name, value string) {
 func (h *recordHeaders) copy(m *semel.Message) *recordHeaders {
 	for _, header := range m.Headers {
 		replaced := slices.ContainsFunc(h.values, func(a attribute) bool { return strings.EqualFold(a.name, header.Name) })
-		if !replaced && !ours(header.Name) && header.Name != HeaderTombstone {
+		if _, letter := ofLetter(header.Name); !replaced && !letter && header.Name != HeaderTombstone {
 			h.add(header.Name, header.Value)
 		}
 	}

@@ -51,7 +51,7 @@ func TestARecordHasWhatItsMessageHad(t *testing.T) {
 			Identity: semel.Key{Consumer: "billing", Source: "shop", ID: "e-1"}, Key: []byte("k"), Body: []byte("{}"),
 			Headers: semel.Headers{
 				h("ce-specversion", "1.0"), h("ce-id", "e-1"), h("ce-source", "shop"), h("ce-type", "paid"), h("Ce-Tenant", "t"), h("ce-datacontenttype", "application/json"),
-				h("traceparent", "00-1"), h(semel.HeaderCausation, "c-1"), h("x", "1"), h("x", "2"), h(HeaderReason, "of an earlier life"),
+				h("traceparent", "00-1"), h(semel.HeaderCausation, "c-1"), h("x", "1"), h("x", "2"), h(HeaderReason, "of an earlier life"), h(HeaderWas+"topic", "of one before"),
 			},
 		}
 	}

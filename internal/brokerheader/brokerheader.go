@@ -15,6 +15,8 @@ var names = [...]string{
 	"approximatereceivecount", "approximatefirstreceivetimestamp", "senttimestamp", "sequencenumber",
 	"kafka_offset", "kafka_receivedpartitionid", "kafka_receivedtimestamp", "kafka_receivedtopic",
 	"traceparent", "tracestate",
+	"semel-reason", "semel-error", "semel-attempts", // of a dead letter that was written twice
+	"retry_topic-attempts", "retry_topic-backoff-timestamp", // of a retry topic of Spring Kafka
 }
 
 // Set reports whether copies of a message differ in this header.

@@ -136,16 +136,22 @@ func (c *common) beginRebuild(ctx context.Context, a *assembly.Assembly, of *pol
 
 // rebuilt is how far a rebuild has come, for people.
 func rebuilt(p contract.ReplayProgress) string {
-	short, ends := int64(0), int64(0)
+	percent, left := settledOf(p)
+	return fmt.Sprintf("%s; %.1f %% of the source is settled, %d are left", replay.Sum(p.Counts), percent, left)
+}
+
+// settledOf is how much of its source a rebuild has settled, and what is left of it: records of
+// topics, bytes of a file.
+func settledOf(p contract.ReplayProgress) (percent float64, left int64) {
+	ends := int64(0)
 	for _, l := range p.Lanes {
-		short += max(l.To-l.After, 0)
+		left += max(l.To-l.After, 0)
 		ends += l.To
 	}
-	share := 100.0
-	if ends > 0 {
-		share = 100 * float64(ends-short) / float64(ends)
+	if ends == 0 {
+		return 100, left
 	}
-	return fmt.Sprintf("%s; %.1f %% of the source is settled, %d are left", replay.Sum(p.Counts), share, short)
+	return 100 * float64(ends-left) / float64(ends), left
 }
 
 func (c *common) switchLine(name string, number int64) string {

@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"time"
 
@@ -158,6 +160,19 @@ func (c *common) switchTo(ctx context.Context, of *rebuiltOf, w *switching) erro
 	return failed(err)
 }
 
+// couldSwitch is what a dry run of a switch says.
+type couldSwitch struct {
+	switched
+	// State is of the replay, Run whether somebody runs it.
+	State contract.ReplayState `json:"state"`
+	Run   bool                 `json:"run"`
+	// SettledPercent is how much of the source the rebuild has settled, Left what is left of
+	// it: records of topics, bytes of a file.
+	SettledPercent float64                 `json:"settled_percent"`
+	Left           int64                   `json:"left"`
+	Progress       contract.ReplayProgress `json:"progress"`
+}
+
 // wouldSwitch says how far a rebuild is.
 func (c *common) wouldSwitch(ctx context.Context, of *rebuiltOf) error {
 	ends, err := of.far.Ends(ctx)
@@ -170,12 +185,24 @@ func (c *common) wouldSwitch(ctx context.Context, of *rebuiltOf) error {
 	}
 	p := of.replay.Progress
 	p.Lanes = nil
-	for lane, end := range ends {
-		p.Lanes = append(p.Lanes, contract.ReplayLane{Lane: lane, To: end, After: done[lane]})
+	for _, lane := range slices.Sorted(maps.Keys(ends)) {
+		p.Lanes = append(p.Lanes, contract.ReplayLane{Lane: lane, To: ends[lane], After: done[lane]})
 	}
-	if c.json {
-		return writeJSON(c.Out, switched{of.replay.Number, of.consumer.Name, -1, of.replay.Generation, true})
+	if !c.json {
+		_, err = fmt.Fprintln(c.Out, rebuilt(p))
+		return failed(err)
 	}
-	_, err = fmt.Fprintln(c.Out, rebuilt(p))
-	return failed(err)
+	says := couldSwitch{switched: switched{of.replay.Number, of.consumer.Name, 0, of.replay.Generation, true},
+		State: of.replay.State, Run: of.replay.Left > 0, Progress: p}
+	says.SettledPercent, says.Left = settledOf(p)
+	all, err := of.store.Generations(ctx, of.consumer.Name)
+	for _, g := range all {
+		if g.State == contract.GenerationActive {
+			says.From = g.Number
+		}
+	}
+	if err != nil {
+		return failed(err)
+	}
+	return writeJSON(c.Out, says)
 }

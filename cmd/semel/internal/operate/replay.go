@@ -30,7 +30,8 @@ const (
 	FateDiscarded Fate = "discarded"
 	// FateWaits: it is due later, or behind another message.
 	FateWaits Fate = "waits"
-	// FateLeft: the replay ended before its turn came, or before it was worked on.
+	// FateLeft: the replay ended before its turn came, or before it was worked on, or nobody
+	// knows what became of it.
 	FateLeft Fate = "left"
 )
 
@@ -59,6 +60,7 @@ type Letter struct {
 	key      semel.Key
 	lanes    []string
 	received time.Time
+	print    semel.Fingerprint
 	// copied is the row that another letter has, too, which is replayed; 0: it is no copy.
 	copied int64
 }
@@ -137,7 +139,7 @@ func older(rows map[int64]contract.StoredRow, x, y int64) int {
 }
 
 func letterOf(store string, r contract.StoredRow) Letter {
-	l := Letter{Store: store, Number: r.Number, Consumer: r.Key.Consumer, Reason: r.Reason, key: r.Key, received: r.ReceivedAt}
+	l := Letter{Store: store, Number: r.Number, Consumer: r.Key.Consumer, Reason: r.Reason, key: r.Key, received: r.ReceivedAt, print: r.Fingerprint}
 	l.ID, l.IDBase64 = text(r.Key.ID)
 	l.lanes = []string{"id\x00" + r.Key.Consumer + "\x00" + r.Key.Source + "\x00" + r.Key.ID}
 	if r.Message != nil && len(r.Message.Key) > 0 {
@@ -237,7 +239,7 @@ func (b Box) refusedNow(ctx context.Context, l *Letter, act error) error {
 	r, found := rows[l.Number]
 	switch {
 	case !found:
-		l.Happened, l.Why = FateRefused, "its row is gone"
+		return b.gone(ctx, l)
 	case r.State == contract.StateCompleted:
 		l.Happened, l.Why = FateApplied, "who was faster has replayed it"
 	case errors.Is(act, semel.ErrConflict) && !r.Conflict:
@@ -246,6 +248,32 @@ func (b Box) refusedNow(ctx context.Context, l *Letter, act error) error {
 		l.Happened, l.Why = FateConflict, "another content of this identity took effect meanwhile"
 	default:
 		l.Happened, l.Why = FateRefused, plain(act)
+	}
+	return nil
+}
+
+// gone says what became of a letter whose row is no longer there: it ended, and retention or a
+// person removed it. Only its marker can tell whether with an effect.
+func (b Box) gone(ctx context.Context, l *Letter) error {
+	var m contract.StoredMarker
+	found := false
+	if b.Markers != nil {
+		var err error
+		if m, found, err = b.Markers.Marker(ctx, l.key); err != nil {
+			return fmt.Errorf("store %s: row %d is gone: what became of its identity: %w", b.Store, l.Number, err)
+		}
+	}
+	switch {
+	case !found:
+		l.Happened, l.Why = FateLeft, "its row is gone, and so is its marker: nobody knows whether it took effect"
+	case l.print.Conflicts(m.Fingerprint):
+		l.Happened, l.Why = FateConflict, "its row is gone, and another content of this identity is "+outcomes[m.Outcome]
+	case m.Outcome == contract.Applied:
+		l.Happened, l.Why = FateApplied, "its row is gone, and its marker says that it is applied"
+	case m.Outcome == contract.Discarded:
+		l.Happened, l.Why = FateDiscarded, "its row is gone, and its marker says that it was closed"
+	default:
+		l.Happened, l.Why = FateLeft, "its row is gone, and its marker says that it is "+outcomes[m.Outcome]
 	}
 	return nil
 }

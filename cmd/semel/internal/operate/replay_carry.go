@@ -298,7 +298,9 @@ func (r *replaying) look(ctx context.Context) (ended int, err error) {
 		l := &r.letters[i]
 		row, found := rows[l.Number]
 		if !found {
-			l.Happened, l.Why = FateApplied, "its row is gone, as those are that have ended"
+			if err := r.box.gone(ctx, l); err != nil {
+				return 0, err
+			}
 			continue
 		}
 		fate, why, over := happened(row, patience)

@@ -243,3 +243,59 @@ func TestARowThatSomebodyKeepsALockOn(t *testing.T) {
 		}
 	})
 }
+
+func TestARowThatIsGoneBeforeAnybodyLooked(t *testing.T) {
+	replay := func(t *testing.T, then string) Letter {
+		t.Helper()
+		s := newLetters(t)
+		s.letters(t, 1, 1)
+		s.mend(t)
+		s.worker = func(ctx context.Context, numbers []int64) error {
+			if err := s.work(ctx, "", numbers); err != nil {
+				return err
+			}
+			_, err := s.db.ExecContext(ctx, then+"; delete from semel_inbox")
+			return err
+		}
+		done, err := s.replay(t.Context(), replayOrder{Lease: lease})
+		if err != nil || len(done) != 1 {
+			t.Fatalf("%+v, %v", done, err)
+		}
+		return done[0]
+	}
+	for name, is := range map[string]struct {
+		then string
+		fate Fate
+		why  string
+	}{
+		"applied":                     {"select 1", FateApplied, "its marker says that it is applied"},
+		"closed":                      {fmt.Sprintf("update semel_markers set outcome = %d", contract.Discarded), FateDiscarded, "closed"},
+		"set aside":                   {fmt.Sprintf("update semel_markers set outcome = %d", contract.Parked), FateLeft, "parked"},
+		"applied with other content":  {"update semel_markers set sum = zeroblob(16)", FateConflict, "another content of this identity is applied"},
+		"gone together with its mark": {"delete from semel_markers", FateLeft, "nobody knows"},
+	} {
+		t.Run("G4_is_told_as_its_marker_says/"+strings.ReplaceAll(name, " ", "_"), func(t *testing.T) {
+			if l := replay(t, is.then); l.Happened != is.fate || !strings.Contains(l.Why, is.why) || l.OK() != (is.fate == FateApplied) {
+				t.Errorf("%+v", l)
+			}
+		})
+	}
+	t.Run("G4_is_told_as_its_marker_says_to_who_came_too_late", func(t *testing.T) {
+		s := newLetters(t)
+		s.letters(t, 2, 2)
+		s.mend(t)
+		letters, err := s.foretell(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range []string{"delete from semel_inbox", fmt.Sprintf("update semel_markers set outcome = %d where hex(id) like '%%6D30'", contract.Applied), "delete from semel_markers where hex(id) like '%6D31'"} {
+			if _, err := s.db.Exec(text); err != nil {
+				t.Fatal(err)
+			}
+		}
+		done, err := s.box.Replay(t.Context(), letters, Replay{Who: "ann", Why: "x", Work: s.work})
+		if err != nil || tally(done, happenedTo) != "1 applied, 1 left" {
+			t.Errorf("%+v, %v", done, err)
+		}
+	})
+}
