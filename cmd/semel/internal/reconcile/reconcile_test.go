@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -204,5 +205,20 @@ func TestManyAreCompared(t *testing.T) {
 	})
 	if counts.Missing != 10 || counts.Doubled != 10 || len(found) != 20 || counts.Applied != 39_980 {
 		t.Errorf("%+v", counts)
+	}
+}
+
+func TestAComparisonThatIsKilledLeavesNoFiles(t *testing.T) {
+	t.Setenv("TMPDIR", t.TempDir())
+	s, err := newSpill()
+	if err != nil {
+		t.Fatal(err)
+	}
+	left, err := os.ReadDir(os.TempDir())
+	if err != nil || len(left) > 0 && runtime.GOOS != "windows" {
+		t.Errorf("it would leave %v: %v", left, err)
+	}
+	if err := s.close(); err != nil {
+		t.Error(err)
 	}
 }

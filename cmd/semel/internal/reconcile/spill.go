@@ -49,6 +49,9 @@ func newSpill() (s *spill, err error) {
 		}
 		s.to[i] = bufio.NewWriterSize(s.files[i], 8<<10)
 	}
+	// Open files need no names: a process that is killed leaves none behind. Where a system
+	// keeps the names of open files, close removes them.
+	_ = os.RemoveAll(s.folder)
 	return s, nil
 }
 
