@@ -155,7 +155,7 @@ func Rules() string {
 // Runbooks are docs/alerts.md.
 func Runbooks() string {
 	var b strings.Builder
-	b.WriteString("# Alerts\n\n<!-- Written by go test ./cmd/semel/internal/metrics -update, from alerts.go. -->\n\n[deploy/alerts.yaml](../deploy/alerts.yaml) has these rules for Prometheus, over the [metrics](metrics.md) of `semel run`. Thresholds and durations are a beginning: yours depend on what your consumers do.\n")
+	b.WriteString("# Alerts\n\n<!-- Written by go test ./cmd/semel/internal/metrics -update, from alerts.go. -->\n\n[deploy/alerts.yaml](../deploy/alerts.yaml) has these rules for Prometheus, over the [metrics](metrics.md) of `semel run`. Thresholds and durations are a beginning: yours depend on what your consumers do. `make proof-alerts` produces the fault of each and has a Prometheus find it.\n\n[deploy/dashboard.json](../deploy/dashboard.json) is a dashboard for Grafana over the same metrics: what takes effect, what waits and for how long, what is set aside, what batches take, and how old the stores' figures are.\n")
 	for _, a := range alerts() {
 		hold := "at once"
 		if a.hold > 0 {
