@@ -15,7 +15,7 @@ const (
 	guarded    = "guarded"    // a constraint of its own behind the marker
 	calling    = "calling"    // an endpoint, under leases, in both processes
 	ordering   = "ordering"   // versions of streams
-	trailing   = "trailing"   // is paused
+	trailing   = "trailing"   // is behind its broker
 	holding    = "holding"    // writes a row that somebody locks
 	cached     = "cached"     // keys in Redis, and goes on without
 	repeated   = "repeated"   // is replayed
@@ -77,7 +77,7 @@ func (r *run) write() error {
 		handled(guarded, "      sql:\n        params: {id: id}\n        statements: [insert into invoices (number) values (:id)]\n", "strategy: {marker: true, business_key: {constraint: invoices_number}}") +
 		call +
 		plain(ordering, `version: {stream: "body:/order", number: "body:/version", gap_deadline: 1h}`) +
-		plain(trailing) +
+		handled(trailing, "      sql: {statements: [select n from gate for share]}\n", "retry: {attempts: 1000}", "lanes: none") +
 		handled(holding, "      sql: {statements: [update gate set n = n + 1]}\n", "retry: {attempts: 1000}", "batch: {most: 1}") +
 		strings.Replace(handled(cached, r.calls("/fast"), "strategy: lease", "lanes: none", "on_store_down: apply", "on_conflict: halt", "on_bad_identity: halt", "retry: {then: halt}", "retention: 30d",
 			"effect: {kind: cache, says: it is written again}"), "store: shop", "store: keys", 1) +

@@ -32,6 +32,8 @@ type Proof struct {
 	Scale int
 	// Healthy is how long nothing is wrong.
 	Healthy time.Duration
+	// Binary is semel; it is built unless it is set.
+	Binary string
 	// Plant, when set, plants a fault: see Room.Plants.
 	Plant string
 }
@@ -121,16 +123,17 @@ func (r *run) prepare(ctx context.Context) (err error) {
 	if r.endpoint, err = serve(); err != nil {
 		return err
 	}
-	binary, err := processes.Build(ctx, r.Folder)
-	if err != nil {
-		return err
+	if r.Binary == "" {
+		if r.Binary, err = processes.Build(ctx, r.Folder); err != nil {
+			return err
+		}
 	}
 	for name, m := range map[string]**member{"first": &r.first, "second": &r.second} {
 		address, err := proof.FreeAddress()
 		if err != nil {
 			return err
 		}
-		*m = &member{address: address, Command: processes.Command{Binary: binary, Folder: r.Folder, Policy: name + ".yaml", Log: name + ".log", Summary: name + ".json",
+		*m = &member{address: address, Command: processes.Command{Binary: r.Binary, Folder: r.Folder, Policy: name + ".yaml", Log: name + ".log", Summary: name + ".json",
 			Env: []string{"DATABASE=" + r.server.DSN(), "PROXY=" + r.proxy.DSN()}}}
 	}
 	return r.write()

@@ -15,6 +15,7 @@ type Room struct{ Proof }
 // Flags implements proof.Room.
 func (r *Room) Flags(flags *flag.FlagSet) {
 	flags.IntVar(&r.Scale, "scale", 30, "how many times shorter the rules' durations are; the sampler of stores takes 15 s all the same, so that more than 60 leaves rules without figures")
+	flags.StringVar(&r.Binary, "binary", "", "a semel that was built before; without, it is built")
 	flags.DurationVar(&r.Healthy, "healthy", time.Minute, "how long nothing is wrong at first; 5m is that of the rules that ship")
 }
 
