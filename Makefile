@@ -264,6 +264,16 @@ proof-commit:
 	$(GO) run ./itest/cmd/proof commit
 	$(GO) run ./itest/cmd/proof commit -plant select -cuts 200
 
+## proof-alerts: a Prometheus scrapes two processes of semel run while each fault is produced
+## that an alert is for, and has each alert pending, firing and resolved, at a time scale; in
+## a healthy run none fires; each query of the dashboard is answered; some ten minutes;
+## PROOF="-healthy 5m" for the durations that ship; PROOF="-plant poison" or unbroken: a
+## planted fault, which must be found
+.PHONY: proof-alerts
+proof-alerts:
+	scripts/services install postgres kafka redis prometheus
+	$(GO) run ./itest/cmd/proof alerts $(PROOF)
+
 ## proof-reconcile: semel reconcile finds 10 losses and 10 doubles among 1,000,000
 ## messages, beside the consumer that runs, and prints what memory it took; then the
 ## same without a look at the effects, which must be found; two minutes

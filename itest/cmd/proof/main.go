@@ -1,8 +1,8 @@
 //go:build unix
 
 // Proof runs a proof by its name, with flags of its own (-help): file, kafka,
-// brokers, charge, commit, failover, retention, redis, reconcile, keyed or
-// replay; see the package itest/proof. It prints the ledger. Its exit code is 1 if anything was lost, doubled or stuck, if too
+// brokers, charge, commit, failover, retention, redis, reconcile, keyed, replay
+// or alerts; see the package itest/proof. It prints the ledger. Its exit code is 1 if anything was lost, doubled or stuck, if too
 // little happened, or if a planted fault was not found.
 package main
 
@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/proof/alerts"
 	"github.com/semel-go/semel/itest/proof/brokers"
 	"github.com/semel-go/semel/itest/proof/charge"
 	"github.com/semel-go/semel/itest/proof/commit"
@@ -44,7 +45,7 @@ func prove(args []string) error {
 		return charge.Live()
 	}
 	rooms := map[string]proof.Room{
-		"file": &file.Room{}, "kafka": &kafka.Room{}, "brokers": &brokers.Room{}, "charge": &charge.Room{}, "commit": &commit.Room{}, "failover": &failover.Room{}, "retention": &retention.Room{}, "redis": &redis.Room{}, "reconcile": &reconcile.Room{}, "keyed": &keyed.Room{}, "replay": &replay.Room{},
+		"alerts": &alerts.Room{}, "file": &file.Room{}, "kafka": &kafka.Room{}, "brokers": &brokers.Room{}, "charge": &charge.Room{}, "commit": &commit.Room{}, "failover": &failover.Room{}, "retention": &retention.Room{}, "redis": &redis.Room{}, "reconcile": &reconcile.Room{}, "keyed": &keyed.Room{}, "replay": &replay.Room{},
 	}
 	if len(args) == 0 || rooms[args[0]] == nil {
 		return fmt.Errorf("name one of %v; with -help behind it, it lists its flags", slices.Sorted(maps.Keys(rooms)))

@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 }
 
 func TestAProviderThatIsKilledAndFrozenKnowsWhatItAnswered(t *testing.T) {
-	address, err := freeAddress()
+	address, err := proof.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,6 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
-	"net"
 	"os"
 	"path/filepath"
 	"time"
@@ -124,7 +123,7 @@ func (r *run) prepare(ctx context.Context) (err error) {
 	r.brokers = services.StartKafka(r.T, services.KafkaOptions{Nodes: 1})
 	r.server = services.StartPostgres(r.T, services.Options{})
 	r.kafka = topics.Open(r.T, r.brokers.Brokers())
-	if r.address, err = freeAddress(); err != nil {
+	if r.address, err = proof.FreeAddress(); err != nil {
 		return err
 	}
 	if r.pool, err = pgxpool.New(ctx, r.server.DSN()); err != nil {
@@ -141,15 +140,6 @@ func (r *run) prepare(ctx context.Context) (err error) {
 	}
 	_, err = r.kafka.Admin.CreateTopic(ctx, partitions, -1, nil, topic)
 	return err
-}
-
-// freeAddress is one that nobody listens at.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
-	}
-	return l.Addr().String(), l.Close()
 }
 
 // prove has everybody work while producers publish and things happen, until nothing

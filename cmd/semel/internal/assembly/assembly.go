@@ -208,7 +208,7 @@ func (a *Assembly) runner(c *policy.Consumer, made Consumer, source any) *Runner
 func (a *Assembly) PendingAge(consumer string) time.Duration {
 	public, _ := contract.GenerationOf(consumer)
 	if c := a.policy.Consumer(public); c != nil {
-		return c.PendingAge
+		return c.Alerts.PendingAge
 	}
 	return 0
 }

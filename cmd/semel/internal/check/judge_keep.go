@@ -113,7 +113,7 @@ func (s *Subject) newer() bool {
 
 func (s *Subject) watched() Answer {
 	receives := s.Consumer.Strategy.Inbox || s.Consumer.Strategy.Lease
-	if receives && s.Consumer.PendingAge == 0 && s.Store.Redis == nil {
+	if receives && s.Consumer.Alerts.PendingAge == 0 && s.Store.Redis == nil {
 		return fail("write alerts: {pending_age: 60s}", "messages wait in the store, and nothing says how old one may become")
 	}
 	if s.Store.Redis != nil {
@@ -123,7 +123,7 @@ func (s *Subject) watched() Answer {
 		return s.unread()
 	}
 	n := s.Facts.Upkeep
-	most := s.Consumer.PendingAge
+	most := s.Consumer.Alerts.PendingAge
 	switch {
 	case n.Parked > 0 && n.Oldest > unwatched:
 		return fail("semel parked summary --config "+s.Policy.File, "%s, the first for %s, and nobody has acted", rows(n.Parked, "is parked", "are parked"), legible.Span(n.Oldest.Round(time.Hour)))

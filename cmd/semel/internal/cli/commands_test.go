@@ -41,6 +41,7 @@ var others = map[string]string{
 // documents are the commands without --json, each with the reason.
 var documents = map[string]string{
 	"audit export":  "it prints a line of JSON an act",
+	"alerts":        "it prints rules that Prometheus reads",
 	"schema":        "it prints one JSON document, always",
 	"migrate print": "it prints SQL for psql",
 }

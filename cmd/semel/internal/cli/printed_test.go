@@ -141,7 +141,7 @@ func commandsWith(text string) [][]string {
 		{"audit", "seal"}, {"audit", "seal", "--json"}, {"audit", "verify"}, {"audit", "verify", "--json"}, {"audit", "verify", "--head", word}, {"audit", "verify", "--file", word}, {"audit", "verify", "--file", "in.jsonl"}, {"audit", "verify", "--key-file", word},
 		{"audit", "export"}, {"audit", "export", "--store", word},
 		{"health"}, {"health", "--json"}, {"health", "--timeout", word}, {"health", "--config", word}, {"health", word},
-		{"schema"}, {"schema", word}, {"version"}, {"version", "--json"}, {"version", word}, {"--version"},
+		{"alerts"}, {"alerts", word}, {"schema"}, {"schema", word}, {"version"}, {"version", "--json"}, {"version", word}, {"--version"},
 		{word}, {"--help"}, {"help", word}, {"help", "parked"}, {"completion", "bash"}, {"completion", "fish"}, {"completion", "powershell"}, {"completion", "zsh"}, {"completion", word},
 		{"__complete", "run", "--config", "bad.yaml", "--consumer", ""}, {"__complete", "parked", word},
 	}

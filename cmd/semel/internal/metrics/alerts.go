@@ -44,7 +44,7 @@ func effectsAlerts() []alert {
 			means:   "A producer uses an id for two messages, or changes one under its id, or the fingerprint covers what may change.",
 			look:    "`semel parked ls --with-reason conflict`, and `semel parked show NUMBER`.",
 			mend:    "have the producer mint an id a message, or narrow `fingerprint`; then `semel parked discard`."},
-		{name: "SemelDuplicateSpike", expr: "sum by (" + mine + ") (rate(semel_duplicates_total[10m])) > 0.5 * sum by (" + mine + ") (rate(semel_deliveries_total[10m])) and sum by (" + mine + ") (rate(semel_duplicates_total[10m])) > 1", hold: 10 * time.Minute, severity: ticket,
+		{name: "SemelDuplicateSpike", expr: duplicateSpike("", 1), hold: 10 * time.Minute, severity: ticket,
 			summary: "more than half of what is delivered are copies",
 			means:   "No effect is doubled, but work is wasted: a producer sends again, settlements are lost, or offsets were set back.",
 			look:    "whether a replay or a reset runs, `semel positions plan`, and the producer's retries.",
@@ -64,12 +64,12 @@ func effectsAlerts() []alert {
 
 func backlogAlerts() []alert {
 	return []alert{
-		{name: "SemelParked", expr: `max by (store, consumer) (semel_store_rows{state="PARKED"}) > 0`, hold: 5 * time.Minute, severity: ticket,
+		{name: "SemelParked", expr: parked("", 1), hold: 5 * time.Minute, severity: ticket,
 			summary: "messages were set aside for a person",
 			means:   "They had no effect, and nobody tries them again.",
 			look:    "`semel parked summary`, by reason.",
 			mend:    "mend the cause, then `semel parked retry`, or `semel parked discard` with a reason."},
-		{name: "SemelPendingAge", expr: `max by (store, consumer) (semel_store_oldest_seconds{state=~"RECEIVED|FAILED_RETRYABLE|IN_PROGRESS"}) > 900`, hold: 5 * time.Minute, severity: page,
+		{name: "SemelPendingAge", expr: pendingAge("", 15*time.Minute), hold: 5 * time.Minute, severity: page,
 			summary: "a message has waited in the inbox for a quarter of an hour",
 			means:   "What was received does not take effect: workers do not keep up, the handler fails, or nobody runs.",
 			look:    "`semel inbox ls`, `semel_retries_total`, and whether the consumer is paused (`semel controls`).",
@@ -140,22 +140,27 @@ func operationAlerts() []alert {
 // Rules are deploy/alerts.yaml.
 func Rules() string {
 	var b strings.Builder
-	b.WriteString("# Written by go test ./cmd/semel/internal/metrics -update, from alerts.go. Runbooks: docs/alerts.md.\ngroups:\n  - name: semel\n    rules:\n")
-	for _, a := range alerts() {
-		fmt.Fprintf(&b, "      - alert: %s\n        expr: '%s'\n", a.name, strings.ReplaceAll(a.expr, "'", "''"))
+	b.WriteString("# Written by go test ./cmd/semel/internal/metrics -update, from alerts.go. Runbooks: docs/alerts.md.\ngroups:\n")
+	writeGroup(&b, "semel", alerts())
+	return b.String()
+}
+
+func writeGroup(b *strings.Builder, name string, all []alert) {
+	fmt.Fprintf(b, "  - name: %s\n    rules:\n", name)
+	for _, a := range all {
+		fmt.Fprintf(b, "      - alert: %s\n        expr: '%s'\n", a.name, strings.ReplaceAll(a.expr, "'", "''"))
 		if a.hold > 0 {
-			fmt.Fprintf(&b, "        for: %dm\n", int(a.hold.Minutes()))
+			fmt.Fprintf(b, "        for: %dm\n", int(a.hold.Minutes()))
 		}
-		fmt.Fprintf(&b, "        labels: {severity: %s}\n        annotations:\n          summary: '{{ $labels.consumer }}{{ $labels.store }}: %s'\n          runbook: docs/alerts.md#%s\n",
+		fmt.Fprintf(b, "        labels: {severity: %s}\n        annotations:\n          summary: '{{ $labels.consumer }}{{ $labels.store }}: %s'\n          runbook: docs/alerts.md#%s\n",
 			a.severity, strings.ReplaceAll(a.summary, "'", "''"), strings.ToLower(a.name))
 	}
-	return b.String()
 }
 
 // Runbooks are docs/alerts.md.
 func Runbooks() string {
 	var b strings.Builder
-	b.WriteString("# Alerts\n\n<!-- Written by go test ./cmd/semel/internal/metrics -update, from alerts.go. -->\n\n[deploy/alerts.yaml](../deploy/alerts.yaml) has these rules for Prometheus, over the [metrics](metrics.md) of `semel run`. Thresholds and durations are a beginning: yours depend on what your consumers do.\n")
+	b.WriteString("# Alerts\n\n<!-- Written by go test ./cmd/semel/internal/metrics -update, from alerts.go. -->\n\n[deploy/alerts.yaml](../deploy/alerts.yaml) has these rules for Prometheus, over the [metrics](metrics.md) of `semel run`. Thresholds and durations are a beginning: yours depend on what your consumers do. `make proof-alerts` produces the fault of each and has a Prometheus find it.\n\n[deploy/dashboard.json](../deploy/dashboard.json) is a dashboard for Grafana over the same metrics: what takes effect, what waits and for how long, what is set aside, what batches take, and how old the stores' figures are.\n\nWhat a consumer says under `alerts` in the [policy](policy.md) takes the place of a rule's threshold for that consumer: `semel alerts --config semel.yaml >alerts.yaml` prints all rules with it.\n\n```yaml\n    alerts: {pending_age: 60s, parked: 1, duplicate_spike: true}\n```\n")
 	for _, a := range alerts() {
 		hold := "at once"
 		if a.hold > 0 {

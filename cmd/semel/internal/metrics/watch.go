@@ -40,10 +40,20 @@ func newWatch(consumers []string) *Watch {
 		w.of[name] = &watched{
 			messages: newTally("semel_batch_messages", 1), marking: newTally("semel_batch_mark_seconds", nanosecond),
 			handling: newTally("semel_batch_handle_seconds", nanosecond), committing: newTally("semel_batch_commit_seconds", nanosecond),
-			aside: map[aside]int64{},
+			aside: notYet(),
 		}
 	}
 	return w
+}
+
+// notYet is what an alert looks for and has not happened: a counter that begins with its first
+// message has not grown by it.
+func notYet() map[aside]int64 {
+	none := map[aside]int64{}
+	for _, how := range []semel.EventKind{semel.EventParked, semel.EventDeadLettered, semel.EventDiscarded} {
+		none[aside{hows[how], string(semel.ReasonUnknownType)}] = 0
+	}
+	return none
 }
 
 // nanosecond is one in seconds.

@@ -18,8 +18,8 @@ func inboxKeys() []field[Consumer] {
 			func(c *Consumer) *consumer.SettlePoint { return &c.Settle }),
 		group(meta{name: "inbox", doc: "How messages that wait in the store are worked on: received ones, and those whose wait is longer than `hold`. Each process claims some for a time."},
 			inboxShape(), func(c *Consumer) *consumer.InboxPolicy { return &c.Inbox }),
-		key(meta{name: "alerts", doc: "What somebody wants to be told of. Rules for a monitor are made of them later; until then they are read and checked."},
-			alertsShape(), func(c *Consumer) *time.Duration { return &c.PendingAge }),
+		group(meta{name: "alerts", doc: "What somebody wants to be told of. `semel alerts` makes rules for Prometheus of them; see [alerts](alerts.md)."},
+			alertsShape(), func(c *Consumer) *Alerts { return &c.Alerts }),
 	}
 }
 
@@ -34,12 +34,27 @@ func inboxShape() object[consumer.InboxPolicy] {
 	}}
 }
 
-// alertsShape has one alert so far.
-func alertsShape() object[time.Duration] {
-	return object[time.Duration]{fields: []field[time.Duration]{
+// Alerts are what somebody wants to be told of a consumer, where it is not what the rules that
+// ship say.
+type Alerts struct {
+	// PendingAge is how old a message that waits may become; 0: nothing is said.
+	PendingAge time.Duration
+	// Parked is from how many parked messages on; 0: nothing is said.
+	Parked int
+	// DuplicateSpike is whether most of what is delivered may be copies.
+	DuplicateSpike bool
+}
+
+// Any reports whether anything is said.
+func (a Alerts) Any() bool { return a != Alerts{} }
+
+func alertsShape() object[Alerts] {
+	return object[Alerts]{fields: []field[Alerts]{
 		key(meta{name: "pending_age", doc: "How old the oldest message that waits in the inbox may be."},
-			span{least: time.Second, most: 365 * day}, func(d *time.Duration) *time.Duration { return d }),
-		later[time.Duration]("duplicate_spike", "Whether a rise of duplicates is told."),
-		later[time.Duration]("parked", "From how many parked messages on somebody is told."),
+			span{least: time.Second, most: 365 * day}, func(a *Alerts) *time.Duration { return &a.PendingAge }),
+		key(meta{name: "parked", doc: "From how many parked messages on somebody is told."},
+			count{least: 1, most: 10_000}, func(a *Alerts) *int { return &a.Parked }),
+		key(meta{name: "duplicate_spike", doc: "`true` has somebody told when most of what is delivered are copies, however few come."},
+			boolean{}, func(a *Alerts) *bool { return &a.DuplicateSpike }),
 	}}
 }

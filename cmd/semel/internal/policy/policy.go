@@ -166,9 +166,8 @@ type Consumer struct {
 	Effect *Effect
 	// Replay says whether messages may be replayed; see MayReplay.
 	Replay Replay
-	// PendingAge is how old a message that waits may become before an alert; 0:
-	// there is none.
-	PendingAge time.Duration
+	// Alerts are what somebody wants to be told of.
+	Alerts Alerts
 
 	// Retention is how long what has ended is remembered, OnLate what becomes of a message
 	// that is older.

@@ -33,7 +33,7 @@ func refusedShapes() []policyCase {
 		{name: "two kinds of source", edits: []string{"    file:", "    kafka: {}\n    file:"}, shape: true},
 		{name: "name with a space", edits: []string{"  billing:", "  bil ling:"}, shape: true},
 		{name: "no consumers", edits: []string{"consumers:\n", "consumers: {}\nx:\n"}, shape: true},
-		{name: "key of a later release", edits: inConsumer("replay: {allowed: true}", "alerts: {parked: 1}"), shape: true},
+		{name: "key of a later release", edits: inConsumer("replay: {allowed: true}", "rate: 10"), shape: true},
 		{name: "store of a later release", edits: []string{"sqlite: {path: shop.db}", "mysql: {url: \"${SECRET}\"}"}, shape: true},
 	}
 }
@@ -128,6 +128,8 @@ func refusedCombinations() []policyCase {
 		{name: "business key without constraint", edits: []string{"strategy: marker", "strategy: business_key"}, shape: true},
 		{name: "no strategy", edits: []string{"strategy: marker", "strategy: {marker: false}"}},
 		{name: "keys of lines that have none", edits: append(inConsumer("lanes: key"), "format: envelope", "format: cloudevents")},
+		{name: "how many are parked of what cannot wait", edits: append(inConsumer("alerts: {parked: 1}"), "strategy: marker", "strategy: {natural: {because: I say so}}")},
+		{name: "an alert of nothing", edits: inConsumer("alerts: {parked: 0}"), shape: true},
 		{name: "the age of what cannot wait", edits: append(inConsumer("alerts: {pending_age: 1m}"), "strategy: marker", "strategy: {natural: {because: I say so}}")},
 		{name: "conflicts without fingerprint", edits: inConsumer("fingerprint: none", "on_conflict: park")},
 		{name: "fingerprint without marker", edits: append(inConsumer("fingerprint: body"), "strategy: marker", "strategy: {business_key: {constraint: a.b}}")},

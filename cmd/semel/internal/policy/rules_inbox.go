@@ -17,7 +17,7 @@ func (r rules) inbox() {
 		r.refuse("settle", "only strategy inbox keeps messages before their effect", "remove it, or write strategy: inbox")
 	}
 	switch {
-	case c.PendingAge != 0, r.keyed():
+	case c.Alerts.PendingAge != 0, r.keyed():
 	case c.Strategy.Lease:
 		r.refuse("strategy", "with lease the broker is settled when a message is received; nobody sees there how much waits, and no alert says how old it may become", "write alerts: {pending_age: 60s}")
 	case c.Settle != 0:
@@ -27,8 +27,10 @@ func (r rules) inbox() {
 	if !c.Strategy.Marks() && r.set("inbox") {
 		r.refuse("inbox", noInbox, "remove it")
 	}
-	if !c.Strategy.Marks() && r.set("alerts.pending_age") {
-		r.refuse("alerts.pending_age", noInbox, "remove it")
+	for _, alert := range []string{"alerts.pending_age", "alerts.parked"} {
+		if !c.Strategy.Marks() && r.set(alert) {
+			r.refuse(alert, noInbox, "remove it")
+		}
 	}
 }
 

@@ -70,6 +70,7 @@ func (r rules) keyStore() {
 		"retention.id_time":  "no key tells the age of a message",
 		"retention.off":      "keys go by themselves",
 		"alerts.pending_age": "nothing waits in the store",
+		"alerts.parked":      "nothing can be parked",
 		"identity.former":    "a key is under one identity",
 		"inbox.poll":         "there is no inbox that could be asked",
 		"inbox.starts":       "there is no inbox whose rows know their starts",

@@ -1,0 +1,197 @@
+//go:build unix
+
+package alerts
+
+import (
+	"context"
+	"fmt"
+	"os/exec"
+	"strings"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/semel-go/semel/itest/pgproxy"
+)
+
+// fault is something that goes wrong.
+type fault struct {
+	// says is what it is, in a few words.
+	says string
+	// alerts must fire, and no longer once it is mended.
+	alerts []string
+	// breaks begins it, on is called once a turn while it lasts, and mends ends it; each may
+	// be nil.
+	breaks func(context.Context) error
+	on     func(ctx context.Context, since time.Duration) error
+	mends  func(context.Context) error
+}
+
+// rounds are the faults; those of a round are there at once.
+func (r *run) rounds() [][]fault {
+	return [][]fault{append(r.messages(), r.work()...), {r.cuts()}, {r.changes()}, {r.down()}}
+}
+
+// messages are faults of what is sent.
+func (r *run) messages() []fault {
+	copied, twice := r.name(), r.name()
+	return []fault{
+		{says: "30 copies of one message, each half second", alerts: []string{"SemelDuplicateSpike"}, on: func(context.Context, time.Duration) error {
+			var all []*kgo.Record
+			for range 30 {
+				all = append(all, record(billing, copied, made, `{"amount": 2}`))
+			}
+			r.kafka.Produce(all...)
+			return nil
+		}},
+		{says: "one id with two contents", alerts: []string{"SemelConflict"}, breaks: func(context.Context) error {
+			r.send(billing, twice, made, `{"amount": 3}`)
+			r.send(billing, twice, made, `{"amount": 4}`)
+			return nil
+		}},
+		{says: "a type that no handler has", alerts: []string{"SemelUnknownType"}, breaks: func(context.Context) error {
+			r.send(billing, r.name(), "payment.renamed", `{}`)
+			return nil
+		}},
+		{says: "a message that fails for good", alerts: []string{"SemelParked"}, breaks: func(context.Context) error {
+			if r.Plant != plantUnbroken {
+				r.send(billing, r.name(), made, `{"amount": "much"}`)
+			}
+			return nil
+		}, mends: func(ctx context.Context) error {
+			return r.semel(ctx, "parked", "discard", "--all", "--store", "shop", "--reason", "proof")
+		}},
+		{says: "the first version of a stream is missing", alerts: []string{"SemelGap"}, breaks: func(context.Context) error {
+			r.send(ordering, r.name(), made, `{"amount": 5, "order": "gap", "version": 2}`)
+			return nil
+		}, mends: func(context.Context) error {
+			r.send(ordering, r.name(), made, `{"amount": 5, "order": "gap", "version": 1}`)
+			return nil
+		}},
+		{says: "markers were deleted, and a copy comes", alerts: []string{"SemelDoubledEffectCaught"}, breaks: func(ctx context.Context) error {
+			var known string
+			if err := r.pool.QueryRow(ctx, `select number from invoices limit 1`).Scan(&known); err != nil {
+				return err
+			}
+			_, err := r.pool.Exec(ctx, `delete from semel_markers where scope in (select number from semel_scopes where consumer = '`+guarded+`')`)
+			r.send(guarded, known, made, `{"amount": 1}`)
+			return err
+		}},
+	}
+}
+
+// work are faults of who works on it.
+func (r *run) work() []fault {
+	frozen, thawed := false, false
+	return []fault{
+		{says: "the endpoint takes a second, and too much comes", alerts: []string{"SemelPendingAge", "SemelBacklogBehindLowLag"}, breaks: func(context.Context) error {
+			r.endpoint.slow.Store(int64(time.Second))
+			r.many(calling, 1500)
+			return nil
+		}, on: func(context.Context, time.Duration) error {
+			r.many(calling, 40)
+			return nil
+		}, mends: func(context.Context) error {
+			r.endpoint.slow.Store(0)
+			return nil
+		}},
+		{says: "a process with claims stands still", alerts: []string{"SemelStaleClaims"}, on: func(_ context.Context, since time.Duration) (err error) {
+			switch {
+			case since > 10*time.Second && !frozen:
+				frozen, err = true, r.second.Freeze()
+			case since > 16*time.Second && !thawed:
+				thawed, err = true, r.second.Thaw()
+			}
+			return err
+		}},
+		{says: "somebody locks a row that handlers write, and 12,000 messages come", alerts: []string{"SemelUnsettled", "SemelLag"}, breaks: func(ctx context.Context) (err error) {
+			if r.lock, err = r.pool.Begin(ctx); err == nil {
+				_, err = r.lock.Exec(ctx, `select n from gate for update`)
+			}
+			r.many(trailing, 12_000)
+			return err
+		}, mends: func(ctx context.Context) error {
+			err := r.lock.Rollback(ctx)
+			r.lock = nil
+			return err
+		}},
+		{says: "the store of leased keys is killed", alerts: []string{"SemelResidualRisk"}, breaks: func(context.Context) error {
+			r.redis.Kill()
+			return nil
+		}, mends: func(context.Context) error {
+			r.redis.Start()
+			return nil
+		}},
+		{says: "a replay of a consumer", alerts: []string{"SemelReplayRuns"}, breaks: func(context.Context) (err error) {
+			command := r.first.Command
+			command.Args, command.Log, command.Summary = []string{"replay", "start", "--consumer", repeated, "--rate", "1", "--reason", "proof"}, "replay.log", "replay.json"
+			r.replay, err = command.Start()
+			return err
+		}, mends: func(ctx context.Context) error { return r.semel(ctx, "replay", "stop", "1", "--reason", "proof") }},
+		{says: "the reaper's last walk is dated back", alerts: []string{"SemelReaperBehind"}, breaks: func(ctx context.Context) error {
+			return r.walked(ctx, "3 days")
+		}, mends: func(ctx context.Context) error { return r.walked(ctx, "0 days") }},
+	}
+}
+
+// walked dates the last walk of a reaper so long before what it keeps.
+func (r *run) walked(ctx context.Context, behind string) error {
+	done, err := r.pool.Exec(ctx, `update semel_retention set walked_to = clock_timestamp() - keep_ms * interval '1 millisecond' - $1::text::interval where consumer = '`+keeping+`'`, behind)
+	if err == nil && done.RowsAffected() != 1 {
+		err = fmt.Errorf("%d consumers have a retention", done.RowsAffected())
+	}
+	return err
+}
+
+// cuts has the answers to commits lost.
+func (r *run) cuts() fault {
+	var rule *pgproxy.Rule
+	return fault{says: "the second process's connections are cut at COMMIT", alerts: []string{"SemelUnknownCommits"}, breaks: func(context.Context) error {
+		rule = r.proxy.CutReply(pgproxy.Commit)
+		return nil
+	}, on: func(context.Context, time.Duration) error {
+		r.many(connecting, 5)
+		return nil
+	}, mends: func(context.Context) error {
+		rule.Remove()
+		return nil
+	}}
+}
+
+// changes has a consumer refuse to run.
+func (r *run) changes() fault {
+	as := func(ctx context.Context, policy string, wait bool) (err error) {
+		if err = r.second.End(); err != nil {
+			return err
+		}
+		if r.second.Policy = policy; wait {
+			return r.start(ctx, r.second)
+		}
+		r.second.Process, err = r.second.Command.Start()
+		return err
+	}
+	return fault{says: "a consumer starts with another identity than the store knows", alerts: []string{"SemelNotAlive"},
+		breaks: func(ctx context.Context) error { return as(ctx, changedPolicy, false) },
+		mends:  func(ctx context.Context) error { return as(ctx, secondPolicy, true) }}
+}
+
+// down has no store.
+func (r *run) down() fault {
+	return fault{says: "the database is stopped", alerts: []string{"SemelNotReady", "SemelStoreNotSampled"}, breaks: func(context.Context) error {
+		r.server.Stop()
+		return nil
+	}, mends: func(context.Context) error {
+		r.server.Start()
+		return nil
+	}}
+}
+
+// semel is a command of an operator.
+func (r *run) semel(ctx context.Context, args ...string) error {
+	cmd := exec.CommandContext(ctx, r.first.Binary, append(args, "--config", firstPolicy, "--json")...)
+	cmd.Dir, cmd.Env = r.Folder, append(cmd.Environ(), r.first.Env...)
+	if said, err := cmd.CombinedOutput(); err != nil {
+		return fmt.Errorf("semel %s: %w\n%.2000s", strings.Join(args, " "), err, said)
+	}
+	return nil
+}

@@ -1,0 +1,94 @@
+//go:build unix
+
+package alerts
+
+import (
+	"fmt"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+const (
+	partitions = 2
+	made       = "payment.made"
+)
+
+// name is an id that no message has yet.
+func (r *run) name() string {
+	r.sent++
+	return fmt.Sprintf("message-%06d", r.sent)
+}
+
+// record is a message as a CloudEvent, in binary mode.
+func record(topic, id, kind, body string) *kgo.Record {
+	header := func(name, value string) kgo.RecordHeader {
+		return kgo.RecordHeader{Key: name, Value: []byte(value)}
+	}
+	return &kgo.Record{Topic: topic, Partition: int32(len(id)+int(id[len(id)-1])) % partitions, Value: []byte(body), Headers: []kgo.RecordHeader{
+		header("ce_specversion", "1.0"), header("ce_id", id), header("ce_source", "https://shop.example"), header("ce_type", kind), header("content-type", "application/json"),
+	}}
+}
+
+// send publishes a message.
+func (r *run) send(topic, id, kind, body string) { r.kafka.Produce(record(topic, id, kind, body)) }
+
+// many publishes so many messages of a topic, each with an id of its own.
+func (r *run) many(topic string, n int) {
+	var all []*kgo.Record
+	for range n {
+		all = append(all, record(topic, r.name(), made, `{"amount": 1}`))
+	}
+	r.kafka.Produce(all...)
+}
+
+// trickle publishes one message a consumer.
+func (r *run) trickle() {
+	var all []*kgo.Record
+	for _, topic := range topicsOfAll {
+		id := r.name()
+		all = append(all, record(topic, id, made, fmt.Sprintf(`{"amount": 1, "id": %q, "order": %q, "version": 1}`, id, id)))
+	}
+	r.kafka.Produce(all...)
+}
+
+// endpoint is what consumers call.
+type endpoint struct {
+	address string
+	server  *http.Server
+	slow    atomic.Int64 // how long an answer takes that may be slow, in nanoseconds
+	over    chan struct{}
+}
+
+func serve() (*endpoint, error) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	e := &endpoint{address: listener.Addr().String(), over: make(chan struct{})}
+	mux := http.NewServeMux()
+	mux.HandleFunc("POST /fast", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
+	mux.HandleFunc("POST /slow", func(w http.ResponseWriter, q *http.Request) {
+		t := time.NewTimer(time.Duration(e.slow.Load()))
+		defer t.Stop()
+		select {
+		case <-t.C:
+			w.WriteHeader(http.StatusNoContent)
+		case <-q.Context().Done():
+		}
+	})
+	e.server = &http.Server{Handler: mux, ReadHeaderTimeout: time.Minute}
+	go func() {
+		defer close(e.over)
+		_ = e.server.Serve(listener)
+	}()
+	return e, nil
+}
+
+func (e *endpoint) close() {
+	_ = e.server.Close()
+	<-e.over
+}

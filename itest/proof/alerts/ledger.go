@@ -1,0 +1,98 @@
+//go:build unix
+
+package alerts
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/semel-go/semel/itest/ledger"
+	"github.com/semel-go/semel/itest/proof"
+)
+
+// Ledger is what came out.
+type Ledger struct {
+	// Scale is how many times shorter durations were.
+	Scale int
+	// Effects were committed in the healthy run, in which FiredHealthy fired.
+	Effects      int
+	FiredHealthy []string
+	// Alerts are the rules that ship, in their order.
+	Alerts []Alert
+	// Queries are those of the dashboard, Empty those without an answer.
+	Queries int
+	Empty   []string
+	Seconds proof.Seconds
+}
+
+// Alert is what became of one: when it was first pending and first fired, in seconds from the
+// fault on, and when it fired no more, from the mending on; 0: never. One without a duration
+// to hold for is never pending.
+type Alert struct {
+	Name, Fault, Of           string
+	Pending, Firing, Resolved proof.Seconds
+	last                      float64
+}
+
+// String is a line of the report.
+func (a Alert) String() string {
+	switch {
+	case a.Fault == "":
+		return "no fault was produced for it"
+	case a.Firing == 0:
+		return "never fired: " + a.Fault
+	case a.Resolved == 0:
+		return "was not resolved: " + a.Fault
+	}
+	pending := ""
+	if a.Pending > 0 {
+		pending = fmt.Sprintf("pending after %.0f s, ", float64(a.Pending))
+	}
+	return fmt.Sprintf("%sfiring after %.0f s, resolved %.0f s after the mending; %s: %s", pending, float64(a.Firing), float64(a.Resolved), a.Of, a.Fault)
+}
+
+// Wrong says what was wrong with the rules.
+func (l Ledger) Wrong() error {
+	var all []error
+	if len(l.FiredHealthy) > 0 {
+		all = append(all, fmt.Errorf("fired in a healthy run: %s", strings.Join(l.FiredHealthy, ", ")))
+	}
+	for _, a := range l.Alerts {
+		if a.Firing == 0 || a.Resolved == 0 {
+			all = append(all, fmt.Errorf("%s: %s", a.Name, a))
+		}
+	}
+	if len(l.Empty) > 0 {
+		all = append(all, fmt.Errorf("no answer to: %s", strings.Join(l.Empty, "; ")))
+	}
+	return errors.Join(all...)
+}
+
+// Fault says why it is no proof.
+func (l Ledger) Fault() error {
+	return errors.Join(l.Wrong(), ledger.AtLeast(100, l.Effects, "effects in the healthy run"), ledger.AtLeast(1, len(l.Alerts), "alerts"), ledger.AtLeast(20, l.Queries, "queries of the dashboard"))
+}
+
+// MarshalJSON has each alert under its name.
+func (l Ledger) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	write := func(name string, value any) error {
+		text, err := json.Marshal(value)
+		if b.Len() > 1 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "%q:%s", name, text)
+		return err
+	}
+	err := errors.Join(write("time_scale", l.Scale), write("effects_in_a_healthy_run", l.Effects), write("alerts_that_fired_in_it", len(l.FiredHealthy)))
+	for _, a := range l.Alerts {
+		err = errors.Join(err, write(a.Name, a.String()))
+	}
+	err = errors.Join(err, write("queries_of_the_dashboard", l.Queries), write("queries_without_an_answer", len(l.Empty)), write("seconds", l.Seconds))
+	b.WriteByte('}')
+	return b.Bytes(), err
+}

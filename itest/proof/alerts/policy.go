@@ -1,0 +1,105 @@
+//go:build unix
+
+package alerts
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// The consumers, which are their topics and groups, too.
+const (
+	billing    = "billing"    // an effect each; copies, conflicts, unknown types and poison come
+	guarded    = "guarded"    // a constraint of its own behind the marker
+	calling    = "calling"    // an endpoint, under leases, in both processes
+	ordering   = "ordering"   // versions of streams
+	trailing   = "trailing"   // is behind its broker
+	holding    = "holding"    // writes a row that somebody locks
+	cached     = "cached"     // keys in Redis, and goes on without
+	repeated   = "repeated"   // is replayed
+	keeping    = "keeping"    // has a retention
+	connecting = "connecting" // in the second process, whose connections are cut
+	joining    = "joining"    // in the second process, whose policy changes
+)
+
+// topicsOfAll are those that are made, one a consumer.
+var topicsOfAll = []string{billing, guarded, calling, ordering, trailing, holding, cached, repeated, keeping, connecting, joining}
+
+const setup = `create table effects (consumer text not null, id text not null, amount bigint not null);
+create table invoices (number text constraint invoices_number unique);
+create table gate (n bigint not null);
+insert into gate values (0);
+`
+
+// The policies: of the first process, of the second, and of the second with another identity
+// for one consumer than the store knows.
+const (
+	firstPolicy   = "first.yaml"
+	secondPolicy  = "second.yaml"
+	changedPolicy = "changed.yaml"
+)
+
+// effect is the handler of most consumers.
+const effect = `    handler:
+      sql:
+        params: {id: id, amount: "body:/amount"}
+        statements:
+          - insert into effects (consumer, id, amount) values ('%[1]s', :id, :amount)
+`
+
+func plain(name string, more ...string) string {
+	text := "  " + name + ":\n    from: " + name + "\n    store: shop\n    identity: {id: id, source: source}\n    workers: 2\n"
+	for _, line := range more {
+		text += "    " + line + "\n"
+	}
+	return text + fmt.Sprintf(effect, name)
+}
+
+// handled is a consumer with a handler of its own.
+func handled(name, handler string, more ...string) string {
+	text, _, _ := strings.Cut(plain(name, more...), "    handler:\n")
+	return text + "    handler:\n" + handler
+}
+
+// calls is the handler that calls the endpoint.
+func (r *run) calls(path string) string {
+	return fmt.Sprintf("      http: {url: \"http://%s%s\", timeout: 1500ms}\n", r.endpoint.address, path)
+}
+
+// write writes the policies and the set-up file.
+func (r *run) write() error {
+	call := handled(calling, r.calls("/slow"), "strategy: lease", "inbox: {lease: 2s, poll: 200ms}", "timeout: 2s",
+		"effect: {kind: external, says: a second one charges twice}", "retention: forever", "retry: {attempts: 1000, first: 100ms, most: 1s}", "alerts: {pending_age: 15m}")
+	first := r.head(r.first.address, "${DATABASE}", billing, guarded, calling, ordering, trailing, holding, cached, repeated, keeping) +
+		handled(billing, "      types:\n        payment.made:\n"+strings.ReplaceAll(strings.TrimPrefix(fmt.Sprintf(effect, billing), "    handler:\n"), "      ", "          "), "retry: {attempts: 2, first: 100ms}") +
+		handled(guarded, "      sql:\n        params: {id: id}\n        statements: [insert into invoices (number) values (:id)]\n", "strategy: {marker: true, business_key: {constraint: invoices_number}}") +
+		call +
+		plain(ordering, `version: {stream: "body:/order", number: "body:/version", gap_deadline: 1h}`) +
+		handled(trailing, "      sql: {statements: [select n from gate for share]}\n", "retry: {attempts: 1000}", "lanes: none") +
+		handled(holding, "      sql: {statements: [update gate set n = n + 1]}\n", "retry: {attempts: 1000}", "batch: {most: 1}") +
+		strings.Replace(handled(cached, r.calls("/fast"), "strategy: lease", "lanes: none", "on_store_down: apply", "on_conflict: halt", "on_bad_identity: halt", "retry: {then: halt}", "retention: 30d",
+			"effect: {kind: cache, says: it is written again}"), "store: shop", "store: keys", 1) +
+		plain(repeated, "replay: {allowed: true}") +
+		plain(keeping, "retention: 30d")
+	first = strings.Replace(first, "sources:\n", fmt.Sprintf("  keys:\n    redis: {addresses: %q}\nsources:\n", r.redis.Address()), 1)
+	second := r.head(r.second.address, "${PROXY}", calling, connecting, joining) + call + plain(connecting) + plain(joining)
+	at := strings.LastIndex(second, "{id: id, source: source}")
+	changed := second[:at] + `{id: "body:/id"}` + second[at+len("{id: id, source: source}"):]
+	for name, text := range map[string]string{"setup.sql": setup, firstPolicy: first, secondPolicy: second, changedPolicy: changed} {
+		if err := os.WriteFile(filepath.Join(r.Folder, name), []byte(text), 0o600); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// head is a policy up to its consumers.
+func (r *run) head(listen, database string, sources ...string) string {
+	text := fmt.Sprintf("version: 1\nlisten: %q\nstores:\n  shop:\n    postgres: {url: %q}\n    migrate: true\n    setup: setup.sql\nsources:\n", listen, database)
+	for _, name := range sources {
+		text += fmt.Sprintf("  %s:\n    kafka: {brokers: %q, topics: [%s], commit_interval: 200ms}\n", name, strings.Join(r.brokers.Brokers(), ","), name)
+	}
+	return text + "consumers:\n"
+}

@@ -1,0 +1,232 @@
+//go:build unix
+
+// Package alerts proves that the alert rules that ship find what they are for: a Prometheus
+// scrapes two processes of semel run, faults are produced one kind after the other, and each
+// alert must be pending, fire, and be resolved when the fault is mended; in a healthy run
+// none may fire, neither of the rules that ship nor of those at the time scale. The rules are
+// those of deploy/alerts.yaml with shorter durations, so that a fault need not last for an
+// hour; how long they are, itest/alerts tests on figures.
+package alerts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/semel-go/semel/itest/pgproxy"
+	"github.com/semel-go/semel/itest/processes"
+	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/topics"
+)
+
+// Proof is one run.
+type Proof struct {
+	// Scale is how many times shorter durations are.
+	Scale int
+	// Healthy is how long nothing is wrong.
+	Healthy time.Duration
+	// Binary is semel; it is built unless it is set.
+	Binary string
+	// Plant, when set, plants a fault: see Room.Plants.
+	Plant string
+}
+
+const (
+	plantPoison   = "poison"
+	plantUnbroken = "unbroken"
+)
+
+// run is a Proof under way.
+type run struct {
+	Proof
+	proof.Stage
+	server        *services.Server
+	proxy         *pgproxy.Proxy
+	brokers       *services.Cluster
+	kafka         *topics.Cluster
+	redis         *services.Redis
+	prometheus    *services.Prometheus
+	pool          *pgxpool.Pool
+	endpoint      *endpoint
+	lock          pgx.Tx // what holds the gate, while it is held
+	first, second *member
+	replay        *processes.Process
+	sent          int
+	ledger        *Ledger
+}
+
+// member is one process.
+type member struct {
+	processes.Command
+	*processes.Process
+	address string
+}
+
+// Run proves on private servers and returns the ledger; judge it with Fault.
+// An error says that the run itself failed.
+func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
+	l := Ledger{Scale: p.Scale}
+	r := &run{Proof: p, Stage: s, ledger: &l}
+	defer r.close()
+	if err := r.prepare(ctx); err != nil {
+		return l, err
+	}
+	began := time.Now()
+	if err := r.prove(ctx); err != nil {
+		return l, err
+	}
+	l.Seconds = proof.Seconds(time.Since(began).Seconds())
+	return l, nil
+}
+
+func (r *run) close() {
+	for _, m := range []*member{r.first, r.second} {
+		if m != nil && m.Process != nil {
+			_ = m.Kill()
+		}
+	}
+	if r.replay != nil {
+		_ = r.replay.Kill()
+	}
+	if r.lock != nil {
+		_ = r.lock.Rollback(context.Background())
+	}
+	if r.pool != nil {
+		r.pool.Close()
+	}
+	if r.endpoint != nil {
+		r.endpoint.close()
+	}
+}
+
+// prepare starts servers and makes topics and policies.
+func (r *run) prepare(ctx context.Context) (err error) {
+	r.brokers = services.StartKafka(r.T, services.KafkaOptions{Nodes: 1, Settings: []string{"offsets.topic.num.partitions=4", "group.initial.rebalance.delay.ms=0"}})
+	r.server = services.StartPostgres(r.T, services.Options{})
+	r.redis = services.StartRedis(r.T, "appendonly yes", "appendfsync always")
+	r.proxy = pgproxy.Start(r.T, r.server.DSN())
+	r.kafka = topics.Open(r.T, r.brokers.Brokers())
+	if r.pool, err = pgxpool.New(ctx, r.server.DSN()); err != nil {
+		return err
+	}
+	week := "604800000" // a retention of identities must be longer than that of records
+	if _, err = r.kafka.Admin.CreateTopics(ctx, partitions, -1, map[string]*string{"retention.ms": &week}, topicsOfAll...); err != nil {
+		return err
+	}
+	if r.endpoint, err = serve(); err != nil {
+		return err
+	}
+	if r.Binary == "" {
+		if r.Binary, err = processes.Build(ctx, r.Folder); err != nil {
+			return err
+		}
+	}
+	for name, m := range map[string]**member{"first": &r.first, "second": &r.second} {
+		address, err := proof.FreeAddress()
+		if err != nil {
+			return err
+		}
+		*m = &member{address: address, Command: processes.Command{Binary: r.Binary, Folder: r.Folder, Policy: name + ".yaml", Log: name + ".log", Summary: name + ".json",
+			Env: []string{"DATABASE=" + r.server.DSN(), "PROXY=" + r.proxy.DSN()}}}
+	}
+	return r.write()
+}
+
+// prove has everybody work: healthy for a while, and then round after round of faults.
+func (r *run) prove(ctx context.Context) error {
+	rules, names, err := shipped(ctx)
+	if err != nil {
+		return err
+	}
+	for _, m := range []*member{r.first, r.second} {
+		if err := r.start(ctx, m); err != nil {
+			return err
+		}
+	}
+	r.prometheus = services.StartPrometheus(r.T, configuration(r.first.address, r.second.address), map[string]string{"shipped.yaml": rules, "scaled.yaml": scaled(rules, r.Scale)})
+	began := time.Now()
+	for _, name := range names {
+		r.ledger.Alerts = append(r.ledger.Alerts, Alert{Name: name})
+	}
+	if err := r.healthy(ctx); err != nil {
+		return err
+	}
+	for i, round := range r.rounds() {
+		if r.Plant == plantPoison {
+			break // it is found by now
+		}
+		if err := r.round(ctx, i+1, round); err != nil {
+			return err
+		}
+	}
+	return r.ask(ctx, began)
+}
+
+// start starts a process and waits until its consumers are ready.
+func (r *run) start(ctx context.Context, m *member) (err error) {
+	if m.Process, err = m.Command.Start(); err != nil {
+		return err
+	}
+	most, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	defer cancel()
+	why := ""
+	err = proof.Until(most, 200*time.Millisecond, func() (ready bool, err error) {
+		if alive, err := m.Running(); err != nil || !alive {
+			return false, errors.Join(err, fmt.Errorf("%w: see %s", processes.ErrEnded, m.Log))
+		}
+		ready, why = m.ready()
+		return ready, nil
+	})
+	if err != nil {
+		return fmt.Errorf("%s: %w: %s", m.Policy, err, why)
+	}
+	return nil
+}
+
+func (m *member) ready() (is bool, why string) {
+	answer, err := http.Get("http://" + m.address + "/readyz")
+	if err != nil {
+		return false, err.Error()
+	}
+	defer func() { _ = answer.Body.Close() }()
+	said, err := io.ReadAll(answer.Body)
+	return err == nil && answer.StatusCode == http.StatusOK, string(said)
+}
+
+// pause is how long a turn takes.
+const pause = 500 * time.Millisecond
+
+// healthy has nothing wrong for a while.
+func (r *run) healthy(ctx context.Context) error {
+	r.Say("healthy for %s", r.Healthy)
+	began := time.Now()
+	err := proof.Until(ctx, pause, func() (bool, error) {
+		r.trickle()
+		if r.Plant == plantPoison && r.sent < 3*len(topicsOfAll) {
+			r.send(billing, r.name(), made, `{"amount": "much"}`)
+		}
+		return time.Since(began) >= r.Healthy, nil
+	})
+	if err != nil {
+		return err
+	}
+	figures, err := r.prometheus.Range(`max_over_time(semel_effects_total[1m])`, time.Now(), time.Now(), time.Second)
+	if err != nil {
+		return err
+	}
+	for _, s := range figures {
+		r.ledger.Effects += int(s.Points[len(s.Points)-1].Value)
+	}
+	fired, err := r.prometheus.Range(`max by (alertname) (ALERTS{alertstate="firing"})`, began, time.Now(), time.Second)
+	for _, s := range fired {
+		r.ledger.FiredHealthy = append(r.ledger.FiredHealthy, s.Labels["alertname"])
+	}
+	return err
+}

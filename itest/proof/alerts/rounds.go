@@ -1,0 +1,166 @@
+//go:build unix
+
+package alerts
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel/itest/proof"
+)
+
+// How long alerts of a round may take to fire, and to be resolved.
+const (
+	untilFiring   = 6 * time.Minute
+	untilResolved = 4 * time.Minute
+)
+
+// round breaks, waits until each alert has fired, mends, and waits until none fires.
+func (r *run) round(ctx context.Context, number int, faults []fault) error {
+	began := time.Now()
+	wanted := map[string]*Alert{}
+	for i := range faults {
+		f := &faults[i]
+		r.Say("round %d: %s", number, f.says)
+		for _, name := range f.alerts {
+			at := slices.IndexFunc(r.ledger.Alerts, func(a Alert) bool { return a.Name == name })
+			if at < 0 {
+				return fmt.Errorf("there is no rule %s", name)
+			}
+			wanted[name] = &r.ledger.Alerts[at]
+			wanted[name].Fault = f.says
+		}
+		if f.breaks == nil {
+			continue
+		}
+		if err := f.breaks(ctx); err != nil {
+			return fmt.Errorf("%s: %w", f.says, err)
+		}
+	}
+	fired := map[string]bool{}
+	err := r.turns(ctx, untilFiring, func(ctx context.Context) (bool, error) {
+		for _, f := range faults {
+			if f.on == nil {
+				continue
+			}
+			if err := f.on(ctx, time.Since(began)); err != nil {
+				return false, fmt.Errorf("%s: %w", f.says, err)
+			}
+		}
+		return r.all(wanted, fired)
+	})
+	if err != nil {
+		return err
+	}
+	mended := time.Now()
+	for _, f := range faults {
+		if f.mends == nil {
+			continue
+		}
+		if err := f.mends(ctx); err != nil {
+			return fmt.Errorf("%s: %w", f.says, err)
+		}
+	}
+	r.Say("round %d: mended after %.0f s", number, time.Since(began).Seconds())
+	if err := r.turns(ctx, untilResolved, func(context.Context) (bool, error) { return r.none(wanted) }); err != nil {
+		return err
+	}
+	return r.tell(wanted, began, mended)
+}
+
+// turns waits until it is so, or for so long, while messages trickle.
+func (r *run) turns(ctx context.Context, most time.Duration, so func(context.Context) (bool, error)) error {
+	within, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	err := proof.Until(within, pause, func() (bool, error) {
+		r.trickle()
+		return so(ctx)
+	})
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return nil // what has not come, the ledger says
+	}
+	return err
+}
+
+// firing are the alerts at the time scale that fire.
+func (r *run) firing() (map[string]bool, error) {
+	now, err := r.prometheus.Now(`ALERTS{time="scaled", alertstate="firing"}`)
+	names := map[string]bool{}
+	for _, s := range now {
+		names[s.Labels["alertname"]] = true
+	}
+	return names, err
+}
+
+// all notes what fires, and reports whether each that is wanted did.
+func (r *run) all(wanted map[string]*Alert, fired map[string]bool) (bool, error) {
+	now, err := r.firing()
+	for name := range now {
+		if wanted[name] != nil && !fired[name] {
+			fired[name] = true
+			r.Say("%s fires, %d of %d", name, len(fired), len(wanted))
+		}
+	}
+	return len(fired) == len(wanted), err
+}
+
+// none reports whether none of those that are wanted fires.
+func (r *run) none(wanted map[string]*Alert) (bool, error) {
+	now, err := r.firing()
+	for name := range now {
+		if wanted[name] != nil {
+			return false, err
+		}
+	}
+	return true, err
+}
+
+// tell writes down when Prometheus had each alert pending, firing and resolved.
+func (r *run) tell(wanted map[string]*Alert, began, mended time.Time) error {
+	now := time.Now()
+	states, err := r.prometheus.Range(`ALERTS{time="scaled"}`, began, now, time.Second)
+	if err != nil {
+		return err
+	}
+	of := map[*Alert]map[string]bool{}
+	for _, s := range states {
+		a := wanted[s.Labels["alertname"]]
+		if a == nil || len(s.Points) == 0 {
+			continue
+		}
+		first, last := s.Points[0].At-stampOf(began), s.Points[len(s.Points)-1].At
+		if s.Labels["alertstate"] == "pending" {
+			a.Pending = earlier(a.Pending, first)
+			continue
+		}
+		a.Firing = earlier(a.Firing, first)
+		a.last = max(a.last, last)
+		if of[a] == nil {
+			of[a] = map[string]bool{}
+		}
+		of[a][s.Labels["consumer"]+s.Labels["store"]] = true
+	}
+	for a, names := range of {
+		a.Of = strings.Join(slices.Sorted(maps.Keys(names)), ", ")
+		if a.last+2 < stampOf(now) {
+			a.Resolved = proof.Seconds(max(a.last+1-stampOf(mended), 0.1))
+		}
+	}
+	return nil
+}
+
+func stampOf(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
+
+// earlier is the first of two moments, of which 0 is none.
+func earlier(known proof.Seconds, at float64) proof.Seconds {
+	at = max(at, 0.1)
+	if known == 0 || proof.Seconds(at) < known {
+		return proof.Seconds(at)
+	}
+	return known
+}

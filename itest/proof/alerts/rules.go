@@ -1,0 +1,80 @@
+//go:build unix
+
+package alerts
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// root is the folder of the workspace.
+func root(ctx context.Context) (string, error) {
+	said, err := exec.CommandContext(ctx, "go", "env", "GOWORK").Output()
+	if err != nil {
+		return "", fmt.Errorf("go env GOWORK: %w", err)
+	}
+	return filepath.Dir(strings.TrimSpace(string(said))), nil
+}
+
+// shipped are the rules of deploy/alerts.yaml, and the names of the alerts in their order.
+func shipped(ctx context.Context) (text string, names []string, err error) {
+	root, err := root(ctx)
+	if err != nil {
+		return "", nil, err
+	}
+	read, err := os.ReadFile(filepath.Join(root, "deploy", "alerts.yaml"))
+	if err != nil {
+		return "", nil, err
+	}
+	for _, m := range regexp.MustCompile(`(?m)- alert: (\w+)$`).FindAllStringSubmatch(string(read), -1) {
+		names = append(names, m[1])
+	}
+	return string(read), names, nil
+}
+
+// What of a rule is a duration: how far it looks back, how long it must hold, and how old
+// something may be.
+var (
+	window = regexp.MustCompile(`\[(\d+)m\]`)
+	holds  = regexp.MustCompile(`for: (\d+)m`)
+	age    = regexp.MustCompile(`(_seconds(?:\{[^}]*\})?\)) > (\d+)`)
+	labels = regexp.MustCompile(`labels: \{`)
+)
+
+// scaled are the rules with durations that are so many times shorter, each with the label
+// that says so. Numbers of messages, and rates, stay.
+func scaled(rules string, scale int) string {
+	rules = window.ReplaceAllStringFunc(rules, func(s string) string { return fmt.Sprintf("[%ds]", seconds(window, s, 1, 60)/scale) })
+	rules = holds.ReplaceAllStringFunc(rules, func(s string) string { return fmt.Sprintf("for: %ds", seconds(holds, s, 1, 60)/scale) })
+	rules = age.ReplaceAllStringFunc(rules, func(s string) string {
+		return fmt.Sprintf("%s > %d", age.FindStringSubmatch(s)[1], seconds(age, s, 2, 1)/scale)
+	})
+	rules = labels.ReplaceAllString(rules, "labels: {time: scaled, ")
+	return strings.Replace(rules, "name: semel", "name: scaled", 1)
+}
+
+// seconds is the number of a group in what an expression found, in seconds.
+func seconds(of *regexp.Regexp, found string, group, unit int) int {
+	n, err := strconv.Atoi(of.FindStringSubmatch(found)[group])
+	if err != nil {
+		return 0
+	}
+	return n * unit
+}
+
+// configuration is Prometheus', which scrapes these addresses and evaluates rules once a
+// second.
+func configuration(addresses ...string) string {
+	return fmt.Sprintf(`global: {scrape_interval: 1s, scrape_timeout: 1s, evaluation_interval: 1s}
+rule_files: [shipped.yaml, scaled.yaml]
+scrape_configs:
+  - job_name: semel
+    static_configs: [{targets: ["%s"]}]
+`, strings.Join(addresses, `", "`))
+}

@@ -1,0 +1,12 @@
+package proof
+
+import "net"
+
+// FreeAddress is one of this machine that nobody listens at.
+func FreeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
+}

@@ -1,0 +1,151 @@
+package services
+
+import (
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"os"
+	osexec "os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// Prometheus is a private Prometheus server.
+type Prometheus struct {
+	t       testing.TB
+	folder  string
+	port    int
+	process *process
+}
+
+// StartPrometheus starts a server for this test alone, with this configuration and with rules
+// in files of these names beside it, and returns when it answers. It ends and its data are
+// removed at the test's end; it also ends if the test's process dies.
+func StartPrometheus(t testing.TB, configuration string, rules map[string]string) *Prometheus {
+	t.Helper()
+	program, err := osexec.LookPath("prometheus")
+	if err != nil {
+		t.Fatal("prometheus is missing: this starts a server of its own. Install it with scripts/services install prometheus")
+	}
+	p := &Prometheus{t: t, folder: programs{root: Folder()}.privateFolder(t), port: freePort(t)}
+	t.Cleanup(p.remove)
+	p.write("prometheus.yml", configuration)
+	for name, text := range rules {
+		p.write(name, text)
+	}
+	c := osexec.Command(program, "--config.file=prometheus.yml", "--storage.tsdb.path=data", "--web.listen-address="+p.Address(), "--log.level=warn")
+	c.Dir, c.SysProcAttr = p.folder, childAttributes(nil, syscall.SIGKILL)
+	p.process = startLogged(t, c, p.folder)
+	for deadline := time.Now().Add(30 * time.Second); !p.ready(); time.Sleep(50 * time.Millisecond) {
+		if p.process.ended() || time.Now().After(deadline) {
+			t.Fatalf("prometheus does not answer: %s", logEnd(p.folder))
+		}
+	}
+	return p
+}
+
+func (p *Prometheus) write(name, text string) {
+	if err := os.WriteFile(filepath.Join(p.folder, name), []byte(text), 0o600); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *Prometheus) ready() bool {
+	answer, err := http.Get("http://" + p.Address() + "/-/ready")
+	if err != nil {
+		return false
+	}
+	return answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
+}
+
+func (p *Prometheus) remove() {
+	if p.process != nil && !p.process.ended() {
+		p.process.kill()
+	}
+	_ = os.RemoveAll(p.folder)
+}
+
+// Address is its host and port.
+func (p *Prometheus) Address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(p.port)) }
+
+// Series is one series of an answer.
+type Series struct {
+	// Labels are its labels, with the name of the metric as __name__.
+	Labels map[string]string
+	// Points are its values by time, in seconds, in their order.
+	Points []Point
+}
+
+// Point is a value at a time, in seconds since 1970.
+type Point struct{ At, Value float64 }
+
+// Range asks what an expression was from one moment to another, once in a step.
+func (p *Prometheus) Range(expr string, from, to time.Time, step time.Duration) ([]Series, error) {
+	return p.ask("query_range", url.Values{"query": {expr}, "start": {stamp(from)}, "end": {stamp(to)}, "step": {fmt.Sprint(step.Seconds())}})
+}
+
+// Now asks what an expression is.
+func (p *Prometheus) Now(expr string) ([]Series, error) {
+	return p.ask("query", url.Values{"query": {expr}})
+}
+
+func stamp(t time.Time) string { return fmt.Sprintf("%.3f", float64(t.UnixMilli())/1000) }
+
+func (p *Prometheus) ask(what string, values url.Values) ([]Series, error) {
+	answer, err := http.PostForm("http://"+p.Address()+"/api/v1/"+what, values)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	var said struct {
+		Error string `json:"error"`
+		Data  struct {
+			Result []struct {
+				Metric map[string]string `json:"metric"`
+				Value  json.RawMessage   `json:"value"`
+				Values []json.RawMessage `json:"values"`
+			} `json:"result"`
+		} `json:"data"`
+	}
+	if err := json.NewDecoder(answer.Body).Decode(&said); err != nil {
+		return nil, err
+	}
+	if said.Error != "" {
+		return nil, fmt.Errorf("prometheus refuses %s: %s", values.Get("query"), said.Error)
+	}
+	var all []Series
+	for _, r := range said.Data.Result {
+		s := Series{Labels: r.Metric}
+		if r.Value != nil {
+			r.Values = append(r.Values, r.Value)
+		}
+		for _, v := range r.Values {
+			point, err := readPoint(v)
+			if err != nil {
+				return nil, err
+			}
+			s.Points = append(s.Points, point)
+		}
+		all = append(all, s)
+	}
+	return all, nil
+}
+
+// readPoint reads [seconds, "value"].
+func readPoint(text json.RawMessage) (Point, error) {
+	var pair [2]any
+	if err := json.Unmarshal(text, &pair); err != nil {
+		return Point{}, err
+	}
+	at, isNumber := pair[0].(float64)
+	value, err := strconv.ParseFloat(fmt.Sprint(pair[1]), 64)
+	if !isNumber || err != nil {
+		return Point{}, fmt.Errorf("%s is no time and value", text)
+	}
+	return Point{at, value}, nil
+}
