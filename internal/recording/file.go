@@ -96,18 +96,25 @@ var ErrNothing = errors.New("nothing is recorded yet")
 // Write writes what is recorded, with the reason. The machine goes on meanwhile.
 func (r *Recorder) Write(w io.Writer, why string) error {
 	r.mutex.Lock()
-	u := r.run
-	if u == nil {
-		r.mutex.Unlock()
+	t := r.tape
+	r.mutex.Unlock()
+	if t == nil {
 		return ErrNothing
 	}
-	all := u.pieces()
-	h := Header{
-		Consumer: u.name, Build: ThisBuild(), Began: u.began, From: u.began.Add(u.ring[(u.current+segments+1-u.used)%segments].began),
-		Until: u.began.Add(u.last), Why: why, IDs: r.hide.ids, Config: u.config, Shape: shapeNumber(),
-	}
-	r.mutex.Unlock()
+	h, all := t.copy(why, r.hide.ids)
 	return write(w, h, all)
+}
+
+// copy is what is recorded now.
+func (t *Tape) copy(why string, ids bool) (Header, []piece) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	all := t.pieces()
+	oldest := &t.ring[(t.current+segments+1-t.used)%segments]
+	return Header{
+		Consumer: t.name, Build: ThisBuild(), Began: t.began, From: t.began.Add(oldest.began), Until: t.began.Add(t.last),
+		Why: why, IDs: ids, Config: t.config, Shape: shapeNumber(),
+	}, all
 }
 
 func write(w io.Writer, h Header, all []piece) error {

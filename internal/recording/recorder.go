@@ -8,25 +8,27 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// Recorder records one machine at a time. Event and Actions are called by its loop,
-// everything else by anybody.
+// Recorder has the recording of the machine that began last.
 type Recorder struct {
 	size int
 	hide hider
 
-	mutex  sync.Mutex
-	run    *run    // nil: nothing has begun; guarded by mutex
-	broken *Broken // the first law that was broken; guarded by mutex
+	mutex sync.Mutex
+	tape  *Tape // nil: nothing has begun; guarded by mutex
 }
 
 // segments are so many that dropping one leaves most of the ring.
 const segments = 4
 
-// run is what is recorded of one machine.
-type run struct {
-	name    string
+// Tape is what is recorded of one machine. Event and Actions are called by its loop.
+type Tape struct {
+	size  int
+	began time.Time
+	name  string
+
+	// mutex guards what follows against who writes the recording meanwhile.
+	mutex   sync.Mutex
 	config  machine.Config
-	began   time.Time
 	ring    [segments]segment
 	current int // in the ring
 	used    int // how many segments are
@@ -38,15 +40,15 @@ type run struct {
 	events  eventWriter
 	actions actionWriter
 	painter painter
+	broken  bool // a law was broken
 }
 
 // segment is a picture and the steps behind it.
 type segment struct {
 	out []byte
-	// began is when its picture was drawn, body where its steps begin, whole where the
-	// last step that has ended ends.
-	began       time.Duration
-	body, whole int
+	// began is when its picture was drawn, body where its steps begin.
+	began time.Duration
+	body  int
 }
 
 // New returns a recorder whose ring takes about size bytes, and in addition what pictures
@@ -55,83 +57,74 @@ func New(size int, ids bool) *Recorder {
 	return &Recorder{size: max(size, segments<<7), hide: hider{seed: maphash.MakeSeed(), ids: ids}}
 }
 
-// Begin records a machine that has made no step yet, and forgets what was before.
-func (r *Recorder) Begin(name string, m *machine.Machine, c machine.Config, at time.Time) {
-	if r == nil {
-		return
-	}
+// Begin records a machine that has made no step yet, in place of the one before.
+func (r *Recorder) Begin(name string, m *machine.Machine, c machine.Config, at time.Time) *Tape {
+	t := &Tape{size: r.size, name: name, config: c, began: at, known: known{Machine: m, Flights: make([]*machine.Flight, c.Workers)}}
+	t.watch.workers = make([]watched, c.Workers)
+	t.events.known = &t.known
+	t.events.hide, t.actions.hide, t.painter.hide = &r.hide, &r.hide, &r.hide
+	t.open(0)
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	r.run = &run{name: name, config: c, began: at, known: known{Machine: m, Flights: make([]*machine.Flight, c.Workers)}}
-	r.run.watch.workers = make([]watched, c.Workers)
-	r.run.events.known = &r.run.known
-	r.run.events.hide, r.run.actions.hide, r.run.painter.hide = &r.hide, &r.hide, &r.hide
-	r.run.open(0)
+	r.tape = t
+	return t
 }
 
 // Event records what the machine is about to be told.
-func (r *Recorder) Event(e machine.Event, now time.Duration) {
-	if r == nil {
-		return
+func (t *Tape) Event(e machine.Event, now time.Duration) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	if s := &t.ring[t.current]; len(s.out)-s.body > t.size/segments {
+		t.current = (t.current + 1) % segments
+		t.open(t.last)
 	}
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	u := r.run
-	if s := &u.ring[u.current]; len(s.out)-s.body > r.size/segments {
-		u.current = (u.current + 1) % segments
-		u.open(u.last)
-	}
-	u.event, u.now = e, now
-	s := &u.ring[u.current]
-	w := &u.events
+	t.event, t.now = e, now
+	s := &t.ring[t.current]
+	w := &t.events
 	w.out = s.out
-	w.time(now - u.last)
+	w.time(now - t.last)
 	w.event(e)
 	s.out, w.out = w.out, nil
-	u.last = now
+	t.last = now
 }
 
 // Actions records what the machine decided, and returns the law that this breaks, if it is
-// the first.
-func (r *Recorder) Actions(all []machine.Action) *Broken {
-	if r == nil {
-		return nil
-	}
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	u := r.run
-	s := &u.ring[u.current]
-	w := &u.actions
+// the first of this machine.
+func (t *Tape) Actions(all []machine.Action) *Broken {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	s := &t.ring[t.current]
+	w := &t.actions
 	w.out = s.out
 	w.uint(uint64(len(all)))
 	w.actions(all)
 	s.out, w.out = w.out, nil
-	s.whole = len(s.out)
-	u.known.step(u.event, all)
-	if r.broken != nil {
+	t.known.step(t.event, all)
+	if t.broken {
 		return nil
 	}
-	r.broken = u.watch.step(u.event, u.now, all)
-	return r.broken
+	b := t.watch.step(t.event, t.now, all)
+	t.broken = b != nil
+	return b
 }
 
 // open begins the current segment with a picture.
-func (u *run) open(at time.Duration) {
-	s := &u.ring[u.current]
-	u.used = min(u.used+1, segments)
-	p := &u.painter
+func (t *Tape) open(at time.Duration) {
+	s := &t.ring[t.current]
+	t.used = min(t.used+1, segments)
+	p := &t.painter
 	p.out = s.out[:0]
 	p.time(at)
-	p.paint(&u.known)
+	p.paint(&t.known)
 	s.out, p.out = p.out, nil
-	s.began, s.body, s.whole = at, len(s.out), len(s.out)
-	u.events.last = nil
+	s.began, s.body = at, len(s.out)
+	t.events.last = nil
 }
 
 // pieces are copies of the segments, the oldest first.
-func (u *run) pieces() (all []piece) {
-	for i := range u.used {
-		s := &u.ring[(u.current+segments+1-u.used+i)%segments]
+func (t *Tape) pieces() (all []piece) {
+	for i := range t.used {
+		s := &t.ring[(t.current+segments+1-t.used+i)%segments]
 		all = append(all, piece{Picture: append([]byte(nil), s.out[:s.body]...), Steps: append([]byte(nil), s.out[s.body:]...)})
 	}
 	return all

@@ -15,6 +15,7 @@ import (
 type recorded struct {
 	*machine.Machine
 	recorder *recording.Recorder
+	tape     *recording.Tape
 	steps    int
 	all      *[]*recorded
 	broken   *recording.Broken
@@ -22,9 +23,9 @@ type recorded struct {
 
 func (r *recorded) Step(e machine.Event, now machine.Time) []machine.Action {
 	r.steps++
-	r.recorder.Event(e, now)
+	r.tape.Event(e, now)
 	actions := r.Machine.Step(e, now)
-	if b := r.recorder.Actions(actions); b != nil {
+	if b := r.tape.Actions(actions); b != nil {
 		r.broken = b
 	}
 	return actions
@@ -34,7 +35,7 @@ func (r *recorded) Step(e machine.Event, now machine.Time) []machine.Action {
 func under(size int, all *[]*recorded) simulator.Maker {
 	return func(c machine.Config) simulator.Stepper {
 		r := &recorded{Machine: machine.New(c), recorder: recording.New(size, false), all: all}
-		r.recorder.Begin("orders", r.Machine, c, time.Unix(0, 0))
+		r.tape = r.recorder.Begin("orders", r.Machine, c, time.Unix(0, 0))
 		*all = append(*all, r)
 		return r
 	}
