@@ -210,6 +210,8 @@ type Config struct {
 	AuditKey []byte
 	// Observers watch.
 	Observers []semel.Observer
+	// Recorder, if set, keeps what the engine heard and decided last; see NewRecorder.
+	Recorder *Recorder
 	// public is Name without the generation; New sets it.
 	public string
 	// keyed says that the store keeps keys, and no rows; New sets it.

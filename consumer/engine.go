@@ -12,6 +12,7 @@ import (
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/recording"
 	"github.com/semel-go/semel/internal/worker"
 )
 
@@ -28,10 +29,12 @@ type engine[Tx any] struct {
 	recheck *recheck
 
 	machine *machine.Machine
-	began   time.Time
-	events  chan machine.Event
-	group   worker.Group // fetcher and settler
-	crew    worker.Group // pilots
+	// recording is nil where nothing is recorded.
+	recording *recording.Tape
+	began     time.Time
+	events    chan machine.Event
+	group     worker.Group // fetcher and settler
+	crew      worker.Group // pilots
 	// base ends when the run is over; what runs beside the loop derives from it.
 	base   context.Context
 	cancel context.CancelFunc
@@ -68,15 +71,17 @@ type engine[Tx any] struct {
 
 func newEngine[Tx any](c *Consumer[Tx], source contract.Source) *engine[Tx] {
 	in := c.inbox()
+	policy := machineConfig(c.config, source, c.oneAttempt, in != nil, takesTurns(c.store))
 	e := &engine[Tx]{
 		config: c.config, store: c.store, source: source, handler: c.handler, scopes: c.scopes,
-		machine: machine.New(machineConfig(c.config, source, c.oneAttempt, in != nil, takesTurns(c.store))),
+		machine: machine.New(policy),
 		began:   time.Now(),
 		// Every sender below has at most one event under way, except lanes,
 		// which wait for room or for the run's end.
 		events:   make(chan machine.Event, 2*c.config.Workers+8),
 		reporter: c.reporter, gaveUp: make(chan struct{}), inbox: in, control: c.control, lined: in != nil && c.config.OnParked == OnParkedBlock,
 	}
+	e.recording = c.config.Recorder.begin(c.config.Name, e.machine, policy, e.began)
 	if in != nil {
 		in.since, in.lines, in.control = e.began, linesOf(c.store), c.control
 	}
@@ -148,7 +153,7 @@ func (e *engine[Tx]) loop(ctx context.Context) {
 	var event machine.Event = machine.Timer{}
 	for {
 		now := time.Since(e.began)
-		actions := e.machine.Step(event, now)
+		actions := e.step(event, now)
 		// Before they are carried out: who hears of a settlement finds it counted.
 		e.note(now)
 		for _, a := range actions {

@@ -102,6 +102,9 @@ func (it *Item) ridesForFormer() bool {
 	return it.key() != it.carrier.key() || it.Former != nil && it.Print != it.carrier.Print
 }
 
+// Arrival is the item's number in the order of arrival, 0 before it is taken in.
+func (it *Item) Arrival() uint64 { return it.arrival }
+
 // Attempt is the number of the handler's next or present run for this item.
 func (it *Item) Attempt() int { return int(it.attempts) + 1 }
 

@@ -14,6 +14,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/kafka"
 )
@@ -38,6 +39,8 @@ type Options struct {
 	Logger *slog.Logger
 	// Observers are told what consumers do.
 	Observers []semel.Observer
+	// Recorder, if set, gives the recorder of a consumer's run, by the name of the consumer.
+	Recorder func(name string) *consumer.Recorder
 }
 
 // Assembly holds opened stores of a policy.

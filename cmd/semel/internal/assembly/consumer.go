@@ -83,6 +83,9 @@ func (a *Assembly) config(c *policy.Consumer, source contract.Source) consumer.C
 	config.Logger = a.options.Logger
 	config.Observers = a.options.Observers
 	config.AuditKey = []byte(a.policy.Audit.Key)
+	if a.options.Recorder != nil {
+		config.Recorder = a.options.Recorder(c.Name)
+	}
 	return config
 }
 

@@ -22,7 +22,7 @@ import (
 
 // serve opens the address of metrics and health, before anything is read; nil where the
 // policy has none.
-func (e *execution) serve(a *assembly.Assembly) (*metrics.Server, error) {
+func (e *execution) serve(a *assembly.Assembly, recorded *recorders) (*metrics.Server, error) {
 	l := e.policy.Listen
 	if l.Address == "" {
 		return nil, nil
@@ -33,7 +33,7 @@ func (e *execution) serve(a *assembly.Assembly) (*metrics.Server, error) {
 			names = append(names, c.Name)
 		}
 	}
-	served, err := metrics.Open(metrics.Options{Address: l.Address, Loopback: l.Loopback(), TokenFile: l.TokenFile, Consumers: names, Logger: e.options.Logger}, a.Sampled())
+	served, err := metrics.Open(metrics.Options{Address: l.Address, Loopback: l.Loopback(), TokenFile: l.TokenFile, Consumers: names, Logger: e.options.Logger, Record: recorded.write}, a.Sampled())
 	if err != nil {
 		return nil, err
 	}
@@ -137,21 +137,9 @@ const mostHealth = 1 << 20
 // ask asks the run that serves the address.
 func ask(ctx context.Context, l policy.Listen, path string) (metrics.Health, error) {
 	var h metrics.Health
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+dialled(l.Address)+path, nil)
+	response, err := call(ctx, l, http.MethodGet, path)
 	if err != nil {
 		return h, err
-	}
-	if l.TokenFile != "" {
-		token, err := metrics.Token(l.TokenFile)
-		if err != nil {
-			return h, err
-		}
-		request.Header.Set("Authorization", "Bearer "+token)
-	}
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
-	response, err := client.Do(request)
-	if err != nil {
-		return h, fmt.Errorf("%w: no run serves this address, or it does not answer in time", err)
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusServiceUnavailable {
@@ -161,6 +149,27 @@ func ask(ctx context.Context, l policy.Listen, path string) (metrics.Health, err
 		return h, fmt.Errorf("%s answers %s without reasons: it is no run of semel, or it has another token", l.Address, response.Status)
 	}
 	return h, nil
+}
+
+// call sends a request to the run that serves the address.
+func call(ctx context.Context, l policy.Listen, method, path string) (*http.Response, error) {
+	request, err := http.NewRequestWithContext(ctx, method, "http://"+dialled(l.Address)+path, nil)
+	if err != nil {
+		return nil, err
+	}
+	if l.TokenFile != "" {
+		token, err := metrics.Token(l.TokenFile)
+		if err != nil {
+			return nil, err
+		}
+		request.Header.Set("Authorization", "Bearer "+token)
+	}
+	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	response, err := client.Do(request)
+	if err != nil {
+		return nil, fmt.Errorf("%w: no run serves this address, or it does not answer in time", err)
+	}
+	return response, nil
 }
 
 // dialled is where to ask a run on this machine that listens on every interface.

@@ -117,13 +117,16 @@ func (e *execution) consume(ctx context.Context) (running.Summary, error) {
 	for _, w := range p.Warnings {
 		o.Logger.Warn(w.String())
 	}
+	recorded := recordings(p.Recorder, o.Logger)
+	o.Recorder = recorded.of()
+	defer recorded.onSignal()()
 	mayCreate := func(s *policy.Store) bool { return e.migrate || s.Migrate }
 	a, err := assembly.Open(p, o, assembly.Used(p, o.Consumer), mayCreate)
 	if err != nil {
 		return running.Summary{}, failed(err)
 	}
 	defer e.close(a)
-	served, err := e.serve(a)
+	served, err := e.serve(a, recorded)
 	if err != nil {
 		return running.Summary{}, failed(err)
 	}

@@ -27,6 +27,8 @@ const (
 	PathMetrics = "/metrics"
 	PathLive    = "/livez"
 	PathReady   = "/readyz"
+	// PathRecord, asked with POST, has recordings written.
+	PathRecord = "/recording"
 )
 
 // Options say what a Server tells, and to whom.
@@ -40,6 +42,8 @@ type Options struct {
 	Consumers []string
 	// Logger is told when the server fails.
 	Logger *slog.Logger
+	// Record writes the flight recorders' files, with a reason, and says which.
+	Record func(why string) ([]string, error)
 }
 
 // Server serves the metrics and the health of the consumers of one process.
@@ -126,9 +130,33 @@ func (s *Server) handler() http.Handler {
 		}
 		scrape.ServeHTTP(w, r)
 	})
+	mux.HandleFunc("POST "+PathRecord, s.record)
 	mux.HandleFunc("GET "+PathLive, func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, s.Live()) })
 	mux.HandleFunc("GET "+PathReady, func(w http.ResponseWriter, r *http.Request) { s.answer(w, r, s.Ready()) })
 	return mux
+}
+
+// Recorded is the answer to who has recordings written.
+type Recorded struct {
+	Files []string `json:"files,omitempty"`
+	Error string   `json:"error,omitempty"`
+}
+
+// record has the recordings written, for who has access.
+func (s *Server) record(w http.ResponseWriter, r *http.Request) {
+	if !s.access(r) {
+		w.Header().Set("WWW-Authenticate", "Bearer")
+		http.Error(w, "a recording needs the token of listen.token_file, as Authorization: Bearer …", http.StatusUnauthorized)
+		return
+	}
+	files, err := s.options.Record("semel record asked for it")
+	answer, status := Recorded{Files: files}, http.StatusOK
+	if err != nil {
+		answer.Error, status = err.Error(), http.StatusServiceUnavailable
+	}
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_ = json.NewEncoder(w).Encode(answer)
 }
 
 // Health is what is told of the health of a process.

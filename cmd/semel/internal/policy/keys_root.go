@@ -10,6 +10,7 @@ type root struct {
 	Version   int
 	Audit     Audit
 	Listen    Listen
+	Recorder  Recorder
 	Stores    []*Store
 	Sources   []*Source
 	Consumers []*Consumer
@@ -29,6 +30,8 @@ func rootShape() object[root] {
 			auditShape(), func(r *root) *Audit { return &r.Audit }),
 		key(meta{name: "listen", doc: "Where `semel run` serves its [metrics](metrics.md) and its health (`/metrics`, `/livez`, `/readyz`): an address, or a mapping. Nowhere unless it is set."},
 			listenShape(), func(r *root) *Listen { return &r.Listen }),
+		key(meta{name: "recorder", doc: "Keep what each consumer of `semel run` heard and decided last, so that it can be written to a file and replayed. Nothing unless it is set. See [recorder](recorder.md)."},
+			recorderShape(), func(r *root) *Recorder { return &r.Recorder }),
 		key(meta{name: "consumers", required: true, doc: "The consumers, by name. The name scopes every record that a consumer owns: under another name every message is new."},
 			named[Consumer]{what: "consumer", item: consumerShape(), set: func(c *Consumer, name string) { c.Name = name }},
 			func(r *root) *[]*Consumer { return &r.Consumers }),

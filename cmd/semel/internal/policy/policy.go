@@ -36,6 +36,8 @@ type Policy struct {
 	Audit Audit
 	// Listen is where a run tells of itself.
 	Listen Listen
+	// Recorder is of each run.
+	Recorder Recorder
 	// Warnings are about what is allowed and probably not meant.
 	Warnings []Fault
 
@@ -339,7 +341,7 @@ func Parse(name string, data []byte, env func(string) (string, bool)) (*Policy, 
 	d := &decoder{file: name, dir: p.Dir, env: env, positions: map[string]position{}, meant: map[string]bool{}, expanded: map[string]expansion{}}
 	if root := d.document(data); root != nil {
 		read, _ := rootShape().read(d, place{node: root})
-		p.Stores, p.Sources, p.Consumers, p.Audit, p.Listen = read.Stores, read.Sources, read.Consumers, read.Audit, read.Listen
+		p.Stores, p.Sources, p.Consumers, p.Audit, p.Listen, p.Recorder = read.Stores, read.Sources, read.Consumers, read.Audit, read.Listen, read.Recorder
 		check(d, p)
 	}
 	faults, warnings := d.sorted()

@@ -1,0 +1,146 @@
+package recording
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// Broken is a law that a step breaks, as far as events and actions tell.
+type Broken struct {
+	// Law is its name in docs/numbers.md.
+	Law string
+	// How says what was decided against it.
+	How string
+}
+
+func (b *Broken) String() string { return b.Law + ": " + b.How }
+
+// mostStill is how many steps one moment may have, until the machine counts as spinning.
+const mostStill = 100_000
+
+// watch holds each step against what can be told of the laws from events and actions
+// alone: it knows nothing of the machine's inside, and remembers a few words for each
+// worker. The simulator holds a machine against all laws; this is what a process in
+// production can afford.
+type watch struct {
+	workers []watched
+	still   int
+	at      time.Duration
+}
+
+// watched is what is known of a worker's flight.
+type watched struct {
+	open, ran, failed bool
+	fresh             []int
+	done              int
+}
+
+// step returns the first law that a step breaks, nil if it breaks none.
+func (w *watch) step(e machine.Event, now time.Duration, actions []machine.Action) *Broken {
+	w.hear(e)
+	if now > w.at {
+		w.at, w.still = now, 0
+	}
+	if w.still++; w.still == mostStill {
+		return &Broken{"law 11", fmt.Sprintf("it spins: %d steps in one moment", w.still)}
+	}
+	for _, a := range actions {
+		if b := w.action(e, a); b != nil {
+			return b
+		}
+	}
+	if e, over := e.(machine.Ended); over && !w.begins(actions, e.Flight.Worker) {
+		w.workers[e.Flight.Worker].open = false
+	}
+	return nil
+}
+
+func (w *watch) begins(actions []machine.Action, worker int) bool {
+	return slices.ContainsFunc(actions, func(a machine.Action) bool {
+		b, is := a.(machine.Begin)
+		return is && b.Flight.Worker == worker
+	})
+}
+
+func (w *watch) hear(e machine.Event) {
+	switch e := e.(type) {
+	case machine.Marked:
+		if e.Class != contract.ClassNone {
+			w.workers[e.Flight.Worker] = watched{}
+		}
+	case machine.Ran:
+		f := &w.workers[e.Flight.Worker]
+		f.failed, f.done = e.Failed, e.Done
+	case machine.Ended:
+		w.workers[e.Flight.Worker].open = false
+	}
+}
+
+func (w *watch) action(e machine.Event, a machine.Action) *Broken {
+	switch a := a.(type) {
+	case machine.Begin:
+		f := &w.workers[a.Flight.Worker]
+		if f.open {
+			return &Broken{"law 3", fmt.Sprintf("worker %d begins flight %d while its last one is open", a.Flight.Worker, a.Flight.Number)}
+		}
+		*f = watched{open: true}
+	case machine.Run:
+		f := &w.workers[a.Flight.Worker]
+		if f.ran {
+			return &Broken{"law 3", fmt.Sprintf("handlers run twice in the transaction of flight %d", a.Flight.Number)}
+		}
+		f.ran, f.fresh = true, a.Fresh
+	case machine.Commit:
+		return w.commit(a)
+	case *machine.Settle:
+		return w.settle(e, a.Items)
+	case machine.Over:
+		one := [1]machine.Settlement{a.Settlement}
+		return w.settle(e, one[:])
+	}
+	return nil
+}
+
+func (w *watch) commit(a machine.Commit) *Broken {
+	f := &w.workers[a.Flight.Worker]
+	if f.failed {
+		return &Broken{"law 3", fmt.Sprintf("flight %d is committed although a handler of it failed", a.Flight.Number)}
+	}
+	if f.ran && f.done <= len(f.fresh) {
+		for _, entry := range f.fresh[f.done:] {
+			if !slices.Contains(a.Trim, entry) {
+				return &Broken{"law 1", fmt.Sprintf("flight %d commits the mark of entry %d, whose handler did not run", a.Flight.Number, entry)}
+			}
+		}
+	}
+	return nil
+}
+
+// settle holds what the broker is told to be done against the commit that did it: that
+// is the very event of the step.
+func (w *watch) settle(e machine.Event, all []machine.Settlement) *Broken {
+	ended, _ := e.(machine.Ended)
+	next := 0
+	for i := range all {
+		s := &all[i]
+		if s.Kind != semel.Ack || s.Again || s.Ending == contract.EndSkipped || s.Ending == contract.EndDuplicate {
+			continue
+		}
+		if ended.Flight == nil || ended.Outcome != contract.Committed {
+			return &Broken{"law 2", fmt.Sprintf("message %d is settled as %s, and no commit of it was reported", s.Item.Arrival(), s.Ending)}
+		}
+		entries := ended.Flight.Entries
+		for next < len(entries) && entries[next].Item != s.Item {
+			next++
+		}
+		if next == len(entries) {
+			return &Broken{"law 2", fmt.Sprintf("message %d is settled as %s, and is not in flight %d, which was committed", s.Item.Arrival(), s.Ending, ended.Flight.Number)}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,131 @@
+package recording
+
+import (
+	"hash/maphash"
+	"sync"
+	"time"
+
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// Recorder has the recording of the machine that began last.
+type Recorder struct {
+	size int
+	hide hider
+
+	mutex sync.Mutex
+	tape  *Tape // nil: nothing has begun; guarded by mutex
+}
+
+// segments are so many that dropping one leaves most of the ring.
+const segments = 4
+
+// Tape is what is recorded of one machine. Event and Actions are called by its loop.
+type Tape struct {
+	size  int
+	began time.Time
+	name  string
+
+	// mutex guards what follows against who writes the recording meanwhile.
+	mutex   sync.Mutex
+	config  machine.Config
+	ring    [segments]segment
+	current int // in the ring
+	used    int // how many segments are
+	known   known
+	watch   watch
+	event   machine.Event // of the step under way
+	now     time.Duration
+	last    time.Duration // of the step before
+	events  eventWriter
+	actions actionWriter
+	painter painter
+	broken  bool // a law was broken
+}
+
+// segment is a picture and the steps behind it.
+type segment struct {
+	out []byte
+	// began is when its picture was drawn, body where its steps begin.
+	began time.Duration
+	body  int
+}
+
+// New returns a recorder whose ring takes about size bytes, and in addition what pictures
+// of the machine take. With ids the messages' own names are recorded.
+func New(size int, ids bool) *Recorder {
+	return &Recorder{size: max(size, segments<<7), hide: hider{seed: maphash.MakeSeed(), ids: ids}}
+}
+
+// Begin records a machine that has made no step yet, in place of the one before.
+func (r *Recorder) Begin(name string, m *machine.Machine, c machine.Config, at time.Time) *Tape {
+	t := &Tape{size: r.size, name: name, config: c, began: at, known: known{Machine: m, Flights: make([]*machine.Flight, c.Workers)}}
+	t.watch.workers = make([]watched, c.Workers)
+	t.events.known = &t.known
+	t.events.hide, t.actions.hide, t.painter.hide = &r.hide, &r.hide, &r.hide
+	t.open(0)
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.tape = t
+	return t
+}
+
+// Event records what the machine is about to be told.
+func (t *Tape) Event(e machine.Event, now time.Duration) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	if s := &t.ring[t.current]; len(s.out)-s.body > t.size/segments {
+		t.current = (t.current + 1) % segments
+		t.open(t.last)
+	}
+	t.event, t.now = e, now
+	s := &t.ring[t.current]
+	w := &t.events
+	w.out = s.out
+	w.time(now - t.last)
+	w.event(e)
+	s.out, w.out = w.out, nil
+	t.last = now
+}
+
+// Actions records what the machine decided, and returns the law that this breaks, if it is
+// the first of this machine.
+func (t *Tape) Actions(all []machine.Action) *Broken {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	s := &t.ring[t.current]
+	w := &t.actions
+	w.out = s.out
+	w.uint(uint64(len(all)))
+	w.actions(all)
+	s.out, w.out = w.out, nil
+	t.known.step(t.event, all)
+	if t.broken {
+		return nil
+	}
+	b := t.watch.step(t.event, t.now, all)
+	t.broken = b != nil
+	return b
+}
+
+// open begins the current segment with a picture.
+func (t *Tape) open(at time.Duration) {
+	s := &t.ring[t.current]
+	t.used = min(t.used+1, segments)
+	p := &t.painter
+	p.out = s.out[:0]
+	p.time(at)
+	p.paint(&t.known)
+	s.out, p.out = p.out, nil
+	s.began, s.body = at, len(s.out)
+	t.events.last = nil
+}
+
+// pieces are copies of the segments, the oldest first.
+func (t *Tape) pieces() (all []piece) {
+	for i := range t.used {
+		s := &t.ring[(t.current+segments+1-t.used+i)%segments]
+		all = append(all, piece{Picture: append([]byte(nil), s.out[:s.body]...), Steps: append([]byte(nil), s.out[s.body:]...)})
+	}
+	return all
+}
