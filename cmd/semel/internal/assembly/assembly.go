@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/hookserver"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/contract"
@@ -55,6 +56,10 @@ type Assembly struct {
 	keysMutex sync.Mutex
 	// keys are the stores of leased keys that were opened, by name.
 	keys map[string]*keyStore
+	// hooksMutex guards what follows: receivers open it in their runs.
+	hooksMutex sync.Mutex
+	// hooks are the servers of webhooks, by address.
+	hooks map[string]*hookserver.Server
 	// runs are the consumers that have not ended.
 	runs underWay
 }
@@ -117,6 +122,7 @@ func (a *Assembly) Close() error {
 		p.Close()
 	}
 	var errs []error
+	a.closeHooks()
 	a.closeKeys()
 	for _, s := range a.Stores {
 		errs = append(errs, s.closeWithin(closeWithin))
@@ -186,6 +192,9 @@ func (a *Assembly) Consumers(ctx context.Context) (map[string]*Runner, error) {
 			continue
 		}
 		source, err := a.source(c)
+		if h, is := source.(*hooks); is && err == nil {
+			err = h.open()
+		}
 		if fault := (policy.Fault{}); errors.As(err, &fault) {
 			return nil, fault
 		}

@@ -25,6 +25,8 @@ func (a *Assembly) Origin(c *policy.Consumer) (replay.Origin, error) {
 			return nil, err
 		}
 		return replay.NewTopics(config)
+	case s.Webhook != nil:
+		return nil, a.policy.Fault("consumers."+c.Name+".from", "webhooks cannot be read again: what came is in the inbox", "run rows again with semel inbox retry")
 	case s.File.Path == policy.Stdin:
 		return nil, a.policy.Fault("consumers."+c.Name+".from", "standard input cannot be read again", "write its messages to a file, and name that")
 	}

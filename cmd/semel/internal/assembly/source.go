@@ -19,6 +19,9 @@ func (a *Assembly) source(c *policy.Consumer) (contract.Source, error) {
 	if s.Kafka != nil {
 		return a.kafkaSource(c, s)
 	}
+	if s.Webhook != nil {
+		return a.webhookSource(c, s)
+	}
 	return a.fileSource(c, s.File)
 }
 

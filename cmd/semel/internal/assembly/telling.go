@@ -90,6 +90,8 @@ func (a *Assembly) sourceKind(from string) string {
 		return "none"
 	case s.Kafka != nil:
 		return "kafka"
+	case s.Webhook != nil:
+		return "webhook"
 	}
 	return "file"
 }

@@ -20,6 +20,14 @@ func (s *Subject) id() Answer {
 		return fail("name it: identity: {id: …}", "the policy names none")
 	case len(i.ID) == 0:
 		return pass("none: strategy %s needs no id", s.strategy())
+	}
+	headers, because := s.Policy.UnsignedIdentity(s.Consumer)
+	const again = "%s, which nobody signed: whoever saw a signed body once can send it again under another id, and it takes effect again; the policy says: %s"
+	switch {
+	case len(headers) > 0 && !repeatable(s.kind()):
+		return fail("name a field of the body, which is signed; or declare the effect, if a second one does no harm", again, strings.Join(headers, ", "), legible.Printable(because))
+	case len(headers) > 0:
+		return pass(again, strings.Join(headers, ", "), legible.Printable(because))
 	case i.Source == "":
 		return pass("%s, the same name of a source for all", strings.Join(i.ID, ", "))
 	}

@@ -42,6 +42,9 @@ func (s *Subject) horizon() Answer {
 		return pass("whatever it is: what is kept is kept for ever")
 	}
 	longer := "write a retention of at least as much, or have the broker keep its records for less"
+	if s.Source != nil && s.Source.Webhook != nil {
+		return s.repeated(keep)
+	}
 	if b := s.Broker; b != nil && b.NoHorizon == "" {
 		late := b.Horizon.Late + s.Consumer.Retention.Delay
 		switch {
@@ -67,6 +70,15 @@ func (s *Subject) horizon() Answer {
 		return pass("ids are kept for %s, and a copy can come at most %s late", legible.Span(keep), legible.Span(b.Horizon.Late+s.Consumer.Retention.Delay))
 	}
 	return s.fileOr("", keep)
+}
+
+// repeated is the answer of webhooks, which come again as long as their provider repeats them.
+func (s *Subject) repeated(keep time.Duration) Answer {
+	late := s.Source.Webhook.Repeats + s.Consumer.Retention.Delay
+	if late > keep {
+		return fail("write a retention of at least as much", "ids are kept for %s, and a copy can come %s late: the provider repeats for %s", legible.Span(keep), legible.Span(late), legible.Span(s.Source.Webhook.Repeats))
+	}
+	return pass("ids are kept for %s, and a copy can come at most %s late", legible.Span(keep), legible.Span(late))
 }
 
 // fileOr passes, but of a source that can be read from its beginning at any time.

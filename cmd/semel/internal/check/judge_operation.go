@@ -79,6 +79,10 @@ func (s *Subject) risks() Answer {
 	add(c.ApplyWhenDown, "while Redis is down messages are applied without a key")
 	add(c.Strategy.Natural != nil, "late copies are applied again")
 	add(c.Identity.Former != nil && c.Identity.Former.TrustUnfingerprinted, "under the former identity what cannot be compared counts as a copy")
+	if s.Source != nil && s.Source.Webhook != nil {
+		u := s.Source.Webhook.Unsigned
+		add(len(u.Headers) > 0, "nobody signed the headers "+strings.Join(u.Headers, ", ")+": "+u.Because)
+	}
 	if k := s.kafka(); k != nil {
 		add(k.OnLostRecords == kafka.GoOn, "records that the broker has lost are passed by")
 	}
@@ -105,6 +109,8 @@ func (s *Subject) offsets() Answer {
 	switch b := s.Broker; {
 	case s.kafka() == nil && s.Source == nil:
 		return pass("intents come from the store: there is nothing to settle")
+	case s.Source.Webhook != nil:
+		return pass("a webhook is answered with 2xx behind the commit of its row in the inbox")
 	case s.kafka() == nil:
 		return pass("the position of a file is in the database of the effects")
 	case b == nil || b.NoPositions != "":

@@ -20,7 +20,7 @@ func Questions() []Question {
 
 func design() []Question {
 	return []Question{
-		{1, "what is the id of a message?", "Two deliveries are copies of one message when they have one id. It must come from the producer. Fails where a marker is kept and the policy names no id.", (*Subject).id},
+		{1, "what is the id of a message?", "Two deliveries are copies of one message when they have one id. It must come from the producer. Fails where a marker is kept and the policy names no id, and where the id of a webhook is a header that nobody signed, unless the effect is of a kind that can be made twice.", (*Subject).id},
 		{2, "is the id stable over retries and replays?", "An id that another try, the broker or the consumer makes anew has each copy take effect. The policy refuses coordinates of the broker. Fails where the store has been told another way of finding ids that is neither named as former nor retired.", (*Subject).stable},
 		{3, "is deduplication scoped by consumer?", "A marker of one consumer must not stand for another's effect, and a consumer that is renamed forgets all that it has done. Fails where the store does not know the consumer, and knows one that the policy lacks and that found its ids in the same way; and where other handlers own the name.", (*Subject).scoped},
 		{4, "is duplicate delivery tested?", "What was never delivered twice in a test is delivered twice in production first. Nobody can know before a test kit has written its result into the store.", untested("duplicate delivery")},

@@ -113,6 +113,8 @@ func (c *common) beginRebuild(ctx context.Context, a *assembly.Assembly, of *pol
 			return nil, nil, usage("replay %d is no rebuild of consumer %s; semel replay status shows them", r.resume, of.Name)
 		}
 		run.Replay, err = store.TakeReplay(ctx, r.resume, run.Token, replay.Lease, act)
+	case source.Webhook != nil:
+		err = fmt.Errorf("source %s is webhooks, which nobody can read twice", source.Name)
 	case source.File != nil && source.File.Path == policy.Stdin:
 		err = fmt.Errorf("source %s is the standard input, which nobody can read twice", source.Name)
 	default:

@@ -22,6 +22,16 @@ type Consumer interface {
 	SourceKind() string
 	// Lanes is what the source knows of its lanes; nil: nothing.
 	Lanes() *Lanes
+	// Requests is what a source of webhooks has answered; nil of another.
+	Requests() *Requests
+}
+
+// Requests is what a source of webhooks has answered.
+type Requests struct {
+	// By are as many as ended so.
+	By map[string]uint64
+	// EqualBodies had the body of another one beside other headers that nobody signed.
+	EqualBodies uint64
 }
 
 // Lanes is what a source knows of its lanes.
@@ -81,6 +91,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 			s.counts(name, consumer.SourceKind(), consumer.Counts())
 			s.load(name, consumer.Load())
 			s.lanes(name, consumer.Lanes())
+			s.requests(name, consumer.Requests())
 			s.health(name, consumer)
 		}
 	}
@@ -131,6 +142,16 @@ func (s *scrape) watched(name string, of *watched) {
 	s.tell("semel_backstops_total", float64(of.backstops.Load()), name)
 	s.tell("semel_retry_budget_waits_total", float64(of.budget.Load()), name)
 	s.tell("semel_paused", truth(of.paused.Load()), name)
+}
+
+func (s *scrape) requests(name string, r *Requests) {
+	if r == nil {
+		return
+	}
+	for end, n := range r.By {
+		s.tell("semel_webhook_requests_total", float64(n), name, end)
+	}
+	s.tell("semel_webhook_equal_bodies_total", float64(r.EqualBodies), name)
 }
 
 func (s *scrape) counts(name, source string, c semel.Counts) {

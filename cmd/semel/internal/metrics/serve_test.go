@@ -38,6 +38,9 @@ func (s *still) Ready() (bool, string) { return s.notReady == "", s.notReady }
 func (s *still) Alive() (bool, string) { return s.notYet == "", s.notYet }
 func (s *still) SourceKind() string    { return "kafka" }
 func (s *still) Lanes() *Lanes         { return &Lanes{Behind: 7, HeldUp: 1} }
+func (s *still) Requests() *Requests {
+	return &Requests{By: map[string]uint64{"received": 5, "forged": 2}, EqualBodies: 1}
+}
 
 // shelf is a store that says what a test wants.
 type shelf struct {

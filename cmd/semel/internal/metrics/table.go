@@ -48,6 +48,7 @@ const (
 	byHow      = "how"
 	byReason   = "reason"
 	byEnd      = "end"
+	byFate     = "fate"
 	byOutcome  = "outcome"
 	byState    = "state"
 	byTable    = "table"
@@ -56,12 +57,13 @@ const (
 // labelMeanings say what values each label has.
 var labelMeanings = [][2]string{
 	{byConsumer, "the consumer's name in the policy, whatever its generation"},
-	{bySource, "the kind of its source: `file`, `kafka`, or `none` of a sender, which has its inbox alone"},
+	{bySource, "the kind of its source: `file`, `kafka`, `webhook`, or `none` of a sender, which has its inbox alone"},
 	{byStore, "the store's name in the policy"},
 	{byEnding, "how a delivery ended, as the [counts](operations.md#the-summary) of a run name it"},
 	{byHow, "`parked`, `dead_lettered`, `discarded` or `conflict`"},
 	{byReason, "one of Semel's [reasons](operations.md#parked-messages), `none`, or `other` for all that handlers name"},
 	{byEnd, "how a batch ended: `committed`, `rolled back`, `unknown`, `not begun`"},
+	{byFate, "what became of a [request](webhooks.md#answers): `received`, `duplicate`, `parked`, `ended`, or why it was refused"},
 	{byOutcome, "how a claim ended, as the counts of the inbox name it"},
 	{byState, "what a figure is divided by, as its meaning says"},
 	{byTable, "`markers` or `inbox`"},
@@ -71,7 +73,7 @@ var labelMeanings = [][2]string{
 var seconds = []float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30}
 
 // table is every metric of Semel's own.
-func table() []part { return []part{deliveries(), batches(), inHand(), health(), stores()} }
+func table() []part { return []part{deliveries(), webhooks(), batches(), inHand(), health(), stores()} }
 
 func deliveries() part {
 	return part{"Deliveries and effects", "Counted by this process since it started.", []string{byConsumer}, []metric{
@@ -90,6 +92,13 @@ func deliveries() part {
 		{name: "semel_intents_sent_again_total", kind: counter, help: "Intents that duplicates have made due again."},
 		{name: "semel_intents_not_sent_again_total", kind: counter, help: "Intents that were to be sent again and are not, since the other side may have forgotten their keys. A residual risk."},
 		{name: "semel_claims_total", kind: counter, labels: []string{byOutcome}, help: "Claims of rows of the inbox, and of intents, by how they ended. lost: the lease ended, or a person acted on the row."},
+	}}
+}
+
+func webhooks() part {
+	return part{"Webhooks", "Of a consumer whose source is webhooks. Counted by this process since it started.", []string{byConsumer}, []metric{
+		{name: "semel_webhook_requests_total", kind: counter, labels: []string{byFate}, help: "Requests, by what became of them."},
+		{name: "semel_webhook_equal_bodies_total", kind: counter, help: "Requests with the body of an earlier one beside other headers that nobody signed: a provider that tells of one event twice, or somebody who sends again what they saw. A residual risk."},
 	}}
 }
 

@@ -62,7 +62,7 @@ func inConsumer(lines ...string) []string {
 func environment(name string) (string, bool) {
 	const signing = "whsec_aHVudGVyMmh1bnRlcjJodW50ZXIyaHVudGVyMg=="
 	values := map[string]string{"SECRET": "hunter2", "EMPTY": "", "WORKERS": "4", "HOLD": "7s",
-		"SIGNING": signing, "SHORT": "whsec_aHVudGVyMg==", "USER": "shop:hunter2@", "WEBHOOK_SECRET": signing, "KEY": strings.Repeat("A", 43) + "=", "OTHER_KEY": strings.Repeat("B", 42) + "A=", "SHORT_KEY": "aHVudGVyMg=="}
+		"SIGNING": signing, "SHORT": "whsec_aHVudGVyMg==", "USER": "shop:hunter2@", "WEBHOOK_SECRET": signing, "GITHUB_SECRET": "hunter2hunter2hunter2", "KEY": strings.Repeat("A", 43) + "=", "OTHER_KEY": strings.Repeat("B", 42) + "A=", "SHORT_KEY": "aHVudGVyMg=="}
 	v, ok := values[name]
 	return v, ok
 }
@@ -91,7 +91,7 @@ func read(t *testing.T, name string) string {
 
 // accepted are policies without faults. want are their warnings.
 func accepted() []policyCase {
-	return slices.Concat(acceptedFiles(), acceptedKafka(), acceptedDedup(), acceptedVersions(), acceptedEffects(), acceptedFormers(), acceptedHTTP(), acceptedPure(), acceptedPublishing(), acceptedSteps(), acceptedEncryption(), acceptedReplays(), acceptedListens())
+	return slices.Concat(acceptedFiles(), acceptedKafka(), acceptedDedup(), acceptedVersions(), acceptedEffects(), acceptedFormers(), acceptedHTTP(), acceptedPure(), acceptedPublishing(), acceptedSteps(), acceptedEncryption(), acceptedReplays(), acceptedListens(), acceptedWebhooks())
 }
 
 // adopts makes the base's store PostgreSQL and adopts a table.

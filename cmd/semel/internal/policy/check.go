@@ -40,6 +40,7 @@ func check(d *decoder, p *Policy) {
 		r.keyStore()
 		r.deadLetters(p.Source(c.From))
 		r.kafka(p.Source(c.From))
+		r.webhooks(p.Source(c.From))
 		r.handler(p.Store(c.Store))
 		r.answers(p, p.Store(c.Store))
 		r.intents(p)
@@ -49,6 +50,7 @@ func check(d *decoder, p *Policy) {
 	p.checkListen(d)
 	p.checkStandardInput(d)
 	p.checkGroups(d)
+	p.checkWebhooks(d)
 	p.checkLetters(d)
 	p.checkUse(d)
 }
@@ -80,6 +82,9 @@ func (p *Policy) checkSources(d *decoder) {
 		}
 		if s.Kafka != nil {
 			kafkaRules{d, s.Kafka, "sources." + s.Name + ".kafka"}.check()
+		}
+		if at := "sources." + s.Name + ".webhook"; s.Webhook != nil {
+			webhookRules{d, s.Webhook, at}.check()
 		}
 	}
 }

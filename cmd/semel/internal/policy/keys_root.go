@@ -87,7 +87,8 @@ func sourceShape() object[Source] {
 			later[Source]("nats", "A NATS JetStream consumer."),
 			later[Source]("sqs", "An Amazon SQS queue."),
 			later[Source]("redis_streams", "Redis streams with a consumer group."),
-			later[Source]("webhook", "HTTP requests with a verified signature."),
+			key(meta{name: "webhook", doc: "HTTP requests with a verified signature, answered when they are in the store. See [webhooks](webhooks.md)."},
+				pointer[Webhook]{webhookShape()}, func(s *Source) **Webhook { return &s.Webhook }),
 			later[Source]("table", "A database table, as an outbox read directly."),
 		}}
 }

@@ -100,9 +100,10 @@ func (s *Store) dialect() sqlhandler.Dialect {
 // Source is where messages come from.
 type Source struct {
 	Name string
-	// One of the two is set.
-	File  *File
-	Kafka *Kafka
+	// One of the three is set.
+	File    *File
+	Kafka   *Kafka
+	Webhook *Webhook
 }
 
 // File is a source of lines.

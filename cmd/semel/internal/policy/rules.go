@@ -53,6 +53,8 @@ func (r rules) largest(s *Source) {
 	switch {
 	case s.Kafka != nil:
 		limit = s.Kafka.MaxRecord
+	case s.Webhook != nil:
+		at, limit = "sources."+s.Name+".webhook.max_body", s.Webhook.MaxBody
 	case s.File != nil:
 		at, limit = "sources."+s.Name+".file.max_line", s.File.MaxLine
 	}

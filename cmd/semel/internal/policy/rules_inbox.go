@@ -43,6 +43,9 @@ func (r rules) keys(s *Source) {
 	if r.ok("settle", "on_parked") && c.Settle == consumer.SettleAfterReceipt && !r.set("version") && c.OnParked == consumer.OnParkedSkip {
 		r.warn("on_parked", "messages are received in order, and what is worked on from the inbox keeps none with skip", "write on_parked: block, or let version keep the order")
 	}
+	if s.once() {
+		r.refuse("lanes", "webhooks have no key, so that no order would be kept", "write lanes: none, or let version keep the order")
+	}
 	if s != nil && s.File != nil && r.sound("sources."+s.Name+".file.format") && s.File.Format != "envelope" {
 		r.refuse("lanes", fmt.Sprintf("source %s has the format %s, whose lines have no key, so that no order would be kept", s.Name, s.File.Format),
 			"write lanes: partition, or format: envelope at the source")

@@ -53,5 +53,5 @@ func (r rules) days(store *Store) bool {
 
 // timeless reports whether messages of a source surely carry no time.
 func (s *Source) timeless() bool {
-	return s != nil && s.File != nil && s.File.Format == "json"
+	return s.once() || s != nil && s.File != nil && s.File.Format == "json"
 }

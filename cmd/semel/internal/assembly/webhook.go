@@ -1,0 +1,113 @@
+package assembly
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/semel-go/semel/cmd/semel/internal/hookserver"
+	"github.com/semel-go/semel/cmd/semel/internal/metrics"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/webhook"
+)
+
+// hooks is a receiver with the server of its address, which a run opens at its start, so
+// that an address which is taken is found before anything is received. Commands that make a
+// source to ask it something listen nowhere.
+type hooks struct {
+	*webhook.Receiver
+	assembly *Assembly
+	hook     *policy.Webhook
+	logger   *slog.Logger
+	opened   bool // belongs to who made it, and then to Fetch
+}
+
+func (a *Assembly) webhookSource(c *policy.Consumer, s *policy.Source) (contract.Source, error) {
+	config, err := s.Webhook.Config(s.Name)
+	if err != nil {
+		return nil, err
+	}
+	logger := a.options.Logger.With(slog.String("consumer", c.Name), slog.String("source", s.Name))
+	config.Observe = func(o webhook.Observation) {
+		if o.Status/100 != 2 {
+			logger.Debug("a webhook was refused", "fate", o.Fate.String(), "status", o.Status, "bytes", o.Bytes)
+		}
+	}
+	r, err := webhook.New(config)
+	return &hooks{Receiver: r, assembly: a, hook: s.Webhook, logger: logger}, err
+}
+
+// Fetch implements contract.Source.
+func (h *hooks) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+	if err := h.open(); err != nil { // of a generation that was switched to
+		return nil, err
+	}
+	return h.Receiver.Fetch(ctx, most)
+}
+
+func (h *hooks) open() error {
+	if h.opened {
+		return nil
+	}
+	server, err := h.assembly.hookServer(h.hook)
+	if err != nil {
+		return err
+	}
+	server.Handle(h.hook.Path, h.Receiver)
+	h.opened = true
+	h.logger.Info("webhooks are received", "address", server.Address(), "path", h.hook.Path, "scheme", h.hook.Scheme)
+	return nil
+}
+
+// hookServer is the server of an address, which several sources may share.
+func (a *Assembly) hookServer(w *policy.Webhook) (*hookserver.Server, error) {
+	a.hooksMutex.Lock()
+	defer a.hooksMutex.Unlock()
+	if s := a.hooks[w.Listen]; s != nil {
+		return s, nil
+	}
+	o := hookserver.Options{Address: w.Listen, Connections: w.Connections, Logger: a.options.Logger}
+	if w.TLS != nil {
+		o.Cert, o.Key = w.TLS.Cert, w.TLS.Key
+	}
+	s, err := hookserver.Open(o)
+	if err != nil {
+		return nil, err
+	}
+	if a.hooks == nil {
+		a.hooks = map[string]*hookserver.Server{}
+	}
+	a.hooks[w.Listen] = s
+	return s, nil
+}
+
+func (a *Assembly) closeHooks() {
+	a.hooksMutex.Lock()
+	defer a.hooksMutex.Unlock()
+	for _, s := range a.hooks {
+		s.Close()
+	}
+}
+
+// Requests implements metrics.Consumer.
+func (r *Runner) Requests() *metrics.Requests {
+	if h, is := r.source.(interface{ requests() *metrics.Requests }); is {
+		return h.requests()
+	}
+	return nil
+}
+
+func (t *turning) requests() *metrics.Requests {
+	if h, is := t.current().source.(*hooks); is {
+		return h.requests()
+	}
+	return nil
+}
+
+func (h *hooks) requests() *metrics.Requests {
+	out := &metrics.Requests{By: map[string]uint64{}, EqualBodies: h.EqualBodies()}
+	for _, fate := range webhook.Fates() {
+		out.By[fate.String()] = h.Count(fate)
+	}
+	return out
+}

@@ -1,0 +1,183 @@
+package policy
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/webhook"
+)
+
+// webhookRules judge the combinations of one source's keys.
+type webhookRules struct {
+	*decoder
+	hook *Webhook
+	// at is the path of the source's webhook.
+	at string
+}
+
+func (r webhookRules) ok(keys ...string) bool {
+	for _, key := range keys {
+		if !r.sound(r.at + "." + key) {
+			return false
+		}
+	}
+	return true
+}
+
+func (r webhookRules) check() {
+	w := r.hook
+	if r.ok("in_hand", "max_body") && w.InHand.Bytes < w.MaxBody {
+		r.faultAt(r.at+".in_hand.bytes", "it has no room for one body of max_body", "raise it to max_body at least, or lower max_body")
+	}
+	if r.ok("listen", "tls") && w.TLS == nil && !w.local() {
+		r.warnAt(r.at+".tls", "requests go over the network readable, because there is no tls", "write tls: {cert: FILE, key: FILE}, or listen on 127.0.0.1 behind a proxy that has it")
+	}
+	if r.ok("scheme", "hmac") {
+		r.scheme()
+	}
+}
+
+func (r webhookRules) scheme() {
+	w := r.hook
+	switch {
+	case w.Scheme == "hmac" && w.HMAC == nil:
+		r.faultAt(r.at+".scheme", "nothing says where the signature stands and what is signed", "add hmac: {header: NAME, …}")
+		return
+	case w.Scheme != "hmac" && w.HMAC != nil:
+		r.faultAt(r.at+".hmac", "scheme "+w.Scheme+" says by itself what is signed", "remove it, or write scheme: hmac")
+		return
+	}
+	scheme, err := w.Signed()
+	if err != nil {
+		r.faultAt(r.at+".hmac", said(err), "correct it; docs/webhooks.md has examples")
+		return
+	}
+	if r.ok("tolerance") && w.Tolerance > 0 && !scheme.Timed() {
+		r.faultAt(r.at+".tolerance", "scheme "+w.Scheme+" signs no time that could be tolerated", "remove it")
+		return
+	}
+	if !r.ok("secret", "tolerance") {
+		return
+	}
+	if _, err := webhook.NewVerifier(scheme, w.Secrets, w.Tolerance); err != nil {
+		r.faultAt(r.at+".secret", said(err), "write into the environment what the provider shows as the secret of this endpoint")
+		return
+	}
+	if !r.ok("unsigned", "in_hand", "max_body", "wait", "repeats") || w.InHand.Bytes < w.MaxBody {
+		return
+	}
+	config, _ := w.Config("source")
+	if _, err := webhook.New(config); err != nil {
+		reason, remedy := split(errors.New(said(err)), "correct it")
+		r.faultAt(r.at+".unsigned", reason, remedy)
+	}
+}
+
+// said is an error without the name of its package.
+func said(err error) string { return strings.TrimPrefix(err.Error(), "webhook: ") }
+
+// checkWebhooks: a request reaches one consumer, and an address has one server.
+func (p *Policy) checkWebhooks(d *decoder) {
+	readers := map[string]string{}
+	for _, c := range p.Consumers {
+		s := p.Source(c.From)
+		if s == nil || s.Webhook == nil {
+			continue
+		}
+		if other := readers[s.Name]; other != "" {
+			d.faultAt("consumers."+c.Name+".from", fmt.Sprintf("consumer %s receives the webhooks of source %s already, and a request reaches only one of them", other, s.Name),
+				"give each a source of its own, or let handlers of one consumer write intents for the other")
+		}
+		readers[s.Name] = c.Name
+	}
+	for i, s := range p.Sources {
+		for _, before := range p.Sources[:i] {
+			if s.Webhook != nil && before.Webhook != nil && s.Webhook.Listen == before.Webhook.Listen && d.sound("sources."+s.Name+".webhook") {
+				s.Webhook.beside(before.Webhook, before.Name, func(key, reason, remedy string) { d.faultAt("sources."+s.Name+".webhook."+key, reason, remedy) })
+			}
+		}
+	}
+}
+
+// beside says what is wrong with two sources at one address.
+func (w *Webhook) beside(other *Webhook, name string, refuse func(key, reason, remedy string)) {
+	switch {
+	case w.Path == other.Path:
+		refuse("path", "source "+name+" has this path at this address already", "write another path, or another address")
+	case w.Connections != other.Connections:
+		refuse("connections", "source "+name+" says otherwise of the same address", "write the same at both")
+	case (w.TLS == nil) != (other.TLS == nil) || w.TLS != nil && *w.TLS != *other.TLS:
+		refuse("tls", "source "+name+" says otherwise of the same address", "write the same at both")
+	}
+}
+
+// webhooks judges a consumer of webhooks.
+func (r rules) webhooks(s *Source) {
+	if !s.once() || !r.ok("strategy", "settle") {
+		return
+	}
+	c := r.consumer
+	switch {
+	case c.Strategy.Lease: // which receives, too
+	case !c.Strategy.Inbox:
+		r.refuse("strategy", "a provider waits for seconds and stops repeating after days: what it sends must be in the store before it is answered, whatever becomes of its handler", "write strategy: inbox, settle: after_receipt and alerts: {pending_age: 60s}")
+	case c.Settle != consumer.SettleAfterReceipt:
+		r.refuse("settle", "a provider waits for seconds, and would wait here for the handler and its retries", "write settle: after_receipt and alerts: {pending_age: 60s}")
+	}
+	at := "sources." + s.Name + ".webhook"
+	scheme, err := s.Webhook.Signed()
+	if err != nil || !r.sound(at) || !r.ok("identity") {
+		return
+	}
+	for _, text := range append(slices.Clone(c.Identity.ID), c.Identity.Source) {
+		if reason := s.Webhook.lacks(scheme, text); reason != "" {
+			r.refuse("identity", reason, remedyOf(s.Webhook))
+		}
+	}
+}
+
+// lacks is why messages have not what a selector of an identity finds; empty if they may.
+func (w *Webhook) lacks(scheme webhook.Scheme, selector string) string {
+	name, isHeader := strings.CutPrefix(selector, "header:")
+	switch {
+	case selector == "id" || selector == "source" || selector == "key" || selector == "subject":
+		return fmt.Sprintf("webhooks have no %s outside of their body", selector)
+	case isHeader && !scheme.Signs(strings.TrimSuffix(name, "?")) && !w.declares(strings.TrimSuffix(name, "?")):
+		return fmt.Sprintf("scheme %s does not sign the header %s, and messages have only what is signed", w.Scheme, name)
+	}
+	return ""
+}
+
+// declares reports whether a header is among those that nobody signed.
+func (w *Webhook) declares(name string) bool {
+	return slices.ContainsFunc(w.Unsigned.Headers, func(h string) bool { return strings.EqualFold(h, name) })
+}
+
+// remedyOf says what the identity of a scheme is.
+func remedyOf(w *Webhook) string {
+	switch w.Scheme {
+	case "standard_webhooks":
+		return "write identity: {id: header:webhook-id}"
+	case "stripe":
+		return "write identity: {id: body:/id}"
+	}
+	return `name a field of the body, or declare the header at the source: unsigned: {headers: [NAME], because: "…"}`
+}
+
+// UnsignedIdentity are the headers of a consumer's identity that nobody signed, with the
+// reason that its source gives.
+func (p *Policy) UnsignedIdentity(c *Consumer) (headers []string, because string) {
+	s := p.Source(c.From)
+	if !s.once() {
+		return nil, ""
+	}
+	for _, text := range append(slices.Clone(c.Identity.ID), c.Identity.Source) {
+		if name, is := strings.CutPrefix(text, "header:"); is && s.Webhook.declares(strings.TrimSuffix(name, "?")) {
+			headers = append(headers, strings.TrimSuffix(name, "?"))
+		}
+	}
+	return headers, s.Webhook.Unsigned.Because
+}

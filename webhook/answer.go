@@ -1,0 +1,71 @@
+package webhook
+
+import (
+	"encoding/json"
+	"net/http"
+)
+
+// answer is what a request is answered with.
+type answer struct {
+	status int
+	// title and detail are a problem's; without them the answer says the fate.
+	title, detail string
+	// again: it may be sent again after a second.
+	again bool
+}
+
+// refused is why nobody is told more: who forges learns nothing from which secrets or clocks
+// there are.
+const refused = "The webhook's signature is not accepted"
+
+var answers = [fates]answer{
+	Received:  {status: http.StatusOK},
+	Duplicate: {status: http.StatusOK},
+	Parked:    {status: http.StatusOK},
+	Ended:     {status: http.StatusOK},
+	NotPost: {status: http.StatusMethodNotAllowed, title: "A webhook is a POST",
+		detail: "send a POST"},
+	Encoded: {status: http.StatusUnsupportedMediaType, title: "The body has a content encoding",
+		detail: "send the bytes that were signed, without Content-Encoding"},
+	NotSigned: {status: http.StatusUnauthorized, title: refused,
+		detail: "a header is missing that the configured scheme needs"},
+	Malformed: {status: http.StatusUnauthorized, title: refused,
+		detail: "the headers of the signature cannot be read, or stand there twice"},
+	Forged: {status: http.StatusUnauthorized, title: refused,
+		detail: "the signature is not that of this body with a secret that is known here"},
+	Old: {status: http.StatusUnauthorized, title: refused,
+		detail: "the signed time is too far from now"},
+	TooLarge: {status: http.StatusRequestEntityTooLarge, title: "The body is too large",
+		detail: "nothing was stored"},
+	Incomplete: {status: http.StatusBadRequest, title: "The body did not arrive",
+		detail: "it ended early, or came too slowly; nothing was stored"},
+	Busy: {status: http.StatusTooManyRequests, title: "Too many webhooks are in hand",
+		detail: "nothing of this one was stored; send it again later", again: true},
+	Unavailable: {status: http.StatusServiceUnavailable, title: "The webhook could not be stored in time",
+		detail: "send it again later; if it was stored after all, it has its effect once", again: true},
+}
+
+func (a answer) write(w http.ResponseWriter, f Fate) {
+	w.Header().Set("Cache-Control", "no-store")
+	if a.status == http.StatusOK {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write([]byte(`{"result":"` + f.String() + "\"}\n")) // who does not hear it sends it again
+		return
+	}
+	w.Header().Set("Content-Type", "application/problem+json")
+	if a.again {
+		w.Header().Set("Retry-After", "1")
+	}
+	if a.status == http.StatusMethodNotAllowed {
+		w.Header().Set("Allow", http.MethodPost)
+	}
+	body, _ := json.Marshal(struct {
+		Type   string `json:"type"`
+		Title  string `json:"title"`
+		Status int    `json:"status"`
+		Detail string `json:"detail"`
+		Code   string `json:"code"`
+	}{"about:blank", a.title, a.status, a.detail, "webhook-" + f.String()}) // strings and a number
+	w.WriteHeader(a.status)
+	_, _ = w.Write(append(body, '\n'))
+}

@@ -1,0 +1,114 @@
+package webhook
+
+import (
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// HMACOptions say how a provider signs that has a scheme of its own.
+type HMACOptions struct {
+	// Header has the signature. Required.
+	Header string
+	// Prefix stands before the signature in the header, as sha256= or v0=.
+	Prefix string
+	// Encoding is hex, the default, or base64.
+	Encoding string
+	// Hash is sha256, the default, sha512 or sha1.
+	Hash string
+	// Signed is what is signed: a text with {body} in it, and, where the provider signs
+	// them, {timestamp} and {id}. The default is {body}. Behind {body} nothing else may stand,
+	// and {timestamp} and {id} have a character behind them that they never hold.
+	Signed string
+	// Timestamp is the header of {timestamp}, in seconds since 1970.
+	Timestamp string
+	// ID is the header of {id}, which may be the identity.
+	ID string
+}
+
+// HMAC is the scheme of a provider that signs with HMAC in a header of its own. Slack, for
+// example, signs {Header: "x-slack-signature", Prefix: "v0=", Signed:
+// "v0:{timestamp}:{body}", Timestamp: "x-slack-request-timestamp"}. A secret is a text of 16
+// bytes or more. The error names what the options lack.
+func HMAC(o HMACOptions) (Scheme, error) {
+	o = o.withDefaults()
+	decode, known := map[string]func(string) ([]byte, error){"hex": hex.DecodeString, "base64": base64.StdEncoding.DecodeString}[o.Encoding]
+	hash, hashed := hashes[o.Hash]
+	before, bodyLast := strings.CutSuffix(o.Signed, "{body}")
+	switch {
+	case o.Header == "":
+		return Scheme{}, errors.New("webhook: no header is named that has the signature; set Header")
+	case !known:
+		return Scheme{}, fmt.Errorf("webhook: encoding %q is unknown; use hex or base64", o.Encoding)
+	case !hashed:
+		return Scheme{}, fmt.Errorf("webhook: hash %q is unknown; use sha256, sha512 or sha1", o.Hash)
+	case !bodyLast:
+		return Scheme{}, fmt.Errorf("webhook: what is signed, %q, does not end with {body}", o.Signed)
+	}
+	if err := o.placed(before); err != nil {
+		return Scheme{}, err
+	}
+	s := Scheme{name: "hmac", headers: []string{o.Header}, timed: o.Timestamp != "", hash: hash, key: plainKey}
+	for _, name := range []string{o.ID, o.Timestamp} {
+		if name != "" {
+			s.headers, s.signs = append(s.headers, name), append(s.signs, name)
+		}
+	}
+	s.read = func(h map[string]string) (claim, error) { return o.claim(h, before, decode) }
+	return s, nil
+}
+
+func (o HMACOptions) withDefaults() HMACOptions {
+	o.Header, o.Timestamp, o.ID = strings.ToLower(o.Header), strings.ToLower(o.Timestamp), strings.ToLower(o.ID)
+	if o.Encoding == "" {
+		o.Encoding = "hex"
+	}
+	if o.Hash == "" {
+		o.Hash = "sha256"
+	}
+	if o.Signed == "" {
+		o.Signed = "{body}"
+	}
+	return o
+}
+
+// placed reports what is wrong with the places before the body: one that is missing, or one
+// that runs into the next, so that two requests would have one signature.
+func (o HMACOptions) placed(before string) error {
+	for place, header := range map[string]string{"{timestamp}": o.Timestamp, "{id}": o.ID} {
+		at := strings.Index(before, place)
+		switch {
+		case (at >= 0) != (header != "") || strings.Count(before, place) > 1:
+			return fmt.Errorf("webhook: what is signed must have %s once where its header is named, and only there", place)
+		case at < 0:
+			continue
+		}
+		if next := before[at+len(place):]; next == "" || next[0] == '{' || next[0] >= '0' && next[0] <= '9' {
+			return fmt.Errorf("webhook: in what is signed, %q, a character must stand behind %s that says where it ends", o.Signed, place)
+		}
+	}
+	return nil
+}
+
+func (o HMACOptions) claim(h map[string]string, before string, decode func(string) ([]byte, error)) (claim, error) {
+	text, has := strings.CutPrefix(h[o.Header], o.Prefix)
+	sum, err := decode(text)
+	if !has || err != nil {
+		return claim{}, ErrMalformed
+	}
+	c := claim{before: before, signatures: [][]byte{sum}}
+	if o.Timestamp != "" {
+		at, ok := seconds(h[o.Timestamp])
+		if !ok {
+			return claim{}, ErrMalformed
+		}
+		c.at = at
+	}
+	if o.ID != "" && strings.ContainsAny(h[o.ID], before[strings.Index(before, "{id}")+4:][:1]) {
+		return claim{}, ErrMalformed
+	}
+	c.before = strings.NewReplacer("{timestamp}", h[o.Timestamp], "{id}", h[o.ID]).Replace(before)
+	return c, nil
+}

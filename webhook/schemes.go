@@ -1,0 +1,106 @@
+package webhook
+
+import (
+	"crypto/sha256"
+	"encoding/base64"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"strings"
+)
+
+// StandardWebhooks is the scheme of https://www.standardwebhooks.com, which Svix and others
+// use: HMAC-SHA256 of the headers webhook-id and webhook-timestamp and of the body. Both
+// headers are signed, and webhook-id is the same at each repetition: the identity is
+// header:webhook-id. The names svix-id, svix-timestamp and svix-signature are read, too;
+// messages have webhook-id. A secret is base64 of 24 to 64 bytes, whsec_ before it or not.
+func StandardWebhooks() Scheme {
+	return Scheme{
+		name:    "standard_webhooks",
+		headers: []string{"webhook-id", "webhook-timestamp", "webhook-signature"},
+		aliases: map[string]string{"webhook-id": "svix-id", "webhook-timestamp": "svix-timestamp", "webhook-signature": "svix-signature"},
+		signs:   []string{"webhook-id", "webhook-timestamp"},
+		timed:   true, hash: sha256.New, key: standardKey, read: readStandard,
+	}
+}
+
+func standardKey(secret string) ([]byte, error) {
+	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, "whsec_"))
+	switch {
+	case err != nil:
+		return nil, errors.New("it is no base64, whsec_ before it or not")
+	case len(key) < 24 || len(key) > 64:
+		return nil, fmt.Errorf("it has %d bytes, and the specification says 24 to 64", len(key))
+	}
+	return key, nil
+}
+
+func readStandard(h map[string]string) (claim, error) {
+	id := h["webhook-id"]
+	at, ok := seconds(h["webhook-timestamp"])
+	if !ok || dotted(id) {
+		return claim{}, ErrMalformed
+	}
+	c := claim{before: id + "." + h["webhook-timestamp"] + ".", at: at}
+	for _, part := range strings.Fields(h["webhook-signature"]) {
+		version, text, _ := strings.Cut(part, ",")
+		if sum, err := base64.StdEncoding.DecodeString(text); err == nil && version == "v1" {
+			c.signatures = append(c.signatures, sum)
+		}
+	}
+	return c, nil
+}
+
+// dotted reports whether an id could be read together with a time: id, time and body are
+// signed with points between them and nothing else, so that of the signed text a.1.2.b the id
+// may be a, or a.1.
+func dotted(id string) bool {
+	labels := strings.Split(id, ".")
+	for _, label := range labels[1:] {
+		if _, is := seconds(label); is {
+			return true
+		}
+	}
+	return false
+}
+
+// GitHub is the scheme of GitHub's webhooks, and of those that copy it: HMAC-SHA256 of the
+// body alone, in X-Hub-Signature-256. No time is signed, and no id: X-GitHub-Delivery, the
+// same at each repetition, is a header that a person who has once seen a signed body can
+// replace. The older X-Hub-Signature, with SHA-1, is not read.
+func GitHub() Scheme {
+	s, _ := HMAC(HMACOptions{Header: "x-hub-signature-256", Prefix: "sha256="}) // which is without fault
+	s.name = "github"
+	return s
+}
+
+// Stripe is the scheme of Stripe's webhooks: HMAC-SHA256 of a time and the body, in
+// Stripe-Signature. The identity is body:/id, the event's. The secret is the endpoint's, as it
+// is shown, whsec_ included.
+func Stripe() Scheme {
+	return Scheme{name: "stripe", headers: []string{"stripe-signature"}, timed: true, hash: sha256.New, key: plainKey, read: readStripe}
+}
+
+func readStripe(h map[string]string) (claim, error) {
+	var c claim
+	times := 0
+	for part := range strings.SplitSeq(h["stripe-signature"], ",") {
+		name, value, _ := strings.Cut(strings.TrimSpace(part), "=")
+		switch name {
+		case "t":
+			at, ok := seconds(value)
+			if times++; !ok || times > 1 {
+				return c, ErrMalformed
+			}
+			c.at, c.before = at, value+"."
+		case "v1":
+			if sum, err := hex.DecodeString(value); err == nil {
+				c.signatures = append(c.signatures, sum)
+			}
+		}
+	}
+	if times == 0 {
+		return c, ErrMalformed
+	}
+	return c, nil
+}

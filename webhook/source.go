@@ -1,0 +1,147 @@
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/legible"
+)
+
+var (
+	_ contract.Idler     = (*Receiver)(nil)
+	_ contract.Dated     = (*Receiver)(nil)
+	_ contract.Horizoned = (*Receiver)(nil)
+)
+
+// Lanes implements contract.Source: there is one lane, given with the first Fetch.
+func (r *Receiver) Lanes(o contract.LaneObserver) { r.observer = o }
+
+// Fetch implements contract.Source: it returns what requests wait for. After Close its error
+// wraps semel.ErrClosed.
+func (r *Receiver) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+	for ctx.Err() == nil {
+		if r.begin() {
+			r.observer.Given(r.lane)
+		}
+		out, closed := r.take(most)
+		switch {
+		case closed:
+			return nil, fmt.Errorf("webhook %s: %w", r.config.Name, semel.ErrClosed)
+		case len(out) > 0:
+			return out, nil
+		}
+		select {
+		case <-ctx.Done():
+		case <-r.wake:
+		}
+	}
+	return nil, nil
+}
+
+// begin reports, once, that the lane is to be given.
+func (r *Receiver) begin() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	give := r.observer != nil && !r.given && !r.closed
+	r.given = true
+	return give
+}
+
+func (r *Receiver) take(most contract.Bound) (out []contract.Delivery, closed bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed || r.paused {
+		return nil, r.closed
+	}
+	var bytes int64
+	for len(r.queue) > 0 && len(out) < max(1, most.Messages) {
+		a := r.queue[0]
+		if bytes += a.size; len(out) > 0 && bytes > most.Bytes {
+			break
+		}
+		r.queue[0], r.queue = nil, r.queue[1:]
+		out = append(out, contract.Delivery{Message: &a.message, Lane: r.lane, Before: contract.Unknown, Handle: a})
+	}
+	return out, false
+}
+
+// Settle implements contract.Source: it answers the requests, in memory. What is handed back
+// is answered with 503, and comes again when the provider repeats it. There are no dead
+// letters: those are returned, with an error that wraps semel.ErrUnsupported.
+func (r *Receiver) Settle(_ context.Context, all []contract.Settlement) ([]int, error) {
+	var left []int
+	for i, s := range all {
+		a, ok := s.Delivery.Handle.(*arrival)
+		switch {
+		case !ok || s.Delivery.Lane != r.lane:
+		case s.Kind == semel.DeadLetter:
+			left = append(left, i)
+		default:
+			r.settle(a, s)
+		}
+	}
+	if left != nil {
+		return left, fmt.Errorf("webhook %s: %w: webhooks have no dead letters; park the message instead", r.config.Name, semel.ErrUnsupported)
+	}
+	return nil, nil
+}
+
+// Flow implements contract.Source. Requests of a lane that is paused wait, and are answered
+// with 503 when they have waited for Config.Wait.
+func (r *Receiver) Flow(l contract.Lane, on bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if l == r.lane {
+		r.paused = !on
+		r.rouse()
+	}
+}
+
+// Idle implements contract.Idler: no request waits to be fetched. Those of a lane that is
+// paused are left.
+func (r *Receiver) Idle(context.Context) (bool, []semel.Left, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if waiting := len(r.queue); waiting > 0 && r.paused {
+		return true, []semel.Left{{Lane: r.lane.ID, Messages: int64(waiting), Reason: "its lane is paused"}}, nil
+	}
+	return len(r.queue) == 0, nil, nil
+}
+
+// Ages implements contract.Dated.
+func (r *Receiver) Ages() (lanes []contract.LaneAge, all bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	age := contract.LaneAge{Lane: r.lane.ID}
+	for a := range r.open {
+		if age.Oldest.IsZero() || a.at.Before(age.Oldest) {
+			age.Oldest = a.at
+		}
+	}
+	return []contract.LaneAge{age}, true
+}
+
+// Horizon implements contract.Horizoned: for how long the provider may repeat.
+func (r *Receiver) Horizon(context.Context) (contract.Horizon, error) {
+	return contract.Horizon{Late: r.config.Repeats, Why: fmt.Sprintf("webhook %s: the provider repeats for %s", r.config.Name, legible.Span(r.config.Repeats))}, nil
+}
+
+// Close implements contract.Source: requests that wait are answered with 503, and all that
+// come from then on.
+func (r *Receiver) Close(context.Context) error {
+	r.mu.Lock()
+	r.closed, r.queue = true, nil
+	waiting := make([]*arrival, 0, len(r.open))
+	for a := range r.open {
+		waiting = append(waiting, a)
+	}
+	r.rouse()
+	r.mu.Unlock()
+	for _, a := range waiting {
+		r.settle(a, contract.Settlement{Kind: semel.HandBack, After: time.Second})
+	}
+	return nil
+}
