@@ -33,18 +33,15 @@ func (m *Message) Causation() Headers {
 	var out Headers
 	out = out.with(HeaderCausation, id)
 	out = out.with(HeaderCorrelation, m.correlation(id))
-	for _, of := range [...]string{"", "ce-"} {
-		parent, ok := m.Headers.Get(of + "traceparent")
-		if !ok {
-			continue // a tracestate alone means nothing (W3C Trace Context, section 3.3)
+	of, parent := m.traceparent()
+	if parent == nil {
+		return out // a tracestate alone means nothing (W3C Trace Context, section 3.3)
+	}
+	out = append(out, Header{headerTraceparent, parent})
+	for i := range m.Headers {
+		if strings.EqualFold(m.Headers[i].Name, of+headerTracestate) { // it may stand several times; the order counts
+			out = append(out, Header{headerTracestate, m.Headers[i].Value})
 		}
-		out = append(out, Header{"traceparent", parent})
-		for i := range m.Headers {
-			if strings.EqualFold(m.Headers[i].Name, of+"tracestate") { // it may stand several times; the order counts
-				out = append(out, Header{"tracestate", m.Headers[i].Value})
-			}
-		}
-		break // the transport's own is newer than the one inside the event
 	}
 	return out
 }

@@ -208,7 +208,8 @@ type Config struct {
 	// bytes, the same for all processes of a store; empty: under no key. A chain with lines
 	// under a key does not go on without one.
 	AuditKey []byte
-	// Observers watch.
+	// Observers watch. One that implements measure.Meter measures, too, and at most one of
+	// them may implement measure.Tracer, which makes spans.
 	Observers []semel.Observer
 	// Recorder, if set, keeps what the engine heard and decided last; see NewRecorder.
 	Recorder *Recorder

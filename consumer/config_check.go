@@ -48,6 +48,7 @@ func (c Config) complete() (Config, error) {
 	c.checkFormer(fault)
 	c.checkOwner(fault)
 	c.checkAuditKey(fault)
+	c.checkTracers(fault)
 	c.checkStrategy(fault)
 	c.checkVersion(fault)
 	c.checkOnParked(fault)

@@ -105,7 +105,7 @@ func newConsumer[Tx any](store contract.TxStore[Tx], h handler[Tx], missing bool
 	if fitter, ok := store.(contract.IdentityFitter); ok && c.Identity != nil {
 		c.fitter = fitter
 	}
-	n := &reporter{consumer: c.Name, logger: c.Logger, observers: c.Observers, meters: metersOf(c.Observers), ready: unasked(c.Source), outages: map[string]*outage{}}
+	n := &reporter{consumer: c.Name, logger: c.Logger, observers: c.Observers, meters: metersOf(c.Observers), tracer: tracerOf(c.Observers), ready: unasked(c.Source), outages: map[string]*outage{}}
 	return &Consumer[Tx]{
 		config: c, store: store, handler: h, reporter: n,
 		scopes:  &scopes[Tx]{consumer: c.Name, store: store},

@@ -39,10 +39,14 @@ type flight[Tx any] struct {
 	// spent is what its parts took that are over, which figures says one by one.
 	spent   time.Duration
 	figures measure.Batch
-	ctx     context.Context
-	cancel  context.CancelCauseFunc
-	stop    atomic.Bool
-	watch   watch
+	// spans are those of its sampled messages, nil without any. failed is the entry whose
+	// handler failed, contract.NobodyNamed if none did or all ran together.
+	spans  *spans
+	failed int
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	stop   atomic.Bool
+	watch  watch
 }
 
 func (p *pilot[Tx]) work() {
@@ -113,11 +117,11 @@ var (
 // begin opens the transaction with the flight's marks.
 func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 	e := p.engine
-	f := &flight[Tx]{Flight: a.Flight, began: time.Now()}
+	f := &flight[Tx]{Flight: a.Flight, began: time.Now(), failed: contract.NobodyNamed}
 	defer func() {
 		f.figures.Marking = p.lap(f)
 		if f.batch == nil {
-			p.measured(f, measure.NotBegun)
+			p.measured(f, measure.NotBegun, contract.NobodyNamed)
 		}
 	}()
 	ctx, cancel := context.WithTimeout(e.base, e.config.CommitTimeout)
@@ -148,6 +152,7 @@ func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 	p.keep(f, all)
 	e.config.at(faults.AfterMark, len(f.Entries))
 	p.forgetLost(f, all)
+	p.trace(f, all)
 	return machine.Marked{Flight: a.Flight, Verdicts: all}
 }
 
@@ -291,7 +296,7 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 	p.committing.Store(false)
 	p.set(nil)
 	f.figures.Committing = p.lap(f)
-	p.measured(f, batchEnd(result.Outcome))
+	p.measured(f, batchEnd(result.Outcome), f.entryOf(result.Culprit))
 	why := machine.Failure{Class: result.Class}
 	decide(&why, result.Err)
 	ended := machine.Ended{Flight: a.Flight, Outcome: result.Outcome, Class: why.Class, Culprit: f.entryOf(result.Culprit),
@@ -362,6 +367,6 @@ func (p *pilot[Tx]) rollback(a machine.Rollback) machine.Event {
 	f.batch.Rollback(ctx)
 	until := p.keepAfter(ctx, f)
 	p.set(nil)
-	p.measured(f, measure.RolledBack)
+	p.measured(f, measure.RolledBack, f.failed)
 	return machine.Ended{Flight: a.Flight, Outcome: contract.NotCommitted, Culprit: contract.NobodyNamed, Until: until}
 }

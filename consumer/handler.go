@@ -73,6 +73,7 @@ func (p *pilot[Tx]) runEach(f *flight[Tx], a machine.Run, out *machine.Ran) {
 		}
 		if err != nil {
 			out.Failed, out.Failure = true, p.failure(f, err)
+			f.failed = i
 			return
 		}
 		out.Done++
@@ -85,10 +86,11 @@ func (p *pilot[Tx]) runEach(f *flight[Tx], a machine.Run, out *machine.Ran) {
 // runOne runs the handler of one entry, or its next step.
 func (p *pilot[Tx]) runOne(f *flight[Tx], i int, m *semel.Message) error {
 	tx, h := f.batch.Tx(f.mark[i]), &p.engine.handler
+	ctx, m := f.within(i, m)
 	if h.steps != nil {
-		return h.step(f.ctx, tx, m, rowOf(&f.Entries[i]), p.engine.config.mostOutput)
+		return h.step(ctx, tx, m, rowOf(&f.Entries[i]), p.engine.config.mostOutput)
 	}
-	return h.one(f.ctx, tx, m)
+	return h.one(ctx, tx, m)
 }
 
 // errSwallowed: the transaction can no longer commit, no handler said so, and
@@ -117,9 +119,11 @@ func (p *pilot[Tx]) runAll(f *flight[Tx], a machine.Run, out *machine.Ran) {
 	for n, i := range a.Fresh {
 		messages[n] = &f.Entries[i].Item.Handle.(*parcel).message
 		messages[n].Attempt = f.Entries[i].Item.Attempt()
+		_, messages[n] = f.within(i, messages[n])
 	}
+	ctx := f.together()
 	f.watch.begin(nil)
-	err := f.call(p.calling(f, a.Fresh[0], messages[0], func() error { return p.engine.handler.all(f.ctx, f.batch.Tx(contract.All), messages) }))
+	err := f.call(p.calling(f, a.Fresh[0], messages[0], func() error { return p.engine.handler.all(ctx, f.batch.Tx(contract.All), messages) }))
 	if broken, ok := f.batch.(contract.Broken); err == nil && ok && broken.Broken() {
 		err = swallowed(broken)
 	}

@@ -24,7 +24,7 @@ func metersOf(observers []semel.Observer) (meters []measure.Meter) {
 // lap reads the clock where somebody measures. What it returns is what the present part of
 // the flight took; the next one begins. So a flight costs one reading a part.
 func (p *pilot[Tx]) lap(f *flight[Tx]) time.Duration {
-	if p.engine.reporter.meters == nil {
+	if n := p.engine.reporter; n.meters == nil && n.tracer == nil {
 		return 0
 	}
 	took := time.Since(f.began) - f.spent
@@ -32,16 +32,18 @@ func (p *pilot[Tx]) lap(f *flight[Tx]) time.Duration {
 	return took
 }
 
-// measured tells the meters of a flight that is over.
-func (p *pilot[Tx]) measured(f *flight[Tx], end measure.End) {
+// measured tells the meters of a flight that is over, and the tracer. culprit is the entry
+// because of which it was rolled back, contract.NobodyNamed if that is none.
+func (p *pilot[Tx]) measured(f *flight[Tx], end measure.End, culprit int) {
 	n := p.engine.reporter
-	if n.meters == nil {
+	if n.meters == nil && f.spans == nil {
 		return
 	}
 	f.figures.Consumer, f.figures.Messages, f.figures.End = n.consumer, len(f.Entries), end
 	for i := range n.meters {
 		n.measure(i, f.figures)
 	}
+	p.traced(f, culprit)
 }
 
 // measure calls one meter. One that panics is logged once, as an observer is.

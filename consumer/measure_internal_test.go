@@ -1,11 +1,13 @@
 package consumer
 
 import (
+	"fmt"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/measure"
 )
@@ -32,7 +34,7 @@ func measureFlight(p *pilot[int], f *flight[int]) {
 	f.figures.Marking = p.lap(f)
 	f.figures.Handling += p.lap(f)
 	f.figures.Committing = p.lap(f)
-	p.measured(f, measure.Committed)
+	p.measured(f, measure.Committed, contract.NobodyNamed)
 }
 
 // BenchmarkMeter is what measuring costs a flight, and so a message that flies alone.
@@ -48,6 +50,65 @@ func TestMeasuringAllocatesNothing(t *testing.T) {
 	t.Run("K4_a_message_costs_no_allocation", func(t *testing.T) {
 		p, f := measuring()
 		if n := testing.AllocsPerRun(1000, func() { measureFlight(p, f) }); n != 0 {
+			t.Errorf("a flight costs %v allocations", n)
+		}
+	})
+}
+
+// unsampling is a tracer that nothing is sampled for.
+type unsampling struct{ adder }
+
+func (*unsampling) TraceBatch(measure.Begun) measure.BatchTrace { panic("nothing is sampled") }
+
+// tracingNothing is a pilot with a tracer, and a flight of messages of which none is sampled: half
+// of them have no trace context, as many one that is not sampled.
+func tracingNothing(messages int) (*pilot[int], *flight[int], []contract.Verdict) {
+	e := &engine[int]{reporter: &reporter{consumer: "billing", tracer: &unsampling{}}}
+	f := &flight[int]{Flight: &machine.Flight{Entries: make([]machine.Entry, messages)}, began: time.Now()}
+	verdicts := make([]contract.Verdict, messages)
+	for i := range f.Entries {
+		q := &parcel{message: semel.Message{Headers: semel.Headers{{Name: "id", Value: []byte("1")}, {Name: "ce-type", Value: []byte("a")}, {Name: "content-type", Value: []byte("b")}}}}
+		if i%2 == 0 {
+			q.message.Headers = append(q.message.Headers, semel.Header{Name: "traceparent", Value: []byte("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00")})
+		}
+		q.item.Handle = q
+		f.Entries[i].Item, verdicts[i].Kind = &q.item, contract.Fresh
+	}
+	return &pilot[int]{engine: e}, f, verdicts
+}
+
+// traceNothing is all that a tracer adds to a flight of which nothing is sampled.
+func traceNothing(p *pilot[int], f *flight[int], verdicts []contract.Verdict) {
+	p.trace(f, verdicts)
+	for i := range f.Entries {
+		f.within(i, &f.Entries[i].Item.Handle.(*parcel).message)
+	}
+	p.measured(f, measure.Committed, contract.NobodyNamed)
+}
+
+// BenchmarkTracerUnsampled is what a tracer costs messages of which none is sampled, and a
+// consumer that has none.
+func BenchmarkTracerUnsampled(b *testing.B) {
+	for _, traced := range []bool{false, true} {
+		b.Run(fmt.Sprintf("tracer=%t", traced), func(b *testing.B) {
+			const batch = 100
+			p, f, verdicts := tracingNothing(batch)
+			if !traced {
+				p.engine.reporter.tracer = nil
+			}
+			b.ReportAllocs()
+			for b.Loop() {
+				traceNothing(p, f, verdicts)
+			}
+			b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/batch, "ns/message")
+		})
+	}
+}
+
+func TestTracingNothingAllocatesNothing(t *testing.T) {
+	t.Run("K4_what_is_not_sampled_costs_no_allocation", func(t *testing.T) {
+		p, f, verdicts := tracingNothing(10)
+		if n := testing.AllocsPerRun(1000, func() { traceNothing(p, f, verdicts) }); n != 0 {
 			t.Errorf("a flight costs %v allocations", n)
 		}
 	})

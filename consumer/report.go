@@ -23,6 +23,8 @@ type reporter struct {
 	observers []semel.Observer
 	meters    []measure.Meter // those of them that measure
 	unmetered atomic.Bool     // one of them has panicked
+	tracer    measure.Tracer  // the one of them that traces, nil without
+	untraced  atomic.Bool     // it has panicked
 	// outages are those under way, by part; of the loop's goroutine.
 	outages map[string]*outage
 	recent  recent

@@ -244,6 +244,25 @@ func (m *Machine) own(en Entry, v contract.Verdict) bool {
 	return v.Kind == contract.Conflict && v.Known
 }
 
+// Ending says how entry i of a flight ends if its commit, which was asked for, succeeds, and
+// why; contract.NotEnded: it does not end with it. It reads what no event but the flight's own
+// end changes, so that the shell may ask while it carries the commit out.
+func (m *Machine) Ending(f *Flight, i int) (contract.End, semel.Reason) {
+	en, v := f.Entries[i], f.verdicts[i]
+	switch v.Kind {
+	case contract.Fresh, contract.Seen, contract.Conflict:
+		end := m.endingOf(en, v)
+		switch {
+		case end == contract.EndConflict:
+			return end, conflictOf(v)
+		case end == contract.EndDuplicate:
+			return end, semel.ReasonNone
+		}
+		return end, en.Item.failed().reason
+	}
+	return contract.NotEnded, semel.ReasonNone
+}
+
 // endingOf says how a delivery ended.
 func (m *Machine) endingOf(en Entry, v contract.Verdict) contract.End {
 	switch {
@@ -268,7 +287,6 @@ func (m *Machine) endingOf(en Entry, v contract.Verdict) contract.End {
 	case AsStepped:
 		return contract.EndStepped
 	case AsDuplicate:
-		m.do(Report{Kind: ReportBackstop, Item: en.Item, Err: en.Item.failed().last})
 		return contract.EndDuplicate
 	}
 	return contract.EndApplied
@@ -281,6 +299,9 @@ func (m *Machine) conclude(en Entry, v contract.Verdict) {
 	it := en.Item
 	riders := m.unload(it)
 	why, end := it.failed(), m.endingOf(en, v)
+	if v.Kind == contract.Fresh && en.ends() == AsDuplicate {
+		m.do(Report{Kind: ReportBackstop, Item: it, Err: why.last})
+	}
 	switch end {
 	case contract.EndReceived, contract.EndStepped:
 		m.due(m.now)

@@ -88,8 +88,9 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	for name, of := range c.watch.of {
 		s.watched(name, of)
 		if consumer := consumers[name]; consumer != nil {
-			s.counts(name, consumer.SourceKind(), consumer.Counts())
-			s.load(name, consumer.Load())
+			figures := s.figures(name, consumer.SourceKind())
+			measure.Figures(consumer.Counts(), figures)
+			consumer.Load().Figures(figures)
 			s.lanes(name, consumer.Lanes())
 			s.requests(name, consumer.Requests())
 			s.health(name, consumer)
@@ -154,45 +155,18 @@ func (s *scrape) requests(name string, r *Requests) {
 	s.tell("semel_webhook_equal_bodies_total", float64(r.EqualBodies), name)
 }
 
-func (s *scrape) counts(name, source string, c semel.Counts) {
-	s.tell("semel_deliveries_total", float64(c.Deliveries), name, source)
-	for _, e := range []figure{
-		{"applied", c.Applied}, {"duplicates", c.Duplicates}, {"conflicts", c.Conflicts}, {"parked", c.Parked}, {"dead_lettered", c.DeadLettered},
-		{"discarded", c.Discarded}, {"skipped", c.Skipped}, {"received", c.Received}, {"waiting", c.Waiting}, {"failed", c.Failed},
-	} {
-		s.tell("semel_endings_total", float64(e.n), name, source, e.label)
+// figures sends what a consumer tells of itself.
+func (s *scrape) figures(name, source string) func(measure.Figure) {
+	return func(f measure.Figure) {
+		labels := append(make([]string, 0, 3), name)
+		if f.BySource {
+			labels = append(labels, source)
+		}
+		if f.Label != "" {
+			labels = append(labels, f.Value)
+		}
+		s.tell(f.Name, f.Is, labels...)
 	}
-	for _, e := range []figure{
-		{"applied", c.Inbox.Applied}, {"duplicates", c.Inbox.Duplicates}, {"waiting", c.Inbox.Waiting}, {"parked", c.Inbox.Parked},
-		{"dead_lettered", c.Inbox.DeadLettered}, {"discarded", c.Inbox.Discarded}, {"stepped", c.Inbox.Stepped}, {"released", c.Inbox.Released}, {"lost", c.Inbox.Lost},
-	} {
-		s.tell("semel_claims_total", float64(e.n), name, e.label)
-	}
-	for _, e := range []figure{
-		{"semel_effects_total", c.Applied + c.Inbox.Applied}, {"semel_duplicates_total", c.Duplicates + c.Inbox.Duplicates}, {"semel_conflicts_total", c.Conflicts},
-		{"semel_retries_total", c.Retried}, {"semel_reruns_total", c.Rerun}, {"semel_same_content_total", c.SameContent}, {"semel_without_key_total", c.WithoutKey},
-		{"semel_intents_sent_again_total", c.ReEmitted}, {"semel_intents_not_sent_again_total", c.NotReEmitted},
-	} {
-		s.tell(e.label, float64(e.n), name)
-	}
-}
-
-// figure is a number with its label, or its name.
-type figure struct {
-	label string
-	n     int64
-}
-
-func (s *scrape) load(name string, l measure.Load) {
-	for _, f := range []figure{{"queued", int64(l.Queued)}, {"flying", int64(l.Flying)}, {"held", int64(l.Held)}, {"riding", int64(l.Riding)}, {"settling", int64(l.Settling)}} {
-		s.tell("semel_unsettled_messages", float64(f.n), name, f.label)
-	}
-	s.tell("semel_unsettled_bytes", float64(l.Bytes), name)
-	s.tell("semel_unsettled_oldest_seconds", l.Oldest.Seconds(), name)
-	s.tell("semel_lanes", float64(l.Lanes), name, "given")
-	s.tell("semel_lanes", float64(l.Paused), name, "paused")
-	s.tell("semel_workers", float64(l.Workers), name, "all")
-	s.tell("semel_workers", float64(l.Stuck), name, "stuck")
 }
 
 func (s *scrape) lanes(name string, l *Lanes) {

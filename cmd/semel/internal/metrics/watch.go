@@ -118,7 +118,7 @@ func (w *Watch) Observe(e semel.Event) {
 	default:
 		if how := hows[e.Kind]; how != "" {
 			of.mutex.Lock()
-			of.aside[aside{how, reasonClass(e.Reason)}] += int64(e.Messages)
+			of.aside[aside{how, measure.ReasonClass(e.Reason)}] += int64(e.Messages)
 			of.mutex.Unlock()
 		}
 	}
@@ -153,27 +153,4 @@ func (of *watched) setAside(each func(aside, int64)) {
 	for a, n := range of.aside {
 		each(a, n)
 	}
-}
-
-// The classes of reasons that are none of Semel's.
-const (
-	noReason    = "none"
-	otherReason = "other"
-)
-
-// reasonClass is the reason as a label: one of Semel's own. Those of handlers may be any
-// text, and any number of them.
-func reasonClass(r semel.Reason) string {
-	switch r {
-	case semel.ReasonNone:
-		return noReason
-	case semel.ReasonMalformed, semel.ReasonTooLarge, semel.ReasonNoIdentity, semel.ReasonBadIdentity, semel.ReasonIdentityTooLong,
-		semel.ReasonConflict, semel.ReasonUnknownType, semel.ReasonPermanent, semel.ReasonExhausted, semel.ReasonWaitTooLong,
-		semel.ReasonUnmet, semel.ReasonMissingParameter, semel.ReasonBadEffects, semel.ReasonForeign, semel.ReasonNoVersion,
-		semel.ReasonFormerConflict, semel.ReasonStale, semel.ReasonGap, semel.ReasonBehind, semel.ReasonOld, semel.ReasonKills,
-		semel.ReasonOutcomeUnknown, semel.ReasonSuppressed, semel.ReasonSteps, semel.ReasonUnreadable, semel.ReasonErased,
-		semel.ReasonBusy, semel.ReasonNewer, semel.ReasonPaused:
-		return string(r)
-	}
-	return otherReason
 }

@@ -1,0 +1,149 @@
+package consumer
+
+import (
+	"context"
+	"slices"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/measure"
+)
+
+// tracerOf is the observer that traces, nil without.
+func tracerOf(observers []semel.Observer) measure.Tracer {
+	for _, o := range observers {
+		if t, traces := o.(measure.Tracer); traces {
+			return t
+		}
+	}
+	return nil
+}
+
+// checkTracers refuses several: what a handler calls has one span as its parent.
+func (c *Config) checkTracers(fault faultFunc) {
+	tracers := 0
+	for _, o := range c.Observers {
+		if _, traces := o.(measure.Tracer); traces {
+			tracers++
+		}
+	}
+	if tracers > 1 {
+		fault("Observers", "has %d that make spans (measure.Tracer); what a handler calls has one parent, keep one of them", tracers)
+	}
+}
+
+// spans are those of a flight that has sampled messages.
+type spans struct {
+	batch    measure.BatchTrace
+	ctx      context.Context // of a handler of all messages together
+	messages []messageSpan   // by entry
+}
+
+// messageSpan is the span of one entry.
+type messageSpan struct {
+	entry int
+	span  measure.MessageTrace
+	// message is what the handler sees: it came within the span. ctx is the handler's.
+	message *semel.Message
+	ctx     context.Context
+}
+
+// trace begins the spans of a flight whose transaction is open: of messages that are sampled
+// and may end with it. While nobody traces it costs nothing, and otherwise a look at the
+// headers of each message.
+func (p *pilot[Tx]) trace(f *flight[Tx], verdicts []contract.Verdict) {
+	n := p.engine.reporter
+	if n.tracer == nil || n.untraced.Load() {
+		return
+	}
+	for i := range f.Entries {
+		switch verdicts[i].Kind {
+		case contract.Fresh, contract.Seen, contract.Conflict:
+		default:
+			continue
+		}
+		m := &f.Entries[i].Item.Handle.(*parcel).message
+		if !m.Sampled() {
+			continue
+		}
+		if f.spans == nil {
+			f.spans = &spans{ctx: f.ctx}
+			n.tracing(func() {
+				f.spans.beginBatch(n.tracer.TraceBatch(measure.Begun{Consumer: n.consumer, Messages: len(f.Entries), At: f.began}))
+			})
+		}
+		if f.spans.batch == nil {
+			return
+		}
+		n.tracing(func() { f.spans.begin(f.ctx, i, m) })
+	}
+}
+
+func (s *spans) beginBatch(b measure.BatchTrace) {
+	if b != nil {
+		s.ctx, s.batch = b.Context(s.ctx), b
+	}
+}
+
+// begin begins the span of an entry.
+func (s *spans) begin(ctx context.Context, entry int, m *semel.Message) {
+	parent, _ := m.TraceContext()
+	span := s.batch.TraceMessage(parent)
+	if span == nil {
+		return
+	}
+	s.messages = append(s.messages, messageSpan{entry: entry, span: span, ctx: span.Context(ctx), message: m.WithTraceContext(span.TraceContext())})
+}
+
+// within are the context and the message for the handler of an entry.
+func (f *flight[Tx]) within(entry int, m *semel.Message) (context.Context, *semel.Message) {
+	if f.spans == nil {
+		return f.ctx, m
+	}
+	i, found := slices.BinarySearchFunc(f.spans.messages, entry, func(s messageSpan, entry int) int { return s.entry - entry })
+	if !found {
+		return f.ctx, m
+	}
+	s := &f.spans.messages[i]
+	s.message.Attempt = m.Attempt
+	return s.ctx, s.message
+}
+
+// together is the context for the handler of all messages.
+func (f *flight[Tx]) together() context.Context {
+	if f.spans == nil {
+		return f.ctx
+	}
+	return f.spans.ctx
+}
+
+// traced ends the spans of a flight that is over.
+func (p *pilot[Tx]) traced(f *flight[Tx], culprit int) {
+	n := p.engine.reporter
+	if f.spans == nil || f.spans.batch == nil {
+		return
+	}
+	n.tracing(func() {
+		for i := range f.spans.messages {
+			s := &f.spans.messages[i]
+			end := measure.MessageEnd{Ending: f.figures.End.String(), Failed: s.entry == culprit}
+			if f.figures.End == measure.Committed {
+				ending, reason := p.engine.machine.Ending(f.Flight, s.entry)
+				end.Ending, end.Reason = ending.String(), reason
+			}
+			s.span.End(end)
+		}
+		f.spans.batch.End(f.figures)
+	})
+}
+
+// tracing calls the tracer. One that panics is logged once, and not called again for what
+// begins later.
+func (n *reporter) tracing(call func()) {
+	defer func() {
+		if value := recover(); value != nil && !n.untraced.Swap(true) {
+			logPanic(n.logger, n.consumer, "the tracer", value)
+		}
+	}()
+	call()
+}

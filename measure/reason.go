@@ -1,0 +1,26 @@
+package measure
+
+import "github.com/semel-go/semel"
+
+// The classes of reasons that are none of Semel's.
+const (
+	noReason    = "none"
+	otherReason = "other"
+)
+
+// ReasonClass is a reason as a label of figures: one of Semel's own, "none", or "other" for all
+// that handlers name, which may be any text, and any number of them.
+func ReasonClass(r semel.Reason) string {
+	switch r {
+	case semel.ReasonNone:
+		return noReason
+	case semel.ReasonMalformed, semel.ReasonTooLarge, semel.ReasonNoIdentity, semel.ReasonBadIdentity, semel.ReasonIdentityTooLong,
+		semel.ReasonConflict, semel.ReasonUnknownType, semel.ReasonPermanent, semel.ReasonExhausted, semel.ReasonWaitTooLong,
+		semel.ReasonUnmet, semel.ReasonMissingParameter, semel.ReasonBadEffects, semel.ReasonForeign, semel.ReasonNoVersion,
+		semel.ReasonFormerConflict, semel.ReasonStale, semel.ReasonGap, semel.ReasonBehind, semel.ReasonOld, semel.ReasonKills,
+		semel.ReasonOutcomeUnknown, semel.ReasonSuppressed, semel.ReasonSteps, semel.ReasonUnreadable, semel.ReasonErased,
+		semel.ReasonBusy, semel.ReasonNewer, semel.ReasonPaused:
+		return string(r)
+	}
+	return otherReason
+}

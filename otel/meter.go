@@ -1,0 +1,224 @@
+package otel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/measure"
+)
+
+// Consumer is what is asked when figures are collected; a consumer.Consumer is one. It is asked
+// for what it knows and asks nobody.
+type Consumer interface {
+	Counts() semel.Counts
+	Load() measure.Load
+	Ready() (bool, string)
+	Alive() (bool, string)
+}
+
+// Meter tells figures. It is an observer (consumer.Config.Observers) of any number of consumers,
+// and Watch has it ask them, too.
+type Meter struct {
+	meter  metric.Meter
+	source string
+
+	observed map[string]metric.Float64Observable // by name; never changed after NewMeter
+	messages metric.Int64Histogram
+	parts    [3]metric.Float64Histogram // mark, handle, commit
+	batches  metric.Int64Counter
+	counters map[string]metric.Int64Counter // by name; never changed after NewMeter
+
+	mutex sync.Mutex
+	of    map[string]*observedConsumer // by the name that events have; guarded by mutex
+}
+
+// observedConsumer is what is kept of one consumer.
+type observedConsumer struct {
+	record []metric.RecordOption
+	ends   [4][]metric.AddOption // by measure.End
+
+	mutex  sync.Mutex
+	paused bool          // guarded by mutex
+	serial bool          // guarded by mutex
+	since  time.Time     // when serial began; guarded by mutex
+	before time.Duration // what it took before; guarded by mutex
+}
+
+// NewMeter returns a Meter over a provider. Source is the kind of the consumers' source, as
+// "kafka" or "file"; empty is "none". An error is the provider's, about an instrument.
+func NewMeter(provider metric.MeterProvider, source string) (*Meter, error) {
+	m := &Meter{meter: provider.Meter(scope), source: sourceKind(source), observed: map[string]metric.Float64Observable{},
+		counters: map[string]metric.Int64Counter{}, of: map[string]*observedConsumer{}}
+	var faults []error
+	made := func(err error) { faults = append(faults, err) }
+	for _, i := range instruments {
+		var err error
+		help, unit := metric.WithDescription(i.help), metric.WithUnit(i.unit)
+		switch i.kind {
+		case asked:
+			m.observed[i.name], err = m.meter.Float64ObservableCounter(i.name, help, unit)
+		case askedGauge:
+			m.observed[i.name], err = m.meter.Float64ObservableGauge(i.name, help, unit)
+		case told:
+			m.counters[i.name], err = m.meter.Int64Counter(i.name, help, unit)
+		}
+		made(err)
+	}
+	var err error
+	m.messages, err = m.meter.Int64Histogram(batchMessages, metric.WithDescription("How many messages a batch has."), metric.WithExplicitBucketBoundaries(messageBounds...))
+	made(err)
+	for i, p := range batchParts {
+		m.parts[i], err = m.meter.Float64Histogram(p.name, metric.WithDescription(p.help), metric.WithUnit("s"), metric.WithExplicitBucketBoundaries(secondBounds...))
+		made(err)
+	}
+	m.batches = m.counters[batchesTotal]
+	if err := errors.Join(faults...); err != nil {
+		return nil, fmt.Errorf("otel: %w", err)
+	}
+	return m, nil
+}
+
+// Watch asks a consumer for its figures whenever figures are collected, until stop is called.
+// Name is its name; a consumer is watched once at a time.
+func (m *Meter) Watch(name string, c Consumer) (stop func() error, err error) {
+	instruments := make([]metric.Observable, 0, len(m.observed))
+	for _, i := range m.observed {
+		instruments = append(instruments, i)
+	}
+	registration, err := m.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
+		m.collect(name, c, o)
+		return nil
+	}, instruments...)
+	if err != nil {
+		return nil, fmt.Errorf("otel: %w", err)
+	}
+	return registration.Unregister, nil
+}
+
+// collect tells the figures of a consumer.
+func (m *Meter) collect(name string, c Consumer, o metric.Observer) {
+	tell := func(f measure.Figure) {
+		labels := append(make([]attribute.KeyValue, 0, 3), attribute.String(labelConsumer, name))
+		if f.BySource {
+			labels = append(labels, attribute.String(labelSource, m.source))
+		}
+		if f.Label != "" {
+			labels = append(labels, attribute.String(f.Label, f.Value))
+		}
+		o.ObserveFloat64(m.observed[f.Name], f.Is, metric.WithAttributes(labels...))
+	}
+	measure.Figures(c.Counts(), tell)
+	load := c.Load()
+	load.Figures(tell)
+	ready, _ := c.Ready()
+	alive, _ := c.Alive()
+	of := m.consumer(name)
+	of.mutex.Lock()
+	paused, serialised := of.paused, of.before
+	if of.serial {
+		serialised += time.Since(of.since)
+	}
+	of.mutex.Unlock()
+	for _, f := range []measure.Figure{
+		{Name: "semel_ready", Is: truth(ready)}, {Name: "semel_alive", Is: truth(alive)}, {Name: "semel_paused", Is: truth(paused)},
+		{Name: "semel_serialised", Is: truth(load.Serial)}, {Name: "semel_serialised_seconds_total", Is: serialised.Seconds()},
+	} {
+		tell(f)
+	}
+}
+
+// truth is 1 or 0.
+func truth(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// consumer is what is kept of the consumer that an event is of. A generation's figures are its
+// consumer's.
+func (m *Meter) consumer(name string) *observedConsumer {
+	public, _ := contract.GenerationOf(name)
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	of := m.of[public]
+	if of == nil {
+		consumer := attribute.String(labelConsumer, public)
+		of = &observedConsumer{record: []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(consumer))}}
+		for _, end := range measure.Ends() {
+			of.ends[end] = []metric.AddOption{metric.WithAttributeSet(attribute.NewSet(consumer, attribute.String(labelEnd, end.String())))}
+		}
+		m.of[public] = of
+	}
+	return of
+}
+
+// Measure implements measure.Meter.
+func (m *Meter) Measure(b measure.Batch) {
+	of, ctx := m.consumer(b.Consumer), context.Background()
+	if int(b.End) < len(of.ends) {
+		m.batches.Add(ctx, 1, of.ends[b.End]...)
+	}
+	m.messages.Record(ctx, int64(b.Messages), of.record...)
+	m.parts[0].Record(ctx, b.Marking.Seconds(), of.record...)
+	if b.Handling > 0 {
+		m.parts[1].Record(ctx, b.Handling.Seconds(), of.record...)
+	}
+	if b.Committing > 0 {
+		m.parts[2].Record(ctx, b.Committing.Seconds(), of.record...)
+	}
+}
+
+// hows are the events of messages that end without an effect.
+var hows = map[semel.EventKind]string{
+	semel.EventParked: "parked", semel.EventDeadLettered: "dead_lettered", semel.EventDiscarded: "discarded", semel.EventConflict: "conflict",
+}
+
+// Observe implements semel.Observer.
+func (m *Meter) Observe(e semel.Event) {
+	switch e.Kind {
+	case semel.EventContended:
+		m.count("semel_contended_total", e, 1)
+	case semel.EventBackstop:
+		m.count("semel_backstops_total", e, e.Messages)
+	case semel.EventRetriesWait:
+		m.count("semel_retry_budget_waits_total", e, 1)
+	case semel.EventControl:
+		of := m.consumer(e.Consumer)
+		of.mutex.Lock()
+		defer of.mutex.Unlock()
+		of.paused = e.Reason == semel.ReasonPaused
+	case semel.EventSerial, semel.EventParallel:
+		m.consumer(e.Consumer).serialises(e.Kind == semel.EventSerial)
+	default:
+		if how := hows[e.Kind]; how != "" {
+			m.count("semel_set_aside_total", e, e.Messages, attribute.String(labelHow, how), attribute.String(labelReason, measure.ReasonClass(e.Reason)))
+		}
+	}
+}
+
+func (m *Meter) count(name string, e semel.Event, n int, labels ...attribute.KeyValue) {
+	public, _ := contract.GenerationOf(e.Consumer)
+	m.counters[name].Add(context.Background(), int64(n), metric.WithAttributes(append(labels, attribute.String(labelConsumer, public))...))
+}
+
+func (of *observedConsumer) serialises(on bool) {
+	of.mutex.Lock()
+	defer of.mutex.Unlock()
+	now := time.Now()
+	switch {
+	case on && !of.serial:
+		of.since = now
+	case !on && of.serial:
+		of.before += now.Sub(of.since)
+	}
+	of.serial = on
+}
