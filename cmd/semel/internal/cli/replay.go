@@ -71,6 +71,8 @@ far it has come is kept in the store: after a kill it goes on with --resume.`,
 				return usage("give --resume or bounds, not both: a replay goes on with the bounds that it began with")
 			}
 			switch {
+			case cmd.Flags().Changed("into"):
+				return usage("--into is not there: a rebuild fills a generation of the consumer's own store, in tables with a column for it and with :generation in every statement that changes them (--rebuild; see docs/rebuild.md). For another store, give it to a consumer of another name")
 			case r.rebuild:
 				return c.rebuild(cmd.Context(), r)
 			case r.pauseLive:
@@ -84,6 +86,8 @@ far it has come is kept in the store: after a kill it goes on with --resume.`,
 	cmd.Flags().BoolVar(&r.dryRun, "dry-run", false, "only say what would be done")
 	cmd.Flags().BoolVar(&r.rebuild, "rebuild", false, "build everything anew in a generation of its own, for semel replay switch")
 	cmd.Flags().BoolVar(&r.pauseLive, "pause-live", false, "with --rebuild: pause the consumer, until semel resume lets it go on")
+	cmd.Flags().String("into", "", "refused: a rebuild has no other store for a target")
+	_ = cmd.Flags().MarkHidden("into") // it fails for flags that are not there
 	recordFlags(cmd, &r.who, &r.why)
 	return replayFlags(c, cmd, r)
 }
