@@ -180,7 +180,7 @@ func TestEveryMetricOfTheTableIsTold(t *testing.T) {
 		sampler.sample(t.Context())
 		w := newWatch([]string{"billing"})
 		w.Observe(semel.Event{Kind: semel.EventParked, Consumer: "billing", Messages: 1})
-		text := gathered(t, newCollector(w, func() map[string]Consumer { return map[string]Consumer{"billing": &still{}} }, []*Sampler{sampler}, nil))
+		text := gathered(t, newCollector(w, func() map[string]Consumer { return map[string]Consumer{"billing": &still{}} }, []*Sampler{sampler}, map[string][]string{"billing": {"may double"}}))
 		known := map[string]bool{}
 		for _, p := range table() {
 			for _, m := range p.metrics {
