@@ -34,6 +34,8 @@ type SampledRows struct {
 	Oldest time.Duration
 	// Gap is the same of those that wait for an earlier version; 0: none does.
 	Gap time.Duration
+	// Suppressed are those that a replay without effects wrote; see semel.ReasonSuppressed.
+	Suppressed int64
 }
 
 // SampleRows counts the rows of a state. It reads MostSampled of them at most, within 50 ms.
@@ -42,11 +44,11 @@ func (s *Store) SampleRows(ctx context.Context, state contract.RowState) (Sample
 	var total int64
 	err := s.sample(ctx, s.sql.SampleRows, func(rows *sql.Rows) error {
 		var name []byte
-		var n, oldest int64
+		var n, oldest, suppressed int64
 		var gap sql.NullInt64
-		err := rows.Scan(&name, &n, &oldest, &gap)
+		err := rows.Scan(&name, &n, &oldest, &gap, &suppressed)
 		total += n
-		out.Consumers[string(name)] = SampledRows{Rows: min(n, MostSampled), Oldest: microseconds(oldest), Gap: microseconds(gap.Int64)}
+		out.Consumers[string(name)] = SampledRows{Rows: min(n, MostSampled), Oldest: microseconds(oldest), Gap: microseconds(gap.Int64), Suppressed: suppressed}
 		return err
 	}, string(state))
 	out.AtLeast = total > MostSampled

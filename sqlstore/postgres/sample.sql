@@ -7,7 +7,8 @@ select set_config('statement_timeout', '50', true);
 -- name: sample rows
 select s.consumer, count(*),
   coalesce((extract(epoch from clock_timestamp() - min(i.received_at)) * 1000000)::bigint, 0),
-  (extract(epoch from clock_timestamp() - min(i.received_at) filter (where i.reason = 'gap')) * 1000000)::bigint
+  (extract(epoch from clock_timestamp() - min(i.received_at) filter (where i.reason = 'gap')) * 1000000)::bigint,
+  count(*) filter (where i.reason = 'suppressed')
 from (select scope, received_at, reason from {prefix}inbox where state = $1 order by due_at limit 10001) i
 join {prefix}scopes s on s.number = i.scope group by s.consumer;
 

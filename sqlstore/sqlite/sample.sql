@@ -4,7 +4,8 @@
 -- name: sample rows
 select s.consumer, count(*),
   (cast(unixepoch('subsec') * 1000 as integer) - min(i.received_at)) * 1000,
-  (cast(unixepoch('subsec') * 1000 as integer) - min(case when i.reason = 'gap' then i.received_at end)) * 1000
+  (cast(unixepoch('subsec') * 1000 as integer) - min(case when i.reason = 'gap' then i.received_at end)) * 1000,
+  count(case when i.reason = 'suppressed' then 1 end)
 from (select scope, received_at, reason from {prefix}inbox where state = ? order by due_at limit 10001) i
 join {prefix}scopes s on s.number = i.scope group by s.consumer;
 

@@ -82,7 +82,7 @@ func (r *run) messages() []fault {
 
 // work are faults of who works on it.
 func (r *run) work() []fault {
-	frozen, thawed := false, false
+	frozen, released, thawed := false, false, false
 	return []fault{
 		{says: "the endpoint takes a second, and too much comes", alerts: []string{"SemelPendingAge", "SemelBacklogBehindLowLag"}, breaks: func(context.Context) error {
 			r.endpoint.slow.Store(int64(time.Second))
@@ -95,10 +95,12 @@ func (r *run) work() []fault {
 			r.endpoint.slow.Store(0)
 			return nil
 		}},
-		{says: "a process with claims stands still", alerts: []string{"SemelStaleClaims"}, on: func(_ context.Context, since time.Duration) (err error) {
+		{says: "a process with claims stands still, and they are released", alerts: []string{"SemelStaleClaims"}, on: func(ctx context.Context, since time.Duration) (err error) {
 			switch {
 			case since > 10*time.Second && !frozen:
 				frozen, err = true, r.second.Freeze()
+			case since > 12*time.Second && !released:
+				released, err = true, r.semel(ctx, "inbox", "release", "--all", "--consumer", calling, "--store", "shop", "--reason", "proof")
 			case since > 16*time.Second && !thawed:
 				thawed, err = true, r.second.Thaw()
 			}
@@ -128,8 +130,8 @@ func (r *run) work() []fault {
 			r.replay, err = command.Start()
 			return err
 		}, mends: func(ctx context.Context) error { return r.semel(ctx, "replay", "stop", "1", "--reason", "proof") }},
-		{says: "the reaper's last walk is dated back", alerts: []string{"SemelReaperBehind"}, breaks: func(ctx context.Context) error {
-			return r.walked(ctx, "3 days")
+		{says: "the reaper's last walk is dated back", alerts: []string{"SemelReaperBehind"}, on: func(ctx context.Context, _ time.Duration) error {
+			return r.walked(ctx, "3 days") // again and again, since the reaper walks, too
 		}, mends: func(ctx context.Context) error { return r.walked(ctx, "0 days") }},
 	}
 }

@@ -18,6 +18,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/twmb/franz-go/pkg/kerr"
 
 	"github.com/semel-go/semel/itest/pgproxy"
 	"github.com/semel-go/semel/itest/processes"
@@ -116,8 +117,7 @@ func (r *run) prepare(ctx context.Context) (err error) {
 	if r.pool, err = pgxpool.New(ctx, r.server.DSN()); err != nil {
 		return err
 	}
-	week := "604800000" // a retention of identities must be longer than that of records
-	if _, err = r.kafka.Admin.CreateTopics(ctx, partitions, -1, map[string]*string{"retention.ms": &week}, topicsOfAll...); err != nil {
+	if err := r.makeTopics(ctx); err != nil {
 		return err
 	}
 	if r.endpoint, err = serve(); err != nil {
@@ -137,6 +137,22 @@ func (r *run) prepare(ctx context.Context) (err error) {
 			Env: []string{"DATABASE=" + r.server.DSN(), "PROXY=" + r.proxy.DSN()}}}
 	}
 	return r.write()
+}
+
+// makeTopics makes the topics. A broker that has just started may be slow to answer.
+func (r *run) makeTopics(ctx context.Context) error {
+	most, cancel := context.WithTimeout(ctx, 3*time.Minute)
+	defer cancel()
+	week := "604800000" // a retention of identities must be longer than that of records
+	return proof.Until(most, time.Second, func() (bool, error) {
+		made, err := r.kafka.Admin.CreateTopics(most, partitions, -1, map[string]*string{"retention.ms": &week}, topicsOfAll...)
+		for _, t := range made {
+			if t.Err != nil && !errors.Is(t.Err, kerr.TopicAlreadyExists) {
+				err = errors.Join(err, t.Err)
+			}
+		}
+		return err == nil, nil
+	})
 }
 
 // prove has everybody work: healthy for a while, and then round after round of faults.

@@ -16,7 +16,7 @@ import (
 
 // How long alerts of a round may take to fire, and to be resolved.
 const (
-	untilFiring   = 6 * time.Minute
+	untilFiring   = 5 * time.Minute
 	untilResolved = 4 * time.Minute
 )
 

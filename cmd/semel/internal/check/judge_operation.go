@@ -7,7 +7,6 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/internal/legible"
-	"github.com/semel-go/semel/kafka"
 )
 
 // most is up to where rows are counted.
@@ -66,25 +65,9 @@ func (s *Subject) risks() Answer {
 		return fail("ask the other side, and record what is so: semel inbox resolve", "%s of which nobody knows what became", rows(s.Facts.Upkeep.Unknown, "had a call", "had calls"))
 	}
 	var left []string
-	add := func(is bool, what string) {
-		if is {
-			left = append(left, what)
-		}
-	}
 	c := s.Consumer
-	if h := s.calls(); h != nil {
-		add(h.MayDouble != "", "calls may double: "+h.MayDouble)
-		add(h.MayBeLost != "", "calls may be lost: "+h.MayBeLost)
-	}
-	add(c.ApplyWhenDown, "while Redis is down messages are applied without a key")
-	add(c.Strategy.Natural != nil, "late copies are applied again")
-	add(c.Identity.Former != nil && c.Identity.Former.TrustUnfingerprinted, "under the former identity what cannot be compared counts as a copy")
-	if s.Source != nil && s.Source.Webhook != nil {
-		u := s.Source.Webhook.Unsigned
-		add(len(u.Headers) > 0, "nobody signed the headers "+strings.Join(u.Headers, ", ")+": "+u.Because)
-	}
-	if k := s.kafka(); k != nil {
-		add(k.OnLostRecords == kafka.GoOn, "records that the broker has lost are passed by")
+	for _, risk := range s.Policy.Risks(c) {
+		left = append(left, risk.Says)
 	}
 	downstream := "none"
 	if h := s.calls(); h != nil && !h.NoKey && !h.Pure {

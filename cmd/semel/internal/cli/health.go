@@ -27,19 +27,31 @@ func (e *execution) serve(a *assembly.Assembly, recorded *recorders) (*metrics.S
 	if l.Address == "" {
 		return nil, nil
 	}
-	var names []string
+	o := metrics.Options{Address: l.Address, Loopback: l.Loopback(), TokenFile: l.TokenFile, TLS: secure(l), Risks: map[string][]string{}, Logger: e.options.Logger, Record: recorded.write}
 	for _, c := range e.policy.Consumers {
-		if e.options.Consumer == "" || e.options.Consumer == c.Name {
-			names = append(names, c.Name)
+		if e.options.Consumer != "" && e.options.Consumer != c.Name {
+			continue
+		}
+		o.Consumers = append(o.Consumers, c.Name)
+		for _, risk := range e.policy.Risks(c) {
+			o.Risks[c.Name] = append(o.Risks[c.Name], risk.Name)
 		}
 	}
-	served, err := metrics.Open(metrics.Options{Address: l.Address, Loopback: l.Loopback(), TokenFile: l.TokenFile, Consumers: names, Logger: e.options.Logger, Record: recorded.write}, a.Sampled())
+	served, err := metrics.Open(o, a.Sampled())
 	if err != nil {
 		return nil, err
 	}
 	a.Observe(served.Watch())
 	e.options.Logger.Info("metrics and health are served", "address", served.Address())
 	return served, nil
+}
+
+// secure are the files of https; nil where the policy has none.
+func secure(l policy.Listen) *metrics.TLS {
+	if l.TLS == nil {
+		return nil
+	}
+	return &metrics.TLS{Certificate: l.TLS.Certificate, Key: l.TLS.Key, Clients: l.TLS.Clients}
 }
 
 // told are the consumers as the server of metrics asks them.
@@ -145,6 +157,12 @@ func ask(ctx context.Context, l policy.Listen, path string) (metrics.Health, err
 	if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusServiceUnavailable {
 		return h, fmt.Errorf("%s answers %s: it is no run of semel", l.Address, response.Status)
 	}
+	if l.TokenFile == "" && l.TLS != nil && l.TLS.Clients != "" {
+		if h.OK = response.StatusCode == http.StatusOK; !h.OK {
+			h.Reason = "why, /readyz and /livez tell who shows a certificate of listen.tls.clients"
+		}
+		return h, nil
+	}
 	if err := json.NewDecoder(io.LimitReader(response.Body, mostHealth)).Decode(&h); err != nil {
 		return h, fmt.Errorf("%s answers %s without reasons: it is no run of semel, or it has another token", l.Address, response.Status)
 	}
@@ -153,7 +171,15 @@ func ask(ctx context.Context, l policy.Listen, path string) (metrics.Health, err
 
 // call sends a request to the run that serves the address.
 func call(ctx context.Context, l policy.Listen, method, path string) (*http.Response, error) {
-	request, err := http.NewRequestWithContext(ctx, method, "http://"+dialled(l.Address)+path, nil)
+	scheme, transport := "http", &http.Transport{DisableKeepAlives: true}
+	if files := secure(l); files != nil {
+		trusted, err := files.Trusted()
+		if err != nil {
+			return nil, err
+		}
+		scheme, transport.TLSClientConfig = "https", trusted
+	}
+	request, err := http.NewRequestWithContext(ctx, method, scheme+"://"+dialled(l.Address)+path, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -164,7 +190,7 @@ func call(ctx context.Context, l policy.Listen, method, path string) (*http.Resp
 		}
 		request.Header.Set("Authorization", "Bearer "+token)
 	}
-	client := http.Client{Transport: &http.Transport{DisableKeepAlives: true}, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	client := http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	response, err := client.Do(request)
 	if err != nil {
 		return nil, fmt.Errorf("%w: no run serves this address, or it does not answer in time", err)

@@ -47,6 +47,7 @@ type collector struct {
 	watch     *Watch
 	consumers func() map[string]Consumer
 	samplers  []*Sampler
+	risks     map[string][]string
 	described map[string]described
 	now       func() time.Time
 }
@@ -59,8 +60,8 @@ type described struct {
 	buckets []float64
 }
 
-func newCollector(w *Watch, consumers func() map[string]Consumer, samplers []*Sampler) *collector {
-	c := &collector{watch: w, consumers: consumers, samplers: samplers, described: map[string]described{}, now: time.Now}
+func newCollector(w *Watch, consumers func() map[string]Consumer, samplers []*Sampler, risks map[string][]string) *collector {
+	c := &collector{watch: w, consumers: consumers, samplers: samplers, risks: risks, described: map[string]described{}, now: time.Now}
 	for _, p := range table() {
 		for _, m := range p.metrics {
 			_, labels := entry(m.name)
@@ -87,6 +88,9 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	consumers := c.consumers()
 	for name, of := range c.watch.of {
 		s.watched(name, of)
+		for _, risk := range c.risks[name] {
+			s.tell("semel_residual_risk", 1, name, risk)
+		}
 		if consumer := consumers[name]; consumer != nil {
 			figures := s.figures(name, consumer.SourceKind())
 			measure.Figures(consumer.Counts(), figures)

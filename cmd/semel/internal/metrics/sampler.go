@@ -128,12 +128,15 @@ func (s *Sampler) tellRows(to *scrape, state contract.RowState, rows sqlstore.Sa
 	store := s.store.Name()
 	to.tell("semel_store_rows_at_least", truth(rows.AtLeast), store, string(state))
 	all := ofConsumers(to, rows.Consumers, func(a, b sqlstore.SampledRows) sqlstore.SampledRows {
-		return sqlstore.SampledRows{Rows: a.Rows + b.Rows, Oldest: max(a.Oldest, b.Oldest), Gap: max(a.Gap, b.Gap)}
+		return sqlstore.SampledRows{Rows: a.Rows + b.Rows, Oldest: max(a.Oldest, b.Oldest), Gap: max(a.Gap, b.Gap), Suppressed: a.Suppressed + b.Suppressed}
 	})
 	for consumer := range to.watch.of { // also one without rows: an alert looks for more than 0
 		r := all[consumer]
 		to.tell("semel_store_rows", float64(r.Rows), store, consumer, string(state))
 		to.tell("semel_store_oldest_seconds", r.Oldest.Seconds(), store, consumer, string(state))
+		if state == contract.StateParked {
+			to.tell("semel_store_suppressed_effects", float64(r.Suppressed), store, consumer)
+		}
 		if state == contract.StateBlocked {
 			to.tell("semel_store_gap_oldest_seconds", r.Gap.Seconds(), store, consumer)
 		}

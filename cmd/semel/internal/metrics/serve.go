@@ -3,6 +3,7 @@ package metrics
 import (
 	"context"
 	"crypto/subtle"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -38,8 +39,12 @@ type Options struct {
 	Loopback bool
 	// TokenFile, if not empty, holds the token that metrics and reasons ask for.
 	TokenFile string
+	// TLS has https served; nil: http.
+	TLS *TLS
 	// Consumers are the names of those that will run.
 	Consumers []string
+	// Risks are the names of those that each has declared.
+	Risks map[string][]string
 	// Logger is told when the server fails.
 	Logger *slog.Logger
 	// Record writes the flight recorders' files, with a reason, and says which.
@@ -70,15 +75,15 @@ func Open(o Options, stores []Store) (*Server, error) {
 			return nil, err
 		}
 	}
-	listener, err := net.Listen("tcp", o.Address)
+	listener, err := o.listen()
 	if err != nil {
-		return nil, fmt.Errorf("listen: %w: stop who has the address, or write another one; nothing was read", err)
+		return nil, err
 	}
 	s := &Server{options: o, listener: listener, watch: newWatch(o.Consumers), registry: prometheus.NewRegistry()}
 	for _, store := range stores {
 		s.samplers = append(s.samplers, newSampler(store))
 	}
-	s.registry.MustRegister(newCollector(s.watch, s.running, s.samplers), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	s.registry.MustRegister(newCollector(s.watch, s.running, s.samplers, o.Risks), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	s.server = &http.Server{Handler: s.handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug)}
 	s.base, s.stop = context.WithCancel(context.Background())
@@ -88,6 +93,24 @@ func Open(o Options, stores []Store) (*Server, error) {
 		}
 	})
 	return s, nil
+}
+
+func (o Options) listen() (net.Listener, error) {
+	var secure *tls.Config
+	if o.TLS != nil {
+		var err error
+		if secure, err = o.TLS.config(); err != nil {
+			return nil, err
+		}
+	}
+	listener, err := net.Listen("tcp", o.Address)
+	if err != nil {
+		return nil, fmt.Errorf("listen: %w: stop who has the address, or write another one; nothing was read", err)
+	}
+	if secure != nil {
+		return tls.NewListener(listener, secure), nil
+	}
+	return listener, nil
 }
 
 // Watch is the observer of the consumers.
@@ -125,7 +148,7 @@ func (s *Server) handler() http.Handler {
 	mux.HandleFunc("GET "+PathMetrics, func(w http.ResponseWriter, r *http.Request) {
 		if !s.access(r) {
 			w.Header().Set("WWW-Authenticate", "Bearer")
-			http.Error(w, "metrics need the token of listen.token_file, as Authorization: Bearer …", http.StatusUnauthorized)
+			http.Error(w, "metrics need the token of listen.token_file, as Authorization: Bearer …, or a certificate of listen.tls.clients", http.StatusUnauthorized)
 			return
 		}
 		scrape.ServeHTTP(w, r)
@@ -212,12 +235,16 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, h Health) {
 	_ = json.NewEncoder(w).Encode(h)
 }
 
-// access reports whether a request may read metrics and reasons: with the token, or without
-// one where only this machine can ask. A browser on it may be made to ask for a stranger
+// access reports whether a request may read metrics and reasons: with the token, with a
+// certificate, or without either where they ask for none and only this machine can ask. A browser on it may be made to ask for a stranger
 // under a name of his, so that the name must be that of this machine.
 func (s *Server) access(r *http.Request) bool {
+	if known(r) {
+		return true
+	}
 	if s.options.TokenFile == "" {
-		return s.options.Loopback && local(r.Host)
+		asked := s.options.TLS != nil && s.options.TLS.Clients != ""
+		return !asked && s.options.Loopback && local(r.Host)
 	}
 	want, err := Token(s.options.TokenFile)
 	given, bearer := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")

@@ -52,6 +52,7 @@ const (
 	byOutcome  = "outcome"
 	byState    = "state"
 	byTable    = "table"
+	byRisk     = "risk"
 )
 
 // labelMeanings say what values each label has.
@@ -66,6 +67,7 @@ var labelMeanings = [][2]string{
 	{byFate, "what became of a [request](webhooks.md#answers): `received`, `duplicate`, `parked`, `ended`, or why it was refused"},
 	{byOutcome, "how a claim ended, as the counts of the inbox name it"},
 	{byState, "what a figure is divided by, as its meaning says"},
+	{byRisk, "what a policy may take upon itself: `may double`, `may be lost` (calls without a key), `without key` (while Redis is down), `late copies` (by nature), `uncompared` (a former identity), `records passed by` (that the broker has lost), `unsigned` (headers of webhooks that nobody signed)"},
 	{byTable, "`markers` or `inbox`"},
 }
 
@@ -130,6 +132,7 @@ func health() part {
 	return part{"Health", "As `/livez` and `/readyz` tell it.", []string{byConsumer}, []metric{
 		{name: "semel_ready", kind: gauge, help: "1 while the store and the source work, and the consumer does."},
 		{name: "semel_alive", kind: gauge, help: "0 while the consumer neither works nor pauses by decision."},
+		{name: "semel_residual_risk", kind: gauge, labels: []string{byRisk}, help: "1 for each risk that the policy has taken upon itself, as question 21 of semel check names them."},
 		{name: "semel_paused", kind: gauge, help: "1 while an operator has paused it."},
 	}}
 }
@@ -140,6 +143,7 @@ func stores() part {
 		{name: "semel_store_rows_at_least", kind: gauge, labels: []string{byState}, help: "1 where there are more than 10,000 of a state, so that the figures of semel_store_rows and semel_store_oldest_seconds are at least so much."},
 		{name: "semel_store_oldest_seconds", kind: gauge, labels: []string{byConsumer, byState}, help: "How long ago the oldest of them was received, by the store's clock: the pending age, the age of what is parked, and of what is blocked."},
 		{name: "semel_store_gap_oldest_seconds", kind: gauge, labels: []string{byConsumer}, help: "The same of rows that wait for an earlier version."},
+		{name: "semel_store_suppressed_effects", kind: gauge, labels: []string{byConsumer}, help: "Intents that a replay without effects wrote and nobody sends, of those in semel_store_rows that are PARKED; by the consumer that would send them."},
 		{name: "semel_store_reaper_lag_seconds", kind: gauge, labels: []string{byConsumer}, help: "How much longer than its retention the oldest marker may have been kept, by the last whole walk of the reaper; none before the first."},
 		{name: "semel_store_reaper_progress_seconds", kind: gauge, labels: []string{byConsumer}, help: "How long ago a process of the consumer told how far it is; the reaper removes nothing younger."},
 		{name: "semel_store_replays", kind: gauge, labels: []string{byConsumer}, help: "Replays that have not ended."},

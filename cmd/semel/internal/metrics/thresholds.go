@@ -35,9 +35,10 @@ func duplicateSpike(which string, most float64) string {
 	return fmt.Sprintf("%s > 0.5 * sum by (%s) (rate(semel_deliveries_total%s[10m])) and %s > %v", copies, mine, within(which), copies, most)
 }
 
-// parked is that at least so many messages are.
+// parked is that at least so many messages are, but for effects that a replay suppressed: so
+// it was meant.
 func parked(which string, least int) string {
-	return fmt.Sprintf("max by (store, consumer) (semel_store_rows%s) > %d", within(which, `state="PARKED"`), least-1)
+	return fmt.Sprintf("max by (store, consumer) (semel_store_rows%s) - max by (store, consumer) (semel_store_suppressed_effects%s) > %d", within(which, `state="PARKED"`), within(which), least-1)
 }
 
 // pendingAge is that what waits is older.

@@ -16,8 +16,8 @@ func TestWhatAPolicySaysTakesThePlaceOfAThreshold(t *testing.T) {
 			`max by (store, consumer) (semel_store_oldest_seconds{consumer!~"billing|a\\.b",state=~"RECEIVED|FAILED_RETRYABLE|IN_PROGRESS"}) > 900`,
 			`max by (store, consumer) (semel_store_oldest_seconds{consumer="billing",state=~"RECEIVED|FAILED_RETRYABLE|IN_PROGRESS"}) > 60`,
 			`max by (store, consumer) (semel_store_oldest_seconds{consumer="a.b",state=~"RECEIVED|FAILED_RETRYABLE|IN_PROGRESS"}) > 3600`,
-			`max by (store, consumer) (semel_store_rows{consumer!~"billing",state="PARKED"}) > 0`,
-			`max by (store, consumer) (semel_store_rows{consumer="billing",state="PARKED"}) > 2`,
+			`max by (store, consumer) (semel_store_rows{consumer!~"billing",state="PARKED"}) - max by (store, consumer) (semel_store_suppressed_effects{consumer!~"billing"}) > 0`,
+			`max by (store, consumer) (semel_store_rows{consumer="billing",state="PARKED"}) - max by (store, consumer) (semel_store_suppressed_effects{consumer="billing"}) > 2`,
 			`(rate(semel_duplicates_total{consumer="a.b"}[10m])) > 0'`,
 		} {
 			if !strings.Contains(rules, want) {
@@ -61,7 +61,9 @@ tests:
       - {series: 'semel_store_oldest_seconds{store="shop",consumer="a.b",state="RECEIVED"}', values: '1800x60'}
       - {series: 'semel_store_oldest_seconds{store="shop",consumer="aXb",state="RECEIVED"}', values: '1800x60'}
       - {series: 'semel_store_rows{store="shop",consumer="billing",state="PARKED"}', values: '2x20 3x40'}
-      - {series: 'semel_store_rows{store="shop",consumer="a.b",state="PARKED"}', values: '1x60'}
+      - {series: 'semel_store_rows{store="shop",consumer="a.b",state="PARKED"}', values: '5x60'}
+      - {series: 'semel_store_suppressed_effects{store="shop",consumer="billing"}', values: '0x60'}
+      - {series: 'semel_store_suppressed_effects{store="shop",consumer="a.b"}', values: '4x60'}
       - {series: 'semel_duplicates_total{consumer="a.b"}', values: '0+6x60'}
       - {series: 'semel_deliveries_total{consumer="a.b"}', values: '0+7x60'}
       - {series: 'semel_duplicates_total{consumer="billing"}', values: '0+6x60'}

@@ -15,18 +15,37 @@ type Listen struct {
 	// TokenFile holds the token that metrics and reasons ask for; empty: they ask for none.
 	// Its path is resolved.
 	TokenFile string
+	// TLS is nil where nothing is encrypted.
+	TLS *ListenTLS
+}
+
+// ListenTLS says who a run is, and whose certificates give access. Paths are resolved.
+type ListenTLS struct {
+	// Certificate and Key are PEM files of this side, Clients one of authorities; empty: no
+	// certificate gives access.
+	Certificate, Key, Clients string
 }
 
 func listenShape() object[Listen] {
 	return object[Listen]{
 		fields: []field[Listen]{
-			key(meta{name: "address", required: true, doc: "Host and port, as `127.0.0.1:9464` or `[::1]:9464`. Another host than loopback needs `token_file`."},
+			key(meta{name: "address", required: true, doc: "Host and port, as `127.0.0.1:9464` or `[::1]:9464`. Another host than loopback needs `token_file`, or `tls` with `clients`."},
 				word{what: "host:port", check: badListen}, func(l *Listen) *string { return &l.Address }),
 			key(meta{name: "token_file", doc: "A file with a token of at least 16 bytes on its only line, relative to the policy file and read at each request, so that it can be renewed. `/metrics` and the reasons of `/livez` and `/readyz` ask for it, as `Authorization: Bearer …`."},
 				path{word: word{what: "a path"}}, func(l *Listen) *string { return &l.TokenFile }),
+			key(meta{name: "tls", doc: "Serves https. Without it the token and the figures can be read on the way."}, pointer[ListenTLS]{listenTLSShape()}, func(l *Listen) **ListenTLS { return &l.TLS }),
 		},
 		short: listenAddress{word{what: "host:port", check: badListen}},
 	}
+}
+
+func listenTLSShape() object[ListenTLS] {
+	file := path{word: word{what: "a path"}}
+	return object[ListenTLS]{fields: []field[ListenTLS]{
+		key(meta{name: "certificate", required: true, doc: "A PEM file with the certificate of this side, read anew for each connection, so that it can be renewed."}, file, func(t *ListenTLS) *string { return &t.Certificate }),
+		key(meta{name: "key", required: true, doc: "A PEM file with its key."}, file, func(t *ListenTLS) *string { return &t.Key }),
+		key(meta{name: "clients", doc: "A PEM file of authorities: who shows a certificate of theirs may read metrics and reasons, as who has the token may. Probes need none."}, file, func(t *ListenTLS) *string { return &t.Clients }),
+	}}
 }
 
 // listenAddress is a Listen without a token.
@@ -62,7 +81,7 @@ func (l Listen) Loopback() bool {
 // checkListen refuses metrics that anybody could read.
 func (p *Policy) checkListen(d *decoder) {
 	l := p.Listen
-	if l.Address == "" || l.TokenFile != "" || l.Loopback() || !d.sound("listen") {
+	if l.Address == "" || l.TokenFile != "" || l.TLS != nil && l.TLS.Clients != "" || l.Loopback() || !d.sound("listen") {
 		return
 	}
 	at := "listen"
@@ -70,5 +89,5 @@ func (p *Policy) checkListen(d *decoder) {
 		at = "listen.address"
 	}
 	d.faultAt(at, "who reaches this address could read metrics and the reasons of failures, which name consumers and places",
-		`listen on 127.0.0.1, or name a file with a token: listen: {address: "`+l.Address+`", token_file: FILE}`)
+		`listen on 127.0.0.1, or name a file with a token: listen: {address: "`+l.Address+`", token_file: FILE}, or authorities under tls.clients`)
 }

@@ -12,6 +12,8 @@ func refusedListens() []policyCase {
 		{name: "every interface", edits: listens(`":9464"`)},
 		{name: "metrics for everybody", edits: listens(`"0.0.0.0:9464"`)},
 		{name: "metrics for everybody in a mapping", edits: listens(`{address: "shop.example:9464"}`)},
+		{name: "encrypted metrics for everybody", edits: listens(`{address: "0.0.0.0:9464", tls: {certificate: cert.pem, key: key.pem}}`)},
+		{name: "a certificate without its key", edits: listens(`{address: "127.0.0.1:9464", tls: {certificate: cert.pem}}`), shape: true},
 		{name: "a token without an address", edits: listens("{token_file: token}"), shape: true},
 	}
 }
@@ -20,6 +22,7 @@ func acceptedListens() []policyCase {
 	return []policyCase{
 		{name: "metrics on loopback", edits: listens(`"127.0.0.1:9464"`)},
 		{name: "metrics on loopback of IPv6", edits: listens(`{address: "[::1]:9464"}`)},
+		{name: "metrics for who has a certificate", edits: listens(`{address: "0.0.0.0:9464", tls: {certificate: cert.pem, key: key.pem, clients: clients.pem}}`)},
 		{name: "metrics for who has a token", edits: listens(`{address: "0.0.0.0:9464", token_file: token}`)},
 	}
 }
