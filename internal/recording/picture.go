@@ -155,9 +155,13 @@ func (p *painter) content(v reflect.Value) {
 		return
 	}
 	p.uint(uint64(v.Len()))
-	for all := v.MapRange(); all.Next(); {
-		p.value(all.Key(), false)
-		p.value(all.Value(), false)
+	v = open(v)
+	key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+	for all := v.MapRange(); all.Next(); { // into the same two: each entry would else be allocated
+		key.SetIterKey(all)
+		value.SetIterValue(all)
+		p.value(key, false)
+		p.value(value, false)
 	}
 }
 
