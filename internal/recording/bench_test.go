@@ -104,7 +104,7 @@ func BenchmarkRecording(b *testing.B) {
 }
 
 func TestRecordingAllocatesNothingForAMessage(t *testing.T) {
-	m := newMill(64 << 10)
+	m := newMill(1 << 20)
 	for range 200 {
 		m.batch()
 	}

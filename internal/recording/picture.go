@@ -143,6 +143,9 @@ func (p *painter) pointer(v reflect.Value) {
 	if n == 0 {
 		n = uint64(len(p.numbers)) + 1
 		p.numbers[at] = n
+		if v.Kind() == reflect.Pointer { // v may be an entry of a map, and another one next
+			v = reflect.NewAt(v.Type().Elem(), at)
+		}
 		p.todo = append(p.todo, v)
 	}
 	p.uint(n)
