@@ -60,15 +60,16 @@ func unlimitedUnless(narrow bool, columns int) int {
 
 func topColumns(all []topView) []column[topView] {
 	storeOf := func(v topView) string { return v.Store }
-	number := func(title string, of func(topView) int64) column[topView] {
+	number := func(title string, of func(topView) (int64, bool)) column[topView] {
 		return column[topView]{terminal.Column{Title: title}, true, func(v topView) string {
+			n, more := of(v)
 			switch {
 			case v.Unread:
 				return "?"
-			case v.AtLeast:
-				return fmt.Sprintf("%d+", of(v))
+			case more:
+				return fmt.Sprintf("%d+", n)
 			}
-			return fmt.Sprint(of(v))
+			return fmt.Sprint(n)
 		}}
 	}
 	return []column[topView]{
@@ -77,9 +78,9 @@ func topColumns(all []topView) []column[topView] {
 		{terminal.Column{Title: "STATE"}, true, func(v topView) string { return cmp.Or(v.State, "-") }},
 		{terminal.Column{Title: "RATE/S"}, true, func(v topView) string { return figure(v.PerSecond, "%.1f") }},
 		{terminal.Column{Title: "LAG"}, true, func(v topView) string { return figure(v.Lag, "%.0f") }},
-		number("WAIT", func(v topView) int64 { return v.Waiting }),
+		number("WAIT", func(v topView) (int64, bool) { return v.Waiting, v.MoreWaiting }),
 		{terminal.Column{Title: "OLDEST"}, true, oldest},
-		number("ASIDE", func(v topView) int64 { return v.Aside }),
+		number("ASIDE", func(v topView) (int64, bool) { return v.Aside, v.MoreAside }),
 		{terminal.Column{Title: "WHY", Flexible: true}, true, func(v topView) string { return cmp.Or(legible.Printable(v.Error), "-") }},
 	}
 }

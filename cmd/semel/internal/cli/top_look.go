@@ -45,11 +45,13 @@ type topView struct {
 	Effects   *float64 `json:"effects"`
 	Lag       *float64 `json:"lag"`
 	// Waiting and Aside are rows of the inbox that are to be worked on, and that are parked or
-	// dead-lettered; AtLeast says that there may be more. Oldest is of those that wait.
-	Waiting int64   `json:"waiting"`
-	Aside   int64   `json:"set_aside"`
-	AtLeast bool    `json:"at_least"`
-	Oldest  float64 `json:"oldest_seconds"`
+	// dead-lettered; MoreWaiting and MoreAside say that there may be more. Oldest is of those
+	// that wait.
+	Waiting     int64   `json:"waiting"`
+	MoreWaiting bool    `json:"waiting_at_least"`
+	Aside       int64   `json:"set_aside"`
+	MoreAside   bool    `json:"set_aside_at_least"`
+	Oldest      float64 `json:"oldest_seconds"`
 	// Unread says that the store could not be read, so that nothing is known of rows.
 	Unread bool   `json:"unread"`
 	Error  string `json:"error,omitempty"`
@@ -128,12 +130,11 @@ func (w *watching) read(ctx context.Context, l *topLook, s topStore) error {
 		}
 		for state, sampled := range rows {
 			of := sampled.Consumers[name]
-			v.AtLeast = v.AtLeast || sampled.AtLeast
 			if state == contract.StateParked || state == contract.StateDeadLettered {
-				v.Aside += of.Rows
+				v.Aside, v.MoreAside = v.Aside+of.Rows, v.MoreAside || sampled.AtLeast
 				continue
 			}
-			v.Waiting += of.Rows
+			v.Waiting, v.MoreWaiting = v.Waiting+of.Rows, v.MoreWaiting || sampled.AtLeast
 			v.Oldest = max(v.Oldest, of.Oldest.Seconds())
 		}
 		l.Consumers = append(l.Consumers, v)
