@@ -121,7 +121,7 @@ func planted(t *testing.T, programs map[string]string) {
 
 func TestABrokenLawIsReplayedFromItsRecording(t *testing.T) {
 	t.Run("K14_a_law_that_a_real_process_breaks_is_recorded_by_itself_and_named_by_the_replay", func(t *testing.T) {
-		folder := recordedFolder(t, `"insert into done (id) values (:id)", "insert into missing (id) values (:id)"`)
+		folder := recordedFolder(t, `"insert into done (id) values (:id)", "insert into done (id) values (nullif(:id, :id))"`)
 		faulty, simulate := filepath.Join(folder, "faulty"), filepath.Join(folder, "simulate")
 		planted(t, map[string]string{faulty: ".", simulate: "github.com/semel-go/semel/internal/simulator/simulate"})
 		run := startAs(t, folder, exec.Command(faulty, "run", "--log-level", "debug"))
