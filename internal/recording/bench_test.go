@@ -21,16 +21,24 @@ type mill struct {
 	messages int
 	mallocs  uint64
 	spent    time.Duration
+
+	recorder *recording.Recorder
+	broken   *recording.Broken
+	// spoil changes actions; failing: handlers fail; short: they have no time for all.
+	spoil          func(machine.Event, machine.Action) machine.Action
+	failing, short bool
 }
 
-func newMill(size int) *mill {
+func newMill(size int) *mill { return newMillOf(recording.New(size, false)) }
+
+func newMillOf(r *recording.Recorder) *mill {
 	c := machine.Config{
 		Lanes: machine.Partition, Workers: 1, Most: 500, BatchTime: time.Second, Hold: time.Second, MaxMessages: 2000, MaxBytes: 1 << 30, Drain: time.Second,
 		Attempts: 3, RetryFirst: time.Second, RetryMost: time.Second, RetryCost: time.Millisecond, RetryShare: time.Millisecond, RetrySaved: time.Second,
 		TrialAfter: 10, BackoffFirst: time.Millisecond, BackoffMost: time.Second, Seed: 1,
 	}
-	m := &mill{machine: machine.New(c)}
-	m.tape = recording.New(size, false).Begin("orders", m.machine, c, time.Unix(0, 0))
+	m := &mill{machine: machine.New(c), recorder: r}
+	m.tape = r.Begin("orders", m.machine, c, time.Unix(0, 0))
 	m.step(machine.Given{Lane: contract.Lane{ID: "orders/0", Epoch: 1}})
 	return m
 }
@@ -46,9 +54,16 @@ func (m *mill) step(e machine.Event) []machine.Action {
 	runtime.ReadMemStats(&middle)
 	m.mallocs += middle.Mallocs - before.Mallocs
 	actions := m.machine.Step(e, m.now)
+	for i, a := range actions {
+		if m.spoil != nil {
+			actions[i] = m.spoil(e, a)
+		}
+	}
 	runtime.ReadMemStats(&before)
 	began = time.Now()
-	m.tape.Actions(actions)
+	if b := m.tape.Actions(actions); b != nil {
+		m.broken = b
+	}
 	m.spent += time.Since(began)
 	runtime.ReadMemStats(&after)
 	m.mallocs += after.Mallocs - before.Mallocs
@@ -70,6 +85,9 @@ func (m *mill) batch() {
 
 func (m *mill) carry(actions []machine.Action) {
 	for _, a := range actions {
+		if m.broken != nil {
+			return
+		}
 		switch a := a.(type) {
 		case machine.Begin:
 			verdicts := make([]contract.Verdict, len(a.Flight.Entries))
@@ -78,7 +96,14 @@ func (m *mill) carry(actions []machine.Action) {
 			}
 			m.carry(m.step(machine.Marked{Flight: a.Flight, Verdicts: verdicts}))
 		case machine.Run:
-			m.carry(m.step(machine.Ran{Flight: a.Flight, Done: len(a.Fresh)}))
+			ran := machine.Ran{Flight: a.Flight, Done: len(a.Fresh), Failed: m.failing}
+			if m.short {
+				ran.Done--
+			}
+			if m.failing {
+				ran.Done, ran.Class = 0, contract.ClassRetry
+			}
+			m.carry(m.step(ran))
 		case machine.Commit:
 			m.carry(m.step(machine.Ended{Flight: a.Flight, Outcome: contract.Committed, Culprit: -1}))
 		case *machine.Settle:
