@@ -29,6 +29,17 @@ func recordings(p policy.Recorder, log *slog.Logger) *recorders {
 	return &recorders{policy: p, log: log, now: time.Now, all: map[string]*recorder.Recorder{}}
 }
 
+// check finds before anything is read that nothing could be written.
+func (r *recorders) check() error {
+	if r.policy.Folder == "" {
+		return nil
+	}
+	if info, err := os.Stat(r.policy.Folder); err != nil || !info.IsDir() {
+		return fmt.Errorf("recorder.folder: %s is no folder: make it, or name another one", r.policy.Folder)
+	}
+	return nil
+}
+
 // of gives each consumer its recorder; nil where nothing is recorded.
 func (r *recorders) of() func(name string) *recorder.Recorder {
 	if r.policy.Folder == "" {
