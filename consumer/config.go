@@ -11,6 +11,7 @@ import (
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/enum"
+	"github.com/semel-go/semel/recorder"
 )
 
 // LaneMode says what keeps its order.
@@ -211,8 +212,8 @@ type Config struct {
 	// Observers watch. One that implements measure.Meter measures, too, and at most one of
 	// them may implement measure.Tracer, which makes spans.
 	Observers []semel.Observer
-	// Recorder, if set, keeps what the engine heard and decided last; see NewRecorder.
-	Recorder *Recorder
+	// Recorder, if set, keeps what the engine heard and decided last.
+	Recorder *recorder.Recorder
 	// public is Name without the generation; New sets it.
 	public string
 	// keyed says that the store keeps keys, and no rows; New sets it.

@@ -81,7 +81,7 @@ func newEngine[Tx any](c *Consumer[Tx], source contract.Source) *engine[Tx] {
 		events:   make(chan machine.Event, 2*c.config.Workers+8),
 		reporter: c.reporter, gaveUp: make(chan struct{}), inbox: in, control: c.control, lined: in != nil && c.config.OnParked == OnParkedBlock,
 	}
-	e.recording = c.config.Recorder.begin(c.config.Name, e.machine, policy, e.began)
+	e.recording = c.config.recorded(e.machine, policy, e.began)
 	if in != nil {
 		in.since, in.lines, in.control = e.began, linesOf(c.store), c.control
 	}

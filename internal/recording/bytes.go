@@ -14,6 +14,7 @@ import (
 type writer struct {
 	out  []byte
 	hide *hider
+	sum  [16]byte
 }
 
 func (w *writer) byte(b byte)             { w.out = append(w.out, b) }
@@ -46,7 +47,8 @@ func (w *writer) print(p semel.Fingerprint) {
 		w.fixed(0)
 		return
 	}
-	w.fixed(maphash.Bytes(w.hide.seed, p.Sum[:]))
+	w.sum = p.Sum // of its own, the hash would have it allocated
+	w.fixed(maphash.Bytes(w.hide.seed, w.sum[:]))
 }
 
 // list writes indexes, which mostly are those from 0 on.

@@ -143,6 +143,9 @@ func (p *painter) pointer(v reflect.Value) {
 	if n == 0 {
 		n = uint64(len(p.numbers)) + 1
 		p.numbers[at] = n
+		if v.Kind() == reflect.Pointer { // v may be an entry of a map, and another one next
+			v = reflect.NewAt(v.Type().Elem(), at)
+		}
 		p.todo = append(p.todo, v)
 	}
 	p.uint(n)
@@ -155,9 +158,13 @@ func (p *painter) content(v reflect.Value) {
 		return
 	}
 	p.uint(uint64(v.Len()))
-	for all := v.MapRange(); all.Next(); {
-		p.value(all.Key(), false)
-		p.value(all.Value(), false)
+	v = open(v)
+	key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+	for all := v.MapRange(); all.Next(); { // into the same two: each entry would else be allocated
+		key.SetIterKey(all)
+		value.SetIterValue(all)
+		p.value(key, false)
+		p.value(value, false)
 	}
 }
 

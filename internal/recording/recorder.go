@@ -10,8 +10,12 @@ import (
 
 // Recorder has the recording of the machine that began last.
 type Recorder struct {
-	size int
-	hide hider
+	// Broken, if set, is told the first law that a machine breaks; see Tell.
+	Broken func(law string)
+
+	size    int
+	hide    hider
+	telling sync.Once
 
 	mutex sync.Mutex
 	tape  *Tape // nil: nothing has begun; guarded by mutex
@@ -55,6 +59,13 @@ type segment struct {
 // of the machine take. With ids the messages' own names are recorded.
 func New(size int, ids bool) *Recorder {
 	return &Recorder{size: max(size, segments<<7), hide: hider{seed: maphash.MakeSeed(), ids: ids}}
+}
+
+// Tell calls Broken, the first time.
+func (r *Recorder) Tell(law string) {
+	if r.Broken != nil {
+		r.telling.Do(func() { r.Broken(law) })
+	}
 }
 
 // Begin records a machine that has made no step yet, in place of the one before.

@@ -1,5 +1,8 @@
 // Command simulate runs the simulator over many seeds and reports what was
-// met. It exits with 1 if a law was broken or something was never reached.
+// met. It exits with 1 if a law was broken or something was never reached. With the name of
+// a file it replays what a flight recorder wrote there (docs/recorder.md); it exits with 1
+// if a law is broken or the machine of this build decides otherwise, and with 2 if the file
+// cannot be replayed.
 package main
 
 import (
@@ -15,7 +18,7 @@ func main() {
 	seeds := flag.Int("seeds", 1000, "how many `seeds` to run")
 	start := flag.Uint64("start", 1, "the first `seed`")
 	seed := flag.Uint64("seed", 0, "run this one `seed`")
-	history := flag.Bool("history", false, "with -seed: print what happened")
+	history := flag.Bool("history", false, "with -seed, or a recording: print what happened")
 	first := flag.Bool("first", false, "print only the first seed that breaks a law")
 	law := flag.String("law", "", "with -first: count this `law` only")
 	mode := flag.String("mode", "", "run only seeds of this `mode`: calls, steps, intents or replay")
@@ -24,6 +27,11 @@ func main() {
 	tries := flag.Int("shrink", 1500, "how many `runs` may be spent to shorten a failing history")
 	flag.Parse()
 	switch {
+	case flag.NArg() > 1:
+		fmt.Fprintln(os.Stderr, "give one recording")
+		os.Exit(2)
+	case flag.NArg() == 1:
+		os.Exit(replay(flag.Arg(0), *history))
 	case *plant:
 		os.Exit(findPlanted(*seeds))
 	case *seed != 0:

@@ -15,9 +15,9 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/hookserver"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
-	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/kafka"
+	"github.com/semel-go/semel/recorder"
 )
 
 // Options say what is wanted of a policy.
@@ -41,7 +41,7 @@ type Options struct {
 	// Observers are told what consumers do.
 	Observers []semel.Observer
 	// Recorder, if set, gives the recorder of a consumer's run, by the name of the consumer.
-	Recorder func(name string) *consumer.Recorder
+	Recorder func(name string) *recorder.Recorder
 }
 
 // Assembly holds opened stores of a policy.

@@ -95,7 +95,7 @@ Exit codes: 0 done, 1 a run failed, 2 wrong use, 3 the policy is invalid,
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.SetUsageTemplate(strings.ReplaceAll(root.UsageTemplate(), ".FlagUsages", fmt.Sprintf(".FlagUsagesWrapped %d", usualWidth)))
 	c.logs.add(root)
-	root.AddCommand(runCommand(c), healthCommand(c), demoCommand(c), migrateCommand(c), whyCommand(c), checkCommand(c), alertsCommand(c), parkedCommand(c), deadCommand(c), inboxCommand(c), intentsCommand(c), gapsCommand(c), reapCommand(c), pauseCommand(c), resumeCommand(c), limitCommand(c), controlsCommand(c), identityCommand(c), positionsCommand(c), replayCommand(c), auditCommand(c), eraseCommand(c), reconcileCommand(c), schemaCommand(c), versionCommand(c))
+	root.AddCommand(runCommand(c), healthCommand(c), recordCommand(c), topCommand(c), demoCommand(c), migrateCommand(c), whyCommand(c), checkCommand(c), alertsCommand(c), parkedCommand(c), deadCommand(c), inboxCommand(c), intentsCommand(c), gapsCommand(c), reapCommand(c), pauseCommand(c), resumeCommand(c), limitCommand(c), controlsCommand(c), identityCommand(c), positionsCommand(c), replayCommand(c), auditCommand(c), eraseCommand(c), reconcileCommand(c), schemaCommand(c), versionCommand(c))
 	mendDefaults(root)
 	addExamples(root)
 	completeWords(c, root)

@@ -33,6 +33,15 @@ var examples = map[string][]string{
 		"semel health --config semel.yaml",
 		"semel health --config semel.yaml --live --timeout 500ms",
 	},
+	"semel record": {
+		"semel record --config semel.yaml",
+		"semel record --config semel.yaml --timeout 30s --json",
+	},
+	"semel top": {
+		"semel top --config semel.yaml",
+		"semel top --store postgres://db/shop --every 5s",
+		"semel top --config semel.yaml --once --json",
+	},
 	"semel demo": {
 		"semel demo",
 		"semel demo --seed 7 --keep kept",

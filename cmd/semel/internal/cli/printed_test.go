@@ -141,6 +141,8 @@ func commandsWith(text string) [][]string {
 		{"audit", "seal"}, {"audit", "seal", "--json"}, {"audit", "verify"}, {"audit", "verify", "--json"}, {"audit", "verify", "--head", word}, {"audit", "verify", "--file", word}, {"audit", "verify", "--file", "in.jsonl"}, {"audit", "verify", "--key-file", word},
 		{"audit", "export"}, {"audit", "export", "--store", word},
 		{"health"}, {"health", "--json"}, {"health", "--timeout", word}, {"health", "--config", word}, {"health", word},
+		{"record"}, {"record", "--json"}, {"record", "--timeout", word}, {"record", "--config", word}, {"record", word},
+		{"top"}, {"top", "--once"}, {"top", "--json"}, {"top", "--consumer", word}, {"top", "--store", word}, {"top", "--store", "sqlite:" + word}, {"top", "--every", word}, {"top", word},
 		{"alerts"}, {"alerts", word}, {"schema"}, {"schema", word}, {"version"}, {"version", "--json"}, {"version", word}, {"--version"},
 		{word}, {"--help"}, {"help", word}, {"help", "parked"}, {"completion", "bash"}, {"completion", "fish"}, {"completion", "powershell"}, {"completion", "zsh"}, {"completion", word},
 		{"__complete", "run", "--config", "bad.yaml", "--consumer", ""}, {"__complete", "parked", word},

@@ -23,7 +23,7 @@ func recordCommand(c *common) *cobra.Command {
 		Long: `Record asks the run that serves the address of the policy's key listen to write
 what each of its consumers heard and decided last, and prints the files, which
 are on the run's machine, in the folder of the policy's key recorder. Nothing of
-a message is in them but hashes. SIGUSR1 has the same written without an address.`,
+a message is in them but hashes. SIGUSR1 does the same without an address.`,
 		Args: nothing,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if timeout <= 0 {

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
-	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/recorder"
 )
 
 // recorders are the flight recorders of a run's consumers.
@@ -22,24 +22,35 @@ type recorders struct {
 
 	mutex sync.Mutex
 	names []string
-	all   map[string]*consumer.Recorder // guarded by mutex
+	all   map[string]*recorder.Recorder // guarded by mutex
 }
 
 func recordings(p policy.Recorder, log *slog.Logger) *recorders {
-	return &recorders{policy: p, log: log, now: time.Now, all: map[string]*consumer.Recorder{}}
+	return &recorders{policy: p, log: log, now: time.Now, all: map[string]*recorder.Recorder{}}
 }
 
-// of gives each consumer its recorder; nil where nothing is recorded.
-func (r *recorders) of() func(name string) *consumer.Recorder {
+// check finds before anything is read that nothing could be written.
+func (r *recorders) check() error {
 	if r.policy.Folder == "" {
 		return nil
 	}
-	return func(name string) *consumer.Recorder {
+	if info, err := os.Stat(r.policy.Folder); err != nil || !info.IsDir() {
+		return fmt.Errorf("recorder.folder: %s is no folder: make it, or name another one", r.policy.Folder)
+	}
+	return nil
+}
+
+// of gives each consumer its recorder; nil where nothing is recorded.
+func (r *recorders) of() func(name string) *recorder.Recorder {
+	if r.policy.Folder == "" {
+		return nil
+	}
+	return func(name string) *recorder.Recorder {
 		r.mutex.Lock()
 		defer r.mutex.Unlock()
 		if r.all[name] == nil {
 			r.names = append(r.names, name)
-			r.all[name] = consumer.NewRecorder(consumer.RecorderOptions{Size: r.policy.Size, IDs: r.policy.IDs, Broken: func(law string) {
+			r.all[name] = recorder.New(recorder.Options{Size: r.policy.Size, IDs: r.policy.IDs, Broken: func(law string) {
 				r.said(r.writeOne(name, law+" is broken"))
 			}})
 		}
@@ -47,7 +58,7 @@ func (r *recorders) of() func(name string) *consumer.Recorder {
 	}
 }
 
-func (r *recorders) recorder(name string) *consumer.Recorder {
+func (r *recorders) recorder(name string) *recorder.Recorder {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	return r.all[name]
@@ -77,6 +88,9 @@ func (r *recorders) write(why string) (files []string, err error) {
 // writeOne writes a recording under a name that is not there yet.
 func (r *recorders) writeOne(name, why string) (string, error) {
 	file := filepath.Join(r.policy.Folder, url.PathEscape(name)+"-"+r.now().UTC().Format("20060102T150405.000000Z")+".recording")
+	if whole, err := filepath.Abs(file); err == nil { // who reads the log may be elsewhere
+		file = whole
+	}
 	f, err := os.OpenFile(file, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		return "", fmt.Errorf("no recording of %s is written: %w", name, err)

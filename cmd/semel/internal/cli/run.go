@@ -118,6 +118,9 @@ func (e *execution) consume(ctx context.Context) (running.Summary, error) {
 		o.Logger.Warn(w.String())
 	}
 	recorded := recordings(p.Recorder, o.Logger)
+	if err := recorded.check(); err != nil {
+		return running.Summary{}, failed(err)
+	}
 	o.Recorder = recorded.of()
 	defer recorded.onSignal()()
 	mayCreate := func(s *policy.Store) bool { return e.migrate || s.Migrate }

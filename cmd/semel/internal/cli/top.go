@@ -1,0 +1,179 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/semel-go/semel/cmd/semel/internal/assembly"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+)
+
+func topCommand(c *common) *cobra.Command {
+	var store string
+	var every time.Duration
+	var once bool
+	cmd := &cobra.Command{
+		Use:   "top",
+		Short: "Watch all consumers: rates, lag, what waits, states, last errors",
+		Long: `Top shows every consumer of a policy, or of one store: what waits and is set
+aside, and how old it is, from the store; effects a second, the broker's lag and
+whether it is ready from the run that serves the address of the policy's key
+listen. q ends it, left and right choose what it is sorted by, up and down
+scroll. Without a terminal, with --once and with --json it looks once and ends.`,
+		Args: nothing,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if every < 100*time.Millisecond {
+				return usage("--every %v: give 100ms or more", every)
+			}
+			p, store, err := c.loadFor(store)
+			if err != nil {
+				return err
+			}
+			a, err := c.openChecked(cmd.Context(), p, store)
+			if err != nil {
+				return err
+			}
+			defer c.close(a)
+			w := &watching{common: c, policy: p, stores: storesOf(a), now: time.Now, call: call}
+			if once || c.json || !c.OutTerminal {
+				return w.once(cmd.Context())
+			}
+			return w.live(cmd.Context(), every)
+		},
+	}
+	cmd.Flags().DurationVar(&every, "every", 2*time.Second, "how often to look")
+	cmd.Flags().BoolVar(&once, "once", false, "look once, print one table and end")
+	return c.withControlStore(cmd, &store)
+}
+
+func storesOf(a *assembly.Assembly) []topStore {
+	var all []topStore
+	for _, s := range a.Stores {
+		all = append(all, s)
+	}
+	return all
+}
+
+// watching is a look at consumers that is repeated.
+type watching struct {
+	*common
+	policy *policy.Policy
+	stores []topStore
+	now    func() time.Time
+	call   caller
+	last   seen // the look before
+}
+
+// errNoStore ends a single look at stores of which none could be read.
+var errNoStore = errors.New("no store could be read")
+
+// once prints one look.
+func (w *watching) once(ctx context.Context) error {
+	l := w.look(ctx)
+	var err error
+	if w.json {
+		err = writeJSON(w.Out, l)
+	} else {
+		columns := unlimitedUnless(w.OutTerminal, w.Width)
+		for _, line := range l.frame(columns, sorting{}) {
+			if _, err = fmt.Fprintln(w.Out, line); err != nil {
+				break
+			}
+		}
+	}
+	if err == nil && l.Failed == len(w.stores) && l.Failed > 0 {
+		err = errNoStore
+	}
+	return failed(err)
+}
+
+// live shows looks until a key, or the end of ctx, ends it.
+func (w *watching) live(ctx context.Context, every time.Duration) error {
+	screen, err := openScreen(w.raw)
+	if err != nil {
+		return failed(err)
+	}
+	defer screen.close()
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	var s sorting
+	l := w.look(ctx)
+	for {
+		columns, rows := screen.size(w.Width)
+		if err := screen.draw(l.frame(columns, s), rows, s.top); err != nil {
+			return failed(err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+			l = w.look(ctx)
+		case key, open := <-screen.keys:
+			if !open || s.press(key, len(l.Consumers)) {
+				return nil
+			}
+		}
+	}
+}
+
+// sorting is what keys choose.
+type sorting struct {
+	by  int // of the orders
+	top int // the first consumer that is shown
+}
+
+// The keys.
+const (
+	keyUp    = "up"
+	keyDown  = "down"
+	keyLeft  = "left"
+	keyRight = "right"
+	keyQuit  = "quit"
+)
+
+// press carries out a key, and reports whether it ends the watching.
+func (s *sorting) press(key string, consumers int) (ends bool) {
+	switch key {
+	case keyQuit:
+		return true
+	case keyUp:
+		s.top = max(s.top-1, 0)
+	case keyDown:
+		s.top = max(min(s.top+1, consumers-1), 0)
+	case keyLeft:
+		s.by = (s.by + len(orders) - 1) % len(orders)
+	case keyRight:
+		s.by = (s.by + 1) % len(orders)
+	}
+	return false
+}
+
+// readKeys reads keys from a terminal that is raw, until it ends.
+func readKeys(in io.Reader, keys chan<- string) {
+	defer close(keys)
+	b := make([]byte, 16)
+	for {
+		n, err := in.Read(b)
+		if err != nil {
+			return
+		}
+		switch string(b[:n]) {
+		case "q", "Q", "\x03", "\x04":
+			keys <- keyQuit
+			return
+		case "\x1b[A", "\x1bOA", "k":
+			keys <- keyUp
+		case "\x1b[B", "\x1bOB", "j":
+			keys <- keyDown
+		case "\x1b[C", "\x1bOC":
+			keys <- keyRight
+		case "\x1b[D", "\x1bOD":
+			keys <- keyLeft
+		}
+	}
+}

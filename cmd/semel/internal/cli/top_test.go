@@ -1,0 +1,192 @@
+package cli
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel/cmd/semel/internal/metrics"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/sqlstore"
+)
+
+// shelf is a store for top.
+type shelf struct {
+	contract.Controls
+	names []string
+	rows  map[contract.RowState]map[string]sqlstore.SampledRows
+	wants map[string]contract.Control
+	err   error
+}
+
+func (s *shelf) Name() string                                { return "shop" }
+func (s *shelf) Consumers(context.Context) ([]string, error) { return s.names, s.err }
+func (s *shelf) Control(_ context.Context, name string) (contract.Control, error) {
+	return s.wants[name], s.err
+}
+func (s *shelf) SampleRows(_ context.Context, state contract.RowState) (sqlstore.Sampled, error) {
+	return sqlstore.Sampled{Consumers: s.rows[state], AtLeast: state == contract.StateParked}, s.err
+}
+
+// topPolicy has the consumer history, and a run that can be asked.
+func topPolicy(t *testing.T) *policy.Policy {
+	t.Helper()
+	p, faults := policy.Parse("semel.yaml", []byte("listen: 127.0.0.1:9464\n"+history), os.LookupEnv)
+	if len(faults) > 0 {
+		t.Fatal(faults)
+	}
+	return p
+}
+
+// watch looks at a store, and at a run that has applied so many messages.
+func watch(t *testing.T, s *shelf, applied *int) (*watching, *bytes.Buffer) {
+	t.Helper()
+	var out bytes.Buffer
+	now := time.Date(2026, 1, 7, 9, 30, 0, 0, time.UTC)
+	return &watching{
+		common: &common{Streams: Streams{Out: terminal.Text(&out), Err: io.Discard, Width: 80}}, policy: topPolicy(t), stores: []topStore{s},
+		now: func() time.Time { now = now.Add(2 * time.Second); return now },
+		call: func(_ context.Context, _ policy.Listen, _, path string) (*http.Response, error) {
+			if applied == nil {
+				return nil, errors.New("connection refused")
+			}
+			text := `{"ok":false,"consumers":{"history":{"ok":false,"reason":"the store is \u001b[31maway"}}}`
+			if path == metrics.PathMetrics {
+				text = "# TYPE semel_effects_total counter\nsemel_effects_total{consumer=\"history\"} " + map[bool]string{true: "100", false: "125"}[*applied == 0] + "\n" +
+					"# TYPE semel_broker_lag_messages gauge\nsemel_broker_lag_messages{consumer=\"history\"} 4711\n"
+				*applied++
+			}
+			return &http.Response{StatusCode: http.StatusOK, Body: io.NopCloser(strings.NewReader(text))}, nil
+		},
+	}, &out
+}
+
+func fullShelf() *shelf {
+	return &shelf{
+		names: []string{"history", "a consumer with a very long name that somebody gave it"},
+		rows: map[contract.RowState]map[string]sqlstore.SampledRows{
+			contract.StateReceived: {"history": {Rows: 12, Oldest: 90 * time.Second}},
+			contract.StateBlocked:  {"history": {Rows: 3, Oldest: 10 * time.Minute}},
+			contract.StateParked:   {"history": {Rows: 7}},
+		},
+		wants: map[string]contract.Control{"a consumer with a very long name that somebody gave it": {Paused: true, Pause: contract.Order{By: "anna", Why: "bank \x1b[2Jclosed"}}},
+	}
+}
+
+func TestTopFitsTheTerminal(t *testing.T) {
+	t.Run("trap_T106_every_text_of_a_frame_is_legible_at_80_and_at_60_columns", func(t *testing.T) {
+		applied := 0
+		w, _ := watch(t, fullShelf(), &applied)
+		w.look(t.Context())
+		l := w.look(t.Context())
+		for columns, want := range map[int][]string{
+			80: {"CONSUMER", "STATE", "RATE/S", "not ready    12.5  4711  15", "10m0s", "paused"},
+			60: {"not ready", "12.5", "4711", "15 10m0s 7+"},
+		} {
+			frame := l.frame(columns, sorting{})
+			text := strings.Join(frame, "\n")
+			t.Logf("%d columns:\n%s", columns, text)
+			for _, line := range frame {
+				if terminal.Columns(line) > columns {
+					t.Errorf("%d columns: %q", terminal.Columns(line), line)
+				}
+			}
+			if strings.ContainsRune(text, '\x1b') {
+				t.Errorf("a terminal would obey %q", text)
+			}
+			plain := strings.Join(strings.Fields(text), " ")
+			for _, part := range want {
+				if !strings.Contains(plain, strings.Join(strings.Fields(part), " ")) {
+					t.Errorf("%d columns: %q is missing in\n%s", columns, part, text)
+				}
+			}
+		}
+	})
+}
+
+func TestTopSortsAndScrollsByKeys(t *testing.T) {
+	l := &topLook{Consumers: []topView{{Consumer: "a"}, {Consumer: "b", Waiting: 5}, {Consumer: "c", Waiting: 1}}}
+	var s sorting
+	for range 3 { // name, rate, lag, waiting
+		s.press(keyRight, 3)
+	}
+	frame := l.frame(80, s)
+	if !strings.HasSuffix(frame[0], "by waiting") || !strings.HasPrefix(frame[2], "b") || !strings.HasPrefix(frame[4], "a") {
+		t.Errorf("%q", frame)
+	}
+	keys := make(chan string, 8)
+	readKeys(&chunks{[]string{"\x1b[B", "\x1b[A", "\x1b[D", "x", "q"}}, keys)
+	for key := range keys {
+		if s.press(key, 3) != (key == keyQuit) {
+			t.Error(key)
+		}
+	}
+	if s.by != 2 || s.top != 0 {
+		t.Errorf("%+v", s)
+	}
+	var out bytes.Buffer
+	sc := &screen{out: &out}
+	if err := sc.draw(frame, 5, 9); err != nil || strings.Count(out.String(), "\r\n") != 4 || !strings.Contains(out.String(), "q: end") {
+		t.Errorf("%v, %q", err, out.String())
+	}
+}
+
+// chunks is a terminal, of which each read is a key.
+type chunks struct{ all []string }
+
+func (c *chunks) Read(b []byte) (int, error) {
+	if len(c.all) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(b, c.all[0])
+	c.all = c.all[1:]
+	return n, nil
+}
+
+func TestTopWithoutATerminalIsOneTableAndAnEnd(t *testing.T) {
+	w, out := watch(t, fullShelf(), nil)
+	if err := w.once(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	text := out.String()
+	if !strings.Contains(text, "a consumer with a very long name that somebody gave it") || !strings.Contains(text, "rates, lag and readiness are not known: connection refused") || strings.Contains(text, "\x1b") {
+		t.Errorf("%s", text)
+	}
+	w, out = watch(t, fullShelf(), new(int))
+	w.json = true
+	if err := w.once(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	var l topLook
+	if err := json.Unmarshal(out.Bytes(), &l); err != nil || len(l.Consumers) != 2 || l.Consumers[0].Waiting != 15 || *l.Consumers[0].Lag != 4711 {
+		t.Errorf("%v, %s", err, out)
+	}
+}
+
+func TestTopOfAStoreThatIsDownNamesItsConsumers(t *testing.T) {
+	w, out := watch(t, &shelf{err: errors.New("no route to host")}, nil)
+	err := w.once(t.Context())
+	if !errors.Is(err, errNoStore) {
+		t.Error(err)
+	}
+	if text := out.String(); !strings.Contains(text, "store shop cannot be read: no route to host") || !strings.Contains(text, "history") || !strings.Contains(text, "?") {
+		t.Errorf("%s", text)
+	}
+}
+
+func TestTopWithoutConsumersSaysSo(t *testing.T) {
+	w, out := watch(t, &shelf{}, nil)
+	w.policy = &policy.Policy{}
+	if err := w.once(t.Context()); err != nil || !strings.Contains(out.String(), "there are no consumers") {
+		t.Errorf("%v, %s", err, out)
+	}
+}

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/semel-go/semel/internal/recording"
+)
+
+// recordedFolder is folderWith, with a flight recorder.
+func recordedFolder(t *testing.T, statement string) string {
+	t.Helper()
+	folder := folderWith(t, statement)
+	text, err := os.ReadFile(filepath.Join(folder, "semel.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{
+		"semel.yaml": "recorder: {folder: .}\n" + string(text),
+		"in.jsonl":   `{"id":"secret-1"}` + "\n" + `{"id":"secret-1"}` + "\n" + `{"id":"secret-2"}` + "\n",
+	} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folder
+}
+
+// recordedFile waits until the log names a recording, and returns its path.
+func recordedFile(t *testing.T, run *running) string {
+	t.Helper()
+	run.await(t, "a recording is written")
+	var line struct{ File string }
+	if err := json.Unmarshal(run.log.Bytes(), &line); err != nil {
+		t.Fatal(err)
+	}
+	return line.File
+}
+
+func readRecording(t *testing.T, path string) *recording.File {
+	t.Helper()
+	in, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	f, err := recording.Read(in)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+func TestAStuckRunIsReplayedFromItsRecording(t *testing.T) {
+	t.Run("K14_a_real_process_that_is_stuck_is_replayed_to_the_same_decisions_byte_for_byte", func(t *testing.T) {
+		endless := "with recursive n (i) as (select 1 union all select i + 1 from n) select count(*) from n"
+		folder := recordedFolder(t, `"insert into done (id) select :id where (`+endless+`) > 0"`)
+		run := startSemel(t, folder)
+		awaitWriter(t, folder)
+		if err := run.cmd.Process.Signal(syscall.SIGUSR1); err != nil {
+			t.Fatal(err)
+		}
+		file := recordedFile(t, run)
+		_ = run.cmd.Process.Kill()
+		run.end(t)
+		f := readRecording(t, file)
+		result, err := f.Replay(nil)
+		if err != nil || result.Differs != nil || result.Panic != "" || result.Broken != nil {
+			t.Fatalf("%v, %+v", err, result)
+		}
+		if f.Consumer != "billing" || result.Steps < 3 || result.Bytes == 0 || result.Load.Flying == 0 {
+			t.Errorf("consumer %q, %+v", f.Consumer, result)
+		}
+		t.Logf("%d steps, %d bytes of decisions; %s", result.Steps, result.Bytes, recording.Hands(result.Load, result.Now))
+		text, err := os.ReadFile(filepath.Join(folder, filepath.Base(file)))
+		if err != nil || strings.Contains(string(text), "secret") {
+			t.Errorf("%v; the recording names a message", err)
+		}
+		if info, err := os.Stat(file); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%v, %v", info.Mode(), err)
+		}
+	})
+}
+
+// planted builds programs with a fault of the machine: a failed handler's transaction is
+// committed.
+func planted(t *testing.T, programs map[string]string) {
+	t.Helper()
+	const file, before, after = "internal/machine/flight.go", "\tm.do(Rollback{Flight: f})\n", "\tm.commit(f)\n"
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	source, err := os.ReadFile(filepath.Join(root, file))
+	if err != nil || strings.Count(string(source), before) != 1 {
+		t.Fatalf("%v; the fault cannot be planted in %s any more", err, file)
+	}
+	folder := t.TempDir()
+	changed, overlay := filepath.Join(folder, "flight.go"), filepath.Join(folder, "overlay.json")
+	for name, text := range map[string]string{
+		changed: strings.Replace(string(source), before, after, 1),
+		overlay: fmt.Sprintf(`{"Replace": {%q: %q}}`, filepath.Join(root, file), changed),
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for program, pkg := range programs {
+		build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-overlay", overlay, "-o", program, pkg)
+		if out, err := build.CombinedOutput(); err != nil {
+			t.Fatalf("%v\n%s", err, out)
+		}
+	}
+}
+
+func TestABrokenLawIsReplayedFromItsRecording(t *testing.T) {
+	t.Run("K14_a_law_that_a_real_process_breaks_is_recorded_by_itself_and_named_by_the_replay", func(t *testing.T) {
+		folder := recordedFolder(t, `"insert into done (id) values (:id)", "insert into done (id) values (nullif(:id, :id))"`)
+		faulty, simulate := filepath.Join(folder, "faulty"), filepath.Join(folder, "simulate")
+		planted(t, map[string]string{faulty: ".", simulate: "github.com/semel-go/semel/internal/simulator/simulate"})
+		run := startAs(t, folder, exec.Command(faulty, "run", "--log-level", "debug"))
+		file := recordedFile(t, run)
+		_ = run.cmd.Process.Kill()
+		run.end(t)
+		out, err := exec.CommandContext(t.Context(), simulate, file).CombinedOutput()
+		if err == nil || !strings.Contains(string(out), "breaks law 3: flight ") || !strings.Contains(string(out), "are decided as recorded, byte for byte") {
+			t.Errorf("%v\n%s", err, out)
+		}
+		t.Logf("%s", out)
+		result, err := readRecording(t, file).Replay(nil)
+		if err != nil || result.Differs == nil || !strings.HasPrefix(result.Differs.Recorded[0], "commit flight ") || !strings.HasPrefix(result.Differs.Replay[0], "roll flight ") {
+			t.Errorf("%v; the machine without the fault decides %+v", err, result.Differs)
+		}
+	})
+}

@@ -1,0 +1,143 @@
+package recording_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/recording"
+)
+
+// mill drives a machine with deliveries in batches of 500, as a run does that is never
+// idle, and counts what recording takes beside it.
+type mill struct {
+	machine  *machine.Machine
+	tape     *recording.Tape
+	now      machine.Time
+	messages int
+	mallocs  uint64
+	spent    time.Duration
+
+	recorder *recording.Recorder
+	broken   *recording.Broken
+	// spoil changes actions; failing: handlers fail; short: they have no time for all.
+	spoil          func(machine.Event, machine.Action) machine.Action
+	failing, short bool
+}
+
+func newMill(size int) *mill { return newMillOf(recording.New(size, false)) }
+
+func newMillOf(r *recording.Recorder) *mill {
+	c := machine.Config{
+		Lanes: machine.Partition, Workers: 1, Most: 500, BatchTime: time.Second, Hold: time.Second, MaxMessages: 2000, MaxBytes: 1 << 30, Drain: time.Second,
+		Attempts: 3, RetryFirst: time.Second, RetryMost: time.Second, RetryCost: time.Millisecond, RetryShare: time.Millisecond, RetrySaved: time.Second,
+		TrialAfter: 10, BackoffFirst: time.Millisecond, BackoffMost: time.Second, Seed: 1,
+	}
+	m := &mill{machine: machine.New(c), recorder: r}
+	m.tape = r.Begin("orders", m.machine, c, time.Unix(0, 0))
+	m.step(machine.Given{Lane: contract.Lane{ID: "orders/0", Epoch: 1}})
+	return m
+}
+
+// step is one of the machine's, of which recording is measured.
+func (m *mill) step(e machine.Event) []machine.Action {
+	var before, middle, after runtime.MemStats
+	m.now += time.Microsecond
+	runtime.ReadMemStats(&before)
+	began := time.Now()
+	m.tape.Event(e, m.now)
+	m.spent += time.Since(began)
+	runtime.ReadMemStats(&middle)
+	m.mallocs += middle.Mallocs - before.Mallocs
+	actions := m.machine.Step(e, m.now)
+	for i, a := range actions {
+		if m.spoil != nil {
+			actions[i] = m.spoil(e, a)
+		}
+	}
+	runtime.ReadMemStats(&before)
+	began = time.Now()
+	if b := m.tape.Actions(actions); b != nil {
+		m.broken = b
+	}
+	m.spent += time.Since(began)
+	runtime.ReadMemStats(&after)
+	m.mallocs += after.Mallocs - before.Mallocs
+	return append([]machine.Action(nil), actions...)
+}
+
+// batch brings 500 messages and carries them to their end.
+func (m *mill) batch() {
+	var items []*machine.Item
+	for range 500 {
+		m.messages++
+		items = append(items, &machine.Item{
+			Lane: contract.Lane{ID: "orders/0", Epoch: 1}, Source: "shop", Identity: fmt.Sprintf("order-%012d", m.messages), Print: semel.Fingerprint{Version: 1, Sum: [16]byte{1}},
+			Before: -1, Route: uint64(m.messages), Size: 400,
+		})
+	}
+	m.carry(m.step(machine.Fetched{Items: items}))
+}
+
+func (m *mill) carry(actions []machine.Action) {
+	for _, a := range actions {
+		if m.broken != nil {
+			return
+		}
+		switch a := a.(type) {
+		case machine.Begin:
+			verdicts := make([]contract.Verdict, len(a.Flight.Entries))
+			for i := range verdicts {
+				verdicts[i].Kind = contract.Fresh
+			}
+			m.carry(m.step(machine.Marked{Flight: a.Flight, Verdicts: verdicts}))
+		case machine.Run:
+			ran := machine.Ran{Flight: a.Flight, Done: len(a.Fresh), Failed: m.failing}
+			if m.short {
+				ran.Done--
+			}
+			if m.failing {
+				ran.Done, ran.Class = 0, contract.ClassRetry
+			}
+			m.carry(m.step(ran))
+		case machine.Commit:
+			m.carry(m.step(machine.Ended{Flight: a.Flight, Outcome: contract.Committed, Culprit: -1}))
+		case *machine.Settle:
+			m.carry(m.step(machine.Settled{Settle: a}))
+		}
+	}
+}
+
+// BenchmarkRecording is what recording takes of a message, in a ring that has gone round
+// many times.
+func BenchmarkRecording(b *testing.B) {
+	m := newMill(1 << 20)
+	for range 400 {
+		m.batch()
+	}
+	m.mallocs, m.spent, m.messages = 0, 0, 0
+	b.ResetTimer()
+	for m.messages < b.N {
+		m.batch()
+	}
+	b.ReportMetric(float64(m.spent.Nanoseconds())/float64(m.messages), "ns/message")
+	b.ReportMetric(float64(m.mallocs)/float64(m.messages), "allocs/message")
+}
+
+func TestRecordingAllocatesNothingForAMessage(t *testing.T) {
+	m := newMill(1 << 20)
+	for range 200 {
+		m.batch()
+	}
+	m.mallocs, m.messages = 0, 0
+	for range 200 {
+		m.batch()
+	}
+	if per := float64(m.mallocs) / float64(m.messages); per > 0.01 {
+		t.Errorf("%.4f allocations a message", per)
+	}
+}

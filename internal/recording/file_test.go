@@ -1,0 +1,133 @@
+package recording_test
+
+import (
+	"bytes"
+	"errors"
+	"strings"
+	"testing"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/recording"
+)
+
+// file is what a mill recorded, as bytes.
+func file(t *testing.T) []byte {
+	t.Helper()
+	m := newMill(1 << 20)
+	m.batch()
+	var b bytes.Buffer
+	if err := m.recorder.Write(&b, "a test asks"); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func TestWhatIsNoRecordingIsRefused(t *testing.T) {
+	whole := file(t)
+	changed := bytes.Clone(whole)
+	changed[len(changed)/2] ^= 1
+	for name, c := range map[string]struct {
+		text []byte
+		want error
+	}{
+		"nothing":      {nil, recording.ErrNoRecording},
+		"another file": {[]byte("PNG"), recording.ErrNoRecording},
+		"a later form": {bytes.Replace(whole, []byte("recording 1\n"), []byte("recording 2\n"), 1), recording.ErrNewerForm},
+		"cut short":    {whole[:len(whole)-7], recording.ErrDamaged},
+		"the head":     {whole[:30], recording.ErrDamaged},
+		"a bit":        {changed, recording.ErrDamaged},
+	} {
+		if _, err := recording.Read(bytes.NewReader(c.text)); !errors.Is(err, c.want) {
+			t.Errorf("%s: %v, want %v", name, err, c.want)
+		}
+	}
+	if err := recording.New(1<<20, false).Write(&bytes.Buffer{}, ""); !errors.Is(err, recording.ErrNothing) {
+		t.Error(err)
+	}
+}
+
+func TestARecordingOfAnotherBuildIsTold(t *testing.T) {
+	f, err := recording.Read(bytes.NewReader(file(t)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.Build.Revision = "0123abc"
+	if r, err := f.Replay(nil); err != nil || r.Differs != nil || r.Steps != 6 {
+		t.Errorf("of the same shape: %v, %+v", err, r)
+	}
+	f.Shape = "another"
+	if _, err := f.Replay(nil); !errors.Is(err, recording.ErrOtherShape) || !strings.Contains(err.Error(), "0123abc") {
+		t.Errorf("of another shape: %v", err)
+	}
+}
+
+func TestIdentitiesAreRecordedWhereTheyAreAskedFor(t *testing.T) {
+	for _, ids := range []bool{false, true} {
+		m := newMillOf(recording.New(1<<20, ids))
+		m.batch()
+		var b bytes.Buffer
+		if err := m.recorder.Write(&b, "a test asks"); err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(b.String(), "order-0000") != ids {
+			t.Errorf("ids: %v, and the recording says otherwise", ids)
+		}
+	}
+}
+
+func TestLawsAreWatched(t *testing.T) {
+	for law, spoil := range map[string]func(machine.Event, machine.Action) machine.Action{
+		"law 1": func(e machine.Event, a machine.Action) machine.Action {
+			if c, is := a.(machine.Commit); is {
+				c.Trim = nil
+				return c
+			}
+			return a
+		},
+		"law 2": func(_ machine.Event, a machine.Action) machine.Action {
+			if r, is := a.(machine.Run); is {
+				return &machine.Settle{Items: []machine.Settlement{{Item: r.Flight.Entries[0].Item, Kind: semel.Ack, Ending: contract.EndApplied}}}
+			}
+			return a
+		},
+		"law 3": func(_ machine.Event, a machine.Action) machine.Action {
+			if r, is := a.(machine.Rollback); is {
+				return machine.Commit{Flight: r.Flight}
+			}
+			return a
+		},
+	} {
+		t.Run(law, func(t *testing.T) {
+			m := newMill(1 << 20)
+			m.spoil, m.failing, m.short = spoil, law == "law 3", law == "law 1"
+			m.batch()
+			if m.broken == nil || m.broken.Law != law {
+				t.Errorf("%v is seen broken", m.broken)
+			}
+		})
+	}
+	t.Run("law_11_a_machine_that_spins_is_told", func(t *testing.T) {
+		m := newMill(1 << 20)
+		var broken *recording.Broken
+		for range 100_001 {
+			m.tape.Event(machine.Timer{}, m.now)
+			if b := m.tape.Actions(nil); b != nil {
+				broken = b
+			}
+		}
+		if broken == nil || broken.Law != "law 11" {
+			t.Errorf("%v", broken)
+		}
+	})
+	t.Run("without a fault none is", func(t *testing.T) {
+		m := newMill(1 << 20)
+		for range 20 {
+			m.batch()
+		}
+		if m.broken != nil {
+			t.Error(m.broken)
+		}
+	})
+}
