@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -51,18 +50,6 @@ func (r *receiving) end(t *testing.T) {
 	if err := r.cmd.Wait(); err != nil {
 		t.Errorf("the run ended: %v", err)
 	}
-}
-
-// freePort is a port that nobody has now.
-func freePort(t *testing.T) string {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	_, port, _ := net.SplitHostPort(l.Addr().String())
-	return port
 }
 
 // settled asks until a query of a database of the folder says what is wanted.
