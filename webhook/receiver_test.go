@@ -10,6 +10,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/iotest"
 	"testing/synctest"
@@ -339,6 +340,41 @@ func TestUnsignedHeaders(t *testing.T) {
 			if _, err := webhook.New(webhook.Config{Name: "a", Scheme: webhook.StandardWebhooks(), Secrets: []string{standardSecret}, Unsigned: u}); err == nil {
 				t.Errorf("%+v is taken", u)
 			}
+		}
+	})
+}
+
+// failing is a store that can be down.
+type failing struct {
+	*memstore.Store
+	down atomic.Bool
+}
+
+func (s *failing) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[*memstore.Tx], []contract.Verdict, error) {
+	if s.down.Load() {
+		return nil, nil, errors.New("the store is down")
+	}
+	return s.Store.Begin(ctx, o, marks)
+}
+
+func TestAStoreThatIsDown(t *testing.T) {
+	bubble(t, "F3_trap_137_a_store_that_is_down_is_503_and_what_came_meanwhile_takes_effect_once", func(t *testing.T) {
+		store, r := &failing{Store: memstore.New()}, receiver(t, nil)
+		store.down.Store(true)
+		running := receives(t, store, r, nil)
+		for range 5 {
+			if w := post(r, paidRequest(event("evt_1"))); w.Code != 503 || w.Header().Get("Retry-After") == "" {
+				t.Errorf("%d %s", w.Code, w.Body)
+			}
+		}
+		store.down.Store(false)
+		<-time.After(time.Minute)
+		if w := post(r, paidRequest(event("evt_1"))); w.Body.String() != "{\"result\":\"duplicate\"}\n" {
+			t.Errorf("when it is back: %d %s", w.Code, w.Body)
+		}
+		running.end(t)
+		if got := string(store.Get("effect evt_1")); got != "1" {
+			t.Errorf("it took effect %q times", got)
 		}
 	})
 }

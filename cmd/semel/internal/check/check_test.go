@@ -57,6 +57,47 @@ consumers:
     handler: {sql: {params: {id: id}, statements: ["insert into booked values (:id)"]}}
 `
 
+// receiving is one of webhooks, by a header that nobody signed.
+const receiving = `version: 1
+stores: {shop: {postgres: {url: "postgres://db/shop"}}}
+sources:
+  hooks: {webhook: {listen: "127.0.0.1:8080", path: /hooks, scheme: github, secret: "${WEBHOOK_SECRET}", unsigned: {headers: [x-github-delivery], because: nobody sees the bodies}}}
+consumers:
+  billing:
+    from: hooks
+    store: shop
+    strategy: inbox
+    settle: after_receipt
+    alerts: {pending_age: 60s}
+    identity: {id: "header:x-github-delivery"}
+    effect: {kind: KIND, says: a second one books twice}
+    handler: {sql: {params: {id: "body:/id"}, statements: ["insert into booked values (:id)"]}}
+`
+
+func TestTheIdentityOfWebhooks(t *testing.T) {
+	for name, want := range map[string]Result{"ledger": Fail, "projection": Pass} {
+		t.Run("F3_K3_1_a_header_that_nobody_signed_of_a_"+name, func(t *testing.T) {
+			text := strings.Replace(receiving, "KIND", name, 1)
+			p, faults := policy.Parse("semel.yaml", []byte(text), func(string) (string, bool) { return "a secret of nobody at all", true })
+			if len(faults) > 0 {
+				t.Fatal(faults)
+			}
+			c := p.Consumers[0]
+			s := &Subject{Policy: p, Consumer: c, Source: p.Source(c.From), Store: p.Store(c.Store)}
+			if got := s.id(); got.Result != want || !strings.Contains(got.Evidence, "which nobody signed") || !strings.Contains(got.Evidence, "nobody sees the bodies") {
+				t.Errorf("%+v", got)
+			}
+			if got := s.risks(); !strings.Contains(got.Evidence, "nobody signed the headers x-github-delivery") {
+				t.Errorf("%+v", got)
+			}
+			c.Retention.Keep = 24 * time.Hour
+			if got := s.horizon(); got.Result != Fail || !strings.Contains(got.Evidence, "repeats for 30d") {
+				t.Errorf("%+v", got)
+			}
+		})
+	}
+}
+
 // calling is a sound one that calls out.
 const calling = `version: 1
 stores: {shop: {postgres: {url: "postgres://db/shop"}}}

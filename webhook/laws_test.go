@@ -1,0 +1,77 @@
+package webhook_test
+
+import (
+	"context"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/worker"
+	"github.com/semel-go/semel/sourcetest"
+	"github.com/semel-go/semel/webhook"
+)
+
+// repeating is a provider that sends each message until it is answered with 200.
+type repeating struct {
+	t       testing.TB
+	clients worker.Group
+	ctx     context.Context
+
+	mutex sync.Mutex
+	now   *webhook.Receiver // guarded by mutex
+}
+
+func (p *repeating) receiver() *webhook.Receiver {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.now
+}
+
+// Publish implements sourcetest.Broker.
+func (p *repeating) Publish(_ int, m *semel.Message) error {
+	p.clients.Go(func() {
+		for p.ctx.Err() == nil {
+			if r := p.receiver(); r != nil && post(r, paidRequest(string(m.Body)).WithContext(p.ctx)).Code == 200 {
+				return
+			}
+			select {
+			case <-time.After(time.Second):
+			case <-p.ctx.Done():
+			}
+		}
+	})
+	synctest.Wait() // it is there
+	return nil
+}
+
+// End implements sourcetest.Broker, and is never called.
+func (p *repeating) End() error { return nil }
+
+// Open implements sourcetest.Broker.
+func (p *repeating) Open() (contract.Source, error) {
+	r, err := webhook.New(webhook.Config{Name: "hooks", Scheme: webhook.Stripe(), Secrets: []string{stripeSecret}, Wait: time.Hour})
+	p.mutex.Lock()
+	p.now = r
+	p.mutex.Unlock()
+	<-time.After(2 * time.Second) // each has sent again
+	return r, err
+}
+
+func TestTheLawsOfSources(t *testing.T) {
+	sourcetest.Run(t, sourcetest.Harness{
+		Virtual: true,
+		Start: func(t testing.TB) sourcetest.Broker {
+			ctx, stop := context.WithCancel(context.Background())
+			p := &repeating{t: t, ctx: ctx}
+			t.Cleanup(func() {
+				stop()
+				p.clients.Wait()
+			})
+			return p
+		},
+		Can: sourcetest.Can{Lanes: 1, Live: true, Reopens: true, Remembers: true, HandsBack: true, Pauses: true, Dated: true},
+	})
+}

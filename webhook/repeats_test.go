@@ -1,0 +1,59 @@
+package webhook_test
+
+import (
+	"fmt"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/webhook"
+)
+
+// A provider that never believes an answer, and a service that is restarted under it: what it
+// was told with 200 is never lost, and nothing is there twice.
+func TestAProviderThatRepeatsForThreeDays(t *testing.T) {
+	bubble(t, "F3_each_event_takes_effect_once_over_three_restarts", func(t *testing.T) {
+		const events, days = 20, 3
+		store := memstore.New()
+		var now atomic.Pointer[webhook.Receiver] // nil: the service is down
+		var running *received
+		start := func() {
+			r := receiver(t, nil)
+			running = receives(t, store, r, func(c *consumer.Config) { c.Inbox.Poll = time.Minute })
+			now.Store(r)
+		}
+		stop := func() {
+			now.Store(nil)
+			running.end(t)
+		}
+		statuses := map[int]int{}
+		for hour := range days * 24 {
+			switch hour {
+			case 1, 20, 38, 56:
+				start()
+			case 18, 36, 54:
+				stop()
+			}
+			for i := range events {
+				h := http.Handler(http.NotFoundHandler())
+				if r := now.Load(); r != nil {
+					h = r
+				}
+				statuses[post(h, paidRequest(event(fmt.Sprint("evt_", i)))).Code]++
+			}
+			<-time.After(time.Hour)
+		}
+		stop()
+		if statuses[200] != events*(days*24-1-3*2) || statuses[404] != events*7 {
+			t.Errorf("answers: %v", statuses)
+		}
+		for i := range events {
+			if got := string(store.Get(fmt.Sprint("effect evt_", i))); got != "1" {
+				t.Errorf("event %d took effect %q times", i, got)
+			}
+		}
+	})
+}
