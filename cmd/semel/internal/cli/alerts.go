@@ -12,9 +12,9 @@ func alertsCommand(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "alerts",
 		Short: "Print rules for Prometheus, with what the policy says of alerts",
-		Long: `Alerts prints alert rules for Prometheus over the metrics of semel run: those that
-ship as deploy/alerts.yaml, with what consumers of the policy say under alerts in
-the place of their thresholds. Nothing is asked and nothing is changed.`,
+		Long: `Alerts prints alert rules for Prometheus over the metrics of semel run: those
+that ship as deploy/alerts.yaml, with what consumers of the policy say under
+alerts in the place of their thresholds. Nothing is asked and nothing changed.`,
 		Args: nothing,
 		RunE: func(*cobra.Command, []string) error {
 			p, err := c.load()
