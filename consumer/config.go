@@ -203,7 +203,9 @@ type Config struct {
 	// the commit, have Timeout each in addition.
 	CommitTimeout time.Duration
 	// Logger gets the consumer's log; default slog.Default(). No payload and
-	// no secret is logged.
+	// no secret is logged. Of one event (the text of a line) there are at most 30 lines a
+	// minute, and 10 with one reason; the next line says how many were left out. Lines of the
+	// level debug are not bounded.
 	Logger *slog.Logger
 	// AuditKey is what acts of operators are sealed under (contract.Auditor), at least 32
 	// bytes, the same for all processes of a store; empty: under no key. A chain with lines

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/loglimit"
 )
 
 // The defaults of a Config.
@@ -96,6 +97,7 @@ func (c *Config) defaults() {
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
+	c.Logger = slog.New(loglimit.New(c.Logger.Handler()))
 	if c.Fingerprint == nil {
 		c.Fingerprint = identity.FingerprintBody()
 		if !c.Strategy.marks() {

@@ -44,13 +44,14 @@ type reporter struct {
 	panicked map[int]bool
 }
 
-// flood keeps a storm of one kind out of the log; observers hear each event.
+// flood keeps outages that come and go out of the log; observers hear each. What else comes
+// often, the logger bounds (loglimit).
 type flood struct {
 	began  time.Time
-	logged map[string]int // by kind and reason, since began
+	logged map[string]int // by part, since began
 }
 
-// The log has at most floodMost events of a kind and reason in floodWindow.
+// The log has at most floodMost beginnings of an outage of one part in floodWindow.
 const (
 	floodMost   = 10
 	floodWindow = time.Minute
@@ -118,15 +119,6 @@ func (n *reporter) message(level slog.Level, e semel.Event) {
 	if !n.logger.Enabled(context.Background(), level) {
 		return
 	}
-	count := 1
-	if level > slog.LevelDebug {
-		n.mutex.Lock()
-		count = n.flood.count(string(e.Kind) + "\x00" + string(e.Reason))
-		n.mutex.Unlock()
-	}
-	if count > floodMost {
-		return
-	}
 	attributes := []any{"consumer", n.consumer, "id", e.Key.ID, "lane", e.Lane}
 	if e.Key.Source != "" {
 		attributes = append(attributes, "source", e.Key.Source)
@@ -142,9 +134,6 @@ func (n *reporter) message(level slog.Level, e semel.Event) {
 	}
 	if e.Err != nil {
 		attributes = append(attributes, "error", e.Err)
-	}
-	if count == floodMost {
-		attributes = append(attributes, "further", "not logged for a minute; they are counted and can be listed")
 	}
 	n.logger.Log(context.Background(), level, string(e.Kind), attributes...)
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
@@ -33,10 +34,51 @@ func TestAStormOfOneKindDoesNotFloodTheLog(t *testing.T) {
 			t.Errorf("%d parked messages in the log, want 10", n)
 		}
 		if !strings.Contains(log.String(), "not logged for a minute") {
-			t.Error("the log does not say that more follow")
+			t.Error("the log does not say that further ones are left out")
 		}
 		if observer.parked != 200 {
 			t.Errorf("observers heard %d, want 200", observer.parked)
+		}
+	})
+}
+
+func TestAHealthyConsumerIsSilent(t *testing.T) {
+	bubble(t, "K4_between_its_start_and_its_end_nothing_is_logged", func(t *testing.T) {
+		var log log
+		source := newListSource(append(numbered("m", 500), numbered("m", 100)...)...)
+		source.endless = true
+		c := config(source)
+		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		consumer := mustNew(t, memstore.New(), add, c)
+		run := start(t, consumer)
+		pass(time.Second)
+		began := log.String()
+		pass(24 * time.Hour)
+		if counts := consumer.Counts(); counts.Applied != 500 || counts.Duplicates != 100 || log.String() != began || strings.Contains(began, "level=WARN") {
+			t.Errorf("%+v; the log is:\n%s", counts, log.String())
+		}
+		run.stop()
+		if err := run.wait(); err != nil || strings.Contains(log.String(), "level=WARN") {
+			t.Errorf("%v; the log is:\n%s", err, log.String())
+		}
+	})
+	bubble(t, "K4_a_line_that_is_no_messages_is_bounded_too", func(t *testing.T) {
+		var log log
+		store, lost := watch(memstore.New()), 0
+		store.onCommit = func(ctx context.Context, commit func(context.Context) contract.Result) contract.Result {
+			r := commit(ctx)
+			if lost++; lost%2 == 1 {
+				return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: errTest}
+			}
+			return r
+		}
+		c := config(newListSource(numbered("m", 200)...))
+		c.Logger, c.Batch.Most, c.Workers = slog.New(slog.NewTextHandler(&log, nil)), 1, 1
+		began := time.Now()
+		runs(t, store, add, c)
+		n := strings.Count(log.String(), "a commit's outcome is unknown")
+		if most := 30 * (int(time.Since(began)/time.Minute) + 1); lost < 100 || n < 10 || n > most {
+			t.Errorf("%d lines of %d commits in %v", n, lost, time.Since(began))
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/semel-go/semel/cmd/semel/internal/running"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/semel-go/semel/internal/loglimit"
 )
 
 // logging are the flags of the log on stderr.
@@ -49,7 +50,7 @@ func (c *common) log(w io.Writer) (log *slog.Logger, summedUp bool, err error) {
 	switch format {
 	case "", formatJSON:
 		options.ReplaceAttr = durationsInWords
-		return slog.New(slog.NewJSONHandler(terminal.JSON(w), options)), false, nil
+		return slog.New(loglimit.New(slog.NewJSONHandler(terminal.JSON(w), options))), false, nil
 	case formatText:
 	default:
 		return nil, false, usage("--log-format %q is no format; use text or json", c.logs.format)
@@ -58,7 +59,7 @@ func (c *common) log(w io.Writer) (log *slog.Logger, summedUp bool, err error) {
 	if summedUp = c.ErrTerminal && !c.logs.verbose && level >= slog.LevelInfo; summedUp {
 		handler = running.SumUp(handler)
 	}
-	return slog.New(handler), summedUp, nil
+	return slog.New(loglimit.New(handler)), summedUp, nil
 }
 
 // durationsInWords keeps a duration from standing in a document as a number
