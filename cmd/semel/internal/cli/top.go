@@ -24,7 +24,7 @@ func topCommand(c *common) *cobra.Command {
 aside, and how old it is, from the store; effects a second, the broker's lag and
 whether it is ready from the run that serves the address of the policy's key
 listen. q ends it, left and right choose what it is sorted by, up and down
-scroll. Without a terminal, with --once and with --json it looks once and ends.`,
+scroll. Without a terminal, with --once or with --json it looks once and ends.`,
 		Args: nothing,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if every < 100*time.Millisecond {
@@ -40,10 +40,10 @@ scroll. Without a terminal, with --once and with --json it looks once and ends.`
 			}
 			defer c.close(a)
 			w := &watching{common: c, policy: p, stores: storesOf(a), now: time.Now, call: call}
-			if once || c.json || !c.OutTerminal {
+			if once || c.json || !c.OutTerminal || !keyboard(c.In) {
 				return w.once(cmd.Context())
 			}
-			return w.live(cmd.Context(), every)
+			return w.live(cmd.Context(), every) // q ends it, so there have to be keys
 		},
 	}
 	cmd.Flags().DurationVar(&every, "every", 2*time.Second, "how often to look")

@@ -30,6 +30,12 @@ const (
 	restOfAll   = "\x1b[J"
 )
 
+// keyboard reports whether a person has keys there.
+func keyboard(in io.Reader) bool {
+	f, is := in.(*os.File)
+	return is && term.IsTerminal(int(f.Fd()))
+}
+
 func openScreen(s Streams) (*screen, error) {
 	sc := &screen{out: s.Out, keys: make(chan string), restore: func() {}, size: func(usual int) (int, int) {
 		columns, rows, err := term.GetSize(int(os.Stdout.Fd()))
@@ -38,7 +44,7 @@ func openScreen(s Streams) (*screen, error) {
 		}
 		return columns, rows
 	}}
-	if in, is := s.In.(*os.File); is && term.IsTerminal(int(in.Fd())) {
+	if in, is := s.In.(*os.File); is && keyboard(in) {
 		before, err := term.MakeRaw(int(in.Fd()))
 		if err != nil {
 			return nil, fmt.Errorf("the terminal's keys cannot be read: %w", err)
