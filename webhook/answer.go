@@ -43,6 +43,8 @@ var answers = [fates]answer{
 		detail: "nothing of this one was stored; send it again later", again: true},
 	Unavailable: {status: http.StatusServiceUnavailable, title: "The webhook could not be stored in time",
 		detail: "send it again later; if it was stored after all, it has its effect once", again: true},
+	Gone: {status: http.StatusServiceUnavailable, title: "Nobody waited for the answer",
+		detail: "send it again later; if it was stored after all, it has its effect once", again: true},
 }
 
 func (a answer) write(w http.ResponseWriter, f Fate) {

@@ -46,12 +46,6 @@ const piece = 32 << 10
 
 // readBody reads the whole body. What it returns is held, also with a fate.
 func (r *Receiver) readBody(w http.ResponseWriter, q *http.Request) ([]byte, Fate) {
-	limits := http.NewResponseController(w)
-	if limits.SetReadDeadline(time.Now().Add(r.config.ReadWithin)) == nil {
-		// What comes behind the body is read by the server, which would take the end of the
-		// deadline for that of the client.
-		defer limits.SetReadDeadline(time.Time{})
-	}
 	from := http.MaxBytesReader(w, q.Body, r.config.MaxBody)
 	var body []byte
 	buffer := make([]byte, piece)
@@ -67,11 +61,13 @@ func (r *Receiver) readBody(w http.ResponseWriter, q *http.Request) ([]byte, Fat
 		switch {
 		case err == nil:
 		case errors.Is(err, io.EOF):
+			// From here on the server reads to learn whether the client has gone, and would
+			// take the end of the deadline for that. Of any other request it reads the rest of
+			// the body before it answers, for which the deadline stands.
+			_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // where there was one
 			return body, 0
 		case errors.As(err, &large):
 			return body, TooLarge
-		case q.Context().Err() != nil:
-			return body, Gone
 		default:
 			return body, Incomplete
 		}

@@ -42,7 +42,8 @@ const (
 	Busy
 	// Unavailable: nothing was committed in time, or the consumer handed it back; 503.
 	Unavailable
-	// Gone: the client had gone before the answer; its message may be committed.
+	// Gone: the client had gone before the answer, which is 503; its message may be
+	// committed.
 	Gone
 
 	fates = iota + 1
@@ -69,7 +70,7 @@ func Fates() []Fate {
 // Observation is what became of a request. It has no header, no identity and no body.
 type Observation struct {
 	Fate Fate
-	// Status is that of the answer; 0 where the client had gone.
+	// Status is that of the answer.
 	Status int
 	// Bytes is how long the body was, as far as it was read.
 	Bytes int64

@@ -69,6 +69,7 @@ func New(c Config) (*Receiver, error) {
 // answered with 429 or 503 is to be sent again after Retry-After.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	began := time.Now()
+	_ = http.NewResponseController(w).SetReadDeadline(began.Add(r.config.ReadWithin)) // a server that cannot has its own
 	body, fate := r.read(w, q)
 	size := int64(len(body))
 	if fate == 0 {
@@ -76,14 +77,10 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	} else {
 		r.release(size)
 	}
-	status := 0
-	if fate != Gone {
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeWithin)) // that of the server may be over, as it began before the wait
-		status = answers[fate].status
-		answers[fate].write(w, fate)
-	}
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeWithin)) // that of the server may be over, as it began before the wait
+	answers[fate].write(w, fate)                                                    // also where nobody listens: a handler that writes nothing has said 200
 	r.counts.by[fate].Add(1)
-	r.config.Observe(Observation{Fate: fate, Status: status, Bytes: size, Took: time.Since(began)})
+	r.config.Observe(Observation{Fate: fate, Status: answers[fate].status, Bytes: size, Took: time.Since(began)})
 }
 
 // writeWithin is how long the few bytes of an answer may take.

@@ -287,9 +287,8 @@ func TestBackPressure(t *testing.T) {
 		store, r := memstore.New(), receiver(t, nil)
 		ctx, gone := context.WithTimeout(t.Context(), time.Second)
 		defer gone()
-		post(r, paidRequest(event("evt_1")).WithContext(ctx))
-		if r.Count(webhook.Gone) != 1 {
-			t.Error("nobody has gone")
+		if w := post(r, paidRequest(event("evt_1")).WithContext(ctx)); w.Code != 503 || r.Count(webhook.Gone) != 1 {
+			t.Errorf("it is answered with %d", w.Code)
 		}
 		running := receives(t, store, r, nil)
 		<-time.After(time.Minute)

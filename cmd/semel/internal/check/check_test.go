@@ -70,6 +70,7 @@ consumers:
     settle: after_receipt
     alerts: {pending_age: 60s}
     identity: {id: "header:x-github-delivery"}
+    retention: forever
     effect: {kind: KIND, says: a second one books twice}
     handler: {sql: {params: {id: "body:/id"}, statements: ["insert into booked values (:id)"]}}
 `

@@ -39,10 +39,11 @@ type Server struct {
 	paths map[string]http.Handler // guarded by mutex
 }
 
-// What a client may take for its headers, and for standing idle. The body has a time of its
-// own, which the receiver sets.
+// What a client may take for its headers, for all of its request where no receiver sets a
+// time for the body, and for standing idle.
 const (
 	headerWithin = 5 * time.Second
+	readWithin   = 15 * time.Second
 	idleWithin   = time.Minute
 	mostHeader   = 32 << 10
 )
@@ -64,7 +65,7 @@ func Open(o Options) (*Server, error) {
 	}
 	s.listener = limit(listener, o.Connections)
 	s.server = &http.Server{
-		Handler: s, TLSConfig: config, ReadHeaderTimeout: headerWithin, IdleTimeout: idleWithin, MaxHeaderBytes: mostHeader,
+		Handler: s, TLSConfig: config, ReadHeaderTimeout: headerWithin, ReadTimeout: readWithin, IdleTimeout: idleWithin, MaxHeaderBytes: mostHeader,
 		ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
 	}
 	s.group.Go(s.serve)
