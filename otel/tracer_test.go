@@ -94,7 +94,7 @@ func spans(t *testing.T, root sdktrace.Sampler, messages ...*semel.Message) map[
 func attributes(s tracetest.SpanStub) map[string]string {
 	out := map[string]string{}
 	for _, a := range s.Attributes {
-		out[string(a.Key)] = a.Value.Emit()
+		out[string(a.Key)] = a.Value.String()
 	}
 	return out
 }

@@ -25,7 +25,7 @@ func TestASampleReadsLittle(t *testing.T) {
 	s.exec(t, "insert into in.semel_markers (scope, id, outcome, version, at) select scope, id, 1, 0, now() from in.semel_inbox")
 	s.exec(t, "analyze in.semel_inbox")
 	s.exec(t, "analyze in.semel_markers")
-	statements := sqlstore.Statements(s.store, sqlform.Revision9{})
+	statements := sqlstore.Statements(s.store, sqlform.Revision10{})
 	t.Run("trap_T81_rows_are_counted_by_their_state_up_to_a_number", func(t *testing.T) {
 		for _, state := range []contract.RowState{contract.StateReceived, contract.StateBlocked, contract.StateParked} {
 			text := plan(t, db, "explain (analyze, buffers) "+statements.SampleRows, string(state))
