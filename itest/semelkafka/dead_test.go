@@ -218,6 +218,9 @@ func TestLettersOfWhichNobodyKnowsWhetherTheyTookEffect(t *testing.T) {
 		if d := replay(t, 0, "--force"); d.Happened["applied"] != 1 {
 			t.Errorf("by force: %+v", d)
 		}
+		if acts := s.semel(t, 0, "audit", "ls", "--config", "dead.yaml", "--json"); !strings.Contains(acts, "1 letter of topic "+s.letters) {
+			t.Errorf("a letter without a row was given to the consumer, and no act says so: %s", acts)
+		}
 		s.wantOnce(t, "billing", 3)
 	})
 	t.Run("trap_20_what_is_older_than_the_markers_that_are_kept_is_refused_and_by_force_set_aside", func(t *testing.T) {
