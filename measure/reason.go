@@ -11,16 +11,25 @@ const (
 // ReasonClass is a reason as a label of figures: one of Semel's own, "none", or "other" for all
 // that handlers name, which may be any text, and any number of them.
 func ReasonClass(r semel.Reason) string {
-	switch r {
-	case semel.ReasonNone:
+	switch {
+	case r == semel.ReasonNone:
 		return noReason
+	case OwnReason(r):
+		return string(r)
+	}
+	return otherReason
+}
+
+// OwnReason reports whether a reason is one of Semel's own, and not a handler's.
+func OwnReason(r semel.Reason) bool {
+	switch r {
 	case semel.ReasonMalformed, semel.ReasonTooLarge, semel.ReasonNoIdentity, semel.ReasonBadIdentity, semel.ReasonIdentityTooLong,
 		semel.ReasonConflict, semel.ReasonUnknownType, semel.ReasonPermanent, semel.ReasonExhausted, semel.ReasonWaitTooLong,
 		semel.ReasonUnmet, semel.ReasonMissingParameter, semel.ReasonBadEffects, semel.ReasonForeign, semel.ReasonNoVersion,
 		semel.ReasonFormerConflict, semel.ReasonStale, semel.ReasonGap, semel.ReasonBehind, semel.ReasonOld, semel.ReasonKills,
 		semel.ReasonOutcomeUnknown, semel.ReasonSuppressed, semel.ReasonSteps, semel.ReasonUnreadable, semel.ReasonErased,
 		semel.ReasonBusy, semel.ReasonNewer, semel.ReasonPaused:
-		return string(r)
+		return true
 	}
-	return otherReason
+	return false
 }

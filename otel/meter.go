@@ -46,10 +46,8 @@ type observedConsumer struct {
 	ends   [4][]metric.AddOption // by measure.End
 
 	mutex  sync.Mutex
-	paused bool          // guarded by mutex
-	serial bool          // guarded by mutex
-	since  time.Time     // when serial began; guarded by mutex
-	before time.Duration // what it took before; guarded by mutex
+	paused bool              // guarded by mutex
+	serial measure.Stopwatch // guarded by mutex
 }
 
 // NewMeter returns a Meter over a provider. Source is the kind of the consumers' source, as
@@ -122,10 +120,8 @@ func (m *Meter) collect(name string, c Consumer, o metric.Observer) {
 	alive, _ := c.Alive()
 	of := m.consumer(name)
 	of.mutex.Lock()
-	paused, serialised := of.paused, of.before
-	if of.serial {
-		serialised += time.Since(of.since)
-	}
+	paused := of.paused
+	serialised, _ := of.serial.Read(time.Now())
 	of.mutex.Unlock()
 	for _, f := range []measure.Figure{
 		{Name: "semel_ready", Is: truth(ready)}, {Name: "semel_alive", Is: truth(alive)}, {Name: "semel_paused", Is: truth(paused)},
@@ -213,12 +209,5 @@ func (m *Meter) count(name string, e semel.Event, n int, labels ...attribute.Key
 func (of *observedConsumer) serialises(on bool) {
 	of.mutex.Lock()
 	defer of.mutex.Unlock()
-	now := time.Now()
-	switch {
-	case on && !of.serial:
-		of.since = now
-	case !on && of.serial:
-		of.before += now.Sub(of.since)
-	}
-	of.serial = on
+	of.serial.Turn(on, time.Now())
 }

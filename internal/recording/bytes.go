@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/measure"
 )
 
 // writer appends what is recorded to bytes.
@@ -78,21 +79,11 @@ type hider struct {
 	ids  bool // identities are asked for
 }
 
-// own are the reasons of the engine. A handler's own could say anything.
-var own = map[semel.Reason]bool{
-	semel.ReasonNone: true, semel.ReasonMalformed: true, semel.ReasonTooLarge: true, semel.ReasonNoIdentity: true, semel.ReasonBadIdentity: true,
-	semel.ReasonIdentityTooLong: true, semel.ReasonConflict: true, semel.ReasonUnknownType: true, semel.ReasonPermanent: true, semel.ReasonExhausted: true,
-	semel.ReasonWaitTooLong: true, semel.ReasonUnmet: true, semel.ReasonMissingParameter: true, semel.ReasonBadEffects: true, semel.ReasonForeign: true,
-	semel.ReasonNoVersion: true, semel.ReasonFormerConflict: true, semel.ReasonStale: true, semel.ReasonGap: true, semel.ReasonBehind: true, semel.ReasonOld: true,
-	semel.ReasonKills: true, semel.ReasonOutcomeUnknown: true, semel.ReasonSuppressed: true, semel.ReasonSteps: true, semel.ReasonUnreadable: true,
-	semel.ReasonErased: true, semel.ReasonBusy: true, semel.ReasonNewer: true, semel.ReasonPaused: true,
-}
-
 // handlers is what is written for the reason of a handler.
 const handlers = "a handler's reason"
 
 func (h *hider) reason(r semel.Reason) string {
-	if r == "" || h == nil || h.ids || own[r] {
+	if r == "" || h == nil || h.ids || measure.OwnReason(r) {
 		return string(r)
 	}
 	return handlers

@@ -24,10 +24,8 @@ type watched struct {
 	paused                                  atomic.Bool
 
 	mutex  sync.Mutex
-	aside  map[aside]int64 // guarded by mutex
-	serial bool            // guarded by mutex
-	since  time.Time       // when serial began; guarded by mutex
-	before time.Duration   // what it took before; guarded by mutex
+	aside  map[aside]int64   // guarded by mutex
+	serial measure.Stopwatch // guarded by mutex
 }
 
 // aside is what is counted together of what was set aside.
@@ -127,23 +125,14 @@ func (w *Watch) Observe(e semel.Event) {
 func (of *watched) serialises(on bool, now time.Time) {
 	of.mutex.Lock()
 	defer of.mutex.Unlock()
-	switch {
-	case on && !of.serial:
-		of.since = now
-	case !on && of.serial:
-		of.before += now.Sub(of.since)
-	}
-	of.serial = on
+	of.serial.Turn(on, now)
 }
 
 // serialised is for how long batches have run one at a time, and whether they do.
 func (of *watched) serialised(now time.Time) (time.Duration, bool) {
 	of.mutex.Lock()
 	defer of.mutex.Unlock()
-	if of.serial {
-		return of.before + now.Sub(of.since), true
-	}
-	return of.before, false
+	return of.serial.Read(now)
 }
 
 // setAside calls each with a count.
