@@ -74,15 +74,9 @@ it is ready, or with --live whether it is alive, for probes that execute a
 command. It exits with 0 if so, with 4 if not, and with 1 where nobody answers.`,
 		Args: nothing,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if timeout <= 0 {
-				return usage("--timeout %v: give a positive duration, as 1s", timeout)
-			}
-			p, err := c.load()
+			l, err := c.listening(timeout, "a run tells nothing of its health: add listen: 127.0.0.1:9464")
 			if err != nil {
 				return err
-			}
-			if p.Listen.Address == "" {
-				return failed(fmt.Errorf("%s has no key listen, so that a run tells nothing of its health: add listen: 127.0.0.1:9464", c.config))
 			}
 			path := metrics.PathReady
 			if live {
@@ -90,7 +84,7 @@ command. It exits with 0 if so, with 4 if not, and with 1 where nobody answers.`
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			h, err := ask(ctx, p.Listen, path)
+			h, err := ask(ctx, l, path)
 			if err != nil {
 				return failed(err)
 			}
@@ -167,6 +161,22 @@ func ask(ctx context.Context, l policy.Listen, path string) (metrics.Health, err
 		return h, fmt.Errorf("%s answers %s without reasons: it is no run of semel, or it has another token", l.Address, response.Status)
 	}
 	return h, nil
+}
+
+// listening is where the policy has its run listen, for a command that waits for the answer for
+// so long. otherwise says what follows where it has it listen nowhere, and what to do.
+func (c *common) listening(timeout time.Duration, otherwise string) (l policy.Listen, err error) {
+	if timeout <= 0 {
+		return l, usage("--timeout %v: give a positive duration, as 1s", timeout)
+	}
+	p, err := c.load()
+	if err != nil {
+		return l, err
+	}
+	if p.Listen.Address == "" {
+		return l, failed(fmt.Errorf("%s has no key listen, so that %s", c.config, otherwise))
+	}
+	return p.Listen, nil
 }
 
 // call sends a request to the run that serves the address.

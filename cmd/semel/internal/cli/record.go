@@ -26,19 +26,13 @@ are on the run's machine, in the folder of the policy's key recorder. Nothing of
 a message is in them but hashes. SIGUSR1 does the same without an address.`,
 		Args: nothing,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			if timeout <= 0 {
-				return usage("--timeout %v: give a positive duration, as 1s", timeout)
-			}
-			p, err := c.load()
+			l, err := c.listening(timeout, "a run cannot be asked: add listen: 127.0.0.1:9464, or send the process SIGUSR1")
 			if err != nil {
 				return err
 			}
-			if p.Listen.Address == "" {
-				return failed(fmt.Errorf("%s has no key listen, so that a run cannot be asked: add listen: 127.0.0.1:9464, or send the process SIGUSR1", c.config))
-			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
-			answer, err := askToRecord(ctx, p.Listen)
+			answer, err := askToRecord(ctx, l)
 			if err != nil {
 				return failed(err)
 			}
