@@ -90,7 +90,7 @@ func (r *run) work() []fault {
 			r.many(calling, 1500)
 			return nil
 		}, on: func(context.Context, time.Duration) error {
-			r.many(calling, 40)
+			r.many(calling, 10)
 			return nil
 		}, mends: func(context.Context) error {
 			r.endpoint.slow.Store(0)

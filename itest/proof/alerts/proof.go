@@ -222,6 +222,7 @@ const pause = 500 * time.Millisecond
 // healthy has nothing wrong for a while.
 func (r *run) healthy(ctx context.Context) error {
 	r.Say("healthy for %s", r.Healthy)
+	r.many(repeated, 1000) // so that a replay of one a second lasts as long as a round may
 	began := time.Now()
 	err := proof.Until(ctx, pause, func() (bool, error) {
 		r.trickle()
