@@ -168,16 +168,13 @@ func (r *run) prove(ctx context.Context) error {
 	}
 	r.prometheus = services.StartPrometheus(r.T, configuration(r.first.address, r.second.address), map[string]string{"shipped.yaml": rules, "scaled.yaml": scaled(rules, r.Scale)})
 	began := time.Now()
+	if err := r.healthy(ctx); err != nil || r.Plant == plantPoison {
+		return err // what was planted is found by now, or is not
+	}
 	for _, name := range names {
 		r.ledger.Alerts = append(r.ledger.Alerts, Alert{Name: name})
 	}
-	if err := r.healthy(ctx); err != nil {
-		return err
-	}
 	for i, round := range r.rounds() {
-		if r.Plant == plantPoison {
-			break // it is found by now
-		}
 		if err := r.round(ctx, i+1, round); err != nil {
 			return err
 		}
@@ -223,12 +220,12 @@ const pause = 500 * time.Millisecond
 func (r *run) healthy(ctx context.Context) error {
 	r.Say("healthy for %s", r.Healthy)
 	r.many(repeated, 1000) // so that a replay of one a second lasts as long as a round may
+	if r.Plant == plantPoison {
+		r.send(billing, r.name(), made, `{"amount": "much"}`)
+	}
 	began := time.Now()
 	err := proof.Until(ctx, pause, func() (bool, error) {
 		r.trickle()
-		if r.Plant == plantPoison && r.sent < 3*len(topicsOfAll) {
-			r.send(billing, r.name(), made, `{"amount": "much"}`)
-		}
 		return time.Since(began) >= r.Healthy, nil
 	})
 	if err != nil {

@@ -14,14 +14,19 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// How long alerts of a round may take to fire, and to be resolved.
+// How long alerts of a round may take to fire, and to be resolved, and how long others may
+// fire before it.
 const (
 	untilFiring   = 5 * time.Minute
 	untilResolved = 4 * time.Minute
+	untilQuiet    = time.Minute
 )
 
-// round breaks, waits until each alert has fired, mends, and waits until none fires.
+// round waits until nothing fires, breaks, waits until each alert has fired, mends, and waits until none fires.
 func (r *run) round(ctx context.Context, number int, faults []fault) error {
+	if _, err := r.turns(ctx, untilQuiet, r.quiet); err != nil {
+		return err
+	}
 	began := time.Now()
 	wanted := map[string]*Alert{}
 	for i := range faults {
@@ -43,7 +48,7 @@ func (r *run) round(ctx context.Context, number int, faults []fault) error {
 		}
 	}
 	fired := map[string]bool{}
-	err := r.turns(ctx, untilFiring, func(ctx context.Context) (bool, error) {
+	_, err := r.turns(ctx, untilFiring, func(ctx context.Context) (bool, error) {
 		for _, f := range faults {
 			if f.on == nil {
 				continue
@@ -66,15 +71,28 @@ func (r *run) round(ctx context.Context, number int, faults []fault) error {
 			return fmt.Errorf("%s: %w", f.says, err)
 		}
 	}
-	r.Say("round %d: mended after %.0f s", number, time.Since(began).Seconds())
-	if err := r.turns(ctx, untilResolved, func(context.Context) (bool, error) { return r.none(wanted) }); err != nil {
+	r.Say("round %d: mended after %.0f s; not fired: %v", number, time.Since(began).Seconds(), without(wanted, fired))
+	over, err := r.turns(ctx, untilResolved, func(context.Context) (bool, error) { return r.none(wanted) })
+	if err != nil {
 		return err
 	}
-	return r.tell(wanted, began, mended)
+	return r.tell(wanted, began, mended, over)
 }
 
-// turns waits until it is so, or for so long, while messages trickle.
-func (r *run) turns(ctx context.Context, most time.Duration, so func(context.Context) (bool, error)) error {
+// without are the names of alerts that are wanted and did not fire.
+func without(wanted map[string]*Alert, fired map[string]bool) []string {
+	return slices.Sorted(func(yield func(string) bool) {
+		for name := range wanted {
+			if !fired[name] && !yield(name) {
+				return
+			}
+		}
+	})
+}
+
+// turns waits until it is so, or for so long, while messages trickle, and reports whether it
+// is.
+func (r *run) turns(ctx context.Context, most time.Duration, so func(context.Context) (bool, error)) (bool, error) {
 	within, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	err := proof.Until(within, pause, func() (bool, error) {
@@ -82,9 +100,9 @@ func (r *run) turns(ctx context.Context, most time.Duration, so func(context.Con
 		return so(ctx)
 	})
 	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return nil // what has not come, the ledger says
+		return false, nil // what has not come, the ledger says
 	}
-	return err
+	return err == nil, err
 }
 
 // firing are the alerts at the time scale that fire.
@@ -109,6 +127,12 @@ func (r *run) all(wanted map[string]*Alert, fired map[string]bool) (bool, error)
 	return len(fired) == len(wanted), err
 }
 
+// quiet reports whether nothing fires.
+func (r *run) quiet(context.Context) (bool, error) {
+	now, err := r.firing()
+	return len(now) == 0, err
+}
+
 // none reports whether none of those that are wanted fires.
 func (r *run) none(wanted map[string]*Alert) (bool, error) {
 	now, err := r.firing()
@@ -120,8 +144,9 @@ func (r *run) none(wanted map[string]*Alert) (bool, error) {
 	return true, err
 }
 
-// tell writes down when Prometheus had each alert pending, firing and resolved.
-func (r *run) tell(wanted map[string]*Alert, began, mended time.Time) error {
+// tell writes down when Prometheus had each alert pending, firing and resolved; over says that
+// none fires now.
+func (r *run) tell(wanted map[string]*Alert, began, mended time.Time, over bool) error {
 	now := time.Now()
 	states, err := r.prometheus.Range(`ALERTS{time="scaled"}`, began, now, time.Second)
 	if err != nil {
@@ -147,7 +172,7 @@ func (r *run) tell(wanted map[string]*Alert, began, mended time.Time) error {
 	}
 	for a, names := range of {
 		a.Of = strings.Join(slices.Sorted(maps.Keys(names)), ", ")
-		if a.last+2 < stampOf(now) {
+		if over || a.last+2 < stampOf(now) {
 			a.Resolved = proof.Seconds(max(a.last+1-stampOf(mended), 0.1))
 		}
 	}
