@@ -123,7 +123,7 @@ func inHand() part {
 		{name: "semel_unsettled_bytes", kind: gauge, help: "What they hold of memory."},
 		{name: "semel_unsettled_oldest_seconds", kind: gauge, help: "How long ago the oldest of them came; 0 without any."},
 		{name: "semel_lanes", kind: gauge, labels: []string{byState}, help: "Partitions and files that are this process's. state: given (all), paused (those that wait for one of their messages), held up (those behind an open transaction) and standing (those that do not go on by a fault)."},
-		{name: "semel_broker_lag_messages", kind: gauge, help: "Records of this process's partitions that are not settled; none where the broker has not said."},
+		{name: "semel_broker_lag_messages", kind: gauge, help: "Records of this process's partitions that are not settled, asked of the broker once a second, also while nothing is taken; none where the broker has not said, of a consumer that has been paused since it started, and of one whose run has ended."},
 		{name: "semel_workers", kind: gauge, labels: []string{byState}, help: "Workers. state: all, stuck (their handlers go on after their time-outs)."},
 	}}
 }
