@@ -27,11 +27,14 @@ const (
 	EventFailed       EventKind = "failed"
 	EventRetry        EventKind = "retry"
 	EventBackstop     EventKind = "backstop"
-	EventReady        EventKind = "ready"
-	EventNotReady     EventKind = "not ready"
-	EventStuck        EventKind = "handler does not end"
-	EventUnknown      EventKind = "commit unknown"
-	EventCommitted    EventKind = "committed"
+	// EventReady: it works again.
+	EventReady EventKind = "ready"
+	// EventNotReady: a part that the consumer needs to go on, which Reason names, failed
+	// when it was tried: "store", "source", "inbox", "broker", "fetch" or "keys".
+	EventNotReady  EventKind = "not ready"
+	EventStuck     EventKind = "handler does not end"
+	EventUnknown   EventKind = "commit unknown"
+	EventCommitted EventKind = "committed"
 	// EventContended: a batch met a deadlock, a lock time-out or a
 	// serialization failure and runs again; nobody's attempt.
 	EventContended EventKind = "contended"

@@ -27,6 +27,7 @@ const (
 	labelEnd    = "end"
 	labelHow    = "how"
 	labelReason = "reason"
+	labelPart   = "part"
 )
 
 const (
@@ -62,6 +63,7 @@ var instruments = []instrument{
 	{"semel_workers", askedGauge, "1", "Workers. state: all, stuck (their handlers go on after their time-outs)."},
 	{"semel_ready", askedGauge, "1", "1 while the store and the source work, and the consumer does."},
 	{"semel_alive", askedGauge, "1", "0 while the consumer neither works nor pauses by decision."},
+	{"semel_not_ready_total", told, "1", "Tries of a part that failed, since this process started. keys: calls that the store of the leased keys did not record at once, each again once a minute."},
 	{"semel_paused", askedGauge, "1", "1 while an operator has paused it."},
 }
 

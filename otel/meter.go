@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -192,6 +193,10 @@ func (m *Meter) Observe(e semel.Event) {
 		of.mutex.Lock()
 		defer of.mutex.Unlock()
 		of.paused = e.Reason == semel.ReasonPaused
+	case semel.EventNotReady:
+		if part := string(e.Reason); slices.Contains(measure.Parts(), part) {
+			m.count("semel_not_ready_total", e, 1, attribute.String(labelPart, part))
+		}
 	case semel.EventSerial, semel.EventParallel:
 		m.consumer(e.Consumer).serialises(e.Kind == semel.EventSerial)
 	default:

@@ -77,6 +77,7 @@ func everything(m *otel.Meter) {
 	for _, e := range []semel.Event{
 		{Kind: semel.EventContended}, {Kind: semel.EventBackstop}, {Kind: semel.EventRetriesWait}, {Kind: semel.EventParked, Reason: semel.Reason(secret)},
 		{Kind: semel.EventDiscarded}, {Kind: semel.EventControl, Reason: semel.ReasonPaused}, {Kind: semel.EventSerial}, {Kind: semel.EventParallel},
+		{Kind: semel.EventNotReady, Reason: "keys"}, {Kind: semel.EventNotReady, Reason: semel.Reason(secret)},
 	} {
 		e.Consumer, e.Messages = "billing@2", 1
 		m.Observe(e)

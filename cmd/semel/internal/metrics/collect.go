@@ -140,6 +140,7 @@ func (s *scrape) watched(name string, of *watched) {
 		s.tell("semel_batches_total", float64(of.ends[end].Load()), name, end.String())
 	}
 	of.setAside(func(a aside, n int64) { s.tell("semel_set_aside_total", float64(n), name, a.how, a.reason) })
+	of.failures(func(part string, n int64) { s.tell("semel_not_ready_total", float64(n), name, part) })
 	took, now := of.serialised(s.now)
 	s.tell("semel_serialised_seconds_total", took.Seconds(), name)
 	s.tell("semel_serialised", truth(now), name)

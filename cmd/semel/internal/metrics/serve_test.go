@@ -118,8 +118,12 @@ func TestWhatAScrapeSays(t *testing.T) {
 		s.Watch().Measure(measure.Batch{Consumer: "billing", Messages: 1, End: measure.Unknown})
 		s.Watch().Observe(semel.Event{Kind: semel.EventParked, Consumer: "billing", Reason: semel.ReasonPermanent, Messages: 1})
 		s.Watch().Observe(semel.Event{Kind: semel.EventBackstop, Consumer: "billing", Messages: 1})
+		for _, part := range []semel.Reason{"keys", "store", "keys", "a stranger's"} {
+			s.Watch().Observe(semel.Event{Kind: semel.EventNotReady, Consumer: "billing", Reason: part})
+		}
 		code, text := get(s, PathMetrics)
 		for _, line := range []string{
+			`semel_not_ready_total{consumer="billing",part="keys"} 2`, `semel_not_ready_total{consumer="billing",part="store"} 1`, `semel_not_ready_total{consumer="billing",part="inbox"} 0`,
 			`semel_deliveries_total{consumer="billing",source="kafka"} 9`, `semel_endings_total{consumer="billing",ending="applied",source="kafka"} 5`,
 			`semel_effects_total{consumer="billing"} 5`, `semel_batches_total{consumer="billing",end="unknown"} 1`, `semel_batch_messages_sum{consumer="billing"} 6`,
 			`semel_batch_commit_seconds_count{consumer="billing"} 1`, `semel_set_aside_total{consumer="billing",how="parked",reason="permanent failure"} 1`,
@@ -129,6 +133,9 @@ func TestWhatAScrapeSays(t *testing.T) {
 			if !strings.Contains(text, line+"\n") {
 				t.Errorf("%d: the scrape has no line %s", code, line)
 			}
+		}
+		if strings.Contains(text, "a stranger's") {
+			t.Error("a part that nobody knows is a label")
 		}
 		if t.Failed() {
 			t.Log(text)
