@@ -190,7 +190,7 @@ func TestEveryMetricOfTheTableIsTold(t *testing.T) {
 		sampler.sample(t.Context())
 		w := newWatch([]string{"billing"})
 		w.Observe(semel.Event{Kind: semel.EventParked, Consumer: "billing", Messages: 1})
-		text := gathered(t, newCollector(w, func() map[string]Consumer { return map[string]Consumer{"billing": &still{}} }, []*Sampler{sampler}, map[string][]string{"billing": {"may double"}}))
+		text := gathered(t, newCollector(w, func() map[string]Consumer { return map[string]Consumer{"billing": &still{}} }, []*Sampler{sampler}, Options{Risks: map[string][]string{"billing": {"may double"}}}))
 		known := map[string]bool{}
 		for _, p := range table() {
 			for _, m := range p.metrics {
@@ -212,7 +212,7 @@ func TestTheSampler(t *testing.T) {
 	synctestRun(t, "K4_figures_stay_when_the_store_is_down_and_say_how_old_they_are", func(t *testing.T) {
 		store := &shelf{rows: sqlstore.Sampled{AtLeast: true, Consumers: map[string]sqlstore.SampledRows{"billing": {Rows: 9_000, Oldest: time.Hour}, "billing@2": {Rows: 1_000}, "a stranger's": {Rows: 1}}}}
 		sampler := newSampler(store)
-		c := newCollector(newWatch([]string{"billing"}), func() map[string]Consumer { return nil }, []*Sampler{sampler}, nil)
+		c := newCollector(newWatch([]string{"billing"}), func() map[string]Consumer { return nil }, []*Sampler{sampler}, Options{})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { defer close(ended); sampler.work(ctx) }()
