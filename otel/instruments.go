@@ -52,6 +52,7 @@ var instruments = []instrument{
 	{"semel_intents_sent_again_total", asked, "1", "Intents that duplicates have made due again."},
 	{"semel_intents_not_sent_again_total", asked, "1", "Intents that were to be sent again and are not, since the other side may have forgotten their keys. A residual risk."},
 	{"semel_claims_total", asked, "1", "Claims of rows of the inbox, and of intents, by how they ended. lost: the lease ended, or a person acted on the row."},
+	{"semel_reclaimed_total", asked, "1", "Claims of rows whose former claim ended with its lease, and of which no handler has come to an end since: who had them may have died of them, or was frozen. Also where the answer to a claim was lost."},
 	{"semel_batches_total", told, "1", "Batches that are over, by how they ended. unknown: the answer to the commit was lost, and its messages are marked again."},
 	{"semel_contended_total", told, "1", "Batches that met a deadlock, a lock time-out or a serialization failure, and run again."},
 	{"semel_serialised", askedGauge, "1", "1 while batches run one at a time, because they contend."},

@@ -96,6 +96,7 @@ func deliveries() part {
 		{name: "semel_intents_sent_again_total", kind: counter, help: "Intents that duplicates have made due again."},
 		{name: "semel_intents_not_sent_again_total", kind: counter, help: "Intents that were to be sent again and are not, since the other side may have forgotten their keys. A residual risk."},
 		{name: "semel_claims_total", kind: counter, labels: []string{byOutcome}, help: "Claims of rows of the inbox, and of intents, by how they ended. lost: the lease ended, or a person acted on the row."},
+		{name: "semel_reclaimed_total", kind: counter, help: "Claims of rows whose former claim ended with its lease, and of which no handler has come to an end since: who had them may have died of them, or was frozen. Also where the answer to a claim was lost."},
 	}}
 }
 
