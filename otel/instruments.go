@@ -70,7 +70,7 @@ var instruments = []instrument{
 
 // batchParts are the histograms of what a batch takes: of marks, handlers and commit.
 var batchParts = [3]struct{ name, help string }{
-	{"semel_batch_mark_seconds", "What it took to open the transaction and to write the marks, with what they waited for locks."},
+	{"semel_batch_mark_seconds", "What it took to open the transaction and to write the marks, with what they waited for another transaction's marks: one statement writes them, and no store says how much of it was waiting. What is far above the median is."},
 	{"semel_batch_handle_seconds", "What the handlers of a batch took."},
 	{"semel_batch_commit_seconds", "What the commit took, with the statements that handlers queued."},
 }

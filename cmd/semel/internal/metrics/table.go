@@ -111,7 +111,7 @@ func batches() part {
 	return part{"Batches", "A batch is one transaction. Told once a batch, so that a message costs next to nothing.", []string{byConsumer}, []metric{
 		{name: "semel_batches_total", kind: counter, labels: []string{byEnd}, help: "Batches that are over, by how they ended. unknown: the answer to the commit was lost, and its messages are marked again."},
 		{name: "semel_batch_messages", kind: histogram, buckets: []float64{1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 10000}, help: "How many messages a batch has."},
-		{name: "semel_batch_mark_seconds", kind: histogram, buckets: seconds, help: "What it took to open the transaction and to write the marks, with what they waited for locks."},
+		{name: "semel_batch_mark_seconds", kind: histogram, buckets: seconds, help: "What it took to open the transaction and to write the marks, with what they waited for another transaction's marks: one statement writes them, and no store says how much of it was waiting. What is far above the median is."},
 		{name: "semel_batch_handle_seconds", kind: histogram, buckets: seconds, help: "What the handlers of a batch took."},
 		{name: "semel_batch_commit_seconds", kind: histogram, buckets: seconds, help: "What the commit took, with the statements that handlers queued."},
 		{name: "semel_contended_total", kind: counter, help: "Batches that met a deadlock, a lock time-out or a serialization failure, and run again."},
@@ -151,7 +151,7 @@ func stores() part {
 		{name: "semel_store_reaper_lag_seconds", kind: gauge, labels: []string{byConsumer}, help: "How much longer than its retention the oldest marker may have been kept, by the last whole walk of the reaper; none before the first."},
 		{name: "semel_store_reaper_progress_seconds", kind: gauge, labels: []string{byConsumer}, help: "How long ago a process of the consumer told how far it is; the reaper removes nothing younger."},
 		{name: "semel_store_replays", kind: gauge, labels: []string{byConsumer}, help: "Replays that have not ended."},
-		{name: "semel_store_estimated_rows", kind: gauge, labels: []string{byTable}, help: "How many rows a table has, by the server's estimate, which may be off by a tenth or more; none in SQLite."},
+		{name: "semel_store_estimated_rows", kind: gauge, labels: []string{byTable}, help: "How many rows a table has, by the server's estimate, which may be off by a tenth or more; none in SQLite. Markers are not counted by state: those whose message waits or is set aside have a row, which semel_store_rows counts, and all others have ended."},
 		{name: "semel_store_estimated_dead_rows", kind: gauge, labels: []string{byTable}, help: "How many dead rows a table has, by the server's estimate; none in SQLite."},
 		{name: "semel_store_connections", kind: gauge, labels: []string{byState}, help: "Connections of this process. state: used, idle, most."},
 		{name: "semel_store_sample_age_seconds", kind: gauge, help: "How old the figures are; none before the first."},
