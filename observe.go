@@ -27,11 +27,14 @@ const (
 	EventFailed       EventKind = "failed"
 	EventRetry        EventKind = "retry"
 	EventBackstop     EventKind = "backstop"
-	EventReady        EventKind = "ready"
-	EventNotReady     EventKind = "not ready"
-	EventStuck        EventKind = "handler does not end"
-	EventUnknown      EventKind = "commit unknown"
-	EventCommitted    EventKind = "committed"
+	// EventReady: it works again.
+	EventReady EventKind = "ready"
+	// EventNotReady: a part that the consumer needs to go on, which Reason names, failed
+	// when it was tried: "store", "source", "inbox", "broker", "fetch" or "keys".
+	EventNotReady  EventKind = "not ready"
+	EventStuck     EventKind = "handler does not end"
+	EventUnknown   EventKind = "commit unknown"
+	EventCommitted EventKind = "committed"
 	// EventContended: a batch met a deadlock, a lock time-out or a
 	// serialization failure and runs again; nobody's attempt.
 	EventContended EventKind = "contended"
@@ -146,7 +149,7 @@ type Counts struct {
 }
 
 // InboxCounts are what became of rows of the inbox that a consumer claimed. Claimed is
-// the sum of the others and of what it has in hand.
+// the sum of the others but Reclaimed, and of what it has in hand.
 type InboxCounts struct {
 	Claimed      int64 `json:"claimed"`
 	Applied      int64 `json:"applied"`
@@ -161,6 +164,9 @@ type InboxCounts struct {
 	// worker, or a person, took or ended.
 	Released int64 `json:"released"`
 	Lost     int64 `json:"lost"`
+	// Reclaimed are those of Claimed whose former claim ended with its lease, and of which no
+	// handler has come to an end since: who had them may have died of them.
+	Reclaimed int64 `json:"reclaimed"`
 }
 
 // Left is what a lane has that was not settled when a run ended idle: what the

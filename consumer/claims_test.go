@@ -152,7 +152,7 @@ func TestLeasesOfTheLiving(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if ran.Load() != 1 || effect(t, store, "m0") != "1" || first.Counts().Inbox.Lost+second.Counts().Inbox.Lost != 0 {
+		if ran.Load() != 1 || effect(t, store, "m0") != "1" || first.Counts().Inbox.Lost+second.Counts().Inbox.Lost+first.Counts().Inbox.Reclaimed+second.Counts().Inbox.Reclaimed != 0 {
 			t.Errorf("ran %d times, %+v, %+v", ran.Load(), first.Counts(), second.Counts())
 		}
 	})

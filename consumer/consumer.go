@@ -105,7 +105,7 @@ func newConsumer[Tx any](store contract.TxStore[Tx], h handler[Tx], missing bool
 	if fitter, ok := store.(contract.IdentityFitter); ok && c.Identity != nil {
 		c.fitter = fitter
 	}
-	n := &reporter{consumer: c.Name, logger: c.Logger, observers: c.Observers, meters: metersOf(c.Observers), tracer: tracerOf(c.Observers), ready: unasked(c.Source), outages: map[string]*outage{}}
+	n := newReporter(&c, store)
 	return &Consumer[Tx]{
 		config: c, store: store, handler: h, reporter: n,
 		scopes:  &scopes[Tx]{consumer: c.Name, store: store},
@@ -252,9 +252,9 @@ func (c *Consumer[Tx]) Left() []semel.Left {
 }
 
 // Ready reports whether the consumer works, and if not, why: the store or the
-// source is down, or has not been asked yet, or a handler does not end, or nothing
-// is fetched because messages that a newer release marked, and what waits for
-// them, fill Config.MaxUnsettled. A source
+// source is down, or has not been asked yet, or a handler does not end, or the store of
+// the keys does not record what calls have come to, or nothing is fetched because messages
+// that a newer release marked, and what waits for them, fill Config.MaxUnsettled. A source
 // that is quiet counts as asked when it gives its first lane, or a minute after
 // the start. A consumer for Process checks its store with the first call, and is
 // taken for ready until then.

@@ -66,6 +66,8 @@ type keyed struct {
 	keys   contract.KeyStore
 	policy KeyPolicy
 	detour detour
+	// reporter is set when the consumer is made.
+	reporter *reporter
 
 	mutex sync.Mutex
 	// Scopes are numbered for this process alone: keys have names. Guarded by mutex.

@@ -155,5 +155,10 @@ func (c *keyedCall) end(ctx context.Context, e contract.KeyEnding) error {
 	}
 	asking, cancel := c.store.detour.within(ctx)
 	defer cancel()
+	if n := c.store.reporter; n != nil && !c.store.detour.open() {
+		var over func()
+		c.claim.Refused, over = n.unrecorded(c.key)
+		defer over()
+	}
 	return c.claim.End(asking, e)
 }

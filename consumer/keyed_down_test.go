@@ -2,6 +2,7 @@ package consumer_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -73,6 +74,38 @@ func TestC10AStoreOfKeysThatIsDown(t *testing.T) {
 		keys.mutex.Unlock()
 		if err := run.wait(); err != nil || c.Counts().Applied != 3 || c.Counts().WithoutKey != 0 {
 			t.Errorf("%v, %+v", err, c.Counts())
+		}
+	})
+	bubble(t, "K8_where_every_worker_waits_to_record_its_call_that_is_told_at_once", func(t *testing.T) {
+		for _, ends := range []func(*semel.Message) error{func(*semel.Message) error { return nil }, func(*semel.Message) error { return semel.Retry(errors.New("later")) }} {
+			keys, made, seen, text := &flaky{KeyStore: memstore.NewKeys(), fault: away(false, "end")}, newCalled(), &witness{}, &log{}
+			config := keyedConfigOf(newListSource(numbered("m", 9)...))
+			config.Observers, config.Logger, config.Workers = []semel.Observer{seen}, text.logger(), 2
+			c := mustNew(t, consumer.Keyed(keys, keptKeys), func(_ context.Context, _ consumer.Call, m *semel.Message) error {
+				if made.call(m) > 1 {
+					return nil
+				}
+				return ends(m)
+			}, config)
+			run := start(t, c)
+			pass(100 * time.Millisecond)
+			told := seen.of(semel.EventNotReady)
+			if ready, why := c.Ready(); ready || why != "keys: "+errKeysAway.Error() || len(told) != 2 || told[0].Reason != "keys" || !errors.Is(told[0].Err, errKeysAway) || told[0].Key.ID == "" {
+				t.Errorf("it is ready: %v, %q; told are %+v", ready, why, told)
+			}
+			keys.mutex.Lock()
+			keys.fault = nil
+			keys.mutex.Unlock()
+			pass(2 * time.Second)
+			if ready, why := c.Ready(); !ready || why != "" || len(seen.of(semel.EventReady)) != 1 {
+				t.Errorf("it is ready: %v, %q; told are %+v", ready, why, seen.of(semel.EventReady))
+			}
+			if err := run.wait(); err != nil || c.Counts().Applied != 9 {
+				t.Errorf("%v, %+v", err, c.Counts())
+			}
+			if text := text.String(); strings.Count(text, "does not record calls") != 1 || strings.Count(text, "holds up no end") != 1 {
+				t.Errorf("the log is\n%s", text)
+			}
 		}
 	})
 	for name, fault := range map[string]func(string, bool) error{

@@ -150,7 +150,7 @@ func TestHandlersThatCallOut(t *testing.T) {
 			return nil
 		}, other)
 		first := <-done
-		if made["m0"] != 1 || made["m1"] != 1 || again["m1"] != 1 || first.Inbox.Applied != 1 || first.Inbox.Lost != 1 || second.Inbox.Applied != 1 {
+		if made["m0"] != 1 || made["m1"] != 1 || again["m1"] != 1 || first.Inbox.Applied != 1 || first.Inbox.Lost != 1 || second.Inbox.Applied != 1 || second.Inbox.Reclaimed != 1 {
 			t.Errorf("%v, %v\n%+v\n%+v", made, again, first.Inbox, second.Inbox)
 		}
 	})

@@ -36,12 +36,22 @@ type reporter struct {
 	ready map[string]string // what is not ready, and why; guarded by mutex
 	// sticking are the callbacks that go on after their time-out; guarded by mutex.
 	sticking int
-	flood    flood // guarded by mutex
+	// unended are the ends of calls that the store of the keys refuses; guarded by mutex.
+	unended int
+	flood   flood // guarded by mutex
 	// newer says of messages that a newer release marked what they wait for;
 	// guarded by mutex.
 	newer map[*machine.Item]string
 	// panicked are the observers that have; guarded by mutex.
 	panicked map[int]bool
+}
+
+func newReporter(c *Config, store any) *reporter {
+	n := &reporter{consumer: c.Name, logger: c.Logger, observers: c.Observers, meters: metersOf(c.Observers), tracer: tracerOf(c.Observers), ready: unasked(c.Source), outages: map[string]*outage{}}
+	if s, is := store.(*keyed); is {
+		s.reporter = n
+	}
+	return n
 }
 
 // flood keeps outages that come and go out of the log; observers hear each. What else comes

@@ -40,7 +40,7 @@ func Figures(c semel.Counts, each func(Figure)) {
 	}{
 		{"semel_effects_total", c.Applied + c.Inbox.Applied}, {"semel_duplicates_total", c.Duplicates + c.Inbox.Duplicates}, {"semel_conflicts_total", c.Conflicts},
 		{"semel_retries_total", c.Retried}, {"semel_reruns_total", c.Rerun}, {"semel_same_content_total", c.SameContent}, {"semel_without_key_total", c.WithoutKey},
-		{"semel_intents_sent_again_total", c.ReEmitted}, {"semel_intents_not_sent_again_total", c.NotReEmitted},
+		{"semel_intents_sent_again_total", c.ReEmitted}, {"semel_intents_not_sent_again_total", c.NotReEmitted}, {"semel_reclaimed_total", c.Inbox.Reclaimed},
 	} {
 		each(Figure{Name: e.name, Is: float64(e.n)})
 	}

@@ -1,12 +1,26 @@
 package measure
 
-import "github.com/semel-go/semel"
+import (
+	"slices"
+
+	"github.com/semel-go/semel"
+)
 
 // The classes of reasons that are none of Semel's.
 const (
 	noReason    = "none"
 	otherReason = "other"
 )
+
+// own are Semel's own reasons.
+var own = []semel.Reason{
+	semel.ReasonMalformed, semel.ReasonTooLarge, semel.ReasonNoIdentity, semel.ReasonBadIdentity, semel.ReasonIdentityTooLong,
+	semel.ReasonConflict, semel.ReasonUnknownType, semel.ReasonPermanent, semel.ReasonExhausted, semel.ReasonWaitTooLong,
+	semel.ReasonUnmet, semel.ReasonMissingParameter, semel.ReasonBadEffects, semel.ReasonForeign, semel.ReasonNoVersion,
+	semel.ReasonFormerConflict, semel.ReasonStale, semel.ReasonGap, semel.ReasonBehind, semel.ReasonOld, semel.ReasonKills,
+	semel.ReasonOutcomeUnknown, semel.ReasonSuppressed, semel.ReasonSteps, semel.ReasonUnreadable, semel.ReasonErased,
+	semel.ReasonBusy, semel.ReasonNewer, semel.ReasonPaused,
+}
 
 // ReasonClass is a reason as a label of figures: one of Semel's own, "none", or "other" for all
 // that handlers name, which may be any text, and any number of them.
@@ -20,16 +34,14 @@ func ReasonClass(r semel.Reason) string {
 	return otherReason
 }
 
-// OwnReason reports whether a reason is one of Semel's own, and not a handler's.
-func OwnReason(r semel.Reason) bool {
-	switch r {
-	case semel.ReasonMalformed, semel.ReasonTooLarge, semel.ReasonNoIdentity, semel.ReasonBadIdentity, semel.ReasonIdentityTooLong,
-		semel.ReasonConflict, semel.ReasonUnknownType, semel.ReasonPermanent, semel.ReasonExhausted, semel.ReasonWaitTooLong,
-		semel.ReasonUnmet, semel.ReasonMissingParameter, semel.ReasonBadEffects, semel.ReasonForeign, semel.ReasonNoVersion,
-		semel.ReasonFormerConflict, semel.ReasonStale, semel.ReasonGap, semel.ReasonBehind, semel.ReasonOld, semel.ReasonKills,
-		semel.ReasonOutcomeUnknown, semel.ReasonSuppressed, semel.ReasonSteps, semel.ReasonUnreadable, semel.ReasonErased,
-		semel.ReasonBusy, semel.ReasonNewer, semel.ReasonPaused:
-		return true
+// ReasonClasses are all that ReasonClass may return.
+func ReasonClasses() []string {
+	all := []string{noReason, otherReason}
+	for _, r := range own {
+		all = append(all, string(r))
 	}
-	return false
+	return all
 }
+
+// OwnReason reports whether a reason is one of Semel's own, and not a handler's.
+func OwnReason(r semel.Reason) bool { return slices.Contains(own, r) }

@@ -27,6 +27,7 @@ const (
 	labelEnd    = "end"
 	labelHow    = "how"
 	labelReason = "reason"
+	labelPart   = "part"
 )
 
 const (
@@ -51,6 +52,7 @@ var instruments = []instrument{
 	{"semel_intents_sent_again_total", asked, "1", "Intents that duplicates have made due again."},
 	{"semel_intents_not_sent_again_total", asked, "1", "Intents that were to be sent again and are not, since the other side may have forgotten their keys. A residual risk."},
 	{"semel_claims_total", asked, "1", "Claims of rows of the inbox, and of intents, by how they ended. lost: the lease ended, or a person acted on the row."},
+	{"semel_reclaimed_total", asked, "1", "Claims of rows whose former claim ended with its lease, and of which no handler has come to an end since: who had them may have died of them, or was frozen. Also where the answer to a claim was lost."},
 	{"semel_batches_total", told, "1", "Batches that are over, by how they ended. unknown: the answer to the commit was lost, and its messages are marked again."},
 	{"semel_contended_total", told, "1", "Batches that met a deadlock, a lock time-out or a serialization failure, and run again."},
 	{"semel_serialised", askedGauge, "1", "1 while batches run one at a time, because they contend."},
@@ -62,12 +64,13 @@ var instruments = []instrument{
 	{"semel_workers", askedGauge, "1", "Workers. state: all, stuck (their handlers go on after their time-outs)."},
 	{"semel_ready", askedGauge, "1", "1 while the store and the source work, and the consumer does."},
 	{"semel_alive", askedGauge, "1", "0 while the consumer neither works nor pauses by decision."},
+	{"semel_not_ready_total", told, "1", "Tries of a part that failed, since this process started. keys: calls that the store of the leased keys did not record at once, each again once a minute."},
 	{"semel_paused", askedGauge, "1", "1 while an operator has paused it."},
 }
 
 // batchParts are the histograms of what a batch takes: of marks, handlers and commit.
 var batchParts = [3]struct{ name, help string }{
-	{"semel_batch_mark_seconds", "What it took to open the transaction and to write the marks, with what they waited for locks."},
+	{"semel_batch_mark_seconds", "What it took to open the transaction and to write the marks, with what they waited for another transaction's marks: one statement writes them, and no store says how much of it was waiting. What is far above the median is."},
 	{"semel_batch_handle_seconds", "What the handlers of a batch took."},
 	{"semel_batch_commit_seconds", "What the commit took, with the statements that handlers queued."},
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -91,6 +92,7 @@ func (m *Meter) Watch(name string, c Consumer) (stop func() error, err error) {
 	for _, i := range m.observed {
 		instruments = append(instruments, i)
 	}
+	m.begin(name)
 	registration, err := m.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		m.collect(name, c, o)
 		return nil
@@ -99,6 +101,26 @@ func (m *Meter) Watch(name string, c Consumer) (stop func() error, err error) {
 		return nil, fmt.Errorf("otel: %w", err)
 	}
 	return registration.Unregister, nil
+}
+
+// begin has the counters that events tell begin at 0: one that begins with what it counts has
+// not grown by it.
+func (m *Meter) begin(name string) {
+	none := semel.Event{Consumer: name}
+	for _, counter := range []string{"semel_contended_total", "semel_backstops_total", "semel_retry_budget_waits_total"} {
+		m.count(counter, none, 0)
+	}
+	for _, how := range hows {
+		for _, reason := range measure.ReasonClasses() {
+			m.count("semel_set_aside_total", none, 0, attribute.String(labelHow, how), attribute.String(labelReason, reason))
+		}
+	}
+	for _, part := range measure.Parts() {
+		m.count("semel_not_ready_total", none, 0, attribute.String(labelPart, part))
+	}
+	for _, end := range m.consumer(name).ends {
+		m.batches.Add(context.Background(), 0, end...)
+	}
 }
 
 // collect tells the figures of a consumer.
@@ -192,6 +214,10 @@ func (m *Meter) Observe(e semel.Event) {
 		of.mutex.Lock()
 		defer of.mutex.Unlock()
 		of.paused = e.Reason == semel.ReasonPaused
+	case semel.EventNotReady:
+		if part := string(e.Reason); slices.Contains(measure.Parts(), part) {
+			m.count("semel_not_ready_total", e, 1, attribute.String(labelPart, part))
+		}
 	case semel.EventSerial, semel.EventParallel:
 		m.consumer(e.Consumer).serialises(e.Kind == semel.EventSerial)
 	default:

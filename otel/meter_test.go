@@ -77,6 +77,7 @@ func everything(m *otel.Meter) {
 	for _, e := range []semel.Event{
 		{Kind: semel.EventContended}, {Kind: semel.EventBackstop}, {Kind: semel.EventRetriesWait}, {Kind: semel.EventParked, Reason: semel.Reason(secret)},
 		{Kind: semel.EventDiscarded}, {Kind: semel.EventControl, Reason: semel.ReasonPaused}, {Kind: semel.EventSerial}, {Kind: semel.EventParallel},
+		{Kind: semel.EventNotReady, Reason: "keys"}, {Kind: semel.EventNotReady, Reason: semel.Reason(secret)},
 	} {
 		e.Consumer, e.Messages = "billing@2", 1
 		m.Observe(e)
@@ -110,6 +111,12 @@ func TestFigures(t *testing.T) {
 		}
 		if got.figures["semel_batches_total consumer=billing,end=committed"] == 0 || got.figures["semel_batch_messages consumer=billing"] < 3 || got.figures["semel_batch_commit_seconds consumer=billing"] != 0 {
 			t.Errorf("batches: %v", got.figures)
+		}
+		for _, figure := range []string{"semel_backstops_total consumer=billing", "semel_set_aside_total consumer=billing,how=discarded,reason=unknown_type",
+			"semel_not_ready_total consumer=billing,part=keys", "semel_batches_total consumer=billing,end=unknown"} {
+			if is, there := got.figures[figure]; !there || is != 0 {
+				t.Errorf("%s is %v (%t), and begins at 0", figure, is, there)
+			}
 		}
 		if err := stop(); err != nil {
 			t.Fatal(err)

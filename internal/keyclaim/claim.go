@@ -24,6 +24,9 @@ type Claim struct {
 	Lease time.Duration
 	// Unheeded says that the call goes on when the store does not answer.
 	Unheeded bool
+	// Refused, if not nil, is called each time that the store has not recorded how the claim
+	// ends, with what it said and how long it is left alone then.
+	Refused func(err error, wait time.Duration)
 
 	mutex sync.Mutex
 	until time.Time          // when the lease surely lasts no longer; guarded by mutex
@@ -123,7 +126,13 @@ func (c *Claim) End(ctx context.Context, e contract.KeyEnding) error {
 	defer c.LetGo()
 	for wait := firstWait; ; wait = min(2*wait, mostWait) {
 		err := c.Store.EndKey(ctx, c.Key, c.Token, e)
-		if err == nil || errors.Is(err, contract.ErrClaimLost) || c.Store.Classify(err) == contract.ClassPermanent || !timing.Wait(ctx, wait) {
+		if err == nil || errors.Is(err, contract.ErrClaimLost) || c.Store.Classify(err) == contract.ClassPermanent || ctx.Err() != nil {
+			return err
+		}
+		if c.Refused != nil {
+			c.Refused(err, wait)
+		}
+		if !timing.Wait(ctx, wait) {
 			return err
 		}
 	}

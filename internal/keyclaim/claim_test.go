@@ -135,6 +135,20 @@ func TestAnEndIsAskedForUntilItIsSaid(t *testing.T) {
 					return nil
 				}
 				claim, _ := claimed(s, false)
+				began, first, told := time.Now(), time.Duration(-1), 0
+				claim.Refused = func(err error, wait time.Duration) {
+					if told++; first < 0 {
+						first = time.Since(began)
+					}
+					if !errors.Is(err, c.says) || wait <= 0 {
+						t.Errorf("told are %v, %v", err, wait)
+					}
+				}
+				defer func() {
+					if told != c.ends-1 || first > 0 {
+						t.Errorf("%d refusals were told, the first after %v", told, first)
+					}
+				}()
 				if err := claim.End(t.Context(), contract.KeyEnding{}); !errors.Is(err, c.want) || s.ends != c.ends {
 					t.Errorf("%v after %d times", err, s.ends)
 				}

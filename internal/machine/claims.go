@@ -70,6 +70,9 @@ func (m *Machine) admitClaim(it *Item) {
 	m.counts.Claims.Claimed++
 	it.arrival, it.lane, it.as = m.arrivals, m.claims.lane, AsApplied
 	it.attempts, it.alone = int32(c.Attempts), c.Suspect
+	if c.Suspect {
+		m.counts.Claims.Reclaimed++
+	}
 	if r := it.Refused; r != nil {
 		it.as = AsParked
 		it.failure = &failure{reason: r.Reason, first: r.Why, last: r.Why}

@@ -82,8 +82,8 @@ type Counts struct {
 	Claims            Claims
 }
 
-// Claims are what became of rows that were claimed. They add up to Claimed with
+// Claims are what became of rows that were claimed. All but Reclaimed add up to Claimed with
 // those that are claimed now.
 type Claims struct {
-	Claimed, Applied, Duplicates, Waiting, Parked, DeadLettered, Discarded, Stepped, Released, Lost int64 // as semel.InboxCounts has them
+	Claimed, Applied, Duplicates, Waiting, Parked, DeadLettered, Discarded, Stepped, Released, Lost, Reclaimed int64 // as semel.InboxCounts has them
 }

@@ -65,6 +65,9 @@ func (c *checker) claimed(e machine.Claimed) {
 		h.arrival = c.arrival
 		c.hands = append(c.hands, h)
 		c.counts.Claims.Claimed++
+		if it.Claim.Suspect {
+			c.counts.Claims.Reclaimed++
+		}
 		c.stepSetAside(h)
 	}
 }

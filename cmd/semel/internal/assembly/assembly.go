@@ -212,7 +212,7 @@ func (a *Assembly) Consumers(ctx context.Context) (map[string]*Runner, error) {
 
 // runner takes note of a consumer that will run. source is its source, or what knows it.
 func (a *Assembly) runner(c *policy.Consumer, made Consumer, source any) *Runner {
-	return &Runner{Consumer: made, source: source, ended: a.runs.begin(c.Name), kind: a.sourceKind(c.From)}
+	return &Runner{Consumer: made, source: source, ended: a.runs.begin(c.Name), kind: a.SourceKind(c)}
 }
 
 // PendingAge is how old the oldest message of a consumer may become that waits; 0

@@ -7,6 +7,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/metrics"
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
 )
 
 // outcome is how the run of a consumer ended.
@@ -83,10 +84,10 @@ func (l *lanes) told() *metrics.Lanes {
 	return out
 }
 
-// sourceKind is the kind of a consumer's source.
-func (a *Assembly) sourceKind(from string) string {
-	switch s := a.policy.Source(from); {
-	case from == "" || s == nil:
+// SourceKind is the kind of a consumer's source.
+func (a *Assembly) SourceKind(c *policy.Consumer) string {
+	switch s := a.policy.Source(c.From); {
+	case c.From == "" || s == nil:
 		return "none"
 	case s.Kafka != nil:
 		return "kafka"

@@ -27,12 +27,13 @@ func (e *execution) serve(a *assembly.Assembly, recorded *recorders) (*metrics.S
 	if l.Address == "" {
 		return nil, nil
 	}
-	o := metrics.Options{Address: l.Address, Loopback: l.Loopback(), TokenFile: l.TokenFile, TLS: secure(l), Risks: map[string][]string{}, Logger: e.options.Logger, Record: recorded.write}
+	o := metrics.Options{Address: l.Address, Loopback: l.Loopback(), TokenFile: l.TokenFile, TLS: secure(l), Sources: map[string]string{}, Risks: map[string][]string{}, Logger: e.options.Logger, Record: recorded.write}
 	for _, c := range e.policy.Consumers {
 		if e.options.Consumer != "" && e.options.Consumer != c.Name {
 			continue
 		}
 		o.Consumers = append(o.Consumers, c.Name)
+		o.Sources[c.Name] = a.SourceKind(c)
 		for _, risk := range e.policy.Risks(c) {
 			o.Risks[c.Name] = append(o.Risks[c.Name], risk.Name)
 		}

@@ -1,10 +1,15 @@
 package metrics
 
 import (
+	"maps"
 	"os"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/measure"
 )
 
 var metricName = regexp.MustCompile(`semel_[a-z_]+`)
@@ -45,6 +50,76 @@ func TestTheDashboardAsksForMetricsThatThereAre(t *testing.T) {
 			}
 		}
 	})
+}
+
+// grown finds what a rule asks the growth of, and with which label.
+var grown = regexp.MustCompile(`(?:increase|rate)\((semel_[a-z_]+)(?:\{([a-z]+)="([^"]*)"\})?\[`)
+
+// closed are the values of labels, but for the consumer's and the source's.
+func closed() map[string][]string {
+	all := map[string][]string{byHow: slices.Sorted(maps.Values(hows)), byReason: measure.ReasonClasses(), byPart: measure.Parts()}
+	for _, end := range measure.Ends() {
+		all[byEnd] = append(all[byEnd], end.String())
+	}
+	measure.Figures(semel.Counts{}, func(f measure.Figure) {
+		if f.Label != "" {
+			all[f.Label] = append(all[f.Label], f.Value)
+		}
+	})
+	return all
+}
+
+// atZero are the lines of a scrape that a counter begins with.
+func atZero(t *testing.T, name string, values map[string][]string) []string {
+	lines := []string{""}
+	_, labels := entry(name)
+	for _, label := range slices.Sorted(slices.Values(labels)) {
+		all := values[label]
+		if len(all) == 0 {
+			t.Errorf("which values the label %s of %s has is not known", label, name)
+		}
+		var longer []string
+		for _, line := range lines {
+			for _, v := range all {
+				longer = append(longer, line+","+label+`="`+v+`"`)
+			}
+		}
+		lines = longer
+	}
+	for i, line := range lines {
+		lines[i] = name + "{" + line[1:] + "} 0"
+	}
+	return lines
+}
+
+func TestWhatAnAlertSeesGrowBeginsAtZero(t *testing.T) {
+	values := closed()
+	values[byConsumer], values[bySource] = []string{"billing"}, []string{"kafka"}
+	for name, started := range map[string]bool{"K5_before_the_consumers_have_started": false, "K5_right_after_the_start": true} {
+		t.Run(name, func(t *testing.T) {
+			s := serves(t, Options{Loopback: true, Consumers: []string{"billing"}, Sources: map[string]string{"billing": "kafka"}})
+			if started {
+				s.Started(map[string]Consumer{"billing": &still{}})
+			}
+			_, text := get(s, PathMetrics)
+			lines, asked := strings.Split(text, "\n"), 0
+			for _, a := range alerts() {
+				for _, g := range grown.FindAllStringSubmatch(a.expr, -1) {
+					if asked++; g[2] != "" && !slices.Contains(values[g[2]], g[3]) {
+						t.Errorf("%s looks for %s=%q, which nobody tells", a.name, g[2], g[3])
+					}
+					for _, line := range atZero(t, g[1], values) {
+						if !slices.Contains(lines, line) {
+							t.Errorf("%s: the scrape has no line %s", a.name, line)
+						}
+					}
+				}
+			}
+			if asked < 9 {
+				t.Errorf("%d questions after growth were found", asked)
+			}
+		})
+	}
 }
 
 func TestAlerts(t *testing.T) {

@@ -48,6 +48,7 @@ type collector struct {
 	consumers func() map[string]Consumer
 	samplers  []*Sampler
 	risks     map[string][]string
+	sources   map[string]string
 	described map[string]described
 	now       func() time.Time
 }
@@ -60,8 +61,8 @@ type described struct {
 	buckets []float64
 }
 
-func newCollector(w *Watch, consumers func() map[string]Consumer, samplers []*Sampler, risks map[string][]string) *collector {
-	c := &collector{watch: w, consumers: consumers, samplers: samplers, risks: risks, described: map[string]described{}, now: time.Now}
+func newCollector(w *Watch, consumers func() map[string]Consumer, samplers []*Sampler, o Options) *collector {
+	c := &collector{watch: w, consumers: consumers, samplers: samplers, risks: o.Risks, sources: o.Sources, described: map[string]described{}, now: time.Now}
 	for _, p := range table() {
 		for _, m := range p.metrics {
 			_, labels := entry(m.name)
@@ -98,6 +99,8 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 			s.lanes(name, consumer.Lanes())
 			s.requests(name, consumer.Requests())
 			s.health(name, consumer)
+		} else if kind, known := c.sources[name]; known { // it has done nothing yet, and what it does is an increase
+			measure.Figures(semel.Counts{}, s.figures(name, kind))
 		}
 	}
 	for _, sampler := range c.samplers {
@@ -140,6 +143,7 @@ func (s *scrape) watched(name string, of *watched) {
 		s.tell("semel_batches_total", float64(of.ends[end].Load()), name, end.String())
 	}
 	of.setAside(func(a aside, n int64) { s.tell("semel_set_aside_total", float64(n), name, a.how, a.reason) })
+	of.failures(func(part string, n int64) { s.tell("semel_not_ready_total", float64(n), name, part) })
 	took, now := of.serialised(s.now)
 	s.tell("semel_serialised_seconds_total", took.Seconds(), name)
 	s.tell("semel_serialised", truth(now), name)

@@ -43,6 +43,8 @@ type Options struct {
 	TLS *TLS
 	// Consumers are the names of those that will run.
 	Consumers []string
+	// Sources are the kinds of their sources, by consumer.
+	Sources map[string]string
 	// Risks are the names of those that each has declared.
 	Risks map[string][]string
 	// Logger is told when the server fails.
@@ -83,7 +85,7 @@ func Open(o Options, stores []Store) (*Server, error) {
 	for _, store := range stores {
 		s.samplers = append(s.samplers, newSampler(store))
 	}
-	s.registry.MustRegister(newCollector(s.watch, s.running, s.samplers, o.Risks), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	s.registry.MustRegister(newCollector(s.watch, s.running, s.samplers, o), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	s.server = &http.Server{Handler: s.handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second,
 		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug)}
 	s.base, s.stop = context.WithCancel(context.Background())

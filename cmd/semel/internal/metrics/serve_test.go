@@ -118,8 +118,12 @@ func TestWhatAScrapeSays(t *testing.T) {
 		s.Watch().Measure(measure.Batch{Consumer: "billing", Messages: 1, End: measure.Unknown})
 		s.Watch().Observe(semel.Event{Kind: semel.EventParked, Consumer: "billing", Reason: semel.ReasonPermanent, Messages: 1})
 		s.Watch().Observe(semel.Event{Kind: semel.EventBackstop, Consumer: "billing", Messages: 1})
+		for _, part := range []semel.Reason{"keys", "store", "keys", "a stranger's"} {
+			s.Watch().Observe(semel.Event{Kind: semel.EventNotReady, Consumer: "billing", Reason: part})
+		}
 		code, text := get(s, PathMetrics)
 		for _, line := range []string{
+			`semel_not_ready_total{consumer="billing",part="keys"} 2`, `semel_not_ready_total{consumer="billing",part="store"} 1`, `semel_not_ready_total{consumer="billing",part="inbox"} 0`,
 			`semel_deliveries_total{consumer="billing",source="kafka"} 9`, `semel_endings_total{consumer="billing",ending="applied",source="kafka"} 5`,
 			`semel_effects_total{consumer="billing"} 5`, `semel_batches_total{consumer="billing",end="unknown"} 1`, `semel_batch_messages_sum{consumer="billing"} 6`,
 			`semel_batch_commit_seconds_count{consumer="billing"} 1`, `semel_set_aside_total{consumer="billing",how="parked",reason="permanent failure"} 1`,
@@ -129,6 +133,9 @@ func TestWhatAScrapeSays(t *testing.T) {
 			if !strings.Contains(text, line+"\n") {
 				t.Errorf("%d: the scrape has no line %s", code, line)
 			}
+		}
+		if strings.Contains(text, "a stranger's") {
+			t.Error("a part that nobody knows is a label")
 		}
 		if t.Failed() {
 			t.Log(text)
@@ -183,7 +190,7 @@ func TestEveryMetricOfTheTableIsTold(t *testing.T) {
 		sampler.sample(t.Context())
 		w := newWatch([]string{"billing"})
 		w.Observe(semel.Event{Kind: semel.EventParked, Consumer: "billing", Messages: 1})
-		text := gathered(t, newCollector(w, func() map[string]Consumer { return map[string]Consumer{"billing": &still{}} }, []*Sampler{sampler}, map[string][]string{"billing": {"may double"}}))
+		text := gathered(t, newCollector(w, func() map[string]Consumer { return map[string]Consumer{"billing": &still{}} }, []*Sampler{sampler}, Options{Risks: map[string][]string{"billing": {"may double"}}}))
 		known := map[string]bool{}
 		for _, p := range table() {
 			for _, m := range p.metrics {
@@ -205,7 +212,7 @@ func TestTheSampler(t *testing.T) {
 	synctestRun(t, "K4_figures_stay_when_the_store_is_down_and_say_how_old_they_are", func(t *testing.T) {
 		store := &shelf{rows: sqlstore.Sampled{AtLeast: true, Consumers: map[string]sqlstore.SampledRows{"billing": {Rows: 9_000, Oldest: time.Hour}, "billing@2": {Rows: 1_000}, "a stranger's": {Rows: 1}}}}
 		sampler := newSampler(store)
-		c := newCollector(newWatch([]string{"billing"}), func() map[string]Consumer { return nil }, []*Sampler{sampler}, nil)
+		c := newCollector(newWatch([]string{"billing"}), func() map[string]Consumer { return nil }, []*Sampler{sampler}, Options{})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})
 		go func() { defer close(ended); sampler.work(ctx) }()

@@ -53,6 +53,7 @@ const (
 	byState    = "state"
 	byTable    = "table"
 	byRisk     = "risk"
+	byPart     = "part"
 )
 
 // labelMeanings say what values each label has.
@@ -69,6 +70,7 @@ var labelMeanings = [][2]string{
 	{byState, "what a figure is divided by, as its meaning says"},
 	{byRisk, "what a policy may take upon itself: `may double`, `may be lost` (calls without a key), `without key` (while Redis is down), `late copies` (by nature), `uncompared` (a former identity), `records passed by` (that the broker has lost), `unsigned` (headers of webhooks that nobody signed)"},
 	{byTable, "`markers` or `inbox`"},
+	{byPart, "what a consumer needs to go on: `store`, `source`, `inbox`, `broker` (which is told of endings), `fetch` (room for more), `keys` (the store of leased keys records what calls have come to)"},
 }
 
 // seconds are the buckets of what a batch takes: from a fast commit to a statement's end.
@@ -94,6 +96,7 @@ func deliveries() part {
 		{name: "semel_intents_sent_again_total", kind: counter, help: "Intents that duplicates have made due again."},
 		{name: "semel_intents_not_sent_again_total", kind: counter, help: "Intents that were to be sent again and are not, since the other side may have forgotten their keys. A residual risk."},
 		{name: "semel_claims_total", kind: counter, labels: []string{byOutcome}, help: "Claims of rows of the inbox, and of intents, by how they ended. lost: the lease ended, or a person acted on the row."},
+		{name: "semel_reclaimed_total", kind: counter, help: "Claims of rows whose former claim ended with its lease, and of which no handler has come to an end since: who had them may have died of them, or was frozen. Also where the answer to a claim was lost."},
 	}}
 }
 
@@ -108,7 +111,7 @@ func batches() part {
 	return part{"Batches", "A batch is one transaction. Told once a batch, so that a message costs next to nothing.", []string{byConsumer}, []metric{
 		{name: "semel_batches_total", kind: counter, labels: []string{byEnd}, help: "Batches that are over, by how they ended. unknown: the answer to the commit was lost, and its messages are marked again."},
 		{name: "semel_batch_messages", kind: histogram, buckets: []float64{1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 10000}, help: "How many messages a batch has."},
-		{name: "semel_batch_mark_seconds", kind: histogram, buckets: seconds, help: "What it took to open the transaction and to write the marks, with what they waited for locks."},
+		{name: "semel_batch_mark_seconds", kind: histogram, buckets: seconds, help: "What it took to open the transaction and to write the marks, with what they waited for another transaction's marks: one statement writes them, and no store says how much of it was waiting. What is far above the median is."},
 		{name: "semel_batch_handle_seconds", kind: histogram, buckets: seconds, help: "What the handlers of a batch took."},
 		{name: "semel_batch_commit_seconds", kind: histogram, buckets: seconds, help: "What the commit took, with the statements that handlers queued."},
 		{name: "semel_contended_total", kind: counter, help: "Batches that met a deadlock, a lock time-out or a serialization failure, and run again."},
@@ -123,7 +126,7 @@ func inHand() part {
 		{name: "semel_unsettled_bytes", kind: gauge, help: "What they hold of memory."},
 		{name: "semel_unsettled_oldest_seconds", kind: gauge, help: "How long ago the oldest of them came; 0 without any."},
 		{name: "semel_lanes", kind: gauge, labels: []string{byState}, help: "Partitions and files that are this process's. state: given (all), paused (those that wait for one of their messages), held up (those behind an open transaction) and standing (those that do not go on by a fault)."},
-		{name: "semel_broker_lag_messages", kind: gauge, help: "Records of this process's partitions that are not settled; none where the broker has not said."},
+		{name: "semel_broker_lag_messages", kind: gauge, help: "Records of this process's partitions that are not settled, asked of the broker once a second, also while nothing is taken; none where the broker has not said, of a consumer that has been paused since it started, and of one whose run has ended."},
 		{name: "semel_workers", kind: gauge, labels: []string{byState}, help: "Workers. state: all, stuck (their handlers go on after their time-outs)."},
 	}}
 }
@@ -132,6 +135,7 @@ func health() part {
 	return part{"Health", "As `/livez` and `/readyz` tell it.", []string{byConsumer}, []metric{
 		{name: "semel_ready", kind: gauge, help: "1 while the store and the source work, and the consumer does."},
 		{name: "semel_alive", kind: gauge, help: "0 while the consumer neither works nor pauses by decision."},
+		{name: "semel_not_ready_total", kind: counter, labels: []string{byPart}, help: "Tries of a part that failed, since this process started. keys: calls that the store of the leased keys did not record at once, each again once a minute."},
 		{name: "semel_residual_risk", kind: gauge, labels: []string{byRisk}, help: "1 for each risk that the policy has taken upon itself, as question 21 of semel check names them."},
 		{name: "semel_paused", kind: gauge, help: "1 while an operator has paused it."},
 	}}
@@ -147,7 +151,7 @@ func stores() part {
 		{name: "semel_store_reaper_lag_seconds", kind: gauge, labels: []string{byConsumer}, help: "How much longer than its retention the oldest marker may have been kept, by the last whole walk of the reaper; none before the first."},
 		{name: "semel_store_reaper_progress_seconds", kind: gauge, labels: []string{byConsumer}, help: "How long ago a process of the consumer told how far it is; the reaper removes nothing younger."},
 		{name: "semel_store_replays", kind: gauge, labels: []string{byConsumer}, help: "Replays that have not ended."},
-		{name: "semel_store_estimated_rows", kind: gauge, labels: []string{byTable}, help: "How many rows a table has, by the server's estimate, which may be off by a tenth or more; none in SQLite."},
+		{name: "semel_store_estimated_rows", kind: gauge, labels: []string{byTable}, help: "How many rows a table has, by the server's estimate, which may be off by a tenth or more; none in SQLite. Markers are not counted by state: those whose message waits or is set aside have a row, which semel_store_rows counts, and all others have ended."},
 		{name: "semel_store_estimated_dead_rows", kind: gauge, labels: []string{byTable}, help: "How many dead rows a table has, by the server's estimate; none in SQLite."},
 		{name: "semel_store_connections", kind: gauge, labels: []string{byState}, help: "Connections of this process. state: used, idle, most."},
 		{name: "semel_store_sample_age_seconds", kind: gauge, help: "How old the figures are; none before the first."},

@@ -25,6 +25,7 @@ type watched struct {
 
 	mutex  sync.Mutex
 	aside  map[aside]int64   // guarded by mutex
+	failed map[string]int64  // tries, by part; guarded by mutex
 	serial measure.Stopwatch // guarded by mutex
 }
 
@@ -38,18 +39,23 @@ func newWatch(consumers []string) *Watch {
 		w.of[name] = &watched{
 			messages: newTally("semel_batch_messages", 1), marking: newTally("semel_batch_mark_seconds", nanosecond),
 			handling: newTally("semel_batch_handle_seconds", nanosecond), committing: newTally("semel_batch_commit_seconds", nanosecond),
-			aside: notYet(),
+			aside: notYet(), failed: map[string]int64{},
+		}
+		for _, part := range measure.Parts() {
+			w.of[name].failed[part] = 0
 		}
 	}
 	return w
 }
 
-// notYet is what an alert looks for and has not happened: a counter that begins with its first
-// message has not grown by it.
+// notYet is all that can happen and has not: a counter that begins with its first message has
+// not grown by it, and an alert that looks for growth does not see it.
 func notYet() map[aside]int64 {
 	none := map[aside]int64{}
-	for _, how := range []semel.EventKind{semel.EventParked, semel.EventDeadLettered, semel.EventDiscarded} {
-		none[aside{hows[how], string(semel.ReasonUnknownType)}] = 0
+	for _, how := range hows {
+		for _, reason := range measure.ReasonClasses() {
+			none[aside{how, reason}] = 0
+		}
 	}
 	return none
 }
@@ -109,6 +115,8 @@ func (w *Watch) Observe(e semel.Event) {
 		of.budget.Add(1)
 	case semel.EventControl:
 		of.paused.Store(e.Reason == semel.ReasonPaused)
+	case semel.EventNotReady:
+		of.fails(string(e.Reason))
 	case semel.EventSerial:
 		of.serialises(true, time.Now())
 	case semel.EventParallel:
@@ -133,6 +141,24 @@ func (of *watched) serialised(now time.Time) (time.Duration, bool) {
 	of.mutex.Lock()
 	defer of.mutex.Unlock()
 	return of.serial.Read(now)
+}
+
+// fails counts a try of a part; of a part that the documentation does not name it counts none.
+func (of *watched) fails(part string) {
+	of.mutex.Lock()
+	defer of.mutex.Unlock()
+	if _, known := of.failed[part]; known {
+		of.failed[part]++
+	}
+}
+
+// failures calls each with a count.
+func (of *watched) failures(each func(part string, n int64)) {
+	of.mutex.Lock()
+	defer of.mutex.Unlock()
+	for part, n := range of.failed {
+		each(part, n)
+	}
 }
 
 // setAside calls each with a count.

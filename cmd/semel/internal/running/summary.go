@@ -98,6 +98,12 @@ func claims() line {
 	return line{"inbox.claimed", func(c semel.Counts) int64 { return c.Inbox.Claimed }}
 }
 
+// reclaimed are among the claims, and shown where there are some: who had them before may
+// have died of them.
+func reclaimed() line {
+	return line{"inbox.reclaimed", func(c semel.Counts) int64 { return c.Inbox.Reclaimed }}
+}
+
 // Write prints the summary as a sum: one column a consumer, the endings above
 // the line, the deliveries below it; then the same of the inbox, if anything of it
 // was claimed.
@@ -133,6 +139,9 @@ func (s Summary) Write(w io.Writer) error {
 		}))
 		row("", func(name string) string { return strings.Repeat("-", max(len(name), 8)) })
 		counts([]line{claims()})
+		if slices.ContainsFunc(names, func(name string) bool { return reclaimed().count(s.Consumers[name]) > 0 }) {
+			counts([]line{reclaimed()})
+		}
 	}
 	if err := table.Flush(); err != nil {
 		return err

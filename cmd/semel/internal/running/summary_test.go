@@ -68,7 +68,7 @@ func TestAFileThatWasReadBeforeIsNamedBelowTheCounts(t *testing.T) {
 func TestTheInboxHasATableOfItsOwn(t *testing.T) {
 	s := Summary{Consumers: map[string]semel.Counts{
 		"audit":   {Deliveries: 1, Applied: 1},
-		"billing": {Deliveries: 9, Received: 9, Inbox: semel.InboxCounts{Claimed: 12, Applied: 8, Waiting: 3, Lost: 1}},
+		"billing": {Deliveries: 9, Received: 9, Inbox: semel.InboxCounts{Claimed: 12, Applied: 8, Waiting: 3, Lost: 1, Reclaimed: 2}},
 	}}
 	var out bytes.Buffer
 	if err := s.Write(&out); err != nil {
@@ -87,6 +87,7 @@ func TestTheInboxHasATableOfItsOwn(t *testing.T) {
             inbox.lost          0          1
                          --------   --------
          inbox.claimed          0         12
+       inbox.reclaimed          0          2
 `
 	if got := "\n" + inbox; !found || got != want {
 		t.Errorf("got:%s\nwant:%s", got, want)
@@ -124,7 +125,7 @@ func TestEveryCountIsEitherAnEndingOrBesidesTheSum(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	shown := map[string]bool{"deliveries": true, claims().name: true}
+	shown := map[string]bool{"deliveries": true, claims().name: true, reclaimed().name: true}
 	for _, l := range slices.Concat(endings(), besides(), wanting(), fromInbox()) {
 		shown[l.name] = true
 	}
