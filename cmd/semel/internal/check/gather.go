@@ -13,29 +13,36 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 )
 
-// within is how long a database, or the brokers of a consumer, may take to answer.
-const within = 15 * time.Second
+// Asked says what is asked, and how.
+type Asked struct {
+	// Consumer is the one that is meant; empty: all.
+	Consumer string
+	// Deep has all rows compared with their markers.
+	Deep bool
+	// Within is how long a database, or the brokers of a consumer, may take to answer.
+	Within time.Duration
+}
 
 // Opener opens the stores of a policy that are wanted.
 type Opener func(want func(*policy.Store) bool) (*assembly.Assembly, error)
 
 // Subjects are the consumers of a policy, or the one that is named, with what store and
 // broker say of them. What cannot be read is said in place of it.
-func Subjects(ctx context.Context, p *policy.Policy, name string, deep bool, open Opener) []*Subject {
+func Subjects(ctx context.Context, p *policy.Policy, asked Asked, open Opener) []*Subject {
 	var all []*Subject
 	for _, c := range p.Consumers {
-		if name != "" && c.Name != name {
+		if asked.Consumer != "" && c.Name != asked.Consumer {
 			continue
 		}
 		s := &Subject{Policy: p, Consumer: c, Source: p.Source(c.From), Store: p.Store(c.Store)}
-		s.read(ctx, deep, open)
+		s.read(ctx, asked, open)
 		all = append(all, s)
 	}
 	return all
 }
 
 // read asks store and broker.
-func (s *Subject) read(ctx context.Context, deep bool, open Opener) {
+func (s *Subject) read(ctx context.Context, asked Asked, open Opener) {
 	if s.Store.Redis != nil {
 		s.NoFacts = "store " + s.Store.Name + " is in Redis, which keeps keys and nothing of this"
 	}
@@ -49,18 +56,37 @@ func (s *Subject) read(ctx context.Context, deep bool, open Opener) {
 	}
 	defer a.Close()
 	if s.Store.Redis == nil {
-		asked, cancel := context.WithTimeout(ctx, within)
-		s.Facts, err = s.facts(asked, a, a.Stores[0])
+		soon, cancel := context.WithTimeout(ctx, asked.Within)
+		s.Facts, err = s.facts(soon, a, a.Stores[0])
 		cancel()
-		if err == nil && deep {
+		if err == nil && asked.Deep {
 			s.Facts.Deep, err = s.deep(ctx, a.Stores[0])
 		}
 		if err != nil {
 			s.Facts, s.NoFacts = nil, plain(err)
+			s.misfits(err)
 		}
 	}
 	if s.kafka() != nil {
-		s.Broker = s.broker(ctx, a)
+		s.Broker = s.broker(ctx, a, asked.Within)
+	}
+}
+
+// misfits keeps an error as a fault of the tables if it is one: the schema's own check looks
+// at what protects, and a table of somebody else that has the name of one of Semel's is
+// noticed when it is read.
+func (s *Subject) misfits(err error) {
+	var state interface{ SQLState() string }
+	switch {
+	case errors.As(err, &state):
+		if code := state.SQLState(); code != "42P01" && code != "42703" { // undefined table, and column
+			return
+		}
+	case !strings.Contains(err.Error(), "no such column") && !strings.Contains(err.Error(), "no such table"): // SQLite has no code for them
+		return
+	}
+	if s.Schema == "" {
+		s.Schema = plain(err)
 	}
 }
 
@@ -141,7 +167,7 @@ func (s *Subject) deep(ctx context.Context, store *assembly.Store) (*Deep, error
 }
 
 // broker asks the brokers.
-func (s *Subject) broker(ctx context.Context, a *assembly.Assembly) *Broker {
+func (s *Subject) broker(ctx context.Context, a *assembly.Assembly, within time.Duration) *Broker {
 	b := &Broker{}
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
@@ -165,6 +191,7 @@ func (s *Subject) broker(ctx context.Context, a *assembly.Assembly) *Broker {
 	defer recovery.Close()
 	all, err := operate.Positions(ctx, s.Consumer.Name, s.kafka().GroupOf(s.Consumer), recovery)
 	if err != nil {
+		s.misfits(err)
 		b.NoPositions = plain(err)
 		return b
 	}

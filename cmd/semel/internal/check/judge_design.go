@@ -135,15 +135,15 @@ func (s *Subject) natural() Answer {
 	case natural != nil && kind == "":
 		return fail(`declare the kind, which is judged against that: effect: {kind: …, says: "…"}`, "the strategy says that late copies do no harm, and no kind of effect says so")
 	case natural != nil && natural.Because != "":
-		return pass("yes: a %s, and %s", kind, legible.Printable(natural.Because))
+		return pass("yes: %s, and %s", a(kind), legible.Printable(natural.Because))
 	case natural != nil:
-		return pass("yes: a %s, whose order is irrelevant", kind)
+		return pass("yes: %s, whose order is irrelevant", a(kind))
 	case kind == "":
 		return cannot("declare the kind: effect: {kind: …}", "the policy does not say of which kind it is; strategy %s guards it in any case", s.strategy())
 	case repeatable(kind) || kind == policy.Entity:
-		return pass("a %s can be made twice as far as it sets its state; strategy %s guards it", kind, s.strategy())
+		return pass("%s can be made twice as far as it sets its state; strategy %s guards it", a(kind), s.strategy())
 	}
-	return pass("no: a %s is not, and strategy %s guards it", kind, s.strategy())
+	return pass("no: %s is not, and strategy %s guards it", a(kind), s.strategy())
 }
 
 func (s *Subject) together() Answer {
@@ -229,9 +229,9 @@ func (s *Subject) replay() Answer {
 	case kind == "":
 		return fail(`declare the kind: effect: {kind: …, says: "…"}`, "yes, and the policy does not say what a second effect would do")
 	case !repeatable(kind):
-		return pass("yes, of a %s, whose markers keep it from taking effect again for as long as ids are kept: %s", kind, s.says())
+		return pass("yes, of %s, whose markers keep it from taking effect again for as long as ids are kept: %s", a(kind), s.says())
 	}
-	return pass("yes: a %s makes the same anew", kind)
+	return pass("yes: %s makes the same anew", a(kind))
 }
 
 func (s *Subject) says() string {

@@ -102,11 +102,11 @@ func (s *Subject) versions() Answer {
 	case s.Consumer.Strategy.Natural != nil && s.Consumer.Strategy.Natural.Order != "":
 		return pass("the order is declared to be irrelevant")
 	case kind == policy.Ledger || kind == policy.AuditCopy || kind == policy.Intent || kind == policy.External || kind == policy.Command:
-		return pass("each message of a %s is an effect of its own: none overwrites another", kind)
+		return pass("each message of %s is an effect of its own: none overwrites another", a(kind))
 	case kind == "":
 		return cannot("declare the kind: effect: {kind: …}", "whether a message overwrites what another has set is not declared")
 	}
-	return fail("write version: {stream: …, number: …}, or upsert with newer in the statement", "a %s sets a state, and a message that comes late overwrites a newer one", kind)
+	return fail("write version: {stream: …, number: …}, or upsert with newer in the statement", "%s sets a state, and a message that comes late overwrites a newer one", a(kind))
 }
 
 // newer reports whether all statements replace rows by newer ones only.

@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/contract"
@@ -125,6 +126,14 @@ func (s *Subject) kind() policy.EffectKind {
 		return ""
 	}
 	return s.Consumer.Effect.Kind
+}
+
+// a is a kind with its article.
+func a(k policy.EffectKind) string {
+	if strings.ContainsAny(string(k[:1]), "aeiou") {
+		return "an " + string(k)
+	}
+	return "a " + string(k)
 }
 
 // repeatable reports whether a second effect of the kind does no harm: it makes the same

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/check"
@@ -15,7 +16,7 @@ import (
 )
 
 func checkCommand(c *common) *cobra.Command {
-	explain, deep := 0, false
+	explain, asked := 0, check.Asked{}
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Answer the questions of a design review about each consumer",
@@ -32,11 +33,15 @@ Exit code 4: a question is answered with fail.`,
 			if cmd.Flags().Changed("explain") {
 				return c.explain(explain)
 			}
-			return c.check(cmd.Context(), deep)
+			if asked.Within <= 0 {
+				return usage("--timeout %v: give a positive duration, as 15s", asked.Within)
+			}
+			return c.check(cmd.Context(), asked)
 		},
 	}
 	cmd.Flags().IntVar(&explain, "explain", 0, "explain the question of this number, and ask nothing")
-	cmd.Flags().BoolVar(&deep, "deep", false, "also compare all rows of the inbox with their markers")
+	cmd.Flags().BoolVar(&asked.Deep, "deep", false, "also compare all rows of the inbox with their markers")
+	cmd.Flags().DurationVar(&asked.Within, "timeout", 15*time.Second, "how long a database, or the brokers of a consumer, may take to answer")
 	refuseEmpty(cmd, "consumer")
 	return c.withConfig(c.withConsumer(cmd, "only this consumer"))
 }
@@ -77,7 +82,7 @@ type answerView struct {
 }
 
 // check asks all questions of the consumers that are meant.
-func (c *common) check(ctx context.Context, deep bool) error {
+func (c *common) check(ctx context.Context, asked check.Asked) error {
 	p, err := c.load()
 	if err != nil {
 		return err
@@ -85,6 +90,7 @@ func (c *common) check(ctx context.Context, deep bool) error {
 	if c.consumer != "" && p.Consumer(c.consumer) == nil {
 		return c.noConsumer(p, c.consumer)
 	}
+	asked.Consumer = c.consumer
 	log, _, err := c.log(c.Err)
 	if err != nil {
 		return err
@@ -93,7 +99,7 @@ func (c *common) check(ctx context.Context, deep bool) error {
 		return assembly.Open(p, assembly.Options{Logger: log}, want, func(*policy.Store) bool { return false })
 	}
 	views, counts := []checkView{}, map[check.Result]int{}
-	for _, s := range check.Subjects(ctx, p, c.consumer, deep, open) {
+	for _, s := range check.Subjects(ctx, p, asked, open) {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
