@@ -129,6 +129,8 @@ type Postgres struct {
 	SampleLimit, SampleTables string
 	// Close is Unguard with an error of its own where the guard is gone.
 	Close string
+	// UnguardKeeping is Unguard, and writes a result with it.
+	UnguardKeeping string
 	// Bounds are statements that keep unknown numbers and names out of the tables;
 	// Unbounded tells by number which of them have not run.
 	Bounds, Unbounded string
