@@ -91,7 +91,8 @@ type Statements struct {
 	// Leased keys: Key reads one with the time, NewKey, ChangeKey and RemoveKey write it,
 	// ForgetKeys removes some whose time is over.
 	// KnownKey reads one for people.
-	Key, NewKey, ChangeKey, RemoveKey, ForgetKeys, KnownKey string
+	// LeftKeys are those with a note that nobody works on.
+	Key, NewKey, ChangeKey, RemoveKey, ForgetKeys, KnownKey, LeftKeys string
 	// Derivations of identities, and who owns a consumer's name. WaitAnew is WaitAgain for
 	// the row of a conflict with a former identity.
 	Derivations, AddDerivation, RetireDerivation, ForgetFormer string
