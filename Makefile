@@ -17,7 +17,7 @@ RACED = $(LONGEST) $(filter-out $(PURE) $(LONGEST),$(shell $(GO) list $(PACKAGES
 # Under the detector, it runs a part of its suites only.
 TWICE = $(shell $(GO) list ./itest/sqlite)
 
-.PHONY: test vet simulate planted bench coverage-list pictures example proof-file proof-commit proof-failover proof-kafka proof-inbox proof-order proof-keys proof-retention proof-reconcile proof-charge proof-replay proof-redis proof-kafka3 bench-postgres bench-kafka bench-river bench-against bench-postgres-against bench-kafka-against bench-file bench-redis bench-http
+.PHONY: test vet simulate planted bench coverage-list pictures example proof-file proof-commit proof-failover proof-kafka proof-inbox proof-order proof-keys proof-retention proof-reconcile proof-charge proof-replay proof-redis proof-kafka3 bench-postgres bench-kafka bench-river bench-against bench-postgres-against bench-kafka-against bench-file bench-redis bench-http bench-httpkey
 
 # The parts of test that run at once. A test waits for servers more than it
 # computes, so what computes and waits for nobody fills in, and is nice: where as
@@ -138,6 +138,12 @@ bench-redis:
 bench-http:
 	scripts/services install python3
 	scripts/services with postgres -- $(GO) run ./itest/cmd/httpbench -commit "$$(git describe --always --dirty)" $(BENCH)
+
+## bench-httpkey: a request under an idempotency key beside its handler without one, four
+## at once, on every store: median, slowest of a hundred, requests a second; half a minute
+bench-httpkey:
+	scripts/services install redis
+	scripts/services with postgres -- $(GO) test ./itest/httpkey -run xxx -bench ARequest -benchtime 3000x -cpu 4 $(BENCH)
 
 ## bench-file: 100,000 real webhooks, 1 GB, from a file into SQLite through the
 ## binary of the commit BASE and this tree's, in turn, with one core and two, 11

@@ -20,6 +20,14 @@ type ResultKeeper[Tx any] interface {
 	KeepResult(ctx context.Context, tx Tx, of ResultOf, result []byte) error
 }
 
+// EndKeeper is an optional ability of a Batch of a ResultKeeper: to keep results by its
+// commit, with the statements that it sends then anyway, instead of by one that is waited for.
+type EndKeeper interface {
+	// KeepAtEnd has Commit keep a result, as ResultKeeper.KeepResult would have; that it
+	// could not is then said by Commit. The batch keeps the bytes until it is over.
+	KeepAtEnd(of ResultOf, result []byte)
+}
+
 // ResultReader is an optional ability of a store that is a ResultKeeper.
 type ResultReader interface {
 	// Results are what is kept of these, one by one, in transactions of its own; nil where

@@ -20,9 +20,9 @@ func TestTrap133AHandlerThatEndsByNoAnswerLeavesNothing(t *testing.T) {
 		end  func()
 		says string
 	}{
-		"F1_it_panics":             {func() { panic(secret) }, "a *errors.errorString"},
-		"F1_it_panics_with_nil":    {func() { panic(nil) }, "nil"},
-		"F1_it_ends_its_goroutine": {runtime.Goexit, "ended its goroutine"},
+		"F1_trap_133_it_panics":             {func() { panic(secret) }, "a *errors.errorString"},
+		"F1_trap_133_it_panics_with_nil":    {func() { panic(nil) }, "nil"},
+		"F1_trap_133_it_ends_its_goroutine": {runtime.Goexit, "ended its goroutine"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ends := true
@@ -47,7 +47,7 @@ func TestTrap133AHandlerThatEndsByNoAnswerLeavesNothing(t *testing.T) {
 			}
 		})
 	}
-	t.Run("F1_it_wants_the_connection_cut", func(t *testing.T) {
+	t.Run("F1_trap_133_it_wants_the_connection_cut", func(t *testing.T) {
 		s := open(t, func(w http.ResponseWriter, r *http.Request) {
 			effect(w, r)
 			panic(http.ErrAbortHandler)
@@ -62,33 +62,35 @@ func TestTrap133AHandlerThatEndsByNoAnswerLeavesNothing(t *testing.T) {
 }
 
 func TestTrap134AHandlerThatDoesNotHeedItsContext(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		leave := make(chan struct{})
-		s := open(t, func(w http.ResponseWriter, r *http.Request) {
-			if r.Header.Get("X-Stay") != "" {
-				<-leave
+	t.Run("F1_trap_134_is_answered_for_and_keeps_its_key_until_it_ends", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			leave := make(chan struct{})
+			s := open(t, func(w http.ResponseWriter, r *http.Request) {
+				if r.Header.Get("X-Stay") != "" {
+					<-leave
+				}
+				effect(w, r)
+			}, func(c *httpkey.Config) { c.Timeout = 10 * time.Second })
+			began := time.Now()
+			stay := func(r *http.Request) { r.Header.Set("X-Stay", "1") }
+			wantProblem(t, s.post(`"k"`, "tea", stay), 504, "handler-timed-out")
+			if took := time.Since(began); took != 11*time.Second {
+				t.Errorf("its client waited %v", took)
 			}
-			effect(w, r)
-		}, func(c *httpkey.Config) { c.Timeout = 10 * time.Second })
-		began := time.Now()
-		stay := func(r *http.Request) { r.Header.Set("X-Stay", "1") }
-		wantProblem(t, s.post(`"k"`, "tea", stay), 504, "handler-timed-out")
-		if took := time.Since(began); took != 11*time.Second {
-			t.Errorf("its client waited %v", took)
-		}
-		wantProblem(t, s.post(`"k"`, "tea"), 409, "request-in-progress")
-		drain, cancel := context.WithTimeout(t.Context(), time.Second)
-		defer cancel()
-		if s.Drain(drain) {
-			t.Error("it is taken to have ended")
-		}
-		close(leave)
-		if !s.Drain(t.Context()) || s.effects() != "0" {
-			t.Errorf("%s effects of what was killed", s.effects())
-		}
-		if w := s.post(`"k"`, "tea"); w.Code != 201 || s.effects() != "1" {
-			t.Errorf("the second: %d, %s effects", w.Code, s.effects())
-		}
+			wantProblem(t, s.post(`"k"`, "tea"), 409, "request-in-progress")
+			drain, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if s.Drain(drain) {
+				t.Error("it is taken to have ended")
+			}
+			close(leave)
+			if !s.Drain(t.Context()) || s.effects() != "0" {
+				t.Errorf("%s effects of what was killed", s.effects())
+			}
+			if w := s.post(`"k"`, "tea"); w.Code != 201 || s.effects() != "1" {
+				t.Errorf("the second: %d, %s effects", w.Code, s.effects())
+			}
+		})
 	})
 }
 

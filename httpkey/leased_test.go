@@ -131,8 +131,8 @@ func TestTrapT76AnAttemptThatTimedOutIsUnknown(t *testing.T) {
 		status int
 		calls  int64
 	}{
-		"F1_and_is_repeated_where_the_other_side_knows_its_key": {leasedkey.Always, 201, 2},
-		"F1_and_is_never_repeated_where_it_knows_none":          {leasedkey.Never, 409, 1},
+		"F1_trap_T76_and_is_repeated_where_the_other_side_knows_its_key": {leasedkey.Always, 201, 2},
+		"F1_trap_T76_and_is_never_repeated_where_it_knows_none":          {leasedkey.Never, 409, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -163,8 +163,8 @@ func TestTrapT75APanicIsNoPromiseThatNothingHappened(t *testing.T) {
 		handler http.HandlerFunc
 		unknown bool
 	}{
-		"F1_of_a_panic":          {func(http.ResponseWriter, *http.Request) { panic("x") }, true},
-		"F1_but_of_an_answer_is": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, false},
+		"F1_trap_T75_of_a_panic":          {func(http.ResponseWriter, *http.Request) { panic("x") }, true},
+		"F1_trap_T75_but_of_an_answer_is": {func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(503) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			keys := memstore.NewKeys()
@@ -181,21 +181,23 @@ func TestTrapT75APanicIsNoPromiseThatNothingHappened(t *testing.T) {
 }
 
 func TestTrap133AHandlerThatEndsItsGoroutineKeepsItsKeyForALease(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		ends, made := true, &calls{status: 201}
-		s := lend(t, memstore.NewKeys(), func(w http.ResponseWriter, r *http.Request) {
-			if ends {
-				runtime.Goexit()
+	t.Run("F1_trap_133_the_next_is_told_of_it", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			ends, made := true, &calls{status: 201}
+			s := lend(t, memstore.NewKeys(), func(w http.ResponseWriter, r *http.Request) {
+				if ends {
+					runtime.Goexit()
+				}
+				made.serve(w, r)
+			}, nil)
+			wantProblem(t, s.post(`"k"`, "tea"), 500, "handler-failed")
+			ends = false
+			wantProblem(t, s.post(`"k"`, "tea"), 409, "request-in-progress")
+			pass(time.Minute)
+			if w := s.post(`"k"`, "tea"); w.Code != 201 || !made.last.Unknown {
+				t.Errorf("%d, the handler is told %+v", w.Code, made.last)
 			}
-			made.serve(w, r)
-		}, nil)
-		wantProblem(t, s.post(`"k"`, "tea"), 500, "handler-failed")
-		ends = false
-		wantProblem(t, s.post(`"k"`, "tea"), 409, "request-in-progress")
-		pass(time.Minute)
-		if w := s.post(`"k"`, "tea"); w.Code != 201 || !made.last.Unknown {
-			t.Errorf("%d, the handler is told %+v", w.Code, made.last)
-		}
+		})
 	})
 }
 
@@ -285,9 +287,9 @@ func TestTrapT76APersonDecidesWhatNobodyKnows(t *testing.T) {
 		code    string
 		calls   int64
 	}{
-		"F1_that_it_happened":      {leasedkey.Happened, 410, "answer-gone", 1},
-		"F1_that_it_did_not":       {leasedkey.DidNotHappen, 201, "", 2},
-		"F1_or_leaves_it_in_doubt": {leasedkey.StillUnknown, 409, "outcome-unknown", 1},
+		"F1_trap_T76_that_it_happened":      {leasedkey.Happened, 410, "answer-gone", 1},
+		"F1_trap_T76_that_it_did_not":       {leasedkey.DidNotHappen, 201, "", 2},
+		"F1_trap_T76_or_leaves_it_in_doubt": {leasedkey.StillUnknown, 409, "outcome-unknown", 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			made := &calls{status: 502}

@@ -65,14 +65,14 @@ func TestTrapT74AKeyStandsForOneRequest(t *testing.T) {
 		change func(*http.Request)
 		same   bool
 	}{
-		"F1_the_same":                             {`{"tea":1}`, func(*http.Request) {}, true},
-		"F1_with_another_header":                  {`{"tea":1}`, func(r *http.Request) { r.Header.Set("User-Agent", "another") }, true},
-		"F1_another_body":                         {`{"tea":2}`, func(*http.Request) {}, false},
-		"F1_json_that_differs_in_a_space":         {`{"tea": 1}`, func(*http.Request) {}, false},
-		"F1_another_path":                         {`{"tea":1}`, path("/orders/1/refund"), false},
-		"F1_another_query":                        {`{"tea":1}`, path("/orders?now=1"), false},
-		"F1_another_method":                       {`{"tea":1}`, func(r *http.Request) { r.Method = http.MethodPatch }, false},
-		"F1_a_part_of_the_path_moved_to_the_body": {`s{"tea":1}`, path("/order"), false},
+		"F1_trap_T74_the_same":                             {`{"tea":1}`, func(*http.Request) {}, true},
+		"F1_trap_T74_with_another_header":                  {`{"tea":1}`, func(r *http.Request) { r.Header.Set("User-Agent", "another") }, true},
+		"F1_trap_T74_another_body":                         {`{"tea":2}`, func(*http.Request) {}, false},
+		"F1_trap_T74_json_that_differs_in_a_space":         {`{"tea": 1}`, func(*http.Request) {}, false},
+		"F1_trap_T74_another_path":                         {`{"tea":1}`, path("/orders/1/refund"), false},
+		"F1_trap_T74_another_query":                        {`{"tea":1}`, path("/orders?now=1"), false},
+		"F1_trap_T74_another_method":                       {`{"tea":1}`, func(r *http.Request) { r.Method = http.MethodPatch }, false},
+		"F1_trap_T74_a_part_of_the_path_moved_to_the_body": {`s{"tea":1}`, path("/order"), false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := open(t, effect, nil)
@@ -101,36 +101,40 @@ func TestTrapT74AnEscapedSlashIsNoSlash(t *testing.T) {
 }
 
 func TestTrapT73TheStatusOfAMismatchAndOfWhatIsInProgressCanBeChosen(t *testing.T) {
-	s := open(t, effect, func(c *httpkey.Config) {
-		c.MismatchStatus, c.Problems = http.StatusConflict, "https://example.org/problems/"
+	t.Run("F1_trap_T73_of_an_api_in_which_they_say_something_else", func(t *testing.T) {
+		s := open(t, effect, func(c *httpkey.Config) {
+			c.MismatchStatus, c.Problems = http.StatusConflict, "https://example.org/problems/"
+		})
+		s.post(`"k"`, "tea")
+		wantProblem(t, s.post(`"k"`, "coffee"), http.StatusConflict, `"type":"https://example.org/problems/idempotency-key-reused"`)
+		var copied *httptest.ResponseRecorder
+		s = open(t, func(http.ResponseWriter, *http.Request) { copied = s.post(`"k"`, "tea") }, func(c *httpkey.Config) { c.InFlightStatus = http.StatusLocked })
+		s.post(`"k"`, "tea")
+		wantProblem(t, copied, http.StatusLocked, "request-in-progress")
+		if copied.Header().Get("Retry-After") != "1" {
+			t.Errorf("Retry-After is %q", copied.Header().Get("Retry-After"))
+		}
 	})
-	s.post(`"k"`, "tea")
-	wantProblem(t, s.post(`"k"`, "coffee"), http.StatusConflict, `"type":"https://example.org/problems/idempotency-key-reused"`)
-	var copied *httptest.ResponseRecorder
-	s = open(t, func(http.ResponseWriter, *http.Request) { copied = s.post(`"k"`, "tea") }, func(c *httpkey.Config) { c.InFlightStatus = http.StatusLocked })
-	s.post(`"k"`, "tea")
-	wantProblem(t, copied, http.StatusLocked, "request-in-progress")
-	if copied.Header().Get("Retry-After") != "1" {
-		t.Errorf("Retry-After is %q", copied.Header().Get("Retry-After"))
-	}
 }
 
 func TestF1KeysOfTwoCallersNeverMeet(t *testing.T) {
-	of := func(account string) func(*http.Request) {
-		return func(r *http.Request) { r.Header.Set("X-Account", account) }
-	}
-	s := open(t, effect, nil)
-	s.post(`"k"`, "tea", of("a"))
-	if w := s.post(`"k"`, "tea", of("b")); w.Header().Get(httpkey.ReplayedHeader) != "" || string(s.store.Get("orders")) != "2" {
-		t.Errorf("%d %v", w.Code, w.Header())
-	}
-	wantProblem(t, s.post(`"k"`, "tea", of("")), http.StatusUnauthorized, "caller-unknown")
-	wantProblem(t, s.post(`"k"`, "tea", of(strings.Repeat("a", 2000))), http.StatusUnauthorized, "caller-unknown")
-	// The parts of one id are another's, if they ran together.
-	s.post(`"kk"`, "tea", of("a"))
-	if w := s.post(`"k"`, "tea", of("ak")); w.Header().Get(httpkey.ReplayedHeader) != "" {
-		t.Error("a caller took another's key")
-	}
+	t.Run("F1_trap_T74_whatever_they_are", func(t *testing.T) {
+		of := func(account string) func(*http.Request) {
+			return func(r *http.Request) { r.Header.Set("X-Account", account) }
+		}
+		s := open(t, effect, nil)
+		s.post(`"k"`, "tea", of("a"))
+		if w := s.post(`"k"`, "tea", of("b")); w.Header().Get(httpkey.ReplayedHeader) != "" || string(s.store.Get("orders")) != "2" {
+			t.Errorf("%d %v", w.Code, w.Header())
+		}
+		wantProblem(t, s.post(`"k"`, "tea", of("")), http.StatusUnauthorized, "caller-unknown")
+		wantProblem(t, s.post(`"k"`, "tea", of(strings.Repeat("a", 2000))), http.StatusUnauthorized, "caller-unknown")
+		// The parts of one id are another's, if they ran together.
+		s.post(`"kk"`, "tea", of("a"))
+		if w := s.post(`"k"`, "tea", of("ak")); w.Header().Get(httpkey.ReplayedHeader) != "" {
+			t.Error("a caller took another's key")
+		}
+	})
 }
 
 func TestF1WhatHasNoKeyPassesOnlyWhereThatIsSaid(t *testing.T) {

@@ -205,7 +205,9 @@ func (t *transactional[Tx]) commit(ctx context.Context, b contract.Batch[Tx], q 
 		b.Rollback(ctx)
 		return t.guard.silent(because(http.StatusInternalServerError, codeAnswer, "its headers have too many bytes", 0), err).outcome
 	}
-	if err := t.keeper.KeepResult(ctx, b.Tx(0), t.resultOf(q), kept); err != nil {
+	if end, able := b.(contract.EndKeeper); able {
+		end.KeepAtEnd(t.resultOf(q), kept)
+	} else if err := t.keeper.KeepResult(ctx, b.Tx(0), t.resultOf(q), kept); err != nil {
 		b.Rollback(ctx)
 		return t.undone(t.store.Classify(err), err)
 	}

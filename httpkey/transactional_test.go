@@ -117,14 +117,14 @@ func TestTrapT75WhatBecomesOfErrors(t *testing.T) {
 		change   func(*httpkey.Config)
 		replayed bool
 	}{
-		"F1_4xx_is_final":               {422, nil, true},
-		"F1_but_not_429":                {429, nil, false},
-		"F1_nor_what_is_declared":       {404, func(c *httpkey.Config) { c.Statuses = map[int]httpkey.Rule{404: httpkey.ReleaseKey} }, false},
-		"F1_which_takes_the_usual_away": {429, func(c *httpkey.Config) { c.Statuses = map[int]httpkey.Rule{} }, true},
-		"F1_nor_where_none_is":          {422, func(c *httpkey.Config) { c.ClientErrors = httpkey.ReleaseKey }, false},
-		"F1_5xx_is_not":                 {502, nil, false},
-		"F1_unless_that_is_declared":    {502, func(c *httpkey.Config) { c.ServerErrors = httpkey.KeepAnswer }, true},
-		"F1_3xx_is":                     {303, nil, true},
+		"F1_trap_T75_4xx_is_final":               {422, nil, true},
+		"F1_trap_T75_but_not_429":                {429, nil, false},
+		"F1_trap_T75_nor_what_is_declared":       {404, func(c *httpkey.Config) { c.Statuses = map[int]httpkey.Rule{404: httpkey.ReleaseKey} }, false},
+		"F1_trap_T75_which_takes_the_usual_away": {429, func(c *httpkey.Config) { c.Statuses = map[int]httpkey.Rule{} }, true},
+		"F1_trap_T75_nor_where_none_is":          {422, func(c *httpkey.Config) { c.ClientErrors = httpkey.ReleaseKey }, false},
+		"F1_trap_T75_5xx_is_not":                 {502, nil, false},
+		"F1_trap_T75_unless_that_is_declared":    {502, func(c *httpkey.Config) { c.ServerErrors = httpkey.KeepAnswer }, true},
+		"F1_trap_T75_3xx_is":                     {303, nil, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			ran := 0
@@ -147,23 +147,25 @@ func TestTrapT75WhatBecomesOfErrors(t *testing.T) {
 }
 
 func TestTrap131AKeyWithoutAPlaceIsRefused(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		leave := make(chan struct{})
-		s := open(t, func(w http.ResponseWriter, r *http.Request) {
-			<-leave
-			effect(w, r)
-		}, func(c *httpkey.Config) { c.MostOpen, c.Observe = 1, nil })
-		ended := make(chan int)
-		go func() { ended <- s.post(`"k1"`, "tea").Code }()
-		synctest.Wait()
-		wantProblem(t, s.post(`"k2"`, "tea"), 503, "too-many-requests-open")
-		close(leave)
-		if code := <-ended; code != 201 {
-			t.Errorf("the first: %d", code)
-		}
-		if w := s.post(`"k2"`, "tea"); w.Code != 201 || s.effects() != "2" {
-			t.Errorf("the second: %d, %s effects", w.Code, s.effects())
-		}
+	t.Run("F1_trap_131_and_nothing_is_run", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			leave := make(chan struct{})
+			s := open(t, func(w http.ResponseWriter, r *http.Request) {
+				<-leave
+				effect(w, r)
+			}, func(c *httpkey.Config) { c.MostOpen, c.Observe = 1, nil })
+			ended := make(chan int)
+			go func() { ended <- s.post(`"k1"`, "tea").Code }()
+			synctest.Wait()
+			wantProblem(t, s.post(`"k2"`, "tea"), 503, "too-many-requests-open")
+			close(leave)
+			if code := <-ended; code != 201 {
+				t.Errorf("the first: %d", code)
+			}
+			if w := s.post(`"k2"`, "tea"); w.Code != 201 || s.effects() != "2" {
+				t.Errorf("the second: %d, %s effects", w.Code, s.effects())
+			}
+		})
 	})
 }
 

@@ -2,6 +2,7 @@ package memstore
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"time"
 
@@ -77,6 +78,47 @@ func (k *Keys) EndKey(_ context.Context, key semel.Key, t contract.Token, e cont
 			delete(k.keys, key)
 		case written:
 			k.keys[key] = l
+		}
+		return nil
+	})
+}
+
+// NoteKey implements contract.KeyNotes.
+func (k *Keys) NoteKey(_ context.Context, key semel.Key, t contract.Token, note []byte) error {
+	if err := contract.NoteFits(note); err != nil {
+		return err
+	}
+	return k.do(func(now int64) error {
+		l, there := k.at(key, now)
+		if !there || !l.Note(t, slices.Clone(note)) {
+			return contract.ErrClaimLost
+		}
+		k.keys[key] = l
+		return nil
+	})
+}
+
+// LeftKeys implements contract.KeyNotes. Keys stand in the order of their sums.
+func (k *Keys) LeftKeys(_ context.Context, of contract.LeftKeysOf) (left contract.LeftKeys, err error) {
+	return left, k.do(func(now int64) error {
+		bySum := make(map[string]semel.Key, len(k.keys))
+		for key := range k.keys {
+			if sum := string(sqlform.KeySum(key)); sum > string(of.After) {
+				bySum[sum] = key
+			}
+		}
+		for i, sum := range slices.Sorted(maps.Keys(bySum)) {
+			if i == of.Most {
+				break
+			}
+			key := bySum[sum]
+			l, there := k.at(key, now)
+			if quiet, is := l.Left(of.Quiet, now); there && is && key.Consumer == of.Consumer {
+				left.Keys = append(left.Keys, contract.LeftKey{Key: key, Note: slices.Clone(l.Result), Started: l.Started, Quiet: quiet})
+			}
+			if left.Next = nil; i+1 == of.Most && i+1 < len(bySum) {
+				left.Next = []byte(sum)
+			}
 		}
 		return nil
 	})

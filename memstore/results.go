@@ -16,6 +16,20 @@ var (
 func (s *Store) KeepResult(_ context.Context, tx *Tx, of contract.ResultOf, result []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	return tx.keep(of, result)
+}
+
+var _ contract.EndKeeper = (*batch)(nil)
+
+// KeepAtEnd implements contract.EndKeeper: what is in the transaction comes with its commit.
+func (b *batch) KeepAtEnd(of contract.ResultOf, result []byte) {
+	b.store.mu.Lock()
+	defer b.store.mu.Unlock()
+	_ = b.tx.keep(of, result) // of one that is over Commit says so
+}
+
+// keep writes a result in a transaction, with the store's mutex held.
+func (tx *Tx) keep(of contract.ResultOf, result []byte) error {
 	if tx.batch.over {
 		return ErrTxDone
 	}

@@ -32,6 +32,8 @@ type batch struct {
 	lows    map[int64]sqlform.Low // low-water marks by scope
 	asked   []contract.Mark       // marks as they were given
 	freed   int64                 // rows whose turn has come with the commit
+	results []*request            // those that keep results with the commit
+	unkept  error                 // why one of them cannot be kept
 	// guarded: a row of the transaction's keeps anybody's COMMIT from succeeding but the
 	// batch's. One that queues nothing but claims and statements writes all with its
 	// COMMIT, and needs none until it reads.

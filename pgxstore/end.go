@@ -40,7 +40,10 @@ func (c charged) meant(s *Store, err error) error {
 func (b *batch) ending(e contract.Ending) (statements []charged, culprit int, err error) {
 	e, moved := b.streams.End(b.former.End(e))
 	begun := b.streams.Begun(e.Trim)
-	if len(e.Trim)+len(e.Rows)+len(e.Claims)+len(moved)+len(begun) > 0 { // which are the store's own
+	if b.unkept != nil {
+		return nil, contract.NobodyNamed, b.unkept
+	}
+	if len(e.Trim)+len(e.Rows)+len(e.Claims)+len(moved)+len(begun)+len(b.results) > 0 { // which are the store's own
 		statements = append(statements, charged{&request{sql: b.store.sql.Unlimited}, contract.NobodyNamed})
 	}
 	if trim := b.trim(e.Trim); trim != nil {
@@ -76,6 +79,9 @@ func (b *batch) ending(e contract.Ending) (statements []charged, culprit int, er
 	}
 	if len(moved) > 0 {
 		statements = append(statements, b.ours(b.moveStreams(moved)))
+	}
+	for _, q := range b.results {
+		statements = append(statements, b.ours(q))
 	}
 	if b.guarded {
 		statements = append(statements, charged{&request{sql: b.store.sql.Close}, contract.NobodyNamed})

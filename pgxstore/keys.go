@@ -22,3 +22,13 @@ func (t *tables) ExtendKey(ctx context.Context, key semel.Key, token contract.To
 func (t *tables) EndKey(ctx context.Context, key semel.Key, token contract.Token, e contract.KeyEnding) error {
 	return t.inner.EndKey(ctx, key, token, e)
 }
+
+// NoteKey implements contract.KeyNotes: it keeps a note with a claim.
+func (t *tables) NoteKey(ctx context.Context, key semel.Key, token contract.Token, note []byte) error {
+	return t.inner.NoteKey(ctx, key, token, note)
+}
+
+// LeftKeys implements contract.KeyNotes: it looks for keys that nobody works on.
+func (t *tables) LeftKeys(ctx context.Context, of contract.LeftKeysOf) (contract.LeftKeys, error) {
+	return t.inner.LeftKeys(ctx, of)
+}

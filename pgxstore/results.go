@@ -18,23 +18,39 @@ var (
 
 // KeepResult implements contract.ResultKeeper.
 func (s *Store) KeepResult(ctx context.Context, tx pgx.Tx, of contract.ResultOf, result []byte) error {
-	id, _ := sqlform.ID(of.ID)
-	kept, err := s.crypt().Hide(sqlstore.OfResult, of.ID, append([]byte{}, result...))
+	r, err := s.keptResult(of, result)
 	if err == nil {
-		_, err = tx.Exec(ctx, s.sql.KeepResult, of.Scope, id, kept)
+		_, err = tx.Exec(ctx, r.sql, r.args...)
 	}
 	return err
+}
+
+func (s *Store) keptResult(of contract.ResultOf, result []byte) (*request, error) {
+	id, _ := sqlform.ID(of.ID)
+	kept, err := s.crypt().Hide(sqlstore.OfResult, of.ID, append([]byte{}, result...))
+	return &request{sql: s.sql.KeepResult, args: []any{of.Scope, slices.Clone(id), kept}}, err
+}
+
+var _ contract.EndKeeper = (*batch)(nil)
+
+// KeepAtEnd implements contract.EndKeeper: the statement is sent with COMMIT.
+func (b *batch) KeepAtEnd(of contract.ResultOf, result []byte) {
+	r, err := b.store.keptResult(of, result)
+	if err != nil {
+		b.unkept = err
+		return
+	}
+	b.results = append(b.results, r)
 }
 
 // KeepResult implements contract.ResultKeeper: the statement is sent with the others of its
 // batch, and costs no round trip.
 func (s *QueuedStore) KeepResult(_ context.Context, q *Queue, of contract.ResultOf, result []byte) error {
-	id, _ := sqlform.ID(of.ID)
-	kept, err := s.crypt().Hide(sqlstore.OfResult, of.ID, append([]byte{}, result...))
+	r, err := s.direct.keptResult(of, result)
 	if err != nil {
 		return err
 	}
-	q.Exec(s.direct.sql.KeepResult, of.Scope, slices.Clone(id), kept)
+	q.Exec(r.sql, r.args...)
 	return q.Err()
 }
 

@@ -24,6 +24,7 @@ type batch struct {
 	former  *formers.Batch  // nil: no mark has a former identity
 	streams *streams.Batch  // nil: no mark asks for one
 	freed   bool            // with its end the turn of rows has come that were blocked
+	results []endResult     // what the commit keeps
 	ended   bool
 	asks    *sql.Stmt // whether the transaction stands; prepared when first asked
 }
@@ -188,7 +189,7 @@ func (b *batch) finish(ctx context.Context, e contract.Ending) (culprit int, err
 		return contract.NobodyNamed, b.ours(err)
 	}
 	b.freed = freed || next || b.streams.Came()
-	return contract.NobodyNamed, b.unguard(ctx)
+	return contract.NobodyNamed, b.keepAndUnguard(ctx)
 }
 
 // ours is an error of a statement about the store's own tables: what the server refuses
@@ -204,11 +205,9 @@ func (b *batch) ours(err error) error {
 // errRolledBack: the transaction was taken back under a handler.
 var errRolledBack = fmt.Errorf("sqlstore: the transaction was rolled back by a statement of a handler: %w", sql.ErrTxDone)
 
-func (b *batch) unguard(ctx context.Context) error {
-	if !b.guarded {
-		return nil
-	}
-	done, err := b.tx.ExecContext(ctx, b.store.sql.Unguard)
+// unguard opens the guard by a statement.
+func (b *batch) unguard(ctx context.Context, statement string, args ...any) error {
+	done, err := b.tx.ExecContext(ctx, statement, args...)
 	if err != nil {
 		return err
 	}

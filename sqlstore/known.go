@@ -163,5 +163,6 @@ func (s *Store) LeasedKey(ctx context.Context, key semel.Key) (k KnownKey, found
 	}
 	k.Ended, k.First, k.Until, k.Kept = contract.KeyEvent(ended), time.UnixMilli(first), time.UnixMilli(until), time.UnixMilli(kept)
 	k.Fingerprint = sqlform.Fingerprint(uint8(version), sum)
+	k.Result = k.Result && (k.Ended == contract.KeyComplete || k.Ended == contract.KeyFail) // else it is a note
 	return k, true, nil
 }

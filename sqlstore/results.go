@@ -16,15 +16,58 @@ var (
 
 // KeepResult implements contract.ResultKeeper.
 func (s *Store) KeepResult(ctx context.Context, tx *sql.Tx, of contract.ResultOf, result []byte) error {
+	args, err := s.keptResult(of, result)
+	if err == nil {
+		_, err = tx.ExecContext(ctx, s.sql.KeepResult, args...)
+	}
+	return resultError(err)
+}
+
+func (s *Store) keptResult(of contract.ResultOf, result []byte) ([]any, error) {
 	id, _ := sqlform.ID(of.ID)
 	kept, err := s.crypt.Hide(OfResult, of.ID, notNil(result))
-	if err == nil {
-		_, err = tx.ExecContext(ctx, s.sql.KeepResult, of.Scope, id, kept)
-	}
+	return []any{of.Scope, id, kept}, err
+}
+
+func resultError(err error) error {
 	if err != nil {
 		return fmt.Errorf("sqlstore: result: %w", err)
 	}
 	return nil
+}
+
+// endResult is a result that a commit keeps.
+type endResult struct {
+	of     contract.ResultOf
+	result []byte
+}
+
+var _ contract.EndKeeper = (*batch)(nil)
+
+// KeepAtEnd implements contract.EndKeeper.
+func (b *batch) KeepAtEnd(of contract.ResultOf, result []byte) {
+	b.results = append(b.results, endResult{of, result})
+}
+
+// keepAndUnguard writes the results and opens the guard. In PostgreSQL the last result, which
+// is mostly the only one, goes with the guard.
+func (b *batch) keepAndUnguard(ctx context.Context) error {
+	for i, r := range b.results {
+		args, err := b.store.keptResult(r.of, r.result)
+		switch {
+		case err != nil:
+			return resultError(err)
+		case b.guarded && b.store.postgres != nil && i == len(b.results)-1:
+			return b.unguard(ctx, b.store.postgres.UnguardKeeping, args...)
+		}
+		if _, err := b.tx.ExecContext(ctx, b.store.sql.KeepResult, args...); err != nil {
+			return resultError(err)
+		}
+	}
+	if !b.guarded {
+		return nil
+	}
+	return b.unguard(ctx, b.store.sql.Unguard)
 }
 
 // OfResult is the kind of what is encrypted of results, for drivers of their own; ofKey is

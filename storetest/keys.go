@@ -104,6 +104,7 @@ func leasedKeys(t *T, h KeyHarness) {
 	keyFences(run)
 	keyDoubts(run)
 	keyContents(run)
+	keyNotes(run)
 }
 
 type runKeyCase = func(name, law string, f func(h *keys))

@@ -45,7 +45,26 @@ func keepingResults(keep func(s *memstore.Store, tx *memstore.Tx, of contract.Re
 	return func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return keepsResults{s, keep} }
 }
 
+// oneAtEnd keeps but the last result by its commit.
+type oneAtEnd struct {
+	batch
+	of     contract.ResultOf
+	result []byte
+}
+
+func (b *oneAtEnd) KeepAtEnd(of contract.ResultOf, result []byte) { b.of, b.result = of, result }
+
+func (b *oneAtEnd) Commit(ctx context.Context, e contract.Ending) contract.Result {
+	if b.of.ID != nil {
+		b.batch.(contract.EndKeeper).KeepAtEnd(b.of, b.result)
+	}
+	return b.batch.Commit(ctx, e)
+}
+
 var resultFaults = []fault{
+	{"the commit keeps one result", "C12_a_result_may_be_kept_by_the_commit", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+		return &broken{Store: s, batch: func(_ *broken, b batch, _ []contract.Mark) batch { return &oneAtEnd{batch: b} }}
+	}},
 	{"a result is written in a transaction of its own", "C12_a_result_is_there_exactly", keepingResults(func(s *memstore.Store, _ *memstore.Tx, of contract.ResultOf, result []byte) error {
 		b, _, err := s.Begin(context.Background(), contract.TxOptions{}, nil)
 		if err != nil {

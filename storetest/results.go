@@ -61,6 +61,32 @@ func (s suite[Tx]) results(t *T) {
 		h.wantCount("effect", 3)
 		h.wantResults(marks, []byte("made"), nil, []byte("second"))
 	})
+	t.Run("C12_a_result_may_be_kept_by_the_commit", "A batch that keeps results by its commit keeps all of them, and only with it.", func(t *T) {
+		h := s.opened(t)
+		marks := h.markAll("a", "b", "c")
+		b, _ := h.begin(marks...)
+		end, able := b.(contract.EndKeeper)
+		defer b.Rollback(t.context())
+		if !able {
+			return
+		}
+		of := func(i int) contract.ResultOf { return contract.ResultOf{Scope: marks[i].Scope, ID: marks[i].ID} }
+		end.KeepAtEnd(of(0), []byte("lost"))
+		h.wantResults(marks, nil, nil, nil)
+		b.Rollback(t.context())
+		h.wantResults(marks, nil, nil, nil)
+		b, _ = h.begin(marks...)
+		h.t.must(h.Effect(t.context(), b.Tx(0), "effect"))
+		h.keeps(b, 1, marks[1], []byte("before"))
+		end = b.(contract.EndKeeper)
+		for i, result := range map[int]string{0: "first", 1: "after", 2: ""} {
+			end.KeepAtEnd(of(i), []byte(result))
+		}
+		end.KeepAtEnd(of(0), []byte("made"))
+		h.commit(b, contract.Ending{})
+		h.wantCount("effect", 1)
+		h.wantResults(marks, []byte("made"), []byte("after"), []byte{})
+	})
 	t.Run("C12_a_result_is_any_bytes_of_its_own_identity", "A result comes back as it was given, under the scope and the id of its mark alone.", func(t *T) {
 		h := s.opened(t)
 		longest := semel.MaxID

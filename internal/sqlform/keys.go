@@ -73,11 +73,28 @@ func (k *Key) End(t contract.Token, e *contract.KeyEnding, now int64) (written, 
 	case k.Ended != 0:
 		return false, true
 	}
-	k.Ended, k.Over, k.Result = e.Event, now+e.Keep.Microseconds(), e.Result
-	if e.Event != contract.KeyAbandon {
+	k.Ended, k.Over = e.Event, now+e.Keep.Microseconds()
+	if e.Event != contract.KeyAbandon { // which leaves the note to who goes on
+		k.Result = e.Result
 		k.Finished++
 	}
 	return true, false
+}
+
+// Note keeps a note with a claim that stands; false: it does not. It is where a result will be.
+func (k *Key) Note(t contract.Token, note []byte) bool {
+	if k.Ended != 0 || k.Token != t {
+		return false
+	}
+	k.Result = note
+	return true
+}
+
+// Left reports whether nobody has worked on a key with a note for so long, and how long that
+// is.
+func (k *Key) Left(quiet time.Duration, now int64) (time.Duration, bool) {
+	since := micro(now - k.Until)
+	return since, k.Result != nil && (k.Ended == 0 || k.Ended == contract.KeyAbandon) && since >= quiet
 }
 
 // KeySum is what an index knows a key by, however long its parts are.

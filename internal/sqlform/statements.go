@@ -91,7 +91,8 @@ type Statements struct {
 	// Leased keys: Key reads one with the time, NewKey, ChangeKey and RemoveKey write it,
 	// ForgetKeys removes some whose time is over.
 	// KnownKey reads one for people.
-	Key, NewKey, ChangeKey, RemoveKey, ForgetKeys, KnownKey string
+	// LeftKeys are those with a note that nobody works on.
+	Key, NewKey, ChangeKey, RemoveKey, ForgetKeys, KnownKey, LeftKeys string
 	// Derivations of identities, and who owns a consumer's name. WaitAnew is WaitAgain for
 	// the row of a conflict with a former identity.
 	Derivations, AddDerivation, RetireDerivation, ForgetFormer string
@@ -129,6 +130,8 @@ type Postgres struct {
 	SampleLimit, SampleTables string
 	// Close is Unguard with an error of its own where the guard is gone.
 	Close string
+	// UnguardKeeping is Unguard, and writes a result with it.
+	UnguardKeeping string
 	// Bounds are statements that keep unknown numbers and names out of the tables;
 	// Unbounded tells by number which of them have not run.
 	Bounds, Unbounded string

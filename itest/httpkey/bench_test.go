@@ -1,52 +1,139 @@
 package httpkey
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/httpkey"
 	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/memstore"
 )
 
-// Each request has one insert. From the clone's folder:
-//
-//	scripts/services with postgres -- go test ./itest/httpkey -run xxx -bench . -cpu 4
+// Each request has one insert, or nothing where keys are leased. "make bench-httpkey" runs it.
 func BenchmarkARequest(b *testing.B) {
 	dsn := services.Postgres(b)
-	opened(b, dsn)     // makes the tables
-	var n atomic.Int64 // requests of all
+	keys := opened(b, dsn).store // makes the tables
 	for _, k := range []struct {
 		name string
-		open func(testing.TB, string) kind
-	}{{"pgx", overPgx}, {"pgx queued", overQueue}, {"database sql", overSQL}} {
-		pair := k.open(b, dsn+"&pool_max_conns=8")
-		for _, h := range []struct {
-			name    string
-			handler http.Handler
-		}{{"without a guard", pair.plain}, {"with a new key", pair.protected}, {"with a key that was answered", pair.protected}} {
-			b.Run(k.name+"/"+h.name, func(b *testing.B) {
-				b.RunParallel(func(pb *testing.PB) {
-					worker := n.Add(1)
-					for pb.Next() {
-						key := fmt.Sprint(n.Add(1))
-						if strings.HasSuffix(h.name, "answered") {
-							key = fmt.Sprintf("%s of %d", k.name, worker)
-						}
-						r := httptest.NewRequest(http.MethodPost, "/orders", strings.NewReader("tea"))
-						r.Header.Set("X-Account", "a")
-						r.Header.Set(httpkey.Header, `"`+key+`"`)
-						w := httptest.NewRecorder()
-						h.handler.ServeHTTP(w, r)
-						if w.Code != http.StatusCreated {
-							b.Errorf("%d: %s", w.Code, w.Body)
-						}
-					}
-				})
-			})
+		kind kind
+	}{
+		{"memory", overMemory(b)},
+		{"SQLite", overSQLite(b)},
+		{"PostgreSQL, pgx", overPgx(b, dsn+"&pool_max_conns=8")},
+		{"PostgreSQL, pgx queued", overQueue(b, dsn+"&pool_max_conns=8")},
+		{"PostgreSQL, database sql", overSQL(b, dsn)},
+		{"memory, leased", overKeys(b, memstore.NewKeys())},
+		{"PostgreSQL, leased", overKeys(b, keys)},
+		{"Redis, leased", overKeys(b, redis(b))},
+	} {
+		b.Run(k.name+"/without a guard", func(b *testing.B) { measured(b, k.kind.plain, false) })
+		b.Run(k.name+"/with a new key", func(b *testing.B) { measured(b, k.kind.protected, false) })
+		b.Run(k.name+"/a copy", func(b *testing.B) { measured(b, k.kind.protected, true) })
+	}
+}
+
+var lastKey atomic.Int64 // of all requests
+
+// measured sends requests, as many at once as there are processors, and tells the times of
+// the median and of the slowest of a hundred; with copies, each worker repeats one request.
+func measured(b *testing.B, h http.Handler, copies bool) {
+	var mutex sync.Mutex
+	var all []time.Duration
+	began := time.Now()
+	b.RunParallel(func(pb *testing.PB) {
+		var took []time.Duration
+		own := fmt.Sprint(lastKey.Add(1))
+		if copies {
+			timed(b, h, own)
 		}
+		for pb.Next() {
+			key := own
+			if !copies {
+				key = fmt.Sprint(lastKey.Add(1))
+			}
+			took = append(took, timed(b, h, key))
+		}
+		mutex.Lock()
+		defer mutex.Unlock()
+		all = append(all, took...)
+	})
+	rate := float64(b.N) / time.Since(began).Seconds()
+	slices.Sort(all)
+	b.ReportMetric(0, "ns/op") // a time for each request is none of wall time by count
+	b.ReportMetric(rate, "requests/s")
+	b.ReportMetric(float64(all[len(all)/2].Microseconds())/1000, "p50-ms")
+	b.ReportMetric(float64(all[len(all)*99/100].Microseconds())/1000, "p99-ms")
+}
+
+// timed sends a request, and tells how long it took.
+func timed(b *testing.B, h http.Handler, key string) time.Duration {
+	r := httptest.NewRequest(http.MethodPost, "/orders", strings.NewReader("tea"))
+	r.Header.Set("X-Account", "a")
+	r.Header.Set(httpkey.Header, `"`+key+`"`)
+	w := httptest.NewRecorder()
+	began := time.Now()
+	h.ServeHTTP(w, r)
+	took := time.Since(began)
+	if w.Code != http.StatusCreated {
+		b.Errorf("%d: %s", w.Code, w.Body)
+	}
+	return took
+}
+
+func overMemory(b *testing.B) kind {
+	store := memstore.New()
+	return overShop(b, inMemory(store), func(ctx context.Context) error {
+		t, _, err := store.Begin(ctx, contract.TxOptions{}, nil)
+		if err != nil {
+			return err
+		}
+		if err := t.Tx(contract.All).Add("plain", 1); err != nil {
+			return err
+		}
+		return t.Commit(ctx, contract.Ending{}).Err
+	})
+}
+
+func overSQLite(b *testing.B) kind {
+	d := sqliteThat(b, "full")
+	d.db.SetMaxOpenConns(8)
+	turn := make(chan struct{}, 1) // as the store does: writers that wait in SQLite sleep
+	return overShop(b, inSQL(b, d, true, "?"), func(ctx context.Context) error {
+		turn <- struct{}{}
+		defer func() { <-turn }()
+		tx, err := d.db.BeginTx(ctx, nil)
+		if err == nil {
+			_, err = tx.ExecContext(ctx, "insert into effects values (?)", "plain")
+		}
+		if err == nil {
+			err = tx.Commit()
+		}
+		return err
+	})
+}
+
+// overKeys has effects elsewhere, so that a handler takes no time.
+func overKeys(b *testing.B, keys contract.KeyStore) kind {
+	return overShop(b, leased(keys), func(context.Context) error { return nil })
+}
+
+// overShop is a shop's guard beside a handler with the same effect.
+func overShop(b *testing.B, s *shop, plain func(context.Context) error) kind {
+	g, err := s.guard(config(), lease())
+	if s.effect == nil {
+		s.effect = func(ctx context.Context, _ string) error { return plain(ctx) }
+	}
+	return kind{
+		plain:     http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { status(w, plain(r.Context())) }),
+		protected: protect(b, g, err, func(w http.ResponseWriter, r *http.Request) { status(w, s.effect(r.Context(), "protected")) }),
 	}
 }

@@ -151,9 +151,9 @@ func TestRoundTripsOfAProtectedRequest(t *testing.T) {
 		more int // than the handler takes without a guard
 		copy int // of a request that is answered from the store
 	}{
-		{"pgx", overPgx, 1, 4},
+		{"pgx", overPgx, 0, 4},
 		{"pgx_queued", overQueue, -1, 4},
-		{"database_sql", overSQL, 3, 5},
+		{"database_sql", overSQL, 2, 5},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			proxy := pgproxy.Start(t, dsn)

@@ -104,9 +104,12 @@ func (d database) ready(t testing.TB) database {
 	return d
 }
 
-func sqlite(t testing.TB) database {
+func sqlite(t testing.TB) database { return sqliteThat(t, "off") }
+
+// sqliteThat waits for its disk as synchronous says.
+func sqliteThat(t testing.TB, synchronous string) database {
 	t.Helper()
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "shop.db")+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous(off)")
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(t.TempDir(), "shop.db")+"?_pragma=busy_timeout(5000)&_pragma=journal_mode(WAL)&_pragma=synchronous("+synchronous+")")
 	if err != nil {
 		t.Fatal(err)
 	}

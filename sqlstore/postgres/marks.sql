@@ -70,6 +70,15 @@ where m.scope = a.scope and m.id = a.id and a.k between 0 and 1000000;
 -- name: unguard
 delete from {prefix}guard where number = pg_current_xact_id()::text::bigint;
 
+-- Unguard keeping is Unguard and Keep result, in one round trip.
+
+-- name: unguard keeping
+with kept as (
+  insert into {prefix}results (scope, id, result) values ($1, $2, $3)
+  on conflict (scope, id) do update set result = excluded.result
+)
+delete from {prefix}guard where number = pg_current_xact_id()::text::bigint;
+
 -- name: guarded
 select exists (select 1 from {prefix}guard where number = pg_current_xact_id_if_assigned()::text::bigint);
 

@@ -24,3 +24,18 @@ delete from {prefix}keys where key = ?1;
 -- name: forget keys
 delete from {prefix}keys where key in (
   select k.key from {prefix}keys k where k.kept_until < cast(unixepoch('subsec') * 1000 as integer) * 1000 order by k.kept_until limit ?1);
+
+-- Left keys walks some keys, and returns of them those that nobody works on; and, if there may
+-- be more, the last one, as the place to go on from.
+
+-- name: left keys
+select w.key, w.here, w.place = ?2, case when w.here then w.source end, case when w.here then w.id end, w.started, w.quiet, case when w.here then w.result end
+from (
+  select k.key, k.source, k.id, k.started, k.result, row_number() over (order by k.key) as place,
+    t.now - k.locked_until as quiet,
+    k.consumer = ?3 and k.result is not null and k.ended in (0, 4) and k.kept_until > t.now and k.locked_until <= t.now - ?4 as here
+  from (select * from {prefix}keys where key > ?1 order by key limit ?2) k,
+    (select cast(unixepoch('subsec') * 1000 as integer) * 1000 as now) t
+) w
+where w.here or w.place = ?2
+order by w.key;

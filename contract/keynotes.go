@@ -1,0 +1,59 @@
+package contract
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel"
+)
+
+// KeyNotes is an optional ability of a KeyStore: to keep beside a claim what somebody else
+// needs to finish what it was for, and to find claims that nobody works on any more.
+type KeyNotes interface {
+	// NoteKey keeps a note of 1 to MaxKeyResult bytes with a claim that stands, in the place
+	// of the one before. It stays where the claim ends by KeyAbandon, or is left, and with
+	// the claims after it; with every other ending it goes. ErrClaimLost as of ExtendKey.
+	NoteKey(ctx context.Context, key semel.Key, t Token, note []byte) error
+	// LeftKeys looks at some keys from a place on, and returns those of a consumer that have
+	// a note, no known end, and a lease that has been over for LeftKeysOf.Quiet.
+	LeftKeys(ctx context.Context, of LeftKeysOf) (LeftKeys, error)
+}
+
+// NoteFits is nil, or what is wrong with a note.
+func NoteFits(note []byte) error {
+	if n := len(note); n == 0 || n > MaxKeyResult {
+		return fmt.Errorf("a note has 1 to %d bytes; this one has %d", MaxKeyResult, n)
+	}
+	return nil
+}
+
+// LeftKeysOf says which keys are looked for.
+type LeftKeysOf struct {
+	Consumer string
+	// Quiet is for how long nobody has worked on them.
+	Quiet time.Duration
+	// After is LeftKeys.Next of the call before; nil: the first place.
+	After []byte
+	// Most is how many keys are looked at, of any consumer; at least 1.
+	Most int
+}
+
+// LeftKeys are keys that nobody works on.
+type LeftKeys struct {
+	Keys []LeftKey
+	// Next is where the next call goes on; nil: this was the last place.
+	Next []byte
+}
+
+// LeftKey is a key that nobody works on.
+type LeftKey struct {
+	Key semel.Key
+	// Note is nil if the store can read it no more, since it was encrypted under a key that is
+	// gone.
+	Note []byte
+	// Started is how many claims there were.
+	Started int
+	// Quiet is how long ago the lease of the last one ended, or was to end.
+	Quiet time.Duration
+}

@@ -1,0 +1,86 @@
+package httpkey_test
+
+import (
+	"context"
+	"net/http"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/httpkey"
+	"github.com/semel-go/semel/memstore"
+)
+
+func TestTrap135AStopThatIsInAHurry(t *testing.T) {
+	t.Run("F1_trap_135_is_told_that_a_handler_still_runs_and_answers_nothing_for_it", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			leave := make(chan struct{})
+			s := open(t, func(w http.ResponseWriter, r *http.Request) {
+				<-leave
+				effect(w, r)
+			}, func(c *httpkey.Config) { c.Observe = nil })
+			status := make(chan int, 1)
+			go func() { status <- s.post(`"k"`, "tea").Code }()
+			synctest.Wait()
+			hurry, cancel := context.WithTimeout(t.Context(), time.Second)
+			defer cancel()
+			if s.Drain(hurry) || s.effects() != "0" || len(status) != 0 {
+				t.Errorf("it is said to have ended, with %s effects and %d answers", s.effects(), len(status))
+			}
+			close(leave)
+			if !s.Drain(t.Context()) || s.effects() != "1" || <-status != 201 {
+				t.Errorf("with time, %s effects", s.effects())
+			}
+		})
+	})
+}
+
+// fromTomorrow is a store whose answers a newer release has kept.
+type fromTomorrow struct{ contract.KeyStore }
+
+func (s fromTomorrow) ClaimKey(ctx context.Context, c contract.KeyClaim) (contract.KeyAnswer, error) {
+	a, err := s.KeyStore.ClaimKey(ctx, c)
+	if len(a.Result) > 0 {
+		a.Result[0]++ // the number of its form
+	}
+	return a, err
+}
+
+func TestTrap136AnAnswerOfANewerRelease(t *testing.T) {
+	t.Run("F1_trap_136_is_left_to_a_server_that_can_read_it", func(t *testing.T) {
+		c := &calls{status: 201}
+		s := lend(t, fromTomorrow{memstore.NewKeys()}, c.serve, nil)
+		s.post(`"k"`, "tea")
+		w := s.post(`"k"`, "tea")
+		wantProblem(t, w, http.StatusServiceUnavailable, "answer-of-newer-release")
+		if c.want(t, 1); w.Header().Get("Retry-After") == "" {
+			t.Error("it is not said when to try again")
+		}
+	})
+}
+
+func TestTrap137AStoreThatWasDown(t *testing.T) {
+	t.Run("F2_trap_137_has_run_nothing_and_what_comes_again_takes_effect_once", func(t *testing.T) {
+		var down atomic.Bool
+		s := open(t, effect, nil, memstore.Fail(func(string) error {
+			if down.Load() {
+				return errAway
+			}
+			return nil
+		}))
+		for round, status := range []int{503, 503, 201, 201} {
+			down.Store(status == 503)
+			for _, key := range []string{`"a"`, `"b"`, `"c"`} {
+				w := s.post(key, "tea")
+				if w.Code != status || (w.Header().Get("Retry-After") != "") != (status == 503) || (w.Header().Get(httpkey.ReplayedHeader) != "") != (round == 3) {
+					t.Errorf("%s in round %d: %d %v", key, round, w.Code, w.Header())
+				}
+			}
+		}
+		if s.effects() != "3" {
+			t.Errorf("%s effects", s.effects())
+		}
+	})
+}

@@ -1,0 +1,156 @@
+package storetest
+
+import (
+	"errors"
+	"slices"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+// note notes something of a key.
+func (h *keys) note(id string, t contract.Token, note string) error {
+	h.t.Helper()
+	err := h.Store.(contract.KeyNotes).NoteKey(h.t.context(), keyOf(id), t, []byte(note))
+	if err != nil && !errors.Is(err, contract.ErrClaimLost) {
+		h.t.Fatal(err)
+	}
+	return err
+}
+
+// left are the notes of keys that nobody works on, by key, with how many were claimed.
+func (h *keys) left(of contract.LeftKeysOf) map[string]contract.LeftKey {
+	h.t.Helper()
+	all := map[string]contract.LeftKey{}
+	for range 100 {
+		some, err := h.Store.(contract.KeyNotes).LeftKeys(h.t.context(), of)
+		h.t.must(err)
+		if len(some.Keys) > of.Most {
+			h.t.Errorf("%d keys of %d that were looked at", len(some.Keys), of.Most)
+		}
+		for _, k := range some.Keys {
+			if _, twice := all[k.Key.ID]; twice || k.Key.Consumer != of.Consumer || k.Key.Source != "shop" {
+				h.t.Errorf("%+v, twice: %t", k, twice)
+			}
+			all[k.Key.ID] = k
+		}
+		if of.After = some.Next; of.After == nil {
+			return all
+		}
+	}
+	h.t.Fatalf("the walk does not come to an end")
+	return nil
+}
+
+// wantLeft checks which keys are left, by their ids.
+func (h *keys) wantLeft(want ...string) {
+	h.t.Helper()
+	var ids []string
+	for id := range h.left(contract.LeftKeysOf{Consumer: "billing", Most: 100}) {
+		ids = append(ids, id)
+	}
+	if slices.Sort(ids); !slices.Equal(ids, want) {
+		h.t.Errorf("%q are left, want %q", ids, want)
+	}
+}
+
+// keyNotes are the laws of notes, of a store that keeps them.
+func keyNotes(run runKeyCase) {
+	able := func(name, law string, f func(h *keys)) {
+		run(name, law, func(h *keys) {
+			if _, keeps := h.Store.(contract.KeyNotes); keeps {
+				f(h)
+			}
+		})
+	}
+	able("F2_what_is_left_is_found_with_its_note", "A key with a note is found when its lease has been over for long enough, and not while somebody works on it.", func(h *keys) {
+		token, _ := h.want("a", contract.KeyClaimed)
+		h.t.must(h.note("a", token, "first"))
+		h.t.must(h.note("a", token, "of a"))
+		h.want("without a note", contract.KeyClaimed)
+		h.wantLeft()
+		h.Pass(h.t, 2*keyLease)
+		h.wantLeft("a")
+		k := h.left(contract.LeftKeysOf{Consumer: "billing", Most: 100})["a"]
+		if string(k.Note) != "of a" || k.Started != 1 || k.Quiet < keyLease/2 || k.Quiet > keyKeep {
+			h.t.Errorf("%+v", k)
+		}
+		if all := h.left(contract.LeftKeysOf{Consumer: "billing", Quiet: keyKeep, Most: 100}); len(all) > 0 {
+			h.t.Errorf("%v is left for an hour", all)
+		}
+		if all := h.left(contract.LeftKeysOf{Consumer: "shipping", Most: 100}); len(all) > 0 {
+			h.t.Errorf("%v is left of another consumer", all)
+		}
+		h.want("a", contract.KeyClaimed)
+		h.wantLeft()
+		h.Pass(h.t, 2*keyLease)
+		if k := h.left(contract.LeftKeysOf{Consumer: "billing", Most: 100})["a"]; string(k.Note) != "of a" || k.Started != 2 {
+			h.t.Errorf("after another claim it is %+v", k)
+		}
+	})
+	able("F2_a_note_goes_with_its_end", "A note stays where nobody knows what became of a claim, and is gone with every other end; a result is no note.", func(h *keys) {
+		for id, e := range map[string]contract.KeyEvent{"abandoned": contract.KeyAbandon, "released": contract.KeyRelease, "completed": contract.KeyComplete, "failed": contract.KeyFail, "forgotten": contract.KeyForget} {
+			token, _ := h.want(id, contract.KeyClaimed)
+			h.t.must(h.note(id, token, "a note"))
+			h.t.must(h.end(id, token, e, ""))
+			if h.note(id, token, "too late") == nil {
+				h.t.Errorf("%s, it takes a note", id)
+			}
+		}
+		h.Pass(h.t, 2*keyLease)
+		h.wantLeft("abandoned")
+		if _, a := h.want("completed", contract.KeyCompleted); len(a.Result) > 0 {
+			h.t.Errorf("its result is %q", a.Result)
+		}
+		token, a := h.want("abandoned", contract.KeyClaimed)
+		h.t.must(h.end("abandoned", token, contract.KeyComplete, "made"))
+		if a.Result != nil {
+			h.t.Errorf("a claim is told %q", a.Result)
+		}
+		if _, a := h.want("abandoned", contract.KeyCompleted); string(a.Result) != "made" {
+			h.t.Errorf("its result is %q", a.Result)
+		}
+		h.want("released", contract.KeyClaimed)
+		h.Pass(h.t, 2*keyLease)
+		h.wantLeft()
+	})
+	able("law_5_a_claim_that_was_lost_notes_nothing", "Only who has the key notes something of it.", func(h *keys) {
+		stale, _ := h.want("a", contract.KeyClaimed)
+		h.Pass(h.t, 2*keyLease)
+		token, _ := h.want("a", contract.KeyClaimed)
+		h.t.must(h.note("a", token, "right"))
+		if h.note("a", stale, "stale") == nil || h.note("never claimed", stale, "stale") == nil {
+			h.t.Error("a stale token notes something")
+		}
+		h.Pass(h.t, 2*keyLease)
+		if k := h.left(contract.LeftKeysOf{Consumer: "billing", Most: 100})["a"]; string(k.Note) != "right" {
+			h.t.Errorf("it is %+v", k)
+		}
+	})
+	able("F2_the_walk_is_bounded_and_misses_nothing", "A call looks at so many keys, and the next goes on behind them.", func(h *keys) {
+		ids := map[string]bool{"a": true, "b\x00": true, "\xff": true, "d": true, "e": true}
+		for id := range ids {
+			token, _ := h.want(id, contract.KeyClaimed)
+			h.t.must(h.note(id, token, "note of "+id))
+		}
+		h.ask(contract.KeyClaim{Key: semel.Key{Consumer: "shipping", Source: "shop", ID: "f"}, Token: contract.NewToken(), Lease: keyLease, Keep: keyKeep})
+		h.Pass(h.t, 2*keyLease)
+		for _, most := range []int{1, 2, 5, 6, 7} {
+			all := h.left(contract.LeftKeysOf{Consumer: "billing", Most: most})
+			for id := range ids {
+				if string(all[id].Note) != "note of "+id {
+					h.t.Errorf("looked at by %d, %q is %+v", most, id, all[id])
+				}
+			}
+		}
+	})
+	able("F2_a_note_has_its_bounds", "A note is as long as a result may be, and no longer, and never empty.", func(h *keys) {
+		token, _ := h.want("a", contract.KeyClaimed)
+		h.t.must(h.note("a", token, string(manyBytes(contract.MaxKeyResult))))
+		for _, note := range [][]byte{nil, make([]byte, contract.MaxKeyResult+1)} {
+			if err := h.Store.(contract.KeyNotes).NoteKey(h.t.context(), keyOf("a"), token, note); err == nil {
+				h.t.Errorf("a note of %d bytes is kept", len(note))
+			}
+		}
+	})
+}

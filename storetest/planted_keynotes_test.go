@@ -1,0 +1,67 @@
+package storetest_test
+
+import (
+	"context"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/storetest"
+)
+
+// brokenNotes are keys with a fault in what they say of notes.
+type brokenNotes struct {
+	*memstore.Keys
+	asked func(*contract.LeftKeysOf)
+	heard func(*contract.LeftKeys)
+	note  func(error) error
+}
+
+func (b *brokenNotes) LeftKeys(ctx context.Context, of contract.LeftKeysOf) (contract.LeftKeys, error) {
+	if b.asked != nil {
+		b.asked(&of)
+	}
+	left, err := b.Keys.LeftKeys(ctx, of)
+	if b.heard != nil {
+		b.heard(&left)
+	}
+	return left, err
+}
+
+func (b *brokenNotes) NoteKey(ctx context.Context, key semel.Key, t contract.Token, note []byte) error {
+	err := b.Keys.NoteKey(ctx, key, t, note)
+	if b.note != nil {
+		err = b.note(err)
+	}
+	return err
+}
+
+func TestFaultyNotesAreFound(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault  brokenNotes
+		caught string
+	}{
+		"what_is_under_way_is_left": {brokenNotes{asked: func(of *contract.LeftKeysOf) { of.Quiet = -time.Hour }}, "F2_what_is_left"},
+		"the_walk_ends_too_early":   {brokenNotes{heard: func(l *contract.LeftKeys) { l.Next = nil }}, "F2_the_walk"},
+		"the_walk_has_no_bound":     {brokenNotes{asked: func(of *contract.LeftKeysOf) { of.Most = 1000 }}, "F2_the_walk"},
+		"the_consumer_is_not_heard": {brokenNotes{asked: func(of *contract.LeftKeysOf) { of.Consumer = "billing" }}, "F2_what_is_left"},
+		"a_note_is_lost":            {brokenNotes{heard: func(l *contract.LeftKeys) { l.Keys = slices.DeleteFunc(l.Keys, func(k contract.LeftKey) bool { return k.Started > 1 }) }}, "F2_what_is_left"},
+		"a_lost_claim_is_not_told":  {brokenNotes{note: func(error) error { return nil }}, "law_5_a_claim_that_was_lost_notes_nothing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			failures := storetest.CheckKeys(t, storetest.KeyHarness{Open: func(testing.TB) storetest.KeyInstance {
+				clock := &keyClock{now: time.Unix(1e9, 0)}
+				broken := c.fault
+				broken.Keys = memstore.NewKeys(memstore.Clock(func() time.Time { return clock.now }))
+				return storetest.KeyInstance{Store: &broken, Pass: func(_ testing.TB, d time.Duration) { clock.now = clock.now.Add(d) }}
+			}})
+			if !slices.ContainsFunc(failures, func(f storetest.Failure) bool { return strings.Contains(f.Name, c.caught) }) {
+				t.Errorf("no case %q failed, only %+v", c.caught, failures)
+			}
+		})
+	}
+}
