@@ -64,6 +64,7 @@ proof:
 	$(GO) run ./itest/cmd/proof charge -quick
 	$(GO) run ./itest/cmd/proof keyed -quick
 	$(GO) run ./itest/cmd/proof replay -quick
+	$(GO) run ./itest/cmd/proof webhook -quick
 
 ## vet: format, vet and the chosen linters
 vet:
@@ -262,6 +263,16 @@ proof-charge:
 proof-replay:
 	scripts/services install postgres kafka
 	$(GO) run ./itest/cmd/proof replay $(PROOF)
+
+## proof-webhook: 5,000 events of a provider that repeats by its schedule of three days, at a
+## time scale, some of them after a 2xx, to a process that is killed 70 times, at random and at
+## each of ten named points; forged and old requests among them; a naive receiver beside it; two
+## minutes; PROOF=-quick: half a minute; PROOF="-quick -plant early", forgetful or leaked: a
+## planted fault, which must be found
+.PHONY: proof-webhook
+proof-webhook:
+	scripts/services install postgres
+	$(GO) run ./itest/cmd/proof webhook $(PROOF)
 
 ## proof-commit: COMMIT cut 10,000 times in either direction with each driver,
 ## some while it waits for a frozen standby, with a competing consumer; then

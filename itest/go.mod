@@ -11,6 +11,8 @@ require (
 	github.com/semel-go/semel/kafka v0.0.0
 	github.com/semel-go/semel/pgxstore v0.0.0
 	github.com/semel-go/semel/redisstore v0.0.0
+	github.com/standard-webhooks/standard-webhooks/libraries v0.0.1
+	github.com/stripe/stripe-go/v85 v85.0.0
 	github.com/twmb/franz-go v1.22.2
 	github.com/twmb/franz-go/pkg/kadm v1.19.0
 	github.com/twmb/franz-go/pkg/kmsg v1.15.0

@@ -12,6 +12,7 @@
 //	reconcile what was lost and doubled is found beside a consumer that runs
 //	replay    dead letters, losses and a projection are repaired while everybody is killed
 //	keyed     processes that call out under leased keys are killed and frozen, and Redis is killed
+//	webhook   who receives webhooks is killed while the provider repeats for three days
 //	alerts    each fault that an alert is for is produced, and a Prometheus must find it
 //
 // `go run ./itest/cmd/proof NAME` runs one, its tests run a short form.

@@ -1,8 +1,8 @@
 //go:build unix
 
 // Proof runs a proof by its name, with flags of its own (-help): file, kafka,
-// brokers, charge, commit, failover, retention, redis, reconcile, keyed, replay
-// or alerts; see the package itest/proof. It prints the ledger. Its exit code is 1 if anything was lost, doubled or stuck, if too
+// brokers, charge, commit, failover, retention, redis, reconcile, keyed, replay,
+// webhook or alerts; see the package itest/proof. It prints the ledger. Its exit code is 1 if anything was lost, doubled or stuck, if too
 // little happened, or if a planted fault was not found.
 package main
 
@@ -28,6 +28,7 @@ import (
 	"github.com/semel-go/semel/itest/proof/redis"
 	"github.com/semel-go/semel/itest/proof/replay"
 	"github.com/semel-go/semel/itest/proof/retention"
+	"github.com/semel-go/semel/itest/proof/webhook"
 )
 
 func main() {
@@ -44,8 +45,11 @@ func prove(args []string) error {
 	if len(args) > 0 && args[0] == charge.Command {
 		return charge.Live()
 	}
+	if len(args) > 0 && args[0] == webhook.Command {
+		return webhook.Live()
+	}
 	rooms := map[string]proof.Room{
-		"alerts": &alerts.Room{}, "file": &file.Room{}, "kafka": &kafka.Room{}, "brokers": &brokers.Room{}, "charge": &charge.Room{}, "commit": &commit.Room{}, "failover": &failover.Room{}, "retention": &retention.Room{}, "redis": &redis.Room{}, "reconcile": &reconcile.Room{}, "keyed": &keyed.Room{}, "replay": &replay.Room{},
+		"alerts": &alerts.Room{}, "file": &file.Room{}, "kafka": &kafka.Room{}, "brokers": &brokers.Room{}, "charge": &charge.Room{}, "commit": &commit.Room{}, "failover": &failover.Room{}, "retention": &retention.Room{}, "redis": &redis.Room{}, "reconcile": &reconcile.Room{}, "keyed": &keyed.Room{}, "replay": &replay.Room{}, "webhook": &webhook.Room{},
 	}
 	if len(args) == 0 || rooms[args[0]] == nil {
 		return fmt.Errorf("name one of %v; with -help behind it, it lists its flags", slices.Sorted(maps.Keys(rooms)))

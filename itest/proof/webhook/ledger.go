@@ -1,0 +1,81 @@
+//go:build unix
+
+package webhook
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+
+	"github.com/semel-go/semel/itest/ledger"
+	"github.com/semel-go/semel/itest/proof"
+)
+
+// Ledger is what came out. Expected events are those that the provider had a 2xx for.
+type Ledger struct {
+	ledger.Balance
+	Counts
+	// Rows are those of the inbox, one of each event and of nothing else.
+	Rows  int            `json:"rows_in_the_inbox"`
+	Kills int            `json:"kills"`
+	At    map[string]int `json:"kills_at"`
+	// NaiveLost and NaiveDoubled are of the receiver that answers first.
+	NaiveLost    int           `json:"naive_lost"`
+	NaiveDoubled int           `json:"naive_doubled"`
+	Seconds      proof.Seconds `json:"seconds"`
+
+	least Proof
+}
+
+// Wrong implements proof.Ledger.
+func (l Ledger) Wrong() error {
+	switch {
+	case l.Balance.Wrong() != nil:
+		return l.Balance.Wrong()
+	case l.Believed != 0:
+		return fmt.Errorf("%d requests that were forged or old were answered with 2xx", l.Believed)
+	case l.Rows != l.Expected:
+		return fmt.Errorf("%d rows are in the inbox, of %d events", l.Rows, l.Expected)
+	case l.GivenUp != 0:
+		return fmt.Errorf("%d events had no 2xx for three days", l.GivenUp)
+	}
+	return nil
+}
+
+// Fault implements proof.Ledger.
+func (l Ledger) Fault() error {
+	err := cmp.Or(l.Wrong(),
+		ledger.AtLeast(l.least.Events, l.Expected, "events"),
+		ledger.AtLeast(l.least.Kills+l.least.Rounds*len(points), l.Kills, "kills"),
+		ledger.AtLeast(1, l.Refused, "forged or old requests"),
+		ledger.AtLeast(1, l.Again, "events sent again after a 2xx"),
+		ledger.AtLeast(1, l.Unanswered, "attempts without an answer"),
+		ledger.AtLeast(1, l.NaiveLost, "events that the naive receiver lost"),
+		ledger.AtLeast(1, l.NaiveDoubled, "effects that the naive receiver doubled"))
+	for _, p := range points {
+		err = cmp.Or(err, ledger.AtLeast(l.least.Rounds, l.At[p.name], "kills: "+p.name))
+	}
+	return err
+}
+
+// audit compares what was answered with what took effect.
+func (r *run) audit(ctx context.Context) error {
+	effects, err := ledger.Effects(ctx, r.Activity.DB, "delivery")
+	if err != nil {
+		return err
+	}
+	l := r.ledger
+	l.Counts = r.provider.Counts
+	l.Balance = ledger.Weigh(effects, slices.Values(r.provider.sent), 0)
+	if err := r.Activity.DB.QueryRowContext(ctx, `select count(*) from semel_inbox`).Scan(&l.Rows); err != nil {
+		return err
+	}
+	query := `select count(distinct delivery), count(*) - count(distinct delivery) from naive_effects`
+	var applied int
+	if err := r.Activity.DB.QueryRowContext(ctx, query).Scan(&applied, &l.NaiveDoubled); err != nil {
+		return err
+	}
+	l.NaiveLost = len(r.providerOfNaive.sent) - applied
+	return nil
+}

@@ -1,0 +1,77 @@
+//go:build unix
+
+package webhook
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/semel-go/semel/itest/processes"
+	"github.com/semel-go/semel/webhook"
+)
+
+// Command is the first argument of a program that is to be the naive receiver: it calls Live.
+const Command = "webhook-naive"
+
+// variable has the address where it listens.
+const variable = "SEMEL_NAIVE_ADDRESS"
+
+// waiting is how many events the naive receiver keeps in memory.
+const waiting = 100_000
+
+// Live is what many services do: verify, answer, and do the work behind the answer, so that
+// the provider need not wait.
+func Live() error {
+	pool, err := pgxpool.New(context.Background(), os.Getenv("DATABASE"))
+	if err != nil {
+		return err
+	}
+	verifier, err := webhook.NewVerifier(webhook.Stripe(), []string{secret}, 0)
+	if err != nil {
+		return err
+	}
+	work := make(chan string, waiting)
+	go write(pool, work)
+	server := &http.Server{Addr: os.Getenv(variable), ReadHeaderTimeout: 5 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
+		if err == nil {
+			_, err = verifier.Verify(r.Header, body, time.Now())
+		}
+		var event struct{ ID string }
+		if err == nil {
+			err = json.Unmarshal(body, &event)
+		}
+		if err != nil {
+			http.Error(w, fmt.Sprint(err), http.StatusUnauthorized)
+			return
+		}
+		work <- event.ID
+		w.WriteHeader(http.StatusOK)
+	})}
+	return server.ListenAndServe()
+}
+
+// often is how often it writes what it has.
+const often = 100 * time.Millisecond
+
+func write(pool *pgxpool.Pool, work <-chan string) {
+	for range time.Tick(often) {
+		ids := make([]string, len(work))
+		for i := range ids {
+			ids[i] = <-work
+		}
+		for len(ids) > 0 { // it loses nothing for want of trying
+			if _, err := pool.Exec(context.Background(), "insert into naive_effects select unnest($1::text[])", ids); err == nil {
+				break
+			}
+			processes.Pause(context.Background(), often)
+		}
+	}
+}

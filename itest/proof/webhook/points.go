@@ -1,0 +1,179 @@
+//go:build unix
+
+package webhook
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"time"
+
+	"github.com/semel-go/semel/itest/pgproxy"
+	"github.com/semel-go/semel/itest/processes"
+	"github.com/semel-go/semel/itest/proof"
+)
+
+// point is a moment at which the process is killed. hold keeps it there.
+type point struct {
+	name string
+	hold func(*run) (met func(context.Context) error, release func())
+}
+
+// held is the point at which a message to the server, or its reply, is under way.
+func held(rule func(*pgproxy.Proxy) *pgproxy.Rule) func(*run) (func(context.Context) error, func()) {
+	return func(r *run) (func(context.Context) error, func()) {
+		h := rule(r.proxy)
+		return h.Wait, h.Remove
+	}
+}
+
+// The statements of a receipt, and of the work on what was received.
+var (
+	receipt = pgproxy.Containing("semel_inbox as i")
+	effect  = pgproxy.Containing("insert into effects")
+)
+
+// commitOf chooses the commit of a transaction that had such a statement.
+func commitOf(statement pgproxy.Match) pgproxy.Match {
+	var mutex sync.Mutex
+	had := map[int]bool{} // by number of the connection
+	return func(m pgproxy.Message) bool {
+		mutex.Lock()
+		defer mutex.Unlock()
+		if statement(m) {
+			had[m.Connection] = true
+		}
+		is := pgproxy.Commit(m) && had[m.Connection]
+		if pgproxy.Commit(m) {
+			delete(had, m.Connection)
+		}
+		return is
+	}
+}
+
+func before(m func() pgproxy.Match) func(*run) (func(context.Context) error, func()) {
+	return held(func(p *pgproxy.Proxy) *pgproxy.Rule { return p.HoldRequest(pgproxy.Nth(1, m())) })
+}
+
+func after(m func() pgproxy.Match) func(*run) (func(context.Context) error, func()) {
+	return held(func(p *pgproxy.Proxy) *pgproxy.Rule { return p.HoldReply(pgproxy.Nth(1, m())) })
+}
+
+func plain(m pgproxy.Match) func() pgproxy.Match { return func() pgproxy.Match { return m } }
+
+func committing(m pgproxy.Match) func() pgproxy.Match {
+	return func() pgproxy.Match { return commitOf(m) }
+}
+
+var points = []point{
+	{"half of the body is there", halfABody},
+	{"before the row", before(plain(receipt))},
+	{"after the row", after(plain(receipt))},
+	{"before the commit of the row", before(committing(receipt))},
+	{"after the commit of the row", after(committing(receipt))},
+	{"the provider has its answer", answered},
+	{"before the effect", before(plain(effect))},
+	{"after the effect", after(plain(effect))},
+	{"before the commit of the effect", before(committing(effect))},
+	{"after the commit of the effect", after(committing(effect))},
+}
+
+// halfABody is a request that says how long its body is, and stops in the middle of it.
+func halfABody(r *run) (func(context.Context) error, func()) {
+	c, err := net.Dial("tcp", r.receiverAt)
+	if err == nil {
+		_, err = fmt.Fprintf(c, "POST /hooks HTTP/1.1\r\nHost: a\r\nContent-Length: 40\r\nStripe-Signature: t=1,v1=00\r\n\r\n{\"id\":\"half\"")
+	}
+	met := func(ctx context.Context) error {
+		processes.Pause(ctx, 20*time.Millisecond)
+		return err
+	}
+	return met, func() {
+		if c != nil {
+			_ = c.Close()
+		}
+	}
+}
+
+// answered is when an answer of 2xx has just come.
+func answered(r *run) (func(context.Context) error, func()) {
+	told := r.provider.tell()
+	return func(ctx context.Context) error {
+		select {
+		case <-told:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}, func() {}
+}
+
+// killAll kills the processes, at random and at the points, in an order of the seed.
+func (r *run) killAll(ctx context.Context) error {
+	var all []*point
+	for range r.Kills {
+		all = append(all, nil)
+	}
+	for range r.Rounds {
+		for i := range points {
+			all = append(all, &points[i])
+		}
+	}
+	r.random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	for _, at := range all {
+		processes.Pause(ctx, time.Duration(r.random.Int64N(int64(600*time.Millisecond))))
+		if err := r.killOne(ctx, at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// killOne kills the process at a point, at a random moment where it is nil, and the naive
+// one with it; and waits until both listen again.
+func (r *run) killOne(ctx context.Context, at *point) error {
+	name, release := "at random", func() {}
+	if at != nil {
+		name = at.name
+		met, let := at.hold(r)
+		release = let
+		most, cancel := context.WithTimeout(ctx, 20*time.Second)
+		err := met(most)
+		if cancel(); err != nil {
+			release()
+			return fmt.Errorf("nobody came to %q: %w", name, err)
+		}
+	}
+	err := r.receiver.Kill()
+	release()
+	if err != nil {
+		return err
+	}
+	r.ledger.Kills++
+	r.ledger.At[name]++
+	r.Say("kill %d: %s", r.ledger.Kills, name)
+	if err := r.forget(ctx); err != nil {
+		return err
+	}
+	if err := r.naive.Kill(); err != nil {
+		return err
+	}
+	for _, m := range []*proof.Member{r.receiver, r.naive} {
+		if err := m.Start(); err != nil {
+			return err
+		}
+	}
+	return errors.Join(r.listens(ctx, r.receiver, r.receiverAt), r.listens(ctx, r.naive, r.naiveAt))
+}
+
+// forget has the store lose its memory of what is done, if that is planted.
+func (r *run) forget(ctx context.Context) error {
+	if r.Plant != plantForgetful {
+		return nil
+	}
+	_, err := r.Activity.DB.ExecContext(ctx, `with done as (delete from semel_inbox where state = 'COMPLETED' returning scope, id)
+		delete from semel_markers m using done where m.scope = done.scope and m.id = done.id`)
+	return err
+}

@@ -1,0 +1,202 @@
+//go:build unix
+
+// Package webhook proves that a webhook which was answered with 2xx takes effect once: a
+// process of `semel run` receives a provider's events into PostgreSQL and is killed at random
+// and at each named point, while the provider repeats by its schedule of three days, at a
+// time scale, also some events that it had a 2xx for, and while somebody forges requests and
+// sends old ones again. Beside it a naive receiver is sent the same and killed as often, which
+// answers before anything is durable and remembers nothing: what it loses and doubles is what
+// the other is spared.
+package webhook
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"os"
+	"time"
+
+	"github.com/semel-go/semel/itest/pgproxy"
+	"github.com/semel-go/semel/itest/processes"
+	"github.com/semel-go/semel/itest/proof"
+)
+
+// Proof is one run.
+type Proof struct {
+	// Events are sent at first over Publish, and some more while there is somebody to kill.
+	Events  int
+	Publish time.Duration
+	// Kills are at random moments; Rounds is how often there is one at each named point.
+	Kills, Rounds int
+	// Scale is how many times faster than for the provider its three days pass.
+	Scale int
+	// Plant, when set, plants a fault: see Room.Plants.
+	Plant string
+	Seed  uint64
+}
+
+const (
+	plantEarly     = "early"
+	plantForgetful = "forgetful"
+	plantLeaked    = "leaked"
+)
+
+// secret is what the provider signs with.
+const secret = "whsec_of_the_proof_that_nobody_guesses"
+
+// run is a Proof under way.
+type run struct {
+	Proof
+	*proof.Fleet
+	proxy *pgproxy.Proxy
+	// receiver is semel, naive the process beside it; each has a provider of its own.
+	receiver, naive           *proof.Member
+	receiverAt, naiveAt       string
+	provider, providerOfNaive *provider
+	tally                     proof.Tally
+	random                    *rand.Rand
+	ledger                    *Ledger
+}
+
+// Run proves on a private server and returns the ledger; judge it with Fault. An error says
+// that the run itself failed.
+func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
+	l := Ledger{At: map[string]int{}, least: p}
+	r := &run{Proof: p, ledger: &l, random: rand.New(rand.NewPCG(p.Seed, 5))}
+	var err error
+	if r.Fleet, err = proof.NewFleet(ctx, s, setup, &r.tally); err != nil {
+		return l, err
+	}
+	defer r.Close()
+	if err := r.OnPostgres(); err != nil {
+		return l, err
+	}
+	if err := r.prepare(ctx); err != nil {
+		return l, err
+	}
+	began := time.Now()
+	if err := r.prove(ctx); err != nil {
+		return l, err
+	}
+	l.Seconds = proof.Seconds(time.Since(began).Seconds())
+	return l, r.audit(ctx)
+}
+
+// setup makes the logs of effects. Nothing there keeps a second one out.
+const setup = `create table effects (delivery text not null);
+create table naive_effects (delivery text not null);
+`
+
+const policy = `version: 1
+stores:
+  shop:
+    postgres: {url: "${DATABASE}"}
+    migrate: true
+    setup: setup.sql
+sources:
+  payments:
+    webhook: {listen: %q, path: /hooks, scheme: stripe, secret: "${SECRET}", wait: 5s}
+consumers:
+  ` + proof.Consumer + `:
+    from: payments
+    store: shop
+    identity: {id: "body:/id"}
+    strategy: inbox
+    settle: after_receipt
+    lanes: none
+    inbox: {lease: 2s, poll: 100ms}
+    timeout: 1s
+    retry: {attempts: 1000, first: 50ms, most: 500ms}
+    alerts: {pending_age: 60s}
+    handler:
+      sql:
+        params: {id: "body:/id"}
+        statements: [insert into effects (delivery) values (:id)]
+`
+
+// prepare starts both processes, and waits until they listen.
+func (r *run) prepare(ctx context.Context) (err error) {
+	r.proxy = pgproxy.Start(r.T, r.Server.DSN())
+	r.receiver, r.naive = r.Add(), r.Add()
+	r.receiver.Env = []string{"DATABASE=" + r.proxy.DSN() + "&application_name=" + r.receiver.Name, "SECRET=" + secret}
+	if r.receiverAt, err = proof.FreeAddress(); err != nil {
+		return err
+	}
+	if r.naiveAt, err = proof.FreeAddress(); err != nil {
+		return err
+	}
+	if r.naive.Binary, err = os.Executable(); err != nil {
+		return err
+	}
+	r.naive.Args, r.naive.Env = []string{Command}, []string{variable + "=" + r.naiveAt, "DATABASE=" + r.Server.DSN()}
+	if err := os.WriteFile(r.receiver.Path(r.receiver.Policy), fmt.Appendf(nil, policy, r.receiverAt), 0o600); err != nil {
+		return err
+	}
+	if err := r.receiver.Start(); err != nil {
+		return err
+	}
+	if err := r.listens(ctx, r.receiver, r.receiverAt); err != nil { // which makes the tables
+		return err
+	}
+	if err := r.naive.Start(); err != nil {
+		return err
+	}
+	return r.listens(ctx, r.naive, r.naiveAt)
+}
+
+// listens waits until a process does.
+func (r *run) listens(ctx context.Context, m *proof.Member, address string) error {
+	most, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	return proof.Until(most, 5*time.Millisecond, func() (bool, error) {
+		if alive, err := m.Running(); err != nil || !alive {
+			return false, fmt.Errorf("%s: %w (%v); it said %q", m.Name, processes.ErrEnded, err, m.LastWords())
+		}
+		c, err := net.Dial("tcp", address)
+		if err == nil {
+			_ = c.Close()
+		}
+		return err == nil, nil
+	})
+}
+
+// prove has the providers send and the processes be killed, until every event has its answer
+// and its effect.
+func (r *run) prove(ctx context.Context) error {
+	r.provider = newProvider(r.Proof, "http://"+r.receiverAt+"/hooks", true)
+	r.providerOfNaive = newProvider(r.Proof, "http://"+r.naiveAt+"/hooks", false)
+	sending, stop := context.WithCancel(ctx)
+	defer stop()
+	over := make(chan struct{}, 2)
+	for _, p := range []*provider{r.provider, r.providerOfNaive} {
+		go func() { p.run(sending); over <- struct{}{} }()
+	}
+	defer func() { stop(); <-over; <-over }()
+	if err := r.killAll(ctx); err != nil {
+		return err
+	}
+	r.provider.rest()
+	r.providerOfNaive.rest()
+	err := r.Until(ctx, func() (bool, error) { return r.provider.settled() && r.providerOfNaive.settled(), nil })
+	if err != nil {
+		return err
+	}
+	r.Say("all events are answered")
+	most, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	err = r.Until(most, func() (bool, error) {
+		var left int
+		err := r.Activity.DB.QueryRowContext(most, `select count(*) from semel_inbox where state <> 'COMPLETED'`).Scan(&left)
+		return left == 0, err
+	})
+	if err != nil && most.Err() == nil {
+		return err
+	}
+	for _, m := range []*proof.Member{r.receiver, r.naive} { // what is left is for the ledger
+		if err := m.End(); err != nil {
+			return err
+		}
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+//go:build unix
+
+package webhook
+
+import (
+	"fmt"
+	"maps"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel/itest/ledger"
+	"github.com/semel-go/semel/itest/proof"
+)
+
+func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == Command {
+		if err := Live(); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		return
+	}
+	os.Exit(m.Run())
+}
+
+func TestWhatWasAnsweredWith2xxTakesEffectOnceUnderKills(t *testing.T) {
+	t.Run("F3_a_provider_that_repeats_and_a_process_that_is_killed_at_each_point", func(t *testing.T) {
+		l, err := Quick().Run(t.Context(), proof.InTest(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := l.Fault(); err != nil {
+			t.Errorf("%v: %+v", err, l)
+		}
+	})
+}
+
+func TestPlantedFaultsAreFound(t *testing.T) {
+	for plant, want := range map[string]string{plantEarly: "lost", plantForgetful: "doubled", plantLeaked: "forged"} {
+		t.Run("F3_"+plant, func(t *testing.T) {
+			p := Quick()
+			p.Kills, p.Rounds, p.Events, p.Publish, p.Scale, p.Plant = 3, 0, 400, 4*time.Second, 60_000, plant
+			l, err := p.Run(t.Context(), proof.InTest(t))
+			if err != nil {
+				t.Fatal(err)
+			}
+			is := map[string]bool{"lost": l.Lost > 0, "doubled": l.Doubled > 0, "forged": l.Believed > 0}
+			if l.Wrong() == nil || !is[want] {
+				t.Errorf("it is not found: %v, %+v", l.Wrong(), l)
+			}
+		})
+	}
+}
+
+func TestALedgerIsAProofOnlyIfNothingIsWrongAndEnoughHappened(t *testing.T) {
+	at := map[string]int{}
+	for _, p := range points {
+		at[p.name] = 1
+	}
+	good := Ledger{Balance: ledger.Balance{Expected: 9, Applied: 9}, Counts: Counts{Again: 1, Unanswered: 1, Refused: 1}, Rows: 9,
+		Kills: 1 + len(points), At: at, NaiveLost: 1, NaiveDoubled: 1, least: Proof{Events: 9, Kills: 1, Rounds: 1}}
+	proof.Spoil(t, good, map[string]func(*Ledger){
+		"lost":         func(l *Ledger) { l.Lost = 1 },
+		"believed":     func(l *Ledger) { l.Believed = 1 },
+		"a row":        func(l *Ledger) { l.Rows = 10 },
+		"given up":     func(l *Ledger) { l.GivenUp = 1 },
+		"few events":   func(l *Ledger) { l.Expected, l.Applied, l.Rows = 8, 8, 8 },
+		"tame":         func(l *Ledger) { l.Kills-- },
+		"a point":      func(l *Ledger) { l.At = maps.Clone(at); l.At[points[3].name] = 0 },
+		"no forgeries": func(l *Ledger) { l.Refused = 0 },
+		"no repeats":   func(l *Ledger) { l.Again = 0 },
+		"all answered": func(l *Ledger) { l.Unanswered = 0 },
+		"naive kept":   func(l *Ledger) { l.NaiveLost = 0 },
+		"naive once":   func(l *Ledger) { l.NaiveDoubled = 0 },
+	})
+}

@@ -1,0 +1,23 @@
+// Package signers signs requests as providers of webhooks do. Its tests hold these
+// signatures, and what package webhook accepts and refuses, against the libraries that the
+// providers give away themselves.
+package signers
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"time"
+)
+
+// StripeHeader is the header that has Stripe's signature.
+const StripeHeader = "Stripe-Signature"
+
+// Stripe is the value of that header for a body.
+func Stripe(secret string, at time.Time, body []byte) string {
+	h := hmac.New(sha256.New, []byte(secret))
+	_, _ = fmt.Fprintf(h, "%d.", at.Unix())
+	_, _ = h.Write(body)
+	return fmt.Sprintf("t=%d,v1=%s", at.Unix(), hex.EncodeToString(h.Sum(nil)))
+}
