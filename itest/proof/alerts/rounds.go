@@ -168,7 +168,7 @@ func (r *run) tell(wanted map[string]*Alert, began, mended time.Time, over bool)
 		if of[a] == nil {
 			of[a] = map[string]bool{}
 		}
-		of[a][s.Labels["consumer"]+s.Labels["store"]] = true
+		of[a][strings.TrimSpace(s.Labels["consumer"]+" "+s.Labels["store"])] = true
 	}
 	for a, names := range of {
 		a.Of = strings.Join(slices.Sorted(maps.Keys(names)), ", ")
