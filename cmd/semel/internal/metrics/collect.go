@@ -49,6 +49,7 @@ type collector struct {
 	samplers  []*Sampler
 	risks     map[string][]string
 	sources   map[string]string
+	spans     func() (sent, dropped int64)
 	described map[string]described
 	now       func() time.Time
 }
@@ -62,7 +63,7 @@ type described struct {
 }
 
 func newCollector(w *Watch, consumers func() map[string]Consumer, samplers []*Sampler, o Options) *collector {
-	c := &collector{watch: w, consumers: consumers, samplers: samplers, risks: o.Risks, sources: o.Sources, described: map[string]described{}, now: time.Now}
+	c := &collector{watch: w, consumers: consumers, samplers: samplers, risks: o.Risks, sources: o.Sources, spans: o.Spans, described: map[string]described{}, now: time.Now}
 	for _, p := range table() {
 		for _, m := range p.metrics {
 			_, labels := entry(m.name)
@@ -102,6 +103,11 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 		} else if kind, known := c.sources[name]; known { // it has done nothing yet, and what it does is an increase
 			measure.Figures(semel.Counts{}, s.figures(name, kind))
 		}
+	}
+	if c.spans != nil {
+		sent, dropped := c.spans()
+		s.tell("semel_spans_sent_total", float64(sent))
+		s.tell("semel_spans_dropped_total", float64(dropped))
 	}
 	for _, sampler := range c.samplers {
 		sampler.tell(&s)

@@ -47,6 +47,8 @@ type Options struct {
 	Sources map[string]string
 	// Risks are the names of those that each has declared.
 	Risks map[string][]string
+	// Spans are how many a collector took, and how many were dropped; nil where none are made.
+	Spans func() (sent, dropped int64)
 	// Logger is told when the server fails.
 	Logger *slog.Logger
 	// Record writes the flight recorders' files, with a reason, and says which.

@@ -190,7 +190,7 @@ func TestEveryMetricOfTheTableIsTold(t *testing.T) {
 		sampler.sample(t.Context())
 		w := newWatch([]string{"billing"})
 		w.Observe(semel.Event{Kind: semel.EventParked, Consumer: "billing", Messages: 1})
-		text := gathered(t, newCollector(w, func() map[string]Consumer { return map[string]Consumer{"billing": &still{}} }, []*Sampler{sampler}, Options{Risks: map[string][]string{"billing": {"may double"}}}))
+		text := gathered(t, newCollector(w, func() map[string]Consumer { return map[string]Consumer{"billing": &still{}} }, []*Sampler{sampler}, Options{Spans: func() (int64, int64) { return 5, 2 }, Risks: map[string][]string{"billing": {"may double"}}}))
 		known := map[string]bool{}
 		for _, p := range table() {
 			for _, m := range p.metrics {
