@@ -28,7 +28,7 @@ func (e *execution) serve(a *assembly.Assembly, recorded *recorders, traced *tra
 	if l.Address == "" {
 		return nil, nil
 	}
-	o := metrics.Options{Address: l.Address, Loopback: l.Loopback(), TokenFile: l.TokenFile, TLS: secure(l), Sources: map[string]string{}, Risks: map[string][]string{}, Logger: e.options.Logger, Record: recorded.write}
+	o := metrics.Options{Address: l.Address, Loopback: l.Loopback(), TokenFile: l.TokenFile, TLS: secure(l), RestartOnOutage: l.RestartOnOutage, Sources: map[string]string{}, Risks: map[string][]string{}, Logger: e.options.Logger, Record: recorded.write}
 	if traced != nil {
 		o.Spans = traced.Spans
 	}
