@@ -41,7 +41,7 @@ func (n *reporter) unrecorded(key semel.Key) (refused func(error, time.Duration)
 func (n *reporter) endRefused(first bool, why string) bool {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
-	n.ready[partKeys] = why
+	n.failsAt(partKeys, why)
 	if first {
 		n.unended++
 	}
@@ -55,6 +55,6 @@ func (n *reporter) endOver() bool {
 	if n.unended--; n.unended > 0 {
 		return false
 	}
-	delete(n.ready, partKeys)
+	n.works(partKeys)
 	return true
 }

@@ -116,6 +116,11 @@ func (c *Consumer[Tx]) Alive() (bool, string) {
 	return true, ""
 }
 
+// StoreDown says since when the store, or that of the keys, has not worked, and why; the zero
+// time while it works, and before it was asked. Whoever decides on more than Alive does may
+// look at it. It may be called at any time and asks nobody.
+func (c *Consumer[Tx]) StoreDown() (since time.Time, why string) { return c.reporter.storeDown() }
+
 // note keeps what the machine says of itself after a step that began at now, for who asks
 // from outside of the loop.
 func (e *engine[Tx]) note(now machine.Time) {

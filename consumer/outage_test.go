@@ -57,6 +57,9 @@ func TestAStoreThatIsDown(t *testing.T) {
 			pass(time.Minute)
 			synctest.Wait()
 			ready, why := consumer.Ready()
+			if since, why := consumer.StoreDown(); time.Since(since).Round(time.Second) != time.Minute+time.Second || !strings.Contains(why, "no space left") {
+				t.Errorf("%s: it is down since %v, %s", op, since, why)
+			}
 			if ready || !strings.Contains(why, "no space left") || len(seen.of(semel.EventNotReady)) == 0 {
 				t.Errorf("%s: ready %v (%s), %d events", op, ready, why, len(seen.of(semel.EventNotReady)))
 			}
@@ -73,6 +76,9 @@ func TestAStoreThatIsDown(t *testing.T) {
 			}
 			down.Store(false)
 			pass(time.Minute)
+			if since, _ := consumer.StoreDown(); !since.IsZero() {
+				t.Errorf("%s: it is down since %v", op, since)
+			}
 			if ready, why := consumer.Ready(); !ready || len(seen.of(semel.EventReady)) == 0 {
 				t.Errorf("%s: still not ready: %s", op, why)
 			}

@@ -34,6 +34,8 @@ type reporter struct {
 
 	mutex sync.Mutex
 	ready map[string]string // what is not ready, and why; guarded by mutex
+	// since is when that began, of what was asked; guarded by mutex.
+	since map[string]time.Time
 	// sticking are the callbacks that go on after their time-out; guarded by mutex.
 	sticking int
 	// unended are the ends of calls that the store of the keys refuses; guarded by mutex.
@@ -241,10 +243,39 @@ func (n *reporter) setReady(what, why string) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	if why == "" {
-		delete(n.ready, what)
+		n.works(what)
 		return
 	}
+	n.failsAt(what, why)
+}
+
+// works takes with the mutex held that a part works.
+func (n *reporter) works(what string) {
+	delete(n.ready, what)
+	delete(n.since, what)
+}
+
+// failsAt takes with the mutex held that it does not.
+func (n *reporter) failsAt(what, why string) {
 	n.ready[what] = why
+	if n.since == nil {
+		n.since = map[string]time.Time{}
+	}
+	if n.since[what].IsZero() {
+		n.since[what] = time.Now()
+	}
+}
+
+// storeDown is since when one of the parts of the store has not worked, and why.
+func (n *reporter) storeDown() (since time.Time, why string) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	for _, part := range []string{"store", "inbox", partKeys} {
+		if at := n.since[part]; !at.IsZero() && (since.IsZero() || at.Before(since)) {
+			since, why = at, part+": "+n.ready[part]
+		}
+	}
+	return since, why
 }
 
 // state reports whether nothing is in the way, and otherwise what is.

@@ -158,9 +158,9 @@ func TestFigures(t *testing.T) {
 }
 
 // ofTheBinary reports whether a metric is of what only the binary asks: stores, brokers, its
-// webhooks and its policy.
+// webhooks, its collector of spans and its policy.
 func ofTheBinary(name string) bool {
-	for _, of := range []string{"semel_store_", "semel_webhook_", "semel_broker_lag_messages", "semel_residual_risk"} {
+	for _, of := range []string{"semel_store_", "semel_webhook_", "semel_spans_", "semel_broker_lag_messages", "semel_residual_risk"} {
 		if strings.HasPrefix(name, of) {
 			return true
 		}

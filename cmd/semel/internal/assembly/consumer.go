@@ -3,6 +3,7 @@ package assembly
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
@@ -21,6 +22,8 @@ type Consumer interface {
 	Ready() (bool, string)
 	// Alive is false, with the reason, while it neither works nor pauses by decision.
 	Alive() (bool, string)
+	// StoreDown is since when its store has not worked, and why; zero while it does.
+	StoreDown() (since time.Time, why string)
 	// Load is what it has in hand.
 	Load() measure.Load
 	// Foretell says what would become of deliveries; see consumer.Consumer.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"reflect"
 	"sync"
+	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
@@ -195,6 +196,9 @@ func (t *turning) Ready() (bool, string) { return t.current().Ready() }
 
 // Alive implements Consumer.
 func (t *turning) Alive() (bool, string) { return t.current().Alive() }
+
+// StoreDown implements Consumer.
+func (t *turning) StoreDown() (time.Time, string) { return t.current().StoreDown() }
 
 // Load implements Consumer.
 func (t *turning) Load() measure.Load { return t.current().Load() }

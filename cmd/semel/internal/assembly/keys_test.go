@@ -21,7 +21,7 @@ func TestEachKeyOfAPolicyIsUsed(t *testing.T) {
 	if err != nil || len(here) < 5 {
 		t.Fatalf("%d files: %v", len(here), err)
 	}
-	for _, file := range append(here, "../policy/config.go", "../policy/policy.go", "../policy/selector.go", "../policy/statements.go", "../policy/replay.go", "../policy/webhook.go", "../metrics/thresholds.go", "../cli/alerts.go") {
+	for _, file := range append(here, "../policy/config.go", "../policy/policy.go", "../policy/selector.go", "../policy/statements.go", "../policy/replay.go", "../policy/webhook.go", "../metrics/thresholds.go", "../cli/alerts.go", "../cli/health.go", "../cli/traces.go", "../cli/recorders.go", "../policy/keys_traces.go") {
 		if strings.HasSuffix(file, "_test.go") {
 			continue
 		}
@@ -37,7 +37,7 @@ func TestEachKeyOfAPolicyIsUsed(t *testing.T) {
 		})
 	}
 	t.Run("K2_no_key_is_parsed_and_forgotten", func(t *testing.T) {
-		for _, part := range []reflect.Type{reflect.TypeFor[policy.Store](), reflect.TypeFor[policy.Source](), reflect.TypeFor[policy.Consumer]()} {
+		for _, part := range []reflect.Type{reflect.TypeFor[policy.Store](), reflect.TypeFor[policy.Source](), reflect.TypeFor[policy.Consumer](), reflect.TypeFor[policy.Listen](), reflect.TypeFor[policy.Traces](), reflect.TypeFor[policy.Recorder]()} {
 			forgotten(t, part, read, map[reflect.Type]bool{})
 		}
 	})

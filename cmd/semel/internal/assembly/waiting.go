@@ -31,6 +31,8 @@ type waiting struct {
 	mutex sync.Mutex
 	made  Consumer // nil until the store has answered; guarded by mutex
 	why   error    // it has not; guarded by mutex
+	// since is when it was first seen not to work; guarded by mutex.
+	since time.Time
 }
 
 // Waits between the tries to reach a store of keys at the start.
@@ -57,7 +59,9 @@ func (w *waiting) try(ctx context.Context) (Consumer, error) {
 	made, err := w.make(trying)
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
-	w.made, w.why = made, err
+	if w.made, w.why = made, err; w.since.IsZero() {
+		w.since = time.Now()
+	}
 	return made, err
 }
 
@@ -132,6 +136,17 @@ func (w *waiting) Alive() (bool, string) {
 		return made.Alive()
 	}
 	return true, ""
+}
+
+// StoreDown implements Consumer.
+func (w *waiting) StoreDown() (time.Time, string) {
+	made, why := w.now()
+	if made != nil {
+		return made.StoreDown()
+	}
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.since, "store: " + why.Error()
 }
 
 // Load implements Consumer.

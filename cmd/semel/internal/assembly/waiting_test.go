@@ -22,11 +22,12 @@ import (
 // brief is a consumer whose run ends at once.
 type brief struct{ Consumer }
 
-func (brief) Run(context.Context) error { return nil }
-func (brief) Counts() semel.Counts      { return semel.Counts{Deliveries: 7} }
-func (brief) Ready() (bool, string)     { return true, "" }
-func (brief) Alive() (bool, string)     { return true, "" }
-func (brief) Load() measure.Load        { return measure.Load{} }
+func (brief) Run(context.Context) error      { return nil }
+func (brief) Counts() semel.Counts           { return semel.Counts{Deliveries: 7} }
+func (brief) Ready() (bool, string)          { return true, "" }
+func (brief) Alive() (bool, string)          { return true, "" }
+func (brief) StoreDown() (time.Time, string) { return time.Time{}, "" }
+func (brief) Load() measure.Load             { return measure.Load{} }
 
 var errAway = fmt.Errorf("store keys: %w", &net.OpError{Op: "dial", Err: errors.New("connection refused")})
 
@@ -56,8 +57,14 @@ func TestAConsumerWhoseStoreOfKeysIsAwayAtItsStart(t *testing.T) {
 				t.Errorf("ready %v, %q", ready, why)
 			}
 			began := time.Now()
+			if since, why := c.StoreDown(); !since.Equal(began) || !strings.Contains(why, "connection refused") {
+				t.Errorf("its store is down since %v: %s", since, why)
+			}
 			if err := c.Run(t.Context()); err != nil || time.Since(began) != 15*time.Second {
 				t.Errorf("%v after %v", err, time.Since(began))
+			}
+			if since, _ := c.StoreDown(); !since.IsZero() {
+				t.Errorf("its store is down since %v", since)
 			}
 			if ready, _ := c.Ready(); !ready || c.Counts().Deliveries != 7 {
 				t.Error("it is not ready")

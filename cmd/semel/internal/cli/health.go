@@ -18,16 +18,20 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/metrics"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/cmd/semel/internal/tracing"
 )
 
 // serve opens the address of metrics and health, before anything is read; nil where the
 // policy has none.
-func (e *execution) serve(a *assembly.Assembly, recorded *recorders) (*metrics.Server, error) {
+func (e *execution) serve(a *assembly.Assembly, recorded *recorders, traced *tracing.Tracer) (*metrics.Server, error) {
 	l := e.policy.Listen
 	if l.Address == "" {
 		return nil, nil
 	}
-	o := metrics.Options{Address: l.Address, Loopback: l.Loopback(), TokenFile: l.TokenFile, TLS: secure(l), Sources: map[string]string{}, Risks: map[string][]string{}, Logger: e.options.Logger, Record: recorded.write}
+	o := metrics.Options{Address: l.Address, Loopback: l.Loopback(), TokenFile: l.TokenFile, TLS: secure(l), RestartOnOutage: l.RestartOnOutage, Sources: map[string]string{}, Risks: map[string][]string{}, Logger: e.options.Logger, Record: recorded.write}
+	if traced != nil {
+		o.Spans = traced.Spans
+	}
 	for _, c := range e.policy.Consumers {
 		if e.options.Consumer != "" && e.options.Consumer != c.Name {
 			continue

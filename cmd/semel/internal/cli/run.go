@@ -129,7 +129,12 @@ func (e *execution) consume(ctx context.Context) (running.Summary, error) {
 		return running.Summary{}, failed(err)
 	}
 	defer e.close(a)
-	served, err := e.serve(a, recorded)
+	traced, err := e.trace(ctx, a)
+	if err != nil {
+		return running.Summary{}, failed(err)
+	}
+	defer traced.Close()
+	served, err := e.serve(a, recorded, traced)
 	if err != nil {
 		return running.Summary{}, failed(err)
 	}

@@ -18,6 +18,8 @@ type Consumer interface {
 	// run has ended by an error that nobody decided on.
 	Ready() (bool, string)
 	Alive() (bool, string)
+	// StoreDown is since when its store has not worked, and why; zero while it does.
+	StoreDown() (since time.Time, why string)
 	// SourceKind is the kind of its source.
 	SourceKind() string
 	// Lanes is what the source knows of its lanes; nil: nothing.
@@ -49,6 +51,8 @@ type collector struct {
 	samplers  []*Sampler
 	risks     map[string][]string
 	sources   map[string]string
+	spans     func() (sent, dropped int64)
+	restart   time.Duration
 	described map[string]described
 	now       func() time.Time
 }
@@ -62,7 +66,7 @@ type described struct {
 }
 
 func newCollector(w *Watch, consumers func() map[string]Consumer, samplers []*Sampler, o Options) *collector {
-	c := &collector{watch: w, consumers: consumers, samplers: samplers, risks: o.Risks, sources: o.Sources, described: map[string]described{}, now: time.Now}
+	c := &collector{watch: w, consumers: consumers, samplers: samplers, risks: o.Risks, sources: o.Sources, spans: o.Spans, restart: o.RestartOnOutage, described: map[string]described{}, now: time.Now}
 	for _, p := range table() {
 		for _, m := range p.metrics {
 			_, labels := entry(m.name)
@@ -102,6 +106,11 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 		} else if kind, known := c.sources[name]; known { // it has done nothing yet, and what it does is an increase
 			measure.Figures(semel.Counts{}, s.figures(name, kind))
 		}
+	}
+	if c.spans != nil {
+		sent, dropped := c.spans()
+		s.tell("semel_spans_sent_total", float64(sent))
+		s.tell("semel_spans_dropped_total", float64(dropped))
 	}
 	for _, sampler := range c.samplers {
 		sampler.tell(&s)
@@ -190,7 +199,7 @@ func (s *scrape) lanes(name string, l *Lanes) {
 
 func (s *scrape) health(name string, c Consumer) {
 	ready, _ := c.Ready()
-	alive, _ := c.Alive()
+	alive, _ := alive(c, s.restart)
 	s.tell("semel_ready", truth(ready), name)
 	s.tell("semel_alive", truth(alive), name)
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/worker"
 )
 
@@ -47,6 +48,10 @@ type Options struct {
 	Sources map[string]string
 	// Risks are the names of those that each has declared.
 	Risks map[string][]string
+	// Spans are how many a collector took, and how many were dropped; nil where none are made.
+	Spans func() (sent, dropped int64)
+	// RestartOnOutage, if not 0, is after how long an outage of a store fails liveness.
+	RestartOnOutage time.Duration
 	// Logger is told when the server fails.
 	Logger *slog.Logger
 	// Record writes the flight recorders' files, with a reason, and says which.
@@ -65,6 +70,8 @@ type Server struct {
 	base     context.Context
 	samplers []*Sampler
 
+	opened time.Time
+
 	mutex     sync.Mutex
 	consumers map[string]Consumer // nil: they have not started. guarded by mutex
 }
@@ -81,7 +88,7 @@ func Open(o Options, stores []Store) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{options: o, listener: listener, watch: newWatch(o.Consumers), registry: prometheus.NewRegistry()}
+	s := &Server{options: o, listener: listener, watch: newWatch(o.Consumers), registry: prometheus.NewRegistry(), opened: time.Now()}
 	for _, store := range stores {
 		s.samplers = append(s.samplers, newSampler(store))
 	}
@@ -206,8 +213,29 @@ func (s *Server) Ready() Health {
 	return s.health(Consumer.Ready)
 }
 
-// Live tells whether every consumer works, or pauses by decision. Before the start it does.
-func (s *Server) Live() Health { return s.health(Consumer.Alive) }
+// Live tells whether every consumer works, or pauses by decision. Before the start it does,
+// unless that takes longer than an outage may.
+func (s *Server) Live() Health {
+	most := s.options.RestartOnOutage
+	if waits := time.Since(s.opened); s.running() == nil && most > 0 && waits >= most {
+		return Health{Reason: fmt.Sprintf("the consumers have not started for %s: the store or the source has not answered (listen.restart_on_outage)", legible.Span(waits.Round(time.Second)))}
+	}
+	return s.health(func(c Consumer) (bool, string) { return alive(c, most) })
+}
+
+// alive is as Consumer.Alive, and false too where its store has not worked for as long as an
+// outage may last; 0: for ever.
+func alive(c Consumer, most time.Duration) (bool, string) {
+	ok, why := c.Alive()
+	if !ok || most <= 0 {
+		return ok, why
+	}
+	since, down := c.StoreDown()
+	if lasts := time.Since(since); !since.IsZero() && lasts >= most {
+		return false, fmt.Sprintf("%s, for %s (listen.restart_on_outage)", down, legible.Span(lasts.Round(time.Second)))
+	}
+	return true, why
+}
 
 func (s *Server) health(of func(Consumer) (bool, string)) Health {
 	h := Health{OK: true}

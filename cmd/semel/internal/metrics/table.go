@@ -77,7 +77,9 @@ var labelMeanings = [][2]string{
 var seconds = []float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30}
 
 // table is every metric of Semel's own.
-func table() []part { return []part{deliveries(), webhooks(), batches(), inHand(), health(), stores()} }
+func table() []part {
+	return []part{deliveries(), webhooks(), batches(), inHand(), health(), traces(), stores()}
+}
 
 func deliveries() part {
 	return part{"Deliveries and effects", "Counted by this process since it started.", []string{byConsumer}, []metric{
@@ -141,6 +143,13 @@ func health() part {
 	}}
 }
 
+func traces() part {
+	return part{"Traces", "Where `traces` is set. See [traces](traces.md).", nil, []metric{
+		{name: "semel_spans_sent_total", kind: counter, help: "Spans that the collector took."},
+		{name: "semel_spans_dropped_total", kind: counter, help: "Spans that it did not take, or for which there was no room in memory. No message waits for a span."},
+	}}
+}
+
 func stores() part {
 	return part{"Stores", "Read by one sampler every 15 s, and kept when the store does not answer: see semel_store_sample_stale. Processes of one store read the same figures: aggregate with max, not with sum.", []string{byStore}, []metric{
 		{name: "semel_store_rows", kind: gauge, labels: []string{byConsumer, byState}, help: "Rows of the inbox, by their state, of those that wait or are set aside. Counted to 10,000 a state."},
@@ -179,7 +188,11 @@ func Reference() string {
 		fmt.Fprintf(&b, "\n## %s\n\n%s\n\n| metric | kind | labels | meaning |\n| --- | --- | --- | --- |\n", p.title, p.says)
 		for _, m := range p.metrics {
 			_, labels := entry(m.name)
-			fmt.Fprintf(&b, "| `%s` | %s | `%s` | %s |\n", m.name, m.kind, strings.Join(labels, "`, `"), m.help)
+			named := "–"
+			if len(labels) > 0 {
+				named = "`" + strings.Join(labels, "`, `") + "`"
+			}
+			fmt.Fprintf(&b, "| `%s` | %s | %s | %s |\n", m.name, m.kind, named, m.help)
 		}
 	}
 	b.WriteString("\n## Labels\n\n| label | values |\n| --- | --- |\n")

@@ -91,7 +91,7 @@ func read(t *testing.T, name string) string {
 
 // accepted are policies without faults. want are their warnings.
 func accepted() []policyCase {
-	return slices.Concat(acceptedFiles(), acceptedKafka(), acceptedDedup(), acceptedVersions(), acceptedEffects(), acceptedFormers(), acceptedHTTP(), acceptedPure(), acceptedPublishing(), acceptedSteps(), acceptedEncryption(), acceptedReplays(), acceptedListens(), acceptedWebhooks())
+	return slices.Concat(acceptedFiles(), acceptedKafka(), acceptedDedup(), acceptedVersions(), acceptedEffects(), acceptedFormers(), acceptedHTTP(), acceptedPure(), acceptedPublishing(), acceptedSteps(), acceptedEncryption(), acceptedReplays(), acceptedListens(), acceptedTraces(), acceptedWebhooks())
 }
 
 // adopts makes the base's store PostgreSQL and adopts a table.

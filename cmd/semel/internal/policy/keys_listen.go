@@ -4,6 +4,7 @@ import (
 	"net"
 	"net/netip"
 	"strconv"
+	"time"
 )
 
 // The table of where a run tells of itself.
@@ -17,6 +18,8 @@ type Listen struct {
 	TokenFile string
 	// TLS is nil where nothing is encrypted.
 	TLS *ListenTLS
+	// RestartOnOutage is after how long an outage of a store fails liveness; 0: never.
+	RestartOnOutage time.Duration
 }
 
 // ListenTLS says who a run is, and whose certificates give access. Paths are resolved.
@@ -34,6 +37,8 @@ func listenShape() object[Listen] {
 			key(meta{name: "token_file", doc: "A file with a token of at least 16 bytes on its only line, relative to the policy file and read at each request, so that it can be renewed. `/metrics` and the reasons of `/livez` and `/readyz` ask for it, as `Authorization: Bearer …`."},
 				path{word: word{what: "a path"}}, func(l *Listen) *string { return &l.TokenFile }),
 			key(meta{name: "tls", doc: "Serves https. Without it the token and the figures can be read on the way."}, pointer[ListenTLS]{listenTLSShape()}, func(l *Listen) **ListenTLS { return &l.TLS }),
+			key(meta{name: "restart_on_outage", doc: "Have `/livez` fail when a store has not worked for so long, or not answered at the start, so that who watches the process starts it anew. A restart mends no database: without this key no outage fails it, and the consumers go on by themselves."},
+				span{least: 10 * time.Second, most: day}, func(l *Listen) *time.Duration { return &l.RestartOnOutage }),
 		},
 		short: listenAddress{word{what: "host:port", check: badListen}},
 	}

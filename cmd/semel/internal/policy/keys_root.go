@@ -11,6 +11,7 @@ type root struct {
 	Audit     Audit
 	Listen    Listen
 	Recorder  Recorder
+	Traces    Traces
 	Stores    []*Store
 	Sources   []*Source
 	Consumers []*Consumer
@@ -32,6 +33,8 @@ func rootShape() object[root] {
 			listenShape(), func(r *root) *Listen { return &r.Listen }),
 		key(meta{name: "recorder", doc: "Keep what each consumer of `semel run` heard and decided last, so that it can be written to a file and replayed. Nothing unless it is set. See [recorder](recorder.md)."},
 			recorderShape(), func(r *root) *Recorder { return &r.Recorder }),
+		key(meta{name: "traces", doc: "Send spans of sampled messages to a collector of OpenTelemetry. Nothing unless it is set. See [traces](traces.md)."},
+			tracesShape(), func(r *root) *Traces { return &r.Traces }),
 		key(meta{name: "consumers", required: true, doc: "The consumers, by name. The name scopes every record that a consumer owns: under another name every message is new."},
 			named[Consumer]{what: "consumer", item: consumerShape(), set: func(c *Consumer, name string) { c.Name = name }},
 			func(r *root) *[]*Consumer { return &r.Consumers }),

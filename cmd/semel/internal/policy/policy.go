@@ -38,6 +38,8 @@ type Policy struct {
 	Listen Listen
 	// Recorder is of each run.
 	Recorder Recorder
+	// Traces say where spans are sent.
+	Traces Traces
 	// Warnings are about what is allowed and probably not meant.
 	Warnings []Fault
 
@@ -342,7 +344,7 @@ func Parse(name string, data []byte, env func(string) (string, bool)) (*Policy, 
 	d := &decoder{file: name, dir: p.Dir, env: env, positions: map[string]position{}, meant: map[string]bool{}, expanded: map[string]expansion{}}
 	if root := d.document(data); root != nil {
 		read, _ := rootShape().read(d, place{node: root})
-		p.Stores, p.Sources, p.Consumers, p.Audit, p.Listen, p.Recorder = read.Stores, read.Sources, read.Consumers, read.Audit, read.Listen, read.Recorder
+		p.Stores, p.Sources, p.Consumers, p.Audit, p.Listen, p.Recorder, p.Traces = read.Stores, read.Sources, read.Consumers, read.Audit, read.Listen, read.Recorder, read.Traces
 		check(d, p)
 	}
 	faults, warnings := d.sorted()

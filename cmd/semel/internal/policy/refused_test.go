@@ -7,7 +7,7 @@ import (
 
 // refused are policies with their faults.
 func refused() []policyCase {
-	return slices.Concat(refusedShapes(), refusedValues(), refusedCombinations(), refusedKafka(), refusedDedup(), refusedVersions(), refusedEffects(), refusedFormers(), refusedHTTP(), refusedPure(), refusedPublishing(), refusedSteps(), refusedEncryption(), refusedReplays(), refusedListens(), refusedWebhooks())
+	return slices.Concat(refusedShapes(), refusedValues(), refusedCombinations(), refusedKafka(), refusedDedup(), refusedVersions(), refusedEffects(), refusedFormers(), refusedHTTP(), refusedPure(), refusedPublishing(), refusedSteps(), refusedEncryption(), refusedReplays(), refusedListens(), refusedTraces(), refusedWebhooks())
 }
 
 func refusedShapes() []policyCase {

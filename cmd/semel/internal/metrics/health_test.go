@@ -1,0 +1,106 @@
+package metrics
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestHealth(t *testing.T) {
+	t.Run("K8_readiness_tells_of_each_consumer_and_liveness_of_what_a_restart_mends", func(t *testing.T) {
+		s := serves(t, Options{Loopback: true, Consumers: []string{"billing"}})
+		if code, text := get(s, PathReady); code != http.StatusServiceUnavailable || !strings.Contains(text, "have not started") {
+			t.Errorf("before the start: %d %s", code, text)
+		}
+		if code, _ := get(s, PathLive); code != http.StatusOK {
+			t.Errorf("before the start it is not alive: %d", code)
+		}
+		s.Started(map[string]Consumer{"billing": &still{notReady: "store: down"}, "shipping": &still{}})
+		code, text := get(s, PathReady)
+		var h Health
+		if err := json.Unmarshal([]byte(text), &h); err != nil || code != http.StatusServiceUnavailable || h.OK || h.Consumers["billing"].Reason != "store: down" || !h.Consumers["shipping"].OK {
+			t.Errorf("%d %s: %v", code, text, err)
+		}
+		if code, _ := get(s, PathLive); code != http.StatusOK {
+			t.Errorf("a store that is down is no death: %d", code)
+		}
+		s.Started(map[string]Consumer{"billing": &still{notYet: "stuck"}})
+		if code, text := get(s, PathLive); code != http.StatusServiceUnavailable || !strings.Contains(text, "stuck") {
+			t.Errorf("stuck: %d %s", code, text)
+		}
+	})
+	synctestRun(t, "K8_an_outage_of_a_store_fails_liveness_only_where_the_policy_says_so_and_when", func(t *testing.T) {
+		of := func(restart time.Duration) *Server {
+			return &Server{options: Options{Loopback: true, RestartOnOutage: restart, Consumers: []string{"billing"}}, opened: time.Now()}
+		}
+		never, minutes := of(0), of(5*time.Minute)
+		<-time.After(5 * time.Minute)
+		if !never.Live().OK || minutes.Live().OK || !strings.Contains(minutes.Live().Reason, "have not started for 5m") {
+			t.Errorf("before the start: %+v, %+v", never.Live(), minutes.Live())
+		}
+		down := &still{notReady: "no space left", down: time.Now()}
+		for _, s := range []*Server{never, minutes} {
+			s.Started(map[string]Consumer{"billing": down, "shipping": &still{}})
+		}
+		<-time.After(5*time.Minute - time.Second)
+		if !never.Live().OK || !minutes.Live().OK {
+			t.Errorf("after less: %+v, %+v", never.Live(), minutes.Live())
+		}
+		<-time.After(time.Second)
+		h := minutes.Live()
+		if !never.Live().OK || h.OK || !h.Consumers["shipping"].OK || h.Consumers["billing"].Reason != "store: no space left, for 5m (listen.restart_on_outage)" {
+			t.Errorf("after as long: %+v, %+v", never.Live(), h)
+		}
+		w := newWatch([]string{"billing"})
+		told := gathered(t, newCollector(w, minutes.running, nil, minutes.options))
+		if !strings.Contains(told, `semel_alive{consumer="billing"} 0`) {
+			t.Errorf("semel_alive says something else:\n%s", told)
+		}
+		down.down = time.Time{}
+		if !minutes.Live().OK {
+			t.Errorf("it works again: %+v", minutes.Live())
+		}
+	})
+	t.Run("trap_T79_who_has_no_access_gets_a_bare_status", func(t *testing.T) {
+		file := filepath.Join(t.TempDir(), "token")
+		if err := os.WriteFile(file, []byte("0123456789abcdef\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		s := serves(t, Options{TokenFile: file, Consumers: []string{"billing"}})
+		s.Started(map[string]Consumer{"billing": &still{notReady: "store: down"}})
+		with := func(token string) func(*http.Request) {
+			return func(r *http.Request) { r.Header.Set("Authorization", token) }
+		}
+		for _, wrong := range []string{"", "Bearer ", "Bearer 0123456789abcdeX", "Basic 0123456789abcdef", "0123456789abcdef"} {
+			if code, text := get(s, PathReady, with(wrong)); code != http.StatusServiceUnavailable || text != "" {
+				t.Errorf("with %q: %d %q", wrong, code, text)
+			}
+			if code, text := get(s, PathMetrics, with(wrong)); code != http.StatusUnauthorized || strings.Contains(text, "billing") {
+				t.Errorf("with %q: %d %q", wrong, code, text)
+			}
+		}
+		if code, text := get(s, PathReady, with("Bearer 0123456789abcdef")); code != http.StatusServiceUnavailable || !strings.Contains(text, "store: down") {
+			t.Errorf("with the token: %d %q", code, text)
+		}
+		if code, _ := get(s, PathMetrics, with("Bearer 0123456789abcdef")); code != http.StatusOK {
+			t.Errorf("with the token: %d", code)
+		}
+	})
+	t.Run("trap_T79_a_strangers_name_for_this_machine_reads_nothing", func(t *testing.T) {
+		s := serves(t, Options{Loopback: true, Consumers: []string{"billing"}})
+		s.Started(map[string]Consumer{"billing": &still{notReady: "store: down"}})
+		named := func(host string) func(*http.Request) { return func(r *http.Request) { r.Host = host } }
+		if code, text := get(s, PathReady, named("evil.example:9464")); code != http.StatusServiceUnavailable || text != "" {
+			t.Errorf("%d %q", code, text)
+		}
+		for _, host := range []string{"localhost:9464", "127.0.0.1", "[::1]:9464"} {
+			if _, text := get(s, PathReady, named(host)); text == "" {
+				t.Errorf("%s is this machine", host)
+			}
+		}
+	})
+}

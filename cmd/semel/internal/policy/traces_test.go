@@ -1,0 +1,42 @@
+package policy
+
+import "testing"
+
+// traces sets where spans are sent.
+func traces(value string) []string {
+	return []string{"version: 1\n", "version: 1\ntraces: " + value + "\n"}
+}
+
+func refusedTraces() []policyCase {
+	return []policyCase{
+		{name: "traces to nowhere", edits: traces("{ratio: 0.1}"), shape: true},
+		{name: "traces to a file", edits: traces("{otlp: spans.json}")},
+		{name: "traces with a password in the address", edits: traces(`{otlp: "http://ana:secret@127.0.0.1:4318"}`)},
+		{name: "traces with a query", edits: traces(`{otlp: "http://127.0.0.1:4318/?token=secret"}`)},
+		{name: "more than all traces", edits: traces(`{otlp: "http://127.0.0.1:4318", ratio: 1.5}`), shape: true},
+		{name: "no trace at all", edits: traces(`{otlp: "http://127.0.0.1:4318", ratio: 0}`), shape: true},
+		{name: "a share that is a text", edits: traces(`{otlp: "http://127.0.0.1:4318", ratio: "0.5"}`)},
+		{name: "a share that is no number", edits: traces(`{otlp: "http://127.0.0.1:4318", ratio: .nan}`)},
+	}
+}
+
+func acceptedTraces() []policyCase {
+	return []policyCase{
+		{name: "traces to a collector", edits: traces(`{otlp: "http://127.0.0.1:4318"}`)},
+		{name: "some traces to a collector elsewhere", edits: traces(`{otlp: "https://traces.example/otlp/v1/traces", ratio: 0.05}`)},
+		{name: "all traces", edits: traces(`{otlp: "http://[::1]:4318/", ratio: 1}`)},
+	}
+}
+
+func TestTheAddressOfTracesIsWhole(t *testing.T) {
+	t.Run("C14_without_a_path_it_is_that_of_the_protocol", func(t *testing.T) {
+		for given, want := range map[string]string{
+			"http://127.0.0.1:4318": "http://127.0.0.1:4318/v1/traces", "http://127.0.0.1:4318/": "http://127.0.0.1:4318/v1/traces",
+			"https://traces.example/otlp": "https://traces.example/otlp",
+		} {
+			if got := (Traces{OTLP: given}).Endpoint(); got != want {
+				t.Errorf("%s is %s, not %s", given, got, want)
+			}
+		}
+	})
+}

@@ -1,0 +1,122 @@
+// Package tracing sends the spans of a run to a collector, with OpenTelemetry's SDK and its
+// protocol over HTTP. A message waits for none of it: what does not fit into a bounded queue,
+// and what the collector does not take, is dropped and counted.
+package tracing
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracehttp"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/measure"
+	"github.com/semel-go/semel/otel"
+)
+
+// The bounds.
+const (
+	// queued is how many spans wait in memory, or are being sent.
+	queued = 4096
+	// atOnce is how many are sent in one request.
+	atOnce = 512
+	// every is how long one waits for others.
+	every = time.Second
+	// within is how long a request may take, with its tries.
+	within = 10 * time.Second
+	// closing is how long the end of a run waits for spans to be sent.
+	closing = 5 * time.Second
+)
+
+// Options say what is sent, and where.
+type Options struct {
+	// Endpoint is the whole URL.
+	Endpoint string
+	// Ratio is the share of sampled traces that are recorded; 0: all.
+	Ratio float64
+	// Sources are the kinds of the consumers' sources, by consumer.
+	Sources map[string]string
+	// Logger is told when the collector takes nothing.
+	Logger *slog.Logger
+}
+
+// Tracer is an observer of consumers that makes spans of their sampled messages.
+type Tracer struct {
+	of       map[string]*otel.Tracer // by consumer; never changed
+	provider *sdktrace.TracerProvider
+	gate     *gate
+}
+
+var _ measure.Tracer = (*Tracer)(nil)
+
+// Open makes a Tracer. It connects to nobody: a collector that is away keeps no run from its
+// start.
+func Open(ctx context.Context, o Options) (*Tracer, error) {
+	to, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(o.Endpoint), otlptracehttp.WithTimeout(within))
+	if err != nil {
+		return nil, fmt.Errorf("traces: %w", err)
+	}
+	return sendBy(ctx, to, o)
+}
+
+// sendBy is Open with somebody who sends.
+func sendBy(ctx context.Context, to sdktrace.SpanExporter, o Options) (*Tracer, error) {
+	// What the environment says of the service goes before.
+	about, err := resource.New(ctx, resource.WithAttributes(attribute.String("service.name", "semel")), resource.WithFromEnv(), resource.WithTelemetrySDK())
+	if err != nil {
+		return nil, fmt.Errorf("traces: OTEL_RESOURCE_ATTRIBUTES: %w", err)
+	}
+	t := &Tracer{of: map[string]*otel.Tracer{}, gate: &gate{to: to, log: o.Logger, endpoint: o.Endpoint}}
+	t.gate.next = sdktrace.NewBatchSpanProcessor(exporter{t.gate}, sdktrace.WithMaxQueueSize(queued), sdktrace.WithMaxExportBatchSize(atOnce),
+		sdktrace.WithBatchTimeout(every), sdktrace.WithExportTimeout(within))
+	t.provider = sdktrace.NewTracerProvider(sdktrace.WithSampler(sampler(o.Ratio)), sdktrace.WithSpanProcessor(t.gate), sdktrace.WithResource(about))
+	for name, source := range o.Sources {
+		t.of[name] = otel.NewTracer(t.provider, source)
+	}
+	return t, nil
+}
+
+// sampler takes what it is asked for: a consumer asks only for messages whose parents are
+// sampled, and for batches with such a message. With a ratio it takes a share of both.
+func sampler(ratio float64) sdktrace.Sampler {
+	if ratio > 0 && ratio < 1 {
+		return sdktrace.TraceIDRatioBased(ratio)
+	}
+	return sdktrace.AlwaysSample()
+}
+
+// Observe implements semel.Observer.
+func (*Tracer) Observe(semel.Event) {}
+
+// TraceBatch implements measure.Tracer.
+func (t *Tracer) TraceBatch(b measure.Begun) measure.BatchTrace {
+	name, _ := contract.GenerationOf(b.Consumer)
+	of := t.of[name]
+	if of == nil {
+		return nil
+	}
+	return of.TraceBatch(b)
+}
+
+// Spans are how many the collector took, and how many were dropped.
+func (t *Tracer) Spans() (sent, dropped int64) { return t.gate.sent.Load(), t.gate.dropped.Load() }
+
+// Close sends what waits, for a few seconds at most, and says in the log what it could not. Of
+// nil it does nothing.
+func (t *Tracer) Close() {
+	if t == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), closing)
+	defer cancel()
+	err := t.provider.Shutdown(ctx)
+	if left := t.gate.close(); left > 0 {
+		t.gate.log.Warn("spans were not sent before the end", "spans", left, "error", err)
+	}
+}
