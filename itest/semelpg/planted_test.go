@@ -60,8 +60,9 @@ func calling(call string, more ...string) []string {
 // stocked is the sound shop in one kind of database, which ran.
 type stocked struct {
 	shop
-	store  string // of a policy
-	broker *kgo.Client
+	store   string // of a policy
+	broker  *kgo.Client
+	cluster *kfake.Cluster
 	// change runs a statement; then what of it differs by database.
 	change  func(t *testing.T, statement string)
 	dialect *strings.Replacer
@@ -82,6 +83,7 @@ func stockedShop(t *testing.T, dsn string) *stocked {
 		t.Fatal(err)
 	}
 	t.Cleanup(cluster.Close)
+	s.cluster = cluster
 	if s.broker, err = kgo.NewClient(kgo.SeedBrokers(cluster.ListenAddrs()...)); err != nil {
 		t.Fatal(err)
 	}

@@ -127,7 +127,7 @@ func (s shop) refused(t *testing.T, says []string, args ...string) {
 	}
 }
 
-func (s shop) write(t *testing.T, name, text string) {
+func (s shop) write(t testing.TB, name, text string) {
 	t.Helper()
 	if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600); err != nil {
 		t.Fatal(err)

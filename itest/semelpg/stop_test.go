@@ -65,7 +65,7 @@ func TestAStopDoesNotWaitForADatabaseThatIsBusy(t *testing.T) {
 
 // started is a command in the background and what it writes to stderr, to be
 // read after its end.
-func (s shop) started(t *testing.T, args ...string) (*exec.Cmd, *bytes.Buffer) {
+func (s shop) started(t testing.TB, args ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
 	cmd, log := exec.Command(s.binary, args...), &bytes.Buffer{}
 	cmd.Dir, cmd.Env, cmd.Stderr = s.dir, append(os.Environ(), "DATABASE_URL="+s.dsn), log

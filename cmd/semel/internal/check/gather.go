@@ -11,14 +11,16 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/sqlstore"
 )
 
 // Asked says what is asked, and how.
 type Asked struct {
 	// Consumer is the one that is meant; empty: all.
 	Consumer string
-	// Deep has all rows compared with their markers.
+	// Deep has rows compared with their markers, those behind From.
 	Deep bool
+	From int64
 	// Within is how long a database, or the brokers of a consumer, may take to answer.
 	Within time.Duration
 }
@@ -27,7 +29,8 @@ type Asked struct {
 type Opener func(want func(*policy.Store) bool) (*assembly.Assembly, error)
 
 // Subjects are the consumers of a policy, or the one that is named, with what store and
-// broker say of them. What cannot be read is said in place of it.
+// broker say of them. What cannot be read is said in place of it. Where ctx ends, those are
+// missing that were not asked about.
 func Subjects(ctx context.Context, p *policy.Policy, asked Asked, open Opener) []*Subject {
 	var all []*Subject
 	for _, c := range p.Consumers {
@@ -36,7 +39,13 @@ func Subjects(ctx context.Context, p *policy.Policy, asked Asked, open Opener) [
 		}
 		s := &Subject{Policy: p, Consumer: c, Source: p.Source(c.From), Store: p.Store(c.Store)}
 		s.read(ctx, asked, open)
+		if ctx.Err() != nil && (s.Facts == nil || s.Facts.Deep == nil) {
+			return all // what could not be asked is no answer
+		}
 		all = append(all, s)
+		if ctx.Err() != nil {
+			return all
+		}
 	}
 	return all
 }
@@ -59,9 +68,6 @@ func (s *Subject) read(ctx context.Context, asked Asked, open Opener) {
 		soon, cancel := context.WithTimeout(ctx, asked.Within)
 		s.Facts, err = s.facts(soon, a, a.Stores[0])
 		cancel()
-		if err == nil && asked.Deep {
-			s.Facts.Deep, err = s.deep(ctx, a.Stores[0])
-		}
 		if err != nil {
 			s.Facts, s.NoFacts = nil, plain(err)
 			s.misfits(err)
@@ -69,6 +75,11 @@ func (s *Subject) read(ctx context.Context, asked Asked, open Opener) {
 	}
 	if s.kafka() != nil {
 		s.Broker = s.broker(ctx, a, asked.Within)
+	}
+	if asked.Deep && s.Facts != nil {
+		s.Facts.Deep = deeply(ctx, asked.From, asked.Within, func(ctx context.Context, after int64, most int) ([]sqlstore.Denied, int64, int64, error) {
+			return a.Stores[0].Denials(ctx, s.Facts.Kept, after, most)
+		})
 	}
 }
 
@@ -138,32 +149,6 @@ func (s *Subject) facts(ctx context.Context, a *assembly.Assembly, store *assemb
 		}
 	}
 	return f, nil
-}
-
-const (
-	// slice is how many rows are looked at in a statement, mostDenied how many are named.
-	slice      = 5000
-	mostDenied = 100
-)
-
-// deep looks at all rows, slice by slice: a marker and its row are written in one commit, so
-// that they never say different things in one statement.
-func (s *Subject) deep(ctx context.Context, store *assembly.Store) (*Deep, error) {
-	d := &Deep{}
-	for after := int64(0); ; {
-		found, last, looked, err := store.Denials(ctx, s.Facts.Kept, after, slice)
-		if err != nil {
-			return nil, fmt.Errorf("store %s: %w", store.Name(), err)
-		}
-		d.Rows += looked
-		if d.Denied = append(d.Denied, found...); len(d.Denied) > mostDenied {
-			d.Denied, d.More = d.Denied[:mostDenied], true
-		}
-		if looked < slice || d.More {
-			return d, nil
-		}
-		after = last
-	}
 }
 
 // broker asks the brokers.

@@ -168,7 +168,14 @@ func (s *Subject) together() Answer {
 	}
 	deep := ""
 	if d := s.Facts.Deep; d != nil {
-		deep = fmt.Sprintf("; of %d rows each says what its marker says", d.Rows)
+		looked := fmt.Sprintf("%d rows", d.Rows)
+		if d.From > 0 {
+			looked += fmt.Sprintf(" behind row %d", d.From)
+		}
+		if d.Rest != "" {
+			return cannot(s.Command(), "of %s each says what its marker says, and those behind row %d were not looked at: %s", looked, d.To, d.Rest)
+		}
+		deep = fmt.Sprintf("; of %s each says what its marker says", looked)
 	}
 	return pass("yes: strategy %s writes both in one transaction of store %s%s", s.strategy(), s.Store.Name, deep)
 }
@@ -177,8 +184,8 @@ func (s *Subject) together() Answer {
 func (s *Subject) denied() Answer {
 	d := s.Facts.Deep
 	first, count := d.Denied[0], counted(int64(len(d.Denied)), "row")
-	if d.More {
-		count = "more than " + count
+	if d.Rest != "" {
+		count = fmt.Sprintf("up to row %d %s", d.To, count)
 	}
 	marker := "there is no marker of it"
 	if first.Marker != 0 {

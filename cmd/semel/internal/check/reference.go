@@ -17,9 +17,10 @@ semel check --config semel.yaml              # all consumers of the policy
 semel check --consumer billing --json
 semel check --explain 13
 semel check --deep                           # reads all rows, and compares them with their markers
+semel check --deep --consumer billing --from 120000
 ` + "```" + `
 
-` + "`semel check`" + ` answers these questions about each consumer of a policy, from the policy, its database and its broker. Each answer is **pass**, **fail** with what mends it, or **cannot know** with the reason; evidence stands beside each. Nothing is changed, and each question costs a few statements, which count no further than 10,000 rows. With ` + "`--deep`" + ` all rows of the inbox are compared with their markers, 5,000 in a statement, so that no snapshot is held for longer. A database or a broker that is down, of another version, or readable only in part makes the answers fewer: what cannot be read is told, and no reason to end. Whoever answers nothing is waited for as long as ` + "`--timeout`" + ` says, 15 seconds without it; Kafka's client gives a connection ten more. An invalid policy is refused as everywhere (exit code 3).
+` + "`semel check`" + ` answers these questions about each consumer of a policy, from the policy, its database and its broker. Each answer is **pass**, **fail** with what mends it, or **cannot know** with the reason; evidence stands beside each. Nothing is changed, and each question costs a few statements, which count no further than 10,000 rows. With ` + "`--deep`" + ` all rows of the inbox are compared with their markers, 5,000 in a statement, so that no snapshot is held for longer. It prints up to which row it came, also when it is interrupted, when the database goes away, and when it has found a hundred; ` + "`--from ROW`" + ` goes on behind that row, and finds what one look would have found. A database or a broker that is down, of another version, or readable only in part makes the answers fewer: what cannot be read is told, and no reason to end. Whoever answers nothing is waited for as long as ` + "`--timeout`" + ` says, 15 seconds without it; Kafka's client gives a connection ten more. An invalid policy is refused as everywhere (exit code 3).
 
 Exit code 4: a question is answered with fail. 0: none is; what cannot be known does not count.
 

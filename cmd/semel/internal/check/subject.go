@@ -46,13 +46,6 @@ type Facts struct {
 	Unique *bool
 }
 
-// Deep is what is found by looking at all rows.
-type Deep struct {
-	Rows   int64
-	Denied []sqlstore.Denied
-	More   bool
-}
-
 // Broker is what the brokers say.
 type Broker struct {
 	Horizon   contract.Horizon

@@ -25,6 +25,9 @@ its effect happen once, and whether that holds. Each is answered with pass, with
 fail and what mends it, or with "cannot know" and why. Nothing is changed. A
 database or a broker that does not answer makes it know less.
 
+--deep looks at rows and their markers, 5,000 in a statement. It prints up to
+which row it came, also when it is interrupted; --from ROW goes on behind it.
+
 --explain N says why question N is asked, and what its answers mean.
 
 Exit code 4: a question is answered with fail.`,
@@ -33,14 +36,20 @@ Exit code 4: a question is answered with fail.`,
 			if cmd.Flags().Changed("explain") {
 				return c.explain(explain)
 			}
-			if asked.Within <= 0 {
+			switch {
+			case asked.Within <= 0:
 				return usage("--timeout %v: give a positive duration, as 15s", asked.Within)
+			case cmd.Flags().Changed("from") && !asked.Deep:
+				return usage("--from says where --deep goes on: give both")
+			case asked.From < 0:
+				return usage("--from %d: give the number of a row, which an earlier run printed", asked.From)
 			}
 			return c.check(cmd.Context(), asked)
 		},
 	}
 	cmd.Flags().IntVar(&explain, "explain", 0, "explain the question of this number, and ask nothing")
 	cmd.Flags().BoolVar(&asked.Deep, "deep", false, "also compare all rows of the inbox with their markers")
+	cmd.Flags().Int64Var(&asked.From, "from", 0, "with --deep, go on behind the row of this number, which an earlier run printed")
 	cmd.Flags().DurationVar(&asked.Within, "timeout", 15*time.Second, "how long a database, or the brokers of a consumer, may take to answer")
 	refuseEmpty(cmd, "consumer")
 	return c.withConfig(c.withConsumer(cmd, "only this consumer"))
@@ -71,6 +80,50 @@ func (c *common) explain(number int) error {
 type checkView struct {
 	Consumer string       `json:"consumer"`
 	Answers  []answerView `json:"answers"`
+	Deep     *deepView    `json:"deep,omitempty"`
+}
+
+// deepView is how far rows were compared with their markers.
+type deepView struct {
+	From int64  `json:"from"`
+	To   int64  `json:"to"`
+	Rows int64  `json:"rows"`
+	All  bool   `json:"all"`
+	Rest string `json:"rest,omitempty"`
+	// Denied are the numbers of the rows that say another thing than their markers.
+	Denied []int64 `json:"denied"`
+}
+
+func deepOf(s *check.Subject) *deepView {
+	if s.Facts == nil || s.Facts.Deep == nil {
+		return nil
+	}
+	d := s.Facts.Deep
+	v := &deepView{d.From, d.To, d.Rows, d.Rest == "", d.Rest, []int64{}}
+	for _, denied := range d.Denied {
+		v.Denied = append(v.Denied, denied.Row)
+	}
+	return v
+}
+
+// printDeep says how far rows were looked at, and what goes on there.
+func (c *common) printDeep(p *policy.Policy, subjects []*check.Subject, asked check.Asked) {
+	if !asked.Deep {
+		return
+	}
+	for _, s := range subjects {
+		if d := deepOf(s); d != nil && d.Rest != "" {
+			fmt.Fprintf(c.Err, "%s: rows behind %d were not looked at, since %s; go on: %s\n", legible.Printable(s.Consumer.Name), d.To, terminal.Line(d.Rest), terminal.Line(s.Command()))
+		} else if d != nil {
+			fmt.Fprintf(c.Err, "%s: looked at up to row %d; later ones: %s\n", legible.Printable(s.Consumer.Name), d.To, terminal.Line(s.Command()))
+		}
+	}
+	for _, of := range p.Consumers {
+		meant := asked.Consumer == "" || asked.Consumer == of.Name
+		if meant && !slices.ContainsFunc(subjects, func(s *check.Subject) bool { return s.Consumer == of }) {
+			fmt.Fprintf(c.Err, "%s: was not looked at; go on: semel check --deep --consumer %s --config %s\n", legible.Printable(of.Name), of.Name, terminal.Line(p.File))
+		}
+	}
 }
 
 type answerView struct {
@@ -90,7 +143,9 @@ func (c *common) check(ctx context.Context, asked check.Asked) error {
 	if c.consumer != "" && p.Consumer(c.consumer) == nil {
 		return c.noConsumer(p, c.consumer)
 	}
-	asked.Consumer = c.consumer
+	if asked.Consumer = c.consumer; asked.From > 0 && asked.Consumer == "" && len(p.Consumers) > 1 {
+		return usage("--from: the row is one of a consumer's: name it with --consumer")
+	}
 	log, _, err := c.log(c.Err)
 	if err != nil {
 		return err
@@ -98,12 +153,13 @@ func (c *common) check(ctx context.Context, asked check.Asked) error {
 	open := func(want func(*policy.Store) bool) (*assembly.Assembly, error) {
 		return assembly.Open(p, assembly.Options{Logger: log}, want, func(*policy.Store) bool { return false })
 	}
+	subjects := check.Subjects(ctx, p, asked, open)
+	if ctx.Err() != nil && !asked.Deep {
+		return ctx.Err()
+	}
 	views, counts := []checkView{}, map[check.Result]int{}
-	for _, s := range check.Subjects(ctx, p, asked, open) {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		v := checkView{Consumer: s.Consumer.Name}
+	for _, s := range subjects {
+		v := checkView{Consumer: s.Consumer.Name, Deep: deepOf(s)}
 		for _, q := range check.Questions() {
 			a := q.Answer(s)
 			v.Answers = append(v.Answers, answerView{q.Number, q.Asks, a.Result, a.Evidence, a.Remedy})
@@ -113,6 +169,10 @@ func (c *common) check(ctx context.Context, asked check.Asked) error {
 	}
 	if err := c.printChecks(views, counts); err != nil {
 		return err
+	}
+	c.printDeep(p, subjects, asked)
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
 	if n := counts[check.Fail]; n > 0 {
 		return &failure{exitFound, fmt.Errorf("%s with fail; semel check --explain N says why it is asked", counted(n, n, "question")+map[bool]string{true: " is answered", false: " are answered"}[n == 1])}

@@ -1,0 +1,126 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/sqlstore"
+)
+
+// shelf has rows with every second number, some of which their markers deny.
+type shelf struct {
+	rows   int64
+	denied map[int64]bool
+	calls  int
+}
+
+// denials is what a store answers.
+func (s *shelf) denials(_ context.Context, after int64, most int) (all []sqlstore.Denied, last, looked int64, err error) {
+	s.calls++
+	for row := after + 1; row <= 2*s.rows && looked < int64(most); row++ {
+		if row%2 != 0 {
+			continue
+		}
+		if last, looked = row, looked+1; s.denied[row] { // in no order, as a database may
+			all = append([]sqlstore.Denied{{Row: row, State: contract.StateCompleted, Marker: contract.Waiting}}, all...)
+		}
+	}
+	return all, last, looked, nil
+}
+
+func rowsOf(all ...sqlstore.Denied) (rows []int64) {
+	for _, d := range all {
+		rows = append(rows, d.Row)
+	}
+	return rows
+}
+
+func TestALookThatWasInterruptedGoesOn(t *testing.T) {
+	s := &shelf{rows: 23_456, denied: map[int64]bool{2: true, 9_998: true, 10_000: true, 10_002: true, 31_000: true, 46_912: true}}
+	whole := deeply(t.Context(), 0, time.Minute, s.denials)
+	t.Run("K3_in_one_go", func(t *testing.T) {
+		if whole.Rows != s.rows || whole.To != 2*s.rows || whole.Rest != "" || len(whole.Denied) != len(s.denied) || s.calls != 5 {
+			t.Errorf("%+v in %d calls", whole, s.calls)
+		}
+	})
+	for at := 1; at <= 5; at++ {
+		t.Run("K3_law_12_interrupted_in_a_slice_it_finds_the_same_before_and_after", func(t *testing.T) {
+			ctx, interrupt := context.WithCancel(t.Context())
+			asked := 0
+			first := deeply(ctx, 0, time.Minute, func(ctx context.Context, after int64, most int) ([]sqlstore.Denied, int64, int64, error) {
+				if asked++; asked == at {
+					interrupt()
+					return nil, 0, 0, ctx.Err()
+				}
+				return s.denials(ctx, after, most)
+			})
+			if first.Rest != "it was interrupted" || first.To != int64(at-1)*2*slice || first.Rows != int64(at-1)*slice {
+				t.Errorf("%+v", first)
+			}
+			second := deeply(t.Context(), first.To, time.Minute, s.denials)
+			if found := rowsOf(append(first.Denied, second.Denied...)...); !slices.Equal(found, rowsOf(whole.Denied...)) || second.Rest != "" || first.Rows+second.Rows != whole.Rows {
+				t.Errorf("%v were found, %v in one go; %+v", found, rowsOf(whole.Denied...), second)
+			}
+		})
+	}
+	t.Run("K3_what_a_database_said_before_it_went_away_stands", func(t *testing.T) {
+		d := deeply(t.Context(), 0, time.Minute, func(ctx context.Context, after int64, most int) ([]sqlstore.Denied, int64, int64, error) {
+			if after > 0 {
+				return nil, 0, 0, errors.New("nobody\nanswers")
+			}
+			return s.denials(ctx, after, most)
+		})
+		if d.Rest != "nobody answers" || d.To != 2*slice || !slices.Equal(rowsOf(d.Denied...), []int64{2, 9_998, 10_000}) {
+			t.Errorf("%+v", d)
+		}
+	})
+}
+
+func TestMoreRowsThanAreNamedAreFoundInTurns(t *testing.T) {
+	s := &shelf{rows: 12_000, denied: map[int64]bool{}}
+	for row := int64(2); row <= 700; row += 2 {
+		s.denied[row] = true
+	}
+	s.denied[24_000] = true
+	t.Run("K3_each_once", func(t *testing.T) {
+		var found []int64
+		for from, turns := int64(0), 1; ; turns++ {
+			d := deeply(t.Context(), from, time.Minute, s.denials)
+			found, from = append(found, rowsOf(d.Denied...)...), d.To
+			if d.Rest == "" {
+				if turns != 4 {
+					t.Errorf("%d turns", turns)
+				}
+				break
+			}
+			if len(d.Denied) != mostDenied || d.Rest != fmt.Sprintf("%d were found", mostDenied) {
+				t.Fatalf("%+v", d)
+			}
+		}
+		if len(found) != len(s.denied) || !slices.IsSorted(found) || len(slices.Compact(found)) != len(s.denied) {
+			t.Errorf("%d of %d: %v", len(found), len(s.denied), found)
+		}
+	})
+}
+
+func TestWhatWasNotLookedAtIsNotKnown(t *testing.T) {
+	t.Run("K3_7_a_look_that_was_interrupted_passes_nothing", func(t *testing.T) {
+		s := subject(t, sound)
+		s.Facts.Deep = &Deep{From: 5000, To: 20_000, Rows: 7500, Rest: "it was interrupted"}
+		a := s.together()
+		if a.Result != CannotKnow || !strings.Contains(a.Evidence, "of 7500 rows behind row 5000 each says what its marker says, and those behind row 20000 were not looked at: it was interrupted") ||
+			a.Remedy != "semel check --deep --consumer billing --from 20000 --config semel.yaml" {
+			t.Errorf("%+v", a)
+		}
+		s.Facts.Deep.Denied = []sqlstore.Denied{{Row: 6000, State: contract.StateCompleted}}
+		if a := s.together(); a.Result != Fail || !strings.Contains(a.Evidence, "up to row 20000 1 row and markers say different things") {
+			t.Errorf("%+v", a)
+		}
+	})
+}
