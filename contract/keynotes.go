@@ -12,11 +12,11 @@ import (
 // needs to finish what it was for, and to find claims that nobody works on any more.
 type KeyNotes interface {
 	// NoteKey keeps a note of 1 to MaxKeyResult bytes with a claim that stands, in the place
-	// of the one before. It stays where the claim ends by KeyAbandon, or is left, and with
-	// the claims after it; with every other ending it goes. ErrClaimLost as of ExtendKey.
+	// of the one before. It stays, with the claims after it, while of one of them nobody
+	// knows what it did, and goes with every other ending. ErrClaimLost as of ExtendKey.
 	NoteKey(ctx context.Context, key semel.Key, t Token, note []byte) error
 	// LeftKeys looks at some keys from a place on, and returns those of a consumer that have
-	// a note, no known end, and a lease that has been over for LeftKeysOf.Quiet.
+	// a note, and no known end, and whose lease has been over for LeftKeysOf.Quiet.
 	LeftKeys(ctx context.Context, of LeftKeysOf) (LeftKeys, error)
 }
 

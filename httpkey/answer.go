@@ -31,20 +31,7 @@ var errCut = errors.New("httpkey: what is kept is no answer")
 // keep is the answer as it is kept, with its allowed headers alone, or ErrAnswerTooLarge.
 func (a *answer) keep(allowed []string) ([]byte, error) {
 	b := binary.AppendUvarint([]byte{form}, uint64(a.status))
-	names := make([]string, 0, len(allowed))
-	count := 0
-	for _, name := range allowed {
-		if values := a.header[name]; len(values) > 0 {
-			names, count = append(names, name), count+len(values)
-		}
-	}
-	b = binary.AppendUvarint(b, uint64(count))
-	for _, name := range names {
-		for _, value := range a.header[name] {
-			b = appendText(appendText(b, name), value)
-		}
-	}
-	if b = append(b, a.body...); len(b) > min(contract.MaxResult, contract.MaxKeyResult) {
+	if b = append(appendHeaders(b, a.header, allowed), a.body...); len(b) > min(contract.MaxResult, contract.MaxKeyResult) {
 		return nil, ErrAnswerTooLarge
 	}
 	return b, nil
@@ -63,11 +50,8 @@ func kept(b []byte) (*answer, error) {
 		return nil, fmt.Errorf("%w: %d", errNewer, b[0])
 	}
 	r := reading{b[1:], nil}
-	a := &answer{status: int(r.number(999)), header: http.Header{}}
-	for n := r.number(len(r.rest)); n > 0 && r.err == nil; n-- {
-		name, value := r.text(), r.text()
-		a.header[name] = append(a.header[name], value)
-	}
+	a := &answer{status: int(r.number(999))}
+	a.header = r.headers()
 	if a.body = r.rest; r.err != nil || a.status < 200 {
 		return nil, errCut
 	}

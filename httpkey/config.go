@@ -161,16 +161,23 @@ func (c *Config) headersFit() error {
 	if c.Headers == nil {
 		c.Headers = KeptHeaders()
 	}
-	c.Headers = append([]string{contentType}, c.Headers...)
-	for i, name := range c.Headers {
-		c.Headers[i] = textproto.CanonicalMIMEHeaderKey(name)
-		if slices.Contains(secret, c.Headers[i]) || strings.TrimSpace(name) == "" {
-			return fmt.Errorf("in Headers stands %q, which is never kept: it carries a secret, or belongs to one connection alone", name)
+	names, err := keptNames("Headers", c.Headers)
+	c.Headers = names
+	return err
+}
+
+// keptNames are the names of headers that are kept, in order and with Content-Type.
+func keptNames(field string, headers []string) ([]string, error) {
+	names := []string{contentType}
+	for _, name := range headers {
+		canonical := textproto.CanonicalMIMEHeaderKey(name)
+		if slices.Contains(secret, canonical) || strings.TrimSpace(name) == "" {
+			return names, fmt.Errorf("in %s stands %q, which is never kept: it carries a secret, or belongs to one connection alone", field, name)
 		}
+		names = append(names, canonical)
 	}
-	slices.Sort(c.Headers)
-	c.Headers = slices.Compact(c.Headers)
-	return nil
+	slices.Sort(names)
+	return slices.Compact(names), nil
 }
 
 // contentType is a header without which no body can be read.

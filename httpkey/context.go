@@ -16,6 +16,8 @@ type Attempt struct {
 	Number int
 	// Unknown says that nobody knows whether an attempt before this one had an effect.
 	Unknown bool
+	// Finishing says that no client waits: a Completer has the handler finish what one left.
+	Finishing bool
 }
 
 type (

@@ -15,10 +15,11 @@ import (
 
 // Guard protects handlers. Use New or NewLeased. It is safe for use by several goroutines.
 type Guard struct {
-	config  Config
-	door    door
-	flights flights
-	running worker.Group // of the flights, which Drain waits for
+	config     Config
+	completion *Completion // nil: nothing is noted
+	door       door
+	flights    flights
+	running    worker.Group // of the flights, which Drain waits for
 }
 
 // door is one way to keep keys.
@@ -43,11 +44,18 @@ func (g *Guard) Drain(ctx context.Context) bool { return g.flights.ended(ctx) }
 
 func (g *Guard) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
 	began := time.Now()
+	if f := g.finishingOf(r.Context()); f != nil {
+		g.serveLeft(w, r, next, f, began)
+		return
+	}
 	if !g.protects(r.Method) {
 		g.pass(w, r, next, began)
 		return
 	}
 	q, p := g.read(w, r)
+	if q != nil && p == nil && g.completion != nil {
+		p = q.takeNote(g.completion.Headers)
+	}
 	switch {
 	case p != nil:
 		g.finish(w, refused(p, nil), began)
@@ -80,6 +88,15 @@ func (g *Guard) observe(o Observation) {
 
 // finish answers a request.
 func (g *Guard) finish(w http.ResponseWriter, o outcome, began time.Time) {
+	g.tell(&o, began)
+	if o.abort {
+		panic(http.ErrAbortHandler) // as the handler did, and now nothing is left to be ended
+	}
+	o.answer.send(w, o.fate == Replayed)
+}
+
+// tell tells of an outcome, and writes the answer of a problem.
+func (g *Guard) tell(o *outcome, began time.Time) {
 	seen := Observation{Fate: o.fate, Kept: o.kept, Took: time.Since(began), Err: o.err, Stack: o.stack}
 	if o.problem != nil {
 		seen.Code = o.problem.code
@@ -87,10 +104,6 @@ func (g *Guard) finish(w http.ResponseWriter, o outcome, began time.Time) {
 	}
 	seen.Status = o.answer.status
 	g.observe(seen)
-	if o.abort {
-		panic(http.ErrAbortHandler) // as the handler did, and now nothing is left to be ended
-	}
-	o.answer.send(w, o.fate == Replayed)
 }
 
 // fly answers a request, with what another of the same key is answered if there is one under
@@ -198,7 +211,7 @@ const lateGrace = time.Second
 
 // run has the handler answer. late is called when the handler goes on after its time-out.
 func (g *Guard) run(ctx context.Context, f *flight, q *request, next http.Handler, a Attempt, late func()) ran {
-	a.Key, a.Caller = q.key, q.caller
+	a.Key, a.Caller, a.Finishing = q.key, q.caller, q.finishing
 	to := newRecorder(g.config.MaxAnswer)
 	watch := time.AfterFunc(g.config.Timeout+lateGrace, func() {
 		close(f.late)

@@ -31,31 +31,46 @@ type LeaseConfig struct {
 	// FailOpen says why it is bearable that handlers run unprotected while the store is
 	// down. Empty: they do not, and the request is answered with 503.
 	FailOpen string
+	// Stepped says that all that a handler does elsewhere it does in steps, see Step. Window is
+	// then of each step, and a request of which nobody knows how far it came is always run
+	// again: it goes on behind the steps that are done.
+	Stepped bool
+	// Completion, if not nil, has a Completer finish what clients leave. The store must keep
+	// notes then (contract.KeyNotes), as those in SQL and memory do.
+	Completion *Completion
 }
 
 // leased is the door of keys that are claimed.
 type leased struct {
 	guard  *Guard
 	keys   *leasedkey.Keys
+	steps  *leasedkey.Keys // nil: handlers are not stepped
+	notes  contract.KeyNotes
 	config LeaseConfig
 }
 
 // NewLeased returns a Guard for handlers with effects anywhere, over a store of leased keys,
 // or all that is wrong with its configuration. It asks the store nothing.
 func NewLeased(store contract.KeyStore, c Config, l LeaseConfig) (*Guard, error) {
-	err := c.fits(true)
-	if store != nil {
+	notes, faults := l.completes(store), []error{c.fits(true)}
+	faults = append(faults, l.fits(&c, notes != nil))
+	if notes != nil {
+		store = patientNotes{patient{store}, notes}
+	} else if store != nil {
 		store = patient{store}
 	}
-	keys, wrong := leasedkey.New(store, leasedkey.Config{
-		Consumer: c.Name, Keep: c.Keep, Window: l.Window, Lease: l.Lease, Timeout: c.Timeout, MayForget: l.MayForget,
-	})
-	if err := errors.Join(err, wrong); err != nil {
+	of := leasedkey.Config{Consumer: c.Name, Keep: c.Keep, Window: l.Window, Lease: l.Lease, Timeout: c.Timeout, MayForget: l.MayForget}
+	keys, err := leasedkey.New(store, of)
+	d := &leased{keys: keys, notes: notes, config: l}
+	if err == nil && l.Stepped {
+		d.steps, of.Window = keys, leasedkey.Always
+		d.keys, err = leasedkey.New(store, of)
+	}
+	if err := errors.Join(append(faults, err)...); err != nil {
 		return nil, fmt.Errorf("httpkey: %w", err)
 	}
-	g := &Guard{config: c}
-	g.door = &leased{g, keys, l}
-	return g, nil
+	d.guard = &Guard{config: c, completion: l.Completion, door: d}
+	return d.guard, nil
 }
 
 // poll is how often a copy under way in another process is asked for.
@@ -76,16 +91,18 @@ var errDoubt = errors.New("httpkey: the handler did not say what it did")
 
 func (l *leased) once(ctx context.Context, f *flight, q *request, next http.Handler) outcome {
 	var r ran
-	asked := leasedkey.Request{Source: q.caller, ID: q.key, Fingerprint: q.fingerprint}
+	asked := leasedkey.Request{Source: q.caller, ID: q.key, Fingerprint: q.fingerprint, Note: q.note}
 	a, err := l.keys.Do(ctx, asked, func(ctx context.Context, at leasedkey.Attempt) ([]byte, error) {
+		steps := &steps{of: l.steps, q: q}
+		ctx = context.WithValue(ctx, stepsKey{}, steps)
 		r = l.guard.run(ctx, f, q, next, Attempt{IdempotencyKey: at.IdempotencyKey, Number: at.Number, Unknown: at.Unknown}, func() {})
-		return l.result(&r)
+		return l.result(&r, q, steps)
 	})
 	switch {
 	case a.Called:
 		return l.called(r, a, err)
 	case errors.Is(err, leasedkey.ErrInDoubt):
-		return refused(because(http.StatusConflict, codeUnsure, "nobody knows whether an attempt before this one took effect, and repeating it is not safe; ask for the state of what it changes", 0), err)
+		return refused(unsure(), err)
 	case err != nil && l.config.FailOpen != "":
 		return l.unprotected(ctx, f, q, next, err)
 	case err != nil:
@@ -102,13 +119,20 @@ func (l *leased) once(ctx context.Context, f *flight, q *request, next http.Hand
 	return refused(because(http.StatusGone, codeGone, "the key was ended without an answer", 0), nil)
 }
 
+func unsure() *problem {
+	return because(http.StatusConflict, codeUnsure, "nobody knows whether an attempt before this one took effect, and repeating it is not safe; ask for the state of what it changes", 0)
+}
+
 // result is what Do keeps, or how its key ends otherwise.
-func (l *leased) result(r *ran) ([]byte, error) {
+func (l *leased) result(r *ran, q *request, done *steps) ([]byte, error) {
 	if errors.Is(r.err, ErrAnswerTooLarge) {
 		r.rule = KeepAnswer // it would be as large again, after another effect
 	}
-	if r.silent && r.rule == ReleaseKey {
+	if r.rule == ReleaseKey && (r.silent || q.finishing) { // no client is there who would come again
 		r.rule = InDoubt
+	}
+	if r.rule == InDoubt && done.inDoubt() {
+		r.problem, r.err = unsure(), errors.Join(r.err, leasedkey.ErrInDoubt)
 	}
 	switch r.rule {
 	case ReleaseKey:
@@ -161,6 +185,20 @@ func (g *Guard) Resolve(ctx context.Context, caller, key string, f leasedkey.Fin
 	}
 	if err := l.keys.Resolve(ctx, caller, key, f, nil); err != nil {
 		return fmt.Errorf("httpkey: %w", err)
+	}
+	return nil
+}
+
+// ResolveStep is Resolve of a step (Step) of a request that is in doubt. Where it happened,
+// Step returns output from then on, at most contract.MaxKeyResult bytes.
+func (g *Guard) ResolveStep(ctx context.Context, caller, key, step string, f leasedkey.Finding, output []byte) error {
+	l, is := g.door.(*leased)
+	if !is || l.steps == nil {
+		return fmt.Errorf("httpkey: the guard is none whose handlers are stepped: %w", semel.ErrUnsupported)
+	}
+	of := (&request{caller: caller, key: key}).step(step)
+	if err := l.steps.Resolve(ctx, of.Source, of.ID, f, output); err != nil {
+		return fmt.Errorf("httpkey: step %q: %w", step, err)
 	}
 	return nil
 }

@@ -21,11 +21,13 @@ const (
 	Refused
 	// Unprotected: the store is down, and the handler ran all the same (LeaseConfig.FailOpen).
 	Unprotected
+	// Finished: no client was there, and a Completer had its handler run.
+	Finished
 )
 
 // String is the fate's name.
 func (f Fate) String() string {
-	return enum.Name([]string{Passed: "passed", Ran: "ran", Replayed: "replayed", Refused: "refused", Unprotected: "unprotected"}, f, "Fate")
+	return enum.Name([]string{Passed: "passed", Ran: "ran", Replayed: "replayed", Refused: "refused", Unprotected: "unprotected", Finished: "finished"}, f, "Fate")
 }
 
 // Observation is what became of a request. It has no key, no caller and no body.

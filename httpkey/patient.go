@@ -33,3 +33,9 @@ func (p patient) Durable() (d contract.Durability, why string) {
 	}
 	return contract.Durable, "the store says nothing else"
 }
+
+// patientNotes is patient of a store that keeps notes.
+type patientNotes struct {
+	patient
+	contract.KeyNotes
+}

@@ -18,6 +18,9 @@ type request struct {
 	caller, key string
 	fingerprint semel.Fingerprint
 	body        []byte
+	// note is what a Completer needs of it; nil: there is none, or it is from one.
+	note      []byte
+	finishing bool
 }
 
 // id is the key of one caller among those of all: a key has no zero byte.

@@ -33,6 +33,9 @@ type Request struct {
 	// Fingerprint, if it has a version, is of the content: the same key with another one is
 	// a conflict.
 	Fingerprint semel.Fingerprint
+	// Note, if not nil, is kept before the call is made, for who finds the request left:
+	// contract.KeyNotes, which the store must be then.
+	Note []byte
 }
 
 // Attempt is what a call is told.
@@ -102,7 +105,22 @@ func (k *Keys) Do(ctx context.Context, r Request, call func(ctx context.Context,
 	if a.Unknown && k.forgotten(a.Since) {
 		return k.doubt(ctx, c, a, call)
 	}
+	if err := k.note(ctx, c, r.Note); err != nil {
+		return c.end(ctx, Answer{State: contract.KeyClaimed}, contract.KeyRelease, fmt.Errorf("leasedkey: nobody was called, since it could not be noted: %w", err))
+	}
 	return c.call(ctx, a, call)
+}
+
+// note keeps the note of a request.
+func (k *Keys) note(ctx context.Context, c *claim, note []byte) error {
+	if note == nil {
+		return nil
+	}
+	notes, able := k.store.(contract.KeyNotes)
+	if !able {
+		return fmt.Errorf("the store keeps no notes: %w", semel.ErrUnsupported)
+	}
+	return notes.NoteKey(ctx, c.Key, c.Token, note)
 }
 
 // forgotten reports whether the other side may not know the key of an attempt by the time

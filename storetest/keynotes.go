@@ -97,6 +97,8 @@ func keyNotes(run runKeyCase) {
 				h.t.Errorf("%s, it takes a note", id)
 			}
 		}
+		again, _ := h.want("abandoned", contract.KeyClaimed)
+		h.t.must(h.end("abandoned", again, contract.KeyRelease, "")) // and of the first nobody knows
 		h.Pass(h.t, 2*keyLease)
 		h.wantLeft("abandoned")
 		if _, a := h.want("completed", contract.KeyCompleted); len(a.Result) > 0 {

@@ -74,9 +74,11 @@ func (k *Key) End(t contract.Token, e *contract.KeyEnding, now int64) (written, 
 		return false, true
 	}
 	k.Ended, k.Over = e.Event, now+e.Keep.Microseconds()
-	if e.Event != contract.KeyAbandon { // which leaves the note to who goes on
-		k.Result = e.Result
+	if e.Event != contract.KeyAbandon {
 		k.Finished++
+	}
+	if e.Event != contract.KeyRelease && e.Event != contract.KeyAbandon || k.Finished == k.Started {
+		k.Result = e.Result // else the note is for who goes on
 	}
 	return true, false
 }
@@ -94,7 +96,8 @@ func (k *Key) Note(t contract.Token, note []byte) bool {
 // is.
 func (k *Key) Left(quiet time.Duration, now int64) (time.Duration, bool) {
 	since := micro(now - k.Until)
-	return since, k.Result != nil && (k.Ended == 0 || k.Ended == contract.KeyAbandon) && since >= quiet
+	open := k.Ended == 0 || k.Ended == contract.KeyRelease || k.Ended == contract.KeyAbandon
+	return since, k.Result != nil && open && since >= quiet
 }
 
 // KeySum is what an index knows a key by, however long its parts are.

@@ -41,7 +41,7 @@ select w.key, w.here, w.place = $2, case when w.here then w.source end, case whe
 from (
   select k.key, k.source, k.id, k.started, k.result, row_number() over (order by k.key) as place,
     (extract(epoch from clock_timestamp() - k.locked_until) * 1000000)::bigint as quiet,
-    k.consumer = $3 and k.result is not null and k.ended in (0, 4) and k.kept_until > statement_timestamp()
+    k.consumer = $3 and k.result is not null and k.ended in (0, 3, 4) and k.kept_until > statement_timestamp()
       and k.locked_until <= statement_timestamp() - $4::bigint * interval '1 microsecond' as here
   from (select * from {prefix}keys where key > $1 order by key limit $2) k
 ) w

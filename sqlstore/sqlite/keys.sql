@@ -33,7 +33,7 @@ select w.key, w.here, w.place = ?2, case when w.here then w.source end, case whe
 from (
   select k.key, k.source, k.id, k.started, k.result, row_number() over (order by k.key) as place,
     t.now - k.locked_until as quiet,
-    k.consumer = ?3 and k.result is not null and k.ended in (0, 4) and k.kept_until > t.now and k.locked_until <= t.now - ?4 as here
+    k.consumer = ?3 and k.result is not null and k.ended in (0, 3, 4) and k.kept_until > t.now and k.locked_until <= t.now - ?4 as here
   from (select * from {prefix}keys where key > ?1 order by key limit ?2) k,
     (select cast(unixepoch('subsec') * 1000 as integer) * 1000 as now) t
 ) w

@@ -1,0 +1,76 @@
+package httpkey
+
+import (
+	"bytes"
+	"encoding/binary"
+	"fmt"
+	"net/http"
+
+	"github.com/semel-go/semel/contract"
+)
+
+// noteForm is that of a note: its number, method, host and URI, then the headers and the body
+// as in an answer that is kept.
+const noteForm = 1
+
+// takeNote takes down what a Completer needs to send the request again.
+func (q *request) takeNote(headers []string) *problem {
+	r := q.http
+	uri := r.RequestURI
+	if uri == "" { // it did not come through a server
+		uri = r.URL.RequestURI()
+	}
+	b := []byte{noteForm}
+	for _, part := range []string{r.Method, r.Host, uri} {
+		b = appendText(b, part)
+	}
+	q.note = append(appendHeaders(b, r.Header, headers), q.body...)
+	if len(q.note) > contract.MaxKeyResult {
+		return because(http.StatusRequestEntityTooLarge, codeTooLarge, fmt.Sprintf("the request is stored, so that it is finished whatever happens, and has more than %d bytes; nothing was done", contract.MaxKeyResult), 0)
+	}
+	return nil
+}
+
+// appendHeaders appends those headers that have these names, in this order.
+func appendHeaders(b []byte, header http.Header, names []string) []byte {
+	count := 0
+	for _, name := range names {
+		count += len(header[name])
+	}
+	b = binary.AppendUvarint(b, uint64(count))
+	for _, name := range names {
+		for _, value := range header[name] {
+			b = appendText(appendText(b, name), value)
+		}
+	}
+	return b
+}
+
+// headers are those that appendHeaders has written.
+func (r *reading) headers() http.Header {
+	header := http.Header{}
+	for n := r.number(len(r.rest)); n > 0 && r.err == nil; n-- {
+		name, value := r.text(), r.text()
+		header[name] = append(header[name], value)
+	}
+	return header
+}
+
+// noted is the request of a note.
+func noted(b []byte) (*http.Request, error) {
+	if len(b) == 0 || b[0] != noteForm {
+		return nil, fmt.Errorf("it was stored in a form that this release cannot read, or is erased")
+	}
+	r := reading{b[1:], nil}
+	method, host, uri := r.text(), r.text(), r.text()
+	header := r.headers()
+	if r.err != nil {
+		return nil, fmt.Errorf("what was stored of it is no request")
+	}
+	q, err := http.NewRequest(method, uri, bytes.NewReader(r.rest))
+	if err != nil {
+		return nil, fmt.Errorf("what was stored of it is no request: %w", err)
+	}
+	q.Host, q.RequestURI, q.Header = host, uri, header
+	return q, nil
+}

@@ -1,0 +1,256 @@
+package httpkey_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/httpkey"
+	"github.com/semel-go/semel/leasedkey"
+	"github.com/semel-go/semel/memstore"
+)
+
+// bank is a provider that knows idempotency keys.
+type bank struct {
+	mutex sync.Mutex
+	calls map[string]int             // by what is asked for
+	keys  map[string]map[string]bool // those that took effect, by what is asked for
+}
+
+func newBank() *bank { return &bank{calls: map[string]int{}, keys: map[string]map[string]bool{}} }
+
+func (b *bank) do(what, key string) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.calls[what]++
+	if b.keys[what] == nil {
+		b.keys[what] = map[string]bool{}
+	}
+	b.keys[what][key] = true
+}
+
+// process is one that dies at a point: from then on nothing that it does happens.
+type process struct {
+	*memstore.Keys
+	mutex  sync.Mutex
+	points int // passed
+	dies   int // at which; 0: it lives
+}
+
+var errDead = errors.New("the process is dead")
+
+// passes says whether the process lives behind the next point.
+func (p *process) passes() error {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.points++; p.dead() {
+		return errDead
+	}
+	return nil
+}
+
+func (p *process) dead() bool { return p.dies > 0 && p.points >= p.dies }
+
+// does does something between two points.
+func (p *process) does(f func() error) error {
+	if err := p.passes(); err != nil {
+		return err
+	}
+	if err := f(); err != nil {
+		return err
+	}
+	return p.passes()
+}
+
+func (p *process) ClaimKey(ctx context.Context, c contract.KeyClaim) (a contract.KeyAnswer, err error) {
+	err = p.does(func() (err error) { a, err = p.Keys.ClaimKey(ctx, c); return err })
+	return a, err
+}
+
+func (p *process) ExtendKey(ctx context.Context, key semel.Key, t contract.Token, lease time.Duration) error {
+	return p.does(func() error { return p.Keys.ExtendKey(ctx, key, t, lease) })
+}
+
+func (p *process) EndKey(ctx context.Context, key semel.Key, t contract.Token, e contract.KeyEnding) error {
+	return p.does(func() error { return p.Keys.EndKey(ctx, key, t, e) })
+}
+
+func (p *process) NoteKey(ctx context.Context, key semel.Key, t contract.Token, note []byte) error {
+	return p.does(func() error { return p.Keys.NoteKey(ctx, key, t, note) })
+}
+
+// order charges and then mails, each as a step.
+func (p *process) order(b *bank) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		charge, err := httpkey.Step(r.Context(), "charge", func(_ context.Context, a httpkey.Attempt) ([]byte, error) {
+			return []byte("charge 17"), p.does(func() error { b.do("charge", a.IdempotencyKey); return nil })
+		})
+		if err == nil {
+			_, err = httpkey.Step(r.Context(), "mail", func(_ context.Context, a httpkey.Attempt) ([]byte, error) {
+				return nil, p.does(func() error { b.do("mail", a.IdempotencyKey); return nil })
+			})
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
+		}
+		w.WriteHeader(http.StatusCreated)
+		_, _ = w.Write(charge)
+	}
+}
+
+// stepped is a guard whose requests are finished.
+func stepped(_ *httpkey.Config, l *httpkey.LeaseConfig) {
+	l.Stepped, l.Window, l.Completion = true, 24*time.Hour, &httpkey.Completion{}
+}
+
+// completed has a new process finish what was left, and returns what it said of that.
+func (s *shop) completed(t *testing.T) error {
+	t.Helper()
+	c, err := s.Completer(s.handler)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c.Pass(t.Context())
+}
+
+func TestF2AProcessThatDiesAtEachPointOfItsSteps(t *testing.T) {
+	for dies, ended := 1, false; !ended; dies++ {
+		t.Run(fmt.Sprintf("F2_at_point_%d", dies), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				keys, b := memstore.NewKeys(), newBank()
+				first := &process{Keys: keys, dies: dies}
+				w := lend(t, first, first.order(b), stepped).post(`"k"`, "tea")
+				if ended = !first.dead(); ended && w.Code != 201 {
+					t.Errorf("who lived answers %d: %s", w.Code, w.Body)
+				}
+				pass(3 * time.Minute) // its lease, and the time for which its client may come again
+				begun := len(b.calls) > 0
+				second := &process{Keys: keys}
+				s := lend(t, second, second.order(b), stepped)
+				if err := s.completed(t); err != nil {
+					t.Errorf("the completer: %v", err)
+				}
+				if begun && (len(b.keys["charge"]) != 1 || len(b.keys["mail"]) != 1) {
+					t.Errorf("it was begun, and is not finished: %v", b.keys)
+				}
+				finished := len(b.keys["mail"]) == 1
+				w = s.post(`"k"`, "tea")
+				if replayed := w.Header().Get(httpkey.ReplayedHeader) == "true"; w.Code != 201 || w.Body.String() != "charge 17" || replayed != finished {
+					t.Errorf("its client gets %d: %s, replayed: %t", w.Code, w.Body, replayed)
+				}
+				if len(b.keys["charge"]) != 1 || len(b.keys["mail"]) != 1 || b.calls["charge"] > 2 || b.calls["mail"] > 2 || b.calls["charge"]+b.calls["mail"] > 3 {
+					t.Errorf("%v, by keys %v", b.calls, b.keys)
+				}
+			})
+		})
+		if dies > 100 {
+			t.Fatal("it never lives")
+		}
+	}
+}
+
+func TestF2AStepOfWhichNobodyKnows(t *testing.T) {
+	for name, c := range map[string]struct {
+		finding leasedkey.Finding
+		body    string
+		calls   int
+	}{
+		"F2_trap_T76_happened_as_a_person_says":  {leasedkey.Happened, "seen in their books", 1},
+		"F2_trap_T76_did_not_as_a_person_says":   {leasedkey.DidNotHappen, "charge 17", 2},
+		"F2_trap_T76_and_is_not_repeated_before": {leasedkey.StillUnknown, "", 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				calls, lost := 0, true
+				s := lend(t, memstore.NewKeys(), func(w http.ResponseWriter, r *http.Request) {
+					out, err := httpkey.Step(r.Context(), "charge", func(context.Context, httpkey.Attempt) ([]byte, error) {
+						if calls++; lost {
+							return nil, errors.New("no answer came")
+						}
+						return []byte("charge 17"), nil
+					})
+					if err != nil {
+						http.Error(w, "not charged", http.StatusBadGateway)
+						return
+					}
+					_, _ = w.Write(out)
+				}, stepped)
+				if w := s.post(`"k"`, "tea"); w.Code != 502 {
+					t.Errorf("%d: %s", w.Code, w.Body)
+				}
+				lost = false
+				pass(25 * time.Hour)
+				wantProblem(t, s.post(`"k"`, "tea"), http.StatusConflict, "outcome-unknown")
+				if err := s.ResolveStep(t.Context(), "a", "k", "charge", c.finding, []byte("seen in their books")); (err != nil) != (c.finding == leasedkey.StillUnknown) {
+					t.Errorf("it says %v", err)
+				}
+				w := s.post(`"k"`, "tea")
+				if c.body == "" {
+					wantProblem(t, w, http.StatusConflict, "outcome-unknown")
+				} else if w.Code != 200 || w.Body.String() != c.body {
+					t.Errorf("%d: %s", w.Code, w.Body)
+				}
+				if calls != c.calls {
+					t.Errorf("%d calls", calls)
+				}
+			})
+		})
+	}
+}
+
+func TestF2AStepThatFailedIsNotDoneAgain(t *testing.T) {
+	calls := 0
+	s := lend(t, memstore.NewKeys(), func(w http.ResponseWriter, r *http.Request) {
+		_, err := httpkey.Step(r.Context(), "charge", func(context.Context, httpkey.Attempt) ([]byte, error) {
+			calls++
+			return nil, semel.Permanent(errors.New("the card is refused"))
+		})
+		http.Error(w, fmt.Sprint(errors.Is(err, httpkey.ErrStepFailed)), http.StatusInternalServerError)
+	}, stepped)
+	first, second := s.post(`"k"`, "tea").Body.String(), s.post(`"k"`, "tea").Body.String()
+	if first != "false\n" || second != "true\n" || calls != 1 {
+		t.Errorf("%q, then %q, after %d calls", first, second, calls)
+	}
+}
+
+func TestF2StepsThatCannotBe(t *testing.T) {
+	done := func(context.Context, httpkey.Attempt) ([]byte, error) { return nil, nil }
+	if _, err := httpkey.Step(t.Context(), "charge", done); err == nil || !strings.Contains(err.Error(), "Stepped") {
+		t.Errorf("without a guard: %v", err)
+	}
+	within := func(change func(*httpkey.Config, *httpkey.LeaseConfig), f func(context.Context)) {
+		lend(t, memstore.NewKeys(), func(_ http.ResponseWriter, r *http.Request) { f(r.Context()) }, change).post(`"k"`, "tea")
+	}
+	within(nil, func(ctx context.Context) {
+		if _, err := httpkey.Step(ctx, "charge", done); err == nil || !strings.Contains(err.Error(), "Stepped") {
+			t.Errorf("of a guard that is not stepped: %v", err)
+		}
+	})
+	within(stepped, func(ctx context.Context) {
+		for _, name := range []string{"", strings.Repeat("x", contract.MaxStepName+1), "a\x00b"} {
+			if _, err := httpkey.Step(ctx, name, done); err == nil || !strings.Contains(err.Error(), "a name has") {
+				t.Errorf("the name %q: %v", name, err)
+			}
+		}
+		for i := range contract.MaxSteps + 1 {
+			if _, err := httpkey.Step(ctx, fmt.Sprint(i), done); (err != nil) != (i == contract.MaxSteps) {
+				t.Errorf("step %d: %v", i, err)
+			}
+		}
+		if _, err := httpkey.Step(ctx, "0", done); err != nil {
+			t.Errorf("one that is done: %v", err)
+		}
+	})
+	if err := lend(t, memstore.NewKeys(), effect, nil).ResolveStep(t.Context(), "a", "k", "charge", leasedkey.Happened, nil); !errors.Is(err, semel.ErrUnsupported) {
+		t.Errorf("of a guard that is not stepped: %v", err)
+	}
+}

@@ -1,0 +1,66 @@
+package leasedkey_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/leasedkey"
+	"github.com/semel-go/semel/memstore"
+)
+
+// deafToNotes takes no note.
+type deafToNotes struct{ *memstore.Keys }
+
+func (deafToNotes) NoteKey(context.Context, semel.Key, contract.Token, []byte) error { return errNoNote }
+
+var errNoNote = errors.New("it takes no note")
+
+func TestF2ARequestIsNotedBeforeItsCall(t *testing.T) {
+	noted := leasedkey.Request{Source: "shop", ID: "a", Note: []byte("what it is about")}
+	left := func(t *testing.T, s *memstore.Keys) []contract.LeftKey {
+		all, err := s.LeftKeys(t.Context(), contract.LeftKeysOf{Consumer: "billing", Most: 10})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return all.Keys
+	}
+	t.Run("F2_and_is_found_when_its_caller_has_died", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			store := memstore.NewKeys()
+			keys, _ := leasedkey.New(store, config())
+			_, _ = keys.Do(t.Context(), noted, func(context.Context, leasedkey.Attempt) ([]byte, error) {
+				pass(2 * time.Second)
+				if all := left(t, store); len(all) > 0 {
+					t.Errorf("while it is called, %+v is left", all)
+				}
+				return nil, errors.New("no answer came")
+			})
+			pass(2 * time.Minute)
+			if all := left(t, store); len(all) != 1 || string(all[0].Note) != "what it is about" {
+				t.Errorf("%+v is left", all)
+			}
+		})
+	})
+	t.Run("F2_nobody_is_called_for_what_is_not_noted", func(t *testing.T) {
+		for _, store := range []contract.KeyStore{deafToNotes{memstore.NewKeys()}, struct{ contract.KeyStore }{memstore.NewKeys()}} {
+			keys, _ := leasedkey.New(store, config())
+			called := 0
+			call := func(context.Context, leasedkey.Attempt) ([]byte, error) {
+				called++
+				return nil, nil
+			}
+			a, err := keys.Do(t.Context(), noted, call)
+			if called != 0 || a.Called || !errors.Is(err, errNoNote) && !errors.Is(err, semel.ErrUnsupported) {
+				t.Errorf("it is %+v, %v, after %d calls", a, err, called)
+			}
+			if a, err := keys.Do(t.Context(), leasedkey.Request{Source: "shop", ID: "a"}, call); !a.Called || err != nil {
+				t.Errorf("its key is not free: %+v, %v", a, err)
+			}
+		}
+	})
+}
