@@ -113,7 +113,7 @@ func TestReceiving(t *testing.T) {
 			t.Errorf("it took effect %q times", got)
 		}
 	})
-	bubble(t, "F3_signed_without_a_usable_identity_is_parked_and_answered_with_200", func(t *testing.T) {
+	bubble(t, "F3_trap_76_signed_without_a_usable_identity_is_parked_and_answered_with_200", func(t *testing.T) {
 		store, r := memstore.New(), receiver(t, nil)
 		running := receives(t, store, r, nil)
 		for _, body := range []string{`{"type":"no id"}`, `payload=no+json`, ``, `{"id":`} {
@@ -126,7 +126,7 @@ func TestReceiving(t *testing.T) {
 			t.Errorf("%+v", counts)
 		}
 	})
-	bubble(t, "F3_other_content_under_an_identity_is_kept_for_a_person_and_answered_with_200", func(t *testing.T) {
+	bubble(t, "F3_trap_73_trap_T73_other_content_under_an_identity_is_kept_for_a_person_and_answered_with_200", func(t *testing.T) {
 		store, r := memstore.New(), receiver(t, nil)
 		running := receives(t, store, r, nil)
 		post(r, paidRequest(event("evt_1")))
@@ -237,7 +237,7 @@ func TestRefusals(t *testing.T) {
 }
 
 func TestBackPressure(t *testing.T) {
-	bubble(t, "F3_what_is_beyond_the_bounds_is_answered_with_429_and_what_nobody_stores_with_503", func(t *testing.T) {
+	bubble(t, "F3_trap_T76_what_is_beyond_the_bounds_is_answered_with_429_and_what_nobody_stores_with_503", func(t *testing.T) {
 		r := receiver(t, func(c *webhook.Config) { c.InHand.Messages = 2 })
 		var clients worker.Group
 		for i := range 2 {
@@ -357,7 +357,7 @@ func (s *failing) Begin(ctx context.Context, o contract.TxOptions, marks []contr
 }
 
 func TestAStoreThatIsDown(t *testing.T) {
-	bubble(t, "F3_trap_137_a_store_that_is_down_is_503_and_what_came_meanwhile_takes_effect_once", func(t *testing.T) {
+	bubble(t, "F3_trap_137_trap_T75_a_store_that_is_down_is_503_and_what_came_meanwhile_takes_effect_once", func(t *testing.T) {
 		store, r := &failing{Store: memstore.New()}, receiver(t, nil)
 		store.down.Store(true)
 		running := receives(t, store, r, nil)

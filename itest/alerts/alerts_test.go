@@ -21,6 +21,7 @@ var faulty = map[string][]string{
 	"SemelDuplicateSpike":      {`semel_duplicates_total{consumer="billing"} 0+90x60 5400x180`, `semel_deliveries_total{consumer="billing",source="kafka"} 0+100x240`},
 	"SemelUnknownType":         {`semel_set_aside_total{consumer="billing",how="parked",reason="unknown_type"} 0x30 1x210`},
 	"SemelResidualRisk":        {`semel_without_key_total{consumer="billing"} 0x30 1x210`, `semel_intents_not_sent_again_total{consumer="billing"} 0x240`},
+	"SemelWebhooksRefused":     {`semel_webhook_requests_total{consumer="billing",fate="forged"} 0x30 0+1x30 30x180`},
 	"SemelParked":              {`semel_store_rows{store="shop",consumer="billing",state="PARKED"} 0x30 2x30 0x180`, `semel_store_suppressed_effects{store="shop",consumer="billing"} 0x30 1x210`},
 	"SemelPendingAge":          {`semel_store_oldest_seconds{store="shop",consumer="billing",state="RECEIVED"} 0+60x60 0x180`},
 	"SemelStaleClaims":         {`semel_claims_total{consumer="billing",outcome="lost"} 0x30 1x210`},
@@ -50,6 +51,7 @@ var sound = []string{
 	`semel_store_oldest_seconds{store="shop",consumer="billing",state="RECEIVED"} 3x240`, `semel_claims_total{consumer="billing",outcome="lost"} 0x240`, `semel_broker_lag_messages{consumer="billing"} 40x240`,
 	`semel_store_gap_oldest_seconds{store="shop",consumer="billing"} 0x240`, `semel_unsettled_oldest_seconds{consumer="billing"} 2x240`, `semel_ready{consumer="billing"} 1x240`, `semel_alive{consumer="billing"} 1x240`,
 	`semel_store_sample_stale{store="shop"} 0x240`, `semel_store_reaper_lag_seconds{store="shop",consumer="billing"} 3600x240`, `semel_store_reaper_progress_seconds{store="shop",consumer="billing"} 60x240`,
+	`semel_webhook_requests_total{consumer="billing",fate="received"} 0+50x240`, `semel_webhook_requests_total{consumer="billing",fate="not_signed"} 0x50 1x50 2x140`,
 	`semel_store_replays{store="shop",consumer="billing"} 0x240`, `semel_batches_total{consumer="billing",end="unknown"} 0x100 1x140`,
 }
 

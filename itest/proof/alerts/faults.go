@@ -30,7 +30,7 @@ type fault struct {
 
 // rounds are the faults; those of a round are there at once.
 func (r *run) rounds() [][]fault {
-	return [][]fault{append(r.messages(), r.work()...), {r.cuts()}, {r.changes()}, {r.down()}}
+	return [][]fault{append(append(r.messages(), r.work()...), r.forgery()), {r.cuts()}, {r.changes()}, {r.down()}}
 }
 
 // messages are faults of what is sent.

@@ -69,7 +69,7 @@ func (r *run) calls(path string) string {
 }
 
 // write writes the policies and the set-up file.
-func (r *run) write() error {
+func (r *run) write() (err error) {
 	call := handled(calling, r.calls("/slow"), "strategy: lease", "inbox: {lease: 2s, poll: 200ms}", "timeout: 2s",
 		"effect: {kind: external, says: a second one charges twice}", "retention: forever", "retry: {attempts: 1000, first: 100ms, most: 1s}", "alerts: {pending_age: 15m}")
 	first := r.head(r.first.address, "${DATABASE}", billing, guarded, calling, ordering, trailing, holding, cached, repeated, keeping) +
@@ -84,6 +84,9 @@ func (r *run) write() error {
 		plain(repeated, "replay: {allowed: true}") +
 		plain(keeping, "retention: 30d")
 	first = strings.Replace(first, "sources:\n", fmt.Sprintf("  keys:\n    redis: {addresses: %q}\nsources:\n", r.redis.Address()), 1)
+	if first, err = r.withHooks(first); err != nil {
+		return err
+	}
 	second := r.head(r.second.address, "${PROXY}", calling, connecting, joining) + call + plain(connecting) + plain(joining)
 	at := strings.LastIndex(second, "{id: id, source: source}")
 	changed := second[:at] + `{id: "body:/id"}` + second[at+len("{id: id, source: source}"):]

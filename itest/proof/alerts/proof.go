@@ -56,6 +56,7 @@ type run struct {
 	prometheus    *services.Prometheus
 	pool          *pgxpool.Pool
 	endpoint      *endpoint
+	hooks         string // where webhooks are received
 	lock          pgx.Tx // what holds the gate, while it is held
 	first, second *member
 	replay        *processes.Process

@@ -67,10 +67,11 @@ func (r *run) audit(ctx context.Context) error {
 	}
 	l := r.ledger
 	l.Counts = r.provider.Counts
-	l.Balance = ledger.Weigh(effects, slices.Values(r.provider.sent), 0)
-	if err := r.Activity.DB.QueryRowContext(ctx, `select count(*) from semel_inbox`).Scan(&l.Rows); err != nil {
+	stuck := 0
+	if err := r.Activity.DB.QueryRowContext(ctx, `select count(*), count(*) filter (where state <> 'COMPLETED') from semel_inbox`).Scan(&l.Rows, &stuck); err != nil {
 		return err
 	}
+	l.Balance = ledger.Weigh(effects, slices.Values(r.provider.sent), stuck)
 	query := `select count(distinct delivery), count(*) - count(distinct delivery) from naive_effects`
 	var applied int
 	if err := r.Activity.DB.QueryRowContext(ctx, query).Scan(&applied, &l.NaiveDoubled); err != nil {

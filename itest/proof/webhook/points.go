@@ -122,8 +122,9 @@ func (r *run) killAll(ctx context.Context) error {
 		}
 	}
 	r.random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	between := int64(2 * r.Publish / time.Duration(len(all)))
 	for _, at := range all {
-		processes.Pause(ctx, time.Duration(r.random.Int64N(int64(600*time.Millisecond))))
+		processes.Pause(ctx, time.Duration(r.random.Int64N(between)))
 		if err := r.killOne(ctx, at); err != nil {
 			return err
 		}

@@ -105,7 +105,7 @@ consumers:
     strategy: inbox
     settle: after_receipt
     lanes: none
-    inbox: {lease: 2s, poll: 100ms}
+    inbox: {lease: 2s, poll: 100ms, starts: 100} # no message kills its process here
     timeout: 1s
     retry: {attempts: 1000, first: 50ms, most: 500ms}
     alerts: {pending_age: 60s}

@@ -1,0 +1,59 @@
+//go:build unix
+
+package alerts
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/signers"
+)
+
+// hooking is the consumer of webhooks, and its source.
+const hooking = "hooking"
+
+// hookSecret is no secret of anybody.
+const hookSecret = "whsec_that_only_this_proof_knows"
+
+// withHooks adds the consumer of webhooks to a policy, and an address where it receives.
+func (r *run) withHooks(policy string) (text string, err error) {
+	if r.hooks, err = proof.FreeAddress(); err != nil {
+		return "", err
+	}
+	source := fmt.Sprintf("  %s:\n    webhook: {listen: %q, path: /hooks, scheme: stripe, secret: \"${HOOK_SECRET}\"}\n", hooking, r.hooks)
+	r.first.Env = append(r.first.Env, "HOOK_SECRET="+hookSecret)
+	consumer := strings.Replace(plain(hooking, "strategy: inbox", "settle: after_receipt", "lanes: none", "alerts: {pending_age: 15m}"), "{id: id, source: source}", `{id: "body:/id"}`, 1)
+	consumer = strings.Replace(consumer, "{id: id, amount:", `{id: "body:/id", amount:`, 1)
+	return strings.Replace(policy, "consumers:\n", source+"consumers:\n", 1) + consumer, nil
+}
+
+// forgery has somebody send webhooks who does not know the secret.
+func (r *run) forgery() fault {
+	n := 0
+	return fault{says: "webhooks come that are signed with another secret", alerts: []string{"SemelWebhooksRefused"}, on: func(ctx context.Context, _ time.Duration) error {
+		n++
+		status, err := r.hook(ctx, fmt.Sprintf(`{"id":"forged_%d","amount":1}`, n), "whsec_of_somebody_who_guesses")
+		if err == nil && status != http.StatusUnauthorized {
+			err = fmt.Errorf("a forged webhook was answered with %d", status)
+		}
+		return err
+	}}
+}
+
+// hook sends a webhook, and returns the status of its answer.
+func (r *run) hook(ctx context.Context, body, secret string) (int, error) {
+	q, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://"+r.hooks+"/hooks", strings.NewReader(body))
+	if err != nil {
+		return 0, err
+	}
+	q.Header.Set(signers.StripeHeader, signers.Stripe(secret, time.Now(), []byte(body)))
+	answer, err := http.DefaultClient.Do(q)
+	if err != nil {
+		return 0, err
+	}
+	return answer.StatusCode, answer.Body.Close()
+}

@@ -1,0 +1,170 @@
+package webhook_test
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http/httptest"
+	"runtime"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/worker"
+	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/webhook"
+)
+
+// handles is the consumer of a receiver with a handler of its own.
+func handles(t *testing.T, store *memstore.Store, r *webhook.Receiver, h func(context.Context, *memstore.Tx, *semel.Message) error, set func(*consumer.Config)) *received {
+	t.Helper()
+	c := consumer.Config{
+		Name: "billing", Source: r, Identity: identity.By("body:/id"), Logger: slog.New(slog.DiscardHandler), Workers: 1,
+		Strategy: consumer.StrategyInbox, Settle: consumer.SettleAfterReceipt,
+	}
+	set(&c)
+	made, err := consumer.New(store, h, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	running := &received{Consumer: made}
+	ctx, stop := context.WithCancel(t.Context())
+	running.stop = stop
+	running.group.Go(func() { running.err = made.Run(ctx) })
+	return running
+}
+
+// says holds an answer to what it is to be.
+func says(t *testing.T, w *httptest.ResponseRecorder, status int, result string) {
+	t.Helper()
+	if want := fmt.Sprintf("{\"result\":%q}\n", result); w.Code != status || status == 200 && w.Body.String() != want {
+		t.Errorf("%d %s, want %d %s", w.Code, w.Body, status, result)
+	}
+	if (w.Code == 503 || w.Code == 429) && w.Header().Get("Retry-After") == "" {
+		t.Errorf("%d does not say when to come again", w.Code)
+	}
+}
+
+func TestHandlersThatFailAreNotTheProviders(t *testing.T) {
+	for name, end := range map[string]func(){"panics": func() { panic("no") }, "ends_its_goroutine": runtime.Goexit} {
+		bubble(t, "F3_trap_133_a_handler_that_"+name+"_has_its_webhook_answered_with_200_and_set_aside", func(t *testing.T) {
+			store, r := memstore.New(), receiver(t, nil)
+			running := handles(t, store, r, func(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
+				if m.Identity.ID == "bad" {
+					end()
+				}
+				return tx.Add("effect "+m.Identity.ID, 1)
+			}, func(c *consumer.Config) { c.Retry.Attempts = 2 })
+			for _, id := range []string{"before", "bad", "after"} {
+				says(t, post(r, paidRequest(event(id))), 200, "received")
+			}
+			<-time.After(10 * time.Minute)
+			says(t, post(r, paidRequest(event("bad"))), 200, "duplicate")
+			running.end(t)
+			if counts := running.Counts(); counts.Inbox.Parked != 1 || string(store.Get("effect before")) != "1" || string(store.Get("effect after")) != "1" || store.Get("effect bad") != nil {
+				t.Errorf("%+v", counts)
+			}
+		})
+	}
+	bubble(t, "F3_trap_134_a_handler_that_ignores_its_time_out_keeps_no_webhook_from_being_answered", func(t *testing.T) {
+		store, r := memstore.New(), receiver(t, nil)
+		running := handles(t, store, r, func(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
+			if m.Identity.ID == "slow" {
+				<-time.After(time.Hour)
+			}
+			return tx.Add("effect "+m.Identity.ID, 1)
+		}, func(c *consumer.Config) { c.Timeout, c.Retry.Attempts, c.Workers = time.Second, 1, 4 }) // more than starts
+		for _, id := range []string{"slow", "1", "2"} {
+			began := time.Now()
+			says(t, post(r, paidRequest(event(id))), 200, "received")
+			if took := time.Since(began); took > time.Second {
+				t.Errorf("%s is answered after %v", id, took)
+			}
+			<-time.After(time.Minute)
+		}
+		<-time.After(2 * time.Hour)
+		running.end(t)
+		if store.Get("effect slow") != nil || string(store.Get("effect 2")) != "1" {
+			t.Errorf("%+v", running.Counts())
+		}
+	})
+}
+
+func TestAStopWhileRequestsWait(t *testing.T) {
+	bubble(t, "F3_trap_135_who_waits_when_it_stops_gets_503_and_has_its_effect_once_from_the_next_process", func(t *testing.T) {
+		store := &failing{Store: memstore.New()}
+		store.down.Store(true)
+		first := receiver(t, nil)
+		running := receives(t, store, first, func(c *consumer.Config) { c.Drain = time.Second })
+		var clients worker.Group
+		for i := range 20 {
+			clients.Go(func() { says(t, post(first, paidRequest(event(fmt.Sprint("evt_", i)))), 503, "") })
+		}
+		synctest.Wait()
+		began := time.Now()
+		running.end(t)
+		clients.Wait()
+		if took := time.Since(began); took > 3*time.Second {
+			t.Errorf("they waited for %v", took)
+		}
+		store.down.Store(false)
+		second := receiver(t, nil)
+		running = receives(t, store, second, nil)
+		for range 2 {
+			for i := range 20 {
+				if w := post(second, paidRequest(event(fmt.Sprint("evt_", i)))); w.Code != 200 {
+					t.Errorf("%d %s", w.Code, w.Body)
+				}
+			}
+		}
+		<-time.After(time.Minute)
+		running.end(t)
+		for i := range 20 {
+			if got := string(store.Get(fmt.Sprint("effect evt_", i))); got != "1" {
+				t.Errorf("event %d took effect %q times", i, got)
+			}
+		}
+	})
+}
+
+func TestWhatIsRememberedOfARequest(t *testing.T) {
+	bubble(t, "F3_trap_T75_a_refusal_is_not_remembered", func(t *testing.T) {
+		store, r := memstore.New(), receiver(t, func(c *webhook.Config) { c.MaxBody = 200 })
+		running := receives(t, store, r, nil)
+		forged := paidRequest(event("evt_1"))
+		forged.Header.Set("Stripe-Signature", stripeHeader("whsec_another_one", time.Now().Unix(), event("evt_1")))
+		says(t, post(r, forged), 401, "")
+		encoded := paidRequest(event("evt_1"))
+		encoded.Header.Set("Content-Encoding", "gzip")
+		says(t, post(r, encoded), 415, "")
+		says(t, post(r, paidRequest(event("evt_1")+fmt.Sprintf("%200s", ""))), 413, "")
+		says(t, post(r, paidRequest(event("evt_1"))), 200, "received")
+		running.end(t)
+	})
+	bubble(t, "F3_trap_T74_one_event_at_two_endpoints_takes_effect_for_each", func(t *testing.T) {
+		store := memstore.New()
+		body := event("evt_1")
+		endpoint := func(name, secret string) (*webhook.Receiver, *received) {
+			r := receiver(t, func(c *webhook.Config) { c.Name, c.Secrets = name, []string{secret} })
+			return r, handles(t, store, r, func(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
+				return tx.Add(name+" "+m.Identity.ID, 1)
+			}, func(c *consumer.Config) { c.Name = name })
+		}
+		billing, first := endpoint("billing", stripeSecret)
+		shipping, second := endpoint("shipping", "whsec_of_the_other_endpoint")
+		says(t, post(billing, paidRequest(body)), 200, "received")
+		says(t, post(shipping, paidRequest(body)), 401, "") // it is signed for the other one
+		q := paidRequest(body)
+		q.Header.Set("Stripe-Signature", stripeHeader("whsec_of_the_other_endpoint", time.Now().Unix(), body))
+		says(t, post(shipping, q), 200, "received")
+		<-time.After(time.Minute)
+		first.end(t)
+		second.end(t)
+		if string(store.Get("billing evt_1")) != "1" || string(store.Get("shipping evt_1")) != "1" {
+			t.Errorf("%q and %q", store.Get("billing evt_1"), store.Get("shipping evt_1"))
+		}
+	})
+}
