@@ -23,8 +23,9 @@ func topCommand(c *common) *cobra.Command {
 		Long: `Top shows every consumer of a policy, or of one store: what waits and is set
 aside, and how old it is, from the store; effects a second, the broker's lag and
 whether it is ready from the run that serves the address of the policy's key
-listen. q ends it, left and right choose what it is sorted by, up and down
-scroll. Without a terminal, with --once or with --json it looks once and ends.`,
+listen. WHY says why it is not ready or paused, or else which error its run met
+last. q ends it, left and right choose what it is sorted by, up and down scroll.
+Without a terminal, with --once or with --json it looks once and ends.`,
 		Args: nothing,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if every < 100*time.Millisecond {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/semel-go/semel/cmd/semel/internal/metrics"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 	"github.com/semel-go/semel/internal/legible"
 )
@@ -35,7 +36,7 @@ func (l *topLook) frame(columns int, s sorting) []string {
 		lines = append(lines, fit("there are no consumers: neither the policy nor a store knows one", columns))
 	} else {
 		var table bytes.Buffer
-		_ = show(&table, all, topColumns(all), columns) // a buffer takes everything
+		_ = show(&table, all, topColumns(all, l.At), columns) // a buffer takes everything
 		lines = append(lines, strings.Split(strings.TrimRight(table.String(), "\n"), "\n")...)
 	}
 	for _, note := range l.Notes {
@@ -58,7 +59,7 @@ func unlimitedUnless(narrow bool, columns int) int {
 	return columns
 }
 
-func topColumns(all []topView) []column[topView] {
+func topColumns(all []topView, now time.Time) []column[topView] {
 	storeOf := func(v topView) string { return v.Store }
 	number := func(title string, of func(topView) (int64, bool)) column[topView] {
 		return column[topView]{terminal.Column{Title: title}, true, func(v topView) string {
@@ -81,8 +82,20 @@ func topColumns(all []topView) []column[topView] {
 		number("WAIT", func(v topView) (int64, bool) { return v.Waiting, v.MoreWaiting }),
 		{terminal.Column{Title: "OLDEST"}, true, oldest},
 		number("ASIDE", func(v topView) (int64, bool) { return v.Aside, v.MoreAside }),
-		{terminal.Column{Title: "WHY", Flexible: true}, true, func(v topView) string { return cmp.Or(legible.Printable(v.Error), "-") }},
+		{terminal.Column{Title: "WHY", Flexible: true}, true, func(v topView) string { return cmp.Or(legible.Printable(v.Error), lastError(v.LastError, now), "-") }},
 	}
+}
+
+// lastError is what a consumer met last, and how long ago.
+func lastError(e *metrics.LastError, now time.Time) string {
+	if e == nil {
+		return ""
+	}
+	ago := max(now.Sub(e.At), 0).Round(time.Second)
+	if ago >= time.Hour {
+		ago = ago.Round(time.Hour)
+	}
+	return fmt.Sprintf("%s ago, %s: %s", legible.Span(ago), legible.Printable(e.Event), legible.Printable(e.Error))
 }
 
 func figure(f *float64, format string) string {

@@ -55,6 +55,8 @@ type topView struct {
 	// Unread says that the store could not be read, so that nothing is known of rows.
 	Unread bool   `json:"unread"`
 	Error  string `json:"error,omitempty"`
+	// LastError is what its run met last, whatever became of that.
+	LastError *metrics.LastError `json:"last_error,omitempty"`
 }
 
 // topLook is one look at all consumers.
@@ -181,11 +183,12 @@ func (w *watching) askRun(ctx context.Context, l *topLook) error {
 
 // ready takes what a run says of the consumer's health.
 func (v *topView) ready(h metrics.ConsumerHealth) {
+	v.LastError = h.LastError
 	switch {
 	case !h.OK && v.State != "paused":
 		v.State, v.Error = "not ready", h.Reason
 	case v.State == "":
-		v.State = "running"
+		v.State, v.Error = "running", h.Reason
 	}
 }
 

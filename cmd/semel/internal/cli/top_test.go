@@ -59,7 +59,7 @@ func watch(t *testing.T, s *shelf, applied *int) (*watching, *bytes.Buffer) {
 			if applied == nil {
 				return nil, errors.New("connection refused")
 			}
-			text := `{"ok":false,"consumers":{"history":{"ok":false,"reason":"the store is \u001b[31maway"}}}`
+			text := `{"ok":false,"consumers":{"history":{"ok":false,"reason":"the store is \u001b[31maway","last_error":{"at":"2026-01-07T09:29:00Z","event":"retry","error":"no such account"}}}}`
 			if path == metrics.PathMetrics {
 				text = "# TYPE semel_effects_total counter\nsemel_effects_total{consumer=\"history\"} " + map[bool]string{true: "100", false: "125"}[*applied == 0] + "\n" +
 					"# TYPE semel_broker_lag_messages gauge\nsemel_broker_lag_messages{consumer=\"history\"} 4711\n"
@@ -109,6 +109,34 @@ func TestTopFitsTheTerminal(t *testing.T) {
 					t.Errorf("%d columns: %q is missing in\n%s", columns, part, text)
 				}
 			}
+		}
+	})
+}
+
+func TestTopShowsTheLastError(t *testing.T) {
+	now := time.Date(2026, 1, 7, 9, 30, 0, 0, time.UTC)
+	of := func(ago time.Duration) *metrics.LastError {
+		return &metrics.LastError{At: now.Add(-ago), Event: "parked", Error: "the account\x1b[2J " + strings.Repeat("does not exist ", 20)}
+	}
+	t.Run("I0_with_its_age_cut_to_the_width", func(t *testing.T) {
+		l := &topLook{At: now, Consumers: []topView{{Consumer: "billing", LastError: of(95 * time.Second)}, {Consumer: "shipping", Error: "the bank is closed", LastError: of(time.Hour)}, {Consumer: "well"}}}
+		for i := range l.Consumers {
+			l.Consumers[i].ready(metrics.ConsumerHealth{OK: true, Reason: l.Consumers[i].Error, LastError: l.Consumers[i].LastError})
+		}
+		for columns, want := range map[int]string{80: "1m35s ago, parked", 160: "1m35s ago, parked: the account"} {
+			frame := l.frame(columns, sorting{})
+			text := strings.Join(frame, "\n")
+			for _, line := range frame {
+				if terminal.Columns(line) > columns {
+					t.Errorf("%d columns: %q", terminal.Columns(line), line)
+				}
+			}
+			if !strings.Contains(text, want) || !strings.Contains(text, "the bank is closed") || strings.Contains(text, "1h ago") || strings.ContainsRune(text, '\x1b') {
+				t.Errorf("%d columns: %q is not in\n%s", columns, want, text)
+			}
+		}
+		if said := lastError(of(26*time.Hour+5*time.Minute+3*time.Second), now); !strings.HasPrefix(said, "26h ago") {
+			t.Errorf("%s", said)
 		}
 	})
 }
@@ -167,7 +195,7 @@ func TestTopWithoutATerminalIsOneTableAndAnEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	var l topLook
-	if err := json.Unmarshal(out.Bytes(), &l); err != nil || len(l.Consumers) != 2 || l.Consumers[0].Waiting != 15 || *l.Consumers[0].Lag != 4711 {
+	if err := json.Unmarshal(out.Bytes(), &l); err != nil || len(l.Consumers) != 2 || l.Consumers[0].Waiting != 15 || *l.Consumers[0].Lag != 4711 || l.Consumers[0].LastError.Error != "no such account" {
 		t.Errorf("%v, %s", err, out)
 	}
 }

@@ -2,12 +2,15 @@ package metrics
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/semel-go/semel"
 )
 
 func TestHealth(t *testing.T) {
@@ -35,7 +38,7 @@ func TestHealth(t *testing.T) {
 	})
 	synctestRun(t, "K8_an_outage_of_a_store_fails_liveness_only_where_the_policy_says_so_and_when", func(t *testing.T) {
 		of := func(restart time.Duration) *Server {
-			return &Server{options: Options{Loopback: true, RestartOnOutage: restart, Consumers: []string{"billing"}}, opened: time.Now()}
+			return &Server{options: Options{Loopback: true, RestartOnOutage: restart, Consumers: []string{"billing"}}, opened: time.Now(), watch: newWatch([]string{"billing"})}
 		}
 		never, minutes := of(0), of(5*time.Minute)
 		<-time.After(5 * time.Minute)
@@ -63,6 +66,24 @@ func TestHealth(t *testing.T) {
 		down.down = time.Time{}
 		if !minutes.Live().OK {
 			t.Errorf("it works again: %+v", minutes.Live())
+		}
+	})
+	synctestRun(t, "K8_readiness_tells_the_last_error_that_a_consumer_met", func(t *testing.T) {
+		s := &Server{options: Options{Loopback: true}, watch: newWatch([]string{"billing"})}
+		s.Started(map[string]Consumer{"billing": &still{}})
+		if last := s.Ready().Consumers["billing"].LastError; last != nil {
+			t.Errorf("before any: %+v", last)
+		}
+		for _, e := range []semel.Event{
+			{Kind: semel.EventRetry, Err: errors.New("the first")}, {Kind: semel.EventRetry, Err: errors.New("an\n account \x00" + strings.Repeat("ü", 400))},
+			{Kind: semel.EventCommitted}, {Kind: semel.EventControl, Err: errors.New("paused by ann")}, {Kind: semel.EventDuplicate, Err: errors.New("never")},
+		} {
+			e.Consumer = "billing@2"
+			s.watch.Observe(e)
+		}
+		last := s.Ready().Consumers["billing"].LastError
+		if last == nil || !last.At.Equal(time.Now()) || last.Event != "retry" || !strings.HasPrefix(last.Error, "an account ") || !strings.HasSuffix(last.Error, "üü…") || len([]rune(last.Error)) != mostErrorText {
+			t.Errorf("it is %+v", last)
 		}
 	})
 	t.Run("trap_T79_who_has_no_access_gets_a_bare_status", func(t *testing.T) {

@@ -203,6 +203,8 @@ type Health struct {
 type ConsumerHealth struct {
 	OK     bool   `json:"ok"`
 	Reason string `json:"reason,omitempty"`
+	// LastError is what it met last, whatever became of that.
+	LastError *LastError `json:"last_error,omitempty"`
 }
 
 // Ready tells whether every consumer is ready.
@@ -244,7 +246,7 @@ func (s *Server) health(of func(Consumer) (bool, string)) Health {
 		if h.OK = h.OK && ok; h.Consumers == nil {
 			h.Consumers = map[string]ConsumerHealth{}
 		}
-		h.Consumers[name] = ConsumerHealth{ok, why}
+		h.Consumers[name] = ConsumerHealth{ok, why, s.watch.lastOf(name)}
 	}
 	return h
 }

@@ -22,6 +22,7 @@ type watched struct {
 	messages, marking, handling, committing *tally
 	contended, backstops, budget            atomic.Int64
 	paused                                  atomic.Bool
+	last                                    lastError
 
 	mutex  sync.Mutex
 	aside  map[aside]int64   // guarded by mutex
@@ -99,13 +100,14 @@ var hows = map[semel.EventKind]string{
 // Observe implements semel.Observer.
 func (w *Watch) Observe(e semel.Event) {
 	switch e.Kind {
-	case semel.EventDuplicate, semel.EventCommitted, semel.EventSkipped, semel.EventRetry: // counted by the consumer
+	case semel.EventDuplicate, semel.EventCommitted, semel.EventSkipped: // counted by the consumer
 		return
 	}
 	of := w.consumer(e.Consumer)
 	if of == nil {
 		return
 	}
+	of.last.hear(e, time.Now())
 	switch e.Kind {
 	case semel.EventContended:
 		of.contended.Add(1)
