@@ -128,6 +128,14 @@ bench-postgres-against:
 bench-kafka-against:
 	scripts/services with postgres kafka -- sh -c '$(GO) run ./itest/cmd/pairedbench -kafka "$$SEMEL_KAFKA" -base "$(BASE)" -webhooks "$$(scripts/fetch-webhooks)" $(BENCH)'
 
+## bench-sampler: each statement that samples a store, beside ten million markers and a
+## million rows on a PostgreSQL of its own, cold, warm and among dead rows, and scrapes, one by
+## one and twenty at once; some six minutes; BENCH="-markers 200000 -rows 100000" for a look
+.PHONY: bench-sampler
+bench-sampler:
+	scripts/services install postgres
+	$(GO) test ./itest/semelpg -run '^$$' -bench Sampler -benchtime 1x -timeout 60m -args $(BENCH)
+
 ## bench-redis: claims and completions of leased keys beside a bare SET NX and SET
 bench-redis:
 	scripts/services install redis

@@ -3,6 +3,8 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/semel-go/semel/contract"
@@ -22,8 +24,8 @@ const sampleRuns = 50 * time.Millisecond
 type Sampled struct {
 	// Consumers are by name, generations among them.
 	Consumers map[string]SampledRows
-	// AtLeast says that there are more than MostSampled, and that the figures are at least
-	// so much.
+	// AtLeast says that there are more than were counted, MostSampled or fewer, and that the
+	// figures are at least so much.
 	AtLeast bool
 }
 
@@ -38,21 +40,80 @@ type SampledRows struct {
 	Suppressed int64
 }
 
-// SampleRows counts the rows of a state. It reads MostSampled of them at most, within 50 ms.
-func (s *Store) SampleRows(ctx context.Context, state contract.RowState) (Sampled, error) {
+// sampleFewer are up to which numbers rows of a state are counted. The database may need more
+// than 50 ms for the first: rows that wait lie anywhere in a large table, and each may be read
+// from a disk, or be looked for among many that are dead.
+var sampleFewer = []int{MostSampled, MostSampled / 5, MostSampled / 25}
+
+// SampleRows counts the rows of a state. It reads MostSampled of them at most, within 50 ms;
+// where the database does not come so far, fewer, and then as few the next time, until that
+// takes so little time that more can be read.
+func (s *Store) SampleRows(ctx context.Context, state contract.RowState) (out Sampled, err error) {
+	err = s.counting(ctx, state, func(most int) (err error) {
+		out, err = s.sampleRows(ctx, state, most)
+		return err
+	})
+	return out, s.answer("sample of rows", err)
+}
+
+// sampledTo says by which of sampleFewer a state is counted, and how often in a row that took
+// so little time that five times as much could be read.
+type sampledTo struct{ level, quick int }
+
+// quickSamples are after how many in a row more is tried. The rows that are read each time are
+// in the server's memory, and those behind them may not be: what a few more would take cannot be
+// told from that.
+const quickSamples = 40
+
+// counting has rows of a state counted up to the number that was counted in time before, or to
+// the next lower one where that takes too long.
+func (s *Store) counting(ctx context.Context, state contract.RowState, count func(most int) error) error {
+	s.mu.Lock()
+	to := s.sampled[state]
+	s.mu.Unlock()
+	for {
+		began := time.Now()
+		err := count(sampleFewer[to.level])
+		took := time.Since(began)
+		switch late := err != nil && took >= sampleRuns && ctx.Err() == nil; {
+		case late && to.level+1 < len(sampleFewer):
+			to = sampledTo{level: to.level + 1}
+			continue
+		case err != nil || took >= sampleRuns/8 || to.level == 0:
+			to.quick = 0
+		case to.quick < quickSamples:
+			to.quick++
+		default:
+			to = sampledTo{level: to.level - 1}
+		}
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if s.sampled == nil {
+			s.sampled = map[contract.RowState]sampledTo{}
+		}
+		s.sampled[state] = to
+		return err
+	}
+}
+
+// sampleRows counts up to a number.
+func (s *Store) sampleRows(ctx context.Context, state contract.RowState, most int) (Sampled, error) {
 	out := Sampled{Consumers: map[string]SampledRows{}}
 	var total int64
-	err := s.sample(ctx, s.sql.SampleRows, func(rows *sql.Rows) error {
+	// The number stands in the statement: of one that is given later the server knows nothing
+	// when it makes its plan.
+	query := strings.Replace(s.sql.SampleRows, "limit "+strconv.Itoa(MostSampled+1), "limit "+strconv.Itoa(most+1), 1)
+	err := s.sample(ctx, query, func(rows *sql.Rows) error {
 		var name []byte
 		var n, oldest, suppressed int64
 		var gap sql.NullInt64
 		err := rows.Scan(&name, &n, &oldest, &gap, &suppressed)
 		total += n
-		out.Consumers[string(name)] = SampledRows{Rows: min(n, MostSampled), Oldest: microseconds(oldest), Gap: microseconds(gap.Int64), Suppressed: suppressed}
+		out.Consumers[string(name)] = SampledRows{Rows: min(n, int64(most)), Oldest: microseconds(oldest), Gap: microseconds(gap.Int64), Suppressed: suppressed}
 		return err
 	}, string(state))
-	out.AtLeast = total > MostSampled
-	return out, s.answer("sample of rows", err)
+	out.AtLeast = total > int64(most)
+	return out, err
 }
 
 // microseconds is a duration that is not negative.

@@ -60,8 +60,9 @@ type Store struct {
 	outdated atomic.Int64 // how often a connection's plans were
 	prepared prepared
 
-	mu     sync.Mutex
-	scopes map[scope]int64 // guarded by mu; at most mostScopes
+	mu      sync.Mutex
+	scopes  map[scope]int64                 // guarded by mu; at most mostScopes
+	sampled map[contract.RowState]sampledTo // guarded by mu
 }
 
 type scope struct {

@@ -17,6 +17,7 @@ import (
 // recorders are the flight recorders of a run's consumers.
 type recorders struct {
 	policy policy.Recorder
+	fault  func(path, reason, remedy string) policy.Fault
 	log    *slog.Logger
 	now    func() time.Time
 
@@ -25,8 +26,8 @@ type recorders struct {
 	all   map[string]*recorder.Recorder // guarded by mutex
 }
 
-func recordings(p policy.Recorder, log *slog.Logger) *recorders {
-	return &recorders{policy: p, log: log, now: time.Now, all: map[string]*recorder.Recorder{}}
+func recordings(p *policy.Policy, log *slog.Logger) *recorders {
+	return &recorders{fault: p.Fault, policy: p.Recorder, log: log, now: time.Now, all: map[string]*recorder.Recorder{}}
 }
 
 // check finds before anything is read that nothing could be written.
@@ -35,7 +36,7 @@ func (r *recorders) check() error {
 		return nil
 	}
 	if info, err := os.Stat(r.policy.Folder); err != nil || !info.IsDir() {
-		return fmt.Errorf("recorder.folder: %s is no folder: make it, or name another one", r.policy.Folder)
+		return r.fault("recorder.folder", r.policy.Folder+" is no folder", "make it, or name another one")
 	}
 	return nil
 }

@@ -117,7 +117,7 @@ func (e *execution) consume(ctx context.Context) (running.Summary, error) {
 	for _, w := range p.Warnings {
 		o.Logger.Warn(w.String())
 	}
-	recorded := recordings(p.Recorder, o.Logger)
+	recorded := recordings(p, o.Logger)
 	if err := recorded.check(); err != nil {
 		return running.Summary{}, failed(err)
 	}

@@ -108,13 +108,13 @@ func backlogAlerts() []alert {
 }
 
 // backlogBehindLowLag is true of more than 1,000 rows that become more; of those that are more
-// than are counted nobody can say so.
+// than are counted nobody can say so, and how many are counted the database decides.
 func backlogBehindLowLag() string {
 	const received = `semel_store_rows{state="RECEIVED"}`
-	many := "max by (store, " + mine + ") (" + received + ") > 1000"
-	more := "max by (store, " + mine + ") (deriv(" + received + "[15m])) > 0"
-	beyond := many + ` and on (store) max by (store) (semel_store_rows_at_least{state="RECEIVED"}) == 1`
-	return many + " and on (" + mine + ") sum by (" + mine + ") (semel_broker_lag_messages) < 100 and (" + more + " or " + beyond + ")"
+	rows := "max by (store, " + mine + ") (" + received + ")"
+	more := rows + " > 1000 and max by (store, " + mine + ") (deriv(" + received + "[15m])) > 0"
+	beyond := rows + ` > 100 and on (store) max by (store) (semel_store_rows_at_least{state="RECEIVED"}) == 1`
+	return "(" + more + " or " + beyond + ") and on (" + mine + ") sum by (" + mine + ") (semel_broker_lag_messages) < 100"
 }
 
 func operationAlerts() []alert {

@@ -152,8 +152,8 @@ func traces() part {
 
 func stores() part {
 	return part{"Stores", "Read by one sampler every 15 s, and kept when the store does not answer: see semel_store_sample_stale. Processes of one store read the same figures: aggregate with max, not with sum.", []string{byStore}, []metric{
-		{name: "semel_store_rows", kind: gauge, labels: []string{byConsumer, byState}, help: "Rows of the inbox, by their state, of those that wait or are set aside. Counted to 10,000 a state."},
-		{name: "semel_store_rows_at_least", kind: gauge, labels: []string{byState}, help: "1 where there are more than 10,000 of a state, so that the figures of semel_store_rows and semel_store_oldest_seconds are at least so much."},
+		{name: "semel_store_rows", kind: gauge, labels: []string{byConsumer, byState}, help: "Rows of the inbox, by their state, of those that wait or are set aside. Counted to 10,000 a state, or fewer where the database needs more than 50 ms for that."},
+		{name: "semel_store_rows_at_least", kind: gauge, labels: []string{byState}, help: "1 where there are more of a state than were counted, 10,000 or what the database can count in 50 ms, so that the figures of semel_store_rows and semel_store_oldest_seconds are at least so much."},
 		{name: "semel_store_oldest_seconds", kind: gauge, labels: []string{byConsumer, byState}, help: "How long ago the oldest of them was received, by the store's clock: the pending age, the age of what is parked, and of what is blocked."},
 		{name: "semel_store_gap_oldest_seconds", kind: gauge, labels: []string{byConsumer}, help: "The same of rows that wait for an earlier version."},
 		{name: "semel_store_suppressed_effects", kind: gauge, labels: []string{byConsumer}, help: "Intents that a replay without effects wrote and nobody sends, of those in semel_store_rows that are PARKED; by the consumer that would send them."},
