@@ -50,6 +50,13 @@ func (f *flights) land(id string, is *flight) {
 	close(is.done)
 }
 
+// count is how many there are.
+func (f *flights) count() int {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	return len(f.byID)
+}
+
 // ended waits until there are none, and reports whether that came about before ctx ended.
 func (f *flights) ended(ctx context.Context) bool {
 	f.mutex.Lock()

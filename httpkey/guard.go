@@ -19,6 +19,7 @@ type Guard struct {
 	completion *Completion // nil: nothing is noted
 	door       door
 	flights    flights
+	counts     counts
 	running    worker.Group // of the flights, which Drain waits for
 }
 
@@ -26,6 +27,8 @@ type Guard struct {
 type door interface {
 	// attempt answers a request from the store, or by having its handler run.
 	attempt(ctx context.Context, f *flight, q *request, next http.Handler) outcome
+	// check asks the store whether it works.
+	check(ctx context.Context) error
 }
 
 // Protect returns a handler that answers each key's request once, by next. Put it behind
@@ -81,6 +84,7 @@ func (g *Guard) pass(w http.ResponseWriter, r *http.Request, next http.Handler, 
 }
 
 func (g *Guard) observe(o Observation) {
+	g.counts.add(&o)
 	if g.config.Observe != nil {
 		g.config.Observe(o)
 	}

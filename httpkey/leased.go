@@ -43,6 +43,7 @@ type LeaseConfig struct {
 // leased is the door of keys that are claimed.
 type leased struct {
 	guard  *Guard
+	store  contract.KeyStore
 	keys   *leasedkey.Keys
 	steps  *leasedkey.Keys // nil: handlers are not stepped
 	notes  contract.KeyNotes
@@ -52,7 +53,7 @@ type leased struct {
 // NewLeased returns a Guard for handlers with effects anywhere, over a store of leased keys,
 // or all that is wrong with its configuration. It asks the store nothing.
 func NewLeased(store contract.KeyStore, c Config, l LeaseConfig) (*Guard, error) {
-	notes, faults := l.completes(store), []error{c.fits(true)}
+	given, notes, faults := store, l.completes(store), []error{c.fits(true)}
 	faults = append(faults, l.fits(&c, notes != nil))
 	if notes != nil {
 		store = patientNotes{patient{store}, notes}
@@ -61,7 +62,7 @@ func NewLeased(store contract.KeyStore, c Config, l LeaseConfig) (*Guard, error)
 	}
 	of := leasedkey.Config{Consumer: c.Name, Keep: c.Keep, Window: l.Window, Lease: l.Lease, Timeout: c.Timeout, MayForget: l.MayForget}
 	keys, err := leasedkey.New(store, of)
-	d := &leased{keys: keys, notes: notes, config: l}
+	d := &leased{store: given, keys: keys, notes: notes, config: l}
 	if err == nil && l.Stepped {
 		d.steps, of.Window = keys, leasedkey.Always
 		d.keys, err = leasedkey.New(store, of)

@@ -71,12 +71,14 @@ type fails struct{ with atomic.Pointer[error] }
 func (f *fails) say(err error) { f.with.Store(&err) }
 
 func (f *fails) keys() *memstore.Keys {
-	return memstore.NewKeys(memstore.Fail(func(string) error {
-		if err := f.with.Load(); err != nil {
-			return *err
-		}
-		return nil
-	}))
+	return memstore.NewKeys(memstore.Fail(func(string) error { return f.now() }))
+}
+
+func (f *fails) now() error {
+	if err := f.with.Load(); err != nil {
+		return *err
+	}
+	return nil
 }
 
 func TestF1AStoreThatIsDownRunsNothing(t *testing.T) {

@@ -68,6 +68,12 @@ var instruments = []instrument{
 	{"semel_paused", askedGauge, "1", "1 while an operator has paused it."},
 }
 
+// apiInstruments are those of HTTP APIs, which docs/http.md has.
+var apiInstruments = []instrument{
+	{"semel_http_requests_total", asked, "1", "Requests, by what became of them, or by the code of the problem that answered."},
+	{"semel_http_keys", askedGauge, "1", "Keys. state: in_flight (those that this process works on), open (those with a transaction), most (how many may have one)."},
+}
+
 // batchParts are the histograms of what a batch takes: of marks, handlers and commit.
 var batchParts = [3]struct{ name, help string }{
 	{"semel_batch_mark_seconds", "What it took to open the transaction and to write the marks, with what they waited for another transaction's marks: one statement writes them, and no store says how much of it was waiting. What is far above the median is."},

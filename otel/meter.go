@@ -58,7 +58,7 @@ func NewMeter(provider metric.MeterProvider, source string) (*Meter, error) {
 		counters: map[string]metric.Int64Counter{}, of: map[string]*observedConsumer{}}
 	var faults []error
 	made := func(err error) { faults = append(faults, err) }
-	for _, i := range instruments {
+	for _, i := range slices.Concat(instruments, apiInstruments) {
 		var err error
 		help, unit := metric.WithDescription(i.help), metric.WithUnit(i.unit)
 		switch i.kind {
@@ -88,13 +88,35 @@ func NewMeter(provider metric.MeterProvider, source string) (*Meter, error) {
 // Watch asks a consumer for its figures whenever figures are collected, until stop is called.
 // Name is its name; a consumer is watched once at a time.
 func (m *Meter) Watch(name string, c Consumer) (stop func() error, err error) {
+	return m.whenAsked(func(o metric.Observer) { m.collect(name, c, o) })
+}
+
+// API is what is asked of an HTTP API; an httpkey.Guard is one.
+type API interface {
+	Figures(each func(measure.Figure))
+}
+
+// WatchAPI is Watch for an API: its figures have the name as their consumer.
+func (m *Meter) WatchAPI(name string, a API) (stop func() error, err error) {
+	consumer := attribute.String(labelConsumer, name)
+	return m.whenAsked(func(o metric.Observer) {
+		a.Figures(func(f measure.Figure) {
+			if i, known := m.observed[f.Name]; known {
+				o.ObserveFloat64(i, f.Is, metric.WithAttributes(consumer, attribute.String(f.Label, f.Value)))
+			}
+		})
+	})
+}
+
+// whenAsked has figures told whenever they are collected.
+func (m *Meter) whenAsked(tell func(metric.Observer)) (stop func() error, err error) {
 	instruments := make([]metric.Observable, 0, len(m.observed))
 	for _, i := range m.observed {
 		instruments = append(instruments, i)
 	}
 	m.begin(name)
 	registration, err := m.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
-		m.collect(name, c, o)
+		tell(o)
 		return nil
 	}, instruments...)
 	if err != nil {

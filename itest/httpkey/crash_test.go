@@ -32,6 +32,8 @@ type order struct {
 	DSN, Listen string
 	// Provider, if not empty, is whom the handler calls, under a leased key.
 	Provider string
+	// Stepped has it called twice, in steps, and Completes has what was left finished.
+	Stepped, Completes bool
 	// Naive has no guard.
 	Naive bool
 }
@@ -56,13 +58,22 @@ func live(o order) error {
 	g, err := httpkey.New(store, c)
 	h := http.HandlerFunc(placeOrder)
 	if o.Provider != "" {
-		g, err = httpkey.NewLeased(store, c, l)
 		h = charge(o.Provider)
+		if o.Stepped {
+			h, l.Stepped, l.Completion = steps(o.Provider), true, &httpkey.Completion{After: time.Second}
+		}
+		g, err = httpkey.NewLeased(store, c, l)
 	}
 	if err != nil {
 		return err
 	}
-	return http.ListenAndServe(o.Listen, g.Protect(h))
+	h = g.ProtectFunc(h).ServeHTTP
+	if o.Completes {
+		if err := complete(g, h); err != nil {
+			return err
+		}
+	}
+	return http.ListenAndServe(o.Listen, h)
 }
 
 // placeOrder places an order in the transaction of its request.

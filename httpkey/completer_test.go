@@ -1,0 +1,218 @@
+package httpkey_test
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/httpkey"
+	"github.com/semel-go/semel/leasedkey"
+	"github.com/semel-go/semel/memstore"
+)
+
+// forsaken is a shop of whose request "k" the handler died, with that answer of its handler
+// from now on.
+func forsaken(t *testing.T, handler http.HandlerFunc, change func(*httpkey.Config, *httpkey.LeaseConfig), with ...func(*http.Request)) *shop {
+	t.Helper()
+	keys := memstore.NewKeys()
+	first := &process{Keys: keys, dies: 5} // behind the claim and the note
+	lend(t, first, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, change).post(`"k"`, "tea", with...)
+	return lend(t, keys, handler, change)
+}
+
+func completing(c *httpkey.Config, l *httpkey.LeaseConfig) {
+	stepped(c, l)
+	l.Completion.Headers = []string{"x-currency"}
+}
+
+func TestF2WhatACompleterSendsIsWhatTheClientSentWithoutSecrets(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var got *http.Request
+		var body []byte
+		var a httpkey.Attempt
+		s := forsaken(t, func(w http.ResponseWriter, r *http.Request) {
+			got = r
+			body, _ = io.ReadAll(r.Body)
+			a, _ = httpkey.AttemptFrom(r.Context())
+			w.WriteHeader(201)
+		}, completing, func(r *http.Request) {
+			*r = *httptest.NewRequest(http.MethodPost, "https://shop.example/accounts/7/orders?gift=1", strings.NewReader("tea"))
+			r.Header = http.Header{"X-Account": {"a"}, "Idempotency-Key": {`"k"`}, "Content-Type": {"text/plain"}, "X-Currency": {"EUR"},
+				"Authorization": {"Bearer secret"}, "Cookie": {"session=secret"}, "X-Other": {"secret"}}
+		})
+		mux := http.NewServeMux()
+		mux.Handle("POST shop.example/accounts/{account}/orders", s.handler)
+		s.handler = mux
+		pass(3 * time.Minute)
+		if err := s.completed(t); err != nil {
+			t.Fatal(err)
+		}
+		if got == nil {
+			t.Fatal("its handler does not run")
+		}
+		if string(body) != "tea" || got.URL.RawQuery != "gift=1" || got.PathValue("account") != "7" || a.Caller != "a" || a.Key != "k" || !a.Finishing || !a.Unknown || a.Number != 2 {
+			t.Errorf("%s %s of %+v", got.URL, body, a)
+		}
+		if len(got.Header) != 2 || got.Header.Get("Content-Type") != "text/plain" || got.Header.Get("X-Currency") != "EUR" {
+			t.Errorf("its headers are %v", got.Header)
+		}
+		if o := s.seen[0]; o.Fate != httpkey.Finished || !o.Kept || o.Status != 201 {
+			t.Errorf("it is told as %+v", o)
+		}
+	})
+}
+
+func TestF2ACompleterLeavesWhatIsNotToBeFinished(t *testing.T) {
+	for name, c := range map[string]struct {
+		status int
+		after  time.Duration
+		ran    bool
+	}{
+		"F2_what_was_answered":                {201, time.Hour, false},
+		"F2_what_was_refused_for_good":        {422, time.Hour, false},
+		"F2_what_its_client_is_to_send_again": {429, time.Hour, false},
+		"F2_what_its_client_may_send_still":   {500, time.Minute, false},
+		"F2_but_not_what_is_in_doubt":         {500, time.Hour, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				keys := memstore.NewKeys()
+				lend(t, keys, (&calls{status: c.status}).serve, completing).post(`"k"`, "tea")
+				pass(c.after)
+				made := &calls{status: 201}
+				if err := lend(t, keys, made.serve, completing).completed(t); err != nil || (made.made.Load() == 1) != c.ran {
+					t.Errorf("%v, after %d calls", err, made.made.Load())
+				}
+			})
+		})
+	}
+}
+
+func TestF2ACompleterDoesNotTryForEver(t *testing.T) {
+	for name, c := range map[string]struct{ status, attempts int }{
+		"F2_what_fails":       {503, 5},
+		"F2_what_is_released": {429, 5}, // no client is there who would come again
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				made := &calls{status: c.status}
+				s := forsaken(t, made.serve, func(to *httpkey.Config, l *httpkey.LeaseConfig) {
+					completing(to, l)
+					l.Completion.Attempts = c.attempts
+				})
+				done, err := s.Completer(s.handler)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var at []time.Duration
+				began := time.Now()
+				ctx, stop := context.WithCancel(t.Context())
+				go done.Run(ctx, func(err error) {
+					at = append(at, time.Since(began).Round(time.Minute))
+					var u *httpkey.UnfinishedError
+					if !errors.As(err, &u) || u.Caller != "a" || u.Key != "k" || u.Attempts != len(at)+1 || u.Left != (u.Attempts == c.attempts) || strings.Contains(err.Error(), "k\"") {
+						t.Errorf("it is told as %v: %+v", err, u)
+					}
+				})
+				pass(48 * time.Hour)
+				stop()
+				synctest.Wait()
+				if n := made.made.Load(); int(n) != c.attempts-1 || len(at) != c.attempts-1 || at[1]-at[0] < 2*time.Minute || at[3]-at[2] < 2*(at[1]-at[0]) {
+					t.Errorf("%d calls, told after %v", n, at)
+				}
+				made.status = 201
+				if w := s.post(`"k"`, "tea"); w.Code != 201 {
+					t.Errorf("its client gets %d", w.Code)
+				}
+			})
+		})
+	}
+}
+
+func TestF2OneOfManyCompletersFinishesARequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		made := &calls{status: 201}
+		s := forsaken(t, func(w http.ResponseWriter, r *http.Request) {
+			pass(time.Second)
+			made.serve(w, r)
+		}, func(c *httpkey.Config, l *httpkey.LeaseConfig) {
+			completing(c, l)
+			l.Completion.After = 10 * time.Second
+		})
+		pass(3 * time.Minute)
+		var done sync.WaitGroup
+		for range 10 {
+			done.Go(func() {
+				if err := s.completed(t); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		done.Go(func() {
+			if w := s.post(`"k"`, "tea"); w.Code != 201 && w.Code != 409 {
+				t.Errorf("its client gets %d", w.Code)
+			}
+		})
+		done.Wait()
+		made.want(t, 1)
+	})
+}
+
+func TestF2ACompleterThatReachesNoGuardSaysSo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		made := &calls{status: 201}
+		s := forsaken(t, made.serve, completing)
+		s.handler = http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { http.Error(w, "who are you?", http.StatusUnauthorized) })
+		pass(3 * time.Minute)
+		var u *httpkey.UnfinishedError
+		if err := s.completed(t); !errors.As(err, &u) || !strings.Contains(err.Error(), "401 before the guard is reached") {
+			t.Errorf("it says %v", err)
+		}
+		made.want(t, 0)
+	})
+}
+
+func TestF2ARequestThatIsTooLargeToBeStoredIsRefused(t *testing.T) {
+	made := &calls{status: 201}
+	s := lend(t, memstore.NewKeys(), made.serve, completing)
+	wantProblem(t, s.post(`"k"`, strings.Repeat("x", contract.MaxKeyResult)), http.StatusRequestEntityTooLarge, "request-body-too-large")
+	made.want(t, 0)
+	if w := s.post(`"k"`, strings.Repeat("x", contract.MaxKeyResult-100)); w.Code != 201 {
+		t.Errorf("%d: %s", w.Code, w.Body)
+	}
+}
+
+func TestF2ACompletionThatDoesNotFitIsRefused(t *testing.T) {
+	for want, spoil := range map[string]func(*httpkey.LeaseConfig){
+		`Completion.Headers stands "authorization"`: func(l *httpkey.LeaseConfig) { l.Completion.Headers = []string{"authorization"} },
+		`Completion.Headers stands "COOKIE"`:        func(l *httpkey.LeaseConfig) { l.Completion.Headers = []string{"X-Currency", "COOKIE"} },
+		"neither is below 0":                        func(l *httpkey.LeaseConfig) { l.Completion.After = -1 },
+		"a key would be gone":                       func(l *httpkey.LeaseConfig) { l.Completion.After = 72 * time.Hour },
+		"which steps are done":                      func(l *httpkey.LeaseConfig) { l.FailOpen = "a test" },
+	} {
+		l := httpkey.LeaseConfig{Window: leasedkey.Always, MayForget: "a test", Stepped: true, Completion: &httpkey.Completion{}}
+		spoil(&l)
+		if _, err := httpkey.NewLeased(memstore.NewKeys(), config(), l); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("it says %v, want %s", err, want)
+		}
+	}
+	l := httpkey.LeaseConfig{Window: leasedkey.Always, MayForget: "a test", Completion: &httpkey.Completion{}}
+	if _, err := httpkey.NewLeased(struct{ contract.KeyStore }{memstore.NewKeys()}, config(), l); !errors.Is(err, semel.ErrUnsupported) {
+		t.Errorf("a store without notes: %v", err)
+	}
+	if _, err := lend(t, memstore.NewKeys(), effect, nil).Completer(nil); !errors.Is(err, semel.ErrUnsupported) {
+		t.Errorf("a guard without a completion: %v", err)
+	}
+	if _, err := open(t, effect, nil).Completer(nil); !errors.Is(err, semel.ErrUnsupported) {
+		t.Errorf("a guard of New: %v", err)
+	}
+}

@@ -1,0 +1,112 @@
+package httpkey
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/measure"
+)
+
+// counts are what became of requests, by fate, or by the code of the problem that answered.
+type counts struct {
+	mutex sync.Mutex
+	of    map[string]int64 // guarded by mutex
+}
+
+func (c *counts) add(o *Observation) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.of == nil {
+		c.of = map[string]int64{}
+	}
+	c.of[o.ended()]++
+}
+
+// ended is the one word for what became of a request.
+func (o *Observation) ended() string {
+	if o.Code != "" {
+		return o.Code
+	}
+	return o.Fate.String()
+}
+
+// Figures calls each with the guard's figures, in an order that stays; package otel does so
+// whenever figures are collected. Labels are of closed sets: none has anything of a request.
+//
+//	semel_http_requests_total{fate}  since the guard was made: passed, ran, replayed, finished,
+//	                                 unprotected, or the code of the problem (Contract has all)
+//	semel_http_keys{state}           in_flight: those that this process works on; of New, open:
+//	                                 those with a transaction, and most: how many may have one
+func (g *Guard) Figures(each func(measure.Figure)) {
+	g.counts.mutex.Lock()
+	of := maps.Clone(g.counts.of)
+	g.counts.mutex.Unlock()
+	for _, fate := range fates() {
+		each(measure.Figure{Name: "semel_http_requests_total", Label: "fate", Value: fate, Is: float64(of[fate])})
+	}
+	state := func(name string, n int) {
+		each(measure.Figure{Name: "semel_http_keys", Label: "state", Value: name, Is: float64(n)})
+	}
+	state("in_flight", g.flights.count())
+	if d, is := g.door.(interface{ open() (now, most int) }); is {
+		now, most := d.open()
+		state("open", now)
+		state("most", most)
+	}
+}
+
+// fates are all that can become of a request.
+func fates() []string {
+	all := slices.Sorted(maps.Keys(titles))
+	for _, f := range []Fate{Passed, Ran, Replayed, Unprotected, Finished} {
+		all = append(all, f.String())
+	}
+	return all
+}
+
+// open is how many keys have a transaction, and how many may.
+func (t *transactional[Tx]) open() (now, most int) { return len(t.places), cap(t.places) }
+
+// Check asks the store whether requests can be protected now: at start, and for readiness. It
+// changes nothing but, of New, the scope of the guard's keys, which is made once.
+func (g *Guard) Check(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, storeTime)
+	defer cancel()
+	if err := g.door.check(ctx); err != nil {
+		return fmt.Errorf("httpkey: requests of %s cannot be protected: %w", g.config.Name, err)
+	}
+	return nil
+}
+
+func (t *transactional[Tx]) check(ctx context.Context) error {
+	if checker, able := t.store.(contract.SchemaChecker); able {
+		if err := checker.Check(ctx); err != nil {
+			return err
+		}
+	}
+	if err := t.intern(ctx); err != nil {
+		return err
+	}
+	_, err := t.reader.Results(ctx, []contract.ResultOf{{Scope: t.scope.Load(), ID: []byte{0}}}) // of no key
+	return err
+}
+
+// check asks for what no request is called, since a key is not empty.
+func (l *leased) check(ctx context.Context) error {
+	if checker, able := l.store.(contract.SchemaChecker); able {
+		if err := checker.Check(ctx); err != nil {
+			return err
+		}
+	}
+	nobody := semel.Key{Consumer: l.guard.config.Name, Source: "", ID: "\x00check"}
+	if err := l.store.ExtendKey(ctx, nobody, contract.NewToken(), poll); !errors.Is(err, contract.ErrClaimLost) {
+		return errors.Join(errors.New("the store does not answer as it should"), err)
+	}
+	return nil
+}
