@@ -168,6 +168,42 @@ func TestWhoIsRefusedKeepsNoPlace(t *testing.T) {
 	})
 }
 
+func TestMoreConnectionsThanPlaces(t *testing.T) {
+	for name, secure := range map[string]bool{"plain": false, "tls": true} {
+		t.Run("F3_connections_that_stand_idle_make_room_for_others/"+name, func(t *testing.T) {
+			o := Options{Connections: 20}
+			if secure {
+				o.Cert, o.Key = certify(t, t.TempDir(), 1)
+			}
+			s := attack(t, o, nil)
+			var all sync.WaitGroup
+			for i := range 60 { // each machine of the provider keeps its connection
+				body := fmt.Sprintf(`{"id":"evt_%d"}`, i)
+				c := dial(t, s.Server)
+				_ = c.SetDeadline(time.Now().Add(idleWithin / 2))
+				if secure {
+					c = tls.Client(c, &tls.Config{InsecureSkipVerify: true})
+				}
+				all.Go(func() {
+					request := raw(signedBy(attackedSecret, body)+fmt.Sprintf("Content-Length: %d\r\n", len(body)), body)
+					if _, err := io.WriteString(c, request); err != nil {
+						t.Error(err)
+						return
+					}
+					a, err := http.ReadResponse(bufio.NewReader(c), nil)
+					if err != nil || a.StatusCode != 200 {
+						t.Errorf("%s: %v, %v", body, a, err)
+					}
+				})
+			}
+			all.Wait()
+			if got := s.hooks.Count(webhook.Received); got != 60 {
+				t.Errorf("%d were received", got)
+			}
+		})
+	}
+}
+
 func TestHTTP2(t *testing.T) {
 	t.Run("F3_a_hundred_requests_on_one_connection_and_one_whose_body_does_not_come", func(t *testing.T) {
 		cert, key := certify(t, t.TempDir(), 1)

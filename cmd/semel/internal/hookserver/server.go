@@ -65,11 +65,13 @@ func Open(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w: stop who has the address, or write another one; nothing was received", err)
 	}
-	s.listener = limit(listener, o.Connections)
+	places := limit(listener, o.Connections)
+	s.listener = places
 	s.server = &http.Server{
 		Handler: s, TLSConfig: config, ReadHeaderTimeout: headerWithin, ReadTimeout: readWithin, IdleTimeout: idleWithin, MaxHeaderBytes: mostHeader,
-		HTTP2:    &http.HTTP2Config{MaxConcurrentStreams: mostStreams},
-		ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
+		ConnState: places.state,
+		HTTP2:     &http.HTTP2Config{MaxConcurrentStreams: mostStreams},
+		ErrorLog:  slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
 	}
 	s.group.Go(s.serve)
 	return s, nil
