@@ -58,6 +58,11 @@ func (a answer) write(w http.ResponseWriter, f Fate) {
 	if a.again {
 		w.Header().Set("Retry-After", "1")
 	}
+	if !a.again {
+		// A stranger may come again, but in the queue: one who keeps the connection has one of
+		// those that may be open.
+		w.Header().Set("Connection", "close")
+	}
 	if a.status == http.StatusMethodNotAllowed {
 		w.Header().Set("Allow", http.MethodPost)
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 
@@ -40,22 +41,28 @@ func (r *Receiver) release(n int64) {
 	r.bytes -= n
 }
 
-// piece is how much of a body is read at a time: nobody has a place for bytes that they have
-// only announced.
-const piece = 32 << 10
+// firstPiece is the place that a body has before a byte of it has come, and piece the most
+// that it is given at a time: nobody has a place for bytes that they have only announced, nor
+// for a request that only stands there, of which HTTP/2 has hundreds on one connection.
+const (
+	firstPiece = 512
+	piece      = 32 << 10
+)
 
 // readBody reads the whole body. What it returns is held, also with a fate.
 func (r *Receiver) readBody(w http.ResponseWriter, q *http.Request) ([]byte, Fate) {
 	from := http.MaxBytesReader(w, q.Body, r.config.MaxBody)
 	var body []byte
-	buffer := make([]byte, piece)
 	for {
-		n, err := from.Read(buffer)
+		if len(body) == cap(body) {
+			body = slices.Grow(body, min(max(firstPiece, len(body)), piece))
+		}
+		n, err := from.Read(body[len(body):min(cap(body), len(body)+piece)])
 		if n > 0 {
 			if !r.hold(int64(n)) {
 				return body, Busy
 			}
-			body = append(body, buffer[:n]...)
+			body = body[:len(body)+n]
 		}
 		var large *http.MaxBytesError
 		switch {

@@ -3,6 +3,7 @@ package webhook
 import (
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -89,10 +90,10 @@ const writeWithin = 5 * time.Second
 // read returns the body of a request that may be signed, or why it is refused. Its bytes are
 // taken from what may be in hand.
 func (r *Receiver) read(w http.ResponseWriter, q *http.Request) ([]byte, Fate) {
-	switch encoding := q.Header.Get("Content-Encoding"); {
+	switch {
 	case q.Method != http.MethodPost:
 		return nil, NotPost
-	case encoding != "" && !strings.EqualFold(encoding, "identity"):
+	case encoded(q.Header.Values("Content-Encoding")):
 		return nil, Encoded
 	case q.ContentLength > r.config.MaxBody:
 		return nil, TooLarge
@@ -104,6 +105,12 @@ func (r *Receiver) read(w http.ResponseWriter, q *http.Request) ([]byte, Fate) {
 		return nil, Busy
 	}
 	return r.readBody(w, q)
+}
+
+// encoded reports whether one of these values says that the body's bytes are not those of the
+// content.
+func encoded(values []string) bool {
+	return slices.ContainsFunc(values, func(v string) bool { return v != "" && !strings.EqualFold(v, "identity") })
 }
 
 // refusal is the fate that an error of Verify means.

@@ -3,9 +3,11 @@ package webhook_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http/httptest"
 	"runtime"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -166,5 +168,50 @@ func TestWhatIsRememberedOfARequest(t *testing.T) {
 		if string(store.Get("billing evt_1")) != "1" || string(store.Get("shipping evt_1")) != "1" {
 			t.Errorf("%q and %q", store.Get("billing evt_1"), store.Get("shipping evt_1"))
 		}
+	})
+}
+
+func TestJSONThatDiffersOnlyInSpaces(t *testing.T) {
+	const spaced = `{ "id": "evt_1",  "type": "charge.succeeded" }`
+	bubble(t, "F3_trap_74_is_the_same_event_and_another_value_is_not", func(t *testing.T) {
+		r := receiver(t, nil)
+		running := receives(t, memstore.New(), r, nil)
+		says(t, post(r, paidRequest(event("evt_1"))), 200, "received")
+		says(t, post(r, paidRequest(spaced)), 200, "duplicate")
+		says(t, post(r, paidRequest(strings.Replace(spaced, "succeeded", "failed", 1))), 200, "parked")
+		running.end(t)
+	})
+}
+
+func TestBodiesThatDoNotCome(t *testing.T) {
+	bubble(t, "F3_a_thousand_requests_that_only_stand_there_take_little_memory", func(t *testing.T) {
+		const requests = 1_000
+		r := receiver(t, nil)
+		used := func() uint64 {
+			runtime.GC()
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			return m.HeapAlloc
+		}
+		before := used()
+		var clients worker.Group
+		var bodies []*io.PipeWriter
+		for range requests {
+			reader, writer := io.Pipe()
+			bodies = append(bodies, writer)
+			clients.Go(func() {
+				q := paidRequest("")
+				q.Body, q.ContentLength = reader, webhook.DefaultMaxBody
+				post(r, q)
+			})
+		}
+		synctest.Wait()
+		if took := (used() - before) / requests; took > 16<<10 {
+			t.Errorf("each takes %d bytes", took)
+		}
+		for _, b := range bodies {
+			_ = b.CloseWithError(io.ErrUnexpectedEOF)
+		}
+		clients.Wait()
 	})
 }

@@ -101,7 +101,13 @@ func sqlite(t *testing.T) shop {
 
 func postgres(t *testing.T) shop {
 	t.Helper()
-	pool, err := pgxpool.New(t.Context(), services.Postgres(t)+"&pool_max_conns=10")
+	s, _ := onPostgres(t, services.Postgres(t))
+	return s
+}
+
+func onPostgres(t *testing.T, dsn string) (shop, *pgxpool.Pool) {
+	t.Helper()
+	pool, err := pgxpool.New(t.Context(), dsn+"&pool_max_conns=10")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -128,7 +134,7 @@ func postgres(t *testing.T) shop {
 			}
 			return n
 		},
-	}
+	}, pool
 }
 
 // service is a process that receives: a server, and the consumer behind it.
@@ -138,9 +144,9 @@ type service struct {
 	ended  chan error
 }
 
-func (s shop) serve(t *testing.T) *service {
+func (s shop) serve(t *testing.T, wait time.Duration) *service {
 	t.Helper()
-	hooks, err := webhook.New(webhook.Config{Name: "hooks", Scheme: webhook.GitHub(), Secrets: []string{secret}, Wait: time.Minute})
+	hooks, err := webhook.New(webhook.Config{Name: "hooks", Scheme: webhook.GitHub(), Secrets: []string{secret}, Wait: wait})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -198,7 +204,7 @@ func TestEveryStore(t *testing.T) {
 	for name, open := range map[string]func(*testing.T) shop{"memory": memory, "sqlite": sqlite, "postgres": postgres} {
 		t.Run("F3_two_hundred_at_once_of_one_event_are_received_once/"+name, func(t *testing.T) {
 			s := open(t)
-			p := s.serve(t)
+			p := s.serve(t, time.Minute)
 			var clients sync.WaitGroup
 			var received, duplicates atomic.Int64
 			for range 200 {
@@ -223,7 +229,7 @@ func TestEveryStore(t *testing.T) {
 		t.Run("F3_a_provider_that_repeats_over_three_restarts_has_each_event_once/"+name, func(t *testing.T) {
 			s := open(t)
 			for round := range 4 {
-				p := s.serve(t)
+				p := s.serve(t, time.Minute)
 				for i := range 10 + 5*round {
 					if status, text := send(p.server.URL, fmt.Sprint("evt_", i)); status != 200 {
 						t.Errorf("round %d, event %d: %d %s", round, i, status, text)
@@ -231,7 +237,7 @@ func TestEveryStore(t *testing.T) {
 				}
 				p.end(t)
 			}
-			p := s.serve(t)
+			p := s.serve(t, time.Minute)
 			for i := range 25 {
 				s.once(t, fmt.Sprint("evt_", i))
 			}

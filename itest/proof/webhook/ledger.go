@@ -20,6 +20,9 @@ type Ledger struct {
 	Rows  int            `json:"rows_in_the_inbox"`
 	Kills int            `json:"kills"`
 	At    map[string]int `json:"kills_at"`
+	// Ends are by SIGTERM, Restarts of PostgreSQL.
+	Ends     int `json:"ends_by_sigterm"`
+	Restarts int `json:"postgres_restarts"`
 	// NaiveLost and NaiveDoubled are of the receiver that answers first.
 	NaiveLost    int           `json:"naive_lost"`
 	NaiveDoubled int           `json:"naive_doubled"`
@@ -48,6 +51,8 @@ func (l Ledger) Fault() error {
 	err := cmp.Or(l.Wrong(),
 		ledger.AtLeast(l.least.Events, l.Expected, "events"),
 		ledger.AtLeast(l.least.Kills+l.least.Rounds*len(points), l.Kills, "kills"),
+		ledger.AtLeast(l.least.Ends, l.Ends, "ends by SIGTERM"),
+		ledger.AtLeast(l.least.Restarts, l.Restarts, "restarts of PostgreSQL"),
 		ledger.AtLeast(1, l.Refused, "forged or old requests"),
 		ledger.AtLeast(1, l.Again, "events sent again after a 2xx"),
 		ledger.AtLeast(1, l.Unanswered, "attempts without an answer"),
@@ -66,7 +71,7 @@ func (r *run) audit(ctx context.Context) error {
 		return err
 	}
 	l := r.ledger
-	l.Counts = r.provider.Counts
+	l.Counts, l.Restarts = r.provider.Counts, r.tally.Restarts
 	stuck := 0
 	if err := r.Activity.DB.QueryRowContext(ctx, `select count(*), count(*) filter (where state <> 'COMPLETED') from semel_inbox`).Scan(&l.Rows, &stuck); err != nil {
 		return err

@@ -12,7 +12,6 @@ import (
 
 	"github.com/semel-go/semel/itest/pgproxy"
 	"github.com/semel-go/semel/itest/processes"
-	"github.com/semel-go/semel/itest/proof"
 )
 
 // point is a moment at which the process is killed. hold keeps it there.
@@ -110,61 +109,68 @@ func answered(r *run) (func(context.Context) error, func()) {
 	}, func() {}
 }
 
-// killAll kills the processes, at random and at the points, in an order of the seed.
-func (r *run) killAll(ctx context.Context) error {
-	var all []*point
-	for range r.Kills {
-		all = append(all, nil)
-	}
-	for range r.Rounds {
-		for i := range points {
-			all = append(all, &points[i])
+// harmAll kills and ends the processes and restarts the server, in an order of the seed.
+func (r *run) harmAll(ctx context.Context) error {
+	var all []func(context.Context) error
+	add := func(times int, harm func(context.Context) error) {
+		for range times {
+			all = append(all, harm)
 		}
 	}
+	add(r.Kills, func(ctx context.Context) error { return r.kill(ctx, "at random") })
+	for _, p := range points {
+		add(r.Rounds, func(ctx context.Context) error { return r.killAt(ctx, p) })
+	}
+	add(r.Ends, r.end)
+	add(r.Restarts, r.RestartServer)
 	r.random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 	between := int64(2 * r.Publish / time.Duration(len(all)))
-	for _, at := range all {
+	for _, harm := range all {
 		processes.Pause(ctx, time.Duration(r.random.Int64N(between)))
-		if err := r.killOne(ctx, at); err != nil {
+		if err := errors.Join(r.Tend(), harm(ctx)); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// killOne kills the process at a point, at a random moment where it is nil, and the naive
-// one with it; and waits until both listen again.
-func (r *run) killOne(ctx context.Context, at *point) error {
-	name, release := "at random", func() {}
-	if at != nil {
-		name = at.name
-		met, let := at.hold(r)
-		release = let
-		most, cancel := context.WithTimeout(ctx, 20*time.Second)
-		err := met(most)
-		if cancel(); err != nil {
-			release()
-			return fmt.Errorf("nobody came to %q: %w", name, err)
-		}
+// killAt kills the process at a point.
+func (r *run) killAt(ctx context.Context, at point) error {
+	met, release := at.hold(r)
+	defer release()
+	most, cancel := context.WithTimeout(ctx, 20*time.Second)
+	defer cancel()
+	if err := met(most); err != nil {
+		return fmt.Errorf("nobody came to %q: %w", at.name, err)
 	}
-	err := r.receiver.Kill()
-	release()
-	if err != nil {
+	return r.kill(ctx, at.name)
+}
+
+// kill kills both processes, and starts them again.
+func (r *run) kill(ctx context.Context, at string) error {
+	if err := errors.Join(r.receiver.Kill(), r.naive.Kill()); err != nil {
 		return err
 	}
 	r.ledger.Kills++
-	r.ledger.At[name]++
-	r.Say("kill %d: %s", r.ledger.Kills, name)
-	if err := r.forget(ctx); err != nil {
+	r.ledger.At[at]++
+	r.Say("kill %d: %s", r.ledger.Kills, at)
+	return errors.Join(r.forget(ctx), r.again(ctx))
+}
+
+// end has both processes end by themselves.
+func (r *run) end(ctx context.Context) error {
+	if err := errors.Join(r.receiver.End(), r.naive.End()); err != nil {
 		return err
 	}
-	if err := r.naive.Kill(); err != nil {
+	r.ledger.Ends++
+	r.Say("end %d, by SIGTERM", r.ledger.Ends)
+	return r.again(ctx)
+}
+
+// again starts both processes, and waits until they listen.
+func (r *run) again(ctx context.Context) error {
+	if err := errors.Join(r.receiver.Start(), r.naive.Start()); err != nil {
 		return err
-	}
-	for _, m := range []*proof.Member{r.receiver, r.naive} {
-		if err := m.Start(); err != nil {
-			return err
-		}
 	}
 	return errors.Join(r.listens(ctx, r.receiver, r.receiverAt), r.listens(ctx, r.naive, r.naiveAt))
 }

@@ -29,6 +29,9 @@ type Proof struct {
 	Publish time.Duration
 	// Kills are at random moments; Rounds is how often there is one at each named point.
 	Kills, Rounds int
+	// Ends are by SIGTERM, while requests wait; Restarts are of PostgreSQL, every other time
+	// by SIGKILL.
+	Ends, Restarts int
 	// Scale is how many times faster than for the provider its three days pass.
 	Scale int
 	// Plant, when set, plants a fault: see Room.Plants.
@@ -173,7 +176,7 @@ func (r *run) prove(ctx context.Context) error {
 		go func() { p.run(sending); over <- struct{}{} }()
 	}
 	defer func() { stop(); <-over; <-over }()
-	if err := r.killAll(ctx); err != nil {
+	if err := r.harmAll(ctx); err != nil {
 		return err
 	}
 	r.provider.rest()

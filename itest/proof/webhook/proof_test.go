@@ -40,7 +40,7 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 	for plant, want := range map[string]string{plantEarly: "lost", plantForgetful: "doubled", plantLeaked: "forged"} {
 		t.Run("F3_"+plant, func(t *testing.T) {
 			p := Quick()
-			p.Kills, p.Rounds, p.Events, p.Publish, p.Scale, p.Plant = 3, 0, 400, 4*time.Second, 60_000, plant
+			p.Kills, p.Rounds, p.Ends, p.Restarts, p.Events, p.Publish, p.Scale, p.Plant = 3, 0, 0, 0, 400, 4*time.Second, 60_000, plant
 			l, err := p.Run(t.Context(), proof.InTest(t))
 			if err != nil {
 				t.Fatal(err)
@@ -59,7 +59,7 @@ func TestALedgerIsAProofOnlyIfNothingIsWrongAndEnoughHappened(t *testing.T) {
 		at[p.name] = 1
 	}
 	good := Ledger{Balance: ledger.Balance{Expected: 9, Applied: 9}, Counts: Counts{Again: 1, Unanswered: 1, Refused: 1}, Rows: 9,
-		Kills: 1 + len(points), At: at, NaiveLost: 1, NaiveDoubled: 1, least: Proof{Events: 9, Kills: 1, Rounds: 1}}
+		Kills: 1 + len(points), At: at, NaiveLost: 1, NaiveDoubled: 1, Ends: 1, Restarts: 1, least: Proof{Events: 9, Kills: 1, Rounds: 1, Ends: 1, Restarts: 1}}
 	proof.Spoil(t, good, map[string]func(*Ledger){
 		"lost":         func(l *Ledger) { l.Lost = 1 },
 		"believed":     func(l *Ledger) { l.Believed = 1 },
@@ -67,6 +67,8 @@ func TestALedgerIsAProofOnlyIfNothingIsWrongAndEnoughHappened(t *testing.T) {
 		"given up":     func(l *Ledger) { l.GivenUp = 1 },
 		"few events":   func(l *Ledger) { l.Expected, l.Applied, l.Rows = 8, 8, 8 },
 		"tame":         func(l *Ledger) { l.Kills-- },
+		"never ended":  func(l *Ledger) { l.Ends = 0 },
+		"no restarts":  func(l *Ledger) { l.Restarts = 0 },
 		"a point":      func(l *Ledger) { l.At = maps.Clone(at); l.At[points[3].name] = 0 },
 		"no forgeries": func(l *Ledger) { l.Refused = 0 },
 		"no repeats":   func(l *Ledger) { l.Again = 0 },

@@ -17,12 +17,12 @@ type Room struct {
 
 // Full is the proof's size: some two minutes.
 func Full() Proof {
-	return Proof{Events: 5_000, Publish: 90 * time.Second, Kills: 30, Rounds: 4, Scale: 5_000}
+	return Proof{Events: 5_000, Publish: 90 * time.Second, Kills: 30, Rounds: 4, Ends: 5, Restarts: 4, Scale: 5_000}
 }
 
 // Quick is a proof of some twenty seconds.
 func Quick() Proof {
-	return Proof{Events: 800, Publish: 10 * time.Second, Kills: 4, Rounds: 1, Scale: 20_000}
+	return Proof{Events: 800, Publish: 10 * time.Second, Kills: 4, Rounds: 1, Ends: 1, Restarts: 1, Scale: 20_000}
 }
 
 // Flags implements proof.Room.
@@ -34,6 +34,8 @@ func (r *Room) Flags(flags *flag.FlagSet) {
 	flags.DurationVar(&p.Publish, "publish", p.Publish, "over how long they happen, at least")
 	flags.IntVar(&p.Kills, "kills", p.Kills, "kills at random moments")
 	flags.IntVar(&p.Rounds, "rounds", p.Rounds, "kills at each named point")
+	flags.IntVar(&p.Ends, "ends", p.Ends, "ends by SIGTERM")
+	flags.IntVar(&p.Restarts, "restarts", p.Restarts, "restarts of PostgreSQL, every other time by SIGKILL")
 	flags.IntVar(&p.Scale, "scale", p.Scale, "how many times faster the provider's three days pass")
 }
 

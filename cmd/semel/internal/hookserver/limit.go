@@ -1,11 +1,13 @@
 package hookserver
 
 import (
+	"container/list"
 	"context"
 	"crypto/tls"
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"os"
 	"sync"
 	"time"
@@ -15,31 +17,103 @@ func within(d time.Duration) (context.Context, context.CancelFunc) {
 	return context.WithTimeout(context.Background(), d)
 }
 
-// limited accepts a connection when one of so many is free.
+// limited serves a connection when one of so many places is free. Where none is, those that
+// stand idle make room, the longest idle first: providers send from many machines, each of
+// which keeps its connection, and what waits for longer than a provider does is lost where
+// that never sends again.
 type limited struct {
 	net.Listener
 	free   chan struct{}
 	closed chan struct{}
 	once   sync.Once
+
+	mutex sync.Mutex
+	idle  *list.List                 // of stander, the longest idle first; guarded by mutex
+	at    map[net.Conn]*list.Element // guarded by mutex
 }
 
-func limit(l net.Listener, most int) net.Listener {
-	return &limited{Listener: l, free: make(chan struct{}, most), closed: make(chan struct{})}
+// stander is a connection on which nothing is under way, and since when.
+type stander struct {
+	net.Conn
+	since time.Time
+}
+
+// standsFor is how long a connection stands idle before it makes room: a new one of HTTP/2
+// does until its first request is there.
+const standsFor = time.Second
+
+func limit(l net.Listener, most int) *limited {
+	return &limited{Listener: l, free: make(chan struct{}, most), closed: make(chan struct{}), idle: list.New(), at: map[net.Conn]*list.Element{}}
 }
 
 // Accept implements net.Listener.
 func (l *limited) Accept() (net.Conn, error) {
-	select {
-	case l.free <- struct{}{}:
-	case <-l.closed:
-		return nil, net.ErrClosed
-	}
 	c, err := l.Listener.Accept()
 	if err != nil {
-		<-l.free
 		return nil, err
 	}
+	if !l.place() {
+		_ = c.Close()
+		return nil, net.ErrClosed
+	}
 	return &counted{Conn: c, release: sync.OnceFunc(func() { <-l.free })}, nil
+}
+
+// place waits for a free place, and reports whether there was one before the end.
+func (l *limited) place() bool {
+	select {
+	case l.free <- struct{}{}:
+		return true
+	default:
+	}
+	look := time.NewTicker(standsFor / 20)
+	defer look.Stop()
+	for {
+		if c := l.longestIdle(); c != nil {
+			cut(c)
+		}
+		select {
+		case l.free <- struct{}{}:
+			return true
+		case <-l.closed:
+			return false
+		case <-look.C:
+		}
+	}
+}
+
+// longestIdle is who makes room, nil if nobody has stood for long enough.
+func (l *limited) longestIdle() net.Conn {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	first := l.idle.Front()
+	if first == nil || time.Since(first.Value.(stander).since) < standsFor {
+		return nil
+	}
+	c := l.idle.Remove(first).(stander).Conn
+	delete(l.at, c)
+	return c
+}
+
+// state is told of each change of a connection.
+func (l *limited) state(c net.Conn, s http.ConnState) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if e := l.at[c]; e != nil {
+		l.idle.Remove(e)
+		delete(l.at, c)
+	}
+	if s == http.StateIdle {
+		l.at[c] = l.idle.PushBack(stander{c, time.Now()})
+	}
+}
+
+// cut closes a connection without a word, which may wait.
+func cut(c net.Conn) {
+	if t, is := c.(*tls.Conn); is {
+		c = t.NetConn()
+	}
+	_ = c.Close()
 }
 
 // Close implements net.Listener.

@@ -46,6 +46,8 @@ const (
 	readWithin   = 15 * time.Second
 	idleWithin   = time.Minute
 	mostHeader   = 32 << 10
+	// mostStreams is how many requests may be under way on one connection of HTTP/2.
+	mostStreams = 100
 )
 
 // Open takes the address, and answers from then on: with 404 until Handle names a path.
@@ -63,10 +65,13 @@ func Open(o Options) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen: %w: stop who has the address, or write another one; nothing was received", err)
 	}
-	s.listener = limit(listener, o.Connections)
+	places := limit(listener, o.Connections)
+	s.listener = places
 	s.server = &http.Server{
 		Handler: s, TLSConfig: config, ReadHeaderTimeout: headerWithin, ReadTimeout: readWithin, IdleTimeout: idleWithin, MaxHeaderBytes: mostHeader,
-		ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
+		ConnState: places.state,
+		HTTP2:     &http.HTTP2Config{MaxConcurrentStreams: mostStreams},
+		ErrorLog:  slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug),
 	}
 	s.group.Go(s.serve)
 	return s, nil
@@ -98,6 +103,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	h := s.paths[r.URL.Path]
 	s.mutex.RUnlock()
 	if h == nil {
+		w.Header().Set("Connection", "close") // strangers look for paths, and keep no connection of others
 		http.NotFound(w, r)
 		return
 	}

@@ -28,7 +28,7 @@ func webhookShape() object[Webhook] {
 			span{least: 100 * time.Millisecond, most: 5 * time.Minute}, func(w *Webhook) *time.Duration { return &w.Wait }),
 		key(meta{name: "repeats", def: "30d", doc: "For how long the provider may send an event again, by itself or because a person asks it to. `semel check` compares it with `retention`."},
 			span{least: time.Minute, most: longestKeep}, func(w *Webhook) *time.Duration { return &w.Repeats }),
-		key(meta{name: "connections", def: "512", doc: "How many connections may be open at the address; further ones wait to be accepted."},
+		key(meta{name: "connections", def: "512", doc: "How many connections may be open at the address; further ones wait until one ends, or has stood idle for a second."},
 			count{least: 1, most: 100_000}, func(w *Webhook) *int { return &w.Connections }),
 		key(meta{name: "tls", doc: "The certificate that the server shows. The files are read again when they change. Without it requests come as plain HTTP, which is for a proxy on the same host."},
 			pointer[TLS]{servingShape()}, func(w *Webhook) **TLS { return &w.TLS }),
