@@ -176,6 +176,23 @@ func (s *Store) SampleTables(ctx context.Context) (map[string]SampledTable, erro
 	return all, s.answer("sample of tables", err)
 }
 
+// SampleOutcomes is how many markers have which outcome, as the server estimates it from a
+// sample of each partition; none in SQLite, and before the server has taken one.
+func (s *Store) SampleOutcomes(ctx context.Context) (map[contract.Outcome]int64, error) {
+	all := map[contract.Outcome]int64{}
+	if s.postgres == nil {
+		return all, nil
+	}
+	err := s.sample(ctx, s.postgres.SampleOutcomes, func(rows *sql.Rows) error {
+		var outcome contract.Outcome
+		var n int64
+		err := rows.Scan(&outcome, &n)
+		all[outcome] = n
+		return err
+	})
+	return all, s.answer("sample of outcomes", err)
+}
+
 // sample reads with one statement. In PostgreSQL that stands in a transaction of its own, so
 // that the server ends it; in SQLite one would wait for who writes.
 func (s *Store) sample(ctx context.Context, query string, each func(*sql.Rows) error, args ...any) error {

@@ -126,8 +126,8 @@ type Postgres struct {
 	// Limit and Unlimited say how long the server lets a statement run.
 	Limit, Unlimited string
 	// SampleLimit bounds what the server computes for a sample; SampleTables are its
-	// estimates of tables.
-	SampleLimit, SampleTables string
+	// estimates of tables, SampleOutcomes of markers by their outcome.
+	SampleLimit, SampleTables, SampleOutcomes string
 	// Close is Unguard with an error of its own where the guard is gone.
 	Close string
 	// UnguardKeeping is Unguard, and writes a result with it.

@@ -23,6 +23,7 @@ func TestASampleReadsLittle(t *testing.T) {
 	s.exec(t, waitingRows)
 	s.exec(t, "update in.semel_inbox set state = 'BLOCKED', reason = 'gap', received_at = now() - interval '1 hour' where \"offset\" = 4")
 	s.exec(t, "insert into in.semel_markers (scope, id, outcome, version, at) select scope, id, 1, 0, now() from in.semel_inbox")
+	s.exec(t, "update in.semel_markers set outcome = 3 where ctid in (select ctid from in.semel_markers limit 20000)")
 	s.exec(t, "analyze in.semel_inbox")
 	s.exec(t, "analyze in.semel_markers")
 	statements := sqlstore.Statements(s.store, sqlform.Revision10{})
@@ -51,6 +52,13 @@ func TestASampleReadsLittle(t *testing.T) {
 			t.Errorf("the plan:\n%s", text)
 		}
 		tables, err := sqlsuite.Sampled(t.Context(), s.store.SampleTables)
+		outcomes, err := sqlsuite.Sampled(t.Context(), s.store.SampleOutcomes)
+		if n, parked := outcomes[contract.Applied], outcomes[contract.Parked]; err != nil || n < 70_000 || n > 90_000 || parked < 15_000 || parked > 25_000 || len(outcomes) != 2 {
+			t.Errorf("%+v: %v", outcomes, err)
+		}
+		if text := plan(t, db, "explain (analyze, buffers) "+statements.SampleOutcomes); strings.Contains(text, "Scan on semel_markers") {
+			t.Errorf("the plan:\n%s", text)
+		}
 		if n := tables["markers"].Rows; err != nil || n < 90_000 || n > 110_000 || tables["inbox"].Rows < 90_000 {
 			t.Errorf("%+v: %v", tables, err)
 		}
@@ -80,6 +88,24 @@ func TestASampleReadsLittle(t *testing.T) {
 		}
 		if _, err := s.store.SampleRows(t.Context(), contract.StateParked); err == nil || !strings.Contains(err.Error(), "statement timeout") {
 			t.Errorf("it says %v", err)
+		}
+	})
+}
+
+// TestMarkersThatAreKeptByDayAreEstimated: what the server knows of a partitioned table it knows
+// of the partitions.
+func TestMarkersThatAreKeptByDayAreEstimated(t *testing.T) {
+	t.Run("trap_T81_by_what_the_server_has_analyzed", func(t *testing.T) {
+		s := newShop(t, fresh(t), sqlstore.Options{}).dated(t, 0)
+		s.exec(t, `insert into in.semel_markers_1 (scope, id, outcome, version, at) select 1, '\x05'::bytea || decode(lpad(to_hex(n), 8, '0'), 'hex'), 1 + n % 2, 0, now() from generate_series(1, 10000) n`)
+		s.exec(t, "analyze in.semel_markers_1_aside")
+		tables, err := sqlsuite.Sampled(t.Context(), s.store.SampleTables)
+		if err != nil || tables["markers"].Rows != 10_000 {
+			t.Errorf("%+v: %v", tables, err)
+		}
+		outcomes, err := sqlsuite.Sampled(t.Context(), s.store.SampleOutcomes)
+		if err != nil || outcomes[contract.Applied] < 4_900 || outcomes[contract.Waiting] < 4_900 || outcomes[contract.Applied]+outcomes[contract.Waiting] != 10_000 {
+			t.Errorf("%+v: %v", outcomes, err)
 		}
 	})
 }

@@ -45,6 +45,9 @@ values (1, ?, x'0061', x'', 0, 0, 'BLOCKED', 'gap', '', 0, 0, '', '', '', '{}', 
 		if replays, err := sqlsuite.Sampled(t.Context(), s.SampleReplays); err != nil || len(replays) != 0 {
 			t.Errorf("%+v: %v", replays, err)
 		}
+		if outcomes, err := sqlsuite.Sampled(t.Context(), s.SampleOutcomes); err != nil || len(outcomes) != 0 {
+			t.Errorf("%+v: %v", outcomes, err)
+		}
 		if tables, err := sqlsuite.Sampled(t.Context(), s.SampleTables); err != nil || len(tables) != 0 {
 			t.Errorf("%+v: %v", tables, err)
 		}

@@ -22,6 +22,38 @@ from {prefix}retention;
 select consumer, count(*) from {prefix}replays where ended_at is null group by consumer;
 
 -- name: sample tables
-select case c.oid when to_regclass('{prefix}markers') then 'markers' else 'inbox' end,
-  greatest(c.reltuples, 0)::bigint, coalesce(pg_stat_get_dead_tuples(c.oid), 0)
-from pg_class c where c.oid in (to_regclass('{prefix}markers'), to_regclass('{prefix}inbox'));
+-- Markers may lie in tables of their own, by day. The server analyzes their partitions, and
+-- never by itself what they are partitions of.
+with tables as (
+  select 'markers' as name, to_regclass('{prefix}markers')::oid as oid
+  union all
+  select 'inbox', to_regclass('{prefix}inbox')::oid
+  union all
+  select 'markers', to_regclass('{prefix}markers_' || d.number)::oid from {prefix}dated d
+)
+select p.name, sum(greatest(c.reltuples, 0))::bigint, sum(coalesce(pg_stat_get_dead_tuples(c.oid), 0))::bigint
+from (
+  select t.name, t.oid from tables t
+  union all
+  select t.name, i.inhrelid from tables t join pg_inherits i on i.inhparent = t.oid
+) p join pg_class c on c.oid = p.oid
+where c.relkind = 'r'
+group by p.name;
+
+-- name: sample outcomes
+with tables as (
+  select to_regclass('{prefix}markers')::oid as oid
+  union all
+  select to_regclass('{prefix}markers_' || d.number)::oid from {prefix}dated d
+)
+select v.outcome, sum(v.share * greatest(c.reltuples, 0))::bigint
+from (
+  select t.oid from tables t
+  union all
+  select i.inhrelid from tables t join pg_inherits i on i.inhparent = t.oid
+) p join pg_class c on c.oid = p.oid
+join pg_namespace n on n.oid = c.relnamespace
+join pg_stats s on s.schemaname = n.nspname and s.tablename = c.relname and s.attname = 'outcome' and not s.inherited,
+unnest(s.most_common_vals::text::smallint[], s.most_common_freqs) v (outcome, share)
+where c.relkind = 'r'
+group by v.outcome;

@@ -64,6 +64,7 @@ type tables interface {
 	SampleReaping(ctx context.Context) (map[string]sqlstore.SampledReaping, error)
 	SampleReplays(ctx context.Context) (map[string]int64, error)
 	SampleTables(ctx context.Context) (map[string]sqlstore.SampledTable, error)
+	SampleOutcomes(ctx context.Context) (map[contract.Outcome]int64, error)
 }
 
 // database is what differs between kinds of databases.

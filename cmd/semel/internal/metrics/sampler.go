@@ -19,6 +19,7 @@ type Store interface {
 	SampleReaping(ctx context.Context) (map[string]sqlstore.SampledReaping, error)
 	SampleReplays(ctx context.Context) (map[string]int64, error)
 	SampleTables(ctx context.Context) (map[string]sqlstore.SampledTable, error)
+	SampleOutcomes(ctx context.Context) (map[contract.Outcome]int64, error)
 	// Connections tells of those of this process. It waits for nobody.
 	Connections() (used, idle, most int)
 }
@@ -76,6 +77,10 @@ func (s *Sampler) sample(ctx context.Context) {
 				to.tell("semel_store_replays", float64(n), s.store.Name(), consumer)
 			}
 		}, err
+	})
+	s.part(ctx, "outcomes", func() (func(*scrape), error) {
+		all, err := s.store.SampleOutcomes(ctx)
+		return func(to *scrape) { s.tellOutcomes(to, all) }, err
 	})
 	s.part(ctx, "tables", func() (func(*scrape), error) {
 		all, err := s.store.SampleTables(ctx)
@@ -140,6 +145,17 @@ func (s *Sampler) tellRows(to *scrape, state contract.RowState, rows sqlstore.Sa
 		if state == contract.StateBlocked {
 			to.tell("semel_store_gap_oldest_seconds", r.Gap.Seconds(), store, consumer)
 		}
+	}
+}
+
+// tellOutcomes sends estimates of all markers, of none where there are no estimates. The
+// server's sample misses what is rare: that is 0.
+func (s *Sampler) tellOutcomes(to *scrape, all map[contract.Outcome]int64) {
+	if len(all) == 0 {
+		return
+	}
+	for o := contract.Applied; o <= contract.Discarded; o++ {
+		to.tell("semel_store_estimated_markers", float64(all[o]), s.store.Name(), o.String())
 	}
 }
 

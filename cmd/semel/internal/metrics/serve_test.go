@@ -77,6 +77,9 @@ func (s *shelf) SampleReplays(context.Context) (map[string]int64, error) {
 func (s *shelf) SampleTables(context.Context) (map[string]sqlstore.SampledTable, error) {
 	return map[string]sqlstore.SampledTable{"markers": {Rows: 10_000_000}}, s.fault()
 }
+func (s *shelf) SampleOutcomes(context.Context) (map[contract.Outcome]int64, error) {
+	return map[contract.Outcome]int64{contract.Applied: 9_000_000, 99: 7}, s.fault()
+}
 func (s *shelf) Connections() (used, idle, most int) { return 1, 2, 3 }
 
 func (s *shelf) fault() error {
