@@ -164,9 +164,11 @@ bench-file:
 coverage-list:
 	$(GO) run ./internal/house/coverage > docs/coverage.md.new && mv docs/coverage.md.new docs/coverage.md
 
-## pictures: the rooms and the way of a message, drawn from the imports
+## pictures: the rooms and the way of a message, drawn from the imports, and what a run told of
+## itself, drawn from what was recorded
 pictures:
 	$(GO) run ./internal/house/picture
+	$(GO) test ./cmd/semel/internal/metrics -run ThePictureIs -update
 
 ## stranger: build and use the modules as someone would who fetches them
 stranger:

@@ -107,7 +107,7 @@ func calls(ts *testscript.TestScript, _ bool, args []string) {
 }
 
 // freePort is a port of this host on which nobody listens.
-func freePort(t *testing.T) string {
+func freePort(t testing.TB) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

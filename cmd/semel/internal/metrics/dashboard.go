@@ -143,7 +143,7 @@ func Dashboard() string {
 	to.SetIndent("", "  ")
 	_ = to.Encode(object{
 		"title": "Semel", "uid": "semel", "tags": []string{"semel"}, "schemaVersion": 39, "editable": true, "refresh": "30s", "timezone": "browser",
-		"time": object{"from": "now-3h", "to": "now"}, "templating": object{"list": variables}, "panels": panels,
+		"time": object{"from": "now-3h", "to": "now"}, "annotations": object{"list": []object{}}, "templating": object{"list": variables}, "panels": panels,
 	})
 	return b.String()
 }
@@ -155,5 +155,5 @@ func (p panel) object(id int, source, at object) object {
 	}
 	return object{"id": id, "type": "timeseries", "title": p.title, "description": p.says, "datasource": source, "gridPos": at, "targets": targets,
 		"fieldConfig": object{"defaults": object{"unit": p.unit, "min": 0}, "overrides": []object{}},
-		"options":     object{"legend": object{"displayMode": "list", "placement": "bottom", "showLegend": true}, "tooltip": object{"mode": "multi", "sort": "desc"}}}
+		"options":     object{"legend": object{"calcs": []string{}, "displayMode": "list", "placement": "bottom", "showLegend": true}, "tooltip": object{"mode": "multi", "sort": "desc"}}}
 }

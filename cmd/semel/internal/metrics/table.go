@@ -209,4 +209,8 @@ const introduction = `# Metrics
 <!-- Written by go test ./cmd/semel/internal/metrics -update, from the table in table.go. -->
 
 ` + "`listen: 127.0.0.1:9464`" + ` in the [policy](policy.md) has ` + "`semel run`" + ` serve ` + "`/metrics`" + ` in Prometheus' format; [operations](operations.md#health-and-metrics) says more. Beside the metrics below are those of Prometheus' Go client, of the Go runtime (` + "`go_…`" + `) and of the process (` + "`process_…`" + `).
+
+![What a run told of itself: effects, duplicates, what waits and what is set aside](pictures/figures.svg)
+
+That is a run with a database in SQLite to which 100 messages a second came. A copy is a success and no effect; what cannot be applied is set aside; what came while somebody kept the database to himself took effect when he let it go, each once. ` + "`BenchmarkFiguresOfARun`" + ` in cmd/semel records such a run.
 `

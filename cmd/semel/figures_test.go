@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bufio"
+	"database/sql"
+	"flag"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+var figuresFile = flag.String("figures", "", "BenchmarkFiguresOfARun writes what it saw into this file")
+
+const figuresPolicy = `version: 1
+listen: 127.0.0.1:%s
+stores: {shop: {sqlite: {path: shop.db}, migrate: true, setup: setup.sql}}
+sources: {payments: {file: {path: in.jsonl, format: json, follow: true}}}
+consumers:
+  billing:
+    from: payments
+    store: shop
+    identity: {id: "body:/id", source: "const:shop"}
+    retry: {attempts: 1}
+    handler: {sql: {params: {id: "body:/id", amount: "body:/amount"}, statements: ["insert into booked values (:id, :amount)"]}}
+`
+
+// figured are the metrics whose values are written down, each second.
+var figured = []string{`semel_effects_total{consumer="billing"}`, `semel_duplicates_total{consumer="billing"}`,
+	`semel_store_rows{consumer="billing",state="PARKED",store="shop"}`, `semel_unsettled_oldest_seconds{consumer="billing"}`, `semel_store_sample_stale{store="shop"}`}
+
+// BenchmarkFiguresOfARun is no measurement: for 75 seconds it runs a consumer to which 100
+// payments a second are given, from the 15th to the 30th second each of them twice, from the
+// 30th to the 45th some that cannot be booked, and whose database somebody keeps to himself
+// from the 50th to the 60th. What the run told of itself is the picture in docs/metrics.md:
+//
+//	go test ./cmd/semel -run '^$' -bench FiguresOfARun -benchtime 1x -figures FILE
+func BenchmarkFiguresOfARun(b *testing.B) {
+	if *figuresFile == "" {
+		b.Fatal("name the file with -figures")
+	}
+	b.Chdir(b.TempDir())
+	port := freePort(b)
+	write := func(name, text string) {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			b.Fatal(err)
+		}
+	}
+	write("semel.yaml", fmt.Sprintf(figuresPolicy, port))
+	write("setup.sql", "create table booked (id text primary key, amount integer not null check (amount > 0)) strict;")
+	write("in.jsonl", "")
+	run := exec.Command("semel", "run", "--log-level", "error")
+	if err := run.Start(); err != nil {
+		b.Fatal(err)
+	}
+	defer func() { _ = run.Process.Kill(); _ = run.Wait() }()
+	var table strings.Builder
+	table.WriteString("second,effects,duplicates,parked,oldest,stale\n")
+	var release func()
+	tick := time.NewTicker(100 * time.Millisecond)
+	defer tick.Stop()
+	for n := range 750 {
+		<-tick.C
+		feed(b, n)
+		switch n {
+		case 500:
+			release = occupy(b)
+		case 600:
+			release()
+		}
+		if n%10 == 9 {
+			fmt.Fprintf(&table, "%d,%s\n", n/10+1, strings.Join(scraped(port), ","))
+		}
+	}
+	write(*figuresFile, table.String())
+}
+
+// feed gives the messages of a tenth of a second.
+func feed(b *testing.B, n int) {
+	f, err := os.OpenFile("in.jsonl", os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer f.Close()
+	for i := range 10 {
+		amount, second := 1, n/10
+		if second >= 30 && second < 45 && i == 0 && n%5 == 0 {
+			amount = -1
+		}
+		line := fmt.Sprintf(`{"id":"%d-%d","amount":%d}`+"\n", n, i, amount)
+		if second >= 15 && second < 30 {
+			line += line
+		}
+		if _, err := f.WriteString(line); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// occupy keeps the database's only place of who writes, until it is released.
+func occupy(b *testing.B) (release func()) {
+	db, err := sql.Open("sqlite", "file:"+filepath.Join(".", "shop.db")+"?_pragma=busy_timeout(5000)&_txlock=immediate")
+	if err != nil {
+		b.Fatal(err)
+	}
+	tx, err := db.Begin()
+	if err != nil {
+		b.Fatal(err)
+	}
+	return func() { _ = tx.Rollback(); _ = db.Close() }
+}
+
+// scraped are the values that a run tells, 0 where it does not.
+func scraped(port string) []string {
+	values := make([]string, len(figured))
+	for i := range values {
+		values[i] = "0"
+	}
+	r, err := http.Get("http://127.0.0.1:" + port + "/metrics")
+	if err != nil {
+		return values
+	}
+	defer r.Body.Close()
+	for lines := bufio.NewScanner(r.Body); lines.Scan(); {
+		for i, name := range figured {
+			if value, is := strings.CutPrefix(lines.Text(), name+" "); is {
+				values[i] = value
+			}
+		}
+	}
+	return values
+}
