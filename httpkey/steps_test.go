@@ -51,13 +51,17 @@ var errDead = errors.New("the process is dead")
 func (p *process) passes() error {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	if p.points++; p.dead() {
+	if p.points++; p.dies > 0 && p.points >= p.dies {
 		return errDead
 	}
 	return nil
 }
 
-func (p *process) dead() bool { return p.dies > 0 && p.points >= p.dies }
+func (p *process) dead() bool {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	return p.dies > 0 && p.points >= p.dies
+}
 
 // does does something between two points.
 func (p *process) does(f func() error) error {

@@ -49,7 +49,7 @@ func TestTheDocumentShowsTheseLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	var code string
-	for _, name := range []string{"start/main.go", "../../examples/http-orders/main.go"} {
+	for _, name := range []string{"start/main.go", "../../examples/http-orders/main.go", "../../httpkey/example_steps_test.go"} {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
