@@ -38,6 +38,11 @@ import (
 
 const secret = "a secret of tests that nobody guesses"
 
+// unsigned is a header that messages have although nobody signed it.
+const unsigned = "X-Delivery"
+
+var stores = map[string]func(*testing.T) shop{"memory": memory, "sqlite": sqlite, "postgres": postgres}
+
 // runner is a consumer of whatever transactions.
 type runner interface{ Run(context.Context) error }
 
@@ -146,7 +151,8 @@ type service struct {
 
 func (s shop) serve(t *testing.T, wait time.Duration) *service {
 	t.Helper()
-	hooks, err := webhook.New(webhook.Config{Name: "hooks", Scheme: webhook.GitHub(), Secrets: []string{secret}, Wait: wait})
+	hooks, err := webhook.New(webhook.Config{Name: "hooks", Scheme: webhook.GitHub(), Secrets: []string{secret}, Wait: wait,
+		Unsigned: webhook.Unsigned{Headers: []string{unsigned}, Because: "nothing goes by it"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -201,7 +207,7 @@ func (s shop) once(t *testing.T, id string) {
 }
 
 func TestEveryStore(t *testing.T) {
-	for name, open := range map[string]func(*testing.T) shop{"memory": memory, "sqlite": sqlite, "postgres": postgres} {
+	for name, open := range stores {
 		t.Run("F3_two_hundred_at_once_of_one_event_are_received_once/"+name, func(t *testing.T) {
 			s := open(t)
 			p := s.serve(t, time.Minute)

@@ -139,28 +139,37 @@ type certificate struct {
 	cert, key string
 	logger    *slog.Logger
 
-	mutex   sync.Mutex
-	loaded  *tls.Certificate // guarded by mutex
-	changed [2]time.Time     // guarded by mutex
+	mutex  sync.Mutex
+	loaded *tls.Certificate // guarded by mutex
+	tried  [2]time.Time     // when the files were changed that were read last; guarded by mutex
+	told   string           // why they could not be read, as it was told; guarded by mutex
 }
 
 func (c *certificate) get(*tls.ClientHelloInfo) (*tls.Certificate, error) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	changed, err := c.times()
-	if err == nil && (c.loaded == nil || changed != c.changed) {
-		var pair tls.Certificate
-		if pair, err = tls.LoadX509KeyPair(c.cert, c.key); err == nil {
-			c.loaded, c.changed = &pair, changed
-		}
-	}
-	switch {
-	case err != nil && c.loaded == nil:
+	switch err := c.load(); {
+	case err == nil:
+	case c.loaded == nil:
 		return nil, fmt.Errorf("tls: %w: write a certificate and its key there, in PEM", err)
-	case err != nil:
+	case err.Error() != c.told: // once, and not for each stranger who knocks
+		c.told = err.Error()
 		c.logger.Error("the certificate of webhooks was changed and cannot be read; the one before is shown", "error", err)
 	}
 	return c.loaded, nil
+}
+
+// load reads the files if they have changed since they were read. mutex is held.
+func (c *certificate) load() error {
+	changed, err := c.times()
+	if err != nil || c.loaded != nil && changed == c.tried {
+		return err
+	}
+	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
+	if c.tried = changed; err == nil {
+		c.loaded, c.told = &pair, ""
+	}
+	return err
 }
 
 func (c *certificate) times() (all [2]time.Time, err error) {

@@ -157,6 +157,42 @@ func TestTLS(t *testing.T) {
 			t.Errorf("after it was spoiled: %d", got)
 		}
 	})
+	t.Run("F3_a_certificate_whose_key_comes_later_is_told_of_once_and_shown_when_both_are_there", func(t *testing.T) {
+		folder, later := t.TempDir(), t.TempDir()
+		cert, key := certify(t, folder, 1)
+		newCert, newKey := certify(t, later, 2)
+		var said strings.Builder
+		files := &certificate{cert: cert, key: key, logger: slog.New(slog.NewTextHandler(&said, nil))}
+		shows := func(want int64) {
+			t.Helper()
+			pair, err := files.get(nil)
+			if err != nil || pair.Leaf.SerialNumber.Int64() != want {
+				t.Errorf("%v, want %d", err, want)
+			}
+		}
+		shows(1)
+		if err := os.Rename(newCert, cert); err != nil {
+			t.Fatal(err)
+		}
+		for range 100 {
+			shows(1)
+		}
+		if err := os.Rename(newKey, key); err != nil {
+			t.Fatal(err)
+		}
+		shows(2)
+		if lines := strings.Count(said.String(), "\n"); lines != 1 {
+			t.Errorf("%d lines:\n%s", lines, said.String())
+		}
+		if err := os.Remove(key); err != nil {
+			t.Fatal(err)
+		}
+		shows(2)
+		shows(2)
+		if lines := strings.Count(said.String(), "\n"); lines != 2 {
+			t.Errorf("%d lines:\n%s", lines, said.String())
+		}
+	})
 	t.Run("F3_a_certificate_that_is_missing_is_found_at_the_start", func(t *testing.T) {
 		_, err := Open(Options{Address: "127.0.0.1:0", Cert: "none.pem", Key: "none.pem", Connections: 1, Logger: slog.New(slog.DiscardHandler)})
 		if err == nil || !strings.Contains(err.Error(), "none.pem") {
