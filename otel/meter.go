@@ -88,6 +88,7 @@ func NewMeter(provider metric.MeterProvider, source string) (*Meter, error) {
 // Watch asks a consumer for its figures whenever figures are collected, until stop is called.
 // Name is its name; a consumer is watched once at a time.
 func (m *Meter) Watch(name string, c Consumer) (stop func() error, err error) {
+	m.begin(name)
 	return m.whenAsked(func(o metric.Observer) { m.collect(name, c, o) })
 }
 
@@ -114,7 +115,6 @@ func (m *Meter) whenAsked(tell func(metric.Observer)) (stop func() error, err er
 	for _, i := range m.observed {
 		instruments = append(instruments, i)
 	}
-	m.begin(name)
 	registration, err := m.meter.RegisterCallback(func(_ context.Context, o metric.Observer) error {
 		tell(o)
 		return nil
