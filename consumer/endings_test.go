@@ -47,7 +47,7 @@ func TestConflicts(t *testing.T) {
 		c := config(source)
 		c.OnConflict, c.Observers = consumer.ThenAcceptFirst, []semel.Observer{seen}
 		counts := runs(t, store, add, c)
-		if counts.Applied != 3 || counts.Conflicts != 1 || len(source.settled) != 4 || len(rows(t, store)) != 0 || len(seen.of(semel.EventConflict)) != 1 {
+		if counts.Applied != 3 || counts.Conflicts != 1 || len(source.settled) != 4 || len(rows(t, store)) != 0 || len(seen.of(semel.EventConflict)) != 1 || seen.of(semel.EventConflict)[0].Reason != semel.ReasonConflict {
 			t.Errorf("%+v, rows %+v", counts, rows(t, store))
 		}
 	})

@@ -1,6 +1,7 @@
 package consumer
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -112,7 +113,11 @@ func (n *reporter) ended(item *machine.Settlement) {
 		n.applied(item.Item)
 	}
 	if note, told := endings[item.Ending]; told {
-		n.message(note.level, n.about(item.Item, semel.Event{Kind: note.kind, Reason: item.Reason, Messages: 1, Err: item.Err}))
+		reason := item.Reason
+		if item.Ending == contract.EndConflict {
+			reason = cmp.Or(reason, semel.ReasonConflict) // as its row has it
+		}
+		n.message(note.level, n.about(item.Item, semel.Event{Kind: note.kind, Reason: reason, Messages: 1, Err: item.Err}))
 	}
 }
 

@@ -129,7 +129,8 @@ type SampledReaping struct {
 	Walked bool
 }
 
-// SampleReaping tells of each consumer how far its reaper is.
+// SampleReaping tells of each consumer how far its reaper is, but of those that keep all for
+// ever, of which nothing is to be removed.
 func (s *Store) SampleReaping(ctx context.Context) (map[string]SampledReaping, error) {
 	all := map[string]SampledReaping{}
 	err := s.sample(ctx, s.sql.SampleReaping, func(rows *sql.Rows) error {

@@ -13,6 +13,9 @@ import (
 func TestASampleOfAFile(t *testing.T) {
 	db := openFile(t, newFile(t), pragmas)
 	s := storeOn(t, db)
+	if err := s.Retain(t.Context(), contract.Retention{Consumer: "keeps"}); err != nil {
+		t.Fatal(err)
+	}
 	scope, err := s.Scope(t.Context(), "billing", "", 0)
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +42,7 @@ values (1, ?, x'0061', x'', 0, 0, 'BLOCKED', 'gap', '', 0, 0, '', '', '', '{}', 
 			t.Errorf("%+v: %v", rows, err)
 		}
 		reaping, err := sqlsuite.Sampled(t.Context(), s.SampleReaping)
-		if r, there := reaping["billing"]; err != nil || !there || r.Walked || r.Progress > time.Minute {
+		if r, there := reaping["billing"]; err != nil || len(reaping) != 1 || !there || r.Walked || r.Progress > time.Minute {
 			t.Errorf("%+v: %v", reaping, err)
 		}
 		if replays, err := sqlsuite.Sampled(t.Context(), s.SampleReplays); err != nil || len(replays) != 0 {

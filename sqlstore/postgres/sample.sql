@@ -12,11 +12,12 @@ select s.consumer, count(*),
 from (select scope, received_at, reason from {prefix}inbox where state = $1 order by due_at limit 10001) i
 join {prefix}scopes s on s.number = i.scope group by s.consumer;
 
+-- Who keeps all for ever tells how far it is at no time, and nothing is to be removed.
 -- name: sample reaping
 select consumer, (extract(epoch from clock_timestamp() - progress_at) * 1000000)::bigint,
-  case when keep_ms > 0 and not off then
+  case when not off then
     (extract(epoch from clock_timestamp() - walked_to) * 1000000)::bigint - keep_ms * 1000 end
-from {prefix}retention;
+from {prefix}retention where keep_ms > 0;
 
 -- name: sample replays
 select consumer, count(*) from {prefix}replays where ended_at is null group by consumer;

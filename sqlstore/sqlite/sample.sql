@@ -9,8 +9,9 @@ select s.consumer, count(*),
 from (select scope, received_at, reason from {prefix}inbox where state = ? order by due_at limit 10001) i
 join {prefix}scopes s on s.number = i.scope group by s.consumer;
 
+-- Who keeps all for ever tells how far it is at no time, and nothing is to be removed.
 -- name: sample reaping
-select consumer, (cast(unixepoch('subsec') * 1000 as integer) - progress_at) * 1000, null from {prefix}retention;
+select consumer, (cast(unixepoch('subsec') * 1000 as integer) - progress_at) * 1000, null from {prefix}retention where keep_ms > 0;
 
 -- name: sample replays
 select consumer, count(*) from {prefix}replays where ended_at is null group by consumer;

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/semel-go/semel/internal/legible"
 )
 
 // alert is one rule, with what its runbook says.
@@ -37,27 +39,27 @@ func effectsAlerts() []alert {
 		{name: "SemelDoubledEffectCaught", expr: "sum by (" + mine + ") (increase(semel_backstops_total[10m])) > 0", severity: page,
 			summary: "a constraint of yours caught an effect that would have been doubled",
 			means:   "A message had no marker although its effect was there: markers were deleted or lost, the retention is shorter than copies come late, or somebody writes the effect beside the consumer.",
-			look:    "the log line `backstop` names the message; `semel reap --dry-run` says how long markers are kept.",
-			mend:    "raise `retention`, or restore the markers (`semel migrate seed`)."},
+			look:    "the log line `backstop` names the message; `semel reap status` says how long markers are kept.",
+			mend:    "raise `retention`, or restore the markers (`semel migrate seed --consumer NAME --from TABLE --id COLUMN`)."},
 		{name: "SemelConflict", expr: "sum by (" + mine + ") (increase(semel_conflicts_total[10m])) > 0", severity: ticket,
 			summary: "a known identity came with other content",
 			means:   "A producer uses an id for two messages, or changes one under its id, or the fingerprint covers what may change.",
-			look:    "`semel parked ls --with-reason conflict`, and `semel parked show NUMBER`.",
-			mend:    "have the producer mint an id a message, or narrow `fingerprint`; then `semel parked discard`."},
+			look:    "`semel parked ls --reason conflict`, and `semel parked show NUMBER`.",
+			mend:    "have the producer mint an id a message, or narrow `fingerprint`; then `semel parked discard NUMBER --reason WHY`."},
 		{name: "SemelDuplicateSpike", expr: duplicateSpike("", 1), hold: 10 * time.Minute, severity: ticket,
 			summary: "more than half of what is delivered are copies",
 			means:   "No effect is doubled, but work is wasted: a producer sends again, settlements are lost, or offsets were set back.",
-			look:    "whether a replay or a reset runs, `semel positions plan`, and the producer's retries.",
+			look:    "whether a replay runs (`semel replay status`), or somebody sets offsets back (`semel positions plan`), and the producer's retries.",
 			mend:    "mend the producer, or the settling; nothing in Semel."},
 		{name: "SemelUnknownType", expr: `sum by (` + mine + `) (increase(semel_set_aside_total{reason="unknown_type"}[10m])) > 0`, severity: ticket,
 			summary: "messages of a type came that no handler has",
 			means:   "A producer is ahead of this consumer, or the topic is shared and `only` is missing.",
 			look:    "`semel parked summary`.",
-			mend:    "deploy the handler and `semel parked retry`, or name the types in `only`."},
+			mend:    "deploy the handler and `semel parked retry --all --with-reason unknown_type --reason WHY`, or name the types in `only`."},
 		{name: "SemelResidualRisk", expr: "sum by (" + mine + ") (increase(semel_without_key_total[10m]) + increase(semel_intents_not_sent_again_total[10m])) > 0", severity: ticket,
 			summary: "something happened that Semel cannot keep from doubling, or from being lost",
 			means:   "Messages were applied while the store of keys was down, or intents were not sent again since the other side may have forgotten their keys.",
-			look:    "the log, and `semel reconcile` where the other side can be asked.",
+			look:    "the log, and `semel reconcile --consumer NAME --file FILE` with what the other side says it has.",
 			mend:    "by hand, message by message."},
 		{name: "SemelWebhooksRefused", expr: `sum by (` + mine + `) (increase(semel_webhook_requests_total{fate=~"not_signed|malformed|forged|old"}[10m])) > 5`, severity: ticket,
 			summary: "webhooks are refused for their signatures",
@@ -73,12 +75,12 @@ func backlogAlerts() []alert {
 			summary: "messages were set aside for a person",
 			means:   "They had no effect, and nobody tries them again.",
 			look:    "`semel parked summary`, by reason.",
-			mend:    "mend the cause, then `semel parked retry`, or `semel parked discard` with a reason."},
+			mend:    "mend the cause, then `semel parked retry NUMBER --reason WHY`, or `semel parked discard NUMBER --reason WHY`."},
 		{name: "SemelPendingAge", expr: pendingAge("", 15*time.Minute), hold: 5 * time.Minute, severity: page,
 			summary: "a message has waited in the inbox for a quarter of an hour",
 			means:   "What was received does not take effect: workers do not keep up, the handler fails, or nobody runs.",
 			look:    "`semel inbox ls`, `semel_retries_total`, and whether the consumer is paused (`semel controls`).",
-			mend:    "mend the handler, add workers, or `semel resume`."},
+			mend:    "mend the handler, add workers, or `semel resume --consumer NAME --reason WHY`."},
 		{name: "SemelStaleClaims", expr: `sum by (` + mine + `) (increase(semel_claims_total{outcome="lost"}[10m])) > 0`, severity: ticket,
 			summary: "claims ended before their work did",
 			means:   "A handler takes longer than a lease that nobody could extend, a process was frozen, or persons act on rows that are worked on.",
@@ -88,12 +90,12 @@ func backlogAlerts() []alert {
 			summary: "the inbox grows while the broker's lag is low",
 			means:   "With `settle: after_receipt` the broker is settled before the effect: its lag says nothing of what waits.",
 			look:    "`semel inbox ls`, and `semel_batch_handle_seconds`.",
-			mend:    "add workers, or `semel limit` what is taken until they keep up."},
+			mend:    "add workers, or take less until they keep up: `semel limit MESSAGES --consumer NAME --reason WHY`."},
 		{name: "SemelGap", expr: "max by (store, consumer) (semel_store_gap_oldest_seconds) > 900", hold: 5 * time.Minute, severity: page,
 			summary: "a version has been missing for a quarter of an hour",
 			means:   "Messages wait for an earlier version of their stream, which may never come.",
 			look:    "`semel gaps ls`.",
-			mend:    "have the producer send it, `semel gaps backfill`, or `semel gaps skip`."},
+			mend:    "have the producer send it, `semel gaps backfill --consumer NAME --file FILE --reason WHY`, or `semel gaps skip --stream NAME --reason WHY`."},
 		{name: "SemelLag", expr: "sum by (" + mine + ") (semel_broker_lag_messages) > 10000", hold: 15 * time.Minute, severity: ticket,
 			summary: "the consumer is 10,000 messages behind its broker",
 			means:   "More comes than is worked on, or it stands still.",
@@ -137,13 +139,13 @@ func operationAlerts() []alert {
 		{name: "SemelReaperBehind", expr: "max by (store, consumer) (semel_store_reaper_lag_seconds) > 172800 or max by (store, consumer) (semel_store_reaper_progress_seconds) > 86400", hold: time.Hour, severity: ticket,
 			summary: "markers are kept for much longer than their retention",
 			means:   "No process of the consumer runs, the reaper fails or does not keep up, or a lane holds it back.",
-			look:    "`semel reap`, which says what holds it.",
-			mend:    "`semel reap forget` a lane that is gone, or `semel reap --once`."},
+			look:    "`semel reap status`, which says what holds it.",
+			mend:    "of a lane that is gone `semel reap forget --consumer NAME --lane NAME --reason WHY`; else `semel reap --once`."},
 		{name: "SemelReplayRuns", expr: "max by (store, consumer) (semel_store_replays) > 0", severity: ticket,
 			summary: "a replay runs",
 			means:   "Somebody gives a consumer again what it had. If its effects are real, look whether that is meant.",
 			look:    "`semel replay status`, who and why.",
-			mend:    "`semel replay stop`."},
+			mend:    "`semel replay stop NUMBER --reason WHY`."},
 		{name: "SemelUnknownCommits", expr: `sum by (` + mine + `) (increase(semel_batches_total{end="unknown"}[10m])) > 5`, severity: ticket,
 			summary: "answers to commits are lost again and again",
 			means:   "Nothing is doubled: such batches are marked again. But the network or the server cuts connections in their commits.",
@@ -167,7 +169,7 @@ func writeGroup(b *strings.Builder, name string, all []alert) {
 		if a.hold > 0 {
 			fmt.Fprintf(b, "        for: %dm\n", int(a.hold.Minutes()))
 		}
-		fmt.Fprintf(b, "        labels: {severity: %s}\n        annotations:\n          summary: '{{ $labels.consumer }}{{ $labels.store }}: %s'\n          runbook: docs/alerts.md#%s\n",
+		fmt.Fprintf(b, "        labels: {severity: %s}\n        annotations:\n          summary: '{{ $labels.consumer }}{{ if and $labels.consumer $labels.store }} in {{ end }}{{ $labels.store }}: %s'\n          runbook: docs/alerts.md#%s\n",
 			a.severity, strings.ReplaceAll(a.summary, "'", "''"), strings.ToLower(a.name))
 	}
 }
@@ -175,11 +177,11 @@ func writeGroup(b *strings.Builder, name string, all []alert) {
 // Runbooks are docs/alerts.md.
 func Runbooks() string {
 	var b strings.Builder
-	b.WriteString("# Alerts\n\n<!-- Written by go test ./cmd/semel/internal/metrics -update, from alerts.go. -->\n\n[deploy/alerts.yaml](../deploy/alerts.yaml) has these rules for Prometheus, over the [metrics](metrics.md) of `semel run`. Thresholds and durations are a beginning: yours depend on what your consumers do. `make proof-alerts` produces the fault of each and has a Prometheus find it.\n\n[deploy/dashboard.json](../deploy/dashboard.json) is a dashboard for Grafana over the same metrics: what takes effect, what waits and for how long, what is set aside, what batches take, and how old the stores' figures are.\n\nWhat a consumer says under `alerts` in the [policy](policy.md) takes the place of a rule's threshold for that consumer: `semel alerts --config semel.yaml >alerts.yaml` prints all rules with it.\n\n```yaml\n    alerts: {pending_age: 60s, parked: 1, duplicate_spike: true}\n```\n")
+	b.WriteString("# Alerts\n\n<!-- Written by go test ./cmd/semel/internal/metrics -update, from alerts.go. -->\n\n[deploy/alerts.yaml](../deploy/alerts.yaml) has these rules for Prometheus, over the [metrics](metrics.md) of `semel run`. Thresholds and durations are a beginning: yours depend on what your consumers do. Rules are loaded by `rule_files`, and a run is scraped at the address of its key [`listen`](policy.md):\n\n```yaml\nscrape_configs:\n  - job_name: semel\n    static_configs: [{targets: [\"127.0.0.1:9464\"]}]\nrule_files: [alerts.yaml]\n```\n\nThe commands below want `--config semel.yaml` beside what stands there, where the policy is not in the folder; capitals stand for what is yours. `make proof-alerts` produces the fault of each and has a Prometheus find it.\n\n[deploy/dashboard.json](../deploy/dashboard.json) is a dashboard for Grafana over the same metrics: what takes effect, what waits and for how long, what is set aside, what batches take, and how old the stores' figures are.\n\nWhat a consumer says under `alerts` in the [policy](policy.md) takes the place of a rule's threshold for that consumer: `semel alerts --config semel.yaml >alerts.yaml` prints all rules with it.\n\n```yaml\n    alerts: {pending_age: 60s, parked: 1, duplicate_spike: true}\n```\n")
 	for _, a := range alerts() {
 		hold := "at once"
 		if a.hold > 0 {
-			hold = fmt.Sprintf("for %d minutes", int(a.hold.Minutes()))
+			hold = "for " + legible.Span(a.hold)
 		}
 		fmt.Fprintf(&b, "\n## %s\n\n%s (%s, %s).\n\n```promql\n%s\n```\n\n* What it means: %s\n* What to look at: %s\n* What mends it: %s\n", a.name, strings.ToUpper(a.summary[:1])+a.summary[1:], a.severity, hold, a.expr, a.means, a.look, a.mend)
 	}

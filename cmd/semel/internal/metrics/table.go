@@ -158,7 +158,7 @@ func stores() part {
 		{name: "semel_store_gap_oldest_seconds", kind: gauge, labels: []string{byConsumer}, help: "The same of rows that wait for an earlier version."},
 		{name: "semel_store_suppressed_effects", kind: gauge, labels: []string{byConsumer}, help: "Intents that a replay without effects wrote and nobody sends, of those in semel_store_rows that are PARKED; by the consumer that would send them."},
 		{name: "semel_store_reaper_lag_seconds", kind: gauge, labels: []string{byConsumer}, help: "How much longer than its retention the oldest marker may have been kept, by the last whole walk of the reaper; none before the first."},
-		{name: "semel_store_reaper_progress_seconds", kind: gauge, labels: []string{byConsumer}, help: "How long ago a process of the consumer told how far it is; the reaper removes nothing younger."},
+		{name: "semel_store_reaper_progress_seconds", kind: gauge, labels: []string{byConsumer}, help: "How long ago a process of the consumer told how far it is; the reaper removes nothing younger. None of a consumer whose retention is forever."},
 		{name: "semel_store_replays", kind: gauge, labels: []string{byConsumer}, help: "Replays that have not ended."},
 		{name: "semel_store_estimated_rows", kind: gauge, labels: []string{byTable}, help: "How many rows a table has, by the server's estimate, which may be off by a tenth or more; none in SQLite."},
 		{name: "semel_store_estimated_markers", kind: gauge, labels: []string{byState}, help: "How many markers have which outcome, by the server's estimate, which misses what is rare; none in SQLite, and before the server has analyzed the table. state: applied, waiting, parked, dead_lettered or discarded. Those that wait or are set aside are in semel_store_rows, counted."},

@@ -44,9 +44,6 @@ func (a *Aside) Observe(e semel.Event) {
 	if aside[e.Kind] == "" {
 		return
 	}
-	if e.Kind == semel.EventConflict && e.Reason == "" {
-		e.Reason = semel.ReasonConflict
-	}
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	if a.counts == nil {

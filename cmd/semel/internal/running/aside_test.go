@@ -23,8 +23,8 @@ func TestWhatWasSetAsideIsSummedUpByReasonWithTheCommandsThatListIt(t *testing.T
 	for _, e := range []semel.Event{
 		{Kind: semel.EventDuplicate, Consumer: "billing", Messages: 9},
 		{Kind: semel.EventDeadLettered, Consumer: "audit", Reason: semel.ReasonExhausted, Messages: 40},
-		{Kind: semel.EventConflict, Consumer: "billing", Messages: 1},
-		{Kind: semel.EventConflict, Consumer: "billing", Messages: 1},
+		{Kind: semel.EventConflict, Consumer: "billing", Reason: semel.ReasonConflict, Messages: 1},
+		{Kind: semel.EventConflict, Consumer: "billing", Reason: semel.ReasonConflict, Messages: 1},
 		{Kind: semel.EventConflict, Consumer: "billing", Reason: semel.ReasonFormerConflict, Messages: 1},
 		{Kind: semel.EventParked, Consumer: "billing", Reason: semel.ReasonMalformed, Messages: 3},
 		{Kind: semel.EventDiscarded, Consumer: "billing", Reason: "by\x1b[2J\nhand " + semel.Reason(strings.Repeat("x", 100)), Messages: 1},

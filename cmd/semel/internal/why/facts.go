@@ -35,7 +35,8 @@ type Facts struct {
 	Missing []operate.Span
 	// Control is what operators want of the consumer.
 	Control contract.Control
-	// Progress is when the consumer told last that it works; zero if it never did.
+	// Progress is when the consumer told last that it works; zero if it never did, and where
+	// it keeps its markers for ever, since then it does not.
 	Progress time.Time
 	// Generation is the consumer's, where it works in generations.
 	Generation *contract.StoredGeneration

@@ -233,7 +233,7 @@ func (s Search) consumer(ctx context.Context, f *Facts) (err error) {
 		return err
 	}
 	kept, err := s.Store.Retentions(ctx, f.Key.Consumer)
-	if err == nil && len(kept) == 1 {
+	if err == nil && len(kept) == 1 && kept[0].Keep > 0 { // who keeps all for ever does not tell
 		f.Progress = kept[0].Progress
 	}
 	return err

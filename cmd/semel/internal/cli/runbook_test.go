@@ -1,0 +1,44 @@
+package cli
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/semel-go/semel/cmd/semel/internal/metrics"
+)
+
+// typed finds the commands that a text has somebody type.
+var typed = regexp.MustCompile("`(semel [^`]+)`")
+
+// Who is woken by an alert types what its runbook says.
+func TestTheRunbooksNameCommandsThatThereAre(t *testing.T) {
+	found := typed.FindAllStringSubmatch(metrics.Runbooks(), -1)
+	if len(found) < 20 {
+		t.Fatalf("only %d commands were found", len(found))
+	}
+	for _, line := range found {
+		t.Run("K5_"+strings.ReplaceAll(line[1], " ", "_"), func(t *testing.T) {
+			line, _, _ := strings.Cut(line[1], " >") // the rest is for the shell
+			words := strings.Fields(strings.NewReplacer("NUMBER", "17", "MESSAGES", "50").Replace(line))
+			cmd, rest, err := newRoot(&common{}).Find(words[1:])
+			if err == nil {
+				err = cmd.ParseFlags(rest)
+			}
+			if err == nil {
+				err = cmd.ValidateArgs(cmd.Flags().Args())
+			}
+			if err == nil {
+				err = cmd.ValidateRequiredFlags()
+			}
+			if err != nil || cmd.RunE == nil {
+				t.Fatalf("%s: %v", line, err)
+			}
+			path := strings.TrimPrefix(cmd.CommandPath(), "semel ")
+			if why := cmd.Flags().Lookup("reason"); slices.Contains(acts, path) && path != "reap" && !why.Changed {
+				t.Errorf("%s: an act wants a reason", line)
+			}
+		})
+	}
+}
