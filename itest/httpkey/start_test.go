@@ -19,7 +19,7 @@ func TestTheStartOfTheDocumentProtectsAnEndpoint(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	program := filepath.Join(t.TempDir(), "start")
-	if text, err := exec.CommandContext(ctx, "go", "build", "-o", program, "./start").CombinedOutput(); err != nil {
+	if text, err := exec.CommandContext(ctx, "go", "build", "-o", program, "../../examples/orders-api").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -49,7 +49,7 @@ func TestTheDocumentShowsTheseLines(t *testing.T) {
 		t.Fatal(err)
 	}
 	var code string
-	for _, name := range []string{"start/main.go", "../../examples/http-orders/main.go", "../../httpkey/example_steps_test.go"} {
+	for _, name := range []string{"../../examples/orders-api/main.go", "../../examples/http-orders/main.go", "../../httpkey/example_steps_test.go"} {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)

@@ -1,63 +1,88 @@
-// Command start is the API of docs/http.md: a protected endpoint on PostgreSQL.
+// Command orders-api is an API that places orders in PostgreSQL, each once however often its
+// client repeats the request.
 package main
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"log"
 	"net/http"
 	"os"
+	"os/signal"
+	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/semel-go/semel/httpkey"
 	"github.com/semel-go/semel/pgxstore"
+	"golang.org/x/sync/errgroup"
 )
 
 func main() {
-	if err := serve(context.Background(), os.Getenv("DATABASE_URL"), os.Getenv("LISTEN")); err != nil {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	if err := serve(ctx, os.Getenv("DATABASE_URL"), os.Getenv("LISTEN")); err != nil {
 		log.Fatal(err)
 	}
 }
 
-// serve serves the API until it fails.
+// serve serves the API until ctx ends, and ends when the requests have that are there then.
 func serve(ctx context.Context, dsn, listen string) error {
 	pool, err := pgxpool.New(ctx, dsn)
 	if err != nil {
 		return err
 	}
+	defer pool.Close()
 	if _, err := pool.Exec(ctx, "create table if not exists orders (number bigserial primary key, account text, item text)"); err != nil {
 		return err
 	}
-	store, err := pgxstore.New(pool, pgxstore.Options{})
+	mux := http.NewServeMux()
+	guard, err := protect(ctx, pool, mux)
 	if err != nil {
 		return err
 	}
-	if _, err := store.Migrate(ctx); err != nil {
+	server := &http.Server{Addr: listen, Handler: mux, ReadHeaderTimeout: 10 * time.Second}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error {
+		guard.Run(ctx, report)
+		return nil
+	})
+	group.Go(func() error {
+		if err := server.ListenAndServe(); !errors.Is(err, http.ErrServerClosed) {
+			return err
+		}
+		return nil
+	})
+	group.Go(func() error {
+		<-ctx.Done()
+		within, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+		defer cancel()
+		err := server.Shutdown(within)
+		if !guard.Drain(within) {
+			err = errors.Join(err, errors.New("a handler still runs"))
+		}
 		return err
-	}
-	mux, err := protected(ctx, pool)
-	if err != nil {
-		return err
-	}
-	return http.ListenAndServe(listen, mux)
+	})
+	return group.Wait()
 }
 
-// protected is the whole of what protects an endpoint.
-func protected(ctx context.Context, pool *pgxpool.Pool) (*http.ServeMux, error) {
-	mux := http.NewServeMux()
+// protect is the whole of what protects an endpoint.
+func protect(ctx context.Context, pool *pgxpool.Pool, mux *http.ServeMux) (*httpkey.Guard, error) {
 	store, err := pgxstore.New(pool, pgxstore.Options{})
 	if err != nil {
+		return nil, err
+	}
+	if _, err := store.Migrate(ctx); err != nil {
 		return nil, err
 	}
 	guard, err := httpkey.New(store, httpkey.Config{Name: "orders", Caller: account, Keep: 72 * time.Hour})
 	if err != nil {
 		return nil, err
 	}
-	go guard.Run(ctx, report)
 	mux.Handle("POST /orders", guard.ProtectFunc(order))
-	return mux, nil
+	return guard, nil
 }
 
 func report(err error) { log.Print(err) }
