@@ -277,9 +277,8 @@ proof-replay:
 ## proof-webhook: 5,000 events of a provider that repeats by its schedule of three days, at a
 ## time scale, some of them after a 2xx, to a process that is killed 70 times, at random and at
 ## each of ten named points, over ends and restarts of PostgreSQL; forged and old requests among
-## them; a naive receiver beside it; two
-## minutes; PROOF=-quick: half a minute; PROOF="-quick -plant early", forgetful or leaked: a
-## planted fault, which must be found
+## them; a naive receiver beside it; some two minutes; PROOF=-quick: half a minute;
+## PROOF="-quick -plant early", forgetful or leaked: a planted fault, which must be found
 .PHONY: proof-webhook
 proof-webhook:
 	scripts/services install postgres

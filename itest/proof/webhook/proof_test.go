@@ -26,7 +26,9 @@ func TestMain(m *testing.M) {
 
 func TestWhatWasAnsweredWith2xxTakesEffectOnceUnderKills(t *testing.T) {
 	t.Run("F3_a_provider_that_repeats_and_a_process_that_is_killed_at_each_point", func(t *testing.T) {
-		l, err := Quick().Run(t.Context(), proof.InTest(t))
+		p := Quick()
+		p.Events, p.Publish, p.Kills, p.Scale = 400, 6*time.Second, 2, 40_000
+		l, err := p.Run(t.Context(), proof.InTest(t))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -37,7 +39,8 @@ func TestWhatWasAnsweredWith2xxTakesEffectOnceUnderKills(t *testing.T) {
 }
 
 func TestPlantedFaultsAreFound(t *testing.T) {
-	for plant, want := range map[string]string{plantEarly: "lost", plantForgetful: "doubled", plantLeaked: "forged"} {
+	// That of a secret that leaked is for the program: each takes a binary that is linked anew.
+	for plant, want := range map[string]string{plantEarly: "lost", plantForgetful: "doubled"} {
 		t.Run("F3_"+plant, func(t *testing.T) {
 			p := Quick()
 			p.Kills, p.Rounds, p.Ends, p.Restarts, p.Events, p.Publish, p.Scale, p.Plant = 3, 0, 0, 0, 400, 4*time.Second, 60_000, plant
@@ -45,7 +48,7 @@ func TestPlantedFaultsAreFound(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			is := map[string]bool{"lost": l.Lost > 0, "doubled": l.Doubled > 0, "forged": l.Believed > 0}
+			is := map[string]bool{"lost": l.Lost > 0, "doubled": l.Doubled > 0}
 			if l.Wrong() == nil || !is[want] {
 				t.Errorf("it is not found: %v, %+v", l.Wrong(), l)
 			}
