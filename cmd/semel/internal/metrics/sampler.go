@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"context"
+	"log/slog"
 	"sync"
 	"time"
 
@@ -33,6 +34,12 @@ var sampledStates = []contract.RowState{contract.StateReceived, contract.StateIn
 // also when the store does not answer any more.
 type Sampler struct {
 	store Store
+	log   *slog.Logger
+
+	// fault is the first one of this look; failed is how many looks had one, one after the
+	// other. They are the sampler's goroutine's.
+	fault  error
+	failed int
 
 	mutex   sync.Mutex
 	parts   map[string]func(*scrape) // what was read last, by part; guarded by mutex
@@ -40,8 +47,8 @@ type Sampler struct {
 	failing map[string]bool          // what could not be read when it was tried last; guarded by mutex
 }
 
-func newSampler(s Store) *Sampler {
-	return &Sampler{store: s, parts: map[string]func(*scrape){}, read: map[string]time.Time{}, failing: map[string]bool{}}
+func newSampler(s Store, log *slog.Logger) *Sampler {
+	return &Sampler{store: s, log: log, parts: map[string]func(*scrape){}, read: map[string]time.Time{}, failing: map[string]bool{}}
 }
 
 // work samples until ctx ends.
@@ -50,11 +57,30 @@ func (s *Sampler) work(ctx context.Context) {
 	defer timer.Stop()
 	for {
 		s.sample(ctx)
+		s.hear(ctx)
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
 			return
 		}
+	}
+}
+
+// hear tells of a store that could not be read twice, in a row: a moment of load is not told of.
+func (s *Sampler) hear(ctx context.Context) {
+	fault := s.fault
+	s.fault = nil
+	switch {
+	case ctx.Err() != nil:
+	case fault != nil:
+		if s.failed++; s.failed == 2 {
+			s.log.Warn("figures of a store cannot be read and stay as they are: semel_store_sample_stale is 1", "store", s.store.Name(), "error", fault)
+		}
+	default:
+		if s.failed >= 2 {
+			s.log.Info("figures of a store can be read again", "store", s.store.Name())
+		}
+		s.failed = 0
 	}
 }
 
@@ -98,6 +124,9 @@ func (s *Sampler) part(ctx context.Context, name string, read func() (func(*scra
 		return
 	}
 	said, err := read()
+	if err != nil && s.fault == nil {
+		s.fault = err
+	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.failing[name] = err != nil; err == nil {

@@ -6,7 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"os"
+
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
 )
 
 // TLS are the files of who serves https.
@@ -16,31 +17,41 @@ type TLS struct {
 	Certificate, Key, Clients string
 }
 
+// pair reads the certificate and its key. It waits for nobody, whatever the files are.
+func (t *TLS) pair() (*tls.Certificate, error) {
+	certificate, err := policy.ReadFile(t.Certificate)
+	if err != nil {
+		return nil, fmt.Errorf("listen.tls.certificate: %w: write a certificate there, in PEM", err)
+	}
+	key, err := policy.ReadFile(t.Key)
+	if err != nil {
+		return nil, fmt.Errorf("listen.tls.key: %w: write the certificate's key there, in PEM", err)
+	}
+	pair, err := tls.X509KeyPair(certificate, key)
+	if err != nil {
+		return nil, fmt.Errorf("listen.tls: %s and %s: %w: write a certificate and its key there, in PEM", t.Certificate, t.Key, err)
+	}
+	return &pair, nil
+}
+
 // config is what connections are encrypted by. The certificate is read for each, so that it
 // can be renewed; faults of the files are found at once. A client need show no certificate,
 // since probes have none.
 func (t *TLS) config() (*tls.Config, error) {
-	read := func() (*tls.Certificate, error) {
-		pair, err := tls.LoadX509KeyPair(t.Certificate, t.Key)
-		if err != nil {
-			return nil, fmt.Errorf("listen.tls: %w", err)
-		}
-		return &pair, nil
-	}
-	if _, err := read(); err != nil {
+	if _, err := t.pair(); err != nil {
 		return nil, err
 	}
-	c := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return read() }}
+	c := &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: func(*tls.ClientHelloInfo) (*tls.Certificate, error) { return t.pair() }}
 	if t.Clients == "" {
 		return c, nil
 	}
-	text, err := os.ReadFile(t.Clients)
+	text, err := policy.ReadFile(t.Clients)
 	if err != nil {
-		return nil, fmt.Errorf("listen.tls.clients: %w", err)
+		return nil, fmt.Errorf("listen.tls.clients: %w: write the certificates of authorities there, in PEM", err)
 	}
 	c.ClientCAs, c.ClientAuth = x509.NewCertPool(), tls.VerifyClientCertIfGiven
 	if !c.ClientCAs.AppendCertsFromPEM(text) {
-		return nil, fmt.Errorf("listen.tls.clients: %s holds no certificate in PEM", t.Clients)
+		return nil, fmt.Errorf("listen.tls.clients: %s holds no certificate in PEM: write those of authorities there", t.Clients)
 	}
 	return c, nil
 }
@@ -51,9 +62,9 @@ func known(r *http.Request) bool { return r.TLS != nil && len(r.TLS.VerifiedChai
 // Trusted is what a client on this machine trusts: the certificate that is served, whatever
 // name it was made for.
 func (t *TLS) Trusted() (*tls.Config, error) {
-	pair, err := tls.LoadX509KeyPair(t.Certificate, t.Key)
+	pair, err := t.pair()
 	if err != nil {
-		return nil, fmt.Errorf("listen.tls: %w", err)
+		return nil, err
 	}
 	return &tls.Config{MinVersion: tls.VersionTLS12, InsecureSkipVerify: true, VerifyConnection: func(s tls.ConnectionState) error { // VerifyConnection compares it
 		if len(s.PeerCertificates) == 0 || string(s.PeerCertificates[0].Raw) != string(pair.Certificate[0]) {

@@ -11,15 +11,16 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
-	"os"
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/worker"
 )
@@ -90,11 +91,11 @@ func Open(o Options, stores []Store) (*Server, error) {
 	}
 	s := &Server{options: o, listener: listener, watch: newWatch(o.Consumers), registry: prometheus.NewRegistry(), opened: time.Now()}
 	for _, store := range stores {
-		s.samplers = append(s.samplers, newSampler(store))
+		s.samplers = append(s.samplers, newSampler(store, o.Logger))
 	}
 	s.registry.MustRegister(newCollector(s.watch, s.running, s.samplers, o), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	s.server = &http.Server{Handler: s.handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10, ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug)}
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10, ConnState: newCrowd(mostConnections).hear, ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug)}
 	s.base, s.stop = context.WithCancel(context.Background())
 	s.group.Go(func() {
 		if err := s.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
@@ -174,8 +175,13 @@ type Recorded struct {
 	Error string   `json:"error,omitempty"`
 }
 
-// record has the recordings written, for who has access.
+// record has the recordings written, for who has access. A page of a stranger may have a browser
+// on this machine ask by the machine's own name: it could fill the disk.
 func (s *Server) record(w http.ResponseWriter, r *http.Request) {
+	if err := http.NewCrossOriginProtection().Check(r); err != nil {
+		http.Error(w, "a recording is not written for a page of another site", http.StatusForbidden)
+		return
+	}
 	if !s.access(r) {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		http.Error(w, "a recording needs the token of listen.token_file, as Authorization: Bearer …", http.StatusUnauthorized)
@@ -297,13 +303,13 @@ const leastToken = 16
 
 // Token reads the token of a file. The error says nothing of it.
 func Token(file string) (string, error) {
-	text, err := os.ReadFile(file)
+	text, err := policy.ReadFile(file)
 	if err != nil {
 		return "", fmt.Errorf("listen.token_file: %w; make it, as with: openssl rand -hex 32", err)
 	}
 	t := strings.TrimSpace(string(text))
-	if len(t) < leastToken || strings.ContainsAny(t, "\r\n") {
-		return "", fmt.Errorf("listen.token_file: %s holds no token: write one of at least %d bytes on one line, as openssl rand -hex 32 makes it", file, leastToken)
+	if len(t) < leastToken || strings.ContainsFunc(t, unicode.IsControl) { // no header carries those
+		return "", fmt.Errorf("listen.token_file: %s holds no token: write one of at least %d printable bytes on one line, as openssl rand -hex 32 makes it", file, leastToken)
 	}
 	return t, nil
 }

@@ -193,7 +193,7 @@ func TestWhatAScrapeSays(t *testing.T) {
 func TestEveryMetricOfTheTableIsTold(t *testing.T) {
 	t.Run("K4_and_none_beside_them", func(t *testing.T) {
 		row := map[string]sqlstore.SampledRows{"billing": {Rows: 1}}
-		sampler := newSampler(&shelf{rows: sqlstore.Sampled{Consumers: row}})
+		sampler := newSampler(&shelf{rows: sqlstore.Sampled{Consumers: row}}, slog.New(slog.DiscardHandler))
 		sampler.sample(t.Context())
 		w := newWatch([]string{"billing"})
 		w.Observe(semel.Event{Kind: semel.EventParked, Consumer: "billing", Messages: 1})
@@ -218,7 +218,7 @@ func TestEveryMetricOfTheTableIsTold(t *testing.T) {
 func TestTheSampler(t *testing.T) {
 	synctestRun(t, "K4_figures_stay_when_the_store_is_down_and_say_how_old_they_are", func(t *testing.T) {
 		store := &shelf{rows: sqlstore.Sampled{AtLeast: true, Consumers: map[string]sqlstore.SampledRows{"billing": {Rows: 9_000, Oldest: time.Hour}, "billing@2": {Rows: 1_000}, "a stranger's": {Rows: 1}}}}
-		sampler := newSampler(store)
+		sampler := newSampler(store, slog.New(slog.DiscardHandler))
 		c := newCollector(newWatch([]string{"billing"}), func() map[string]Consumer { return nil }, []*Sampler{sampler}, Options{})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan struct{})

@@ -1,0 +1,140 @@
+package metrics
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+func TestARecordingIsNotWrittenForAPageOfAStranger(t *testing.T) {
+	wrote := 0
+	s := serves(t, Options{Loopback: true, Consumers: []string{"billing"}, Record: func(string) ([]string, error) { wrote++; return nil, nil }})
+	for name, of := range map[string]struct {
+		header, value string
+		code, wrote   int
+	}{
+		"of a program":                {"", "", http.StatusOK, 1},
+		"of a page":                   {"Sec-Fetch-Site", "cross-site", http.StatusForbidden, 0},
+		"of a page in an old browser": {"Origin", "https://stranger.example", http.StatusForbidden, 0},
+	} {
+		wrote = 0
+		r := httptest.NewRequest(http.MethodPost, "http://127.0.0.1:9464"+PathRecord, nil)
+		if of.header != "" {
+			r.Header.Set(of.header, of.value)
+		}
+		w := httptest.NewRecorder()
+		if s.server.Handler.ServeHTTP(w, r); w.Code != of.code || wrote != of.wrote {
+			t.Errorf("%s: %d, and %d recordings", name, w.Code, wrote)
+		}
+	}
+}
+
+func TestATokenThatNoHeaderCarriesIsRefused(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "token")
+	for _, text := range []string{"0123456789abcdef\x00", "0123456789\x1babcdef", "0123456789abcdef\n0123456789abcdef"} {
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := Token(file); err == nil || !strings.Contains(err.Error(), "holds no token") || strings.Contains(err.Error(), "0123") {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
+// visitor is a connection that knows whether it was ended.
+type visitor struct {
+	net.Conn
+	ended bool
+}
+
+func (v *visitor) Close() error { v.ended = true; return nil }
+
+func TestConnectionsAreBounded(t *testing.T) {
+	var all []*visitor
+	c := newCrowd(3)
+	meets := func(state http.ConnState) {
+		v := &visitor{}
+		all = append(all, v)
+		c.hear(v, http.StateNew)
+		c.hear(v, state)
+	}
+	synctest.Test(t, func(t *testing.T) {
+		meets(http.StateActive)
+		pass(time.Second)
+		meets(http.StateIdle)
+		pass(time.Second)
+		meets(http.StateIdle)
+		if all[0].ended || all[1].ended || all[2].ended {
+			t.Fatal("one of three was ended")
+		}
+		pass(time.Second)
+		for i, want := range []int{1, 2, 0} { // silent ones first, the oldest of them; then the oldest
+			if meets(http.StateActive); !all[want].ended || all[len(all)-1].ended {
+				t.Errorf("at the %dth too many: connection %d goes on", i+1, want)
+			}
+			pass(time.Second)
+		}
+		c.hear(all[0], http.StateActive) // its handler has not heard of it yet
+		if len(c.all) != 3 {
+			t.Errorf("%d are counted", len(c.all))
+		}
+		c.hear(all[5], http.StateClosed)
+		if meets(http.StateActive); all[3].ended || all[4].ended {
+			t.Error("one ended though another had gone")
+		}
+	})
+	t.Run("by_the_server", func(t *testing.T) {
+		s := serves(t, Options{Loopback: true, Consumers: []string{"billing"}})
+		var first net.Conn
+		for range mostConnections + 1 {
+			conn, err := net.Dial("tcp", s.Address())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer conn.Close()
+			if first == nil {
+				first = conn
+			}
+		}
+		_ = first.SetReadDeadline(time.Now().Add(2 * time.Second)) // before its time for a request is over
+		if _, err := first.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("the first of too many goes on: %v", err)
+		}
+	})
+}
+
+func TestAStoreThatCannotBeSampledIsToldOfOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var log bytes.Buffer
+		store := &shelf{}
+		sampler := newSampler(store, slog.New(slog.NewTextHandler(&log, nil)))
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { defer close(ended); sampler.work(ctx) }()
+		synctest.Wait()
+		looks := func(n int, down error) {
+			store.fails(down)
+			pass(time.Duration(n) * sampleEvery)
+		}
+		looks(1, errors.New("one look of many"))
+		looks(2, nil)
+		looks(5, errors.New("no rights on semel_replays"))
+		looks(2, nil)
+		stop()
+		<-ended
+		text := log.String()
+		if strings.Contains(text, "one look") || strings.Count(text, "no rights on semel_replays") != 1 || strings.Count(text, "read again") != 1 {
+			t.Errorf("it says:\n%s", text)
+		}
+	})
+}
