@@ -96,4 +96,58 @@ func TestLinesOfOneNameAreBounded(t *testing.T) {
 			t.Errorf("%d lines", n)
 		}
 	})
+	bubble(t, "K4_a_reason_has_its_lines_again_in_the_next_minute", func(t *testing.T, log *slog.Logger, said *bytes.Buffer) {
+		for range 3 {
+			for range MostOfReason + 5 {
+				log.Warn("parked", "reason", "gap")
+			}
+			if n := strings.Count(said.String(), "reason=gap"); n != MostOfReason {
+				t.Errorf("%d lines:\n%s", n, said)
+			}
+			said.Reset()
+			pass(t, Window)
+		}
+	})
+	bubble(t, "K4_what_was_left_out_of_a_name_is_told_however_many_others_came", func(t *testing.T, log *slog.Logger, said *bytes.Buffer) {
+		for range Most + 12 {
+			log.Warn("claim lost")
+		}
+		for i := range mostNames - 1 {
+			log.Warn(fmt.Sprint("line ", i))
+		}
+		pass(t, Window)
+		log.Warn("another")
+		said.Reset()
+		if log.Warn("claim lost"); !strings.Contains(said.String(), "unlogged=12") {
+			t.Errorf("the next line:\n%s", said)
+		}
+	})
+	bubble(t, "K4_lines_of_each_level_but_debug_are_bounded", func(t *testing.T, log *slog.Logger, said *bytes.Buffer) {
+		for range 100 {
+			log.Info("discarded")
+			log.Error("handler sticks")
+		}
+		if info, faults := strings.Count(said.String(), "discarded"), strings.Count(said.String(), "handler sticks"); info != Most || faults != Most {
+			t.Errorf("%d and %d lines", info, faults)
+		}
+	})
+	bubble(t, "K4_a_line_that_goes_to_two_logs_is_changed_in_neither_by_the_other", func(t *testing.T, _ *slog.Logger, _ *bytes.Buffer) {
+		var logs [2]bytes.Buffer
+		both := [2]slog.Handler{New(slog.NewTextHandler(&logs[0], nil)), New(slog.NewTextHandler(&logs[1], nil))}
+		for range Most {
+			r := slog.NewRecord(time.Now(), slog.LevelWarn, "claim lost", 0)
+			r.AddAttrs(slog.Int("a", 1), slog.Int("b", 2), slog.Int("c", 3), slog.Int("d", 4), slog.Int("e", 5)) // as many as a record holds by itself
+			r.AddAttrs(slog.Int("f", 6))
+			r.AddAttrs(slog.Int("g", 7))
+			r.AddAttrs(slog.Int("h", 8))
+			for _, h := range both {
+				if err := h.Handle(t.Context(), r); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if a, b := logs[0].String(), logs[1].String(); a != b || strings.Contains(a, "BUG") || strings.Count(a, "further=") != 1 {
+			t.Errorf("one says\n%s\nthe other\n%s", a, b)
+		}
+	})
 }

@@ -1,0 +1,66 @@
+package measure_test
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/measure"
+)
+
+// reasons are the constants of the package semel that are named as reasons are.
+func reasons(t *testing.T) map[string]semel.Reason {
+	t.Helper()
+	all := map[string]semel.Reason{}
+	file, err := parser.ParseFile(token.NewFileSet(), "../reason.go", nil, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ast.Inspect(file, func(n ast.Node) bool {
+		v, is := n.(*ast.ValueSpec)
+		if !is {
+			return true
+		}
+		for i, name := range v.Names {
+			if !strings.HasPrefix(name.Name, "Reason") || i >= len(v.Values) {
+				continue
+			}
+			if text, is := v.Values[i].(*ast.BasicLit); is {
+				value, err := strconv.Unquote(text.Value)
+				if err != nil {
+					t.Fatal(err)
+				}
+				all[name.Name] = semel.Reason(value)
+			}
+		}
+		return true
+	})
+	return all
+}
+
+// A reason that is forgotten here is counted with those that handlers make up.
+func TestEachReasonIsAClass(t *testing.T) {
+	t.Run("trap_86_and_all_that_handlers_name_are_one", func(t *testing.T) {
+		all, classes := reasons(t), measure.ReasonClasses()
+		for name, r := range all {
+			class := string(r)
+			if r == semel.ReasonNone {
+				class = "none"
+			}
+			if got := measure.ReasonClass(r); got != class || !slices.Contains(classes, class) || measure.OwnReason(r) != (r != semel.ReasonNone) {
+				t.Errorf("%s is told as %q", name, got)
+			}
+		}
+		if got := measure.ReasonClass("account 17"); got != "other" || measure.OwnReason("account 17") {
+			t.Errorf("a handler's is told as %q", got)
+		}
+		if slices.Sort(classes); len(classes) != len(all)+1 || len(slices.Compact(classes)) != len(all)+1 {
+			t.Errorf("of %d reasons there are the classes %q", len(all), classes)
+		}
+	})
+}
