@@ -174,8 +174,13 @@ type Recorded struct {
 	Error string   `json:"error,omitempty"`
 }
 
-// record has the recordings written, for who has access.
+// record has the recordings written, for who has access. A page of a stranger may have a browser
+// on this machine send a POST, whose answer it cannot read: it would fill the disk.
 func (s *Server) record(w http.ResponseWriter, r *http.Request) {
+	if err := new(http.CrossOriginProtection).Check(r); err != nil {
+		http.Error(w, "a page of another origin may have nothing recorded", http.StatusForbidden)
+		return
+	}
 	if !s.access(r) {
 		w.Header().Set("WWW-Authenticate", "Bearer")
 		http.Error(w, "a recording needs the token of listen.token_file, as Authorization: Bearer …", http.StatusUnauthorized)
