@@ -59,17 +59,22 @@ func (a *Assembly) noteNewer(ctx context.Context, s *Store) {
 func (a *Assembly) Check(ctx context.Context) error {
 	var faults []error
 	for _, s := range a.Stores {
-		err := s.Check(ctx)
-		if err != nil && s.lacksMigration(ctx) {
-			remedy := "semel migrate up --config " + a.policy.File
-			if a.policy.Bare {
-				remedy = "the program that owns it migrates it"
-			}
-			err = fmt.Errorf("%w (%s)", err, remedy)
-		}
-		faults = append(faults, s.failed(err))
+		faults = append(faults, a.CheckStore(ctx, s))
 	}
 	return errors.Join(faults...)
+}
+
+// CheckStore is Check of one of them.
+func (a *Assembly) CheckStore(ctx context.Context, s *Store) error {
+	err := s.Check(ctx)
+	if err != nil && s.lacksMigration(ctx) {
+		remedy := "semel migrate up --config " + a.policy.File
+		if a.policy.Bare {
+			remedy = "the program that owns it migrates it"
+		}
+		err = fmt.Errorf("%w (%s)", err, remedy)
+	}
+	return s.failed(err)
 }
 
 // Up applies the missing migrations and then, once, the user's own setup, and records what

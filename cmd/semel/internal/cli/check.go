@@ -153,7 +153,7 @@ func (c *common) check(ctx context.Context, asked check.Asked) error {
 	open := func(want func(*policy.Store) bool) (*assembly.Assembly, error) {
 		return assembly.Open(p, assembly.Options{Logger: log}, want, func(*policy.Store) bool { return false })
 	}
-	subjects := check.Subjects(ctx, p, asked, open)
+	subjects, failing := check.Subjects(ctx, p, asked, open), []string(nil)
 	if ctx.Err() != nil && !asked.Deep {
 		return ctx.Err()
 	}
@@ -163,7 +163,9 @@ func (c *common) check(ctx context.Context, asked check.Asked) error {
 		for _, q := range check.Questions() {
 			a := q.Answer(s)
 			v.Answers = append(v.Answers, answerView{q.Number, q.Asks, a.Result, a.Evidence, a.Remedy})
-			counts[a.Result]++
+			if counts[a.Result]++; a.Result == check.Fail {
+				failing = append(failing, fmt.Sprintf("%d of %s", q.Number, legible.Printable(v.Consumer)))
+			}
 		}
 		views = append(views, v)
 	}
@@ -175,7 +177,7 @@ func (c *common) check(ctx context.Context, asked check.Asked) error {
 		return ctx.Err()
 	}
 	if n := counts[check.Fail]; n > 0 {
-		return &failure{exitFound, fmt.Errorf("%s with fail; semel check --explain N says why it is asked", counted(n, n, "question")+map[bool]string{true: " is answered", false: " are answered"}[n == 1])}
+		return &failure{exitFound, fmt.Errorf("%s with fail; semel check --explain N says why it is asked: %s", counted(n, n, "question")+map[bool]string{true: " is answered", false: " are answered"}[n == 1], strings.Join(failing, ", "))}
 	}
 	return nil
 }
@@ -214,7 +216,11 @@ func (c *common) writeAnswer(b *strings.Builder, a answerView) {
 	if a.Result == check.CannotKnow {
 		evidence = "because " + evidence
 	}
-	for _, text := range []string{evidence, a.Remedy} {
+	remedy := a.Remedy
+	if remedy != "" {
+		remedy = "do: " + remedy
+	}
+	for _, text := range []string{evidence, remedy} {
 		if text != "" {
 			fmt.Fprintf(b, "%*s%s\n", answerIndent, "", c.wrapped(terminal.Line(text), answerIndent))
 		}

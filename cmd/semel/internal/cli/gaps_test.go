@@ -338,7 +338,7 @@ func TestAConflictOfVersionsIsShownAsOne(t *testing.T) {
 			"conflict no\n": {View: operate.View{Version: 2, Stream: "a", Reason: semel.ReasonGap}},
 		} {
 			var out bytes.Buffer
-			if err := writeDetail(&out, d); err != nil {
+			if err := (&common{}).writeDetail(&out, d); err != nil {
 				t.Fatal(err)
 			}
 			has(t, out.String(), want)
@@ -359,7 +359,7 @@ func TestTheInboxShowsStreamsAndVersions(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		if err := writeDetail(&out, detail); err != nil {
+		if err := (&common{}).writeDetail(&out, detail); err != nil {
 			t.Fatal(err)
 		}
 		has(t, out.String(), "state BLOCKED\n", "stream a\n", "version 2\n", "waits until 20")

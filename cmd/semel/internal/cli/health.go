@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/netip"
+	"net/url"
 	"slices"
 	"time"
 
@@ -83,9 +84,9 @@ command. It exits with 0 if so, with 4 if not, and with 1 where nobody answers.`
 			if err != nil {
 				return err
 			}
-			path := metrics.PathReady
+			path, asked := metrics.PathReady, "ready"
 			if live {
-				path = metrics.PathLive
+				path, asked = metrics.PathLive, "alive"
 			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), timeout)
 			defer cancel()
@@ -93,7 +94,7 @@ command. It exits with 0 if so, with 4 if not, and with 1 where nobody answers.`
 			if err != nil {
 				return failed(err)
 			}
-			return c.printHealth(h)
+			return c.printHealth(h, asked)
 		},
 	}
 	cmd.Flags().BoolVar(&live, "live", false, "ask whether it is alive")
@@ -101,9 +102,7 @@ command. It exits with 0 if so, with 4 if not, and with 1 where nobody answers.`
 	return c.withConfig(cmd)
 }
 
-var errUnhealthy = errors.New("it is not")
-
-func (c *common) printHealth(h metrics.Health) error {
+func (c *common) printHealth(h metrics.Health, asked string) error {
 	if c.json {
 		if err := writeJSON(c.Out, h); err != nil {
 			return err
@@ -112,7 +111,7 @@ func (c *common) printHealth(h metrics.Health) error {
 		return failed(err)
 	}
 	if !h.OK {
-		return &failure{exitFound, errUnhealthy}
+		return &failure{exitFound, errors.New("the run is not " + asked)}
 	}
 	return nil
 }
@@ -208,7 +207,10 @@ func call(ctx context.Context, l policy.Listen, method, path string) (*http.Resp
 	client := http.Client{Transport: transport, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	response, err := client.Do(request)
 	if err != nil {
-		return nil, fmt.Errorf("%w: no run serves this address, or it does not answer in time", err)
+		if sent := (*url.Error)(nil); errors.As(err, &sent) {
+			err = sent.Err
+		}
+		return nil, fmt.Errorf("no run serves %s, or it does not answer in time: %w", l.Address, err)
 	}
 	return response, nil
 }

@@ -52,7 +52,7 @@ func showCommand(c *common, short string, tell func(*operate.Detail)) *cobra.Com
 			if c.json {
 				return writeJSON(c.Out, detail)
 			}
-			return failed(writeDetail(c.Out, detail))
+			return failed(c.writeDetail(c.Out, detail))
 		},
 	}
 	cmd.Flags().BoolVar(&payload, "payload", false, "show headers and payload too; they may hold secrets")

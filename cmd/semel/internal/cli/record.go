@@ -68,6 +68,9 @@ func askToRecord(ctx context.Context, l policy.Listen) (answer metrics.Recorded,
 		return answer, err
 	}
 	defer response.Body.Close()
+	if response.StatusCode == http.StatusUnauthorized {
+		return answer, fmt.Errorf("%s wants another token, or a certificate of listen.tls.clients, which this command has not: send the process SIGUSR1", l.Address)
+	}
 	if response.StatusCode != http.StatusOK && response.StatusCode != http.StatusServiceUnavailable {
 		return answer, fmt.Errorf("%s answers %s: it is no run of semel, or an earlier release", l.Address, response.Status)
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -128,13 +127,15 @@ func fieldsOf(d operate.Detail) (all []detailField) {
 	return append(all, listsOf(d)...)
 }
 
-func writeDetail(w io.Writer, d operate.Detail) error {
-	table := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	for _, field := range fieldsOf(d) {
-		fmt.Fprintf(table, "%s\t%s\n", field.name, field.value)
+func (c *common) writeDetail(w io.Writer, d operate.Detail) error {
+	fields, width := fieldsOf(d), 0
+	for _, field := range fields {
+		width = max(width, len(field.name))
 	}
-	if err := table.Flush(); err != nil {
-		return err
+	for _, field := range fields {
+		if _, err := fmt.Fprintf(w, "%-*s  %s\n", width, field.name, c.wrapped(field.value, width+2)); err != nil {
+			return err
+		}
 	}
 	return writePayload(w, d)
 }

@@ -11,6 +11,8 @@ import (
 
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/internal/timing"
+	"github.com/semel-go/semel/internal/worker"
 )
 
 func topCommand(c *common) *cobra.Command {
@@ -35,7 +37,7 @@ Without a terminal, with --once or with --json it looks once and ends.`,
 			if err != nil {
 				return err
 			}
-			a, err := c.openChecked(cmd.Context(), p, store)
+			a, err := c.open(p, store, false) // one that is down keeps nobody from the others, and from the run
 			if err != nil {
 				return err
 			}
@@ -55,10 +57,19 @@ Without a terminal, with --once or with --json it looks once and ends.`,
 func storesOf(a *assembly.Assembly) []topStore {
 	var all []topStore
 	for _, s := range a.Stores {
-		all = append(all, s)
+		all = append(all, checkedStore{s, a})
 	}
 	return all
 }
+
+// checkedStore is a store that says what is to be done where it cannot be read.
+type checkedStore struct {
+	*assembly.Store
+	of *assembly.Assembly
+}
+
+// Unfit is why it cannot be read and what to do; nil where that is not known.
+func (s checkedStore) Unfit(ctx context.Context) error { return s.of.CheckStore(ctx, s.Store) }
 
 // watching is a look at consumers that is repeated.
 type watching struct {
@@ -81,7 +92,8 @@ func (w *watching) once(ctx context.Context) error {
 		err = writeJSON(w.Out, l)
 	} else {
 		columns := unlimitedUnless(w.OutTerminal, w.Width)
-		for _, line := range l.frame(columns, sorting{}) {
+		frame := l.frame(columns, sorting{})
+		for _, line := range frame[:len(frame)-1] { // nobody presses keys
 			if _, err = fmt.Fprintln(w.Out, line); err != nil {
 				break
 			}
@@ -100,10 +112,19 @@ func (w *watching) live(ctx context.Context, every time.Duration) error {
 		return failed(err)
 	}
 	defer screen.close()
-	tick := time.NewTicker(every)
-	defer tick.Stop()
+	return w.show(ctx, screen, every)
+}
+
+// show is live on a screen. Stores and runs that do not answer keep no key waiting.
+func (w *watching) show(ctx context.Context, screen *screen, every time.Duration) error {
+	ctx, cancel := context.WithCancel(ctx)
+	looks := make(chan *topLook)
+	var looking worker.Group
+	looking.Go(func() { w.looks(ctx, every, looks) })
+	defer looking.Wait()
+	defer cancel()
 	var s sorting
-	l := w.look(ctx)
+	l := &topLook{At: w.now(), Notes: []string{"the stores and the run are asked …"}, Asking: true}
 	for {
 		columns, rows := screen.size(w.Width)
 		if err := screen.draw(l.frame(columns, s), rows, s.top); err != nil {
@@ -112,12 +133,25 @@ func (w *watching) live(ctx context.Context, every time.Duration) error {
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-tick.C:
-			l = w.look(ctx)
+		case l = <-looks:
 		case key, open := <-screen.keys:
 			if !open || s.press(key, len(l.Consumers)) {
 				return nil
 			}
+		}
+	}
+}
+
+// looks looks every so often until ctx ends.
+func (w *watching) looks(ctx context.Context, every time.Duration, to chan<- *topLook) {
+	for {
+		select {
+		case to <- w.look(ctx):
+		case <-ctx.Done():
+			return
+		}
+		if !timing.Wait(ctx, every) {
+			return
 		}
 	}
 }

@@ -32,7 +32,9 @@ func (l *topLook) frame(columns int, s sorting) []string {
 	slices.SortStableFunc(all, func(a, b topView) int {
 		return cmp.Or(orders[s.by].compare(a, b), strings.Compare(a.Consumer, b.Consumer))
 	})
-	if len(all) == 0 {
+	if len(all) == 0 && l.Asking {
+		lines = append(lines, "")
+	} else if len(all) == 0 {
 		lines = append(lines, fit("there are no consumers: neither the policy nor a store knows one", columns))
 	} else {
 		var table bytes.Buffer
@@ -40,7 +42,9 @@ func (l *topLook) frame(columns int, s sorting) []string {
 		lines = append(lines, strings.Split(strings.TrimRight(table.String(), "\n"), "\n")...)
 	}
 	for _, note := range l.Notes {
-		lines = append(lines, fit(legible.Printable(note), columns))
+		for line := range strings.Lines(terminal.Wrap(legible.Printable(note), columns)) {
+			lines = append(lines, fit(strings.TrimSuffix(line, "\n"), columns))
+		}
 	}
 	return append(lines, fit("q: end  left, right: sort  up, down: scroll", columns))
 }

@@ -28,6 +28,7 @@ type topStore interface {
 	Name() string
 	Consumers(ctx context.Context) ([]string, error)
 	SampleRows(ctx context.Context, state contract.RowState) (sqlstore.Sampled, error)
+	Unfit(ctx context.Context) error
 }
 
 // caller asks the run that serves an address; see call.
@@ -66,6 +67,8 @@ type topLook struct {
 	// Notes say what could not be read, Failed how many stores that were.
 	Notes  []string `json:"notes,omitempty"`
 	Failed int      `json:"-"`
+	// Asking: nobody has answered yet.
+	Asking bool `json:"-"`
 }
 
 // seen are the effects of the look before, for rates.
@@ -80,7 +83,7 @@ func (w *watching) look(ctx context.Context) *topLook {
 	for _, s := range w.stores {
 		if err := w.read(ctx, l, s); err != nil && ctx.Err() == nil {
 			l.Failed++
-			l.Notes = append(l.Notes, fmt.Sprintf("store %s cannot be read: %v", s.Name(), err))
+			l.Notes = append(l.Notes, unreadable(ctx, s, err))
 			w.unread(l, s)
 		}
 	}
@@ -90,6 +93,16 @@ func (w *watching) look(ctx context.Context) *topLook {
 		}
 	}
 	return l
+}
+
+// unreadable says why a store cannot be read, and what to do where that is known.
+func unreadable(ctx context.Context, s topStore, err error) string {
+	ctx, cancel := context.WithTimeout(ctx, lookWithin)
+	defer cancel()
+	if unfit := s.Unfit(ctx); unfit != nil {
+		return unfit.Error()
+	}
+	return fmt.Sprintf("store %s cannot be read: %v", s.Name(), err)
 }
 
 // unread names the policy's consumers of a store that cannot be read.

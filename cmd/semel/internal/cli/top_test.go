@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/semel-go/semel/cmd/semel/internal/metrics"
@@ -26,10 +27,20 @@ type shelf struct {
 	rows  map[contract.RowState]map[string]sqlstore.SampledRows
 	wants map[string]contract.Control
 	err   error
+	unfit error
+	hangs bool // until nobody asks any more
 }
 
-func (s *shelf) Name() string                                { return "shop" }
-func (s *shelf) Consumers(context.Context) ([]string, error) { return s.names, s.err }
+func (s *shelf) Unfit(context.Context) error { return s.unfit }
+
+func (s *shelf) Name() string { return "shop" }
+func (s *shelf) Consumers(ctx context.Context) ([]string, error) {
+	if s.hangs {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return s.names, s.err
+}
 func (s *shelf) Control(_ context.Context, name string) (contract.Control, error) {
 	return s.wants[name], s.err
 }
@@ -209,6 +220,25 @@ func TestTopOfAStoreThatIsDownNamesItsConsumers(t *testing.T) {
 	if text := out.String(); !strings.Contains(text, "store shop cannot be read: no route to host") || !strings.Contains(text, "history") || !strings.Contains(text, "?") {
 		t.Errorf("%s", text)
 	}
+	t.Run("trap_T106_what_to_do_is_said_whole_at_80_columns", func(t *testing.T) {
+		w, _ := watch(t, &shelf{err: errors.New("EOF"), unfit: errors.New("store shop: database shop at 127.0.0.1:5432: connection refused: nobody answers there; start the server, or correct host and port in the url")}, nil)
+		frame := w.look(t.Context()).frame(80, sorting{})
+		if text := strings.Join(strings.Fields(strings.Join(frame, " ")), " "); !strings.Contains(text, "start the server, or correct host and port in the url") {
+			t.Errorf("%q", frame)
+		}
+	})
+}
+
+func TestTopEndsAtAKeyWhileAStoreHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, out := watch(t, &shelf{hangs: true}, nil)
+		keys, began := make(chan string, 1), time.Now()
+		keys <- keyQuit
+		err := w.show(t.Context(), &screen{out: out, keys: keys, size: func(int) (int, int) { return 80, 24 }}, time.Second)
+		if waited := time.Since(began); err != nil || waited != 0 || !strings.Contains(out.String(), "are asked") || !strings.Contains(out.String(), "q: end") {
+			t.Errorf("%v, after %s: %q", err, waited, out.String())
+		}
+	})
 }
 
 func TestTopWithoutConsumersSaysSo(t *testing.T) {

@@ -57,7 +57,7 @@ func (c *common) writeFound(b *strings.Builder, v foundView) {
 		_ = writePayload(b, r.Detail) // a builder does not fail
 	}
 	if v.MoreRows > 0 {
-		fmt.Fprintf(b, "\nand %d further rows; semel inbox ls --state ANY --id lists them\n", v.MoreRows)
+		fmt.Fprintf(b, "\nand %d further rows; semel inbox ls --state ANY --id ID lists them\n", v.MoreRows)
 	}
 }
 
@@ -127,7 +127,7 @@ func markerOf(m markerView) string {
 
 // writeLooked says where a message was looked for that nobody knows, and what cannot be known.
 func (c *common) writeLooked(b *strings.Builder, v whyView) {
-	fmt.Fprintln(b, c.wrapped(v.name()+" is not known: no consumer that was asked has a marker or a row of it, so that it has not come here, unless one of the things below is so.", 0))
+	fmt.Fprintln(b, c.wrapped(v.name()+" is not known: no consumer that was asked has a marker or a row of it, so that it has not come here, unless one of the things below is so, or its id is another: semel identity ls says where consumers find ids.", 0))
 	for _, l := range v.Looked {
 		fmt.Fprintf(b, "\n%s\n", legible.Printable(fmt.Sprintf("consumer %s in store %s", l.Consumer, l.Store)))
 		for _, cannot := range l.Cannot {

@@ -111,6 +111,19 @@ func TestHealth(t *testing.T) {
 			t.Errorf("with the token: %d", code)
 		}
 	})
+	t.Run("trap_T79_a_strangers_page_has_nothing_recorded", func(t *testing.T) {
+		written := 0
+		s := serves(t, Options{Loopback: true, Record: func(string) ([]string, error) { written++; return nil, nil }})
+		post := func(r *http.Request) { r.Method = http.MethodPost }
+		for name, value := range map[string]string{"Origin": "http://evil.example", "Sec-Fetch-Site": "cross-site"} {
+			if code, _ := get(s, PathRecord, post, func(r *http.Request) { r.Header.Set(name, value) }); code != http.StatusForbidden || written != 0 {
+				t.Errorf("%s: %d, and %d were written", name, code, written)
+			}
+		}
+		if code, _ := get(s, PathRecord, post); code != http.StatusOK || written != 1 {
+			t.Errorf("semel record: %d, and %d were written", code, written)
+		}
+	})
 	t.Run("trap_T79_a_strangers_name_for_this_machine_reads_nothing", func(t *testing.T) {
 		s := serves(t, Options{Loopback: true, Consumers: []string{"billing"}})
 		s.Started(map[string]Consumer{"billing": &still{notReady: "store: down"}})
