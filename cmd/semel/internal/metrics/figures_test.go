@@ -45,23 +45,23 @@ type happening struct {
 
 var happenings = []happening{{15, 30, "each message comes twice"}, {30, 45, "some cannot be applied"}, {50, 60, "somebody keeps the database"}}
 
-// recorded are the columns of what a run told of itself, by name.
-func recorded(text string) (map[string][]float64, error) {
+// columns are of what a run told of itself, by name.
+func columns(text string) (map[string][]float64, error) {
 	rows, err := csv.NewReader(strings.NewReader(text)).ReadAll()
 	if err != nil || len(rows) < 2 {
 		return nil, fmt.Errorf("%d rows: %w", len(rows), err)
 	}
-	columns := map[string][]float64{}
+	all := map[string][]float64{}
 	for _, row := range rows[1:] {
 		for i, name := range rows[0] {
 			v, err := strconv.ParseFloat(row[i], 64)
 			if err != nil {
 				return nil, err
 			}
-			columns[name] = append(columns[name], v)
+			all[name] = append(all[name], v)
 		}
 	}
-	return columns, nil
+	return all, nil
 }
 
 // rates are by how much a counter grew in each second.
@@ -75,7 +75,7 @@ func rates(counter []float64) (all []float64) {
 
 // drawn is the picture of what was recorded.
 func drawn(text string) (string, error) {
-	of, err := recorded(text)
+	of, err := columns(text)
 	if err != nil {
 		return "", err
 	}
@@ -146,7 +146,7 @@ func TestThePictureIsOfTheFiguresOfARun(t *testing.T) {
 		}
 	})
 	t.Run("K4_the_run_shows_what_was_done_to_it", func(t *testing.T) {
-		of, err := recorded(string(text))
+		of, err := columns(string(text))
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -3,6 +3,7 @@ package metrics
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -49,7 +50,7 @@ func says(t *testing.T, text string, lines ...string) {
 func TestASampleIsAsOldAsItsOldestPart(t *testing.T) {
 	synctestRun(t, "K4_one_statement_that_fails_is_neither_hidden_nor_made_younger_by_the_others", func(t *testing.T) {
 		store := &halves{}
-		s := newSampler(store)
+		s := newSampler(store, slog.New(slog.DiscardHandler))
 		s.sample(t.Context())
 		says(t, scraped(t, s), `semel_store_sample_stale{store="shop"} 0`, `semel_store_sample_age_seconds{store="shop"} 0`)
 		for name, fails := range map[string]*error{"rows": &store.rowsFail, "reaping": &store.reapingFails} {
@@ -73,7 +74,7 @@ func TestGenerationsOfAConsumerAreToldTogether(t *testing.T) {
 			store := &halves{shelf: shelf{rows: sqlstore.Sampled{Consumers: map[string]sqlstore.SampledRows{
 				both[0]: {Rows: 5, Oldest: time.Hour, Gap: time.Minute, Suppressed: 2}, both[1]: {Rows: 3, Oldest: time.Minute, Gap: time.Hour, Suppressed: 1}}}},
 				reaping: map[string]sqlstore.SampledReaping{both[0]: {Progress: time.Hour, Lag: 2 * time.Hour, Walked: true}, both[1]: {Progress: time.Minute}}}
-			s := newSampler(store)
+			s := newSampler(store, slog.New(slog.DiscardHandler))
 			s.sample(t.Context())
 			says(t, scraped(t, s), `semel_store_rows{consumer="billing",state="PARKED",store="shop"} 8`, `semel_store_oldest_seconds{consumer="billing",state="PARKED",store="shop"} 3600`,
 				`semel_store_suppressed_effects{consumer="billing",store="shop"} 3`, `semel_store_gap_oldest_seconds{consumer="billing",store="shop"} 3600`,
