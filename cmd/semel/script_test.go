@@ -43,7 +43,7 @@ func TestScripts(t *testing.T) {
 			return err
 		},
 		RequireUniqueNames: true,
-		Cmds:               map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "number": number, "figure": figure, "screen": screen, "same": same, "answers": answers, "calls": calls, "until": until, "scrape": scrape, "certify": certify, "secured": secured},
+		Cmds:               map[string]func(*testscript.TestScript, bool, []string){"exits": exits, "number": number, "figure": figure, "screen": screen, "same": same, "answers": answers, "calls": calls, "until": until, "says": says, "scrape": scrape, "certify": certify, "secured": secured},
 	})
 }
 

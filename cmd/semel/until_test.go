@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"os/exec"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -53,6 +54,24 @@ func until(ts *testscript.TestScript, _ bool, args []string) {
 		case <-tick.C:
 		case <-deadline:
 			ts.Fatalf("exit code %d, not %s, for %v", code, args[0], longest)
+		}
+	}
+}
+
+// says PATTERN COMMAND... runs a command again and again, until a line that it prints is so.
+func says(ts *testscript.TestScript, _ bool, args []string) {
+	deadline, tick := time.After(longest), time.NewTicker(50*time.Millisecond)
+	defer tick.Stop()
+	pattern, err := regexp.Compile("(?m)" + args[0])
+	ts.Check(err)
+	for {
+		if err := ts.Exec(args[1], args[2:]...); err == nil && pattern.MatchString(ts.ReadFile("stdout")) {
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-deadline:
+			ts.Fatalf("it has not said %s for %v", args[0], longest)
 		}
 	}
 }
