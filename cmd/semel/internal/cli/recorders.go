@@ -37,6 +37,13 @@ func (r *recorders) check() error {
 	if info, err := os.Stat(r.policy.Folder); err != nil || !info.IsDir() {
 		return fmt.Errorf("recorder.folder: %s is no folder: make it, or name another one", r.policy.Folder)
 	}
+	f, err := os.CreateTemp(r.policy.Folder, ".semel-*")
+	if err == nil {
+		err = errors.Join(f.Close(), os.Remove(f.Name()))
+	}
+	if err != nil {
+		return fmt.Errorf("recorder.folder: nothing can be written there: %w: let this user write there, or name another folder", err)
+	}
 	return nil
 }
 
