@@ -11,6 +11,7 @@ import (
 
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/internal/worker"
 )
 
 func topCommand(c *common) *cobra.Command {
@@ -92,31 +93,58 @@ func (w *watching) once(ctx context.Context) error {
 	return failed(err)
 }
 
-// live shows looks until a key, or the end of ctx, ends it.
+// live shows looks on the terminal.
 func (w *watching) live(ctx context.Context, every time.Duration) error {
 	screen, err := openScreen(w.raw)
 	if err != nil {
 		return failed(err)
 	}
 	defer screen.close()
-	tick := time.NewTicker(every)
-	defer tick.Stop()
+	return failed(w.show(ctx, screen, every))
+}
+
+// show shows looks until a key, or the end of ctx, ends it. Keys do not wait for a look, which
+// may wait for a store that does not answer.
+func (w *watching) show(ctx context.Context, screen *screen, every time.Duration) error {
+	var looking worker.Group
+	defer looking.Wait()
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	looks, l := make(chan *topLook), &topLook{At: w.now(), Notes: []string{"looking"}}
+	looking.Go(func() { w.repeat(ctx, every, looks) })
 	var s sorting
-	l := w.look(ctx)
 	for {
 		columns, rows := screen.size(w.Width)
-		if err := screen.draw(l.frame(columns, s), rows, s.top); err != nil {
-			return failed(err)
+		frame := append(l.frame(columns, s), fit(keysLine, columns))
+		if err := screen.draw(frame, rows, s.top); err != nil {
+			return err
 		}
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-tick.C:
-			l = w.look(ctx)
+		case l = <-looks:
 		case key, open := <-screen.keys:
 			if !open || s.press(key, len(l.Consumers)) {
 				return nil
 			}
+		}
+	}
+}
+
+// repeat looks again and again, until ctx ends.
+func (w *watching) repeat(ctx context.Context, every time.Duration, looks chan<- *topLook) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case looks <- w.look(ctx):
+		case <-ctx.Done():
+			return
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
 		}
 	}
 }
@@ -126,6 +154,9 @@ type sorting struct {
 	by  int // of the orders
 	top int // the first consumer that is shown
 }
+
+// keysLine says what keys do.
+const keysLine = "q: end  left, right: sort  up, down: scroll"
 
 // The keys.
 const (

@@ -23,7 +23,7 @@ func compareFigures(a, b *float64) int {
 }
 
 // frame is a look as lines of so many columns: a line of what it is, the table, what could
-// not be read, the keys.
+// not be read.
 func (l *topLook) frame(columns int, s sorting) []string {
 	head := fmt.Sprintf("%s  %s, by %s", l.At.Format(time.TimeOnly), counted(len(l.Consumers), len(l.Consumers), "consumer"), orders[s.by].name)
 	lines := []string{fit(head, columns)}
@@ -31,9 +31,11 @@ func (l *topLook) frame(columns int, s sorting) []string {
 	slices.SortStableFunc(all, func(a, b topView) int {
 		return cmp.Or(orders[s.by].compare(a, b), strings.Compare(a.Consumer, b.Consumer))
 	})
-	if len(all) == 0 {
+	switch {
+	case l.Consumers == nil: // before the first look
+	case len(all) == 0:
 		lines = append(lines, fit("there are no consumers: neither the policy nor a store knows one", columns))
-	} else {
+	default:
 		var table bytes.Buffer
 		_ = show(&table, all, topColumns(all), columns) // a buffer takes everything
 		lines = append(lines, strings.Split(strings.TrimRight(table.String(), "\n"), "\n")...)
@@ -41,7 +43,7 @@ func (l *topLook) frame(columns int, s sorting) []string {
 	for _, note := range l.Notes {
 		lines = append(lines, fit(legible.Printable(note), columns))
 	}
-	return append(lines, fit("q: end  left, right: sort  up, down: scroll", columns))
+	return lines
 }
 
 func fit(text string, columns int) string {

@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/semel-go/semel/cmd/semel/internal/metrics"
@@ -135,9 +136,32 @@ func TestTopSortsAndScrollsByKeys(t *testing.T) {
 	}
 	var out bytes.Buffer
 	sc := &screen{out: &out}
-	if err := sc.draw(frame, 5, 9); err != nil || strings.Count(out.String(), "\r\n") != 4 || !strings.Contains(out.String(), "q: end") {
+	if err := sc.draw(append(frame, keysLine), 5, 9); err != nil || strings.Count(out.String(), "\r\n") != 4 || !strings.Contains(out.String(), "q: end") {
 		t.Errorf("%v, %q", err, out.String())
 	}
+}
+
+// frozen is a store that answers nothing.
+type frozen struct{ *shelf }
+
+func (frozen) Consumers(ctx context.Context) ([]string, error) {
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func TestTopEndsAtAKeyWhileAStoreAnswersNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, out := watch(t, fullShelf(), nil)
+		w.stores = []topStore{frozen{fullShelf()}}
+		sc := &screen{out: out, keys: make(chan string), size: func(usual int) (int, int) { return usual, usualRows }}
+		began, ended := time.Now(), make(chan error)
+		go func() { ended <- w.show(t.Context(), sc, time.Second) }()
+		sc.keys <- keyRight
+		sc.keys <- keyQuit
+		if err := <-ended; err != nil || time.Since(began) != 0 || !strings.Contains(out.String(), "looking") || !strings.Contains(out.String(), "by rate") {
+			t.Errorf("%v after %v:\n%s", err, time.Since(began), out)
+		}
+	})
 }
 
 // chunks is a terminal, of which each read is a key.
@@ -158,7 +182,7 @@ func TestTopWithoutATerminalIsOneTableAndAnEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := out.String()
-	if !strings.Contains(text, "a consumer with a very long name that somebody gave it") || !strings.Contains(text, "rates, lag and readiness are not known: connection refused") || strings.Contains(text, "\x1b") {
+	if !strings.Contains(text, "a consumer with a very long name that somebody gave it") || !strings.Contains(text, "rates, lag and readiness are not known: connection refused") || strings.Contains(text, "\x1b") || strings.Contains(text, "q: end") {
 		t.Errorf("%s", text)
 	}
 	w, out = watch(t, fullShelf(), new(int))
