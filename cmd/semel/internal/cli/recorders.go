@@ -38,6 +38,13 @@ func (r *recorders) check() error {
 	if info, err := os.Stat(r.policy.Folder); err != nil || !info.IsDir() {
 		return r.fault("recorder.folder", r.policy.Folder+" is no folder", "make it, or name another one")
 	}
+	f, err := os.CreateTemp(r.policy.Folder, ".semel-*")
+	if err == nil {
+		err = errors.Join(f.Close(), os.Remove(f.Name()))
+	}
+	if err != nil {
+		return r.fault("recorder.folder", fmt.Sprintf("nothing can be written there: %v", err), "let this user write there, or name another folder")
+	}
 	return nil
 }
 

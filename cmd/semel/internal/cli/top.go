@@ -92,8 +92,7 @@ func (w *watching) once(ctx context.Context) error {
 		err = writeJSON(w.Out, l)
 	} else {
 		columns := unlimitedUnless(w.OutTerminal, w.Width)
-		frame := l.frame(columns, sorting{})
-		for _, line := range frame[:len(frame)-1] { // nobody presses keys
+		for _, line := range l.frame(columns, sorting{}) {
 			if _, err = fmt.Fprintln(w.Out, line); err != nil {
 				break
 			}
@@ -127,7 +126,7 @@ func (w *watching) show(ctx context.Context, screen *screen, every time.Duration
 	l := &topLook{At: w.now(), Notes: []string{"the stores and the run are asked …"}, Asking: true}
 	for {
 		columns, rows := screen.size(w.Width)
-		if err := screen.draw(l.frame(columns, s), rows, s.top); err != nil {
+		if err := screen.draw(append(l.frame(columns, s), fit(keysLine, columns)), rows, s.top); err != nil {
 			return failed(err)
 		}
 		select {

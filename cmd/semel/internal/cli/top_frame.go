@@ -23,6 +23,9 @@ func compareFigures(a, b *float64) int {
 	return cmp.Compare(value(a), value(b))
 }
 
+// keysLine is below a frame where there are keys.
+const keysLine = "q: end  left, right: sort  up, down: scroll"
+
 // frame is a look as lines of so many columns: a line of what it is, the table, what could
 // not be read, the keys.
 func (l *topLook) frame(columns int, s sorting) []string {
@@ -46,7 +49,7 @@ func (l *topLook) frame(columns int, s sorting) []string {
 			lines = append(lines, fit(strings.TrimSuffix(line, "\n"), columns))
 		}
 	}
-	return append(lines, fit("q: end  left, right: sort  up, down: scroll", columns))
+	return lines
 }
 
 func fit(text string, columns int) string {

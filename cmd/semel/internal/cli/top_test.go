@@ -174,7 +174,7 @@ func TestTopSortsAndScrollsByKeys(t *testing.T) {
 	}
 	var out bytes.Buffer
 	sc := &screen{out: &out}
-	if err := sc.draw(frame, 5, 9); err != nil || strings.Count(out.String(), "\r\n") != 4 || !strings.Contains(out.String(), "q: end") {
+	if err := sc.draw(append(frame, keysLine), 5, 9); err != nil || strings.Count(out.String(), "\r\n") != 4 || !strings.Contains(out.String(), "q: end") {
 		t.Errorf("%v, %q", err, out.String())
 	}
 }
@@ -197,7 +197,7 @@ func TestTopWithoutATerminalIsOneTableAndAnEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	text := out.String()
-	if !strings.Contains(text, "a consumer with a very long name that somebody gave it") || !strings.Contains(text, "rates, lag and readiness are not known: connection refused") || strings.Contains(text, "\x1b") {
+	if !strings.Contains(text, "a consumer with a very long name that somebody gave it") || !strings.Contains(text, "rates, lag and readiness are not known: connection refused") || strings.Contains(text, "\x1b") || strings.Contains(text, "q: end") {
 		t.Errorf("%s", text)
 	}
 	w, out = watch(t, fullShelf(), new(int))

@@ -33,7 +33,7 @@ func badOTLP(s string) (reason, remedy string) {
 	const write = `write the collector's address, as "http://127.0.0.1:4318"`
 	u, err := url.Parse(s)
 	switch {
-	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
+	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || !portOf(u):
 		return "this is no address of a collector", write
 	case u.User != nil:
 		return "a name or password in the address is shown where it fails", "give it by OTEL_EXPORTER_OTLP_HEADERS in the environment"
@@ -41,6 +41,12 @@ func badOTLP(s string) (reason, remedy string) {
 		return "a collector's address has no query and no fragment", write
 	}
 	return "", ""
+}
+
+// portOf reports whether the port of an address, if it has one, is one.
+func portOf(u *url.URL) bool {
+	n, err := strconv.ParseUint(u.Port(), 10, 16)
+	return u.Port() == "" || err == nil && n > 0
 }
 
 // Endpoint is the whole URL.

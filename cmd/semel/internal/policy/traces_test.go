@@ -11,6 +11,8 @@ func refusedTraces() []policyCase {
 	return []policyCase{
 		{name: "traces to nowhere", edits: traces("{ratio: 0.1}"), shape: true},
 		{name: "traces to a file", edits: traces("{otlp: spans.json}")},
+		{name: "traces to no host", edits: traces(`{otlp: "http://:4318"}`)},
+		{name: "traces to a port of nobody", edits: traces(`{otlp: "http://127.0.0.1:99999"}`)},
 		{name: "traces with a password in the address", edits: traces(`{otlp: "http://ana:secret@127.0.0.1:4318"}`)},
 		{name: "traces with a query", edits: traces(`{otlp: "http://127.0.0.1:4318/?token=secret"}`)},
 		{name: "more than all traces", edits: traces(`{otlp: "http://127.0.0.1:4318", ratio: 1.5}`), shape: true},

@@ -3,6 +3,7 @@ package tracing
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -85,8 +86,19 @@ func (g *gate) hear(err error, now time.Time) {
 			g.away = now
 		}
 		g.told = now
-		g.log.Warn("the collector does not take spans; they are dropped, and messages go on", "endpoint", g.endpoint, "dropped", g.dropped.Load(), "error", err)
+		g.log.Warn("the collector does not take spans; they are dropped, and messages go on", "endpoint", g.endpoint, "dropped", g.dropped.Load(), "error", shown(err))
 	}
+}
+
+// mostShown is how many bytes of an error are logged: a collector's whole answer may stand in it.
+const mostShown = 2000
+
+func shown(err error) string {
+	text := err.Error()
+	if len(text) > mostShown {
+		text = strings.ToValidUTF8(text[:mostShown], "") + "…"
+	}
+	return text
 }
 
 // close counts what still waits as dropped, and says how many that are.

@@ -10,6 +10,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -235,4 +236,28 @@ func TestACollectorThatDoesNotWork(t *testing.T) {
 			}
 		})
 	})
+	t.Run("one_that_answers_at_length_is_told_of_shortly", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			traced, said := opened(t, &kept{do: func(context.Context) error { return errors.New(strings.Repeat("ü", 1<<20)) }})
+			many(traced, 3)
+			traced.Close()
+			if n := said.Len(); n < mostShown || n > mostShown+500 {
+				t.Errorf("%d bytes were logged", n)
+			}
+		})
+	})
+}
+
+func TestSettingsThatAreNotUsedStandInTheLog(t *testing.T) {
+	t.Setenv("OTEL_EXPORTER_OTLP_CERTIFICATE", filepath.Join(t.TempDir(), "nowhere"))
+	t.Setenv("OTEL_EXPORTER_OTLP_HEADERS", "secret of a test")
+	log := &bytes.Buffer{}
+	traced, err := Open(t.Context(), Options{Endpoint: "http://127.0.0.1:1/v1/traces", Logger: slog.New(slog.NewTextHandler(log, nil))})
+	if err != nil {
+		t.Fatal(err)
+	}
+	traced.Close()
+	if text := log.String(); strings.Count(text, "nowhere") != 1 || !strings.Contains(text, "parse headers") || strings.Contains(text, "secret") {
+		t.Errorf("the log says:\n%s", text)
+	}
 }
