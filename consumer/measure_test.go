@@ -125,7 +125,73 @@ func TestWhatIsInHand(t *testing.T) {
 	})
 }
 
+func TestTheAgeOfWhatIsInHand(t *testing.T) {
+	bubble(t, "K4_it_is_that_of_the_first_that_has_not_ended_and_not_the_run_s", func(t *testing.T) {
+		goOn := make(chan struct{})
+		source := watchSource(message("1", `{}`))
+		source.onFetch = func(context.Context, contract.Bound) error { pass(time.Hour); return nil } // nothing comes for an hour
+		consumer := mustNew(t, memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error { <-goOn; return nil }, config(source))
+		run := start(t, consumer)
+		pass(time.Hour - time.Second)
+		if l := consumer.Load(); l.Messages != 0 || l.Oldest != 0 {
+			t.Errorf("nothing has come: %+v", l)
+		}
+		pass(11 * time.Second)
+		if l := consumer.Load(); l.Messages != 1 || l.Oldest != 10*time.Second {
+			t.Errorf("it came 10 seconds ago: %+v", l)
+		}
+		close(goOn)
+		if err := run.wait(); err != nil {
+			t.Fatal(err)
+		}
+	})
+}
+
 func TestAlive(t *testing.T) {
+	bubble(t, "K8_it_is_while_one_worker_of_two_is_free", func(t *testing.T) {
+		goOn := make(chan struct{})
+		source := newListSource(message("1", `{}`))
+		source.endless = true
+		c := config(source)
+		c.Workers, c.Batch.Most, c.Timeout = 2, 1, time.Second
+		consumer := mustNew(t, memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error { <-goOn; return nil }, c)
+		run := start(t, consumer)
+		pass(5 * time.Second)
+		if alive, why := consumer.Alive(); !alive || consumer.Load().Stuck != 1 {
+			t.Errorf("one sticks: %s, %+v", why, consumer.Load())
+		}
+		close(goOn)
+		run.stop()
+		if err := run.wait(); err != nil {
+			t.Fatal(err)
+		}
+	})
+	bubble(t, "K8_it_is_not_when_the_engine_has_stood_still_for_a_minute", func(t *testing.T) {
+		goOn := make(chan struct{})
+		c := config(newListSource(message("1", `{}`)))
+		c.Observers = []semel.Observer{observerFunc(func(e semel.Event) {
+			if e.Kind == semel.EventCommitted {
+				<-goOn
+			}
+		})}
+		consumer := mustNew(t, memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error { pass(time.Second); return nil }, c)
+		run := start(t, consumer)
+		pass(time.Minute)
+		if alive, why := consumer.Alive(); !alive {
+			t.Errorf("it may go on yet: %s", why)
+		}
+		pass(2 * time.Second)
+		if alive, why := consumer.Alive(); alive || why != "the engine has stood still for 1m1s" {
+			t.Errorf("alive %t: %q", alive, why)
+		}
+		close(goOn)
+		if err := run.wait(); err != nil {
+			t.Fatal(err)
+		}
+		if alive, why := consumer.Alive(); !alive {
+			t.Errorf("it has gone on: %s", why)
+		}
+	})
 	bubble(t, "K8_it_is_while_some_worker_works_and_not_when_the_handlers_of_all_go_on", func(t *testing.T) {
 		goOn := make(chan struct{})
 		source := newListSource(message("1", `{}`), message("2", `{}`))

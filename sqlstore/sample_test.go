@@ -77,6 +77,46 @@ func TestRowsAreCountedAsFarAsTheDatabaseComesInTime(t *testing.T) {
 			}
 		})
 	})
+	t.Run("trap_T81_K4_and_not_when_one_of_those_before_took_long", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s, asked := &Store{}, []int(nil)
+			ask := func(times int, aRow time.Duration) {
+				for range times {
+					if err := s.counting(t.Context(), contract.StateParked, slow(t.Context(), aRow, &asked)); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+			ask(1, 100*time.Microsecond)
+			ask(quickSamples, time.Microsecond)
+			ask(1, 50*time.Microsecond) // in time, and five times as many would not be
+			asked = nil
+			ask(quickSamples+1, time.Microsecond)
+			if slices.Max(asked) != 400 {
+				t.Errorf("it asked for %v", asked)
+			}
+			if ask(1, time.Microsecond); asked[len(asked)-1] != 2_000 {
+				t.Errorf("then it asked for %v", asked)
+			}
+		})
+	})
+	t.Run("trap_T81_K4_each_state_by_itself", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s, asked := &Store{}, []int(nil)
+			for _, state := range []contract.RowState{contract.StateReceived, contract.StateParked, contract.StateReceived} {
+				aRow := time.Microsecond
+				if state == contract.StateReceived {
+					aRow = 100 * time.Microsecond
+				}
+				if err := s.counting(t.Context(), state, slow(t.Context(), aRow, &asked)); err != nil {
+					t.Error(err)
+				}
+			}
+			if want := []int{10_000, 2_000, 400, 10_000, 400}; !slices.Equal(asked, want) {
+				t.Errorf("it asked for %v, not %v", asked, want)
+			}
+		})
+	})
 	t.Run("trap_T81_K4_the_number_stands_in_the_statements", func(t *testing.T) {
 		for _, file := range []string{"postgres/sample.sql", "sqlite/sample.sql"} {
 			if text, err := os.ReadFile(file); err != nil || strings.Count(string(text), fmt.Sprint("limit ", MostSampled+1)) != 1 {

@@ -188,6 +188,7 @@ func inPolicy() map[string]planted {
 		"K3_14_a_state_that_is_overwritten":                {14, sound, []string{"kind: ledger", "kind: entity"}, nil, "a message that comes late overwrites"},
 		"K3_19_no_fingerprint":                             {19, sound, []string{"    timeout: 20s\n", "    timeout: 20s\n    fingerprint: none\n"}, nil, "taken for a copy"},
 		"K3_20_a_window_shorter_than_a_wait":               {20, calling, []string{"window: 24h", "window: 1h", "    timeout: 20s\n", "    timeout: 20s\n    retry: {first: 1s, most: 2h}\n"}, nil, "find the key forgotten"},
+		"K3_20_a_window_as_long_as_a_wait":                 {20, calling, []string{"window: 24h", "window: 2h", "    timeout: 20s\n", "    timeout: 20s\n    retry: {first: 1s, most: 2h}\n"}, nil, "find the key forgotten"},
 		"K3_23_what_was_aborted_is_read":                   {23, sound, []string{"topics: [payments]", "topics: [payments], isolation: read_uncommitted"}, nil, "aborted"},
 		"K3_26_a_lease_shorter_than_the_handler":           {26, sound, []string{"timeout: 20s", "timeout: 90s"}, nil, "a handler may run for 1m30s, and its lease of 30s"},
 	}
@@ -208,15 +209,17 @@ func inStoreOrBroker() map[string]planted {
 		"K3_7_a_marker_whose_row_says_otherwise": fact(7, "row 17 is COMPLETED, and its marker says waiting", func(s *Subject) {
 			s.Facts.Deep = &Deep{Rows: 2, Denied: []sqlstore.Denied{{Row: 17, State: contract.StateCompleted, Marker: contract.Waiting}}}
 		}),
-		"K3_12_another_retention_in_use":         fact(12, "30d by the policy, and 90d by what", func(s *Subject) { s.Facts.Retention.Keep = 90 * 24 * time.Hour }),
-		"K3_13_retention_under_the_horizon":      fact(13, "ids are kept for 30d, and a copy can come 40d late", func(s *Subject) { s.Broker.Horizon.Late = 40 * 24 * time.Hour }),
-		"K3_13_a_topic_that_is_never_emptied":    fact(13, "without end", func(s *Subject) { s.Broker.Horizon.Unlimited = true }),
-		"K3_13_a_horizon_that_processes_told":    fact(13, "a copy can come 31d late", func(s *Subject) { s.Facts.Retention.Horizon = 31 * 24 * time.Hour }),
-		"K3_15_parked_rows_that_nobody_watches":  fact(15, "3 rows are parked, the first for 49h", func(s *Subject) { s.Facts.Upkeep.Parked, s.Facts.Upkeep.Oldest = 3, 49*time.Hour }),
-		"K3_15_a_message_that_waits_too_long":    fact(15, "has waited for 5m0s, and pending_age is", func(s *Subject) { s.Facts.Pending.Oldest = 5 * time.Minute }),
-		"K3_16_claims_that_nobody_takes":         fact(16, "2 rows are claimed of which the lease ended", func(s *Subject) { s.Facts.Upkeep.Stale = 2 }),
-		"K3_21_calls_of_unknown_outcome":         fact(21, "1 row had a call of which nobody knows", func(s *Subject) { s.Facts.Upkeep.Unknown = 1 }),
-		"K3_22_offsets_without_markers":          fact(22, "in 2 of 3 partitions the group is ahead", func(s *Subject) { s.Broker.Ahead, s.Broker.Missing = 2, 70 }),
+		"K3_12_another_retention_in_use":        fact(12, "30d by the policy, and 90d by what", func(s *Subject) { s.Facts.Retention.Keep = 90 * 24 * time.Hour }),
+		"K3_13_retention_under_the_horizon":     fact(13, "ids are kept for 30d, and a copy can come 40d late", func(s *Subject) { s.Broker.Horizon.Late = 40 * 24 * time.Hour }),
+		"K3_13_a_topic_that_is_never_emptied":   fact(13, "without end", func(s *Subject) { s.Broker.Horizon.Unlimited = true }),
+		"K3_13_a_horizon_that_processes_told":   fact(13, "a copy can come 31d late", func(s *Subject) { s.Facts.Retention.Horizon = 31 * 24 * time.Hour }),
+		"K3_15_parked_rows_that_nobody_watches": fact(15, "3 rows are parked, the first for 49h", func(s *Subject) { s.Facts.Upkeep.Parked, s.Facts.Upkeep.Oldest = 3, 49*time.Hour }),
+		"K3_15_a_message_that_waits_too_long":   fact(15, "has waited for 5m0s, and pending_age is", func(s *Subject) { s.Facts.Pending.Oldest = 5 * time.Minute }),
+		"K3_16_claims_that_nobody_takes":        fact(16, "2 rows are claimed of which the lease ended", func(s *Subject) { s.Facts.Upkeep.Stale = 2 }),
+		"K3_21_calls_of_unknown_outcome":        fact(21, "1 row had a call of which nobody knows", func(s *Subject) { s.Facts.Upkeep.Unknown = 1 }),
+		"K3_22_offsets_without_markers":         fact(22, "in 2 of 3 partitions the group is ahead", func(s *Subject) { s.Broker.Ahead, s.Broker.Missing = 2, 70 }),
+		// The policy refuses it, too.
+		"K3_26_a_call_as_long_as_its_lease":      {26, calling, nil, func(s *Subject) { s.calls().Timeout = s.Consumer.Inbox.Lease }, "a call may take 30s, and its lease is 30s"},
 		"K3_26_handlers_that_kill_their_process": fact(26, "1 row is parked since processes", func(s *Subject) { s.Facts.Upkeep.Killing = 1 }),
 	}
 }

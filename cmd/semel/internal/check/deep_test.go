@@ -109,6 +109,18 @@ func TestMoreRowsThanAreNamedAreFoundInTurns(t *testing.T) {
 	})
 }
 
+func TestAsManyRowsAsAreNamedAreAll(t *testing.T) {
+	t.Run("K3_where_no_other_follows", func(t *testing.T) {
+		s := &shelf{rows: 400, denied: map[int64]bool{}}
+		for row := int64(2); row <= 2*mostDenied; row += 2 {
+			s.denied[row] = true
+		}
+		if d := deeply(t.Context(), 0, time.Minute, s.denials); len(d.Denied) != mostDenied || d.Rest != "" || d.To != 800 || d.Rows != 400 {
+			t.Errorf("%d, up to %d of %d rows: %q", len(d.Denied), d.To, d.Rows, d.Rest)
+		}
+	})
+}
+
 func TestWhatWasNotLookedAtIsNotKnown(t *testing.T) {
 	t.Run("K3_7_a_look_that_was_interrupted_passes_nothing", func(t *testing.T) {
 		s := subject(t, sound)

@@ -101,6 +101,7 @@ func ended() map[string]told {
 		"K13_applied_without_row":  {marked(contract.Applied, nil), StageApplied, Yes, "in the commit of its marker", ""},
 		"K13_applied_with_retries": {of(contract.StateCompleted, func(_ *Facts, r *contract.StoredRow) { r.Attempts = 3 }), StageApplied, Yes, "with attempt 3", ""},
 		"K13_a_duplicate":          {of(contract.StateCompleted, func(_ *Facts, r *contract.StoredRow) { r.Repeated = 2 }), StageApplied, Yes, "2 copies came since and had no effect: they were duplicates.", ""},
+		"K13_one_duplicate":        {of(contract.StateCompleted, func(_ *Facts, r *contract.StoredRow) { r.Repeated = 1 }), StageApplied, Yes, "A copy came since and had no effect: it was a duplicate.", ""},
 		"K13_resolved_by_a_person": {of(contract.StateCompleted, acted("resolve", nil)), StageApplied, Yes, "ann found that out", ""},
 		"K13_erased": {of(contract.StateCompleted, acted("erase", func(r *contract.StoredRow) { r.Reason = semel.ReasonErased })),
 			StageApplied, Yes, "What it held was erased since, by ann at 2026-05-03 11:59:59Z.", ""},
@@ -109,7 +110,20 @@ func ended() map[string]told {
 		"K13_a_stale_version": {of(contract.StateDiscarded, func(f *Facts, r *contract.StoredRow) {
 			r.Reason, r.Version, f.Stream = semel.ReasonStale, 3, &contract.StoredStream{Last: 8}
 		}), StageStaleVersion, No, "when version 3 came, its stream had passed it; the stream is at version 8.", ""},
-		"K13_discarded_by_a_person":    {of(contract.StateDiscarded, acted("discard", nil)), StageDiscarded, No, "ann discarded it at 2026-05-03 11:59:59Z: it is test data.", ""},
+		"K13_discarded_by_a_person": {of(contract.StateDiscarded, acted("discard", nil)), StageDiscarded, No, "ann discarded it at 2026-05-03 11:59:59Z: it is test data.", ""},
+		"K13_discarded_by_the_last_who_did": {of(contract.StateDiscarded, func(f *Facts, r *contract.StoredRow) {
+			other := *r
+			other.Number = 18
+			f.Details = []operate.Detail{
+				{View: operate.NewView("db", *r), Acts: []operate.ActView{{At: now.Add(-time.Hour), Verb: "discard", Who: "eve", Why: "the first time"}, {At: now.Add(-time.Second), Verb: "discard", Who: "bob", Why: "again"}, {At: now, Verb: "note", Who: "eve"}}},
+				{View: operate.NewView("db", other), Acts: []operate.ActView{{At: now, Verb: "discard", Who: "eve", Why: "another row"}}},
+			}
+		}), StageDiscarded, No, "bob discarded it at 2026-05-03 11:59:59Z: again.", ""},
+		"K13_applied_and_another_row_was_resolved": {of(contract.StateCompleted, func(f *Facts, r *contract.StoredRow) {
+			other := *r
+			other.Number = 18
+			f.Details = []operate.Detail{{View: operate.NewView("db", other), Acts: []operate.ActView{{At: now, Verb: "resolve", Who: "eve", Why: "another row"}}}}
+		}), StageApplied, Yes, "It was applied at 2026-05-03 11:59:00Z.", ""},
 		"K13_discarded_by_its_handler": {of(contract.StateDiscarded, reasoned(semel.ReasonUnmet)), StageDiscarded, No, "(condition unmet): no such account", ""},
 		"K13_discarded_and_erased":     {of(contract.StateDiscarded, reasoned(semel.ReasonErased)), StageDiscarded, No, "what it held was erased since", ""},
 		"K13_discarded_without_a_row":  {marked(contract.Discarded, nil), StageDiscarded, No, "it was discarded at", ""},

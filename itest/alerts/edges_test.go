@@ -1,0 +1,173 @@
+package alerts
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// Whose an alert is: the labels that it has, and those that it has not. A figure of a store is
+// read by each of its processes and is that of none; one of a process names it where somebody
+// has to go there.
+const (
+	ofConsumer = `consumer="billing",store="",instance=""`
+	ofStored   = `consumer="billing",store="shop",instance=""`
+	ofProcess  = `consumer="billing",instance=~"a|b"`
+	ofSampler  = `store="shop",instance=~"a|b"`
+)
+
+// edge is where a rule begins: what two processes tell with "at" in the place of V fires
+// nothing, however long, and with "above" the alert fires after so many minutes and not before.
+type edge struct {
+	alert, of string
+	figures   []string // "V" is the value that counts
+	// rest is the value of a sound run.
+	rest, at, above string
+	hold            int
+}
+
+const (
+	rows = `semel_store_rows{store="shop",consumer="billing",state="%s"} `
+	lag  = `semel_broker_lag_messages{consumer="billing"} `
+)
+
+var edges = []edge{
+	{"SemelParked", ofStored, []string{fmt.Sprintf(rows, "PARKED") + "V", `semel_store_suppressed_effects{store="shop",consumer="billing"} 2x240`}, "0", "2", "3", 5},
+	{"SemelPendingAge", ofStored, []string{`semel_store_oldest_seconds{store="shop",consumer="billing",state="RECEIVED"} V`}, "0", "900", "901", 5},
+	{"SemelPendingAge", ofStored, []string{`semel_store_oldest_seconds{store="shop",consumer="billing",state="IN_PROGRESS"} V`}, "0", "900", "901", 5},
+	{"SemelPendingAge", ofStored, []string{`semel_store_oldest_seconds{store="shop",consumer="billing",state="FAILED_RETRYABLE"} V`}, "0", "900", "901", 5},
+	{"SemelGap", ofStored, []string{`semel_store_gap_oldest_seconds{store="shop",consumer="billing"} V`}, "0", "900", "901", 5},
+	{"SemelLag", ofConsumer, []string{lag + "V"}, "0", "5000", "5001", 15}, // of two processes, which have other partitions
+	{"SemelUnsettled", ofConsumer, []string{`semel_unsettled_oldest_seconds{consumer="billing"} V`}, "0", "600", "601", 5},
+	{"SemelNotReady", ofProcess, []string{`semel_ready{consumer="billing"} V`}, "1", "1", "0", 2},
+	{"SemelNotAlive", ofProcess, []string{`semel_alive{consumer="billing"} V`}, "1", "1", "0", 1},
+	{"SemelStoreNotSampled", ofSampler, []string{`semel_store_sample_stale{store="shop"} V`}, "0", "0", "1", 5},
+	{"SemelReaperBehind", ofStored, []string{`semel_store_reaper_lag_seconds{store="shop",consumer="billing"} V`}, "0", "172800", "172801", 60},
+	{"SemelReaperBehind", ofStored, []string{`semel_store_reaper_progress_seconds{store="shop",consumer="billing"} V`}, "0", "86400", "86401", 60},
+	{"SemelBacklogBehindLowLag", ofStored, []string{lag + "V", fmt.Sprintf(rows, "RECEIVED") + "2000+10x240"}, "50", "50", "49", 15},
+	{"SemelBacklogBehindLowLag", ofStored, []string{lag + "0x240", fmt.Sprintf(rows, "RECEIVED") + "V", `semel_store_rows_at_least{store="shop",state="RECEIVED"} 1x240`}, "0", "100", "101", 15},
+}
+
+// shapes are edges of what grows, in whole: the first fires nothing, and the second does.
+var shapes = []struct {
+	alert, of    string
+	quiet, fires []string
+}{
+	{"SemelBacklogBehindLowLag", ofStored, []string{lag + "0x240", fmt.Sprintf(rows, "RECEIVED") + "870+1x240"}, []string{lag + "0x240", fmt.Sprintf(rows, "RECEIVED") + "930+1x240"}},
+	{"SemelBacklogBehindLowLag", ofStored, []string{lag + "0x240", fmt.Sprintf(rows, "RECEIVED") + "5000x240"}, []string{lag + "0x240", fmt.Sprintf(rows, "RECEIVED") + "5000+1x240"}},
+	{"SemelDuplicateSpike", ofConsumer, duplicates("0+50x240", "0+100x240"), duplicates("0+51x240", "0+100x240")},
+	{"SemelDuplicateSpike", ofConsumer, duplicates("0+29x240", "0+30x240"), duplicates("0+31x240", "0+32x240")},
+	{"SemelDuplicateSpike", ofConsumer, duplicates("0x30 0+90x7 630x200", "0+100x240"), duplicates("0x30 0+90x25 2250x180", "0+100x240")},
+	{"SemelUnknownCommits", ofConsumer, unknown("0x30 2x210"), unknown("0x30 3x210")},
+	{"SemelWebhooksRefused", ofConsumer, refused("0x30 2x210"), refused("0x30 3x210")},
+}
+
+func duplicates(copies, all string) []string {
+	return []string{`semel_duplicates_total{consumer="billing"} ` + copies, `semel_deliveries_total{consumer="billing",source="kafka"} ` + all}
+}
+
+func unknown(n string) []string {
+	return []string{`semel_batches_total{consumer="billing",end="unknown"} ` + n}
+}
+
+func refused(n string) []string {
+	return []string{`semel_webhook_requests_total{consumer="billing",fate="old"} ` + n}
+}
+
+// with are the figures of an edge with values in the place of V.
+func (e edge) with(values string) []string {
+	var all []string
+	for _, f := range e.figures {
+		name, v, _ := strings.Cut(f, "} ")
+		all = append(all, name+"} "+strings.Replace(v, "V", values, 1))
+	}
+	return all
+}
+
+// lasts are values that are above for so many minutes, and then are those of a sound run.
+func (e edge) lasts(minutes int) string {
+	return fmt.Sprintf("%sx29 %sx%d %sx%d", e.rest, e.above, minutes-1, e.rest, 209-minutes)
+}
+
+// asked writes one test of promtool's: whether an alert ever fires, with these labels. Where it
+// may not, it may not with any.
+func asked(b *strings.Builder, name, alert, of string, figures []string, fires bool) {
+	samples := "[]"
+	if fires {
+		samples, of = "[{labels: '{}', value: 1}]", ","+of
+	} else {
+		of = ""
+	}
+	fmt.Fprintf(b, "  - interval: 1m\n    name: %s, %s\n    input_series:\n", alert, name)
+	series(b, figures)
+	fmt.Fprintf(b, "    promql_expr_test:\n      - {expr: 'count(count_over_time(ALERTS{alertname=\"%s\",alertstate=\"firing\"%s}[2h])) > bool 0', eval_time: 2h, exp_samples: %s}\n", alert, of, samples)
+}
+
+// alone are the rules that ship without all but one: with all of them each minute of each test
+// is worked on nineteen times.
+func alone(text, alert string) string {
+	const begin = "      - alert: "
+	head, _, _ := strings.Cut(text, begin)
+	_, rest, _ := strings.Cut(text, begin+alert+"\n")
+	rule, _, _ := strings.Cut(rest, begin)
+	return head + begin + alert + "\n" + rule
+}
+
+// edgesOf are the tests of one alert; empty without one.
+func edgesOf(alert string) string {
+	var b strings.Builder
+	for _, e := range edges {
+		if e.alert == alert {
+			asked(&b, "at its threshold", e.alert, e.of, e.with(e.at+"x240"), false)
+			asked(&b, "for less than its time", e.alert, e.of, e.with(e.lasts(e.hold)), false)
+			asked(&b, "for its time", e.alert, e.of, e.with(e.lasts(e.hold+1)), true)
+		}
+	}
+	for _, s := range shapes {
+		if s.alert == alert {
+			asked(&b, "less", s.alert, s.of, s.quiet, false)
+			asked(&b, "more", s.alert, s.of, s.fires, true)
+		}
+	}
+	return b.String()
+}
+
+func TestWhereRulesBegin(t *testing.T) {
+	promtool, err := exec.LookPath("promtool")
+	if err != nil {
+		t.Fatal("promtool is missing: scripts/services install prometheus")
+	}
+	text, err := os.ReadFile(rules)
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	asks := []string{"test", "rules"}
+	for _, m := range regexp.MustCompile(`(?m)- alert: (\w+)\n +expr: .*\n( +for: )?`).FindAllStringSubmatch(string(text), -1) {
+		alert, waits := m[1], m[2] != ""
+		tests := edgesOf(alert)
+		if tests == "" {
+			if waits {
+				t.Errorf("nothing is known of where %s begins", alert)
+			}
+			continue
+		}
+		for name, content := range map[string]string{
+			alert + ".yaml":       alone(string(text), alert),
+			alert + ".tests.yaml": fmt.Sprintf("rule_files: [%s.yaml]\nevaluation_interval: 1m\ntests:\n%s", alert, tests),
+		} {
+			if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		asks = append(asks, filepath.Join(folder, alert+".tests.yaml"))
+	}
+	if len(asks) < 2+13 {
+		t.Errorf("only %q are asked", asks)
+	}
+	t.Run("K5_each_rule_begins_where_it_says_after_its_time_and_names_whose_it_is", func(t *testing.T) { ask(t, promtool, asks...) })
+}
