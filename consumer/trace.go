@@ -137,8 +137,8 @@ func (p *pilot[Tx]) traced(f *flight[Tx], culprit int) {
 	})
 }
 
-// tracing calls the tracer. One that panics is logged once, and not called again for what
-// begins later.
+// tracing calls the tracer. One that panics is logged once, and not asked for the spans of later
+// batches.
 func (n *reporter) tracing(call func()) {
 	defer func() {
 		if value := recover(); value != nil && !n.untraced.Swap(true) {

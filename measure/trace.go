@@ -11,7 +11,7 @@ import (
 // observers, and has one at most. Of a batch of which no message is sampled
 // (semel.Message.Sampled) it is told nothing. It is called from the goroutine that carries
 // the batch out, beside those of other batches, and must not block. One that panics is logged
-// once, and is not called again.
+// once, and is asked for the spans of no later batch.
 type Tracer interface {
 	semel.Observer
 	// TraceBatch is called when a batch has begun that has a sampled message. Nil: nothing of

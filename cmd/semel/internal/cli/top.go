@@ -116,6 +116,7 @@ func (w *watching) live(ctx context.Context, every time.Duration) error {
 
 // show is live on a screen. Stores and runs that do not answer keep no key waiting.
 func (w *watching) show(ctx context.Context, screen *screen, every time.Duration) error {
+	l := &topLook{At: w.now(), Notes: []string{"the stores and the run are asked …"}, Asking: true}
 	ctx, cancel := context.WithCancel(ctx)
 	looks := make(chan *topLook)
 	var looking worker.Group
@@ -123,7 +124,6 @@ func (w *watching) show(ctx context.Context, screen *screen, every time.Duration
 	defer looking.Wait()
 	defer cancel()
 	var s sorting
-	l := &topLook{At: w.now(), Notes: []string{"the stores and the run are asked …"}, Asking: true}
 	for {
 		columns, rows := screen.size(w.Width)
 		if err := screen.draw(append(l.frame(columns, s), fit(keysLine, columns)), rows, s.top); err != nil {

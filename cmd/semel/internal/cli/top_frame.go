@@ -27,7 +27,7 @@ func compareFigures(a, b *float64) int {
 const keysLine = "q: end  left, right: sort  up, down: scroll"
 
 // frame is a look as lines of so many columns: a line of what it is, the table, what could
-// not be read, the keys.
+// not be read.
 func (l *topLook) frame(columns int, s sorting) []string {
 	head := fmt.Sprintf("%s  %s, by %s", l.At.Format(time.TimeOnly), counted(len(l.Consumers), len(l.Consumers), "consumer"), orders[s.by].name)
 	lines := []string{fit(head, columns)}

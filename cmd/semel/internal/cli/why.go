@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"encoding/base64"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -82,16 +83,21 @@ func (c *common) askWhy(ctx context.Context, asked *whyAsked) error {
 	if public, _ := generationOf(c.consumer); store == "" && p.Consumer(public) != nil {
 		store = p.Consumer(public).Store
 	}
-	a, err := c.openChecked(ctx, p, store)
+	a, err := c.open(p, store, false)
 	if err != nil {
 		return err
 	}
 	defer c.close(a)
-	found, looked, err := c.lookFor(ctx, a, asked)
+	stores, silent, err := askable(ctx, a)
+	if err != nil {
+		return failed(err)
+	}
+	found, looked, err := c.lookFor(ctx, a, stores, asked)
 	if err != nil {
 		return err
 	}
 	document := newWhyView(asked, found, looked)
+	document.NotAsked = silent
 	if c.json {
 		err = writeJSON(c.Out, document)
 	} else {
@@ -103,6 +109,29 @@ func (c *common) askWhy(ctx context.Context, asked *whyAsked) error {
 	return err
 }
 
+// notAsked is a store that could not be read, and why.
+type notAsked struct {
+	Store string `json:"store"`
+	Why   string `json:"why"`
+}
+
+// askable are the stores that can be read: one that is down keeps nobody from the others. An
+// error: none can.
+func askable(ctx context.Context, a *assembly.Assembly) (can []*assembly.Store, silent []notAsked, err error) {
+	var faults []error
+	for _, s := range a.Stores {
+		if err := a.CheckStore(ctx, s); err != nil {
+			faults, silent = append(faults, err), append(silent, notAsked{s.Name(), err.Error()})
+			continue
+		}
+		can = append(can, s)
+	}
+	if len(can) == 0 {
+		return nil, nil, errors.Join(faults...)
+	}
+	return can, silent, nil
+}
+
 // looked is a consumer in which a message was looked for, and what cannot be known of it.
 type looked struct {
 	Store    string   `json:"store"`
@@ -112,9 +141,9 @@ type looked struct {
 }
 
 // lookFor looks for a message in all consumers that are meant.
-func (c *common) lookFor(ctx context.Context, a *assembly.Assembly, asked *whyAsked) (found []*why.Facts, all []looked, err error) {
+func (c *common) lookFor(ctx context.Context, a *assembly.Assembly, stores []*assembly.Store, asked *whyAsked) (found []*why.Facts, all []looked, err error) {
 	var known []string
-	for _, s := range a.Stores {
+	for _, s := range stores {
 		names, err := s.Consumers(ctx)
 		if err != nil {
 			return nil, nil, failed(fmt.Errorf("store %s: %w", s.Name(), err))
@@ -150,7 +179,7 @@ func (c *common) lookFor(ctx context.Context, a *assembly.Assembly, asked *whyAs
 			all = append(all, looked{s.Name(), name, len(facts) > 0, cannot})
 		}
 	}
-	if c.consumer != "" && len(all) == 0 {
+	if c.consumer != "" && len(all) == 0 && len(stores) == len(a.Stores) {
 		return nil, nil, c.noneOfThisName("consumer", c.consumer, known)
 	}
 	return found, all, nil

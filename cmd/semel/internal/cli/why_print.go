@@ -25,6 +25,10 @@ func (c *common) printWhy(v whyView) error {
 	if len(v.Found) == 0 {
 		c.writeLooked(&b, v)
 	}
+	for _, s := range v.NotAsked {
+		fmt.Fprintf(&b, "\nstore %s\n", legible.Printable(s.Store))
+		c.writeField(&b, "cannot be known", legible.Printable("whether it is there: "+s.Why))
+	}
 	_, err := io.WriteString(c.Out, b.String())
 	return failed(err)
 }
@@ -134,7 +138,7 @@ func (c *common) writeLooked(b *strings.Builder, v whyView) {
 			c.writeField(b, "cannot be known", legible.Printable(cannot))
 		}
 	}
-	if len(v.Looked) == 0 {
+	if len(v.Looked) == 0 && len(v.NotAsked) == 0 {
 		fmt.Fprintln(b, "no consumer has met any message here")
 	}
 }

@@ -19,6 +19,7 @@ type whyView struct {
 	IDBase64 string      `json:"id_base64,omitempty"`
 	Found    []foundView `json:"found"`
 	Looked   []looked    `json:"looked"`
+	NotAsked []notAsked  `json:"not_asked,omitempty"`
 }
 
 // foundView is what one consumer knows of it.

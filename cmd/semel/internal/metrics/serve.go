@@ -274,8 +274,9 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, h Health) {
 }
 
 // access reports whether a request may read metrics and reasons: with the token, with a
-// certificate, or without either where they ask for none and only this machine can ask. A browser on it may be made to ask for a stranger
-// under a name of his, so that the name must be that of this machine.
+// certificate, or without either where they ask for none and only this machine can ask. A browser
+// on it may be made to ask for a stranger under a name of his, so that the name must be that of
+// this machine.
 func (s *Server) access(r *http.Request) bool {
 	if known(r) {
 		return true

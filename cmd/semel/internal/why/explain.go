@@ -116,7 +116,7 @@ func (f *Facts) waits(stage Stage, says string) Answer {
 		return Answer{stage, No, says + fmt.Sprintf(" The consumer is paused, by %s: %s.", f.Control.Pause.By, strings.TrimSuffix(f.Control.Pause.Why, ".")),
 			[]Command{f.command("resume", "--consumer", name).because()}}
 	case !f.Progress.IsZero() && f.Now.Sub(f.Progress) > contract.LaneSilence:
-		return Answer{stage, No, says + fmt.Sprintf(" Nobody seems to run the consumer: it told last at %s that it works.", moment(f.Progress)),
+		return Answer{stage, No, says + fmt.Sprintf(" Nobody seems to run the consumer, or its run stands still: it told last at %s that it works.", moment(f.Progress)),
 			[]Command{f.command("run", "--consumer", name)}}
 	}
 	return Answer{stage, No, says, []Command{f.command("inbox", "stats", "--consumer", name)}}

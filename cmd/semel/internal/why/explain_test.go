@@ -72,7 +72,7 @@ func waiting() map[string]told {
 			f.Control = contract.Control{Paused: true, Pause: contract.Order{By: "ann", Why: "the bank is closed"}}
 		}), StageDue, No, "paused, by ann: the bank is closed.", "semel resume --consumer billing --config semel.yaml --reason WHY"},
 		"K13_nobody_runs_the_consumer": {of(contract.StateReceived, func(f *Facts, _ *contract.StoredRow) { f.Progress = now.Add(-time.Hour) }),
-			StageDue, No, "Nobody seems to run the consumer", "semel run --consumer billing"},
+			StageDue, No, "Nobody seems to run the consumer, or its run stands still", "semel run --consumer billing"},
 		"K13_claimed_now": {of(contract.StateInProgress, func(_ *Facts, r *contract.StoredRow) { r.LockedUntil = now.Add(time.Minute) }),
 			StageClaimed, No, "a process has claimed it until 2026-05-03 12:01:00Z", "semel inbox release 17"},
 		"K13_a_stale_claim": {of(contract.StateInProgress, func(_ *Facts, r *contract.StoredRow) { r.LockedUntil = now.Add(-time.Minute) }),
