@@ -19,6 +19,7 @@ import (
 type waiting struct {
 	still
 	billing, audit int64
+	asked          int64 // how many rows it was asked to read at most
 }
 
 func (w *waiting) Connect(context.Context) (driver.Conn, error) { return w, nil }
@@ -37,6 +38,7 @@ func (w *waiting) QueryContext(_ context.Context, query string, _ []driver.Named
 		return nil, fmt.Errorf("no limit in %s", query)
 	}
 	most, err := strconv.ParseInt(found[1], 10, 64)
+	w.asked = most
 	billing := min(w.billing, most)
 	return &counts{all: [][]driver.Value{{[]byte("billing"), billing, int64(60_000_000), nil, int64(2)}, {[]byte("audit"), min(w.audit, most-billing), int64(-5), int64(30_000_000), int64(0)}}}, err
 }
@@ -70,7 +72,8 @@ func TestWhenThereAreMoreRowsThanAreCounted(t *testing.T) {
 			{"many_more", 1 << 40, 0, true, int64(most)},
 		} {
 			t.Run(fmt.Sprintf("trap_T81_K4_up_to_%d_%s", most, c.name), func(t *testing.T) {
-				db := sql.OpenDB(&waiting{billing: c.billing, audit: c.audit})
+				w := &waiting{billing: c.billing, audit: c.audit}
+				db := sql.OpenDB(w)
 				defer func() { _ = db.Close() }()
 				s, err := Postgres(db, Options{})
 				if err != nil {
@@ -81,6 +84,9 @@ func TestWhenThereAreMoreRowsThanAreCounted(t *testing.T) {
 				b, a := out.Consumers["billing"], out.Consumers["audit"]
 				if err != nil || out.AtLeast != c.atLeast || b.Rows != c.rows || b.Oldest != time.Minute || b.Gap != 0 || b.Suppressed != 2 || a.Oldest != 0 || a.Gap != 30*time.Second {
 					t.Errorf("%+v: %v", out, err)
+				}
+				if w.asked != int64(most)+1 {
+					t.Errorf("it reads %d rows", w.asked)
 				}
 			})
 		}
