@@ -97,6 +97,7 @@ func (a *answer) send(w http.ResponseWriter, replayed bool) {
 	if replayed {
 		header.Set(ReplayedHeader, "true")
 	}
+	header.Del("Transfer-Encoding") // of a handler, who does not know how it is sent
 	if allowsBody(a.status) {
 		header.Set("Content-Length", strconv.Itoa(len(a.body)))
 	}

@@ -21,7 +21,11 @@ type flight struct {
 	done        chan struct{} // closed when outcome is set
 	outcome     outcome       // set before done is closed
 	late        chan struct{} // closed when its handler goes on after its time-out
+	once        sync.Once     // of that: a handler whose claim was lost may run again
 }
+
+// tooLate has the client answered without the handler.
+func (f *flight) tooLate() { f.once.Do(func() { close(f.late) }) }
 
 // join returns the flight of a key, and whether it is a new one, which must land.
 func (f *flights) join(id string, print semel.Fingerprint) (_ *flight, first bool) {

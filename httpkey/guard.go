@@ -218,12 +218,13 @@ func (g *Guard) run(ctx context.Context, f *flight, q *request, next http.Handle
 	a.Key, a.Caller, a.Finishing = q.key, q.caller, q.finishing
 	to := newRecorder(g.config.MaxAnswer)
 	watch := time.AfterFunc(g.config.Timeout+lateGrace, func() {
-		close(f.late)
+		f.tooLate()
 		late()
 	})
 	defer watch.Stop()
 	r := q.again(q.http.WithContext(context.WithValue(ctx, attemptKey{}, a)))
 	stack, failed := call(next, to, r)
+	begun := to.end()
 	switch {
 	case failed != nil:
 		p := because(http.StatusInternalServerError, codePanic, "", 0)
@@ -232,10 +233,9 @@ func (g *Guard) run(ctx context.Context, f *flight, q *request, next http.Handle
 		return o
 	case to.large:
 		return g.silent(because(http.StatusInternalServerError, codeAnswer, fmt.Sprintf("an answer has at most %d bytes", g.config.MaxAnswer), 0), ErrAnswerTooLarge)
-	case !to.begun() && ctx.Err() != nil:
+	case !begun && ctx.Err() != nil:
 		return g.silent(g.timedOut(), context.Cause(ctx))
 	}
-	to.WriteHeader(http.StatusOK)
 	return ran{outcome: outcome{fate: Ran, answer: &to.answer}, rule: g.config.rule(to.answer.status)}
 }
 

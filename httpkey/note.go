@@ -3,8 +3,10 @@ package httpkey
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"net/http"
+	"net/url"
 
 	"github.com/semel-go/semel/contract"
 )
@@ -67,10 +69,15 @@ func noted(b []byte) (*http.Request, error) {
 	if r.err != nil {
 		return nil, fmt.Errorf("what was stored of it is no request")
 	}
-	q, err := http.NewRequest(method, uri, bytes.NewReader(r.rest))
+	target, err := url.ParseRequestURI(uri) // as the server has read it: //a/b is a path, and no host
+	if err != nil {
+		return nil, errors.New("what was stored of it is no request: its URI cannot be read") // which may have a secret
+	}
+	q, err := http.NewRequest(method, "/", bytes.NewReader(r.rest))
 	if err != nil {
 		return nil, fmt.Errorf("what was stored of it is no request: %w", err)
 	}
+	q.URL = target
 	q.Host, q.RequestURI, q.Header = host, uri, header
 	return q, nil
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 )
 
 // ErrAnswerTooLarge is returned by Write when an answer has more bytes than Config.MaxAnswer.
@@ -13,12 +14,16 @@ var ErrAnswerTooLarge = errors.New("semel: the answer is larger than what is kep
 // ErrHeldBack is returned by Flush: an answer is held back until it is kept.
 var ErrHeldBack = errors.New("semel: an answer under an idempotency key is held back until it is kept, so nothing of it can be flushed")
 
-// recorder takes a handler's answer.
+// recorder takes a handler's answer. A goroutine that the handler has left behind may write
+// to it at any time.
 type recorder struct {
 	header http.Header
-	answer answer
 	most   int
-	large  bool
+
+	mutex  sync.Mutex
+	answer answer // guarded by mutex until ended
+	large  bool   // guarded by mutex until ended
+	ended  bool   // guarded by mutex: the handler has returned, and the answer stays as it is
 }
 
 func newRecorder(most int) *recorder { return &recorder{header: http.Header{}, most: most} }
@@ -32,7 +37,14 @@ func (r *recorder) WriteHeader(status int) {
 	if status < 100 || status > 999 {
 		panic(fmt.Sprintf("httpkey: invalid status %d", status)) // as net/http does
 	}
-	if r.answer.status != 0 || status < 200 {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.begin(status)
+}
+
+// begin sets the status, once. mutex is held.
+func (r *recorder) begin(status int) {
+	if r.ended || r.answer.status != 0 || status < 200 {
 		return
 	}
 	r.answer.status, r.answer.header = status, r.header.Clone()
@@ -40,7 +52,11 @@ func (r *recorder) WriteHeader(status int) {
 
 // Write implements http.ResponseWriter.
 func (r *recorder) Write(b []byte) (int, error) {
-	r.WriteHeader(http.StatusOK)
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.begin(http.StatusOK); r.ended {
+		return 0, errWrittenLate
+	}
 	switch {
 	case !allowsBody(r.answer.status):
 		return 0, http.ErrBodyNotAllowed
@@ -58,5 +74,16 @@ func (r *recorder) Write(b []byte) (int, error) {
 // FlushError is what http.ResponseController calls.
 func (r *recorder) FlushError() error { return ErrHeldBack }
 
-// begun reports whether the handler has said anything.
-func (r *recorder) begun() bool { return r.answer.status != 0 }
+// errWrittenLate is returned by Write when the handler has returned.
+var errWrittenLate = errors.New("httpkey: the handler has returned, and its answer may be kept already")
+
+// end keeps what is written from now on out of the answer: it would be in the one that is sent,
+// and not in the one that is kept. It reports whether the handler has said anything.
+func (r *recorder) end() (begun bool) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	begun = r.answer.status != 0
+	r.begin(http.StatusOK)
+	r.ended = true
+	return begun
+}

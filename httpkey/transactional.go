@@ -166,6 +166,7 @@ func (t *transactional[Tx]) handle(ctx context.Context, b contract.Batch[Tx], f 
 	defer func() {
 		if !over { // the handler ended its goroutine
 			b.Kill()
+			b.Rollback(ctx) // which gives the connection back
 		}
 	}()
 	r := t.runIn(ctx, b, f, q, next)
@@ -197,8 +198,9 @@ func (t *transactional[Tx]) runIn(ctx context.Context, b contract.Batch[Tx], f *
 // commit keeps the answer beside its key and commits both, with what the handler did.
 func (t *transactional[Tx]) commit(ctx context.Context, b contract.Batch[Tx], q *request, o outcome) outcome {
 	if broken, able := b.(contract.Broken); able && broken.Broken() {
+		o := t.broken(b)
 		b.Rollback(ctx)
-		return t.undone(contract.ClassAborted, errBroken)
+		return o
 	}
 	kept, err := o.answer.keep(t.guard.config.Headers)
 	if err != nil {
@@ -237,6 +239,16 @@ func (t *transactional[Tx]) commitTime(b contract.Batch[Tx]) time.Duration {
 const mostQueued = 1000
 
 var errBroken = errors.New("httpkey: a statement of the handler failed, and it answered all the same; what it wrote was rolled back")
+
+// broken is the outcome of a request whose handler answered in a transaction that cannot commit.
+func (t *transactional[Tx]) broken(b contract.Batch[Tx]) outcome {
+	if tells, able := b.(contract.BrokenBy); able {
+		if by := tells.BrokenBy(); by != nil { // a row that others held, or a lost connection, is worth another request
+			return t.undone(t.store.Classify(by), fmt.Errorf("%w: %w", errBroken, by))
+		}
+	}
+	return t.undone(contract.ClassAborted, errBroken)
+}
 
 // undone is the outcome of a request of which nothing was committed.
 func (t *transactional[Tx]) undone(class contract.Class, err error) outcome {

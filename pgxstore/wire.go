@@ -2,7 +2,9 @@ package pgxstore
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
+	"fmt"
 	"strconv"
 	"time"
 
@@ -234,7 +236,7 @@ func (l *link) missing(requests []*request, known map[string]*pgconn.StatementDe
 func (l *link) describe(ctx context.Context, texts []string, full bool) (failed int, err error) {
 	ctx, w := l.waiting(ctx)
 	defer w.end()
-	names := l.names(len(texts))
+	names := l.names(texts)
 	end := l.tracePreparing(ctx, names, texts, w)
 	w.next(nil)
 	p := l.pg.StartPipeline(ctx)
@@ -270,13 +272,17 @@ func (l *link) describe(ctx context.Context, texts []string, full bool) (failed 
 	return failed, err
 }
 
-// names are those of so many new statements, empty where they have none.
-func (l *link) names(n int) []string {
-	names := make([]string, n)
-	for i := range names {
+// names are those of new statements, empty where they have none. Behind a pooler that does
+// not know of them another connection of the server may have one of the same number: what a
+// name stands for is in it, so that the server never does what was prepared by somebody else
+// and happens to take as many arguments.
+func (l *link) names(texts []string) []string {
+	names := make([]string, len(texts))
+	for i, text := range texts {
 		if l.named() {
 			l.known.number++
-			names[i] = "semel_" + strconv.Itoa(l.known.number)
+			sum := sha256.Sum256([]byte(text))
+			names[i] = fmt.Sprintf("semel_%d_%x", l.known.number, sum[:12])
 		}
 	}
 	return names

@@ -3,6 +3,8 @@ package pgxstore
 import (
 	"slices"
 	"testing"
+
+	"github.com/jackc/pgx/v5"
 )
 
 func TestStatementsArePreparedAnewAfterTwiceAsManyPipelinesEachTime(t *testing.T) {
@@ -14,5 +16,17 @@ func TestStatementsArePreparedAnewAfterTwiceAsManyPipelinesEachTime(t *testing.T
 	}
 	if !slices.Equal(at, []int{256, 512, 1024, 2048}) {
 		t.Errorf("at %v", at)
+	}
+}
+
+// Behind a pooler that does not know of prepared statements two connections see each other's.
+func TestNoNameStandsForTwoStatements(t *testing.T) {
+	one, other := &link{mode: pgx.QueryExecModeCacheStatement, known: &known{}}, &link{mode: pgx.QueryExecModeCacheStatement, known: &known{}}
+	inserts, deletes := "insert into orders values ($1)", "delete from orders where item = $1"
+	if a, b := one.names([]string{inserts, deletes}), other.names([]string{deletes, inserts}); a[0] == b[0] || a[1] == b[1] || len(a[0]) > 63 {
+		t.Errorf("%q and %q", a, b)
+	}
+	if a := one.names([]string{inserts, inserts}); a[0] == a[1] {
+		t.Errorf("one that was closed has the name again: %q", a)
 	}
 }

@@ -1,0 +1,208 @@
+package httpkey_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/httpkey"
+	"github.com/semel-go/semel/memstore"
+)
+
+// lending is a store whose batches have a connection each, which Commit and Rollback give back.
+type lending struct {
+	*memstore.Store
+	lent     atomic.Int64
+	brokenBy error          // of every batch
+	class    contract.Class // of that
+	commits  func()         // is called before a commit
+}
+
+type lentBatch struct {
+	contract.Batch[*memstore.Tx]
+	store *lending
+	over  bool
+}
+
+func (p *lending) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[*memstore.Tx], []contract.Verdict, error) {
+	b, verdicts, err := p.Store.Begin(ctx, o, marks)
+	if err != nil {
+		return b, verdicts, err
+	}
+	p.lent.Add(1)
+	return &lentBatch{Batch: b, store: p}, verdicts, nil
+}
+
+func (p *lending) Classify(error) contract.Class { return p.class }
+
+func (b *lentBatch) end() {
+	if !b.over {
+		b.over = true
+		b.store.lent.Add(-1)
+	}
+}
+
+func (b *lentBatch) Commit(ctx context.Context, e contract.Ending) contract.Result {
+	defer b.end()
+	if b.store.commits != nil {
+		b.store.commits()
+	}
+	return b.Batch.Commit(ctx, e)
+}
+
+func (b *lentBatch) Rollback(ctx context.Context) {
+	defer b.end()
+	b.Batch.Rollback(ctx)
+}
+
+func (b *lentBatch) Broken() bool { return b.store.brokenBy != nil }
+
+func (b *lentBatch) BrokenBy() error { return b.store.brokenBy }
+
+// shop is one on the store.
+func (p *lending) shop(t *testing.T, handler http.HandlerFunc) *shop {
+	t.Helper()
+	p.Store = memstore.New()
+	s, c := &shop{store: p.Store}, config()
+	c.Observe = func(o httpkey.Observation) { s.seen = append(s.seen, o) }
+	g, err := httpkey.New(p, c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Guard, s.handler = g, g.ProtectFunc(handler)
+	return s
+}
+
+func TestAHandlerThatEndsItsGoroutineGivesTheConnectionBack(t *testing.T) {
+	p := &lending{}
+	s := p.shop(t, func(http.ResponseWriter, *http.Request) { runtime.Goexit() })
+	wantProblem(t, s.post(`"k"`, "tea"), 500, "handler-failed")
+	if n := p.lent.Load(); n != 0 {
+		t.Errorf("%d connections are lent", n)
+	}
+}
+
+func TestAnErrorThatAHandlerSwallowedIsTold(t *testing.T) {
+	for name, c := range map[string]struct {
+		class  contract.Class
+		status int
+		after  string
+	}{
+		"of its statement":          {contract.ClassPermanent, 500, ""},
+		"of a row that others hold": {contract.ClassContended, 503, "1"},
+		"of a lost connection":      {contract.ClassDown, 503, "1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := &lending{brokenBy: errAway, class: c.class}
+			s := p.shop(t, effect)
+			w := s.post(`"k"`, "tea")
+			wantProblem(t, w, c.status, "not-committed")
+			if err := s.seen[0].Err; w.Header().Get("Retry-After") != c.after || err == nil || !strings.Contains(err.Error(), errAway.Error()) {
+				t.Errorf("%v, told as %v", w.Header(), err)
+			}
+			if n := p.lent.Load(); n != 0 || s.effects() != "0" {
+				t.Errorf("%d connections are lent, %s effects", n, s.effects())
+			}
+		})
+	}
+}
+
+func TestWhatIsWrittenWhenTheHandlerHasReturnedIsInNoAnswer(t *testing.T) {
+	for name, handler := range map[string]http.HandlerFunc{
+		"to an answer":    effect,
+		"to an empty one": func(http.ResponseWriter, *http.Request) {},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var to http.ResponseWriter
+			p := &lending{}
+			s := p.shop(t, func(w http.ResponseWriter, r *http.Request) {
+				to = w
+				handler(w, r)
+			})
+			p.commits = func() { // as a goroutine may that the handler has left behind
+				to.WriteHeader(http.StatusTeapot)
+				if n, err := io.WriteString(to, strings.Repeat("late", 100_000)); n != 0 || err == nil {
+					t.Errorf("it is written: %d, %v", n, err)
+				}
+			}
+			first, second := s.post(`"k"`, "tea"), s.post(`"k"`, "tea")
+			if first.Code != second.Code || first.Body.String() != second.Body.String() || first.Code/100 != 2 || second.Header().Get(httpkey.ReplayedHeader) != "true" {
+				t.Errorf("the first is %d %s, the second %d %s", first.Code, first.Body, second.Code, second.Body)
+			}
+		})
+	}
+}
+
+// losing is a store of keys in which the first claims are lost before they end.
+type losing struct {
+	*memstore.Keys
+	claims int
+}
+
+func (l *losing) EndKey(ctx context.Context, key semel.Key, t contract.Token, e contract.KeyEnding) error {
+	if l.claims--; l.claims >= 0 {
+		_ = l.Keys.EndKey(ctx, key, t, contract.KeyEnding{Event: contract.KeyRelease})
+		return contract.ErrClaimLost
+	}
+	return l.Keys.EndKey(ctx, key, t, e)
+}
+
+func TestAHandlerThatIsLateTwiceForOneRequest(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &calls{status: 201}
+		s := lend(t, &losing{Keys: memstore.NewKeys(), claims: 1}, func(w http.ResponseWriter, r *http.Request) {
+			time.Sleep(20 * time.Second)
+			c.serve(w, r)
+		}, func(c *httpkey.Config, _ *httpkey.LeaseConfig) { c.Timeout, c.Wait = 10*time.Second, 2*time.Minute })
+		wantProblem(t, s.post(`"k"`, "tea"), 504, "handler-timed-out")
+		if !s.Drain(t.Context()) {
+			t.Error("it does not end")
+		}
+		c.want(t, 2)
+	})
+}
+
+func TestACompleterSendsTheURIThatTheClientSent(t *testing.T) {
+	for _, uri := range []string{"//shop.example/accounts/7", "/a%2Fb/../c?x=%zz", "/a#b", "/a;b=c", "http://shop.example//x", "*"} {
+		t.Run(uri, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var got, want string
+				read := func(r *http.Request) string {
+					return r.Host + " " + r.URL.Host + " " + r.URL.EscapedPath() + " " + r.URL.RawQuery
+				}
+				s := forsaken(t, func(w http.ResponseWriter, r *http.Request) {
+					got = read(r)
+					w.WriteHeader(201)
+				}, completing, func(r *http.Request) {
+					sent := httptest.NewRequest(http.MethodPost, uri, strings.NewReader("tea"))
+					sent.Header = r.Header
+					*r = *sent
+					want = read(r)
+				})
+				pass(3 * time.Minute)
+				if err := s.completed(t); err != nil || got != want {
+					t.Errorf("%v; it is sent as %q, and was %q", err, got, want)
+				}
+			})
+		})
+	}
+}
+
+func TestAnAnswerIsSentAsItsLengthSays(t *testing.T) {
+	s := open(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Transfer-Encoding", "gzip")
+		effect(w, r)
+	}, nil)
+	if w := s.post(`"k"`, "tea"); w.Code != 201 || w.Header().Get("Transfer-Encoding") != "" {
+		t.Errorf("%d %v", w.Code, w.Header())
+	}
+}
