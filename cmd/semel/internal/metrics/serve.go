@@ -310,7 +310,7 @@ func Token(file string) (string, error) {
 	}
 	t := strings.TrimSpace(string(text))
 	if len(t) < leastToken || strings.ContainsFunc(t, unicode.IsControl) { // no header carries those
-		return "", fmt.Errorf("listen.token_file: %s holds no token: write one of at least %d printable bytes on one line, as openssl rand -hex 32 makes it", file, leastToken)
+		return "", fmt.Errorf("listen.token_file: %s holds no token: write one of at least %d bytes on one line, without control characters, as openssl rand -hex 32 makes it", file, leastToken)
 	}
 	return t, nil
 }
