@@ -124,6 +124,22 @@ func TestTopFitsTheTerminal(t *testing.T) {
 	})
 }
 
+func TestTopCutsWhatStandsBesideTheTable(t *testing.T) {
+	t.Run("trap_T106_at_any_width", func(t *testing.T) {
+		l := &topLook{Notes: []string{"the store shop does not answer: " + strings.Repeat("connection refused ", 20)}}
+		for _, columns := range []int{10, 20, 40} {
+			for _, line := range l.frame(columns, sorting{}) {
+				if terminal.Columns(line) > columns {
+					t.Errorf("%d columns: %q", columns, line)
+				}
+			}
+		}
+		if frame := l.frame(terminal.Unlimited, sorting{}); len(frame) != 4 || frame[2] != l.Notes[0] {
+			t.Errorf("without a width: %q", frame)
+		}
+	})
+}
+
 func TestTopShowsTheLastError(t *testing.T) {
 	now := time.Date(2026, 1, 7, 9, 30, 0, 0, time.UTC)
 	of := func(ago time.Duration) *metrics.LastError {
