@@ -3,7 +3,6 @@ package webhook
 import (
 	"errors"
 	"fmt"
-	"net/textproto"
 	"strings"
 	"time"
 
@@ -103,6 +102,14 @@ func (c Config) withDefaults() (Config, error) {
 	return c, c.Unsigned.validate(c.Scheme)
 }
 
+// named reports whether a text can be the name of a header.
+func named(text string) bool {
+	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
+		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
+		return !letter && !strings.ContainsRune("!#$%&'*+-.^_`|~", r)
+	})
+}
+
 // neverKept are headers that are credentials of somebody.
 var neverKept = []string{"authorization", "cookie", "proxy-authorization"}
 
@@ -114,7 +121,7 @@ func (u Unsigned) validate(s Scheme) error {
 		return errors.New("webhook: there is a reason for headers that nobody signed, and none is named; set Unsigned.Headers")
 	}
 	for _, name := range u.Headers {
-		if name == "" || textproto.TrimString(name) != name || strings.ContainsAny(name, " :\r\n") {
+		if !named(name) {
 			return fmt.Errorf("webhook: %q is no name of a header", name)
 		}
 		if s.Signs(name) {

@@ -50,6 +50,11 @@ func HMAC(o HMACOptions) (Scheme, error) {
 	if err := o.placed(before); err != nil {
 		return Scheme{}, err
 	}
+	for _, name := range []string{o.Header, o.Timestamp, o.ID} {
+		if name != "" && !named(name) {
+			return Scheme{}, fmt.Errorf("webhook: %q is no name of a header; no request would have it", name)
+		}
+	}
 	s := Scheme{name: "hmac", headers: []string{o.Header}, timed: o.Timestamp != "", hash: hash, key: plainKey}
 	for _, name := range []string{o.ID, o.Timestamp} {
 		if name != "" {

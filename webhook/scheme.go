@@ -205,8 +205,11 @@ const leastSecret = 16
 
 // plainKey is a secret that is its own key.
 func plainKey(secret string) ([]byte, error) {
-	if len(secret) < leastSecret {
+	switch {
+	case len(secret) < leastSecret:
 		return nil, fmt.Errorf("it has %d bytes, and one that nobody guesses has %d at least", len(secret), leastSecret)
+	case strings.TrimSpace(secret) != secret: // of a file that was read whole: nothing would ever be signed with it
+		return nil, errors.New("it begins or ends with white space, as the line end of a file; leave that out")
 	}
 	return []byte(secret), nil
 }

@@ -224,3 +224,21 @@ func hmacFault(o webhook.HMACOptions) error {
 	_, err := webhook.HMAC(o)
 	return err
 }
+
+func TestWhatNoRequestWouldEverHaveIsAFault(t *testing.T) {
+	for name, make := range map[string]func() error{
+		"a secret with a line end":      func() error { return verifier(webhook.GitHub(), 0, githubSecret+"\n") },
+		"a secret behind a space":       func() error { return verifier(webhook.Stripe(), 0, " "+stripeSecret) },
+		"a header that is no name":      func() error { return hmacFault(webhook.HMACOptions{Header: "x-sign:"}) },
+		"an id of a header with spaces": func() error { return hmacFault(webhook.HMACOptions{Header: "a", Signed: "{id}.{body}", ID: "x id"}) },
+		"a time of a header not of ASCII": func() error {
+			return hmacFault(webhook.HMACOptions{Header: "a", Signed: "{timestamp}.{body}", Timestamp: "x-zeit-ä"})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if err := make(); err == nil || strings.Contains(err.Error(), githubSecret) || strings.Contains(err.Error(), stripeSecret) {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}

@@ -19,7 +19,7 @@ func webhookShape() object[Webhook] {
 		key(meta{name: "listen", required: true, doc: "Where the server listens, as `0.0.0.0:8443` or `127.0.0.1:8080`. Sources with different paths may share it; what they say of `tls` and `connections` must be the same then."},
 			word{what: "host:port", check: badHookAddress}, func(w *Webhook) *string { return &w.Listen }),
 		key(meta{name: "path", required: true, doc: "The path of the requests, as `/hooks/github`. Any other is answered with 404."},
-			word{what: "a path that begins with /", pattern: `^/[^{}?#\s]*$`, check: badHookPath}, func(w *Webhook) *string { return &w.Path }),
+			word{what: "a path that begins with /", pattern: `^/[^{}?#%\s]*$`, check: badHookPath}, func(w *Webhook) *string { return &w.Path }),
 		key(meta{name: "max_body", def: "16MiB", doc: "The longest body in bytes; a longer one is answered with 413. At most the `max_body` of the consumer."},
 			size{least: 1 << 10, most: 1 << 30}, func(w *Webhook) *int64 { return &w.MaxBody }),
 		group(meta{name: "in_hand", doc: "What may have been received and not committed. What comes beyond is answered with 429."},
@@ -101,8 +101,8 @@ func badHookAddress(s string) (reason, remedy string) {
 }
 
 func badHookPath(s string) (reason, remedy string) {
-	if !strings.HasPrefix(s, "/") || strings.ContainsAny(s, "{}?# \t") || strings.Contains(s, "//") || strings.Contains(s, "/.") {
-		return "this is no path of a request", "write it as /hooks/github, without query"
+	if !strings.HasPrefix(s, "/") || strings.ContainsAny(s, "{}?#% \t") || strings.Contains(s, "//") || strings.Contains(s, "/.") {
+		return "this is no path of a request", "write it as /hooks/github, without query and escapes"
 	}
 	return "", ""
 }

@@ -52,6 +52,7 @@ func refusedWebhooks() []policyCase {
 		{name: "webhooks that wait for their effect", edits: hooks("", "    settle: after_receipt\n    alerts: {pending_age: 60s}\n", "")},
 		{name: "webhooks at an address of nobody", edits: hooks("", "127.0.0.1:8080", "8080")},
 		{name: "webhooks at a path that is none", edits: hooks("", "/hooks", "hooks"), shape: true},
+		{name: "webhooks at a path with escapes", edits: hooks("", "/hooks", "/a%20hook"), shape: true},
 		{name: "webhooks with less room than a body", edits: hooks("in_hand: {bytes: 1MiB}")},
 		{name: "webhooks with bodies that nobody processes", edits: hooks("max_body: 32MiB")},
 		{name: "webhooks with half of a certificate", edits: hooks("tls: {cert: a.pem}"), shape: true},
