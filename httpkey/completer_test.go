@@ -3,6 +3,7 @@ package httpkey_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -45,7 +46,8 @@ func TestF2WhatACompleterSendsIsWhatTheClientSentWithoutSecrets(t *testing.T) {
 			a, _ = httpkey.AttemptFrom(r.Context())
 			w.WriteHeader(201)
 		}, completing, func(r *http.Request) {
-			*r = *httptest.NewRequest(http.MethodPost, "https://shop.example/accounts/7/orders?gift=1", strings.NewReader("tea"))
+			*r = *httptest.NewRequest(http.MethodPost, "/accounts/7/orders?gift=1", strings.NewReader("tea")) // as a server reads it
+			r.Host = "shop.example"
 			r.Header = http.Header{"X-Account": {"a"}, "Idempotency-Key": {`"k"`}, "Content-Type": {"text/plain"}, "X-Currency": {"EUR"},
 				"Authorization": {"Bearer secret"}, "Cookie": {"session=secret"}, "X-Other": {"secret"}}
 		})
@@ -99,7 +101,7 @@ func TestF2ACompleterLeavesWhatIsNotToBeFinished(t *testing.T) {
 
 func TestF2ACompleterDoesNotTryForEver(t *testing.T) {
 	for name, c := range map[string]struct{ status, attempts int }{
-		"F2_what_fails":       {503, 5},
+		"F2_what_fails":       {503, 11},
 		"F2_what_is_released": {429, 5}, // no client is there who would come again
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -128,6 +130,11 @@ func TestF2ACompleterDoesNotTryForEver(t *testing.T) {
 				synctest.Wait()
 				if n := made.made.Load(); int(n) != c.attempts-1 || len(at) != c.attempts-1 || at[1]-at[0] < 2*time.Minute || at[3]-at[2] < 2*(at[1]-at[0]) {
 					t.Errorf("%d calls, told after %v", n, at)
+				}
+				for i := 1; i < len(at); i++ {
+					if gap := at[i] - at[i-1]; gap > time.Hour+5*time.Minute {
+						t.Errorf("before attempt %d it waits for %v", i+2, gap)
+					}
 				}
 				made.status = 201
 				if w := s.post(`"k"`, "tea"); w.Code != 201 {
@@ -164,6 +171,49 @@ func TestF2OneOfManyCompletersFinishesARequest(t *testing.T) {
 		})
 		done.Wait()
 		made.want(t, 1)
+	})
+}
+
+// paged shows one key at a time, as a large table some hundred.
+type paged struct{ *memstore.Keys }
+
+func (p paged) LeftKeys(ctx context.Context, of contract.LeftKeysOf) (contract.LeftKeys, error) {
+	of.Most = 1
+	return p.Keys.LeftKeys(ctx, of)
+}
+
+func TestF2ACompleterWalksThroughAllKeysAndBeginsAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		keys, made := memstore.NewKeys(), &calls{status: 201}
+		leave := func(name string, n int) {
+			for i := range n {
+				died := &process{Keys: keys, dies: 5}
+				lend(t, died, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, completing).post(fmt.Sprintf(`"%s %d"`, name, i), "tea")
+			}
+			pass(3 * time.Minute)
+		}
+		s := lend(t, paged{keys}, made.serve, completing)
+		c, err := s.Completer(s.handler)
+		if err != nil {
+			t.Fatal(err)
+		}
+		finishes := func(n int64) {
+			t.Helper()
+			if err := c.Pass(t.Context()); err != nil {
+				t.Error(err)
+			}
+			made.want(t, n)
+		}
+		leave("first", 25)
+		finishes(20)       // a pass is bounded
+		finishes(25)       // and the next goes on where it ended
+		leave("later", 25) // at any place, among those that are done
+		for range 4 {
+			if err := c.Pass(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}
+		made.want(t, 50)
 	})
 }
 

@@ -3,6 +3,7 @@ package httpkey_test
 import (
 	"context"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"sync"
@@ -90,6 +91,50 @@ func TestF1CopiesInOneProcessTakeUpOneConnection(t *testing.T) {
 		all.Wait()
 		if w := <-answers; w.Code != 201 {
 			t.Errorf("the first: %d", w.Code)
+		}
+	})
+}
+
+func TestF1CallersWithOneKeyDoNotWaitForEachOther(t *testing.T) {
+	t.Run("F1_trap_T74_each_runs_and_gets_its_own_answer", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s := open(t, func(w http.ResponseWriter, r *http.Request) {
+				<-time.After(time.Second) // both are there
+				a, _ := httpkey.AttemptFrom(r.Context())
+				_, _ = io.WriteString(w, "of "+a.Caller)
+			}, func(c *httpkey.Config) { c.Wait, c.Observe = time.Minute, nil })
+			var all sync.WaitGroup
+			for _, account := range []string{"a", "b"} {
+				all.Go(func() {
+					w := s.post(`"k"`, "tea", func(r *http.Request) { r.Header.Set("X-Account", account) })
+					if w.Body.String() != "of "+account || w.Header().Get(httpkey.ReplayedHeader) != "" {
+						t.Errorf("%s gets %d %v: %s", account, w.Code, w.Header(), w.Body)
+					}
+				})
+			}
+			all.Wait()
+		})
+	})
+}
+
+func TestF1ACopyWhoseClientHasGoneDoesNotWait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := open(t, func(w http.ResponseWriter, r *http.Request) {
+			pass(20 * time.Second)
+			effect(w, r)
+		}, func(c *httpkey.Config) { c.Wait, c.Observe = time.Minute, nil })
+		first := make(chan int)
+		go func() { first <- s.post(`"k"`, "tea").Code }()
+		synctest.Wait()
+		ctx, gone := context.WithTimeout(t.Context(), time.Second)
+		defer gone()
+		began := time.Now()
+		wantProblem(t, s.post(`"k"`, "tea", func(r *http.Request) { *r = *r.WithContext(ctx) }), http.StatusConflict, "request-in-progress")
+		if took := time.Since(began); took != time.Second {
+			t.Errorf("it waits for %v", took)
+		}
+		if code := <-first; code != 201 {
+			t.Errorf("the first: %d", code)
 		}
 	})
 }

@@ -3,6 +3,7 @@ package httpkey_test
 import (
 	"net/http"
 	"net/http/httptest"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -83,8 +84,14 @@ func TestF1WithAndWithoutQuotesIsTheSameKey(t *testing.T) {
 }
 
 // wantProblem checks that a request is answered with a problem document.
+// wantProblem checks that a request is refused for this reason, and that who may come again
+// is told when.
 func wantProblem(t *testing.T, w *httptest.ResponseRecorder, status int, code string) {
 	t.Helper()
+	comesAgain := code == "request-in-progress" || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
+	if after, err := strconv.Atoi(w.Header().Get("Retry-After")); (err == nil && after > 0) != comesAgain {
+		t.Errorf("the Retry-After of %s is %q", code, w.Header().Get("Retry-After"))
+	}
 	if w.Code != status || w.Header().Get("Content-Type") != "application/problem+json" || !strings.Contains(w.Body.String(), code) {
 		t.Errorf("it is answered with %d %v %s; want %d %s", w.Code, w.Header(), w.Body, status, code)
 	}

@@ -267,6 +267,25 @@ func TestF1ACopyWaitsForAnotherProcess(t *testing.T) {
 	}
 }
 
+func TestF1ACopyIsToldWhenTheLeaseEnds(t *testing.T) {
+	for lease, after := range map[time.Duration]string{time.Minute: "59", time.Hour: "60"} {
+		t.Run("F1_of_"+lease.String(), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				keys := memstore.NewKeys()
+				of := func(_ *httpkey.Config, l *httpkey.LeaseConfig) { l.Lease = lease }
+				here := lend(t, keys, func(http.ResponseWriter, *http.Request) { runtime.Goexit() }, of)
+				here.post(`"k"`, "tea")
+				pass(1100 * time.Millisecond)
+				w := lend(t, keys, effect, of).post(`"k"`, "tea")
+				wantProblem(t, w, http.StatusConflict, "request-in-progress")
+				if got := w.Header().Get("Retry-After"); got != after { // never before the lease is over, and a minute at most
+					t.Errorf("Retry-After is %q, want %s", got, after)
+				}
+			})
+		})
+	}
+}
+
 func TestLaw5AnAttemptThatLostItsClaimAnswersNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var f fails

@@ -211,6 +211,24 @@ func TestF2AStepOfWhichNobodyKnows(t *testing.T) {
 	}
 }
 
+func TestF2StepsOfTwoCallersNeverMeet(t *testing.T) {
+	s := lend(t, memstore.NewKeys(), func(w http.ResponseWriter, r *http.Request) {
+		out, err := httpkey.Step(r.Context(), "charge", func(_ context.Context, a httpkey.Attempt) ([]byte, error) {
+			return []byte("charge of " + a.Caller), nil
+		})
+		if err != nil {
+			t.Error(err)
+		}
+		_, _ = w.Write(out)
+	}, stepped)
+	for _, account := range []string{"a", "b"} {
+		w := s.post(`"k"`, "tea", func(r *http.Request) { r.Header.Set("X-Account", account) })
+		if w.Body.String() != "charge of "+account {
+			t.Errorf("%s gets %d: %s", account, w.Code, w.Body)
+		}
+	}
+}
+
 func TestF2AStepThatFailedIsNotDoneAgain(t *testing.T) {
 	calls := 0
 	s := lend(t, memstore.NewKeys(), func(w http.ResponseWriter, r *http.Request) {

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net/http"
 	"net/http/httptest"
 	"runtime"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"testing/synctest"
 	"time"
 
@@ -213,5 +215,34 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 			_ = b.CloseWithError(io.ErrUnexpectedEOF)
 		}
 		clients.Wait()
+	})
+}
+
+// Who knows no secret takes room for as long as the request is there, and no longer.
+func TestStrangersBodiesLeaveNoTrace(t *testing.T) {
+	bubble(t, "F3_the_bytes_of_what_is_refused_are_given_back", func(t *testing.T) {
+		body := event("evt_1")
+		r := receiver(t, func(c *webhook.Config) { c.MaxBody, c.InHand.Bytes = int64(len(body)), int64(len(body)) })
+		running := receives(t, memstore.New(), r, nil)
+		forged := paidRequest(body)
+		forged.Header.Set("Stripe-Signature", stripeHeader("whsec_another_one", time.Now().Unix(), body))
+		early := paidRequest(body)
+		early.Body = io.NopCloser(io.MultiReader(strings.NewReader(body[:10]), iotest.ErrReader(io.ErrUnexpectedEOF)))
+		long := paidRequest(body + " ")
+		long.ContentLength = -1
+		for want, q := range map[int]*http.Request{401: forged, 400: early, 413: long} {
+			if w := post(r, q); w.Code != want {
+				t.Errorf("%d, want %d", w.Code, want)
+			}
+			if w := post(r, paidRequest(body)); w.Code != 200 {
+				t.Errorf("behind one that is answered with %d: %d %s", want, w.Code, w.Body)
+			}
+		}
+		running.end(t)
+		for range 2 { // and of what comes when nobody is there
+			if w := post(r, paidRequest(body)); w.Code != 503 {
+				t.Errorf("after the end: %d %s", w.Code, w.Body)
+			}
+		}
 	})
 }
