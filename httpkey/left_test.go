@@ -206,3 +206,43 @@ func TestAnAnswerIsSentAsItsLengthSays(t *testing.T) {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}
 }
+
+func TestACompleterDoesNotGoByWhatItSawLongAgo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		keys, change := memstore.NewKeys(), func(c *httpkey.Config, l *httpkey.LeaseConfig) {
+			completing(c, l)
+			l.Completion.After = time.Second
+		}
+		for _, key := range []string{`"k1"`, `"k2"`, `"k3"`} {
+			first := &process{Keys: keys, dies: 5} // behind the claim and the note
+			lend(t, first, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, change).post(key, "tea")
+		}
+		pass(3 * time.Minute)
+		ran := map[string]int{}
+		s := lend(t, keys, func(w http.ResponseWriter, r *http.Request) {
+			a, _ := httpkey.AttemptFrom(r.Context())
+			if ran[a.Key]++; a.Finishing {
+				time.Sleep(5 * time.Second)
+			}
+			w.WriteHeader(201)
+		}, change)
+		go func() { // the clients come again while the first is being finished
+			time.Sleep(3 * time.Second)
+			for _, key := range []string{`"k1"`, `"k2"`, `"k3"`} {
+				s.post(key, "tea")
+			}
+		}()
+		if err := s.completed(t); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		for _, o := range s.seen {
+			if o.Fate == httpkey.Replayed {
+				t.Errorf("it sends what was answered meanwhile: %+v", s.seen)
+			}
+		}
+		if ran["k1"] != 1 || ran["k2"] != 1 || ran["k3"] != 1 {
+			t.Errorf("they ran %v", ran)
+		}
+	})
+}
