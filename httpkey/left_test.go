@@ -160,7 +160,7 @@ func TestAHandlerThatIsLateTwiceForOneRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &calls{status: 201}
 		s := lend(t, &losing{Keys: memstore.NewKeys(), claims: 1}, func(w http.ResponseWriter, r *http.Request) {
-			time.Sleep(20 * time.Second)
+			<-time.After(20 * time.Second)
 			c.serve(w, r)
 		}, func(c *httpkey.Config, _ *httpkey.LeaseConfig) { c.Timeout, c.Wait = 10*time.Second, 2*time.Minute })
 		wantProblem(t, s.post(`"k"`, "tea"), 504, "handler-timed-out")
@@ -222,12 +222,12 @@ func TestACompleterDoesNotGoByWhatItSawLongAgo(t *testing.T) {
 		s := lend(t, keys, func(w http.ResponseWriter, r *http.Request) {
 			a, _ := httpkey.AttemptFrom(r.Context())
 			if ran[a.Key]++; a.Finishing {
-				time.Sleep(5 * time.Second)
+				<-time.After(5 * time.Second)
 			}
 			w.WriteHeader(201)
 		}, change)
 		go func() { // the clients come again while the first is being finished
-			time.Sleep(3 * time.Second)
+			<-time.After(3 * time.Second)
 			for _, key := range []string{`"k1"`, `"k2"`, `"k3"`} {
 				s.post(key, "tea")
 			}
