@@ -125,6 +125,7 @@ func (c *Completer) Run(ctx context.Context, failed func(error)) {
 func (c *Completer) Pass(ctx context.Context) error {
 	var failed []error
 	for range passMost {
+		looked, past := time.Now(), false
 		left, err := c.look(ctx)
 		if err != nil {
 			return errors.Join(append(failed, fmt.Errorf("httpkey: keys that were left cannot be looked for: %w", err))...)
@@ -133,9 +134,17 @@ func (c *Completer) Pass(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return errors.Join(failed...)
 			}
+			// After a while others may have ended those that are left of these, and the store
+			// may have forgotten them, so that they would be new: it is asked again.
+			if past = i > 0 && time.Since(looked) > c.guard.completion.After; past {
+				break
+			}
 			if err := c.finish(ctx, &left.Keys[i]); err != nil {
 				failed = append(failed, err)
 			}
+		}
+		if past {
+			continue
 		}
 		if c.place = left.Next; c.place == nil {
 			break

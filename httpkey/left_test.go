@@ -160,7 +160,7 @@ func TestAHandlerThatIsLateTwiceForOneRequest(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := &calls{status: 201}
 		s := lend(t, &losing{Keys: memstore.NewKeys(), claims: 1}, func(w http.ResponseWriter, r *http.Request) {
-			time.Sleep(20 * time.Second)
+			<-time.After(20 * time.Second)
 			c.serve(w, r)
 		}, func(c *httpkey.Config, _ *httpkey.LeaseConfig) { c.Timeout, c.Wait = 10*time.Second, 2*time.Minute })
 		wantProblem(t, s.post(`"k"`, "tea"), 504, "handler-timed-out")
@@ -205,4 +205,50 @@ func TestAnAnswerIsSentAsItsLengthSays(t *testing.T) {
 	if w := s.post(`"k"`, "tea"); w.Code != 201 || w.Header().Get("Transfer-Encoding") != "" {
 		t.Errorf("%d %v", w.Code, w.Header())
 	}
+}
+
+func TestACompleterDoesNotGoByWhatItSawLongAgo(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var replayed atomic.Int64
+		keys, change := memstore.NewKeys(), func(c *httpkey.Config, l *httpkey.LeaseConfig) {
+			completing(c, l)
+			c.Observe = func(o httpkey.Observation) {
+				if o.Fate == httpkey.Replayed {
+					replayed.Add(1)
+				}
+			}
+			l.Completion.After = time.Second
+		}
+		for _, key := range []string{`"k1"`, `"k2"`, `"k3"`} {
+			first := &process{Keys: keys, dies: 5} // behind the claim and the note
+			lend(t, first, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, change).post(key, "tea")
+		}
+		pass(3 * time.Minute)
+		ran := map[string]*atomic.Int64{"k1": {}, "k2": {}, "k3": {}}
+		s := lend(t, keys, func(w http.ResponseWriter, r *http.Request) {
+			a, _ := httpkey.AttemptFrom(r.Context())
+			if ran[a.Key].Add(1); a.Finishing {
+				<-time.After(5 * time.Second)
+			}
+			w.WriteHeader(201)
+		}, change)
+		go func() { // the clients come again while the first is being finished
+			<-time.After(3 * time.Second)
+			for _, key := range []string{`"k1"`, `"k2"`, `"k3"`} {
+				s.post(key, "tea")
+			}
+		}()
+		if err := s.completed(t); err != nil {
+			t.Error(err)
+		}
+		synctest.Wait()
+		if n := replayed.Load(); n != 0 {
+			t.Errorf("%d are sent that were answered meanwhile", n)
+		}
+		for key, times := range ran {
+			if n := times.Load(); n != 1 {
+				t.Errorf("%s ran %d times", key, n)
+			}
+		}
+	})
 }
