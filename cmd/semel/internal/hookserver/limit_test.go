@@ -1,0 +1,85 @@
+package hookserver
+
+import (
+	"net"
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// handed is a listener to which connections are handed.
+type handed struct {
+	net.Listener
+	connections chan net.Conn
+}
+
+func (h handed) Accept() (net.Conn, error) {
+	c, more := <-h.connections
+	if !more {
+		return nil, net.ErrClosed
+	}
+	return c, nil
+}
+
+func TestPlaces(t *testing.T) {
+	t.Run("F3_there_are_so_many_and_who_has_stood_idle_for_the_longest_time_makes_room", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			from := handed{connections: make(chan net.Conn, 3)}
+			for range 3 {
+				_, c := net.Pipe()
+				from.connections <- c
+			}
+			close(from.connections)
+			l, accepted := limit(from, 2), make(chan net.Conn, 3)
+			go func() {
+				for c, err := l.Accept(); err == nil; c, err = l.Accept() {
+					accepted <- c
+				}
+			}()
+			synctest.Wait()
+			if len(accepted) != 2 {
+				t.Fatalf("%d have a place", len(accepted))
+			}
+			first, second := <-accepted, <-accepted
+			l.state(second, http.StateIdle)
+			<-time.After(standsFor / 2)
+			l.state(first, http.StateIdle)
+			<-time.After(standsFor / 4)
+			synctest.Wait()
+			if len(accepted) != 0 {
+				t.Error("one that has just answered makes room")
+			}
+			<-time.After(standsFor / 2)
+			synctest.Wait()
+			if len(accepted) != 1 {
+				t.Errorf("%d have a place besides", len(accepted))
+			}
+			if err := second.SetDeadline(time.Now()); err == nil {
+				t.Error("the longest idle is open")
+			}
+			if err := first.SetDeadline(time.Now()); err != nil {
+				t.Errorf("another is cut: %v", err)
+			}
+		})
+	})
+	t.Run("F3_a_client_has_so_long_for_its_request", func(t *testing.T) {
+		s := opened(t, Options{}).server
+		if s.ReadHeaderTimeout != headerWithin || s.ReadTimeout != readWithin || s.IdleTimeout != idleWithin || s.HTTP2.MaxConcurrentStreams != mostStreams {
+			t.Errorf("it has %v for headers, %v for all, %v idle and %d streams", s.ReadHeaderTimeout, s.ReadTimeout, s.IdleTimeout, s.HTTP2.MaxConcurrentStreams)
+		}
+	})
+	t.Run("F3_a_stranger_who_looks_for_a_path_keeps_no_connection", func(t *testing.T) {
+		s := opened(t, Options{})
+		c := dial(t, s)
+		_ = c.SetDeadline(time.Now().Add(idleWithin / 2))
+		if got := asked(t, c, get); got != 404 {
+			t.Errorf("%d", got)
+		}
+		if n, err := c.Read(make([]byte, 1)); n != 0 || err == nil {
+			t.Errorf("%d bytes, %v", n, err)
+		} else if timeout, is := err.(net.Error); is && timeout.Timeout() {
+			t.Error("the connection stays")
+		}
+	})
+}
