@@ -16,7 +16,9 @@ import (
 // deafToNotes takes no note.
 type deafToNotes struct{ *memstore.Keys }
 
-func (deafToNotes) NoteKey(context.Context, semel.Key, contract.Token, []byte) error { return errNoNote }
+func (deafToNotes) NoteKey(context.Context, semel.Key, contract.Token, []byte) error {
+	return errNoNote
+}
 
 var errNoNote = errors.New("it takes no note")
 
