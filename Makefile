@@ -250,10 +250,11 @@ proof-kafka3:
 	$(GO) run ./itest/cmd/proof brokers $(PROOF)
 
 ## proof-http: 20,000 orders at two processes of an API that are killed and frozen 112
-## times, each in turn at seven statements, while clients and curl repeat their requests
+## times, each in turn at seven statements, while clients and curl repeat their requests;
+## and 200 requests at once with one key on every store, with the p99 of other keys
 .PHONY: proof-http
 proof-http:
-	scripts/services with postgres -- $(GO) test ./itest/httpkey -run TestProof -v -count=1 -timeout 30m -orders 20000 -stops 112 $(PROOF)
+	scripts/services with postgres -- $(GO) test ./itest/httpkey -run 'TestProof|TwoHundred' -v -count=1 -timeout 30m -orders 20000 -stops 112 $(PROOF)
 
 ## proof-charge: 20,000 payments of a topic booked with an intent each and charged at a
 ## provider that loses answers and forgets keys, over four minutes in which consumers and
