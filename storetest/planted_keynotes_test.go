@@ -49,8 +49,10 @@ func TestFaultyNotesAreFound(t *testing.T) {
 		"the_walk_ends_too_early":   {brokenNotes{heard: func(l *contract.LeftKeys) { l.Next = nil }}, "F2_the_walk"},
 		"the_walk_has_no_bound":     {brokenNotes{asked: func(of *contract.LeftKeysOf) { of.Most = 1000 }}, "F2_the_walk"},
 		"the_consumer_is_not_heard": {brokenNotes{asked: func(of *contract.LeftKeysOf) { of.Consumer = "billing" }}, "F2_what_is_left"},
-		"a_note_is_lost":            {brokenNotes{heard: func(l *contract.LeftKeys) { l.Keys = slices.DeleteFunc(l.Keys, func(k contract.LeftKey) bool { return k.Started > 1 }) }}, "F2_what_is_left"},
-		"a_lost_claim_is_not_told":  {brokenNotes{note: func(error) error { return nil }}, "law_5_a_claim_that_was_lost_notes_nothing"},
+		"a_note_is_lost": {brokenNotes{heard: func(l *contract.LeftKeys) {
+			l.Keys = slices.DeleteFunc(l.Keys, func(k contract.LeftKey) bool { return k.Started > 1 })
+		}}, "F2_what_is_left"},
+		"a_lost_claim_is_not_told": {brokenNotes{note: func(error) error { return nil }}, "law_5_a_claim_that_was_lost_notes_nothing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			failures := storetest.CheckKeys(t, storetest.KeyHarness{Open: func(testing.TB) storetest.KeyInstance {
