@@ -3,6 +3,7 @@ package storetest
 import (
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
@@ -75,8 +76,10 @@ func keyNotes(run runKeyCase) {
 		if string(k.Note) != "of a" || k.Started != 1 || k.Quiet < keyLease/2 || k.Quiet > keyKeep {
 			h.t.Errorf("%+v", k)
 		}
-		if all := h.left(contract.LeftKeysOf{Consumer: "billing", Quiet: keyKeep, Most: 100}); len(all) > 0 {
-			h.t.Errorf("%v is left for an hour", all)
+		for _, quiet := range []time.Duration{10 * keyLease, keyKeep} { // one that a wrong unit makes too short, too
+			if all := h.left(contract.LeftKeysOf{Consumer: "billing", Quiet: quiet, Most: 100}); len(all) > 0 {
+				h.t.Errorf("%v is left for %v", all, quiet)
+			}
 		}
 		if all := h.left(contract.LeftKeysOf{Consumer: "shipping", Most: 100}); len(all) > 0 {
 			h.t.Errorf("%v is left of another consumer", all)
