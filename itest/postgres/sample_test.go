@@ -103,9 +103,6 @@ func TestMarkersThatAreKeptByDayAreEstimated(t *testing.T) {
 		s.exec(t, `insert into in.semel_markers_1 (scope, id, outcome, version, at) select 1, '\x05'::bytea || decode(lpad(to_hex(n), 8, '0'), 'hex'), 1 + n % 2, 0, now() from generate_series(1, 10000) n`)
 		s.exec(t, "analyze in.semel_markers_1_aside")
 		tables, err := sqlsuite.Sampled(t.Context(), s.store.SampleTables)
-		if n := tables["markers"].Rows; err != nil || n < 90_000 || n > 110_000 || tables["inbox"].Rows < 90_000 {
-			t.Errorf("%+v: %v", tables, err)
-		}
 		if err != nil || tables["markers"].Rows != 10_000 {
 			t.Errorf("%+v: %v", tables, err)
 		}
