@@ -126,11 +126,29 @@ type scrape struct {
 
 // tell sends a figure with the values of its labels, in the table's order.
 func (s *scrape) tell(name string, value float64, labels ...string) {
+	s.out <- s.made(name, value, labels...)
+}
+
+func (s *scrape) made(name string, value float64, labels ...string) prometheus.Metric {
 	d := s.described[name]
 	for i := range labels {
 		labels[i] = labelValue(labels[i])
 	}
-	s.out <- prometheus.MustNewConstMetric(d.desc, d.kind, value, labels...)
+	return prometheus.MustNewConstMetric(d.desc, d.kind, value, labels...)
+}
+
+// aside sends how many were set aside. What has not happened is most of it, and is made once.
+// The caller holds the mutex of the consumer.
+func (s *scrape) aside(name string, of *watched, a aside, n int64) {
+	const metric = "semel_set_aside_total"
+	if n > 0 {
+		s.tell(metric, float64(n), name, a.how, a.reason)
+		return
+	}
+	if of.none[a] == nil {
+		of.none[a] = s.made(metric, 0, name, a.how, a.reason)
+	}
+	s.out <- of.none[a]
 }
 
 // labelValue is a text as the value of a label, which is UTF-8.
@@ -151,7 +169,7 @@ func (s *scrape) watched(name string, of *watched) {
 	for _, end := range measure.Ends() {
 		s.tell("semel_batches_total", float64(of.ends[end].Load()), name, end.String())
 	}
-	of.setAside(func(a aside, n int64) { s.tell("semel_set_aside_total", float64(n), name, a.how, a.reason) })
+	of.setAside(func(a aside, n int64) { s.aside(name, of, a, n) })
 	of.failures(func(part string, n int64) { s.tell("semel_not_ready_total", float64(n), name, part) })
 	took, now := of.serialised(s.now)
 	s.tell("semel_serialised_seconds_total", took.Seconds(), name)

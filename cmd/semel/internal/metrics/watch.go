@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/measure"
@@ -25,9 +27,10 @@ type watched struct {
 	last                                    lastError
 
 	mutex  sync.Mutex
-	aside  map[aside]int64   // guarded by mutex
-	failed map[string]int64  // tries, by part; guarded by mutex
-	serial measure.Stopwatch // guarded by mutex
+	aside  map[aside]int64             // guarded by mutex
+	none   map[aside]prometheus.Metric // its figures of 0; guarded by mutex
+	failed map[string]int64            // tries, by part; guarded by mutex
+	serial measure.Stopwatch           // guarded by mutex
 }
 
 // aside is what is counted together of what was set aside.
@@ -40,7 +43,7 @@ func newWatch(consumers []string) *Watch {
 		w.of[name] = &watched{
 			messages: newTally("semel_batch_messages", 1), marking: newTally("semel_batch_mark_seconds", nanosecond),
 			handling: newTally("semel_batch_handle_seconds", nanosecond), committing: newTally("semel_batch_commit_seconds", nanosecond),
-			aside: notYet(), failed: map[string]int64{},
+			aside: notYet(), none: map[aside]prometheus.Metric{}, failed: map[string]int64{},
 		}
 		for _, part := range measure.Parts() {
 			w.of[name].failed[part] = 0
@@ -55,7 +58,9 @@ func notYet() map[aside]int64 {
 	none := map[aside]int64{}
 	for _, how := range hows {
 		for _, reason := range measure.ReasonClasses() {
-			none[aside{how, reason}] = 0
+			if how != hows[semel.EventConflict] || reason == string(semel.ReasonConflict) {
+				none[aside{how, reason}] = 0
+			}
 		}
 	}
 	return none
