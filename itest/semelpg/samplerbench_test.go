@@ -19,6 +19,7 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib"
 
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/itest/processes"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/sqlstore"
 )
@@ -243,6 +244,7 @@ func (s *sampledServer) scraped(b *testing.B) {
 			b.Fatalf("%v: %s", err, log)
 		}
 	}
+	processes.Pause(b.Context(), 5*time.Second) // it has started, and looked at the store
 	fmt.Printf("scrapes one by one: %s\n", s.times(b, scrape, 1))
 	fmt.Printf("scrapes %d at once: %s\n", atOnce, s.times(b, scrape, atOnce))
 	if err := cmd.Process.Signal(os.Interrupt); err != nil {
