@@ -9,6 +9,7 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -48,7 +49,10 @@ func takes(t *testing.T, store *memstore.Store, lines ...string) string {
 	config.Logger = slog.New(slog.DiscardHandler)
 	config.Source = file.Stdin(strings.NewReader(strings.Join(lines, "\n")+"\n"), file.Options{Format: file.JSON})
 	var applied strings.Builder
+	var mutex sync.Mutex // of applied
 	c, err := consumer.New(store, func(_ context.Context, _ *memstore.Tx, m *semel.Message) error {
+		mutex.Lock()
+		defer mutex.Unlock()
 		applied.Write(m.Body)
 		return nil
 	}, config)
