@@ -132,7 +132,7 @@ func (m *Meter) begin(name string) {
 	for _, counter := range []string{"semel_contended_total", "semel_backstops_total", "semel_retry_budget_waits_total"} {
 		m.count(counter, none, 0)
 	}
-	for _, how := range hows {
+	for _, how := range measure.SetAsides() {
 		for _, reason := range measure.ReasonClasses() {
 			m.count("semel_set_aside_total", none, 0, attribute.String(labelHow, how), attribute.String(labelReason, reason))
 		}
@@ -217,11 +217,6 @@ func (m *Meter) Measure(b measure.Batch) {
 	}
 }
 
-// hows are the events of messages that end without an effect.
-var hows = map[semel.EventKind]string{
-	semel.EventParked: "parked", semel.EventDeadLettered: "dead_lettered", semel.EventDiscarded: "discarded", semel.EventConflict: "conflict",
-}
-
 // Observe implements semel.Observer.
 func (m *Meter) Observe(e semel.Event) {
 	switch e.Kind {
@@ -243,7 +238,7 @@ func (m *Meter) Observe(e semel.Event) {
 	case semel.EventSerial, semel.EventParallel:
 		m.consumer(e.Consumer).serialises(e.Kind == semel.EventSerial)
 	default:
-		if how := hows[e.Kind]; how != "" {
+		if how := measure.SetAside(e.Kind); how != "" {
 			m.count("semel_set_aside_total", e, e.Messages, attribute.String(labelHow, how), attribute.String(labelReason, measure.ReasonClass(e.Reason)))
 		}
 	}

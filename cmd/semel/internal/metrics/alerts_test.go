@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"maps"
 	"os"
 	"regexp"
 	"slices"
@@ -57,7 +56,7 @@ var grown = regexp.MustCompile(`(?:increase|rate)\((semel_[a-z_]+)(?:\{([a-z]+)=
 
 // closed are the values of labels, but for the consumer's and the source's.
 func closed() map[string][]string {
-	all := map[string][]string{byHow: slices.Sorted(maps.Values(hows)), byReason: measure.ReasonClasses(), byPart: measure.Parts()}
+	all := map[string][]string{byHow: measure.SetAsides(), byReason: measure.ReasonClasses(), byPart: measure.Parts()}
 	for _, end := range measure.Ends() {
 		all[byEnd] = append(all[byEnd], end.String())
 	}

@@ -56,9 +56,9 @@ func newWatch(consumers []string) *Watch {
 // not grown by it, and an alert that looks for growth does not see it.
 func notYet() map[aside]int64 {
 	none := map[aside]int64{}
-	for _, how := range hows {
+	for _, how := range measure.SetAsides() {
 		for _, reason := range measure.ReasonClasses() {
-			if how != hows[semel.EventConflict] || reason == string(semel.ReasonConflict) {
+			if how != measure.SetAside(semel.EventConflict) || reason == string(semel.ReasonConflict) {
 				none[aside{how, reason}] = 0
 			}
 		}
@@ -97,11 +97,6 @@ func (w *Watch) Measure(b measure.Batch) {
 	}
 }
 
-// hows are the events of messages that end without an effect.
-var hows = map[semel.EventKind]string{
-	semel.EventParked: "parked", semel.EventDeadLettered: "dead_lettered", semel.EventDiscarded: "discarded", semel.EventConflict: "conflict",
-}
-
 // Observe implements semel.Observer.
 func (w *Watch) Observe(e semel.Event) {
 	switch e.Kind {
@@ -129,7 +124,7 @@ func (w *Watch) Observe(e semel.Event) {
 	case semel.EventParallel:
 		of.serialises(false, time.Now())
 	default:
-		if how := hows[e.Kind]; how != "" {
+		if how := measure.SetAside(e.Kind); how != "" {
 			of.mutex.Lock()
 			of.aside[aside{how, measure.ReasonClass(e.Reason)}] += int64(e.Messages)
 			of.mutex.Unlock()
