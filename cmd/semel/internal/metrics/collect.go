@@ -49,10 +49,7 @@ type collector struct {
 	watch     *Watch
 	consumers func() map[string]Consumer
 	samplers  []*Sampler
-	risks     map[string][]string
-	sources   map[string]string
-	spans     func() (sent, dropped int64)
-	restart   time.Duration
+	options   Options
 	described map[string]described
 	now       func() time.Time
 }
@@ -66,7 +63,7 @@ type described struct {
 }
 
 func newCollector(w *Watch, consumers func() map[string]Consumer, samplers []*Sampler, o Options) *collector {
-	c := &collector{watch: w, consumers: consumers, samplers: samplers, risks: o.Risks, sources: o.Sources, spans: o.Spans, restart: o.RestartOnOutage, described: map[string]described{}, now: time.Now}
+	c := &collector{watch: w, consumers: consumers, samplers: samplers, options: o, described: map[string]described{}, now: time.Now}
 	for _, p := range table() {
 		for _, m := range p.metrics {
 			_, labels := entry(m.name)
@@ -93,7 +90,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	consumers := c.consumers()
 	for name, of := range c.watch.of {
 		s.watched(name, of)
-		for _, risk := range c.risks[name] {
+		for _, risk := range c.options.Risks[name] {
 			s.tell("semel_residual_risk", 1, name, risk)
 		}
 		if consumer := consumers[name]; consumer != nil {
@@ -103,12 +100,12 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 			s.lanes(name, consumer.Lanes())
 			s.requests(name, consumer.Requests())
 			s.health(name, consumer)
-		} else if kind, known := c.sources[name]; known { // it has done nothing yet, and what it does is an increase
+		} else if kind, known := c.options.Sources[name]; known { // it has done nothing yet, and what it does is an increase
 			measure.Figures(semel.Counts{}, s.figures(name, kind))
 		}
 	}
-	if c.spans != nil {
-		sent, dropped := c.spans()
+	if c.options.Spans != nil {
+		sent, dropped := c.options.Spans()
 		s.tell("semel_spans_sent_total", float64(sent))
 		s.tell("semel_spans_dropped_total", float64(dropped))
 	}
@@ -217,7 +214,7 @@ func (s *scrape) lanes(name string, l *Lanes) {
 
 func (s *scrape) health(name string, c Consumer) {
 	ready, _ := c.Ready()
-	alive, _ := alive(c, s.restart)
+	alive, _ := alive(c, s.options.RestartOnOutage)
 	s.tell("semel_ready", truth(ready), name)
 	s.tell("semel_alive", truth(alive), name)
 }

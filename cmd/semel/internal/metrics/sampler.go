@@ -36,9 +36,7 @@ type Sampler struct {
 	store Store
 	log   *slog.Logger
 
-	// fault is the first one of this look; failed is how many looks had one, one after the
-	// other. They are the sampler's goroutine's.
-	fault  error
+	// failed is how many looks had a fault, one after the other; the sampler's goroutine's.
 	failed int
 
 	mutex   sync.Mutex
@@ -56,8 +54,7 @@ func (s *Sampler) work(ctx context.Context) {
 	timer := time.NewTicker(sampleEvery)
 	defer timer.Stop()
 	for {
-		s.sample(ctx)
-		s.hear(ctx)
+		s.hear(ctx, s.sample(ctx))
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
@@ -67,9 +64,7 @@ func (s *Sampler) work(ctx context.Context) {
 }
 
 // hear tells of a store that could not be read twice, in a row: a moment of load is not told of.
-func (s *Sampler) hear(ctx context.Context) {
-	fault := s.fault
-	s.fault = nil
+func (s *Sampler) hear(ctx context.Context, fault error) {
 	switch {
 	case ctx.Err() != nil:
 	case fault != nil:
@@ -84,19 +79,25 @@ func (s *Sampler) hear(ctx context.Context) {
 	}
 }
 
-// sample reads each part by itself: one that takes too long leaves the others as they are.
-func (s *Sampler) sample(ctx context.Context) {
+// sample reads each part by itself: one that takes too long leaves the others as they are. It
+// returns the first fault.
+func (s *Sampler) sample(ctx context.Context) (first error) {
+	part := func(name string, read func() (func(*scrape), error)) {
+		if err := s.part(ctx, name, read); first == nil {
+			first = err
+		}
+	}
 	for _, state := range sampledStates {
-		s.part(ctx, string(state), func() (func(*scrape), error) {
+		part(string(state), func() (func(*scrape), error) {
 			rows, err := s.store.SampleRows(ctx, state)
 			return func(to *scrape) { s.tellRows(to, state, rows) }, err
 		})
 	}
-	s.part(ctx, "reaping", func() (func(*scrape), error) {
+	part("reaping", func() (func(*scrape), error) {
 		all, err := s.store.SampleReaping(ctx)
 		return func(to *scrape) { s.tellReaping(to, all) }, err
 	})
-	s.part(ctx, "replays", func() (func(*scrape), error) {
+	part("replays", func() (func(*scrape), error) {
 		all, err := s.store.SampleReplays(ctx)
 		return func(to *scrape) {
 			for consumer, n := range ofConsumers(to, all, func(a, b int64) int64 { return a + b }) {
@@ -104,11 +105,11 @@ func (s *Sampler) sample(ctx context.Context) {
 			}
 		}, err
 	})
-	s.part(ctx, "outcomes", func() (func(*scrape), error) {
+	part("outcomes", func() (func(*scrape), error) {
 		all, err := s.store.SampleOutcomes(ctx)
 		return func(to *scrape) { s.tellOutcomes(to, all) }, err
 	})
-	s.part(ctx, "tables", func() (func(*scrape), error) {
+	part("tables", func() (func(*scrape), error) {
 		all, err := s.store.SampleTables(ctx)
 		return func(to *scrape) {
 			for table, t := range all {
@@ -117,21 +118,20 @@ func (s *Sampler) sample(ctx context.Context) {
 			}
 		}, err
 	})
+	return first
 }
 
-func (s *Sampler) part(ctx context.Context, name string, read func() (func(*scrape), error)) {
+func (s *Sampler) part(ctx context.Context, name string, read func() (func(*scrape), error)) error {
 	if ctx.Err() != nil {
-		return
+		return nil
 	}
 	said, err := read()
-	if err != nil && s.fault == nil {
-		s.fault = err
-	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.failing[name] = err != nil; err == nil {
 		s.parts[name], s.read[name] = said, time.Now()
 	}
+	return err
 }
 
 // tell sends what the store said last. It waits for nobody.
