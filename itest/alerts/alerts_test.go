@@ -74,15 +74,22 @@ func fired(b *strings.Builder, alert, state string, ever bool) {
 	fmt.Fprintf(b, "      - {expr: 'count(count_over_time(ALERTS{alertname=\"%s\",alertstate=\"%s\"}[4h])) > bool 0', eval_time: 4h, exp_samples: %s}\n", alert, state, samples)
 }
 
-func TestRules(t *testing.T) {
+// shipped is the tool that asks the rules, and the rules.
+func shipped(t *testing.T) (promtool, text string) {
+	t.Helper()
 	promtool, err := exec.LookPath("promtool")
 	if err != nil {
 		t.Fatal("promtool is missing: scripts/services install prometheus")
 	}
-	text, err := os.ReadFile(rules)
+	read, err := os.ReadFile(rules)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return promtool, string(read)
+}
+
+func TestRules(t *testing.T) {
+	promtool, text := shipped(t)
 	path, err := filepath.Abs(rules)
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +97,7 @@ func TestRules(t *testing.T) {
 	var b strings.Builder
 	fmt.Fprintf(&b, "rule_files: [%q]\nevaluation_interval: 1m\ntests:\n", path)
 	var names []string
-	for _, m := range regexp.MustCompile(`(?m)- alert: (\w+)$`).FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile(`(?m)- alert: (\w+)$`).FindAllStringSubmatch(text, -1) {
 		names = append(names, m[1])
 		if faulty[m[1]] == nil {
 			t.Errorf("no figures make %s fire", m[1])

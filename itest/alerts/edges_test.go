@@ -3,7 +3,6 @@ package alerts
 import (
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
@@ -137,17 +136,10 @@ func edgesOf(alert string) string {
 }
 
 func TestWhereRulesBegin(t *testing.T) {
-	promtool, err := exec.LookPath("promtool")
-	if err != nil {
-		t.Fatal("promtool is missing: scripts/services install prometheus")
-	}
-	text, err := os.ReadFile(rules)
-	if err != nil {
-		t.Fatal(err)
-	}
+	promtool, text := shipped(t)
 	folder := t.TempDir()
 	asks := []string{"test", "rules"}
-	for _, m := range regexp.MustCompile(`(?m)- alert: (\w+)\n +expr: .*\n( +for: )?`).FindAllStringSubmatch(string(text), -1) {
+	for _, m := range regexp.MustCompile(`(?m)- alert: (\w+)\n +expr: .*\n( +for: )?`).FindAllStringSubmatch(text, -1) {
 		alert, waits := m[1], m[2] != ""
 		tests := edgesOf(alert)
 		if tests == "" {
@@ -157,7 +149,7 @@ func TestWhereRulesBegin(t *testing.T) {
 			continue
 		}
 		for name, content := range map[string]string{
-			alert + ".yaml":       alone(string(text), alert),
+			alert + ".yaml":       alone(text, alert),
 			alert + ".tests.yaml": fmt.Sprintf("rule_files: [%s.yaml]\nevaluation_interval: 1m\ntests:\n%s", alert, tests),
 		} {
 			if err := os.WriteFile(filepath.Join(folder, name), []byte(content), 0o600); err != nil {

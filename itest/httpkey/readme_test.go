@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/itest/processes"
+	"github.com/semel-go/semel/itest/proof"
 )
 
 // TestTheReadmesAPIIsWhatIsPrinted builds the program of the README, runs it, and sends what a
@@ -20,12 +21,10 @@ func TestTheReadmesAPIIsWhatIsPrinted(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	program, commands, printed := readmesAPI(t)
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := proof.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := l.Addr().String()
-	_ = l.Close()
 	folder := t.TempDir()
 	source, binary := filepath.Join(folder, "main.go"), filepath.Join(folder, "api")
 	if err := os.WriteFile(source, []byte(strings.Replace(program, "localhost:8080", address, 1)), 0o644); err != nil {

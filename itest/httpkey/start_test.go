@@ -3,7 +3,6 @@ package httpkey
 import (
 	"bytes"
 	"context"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/services"
 )
 
@@ -22,12 +22,10 @@ func TestTheStartOfTheDocumentProtectsAnEndpoint(t *testing.T) {
 	if text, err := exec.CommandContext(ctx, "go", "build", "-o", program, "../../examples/orders-api").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
+	listen, err := proof.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
-	listen := l.Addr().String()
-	_ = l.Close()
 	p := &process{Cmd: exec.CommandContext(ctx, program), url: "http://" + listen + "/orders?item=tea", log: &bytes.Buffer{}}
 	p.Env, p.Stderr = append(os.Environ(), "DATABASE_URL="+services.Postgres(t), "LISTEN="+listen), p.log
 	if err := p.Start(); err != nil {

@@ -8,7 +8,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"slices"
@@ -20,6 +19,7 @@ import (
 
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/processes"
+	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/sqlstore"
 )
@@ -215,12 +215,10 @@ func BenchmarkTheSampler(b *testing.B) {
 // scraped runs consumers on the store, and asks them for their figures.
 func (s *sampledServer) scraped(b *testing.B) {
 	b.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	address, err := proof.FreeAddress()
 	if err != nil {
 		b.Fatal(err)
 	}
-	address := listener.Addr().String()
-	_ = listener.Close()
 	shop := shop{dir: b.TempDir(), dsn: s.DSN(), binary: os.Getenv(built)}
 	shop.write(b, "semel.yaml", fmt.Sprintf(watchedPolicy, address))
 	shop.write(b, "orders.jsonl", "")
