@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -24,7 +25,10 @@ func sender(t *testing.T, store *memstore.Store, name string, sent *[]*semel.Mes
 	if change != nil {
 		change(&c)
 	}
+	var mu sync.Mutex // workers send at once
 	return mustNew(t, consumer.Leased(store), func(_ context.Context, _ consumer.Call, m *semel.Message) error {
+		mu.Lock()
+		defer mu.Unlock()
 		*sent = append(*sent, m)
 		return nil
 	}, c)
