@@ -100,42 +100,6 @@ func (s *Store) Upkeep(ctx context.Context, consumer string) (Upkeep, error) {
 	return n, nil
 }
 
-// Denied is a row whose marker says otherwise; 0: there is none.
-type Denied struct {
-	Row    int64
-	State  contract.RowState
-	Marker contract.Outcome
-}
-
-// Denials looks at so many rows behind the one of this number, of all consumers, and returns
-// those of this one whose markers say otherwise, which no commit of this store's writes. It
-// returns the last number and how many rows were looked at; none: that was all. Each call is
-// one statement: it holds no snapshot for longer.
-func (s *Store) Denials(ctx context.Context, consumer string, after int64, most int) (all []Denied, last, looked int64, err error) {
-	own, err := s.ofConsumer(ctx, consumer)
-	if err != nil {
-		return nil, 0, 0, err
-	}
-	err = eachRow(ctx, s.db, own.sql.Denied, func(rows *sql.Rows) error {
-		var d Denied
-		var state string
-		var outcome int64
-		if err := rows.Scan(&d.Row, &state, &outcome); err != nil {
-			return err
-		}
-		if d.State, d.Marker = contract.RowState(state), contract.Outcome(outcome); state == "" {
-			last, looked = d.Row, outcome
-			return nil
-		}
-		all = append(all, d)
-		return nil
-	}, []any{[]byte(consumer), after, most})
-	if err != nil {
-		return nil, 0, 0, s.blameless("denied", err)
-	}
-	return all, last, looked, nil
-}
-
 // KnownKey is a leased key as people see it.
 type KnownKey struct {
 	// Ended is how the last claim ended; 0: it has not.

@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Revision10 is the meaning of the statements below: which arguments they take,
+// Revision11 is the meaning of the statements below: which arguments they take,
 // what they return, which tables they change. Whoever sends them names it, so
 // that a driver of another release than theirs does not compile, instead of
 // sending arguments to a statement that means something else.
@@ -19,7 +19,7 @@ import (
 // for. A field that is added, removed or renamed needs nothing of it, since the
 // compiler finds who used it. TestTheRevisionIsOfTheseStatements notices a text
 // that was changed.
-type Revision10 struct{}
+type Revision11 struct{}
 
 // Statements are those that every dialect has, each the text in the dialect's
 // files under the field's name in words: ConflictRow is "-- name: conflict row".
@@ -32,9 +32,9 @@ type Statements struct {
 	Marker                                               string
 	// KnownMarkers are those of an id under each source of a consumer; Clock is the store's.
 	KnownMarkers, Clock string
-	// Upkeep counts what of a consumer wants an eye; Denied are rows whose markers say
-	// otherwise.
-	Upkeep, Denied string
+	// Upkeep counts what of a consumer wants an eye; Denied are rows whose markers or streams
+	// say otherwise, Causes what stands for the causes of intents, Scopes those of a consumer.
+	Upkeep, Denied, Causes, Scopes string
 	// Control is what operators want of a consumer, which SetPause and SetLimit change;
 	// Consumers are the names of all.
 	Control, SetPause, SetLimit, Consumers string

@@ -63,8 +63,8 @@ func TestActsReachMarkersByDay(t *testing.T) {
 		if known, err := common.Known(t.Context(), "billing", "never"); err != nil || len(known) > 0 {
 			t.Errorf("of another %+v is known, %v", known, err)
 		}
-		if denied, last, looked, err := common.Denials(t.Context(), "billing", 0, 10); err != nil || len(denied) > 0 || looked != 2 || last < 2 {
-			t.Errorf("%+v are denied, of %d up to row %d, %v", denied, looked, last, err)
+		if found, err := common.Denials(t.Context(), "billing", 0, 10); err != nil || len(found.Denied) > 0 || found.Rows != 2 || found.Last < 2 {
+			t.Errorf("%+v, %v", found, err)
 		}
 		if n, err := common.Upkeep(t.Context(), "billing"); err != nil || n.Parked != 1 || n.Latest != 2 {
 			t.Errorf("the upkeep is %+v, %v", n, err)

@@ -80,6 +80,8 @@ func faultsOfStores() []fault {
 			mend:  []string{"delete from semel_migrations where version = 9001"}},
 		{name: "K3_7_a_marker_whose_row_says_otherwise", under: []int{7}, says: " is COMPLETED, and its marker says waiting", deep: true,
 			plant: []string{"update semel_markers set outcome = 2 where outcome = 1"}, mend: []string{"update semel_markers set outcome = 1 where outcome = 2"}},
+		{name: "K3_7_an_effect_that_its_stream_does_not_know", under: []int{7}, says: " is COMPLETED, and its stream has not begun", deep: true,
+			plant: []string{"update semel_inbox set stream = id, stream_version = 5 where state = 'COMPLETED'"}, mend: []string{"update semel_inbox set stream = null, stream_version = null"}},
 		{name: "K3_7_a_row_without_its_marker", under: []int{7}, says: " is COMPLETED, and there is no marker of it", deep: true,
 			plant: []string{"update semel_markers set scope = scope + 7000"}, mend: []string{"update semel_markers set scope = scope - 7000"}},
 		rows("K3_15_parked_rows_that_nobody_watches", 15, "1 row is parked, the first for 3d", "changed_at = 3 DAYS AGO", "changed_at = received_at"),

@@ -1,10 +1,18 @@
 package sqlite
 
 import (
+	"context"
+	"database/sql"
+	"fmt"
+	"log/slog"
 	"slices"
 	"testing"
 
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/sqlstore"
 )
 
 func TestALookAtRowsInPages(t *testing.T) {
@@ -36,17 +44,17 @@ values (1, ?, ?, x'', 0, 0, ?, '', '', 0, 0, '', '', '', '{}', x'', 0, 0, 0, 0, 
 			var found []int64
 			var after, rows int64
 			for {
-				all, last, looked, err := s.Denials(t.Context(), "billing", after, most)
+				looked, err := s.Denials(t.Context(), "billing", after, most)
 				if err != nil {
 					t.Fatal(err)
 				}
-				for _, d := range all {
+				for _, d := range looked.Denied {
 					found = append(found, d.Row)
 				}
-				if rows += looked; looked == 0 {
+				if rows += looked.Rows; looked.Rows == 0 {
 					break
 				}
-				after = last
+				after = looked.Last
 			}
 			slices.Sort(found)
 			if want := []int64{1, 2, 4, 5, 7, 8, 10, 11, 13, 14}; !slices.Equal(found, want) || rows != 15 || after != 15 {
@@ -54,4 +62,91 @@ values (1, ?, ?, x'', 0, 0, ?, '', '', 0, 0, '', '', '', '{}', x'', 0, 0, 0, 0, 
 			}
 		}
 	})
+}
+
+// denied is a store with what a consumer of versions wrote into it: the messages m1 and m2 of a
+// stream took effect, and m4 waits for one before it. Each that took effect wrote an intent.
+func denied(t *testing.T) (*sqlstore.Store, *sql.DB) {
+	t.Helper()
+	db := openFile(t, newFile(t), pragmas)
+	s := storeOn(t, db)
+	intents, err := consumer.NewIntents(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := consumer.New(s, func(ctx context.Context, tx *sql.Tx, m *semel.Message) error {
+		return intents.Write(ctx, tx, m, semel.Intent{To: "mailer", Purpose: "told"})
+	}, consumer.Config{Name: "billing", Identity: identity.By("header:id"), Logger: slog.New(slog.DiscardHandler),
+		Version: &consumer.VersionPolicy{By: identity.Stream("body:/order").At("body:/version")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close(context.WithoutCancel(t.Context()))
+	var all []*semel.Message
+	for _, version := range []int{1, 2, 4} {
+		all = append(all, &semel.Message{Headers: semel.Headers{{Name: "id", Value: fmt.Appendf(nil, "m%d", version)}}, Body: fmt.Appendf(nil, `{"order":"a","version":%d}`, version)})
+	}
+	if _, err := c.ProcessAll(t.Context(), all); err != nil {
+		t.Fatal(err)
+	}
+	return s, db
+}
+
+func TestWhatNoCommitWritesIsDenied(t *testing.T) {
+	const marker = "update semel_markers set outcome = %d where cast(substr(id, 2) as text) = 'm1'"
+	// The row that waits becomes one of the message that wrote an intent.
+	became := "update semel_inbox set state = 'PARKED', stream = null, id = (select id from semel_markers where cast(substr(id, 2) as text) = 'm1') where state = 'BLOCKED'; " + fmt.Sprintf(marker, contract.Parked)
+	stream := sqlstore.Denied{State: contract.StateBlocked, By: sqlstore.DeniedByStream}
+	intent := sqlstore.Denied{State: contract.StateReceived, By: sqlstore.DeniedByCause, Cause: semel.Key{Consumer: "billing", ID: "m1"}}
+	with := func(d sqlstore.Denied, change func(*sqlstore.Denied)) []sqlstore.Denied {
+		change(&d)
+		return []sqlstore.Denied{d}
+	}
+	for name, c := range map[string]struct {
+		plant string
+		want  []sqlstore.Denied
+	}{
+		"K3_law_12_nothing_where_nothing_was_changed": {"select 1", nil},
+		"K3_law_12_who_waits_for_what_its_stream_has_passed": {"update semel_streams set last = 3",
+			with(stream, func(d *sqlstore.Denied) { d.Last = 3 })},
+		"K3_law_12_nobody_who_waits_for_the_next": {"update semel_streams set last = 2", nil},
+		"K3_law_12_who_is_parked_for_what_has_come": {"update semel_streams set last = 4; update semel_inbox set state = 'PARKED', reason = 'gap' where state = 'BLOCKED'; update semel_markers set outcome = 3 where outcome = 2 and cast(substr(id, 2) as text) = 'm4'",
+			with(stream, func(d *sqlstore.Denied) { d.State, d.Last = contract.StateParked, 4 })},
+		"K3_law_12_who_took_effect_and_its_stream_is_behind": {"update semel_inbox set state = 'COMPLETED' where state = 'BLOCKED'; update semel_markers set outcome = 1 where cast(substr(id, 2) as text) = 'm4'",
+			with(stream, func(d *sqlstore.Denied) { d.State, d.Last = contract.StateCompleted, 2 })},
+		"K3_law_12_who_took_effect_and_its_stream_is_gone": {"update semel_inbox set state = 'COMPLETED' where state = 'BLOCKED'; update semel_markers set outcome = 1 where cast(substr(id, 2) as text) = 'm4'; delete from semel_streams",
+			with(stream, func(d *sqlstore.Denied) { d.State, d.Last = contract.StateCompleted, -1 })},
+		"K3_law_12_an_intent_whose_message_is_not_marked": {"delete from semel_markers where cast(substr(id, 2) as text) = 'm1'",
+			with(intent, func(*sqlstore.Denied) {})},
+		"K3_law_12_no_intent_whose_message_may_have_been_removed": {"delete from semel_markers where cast(substr(id, 2) as text) = 'm1'; update semel_scopes set low = (unixepoch() - 60) * 1000", nil},
+		"K3_law_12_an_intent_whose_message_is_parked": {fmt.Sprintf(marker, contract.Parked),
+			with(intent, func(d *sqlstore.Denied) { d.Marker = contract.Parked })},
+		"K3_law_12_an_intent_whose_message_is_set_aside_as_its_row_says":     {became, with(intent, func(d *sqlstore.Denied) { d.Marker = contract.Parked })},
+		"K3_law_12_no_intent_of_a_message_whose_steps_took_effect":           {became + `; update semel_inbox set steps = '[{"name":"told"}]' where state = 'PARKED'`, nil},
+		"K3_law_12_no_intent_of_a_message_that_was_called":                   {became + "; update semel_inbox set calls_started = 1 where state = 'PARKED'", nil},
+		"K3_law_12_no_intent_whose_message_has_ended_without_a_row":          {fmt.Sprintf(marker, contract.DeadLettered), nil},
+		"K3_law_12_nobody_knows_the_message_of_an_intent_without_its_header": {"delete from semel_markers where cast(substr(id, 2) as text) = 'm1'; update semel_inbox set envelope = '{}'", nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s, db := denied(t)
+			exec(t, db, c.plant)
+			found, err := s.Denials(t.Context(), "billing", 0, 100)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range found.Denied {
+				found.Denied[i].Row = 0
+			}
+			if !slices.Equal(found.Denied, c.want) {
+				t.Errorf("%+v, want %+v", found.Denied, c.want)
+			}
+			if found.Rows != 3 {
+				t.Errorf("%d rows", found.Rows)
+			}
+			if other, err := s.Denials(t.Context(), "mailer", 0, 100); err != nil || len(other.Denied) > 0 {
+				t.Errorf("of another consumer: %+v, %v", other, err)
+			}
+		})
+	}
 }

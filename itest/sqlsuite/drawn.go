@@ -159,8 +159,9 @@ func (s *drawnSource) Settle(_ context.Context, all []contract.Settlement) ([]in
 type played[Tx any] struct {
 	Followed[Tx]
 	drawn
-	name   string
-	source *drawnSource
+	name    string
+	source  *drawnSource
+	intents *consumer.Intents[Tx]
 
 	mutex  sync.Mutex
 	calls  int // that are left to the run, if it is to be stopped
@@ -171,7 +172,7 @@ type played[Tx any] struct {
 // stream is a stream's name, which no other case of the store has.
 func (p *played[Tx]) stream(n int) string { return fmt.Sprintf("%s-%c", p.name, 'a'+n) }
 
-// handle has an effect and may take it back.
+// handle has an effect and writes an intent, and may take both back.
 func (p *played[Tx]) handle(ctx context.Context, tx Tx, m *semel.Message) error {
 	v, err := semel.JSON[step](m)
 	if err != nil {
@@ -184,6 +185,9 @@ func (p *played[Tx]) handle(ctx context.Context, tx Tx, m *semel.Message) error 
 		p.cancel()
 	}
 	p.called[at]++
+	if err := p.intents.Write(ctx, tx, m, semel.Intent{To: p.name + "-mail", Purpose: "told"}); err != nil {
+		return err
+	}
 	if slices.Contains(p.discards, at) {
 		return semel.Discard("drawn")
 	}

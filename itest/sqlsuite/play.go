@@ -15,6 +15,7 @@ import (
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/sqlstore"
 	"pgregory.net/rapid"
 )
 
@@ -68,8 +69,11 @@ func (d *Drawing[Tx]) Play(t testing.TB, r *rapid.T) {
 	for range times {
 		d.cases++
 		p := &played[Tx]{Followed: d.Open(), drawn: drawn, name: fmt.Sprint("drawn", d.cases), called: map[place]int{}}
-		p.configure(d.Idle)
-		if err := p.play(r.Context(), t); err != nil {
+		err := p.configure(d.Idle)
+		if err == nil {
+			err = p.play(r.Context(), t)
+		}
+		if err != nil {
 			d.failed = true
 			r.Log(err)
 			r.Fatal("the streams do not end as the ordered ones do")
@@ -77,11 +81,13 @@ func (d *Drawing[Tx]) Play(t testing.TB, r *rapid.T) {
 	}
 }
 
-func (p *played[Tx]) configure(idle time.Duration) {
+func (p *played[Tx]) configure(idle time.Duration) (err error) {
 	c := &p.config
 	c.Name, c.IdleExit, c.Inbox.Poll = p.name, idle, idle/5
 	c.Identity, c.Logger = identity.By("header:id"), slog.New(slog.DiscardHandler)
 	c.Retry = consumer.RetryPolicy{First: time.Millisecond, Most: 5 * time.Millisecond, SerialAfter: 1000, Budget: consumer.RetryBudget{PerSecond: 1000, Percent: 1000}}
+	p.intents, err = consumer.NewIntents(p.Store)
+	return err
 }
 
 // play has all come but what is late, and that when all the others are at rest.
@@ -89,11 +95,44 @@ func (p *played[Tx]) play(ctx context.Context, t testing.TB) error {
 	p.source = &drawnSource{most: p.fetch}
 	late := func(m drawnMessage) bool { return slices.Contains(p.late, m.place) }
 	p.brings(func(m drawnMessage) bool { return !late(m) })
-	if err := cmp.Or(p.rests(ctx), p.effects(t, p.late)); err != nil || len(p.late) == 0 {
+	if err := cmp.Or(p.rests(ctx), p.effects(t, p.late), p.nothingIsDenied(ctx)); err != nil || len(p.late) == 0 {
 		return cmp.Or(err, p.nothingIsLeft(ctx))
 	}
 	p.brings(late)
-	return cmp.Or(p.rests(ctx), p.effects(t, nil), p.nothingIsLeft(ctx))
+	return cmp.Or(p.rests(ctx), p.effects(t, nil), p.nothingIsDenied(ctx), p.nothingIsLeft(ctx))
+}
+
+// nothingIsDenied has a store that can look through rows, markers, streams and intents: all
+// that was written in the same commits says the same.
+func (p *played[Tx]) nothingIsDenied(ctx context.Context) error {
+	store, can := p.Store.(interface {
+		Denials(ctx context.Context, consumer string, after int64, most int) (sqlstore.Looked, error)
+	})
+	if !can {
+		return nil
+	}
+	var intents int64
+	for after := int64(0); ; {
+		found, err := store.Denials(ctx, p.name, after, 7)
+		if err != nil {
+			return err
+		}
+		for _, d := range found.Denied {
+			return fmt.Errorf("row %d is %s, and denied (%d) by %v, %d, %v", d.Row, d.State, d.By, d.Marker, d.Last, d.Cause)
+		}
+		if intents += found.Intents; found.Rows == 0 {
+			break
+		}
+		after = found.Last
+	}
+	var effects int64
+	for s := range p.lengths {
+		effects += int64(len(p.wants(s, p.late)))
+	}
+	if intents < effects {
+		return fmt.Errorf("%d intents were compared, and %d effects wrote one", intents, effects)
+	}
+	return nil
 }
 
 // brings has the source bring messages.

@@ -89,13 +89,13 @@ select count(*) filter (where state = 'PARKED' and reason <> 'suppressed'),
   (select count(*) from latest where repeated > 0), (select count(*) from latest)
 from rows;
 
--- Denied are rows of a page, by number, whose markers say otherwise, which no commit writes, and
--- at the end the last number of the page and how many rows it has. What was set aside or
--- discarded may have no marker: that of a conflict is of the first content.
+-- Denied are rows of a page, by number, whose markers say otherwise, or whose streams, which no
+-- commit writes, and at the end the last number of the page and how many rows it has. What was
+-- set aside or discarded may have no marker: that of a conflict is of the first content.
 
 -- name: denied
 with page as materialized (
-  select i.number, i.scope, i.id, i.state, length(i.conflict) = 0 and not i.surrogate as own
+  select i.number, i.scope, i.id, i.state, i.reason, i.stream, i.stream_version, length(i.conflict) = 0 and not i.surrogate as own
   from {prefix}inbox i where i.number > $2 order by i.number limit $3
 ), wrong as (
   select p.number, p.state, coalesce(m.outcome, 0) as outcome
@@ -105,8 +105,23 @@ with page as materialized (
     when 'PARKED' then m.outcome <> 3 when 'DEAD_LETTERED' then m.outcome <> 4 when 'DISCARDED' then m.outcome <> 5
     when 'RECEIVED' then coalesce(m.outcome, 0) <> 2 when 'IN_PROGRESS' then coalesce(m.outcome, 0) <> 2
     when 'FAILED_RETRYABLE' then coalesce(m.outcome, 0) <> 2 when 'BLOCKED' then coalesce(m.outcome, 0) <> 2 else false end
+), astray as (
+  select p.number, p.state, coalesce(t.last, -1) as last
+  from page p join {prefix}scopes s on s.number = p.scope and s.consumer = $1
+  left join {prefix}streams t on t.scope = p.scope and t.name = p.stream
+  where p.own and p.stream is not null and case p.state when 'COMPLETED' then coalesce(t.last, -1) < p.stream_version
+    when 'BLOCKED' then coalesce(t.last, -1) >= p.stream_version - 1
+    when 'PARKED' then p.reason = 'gap' and coalesce(t.last, -1) >= p.stream_version - 1 else false end
 )
-select number, state, outcome::bigint from wrong union all select coalesce(max(number), 0), '', count(*) from page;
+select number, state, outcome::bigint, null::bigint from wrong
+union all select number, state, 0, last from astray where number not in (select number from wrong)
+union all select coalesce(max(number), 0), '', count(*), null from page;
+
+-- Causes are what stands for the causes of what a consumer wrote as intents, by row.
+
+-- name: causes
+select i.number, i.cause from {prefix}inbox i join {prefix}scopes s on s.number = i.scope
+where s.source = $1 and i.number > $2 and i.number <= $3 and i.cause is not null;
 
 -- name: state
 select i.revision, i.state, i.scope, i.id, i.conflict, i.version, i.sum,

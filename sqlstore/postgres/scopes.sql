@@ -1,6 +1,9 @@
 -- name: scope
 select number from {prefix}scopes where consumer = $1 and source = $2 and generation = $3;
 
+-- name: scopes
+select number, source from {prefix}scopes where consumer = $1 order by number;
+
 -- A new scope begins at the low-water mark of the others: a former identity, or another name
 -- of the source, may have had what is removed.
 

@@ -7,6 +7,9 @@ select coalesce(file, '') from pragma_database_list where name = 'main';
 -- name: scope
 select number from {prefix}scopes where consumer = ? and source = ? and generation = ?;
 
+-- name: scopes
+select number, source from {prefix}scopes where consumer = ? order by number;
+
 -- A new scope begins at the low-water mark of the others: a former identity, or another name
 -- of the source, may have had what is removed.
 

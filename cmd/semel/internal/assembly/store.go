@@ -54,7 +54,7 @@ type tables interface {
 	LeasedKey(ctx context.Context, key semel.Key) (sqlstore.KnownKey, bool, error)
 	Clock(ctx context.Context) (time.Time, error)
 	Upkeep(ctx context.Context, consumer string) (sqlstore.Upkeep, error)
-	Denials(ctx context.Context, consumer string, after int64, most int) (all []sqlstore.Denied, last, looked int64, err error)
+	Denials(ctx context.Context, consumer string, after int64, most int) (sqlstore.Looked, error)
 	Status(ctx context.Context) ([]sqlstore.Migration, error)
 	Migrate(ctx context.Context) (applied []string, err error)
 	Print(w io.Writer) error

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/sqlstore"
 )
@@ -21,17 +22,17 @@ type shelf struct {
 }
 
 // denials is what a store answers.
-func (s *shelf) denials(_ context.Context, after int64, most int) (all []sqlstore.Denied, last, looked int64, err error) {
+func (s *shelf) denials(_ context.Context, after int64, most int) (found sqlstore.Looked, err error) {
 	s.calls++
-	for row := after + 1; row <= 2*s.rows && looked < int64(most); row++ {
+	for row := after + 1; row <= 2*s.rows && found.Rows < int64(most); row++ {
 		if row%2 != 0 {
 			continue
 		}
-		if last, looked = row, looked+1; s.denied[row] { // in no order, as a database may
-			all = append([]sqlstore.Denied{{Row: row, State: contract.StateCompleted, Marker: contract.Waiting}}, all...)
+		if found.Last, found.Rows = row, found.Rows+1; s.denied[row] { // in no order, as a database may
+			found.Denied = append([]sqlstore.Denied{{Row: row, State: contract.StateCompleted, Marker: contract.Waiting}}, found.Denied...)
 		}
 	}
-	return all, last, looked, nil
+	return found, nil
 }
 
 func rowsOf(all ...sqlstore.Denied) (rows []int64) {
@@ -53,10 +54,10 @@ func TestALookThatWasInterruptedGoesOn(t *testing.T) {
 		t.Run("K3_law_12_interrupted_in_a_slice_it_finds_the_same_before_and_after", func(t *testing.T) {
 			ctx, interrupt := context.WithCancel(t.Context())
 			asked := 0
-			first := deeply(ctx, 0, time.Minute, func(ctx context.Context, after int64, most int) ([]sqlstore.Denied, int64, int64, error) {
+			first := deeply(ctx, 0, time.Minute, func(ctx context.Context, after int64, most int) (sqlstore.Looked, error) {
 				if asked++; asked == at {
 					interrupt()
-					return nil, 0, 0, ctx.Err()
+					return sqlstore.Looked{}, ctx.Err()
 				}
 				return s.denials(ctx, after, most)
 			})
@@ -70,9 +71,9 @@ func TestALookThatWasInterruptedGoesOn(t *testing.T) {
 		})
 	}
 	t.Run("K3_what_a_database_said_before_it_went_away_stands", func(t *testing.T) {
-		d := deeply(t.Context(), 0, time.Minute, func(ctx context.Context, after int64, most int) ([]sqlstore.Denied, int64, int64, error) {
+		d := deeply(t.Context(), 0, time.Minute, func(ctx context.Context, after int64, most int) (sqlstore.Looked, error) {
 			if after > 0 {
-				return nil, 0, 0, errors.New("nobody\nanswers")
+				return sqlstore.Looked{}, errors.New("nobody\nanswers")
 			}
 			return s.denials(ctx, after, most)
 		})
@@ -126,13 +127,51 @@ func TestWhatWasNotLookedAtIsNotKnown(t *testing.T) {
 		s := subject(t, sound)
 		s.Facts.Deep = &Deep{From: 5000, To: 20_000, Rows: 7500, Rest: "it was interrupted"}
 		a := s.together()
-		if a.Result != CannotKnow || !strings.Contains(a.Evidence, "of 7500 rows behind row 5000 each says what its marker says, and those behind row 20000 were not looked at: it was interrupted") ||
+		if a.Result != CannotKnow || !strings.Contains(a.Evidence, "of 7500 rows behind row 5000 each says what its marker and its stream say, and those behind row 20000 were not looked at: it was interrupted") ||
 			a.Remedy != "semel check --deep --consumer billing --from 20000 --config semel.yaml" {
 			t.Errorf("%+v", a)
 		}
 		s.Facts.Deep.Denied = []sqlstore.Denied{{Row: 6000, State: contract.StateCompleted}}
-		if a := s.together(); a.Result != Fail || !strings.Contains(a.Evidence, "up to row 20000 1 row and markers say different things") {
+		if a := s.together(); a.Result != Fail || !strings.Contains(a.Evidence, "up to row 20000 1 row and other records of the same commits say different things") {
 			t.Errorf("%+v", a)
+		}
+	})
+}
+
+func TestWhatAPolicyExplainsIsNotDenied(t *testing.T) {
+	unmarked := sqlstore.Denied{By: sqlstore.DeniedByCause}
+	t.Run("K3_7_an_intent_without_a_marker_where_none_are_written", func(t *testing.T) {
+		s := subject(t, sound)
+		if s.explained(unmarked) {
+			t.Error("where markers are written")
+		}
+		s.Consumer.Strategy.Natural = &policy.Natural{}
+		if !s.explained(unmarked) {
+			t.Error("of a natural effect it is denied")
+		}
+		s.Consumer.Strategy.Natural, s.Consumer.Strategy.BusinessKey = nil, &policy.BusinessKey{}
+		if s.Consumer.Strategy.Marker = false; !s.explained(unmarked) {
+			t.Error("with a business key alone it is denied")
+		}
+		if s.Consumer.Strategy.Marker = true; s.explained(unmarked) {
+			t.Error("with a marker beside the business key")
+		}
+	})
+	t.Run("K3_7_what_a_marker_says_is_not_explained", func(t *testing.T) {
+		s := subject(t, sound)
+		s.Consumer.Strategy.Natural = &policy.Natural{}
+		if s.explained(sqlstore.Denied{By: sqlstore.DeniedByCause, Marker: contract.Parked}) || s.explained(sqlstore.Denied{By: sqlstore.DeniedByMarker}) {
+			t.Error("it is")
+		}
+	})
+	t.Run("K3_7_a_row_that_is_denied_twice_is_one", func(t *testing.T) {
+		d := &Deep{}
+		d.add(sqlstore.Looked{Denied: []sqlstore.Denied{{Row: 2}, {Row: 1}, {Row: 2, By: sqlstore.DeniedByCause}}, Last: 2, Rows: 2, Intents: 1})
+		if len(d.Denied) != 2 || d.Denied[1] != (sqlstore.Denied{Row: 2}) || d.Intents != 1 || d.To != 2 {
+			t.Errorf("%+v", d)
+		}
+		if said := d.compared(); said != "2 rows each says what its marker and its stream say, and each of 1 intent what its message's marker says" {
+			t.Error(said)
 		}
 	})
 }

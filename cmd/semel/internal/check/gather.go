@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -18,7 +19,7 @@ import (
 type Asked struct {
 	// Consumer is the one that is meant; empty: all.
 	Consumer string
-	// Deep has rows compared with their markers, those behind From.
+	// Deep has rows compared with what was written with them, those behind From.
 	Deep bool
 	From int64
 	// Within is how long a database, or the brokers of a consumer, may take to answer.
@@ -77,8 +78,10 @@ func (s *Subject) read(ctx context.Context, asked Asked, open Opener) {
 		s.Broker = s.broker(ctx, a, asked.Within)
 	}
 	if asked.Deep && s.Facts != nil {
-		s.Facts.Deep = deeply(ctx, asked.From, asked.Within, func(ctx context.Context, after int64, most int) ([]sqlstore.Denied, int64, int64, error) {
-			return a.Stores[0].Denials(ctx, s.Facts.Kept, after, most)
+		s.Facts.Deep = deeply(ctx, asked.From, asked.Within, func(ctx context.Context, after int64, most int) (sqlstore.Looked, error) {
+			found, err := a.Stores[0].Denials(ctx, s.Facts.Kept, after, most)
+			found.Denied = slices.DeleteFunc(found.Denied, s.explained)
+			return found, err
 		})
 	}
 }

@@ -168,31 +168,12 @@ func (s *Subject) together() Answer {
 	}
 	deep := ""
 	if d := s.Facts.Deep; d != nil {
-		looked := fmt.Sprintf("%d rows", d.Rows)
-		if d.From > 0 {
-			looked += fmt.Sprintf(" behind row %d", d.From)
-		}
 		if d.Rest != "" {
-			return cannot(s.Command(), "of %s each says what its marker says, and those behind row %d were not looked at: %s", looked, d.To, d.Rest)
+			return cannot(s.Command(), "of %s, and those behind row %d were not looked at: %s", d.compared(), d.To, d.Rest)
 		}
-		deep = fmt.Sprintf("; of %s each says what its marker says", looked)
+		deep = "; of " + d.compared()
 	}
 	return pass("yes: strategy %s writes both in one transaction of store %s%s", s.strategy(), s.Store.Name, deep)
-}
-
-// denied is the answer where markers deny what their rows say.
-func (s *Subject) denied() Answer {
-	d := s.Facts.Deep
-	first, count := d.Denied[0], counted(int64(len(d.Denied)), "row")
-	if d.Rest != "" {
-		count = fmt.Sprintf("up to row %d %s", d.To, count)
-	}
-	marker := "there is no marker of it"
-	if first.Marker != 0 {
-		marker = "its marker says " + first.Marker.String()
-	}
-	return fail(fmt.Sprintf("find out what wrote there beside Semel: semel inbox show %d --config %s", first.Row, s.Policy.File),
-		"%s and markers say different things, which no commit of Semel's writes: row %d is %s, and %s", count, first.Row, first.State, marker)
 }
 
 func (s *Subject) deduplicated() Answer {

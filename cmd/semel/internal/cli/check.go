@@ -25,7 +25,7 @@ its effect happen once, and whether that holds. Each is answered with pass, with
 fail and what mends it, or with "cannot know" and why. Nothing is changed. A
 database or a broker that does not answer makes it know less.
 
---deep looks at rows and their markers, 5,000 in a statement. It prints up to
+--deep looks at rows, markers, streams and intents, 5,000 rows in a statement. It prints up to
 which row it came, also when it is interrupted; --from ROW goes on behind it.
 
 --explain N says why question N is asked, and what its answers mean.
@@ -48,7 +48,7 @@ Exit code 4: a question is answered with fail.`,
 		},
 	}
 	cmd.Flags().IntVar(&explain, "explain", 0, "explain the question of this number, and ask nothing")
-	cmd.Flags().BoolVar(&asked.Deep, "deep", false, "also compare all rows of the inbox with their markers")
+	cmd.Flags().BoolVar(&asked.Deep, "deep", false, "also compare all rows of the inbox with what is written with them")
 	cmd.Flags().Int64Var(&asked.From, "from", 0, "with --deep, go on behind the row of this number, which an earlier run printed")
 	cmd.Flags().DurationVar(&asked.Within, "timeout", 15*time.Second, "how long a database, or the brokers of a consumer, may take to answer")
 	refuseEmpty(cmd, "consumer")
@@ -83,14 +83,17 @@ type checkView struct {
 	Deep     *deepView    `json:"deep,omitempty"`
 }
 
-// deepView is how far rows were compared with their markers.
+// deepView is how far rows were compared with what is written with them.
 type deepView struct {
-	From int64  `json:"from"`
-	To   int64  `json:"to"`
-	Rows int64  `json:"rows"`
-	All  bool   `json:"all"`
-	Rest string `json:"rest,omitempty"`
-	// Denied are the numbers of the rows that say another thing than their markers.
+	From int64 `json:"from"`
+	To   int64 `json:"to"`
+	Rows int64 `json:"rows"`
+	// Intents are rows among them that the consumer wrote as intents.
+	Intents int64  `json:"intents"`
+	All     bool   `json:"all"`
+	Rest    string `json:"rest,omitempty"`
+	// Denied are the numbers of the rows that say another thing than their markers or streams or,
+	// of intents, than the markers of the messages that wrote them.
 	Denied []int64 `json:"denied"`
 }
 
@@ -99,7 +102,7 @@ func deepOf(s *check.Subject) *deepView {
 		return nil
 	}
 	d := s.Facts.Deep
-	v := &deepView{d.From, d.To, d.Rows, d.Rest == "", d.Rest, []int64{}}
+	v := &deepView{d.From, d.To, d.Rows, d.Intents, d.Rest == "", d.Rest, []int64{}}
 	for _, denied := range d.Denied {
 		v.Denied = append(v.Denied, denied.Row)
 	}

@@ -1,0 +1,231 @@
+package sqlstore
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"net/url"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/intents"
+)
+
+// Denier is what says another thing than a row.
+type Denier int
+
+const (
+	// DeniedByMarker: the row's marker has another outcome, or there is none.
+	DeniedByMarker Denier = iota
+	// DeniedByStream: the row took effect and its stream has not come to its version, or it
+	// waits for one before it that its stream has passed.
+	DeniedByStream
+	// DeniedByCause: the row is an intent, and the message that wrote it has not taken effect.
+	DeniedByCause
+)
+
+// Denied is a row of which another record says otherwise that is written in the same commits.
+type Denied struct {
+	Row   int64
+	State contract.RowState
+	By    Denier
+	// Marker is the outcome of the row's marker or, of an intent, of that of its cause; 0:
+	// there is none.
+	Marker contract.Outcome
+	// Last is the last version of the row's stream that took effect; -1: it has not begun.
+	Last int64
+	// Cause is the message that wrote an intent.
+	Cause semel.Key
+}
+
+// Looked is what a look at some rows found.
+type Looked struct {
+	Denied []Denied
+	// Last is the number of the last row, Rows are as many that were looked at.
+	Last, Rows int64
+	// Intents are as many intents as were compared with what their causes' markers say. Left
+	// out are those of which the cause cannot be read, for they are erased or encrypted.
+	Intents int64
+}
+
+// lateIntent is how much later than its message's marker an intent may have been written, and
+// more than a handler is given.
+const lateIntent = time.Hour
+
+// Denials looks at so many rows behind the one of this number, of all consumers, and finds
+// those of this one which their markers or streams deny, and what it wrote as intents that
+// its markers deny: no commit of this store's leaves any. Of no rows at all: that was all.
+// A row, its marker and its stream are read in one statement, intents before their causes,
+// which are no longer written then: no snapshot is held for longer than a statement.
+func (s *Store) Denials(ctx context.Context, consumer string, after int64, most int) (Looked, error) {
+	own, err := s.ofConsumer(ctx, consumer)
+	if err != nil {
+		return Looked{}, err
+	}
+	var found Looked
+	err = eachRow(ctx, s.db, own.sql.Denied, func(rows *sql.Rows) error {
+		d := Denied{By: DeniedByMarker}
+		var state string
+		var outcome int64
+		var last sql.NullInt64
+		if err := rows.Scan(&d.Row, &state, &outcome, &last); err != nil {
+			return err
+		}
+		if state == "" {
+			found.Last, found.Rows = d.Row, outcome
+			return nil
+		}
+		if d.State, d.Marker = contract.RowState(state), contract.Outcome(outcome); last.Valid {
+			d.By, d.Last = DeniedByStream, last.Int64
+		}
+		found.Denied = append(found.Denied, d)
+		return nil
+	}, []any{[]byte(consumer), after, most})
+	if err != nil {
+		return Looked{}, s.blameless("denied", err)
+	}
+	if found.Rows == 0 {
+		return found, nil
+	}
+	err = own.uncaused(ctx, consumer, after, most, &found)
+	return found, err
+}
+
+// intended is an intent that a consumer wrote, and the message that wrote it.
+type intended struct {
+	contract.StoredRow
+	cause semel.Key
+	// was is what the marker of its cause says, 0 if there is none; done: nothing speaks
+	// against it.
+	was  contract.Outcome
+	done bool
+}
+
+// uncaused finds which intents of a consumer, among the rows that were looked at, are of
+// messages that have not taken effect.
+func (s *Store) uncaused(ctx context.Context, consumer string, after int64, most int, found *Looked) error {
+	all, marks, of, err := s.intended(ctx, consumer, after, most, found.Last)
+	if err != nil || len(all) == 0 {
+		return err
+	}
+	verdicts, err := s.Look(ctx, marks)
+	if err != nil {
+		return err
+	}
+	for i, v := range verdicts {
+		in := &all[of[i]]
+		in.was = max(in.was, v.Was)
+		in.done = in.done || v.Kind != contract.Fresh && (v.Kind != contract.Seen || v.Was == contract.Applied)
+	}
+	// Asked last: of what was removed by then, this is the time.
+	removed, err := s.Removed(ctx, consumer)
+	if err != nil {
+		return err
+	}
+	found.Intents = int64(len(all))
+	for i := range all {
+		in := &all[i]
+		if in.done || in.was == 0 && !in.ReceivedAt.Add(-lateIntent).After(removed) {
+			continue
+		}
+		if denied, err := s.deniesIntent(ctx, in); err != nil {
+			return err
+		} else if denied {
+			found.Denied = append(found.Denied, Denied{Row: in.Number, State: in.State, By: DeniedByCause, Marker: in.was, Cause: in.cause})
+		}
+	}
+	return nil
+}
+
+// intended are the intents of a consumer among some rows with the marks that their causes have
+// or would have, in each generation, and of which intent each mark is.
+func (s *Store) intended(ctx context.Context, consumer string, after int64, most int, last int64) (all []intended, marks []contract.Mark, of []int, err error) {
+	from := []byte(url.PathEscape(consumer))
+	causes, err := s.causes(ctx, from, after, last)
+	if err != nil || len(causes) == 0 {
+		return nil, nil, nil, err
+	}
+	scopes, err := s.scopesOf(ctx, consumer)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	rows, err := s.rows(ctx, contract.RowFilter{After: after, Limit: most}, func(c *conditions) {
+		c.and("i.number <= ?", last)
+		c.and("i.cause is not null and s.source = ?", from)
+	})
+	for i := range rows {
+		id, _ := rows[i].Message.Headers.Get(semel.HeaderCausation)
+		before := len(marks)
+		for _, sc := range scopes {
+			if cause := (semel.Key{Consumer: consumer, Source: sc.source, ID: string(id)}); bytes.Equal(intents.Cause(cause), causes[rows[i].Number]) {
+				if len(marks) == before {
+					all = append(all, intended{StoredRow: rows[i], cause: cause})
+				}
+				marks, of = append(marks, contract.Mark{Scope: sc.number, ID: id}), append(of, len(all)-1)
+			}
+		}
+	}
+	return all, marks, of, err
+}
+
+// causes are what stands for the causes of intents, by row.
+func (s *Store) causes(ctx context.Context, from []byte, after, last int64) (map[int64][]byte, error) {
+	all := map[int64][]byte{}
+	err := eachRow(ctx, s.db, s.sql.Causes, func(rows *sql.Rows) error {
+		var row int64
+		var cause []byte
+		err := rows.Scan(&row, &cause)
+		all[row] = cause
+		return err
+	}, []any{from, after, last})
+	if err != nil {
+		return nil, s.blameless("causes", err)
+	}
+	return all, nil
+}
+
+// numbered is a scope of a consumer.
+type numbered struct {
+	number int64
+	source string
+}
+
+func (s *Store) scopesOf(ctx context.Context, consumer string) (all []numbered, err error) {
+	err = eachRow(ctx, s.db, s.sql.Scopes, func(rows *sql.Rows) error {
+		var n numbered
+		var source []byte
+		err := rows.Scan(&n.number, &source)
+		n.source = string(source)
+		all = append(all, n)
+		return err
+	}, []any{[]byte(consumer)})
+	if err != nil {
+		return nil, s.blameless("scopes", err)
+	}
+	return all, nil
+}
+
+// deniesIntent reports whether nothing explains an intent whose cause has not taken effect: a
+// message that failed keeps what its steps wrote before, and one that was called, or is sent
+// again, may have taken effect earlier. That stands in its row. One that has ended may have
+// lost its row, and nobody knows then.
+func (s *Store) deniesIntent(ctx context.Context, in *intended) (bool, error) {
+	if in.was == 0 {
+		return true, nil
+	}
+	rows, err := s.RowsOf(ctx, in.cause.Consumer, in.cause.ID, false)
+	if err != nil {
+		return false, err
+	}
+	denied := in.was == contract.Waiting || in.was == contract.Parked
+	for i := range rows {
+		if r := &rows[i]; r.Key.Source == in.cause.Source && !r.Conflict {
+			if len(r.Steps) > 0 || r.CallsStarted > 0 {
+				return false, nil
+			}
+			denied = true
+		}
+	}
+	return denied, nil
+}
