@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"log/slog"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/semel-go/semel"
@@ -121,9 +122,14 @@ func TestWhatNoCommitWritesIsDenied(t *testing.T) {
 		"K3_law_12_no_intent_whose_message_may_have_been_removed": {"delete from semel_markers where cast(substr(id, 2) as text) = 'm1'; update semel_scopes set low = (unixepoch() - 60) * 1000", nil},
 		"K3_law_12_an_intent_whose_message_is_parked": {fmt.Sprintf(marker, contract.Parked),
 			with(intent, func(d *sqlstore.Denied) { d.Marker = contract.Parked })},
-		"K3_law_12_an_intent_whose_message_is_set_aside_as_its_row_says":     {became, with(intent, func(d *sqlstore.Denied) { d.Marker = contract.Parked })},
-		"K3_law_12_no_intent_of_a_message_whose_steps_took_effect":           {became + `; update semel_inbox set steps = '[{"name":"told"}]' where state = 'PARKED'`, nil},
-		"K3_law_12_no_intent_of_a_message_that_was_called":                   {became + "; update semel_inbox set calls_started = 1 where state = 'PARKED'", nil},
+		"K3_law_12_an_intent_whose_message_is_set_aside_as_its_row_says": {became, with(intent, func(d *sqlstore.Denied) { d.Marker = contract.Parked })},
+		"K3_law_12_no_intent_of_a_message_whose_steps_took_effect":       {became + `; update semel_inbox set steps = '[{"name":"told"}]' where state = 'PARKED'`, nil},
+		"K3_law_12_no_intent_of_a_message_that_was_called":               {became + "; update semel_inbox set calls_started = 1 where state = 'PARKED'", nil},
+		"K3_law_12_no_intent_for_another_content_of_its_message":         {fmt.Sprintf(marker, contract.DeadLettered) + "; " + strings.ReplaceAll(became, "stream = null", "stream = null, conflict = x'01'") + "; " + fmt.Sprintf(marker, contract.DeadLettered), nil},
+		"K3_law_12_nobody_who_is_parked_for_another_reason":              {"update semel_streams set last = 4; update semel_inbox set state = 'PARKED', reason = 'poison' where state = 'BLOCKED'; update semel_markers set outcome = 3 where outcome = 2 and cast(substr(id, 2) as text) = 'm4'", nil},
+		"K3_law_12_no_other_content_whatever_its_version":                {"update semel_streams set last = 3; update semel_inbox set conflict = x'01' where state = 'BLOCKED'", nil},
+		"K3_law_12_once_whom_both_deny": {"update semel_streams set last = 3; update semel_markers set outcome = 1 where cast(substr(id, 2) as text) = 'm4'",
+			with(stream, func(d *sqlstore.Denied) { d.By, d.Marker = sqlstore.DeniedByMarker, contract.Applied })},
 		"K3_law_12_no_intent_whose_message_has_ended_without_a_row":          {fmt.Sprintf(marker, contract.DeadLettered), nil},
 		"K3_law_12_nobody_knows_the_message_of_an_intent_without_its_header": {"delete from semel_markers where cast(substr(id, 2) as text) = 'm1'; update semel_inbox set envelope = '{}'", nil},
 	} {
