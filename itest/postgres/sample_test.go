@@ -37,7 +37,8 @@ func TestASampleReadsLittle(t *testing.T) {
 		rows, err := sqlsuite.Sampled(t.Context(), func(ctx context.Context) (sqlstore.Sampled, error) {
 			return s.store.SampleRows(ctx, contract.StateReceived)
 		})
-		if n := rows.Consumers["billing"].Rows + rows.Consumers["audit"].Rows; err != nil || !rows.AtLeast || n < sqlstore.MostSampled || n > sqlstore.MostSampled+1 {
+		// A busy machine takes longer than a look may, and fewer are counted then.
+		if n := rows.Consumers["billing"].Rows + rows.Consumers["audit"].Rows; err != nil || !rows.AtLeast || n != sqlstore.MostSampled+1 && n != sqlstore.MostSampled/5+1 && n != sqlstore.MostSampled/25+1 {
 			t.Errorf("%+v: %v", rows, err)
 		}
 		rows, err = sqlsuite.Sampled(t.Context(), func(ctx context.Context) (sqlstore.Sampled, error) {

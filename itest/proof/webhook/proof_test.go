@@ -27,7 +27,7 @@ func TestMain(m *testing.M) {
 func TestWhatWasAnsweredWith2xxTakesEffectOnceUnderKills(t *testing.T) {
 	t.Run("F3_a_provider_that_repeats_and_a_process_that_is_killed_at_each_point", func(t *testing.T) {
 		p := Quick()
-		p.Events, p.Publish, p.Kills, p.Scale = 400, 6*time.Second, 2, 40_000
+		p.Events, p.Publish, p.Kills = 400, 6*time.Second, 2
 		l, err := p.Run(t.Context(), proof.InTest(t))
 		if err != nil {
 			t.Fatal(err)
