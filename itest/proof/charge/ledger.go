@@ -9,6 +9,7 @@ import (
 	"maps"
 	"strings"
 
+	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/semel-go/semel/faults"
@@ -46,6 +47,7 @@ type Ledger struct {
 	NaiveDoubled int `json:"naive_doubled"`
 	NaiveLost    int `json:"naive_lost"`
 	proof.Offsets
+	proof.Accord
 	// Kills are at random, At those kills and freezes that are at named points; Resumed are
 	// processes that stood still and went on, Restarts the provider's.
 	Kills    int            `json:"kills_at_random"`
@@ -123,7 +125,7 @@ func (r *run) audit(ctx context.Context) (err error) {
 	var rows, booked int
 	err = r.pool.QueryRow(ctx, "select count(*), count(distinct delivery) from effects").Scan(&rows, &booked)
 	l.Unbooked, l.Overbooked = len(sent)-booked, rows-booked
-	return err
+	return cmp.Or(err, l.Accord.Hear(ctx, stdlib.OpenDBFromPool(r.pool)))
 }
 
 func chargesOf(all map[string]*history) map[string]int {
@@ -159,7 +161,7 @@ func (l *Ledger) resolve(senders map[string]*history) {
 
 // Wrong implements proof.Ledger.
 func (l Ledger) Wrong() error {
-	if err := cmp.Or(l.Balance.Wrong(), l.Offsets.Wrong()); err != nil {
+	if err := cmp.Or(l.Balance.Wrong(), l.Offsets.Wrong(), l.Accord.Wrong()); err != nil {
 		return err
 	}
 	if l.Unbooked != 0 || l.Overbooked != 0 || l.Unresolved != 0 {
@@ -178,6 +180,7 @@ func (l Ledger) Fault() error {
 		ledger.AtLeast(l.Payments/10, l.Unknown, "unknown outcomes"),
 		ledger.AtLeast(l.Payments/20, l.ByKey, "outcomes resolved by key"),
 		ledger.AtLeast(3, l.ByAsking, "outcomes resolved by asking"),
+		ledger.AtLeast(l.Payments, int(l.Intents), "intents compared with their causes"),
 		ledger.AtLeast(3, l.ByPerson, "outcomes that waited for a person"),
 		ledger.AtLeast(1, l.NaiveDoubled, "charges that a naive consumer doubles"),
 		ledger.AtLeast(1, l.NaiveLost, "charges that a naive consumer loses"),

@@ -14,7 +14,7 @@ import (
 func good() Ledger {
 	p := Quick()
 	l := Ledger{Payments: 2000, Records: 2200, Copies: 200, Calls: 2500, Balance: ledger.Balance{Expected: 2000, Applied: 2000},
-		Unknown: 300, ByKey: 290, ByAsking: 6, ByPerson: 4, NaiveDoubled: 9, NaiveLost: 3, Offsets: proof.Offsets{Samples: 60},
+		Unknown: 300, ByKey: 290, ByAsking: 6, ByPerson: 4, NaiveDoubled: 9, NaiveLost: 3, Offsets: proof.Offsets{Samples: 60}, Accord: proof.Accord{Rows: 2000, Intents: 2000},
 		Kills: 2 * p.Kills, At: map[string]int{}, Resumed: p.Freezes, Restarts: p.Restarts, Seconds: 60, least: p}
 	for _, point := range consumerPoints {
 		l.At[fmt.Sprintf("%s killed %s", aConsumer, point)] = 1
@@ -40,6 +40,8 @@ func TestALedgerIsAProofOnlyIfNothingIsWrongAndEnoughHappened(t *testing.T) {
 		"known":       func(l *Ledger) { l.Unknown = 10 },
 		"keyless":     func(l *Ledger) { l.ByKey = 0 },
 		"unasked":     func(l *Ledger) { l.ByAsking = 0 },
+		"denied":      func(l *Ledger) { l.Denied = 1 },
+		"unheard":     func(l *Ledger) { l.Intents = 1999 },
 		"nobody":      func(l *Ledger) { l.ByPerson = 0 },
 		"faithful":    func(l *Ledger) { l.NaiveDoubled = 0 },
 		"keeper":      func(l *Ledger) { l.NaiveLost = 0 },

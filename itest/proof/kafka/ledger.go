@@ -32,6 +32,7 @@ type Ledger struct {
 	Redelivered int64 `json:"redelivered"`
 	proof.Tally
 	proof.Offsets
+	proof.Accord
 	// Resumed are freezes beyond the session time-out. Unleft are members that
 	// drained and could not leave the group in time.
 	Resumed        int `json:"freezes_resumed"`
@@ -94,7 +95,10 @@ func (r *run) audit(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	return l.Tally.Audit(ctx, r.Activity.DB, maps.Keys(settled), stuck, !r.plain())
+	if err := l.Tally.Audit(ctx, r.Activity.DB, maps.Keys(settled), stuck, !r.plain()); err != nil || r.plain() {
+		return err
+	}
+	return l.Accord.Hear(ctx, r.Activity.DB)
 }
 
 // stuck are messages that were set aside, or have no effect and are not settled.
@@ -118,7 +122,7 @@ func (r *run) stuck(ctx context.Context, settled map[string]bool) (stuck int, er
 
 // Wrong implements proof.Ledger.
 func (l Ledger) Wrong() error {
-	err := cmp.Or(l.Tally.Wrong(), l.Offsets.Wrong())
+	err := cmp.Or(l.Tally.Wrong(), l.Offsets.Wrong(), l.Accord.Wrong())
 	if err == nil && l.Misplaced != 0 {
 		err = fmt.Errorf("%d effects are out of their stream's order", l.Misplaced)
 	}
