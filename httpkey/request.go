@@ -21,6 +21,8 @@ type request struct {
 	// note is what a Completer needs of it; nil: there is none, or it is from one.
 	note      []byte
 	finishing bool
+	// seen is, of a Completer, how many claims its key had when it was seen left.
+	seen int
 }
 
 // id is the key of one caller among those of all: a key has no zero byte.
