@@ -23,6 +23,10 @@ type Config struct {
 	Name string
 	// Caller names who asks, such as the account that authentication has found. A key of one
 	// caller is never another's. Empty: the request is refused with 401.
+	//
+	// Where accounts are known within a tenant only, name the tenant, too: a host is no part of
+	// a key, nor of what a request is recognised by, so that of two tenants by host one would
+	// be given what the other was answered.
 	Caller func(r *http.Request) string
 	// OneTenant says that all who ask are one, so that no Caller is needed.
 	OneTenant bool

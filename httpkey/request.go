@@ -77,7 +77,9 @@ func (q *request) readBody(w http.ResponseWriter, most int64) *problem {
 const fingerprints = 1
 
 // fingerprint recognises a request: by its method, path, query and body. A path is more than
-// a route: the same body under the same key for another order is another request.
+// a route: the same body under the same key for another order is another request. The host is
+// none of it: proxies rewrite it, and clients repeat requests at another address of the same
+// API. Whose key it is the caller says.
 func fingerprint(r *http.Request, body []byte) semel.Fingerprint {
 	h := sha256.New()
 	digest.Begin(h, "http-request/1")
