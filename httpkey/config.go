@@ -66,6 +66,9 @@ type Config struct {
 	// It must be below the size of the pool: handlers that take a second connection from the
 	// same pool would wait for each other. 0 is half of the pool, or 8 where the store does not
 	// tell its size. Who finds no place within a second is answered with 503.
+	//
+	// It is of one guard, however many routes that protects, and guards know nothing of each
+	// other: where several share a pool, set it of each, so that they add up to half of it.
 	MostOpen int
 
 	// ClientErrors is what becomes of a key whose handler answered with 4xx; 0 is KeepAnswer.
