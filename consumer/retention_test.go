@@ -112,7 +112,7 @@ func keeping(source contract.Source) consumer.Config {
 }
 
 func TestRetentionBesideARun(t *testing.T) {
-	bubble(t, "H3_H4_what_is_past_its_retention_goes_and_its_copies_are_parked", func(t *testing.T) {
+	bubble(t, "H3_H4_trap_14_what_is_past_its_retention_goes_and_its_copies_are_parked", func(t *testing.T) {
 		store, source := memstore.New(), newBroker()
 		c := mustNew(t, store, add, keeping(source))
 		run := start(t, c)

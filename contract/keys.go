@@ -45,6 +45,10 @@ type KeyClaim struct {
 	Lease time.Duration
 	// Keep is how long the key is kept from now, whatever becomes of it; at least Lease.
 	Keep time.Duration
+	// Seen, if not 0, is LeftKey.Started of a key that the caller has seen left: it is claimed
+	// only if it still stands after so many claims, and answers KeyGone otherwise. A store
+	// without KeyNotes refuses it with semel.ErrUnsupported.
+	Seen int
 }
 
 // Fits is nil, or what is wrong with a claim.
@@ -58,6 +62,8 @@ func (c *KeyClaim) Fits() error {
 		return fmt.Errorf("a claim of key %q needs a token; use NewToken", c.Key.ID)
 	case c.Lease < time.Millisecond || c.Keep < c.Lease:
 		return fmt.Errorf("key %q is claimed for %v and kept for %v; a lease is at least 1ms, and a key is kept for at least its lease", c.Key.ID, c.Lease, c.Keep)
+	case c.Seen < 0:
+		return fmt.Errorf("key %q was seen after %d claims; a key that is left has one at least", c.Key.ID, c.Seen)
 	}
 	return nil
 }
@@ -77,11 +83,14 @@ const (
 	KeyFailed
 	// KeyConflict: the key stands for another content.
 	KeyConflict
+	// KeyGone: it does not stand as KeyClaim.Seen says: others have claimed it since, or it is
+	// forgotten. Nothing was done.
+	KeyGone
 )
 
 // String is the state's name.
 func (s KeyState) String() string {
-	return enum.Name([]string{KeyClaimed: "claimed", KeyHeld: "held", KeyCompleted: "completed", KeyFailed: "failed", KeyConflict: "conflict"}, s, "KeyState")
+	return enum.Name([]string{KeyClaimed: "claimed", KeyHeld: "held", KeyCompleted: "completed", KeyFailed: "failed", KeyConflict: "conflict", KeyGone: "gone"}, s, "KeyState")
 }
 
 // KeyAnswer is the answer to a KeyClaim.

@@ -134,8 +134,8 @@ func (c *Completer) Pass(ctx context.Context) error {
 			if ctx.Err() != nil {
 				return errors.Join(failed...)
 			}
-			// After a while others may have ended those that are left of these, and the store
-			// may have forgotten them, so that they would be new: it is asked again.
+			// After a while others may have ended those that are left of these: it is asked
+			// again, rather than for each of them in vain.
 			if past = i > 0 && time.Since(looked) > c.guard.completion.After; past {
 				break
 			}
@@ -194,7 +194,7 @@ func (c *Completer) finish(ctx context.Context, k *contract.LeftKey) error {
 	if err != nil {
 		return fail(err)
 	}
-	f := &finishing{guard: c.guard, caller: k.Key.Source, key: k.Key.ID}
+	f := &finishing{guard: c.guard, caller: k.Key.Source, key: k.Key.ID, seen: k.Started}
 	to := newRecorder(MostAnswer)
 	_, failed := call(c.handler, to, r.WithContext(context.WithValue(ctx, finishingKey{}, f)))
 	o := f.outcome
@@ -213,6 +213,7 @@ func (c *Completer) finish(ctx context.Context, k *contract.LeftKey) error {
 type finishing struct {
 	guard       *Guard
 	caller, key string
+	seen        int      // how many claims there were
 	outcome     *outcome // set by the guard
 }
 
@@ -228,7 +229,7 @@ func (g *Guard) finishingOf(ctx context.Context) *finishing {
 
 // serveLeft has the handler of a request run whose client has left.
 func (g *Guard) serveLeft(w http.ResponseWriter, r *http.Request, next http.Handler, f *finishing, began time.Time) {
-	q := &request{http: r, caller: f.caller, key: f.key, finishing: true}
+	q := &request{http: r, caller: f.caller, key: f.key, finishing: true, seen: f.seen}
 	o := outcome{}
 	if p := q.readBody(w, g.config.MaxBody); p != nil {
 		o = refused(p, nil)

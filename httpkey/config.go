@@ -23,6 +23,10 @@ type Config struct {
 	Name string
 	// Caller names who asks, such as the account that authentication has found. A key of one
 	// caller is never another's. Empty: the request is refused with 401.
+	//
+	// Where accounts are known within a tenant only, name the tenant, too: a host is no part of
+	// a key, nor of what a request is recognised by, so that of two tenants by host one would
+	// be given what the other was answered.
 	Caller func(r *http.Request) string
 	// OneTenant says that all who ask are one, so that no Caller is needed.
 	OneTenant bool
@@ -62,6 +66,9 @@ type Config struct {
 	// It must be below the size of the pool: handlers that take a second connection from the
 	// same pool would wait for each other. 0 is half of the pool, or 8 where the store does not
 	// tell its size. Who finds no place within a second is answered with 503.
+	//
+	// It is of one guard, however many routes that protects, and guards know nothing of each
+	// other: where several share a pool, set it of each, so that they add up to half of it.
 	MostOpen int
 
 	// ClientErrors is what becomes of a key whose handler answered with 4xx; 0 is KeepAnswer.

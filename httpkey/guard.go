@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/internal/worker"
 )
 
-// Guard protects handlers. Use New or NewLeased. It is safe for use by several goroutines.
+// Guard protects handlers, of any number of routes. Use New or NewLeased. It is safe for use by several goroutines.
 type Guard struct {
 	config     Config
 	completion *Completion // nil: nothing is noted

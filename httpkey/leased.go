@@ -81,7 +81,7 @@ const poll = 200 * time.Millisecond
 func (l *leased) attempt(ctx context.Context, f *flight, q *request, next http.Handler) outcome {
 	for until := time.Now().Add(l.guard.config.Wait); ; {
 		o := l.once(ctx, f, q, next)
-		if !o.inFlight() || time.Until(until) < poll || !timing.Wait(q.http.Context(), poll) {
+		if !o.inFlight() || q.finishing || time.Until(until) < poll || !timing.Wait(q.http.Context(), poll) {
 			return o
 		}
 	}
@@ -92,7 +92,7 @@ var errDoubt = errors.New("httpkey: the handler did not say what it did")
 
 func (l *leased) once(ctx context.Context, f *flight, q *request, next http.Handler) outcome {
 	var r ran
-	asked := leasedkey.Request{Source: q.caller, ID: q.key, Fingerprint: q.fingerprint, Note: q.note}
+	asked := leasedkey.Request{Source: q.caller, ID: q.key, Fingerprint: q.fingerprint, Note: q.note, Seen: q.seen}
 	a, err := l.keys.Do(ctx, asked, func(ctx context.Context, at leasedkey.Attempt) ([]byte, error) {
 		steps := &steps{of: l.steps, q: q}
 		ctx = context.WithValue(ctx, stepsKey{}, steps)
@@ -104,7 +104,7 @@ func (l *leased) once(ctx context.Context, f *flight, q *request, next http.Hand
 		return l.called(r, a, err)
 	case errors.Is(err, leasedkey.ErrInDoubt):
 		return refused(unsure(), err)
-	case err != nil && l.config.FailOpen != "":
+	case err != nil && l.config.FailOpen != "" && !q.finishing: // a Completer has time
 		return l.unprotected(ctx, f, q, next, err)
 	case err != nil:
 		return refused(unavailable(), err)
@@ -114,7 +114,7 @@ func (l *leased) once(ctx context.Context, f *flight, q *request, next http.Hand
 		return l.guard.stored(a.Result)
 	case contract.KeyConflict:
 		return refused(l.guard.mismatch(), nil)
-	case contract.KeyHeld:
+	case contract.KeyHeld, contract.KeyGone: // others work on it, or have since a Completer saw it
 		return refused(l.guard.inFlight(a.Left), nil)
 	}
 	return refused(because(http.StatusGone, codeGone, "the key was ended without an answer", 0), nil)

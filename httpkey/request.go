@@ -21,6 +21,8 @@ type request struct {
 	// note is what a Completer needs of it; nil: there is none, or it is from one.
 	note      []byte
 	finishing bool
+	// seen is, of a Completer, how many claims its key had when it was seen left.
+	seen int
 }
 
 // id is the key of one caller among those of all: a key has no zero byte.
@@ -75,7 +77,9 @@ func (q *request) readBody(w http.ResponseWriter, most int64) *problem {
 const fingerprints = 1
 
 // fingerprint recognises a request: by its method, path, query and body. A path is more than
-// a route: the same body under the same key for another order is another request.
+// a route: the same body under the same key for another order is another request. The host is
+// none of it: proxies rewrite it, and clients repeat requests at another address of the same
+// API. Whose key it is the caller says.
 func fingerprint(r *http.Request, body []byte) semel.Fingerprint {
 	h := sha256.New()
 	digest.Begin(h, "http-request/1")

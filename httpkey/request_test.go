@@ -67,6 +67,7 @@ func TestTrapT74AKeyStandsForOneRequest(t *testing.T) {
 	}{
 		"F1_trap_T74_the_same":                             {`{"tea":1}`, func(*http.Request) {}, true},
 		"F1_trap_T74_with_another_header":                  {`{"tea":1}`, func(r *http.Request) { r.Header.Set("User-Agent", "another") }, true},
+		"F1_trap_T74_at_another_host":                      {`{"tea":1}`, func(r *http.Request) { r.Host = "eu.shop.example" }, true},
 		"F1_trap_T74_another_body":                         {`{"tea":2}`, func(*http.Request) {}, false},
 		"F1_trap_T74_json_that_differs_in_a_space":         {`{"tea": 1}`, func(*http.Request) {}, false},
 		"F1_trap_T74_another_path":                         {`{"tea":1}`, path("/orders/1/refund"), false},
@@ -133,6 +134,23 @@ func TestF1KeysOfTwoCallersNeverMeet(t *testing.T) {
 		s.post(`"kk"`, "tea", of("a"))
 		if w := s.post(`"k"`, "tea", of("ak")); w.Header().Get(httpkey.ReplayedHeader) != "" {
 			t.Error("a caller took another's key")
+		}
+	})
+}
+
+func TestF1TenantsByHostAreKeptApartByTheirCallers(t *testing.T) {
+	t.Run("F1_trap_T74_who_names_the_tenant_in_the_caller", func(t *testing.T) {
+		s := open(t, effect, func(c *httpkey.Config) {
+			c.Caller = func(r *http.Request) string { return r.Host + "/" + r.Header.Get("X-Account") }
+		})
+		for _, host := range []string{"one.example", "two.example"} {
+			w := s.post(`"k"`, "tea", func(r *http.Request) { r.Host = host })
+			if w.Code != http.StatusCreated || w.Header().Get(httpkey.ReplayedHeader) != "" {
+				t.Errorf("%s gets %d %v", host, w.Code, w.Header())
+			}
+		}
+		if n := s.effects(); n != "2" {
+			t.Errorf("%s effects", n)
 		}
 	})
 }

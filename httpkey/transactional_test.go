@@ -169,6 +169,28 @@ func TestTrap131AKeyWithoutAPlaceIsRefused(t *testing.T) {
 	})
 }
 
+func TestTrap131RoutesOfOneGuardShareItsPlaces(t *testing.T) {
+	t.Run("F1_trap_131_one_that_waits_keeps_the_place_of_another", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			leave := make(chan struct{})
+			s := open(t, func(http.ResponseWriter, *http.Request) { <-leave }, func(c *httpkey.Config) { c.MostOpen, c.Observe = 1, nil })
+			slow := s.handler
+			ended := make(chan int)
+			go func() { ended <- (&shop{handler: slow}).post(`"k1"`, "tea").Code }()
+			synctest.Wait()
+			s.handler = s.ProtectFunc(effect)
+			wantProblem(t, s.post(`"k2"`, "tea"), 503, "too-many-requests-open")
+			close(leave)
+			if code := <-ended; code != 200 {
+				t.Errorf("the first: %d", code)
+			}
+			if w := s.post(`"k2"`, "tea"); w.Code != 201 {
+				t.Errorf("the second: %d", w.Code)
+			}
+		})
+	})
+}
+
 func TestF2ATransactionThatCannotCommitIsNoAnswer(t *testing.T) {
 	var s *shop
 	s = open(t, func(w http.ResponseWriter, r *http.Request) {

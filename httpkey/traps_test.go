@@ -61,6 +61,28 @@ func TestTrap136AnAnswerOfANewerRelease(t *testing.T) {
 	})
 }
 
+func TestTrap136AKeyThatANewerReleaseHasMarked(t *testing.T) {
+	t.Run("F2_trap_136_has_nothing_run_and_is_left_to_a_server_that_knows_what_it_means", func(t *testing.T) {
+		s := open(t, effect, nil)
+		scope, err := s.store.Scope(t.Context(), "orders", "", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, _, err := s.store.Begin(t.Context(), contract.TxOptions{}, []contract.Mark{{Scope: scope, ID: []byte("a\x00k"), As: 9}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.Committed {
+			t.Fatal(r)
+		}
+		w := s.post(`"k"`, "tea")
+		wantProblem(t, w, http.StatusServiceUnavailable, "answer-of-newer-release")
+		if w.Header().Get("Retry-After") == "" || s.effects() != "0" {
+			t.Errorf("%v, %s effects", w.Header(), s.effects())
+		}
+	})
+}
+
 func TestTrap137AStoreThatWasDown(t *testing.T) {
 	t.Run("F2_trap_137_has_run_nothing_and_what_comes_again_takes_effect_once", func(t *testing.T) {
 		var down atomic.Bool

@@ -36,6 +36,9 @@ type Request struct {
 	// Note, if not nil, is kept before the call is made, for who finds the request left:
 	// contract.KeyNotes, which the store must be then.
 	Note []byte
+	// Seen, if not 0, is contract.LeftKey.Started: nobody is called unless the key stands as
+	// it was seen then, see contract.KeyClaim.
+	Seen int
 }
 
 // Attempt is what a call is told.
@@ -56,7 +59,8 @@ type Answer struct {
 	// State is contract.KeyCompleted: the effect is there; contract.KeyFailed: there is
 	// none, and will be none; contract.KeyConflict: the key stands for another content;
 	// contract.KeyHeld: another process is calling, for the time Left at least if it dies;
-	// contract.KeyClaimed: it may be asked for again.
+	// contract.KeyClaimed: it may be asked for again; contract.KeyGone: it does not stand as
+	// Request.Seen says, and nobody was called.
 	State contract.KeyState
 	// Called says that this very request made a call.
 	Called bool
@@ -89,7 +93,7 @@ var ErrNotRecorded = errors.New("semel: the call was made, and its outcome is no
 func (k *Keys) Do(ctx context.Context, r Request, call func(ctx context.Context, a Attempt) ([]byte, error)) (Answer, error) {
 	key := semel.Key{Consumer: k.config.Consumer, Source: r.Source, ID: r.ID}
 	c, asked := k.claim(key), time.Now()
-	claimed, err := k.store.ClaimKey(ctx, contract.KeyClaim{Key: key, Fingerprint: r.Fingerprint, Token: c.Token, Lease: c.Lease, Keep: k.config.Keep})
+	claimed, err := k.store.ClaimKey(ctx, contract.KeyClaim{Key: key, Fingerprint: r.Fingerprint, Token: c.Token, Lease: c.Lease, Keep: k.config.Keep, Seen: r.Seen})
 	if err != nil {
 		return Answer{}, fmt.Errorf("leasedkey: %w", err)
 	}

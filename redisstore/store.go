@@ -104,6 +104,9 @@ func (s *Store) ClaimKey(ctx context.Context, c contract.KeyClaim) (contract.Key
 	if err := c.Fits(); err != nil {
 		return contract.KeyAnswer{}, fmt.Errorf("redisstore: %w", err)
 	}
+	if c.Seen > 0 {
+		return contract.KeyAnswer{}, fmt.Errorf("redisstore: a claim of a key that was seen left, and no key is seen here: %w", semel.ErrUnsupported)
+	}
 	sum := c.Fingerprint.Sum
 	answer, err := s.scripts.claim.Exec(ctx, s.client, []string{s.name(c.Key)}, []string{
 		tokenOf(c.Token), milliseconds(c.Lease), milliseconds(c.Keep), strconv.Itoa(int(c.Fingerprint.Version)), string(sum[:])}).ToArray()

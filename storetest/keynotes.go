@@ -119,6 +119,49 @@ func keyNotes(run runKeyCase) {
 		h.Pass(h.t, 2*keyLease)
 		h.wantLeft()
 	})
+	able("F2_what_was_seen_is_claimed_as_it_was_seen_or_not_at_all", "A claim of a key that was seen left is granted if the key still stands so, and makes none that is forgotten.", func(h *keys) {
+		seen := func(id string, started int) (contract.Token, contract.KeyAnswer) {
+			h.t.Helper()
+			c := contract.KeyClaim{Key: keyOf(id), Token: contract.NewToken(), Lease: keyLease, Keep: keyKeep, Seen: started}
+			a := h.ask(c)
+			if again := h.ask(c); again.State != a.State || again.Started != a.Started { // its answer may be lost
+				h.t.Errorf("%+v, and asked again %+v", a, again)
+			}
+			return c.Token, a
+		}
+		for _, id := range []string{"a", "forgotten", "again"} {
+			token, _ := h.want(id, contract.KeyClaimed)
+			h.t.must(h.note(id, token, "a note"))
+			h.t.must(h.end(id, token, contract.KeyAbandon, ""))
+		}
+		token, a := seen("a", 1)
+		if a.State != contract.KeyClaimed || a.Started != 2 || !a.Unknown() {
+			h.t.Errorf("as it was seen: %+v", a)
+		}
+		h.t.must(h.end("a", token, contract.KeyComplete, "made"))
+		if _, a := seen("a", 1); a.State != contract.KeyCompleted || string(a.Result) != "made" {
+			h.t.Errorf("completed since: %+v", a)
+		}
+		token, _ = h.want("again", contract.KeyClaimed)
+		if _, a := seen("again", 1); a.State != contract.KeyHeld {
+			h.t.Errorf("under way: %+v", a)
+		}
+		h.t.must(h.end("again", token, contract.KeyAbandon, ""))
+		if _, a := seen("again", 1); a.State != contract.KeyGone {
+			h.t.Errorf("tried since: %+v", a)
+		}
+		if _, a := h.want("again", contract.KeyClaimed); a.Started != 3 {
+			h.t.Errorf("after a claim that was not granted: %+v", a)
+		}
+		token, _ = h.want("forgotten", contract.KeyClaimed)
+		h.t.must(h.end("forgotten", token, contract.KeyForget, ""))
+		if _, a := seen("forgotten", 2); a.State != contract.KeyGone || a.Started != 0 {
+			h.t.Errorf("forgotten since: %+v", a)
+		}
+		if _, a := h.want("forgotten", contract.KeyClaimed); a.Started != 1 {
+			h.t.Errorf("it was made: %+v", a)
+		}
+	})
 	able("law_5_a_claim_that_was_lost_notes_nothing", "Only who has the key notes something of it.", func(h *keys) {
 		stale, _ := h.want("a", contract.KeyClaimed)
 		h.Pass(h.t, 2*keyLease)

@@ -19,6 +19,14 @@ type brokenNotes struct {
 	asked func(*contract.LeftKeysOf)
 	heard func(*contract.LeftKeys)
 	note  func(error) error
+	claim func(*contract.KeyClaim)
+}
+
+func (b *brokenNotes) ClaimKey(ctx context.Context, c contract.KeyClaim) (contract.KeyAnswer, error) {
+	if b.claim != nil {
+		b.claim(&c)
+	}
+	return b.Keys.ClaimKey(ctx, c)
 }
 
 func (b *brokenNotes) LeftKeys(ctx context.Context, of contract.LeftKeysOf) (contract.LeftKeys, error) {
@@ -52,7 +60,8 @@ func TestFaultyNotesAreFound(t *testing.T) {
 		"a_note_is_lost": {brokenNotes{heard: func(l *contract.LeftKeys) {
 			l.Keys = slices.DeleteFunc(l.Keys, func(k contract.LeftKey) bool { return k.Started > 1 })
 		}}, "F2_what_is_left"},
-		"a_lost_claim_is_not_told": {brokenNotes{note: func(error) error { return nil }}, "law_5_a_claim_that_was_lost_notes_nothing"},
+		"what_was_seen_is_not_heard": {brokenNotes{claim: func(c *contract.KeyClaim) { c.Seen = 0 }}, "F2_what_was_seen"},
+		"a_lost_claim_is_not_told":   {brokenNotes{note: func(error) error { return nil }}, "law_5_a_claim_that_was_lost_notes_nothing"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			failures := storetest.CheckKeys(t, storetest.KeyHarness{Open: func(testing.TB) storetest.KeyInstance {

@@ -16,6 +16,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/worker"
 	"github.com/semel-go/semel/memstore"
@@ -130,6 +131,50 @@ func TestAStopWhileRequestsWait(t *testing.T) {
 			if got := string(store.Get(fmt.Sprint("effect evt_", i))); got != "1" {
 				t.Errorf("event %d took effect %q times", i, got)
 			}
+		}
+	})
+}
+
+// ofNewer marks an event of "billing" with an outcome that only a newer release knows. What it
+// returns ends it as discarded, as that release may.
+func ofNewer(t *testing.T, store *memstore.Store, id string) (ends func()) {
+	t.Helper()
+	scope, err := store.Scope(t.Context(), "billing", "", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write := func(e contract.Ending) {
+		t.Helper()
+		b, _, err := store.Begin(t.Context(), contract.TxOptions{}, []contract.Mark{{Scope: scope, ID: []byte(id), As: 9}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r := b.Commit(t.Context(), e); r.Outcome != contract.Committed {
+			t.Fatal(r)
+		}
+	}
+	write(contract.Ending{})
+	return func() {
+		m := semel.NewMessage(semel.Key{Consumer: "billing", ID: id}, []byte(event(id)))
+		write(contract.Ending{Rows: []contract.Row{{State: contract.StateDiscarded, Message: m}}})
+	}
+}
+
+func TestAnEventThatANewerReleaseHasMarked(t *testing.T) {
+	bubble(t, "F3_trap_136_is_503_until_its_marker_can_be_read_and_never_200_for_what_nobody_here_knows", func(t *testing.T) {
+		store, r := memstore.New(), receiver(t, nil)
+		ends := ofNewer(t, store, "evt_1")
+		running := receives(t, store, r, func(c *consumer.Config) { c.Lanes = consumer.LanesNone })
+		for range 2 {
+			says(t, post(r, paidRequest(event("evt_1"))), 503, "")
+		}
+		says(t, post(r, paidRequest(event("evt_2"))), 200, "received")
+		ends()
+		<-time.After(time.Minute)
+		says(t, post(r, paidRequest(event("evt_1"))), 200, "duplicate")
+		running.end(t)
+		if store.Get("effect evt_1") != nil || string(store.Get("effect evt_2")) != "1" {
+			t.Errorf("effects %s and %s", store.Get("effect evt_1"), store.Get("effect evt_2"))
 		}
 	})
 }

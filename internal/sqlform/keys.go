@@ -24,6 +24,8 @@ type Key struct {
 // the caller's and is to be written.
 func (k *Key) Claim(c *contract.KeyClaim, stands bool, now int64) (a contract.KeyAnswer, write bool) {
 	switch {
+	case !stands && c.Seen > 0:
+		return contract.KeyAnswer{State: contract.KeyGone}, false
 	case !stands:
 		*k = Key{First: now, Fingerprint: c.Fingerprint}
 	case k.Fingerprint.Conflicts(c.Fingerprint):
@@ -36,6 +38,8 @@ func (k *Key) Claim(c *contract.KeyClaim, stands bool, now int64) (a contract.Ke
 		return k.answer(contract.KeyClaimed, now), false // its answer was lost
 	case k.Token == c.Token || k.Ended == 0 && k.Until > now:
 		return k.answer(contract.KeyHeld, now), false
+	case c.Seen > 0 && k.Started != c.Seen:
+		return k.answer(contract.KeyGone, now), false
 	}
 	k.Started++
 	k.Ended, k.Token, k.Until, k.Over = 0, c.Token, now+c.Lease.Microseconds(), now+c.Keep.Microseconds()

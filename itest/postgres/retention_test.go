@@ -148,7 +148,7 @@ func TestAReaperOfTheDatabasesOwn(t *testing.T) {
 
 func TestReapersAtOnce(t *testing.T) {
 	db := fresh(t)
-	t.Run("trap_T66_of_many_that_reap_one_does", func(t *testing.T) {
+	t.Run("trap_T66_trap_T31_of_many_that_reap_one_does", func(t *testing.T) {
 		s := keeping(t, db, month)
 		if _, err := s.store.Advance(t.Context(), "billing"); err != nil {
 			t.Fatal(err)

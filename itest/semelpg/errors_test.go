@@ -32,7 +32,7 @@ func TestWithoutTablesNothingStartsAndTheErrorNamesTheCommand(t *testing.T) {
 }
 
 func TestAnUpsertWithoutItsUniqueKeyIsRefusedAtTheStart(t *testing.T) {
-	t.Run("B5_M1_where_the_table_has_none_of_just_its_columns", func(t *testing.T) {
+	t.Run("B5_where_the_table_has_none_of_just_its_columns", func(t *testing.T) {
 		s := example(t, services.Postgres(t))
 		services.Exec(t, s.dsn, "create table search_index (account text, amount bigint)")
 		s.edit(t, "upsert.yaml", "          payment: id\n", "",

@@ -81,7 +81,7 @@ func endingKeys() []field[Consumer] {
 
 func paceKeys() []field[Consumer] {
 	return []field[Consumer]{
-		key(meta{name: "lanes", def: "partition", doc: "What keeps its order: `partition` the messages of a partition or file; `key` those with one key, which the producer sets, while other keys go on; `none` nothing."},
+		key(meta{name: "lanes", def: "partition", doc: "What keeps its order: `partition` the messages of a partition or file; `key` those with one key, which the producer sets, while other keys go on; `none` nothing, which is what webhooks have by default, unless `on_parked` is `block`."},
 			choice[consumer.LaneMode]{options: []option[consumer.LaneMode]{
 				{word: "partition", value: consumer.LanesPartition}, {word: "key", value: consumer.LanesKey}, {word: "none", value: consumer.LanesNone}}},
 			func(c *Consumer) *consumer.LaneMode { return &c.Lanes }),

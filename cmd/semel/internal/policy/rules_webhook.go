@@ -116,10 +116,13 @@ func (w *Webhook) beside(other *Webhook, name string, refuse func(key, reason, r
 
 // webhooks judges a consumer of webhooks.
 func (r rules) webhooks(s *Source) {
+	c := r.consumer
+	if s.once() && !r.set("lanes") && c.OnParked != consumer.OnParkedBlock {
+		c.Lanes = consumer.LanesNone // or one event that is held would keep all of an endpoint, which is one lane
+	}
 	if !s.once() || !r.ok("strategy", "settle") {
 		return
 	}
-	c := r.consumer
 	switch {
 	case c.Strategy.Lease: // which receives, too
 	case !c.Strategy.Inbox:

@@ -3,6 +3,8 @@ package policy
 import (
 	"strings"
 	"testing"
+
+	"github.com/semel-go/semel/consumer"
 )
 
 // hooks makes the base's source one of webhooks, and its consumer one of the inbox. keys are
@@ -60,6 +62,24 @@ func refusedWebhooks() []policyCase {
 		{name: "webhooks in the order of keys", edits: hooks("", "    strategy: inbox\n", "    strategy: inbox\n    lanes: key\n    on_parked: block\n")},
 		{name: "webhooks that are forgotten", edits: hooks("", "    strategy: inbox\n", "    strategy: inbox\n    retention: 30d\n")},
 		{name: "webhooks with dead letters", edits: hooks("", "    strategy: inbox\n", "    strategy: inbox\n    on_conflict: dead_letter\n")},
+	}
+}
+
+func TestWhatKeepsTheOrderOfWebhooks(t *testing.T) {
+	for name, c := range map[string]struct {
+		keys string
+		want consumer.LaneMode
+	}{
+		"F3_nothing_unless_the_file_says": {"", consumer.LanesNone},
+		"F3_their_coming_where_it_says":   {"    lanes: partition\n", consumer.LanesPartition},
+		"F3_what_waits_where_it_says":     {"    on_parked: block\n", consumer.LanesPartition},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, faults := parse(policyCase{edits: hooks("", "    strategy: inbox\n", "    strategy: inbox\n"+c.keys)})
+			if p == nil || p.Consumers[0].Config().Lanes != c.want {
+				t.Errorf("%v, want lanes by %v: %s", p, c.want, lines(faults))
+			}
+		})
 	}
 }
 

@@ -1,0 +1,87 @@
+package httpkey_test
+
+import (
+	"net/http"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semel-go/semel/httpkey"
+	"github.com/semel-go/semel/memstore"
+)
+
+// A Completer may be frozen for any time between its look and its claim. The point at which
+// something happens meanwhile is its handler, before the guard is reached.
+func TestF2WhatACompleterSawIsRunAsItSawItOrNotAtAll(t *testing.T) {
+	for name, c := range map[string]struct {
+		status    int // of the client's request that comes meanwhile
+		forgotten bool
+	}{
+		"F2_not_what_was_answered_and_is_forgotten": {201, true},
+		"F2_not_what_was_answered":                  {201, false},
+		"F2_not_what_was_tried_once_more":           {500, false},
+		"F2_what_nobody_asked_for":                  {0, false},
+		"F2_not_what_is_forgotten":                  {0, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				keys := memstore.NewKeys()
+				died := &process{Keys: keys, dies: 5} // behind the claim and the note
+				lend(t, died, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, completing).post(`"k"`, "tea")
+				pass(3 * time.Minute)
+				finished := &calls{status: 201}
+				s := lend(t, keys, finished.serve, completing)
+				guarded := s.handler
+				s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if c.status != 0 {
+						lend(t, keys, (&calls{status: c.status}).serve, completing).post(`"k"`, "tea")
+					}
+					if c.forgotten {
+						pass(config().Keep + time.Hour)
+					}
+					guarded.ServeHTTP(w, r)
+				})
+				if err := s.completed(t); err != nil {
+					t.Error(err)
+				}
+				if c.status == 0 && !c.forgotten {
+					finished.want(t, 1)
+				} else {
+					finished.want(t, 0)
+				}
+			})
+		})
+	}
+}
+
+// No client waits for what a Completer runs.
+func TestF2ACompleterRunsNothingUnprotected(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		open := func(c *httpkey.Config, l *httpkey.LeaseConfig) {
+			completing(c, l)
+			l.Stepped, l.FailOpen = false, "a test"
+		}
+		away := &fails{}
+		keys := away.keys()
+		died := &process{Keys: keys, dies: 5}
+		lend(t, died, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(500) }, open).post(`"k"`, "tea")
+		pass(3 * time.Minute)
+		made := &calls{status: 201}
+		s := lend(t, keys, made.serve, open)
+		guarded := s.handler
+		s.handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			away.say(errAway)
+			defer away.say(nil)
+			guarded.ServeHTTP(w, r)
+		})
+		if err := s.completed(t); err == nil {
+			t.Error("it tells of no failure")
+		}
+		made.want(t, 0)
+		s.handler = guarded
+		if err := s.completed(t); err != nil {
+			t.Error(err)
+		}
+		made.want(t, 1)
+	})
+}
