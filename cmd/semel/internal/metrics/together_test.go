@@ -1,9 +1,12 @@
 package metrics
 
 import (
+	"compress/gzip"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -148,4 +151,32 @@ func TestScrapesAtOnceShareAnAnswer(t *testing.T) {
 			t.Errorf("told were %s", all.were())
 		}
 	})
+}
+
+func TestAnAnswerIsPackedForWhoUnpacksIt(t *testing.T) {
+	s := serves(t, Options{Loopback: true, Consumers: []string{"billing"}})
+	for encoding, packed := range map[string]bool{
+		"": false, "identity": false, "*": false, "gzipped": false, "gzip; q=0": false, "deflate, gzip;q=0.000": false,
+		"gzip": true, "zstd;q=1, GZIP;q=0.5": true, "gzip;q=1.0": true,
+	} {
+		t.Run("K4_who_takes_"+encoding, func(t *testing.T) {
+			w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "http://127.0.0.1"+PathMetrics, nil)
+			r.Header.Set("Accept-Encoding", encoding)
+			s.server.Handler.ServeHTTP(w, r)
+			var body io.Reader = w.Body
+			if is := w.Header().Get("Content-Encoding") == "gzip"; is != packed {
+				t.Fatalf("packed: %t", is)
+			}
+			if packed {
+				var err error
+				if body, err = gzip.NewReader(w.Body); err != nil {
+					t.Fatal(err)
+				}
+			}
+			text, err := io.ReadAll(body)
+			if err != nil || w.Code != http.StatusOK || !strings.Contains(string(text), `semel_set_aside_total{consumer="billing",how="parked",reason="malformed"} 0`) || !slices.Contains(w.Header()["Vary"], "Accept-Encoding") {
+				t.Errorf("%d, %v, %v: %s", w.Code, err, w.Header(), text)
+			}
+		})
+	}
 }
