@@ -1,7 +1,6 @@
 package consumer
 
 import (
-	"cmp"
 	"context"
 	"log/slog"
 	"slices"
@@ -114,8 +113,8 @@ func (n *reporter) ended(item *machine.Settlement) {
 	}
 	if note, told := endings[item.Ending]; told {
 		reason := item.Reason
-		if item.Ending == contract.EndConflict {
-			reason = cmp.Or(reason, semel.ReasonConflict) // as its row has it
+		if item.Ending == contract.EndConflict && reason != semel.ReasonFormerConflict {
+			reason = semel.ReasonConflict // as its row has it, whatever it failed of before
 		}
 		n.message(note.level, n.about(item.Item, semel.Event{Kind: note.kind, Reason: reason, Messages: 1, Err: item.Err}))
 	}

@@ -1,9 +1,14 @@
 package consumer
 
 import (
+	"log/slog"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/machine"
 )
 
 func TestSinceWhenAStoreIsDown(t *testing.T) {
@@ -76,6 +81,26 @@ func TestSinceWhenAStoreIsDown(t *testing.T) {
 		}
 		if ready, why := n.state(); !ready {
 			t.Error(why)
+		}
+	})
+}
+
+// events are what an observer hears.
+type events []semel.Event
+
+func (e *events) Observe(heard semel.Event) { *e = append(*e, heard) }
+
+func TestAConflictIsNoOtherFailure(t *testing.T) {
+	t.Run("K4_whatever_its_message_failed_of_before_its_reason_is_that_it_is_one", func(t *testing.T) {
+		for before, want := range map[semel.Reason]semel.Reason{
+			semel.ReasonNone: semel.ReasonConflict, semel.ReasonExhausted: semel.ReasonConflict, "account 17": semel.ReasonConflict, semel.ReasonFormerConflict: semel.ReasonFormerConflict,
+		} {
+			var heard events
+			n := &reporter{consumer: "billing", observers: []semel.Observer{&heard}, logger: slog.New(slog.DiscardHandler)}
+			n.ended(&machine.Settlement{Item: &machine.Item{}, Ending: contract.EndConflict, Reason: before})
+			if len(heard) != 1 || heard[0].Reason != want {
+				t.Errorf("after %q: %+v", before, heard)
+			}
 		}
 	})
 }

@@ -34,14 +34,5 @@ func ReasonClass(r semel.Reason) string {
 	return otherReason
 }
 
-// ReasonClasses are all that ReasonClass may return.
-func ReasonClasses() []string {
-	all := []string{noReason, otherReason}
-	for _, r := range own {
-		all = append(all, string(r))
-	}
-	return all
-}
-
 // OwnReason reports whether a reason is one of Semel's own, and not a handler's.
 func OwnReason(r semel.Reason) bool { return slices.Contains(own, r) }

@@ -132,10 +132,8 @@ func (m *Meter) begin(name string) {
 	for _, counter := range []string{"semel_contended_total", "semel_backstops_total", "semel_retry_budget_waits_total"} {
 		m.count(counter, none, 0)
 	}
-	for _, how := range measure.SetAsides() {
-		for _, reason := range measure.ReasonClasses() {
-			m.count("semel_set_aside_total", none, 0, attribute.String(labelHow, how), attribute.String(labelReason, reason))
-		}
+	for _, a := range measure.Asides() {
+		m.count("semel_set_aside_total", none, 0, attribute.String(labelHow, a.How), attribute.String(labelReason, a.Reason))
 	}
 	for _, part := range measure.Parts() {
 		m.count("semel_not_ready_total", none, 0, attribute.String(labelPart, part))
@@ -238,8 +236,8 @@ func (m *Meter) Observe(e semel.Event) {
 	case semel.EventSerial, semel.EventParallel:
 		m.consumer(e.Consumer).serialises(e.Kind == semel.EventSerial)
 	default:
-		if how := measure.SetAside(e.Kind); how != "" {
-			m.count("semel_set_aside_total", e, e.Messages, attribute.String(labelHow, how), attribute.String(labelReason, measure.ReasonClass(e.Reason)))
+		if a, ended := measure.AsideOf(e); ended {
+			m.count("semel_set_aside_total", e, e.Messages, attribute.String(labelHow, a.How), attribute.String(labelReason, a.Reason))
 		}
 	}
 }

@@ -136,14 +136,14 @@ func (s *scrape) made(name string, value float64, labels ...string) prometheus.M
 
 // aside sends how many were set aside. What has not happened is most of it, and is made once.
 // The caller holds the mutex of the consumer.
-func (s *scrape) aside(name string, of *watched, a aside, n int64) {
+func (s *scrape) aside(name string, of *watched, a measure.Aside, n int64) {
 	const metric = "semel_set_aside_total"
 	if n > 0 {
-		s.tell(metric, float64(n), name, a.how, a.reason)
+		s.tell(metric, float64(n), name, a.How, a.Reason)
 		return
 	}
 	if of.none[a] == nil {
-		of.none[a] = s.made(metric, 0, name, a.how, a.reason)
+		of.none[a] = s.made(metric, 0, name, a.How, a.Reason)
 	}
 	s.out <- of.none[a]
 }
@@ -166,7 +166,7 @@ func (s *scrape) watched(name string, of *watched) {
 	for _, end := range measure.Ends() {
 		s.tell("semel_batches_total", float64(of.ends[end].Load()), name, end.String())
 	}
-	of.setAside(func(a aside, n int64) { s.aside(name, of, a, n) })
+	of.setAside(func(a measure.Aside, n int64) { s.aside(name, of, a, n) })
 	of.failures(func(part string, n int64) { s.tell("semel_not_ready_total", float64(n), name, part) })
 	took, now := of.serialised(s.now)
 	s.tell("semel_serialised_seconds_total", took.Seconds(), name)

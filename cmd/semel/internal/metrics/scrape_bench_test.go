@@ -2,42 +2,103 @@ package metrics
 
 import (
 	"fmt"
+	"io"
 	"log/slog"
 	"net/http"
-	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/semel-go/semel/sqlstore"
 )
 
+// scrapable is a server of so many consumers that run over a store.
+func scrapable(b *testing.B, consumers int) *Server {
+	b.Helper()
+	var names []string
+	rows, sources, running := map[string]sqlstore.SampledRows{}, map[string]string{}, map[string]Consumer{}
+	for n := range consumers {
+		name := fmt.Sprint("consumer-", n)
+		names, rows[name], sources[name], running[name] = append(names, name), sqlstore.SampledRows{Rows: 100, Oldest: time.Hour}, "kafka", &still{}
+	}
+	s, err := Open(Options{Address: "127.0.0.1:0", Loopback: true, Consumers: names, Sources: sources, Logger: slog.New(slog.DiscardHandler)},
+		[]Store{&shelf{rows: sqlstore.Sampled{Consumers: rows}}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(s.Close)
+	s.Started(running)
+	s.samplers[0].sample(b.Context())
+	return s
+}
+
 // BenchmarkAScrape is what answering Prometheus costs the process, without the network, for so
-// many consumers over a store.
+// many consumers over a store, and how much it says.
 func BenchmarkAScrape(b *testing.B) {
-	for _, consumers := range []int{1, 10, 100} {
+	for _, consumers := range []int{1, 4, 100} {
 		b.Run(fmt.Sprint(consumers, "_consumers"), func(b *testing.B) {
-			var names []string
-			rows := map[string]sqlstore.SampledRows{}
-			for n := range consumers {
-				names = append(names, fmt.Sprint("consumer-", n))
-				rows[names[n]] = sqlstore.SampledRows{Rows: 100, Oldest: time.Hour}
-			}
-			s, err := Open(Options{Address: "127.0.0.1:0", Loopback: true, Consumers: names, Logger: slog.New(slog.DiscardHandler)},
-				[]Store{&shelf{rows: sqlstore.Sampled{Consumers: rows}}})
-			if err != nil {
-				b.Fatal(err)
-			}
-			b.Cleanup(s.Close)
-			s.samplers[0].sample(b.Context())
+			s := scrapable(b, consumers)
+			_, text := get(s, PathMetrics)
+			series := len(slices.DeleteFunc(strings.Split(text, "\n"), func(line string) bool { return line == "" || strings.HasPrefix(line, "#") }))
 			b.ReportAllocs()
 			for b.Loop() {
-				w := httptest.NewRecorder()
-				r := httptest.NewRequest(http.MethodGet, "http://127.0.0.1"+PathMetrics, nil)
-				r.Header.Set("Accept-Encoding", "gzip")
-				if s.server.Handler.ServeHTTP(w, r); w.Code != http.StatusOK {
-					b.Fatal(w.Code)
+				if code, _ := get(s, PathMetrics, func(r *http.Request) { r.Header.Set("Accept-Encoding", "gzip") }); code != http.StatusOK {
+					b.Fatal(code)
 				}
 			}
+			b.ReportMetric(float64(series), "series")
+			b.ReportMetric(float64(len(text)), "bytes")
 		})
 	}
+}
+
+// BenchmarkScrapesAtOnce is how long scrapers wait for four consumers' figures, to the last byte
+// as it was sent: what they make of it is theirs. A bare status beside them says what the machine
+// and the network take.
+func BenchmarkScrapesAtOnce(b *testing.B) {
+	for name, of := range map[string]struct {
+		path     string
+		scrapers int
+	}{"a_bare_status": {PathLive, 1}, "1_scraper": {PathMetrics, 1}, "20_scrapers": {PathMetrics, 20}} {
+		b.Run(name, func(b *testing.B) {
+			url := "http://" + scrapable(b, 4).Address() + of.path
+			client := &http.Client{Transport: &http.Transport{MaxIdleConnsPerHost: of.scrapers, DisableCompression: true}}
+			took := make([]time.Duration, b.N)
+			var group sync.WaitGroup
+			for first := range of.scrapers {
+				group.Go(func() {
+					for i := first; i < b.N; i += of.scrapers {
+						took[i] = asked(b, client, url)
+					}
+				})
+			}
+			group.Wait()
+			slices.Sort(took)
+			b.ReportMetric(took[len(took)/2].Seconds()*1000, "median-ms")
+			b.ReportMetric(took[len(took)*99/100].Seconds()*1000, "p99-ms")
+		})
+	}
+}
+
+// asked is how long an answer took.
+func asked(b *testing.B, client *http.Client, url string) time.Duration {
+	r, err := http.NewRequestWithContext(b.Context(), http.MethodGet, url, nil)
+	if err != nil {
+		b.Error(err)
+		return 0
+	}
+	r.Header.Set("Accept-Encoding", "gzip")
+	began := time.Now()
+	answer, err := client.Do(r)
+	if err != nil {
+		b.Error(err)
+		return 0
+	}
+	defer answer.Body.Close()
+	if _, err := io.Copy(io.Discard, answer.Body); err != nil || answer.StatusCode != http.StatusOK {
+		b.Errorf("%d: %v", answer.StatusCode, err)
+	}
+	return time.Since(began)
 }

@@ -153,7 +153,7 @@ func (s *Server) running() map[string]Consumer {
 }
 
 func (s *Server) handler() http.Handler {
-	scrape := promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, Registry: s.registry})
+	scrape := newTogether(promhttp.HandlerFor(s.registry, promhttp.HandlerOpts{ErrorHandling: promhttp.ContinueOnError, Registry: s.registry, DisableCompression: true}))
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET "+PathMetrics, func(w http.ResponseWriter, r *http.Request) {
 		if !s.access(r) {

@@ -312,25 +312,6 @@ func BenchmarkDuplicate(b *testing.B) {
 	}
 }
 
-// BenchmarkScrape is one of ten consumers and their store.
-func BenchmarkScrape(b *testing.B) {
-	consumers, names := map[string]Consumer{}, []string{}
-	for _, n := range strings.Split("abcdefghij", "") {
-		consumers[n], names = &still{}, append(names, n)
-	}
-	s, err := Open(Options{Address: "127.0.0.1:0", Loopback: true, Consumers: names, Logger: slog.New(slog.DiscardHandler)}, []Store{&shelf{}})
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer s.Close()
-	s.Started(consumers)
-	for b.Loop() {
-		if code, _ := get(s, PathMetrics); code != http.StatusOK {
-			b.Fatal(code)
-		}
-	}
-}
-
 // gathered is what a collector tells, as text.
 func gathered(t *testing.T, c prometheus.Collector) string {
 	t.Helper()

@@ -27,14 +27,11 @@ type watched struct {
 	last                                    lastError
 
 	mutex  sync.Mutex
-	aside  map[aside]int64             // guarded by mutex
-	none   map[aside]prometheus.Metric // its figures of 0; guarded by mutex
-	failed map[string]int64            // tries, by part; guarded by mutex
-	serial measure.Stopwatch           // guarded by mutex
+	aside  map[measure.Aside]int64             // guarded by mutex
+	none   map[measure.Aside]prometheus.Metric // its figures of 0; guarded by mutex
+	failed map[string]int64                    // tries, by part; guarded by mutex
+	serial measure.Stopwatch                   // guarded by mutex
 }
-
-// aside is what is counted together of what was set aside.
-type aside struct{ how, reason string }
 
 // newWatch returns a Watch of these consumers.
 func newWatch(consumers []string) *Watch {
@@ -43,27 +40,16 @@ func newWatch(consumers []string) *Watch {
 		w.of[name] = &watched{
 			messages: newTally("semel_batch_messages", 1), marking: newTally("semel_batch_mark_seconds", nanosecond),
 			handling: newTally("semel_batch_handle_seconds", nanosecond), committing: newTally("semel_batch_commit_seconds", nanosecond),
-			aside: notYet(), none: map[aside]prometheus.Metric{}, failed: map[string]int64{},
+			aside: map[measure.Aside]int64{}, none: map[measure.Aside]prometheus.Metric{}, failed: map[string]int64{},
+		}
+		for _, a := range measure.Asides() {
+			w.of[name].aside[a] = 0
 		}
 		for _, part := range measure.Parts() {
 			w.of[name].failed[part] = 0
 		}
 	}
 	return w
-}
-
-// notYet is all that can happen and has not: a counter that begins with its first message has
-// not grown by it, and an alert that looks for growth does not see it.
-func notYet() map[aside]int64 {
-	none := map[aside]int64{}
-	for _, how := range measure.SetAsides() {
-		for _, reason := range measure.ReasonClasses() {
-			if how != measure.SetAside(semel.EventConflict) || reason == string(semel.ReasonConflict) {
-				none[aside{how, reason}] = 0
-			}
-		}
-	}
-	return none
 }
 
 // nanosecond is one in seconds.
@@ -124,9 +110,9 @@ func (w *Watch) Observe(e semel.Event) {
 	case semel.EventParallel:
 		of.serialises(false, time.Now())
 	default:
-		if how := measure.SetAside(e.Kind); how != "" {
+		if a, ended := measure.AsideOf(e); ended {
 			of.mutex.Lock()
-			of.aside[aside{how, measure.ReasonClass(e.Reason)}] += int64(e.Messages)
+			of.aside[a] += int64(e.Messages)
 			of.mutex.Unlock()
 		}
 	}
@@ -164,7 +150,7 @@ func (of *watched) failures(each func(part string, n int64)) {
 }
 
 // setAside calls each with a count.
-func (of *watched) setAside(each func(aside, int64)) {
+func (of *watched) setAside(each func(measure.Aside, int64)) {
 	of.mutex.Lock()
 	defer of.mutex.Unlock()
 	for a, n := range of.aside {

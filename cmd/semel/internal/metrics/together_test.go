@@ -1,0 +1,182 @@
+package metrics
+
+import (
+	"compress/gzip"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/semel-go/semel"
+)
+
+// slow is a consumer that says how often it was asked, when it is told to.
+type slow struct {
+	still
+	tell chan struct{}
+
+	mutex sync.Mutex
+	asked int64 // guarded by mutex
+}
+
+func (s *slow) Counts() semel.Counts {
+	s.mutex.Lock()
+	s.asked++
+	n := s.asked
+	s.mutex.Unlock()
+	<-s.tell
+	return semel.Counts{Deliveries: n}
+}
+
+func (s *slow) times() int64 {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.asked
+}
+
+// scrapers ask a handler, and keep what they are answered.
+type scrapers struct {
+	of    http.Handler
+	mutex sync.Mutex
+	told  map[string]int // how many were told so much; guarded by mutex
+	group sync.WaitGroup
+}
+
+// come has so many ask, and waits until all of them wait for an answer.
+func (s *scrapers) come(n int, encoding string) {
+	for range n {
+		s.group.Go(func() {
+			w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "http://127.0.0.1"+PathMetrics, nil)
+			r.Header.Set("Accept-Encoding", encoding)
+			s.of.ServeHTTP(w, r)
+			text := fmt.Sprint(w.Code)
+			for line := range strings.Lines(w.Body.String()) {
+				if of, is := strings.CutPrefix(line, `semel_deliveries_total{consumer="billing",source="kafka"} `); is {
+					text += " " + strings.TrimSpace(of)
+				}
+			}
+			if w.Header().Get("Content-Length") != fmt.Sprint(w.Body.Len()) {
+				text += " of another length"
+			}
+			s.mutex.Lock()
+			defer s.mutex.Unlock()
+			s.told[text]++
+		})
+	}
+	synctest.Wait()
+}
+
+func (s *scrapers) were() string {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return fmt.Sprint(s.told)
+}
+
+func TestScrapesAtOnceShareAnAnswer(t *testing.T) {
+	synctestRun(t, "K4_twenty_at_once_cost_as_much_as_two_and_none_is_told_what_is_older_than_it", func(t *testing.T) {
+		billing := &slow{tell: make(chan struct{})}
+		s := &Server{options: Options{Loopback: true, Consumers: []string{"billing"}}, watch: newWatch([]string{"billing"}), registry: prometheus.NewRegistry()}
+		s.consumers = map[string]Consumer{"billing": billing}
+		s.registry.MustRegister(newCollector(s.watch, s.running, nil, s.options))
+		all := &scrapers{of: s.handler(), told: map[string]int{}}
+		answers := func(asked int64, were string) {
+			t.Helper()
+			if n := billing.times(); n != asked {
+				t.Errorf("it was asked %d times, not %d", n, asked)
+			}
+			billing.tell <- struct{}{}
+			if synctest.Wait(); all.were() != were {
+				t.Errorf("told were %s, not %s", all.were(), were)
+			}
+		}
+		all.come(1, "identity")
+		all.come(19, "identity")
+		answers(1, "map[200 1:1]")
+		all.come(2, "identity")
+		answers(2, "map[200 1:1 200 2:19]")
+		answers(3, "map[200 1:1 200 2:19 200 3:2]")
+		all.group.Wait()
+	})
+	synctestRun(t, "K4_who_asks_for_another_form_gets_his_own", func(t *testing.T) {
+		of := make(chan string)
+		all := &scrapers{told: map[string]int{}, of: newTogether(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			of <- r.Header.Get("Accept-Encoding") + r.Header.Get("Accept") + r.URL.RawQuery
+		}))}
+		all.come(1, "identity")
+		all.come(2, "gzip")
+		all.come(2, "identity")
+		forms := map[string]int{<-of: 1}
+		for range 2 {
+			synctest.Wait()
+			forms[<-of]++
+		}
+		if forms["identity"] != 2 || forms["gzip"] != 1 {
+			t.Errorf("made were %v", forms)
+		}
+		all.group.Wait()
+	})
+	synctestRun(t, "K4_a_panic_is_of_who_made_the_answer_and_the_next_is_made", func(t *testing.T) {
+		fails := make(chan bool)
+		all := &scrapers{told: map[string]int{}}
+		shares := newTogether(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if <-fails {
+				panic("a fault")
+			}
+			w.WriteHeader(http.StatusOK)
+		}))
+		all.of = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			defer func() {
+				if recover() != nil {
+					w.WriteHeader(http.StatusTeapot)
+				}
+			}()
+			shares.ServeHTTP(w, r)
+		})
+		all.come(1, "")
+		all.come(2, "")
+		fails <- false
+		fails <- true
+		synctest.Wait()
+		all.come(1, "")
+		fails <- false
+		all.group.Wait()
+		if all.were() != "map[200:2 418 of another length:1 500:1]" {
+			t.Errorf("told were %s", all.were())
+		}
+	})
+}
+
+func TestAnAnswerIsPackedForWhoUnpacksIt(t *testing.T) {
+	s := serves(t, Options{Loopback: true, Consumers: []string{"billing"}})
+	for encoding, packed := range map[string]bool{
+		"": false, "identity": false, "*": false, "gzipped": false, "gzip; q=0": false, "deflate, gzip;q=0.000": false,
+		"gzip": true, "zstd;q=1, GZIP;q=0.5": true, "gzip;q=1.0": true,
+	} {
+		t.Run("K4_who_takes_"+encoding, func(t *testing.T) {
+			w, r := httptest.NewRecorder(), httptest.NewRequest(http.MethodGet, "http://127.0.0.1"+PathMetrics, nil)
+			r.Header.Set("Accept-Encoding", encoding)
+			s.server.Handler.ServeHTTP(w, r)
+			var body io.Reader = w.Body
+			if is := w.Header().Get("Content-Encoding") == "gzip"; is != packed {
+				t.Fatalf("packed: %t", is)
+			}
+			if packed {
+				var err error
+				if body, err = gzip.NewReader(w.Body); err != nil {
+					t.Fatal(err)
+				}
+			}
+			text, err := io.ReadAll(body)
+			if err != nil || w.Code != http.StatusOK || !strings.Contains(string(text), `semel_set_aside_total{consumer="billing",how="parked",reason="malformed"} 0`) || !slices.Contains(w.Header()["Vary"], "Accept-Encoding") {
+				t.Errorf("%d, %v, %v: %s", w.Code, err, w.Header(), text)
+			}
+		})
+	}
+}
