@@ -166,8 +166,8 @@ func (s *Store) closeWithin(most time.Duration) error {
 	return <-ended
 }
 
-// failed says which store an error is of.
-func (s *Store) failed(err error) error {
+// Failed says which store an error is of, and what to do; nil stays nil.
+func (s *Store) Failed(err error) error {
 	if err == nil {
 		return nil
 	}
