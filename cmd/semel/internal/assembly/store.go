@@ -51,6 +51,7 @@ type tables interface {
 	Known(ctx context.Context, consumer, id string) ([]sqlstore.Known, error)
 	RowsOf(ctx context.Context, consumer, id string, bodies bool) ([]contract.StoredRow, error)
 	Caused(ctx context.Context, by semel.Key, after int64) ([]contract.StoredRow, error)
+	Erased(ctx context.Context, key semel.Key) ([]contract.Act, error)
 	LeasedKey(ctx context.Context, key semel.Key) (sqlstore.KnownKey, bool, error)
 	Clock(ctx context.Context) (time.Time, error)
 	Upkeep(ctx context.Context, consumer string) (sqlstore.Upkeep, error)
