@@ -20,7 +20,7 @@ func TestWhyTellsWhatItMayRead(t *testing.T) {
 	poor := s
 	poor.dsn += map[bool]string{true: "&", false: "?"}[strings.Contains(s.dsn, "?")] + "role=semel_on_call"
 	for table, told := range map[string]string{
-		"migrations": "consumer billing: It was not applied", "scopes": "whether it has a marker", "markers": "whether it has a marker", "inbox": "whether it has a row",
+		"migrations": "source /shop: It was not applied", "scopes": "whether it has a marker", "markers": "whether it has a marker", "inbox": "whether it has a row",
 		"acts": "what was done to its rows", "edits": "what was done to its rows", "keys": "whether a leased key of it is there", "generation_states": "which generation its consumer is of",
 		"controls": "whether its consumer is paused", "retention": "when its consumer told last that it works", "replays": "whether a replay has it in its range",
 	} {
@@ -28,7 +28,7 @@ func TestWhyTellsWhatItMayRead(t *testing.T) {
 			services.Exec(t, s.dsn, "revoke select on semel_"+table+" from semel_on_call")
 			r := poor.semel(t, "why", parked.ID, "--config", "postgres.yaml")
 			services.Exec(t, s.dsn, "grant select on semel_"+table+" to semel_on_call")
-			if known := table != "scopes"; known != (r.code == 0) || !strings.Contains(r.out, told) || known && !strings.Contains(r.out, "consumer billing: It") {
+			if known := table != "scopes"; known != (r.code == 0) || !strings.Contains(r.out, told) || known && !strings.Contains(r.out, "consumer billing, source /shop: It") {
 				t.Errorf("%+v", r)
 			}
 			if table != "migrations" && !strings.Contains(r.out, "permission denied for table semel_"+table) || !strings.Contains(r.out, "grant") && table != "migrations" {
