@@ -151,7 +151,7 @@ func (c *common) lookFor(ctx context.Context, a *assembly.Assembly, stores []*as
 		case !listed && !why.LacksRight(err):
 			return nil, nil, nil, failed(fmt.Errorf("store %s: %w", s.Name(), err))
 		case !listed && c.consumer == "":
-			unlisted = append(unlisted, notAsked{s.Name(), fmt.Sprintf("with a consumer that the policy does not name: %v", err)})
+			unlisted = append(unlisted, notAsked{s.Name(), fmt.Sprintf("with a consumer that nobody has named here, as --consumer does: %v", err)})
 		}
 		names = meant(a.Policy(), s.Name(), names)
 		known = append(known, names...)
