@@ -8,6 +8,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/erasure"
 	"github.com/semel-go/semel/internal/intents"
 	"github.com/semel-go/semel/internal/sqlform"
 )
@@ -64,6 +65,12 @@ func (s *Store) RowsOf(ctx context.Context, consumer, id string, bodies bool) ([
 // (contract.Emitter) PostgreSQL reads all rows for that.
 func (s *Store) Caused(ctx context.Context, by semel.Key, after int64) ([]contract.StoredRow, error) {
 	return s.rows(ctx, contract.RowFilter{After: after}, func(c *conditions) { c.and("i.cause = ?", intents.Cause(by)) })
+}
+
+// Erased are acts that erased an identity of which no row was kept, oldest first, at most
+// 1,000.
+func (s *Store) Erased(ctx context.Context, key semel.Key) ([]contract.Act, error) {
+	return s.acts(ctx, s.sql.Erased, erasure.Result(key), mostRows)
 }
 
 // Clock is what the store's clock says, by which leases and waits end.

@@ -108,7 +108,11 @@ func (s *Store) Acts(ctx context.Context, number int64, limit int) ([]contract.A
 	if limit <= 0 {
 		limit = mostRows
 	}
-	rows, err := s.db.QueryContext(ctx, s.sql.Acts, number, limit)
+	return s.acts(ctx, s.sql.Acts, number, limit)
+}
+
+func (s *Store) acts(ctx context.Context, statement string, of any, limit int) ([]contract.Act, error) {
+	rows, err := s.db.QueryContext(ctx, statement, of, limit)
 	if err != nil {
 		return nil, s.blameless("acts", err)
 	}

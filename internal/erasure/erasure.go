@@ -279,17 +279,18 @@ func (w *Walk) erase(ctx context.Context, u unit) error {
 	w.Done.Results, w.Done.Keys = w.Done.Results+results, w.Done.Keys+keys
 	result := "done"
 	if number == 0 {
-		result = "done: identity " + Hash(u.Key)
+		result = Result(u.Key)
 	}
 	return w.Held.Record(ctx, number, result)
 }
 
-// Hash stands for an identity of which no row is kept in the record of its erasure.
-func Hash(key semel.Key) string {
+// Result is what the record says of the erasure of an identity of which no row is kept.
+// It shows a hash of it.
+func Result(key semel.Key) string {
 	h := sha256.New()
 	digest.Begin(h, "erased/1")
 	for _, part := range []string{key.Consumer, key.Source, key.ID} {
 		digest.Part(h, []byte(part))
 	}
-	return hex.EncodeToString(h.Sum(nil)[:16])
+	return "done: identity " + hex.EncodeToString(h.Sum(nil)[:16])
 }

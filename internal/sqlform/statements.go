@@ -54,8 +54,9 @@ type Statements struct {
 	Act, Acts                                                                             string
 	// Unsealed are acts that are in no line of the chain, Seal writes a line, SealEnd tells
 	// where the chain ends, which SetSealEnd writes. Seals are lines with their acts,
-	// AuditedActs acts with the sequences of their lines.
-	Unsealed, Seal, SealEnd, SetSealEnd, Seals, AuditedActs string
+	// AuditedActs acts with the sequences of their lines. Erased are acts of such a result that
+	// are on no row.
+	Unsealed, Seal, SealEnd, SetSealEnd, Seals, AuditedActs, Erased string
 	// Editable is what of a row says whether it may get another body, which EditRow gives it;
 	// KeepEdit keeps the one before, and Edits are those that were kept.
 	Editable, EditRow, KeepEdit, Edits string

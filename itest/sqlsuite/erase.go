@@ -208,6 +208,7 @@ func NothingIsLeft(t *testing.T, open func(t testing.TB) Personal) {
 			}
 			ana.erase([]string{"x"}, 1)
 			wantNowhere(t, p, ana.word)
+			ana.erasedBy("x")
 		})
 	}
 	t.Run("P4_of_all_that_is_drawn", func(t *testing.T) {
@@ -267,6 +268,16 @@ func (p *person) erase(ids []string, most int) {
 			p.t.Errorf("left are %+v", done.Left)
 		}
 		o.After = done.Next
+	}
+}
+
+// erasedBy holds the erasure of an identity to be found by it where no row tells.
+func (p *person) erasedBy(id string) {
+	p.t.Helper()
+	acts, err := p.s.Erased(p.t.Context(), p.key(id))
+	p.must(err)
+	if without := len(p.rows(id)) == 0; without != (len(acts) == 1) || without && acts[0].Who != "ana" {
+		p.t.Errorf("of %s these acts are found: %+v", id, acts)
 	}
 }
 

@@ -44,3 +44,7 @@ select a.number, a."row", a.verb, a.who, a.why, a.result,
   coalesce((extract(epoch from nullif(nullif(a.at, 'infinity'), '-infinity')) * 1000000)::bigint, 0), coalesce(s.sequence, 0)
 from {prefix}acts a left join {prefix}seals s on s.act = a.number
 where a.number > $1 order by a.number limit $2;
+
+-- name: erased
+select "row", verb, who, why, result, (extract(epoch from at) * 1000)::bigint from {prefix}acts
+where "row" = 0 and result = $1 order by number limit $2;

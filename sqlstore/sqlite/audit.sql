@@ -33,3 +33,7 @@ select a.number, cast(a.row as integer), cast(a.verb as text), cast(a.who as tex
   cast(a.at as integer) * 1000, coalesce(cast(s.sequence as integer), 0)
 from {prefix}acts a left join {prefix}seals s on s.act = a.number
 where a.number > ?1 order by a.number limit ?2;
+
+-- name: erased
+select row, verb, who, why, result, at from {prefix}acts
+where row = 0 and result = ? order by number limit ?;

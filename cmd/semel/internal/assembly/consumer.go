@@ -70,7 +70,7 @@ func (a *Assembly) consumer(ctx context.Context, c *policy.Consumer, source cont
 	case errors.Is(err, semel.ErrSchema):
 		return nil, a.policy.Fault("consumers."+c.Name+".dedup", err.Error(), "see docs/adoption.md")
 	case err != nil && c.Dedup != nil:
-		return nil, store.failed(err)
+		return nil, store.Failed(err)
 	}
 	return consumer, err
 }

@@ -62,7 +62,7 @@ func (a *Assembly) active(ctx context.Context, c *policy.Consumer) (int64, error
 	if err == nil {
 		err = fmt.Errorf("consumer %s has no active generation: somebody removed it from the table of generations: %w", c.Name, semel.ErrSchema)
 	}
-	return 0, store.failed(err)
+	return 0, store.Failed(err)
 }
 
 // KeptAs is the name under which the records of a consumer stand now: that of its active
@@ -74,7 +74,7 @@ func (s *Store) KeptAs(ctx context.Context, name string) (string, error) {
 			return contract.GenerationName(name, g.Number), nil
 		}
 	}
-	return name, s.failed(err)
+	return name, s.Failed(err)
 }
 
 // enter has a consumer work in the generation that is active now, if it has any.
@@ -119,7 +119,7 @@ func (a *Assembly) inGeneration(ctx context.Context, name string, source contrac
 	}
 	all, err := a.store(c.Store).Generations(ctx, public)
 	if err != nil {
-		return nil, a.store(c.Store).failed(err)
+		return nil, a.store(c.Store).Failed(err)
 	}
 	own := *c
 	own.In = &consumer.Generation{Number: number}

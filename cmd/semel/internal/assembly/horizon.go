@@ -27,5 +27,5 @@ func (a *Assembly) Horizon(ctx context.Context, c *policy.Consumer) (contract.Ho
 // duplicate.
 func (s *Store) HasUnique(ctx context.Context, constraint string) (bool, error) {
 	there, err := s.hasUnique(ctx, constraint)
-	return there, s.failed(err)
+	return there, s.Failed(err)
 }

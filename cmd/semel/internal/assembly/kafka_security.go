@@ -45,26 +45,13 @@ func (s security) tls(t *policy.TLS) (*tls.Config, error) {
 		}
 	}
 	if t.Cert != "" {
-		own, err := keyPair(t.Cert, t.Key)
+		own, err := policy.ReadPair(t.Cert, t.Key)
 		if err != nil {
 			return nil, s.fault("tls.cert", err, "name PEM files of a certificate and its key")
 		}
 		config.Certificates = []tls.Certificate{own}
 	}
 	return config, nil
-}
-
-// keyPair reads a certificate and its key.
-func keyPair(cert, key string) (tls.Certificate, error) {
-	certPEM, err := policy.ReadFile(cert)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	keyPEM, err := policy.ReadFile(key)
-	if err != nil {
-		return tls.Certificate{}, err
-	}
-	return tls.X509KeyPair(certPEM, keyPEM)
 }
 
 // sasl is nil where the policy names none. A secret in a file is read at every

@@ -91,6 +91,8 @@ func (d *postgres) Close() error {
 	return err
 }
 
+// explain puts first what to do about a server that cannot be reached: pgx says the same of
+// each way that it tried, and nobody reads on behind that.
 func (d *postgres) explain(err error) error {
 	text := err.Error()
 	if errors.Is(err, semel.ErrSchema) { // a line for each fault
@@ -101,11 +103,11 @@ func (d *postgres) explain(err error) error {
 	var unknown *net.DNSError
 	switch {
 	case errors.As(err, &unknown):
-		text += ": the url names a host that is not known; correct it"
+		text = "the url names a host that is not known; correct it: " + unknown.Error()
 	case errors.As(err, &refused) && refused.Op == "dial":
-		text += ": nobody answers there; start the server, or correct host and port in the url"
+		text = "nobody answers there; start the server, or correct host and port in the url: " + refused.Error()
 	case errors.Is(err, context.DeadlineExceeded):
-		text += ": there was no answer in time; check the host in the url, and what lies between"
+		text = "there was no answer in time; see whether the server stands still, and check the host in the url and what lies between: " + text
 	}
 	return &remedied{text, err}
 }

@@ -36,5 +36,5 @@ func (a *Assembly) Recovery(c *policy.Consumer) (*kafka.Recovery, error) {
 // RecordOf writes down in a consumer's store what a person did.
 func (a *Assembly) RecordOf(ctx context.Context, c *policy.Consumer, act contract.Act) error {
 	s := a.store(c.Store)
-	return s.failed(s.Record(ctx, act))
+	return s.Failed(s.Record(ctx, act))
 }

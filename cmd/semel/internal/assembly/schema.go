@@ -74,7 +74,7 @@ func (a *Assembly) CheckStore(ctx context.Context, s *Store) error {
 		}
 		err = fmt.Errorf("%w (%s)", err, remedy)
 	}
-	return s.failed(err)
+	return s.Failed(err)
 }
 
 // Up applies the missing migrations and then, once, the user's own setup, and records what
@@ -85,7 +85,7 @@ func (s *Store) Up(ctx context.Context, who, why string) (Change, error) {
 		if why != "" {
 			what += ": " + why
 		}
-		err = errors.Join(err, s.failed(s.Record(ctx, contract.Act{Verb: "migrate", Who: who, Why: what})))
+		err = errors.Join(err, s.Failed(s.Record(ctx, contract.Act{Verb: "migrate", Who: who, Why: what})))
 	}
 	return change, err
 }
@@ -111,7 +111,7 @@ func (s *Store) up(ctx context.Context) (Change, error) {
 	applied, err := s.Migrate(ctx)
 	change.Applied = append(change.Applied, applied...)
 	if err != nil {
-		return change, s.failed(err)
+		return change, s.Failed(err)
 	}
 	if s.policy.Setup == "" {
 		return change, nil
@@ -133,7 +133,7 @@ func (s *Store) up(ctx context.Context) (Change, error) {
 // Seed makes markers of the ids of another table; see sqlstore.Store.Seed.
 func (s *Store) Seed(ctx context.Context, o sqlstore.Seed) (sqlstore.Seeded, error) {
 	sum, err := s.tables.Seed(ctx, o)
-	return sum, s.failed(err)
+	return sum, s.Failed(err)
 }
 
 // Status returns the migrations of a store, which need not exist. Its error
@@ -148,7 +148,7 @@ func Status(ctx context.Context, p *policy.Store) ([]sqlstore.Migration, error) 
 	if err == nil {
 		err = s.Check(ctx)
 	}
-	return all, errors.Join(s.failed(err), s.Close())
+	return all, errors.Join(s.Failed(err), s.Close())
 }
 
 func openIfThere(p *policy.Store) (*Store, error) {

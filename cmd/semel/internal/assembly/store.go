@@ -51,6 +51,7 @@ type tables interface {
 	Known(ctx context.Context, consumer, id string) ([]sqlstore.Known, error)
 	RowsOf(ctx context.Context, consumer, id string, bodies bool) ([]contract.StoredRow, error)
 	Caused(ctx context.Context, by semel.Key, after int64) ([]contract.StoredRow, error)
+	Erased(ctx context.Context, key semel.Key) ([]contract.Act, error)
 	LeasedKey(ctx context.Context, key semel.Key) (sqlstore.KnownKey, bool, error)
 	Clock(ctx context.Context) (time.Time, error)
 	Upkeep(ctx context.Context, consumer string) (sqlstore.Upkeep, error)
@@ -166,8 +167,8 @@ func (s *Store) closeWithin(most time.Duration) error {
 	return <-ended
 }
 
-// failed says which store an error is of.
-func (s *Store) failed(err error) error {
+// Failed says which store an error is of, and what to do; nil stays nil.
+func (s *Store) Failed(err error) error {
 	if err == nil {
 		return nil
 	}

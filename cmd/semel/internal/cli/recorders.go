@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net/url"
 	"os"
 	"path/filepath"
 	"sync"
@@ -59,7 +58,7 @@ func (r *recorders) of() func(name string) *recorder.Recorder {
 		if r.all[name] == nil {
 			r.names = append(r.names, name)
 			r.all[name] = recorder.New(recorder.Options{Size: r.policy.Size, IDs: r.policy.IDs, Broken: func(law string) {
-				r.said(r.writeOne(name, law+" is broken"))
+				r.said(r.writeOne(name, law+" is broken", ofLaw))
 			}})
 		}
 		return r.all[name]
@@ -83,7 +82,7 @@ func (r *recorders) write(why string) (files []string, err error) {
 	names := append([]string(nil), r.names...)
 	r.mutex.Unlock()
 	for _, name := range names {
-		file, failed := r.writeOne(name, why)
+		file, failed := r.writeOne(name, why, ofPerson)
 		if failed != nil {
 			err = errors.Join(err, failed)
 			continue
@@ -93,9 +92,10 @@ func (r *recorders) write(why string) (files []string, err error) {
 	return files, err
 }
 
-// writeOne writes a recording under a name that is not there yet.
-func (r *recorders) writeOne(name, why string) (string, error) {
-	file := filepath.Join(r.policy.Folder, url.PathEscape(name)+"-"+r.now().UTC().Format("20060102T150405.000000Z")+".recording")
+// writeOne writes a recording under a name that is not there yet, and removes what there is
+// too much of its kind then.
+func (r *recorders) writeOne(name, why string, of recordingKind) (string, error) {
+	file := filepath.Join(r.policy.Folder, of.file(name, r.now()))
 	if whole, err := filepath.Abs(file); err == nil { // who reads the log may be elsewhere
 		file = whole
 	}
@@ -106,6 +106,9 @@ func (r *recorders) writeOne(name, why string) (string, error) {
 	err = r.recorder(name).Write(f, why)
 	if err = errors.Join(err, f.Close()); err != nil {
 		return "", errors.Join(fmt.Errorf("no recording of %s is written: %w", name, err), os.Remove(file))
+	}
+	if err := of.prune(r.policy.Folder, name, filepath.Base(file)); err != nil {
+		r.log.Error("recordings that are too many are not removed", "error", err)
 	}
 	return file, nil
 }

@@ -41,7 +41,7 @@ Without a terminal, with --once or with --json it looks once and ends.`,
 			if err != nil {
 				return err
 			}
-			defer c.close(a)
+			defer leave(a)
 			w := &watching{common: c, policy: p, stores: storesOf(a), now: time.Now, call: call}
 			if once || c.json || !c.OutTerminal || !keyboard(c.In) {
 				return w.once(cmd.Context())
@@ -68,8 +68,25 @@ type checkedStore struct {
 	of *assembly.Assembly
 }
 
-// Unfit is why it cannot be read and what to do; nil where that is not known.
-func (s checkedStore) Unfit(ctx context.Context) error { return s.of.CheckStore(ctx, s.Store) }
+// Unfit is why it cannot be read and what to do; nil where that is not known. Who did not
+// answer is not asked again.
+func (s checkedStore) Unfit(ctx context.Context, err error) error {
+	if errors.Is(err, context.DeadlineExceeded) {
+		return s.Failed(err)
+	}
+	return s.of.CheckStore(ctx, s.Store)
+}
+
+// leaveWithin is how long closing what was only read may take.
+const leaveWithin = 200 * time.Millisecond
+
+// leave closes what was only read. A store that does not answer keeps nobody at a terminal who
+// has left: its connections end with the process.
+func leave(a io.Closer) {
+	var closing worker.Group
+	closing.Go(func() { _ = a.Close() }) // nothing was written
+	closing.WaitFor(leaveWithin)
+}
 
 // watching is a look at consumers that is repeated.
 type watching struct {

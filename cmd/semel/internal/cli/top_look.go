@@ -28,7 +28,7 @@ type topStore interface {
 	Name() string
 	Consumers(ctx context.Context) ([]string, error)
 	SampleRows(ctx context.Context, state contract.RowState) (sqlstore.Sampled, error)
-	Unfit(ctx context.Context) error
+	Unfit(ctx context.Context, err error) error
 }
 
 // caller asks the run that serves an address; see call.
@@ -99,7 +99,7 @@ func (w *watching) look(ctx context.Context) *topLook {
 func unreadable(ctx context.Context, s topStore, err error) string {
 	ctx, cancel := context.WithTimeout(ctx, lookWithin)
 	defer cancel()
-	if unfit := s.Unfit(ctx); unfit != nil {
+	if unfit := s.Unfit(ctx, err); unfit != nil {
 		return unfit.Error()
 	}
 	return fmt.Sprintf("store %s cannot be read: %v", s.Name(), err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"os"
@@ -31,7 +32,7 @@ type shelf struct {
 	hangs bool // until nobody asks any more
 }
 
-func (s *shelf) Unfit(context.Context) error { return s.unfit }
+func (s *shelf) Unfit(context.Context, error) error { return s.unfit }
 
 func (s *shelf) Name() string { return "shop" }
 func (s *shelf) Consumers(ctx context.Context) ([]string, error) {
@@ -255,6 +256,44 @@ func TestTopEndsAtAKeyWhileAStoreHangs(t *testing.T) {
 			t.Errorf("%v, after %s: %q", err, waited, out.String())
 		}
 	})
+}
+
+// endless takes for ever to close.
+type endless struct{ until chan struct{} }
+
+func (e endless) Close() error {
+	<-e.until
+	return nil
+}
+
+func TestTopIsLeftWhereAStoreDoesNotClose(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stuck := endless{make(chan struct{})}
+		defer close(stuck.until)
+		began := time.Now()
+		leave(stuck)
+		if waited := time.Since(began); waited != leaveWithin {
+			t.Errorf("it took %s", waited)
+		}
+	})
+}
+
+func TestAStoreThatDidNotAnswerIsNotAskedAgain(t *testing.T) {
+	p, err := policy.Bare("postgres://shop@127.0.0.1:1/shop") // which would refuse it
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &common{Streams: Streams{Err: io.Discard}}
+	c.logs.level = "error"
+	a, err := c.open(p, "", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leave(a)
+	said := storesOf(a)[0].Unfit(t.Context(), fmt.Errorf("consumers: %w", context.DeadlineExceeded))
+	if said == nil || !strings.Contains(said.Error(), "there was no answer in time; see whether the server stands still") {
+		t.Errorf("%v", said)
+	}
 }
 
 func TestTopWithoutConsumersSaysSo(t *testing.T) {

@@ -92,12 +92,12 @@ func (c *common) askWhy(ctx context.Context, asked *whyAsked) error {
 	if err != nil {
 		return failed(err)
 	}
-	found, looked, err := c.lookFor(ctx, a, stores, asked)
+	found, looked, unlisted, err := c.lookFor(ctx, a, stores, asked)
 	if err != nil {
 		return err
 	}
 	document := newWhyView(asked, found, looked)
-	document.NotAsked = silent
+	document.NotAsked = append(silent, unlisted...)
 	if c.json {
 		err = writeJSON(c.Out, document)
 	} else {
@@ -115,12 +115,12 @@ type notAsked struct {
 	Why   string `json:"why"`
 }
 
-// askable are the stores that can be read: one that is down keeps nobody from the others. An
-// error: none can.
+// askable are the stores that can be read: one that is down keeps nobody from the others, and a
+// right that is missing from what it does not guard. An error: none can.
 func askable(ctx context.Context, a *assembly.Assembly) (can []*assembly.Store, silent []notAsked, err error) {
 	var faults []error
 	for _, s := range a.Stores {
-		if err := a.CheckStore(ctx, s); err != nil {
+		if err := a.CheckStore(ctx, s); err != nil && !why.LacksRight(err) {
 			faults, silent = append(faults, err), append(silent, notAsked{s.Name(), err.Error()})
 			continue
 		}
@@ -140,13 +140,18 @@ type looked struct {
 	Cannot   []string `json:"cannot_know"`
 }
 
-// lookFor looks for a message in all consumers that are meant.
-func (c *common) lookFor(ctx context.Context, a *assembly.Assembly, stores []*assembly.Store, asked *whyAsked) (found []*why.Facts, all []looked, err error) {
+// lookFor looks for a message in all consumers that are meant. unlisted are stores that may not
+// be asked for their consumers, so that those of the policy are.
+func (c *common) lookFor(ctx context.Context, a *assembly.Assembly, stores []*assembly.Store, asked *whyAsked) (found []*why.Facts, all []looked, unlisted []notAsked, err error) {
 	var known []string
 	for _, s := range stores {
 		names, err := s.Consumers(ctx)
-		if err != nil {
-			return nil, nil, failed(fmt.Errorf("store %s: %w", s.Name(), err))
+		listed := err == nil
+		switch {
+		case !listed && !why.LacksRight(err):
+			return nil, nil, nil, failed(fmt.Errorf("store %s: %w", s.Name(), err))
+		case !listed && c.consumer == "":
+			unlisted = append(unlisted, notAsked{s.Name(), fmt.Sprintf("with a consumer that nobody has named here, as --consumer does: %v", err)})
 		}
 		names = meant(a.Policy(), s.Name(), names)
 		known = append(known, names...)
@@ -163,16 +168,11 @@ func (c *common) lookFor(ctx context.Context, a *assembly.Assembly, stores []*as
 			if !c.meansConsumer(name) {
 				continue
 			}
-			facts, err := search.Find(ctx, name, asked.id)
+			facts, cannot, err := c.lookIn(ctx, a.Policy(), s, search, name, asked)
 			if err != nil {
-				return nil, nil, failed(err)
+				return nil, nil, nil, failed(err)
 			}
-			facts = slices.DeleteFunc(facts, func(f *why.Facts) bool { return asked.source != nil && f.Key.Source != *asked.source })
-			cannot, err := cannotKnow(ctx, a.Policy(), s, name)
-			if err != nil {
-				return nil, nil, failed(err)
-			}
-			if strange && len(facts) == 0 {
+			if strange && listed && len(facts) == 0 {
 				continue
 			}
 			found = append(found, facts...)
@@ -180,9 +180,20 @@ func (c *common) lookFor(ctx context.Context, a *assembly.Assembly, stores []*as
 		}
 	}
 	if c.consumer != "" && len(all) == 0 && len(stores) == len(a.Stores) {
-		return nil, nil, c.noneOfThisName("consumer", c.consumer, known)
+		return nil, nil, nil, c.noneOfThisName("consumer", c.consumer, known)
 	}
-	return found, all, nil
+	return found, all, unlisted, nil
+}
+
+// lookIn looks for a message in one consumer, and says what cannot be known of it.
+func (c *common) lookIn(ctx context.Context, p *policy.Policy, s *assembly.Store, search why.Search, name string, asked *whyAsked) ([]*why.Facts, []string, error) {
+	facts, unread, err := search.Find(ctx, name, asked.id)
+	if err != nil {
+		return nil, nil, err
+	}
+	facts = slices.DeleteFunc(facts, func(f *why.Facts) bool { return asked.source != nil && f.Key.Source != *asked.source })
+	cannot, err := cannotKnow(ctx, p, s, name)
+	return facts, append(cannot, unread...), err
 }
 
 // meansConsumer reports whether --consumer means the name under which records stand: of a
@@ -220,7 +231,9 @@ func sendsIn(p *policy.Policy) func(string) bool {
 func cannotKnow(ctx context.Context, p *policy.Policy, s *assembly.Store, name string) ([]string, error) {
 	all := []string{}
 	removed, err := s.Removed(ctx, name)
-	if err != nil {
+	if why.LacksRight(err) {
+		all = append(all, fmt.Sprintf("whether markers were removed (retention): %v", err))
+	} else if err != nil {
 		return nil, fmt.Errorf("store %s: consumer %s: %w", s.Name(), name, err)
 	}
 	if !removed.IsZero() {

@@ -46,8 +46,11 @@ func (c *common) writeFound(b *strings.Builder, v foundView) {
 	for _, m := range v.Markers {
 		c.writeField(b, "marker", markerOf(m))
 	}
-	if len(v.Markers) == 0 {
+	if len(v.Markers) == 0 && !v.noMarkers {
 		c.writeField(b, "marker", "none")
+	}
+	for _, unread := range v.Unread {
+		c.writeField(b, "cannot be known", legible.Printable(unread))
 	}
 	c.writeAround(b, v)
 	for _, r := range v.Rows {

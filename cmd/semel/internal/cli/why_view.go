@@ -48,6 +48,9 @@ type foundView struct {
 	NoCaused   string              `json:"caused_unknown,omitempty"`
 	Replays    []replayView        `json:"replays,omitempty"`
 	Erasures   []operate.ActView   `json:"erasures,omitempty"`
+	// Unread is what the role may not read of it, each with the right that is missing.
+	Unread    []string `json:"not_read,omitempty"`
+	noMarkers bool
 }
 
 // markerView is a marker.
@@ -113,7 +116,7 @@ func newWhyView(asked *whyAsked, found []*why.Facts, all []looked) whyView {
 func newFound(f *why.Facts) foundView {
 	a := why.Explain(f)
 	v := foundView{Store: f.Store, Consumer: f.Key.Consumer, Source: f.Key.Source, Stage: a.Stage, Applied: a.Applied, Says: a.Says,
-		Commands: []string{}, Markers: []markerView{}, Leased: newLeased(f.Leased), Rows: []whyRow{}, Missing: f.Missing, MoreCaused: f.MoreCaused, NoCaused: f.UnknownCaused}
+		Commands: []string{}, Markers: []markerView{}, Leased: newLeased(f.Leased), Rows: []whyRow{}, Missing: f.Missing, MoreCaused: f.MoreCaused, NoCaused: f.UnknownCaused, Unread: f.Unread, noMarkers: f.NoMarkers}
 	for _, command := range a.Do {
 		v.Commands = append(v.Commands, shell(command...))
 	}

@@ -11,6 +11,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
 )
 
 func within(d time.Duration) (context.Context, context.CancelFunc) {
@@ -165,7 +167,7 @@ func (c *certificate) load() error {
 	if err != nil || c.loaded != nil && changed == c.tried {
 		return err
 	}
-	pair, err := tls.LoadX509KeyPair(c.cert, c.key)
+	pair, err := policy.ReadPair(c.cert, c.key)
 	if c.tried = changed; err == nil {
 		c.loaded, c.told = &pair, ""
 	}

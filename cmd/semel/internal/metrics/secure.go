@@ -19,17 +19,9 @@ type TLS struct {
 
 // pair reads the certificate and its key. It waits for nobody, whatever the files are.
 func (t *TLS) pair() (*tls.Certificate, error) {
-	certificate, err := policy.ReadFile(t.Certificate)
+	pair, err := policy.ReadPair(t.Certificate, t.Key)
 	if err != nil {
-		return nil, fmt.Errorf("listen.tls.certificate: %w: write a certificate there, in PEM", err)
-	}
-	key, err := policy.ReadFile(t.Key)
-	if err != nil {
-		return nil, fmt.Errorf("listen.tls.key: %w: write the certificate's key there, in PEM", err)
-	}
-	pair, err := tls.X509KeyPair(certificate, key)
-	if err != nil {
-		return nil, fmt.Errorf("listen.tls: %s and %s: %w: write a certificate and its key there, in PEM", t.Certificate, t.Key, err)
+		return nil, fmt.Errorf("listen.tls: %w: write a certificate and its key there, in PEM", err)
 	}
 	return &pair, nil
 }

@@ -21,6 +21,9 @@ func Explain(f *Facts) Answer {
 	if g := f.Generation; g != nil && g.State != contract.GenerationActive {
 		more = append(more, fmt.Sprintf("This is of generation %d, which is %s: what takes effect does so in the active one.", g.Number, g.State))
 	}
+	if len(f.Unread) > 0 {
+		more = append(more, "Not all that is known of it may be read here: what is missing is named.")
+	}
 	a.Says = strings.Join(append([]string{a.Says}, more...), " ")
 	return a
 }
@@ -252,6 +255,8 @@ func (f *Facts) conflict(r *contract.StoredRow) Answer {
 	m := f.marker()
 	a := Answer{Stage: StageConflict, Do: []Command{f.show(r)}, Applied: Unknown}
 	switch {
+	case f.NoMarkers:
+		a.Says = "Two contents came under this identity, and of the first nothing may be read here."
 	case m == nil:
 		a.Says = "Two contents came under this identity, and of the first nothing is kept any more."
 	case m.Outcome == contract.Applied:
@@ -283,8 +288,15 @@ func (f *Facts) markedOnly() Answer {
 		a = Answer{Stage: StageApplied, Applied: Yes, Says: fmt.Sprintf("It was applied at %s, in the commit of its marker. Copies that come are duplicates and have no effect.", moment(m.At))}
 	case contract.Discarded:
 		a.Stage = StageDiscarded
+		if f.NoRows {
+			a.Says = fmt.Sprintf("It was not applied and never will be: it was discarded at %s.", moment(m.At))
+			break
+		}
 		a.Says = fmt.Sprintf("It was not applied and never will be: it was discarded at %s, and no row of it is kept.", moment(m.At))
 	default:
+		if f.NoRows {
+			return Answer{StageMarked, Unknown, fmt.Sprintf("Its marker says %s, since %s; its row, which tells more, may not be read here.", named(m.Outcome), moment(m.At)), nil}
+		}
 		a = Answer{Stage: StageBroken, Applied: Unknown, Says: fmt.Sprintf("Its marker says %s, since %s, and its row is gone: somebody removed it by other means than Semel's, and copies that come are taken for duplicates.", named(m.Outcome), moment(m.At))}
 	}
 	if len(f.Erasures) > 0 {

@@ -181,6 +181,25 @@ func aside() map[string]told {
 	return all
 }
 
+// unread are facts of which the role may not read all.
+func unread() map[string]told {
+	noRows := func(f *Facts, _ *contract.StoredRow) {
+		f.NoRows, f.Unread = true, []string{"whether it has a row: permission denied"}
+	}
+	noMarkers := func(f *Facts, _ *contract.StoredRow) {
+		f.Markers, f.NoMarkers, f.Unread = nil, true, []string{"whether it has a marker: permission denied"}
+	}
+	conflict := conflicting(0)
+	conflict.NoMarkers = true
+	return map[string]told{
+		"K13_applied_where_rows_may_not_be_read":       {marked(contract.Applied, noRows), StageApplied, Yes, "Not all that is known of it may be read here", ""},
+		"K13_discarded_where_rows_may_not_be_read":     {marked(contract.Discarded, noRows), StageDiscarded, No, "it was discarded at 2026-05-03 11:59:00Z. Not all", ""},
+		"K13_parked_where_rows_may_not_be_read":        {marked(contract.Parked, noRows), StageMarked, Unknown, "its row, which tells more, may not be read here", ""},
+		"K13_a_row_where_markers_may_not_be_read":      {of(contract.StateCompleted, noMarkers), StageApplied, Yes, "It was applied at 2026-05-03 11:59:00Z. Not all", ""},
+		"K13_a_conflict_where_markers_may_not_be_read": {conflict, StageConflict, Unknown, "of the first nothing may be read here", "semel inbox show 18"},
+	}
+}
+
 // keyed are facts of a leased key, without a marker.
 func keyed(k sqlstore.KnownKey) *Facts {
 	f := marked(0, nil)
@@ -201,7 +220,7 @@ func conflicting(o contract.Outcome) *Facts {
 }
 
 func TestAMessageIsExplained(t *testing.T) {
-	for _, table := range []map[string]told{waiting(), ended(), aside()} {
+	for _, table := range []map[string]told{waiting(), ended(), aside(), unread()} {
 		for name, want := range table {
 			t.Run(name, func(t *testing.T) {
 				a := Explain(want.facts)

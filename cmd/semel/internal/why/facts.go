@@ -51,6 +51,10 @@ type Facts struct {
 	Sends bool
 	// Erasures are acts that erased the identity where it has no row.
 	Erasures []contract.Act
+	// NoMarkers and NoRows say that the role may read no markers, or no rows; Unread is all
+	// that it may not read, each with the right that is missing.
+	NoMarkers, NoRows bool
+	Unread            []string
 	// Where are the flags that have a command meet the same store.
 	Where []string
 }

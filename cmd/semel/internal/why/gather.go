@@ -10,13 +10,11 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/contract"
-	"github.com/semel-go/semel/internal/erasure"
 	"github.com/semel-go/semel/sqlstore"
 )
 
 // Store is what is asked of a store.
 type Store interface {
-	contract.Auditor
 	contract.Controls
 	contract.Generations
 	contract.Reaper
@@ -24,6 +22,7 @@ type Store interface {
 	Known(ctx context.Context, consumer, id string) ([]sqlstore.Known, error)
 	RowsOf(ctx context.Context, consumer, id string, bodies bool) ([]contract.StoredRow, error)
 	Caused(ctx context.Context, by semel.Key, after int64) ([]contract.StoredRow, error)
+	Erased(ctx context.Context, key semel.Key) ([]contract.Act, error)
 	LeasedKey(ctx context.Context, key semel.Key) (sqlstore.KnownKey, bool, error)
 	Clock(ctx context.Context) (time.Time, error)
 }
@@ -45,38 +44,67 @@ type Search struct {
 const (
 	// mostShown is how many rows of an identity are shown with all that is known of them.
 	mostShown = 20
-	// mostActs is how many acts are read to find who erased an identity without a row.
-	mostActs = 100_000
 	// causedWithin is how long what a message caused is looked for.
 	causedWithin = 5 * time.Second
 )
 
 // Find returns what the store knows of the id as one that a consumer has met, a Facts for
-// each source. The name is that under which the consumer's records stand.
-func (s Search) Find(ctx context.Context, consumer, id string) ([]*Facts, error) {
-	all, err := s.look(ctx, consumer, id)
-	if err != nil {
-		return nil, fmt.Errorf("store %s: %w", s.Box.Store, err)
+// each source. The name is that under which the consumer's records stand. unread is what the
+// role may not read, so that the identity may be there all the same.
+func (s Search) Find(ctx context.Context, consumer, id string) (_ []*Facts, unread []string, _ error) {
+	all, barred, err := s.look(ctx, consumer, id)
+	if err == nil {
+		all, err = s.keys(ctx, consumer, id, all)
+		err = note(&barred.all, "whether a leased key of it is there", err)
 	}
-	if all, err = s.keys(ctx, consumer, id, all); err != nil {
-		return nil, fmt.Errorf("store %s: %w", s.Box.Store, err)
-	}
-	if len(all) == 0 {
-		return nil, nil
+	if err != nil || len(all) == 0 {
+		return nil, barred.all, s.failed(consumer, err)
 	}
 	now, err := s.Store.Clock(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("store %s: %w", s.Box.Store, err)
+		return nil, nil, s.failed(consumer, err)
 	}
 	for _, f := range all {
-		f.Now = now
-		for _, add := range []func(context.Context, *Facts) error{s.details, s.order, s.consumer, s.caused, s.replays, s.erasures} {
-			if err := add(ctx, f); err != nil {
-				return nil, fmt.Errorf("store %s: consumer %s: %w", s.Box.Store, consumer, err)
+		f.Now, f.NoMarkers, f.NoRows, f.Unread = now, barred.markers, barred.rows, slices.Clone(barred.all)
+		for _, q := range s.questions() {
+			if err := note(&f.Unread, q.what, q.add(ctx, f)); err != nil {
+				return nil, nil, s.failed(consumer, err)
 			}
 		}
 	}
-	return all, nil
+	return all, barred.all, nil
+}
+
+// unreadable is what the role may not read of an identity: its markers, its rows, and all with why.
+type unreadable struct {
+	markers, rows bool
+	all           []string
+}
+
+// question adds to what is known; what says what is missing where the role may not read it.
+type question struct {
+	what string
+	add  func(context.Context, *Facts) error
+}
+
+func (s Search) questions() []question {
+	return []question{
+		{"what was done to its rows", s.details},
+		{"what it waits for", s.order},
+		{"which generation its consumer is of", s.generation},
+		{"whether its consumer is paused", s.control},
+		{"when its consumer told last that it works", s.progress},
+		{"what it caused", s.caused},
+		{"whether a replay has it in its range", s.replays},
+		{"whether it was erased", s.erasures},
+	}
+}
+
+func (s Search) failed(consumer string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return fmt.Errorf("store %s: consumer %s: %w", s.Box.Store, consumer, err)
 }
 
 // looks is how often marker and row are read where they do not agree: a commit between the two
@@ -84,19 +112,22 @@ func (s Search) Find(ctx context.Context, consumer, id string) ([]*Facts, error)
 const looks = 4
 
 // look reads markers and rows.
-func (s Search) look(ctx context.Context, consumer, id string) ([]*Facts, error) {
+func (s Search) look(ctx context.Context, consumer, id string) ([]*Facts, unreadable, error) {
 	for tries := 1; ; tries++ {
+		var barred unreadable
 		markers, err := s.Store.Known(ctx, consumer, id)
-		if err != nil {
-			return nil, err
+		barred.markers = err != nil
+		if err := note(&barred.all, "whether it has a marker", err); err != nil {
+			return nil, barred, err
 		}
 		rows, err := s.Store.RowsOf(ctx, consumer, id, false)
-		if err != nil {
-			return nil, err
+		barred.rows = err != nil
+		if err := note(&barred.all, "whether it has a row", err); err != nil {
+			return nil, barred, err
 		}
 		all := s.sort(consumer, id, markers, rows)
 		if tries == looks || !slices.ContainsFunc(all, (*Facts).disagree) {
-			return all, nil
+			return all, barred, nil
 		}
 	}
 }
@@ -140,7 +171,7 @@ func (s Search) keys(ctx context.Context, consumer, id string, all []*Facts) ([]
 	for _, source := range slices.Compact(sources) {
 		key, found, err := s.Store.LeasedKey(ctx, semel.Key{Consumer: consumer, Source: source, ID: id})
 		if err != nil {
-			return nil, err
+			return all, err
 		}
 		if !found {
 			continue
@@ -169,18 +200,22 @@ func (f *Facts) Rows() []contract.StoredRow {
 	return append(all, f.Conflicts...)
 }
 
-func (s Search) details(ctx context.Context, f *Facts) error {
+// details shows the rows. Where the role may not read all that there is of one, the row itself
+// is shown.
+func (s Search) details(ctx context.Context, f *Facts) (lacks error) {
 	for _, r := range f.Rows() {
 		if len(f.Details) == mostShown {
 			break
 		}
 		d, err := s.Box.Show(ctx, r.Number, s.Payload)
-		if err != nil {
+		if LacksRight(err) {
+			d, lacks = operate.NewDetail(s.Box.Store, r, nil, false), err
+		} else if err != nil {
 			return err
 		}
 		f.Details = append(f.Details, d)
 	}
-	return nil
+	return lacks
 }
 
 // order finds what a row waits for: an earlier version, or an earlier row of its line.
@@ -217,8 +252,8 @@ func (s Search) order(ctx context.Context, f *Facts) error {
 	return nil
 }
 
-// consumer finds what is known of who would work on the message.
-func (s Search) consumer(ctx context.Context, f *Facts) (err error) {
+// generation, control and progress find what is known of who would work on the message.
+func (s Search) generation(ctx context.Context, f *Facts) error {
 	public, number := contract.GenerationOf(f.Key.Consumer)
 	generations, err := s.Store.Generations(ctx, public)
 	if err != nil {
@@ -229,9 +264,16 @@ func (s Search) consumer(ctx context.Context, f *Facts) (err error) {
 			f.Generation = &generations[i]
 		}
 	}
-	if f.Control, err = s.Store.Control(ctx, public); err != nil {
-		return err
-	}
+	return nil
+}
+
+func (s Search) control(ctx context.Context, f *Facts) (err error) {
+	public, _ := contract.GenerationOf(f.Key.Consumer)
+	f.Control, err = s.Store.Control(ctx, public)
+	return err
+}
+
+func (s Search) progress(ctx context.Context, f *Facts) error {
 	kept, err := s.Store.Retentions(ctx, f.Key.Consumer)
 	if err == nil && len(kept) == 1 && kept[0].Keep > 0 { // who keeps all for ever does not tell
 		f.Progress = kept[0].Progress
@@ -283,21 +325,9 @@ func covers(r *contract.Replay, row *contract.StoredRow) bool {
 }
 
 // erasures finds who erased an identity that has no row: such an act says only a hash of it.
-func (s Search) erasures(ctx context.Context, f *Facts) error {
-	if f.Row != nil || len(f.Markers) == 0 {
-		return nil
+func (s Search) erasures(ctx context.Context, f *Facts) (err error) {
+	if f.Row == nil && len(f.Markers) > 0 {
+		f.Erasures, err = s.Store.Erased(ctx, f.Key)
 	}
-	result, read := "done: identity "+erasure.Hash(f.Key), 0
-	for a, err := range operate.AuditedActs(ctx, s.Store) {
-		if err != nil {
-			return err
-		}
-		if a.Row == 0 && a.Result == result {
-			f.Erasures = append(f.Erasures, a.Act)
-		}
-		if read++; read == mostActs {
-			break
-		}
-	}
-	return nil
+	return err
 }
