@@ -308,7 +308,7 @@ func TestALastCommitWhileTheGroupIsSharedOutAnew(t *testing.T) {
 		if left, _ := r.Settle(t.Context(), settlements(semel.Ack, got)); len(left) != 1 {
 			t.Fatalf("left %v", left)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second) // of which half is for leaving
 		defer cancel()
 		if err := r.Close(ctx); err == nil {
 			t.Error("it does not say that the group has not taken what is settled")
