@@ -62,6 +62,7 @@ func TestWhatANewerReleaseMarked(t *testing.T) {
 		consumer := mustNew(t, store, add, c)
 		run := start(t, consumer)
 		pass(time.Minute)
+		synctest.Wait()
 		if effect(t, store, "1") != "" || effect(t, store, "2") != "1" || len(source.settled) != 1 || consumer.Counts().InFlight != 2 {
 			t.Errorf("%+v, settled %v", consumer.Counts(), source.settled)
 		}

@@ -79,6 +79,7 @@ func TestAStoreThatIsDown(t *testing.T) {
 			if since, _ := consumer.StoreDown(); !since.IsZero() {
 				t.Errorf("%s: it is down since %v", op, since)
 			}
+			synctest.Wait()
 			if ready, why := consumer.Ready(); !ready || len(seen.of(semel.EventReady)) == 0 {
 				t.Errorf("%s: still not ready: %s", op, why)
 			}

@@ -1,8 +1,6 @@
 package consumer_test
 
 import (
-	"bytes"
-	"log/slog"
 	"strings"
 	"testing"
 	"time"
@@ -67,15 +65,15 @@ func TestARunSealsActs(t *testing.T) {
 			t.Fatal(err)
 		}
 		recordActs(t, store, 1)
-		var log bytes.Buffer
+		var said log
 		c := config(source)
-		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		c.Logger = said.logger()
 		running := mustNew(t, store, add, c)
 		run := start(t, running)
 		pass(time.Minute)
 		wantLines(t, store, 1)
-		if n := strings.Count(log.String(), "sealed no more"); n != 1 || running.Counts().Applied != 3 {
-			t.Errorf("told %d times, %+v:\n%s", n, running.Counts(), &log)
+		if n := strings.Count(said.String(), "sealed no more"); n != 1 || running.Counts().Applied != 3 {
+			t.Errorf("told %d times, %+v:\n%s", n, running.Counts(), said.String())
 		}
 		run.stop()
 		if err := run.wait(); err != nil {

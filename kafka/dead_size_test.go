@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -101,8 +102,8 @@ func TestADeadLetterThatIsTooLargeByItself(t *testing.T) {
 		cluster := cluster(t, kfake.SeedTopics(1, "orders", "letters"))
 		p := producer(t, cluster.ListenAddrs())
 		lettersTake(t, p, 100_000)
-		var log strings.Builder
-		r := read(t, Config{Brokers: cluster.ListenAddrs(), Topics: []string{"orders"}, Group: "billing", DeadLetters: "letters", Logger: logTo(&log)})
+		var log lockedBuffer // its reader works on
+		r := read(t, Config{Brokers: cluster.ListenAddrs(), Topics: []string{"orders"}, Group: "billing", DeadLetters: "letters", Logger: slog.New(slog.NewTextHandler(&log, nil))})
 		large := random(t, 200_000)
 		for _, value := range [][]byte{[]byte("a"), large, []byte("b")} {
 			if err := p.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Key: []byte("k"), Value: value, Headers: []kgo.RecordHeader{{Key: "ce_id", Value: []byte("x")}}}).FirstErr(); err != nil {

@@ -76,8 +76,8 @@ func TestATopicThatIsDeletedAndCreatedAnewIsAnother(t *testing.T) {
 			t.Errorf("the origin is %+v, and was %+v", got[0].Message.Origin, old[0].Message.Origin)
 		}
 		r.ack(got...)
-		if n := timesTold(r.told, "lost orders/0"); n != 1 {
-			t.Errorf("the observer was told %v", r.told)
+		if n := timesTold(r.notes(), "lost orders/0"); n != 1 {
+			t.Errorf("the observer was told %v", r.notes())
 		}
 	})
 }
@@ -222,8 +222,8 @@ func TestALogThatGoesBackIsReadAgainFromTheGroupsOffset(t *testing.T) {
 				t.Errorf("it says: %v", err)
 			}
 			wants(t, r.take(2), "2", "3")
-			if want := []string{"given orders/0", "revoking orders/0", "lost orders/0", "given orders/0"}; !slices.Equal(r.told, want) {
-				t.Errorf("the observer was told %v", r.told)
+			if want := []string{"given orders/0", "revoking orders/0", "lost orders/0", "given orders/0"}; !slices.Equal(r.notes(), want) {
+				t.Errorf("the observer was told %v", r.notes())
 			}
 		})
 	}

@@ -72,6 +72,13 @@ func (r *reader) note(what string, l contract.Lane) {
 	r.changed = make(chan struct{})
 }
 
+// notes are what the observer was told so far; the group may tell it more at any time.
+func (r *reader) notes() []string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.Clone(r.told)
+}
+
 func (r *reader) Given(l contract.Lane) { r.note("given", l) }
 func (r *reader) Lost(l contract.Lane)  { r.note("lost", l) }
 func (r *reader) Revoking(ctx context.Context, l contract.Lane) {
@@ -99,7 +106,7 @@ func (r *reader) await(what string, met func(told []string) bool) {
 		select {
 		case <-changed:
 		case <-timer.C:
-			r.t.Fatalf("waited for %s; the observer was told %v", what, r.told)
+			r.t.Fatalf("waited for %s; the observer was told %v", what, r.notes())
 		}
 	}
 }

@@ -97,10 +97,8 @@ func TestAMemberIsReplacedOnce(t *testing.T) {
 		case <-revoked:
 		}
 		<-revoked
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		if n := timesTold(r.told, "revoking orders/0"); n != 1 {
-			t.Errorf("it was told %v", r.told)
+		if n := timesTold(r.notes(), "revoking orders/0"); n != 1 {
+			t.Errorf("it was told %v", r.notes())
 		}
 	})
 }

@@ -118,7 +118,7 @@ func TestAStaticMemberComesBackWithoutARebalance(t *testing.T) {
 	goOn := again.keepFetching(nil)
 	defer goOn()
 	again.await("its lane", func(told []string) bool { return len(told) == 1 })
-	if len(second.told) != 1 || again.told[0] == second.told[0] {
-		t.Errorf("the one that came back was told %v, the other %v", again.told, second.told)
+	if len(second.notes()) != 1 || again.notes()[0] == second.notes()[0] {
+		t.Errorf("the one that came back was told %v, the other %v", again.notes(), second.notes())
 	}
 }

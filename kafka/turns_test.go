@@ -25,16 +25,13 @@ func (r *reader) betweenPollAndLane(forget func()) {
 	deadline := time.NewTimer(patience)
 	defer deadline.Stop()
 	for {
-		r.mu.Lock()
-		given := timesTold(r.told, "given orders/0")
-		r.mu.Unlock()
-		if given == 2 || r.gate.held() {
+		if timesTold(r.notes(), "given orders/0") == 2 || r.gate.held() {
 			return
 		}
 		select {
 		case <-tick.C:
 		case <-deadline.C:
-			r.t.Errorf("the partition is not given again; the observer was told %v", r.told)
+			r.t.Errorf("the partition is not given again; the observer was told %v", r.notes())
 			return
 		}
 	}

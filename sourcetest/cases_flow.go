@@ -177,18 +177,21 @@ func (s *session) settleWhileWaiting(group *worker.Group, n int) error {
 		return err
 	}
 	rest := slices.Clone(s.seen[from:])
-	wait := 4 * s.Quiet
-	ctx, cancel := context.WithTimeout(s.ctx, wait)
+	most := 2 * s.Quiet
+	if !s.Virtual {
+		most = s.Patience // a busy machine may take long by itself
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, 2*most)
 	defer cancel()
 	source := s.source
 	group.Go(func() { _, _ = source.Fetch(ctx, wide) })
 	timing.Wait(s.ctx, s.Quiet)
 	began := time.Now()
 	err := s.settle(semel.Ack, 0, rest...)
-	took := time.Since(began)
-	group.Wait()
-	if err == nil && took >= wait/2 {
+	if took := time.Since(began); err == nil && took >= most {
 		err = fmt.Errorf("Settle waited %v for a Fetch", took)
 	}
+	cancel()
+	group.Wait()
 	return err
 }

@@ -110,6 +110,9 @@ func handedBackWaits(s *session) error {
 		return err
 	}
 	wait := 2 * s.Quiet
+	if !s.Virtual {
+		wait = 10 * s.Quiet // a busy machine may hold up the other one by itself
+	}
 	began := time.Now()
 	if err := s.settle(semel.HandBack, wait, s.first(3)); err != nil {
 		return err

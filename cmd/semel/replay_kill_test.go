@@ -50,10 +50,10 @@ func TestAReplayWhoseProcessIsKilled(t *testing.T) {
 		asked := func(query string) string {
 			return strings.TrimSpace(string(output(t, folder, "sqlite", "shop.db", query)))
 		}
-		args := []string{"replay", "start", "--consumer", "billing", "--reason", "lost", "--rate", "1000", "--log-level", "error"}
+		args := []string{"replay", "start", "--consumer", "billing", "--reason", "lost", "--rate", "500", "--log-level", "error"}
 		for round := range kills {
 			r := startAs(t, folder, exec.Command("semel", args...))
-			least := (round + 1) * messages / (kills + 2)
+			least := (round + 1) * messages / (kills + 8) // so that much is left when a busy machine sees it late
 			eventually(t, fmt.Sprintf("no %d messages are booked", least), func() bool {
 				n, err := strconv.Atoi(asked("select count(*) from booked"))
 				return err == nil && n > least
@@ -66,7 +66,7 @@ func TestAReplayWhoseProcessIsKilled(t *testing.T) {
 				t.Fatalf("killed in round %d, the replay is %s", round, state)
 			}
 			asked("update semel_replays set lease_until = 0")
-			args = []string{"replay", "start", "--consumer", "billing", "--reason", "lost", "--resume", "1", "--rate", "1000", "--log-level", "error"}
+			args = []string{"replay", "start", "--consumer", "billing", "--reason", "lost", "--resume", "1", "--rate", "500", "--log-level", "error"}
 		}
 		var told struct {
 			State  string

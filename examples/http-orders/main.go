@@ -17,6 +17,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/semel-go/semel/httpkey"
@@ -88,11 +89,14 @@ func charge(company Company) http.HandlerFunc {
 
 // books are those of a company that loses its first answer.
 type books struct {
+	mutex    sync.Mutex // guards the rest: requests are served at once
 	receipts map[string]string
 	calls    int
 }
 
 func (b *books) Charge(key string) (string, error) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
 	b.calls++
 	if _, known := b.receipts[key]; !known {
 		b.receipts[key] = fmt.Sprintf("receipt %d", len(b.receipts)+1)

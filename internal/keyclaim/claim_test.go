@@ -164,7 +164,8 @@ func TestAnEndIsAskedForUntilItIsSaid(t *testing.T) {
 			claim, lost := claimed(s, false)
 			ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 			defer cancel()
-			if err := claim.End(ctx, contract.KeyEnding{}); !errors.Is(err, errAway) || s.extends < 4 {
+			err := claim.End(ctx, contract.KeyEnding{})
+			if synctest.Wait(); !errors.Is(err, errAway) || s.extends < 4 {
 				t.Errorf("%v, extended %d times", err, s.extends)
 			}
 			if at, _ := lost(); !at.IsZero() {

@@ -191,7 +191,7 @@ func (f *fleet) stop(ctx context.Context, t *testing.T, draw *rand.Rand) {
 		at, frozen := f.points[(i/2)%len(f.points)], i%2 == 1
 		s := f.slots[draw.IntN(2)]
 		rule := at.hold(s.proxy)
-		met, late := context.WithTimeout(ctx, 10*time.Second)
+		met, late := context.WithTimeout(ctx, time.Minute)
 		err := rule.Wait(met)
 		if late(); err != nil {
 			rule.Remove()

@@ -34,7 +34,7 @@ func TestADeepCheckThatIsInterruptedSaysWhereToGoOn(t *testing.T) {
 		return nil, err, false
 	})
 	cmd, log := s.started(t, "check", "--config", "semel.yaml", "--deep", "--from", "1")
-	s.eventually(t, "select exists (select from pg_locks where locktype = 'relation' and not granted)")
+	s.eventually(t, "select exists (select from pg_locks where relation = 'semel_markers'::regclass and not granted and database = (select oid from pg_database where datname = current_database()))")
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)
 	}

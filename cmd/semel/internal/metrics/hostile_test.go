@@ -106,7 +106,7 @@ func TestConnectionsAreBounded(t *testing.T) {
 				first = conn
 			}
 		}
-		_ = first.SetReadDeadline(time.Now().Add(2 * time.Second)) // before its time for a request is over
+		_ = first.SetReadDeadline(time.Now().Add(4 * time.Second)) // before its time for a request is over
 		if _, err := first.Read(make([]byte, 1)); err == nil || errors.Is(err, os.ErrDeadlineExceeded) {
 			t.Errorf("the first of too many goes on: %v", err)
 		}

@@ -102,6 +102,15 @@ func TestAReplayBesideOthers(t *testing.T) {
 	})
 }
 
+// wantDeath runs a process with this order, which must kill itself.
+func (o replayOrder) wantDeath(t *testing.T) {
+	t.Helper()
+	c := o.start(t)
+	if err := c.Wait(); err == nil || c.ProcessState.ExitCode() == 1 {
+		t.Fatalf("it did not die: %v", c.ProcessState)
+	}
+}
+
 func TestAReplayThatIsKilledGoesOn(t *testing.T) {
 	for _, point := range []ReplayPoint{BeforeRequeue, AfterRequeue, AfterWork} {
 		for _, after := range []int{0, 2} {
@@ -109,9 +118,9 @@ func TestAReplayThatIsKilledGoesOn(t *testing.T) {
 				s := newLetters(t)
 				s.letters(t, 12, 3)
 				s.mend(t)
-				c := replayOrder{Path: s.path, Death: point, After: after, Lease: time.Second}.start(t)
-				if err := c.Wait(); err == nil || c.ProcessState.ExitCode() == 1 {
-					t.Fatalf("it did not die: %v", c.ProcessState)
+				replayOrder{Path: s.path, Death: point, After: after, Lease: lease}.wantDeath(t)
+				if _, err := s.db.Exec("delete from semel_keys"); err != nil { // as if the lease of who was killed had ended
+					t.Fatal(err)
 				}
 				done, err := s.replay(t.Context(), replayOrder{Lease: lease})
 				if err != nil || tally(done, happenedTo) != tally(done, foretold) {
@@ -130,10 +139,7 @@ func TestOutputsOfALetter(t *testing.T) {
 		m.Attributes.Type = "invoiced"
 		s.deliver(t, m)
 		s.mend(t)
-		c := replayOrder{Path: s.path, Death: AfterWork, Lease: time.Second}.start(t)
-		if err := c.Wait(); err == nil || c.ProcessState.ExitCode() == 1 {
-			t.Fatalf("it did not die: %v", c.ProcessState)
-		}
+		replayOrder{Path: s.path, Death: AfterWork, Lease: 3 * time.Second}.wantDeath(t)
 		if _, err := s.replay(t.Context(), replayOrder{Lease: lease}); err != nil {
 			t.Fatal(err)
 		}
@@ -155,10 +161,7 @@ func TestAnEditThatIsKilledIsDoneOnce(t *testing.T) {
 		t.Run("trap_T46_killed_"+strings.ReplaceAll(string(point), " ", "_")+"_it_is_there_whole_or_not_at_all", func(t *testing.T) {
 			s := newLetters(t)
 			s.letters(t, 1, 1)
-			c := replayOrder{Path: s.path, Death: point, Body: "edited"}.start(t)
-			if err := c.Wait(); err == nil || c.ProcessState.ExitCode() == 1 {
-				t.Fatalf("it did not die: %v", c.ProcessState)
-			}
+			replayOrder{Path: s.path, Death: point, Body: "edited"}.wantDeath(t)
 			if err := s.edit(t.Context(), replayOrder{Body: "edited"}); err != nil {
 				t.Fatal(err)
 			}
