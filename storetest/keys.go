@@ -354,6 +354,7 @@ func keyContents(run runKeyCase) {
 			"consumer": func(c *contract.KeyClaim) { c.Key.Consumer = "" }, "id": func(c *contract.KeyClaim) { c.Key.ID = "" },
 			"token": func(c *contract.KeyClaim) { c.Token = 0 }, "lease": func(c *contract.KeyClaim) { c.Lease = 0 },
 			"keep": func(c *contract.KeyClaim) { c.Keep = c.Lease - 1 }, "length": func(c *contract.KeyClaim) { c.Key.ID = strings.Repeat("x", semel.MaxID+1) },
+			"number of claims": func(c *contract.KeyClaim) { c.Seen = -1 },
 		} {
 			c := good
 			spoil(&c)
