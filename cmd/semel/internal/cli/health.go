@@ -111,7 +111,7 @@ func (c *common) printHealth(h metrics.Health, asked string) error {
 		return failed(err)
 	}
 	if !h.OK {
-		return &failure{exitFound, errors.New("the run is not " + asked)}
+		return &failure{exitFound, fmt.Errorf("the run is not %s; this says of its stores what to do: %s", asked, shell("semel", "top", "--config", c.config))}
 	}
 	return nil
 }

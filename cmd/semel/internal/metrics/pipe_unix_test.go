@@ -21,7 +21,15 @@ func TestFilesThatArePipesAreNotWaitedFor(t *testing.T) {
 	if _, err := Token("/dev/zero"); err == nil || !strings.Contains(err.Error(), "longer than") {
 		t.Errorf("a token without end: %v", err)
 	}
-	if _, err := (&TLS{Certificate: pipe, Key: pipe}).config(); err == nil || !strings.Contains(err.Error(), pipe) || !strings.Contains(err.Error(), "in PEM") {
-		t.Errorf("a certificate: %v", err)
+	folder := t.TempDir()
+	cert := filepath.Join(folder, "server")
+	certify(t, cert, nil)
+	for file, want := range map[string]string{pipe: "PEM", folder: "it is a directory", "/dev/zero": "it is longer than 16 MiB"} {
+		for _, files := range []TLS{{Certificate: file, Key: cert + ".key"}, {Certificate: cert, Key: file}, {Certificate: cert, Key: cert + ".key", Clients: file}} {
+			_, err := files.config()
+			if err == nil || !strings.HasPrefix(err.Error(), "listen.tls") || !strings.Contains(err.Error(), file) || !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), "there") {
+				t.Errorf("%+v: %v", files, err)
+			}
+		}
 	}
 }
