@@ -45,7 +45,8 @@ type wish struct {
 // changed once it is made.
 type shared struct {
 	made   chan struct{} // is closed when it is
-	status int           // 0: there is none
+	whole  bool          // nothing panicked
+	status int           // 0: none was told, and it is 200
 	header http.Header
 	body   bytes.Buffer
 }
@@ -81,6 +82,7 @@ func (t *together) make(of wish, a *shared, r *http.Request) {
 	if a.header.Add("Vary", "Accept-Encoding"); of.packed {
 		a.pack(t.packer)
 	}
+	a.whole = true
 }
 
 // unpacks reports whether who asks takes gzip.
@@ -103,11 +105,15 @@ func (a *shared) pack(packer *gzip.Writer) {
 	a.header.Set("Content-Encoding", "gzip")
 }
 
-// tell sends it. None is there where making it panicked, which who made it is told of.
+// tell sends it, and no part of one that a panic of who made it left.
 func (a *shared) tell(w http.ResponseWriter) {
+	if !a.whole {
+		http.Error(w, "the metrics could not be read: another request for them panicked", http.StatusInternalServerError)
+		return
+	}
 	maps.Copy(w.Header(), a.header)
 	w.Header().Set("Content-Length", strconv.Itoa(a.body.Len()))
-	w.WriteHeader(cmp.Or(a.status, http.StatusInternalServerError))
+	w.WriteHeader(cmp.Or(a.status, http.StatusOK))
 	_, _ = w.Write(a.body.Bytes())
 }
 
