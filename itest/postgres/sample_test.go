@@ -48,6 +48,15 @@ func TestASampleReadsLittle(t *testing.T) {
 			t.Errorf("%+v: %v", rows, err)
 		}
 	})
+	t.Run("K4_what_is_dated_ahead_of_the_stores_clock_has_no_age_yet", func(t *testing.T) {
+		s.exec(t, "update in.semel_inbox set received_at = now() + interval '1 hour' where state = 'BLOCKED'")
+		rows, err := sqlsuite.Sampled(t.Context(), func(ctx context.Context) (sqlstore.Sampled, error) {
+			return s.store.SampleRows(ctx, contract.StateBlocked)
+		})
+		if r := rows.Consumers["billing"]; err != nil || r.Rows != 1 || r.Oldest != 0 || r.Gap != 0 {
+			t.Errorf("%+v: %v", rows, err)
+		}
+	})
 	t.Run("trap_T81_markers_are_estimated", func(t *testing.T) {
 		if text := plan(t, db, "explain (analyze, buffers) "+statements.SampleTables); strings.Contains(text, "Scan on semel_markers") {
 			t.Errorf("the plan:\n%s", text)
