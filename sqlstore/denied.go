@@ -45,7 +45,8 @@ type Looked struct {
 	// Last is the number of the last row, Rows are as many that were looked at.
 	Last, Rows int64
 	// Intents are as many intents as were compared with what their causes' markers say. Left
-	// out are those of which the cause cannot be read, for they are erased or encrypted.
+	// out are those of which the cause cannot be read, for they are erased or encrypted, and
+	// those that were sent again, for nobody knows when they were written.
 	Intents int64
 }
 
@@ -126,8 +127,8 @@ func (s *Store) uncaused(ctx context.Context, consumer string, after int64, most
 	found.Intents = int64(len(all))
 	for i := range all {
 		in := &all[i]
-		if in.done || in.was == 0 && !in.ReceivedAt.Add(-lateIntent).After(removed) {
-			continue
+		if in.done || !in.ReceivedAt.Add(-lateIntent).After(removed) {
+			continue // a marker that is there now may be of a copy that came after that
 		}
 		if denied, err := s.deniesIntent(ctx, in); err != nil {
 			return err

@@ -117,11 +117,12 @@ select number, state, outcome::bigint, null::bigint from wrong
 union all select number, state, 0, last from astray where number not in (select number from wrong)
 union all select coalesce(max(number), 0), '', count(*), null from page;
 
--- Causes are what stands for the causes of what a consumer wrote as intents, by row.
+-- Causes are what stands for the causes of what a consumer wrote as intents, by row. Of what was
+-- sent again nobody knows when it was written: received_at is of then.
 
 -- name: causes
 select i.number, i.cause from {prefix}inbox i join {prefix}scopes s on s.number = i.scope
-where s.source = $1 and i.number > $2 and i.number <= $3 and i.cause is not null;
+where s.source = $1 and i.number > $2 and i.number <= $3 and i.cause is not null and i.emitted_at is null;
 
 -- name: state
 select i.revision, i.state, i.scope, i.id, i.conflict, i.version, i.sum,

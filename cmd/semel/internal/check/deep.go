@@ -79,9 +79,13 @@ func (s *Subject) Command() string {
 }
 
 // explained reports whether the policy explains what a row is denied by: where no markers are
-// written an intent's message has none.
+// written an intent's message has none, and where versions are not guarded what was received
+// while they were takes effect without its stream.
 func (s *Subject) explained(d sqlstore.Denied) bool {
 	t := s.Consumer.Strategy
+	if d.By == sqlstore.DeniedByStream {
+		return s.Consumer.Version == nil
+	}
 	return d.By == sqlstore.DeniedByCause && d.Marker == 0 && (t.Natural != nil || t.BusinessKey != nil && !t.Marker)
 }
 

@@ -157,6 +157,17 @@ func TestWhatAPolicyExplainsIsNotDenied(t *testing.T) {
 			t.Error("with a marker beside the business key")
 		}
 	})
+	t.Run("K3_7_who_took_effect_without_its_stream_where_versions_are_not_guarded", func(t *testing.T) {
+		s := subject(t, sound)
+		astray := sqlstore.Denied{Row: 1, State: contract.StateCompleted, By: sqlstore.DeniedByStream}
+		if s.Consumer.Version = nil; !s.explained(astray) {
+			t.Error("without versions it is denied")
+		}
+		s.Consumer.Version = &policy.Version{}
+		if s.explained(astray) {
+			t.Error("where versions are guarded")
+		}
+	})
 	t.Run("K3_7_what_a_marker_says_is_not_explained", func(t *testing.T) {
 		s := subject(t, sound)
 		s.Consumer.Strategy.Natural = &policy.Natural{}
