@@ -35,6 +35,10 @@ func newTogether(of http.Handler) *together {
 	return &together{of: of, turn: make(chan struct{}, 1), packer: packer, next: map[wish]*shared{}}
 }
 
+// mostWishes is how many answers that differ wait to be made: who has access could ask for ever
+// others. Scrapers ask for one or two.
+const mostWishes = 16
+
 // wish is what an answer depends on.
 type wish struct {
 	query, accept string
@@ -56,16 +60,24 @@ func (t *together) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	of := wish{r.URL.RawQuery, strings.Join(r.Header["Accept"], "\n"), unpacks(r)}
 	t.mutex.Lock()
 	a, there := t.next[of]
-	if !there {
+	if !there && len(t.next) < mostWishes {
 		a = &shared{made: make(chan struct{}), header: http.Header{}}
 		t.next[of] = a
 	}
 	t.mutex.Unlock()
-	if !there {
+	switch {
+	case a == nil:
+		w.Header().Set("Retry-After", "1")
+		http.Error(w, "too many different requests for metrics wait; ask again", http.StatusServiceUnavailable)
+		return
+	case !there:
 		t.make(of, a, r)
 	}
-	<-a.made
-	a.tell(w)
+	select {
+	case <-a.made:
+		a.tell(w)
+	case <-r.Context().Done(): // who asked has gone
+	}
 }
 
 // make makes an answer when its turn has come, of what is so then.

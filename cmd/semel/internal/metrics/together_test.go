@@ -2,6 +2,7 @@ package metrics
 
 import (
 	"compress/gzip"
+	"context"
 	"fmt"
 	"io"
 	"net/http"
@@ -121,6 +122,33 @@ func TestScrapesAtOnceShareAnAnswer(t *testing.T) {
 			t.Errorf("made were %v", forms)
 		}
 		all.group.Wait()
+	})
+	synctestRun(t, "K4_who_asks_for_ever_other_answers_is_put_off_and_who_has_gone_waits_for_none", func(t *testing.T) {
+		goOn := make(chan struct{})
+		shares := newTogether(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { <-goOn }))
+		var group sync.WaitGroup
+		ask := func(ctx context.Context, query string) *httptest.ResponseRecorder {
+			w, r := httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, http.MethodGet, "http://127.0.0.1"+PathMetrics+"?"+query, nil)
+			group.Go(func() { shares.ServeHTTP(w, r) })
+			synctest.Wait()
+			return w
+		}
+		for n := range 1 + mostWishes { // the first is being made
+			ask(t.Context(), fmt.Sprint("name[]=", n))
+		}
+		if w := ask(t.Context(), "name[]=other"); w.Code != http.StatusServiceUnavailable || w.Header().Get("Retry-After") != "1" {
+			t.Errorf("one more is answered with %d", w.Code)
+		}
+		gone, leave := context.WithCancel(t.Context())
+		leave()
+		if w := ask(gone, fmt.Sprint("name[]=", mostWishes)); w.Body.Len() > 0 || w.Header().Get("Content-Length") != "" {
+			t.Errorf("who has gone is answered with %q", w.Body)
+		}
+		same := ask(t.Context(), fmt.Sprint("name[]=", mostWishes))
+		close(goOn)
+		if group.Wait(); same.Code != http.StatusOK || same.Header().Get("Content-Length") == "" {
+			t.Errorf("who shares one is answered with %d", same.Code)
+		}
 	})
 	synctestRun(t, "K4_a_panic_is_of_who_made_the_answer_and_the_next_is_made", func(t *testing.T) {
 		fails := make(chan bool)
