@@ -25,8 +25,9 @@ its effect happen once, and whether that holds. Each is answered with pass, with
 fail and what mends it, or with "cannot know" and why. Nothing is changed. A
 database or a broker that does not answer makes it know less.
 
---deep looks at rows, markers, streams and intents, 5,000 rows in a statement. It prints up to
-which row it came, also when it is interrupted; --from ROW goes on behind it.
+--deep looks at rows, markers, streams and intents, 5,000 rows in a statement.
+It prints up to which row it came, also when it is interrupted; --from ROW goes
+on behind it.
 
 --explain N says why question N is asked, and what its answers mean.
 
