@@ -13,7 +13,7 @@ const idAside = 5
 // Dated are those statements that a store has in place of the same ones if its markers lie
 // in a table of days, and what is done to that table beside them.
 type Dated struct {
-	Begin, Mark, Judge, Look, Marker, KnownMarkers, Denied        string
+	Begin, Mark, Judge, Look, Marker, KnownMarkers                string
 	FirstDue, LastDay, MarkerBytes, Reap                          string
 	Aside                                                         string
 	Create, CreateAside, CreateReadable                           string
@@ -49,8 +49,7 @@ type Moving struct {
 // the schema as a whole is of, the statements of the store without such a table.
 func (p *Postgres) WithDays(d *Dated, of *Postgres) *Postgres {
 	own := *p
-	own.Begin, own.Mark, own.Judge, own.Look, own.Marker = d.Begin, d.Mark, d.Judge, d.Look, d.Marker
-	own.KnownMarkers, own.Denied = d.KnownMarkers, d.Denied
+	own.Begin, own.Mark, own.Judge, own.Look, own.Marker, own.KnownMarkers = d.Begin, d.Mark, d.Judge, d.Look, d.Marker, d.KnownMarkers
 	own.FirstDue, own.LastDay, own.MarkerBytes, own.Reap = d.FirstDue, d.LastDay, d.MarkerBytes, d.Reap
 	own.BeginClaims, own.BeginQueuedClaims = "", "" // Look asks more than they do
 	own.Lint, own.LintRows, own.Bounds, own.Unbounded = of.Lint, of.LintRows, of.Bounds, of.Unbounded

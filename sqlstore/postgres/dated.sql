@@ -98,30 +98,6 @@ select s.source, s.generation, m.outcome, (extract(epoch from m.at) * 1000)::big
 from {prefix}scopes s join {markers} m on m.scope = s.number and m.id in ($2::bytea, '\x05'::bytea || $2::bytea)
 where s.consumer = $1 order by s.source, s.generation, m.id limit 1000;
 
--- name: denied
-with page as materialized (
-  select i.number, i.scope, i.id, i.state, i.reason, i.stream, i.stream_version, length(i.conflict) = 0 and not i.surrogate as own
-  from {prefix}inbox i where i.number > $2 order by i.number limit $3
-), wrong as (
-  select p.number, p.state, coalesce(m.outcome, 0) as outcome
-  from page p join {prefix}scopes s on s.number = p.scope and s.consumer = $1
-  left join {markers} m on m.scope = p.scope and m.id = p.id
-  where p.own and case p.state when 'COMPLETED' then coalesce(m.outcome, 0) <> 1
-    when 'PARKED' then m.outcome <> 3 when 'DEAD_LETTERED' then m.outcome <> 4 when 'DISCARDED' then m.outcome <> 5
-    when 'RECEIVED' then coalesce(m.outcome, 0) <> 2 when 'IN_PROGRESS' then coalesce(m.outcome, 0) <> 2
-    when 'FAILED_RETRYABLE' then coalesce(m.outcome, 0) <> 2 when 'BLOCKED' then coalesce(m.outcome, 0) <> 2 else false end
-), astray as (
-  select p.number, p.state, coalesce(t.last, -1) as last
-  from page p join {prefix}scopes s on s.number = p.scope and s.consumer = $1
-  left join {prefix}streams t on t.scope = p.scope and t.name = p.stream
-  where p.own and p.stream is not null and case p.state when 'COMPLETED' then coalesce(t.last, -1) < p.stream_version
-    when 'BLOCKED' then coalesce(t.last, -1) >= p.stream_version - 1
-    when 'PARKED' then p.reason = 'gap' and coalesce(t.last, -1) >= p.stream_version - 1 else false end
-)
-select number, state, outcome::bigint, null::bigint from wrong
-union all select number, state, 0, last from astray where number not in (select number from wrong)
-union all select coalesce(max(number), 0), '', count(*), null from page;
-
 -- First is the first day that is to be dropped and stands.
 
 -- name: first due
