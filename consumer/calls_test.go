@@ -171,7 +171,7 @@ func TestAProviderIsAsked(t *testing.T) {
 
 func TestWhatAnAnswerLeavesUnknown(t *testing.T) {
 	panics := errors.New("panic")
-	late := errors.New("late")
+	late, tooLate := errors.New("late"), errors.New("too late")
 	for name, is := range map[string]struct {
 		err     error
 		unknown bool
@@ -183,6 +183,7 @@ func TestWhatAnAnswerLeavesUnknown(t *testing.T) {
 		"a_retry_of_what_is_said_to_be_unknown": {semel.RetryAfter(semel.Unknown(io.EOF), time.Second), true},
 		"an_error_without_a_decision":           {io.EOF, true},
 		"trap_T76_out_of_time":                  {late, true},
+		"trap_T76_a_refusal_after_the_timeout":  {tooLate, true},
 		"a_panic":                               {panics, true},
 	} {
 		bubble(t, "E3_after_the_window/"+name, func(t *testing.T) {
@@ -202,6 +203,9 @@ func TestWhatAnAnswerLeavesUnknown(t *testing.T) {
 				case late:
 					pass(time.Minute)
 					return semel.Permanent(io.EOF) // which nobody hears
+				case tooLate:
+					pass(28500 * time.Millisecond) // past the timeout, within the lease
+					return semel.Retry(io.EOF)
 				}
 				return is.err
 			}, c)

@@ -61,6 +61,34 @@ func TestTrapT77AForgottenKeyIsNotUsedAgain(t *testing.T) {
 	})
 }
 
+// slowClaims is a store whose answers to claims take a time to arrive.
+type slowClaims struct {
+	contract.KeyStore
+	answer time.Duration
+}
+
+func (s *slowClaims) ClaimKey(ctx context.Context, c contract.KeyClaim) (contract.KeyAnswer, error) {
+	a, err := s.KeyStore.ClaimKey(ctx, c)
+	pass(s.answer)
+	return a, err
+}
+
+func TestTrapT77TheWayOfTheClaimsAnswerCountsAsAge(t *testing.T) {
+	for _, answer := range []time.Duration{0, 10 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			b := inDoubt(t, 24*time.Hour-35*time.Second, nil)
+			keys, err := leasedkey.New(&slowClaims{b.store, answer}, config())
+			if err != nil {
+				t.Fatal(err)
+			}
+			b.Keys = keys
+			if a, err := b.do(well); a.Called != (answer == 0) || errors.Is(err, leasedkey.ErrInDoubt) != (answer > 0) {
+				t.Errorf("with an answer that took %v it is %+v, %v", answer, a, err)
+			}
+		})
+	}
+}
+
 func TestE3TheOtherSideIsAsked(t *testing.T) {
 	away := errors.New("it does not answer")
 	for name, c := range map[string]struct {

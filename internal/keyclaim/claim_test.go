@@ -174,3 +174,32 @@ func TestAnEndIsAskedForUntilItIsSaid(t *testing.T) {
 		})
 	})
 }
+
+// The store counts a lease from the moment at which the question reached it, so a slow answer
+// leaves less of the lease.
+func TestAnExtendedLeaseIsCountedFromTheQuestion(t *testing.T) {
+	t.Run("law_5_a_slow_answer_shortens_what_is_left_of_the_lease", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			s, began := &store{}, time.Now()
+			s.extend = func(ctx context.Context) error {
+				if s.extends > 1 {
+					<-ctx.Done()
+					return ctx.Err()
+				}
+				return answerAfter(15 * time.Second)
+			}
+			claim, lost := claimed(s, false)
+			defer claim.LetGo()
+			pass(10 * time.Minute)
+			if at, _ := lost(); at.Sub(began) != 80*time.Second { // asked after 20 s, for a minute
+				t.Errorf("the claim was lost after %v, want 1m20s", at.Sub(began))
+			}
+		})
+	})
+}
+
+// answerAfter succeeds after a delay.
+func answerAfter(d time.Duration) error {
+	<-time.After(d)
+	return nil
+}

@@ -84,3 +84,40 @@ func TestAPolicySaysWhetherItsMessagesMayBeReplayed(t *testing.T) {
 		wants(t, called("replay: {allowed: true, effects: none}"), "consumers.billing.replay.effects: with none nothing may happen outside")
 	})
 }
+
+// rebuilt is a policy whose statement writes into the generation it works in.
+func rebuilt(more ...string) []string {
+	return append(inConsumer(append([]string{"effect: {kind: projection, says: nothing changes}"}, more...)...),
+		"- update accounts set balance = balance + :amount where id = :account",
+		"- insert into balances (generation, account, amount) values (:generation, :account, :amount)")
+}
+
+func TestAPolicySaysWhetherAConsumerMayBeRebuilt(t *testing.T) {
+	intents := append(rebuilt(), "\n          - insert", " [\"insert", ":amount)\n", ":amount)\"]\n        intents: [{to: mailer, purpose: note}]\n"+`  mailer:
+    store: shop
+    strategy: lease
+    alerts: {pending_age: 1m}
+    handler: {http: {url: "https://mail.example/send"}}
+`)
+	for name, c := range map[string]struct {
+		edits []string
+		want  string
+	}{
+		"G2_with_a_target_of_its_own":   {rebuilt(), ""},
+		"G2_not_into_the_live_rows":     {inConsumer("effect: {kind: projection, says: nothing changes}"), "consumers.billing.handler: a rebuild needs a target of its own"},
+		"G2_not_with_effects_elsewhere": {rebuilt("replay: {allowed: true, effects: real}"), "consumers.billing.replay.effects: a rebuild has no effects outside of the store"},
+		"G2_not_with_intents":           {intents, "consumers.billing.handler: this consumer writes intents"},
+		"G1_not_what_is_not_replayed":   {rebuilt("replay: {allowed: false}"), "consumers.billing.replay.allowed: it is false"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p, faults := parse(policyCase{edits: c.edits})
+			if p == nil {
+				t.Fatal(lines(faults))
+			}
+			f := p.MayRebuild(p.Consumers[0])
+			if (f == nil) != (c.want == "") || f != nil && !strings.Contains(f.String(), c.want) {
+				t.Errorf("refused: %v, want %q", f, c.want)
+			}
+		})
+	}
+}

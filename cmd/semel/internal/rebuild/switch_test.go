@@ -44,6 +44,24 @@ func TestASwitch(t *testing.T) {
 			w.wantOnce(1, 0)
 		})
 	})
+	t.Run("law_12_gives_up_while_rows_of_the_rebuild_are_due_or_in_progress", func(t *testing.T) {
+		for _, p := range []contract.Pending{{Due: 1}, {InProgress: 1}} {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t)
+				w.log.send(10)
+				pass(3 * time.Second)
+				w.build()
+				pass(3 * time.Second)
+				s := w.turn()
+				s.Store = &unfinished{w.store, p}
+				if _, err := s.Do(t.Context()); !errors.Is(err, rebuild.ErrNotEqual) || !strings.Contains(err.Error(), "1 rows of its inbox are due or in progress") {
+					t.Errorf("with %+v: %v", p, err)
+				}
+				w.stop()
+				w.wantOnce(0, 10)
+			})
+		}
+	})
 	t.Run("G2_gives_up_where_messages_of_the_new_generation_were_set_aside", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)

@@ -198,6 +198,19 @@ func (s *lossy) Generations(ctx context.Context, consumer string) ([]contract.St
 	return s.Store.Generations(ctx, consumer)
 }
 
+// unfinished is a store whose rebuild has rows that were not worked on.
+type unfinished struct {
+	*memstore.Store
+	pending contract.Pending
+}
+
+func (s *unfinished) Pending(_ context.Context, consumer string) (contract.Pending, error) {
+	if consumer != contract.GenerationName("billing", 1) {
+		return contract.Pending{}, nil
+	}
+	return s.pending, nil
+}
+
 // turn is the switch to generation 1.
 func (w *world) turn() *rebuild.Switch {
 	return &rebuild.Switch{Store: w.store, Consumer: "billing", To: 1, Far: w, CatchUp: time.Minute, Fence: 30 * time.Second,

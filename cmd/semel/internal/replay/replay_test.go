@@ -11,6 +11,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/kafka"
 )
 
 func TestAReplayAppliesWhatIsMissing(t *testing.T) {
@@ -204,5 +205,94 @@ func TestAReplayIsStoppedFromElsewhere(t *testing.T) {
 			t.Errorf("%s, %v", state, err)
 		}
 		w.wantEffects(0, 60)
+	})
+}
+
+// endless is a source that gives one message and then fails.
+type endless struct {
+	contract.Source
+	given bool
+	err   error
+}
+
+func (s *endless) Settle(context.Context, []contract.Settlement) ([]int, error) { return nil, nil }
+
+func (s *endless) Fetch(context.Context, contract.Bound) ([]contract.Delivery, error) {
+	if s.given {
+		return nil, s.err
+	}
+	s.given = true
+	return []contract.Delivery{{Message: &semel.Message{Origin: semel.Origin{Offset: 0}}, Lane: contract.Lane{ID: "in"}}}, nil
+}
+
+func TestAReplayOfARangeThatIsGoneIsNotDone(t *testing.T) {
+	for name, c := range map[string]struct {
+		err  error
+		done bool
+	}{
+		"the_end":                       {contract.ErrEnd, true},
+		"G1_another_file":               {ErrOther, false},
+		"G1_offsets_that_were_removed":  {kafka.ErrRange, false},
+		"G1_a_source_that_was_closed":   {semel.ErrClosed, false},
+		"law_13_a_broker_that_is_down":  {errDead, false},
+		"law_13_nothing_for_the_moment": {nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := NewSource(&endless{err: c.err}, Options{Progress: contract.ReplayProgress{Lanes: []contract.ReplayLane{{Lane: "in", To: 9, After: -1}}}})
+			all, err := s.Fetch(t.Context(), contract.Bound{Messages: 5})
+			if err != nil || len(all) != 1 {
+				t.Fatalf("%d deliveries, %v", len(all), err)
+			}
+			_, err = s.Fetch(t.Context(), contract.Bound{Messages: 5})
+			if _, e := s.Settle(t.Context(), []contract.Settlement{{Delivery: &all[0], Kind: semel.Ack, Ending: contract.EndApplied}}); e != nil {
+				t.Fatal(e)
+			}
+			if s.Done() != c.done {
+				t.Errorf("done: %v after %v", s.Done(), c.err)
+			}
+			if ended := errors.Is(err, contract.ErrEnd); ended && !c.done && !errors.Is(s.Fault(), c.err) {
+				t.Errorf("the source ended and its fault is %v, want %v", s.Fault(), c.err)
+			}
+		})
+	}
+}
+
+func TestAReplayOfATimeRange(t *testing.T) {
+	t.Run("G1_since_is_included_and_until_is_not", func(t *testing.T) {
+		since := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+		until := since.Add(time.Hour)
+		for at, want := range map[time.Time]ending{since.Add(-1): outside, since: open, until.Add(-1): open, until: outside, {}: timeless} {
+			s := NewSource(&endless{}, Options{Progress: contract.ReplayProgress{Since: since, Until: until}, SentAt: func(*contract.Delivery) time.Time { return at }})
+			if got := s.refused(&contract.Delivery{}); got != want {
+				t.Errorf("a message of %v ends as %d, want %d", at, got, want)
+			}
+		}
+	})
+}
+
+// silent is a store that keeps no progress from some moment on.
+type silent struct {
+	contract.Replays
+	asked int
+}
+
+func (s *silent) SaveReplay(context.Context, int64, contract.Token, time.Duration, contract.ReplayProgress) (contract.ReplayState, error) {
+	s.asked++
+	return "", errDead
+}
+
+func TestAReplayEndsBeforeAnotherMayHaveIt(t *testing.T) {
+	bubble(t, "law_5_when_the_store_has_not_answered_for_a_lease", func(t *testing.T) {
+		w := newWorld(t, lines(0, 60))
+		r := w.begin()
+		r.Store = &silent{Replays: w.store}
+		began := time.Now()
+		_, state, err := w.run(t.Context(), r, 1)
+		if state == contract.ReplayDone || !errors.Is(err, errDead) {
+			t.Errorf("%s, %v", state, err)
+		}
+		if ran := time.Since(began); ran < Lease || ran > Lease+Lease/2 {
+			t.Errorf("it ran for %v, want a little over %v", ran, Lease)
+		}
 	})
 }
