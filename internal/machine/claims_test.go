@@ -104,6 +104,25 @@ func TestWhenTheInboxIsAsked(t *testing.T) {
 			t.Errorf("%+v", told)
 		}
 	})
+	t.Run("law_13_the_pause_after_a_failure_is_short_again_once_the_inbox_has_answered", func(t *testing.T) {
+		a := newAsking(t, nil)
+		fail := func() time.Duration {
+			step[Action](a, 10*time.Second, Timer{})
+			return step[Report](a, 0, Claimed{Failed: true, Err: errTest})[0].Wait
+		}
+		first := a.m.config.BackoffFirst
+		for range 6 {
+			fail()
+		}
+		if wait := fail(); wait <= first {
+			t.Fatalf("after seven failures the pause is %v", wait)
+		}
+		step[Action](a, 10*time.Second, Timer{})
+		step[Action](a, 0, Claimed{})
+		if wait := fail(); wait > first {
+			t.Errorf("after an answer the pause is %v, want at most %v", wait, first)
+		}
+	})
 	t.Run("D3_again_for_what_was_given_back_while_it_was_asked", func(t *testing.T) {
 		a := newAsking(t, func(c *Config) { c.Workers, c.Most = 1, 4 })
 		step[Action](a, 0, Timer{})

@@ -96,6 +96,10 @@ func TestTheIdentityOfWebhooks(t *testing.T) {
 			if got := s.horizon(); got.Result != Fail || !strings.Contains(got.Evidence, "repeats for 30d") {
 				t.Errorf("%+v", got)
 			}
+			c.Retention.Keep, c.Retention.Delay = 31*24*time.Hour, 2*24*time.Hour
+			if got := s.horizon(); got.Result != Fail || !strings.Contains(got.Evidence, "a copy can come 32d late") {
+				t.Errorf("with what lies before the provider: %+v", got)
+			}
 		})
 	}
 }
@@ -219,8 +223,11 @@ func inStoreOrBroker() map[string]planted {
 		"K3_7_an_intent_without_its_cause": fact(7, "row 17 is RECEIVED, and an intent of message m1, which has not taken effect: there is no marker of it", func(s *Subject) {
 			s.Facts.Deep = &Deep{Rows: 2, Denied: []sqlstore.Denied{{Row: 17, State: contract.StateReceived, By: sqlstore.DeniedByCause, Cause: semel.Key{ID: "m1"}}}}
 		}),
-		"K3_12_another_retention_in_use":        fact(12, "30d by the policy, and 90d by what", func(s *Subject) { s.Facts.Retention.Keep = 90 * 24 * time.Hour }),
-		"K3_13_retention_under_the_horizon":     fact(13, "ids are kept for 30d, and a copy can come 40d late", func(s *Subject) { s.Broker.Horizon.Late = 40 * 24 * time.Hour }),
+		"K3_12_another_retention_in_use":    fact(12, "30d by the policy, and 90d by what", func(s *Subject) { s.Facts.Retention.Keep = 90 * 24 * time.Hour }),
+		"K3_13_retention_under_the_horizon": fact(13, "ids are kept for 30d, and a copy can come 40d late", func(s *Subject) { s.Broker.Horizon.Late = 40 * 24 * time.Hour }),
+		"K3_13_what_lies_before_the_broker_counts": fact(13, "ids are kept for 30d, and a copy can come 31d late", func(s *Subject) {
+			s.Broker.Horizon.Late, s.Consumer.Retention.Delay = 29*24*time.Hour, 2*24*time.Hour
+		}),
 		"K3_13_a_topic_that_is_never_emptied":   fact(13, "without end", func(s *Subject) { s.Broker.Horizon.Unlimited = true }),
 		"K3_13_a_horizon_that_processes_told":   fact(13, "a copy can come 31d late", func(s *Subject) { s.Facts.Retention.Horizon = 31 * 24 * time.Hour }),
 		"K3_15_parked_rows_that_nobody_watches": fact(15, "3 rows are parked, the first for 49h", func(s *Subject) { s.Facts.Upkeep.Parked, s.Facts.Upkeep.Oldest = 3, 49*time.Hour }),

@@ -296,3 +296,23 @@ func TestAReplayEndsBeforeAnotherMayHaveIt(t *testing.T) {
 		}
 	})
 }
+
+func TestWhatIsForetoldOfSeveralContentsOfOneIdentity(t *testing.T) {
+	for name, c := range map[string]struct {
+		accept bool
+		want   []ending
+	}{
+		"A5_each_other_content_is_a_conflict_once":       {false, []ending{applied, conflict, conflict, skipped, skipped, skipped}},
+		"A5_each_time_where_it_leaves_no_row_of_its_own": {true, []ending{applied, conflict, conflict, skipped, conflict, conflict}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			told := copies{seen: map[[16]byte]semel.Fingerprint{}, conflicts: map[[16]byte]bool{}, accept: c.accept}
+			for i, content := range []byte{'a', 'b', 'c', 'a', 'b', 'c'} {
+				f := contract.Foretold{Key: semel.Key{ID: "m"}, Fingerprint: semel.Fingerprint{Version: 1, Sum: [16]byte{content}}, End: contract.EndApplied}
+				if got := told.ending(&f); got != c.want[i] {
+					t.Errorf("message %d with content %c ends as %d, want %d", i, content, got, c.want[i])
+				}
+			}
+		})
+	}
+}
