@@ -349,3 +349,33 @@ func TestHowMuchIsClaimedAhead(t *testing.T) {
 		}
 	})
 }
+
+func TestAStopWhileTheInboxIsAsked(t *testing.T) {
+	t.Run("case_10_gives_back_what_the_answer_brings_and_asks_no_more", func(t *testing.T) {
+		a := newAsking(t, nil)
+		if asked := step[ClaimRows](a, 0, Timer{}); len(asked) != 1 {
+			t.Fatalf("%+v", asked)
+		}
+		if done := step[Done](a, 0, Stop{}); len(done) != 0 {
+			t.Fatalf("the run ends before the answer has come: %+v", done)
+		}
+		var begun, asked, freed int
+		for _, action := range a.m.Step(a.claimed(3, time.Minute), a.now) {
+			switch action := action.(type) {
+			case Begin:
+				begun++
+			case ClaimRows:
+				asked++
+			case Unclaim:
+				freed += len(action.Items)
+			}
+		}
+		if begun != 0 || asked != 0 || freed != 3 {
+			t.Errorf("%d flights begin, %d questions are asked, %d of 3 claims are given back", begun, asked, freed)
+		}
+		asked += len(step[ClaimRows](a, 0, Due{})) + len(step[ClaimRows](a, time.Hour, Timer{}))
+		if asked != 0 {
+			t.Errorf("a run that stops asks %d times for more", asked)
+		}
+	})
+}
