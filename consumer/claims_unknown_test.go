@@ -115,3 +115,40 @@ func TestARetakeWhoseAnswerIsLost(t *testing.T) {
 		})
 	}
 }
+
+// answersLate is a store whose answer to a claim comes when nobody waits for it any more.
+type answersLate struct {
+	*memstore.Store
+	claimed func()
+}
+
+func (s *answersLate) Claim(ctx context.Context, o contract.ClaimOptions) ([]contract.Claimed, error) {
+	if _, err := s.Store.Claim(ctx, o); err != nil {
+		return nil, err
+	}
+	s.claimed()
+	<-ctx.Done()
+	return nil, ctx.Err()
+}
+
+func TestAStopWhileAClaimsAnswerIsUnderWay(t *testing.T) {
+	bubble(t, "case_10_what_the_store_has_given_is_given_back", func(t *testing.T) {
+		inner := memstore.New()
+		received(t, inner, 5)
+		ctx, stop := context.WithCancel(t.Context())
+		c := working(config(nil))
+		c.Drain = time.Second
+		began := time.Now()
+		if err := mustNew(t, &answersLate{inner, stop}, add, c).Run(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took > c.Drain+5*time.Second {
+			t.Errorf("the stop took %v", took)
+		}
+		for _, r := range rows(t, inner) {
+			if r.State != contract.StateReceived {
+				t.Errorf("row %d is %s until its lease ends at %v", r.Number, r.State, r.LockedUntil)
+			}
+		}
+	})
+}
