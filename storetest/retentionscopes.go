@@ -42,6 +42,30 @@ func (s suite[Tx]) bounded(t *T, old contract.Verdict) {
 		}
 		h.wantKinds(h.asks(h.aged("a", time.Now().Add(-time.Minute))), old)
 	})
+	t.Run("H3_a_longer_retention_keeps_what_is_not_due_under_it", "Below the low-water mark, too, a marker stays that the retention of now keeps.", func(t *T) {
+		h := s.opened(t)
+		reader, able := h.Store.(contract.MarkerReader)
+		if !able {
+			return
+		}
+		h.retain(contract.Retention{Keep: soon})
+		h.deliver(h.print("due", 1))
+		moment(t.context())
+		moment(t.context())
+		h.deliver(h.print("between", 1))
+		moment(t.context())
+		h.t.must(h.reaper().Progressed(t.context(), "billing", nil))
+		_, err := h.reaper().Advance(t.context(), "billing")
+		h.t.must(err)
+		due, _, err := reader.Marker(t.context(), semel.Key{Consumer: "billing", Source: "shop", ID: "due"})
+		h.t.must(err)
+		keep := h.kept().Progress.Sub(due.At) - soon // only what is older than the first may go
+		h.retain(contract.Retention{Keep: keep})
+		if r := h.pass(10); r.Markers != 1 {
+			t.Errorf("%d markers were removed under a retention of %v, want the one that is due", r.Markers, keep)
+		}
+		h.wantKinds(h.asks(h.print("between", 1)), already(contract.Applied))
+	})
 	t.Run("H3_what_ended_lately_stays_with_its_rows", "The end of a message counts, not its beginning: what a person has just closed is kept for as long as anything else.", func(t *T) {
 		h := s.opened(t)
 		h.retain(contract.Retention{Keep: soon})
