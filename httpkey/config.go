@@ -62,14 +62,29 @@ type Config struct {
 	// Wait is how long a copy of a request that is under way waits for its answer; 0: it is
 	// refused at once with InFlightStatus and Retry-After.
 	Wait time.Duration
-	// MostOpen is, of New, how many keys of this process have an open transaction at a time.
-	// It must be below the size of the pool: handlers that take a second connection from the
-	// same pool would wait for each other. 0 is half of the pool, or 8 where the store does not
-	// tell its size. Who finds no place within a second is answered with 503.
+	// MostOpen is how many requests of this process have a place at a time: their handlers run,
+	// and with New each has an open transaction. A handler keeps its place until it returns, also
+	// when its client has gone or its Timeout is over. A request that finds no place within a
+	// second is answered with 503 too-many-requests-open.
 	//
-	// It is of one guard, however many routes that protects, and guards know nothing of each
+	// With New, MostOpen must be below the size of the pool: handlers that take a second connection
+	// from the same pool would wait for each other. 0 is half of the pool, or 8 where the store does
+	// not tell its size. With NewLeased 0 is 256.
+	//
+	// It bounds one guard, however many routes that protects, and guards know nothing of each
 	// other: where several share a pool, set it of each, so that they add up to half of it.
 	MostOpen int
+	// MostOfCaller is how many of these places one caller has at a time, so that one caller with
+	// slow requests does not shut out the others; 0 is half of MostOpen. A request beyond it
+	// waits for a second, and is answered with 429 too-many-requests-of-caller. With OneTenant
+	// there is one caller, which may have all places.
+	MostOfCaller int
+	// MostBytes is how many bytes of request bodies this process holds at a time: bodies that
+	// are being read, wait for a place or belong to a running handler. One caller holds at most
+	// half of it. It must be at least twice MaxBody; 0 is 64 MiB, or four times MaxBody if that
+	// is more. A body without a Content-Length counts as MaxBody until it is read. Requests
+	// beyond it wait, and are refused, as those beyond MostOpen are.
+	MostBytes int64
 
 	// ClientErrors is what becomes of a key whose handler answered with 4xx; 0 is KeepAnswer.
 	ClientErrors Rule
@@ -125,6 +140,10 @@ const (
 	defaultBody = 1 << 20
 	defaultTime = 30 * time.Second
 	day         = 24 * time.Hour
+
+	defaultBytes = 64 << 20
+	// defaultLeased is Config.MostOpen of NewLeased, whose handlers hold no connection of a pool.
+	defaultLeased = 256
 )
 
 // fits reports all that is wrong with a configuration, and sets what was left open.
@@ -132,6 +151,7 @@ func (c *Config) fits(leased bool) error {
 	c.Retries = cmp.Or(c.Retries, day)
 	c.Timeout = cmp.Or(c.Timeout, defaultTime)
 	c.MaxKey, c.MaxBody, c.MaxAnswer = cmp.Or(c.MaxKey, mostKey), cmp.Or(c.MaxBody, defaultBody), cmp.Or(c.MaxAnswer, MostAnswer)
+	c.MostBytes = cmp.Or(c.MostBytes, max(defaultBytes, 4*c.MaxBody))
 	c.InFlightStatus, c.MismatchStatus = cmp.Or(c.InFlightStatus, http.StatusConflict), cmp.Or(c.MismatchStatus, http.StatusUnprocessableEntity)
 	if c.Methods == nil {
 		c.Methods = []string{http.MethodPost, http.MethodPatch}
@@ -154,6 +174,9 @@ func (c *Config) fits(leased bool) error {
 	fault(c.MaxBody < 1, "MaxBody is %d; it is at least 1", c.MaxBody)
 	fault(c.MaxAnswer < 1 || c.MaxAnswer > MostAnswer, "MaxAnswer is %d; it is 1 to %d", c.MaxAnswer, MostAnswer)
 	fault(c.MostOpen < 0, "MostOpen is %d; it is at least 1", c.MostOpen)
+	fault(c.MostOfCaller < 0, "MostOfCaller is %d; it is at least 1", c.MostOfCaller)
+	fault(c.MostOfCaller > 0 && c.OneTenant, "MostOfCaller is %d, and OneTenant is set: there is one caller, which MostOpen bounds", c.MostOfCaller)
+	fault(c.MaxBody > 0 && c.MostBytes/2 < c.MaxBody, "MostBytes is %d; it must be at least twice MaxBody (%d), since one caller holds at most half of it", c.MostBytes, c.MaxBody)
 	fault(c.InFlightStatus != http.StatusConflict && c.InFlightStatus != http.StatusLocked, "InFlightStatus is %d; it is 409 or 423", c.InFlightStatus)
 	fault(c.MismatchStatus != http.StatusUnprocessableEntity && c.MismatchStatus != http.StatusConflict, "MismatchStatus is %d; it is 422 or 409", c.MismatchStatus)
 	fault(len(c.Methods) == 0, "Methods is empty, so that nothing is protected; nil is POST and PATCH")
@@ -236,6 +259,23 @@ func (c *Config) rule(status int) Rule {
 		return c.ClientErrors
 	}
 	return KeepAnswer
+}
+
+// places returns the shares of Config.MostOpen, and bodies those of MostBytes.
+func (c *Config) places() *shares {
+	each := min(cmp.Or(c.MostOfCaller, (c.MostOpen+1)/2), c.MostOpen)
+	if c.OneTenant {
+		each = c.MostOpen
+	}
+	return &shares{most: int64(c.MostOpen), each: int64(each)}
+}
+
+func (c *Config) bodies() *shares {
+	each := c.MostBytes / 2
+	if c.OneTenant {
+		each = c.MostBytes
+	}
+	return &shares{most: c.MostBytes, each: each}
 }
 
 // defaultOpen is Config.MostOpen of a store whose pool has no bound, or that does not tell.

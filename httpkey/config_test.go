@@ -29,6 +29,8 @@ func TestAConfigurationThatDoesNotFitIsRefused(t *testing.T) {
 		"MaxBody is -1":                      func(c *httpkey.Config) { c.MaxBody = -1 },
 		"MaxAnswer is 61441":                 func(c *httpkey.Config) { c.MaxAnswer = httpkey.MostAnswer + 1 },
 		"MostOpen is -1":                     func(c *httpkey.Config) { c.MostOpen = -1 },
+		"MostOfCaller is -1":                 func(c *httpkey.Config) { c.MostOfCaller = -1 },
+		"MostBytes is 2097151":               func(c *httpkey.Config) { c.MostBytes = 2<<20 - 1 },
 		"InFlightStatus is 200":              func(c *httpkey.Config) { c.InFlightStatus = 200 },
 		"MismatchStatus is 400":              func(c *httpkey.Config) { c.MismatchStatus = 400 },
 		"Methods is empty":                   func(c *httpkey.Config) { c.Methods = []string{} },

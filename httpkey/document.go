@@ -50,6 +50,7 @@ func (c *Contract) rows() []row {
 		{500, codeAnswer, "the answer is too large to be kept", "tell the operators"},
 		{503, codeUnavailable, "keys cannot be looked up", sameKey},
 		{503, codeNotRecorded, "nobody knows yet whether the answer was kept", sameKey},
+		{503, codeBusy, "too many requests are open", sameKey},
 		{503, codeNewer, "a newer server has the answer", sameKey},
 		{504, codeTimeout, fmt.Sprintf("the handler took longer than %s", legible.Span(c.config.Timeout)), sameKey},
 	}
@@ -57,13 +58,14 @@ func (c *Contract) rows() []row {
 		all = append(all, row{400, codeMissing, "the header is missing", "send one"})
 	}
 	if c.config.Caller != nil {
-		all = append(all, row{401, codeCaller, "the caller is not known", "authenticate"})
+		all = append(all, row{401, codeCaller, "the caller is not known", "authenticate"},
+			row{429, codeBusyCaller, "too many requests of this caller are open", sameKey})
 	}
 	if c.lease != nil {
 		all = append(all, row{409, codeUnsure, "nobody knows whether it took effect", "ask for the state of what it changes; do not repeat it"})
 	} else {
 		all = append(all, row{409, codeUnsure, "an operator has set it aside", "ask the operators"},
-			row{500, codeCommit, "it was rolled back", "repeat it with the same key"}, row{503, codeCommit, "it was rolled back", sameKey}, row{503, codeBusy, "too many requests are open", sameKey})
+			row{500, codeCommit, "it was rolled back", "repeat it with the same key"}, row{503, codeCommit, "it was rolled back", sameKey})
 	}
 	slices.SortStableFunc(all, func(a, b row) int {
 		return cmp.Or(cmp.Compare(a.status, b.status), cmp.Compare(a.code, b.code))

@@ -28,7 +28,7 @@ func TestEveryProblemIsInAContractAndHasATitle(t *testing.T) {
 		}
 	}
 	for code := range titles {
-		if !told[code] && code != codeCaller { // which is of guards with callers
+		if !told[code] && code != codeCaller && code != codeBusyCaller { // which is of guards with callers
 			t.Errorf("%s is in no contract", code)
 		}
 	}

@@ -41,8 +41,9 @@ func (o *Observation) ended() string {
 //
 //	semel_http_requests_total{fate}  since the guard was made: passed, ran, replayed, finished,
 //	                                 unprotected, or the code of the problem (Contract has all)
-//	semel_http_keys{state}           in_flight: those that this process works on; of New, open:
-//	                                 those with a transaction, and most: how many may have one
+//	semel_http_keys{state}           in_flight: those that this process works on; open: those
+//	                                 with a place (Config.MostOpen), and most: how many places
+//	                                 there are
 func (g *Guard) Figures(each func(measure.Figure)) {
 	g.counts.mutex.Lock()
 	of := maps.Clone(g.counts.of)
@@ -54,11 +55,8 @@ func (g *Guard) Figures(each func(measure.Figure)) {
 		each(measure.Figure{Name: "semel_http_keys", Label: "state", Value: name, Is: float64(n)})
 	}
 	state("in_flight", g.flights.count())
-	if d, is := g.door.(interface{ open() (now, most int) }); is {
-		now, most := d.open()
-		state("open", now)
-		state("most", most)
-	}
+	state("open", int(g.places.now()))
+	state("most", g.config.MostOpen)
 }
 
 // fates are all that can become of a request.
@@ -69,9 +67,6 @@ func fates() []string {
 	}
 	return all
 }
-
-// open is how many keys have a transaction, and how many may.
-func (t *transactional[Tx]) open() (now, most int) { return len(t.places), cap(t.places) }
 
 // Check asks the store whether requests can be protected now: at start, and for readiness. It
 // changes nothing but, of New, the scope of the guard's keys, which is made once.

@@ -74,7 +74,7 @@ func TestK4WhatBecameOfRequestsIsCounted(t *testing.T) {
 			}
 			seen[f.Name+f.Value] = true
 		})
-		if len(seen) != 23 { // 17 codes, 5 fates, and what is under way
+		if len(seen) != 26 { // 18 codes, 5 fates, and three of what is under way
 			t.Errorf("%d figures", len(seen))
 		}
 	})

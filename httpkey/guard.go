@@ -19,6 +19,8 @@ type Guard struct {
 	completion *Completion // nil: nothing is noted
 	door       door
 	flights    flights
+	places     *shares // of handlers
+	bodies     *shares // of bytes of requests
 	counts     counts
 	running    worker.Group // of the flights, which Drain waits for
 }
@@ -60,6 +62,9 @@ func (g *Guard) serve(w http.ResponseWriter, r *http.Request, next http.Handler)
 		p = q.takeNote(g.completion.Headers)
 	}
 	switch {
+	case p != nil && q != nil:
+		q.release(g.bodies)
+		g.finish(w, refused(p, nil), began)
 	case p != nil:
 		g.finish(w, refused(p, nil), began)
 	case q == nil:
@@ -115,18 +120,21 @@ func (g *Guard) tell(o *outcome, began time.Time) {
 func (g *Guard) fly(q *request, next http.Handler) outcome {
 	f, first := g.flights.join(q.id(), q.fingerprint)
 	if !first {
+		q.body, q.note = nil, nil // its handler does not run
+		q.release(g.bodies)
 		return g.ride(f, q)
 	}
 	g.running.Go(func() {
 		f.outcome = refused(because(http.StatusInternalServerError, codePanic, "", 0), errEnded)
 		defer g.flights.land(q.id(), f)
+		defer q.release(g.bodies) // a handler whose client has gone still has the body
 		defer func() {
 			if value := recover(); value != nil { // of the store: call has those of handlers
 				f.outcome = refused(because(http.StatusInternalServerError, codePanic, "", 0), fmt.Errorf("httpkey: the store panicked: %s", legible.Panic(value)))
 				f.outcome.stack = debug.Stack()
 			}
 		}()
-		f.outcome = g.door.attempt(context.WithoutCancel(q.http.Context()), f, q, next)
+		f.outcome = g.attempt(f, q, next)
 	})
 	select {
 	case <-f.done:
@@ -134,6 +142,18 @@ func (g *Guard) fly(q *request, next http.Handler) outcome {
 	case <-f.late:
 		return refused(g.timedOut(), errLate)
 	}
+}
+
+// attempt answers a request when it has a place, which it keeps until its handler has returned.
+// A Completer runs one request at a time, and needs none.
+func (g *Guard) attempt(f *flight, q *request, next http.Handler) outcome {
+	if !q.finishing {
+		if why := g.places.take(q.http.Context(), q.caller, 1); why != enough {
+			return refused(why.problem(), nil)
+		}
+		defer g.places.free(q.caller, 1)
+	}
+	return g.door.attempt(context.WithoutCancel(q.http.Context()), f, q, next)
 }
 
 var (

@@ -88,7 +88,7 @@ func TestF1WithAndWithoutQuotesIsTheSameKey(t *testing.T) {
 // is told when.
 func wantProblem(t *testing.T, w *httptest.ResponseRecorder, status int, code string) {
 	t.Helper()
-	comesAgain := code == "request-in-progress" || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
+	comesAgain := code == "request-in-progress" || status == http.StatusTooManyRequests || status == http.StatusServiceUnavailable || status == http.StatusGatewayTimeout
 	if after, err := strconv.Atoi(w.Header().Get("Retry-After")); (err == nil && after > 0) != comesAgain {
 		t.Errorf("the Retry-After of %s is %q", code, w.Header().Get("Retry-After"))
 	}

@@ -1,6 +1,7 @@
 package httpkey
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,6 +55,7 @@ type leased struct {
 // or all that is wrong with its configuration. It asks the store nothing.
 func NewLeased(store contract.KeyStore, c Config, l LeaseConfig) (*Guard, error) {
 	given, notes, faults := store, l.completes(store), []error{c.fits(true)}
+	c.MostOpen = cmp.Or(c.MostOpen, defaultLeased)
 	faults = append(faults, l.fits(&c, notes != nil))
 	if notes != nil {
 		store = patientNotes{patient{store}, notes}
@@ -70,7 +72,7 @@ func NewLeased(store contract.KeyStore, c Config, l LeaseConfig) (*Guard, error)
 	if err := errors.Join(append(faults, err)...); err != nil {
 		return nil, fmt.Errorf("httpkey: %w", err)
 	}
-	d.guard = &Guard{config: c, completion: l.Completion, door: d}
+	d.guard = &Guard{config: c, places: c.places(), bodies: c.bodies(), completion: l.Completion, door: d}
 	return d.guard, nil
 }
 

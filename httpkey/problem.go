@@ -28,6 +28,7 @@ const (
 	codeInFlight    = "request-in-progress"
 	codeUnavailable = "store-unavailable"
 	codeBusy        = "too-many-requests-open"
+	codeBusyCaller  = "too-many-requests-of-caller"
 	codeUnsure      = "outcome-unknown"
 	codeNotRecorded = "answer-not-recorded"
 	codeGone        = "answer-gone"
@@ -49,6 +50,7 @@ var titles = map[string]string{
 	codeInFlight:    "A request with this idempotency key is in progress",
 	codeUnavailable: "Idempotency keys cannot be looked up now",
 	codeBusy:        "Too many requests are open now",
+	codeBusyCaller:  "Too many requests of this caller are open now",
 	codeUnsure:      "The outcome of this request is unknown",
 	codeNotRecorded: "The answer could not be recorded",
 	codeGone:        "The answer to this request is no longer kept",
@@ -64,6 +66,15 @@ const again = time.Second
 
 func because(status int, code, detail string, after time.Duration) *problem {
 	return &problem{status, code, titles[code], detail, after}
+}
+
+// problem is what a request is answered with that found no place.
+func (l lack) problem() *problem {
+	const detail = "nothing was done; repeat the request with the same key"
+	if l == lackCaller {
+		return because(http.StatusTooManyRequests, codeBusyCaller, detail, again)
+	}
+	return because(http.StatusServiceUnavailable, codeBusy, detail, again)
 }
 
 // answer is the problem as an answer.

@@ -23,6 +23,40 @@ type request struct {
 	finishing bool
 	// seen is, of a Completer, how many claims its key had when it was seen left.
 	seen int
+	// held is how many bytes it has of those that bodies may have.
+	held int64
+}
+
+// hold takes the bytes of the body, before any of them is read, from those that bodies may have.
+func (q *request) hold(of *shares, most int64) *problem {
+	n := q.http.ContentLength
+	if q.http.Body == nil || n == 0 {
+		return nil
+	}
+	if n < 0 || n > most {
+		n = most
+	}
+	if why := of.take(q.http.Context(), q.caller, n); why != enough {
+		return why.problem()
+	}
+	q.held = n
+	return nil
+}
+
+// release gives back what hold took.
+func (q *request) release(of *shares) {
+	if q.held > 0 {
+		of.free(q.caller, q.held)
+		q.held = 0
+	}
+}
+
+// keepRead gives back what the body did not need.
+func (q *request) keepRead(of *shares) {
+	if rest := q.held - int64(len(q.body)); rest > 0 {
+		of.free(q.caller, rest)
+		q.held -= rest
+	}
 }
 
 // id is the key of one caller among those of all: a key has no zero byte.
@@ -49,9 +83,13 @@ func (g *Guard) read(w http.ResponseWriter, r *http.Request) (*request, *problem
 			return nil, because(http.StatusUnauthorized, codeCaller, "a key is one of its caller, who is not known", 0)
 		}
 	}
-	if p := q.readBody(w, c.MaxBody); p != nil {
+	if p := q.hold(g.bodies, c.MaxBody); p != nil {
 		return nil, p
 	}
+	if p := q.readBody(w, c.MaxBody); p != nil {
+		return q, p
+	}
+	q.keepRead(g.bodies)
 	q.fingerprint = fingerprint(r, q.body)
 	return q, nil
 }

@@ -19,7 +19,6 @@ type transactional[Tx any] struct {
 	store  contract.TxStore[Tx]
 	keeper contract.ResultKeeper[Tx]
 	reader contract.ResultReader
-	places chan struct{} // one for each key that has a transaction
 
 	scope atomic.Int64 // 0: not known yet
 }
@@ -33,7 +32,7 @@ func New[Tx any](store contract.TxStore[Tx], c Config) (*Guard, error) {
 		return nil, errors.New("httpkey: the store is nil; pass one that is open")
 	}
 	faults := []error{c.fits(false), c.poolFits(store)}
-	t := &transactional[Tx]{guard: &Guard{config: c}, store: store, places: make(chan struct{}, max(c.MostOpen, 1))}
+	t := &transactional[Tx]{guard: &Guard{config: c, places: c.places(), bodies: c.bodies()}, store: store}
 	var keeps, reads bool
 	t.keeper, keeps = store.(contract.ResultKeeper[Tx])
 	t.reader, reads = store.(contract.ResultReader)
@@ -61,16 +60,10 @@ const (
 	// idleGrace is how much longer than a handler's time-out the server keeps a transaction
 	// without a statement, so that a frozen process holds no key for ever.
 	idleGrace = storeTime
-	// placeTime is how long a request waits for a place among the open keys.
-	placeTime = time.Second
 )
 
 // attempt implements door.
 func (t *transactional[Tx]) attempt(ctx context.Context, f *flight, q *request, next http.Handler) outcome {
-	if !t.place() {
-		return refused(because(http.StatusServiceUnavailable, codeBusy, "nothing was done; repeat the request with the same key", again), nil)
-	}
-	defer func() { <-t.places }()
 	for until := time.Now().Add(t.guard.config.Wait); ; {
 		b, o := t.begin(ctx, q)
 		if b != nil {
@@ -79,18 +72,6 @@ func (t *transactional[Tx]) attempt(ctx context.Context, f *flight, q *request, 
 		if !o.inFlight() || time.Until(until) < poll || !timing.Wait(q.http.Context(), poll) {
 			return o
 		}
-	}
-}
-
-// place takes a place among the open keys; false: there is none.
-func (t *transactional[Tx]) place() bool {
-	timer := time.NewTimer(placeTime)
-	defer timer.Stop()
-	select {
-	case t.places <- struct{}{}:
-		return true
-	case <-timer.C:
-		return false
 	}
 }
 

@@ -71,7 +71,7 @@ var instruments = []instrument{
 // apiInstruments are those of HTTP APIs, which docs/http.md has.
 var apiInstruments = []instrument{
 	{"semel_http_requests_total", asked, "1", "Requests, by what became of them, or by the code of the problem that answered."},
-	{"semel_http_keys", askedGauge, "1", "Keys. state: in_flight (those that this process works on), open (those with a transaction), most (how many may have one)."},
+	{"semel_http_keys", askedGauge, "1", "Keys. state: in_flight (those that this process works on), open (those with a place, and with New a transaction), most (how many places there are)."},
 }
 
 // batchParts are the histograms of what a batch takes: of marks, handlers and commit.

@@ -1,0 +1,163 @@
+package httpkey
+
+import (
+	"container/list"
+	"context"
+	"sync"
+	"time"
+)
+
+// shares divides a bounded number of units (running handlers, or bytes of bodies) among callers.
+// One caller gets at most each units, all together get at most most. A request that finds no
+// unit waits; callers that wait are served in turn, so that a caller with many waiting requests
+// does not delay the others.
+type shares struct {
+	most, each int64
+
+	mutex   sync.Mutex
+	taken   int64              // guarded by mutex
+	callers map[string]*sharer // those that have units or wait for some; guarded by mutex
+	inTurn  list.List          // of *sharer: those that wait; guarded by mutex
+}
+
+// waiting is a request that waits for units.
+type waiting struct {
+	units int64
+	given chan struct{} // closed when it has them
+	had   bool          // guarded by the mutex of its shares
+}
+
+// sharer is a caller.
+type sharer struct {
+	name  string
+	taken int64
+	queue list.List     // of *waiting
+	turn  *list.Element // in shares.inTurn; nil: nothing of it waits
+}
+
+// lack says why a request got no units.
+type lack uint8
+
+const (
+	enough     lack = iota
+	lackAll         // all callers together have as many as there are
+	lackCaller      // its caller has as many as one may have
+)
+
+// placeTime is how long a request waits for units.
+const placeTime = time.Second
+
+// take takes units for a caller, and waits for them for placeTime at most, or until ctx ends.
+func (s *shares) take(ctx context.Context, caller string, units int64) lack {
+	s.mutex.Lock()
+	of := s.caller(caller)
+	if s.inTurn.Len() == 0 && of.taken+units <= s.each && s.taken+units <= s.most {
+		s.taken, of.taken = s.taken+units, of.taken+units
+		s.mutex.Unlock()
+		return enough
+	}
+	w := &waiting{units: units, given: make(chan struct{})}
+	at := of.queue.PushBack(w)
+	if of.turn == nil {
+		of.turn = s.inTurn.PushBack(of)
+	}
+	s.serve()
+	had := w.had
+	s.mutex.Unlock()
+	if had {
+		return enough
+	}
+	timer := time.NewTimer(placeTime)
+	defer timer.Stop()
+	select {
+	case <-w.given:
+		return enough
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if w.had { // at the same moment
+		return enough
+	}
+	why := lackCaller
+	if s.taken+units > s.most {
+		why = lackAll
+	}
+	of.queue.Remove(at)
+	s.leave(of)
+	s.serve() // a smaller request may have waited behind this one
+	return why
+}
+
+// free gives back units of a caller.
+func (s *shares) free(caller string, units int64) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	of := s.caller(caller)
+	s.taken, of.taken = s.taken-units, of.taken-units
+	s.leave(of)
+	s.serve()
+}
+
+// caller returns the caller of this name. mutex is held.
+func (s *shares) caller(name string) *sharer {
+	of := s.callers[name]
+	if of == nil {
+		if s.callers == nil {
+			s.callers = map[string]*sharer{}
+		}
+		of = &sharer{name: name}
+		s.callers[name] = of
+	}
+	return of
+}
+
+// leave takes a caller out of the turn if nothing of it waits, and forgets it if it has nothing
+// either. mutex is held.
+func (s *shares) leave(of *sharer) {
+	if of.queue.Len() > 0 {
+		return
+	}
+	if of.turn != nil {
+		s.inTurn.Remove(of.turn)
+		of.turn = nil
+	}
+	if of.taken == 0 {
+		delete(s.callers, of.name)
+	}
+}
+
+// serve gives units to those that wait, one request of each caller in turn. It ends at the
+// first request for which too few are left in all: smaller ones do not overtake it for ever.
+// mutex is held.
+func (s *shares) serve() {
+	for at := s.inTurn.Front(); at != nil; {
+		of, next := at.Value.(*sharer), at.Next()
+		first := of.queue.Front()
+		w := first.Value.(*waiting)
+		switch {
+		case of.taken+w.units > s.each:
+		case s.taken+w.units > s.most:
+			return
+		default:
+			s.taken, of.taken, w.had = s.taken+w.units, of.taken+w.units, true
+			close(w.given)
+			of.queue.Remove(first)
+			if s.leave(of); of.turn != nil {
+				s.inTurn.MoveToBack(at)
+				if next == nil {
+					next = at
+				}
+			}
+		}
+		at = next
+	}
+}
+
+// now is how many units are taken.
+func (s *shares) now() int64 {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	return s.taken
+}
