@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -17,8 +18,8 @@ import (
 // does. Method, host, URI and body are stored with the key until its end is known; a request
 // of more than contract.MaxKeyResult bytes is refused with 413.
 type Completion struct {
-	// Headers are those of a request that its handler reads; Content-Type is always one. What
-	// carries a secret, such as Authorization or Cookie, is refused.
+	// Headers are those of a request that its handler reads; Content-Type and Content-Encoding
+	// are always stored. What carries a secret, such as Authorization or Cookie, is refused.
 	Headers []string
 	// After is for how long nobody has worked on a request before a Completer does; 0 is a
 	// minute. It doubles with each attempt, up to an hour or After.
@@ -54,7 +55,7 @@ func (l *LeaseConfig) fits(c *Config, keeps bool) (err error) {
 	own := *l.Completion
 	l.Completion = &own
 	own.After, own.Attempts = cmp.Or(own.After, defaultAfter), cmp.Or(own.Attempts, defaultAttempts)
-	names, wrong := keptNames("Completion.Headers", own.Headers)
+	names, wrong := keptNames("Completion.Headers", append(slices.Clone(own.Headers), fingerprinted...))
 	own.Headers = names
 	err = errors.Join(err, wrong)
 	switch {

@@ -48,7 +48,7 @@ func TestF2WhatACompleterSendsIsWhatTheClientSentWithoutSecrets(t *testing.T) {
 		}, completing, func(r *http.Request) {
 			*r = *httptest.NewRequest(http.MethodPost, "/accounts/7/orders?gift=1", strings.NewReader("tea")) // as a server reads it
 			r.Host = "shop.example"
-			r.Header = http.Header{"X-Account": {"a"}, "Idempotency-Key": {`"k"`}, "Content-Type": {"text/plain"}, "X-Currency": {"EUR"},
+			r.Header = http.Header{"X-Account": {"a"}, "Idempotency-Key": {`"k"`}, "Content-Type": {"text/plain"}, "Content-Encoding": {"br"}, "X-Currency": {"EUR"},
 				"Authorization": {"Bearer secret"}, "Cookie": {"session=secret"}, "X-Other": {"secret"}}
 		})
 		mux := http.NewServeMux()
@@ -64,7 +64,7 @@ func TestF2WhatACompleterSendsIsWhatTheClientSentWithoutSecrets(t *testing.T) {
 		if string(body) != "tea" || got.URL.RawQuery != "gift=1" || got.PathValue("account") != "7" || a.Caller != "a" || a.Key != "k" || !a.Finishing || !a.Unknown || a.Number != 2 {
 			t.Errorf("%s %s of %+v", got.URL, body, a)
 		}
-		if len(got.Header) != 2 || got.Header.Get("Content-Type") != "text/plain" || got.Header.Get("X-Currency") != "EUR" {
+		if len(got.Header) != 3 || got.Header.Get("Content-Type") != "text/plain" || got.Header.Get("Content-Encoding") != "br" || got.Header.Get("X-Currency") != "EUR" {
 			t.Errorf("its headers are %v", got.Header)
 		}
 		if o := s.seen[0]; o.Fate != httpkey.Finished || !o.Kept || o.Status != 201 {

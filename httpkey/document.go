@@ -112,7 +112,7 @@ func (c *Contract) promises() []string {
 	list := []string{
 		scope,
 		fmt.Sprintf("A key is kept for %s. Repeat a request for at most %s after its first time; later it may take effect again.", legible.Span(c.config.Keep), legible.Span(c.config.Retries)),
-		"A key stands for one method, path, query and body, byte by byte. Send the bytes that were sent first, also of JSON.",
+		"A key stands for one method, path, query, body, Content-Type and Content-Encoding, byte by byte. Send the bytes that were sent first, also of JSON.",
 		"An answer of 2xx or 3xx is final, and so is " + c.finality(),
 		"Any other answer, or none, decides nothing: repeat the request with the same key, and wait longer each time.",
 		fmt.Sprintf("Of an answer these headers are repeated: %s.", strings.Join(c.config.Headers, ", ")),

@@ -206,7 +206,7 @@ func (g *Guard) stored(b []byte) outcome {
 }
 
 func (g *Guard) mismatch() *problem {
-	return because(g.config.MismatchStatus, codeMismatch, "a key stands for one request: the same method, path, query and body; send a new key with a new request", 0)
+	return because(g.config.MismatchStatus, codeMismatch, "a key stands for one request: the same method, path, query, body, Content-Type and Content-Encoding; send a new key with a new request", 0)
 }
 
 func (g *Guard) inFlight(after time.Duration) *problem {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/digest"
@@ -111,18 +112,26 @@ func (q *request) readBody(w http.ResponseWriter, most int64) *problem {
 	return nil
 }
 
-// fingerprints is the version of the rule below.
-const fingerprints = 1
+// fingerprints is the version of the rule below. Version 1 had no headers: stores do not compare
+// fingerprints of two versions, so a key of version 1 matches every request of its caller.
+const fingerprints = 2
 
-// fingerprint recognises a request: by its method, path, query and body. A path is more than
-// a route: the same body under the same key for another order is another request. The host is
-// none of it: proxies rewrite it, and clients repeat requests at another address of the same
-// API. Whose key it is the caller says.
+// fingerprinted are headers by which a body is read: the same bytes with other values of these
+// are another request.
+var fingerprinted = []string{"Content-Encoding", contentType}
+
+// fingerprint recognises a request: by its method, path, query, body, and the headers by which
+// the body is read. A path is more than a route: the same body under the same key for another
+// order is another request. The host is none of it: proxies rewrite it, and clients repeat
+// requests at another address of the same API. Whose key it is the caller says.
 func fingerprint(r *http.Request, body []byte) semel.Fingerprint {
 	h := sha256.New()
-	digest.Begin(h, "http-request/1")
+	digest.Begin(h, "http-request/2")
 	for _, part := range []string{r.Method, r.URL.EscapedPath(), r.URL.RawQuery} {
 		digest.Part(h, []byte(part))
+	}
+	for _, name := range fingerprinted {
+		digest.Part(h, []byte(strings.Join(r.Header.Values(name), ",")))
 	}
 	digest.Part(h, body)
 	f := semel.Fingerprint{Version: fingerprints}

@@ -1,14 +1,18 @@
 package httpkey_test
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/httpkey"
+	"github.com/semel-go/semel/leasedkey"
 	"github.com/semel-go/semel/memstore"
 )
 
@@ -68,6 +72,8 @@ func TestTrapT74AKeyStandsForOneRequest(t *testing.T) {
 		"F1_trap_T74_the_same":                             {`{"tea":1}`, func(*http.Request) {}, true},
 		"F1_trap_T74_with_another_header":                  {`{"tea":1}`, func(r *http.Request) { r.Header.Set("User-Agent", "another") }, true},
 		"F1_trap_T74_at_another_host":                      {`{"tea":1}`, func(r *http.Request) { r.Host = "eu.shop.example" }, true},
+		"F1_trap_T74_another_content_type":                 {`{"tea":1}`, func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }, false},
+		"F1_trap_T74_another_content_encoding":             {`{"tea":1}`, func(r *http.Request) { r.Header.Set("Content-Encoding", "gzip") }, false},
 		"F1_trap_T74_another_body":                         {`{"tea":2}`, func(*http.Request) {}, false},
 		"F1_trap_T74_json_that_differs_in_a_space":         {`{"tea": 1}`, func(*http.Request) {}, false},
 		"F1_trap_T74_another_path":                         {`{"tea":1}`, path("/orders/1/refund"), false},
@@ -169,4 +175,26 @@ func TestF1WhatHasNoKeyPassesOnlyWhereThatIsSaid(t *testing.T) {
 		t.Errorf("an optional one: %d", w.Code)
 	}
 	wantProblem(t, l.post("bad", "tea"), http.StatusBadRequest, "idempotency-key-invalid")
+}
+
+func TestTrapT74AKeyThatAnEarlierReleaseStoredIsAnswered(t *testing.T) {
+	t.Run("F1_trap_T74_by_a_fingerprint_without_content_type", func(t *testing.T) {
+		store, handler := memstore.NewKeys(), &calls{status: http.StatusCreated}
+		earlier, err := leasedkey.New(store, leasedkey.Config{Consumer: "orders", Keep: 72 * time.Hour, Window: leasedkey.Always, MayForget: "a test"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		asked := leasedkey.Request{Source: "a", ID: "k", Fingerprint: semel.Fingerprint{Version: 1, Sum: [16]byte{1}}}
+		if _, err := earlier.Do(t.Context(), asked, func(context.Context, leasedkey.Attempt) ([]byte, error) {
+			return []byte("\x01\xc9\x01\x00was placed"), nil // an answer as it is kept: its form, 201, no header
+		}); err != nil {
+			t.Fatal(err)
+		}
+		s := lend(t, store, handler.serve, nil)
+		w := s.post(`"k"`, "tea", func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") })
+		if w.Code != http.StatusCreated || w.Body.String() != "was placed" || w.Header().Get(httpkey.ReplayedHeader) != "true" {
+			t.Errorf("%d %v %s", w.Code, w.Header(), w.Body)
+		}
+		handler.want(t, 0)
+	})
 }
