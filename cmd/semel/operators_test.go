@@ -20,7 +20,7 @@ type acted struct {
 // act runs an act in folder and returns what it printed; its exit code may be 1.
 func act(t *testing.T, folder string, args ...string) acted {
 	t.Helper()
-	cmd := exec.Command("semel", append([]string{"parked"}, append(args, "--reason", "test", "--json")...)...)
+	cmd := exec.Command("semel", append([]string{"parked"}, append(args, "--because", "test", "--json")...)...)
 	cmd.Dir = folder
 	out, err := cmd.Output()
 	var document acted

@@ -90,10 +90,15 @@ func (s *slot) retry(numbers []string) error {
 	if len(numbers) == 0 {
 		return nil
 	}
-	args := []string{"parked", "retry", "--reason", "the account is open"}
-	if help, err := s.call("parked", "retry", "--help").CombinedOutput(); err != nil {
+	help, err := s.call("parked", "retry", "--help").CombinedOutput()
+	if err != nil {
 		return fmt.Errorf("semel parked retry --help of %s: %w", s.release.Name, err)
-	} else if strings.Contains(string(help), "--run ") { // releases before it ran them by themselves
+	}
+	args := []string{"parked", "retry", "--reason", "the account is open"}
+	if strings.Contains(string(help), "--because ") { // earlier releases say why with --reason
+		args[2] = "--because"
+	}
+	if strings.Contains(string(help), "--run ") { // releases before it ran them by themselves
 		args = append(args, "--run")
 	}
 	said, err := s.call(append(args, numbers...)...).CombinedOutput()

@@ -132,7 +132,7 @@ func TestTheLettersOfATopicAreListedAsWhatTheyAre(t *testing.T) {
 	consumer := []string{"--consumer", s.name("billing"), "--topic", s.letters}
 	list := func(t *testing.T) deadDocument { return s.dead(t, 0, append([]string{"ls"}, consumer...)...) }
 	replay := func(t *testing.T, code int, more ...string) deadDocument {
-		return s.dead(t, code, append(append([]string{"replay", "--all", "--reason", "account opened", "--as", "ann"}, consumer...), more...)...)
+		return s.dead(t, code, append(append([]string{"replay", "--all", "--yes", "--because", "account opened", "--as", "ann"}, consumer...), more...)...)
 	}
 	t.Run("G4_foreign_records_changed_payloads_and_cut_letters_stand_beside_the_others", func(t *testing.T) {
 		var mine []string
@@ -166,10 +166,10 @@ func TestTheLettersOfATopicAreListedAsWhatTheyAre(t *testing.T) {
 	services.Exec(t, s.dsn, `insert into accounts values ('eve')`)
 	t.Run("K8_the_commands_of_the_page_work", func(t *testing.T) {
 		for command, code := range map[string]int{
-			`semel dead ls --config dead.yaml --consumer billing --topic payments-dead`:                                           0,
-			`semel dead show payments-dead/0/1 --config dead.yaml --consumer billing --payload`:                                   0,
-			`semel dead replay --config dead.yaml --consumer billing --topic payments-dead --all --dry-run`:                       1,
-			`semel dead replay --config dead.yaml --consumer billing --topic payments-dead --all --run --reason 'account opened'`: 1,
+			`semel dead ls --config dead.yaml --consumer billing --topic payments-dead`:                                            0,
+			`semel dead show payments-dead/0/1 --config dead.yaml --consumer billing --payload`:                                    0,
+			`semel dead replay --config dead.yaml --consumer billing --topic payments-dead --all --dry-run`:                        1,
+			`semel dead replay --config dead.yaml --consumer billing --topic payments-dead --all --run --because 'account opened'`: 1,
 		} {
 			command = strings.NewReplacer("billing", s.name("other"), "payments-dead", s.letters, "'account opened'", "opened").Replace(command)
 			s.semel(t, code, strings.Fields(command)[1:]...)
@@ -206,7 +206,7 @@ func TestLettersOfWhichNobodyKnowsWhetherTheyTookEffect(t *testing.T) {
 	}
 	s.run(t, "dead.yaml", 0)
 	replay := func(t *testing.T, code int, more ...string) deadDocument {
-		return s.dead(t, code, append([]string{"replay", "--all", "--run", "--reason", "test", "--consumer", s.name("billing"), "--topic", s.letters}, more...)...)
+		return s.dead(t, code, append([]string{"replay", "--all", "--run", "--because", "test", "--consumer", s.name("billing"), "--topic", s.letters}, more...)...)
 	}
 	t.Run("trap_T49_what_the_store_has_not_got_as_far_as_is_another_store_s", func(t *testing.T) {
 		s.produce(t, payment(s.letters, "far", "eve", s.letterOf("billing", "999")...))
@@ -233,7 +233,7 @@ func TestLettersOfWhichNobodyKnowsWhetherTheyTookEffect(t *testing.T) {
 		s.wantOnce(t, "billing", 3)
 		replay(t, 1, "--force")
 		s.wantOnce(t, "billing", 3)
-		if d := s.dead(t, 0, "replay", "--all", "--with-reason", "too old", "--run", "--reason", "it did not take effect"); d.Happened["applied"] != 1 {
+		if d := s.dead(t, 0, "replay", "--all", "--reason", "too old", "--run", "--because", "it did not take effect"); d.Happened["applied"] != 1 {
 			t.Errorf("its row: %+v", d)
 		}
 		s.wantOnce(t, "billing", 4)

@@ -135,7 +135,7 @@ func TestARebuildBesideLiveTraffic(t *testing.T) {
 	until(t, "the live consumer", func() bool { return r.applied(0) == 500 })
 	stop := r.sendOn()
 	defer stop()
-	first := r.begin("rebuild.log", "replay", "start", "--rebuild", "--rate", "400", "--reason", "a new column")
+	first := r.begin("rebuild.log", "replay", "start", "--rebuild", "--rate", "400", "--because", "a new column")
 	until(t, "the rebuild", func() bool { return r.applied(1) > 300 })
 	r.signal(first, syscall.SIGKILL)
 	_ = first.Wait()
@@ -143,7 +143,7 @@ func TestARebuildBesideLiveTraffic(t *testing.T) {
 		var out string
 		until(t, "the end of its lease", func() bool {
 			code := 0
-			out, code = r.call("replay", "switch", "1", "--timeout", "1s", "--reason", "x")
+			out, code = r.call("replay", "switch", "1", "--timeout", "1s", "--because", "x")
 			if code == 0 {
 				t.Fatalf("it is switched to: %s", out)
 			}
@@ -153,11 +153,11 @@ func TestARebuildBesideLiveTraffic(t *testing.T) {
 			t.Errorf("%d", n)
 		}
 	})
-	second := r.begin("rebuild.log", "replay", "start", "--rebuild", "--resume", "1", "--reason", "it was killed")
+	second := r.begin("rebuild.log", "replay", "start", "--rebuild", "--resume", "1", "--because", "it was killed")
 	until(t, "the rebuild again", func() bool { return r.applied(1) > r.applied(0)*9/10 })
 	r.signal(b, syscall.SIGSTOP)
 	until(t, "the switch", func() bool {
-		out, code := r.call("replay", "switch", "1", "--reason", "it has the column")
+		out, code := r.call("replay", "switch", "1", "--because", "it has the column")
 		t.Logf("switch: %d %s", code, out)
 		return code == 0
 	})
@@ -210,7 +210,7 @@ func (r *rebuilding) equal(t *testing.T) {
 
 func (r *rebuilding) dropped(t *testing.T) {
 	t.Run("G2_a_drop_removes_the_markers_of_the_old_generation_alone", func(t *testing.T) {
-		if out, code := r.call("replay", "drop", "1", "--reason", "all is well"); code != 0 {
+		if out, code := r.call("replay", "drop", "1", "--because", "all is well"); code != 0 {
 			t.Fatalf("%d: %s", code, out)
 		}
 		markers := func(name string) (n int64) {

@@ -55,7 +55,7 @@ func TestATopicIsReplayed(t *testing.T) {
 		Counts   contract.ReplayCounts
 		Foretold contract.ReplayCounts
 	}
-	s.replay(t, &done, "start", "--reason", "markers were lost")
+	s.replay(t, &done, "start", "--because", "markers were lost")
 	t.Run("G1_law_14_what_is_missing_is_applied_once_and_as_foretold", func(t *testing.T) {
 		if done.State != contract.ReplayDone || done.Counts != want || done.Foretold != want {
 			t.Errorf("%+v, want %+v", done, want)

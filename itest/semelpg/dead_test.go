@@ -63,7 +63,7 @@ type foreseen struct {
 // replaying is a replay of all letters in a process of its own.
 func (s shop) replaying(t *testing.T, more ...string) (*exec.Cmd, *bytes.Buffer) {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), s.binary, append([]string{"dead", "replay", "--config", "dead.yaml", "--all", "--run", "--reason", "mended", "--json"}, more...)...)
+	cmd := exec.CommandContext(t.Context(), s.binary, append([]string{"dead", "replay", "--config", "dead.yaml", "--all", "--yes", "--run", "--because", "mended", "--json"}, more...)...)
 	cmd.Dir, cmd.Env = s.dir, append(os.Environ(), "DATABASE_URL="+s.dsn)
 	out := new(bytes.Buffer)
 	cmd.Stdout, cmd.Stderr = out, new(bytes.Buffer)
@@ -120,7 +120,7 @@ func TestReplaysOfLettersOnPostgreSQL(t *testing.T) {
 		}
 		s.wantEffects(t)
 		var again foreseen
-		s.done(t, &again, "dead", "replay", "--config", "dead.yaml", "--all", "--state", "COMPLETED", "--run", "--reason", "trap 19: again", "--json")
+		s.done(t, &again, "dead", "replay", "--config", "dead.yaml", "--all", "--state", "COMPLETED", "--run", "--because", "trap 19: again", "--json")
 		if again.Happened["skipped as applied"] != letters {
 			t.Errorf("again: %+v", again)
 		}
@@ -163,7 +163,7 @@ func TestReplaysOfLettersOnPostgreSQL(t *testing.T) {
 			t.Fatalf("%d letters", len(list.Letters))
 		}
 		number := fmt.Sprint(list.Letters[0].Number)
-		edit := []string{"dead", "edit", number, "--config", "dead.yaml", "--payload", "fixed.json", "--yes", "--reason", "wrong"}
+		edit := []string{"dead", "edit", number, "--config", "dead.yaml", "--payload", "fixed.json", "--yes", "--because", "wrong"}
 		if r := s.semel(t, edit...); r.code != 0 {
 			t.Fatal(r.errors)
 		}

@@ -44,7 +44,7 @@ func TestAConsumerIsMovedToDays(t *testing.T) {
 		}
 	}
 	move := func(args ...string) result {
-		return s.semel(t, append([]string{"reap", "move", "--config", "days.yaml", "--consumer", "stock", "--reason", "it is large"}, args...)...)
+		return s.semel(t, append([]string{"reap", "move", "--config", "days.yaml", "--consumer", "stock", "--because", "it is large"}, args...)...)
 	}
 	run(t, "before.yaml", 20, 0)
 	t.Run("trap_T80_not_without_having_asked_for_it", func(t *testing.T) {

@@ -110,13 +110,13 @@ func actOnParked(t *testing.T, s shop) {
 		return one[int](t, s.dsn, `select count(*) from entries where payment = $1`, retried.ID)
 	}
 	number := fmt.Sprint(retried.Number)
-	if r := s.semel(t, "parked", "retry", "--run", number, "--reason", "early", "--config", "postgres.yaml"); r.code != 1 || count() != 0 {
+	if r := s.semel(t, "parked", "retry", "--run", number, "--because", "early", "--config", "postgres.yaml"); r.code != 1 || count() != 0 {
 		t.Errorf("a retry that fails again ended with %d: %s", r.code, r.errors)
 	}
 	addAccount(t, s, number)
 	var acts struct{ Failed int }
-	s.done(t, &acts, "parked", "retry", "--run", number, "--reason", "the account is there", "--config", "postgres.yaml", "--json")
-	s.done(t, &acts, "parked", "discard", fmt.Sprint(discarded.Number), "--reason", "a test", "--config", "postgres.yaml", "--json")
+	s.done(t, &acts, "parked", "retry", "--run", number, "--because", "the account is there", "--config", "postgres.yaml", "--json")
+	s.done(t, &acts, "parked", "discard", fmt.Sprint(discarded.Number), "--because", "a test", "--config", "postgres.yaml", "--json")
 	if n := count(); n != 1 {
 		t.Errorf("%d effects of the retried payment", n)
 	}

@@ -58,7 +58,7 @@ func (r *run) messages() []fault {
 			r.send(billing, r.name(), made, `{"amount": "much"}`)
 			return nil
 		}, mends: func(ctx context.Context) error {
-			return r.semel(ctx, "parked", "discard", "--all", "--store", "shop", "--reason", "proof")
+			return r.semel(ctx, "parked", "discard", "--all", "--yes", "--store", "shop", "--because", "proof")
 		}},
 		{says: "the first version of a stream is missing", alerts: []string{"SemelGap"}, breaks: func(context.Context) error {
 			if r.Plant != plantUnbroken {
@@ -101,7 +101,7 @@ func (r *run) work() []fault {
 			case since > 10*time.Second && !frozen:
 				frozen, err = true, r.second.Freeze()
 			case since > 12*time.Second && !released:
-				released, err = true, r.semel(ctx, "inbox", "release", "--all", "--consumer", calling, "--store", "shop", "--reason", "proof")
+				released, err = true, r.semel(ctx, "inbox", "release", "--all", "--consumer", calling, "--store", "shop", "--because", "proof")
 				if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() == 1 {
 					err = nil // some of them ended meanwhile, in the other process
 				}
@@ -130,10 +130,10 @@ func (r *run) work() []fault {
 		}},
 		{says: "a replay of a consumer", alerts: []string{"SemelReplayRuns"}, breaks: func(context.Context) (err error) {
 			command := r.first.Command
-			command.Args, command.Log, command.Summary = []string{"replay", "start", "--consumer", repeated, "--rate", "1", "--reason", "proof"}, "replay.log", "replay.json"
+			command.Args, command.Log, command.Summary = []string{"replay", "start", "--consumer", repeated, "--rate", "1", "--because", "proof"}, "replay.log", "replay.json"
 			r.replay, err = command.Start()
 			return err
-		}, mends: func(ctx context.Context) error { return r.semel(ctx, "replay", "stop", "1", "--reason", "proof") }},
+		}, mends: func(ctx context.Context) error { return r.semel(ctx, "replay", "stop", "1", "--because", "proof") }},
 		{says: "the reaper's last walk is dated back", alerts: []string{"SemelReaperBehind"}, on: func(ctx context.Context, _ time.Duration) error {
 			return r.walked(ctx, "3 days") // again and again, since the reaper walks, too
 		}, mends: func(ctx context.Context) error { return r.walked(ctx, "0 days") }},

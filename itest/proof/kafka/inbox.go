@@ -69,7 +69,7 @@ func (r *run) workOff(ctx context.Context) error {
 	if _, err := r.Activity.DB.ExecContext(ctx, "insert into mended values (now())"); err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, r.Binary, "parked", "retry", "--config", dynamicPolicy, "--all", "--wait", "--reason", "mended", "--as", "proof")
+	cmd := exec.CommandContext(ctx, r.Binary, "parked", "retry", "--config", dynamicPolicy, "--all", "--yes", "--wait", "--because", "mended", "--as", "proof")
 	cmd.Dir, cmd.Env = r.Folder, append(cmd.Environ(), r.Members[0].Env...)
 	said, err := cmd.CombinedOutput()
 	if err != nil {

@@ -128,7 +128,7 @@ func (r *run) fillGaps(ctx context.Context) error {
 	if err := os.WriteFile(filepath.Join(r.Folder, "missing.jsonl"), text.Bytes(), 0o644); err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, r.Binary, "gaps", "backfill", "--config", dynamicPolicy, "--consumer", proof.Consumer, "--file", "missing.jsonl", "--reason", "found", "--as", "proof", "--json")
+	cmd := exec.CommandContext(ctx, r.Binary, "gaps", "backfill", "--config", dynamicPolicy, "--consumer", proof.Consumer, "--file", "missing.jsonl", "--because", "found", "--as", "proof", "--json")
 	cmd.Dir, cmd.Env = r.Folder, append(cmd.Environ(), r.Members[0].Env...)
 	said, err := cmd.CombinedOutput()
 	if err != nil {
@@ -147,7 +147,7 @@ func (r *run) skipGaps(ctx context.Context) error {
 	if err := r.fillGaps(ctx); err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, r.Binary, "gaps", "skip", "--config", dynamicPolicy, "--all", "--reason", "never sent", "--as", "proof")
+	cmd := exec.CommandContext(ctx, r.Binary, "gaps", "skip", "--config", dynamicPolicy, "--all", "--yes", "--because", "never sent", "--as", "proof")
 	cmd.Dir, cmd.Env = r.Folder, append(cmd.Environ(), r.Members[0].Env...)
 	said, err := cmd.CombinedOutput()
 	if err != nil {

@@ -129,7 +129,7 @@ func (r *run) known(ctx context.Context) (effects map[string]int, others int64, 
 
 // readAgain replays, is killed so often, and resumed.
 func (r *run) readAgain(ctx context.Context, lost []string) error {
-	begin := []string{"replay", "start", "--consumer", group, "--reason", "a backup was restored", "--as", "proof"}
+	begin := []string{"replay", "start", "--consumer", group, "--because", "a backup was restored", "--as", "proof"}
 	for n := range r.Shots.Again {
 		o, err := r.call("again", begin...)
 		if err != nil {
@@ -170,7 +170,7 @@ func (r *run) resuming(ctx context.Context, kind string) (int64, []string, error
 			return 0, nil, fmt.Errorf("the newest replay is not of kind %s: %+v", kind, status.Replays)
 		}
 		if one := status.Replays[0]; !one.Run {
-			resumed := []string{"replay", "start", "--consumer", group, "--resume", fmt.Sprint(one.Number), "--reason", "it was killed", "--as", "proof"}
+			resumed := []string{"replay", "start", "--consumer", group, "--resume", fmt.Sprint(one.Number), "--because", "it was killed", "--as", "proof"}
 			if kind == "rebuild" {
 				resumed = append(resumed, "--rebuild")
 			}

@@ -122,7 +122,7 @@ func (r *run) fromTopic(ctx context.Context) error {
 		return err
 	}
 	var told any
-	if err := r.semel(ctx, &told, []int{0, 1}, append(args, "--reason", "a backup was restored", "--as", "proof")...); err != nil {
+	if err := r.semel(ctx, &told, []int{0, 1}, append(args, "--because", "a backup was restored", "--as", "proof")...); err != nil {
 		return err
 	}
 	after, err := r.look(ctx)

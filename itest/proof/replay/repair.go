@@ -32,7 +32,7 @@ func (r *run) replay(ctx context.Context, name string, shots int, filter ...stri
 	if r.Plant == "new-ids" {
 		err = r.resend(ctx, said)
 	} else {
-		err = r.carry(ctx, shots, append(args, "--reason", name))
+		err = r.carry(ctx, shots, append(args, "--because", name))
 	}
 	if err != nil {
 		return 0, err
@@ -116,12 +116,12 @@ func (r *run) repair(ctx context.Context) error {
 	if err := r.mend(ctx, noAccount); err != nil {
 		return err
 	}
-	applied, err := r.replay(ctx, "the accounts are there", r.Shots.Filter, "--all", "--type", closing, "--with-reason", "permanent failure")
+	applied, err := r.replay(ctx, "the accounts are there", r.Shots.Filter, "--all", "--type", closing, "--reason", "permanent failure")
 	if err != nil {
 		return err
 	}
 	r.ledger.ByFilter += applied
-	_, err = r.replay(ctx, "two contents, one identity", 0, "--all", "--with-reason", "conflict")
+	_, err = r.replay(ctx, "two contents, one identity", 0, "--all", "--reason", "conflict")
 	return err
 }
 
@@ -211,7 +211,7 @@ func (r *run) edit(ctx context.Context) error {
 		}
 		number := fmt.Sprint(l.Number)
 		var told any
-		if err := r.semel(ctx, &told, []int{0}, "dead", "edit", number, "--payload", "edited.json", "--yes", "--reason", "a comma", "--as", "proof"); err != nil {
+		if err := r.semel(ctx, &told, []int{0}, "dead", "edit", number, "--payload", "edited.json", "--yes", "--because", "a comma", "--as", "proof"); err != nil {
 			return err
 		}
 		numbers = append(numbers, number)
@@ -222,7 +222,7 @@ func (r *run) edit(ctx context.Context) error {
 
 // sweep replays what came in while others were replayed, and closes what nobody can.
 func (r *run) sweep(ctx context.Context) error {
-	if _, err := r.replay(ctx, "what is left", 0, "--all"); err != nil {
+	if _, err := r.replay(ctx, "what is left", 0, "--all", "--yes"); err != nil {
 		return err
 	}
 	return r.discard(ctx)
@@ -231,7 +231,7 @@ func (r *run) sweep(ctx context.Context) error {
 // discard closes the conflicts: which content is right is the producer's to say.
 func (r *run) discard(ctx context.Context) error {
 	var told any
-	return r.semel(ctx, &told, []int{0}, "dead", "discard", "--all", "--with-reason", "conflict", "--reason", "the first stands", "--as", "proof")
+	return r.semel(ctx, &told, []int{0}, "dead", "discard", "--all", "--reason", "conflict", "--because", "the first stands", "--as", "proof")
 }
 
 // resend is what people do without a tool: they send the letters again, as new messages.

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
@@ -23,8 +22,8 @@ type follow struct {
 }
 
 // carry carries out an order and prints what became of each row.
-func (c *common) carry(ctx context.Context, o operate.Order, store string, then follow) error {
-	a, err := c.openBox(ctx, store)
+func (c *common) carry(ctx context.Context, o operate.Order, f *filter, then follow) error {
+	a, err := c.openBox(ctx, f.store)
 	if err != nil {
 		return err
 	}
@@ -36,6 +35,9 @@ func (c *common) carry(ctx context.Context, o operate.Order, store string, then 
 	p := a.Policy()
 	if then.run && len(p.Consumers) == 0 {
 		return usage("--run needs the policy of the consumer, which has its handler: --config FILE")
+	}
+	if err := c.confirm(ctx, box, &o, f); err != nil {
+		return err
 	}
 	o.Worked = worked(ctx, a, a.Stores[0])
 	var done []operate.Result
@@ -52,7 +54,7 @@ func (c *common) carry(ctx context.Context, o operate.Order, store string, then 
 	}
 	if len(done) == 0 && stopped == nil {
 		fmt.Fprintln(c.Err, "0 rows match")
-		if err := c.pointAtReasons(ctx, a, o.Filter, "with-reason"); err != nil {
+		if err := c.pointAtReasons(ctx, a, o.Filter); err != nil {
 			return err
 		}
 	}
@@ -182,34 +184,24 @@ func (c *common) concludeActs(o operate.Order, done []operate.Result, stopped er
 	return nil
 }
 
-// foreseen counts by reason what a dry run found.
+// foreseen counts by consumer and reason what a dry run found.
 func foreseen(all []operate.Result) string {
 	var parts []string
 	for _, result := range []string{operate.Would, operate.Refused} {
-		counts, n := map[semel.Reason]int{}, 0
+		counts := tally{}
 		for _, r := range all {
 			if r.Result == result {
-				counts[r.Reason]++
-				n++
+				counts.add(r.Consumer, r.Reason)
 			}
 		}
-		if n > 0 {
-			parts = append(parts, fmt.Sprintf("%d %s: %s", n, result, byReason(counts)))
+		for i, line := range counts.lines() {
+			if i == 0 {
+				parts = append(parts, fmt.Sprintf("%d %s:", counts.total(), result))
+			}
+			parts = append(parts, "  "+line)
 		}
 	}
-	return strings.Join(parts, "; ")
-}
-
-// byReason lists counts, the most first; a row that is not there has no reason.
-func byReason(counts map[semel.Reason]int) string {
-	reasons := slices.SortedFunc(maps.Keys(counts), func(a, b semel.Reason) int {
-		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
-	})
-	var parts []string
-	for _, r := range reasons {
-		parts = append(parts, fmt.Sprintf("%d %s", counts[r], cmp.Or(legible.Printable(string(r)), "not set aside")))
-	}
-	return strings.Join(parts, ", ")
+	return strings.Join(parts, "\n")
 }
 
 // longestID is how many columns an identity takes on a terminal.

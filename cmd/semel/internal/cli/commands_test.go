@@ -132,7 +132,7 @@ func TestFilesAreCompletedOnlyWhereOneIsMeant(t *testing.T) {
 		"why":                        false,
 		"check":                      false,
 		"run":                        false,
-		"parked retry --reason":      false,
+		"parked retry --because":     false,
 		"parked ls --reason":         false,
 		"migrate seed --from":        false,
 		"reap status --store":        false,

@@ -20,7 +20,7 @@ const noLimit = "off"
 func pauseCommand(c *common) *cobra.Command {
 	w := &operate.Wish{Verb: operate.Pause}
 	cmd := &cobra.Command{
-		Use:   "pause --reason TEXT",
+		Use:   "pause --because TEXT",
 		Short: "Let consumers take nothing more, until they are resumed",
 		Long: `Pause lets consumers take nothing more, neither from their sources nor from
 what waits in the store. What they have in memory goes on to its end and is
@@ -37,7 +37,7 @@ Without --consumer it is all consumers of the policy.`,
 func resumeCommand(c *common) *cobra.Command {
 	w := &operate.Wish{Verb: operate.Resume}
 	cmd := &cobra.Command{
-		Use:   "resume --reason TEXT",
+		Use:   "resume --because TEXT",
 		Short: "Let consumers that were paused go on",
 		Long: `Resume lets consumers that were paused go on where they were. Their processes
 hear it within 3 seconds. A limit stays: semel limit off lifts it.
@@ -51,7 +51,7 @@ Without --consumer it is all consumers of the policy.`,
 func limitCommand(c *common) *cobra.Command {
 	w := &operate.Wish{Verb: operate.Limit}
 	cmd := &cobra.Command{
-		Use:   "limit MESSAGES|off --reason TEXT",
+		Use:   "limit MESSAGES|off --because TEXT",
 		Short: "Let each process of consumers take so many messages a second",
 		Long: `Limit lets each process of the consumers take so many messages a second, from
 its source and from what waits in the store together: with three processes it
@@ -96,7 +96,7 @@ func controlFlags(c *common, cmd *cobra.Command, w *operate.Wish) *cobra.Command
 	var store string
 	cmd.RunE = func(cmd *cobra.Command, _ []string) (err error) {
 		if strings.TrimSpace(w.Why) == "" && !w.DryRun {
-			return usage("--reason is missing: say why, it is recorded, and who looks at the consumer reads it")
+			return usage("--because is missing: say why, it is recorded, and who looks at the consumer reads it")
 		}
 		if w.Who, err = operator(w.Who); err != nil {
 			return err
@@ -109,7 +109,7 @@ func controlFlags(c *common, cmd *cobra.Command, w *operate.Wish) *cobra.Command
 		})
 	}
 	cmd.Flags().BoolVar(&w.DryRun, "dry-run", false, "only say what would be done")
-	cmd.Flags().StringVar(&w.Why, "reason", "", "why, for the record and for who looks at the consumer")
+	becauseFlag(cmd, &w.Why, "why, for the record and for who looks at the consumer")
 	whoFlag(cmd, &w.Who)
 	return c.withControlStore(cmd, &store)
 }

@@ -68,12 +68,12 @@ unknown here, no identity, foreign (of another consumer, or of none), or cut.`,
 	cmd.Flags().BoolVar(&letters, "letters", false, "list the letters, and not the groups")
 	f.addGroup(cmd)
 	topicFlag(cmd, &topic)
-	return c.withConfig(f.add(c, cmd, "with-reason", aside()...))
+	return c.withConfig(f.add(c, cmd, aside()...))
 }
 
 // single reports whether the filters ask for single letters.
 func (f *filter) single(cmd *cobra.Command) bool {
-	for _, name := range []string{"group", "with-reason", "type", "id", "before"} {
+	for _, name := range []string{"group", "reason", "type", "id", "before"} {
 		if cmd.Flags().Changed(name) {
 			return true
 		}
@@ -111,7 +111,7 @@ func (c *common) listLetters(ctx context.Context, a *assembly.Assembly, f contra
 	}
 	fmt.Fprintln(c.Err, counted(len(views), count, "letter"))
 	if count == 0 {
-		return c.pointAtReasons(ctx, a, f, "with-reason")
+		return c.pointAtReasons(ctx, a, f)
 	}
 	return nil
 }

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -31,7 +30,7 @@ type deadEditing struct {
 func deadEdit(c *common) *cobra.Command {
 	e := &deadEditing{}
 	cmd := &cobra.Command{
-		Use:   "edit NUMBER --payload FILE --reason TEXT",
+		Use:   "edit NUMBER --payload FILE --because TEXT",
 		Short: "Give a letter another payload, which a replay runs",
 		Long: `Shows what would change, and with --yes, or once you agree on a terminal, gives
 the letter another payload. Without --payload it opens that in $EDITOR.
@@ -60,7 +59,7 @@ message sent by the producer under the same identity would be a conflict.`,
 		},
 	}
 	cmd.Flags().StringVar(&e.file, "payload", "", "the file that has the new payload; - reads standard input")
-	cmd.Flags().BoolVar(&e.yes, "yes", false, "do not ask")
+	yesFlag(cmd, &e.yes)
 	cmd.Flags().BoolVar(&e.dryRun, "dry-run", false, "only show what would change")
 	cmd.Flags().StringVar(&e.store, "store", "", "the store, by its name in the policy; or a database without a policy, as postgres://… or sqlite:FILE")
 	recordFlags(cmd, &e.who, &e.why)
@@ -249,16 +248,8 @@ func (c *common) agreed(e *deadEditing) error {
 	switch {
 	case e.yes:
 		return nil
-	case !c.OutTerminal || c.json || e.file == "-":
+	case !c.asks() || e.file == "-":
 		return usage("--yes is missing; --dry-run shows what would change")
 	}
-	fmt.Fprint(c.Out, "give the letter this payload? [y/N] ")
-	answer, err := bufio.NewReader(c.In).ReadString('\n')
-	if word := strings.ToLower(strings.TrimSpace(answer)); word == "y" || word == "yes" {
-		return nil
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		return failed(err)
-	}
-	return failed(errors.New("nothing was changed"))
+	return c.ask("give the letter this payload?")
 }

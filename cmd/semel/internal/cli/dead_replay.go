@@ -30,7 +30,7 @@ type deadReplaying struct {
 func deadReplay(c *common) *cobra.Command {
 	r := &deadReplaying{}
 	cmd := &cobra.Command{
-		Use:   "replay [NUMBER...] --reason TEXT",
+		Use:   "replay [NUMBER...] --because TEXT",
 		Short: "Let letters take effect after all, and say what became of each",
 		Long: `Says first what would become of the letters: how many would be applied, are
 skipped since their identities are applied, are in conflict with what is, or are
@@ -68,9 +68,10 @@ interrupted goes on when it is started again.`,
 	flags.BoolVar(&r.force, "force", false, "with --topic and --run, also letters of which nobody knows whether they took effect")
 	topicFlag(cmd, &r.ofTopic)
 	flags.Float64Var(&r.rate, "rate", 0, "how many letters become due in a second at most; 0: no limit")
+	yesFlag(cmd, &r.yes)
 	recordFlags(cmd, &r.who, &r.why)
 	r.addGroup(cmd)
-	return c.withConfig(r.add(c, cmd, "with-reason", aside()...))
+	return c.withConfig(r.add(c, cmd, aside()...))
 }
 
 // targetRows are the rows that are meant; with a topic the flags choose among its letters.
@@ -106,12 +107,15 @@ func (c *common) replayRows(ctx context.Context, r *deadReplaying, chosen contra
 	}
 	if len(letters) == 0 {
 		fmt.Fprintln(c.Err, "0 letters match")
-		if err := c.pointAtReasons(ctx, a, chosen, "with-reason"); err != nil {
+		if err := c.pointAtReasons(ctx, a, chosen); err != nil {
 			return err
 		}
 	}
 	if r.dryRun || len(letters) == 0 {
 		return c.concludeReplay(r, letters, nil)
+	}
+	if err := replay.confirm(letters); err != nil {
+		return err
 	}
 	letters, err = replay.carry(ctx, letters)
 	return c.concludeReplay(r, letters, err)
@@ -127,6 +131,18 @@ type deadReplayed struct {
 	// topic is nil of a replay of rows; plan is what was foretold of its letters last.
 	topic *deadTopic
 	plan  *operate.TopicPlan
+}
+
+// confirm asks before all letters are replayed and no filter narrows them.
+func (d *deadReplayed) confirm(letters []operate.Letter) error {
+	if !d.everything || d.yes {
+		return nil
+	}
+	counts := tally{}
+	for _, l := range letters {
+		counts.add(l.Consumer, l.Reason)
+	}
+	return d.confirmAll("replay", "letters", counts.total(), counts.lines())
 }
 
 func (d *deadReplayed) foretell(ctx context.Context) (letters []operate.Letter, err error) {

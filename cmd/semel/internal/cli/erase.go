@@ -22,14 +22,14 @@ type erasing struct {
 	ids, sources, consumers, states []string
 	idFile, reason, kind, header    string
 	from, before                    string
-	all, discard, vacuum, dry       bool
+	all, discard, vacuum, dry, yes  bool
 	who, why                        string
 }
 
 func eraseCommand(c *common) *cobra.Command {
 	e := &erasing{}
 	cmd := &cobra.Command{
-		Use:   "erase --id ID --reason TEXT",
+		Use:   "erase --id ID --because TEXT",
 		Short: "Remove what messages said, and keep that they were processed",
 		Long: `Removes what is kept of the contents of messages: body, key, headers, errors,
 steps and results, of all rows of each identity that is chosen, and of what
@@ -60,7 +60,7 @@ func (e *erasing) add(c *common, cmd *cobra.Command) {
 	flags.StringArrayVar(&e.sources, "source", nil, "only identities of this source; may be given several times")
 	flags.StringArrayVar(&e.consumers, "consumer", nil, "only of this consumer; may be given several times")
 	flags.StringSliceVar(&e.states, "state", nil, "only with a row in these states: "+stateWords())
-	flags.StringVar(&e.reason, "with-reason", "", "only with a row that was set aside for this reason")
+	flags.StringVar(&e.reason, "reason", "", "only with a row that was set aside for this reason")
 	flags.StringVar(&e.kind, "type", "", "only with a row of a message of this type")
 	flags.StringVar(&e.header, "header", "", "only with a row of a message that has this header, as NAME=VALUE")
 	flags.StringVar(&e.from, "from", "", "only what was received at this time or later: 2006-01-02, an RFC 3339 time, or 24h (ago)")
@@ -69,14 +69,15 @@ func (e *erasing) add(c *common, cmd *cobra.Command) {
 	flags.BoolVar(&e.discard, "discard", false, "discard what is unfinished, and erase it")
 	flags.BoolVar(&e.vacuum, "vacuum", false, "then have the database let go of old versions of rows: SQLite rewrites its file, while nobody can write")
 	flags.BoolVar(&e.dry, "dry-run", false, "only count what would be erased")
+	yesFlag(cmd, &e.yes)
 	recordFlags(cmd, &e.who, &e.why)
 	e.listing.add(c, cmd, 100, "of what was left")
 	complete(cmd, "state", states())
-	complete(cmd, "with-reason", reasons())
+	complete(cmd, "reason", reasons())
 	if err := cmd.RegisterFlagCompletionFunc("consumer", c.consumerNames); err != nil {
 		panic(err)
 	}
-	refuseEmpty(cmd, "store", "id", "ids", "consumer", "with-reason", "type", "header", "from", "before", "state")
+	refuseEmpty(cmd, "store", "id", "ids", "consumer", "reason", "type", "header", "from", "before", "state")
 }
 
 func (e *erasing) run(c *common, cmd *cobra.Command) error {
@@ -88,14 +89,20 @@ func (e *erasing) run(c *common, cmd *cobra.Command) error {
 		return err
 	}
 	chosen := *filter
-	if chosen.Consumers == nil && chosen.Sources == nil && chosen.IDs == nil && !chosen.OfRows() && chosen.From.IsZero() && chosen.Before.IsZero() && !e.all {
+	everything := chosen.Consumers == nil && chosen.Sources == nil && chosen.IDs == nil && !chosen.OfRows() && chosen.From.IsZero() && chosen.Before.IsZero()
+	if everything && !e.all {
 		return usage("say what to erase: --id, --header, --consumer, … or --all for everything")
 	}
 	if value := string(filter.Header.Value); value != "" && strings.Contains(e.why, value) {
-		return usage("--reason has the value of --header in it, and would be kept with the act; say it without, as with the number of a ticket")
+		return usage("--because has the value of --header in it, and would be kept with the act; say it without, as with the number of a ticket")
 	}
 	if err := recorded(&e.who, e.why, e.dry); err != nil {
 		return err
+	}
+	if everything {
+		if err := e.confirm(c); err != nil {
+			return err
+		}
 	}
 	a, err := c.openBoxes(cmd.Context(), e.store)
 	if err != nil {
@@ -111,6 +118,17 @@ func (e *erasing) run(c *common, cmd *cobra.Command) error {
 		filter.Consumers = append(filter.Consumers, names...)
 	}
 	return c.erase(cmd.Context(), a, e, *filter)
+}
+
+// confirm asks before everything is erased.
+func (e *erasing) confirm(c *common) error {
+	switch {
+	case e.yes || e.dry:
+		return nil
+	case !c.asks():
+		return usage("--yes is missing: --all erases what every message said, and it cannot be had back; look with --dry-run, or confirm with --yes")
+	}
+	return c.ask("--all erases what every message said, and it cannot be had back. Erase all?")
 }
 
 // filter is what the flags choose.

@@ -15,25 +15,27 @@ import (
 type filter struct {
 	store, reason, kind, id, before, group string
 	states                                 []string
+	// yes answers the question before an act on all rows, and everything says that no filter
+	// narrows them.
+	yes, everything bool
 }
 
 // anyState is the word of --state for rows in every state.
 const anyState = "ANY"
 
-// add adds the flags; reason is the name of the one for why a row was set
-// aside, because --reason of an act says why the operator acts. The states are
-// those that are chosen where nobody says.
-func (f *filter) add(c *common, cmd *cobra.Command, reason string, standard ...contract.RowState) *cobra.Command {
+// add adds the flags. --reason filters by the reason of a row in every command; --because is
+// the operator's own reason for an act. The states are chosen if the user gives none.
+func (f *filter) add(c *common, cmd *cobra.Command, standard ...contract.RowState) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.store, "store", "", "only this store, by its name in the policy, which acts need where there are several; or a database without a policy, as postgres://… or sqlite:FILE")
-	flags.StringVar(&f.reason, reason, "", "only rows set aside for this reason")
+	flags.StringVar(&f.reason, "reason", "", "only rows set aside for this reason")
 	flags.StringVar(&f.kind, "type", "", "only messages of this type")
 	flags.StringVar(&f.id, "id", "", "only rows of this identity")
 	flags.StringVar(&f.before, "before", "", "only rows received before this: 2006-01-02, an RFC 3339 time, or 24h (ago)")
 	flags.StringSliceVar(&f.states, "state", words(standard), "only rows in these states: "+stateWords())
 	complete(cmd, "state", states())
-	complete(cmd, reason, reasons())
-	refuseEmpty(cmd, "store", "consumer", reason, "type", "id", "before", "state", "group", "topic")
+	complete(cmd, "reason", reasons())
+	refuseEmpty(cmd, "store", "consumer", "reason", "type", "id", "before", "state", "group", "topic")
 	return c.withConsumer(cmd, "only rows of this consumer")
 }
 
@@ -107,13 +109,14 @@ func (f *filter) targets(c *common, cmd *cobra.Command, all bool, args []string)
 	case !all:
 		return contract.RowFilter{Numbers: numbers}, nil
 	}
+	f.everything = given == "" || given == "state" && slices.Contains(f.states, anyState)
 	return f.rows(c, time.Now)
 }
 
 // givenFilter is the first flag that the command line gives and that chooses
 // rows; empty if there is none. --store is none: it says whose numbers are meant.
 func givenFilter(cmd *cobra.Command) string {
-	for _, name := range []string{"consumer", "with-reason", "group", "type", "id", "before", "state"} {
+	for _, name := range []string{"consumer", "reason", "group", "type", "id", "before", "state"} {
 		if cmd.Flags().Changed(name) {
 			return name
 		}
@@ -139,8 +142,13 @@ func storeFlag(cmd *cobra.Command, store *string) {
 
 // recordFlags add the flags for the record of an act; see recorded.
 func recordFlags(cmd *cobra.Command, who, why *string) {
-	cmd.Flags().StringVar(why, "reason", "", "why, for the record")
+	becauseFlag(cmd, why, "why you do this, for the record")
 	whoFlag(cmd, who)
+}
+
+// becauseFlag adds the flag for why somebody acts, which no command uses as a filter.
+func becauseFlag(cmd *cobra.Command, why *string, help string) {
+	cmd.Flags().StringVarP(why, "because", "m", "", help)
 }
 
 func whoFlag(cmd *cobra.Command, who *string) {
@@ -151,7 +159,7 @@ func whoFlag(cmd *cobra.Command, who *string) {
 // is not done nobody has to say why.
 func recorded(who *string, why string, dry bool) (err error) {
 	if strings.TrimSpace(why) == "" && !dry {
-		return usage("--reason is missing: say why, it is recorded with the act")
+		return usage("--because is missing: say why you do this, it is recorded with the act")
 	}
 	*who, err = operator(*who)
 	return err

@@ -17,6 +17,9 @@ func flagFault(root *cobra.Command, args []string) func(*cobra.Command, error) e
 		if value, _, ok := strings.Cut(text, ": time: "); ok {
 			text = value + "; write a number with its unit, as 10s"
 		}
+		if text == "unknown flag: --reason" && cmd.Flags().Lookup("because") != nil {
+			text += "; --because says why you do this"
+		}
 		return usage("%s; see '%s --help'", text, cmd.CommandPath())
 	}
 }

@@ -21,7 +21,7 @@ type backfill struct{ file, format, who, why string }
 func gapsBackfill(c *common) *cobra.Command {
 	var b backfill
 	cmd := &cobra.Command{
-		Use:   "backfill --consumer NAME --file FILE --reason TEXT",
+		Use:   "backfill --consumer NAME --file FILE --because TEXT",
 		Short: "Give a consumer what is missing, from a file",
 		Long: `Give a consumer messages from a file, as if its source had delivered them:
 what has taken effect already is a duplicate, what fills a gap frees what waits

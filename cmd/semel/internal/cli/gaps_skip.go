@@ -18,9 +18,9 @@ import (
 
 func gapsSkip(c *common) *cobra.Command {
 	f, order := &streamFlags{}, operate.Skip{}
-	var all bool
+	var all, yes bool
 	cmd := &cobra.Command{
-		Use:   "skip --stream NAME --reason TEXT",
+		Use:   "skip --stream NAME --because TEXT",
 		Short: "Let what waits in a stream go on without what is missing",
 		Args:  nothing,
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
@@ -37,7 +37,7 @@ func gapsSkip(c *common) *cobra.Command {
 			}
 			return f.withBoxes(c, cmd, func(ctx context.Context, a *assembly.Assembly, boxes []operate.Box) error {
 				order.Filter = f.chosen(c, cmd)
-				done, err := c.skip(ctx, boxes, order)
+				done, err := c.skip(ctx, boxes, order, yes)
 				rouseStreams(ctx, a, done)
 				return err
 			})
@@ -46,13 +46,14 @@ func gapsSkip(c *common) *cobra.Command {
 	cmd.Flags().Int64Var(&order.To, "to", 0, "the version that the stream is moved to, as if it and those before it had taken effect (default: the one before the first that waits)")
 	cmd.Flags().BoolVar(&all, "all", false, "all streams in which messages wait")
 	cmd.Flags().BoolVar(&order.DryRun, "dry-run", false, "only say what would be done")
+	yesFlag(cmd, &yes)
 	recordFlags(cmd, &order.Who, &order.Why)
 	return f.add(c, cmd, "the stream")
 }
 
 // skip moves the one stream of a name, or all that the filter chooses, and prints what
 // became of each.
-func (c *common) skip(ctx context.Context, boxes []operate.Box, o operate.Skip) ([]operate.Skipped, error) {
+func (c *common) skip(ctx context.Context, boxes []operate.Box, o operate.Skip, yes bool) ([]operate.Skipped, error) {
 	chosen := map[string][]contract.StoredStream{}
 	if o.Filter.Stream != "" {
 		one, err := oneStream(ctx, boxes, o.Filter)
@@ -69,6 +70,11 @@ func (c *common) skip(ctx context.Context, boxes []operate.Box, o operate.Skip) 
 		for _, s := range all {
 			chosen[s.box.Store] = append(chosen[s.box.Store], s.stream)
 		}
+		if everything := o.Filter.Consumer == "" && o.Filter.Source == nil; everything && !yes && !o.DryRun {
+			if err := c.confirmSkip(all); err != nil {
+				return nil, err
+			}
+		}
 	}
 	var done []operate.Skipped
 	for _, box := range boxes {
@@ -82,6 +88,22 @@ func (c *common) skip(ctx context.Context, boxes []operate.Box, o operate.Skip) 
 		}
 	}
 	return done, c.concludeSkips(o, done, nil)
+}
+
+// confirmSkip asks before streams of all consumers are moved on.
+func (c *common) confirmSkip(all []streamIn) error {
+	if len(all) == 0 {
+		return nil
+	}
+	counts := tally{}
+	for _, s := range all {
+		counts.add(s.stream.Consumer, "")
+	}
+	var lines []string
+	for _, name := range counts.consumers() {
+		lines = append(lines, fmt.Sprintf("%s: %d", legible.Printable(name), counts.of(name)))
+	}
+	return c.confirmAll("skip versions of", "streams", len(all), lines)
 }
 
 func (c *common) skipLine(d operate.Skipped) string {

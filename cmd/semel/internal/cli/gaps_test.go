@@ -99,7 +99,7 @@ func has(t *testing.T, text string, want ...string) {
 
 func skipping(ctx context.Context, store *memstore.Store, o operate.Skip) func(*common) error {
 	return func(c *common) error {
-		_, err := c.skip(ctx, box(store), o)
+		_, err := c.skip(ctx, box(store), o, true)
 		return err
 	}
 }

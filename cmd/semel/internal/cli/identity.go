@@ -167,7 +167,7 @@ func identityRetire(c *common) *cobra.Command {
 	o := &identityAct{act: contract.Act{Verb: "retire"}}
 	generation, undo := int64(-1), false
 	cmd := &cobra.Command{
-		Use:   "retire CONSUMER --generation N --reason TEXT",
+		Use:   "retire CONSUMER --generation N --because TEXT",
 		Short: "Say that a former identity is needed no more",
 		Long: `Say that no message comes any more that was marked under a former identity:
 no process of the version before runs, and nothing that it has processed can be
@@ -205,7 +205,7 @@ delivered again. Then the policy may leave identity.former out.`,
 func identityRelease(c *common) *cobra.Command {
 	o := &identityAct{act: contract.Act{Verb: "release"}}
 	cmd := &cobra.Command{
-		Use:   "release CONSUMER --reason TEXT",
+		Use:   "release CONSUMER --because TEXT",
 		Short: "Let another set of handlers have a consumer's name",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.begin(args); err != nil {

@@ -94,7 +94,7 @@ func intentList(c *common) *cobra.Command {
 		},
 	}
 	l.add(c, cmd, 0, "intents")
-	return c.withConfig(f.add(c, cmd, "reason", unsent()...))
+	return c.withConfig(f.add(c, cmd, unsent()...))
 }
 
 // listIntents prints the intents of the senders, and on stderr how many there are.

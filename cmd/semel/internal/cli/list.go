@@ -72,7 +72,7 @@ func rowList(c *common, short string, standard ...contract.RowState) *cobra.Comm
 		},
 	}
 	l.add(c, cmd, 0, "rows")
-	return c.withConfig(f.add(c, cmd, "reason", standard...))
+	return c.withConfig(f.add(c, cmd, standard...))
 }
 
 // look opens the chosen stores while show shows what stands there.
@@ -123,7 +123,7 @@ func (c *common) list(ctx context.Context, a *assembly.Assembly, f contract.RowF
 	}
 	fmt.Fprintln(c.Err, counted(len(views), count, "row"))
 	if count == 0 {
-		if err := c.pointAtReasons(ctx, a, f, "reason"); err != nil {
+		if err := c.pointAtReasons(ctx, a, f); err != nil {
 			return err
 		}
 	}

@@ -64,8 +64,8 @@ func (c *common) refuseStranger(ctx context.Context, a *assembly.Assembly, name 
 }
 
 // pointAtReasons says, where no row has the reason that was asked for, which
-// reasons there are. flag is the name of the filter for it.
-func (c *common) pointAtReasons(ctx context.Context, a *assembly.Assembly, f contract.RowFilter, flag string) error {
+// reasons there are.
+func (c *common) pointAtReasons(ctx context.Context, a *assembly.Assembly, f contract.RowFilter) error {
 	if f.Reason == "" {
 		return nil
 	}
@@ -81,7 +81,7 @@ func (c *common) pointAtReasons(ctx context.Context, a *assembly.Assembly, f con
 		}
 	}
 	if len(counts) > 0 {
-		fmt.Fprintf(c.Err, "--%s %q: no row has this reason; there are %s\n", flag, asked, byReason(counts))
+		fmt.Fprintf(c.Err, "--reason %q: no row has this reason; there are %s\n", asked, byReason(counts))
 	}
 	return nil
 }

@@ -79,7 +79,7 @@ func rowActOf(c *common, f *filter, verb operate.Verb, standard ...contract.RowS
 		operate.Suppress: "Keep intents from being sent, until somebody sends them",
 	}
 	cmd := &cobra.Command{
-		Use:   string(verb) + " [NUMBER...] --reason TEXT",
+		Use:   string(verb) + " [NUMBER...] --because TEXT",
 		Short: shorts[verb],
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if then.wait && then.run {
@@ -96,18 +96,19 @@ func rowActOf(c *common, f *filter, verb operate.Verb, standard ...contract.RowS
 			if dryRun {
 				then = follow{}
 			}
-			return c.carry(cmd.Context(), order, f.store, then)
+			return c.carry(cmd.Context(), order, f, then)
 		},
 	}
 	cmd.Flags().BoolVar(&all, "all", false, "all that the filters choose, instead of numbers")
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be done")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be done, and count it by consumer and reason")
+	yesFlag(cmd, &f.yes)
 	recordFlags(cmd, &who, &why)
 	if verb == operate.Retry || verb == operate.Send {
 		cmd.Long = shorts[verb] + ".\n\n" + attemptsStay
 		cmd.Flags().BoolVar(&then.wait, "wait", false, "wait until the consumer that runs has worked on them, and say how they ended")
 		cmd.Flags().BoolVar(&then.run, "run", false, "work on them here, with the policy's handler, and say how they ended")
 	}
-	return c.withConfig(f.add(c, cmd, "with-reason", standard...))
+	return c.withConfig(f.add(c, cmd, standard...))
 }
 
 // attemptsStay is what an act that makes a message due does not change.

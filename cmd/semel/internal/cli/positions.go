@@ -166,7 +166,7 @@ func (c *common) resetLine() string {
 	if c.consumer != "" {
 		words = append(words, "--consumer", c.consumer)
 	}
-	return shell(append(words, "--reason", "restored from a backup")...)
+	return shell(append(words, "--because", "restored from a backup")...)
 }
 
 func positionColumns(views []operate.PositionView, wide bool) []column[operate.PositionView] {

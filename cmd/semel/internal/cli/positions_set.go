@@ -37,7 +37,7 @@ func (s *setting) add(c *common, cmd *cobra.Command) *cobra.Command {
 func positionsReset(c *common) *cobra.Command {
 	s := &setting{verb: "reset_positions"}
 	cmd := s.add(c, &cobra.Command{
-		Use:   "reset --reason TEXT",
+		Use:   "reset --because TEXT",
 		Short: "Set groups back to where their restored stores are",
 		Long: `Reset sets a group's offsets back to the positions of its store, where the store
 was restored and is behind, so that what it lacks comes again; what has its
@@ -52,7 +52,7 @@ func positionsAccept(c *common) *cobra.Command {
 	s := &setting{verb: "accept_positions"}
 	s.Accept = true
 	return s.add(c, &cobra.Command{
-		Use:   "accept --reason TEXT",
+		Use:   "accept --because TEXT",
 		Short: "Go on at the groups' offsets, and leave out what the stores lack",
 		Long: `Accept raises the positions of a store that is behind to the group's offsets.
 What lies between is not read again: for who has brought its effects into the

@@ -317,7 +317,7 @@ func reapForget(c *common) *cobra.Command {
 	f := &reapFlags{}
 	var lane, why, who string
 	cmd := &cobra.Command{
-		Use:   "forget --lane NAME --consumer NAME --reason TEXT",
+		Use:   "forget --lane NAME --consumer NAME --because TEXT",
 		Short: "Let a lane no longer hold the reaper that is never read again",
 		Args:  nothing,
 		RunE: func(cmd *cobra.Command, _ []string) error {

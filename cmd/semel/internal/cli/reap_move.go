@@ -24,7 +24,7 @@ type moving struct {
 func reapMove(c *common) *cobra.Command {
 	m := moving{}
 	cmd := &cobra.Command{
-		Use:   "move --consumer NAME --reason TEXT [--end]",
+		Use:   "move --consumer NAME --because TEXT [--end]",
 		Short: "Move a consumer's markers to a table of days while it works",
 		Long: `Begins to move markers of a consumer whose policy says drop: day out of the
 table of all. From then on processes with that policy start, beside those of

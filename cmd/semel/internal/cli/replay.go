@@ -48,7 +48,7 @@ else happens.`,
 func replayStart(c *common) *cobra.Command {
 	r := &replaying{}
 	cmd := &cobra.Command{
-		Use:   "start --consumer NAME --reason TEXT",
+		Use:   "start --consumer NAME --because TEXT",
 		Short: "Give a consumer again what its source had",
 		Long: `Start reads the consumer's source again, beside the consumer's own reader and
 without touching its position, and runs the policy's handler here for what is

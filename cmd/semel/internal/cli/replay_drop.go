@@ -12,7 +12,7 @@ import (
 func replayDrop(c *common) *cobra.Command {
 	w := &switching{}
 	cmd := &cobra.Command{
-		Use:   "drop NUMBER --consumer NAME --reason TEXT",
+		Use:   "drop NUMBER --consumer NAME --because TEXT",
 		Short: "Remove what is kept of an old or an unwanted generation",
 		Long: `Drop removes, some at a time, the markers and rows of the generation that was
 active before this rebuild was switched to, or, if it was not, of the rebuild's

@@ -137,7 +137,7 @@ func (r *replayRun) end(inbox semel.InboxCounts, state contract.ReplayState, err
 		}
 	}
 	if state != contract.ReplayDone {
-		r.remark("go on with it: %s", shell("semel", "replay", "start", "--config", r.config, "--consumer", r.of.Name, "--resume", fmt.Sprint(view.Number), "--reason", "..."))
+		r.remark("go on with it: %s", shell("semel", "replay", "start", "--config", r.config, "--consumer", r.of.Name, "--resume", fmt.Sprint(view.Number), "--because", "..."))
 	}
 	if stop := r.stoppedBy(state, err); stop != nil {
 		return stop

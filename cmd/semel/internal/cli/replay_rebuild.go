@@ -157,7 +157,7 @@ func settledOf(p contract.ReplayProgress) (percent float64, left int64) {
 }
 
 func (c *common) switchLine(name string, number int64) string {
-	return shell("semel", "replay", "switch", "--config", c.config, "--consumer", name, fmt.Sprint(number), "--reason", "…")
+	return shell("semel", "replay", "switch", "--config", c.config, "--consumer", name, fmt.Sprint(number), "--because", "…")
 }
 
 func (c *common) toldRebuild(run *rebuild.Runner, is contract.GenerationState, err error) error {
@@ -179,7 +179,7 @@ func (c *common) toldRebuild(run *rebuild.Runner, is contract.GenerationState, e
 		fmt.Fprintf(c.Out, "rebuild %d, generation %d is %v: %s\n", r.Number, r.Generation, is, far)
 	}
 	if is == contract.GenerationBuilding && (err == nil || errors.Is(err, context.Canceled)) {
-		fmt.Fprintln(c.Err, terminal.Line("go on with it: "+shell("semel", "replay", "start", "--config", c.config, "--consumer", r.Consumer, "--rebuild", "--resume", fmt.Sprint(r.Number), "--reason", "…")))
+		fmt.Fprintln(c.Err, terminal.Line("go on with it: "+shell("semel", "replay", "start", "--config", c.config, "--consumer", r.Consumer, "--rebuild", "--resume", fmt.Sprint(r.Number), "--because", "…")))
 	}
 	if is == contract.GenerationDropped && errors.Is(err, contract.ErrGeneration) {
 		err = nil

@@ -108,7 +108,7 @@ func replayStop(c *common) *cobra.Command {
 	var store, who, why string
 	var dryRun bool
 	cmd := &cobra.Command{
-		Use:   "stop NUMBER --reason TEXT",
+		Use:   "stop NUMBER --because TEXT",
 		Short: "Stop a replay, whoever runs it",
 		Long: `Stop ends a replay: what it has in hand comes to its end, and it may be resumed
 (semel replay start --resume). Who runs it hears of it within 5 seconds.`,

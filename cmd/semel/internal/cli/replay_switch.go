@@ -26,7 +26,7 @@ type switching struct {
 func replaySwitch(c *common) *cobra.Command {
 	w := &switching{}
 	cmd := &cobra.Command{
-		Use:   "switch NUMBER --consumer NAME --reason TEXT",
+		Use:   "switch NUMBER --consumer NAME --because TEXT",
 		Short: "Make a rebuilt generation the active one",
 		Long: `Switch waits until the rebuild has come near the end of its source, keeps
 everybody from applying anything in the active generation, waits until the
@@ -141,7 +141,7 @@ func (c *common) switchTo(ctx context.Context, of *rebuiltOf, w *switching) erro
 	}
 	if of.replay.Left == 0 && of.replay.State != contract.ReplayDone {
 		return failed(fmt.Errorf("nobody runs rebuild %d, so that it does not come to the end of its source: %s", of.replay.Number,
-			shell("semel", "replay", "start", "--config", c.config, "--consumer", of.consumer.Name, "--rebuild", "--resume", fmt.Sprint(of.replay.Number), "--reason", "…")))
+			shell("semel", "replay", "start", "--config", c.config, "--consumer", of.consumer.Name, "--rebuild", "--resume", fmt.Sprint(of.replay.Number), "--because", "…")))
 	}
 	s := rebuild.Switch{Store: of.store, Consumer: of.consumer.Name, To: of.replay.Generation, Far: of.far, CatchUp: w.catchUp, Fence: w.fence, AllowParked: w.allow,
 		Act: contract.Act{Verb: "rebuild switch", Who: w.who, Why: w.why}, Say: func(what string) { fmt.Fprintln(c.Err, terminal.Line("waiting: "+what)) }}
@@ -156,7 +156,7 @@ func (c *common) switchTo(ctx context.Context, of *rebuiltOf, w *switching) erro
 		return writeJSON(c.Out, switched{of.replay.Number, of.consumer.Name, from, s.To, false})
 	}
 	_, err = fmt.Fprintf(c.Out, "generation %d of %s is active; generation %d is kept until it is dropped:\n  %s\n", s.To, of.consumer.Name, from,
-		shell("semel", "replay", "drop", "--config", c.config, "--consumer", of.consumer.Name, fmt.Sprint(of.replay.Number), "--reason", "…"))
+		shell("semel", "replay", "drop", "--config", c.config, "--consumer", of.consumer.Name, fmt.Sprint(of.replay.Number), "--because", "…"))
 	return failed(err)
 }
 

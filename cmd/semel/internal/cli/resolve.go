@@ -13,7 +13,7 @@ func rowResolve(c *common, done string) *cobra.Command {
 	var all, dryRun bool
 	var why, who, outcome string
 	cmd := &cobra.Command{
-		Use:   "resolve [NUMBER...] --outcome WORD --reason TEXT",
+		Use:   "resolve [NUMBER...] --outcome WORD --because TEXT",
 		Short: "Say what became of calls whose outcome nobody knew",
 		Long: `Say what became of calls whose outcome nobody knew.
 
@@ -33,15 +33,16 @@ not-` + done + ` it is due at once, as if no call had been made for it. ` + atte
 				return err
 			}
 			order := operate.Order{Verb: operate.Resolve, Outcome: found, Filter: chosen, Who: who, Why: why, DryRun: dryRun}
-			return c.carry(cmd.Context(), order, f.store, follow{})
+			return c.carry(cmd.Context(), order, f, follow{})
 		},
 	}
 	cmd.Flags().StringVar(&outcome, "outcome", "", "what you found out: "+done+" or not-"+done)
 	complete(cmd, "outcome", []string{done, "not-" + done})
 	cmd.Flags().BoolVar(&all, "all", false, "all that the filters choose, instead of numbers")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be done")
+	yesFlag(cmd, &f.yes)
 	recordFlags(cmd, &who, &why)
-	return c.withConfig(f.add(c, cmd, "with-reason", contract.StateParked))
+	return c.withConfig(f.add(c, cmd, contract.StateParked))
 }
 
 func parseOutcome(text, done string) (contract.Resolution, error) {

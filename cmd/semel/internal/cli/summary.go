@@ -27,13 +27,13 @@ func parkedSummary(c *common) *cobra.Command {
 		},
 	}
 	l.add(c, cmd, groupsShown, "groups")
-	return c.withConfig(f.add(c, cmd, "reason", contract.StateParked, contract.StateDeadLettered))
+	return c.withConfig(f.add(c, cmd, contract.StateParked, contract.StateDeadLettered))
 }
 
 func (c *common) summarize(ctx context.Context, a *assembly.Assembly, f contract.RowFilter, l *listing) error {
 	rows, err := c.summarizeBy(ctx, a, f, l, "row", operate.Box.Groups)
 	if err == nil && rows == 0 && !c.json {
-		return c.pointAtReasons(ctx, a, f, "reason")
+		return c.pointAtReasons(ctx, a, f)
 	}
 	return err
 }

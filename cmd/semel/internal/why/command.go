@@ -12,7 +12,7 @@ import (
 type Command []string
 
 // because adds the flag with which a person says why.
-func (c Command) because() Command { return append(slices.Clip(c), "--reason", "WHY") }
+func (c Command) because() Command { return append(slices.Clip(c), "--because", "WHY") }
 
 // command is one of semel's that meets the store which the facts are of.
 func (f *Facts) command(words ...string) Command {

@@ -70,7 +70,7 @@ func waiting() map[string]told {
 			StageDue, Unknown, "A call for it was made before, and it is to be made again", "semel inbox stats"},
 		"K13_the_consumer_is_paused": {of(contract.StateReceived, func(f *Facts, _ *contract.StoredRow) {
 			f.Control = contract.Control{Paused: true, Pause: contract.Order{By: "ann", Why: "the bank is closed"}}
-		}), StageDue, No, "paused, by ann: the bank is closed.", "semel resume --consumer billing --config semel.yaml --reason WHY"},
+		}), StageDue, No, "paused, by ann: the bank is closed.", "semel resume --consumer billing --config semel.yaml --because WHY"},
 		"K13_nobody_runs_the_consumer": {of(contract.StateReceived, func(f *Facts, _ *contract.StoredRow) { f.Progress = now.Add(-time.Hour) }),
 			StageDue, No, "Nobody seems to run the consumer, or its run stands still", "semel run --consumer billing"},
 		"K13_claimed_now": {of(contract.StateInProgress, func(_ *Facts, r *contract.StoredRow) { r.LockedUntil = now.Add(time.Minute) }),
@@ -81,7 +81,7 @@ func waiting() map[string]told {
 			StageClaimed, No, "A call for it was begun", "semel inbox release 17"},
 		"K13_a_retry_that_is_due_later": {of(contract.StateFailedRetryable, func(_ *Facts, r *contract.StoredRow) {
 			r.Attempts, r.LastError, r.DueAt = 3, "the bank is away", now.Add(time.Minute)
-		}), StageRetry, No, "3 attempts failed: the bank is away; the next attempt is due at 2026-05-03 12:01:00Z.", "semel inbox retry 17 --config semel.yaml --reason WHY"},
+		}), StageRetry, No, "3 attempts failed: the bank is away; the next attempt is due at 2026-05-03 12:01:00Z.", "semel inbox retry 17 --config semel.yaml --because WHY"},
 		"K13_a_retry_that_is_due": {of(contract.StateFailedRetryable, nil), StageRetry, No, "the next attempt is due and waits", "semel inbox stats"},
 		"K13_an_unknown_outcome_that_is_tried_again": {of(contract.StateFailedRetryable, func(_ *Facts, r *contract.StoredRow) { r.CallsStarted, r.DueAt = 1, now.Add(time.Minute) }),
 			StageRetry, Unknown, "Nobody knows whether it was applied", "semel inbox resolve 17 --outcome done"},
@@ -138,12 +138,12 @@ func aside() map[string]told {
 	all := map[string]told{
 		"K13_parked_as_a_gap": {of(contract.StateParked, func(f *Facts, r *contract.StoredRow) {
 			r.Reason, r.Stream, r.Version, f.Stream = semel.ReasonGap, "7", 5, &contract.StoredStream{Last: 2}
-		}), StageGap, No, "waited in vain, as version 5 of its stream, for version 3", "semel gaps skip --stream 7 --config semel.yaml --reason WHY"},
+		}), StageGap, No, "waited in vain, as version 5 of its stream, for version 3", "semel gaps skip --stream 7 --config semel.yaml --because WHY"},
 		"K13_suppressed_by_a_person": {of(contract.StateParked, acted("suppress", func(r *contract.StoredRow) { r.Reason = semel.ReasonSuppressed })),
 			StageSuppressed, No, "It was not sent: ann suppressed it", "semel intents send 17"},
 		"K13_suppressed_by_a_replay": {of(contract.StateParked, reasoned(semel.ReasonSuppressed)), StageSuppressed, No, "It was not sent: the run that wrote it", "semel intents send 17"},
 		"K13_an_unknown_outcome": {of(contract.StateParked, func(_ *Facts, r *contract.StoredRow) { r.Reason, r.CallsStarted = semel.ReasonOutcomeUnknown, 1 }),
-			StageUnknown, Unknown, "Nobody knows whether it was applied", "semel inbox resolve 17 --outcome done --config semel.yaml --reason WHY"},
+			StageUnknown, Unknown, "Nobody knows whether it was applied", "semel inbox resolve 17 --outcome done --config semel.yaml --because WHY"},
 		"K13_an_unknown_outcome_of_an_intent": {of(contract.StateParked, func(f *Facts, r *contract.StoredRow) {
 			r.Reason, r.CallsStarted, f.Sends = semel.ReasonOutcomeUnknown, 1, true
 		}), StageUnknown, Unknown, "Ask the other side", "semel intents resolve 17 --outcome sent"},

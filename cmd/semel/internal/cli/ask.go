@@ -1,0 +1,127 @@
+package cli
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/legible"
+	"github.com/spf13/cobra"
+)
+
+// yesFlag adds the flag that answers the question of an act beforehand.
+func yesFlag(cmd *cobra.Command, yes *bool) {
+	cmd.Flags().BoolVar(yes, "yes", false, "do not ask")
+}
+
+// ask asks a person on a terminal, and returns an error unless the answer is yes.
+func (c *common) ask(question string) error {
+	fmt.Fprint(c.Out, question+" [y/N] ")
+	answer, err := bufio.NewReader(c.In).ReadString('\n')
+	if word := strings.ToLower(strings.TrimSpace(answer)); word == "y" || word == "yes" {
+		return nil
+	}
+	if err != nil && !errors.Is(err, io.EOF) {
+		return failed(err)
+	}
+	return failed(errors.New("nothing was changed"))
+}
+
+// asks reports whether a person can be asked.
+func (c *common) asks() bool { return c.OutTerminal && !c.json }
+
+// confirm asks before an act on all rows that no filter narrows, and has the act change only
+// the rows that the question counted.
+func (c *common) confirm(ctx context.Context, box operate.Box, o *operate.Order, f *filter) error {
+	if !f.everything || f.yes || o.DryRun {
+		return nil
+	}
+	var numbers []int64
+	counts := tally{}
+	for r, err := range box.Rows(ctx, o.Filter) {
+		if err != nil {
+			return failed(err)
+		}
+		numbers = append(numbers, r.Number)
+		counts.add(r.Key.Consumer, r.Reason)
+	}
+	if len(numbers) == 0 {
+		return nil
+	}
+	o.Filter = contract.RowFilter{Numbers: numbers}
+	return c.confirmAll(string(o.Verb), "messages", counts.total(), counts.lines())
+}
+
+// confirmAll asks whether an act on everything is meant; where nobody can be asked it wants --yes.
+func (c *common) confirmAll(verb, things string, n int, lines []string) error {
+	if !c.asks() {
+		return usage("--yes is missing: --all without a filter would %s %d %s (%s); choose some with a filter, look with --dry-run, or confirm with --yes",
+			verb, n, things, strings.Join(lines, "; "))
+	}
+	fmt.Fprintf(c.Out, "--all without a filter chooses %d %s:\n", n, things)
+	for _, line := range lines {
+		fmt.Fprintln(c.Out, "  "+line)
+	}
+	return c.ask(verb + " them all?")
+}
+
+// tally counts rows by consumer and reason.
+type tally map[string]map[semel.Reason]int
+
+func (t tally) add(consumer string, reason semel.Reason) {
+	if t[consumer] == nil {
+		t[consumer] = map[semel.Reason]int{}
+	}
+	t[consumer][reason]++
+}
+
+func (t tally) total() (n int) {
+	for consumer := range t {
+		n += t.of(consumer)
+	}
+	return n
+}
+
+// of is how many rows of a consumer there are.
+func (t tally) of(consumer string) (n int) {
+	for _, count := range t[consumer] {
+		n += count
+	}
+	return n
+}
+
+// consumers are those of the rows, the one with the most rows first.
+func (t tally) consumers() []string {
+	return slices.SortedFunc(maps.Keys(t), func(a, b string) int {
+		return cmp.Or(cmp.Compare(t.of(b), t.of(a)), cmp.Compare(a, b))
+	})
+}
+
+// lines has a line for each consumer, the one with the most rows first.
+func (t tally) lines() (all []string) {
+	for _, name := range t.consumers() {
+		all = append(all, cmp.Or(legible.Printable(name), "no consumer")+": "+byReason(t[name]))
+	}
+	return all
+}
+
+// byReason lists counts, the most first; a row that was not set aside has no reason.
+func byReason(counts map[semel.Reason]int) string {
+	reasons := slices.SortedFunc(maps.Keys(counts), func(a, b semel.Reason) int {
+		return cmp.Or(cmp.Compare(counts[b], counts[a]), cmp.Compare(a, b))
+	})
+	var parts []string
+	for _, r := range reasons {
+		parts = append(parts, fmt.Sprintf("%d %s", counts[r], cmp.Or(legible.Printable(string(r)), "not set aside")))
+	}
+	return strings.Join(parts, ", ")
+}
