@@ -12,6 +12,8 @@ type answer struct {
 	title, detail string
 	// again: it may be sent again after a second.
 	again bool
+	// close: the connection is closed.
+	close bool
 }
 
 // refused is why nobody is told more: who forges learns nothing from which secrets or clocks
@@ -41,6 +43,8 @@ var answers = [fates]answer{
 		detail: "it ended early, or came too slowly; nothing was stored"},
 	Busy: {status: http.StatusTooManyRequests, title: "Too many webhooks are in hand",
 		detail: "nothing of this one was stored; send it again later", again: true},
+	Crowded: {status: http.StatusTooManyRequests, title: "Too many webhooks of this address are being read",
+		detail: "nothing of this one was stored; send it again later", again: true, close: true},
 	Unavailable: {status: http.StatusServiceUnavailable, title: "The webhook could not be stored in time",
 		detail: "send it again later; if it was stored after all, it has its effect once", again: true},
 	Gone: {status: http.StatusServiceUnavailable, title: "Nobody waited for the answer",
@@ -58,7 +62,7 @@ func (a answer) write(w http.ResponseWriter, f Fate) {
 	if a.again {
 		w.Header().Set("Retry-After", "1")
 	}
-	if !a.again {
+	if !a.again || a.close {
 		// A stranger may come again, but in the queue: one who keeps the connection has one of
 		// those that may be open.
 		w.Header().Set("Connection", "close")

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
@@ -16,22 +17,81 @@ import (
 
 // What is in hand, and what may be.
 
-// room reports whether one more message may come into hand.
-func (r *Receiver) room() bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.open) < r.config.InHand.Messages
+// ofAddress is the part of InHand that bodies from one client address have while they are read
+// and nobody knows whether they are rightly signed.
+const ofAddress = 4
+
+// leastOfAddress is how many bodies of one address may be read in any case.
+const leastOfAddress = 16
+
+// addressOf returns the client that a bound is for: the IP address, of IPv6 the network of 64
+// bits, of which one client has all. It is empty for this host itself: what comes from there
+// comes through a proxy, whose clients are not known here.
+func addressOf(remote string) string {
+	at, err := netip.ParseAddrPort(remote)
+	if err != nil {
+		return remote
+	}
+	switch ip := at.Addr().Unmap().WithZone(""); {
+	case ip.IsLoopback():
+		return ""
+	case ip.Is6():
+		network, _ := ip.Prefix(64)
+		return network.String()
+	default:
+		return ip.String()
+	}
 }
 
-// hold takes bytes from what may be in hand, and reports whether there were so many.
-func (r *Receiver) hold(n int64) bool {
+// enter begins the reading of a body, or returns why it is refused.
+func (r *Receiver) enter(address string) Fate {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.bytes+n > r.config.InHand.Bytes {
-		return false
+	now := r.reading[address]
+	switch {
+	case len(r.open) >= r.config.InHand.Messages:
+		return Busy
+	case address == "":
+		return 0
+	case now.Messages >= max(r.config.InHand.Messages/ofAddress, leastOfAddress):
+		return Crowded
 	}
-	r.bytes += n
-	return true
+	now.Messages++
+	r.reading[address] = now
+	return 0
+}
+
+// leave ends the reading of a body of so many bytes, which stay held.
+func (r *Receiver) leave(address string, n int64) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now, is := r.reading[address]
+	if !is {
+		return
+	}
+	if now.Messages, now.Bytes = now.Messages-1, now.Bytes-n; now.Messages == 0 {
+		delete(r.reading, address)
+		return
+	}
+	r.reading[address] = now
+}
+
+// hold takes bytes of a body that is being read from what may be in hand, or returns why not.
+func (r *Receiver) hold(address string, n int64) Fate {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	now, counted := r.reading[address]
+	switch {
+	case r.bytes+n > r.config.InHand.Bytes:
+		return Busy
+	case counted && now.Bytes+n > max(r.config.InHand.Bytes/ofAddress, r.config.MaxBody):
+		return Crowded
+	}
+	if r.bytes += n; counted {
+		now.Bytes += n
+		r.reading[address] = now
+	}
+	return 0
 }
 
 // release gives bytes back.
@@ -50,7 +110,7 @@ const (
 )
 
 // readBody reads the whole body. What it returns is held, also with a fate.
-func (r *Receiver) readBody(w http.ResponseWriter, q *http.Request) ([]byte, Fate) {
+func (r *Receiver) readBody(w http.ResponseWriter, q *http.Request, address string) ([]byte, Fate) {
 	from := http.MaxBytesReader(w, q.Body, r.config.MaxBody)
 	var body []byte
 	for {
@@ -59,8 +119,8 @@ func (r *Receiver) readBody(w http.ResponseWriter, q *http.Request) ([]byte, Fat
 		}
 		n, err := from.Read(body[len(body):min(cap(body), len(body)+piece)])
 		if n > 0 {
-			if !r.hold(int64(n)) {
-				return body, Busy
+			if fate := r.hold(address, int64(n)); fate != 0 {
+				return body, fate
 			}
 			body = body[:len(body)+n]
 		}

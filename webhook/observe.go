@@ -28,11 +28,13 @@ const (
 	Encoded
 	// NotSigned: a header of the signature is missing; 401.
 	NotSigned
-	// Malformed: the headers of the signature cannot be read; 401.
+	// Malformed: the headers of the signature cannot be read, or have none that could be right;
+	// 401.
 	Malformed
 	// Forged: no secret makes its signature; 401.
 	Forged
-	// Old: the signature is right, and its time too long ago, or too far ahead; 401.
+	// Old: the signed time is too long ago, or too far ahead; 401. The body is not read, so that
+	// nobody knows whether the signature is right.
 	Old
 	// TooLarge: its body is too long; 413.
 	TooLarge
@@ -40,6 +42,8 @@ const (
 	Incomplete
 	// Busy: as much is in hand as may be; 429.
 	Busy
+	// Crowded: too many bodies of its client address are being read; 429.
+	Crowded
 	// Unavailable: nothing was committed in time, or the consumer handed it back; 503.
 	Unavailable
 	// Gone: the client had gone before the answer, which is 503; its message may be
@@ -52,7 +56,7 @@ const (
 var fateNames = []string{
 	Received: "received", Duplicate: "duplicate", Parked: "parked", Ended: "ended", NotPost: "not_post", Encoded: "encoded",
 	NotSigned: "not_signed", Malformed: "malformed", Forged: "forged", Old: "old", TooLarge: "too_large",
-	Incomplete: "incomplete", Busy: "busy", Unavailable: "unavailable", Gone: "gone",
+	Incomplete: "incomplete", Busy: "busy", Crowded: "crowded", Unavailable: "unavailable", Gone: "gone",
 }
 
 // String is the fate's name.

@@ -30,7 +30,9 @@ type Receiver struct {
 	// open has what is in hand: in the queue, or fetched and not settled.
 	open map[*arrival]struct{}
 	// bytes are those of bodies that are being read or in hand.
-	bytes                 int64
+	bytes int64
+	// reading is what each client address has of the bodies that are being read.
+	reading               map[string]contract.Bound
 	given, paused, closed bool
 
 	// wake holds one token when a Fetch that waits should look again.
@@ -62,7 +64,7 @@ func New(c Config) (*Receiver, error) {
 		return nil, err
 	}
 	return &Receiver{config: c, verifier: v, lane: contract.Lane{ID: c.Name, Epoch: 1},
-		open: map[*arrival]struct{}{}, wake: make(chan struct{}, 1)}, nil
+		open: map[*arrival]struct{}{}, reading: map[string]contract.Bound{}, wake: make(chan struct{}, 1)}, nil
 }
 
 // ServeHTTP answers one request: with 200 when its message is committed or was there before,
@@ -98,13 +100,16 @@ func (r *Receiver) read(w http.ResponseWriter, q *http.Request) ([]byte, Fate) {
 	case q.ContentLength > r.config.MaxBody:
 		return nil, TooLarge
 	}
-	if err := r.verifier.Signed(q.Header); err != nil {
+	if err := r.verifier.Signed(q.Header, time.Now()); err != nil {
 		return nil, refusal(err)
 	}
-	if !r.room() {
-		return nil, Busy
+	address := addressOf(q.RemoteAddr)
+	if fate := r.enter(address); fate != 0 {
+		return nil, fate
 	}
-	return r.readBody(w, q)
+	body, fate := r.readBody(w, q, address)
+	r.leave(address, int64(len(body)))
+	return body, fate
 }
 
 // encoded reports whether one of these values says that the body's bytes are not those of the

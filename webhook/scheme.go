@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"hash"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -71,13 +72,14 @@ var (
 	ErrSignature = errors.New("semel: the webhook's signature is not accepted")
 	// ErrUnsigned: a header is missing that the scheme needs.
 	ErrUnsigned = fmt.Errorf("%w: it is not signed by this scheme", ErrSignature)
-	// ErrMalformed: a header of the signature cannot be read, or stands there twice.
+	// ErrMalformed: a header of the signature cannot be read, or stands there twice, or has no
+	// signature that could be right.
 	ErrMalformed = fmt.Errorf("%w: its headers cannot be read", ErrSignature)
 	// ErrForged: no secret makes this signature of this body.
 	ErrForged = fmt.Errorf("%w: no secret makes it of this body", ErrSignature)
-	// ErrOld: the signature is right, and its time too long ago.
+	// ErrOld: its time is too long ago. Verify checks the signature first; Signed cannot.
 	ErrOld = fmt.Errorf("%w: it was made too long ago", ErrSignature)
-	// ErrEarly: the signature is right, and its time too far ahead.
+	// ErrEarly: its time is too far ahead. Verify checks the signature first; Signed cannot.
 	ErrEarly = fmt.Errorf("%w: its time is too far ahead; compare the clocks", ErrSignature)
 )
 
@@ -120,11 +122,29 @@ func NewVerifier(s Scheme, secrets []string, tolerance time.Duration) (*Verifier
 	return v, nil
 }
 
-// Signed reports whether the request has the headers that the scheme needs, so that reading
-// its body may be worth it. Its error is ErrUnsigned or ErrMalformed.
-func (v *Verifier) Signed(h http.Header) error {
-	_, _, err := v.read(h)
-	return err
+// Signed reports whether the headers of a request may sign its body, so that reading it may be
+// worth it: they are those of the scheme, have a signature that could be right, and a time within
+// the tolerance of now. Its error is ErrUnsigned, ErrMalformed, ErrOld or ErrEarly.
+func (v *Verifier) Signed(h http.Header, now time.Time) error {
+	_, c, err := v.read(h)
+	if err != nil {
+		return err
+	}
+	return v.timely(c, now)
+}
+
+// timely checks the signed time of a scheme that has one.
+func (v *Verifier) timely(c claim, now time.Time) error {
+	if !v.scheme.timed {
+		return nil
+	}
+	switch age := now.Sub(time.Unix(c.at, 0)); {
+	case age > v.tolerance:
+		return ErrOld
+	case age < -v.tolerance:
+		return ErrEarly
+	}
+	return nil
 }
 
 // Verify checks that one of the secrets signed the body, which must be the raw bytes of the
@@ -138,13 +158,8 @@ func (v *Verifier) Verify(h http.Header, body []byte, now time.Time) (semel.Head
 	if !v.signed(c, body) {
 		return nil, ErrForged
 	}
-	if v.scheme.timed {
-		switch age := now.Sub(time.Unix(c.at, 0)); {
-		case age > v.tolerance:
-			return nil, ErrOld
-		case age < -v.tolerance:
-			return nil, ErrEarly
-		}
+	if err := v.timely(c, now); err != nil {
+		return nil, err
 	}
 	var out semel.Headers
 	for _, name := range v.scheme.signs {
@@ -189,6 +204,11 @@ func (v *Verifier) read(h http.Header) (map[string]string, claim, error) {
 	}
 	c, err := v.scheme.read(found)
 	if err == nil && len(c.signatures) > mostSignatures {
+		err = ErrMalformed
+	}
+	size := v.scheme.hash().Size()
+	c.signatures = slices.DeleteFunc(c.signatures, func(s []byte) bool { return len(s) != size })
+	if err == nil && len(c.signatures) == 0 {
 		err = ErrMalformed
 	}
 	return found, c, err

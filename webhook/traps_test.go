@@ -243,12 +243,13 @@ func TestBodiesThatDoNotCome(t *testing.T) {
 		before := used()
 		var clients worker.Group
 		var bodies []*io.PipeWriter
-		for range requests {
+		for i := range requests {
 			reader, writer := io.Pipe()
 			bodies = append(bodies, writer)
 			clients.Go(func() {
 				q := paidRequest("")
 				q.Body, q.ContentLength = reader, webhook.DefaultMaxBody
+				q.RemoteAddr = fmt.Sprintf("192.0.2.%d:1234", i%8)
 				post(r, q)
 			})
 		}

@@ -64,7 +64,7 @@ func effectsAlerts() []alert {
 		{name: "SemelWebhooksRefused", expr: `sum by (` + mine + `) (increase(semel_webhook_requests_total{fate=~"not_signed|malformed|forged|old"}[10m])) > 5`, severity: ticket,
 			summary: "webhooks are refused for their signatures",
 			means:   "Nothing of them is stored, and nothing is lost while the provider repeats. It signs with a secret that is not known here, a proxy changes bodies, clocks differ, or somebody forges.",
-			look:    "`fate` of `semel_webhook_requests_total`: `forged` is a secret or a changed body, `old` a clock, or somebody who sends again what they saw, `not_signed` and `malformed` another scheme, or strangers. Whether others are `received` still; what the provider's page of deliveries says.",
+			look:    "`fate` of `semel_webhook_requests_total`: `forged` is a secret or a changed body, `old` a clock, or somebody who sends again what they saw, `not_signed` and `malformed` another scheme; strangers can cause each. Whether others are `received` still; what the provider's page of deliveries says.",
 			mend:    "name both secrets, `secret: [\"${NEW}\", \"${OLD}\"]`, have the proxy leave bodies alone, or set the clock; then have the provider send again what it gave up. Against strangers: the proxy, by address."},
 	}
 }
