@@ -138,6 +138,10 @@ type Recorder interface {
 // It is an semel.ErrState.
 var ErrDueAlready = fmt.Errorf("it is due already: %w", semel.ErrState)
 
+// ErrOpen: another row of the identity waits, is worked on, or may have taken effect in part;
+// nothing was changed or recorded. It is an semel.ErrConflict.
+var ErrOpen = fmt.Errorf("another content of this identity is not closed: %w", semel.ErrConflict)
+
 // Requeuer is an optional ability of an Inbox whose rows are claimed: to let a row be
 // worked on again by whoever claims it. Acts are recorded as those of an Inbox.
 // semel.ErrChanged: the row has another revision; semel.ErrState: its state does not

@@ -69,13 +69,10 @@ func (s *Store) Discard(ctx context.Context, number, revision int64, a contract.
 	if err := r.State.MayBecome(contract.StateDiscarded); err != nil {
 		return fmt.Errorf("row %d %w", number, err)
 	}
-	waited := r.State.Outcome() == contract.Waiting
+	s.closeMarker(r)
 	r.State, r.token, r.DueAt, r.LockedUntil = contract.StateDiscarded, 0, time.Time{}, time.Time{}
 	s.touch(r)
 	s.advance(r)
-	if waited || !r.Conflict && s.markers[r.key.identity].outcome != contract.Applied {
-		s.setOutcome(r.key.identity, contract.Discarded)
-	}
 	s.record(a, number, "done")
 	return nil
 }
@@ -113,11 +110,9 @@ func (s *Store) act(ctx context.Context, number, revision int64, e contract.RowE
 			return err
 		}
 	}
-	m := s.markers[r.key.identity]
-	if r.State.Outcome() != contract.Waiting && (m.outcome == contract.Applied || m.outcome == contract.Waiting) {
-		return fmt.Errorf("row %d: %w", number, semel.ErrConflict)
+	if err := s.takeMarker(r, s.others(r)); err != nil {
+		return err
 	}
-	s.markers[r.key.identity] = marker{fingerprint: r.Fingerprint, outcome: contract.Waiting, at: s.now()}
 	if r.State == contract.StateDeadLettered {
 		r.Place = 0 // it has left its line
 	}

@@ -2,10 +2,8 @@ package memstore
 
 import (
 	"context"
-	"fmt"
 	"time"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/calls"
 )
@@ -74,10 +72,13 @@ func (s *Store) Resolve(ctx context.Context, number, revision int64, found contr
 	if err := contract.MayResolve(number, r.State, r.UnknownOutcome()); err != nil {
 		return err
 	}
-	if m := s.markers[r.key.identity]; r.State.Outcome() != contract.Waiting && (m.outcome == contract.Applied || m.outcome == contract.Waiting) {
-		return fmt.Errorf("row %d: %w", number, semel.ErrConflict)
+	others := s.others(r)
+	if found == contract.ResolvedDone {
+		others = nil // that it is done is so whatever became of them
 	}
-	s.markers[r.key.identity] = marker{fingerprint: r.Fingerprint, outcome: contract.Waiting, at: s.now()}
+	if err := s.takeMarker(r, others); err != nil {
+		return err
+	}
 	r.called, r.Started = 0, 0
 	if found == contract.ResolvedDone {
 		s.become(r, contract.RowResolved)

@@ -4,9 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
-	"fmt"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 )
 
@@ -27,8 +25,8 @@ func (s *Store) Edit(ctx context.Context, number, revision int64, body []byte, a
 	if err := contract.MayEdit(number, e, body); err != nil {
 		return err
 	}
-	if m := s.markers[r.key.identity]; m.outcome == contract.Applied || m.outcome == contract.Waiting {
-		return fmt.Errorf("row %d: %w", number, semel.ErrConflict)
+	if err := contract.MayRun(number, s.markers[r.key.identity].outcome, false, nil); err != nil {
+		return err
 	}
 	was := r.Message.Body
 	message := *r.Message

@@ -69,16 +69,18 @@ func (r *row) claimableAt() time.Time {
 
 func (r *row) claim() contract.Claim { return contract.Claim{Number: r.Number, Token: r.token} }
 
-// become lets an event happen to a row, which its state allows. A claim is over
-// then. The store's lock is held.
+// become lets an event happen to a row, which its state allows, and to the marker if that
+// belongs to the row. A claim is over then. The store's lock is held.
 func (s *Store) become(r *row, e contract.RowEvent) {
 	next, legal := r.State.After(e)
 	if !legal {
 		panic(fmt.Sprintf("memstore: row %d is %s and is to be %s", r.Number, r.State, e))
 	}
+	if s.owns(r) {
+		s.setOutcome(r.key.identity, next.Outcome())
+	}
 	r.State, r.token = next, 0
 	r.DueAt, r.LockedUntil = time.Time{}, time.Time{}
-	s.setOutcome(r.key.identity, next.Outcome())
 	s.touch(r)
 	if next == contract.StateCompleted {
 		r.ended = r.ChangedAt

@@ -24,9 +24,11 @@ func (s *Store) Suppress(ctx context.Context, number, revision int64, a contract
 	if !legal {
 		return fmt.Errorf("row %d is %s: %w", number, r.State, semel.ErrState)
 	}
+	if m := s.markers[r.key.identity]; s.owns(r) && m.outcome != contract.Applied {
+		s.setOutcome(r.key.identity, contract.Parked)
+	}
 	r.State, r.Reason, r.DueAt = next, semel.ReasonSuppressed, time.Time{}
 	s.touch(r)
-	s.setOutcome(r.key.identity, contract.Parked)
 	s.record(a, number, "done")
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/sqlform"
 )
 
 // StartCalls implements contract.Calls.
@@ -91,10 +92,15 @@ func (s *Store) Resolve(ctx context.Context, number, revision int64, found contr
 		if err := contract.MayResolve(number, r.state, unknown); err != nil {
 			return err
 		}
-		if r.state.Outcome() != contract.Waiting { // its marker is the row's from here on
-			if err := s.waitAgain(ctx, tx, r); err != nil {
-				return err
-			}
+		if err := s.readTwins(ctx, tx, r); err != nil {
+			return err
+		}
+		others := r.others
+		if found == contract.ResolvedDone {
+			others = nil // that it is done is so whatever became of them
+		}
+		if err := s.takeMarker(ctx, tx, r, others); err != nil {
+			return err
 		}
 		if found == contract.ResolvedDone {
 			err = s.complete(ctx, tx, r)
@@ -108,12 +114,12 @@ func (s *Store) Resolve(ctx context.Context, number, revision int64, found contr
 	}))
 }
 
-// complete ends a row whose effect is there, and its marker.
+// complete ends a row whose effect is there, and its marker, which is the row's.
 func (s *Store) complete(ctx context.Context, tx *sql.Tx, r *actedRow) error {
 	if err := s.set(ctx, tx, r, s.sql.CompleteRow); err != nil {
 		return err
 	}
-	if _, err := tx.ExecContext(ctx, s.sql.Discard, int64(contract.Applied), r.scope, r.id); err != nil {
+	if err := s.turnMarker(ctx, tx, r, sqlform.Marker{Outcome: int64(contract.Applied), Version: r.version, Sum: r.sum}); err != nil {
 		return err
 	}
 	return s.leaveLines(ctx, tx, []int64{r.number})

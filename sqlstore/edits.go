@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
 )
@@ -38,8 +37,8 @@ func (s *Store) Edit(ctx context.Context, number, revision int64, body []byte, a
 		if err := contract.MayEdit(number, e, body); err != nil {
 			return err
 		}
-		if r.outcome == contract.Applied || r.outcome == contract.Waiting {
-			return fmt.Errorf("row %d: %w", number, semel.ErrConflict)
+		if err := r.mayRun(nil); err != nil {
+			return err
 		}
 		if body == nil {
 			body = []byte{} // no body is NULL, which is one that was removed

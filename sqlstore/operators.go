@@ -16,10 +16,16 @@ import (
 type actedRow struct {
 	number, revision, scope int64
 	state                   contract.RowState
-	outcome                 contract.Outcome // of its marker
+	outcome                 contract.Outcome // of its marker; parked if there is none
 	version                 int64
 	id, conflict, sum       []byte
 	due                     bool
+	// marked is whether there is a marker, marker its content; others are the other rows of
+	// the identity, and owns whether the marker belongs to this row. See Store.readTwins.
+	marked bool
+	marker sqlform.Marker
+	others []sqlform.Twin
+	owns   bool
 }
 
 // look reads the row that an act is about, in the act's transaction.
@@ -34,12 +40,66 @@ func (s *Store) look(ctx context.Context, tx *sql.Tx, number, revision int64) (*
 		return nil, err
 	}
 	found.Outcome = int64(contract.Parked)
-	if err := tx.QueryRowContext(ctx, s.sql.RowMarker, number).Scan(&found.Outcome); err != nil && !errors.Is(err, sql.ErrNoRows) {
+	err = tx.QueryRowContext(ctx, s.sql.RowMarker, number).Scan(&found.Outcome, &r.marker.Version, &r.marker.Sum)
+	if r.marked = err == nil; err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return nil, err
 	}
 	r.state, err = found.Understood()
 	r.outcome = contract.Outcome(found.Outcome)
 	return r, err
+}
+
+// readTwins reads the other rows of a row's identity, once the row and its marker are locked, and
+// finds out whether the marker belongs to this row (law 16).
+func (s *Store) readTwins(ctx context.Context, tx *sql.Tx, r *actedRow) error {
+	r.others = nil
+	err := eachRow(ctx, tx, s.sql.Twins, func(rows *sql.Rows) error {
+		var t sqlform.Twin
+		var state string
+		err := rows.Scan(&t.Number, &state, &t.Conflict, &t.Version, &t.Sum, &t.Stepped, &t.UnknownOutcome)
+		t.State = contract.RowState(state)
+		r.others = append(r.others, t)
+		return err
+	}, []any{r.number})
+	r.marker.Outcome = int64(r.outcome)
+	own := sqlform.Twin{Number: r.number, State: r.state, Conflict: len(r.conflict) > 0, Version: r.version, Sum: r.sum}
+	r.owns = r.marked && r.marker.Of(own, r.others)
+	return err
+}
+
+// mayRun refuses work on a row beside the other rows of its identity; see Store.readTwins.
+func (r *actedRow) mayRun(others []sqlform.Twin) error {
+	said := contract.Outcome(0)
+	if r.marked {
+		said = r.outcome
+	}
+	return contract.MayRun(r.number, said, r.owns, sqlform.StoredTwins(others))
+}
+
+// closeMarker closes the marker of a row that is closed without an effect, if it belongs to
+// that row. One that a conflict had is given back to the row of the first content.
+func (s *Store) closeMarker(ctx context.Context, tx *sql.Tx, r *actedRow) error {
+	to := sqlform.Marker{Outcome: int64(contract.Discarded), Version: r.version, Sum: r.sum}
+	if len(r.conflict) > 0 {
+		to = sqlform.Returned(to, r.others)
+	}
+	return s.turnMarker(ctx, tx, r, to)
+}
+
+// turnMarker has the marker of a row say something else, if it belongs to the row and does not
+// say that its content is applied.
+func (s *Store) turnMarker(ctx context.Context, tx *sql.Tx, r *actedRow, to sqlform.Marker) error {
+	if !r.owns || r.outcome == contract.Applied {
+		return nil
+	}
+	done, err := tx.ExecContext(ctx, s.sql.TurnMarker, to.Outcome, to.Version, to.Sum, r.scope, r.id, r.marker.Outcome, r.marker.Version, r.marker.Sum)
+	if err != nil {
+		return err
+	}
+	if n, err := done.RowsAffected(); err != nil || n != 1 {
+		return errors.Join(fmt.Errorf("row %d: its marker was not written: %w", r.number, semel.ErrChanged), err)
+	}
+	return nil
 }
 
 // set changes a row if nobody has since it was seen.
@@ -82,13 +142,14 @@ func (s *Store) Discard(ctx context.Context, number, revision int64, a contract.
 		if err := r.state.MayBecome(contract.StateDiscarded); err != nil {
 			return fmt.Errorf("row %d %w", number, err)
 		}
+		if err := s.readTwins(ctx, tx, r); err != nil {
+			return err
+		}
 		if err := s.set(ctx, tx, r, s.sql.DiscardRow); err != nil {
 			return err
 		}
-		if len(r.conflict) == 0 || r.state.Outcome() == contract.Waiting {
-			if _, err := tx.ExecContext(ctx, s.sql.Discard, int64(contract.Discarded), r.scope, r.id); err != nil {
-				return err
-			}
+		if err := s.closeMarker(ctx, tx, r); err != nil {
+			return err
 		}
 		if err := s.leaveLines(ctx, tx, []int64{number}); err != nil {
 			return err

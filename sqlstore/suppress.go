@@ -7,6 +7,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/sqlform"
 )
 
 // Suppress implements contract.Suppressor.
@@ -23,10 +24,13 @@ func (s *Store) Suppress(ctx context.Context, number, revision int64, a contract
 		if _, legal := r.state.After(contract.RowSuppressed); !legal {
 			return fmt.Errorf("row %d is %s: %w", number, r.state, semel.ErrState)
 		}
+		if err := s.readTwins(ctx, tx, r); err != nil {
+			return err
+		}
 		if err := s.set(ctx, tx, r, s.sql.SuppressRow, string(semel.ReasonSuppressed)); err != nil {
 			return err
 		}
-		if _, err := tx.ExecContext(ctx, s.sql.Discard, int64(contract.Parked), r.scope, r.id); err != nil {
+		if err := s.turnMarker(ctx, tx, r, sqlform.Marker{Outcome: int64(contract.Parked), Version: r.version, Sum: r.sum}); err != nil {
 			return err
 		}
 		return s.record(ctx, tx, a, number, "done")

@@ -26,6 +26,7 @@ func (s suite[Tx]) leased(t *T) {
 	s.requeues(t)
 	s.transitions(t)
 	s.rivals(t)
+	s.owned(t)
 }
 
 func (h *fixture[Tx]) leases() contract.Leases { return h.Store.(contract.Leases) }

@@ -306,7 +306,7 @@ var faults = []fault{
 }
 
 func TestTheSuiteFindsPlantedFaults(t *testing.T) {
-	for _, f := range slices.Concat(faults, retentionFaults, callFaults, gatherFaults, lookFaults, stepFaults, intentFaults, emissionFaults, resultFaults, auditFaults, replayFaults, editFaults, erasureFaults, generationFaults) {
+	for _, f := range slices.Concat(faults, retentionFaults, callFaults, gatherFaults, lookFaults, stepFaults, intentFaults, emissionFaults, resultFaults, auditFaults, replayFaults, editFaults, erasureFaults, generationFaults, twinFaults) {
 		t.Run(f.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				failures := storetest.Check(t, storetest.Harness[*memstore.Tx]{

@@ -45,8 +45,11 @@ type Statements struct {
 	// Tables of other code.
 	OldTable, OldColumns, SeedFirst, SeedNext string
 	// A batch: its guard, its marks, and what becomes of them.
-	Lock, Guard, Guarded, Unguard       string
-	Mark, Judge, Trim, Outcome, Discard string
+	Lock, Guard, Guarded, Unguard string
+	Mark, Judge, Trim, Outcome    string
+	// TurnMarker has a marker say something else that says what it is asked for; Twins are the
+	// other rows of a row's identity.
+	TurnMarker, Twins string
 	// Rows of the inbox and acts on them. RowColumns are what Rows and the statements
 	// of claims return of a row.
 	// ConflictRow is Row or Repeat, whichever it has to be.

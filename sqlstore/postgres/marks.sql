@@ -99,8 +99,12 @@ select set_config('idle_in_transaction_session_timeout', '30s', true), set_confi
 -- name: outcome
 update {prefix}markers set outcome = $1 where scope = $2 and id = $3;
 
--- name: discard
-update {prefix}markers set outcome = $1 where scope = $2 and id = $3 and outcome <> 1;
+-- Turn marker changes a marker that is still what was seen, so that it belongs to the row which
+-- it was found to belong to.
+
+-- name: turn marker
+update {prefix}markers set outcome = $1, version = $2, sum = $3, at = clock_timestamp()
+where scope = $4 and id = $5 and outcome = $6 and version = $7 and sum is not distinct from $8;
 
 -- name: close
 with ended as (

@@ -129,8 +129,15 @@ select i.revision, i.state, i.scope, i.id, i.conflict, i.version, i.sum,
   coalesce(i.due_at <= clock_timestamp(), false) from {prefix}inbox i where i.number = $1 for update;
 
 -- name: row marker
-select m.outcome from {prefix}inbox i join {prefix}markers m on m.scope = i.scope and m.id = i.id
+select m.outcome, m.version, m.sum from {prefix}inbox i join {prefix}markers m on m.scope = i.scope and m.id = i.id
 where i.number = $1 for update of m;
+
+-- Twins are the other rows of the identity of a row, each with a content of its own.
+
+-- name: twins
+select o.number, o.state, length(o.conflict) > 0, o.version, o.sum, o.steps is not null, o.calls_started > o.calls_finished
+from {prefix}inbox i join {prefix}inbox o on o.scope = i.scope and o.id = i.id and o.number <> i.number
+where i.number = $1 order by o.number;
 
 -- Complete row ends a row whose effect is there, as somebody found out: it is known what
 -- became of all its calls. Forget calls has a row as if none had been made.

@@ -31,5 +31,9 @@ delete from {prefix}markers where (scope, id) in (values {list:(?, ?)});
 -- name: outcome
 update {prefix}markers set outcome = ? where scope = ? and id = ?;
 
--- name: discard
-update {prefix}markers set outcome = ? where scope = ? and id = ? and outcome <> 1;
+-- Turn marker changes a marker that is still what was seen, so that it belongs to the row which
+-- it was found to belong to.
+
+-- name: turn marker
+update {prefix}markers set outcome = ?, version = ?, sum = ?, at = cast(unixepoch('subsec') * 1000 as integer)
+where scope = ? and id = ? and outcome = ? and version = ? and sum is ?;

@@ -122,7 +122,7 @@ func (c *common) edit(ctx context.Context, number int64, e *deadEditing) error {
 
 // notEdited says why a row was not edited, and what to do.
 func notEdited(err error) error {
-	if errors.Is(err, semel.ErrConflict) {
+	if errors.Is(err, semel.ErrConflict) && !errors.Is(err, contract.ErrOpen) {
 		err = fmt.Errorf("%w: it is not edited; correct the effect by hand if need be, and discard this row", err)
 	}
 	return failed(err)

@@ -259,7 +259,7 @@ func (r Result) after(err error, none string) Result {
 		return r
 	}
 	r.Result, r.Error = resultOf(err), plain(err)
-	if errors.Is(err, semel.ErrConflict) {
+	if errors.Is(err, semel.ErrConflict) && !errors.Is(err, contract.ErrOpen) {
 		r.Error += "; find out from the producer which content is right, correct the effect by hand if it is this one, and discard this row"
 	}
 	return r

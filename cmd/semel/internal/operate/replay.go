@@ -242,6 +242,8 @@ func (b Box) refusedNow(ctx context.Context, l *Letter, act error) error {
 		return b.gone(ctx, l)
 	case r.State == contract.StateCompleted:
 		l.Happened, l.Why = FateApplied, "who was faster has replayed it"
+	case errors.Is(act, contract.ErrOpen):
+		l.Happened, l.Why = FateRefused, plain(act)
 	case errors.Is(act, semel.ErrConflict) && !r.Conflict:
 		l.Happened, l.Why = FateSkipped, ""
 	case errors.Is(act, semel.ErrConflict):

@@ -1,0 +1,69 @@
+package sqlform
+
+import (
+	"bytes"
+
+	"github.com/semel-go/semel/contract"
+)
+
+// Twin is one of several rows of an identity, each of which has a content of its own.
+type Twin struct {
+	Number   int64
+	State    contract.RowState
+	Conflict bool
+	// Version and Sum are its content, as its marker would have it.
+	Version int64
+	Sum     []byte
+	// Stepped says that steps of it took effect, UnknownOutcome that nobody knows what became
+	// of a call for it.
+	Stepped, UnknownOutcome bool
+}
+
+// Of reports whether a marker belongs to one of the rows of its identity, beside the others: it
+// has that row's content. Of two rows with that content, since a copy of the first one came
+// while a conflict had the marker, it belongs to the one whose state it tells, or to the first.
+func (m Marker) Of(row Twin, others []Twin) bool {
+	if !m.has(row) {
+		return false
+	}
+	for _, o := range others {
+		if !m.has(o) {
+			continue
+		}
+		if tells := m.tells(row); tells != m.tells(o) {
+			return tells
+		}
+		return !row.Conflict
+	}
+	return true
+}
+
+func (m Marker) has(row Twin) bool { return m.Version == row.Version && bytes.Equal(m.Sum, row.Sum) }
+
+func (m Marker) tells(row Twin) bool { return m.Outcome == int64(row.State.Outcome()) }
+
+// Returned is what the marker of an identity says once the row of a conflict that had it is
+// closed: what the row of the first content says, or closed where there is none.
+func Returned(closed Marker, others []Twin) Marker {
+	for _, o := range others {
+		if said := o.State.Outcome(); !o.Conflict && said != 0 {
+			return Marker{Outcome: int64(said), Version: o.Version, Sum: o.Sum}
+		}
+	}
+	return closed
+}
+
+// StoredTwins are twins as contract.MayRun asks for them.
+func StoredTwins(all []Twin) []contract.StoredRow {
+	rows := make([]contract.StoredRow, len(all))
+	for i, t := range all {
+		rows[i] = contract.StoredRow{Number: t.Number, State: t.State, Conflict: t.Conflict}
+		if t.Stepped {
+			rows[i].Steps = make([]contract.StepDone, 1)
+		}
+		if t.UnknownOutcome {
+			rows[i].CallsStarted = 1
+		}
+	}
+	return rows
+}

@@ -1,0 +1,69 @@
+package memstore
+
+import (
+	"github.com/semel-go/semel/contract"
+)
+
+// others are the other rows of a row's identity, each of which has a content of its own; the
+// store's lock is held.
+func (s *Store) others(r *row) (all []contract.StoredRow) {
+	for _, o := range s.rows {
+		if o != r && o.key.identity == r.key.identity {
+			all = append(all, o.StoredRow)
+		}
+	}
+	return all
+}
+
+// owns reports whether the marker of a row's identity belongs to the row (law 16): it has the
+// row's content. Of two rows with that content, since a copy of the first one came while a
+// conflict had the marker, it belongs to the one whose state it tells, or to the first.
+func (s *Store) owns(r *row) bool {
+	m, there := s.markers[r.key.identity]
+	if !there || m.fingerprint != r.Fingerprint {
+		return false
+	}
+	twin := s.rowOf[rowKey{r.key.identity, true, r.Fingerprint}]
+	if r.Conflict {
+		twin = s.rowOf[rowKey{identity: r.key.identity}]
+	}
+	if twin == nil || twin.Fingerprint != m.fingerprint {
+		return true
+	}
+	if tells := m.outcome == r.State.Outcome(); tells != (m.outcome == twin.State.Outcome()) {
+		return tells
+	}
+	return !r.Conflict
+}
+
+// mayRun refuses work on a row beside the other rows of its identity.
+func (s *Store) mayRun(r *row, others []contract.StoredRow) error {
+	return contract.MayRun(r.Number, s.markers[r.key.identity].outcome, s.owns(r), others)
+}
+
+// takeMarker has the marker of a row's identity belong to the row, and say that it waits. It
+// refuses that beside others of which one is open; see contract.MayRun.
+func (s *Store) takeMarker(r *row, others []contract.StoredRow) error {
+	if r.State.Outcome() == contract.Waiting && s.owns(r) && s.markers[r.key.identity].outcome == contract.Waiting {
+		return nil
+	}
+	if err := s.mayRun(r, others); err != nil {
+		return err
+	}
+	s.markers[r.key.identity] = marker{fingerprint: r.Fingerprint, outcome: contract.Waiting, at: s.now()}
+	return nil
+}
+
+// closeMarker closes the marker of a row that is closed without an effect, if it belongs to
+// that row. One that a conflict had is given back to the row of the first content.
+func (s *Store) closeMarker(r *row) {
+	m := s.markers[r.key.identity]
+	if !s.owns(r) || m.outcome == contract.Applied {
+		return
+	}
+	m.outcome, m.at = contract.Discarded, s.now()
+	if first := s.rowOf[rowKey{identity: r.key.identity}]; r.Conflict && first != nil && first.State.Known() {
+		m.outcome, m.fingerprint = first.State.Outcome(), first.Fingerprint
+	}
+	s.markers[r.key.identity] = m
+}

@@ -1,0 +1,83 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/sqlform"
+)
+
+// Requeue implements contract.Requeuer.
+func (s *Store) Requeue(ctx context.Context, number, revision int64, a contract.Act) error {
+	return s.answer("retry", s.again(ctx, number, revision, contract.RowRetried, a))
+}
+
+// Release implements contract.Requeuer.
+func (s *Store) Release(ctx context.Context, number, revision int64, a contract.Act) error {
+	return s.answer("release", s.again(ctx, number, revision, contract.RowReleased, a))
+}
+
+// again lets a row be worked on again.
+func (s *Store) again(ctx context.Context, number, revision int64, e contract.RowEvent, a contract.Act) error {
+	s, err := s.ofRow(ctx, number)
+	if err != nil {
+		return err
+	}
+	return s.write(ctx, func(tx *sql.Tx) error {
+		r, err := s.look(ctx, tx, number, revision)
+		if err != nil {
+			return err
+		}
+		next, legal := r.state.After(e)
+		switch {
+		case !legal:
+			return fmt.Errorf("row %d is %s: %w", number, r.state, semel.ErrState)
+		case e == contract.RowRetried && r.state == contract.StateFailedRetryable && r.due:
+			return fmt.Errorf("row %d: %w", number, contract.ErrDueAlready)
+		}
+		if err := s.mayRequeue(ctx, tx, number, e); err != nil {
+			return err
+		}
+		if err := s.readTwins(ctx, tx, r); err != nil {
+			return err
+		}
+		if err := s.takeMarker(ctx, tx, r, r.others); err != nil {
+			return err
+		}
+		if err := s.set(ctx, tx, r, s.sql.Requeue, string(next)); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, a, number, "done")
+	})
+}
+
+// takeMarker has the marker of a row's identity belong to the row, and say that it waits. It
+// refuses that beside others of which one is open; see contract.MayRun.
+func (s *Store) takeMarker(ctx context.Context, tx *sql.Tx, r *actedRow, others []sqlform.Twin) error {
+	if r.state.Outcome() == contract.Waiting && r.owns && r.outcome == contract.Waiting {
+		return nil
+	}
+	if err := r.mayRun(others); err != nil {
+		return err
+	}
+	done, err := tx.ExecContext(ctx, s.sql.WaitAgain, r.version, r.sum, r.scope, r.id)
+	if err != nil {
+		return err
+	}
+	n, err := done.RowsAffected()
+	if err == nil && n == 0 { // of a conflict with a former identity nothing was marked
+		if done, err = tx.ExecContext(ctx, s.sql.WaitAnew, r.number, string(semel.ReasonFormerConflict)); err == nil {
+			n, err = done.RowsAffected()
+		}
+	}
+	if err != nil || n != 1 {
+		return errors.Join(fmt.Errorf("row %d has no marker, and what became of its identity is not known: %w", r.number, semel.ErrConflict), err)
+	}
+	r.owns, r.outcome = true, contract.Waiting
+	r.marker = sqlform.Marker{Outcome: int64(contract.Waiting), Version: r.version, Sum: r.sum}
+	return nil
+}

@@ -1,0 +1,41 @@
+package storetest_test
+
+import (
+	"context"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/memstore"
+)
+
+// closesAll is a store whose discard of a first content closes the marker of its identity,
+// whichever row has it.
+type closesAll struct {
+	broken
+	closed map[string]bool
+}
+
+func (s *closesAll) Discard(ctx context.Context, number, revision int64, a contract.Act) error {
+	if r := rowNow(s.Store, number); !r.Conflict {
+		s.closed[r.Key.ID] = true
+	}
+	return s.Store.Discard(ctx, number, revision, a)
+}
+
+// judge answers as if the marker of a closed identity were closed.
+func (s *closesAll) judge(m contract.Mark, v contract.Verdict) contract.Verdict {
+	switch {
+	case !s.closed[string(m.ID)]:
+		return v
+	case m.Claim.Token != 0:
+		return contract.Verdict{Kind: contract.ClaimLost}
+	}
+	return contract.Verdict{Kind: contract.Seen, Was: contract.Discarded}
+}
+
+var twinFaults = []fault{
+	{"a discard closes the marker of another row", "law_16_a_discard_of_the_first_row", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+		c := &closesAll{broken: broken{Store: s}, closed: map[string]bool{}}
+		c.verdict = c.judge
+		return c
+	}},
+}
