@@ -49,9 +49,30 @@ func (f *Facts) first() Answer {
 		return Answer{StageBroken, Unknown, fmt.Sprintf("Its marker says %s and its row says %s: these are written in one commit, so something other than Semel changed one of them.", named(f.marker().Outcome), r.State),
 			[]Command{f.show(r)}}
 	case r.Unreadable != "" && r.State != contract.StateCompleted && r.State != contract.StateDiscarded:
-		return Answer{StageParked, No, fmt.Sprintf("It was not applied: it is %s, and its content cannot be read here: %s.", r.State, r.Unreadable), []Command{f.show(r)}}
+		says := fmt.Sprintf("%sit is %s, and its content cannot be read here: %s.", lead(r, "It was not applied: "), r.State, r.Unreadable)
+		return doubted(r, Answer{StageParked, No, says, []Command{f.show(r)}})
 	}
-	return f.ofRow(f.Row)
+	return doubted(f.Row, f.ofRow(f.Row))
+}
+
+// unknownCall begins the answer about a row with a call of unknown outcome, which may have
+// taken effect whatever state the row is in.
+const unknownCall = "Nobody knows whether it was applied: what became of a call for it is unknown. "
+
+// lead begins an answer: with certain, unless a call of the row has an unknown outcome.
+func lead(r *contract.StoredRow, certain string) string {
+	if r.UnknownOutcome() {
+		return unknownCall + "What is known: "
+	}
+	return certain
+}
+
+// doubted is an answer that does not deny the effect of a call whose outcome is unknown.
+func doubted(r *contract.StoredRow, a Answer) Answer {
+	if r.UnknownOutcome() && a.Applied == No {
+		a.Applied = Unknown
+	}
+	return a
 }
 
 // newer reports whether only a newer release knows what became of it.
@@ -223,7 +244,8 @@ func (f *Facts) copied(a Answer, r *contract.StoredRow) Answer {
 }
 
 func (f *Facts) deadLettered(r *contract.StoredRow) Answer {
-	says := fmt.Sprintf("It was not applied: after %s it was given up and dead-lettered at %s%s%s.", attempts(r.Attempts), moment(r.ChangedAt), ofReason(r), because(r.LastError))
+	says := fmt.Sprintf("%safter %s it was given up and dead-lettered at %s%s%s.",
+		lead(r, "It was not applied: "), attempts(r.Attempts), moment(r.ChangedAt), ofReason(r), because(r.LastError))
 	return f.copied(Answer{StageDeadLettered, No, says, []Command{
 		f.tell("dead show", r),
 		f.act("dead replay", r),
@@ -231,20 +253,23 @@ func (f *Facts) deadLettered(r *contract.StoredRow) Answer {
 }
 
 func (f *Facts) discarded(r *contract.StoredRow) Answer {
-	a := Answer{Stage: StageDiscarded, Applied: No}
+	a, never := Answer{Stage: StageDiscarded, Applied: No}, "It was not applied and never will be: "
+	if r.UnknownOutcome() {
+		a.Do, never = []Command{f.show(r)}, unknownCall+"It will not be tried again: "
+	}
 	switch act := f.last(r.Number, "discard"); {
 	case act != nil:
-		a.Says = fmt.Sprintf("It was not applied and never will be: %s discarded it at %s: %s.", act.Who, moment(act.At), strings.TrimSuffix(act.Why, "."))
+		a.Says = fmt.Sprintf("%s%s discarded it at %s: %s.", never, act.Who, moment(act.At), strings.TrimSuffix(act.Why, "."))
 	case r.Reason == semel.ReasonStale:
 		a.Stage = StageStaleVersion
-		a.Says = fmt.Sprintf("It was not applied and never will be: when version %d came, its stream had passed it.", r.Version)
+		a.Says = fmt.Sprintf("%swhen version %d came, its stream had passed it.", never, r.Version)
 		if f.Stream != nil {
 			a.Says = strings.TrimSuffix(a.Says, ".") + fmt.Sprintf("; the stream is at version %d.", f.Stream.Last)
 		}
 	case r.Reason == semel.ReasonErased:
-		a.Says = fmt.Sprintf("It was not applied and never will be: it was discarded, and what it held was erased since%s.", f.eraser(r.Number))
+		a.Says = fmt.Sprintf("%sit was discarded, and what it held was erased since%s.", never, f.eraser(r.Number))
 	default:
-		a.Says = fmt.Sprintf("It was not applied and never will be: its handler or its policy discarded it at %s%s%s.", moment(r.ChangedAt), ofReason(r), because(r.LastError))
+		a.Says = fmt.Sprintf("%sits handler or its policy discarded it at %s%s%s.", never, moment(r.ChangedAt), ofReason(r), because(r.LastError))
 	}
 	return f.copied(a, r)
 }

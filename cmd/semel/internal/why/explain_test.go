@@ -78,7 +78,9 @@ func waiting() map[string]told {
 		"K13_a_stale_claim": {of(contract.StateInProgress, func(_ *Facts, r *contract.StoredRow) { r.LockedUntil = now.Add(-time.Minute) }),
 			StageStale, No, "the lease ended at 2026-05-03 11:59:00Z", "semel inbox stats"},
 		"K13_a_call_that_is_under_way": {of(contract.StateInProgress, func(_ *Facts, r *contract.StoredRow) { r.LockedUntil, r.CallsStarted = now.Add(time.Minute), 1 }),
-			StageClaimed, No, "A call for it was begun", "semel inbox release 17"},
+			StageClaimed, Unknown, "A call for it was begun", "semel inbox release 17"},
+		"K13_a_stale_claim_with_a_call": {of(contract.StateInProgress, func(_ *Facts, r *contract.StoredRow) { r.LockedUntil, r.CallsStarted = now.Add(-time.Minute), 1 }),
+			StageStale, Unknown, "A call for it was begun", "semel inbox stats"},
 		"K13_a_retry_that_is_due_later": {of(contract.StateFailedRetryable, func(_ *Facts, r *contract.StoredRow) {
 			r.Attempts, r.LastError, r.DueAt = 3, "the bank is away", now.Add(time.Minute)
 		}), StageRetry, No, "3 attempts failed: the bank is away; the next attempt is due at 2026-05-03 12:01:00Z.", "semel inbox retry 17 --config semel.yaml --because WHY"},
@@ -144,6 +146,19 @@ func aside() map[string]told {
 		"K13_suppressed_by_a_replay": {of(contract.StateParked, reasoned(semel.ReasonSuppressed)), StageSuppressed, No, "It was not sent: the run that wrote it", "semel intents send 17"},
 		"K13_an_unknown_outcome": {of(contract.StateParked, func(_ *Facts, r *contract.StoredRow) { r.Reason, r.CallsStarted = semel.ReasonOutcomeUnknown, 1 }),
 			StageUnknown, Unknown, "Nobody knows whether it was applied", "semel inbox resolve 17 --outcome done --config semel.yaml --because WHY"},
+		"K13_an_unknown_outcome_that_a_person_discarded": {of(contract.StateDiscarded, acted("discard", func(r *contract.StoredRow) { called(nil, r) })), StageDiscarded, Unknown,
+			"Nobody knows whether it was applied: what became of a call for it is unknown. It will not be tried again: ann discarded it", "semel inbox show 17"},
+		"K13_an_unknown_outcome_that_the_policy_discards": {of(contract.StateDiscarded, called), StageDiscarded, Unknown, "It will not be tried again: its handler or its policy discarded it", "semel inbox show 17"},
+		"K13_an_unknown_outcome_that_was_dead_lettered":   {of(contract.StateDeadLettered, called), StageDeadLettered, Unknown, "Nobody knows whether it was applied", "semel dead show 17"},
+		"K13_an_unknown_outcome_whose_content_cannot_be_read": {of(contract.StateParked, func(f *Facts, r *contract.StoredRow) {
+			called(f, r)
+			r.Unreadable = "no key has the id 7"
+		}), StageParked, Unknown, "Nobody knows whether it was applied", "semel inbox show 17"},
+		"K13_an_unknown_outcome_that_was_erased": {of(contract.StateDiscarded, func(f *Facts, r *contract.StoredRow) {
+			called(f, r)
+			r.Reason = semel.ReasonErased
+		}), StageDiscarded, Unknown, "what it held was erased since", "semel inbox show 17"},
+		"K13_a_leased_key_that_failed_after_an_unknown_outcome": {keyed(sqlstore.KnownKey{Ended: contract.KeyFail, Started: 2, Finished: 1}), StageDiscarded, Unknown, "of 2 claims of its leased key the end of 1 is known", ""},
 		"K13_an_unknown_outcome_of_an_intent": {of(contract.StateParked, func(f *Facts, r *contract.StoredRow) {
 			r.Reason, r.CallsStarted, f.Sends = semel.ReasonOutcomeUnknown, 1, true
 		}), StageUnknown, Unknown, "Ask the other side", "semel intents resolve 17 --outcome sent"},
@@ -180,6 +195,9 @@ func aside() map[string]told {
 	}
 	return all
 }
+
+// called is a call of which nobody knows what became.
+func called(_ *Facts, r *contract.StoredRow) { r.CallsStarted, r.CallsFinished = 1, 0 }
 
 // unread are facts of which the role may not read all.
 func unread() map[string]told {

@@ -13,6 +13,9 @@ func (f *Facts) leased(k *sqlstore.KnownKey) Answer {
 	switch {
 	case k.Ended == contract.KeyComplete:
 		return Answer{StageApplied, Yes, fmt.Sprintf("It was applied: the call for it was completed; %s.", since), nil}
+	case k.Ended == contract.KeyFail && k.Started > k.Finished:
+		says := "Nobody knows whether it was applied: of %d claims of its leased key the end of %d is known, and the last call failed for good; %s. Ask the other side."
+		return Answer{StageDiscarded, Unknown, fmt.Sprintf(says, k.Started, k.Finished, since), nil}
 	case k.Ended == contract.KeyFail:
 		return Answer{StageDiscarded, No, fmt.Sprintf("It was not applied and never will be: the call for it failed for good; %s.", since), nil}
 	case k.Ended == 0 && k.Until.After(f.Now):
