@@ -37,8 +37,13 @@ type Config struct {
 	// its queue, its backup, its operator. 0 is a day.
 	Retries time.Duration
 
-	// Methods are those whose requests have a key; nil: POST and PATCH. Others pass by.
+	// Methods are those whose requests have a key; nil: POST and PATCH. Requests of a method that
+	// is neither here nor in Pass are refused with 405 method-not-protected, so that a route
+	// without a method does not let PUT, or post in lower case, reach the handler unprotected.
 	Methods []string
+	// Pass are methods whose requests reach the handler without a key and unprotected, such as
+	// GET where the guard is around a whole router; nil: none.
+	Pass []string
 	// Optional lets requests without a key pass by, unprotected. Of New it is refused: their
 	// handler would find no transaction.
 	Optional bool
@@ -180,6 +185,12 @@ func (c *Config) fits(leased bool) error {
 	fault(c.InFlightStatus != http.StatusConflict && c.InFlightStatus != http.StatusLocked, "InFlightStatus is %d; it is 409 or 423", c.InFlightStatus)
 	fault(c.MismatchStatus != http.StatusUnprocessableEntity && c.MismatchStatus != http.StatusConflict, "MismatchStatus is %d; it is 422 or 409", c.MismatchStatus)
 	fault(len(c.Methods) == 0, "Methods is empty, so that nothing is protected; nil is POST and PATCH")
+	for _, m := range slices.Concat(c.Methods, c.Pass) {
+		fault(m == "" || m != strings.ToUpper(m), "in Methods or Pass stands %q, and methods are in upper case: no request would be of it", m)
+	}
+	for _, m := range c.Pass {
+		fault(slices.Contains(c.Methods, m), "in Pass stands %s, which is in Methods, too: either its requests have a key, or they pass without one", m)
+	}
 	fault(c.Optional && !leased, "Optional is set: a request without a key would have no transaction; route it to a handler of its own")
 	_, err := url.Parse(c.Problems)
 	fault(err != nil, "Problems is no beginning of a URI: %v", err)

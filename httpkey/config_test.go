@@ -34,6 +34,8 @@ func TestAConfigurationThatDoesNotFitIsRefused(t *testing.T) {
 		"InFlightStatus is 200":              func(c *httpkey.Config) { c.InFlightStatus = 200 },
 		"MismatchStatus is 400":              func(c *httpkey.Config) { c.MismatchStatus = 400 },
 		"Methods is empty":                   func(c *httpkey.Config) { c.Methods = []string{} },
+		"methods are in upper case":          func(c *httpkey.Config) { c.Methods = []string{"post"} },
+		"which is in Methods, too":           func(c *httpkey.Config) { c.Pass = []string{"POST"} },
 		"Optional is set":                    func(c *httpkey.Config) { c.Optional = true },
 		"Problems is no beginning":           func(c *httpkey.Config) { c.Problems = "http://a b/" },
 		`"set-cookie", which is never kept`:  func(c *httpkey.Config) { c.Headers = []string{"Location", "set-cookie"} },

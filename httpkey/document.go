@@ -42,6 +42,7 @@ func (c *Contract) rows() []row {
 	all := []row{
 		{400, codeInvalid, "the header cannot be read", mend},
 		{400, codeBody, "the body ended early", "repeat it with the same key"},
+		{405, codeMethod, "the method is none of " + strings.Join(slices.Concat(c.config.Methods, c.config.Pass), ", "), mend},
 		{413, codeTooLarge, fmt.Sprintf("the body has more than %d bytes", c.config.MaxBody), mend},
 		{c.config.MismatchStatus, codeMismatch, "the key stands for another request", "send a new key with a new request"},
 		{c.config.InFlightStatus, codeInFlight, "a request with this key is in progress", sameKey},

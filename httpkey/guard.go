@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"net/http"
 	"runtime/debug"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -34,7 +36,8 @@ type door interface {
 }
 
 // Protect returns a handler that answers each key's request once, by next. Put it behind
-// authentication and authorisation, and before what changes the body of a request.
+// authentication and authorisation, and before what changes the body of a request. It refuses
+// requests whose method is in neither Config.Methods nor Config.Pass.
 func (g *Guard) Protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.serve(w, r, next) })
 }
@@ -53,8 +56,8 @@ func (g *Guard) serve(w http.ResponseWriter, r *http.Request, next http.Handler)
 		g.serveLeft(w, r, next, f, began)
 		return
 	}
-	if !g.protects(r.Method) {
-		g.pass(w, r, next, began)
+	if !slices.Contains(g.config.Methods, r.Method) {
+		g.beside(w, r, next, began)
 		return
 	}
 	q, p := g.read(w, r)
@@ -74,13 +77,15 @@ func (g *Guard) serve(w http.ResponseWriter, r *http.Request, next http.Handler)
 	}
 }
 
-func (g *Guard) protects(method string) bool {
-	for _, m := range g.config.Methods {
-		if m == method {
-			return true
-		}
+// beside answers a request whose method has no keys.
+func (g *Guard) beside(w http.ResponseWriter, r *http.Request, next http.Handler, began time.Time) {
+	if slices.Contains(g.config.Pass, r.Method) {
+		g.pass(w, r, next, began)
+		return
 	}
-	return false
+	p := because(http.StatusMethodNotAllowed, codeMethod, "nothing was done; requests of this method are not protected here", 0)
+	p.allow = strings.Join(slices.Concat(g.config.Methods, g.config.Pass), ", ")
+	g.finish(w, refused(p, nil), began)
 }
 
 func (g *Guard) pass(w http.ResponseWriter, r *http.Request, next http.Handler, began time.Time) {

@@ -90,3 +90,29 @@ func TestF2ARequestThatIsRepeatedTakesEffectOnce(t *testing.T) {
 		t.Errorf("%s effects", n)
 	}
 }
+
+func TestARouteWithoutAMethodIsGuarded(t *testing.T) {
+	for _, form := range []string{"New", "NewLeased"} {
+		t.Run("F1_no_method_reaches_its_handler_unprotected_with_"+form, func(t *testing.T) {
+			c := &crowd{leave: make(chan struct{})}
+			close(c.leave)
+			s := both(t, c, nil)[form]
+			mux := http.NewServeMux()
+			mux.Handle("/orders", s.handler)
+			s.handler = mux
+			for _, method := range []string{"GET", "HEAD", "PUT", "DELETE", "post", "OPTIONS", "POSTS"} {
+				w := s.post("", "tea", func(r *http.Request) { r.Method = method })
+				wantProblem(t, w, http.StatusMethodNotAllowed, "method-not-protected")
+				if allow := w.Header().Get("Allow"); allow != "POST, PATCH" {
+					t.Errorf("of %s Allow is %q", method, allow)
+				}
+			}
+			if n := c.most.Load(); n != 0 {
+				t.Error("its handler ran")
+			}
+			if w := s.post(`"k"`, "tea"); w.Code != http.StatusCreated {
+				t.Errorf("a POST gets %d", w.Code)
+			}
+		})
+	}
+}

@@ -11,7 +11,8 @@ type Fate uint8
 
 // The fates.
 const (
-	// Passed: it was not to be protected, by its method or, with Config.Optional, without key.
+	// Passed: it was not to be protected, by its method (Config.Pass) or, with Config.Optional,
+	// without key.
 	Passed Fate = iota + 1
 	// Ran: its handler ran, and answered it.
 	Ran

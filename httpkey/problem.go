@@ -13,6 +13,8 @@ type problem struct {
 	code   string
 	title  string
 	detail string
+	// allow, if not empty, are the methods that may be used instead.
+	allow string
 	// after, if not 0, is in how long it may be tried again.
 	after time.Duration
 }
@@ -22,6 +24,7 @@ const (
 	codeMissing     = "idempotency-key-missing"
 	codeInvalid     = "idempotency-key-invalid"
 	codeCaller      = "caller-unknown"
+	codeMethod      = "method-not-protected"
 	codeBody        = "request-body-unreadable"
 	codeTooLarge    = "request-body-too-large"
 	codeMismatch    = "idempotency-key-reused"
@@ -44,6 +47,7 @@ var titles = map[string]string{
 	codeMissing:     "The request has no idempotency key",
 	codeInvalid:     "The idempotency key cannot be read",
 	codeCaller:      "The caller is not known",
+	codeMethod:      "Requests of this method are not answered",
 	codeBody:        "The request's body cannot be read",
 	codeTooLarge:    "The request's body is too large",
 	codeMismatch:    "The idempotency key was used for another request",
@@ -65,7 +69,7 @@ var titles = map[string]string{
 const again = time.Second
 
 func because(status int, code, detail string, after time.Duration) *problem {
-	return &problem{status, code, titles[code], detail, after}
+	return &problem{status: status, code: code, title: titles[code], detail: detail, after: after}
 }
 
 // problem is what a request is answered with that found no place.
@@ -91,6 +95,9 @@ func (p *problem) answer(base string) *answer {
 		Code   string `json:"code"`
 	}{kind, p.title, p.status, p.detail, p.code}) // strings and a number
 	header := http.Header{"Content-Type": {"application/problem+json"}, "Cache-Control": {"no-store"}}
+	if p.allow != "" {
+		header.Set("Allow", p.allow)
+	}
 	if p.after > 0 {
 		header.Set("Retry-After", strconv.FormatInt(int64((p.after+time.Second-1)/time.Second), 10))
 	}

@@ -162,7 +162,7 @@ func TestF1TenantsByHostAreKeptApartByTheirCallers(t *testing.T) {
 }
 
 func TestF1WhatHasNoKeyPassesOnlyWhereThatIsSaid(t *testing.T) {
-	s := open(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) }, nil)
+	s := open(t, func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusAccepted) }, func(c *httpkey.Config) { c.Pass = []string{http.MethodGet} })
 	if w := s.post("", "", func(r *http.Request) { r.Method = http.MethodGet }); w.Code != http.StatusAccepted {
 		t.Errorf("a GET: %d", w.Code)
 	}
