@@ -2,6 +2,7 @@ package check
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -277,6 +278,69 @@ func TestABusinessKeyWithoutItsConstraintIsFound(t *testing.T) {
 		s.Facts.Unique = &there
 		if found, _ := answers(s, Fail); len(found) != 1 || found[0] != 7 {
 			t.Errorf("%v fail", found)
+		}
+	})
+}
+
+// marking keeps markers and no row of what was applied.
+var marking = []string{"strategy: inbox\n    settle: after_receipt\n    alerts: {pending_age: 60s}", "strategy: marker"}
+
+// leasing is a consumer whose claims are keys in Redis.
+const leasing = `version: 1
+stores:
+  keys: {redis: {addresses: ["127.0.0.1:6379"], persistence: seconds, because: "it has a replica"}}
+sources:
+  payments: {kafka: {brokers: "127.0.0.1:9092", topics: [payments]}}
+consumers:
+  charge:
+    from: payments
+    store: keys
+    strategy: lease
+    identity: {id: "header:id"}
+    retention: 30d
+    lanes: none
+    on_conflict: halt
+    on_bad_identity: halt
+    retry: {then: halt}
+    effect: {kind: external, says: a second one charges twice}
+    handler: {http: {url: "http://127.0.0.1:1/charge", window: 24h}}
+`
+
+func TestAQuestionThatDoesNotApplySaysSo(t *testing.T) {
+	byNature := []string{marking[0], "strategy: {natural: {order: irrelevant}}", "    identity: {id: id, source: source}\n    retention: 30d\n", "", "kind: ledger", "kind: projection"}
+	ask := func(s *Subject, number int) Answer { return Questions()[number-1].Answer(s) }
+	for _, number := range []int{2, 11, 13} {
+		t.Run(fmt.Sprintf("K3_%d_of_a_consumer_that_keeps_no_ids", number), func(t *testing.T) {
+			if a := ask(subject(t, sound, byNature...), number); a.Result != NotApplicable {
+				t.Errorf("%+v", a)
+			}
+		})
+	}
+	t.Run("K3_11_of_a_store_that_keeps_no_rows", func(t *testing.T) {
+		s := subject(t, leasing)
+		s.Facts, s.NoFacts = nil, "Redis"
+		if a := ask(s, 11); a.Result != NotApplicable || strings.Contains(a.Evidence, "row with its identity") {
+			t.Errorf("%+v", a)
+		}
+	})
+	t.Run("K3_2_of_a_store_that_keeps_no_derivations", func(t *testing.T) {
+		s := subject(t, leasing)
+		s.Facts, s.NoFacts = nil, "Redis"
+		if a := ask(s, 2); a.Result != CannotKnow || !strings.Contains(a.Evidence, "keys in Redis do not say how ids were found") {
+			t.Errorf("%+v", a)
+		}
+	})
+	t.Run("K3_25_markers_count_no_copies", func(t *testing.T) {
+		s := subject(t, sound, marking...)
+		if a := ask(s, 25); a.Result != CannotKnow || strings.Contains(a.Evidence, "unexercised") || !strings.Contains(a.Remedy, "semel_duplicates_total") {
+			t.Errorf("%+v", a)
+		}
+	})
+	t.Run("K3_25_rows_count_copies", func(t *testing.T) {
+		s := subject(t, sound)
+		s.Facts.Upkeep.Latest = 3
+		if a := ask(s, 25); a.Result != CannotKnow || !strings.Contains(a.Evidence, "no copy was counted on its latest 3 rows") {
+			t.Errorf("%+v", a)
 		}
 	})
 }

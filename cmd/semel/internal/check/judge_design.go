@@ -53,7 +53,10 @@ func (s *Subject) stable() Answer {
 		return pass("ids of intents are made of their causes, the same in each attempt")
 	}
 	if !s.Consumer.Strategy.Marks() {
-		return pass("strategy %s recognises copies by what they do, and not by an id", s.strategy())
+		return notApplicable("strategy %s recognises copies by what they do, and not by an id", s.strategy())
+	}
+	if s.Store.Redis != nil {
+		return cannot("keep the identity of the policy as it is while keys are kept", "keys in Redis do not say how ids were found before")
 	}
 	if s.Facts == nil {
 		return s.unread()
@@ -231,12 +234,12 @@ func (s *Subject) says() string {
 
 func (s *Subject) letters() Answer {
 	switch {
-	case s.Consumer.Strategy.Marks():
+	case s.Consumer.Strategy.Marks() && s.Store.Redis == nil:
 		return pass("yes: what is set aside is a row with its identity, under which it is replayed")
 	case s.Consumer.DeadLetter != nil:
 		return pass("yes: a letter has the headers, key and body of its message, in which the id stands")
 	}
-	return pass("there are none: what fails for good %s", ending(s.Consumer.Retry.Then))
+	return notApplicable("there are no dead letters: what fails for good %s", ending(s.Consumer.Retry.Then))
 }
 
 func ending(t consumer.Then) string {

@@ -38,7 +38,10 @@ func span(d time.Duration) string {
 
 func (s *Subject) horizon() Answer {
 	keep := s.Consumer.Retention.Keep
-	if keep == 0 || !s.Consumer.Strategy.Marks() {
+	if !s.Consumer.Strategy.Marks() {
+		return notApplicable("strategy %s keeps no ids", s.strategy())
+	}
+	if keep == 0 {
 		return pass("whatever it is: what is kept is kept for ever")
 	}
 	longer := "write a retention of at least as much, or have the broker keep its records for less"

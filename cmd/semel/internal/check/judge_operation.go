@@ -123,17 +123,21 @@ func (s *Subject) reconciled() Answer {
 }
 
 func (s *Subject) exercised() Answer {
+	const count = "semel run counts them in its summary, and semel_duplicates_total over all runs"
+	t := s.Consumer.Strategy
 	switch {
-	case !s.Consumer.Strategy.Marks():
-		return cannot("count them where the effect is", "unexercised as far as is known: strategy %s counts no copies", s.strategy())
+	case !t.Marks():
+		return cannot("count them where the effect is", "strategy %s recognises no copies, and counts none", s.strategy())
 	case s.Store.Redis != nil:
-		return cannot("semel run counts duplicates", "keys in Redis count no copies")
+		return cannot(count, "keys in Redis count no copies")
 	case s.Facts == nil:
 		return s.unread()
 	case s.Facts.Upkeep.Repeated > 0:
 		return pass("yes: on %s of the latest %d a copy was counted", counted(s.Facts.Upkeep.Repeated, "row"), s.Facts.Upkeep.Latest)
+	case !t.Inbox && !t.Lease:
+		return cannot(count, "markers count no copies, and of what was applied there is no row that could")
 	}
-	return cannot("deliver a message twice: semel run --from-start reads a file again", "unexercised as far as is known: no row has counted a copy, and markers count none")
+	return cannot("deliver a message twice: semel run --from-start reads a file again", "no copy was counted on its latest %s", counted(s.Facts.Upkeep.Latest, "row"))
 }
 
 func (s *Subject) lease() Answer {

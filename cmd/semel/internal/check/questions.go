@@ -49,7 +49,7 @@ func operation() []Question {
 		{22, "are offsets settled after effects?", "Semel settles after the commit, always. But a person, another program, or a restore of the database can leave a group ahead of the store. Fails where it is.", (*Subject).offsets},
 		{23, "is only read what was committed?", "Records of a transaction that was aborted never happened. Fails with read_uncommitted.", (*Subject).committed},
 		{24, "is it reconciled?", "Only a comparison of what was sent with what was applied finds what nobody counted. Nobody can know, since a comparison writes nothing down.", (*Subject).reconciled},
-		{25, "were duplicates ever seen?", "A guard that was never asked is unexercised. Passes where a copy was counted on one of the latest rows; markers count none.", (*Subject).exercised},
+		{25, "were duplicates ever seen?", "A guard that was never asked is not tried. Passes where a copy was counted on one of the latest rows. Markers and keys count none: the summary of semel run and the metric semel_duplicates_total do.", (*Subject).exercised},
 		{26, "does the longest handler end within its lease?", "A handler that outlives its lease runs beside the next one. Fails where the policy lets a handler run longer than the lease, and where messages were parked since processes never came to their end.", (*Subject).lease},
 	}
 }

@@ -64,6 +64,8 @@ const (
 	Pass       Result = "pass"
 	Fail       Result = "fail"
 	CannotKnow Result = "cannot_know"
+	// NotApplicable is the answer where a consumer has nothing that the question is about.
+	NotApplicable Result = "not_applicable"
 )
 
 // Answer is one to a question. Of CannotKnow the evidence says why.
@@ -84,6 +86,10 @@ func fail(remedy, format string, args ...any) Answer {
 
 func cannot(remedy, format string, args ...any) Answer {
 	return Answer{CannotKnow, fmt.Sprintf(format, args...), remedy}
+}
+
+func notApplicable(format string, args ...any) Answer {
+	return Answer{Result: NotApplicable, Evidence: fmt.Sprintf(format, args...)}
 }
 
 // unread is the answer where the store would have to be asked and cannot be.

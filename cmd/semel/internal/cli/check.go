@@ -189,11 +189,12 @@ func (c *common) check(ctx context.Context, asked check.Asked) error {
 func (c *common) printChecks(views []checkView, counts map[check.Result]int) error {
 	if c.json {
 		return writeJSON(c.Out, struct {
-			Consumers  []checkView `json:"consumers"`
-			Pass       int         `json:"pass"`
-			Fail       int         `json:"fail"`
-			CannotKnow int         `json:"cannot_know"`
-		}{views, counts[check.Pass], counts[check.Fail], counts[check.CannotKnow]})
+			Consumers     []checkView `json:"consumers"`
+			Pass          int         `json:"pass"`
+			Fail          int         `json:"fail"`
+			CannotKnow    int         `json:"cannot_know"`
+			NotApplicable int         `json:"not_applicable"`
+		}{views, counts[check.Pass], counts[check.Fail], counts[check.CannotKnow], counts[check.NotApplicable]})
 	}
 	var b strings.Builder
 	for i, v := range views {
@@ -206,7 +207,11 @@ func (c *common) printChecks(views []checkView, counts map[check.Result]int) err
 		}
 	}
 	_, err := fmt.Fprint(c.Out, b.String())
-	fmt.Fprintf(c.Err, "%d pass, %d fail, %d cannot be known\n", counts[check.Pass], counts[check.Fail], counts[check.CannotKnow])
+	summary := fmt.Sprintf("%d pass, %d fail, %d cannot be known", counts[check.Pass], counts[check.Fail], counts[check.CannotKnow])
+	if n := counts[check.NotApplicable]; n > 0 {
+		summary += fmt.Sprintf(", %d do not apply", n)
+	}
+	fmt.Fprintln(c.Err, summary)
 	return failed(err)
 }
 
@@ -214,7 +219,7 @@ func (c *common) printChecks(views []checkView, counts map[check.Result]int) err
 const answerIndent = 16
 
 func (c *common) writeAnswer(b *strings.Builder, a answerView) {
-	words := map[check.Result]string{check.Pass: "pass", check.Fail: "FAIL", check.CannotKnow: "cannot know"}
+	words := map[check.Result]string{check.Pass: "pass", check.Fail: "FAIL", check.CannotKnow: "cannot know", check.NotApplicable: "n/a"}
 	fmt.Fprintf(b, "%2d %-11s  %s\n", a.Number, words[a.Result], a.Asks)
 	evidence := a.Evidence
 	if a.Result == check.CannotKnow {

@@ -82,6 +82,10 @@ func (c *common) run(ctx context.Context, p *policy.Policy, migrate bool, o asse
 		return err
 	}
 	overhear(e.options.Logger)
+	e.aside.Rowless = func(consumer string) bool {
+		of := p.Consumer(consumer)
+		return of != nil && p.Store(of.Store).Redis != nil
+	}
 	e.options.Observers = []semel.Observer{&e.aside}
 	summary, err := e.consume(ctx)
 	closeLive()

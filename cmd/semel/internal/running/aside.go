@@ -19,6 +19,9 @@ import (
 // Aside counts, while consumers run, what they set aside and why. It is a
 // semel.Observer; the zero value is ready.
 type Aside struct {
+	// Rowless reports whether a consumer's store keeps no rows, as Redis; nil: all keep some.
+	Rowless func(consumer string) bool
+
 	mutex  sync.Mutex
 	counts map[group]int // guarded by mutex
 }
@@ -89,7 +92,12 @@ func (a *Aside) Write(w io.Writer, columns int, list func(verb string, flags ...
 	if more := len(groups) - mostShown; more > 0 {
 		fmt.Fprintf(w, "        and %d more\n", more)
 	}
-	_, err := fmt.Fprintf(w, "\nlisted by error, and one by one, by:\n  %s\n  %s\n", list("summary"), list("ls", example(groups).flags()...))
+	listed := slices.DeleteFunc(groups, func(g group) bool { return a.Rowless != nil && a.Rowless(g.consumer) })
+	if len(listed) == 0 {
+		_, err := fmt.Fprintln(w, "\ntheir store is Redis, which keeps no rows that could be listed; the log names them")
+		return err
+	}
+	_, err := fmt.Fprintf(w, "\nlisted by error, and one by one, by:\n  %s\n  %s\n", list("summary"), list("ls", example(listed).flags()...))
 	return err
 }
 

@@ -52,6 +52,20 @@ listed by error, and one by one, by:
 	}
 }
 
+func TestWhatHasNoRowIsNotListedByACommandForRows(t *testing.T) {
+	aside := Aside{Rowless: func(consumer string) bool { return consumer == "charge" }}
+	aside.Observe(semel.Event{Kind: semel.EventDiscarded, Consumer: "charge", Reason: semel.ReasonOutcomeUnknown, Messages: 9})
+	var out bytes.Buffer
+	if err := aside.Write(&out, terminal.Unlimited, listing); err != nil || strings.Contains(out.String(), "summary") || !strings.Contains(out.String(), "the log names them") {
+		t.Errorf("%v:\n%s", err, &out)
+	}
+	aside.Observe(semel.Event{Kind: semel.EventParked, Consumer: "billing", Reason: semel.ReasonMalformed, Messages: 1})
+	out.Reset()
+	if err := aside.Write(&out, terminal.Unlimited, listing); err != nil || !strings.HasSuffix(out.String(), "  summary \n  ls --reason malformed\n") {
+		t.Errorf("%v:\n%s", err, &out)
+	}
+}
+
 func TestReasonsThatHandlersMakeUpFloodNeitherMemoryNorTheTerminal(t *testing.T) {
 	var aside Aside
 	for i := range 3 * mostGroups {

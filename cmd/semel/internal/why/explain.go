@@ -291,7 +291,8 @@ func (f *Facts) conflict(r *contract.StoredRow) Answer {
 		a.Applied = No
 		a.Says = fmt.Sprintf("The content that came first was not applied: it is %s since %s.", named(m.Outcome), moment(m.At))
 	}
-	a.Says += fmt.Sprintf(" Then %s under the same identity, and had no effect: row %d, %s since %s%s.", contents(len(f.Conflicts)), r.Number, r.State, moment(r.ReceivedAt), ofReason(r))
+	a.Says += fmt.Sprintf(" Then %s under the same identity, and had no effect: row %d, received at %s, %s since %s%s.",
+		contents(len(f.Conflicts)), r.Number, moment(r.ReceivedAt), r.State, moment(r.ChangedAt), ofReason(r))
 	if !r.State.Ended() {
 		a.Do = append(a.Do, f.act("parked discard", r))
 	}

@@ -162,10 +162,15 @@ func aside() map[string]told {
 		"K13_an_unknown_outcome_of_an_intent": {of(contract.StateParked, func(f *Facts, r *contract.StoredRow) {
 			r.Reason, r.CallsStarted, f.Sends = semel.ReasonOutcomeUnknown, 1, true
 		}), StageUnknown, Unknown, "Ask the other side", "semel intents resolve 17 --outcome sent"},
-		"K13_a_conflict_as_a_version":            {of(contract.StateParked, func(_ *Facts, r *contract.StoredRow) { r.Reason, r.Version = semel.ReasonConflict, 4 }), StageConflict, No, "first as version 4 of its stream", "semel inbox show 17"},
-		"K13_a_conflict_with_a_former_identity":  {of(contract.StateParked, reasoned(semel.ReasonFormerConflict)), StageConflict, No, "under its former identity", "semel parked discard 17"},
-		"K13_a_reason_that_its_handler_gave":     {of(contract.StateParked, reasoned("limit exceeded")), StageParked, No, "(limit exceeded): no such account. Its handler gave that reason", "semel parked retry 17"},
-		"K13_a_conflict_with_what_was_applied":   {conflicting(contract.Applied), StageConflict, Yes, "The content that came first was applied at 2026-05-03 11:59:00Z. Then another content came", "semel inbox show 18"},
+		"K13_a_conflict_as_a_version":           {of(contract.StateParked, func(_ *Facts, r *contract.StoredRow) { r.Reason, r.Version = semel.ReasonConflict, 4 }), StageConflict, No, "first as version 4 of its stream", "semel inbox show 17"},
+		"K13_a_conflict_with_a_former_identity": {of(contract.StateParked, reasoned(semel.ReasonFormerConflict)), StageConflict, No, "under its former identity", "semel parked discard 17"},
+		"K13_a_reason_that_its_handler_gave":    {of(contract.StateParked, reasoned("limit exceeded")), StageParked, No, "(limit exceeded): no such account. Its handler gave that reason", "semel parked retry 17"},
+		"K13_a_conflict_with_what_was_applied":  {conflicting(contract.Applied), StageConflict, Yes, "The content that came first was applied at 2026-05-03 11:59:00Z. Then another content came", "semel inbox show 18"},
+		"K13_a_conflict_that_was_discarded_later": {func() *Facts {
+			f := conflicting(contract.Applied)
+			f.Conflicts[0].State, f.Conflicts[0].ReceivedAt, f.Conflicts[0].ChangedAt = contract.StateDiscarded, now.Add(-time.Hour), now.Add(-time.Minute)
+			return f
+		}(), StageConflict, Yes, "row 18, received at 2026-05-03 11:00:00Z, DISCARDED since 2026-05-03 11:59:00Z", "semel inbox show 18"},
 		"K13_a_conflict_with_what_was_set_aside": {conflicting(contract.Parked), StageConflict, No, "was not applied: it is parked", "semel inbox show 18"},
 		"K13_a_conflict_with_what_was_reaped":    {conflicting(0), StageConflict, Unknown, "of the first nothing is kept any more", "semel inbox show 18"},
 		"K13_applied_and_then_a_conflict": {of(contract.StateCompleted, func(f *Facts, _ *contract.StoredRow) {
