@@ -141,6 +141,9 @@ func (s *Store) applied(ctx context.Context) ([]Migration, error) {
 // of the time that ctx leaves. Indexes that a table with rows lacks are built
 // beside those that write.
 func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
+	if s.sqlite != nil && s.file == nil {
+		return nil, fmt.Errorf("sqlstore: the database is in memory, and forgets what was applied when its connection ends; open a file, or in tests use memstore: %w", semel.ErrUnsupported)
+	}
 	all, err := s.Status(ctx)
 	if err != nil {
 		return nil, err

@@ -7,6 +7,7 @@ import (
 	"os"
 	"testing"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
@@ -86,6 +87,27 @@ func TestAFileThatIsTakenAway(t *testing.T) {
 		var n int
 		if err := other.QueryRow("select count(*) from semel_markers").Scan(&n); err != nil || n != 0 {
 			t.Errorf("the other file has %d markers, %v", n, err)
+		}
+	})
+}
+
+func TestADatabaseInMemoryIsNoStore(t *testing.T) {
+	t.Run("K1_memory_as_truth_it_would_forget_what_was_applied", func(t *testing.T) {
+		for _, address := range []string{":memory:", "file::memory:?cache=shared", "file:shop?mode=memory&cache=shared", ""} {
+			db, err := sql.Open("sqlite", address)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := sqlstore.SQLite(db, sqlstore.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := s.Migrate(t.Context()); !errors.Is(err, semel.ErrUnsupported) {
+				t.Errorf("%q: %v", address, err)
+			}
+			if err := db.Close(); err != nil {
+				t.Error(err)
+			}
 		}
 	})
 }

@@ -28,6 +28,9 @@ func Bare(place string) (*Policy, error) {
 		if file == "" {
 			return nil, errors.New("sqlite: names no file; write sqlite:FILE")
 		}
+		if reason, remedy := badDatabase(file); reason != "" {
+			return nil, errors.New(sqlitePrefix + file + ": " + reason + "; " + remedy)
+		}
 		p.Stores[0].SQLite = &SQLite{Path: filepath.Clean(file), Prefix: usualPrefix}
 		return p, nil
 	}

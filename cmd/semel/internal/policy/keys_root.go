@@ -5,6 +5,11 @@ package policy
 // a field to the type it goes to; a key that is not built yet is a line with
 // later. Parser, JSON Schema and reference follow.
 
+import (
+	"path/filepath"
+	"strings"
+)
+
 // root is the whole file.
 type root struct {
 	Version   int
@@ -65,10 +70,22 @@ func storeShape() object[Store] {
 func sqliteShape() object[SQLite] {
 	return object[SQLite]{fields: []field[SQLite]{
 		key(meta{name: "path", required: true, doc: "The database file, made if it is missing. Relative to the policy file."},
-			path{word: word{what: "a path"}}, func(s *SQLite) *string { return &s.Path }),
+			path{word: word{what: "a path", check: badDatabase}}, func(s *SQLite) *string { return &s.Path }),
 		key(meta{name: "prefix", def: usualPrefix, doc: "What the names of Semel's tables begin with."},
 			word{what: "a table prefix", pattern: `^[A-Za-z_][A-Za-z0-9_]{0,31}$`, check: badPrefix}, func(s *SQLite) *string { return &s.Prefix }),
 	}}
+}
+
+// badDatabase refuses what SQLite takes for a database in memory, which forgets every marker when
+// its connection ends, and names of files that look like one.
+func badDatabase(s string) (reason, remedy string) {
+	switch {
+	case filepath.Base(s) == ":memory:":
+		return "a database in memory forgets what was applied when its connection ends", "name a file, as shop.db"
+	case strings.HasPrefix(s, "file:"):
+		return "this is a URI, and path is that of a file", "write the path alone, as shop.db"
+	}
+	return "", ""
 }
 
 func badPrefix(s string) (reason, remedy string) {

@@ -83,6 +83,15 @@ func TestTheKnownMistakesOfConsumersAreRefused(t *testing.T) {
 	})
 	t.Run("K1_memory_as_truth", func(t *testing.T) {
 		wants(t, []string{"sqlite: {path: shop.db}", "memory: {}"}, "stores.shop.memory: this key is unknown")
+		for _, path := range []string{":memory:", "./:memory:", "/var/lib/:memory:"} {
+			wants(t, []string{"sqlite: {path: shop.db}", `sqlite: {path: "` + path + `"}`}, "stores.shop.sqlite.path: a database in memory forgets what was applied", "name a file, as shop.db")
+		}
+		wants(t, []string{"sqlite: {path: shop.db}", `sqlite: {path: "file:shop.db?mode=memory"}`}, "this is a URI", "write the path alone")
+		for _, place := range []string{"sqlite::memory:", "sqlite:./:memory:", "sqlite:file::memory:"} {
+			if _, err := Bare(place); err == nil {
+				t.Errorf("%s is a store", place)
+			}
+		}
 	})
 	t.Run("K1_key_without_consumer", func(t *testing.T) {
 		p, _ := parse(policyCase{})
