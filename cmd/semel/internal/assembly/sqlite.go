@@ -51,7 +51,10 @@ func openSQLite(p *policy.SQLite, o opening) (tables, database, error) {
 func createFile(path string) error {
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if errors.Is(err, os.ErrExist) {
-		return nil
+		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
+			return nil // a database is not opened here: to close it would end the locks that this process has on it
+		}
+		f, err = os.OpenFile(path, os.O_CREATE|os.O_WRONLY, 0o600) // a symbolic link to a file that is missing
 	}
 	if err != nil {
 		return fmt.Errorf("%w; see that its folder may be written", err)

@@ -31,6 +31,24 @@ func TestANewDatabaseFile(t *testing.T) {
 			}
 		}
 	})
+	t.Run("behind_a_link_to_no_file_is_for_its_owner_alone", func(t *testing.T) {
+		folder := t.TempDir()
+		path, target := filepath.Join(folder, "shop.db"), filepath.Join(folder, "elsewhere.db")
+		if err := os.Symlink(target, path); err != nil {
+			t.Fatal(err)
+		}
+		tables, database, err := openSQLite(&policy.SQLite{Path: path}, opening{create: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = database.Close() })
+		if _, err := tables.Migrate(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if info, err := os.Stat(target); err != nil || info.Mode().Perm() != 0o600 {
+			t.Errorf("%v, %v", info.Mode(), err)
+		}
+	})
 	t.Run("that_is_there_keeps_its_permissions", func(t *testing.T) {
 		path := filepath.Join(t.TempDir(), "shop.db")
 		if err := os.WriteFile(path, nil, 0o640); err != nil {
