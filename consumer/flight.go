@@ -18,6 +18,7 @@ import (
 type pilot[Tx any] struct {
 	engine *engine[Tx]
 	orders chan machine.Action
+	scopes []scopeOf // of the last flight's marks, kept for its room
 	// What the pilot is in, for the error of a run that cannot end it.
 	handling, committing atomic.Bool
 
@@ -205,6 +206,10 @@ const longestCommit = 7 * 24 * time.Hour
 
 // prepare makes the marks of a flight's entries.
 func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
+	p.scopes = f.scopes(p.scopes[:0])
+	if err := p.engine.scopes.know(ctx, p.scopes); err != nil {
+		return err
+	}
 	f.mark = make([]int, len(f.Entries))
 	f.marks = make([]contract.Mark, 0, len(f.Entries))
 	ids := make([]byte, 0, f.idLength()) // of all marks: one allocation a flight

@@ -106,6 +106,27 @@ func (p *parcel) identifyFormer(c *Config, r reader, m *semel.Message) {
 	p.item.Former = &machine.Name{Source: source, Identity: id}
 }
 
+// addScopes adds the scopes of an item's identities, unless they are those that were added last.
+func addScopes(all []scopeOf, it *machine.Item) []scopeOf {
+	if of := (scopeOf{source: it.Source}); len(all) == 0 || all[len(all)-1] != of {
+		all = append(all, of)
+	}
+	if it.Former != nil {
+		all = append(all, scopeOf{it.Former.Source, true})
+	}
+	return all
+}
+
+// scopes adds those of the entries that are marked.
+func (f *flight[Tx]) scopes(all []scopeOf) []scopeOf {
+	for i, en := range f.Entries {
+		if !en.Unmarked && (f.known == nil || f.known[i].Kind == 0) {
+			all = addScopes(all, en.Item)
+		}
+	}
+	return all
+}
+
 // markFormer is the mark of an item's former identity, nil if it has none. ids has room
 // for it.
 func (p *pilot[Tx]) markFormer(ctx context.Context, it *machine.Item, ids *[]byte) (*contract.FormerMark, error) {

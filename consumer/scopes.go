@@ -7,8 +7,8 @@ import (
 	"github.com/semel-go/semel/contract"
 )
 
-// maxScopes bounds how many sources of a consumer are remembered; beyond it
-// the store is asked again.
+// maxScopes bounds how many sources of a consumer are remembered, but for those of one batch;
+// beyond it the store is asked again.
 const maxScopes = 10000
 
 // scopes remembers the interned numbers of a consumer's sources.
@@ -47,10 +47,18 @@ func (s *scopes[Tx]) find(of scopeOf) (number, generation int64, known bool) {
 	return number, s.now, known
 }
 
+// inTurn is the store where it numbers scopes in the transaction that marks, nil otherwise.
+func (s *scopes[Tx]) inTurn() contract.TxScoper[Tx] {
+	if scoper, can := s.store.(contract.TxScoper[Tx]); can && scoper.TakesTurns() {
+		return scoper
+	}
+	return nil
+}
+
 // numberIn is number for who marks in tx.
 func (s *scopes[Tx]) numberIn(ctx context.Context, tx Tx, of scopeOf) (int64, error) {
-	scoper, can := s.store.(contract.TxScoper[Tx])
-	if !can || !scoper.TakesTurns() {
+	scoper := s.inTurn()
+	if scoper == nil {
 		return s.number(ctx, of)
 	}
 	n, generation, known := s.find(of)
@@ -58,6 +66,83 @@ func (s *scopes[Tx]) numberIn(ctx context.Context, tx Tx, of scopeOf) (int64, er
 		return n, nil
 	}
 	return scoper.ScopeIn(ctx, tx, s.consumer, of.source, generation) // tx may roll back: not remembered
+}
+
+// know has the store number all of these scopes that are not remembered, with one call for
+// each generation, so that a batch of many new sources does not wait for each of them.
+func (s *scopes[Tx]) know(ctx context.Context, all []scopeOf) error {
+	unknown := s.unknown(all)
+	for _, former := range []bool{false, true} {
+		var sources []string
+		for of := range unknown {
+			if of.former == former {
+				sources = append(sources, of.source)
+			}
+		}
+		if len(sources) == 0 {
+			continue
+		}
+		_, generation, _ := s.find(scopeOf{former: former})
+		numbers, err := s.ask(ctx, sources, generation)
+		if err != nil {
+			return err
+		}
+		s.mutex.Lock()
+		for i, source := range sources {
+			s.keep(scopeOf{source, former}, numbers[i])
+		}
+		s.mutex.Unlock()
+	}
+	return nil
+}
+
+// unknown are those scopes that are not remembered, each once. Where they have no place beside
+// those that are, all are forgotten, and what of the batch was known is asked for again.
+func (s *scopes[Tx]) unknown(all []scopeOf) map[scopeOf]bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	var unknown map[scopeOf]bool
+	add := func(of scopeOf) {
+		if unknown == nil {
+			unknown = map[scopeOf]bool{}
+		}
+		unknown[of] = true
+	}
+	for _, of := range all {
+		if _, known := s.known[of]; !known {
+			add(of)
+		}
+	}
+	if len(unknown) > 0 && len(s.known)+len(unknown) > maxScopes {
+		s.known = nil
+		for _, of := range all {
+			add(of)
+		}
+	}
+	return unknown
+}
+
+// ask has the store number sources, with one call if it can.
+func (s *scopes[Tx]) ask(ctx context.Context, sources []string, generation int64) ([]int64, error) {
+	if interner, able := abilityOf[contract.Interner](s.store); able {
+		return interner.Scopes(ctx, s.consumer, sources, generation)
+	}
+	numbers := make([]int64, len(sources))
+	for i, source := range sources {
+		var err error
+		if numbers[i], err = s.store.Scope(ctx, s.consumer, source, generation); err != nil {
+			return nil, err
+		}
+	}
+	return numbers, nil
+}
+
+// keep remembers a number; the mutex is held.
+func (s *scopes[Tx]) keep(of scopeOf, number int64) {
+	if s.known == nil {
+		s.known = make(map[scopeOf]int64)
+	}
+	s.known[of] = number
 }
 
 func (s *scopes[Tx]) number(ctx context.Context, of scopeOf) (int64, error) {
@@ -71,9 +156,9 @@ func (s *scopes[Tx]) number(ctx context.Context, of scopeOf) (int64, error) {
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	if s.known == nil || len(s.known) >= maxScopes {
-		s.known = make(map[scopeOf]int64)
+	if len(s.known) >= maxScopes {
+		s.known = nil
 	}
-	s.known[of] = n
+	s.keep(of, n)
 	return n, nil
 }

@@ -31,3 +31,13 @@ type TxScoper[Tx any] interface {
 	// ScopeIn is Scope in tx. The number is not known before tx has committed.
 	ScopeIn(ctx context.Context, tx Tx, consumer, source string, generation int64) (int64, error)
 }
+
+// Interner is an optional ability of a store: to intern the scopes of many sources at once. A
+// producer chooses its sources, so a batch may have as many new ones as messages; without an
+// Interner the engine calls TxStore.Scope for each of them.
+type Interner interface {
+	// Scopes is TxStore.Scope for several sources of one consumer. The numbers are in the order
+	// of the sources. How many statements it needs does not depend on how many there are, where
+	// each statement is a round trip.
+	Scopes(ctx context.Context, consumer string, sources []string, generation int64) ([]int64, error)
+}

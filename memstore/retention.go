@@ -103,7 +103,7 @@ func (s *Store) retention(k *kept) contract.StoredRetention {
 	if name, is := k.behind(); is.Before(k.progress.Add(-contract.LaneSilence)) && name != "" {
 		r.Held, r.Oldest = name, is
 	}
-	r.Low = s.latestLow(k.Consumer)
+	r.Low = s.low[k.Consumer]
 	dayAgo := s.now().Add(-24 * time.Hour)
 	for id, m := range s.markers {
 		if s.scopeOf[id.scope-1].consumer != k.Consumer || m.owner != nil {
@@ -151,17 +151,7 @@ func (s *Store) Removed(_ context.Context, consumer string) (before time.Time, e
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.latestLow(consumer), nil
-}
-
-// latestLow is the latest low-water mark of a consumer's scopes; the store's lock is held.
-func (s *Store) latestLow(consumer string) (latest time.Time) {
-	for number, sc := range s.scopeOf {
-		if low := s.low[int64(number+1)]; sc.consumer == consumer && low.After(latest) {
-			latest = low
-		}
-	}
-	return latest
+	return s.low[consumer], nil
 }
 
 // Advance implements contract.Reaper.
@@ -179,10 +169,8 @@ func (s *Store) Advance(_ context.Context, consumer string) (time.Time, error) {
 		return time.Time{}, err
 	}
 	to := s.cutoff(k)
-	for number, sc := range s.scopeOf {
-		if n := int64(number + 1); sc.consumer == consumer && s.low[n].Before(to) {
-			s.low[n] = to
-		}
+	if low, scoped := s.low[consumer]; scoped && low.Before(to) {
+		s.low[consumer] = to
 	}
 	return to, nil
 }
@@ -192,7 +180,7 @@ func (s *Store) Advance(_ context.Context, consumer string) (time.Time, error) {
 func (s *Store) old(marks []contract.Mark, verdicts []contract.Verdict) {
 	lows, now := map[int64]sqlform.Low{}, s.now()
 	for _, scope := range sqlform.Aged(marks) {
-		if low := s.low[scope]; !low.IsZero() {
+		if low := s.low[s.scopeOf[scope-1].consumer]; !low.IsZero() {
 			lows[scope] = sqlform.Low{Before: low, Now: now}
 		}
 	}
@@ -214,21 +202,19 @@ func (s *Store) Reap(_ context.Context, o contract.Reaping) (contract.Reaped, er
 		return contract.Reaped{}, err
 	}
 	at := s.cutoff(k)
-	cutoff := func(scope int64) time.Time {
-		if low := s.low[scope]; low.Before(at) && !o.DryRun {
-			return low
-		}
-		return at // also where the retention was made longer, or the clock was set back
+	before := at // also where the retention was made longer, or the clock was set back
+	if low := s.low[o.Consumer]; low.Before(at) && !o.DryRun {
+		before = low
 	}
 	var due []identity
 	if k.Keep > 0 && !o.After.Done {
-		due = s.due(o, cutoff)
+		due = s.due(o, before)
 	}
 	done := contract.Reaped{Next: contract.ReapMark{Done: len(due) <= o.Most}}
 	for _, id := range due[:min(len(due), o.Most)] {
 		m := s.markers[id]
 		done.Next.Scope, done.Next.At, done.Next.ID = id.scope, m.at.UnixMicro(), id.id
-		if !s.mayGo(id, m, cutoff(id.scope)) {
+		if !s.mayGo(id, m, before) {
 			done.Kept++
 			continue
 		}
@@ -240,7 +226,7 @@ func (s *Store) Reap(_ context.Context, o contract.Reaping) (contract.Reaped, er
 }
 
 // due are the markers below the low-water marks, in the order of a pass, behind its place.
-func (s *Store) due(o contract.Reaping, cutoff func(scope int64) time.Time) (due []identity) {
+func (s *Store) due(o contract.Reaping, before time.Time) (due []identity) {
 	place := func(id identity) contract.ReapMark {
 		return contract.ReapMark{Scope: id.scope, At: s.markers[id].at.UnixMicro(), ID: id.id}
 	}
@@ -248,7 +234,7 @@ func (s *Store) due(o contract.Reaping, cutoff func(scope int64) time.Time) (due
 		return cmp.Or(cmp.Compare(x.Scope, y.Scope), cmp.Compare(x.At, y.At), cmp.Compare(x.ID, y.ID))
 	}
 	for id, m := range s.markers {
-		if s.scopeOf[id.scope-1].consumer == o.Consumer && m.owner == nil && m.at.Before(cutoff(id.scope)) && order(place(id), o.After) > 0 {
+		if s.scopeOf[id.scope-1].consumer == o.Consumer && m.owner == nil && m.at.Before(before) && order(place(id), o.After) > 0 {
 			due = append(due, id)
 		}
 	}

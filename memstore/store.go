@@ -32,7 +32,7 @@ type Store struct {
 	chain     chain
 	positions map[lane]contract.Position
 	kept      map[string]*kept            // by consumer
-	low       map[int64]time.Time         // by scope
+	low       map[string]time.Time        // by consumer that has a scope
 	controls  map[string]contract.Control // by consumer
 	results   map[identity][]byte
 	replays   []*replay
@@ -104,7 +104,7 @@ func New(options ...Option) *Store {
 		streams:   map[identity]*stream{},
 		positions: map[lane]contract.Position{},
 		kept:      map[string]*kept{},
-		low:       map[int64]time.Time{},
+		low:       map[string]time.Time{},
 		controls:  map[string]contract.Control{},
 		owners:    map[string]string{},
 
@@ -169,9 +169,7 @@ func (s *Store) Scope(ctx context.Context, consumer, source string, generation i
 		s.scopeOf = append(s.scopeOf, key)
 		n = int64(len(s.scopeOf))
 		s.scopes[key] = n
-		if low := s.latestLow(consumer); !low.IsZero() { // a former identity may have had what is removed
-			s.low[n] = low
-		}
+		s.low[consumer] = s.low[consumer] // which all scopes of a consumer share: a former identity may have had what is removed
 	}
 	return n, nil
 }

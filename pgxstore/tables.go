@@ -162,6 +162,11 @@ func (t *tables) Scope(ctx context.Context, consumer, source string, generation 
 	return t.inner.Scope(ctx, consumer, source, generation)
 }
 
+// Scopes implements contract.Interner.
+func (t *tables) Scopes(ctx context.Context, consumer string, sources []string, generation int64) ([]int64, error) {
+	return t.inner.Scopes(ctx, consumer, sources, generation)
+}
+
 // Derivations implements contract.Derivations.
 func (t *tables) Derivations(ctx context.Context, consumer string) ([]contract.Derivation, error) {
 	return t.inner.Derivations(ctx, consumer)

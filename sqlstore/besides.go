@@ -18,12 +18,16 @@ type besides struct {
 	what string
 }
 
-// besides are those that the reaper and what is sent again need.
+// besides are those that claims, the reaper and what is sent again need.
 func (s *Store) besides() []besides {
 	if s.postgres == nil {
 		return nil
 	}
-	return []besides{s.ofReaper(), s.ofCauses()}
+	return []besides{s.ofClaims(), s.ofReaper(), s.ofCauses()}
+}
+
+func (s *Store) ofClaims() besides {
+	return besides{s.postgres.IndexDue, s.postgres.UnindexedDue, s.postgres.UnindexDue, "rows that are due are found"}
 }
 
 func (s *Store) ofReaper() besides {
@@ -77,6 +81,31 @@ func (s *Store) index(ctx context.Context) error {
 			if _, err := s.db.ExecContext(ctx, b.build); err != nil {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// namedAtOnce is how many rows one transaction of nameRows names, as the statement says.
+const namedAtOnce = 1000
+
+// nameRows gives rows that wait, and that an earlier release wrote, their consumer. Those that
+// others hold locked are left to the claims, which name what they meet when it is due. SQLite's
+// migration has done it.
+func (s *Store) nameRows(ctx context.Context) error {
+	if s.postgres == nil {
+		return nil
+	}
+	for named := int64(namedAtOnce); named == namedAtOnce; {
+		err := s.write(ctx, func(tx *sql.Tx) error {
+			done, err := tx.ExecContext(ctx, s.postgres.NameRows)
+			if err == nil {
+				named, err = done.RowsAffected()
+			}
+			return err
+		})
+		if err != nil {
+			return err
 		}
 	}
 	return nil

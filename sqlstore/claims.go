@@ -85,7 +85,7 @@ func (s *Store) withRows() []*string {
 	if s.postgres != nil {
 		return append(all, &s.postgres.Claim)
 	}
-	return append(all, &s.sqlite.Claimable)
+	return append(all, &s.sqlite.Claimable, &s.sqlite.ClaimableUnnamed)
 }
 
 // claimArg is a claim as PostgreSQL's statements take it.

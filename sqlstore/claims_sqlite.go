@@ -41,7 +41,7 @@ func (sqliteClaims) claim(ctx context.Context, s *Store, o contract.ClaimOptions
 			if bytes += int64(c.row.Size); len(all) == o.Most || len(all) > 0 && o.Bytes > 0 && bytes > o.Bytes {
 				break
 			}
-			if _, err := tx.ExecContext(ctx, s.sqlite.Take, int64(o.Token), o.Lease.Milliseconds(), c.row.Number); err != nil {
+			if _, err := tx.ExecContext(ctx, s.sqlite.Take, int64(o.Token), o.Lease.Milliseconds(), c.row.Number, []byte(o.Consumer)); err != nil {
 				return err
 			}
 			all = append(all, contract.Claimed{Claim: contract.Claim{Number: c.row.Number, Token: o.Token}, Row: claimedNow(c.row, c.suspect), Left: o.Lease, Suspect: c.suspect, Blocked: c.blocked})
@@ -62,20 +62,16 @@ func (s *Store) mayBeDue(ctx context.Context, consumer string) (bool, error) {
 	return some, err
 }
 
-// claimable are the rows that are due, the longest due first: of each scope as many
-// as may be claimed.
+// claimable are the rows that are due, the longest due first: as many as may be claimed,
+// and as many of an earlier release, which have no consumer.
 func (s *Store) claimable(ctx context.Context, tx *sql.Tx, o contract.ClaimOptions) ([]claimable, error) {
 	only := ""
 	if len(o.Numbers) > 0 {
 		only = jsonText(o.Numbers)
 	}
-	scopes, err := indexes(tx.QueryContext(ctx, s.sqlite.ConsumerScopes, []byte(o.Consumer)))
-	if err != nil {
-		return nil, err
-	}
 	var all []claimable
-	for _, scope := range scopes {
-		some, err := s.claimableIn(ctx, tx, scope, only, o)
+	for _, statement := range []string{s.sqlite.Claimable, s.sqlite.ClaimableUnnamed} {
+		some, err := s.claimableBy(ctx, tx, statement, only, o)
 		if err != nil {
 			return nil, err
 		}
@@ -87,9 +83,9 @@ func (s *Store) claimable(ctx context.Context, tx *sql.Tx, o contract.ClaimOptio
 	return all, nil
 }
 
-// claimableIn reads no more bodies of a scope than may be claimed at once, and one.
-func (s *Store) claimableIn(ctx context.Context, tx *sql.Tx, scope int, only string, o contract.ClaimOptions) ([]claimable, error) {
-	rows, err := tx.QueryContext(ctx, s.sqlite.Claimable, true, scope, only, o.Most)
+// claimableBy reads no more bodies by one statement than may be claimed at once, and one.
+func (s *Store) claimableBy(ctx context.Context, tx *sql.Tx, statement, only string, o contract.ClaimOptions) ([]claimable, error) {
+	rows, err := tx.QueryContext(ctx, statement, true, []byte(o.Consumer), only, o.Most)
 	if err != nil {
 		return nil, err
 	}

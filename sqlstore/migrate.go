@@ -166,6 +166,9 @@ func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 	if err := s.index(ctx); err != nil {
 		return applied, s.blameless("the index of the reaper", err)
 	}
+	if err := s.nameRows(ctx); err != nil {
+		return applied, s.blameless("the consumers of rows that an earlier release wrote", err)
+	}
 	if err := s.bound(ctx); err != nil {
 		return applied, s.blameless("the constraints of known outcomes and states", err)
 	}

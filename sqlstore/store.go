@@ -61,19 +61,9 @@ type Store struct {
 	prepared prepared
 
 	mu      sync.Mutex
-	scopes  map[scope]int64                 // guarded by mu; at most mostScopes
+	scopes  map[scope]int64                 // guarded by mu; see remember
 	sampled map[contract.RowState]sampledTo // guarded by mu
 }
-
-type scope struct {
-	consumer, source string
-	generation       int64
-}
-
-func (s scope) args() []any { return []any{[]byte(s.consumer), []byte(s.source), s.generation} }
-
-// mostScopes bounds the cache of scopes; a full cache starts anew.
-const mostScopes = 10_000
 
 func open(db *sql.DB, d *dialect, o Options) (*Store, error) {
 	if o.Prefix == "" {
@@ -145,78 +135,6 @@ func (s *Store) BatchLimit() int {
 
 // TakesTurns implements contract.TurnTaker: SQLite has one writer.
 func (s *Store) TakesTurns() bool { return s.dialect.writers == 1 }
-
-// Scope implements contract.TxStore.
-func (s *Store) Scope(ctx context.Context, consumer, source string, generation int64) (int64, error) {
-	key := scope{consumer, source, generation}
-	s.mu.Lock()
-	n, ok := s.scopes[key]
-	s.mu.Unlock()
-	if ok {
-		return n, nil
-	}
-	err := s.admits(key)
-	if err == nil {
-		err = s.notDated(ctx, s.db, consumer)
-	}
-	if err == nil {
-		n, err = s.intern(ctx, key)
-	}
-	if err != nil {
-		return 0, s.blameless("scope", err)
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.scopes) >= mostScopes {
-		clear(s.scopes)
-	}
-	s.scopes[key] = n
-	return n, nil
-}
-
-// ScopeIn implements contract.TxScoper.
-func (s *Store) ScopeIn(ctx context.Context, tx *sql.Tx, consumer, source string, generation int64) (n int64, err error) {
-	key := scope{consumer, source, generation}
-	if err = s.admits(key); err == nil {
-		err = s.notDated(ctx, tx, consumer)
-	}
-	if err == nil {
-		n, err = s.internIn(ctx, tx, key)
-	}
-	if err != nil {
-		return 0, s.blameless("scope", err)
-	}
-	return n, nil
-}
-
-// admits says why a scope cannot be interned, if it cannot.
-func (s *Store) admits(key scope) error {
-	if err := s.beside.Admit(key.consumer, key.source, key.generation); err != nil {
-		return err
-	}
-	return s.file.check() // a new connection would make an empty file
-}
-
-func (s *Store) intern(ctx context.Context, key scope) (n int64, err error) {
-	err = s.db.QueryRowContext(ctx, s.sql.Scope, key.args()...).Scan(&n)
-	if !errors.Is(err, sql.ErrNoRows) {
-		return n, err
-	}
-	err = s.write(ctx, func(tx *sql.Tx) error {
-		n, err = s.internIn(ctx, tx, key)
-		return err
-	})
-	return n, err
-}
-
-// internIn writes before it reads: see lockAnd.
-func (s *Store) internIn(ctx context.Context, tx *sql.Tx, key scope) (n int64, err error) {
-	if _, err := tx.ExecContext(ctx, s.sql.NewScope, key.args()...); err != nil {
-		return 0, err
-	}
-	err = tx.QueryRowContext(ctx, s.sql.Scope, key.args()...).Scan(&n)
-	return n, err
-}
 
 // LoadPosition implements contract.PositionStore.
 func (s *Store) LoadPosition(ctx context.Context, consumer, lane string) (contract.Position, bool, error) {

@@ -282,6 +282,7 @@ var faults = []fault{
 	}},
 	{"a generation has two derivations", "A7_derivations_are_kept", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return forgetsGenerations{s} }},
 	{"whoever sets an owner owns", "trap_23", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return takesNames{s} }},
+	{"scopes that are asked for at once are numbered in another order", "a_scope_has_the_number_that_it_has_alone", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return sortsScopes{s} }},
 	{"an offset is lowered", "I7_an_offset_only_goes_forward", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return lowersOffsets{s} }},
 	{"what must have stood is not looked at", "T110", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
 		return &wrongOffsets{Store: s, ask: func(a *contract.OffsetAdvance) { a.Least = contract.NoOffset }}

@@ -36,6 +36,8 @@ func (s suite[Tx]) scopes(t *T) {
 				t.Errorf("6 scopes have %d numbers", len(different))
 			}
 		})
+	t.Run("a_scope_has_the_number_that_it_has_alone_when_many_are_asked_for_at_once",
+		"Scopes gives, in the order of the sources, the numbers that Scope gives, whether a scope was there or not, and also when many ask at once.", s.internsMany)
 	t.Run("a_call_with_a_cancelled_context_changes_nothing",
 		"A call whose context has ended fails as the store's failure and leaves nothing.",
 		func(t *T) {
@@ -51,6 +53,39 @@ func (s suite[Tx]) scopes(t *T) {
 			}
 			h.wantKinds(h.asks(h.mark("a")), fresh)
 		})
+}
+
+// internsMany asks for many scopes at once, if the store can.
+func (s suite[Tx]) internsMany(t *T) {
+	h := s.opened(t)
+	interner, able := h.Store.(contract.Interner)
+	if !able {
+		return
+	}
+	sources := []string{"shop", "shop"}
+	for j := range 300 {
+		sources = append(sources, fmt.Sprintf("\xff {\"source\",\\}\x00 %d", (j*7)%300))
+	}
+	h.scopeOf("billing", sources[100], 0)
+	numbers := make([][]int64, 8)
+	errs := make([]error, len(numbers))
+	together(len(numbers), func(i int) {
+		numbers[i], errs[i] = interner.Scopes(t.context(), "billing", sources[i*10:], 0)
+	})
+	for i := range numbers {
+		t.must(errs[i])
+		if len(numbers[i]) != len(sources[i*10:]) {
+			t.Fatalf("%d sources have %d numbers", len(sources[i*10:]), len(numbers[i]))
+		}
+		for j, n := range numbers[i] {
+			if want := h.scopeOf("billing", sources[i*10+j], 0); n != want {
+				t.Errorf("asked together, source %d has scope %d, and %d alone", i*10+j, n, want)
+			}
+		}
+	}
+	if none, err := interner.Scopes(t.context(), "billing", nil, 0); err != nil || len(none) != 0 {
+		t.Errorf("no sources have the scopes %v, %v", none, err)
+	}
 }
 
 // positions are the laws of a contract.PositionStore.

@@ -122,6 +122,9 @@ type Postgres struct {
 	// Serial takes the consumer's lock; Begin writes settings, guard and marks. BeginNew
 	// is Begin for marks that are taken to be new. Writing stands in both.
 	Serial, Begin, BeginNew, Writing string
+	// SourceScopes are the scopes of some sources of a consumer that there are, and NewScopes
+	// writes those that are missing.
+	SourceScopes, NewScopes string
 	// Offsets are those of lanes that are known; AdvanceOffsets raises them and tells of
 	// each what stood before.
 	Offsets, AdvanceOffsets string
@@ -170,6 +173,9 @@ type Postgres struct {
 	SealTurn string
 	// EraseTurn are the settings of an erasure's transaction.
 	EraseTurn string
+	// NameRows gives rows of an earlier release their consumer, some at a time. IndexDue,
+	// UnindexedDue and UnindexDue are Index, Unindexed and Unindex of what Claim goes by.
+	NameRows, IndexDue, UnindexedDue, UnindexDue string
 	// Index builds that of the reaper. Unindexed returns a row if it does not stand, and
 	// whether it is there all the same; Unindex drops it.
 	Index, Unindexed, Unindex string
@@ -204,8 +210,8 @@ func (p *Postgres) With(a Adopted) *Postgres {
 type SQLite struct {
 	Statements
 	ForeignKeys, File string
-	// AnyDue, ConsumerScopes and Claimable find what Take claims.
-	AnyDue, ConsumerScopes, Claimable, Take string
+	// AnyDue and Claimable find what Take claims, ClaimableUnnamed what an earlier release wrote.
+	AnyDue, Claimable, ClaimableUnnamed, Take string
 	// HasClaim, StartClaim, EndClaim and EndMarker are about one claim; StateOf about a
 	// row.
 	HasClaim, StartClaim, StartCall, EndClaim, EndMarker, StateOf string

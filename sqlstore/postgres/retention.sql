@@ -215,6 +215,18 @@ from pg_class t where t.oid = to_regclass('{prefix}inbox')
 -- name: unindex causes
 drop index concurrently if exists {prefix}inbox_cause;
 
+-- name: index due
+create index concurrently if not exists {name}inbox_due on {prefix}inbox (consumer, due_at, number)
+where state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS', 'BLOCKED');
+
+-- name: unindexed due
+select to_regclass('{prefix}inbox_due') is not null
+from pg_class t where t.oid = to_regclass('{prefix}inbox')
+  and not exists (select 1 from pg_index x where x.indexrelid = to_regclass('{prefix}inbox_due') and x.indisvalid and x.indrelid = t.oid);
+
+-- name: unindex due
+drop index concurrently if exists {prefix}inbox_due;
+
 -- A reaper for a scheduler of the database's own: it does what the others above do, slice
 -- after slice, each in a transaction of its own, and a call goes on where the last one's time
 -- was over. Of a consumer whose markers lie in a table of days it drops those that are due,

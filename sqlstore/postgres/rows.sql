@@ -4,16 +4,17 @@
 -- name: row
 insert into {prefix}inbox as i (revision, scope, id, long_id, conflict, version, sum, surrogate, state, reason,
   topic, partition, "offset", broker_id, key, type, schema, envelope, payload,
-  received_at, changed_at, started, finished, repeated, first_error, last_error, due_at, stream, stream_version, cause)
+  received_at, changed_at, started, finished, repeated, first_error, last_error, due_at, stream, stream_version, cause, consumer)
 values (1, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
   date_trunc('milliseconds', clock_timestamp()), date_trunc('milliseconds', clock_timestamp()), $19, $20, 0, $21, $22,
-  date_trunc('milliseconds', clock_timestamp()) + $23::bigint * interval '1 millisecond', $24, $25, $26)
+  date_trunc('milliseconds', clock_timestamp()) + $23::bigint * interval '1 millisecond', $24, $25, $26,
+  coalesce((select s.consumer from {prefix}scopes s where s.number = $1), ''))
 on conflict (scope, id, conflict) do update
 set revision = i.revision + 1, token = null, locked_until = null,
   version = excluded.version, sum = excluded.sum, surrogate = excluded.surrogate, state = excluded.state, reason = excluded.reason, topic = excluded.topic, partition = excluded.partition,
   "offset" = excluded."offset", broker_id = excluded.broker_id, key = excluded.key, type = excluded.type, schema = excluded.schema, envelope = excluded.envelope, payload = excluded.payload,
   received_at = excluded.received_at, changed_at = excluded.changed_at, started = excluded.started, finished = excluded.finished, first_error = excluded.first_error, last_error = excluded.last_error, due_at = excluded.due_at,
-  stream = excluded.stream, stream_version = excluded.stream_version, line = null, place = null, steps = null, cause = excluded.cause, emitted_at = null;
+  stream = excluded.stream, stream_version = excluded.stream_version, line = null, place = null, steps = null, cause = excluded.cause, emitted_at = null, consumer = excluded.consumer;
 
 -- Receive writes rows of messages that were received, as row does one, in the order in
 -- which they are given; 0 as a version in a stream is none.
@@ -21,11 +22,12 @@ set revision = i.revision + 1, token = null, locked_until = null,
 -- name: receive
 insert into {prefix}inbox as i (revision, scope, id, long_id, conflict, version, sum, surrogate, state, reason,
   topic, partition, "offset", broker_id, key, type, schema, envelope, payload,
-  received_at, changed_at, started, finished, repeated, first_error, last_error, due_at, stream, stream_version, cause)
+  received_at, changed_at, started, finished, repeated, first_error, last_error, due_at, stream, stream_version, cause, consumer)
 select 1, a.scope, a.id, a.long_id, '', a.version, a.sum, false, 'RECEIVED', '',
   a.topic, a.partition, a."offset", a.broker_id, a.key, a.type, a.schema, a.envelope, a.payload,
   date_trunc('milliseconds', clock_timestamp()), date_trunc('milliseconds', clock_timestamp()), 0, 0, 0, '', '',
-  date_trunc('milliseconds', clock_timestamp()), a.stream, nullif(a.stream_version, 0), a.cause
+  date_trunc('milliseconds', clock_timestamp()), a.stream, nullif(a.stream_version, 0), a.cause,
+  coalesce((select s.consumer from {prefix}scopes s where s.number = a.scope), '')
 from unnest($1::bigint[], $2::bytea[], $3::bytea[], $4::bigint[], $5::bytea[], $6::text[], $7::bigint[], $8::bigint[], $9::text[],
   $10::bytea[], $11::text[], $12::text[], $13::text[], $14::bytea[], $15::bytea[], $16::bigint[], $17::bytea[]) with ordinality
   a (scope, id, long_id, version, sum, topic, partition, "offset", broker_id,
@@ -37,15 +39,16 @@ set revision = i.revision + 1, token = null, locked_until = null,
   version = excluded.version, sum = excluded.sum, surrogate = excluded.surrogate, state = excluded.state, reason = excluded.reason, topic = excluded.topic, partition = excluded.partition,
   "offset" = excluded."offset", broker_id = excluded.broker_id, key = excluded.key, type = excluded.type, schema = excluded.schema, envelope = excluded.envelope, payload = excluded.payload,
   received_at = excluded.received_at, changed_at = excluded.changed_at, started = excluded.started, finished = excluded.finished, first_error = excluded.first_error, last_error = excluded.last_error, due_at = excluded.due_at,
-  stream = excluded.stream, stream_version = excluded.stream_version, line = null, place = null, steps = null, cause = excluded.cause, emitted_at = null;
+  stream = excluded.stream, stream_version = excluded.stream_version, line = null, place = null, steps = null, cause = excluded.cause, emitted_at = null, consumer = excluded.consumer;
 
 -- name: conflict row
 insert into {prefix}inbox as i (revision, scope, id, long_id, conflict, version, sum, surrogate, state, reason,
   topic, partition, "offset", broker_id, key, type, schema, envelope, payload,
-  received_at, changed_at, started, finished, repeated, first_error, last_error, due_at, stream, stream_version, cause)
+  received_at, changed_at, started, finished, repeated, first_error, last_error, due_at, stream, stream_version, cause, consumer)
 values (1, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16, $17, $18,
   date_trunc('milliseconds', clock_timestamp()), date_trunc('milliseconds', clock_timestamp()), $19, $20, 0, $21, $22,
-  date_trunc('milliseconds', clock_timestamp()) + $23::bigint * interval '1 millisecond', $24, $25, $26)
+  date_trunc('milliseconds', clock_timestamp()) + $23::bigint * interval '1 millisecond', $24, $25, $26,
+  coalesce((select s.consumer from {prefix}scopes s where s.number = $1), ''))
 on conflict (scope, id, conflict) do update
 set repeated = i.repeated + 1, revision = i.revision + 1, changed_at = clock_timestamp();
 

@@ -11,6 +11,19 @@ select number, source from {prefix}scopes where consumer = $1 order by number;
 insert into {prefix}scopes (consumer, source, generation, low)
 select $1, $2, $3, (select max(o.low) from {prefix}scopes o where o.consumer = $1) on conflict do nothing;
 
+-- Source scopes are those of some sources of a consumer that there are, each looked for by
+-- its name; new scopes writes the others, in one order, so that two that write the same do not
+-- lock each other out.
+
+-- name: source scopes
+select a.k, (select s.number from {prefix}scopes s where s.consumer = $1 and s.source = a.source and s.generation = $3)
+from unnest($2::bytea[]) with ordinality a (source, k);
+
+-- name: new scopes
+insert into {prefix}scopes (consumer, source, generation, low)
+select $1, a.source, $3, (select max(o.low) from {prefix}scopes o where o.consumer = $1)
+from unnest($2::bytea[]) a (source) order by a.source on conflict do nothing;
+
 -- name: position
 select "offset", length, "check" from {prefix}positions where consumer = $1 and lane = $2;
 

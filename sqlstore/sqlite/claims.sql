@@ -1,19 +1,32 @@
 -- Claims are given one by one: there is one writer.
 
--- name: consumer scopes
-select number from {prefix}scopes where consumer = ? order by number;
+-- Due rows are found by their consumer, in the order in which they are due: to ask each of
+-- its scopes would take as long as it has sources. The consumer is empty in
+-- rows that an earlier release wrote, until they are claimed.
 
 -- name: any due
 select exists (
-  select 1 from {prefix}scopes s join {prefix}inbox i on i.scope = s.number
-  where s.consumer = ? and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS', 'BLOCKED')
-    and i.due_at <= cast(unixepoch('subsec') * 1000 as integer));
+  select 1 from {prefix}inbox i
+  where i.consumer = ?1 and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS', 'BLOCKED')
+    and i.due_at <= cast(unixepoch('subsec') * 1000 as integer)
+) or exists (
+  select 1 from {prefix}inbox i cross join {prefix}scopes s on s.number = i.scope
+  where i.consumer = x'' and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS', 'BLOCKED')
+    and i.due_at <= cast(unixepoch('subsec') * 1000 as integer) and s.consumer = ?1);
 
 -- name: claimable
 select {columns}, i.due_at, i.state = 'IN_PROGRESS' or i.started > i.finished, i.state = 'BLOCKED'
 from {prefix}inbox i left join {prefix}scopes s on s.number = i.scope
-where i.scope = ?2 and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS', 'BLOCKED')
+where i.consumer = ?2 and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS', 'BLOCKED')
   and i.due_at <= cast(unixepoch('subsec') * 1000 as integer)
+  and (?3 = '' or i.number in (select value from json_each(?3)))
+order by i.due_at, i.number limit ?4;
+
+-- name: claimable unnamed
+select {columns}, i.due_at, i.state = 'IN_PROGRESS' or i.started > i.finished, i.state = 'BLOCKED'
+from {prefix}inbox i cross join {prefix}scopes s on s.number = i.scope
+where i.consumer = x'' and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS', 'BLOCKED')
+  and i.due_at <= cast(unixepoch('subsec') * 1000 as integer) and s.consumer = ?2
   and (?3 = '' or i.number in (select value from json_each(?3)))
 order by i.due_at, i.number limit ?4;
 
@@ -22,13 +35,13 @@ update {prefix}inbox set state = 'IN_PROGRESS', token = ?1, revision = revision 
   started = max(started, finished + (state = 'IN_PROGRESS')),
   changed_at = cast(unixepoch('subsec') * 1000 as integer),
   due_at = cast(unixepoch('subsec') * 1000 as integer) + ?2,
-  locked_until = cast(unixepoch('subsec') * 1000 as integer) + ?2
+  locked_until = cast(unixepoch('subsec') * 1000 as integer) + ?2, consumer = ?4
 where number = ?3;
 
 -- name: held
 select {columns}, max(i.locked_until - cast(unixepoch('subsec') * 1000 as integer), 0)
-from {prefix}scopes s join {prefix}inbox i on i.scope = s.number
-where s.consumer = ?2 and i.state = 'IN_PROGRESS' and i.token = ?3
+from {prefix}inbox i join {prefix}scopes s on s.number = i.scope
+where i.consumer = ?2 and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS', 'BLOCKED') and +i.state = 'IN_PROGRESS' and i.token = ?3
 order by i.number;
 
 -- name: look
@@ -96,8 +109,13 @@ select coalesce(sum(i.due_at <= n.now), 0), coalesce(sum(coalesce(i.due_at > n.n
   coalesce(min(case when i.due_at > n.now and i.state not in ('IN_PROGRESS', 'BLOCKED') then i.due_at end) - n.now, 0),
   coalesce(n.now - min(i.received_at), 0)
 from (select cast(unixepoch('subsec') * 1000 as integer) as now) n
-cross join {prefix}scopes s join {prefix}inbox i on i.scope = s.number
-where s.consumer = ? and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS', 'BLOCKED');
+cross join (
+  select i.due_at, i.state, i.received_at from {prefix}inbox i
+  where i.consumer = ?1 and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS', 'BLOCKED')
+  union all
+  select i.due_at, i.state, i.received_at from {prefix}inbox i cross join {prefix}scopes s on s.number = i.scope
+  where i.consumer = x'' and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS', 'BLOCKED') and s.consumer = ?1
+) i;
 
 -- name: requeue
 update {prefix}inbox set state = ?, revision = revision + 1, changed_at = cast(unixepoch('subsec') * 1000 as integer),

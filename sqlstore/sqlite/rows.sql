@@ -4,24 +4,26 @@
 -- name: row
 insert into {prefix}inbox as i (revision, scope, id, long_id, conflict, version, sum, surrogate, state, reason,
   topic, partition, "offset", broker_id, key, type, schema, envelope, payload,
-  received_at, changed_at, started, finished, repeated, first_error, last_error, due_at, stream, stream_version, cause)
-values (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+  received_at, changed_at, started, finished, repeated, first_error, last_error, due_at, stream, stream_version, cause, consumer)
+values (1, ?1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
   cast(unixepoch('subsec') * 1000 as integer), cast(unixepoch('subsec') * 1000 as integer), ?, ?, 0, ?, ?,
-  cast(unixepoch('subsec') * 1000 as integer) + ?, ?, ?, ?)
+  cast(unixepoch('subsec') * 1000 as integer) + ?, ?, ?, ?,
+  coalesce((select s.consumer from {prefix}scopes s where s.number = ?1), x''))
 on conflict (scope, id, conflict) do update
 set revision = i.revision + 1, token = null, locked_until = null,
   version = excluded.version, sum = excluded.sum, surrogate = excluded.surrogate, state = excluded.state, reason = excluded.reason, topic = excluded.topic, partition = excluded.partition,
   "offset" = excluded."offset", broker_id = excluded.broker_id, key = excluded.key, type = excluded.type, schema = excluded.schema, envelope = excluded.envelope, payload = excluded.payload,
   received_at = excluded.received_at, changed_at = excluded.changed_at, started = excluded.started, finished = excluded.finished, first_error = excluded.first_error, last_error = excluded.last_error, due_at = excluded.due_at,
-  stream = excluded.stream, stream_version = excluded.stream_version, line = null, place = null, steps = null, cause = excluded.cause, emitted_at = null;
+  stream = excluded.stream, stream_version = excluded.stream_version, line = null, place = null, steps = null, cause = excluded.cause, emitted_at = null, consumer = excluded.consumer;
 
 -- name: conflict row
 insert into {prefix}inbox as i (revision, scope, id, long_id, conflict, version, sum, surrogate, state, reason,
   topic, partition, "offset", broker_id, key, type, schema, envelope, payload,
-  received_at, changed_at, started, finished, repeated, first_error, last_error, due_at, stream, stream_version, cause)
-values (1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
+  received_at, changed_at, started, finished, repeated, first_error, last_error, due_at, stream, stream_version, cause, consumer)
+values (1, ?1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
   cast(unixepoch('subsec') * 1000 as integer), cast(unixepoch('subsec') * 1000 as integer), ?, ?, 0, ?, ?,
-  cast(unixepoch('subsec') * 1000 as integer) + ?, ?, ?, ?)
+  cast(unixepoch('subsec') * 1000 as integer) + ?, ?, ?, ?,
+  coalesce((select s.consumer from {prefix}scopes s where s.number = ?1), x''))
 on conflict (scope, id, conflict) do update
 set repeated = i.repeated + 1, revision = i.revision + 1,
   changed_at = cast(unixepoch('subsec') * 1000 as integer);

@@ -1,0 +1,87 @@
+package consumer
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/identity"
+)
+
+// Accept receives messages into the store's inbox in a transaction that the user
+// opened, on a store that can (contract.TxReceiver), for webhooks, outboxes and jobs
+// of their own: when tx commits they wait there, and the consumer works on them. The
+// verdicts say which were new; one that is not Fresh was here before, as Verdict.Was
+// says, or stands in conflict with what was. Commit tx, and only then tell whoever
+// sent them. An error says that the transaction must be rolled back: of messages
+// without a usable identity it is an identity.Error, before anything was written, and
+// semel.ErrOld of such as are older than what is kept.
+func (c *Consumer[Tx]) Accept(ctx context.Context, tx Tx, messages ...*semel.Message) ([]contract.Verdict, error) {
+	receiver, ok := c.store.(contract.TxReceiver[Tx])
+	if !ok {
+		return nil, fmt.Errorf("semel: the store receives in no transaction of yours: %w", semel.ErrUnsupported)
+	}
+	if err := c.config.ownTransactions(); err != nil {
+		return nil, err
+	}
+	if !c.config.Strategy.marks() {
+		return nil, fmt.Errorf("semel: consumer %q writes no markers, and only what has one can wait in the inbox; use StrategyInbox: %w", c.config.Name, semel.ErrUnsupported)
+	}
+	if err := c.deriveOnce(ctx); err != nil {
+		return nil, err
+	}
+	read, err := c.readAll(ctx, messages)
+	if err != nil {
+		return nil, err
+	}
+	marks := make([]contract.Mark, len(messages))
+	kept := make([]*semel.Message, len(messages))
+	for i, p := range read {
+		mark, err := c.markIn(ctx, tx, p, contract.Waiting)
+		if err != nil {
+			return nil, err
+		}
+		mark.Version, mark.Line = c.config.versionOf(p, false), c.config.lineName(nil, p)
+		marks[i], kept[i] = mark, &p.message
+	}
+	verdicts, err := receiver.ReceiveIn(ctx, tx, marks, kept)
+	if err == nil {
+		err = c.tooOld(marks, verdicts)
+	}
+	return verdicts, err
+}
+
+// readAll reads messages that are to be received, and has the scopes of their identities known
+// unless the store numbers them in the transaction that marks.
+func (c *Consumer[Tx]) readAll(ctx context.Context, messages []*semel.Message) ([]*parcel, error) {
+	all := make([]*parcel, len(messages))
+	var scopes []scopeOf
+	for i, m := range messages {
+		if m == nil {
+			return nil, fmt.Errorf("semel: message %d is nil; nothing was received", i)
+		}
+		p := new(parcel)
+		p.readAlone(&c.config, m)
+		if r := p.item.Refused; r != nil {
+			return nil, &identity.Error{Reason: r.Reason, Detail: fmt.Sprintf("message %d: %v; nothing was received", i, r.Why)}
+		}
+		all[i], scopes = p, addScopes(scopes, &p.item)
+	}
+	if c.scopes.inTurn() != nil {
+		return all, nil
+	}
+	return all, c.scopes.know(ctx, scopes)
+}
+
+// tooOld is an error if a message is older than what is kept: in a transaction of the
+// user's nothing can take its mark back.
+func (c *Consumer[Tx]) tooOld(marks []contract.Mark, verdicts []contract.Verdict) error {
+	c.config.judgeTimes(marks, verdicts)
+	for i, v := range verdicts {
+		if v.Kind == contract.Old {
+			return fmt.Errorf("semel: message %d: %w", i, semel.ErrOld)
+		}
+	}
+	return nil
+}

@@ -1,0 +1,77 @@
+package pgxstore
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"os"
+	"strconv"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/itest/services"
+)
+
+// varied is a source of n messages, whose producer names so many sources in turn.
+type varied struct{ n, sources, next int }
+
+func (s *varied) Lanes(o contract.LaneObserver) { o.Given(contract.Lane{ID: "a", Epoch: 1}) }
+func (s *varied) Flow(contract.Lane, bool)      {}
+func (s *varied) Close(context.Context) error   { return nil }
+
+func (s *varied) Fetch(ctx context.Context, most contract.Bound) (all []contract.Delivery, err error) {
+	for ; s.next < s.n && len(all) < most.Messages; s.next++ {
+		m := &semel.Message{Attributes: semel.Attributes{ID: strconv.Itoa(s.next), Source: fmt.Sprintf("/shops/%d", s.next%s.sources)}, Body: []byte(strconv.Itoa(s.next))}
+		all = append(all, contract.Delivery{Message: m, Lane: contract.Lane{ID: "a", Epoch: 1}, Before: contract.Unknown})
+	}
+	if len(all) == 0 {
+		<-ctx.Done()
+	}
+	return all, nil
+}
+
+func (s *varied) Settle(context.Context, []contract.Settlement) ([]int, error) { return nil, nil }
+
+// BenchmarkSources receives messages into the inbox and applies them, of ten sources and of as
+// many sources as there are messages; SEMEL_BENCH_MESSAGES is how many messages, 20,000 where
+// it is not set.
+func BenchmarkSources(b *testing.B) {
+	n, err := strconv.Atoi(os.Getenv("SEMEL_BENCH_MESSAGES"))
+	if err != nil {
+		n = 20_000
+	}
+	pool := open(b, services.Postgres(b))
+	for _, sources := range []int{10, n} {
+		b.Run(strconv.Itoa(sources), func(b *testing.B) {
+			for range b.N {
+				h := newShop(b, pool)
+				applyInbox(b, h, &varied{n: n, sources: sources})
+			}
+		})
+	}
+}
+
+// applyInbox runs a consumer with an inbox until all messages of its source are applied.
+func applyInbox(b *testing.B, h *shop, source *varied) {
+	b.Helper()
+	began := time.Now()
+	c, err := consumer.New(h.Queued(), h.applyQueued, consumer.Config{
+		Name: "billing", Source: source, Identity: identity.CloudEvents(), Strategy: consumer.StrategyInbox, Settle: consumer.SettleAfterReceipt,
+		Inbox: consumer.InboxPolicy{Poll: 20 * time.Millisecond}, IdleExit: time.Second, Logger: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := c.Run(b.Context()); err != nil {
+		b.Fatal(err)
+	}
+	applied := int(c.Counts().Inbox.Applied)
+	if applied != source.n {
+		b.Fatalf("%d of %d were applied", applied, source.n)
+	}
+	b.ReportMetric(float64(applied)/(time.Since(began)-time.Second).Seconds(), "messages/s")
+}
