@@ -132,7 +132,7 @@ func (b *batch) fail(ctx context.Context, culprit int, err error) contract.Resul
 func (b *batch) refused(culprit int, err error) contract.Result {
 	class := b.store.Classify(err)
 	switch class {
-	case contract.ClassAborted:
+	case contract.ClassAborted, contract.ClassDown:
 		culprit = contract.NobodyNamed
 	}
 	return contract.Result{Outcome: contract.NotCommitted, Class: class, Culprit: culprit, Err: hint(err, false)}

@@ -23,6 +23,8 @@ type charged struct {
 // store's: a person may mend it, and no message is set aside for it.
 func (c charged) meant(s *Store, err error) error {
 	switch {
+	case c.kept != "" && code(err) == codeUnmet:
+		return s.blameless("the end of the batch", sqlform.WrittenIn(c.kept, 0, 1))
 	case c.mark == contract.NobodyNamed && c.own && s.Classify(err) == contract.ClassPermanent:
 		return s.blameless("the end of the batch", err)
 	case c.one && code(err) == codeUnmet:
@@ -120,11 +122,17 @@ func (b *batch) row(r *contract.Row) ([]*request, error) {
 	}
 	columns := append([]any{m.Scope, m.Key, m.Long, key[2]}, values...)
 	if r.Conflict {
-		return []*request{{sql: b.store.sql.ConflictRow, args: columns}}, nil
+		return []*request{b.written(sqlform.Inbox, b.store.sql.ConflictRow, columns)}, nil
 	}
-	requests := []*request{{sql: b.store.sql.Row, args: columns}}
+	requests := []*request{b.written(sqlform.Inbox, b.store.sql.Row, columns)}
 	if o := r.State.Outcome(); o != m.As {
 		requests = append(requests, &request{sql: b.store.sql.Outcome, args: []any{int64(o), m.Scope, m.Key}})
 	}
 	return requests, nil
+}
+
+// written is a statement that must write one row of a table of Semel's. The server judges, as
+// COMMIT is sent with it.
+func (b *batch) written(table, text string, args []any) *request {
+	return &request{sql: b.one(text), args: args, text: text, kept: table}
 }

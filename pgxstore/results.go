@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/sqlstore"
@@ -20,7 +21,10 @@ var (
 func (s *Store) KeepResult(ctx context.Context, tx pgx.Tx, of contract.ResultOf, result []byte) error {
 	r, err := s.keptResult(of, result)
 	if err == nil {
-		_, err = tx.Exec(ctx, r.sql, r.args...)
+		var tag pgconn.CommandTag
+		if tag, err = tx.Exec(ctx, r.sql, r.args...); err == nil && tag.RowsAffected() != 1 {
+			err = s.blameless("result", sqlform.WrittenIn(sqlform.Results, tag.RowsAffected(), 1))
+		}
 	}
 	return err
 }
@@ -40,7 +44,7 @@ func (b *batch) KeepAtEnd(of contract.ResultOf, result []byte) {
 		b.unkept = err
 		return
 	}
-	b.results = append(b.results, r)
+	b.results = append(b.results, b.written(sqlform.Results, r.sql, r.args))
 }
 
 // KeepResult implements contract.ResultKeeper: the statement is sent with the others of its
@@ -50,7 +54,7 @@ func (s *QueuedStore) KeepResult(_ context.Context, q *Queue, of contract.Result
 	if err != nil {
 		return err
 	}
-	q.Exec(r.sql, r.args...)
+	q.to.take(q.mark, &request{sql: r.sql, args: r.args, one: true, text: r.sql, kept: sqlform.Results})
 	return q.Err()
 }
 

@@ -22,6 +22,9 @@ type request struct {
 	read func(pgx.Rows) error
 	// one says that the server judges the count of rows.
 	one bool
+	// kept is the table of Semel's that it writes a row of, if the server judges that; see
+	// sqlform.SwallowedError.
+	kept string
 	// limited says that the server limits how long it runs.
 	limited bool
 	// own says that it is of Semel's tables only.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/audit"
+	"github.com/semel-go/semel/internal/sqlform"
 )
 
 // mostSealed is how many lines or acts are read or sealed where nobody says.
@@ -80,15 +81,13 @@ func (s *Store) seal(ctx context.Context, tx *sql.Tx, o contract.Sealing) (lines
 	if o.At != nil {
 		o.At(len(acts))
 	}
-	_, err = tx.ExecContext(ctx, s.sql.SetSealEnd, end.Sequence, end.Keyed, end.Hash[:], end.Proof[:])
-	return len(acts), err
+	return len(acts), writeIn(ctx, tx, sqlform.Seals, 1, s.sql.SetSealEnd, end.Sequence, end.Keyed, end.Hash[:], end.Proof[:])
 }
 
 func (s *Store) writeSeal(ctx context.Context, tx *sql.Tx, l contract.Seal) error {
 	a := l.Act
-	_, err := tx.ExecContext(ctx, s.sql.Seal, l.Sequence, a.Number, a.Row, a.Verb, a.Who, a.Why, a.Result,
+	return writeIn(ctx, tx, sqlform.Seals, 1, s.sql.Seal, l.Sequence, a.Number, a.Row, a.Verb, a.Who, a.Why, a.Result,
 		a.At.UnixMicro(), l.At.UnixMicro(), l.Keyed, l.Previous[:], l.Hash[:])
-	return err
 }
 
 // unsealed are some acts that are not sealed, by number, and the time by the database's clock.

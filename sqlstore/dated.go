@@ -171,6 +171,11 @@ func (d *days) find(ctx context.Context, db queries) (bool, error) {
 }
 
 func (d *days) create(ctx context.Context, tx *sql.Tx) error {
+	// A table of days whose row in dated is gone may be this consumer's: another table would
+	// let everything take effect again.
+	if err := d.store.faults(ctx, d.store.sql.LintRows); err != nil {
+		return err
+	}
 	var elsewhere bool
 	if err := tx.QueryRowContext(ctx, d.store.postgres.UndatedMarkers, []byte(d.Consumer)).Scan(&elsewhere); err != nil {
 		return err

@@ -51,7 +51,7 @@ func (s *Store) Edit(ctx context.Context, number, revision int64, body []byte, a
 		if err != nil {
 			return fmt.Errorf("row %d: %w", number, err)
 		}
-		if _, err := tx.ExecContext(ctx, s.sql.KeepEdit, number, sqlform.Plain(a.Who), kept, before[:], len(was), after[:], len(body)); err != nil {
+		if err := writeIn(ctx, tx, sqlform.Edits, 1, s.sql.KeepEdit, number, sqlform.Plain(a.Who), kept, before[:], len(was), after[:], len(body)); err != nil {
 			return err
 		}
 		if err := s.set(ctx, tx, r, s.sql.EditRow, hidden); err != nil {

@@ -115,8 +115,7 @@ func (s *Store) set(ctx context.Context, tx *sql.Tx, r *actedRow, statement stri
 }
 
 func (s *Store) record(ctx context.Context, tx *sql.Tx, a contract.Act, number int64, result string) error {
-	_, err := tx.ExecContext(ctx, s.sql.Act, number, sqlform.Plain(a.Verb), sqlform.Plain(a.Who), sqlform.Plain(a.Why), result)
-	return err
+	return writeIn(ctx, tx, sqlform.Acts, 1, s.sql.Act, number, sqlform.Plain(a.Verb), sqlform.Plain(a.Who), sqlform.Plain(a.Why), result)
 }
 
 // answer passes on what an act's caller asks for and wraps the rest.

@@ -77,6 +77,12 @@ func (s *Store) receiveOne(ctx context.Context, tx *sql.Tx, m *sqlform.Mark, r *
 
 // writeAll runs a statement that writes so many rows of those that are received.
 func (s *Store) writeAll(ctx context.Context, tx *sql.Tx, rows int, statement string, args []any) error {
+	return writeIn(ctx, tx, sqlform.Inbox, rows, statement, args...)
+}
+
+// writeIn runs a statement that writes so many rows of a table. Fewer are an error: a trigger
+// or a rule swallowed them.
+func writeIn(ctx context.Context, tx *sql.Tx, table string, rows int, statement string, args ...any) error {
 	done, err := tx.ExecContext(ctx, statement, args...)
 	if err != nil {
 		return err
@@ -85,5 +91,5 @@ func (s *Store) writeAll(ctx context.Context, tx *sql.Tx, rows int, statement st
 	if err != nil {
 		return err
 	}
-	return sqlform.Written(n, rows)
+	return sqlform.WrittenIn(table, n, rows)
 }

@@ -3,6 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 
 	"github.com/semel-go/semel/contract"
@@ -18,9 +19,18 @@ var (
 func (s *Store) KeepResult(ctx context.Context, tx *sql.Tx, of contract.ResultOf, result []byte) error {
 	args, err := s.keptResult(of, result)
 	if err == nil {
-		_, err = tx.ExecContext(ctx, s.sql.KeepResult, args...)
+		err = s.ourOwn("results", writeIn(ctx, tx, sqlform.Results, 1, s.sql.KeepResult, args...))
 	}
 	return resultError(err)
+}
+
+// ourOwn has an error that says that a row was swallowed blame no message; any other stays.
+func (s *Store) ourOwn(doing string, err error) error {
+	var swallowed *sqlform.SwallowedError
+	if errors.As(err, &swallowed) {
+		return s.blameless(doing, err)
+	}
+	return err
 }
 
 func (s *Store) keptResult(of contract.ResultOf, result []byte) ([]any, error) {
@@ -58,16 +68,26 @@ func (b *batch) keepAndUnguard(ctx context.Context) error {
 		case err != nil:
 			return resultError(err)
 		case b.guarded && b.store.postgres != nil && i == len(b.results)-1:
-			return b.unguard(ctx, b.store.postgres.UnguardKeeping, args...)
+			return b.unguardKeeping(ctx, args)
 		}
-		if _, err := b.tx.ExecContext(ctx, b.store.sql.KeepResult, args...); err != nil {
-			return resultError(err)
+		if err := writeIn(ctx, b.tx, sqlform.Results, 1, b.store.sql.KeepResult, args...); err != nil {
+			return resultError(b.store.ourOwn("results", err))
 		}
 	}
 	if !b.guarded {
 		return nil
 	}
 	return b.unguard(ctx, b.store.sql.Unguard)
+}
+
+// unguardKeeping opens the guard and keeps a result. The statement opens no guard if the
+// result was swallowed: then the guard is still there to be opened.
+func (b *batch) unguardKeeping(ctx context.Context, args []any) error {
+	err := b.unguard(ctx, b.store.postgres.UnguardKeeping, args...)
+	if errors.Is(err, errRolledBack) && b.unguard(ctx, b.store.sql.Unguard) == nil {
+		return resultError(b.store.ourOwn("results", sqlform.WrittenIn(sqlform.Results, 0, 1)))
+	}
+	return err
 }
 
 // OfResult is the kind of what is encrypted of results, for drivers of their own; ofKey is

@@ -22,14 +22,18 @@ func (b *batch) writeRow(ctx context.Context, r *contract.Row) error {
 	}
 	row := slices.Concat(key[:2], []any{m.Long}, key[2:], values)
 	if r.Conflict {
-		return b.exec(ctx, b.store.sql.ConflictRow, row) // another batch may have written it first
+		return b.writeOne(ctx, b.store.sql.ConflictRow, row) // another batch may have written it first
 	}
 	// A row of the same key is left from a marker that is gone.
-	err = b.exec(ctx, b.store.sql.Row, row)
+	err = b.writeOne(ctx, b.store.sql.Row, row)
 	if err != nil || r.State.Outcome() == m.As {
 		return err
 	}
 	return b.exec(ctx, b.store.sql.Outcome, []any{int64(r.State.Outcome()), m.Scope, m.Key})
+}
+
+func (b *batch) writeOne(ctx context.Context, statement string, args []any) error {
+	return b.store.ourOwn("the end of the batch", b.store.writeAll(ctx, b.tx, 1, statement, args))
 }
 
 func (b *batch) exec(ctx context.Context, statement string, args []any) error {

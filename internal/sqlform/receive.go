@@ -67,9 +67,34 @@ func (r *Received) Columns() []any {
 }
 
 // Written is an error unless all rows of those that are received were written.
-func Written(rows int64, of int) error {
+func Written(rows int64, of int) error { return WrittenIn(Inbox, rows, of) }
+
+// The tables of WrittenIn, as people call them.
+const (
+	Inbox   = "the inbox"
+	Acts    = "the acts of operators"
+	Edits   = "the edits"
+	Results = "the results"
+	Seals   = "the seals"
+)
+
+// SwallowedError says that rows of one of Semel's tables were not written although their
+// statement succeeded. No message is to blame.
+type SwallowedError struct {
+	Table       string
+	Written, Of int64
+}
+
+// Error implements error.
+func (e *SwallowedError) Error() string {
+	return fmt.Sprintf("%d of %d rows of %s were written: a trigger or a rule keeps the others out, or array_nulls is off; nothing is committed; "+
+		"semel migrate status (in Go, Check) names the trigger or rule to drop", e.Written, e.Of, e.Table)
+}
+
+// WrittenIn is a *SwallowedError unless so many rows of the table were written.
+func WrittenIn(table string, rows int64, of int) error {
 	if rows == int64(of) {
 		return nil
 	}
-	return fmt.Errorf("%d of %d rows of the inbox were written: a trigger or a rule keeps the others out, or array_nulls is off; roll back, and look for it with Check", rows, of)
+	return &SwallowedError{table, rows, int64(of)}
 }

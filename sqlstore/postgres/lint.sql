@@ -77,13 +77,14 @@ select what, remedy from (
   select t.name || ' has the trigger ' || quote_ident(g.tgname) || ', which may change what is written there',
     'drop trigger ' || quote_ident(g.tgname) || ' on ' || t.name
   from tables t join pg_trigger g on g.tgrelid = t.id
-  where not g.tgisinternal and g.tgenabled in ('O', 'A') and (t.protects or g.tgtype & 66 <> 0 and t.name in (
-    '{prefix}inbox', '{prefix}positions', '{prefix}retention', '{prefix}ages', '{prefix}controls', '{prefix}owners', '{prefix}dated', '{prefix}replays'))
+  where not g.tgisinternal and g.tgenabled in ('O', 'A') and (t.protects or g.tgtype & 66 <> 0)
+    and not (g.tgname in ('{name}acts_stay', '{name}acts_remain') and t.name = '{prefix}acts')
+    and not (g.tgname in ('{name}seals_stay', '{name}seals_remain') and t.name = '{prefix}seals')
   union all
   select t.name || ' has the rule ' || quote_ident(r.rulename) || ', which may change what is written there',
     'drop rule ' || quote_ident(r.rulename) || ' on ' || t.name
   from tables t join pg_rewrite r on r.ev_class = t.id
-  where (t.protects or t.name = '{prefix}inbox') and r.ev_enabled in ('O', 'A') and r.rulename <> '_RETURN'
+  where r.ev_enabled in ('O', 'A') and r.rulename <> '_RETURN'
   union all
   select t.name || ' has row-level security, which applies to the role ' || quote_ident(current_user) || ' and may hide rows or refuse them',
     'alter table ' || t.name || ' disable row level security (or give the role a policy for all commands using (true), and none that is restrictive)'
@@ -106,6 +107,15 @@ select what, remedy from (
   where exists (
     select 1 from pg_trigger t where t.tgrelid = to_regclass('{prefix}acts') and t.tgname in ('{name}acts_stay', '{name}acts_remain')
     and t.tgenabled not in ('O', 'A'))
+  union all
+  select '{prefix}seals can be changed: a trigger is missing', 'create it as semel migrate print shows it'
+  where to_regclass('{prefix}seals') is not null and 2 <> (
+    select count(*) from pg_trigger t where t.tgrelid = to_regclass('{prefix}seals') and t.tgname in ('{name}seals_stay', '{name}seals_remain'))
+  union all
+  select '{prefix}seals can be changed: a trigger is off', 'alter table {prefix}seals enable trigger all'
+  where exists (
+    select 1 from pg_trigger t where t.tgrelid = to_regclass('{prefix}seals') and t.tgname in ('{name}seals_stay', '{name}seals_remain')
+    and t.tgenabled not in ('O', 'A'))
 ) faults;
 
 -- name: lint rows
@@ -115,4 +125,11 @@ select what, remedy from (
   union all
   select '{prefix}guard has rows, which no transaction may leave', 'delete from {prefix}guard'
   where exists (select 1 from {prefix}guard)
+  union all
+  select c.relname || ' has markers of a consumer by day, and {prefix}dated has no row that says whose they are: they are looked for no more',
+    'restore the row ' || d.number || ' of {prefix}dated from a backup; without it everything of those days that comes again takes effect again'
+  from pg_class here join pg_class c on c.relnamespace = here.relnamespace and c.relkind = 'p'
+  cross join lateral (select substring(c.relname from length('{name}markers_') + 1) as number) d
+  where here.oid = to_regclass('{prefix}dated') and starts_with(c.relname::text, '{name}markers_') and d.number ~ '^[0-9]{1,18}$'
+    and not exists (select 1 from {prefix}dated o where o.number = d.number::bigint)
 ) faults;

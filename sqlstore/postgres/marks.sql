@@ -76,8 +76,9 @@ delete from {prefix}guard where number = pg_current_xact_id()::text::bigint;
 with kept as (
   insert into {prefix}results (scope, id, result) values ($1, $2, $3)
   on conflict (scope, id) do update set result = excluded.result
+  returning scope
 )
-delete from {prefix}guard where number = pg_current_xact_id()::text::bigint;
+delete from {prefix}guard where number = pg_current_xact_id()::text::bigint and exists (select 1 from kept);
 
 -- name: guarded
 select exists (select 1 from {prefix}guard where number = pg_current_xact_id_if_assigned()::text::bigint);

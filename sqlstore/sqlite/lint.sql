@@ -43,12 +43,19 @@ select what, remedy from (
   union all
   select t.name || ' has the trigger ' || m.name || ', which may change what is written there', 'drop trigger "' || replace(m.name, '"', '""') || '"'
   from there t join sqlite_master m on m.type = 'trigger' and m.tbl_name = t.name collate nocase
-  where t.protects or t.name = '{prefix}inbox' and m.sql not like '% after insert on %'
+  where (t.protects or m.sql not like '% after insert on %')
+    and not (t.name = '{prefix}acts' and m.name in ('{prefix}acts_stay', '{prefix}acts_remain'))
+    and not (t.name = '{prefix}seals' and m.name in ('{prefix}seals_stay', '{prefix}seals_remain'))
   union all
   select '{prefix}acts can be changed: a trigger is missing', 'create it as semel migrate print shows it'
   where exists (select 1 from there where name = '{prefix}acts') and 2 <> (
     select count(*) from sqlite_master where type = 'trigger' and tbl_name = '{prefix}acts'
     and name in ('{prefix}acts_stay', '{prefix}acts_remain'))
+  union all
+  select '{prefix}seals can be changed: a trigger is missing', 'create it as semel migrate print shows it'
+  where exists (select 1 from there where name = '{prefix}seals') and 2 <> (
+    select count(*) from sqlite_master where type = 'trigger' and tbl_name = '{prefix}seals'
+    and name in ('{prefix}seals_stay', '{prefix}seals_remain'))
 );
 
 -- name: lint rows
