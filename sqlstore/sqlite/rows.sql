@@ -71,20 +71,25 @@ from rows;
 
 -- Denied are rows of a page, by number, whose markers say otherwise, or whose streams, which no
 -- commit writes, and at the end the last number of the page and how many rows it has. What was
--- set aside or discarded may have no marker: that of a conflict is of the first content.
+-- set aside or discarded may have no marker, or one that belongs to another content of its
+-- identity (law 16). A conflict that waits or took effect has the marker.
 
 -- name: denied
 with page as materialized (
-  select i.number, i.scope, i.id, i.state, i.reason, i.stream, i.stream_version, length(i.conflict) = 0 and not i.surrogate as own
+  select i.number, i.scope, i.id, i.state, i.reason, i.stream, i.stream_version, length(i.conflict) = 0 and not i.surrogate as own,
+    i.surrogate, i.version, i.sum
   from {prefix}inbox i where i.number > ?2 order by i.number limit ?3
 ), wrong as (
   select p.number, p.state, coalesce(m.outcome, 0) as outcome
   from page p join {prefix}scopes s on s.number = p.scope and s.consumer = ?1
   left join {prefix}markers m on m.scope = p.scope and m.id = p.id
   where p.own and case p.state when 'COMPLETED' then coalesce(m.outcome, 0) <> 1
-    when 'PARKED' then m.outcome <> 3 when 'DEAD_LETTERED' then m.outcome <> 4 when 'DISCARDED' then m.outcome <> 5
     when 'RECEIVED' then coalesce(m.outcome, 0) <> 2 when 'IN_PROGRESS' then coalesce(m.outcome, 0) <> 2
-    when 'FAILED_RETRYABLE' then coalesce(m.outcome, 0) <> 2 when 'BLOCKED' then coalesce(m.outcome, 0) <> 2 else false end
+    when 'FAILED_RETRYABLE' then coalesce(m.outcome, 0) <> 2 when 'BLOCKED' then coalesce(m.outcome, 0) <> 2
+    else m.version = p.version and m.sum is p.sum and case p.state
+      when 'PARKED' then m.outcome <> 3 when 'DEAD_LETTERED' then m.outcome <> 4 when 'DISCARDED' then m.outcome <> 5 else false end end
+  or not p.own and not p.surrogate and case p.state when 'COMPLETED' then m.outcome <> 1
+    when 'RECEIVED' then m.outcome <> 2 when 'IN_PROGRESS' then m.outcome <> 2 when 'FAILED_RETRYABLE' then m.outcome <> 2 else false end
 ), astray as (
   select p.number, p.state, coalesce(t.last, -1) as last
   from page p join {prefix}scopes s on s.number = p.scope and s.consumer = ?1

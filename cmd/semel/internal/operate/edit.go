@@ -61,7 +61,7 @@ func (b Box) Editable(ctx context.Context, number int64) (contract.StoredRow, er
 	switch {
 	case err != nil:
 		return r, fmt.Errorf("store %s: row %d: what became of its identity: %w", b.Store, number, err)
-	case found && (first == contract.Applied || first == contract.Waiting):
+	case found && (first.Outcome == contract.Applied || first.Outcome == contract.Waiting):
 		return r, fmt.Errorf("row %d: %w", number, semel.ErrConflict)
 	}
 	return r, nil

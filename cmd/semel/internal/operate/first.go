@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"cmp"
 	"context"
 	"time"
 
@@ -28,41 +29,42 @@ var outcomes = map[contract.Outcome]string{
 }
 
 // firstContent looks up what the rows of a conflict are in conflict with; nil if
-// that is not known.
+// that is not known. The marker tells unless it belongs to a conflict that was let run.
 func (b Box) firstContent(ctx context.Context, key semel.Key) (*FirstView, error) {
-	first, err := b.marked(ctx, key)
-	if err != nil {
-		return nil, err
-	}
+	var first *contract.StoredRow
+	var all []contract.StoredRow
 	for row, err := range b.Rows(ctx, contract.RowFilter{Consumer: key.Consumer, ID: key.ID}) {
 		if err != nil {
 			return nil, err
 		}
-		if row.Conflict || row.Key != key {
-			continue
-		}
-		if first == nil {
-			first = &FirstView{Outcome: outcomes[row.State.Outcome()], At: row.ChangedAt}
-		}
-		first.Row, first.Received = row.Number, row.ReceivedAt
-		if m := row.Message; m != nil {
-			first.Topic, first.Partition, first.Offset = m.Topic, m.Origin.Partition, m.Origin.Offset
+		if row.Key == key {
+			all = append(all, row)
 		}
 	}
-	return first, nil
-}
-
-func (b Box) marked(ctx context.Context, key semel.Key) (*FirstView, error) {
-	if b.Markers == nil {
-		return nil, nil
+	for i := range all {
+		if !all[i].Conflict {
+			first = &all[i]
+		}
 	}
-	m, found, err := b.Markers.Marker(ctx, key)
-	if err != nil || !found {
-		return nil, err
+	var view *FirstView
+	if b.Markers != nil {
+		m, found, err := b.Markers.Marker(ctx, key)
+		if err != nil {
+			return nil, err
+		}
+		if owner := m.Owner(all); found && (owner == nil && first == nil || owner != nil && !owner.Conflict) {
+			view = &FirstView{Outcome: cmp.Or(outcomes[m.Outcome], "unknown to this release"), At: m.At, Partition: -1, Offset: -1}
+		}
 	}
-	outcome := outcomes[m.Outcome]
-	if outcome == "" {
-		outcome = "unknown to this release"
+	if first == nil {
+		return view, nil
 	}
-	return &FirstView{Outcome: outcome, At: m.At, Partition: -1, Offset: -1}, nil
+	if view == nil {
+		view = &FirstView{Outcome: outcomes[first.State.Outcome()], At: first.ChangedAt, Partition: -1, Offset: -1}
+	}
+	view.Row, view.Received = first.Number, first.ReceivedAt
+	if m := first.Message; m != nil {
+		view.Topic, view.Partition, view.Offset = m.Topic, m.Origin.Partition, m.Origin.Offset
+	}
+	return view, nil
 }

@@ -194,10 +194,10 @@ func (b Box) foretell(ctx context.Context, l *Letter, r contract.StoredRow, work
 		return fmt.Errorf("store %s: row %d: what became of its identity: %w", b.Store, r.Number, err)
 	case r.State.Outcome() == contract.Waiting:
 		return tell(FateApplied, "")
-	case found && first == contract.Applied && !r.Conflict:
+	case found && first.Outcome == contract.Applied && !r.Fingerprint.Conflicts(first.Fingerprint):
 		return tell(FateSkipped, "")
-	case found && (first == contract.Applied || first == contract.Waiting):
-		return tell(FateConflict, "another content of this identity is "+outcomes[first])
+	case found && (first.Outcome == contract.Applied || first.Outcome == contract.Waiting):
+		return tell(FateConflict, "another content of this identity is "+outcomes[first.Outcome])
 	case taken:
 		return tell(FateConflict, "an older letter with another content of this identity is replayed first")
 	}
@@ -205,12 +205,11 @@ func (b Box) foretell(ctx context.Context, l *Letter, r contract.StoredRow, work
 }
 
 // first is what became of a row's identity.
-func (b Box) first(ctx context.Context, r contract.StoredRow) (contract.Outcome, bool, error) {
+func (b Box) first(ctx context.Context, r contract.StoredRow) (contract.StoredMarker, bool, error) {
 	if b.Markers == nil {
-		return 0, false, nil
+		return contract.StoredMarker{}, false, nil
 	}
-	m, found, err := b.Markers.Marker(ctx, r.Key)
-	return m.Outcome, found, err
+	return b.Markers.Marker(ctx, r.Key)
 }
 
 // happened is what a row says of its replay; false while it has not ended.
@@ -237,14 +236,19 @@ func (b Box) refusedNow(ctx context.Context, l *Letter, act error) error {
 		return err
 	}
 	r, found := rows[l.Number]
-	switch {
-	case !found:
+	if !found {
 		return b.gone(ctx, l)
+	}
+	first, marked, err := b.first(ctx, r)
+	if err != nil {
+		return fmt.Errorf("store %s: row %d: what became of its identity: %w", b.Store, l.Number, err)
+	}
+	switch {
 	case r.State == contract.StateCompleted:
 		l.Happened, l.Why = FateApplied, "who was faster has replayed it"
 	case errors.Is(act, contract.ErrOpen):
 		l.Happened, l.Why = FateRefused, plain(act)
-	case errors.Is(act, semel.ErrConflict) && !r.Conflict:
+	case errors.Is(act, semel.ErrConflict) && marked && !r.Fingerprint.Conflicts(first.Fingerprint):
 		l.Happened, l.Why = FateSkipped, ""
 	case errors.Is(act, semel.ErrConflict):
 		l.Happened, l.Why = FateConflict, "another content of this identity took effect meanwhile"

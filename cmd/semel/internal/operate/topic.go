@@ -144,7 +144,7 @@ func (j Joiner) stand(ctx context.Context, l TopicLetter) (TopicLetter, error) {
 	case row != nil:
 		l.Row = row.Number
 		l.Stands = standingOf(row.State.Outcome())
-		if row.Conflict && l.Stands == StandsAside && marked && (marker.Outcome == contract.Applied || marker.Outcome == contract.Waiting) {
+		if l.Stands == StandsAside && marked && row.Fingerprint.Conflicts(marker.Fingerprint) && (marker.Outcome == contract.Applied || marker.Outcome == contract.Waiting) {
 			l.Stands = StandsOther
 		}
 	case marked && l.print.Conflicts(marker.Fingerprint), !marked && others:

@@ -14,9 +14,9 @@ import (
 func Explain(f *Facts) Answer {
 	a := f.first()
 	var more []string
-	if n := len(f.Conflicts); n > 0 && a.Stage != StageConflict {
-		more = append(more, fmt.Sprintf("Under the same identity %s, which had no effect: row %d.", contents(n), f.Conflicts[0].Number))
-		a.Do = append(a.Do, f.show(&f.Conflicts[0]))
+	if others := f.others(); len(others) > 0 && a.Stage != StageConflict {
+		more = append(more, fmt.Sprintf("Under the same identity %s, which %s: row %d.", contents(len(others)), effectOf(&others[0]), others[0].Number))
+		a.Do = append(a.Do, f.show(&others[0]))
 	}
 	if g := f.Generation; g != nil && g.State != contract.GenerationActive {
 		more = append(more, fmt.Sprintf("This is of generation %d, which is %s: what takes effect does so in the active one.", g.Number, g.State))
@@ -36,18 +36,27 @@ func contents(n int) string {
 	return fmt.Sprintf("%d other contents came", n)
 }
 
-// first is the answer about the content that came first.
+// first is the answer about the content that has the marker, which is that of the first content
+// unless somebody has let another one run.
 func (f *Facts) first() Answer {
+	owner := f.owner()
 	switch r := f.Row; {
 	case f.newer():
 		return Answer{StageNewer, Unknown, "A newer release wrote what is kept of it, and this one does not know what that means.", []Command{{"semel", "version"}}}
+	case owner != nil && owner.Conflict && !f.disagree():
+		return f.letRun(owner)
 	case r == nil && len(f.Conflicts) > 0:
 		return f.conflict(&f.Conflicts[0])
 	case r == nil:
 		return f.markedOnly()
+	case f.supplanted():
+		return f.bySupplanter(r)
 	case f.disagree():
-		return Answer{StageBroken, Unknown, fmt.Sprintf("Its marker says %s and its row says %s: these are written in one commit, so something other than Semel changed one of them.", named(f.marker().Outcome), r.State),
-			[]Command{f.show(r)}}
+		if owner != nil {
+			r = owner
+		}
+		says := "Its marker says %s and its row says %s: these are written in one commit, so something other than Semel changed one of them."
+		return Answer{StageBroken, Unknown, fmt.Sprintf(says, named(f.marker().Outcome), r.State), []Command{f.show(r)}}
 	case r.Unreadable != "" && r.State != contract.StateCompleted && r.State != contract.StateDiscarded:
 		says := fmt.Sprintf("%sit is %s, and its content cannot be read here: %s.", lead(r, "It was not applied: "), r.State, r.Unreadable)
 		return doubted(r, Answer{StageParked, No, says, []Command{f.show(r)}})
@@ -80,7 +89,8 @@ func (f *Facts) newer() bool {
 	if m := f.marker(); m != nil && !known(m.Outcome) {
 		return true
 	}
-	return f.Row != nil && !f.Row.State.Known()
+	owner := f.owner()
+	return f.Row != nil && !f.Row.State.Known() || owner != nil && !owner.State.Known()
 }
 
 func known(o contract.Outcome) bool { return o >= contract.Applied && o <= contract.Discarded }
@@ -88,11 +98,14 @@ func known(o contract.Outcome) bool { return o >= contract.Applied && o <= contr
 // disagree reports whether marker and row say different things, which one commit never
 // writes. A row under a surrogate, or of an old derivation, has a marker of its own.
 func (f *Facts) disagree() bool {
-	m := f.marker()
-	if m == nil || f.Row == nil || f.Row.Surrogate || len(f.Markers) > 1 {
+	m, r := f.marker(), f.Row
+	if owner := f.owner(); owner != nil {
+		r = owner
+	}
+	if m == nil || r == nil || r.Surrogate || len(f.Markers) > 1 || f.supplanted() {
 		return false
 	}
-	return f.Row.State.Outcome() != m.Outcome
+	return r.State.Outcome() != m.Outcome
 }
 
 // ofRow is the answer about a row whose marker agrees.
@@ -291,8 +304,8 @@ func (f *Facts) conflict(r *contract.StoredRow) Answer {
 		a.Applied = No
 		a.Says = fmt.Sprintf("The content that came first was not applied: it is %s since %s.", named(m.Outcome), moment(m.At))
 	}
-	a.Says += fmt.Sprintf(" Then %s under the same identity, and had no effect: row %d, received at %s, %s since %s%s.",
-		contents(len(f.Conflicts)), r.Number, moment(r.ReceivedAt), r.State, moment(r.ChangedAt), ofReason(r))
+	a.Says += fmt.Sprintf(" Then %s under the same identity, and %s: row %d, received at %s, %s since %s%s.",
+		contents(len(f.Conflicts)), effectOf(r), r.Number, moment(r.ReceivedAt), r.State, moment(r.ChangedAt), ofReason(r))
 	if !r.State.Ended() {
 		a.Do = append(a.Do, f.act("parked discard", r))
 	}

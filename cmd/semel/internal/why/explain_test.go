@@ -201,6 +201,43 @@ func aside() map[string]told {
 	return all
 }
 
+// twins are facts of two contents of an identity, of which the second is in a state and has the
+// marker.
+func twins(state contract.RowState, change func(f *Facts, first, second *contract.StoredRow)) *Facts {
+	f := of(contract.StateParked, nil)
+	f.Row.Fingerprint = semel.Fingerprint{Version: 1, Sum: [16]byte{1}}
+	second := *f.Row
+	second.Number, second.Conflict, second.State, second.Fingerprint = 18, true, state, semel.Fingerprint{Version: 1, Sum: [16]byte{2}}
+	f.Markers[0].Outcome, f.Markers[0].Fingerprint = state.Outcome(), second.Fingerprint
+	f.Conflicts = []contract.StoredRow{second}
+	if change != nil {
+		change(f, f.Row, &f.Conflicts[0])
+	}
+	return f
+}
+
+func ofTwins() map[string]told {
+	return map[string]told{
+		"law_16_a_conflict_that_waits": {twins(contract.StateReceived, nil), StageDue, No,
+			"The content that came first was not applied: row 17 is PARKED. Another content of its identity, row 18, was let run: It was not applied yet", "semel inbox show 17"},
+		"law_16_a_conflict_that_took_effect": {twins(contract.StateCompleted, nil), StageApplied, Yes, "row 18, was let run: It was applied at", "semel inbox show 18"},
+		"law_16_a_conflict_that_took_effect_and_the_first_was_closed": {twins(contract.StateCompleted, func(_ *Facts, first, _ *contract.StoredRow) { first.State = contract.StateDiscarded }),
+			StageApplied, Yes, "The content that came first was not applied: row 17 is DISCARDED.", "semel inbox show 18"},
+		"law_16_a_conflict_that_took_effect_whose_marker_is_gone": {twins(contract.StateCompleted, func(f *Facts, _, _ *contract.StoredRow) { f.Markers = nil }),
+			StageApplied, Yes, "row 18, was let run: It was applied at", "semel inbox show 18"},
+		"law_16_a_conflict_that_took_effect_and_its_row_is_gone": {twins(contract.StateCompleted, func(f *Facts, _, _ *contract.StoredRow) { f.Conflicts = nil }),
+			StageConflict, Yes, "Another content of its identity is applied since 2026-05-03 11:59:00Z, and no row of that is kept.", "semel inbox show 17"},
+		"law_16_a_conflict_beside_a_call_of_unknown_outcome": {twins(contract.StateCompleted, func(f *Facts, first, _ *contract.StoredRow) { called(f, first) }),
+			StageApplied, Yes, "Nobody knows whether the content that came first was applied: row 17 is PARKED.", "semel inbox show 17"},
+		"law_16_a_marker_that_was_ended_under_a_conflict": {twins(contract.StateReceived, func(f *Facts, _, _ *contract.StoredRow) { f.Markers[0].Outcome = contract.Discarded }),
+			StageBroken, Unknown, "Its marker says discarded and its row says RECEIVED", "semel inbox show 18"},
+		"law_16_a_third_content_whose_call_is_unknown": {twins(contract.StateCompleted, func(f *Facts, _, _ *contract.StoredRow) {
+			third := contract.StoredRow{Number: 19, Conflict: true, State: contract.StateParked, CallsStarted: 1}
+			f.Conflicts = append(f.Conflicts, third)
+		}), StageApplied, Yes, "another content came, which may have taken effect", "semel inbox show 19"},
+	}
+}
+
 // called is a call of which nobody knows what became.
 func called(_ *Facts, r *contract.StoredRow) { r.CallsStarted, r.CallsFinished = 1, 0 }
 
@@ -238,12 +275,15 @@ func conflicting(o contract.Outcome) *Facts {
 	if o == 0 {
 		f.Markers = nil
 	}
-	f.Conflicts = []contract.StoredRow{{Number: 18, Key: f.Key, Conflict: true, State: contract.StateParked, Reason: semel.ReasonConflict, ReceivedAt: now}}
+	if o != 0 {
+		f.Markers[0].Fingerprint = semel.Fingerprint{Version: 1, Sum: [16]byte{1}}
+	}
+	f.Conflicts = []contract.StoredRow{{Number: 18, Key: f.Key, Conflict: true, Fingerprint: semel.Fingerprint{Version: 1, Sum: [16]byte{2}}, State: contract.StateParked, Reason: semel.ReasonConflict, ReceivedAt: now}}
 	return f
 }
 
 func TestAMessageIsExplained(t *testing.T) {
-	for _, table := range []map[string]told{waiting(), ended(), aside(), unread()} {
+	for _, table := range []map[string]told{waiting(), ended(), aside(), unread(), ofTwins()} {
 		for name, want := range table {
 			t.Run(name, func(t *testing.T) {
 				a := Explain(want.facts)

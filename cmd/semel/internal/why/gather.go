@@ -220,11 +220,18 @@ func (s Search) details(ctx context.Context, f *Facts) (lacks error) {
 
 // order finds what a row waits for: an earlier version, or an earlier row of its line.
 func (s Search) order(ctx context.Context, f *Facts) error {
-	r := f.Row
+	r := f.owner()
 	if r == nil {
+		r = f.Row
+	}
+	at := -1
+	if r != nil {
+		at = slices.IndexFunc(f.Details, func(d operate.Detail) bool { return d.Number == r.Number })
+	}
+	if at < 0 {
 		return nil
 	}
-	if behind := f.Details[0].Behind; behind > 0 {
+	if behind := f.Details[at].Behind; behind > 0 {
 		ahead, err := s.Box.Inbox.Rows(ctx, contract.RowFilter{Numbers: []int64{behind}, Limit: 1})
 		if err != nil {
 			return err
