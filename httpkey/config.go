@@ -47,9 +47,9 @@ type Config struct {
 	// Optional lets requests without a key pass by, unprotected. Of New it is refused: their
 	// handler would find no transaction.
 	Optional bool
-	// Bare allows a key without quotes: letters, digits and any of ._~:/+=@-. Keys with and
-	// without quotes are the same. Without it only a string of RFC 9651 is a key.
-	Bare bool
+	// Quoted refuses a key without quotes, so that only a string of RFC 9651 is a key. Without it
+	// a key of letters, digits and any of ._~:/+=@- may come without them, and is the same key.
+	Quoted bool
 	// MaxKey is the most bytes of a key; 0 is 255, which is the most.
 	MaxKey int
 	// MaxBody is the most bytes of a request; 0 is 1 MiB. More is refused with 413.

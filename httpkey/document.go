@@ -99,7 +99,7 @@ func (c Contract) Markdown() string {
 
 func (c *Contract) form() string {
 	bare := ""
-	if c.config.Bare {
+	if !c.config.Quoted {
 		bare = ", or the same without quotes if it has letters, digits and `._~:/+=@-` alone"
 	}
 	return fmt.Sprintf("a string in double quotes (RFC 9651) of 1 to %d printable ASCII characters%s", c.config.MaxKey, bare)

@@ -14,7 +14,7 @@ var update = flag.Bool("update", false, "write what the contracts print")
 
 func TestF1TheContractWithClients(t *testing.T) {
 	everything := func(c *httpkey.Config, _ *httpkey.LeaseConfig) {
-		c.Bare, c.Optional, c.Wait, c.Caller, c.OneTenant = true, true, 10*time.Second, nil, true
+		c.Quoted, c.Optional, c.Wait, c.Caller, c.OneTenant = true, true, 10*time.Second, nil, true
 		c.ClientErrors, c.ServerErrors = httpkey.ReleaseKey, httpkey.KeepAnswer
 		c.Statuses = map[int]httpkey.Rule{422: httpkey.KeepAnswer}
 		c.InFlightStatus, c.MismatchStatus = 423, 409

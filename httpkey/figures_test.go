@@ -34,7 +34,7 @@ func TestK4WhatBecameOfRequestsIsCounted(t *testing.T) {
 		s.post(`"k"`, "tea")
 		s.post(`"k"`, "coffee")
 		s.post("", "tea")
-		s.post("k", "tea")
+		s.post("k k", "tea")
 		s.post(`"k2"`, "tea", func(r *http.Request) { r.Header.Del("X-Account") })
 		s.post(`"k3"`, "tea", func(r *http.Request) { r.Method = http.MethodGet })
 		want := map[string]float64{

@@ -26,10 +26,10 @@ func (c *Config) keyOf(h http.Header) (string, error) {
 	switch {
 	case strings.HasPrefix(text, `"`):
 		key, err = quoted(text)
-	case c.Bare:
-		key, err = bare(text)
-	default:
+	case c.Quoted:
 		err = fmt.Errorf(`the %s header is no string in double quotes; send it as "8e03978e-40d5"`, Header)
+	default:
+		key, err = bare(text)
 	}
 	switch {
 	case err != nil:

@@ -174,7 +174,7 @@ func TestF1WhatHasNoKeyPassesOnlyWhereThatIsSaid(t *testing.T) {
 	if w := l.post("", "tea"); w.Code != http.StatusAccepted {
 		t.Errorf("an optional one: %d", w.Code)
 	}
-	wantProblem(t, l.post("bad", "tea"), http.StatusBadRequest, "idempotency-key-invalid")
+	wantProblem(t, l.post("b ad", "tea"), http.StatusBadRequest, "idempotency-key-invalid")
 }
 
 func TestTrapT74AKeyThatAnEarlierReleaseStoredIsAnswered(t *testing.T) {

@@ -78,8 +78,8 @@ func payment(n int) *kgo.Record {
 	}
 	header := func(name, value string) kgo.RecordHeader { return kgo.RecordHeader{Key: name, Value: []byte(value)} }
 	return &kgo.Record{
-		Key:   []byte(account), // payments of one account keep their order
-		Value: fmt.Appendf(nil, `{"account":%q,"amount":%d}`, account, amount),
+		Key:   []byte(account),                                                                 // payments of one account keep their order
+		Value: fmt.Appendf(nil, `{"account":%q,"amount":%d,"invoice":%d}`, account, amount, n), // no two payments are alike
 		Headers: []kgo.RecordHeader{header("ce_specversion", "1.0"), header("ce_id", fmt.Sprintf("payment-%06d", n)),
 			header("ce_source", "shop"), header("ce_type", "payment"), header("content-type", "application/json")},
 	}
