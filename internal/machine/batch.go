@@ -20,6 +20,7 @@ func (m *Machine) startFlights() {
 			continue
 		}
 		m.flights++
+		w.claims = entries[0].Item.Claim != nil
 		w.flight = &Flight{Number: m.flights, Worker: i, Entries: entries}
 		w.flight.empty = empty
 		if m.store.down {
@@ -51,8 +52,9 @@ func (m *Machine) collect(w *worker) (entries []Entry, empty bool) {
 	if w.before != 0 {
 		limit = m.config.Most
 	}
+	claims := m.claimsNext(w)
 	for len(entries) < limit {
-		it := m.earliest(w)
+		it := m.earliest(w, claims)
 		if it == nil || w.before != 0 && it.arrival >= w.before {
 			break
 		}
@@ -94,17 +96,34 @@ func (m *Machine) marksTwice(entries []Entry, it *Item) bool {
 	return false
 }
 
-// earliest returns the worker's next item over its lines, of those that may fly
-// now.
-func (m *Machine) earliest(w *worker) (best *Item) {
+// claimsNext reports whether the worker's next flight is of claims. Flights of claims and of
+// deliveries take turns where there are both. By arrival alone, claims would wait behind all
+// deliveries that were fetched before them, which may be max_unsettled: little would be
+// applied while much is received. What a flight that was cut runs again is of its kind.
+func (m *Machine) claimsNext(w *worker) bool {
+	claims := w.claims == (w.before != 0)
+	if m.earliest(w, claims) == nil {
+		return !claims
+	}
+	return claims
+}
+
+// earliest returns the worker's next item over its lines of claims, or over the others, of
+// those that may fly now.
+func (m *Machine) earliest(w *worker, claims bool) (best *Item) {
 	mayTry := m.mayTry()
 	consider := func(it *Item) {
 		if it != nil && (best == nil || it.arrival < best.arrival) && (mayTry || !m.tries(it)) {
 			best = it
 		}
 	}
-	for _, l := range w.own {
-		consider(l.first())
+	for n, l := range w.own {
+		if claims == (n == ownClaims) {
+			consider(l.first())
+		}
+	}
+	if claims != m.claimsReady() {
+		return best
 	}
 	for _, l := range w.ready {
 		consider(l.first())
@@ -113,4 +132,10 @@ func (m *Machine) earliest(w *worker) (best *Item) {
 		}
 	}
 	return best
+}
+
+// claimsReady reports whether the lines that are ready are of claims, which have such only
+// where they fly alone. With an order of deliveries theirs are among them.
+func (m *Machine) claimsReady() bool {
+	return m.config.ClaimsAlone && m.config.Lanes == NoOrder && !m.config.Alone
 }

@@ -11,6 +11,8 @@ type worker struct {
 	ready  lineHeap
 	load   int
 	flight *Flight
+	// claims: its last flight was of claims.
+	claims bool
 	// limit is how many entries the next flight takes: a failure cuts it to a
 	// quarter, each commit doubles it.
 	limit int
