@@ -154,6 +154,12 @@ type Requeuer interface {
 	// Release ends the claim of a row in progress, which is due at once: whoever had
 	// it can end it no more.
 	Release(ctx context.Context, number, revision int64, a Act) error
+	// Reopen parks a row again that was discarded, with its marker if that belongs to it, so
+	// that it can be retried. It keeps its reason, or gets contract.ReasonReopened where it has
+	// none of a row that is parked, and has left its line. semel.ErrState: MayReopen refuses
+	// it; semel.ErrConflict: MayRun does, or it has no marker, so that nobody can tell what
+	// became of its identity.
+	Reopen(ctx context.Context, number, revision int64, a Act) error
 }
 
 // StoredMarker is what a store knows of an identity. Where the message came

@@ -37,7 +37,7 @@ func (e RowEvent) String() string {
 	return enum.Name([]string{RowClaimed: "claimed", RowCompleted: "completed", RowFailed: "failed", RowParked: "parked",
 		RowDeadLettered: "dead_lettered", RowDiscarded: "discarded", RowReleased: "released", RowRetried: "retried",
 		RowBlocked: "blocked", RowFreed: "freed", RowResolved: "resolved", RowSuppressed: "suppressed", RowStepped: "stepped",
-		RowEmitted: "emitted"}, e, "RowEvent")
+		RowEmitted: "emitted", RowReopened: "reopened"}, e, "RowEvent")
 }
 
 // RowEvent is what happens to an inbox row.
@@ -74,6 +74,8 @@ const (
 	RowStepped
 	// RowEmitted: it was done, and is to be sent again; see Emitter.
 	RowEmitted
+	// RowReopened: a person takes back that it was discarded; see Requeuer.
+	RowReopened
 	rowEvents = iota // how many there are
 )
 
@@ -88,7 +90,7 @@ var transitions = map[RowState]map[RowEvent]RowState{
 	StateParked:          {RowRetried: StateFailedRetryable, RowFreed: StateReceived, RowDiscarded: StateDiscarded, RowResolved: StateCompleted},
 	StateDeadLettered:    {RowRetried: StateFailedRetryable, RowDiscarded: StateDiscarded, RowResolved: StateCompleted},
 	StateCompleted:       {RowEmitted: StateReceived},
-	StateDiscarded:       {},
+	StateDiscarded:       {RowReopened: StateParked},
 }
 
 // Known reports whether this release writes rows of this state, and so knows what

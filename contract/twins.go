@@ -26,7 +26,7 @@ func MayRun(number int64, marker Outcome, own bool, others []StoredRow) error {
 	}
 	switch {
 	case marker == Applied && own:
-		return fmt.Errorf("row %d: its own content is applied, so that the row is over and can be discarded: %w", number, semel.ErrConflict)
+		return fmt.Errorf("row %d: its own content is applied, and nothing is left to do for it: %w", number, semel.ErrConflict)
 	case marker == Applied:
 		return fmt.Errorf("row %d: %w", number, semel.ErrConflict)
 	case marker == Waiting && !own:
@@ -50,4 +50,36 @@ func (r *StoredRow) lets(number int64) error {
 		return openError(fmt.Sprintf("row %d: row %d has another content of its identity, and steps of it took effect; retry or discard that row first", number, r.Number))
 	}
 	return nil
+}
+
+// MayReopen is nil if a row may be reopened, as far as the row itself says; otherwise a
+// semel.ErrState that says why not. unknown says that a call for it has an unknown outcome, and
+// bodiless that its payload was removed.
+func MayReopen(number int64, state RowState, reason semel.Reason, unknown, bodiless bool) error {
+	_, legal := state.After(RowReopened)
+	why := ""
+	switch {
+	case !legal:
+		why = fmt.Sprintf("is %s, and only what was discarded can be reopened", state)
+	case unknown:
+		why = "had a call of which nobody knows whether it took effect, so that a retry might double it; correct the effect by hand"
+	case bodiless || reason == semel.ReasonErased:
+		why = "has no payload any more; have the message sent again under another identity"
+	default:
+		return nil
+	}
+	return fmt.Errorf("row %d %s: %w", number, why, semel.ErrState)
+}
+
+// ReasonReopened: somebody reopened a discarded row, which has no other reason to be parked.
+const ReasonReopened semel.Reason = "reopened"
+
+// ReopenedReason is the reason of a row that is reopened, which had this one: gaps and lines free
+// what has their reasons, and a row that was reopened waits for a person.
+func ReopenedReason(was semel.Reason) semel.Reason {
+	switch was {
+	case semel.ReasonNone, semel.ReasonGap, semel.ReasonBehind:
+		return ReasonReopened
+	}
+	return was
 }

@@ -87,6 +87,32 @@ func (s *Store) Release(ctx context.Context, number, revision int64, a contract.
 	return s.act(ctx, number, revision, contract.RowReleased, a)
 }
 
+// Reopen implements contract.Requeuer.
+func (s *Store) Reopen(ctx context.Context, number, revision int64, a contract.Act) error {
+	if err := s.ask("rows"); err != nil {
+		return err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	r, err := s.find(ctx, number, revision)
+	if err != nil {
+		return err
+	}
+	if err := contract.MayReopen(number, r.State, r.Reason, r.UnknownOutcome(), r.BodyRemoved); err != nil {
+		return err
+	}
+	if err := s.mayRun(r, s.others(r)); err != nil {
+		return err
+	}
+	if _, marked := s.markers[r.key.identity]; !marked && !r.Conflict {
+		return fmt.Errorf("row %d has no marker, and what became of its identity is not known: %w", number, semel.ErrConflict)
+	}
+	s.become(r, contract.RowReopened)
+	r.Reason, r.Place = contract.ReopenedReason(r.Reason), 0
+	s.record(a, number, "done")
+	return nil
+}
+
 // act lets a row be worked on again.
 func (s *Store) act(ctx context.Context, number, revision int64, e contract.RowEvent, a contract.Act) error {
 	if err := s.ask("rows"); err != nil {

@@ -107,6 +107,11 @@ func (t *tables) Release(ctx context.Context, number, revision int64, a contract
 	return t.inner.Release(ctx, number, revision, a)
 }
 
+// Reopen implements contract.Requeuer: it parks a row again that was discarded.
+func (t *tables) Reopen(ctx context.Context, number, revision int64, a contract.Act) error {
+	return t.inner.Reopen(ctx, number, revision, a)
+}
+
 // Claim implements contract.Leases.
 func (t *tables) Claim(ctx context.Context, o contract.ClaimOptions) ([]contract.Claimed, error) {
 	return t.inner.Claim(ctx, o)

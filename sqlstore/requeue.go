@@ -55,6 +55,49 @@ func (s *Store) again(ctx context.Context, number, revision int64, e contract.Ro
 	})
 }
 
+// Reopen implements contract.Requeuer.
+func (s *Store) Reopen(ctx context.Context, number, revision int64, a contract.Act) error {
+	s, err := s.ofRow(ctx, number)
+	if err != nil {
+		return err
+	}
+	return s.answer("reopen", s.write(ctx, func(tx *sql.Tx) error {
+		r, err := s.look(ctx, tx, number, revision)
+		if err != nil {
+			return err
+		}
+		var reason semel.Reason
+		var unknown, bodiless bool
+		if err := tx.QueryRowContext(ctx, s.sql.Reopenable, number).Scan(&reason, &unknown, &bodiless); err != nil {
+			return err
+		}
+		if err := contract.MayReopen(number, r.state, reason, unknown, bodiless); err != nil {
+			return err
+		}
+		if err := s.readTwins(ctx, tx, r); err != nil {
+			return err
+		}
+		if err := r.mayRun(r.others); err != nil {
+			return err
+		}
+		if !r.marked && len(r.conflict) == 0 {
+			return noMarker(number)
+		}
+		if err := s.set(ctx, tx, r, s.sql.ReopenRow, string(contract.ReopenedReason(reason))); err != nil {
+			return err
+		}
+		if err := s.turnMarker(ctx, tx, r, sqlform.Marker{Outcome: int64(contract.Parked), Version: r.version, Sum: r.sum}); err != nil {
+			return err
+		}
+		return s.record(ctx, tx, a, number, "done")
+	}))
+}
+
+// noMarker refuses to have a row worked on of whose identity nobody knows what became.
+func noMarker(number int64) error {
+	return fmt.Errorf("row %d has no marker, and what became of its identity is not known: %w", number, semel.ErrConflict)
+}
+
 // takeMarker has the marker of a row's identity belong to the row, and say that it waits. It
 // refuses that beside others of which one is open; see contract.MayRun.
 func (s *Store) takeMarker(ctx context.Context, tx *sql.Tx, r *actedRow, others []sqlform.Twin) error {
@@ -75,7 +118,7 @@ func (s *Store) takeMarker(ctx context.Context, tx *sql.Tx, r *actedRow, others 
 		}
 	}
 	if err != nil || n != 1 {
-		return errors.Join(fmt.Errorf("row %d has no marker, and what became of its identity is not known: %w", r.number, semel.ErrConflict), err)
+		return errors.Join(noMarker(r.number), err)
 	}
 	r.owns, r.outcome = true, contract.Waiting
 	r.marker = sqlform.Marker{Outcome: int64(contract.Waiting), Version: r.version, Sum: r.sum}

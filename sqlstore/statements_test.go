@@ -11,7 +11,7 @@ import (
 )
 
 // ofThisRevision is the sum of what drivers send, of sqlform.Revision11.
-const ofThisRevision = "44452329b4fd1ec9"
+const ofThisRevision = "f448347db04890f9"
 
 // A text that changed is no fault, and is to be looked at: would a driver that
 // was written for the text before still do right with this one?

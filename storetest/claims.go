@@ -27,6 +27,7 @@ func (s suite[Tx]) leased(t *T) {
 	s.transitions(t)
 	s.rivals(t)
 	s.owned(t)
+	s.reopened(t)
 }
 
 func (h *fixture[Tx]) leases() contract.Leases { return h.Store.(contract.Leases) }

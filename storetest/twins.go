@@ -97,3 +97,92 @@ func (s suite[Tx]) owned(t *T) {
 			}
 		})
 }
+
+// reopened are the cases of discards that are taken back.
+func (s suite[Tx]) reopened(t *T) {
+	reopen := func(h *fixture[Tx], r contract.StoredRow) error {
+		return h.requeuer().Reopen(t.context(), r.Number, r.Revision, act("reopen"))
+	}
+	t.Run("G5_a_discard_is_taken_back",
+		"A discarded row is parked again with its marker and a record of it, keeps its reason, and can be retried.",
+		func(t *T) {
+			h := s.opened(t)
+			r := h.discards(h.park("a"))
+			t.must(reopen(h, r))
+			after := h.number(r.Number)
+			if after.State != contract.StateParked || after.Reason != semel.ReasonPermanent || after.Revision == r.Revision {
+				t.Errorf("reopened it is %+v", after)
+			}
+			h.wantOutcome("a", contract.Parked)
+			h.wantActs(r.Number, "discard done", "reopen done")
+			h.retries(after)
+			h.works(r.Number)
+			h.wantOutcome("a", contract.Applied)
+			h.wantCount("a", 1)
+		})
+	t.Run("G5_what_was_discarded_by_a_handler_or_before_its_turn_can_be_reopened",
+		"A row that was discarded while it waited, or by its handler, is parked as reopened.",
+		func(t *T) {
+			h := s.opened(t)
+			waited := h.discards(h.receive("a", long, []byte("a")))
+			c := h.claimed("b")[0]
+			h.wantLost(h.leases().End(t.context(), []contract.ClaimEnding{{Claim: c.Claim, Event: contract.RowDiscarded, Reason: semel.ReasonGap, Ran: true}}))
+			for id, r := range map[string]contract.StoredRow{"a": waited, "b": h.number(c.Number)} {
+				t.must(reopen(h, r))
+				if after := h.number(r.Number); after.State != contract.StateParked || after.Reason != contract.ReasonReopened {
+					t.Errorf("reopened %s is %+v", id, after)
+				}
+				h.wantOutcome(id, contract.Parked)
+			}
+		})
+	t.Run("G5_nothing_is_reopened_that_took_effect_or_was_not_discarded",
+		"What is not discarded, was changed meanwhile, or of which another content is applied, stays as it is.",
+		func(t *T) {
+			h := s.opened(t)
+			r := h.park("a")
+			if err := reopen(h, r); !errors.Is(err, semel.ErrState) {
+				t.Errorf("a parked row: %v, want ErrState", err)
+			}
+			closed := h.discards(r)
+			if err := reopen(h, r); !errors.Is(err, semel.ErrChanged) {
+				t.Errorf("as it was before: %v, want ErrChanged", err)
+			}
+			h.conflict("a", 2)
+			h.retries(h.row("a", true))
+			if err := reopen(h, closed); !errors.Is(err, contract.ErrOpen) {
+				t.Errorf("while another content waits: %v, want ErrOpen", err)
+			}
+			h.works(h.row("a", true).Number)
+			if err := reopen(h, closed); !errors.Is(err, semel.ErrConflict) || errors.Is(err, contract.ErrOpen) {
+				t.Errorf("when another content is applied: %v, want ErrConflict", err)
+			}
+			if after := h.number(closed.Number); after.State != contract.StateDiscarded || after.Revision != closed.Revision {
+				t.Errorf("it is %+v", after)
+			}
+			h.wantActs(closed.Number, "discard done")
+		})
+	t.Run("law_16_a_conflict_that_is_reopened_leaves_the_marker",
+		"A conflict that never had the marker is parked again, and the first content keeps it.",
+		func(t *T) {
+			h := s.opened(t)
+			_, second := h.twins("a")
+			second = h.discards(second)
+			t.must(reopen(h, second))
+			if after := h.number(second.Number); after.State != contract.StateParked || after.Reason != semel.ReasonConflict {
+				t.Errorf("reopened it is %+v", after)
+			}
+			h.wantOutcome("a", contract.Parked)
+		})
+	if !s.h.Can.Calls {
+		return
+	}
+	t.Run("trap_T46_nothing_is_reopened_of_which_a_call_may_have_taken_effect",
+		"A discard of a row whose call has an unknown outcome stays.",
+		func(t *T) {
+			h := s.opened(t)
+			r := h.discards(h.doubted("a", contract.RowParked))
+			if err := reopen(h, r); !errors.Is(err, semel.ErrState) {
+				t.Errorf("%v, want ErrState", err)
+			}
+		})
+}

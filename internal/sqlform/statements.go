@@ -50,6 +50,8 @@ type Statements struct {
 	// TurnMarker has a marker say something else that says what it is asked for; Twins are the
 	// other rows of a row's identity.
 	TurnMarker, Twins string
+	// Reopenable is what of a row says whether it may be reopened, which ReopenRow does.
+	Reopenable, ReopenRow string
 	// Rows of the inbox and acts on them. RowColumns are what Rows and the statements
 	// of claims return of a row.
 	// ConflictRow is Row or Repeat, whichever it has to be.

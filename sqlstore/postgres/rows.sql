@@ -192,6 +192,15 @@ update {prefix}inbox set state = 'DISCARDED', revision = revision + 1,
   started = finished
 where number = $1 and revision = $2;
 
+-- name: reopenable
+select i.reason, i.calls_started > i.calls_finished, i.payload is null and i.body_removed_at is not null
+from {prefix}inbox i where i.number = $1;
+
+-- name: reopen row
+update {prefix}inbox set state = 'PARKED', reason = $1, revision = revision + 1, changed_at = clock_timestamp(),
+  processed_at = null, place = null
+where number = $2 and revision = $3;
+
 -- name: suppress row
 update {prefix}inbox set state = 'PARKED', reason = $1, revision = revision + 1, changed_at = clock_timestamp(), due_at = null
 where number = $2 and revision = $3;

@@ -172,6 +172,15 @@ update {prefix}inbox set state = 'DISCARDED', revision = revision + 1,
   started = finished
 where number = ? and revision = ?;
 
+-- name: reopenable
+select i.reason, i.calls_started > i.calls_finished, i.payload is null and i.body_removed_at is not null
+from {prefix}inbox i where i.number = ?;
+
+-- name: reopen row
+update {prefix}inbox set state = 'PARKED', reason = ?, revision = revision + 1, changed_at = cast(unixepoch('subsec') * 1000 as integer),
+  processed_at = null, place = null
+where number = ? and revision = ?;
+
 -- name: suppress row
 update {prefix}inbox set state = 'PARKED', reason = ?, revision = revision + 1,
   changed_at = cast(unixepoch('subsec') * 1000 as integer), due_at = null

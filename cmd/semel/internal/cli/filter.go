@@ -188,7 +188,7 @@ func reasons() []string {
 	var all []string
 	for _, r := range []semel.Reason{semel.ReasonConflict, semel.ReasonFormerConflict, semel.ReasonPermanent, semel.ReasonExhausted, semel.ReasonUnmet, semel.ReasonMissingParameter, semel.ReasonBadEffects,
 		semel.ReasonWaitTooLong, semel.ReasonUnknownType, semel.ReasonMalformed, semel.ReasonTooLarge, semel.ReasonNoIdentity, semel.ReasonBadIdentity, semel.ReasonIdentityTooLong, semel.ReasonForeign,
-		semel.ReasonNoVersion, semel.ReasonStale, semel.ReasonGap, semel.ReasonBehind, semel.ReasonOld, semel.ReasonKills, semel.ReasonSuppressed, semel.ReasonSteps, semel.ReasonOutcomeUnknown, semel.ReasonErased, semel.ReasonUnreadable} {
+		semel.ReasonNoVersion, semel.ReasonStale, semel.ReasonGap, semel.ReasonBehind, semel.ReasonOld, semel.ReasonKills, semel.ReasonSuppressed, semel.ReasonSteps, semel.ReasonOutcomeUnknown, semel.ReasonErased, contract.ReasonReopened, semel.ReasonUnreadable} {
 		all = append(all, string(r))
 	}
 	return all

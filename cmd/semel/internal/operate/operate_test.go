@@ -35,6 +35,10 @@ func (f *fakeInbox) Requeue(_ context.Context, number, _ int64, a contract.Act) 
 	return f.answers[number]
 }
 
+func (f *fakeInbox) Reopen(ctx context.Context, number, revision int64, a contract.Act) error {
+	return f.Requeue(ctx, number, revision, a)
+}
+
 func (f *fakeInbox) Release(ctx context.Context, number, revision int64, a contract.Act) error {
 	return f.Requeue(ctx, number, revision, a)
 }
