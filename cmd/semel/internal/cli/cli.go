@@ -26,8 +26,8 @@ type Streams struct {
 	// width on Out, and progress is shown live on Err. Control characters are
 	// escaped on both, whoever reads.
 	OutTerminal, ErrTerminal bool
-	// Width is how many columns the terminal on Out has.
-	Width int
+	// Width is how many columns the terminal on Out has, and Height how many lines; 0: unknown.
+	Width, Height int
 	// Env reads the environment, as os.LookupEnv does.
 	Env func(string) (string, bool)
 }
@@ -37,15 +37,16 @@ const usualWidth = 80
 
 // Terminal returns the streams of the process.
 func Terminal() Streams {
-	width, _, err := term.GetSize(int(os.Stdout.Fd()))
+	width, height, err := term.GetSize(int(os.Stdout.Fd()))
 	if err != nil || width < 1 {
-		width = usualWidth
+		width, height = usualWidth, 0
 	}
 	return Streams{
 		In: os.Stdin, Out: os.Stdout, Err: os.Stderr,
 		OutTerminal: term.IsTerminal(int(os.Stdout.Fd())),
 		ErrTerminal: term.IsTerminal(int(os.Stderr.Fd())),
 		Width:       width,
+		Height:      height,
 		Env:         os.LookupEnv,
 	}
 }

@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"regexp"
 	"strconv"
 	"strings"
 	"text/tabwriter"
 
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/kafka"
 	"github.com/spf13/cobra"
@@ -18,10 +20,16 @@ import (
 // deadShow shows a row by its number, or a letter of a topic by its place.
 func deadShow(c *common) *cobra.Command {
 	cmd := rowShow(c)
-	cmd.Use = "show NUMBER|TOPIC/PARTITION/OFFSET"
-	cmd.Short = "Show one letter, its edits, and what was done to it"
+	cmd.Use = "show NUMBER|GROUP|TOPIC/PARTITION/OFFSET"
+	cmd.Short = "Show one letter, its edits and acts, or one failure group"
 	rows := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		store, _ := cmd.Flags().GetString("store")
+		if failureGroup.MatchString(args[0]) {
+			if shown, err := c.showGroup(cmd.Context(), args[0], store); shown || err != nil {
+				return err
+			}
+		}
 		if !strings.Contains(args[0], "/") {
 			return rows(cmd, args)
 		}
@@ -30,10 +38,55 @@ func deadShow(c *common) *cobra.Command {
 			return err
 		}
 		payload, _ := cmd.Flags().GetBool("payload")
-		store, _ := cmd.Flags().GetString("store")
 		return c.showLetter(cmd.Context(), at, store, payload)
 	}
 	return c.withConsumer(cmd, "whose letter it is, of a topic")
+}
+
+// failureGroup is the name of a failure group, as ls prints it.
+var failureGroup = regexp.MustCompile(`^[0-9a-f]{8}$`)
+
+// lettersShown is how many letters of a failure group are shown.
+const lettersShown = 20
+
+// showGroup shows a failure group with its first letters; false if the name may be a row's
+// number and is none of a group.
+func (c *common) showGroup(ctx context.Context, name, store string) (bool, error) {
+	a, err := c.openBoxes(ctx, store)
+	if err != nil {
+		return false, err
+	}
+	defer c.close(a)
+	chosen := contract.RowFilter{Consumer: c.consumer, States: aside()}
+	var groups []operate.Group
+	for _, s := range a.Stores {
+		all, err := boxOf(s).Failures(ctx, chosen)
+		if err != nil {
+			return false, failed(err)
+		}
+		for _, g := range all {
+			if g.ID == name {
+				groups = append(groups, g)
+			}
+		}
+	}
+	if len(groups) == 0 {
+		if strings.Trim(name, "0123456789") == "" {
+			return false, nil
+		}
+		return false, failed(fmt.Errorf("no letter is of a failure group %s; semel dead ls shows the groups", name))
+	}
+	if !c.json {
+		if err := c.printGroups(groups, &listing{}); err != nil {
+			return true, err
+		}
+		fmt.Fprintln(c.Out)
+	}
+	if err := c.listLetters(ctx, a, chosen, name, &listing{limit: map[bool]int{false: lettersShown}[c.json]}); err != nil {
+		return true, err
+	}
+	c.remark("%s", shell("semel", "dead", "replay", "--config", c.config, "--all", "--group", name, "--dry-run"))
+	return true, nil
 }
 
 // letterPlace is where a letter of a topic stands.

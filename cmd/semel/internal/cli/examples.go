@@ -75,6 +75,7 @@ var examples = map[string][]string{
 	},
 	"semel dead show": {
 		"semel dead show --config semel.yaml 17 --payload",
+		"semel dead show 8e9d35a7",
 		"semel dead show payments-dead/0/17 --consumer billing --payload",
 	},
 	"semel dead replay": {

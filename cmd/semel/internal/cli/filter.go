@@ -18,6 +18,16 @@ type filter struct {
 	// yes answers the question before an act on all rows, and everything says that no filter
 	// narrows them.
 	yes, everything bool
+	// legal are the states in which the act can change a row; nil: any.
+	legal []contract.RowState
+}
+
+// offered are the words of --state.
+func (f *filter) offered() []string {
+	if f.legal == nil {
+		return states()
+	}
+	return append(words(f.legal), anyState)
 }
 
 // anyState is the word of --state for rows in every state.
@@ -32,8 +42,8 @@ func (f *filter) add(c *common, cmd *cobra.Command, standard ...contract.RowStat
 	flags.StringVar(&f.kind, "type", "", "only messages of this type")
 	flags.StringVar(&f.id, "id", "", "only rows of this identity")
 	flags.StringVar(&f.before, "before", "", "only rows received before this: 2006-01-02, an RFC 3339 time, or 24h (ago)")
-	flags.StringSliceVar(&f.states, "state", words(standard), "only rows in these states: "+stateWords())
-	complete(cmd, "state", states())
+	flags.StringSliceVar(&f.states, "state", words(standard), "only rows in these states: "+strings.Join(f.offered(), ", "))
+	complete(cmd, "state", f.offered())
 	complete(cmd, "reason", reasons())
 	refuseEmpty(cmd, "store", "consumer", "reason", "type", "id", "before", "state", "group", "topic")
 	return c.withConsumer(cmd, "only rows of this consumer")
@@ -64,6 +74,8 @@ func (f *filter) rows(c *common, now func() time.Time) (contract.RowFilter, erro
 			return chosen, f.received(&chosen, now)
 		case !slices.Contains(states(), string(state)):
 			return chosen, usage("--state %q is no state; the states are %s", word, stateWords())
+		case f.legal != nil && !slices.Contains(f.legal, state):
+			return chosen, usage("--state %s: nothing can be done here to rows in that state; the states are %s", state, strings.Join(f.offered(), ", "))
 		}
 		chosen.States = append(chosen.States, state)
 	}

@@ -172,6 +172,6 @@ func intentColumns(views []intentView, wide bool) []column[intentView] {
 		{terminal.Column{Title: "RECIPIENT", Flexible: true}, recipients, recipient},
 		{terminal.Column{Title: "ID", Flexible: true}, wide || !recipients, func(v intentView) string { return idOf(v.View) }},
 		{terminal.Column{Title: "WRITTEN"}, true, func(v intentView) string { return received(v.View, wide) }},
-		{terminal.Column{Title: "LAST ERROR", Flexible: true}, true, func(v intentView) string { return v.Last }},
+		{terminal.Column{Title: "LAST ERROR", Flexible: true}, true, func(v intentView) string { return beyond(v.Reason, v.Last) }},
 	}
 }

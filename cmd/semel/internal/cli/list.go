@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
@@ -218,8 +219,18 @@ func rowColumns(views []operate.View, wide bool) []column[operate.View] {
 		{terminal.Column{Title: "REPEATED"}, wide, func(v operate.View) string { return fmt.Sprint(v.Repeated) }},
 		{terminal.Column{Title: "DUE"}, slices.ContainsFunc(views, operate.View.Waits), dueOf},
 		{terminal.Column{Title: "RECEIVED"}, true, func(v operate.View) string { return received(v, wide) }},
-		{terminal.Column{Title: "LAST ERROR", Flexible: true}, true, func(v operate.View) string { return v.Last }},
+		{terminal.Column{Title: "LAST ERROR", Flexible: true}, true, func(v operate.View) string { return beyond(v.Reason, v.Last) }},
 	}
+}
+
+// beyond is what an error says beyond the reason beside it, with which it may begin.
+func beyond(reason semel.Reason, text string) string {
+	if rest, begins := strings.CutPrefix(text, string(reason)); begins && reason != "" {
+		if said, more := strings.CutPrefix(rest, ": "); more || rest == "" {
+			return said
+		}
+	}
+	return text
 }
 
 // received is without seconds where the width is limited.

@@ -70,6 +70,7 @@ func rowActOf(c *common, f *filter, verb operate.Verb, standard ...contract.RowS
 	var all, dryRun bool
 	var why, who string
 	var then follow
+	f.legal = verb.From()
 	shorts := map[operate.Verb]string{
 		operate.Retry:    "Make messages due now, for the consumer that runs or for --run",
 		operate.Release:  "End the claims of messages in progress, which are due at once",

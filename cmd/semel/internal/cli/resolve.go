@@ -9,7 +9,7 @@ import (
 // rowResolve records what became of calls whose outcome is unknown; done is the word of
 // --outcome for what took effect, and what did not is not-DONE.
 func rowResolve(c *common, done string) *cobra.Command {
-	f := &filter{}
+	f := &filter{legal: operate.Resolve.From()}
 	var all, dryRun bool
 	var why, who, outcome string
 	cmd := &cobra.Command{

@@ -162,7 +162,7 @@ func (e *execution) consume(ctx context.Context) (running.Summary, error) {
 	if served != nil {
 		served.Started(told(consumers))
 	}
-	defer sayStopping(ctx, o.Logger)()
+	defer sayStopping(ctx, o.Logger, e.live)()
 	summary, err := running.All(ctx, runnable)
 	summary.ReadBefore = map[string]int64{}
 	for name, consumer := range consumers {
@@ -201,10 +201,13 @@ func start(ctx context.Context, a *assembly.Assembly, migrate bool, log *slog.Lo
 
 // sayStopping logs that ctx has ended. What it returns waits until that is
 // written, so that it does not stand below the summary.
-func sayStopping(ctx context.Context, log *slog.Logger) func() {
+func sayStopping(ctx context.Context, log *slog.Logger, live *running.Live) func() {
 	said := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(said)
+		if live != nil {
+			live.Interrupted()
+		}
 		log.Info("stopping: what runs is finished first; a second SIGINT or SIGTERM ends the process at once")
 	})
 	return func() {

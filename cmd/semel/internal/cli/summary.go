@@ -90,6 +90,6 @@ func groupColumns(groups []operate.Group, wide bool) []column[operate.Group] {
 		{terminal.Column{Title: "REASON", Flexible: true}, true, func(g operate.Group) string { return string(g.Reason) }},
 		{terminal.Column{Title: "CONSUMER", Flexible: true}, wide || differ(groups, consumer), consumer},
 		{terminal.Column{Title: "OLDEST"}, true, func(g operate.Group) string { return g.First.UTC().Format(time.DateOnly) }},
-		{terminal.Column{Title: "LAST ERROR", Flexible: true}, true, func(g operate.Group) string { return g.Error }},
+		{terminal.Column{Title: "LAST ERROR", Flexible: true}, true, func(g operate.Group) string { return beyond(g.Reason, g.Error) }},
 	}
 }

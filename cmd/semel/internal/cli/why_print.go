@@ -29,11 +29,18 @@ func (c *common) printWhy(v whyView) error {
 		fmt.Fprintf(&b, "\nstore %s\n", legible.Printable(s.Store))
 		c.writeField(&b, "cannot be known", legible.Printable("whether it is there: "+s.Why))
 	}
+	if lines := strings.Count(b.String(), "\n"); c.OutTerminal && c.Height > 0 && lines >= c.Height { // the answer has left the screen
+		for _, found := range v.Found {
+			b.WriteString("\n")
+			c.writeAnswerOf(&b, found)
+		}
+	}
 	_, err := io.WriteString(c.Out, b.String())
 	return failed(err)
 }
 
-func (c *common) writeFound(b *strings.Builder, v foundView) {
+// writeAnswerOf prints what became of a message, and what changes that.
+func (c *common) writeAnswerOf(b *strings.Builder, v foundView) {
 	name := "consumer " + legible.Printable(v.Consumer)
 	if v.Source != "" {
 		name += ", source " + legible.Printable(v.Source)
@@ -42,6 +49,10 @@ func (c *common) writeFound(b *strings.Builder, v foundView) {
 	for _, command := range v.Commands {
 		fmt.Fprintln(b, "  "+terminal.Line(command))
 	}
+}
+
+func (c *common) writeFound(b *strings.Builder, v foundView) {
+	c.writeAnswerOf(b, v)
 	fmt.Fprintln(b)
 	for _, m := range v.Markers {
 		c.writeField(b, "marker", markerOf(m))

@@ -33,3 +33,21 @@ func TestWhyAndCheckFitATerminal(t *testing.T) {
 		}
 	})
 }
+
+func TestTheAnswerOfWhyIsLastWhereItLeftTheScreen(t *testing.T) {
+	inHostile(t, "plain words")
+	printed := func(height int) string {
+		var out bytes.Buffer
+		Main(t.Context(), []string{"why", "id plain words"}, Streams{In: strings.NewReader(""), Out: &out, Err: &bytes.Buffer{},
+			OutTerminal: true, Width: usualWidth, Height: height, Env: os.LookupEnv})
+		return out.String()
+	}
+	all := printed(1000)
+	answer, _, _ := strings.Cut(all, "\n\n")
+	if lines := strings.Count(all, "\n"); lines < 24 || strings.Count(all, answer) != 1 {
+		t.Fatalf("%d lines:\n%s", lines, all)
+	}
+	if got := printed(24); got != all+"\n"+answer+"\n" {
+		t.Errorf("on 24 lines:\n%s", got)
+	}
+}

@@ -39,6 +39,21 @@ func (v Verb) event() contract.RowEvent {
 	return contract.RowDiscarded
 }
 
+// From are the states in which the act can change a row; nil of Pass, for which more than the
+// state decides.
+func (v Verb) From() (all []contract.RowState) {
+	if v == Pass {
+		return nil
+	}
+	for _, s := range []contract.RowState{contract.StateReceived, contract.StateInProgress, contract.StateFailedRetryable, contract.StateBlocked,
+		contract.StateParked, contract.StateDeadLettered, contract.StateDiscarded, contract.StateCompleted} {
+		if _, legal := s.After(v.event()); legal {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
 // done is the result of an act that succeeded.
 func (o Order) done() string {
 	if o.Verb == Retry || o.Verb == Send || o.Verb == Resolve && o.Outcome == contract.ResolvedNotDone {

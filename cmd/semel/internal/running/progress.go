@@ -59,6 +59,10 @@ func (l *Live) Add(name string, c Watched) {
 	l.bars = append(l.bars, l.container.New(0, mpb.NopStyle(), mpb.PrependDecorators(show), mpb.BarFillerTrim()))
 }
 
+// Interrupted erases the ^C that a terminal shows where it stands below the lines: from behind it
+// they would be drawn again in the wrong column, and only in part.
+func (l *Live) Interrupted() { _, _ = io.WriteString(l.screen, "\r\x1b[K") }
+
 // Close draws the lines a last time and leaves them.
 func (l *Live) Close() {
 	for _, b := range l.bars {

@@ -77,3 +77,16 @@ func TestLiveLinesShowCountsAndLetTheLogPass(t *testing.T) {
 		}
 	}
 }
+
+// A terminal shows ^C below the lines, and leaves the cursor behind it: what is drawn next goes up
+// in that column.
+func TestALiveLineIsClearedAfterAnInterrupt(t *testing.T) {
+	var screen bytes.Buffer
+	live := NewLive(&screen)
+	screen.WriteString("billing  0/s\r\n^C")
+	live.Interrupted()
+	if got := screen.String(); !strings.HasSuffix(got, "^C\r\x1b[K") {
+		t.Errorf("%q", got)
+	}
+	live.Close()
+}
