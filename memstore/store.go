@@ -169,7 +169,9 @@ func (s *Store) Scope(ctx context.Context, consumer, source string, generation i
 		s.scopeOf = append(s.scopeOf, key)
 		n = int64(len(s.scopeOf))
 		s.scopes[key] = n
-		s.low[consumer] = s.low[consumer] // which all scopes of a consumer share: a former identity may have had what is removed
+		if _, known := s.low[consumer]; !known {
+			s.low[consumer] = time.Time{} // Advance raises the mark of a consumer only if it has a scope
+		}
 	}
 	return n, nil
 }
