@@ -59,6 +59,25 @@ func (s *Store) slice(ctx context.Context, tx *sql.Tx, r contract.Retention, o c
 			return err
 		}
 	}
+	first := o.After == contract.ReapMark{} || o.After.Done
+	if first {
+		if err := s.reapBodies(ctx, tx, o, done); err != nil {
+			return err
+		}
+	}
+	if done.Next.Done = r.Keep == 0 || o.After.Done; done.Next.Done {
+		return nil
+	}
+	err := s.reapMarkers(ctx, tx, o, done) // behind the bodies: a copy of what it removes waits for the commit
+	if err == nil && done.Next.Done && !first {
+		err = s.reapBodies(ctx, tx, o, done)
+	}
+	return err
+}
+
+// reapBodies removes some bodies, at the begin and the end of a pass: to find them each scope is
+// asked.
+func (s *Store) reapBodies(ctx context.Context, tx *sql.Tx, o contract.Reaping, done *contract.Reaped) error {
 	bodies, err := tx.ExecContext(ctx, s.sql.ReapBodies, []byte(o.Consumer), o.Most)
 	if err == nil {
 		done.Bodies, err = bodies.RowsAffected()
@@ -66,10 +85,7 @@ func (s *Store) slice(ctx context.Context, tx *sql.Tx, r contract.Retention, o c
 	if err == nil {
 		err = s.forgetEdits(ctx, tx)
 	}
-	if done.Next.Done = r.Keep == 0 || o.After.Done; err != nil || done.Next.Done {
-		return err
-	}
-	return s.reapMarkers(ctx, tx, o, done) // at last: a copy of what it removes waits for the commit
+	return err
 }
 
 // patience asks for the consumer's place as the only one that reaps, and sets how the

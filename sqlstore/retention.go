@@ -213,7 +213,7 @@ func (s *Store) whyNot(ctx context.Context, consumer string) error {
 }
 
 // scopesAtOnce is how many scopes one statement asks for; a batch has mostly one.
-const scopesAtOnce = 100
+const scopesAtOnce = 1000
 
 // lows are the low-water marks of the scopes of those marks that ask, by scope.
 func (l lists) lows(ctx context.Context, marks []contract.Mark) (map[int64]sqlform.Low, error) {

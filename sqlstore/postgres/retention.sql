@@ -72,13 +72,23 @@ from pg_class c where c.oid = to_regclass('{prefix}markers') and c.reltuples >= 
 -- name: removed
 select (extract(epoch from max(s.low)) * 1000000)::bigint from {prefix}scopes s where s.consumer = $1;
 
+-- Advance raises the marks of all scopes together, since a copy may come under another
+-- source. Of a consumer with more than a thousand it does so when they are a hundredth of the
+-- retention behind, by which what they hold back outlives it: a pass comes each minute, and
+-- would write all scopes anew.
+
 -- name: advance
 with kept as (
-  select r.consumer, {cutoff} as cutoff from {prefix}retention r
+  select r.consumer, {cutoff} as cutoff, r.keep_ms * interval '0.01 milliseconds' * (
+    select count(*) / 1001 from (select 1 from {prefix}scopes s where s.consumer = $1 limit 1001) s) as step
+  from {prefix}retention r
   where r.consumer = $1 and r.keep_ms > 0 and not r.off and r.horizon_ms <= r.keep_ms
 ), raised as (
   update {prefix}scopes s set low = k.cutoff from kept k
-  where s.consumer = k.consumer and (s.low is null or s.low < k.cutoff)
+  where s.consumer = k.consumer and (s.low is null or s.low < k.cutoff) and s.number = any(array(
+    select o.number from {prefix}scopes o where o.consumer = $1 and o.low is null
+    union all
+    select o.number from {prefix}scopes o where o.consumer = $1 and o.low < (select n.cutoff - n.step from kept n)))
 )
 select (extract(epoch from cutoff) * 1000000)::bigint from kept;
 
@@ -86,9 +96,10 @@ select (extract(epoch from cutoff) * 1000000)::bigint from kept;
 select s.number, (extract(epoch from s.low) * 1000000)::bigint, (extract(epoch from statement_timestamp()) * 1000000)::bigint from {prefix}scopes s
 where s.number = any($1::bigint[]) and s.low is not null;
 
--- Due are the scopes of a consumer with what their markers are older than that may go: the
--- low-water mark, or the cutoff of now if that is earlier, since the retention was made
--- longer, or the clock was set back, by which what was written since is younger than it seems.
+-- Due is what markers of a consumer must be older than so that they may go: the least
+-- low-water mark of its scopes, or the cutoff of now if that is earlier, since the retention was
+-- made longer, or the clock was set back, by which what was written since is younger than it
+-- seems. Nothing is due while a scope has no mark.
 --
 -- The reaper walks through the table in the order in which it lies, from where the last walk
 -- of the consumer's came to, round to there again: an index by time would cost each message
@@ -97,15 +108,16 @@ where s.number = any($1::bigint[]) and s.low is not null;
 -- the last $2 microseconds.
 
 -- name: due
-select s.number, least(s.low, {cutoff}) as at from {prefix}scopes s join {prefix}retention r on r.consumer = s.consumer
-where s.consumer = $1 and s.low is not null
+select case when not exists (select 1 from {prefix}scopes s where s.consumer = $1 and s.low is null)
+  then least((select min(s.low) from {prefix}scopes s where s.consumer = $1), {cutoff}) end as at
+from {prefix}retention r where r.consumer = $1
 
 -- name: place
 with due as materialized ({due})
-select case when r.walked_at > clock_timestamp() - $2::bigint * interval '1 microsecond' then -1 else p.blocks end,
+select case when d.at is null or r.walked_at > clock_timestamp() - $2::bigint * interval '1 microsecond' then -1 else p.blocks end,
   case when r.walk_block < p.blocks then r.walk_block else 0 end,
-  (extract(epoch from coalesce((select min(due.at) from due), {cutoff})) * 1000000)::bigint
-from {prefix}retention r
+  (extract(epoch from coalesce(d.at, {cutoff})) * 1000000)::bigint
+from {prefix}retention r cross join due d
 cross join lateral (select pg_relation_size('{prefix}markers') / current_setting('block_size')::bigint as blocks) p
 where r.consumer = $1;
 
@@ -138,9 +150,9 @@ select set_config('lock_timeout', '20ms', true), set_config('statement_timeout',
 
 -- name: part
 due as materialized ({due}), part as materialized (
-  select m.ctid as place, m.scope, m.id, d.at from {prefix}markers m
-  cross join lateral (select d.at from due d where d.number = m.scope and m.at < d.at offset 0) d
-  where m.ctid > $2::text::tid and m.ctid < $3::text::tid and m.at < (select max(due.at) from due)
+  select m.ctid as place, m.scope, m.id, (select due.at from due) as at from {prefix}markers m
+  where m.ctid > $2::text::tid and m.ctid < $3::text::tid and m.at < (select due.at from due)
+    and (select s.consumer from {prefix}scopes s where s.number = m.scope) = $1
   order by m.ctid limit $4
 )
 

@@ -63,11 +63,16 @@ select 0 where 0;
 -- name: removed
 select max(s.low) * 1000 from {prefix}scopes s where s.consumer = ?1;
 
+-- Advance raises the marks of all scopes together, since a copy may come under another
+-- source. Of a consumer with more than a thousand it does so when they are a hundredth of the
+-- retention behind, by which what they hold back outlives it: a pass comes each minute, and
+-- would write all scopes anew.
+
 -- name: advance
-update {prefix}scopes as s set low = (select {cutoff} from {prefix}retention r where r.consumer = s.consumer)
-where s.consumer = ?1 and exists (
-  select 1 from {prefix}retention r where r.consumer = s.consumer and r.keep_ms > 0 and not r.off and r.horizon_ms <= r.keep_ms
-  and (s.low is null or s.low < {cutoff}));
+update {prefix}scopes as s set low = (select {cutoff} from {prefix}retention r where r.consumer = ?1)
+where s.consumer = ?1 and coalesce(s.low, -9000000000000000) < (
+  select {cutoff} - r.keep_ms / 100 * ((select count(*) from (select 1 from {prefix}scopes o where o.consumer = ?1 limit 1001)) / 1001)
+  from {prefix}retention r where r.consumer = ?1 and r.keep_ms > 0 and not r.off and r.horizon_ms <= r.keep_ms);
 
 -- name: advanced
 select ({cutoff}) * 1000 from {prefix}retention r
