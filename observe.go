@@ -30,7 +30,7 @@ const (
 	// EventReady: it works again.
 	EventReady EventKind = "ready"
 	// EventNotReady: a part that the consumer needs to go on, which Reason names, failed
-	// when it was tried: "store", "source", "inbox", "broker", "fetch" or "keys".
+	// when it was tried: "store", "source", "inbox", "broker", "fetch", "keys" or "breaker".
 	EventNotReady  EventKind = "not ready"
 	EventStuck     EventKind = "handler does not end"
 	EventUnknown   EventKind = "commit unknown"

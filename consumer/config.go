@@ -299,6 +299,16 @@ type RetryPolicy struct {
 	// all would spend their attempts. 1 to 1,000,000; default 20. What fails for good
 	// does not count; Process is as concurrent as its callers.
 	SerialAfter int
+	// HaltAfter is after how many messages in a row that fail for good (by a permanent
+	// failure, an unmet condition, or their last attempt) a circuit breaker opens: nothing
+	// more is fetched or claimed, the consumer is not ready, and one message is tried at a
+	// time, after waits of 1 s up to 1 min, until one succeeds. Messages that fail meanwhile
+	// wait, until they have had Attempts, and at least 5. 1 to 1,000,000. Unless it is set,
+	// the breaker opens after 20, and only while nothing has succeeded since
+	// Run began: one bad producer cannot stop a consumer that works. Process has no breaker.
+	HaltAfter int
+	// NeverHalt keeps the breaker closed.
+	NeverHalt bool
 }
 
 // RetryBudget bounds retries, so that many that fail together are no storm: PerSecond

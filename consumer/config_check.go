@@ -32,6 +32,7 @@ const (
 	DefaultPoll          = time.Second
 	DefaultStarts        = 3
 	DefaultSerialAfter   = 20
+	defaultHaltAfter     = 20
 	// Of a RetryBudget.
 	DefaultRetriesPerSecond = 10
 	DefaultRetriesPercent   = 10
@@ -199,6 +200,10 @@ func (c *Config) checkLimits(fault faultFunc) {
 	between("Retry.Budget.PerSecond", int64(c.Retry.Budget.PerSecond), 1, 1_000_000)
 	between("Retry.Budget.Percent", int64(c.Retry.Budget.Percent), 1, 1000)
 	between("Retry.SerialAfter", int64(c.Retry.SerialAfter), 1, 1_000_000)
+	between("Retry.HaltAfter", int64(c.Retry.HaltAfter), 0, 1_000_000)
+	if c.Retry.NeverHalt && c.Retry.HaltAfter > 0 {
+		fault("Retry.HaltAfter", "is set beside Retry.NeverHalt; remove one of them")
+	}
 	within("Timeout", c.Timeout, time.Millisecond, 24*time.Hour)
 	within("Batch.Time", c.Batch.Time, time.Microsecond, time.Hour)
 	within("Hold", c.Hold, time.Millisecond, time.Hour)

@@ -377,6 +377,7 @@ func machineConfig(c Config, source contract.Source, oneAttempt, inbox, turns bo
 		MaxMessages: c.MaxUnsettled.Messages, MaxBytes: c.MaxUnsettled.Bytes, Drain: c.Drain,
 		Attempts: c.Retry.Attempts, RetryFirst: c.Retry.First, RetryMost: c.Retry.Most, RetryThen: c.Retry.Then.ending(),
 		RetryCost: cost, RetryShare: cost * time.Duration(c.Retry.Budget.Percent) / 100, RetrySaved: time.Minute, TrialAfter: c.Retry.SerialAfter,
+		HaltAfter: c.Retry.haltAfter(), HaltLater: c.Retry.HaltAfter > 0,
 		OnConflict: c.OnConflict.ending(), OnRefused: c.OnBadIdentity.ending(), OnUnmet: c.OnUnmet.ending(), OnForeign: c.Otherwise.ending(), OnUnversioned: c.onUnversioned().ending(), OnOld: c.Retention.OnOld.ending(), Gap: gap, GapCap: most,
 		IdleExit: c.IdleExit, Ends: ends, Bounded: ends && bounded(&c, finite), BackoffFirst: 50 * time.Millisecond, BackoffMost: 5 * time.Second, SerialFor: c.serialFor(), OneWriter: turns,
 		Unmarked: !c.Strategy.marks(), OneAttempt: oneAttempt, Seed: c.plan.Seed,

@@ -100,6 +100,8 @@ func (n *reporter) up(what string) {
 	o := n.outages[what]
 	delete(n.outages, what)
 	switch {
+	case what == machine.PartBreaker && o != nil:
+		n.logger.Info("the circuit breaker is closed: a message has succeeded, and all are tried again", "consumer", n.consumer, "after", rounded(time.Since(o.began)), "tries", o.tries)
 	case o == nil:
 		n.logger.Info(what+" works again", "consumer", n.consumer)
 	case !o.logged.IsZero():

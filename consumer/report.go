@@ -181,6 +181,10 @@ func (n *reporter) report(r machine.Report) {
 	case machine.ReportReady:
 		n.up(r.Part)
 	case machine.ReportNotReady:
+		if r.Part == machine.PartBreaker {
+			n.breakerOpen(r)
+			return
+		}
 		n.down(r)
 	case machine.ReportUnknown:
 		n.tell(semel.Event{Kind: semel.EventUnknown, Messages: r.N, Err: r.Err})

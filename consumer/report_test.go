@@ -24,6 +24,7 @@ func TestAStormOfOneKindDoesNotFloodTheLog(t *testing.T) {
 			messages = append(messages, message(fmt.Sprint("bad ", i), `{}`))
 		}
 		c := config(newListSource(messages...))
+		c.Retry.NeverHalt = true
 		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
 		observer := &counter{}
 		c.Observers = []semel.Observer{observer}

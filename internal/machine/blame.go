@@ -33,19 +33,21 @@ func (m *Machine) blame(it *Item, f Failure, ran bool) {
 	}
 	switch f.decision() {
 	case semel.DecidePermanent:
-		m.endAs(it, m.config.RetryThen, reasonOr(f.Reason, semel.ReasonPermanent))
+		m.endFailed(it, f, m.config.RetryThen, semel.ReasonPermanent)
 	case semel.DecidePark:
 		m.endAs(it, ThenPark, f.Reason)
 	case semel.DecideDiscard:
+		m.handlerWorks()
 		m.endAs(it, ThenDiscard, f.Reason)
 	case semel.DecideDuplicate:
+		m.handlerWorks()
 		m.alreadyThere(it)
 	case semel.DecideUnmet:
 		if m.config.OnUnmet == ThenRetry {
 			m.retry(it, f)
 			return
 		}
-		m.endAs(it, m.config.OnUnmet, reasonOr(f.Reason, semel.ReasonUnmet))
+		m.endFailed(it, f, m.config.OnUnmet, semel.ReasonUnmet)
 	default:
 		m.retry(it, f)
 	}
@@ -73,17 +75,21 @@ func (m *Machine) retry(it *Item, f Failure) {
 	}
 	switch {
 	case int(it.attempts) >= m.config.Attempts:
-		m.endAs(it, m.config.RetryThen, reasonOr(f.Reason, semel.ReasonExhausted))
+		m.endFailed(it, f, m.config.RetryThen, semel.ReasonExhausted)
 		return
 	case f.After > m.config.Hold && !m.config.OneAttempt && !m.config.Wait && it.Claim == nil:
 		m.endAs(it, ThenPark, semel.ReasonWaitTooLong)
 		return
 	}
+	m.tryLater(it, f, max(f.After, m.jitter(m.config.RetryFirst, m.config.RetryMost, max(int(it.attempts)-1, 0))))
+}
+
+// tryLater lets a message wait until its next try, which the budget may put off.
+func (m *Machine) tryLater(it *Item, f Failure, d Time) {
 	if it.lane.left || m.leaving(it) && !m.config.OneAttempt {
 		m.leave(it)
 		return
 	}
-	d := max(f.After, m.jitter(m.config.RetryFirst, m.config.RetryMost, max(int(it.attempts)-1, 0)))
 	if !f.Free {
 		d = m.plan(d)
 	}
@@ -117,6 +123,17 @@ func (m *Machine) wait(it *Item, f Failure, d Time) {
 	}
 	m.do(Report{Kind: ReportRetry, Item: it, Wait: d, Err: f.Err})
 	m.hold(it, m.now+d)
+}
+
+// endFailed ends a message that failed for good, or keeps it while the breaker is open.
+func (m *Machine) endFailed(it *Item, f Failure, then Then, reason semel.Reason) {
+	if then != ThenDiscard {
+		if wait, kept := m.failsForGood(it, f); kept {
+			m.tryLater(it, f, wait)
+			return
+		}
+	}
+	m.endAs(it, then, reasonOr(f.Reason, reason))
 }
 
 // endAs lets a message that failed for good ride in its worker's next flight

@@ -16,10 +16,10 @@ func (m *Machine) startClaim() {
 		return // it would wait for that inside the store
 	}
 	messages, bytes := m.room()
-	if messages <= 0 || bytes <= 0 || m.trial.on && c.lane.items > 0 {
+	if messages <= 0 || bytes <= 0 || m.oneTry() && c.lane.items > 0 || m.breakerHolds(false) {
 		return
 	}
-	if m.trial.on { // what is tried one at a time is not kept from others
+	if m.oneTry() { // what is tried one at a time is not kept from others
 		messages = 1
 	}
 	c.under, c.wanted = true, false

@@ -46,6 +46,8 @@ type Config struct {
 	RetryShare    time.Duration // what a first attempt gives to it
 	RetrySaved    time.Duration // the most that it holds
 	TrialAfter    int           // attempts that fail in a row, until one is tried at a time
+	HaltAfter     int           // messages that fail for good in a row, until the breaker opens; 0: never
+	HaltLater     bool          // also where a handler has succeeded since the start
 	OnConflict    Then
 	OnRefused     Then
 	OnForeign     Then // park, dead letter or skip

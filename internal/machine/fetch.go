@@ -49,6 +49,12 @@ func (m *Machine) startFetch() {
 	if messages <= 0 || bytes <= 0 {
 		return
 	}
+	if m.breaker.open && !m.config.Receive { // one to be tried, if there is none
+		if m.breakerHolds(!m.rests()) {
+			return
+		}
+		messages = 1
+	}
 	f.under, f.canceled, f.ends, f.empty, f.limit, f.began = true, false, false, false, 0, m.now
 	switch {
 	case f.failures > 0:

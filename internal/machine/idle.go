@@ -35,7 +35,7 @@ func (m *Machine) rests() bool {
 // lanes, or as their copies. What is queued and could run would fly.
 func (m *Machine) onlyAwaits() bool {
 	n := &m.inState
-	if n[awaited] == 0 || n[held]+n[copying]+n[skipped]+n[settling] > 0 || m.store.down || m.trial.until > m.now {
+	if n[awaited] == 0 || n[held]+n[copying]+n[skipped]+n[settling] > 0 || m.store.down || m.tryAt() > m.now {
 		return false
 	}
 	for i := range m.workers {

@@ -52,6 +52,7 @@ type Machine struct {
 	serial  serialState
 	budget  budgetState
 	trial   trialState
+	breaker breakerState
 	turn    int // the worker that is asked first where one flies at a time
 	// toldNewer counts the items of which it is told that a newer release marked them.
 	toldNewer int

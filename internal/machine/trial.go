@@ -32,19 +32,20 @@ func (m *Machine) trySucceeded() {
 		m.do(Report{Kind: ReportTrialEnds})
 	}
 	m.trial = trialState{}
+	m.handlerWorks()
 }
 
 // tries reports whether an item's next flight runs its handler, and is the only one
 // that does.
-func (m *Machine) tries(it *Item) bool { return m.trial.on && it.as == AsApplied }
+func (m *Machine) tries(it *Item) bool { return m.oneTry() && it.as == AsApplied }
 
 // mayTry reports whether a handler may begin now. One that does not end has lost its
 // connection, and is not waited for.
 func (m *Machine) mayTry() bool {
-	if !m.trial.on {
+	if !m.oneTry() {
 		return true
 	}
-	if m.trial.until > m.now {
+	if m.tryAt() > m.now {
 		return false
 	}
 	for i := range m.workers {

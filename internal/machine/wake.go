@@ -32,6 +32,9 @@ func (m *Machine) nextMoment() Time {
 	if m.trial.on {
 		consider(m.trial.until)
 	}
+	if m.breaker.open {
+		consider(m.breaker.until)
+	}
 	if m.store.down {
 		consider(m.store.until)
 	}

@@ -35,6 +35,7 @@ type checker struct {
 
 	known   storeKnown
 	retries retriesKnown
+	breaker breakerKnown
 	stuck   []*machine.Flight // whose handlers never return
 	// metDown: the event is of a flight that met a store that does not work.
 	metDown bool
@@ -269,6 +270,7 @@ func (c *checker) after(e machine.Event) {
 	}
 	c.checkCounts()
 	c.checkTrial()
+	c.checkBreaker()
 	c.checkHeld()
 	c.checkSize(e)
 	c.reports(e)

@@ -46,6 +46,7 @@ func (c *checker) asksInbox(a machine.ClaimRows) {
 			c.broke("D3, turns", "the inbox is asked beside f%d, and would wait for it in the store", f.of.Number)
 		}
 	}
+	c.takesInBreak(a.Messages, a)
 	c.claims.asking = true
 	c.claims.asks++
 	if most := 20 + int(2*c.p.time()/conf.Poll) + 2*c.claims.news; c.claims.asks > most {

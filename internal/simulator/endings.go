@@ -296,6 +296,9 @@ func (c *checker) mayEnd(m *message, then machine.Then) bool {
 // allowed checks that an entry is marked as its message asked for.
 func (c *checker) allowed(as machine.As, h *handed) {
 	m := h.delivery.message
+	if h.mustTry && h.must == 0 && (as == machine.AsParked || as == machine.AsDeadLettered) {
+		c.broke("C19", "%s is to end as %s, and the breaker was open when it failed", m.name(), word(asNames[:], as))
+	}
 	switch as {
 	case machine.AsApplied:
 		if c.p.config.Receive && h.claim == nil {

@@ -129,6 +129,9 @@ func (c *checker) report(a machine.Report) {
 	switch a.Kind {
 	case machine.ReportNotReady, machine.ReportReady:
 		c.readiness(a)
+		if a.Part == machine.PartBreaker {
+			c.breakerSaid(a)
+		}
 	case machine.ReportRetry:
 		c.retry(a)
 	case machine.ReportTrial:

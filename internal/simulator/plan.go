@@ -183,6 +183,7 @@ func drawConfig(c *choices) machine.Config {
 		conf.SerialFor = c.wait(2 * time.Second)
 	}
 	conf.OneWriter = c.chance(5)
+	breaks(&conf)
 	drawEndings(c, &conf)
 	if c.chance(3) {
 		conf.IdleExit = time.Duration(c.between(1, 20)) * 100 * time.Millisecond

@@ -85,6 +85,9 @@ func (c *checker) fetch(a machine.Fetch) {
 		c.arose("law 11")
 	}
 	c.fetchesInOutage(a)
+	if !conf.Receive {
+		c.takesInBreak(a.Messages, a)
+	}
 	c.fetching = true
 }
 

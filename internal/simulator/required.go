@@ -113,6 +113,8 @@ var required = map[string]string{
 		a step after another of another life
 		a step after another of the same life
 		a step of a message whose last is a frozen process's
+		the breaker closes
+		the breaker opens
 		the steps are changed
 		the steps of a message are no longer its consumer's
 		a sender dies
@@ -226,6 +228,7 @@ var required = map[string]string{
 		law 12
 		law 13
 		law 14
+		C19
 		A7
 		B11
 		C11

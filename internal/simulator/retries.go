@@ -72,6 +72,7 @@ func (c *checker) tryFailed(f *flight) {
 func (c *checker) succeeded(f *flight) {
 	if f.done > 0 {
 		c.retries.plain, c.retries.charged, c.retries.succeeded = 0, 0, true
+		c.handlerWorks()
 	}
 }
 
@@ -113,19 +114,26 @@ func (c *checker) checkTrial() {
 
 // oneTry checks a flight that begins while one message is tried at a time.
 func (c *checker) oneTry(f *machine.Flight) {
-	if !c.retries.on || !runs(f) {
+	law := "C6"
+	switch {
+	case !runs(f) || !c.retries.on && !c.breaker.open:
 		return
+	case !c.retries.on:
+		law = "C19"
 	}
-	c.arose("C6")
+	c.arose(law)
 	if len(f.Entries) > 1 {
-		c.broke("C6", "f%d has %d entries, and one message is to be tried at a time", f.Number, len(f.Entries))
+		c.broke(law, "f%d has %d entries, and one message is to be tried at a time", f.Number, len(f.Entries))
 	}
-	if next := c.retries.failedAt + c.p.config.RetryCost; c.w.now < next {
+	if next := c.retries.failedAt + c.p.config.RetryCost; c.retries.on && c.w.now < next {
 		c.broke("C6", "f%d begins at %v, and the last try has failed at %v", f.Number, c.w.now, c.retries.failedAt)
+	}
+	if c.breaker.open && c.w.now < c.breaker.until {
+		c.broke("C19", "f%d begins at %v, and the breaker is open until %v", f.Number, c.w.now, c.breaker.until)
 	}
 	for _, g := range c.p.flights {
 		if !g.killed && runs(g.of) {
-			c.broke("C6", "f%d begins beside f%d, and one message is to be tried at a time", f.Number, g.of.Number)
+			c.broke(law, "f%d begins beside f%d, and one message is to be tried at a time", f.Number, g.of.Number)
 		}
 	}
 }

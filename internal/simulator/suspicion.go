@@ -49,6 +49,7 @@ func (c *checker) prove(h *handed) {
 			h.delivery.message.charged++
 			h.attempts++
 			c.retries.charged++
+			c.breaker.perhaps++
 			h.undone, h.again, h.unwritten = false, true, false
 			c.arose("C5")
 			c.w.coverage.add("fault", "charged with what looked like the store's fault")

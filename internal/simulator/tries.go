@@ -24,6 +24,8 @@ type tries struct {
 	doubt bool
 	// stepInDoubt: with doubt: as a step of which another is left.
 	stepInDoubt bool
+	// mustTry: it failed for good while the breaker was open, and is to be tried again.
+	mustTry bool
 	// undone: its handler ran well and was rolled back with its flight; again:
 	// its next run is another attempt.
 	undone, again bool
@@ -69,9 +71,10 @@ func (c *checker) charge(f *flight, e machine.Ended) {
 	}
 	c.arose("C5")
 	c.tryFailed(f)
-	if h.attempts++; h.attempts > c.p.config.Attempts && !c.p.config.OneAttempt && h.attempts > h.before()+1 {
-		c.broke("law 11", "%s has %d attempts; the most is %d", h.delivery.message.name(), h.attempts, c.p.config.Attempts)
+	if h.attempts++; h.attempts > c.mostAttempts() && !c.p.config.OneAttempt && h.attempts > h.before()+1 {
+		c.broke("law 11", "%s has %d attempts; the most is %d", h.delivery.message.name(), h.attempts, c.mostAttempts())
 	}
+	c.failedForGood(f, h)
 }
 
 // undone remembers which handlers ran for nothing.
@@ -110,7 +113,7 @@ func (c *checker) runs(f *machine.Flight, fresh []int) {
 		if h.attempts == 0 && !h.ran {
 			c.firstTry()
 		}
-		h.undone, h.again, h.ran = false, false, true
+		h.undone, h.again, h.ran, h.mustTry = false, false, true, false
 		c.charged(h, f.Entries[i].Item.Attempt()-1)
 	}
 }

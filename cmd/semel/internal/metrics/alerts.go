@@ -123,9 +123,14 @@ func operationAlerts() []alert {
 	return []alert{
 		{name: "SemelNotReady", expr: "min by (" + mine + ", instance) (semel_ready) == 0", hold: 2 * time.Minute, severity: page,
 			summary: "a consumer is not ready",
-			means:   "Its store or its source does not work, a handler goes on after its time-out, or it has halted.",
+			means:   "Its store or its source does not work, a handler goes on after its time-out, its circuit breaker is open, or it has halted.",
 			look:    "`semel health`, which says why.",
 			mend:    "the store or the broker; a restart mends neither. After a halt: mend the message's cause and start it again."},
+		{name: "SemelBreakerOpen", expr: `sum by (` + mine + `, instance) (increase(semel_not_ready_total{part="breaker"}[5m])) > 0`, severity: page,
+			summary: "a consumer stands still, because messages fail for good one after the other",
+			means:   "After a start every message failed, as after a bad deployment, or as many in a row as `retry.halt_after` says. Nothing more is fetched, and one message is tried at a time, once a minute at least. Nothing is lost.",
+			look:    "the log line `the circuit breaker is open`, which has the error, and what was deployed last.",
+			mend:    "the handler, the policy or the database, and start again: the first success closes the breaker. Then `semel parked summary` and `semel parked retry --all --consumer NAME --because WHY` for what was set aside before it opened. If the messages are bad and the handler is not, wait: each is set aside after some tries; or set `retry: {never_halt: true}` until they are through."},
 		{name: "SemelNotAlive", expr: "min by (" + mine + ", instance) (semel_alive) == 0", hold: time.Minute, severity: page,
 			summary: "a consumer neither works nor pauses by decision",
 			means:   "The handlers of all workers ignore their time-outs, or its run has ended by an error.",
@@ -177,7 +182,7 @@ func writeGroup(b *strings.Builder, name string, all []alert) {
 // Runbooks are docs/alerts.md.
 func Runbooks() string {
 	var b strings.Builder
-	b.WriteString("# Alerts\n\n<!-- Written by go test ./cmd/semel/internal/metrics -update, from alerts.go. -->\n\n[deploy/alerts.yaml](../deploy/alerts.yaml) has these rules for Prometheus, over the [metrics](metrics.md) of `semel run`. Thresholds and durations are a beginning: yours depend on what your consumers do. Rules are loaded by `rule_files`, and a run is scraped at the address of its key [`listen`](policy.md):\n\n```yaml\nscrape_configs:\n  - job_name: semel\n    static_configs: [{targets: [\"127.0.0.1:9464\"]}]\nrule_files: [alerts.yaml]\n```\n\nThe commands below want `--config semel.yaml` beside what stands there, where the policy is not in the folder; capitals stand for what is yours. `make proof-alerts` produces the fault of each and has a Prometheus find it.\n\n[deploy/dashboard.json](../deploy/dashboard.json) is a dashboard for Grafana over the same metrics: what takes effect, what waits and for how long, what is set aside, what batches take, and how old the stores' figures are.\n\nWhat a consumer says under `alerts` in the [policy](policy.md) takes the place of a rule's threshold for that consumer: `semel alerts --config semel.yaml >alerts.yaml` prints all rules with it.\n\n```yaml\n    alerts: {pending_age: 60s, parked: 1, duplicate_spike: true}\n```\n")
+	b.WriteString("# Alerts\n\n<!-- Written by go test ./cmd/semel/internal/metrics -update, from alerts.go. -->\n\n[deploy/alerts.yaml](../deploy/alerts.yaml) has these rules for Prometheus, over the [metrics](metrics.md) of `semel run`. Thresholds and durations are a beginning: yours depend on what your consumers do. Rules are loaded by `rule_files`, and a run is scraped at the address of its key [`listen`](policy.md):\n\n```yaml\nscrape_configs:\n  - job_name: semel\n    static_configs: [{targets: [\"127.0.0.1:9464\"]}]\nrule_files: [alerts.yaml]\n```\n\nThe commands below want `--config semel.yaml` beside what stands there, where the policy is not in the folder; capitals stand for what is yours. `make proof-alerts` produces the fault of each but SemelBreakerOpen and has a Prometheus find it.\n\n[deploy/dashboard.json](../deploy/dashboard.json) is a dashboard for Grafana over the same metrics: what takes effect, what waits and for how long, what is set aside, what batches take, and how old the stores' figures are.\n\nWhat a consumer says under `alerts` in the [policy](policy.md) takes the place of a rule's threshold for that consumer: `semel alerts --config semel.yaml >alerts.yaml` prints all rules with it.\n\n```yaml\n    alerts: {pending_age: 60s, parked: 1, duplicate_spike: true}\n```\n")
 	for _, a := range alerts() {
 		hold := "at once"
 		if a.hold > 0 {

@@ -155,6 +155,10 @@ func retryShape() object[consumer.RetryPolicy] {
 			budgetShape(), func(r *consumer.RetryPolicy) *consumer.RetryBudget { return &r.Budget }),
 		key(meta{name: "serial_after", def: fmt.Sprint(consumer.DefaultSerialAfter), doc: "After how many failed attempts in a row, of any messages, only one message is tried at a time, and `budget.per_second` at most, until one succeeds. What fails for good does not count."},
 			count{least: 1, most: 1_000_000}, func(r *consumer.RetryPolicy) *int { return &r.SerialAfter }),
+		key(meta{name: "halt_after", doc: "After how many messages in a row that fail for good (a permanent failure, an unmet condition, the last attempt) a circuit breaker opens: nothing more is fetched, the consumer is not ready, and one message is tried at a time, after waits of 1 s up to 1 min, until one succeeds. Messages that fail meanwhile wait, for `attempts` tries and at least 5. Without the key the breaker opens after 20, and only while nothing has succeeded since the start: one bad producer cannot stop a consumer that works. See [when everything fails](inbox.md#when-everything-fails)."},
+			count{least: 1, most: 1_000_000}, func(r *consumer.RetryPolicy) *int { return &r.HaltAfter }),
+		key(meta{name: "never_halt", def: "false", doc: "`true` keeps the circuit breaker closed, also at the start: every message that fails for good is set aside."},
+			boolean{}, func(r *consumer.RetryPolicy) *bool { return &r.NeverHalt }),
 	}}
 }
 

@@ -164,6 +164,9 @@ func (r rules) retryWaits() {
 	if r.ok("strategy") {
 		r.longWaits()
 	}
+	if c.Retry.NeverHalt && c.Retry.HaltAfter > 0 {
+		r.refuse("retry.halt_after", "the circuit breaker never opens beside never_halt: true", "remove one of them")
+	}
 	if c.Retry.First > c.Retry.Most {
 		r.refuse("retry.first", fmt.Sprintf("the first wait, %s, is longer than the longest, %s", legible.Span(c.Retry.First), legible.Span(c.Retry.Most)),
 			fmt.Sprintf("write at most %s", legible.Span(c.Retry.Most)))
