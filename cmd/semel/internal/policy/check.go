@@ -2,7 +2,6 @@ package policy
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 )
 
@@ -57,21 +56,13 @@ func check(d *decoder, p *Policy) {
 
 // faulty reports whether the value at path itself could not be read.
 func (d *decoder) faulty(path string) bool {
-	return slices.ContainsFunc(d.faults, func(f Fault) bool { return f.refuses() && f.Path == path })
+	return d.refused[path]
 }
 
 // sound reports whether nothing is wrong at path and below it, and it is not
 // probably meant by a key that is misspelled.
 func (d *decoder) sound(path string) bool {
-	return !d.meant[path] && !slices.ContainsFunc(d.faults, func(f Fault) bool {
-		return f.refuses() && (f.Path == path || within(f.Path, path))
-	})
-}
-
-// within reports whether path lies below the path above.
-func within(path, above string) bool {
-	rest, ok := strings.CutPrefix(path, above)
-	return ok && rest != "" && (rest[0] == '.' || rest[0] == '[')
+	return !d.meant[path] && !d.refused[path] && !d.refusedBelow[path]
 }
 
 func (p *Policy) checkSources(d *decoder) {

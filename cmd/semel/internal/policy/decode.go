@@ -16,6 +16,9 @@ type decoder struct {
 	file, dir string
 	env       func(string) (string, bool)
 	faults    []Fault
+	// refused are the paths of faults that refuse the policy, and refusedBelow all paths above
+	// them: rules ask for each, and a policy with many faults would be read in quadratic time.
+	refused, refusedBelow map[string]bool
 	// positions are of the values that the file gives, by path.
 	positions map[string]position
 	// meant are paths of known keys that a misspelled one probably means.
@@ -72,6 +75,18 @@ func (d *decoder) report(k FaultKind, path string, at position, reason, remedy s
 	hidden := d.expanded[path]
 	d.faults = append(d.faults, Fault{File: d.file, Line: max(at.line, 1), Column: max(at.column, 1), Kind: k,
 		Path: path, Reason: hidden.conceal(reason), Remedy: hidden.conceal(remedy)})
+	if !d.faults[len(d.faults)-1].refuses() {
+		return
+	}
+	if d.refused == nil {
+		d.refused, d.refusedBelow = map[string]bool{}, map[string]bool{}
+	}
+	d.refused[path] = true
+	for i := range len(path) {
+		if path[i] == '.' || path[i] == '[' {
+			d.refusedBelow[path[:i]] = true
+		}
+	}
 }
 
 // given reports whether the file gives a value at path.
