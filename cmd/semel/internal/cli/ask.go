@@ -39,35 +39,64 @@ func (c *common) ask(question string) error {
 // asks reports whether a person can be asked.
 func (c *common) asks() bool { return c.OutTerminal && !c.json }
 
-// confirm asks before an act on all rows that no filter narrows, and has the act change only
-// the rows that the question counted.
+// confirm asks before an act on all rows that no filter narrows, and before rows are discarded
+// of which a call may have taken effect. The act then changes only the rows that were counted.
 func (c *common) confirm(ctx context.Context, box operate.Box, o *operate.Order, f *filter) error {
-	if !f.everything || f.yes || o.DryRun {
+	if f.yes || o.DryRun || !f.everything && o.Verb != operate.Discard {
 		return nil
 	}
 	var numbers []int64
+	var doubted []contract.StoredRow
 	counts := tally{}
 	for r, err := range box.Rows(ctx, o.Filter) {
 		if err != nil {
 			return failed(err)
 		}
+		if o.Group != "" && operate.Failure(r) != o.Group {
+			continue
+		}
 		numbers = append(numbers, r.Number)
 		counts.add(r.Key.Consumer, r.Reason)
+		if legal := r.State.MayBecome(contract.StateDiscarded) == nil; legal && r.UnknownOutcome() {
+			doubted = append(doubted, r)
+		}
 	}
-	if len(numbers) == 0 {
+	if f.everything && len(numbers) > 0 {
+		if err := c.confirmAll(string(o.Verb), "message", counts.total(), counts.lines()); err != nil {
+			return err
+		}
+		o.Filter = contract.RowFilter{Numbers: numbers}
+	}
+	if o.Verb != operate.Discard || len(doubted) == 0 {
 		return nil
 	}
-	o.Filter = contract.RowFilter{Numbers: numbers}
-	return c.confirmAll(string(o.Verb), "messages", counts.total(), counts.lines())
+	return c.confirmDoubted(doubted)
+}
+
+// confirmDoubted asks before rows are discarded with a call that may have taken effect.
+func (c *common) confirmDoubted(rows []contract.StoredRow) error {
+	first := rows[0]
+	says := fmt.Sprintf("row %d: nobody knows what became of a call for it, which may have taken effect", first.Number)
+	if first.State == contract.StateInProgress {
+		says = fmt.Sprintf("row %d: a call for it is under way, and takes effect whatever becomes of the row", first.Number)
+	}
+	if len(rows) > 1 {
+		says += fmt.Sprintf("; %d rows are like that", len(rows))
+	}
+	if !c.asks() {
+		return usage("--yes is missing: %s; ask the other side, and record what is so with semel inbox resolve, or confirm with --yes", says)
+	}
+	fmt.Fprintln(c.Out, says)
+	return c.ask("discard it all the same?")
 }
 
 // confirmAll asks whether an act on everything is meant; where nobody can be asked it wants --yes.
-func (c *common) confirmAll(verb, things string, n int, lines []string) error {
+func (c *common) confirmAll(verb, thing string, n int, lines []string) error {
 	if !c.asks() {
-		return usage("--yes is missing: --all without a filter would %s %d %s (%s); choose some with a filter, look with --dry-run, or confirm with --yes",
-			verb, n, things, strings.Join(lines, "; "))
+		return usage("--yes is missing: --all without a filter would %s %s (%s); choose some with a filter, look with --dry-run, or confirm with --yes",
+			verb, counted(n, n, thing), strings.Join(lines, "; "))
 	}
-	fmt.Fprintf(c.Out, "--all without a filter chooses %d %s:\n", n, things)
+	fmt.Fprintf(c.Out, "--all without a filter chooses %s:\n", counted(n, n, thing))
 	for _, line := range lines {
 		fmt.Fprintln(c.Out, "  "+line)
 	}

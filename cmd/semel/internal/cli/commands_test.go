@@ -22,7 +22,7 @@ var acts = []string{
 	"inbox discard", "inbox release", "inbox resolve", "inbox retry", "inbox skip",
 	"intents resolve", "intents send", "intents suppress",
 	"limit", "pause", "resume",
-	"parked discard", "parked resolve", "parked retry",
+	"parked discard", "parked reopen", "parked resolve", "parked retry",
 	"positions accept", "positions reset",
 	"reap", "reap forget", "reap move",
 	"replay drop", "replay start", "replay stop", "replay switch",

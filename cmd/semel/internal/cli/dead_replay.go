@@ -142,7 +142,7 @@ func (d *deadReplayed) confirm(letters []operate.Letter) error {
 	for _, l := range letters {
 		counts.add(l.Consumer, l.Reason)
 	}
-	return d.confirmAll("replay", "letters", counts.total(), counts.lines())
+	return d.confirmAll("replay", "letter", counts.total(), counts.lines())
 }
 
 func (d *deadReplayed) foretell(ctx context.Context) (letters []operate.Letter, err error) {

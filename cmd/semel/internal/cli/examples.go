@@ -238,6 +238,7 @@ var examples = map[string][]string{
 		"semel parked retry --config semel.yaml 17 --run --because 'account opened'",
 		"semel parked retry --all --reason 'condition unmet' --dry-run",
 	},
+	"semel parked reopen":  {"semel parked reopen 17 --because 'it was closed by mistake'"},
 	"semel parked resolve": {"semel parked resolve 17 --outcome not-done --because 'it has no such charge'"},
 	"semel parked discard": {
 		"semel parked discard --config semel.yaml 17 18 --because 'test data of 3 May'",

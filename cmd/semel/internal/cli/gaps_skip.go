@@ -103,7 +103,7 @@ func (c *common) confirmSkip(all []streamIn) error {
 	for _, name := range counts.consumers() {
 		lines = append(lines, fmt.Sprintf("%s: %d", legible.Printable(name), counts.of(name)))
 	}
-	return c.confirmAll("skip versions of", "streams", len(all), lines)
+	return c.confirmAll("skip versions of", "stream", len(all), lines)
 }
 
 func (c *common) skipLine(d operate.Skipped) string {

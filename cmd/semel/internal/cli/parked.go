@@ -9,9 +9,10 @@ import (
 )
 
 func parkedCommand(c *common) *cobra.Command {
-	return group("parked", "Show, retry, resolve and discard messages that were set aside",
+	return group("parked", "Show, retry, resolve, discard and reopen what was set aside",
 		rowList(c, "List what was set aside and is not done", contract.StateParked), parkedSummary(c), rowShow(c),
-		rowAct(c, operate.Retry, contract.StateParked), rowResolve(c, contract.ResolvedDone.String()), rowAct(c, operate.Discard, contract.StateParked))
+		rowAct(c, operate.Retry, contract.StateParked), rowResolve(c, contract.ResolvedDone.String()), rowAct(c, operate.Discard, contract.StateParked),
+		rowAct(c, operate.Reopen, contract.StateDiscarded))
 }
 
 // rowShow shows one row with its history.
@@ -75,7 +76,8 @@ func rowActOf(c *common, f *filter, verb operate.Verb, standard ...contract.RowS
 		operate.Retry:    "Make messages due now, for the consumer that runs or for --run",
 		operate.Release:  "End the claims of messages in progress, which are due at once",
 		operate.Pass:     "Let the messages go on that wait behind these",
-		operate.Discard:  "Close messages: no effect will ever happen",
+		operate.Discard:  "Close messages without an effect; reopen takes that back",
+		operate.Reopen:   "Park discarded messages again, so that they can be retried",
 		operate.Send:     "Make intents due now, suppressed ones too",
 		operate.Suppress: "Keep intents from being sent, until somebody sends them",
 	}

@@ -241,7 +241,7 @@ func (b Box) one(ctx context.Context, o Order, number int64) (Result, error) {
 // rows waiting, which a store refuses: that of a conflict is applied where the first
 // content took effect.
 func (b Box) taken(ctx context.Context, verb Verb, row contract.StoredRow) (bool, error) {
-	if verb != Retry && verb != Send && verb != Resolve || b.Markers == nil || row.State.Outcome() == contract.Waiting {
+	if verb != Retry && verb != Send && verb != Resolve && verb != Reopen || b.Markers == nil || row.State.Outcome() == contract.Waiting {
 		return false, nil
 	}
 	m, found, err := b.Markers.Marker(ctx, row.Key)
@@ -269,6 +269,9 @@ func (r Result) after(err error, none string) Result {
 func (o Order) allows(row contract.StoredRow) error {
 	if row.Reason == semel.ReasonErased {
 		return fmt.Errorf("it was erased, and nothing is left of it that could be worked on; what the producer sends again under this identity is a copy: %w", semel.ErrState)
+	}
+	if o.Verb == Reopen {
+		return contract.MayReopen(row.Number, row.State, row.Reason, row.UnknownOutcome(), row.BodyRemoved)
 	}
 	if o.Verb == Pass {
 		if row.State == contract.StateBlocked {
@@ -354,6 +357,8 @@ func (b Box) act(ctx context.Context, o Order, row contract.StoredRow) error {
 		return b.Suppressor.Suppress(ctx, row.Number, row.Revision, act)
 	case b.Requeuer == nil || o.Verb == Suppress || o.Verb == Pass || o.Verb == Resolve:
 		return fmt.Errorf("store %s keeps no messages that wait: %w", b.Store, semel.ErrUnsupported)
+	case o.Verb == Reopen:
+		return b.Requeuer.Reopen(ctx, row.Number, row.Revision, act)
 	case o.Verb == Release:
 		return b.Requeuer.Release(ctx, row.Number, row.Revision, act)
 	}

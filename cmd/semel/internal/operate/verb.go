@@ -22,6 +22,8 @@ const (
 	Send Verb = "send"
 	// Suppress keeps an intent from being sent, until somebody sends it.
 	Suppress Verb = "suppress"
+	// Reopen parks a row again that was discarded, so that it can be retried.
+	Reopen Verb = "reopen"
 )
 
 // event is what an act does to a row.
@@ -35,6 +37,8 @@ func (v Verb) event() contract.RowEvent {
 		return contract.RowReleased
 	case Resolve:
 		return contract.RowResolved
+	case Reopen:
+		return contract.RowReopened
 	}
 	return contract.RowDiscarded
 }

@@ -267,6 +267,9 @@ func (f *Facts) deadLettered(r *contract.StoredRow) Answer {
 
 func (f *Facts) discarded(r *contract.StoredRow) Answer {
 	a, never := Answer{Stage: StageDiscarded, Applied: No}, "It was not applied and never will be: "
+	if contract.MayReopen(r.Number, r.State, r.Reason, r.UnknownOutcome(), r.BodyRemoved) == nil && r.Reason != semel.ReasonStale {
+		a.Do, never = []Command{f.act("parked reopen", r)}, "It was not applied, and will not be unless it is reopened: "
+	}
 	if r.UnknownOutcome() {
 		a.Do, never = []Command{f.show(r)}, unknownCall+"It will not be tried again: "
 	}

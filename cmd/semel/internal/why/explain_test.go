@@ -112,7 +112,7 @@ func ended() map[string]told {
 		"K13_a_stale_version": {of(contract.StateDiscarded, func(f *Facts, r *contract.StoredRow) {
 			r.Reason, r.Version, f.Stream = semel.ReasonStale, 3, &contract.StoredStream{Last: 8}
 		}), StageStaleVersion, No, "when version 3 came, its stream had passed it; the stream is at version 8.", ""},
-		"K13_discarded_by_a_person": {of(contract.StateDiscarded, acted("discard", nil)), StageDiscarded, No, "ann discarded it at 2026-05-03 11:59:59Z: it is test data.", ""},
+		"K13_discarded_by_a_person": {of(contract.StateDiscarded, acted("discard", nil)), StageDiscarded, No, "ann discarded it at 2026-05-03 11:59:59Z: it is test data.", "semel parked reopen 17"},
 		"K13_discarded_by_the_last_who_did": {of(contract.StateDiscarded, func(f *Facts, r *contract.StoredRow) {
 			other := *r
 			other.Number = 18
@@ -120,13 +120,13 @@ func ended() map[string]told {
 				{View: operate.NewView("db", *r), Acts: []operate.ActView{{At: now.Add(-time.Hour), Verb: "discard", Who: "eve", Why: "the first time"}, {At: now.Add(-time.Second), Verb: "discard", Who: "bob", Why: "again"}, {At: now, Verb: "note", Who: "eve"}}},
 				{View: operate.NewView("db", other), Acts: []operate.ActView{{At: now, Verb: "discard", Who: "eve", Why: "another row"}}},
 			}
-		}), StageDiscarded, No, "bob discarded it at 2026-05-03 11:59:59Z: again.", ""},
+		}), StageDiscarded, No, "bob discarded it at 2026-05-03 11:59:59Z: again.", "semel parked reopen 17"},
 		"K13_applied_and_another_row_was_resolved": {of(contract.StateCompleted, func(f *Facts, r *contract.StoredRow) {
 			other := *r
 			other.Number = 18
 			f.Details = []operate.Detail{{View: operate.NewView("db", other), Acts: []operate.ActView{{At: now, Verb: "resolve", Who: "eve", Why: "another row"}}}}
 		}), StageApplied, Yes, "It was applied at 2026-05-03 11:59:00Z.", ""},
-		"K13_discarded_by_its_handler": {of(contract.StateDiscarded, reasoned(semel.ReasonUnmet)), StageDiscarded, No, "(condition unmet): no such account", ""},
+		"K13_discarded_by_its_handler": {of(contract.StateDiscarded, reasoned(semel.ReasonUnmet)), StageDiscarded, No, "(condition unmet): no such account", "semel parked reopen 17"},
 		"K13_discarded_and_erased":     {of(contract.StateDiscarded, reasoned(semel.ReasonErased)), StageDiscarded, No, "what it held was erased since", ""},
 		"K13_discarded_without_a_row":  {marked(contract.Discarded, nil), StageDiscarded, No, "it was discarded at", ""},
 		"K13_dead_lettered":            {of(contract.StateDeadLettered, reasoned(semel.ReasonExhausted)), StageDeadLettered, No, "after 1 attempt it was given up and dead-lettered", "semel dead replay 17"},
