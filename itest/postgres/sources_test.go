@@ -75,6 +75,7 @@ func TestSourcesThatAProducerChooses(t *testing.T) {
 		s := newShop(t, db, sqlstore.Options{})
 		manySources(t, s, 1000) // the consumer of its rows is empty
 		s.exec(t, "update in.semel_inbox set consumer = 'billing' where number in (2, 4, 6)")
+		s.exec(t, "drop index in.semel_inbox_due") // as after the migration of a table with rows
 		if p, err := s.store.Pending(t.Context(), "billing"); err != nil || p.Due != 10 {
 			t.Errorf("%+v are pending, %v", p, err)
 		}
@@ -97,6 +98,12 @@ func TestSourcesThatAProducerChooses(t *testing.T) {
 		}
 		if left := one[int](t, db, s.in("select count(*) from in.semel_inbox where consumer = ''")); left != 0 {
 			t.Errorf("%d rows that were claimed have no consumer", left)
+		}
+		if _, err := s.store.Migrate(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if !one[bool](t, db, "select to_regclass($1) is not null", s.in("in.semel_inbox_due")) {
+			t.Error("the index of rows that are due is not built")
 		}
 	})
 	t.Run("law_11_a_new_source_reads_no_others", func(t *testing.T) {
