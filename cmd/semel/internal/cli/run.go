@@ -163,7 +163,7 @@ func (e *execution) consume(ctx context.Context) (running.Summary, error) {
 		served.Started(told(consumers))
 	}
 	defer sayStopping(ctx, o.Logger, e.live)()
-	summary, err := running.All(ctx, runnable)
+	summary, err := running.All(ctx, runnable, o.Logger)
 	summary.ReadBefore = map[string]int64{}
 	for name, consumer := range consumers {
 		if at, ok := consumer.ReadBefore(); ok {

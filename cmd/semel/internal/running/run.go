@@ -6,7 +6,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"sync"
+	"time"
 
 	"github.com/semel-go/semel"
 )
@@ -21,8 +23,11 @@ type Consumer interface {
 
 // All runs the consumers until each has ended: by itself, by an error, or
 // because ctx is over and it has drained. The error joins those of the
-// consumers, each with its name; one that fails does not stop the others.
-func All(ctx context.Context, consumers map[string]Consumer) (Summary, error) {
+// consumers, each with its name; one that fails does not stop the others, so log, if not
+// nil, has an error at once, and one a minute while others run.
+func All(ctx context.Context, consumers map[string]Consumer, log *slog.Logger) (Summary, error) {
+	over, end := context.WithCancel(context.Background())
+	defer end()
 	errs := make(chan error, len(consumers))
 	var all sync.WaitGroup
 	for name, c := range consumers {
@@ -32,11 +37,13 @@ func All(ctx context.Context, consumers map[string]Consumer) (Summary, error) {
 				err = fmt.Errorf("consumer %s: %w", name, err)
 			}
 			if err != nil {
+				tellFailed(over, log, name, err)
 				errs <- err
 			}
 		})
 	}
 	all.Wait()
+	end()
 	close(errs)
 	s := Summary{Consumers: map[string]semel.Counts{}, Left: map[string][]semel.Left{}}
 	for name, c := range consumers {
@@ -50,4 +57,17 @@ func All(ctx context.Context, consumers map[string]Consumer) (Summary, error) {
 		joined = append(joined, err)
 	}
 	return s, errors.Join(joined...)
+}
+
+// failedEvery is how often the log has it that the run of a consumer has ended by an error.
+const failedEvery = time.Minute
+
+// tellFailed logs that the run of a consumer has ended by an error, now and until over ends.
+// A run whose source ended with something left is the command's error only.
+func tellFailed(over context.Context, log *slog.Logger, name string, err error) {
+	if log == nil || errors.Is(err, semel.ErrLeft) || errors.Is(err, context.Canceled) || over.Err() != nil {
+		return
+	}
+	log.Error("the consumer's run has ended, and it is not started again; restart the process when the cause is mended", "consumer", name, "error", err)
+	time.AfterFunc(failedEvery, func() { tellFailed(over, log, name, err) })
 }

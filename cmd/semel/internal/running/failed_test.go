@@ -1,0 +1,48 @@
+package running
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semel-go/semel"
+)
+
+// ending is a consumer whose run ends after a while.
+type ending struct {
+	after time.Duration
+	err   error
+}
+
+func (e ending) Run(context.Context) error { <-time.After(e.after); return e.err }
+func (ending) Counts() semel.Counts        { return semel.Counts{} }
+func (ending) Left() []semel.Left          { return nil }
+
+func TestAConsumerWhoseRunHasEndedIsInTheLog(t *testing.T) {
+	t.Run("at_once_and_once_a_minute_while_others_run", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			var said bytes.Buffer
+			all := map[string]Consumer{"billing": ending{time.Second, errors.New("no table")}, "stock": ending{10*time.Minute + 30*time.Second, nil}}
+			if _, err := All(t.Context(), all, slog.New(slog.NewTextHandler(&said, nil))); err == nil {
+				t.Error("no error")
+			}
+			<-time.After(time.Hour)
+			if n := strings.Count(said.String(), "level=ERROR"); n != 11 || strings.Count(said.String(), `consumer=billing error="consumer billing: no table"`) != n {
+				t.Errorf("%d lines:\n%s", n, said.String())
+			}
+		})
+	})
+	t.Run("not_one_that_ended_well_or_was_stopped", func(t *testing.T) {
+		var said bytes.Buffer
+		all := map[string]Consumer{"billing": ending{0, nil}, "stock": ending{0, context.Canceled}, "orders": ending{0, semel.ErrLeft}}
+		_, _ = All(t.Context(), all, slog.New(slog.NewTextHandler(&said, nil)))
+		if said.Len() > 0 {
+			t.Error(said.String())
+		}
+	})
+}
