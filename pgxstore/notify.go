@@ -100,7 +100,7 @@ func (t *tables) Notify(ctx context.Context, consumer string) error {
 }
 
 func (x *exchange) send(ctx context.Context, payload string) error {
-	if _, err := x.pool.Exec(ctx, "select pg_notify($1, $2)", channel, payload); err != nil {
+	if _, err := x.pool.Exec(ctx, "select pg_catalog.pg_notify($1, $2)", channel, payload); err != nil {
 		return fmt.Errorf("pgxstore: notify: %w", err)
 	}
 	return nil

@@ -20,7 +20,7 @@ const boundWait = "set local lock_timeout = '1s'"
 
 // validateWait lets one look at all rows: the role's limit is one of statements
 // that somebody waits for.
-const validateWait = "select set_config('lock_timeout', '1s', true), set_config('statement_timeout', '0', true)"
+const validateWait = "select pg_catalog.set_config('lock_timeout', '1s', true), pg_catalog.set_config('statement_timeout', '0', true)"
 
 // bounds are the statements, each of which is a transaction, those that add before
 // those that validate: one that adds a constraint without a look at the rows

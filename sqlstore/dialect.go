@@ -87,7 +87,8 @@ var (
 	listForm   = regexp.MustCompile(`(?s)\{list:(.*?)\}`)
 )
 
-// load reads the dialect's statements and puts the names in.
+// load reads the dialect's statements, puts the names in, and has what is built in named with
+// its schema; see sqltext.Dialect.Exact.
 func (d *dialect) load(names *strings.Replacer, files ...string) (map[string]string, error) {
 	texts := make([]string, len(files))
 	for i, name := range files {
@@ -95,7 +96,9 @@ func (d *dialect) load(names *strings.Replacer, files ...string) (map[string]str
 		if err != nil {
 			return nil, err
 		}
-		texts[i] = names.Replace(string(text))
+		if texts[i], err = d.text.Exact(names.Replace(string(text))); err != nil {
+			return nil, fmt.Errorf("sqlstore: %s/%s: %w", d.name, name, err)
+		}
 	}
 	return sqlform.Texts(texts...)
 }

@@ -61,6 +61,9 @@ func (s *Store) migrations() ([]Migration, error) {
 		}
 		body := s.names.Replace(string(text))
 		sum := sha256.Sum256([]byte(body))
+		if body, err = s.dialect.text.Exact(body); err != nil {
+			return nil, err
+		}
 		known[i] = Migration{Version: version, Name: name, Checksum: hex.EncodeToString(sum[:]), SQL: body}
 	}
 	return known, nil

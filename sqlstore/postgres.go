@@ -68,7 +68,7 @@ func Postgres(db *sql.DB, o Options) (*Store, error) {
 
 func postgresDialect() *dialect {
 	return &dialect{
-		name: "postgres", files: postgresFiles, fill: postgresFill, text: sqltext.Postgres(), bind: "$", moment: "to_timestamp((?::bigint / 1000.0)::float8)",
+		name: "postgres", files: postgresFiles, fill: postgresFill, text: sqltext.Postgres(), bind: "$", moment: "pg_catalog.to_timestamp(?::bigint::float8 / 1000::float8)",
 		isolation: sql.LevelReadCommitted, start: postgresStart, limit: postgresLimit, broken: postgresBroken, handle: postgresHandle,
 		classify:   postgresClass,
 		exonerates: postgresExonerates,
@@ -93,7 +93,7 @@ func postgresOld(c *adoption.Column) (value, last string) {
 	if c.Kind == "bytea" {
 		return "t." + c.Quoted, "$2::bytea"
 	}
-	return "convert_to(t." + c.Quoted + "::text, 'UTF8')", "convert_from($2::bytea, 'UTF8')::" + c.Kind + c.Collate
+	return "pg_catalog.convert_to(t." + c.Quoted + "::text, 'UTF8')", "pg_catalog.convert_from($2::bytea, 'UTF8')::" + c.Kind + c.Collate
 }
 
 // postgresStart writes settings, guard and marks in one statement. The

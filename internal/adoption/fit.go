@@ -97,8 +97,8 @@ func postgres() *dialect {
 		ids:     []string{"text", "character varying", "uuid", "bytea", "bigint", "integer", "smallint"},
 		texts:   []string{"text", "character varying"},
 		times:   []string{"timestamp with time zone", "timestamp without time zone", "date"},
-		source:  "convert_from(s.source, 'UTF8')",
-		now:     "clock_timestamp()",
+		source:  "pg_catalog.convert_from(s.source, 'UTF8')",
+		now:     "pg_catalog.clock_timestamp()",
 		id:      postgresID,
 		literal: postgresLiteral,
 	}
@@ -107,20 +107,20 @@ func postgres() *dialect {
 // postgresID undoes sqlform.ID in SQL. The CASE keeps ids that the
 // engine made up from being read as what they are not.
 func postgresID(c *Column) string {
-	const uuid = "encode(substr(a.id, 2), 'hex')::uuid"
-	bytes := "case get_byte(a.id, 0) when 0 then substr(a.id, 2) when 1 then convert_to(" + uuid + "::text, 'UTF8') else a.long_id end"
-	value := "convert_from(" + bytes + ", 'UTF8')"
+	const uuid = "pg_catalog.encode(pg_catalog.substr(a.id, 2), 'hex')::uuid"
+	bytes := "case pg_catalog.get_byte(a.id, 0) when 0 then pg_catalog.substr(a.id, 2) when 1 then pg_catalog.convert_to(" + uuid + "::text, 'UTF8') else a.long_id end"
+	value := "pg_catalog.convert_from(" + bytes + ", 'UTF8')"
 	switch c.Kind {
 	case "text", "character varying":
 		value = "(" + value + ")" + c.Collate
 	case "bytea":
 		value = bytes
 	case "uuid":
-		value = "case get_byte(a.id, 0) when 1 then " + uuid + " else " + value + "::uuid end"
+		value = "case pg_catalog.get_byte(a.id, 0) when 1 then " + uuid + " else " + value + "::uuid end"
 	case "bigint", "integer", "smallint":
 		value += "::" + c.Kind
 	}
-	return "case when s.source <> convert_to('semel:surrogate', 'UTF8') then " + value + " end"
+	return "case when s.source <> pg_catalog.convert_to('semel:surrogate', 'UTF8') then " + value + " end"
 }
 
 // postgresLiteral writes a text so that it means itself whatever

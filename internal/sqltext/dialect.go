@@ -12,10 +12,12 @@ type Dialect struct {
 	DollarBodies bool
 	// Placeholders are the characters that begin a placeholder.
 	Placeholders string
+	// Catalog is the schema of what is built in, by which Exact names it.
+	Catalog string
 }
 
 // SQLite is the dialect of SQLite.
 func SQLite() Dialect { return Dialect{Brackets: true, Placeholders: "?@$"} }
 
 // Postgres is the dialect of PostgreSQL and of what speaks its SQL.
-func Postgres() Dialect { return Dialect{DollarBodies: true, Placeholders: "$"} }
+func Postgres() Dialect { return Dialect{DollarBodies: true, Placeholders: "$", Catalog: "pg_catalog"} }

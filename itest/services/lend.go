@@ -45,8 +45,8 @@ func Emptying(schema string, but ...string) string {
 		but[i] = quote(table)
 	}
 	return fmt.Sprintf(`do $$ declare name text; begin
-		perform set_config('session_replication_role', 'replica', true);
-		for name in select format('%%I.%%I', schemaname, tablename) from pg_catalog.pg_tables where schemaname = %s and tablename not in (%s) loop
+		perform pg_catalog.set_config('session_replication_role', 'replica', true);
+		for name in select pg_catalog.format('%%I.%%I', schemaname, tablename) from pg_catalog.pg_tables where schemaname = %s and tablename not in (%s) loop
 			execute 'delete from ' || name;
 		end loop;
 	end $$`, quote(schema), strings.Join(but, ", "))

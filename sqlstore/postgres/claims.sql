@@ -36,7 +36,7 @@ with named as materialized (
   select number, state, doubted, row_number() over w as place, sum(size) over w as bytes
   from due window w as (order by due_at, number)
 ), taken as materialized (
-  select * from sized where place = 1 or $5::bigint = 0 or bytes <= $5::bigint
+  select * from sized where place = 1 or $5::bigint = 0 or bytes <= $5::bigint::numeric
 ), left_over as (
   update {prefix}inbox i set consumer = u.consumer from unnamed u
   where i.number = u.number and u.number not in (select number from taken)
@@ -239,7 +239,7 @@ with asked as (
   from ended e, asked h where m.scope = e.scope and m.id = e.id and m.outcome = 2
   returning 1
 )
-select case (select count(*) from marked) when 1 then 1 else {prefix}stand(0, 1) end;
+select case (select count(*) from marked) when 1 then 1 else {prefix}stand(0::bigint, 1::bigint) end;
 
 -- name: retake
 with asked as materialized (

@@ -103,7 +103,7 @@ where s.consumer = $1 order by s.source, s.generation, m.id limit 1000;
 -- name: first due
 select (extract(epoch from min(to_date(right(c.relname, 8), 'YYYYMMDD'))) * 1000000)::bigint
 from {prefix}dated d join pg_inherits h on h.inhparent = to_regclass('{markers}') join pg_class c on c.oid = h.inhrelid
-where d.consumer = $1 and c.relname ~ '_[0-9]{8}$'
+where d.consumer = $1 and c.relname::text ~ '_[0-9]{8}$'
   and to_date(right(c.relname, 8), 'YYYYMMDD') < ((timestamptz 'epoch' + $2::bigint * interval '1 microsecond') at time zone 'UTC')::date;
 
 -- Kept days are how many days stand, the first of them, and how many are past a time.
@@ -113,7 +113,7 @@ select count(*), (extract(epoch from min(k.day)) * 1000000)::bigint,
   count(*) filter (where k.day < ((timestamptz 'epoch' + $1::bigint * interval '1 microsecond') at time zone 'UTC')::date)
 from pg_inherits h join pg_class c on c.oid = h.inhrelid
 cross join lateral (select to_date(right(c.relname, 8), 'YYYYMMDD') as day) k
-where h.inhparent = to_regclass('{markers}') and c.relname ~ '_[0-9]{8}$';
+where h.inhparent = to_regclass('{markers}') and c.relname::text ~ '_[0-9]{8}$';
 
 -- name: last day
 select count(*) from (
@@ -123,9 +123,9 @@ select count(*) from (
 ) counted;
 
 -- name: marker bytes
-select coalesce((sum(pg_total_relation_size(c.oid)) / nullif(sum(c.reltuples), 0))::float8, 0)::bigint
+select coalesce((sum(pg_total_relation_size(c.oid))::float8 / nullif(sum(c.reltuples)::float8, 0::float8)), 0)::bigint
 from pg_inherits h join pg_class c on c.oid = h.inhrelid
-where h.inhparent = to_regclass('{markers}') and c.reltuples > 0 having sum(c.reltuples) >= 1000;
+where h.inhparent = to_regclass('{markers}') and c.reltuples > 0::float4 having sum(c.reltuples) >= 1000::float4;
 
 -- Reap is that of the table of all, over what stands aside: that goes row by row, once its
 -- id is surely outside of the days for good.
@@ -323,7 +323,7 @@ select what, remedy from (
   union all
   select t.relid::text || ' has no primary key (scope, id)', 'alter table ' || t.relid::text || ' add primary key (scope, id)'
   from pg_partition_tree(to_regclass('{markers}')) t
-  where not exists (select 1 from pg_index x where x.indrelid = t.relid and x.indisprimary and x.indisvalid and array['scope', 'id'] = array(
+  where not exists (select 1 from pg_index x where x.indrelid = t.relid and x.indisprimary and x.indisvalid and array['scope', 'id'] operator(pg_catalog.=) array(
     select a.attname::text from unnest(x.indkey) with ordinality k (n, i) join pg_attribute a on a.attrelid = x.indrelid and a.attnum = k.n order by k.i))
   union all
   select '{markers} has no partition for ' || to_char(w.day, 'YYYY-MM-DD') || ', whose ids are kept', 'attach it again as {markers}_' || to_char(w.day, 'YYYYMMDD') || ', or restore it from a backup'
@@ -336,7 +336,7 @@ select what, remedy from (
       and decode(b.bounds[2], 'hex') >= {prefix}day_bound('{kind}', w.day::date + 1))
   union all
   select '{markers} has the default partition ' || p.partdefid::regclass::text || ', in which rows outlive their day', 'detach it'
-  from pg_partitioned_table p where p.partrelid = to_regclass('{markers}') and p.partdefid <> 0
+  from pg_partitioned_table p where p.partrelid = to_regclass('{markers}') and p.partdefid <> 0::oid
   union all
   select 'the markers of consumer ' || {prefix}readable(d.consumer) || ' lie in {prefix}markers, too, where nobody looks for them',
     'stop its processes and move them as docs/operations.md shows'

@@ -52,19 +52,19 @@ select what, remedy from (
   union all
   select '{prefix}markers has no primary key (scope, id)', 'alter table {prefix}markers add primary key (scope, id)'
   where to_regclass('{prefix}markers') is not null and not exists (
-    select 1 from keys where indrelid = to_regclass('{prefix}markers') and indisprimary and columns = array['scope', 'id'])
+    select 1 from keys where indrelid = to_regclass('{prefix}markers') and indisprimary and columns operator(pg_catalog.=) array['scope', 'id'])
   union all
   select '{prefix}streams has no primary key (scope, name)', 'alter table {prefix}streams add primary key (scope, name)'
   where to_regclass('{prefix}streams') is not null and not exists (
-    select 1 from keys where indrelid = to_regclass('{prefix}streams') and indisprimary and columns = array['scope', 'name'])
+    select 1 from keys where indrelid = to_regclass('{prefix}streams') and indisprimary and columns operator(pg_catalog.=) array['scope', 'name'])
   union all
   select '{prefix}lines has no primary key (name)', 'alter table {prefix}lines add primary key (name)'
   where to_regclass('{prefix}lines') is not null and not exists (
-    select 1 from keys where indrelid = to_regclass('{prefix}lines') and indisprimary and columns = array['name'])
+    select 1 from keys where indrelid = to_regclass('{prefix}lines') and indisprimary and columns operator(pg_catalog.=) array['name'])
   union all
   select '{prefix}inbox has no unique key (scope, id, conflict)', 'alter table {prefix}inbox add unique (scope, id, conflict)'
   where to_regclass('{prefix}inbox') is not null and not exists (
-    select 1 from keys where indrelid = to_regclass('{prefix}inbox') and columns = array['scope', 'id', 'conflict'])
+    select 1 from keys where indrelid = to_regclass('{prefix}inbox') and columns operator(pg_catalog.=) array['scope', 'id', 'conflict'])
   union all
   select '{prefix}guard has no deferred foreign key to {prefix}guard_end',
     'alter table {prefix}guard add foreign key (number) references {prefix}guard_end (number) deferrable initially deferred'
@@ -77,7 +77,7 @@ select what, remedy from (
   select t.name || ' has the trigger ' || quote_ident(g.tgname) || ', which may change what is written there',
     'drop trigger ' || quote_ident(g.tgname) || ' on ' || t.name
   from tables t join pg_trigger g on g.tgrelid = t.id
-  where not g.tgisinternal and g.tgenabled in ('O', 'A') and (t.protects or g.tgtype & 66 <> 0)
+  where not g.tgisinternal and g.tgenabled in ('O', 'A') and (t.protects or g.tgtype::int & 66 <> 0)
     and not (g.tgname in ('{name}acts_stay', '{name}acts_remain') and t.name = '{prefix}acts')
     and not (g.tgname in ('{name}seals_stay', '{name}seals_remain') and t.name = '{prefix}seals')
   union all
@@ -94,7 +94,7 @@ select what, remedy from (
       select polpermissive, polcmd = '*' and pg_get_expr(polqual, polrelid) = 'true'
         and coalesce(pg_get_expr(polwithcheck, polrelid), 'true') = 'true' as open
       from pg_policy where polrelid = t.id and exists (
-        select 1 from unnest(polroles) r where case r when 0 then true else pg_has_role(r, 'usage') end)
+        select 1 from unnest(polroles) r where case r when 0::oid then true else pg_has_role(r, 'usage') end)
     ) p
   ) policies
   where t.id is not null and row_security_active(t.id) and not policies.open
@@ -126,7 +126,7 @@ select what, remedy from (
   select '{prefix}guard has rows, which no transaction may leave', 'delete from {prefix}guard'
   where exists (select 1 from {prefix}guard)
   union all
-  select c.relname || ' has markers of a consumer by day, and {prefix}dated has no row that says whose they are: they are looked for no more',
+  select c.relname::text || ' has markers of a consumer by day, and {prefix}dated has no row that says whose they are: they are looked for no more',
     'restore the row ' || d.number || ' of {prefix}dated from a backup; without it everything of those days that comes again takes effect again'
   from pg_class here join pg_class c on c.relnamespace = here.relnamespace and c.relkind = 'p'
   cross join lateral (select substring(c.relname from length('{name}markers_') + 1) as number) d

@@ -60,14 +60,14 @@ from {prefix}retention r where r.consumer = $1;
 -- Last day asks a thousand blocks of the table, or all if it has no more.
 
 -- name: last day
-select least($2, ceil(count(*) * greatest(1, pg_relation_size('{prefix}markers') / 8192000.0))::bigint)
-from {prefix}markers m tablesample system (least(100, 819200000.0 / greatest(pg_relation_size('{prefix}markers'), 1)))
+select least($2, ceil(count(*)::numeric * greatest(1.0, pg_relation_size('{prefix}markers')::numeric / 8192000.0))::bigint)
+from {prefix}markers m tablesample system (least(100, 819200000.0 / greatest(pg_relation_size('{prefix}markers'), 1)::numeric))
 join {prefix}scopes s on s.number = m.scope
 where s.consumer = $1 and m.at > statement_timestamp() - interval '1 day';
 
 -- name: marker bytes
-select coalesce((pg_total_relation_size(c.oid) / nullif(c.reltuples, 0))::float8, 0)::bigint
-from pg_class c where c.oid = to_regclass('{prefix}markers') and c.reltuples >= 1000;
+select coalesce((pg_total_relation_size(c.oid)::float8 / nullif(c.reltuples::float8, 0::float8)), 0)::bigint
+from pg_class c where c.oid = to_regclass('{prefix}markers') and c.reltuples >= 1000::float4;
 
 -- name: removed
 select (extract(epoch from max(s.low)) * 1000000)::bigint from {prefix}scopes s where s.consumer = $1;
@@ -80,7 +80,7 @@ select (extract(epoch from max(s.low)) * 1000000)::bigint from {prefix}scopes s 
 -- name: advance
 with kept as (
   select r.consumer, {cutoff} as cutoff, r.keep_ms * interval '0.01 milliseconds' * (
-    select count(*) / 1001 from (select 1 from {prefix}scopes s where s.consumer = $1 limit 1001) s) as step
+    select (count(*) / 1001)::float8 from (select 1 from {prefix}scopes s where s.consumer = $1 limit 1001) s) as step
   from {prefix}retention r
   where r.consumer = $1 and r.keep_ms > 0 and not r.off and r.horizon_ms <= r.keep_ms
 ), raised as (
@@ -308,7 +308,7 @@ begin
   update {prefix}dated d set low_day = least(w.day, d.high_day), low = {prefix}day_bound(d.kind, least(w.day, d.high_day))
   from (select ((timestamptz 'epoch' + cutoff * interval '1 microsecond') at time zone 'UTC')::date as day) w
   where d.consumer = name and d.low_day < least(w.day, d.high_day);
-  select '{prefix}markers_' || d.number into table_of_days from {prefix}dated d where d.consumer = name;
+  select '{prefix}markers_' || d.number::text into table_of_days from {prefix}dated d where d.consumer = name;
   commit;
   loop -- rows that have ended would keep their days
     delete from {prefix}inbox i using (

@@ -30,7 +30,7 @@ with tables as (
   union all
   select 'inbox', to_regclass('{prefix}inbox')::oid
   union all
-  select 'markers', to_regclass('{prefix}markers_' || d.number)::oid from {prefix}dated d
+  select 'markers', to_regclass('{prefix}markers_' || d.number::text)::oid from {prefix}dated d
 )
 select p.name, sum(greatest(c.reltuples, 0))::bigint, sum(coalesce(pg_stat_get_dead_tuples(c.oid), 0))::bigint
 from (
@@ -45,7 +45,7 @@ group by p.name;
 with tables as (
   select to_regclass('{prefix}markers')::oid as oid
   union all
-  select to_regclass('{prefix}markers_' || d.number)::oid from {prefix}dated d
+  select to_regclass('{prefix}markers_' || d.number::text)::oid from {prefix}dated d
 )
 select v.outcome, sum(v.share * greatest(c.reltuples, 0))::bigint
 from (

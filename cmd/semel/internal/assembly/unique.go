@@ -27,9 +27,9 @@ func (a *Assembly) checkKey(ctx context.Context, c *policy.Consumer, store *Stor
 // A constraint's index has its name, but that of an exclusion constraint is not
 // unique.
 const postgresUnique = `select exists (
-	select 1 from pg_class c join pg_index i on i.indexrelid = c.oid where c.relname = $1 and i.indisunique
+	select 1 from pg_class c join pg_index i on i.indexrelid = c.oid where c.relname = $1::name and i.indisunique
 	union all
-	select 1 from pg_constraint where conname = $1 and contype in ('p', 'u', 'x'))`
+	select 1 from pg_constraint where conname = $1::name and contype in ('p', 'u', 'x'))`
 
 func (d *postgres) hasUnique(ctx context.Context, constraint string) (there bool, err error) {
 	err = d.db.QueryRowContext(ctx, postgresUnique, constraint).Scan(&there)
