@@ -42,16 +42,17 @@ type Sealing struct {
 	// Most is how many acts are sealed at most; 0 means 1,000.
 	Most int
 	// Whole looks for acts among all, which reads the whole table; otherwise among those
-	// with a number that is no more than SealWindow below the greatest that was sealed. An
-	// act whose transaction took so long that this many others were sealed before it
-	// committed is found by a whole look alone.
+	// with a number that is no lower than the lowest of those that SealWindow lines sealed
+	// last. An act whose transaction took so long that this many others were sealed before
+	// it committed is found by a whole look alone.
 	Whole bool
 	// At, if not nil, is called between the steps of the sealing's transaction, for tests,
 	// with how many of its lines are written.
 	At func(lines int)
 }
 
-// SealWindow is how far below the greatest number that was sealed an act is looked for.
+// SealWindow is how many lines say from which number on an act is looked for: one foreign
+// number among them does not move that.
 const SealWindow = 1000
 
 // Sealed is what became of one call of Seal.

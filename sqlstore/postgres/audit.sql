@@ -8,12 +8,22 @@ select set_config('lock_timeout', '20ms', true), set_config('statement_timeout',
 
 -- Times are microseconds since 1970.
 
+-- Unsealed looks behind the lowest of the numbers that were sealed last, which one foreign
+-- number among them does not move. A number that the server's sequence has not given yet is
+-- nobody's act: it is not sealed, where the role may read the sequence.
+
 -- name: unsealed
 select a.number, a."row", a.verb, a.who, a.why, a.result,
   coalesce((extract(epoch from nullif(nullif(a.at, 'infinity'), '-infinity')) * 1000000)::bigint, 0),
   (extract(epoch from clock_timestamp()) * 1000000)::bigint
 from {prefix}acts a
-where a.number >= case when $1::boolean then -9223372036854775808 else (select coalesce(max(s.act), 0) from {prefix}seals s) - $2::bigint end
+where a.number >= case when $1::boolean then -9223372036854775808 else (
+  select case when pg_catalog.count(*) < $2::bigint then -9223372036854775808 else pg_catalog.min(s.act) end
+  from (select l.act from {prefix}seals l order by l.sequence desc limit $2::bigint) s) end
+and a.number <= (
+  select case when pg_catalog.has_sequence_privilege(q.id, 'usage, select'::text)
+    then coalesce(pg_catalog.pg_sequence_last_value(q.id), 0::bigint) else 9223372036854775807 end
+  from (select pg_catalog.pg_get_serial_sequence('{prefix}acts'::text, 'number'::text)::regclass as id) q)
 and not exists (select 1 from {prefix}seals s where s.act = a.number)
 order by a.number limit $3;
 

@@ -5,7 +5,9 @@
 select a.number, cast(a.row as integer), cast(a.verb as text), cast(a.who as text), cast(a.why as text), cast(a.result as text),
   cast(a.at as integer) * 1000, cast(unixepoch('subsec') * 1000 as integer) * 1000
 from {prefix}acts a
-where a.number >= case when ?1 then -9223372036854775808 else (select coalesce(max(s.act), 0) from {prefix}seals s) - ?2 end
+where a.number >= case when ?1 then -9223372036854775808 else (
+  select case when count(*) < ?2 then -9223372036854775808 else min(s.act) end
+  from (select l.act from {prefix}seals l order by l.sequence desc limit ?2) s) end
 and not exists (select 1 from {prefix}seals s where s.act = a.number)
 order by a.number limit ?3;
 
