@@ -74,6 +74,9 @@ func (h *fixture[Tx]) wantWhole(key []byte, lines []contract.AuditedSeal) {
 		v.Add(audit.Line{Seal: l.Seal, Compared: true, Now: l.Now})
 	}
 	for _, f := range v.End().Findings {
+		if f.Kind == audit.Unkeyed { // a case's key may come later
+			continue
+		}
 		h.t.Errorf("the chain: %s", f)
 	}
 	if n := int64(len(lines)); end.Sequence != n {

@@ -157,7 +157,7 @@ func TestAChainThatIsMadeAnewIsFound(t *testing.T) {
 	})
 	t.Run("a_line_between_two_by_the_one_that_follows_the_first", func(t *testing.T) {
 		lines, end := sealed(nil, 10)
-		own := Next(nil, HeadOf(nil, lines[4]), contract.Act{Number: 99}, time.UnixMicro(1))
+		own := Next(nil, HeadOf(nil, lines[4]), contract.Act{Number: 99, At: time.UnixMicro(1)}, time.UnixMicro(1))
 		if found := verified(nil, slices.Insert(lines, 5, own), end); len(found) != 1 || !strings.HasPrefix(found[0], "line 6, act 99: inserted") {
 			t.Errorf("found %q", found)
 		}
@@ -178,7 +178,7 @@ func TestAChainThatIsMadeAnewIsFound(t *testing.T) {
 	})
 	t.Run("a_tail_without_a_key", func(t *testing.T) {
 		lines, end := sealed(key, 10)
-		own := Next(nil, end, contract.Act{Number: 99}, time.UnixMicro(1))
+		own := Next(nil, end, contract.Act{Number: 99, At: time.UnixMicro(1)}, time.UnixMicro(1))
 		if found := verified(key, append(lines, own), HeadOf(nil, own)); len(found) == 0 || !strings.HasPrefix(found[0], "line 11") {
 			t.Errorf("found %q", found)
 		}
@@ -195,15 +195,32 @@ func TestAChainThatIsMadeAnewIsFound(t *testing.T) {
 func TestAKeyThatComesLaterHoldsWhatIsBeforeIt(t *testing.T) {
 	lines, end := sealed(nil, 5)
 	for i := range 5 {
-		s := Next(key, end, contract.Act{Number: int64(100 + i)}, time.UnixMicro(1))
+		s := Next(key, end, contract.Act{Number: int64(100 + i), At: time.UnixMicro(1)}, time.UnixMicro(1))
 		end = HeadOf(key, s)
 		lines = append(lines, s)
 	}
-	if found := verified(key, lines, end); len(found) > 0 {
+	// Somebody who keeps the head of then answers for what is before the key.
+	kept := func() []string {
+		v := NewVerifier(key)
+		v.Expect(PointOf(HeadOf(key, lines[5])), "the head that was kept")
+		v.ExpectEnd(end, "the end")
+		for _, s := range lines {
+			v.Add(Line{Seal: s})
+		}
+		var found []string
+		for _, f := range v.End().Findings {
+			found = append(found, f.String())
+		}
+		return found
+	}
+	if found := kept(); len(found) > 0 {
 		t.Errorf("found %q", found)
 	}
+	if found := verified(key, lines, end); len(found) != 1 || !strings.HasPrefix(found[0], "lines 1 to 5: under no key") {
+		t.Errorf("without a head that was kept: %q", found)
+	}
 	lines[2].Act.Who = "bo"
-	if found := verified(key, lines, end); len(found) != 1 || !strings.HasPrefix(found[0], "line 3") {
+	if found := kept(); len(found) != 1 || !strings.HasPrefix(found[0], "line 3") {
 		t.Errorf("found %q", found)
 	}
 	if err := MaySeal(nil, end); err == nil {

@@ -129,6 +129,9 @@ func (v *Verifier) noteKey(s contract.Seal, sequence int64) {
 		v.report.add(Finding{Sequence: sequence, Act: s.Act.Number, Kind: Inserted, What: "it is under no key, and lines before it are under one"})
 	}
 	v.keyed = v.keyed || s.Keyed
+	if !v.keyed {
+		v.unkeyed = max(v.unkeyed, sequence)
+	}
 }
 
 // noteShift notes that a line stands somewhere else than at the place where it was sealed.

@@ -9,7 +9,7 @@ import (
 // ExpectEnd has the chain end where its store, or its file, says that it ends. The proof of
 // an end under a key is looked at where there is a key.
 func (v *Verifier) ExpectEnd(end contract.SealHead, name string) {
-	v.Expect(PointOf(end), name)
+	v.expect(PointOf(end), name, false)
 	v.ends = append(v.ends, namedEnd{end, name})
 }
 

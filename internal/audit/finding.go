@@ -21,6 +21,12 @@ const (
 	Inserted Kind = "inserted"
 	// CutOff: lines are gone from the end.
 	CutOff Kind = "cut off"
+	// Late: an act was sealed, or is not sealed, long after it was done. Until an act is sealed
+	// nothing shows what it was.
+	Late Kind = "sealed late"
+	// Unkeyed: lines before the first one under the key are under none, so that anybody who
+	// could write the tables then could have made them.
+	Unkeyed Kind = "under no key"
 )
 
 // Finding is something that is wrong.

@@ -28,6 +28,8 @@ type Verifier struct {
 	missing []span // sequences that were passed over and not met yet
 	shifted run
 	keyed   bool  // a line under a key was met
+	unkeyed int64 // the last line without a key before the first with one
+	late    []lateLines
 	held    *Line // the last that was added: it is judged with the one behind it
 }
 
@@ -35,6 +37,7 @@ type Verifier struct {
 type known struct {
 	Point
 	name string // what it is, for people
+	kept bool   // somebody kept it elsewhere
 	met  *contract.SealHash
 }
 
@@ -61,10 +64,13 @@ type run struct{ from, to, by int64 }
 func NewVerifier(key []byte) *Verifier { return &Verifier{key: key, next: 1} }
 
 // Expect has the chain reach to this place, and be there what it was; name says for people
-// who kept it.
-func (v *Verifier) Expect(p Point, name string) {
+// who kept it. It was kept elsewhere: what was sealed late or under no key before it is no
+// finding, as somebody has looked at that then.
+func (v *Verifier) Expect(p Point, name string) { v.expect(p, name, true) }
+
+func (v *Verifier) expect(p Point, name string, kept bool) {
 	if p.Sequence > 0 {
-		v.heads = append(v.heads, &known{Point: p, name: name})
+		v.heads = append(v.heads, &known{Point: p, name: name, kept: kept})
 	}
 }
 
@@ -102,6 +108,7 @@ func (v *Verifier) End() Report {
 	if len(v.key) > 0 && v.report.Keyed == 0 && v.next > 1 {
 		v.report.add(Finding{Sequence: v.next - 1, Kind: Changed, What: "no line up to here is under the key, so that anybody could have made them"})
 	}
+	v.endLate()
 	v.report.sort()
 	return v.report
 }
@@ -129,6 +136,7 @@ func (v *Verifier) judge(l Line, behind *Line) {
 	}
 	v.compare(l, sealed)
 	v.noteKey(l.Seal, sealed)
+	v.noteLate(l.Seal, sealed)
 	at := tip{Seal: l.Seal, stands: l.Sequence}
 	at.Sequence = sealed
 	if sealed < v.next && v.found(sealed) {

@@ -198,8 +198,11 @@ func (c *common) printChain(v operate.Verified) {
 	if v.Unsealed > 0 {
 		tell("%s: %s not sealed yet, the oldest of %s", name, counted(int(v.Unsealed), int(v.Unsealed), "act"), moment(*v.Oldest))
 	}
-	if v.Total == 0 {
+	switch {
+	case v.Total == 0:
 		fmt.Fprintln(c.Out, v.Head)
+	case v.Answerable():
+		tell("%s: once you know why, keep the head %s elsewhere and give it with --head: it answers for these lines", name, v.Head)
 	}
 	if v.Unchecked > 0 {
 		c.remark("%s: %s under a key, which was not given: that each follows the one before was looked at, and not what is in them", name, counted(int(v.Unchecked), int(v.Unchecked), "line"))

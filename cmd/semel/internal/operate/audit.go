@@ -5,6 +5,7 @@ import (
 	"io"
 	"iter"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/semel-go/semel/contract"
@@ -98,6 +99,11 @@ type Verified struct {
 	Total    int64           `json:"total"`
 }
 
+// Answerable reports whether a head that is kept from now on answers for all findings.
+func (v Verified) Answerable() bool {
+	return v.Lines > 0 && v.Total == int64(len(v.Findings)) && !slices.ContainsFunc(v.Findings, func(f audit.Finding) bool { return f.Kind != audit.Late && f.Kind != audit.Unkeyed })
+}
+
 // Verification is what a chain is verified by.
 type Verification struct {
 	Key []byte
@@ -136,6 +142,11 @@ func (o Verification) Verify(ctx context.Context, store string, s contract.Audit
 		if found.Unsealed++; found.Oldest == nil || a.At.Before(*found.Oldest) {
 			found.Oldest = maybe(a.At)
 		}
+	}
+	if found.Oldest != nil && time.Since(*found.Oldest) > audit.LongestUnsealed {
+		found.Total++
+		found.Findings = append(found.Findings, audit.Finding{Sequence: end.Sequence + 1, Kind: audit.Late,
+			What: "acts stand in the table that were done more than " + audit.LongestUnsealed.String() + " ago and are in no line: no process seals, as its log says, or the sequence of the table never gave their numbers"})
 	}
 	return found, nil
 }
