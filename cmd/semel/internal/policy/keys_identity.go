@@ -63,6 +63,8 @@ func identityShape() object[Identity] {
 			list[string]{item: selector(idSelector), single: true}, func(i *Identity) *[]string { return &i.ID }),
 		key(meta{name: "source", doc: "The selector of the producer's name. Two sources never hide each other's messages."},
 			selector(sourceSelector), func(i *Identity) *string { return &i.Source }),
+		key(meta{name: "trusted", def: "false", doc: "`true` accepts an `id` whose name says that it differs between copies of a message, or is shared by messages, as `header:x-attempt-id` or `header:date`: the producer is known to set it once for a message."},
+			boolean{}, func(i *Identity) *bool { return &i.Trusted }),
 		key(meta{name: "former", doc: "What the identity was before, while it changes: messages are marked under it, too, and are new only where both are. Needed when another identity than the recorded one is written here; remove it when no message comes again that was processed before, and `semel identity retire` has said so. Not beside `version`, `dedup`, `retention: {drop: day}` and `fingerprint: none`."},
 			pointer[FormerIdentity]{formerShape()}, func(i *Identity) **FormerIdentity { return &i.Former }),
 		later[Identity]("broker", "The broker's own id, for producers that send nothing: `redelivery_only`."),

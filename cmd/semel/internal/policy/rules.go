@@ -83,6 +83,8 @@ func (r rules) identity() {
 	case r.set("identity"):
 		if reason, remedy := split(r.consumer.Identity.identity().Validate(), "name what the producer sets once for a message"); reason != "" {
 			r.refuse("identity.id", reason, remedy)
+		} else if id, why := r.consumer.Identity.unfit(); why != "" {
+			r.refuse("identity.id", fmt.Sprintf("%q cannot be an identity: %s", id, why), "name what the producer sets once for a message, or write trusted: true beside it if this producer does")
 		}
 	}
 }

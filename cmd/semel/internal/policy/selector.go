@@ -78,3 +78,27 @@ func split(err error, otherwise string) (reason, remedy string) {
 	}
 	return reason, remedy
 }
+
+// Why selectors with well-known names are no identity.
+const (
+	eachTry  = "it is new, or counted, with each try of one message, so that no copy would be recognised"
+	sharedBy = "messages that come close together share it, and all but one of them would be dropped"
+)
+
+// unfitNames are the selectors that cannot be an identity, in lower case, and why.
+var unfitNames = map[string]string{
+	"header:x-attempt-id": eachTry, "header:x-retry-count": eachTry, "header:x-b3-traceid": eachTry, "header:x-amzn-trace-id": eachTry,
+	"header:x-cloud-trace-context": eachTry, "header:delivery-tag": eachTry, "header:redelivered": eachTry,
+	"header:jmstimestamp": sharedBy, "header:date": sharedBy, "body:/timestamp": sharedBy,
+}
+
+// unfit returns the first selector of an identity whose name says that it is none, and
+// why; empty if there is none, or the policy trusts it.
+func (i *Identity) unfit() (selector, why string) {
+	for _, id := range i.ID {
+		if why := unfitNames[strings.TrimSuffix(strings.ToLower(id), "?")]; why != "" && !i.Trusted {
+			return id, why
+		}
+	}
+	return "", ""
+}
