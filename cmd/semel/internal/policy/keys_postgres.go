@@ -2,6 +2,7 @@ package policy
 
 import (
 	"net/url"
+	"regexp"
 	"strings"
 )
 
@@ -15,17 +16,42 @@ const (
 
 func postgresShape() object[Postgres] {
 	return object[Postgres]{fields: []field[Postgres]{
-		key(meta{name: "url", required: true, doc: "The connection string, as `postgres://user:${PASSWORD}@host:5432/database?sslmode=verify-full`. Take secrets from the environment; they are never shown. Without `pool_max_conns` in it, a process opens at most the workers of the store's consumers and two more connections."},
-			word{what: "a connection string, as postgres://user:${PASSWORD}@host:5432/database", pattern: `^postgres(ql)?://\S+$`, check: badURL},
+		key(meta{name: "url", required: true, doc: "The connection string, as `postgres://user:${PASSWORD}@host:5432/database?sslmode=verify-full`. A password in it is a variable of the environment, and is never shown. Without `pool_max_conns` in it, a process opens at most the workers of the store's consumers and two more connections."},
+			connection{word{what: "a connection string, as postgres://user:${PASSWORD}@host:5432/database", pattern: `^postgres(ql)?://\S+$`, check: badURL}},
 			func(p *Postgres) *string { return &p.URL }),
 		key(meta{name: "schema", def: usualSchema, doc: "The schema of Semel's tables. Every statement of Semel's names it; yours follow the search_path."},
 			word{what: "the name of a schema", pattern: `^[^"'\\{}\x00-\x1f]{1,63}$`, check: badSchema}, func(p *Postgres) *string { return &p.Schema }),
 		key(meta{name: "prefix", def: usualPrefix, doc: "What the names of Semel's tables begin with."},
 			word{what: "a table prefix in lower case", pattern: `^[a-z_][a-z0-9_]{0,31}$`, check: badLowerPrefix}, func(p *Postgres) *string { return &p.Prefix }),
 		key(meta{name: "listen", doc: "The connection string of one more connection, over which the process hears at once that something in the inbox of its consumers is due; without it they ask, once in `inbox.poll`. It must lead to the server itself, also where `url` leads to a pooler. Whoever shall be heard needs it, too: processes that receive, and `semel inbox retry`."},
-			word{what: "a connection string, as postgres://user:${PASSWORD}@host:5432/database", pattern: `^postgres(ql)?://\S+$`, check: badURL},
+			connection{word{what: "a connection string, as postgres://user:${PASSWORD}@host:5432/database", pattern: `^postgres(ql)?://\S+$`, check: badURL}},
 			func(p *Postgres) *string { return &p.Listen }),
 	}}
+}
+
+// connection is a connection string, whose password is a variable of the environment.
+type connection struct{ word }
+
+func (c connection) read(d *decoder, p place) (string, bool) {
+	if hasPassword(p.value().Value) {
+		d.fault(p, "a password stands in the policy", "write ${NAME} in its place, a variable of the environment, or take the whole connection string from one")
+		return "", false
+	}
+	return c.word.read(d, p)
+}
+
+// passwords finds the passwords of connection strings, in front of the host and as a parameter.
+var passwords = regexp.MustCompile(`://[^:@/\s]*:([^@/\s]*)@|[?&]password=([^&\s}]+}?)`)
+
+// hasPassword reports whether a password stands in a text, and not a variable alone.
+func hasPassword(text string) bool {
+	for _, found := range passwords.FindAllStringSubmatch(text, -1) {
+		password := found[1] + found[2]
+		if password != "" && (!strings.Contains(password, "${") || strings.Contains(password, ":-")) {
+			return true
+		}
+	}
+	return false
 }
 
 // badURL says nothing of the text itself: it may hold a password.

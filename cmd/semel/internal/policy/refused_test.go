@@ -98,7 +98,7 @@ func refusedValues() []policyCase {
 		{name: "values of the environment are not shown", edits: append(inConsumer("workers: ${SECRET}", "lanes: ${SECRET}", "timeout: ${SECRET}", "retention: ${SECRET}"),
 			`"header:ce-id"`, `"${SECRET}"`, `"header:ce-source"`, `"x${SECRET}"`, "from: payments", `from: "${SECRET}"`, "store: shop", "store: ${SECRET}")},
 		{name: "table prefix", edits: []string{"path: shop.db", "path: shop.db, prefix: 1-"}, shape: true},
-		{name: "connection string", edits: []string{"sqlite: {path: shop.db}", "postgres: {url: \"mysql://shop:secret@db/shop\"}"}, shape: true},
+		{name: "connection string", edits: []string{"sqlite: {path: shop.db}", "postgres: {url: \"mysql://shop@db/shop\"}"}, shape: true},
 		{name: "connection string of the environment", edits: []string{"sqlite: {path: shop.db}", "postgres: {url: \"${SECRET}\"}"}},
 		{name: "password that is no part of a connection string", edits: []string{"sqlite: {path: shop.db}", "postgres: {url: \"postgres://shop:${SECRET}%@db/shop\"}"}},
 		{name: "no connection string", edits: []string{"sqlite: {path: shop.db}", "postgres: {prefix: a_}"}, shape: true},
