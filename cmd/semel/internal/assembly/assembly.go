@@ -72,7 +72,7 @@ func Open(p *policy.Policy, o Options, want, create func(*policy.Store) bool) (*
 		if !want(named) || named.Redis != nil { // keys are opened with their consumer
 			continue
 		}
-		s, err := openStore(named, opening{create: create(named), patient: o.Patient, connections: connections(p, named.Name)})
+		s, err := openStore(named, opening{create: create(named), patient: o.Patient, connections: connections(p, named.Name), log: o.Logger})
 		if errors.Is(err, errNoDatabase) {
 			if err = fmt.Errorf("%w; correct the path", err); !p.Bare {
 				err = fmt.Errorf("%w, or create it: semel migrate up --config %s", err, p.File)

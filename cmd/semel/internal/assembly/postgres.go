@@ -38,6 +38,9 @@ func openPostgres(p *policy.Postgres, o opening) (tables, database, error) {
 	if err != nil {
 		return nil, nil, err
 	}
+	if given, err := url.Parse(p.URL); err == nil && !given.Query().Has("default_query_exec_mode") {
+		withoutNames(config, o.log)
+	}
 	pool, err := pgxpool.NewWithConfig(context.Background(), config)
 	if err != nil {
 		return nil, nil, err

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"slices"
 	"time"
 
@@ -108,6 +109,8 @@ type opening struct {
 	cipher contract.Cipher
 	// connections is how many the consumers of the store need at most.
 	connections int
+	// log gets what is found out about the database; nil: nobody wants it.
+	log *slog.Logger
 }
 
 func openStore(s *policy.Store, o opening) (*Store, error) {
