@@ -12,8 +12,14 @@
 //
 // Each text has a key of its own, which HMAC-SHA-256 derives from the given one and 16 random
 // bytes, and is encrypted with AES-256-GCM under 12 further random bytes, so that one given key
-// is good for as many messages as a store will ever see. It is bound to what it belongs to: one
-// that was moved to another identity is refused.
+// is good for as many messages as a store will ever see. It is bound to the id that it belongs
+// to: a text that was moved to another id is refused.
+//
+// What encryption does not prevent: somebody who can write the tables, and has no key, can move
+// a text to the same id of another consumer or source, and can insert rows in plain text, which
+// a store with a cipher applies. Fingerprints are hashes without a key, so a short body, such as
+// one of four digits, can be guessed from its fingerprint. Error texts of a database may quote
+// values of a message.
 package encryption
 
 import (
