@@ -20,7 +20,7 @@ func (s *Store) StartCalls(_ context.Context, claims []contract.Claim, lease tim
 	all := make([]contract.CallStarted, len(claims))
 	for i, c := range claims {
 		r := s.claimed(c)
-		if r == nil {
+		if r == nil || s.lost([]contract.ClaimEnding{{Claim: c}}) != nil {
 			continue
 		}
 		l := r.ledger()

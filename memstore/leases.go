@@ -22,6 +22,9 @@ func (s *Store) Claim(_ context.Context, o contract.ClaimOptions) ([]contract.Cl
 	now, bytes := s.now(), int64(0)
 	var taken []contract.Claimed
 	for _, r := range s.claimable(o.Consumer, now) {
+		if s.over(r) {
+			continue
+		}
 		if len(o.Numbers) > 0 && !slices.Contains(o.Numbers, r.Number) {
 			continue
 		}
@@ -178,7 +181,7 @@ func (s *Store) End(_ context.Context, endings []contract.ClaimEnding) (lost []i
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range endings {
-		if r := s.claimed(endings[i].Claim); r != nil {
+		if r := s.claimed(endings[i].Claim); r != nil && s.lost(endings[i:i+1]) == nil {
 			s.endClaim(r, &endings[i])
 		} else {
 			lost = append(lost, i)

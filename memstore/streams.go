@@ -89,7 +89,12 @@ func (s *Store) move(scope int64, name string, last int64, print semel.Fingerpri
 	to := s.streams[identity{scope, name}]
 	to.last, to.print = last, print
 	for _, r := range s.rows {
-		if r.blockedIn(scope, name) && r.Version <= last+1 {
+		switch {
+		case !r.blockedIn(scope, name) || r.Version > last+1:
+		case r.State == contract.StateParked && (!s.owns(r) || s.markers[r.key.identity].outcome != contract.Parked):
+			r.Reason = semel.ReasonConflict // another content has the marker
+			s.touch(r)
+		default:
 			s.become(r, contract.RowFreed)
 			r.DueAt, r.Reason = s.now(), semel.ReasonNone
 			freed = true

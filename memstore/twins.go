@@ -1,7 +1,11 @@
 package memstore
 
 import (
+	"time"
+
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/sqlform"
 )
 
 // others are the other rows of a row's identity, each of which has a content of its own; the
@@ -66,4 +70,42 @@ func (s *Store) closeMarker(r *row) {
 		m.outcome, m.fingerprint = first.State.Outcome(), first.Fingerprint
 	}
 	s.markers[r.key.identity] = m
+}
+
+// twin is a row as the rules about markers ask for it.
+func (r *row) twin() sqlform.Twin {
+	return sqlform.Twin{Number: r.Number, State: r.State, Conflict: r.Conflict, Version: int64(r.Fingerprint.Version), Sum: sqlform.Sum(r.Fingerprint)}
+}
+
+// over ends a row that is due although its marker does not wait for it, and reports whether it
+// did: no claim of it could end. The store's lock is held.
+func (s *Store) over(r *row) bool {
+	m, marked := s.markers[r.key.identity]
+	if m.owner != nil || s.owns(r) && m.outcome == contract.Waiting {
+		return false
+	}
+	var others []sqlform.Twin
+	for _, o := range s.rows {
+		if o != r && o.key.identity == r.key.identity {
+			others = append(others, o.twin())
+		}
+	}
+	of := sqlform.Marker{Outcome: int64(m.outcome), Version: int64(m.fingerprint.Version), Sum: sqlform.Sum(m.fingerprint)}
+	e, why := sqlform.Over(marked, of, s.owns(r), others)
+	if e == 0 {
+		m.fingerprint = r.Fingerprint
+		s.markers[r.key.identity] = m
+		return false
+	}
+	r.State, _ = contract.StateInProgress.After(e)
+	r.token, r.DueAt, r.LockedUntil, r.Started = 0, time.Time{}, time.Time{}, 0
+	if reason := sqlform.OverReason(e); reason != "" {
+		r.Reason, r.LastError = semel.Reason(reason), why
+		if r.FirstError == "" {
+			r.FirstError = why
+		}
+	}
+	s.touch(r)
+	s.advance(r)
+	return true
 }

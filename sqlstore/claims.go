@@ -34,6 +34,9 @@ type claiming interface {
 // Claim implements contract.Leases.
 func (s *Store) Claim(ctx context.Context, o contract.ClaimOptions) ([]contract.Claimed, error) {
 	all, err := s.dialect.claims.claim(ctx, s, o)
+	if err == nil {
+		all, err = s.withoutOver(ctx, all)
+	}
 	return all, s.answer("claim", err)
 }
 

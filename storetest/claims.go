@@ -28,6 +28,7 @@ func (s suite[Tx]) leased(t *T) {
 	s.rivals(t)
 	s.owned(t)
 	s.reopened(t)
+	s.beside(t)
 }
 
 func (h *fixture[Tx]) leases() contract.Leases { return h.Store.(contract.Leases) }

@@ -52,6 +52,8 @@ type Statements struct {
 	TurnMarker, Twins string
 	// Reopenable is what of a row says whether it may be reopened, which ReopenRow does.
 	Reopenable, ReopenRow string
+	// OverRow ends a claim whose marker does not wait for its row.
+	OverRow string
 	// Rows of the inbox and acts on them. RowColumns are what Rows and the statements
 	// of claims return of a row.
 	// ConflictRow is Row or Repeat, whichever it has to be.

@@ -3,6 +3,7 @@ package sqlform
 import (
 	"bytes"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 )
 
@@ -66,4 +67,34 @@ func StoredTwins(all []Twin) []contract.StoredRow {
 		}
 	}
 	return rows
+}
+
+// Over is what becomes of a row that was claimed although the marker of its identity does not wait
+// for it, and why, for people: no claim of such a row can end otherwise (law 16). Zero: no other
+// row waits, and the row takes the marker.
+func Over(marked bool, m Marker, own bool, others []Twin) (contract.RowEvent, string) {
+	switch {
+	case !marked:
+		return contract.RowParked, "it was due and has no marker, so that nobody can tell what became of its identity"
+	case m.Outcome == int64(contract.Applied) && own:
+		return contract.RowCompleted, ""
+	case m.Outcome == int64(contract.Applied):
+		return contract.RowDiscarded, "another content of this identity was applied, so that this one is over and had no effect"
+	case m.Outcome != int64(contract.Waiting):
+		return contract.RowParked, "it was due although the marker of its identity does not wait for it; retry or discard it"
+	}
+	for _, o := range others {
+		if m.has(o) && o.State.Outcome() == contract.Waiting {
+			return contract.RowParked, "another content of this identity waits and has its marker; retry this one when that has ended without an effect"
+		}
+	}
+	return 0, ""
+}
+
+// OverReason is the reason that such a row gets; empty leaves the one that it has.
+func OverReason(e contract.RowEvent) string {
+	if e == contract.RowCompleted {
+		return ""
+	}
+	return string(semel.ReasonConflict)
 }

@@ -201,6 +201,14 @@ update {prefix}inbox set state = 'PARKED', reason = $1, revision = revision + 1,
   processed_at = null, place = null
 where number = $2 and revision = $3;
 
+-- name: over row
+update {prefix}inbox set state = $1::text, revision = revision + 1, changed_at = clock_timestamp(), processed_at = clock_timestamp(),
+  reason = case $2::text when '' then reason else $2::text end,
+  first_error = case first_error when '' then $3::text else first_error end,
+  last_error = case $3::text when '' then last_error else $3::text end,
+  token = null, due_at = null, locked_until = null, started = finished
+where number = $4 and revision = $5;
+
 -- name: suppress row
 update {prefix}inbox set state = 'PARKED', reason = $1, revision = revision + 1, changed_at = clock_timestamp(), due_at = null
 where number = $2 and revision = $3;

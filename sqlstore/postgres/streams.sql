@@ -37,6 +37,9 @@ on conflict (scope, name) do update set last = excluded.last, changed_at = exclu
 -- streams in the lists and by number, so that the planner expects few: with an
 -- inequality it expects a third of all rows that wait.
 
+-- A row that was parked for its gap is freed with its marker. One whose marker a conflict of its
+-- identity has stays parked, as a conflict (law 16).
+
 -- name: move streams
 with moved as (
   update {prefix}streams s set last = a.last, version = a.version, sum = a.sum, changed_at = clock_timestamp()
@@ -46,8 +49,15 @@ with moved as (
   update {prefix}inbox i set {row freed}
   from unnest($6::bigint[], $7::bigint[]) d (place, number)
   where i.scope = ($1::bigint[])[d.place] and i.stream = ($2::bytea[])[d.place] and i.stream_version = d.number
-    and i.stream is not null and i.state in ('BLOCKED', 'PARKED') and (i.state = 'BLOCKED' or i.reason = 'gap')
+    and i.stream is not null and i.state in ('BLOCKED', 'PARKED') and (i.state = 'BLOCKED' or i.reason = 'gap' and
+      (select k.outcome = 3 and k.version = i.version and k.sum is not distinct from i.sum from {prefix}markers k where k.scope = i.scope and k.id = i.id) is true)
   returning i.scope, i.id
+), kept as (
+  update {prefix}inbox i set reason = 'conflict', revision = i.revision + 1, changed_at = clock_timestamp()
+  from unnest($6::bigint[], $7::bigint[]) d (place, number)
+  where i.scope = ($1::bigint[])[d.place] and i.stream = ($2::bytea[])[d.place] and i.stream_version = d.number
+    and i.stream is not null and i.state in ('BLOCKED', 'PARKED') and i.state = 'PARKED' and i.reason = 'gap' and not
+      (select k.outcome = 3 and k.version = i.version and k.sum is not distinct from i.sum from {prefix}markers k where k.scope = i.scope and k.id = i.id) is true
 ), marked as (
   update {prefix}markers k set outcome = 2, at = clock_timestamp()
   from freed f where k.scope = f.scope and k.id = f.id and k.outcome = 3
@@ -61,8 +71,14 @@ with moved as (
 ), freed as (
   update {prefix}inbox i set {row freed}
   where i.scope = $1 and i.stream = $2 and i.stream_version - 1 <= $3::bigint
-    and i.stream is not null and i.state in ('BLOCKED', 'PARKED') and (i.state = 'BLOCKED' or i.reason = 'gap')
+    and i.stream is not null and i.state in ('BLOCKED', 'PARKED') and (i.state = 'BLOCKED' or i.reason = 'gap' and
+      (select k.outcome = 3 and k.version = i.version and k.sum is not distinct from i.sum from {prefix}markers k where k.scope = i.scope and k.id = i.id) is true)
   returning i.scope, i.id
+), kept as (
+  update {prefix}inbox i set reason = 'conflict', revision = i.revision + 1, changed_at = clock_timestamp()
+  where i.scope = $1 and i.stream = $2 and i.stream_version - 1 <= $3::bigint
+    and i.stream is not null and i.state in ('BLOCKED', 'PARKED') and i.state = 'PARKED' and i.reason = 'gap' and not
+      (select k.outcome = 3 and k.version = i.version and k.sum is not distinct from i.sum from {prefix}markers k where k.scope = i.scope and k.id = i.id) is true
 ), marked as (
   update {prefix}markers k set outcome = 2, at = clock_timestamp()
   from freed f where k.scope = f.scope and k.id = f.id and k.outcome = 3

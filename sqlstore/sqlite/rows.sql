@@ -181,6 +181,14 @@ update {prefix}inbox set state = 'PARKED', reason = ?, revision = revision + 1, 
   processed_at = null, place = null
 where number = ? and revision = ?;
 
+-- name: over row
+update {prefix}inbox set state = ?1, revision = revision + 1, changed_at = cast(unixepoch('subsec') * 1000 as integer), processed_at = cast(unixepoch('subsec') * 1000 as integer),
+  reason = case ?2 when '' then reason else ?2 end,
+  first_error = case first_error when '' then ?3 else first_error end,
+  last_error = case ?3 when '' then last_error else ?3 end,
+  token = null, due_at = null, locked_until = null, started = finished
+where number = ?4 and revision = ?5;
+
 -- name: suppress row
 update {prefix}inbox set state = 'PARKED', reason = ?, revision = revision + 1,
   changed_at = cast(unixepoch('subsec') * 1000 as integer), due_at = null

@@ -22,12 +22,20 @@ update {prefix}markers set outcome = 2, at = cast(unixepoch('subsec') * 1000 as 
 where scope = ?1 and outcome = 3 and id in (
   select i.id from {prefix}inbox i indexed by {prefix}inbox_blocked
   where i.scope = ?1 and i.stream = ?2 and i.stream is not null and i.stream_version <= ?3 + 1
-    and i.state in ('BLOCKED', 'PARKED') and i.state = 'PARKED' and i.reason = 'gap');
+    and i.state in ('BLOCKED', 'PARKED') and i.state = 'PARKED' and i.reason = 'gap'
+    and i.version = {prefix}markers.version and i.sum is {prefix}markers.sum);
+
+-- Free rows leaves one parked, as a conflict, that was parked for its gap and whose marker a
+-- conflict of its identity has (law 16).
 
 -- name: free rows
-update {prefix}inbox set state = 'RECEIVED', reason = '', revision = revision + 1,
-  changed_at = cast(unixepoch('subsec') * 1000 as integer), processed_at = null, token = null, locked_until = null,
-  due_at = cast(unixepoch('subsec') * 1000 as integer)
+update {prefix}inbox set (state, reason, due_at) = (
+    select case when {prefix}inbox.state = 'BLOCKED' or o.owns then 'RECEIVED' else 'PARKED' end,
+      case when {prefix}inbox.state = 'BLOCKED' or o.owns then '' else 'conflict' end,
+      case when {prefix}inbox.state = 'BLOCKED' or o.owns then cast(unixepoch('subsec') * 1000 as integer) end
+    from (select exists (select 1 from {prefix}markers k where k.scope = {prefix}inbox.scope and k.id = {prefix}inbox.id
+      and k.outcome = 2 and k.version = {prefix}inbox.version and k.sum is {prefix}inbox.sum) as owns) o),
+  revision = revision + 1, changed_at = cast(unixepoch('subsec') * 1000 as integer), processed_at = null, token = null, locked_until = null
 where scope = ?1 and stream = ?2 and stream is not null and stream_version <= ?3 + 1
   and state in ('BLOCKED', 'PARKED') and (state = 'BLOCKED' or reason = 'gap');
 

@@ -153,11 +153,17 @@ func (c *common) work(ctx context.Context, a *assembly.Assembly, done []operate.
 }
 
 func (c *common) concludeActs(o operate.Order, done []operate.Result, stopped error) error {
-	bad := 0
+	bad, left := 0, 0
 	for _, r := range done {
 		if !r.OK() {
 			bad++
 		}
+		if r.Result == operate.Left {
+			left++
+		}
+	}
+	if left > 0 && !o.DryRun {
+		fmt.Fprintf(c.Err, "%s: left %d conflicts whose first content is not closed\n", o.Verb, left)
 	}
 	if c.json {
 		document := struct {
@@ -187,7 +193,7 @@ func (c *common) concludeActs(o operate.Order, done []operate.Result, stopped er
 // foreseen counts by consumer and reason what a dry run found.
 func foreseen(all []operate.Result) string {
 	var parts []string
-	for _, result := range []string{operate.Would, operate.Refused} {
+	for _, result := range []string{operate.Would, operate.Left, operate.Refused} {
 		counts := tally{}
 		for _, r := range all {
 			if r.Result == result {

@@ -156,12 +156,16 @@ const (
 	Discarded = "discarded"
 	// Refused: nothing was done.
 	Refused = "refused"
+	// Left: a conflict that an order of many rows leaves, since the first content is not closed.
+	Left = "left"
 	// Failed: the handler failed again, which the row says, or the store did.
 	Failed = "failed"
 )
 
 // OK reports whether nothing stood in the way.
-func (r Result) OK() bool { return r.Result == Done || r.Result == Would || r.Result == Due }
+func (r Result) OK() bool {
+	return r.Result == Done || r.Result == Would || r.Result == Due || r.Result == Left
+}
 
 // Carry carries out an order row by row, each in a transaction of its own, and
 // yields what became of each. An error ends it: the store cannot be read, or
@@ -221,6 +225,10 @@ func (b Box) one(ctx context.Context, o Order, number int64) (Result, error) {
 	if err := o.allows(row); err != nil {
 		result.Error = plain(err)
 		return result, nil
+	}
+	if why, err := b.leaves(ctx, o, row); err != nil || why != "" {
+		result.Result, result.Error = Left, why
+		return result, err
 	}
 	if !o.DryRun {
 		result = result.after(b.act(ctx, o, row), o.done())

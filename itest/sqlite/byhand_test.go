@@ -1,0 +1,76 @@
+package sqlite
+
+import (
+	"database/sql"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/sqlstore"
+)
+
+// A row that somebody makes due by hand has a marker that does not wait for it: no end of its
+// claim can stand.
+func TestARowThatIsMadeDueByHand(t *testing.T) {
+	reclaimed := func(t *testing.T, outcome int, otherContent bool) (row contract.StoredRow) {
+		db := openFile(t, newFile(t), pragmas+foreignKeys)
+		s := storeOn(t, db)
+		number := parked(t, s, db)
+		exec(t, db, "update semel_inbox set state = 'RECEIVED', due_at = 0")
+		if otherContent {
+			exec(t, db, "update semel_markers set version = 1, sum = x'ff'")
+		}
+		if _, err := db.Exec("update semel_markers set outcome = ?", outcome); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			if _, err := s.Claim(t.Context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 1, Lease: time.Millisecond}); err != nil {
+				t.Fatal(err)
+			}
+			exec(t, db, "update semel_inbox set due_at = 0, locked_until = 0 where state = 'IN_PROGRESS'")
+		}
+		rows, err := s.Rows(t.Context(), contract.RowFilter{Numbers: []int64{number}})
+		if err != nil || len(rows) != 1 {
+			t.Fatal(rows, err)
+		}
+		return rows[0]
+	}
+	for name, c := range map[string]struct {
+		outcome int
+		other   bool
+		want    contract.RowState
+	}{
+		"is_completed_when_its_content_is_applied":       {1, false, contract.StateCompleted},
+		"is_discarded_when_another_content_is_applied":   {1, true, contract.StateDiscarded},
+		"is_parked_when_its_marker_is_parked":            {3, false, contract.StateParked},
+		"is_parked_when_its_marker_is_discarded":         {5, false, contract.StateParked},
+		"stays_claimed_when_no_other_row_has_its_marker": {2, true, contract.StateInProgress},
+	} {
+		t.Run("law_16_"+name, func(t *testing.T) {
+			if row := reclaimed(t, c.outcome, c.other); row.State != c.want || c.want == contract.StateParked && row.LastError == "" {
+				t.Errorf("it is %s, for %q, %q", row.State, row.Reason, row.LastError)
+			}
+		})
+	}
+}
+
+// parked is the number of a row that was set aside.
+func parked(t *testing.T, s *sqlstore.Store, db *sql.DB) int64 {
+	t.Helper()
+	scope, err := s.Scope(t.Context(), "billing", "shop", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, _, err := s.Begin(t.Context(), contract.TxOptions{}, []contract.Mark{{Scope: scope, ID: []byte("a"), As: contract.Parked}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r := b.Commit(t.Context(), contract.Ending{Rows: []contract.Row{{State: contract.StateParked, Reason: "permanent failure"}}}); r.Outcome != contract.Committed {
+		t.Fatal(r)
+	}
+	var number int64
+	if err := db.QueryRow("select number from semel_inbox").Scan(&number); err != nil {
+		t.Fatal(err)
+	}
+	return number
+}
