@@ -55,6 +55,7 @@ func refusedValues() []policyCase {
 		{name: "a retention of what has no time", edits: append(inConsumer("retention: 30d"), "format: envelope", "format: json")},
 		{name: "retention", edits: inConsumer("retention: long"), shape: true},
 		{name: "an id of each attempt", edits: []string{`id: "header:ce-id"`, `id: "header:X-Attempt-Id"`}},
+		{name: "an id that is the key, and no fingerprint", edits: append([]string{`id: "header:ce-id"`, `id: key`}, inConsumer("fingerprint: none")...)},
 		{name: "an id that is a date", edits: []string{`id: "header:ce-id"`, `id: ["header:order", "header:date"]`}},
 		{name: "an id that is a time in the body", edits: []string{`id: "header:ce-id"`, `id: "body:/timestamp"`}},
 		{name: "a retention without its unit", edits: inConsumer("retention: 30"), shape: true},

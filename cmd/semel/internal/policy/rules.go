@@ -85,6 +85,8 @@ func (r rules) identity() {
 			r.refuse("identity.id", reason, remedy)
 		} else if id, why := r.consumer.Identity.unfit(); why != "" {
 			r.refuse("identity.id", fmt.Sprintf("%q cannot be an identity: %s", id, why), "name what the producer sets once for a message, or write trusted: true beside it if this producer does")
+		} else if c := r.consumer; r.ok("fingerprint", "version") && len(c.Identity.ID) == 1 && c.Identity.ID[0] == "key" && c.Fingerprint.None && c.Version == nil && c.Strategy.Marks() {
+			r.refuse("fingerprint", "messages of one key are told apart by nothing: all but the first would be dropped as duplicates", "write fingerprint: body, so that they are conflicts; or name what the producer sets once for a message, or a version")
 		}
 	}
 }
