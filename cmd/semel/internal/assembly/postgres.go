@@ -41,6 +41,9 @@ func openPostgres(p *policy.Postgres, o opening) (tables, database, error) {
 	if given, err := url.Parse(p.URL); err == nil && !given.Query().Has("default_query_exec_mode") {
 		withoutNames(config, o.log)
 	}
+	if host := plainHost(&config.ConnConfig.Config); host != "" && o.log != nil {
+		o.log.Warn("the database may be spoken to without encryption; write sslmode=verify-full into the url", "host", host)
+	}
 	pool, err := pgxpool.NewWithConfig(context.Background(), config)
 	if err != nil {
 		return nil, nil, err
