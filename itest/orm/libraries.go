@@ -3,6 +3,7 @@ package orm
 import (
 	"context"
 	"database/sql"
+	"strings"
 
 	"entgo.io/ent/dialect"
 	entsql "entgo.io/ent/dialect/sql"
@@ -21,9 +22,10 @@ type Account struct {
 
 // BySQLX applies a payment with sqlx.
 func BySQLX(ctx context.Context, tx *sql.Tx, p Payment) error {
-	x := sqlx.Tx{Tx: tx, Mapper: reflectx.NewMapper("db")}
-	var a Account
-	return x.GetContext(ctx, &a, `update accounts set balance = balance + $1 where id = $2 returning *`, p.Amount, p.Account)
+	sqlx.BindDriver("", sqlx.DOLLAR) // this Tx has no driver's name: without it a named query is sent with ?
+	x := sqlx.Tx{Tx: tx, Mapper: reflectx.NewMapperFunc("db", strings.ToLower)}
+	_, err := x.NamedExecContext(ctx, `update accounts set balance = balance + :amount where id = :account`, p)
+	return err
 }
 
 // ByGORM applies a payment with GORM; db is opened once, at start.

@@ -57,7 +57,7 @@ func newWorld(ctx context.Context, pool *pgxpool.Pool, s sizes) (*world, error) 
 
 // clear empties the tables, and lets the server write down what it has to.
 func (w *world) clear(ctx context.Context) error {
-	for _, statement := range []string{"truncate effects, river_job, semel_inbox, semel_markers", "vacuum analyze", "checkpoint"} {
+	for _, statement := range []string{"truncate effects, river_job, semel_inbox, semel_markers cascade", "vacuum analyze", "checkpoint"} {
 		if _, err := w.pool.Exec(ctx, statement); err != nil {
 			return err
 		}
