@@ -29,6 +29,7 @@ func (s suite[Tx]) leased(t *T) {
 	s.owned(t)
 	s.reopened(t)
 	s.beside(t)
+	s.twinTable(t)
 }
 
 func (h *fixture[Tx]) leases() contract.Leases { return h.Store.(contract.Leases) }

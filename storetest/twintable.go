@@ -1,0 +1,194 @@
+package storetest
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+// twinStates are the ways of a row of an identity into each state that it may have before an act.
+var twinStates = []string{"parked", "retried", "in progress", "parked again", "discarded", "completed"}
+
+// twinActs are what people do to a row, and twinArrivals which content comes after that.
+var (
+	twinActs     = []string{"retry", "discard", "release", "edit", "reopen", "resolve"}
+	twinArrivals = []byte{1, 2, 3}
+)
+
+// into brings a row as far into a state as the store lets it; what is refused leaves it as it is.
+func (w *twinWorld[Tx]) into(state string, number int64) {
+	switch state {
+	case "discarded":
+		w.act("discard", number)
+	case "retried":
+		w.act("retry", number)
+	case "in progress":
+		w.act("retry", number)
+		w.takes(number, long)
+	case "parked again":
+		w.act("retry", number)
+		for _, c := range w.takes(number, long) {
+			w.endsClaim(contract.ClaimEnding{Claim: c.Claim, Event: contract.RowParked, Reason: semel.ReasonPermanent, Ran: true})
+		}
+	case "completed":
+		w.act("retry", number)
+		w.work()
+	}
+}
+
+// twinWorld is an identity with two contents, and what took effect of each.
+type twinWorld[Tx any] struct {
+	*fixture[Tx]
+	effects map[byte]int
+}
+
+// act does what a person does, or is refused in words.
+func (w *twinWorld[Tx]) act(verb string, number int64) {
+	w.t.Helper()
+	r := w.number(number)
+	var err error
+	switch ctx := w.t.context(); verb {
+	case "retry":
+		err = w.requeuer().Requeue(ctx, number, r.Revision, act(verb))
+	case "discard":
+		err = w.inbox().Discard(ctx, number, r.Revision, act(verb))
+	case "release":
+		err = w.requeuer().Release(ctx, number, r.Revision, act(verb))
+	case "reopen":
+		err = w.requeuer().Reopen(ctx, number, r.Revision, act(verb))
+	case "edit":
+		if e, able := w.Store.(contract.Editor); able {
+			err = e.Edit(ctx, number, r.Revision, []byte("edited"), act(verb))
+		}
+	case "resolve":
+		if e, able := w.Store.(contract.Resolver); able {
+			err = e.Resolve(ctx, number, r.Revision, contract.ResolvedNotDone, act(verb))
+		}
+	}
+	if err != nil && !errors.Is(err, semel.ErrState) && !errors.Is(err, semel.ErrConflict) {
+		w.t.Errorf("%s of row %d: %v", verb, number, err)
+	}
+	if err != nil && w.number(number).Revision != r.Revision {
+		w.t.Errorf("%s of row %d is refused with %v and has changed it", verb, number, err)
+	}
+}
+
+// work claims what is due and lets it take effect, until nothing is due.
+func (w *twinWorld[Tx]) work() {
+	w.t.Helper()
+	for range 4 {
+		all, err := w.leases().Claim(w.t.context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 10, Lease: long})
+		w.t.must(err)
+		if len(all) == 0 {
+			return
+		}
+		for _, c := range all {
+			w.finish(c)
+		}
+	}
+}
+
+// finish lets a claimed row take effect.
+func (w *twinWorld[Tx]) finish(c contract.Claimed) {
+	w.t.Helper()
+	m := w.mark(c.Row.Key.ID)
+	m.Claim, m.Fingerprint = c.Claim, c.Row.Fingerprint
+	b, v := w.begin(m)
+	if v[0] != fresh {
+		w.t.Errorf("the claim of row %d is %s, and its row is %+v", c.Number, v[0], w.number(c.Number))
+		b.Rollback(w.t.context())
+		return
+	}
+	w.t.must(w.Effect(w.t.context(), b.Tx(0), c.Row.Key.ID))
+	w.commit(b, contract.Ending{Claims: []contract.ClaimEnding{{Claim: c.Claim, Event: contract.RowCompleted, Ran: true}}})
+	w.effects[c.Row.Fingerprint.Sum[0]]++
+}
+
+// arrives delivers a content, as the engine does.
+func (w *twinWorld[Tx]) arrives(id string, content byte) {
+	w.t.Helper()
+	b, v := w.begin(w.print(id, content))
+	switch v[0].Kind {
+	case contract.Conflict:
+		w.commit(b, conflictRow(content, v[0].Known))
+	case contract.Fresh:
+		w.t.Errorf("content %d is fresh although its identity has rows", content)
+		b.Rollback(w.t.context())
+	default:
+		b.Rollback(w.t.context())
+	}
+}
+
+// holds checks that nothing was doubled, lost or stuck, and that the marker agrees with a row.
+func (w *twinWorld[Tx]) holds(id string) {
+	w.t.Helper()
+	all := 0
+	for content, n := range w.effects {
+		if all += n; n > 1 {
+			w.t.Errorf("content %d took effect %d times", content, n)
+		}
+	}
+	if w.wantCount(id, all); all > 1 {
+		w.t.Errorf("several contents took effect: %v", w.effects)
+	}
+	agrees := false
+	for _, r := range w.list(contract.RowFilter{ID: id}) {
+		if r.State.Outcome() == contract.Waiting {
+			w.t.Errorf("row %d is %s after everything that is due has been worked on", r.Number, r.State)
+		}
+		if (r.State == contract.StateCompleted) != (w.effects[r.Fingerprint.Sum[0]] == 1) {
+			w.t.Errorf("row %d is %s, and its content took effect %d times", r.Number, r.State, w.effects[r.Fingerprint.Sum[0]])
+		}
+		agrees = agrees || w.asks(w.print(id, r.Fingerprint.Sum[0]))[0] == already(r.State.Outcome())
+	}
+	if !agrees {
+		w.t.Errorf("the marker says of no row what the row says")
+	}
+}
+
+// twinTable is every state of a first content and of a conflict, with every act on either of them
+// and every content that comes then.
+func (s suite[Tx]) twinTable(t *T) {
+	for _, one := range twinStates {
+		t.Run("law_16_every_pair_of_rows_of_an_identity/the_first_"+one,
+			"Whatever states two rows of an identity have, whatever a person does to one of them and whichever content comes then: one content takes effect at most, once, no row is stuck, and the marker agrees with a row.",
+			func(t *T) {
+				h := s.opened(t)
+				n := 0
+				for _, two := range twinStates {
+					for _, verb := range twinActs {
+						for on := range 2 {
+							n++
+							name := fmt.Sprintf("%s+%s, %s of %d, %d comes", one, two, verb, on+1, twinArrivals[n%3])
+							w := &twinWorld[Tx]{h, map[byte]int{}}
+							w.pair(name, one, two, verb, on, twinArrivals[n%3])
+						}
+					}
+				}
+			})
+	}
+}
+
+// pair plays one line of the table; a failure names it by its identity.
+func (w *twinWorld[Tx]) pair(id, one, two, verb string, on int, arrival byte) {
+	w.t.Helper()
+	before := w.t.Failed()
+	first, second := w.twins(id)
+	numbers := []int64{first.Number, second.Number}
+	w.into(one, first.Number)
+	w.into(two, second.Number)
+	w.act(verb, numbers[on])
+	w.arrives(id, arrival)
+	for _, n := range numbers { // whoever had a claim ends it
+		if w.number(n).State == contract.StateInProgress {
+			w.act("release", n)
+		}
+	}
+	w.work()
+	w.holds(id)
+	if w.t.Failed() && !before {
+		w.t.Fatalf("the line that failed: %s", id)
+	}
+}
