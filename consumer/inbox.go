@@ -226,7 +226,7 @@ func (b *inbox) claim(base context.Context, order machine.ClaimRows) machine.Cla
 		}
 	}
 	token := contract.NewToken()
-	claimed, err := b.leases.Claim(ctx, contract.ClaimOptions{Consumer: b.config.Name, Token: token, Numbers: b.only, Most: order.Messages, Bytes: order.Bytes, Lease: b.config.Inbox.Lease})
+	claimed, err := b.leases.Claim(ctx, contract.ClaimOptions{Consumer: b.config.Name, Token: token, Numbers: b.only, Most: order.Messages, Bytes: order.Bytes, Lease: b.config.Inbox.Lease, Ahead: b.tellAhead})
 	if err != nil {
 		b.mutex.Lock()
 		b.unsure = append(b.unsure, token)
@@ -234,6 +234,12 @@ func (b *inbox) claim(base context.Context, order machine.ClaimRows) machine.Cla
 		return machine.Claimed{Failed: true, Err: err}
 	}
 	return machine.Claimed{Items: b.items(claimed, began)}
+}
+
+// tellAhead logs that rows, of whichever consumer, were written while the store's clock was ahead.
+func (b *inbox) tellAhead(rows int, by time.Duration) {
+	b.config.Logger.Warn("the store's clock was set back: rows were dated in the future, and now wait for no longer than they were to",
+		"consumer", b.config.Name, "rows", rows, "ahead", by.Round(time.Second).String())
 }
 
 // items are claimed rows as the machine gets them. began is before the store was

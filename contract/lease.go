@@ -52,7 +52,15 @@ type ClaimOptions struct {
 	Most  int
 	Bytes int64
 	Lease time.Duration
+	// Ahead, if it is not nil, is called with how many rows were found that had been written
+	// while the store's clock was ahead, and by how much the furthest was ahead. Such a row
+	// waits for its own wait, or lease, from now.
+	Ahead func(rows int, by time.Duration)
 }
+
+// ClockSlack is how far in the future a row may have been written before a store takes its clock
+// to have been ahead: clocks are put right by little all the time.
+const ClockSlack = time.Second
 
 // Claimed is a row that was claimed.
 type Claimed struct {

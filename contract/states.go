@@ -81,7 +81,7 @@ const (
 
 // transitions is the state after each event that may happen to a row in a state.
 var transitions = map[RowState]map[RowEvent]RowState{
-	StateReceived: {RowClaimed: StateInProgress, RowDiscarded: StateDiscarded, RowSuppressed: StateParked},
+	StateReceived: {RowClaimed: StateInProgress, RowRetried: StateReceived, RowDiscarded: StateDiscarded, RowSuppressed: StateParked},
 	StateInProgress: {RowClaimed: StateInProgress, RowCompleted: StateCompleted, RowFailed: StateFailedRetryable,
 		RowParked: StateParked, RowDeadLettered: StateDeadLettered, RowDiscarded: StateDiscarded, RowReleased: StateReceived, RowBlocked: StateBlocked,
 		RowStepped: StateReceived},

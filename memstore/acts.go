@@ -128,7 +128,7 @@ func (s *Store) act(ctx context.Context, number, revision int64, e contract.RowE
 	switch {
 	case !legal:
 		return fmt.Errorf("row %d is %s: %w", number, r.State, semel.ErrState)
-	case e == contract.RowRetried && r.State == contract.StateFailedRetryable && !r.DueAt.After(s.now()):
+	case r.State.Outcome() == contract.Waiting && r.State != contract.StateInProgress && !r.DueAt.After(s.now()):
 		return fmt.Errorf("row %d: %w", number, contract.ErrDueAlready)
 	}
 	if e == contract.RowRetried {

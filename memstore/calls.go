@@ -27,9 +27,7 @@ func (s *Store) StartCalls(_ context.Context, claims []contract.Claim, lease tim
 		all[i] = l.Start(c.Token, now)
 		all[i].Again = r.again
 		r.keep(l)
-		if until := now.Add(lease); until.After(r.LockedUntil) {
-			r.LockedUntil = until
-		}
+		r.extend(now, lease)
 		s.touch(r)
 	}
 	if after != nil {

@@ -36,7 +36,7 @@ func (s *Store) Edit(ctx context.Context, number, revision int64, body []byte, a
 		Before: sha256.Sum256(was), After: sha256.Sum256(body), SizeBefore: len(was), SizeAfter: len(body),
 	})
 	r.Message, r.Size = &message, len(body)
-	s.touch(r)
+	s.touchWaiting(r)
 	s.record(contract.EditAct(a, was, body), number, "done")
 	return nil
 }

@@ -20,6 +20,7 @@ func (s *Store) Claim(_ context.Context, o contract.ClaimOptions) ([]contract.Cl
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now, bytes := s.now(), int64(0)
+	s.cutAhead(&o, now)
 	var taken []contract.Claimed
 	for _, r := range s.claimable(o.Consumer, now) {
 		if s.over(r) {
@@ -140,18 +141,24 @@ func (s *Store) Held(_ context.Context, consumer string, t contract.Token) ([]co
 
 // Extend implements contract.Leases.
 func (s *Store) Extend(_ context.Context, claims []contract.Claim, lease time.Duration) ([]int, error) {
-	return s.each(claims, func(r *row) {
-		if until := s.now().Add(lease); until.After(r.LockedUntil) {
-			r.LockedUntil = until
-		}
-	})
+	return s.each(claims, func(r *row) { r.extend(s.now(), lease) })
+}
+
+// extend has a lease end no earlier than so long from now. ChangedAt says when that was: by it
+// the row's lease is known.
+func (r *row) extend(now time.Time, lease time.Duration) {
+	r.cutAhead(now)
+	if until := now.Add(lease); until.After(r.LockedUntil) {
+		r.LockedUntil = until
+	}
+	r.ChangedAt = now
 }
 
 // Start implements contract.Leases.
 func (s *Store) Start(_ context.Context, claims []contract.Claim) ([]int, error) {
 	return s.each(claims, func(r *row) {
 		r.Started++
-		s.touch(r)
+		s.touchWaiting(r)
 	})
 }
 
@@ -247,7 +254,7 @@ func (s *Store) Retake(_ context.Context, numbers []int64, from []contract.Token
 		}
 		if slices.Contains(from, r.token) && s.claimed(r.claim()) != nil {
 			r.token, all[i].Taken = to, true
-			s.touch(r)
+			s.touchWaiting(r)
 		}
 		all[i].State = r.State
 	}

@@ -135,7 +135,7 @@ func (s *Store) leave(r *row) {
 		s.become(r, contract.RowFreed) // it waits for nothing any more
 		r.DueAt, r.Reason = s.now(), semel.ReasonNone
 	} else {
-		s.touch(r)
+		s.touchWaiting(r)
 	}
 	r.Place = 0
 }

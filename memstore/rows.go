@@ -24,7 +24,7 @@ func (b *batch) writeRow(r *contract.Row) {
 	switch {
 	case old != nil && (r.Repeat || r.Conflict):
 		old.Repeated++
-		s.touch(old)
+		s.touchWaiting(old)
 		return
 	case r.Repeat:
 		return

@@ -19,6 +19,9 @@ var errClaimLost = &storeError{"end of claims", contract.ClassClaimLost, contrac
 type claiming interface {
 	claim(ctx context.Context, s *Store, o contract.ClaimOptions) ([]contract.Claimed, error)
 	held(ctx context.Context, s *Store, consumer string, t contract.Token) ([]contract.Claimed, error)
+	// cutAhead cuts waits of rows that were written while the clock was ahead, of named ones or
+	// of all, and returns how many, and by how much the furthest.
+	cutAhead(ctx context.Context, s *Store, only string) (rows int, by time.Duration, err error)
 	// extend, start and end return the indexes of the claims that do not stand.
 	extend(ctx context.Context, s *Store, claims []contract.Claim, lease time.Duration) ([]int, error)
 	start(ctx context.Context, s *Store, claims []contract.Claim) ([]int, error)
@@ -33,6 +36,9 @@ type claiming interface {
 
 // Claim implements contract.Leases.
 func (s *Store) Claim(ctx context.Context, o contract.ClaimOptions) ([]contract.Claimed, error) {
+	if err := s.cutAhead(ctx, &o); err != nil {
+		return nil, s.answer("claim", err)
+	}
 	all, err := s.dialect.claims.claim(ctx, s, o)
 	if err == nil {
 		all, err = s.withoutOver(ctx, all)

@@ -196,15 +196,18 @@ func (s *Store) fillParts() {
 	for _, text := range s.withRows() {
 		*text = strings.Replace(*text, "{columns}", s.sql.RowColumns, 1)
 	}
+	s.sql.Extend = strings.ReplaceAll(s.sql.Extend, "{lease ends}", s.sql.LeaseEnds)
 	for _, text := range []*string{&s.sql.Retentions, &s.sql.Advance} {
 		*text = strings.ReplaceAll(*text, "{cutoff}", s.sql.Cutoff)
 	}
 	if s.sqlite != nil {
+		s.sqlite.StartCall = strings.ReplaceAll(s.sqlite.StartCall, "{lease ends}", s.sql.LeaseEnds)
 		for _, text := range []*string{&s.sqlite.Advanced, &s.sqlite.NextDue, &s.sqlite.Part} {
 			*text = strings.ReplaceAll(*text, "{cutoff}", s.sql.Cutoff)
 		}
 	}
 	if p := s.postgres; p != nil {
+		p.StartCalls = strings.ReplaceAll(p.StartCalls, "{lease ends}", s.sql.LeaseEnds)
 		for _, text := range []*string{&p.Begin, &p.BeginNew} {
 			*text = strings.Replace(*text, "{writing}", p.Writing, 1)
 		}

@@ -36,7 +36,7 @@ func (s *Store) again(ctx context.Context, number, revision int64, e contract.Ro
 		switch {
 		case !legal:
 			return fmt.Errorf("row %d is %s: %w", number, r.state, semel.ErrState)
-		case e == contract.RowRetried && r.state == contract.StateFailedRetryable && r.due:
+		case r.state.Outcome() == contract.Waiting && r.state != contract.StateInProgress && r.due:
 			return fmt.Errorf("row %d: %w", number, contract.ErrDueAlready)
 		}
 		if err := s.mayRequeue(ctx, tx, number, e); err != nil {

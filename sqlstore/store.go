@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
@@ -63,6 +64,7 @@ type Store struct {
 	mu      sync.Mutex
 	scopes  map[scope]int64                 // guarded by mu; see remember
 	sampled map[contract.RowState]sampledTo // guarded by mu
+	ahead   time.Time                       // when cutAhead looks at all rows again; guarded by mu
 }
 
 func open(db *sql.DB, d *dialect, o Options) (*Store, error) {

@@ -30,6 +30,7 @@ func (s suite[Tx]) leased(t *T) {
 	s.reopened(t)
 	s.beside(t)
 	s.twinTable(t)
+	s.aheads(t)
 }
 
 func (h *fixture[Tx]) leases() contract.Leases { return h.Store.(contract.Leases) }

@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"testing"
+	"time"
 
 	"github.com/semel-go/semel/contract"
 )
@@ -92,6 +93,9 @@ type Instance[Tx any] struct {
 	Send func(ctx context.Context, tx Tx, statement string) error
 	// Remove, if not nil, removes a row by other means than the store's.
 	Remove func(t testing.TB, number int64)
+	// Ahead, if not nil, moves all that the store has dated, but for markers, so far into the
+	// future, as if the store's clock had been ahead, and were right again.
+	Ahead func(t testing.TB, by time.Duration)
 	// Damage, if not nil, makes a row unreadable in part.
 	Damage func(t testing.TB, number int64)
 }

@@ -311,7 +311,7 @@ func TestTheSuiteFindsPlantedFaults(t *testing.T) {
 		t.Run(f.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				failures := storetest.Check(t, storetest.Harness[*memstore.Tx]{
-					Open: func(testing.TB) storetest.Instance[*memstore.Tx] { s := memstore.New(); return on(f.store(s), s) },
+					Open: func(testing.TB) storetest.Instance[*memstore.Tx] { return opened(f.store) },
 					Can:  abilities,
 				})
 				var names []string
@@ -332,8 +332,10 @@ func TestTheSuiteFindsPlantedFaults(t *testing.T) {
 
 func TestTheRightStoreHasNoFailures(t *testing.T) {
 	for _, f := range storetest.Check(t, storetest.Harness[*memstore.Tx]{
-		Open: func(testing.TB) storetest.Instance[*memstore.Tx] { s := memstore.New(); return on(s, s) },
-		Can:  abilities,
+		Open: func(testing.TB) storetest.Instance[*memstore.Tx] {
+			return opened(func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return s })
+		},
+		Can: abilities,
 	}) {
 		t.Error(f)
 	}

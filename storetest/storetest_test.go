@@ -3,7 +3,9 @@ package storetest_test
 import (
 	"context"
 	"strconv"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
@@ -11,6 +13,21 @@ import (
 )
 
 var abilities = storetest.Abilities{Inbox: true, Look: true, Replays: true, Leases: true, Calls: true, Gather: true, Steps: true, Intents: true, Emission: true, Results: true, Audit: true, Erasure: true, Streams: true, Lines: true, Retention: true, MarkIn: true, Positions: true, Controls: true, Derivations: true, Offsets: true, Edits: true, Generations: true}
+
+// memory is a store in memory whose clock can be set back.
+func memory() (s *memstore.Store, ahead func(testing.TB, time.Duration)) {
+	var back atomic.Int64
+	s = memstore.New(memstore.Clock(func() time.Time { return time.Now().Add(-time.Duration(back.Load())) }))
+	return s, func(_ testing.TB, by time.Duration) { back.Add(int64(by)) }
+}
+
+// opened is an instance of a store that is made of one in memory.
+func opened(made func(*memstore.Store) contract.TxStore[*memstore.Tx]) storetest.Instance[*memstore.Tx] {
+	s, ahead := memory()
+	i := on(made(s), s)
+	i.Ahead = ahead
+	return i
+}
 
 // on is an instance of a store whose effects are those of a memstore.
 func on(store contract.TxStore[*memstore.Tx], effects *memstore.Store) storetest.Instance[*memstore.Tx] {
@@ -39,7 +56,9 @@ func on(store contract.TxStore[*memstore.Tx], effects *memstore.Store) storetest
 
 func TestMemstoreKeepsTheLaws(t *testing.T) {
 	storetest.Run(t, storetest.Harness[*memstore.Tx]{
-		Open: func(testing.TB) storetest.Instance[*memstore.Tx] { s := memstore.New(); return on(s, s) },
-		Can:  abilities,
+		Open: func(testing.TB) storetest.Instance[*memstore.Tx] {
+			return opened(func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return s })
+		},
+		Can: abilities,
 	})
 }

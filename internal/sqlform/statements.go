@@ -69,8 +69,9 @@ type Statements struct {
 	Editable, EditRow, KeepEdit, Edits string
 	// RowCalls tells what a row says of its calls; CompleteRow and ForgetCalls resolve them.
 	RowCalls, CompleteRow, ForgetCalls string
-	// Claims.
-	Held, Look, Extend, Retake string
+	// Claims. CutAhead is for rows that were written while the clock was ahead; LeaseEnds stands
+	// in what moves the end of a lease.
+	Held, Look, Extend, Retake, CutAhead, LeaseEnds string
 	// ClaimSteps writes the steps of claims, after their end.
 	ClaimSteps                  string
 	Pending, Requeue, WaitAgain string
@@ -216,6 +217,8 @@ type SQLite struct {
 	ForeignKeys, File string
 	// AnyDue and Claimable find what Take claims, ClaimableUnnamed what an earlier release wrote.
 	AnyDue, Claimable, ClaimableUnnamed, Take string
+	// DatedAhead tells what CutAhead would cut.
+	DatedAhead string
 	// HasClaim, StartClaim, EndClaim and EndMarker are about one claim; StateOf about a
 	// row.
 	HasClaim, StartClaim, StartCall, EndClaim, EndMarker, StateOf string

@@ -152,6 +152,8 @@ func (h *shop) remove(t testing.TB, number int64) {
 	h.exec(t, "delete from in.semel_inbox where number = $1", number)
 }
 
+func (h *shop) ahead(t testing.TB, by time.Duration) { h.exec(t, services.Ahead(h.schema, by)) }
+
 func (h *shop) damage(t testing.TB, number int64) {
 	h.exec(t, "update in.semel_inbox set envelope = '{' where number = $1", number)
 }
@@ -181,6 +183,7 @@ func (h *shop) direct() storetest.Instance[pgx.Tx] {
 		},
 		Remove: h.remove,
 		Damage: h.damage,
+		Ahead:  h.ahead,
 	}
 }
 
@@ -199,6 +202,7 @@ func (h *shop) queued() storetest.Instance[*pgxstore.Queue] {
 		},
 		Remove: h.remove,
 		Damage: h.damage,
+		Ahead:  h.ahead,
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 )
 
 // Lent lends a store's schema to the cases of a suite, one after the other. A
@@ -50,4 +51,21 @@ func Emptying(schema string, but ...string) string {
 			execute 'delete from ' || name;
 		end loop;
 	end $$`, quote(schema), strings.Join(but, ", "))
+}
+
+// Ahead is a statement that moves what Semel has dated in a schema of PostgreSQL, but for
+// markers, by so many milliseconds into the future.
+func Ahead(schema string, by time.Duration) string {
+	const more = "update \"%[1]s\".semel_%[2]s set "
+	text := ""
+	for _, of := range []struct{ table, columns string }{
+		{"inbox", "received_at changed_at due_at locked_until"},
+	} {
+		var moved []string
+		for _, column := range strings.Fields(of.columns) {
+			moved = append(moved, fmt.Sprintf("%[1]s = %[1]s + interval '%[2]d ms'", column, by.Milliseconds()))
+		}
+		text += fmt.Sprintf(more+"%[3]s;\n", schema, of.table, strings.Join(moved, ", "))
+	}
+	return fmt.Sprintf("do $$ begin\n%s end $$", text)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"testing"
+	"time"
 
 	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/storetest"
@@ -62,6 +63,9 @@ func instanceOn(t testing.TB, s *sqlstore.Store, db *sql.DB) storetest.Instance[
 		},
 		Remove: func(t testing.TB, number int64) {
 			exec(t, db, "delete from semel_inbox where number = ?", number)
+		},
+		Ahead: func(t testing.TB, by time.Duration) {
+			exec(t, db, "update semel_inbox set received_at = received_at + ?1, changed_at = changed_at + ?1, due_at = due_at + ?1, locked_until = locked_until + ?1", by.Milliseconds())
 		},
 		Damage: func(t testing.TB, number int64) {
 			exec(t, db, "update semel_inbox set envelope = '{', finished = 'many', partition = x'00' where number = ?", number)

@@ -55,6 +55,28 @@ from claimed c join {prefix}inbox i on i.number = c.number
 left join lateral (select s.consumer, s.source from {prefix}scopes s where s.number = i.scope limit 1) s on true
 order by c.place;
 
+-- Cut ahead is for rows that were written while the database's clock was ahead. They were changed
+-- in the future, and are due, or leased, by their own waits from then: each is cut to its own wait
+-- from now. It returns how many there were, and how many milliseconds ahead the furthest was. A
+-- second is left for clocks that are put right by little.
+
+-- name: cut ahead
+with ahead as materialized (
+  select i.number, (extract(epoch from i.changed_at - statement_timestamp()) * 1000)::bigint as by from {prefix}inbox i
+  where i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS', 'BLOCKED')
+    and i.due_at > statement_timestamp() + interval '1 second' and isfinite(i.due_at)
+    and i.changed_at > statement_timestamp() + interval '1 second' and isfinite(i.changed_at)
+    and ($1::text = '' or i.number in (select value::bigint from jsonb_array_elements_text(nullif($1::text, '')::jsonb)))
+  limit 1000 for update of i skip locked
+), cut as (
+  update {prefix}inbox i set changed_at = statement_timestamp(), received_at = least(i.received_at, statement_timestamp()),
+    due_at = statement_timestamp() + greatest(i.due_at - i.changed_at, interval '0'),
+    locked_until = case when i.locked_until is not null then statement_timestamp() + greatest(i.due_at - i.changed_at, interval '0') end
+  from ahead a where i.number = a.number
+  returning a.by
+)
+select count(*), coalesce(max(by), 0) from cut;
+
 -- What is claimed has its consumer's name.
 
 -- name: held
@@ -115,6 +137,13 @@ union all
 select null, true from settings
 where settings.set is null or current_setting('transaction_read_only') <> 'off' or current_user <> session_user;
 
+-- Lease ends is when the lease of a row ends that may have been claimed while the clock was ahead.
+-- Extend writes when it was, so that a row's lease is known from the row.
+
+-- name: lease ends
+case when i.changed_at > clock_timestamp() and isfinite(i.changed_at) and isfinite(i.due_at)
+    then clock_timestamp() + (i.due_at - i.changed_at) else i.due_at end
+
 -- name: extend
 with asked as materialized (
   select * from jsonb_to_recordset($1::text::jsonb) c (k bigint, n bigint, t bigint)
@@ -125,8 +154,9 @@ with asked as materialized (
   order by i.number for update of i skip locked
 ), moved as (
   update {prefix}inbox i
-  set due_at = greatest(i.due_at, clock_timestamp() + $2::bigint * interval '1 millisecond'),
-    locked_until = greatest(i.locked_until, clock_timestamp() + $2::bigint * interval '1 millisecond')
+  set changed_at = clock_timestamp(),
+    due_at = greatest({lease ends}, clock_timestamp() + $2::bigint * interval '1 millisecond'),
+    locked_until = greatest({lease ends}, clock_timestamp() + $2::bigint * interval '1 millisecond')
   from held h where i.number = h.number
 )
 select a.k from asked a
@@ -141,7 +171,7 @@ with asked as materialized (
   where i.token = a.t and (i.state = 'IN_PROGRESS') is true
   order by i.number for update of i
 ), started as (
-  update {prefix}inbox i set started = i.started + 1, revision = i.revision + 1, changed_at = clock_timestamp()
+  update {prefix}inbox i set started = i.started + 1, revision = i.revision + 1, changed_at = greatest(i.changed_at, clock_timestamp())
   from held h where i.number = h.number
 )
 select a.k from asked a where a.k not in (select k from held);
@@ -161,8 +191,8 @@ with asked as materialized (
   update {prefix}inbox i
   set calls_started = i.calls_started + (i.call_token is distinct from h.t)::int, call_token = h.t,
     called_at = coalesce(i.called_at, clock_timestamp()), revision = i.revision + 1, changed_at = clock_timestamp(),
-    due_at = greatest(i.due_at, clock_timestamp() + $2::bigint * interval '1 millisecond'),
-    locked_until = greatest(i.locked_until, clock_timestamp() + $2::bigint * interval '1 millisecond')
+    due_at = greatest({lease ends}, clock_timestamp() + $2::bigint * interval '1 millisecond'),
+    locked_until = greatest({lease ends}, clock_timestamp() + $2::bigint * interval '1 millisecond')
   from held h where i.number = h.number
   returning h.k, i.calls_started, i.calls_finished, i.called_at, i.emitted_at is not null as again
 )
@@ -252,7 +282,7 @@ with asked as materialized (
   select number from held
   where state = 'IN_PROGRESS' and token in (select value::bigint from jsonb_array_elements_text($2::text::jsonb))
 ), taken as (
-  update {prefix}inbox i set token = $3, revision = i.revision + 1, changed_at = clock_timestamp()
+  update {prefix}inbox i set token = $3, revision = i.revision + 1, changed_at = greatest(i.changed_at, clock_timestamp())
   from mine where i.number = mine.number
 )
 select coalesce(h.state, ''), h.number is not null and h.number in (select number from mine)

@@ -6,7 +6,7 @@ select i.surrogate::int, (i.steps is not null)::int, (i.calls_started > i.calls_
 from {prefix}inbox i where i.number = $1;
 
 -- name: edit row
-update {prefix}inbox set payload = $1, revision = revision + 1, changed_at = clock_timestamp()
+update {prefix}inbox set payload = $1, revision = revision + 1, changed_at = greatest(changed_at, clock_timestamp())
 where number = $2 and revision = $3;
 
 -- name: keep edit

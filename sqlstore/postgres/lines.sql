@@ -60,8 +60,10 @@ select count(*) from freed;
 select 1 from {prefix}inbox where number = $1 and place is not null
   and state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE', 'BLOCKED', 'PARKED');
 
+-- Skip row and dissolve rows keep when a row was changed in the future: see cut ahead.
+
 -- name: skip row
-update {prefix}inbox set place = null, revision = revision + 1, changed_at = clock_timestamp(),
+update {prefix}inbox set place = null, revision = revision + 1, changed_at = case state when 'BLOCKED' then clock_timestamp() else greatest(changed_at, clock_timestamp()) end,
   reason = case state when 'BLOCKED' then '' else reason end,
   due_at = case state when 'BLOCKED' then date_trunc('milliseconds', clock_timestamp()) else due_at end,
   state = case state when 'BLOCKED' then 'RECEIVED' else state end
@@ -73,7 +75,7 @@ with chosen as (
   where i.line >= $1 and i.line < $2 and i.place is not null and i.state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE', 'BLOCKED', 'PARKED')
   order by i.line, i.place limit $3 for update
 )
-update {prefix}inbox i set place = null, revision = i.revision + 1, changed_at = clock_timestamp(),
+update {prefix}inbox i set place = null, revision = i.revision + 1, changed_at = case i.state when 'BLOCKED' then clock_timestamp() else greatest(i.changed_at, clock_timestamp()) end,
   reason = case i.state when 'BLOCKED' then '' else i.reason end,
   due_at = case i.state when 'BLOCKED' then date_trunc('milliseconds', clock_timestamp()) else i.due_at end,
   state = case i.state when 'BLOCKED' then 'RECEIVED' else i.state end

@@ -50,10 +50,10 @@ values (1, $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, $16
   date_trunc('milliseconds', clock_timestamp()) + $23::bigint * interval '1 millisecond', $24, $25, $26,
   coalesce((select s.consumer from {prefix}scopes s where s.number = $1), ''))
 on conflict (scope, id, conflict) do update
-set repeated = i.repeated + 1, revision = i.revision + 1, changed_at = clock_timestamp();
+set repeated = i.repeated + 1, revision = i.revision + 1, changed_at = greatest(i.changed_at, clock_timestamp());
 
 -- name: repeat
-update {prefix}inbox set repeated = repeated + 1, revision = revision + 1, changed_at = clock_timestamp()
+update {prefix}inbox set repeated = repeated + 1, revision = revision + 1, changed_at = greatest(changed_at, clock_timestamp())
 where scope = $1 and id = $2 and conflict = $3;
 
 -- name: row columns

@@ -38,6 +38,24 @@ update {prefix}inbox set state = 'IN_PROGRESS', token = ?1, revision = revision 
   locked_until = cast(unixepoch('subsec') * 1000 as integer) + ?2, consumer = ?4
 where number = ?3;
 
+-- Cut ahead is for rows that were written while the clock was ahead. They were changed in the
+-- future, and are due, or leased, by their own waits from then: each is cut to its own wait from
+-- now. Dated ahead tells how many there are, and how far ahead the furthest is.
+
+-- name: dated ahead
+select count(*), coalesce(max(i.changed_at - cast(unixepoch('subsec') * 1000 as integer)), 0) from {prefix}inbox i
+where i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS', 'BLOCKED')
+  and i.due_at > cast(unixepoch('subsec') * 1000 as integer) + 1000 and i.changed_at > cast(unixepoch('subsec') * 1000 as integer) + 1000
+  and (?1 = '' or i.number in (select value from json_each(?1)));
+
+-- name: cut ahead
+update {prefix}inbox set changed_at = cast(unixepoch('subsec') * 1000 as integer), received_at = min(received_at, cast(unixepoch('subsec') * 1000 as integer)),
+  due_at = cast(unixepoch('subsec') * 1000 as integer) + max(due_at - changed_at, 0),
+  locked_until = case when locked_until is not null then cast(unixepoch('subsec') * 1000 as integer) + max(due_at - changed_at, 0) end
+where state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS', 'BLOCKED')
+  and due_at > cast(unixepoch('subsec') * 1000 as integer) + 1000 and changed_at > cast(unixepoch('subsec') * 1000 as integer) + 1000
+  and (?1 = '' or number in (select value from json_each(?1)));
+
 -- name: held
 select {columns}, max(i.locked_until - cast(unixepoch('subsec') * 1000 as integer), 0)
 from {prefix}inbox i join {prefix}scopes s on s.number = i.scope
@@ -52,22 +70,28 @@ where i.number = ? and i.token = ? and i.state = 'IN_PROGRESS'
 -- name: has claim
 select 1 from {prefix}inbox where number = ? and token = ? and state = 'IN_PROGRESS';
 
+-- Lease ends is when the lease of a row ends that may have been claimed while the clock was ahead.
+-- Extend writes when it was, so that a row's lease is known from the row.
+
+-- name: lease ends
+case when changed_at > cast(unixepoch('subsec') * 1000 as integer) then cast(unixepoch('subsec') * 1000 as integer) + due_at - changed_at else due_at end
+
 -- name: extend
-update {prefix}inbox set due_at = max(due_at, cast(unixepoch('subsec') * 1000 as integer) + ?1),
-  locked_until = max(locked_until, cast(unixepoch('subsec') * 1000 as integer) + ?1)
+update {prefix}inbox set changed_at = cast(unixepoch('subsec') * 1000 as integer), due_at = max({lease ends}, cast(unixepoch('subsec') * 1000 as integer) + ?1),
+  locked_until = max({lease ends}, cast(unixepoch('subsec') * 1000 as integer) + ?1)
 where number = ?2 and token = ?3 and state = 'IN_PROGRESS';
 
 -- name: start claim
 update {prefix}inbox set started = started + 1, revision = revision + 1,
-  changed_at = cast(unixepoch('subsec') * 1000 as integer)
+  changed_at = max(changed_at, cast(unixepoch('subsec') * 1000 as integer))
 where number = ? and token = ? and state = 'IN_PROGRESS';
 
 -- name: start call
 update {prefix}inbox set calls_started = calls_started + (call_token is not ?2), call_token = ?2,
   called_at = coalesce(called_at, cast(unixepoch('subsec') * 1000 as integer)),
   revision = revision + 1, changed_at = cast(unixepoch('subsec') * 1000 as integer),
-  due_at = max(due_at, cast(unixepoch('subsec') * 1000 as integer) + ?3),
-  locked_until = max(locked_until, cast(unixepoch('subsec') * 1000 as integer) + ?3)
+  due_at = max({lease ends}, cast(unixepoch('subsec') * 1000 as integer) + ?3),
+  locked_until = max({lease ends}, cast(unixepoch('subsec') * 1000 as integer) + ?3)
 where number = ?1 and token = ?2 and state = 'IN_PROGRESS' and exists (
   select 1 from {prefix}markers m where m.scope = {prefix}inbox.scope and m.id = {prefix}inbox.id and m.outcome = 2)
 returning calls_started, calls_finished, max(cast(unixepoch('subsec') * 1000 as integer) - called_at, 0), emitted_at is not null;
@@ -96,7 +120,7 @@ update {prefix}markers set outcome = ?1, at = cast(unixepoch('subsec') * 1000 as
 where outcome = 2 and (scope, id) in (select i.scope, i.id from {prefix}inbox i where i.number = ?2);
 
 -- name: retake
-update {prefix}inbox set token = ?1, revision = revision + 1, changed_at = cast(unixepoch('subsec') * 1000 as integer)
+update {prefix}inbox set token = ?1, revision = revision + 1, changed_at = max(changed_at, cast(unixepoch('subsec') * 1000 as integer))
 where number = ?2 and state = 'IN_PROGRESS' and token in (select value from json_each(?3));
 
 -- name: state of

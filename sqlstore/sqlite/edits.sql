@@ -6,7 +6,7 @@ select i.surrogate, i.steps is not null, i.calls_started > i.calls_finished,
 from {prefix}inbox i where i.number = ?;
 
 -- name: edit row
-update {prefix}inbox set payload = ?, revision = revision + 1, changed_at = cast(unixepoch('subsec') * 1000 as integer)
+update {prefix}inbox set payload = ?, revision = revision + 1, changed_at = max(changed_at, cast(unixepoch('subsec') * 1000 as integer))
 where number = ? and revision = ?;
 
 -- name: keep edit

@@ -37,15 +37,17 @@ delete from {prefix}lines where name in (select i.line from {prefix}inbox i wher
 select 1 from {prefix}inbox where number = ? and place is not null
   and state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE', 'BLOCKED', 'PARKED');
 
+-- Skip row and dissolve rows keep when a row was changed in the future: see cut ahead.
+
 -- name: skip row
-update {prefix}inbox set place = null, revision = revision + 1, changed_at = cast(unixepoch('subsec') * 1000 as integer),
+update {prefix}inbox set place = null, revision = revision + 1, changed_at = case state when 'BLOCKED' then cast(unixepoch('subsec') * 1000 as integer) else max(changed_at, cast(unixepoch('subsec') * 1000 as integer)) end,
   reason = case state when 'BLOCKED' then '' else reason end,
   due_at = case state when 'BLOCKED' then cast(unixepoch('subsec') * 1000 as integer) else due_at end,
   state = case state when 'BLOCKED' then 'RECEIVED' else state end
 where number = ? and revision = ?;
 
 -- name: dissolve rows
-update {prefix}inbox set place = null, revision = revision + 1, changed_at = cast(unixepoch('subsec') * 1000 as integer),
+update {prefix}inbox set place = null, revision = revision + 1, changed_at = case state when 'BLOCKED' then cast(unixepoch('subsec') * 1000 as integer) else max(changed_at, cast(unixepoch('subsec') * 1000 as integer)) end,
   reason = case state when 'BLOCKED' then '' else reason end,
   due_at = case state when 'BLOCKED' then cast(unixepoch('subsec') * 1000 as integer) else due_at end,
   state = case state when 'BLOCKED' then 'RECEIVED' else state end

@@ -26,11 +26,11 @@ values (1, ?1, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?,
   coalesce((select s.consumer from {prefix}scopes s where s.number = ?1), x''))
 on conflict (scope, id, conflict) do update
 set repeated = i.repeated + 1, revision = i.revision + 1,
-  changed_at = cast(unixepoch('subsec') * 1000 as integer);
+  changed_at = max(i.changed_at, cast(unixepoch('subsec') * 1000 as integer));
 
 -- name: repeat
 update {prefix}inbox set repeated = repeated + 1, revision = revision + 1,
-  changed_at = cast(unixepoch('subsec') * 1000 as integer)
+  changed_at = max(changed_at, cast(unixepoch('subsec') * 1000 as integer))
 where scope = ? and id = ? and conflict = ?;
 
 -- name: row columns

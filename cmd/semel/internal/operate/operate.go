@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"iter"
 	"slices"
+	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
@@ -231,12 +232,14 @@ func (b Box) one(ctx context.Context, o Order, number int64) (Result, error) {
 		return result, err
 	}
 	if !o.DryRun {
-		result = result.after(b.act(ctx, o, row), o.done())
+		result = result.after(o.dueAnyway(row, b.act(ctx, o, row)), o.done())
 		result.seen = row.Revision
 		return result, nil
 	}
 	taken, err := b.taken(ctx, o.Verb, row)
 	switch {
+	case (o.Verb == Retry || o.Verb == Send) && row.State == contract.StateReceived && !row.DueAt.After(time.Now()): // the store decides, by its own clock
+		return result.after(o.dueAnyway(row, contract.ErrDueAlready), Would), nil
 	case err != nil:
 		return result, fmt.Errorf("store %s: row %d: what became of its identity: %w", b.Store, number, err)
 	case taken:
@@ -322,6 +325,15 @@ func (o Order) allows(row contract.StoredRow) error {
 		}
 	}
 	return nil
+}
+
+// dueAnyway is the store's answer to an act, which for a received row that is due says that the
+// row needs none. One that a database dated ahead, whose clock was ahead, is due later.
+func (o Order) dueAnyway(row contract.StoredRow, err error) error {
+	if why := o.runsAnyway(row.State); why != "" && errors.Is(err, contract.ErrDueAlready) {
+		return fmt.Errorf("it is %s: %s: %w", row.State, why, semel.ErrState)
+	}
+	return err
 }
 
 // runsAnyway says why a row needs no act to be worked on, and what to do where it is not;

@@ -197,7 +197,7 @@ func TestARowWithoutAnIdentityIsRefusedForItsOwnCause(t *testing.T) {
 
 func TestTheStatesThatAnActMayMeet(t *testing.T) {
 	want := map[Verb][]contract.RowState{
-		Retry:   {contract.StateFailedRetryable, contract.StateParked, contract.StateDeadLettered},
+		Retry:   {contract.StateReceived, contract.StateFailedRetryable, contract.StateParked, contract.StateDeadLettered},
 		Release: {contract.StateInProgress},
 		Discard: {contract.StateReceived, contract.StateInProgress, contract.StateFailedRetryable, contract.StateBlocked, contract.StateParked, contract.StateDeadLettered},
 	}
@@ -213,6 +213,32 @@ func TestTheStatesThatAnActMayMeet(t *testing.T) {
 			}
 		}
 	}
+}
+
+func TestARetryOfAReceivedRow(t *testing.T) {
+	t.Run("trap_T113_one_that_is_due_needs_none_and_one_that_is_dated_ahead_is_made_due", func(t *testing.T) {
+		due, later := "refused: it is RECEIVED: it is due without this, and whoever runs the consumer works on it: the row's state does not allow this", Due+": "
+		for _, dry := range []bool{false, true} {
+			f := parked(2)
+			f.rows[0].State, f.rows[1].State = contract.StateReceived, contract.StateReceived
+			f.rows[1].DueAt = time.Now().Add(24 * time.Hour)
+			f.answers = map[int64]error{1: fmt.Errorf("row 1: %w", contract.ErrDueAlready)}
+			var got []string
+			for r, err := range (Box{Inbox: f, Requeuer: f}).Carry(t.Context(), Order{Verb: Retry, DryRun: dry, Filter: contract.RowFilter{Numbers: []int64{1, 2}}}) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				got = append(got, r.Result+": "+r.Error)
+			}
+			want := []string{due, later}
+			if dry {
+				want[1] = Would + ": "
+			}
+			if !slices.Equal(got, want) {
+				t.Errorf("dry run %v: got %q, want %q", dry, got, want)
+			}
+		}
+	})
 }
 
 func TestARetryThatMeetsAGapWaits(t *testing.T) {

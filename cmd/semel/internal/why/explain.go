@@ -3,6 +3,7 @@ package why
 import (
 	"fmt"
 	"strings"
+	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
@@ -129,7 +130,23 @@ func (f *Facts) ofRow(r *contract.StoredRow) Answer {
 	return f.applied(r)
 }
 
+// datedAhead reports whether a row was written while the store's clock was ahead.
+func (f *Facts) datedAhead(r *contract.StoredRow) bool {
+	return r.ChangedAt.Sub(f.Now) > contract.ClockSlack
+}
+
+// notBefore is the answer about a row that was written while the store's clock was ahead.
+func (f *Facts) notBefore(stage Stage, r *contract.StoredRow, says string, at time.Time) Answer {
+	return Answer{stage, No, says + fmt.Sprintf(" It is not due before %s; the database clock was probably ahead when the row was written at %s. "+
+		"A process that runs a consumer on this store makes it due at the right time within a minute.", moment(at), moment(r.ChangedAt)), nil}
+}
+
 func (f *Facts) received(r *contract.StoredRow) Answer {
+	if r.DueAt.After(f.Now) && f.datedAhead(r) {
+		a := f.notBefore(StageLater, r, "It was not applied yet.", r.DueAt)
+		a.Do = []Command{f.act(f.verb("inbox retry", "intents send"), r)}
+		return a
+	}
 	if r.DueAt.After(f.Now) {
 		return Answer{StageLater, No, fmt.Sprintf("It was not applied yet: it was received at %s and is due at %s.", moment(r.ReceivedAt), moment(r.DueAt)), nil}
 	}
@@ -164,6 +181,11 @@ func (f *Facts) claimed(r *contract.StoredRow) Answer {
 	if r.UnknownOutcome() {
 		call = " A call for it was begun of which it is not known what became."
 	}
+	if r.LockedUntil.After(f.Now) && f.datedAhead(r) {
+		a := f.notBefore(StageClaimed, r, "It was not applied yet: a process has claimed it, and may have died."+call, r.LockedUntil)
+		a.Do = []Command{f.act("inbox release", r)}
+		return a
+	}
 	if r.LockedUntil.After(f.Now) {
 		return Answer{StageClaimed, No, fmt.Sprintf("It is being worked on now: a process has claimed it until %s.%s", moment(r.LockedUntil), call),
 			[]Command{f.act("inbox release", r)}}
@@ -177,10 +199,14 @@ func (f *Facts) retry(r *contract.StoredRow) Answer {
 		failed = fmt.Sprintf("Nobody knows whether it was applied: what became of a call for it is unknown%s", because(r.LastError))
 	}
 	var a Answer
-	if r.DueAt.After(f.Now) {
+	switch {
+	case r.DueAt.After(f.Now) && f.datedAhead(r):
+		a = f.notBefore(StageRetry, r, failed+".", r.DueAt)
+		a.Do = []Command{f.act(f.verb("inbox retry", "intents send"), r)}
+	case r.DueAt.After(f.Now):
 		a = Answer{StageRetry, No, failed + fmt.Sprintf("; the next attempt is due at %s.", moment(r.DueAt)),
 			[]Command{f.act(f.verb("inbox retry", "intents send"), r)}}
-	} else {
+	default:
 		a = f.waits(StageRetry, failed+"; the next attempt is due and waits for a worker of its consumer.")
 	}
 	if r.UnknownOutcome() {

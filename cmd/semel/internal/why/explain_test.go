@@ -50,6 +50,12 @@ func acted(verb string, more func(*contract.StoredRow)) func(*Facts, *contract.S
 	}
 }
 
+// aDayAhead has a row be written while the store's clock was a day ahead.
+func aDayAhead(_ *Facts, r *contract.StoredRow) {
+	r.ChangedAt = now.Add(24 * time.Hour)
+	r.DueAt, r.LockedUntil = r.ChangedAt, r.ChangedAt
+}
+
 type told struct {
 	facts   *Facts
 	stage   Stage
@@ -84,6 +90,12 @@ func waiting() map[string]told {
 		"K13_a_retry_that_is_due_later": {of(contract.StateFailedRetryable, func(_ *Facts, r *contract.StoredRow) {
 			r.Attempts, r.LastError, r.DueAt = 3, "the bank is away", now.Add(time.Minute)
 		}), StageRetry, No, "3 attempts failed: the bank is away; the next attempt is due at 2026-05-03 12:01:00Z.", "semel inbox retry 17 --config semel.yaml --because WHY"},
+		"trap_T113_a_received_row_that_was_dated_ahead": {of(contract.StateReceived, aDayAhead),
+			StageLater, No, "It is not due before 2026-05-04 12:00:00Z; the database clock was probably ahead", "semel inbox retry 17 --config semel.yaml --because WHY"},
+		"trap_T113_a_retry_that_was_dated_ahead": {of(contract.StateFailedRetryable, aDayAhead),
+			StageRetry, No, "It is not due before 2026-05-04 12:00:00Z; the database clock was probably ahead", "semel inbox retry 17 --config semel.yaml --because WHY"},
+		"trap_T113_a_lease_that_was_dated_ahead": {of(contract.StateInProgress, aDayAhead),
+			StageClaimed, No, "It is not due before 2026-05-04 12:00:00Z; the database clock was probably ahead", "semel inbox release 17 --config semel.yaml --because WHY"},
 		"K13_a_retry_that_is_due": {of(contract.StateFailedRetryable, nil), StageRetry, No, "the next attempt is due and waits", "semel inbox stats"},
 		"K13_an_unknown_outcome_that_is_tried_again": {of(contract.StateFailedRetryable, func(_ *Facts, r *contract.StoredRow) { r.CallsStarted, r.DueAt = 1, now.Add(time.Minute) }),
 			StageRetry, Unknown, "Nobody knows whether it was applied", "semel inbox resolve 17 --outcome done"},

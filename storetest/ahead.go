@@ -1,0 +1,115 @@
+package storetest
+
+import (
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+)
+
+// aDay is by how much the clock was ahead.
+const aDay = 24 * time.Hour
+
+// storesTime is the time by the store's clock.
+func (h *fixture[Tx]) storesTime() time.Time { return h.receive("now", aDay, nil).ReceivedAt }
+
+// aheads are the cases of a store whose clock was ahead, and is right again: what it had dated is
+// further ahead than it can be.
+func (s suite[Tx]) aheads(t *T) {
+	for _, name := range []string{"a_received_row", "a_named_row"} {
+		t.Run("trap_T113_"+name+"_that_was_dated_ahead_is_due_now", "A row that was received while the clock was ahead waits for nothing, so a claim takes it, and tells of it.", func(t *T) {
+			h := s.opened(t)
+			if h.Ahead == nil {
+				return
+			}
+			n := h.receive("a", 0, []byte("a")).Number
+			h.Ahead(t, aDay)
+			rows, by := 0, time.Duration(0)
+			o := contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 1, Lease: long, Ahead: func(r int, b time.Duration) { rows, by = r, b }}
+			if name == "a_named_row" {
+				o.Numbers = []int64{n}
+			}
+			got, err := h.leases().Claim(t.context(), o)
+			t.must(err)
+			if len(got) != 1 || got[0].Number != n {
+				t.Fatalf("%+v is claimed, want row %d", got, n)
+			}
+			if rows != 1 || by < aDay-long || by > aDay {
+				t.Errorf("%d rows are told of, %v ahead", rows, by)
+			}
+			if r := h.number(n); r.ReceivedAt.Sub(h.storesTime()) > 0 {
+				t.Errorf("it was received at %v", r.ReceivedAt)
+			}
+		})
+	}
+	t.Run("trap_T113_a_retry_that_was_dated_ahead_waits_for_its_own_wait", "A row whose next try was set while the clock was ahead waits for as long as it was to, from now; a copy that comes changes nothing of that.", func(t *T) {
+		h := s.opened(t)
+		if h.Ahead == nil {
+			return
+		}
+		r := h.put("a", contract.Row{State: contract.StateFailedRetryable, After: long, Message: &semel.Message{Body: []byte("a")}})
+		h.Ahead(t, aDay)
+		b, v := h.begin(h.print("a", 1))
+		h.wantKinds(v, already(contract.Waiting))
+		h.commit(b, contract.Ending{Rows: []contract.Row{{Repeat: true}}})
+		if got := h.takes(r.Number, long); len(got) != 0 {
+			t.Errorf("it is claimed before its time: %+v", got)
+		}
+		if wait := h.number(r.Number).DueAt.Sub(h.storesTime()); wait > 2*long {
+			t.Errorf("it is due in %v, want %v", wait, long)
+		}
+	})
+	t.Run("trap_T113_a_lease_that_was_dated_ahead_ends_after_its_own_length", "A claim that was made, or extended, while the clock was ahead stands for its lease from now, and then another takes the row.", func(t *T) {
+		h := s.opened(t)
+		if h.Ahead == nil {
+			return
+		}
+		c := h.claimed("a")[0]
+		h.Ahead(t, aDay)
+		if got := h.takes(c.Number, long); len(got) != 0 {
+			t.Fatalf("it is claimed beside who has it: %+v", got)
+		}
+		h.wantKinds(h.asks(h.asking(c)), fresh)
+		if left := h.number(c.Number).LockedUntil.Sub(h.storesTime()); left > 2*long {
+			t.Errorf("the lease ends in %v, want %v", left, long)
+		}
+		short := h.takes(h.receive("b", 0, []byte("b")).Number, brief)[0]
+		lost, err := h.leases().Extend(t.context(), []contract.Claim{short.Claim}, brief)
+		t.must(err)
+		if len(lost) > 0 {
+			t.Errorf("the extension lost %v", lost)
+		}
+		h.Ahead(t, aDay)
+		h.again(short.Number)
+	})
+	t.Run("trap_T113_an_extension_ends_a_lease_that_was_dated_ahead", "Whoever extends a claim of a time when the clock was ahead has it for the lease, not for a day.", func(t *T) {
+		h := s.opened(t)
+		if h.Ahead == nil {
+			return
+		}
+		c := h.claimed("a")[0]
+		h.Ahead(t, aDay)
+		lost, err := h.leases().Start(t.context(), []contract.Claim{c.Claim})
+		t.must(err)
+		again, err := h.leases().Extend(t.context(), []contract.Claim{c.Claim}, long)
+		t.must(err)
+		if len(lost)+len(again) > 0 {
+			t.Errorf("the start lost %v, the extension %v", lost, again)
+		}
+		if left := h.number(c.Number).LockedUntil.Sub(h.storesTime()); left > 2*long || left < long/2 {
+			t.Errorf("the lease ends in %v, want %v", left, long)
+		}
+	})
+	t.Run("trap_T113_a_person_makes_a_row_due_that_waits", "A retry makes a received row due that is due later, and is refused for one that is due.", func(t *T) {
+		h := s.opened(t)
+		r := h.receive("a", aDay, []byte("a"))
+		t.must(h.requeuer().Requeue(t.context(), r.Number, r.Revision, act("retry")))
+		r = h.number(r.Number)
+		if r.State != contract.StateReceived || r.DueAt.Sub(r.ReceivedAt) > long {
+			t.Errorf("it is %s and due at %v", r.State, r.DueAt)
+		}
+		h.wantRefused(h.requeuer().Requeue(t.context(), r.Number, r.Revision, act("retry")), contract.ErrDueAlready)
+		h.wantActs(r.Number, "retry done")
+		h.works(r.Number)
+	})
+}
