@@ -239,7 +239,7 @@ func (s *Store) Print(w io.Writer) error {
 		}
 	}
 	for _, b := range s.besides() {
-		if _, err := fmt.Fprintf(w, "\n-- Only where the table has rows, in no transaction, beside those that write:\n-- %s;\n", b.build); err != nil {
+		if _, err := fmt.Fprintf(w, "\n-- Only where the table has rows, in no transaction, beside those that write:\n-- %s;\n", strings.ReplaceAll(b.build, "\n", "\n-- ")); err != nil {
 			return err
 		}
 	}
