@@ -17,28 +17,31 @@ const (
 
 // cutAhead cuts the waits of rows that were written while the database's clock was ahead: of all
 // rows every half a minute, and of named ones at once. It is no part of the claim's statement,
-// whose rows are found by an index that says nothing of when a row was changed.
-func (s *Store) cutAhead(ctx context.Context, o *contract.ClaimOptions) error {
+// whose rows are found by an index that says nothing of when a row was changed. A failure keeps
+// no claim from being made: rows that are due are found all the same, and the next look comes
+// later, by as much as this one took.
+func (s *Store) cutAhead(ctx context.Context, o *contract.ClaimOptions) {
 	only := ""
 	if len(o.Numbers) > 0 {
 		only = jsonText(o.Numbers)
 	} else if !s.cutsAhead() {
-		return nil
+		return
 	}
 	began := time.Now()
-	rows, by, err := s.dialect.claims.cutAhead(ctx, s, only)
-	s.mu.Lock()
+	limited, cancel := context.WithTimeout(ctx, o.Lease/4) // the claim has what is left of its time
+	rows, by, err := s.dialect.claims.cutAhead(limited, s, only)
+	cancel()
 	if only == "" {
+		s.mu.Lock()
 		s.ahead = time.Now().Add(max(aheadEvery, aheadShare*time.Since(began)))
+		if err == nil && rows >= mostAhead {
+			s.ahead = time.Time{} // and the next claim goes on
+		}
+		s.mu.Unlock()
 	}
-	if err != nil || rows >= mostAhead {
-		s.ahead = time.Time{} // and the next claim goes on
-	}
-	s.mu.Unlock()
 	if err == nil && rows > 0 && o.Ahead != nil {
 		o.Ahead(rows, by)
 	}
-	return err
 }
 
 // mostAhead is how many rows PostgreSQL cuts with one statement.

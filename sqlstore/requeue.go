@@ -107,15 +107,16 @@ func (s *Store) takeMarker(ctx context.Context, tx *sql.Tx, r *actedRow, others 
 	if err := r.mayRun(others); err != nil {
 		return err
 	}
-	done, err := tx.ExecContext(ctx, s.sql.WaitAgain, r.version, r.sum, r.scope, r.id)
-	if err != nil {
-		return err
+	var done sql.Result
+	var err error
+	if r.marked {
+		done, err = tx.ExecContext(ctx, s.sql.WaitAgain, r.version, r.sum, r.scope, r.id)
+	} else { // of a conflict with a former identity nothing was marked, and no lock keeps others from it
+		done, err = tx.ExecContext(ctx, s.sql.WaitAnew, r.number, string(semel.ReasonFormerConflict))
 	}
-	n, err := done.RowsAffected()
-	if err == nil && n == 0 { // of a conflict with a former identity nothing was marked
-		if done, err = tx.ExecContext(ctx, s.sql.WaitAnew, r.number, string(semel.ReasonFormerConflict)); err == nil {
-			n, err = done.RowsAffected()
-		}
+	var n int64
+	if err == nil {
+		n, err = done.RowsAffected()
 	}
 	if err != nil || n != 1 {
 		return errors.Join(noMarker(r.number), err)

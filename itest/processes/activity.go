@@ -62,7 +62,7 @@ func (a *Activity) Settled(ctx context.Context, process string) (bool, error) {
 // claims: that is the last that it has sent.
 func (a *Activity) Claims(ctx context.Context, process string) (claims bool, err error) {
 	err = a.DB.QueryRowContext(ctx, `select count(*) > 0 from pg_stat_activity
-		where application_name = $1 and state = 'idle in transaction' and query like '%locked_until > clock_timestamp() and m.outcome = 2%'`, process).Scan(&claims)
+		where application_name = $1 and state = 'idle in transaction' and query like '%locked_until > %clock_timestamp() and m.outcome = 2%'`, process).Scan(&claims)
 	return claims, err
 }
 

@@ -1,0 +1,44 @@
+package postgres
+
+import (
+	"database/sql"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/itest/sqlsuite"
+	"github.com/semel-go/semel/sqlstore"
+)
+
+// refuseCuts has the server refuse to take back when a row was changed.
+const refuseCuts = `create function in.refuse() returns trigger language plpgsql as $$ begin raise 'no'; end $$;
+create trigger refuse before update on in.semel_inbox for each row when (new.changed_at < old.changed_at) execute function in.refuse()`
+
+func TestAClaimWhileRowsThatWereDatedAheadCannotBeCut(t *testing.T) {
+	t.Run("trap_T113_takes_what_is_due", func(t *testing.T) {
+		s := newShop(t, fresh(t), sqlstore.Options{})
+		marks := sqlsuite.Marks[*sql.Tx](t, s.store, "shop", "ahead", "due")
+		ending := contract.Ending{}
+		for i := range marks {
+			marks[i].As = contract.Waiting
+			ending.Rows = append(ending.Rows, contract.Row{Mark: i, State: contract.StateReceived, Message: &semel.Message{Body: []byte("x")}})
+		}
+		b, _ := sqlsuite.Begin[*sql.Tx](t, s.store, contract.TxOptions{}, marks)
+		if r := b.Commit(t.Context(), ending); r.Outcome != contract.Committed {
+			t.Fatalf("%+v", r)
+		}
+		s.exec(t, "update in.semel_inbox set due_at = due_at + interval '1 day', changed_at = changed_at + interval '1 day' where number = (select min(number) from in.semel_inbox)")
+		s.exec(t, refuseCuts)
+		for range 2 {
+			got, err := s.store.Claim(t.Context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 10, Lease: time.Minute})
+			if err != nil || len(got) > 1 {
+				t.Fatalf("claimed %+v, %v", got, err)
+			}
+			if len(got) == 1 && got[0].Row.Key.ID == "due" {
+				return
+			}
+		}
+		t.Error("the row that is due is not claimed")
+	})
+}
