@@ -90,8 +90,9 @@ func (s *Store) index(ctx context.Context) error {
 const namedAtOnce = 1000
 
 // nameRows gives rows that wait, and that an earlier release wrote, their consumer. Those that
-// others hold locked are left to the claims, which name what they meet when it is due. SQLite's
-// migration has done it.
+// others hold locked are left to the claims, which name what they meet when it is due, and so are
+// all where the role may not write. It fails only when its caller cancels. SQLite's migration has
+// done it.
 func (s *Store) nameRows(ctx context.Context) error {
 	if s.postgres == nil {
 		return nil
@@ -105,7 +106,7 @@ func (s *Store) nameRows(ctx context.Context) error {
 			return err
 		})
 		if err != nil {
-			return err
+			return ctx.Err()
 		}
 	}
 	return nil
