@@ -81,7 +81,7 @@ func TestRoundTripsOfABatch(t *testing.T) {
 // A slice of the reaper is BEGIN with its lock, how it waits, the policy with the table of days, rows,
 // markers, bodies, COMMIT.
 func TestRoundTripsOfASlice(t *testing.T) {
-	const slice = 9
+	const slice = 8
 	p, db := counting(t)
 	s := keeping(t, db, month)
 	if _, err := s.store.Advance(t.Context(), "billing"); err != nil {
