@@ -131,8 +131,8 @@ func (b *batch) fail(ctx context.Context, culprit int, err error) contract.Resul
 // refused says what an error means for a batch of which nothing is committed.
 func (b *batch) refused(culprit int, err error) contract.Result {
 	class := b.store.Classify(err)
-	switch class {
-	case contract.ClassAborted, contract.ClassDown:
+	var swallowed *sqlform.SwallowedError
+	if class == contract.ClassAborted || errors.As(err, &swallowed) { // no message's fault
 		culprit = contract.NobodyNamed
 	}
 	return contract.Result{Outcome: contract.NotCommitted, Class: class, Culprit: culprit, Err: hint(err, false)}
