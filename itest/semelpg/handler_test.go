@@ -132,3 +132,41 @@ func TestTheFirstStatementThatIsRefusedDecides(t *testing.T) {
 		}
 	})
 }
+
+// TestATextIsNoAmount has untyped and typed parameters meet the texts that PostgreSQL reads
+// as NaN and infinities.
+func TestATextIsNoAmount(t *testing.T) {
+	for _, c := range []struct{ name, amount, balance string }{
+		{"without_a_type", `"body:/amount"`, "15"},
+		{"as_a_decimal", `{from: "body:/amount", type: decimal}`, "15"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := example(t, services.Postgres(t))
+			s.write(t, "orders.yaml", strings.NewReplacer(
+				"strategy: {marker: true, business_key: {constraint: orders_number_key}}", "strategy: marker",
+				`params: {number: "body:/number", total: "body:/total", gift: "body:/gift?", whole: "body:"}`, `params: {amount: `+c.amount+`, name: "body:/name"}`,
+				`"insert into orders (number, total, gift, whole) values (:number, :total, :gift, :whole)"`,
+				`"update accounts set balance = balance + :amount", "insert into names values (:name)"`).Replace(orders))
+			s.write(t, "orders.sql", "create table accounts (balance numeric not null); insert into accounts values (0); create table names (name varchar(20));")
+			s.write(t, "orders.jsonl", `{"id":"a","amount":"10","name":"Nan"}
+{"id":"b","amount":"NaN","name":"Eve"}
+{"id":"c","amount":" -infinity","name":"Eve"}
+{"id":"d","amount":"inf","name":"Eve"}
+{"id":"e","amount":5,"name":"inf"}
+`)
+			var got summary
+			s.done(t, &got, "run", "--config", "orders.yaml", "--json")
+			if counts := got.Consumers["orders"]; counts["applied"] != 2 || counts["parked"] != 3 {
+				t.Errorf("%v", counts)
+			}
+			for _, row := range s.parked(t, "orders.yaml") {
+				if row.Reason != "malformed" {
+					t.Errorf("%+v", row)
+				}
+			}
+			if got := one[string](t, s.dsn, `select balance::text || (select string_agg(' ' || name, '' order by name = 'inf') from names) from accounts`); got != c.balance+" Nan inf" {
+				t.Error(got)
+			}
+		})
+	}
+}

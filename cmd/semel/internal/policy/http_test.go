@@ -58,7 +58,7 @@ func acceptedHTTP() []policyCase {
 		{name: "calls without a key that may be lost", edits: with("key: none", `may_be_lost: "a sample of the visits is enough"`)},
 		{name: "calls with a key", edits: with("key: idempotency_key")},
 		{name: "effects in the answer", edits: append(with(effects), "effects:", "timeout: 5s\n        effects:")},
-		{name: "effects of all types", edits: with(`effects: {statements: {put: {sql: "insert into t values (:a, :b, :c, :d, :e)", params: {a: "text?", b: integer, c: "decimal?", d: boolean, e: json}, otherwise: park, rows: 1}, none: {sql: "delete from t"}}}`)},
+		{name: "effects of all types", edits: with(`effects: {statements: {put: {sql: "insert into t values (:a, :b, :c, :d, :e, :f)", params: {a: "text?", b: integer, c: "decimal?", d: boolean, e: json, f: timestamp}, otherwise: park, rows: 1}, none: {sql: "delete from t"}}}`)},
 		{name: "effects whose condition is unmet", edits: append(called("on_unmet: retry")[:2], endpoint(effects)...)},
 		{name: "calls in batches", edits: called("batch: {most: 10}", "on_unmet: retry"),
 			want: "14:12: warning: consumers.billing.batch: with lease each call is of one message; remove it\n" +

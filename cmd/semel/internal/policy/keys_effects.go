@@ -43,11 +43,20 @@ func (s answerParamsShape) read(d *decoder, p place) ([]AnswerParam, bool) {
 	})
 }
 
+// typeWord is the word for a type.
+func typeWord() choice[sqlhandler.ParamType] {
+	var c choice[sqlhandler.ParamType]
+	for _, t := range sqlhandler.ParamTypes() {
+		c.options = append(c.options, option[sqlhandler.ParamType]{word: string(t), value: t})
+	}
+	return c
+}
+
 // paramType is the word for a type, also with a question mark behind it.
 func paramType() choice[AnswerParam] {
 	var c choice[AnswerParam]
-	for _, t := range sqlhandler.ParamTypes() {
-		c.options = append(c.options, option[AnswerParam]{word: string(t), value: AnswerParam{Type: t}})
+	for _, o := range typeWord().options {
+		c.options = append(c.options, option[AnswerParam]{word: o.word, value: AnswerParam{Type: o.value}})
 	}
 	for _, o := range slices.Clone(c.options) {
 		o.word, o.value.Optional = o.word+"?", true

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
 	"github.com/semel-go/semel/upsert"
 	"go.yaml.in/yaml/v4"
 )
@@ -29,8 +30,8 @@ func handlerShape() object[Handler] {
 
 func sqlShape() object[SQL] {
 	return object[SQL]{oneOf: []string{"statements", "steps"}, unsaid: "there is no statement", fields: []field[SQL]{
-		key(meta{name: "params", doc: "The values of `:name` in the statements: a selector each. A value that is missing ends the message as `missing parameter`; with `?` behind the selector it is NULL."},
-			paramsShape{}, func(s *SQL) *[]Param { return &s.Params }),
+		key(meta{name: "params", doc: "The values of `:name` in the statements: a selector each, or `{from: SELECTOR, type: TYPE}`. A value that is missing ends the message as `missing parameter`; with `?` behind the selector it is NULL. See [types of parameters](#types-of-parameters)."},
+			typedParamsShape{}, func(s *SQL) *[]Param { return &s.Params }),
 		key(meta{name: "statements", doc: "The statements, in order. They, or `steps`, are required."},
 			list[Statement]{item: statementShape()}, func(s *SQL) *[]Statement { return &s.Statements }),
 		key(meta{name: "intents", doc: "Effects elsewhere, written down in the same transaction and carried out after it by the consumer that each names. See [intents](intents.md)."},
@@ -110,6 +111,41 @@ func (s statementText) read(d *decoder, p place) (Statement, bool) {
 	text, ok := s.word.read(d, p)
 	return Statement{SQL: text}, ok
 }
+
+// typedParamsShape is a mapping of parameter names to selectors, with a type or without.
+type typedParamsShape struct{}
+
+func (s typedParamsShape) read(d *decoder, p place) ([]Param, bool) {
+	return readParams(d, p, s.words(), func(name string, at place) (Param, bool) {
+		bound, good := boundParam().read(d, at)
+		bound.Name = name
+		return bound, good
+	})
+}
+
+// boundParam is a selector, or a mapping of a selector and a type.
+func boundParam() object[Param] {
+	return object[Param]{short: plainParam{selector(nil)}, fields: []field[Param]{
+		key(meta{name: "from", required: true, doc: "The selector."},
+			selector(nil), func(p *Param) *string { return &p.Selector }),
+		key(meta{name: "type", doc: "What the value must be. A message whose value is something else fails for good as `malformed`. Without a type, so does a text that a number's column would read as NaN or an infinity."},
+			typeWord(), func(p *Param) *sqlhandler.ParamType { return &p.Type }),
+	}}
+}
+
+// plainParam is a selector alone.
+type plainParam struct{ word }
+
+func (s plainParam) read(d *decoder, p place) (Param, bool) {
+	text, ok := s.word.read(d, p)
+	return Param{Selector: text}, ok
+}
+
+func (s typedParamsShape) keys() []meta {
+	return []meta{{name: "NAME", doc: "The parameter of this name.", shape: boundParam()}}
+}
+
+func (typedParamsShape) words() string { return "a mapping of parameter names to selectors" }
 
 // paramsShape is a mapping of parameter names to selectors.
 type paramsShape struct{ leaf }

@@ -312,7 +312,11 @@ type SQL struct {
 }
 
 // Param binds the value at a selector to a name.
-type Param struct{ Name, Selector string }
+type Param struct {
+	Name, Selector string
+	// Type is what the value must be; empty where the file names none.
+	Type sqlhandler.ParamType
+}
 
 // Statement is one SQL statement.
 type Statement struct {

@@ -142,6 +142,10 @@ func (valuesShape) schema() schema {
 	return schema{"type": "object", "additionalProperties": schema{"type": []string{"string", "number", "boolean"}}}
 }
 
+func (typedParamsShape) schema() schema {
+	return schema{"type": "object", "additionalProperties": boundParam().schema(), "propertyNames": paramsShape{}.schema()["propertyNames"]}
+}
+
 func (paramsShape) schema() schema {
 	return schema{"type": "object", "additionalProperties": selector(nil).schema(),
 		"propertyNames": schema{"pattern": `^[A-Za-z_][A-Za-z0-9_]*$`}}

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
@@ -14,7 +13,7 @@ import (
 // MostEffects is how many effects an answer may have, and how many intents.
 const MostEffects = 1000
 
-// ParamType is what a parameter of an answer must be.
+// ParamType is what a parameter of a statement must be.
 type ParamType string
 
 // The types. A number may be written as a JSON number or as a string of one, since many
@@ -28,12 +27,14 @@ const (
 	Decimal ParamType = "decimal"
 	// Boolean is true or false.
 	Boolean ParamType = "boolean"
+	// Timestamp is a string of a time with its zone, as in RFC 3339. It is bound in UTC.
+	Timestamp ParamType = "timestamp"
 	// JSON is any value, bound as its JSON text.
 	JSON ParamType = "json"
 )
 
 // ParamTypes returns the types.
-func ParamTypes() []ParamType { return []ParamType{Text, Integer, Decimal, Boolean, JSON} }
+func ParamTypes() []ParamType { return []ParamType{Text, Integer, Decimal, Boolean, Timestamp, JSON} }
 
 // Read reads an answer to m: {"effects": [{"statement": NAME, "params": {…}}, …],
 // "intents": [{"to": SENDER, "purpose": …}, …], "result": VALUE}; one of them is enough. What
@@ -141,53 +142,11 @@ func (n *named) read(item strictjson.Value, texts bool) ([]any, error) {
 		case !has:
 			return nil, fmt.Errorf("parameter %s is missing", p.Name)
 		}
-		value, ok := p.Type.value(v, texts)
-		if !ok {
-			return nil, fmt.Errorf("parameter %s is no %s", p.Name, p.Type)
+		value, err := p.Type.value(answered(v), texts)
+		if err != nil {
+			return nil, fmt.Errorf("parameter %s %w", p.Name, err)
 		}
 		values[i] = value
 	}
 	return values, nil
-}
-
-// value is what is bound, as bound and asText have it.
-func (t ParamType) value(v strictjson.Value, texts bool) (any, bool) {
-	switch kind := v.Kind(); {
-	case t == JSON:
-		return string(v.Raw()), true
-	case t == Text:
-		return string(v.Text()), kind == strictjson.String
-	case t == Boolean && texts:
-		return string(v.Raw()), kind == strictjson.Bool
-	case t == Boolean:
-		return string(v.Raw()) == "true", kind == strictjson.Bool
-	}
-	text, ok := written(v)
-	if !ok {
-		return nil, false
-	}
-	exact := string(strictjson.AppendDecimal(nil, []byte(text)))
-	whole, err := strconv.ParseInt(exact, 10, 64)
-	switch {
-	case t == Integer && err != nil:
-		return nil, false
-	case texts:
-		return exact, true
-	case t == Integer:
-		return whole, true
-	}
-	return numberOf(text, exact), true
-}
-
-// written is a JSON number, or a string of one.
-func written(v strictjson.Value) (string, bool) {
-	switch v.Kind() {
-	case strictjson.Number:
-		return string(v.Raw()), true
-	case strictjson.String:
-		text := v.Text()
-		d, err := strictjson.Parse(text)
-		return string(text), err == nil && d.Root().Kind() == strictjson.Number && len(d.Root().Raw()) == len(text)
-	}
-	return "", false
 }

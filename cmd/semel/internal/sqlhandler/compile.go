@@ -33,7 +33,12 @@ type Config struct {
 }
 
 // Param binds the value that a selector finds to a name. See identity.ParseSelector.
-type Param struct{ Name, Selector string }
+type Param struct {
+	Name, Selector string
+	// Type is what the value must be. Empty for any value except text that a number's
+	// column would read as NaN or an infinity.
+	Type ParamType
+}
 
 // Statement is one SQL statement with named parameters.
 type Statement struct {
@@ -65,8 +70,11 @@ const (
 // Handler runs statements for messages. It is safe for use by several
 // goroutines.
 type Handler struct {
-	names      []string
-	selectors  []identity.Selector
+	names     []string
+	selectors []identity.Selector
+	types     []ParamType
+	// plain, by parameter: each place of it holds text, so that any text may go there.
+	plain      []bool
 	statements []statement
 	violates   func(error) bool
 	noEffect   func(m *semel.Message, statement int)
@@ -108,7 +116,7 @@ func Compile(d Dialect, c Config) (*Handler, error) {
 		if err != nil {
 			faults = append(faults, fmt.Errorf("parameter %s: %w", p.Name, err))
 		}
-		h.names, h.selectors = append(h.names, p.Name), append(h.selectors, s)
+		h.names, h.selectors, h.types = append(h.names, p.Name), append(h.selectors, s), append(h.types, p.Type)
 	}
 	h.bindGeneration(c.Generation)
 	for i, s := range c.Statements {

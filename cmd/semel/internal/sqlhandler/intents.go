@@ -31,7 +31,7 @@ type intent struct {
 // compileIntent reads the selectors.
 func compileIntent(n Intent) (intent, error) {
 	ready := intent{Intent: n}
-	for _, p := range append([]Param{{"recipient", n.Recipient}, {"key", n.Key}}, n.Body...) {
+	for _, p := range append([]Param{{Name: "recipient", Selector: n.Recipient}, {Name: "key", Selector: n.Key}}, n.Body...) {
 		if p.Selector == "" {
 			p.Selector = "const:" // nothing
 		}

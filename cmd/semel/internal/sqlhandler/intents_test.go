@@ -11,7 +11,7 @@ func TestIntentsOfAMessage(t *testing.T) {
 	h := compile(t, Config{
 		Statements: []Statement{{SQL: "select 1"}},
 		Intents: []Intent{{To: "mailer", Purpose: "receipt", Type: "mail", Recipient: "body:/to", Key: "body:/key",
-			Body: []Param{{"amount", "body:/amount"}, {"who", "body:/to"}, {"paid", "body:/paid"}, {"note", "body:/note?"}}}},
+			Body: []Param{{Name: "amount", Selector: "body:/amount"}, {Name: "who", Selector: "body:/to"}, {Name: "paid", Selector: "body:/paid"}, {Name: "note", Selector: "body:/note?"}}}},
 	})
 	t.Run("E1_have_what_the_selectors_find_and_numbers_keep_their_digits", func(t *testing.T) {
 		all, err := h.Intents(body(`{"to": "ann \"a\"", "key": 7, "amount": 1.50, "paid": true}`))

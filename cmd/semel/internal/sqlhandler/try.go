@@ -18,6 +18,7 @@ func (h *Handler) Try(ctx context.Context, db *sql.DB) (statement int, err error
 			return i, err
 		}
 	}
+	h.lookAtPlaces(ctx, db)
 	return 0, nil
 }
 
@@ -39,6 +40,7 @@ func (h *Handler) TryQueued(ctx context.Context, db *sql.DB, store *pgxstore.Sto
 			}
 		}
 	}
+	h.lookAtPlaces(ctx, db)
 	return 0, nil
 }
 

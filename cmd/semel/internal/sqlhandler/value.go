@@ -25,15 +25,26 @@ func (h *Handler) values(m *semel.Message) ([]any, error) {
 			}
 			continue
 		}
-		values[i] = bound(v)
-		if h.texts {
-			values[i] = asText(v, values[i])
+		if values[i], err = h.value(i, v); err != nil {
+			return nil, &semel.HandlerError{Decision: semel.DecidePermanent, Reason: semel.ReasonMalformed,
+				Err: fmt.Errorf("parameter %s: %s %w", h.names[i], h.selectors[i], err)}
 		}
 	}
 	if h.generation != nil {
 		values = append(values, h.generation)
 	}
 	return values, nil
+}
+
+// value returns what a parameter is bound to.
+func (h *Handler) value(i int, v identity.Value) (any, error) {
+	switch {
+	case h.types[i] != "":
+		return h.types[i].value(givenBy(v), h.texts)
+	case h.selectors[i].Constant(): // the policy's own words
+		return bound(v), nil
+	}
+	return h.untyped(v, h.plain != nil && h.plain[i])
 }
 
 func (h *Handler) missing(i int, v identity.Value) error {

@@ -1,0 +1,53 @@
+package sqlhandler
+
+import (
+	"context"
+	"database/sql"
+	"slices"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
+)
+
+// textTypes are the types of PostgreSQL that keep any text as it is.
+var textTypes = []uint32{pgtype.TextOID, pgtype.VarcharOID, pgtype.BPCharOID, pgtype.NameOID, pgtype.JSONOID, pgtype.JSONBOID}
+
+// lookAtPlaces asks PostgreSQL for the types of the parameters' places, so that the text
+// "NaN" is refused where a number is expected, and a customer may be called Nan. What
+// cannot be found out counts as a number's place: so does every place in another database, and
+// a parameter of another step, which has to be refused before the first step takes effect.
+func (h *Handler) lookAtPlaces(ctx context.Context, db *sql.DB) {
+	if !h.texts || !slices.Contains(h.types, "") {
+		return
+	}
+	conn, err := db.Conn(ctx)
+	if err != nil {
+		return
+	}
+	defer conn.Close()
+	plain, numbers := make([]bool, len(h.names)), make([]bool, len(h.names))
+	err = conn.Raw(func(driver any) error {
+		server, ok := driver.(interface{ Conn() *pgx.Conn })
+		if !ok {
+			return sql.ErrConnDone // another driver: nothing is known
+		}
+		for _, s := range h.statements {
+			described, err := server.Conn().Prepare(ctx, "", s.text)
+			if err != nil {
+				return err
+			}
+			for at, value := range s.args {
+				text := at < len(described.ParamOIDs) && slices.Contains(textTypes, described.ParamOIDs[at])
+				plain[value], numbers[value] = text, numbers[value] || !text
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return
+	}
+	for i := range plain {
+		plain[i] = plain[i] && !numbers[i]
+	}
+	h.plain = plain
+}

@@ -1,0 +1,130 @@
+package sqlhandler
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/strictjson"
+)
+
+// given is a value of a message or of an answer, before its type is looked at.
+type given struct {
+	kind identity.ValueKind
+	// text is a string without quotes and escapes, or a number, true or false as written.
+	text string
+	// json returns the value as JSON.
+	json func() []byte
+}
+
+// givenBy is a value that a selector found.
+func givenBy(v identity.Value) given {
+	return given{v.Kind(), v.Text(), func() []byte { return member(v) }}
+}
+
+// answered is a value of an answer.
+func answered(v strictjson.Value) given {
+	kinds := [...]identity.ValueKind{strictjson.Null: identity.ValueNull, strictjson.Bool: identity.ValueBool,
+		strictjson.Number: identity.ValueNumber, strictjson.String: identity.ValueString, strictjson.Array: identity.ValueJSON, strictjson.Object: identity.ValueJSON}
+	return given{kinds[v.Kind()], string(v.Text()), v.Raw}
+}
+
+// isText reports whether the value is text. A header or a key is, if it is UTF-8.
+func (g given) isText() bool {
+	return g.kind == identity.ValueString || g.kind == identity.ValueBytes && utf8.ValidString(g.text)
+}
+
+// number returns the number as it was written: a JSON number, or a text that is one.
+func (g given) number() (string, bool) {
+	if g.kind == identity.ValueNumber {
+		return g.text, true
+	}
+	d, err := strictjson.Parse([]byte(g.text))
+	return g.text, g.isText() && err == nil && d.Root().Kind() == strictjson.Number && len(d.Root().Raw()) == len(g.text)
+}
+
+// value returns what is bound for a value of this type, as bound and asText do. The error
+// says what the value is not, and shows nothing of it.
+func (t ParamType) value(g given, texts bool) (any, error) {
+	no := fmt.Errorf("is no %s", t)
+	switch {
+	case t == JSON && (g.kind != identity.ValueBytes || g.isText()):
+		return string(g.json()), nil
+	case t == Text && g.isText():
+		return g.text, nil
+	case t == Timestamp && g.isText():
+		at, err := time.Parse(time.RFC3339Nano, g.text)
+		if err != nil {
+			return nil, errors.New("is no timestamp as 2006-01-02T15:04:05Z")
+		}
+		return at.UTC().Format(time.RFC3339Nano), nil
+	case t == Boolean && (g.kind == identity.ValueBool || g.kind == identity.ValueBytes && (g.text == "true" || g.text == "false")):
+		if texts {
+			return g.text, nil
+		}
+		return g.text == "true", nil
+	case t != Integer && t != Decimal:
+		return nil, no
+	}
+	text, ok := g.number()
+	if !ok {
+		return nil, no
+	}
+	exact := string(strictjson.AppendDecimal(nil, []byte(text)))
+	whole, err := strconv.ParseInt(exact, 10, 64)
+	switch {
+	case t == Integer && err != nil:
+		return nil, no
+	case texts:
+		return exact, nil
+	case t == Integer:
+		return whole, nil
+	case beyondFloat(text):
+		return nil, errBeyond
+	}
+	return numberOf(text, exact), nil
+}
+
+// errBeyond: see beyondFloat.
+var errBeyond = errors.New("is larger than any number that the database can calculate with: it would become an infinity; where it is not calculated with, type: json keeps it as text")
+
+// beyondFloat reports whether a number is larger than a float can be. SQLite calculates
+// with such a number, also as text, as with an infinity.
+func beyondFloat(number string) bool {
+	_, err := strconv.ParseFloat(number, 64)
+	return err != nil
+}
+
+// untyped returns what is bound for a value without a type. It refuses what would become
+// NaN or an infinity in a number's column, which no later amount could mend. plain says that
+// the database takes the value as text wherever it goes.
+func (h *Handler) untyped(v identity.Value, plain bool) (any, error) {
+	value := bound(v)
+	if h.texts {
+		value = asText(v, value)
+	}
+	switch text, isText := value.(string); {
+	case !isText:
+	case v.Kind() == identity.ValueNumber && !h.texts && beyondFloat(text):
+		return nil, errBeyond
+	case v.Kind() != identity.ValueNumber && !plain && notFinite(text):
+		return nil, errors.New("is a text that a number's column reads as NaN or as an infinity; " +
+			"give the parameter a type: decimal if it is a number, text if it is text, as params: {NAME: {from: SELECTOR, type: text}}")
+	}
+	return value, nil
+}
+
+// notFinite reports whether PostgreSQL reads a text as NaN or an infinity where a number
+// is expected: in any case, with a sign and with blanks around it.
+func notFinite(text string) bool {
+	word := strings.Trim(text, " \t\n\v\f\r")
+	if word != "" && (word[0] == '+' || word[0] == '-') {
+		word = word[1:]
+	}
+	return slices.ContainsFunc([]string{"nan", "inf", "infinity"}, func(w string) bool { return strings.EqualFold(w, word) })
+}
