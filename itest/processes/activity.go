@@ -45,11 +45,12 @@ func (a *Activity) Open(ctx context.Context, process string) (open bool, err err
 	return open, err
 }
 
-// Settled is Open for a process that stands still: the server may still work at
-// what it sent last, which may be its COMMIT.
-func (a *Activity) Settled(ctx context.Context, process string) (bool, error) {
+// Settled reports whether a process that stands still has begun a transaction by an opening
+// and sent nothing since. The server may still work at what it sent last, which may be its
+// COMMIT.
+func (a *Activity) Settled(ctx context.Context, process string, opening Opening) (bool, error) {
 	for range 50 {
-		active, open, err := a.sessions(ctx, process)
+		active, open, err := a.sessions(ctx, process, opening)
 		if err != nil || active == 0 {
 			return open, err
 		}
@@ -58,21 +59,13 @@ func (a *Activity) Settled(ctx context.Context, process string) (bool, error) {
 	return false, nil
 }
 
-// Claims reports whether a transaction of a process that stands still has asked for
-// claims: that is the last that it has sent.
-func (a *Activity) Claims(ctx context.Context, process string) (claims bool, err error) {
-	err = a.DB.QueryRowContext(ctx, `select count(*) > 0 from pg_stat_activity
-		where application_name = $1 and state = 'idle in transaction' and query like '%locked_until > %clock_timestamp() and m.outcome = 2%'`, process).Scan(&claims)
-	return claims, err
-}
-
-// sessions counts the sessions of a process for which the server works, and
-// reports whether one waits in a transaction that has written. One that has not
-// written may be about to: what it sent may wait for a lock.
-func (a *Activity) sessions(ctx context.Context, process string) (active int, open bool, err error) {
+// sessions counts the sessions of a process for which the server works, and reports whether
+// one waits in a transaction after its opening. One that is to write and has not may be about
+// to: what it sent may wait for a lock.
+func (a *Activity) sessions(ctx context.Context, process string, opening Opening) (active int, open bool, err error) {
 	err = a.DB.QueryRowContext(ctx, `select count(*) filter (where state = 'active'),
-		count(*) filter (where state = 'idle in transaction' and backend_xid is not null) > 0
-		from pg_stat_activity where application_name = $1`, process).Scan(&active, &open)
+		count(*) filter (where state = 'idle in transaction' and query like $2 and (backend_xid is not null or not $3)) > 0
+		from pg_stat_activity where application_name = $1`, process, opening.text, opening.writes).Scan(&active, &open)
 	return active, open, err
 }
 
@@ -90,7 +83,7 @@ func (a *Activity) Catch(ctx context.Context, p *Process, name string, random *r
 		if err := p.Freeze(); err != nil {
 			return false, fmt.Errorf("%s: %w", name, err)
 		}
-		open, err := a.Settled(ctx, name)
+		open, err := a.Settled(ctx, name, Marking())
 		if open && err == nil || blind {
 			return open, err
 		}
@@ -98,7 +91,7 @@ func (a *Activity) Catch(ctx context.Context, p *Process, name string, random *r
 			return false, err
 		}
 		if try == tries {
-			err := a.Corner(ctx, p, name)
+			err := a.Corner(ctx, p, name, Marking())
 			return err == nil, err
 		}
 	}

@@ -45,7 +45,8 @@ func NewFleet(ctx context.Context, s Stage, setup string, tally *Tally) (*Fleet,
 
 // OnPostgres gives the fleet a server of its own.
 func (f *Fleet) OnPostgres() (err error) {
-	f.Server = services.StartPostgres(f.T, services.Options{})
+	// A statement is recognised by its text, of which the server keeps 1,024 bytes by default.
+	f.Server = services.StartPostgres(f.T, services.Options{Settings: []string{"track_activity_query_size = 8192"}})
 	f.Activity, err = processes.OpenActivity(f.Server.DSN())
 	f.began = time.Now()
 	return err

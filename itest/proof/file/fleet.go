@@ -9,6 +9,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/semel-go/semel/itest/processes"
 	"github.com/semel-go/semel/itest/proof"
 )
 
@@ -138,7 +139,7 @@ func (f *fleet) freezeOne(ctx context.Context) error {
 	if err := f.extend(m); err != nil {
 		return err
 	}
-	if err := f.Activity.Corner(ctx, m.Process, m.Name); err != nil {
+	if err := f.Activity.Corner(ctx, m.Process, m.Name, processes.Marking()); err != nil {
 		return err
 	}
 	f.Remove(m)

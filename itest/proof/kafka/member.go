@@ -51,12 +51,15 @@ func (r *run) next() *proof.Member {
 // maxHunt is how long a member with an open transaction is looked for.
 const maxHunt = 90 * time.Second
 
+// minHunt is how long members are met at random moments only.
+const minHunt = 15 * time.Second
+
 // maxCorner is how long the fleet stands still for a member that may have
 // nothing to do.
 const maxCorner = 5 * time.Second
 
-// catch freezes one member after the other until one has written in a
-// transaction that is open, and returns it frozen. When none is met at random
+// catch freezes one member after the other until one has begun a transaction that is
+// open, and returns it frozen. When none is met at random
 // moments for long, one is cornered.
 func (r *run) catch(ctx context.Context) (*proof.Member, error) {
 	ctx, cancel := context.WithTimeout(ctx, maxHunt)
@@ -76,40 +79,39 @@ func (r *run) catch(ctx context.Context) (*proof.Member, error) {
 			if err != nil {
 				return nil, err
 			}
-			if open, err := r.Activity.Settled(ctx, m.Name); err == nil && open && r.suits(ctx, m) {
+			if open, err := r.Activity.Settled(ctx, m.Name, r.opening()); err == nil && open {
 				return m, nil
 			}
 			if err := m.Thaw(); err != nil {
 				return nil, err
 			}
 		}
-		if time.Since(began) > maxHunt/2 && r.cornered(ctx, m) {
+		if time.Since(began) > minHunt && r.cornered(ctx, m) {
 			return m, nil
 		}
 	}
 	return nil, fmt.Errorf("for %v no member was met with an open transaction", maxHunt)
 }
 
-// suits reports whether a member's open transaction is of the kind that is meant: of
-// the inbox, one with claims.
-func (r *run) suits(ctx context.Context, m *proof.Member) bool {
-	if !r.Inbox {
-		return true
+// opening is what the transactions begin with that are meant: of the inbox, those with
+// claims.
+func (r *run) opening() processes.Opening {
+	if r.Inbox {
+		return processes.Claiming()
 	}
-	claims, err := r.Activity.Claims(ctx, m.Name)
-	return err == nil && claims
+	return processes.Marking()
 }
 
 // cornered tries to freeze a member where its transaction opens; after a failure
 // it runs, or has ended and is started again. A plain loop has no guard to wait
 // for.
 func (r *run) cornered(ctx context.Context, m *proof.Member) bool {
-	if r.plain() || r.Inbox {
+	if r.plain() {
 		return false
 	}
 	ctx, cancel := context.WithTimeout(ctx, maxCorner)
 	defer cancel()
-	return r.Activity.Corner(ctx, m.Process, m.Name) == nil
+	return r.Activity.Corner(ctx, m.Process, m.Name, r.opening()) == nil
 }
 
 // end has a member drain and end. One that can't leave the group in time drains

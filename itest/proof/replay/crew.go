@@ -67,7 +67,7 @@ func (r *run) catch(ctx context.Context) (m *proof.Member, open bool, err error)
 			if err != nil {
 				return nil, false, err
 			}
-			open, err := r.Activity.Settled(ctx, m.Name)
+			open, err := r.Activity.Settled(ctx, m.Name, processes.Marking())
 			if err == nil && open || time.Since(began) > maxHunt {
 				return m, open, nil
 			}
