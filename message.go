@@ -145,8 +145,15 @@ func (m *Message) ID() string { return m.attribute(m.Attributes.ID, "ce-id") }
 // Source is the producer's name: the attribute, or the header ce-source.
 func (m *Message) Source() string { return m.attribute(m.Attributes.Source, "ce-source") }
 
-// Type is the kind of event: the attribute, or the header ce-type.
-func (m *Message) Type() string { return m.attribute(m.Attributes.Type, "ce-type") }
+// Type is the kind of event: what consumer.Config.Type finds, or else the attribute, or the
+// header ce-type.
+func (m *Message) Type() string {
+	kind := m.attribute(m.Attributes.Type, "ce-type")
+	if kind == "" {
+		m.Strict.AskForType()
+	}
+	return kind
+}
 
 // Subject is what the event is about: the attribute, or the header ce-subject.
 func (m *Message) Subject() string { return m.attribute(m.Attributes.Subject, "ce-subject") }

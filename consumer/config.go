@@ -95,6 +95,14 @@ type Config struct {
 	// Exclusive refuses such a start (semel.ErrForeignOwner), until a person has released
 	// the name (semel identity release, contract.Derivations). Needs Owner.
 	Exclusive bool
+	// Type is a selector (see identity.ParseSelector) of the place where producers write the
+	// type of a message, such as "header:event-type" or "body:/type". What it finds is what
+	// Message.Type returns to handlers, what Only.Types are compared with, and what rows of
+	// the inbox have. The default, and the type of a message in which it finds nothing, is
+	// the attribute type of CloudEvents. A message whose type cannot be read (a body that is
+	// no JSON, a header that stands twice with different values) is set aside as
+	// semel.ReasonMalformed. Identity and Fingerprint do not see it.
+	Type string
 	// Only says which messages are the consumer's; the default is all.
 	Only Only
 	// Otherwise says what becomes of the others: OtherwiseSkip, OtherwisePark or
@@ -216,6 +224,9 @@ type Config struct {
 	Observers []semel.Observer
 	// Recorder, if set, keeps what the engine heard and decided last.
 	Recorder *recorder.Recorder
+	// kind is the selector of Type; kinds notices that no message has one. New sets both.
+	kind  identity.Selector
+	kinds *typeWatch
 	// public is Name without the generation; New sets it.
 	public string
 	// keyed says that the store keeps keys, and no rows; New sets it.

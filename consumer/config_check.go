@@ -47,6 +47,7 @@ func (c Config) complete() (Config, error) {
 	}
 	c.checkName(fault)
 	c.checkIdentity(fault)
+	c.checkType(fault)
 	c.checkFormer(fault)
 	c.checkOwner(fault)
 	c.checkAuditKey(fault)

@@ -88,9 +88,13 @@ func (p *pilot[Tx]) runOne(f *flight[Tx], i int, m *semel.Message) error {
 	tx, h := f.batch.Tx(f.mark[i]), &p.engine.handler
 	ctx, m := f.within(i, m)
 	if h.steps != nil {
-		return h.step(ctx, tx, m, rowOf(&f.Entries[i]), p.engine.config.mostOutput)
+		err := h.step(ctx, tx, m, rowOf(&f.Entries[i]), p.engine.config.mostOutput)
+		p.engine.config.handled(m)
+		return err
 	}
-	return h.one(ctx, tx, m)
+	err := h.one(ctx, tx, m)
+	p.engine.config.handled(m)
+	return err
 }
 
 // errSwallowed: the transaction can no longer commit, no handler said so, and
@@ -124,6 +128,9 @@ func (p *pilot[Tx]) runAll(f *flight[Tx], a machine.Run, out *machine.Ran) {
 	ctx := f.together()
 	f.watch.begin(nil)
 	err := f.call(p.calling(f, a.Fresh[0], messages[0], func() error { return p.engine.handler.all(ctx, f.batch.Tx(contract.All), messages) }))
+	for _, m := range messages {
+		p.engine.config.handled(m)
+	}
 	if broken, ok := f.batch.(contract.Broken); err == nil && ok && broken.Broken() {
 		err = swallowed(broken)
 	}

@@ -265,6 +265,7 @@ func (b *inbox) item(h *heldRow, until machine.Time) *machine.Item {
 	it.Source, it.Identity, it.Print = r.Key.Source, r.Key.ID, r.Fingerprint
 	it.Claim = &machine.Claim{Attempts: r.Attempts, Suspect: h.Suspect, Blocked: h.Blocked, Until: until}
 	it.Refused = b.config.setAside(r)
+	p.typedAlone(b.config)
 	if b.config.Version != nil && it.Refused == nil {
 		if err := p.placeAlone(b.config); err != nil {
 			p.unversioned(err)

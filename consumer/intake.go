@@ -151,7 +151,15 @@ func (p *parcel) read(c *Config, r reader, d *contract.Delivery) {
 	d.Decode(r.room)
 	p.take(d)
 	p.message.Replayed = c.Replay
-	refused, why := p.recognise(c, r, d)
+	kind, partly, unreadable := c.typeOf(r, &p.message)
+	if c.kinds.deciding() && d.Refused == semel.ReasonNone && !partly {
+		c.kinds.saw(kind != "")
+	}
+	refused, why := p.recognise(c, r, d, kind, partly)
+	if refused == semel.ReasonNone && unreadable != nil {
+		refused, why = semel.ReasonMalformed, unreadable
+	}
+	p.typed(c, kind)
 	p.become(c, r, refused, why)
 }
 
@@ -215,10 +223,11 @@ func (p *parcel) prove(r reader) {
 	}
 }
 
-// recognise fills key and fingerprint, or says why there are none.
-func (p *parcel) recognise(c *Config, r reader, d *contract.Delivery) (semel.Reason, error) {
+// recognise fills key and fingerprint, or says why there are none. kind and partly are as
+// typeOf found them.
+func (p *parcel) recognise(c *Config, r reader, d *contract.Delivery, kind string, partly bool) (semel.Reason, error) {
 	m := &p.message
-	if missed := c.Only.misses(m, d.Refused != semel.ReasonNone); missed != "" {
+	if missed := c.Only.misses(m, kind, partly || d.Refused != semel.ReasonNone); missed != "" {
 		return semel.ReasonForeign, fmt.Errorf("its %s is none of those that this consumer takes", missed)
 	}
 	if d.Refused != semel.ReasonNone {

@@ -23,7 +23,7 @@ func (o Otherwise) String() string {
 // judged before their identity is looked for; Config.Otherwise says what becomes
 // of the others.
 type Only struct {
-	// Types are the types of which a message must have one (see Message.Type).
+	// Types are the types of which a message must have one (see Config.Type).
 	// A message without a type has none of them.
 	Types []string
 	// Headers are, by the name of a header, the values of which it must have
@@ -61,15 +61,11 @@ func (o Otherwise) ending() machine.Then {
 // all reports whether no condition is set.
 func (o *Only) all() bool { return len(o.Types) == 0 && len(o.Headers) == 0 }
 
-// Takes reports whether a message is the consumer's. What a source refused may have lost
-// its type and headers with its form: then only what is there can show that it is not.
-func (o *Only) Takes(m *semel.Message, refused bool) bool { return o.misses(m, refused) == "" }
-
-// misses names a condition that m does not meet; empty if m is the consumer's.
-// What a source refused may have lost its type and headers with its form: then
+// misses names a condition that m, of this type, does not meet; empty if m is the
+// consumer's. What a source refused may have lost its type and headers with its form: then
 // only what is there can show that it is somebody else's.
-func (o *Only) misses(m *semel.Message, refused bool) string {
-	if kind := m.Type(); len(o.Types) > 0 && !slices.Contains(o.Types, kind) && (kind != "" || !refused) {
+func (o *Only) misses(m *semel.Message, kind string, refused bool) string {
+	if len(o.Types) > 0 && !slices.Contains(o.Types, kind) && (kind != "" || !refused) {
 		return "type"
 	}
 	for name, values := range o.Headers {

@@ -169,6 +169,13 @@ func (s Selector) Coordinate() bool { return s.place == placePartition || s.plac
 // Time reports whether the selector is the time of the message's event.
 func (s Selector) Time() bool { return s.place == placeTime }
 
+// Unique reports whether each message has a value of its own: a coordinate, a time, or the
+// attribute id.
+func (s Selector) Unique() bool { return s.Coordinate() || s.Time() || s.place == placeID }
+
+// InBody reports whether the value stands in the body.
+func (s Selector) InBody() bool { return s.place == placeBody || s.place == placeWholeBody }
+
 // Constant reports whether the value is the same in every message.
 func (s Selector) Constant() bool { return s.place == placeConst }
 

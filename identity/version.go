@@ -126,3 +126,12 @@ func VersionNumber(v Value) (int64, error) {
 	}
 	return n, nil
 }
+
+// UsesType reports whether stream or version are found by the selector type.
+func (v *Versions) UsesType() bool {
+	uses := v.number.place == placeType
+	for i := range v.stream.ids {
+		uses = uses || v.stream.ids[i].place == placeType
+	}
+	return uses
+}

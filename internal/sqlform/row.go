@@ -72,7 +72,7 @@ func RowValues(c Crypt, m *contract.Mark, r *contract.Row) ([]any, error) {
 	return []any{
 		int64(m.Fingerprint.Version), Sum(m.Fingerprint), r.Surrogate, string(r.State), Plain(string(r.Reason)),
 		Plain(message.Topic), int64(message.Origin.Partition), message.Origin.Offset, c.column(message.Origin.BrokerID),
-		key, Plain(message.Type()), c.column(message.DataSchema()), envelope, body,
+		key, Plain(typeOf(message)), c.column(message.DataSchema()), envelope, body,
 		int64(r.Attempts), int64(r.Attempts), ErrorText(r.FirstError), ErrorText(r.LastError),
 		r.After.Milliseconds(), stream, version, cause,
 	}, nil

@@ -147,14 +147,15 @@ func event(to http.Header, m *semel.Message) {
 	attribute("specversion", cloudevents.Version)
 	attribute("id", cmp.Or(m.ID(), m.Identity.ID))
 	attribute("source", cmp.Or(m.Source(), m.Identity.Source, sourceOfNone))
-	attribute("type", cmp.Or(m.Type(), typeOfNone))
+	kind, _ := m.Headers.Get("ce-type") // not Message.Type: nothing here depends on the type
+	attribute("type", cmp.Or(m.Attributes.Type, string(kind), typeOfNone))
 	attribute("subject", m.Subject())
 	attribute("dataschema", m.DataSchema())
 	if at := m.Attributes.Time; !at.IsZero() {
 		attribute("time", at.Format(time.RFC3339Nano))
 	}
-	if kind := contentType(m); kind != "" {
-		to.Set("Content-Type", kind)
+	if content := contentType(m); content != "" {
+		to.Set("Content-Type", content)
 	}
 }
 

@@ -17,6 +17,7 @@ import (
 func (c *Consumer) Config() consumer.Config {
 	return consumer.Config{
 		Name:           c.Name,
+		Type:           c.Type,
 		Only:           c.Only,
 		Otherwise:      c.Otherwise,
 		Identity:       c.Identity.identity(),

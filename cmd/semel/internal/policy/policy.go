@@ -128,11 +128,11 @@ type Consumer struct {
 	Name string
 	// In is the generation that it works in, which no file says; nil where it has none.
 	In *consumer.Generation
-	// From and Store name a source and a store that exist; see Policy.Source
-	// and Policy.Store.
+	// From and Store name a source and a store that exist; see Policy.Source and Policy.Store.
 	From, Store string
-	// Only says which messages are the consumer's, Otherwise what becomes of
-	// the others.
+	// Type is the selector of a message's type, empty for the attribute of CloudEvents.
+	Type string
+	// Only says which messages are the consumer's, Otherwise what becomes of the others.
 	Only      consumer.Only
 	Otherwise consumer.Otherwise
 	// Exclusive refuses to start beside another set of handlers of the same name.

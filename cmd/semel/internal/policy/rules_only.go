@@ -12,6 +12,9 @@ func (r rules) only() {
 	if r.ok("only", "otherwise") && r.set("otherwise") && !r.set("only") {
 		r.refuse("otherwise", "nothing says which messages are others", `add only: {type: [TYPE]}, or remove it`)
 	}
+	if v := r.consumer.Version; v != nil && r.set("type") && r.ok("type", "version") && r.consumer.Type != "type" && v.by().UsesType() {
+		r.refuse("type", "version names the selector type, which would change with it", fmt.Sprintf("name %q in version, too", r.consumer.Type))
+	}
 	if !r.ok("only") {
 		return
 	}

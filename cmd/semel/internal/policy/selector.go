@@ -36,6 +36,14 @@ func sourceSelector(text string, _ identity.Selector) error {
 	return identity.By("id").From(text).Validate()
 }
 
+// typeSelector refuses what differs from message to message.
+func typeSelector(text string, s identity.Selector) error {
+	if s.Unique() {
+		return fmt.Errorf("%q cannot be a type: it finds another value in each message; name the place of the type, as header:event-type or body:/type", text)
+	}
+	return nil
+}
+
 // streamSelector refuses what does not name what versions are counted for.
 func streamSelector(text string, s identity.Selector) error {
 	if s.Coordinate() || s.Optional() {

@@ -51,7 +51,7 @@ func (c *Comparison) take(ctx context.Context, all []contract.Delivery, config c
 		d.Decode(nil)
 		key, err := c.keyOf(d, config)
 		switch {
-		case !config.Only.Takes(d.Message, d.Refused != ""):
+		case !config.Takes(d.Message, d.Refused != ""):
 			c.counts.Skipped++
 		case err != nil:
 			c.counts.Unusable++

@@ -1,0 +1,97 @@
+package consumer
+
+import (
+	"fmt"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/reading"
+)
+
+// checkType parses Config.Type.
+func (c *Config) checkType(fault faultFunc) {
+	c.kinds = &typeWatch{warn: c.warnTypeless}
+	if len(c.Only.Types) > 0 {
+		c.kinds.ask()
+	}
+	if c.Type == "" {
+		return
+	}
+	kind, err := identity.ParseSelector(c.Type)
+	switch {
+	case err != nil:
+		fault("Type", "%v", err)
+	case kind.Unique():
+		fault("Type", "%q finds another value in each message, and a type is shared by many; name the place of the type, such as header:event-type or body:/type", c.Type)
+	}
+	c.kind = kind
+	if v, ok := c.versions(); ok && c.Type != "type" && v.UsesType() {
+		fault("Type", "is %q, and Version names the selector type, which would change with it; name %q in Version, too", c.Type, c.Type)
+	}
+}
+
+// versions are those of Version, if selectors find them.
+func (c *Config) versions() (*identity.Versions, bool) {
+	if c.Version == nil {
+		return nil, false
+	}
+	v, ok := c.Version.By.(*identity.Versions)
+	return v, ok && v != nil
+}
+
+func (c *Config) warnTypeless(messages int) {
+	c.Logger.Warn("types of messages are asked for, and no message has had one; if producers write the type in another place, name it: type: header:NAME or body:/POINTER in a policy, Config.Type in Go",
+		"consumer", c.Name, "messages", messages)
+}
+
+// typeOf finds the type that Config.Type selects; "" for one that is not there. partly
+// says that what is found may not be all: then a type that is missing shows nothing.
+func (c *Config) typeOf(r reader, m *semel.Message) (kind string, partly bool, err error) {
+	switch {
+	case c.Type == "" && len(c.Only.Types) == 0 && !c.kinds.deciding():
+		return "", false, nil // nobody needs it
+	case c.Type == "":
+		return m.Type(), false, nil
+	case c.kind.InBody() && c.isTooLarge(m):
+		return "", true, nil
+	}
+	if kind, err = c.kind.TextIn(r.room, m); err != nil {
+		return "", true, fmt.Errorf("its type: %w", err)
+	}
+	if kind == "" {
+		kind = m.Type()
+	}
+	return kind, false, nil
+}
+
+// Takes reports whether a message is the consumer's by Config.Only. refused says that the
+// source refused it, so that it may have lost its type and headers with its form: then only
+// what is there can show that it is not.
+func (c *Config) Takes(m *semel.Message, refused bool) bool {
+	if c.Type != "" && c.kind.String() == "" { // New has not seen it
+		c.kind, _ = identity.ParseSelector(c.Type)
+	}
+	kind, partly, _ := c.typeOf(reader{}, m)
+	return c.Only.misses(m, kind, refused || partly) == ""
+}
+
+// typed gives the message the type that Config.Type found. Identity and fingerprint have
+// been found before, so that a change of Config.Type changes neither.
+func (p *parcel) typed(c *Config, kind string) {
+	if c.Type != "" && kind != "" {
+		p.message.Attributes.Type = kind
+	}
+}
+
+// typedAlone is typed for a row, which may have been received before Config.Type was set. A
+// type that cannot be read stays what the row says.
+func (p *parcel) typedAlone(c *Config) {
+	if c.Type == "" {
+		return
+	}
+	room := reading.Borrow()
+	defer room.Return()
+	if kind, _, err := c.typeOf(reader{room: room}, &p.message); err == nil {
+		p.typed(c, kind)
+	}
+}
