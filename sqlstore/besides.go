@@ -23,11 +23,15 @@ func (s *Store) besides() []besides {
 	if s.postgres == nil {
 		return nil
 	}
-	return []besides{s.ofClaims(), s.ofReaper(), s.ofCauses()}
+	return []besides{s.ofClaims(), s.ofScopes(), s.ofReaper(), s.ofCauses()}
 }
 
 func (s *Store) ofClaims() besides {
 	return besides{s.postgres.IndexDue, s.postgres.UnindexedDue, s.postgres.UnindexDue, "rows that are due are found"}
+}
+
+func (s *Store) ofScopes() besides {
+	return besides{s.postgres.IndexLow, s.postgres.UnindexedLow, s.postgres.UnindexLow, "a new source finds its consumer's low-water mark"}
 }
 
 func (s *Store) ofReaper() besides {

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
 )
 
 // Migration is one step of the schema.
@@ -29,6 +30,10 @@ type Migration struct {
 	// beside it where it is of the same major version.
 	SQL string
 }
+
+// migrateTries is how often a migration is tried that finds a table locked. Each try waits
+// for as long as boundWait says, and then lets those go on that wait behind it.
+const migrateTries = 30
 
 // aMajor is how many numbers of migrations a major version of the schema has:
 // those below it are of the first, the next begins with 1000. Within one
@@ -141,7 +146,8 @@ func (s *Store) applied(ctx context.Context) ([]Migration, error) {
 // are there: see Check. To those of PostgreSQL that the role owns it adds the
 // constraints of known outcomes and states that they lack; what keeps it from
 // that is no error and is left to the next call, and it takes no more than half
-// of the time that ctx leaves. Indexes that a table with rows lacks are built
+// of the time that ctx leaves. On PostgreSQL a migration waits for a table's lock for a second
+// at a time, and fails after half a minute. Indexes that a table with rows lacks are built
 // beside those that write.
 func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 	if s.sqlite != nil && s.file == nil {
@@ -159,6 +165,9 @@ func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 			continue
 		}
 		ran, err := s.migrate(ctx, m)
+		for try := 1; err != nil && try < migrateTries && ctx.Err() == nil && s.Classify(err) == contract.ClassContended; try++ {
+			ran, err = s.migrate(ctx, m)
+		}
 		if err != nil {
 			return applied, s.blameless("migration "+m.String(), err)
 		}
@@ -204,6 +213,11 @@ func (s *Store) migrateIn(ctx context.Context, tx *sql.Tx, m Migration) (ran boo
 	}
 	if n, err := done.RowsAffected(); err != nil || n == 0 {
 		return false, err
+	}
+	if s.postgres != nil { // behind one that waits for a table's lock all others would wait
+		if _, err := tx.ExecContext(ctx, boundWait); err != nil {
+			return false, err
+		}
 	}
 	for _, statement := range m.statements() {
 		if _, err := tx.ExecContext(ctx, statement); err != nil {

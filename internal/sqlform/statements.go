@@ -181,6 +181,8 @@ type Postgres struct {
 	// NameRows gives rows of an earlier release their consumer, some at a time. IndexDue,
 	// UnindexedDue and UnindexDue are Index, Unindexed and Unindex of what Claim goes by.
 	NameRows, IndexDue, UnindexedDue, UnindexDue string
+	// IndexLow, UnindexedLow and UnindexLow are these of the index of low-water marks.
+	IndexLow, UnindexedLow, UnindexLow string
 	// Index builds that of the reaper. Unindexed returns a row if it does not stand, and
 	// whether it is there all the same; Unindex drops it.
 	Index, Unindexed, Unindex string

@@ -366,3 +366,14 @@ begin
   end loop;
 end
 $procedure$;
+
+-- name: index low
+create index concurrently if not exists {name}scopes_low on {prefix}scopes (consumer, low);
+
+-- name: unindexed low
+select to_regclass('{prefix}scopes_low') is not null
+from pg_class t where t.oid = to_regclass('{prefix}scopes')
+  and not exists (select 1 from pg_index x where x.indexrelid = to_regclass('{prefix}scopes_low') and x.indisvalid and x.indrelid = t.oid);
+
+-- name: unindex low
+drop index concurrently if exists {prefix}scopes_low;
