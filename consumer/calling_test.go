@@ -262,6 +262,20 @@ func TestACallWhoseAnswerWasNotApplied(t *testing.T) {
 			}
 		})
 	}
+	bubble(t, "E3_trap_T76_a_refusal_after_the_timeout_says_nothing_of_the_call", func(t *testing.T) {
+		store, calls, c := memstore.New(), 0, callingConfig()
+		received(t, store, 1)
+		c.Timeout = 30 * time.Second
+		c.Provider.Window = c.Timeout + time.Second
+		counts := callsThen(t, store, func(context.Context, *semel.Message) (int64, error) {
+			calls++
+			pass(30500 * time.Millisecond) // past the timeout, within the lease
+			return 1, semel.Retry(errTest)
+		}, addAnswer, c)
+		if r := row(t, store, "m0"); calls != 1 || counts.Inbox.Parked != 1 || r.Reason != semel.ReasonOutcomeUnknown {
+			t.Errorf("%d calls, %+v, %+v", calls, counts.Inbox, r)
+		}
+	})
 	t.Run("E3_what_it_answered_cannot_be_asked", func(t *testing.T) {
 		c := callingConfig()
 		c.Provider.Ask = func(context.Context, *semel.Message) (consumer.Finding, error) { return consumer.Happened, nil }
