@@ -54,6 +54,41 @@ func TestARowThatIsMadeDueByHand(t *testing.T) {
 	}
 }
 
+// A claim ends only while the marker waits for its row, so that a marker that says "applied" is
+// not overwritten and no row is completed beside it.
+func TestTheEndOfAClaimAsksForItsMarker(t *testing.T) {
+	for name, event := range map[string]contract.RowEvent{
+		"a_failure_is_not_written": contract.RowFailed,
+		"a_parking_is_not_written": contract.RowParked,
+		"a_release_is_not_written": contract.RowReleased,
+	} {
+		t.Run("law_16_"+name, func(t *testing.T) {
+			db := openFile(t, newFile(t), pragmas+foreignKeys)
+			s := storeOn(t, db)
+			number := parked(t, s, db)
+			exec(t, db, "update semel_inbox set state = 'RECEIVED', due_at = 0")
+			exec(t, db, "update semel_markers set outcome = 2")
+			claimed, err := s.Claim(t.Context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 1, Lease: time.Minute})
+			if err != nil || len(claimed) != 1 {
+				t.Fatal(claimed, err)
+			}
+			exec(t, db, "update semel_markers set outcome = 1")
+			lost, err := s.End(t.Context(), []contract.ClaimEnding{{Claim: claimed[0].Claim, Event: event}})
+			if err != nil || len(lost) != 1 {
+				t.Errorf("lost %v, %v", lost, err)
+			}
+			rows, err := s.Rows(t.Context(), contract.RowFilter{Numbers: []int64{number}})
+			if err != nil || len(rows) != 1 || rows[0].State != contract.StateInProgress {
+				t.Errorf("the row is %+v, %v", rows, err)
+			}
+			var outcome int
+			if err := db.QueryRow("select outcome from semel_markers").Scan(&outcome); err != nil || outcome != 1 {
+				t.Errorf("the marker's outcome is %d, %v", outcome, err)
+			}
+		})
+	}
+}
+
 // parked is the number of a row that was set aside.
 func parked(t *testing.T, s *sqlstore.Store, db *sql.DB) int64 {
 	t.Helper()
