@@ -42,6 +42,7 @@ func TestQuestionsAreNumberedWithoutHoles(t *testing.T) {
 
 // sound is a policy of which everything that can be known is well.
 const sound = `version: 1
+listen: 127.0.0.1:9464
 stores: {shop: {postgres: {url: "postgres://db/shop"}}}
 sources:
   payments: {kafka: {brokers: "127.0.0.1:9092", topics: [payments]}}
@@ -107,6 +108,7 @@ func TestTheIdentityOfWebhooks(t *testing.T) {
 
 // calling is a sound one that calls out.
 const calling = `version: 1
+listen: 127.0.0.1:9464
 stores: {shop: {postgres: {url: "postgres://db/shop"}}}
 sources:
   payments: {kafka: {brokers: "127.0.0.1:9092", topics: [payments]}}
@@ -229,13 +231,14 @@ func inStoreOrBroker() map[string]planted {
 		"K3_13_what_lies_before_the_broker_counts": fact(13, "ids are kept for 30d, and a copy can come 31d late", func(s *Subject) {
 			s.Broker.Horizon.Late, s.Consumer.Retention.Delay = 29*24*time.Hour, 2*24*time.Hour
 		}),
-		"K3_13_a_topic_that_is_never_emptied":   fact(13, "without end", func(s *Subject) { s.Broker.Horizon.Unlimited = true }),
-		"K3_13_a_horizon_that_processes_told":   fact(13, "a copy can come 31d late", func(s *Subject) { s.Facts.Retention.Horizon = 31 * 24 * time.Hour }),
-		"K3_15_parked_rows_that_nobody_watches": fact(15, "3 rows are parked, the first for 49h", func(s *Subject) { s.Facts.Upkeep.Parked, s.Facts.Upkeep.Oldest = 3, 49*time.Hour }),
-		"K3_15_a_message_that_waits_too_long":   fact(15, "has waited for 5m0s, and pending_age is", func(s *Subject) { s.Facts.Pending.Oldest = 5 * time.Minute }),
-		"K3_16_claims_that_nobody_takes":        fact(16, "2 rows are claimed of which the lease ended", func(s *Subject) { s.Facts.Upkeep.Stale = 2 }),
-		"K3_21_calls_of_unknown_outcome":        fact(21, "1 row had a call of which nobody knows", func(s *Subject) { s.Facts.Upkeep.Unknown = 1 }),
-		"K3_22_offsets_without_markers":         fact(22, "in 2 of 3 partitions the group is ahead", func(s *Subject) { s.Broker.Ahead, s.Broker.Missing = 2, 70 }),
+		"K3_13_a_topic_that_is_never_emptied":      fact(13, "without end", func(s *Subject) { s.Broker.Horizon.Unlimited = true }),
+		"K3_13_a_horizon_that_processes_told":      fact(13, "a copy can come 31d late", func(s *Subject) { s.Facts.Retention.Horizon = 31 * 24 * time.Hour }),
+		"K3_15_parked_rows_that_nobody_watches":    fact(15, "3 rows are parked, the first for 49h", func(s *Subject) { s.Facts.Upkeep.Parked, s.Facts.Upkeep.Oldest = 3, 49*time.Hour }),
+		"K3_15_a_message_that_waits_too_long":      fact(15, "has waited for 5m0s, and pending_age is", func(s *Subject) { s.Facts.Pending.Oldest = 5 * time.Minute }),
+		"K3_15_alerts_whose_metrics_nobody_serves": {15, sound, []string{"listen: 127.0.0.1:9464\n", ""}, nil, "alerts are set, and a run serves no metrics"},
+		"K3_16_claims_that_nobody_takes":           fact(16, "2 rows are claimed of which the lease ended", func(s *Subject) { s.Facts.Upkeep.Stale = 2 }),
+		"K3_21_calls_of_unknown_outcome":           fact(21, "1 row had a call of which nobody knows", func(s *Subject) { s.Facts.Upkeep.Unknown = 1 }),
+		"K3_22_offsets_without_markers":            fact(22, "in 2 of 3 partitions the group is ahead", func(s *Subject) { s.Broker.Ahead, s.Broker.Missing = 2, 70 }),
 		// The policy refuses it, too.
 		"K3_26_a_call_as_long_as_its_lease":      {26, calling, nil, func(s *Subject) { s.calls().Timeout = s.Consumer.Inbox.Lease }, "a call may take 30s, and its lease is 30s"},
 		"K3_26_handlers_that_kill_their_process": fact(26, "1 row is parked since processes", func(s *Subject) { s.Facts.Upkeep.Killing = 1 }),

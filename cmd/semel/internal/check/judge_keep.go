@@ -5,6 +5,7 @@ import (
 
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/sqlstore"
 )
 
 // unwatched is for how long something may be parked before it counts as seen by nobody.
@@ -134,16 +135,21 @@ func (s *Subject) watched() Answer {
 	if s.Store.Redis != nil {
 		return pass("Redis keeps keys and no rows: what waits, waits at the broker")
 	}
-	if s.Facts == nil {
-		return s.unread()
+	var n sqlstore.Upkeep
+	var oldest time.Duration
+	if s.Facts != nil {
+		n, oldest = s.Facts.Upkeep, s.Facts.Pending.Oldest
 	}
-	n := s.Facts.Upkeep
 	most := s.Consumer.Alerts.PendingAge
 	switch {
 	case n.Parked > 0 && n.Oldest > unwatched:
 		return fail("semel parked summary --config "+s.Policy.File, "%s, the first for %s, and nobody has acted", rows(n.Parked, "is parked", "are parked"), legible.Span(n.Oldest.Round(time.Hour)))
-	case most > 0 && s.Facts.Pending.Oldest > most:
-		return fail("semel inbox stats --config "+s.Policy.File, "the oldest message has waited for %s, and pending_age is %s", s.Facts.Pending.Oldest.Round(time.Second), legible.Span(most))
+	case most > 0 && oldest > most:
+		return fail("semel inbox stats --config "+s.Policy.File, "the oldest message has waited for %s, and pending_age is %s", oldest.Round(time.Second), legible.Span(most))
+	case s.Policy.Unserved(s.Consumer):
+		return fail("add listen: 127.0.0.1:9464 to the policy, and load the rules that semel alerts prints", "alerts are set, and a run serves no metrics for them: the policy has no key listen")
+	case s.Facts == nil:
+		return s.unread()
 	case n.Parked > 0:
 		return pass("%s, none of them for longer than a day", rows(n.Parked, "is parked", "are parked"))
 	case most > 0:

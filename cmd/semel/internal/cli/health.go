@@ -52,6 +52,23 @@ func (e *execution) serve(a *assembly.Assembly, recorded *recorders, traced *tra
 	return served, nil
 }
 
+// warn logs the policy's warnings, and warns of alerts that nobody can get, since the run
+// serves no metrics.
+func warn(p *policy.Policy, o assembly.Options) {
+	for _, w := range p.Warnings {
+		o.Logger.Warn(w.String())
+	}
+	var names []string
+	for _, c := range p.Consumers {
+		if p.Unserved(c) && (o.Consumer == "" || o.Consumer == c.Name) {
+			names = append(names, c.Name)
+		}
+	}
+	if len(names) > 0 {
+		o.Logger.Warn("alerts are set, and this run serves no metrics for them; add listen: 127.0.0.1:9464 to the policy, and load the rules that semel alerts prints", "consumers", names)
+	}
+}
+
 // secure are the files of https; nil where the policy has none.
 func secure(l policy.Listen) *metrics.TLS {
 	if l.TLS == nil {

@@ -118,9 +118,7 @@ func (e *execution) print(s running.Summary) error {
 // consume returns no summary when the consumers could not start.
 func (e *execution) consume(ctx context.Context) (running.Summary, error) {
 	p, o := e.policy, e.options
-	for _, w := range p.Warnings {
-		o.Logger.Warn(w.String())
-	}
+	warn(p, o)
 	recorded := recordings(p, o.Logger)
 	if err := recorded.check(); err != nil {
 		return running.Summary{}, failed(err)

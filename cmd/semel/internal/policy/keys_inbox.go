@@ -48,6 +48,10 @@ type Alerts struct {
 // Any reports whether anything is said.
 func (a Alerts) Any() bool { return a != Alerts{} }
 
+// Unserved reports whether alerts of a consumer are promised and no run serves the metrics
+// that they need.
+func (p *Policy) Unserved(c *Consumer) bool { return c.Alerts.Any() && p.Listen.Address == "" }
+
 func alertsShape() object[Alerts] {
 	return object[Alerts]{fields: []field[Alerts]{
 		key(meta{name: "pending_age", doc: "How old the oldest message that waits in the inbox may be."},
