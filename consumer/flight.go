@@ -226,7 +226,7 @@ func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
 			return err
 		}
 		f.mark[i] = len(f.marks)
-		m := contract.Mark{Scope: scope, ID: ids[first:len(ids):len(ids)], Fingerprint: en.Item.Print, As: en.As.Outcome(), Version: p.engine.config.versionOf(en.Item.Handle.(*parcel), asksStream(en.As))}
+		m := contract.Mark{Scope: scope, Consumer: p.engine.config.Name, Source: en.Item.Source, ID: ids[first:len(ids):len(ids)], Fingerprint: en.Item.Print, As: en.As.Outcome(), Version: p.engine.config.versionOf(en.Item.Handle.(*parcel), asksStream(en.As))}
 		if m.Former, err = p.markFormer(ctx, en.Item, &ids); err != nil {
 			return err
 		}

@@ -145,7 +145,7 @@ func (p *pilot[Tx]) markFormer(ctx context.Context, it *machine.Item, ids *[]byt
 // markIn is the mark of a message in a transaction of the user's.
 func (c *Consumer[Tx]) markIn(ctx context.Context, tx Tx, p *parcel, as contract.Outcome) (contract.Mark, error) {
 	it := &p.item
-	m := contract.Mark{ID: []byte(it.Identity), Fingerprint: it.Print, As: as, Age: c.config.ageOf(p)}
+	m := contract.Mark{Consumer: c.config.Name, Source: it.Source, ID: []byte(it.Identity), Fingerprint: it.Print, As: as, Age: c.config.ageOf(p)}
 	var err error
 	if it.Former != nil {
 		m.Former = &contract.FormerMark{ID: []byte(it.Former.Identity), Strict: !c.config.Former.TrustUnfingerprinted}

@@ -79,7 +79,7 @@ func (w *Intents[Tx]) Write(ctx context.Context, tx Tx, cause *semel.Message, al
 		if err != nil {
 			return err
 		}
-		marks[i] = contract.Mark{Scope: scope, ID: []byte(key.ID), Fingerprint: intents.Print(&all[i]), As: contract.Waiting}
+		marks[i] = contract.Mark{Scope: scope, Consumer: key.Consumer, Source: key.Source, ID: []byte(key.ID), Fingerprint: intents.Print(&all[i]), As: contract.Waiting}
 		if cause != nil {
 			marks[i].Cause = intents.Cause(cause.Identity)
 		}

@@ -91,6 +91,9 @@ type TxOptions struct {
 // Mark is what a batch wants written of one identity.
 type Mark struct {
 	Scope int64
+	// Consumer and Source are what Scope stands for. A store that encrypts binds what it
+	// keeps of the message to them; others need neither.
+	Consumer, Source string
 	// ID is at most semel.MaxID bytes; a store hashes what its index cannot hold.
 	ID          []byte
 	Fingerprint semel.Fingerprint

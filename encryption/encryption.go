@@ -12,12 +12,13 @@
 //
 // Each text has a key of its own, which HMAC-SHA-256 derives from the given one and 16 random
 // bytes, and is encrypted with AES-256-GCM under 12 further random bytes, so that one given key
-// is good for as many messages as a store will ever see. It is bound to the id that it belongs
-// to: a text that was moved to another id is refused.
+// is good for as many messages as a store will ever see. Messages are bound to their identity
+// (consumer, source and id): the store refuses a text that was moved to another one. Results are
+// bound to their id, outputs of steps to the number of their row.
 //
-// What encryption does not prevent: somebody who can write the tables, and has no key, can move
-// a text to the same id of another consumer or source, and can insert rows in plain text, which
-// a store with a cipher applies. Fingerprints are hashes without a key, so a short body, such as
+// What encryption does not prevent: somebody who can write the tables, and has no key, can put
+// an older text of the same identity in place of a newer one, and can insert rows in plain text,
+// which a store with a cipher applies. Fingerprints are hashes without a key, so a short body, such as
 // one of four digits, can be guessed from its fingerprint. Error texts of a database may quote
 // values of a message.
 package encryption

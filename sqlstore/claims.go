@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"slices"
 	"time"
 
@@ -41,12 +42,29 @@ func (s *Store) Claim(ctx context.Context, o contract.ClaimOptions) ([]contract.
 	if err == nil {
 		all, err = s.withoutOver(ctx, all)
 	}
+	s.refuseForeign(all, o.Consumer)
 	return all, s.answer("claim", err)
+}
+
+// refuseForeign marks claimed rows as unreadable that belong to another consumer's scope. Claims
+// find rows by a column of their own, which whoever can write the table can change; the scope is
+// what an encrypted message is bound to.
+func (s *Store) refuseForeign(all []contract.Claimed, consumer string) {
+	if s.crypt.Cipher == nil {
+		return
+	}
+	for i := range all {
+		if r := &all[i].Row; r.Key.Consumer != consumer && r.Unreadable == "" {
+			r.Unreadable = fmt.Sprintf("the row was changed in the database: it is listed for consumer %q and belongs to consumer %q", consumer, r.Key.Consumer)
+			r.Message.Key, r.Message.Body, r.Message.Headers = nil, nil, nil
+		}
+	}
 }
 
 // Held implements contract.Leases.
 func (s *Store) Held(ctx context.Context, consumer string, t contract.Token) ([]contract.Claimed, error) {
 	all, err := s.dialect.claims.held(ctx, s, consumer, t)
+	s.refuseForeign(all, consumer)
 	return all, s.answer("claims that are held", err)
 }
 

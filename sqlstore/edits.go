@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
 )
@@ -27,7 +28,7 @@ func (s *Store) Edit(ctx context.Context, number, revision int64, body []byte, a
 		e := contract.Edited{State: r.state}
 		var kept []byte
 		var in enclosed
-		if err := tx.QueryRowContext(ctx, s.sql.Editable, number).Scan(&e.Surrogate, &e.Stepped, &e.UnknownOutcome, &e.BodyRemoved, &kept, &in.key, &in.long, &in.envelope); err != nil {
+		if err := tx.QueryRowContext(ctx, s.sql.Editable, number).Scan(&e.Surrogate, &e.Stepped, &e.UnknownOutcome, &e.BodyRemoved, &kept, &in.key, &in.long, &in.consumer, &in.source, &in.envelope); err != nil {
 			return err
 		}
 		was, err := in.show(s, kept)
@@ -75,7 +76,7 @@ func (s *Store) Edits(ctx context.Context, number int64, bodies bool) ([]contrac
 		var at int64
 		var before, after, kept []byte
 		var in enclosed
-		if err := rows.Scan(&e.Number, &at, &e.Who, &e.Removed, &kept, &before, &e.SizeBefore, &after, &e.SizeAfter, &in.key, &in.long, &in.envelope); err != nil {
+		if err := rows.Scan(&e.Number, &at, &e.Who, &e.Removed, &kept, &before, &e.SizeBefore, &after, &e.SizeAfter, &in.key, &in.long, &in.consumer, &in.source, &in.envelope); err != nil {
 			return nil, s.blameless("edits", err)
 		}
 		if e.Was, err = in.show(s, kept); err != nil {
@@ -93,19 +94,19 @@ func (s *Store) Edits(ctx context.Context, number int64, bodies bool) ([]contrac
 }
 
 // enclosed is what a row's body is kept with, which says whether it is encrypted.
-type enclosed struct{ key, long, envelope []byte }
+type enclosed struct{ key, long, consumer, source, envelope []byte }
 
-func (e *enclosed) id() []byte {
+func (e *enclosed) of() semel.Key {
 	id, _ := sqlform.OriginalID(e.key, e.long)
-	return []byte(id)
+	return semel.Key{Consumer: string(e.consumer), Source: string(e.source), ID: id}
 }
 
 func (e *enclosed) hide(s *Store, body []byte) ([]byte, error) {
-	return s.crypt.Body(e.id(), e.envelope, body)
+	return s.crypt.Body(e.of(), e.envelope, body)
 }
 
 func (e *enclosed) show(s *Store, kept []byte) ([]byte, error) {
-	return s.crypt.ShowBody(e.id(), e.envelope, kept)
+	return s.crypt.ShowBody(e.of(), e.envelope, kept)
 }
 
 // forgetEdits removes of edits what SQLite does not remove with their rows.

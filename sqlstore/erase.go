@@ -216,7 +216,7 @@ func (e *erasing) identityRows(ctx context.Context, text string, args ...any) (a
 		of, readable := identityOf(consumer, source, id, long)
 		r.Key, r.State, r.Reason = of.Key, contract.RowState(state), semel.Reason(reason)
 		r.Unreadable = !readable
-		_, err := e.store.crypt.Unseal([]byte(r.Key.ID), []byte(envelope), r.Message)
+		_, err := e.store.crypt.Unseal(r.Key, []byte(envelope), r.Message)
 		if r.Headless = err != nil; r.Headless {
 			*r.Message = semel.Message{Attributes: semel.Attributes{Type: kind}}
 		}

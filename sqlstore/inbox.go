@@ -282,7 +282,7 @@ func (c *cells) row() contract.StoredRow {
 	r.CallsStarted, r.CallsFinished = int(c.integer("calls started")), int(c.integer("calls finished"))
 	r.CalledAt = c.mayTime()
 	r.Steps = c.steps(r.Number)
-	r.Message, r.Size = c.message([]byte(r.Key.ID))
+	r.Message, r.Size = c.message(r.Key)
 	r.BodyRemoved = c.integer("whether the body was removed") != 0
 	return r
 }
@@ -306,7 +306,7 @@ func (c *cells) state() contract.RowState {
 	return state
 }
 
-func (c *cells) message(id []byte) (*semel.Message, int) {
+func (c *cells) message(of semel.Key) (*semel.Message, int) {
 	m := &semel.Message{Topic: c.text("topic")}
 	m.Origin.Partition, m.Origin.Offset = int32(c.integer("partition")), c.integer("offset")
 	m.Origin.BrokerID = c.text("broker id")
@@ -318,7 +318,7 @@ func (c *cells) message(id []byte) (*semel.Message, int) {
 	if envelope != nil {
 		kept := *m
 		m.Attributes.Type = ""
-		hiding, err := c.crypt.Unseal(id, envelope, m)
+		hiding, err := c.crypt.Unseal(of, envelope, m)
 		switch {
 		case hiding:
 			*m = kept

@@ -23,16 +23,14 @@ func (s suite[Tx]) changed(t *T) changed[Tx] {
 
 // both is a mark of an identity of today with a former one.
 func (h changed[Tx]) both(id, former string, content byte) contract.Mark {
-	m := h.print(id, content)
-	m.Scope, m.Former = h.now, &contract.FormerMark{Scope: h.scope, ID: []byte(former), Strict: true}
+	m := h.own(id, content)
+	m.Former = &contract.FormerMark{Scope: h.scope, ID: []byte(former), Strict: true}
 	return m
 }
 
 // own is a mark of an identity of today alone.
 func (h changed[Tx]) own(id string, content byte) contract.Mark {
-	m := h.print(id, content)
-	m.Scope = h.now
-	return m
+	return h.under(h.print(id, content), h.now)
 }
 
 // formers are the laws of marks under a former identity.

@@ -325,8 +325,7 @@ func (s suite[Tx]) emptyLines(t *T) {
 		}
 		h := s.opened(t)
 		rows := h.enters("k", received, "1")
-		away := h.inLine("k", "2", contract.Applied)
-		away.Scope = h.scopeOf("billing", "another", 0)
+		away := h.under(h.inLine("k", "2", contract.Applied), h.scopeOf("billing", "another", 0))
 		h.wantKinds(h.asks(away), behind)
 		away.As = contract.Waiting
 		b, _ := h.begin(away)

@@ -126,8 +126,7 @@ func (s suite[Tx]) guards(t *T) {
 		h.wantAt("a", 2)
 		h.wantAt("b", 1)
 		if !s.h.Can.OneConsumer {
-			away := h.version("a", 1, contract.Applied)
-			away.Scope = h.scopeOf("billing", "another", 0)
+			away := h.under(h.version("a", 1, contract.Applied), h.scopeOf("billing", "another", 0))
 			h.wantKinds(h.asks(away), fresh)
 		}
 	})

@@ -15,12 +15,13 @@ type fixture[Tx any] struct {
 	t *T
 	Instance[Tx]
 	scope int64
+	named map[int64]semel.Key // consumers and sources of scopes
 }
 
 // opened is an empty store with one scope.
 func (s suite[Tx]) opened(t *T) *fixture[Tx] {
 	t.Helper()
-	h := &fixture[Tx]{t: t, Instance: s.h.Open(t)}
+	h := &fixture[Tx]{t: t, Instance: s.h.Open(t), named: map[int64]semel.Key{}}
 	h.scope = h.scopeOf("billing", "shop", 0)
 	return h
 }
@@ -29,11 +30,18 @@ func (h *fixture[Tx]) scopeOf(consumer, source string, generation int64) int64 {
 	h.t.Helper()
 	n, err := h.Store.Scope(h.t.context(), consumer, source, generation)
 	h.t.must(err)
+	h.named[n] = semel.Key{Consumer: consumer, Source: source}
 	return n
 }
 
+// under returns the mark for another scope.
+func (h *fixture[Tx]) under(m contract.Mark, scope int64) contract.Mark {
+	m.Scope, m.Consumer, m.Source = scope, h.named[scope].Consumer, h.named[scope].Source
+	return m
+}
+
 func (h *fixture[Tx]) mark(id string) contract.Mark {
-	return contract.Mark{Scope: h.scope, ID: []byte(id), As: contract.Applied}
+	return h.under(contract.Mark{ID: []byte(id), As: contract.Applied}, h.scope)
 }
 
 func (h *fixture[Tx]) markAll(ids ...string) []contract.Mark {

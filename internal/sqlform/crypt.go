@@ -2,6 +2,7 @@ package sqlform
 
 import (
 	"bytes"
+	varint "encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,8 +17,32 @@ type Crypt struct{ Cipher contract.Cipher }
 
 var errNoCipher = errors.New("it is encrypted, and the store was opened without a key; give it as encryption of the store")
 
-// about is what a text belongs to.
+// about is what a text belongs to whose place is named by an id alone.
 func about(kind string, id []byte) []byte { return append(append([]byte(kind), 0), id...) }
+
+// Binding versions: which additional data the parts of an encrypted message have. No release
+// writes byID any more. The version is not authenticated, and need not be: a part that was
+// encrypted under one version cannot be decrypted under another.
+const (
+	byID       = 0 // the id of its identity
+	byIdentity = 2 // consumer, source and id
+)
+
+// aboutMessage is the additional data of a part of the message of an identity.
+func aboutMessage(binds int, kind string, of semel.Key) ([]byte, error) {
+	switch binds {
+	case byID:
+		return about(kind, []byte(of.ID)), nil
+	case byIdentity:
+		data := append([]byte(kind), "/2\x00"...)
+		for _, part := range []string{of.Consumer, of.Source, of.ID} {
+			data = append(varint.AppendUvarint(data, uint64(len(part))), part...)
+		}
+		return data, nil
+	default:
+		return nil, fmt.Errorf("it is bound to its identity in form %d, which only a newer release knows", binds)
+	}
+}
 
 // hidden is the envelope of a message that is encrypted with its body and key. Headers is a
 // text, so that a release that knows nothing of it finds the envelope broken, and takes
@@ -25,18 +50,26 @@ func about(kind string, id []byte) []byte { return append(append([]byte(kind), 0
 type hidden struct {
 	Encrypted []byte `json:"encrypted"`
 	Headers   string `json:"headers"`
+	Binds     int    `json:"binds,omitempty"`
 }
 
 // hides begins the envelope of a message that is encrypted.
 const hides = `{"encrypted":`
 
-// message is what a row keeps of a message with this id.
-func (c Crypt) message(id []byte, m *semel.Message) (envelope string, key, body []byte, err error) {
+var errNoIdentity = errors.New("the message is not encrypted: its mark names no consumer, and it is bound to its whole identity; set Consumer and Source of the mark")
+
+// message returns what a row keeps of the message of a mark: envelope, key and body, which are
+// bound to the mark's identity if they are encrypted.
+func (c Crypt) message(mark *contract.Mark, m *semel.Message) (envelope string, key, body []byte, err error) {
 	open, err := Sealed(m)
 	if err != nil || c.Cipher == nil {
 		return string(open), m.Key, m.Body, err
 	}
-	var h hidden
+	of := semel.Key{Consumer: mark.Consumer, Source: mark.Source, ID: string(mark.ID)}
+	if of.Consumer == "" {
+		return "", nil, nil, errNoIdentity
+	}
+	h := hidden{Headers: "encrypted", Binds: byIdentity}
 	for _, part := range []struct {
 		kind  string
 		plain []byte
@@ -45,23 +78,22 @@ func (c Crypt) message(id []byte, m *semel.Message) (envelope string, key, body 
 		if part.plain == nil {
 			continue
 		}
-		if *part.to, err = c.Cipher.Encrypt(part.plain, about(part.kind, id)); err != nil {
+		if *part.to, err = c.encryptPart(h.Binds, part.kind, of, part.plain); err != nil {
 			return "", nil, nil, fmt.Errorf("the message is not encrypted: %w", err)
 		}
 	}
-	h.Headers = "encrypted"
 	text, err := json.Marshal(h)
 	return string(text), key, body, err
 }
 
-// Unseal puts into m what a row has of a message with this id: beside the envelope its key and
-// body. hiding says that an error is of the encryption.
-func (c Crypt) Unseal(id, envelope []byte, m *semel.Message) (hiding bool, err error) {
-	if !bytes.HasPrefix(envelope, []byte(hides)) {
+// Unseal puts into m what the row of this identity has of its message. m has the row's key and
+// body; they are decrypted. hiding says that an error is of the encryption.
+func (c Crypt) Unseal(of semel.Key, envelope []byte, m *semel.Message) (hiding bool, err error) {
+	h, encrypted, err := hiddenIn(envelope)
+	if !encrypted {
 		return false, Unseal(envelope, m)
 	}
-	var h hidden
-	if err := json.Unmarshal(envelope, &h); err != nil {
+	if err != nil {
 		return false, err
 	}
 	open := envelope
@@ -73,7 +105,7 @@ func (c Crypt) Unseal(id, envelope []byte, m *semel.Message) (hiding bool, err e
 		if part.text == nil {
 			continue
 		}
-		if *part.to, err = c.decrypt(part.kind, id, part.text); err != nil {
+		if *part.to, err = c.decryptPart(h.Binds, part.kind, of, part.text); err != nil {
 			return true, err
 		}
 	}
@@ -89,24 +121,59 @@ func (c Crypt) column(s string) string {
 	return Plain(s)
 }
 
-// Body is what is kept of a body that takes the place of another one: as that is encrypted
-// with its envelope, or is not.
-func (c Crypt) Body(id, envelope, body []byte) ([]byte, error) {
+// Body returns what the row of this identity keeps of a body that replaces another one. It is
+// encrypted if the row's envelope is, and bound as the envelope is.
+func (c Crypt) Body(of semel.Key, envelope, body []byte) ([]byte, error) {
+	h, encrypted, err := hiddenIn(envelope)
 	switch {
-	case !bytes.HasPrefix(envelope, []byte(hides)) || body == nil:
+	case !encrypted || body == nil:
 		return body, nil
+	case err != nil:
+		return nil, err
 	case c.Cipher == nil:
 		return nil, errNoCipher
 	}
-	return c.Cipher.Encrypt(body, about("body", id))
+	return c.encryptPart(h.Binds, "body", of, body)
 }
 
 // ShowBody undoes Body.
-func (c Crypt) ShowBody(id, envelope, kept []byte) ([]byte, error) {
-	if !bytes.HasPrefix(envelope, []byte(hides)) || kept == nil {
+func (c Crypt) ShowBody(of semel.Key, envelope, kept []byte) ([]byte, error) {
+	h, encrypted, err := hiddenIn(envelope)
+	switch {
+	case !encrypted || kept == nil:
 		return kept, nil
+	case err != nil:
+		return nil, err
 	}
-	return c.decrypt("body", id, kept)
+	return c.decryptPart(h.Binds, "body", of, kept)
+}
+
+// hiddenIn reads an envelope that is encrypted; false: it is not.
+func hiddenIn(envelope []byte) (h hidden, encrypted bool, err error) {
+	if !bytes.HasPrefix(envelope, []byte(hides)) {
+		return h, false, nil
+	}
+	err = json.Unmarshal(envelope, &h)
+	return h, true, err
+}
+
+func (c Crypt) encryptPart(binds int, kind string, of semel.Key, plain []byte) ([]byte, error) {
+	data, err := aboutMessage(binds, kind, of)
+	if err != nil {
+		return nil, err
+	}
+	return c.Cipher.Encrypt(plain, data)
+}
+
+func (c Crypt) decryptPart(binds int, kind string, of semel.Key, text []byte) ([]byte, error) {
+	data, err := aboutMessage(binds, kind, of)
+	if err != nil {
+		return nil, err
+	}
+	if c.Cipher == nil {
+		return nil, errNoCipher
+	}
+	return c.Cipher.Decrypt(text, data)
 }
 
 func (c Crypt) decrypt(kind string, id, text []byte) ([]byte, error) {

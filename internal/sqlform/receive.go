@@ -29,7 +29,7 @@ func Receive(c Crypt, marks []contract.Mark, verdicts []contract.Verdict, messag
 		if verdicts[i].Kind != contract.Fresh {
 			continue
 		}
-		envelope, key, body, err := c.message(m.ID, messages[i])
+		envelope, key, body, err := c.message(m.Mark, messages[i])
 		if err != nil {
 			return nil, err
 		}

@@ -57,7 +57,7 @@ func RowValues(c Crypt, m *contract.Mark, r *contract.Row) ([]any, error) {
 	if message == nil {
 		message = &semel.Message{}
 	}
-	envelope, key, body, err := c.message(m.ID, message)
+	envelope, key, body, err := c.message(m, message)
 	if err != nil {
 		return nil, err
 	}

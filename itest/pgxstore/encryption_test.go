@@ -1,6 +1,7 @@
 package pgxstore
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/jackc/pgx/v5"
@@ -37,15 +38,23 @@ func TestTablesAreEncrypted(t *testing.T) {
 			})
 		}
 	}
+	exec := func(in *shop) func(testing.TB, string) {
+		return func(t testing.TB, text string) {
+			t.Helper()
+			if _, err := pool.Exec(t.Context(), strings.ReplaceAll(text, "{prefix}", `"`+in.schema+`".semel_`)); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
 	t.Run("handle", func(t *testing.T) {
 		in := newShop(t, pool)
-		sqlsuite.Encrypted(t, sqlsuite.Encrypting[pgx.Tx]{Where: where(in), Open: func(t testing.TB, c contract.Cipher) sqlsuite.EncryptingStore[pgx.Tx] {
+		sqlsuite.Encrypted(t, sqlsuite.Encrypting[pgx.Tx]{Where: where(in), Exec: exec(in), Open: func(t testing.TB, c contract.Cipher) sqlsuite.EncryptingStore[pgx.Tx] {
 			return opened(t, in, c)
 		}})
 	})
 	t.Run("queue", func(t *testing.T) {
 		in := newShop(t, pool)
-		sqlsuite.Encrypted(t, sqlsuite.Encrypting[*pgxstore.Queue]{Where: where(in), Open: func(t testing.TB, c contract.Cipher) sqlsuite.EncryptingStore[*pgxstore.Queue] {
+		sqlsuite.Encrypted(t, sqlsuite.Encrypting[*pgxstore.Queue]{Where: where(in), Exec: exec(in), Open: func(t testing.TB, c contract.Cipher) sqlsuite.EncryptingStore[*pgxstore.Queue] {
 			return opened(t, in, c).Queued()
 		}})
 	})

@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"database/sql"
+	"strings"
 	"testing"
 	"time"
 
@@ -111,5 +112,10 @@ func TestTablesAreEncrypted(t *testing.T) {
 			return bare(t, db, sqlstore.Options{Schema: first.schema, Cipher: c})
 		},
 		Where: func(t testing.TB, forms [][]byte) []string { return tablesWith(t, db, first.schema, forms) },
+		Exec: func(t testing.TB, text string) {
+			if _, err := db.ExecContext(t.Context(), strings.ReplaceAll(text, "{prefix}", `"`+first.schema+`".semel_`)); err != nil {
+				t.Fatal(err)
+			}
+		},
 	})
 }

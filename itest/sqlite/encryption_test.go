@@ -2,6 +2,7 @@ package sqlite
 
 import (
 	"database/sql"
+	"strings"
 	"testing"
 
 	"github.com/semel-go/semel/contract"
@@ -29,6 +30,11 @@ func TestAFileIsEncrypted(t *testing.T) {
 	sqlsuite.Encrypted(t, sqlsuite.Encrypting[*sql.Tx]{
 		Open:  func(t testing.TB, c contract.Cipher) sqlsuite.EncryptingStore[*sql.Tx] { return encryptingOn(t, db, c) },
 		Where: func(t testing.TB, forms [][]byte) []string { return left(t, path, forms) },
+		Exec: func(t testing.TB, text string) {
+			if _, err := db.ExecContext(t.Context(), strings.ReplaceAll(text, "{prefix}", "semel_")); err != nil {
+				t.Fatal(err)
+			}
+		},
 	})
 }
 

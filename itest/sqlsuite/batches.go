@@ -23,7 +23,7 @@ func Marks[Tx any](t testing.TB, s contract.TxStore[Tx], source string, ids ...s
 	}
 	all := make([]contract.Mark, len(ids))
 	for i, id := range ids {
-		all[i] = contract.Mark{Scope: scope, ID: []byte(id), As: contract.Applied}
+		all[i] = contract.Mark{Scope: scope, Consumer: "billing", Source: source, ID: []byte(id), As: contract.Applied}
 	}
 	return all
 }

@@ -35,6 +35,9 @@ type Encrypting[Tx any] struct {
 	Open func(t testing.TB, c contract.Cipher) EncryptingStore[Tx]
 	// Where names the tables that have one of these forms of a word.
 	Where func(t testing.TB, forms [][]byte) []string
+	// Exec runs a statement as somebody who may write the tables and has no key. {prefix}
+	// stands before the name of a table.
+	Exec func(t testing.TB, text string)
 }
 
 // EncryptingStore is what of a store is encrypted.
@@ -77,6 +80,47 @@ func Encrypted[Tx any](t *testing.T, e Encrypting[Tx]) {
 		}
 		wantShown(t, e.Open(t, CipherOf(t, 1)), marks, 4)
 	})
+	moved(t, e)
+}
+
+// moved holds a store to refuse rows that somebody moved who can write the tables and has no key.
+func moved[Tx any](t *testing.T, e Encrypting[Tx]) {
+	for _, to := range []struct{ from, consumer, source, set, says string }{
+		{"consumer", "audit", "shop", "scope = %[1]d, consumer = (select consumer from {prefix}scopes where number = %[1]d)", "belongs to something else"},
+		{"source", "billing", "web", "scope = %[1]d", "belongs to something else"},
+		{"consumer_in_its_column_alone", "audit", "shop", "consumer = (select consumer from {prefix}scopes where number = %[1]d)", "belongs to consumer"},
+	} {
+		t.Run("P4_a_row_that_was_moved_from_another_"+to.from+"_is_refused", func(t *testing.T) {
+			s := e.Open(t, CipherOf(t, 1))
+			marks := hiddenMarks[Tx](t, s)
+			keepHidden(t, s, marks)
+			n, err := s.Scope(t.Context(), to.consumer, to.source, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			rows, err := s.Rows(t.Context(), contract.RowFilter{ID: string(marks[3].ID)})
+			if err != nil || len(rows) != 1 || rows[0].Unreadable != "" {
+				t.Fatalf("%+v, %v", rows, err)
+			}
+			e.Exec(t, fmt.Sprintf("update {prefix}inbox set "+to.set+" where number = %[2]d", n, rows[0].Number))
+			claims, err := s.Claim(t.Context(), contract.ClaimOptions{Consumer: to.consumer, Token: contract.NewToken(), Most: 10, Lease: time.Minute})
+			if err != nil {
+				t.Fatal(err)
+			}
+			found := false
+			for _, c := range claims {
+				if c.Row.Number == rows[0].Number {
+					found = true
+					if !strings.Contains(c.Row.Unreadable, to.says) || len(c.Row.Message.Body) > 0 {
+						t.Errorf("it would be handled: %q with %q", c.Row.Unreadable, c.Row.Message.Body)
+					}
+				}
+			}
+			if !found {
+				t.Errorf("the situation did not occur: %+v", claims)
+			}
+		})
+	}
 }
 
 // hiddenMarks are marks of identities that are new to the tables.

@@ -125,7 +125,7 @@ func (p *person) key(id string) semel.Key {
 }
 
 func (p *person) mark(id string, content byte) contract.Mark {
-	return contract.Mark{Scope: p.scope, ID: []byte(id), Fingerprint: semel.Fingerprint{Version: 1, Sum: [16]byte{content}}, As: contract.Applied}
+	return contract.Mark{Scope: p.scope, Consumer: "billing", Source: "shop", ID: []byte(id), Fingerprint: semel.Fingerprint{Version: 1, Sum: [16]byte{content}}, As: contract.Applied}
 }
 
 // message has the word wherever a producer can write it.
@@ -185,7 +185,7 @@ func (p *person) causes(cause semel.Key, sender, id string) semel.Key {
 	p.t.Helper()
 	scope, err := p.s.Scope(p.t.Context(), sender, "", 0)
 	p.must(err)
-	m := contract.Mark{Scope: scope, ID: []byte(id), As: contract.Waiting, Cause: intents.Cause(cause)}
+	m := contract.Mark{Scope: scope, Consumer: sender, ID: []byte(id), As: contract.Waiting, Cause: intents.Cause(cause)}
 	b, _ := Begin(p.t, p.s, contract.TxOptions{}, nil)
 	_, err = p.s.ReceiveIn(p.t.Context(), b.Tx(contract.All), []contract.Mark{m}, []*semel.Message{p.message()})
 	p.must(err)

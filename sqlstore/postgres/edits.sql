@@ -2,8 +2,9 @@
 
 -- name: editable
 select i.surrogate::int, (i.steps is not null)::int, (i.calls_started > i.calls_finished)::int,
-  (i.payload is null and i.body_removed_at is not null)::int, i.payload, i.id, i.long_id, i.envelope
-from {prefix}inbox i where i.number = $1;
+  (i.payload is null and i.body_removed_at is not null)::int, i.payload, i.id, i.long_id,
+  s.consumer, s.source, i.envelope
+from {prefix}inbox i left join {prefix}scopes s on s.number = i.scope where i.number = $1;
 
 -- name: edit row
 update {prefix}inbox set payload = $1, revision = revision + 1, changed_at = greatest(changed_at, clock_timestamp())
@@ -16,5 +17,6 @@ from {prefix}edits e where e."row" = $1;
 
 -- name: edits
 select e.number, (extract(epoch from e.at) * 1000)::bigint, e.who, e.body is null, case when $2::boolean then e.body end,
-  e.body_sum, e.body_size, e.sum, e.size, i.id, i.long_id, i.envelope
-from {prefix}edits e join {prefix}inbox i on i.number = e."row" where e."row" = $1 order by e.number;
+  e.body_sum, e.body_size, e.sum, e.size, i.id, i.long_id, s.consumer, s.source, i.envelope
+from {prefix}edits e join {prefix}inbox i on i.number = e."row" left join {prefix}scopes s on s.number = i.scope
+where e."row" = $1 order by e.number;

@@ -2,8 +2,9 @@
 
 -- name: editable
 select i.surrogate, i.steps is not null, i.calls_started > i.calls_finished,
-  i.payload is null and i.body_removed_at is not null, i.payload, i.id, i.long_id, i.envelope
-from {prefix}inbox i where i.number = ?;
+  i.payload is null and i.body_removed_at is not null, i.payload, i.id, i.long_id,
+  s.consumer, s.source, i.envelope
+from {prefix}inbox i left join {prefix}scopes s on s.number = i.scope where i.number = ?;
 
 -- name: edit row
 update {prefix}inbox set payload = ?, revision = revision + 1, changed_at = max(changed_at, cast(unixepoch('subsec') * 1000 as integer))
@@ -26,5 +27,6 @@ delete from {prefix}edits where row not in (select i.number from {prefix}inbox i
 
 -- name: edits
 select e.number, e.at, e.who, e.body is null, case when ?2 then e.body end, e.body_sum, e.body_size, e.sum, e.size,
-  i.id, i.long_id, i.envelope
-from {prefix}edits e join {prefix}inbox i on i.number = e.row where e.row = ?1 order by e.number;
+  i.id, i.long_id, s.consumer, s.source, i.envelope
+from {prefix}edits e join {prefix}inbox i on i.number = e.row left join {prefix}scopes s on s.number = i.scope
+where e.row = ?1 order by e.number;
