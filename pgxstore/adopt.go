@@ -15,5 +15,5 @@ func (s *Store) Adopt(ctx context.Context, a sqlstore.Adopted) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Store{tables: tables{inner, s.exchange}, pool: s.pool, begin: s.begin, sql: sqlstore.Statements(inner, sqlform.Revision11{}), adopted: true}, nil
+	return &Store{tables: tables{inner, s.exchange}, pool: s.pool, begin: s.begin, sql: sqlstore.Statements(inner, sqlform.Revision12{}), adopted: true}, nil
 }

@@ -17,8 +17,8 @@ func (s *Store) Dated(ctx context.Context, o sqlstore.Dated) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	days := sqlstore.DatedStatements(inner, sqlform.Revision11{})
-	return &Store{tables: tables{inner, s.exchange}, pool: s.pool, begin: s.begin, sql: sqlstore.Statements(inner, sqlform.Revision11{}), days: days}, nil
+	days := sqlstore.DatedStatements(inner, sqlform.Revision12{})
+	return &Store{tables: tables{inner, s.exchange}, pool: s.pool, begin: s.begin, sql: sqlstore.Statements(inner, sqlform.Revision12{}), days: days}, nil
 }
 
 // KeepsDays implements contract.DayKeeper.

@@ -83,7 +83,7 @@ func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, db.Close())
 	}
-	return &Store{tables: tables{inner, exchange}, pool: pool, begin: "begin isolation level " + string(o.Isolation), sql: sqlstore.Statements(inner, sqlform.Revision11{}), guesses: &guesses{}}, nil
+	return &Store{tables: tables{inner, exchange}, pool: pool, begin: "begin isolation level " + string(o.Isolation), sql: sqlstore.Statements(inner, sqlform.Revision12{}), guesses: &guesses{}}, nil
 }
 
 // Queued is the same store for handlers that queue their statements. The two

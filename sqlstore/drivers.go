@@ -13,11 +13,11 @@ import (
 // Statements are what a store in PostgreSQL sends: for drivers of another
 // interface that work on the same tables. They belong to the schema of this
 // release and change with it, which the revision tells.
-func Statements(s *Store, _ sqlform.Revision11) *sqlform.Postgres { return s.postgres }
+func Statements(s *Store, _ sqlform.Revision12) *sqlform.Postgres { return s.postgres }
 
 // DatedStatements are those of a store's table of days; nil if its markers lie in the table
 // of all.
-func DatedStatements(s *Store, _ sqlform.Revision11) *sqlform.Dated {
+func DatedStatements(s *Store, _ sqlform.Revision12) *sqlform.Dated {
 	if s.days == nil {
 		return nil
 	}

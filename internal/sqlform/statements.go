@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// Revision11 is the meaning of the statements below: which arguments they take,
+// Revision12 is the meaning of the statements below: which arguments they take,
 // what they return, which tables they change. Whoever sends them names it, so
 // that a driver of another release than theirs does not compile, instead of
 // sending arguments to a statement that means something else.
@@ -19,7 +19,7 @@ import (
 // for. A field that is added, removed or renamed needs nothing of it, since the
 // compiler finds who used it. TestTheRevisionIsOfTheseStatements notices a text
 // that was changed.
-type Revision11 struct{}
+type Revision12 struct{}
 
 // Statements are those that every dialect has, each the text in the dialect's
 // files under the field's name in words: ConflictRow is "-- name: conflict row".

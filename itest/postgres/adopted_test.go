@@ -251,7 +251,7 @@ func byIndex(t *testing.T, db *sql.DB) {
 		s.exec(t, "analyze in.processed")
 		s.adopt(t, simple)
 		marks := s.marks(t, "018f3a2b-0000-7000-8000-00000000000b")
-		plan := s.plan(t, sqlstore.Statements(s.store, sqlform.Revision11{}).Mark, fmt.Sprint(marks[0].Scope))
+		plan := s.plan(t, sqlstore.Statements(s.store, sqlform.Revision12{}).Mark, fmt.Sprint(marks[0].Scope))
 		if strings.Contains(plan, "Seq Scan on processed") || !strings.Contains(plan, "processed_pkey") {
 			t.Errorf("%s:\n%s", kind, plan)
 		}

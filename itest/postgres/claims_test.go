@@ -36,7 +36,7 @@ func TestClaimsReadNoMoreThanTheyTake(t *testing.T) {
 		}
 		s.exec(t, "analyze in.semel_inbox")
 		s.exec(t, "analyze in.semel_markers")
-		if text := plan(t, db, "explain (analyze, buffers) "+sqlstore.Statements(s.store, sqlform.Revision11{}).Claim,
+		if text := plan(t, db, "explain (analyze, buffers) "+sqlstore.Statements(s.store, sqlform.Revision12{}).Claim,
 			true, []byte("billing"), int64(contract.NewToken()), 100, int64(0), int64(30_000), ""); strings.Contains(text, "Seq Scan on semel_inbox") || !strings.Contains(text, "semel_inbox_due") {
 			t.Errorf("the plan:\n%s", text)
 		}
@@ -65,7 +65,7 @@ func (s *shop) findsByNumber(t *testing.T, db *sql.DB) {
 	t.Helper()
 	endings := []contract.ClaimEnding{{Claim: contract.Claim{Number: 4, Token: 1}, Event: contract.RowCompleted}, {Claim: contract.Claim{Number: 8, Token: 1}, Event: contract.RowCompleted}}
 	some := []any{sqlstore.EndingsArgument(endings)}
-	statements := sqlstore.Statements(s.store, sqlform.Revision11{})
+	statements := sqlstore.Statements(s.store, sqlform.Revision12{})
 	_, one := sqlstore.ClosingClaims(statements, endings[:1])
 	for name, c := range map[string]struct {
 		statement string

@@ -123,7 +123,7 @@ func TestWhatStandsAside(t *testing.T) {
 		s.ends(t, contract.Applied, gone)
 		s.exec(t, "update in.semel_dated set low_day = (now() at time zone 'UTC')::date, low = in.semel_day_bound('uuidv7', (now() at time zone 'UTC')::date - 1)") // and its day stands
 		for id, want := range map[string]int{past: 1, present: 0, gone: 0} {
-			done, err := db.ExecContext(t.Context(), sqlstore.DatedStatements(s.store, sqlform.Revision11{}).Aside,
+			done, err := db.ExecContext(t.Context(), sqlstore.DatedStatements(s.store, sqlform.Revision12{}).Aside,
 				[]int64{scope}, [][]byte{key(id)}, []int16{int16(contract.Parked)}, []int16{0}, [][]byte{nil}, [][]byte{nil})
 			if err != nil {
 				t.Fatal(err)
@@ -234,7 +234,7 @@ func TestWhoReapsDays(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = other.Rollback() }()
-		statements := sqlstore.DatedStatements(s.store, sqlform.Revision11{})
+		statements := sqlstore.DatedStatements(s.store, sqlform.Revision12{})
 		rows, err := other.QueryContext(t.Context(), statements.Impatience) // as one that drops
 		if err != nil {
 			t.Fatal(err)

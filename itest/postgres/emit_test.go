@@ -68,7 +68,7 @@ func TestTheIndexOfCauses(t *testing.T) {
 			from generate_series(1, 20000) n`)
 		s.exec(t, "analyze in.semel_inbox")
 		causes := `{"\\x0000000000000007","\\x0000000000000008"}`
-		if text := plan(t, s.db, "explain "+sqlstore.Statements(s.store, sqlform.Revision11{}).Caused, causes); !strings.Contains(text, "inbox_cause") {
+		if text := plan(t, s.db, "explain "+sqlstore.Statements(s.store, sqlform.Revision12{}).Caused, causes); !strings.Contains(text, "inbox_cause") {
 			t.Error(text)
 		}
 	})

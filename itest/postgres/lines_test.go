@@ -28,7 +28,7 @@ func TestALineWithManyFollowers(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.execAll(t, aLongLine)
-	sql := sqlstore.Statements(s.store, sqlform.Revision11{})
+	sql := sqlstore.Statements(s.store, sqlform.Revision12{})
 	for name, c := range map[string]struct {
 		text string
 		args []any

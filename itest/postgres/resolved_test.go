@@ -78,7 +78,7 @@ func statementsResolve(t *testing.T) {
 	s := newShop(t, openDB(t, strings.Split(dsn, "&search_path")[0]), sqlstore.Options{})
 	services.ShadowOwn(t, dsn, s.schema)
 	own := bare(t, db, sqlstore.Options{Schema: s.schema})
-	for name, text := range sqlform.ByName(sqlstore.Statements(own, sqlform.Revision11{})) {
+	for name, text := range sqlform.ByName(sqlstore.Statements(own, sqlform.Revision12{})) {
 		text = behind.ReplaceAllString(placeholders.Replace(text), "")
 		objects, err := resolved(t, db, text)
 		if err != nil && !unprepared[name] {

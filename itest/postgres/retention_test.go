@@ -70,7 +70,7 @@ func TestTheReaperReadsNoMoreThanItRemoves(t *testing.T) {
 		if _, err := s.store.Advance(t.Context(), "billing"); err != nil {
 			t.Fatal(err)
 		}
-		statements := sqlstore.Statements(s.store, sqlform.Revision11{})
+		statements := sqlstore.Statements(s.store, sqlform.Revision12{})
 		tx, err := db.BeginTx(t.Context(), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -194,7 +194,7 @@ func TestReapersAtOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 		defer func() { _ = first.Rollback() }()
-		rows, err := first.QueryContext(t.Context(), sqlstore.Statements(s.store, sqlform.Revision11{}).Patience, []byte("billing"))
+		rows, err := first.QueryContext(t.Context(), sqlstore.Statements(s.store, sqlform.Revision12{}).Patience, []byte("billing"))
 		if err != nil {
 			t.Fatal(err)
 		}

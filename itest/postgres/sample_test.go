@@ -26,7 +26,7 @@ func TestASampleReadsLittle(t *testing.T) {
 	s.exec(t, "update in.semel_markers set outcome = 3 where ctid in (select ctid from in.semel_markers limit 20000)")
 	s.exec(t, "analyze in.semel_inbox")
 	s.exec(t, "analyze in.semel_markers")
-	statements := sqlstore.Statements(s.store, sqlform.Revision11{})
+	statements := sqlstore.Statements(s.store, sqlform.Revision12{})
 	t.Run("trap_T81_rows_are_counted_by_their_state_up_to_a_number", func(t *testing.T) {
 		for _, state := range []contract.RowState{contract.StateReceived, contract.StateBlocked, contract.StateParked} {
 			text := plan(t, db, "explain (analyze, buffers) "+statements.SampleRows, string(state))

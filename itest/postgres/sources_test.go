@@ -55,7 +55,7 @@ func TestSourcesThatAProducerChooses(t *testing.T) {
 		for _, table := range []string{"scopes", "inbox", "markers"} {
 			s.exec(t, "analyze in.semel_"+table)
 		}
-		statements := sqlstore.Statements(s.store, sqlform.Revision11{})
+		statements := sqlstore.Statements(s.store, sqlform.Revision12{})
 		for _, c := range []struct {
 			consumer string
 			most     int
@@ -111,7 +111,7 @@ func TestSourcesThatAProducerChooses(t *testing.T) {
 		manySources(t, s, 20_000)
 		s.exec(t, "update in.semel_scopes set low = now() - interval '1 day'")
 		s.exec(t, "vacuum analyze in.semel_scopes")
-		statements := sqlstore.Statements(s.store, sqlform.Revision11{})
+		statements := sqlstore.Statements(s.store, sqlform.Revision12{})
 		text := plan(t, db, "explain (analyze, buffers) "+statements.NewScope, []byte("billing"), []byte("/new"), 0)
 		if n := blocksRead(t, text); n > 200 {
 			t.Errorf("a new source read %d blocks:\n%s", n, text)
@@ -152,7 +152,7 @@ func TestTheReaperOfManySources(t *testing.T) {
 		if n := one[int](t, db, s.in("select count(distinct low) from in.semel_scopes")); n != 1 {
 			t.Errorf("the scopes have %d low-water marks", n)
 		}
-		statements := sqlstore.Statements(s.store, sqlform.Revision11{})
+		statements := sqlstore.Statements(s.store, sqlform.Revision12{})
 		if text := plan(t, db, "explain (analyze, buffers) "+statements.Advance, name); blocksRead(t, text) > 500 {
 			t.Errorf("a second later the marks are raised again:\n%s", text)
 		}

@@ -45,7 +45,7 @@ func TestAStreamWithManyFollowers(t *testing.T) {
 		}
 		s.execAll(t, []string{followers, "insert into in.semel_markers (scope, id, outcome, version, at) select scope, id, 2, 0, now() from in.semel_inbox",
 			"insert into in.semel_streams (scope, name, last, version, changed_at) select scope, 'a', 1, 0, now() from in.semel_inbox limit 1", "analyze in.semel_inbox", "analyze in.semel_markers"})
-		text := plan(t, db, "explain (analyze, buffers) "+sqlstore.Statements(s.store, sqlform.Revision11{}).MoveStreams, "{1}", `{"a"}`, "{2}", "{0}", "{NULL}", "{1,1}", "{2,3}")
+		text := plan(t, db, "explain (analyze, buffers) "+sqlstore.Statements(s.store, sqlform.Revision12{}).MoveStreams, "{1}", `{"a"}`, "{2}", "{0}", "{NULL}", "{1,1}", "{2,3}")
 		if strings.Contains(text, "Seq Scan") || !strings.Contains(text, "semel_inbox_blocked") {
 			t.Errorf("the plan:\n%s", text)
 		}
