@@ -28,6 +28,8 @@ type reporter struct {
 	// outages are those under way, by part; of the loop's goroutine.
 	outages map[string]*outage
 	recent  recent
+	// elsewhere: see there.
+	elsewhere elsewhere
 	// reEmitted are intents that duplicates have made due again, forgotten those that were
 	// not sent again because the other side may have forgotten their keys.
 	reEmitted, forgotten atomic.Int64
@@ -108,6 +110,7 @@ func (n *reporter) ended(item *machine.Settlement) {
 	if item.Again {
 		return
 	}
+	n.placed(item)
 	if item.Ending == contract.EndApplied {
 		n.applied(item.Item)
 	}
