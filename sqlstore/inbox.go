@@ -223,6 +223,9 @@ func (s *Store) fillParts() {
 			"{reap}", p.Reap, "{walked}", p.Walked, "{reap bodies}", p.ReapBodies).Replace(p.Reaper)
 		p.ClaimEnds = strings.NewReplacer("{row ends}", p.RowEnds, "{call ends}", p.CallEnds).Replace(p.ClaimEnds)
 		p.CloseClaim = strings.Replace(p.CloseClaim, "{row ends}", p.RowEnds, 1)
+		for _, text := range []*string{&p.MoveStreams, &p.SkipStream} {
+			*text = strings.Replace(*text, "{stream freed}", p.StreamFreed, 1)
+		}
 		for _, text := range []*string{&p.MoveStreams, &p.SkipStream, &p.AdvanceLines, &p.SweepLines} {
 			*text = strings.Replace(*text, "{row freed}", p.RowFreed, 1)
 		}

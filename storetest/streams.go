@@ -72,6 +72,7 @@ func (s suite[Tx]) versioned(t *T) {
 	s.blockedClaims(t)
 	s.twoOfOneStream(t)
 	s.skips(t)
+	s.gapTwins(t)
 }
 
 func (s suite[Tx]) guards(t *T) {

@@ -159,8 +159,9 @@ type Postgres struct {
 	StartCalls string
 	// KnowStreams writes streams that are not known, TakeStreams locks them and tells
 	// where they are; MoveStreams moves them and frees what waited for it, SkipStream one,
-	// over what is missing. RowFreed stands in both. BeginStreams begins those that have not.
-	KnowStreams, TakeStreams, MoveStreams, SkipStream, RowFreed, BeginStreams string
+	// over what is missing. StreamFreed and RowFreed stand in both. BeginStreams begins those
+	// that have not.
+	KnowStreams, TakeStreams, MoveStreams, SkipStream, StreamFreed, RowFreed, BeginStreams string
 	// BusyLines tells of which lines something waits. KnowLines gives places in lines and
 	// locks them, EnterLines has rows take theirs; LeaveLines locks the lines that rows
 	// have left, AdvanceLines frees the next ones.

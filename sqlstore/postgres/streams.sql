@@ -37,53 +37,60 @@ on conflict (scope, name) do update set last = excluded.last, changed_at = exclu
 -- streams in the lists and by number, so that the planner expects few: with an
 -- inequality it expects a third of all rows that wait.
 
--- A row that was parked for its gap is freed with its marker. One whose marker a conflict of its
--- identity has stays parked, as a conflict (law 16).
+-- A row that was parked for its gap is freed with its marker. One whose marker another row of its
+-- identity has stays parked, as a conflict (law 16). The markers are locked before that is decided:
+-- somebody may just have let the other row run. Rows come before markers, as where claims end.
 
 -- name: move streams
 with moved as (
   update {prefix}streams s set last = a.last, version = a.version, sum = a.sum, changed_at = clock_timestamp()
   from unnest($1::bigint[], $2::bytea[], $3::bigint[], $4::smallint[], $5::bytea[]) a (scope, name, last, version, sum)
   where s.scope = a.scope and s.name = a.name
-), freed as (
-  update {prefix}inbox i set {row freed}
+), waiting as materialized (
+  select i.number, i.scope, i.id, i.conflict, i.state, i.version, i.sum
   from unnest($6::bigint[], $7::bigint[]) d (place, number)
-  where i.scope = ($1::bigint[])[d.place] and i.stream = ($2::bytea[])[d.place] and i.stream_version = d.number
-    and i.stream is not null and i.state in ('BLOCKED', 'PARKED') and (i.state = 'BLOCKED' or i.reason = 'gap' and
-      (select k.outcome = 3 and k.version = i.version and k.sum is not distinct from i.sum from {prefix}markers k where k.scope = i.scope and k.id = i.id) is true)
-  returning i.scope, i.id
-), kept as (
-  update {prefix}inbox i set reason = 'conflict', revision = i.revision + 1, changed_at = clock_timestamp()
-  from unnest($6::bigint[], $7::bigint[]) d (place, number)
-  where i.scope = ($1::bigint[])[d.place] and i.stream = ($2::bytea[])[d.place] and i.stream_version = d.number
-    and i.stream is not null and i.state in ('BLOCKED', 'PARKED') and i.state = 'PARKED' and i.reason = 'gap' and not
-      (select k.outcome = 3 and k.version = i.version and k.sum is not distinct from i.sum from {prefix}markers k where k.scope = i.scope and k.id = i.id) is true
-), marked as (
-  update {prefix}markers k set outcome = 2, at = clock_timestamp()
-  from freed f where k.scope = f.scope and k.id = f.id and k.outcome = 3
-)
+  join {prefix}inbox i on i.scope = ($1::bigint[])[d.place] and i.stream = ($2::bytea[])[d.place] and i.stream_version = d.number
+  where i.stream is not null and i.state in ('BLOCKED', 'PARKED') and (i.state = 'BLOCKED' or i.reason = 'gap')
+  order by i.number for update of i
+), {stream freed}
 select count(*) from freed;
 
 -- name: skip stream
 with moved as (
   update {prefix}streams s set last = $3, version = 0, sum = null, changed_at = clock_timestamp()
   where s.scope = $1 and s.name = $2
+), waiting as materialized (
+  select i.number, i.scope, i.id, i.conflict, i.state, i.version, i.sum
+  from {prefix}inbox i
+  where i.scope = $1 and i.stream = $2 and i.stream_version - 1 <= $3::bigint
+    and i.stream is not null and i.state in ('BLOCKED', 'PARKED') and (i.state = 'BLOCKED' or i.reason = 'gap')
+  order by i.number for update of i
+), {stream freed}
+select count(*) from freed;
+
+-- Stream freed stands in both. Of two rows with the marker's content the first has the marker.
+
+-- name: stream freed
+judged as materialized (
+  select w.number, k.outcome = 3 and k.version = w.version and k.sum is not distinct from w.sum and (length(w.conflict) = 0 or not exists (
+    select 1 from {prefix}inbox o where o.scope = w.scope and o.id = w.id and o.conflict = '' and o.state = 'PARKED'
+      and o.version = w.version and o.sum is not distinct from w.sum)) as owns
+  from waiting w join {prefix}markers k on k.scope = w.scope and k.id = w.id
+  where w.state = 'PARKED'
+  order by w.number for update of k
 ), freed as (
   update {prefix}inbox i set {row freed}
-  where i.scope = $1 and i.stream = $2 and i.stream_version - 1 <= $3::bigint
-    and i.stream is not null and i.state in ('BLOCKED', 'PARKED') and (i.state = 'BLOCKED' or i.reason = 'gap' and
-      (select k.outcome = 3 and k.version = i.version and k.sum is not distinct from i.sum from {prefix}markers k where k.scope = i.scope and k.id = i.id) is true)
-  returning i.scope, i.id
+  from waiting w
+  where i.number = w.number and (w.state = 'BLOCKED' or w.number in (select j.number from judged j where j.owns))
+  returning i.scope, i.id, i.version, i.sum
 ), kept as (
   update {prefix}inbox i set reason = 'conflict', revision = i.revision + 1, changed_at = clock_timestamp()
-  where i.scope = $1 and i.stream = $2 and i.stream_version - 1 <= $3::bigint
-    and i.stream is not null and i.state in ('BLOCKED', 'PARKED') and i.state = 'PARKED' and i.reason = 'gap' and not
-      (select k.outcome = 3 and k.version = i.version and k.sum is not distinct from i.sum from {prefix}markers k where k.scope = i.scope and k.id = i.id) is true
+  from waiting w
+  where i.number = w.number and w.state = 'PARKED' and w.number not in (select j.number from judged j where j.owns)
 ), marked as (
   update {prefix}markers k set outcome = 2, at = clock_timestamp()
-  from freed f where k.scope = f.scope and k.id = f.id and k.outcome = 3
+  from freed f where k.scope = f.scope and k.id = f.id and k.outcome = 3 and k.version = f.version and k.sum is not distinct from f.sum
 )
-select count(*) from freed;
 
 -- name: row freed
 state = 'RECEIVED', reason = '', revision = i.revision + 1, changed_at = clock_timestamp(),

@@ -23,10 +23,13 @@ where scope = ?1 and outcome = 3 and id in (
   select i.id from {prefix}inbox i indexed by {prefix}inbox_blocked
   where i.scope = ?1 and i.stream = ?2 and i.stream is not null and i.stream_version <= ?3 + 1
     and i.state in ('BLOCKED', 'PARKED') and i.state = 'PARKED' and i.reason = 'gap'
-    and i.version = {prefix}markers.version and i.sum is {prefix}markers.sum);
+    and i.version = {prefix}markers.version and i.sum is {prefix}markers.sum
+    and (length(i.conflict) = 0 or not exists (select 1 from {prefix}inbox o where o.scope = i.scope and o.id = i.id
+      and o.conflict = x'' and o.state = 'PARKED' and o.version = i.version and o.sum is i.sum)));
 
--- Free rows leaves one parked, as a conflict, that was parked for its gap and whose marker a
--- conflict of its identity has (law 16).
+-- Free rows leaves one parked, as a conflict, that was parked for its gap and whose marker another
+-- row of its identity has (law 16). Of two rows with the marker's content one that waits has it,
+-- else the first.
 
 -- name: free rows
 update {prefix}inbox set (state, reason, due_at) = (
@@ -34,7 +37,11 @@ update {prefix}inbox set (state, reason, due_at) = (
       case when {prefix}inbox.state = 'BLOCKED' or o.owns then '' else 'conflict' end,
       case when {prefix}inbox.state = 'BLOCKED' or o.owns then cast(unixepoch('subsec') * 1000 as integer) end
     from (select exists (select 1 from {prefix}markers k where k.scope = {prefix}inbox.scope and k.id = {prefix}inbox.id
-      and k.outcome = 2 and k.version = {prefix}inbox.version and k.sum is {prefix}inbox.sum) as owns) o),
+      and k.outcome = 2 and k.version = {prefix}inbox.version and k.sum is {prefix}inbox.sum)
+      and not exists (select 1 from {prefix}inbox t where t.scope = {prefix}inbox.scope and t.id = {prefix}inbox.id
+        and t.number <> {prefix}inbox.number and t.version = {prefix}inbox.version and t.sum is {prefix}inbox.sum
+        and (t.state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE', 'BLOCKED')
+          or t.state = 'PARKED' and length({prefix}inbox.conflict) > 0)) as owns) o),
   revision = revision + 1, changed_at = cast(unixepoch('subsec') * 1000 as integer), processed_at = null, token = null, locked_until = null
 where scope = ?1 and stream = ?2 and stream is not null and stream_version <= ?3 + 1
   and state in ('BLOCKED', 'PARKED') and (state = 'BLOCKED' or reason = 'gap');
