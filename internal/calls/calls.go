@@ -39,6 +39,19 @@ func (r Rule) Forgotten(since time.Duration) bool {
 	return r.Window != Always && since >= r.Window-r.Timeout
 }
 
+// Ago is how long ago a first call was begun, by a clock that says that it was so long ago. If the
+// clock says that the call is to begin later, the clock was set back since, and the time that
+// passed is unknown: it counts as longer than any window.
+func Ago(measured time.Duration) time.Duration {
+	if measured < -contract.ClockSlack {
+		return unmeasured
+	}
+	return max(measured, 0)
+}
+
+// unmeasured is longer than any window, and can be added to.
+const unmeasured = Always / 4
+
 // Step is what is to be done about a call whose start is written down.
 type Step uint8
 

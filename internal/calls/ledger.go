@@ -26,7 +26,7 @@ func (l *Ledger) Start(t contract.Token, now time.Time) contract.CallStarted {
 	if l.First.IsZero() {
 		l.First = now
 	}
-	return contract.CallStarted{Stands: true, Started: l.Started, Finished: l.Finished, Since: max(now.Sub(l.First), 0)}
+	return contract.CallStarted{Stands: true, Started: l.Started, Finished: l.Finished, Since: Ago(now.Sub(l.First))}
 }
 
 // End notes what became of a call when the claim with this token ends.

@@ -1,0 +1,30 @@
+package calls_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/calls"
+)
+
+func TestHowLongAgoAFirstCallWasBegun(t *testing.T) {
+	var l calls.Ledger
+	begun := time.Unix(1_000_000_000, 0)
+	l.Start(contract.Token(1), begun.Add(10*time.Hour)) // the store's clock is ahead
+	rule := calls.Rule{Window: 24 * time.Hour}
+	for name, is := range map[string]struct {
+		at        time.Time
+		forgotten bool
+	}{
+		"E3_as_the_clock_says":                                       {begun.Add(11 * time.Hour), false},
+		"E3_two_clocks_that_differ_a_little":                         {begun.Add(10*time.Hour - contract.ClockSlack), false},
+		"E3_trap_T113_a_clock_that_was_set_back_cannot_tell_the_age": {begun, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if s := l.Start(contract.Token(1), is.at); rule.Forgotten(s.Since+time.Hour) != is.forgotten {
+				t.Errorf("%v ago, want it to be longer than %v: %v", s.Since, rule.Window, is.forgotten)
+			}
+		})
+	}
+}
