@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/sqlform"
 )
 
 // cutAhead cuts the waits and the leases of rows that were written while the clock was ahead, of
@@ -27,14 +28,9 @@ func (s *Store) cutAhead(o *contract.ClaimOptions, now time.Time) {
 // cutAhead has a row that was changed in the future wait from now for as long as it waited from
 // then, and returns how far in the future that was.
 func (r *row) cutAhead(now time.Time) time.Duration {
-	by := r.ChangedAt.Sub(now)
-	if by <= contract.ClockSlack {
+	by := sqlform.CutAhead(r.ChangedAt, now, &r.DueAt, &r.LockedUntil)
+	if by == 0 {
 		return 0
-	}
-	for _, at := range []*time.Time{&r.DueAt, &r.LockedUntil} {
-		if !at.IsZero() {
-			*at = now.Add(max(at.Sub(r.ChangedAt), 0))
-		}
 	}
 	r.ChangedAt = now
 	if r.ReceivedAt.After(now) {

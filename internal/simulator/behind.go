@@ -102,7 +102,8 @@ func (s *store) enter(r *row, line string, now time.Duration) bool {
 	case behind:
 		r.as, r.reason, r.due = machine.AsBlocked, semel.ReasonBehind, never
 	case r.as == machine.AsBlocked:
-		r.as, r.reason, r.due = machine.AsReceived, "", now
+		r.as, r.reason = machine.AsReceived, ""
+		r.dates(now, 0)
 		return true
 	}
 	return false
@@ -117,7 +118,8 @@ func (s *store) advance(left *row, by *process, now time.Duration) (freed bool) 
 	if next == nil || !next.follows() {
 		return false
 	}
-	next.as, next.reason, next.due, next.by = machine.AsReceived, "", now, by
+	next.as, next.reason, next.by = machine.AsReceived, "", by
+	next.dates(now, 0)
 	return true
 }
 
@@ -125,10 +127,11 @@ func (s *store) advance(left *row, by *process, now time.Duration) (freed bool) 
 func (w *world) pass(r *row) {
 	w.fault("a person lets followers pass", "%s", r.key.id)
 	if r.follows() {
-		r.as, r.reason, r.due, r.by = machine.AsReceived, "", w.now, nil
+		r.as, r.reason, r.by = machine.AsReceived, "", nil
+		r.dates(w.at(), 0)
 	}
 	r.place = 0
-	w.store.advance(r, nil, w.now)
+	w.store.advance(r, nil, w.at())
 	w.notify()
 }
 

@@ -11,9 +11,6 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// clock is the store's, for what keeps moments.
-func (w *world) clock() time.Time { return time.Unix(1_000_000_000, 0).Add(w.now) }
-
 // outside reports whether a flight has no transaction: that of a claim whose handler calls
 // out.
 func (f *flight) outside() bool { return f.p.w.plan.calls && f.claim() != nil }
@@ -46,7 +43,7 @@ func (f *flight) beginOutside() {
 					c.ends = max(c.ends, w.now+w.plan.lease)
 				}
 			}
-			c.row.until = max(c.row.until, w.now+w.plan.lease)
+			c.row.leases(w.at(), w.plan.lease)
 		}
 		if lost {
 			w.fault("answer of a start lost", "f%d", f.of.Number)
@@ -90,7 +87,7 @@ func (f *flight) keep(c *claim) {
 	case !c.row.stands(c.token()):
 		f.lost = true
 	default:
-		c.row.until = max(c.row.until, w.now+w.plan.lease)
+		c.row.leases(w.at(), w.plan.lease)
 		if !lost {
 			c.ends = w.now + w.plan.lease
 		}
@@ -290,13 +287,14 @@ func (w *world) resolve(r *row) {
 		r.calls.Finished = r.calls.Started
 		s.remember(r.key.id, contract.Applied, marker{print: r.print, at: w.now})
 		s.effects[m.id]++
-		s.advance(r, nil, w.now)
+		s.advance(r, nil, w.at())
 		w.wrapUp()
 		return
 	}
 	w.fault("a person says that it was not done", "%s", r.key.id)
 	w.deny(m)
-	r.as, r.reason, r.due, r.by = machine.AsWaiting, "", w.now, nil
+	r.as, r.reason, r.by = machine.AsWaiting, "", nil
+	r.dates(w.at(), 0)
 	r.calls = calls.Ledger{}
 	s.remember(r.key.id, contract.Waiting, marker{print: r.print, at: w.now})
 }

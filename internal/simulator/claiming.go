@@ -65,7 +65,7 @@ func (p *process) claimRows(a machine.ClaimRows) {
 		case s.down:
 			answer.Failed = true
 		case len(p.inbox.unsure) > 0:
-			taken = s.holds(p.inbox.unsure[0], w.now)
+			taken = s.holds(p.inbox.unsure[0], w.at())
 			if p.inbox.unsure = p.inbox.unsure[1:]; len(taken) > 0 {
 				w.coverage.add("fault", "what a lost claim took is found")
 				break
@@ -75,7 +75,8 @@ func (p *process) claimRows(a machine.ClaimRows) {
 			token := w.newToken()
 			lost := w.hurt(troubleClaim)
 			if !lost || w.choices.flip() {
-				taken = s.take(a, token, w.now, w.plan.lease)
+				w.cutAhead()
+				taken = s.take(a, token, w.at(), w.plan.lease)
 			}
 			if lost {
 				w.fault("claim fails", "%d rows taken", len(taken))
@@ -84,7 +85,7 @@ func (p *process) claimRows(a machine.ClaimRows) {
 			}
 		}
 		for _, c := range taken {
-			c.ends, c.steps = c.row.until, c.row.steps
+			c.ends, c.steps = c.row.until-s.ahead, c.row.steps
 			p.goesOn(c.row)
 			p.inbox.held = append(p.inbox.held, c)
 			answer.Items = append(answer.Items, p.claimed(c, began))
@@ -182,14 +183,14 @@ func (f *flight) renew() (until time.Duration) {
 	w := f.p.w
 	for _, e := range f.of.Entries {
 		c := handOf(e.Item).claim
-		if c == nil || !c.row.stands(c.token()) || c.row.until <= w.now {
+		if c == nil || !c.row.stands(c.token()) || c.row.until <= w.at() {
 			continue
 		}
-		if !w.store.down && c.row.until-w.now < w.plan.lease*2/3 {
-			c.row.until = w.now + w.plan.lease
-			c.ends = c.row.until
+		if !w.store.down && c.row.until-w.at() < w.plan.lease*2/3 {
+			c.row.leases(w.at(), w.plan.lease)
+			c.ends = w.now + w.plan.lease
 		}
-		if end := c.row.until - w.plan.lease/3 - f.p.started; until == 0 || end < until {
+		if end := c.row.until - w.store.ahead - w.plan.lease/3 - f.p.started; until == 0 || end < until {
 			until = max(end, 1)
 		}
 	}
@@ -204,8 +205,8 @@ func (f *flight) extend() {
 		case c == nil || f.verdicts[i].Kind != contract.Fresh:
 		case f.outside():
 			f.keep(c)
-		case c.row.stands(c.token()) && c.row.until > w.now:
-			c.row.until = w.now + w.plan.lease
+		case c.row.stands(c.token()) && c.row.until > w.at():
+			c.row.leases(w.at(), w.plan.lease)
 			w.coverage.add("fault", "lease extended")
 		default:
 			f.lost = true
@@ -231,7 +232,7 @@ func (f *flight) lookAhead() bool {
 				return false
 			}
 		case c.suspect && !c.started && e.As == machine.AsApplied:
-			if c.row.stands(c.token()) && c.row.until > w.now {
+			if c.row.stands(c.token()) && c.row.until > w.at() {
 				c.row.started++
 				c.started = true
 			} else {
@@ -253,7 +254,8 @@ func (f *flight) retake(c *claim, as machine.As, known *contract.Verdict) bool {
 	if !lost || w.choices.flip() {
 		for _, old := range c.tokens[:from] {
 			if c.row.stands(old) {
-				c.row.token, c.row.until = c.token(), w.now+w.plan.lease
+				c.row.token = c.token()
+				c.row.leases(w.at(), w.plan.lease)
 				break
 			}
 		}
@@ -280,7 +282,7 @@ func (f *flight) look(i int) contract.Verdict {
 	switch {
 	case f.known[i].Kind != 0:
 		return f.known[i]
-	case c.row.stands(c.token()) && c.row.until > f.p.w.now:
+	case c.row.stands(c.token()) && c.row.until > f.p.w.at() && (!f.p.w.plan.twins || f.p.w.store.waitsFor(c.row)):
 		return contract.Verdict{Kind: contract.Fresh}
 	}
 	return contract.Verdict{Kind: contract.ClaimLost}
@@ -316,6 +318,9 @@ func (f *flight) claimsLost(a machine.Commit) bool {
 	for i := range ends {
 		c := handOf(f.of.Entries[ends[i].Entry].Item).claim
 		if !c.row.stands(f.sent[ends[i].Entry]) {
+			return true
+		}
+		if f.p.w.plan.twins && !f.p.w.store.waitsFor(c.row) {
 			return true
 		}
 	}

@@ -104,7 +104,7 @@ func (c *checker) lostClaim(it *machine.Item) {
 	switch {
 	case h.claim == nil || h.told || h.flight != nil:
 		c.broke("protocol", "%s is let go of", showItem(it))
-	case h.claim.row.stands(h.claim.token()) && h.claim.row.until > c.w.now+c.w.plan.lease:
+	case h.claim.row.stands(h.claim.token()) && h.claim.row.until > c.w.at()+c.w.plan.lease && !c.w.store.jumped:
 		c.broke("law 5", "%s is let go of, and its claim stands", showItem(it))
 	}
 	h.told = true
@@ -217,7 +217,7 @@ func (c *checker) inboxIdle(full bool) {
 		c.broke("D3", "it ends idle, and the inbox did not say that nothing is due")
 	}
 	due := func(r *row) bool {
-		return r.by == c.p && r.waits() && r.token == 0 && r.due+5*time.Millisecond+4*c.w.plan.lag < c.w.now
+		return r.by == c.p && r.waits() && r.token == 0 && r.due+5*time.Millisecond+4*c.w.plan.lag < c.w.at()
 	}
 	if i := slices.IndexFunc(c.w.store.inbox, due); i >= 0 && c.claims.waits <= mostMoments {
 		c.broke("D3", "it ends idle, and %s, which it wrote, has been due for %v", c.w.store.inbox[i].key.id, c.w.now-c.w.store.inbox[i].due)

@@ -203,10 +203,11 @@ func (f *flight) apply(a machine.Commit) {
 		c.row.calls.End(f.callEnd, contract.Token(f.sent[ends[i].Entry]))
 		f.checkClaimEnd(c, &ends[i])
 		w.store.endClaim(c, &ends[i], f.p)
-		f.freed = w.store.advance(c.row, f.p, w.now) || f.freed
+		f.freed = w.store.advance(c.row, f.p, w.at()) || f.freed
 	}
 	f.moveStreams(a)
 	f.p.check.committed(f)
+	f.checkTwins()
 	w.receive(f.tx)
 	w.closed(f.tx)
 	w.notify()
@@ -215,7 +216,8 @@ func (f *flight) apply(a machine.Commit) {
 // rowOf makes a row of a commit's.
 func (f *flight) rowOf(r *machine.Row) *row {
 	i := f.of.Entries[r.Entry].Item
-	is := &row{key: f.keyOf(*r), as: r.As, reason: r.Reason, message: f.message(r.Entry), print: i.Print, due: f.p.w.now + r.After, changed: f.p.w.now, attempts: r.Attempts, by: f.p, quiet: f.quiet(r.Entry)}
+	is := &row{key: f.keyOf(*r), as: r.As, reason: r.Reason, message: f.message(r.Entry), print: i.Print, changed: f.p.w.now, attempts: r.Attempts, by: f.p, quiet: f.quiet(r.Entry)}
+	is.dates(f.p.w.at(), r.After)
 	if r.Reason == semel.ReasonOld {
 		is.from = handOf(i).delivery
 	}

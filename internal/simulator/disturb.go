@@ -207,7 +207,9 @@ func (w *world) commitElsewhere(t *transaction, m *message, as machine.As) {
 		rows = []machine.Row{{As: as}}
 	}
 	w.store.apply(t, nil, rows, func(r *machine.Row) *row {
-		return &row{key: rowKey{id: m.id}, as: r.As, message: m, print: t.marks[0].print, due: w.now + w.dueElsewhere(r.As), changed: w.now}
+		is := &row{key: rowKey{id: m.id}, as: r.As, message: m, print: t.marks[0].print, changed: w.now}
+		is.dates(w.at(), w.dueElsewhere(r.As))
+		return is
 	})
 	w.receive(t)
 	if as == machine.AsApplied || as == machine.AsDiscarded {

@@ -10,7 +10,8 @@
 // and the machines, started again if they have to be, must bring every delivery
 // to its end. In some seeds persons replay beside all that: a process of its own
 // reads the history again, operators let run what was set aside, and a rebuild
-// fills a generation of its own that the live processes are switched to.
+// fills a generation of its own that the live processes are switched to. In others persons act
+// on several rows of one identity, or the store's clock is hours ahead or behind for a while.
 //
 // A checker watches each step and holds it against the laws of
 // docs/numbers.md; what breaks one names it.

@@ -82,7 +82,7 @@ func (c *checker) deadLetter(s *machine.Settlement, h *handed) {
 func (c *checker) countedOnRow(s *machine.Settlement) {
 	id := identity(s.Item)
 	m, marked := c.w.store.marked(handOf(s.Item).delivery.message)
-	if s.Ending != contract.EndDuplicate || !marked {
+	if s.Ending != contract.EndDuplicate || !marked || c.w.store.passed[id] {
 		return
 	}
 	key := rowKey{id: id}
@@ -168,13 +168,16 @@ func (c *checker) evidence(s *machine.Settlement, h *handed) {
 // content only.
 func (c *checker) othersContent(i *machine.Item) bool {
 	m, marked := c.w.store.marked(handOf(i).delivery.message)
-	return !c.p.config.Unmarked && marked && !c.w.store.wasRemoved(identity(i)) && conflicts(m.print, i.Print) && c.w.store.rows[rowKey{identity(i), true, i.Print}] == nil
+	return !c.p.config.Unmarked && marked && !c.w.store.passed[identity(i)] && !c.w.store.wasRemoved(identity(i)) && conflicts(m.print, i.Print) && c.w.store.rows[rowKey{identity(i), true, i.Print}] == nil
 }
 
 func (c *checker) proven(s *machine.Settlement, h *handed) bool {
 	store, id := c.w.store, identity(s.Item)
 	marker, marked := store.marked(h.delivery.message)
 	parted := marked && conflicts(marker.print, s.Item.Print)
+	if store.passed[id] {
+		return store.rowWith(id, s.Item.Print)
+	}
 	switch s.Ending {
 	case contract.EndApplied:
 		if c.p.config.Unmarked {

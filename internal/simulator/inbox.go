@@ -23,6 +23,9 @@ type row struct {
 	// when one that waits may be claimed.
 	token      uint64
 	until, due time.Duration
+	// dated is when it was written last, by the store's clock, waiting for how long it was
+	// to wait then: the checker's.
+	dated, waiting time.Duration
 	// changed is when it ended, of one that has.
 	changed time.Duration
 	// attempts are runs that ended; started are those that were written down before
@@ -52,6 +55,8 @@ type row struct {
 	// counted over all rows, 0: nobody has, or it has ended since; wasMade is what it said
 	// then, acts how often it was: the checker's.
 	revision, made, wasMade, acts int
+	// byHand: somebody has made it due past Semel.
+	byHand bool
 	// settled counts the copies that were settled as duplicates of it.
 	settled int
 	// doubted counts those of which a lost commit may have marked the first.
@@ -90,7 +95,7 @@ func (s *store) take(a machine.ClaimRows, token uint64, now, lease time.Duration
 		if len(taken) == a.Messages || len(taken) > 0 && bytes+int64(r.message.size) > a.Bytes {
 			break
 		}
-		if !r.claimable(now) {
+		if !r.claimable(now) || s.over != nil && s.over(r) {
 			continue
 		}
 		bytes += int64(r.message.size)
@@ -105,7 +110,8 @@ func (s *store) take(a machine.ClaimRows, token uint64, now, lease time.Duration
 		if r.as == machine.AsBlocked { // whoever takes it next does not know that it was
 			r.as = machine.AsWaiting
 		}
-		r.token, r.until = token, now+lease
+		r.token, r.until = token, now
+		r.leases(now, lease)
 		r.revision++
 	}
 	return taken
@@ -134,7 +140,8 @@ func (s *store) endClaim(c *claim, r *machine.Row, by *process) {
 	to := c.row
 	to.revision++
 	to.as, to.reason, to.attempts, to.token, to.started, to.by = r.As, r.Reason, r.Attempts, 0, 0, by
-	to.due, to.changed = by.w.now+r.After, by.w.now
+	to.changed = by.w.now
+	to.dates(by.w.at(), r.After)
 	if r.As == machine.AsApplied || r.As == machine.AsStepped {
 		to.steps = c.stepped
 	}
@@ -151,7 +158,8 @@ func (s *store) endClaim(c *claim, r *machine.Row, by *process) {
 func (c *claim) free(by *process) {
 	if r := c.row; r.stands(c.token()) {
 		r.calls.End(c.calls.Released(), contract.Token(c.token()))
-		r.as, r.token, r.due, r.by = machine.AsReceived, 0, by.w.now, by
+		r.as, r.token, r.by = machine.AsReceived, 0, by
+		r.dates(by.w.at(), 0)
 		if c.started {
 			r.started--
 		}
@@ -172,7 +180,7 @@ func (w *world) person() {
 	m, marked := s.markers[r.key.id]
 	r.revision++
 	switch {
-	case r.key.conflict:
+	case r.key.conflict || r.byHand || w.plan.twins && !r.waits() && s.mayRun(r) != nil:
 	case r.as == machine.AsParked && marked && m.outcome == contract.Parked && r.reason == semel.ReasonOutcomeUnknown:
 		w.resolve(r)
 	case r.overdue() && w.choices.flip():
@@ -185,20 +193,22 @@ func (w *world) person() {
 			verb, r.ofReplay = "sends what was suppressed", false
 		}
 		w.fault("a person "+verb, "%s", r.key.id)
-		r.as, r.reason, r.due, r.by = machine.AsWaiting, "", w.now, nil
+		r.as, r.reason, r.by = machine.AsWaiting, "", nil
+		r.dates(w.at(), 0)
 		s.remember(r.key.id, contract.Waiting, marker{print: r.print, at: w.now})
 	case r.waits() && r.token != 0 && w.choices.flip():
 		w.fault("a person ends a claim", "%s", r.key.id)
-		r.as, r.token, r.due, r.by = machine.AsReceived, 0, w.now, nil
+		r.as, r.token, r.by = machine.AsReceived, 0, nil
+		r.dates(w.at(), 0)
 	case w.main != nil && r.as == machine.AsParked && r.reason == semel.ReasonSuppressed && marked && m.outcome == contract.Parked && w.choices.chance(3): // it stays so
 	case w.main != nil && r.waits() && r.token == 0 && w.choices.flip():
 		w.suppress(r)
-	case r.waits() && w.choices.chance(4):
+	case r.waits() && !(w.plan.twins && w.inPart(r)) && w.choices.chance(4):
 		w.fault("a person discards", "%s", r.key.id)
+		s.closeMarker(r)
 		r.as, r.token = machine.AsDiscarded, 0
 		r.changed = w.now
-		s.remember(r.key.id, contract.Discarded, marker{print: r.print, at: w.now})
-		s.advance(r, nil, w.now)
+		s.advance(r, nil, w.at())
 		w.wrapUp()
 	}
 }

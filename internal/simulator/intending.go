@@ -183,7 +183,8 @@ func (w *world) receive(t *transaction) {
 	s := w.sender
 	for _, n := range t.intents {
 		m := s.drawIntent(n)
-		r := &row{key: rowKey{id: n.id}, as: machine.AsReceived, message: m, print: n.print, due: w.now, changed: w.now, ofReplay: n.quiet}
+		r := &row{key: rowKey{id: n.id}, as: machine.AsReceived, message: m, print: n.print, changed: w.now, ofReplay: n.quiet}
+		r.dates(w.at(), 0)
 		outcome := contract.Waiting
 		if n.parked {
 			w.coverage.add("fault", "an intent is written suppressed")

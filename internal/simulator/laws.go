@@ -127,6 +127,9 @@ func (c *checker) committed(f *flight) {
 func (c *checker) effect(f *flight, x effect) {
 	s, m := c.w.store, x.message
 	c.arose("law 12")
+	if h := handOf(f.of.Entries[x.entry].Item); h.claim != nil && h.claim.row.key.conflict {
+		c.w.coverage.add("fault", "a conflict that was let run takes effect")
+	}
 	c.keepsIdentity(f, x)
 	if c.p.config.Unmarked {
 		c.order(f, x)
@@ -202,11 +205,15 @@ func (w *world) conclude() {
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(w.store.rows), rowKey.compare) {
 		r := w.store.rows[key]
+		if w.store.passed[key.id] {
+			continue // a copy was counted on the row that had the marker then
+		}
 		if most := r.settled + r.doubted + w.store.lost[key] + w.store.parted[key.id]; r.repeats > most {
 			w.broke("case 8", "the row of %s counts %d copies, and no more than %d can have come", key.id, r.repeats, most)
 		}
 	}
 	w.checkStreams()
+	w.checkAllOwners()
 	w.checkLines()
 	w.checkIntents()
 	w.checkActs()

@@ -134,6 +134,7 @@ func (w *world) drawMessages() {
 		if p.has[troubleContent] && m.refused == "" && c.chance(6) {
 			w.publish(w.otherContent(m))
 		}
+		w.drawTwins(m)
 	}
 	w.drawVersions()
 	w.shuffleLanes()

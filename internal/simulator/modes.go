@@ -10,6 +10,8 @@ const (
 	Steps   Mode = "steps"   // messages have several steps
 	Intents Mode = "intents" // handlers write intents, which a sender sends
 	Replays Mode = "replay"  // persons replay what was, beside live copies
+	Twins   Mode = "twins"   // persons act on rows of one identity
+	Clocks  Mode = "clocks"  // the store's clock is wrong for a while
 )
 
 // Has reports whether a seed has a mode; every one has "".
@@ -25,6 +27,10 @@ func (m Mode) Has(seed uint64) bool {
 		return p.steps > 0
 	case Replays:
 		return p.replays()
+	case Twins:
+		return p.twins
+	case Clocks:
+		return p.clocks
 	}
 	return p.intends()
 }

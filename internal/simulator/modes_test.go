@@ -11,7 +11,7 @@ func TestModesAreWhatTheirSeedsHave(t *testing.T) {
 	for seed := range uint64(300) {
 		w := newWorld(fromSeed(seed+1), Real)
 		w.start()
-		has := map[Mode]bool{"": true, Calls: w.plan.calls || w.sender != nil, Steps: w.plan.steps > 0, Intents: w.sender != nil, Replays: w.plan.replays()}
+		has := map[Mode]bool{"": true, Calls: w.plan.calls || w.sender != nil, Steps: w.plan.steps > 0, Intents: w.sender != nil, Replays: w.plan.replays(), Twins: w.plan.twins, Clocks: w.plan.clocks}
 		for mode, want := range has {
 			if met[mode]++; mode.Has(seed+1) != want {
 				t.Errorf("seed %d has %q: %v", seed+1, mode, want)
@@ -21,7 +21,7 @@ func TestModesAreWhatTheirSeedsHave(t *testing.T) {
 			}
 		}
 	}
-	for _, mode := range []Mode{Calls, Steps, Intents, Replays} {
+	for _, mode := range []Mode{Calls, Steps, Intents, Replays, Twins, Clocks} {
 		if met[mode] < 10 || met[mode] > 150 {
 			t.Errorf("%d of 300 seeds have %q", met[mode], mode)
 		}

@@ -49,9 +49,16 @@ func (w *world) write(m *message, o contract.Outcome) {
 		w.step(m, w.store.markers[m.id].print)
 		return
 	}
-	r := &row{key: rowKey{id: m.id}, as: machine.AsParked, message: m, print: w.store.markers[m.id].print, due: w.now}
-	if o == contract.Waiting {
-		r.as, r.due = machine.AsWaiting, w.now+w.choices.wait(w.plan.span)
+	r := &row{key: rowKey{id: m.id}, as: machine.AsParked, message: m, print: w.store.markers[m.id].print}
+	r.dates(w.at(), 0)
+	switch o {
+	case contract.Waiting:
+		r.as = machine.AsWaiting
+		r.dates(w.at(), w.choices.wait(w.plan.span))
+	case contract.Discarded:
+		r.as = machine.AsDiscarded
+	case contract.DeadLettered:
+		r.as = machine.AsDeadLettered
 	}
 	w.store.put(r)
 }

@@ -224,7 +224,8 @@ func (w *world) makeDue(r *row) {
 		r.place = 0 // those of its line have gone on
 	}
 	w.operating.made++
-	r.as, r.reason, r.due, r.by, r.made = machine.AsWaiting, "", w.now, nil, w.operating.made
+	r.as, r.reason, r.by, r.made = machine.AsWaiting, "", nil, w.operating.made
+	r.dates(w.at(), 0)
 	r.revision++
 	r.acts++
 	w.store.remember(r.key.id, contract.Waiting, marker{print: r.print, at: w.now})

@@ -92,6 +92,12 @@ type plan struct {
 	// keep is how long what has ended is kept; 0: for ever.
 	keep time.Duration
 
+	// twins: persons act on rows of identities that have several.
+	twins bool
+
+	// clocks: the store's clock is wrong for a while.
+	clocks bool
+
 	// away: after the other faults the store goes away for good.
 	away bool
 
@@ -149,6 +155,8 @@ func drawPlan(c *choices) plan {
 	p.formers = p.prints && !p.config.Unmarked && !p.calls && p.streams == 0 && c.chance(2)
 	p.drawReaping(c)
 	p.drawReplays(c)
+	p.drawTwins()
+	p.drawClocks()
 	return p
 }
 

@@ -228,6 +228,7 @@ var required = map[string]string{
 		law 12
 		law 13
 		law 14
+		law 16
 		C19
 		A7
 		B11
@@ -251,6 +252,7 @@ var required = map[string]string{
 		case 7
 		case 8
 		case 10
+		trap T113
 		trap T95
 		C5
 		C5, budget

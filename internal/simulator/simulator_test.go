@@ -70,6 +70,8 @@ func TestTheMachineKeepsTheLawsUnderFaults(t *testing.T) {
 	keeps("H3_what_has_ended_is_removed_beside_redeliveries_and_takes_effect_no_second_time", "H3")
 	keeps("H4_what_is_older_than_what_is_kept_ends_as_the_policy_says_without_a_run", "H4")
 	keeps("law_14_what_is_replayed_or_edited_keeps_its_identity_and_who_did_it_is_recorded", "law 14")
+	keeps("law_16_a_marker_belongs_to_one_row_whatever_persons_do_to_several_rows_of_one_identity", "law 16")
+	keeps("trap_T113_what_was_dated_while_the_clock_was_ahead_waits_no_longer_than_it_was_to", "trap T113")
 	keeps("trap_T45_a_replay_beside_live_copies_moves_none_of_their_places", "trap T45")
 	keeps("G4_a_replay_is_answered_as_its_plan_said_where_nothing_live_has_changed_since", "G4")
 	keeps("trap_T47_operators_take_turns_and_who_has_lost_his_does_nothing", "trap T47")

@@ -85,11 +85,13 @@ type store struct {
 	low      time.Duration
 	gone     map[string]removed
 	goneRows map[rowKey]bool
-	log      []*message
-	locks    map[string]*transaction
-	streams  map[string]*stream
-	places   int // in lines, that were given
-	waiting  []func()
+	// passed are the identities whose marker has passed from one row to another.
+	passed  map[string]bool
+	log     []*message
+	locks   map[string]*transaction
+	streams map[string]*stream
+	places  int // in lines, that were given
+	waiting []func()
 	// changes counts, by identity, what others than a replay have changed: the checker's.
 	changes map[string]int
 	// open are the transactions that are.
@@ -99,14 +101,19 @@ type store struct {
 	// serial is the last transaction that took the consumer's lock.
 	serial *transaction
 	down   bool
-	// claiming is called of each row that is claimed.
+	// ahead is by how much its clock is wrong.
+	ahead  time.Duration
+	jumped bool
+	// claiming is called of each row that is claimed, over of each that is due; it reports
+	// whether the row is over.
 	claiming func(*row)
+	over     func(*row) bool
 	// outages counts how often it went away.
 	outages int
 }
 
 func newStore() *store {
-	return &store{markers: map[string]marker{}, rows: map[rowKey]*row{}, lost: map[rowKey]int{}, parted: map[string]int{}, effects: map[string]int{}, stepsDone: map[string][]string{}, intended: map[string]*transaction{}, gone: map[string]removed{}, goneRows: map[rowKey]bool{}, changes: map[string]int{}, open: map[*transaction]bool{}, locks: map[string]*transaction{}, streams: map[string]*stream{}}
+	return &store{markers: map[string]marker{}, rows: map[rowKey]*row{}, lost: map[rowKey]int{}, parted: map[string]int{}, effects: map[string]int{}, stepsDone: map[string][]string{}, intended: map[string]*transaction{}, gone: map[string]removed{}, goneRows: map[rowKey]bool{}, passed: map[string]bool{}, changes: map[string]int{}, open: map[*transaction]bool{}, locks: map[string]*transaction{}, streams: map[string]*stream{}}
 }
 
 // conflicts reports whether two prints of one rule differ.

@@ -42,7 +42,7 @@ func (r *row) overdue() bool { return r.as == machine.AsOverdue }
 
 // waitsForTurn reports whether the row is to be freed when its turn comes.
 func (r *row) waitsForTurn() bool {
-	return r.message.version > 0 && !r.key.conflict && (r.as == machine.AsBlocked && r.token == 0 || r.overdue())
+	return r.message.version > 0 && (r.as == machine.AsBlocked && r.token == 0 || r.overdue())
 }
 
 // freeTurns frees the rows of a stream whose turn has come: that were waiting, or were
@@ -52,7 +52,12 @@ func (s *store) freeTurns(name string, by *process, now time.Duration) (freed bo
 		if !r.waitsForTurn() || r.message.stream != name || r.message.version > s.stream(name).at.version+1 {
 			continue
 		}
-		r.as, r.reason, r.due, r.by = machine.AsReceived, "", now, by
+		if r.overdue() && !(s.owns(r) && s.markers[r.key.id].outcome == contract.Parked) {
+			r.as, r.reason = machine.AsParked, semel.ReasonConflict // another content has the marker
+			continue
+		}
+		r.as, r.reason, r.by = machine.AsReceived, "", by
+		r.dates(now, 0)
 		s.remember(r.key.id, contract.Waiting, marker{print: r.print, at: now})
 		freed = true
 	}
@@ -133,7 +138,7 @@ func (f *flight) moveStreams(a machine.Commit) {
 	for i := range f.of.Entries { // in an order that is the seed's
 		if name := f.message(i).stream; asked[name] {
 			delete(asked, name)
-			f.freed = s.freeTurns(name, f.p, f.p.w.now) || f.freed
+			f.freed = s.freeTurns(name, f.p, f.p.w.at()) || f.freed
 		}
 	}
 	if f.freed {
@@ -165,7 +170,7 @@ func (w *world) step(m *message, print semel.Fingerprint) {
 	if s := w.store.stream(m.stream); m.version > 0 && s.at.version+1 == m.version {
 		s.at = place{m.version, print}
 		w.ledger[m.stream] = m.version
-		w.store.freeTurns(m.stream, nil, w.now)
+		w.store.freeTurns(m.stream, nil, w.at())
 	}
 }
 
@@ -203,7 +208,7 @@ func (w *world) skip(r *row) {
 	w.fault("a person skips", "%s to %d", name, first-1)
 	s.at = place{version: first - 1}
 	w.ledger[name] = first - 1
-	w.store.freeTurns(name, nil, w.now)
+	w.store.freeTurns(name, nil, w.at())
 	w.notify()
 }
 

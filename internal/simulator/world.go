@@ -191,6 +191,10 @@ func (w *world) start() {
 	w.readsAgain()
 	w.operators()
 	w.rebuilds()
+	w.wrongClocks(3)
+	if w.actsOnTwins(); w.plan.twins {
+		w.store.over = w.endOver
+	}
 }
 
 // open makes what a plan asks for.
@@ -253,6 +257,7 @@ func (w *world) beCalm() {
 	w.calm = true
 	w.calmEnds = w.now + w.patienceOfAll()
 	w.note("calm")
+	w.setClock(0)
 	for _, each := range w.worlds() {
 		each.store.down = false
 	}

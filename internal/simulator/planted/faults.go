@@ -14,7 +14,7 @@ func inShell(name, law, file, before, after, test string) Fault {
 
 // Faults are mistakes that engines of this kind have made, or could make.
 func Faults() []Fault {
-	return slices.Concat(ofCommits(), ofOrder(), ofWaits(), ofAsking(), ofClaims(), ofSources(), ofCalls(), ofSteps(), ofIntents(), ofTurns(), ofRetries(), ofVersions(), ofStreams(), ofLines(), ofFormers(), ofRetention(), ofRestores(), ofReplays(), ofFencing(), ofShell())
+	return slices.Concat(ofCommits(), ofOrder(), ofWaits(), ofAsking(), ofClaims(), ofSources(), ofCalls(), ofSteps(), ofIntents(), ofTurns(), ofRetries(), ofVersions(), ofStreams(), ofLines(), ofFormers(), ofRetention(), ofRestores(), ofReplays(), ofTwins(), ofFencing(), ofShell())
 }
 
 // ofCommits are faults of marks, commits and what is settled after them.

@@ -21,7 +21,7 @@ func main() {
 	history := flag.Bool("history", false, "with -seed, or a recording: print what happened")
 	first := flag.Bool("first", false, "print only the first seed that breaks a law")
 	law := flag.String("law", "", "with -first: count this `law` only")
-	mode := flag.String("mode", "", "run only seeds of this `mode`: calls, steps, intents or replay")
+	mode := flag.String("mode", "", "run only seeds of this `mode`: calls, steps, intents, replay, twins or clocks")
 	near := flag.Uint64("near", 0, "with -first: begin with this `seed` and its neighbours")
 	plant := flag.Bool("planted", false, "plant faults in copies of the machine and find them")
 	tries := flag.Int("shrink", 1500, "how many `runs` may be spent to shorten a failing history")
