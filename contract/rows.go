@@ -49,8 +49,9 @@ type StoredRow struct {
 	CalledAt                    time.Time
 	// Steps are the steps of the message that have taken effect, in their order.
 	Steps []StepDone
-	// Unreadable says why of the message nothing can be read but its topic and type, since it
-	// is encrypted; empty if it can. Nobody may work on it then.
+	// Unreadable, if not empty, says why nobody may work on the row: its message is encrypted
+	// and cannot be decrypted, so that only topic and type are known, or it is in plain text
+	// where the store requires encryption.
 	Unreadable string
 	// Message is the message; its Body is nil unless the filter asked for it.
 	Message *semel.Message

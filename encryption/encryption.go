@@ -18,7 +18,7 @@
 //
 // What encryption does not prevent: somebody who can write the tables, and has no key, can put
 // an older text of the same identity in place of a newer one, and can insert rows in plain text,
-// which a store with a cipher applies. Fingerprints are hashes without a key, so a short body, such as
+// which a store with a cipher applies unless its option EncryptedSince says otherwise. Fingerprints are hashes without a key, so a short body, such as
 // one of four digits, can be guessed from its fingerprint. Error texts of a database may quote
 // values of a message.
 package encryption

@@ -3,6 +3,7 @@ package pgxstore
 import (
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -21,6 +22,9 @@ type Options struct {
 	// Cipher, if not nil, encrypts what is kept of messages; see package encryption. What was
 	// written without it is read as before.
 	Cipher contract.Cipher
+	// EncryptedSince, if not zero, refuses rows of the inbox in plain text from that time on;
+	// see sqlstore.Options.
+	EncryptedSince time.Time
 	// Isolation is the level of every batch's transaction; the default is
 	// read committed, whatever the server's default is. Under the other levels
 	// a copy in flight elsewhere makes the whole batch run again.
@@ -73,7 +77,7 @@ func New(pool *pgxpool.Pool, o Options) (*Store, error) {
 	default:
 		return nil, fmt.Errorf("pgxstore: isolation %q: use read committed, repeatable read or serializable", o.Isolation)
 	}
-	own := sqlstore.Options{Schema: o.Schema, Prefix: o.Prefix, Cipher: o.Cipher}
+	own := sqlstore.Options{Schema: o.Schema, Prefix: o.Prefix, Cipher: o.Cipher, EncryptedSince: o.EncryptedSince}
 	db := stdlib.OpenDBFromPool(pool)
 	inner, err := sqlstore.Postgres(db, own)
 	if err != nil {

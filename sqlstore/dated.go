@@ -84,7 +84,7 @@ func (s *Store) keepsDays(o *Dated) error {
 func (d *days) view() (*Store, error) {
 	s := d.store
 	names := strings.NewReplacer("{prefix}markers", s.names.Replace("{prefix}"+d.name()), "{prefix}", s.names.Replace("{prefix}"), "{name}", s.prefix)
-	own, err := openAs(s.db, s.dialect, Options{Prefix: s.prefix, Cipher: s.crypt.Cipher}, names)
+	own, err := openAs(s.db, s.dialect, Options{Prefix: s.prefix, Cipher: s.crypt.Cipher, EncryptedSince: s.crypt.Since}, names)
 	if err != nil {
 		return nil, err
 	}

@@ -136,7 +136,7 @@ type cells struct {
 	values []any
 	next   int
 	faults []string
-	hidden string // why what is encrypted cannot be read
+	hidden string // why nobody may work on it: what is encrypted cannot be read, or what is not should be
 }
 
 func (c *cells) take(what string) any {
@@ -246,8 +246,8 @@ func (s *Store) scanRow(rows *sql.Rows, more ...any) (contract.StoredRow, error)
 		return contract.StoredRow{}, err
 	}
 	r := c.row()
+	r.Unreadable = c.hidden
 	if len(c.faults) > 0 {
-		r.Unreadable = c.hidden
 		r.LastError = fmt.Sprintf("the row cannot be read whole: %s; %s", strings.Join(c.faults, ", "), r.LastError)
 	}
 	return r, nil
@@ -284,6 +284,9 @@ func (c *cells) row() contract.StoredRow {
 	r.Place, _ = c.take("").(int64)
 	r.CallsStarted, r.CallsFinished = int(c.integer("calls started")), int(c.integer("calls finished"))
 	r.CalledAt = c.mayTime()
+	if r.State == contract.StateCompleted || r.State == contract.StateDiscarded {
+		c.crypt = c.crypt.Lenient()
+	}
 	r.Steps = c.steps(r.Number)
 	r.Message, r.Size = c.message(r.Key)
 	r.BodyRemoved = c.integer("whether the body was removed") != 0
@@ -330,6 +333,8 @@ func (c *cells) message(of semel.Key) (*semel.Message, int) {
 		case err != nil:
 			*m = kept
 			c.fault("envelope", "is broken: "+err.Error())
+		default:
+			c.hidden = c.crypt.RefusesPlain(envelope)
 		}
 	}
 	return m, c.crypt.Size(envelope, int(size))

@@ -30,6 +30,10 @@ type Options struct {
 	// Cipher, if not nil, encrypts what is kept of messages; see package encryption. What was
 	// written without it is read as before.
 	Cipher contract.Cipher
+	// EncryptedSince, if not zero, refuses rows of the inbox in plain text from that time on,
+	// by this process's clock and whenever the rows say that they were received: a consumer
+	// that claims one parks it as unreadable. It needs a Cipher.
+	EncryptedSince time.Time
 	// Code finds the database's own number in an error of the driver. The
 	// default asks the error for a method Code() int, which
 	// modernc.org/sqlite has.
@@ -84,7 +88,7 @@ func openAs(db *sql.DB, d *dialect, o Options, names *strings.Replacer) (*Store,
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, dialect: d, prefix: o.Prefix, names: names, crypt: sqlform.Crypt{Cipher: o.Cipher}, scopes: map[scope]int64{}, beside: nothing{}}
+	s := &Store{db: db, dialect: d, prefix: o.Prefix, names: names, crypt: sqlform.Crypt{Cipher: o.Cipher, Since: o.EncryptedSince}, scopes: map[scope]int64{}, beside: nothing{}}
 	if err := d.fill(s, texts); err != nil {
 		return nil, fmt.Errorf("sqlstore: the SQL of %s: %w", d.name, err)
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
@@ -13,7 +14,30 @@ import (
 
 // Crypt encrypts what goes into tables, and decrypts what comes from there. The zero value
 // has no cipher: it leaves all as it is, and refuses what is encrypted.
-type Crypt struct{ Cipher contract.Cipher }
+type Crypt struct {
+	Cipher contract.Cipher
+	// Since, if not zero, is from when on nothing in plain text is worked on.
+	Since time.Time
+}
+
+// RefusesPlain says why a row with this envelope must not be worked on: it is in plain text, and
+// encryption is required by now. Empty: it may be, or it is encrypted. The time that decides is
+// this process's, because whoever can write the row can date it as they like.
+func (c Crypt) RefusesPlain(envelope []byte) string {
+	if !c.required() || bytes.HasPrefix(envelope, []byte(hides)) {
+		return ""
+	}
+	return "it is in plain text, and the store requires encryption since " + c.Since.UTC().Format(time.RFC3339) +
+		"; discard it if you do not know who wrote it, or set required_since to a later time and retry it"
+}
+
+func (c Crypt) required() bool {
+	return c.Cipher != nil && !c.Since.IsZero() && !time.Now().Before(c.Since)
+}
+
+// Lenient returns a Crypt that reads plain text whatever the time is, for rows that nobody works
+// on any more.
+func (c Crypt) Lenient() Crypt { return Crypt{Cipher: c.Cipher} }
 
 var errNoCipher = errors.New("it is encrypted, and the store was opened without a key; give it as encryption of the store")
 

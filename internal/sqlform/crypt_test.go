@@ -16,7 +16,7 @@ func TestABodyThatTakesThePlaceOfAnother(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := Crypt{cipher}
+	c := Crypt{Cipher: cipher}
 	id, mark := semel.Key{Consumer: "billing", Source: "shop", ID: "a"}, &contract.Mark{Consumer: "billing", Source: "shop", ID: []byte("a")}
 	envelope, _, body, err := c.message(mark, &semel.Message{Body: []byte("first")})
 	if err != nil || bytes.Contains(body, []byte("first")) {
@@ -58,7 +58,7 @@ func TestAMessageIsBoundToItsWholeIdentity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, mark := Crypt{cipher}, &contract.Mark{Consumer: "billing", Source: "shop", ID: []byte("a")}
+	c, mark := Crypt{Cipher: cipher}, &contract.Mark{Consumer: "billing", Source: "shop", ID: []byte("a")}
 	own := semel.Key{Consumer: "billing", Source: "shop", ID: "a"}
 	others := []semel.Key{{Consumer: "audit", Source: "shop", ID: "a"}, {Consumer: "billing", Source: "web", ID: "a"},
 		{Consumer: "billing", Source: "shop", ID: "b"}, {Consumer: "billings", Source: "hop", ID: "a"}, {ID: "a"}}

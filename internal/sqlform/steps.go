@@ -1,7 +1,9 @@
 package sqlform
 
 import (
+	"bytes"
 	"encoding/json"
+	"fmt"
 	"strconv"
 
 	"github.com/semel-go/semel/contract"
@@ -40,6 +42,9 @@ func ReadSteps(c Crypt, row int64, text []byte) ([]contract.StepDone, error) {
 	}
 	done := make([]contract.StepDone, len(all))
 	for i, s := range all {
+		if c.required() && len(s.Output) > 0 && !bytes.HasPrefix(s.Output, marked) {
+			return nil, fmt.Errorf("the output of step %q is in plain text, and the store requires encryption", s.Name)
+		}
 		output, err := c.Show(ofStep, rowID(row), s.Output)
 		if err != nil {
 			return nil, err

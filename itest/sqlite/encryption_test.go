@@ -1,11 +1,18 @@
 package sqlite
 
 import (
+	"context"
 	"database/sql"
+	"log/slog"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/storetest"
@@ -36,6 +43,77 @@ func TestAFileIsEncrypted(t *testing.T) {
 			}
 		},
 	})
+}
+
+// refusing runs a consumer of an encrypted store until it is idle. A writer without the key has
+// put a row there in plain text and dated it years back.
+func refusing(t *testing.T, since time.Time) (handled []string, rows []contract.StoredRow) {
+	t.Helper()
+	db := openFile(t, newFile(t), pragmas+foreignKeys)
+	consumers := func(o sqlstore.Options) (*sqlstore.Store, *consumer.Consumer[*sql.Tx]) {
+		s, err := sqlstore.SQLite(db, o)
+		if err == nil {
+			_, err = s.Migrate(t.Context())
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		c, err := consumer.New(s, func(_ context.Context, _ *sql.Tx, m *semel.Message) error {
+			handled = append(handled, m.Identity.ID)
+			return nil
+		}, consumer.Config{Name: "billing", Identity: identity.CloudEvents(), Strategy: consumer.StrategyInbox, IdleExit: 300 * time.Millisecond,
+			Workers: 1, Logger: slog.New(slog.DiscardHandler), Inbox: consumer.InboxPolicy{Poll: 20 * time.Millisecond}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return s, c
+	}
+	accept := func(c *consumer.Consumer[*sql.Tx], id string) {
+		tx, err := db.BeginTx(t.Context(), nil)
+		if err == nil {
+			_, err = c.Accept(t.Context(), tx, &semel.Message{Body: []byte("1,000,000"), Attributes: semel.Attributes{ID: id, Source: "shop"}})
+		}
+		if err == nil {
+			err = tx.Commit()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, forger := consumers(sqlstore.Options{})
+	accept(forger, "forged")
+	exec(t, db, "update semel_inbox set received_at = 1577836800000, changed_at = 1577836800000")
+	s, c := consumers(sqlstore.Options{Cipher: sqlsuite.CipherOf(t, 1), EncryptedSince: since})
+	accept(c, "own")
+	if err := c.Run(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	rows, err := s.Rows(t.Context(), contract.RowFilter{Bodies: true})
+	if err != nil || len(rows) != 2 {
+		t.Fatalf("%+v, %v", rows, err)
+	}
+	slices.Sort(handled)
+	return handled, rows
+}
+
+func TestARowInPlainText(t *testing.T) {
+	t.Run("P4_is_parked_and_not_handled_once_encryption_is_required", func(t *testing.T) {
+		handled, rows := refusing(t, time.Now().Add(-time.Hour))
+		if !slices.Equal(handled, []string{"own"}) {
+			t.Errorf("%q were handled", handled)
+		}
+		if r := rows[0]; r.State != contract.StateParked || r.Reason != semel.ReasonUnreadable ||
+			!strings.Contains(r.LastError, "it is in plain text, and the store requires encryption since") || string(r.Message.Body) != "1,000,000" {
+			t.Errorf("it is %+v with %q", r, r.Message.Body)
+		}
+	})
+	for name, since := range map[string]time.Time{"before_that_time": time.Now().Add(time.Hour), "where_no_time_is_given": {}} {
+		t.Run("P4_is_handled_"+name, func(t *testing.T) {
+			if handled, rows := refusing(t, since); !slices.Equal(handled, []string{"forged", "own"}) {
+				t.Errorf("%q were handled: %+v", handled, rows)
+			}
+		})
+	}
 }
 
 // Whatever a store does, it does with what is encrypted.

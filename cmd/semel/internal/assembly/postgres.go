@@ -49,11 +49,11 @@ func openPostgres(p *policy.Postgres, o opening) (tables, database, error) {
 		return nil, nil, err
 	}
 	d := &postgres{pool: pool, db: stdlib.OpenDBFromPool(pool)}
-	d.plain, err = sqlstore.Postgres(d.db, sqlstore.Options{Schema: p.Schema, Prefix: p.Prefix, Cipher: o.cipher})
+	d.plain, err = sqlstore.Postgres(d.db, sqlstore.Options{Schema: p.Schema, Prefix: p.Prefix, Cipher: o.cipher, EncryptedSince: o.encryptedSince})
 	if err != nil {
 		return nil, nil, errors.Join(err, d.Close())
 	}
-	d.direct, err = pgxstore.New(pool, pgxstore.Options{Schema: p.Schema, Prefix: p.Prefix, Listen: p.Listen, Cipher: o.cipher})
+	d.direct, err = pgxstore.New(pool, pgxstore.Options{Schema: p.Schema, Prefix: p.Prefix, Listen: p.Listen, Cipher: o.cipher, EncryptedSince: o.encryptedSince})
 	if err != nil {
 		return nil, nil, errors.Join(err, d.Close())
 	}

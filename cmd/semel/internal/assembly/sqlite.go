@@ -14,7 +14,6 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/sqlstore"
 	_ "modernc.org/sqlite" // the driver
 )
@@ -42,7 +41,7 @@ func openSQLite(p *policy.SQLite, o opening) (tables, database, error) {
 	if o.patient {
 		place = strings.Replace(place, "busy_timeout(5000)", "busy_timeout(60000)", 1)
 	}
-	return openAddress(p, place, o.cipher)
+	return openAddress(p, place, sqlstore.Options{Prefix: p.Prefix, Cipher: o.cipher, EncryptedSince: o.encryptedSince})
 }
 
 // createFile makes an empty file, which is an empty database, unless there is
@@ -62,15 +61,15 @@ func createFile(path string) error {
 	return f.Close()
 }
 
-func openAddress(p *policy.SQLite, address string, cipher contract.Cipher) (tables, database, error) {
+func openAddress(p *policy.SQLite, address string, o sqlstore.Options) (tables, database, error) {
 	db, err := sql.Open("sqlite", address)
 	if err != nil {
 		return nil, nil, err
 	}
-	store, err := sqlstore.SQLite(db, sqlstore.Options{Prefix: p.Prefix, Cipher: cipher})
+	store, err := sqlstore.SQLite(db, o)
 	for tries := 0; err != nil && strings.Contains(err.Error(), "SQLITE_BUSY") && tries < 50; tries++ {
 		time.Sleep(100 * time.Millisecond) // another process makes the file a WAL database
-		store, err = sqlstore.SQLite(db, sqlstore.Options{Prefix: p.Prefix, Cipher: cipher})
+		store, err = sqlstore.SQLite(db, o)
 	}
 	if err != nil {
 		return nil, nil, errors.Join(fmt.Errorf("%s: %w", p.Path, err), db.Close())
@@ -128,7 +127,7 @@ func openNothing(p *policy.Store) (*Store, error) {
 	if p.SQLite == nil {
 		return openStore(p, opening{connections: 1})
 	}
-	tables, database, err := openAddress(p.SQLite, ":memory:", nil)
+	tables, database, err := openAddress(p.SQLite, ":memory:", sqlstore.Options{Prefix: p.SQLite.Prefix})
 	if err != nil {
 		return nil, fmt.Errorf("store %s: %w", p.Name, err)
 	}

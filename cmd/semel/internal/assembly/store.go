@@ -107,6 +107,8 @@ type opening struct {
 	patient bool
 	// cipher encrypts what is kept; nil: nothing does.
 	cipher contract.Cipher
+	// encryptedSince is from when on plain text is refused; zero: it is not.
+	encryptedSince time.Time
 	// connections is how many the consumers of the store need at most.
 	connections int
 	// log gets what is found out about the database; nil: nobody wants it.
@@ -119,7 +121,7 @@ func openStore(s *policy.Store, o opening) (*Store, error) {
 		if err != nil {
 			return nil, fmt.Errorf("store %s: %w", s.Name, err)
 		}
-		o.cipher = c
+		o.cipher, o.encryptedSince = c, e.RequiredSince
 	}
 	tables, database, err := openKind(s, o)
 	if err != nil {

@@ -12,6 +12,8 @@ func acceptedEncryption() []policyCase {
 		{name: "encryption", edits: encrypts(`{key: "${KEY}"}`)},
 		{name: "encryption after a change of the key", edits: encrypts(`{key: "${KEY}", former: ["${OTHER_KEY}"]}`)},
 		{name: "encryption with one former key", edits: encrypts(`{key: "${KEY}", former: "${OTHER_KEY}"}`)},
+		{name: "encryption that is required since a date", edits: encrypts(`{key: "${KEY}", required_since: "2026-07-01"}`)},
+		{name: "encryption that is required since a time", edits: encrypts(`{key: "${KEY}", required_since: "2026-07-01T12:00:00+02:00"}`)},
 	}
 }
 
@@ -21,6 +23,7 @@ func refusedEncryption() []policyCase {
 		{name: "a key of encryption in the file", edits: encrypts(`{key: aHVudGVyMg==}`), shape: true},
 		{name: "a key of encryption that is no base64", edits: encrypts(`{key: "${SECRET}"}`)},
 		{name: "a key of encryption that is short", edits: encrypts(`{key: "${SHORT_KEY}", former: "${SHORT_KEY}"}`)},
+		{name: "encryption that is required since no time", edits: encrypts(`{key: "${KEY}", required_since: always}`), shape: true},
 		{name: "encryption of Redis", edits: []string{"sqlite: {path: shop.db}", "redis: {addresses: \"127.0.0.1:6379\"}\n    encryption: {key: \"${KEY}\"}"}},
 	}
 }

@@ -3,6 +3,7 @@ package policy
 import (
 	"encoding/base64"
 	"fmt"
+	"time"
 
 	encrypt "github.com/semel-go/semel/encryption"
 )
@@ -15,6 +16,8 @@ type Encryption struct {
 	// Key encrypts, and it and Former decrypt; each has encryption.KeySize bytes.
 	Key    []byte
 	Former [][]byte
+	// RequiredSince, if not zero, is from when on rows in plain text are refused.
+	RequiredSince time.Time
 }
 
 func encryptionShape() object[Encryption] {
@@ -23,6 +26,8 @@ func encryptionShape() object[Encryption] {
 			encryptionKey{secret{noFile: true}}, func(e *Encryption) *[]byte { return &e.Key }),
 		key(meta{name: "former", doc: "Keys that encrypted before, which are needed for reading. See [erasing and encrypting](erase.md#changing-the-key)."},
 			list[[]byte]{item: encryptionKey{secret{noFile: true}}, single: true}, func(e *Encryption) *[][]byte { return &e.Former }),
+		key(meta{name: "required_since", doc: "From this time on rows in plain text are parked as `unreadable` and not handled, whenever they say that they were received. Without it they are handled. See [refusing plain text](erase.md#refusing-plain-text)."},
+			instantOrDate{}, func(e *Encryption) *time.Time { return &e.RequiredSince }),
 	}}
 }
 

@@ -107,6 +107,32 @@ func (instant) schema() schema {
 	return orVariable(schema{"type": "string", "pattern": `^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)$`})
 }
 
+// instantOrDate is a moment with its zone, or a date, which begins at midnight UTC.
+type instantOrDate struct{ leaf }
+
+func (s instantOrDate) read(d *decoder, p place) (time.Time, bool) {
+	text, ok := d.text(&p, s.words())
+	if !ok {
+		return time.Time{}, false
+	}
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		at, err = time.Parse(time.DateOnly, text)
+	}
+	if err != nil {
+		d.fault(p, p.shown(text)+" is no time", "write "+s.words())
+	}
+	return at, err == nil
+}
+
+func (instantOrDate) words() string {
+	return "a date, as 2026-01-01, or a time with its zone, as 2026-01-01T00:00:00Z"
+}
+
+func (instantOrDate) schema() schema {
+	return orVariable(schema{"type": "string", "pattern": `^\d{4}-\d\d-\d\d(T\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d))?$`})
+}
+
 // secret is a text that may not stand in the file, and is not shown.
 type secret struct {
 	leaf
