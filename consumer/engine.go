@@ -65,6 +65,8 @@ type engine[Tx any] struct {
 	// the loop.
 	took, skipping bool
 	left           []semel.Left // guarded by mutex
+	// ofProcess: the run is that of Process, whose messages are handed in one by one.
+	ofProcess bool
 	// lined: what comes behind a message that waits in the inbox waits there, too.
 	lined bool
 }
@@ -91,6 +93,7 @@ func newEngine[Tx any](c *Consumer[Tx], source contract.Source) *engine[Tx] {
 	e.recheck = newRecheck(c.store, e.began)
 	e.base, e.cancel = context.WithCancel(context.WithValue(context.Background(), keepingOf{}, e.keeps()))
 	ages := new(laneAges)
+	e.ofProcess = c.oneAttempt
 	e.reaping = newReaping(e, c.oneAttempt, ages)
 	e.sealing = newSealing(e)
 	e.intake = &intake{config: c.config, source: source, reaping: e.reaping, ages: ages, orders: make(chan machine.Fetch, 1), reporter: c.reporter}
@@ -116,6 +119,7 @@ func (e *engine[Tx]) run(ctx context.Context) error {
 	if err := notPanicking(&e.config, "Lanes", func() error { e.source.Lanes(e.lanes); return nil }); err != nil {
 		return fmt.Errorf("semel: consumer %s: %w", e.config.Name, err)
 	}
+	e.logStart()
 	e.group.Keep(func() { e.intake.work(e.base, e.events) })
 	e.group.Keep(func() { e.settler.work(e.base, e.events) })
 	if e.inbox != nil {
@@ -140,7 +144,9 @@ func (e *engine[Tx]) run(ctx context.Context) error {
 	}
 	e.loop(ctx)
 	e.noteOver()
-	return e.shutDown()
+	err := e.shutDown()
+	e.logEnd(err)
+	return err
 }
 
 func (e *engine[Tx]) loop(ctx context.Context) {

@@ -322,6 +322,7 @@ func TestOrderWithinALane(t *testing.T) {
 }
 
 func TestADuplicateIsASuccess(t *testing.T) {
+	// A run logs its start and its end at level INFO.
 	bubble(t, "law_9_a_duplicate_is_settled_and_counted_and_logged_at_debug_and_nothing_else", func(t *testing.T) {
 		store := memstore.New()
 		runs(t, store, add, config(newListSource(message("1", `{}`))))
@@ -337,7 +338,7 @@ func TestADuplicateIsASuccess(t *testing.T) {
 		if len(events) != 1 || events[0].Key.ID != "1" || events[0].Err != nil {
 			t.Errorf("events %+v", seen.events)
 		}
-		if !strings.Contains(text.String(), `level=DEBUG msg=duplicate `) || strings.Contains(text.String(), "level=INFO") || strings.Contains(text.String(), "level=WARN") || strings.Contains(text.String(), "level=ERROR") {
+		if !strings.Contains(text.String(), `level=DEBUG msg=duplicate `) || strings.Count(text.String(), "level=INFO") != 2 || strings.Contains(text.String(), "level=WARN") || strings.Contains(text.String(), "level=ERROR") {
 			t.Errorf("the log says %s", text)
 		}
 	})

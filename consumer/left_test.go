@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -102,7 +103,7 @@ func TestASourceIsAskedBeforeARunEndsIdle(t *testing.T) {
 			if took := time.Since(began); err != nil || took != 0 || source.asked != 1 {
 				t.Errorf("empty after %v: asked %d times, %v after %v", empty, source.asked, err, took)
 			}
-			if text := said.String(); text != "" {
+			if text := said.String(); strings.Count(text, "\n") != 2 || !strings.Contains(text, "the consumer starts") || !strings.Contains(text, "the consumer has ended") {
 				t.Errorf("empty after %v: the log says %s", empty, text)
 			}
 		}

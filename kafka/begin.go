@@ -19,6 +19,7 @@ func (g *group) begin(ctx context.Context, offsets map[string]map[int32]kgo.Offs
 	}
 	missing := g.offsets.noteBegin(offsets)
 	if len(missing) == 0 {
+		g.logBegin(offsets)
 		return offsets, nil
 	}
 	found, err := g.beginnings.startOffsetsOf(ctx, missing)
@@ -32,6 +33,7 @@ func (g *group) begin(ctx context.Context, offsets map[string]map[int32]kgo.Offs
 		offsets[p.topic][p.partition] = kgo.NewOffset().At(at).WithEpoch(-1)
 	}
 	g.offsets.noteBegin(offsets)
+	g.logBegin(offsets)
 	return offsets, nil
 }
 

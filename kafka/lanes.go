@@ -227,16 +227,21 @@ func (ls *lanes) drain(which []*lane) []*lane {
 }
 
 // lose ends lanes: nothing of them is delivered or settled any more. A reason
-// is logged; what was handed over has none.
+// is a warning for each lane; lanes that were handed over have none.
 func (ls *lanes) lose(which []*lane, reason string) {
+	var given []held
 	for _, l := range which {
 		if !ls.end(l) {
 			continue
 		}
+		given = append(given, ls.heldAt(l))
 		if reason != "" {
 			ls.config.Logger.Warn("lane lost", "group", ls.config.Group, "lane", l.id.ID, "reason", reason)
 		}
 		ls.observe(func(o contract.LaneObserver) { o.Lost(l.id) })
+	}
+	if reason == "" {
+		logPartitions(ls.config, "partitions given up", given)
 	}
 	ls.touch()
 }

@@ -28,7 +28,11 @@ func (s *Store) Check(ctx context.Context) error {
 		return err
 	}
 	if err := s.beside.Check(ctx); err != nil {
-		return fmt.Errorf("sqlstore: the adopted table: %w", s.hint(err))
+		which := "the adopted table"
+		if s.days != nil {
+			which = "the table of days"
+		}
+		return fmt.Errorf("sqlstore: %s: %w", which, s.hint(err))
 	}
 	return nil
 }

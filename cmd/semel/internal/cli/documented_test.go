@@ -1,0 +1,125 @@
+package cli
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+)
+
+// documentedLine finds a command of semel in a line of a shell block.
+var documentedLine = regexp.MustCompile(`^(?:\$ )?(?:[A-Z_]+=\S+ )*(?:go run \./cmd/)?semel (.*)$`)
+
+// documented returns the commands of semel in the shell blocks and the inline code of a page.
+func documented(page string) (all []string) {
+	block, shell := false, false
+	var prose strings.Builder
+	joined := strings.ReplaceAll(page, "\\\n", " ")
+	for line := range strings.Lines(joined) {
+		text := strings.TrimSpace(line)
+		if fence, is := strings.CutPrefix(text, "```"); is {
+			block = !block
+			shell = block && (fence == "sh" || fence == "console" || fence == "bash")
+			continue
+		}
+		if !block {
+			prose.WriteString(line)
+		}
+		if found := documentedLine.FindStringSubmatch(text); shell && found != nil {
+			all = append(all, "semel "+found[1])
+		}
+	}
+	for _, found := range typed.FindAllStringSubmatch(prose.String(), -1) {
+		all = append(all, found[1])
+	}
+	return all
+}
+
+// commandWords splits a line as a shell does, up to what is for the shell alone.
+func commandWords(line string) (words []string) {
+	word, quote, begun := strings.Builder{}, rune(0), false
+	end := func() {
+		if begun {
+			words = append(words, word.String())
+		}
+		word.Reset()
+		begun = false
+	}
+	for _, r := range line {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote != 0:
+			word.WriteRune(r)
+		case r == '"' || r == '\'':
+			quote, begun = r, true
+		case r == ' ':
+			end()
+		case !begun && strings.ContainsRune("|&>#;", r):
+			return words
+		case r == ';':
+			end()
+			return words
+		default:
+			word.WriteRune(r)
+			begun = true
+		}
+	}
+	end()
+	return words
+}
+
+func TestThePagesShowCommandsThatThereAre(t *testing.T) {
+	pages, err := filepath.Glob("../../../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	more, err := filepath.Glob("../../../../examples/*/README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	found := 0
+	for _, path := range append(append(pages, more...), "../../../../README.md", "../../../../CONTRIBUTING.md") {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range documented(string(text)) {
+			found++
+			line = strings.NewReplacer(" NUMBER", " 17", " MESSAGES", " 50", " COMMAND", "").Replace(line)
+			if err := parses(commandWords(line)[1:]); err != nil {
+				t.Errorf("%s: %s: %v", filepath.Base(path), line, err)
+			}
+		}
+	}
+	if found < 200 {
+		t.Errorf("only %d commands were found", found)
+	}
+}
+
+// parses returns why the words are no command of semel with its arguments and flags. A command
+// without arguments, as a sentence names it, needs none.
+func parses(words []string) error {
+	cmd, rest, err := newRoot(&common{}).Find(words)
+	if err != nil {
+		return err
+	}
+	err = cmd.ParseFlags(rest)
+	var mentioned *pflag.ValueRequiredError
+	switch {
+	case errors.Is(err, pflag.ErrHelp), errors.As(err, &mentioned):
+		return nil
+	case err != nil:
+		return err
+	case cmd.Flags().NArg() == 0:
+		return cmd.ValidateFlagGroups()
+	}
+	if err := cmd.ValidateArgs(cmd.Flags().Args()); err != nil {
+		return err
+	}
+	return cmd.ValidateRequiredFlags()
+}
