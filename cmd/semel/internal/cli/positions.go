@@ -25,8 +25,8 @@ type grouped struct {
 }
 
 // withGroups has work done with the wanted consumers that have groups.
-func (c *common) withGroups(ctx context.Context, work func(*assembly.Assembly, []grouped) error) error {
-	p, err := c.load()
+func (c *common) withGroups(ctx context.Context, bare *bareGroup, work func(*assembly.Assembly, []grouped) error) error {
+	p, err := bare.load(c)
 	if err != nil {
 		return err
 	}
@@ -77,7 +77,7 @@ func (c *common) groups(ctx context.Context, a *assembly.Assembly, p *policy.Pol
 }
 
 func positionsPlan(c *common) *cobra.Command {
-	l := &listing{}
+	l, bare := &listing{}, &bareGroup{}
 	cmd := &cobra.Command{
 		Use:   "plan",
 		Short: "Show where stores and groups are, and what a reset would set",
@@ -98,16 +98,17 @@ and with 0 otherwise:
 			if err := l.check(c, cmd); err != nil {
 				return err
 			}
-			return c.withGroups(cmd.Context(), func(_ *assembly.Assembly, all []grouped) error { return c.plan(all, l) })
+			return c.withGroups(cmd.Context(), bare, func(_ *assembly.Assembly, all []grouped) error { return c.plan(all, bare, l) })
 		},
 	}
 	l.add(c, cmd, 0, "partitions")
+	bare.add(cmd)
 	refuseEmpty(cmd, "consumer")
 	return c.withConfig(c.withConsumer(cmd, "only this consumer"))
 }
 
 // plan prints the partitions, and on stderr what sets them right.
-func (c *common) plan(all []grouped, l *listing) error {
+func (c *common) plan(all []grouped, bare *bareGroup, l *listing) error {
 	views, total, ahead, byPerson, missing := []operate.PositionView{}, 0, 0, 0, int64(0)
 	for _, g := range all {
 		for _, v := range g.partitions {
@@ -145,12 +146,12 @@ func (c *common) plan(all []grouped, l *listing) error {
 		return nil
 	}
 	what := fmt.Sprintf("in %s a group is ahead of its store, and the effects of up to %s may be missing", counted(ahead, ahead, "partition"), counted(int(missing), int(missing), "record"))
-	return &failure{exitFound, fmt.Errorf("%s; %s", what, c.remedy(ahead, byPerson))}
+	return &failure{exitFound, fmt.Errorf("%s; %s", what, c.remedy(bare, ahead, byPerson))}
 }
 
 // remedy says what sets those partitions right, of which some were set by a person.
-func (c *common) remedy(ahead, byPerson int) string {
-	line := c.resetLine()
+func (c *common) remedy(bare *bareGroup, ahead, byPerson int) string {
+	line := c.resetLine(bare)
 	switch byPerson {
 	case 0:
 		return "stop the consumers, then: " + line
@@ -161,8 +162,13 @@ func (c *common) remedy(ahead, byPerson int) string {
 }
 
 // resetLine is the command that sets groups back.
-func (c *common) resetLine() string {
-	words := []string{"semel", "positions", "reset", "--config", c.config}
+func (c *common) resetLine(bare *bareGroup) string {
+	words := []string{"semel", "positions", "reset"}
+	if bare.store != "" {
+		words = append(words, bare.words()...)
+	} else {
+		words = append(words, "--config", c.config)
+	}
 	if c.consumer != "" {
 		words = append(words, "--consumer", c.consumer)
 	}

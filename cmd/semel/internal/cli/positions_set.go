@@ -14,6 +14,7 @@ import (
 // setting are the flags of an act on positions.
 type setting struct {
 	operate.Setting
+	bare           bareGroup
 	verb, who, why string
 }
 
@@ -23,13 +24,14 @@ func (s *setting) add(c *common, cmd *cobra.Command) *cobra.Command {
 		if err := recorded(&s.who, s.why, s.DryRun); err != nil {
 			return err
 		}
-		return c.withGroups(cmd.Context(), func(a *assembly.Assembly, all []grouped) error {
+		return c.withGroups(cmd.Context(), &s.bare, func(a *assembly.Assembly, all []grouped) error {
 			return c.setPositions(cmd.Context(), a, all, s)
 		})
 	}
 	cmd.Flags().BoolVar(&s.DryRun, "dry-run", false, "only say what would be done")
 	recordFlags(cmd, &s.who, &s.why)
 	cmd.Flags().BoolVar(&s.Ahead, "ahead", false, "also where a person has set the group's offset, or an older release committed it")
+	s.bare.add(cmd)
 	refuseEmpty(cmd, "consumer")
 	return c.withConfig(c.withConsumer(cmd, "only this consumer"))
 }

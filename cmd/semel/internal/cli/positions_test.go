@@ -17,7 +17,7 @@ func TestI7WhatSetsPositionsRightIsAStepThatDoesIt(t *testing.T) {
 		"one set by a person":     {1, 1, "has set it so", true},
 		"some restored, some set": {3, 1, "of them 1 set so by a person, or an older release: --ahead sets", false},
 	} {
-		got := c.remedy(want.ahead, want.byPerson)
+		got := c.remedy(&bareGroup{}, want.ahead, want.byPerson)
 		if !strings.Contains(got, want.says) || strings.HasSuffix(got, "--ahead") != want.flag || !strings.Contains(got, "--consumer billing") {
 			t.Errorf("%s: %s", name, got)
 		}

@@ -170,7 +170,7 @@ func (e *execution) consume(ctx context.Context) (running.Summary, error) {
 	}
 	if errors.Is(err, semel.ErrBehind) {
 		err = errors.Join(err, fmt.Errorf("stop all processes of the consumer; what would be set: %s", shell("semel", "positions", "plan", "--config", e.config)),
-			fmt.Errorf("then set it: %s", e.resetLine()))
+			fmt.Errorf("then set it: %s", e.resetLine(&bareGroup{})))
 	}
 	return summary, failed(err)
 }

@@ -40,3 +40,9 @@ func Bare(place string) (*Policy, error) {
 	p.Stores[0].Postgres = &Postgres{URL: place, Schema: usualSchema, Prefix: usualPrefix, Listen: place}
 	return p, nil
 }
+
+// AddReader adds a consumer to a policy without a file, and the source of Kafka that it reads.
+func (p *Policy) AddReader(name string, k *Kafka) {
+	p.Sources = append(p.Sources, &Source{Name: "source", Kafka: k})
+	p.Consumers = append(p.Consumers, &Consumer{Name: name, From: "source", Store: bareStore})
+}
