@@ -133,6 +133,9 @@ func (c *Config) checkIdentity(fault faultFunc) {
 	} else if err := c.Identity.Validate(); err != nil {
 		fault("Identity", "%v", err)
 	}
+	if of, is := c.Identity.(*identity.Selected); is && of != nil && of.KeyAlone() && c.Strategy.marks() && c.Version == nil && c.Fingerprint == identity.FingerprintNone() {
+		fault("Fingerprint", "is FingerprintNone, and Identity is the key alone: messages of one key are told apart by nothing, and all but the first would be dropped as duplicates; use FingerprintBody, so that they are conflicts, or name what the producer sets once for a message, or set Version")
+	}
 	if err := c.Only.Validate(); err != nil {
 		fault("Only", "%v", err)
 	}

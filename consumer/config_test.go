@@ -26,6 +26,10 @@ var faultyConfigs = []struct {
 	{"Identity", func(c *consumer.Config) { c.Identity = nil }},
 	{"Identity", func(c *consumer.Config) { c.Identity = identity.By("offset") }},
 	{"Fingerprint", func(c *consumer.Config) { c.Fingerprint = identity.FingerprintOf("offset") }},
+	{"Identity", func(c *consumer.Config) { c.Identity = identity.By("header:X-Attempt-Id") }},
+	{"Fingerprint", func(c *consumer.Config) {
+		c.Identity, c.Fingerprint = identity.By("key", "const:orders"), identity.FingerprintNone()
+	}},
 	{"Strategy", func(c *consumer.Config) { c.Strategy = 99 }},
 	{"NaturalBecause", func(c *consumer.Config) { c.Strategy = consumer.StrategyNatural }},
 	{"NaturalBecause", func(c *consumer.Config) { c.NaturalBecause = "order: irrelevant" }},

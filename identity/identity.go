@@ -62,6 +62,8 @@ type Selected struct {
 	hasSource bool
 	// faults are those of selectors that could not be parsed.
 	faults []error
+	// trusted: see Trusted.
+	trusted bool
 }
 
 // By is the identity whose id is found by selectors (see ParseSelector). The
@@ -72,7 +74,7 @@ type Selected struct {
 // A JSON number is written as an exact decimal, so that 1.0 and 1 are one id,
 // and so is the string "1". An id that is missing, null, empty, an object or
 // an array, or a lone true or false, is no usable identity. Unknown selectors
-// and those that must not be an identity are reported by Validate.
+// and those that must not be an identity are reported by Validate; see also Trusted.
 func By(ids ...string) *Selected {
 	s := &Selected{}
 	for _, text := range ids {
@@ -122,6 +124,9 @@ func (s *Selected) Validate() error {
 	}
 	if s.hasSource {
 		faults = append(faults, refusedAsIdentity(s.source))
+	}
+	if unfit, why := s.Unfit(); why != "" {
+		faults = append(faults, fmt.Errorf("%q cannot be an identity: %s; name what the producer sets once for the message, or call Trusted on the identity if this producer does", unfit, why))
 	}
 	if s.source.Constant() && strings.HasPrefix(s.source.argument, ReservedSource) {
 		faults = append(faults, fmt.Errorf("%q: sources that begin with %s are reserved", s.source, ReservedSource))

@@ -275,3 +275,38 @@ func BenchmarkIdentityFromABodyOf1KiB(b *testing.B) {
 		}
 	}
 }
+
+func TestAnIdentityWhoseNameSaysThatItIsNone(t *testing.T) {
+	t.Run("A3_is_refused_alone_in_a_composite_and_as_source_and_passes_where_it_is_trusted", func(t *testing.T) {
+		for name, make := range map[string]func() *Selected{
+			"alone":       func() *Selected { return By("header:x-b3-TraceId") },
+			"composite":   func() *Selected { return By("body:/order", "header:X-Retry-Count") },
+			"a timestamp": func() *Selected { return By("body:/order", "body:/timestamp") },
+			"the source":  func() *Selected { return By("header:ce-id").From("header:x-amzn-trace-id?") },
+		} {
+			err := make().Validate()
+			if err == nil || !strings.Contains(err.Error(), "cannot be an identity") || !strings.Contains(err.Error(), "call Trusted on the identity") {
+				t.Errorf("%s: %v", name, err)
+			}
+			if err := make().Trusted().Validate(); err != nil {
+				t.Errorf("%s, trusted: %v", name, err)
+			}
+		}
+		if By("header:delivery-tag?").Trusted().Validate() == nil || By("offset").Trusted().Validate() == nil {
+			t.Error("trust passes an optional id, or a coordinate")
+		}
+		if By("header:date").Trusted().Derivation() != By("header:date").Derivation() {
+			t.Error("trust is another derivation")
+		}
+	})
+	t.Run("the_key_alone_is_told_from_a_key_with_more", func(t *testing.T) {
+		for _, c := range []struct {
+			ids  []string
+			want bool
+		}{{[]string{"key"}, true}, {[]string{"key", "const:a"}, true}, {[]string{"key", "type"}, false}, {[]string{"const:a"}, false}} {
+			if got := By(c.ids...).KeyAlone(); got != c.want {
+				t.Errorf("%v: %v", c.ids, got)
+			}
+		}
+	})
+}

@@ -28,6 +28,56 @@ func refusedAsIdentity(s Selector) error {
 	return fmt.Errorf("%q cannot be an identity: %s; %s", s, why, useInstead)
 }
 
+// Why selectors with well-known names are no identity.
+const (
+	eachTry  = "it is new, or counted, with each try of one message, so that no copy would be recognised"
+	sharedBy = "messages that come close together share it, and all but one of them would be dropped"
+)
+
+// unfitNames are the selectors that are no part of an identity, in lower case, and why. A
+// producer may set one of them once for a message all the same: see Selected.Trusted.
+var unfitNames = map[string]string{
+	"header:x-attempt-id": eachTry, "header:x-retry-count": eachTry, "header:x-b3-traceid": eachTry, "header:x-amzn-trace-id": eachTry,
+	"header:x-cloud-trace-context": eachTry, "header:delivery-tag": eachTry, "header:redelivered": eachTry,
+	"header:jmstimestamp": sharedBy, "header:date": sharedBy, "body:/timestamp": sharedBy,
+}
+
+// Unfit returns the first selector, of id or source, whose name says that it is no part of
+// an identity, and why; empty if there is none, or Trusted was called.
+func (s *Selected) Unfit() (selector, why string) {
+	if s.trusted {
+		return "", ""
+	}
+	for _, one := range append(s.ids[:len(s.ids):len(s.ids)], s.source) {
+		if why := unfitNames[strings.TrimSuffix(strings.ToLower(one.text), "?")]; why != "" {
+			return one.text, why
+		}
+	}
+	return "", ""
+}
+
+// Trusted accepts selectors whose well-known names say that copies of a message differ in
+// them, or that messages share them, such as header:x-attempt-id or header:date: this
+// producer sets them once for a message. Coordinates of the broker are refused all the same.
+// It changes s and returns it.
+func (s *Selected) Trusted() *Selected {
+	s.trusted = true
+	return s
+}
+
+// KeyAlone reports whether the routing key alone, beside constants, is the id.
+func (s *Selected) KeyAlone() bool {
+	keys := 0
+	for _, id := range s.ids {
+		if id.place == placeKey {
+			keys++
+		} else if !id.Constant() {
+			return false
+		}
+	}
+	return keys > 0
+}
+
 // sharedByMany reports whether a selector finds what an event has in common
 // with others of its kind.
 func sharedByMany(s Selector) bool {

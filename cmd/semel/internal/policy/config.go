@@ -134,7 +134,15 @@ func (i Identity) identity() identity.Identity {
 	if len(i.ID) == 0 {
 		return nil
 	}
-	return selected(i.ID, i.Source)
+	return i.selected()
+}
+
+func (i Identity) selected() *identity.Selected {
+	of := selected(i.ID, i.Source)
+	if i.Trusted {
+		of.Trusted()
+	}
+	return of
 }
 
 func selected(id []string, source string) *identity.Selected {
@@ -150,7 +158,7 @@ func (f *FormerIdentity) identity() *consumer.FormerIdentity {
 	if f == nil {
 		return nil
 	}
-	return &consumer.FormerIdentity{Identity: selected(f.ID, f.Source), TrustUnfingerprinted: f.TrustUnfingerprinted}
+	return &consumer.FormerIdentity{Identity: selected(f.ID, f.Source).Trusted(), TrustUnfingerprinted: f.TrustUnfingerprinted}
 }
 
 // owner is the set of handler types, by which a service under the same name is told from

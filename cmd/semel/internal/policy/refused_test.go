@@ -132,6 +132,8 @@ func refusedCombinations() []policyCase {
 		{name: "a parameter of a type at an unknown place", edits: []string{`amount: "body:/amount"`, `amount: {from: "bdy:/amount", type: decimal}`}, shape: true},
 		{name: "unknown source and store", edits: []string{"from: payments", "from: payment", "store: shop", "store: other"}},
 		{name: "no identity", edits: []string{"    identity: {id: \"header:ce-id\", source: \"header:ce-source\"}\n", ""}},
+		{name: "identity of the key and a constant without a fingerprint", edits: append(inConsumer("fingerprint: none"), "format: envelope", "format: envelope", `identity: {id: "header:ce-id", source: "header:ce-source"}`, `identity: {id: [key, "const:orders"]}`)},
+		{name: "identity with a source that each try has of its own", edits: []string{`source: "header:ce-source"`, `source: "header:x-attempt-id"`}},
 		{name: "identity of constants", edits: []string{`id: "header:ce-id"`, `id: "const:a"`}},
 		{name: "natural beside the marker", edits: []string{"strategy: marker", "strategy: {marker: true, natural: {order: irrelevant}}"}},
 		{name: "natural without a reason", edits: []string{"strategy: marker", "strategy: natural"}, shape: true},

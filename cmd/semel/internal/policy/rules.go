@@ -81,11 +81,12 @@ func (r rules) identity() {
 	case !r.set("identity") && r.set("on_bad_identity"):
 		r.warn("on_bad_identity", "no identity is declared, so none can be bad", "remove it, or declare an identity")
 	case r.set("identity"):
-		if reason, remedy := split(r.consumer.Identity.identity().Validate(), "name what the producer sets once for a message"); reason != "" {
-			r.refuse("identity.id", reason, remedy)
-		} else if id, why := r.consumer.Identity.unfit(); why != "" {
+		c, of := r.consumer, r.consumer.Identity.selected()
+		if id, why := of.Unfit(); why != "" {
 			r.refuse("identity.id", fmt.Sprintf("%q cannot be an identity: %s", id, why), "name what the producer sets once for a message, or write trusted: true beside it if this producer does")
-		} else if c := r.consumer; r.ok("fingerprint", "version") && len(c.Identity.ID) == 1 && c.Identity.ID[0] == "key" && c.Fingerprint.None && c.Version == nil && c.Strategy.Marks() {
+		} else if reason, remedy := split(of.Validate(), "name what the producer sets once for a message"); reason != "" {
+			r.refuse("identity.id", reason, remedy)
+		} else if r.ok("fingerprint", "version") && of.KeyAlone() && c.Fingerprint.None && c.Version == nil && c.Strategy.Marks() {
 			r.refuse("fingerprint", "messages of one key are told apart by nothing: all but the first would be dropped as duplicates", "write fingerprint: body, so that they are conflicts; or name what the producer sets once for a message, or a version")
 		}
 	}

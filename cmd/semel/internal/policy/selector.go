@@ -28,12 +28,12 @@ func idSelector(text string, s identity.Selector) error {
 	if s.Constant() {
 		return nil
 	}
-	return identity.By(text, "id").Validate()
+	return identity.By(text, "id").Trusted().Validate() // unknown here: trusted beside it
 }
 
 // sourceSelector refuses what is no name of a producer.
 func sourceSelector(text string, _ identity.Selector) error {
-	return identity.By("id").From(text).Validate()
+	return identity.By("id").From(text).Trusted().Validate()
 }
 
 // typeSelector refuses what differs from message to message.
@@ -85,28 +85,4 @@ func split(err error, otherwise string) (reason, remedy string) {
 		remedy = otherwise
 	}
 	return reason, remedy
-}
-
-// Why selectors with well-known names are no identity.
-const (
-	eachTry  = "it is new, or counted, with each try of one message, so that no copy would be recognised"
-	sharedBy = "messages that come close together share it, and all but one of them would be dropped"
-)
-
-// unfitNames are the selectors that cannot be an identity, in lower case, and why.
-var unfitNames = map[string]string{
-	"header:x-attempt-id": eachTry, "header:x-retry-count": eachTry, "header:x-b3-traceid": eachTry, "header:x-amzn-trace-id": eachTry,
-	"header:x-cloud-trace-context": eachTry, "header:delivery-tag": eachTry, "header:redelivered": eachTry,
-	"header:jmstimestamp": sharedBy, "header:date": sharedBy, "body:/timestamp": sharedBy,
-}
-
-// unfit returns the first selector of an identity whose name says that it is none, and
-// why; empty if there is none, or the policy trusts it.
-func (i *Identity) unfit() (selector, why string) {
-	for _, id := range i.ID {
-		if why := unfitNames[strings.TrimSuffix(strings.ToLower(id), "?")]; why != "" && !i.Trusted {
-			return id, why
-		}
-	}
-	return "", ""
 }
