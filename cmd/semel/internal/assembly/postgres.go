@@ -34,12 +34,19 @@ const connectTimeout = 10 * time.Second
 
 // openPostgres connects to nobody yet.
 func openPostgres(p *policy.Postgres, o opening) (tables, database, error) {
-	config, err := poolConfig(p.URL, o.connections)
+	to, listen, err := connectionStrings(p)
 	if err != nil {
 		return nil, nil, err
 	}
-	if given, err := url.Parse(p.URL); err == nil && !given.Query().Has("default_query_exec_mode") {
+	config, err := poolConfig(to, o.connections)
+	if err != nil {
+		return nil, nil, err
+	}
+	if given, err := url.Parse(to); err == nil && !given.Query().Has("default_query_exec_mode") {
 		withoutNames(config, o.log)
+	}
+	if p.PasswordFile != "" {
+		rereadPassword(config, secret{file: p.PasswordFile})
 	}
 	if host := plainHost(&config.ConnConfig.Config); host != "" && o.log != nil {
 		o.log.Warn("the database may be spoken to without encryption; write sslmode=verify-full into the url", "host", host)
@@ -53,7 +60,7 @@ func openPostgres(p *policy.Postgres, o opening) (tables, database, error) {
 	if err != nil {
 		return nil, nil, errors.Join(err, d.Close())
 	}
-	d.direct, err = pgxstore.New(pool, pgxstore.Options{Schema: p.Schema, Prefix: p.Prefix, Listen: p.Listen, Cipher: o.cipher, EncryptedSince: o.encryptedSince})
+	d.direct, err = pgxstore.New(pool, pgxstore.Options{Schema: p.Schema, Prefix: p.Prefix, Listen: listen, Cipher: o.cipher, EncryptedSince: o.encryptedSince})
 	if err != nil {
 		return nil, nil, errors.Join(err, d.Close())
 	}

@@ -134,6 +134,8 @@ func acceptedFiles() []policyCase {
 			want: "14:15: warning: consumers.billing.max_body: sources.payments.file.max_line bounds what arrives to 16MiB already; raise that, too, or remove max_body"},
 		{name: "a type in the body of lines that are bodies", edits: append(inConsumer("only: {type: payment}\n    type: \"body:/type\""), "format: envelope", "format: json", `identity: {id: "header:ce-id", source: "header:ce-source"}`, `identity: {id: "body:/id"}`)},
 		{name: "a type in a header", edits: inConsumer(`type: "header:event-type"`)},
+		{name: "a connection string in a file", edits: []string{"sqlite: {path: shop.db}", "postgres: {url_file: secrets/url}"}},
+		{name: "a password in a file", edits: []string{"sqlite: {path: shop.db}", "postgres: {url: \"postgres://shop@db/shop\", password_file: secrets/password}"}},
 		{name: "parameters of types", edits: []string{`amount: "body:/amount"`, `amount: {from: "body:/amount?", type: decimal}`}},
 		{name: "a parameter in the long form", edits: []string{`amount: "body:/amount"`, `amount: {from: "body:/amount"}`}},
 		{name: "handlers by type", edits: byType(`"payment.made": {sql: {params: {a: "body:/a"}, statements: ["insert into made values (:a)"]}}`,

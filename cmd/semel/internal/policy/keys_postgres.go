@@ -15,10 +15,14 @@ const (
 )
 
 func postgresShape() object[Postgres] {
-	return object[Postgres]{fields: []field[Postgres]{
-		key(meta{name: "url", required: true, doc: "The connection string, as `postgres://user:${PASSWORD}@host:5432/database?sslmode=verify-full`. A password in it is a variable of the environment, and is never shown. Without `pool_max_conns` in it, a process opens at most the workers of the store's consumers and two more connections."},
+	return object[Postgres]{oneOf: []string{"url", "url_file"}, unsaid: "there is no connection string", fields: []field[Postgres]{
+		key(meta{name: "url", doc: "The connection string, as `postgres://user:${PASSWORD}@host:5432/database?sslmode=verify-full`. A password in it is a variable of the environment, and is never shown. Without `pool_max_conns` in it, a process opens at most the workers of the store's consumers and two more connections."},
 			connection{word{what: "a connection string, as postgres://user:${PASSWORD}@host:5432/database", pattern: `^postgres(ql)?://\S+$`, check: badURL}},
 			func(p *Postgres) *string { return &p.URL }),
+		key(meta{name: "url_file", doc: "In place of `url`: a file with the connection string on its only line, which may hold the password. It is read at the start."},
+			path{word: word{what: "a path"}}, func(p *Postgres) *string { return &p.URLFile }),
+		key(meta{name: "password_file", doc: "A file with the password on its only line, for `url` and `listen`, which have none then. It is read at the start, and for `url` again with each connection, so that it can be renewed."},
+			path{word: word{what: "a path"}}, func(p *Postgres) *string { return &p.PasswordFile }),
 		key(meta{name: "schema", def: usualSchema, doc: "The schema of Semel's tables. Every statement of Semel's names it; yours follow the search_path."},
 			word{what: "the name of a schema", pattern: `^[^"'\\{}\x00-\x1f]{1,63}$`, check: badSchema}, func(p *Postgres) *string { return &p.Schema }),
 		key(meta{name: "prefix", def: usualPrefix, doc: "What the names of Semel's tables begin with."},

@@ -70,17 +70,6 @@ type SQLite struct {
 	Prefix string
 }
 
-// Postgres is a store in a PostgreSQL database.
-type Postgres struct {
-	// URL is the connection string, with its secrets: never print it.
-	URL string
-	// Schema is where Semel's tables are; Prefix begins their names.
-	Schema, Prefix string
-	// Listen is the connection string of the connection that hears notifications,
-	// with its secrets; empty: the inbox is asked.
-	Listen string
-}
-
 // Dialect is that of the consumer's statements in this store.
 func (c *Consumer) Dialect(s *Store) sqlhandler.Dialect {
 	if c.Batch.Most == 1 || c.Strategy.Lease {
