@@ -90,7 +90,7 @@ func newEngine[Tx any](c *Consumer[Tx], source contract.Source) *engine[Tx] {
 	if notifier, ok := c.store.(contract.Notifier); ok && in != nil && source != (noSource{ends: true}) {
 		e.bell = newBell(&e.config, notifier)
 	}
-	e.recheck = newRecheck(c.store, e.began)
+	e.recheck = newRecheck(c.store, c.scopes.forget, e.began)
 	e.base, e.cancel = context.WithCancel(context.WithValue(context.Background(), keepingOf{}, e.keeps()))
 	ages := new(laneAges)
 	e.ofProcess = c.oneAttempt

@@ -19,6 +19,7 @@ const recheckEvery = time.Hour
 // looked at. While the store works, that costs nothing but a look an hour.
 type recheck struct {
 	checker contract.SchemaChecker // nil if the store is none
+	forget  func()                 // what was remembered of a store that was away
 	// failures counts the events that say that the store did not work; checked
 	// is the count that the last look has seen, and looked when it was, by the
 	// time of the run.
@@ -27,9 +28,9 @@ type recheck struct {
 	began             time.Time
 }
 
-func newRecheck(store any, began time.Time) *recheck {
+func newRecheck(store any, forget func(), began time.Time) *recheck {
 	checker, _ := store.(contract.SchemaChecker)
-	return &recheck{checker: checker, began: began}
+	return &recheck{checker: checker, forget: forget, began: began}
 }
 
 // note hears what became of an order.
@@ -48,17 +49,20 @@ func (r *recheck) note(e machine.Event) {
 	}
 }
 
-// look returns what is wrong with the tables, where it is time to ask.
+// look forgets what was remembered of a store that has failed since the last look, and
+// returns what is wrong with the tables, where it is time to ask.
 func (r *recheck) look(ctx context.Context) error {
-	if r.checker == nil {
-		return nil
-	}
 	failures, since := r.failures.Load(), time.Since(r.began)
-	if failures == r.checked.Load() && since-time.Duration(r.looked.Load()) < recheckEvery {
+	if failures == r.checked.Load() && (r.checker == nil || since-time.Duration(r.looked.Load()) < recheckEvery) {
 		return nil
 	}
-	if err := r.checker.Check(ctx); err != nil {
-		return err
+	if r.checker != nil {
+		if err := r.checker.Check(ctx); err != nil {
+			return err
+		}
+	}
+	if failures != r.checked.Load() {
+		r.forget()
 	}
 	r.checked.Store(failures)
 	r.looked.Store(int64(since))

@@ -3,6 +3,7 @@ package consumer_test
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -103,6 +104,57 @@ func TestTablesThatAreChangedDuringARun(t *testing.T) {
 		}
 		if n := store.looks.Load(); n != 4 {
 			t.Errorf("in three hours the tables were looked at %d times, want at the start and three times", n)
+		}
+		if err := consumer.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// askedStore is a downStore that counts how often it is asked for the number of a scope.
+type askedStore struct {
+	*downStore
+	asked atomic.Int64
+}
+
+func (s *askedStore) Scope(ctx context.Context, consumer, source string, generation int64) (int64, error) {
+	s.asked.Add(1)
+	return s.downStore.Scope(ctx, consumer, source, generation)
+}
+
+func (s *askedStore) Scopes(ctx context.Context, consumer string, sources []string, generation int64) (numbers []int64, err error) {
+	for _, source := range sources {
+		n, err := s.Scope(ctx, consumer, source, generation)
+		if err != nil {
+			return nil, err
+		}
+		numbers = append(numbers, n)
+	}
+	return numbers, nil
+}
+
+func TestWhatIsRememberedOfAStoreThatWasAway(t *testing.T) {
+	bubble(t, "law_1_its_scopes_are_numbered_again_since_a_standby_may_not_have_the_last", func(t *testing.T) {
+		store := &askedStore{downStore: &downStore{watch(memstore.New())}}
+		var begun int
+		store.onBegin = func(context.Context, []contract.Mark) error {
+			if begun++; begun == 3 {
+				return &downError{}
+			}
+			return nil
+		}
+		consumer := mustNew(t, store, add, config(nil))
+		var asked []int64
+		for _, m := range numbered("m", 4) {
+			before := store.asked.Load()
+			if _, err := consumer.Process(t.Context(), m); err != nil {
+				t.Fatal(err)
+			}
+			asked = append(asked, store.asked.Load()-before)
+			pass(time.Minute)
+		}
+		if !slices.Equal(asked, []int64{1, 0, 0, 1}) {
+			t.Errorf("for each of four messages it was asked %v times, want once more after the third met an outage", asked)
 		}
 		if err := consumer.Close(t.Context()); err != nil {
 			t.Error(err)

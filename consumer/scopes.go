@@ -36,6 +36,15 @@ func (s *scopes[Tx]) settle(now, former int64) {
 	s.now, s.former, s.known = now, former, nil
 }
 
+// forget has the store number all scopes again. A server that was away may have come back
+// without those that were written last, as a standby or from a backup, and may give their
+// numbers to other sources.
+func (s *scopes[Tx]) forget() {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.known = nil
+}
+
 // find returns what is known of a scope.
 func (s *scopes[Tx]) find(of scopeOf) (number, generation int64, known bool) {
 	s.mutex.Lock()

@@ -69,6 +69,13 @@ func (s *Store) remember(consumer string, sources []string, generation int64, nu
 	}
 }
 
+// forgetScopes empties the cache after an outage: see the scopes of package consumer.
+func (s *Store) forgetScopes() {
+	s.mu.Lock()
+	clear(s.scopes)
+	s.mu.Unlock()
+}
+
 // ScopeIn implements contract.TxScoper.
 func (s *Store) ScopeIn(ctx context.Context, tx *sql.Tx, consumer, source string, generation int64) (n int64, err error) {
 	key := scope{consumer, source, generation}

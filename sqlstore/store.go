@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -115,13 +116,14 @@ func (s *Store) Classify(err error) contract.Class {
 	case errors.Is(err, sql.ErrTxDone):
 		return contract.ClassAborted
 	}
-	if class := s.dialect.classify(err); class != 0 {
-		return class
+	class := s.dialect.classify(err)
+	if class == 0 && lostConnection(err) {
+		class = contract.ClassDown
 	}
-	if lostConnection(err) {
-		return contract.ClassDown
+	if class == contract.ClassDown {
+		s.forgetScopes()
 	}
-	return contract.ClassRetry
+	return cmp.Or(class, contract.ClassRetry)
 }
 
 // Exonerates implements contract.Exonerator: for lock time-outs, full disks, lack

@@ -1,0 +1,28 @@
+package postgres
+
+import (
+	"testing"
+
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/sqlstore"
+)
+
+func TestAServerThatComesBackWithoutItsLastScopes(t *testing.T) {
+	t.Run("law_1_no_two_sources_share_a_number_that_one_process_remembers", func(t *testing.T) {
+		s := newShop(t, fresh(t), sqlstore.Options{})
+		before, err := s.store.Scope(t.Context(), "billing", "/a", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// A standby takes over that did not get the scope, nor where its sequence had come to.
+		s.exec(t, "delete from in.semel_scopes")
+		s.exec(t, "insert into in.semel_scopes (number, consumer, source, generation) overriding system value values ($1, 'billing', '/b', 0)", before)
+		_, err = s.db.ExecContext(t.Context(), "select pg_terminate_backend(pg_backend_pid())")
+		if class := s.store.Classify(err); class != contract.ClassDown {
+			t.Fatalf("the server that went away is %v: %v", class, err)
+		}
+		if after, err := s.store.Scope(t.Context(), "billing", "/a", 0); err != nil || after == before {
+			t.Errorf("source /a still has the number %d, which is that of /b now, %v", after, err)
+		}
+	})
+}
