@@ -4,23 +4,23 @@
 //	cipher, err := encryption.New(key)
 //	store, err := sqlstore.Postgres(db, sqlstore.Options{Cipher: cipher})
 //
-// What is encrypted: bodies, keys, headers and attributes of messages in the inbox, outputs of
-// steps, results, and the results of leased keys. What is not: what the database compares or
-// shows, that is, ids and sources of identities, fingerprints, topics, types, names of streams,
-// keys that an order is kept by, error texts and acts. A key lost is all of that lost; the
-// identities stay, and copies are duplicates as before.
+// What is encrypted: bodies, keys, headers and attributes of messages in the inbox, first and
+// last errors of rows, outputs of steps, results, and the results of leased keys. What is not:
+// what the database compares or shows, that is, ids and sources of identities, fingerprints,
+// topics, types, names of streams, keys that an order is kept by, reasons and acts. A key lost is
+// all of that lost; the identities stay, and copies are duplicates as before.
 //
 // Each text has a key of its own, which HMAC-SHA-256 derives from the given one and 16 random
 // bytes, and is encrypted with AES-256-GCM under 12 further random bytes, so that one given key
 // is good for as many messages as a store will ever see. Messages are bound to their identity
 // (consumer, source and id): the store refuses a text that was moved to another one. Results are
-// bound to their id, outputs of steps to the number of their row.
+// bound to their id, outputs of steps to the number of their row, errors to either.
 //
 // What encryption does not prevent: somebody who can write the tables, and has no key, can put
 // an older text of the same identity in place of a newer one, and can insert rows in plain text,
-// which a store with a cipher applies unless its option EncryptedSince says otherwise. Fingerprints are hashes without a key, so a short body, such as
-// one of four digits, can be guessed from its fingerprint. Error texts of a database may quote
-// values of a message.
+// which a store with a cipher applies unless its option EncryptedSince says otherwise.
+// Fingerprints are hashes without a key, so a short body, such as one of four digits, can be
+// guessed from its fingerprint.
 package encryption
 
 import (

@@ -63,7 +63,7 @@ func (b *batch) ending(e contract.Ending) (statements []charged, culprit int, er
 		}
 	}
 	if len(e.Claims) > 0 {
-		text, args := sqlstore.ClosingClaims(b.store.sql, e.Claims)
+		text, args := sqlstore.ClosingClaims(b.store.crypt(), b.store.sql, e.Claims)
 		statements = append(statements, b.ours(&request{sql: text, args: args}))
 	}
 	steps, err := sqlstore.StepsArgument(b.store.inner, e.Claims)

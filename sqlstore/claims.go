@@ -158,10 +158,10 @@ func ClaimLists(claims []contract.Claim) (numbers, tokens []int64) {
 
 // EndingsArgument is the argument of statements that end claims: for drivers of
 // their own.
-func EndingsArgument(endings []contract.ClaimEnding) string {
+func EndingsArgument(c sqlform.Crypt, endings []contract.ClaimEnding) string {
 	all := make([]endingArg, len(endings))
 	for i := range endings {
-		e := endingOf(&endings[i])
+		e := endingOf(c, &endings[i])
 		e.K = i
 		all[i] = e
 	}
@@ -170,22 +170,22 @@ func EndingsArgument(endings []contract.ClaimEnding) string {
 
 // ClosingClaims is the statement that ends claims in their batch's transaction, and
 // its arguments: for drivers of their own.
-func ClosingClaims(p *sqlform.Postgres, endings []contract.ClaimEnding) (text string, args []any) {
+func ClosingClaims(c sqlform.Crypt, p *sqlform.Postgres, endings []contract.ClaimEnding) (text string, args []any) {
 	if len(endings) != 1 || p.CloseClaim == "" {
 		all := slices.Clone(endings)
 		for i := range all {
 			all[i].Call = contract.CallNone // which says nothing in a batch
 		}
-		return p.CloseClaims, []any{EndingsArgument(all)}
+		return p.CloseClaims, []any{EndingsArgument(c, all)}
 	}
-	e := endingOf(&endings[0])
+	e := endingOf(c, &endings[0])
 	return p.CloseClaim, []any{e.N, e.T, e.State, e.Outcome, e.After, e.Reason, e.Error, e.Ran, e.Taken, e.Stream, e.Place}
 }
 
-func endingOf(e *contract.ClaimEnding) endingArg {
+func endingOf(c sqlform.Crypt, e *contract.ClaimEnding) endingArg {
 	next, _ := contract.StateInProgress.After(e.Event)
 	a := endingArg{claimArg: claimArg{N: e.Number, T: int64(e.Token)}, State: string(next), Outcome: int64(next.Outcome()),
-		After: e.After.Milliseconds(), Reason: sqlform.Plain(string(e.Reason)), Error: sqlform.ErrorText(e.Error), Call: int64(e.Call)}
+		After: e.After.Milliseconds(), Reason: sqlform.Plain(string(e.Reason)), Error: c.RowError(e.Number, e.Error), Call: int64(e.Call)}
 	switch {
 	case e.Event != contract.RowReleased:
 		a.Taken = -1

@@ -78,7 +78,7 @@ func (postgresClaims) end(ctx context.Context, s *Store, endings []contract.Clai
 func endedClaims(ctx context.Context, s *Store, db interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }, endings []contract.ClaimEnding) ([]int, error) {
-	stood, err := indexes(db.QueryContext(ctx, s.postgres.EndClaims, EndingsArgument(endings)))
+	stood, err := indexes(db.QueryContext(ctx, s.postgres.EndClaims, EndingsArgument(s.crypt, endings)))
 	if err != nil {
 		return nil, err
 	}
@@ -120,7 +120,7 @@ func (postgresClaims) look(ctx context.Context, s *Store, tx *sql.Tx, claims []c
 }
 
 func (postgresClaims) close(ctx context.Context, s *Store, tx *sql.Tx, endings []contract.ClaimEnding) error {
-	text, args := ClosingClaims(s.postgres, endings)
+	text, args := ClosingClaims(s.crypt, s.postgres, endings)
 	_, err := tx.ExecContext(ctx, text, args...)
 	if sqlState(err) == stateClaimLost {
 		return errClaimLost

@@ -196,7 +196,7 @@ func (s *Store) each(ctx context.Context, n int, do func(tx *sql.Tx, i int) (sql
 
 // endClaim ends a claim, if it stands, with its marker.
 func (s *Store) endClaim(ctx context.Context, tx *sql.Tx, e *contract.ClaimEnding) (sql.Result, error) {
-	a := endingOf(e)
+	a := endingOf(s.crypt, e)
 	done, err := tx.ExecContext(ctx, s.sqlite.EndClaim, a.State, a.Outcome, a.After, a.Ran, a.Reason, a.Error, a.N, a.T, a.Taken, e.Version.Stream, a.Place, a.Call)
 	if err != nil {
 		return nil, err

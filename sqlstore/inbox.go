@@ -268,7 +268,8 @@ func (c *cells) row() contract.StoredRow {
 	r.Surrogate = c.integer("surrogate") != 0
 	r.State, r.Reason = c.state(), semel.Reason(c.text("reason"))
 	r.Attempts, r.Repeated = int(c.integer("attempts")), int(c.integer("repeated"))
-	r.FirstError, r.LastError = c.text("first error"), c.text("last error")
+	r.FirstError = c.crypt.ShowError(r.Key, r.Number, c.text("first error"))
+	r.LastError = c.crypt.ShowError(r.Key, r.Number, c.text("last error"))
 	r.ReceivedAt, r.ChangedAt = c.time("received at"), c.time("changed at")
 	r.Started = int(c.integer("started"))
 	due, locked := c.mayTime(), c.mayTime()

@@ -64,9 +64,9 @@ func TestClaimsReadNoMoreThanTheyTake(t *testing.T) {
 func (s *shop) findsByNumber(t *testing.T, db *sql.DB) {
 	t.Helper()
 	endings := []contract.ClaimEnding{{Claim: contract.Claim{Number: 4, Token: 1}, Event: contract.RowCompleted}, {Claim: contract.Claim{Number: 8, Token: 1}, Event: contract.RowCompleted}}
-	some := []any{sqlstore.EndingsArgument(endings)}
+	some := []any{sqlstore.EndingsArgument(sqlform.Crypt{}, endings)}
 	statements := sqlstore.Statements(s.store, sqlform.Revision12{})
-	_, one := sqlstore.ClosingClaims(statements, endings[:1])
+	_, one := sqlstore.ClosingClaims(sqlform.Crypt{}, statements, endings[:1])
 	for name, c := range map[string]struct {
 		statement string
 		args      []any

@@ -140,7 +140,7 @@ func keepHidden[Tx any](t testing.TB, s EncryptingStore[Tx], marks []contract.Ma
 	first := marks[0]
 	first.As = contract.Parked
 	b, _ := Begin(t, s, contract.TxOptions{}, []contract.Mark{first})
-	if r := b.Commit(t.Context(), contract.Ending{Rows: []contract.Row{{State: contract.StateParked, Message: hiddenMessage()}}}); r.Outcome != contract.Committed {
+	if r := b.Commit(t.Context(), contract.Ending{Rows: []contract.Row{{State: contract.StateParked, Message: hiddenMessage(), FirstError: "first: " + hiddenWord, LastError: "last: " + hiddenWord}}}); r.Outcome != contract.Committed {
 		t.Fatalf("%+v", r)
 	}
 	marks = marks[1:]
@@ -186,7 +186,7 @@ func stepHidden[Tx any](t testing.TB, s EncryptingStore[Tx], m contract.Mark) {
 	}
 	m.Claim = claims[0].Claim
 	b, _ := Begin(t, s, contract.TxOptions{}, []contract.Mark{m})
-	if r := b.Commit(context.WithoutCancel(t.Context()), contract.Ending{Claims: []contract.ClaimEnding{{Claim: m.Claim, Event: contract.RowStepped, Ran: true, Steps: []contract.StepDone{{Name: "one", Output: []byte("step of " + hiddenWord)}, {Name: "two"}}}}}); r.Outcome != contract.Committed {
+	if r := b.Commit(context.WithoutCancel(t.Context()), contract.Ending{Claims: []contract.ClaimEnding{{Claim: m.Claim, Event: contract.RowStepped, Ran: true, Error: "invalid input: " + hiddenWord, Steps: []contract.StepDone{{Name: "one", Output: []byte("step of " + hiddenWord)}, {Name: "two"}}}}}); r.Outcome != contract.Committed {
 		t.Fatalf("%+v", r)
 	}
 }
@@ -205,6 +205,15 @@ func wantShown[Tx any](t testing.TB, s EncryptingStore[Tx], marks []contract.Mar
 			wanted := hiddenMessage()
 			if r.Unreadable != "" || string(r.Message.Body) != string(wanted.Body) || string(r.Message.Key) != hiddenWord || fmt.Sprint(r.Message.Headers) != fmt.Sprint(wanted.Headers) || r.Message.Attributes != wanted.Attributes || r.Message.Origin.BrokerID != hiddenWord {
 				t.Errorf("row %d is %+v with %+v", r.Number, r, r.Message)
+			}
+			switch wantFirst, wantLast := "first: "+hiddenWord, "last: "+hiddenWord; {
+			case len(r.Steps) > 0:
+				wantFirst, wantLast = "invalid input: "+hiddenWord, "invalid input: "+hiddenWord
+				fallthrough
+			case r.Key.ID == string(marks[0].ID):
+				if r.FirstError != wantFirst || r.LastError != wantLast {
+					t.Errorf("the errors of row %d are %q and %q", r.Number, r.FirstError, r.LastError)
+				}
 			}
 			if len(r.Steps) > 0 && (string(r.Steps[0].Output) != "step of "+hiddenWord || r.Steps[1].Output != nil) {
 				t.Errorf("the steps are %q", r.Steps)
@@ -226,6 +235,9 @@ func wantHidden[Tx any](t testing.TB, s EncryptingStore[Tx], why string) {
 	rows, err := s.Rows(t.Context(), contract.RowFilter{Bodies: true})
 	if err != nil || len(rows) < 3 {
 		t.Fatal(len(rows), err)
+	}
+	if first := rows[0]; first.FirstError != "encrypted" || !strings.HasSuffix(first.LastError, "encrypted") {
+		t.Errorf("the errors of row %d are %q and %q", first.Number, first.FirstError, first.LastError)
 	}
 	for _, r := range rows {
 		if !strings.Contains(r.Unreadable, why) || !strings.Contains(r.LastError, why) || len(r.Message.Body)+len(r.Message.Key)+len(r.Message.Headers) > 0 || r.Message.Type() != "paid" || r.Key.ID == "" {
