@@ -32,6 +32,9 @@ type Options struct {
 	FromStart bool
 	// Patient lets commands of a person wait long for who writes all the time.
 	Patient bool
+	// ContinueOnFailure lets consumers run beside those that cannot start, if their policy says
+	// on_failure: continue.
+	ContinueOnFailure bool
 	// Who starts a run, for the record of what it migrates.
 	Who string
 	// Replay, if set, is the replay that what the consumer's source has is part of.
@@ -60,6 +63,8 @@ type Assembly struct {
 	hooksMutex sync.Mutex
 	// hooks are the servers of webhooks, by address.
 	hooks map[string]*hookserver.Server
+	// unfit is why stores cannot be used whose consumers all let the others go on, by name.
+	unfit map[string]error
 	// runs are the consumers that have not ended.
 	runs underWay
 }
@@ -67,7 +72,7 @@ type Assembly struct {
 // Open opens the databases that want names and changes nothing in them; create
 // says for which a database may be created.
 func Open(p *policy.Policy, o Options, want, create func(*policy.Store) bool) (*Assembly, error) {
-	a := &Assembly{policy: p, options: o}
+	a := &Assembly{policy: p, options: o, unfit: map[string]error{}}
 	for _, named := range p.Stores {
 		if !want(named) || named.Redis != nil { // keys are opened with their consumer
 			continue
@@ -77,6 +82,9 @@ func Open(p *policy.Policy, o Options, want, create func(*policy.Store) bool) (*
 			if err = fmt.Errorf("%w; correct the path", err); !p.Bare {
 				err = fmt.Errorf("%w, or create it: semel migrate up --config %s", err, p.File)
 			}
+		}
+		if err != nil && a.without(named.Name, err) {
+			continue
 		}
 		if err != nil {
 			return nil, errors.Join(err, a.Close())
@@ -148,6 +156,8 @@ type Runner struct {
 	// kind is that of its source.
 	kind    string
 	outcome outcome
+	// continues says that the other consumers go on when this one fails.
+	continues bool
 }
 
 // Run runs the consumer; senders that it writes to may end idle after it.
@@ -183,36 +193,52 @@ func (a *Assembly) Consumers(ctx context.Context) (map[string]*Runner, error) {
 		if a.options.Consumer != "" && c.Name != a.options.Consumer {
 			continue
 		}
-		if a.policy.Generational(c) {
-			turning, err := a.turning(ctx, c)
-			if err != nil {
-				return nil, err
-			}
-			all[c.Name] = a.runner(c, turning, turning)
-			continue
+		one, err := a.prepared(ctx, c)
+		if err != nil && c.ContinueOnFailure && ctx.Err() == nil {
+			one = a.runner(c, unstarted{err}, nil)
+			one.outcome.set(err)
+			err = nil
 		}
-		source, err := a.source(c)
-		if h, is := source.(*hooks); is && err == nil {
-			err = h.open()
-		}
-		if fault := (policy.Fault{}); errors.As(err, &fault) {
-			return nil, fault
-		}
-		if err != nil {
-			return nil, fmt.Errorf("consumer %s: source %s: %w", c.Name, c.From, err)
-		}
-		made, err := a.consumer(ctx, c, source)
 		if err != nil {
 			return nil, err
 		}
-		all[c.Name] = a.runner(c, made, source)
+		all[c.Name] = one
 	}
 	return all, nil
 }
 
+// prepared makes a consumer with its source.
+func (a *Assembly) prepared(ctx context.Context, c *policy.Consumer) (*Runner, error) {
+	if err := a.unfit[c.Store]; err != nil {
+		return nil, err
+	}
+	if a.policy.Generational(c) {
+		turning, err := a.turning(ctx, c)
+		if err != nil {
+			return nil, err
+		}
+		return a.runner(c, turning, turning), nil
+	}
+	source, err := a.source(c)
+	if h, is := source.(*hooks); is && err == nil {
+		err = h.open()
+	}
+	if fault := (policy.Fault{}); errors.As(err, &fault) {
+		return nil, fault
+	}
+	if err != nil {
+		return nil, fmt.Errorf("consumer %s: source %s: %w", c.Name, c.From, err)
+	}
+	made, err := a.consumer(ctx, c, source)
+	if err != nil {
+		return nil, err
+	}
+	return a.runner(c, made, source), nil
+}
+
 // runner takes note of a consumer that will run. source is its source, or what knows it.
 func (a *Assembly) runner(c *policy.Consumer, made Consumer, source any) *Runner {
-	return &Runner{Consumer: made, source: source, ended: a.runs.begin(c.Name), kind: a.SourceKind(c)}
+	return &Runner{Consumer: made, source: source, ended: a.runs.begin(c.Name), kind: a.SourceKind(c), continues: c.ContinueOnFailure}
 }
 
 // PendingAge is how old the oldest message of a consumer may become that waits; 0

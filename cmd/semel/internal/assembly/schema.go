@@ -28,17 +28,22 @@ func (a *Assembly) Prepare(ctx context.Context, migrate bool) error {
 		if !migrate && !s.policy.Migrate {
 			continue
 		}
-		if _, err := s.Up(ctx, a.options.Who, "at the start of a run"); err != nil {
+		if _, err := s.Up(ctx, a.options.Who, "at the start of a run"); err != nil && (ctx.Err() != nil || !a.without(s.Name(), err)) {
 			return err
 		}
 	}
-	if err := a.Check(ctx); err != nil {
-		return err
-	}
+	var faults []error
 	for _, s := range a.Stores {
+		if a.unfit[s.Name()] != nil {
+			continue
+		}
+		if err := a.CheckStore(ctx, s); err != nil && (ctx.Err() != nil || !a.without(s.Name(), err)) {
+			faults = append(faults, err)
+			continue
+		}
 		a.noteNewer(ctx, s)
 	}
-	return nil
+	return errors.Join(faults...)
 }
 
 // noteNewer logs the migrations of a store that only a newer release knows.

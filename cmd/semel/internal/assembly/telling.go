@@ -36,17 +36,29 @@ func (r *Runner) Ready() (bool, string) {
 	return r.Consumer.Ready()
 }
 
-// Alive is that of the consumer, and false when its run has ended by an error that nobody
-// decided on: the process goes on with the others, and only a restart brings it back.
+// Alive is that of the consumer, and false when its run has ended by an error that ends the
+// process: only a restart brings the consumer back.
 func (r *Runner) Alive() (bool, string) {
 	err := r.outcome.get()
 	switch {
 	case err == nil:
 		return r.Consumer.Alive()
-	case errors.Is(err, semel.ErrHalted), errors.Is(err, semel.ErrBehind), errors.Is(err, semel.ErrLeft), errors.Is(err, context.Canceled):
+	case !r.EndsProcess():
 		return true, ""
 	}
 	return false, "its run has ended: " + err.Error()
+}
+
+// EndsProcess reports whether the run of the consumer has ended by an error that ends the
+// process: one that neither a person nor the policy decided on (on_failure: continue).
+func (r *Runner) EndsProcess() bool {
+	switch err := r.outcome.get(); {
+	case err == nil, r.continues:
+		return false
+	case errors.Is(err, semel.ErrHalted), errors.Is(err, semel.ErrBehind), errors.Is(err, semel.ErrLeft), errors.Is(err, context.Canceled):
+		return false
+	}
+	return true
 }
 
 // SourceKind implements metrics.Consumer.

@@ -64,7 +64,7 @@ func (c *common) backfill(ctx context.Context, b backfill) error {
 	if err := c.recordBackfill(ctx, a, of, b); err != nil {
 		return failed(err)
 	}
-	summary, err := running.All(ctx, map[string]running.Consumer{of.Name: reader}, nil)
+	summary, err := running.All(ctx, map[string]running.Consumer{of.Name: reader}, nil, nil)
 	if c.json {
 		err = errors.Join(failed(err), writeJSON(c.Out, summary))
 	} else {

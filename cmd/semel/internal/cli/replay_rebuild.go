@@ -79,7 +79,7 @@ func (c *common) rebuild(ctx context.Context, r *replaying) error {
 		run.Say = func(contract.ReplayProgress) {}
 	}
 	is, err := run.Run(ctx, func(ctx context.Context, _ consumer.Generation) error {
-		_, err := running.All(ctx, map[string]running.Consumer{name: one}, nil)
+		_, err := running.All(ctx, map[string]running.Consumer{name: one}, nil, nil)
 		return err
 	})
 	closeLive()

@@ -126,6 +126,7 @@ func (e *execution) consume(ctx context.Context) (running.Summary, error) {
 	o.Recorder = recorded.of()
 	defer recorded.onSignal()()
 	mayCreate := func(s *policy.Store) bool { return e.migrate || s.Migrate }
+	o.ContinueOnFailure = true
 	a, err := assembly.Open(p, o, assembly.Used(p, o.Consumer), mayCreate)
 	if err != nil {
 		return running.Summary{}, failed(err)
@@ -161,7 +162,7 @@ func (e *execution) consume(ctx context.Context) (running.Summary, error) {
 		served.Started(told(consumers))
 	}
 	defer sayStopping(ctx, o.Logger, e.live)()
-	summary, err := running.All(ctx, runnable, o.Logger)
+	summary, err := running.All(ctx, runnable, o.Logger, func(name string) bool { return consumers[name].EndsProcess() })
 	summary.ReadBefore = map[string]int64{}
 	for name, consumer := range consumers {
 		if at, ok := consumer.ReadBefore(); ok {

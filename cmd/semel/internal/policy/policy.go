@@ -139,14 +139,16 @@ type Consumer struct {
 	// Duplicates is what becomes of what the first processing wrote down for senders.
 	Duplicates consumer.DuplicatePolicy
 	// DeadLetter is nil where the policy names none.
-	DeadLetter   *DeadLetter
-	Lanes        consumer.LaneMode
-	OnParked     consumer.OnParked
-	Timeout      time.Duration
-	Workers      int
-	Batch        consumer.BatchLimits
-	Hold         time.Duration
-	MaxUnsettled contract.Bound
+	DeadLetter *DeadLetter
+	Lanes      consumer.LaneMode
+	OnParked   consumer.OnParked
+	// ContinueOnFailure keeps the other consumers of the process when this one fails.
+	ContinueOnFailure bool
+	Timeout           time.Duration
+	Workers           int
+	Batch             consumer.BatchLimits
+	Hold              time.Duration
+	MaxUnsettled      contract.Bound
 	// MaxBody is the longest body in bytes that is processed.
 	MaxBody int64
 	Drain   time.Duration

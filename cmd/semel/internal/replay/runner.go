@@ -51,7 +51,7 @@ func (r *Runner) Run(ctx context.Context, name string, c running.Consumer) (runn
 	keeping, done := context.WithCancel(context.WithoutCancel(ctx)) // it is run until what is in hand has ended
 	var group worker.Group
 	group.Go(func() { r.keep(keeping, cancel) })
-	summary, err := running.All(ctx, map[string]running.Consumer{name: c}, nil)
+	summary, err := running.All(ctx, map[string]running.Consumer{name: c}, nil, nil)
 	done()
 	group.Wait()
 	cause := context.Cause(ctx)

@@ -13,22 +13,29 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// ending is a consumer whose run ends after a while.
+// ending is a consumer whose run ends after a while, or when it is stopped.
 type ending struct {
 	after time.Duration
 	err   error
 }
 
-func (e ending) Run(context.Context) error { <-time.After(e.after); return e.err }
-func (ending) Counts() semel.Counts        { return semel.Counts{} }
-func (ending) Left() []semel.Left          { return nil }
+func (e ending) Run(ctx context.Context) error {
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-time.After(e.after):
+		return e.err
+	}
+}
+func (ending) Counts() semel.Counts { return semel.Counts{} }
+func (ending) Left() []semel.Left   { return nil }
 
 func TestAConsumerWhoseRunHasEndedIsInTheLog(t *testing.T) {
 	t.Run("at_once_and_once_a_minute_while_others_run", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var said bytes.Buffer
 			all := map[string]Consumer{"billing": ending{time.Second, errors.New("no table")}, "stock": ending{10*time.Minute + 30*time.Second, nil}}
-			if _, err := All(t.Context(), all, slog.New(slog.NewTextHandler(&said, nil))); err == nil {
+			if _, err := All(t.Context(), all, slog.New(slog.NewTextHandler(&said, nil)), nil); err == nil {
 				t.Error("no error")
 			}
 			<-time.After(time.Hour)
@@ -37,10 +44,22 @@ func TestAConsumerWhoseRunHasEndedIsInTheLog(t *testing.T) {
 			}
 		})
 	})
+	for exits, want := range map[bool]time.Duration{true: time.Second, false: time.Hour} {
+		t.Run(map[bool]string{true: "the_others_are_drained_with_on_failure_exit", false: "the_others_go_on_with_on_failure_continue"}[exits], func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				all := map[string]Consumer{"billing": ending{time.Second, errors.New("no table")}, "stock": ending{time.Hour, nil}}
+				_, err := All(t.Context(), all, slog.New(slog.DiscardHandler), func(name string) bool { return exits && name == "billing" })
+				if took := time.Since(began); took != want || err == nil || errors.Is(err, context.Canceled) {
+					t.Errorf("%v after %v, want an error after %v", err, took, want)
+				}
+			})
+		})
+	}
 	t.Run("not_one_that_ended_well_or_was_stopped", func(t *testing.T) {
 		var said bytes.Buffer
 		all := map[string]Consumer{"billing": ending{0, nil}, "stock": ending{0, context.Canceled}, "orders": ending{0, semel.ErrLeft}}
-		_, _ = All(t.Context(), all, slog.New(slog.NewTextHandler(&said, nil)))
+		_, _ = All(t.Context(), all, slog.New(slog.NewTextHandler(&said, nil)), nil)
 		if said.Len() > 0 {
 			t.Error(said.String())
 		}

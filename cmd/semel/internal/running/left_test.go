@@ -22,7 +22,7 @@ func TestTheSummaryNamesWhatIsLeft(t *testing.T) {
 		s, err := All(t.Context(), map[string]Consumer{
 			"billing": behind{[]semel.Left{{Lane: "orders/0", Messages: 3, Reason: "held up by an open transaction"}, {Lane: "orders/1", Messages: contract.Unknown, Reason: "lost"}}},
 			"audit":   behind{},
-		}, nil)
+		}, nil, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,22 +24,31 @@ type Consumer interface {
 
 // All runs the consumers until each has ended: by itself, by an error, or
 // because ctx is over and it has drained. The error joins those of the
-// consumers, each with its name; one that fails does not stop the others, so log, if not
-// nil, has an error at once, and one a minute while others run.
-func All(ctx context.Context, consumers map[string]Consumer, log *slog.Logger) (Summary, error) {
+// consumers, each with its name. Of a consumer that fails, log, if not nil, has an error
+// at once, and one a minute while others run. The others are drained if stops, which may be
+// nil, says so of the consumer that failed.
+func All(ctx context.Context, consumers map[string]Consumer, log *slog.Logger, stops func(consumer string) bool) (Summary, error) {
 	over, end := context.WithCancel(context.Background())
 	defer end()
+	ctx, drain := context.WithCancel(ctx)
+	defer drain()
 	errs := make(chan error, len(consumers))
 	var all sync.WaitGroup
 	for name, c := range consumers {
 		all.Go(func() {
 			err := c.Run(ctx)
-			if err != nil && !errors.Is(err, semel.ErrHalted) { // that one names the consumer
+			if err != nil && !errors.Is(err, semel.ErrHalted) && !strings.HasPrefix(err.Error(), "consumer "+name) {
 				err = fmt.Errorf("consumer %s: %w", name, err)
 			}
 			if err != nil {
 				tellFailed(over, log, name, err)
 				errs <- err
+				if stops != nil && stops(name) {
+					if log != nil && len(consumers) > 1 && ctx.Err() == nil {
+						log.Error("the other consumers are drained, and the process ends: a consumer failed whose policy says on_failure: exit", "consumer", name)
+					}
+					drain()
+				}
 			}
 		})
 	}
