@@ -64,3 +64,52 @@ func TestLaw11KeysThatAreOverAreForgotten(t *testing.T) {
 		t.Errorf("%d keys are held of 1,000 that are kept at a time", n)
 	}
 }
+
+func TestALeasedKeyOfAClockThatWasAhead(t *testing.T) {
+	t.Run("trap_T113_is_free_after_its_own_lease", func(t *testing.T) {
+		now := time.Unix(1e9, 0)
+		k := memstore.NewKeys(memstore.Clock(func() time.Time { return now }))
+		claim := func() (contract.Token, contract.KeyAnswer) {
+			t.Helper()
+			c := contract.KeyClaim{Key: semel.Key{Consumer: "a", ID: "b"}, Token: contract.NewToken(), Lease: time.Minute, Keep: 100 * time.Hour}
+			a, err := k.ClaimKey(t.Context(), c)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return c.Token, a
+		}
+		holder, _ := claim()
+		now = now.Add(-24 * time.Hour)
+		if _, a := claim(); a.State != contract.KeyHeld || a.Left != time.Minute {
+			t.Fatalf("%+v", a)
+		}
+		now = now.Add(30 * time.Second)
+		if err := k.ExtendKey(t.Context(), semel.Key{Consumer: "a", ID: "b"}, holder, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(59 * time.Second)
+		if _, a := claim(); a.State != contract.KeyHeld || a.Left != time.Second {
+			t.Fatalf("%+v", a)
+		}
+		now = now.Add(time.Second)
+		if _, a := claim(); a.State != contract.KeyClaimed {
+			t.Errorf("%+v", a)
+		}
+	})
+	t.Run("trap_T113_that_was_extended_since_is_held_for_that_long", func(t *testing.T) {
+		now := time.Unix(1e9, 0)
+		k := memstore.NewKeys(memstore.Clock(func() time.Time { return now }))
+		c := contract.KeyClaim{Key: semel.Key{Consumer: "a", ID: "b"}, Token: contract.NewToken(), Lease: time.Minute, Keep: 100 * time.Hour}
+		if _, err := k.ClaimKey(t.Context(), c); err != nil {
+			t.Fatal(err)
+		}
+		now = now.Add(-24 * time.Hour)
+		if err := k.ExtendKey(t.Context(), c.Key, c.Token, time.Minute); err != nil {
+			t.Fatal(err)
+		}
+		c.Token = contract.NewToken()
+		if a, err := k.ClaimKey(t.Context(), c); err != nil || a.State != contract.KeyHeld || a.Left != time.Minute {
+			t.Errorf("%+v, %v", a, err)
+		}
+	})
+}

@@ -21,7 +21,7 @@ type Key struct {
 }
 
 // Claim is the answer to a claim of a key that stands, or not, and whether the key became
-// the caller's and is to be written.
+// the caller's, or was changed, and is to be written.
 func (k *Key) Claim(c *contract.KeyClaim, stands bool, now int64) (a contract.KeyAnswer, write bool) {
 	switch {
 	case !stands && c.Seen > 0:
@@ -37,13 +37,28 @@ func (k *Key) Claim(c *contract.KeyClaim, stands bool, now int64) (a contract.Ke
 	case k.Token == c.Token && k.Ended == 0:
 		return k.answer(contract.KeyClaimed, now), false // its answer was lost
 	case k.Token == c.Token || k.Ended == 0 && k.Until > now:
-		return k.answer(contract.KeyHeld, now), false
+		cut := k.cutAhead(now)
+		return k.answer(contract.KeyHeld, now), cut
 	case c.Seen > 0 && k.Started != c.Seen:
 		return k.answer(contract.KeyGone, now), false
 	}
 	k.Started++
 	k.Ended, k.Token, k.Until, k.Over = 0, c.Token, now+c.Lease.Microseconds(), now+c.Keep.Microseconds()
 	return k.answer(contract.KeyClaimed, now), true
+}
+
+// cutAhead cuts the lease of a key that was first claimed while the store's clock was ahead: it
+// lasts from now for as long as it lasted from then. A lease that was extended since the clock
+// is right again is left alone. It reports whether the key was changed.
+func (k *Key) cutAhead(now int64) bool {
+	if k.First-now <= contract.ClockSlack.Microseconds() {
+		return false
+	}
+	if k.Until > k.First {
+		k.Until = now + k.Until - k.First
+	}
+	k.First = now
+	return true
 }
 
 func (k *Key) answer(s contract.KeyState, now int64) contract.KeyAnswer {
