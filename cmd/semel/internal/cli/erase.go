@@ -188,6 +188,9 @@ func (c *common) readIDs(name string) (ids []string, err error) {
 
 // erase erases in each store, and prints what was erased.
 func (c *common) erase(ctx context.Context, a *assembly.Assembly, e *erasing, f contract.ErasureFilter) error {
+	if err := c.confirmErased(ctx, a, e, f); err != nil {
+		return err
+	}
 	all := []operate.ErasureReport{}
 	var stopped error
 	for _, s := range a.Stores {
@@ -214,6 +217,25 @@ func (c *common) erase(ctx context.Context, a *assembly.Assembly, e *erasing, f 
 		return failed(fmt.Errorf("erase: %s in the way, and the identities were left", verbed(int(left), "row", "stands", "stand")))
 	}
 	return err
+}
+
+// confirmErased asks before --discard closes rows with a call that may have taken effect, as a
+// discard by itself does.
+func (c *common) confirmErased(ctx context.Context, a *assembly.Assembly, e *erasing, f contract.ErasureFilter) error {
+	if !e.discard || e.yes || e.dry {
+		return nil
+	}
+	var doubted []contract.StoredRow
+	look := operate.Erasure{Filter: f, DryRun: true, Shown: 1, Doubted: func(r contract.StoredRow) { doubted = append(doubted, r) }}
+	for _, s := range a.Stores {
+		if _, err := boxOf(s).Erase(ctx, s, look); err != nil {
+			return failed(err)
+		}
+	}
+	if len(doubted) == 0 {
+		return nil
+	}
+	return c.confirmDoubted(doubted)
 }
 
 // scrub has a store let go of what was erased. That a file's log could not be emptied is

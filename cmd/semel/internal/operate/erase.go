@@ -18,6 +18,9 @@ type Erasure struct {
 	DryRun bool
 	// Discard closes what is unfinished before.
 	Discard bool
+	// Doubted, if not nil, is told by a DryRun of each row that Discard would close and of
+	// which a call is under way or has an unknown outcome.
+	Doubted func(contract.StoredRow)
 	// Shown is how many of those that are left are told of; all are counted. 0: all.
 	Shown int
 	// Progress, if not nil, is told the counts after each transaction.
@@ -101,8 +104,24 @@ func (b Box) eraseSome(ctx context.Context, from contract.Eraser, e *Erasure, o 
 			}
 		}
 		report.leave(e, done.Left, kept)
-		return done, nil
+		return done, b.doubt(ctx, e, unfinished(done.Left))
 	}
+}
+
+// doubt tells of rows with a call that may have taken effect, or may yet.
+func (b Box) doubt(ctx context.Context, e *Erasure, rows []int64) error {
+	if e.Doubted == nil || !e.DryRun || len(rows) == 0 {
+		return nil
+	}
+	for r, err := range b.Rows(ctx, contract.RowFilter{Numbers: rows}) {
+		if err != nil {
+			return err
+		}
+		if r.UnknownOutcome() {
+			e.Doubted(r)
+		}
+	}
+	return nil
 }
 
 // unfinished are the rows that are in the way and may be discarded.
