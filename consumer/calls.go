@@ -122,12 +122,12 @@ func (c *Config) callRule() calls.Rule {
 // says how the message ends about which nobody knows. Nobody calls then.
 func (c *Config) doubt(ctx context.Context, since time.Duration, m *semel.Message) (Finding, error) {
 	ended := &semel.HandlerError{Decision: semel.DecidePark, Reason: semel.ReasonOutcomeUnknown}
-	first := since.Round(time.Second)
+	first := calls.Text(since)
 	switch {
 	case c.Provider.Window == WindowNever:
-		ended.Err = fmt.Errorf("what became of an earlier call is not known, the first was made %v ago, and the other side knows no keys", first)
+		ended.Err = fmt.Errorf("what became of an earlier call is not known, the first was made %s, and the other side knows no keys", first)
 	default:
-		ended.Err = fmt.Errorf("what became of an earlier call is not known, the first was made %v ago, and keys are known for %v", first, c.Provider.Window)
+		ended.Err = fmt.Errorf("what became of an earlier call is not known, the first was made %s, and keys are known for %v", first, c.Provider.Window)
 	}
 	if c.Provider.Ask == nil && c.Provider.OnUnknown == ThenDiscard {
 		ended.Decision = semel.DecideDiscard

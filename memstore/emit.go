@@ -41,7 +41,7 @@ func (s *Store) emit(ctx context.Context, o *contract.EmitOptions, r *row) (cont
 	}
 	now := s.now()
 	one := calls.EmitAgain(o, &calls.Sent{Sender: r.Key.Consumer, State: r.State, Started: r.CallsStarted, Finished: r.CallsFinished,
-		Since: now.Sub(r.CalledAt), Ended: now.Sub(r.ended), BodyRemoved: r.BodyRemoved})
+		Since: calls.Ago(now.Sub(r.CalledAt)), Ended: now.Sub(r.ended), BodyRemoved: r.BodyRemoved})
 	switch {
 	case one.Again == 0:
 		return one, nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
@@ -30,7 +31,7 @@ func (postgresClaims) calls(ctx context.Context, s *Store, claims []contract.Cla
 		if err := rows.Scan(&k, &c.Started, &c.Finished, &since, &c.Again); err != nil {
 			return nil, err
 		}
-		c.Since = time.Duration(since) * time.Millisecond
+		c.Since = calls.Ago(time.Duration(since) * time.Millisecond)
 		all[k] = c
 	}
 	return all, rows.Err()
@@ -45,7 +46,7 @@ func (sqliteClaims) calls(ctx context.Context, s *Store, claims []contract.Claim
 			if err != nil && !errors.Is(err, sql.ErrNoRows) {
 				return err
 			}
-			all[i].Stands, all[i].Since = err == nil, time.Duration(since)*time.Millisecond
+			all[i].Stands, all[i].Since = err == nil, calls.Ago(time.Duration(since)*time.Millisecond)
 		}
 		return nil
 	})

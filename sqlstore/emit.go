@@ -74,7 +74,7 @@ func (s *Store) appendCaused(ctx context.Context, all []caused, causes []any) ([
 		if err := rows.Scan(&c.number, &c.revision, &sender, &c.State, &c.Started, &c.Finished, &since, &ended, &c.BodyRemoved); err != nil {
 			return nil, err
 		}
-		c.Sender, c.Since, c.Ended = string(sender), time.Duration(since)*time.Millisecond, time.Duration(ended)*time.Millisecond
+		c.Sender, c.Since, c.Ended = string(sender), calls.Ago(time.Duration(since)*time.Millisecond), time.Duration(ended)*time.Millisecond
 		all = append(all, c)
 	}
 	return all, rows.Err()

@@ -49,6 +49,14 @@ func Ago(measured time.Duration) time.Duration {
 	return max(measured, 0)
 }
 
+// Text says how long ago a first call was begun, as Ago measured it.
+func Text(since time.Duration) string {
+	if since >= unmeasured {
+		return "before the store's clock was set back"
+	}
+	return since.Round(time.Second).String() + " ago"
+}
+
 // unmeasured is longer than any window, and can be added to.
 const unmeasured = Always / 4
 

@@ -6,6 +6,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/digest"
 )
 
@@ -62,7 +63,7 @@ func (k *Key) cutAhead(now int64) bool {
 }
 
 func (k *Key) answer(s contract.KeyState, now int64) contract.KeyAnswer {
-	a := contract.KeyAnswer{State: s, Started: k.Started, Finished: k.Finished, Since: micro(max(now-k.First, 0))}
+	a := contract.KeyAnswer{State: s, Started: k.Started, Finished: k.Finished, Since: calls.Ago(micro(now - k.First))}
 	if s == contract.KeyCompleted || s == contract.KeyFailed {
 		a.Result = k.Result
 	}

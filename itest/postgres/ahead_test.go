@@ -42,3 +42,10 @@ func TestAClaimWhileRowsThatWereDatedAheadCannotBeCut(t *testing.T) {
 		t.Error("the row that is due is not claimed")
 	})
 }
+
+func TestACallThatWasBegunWhileTheClockWasAhead(t *testing.T) {
+	t.Run("E3_trap_T113_counts_as_longer_ago_than_any_window", func(t *testing.T) {
+		s := newShop(t, fresh(t), sqlstore.Options{})
+		sqlsuite.CalledAhead[*sql.Tx](t, s.store, func() { s.exec(t, "update in.semel_inbox set called_at = called_at + interval '1 day'") })
+	})
+}

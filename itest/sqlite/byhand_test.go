@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
 )
 
@@ -108,4 +109,11 @@ func parked(t *testing.T, s *sqlstore.Store, db *sql.DB) int64 {
 		t.Fatal(err)
 	}
 	return number
+}
+
+func TestACallThatWasBegunWhileTheClockWasAhead(t *testing.T) {
+	t.Run("E3_trap_T113_counts_as_longer_ago_than_any_window", func(t *testing.T) {
+		db := openFile(t, newFile(t), pragmas+foreignKeys)
+		sqlsuite.CalledAhead[*sql.Tx](t, storeOn(t, db), func() { exec(t, db, "update semel_inbox set called_at = called_at + 86400000") })
+	})
 }

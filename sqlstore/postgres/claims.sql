@@ -196,7 +196,7 @@ with asked as materialized (
   from held h where i.number = h.number
   returning h.k, i.calls_started, i.calls_finished, i.called_at, i.emitted_at is not null as again
 )
-select k, calls_started, calls_finished, greatest((extract(epoch from clock_timestamp() - called_at) * 1000)::bigint, 0), again from started;
+select k, calls_started, calls_finished, (extract(epoch from clock_timestamp() - called_at) * 1000)::bigint, again from started;
 
 -- Call ends says what became of a call: 1 that none was made, 2 that nobody knows, 3 that
 -- this one had no effect, 4 that it is known of all.

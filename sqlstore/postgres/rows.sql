@@ -170,7 +170,7 @@ where number = $1;
 
 -- name: caused
 select i.number, i.revision, s.consumer, i.state, i.calls_started, i.calls_finished,
-  coalesce(greatest((extract(epoch from clock_timestamp() - i.called_at) * 1000)::bigint, 0), 0),
+  coalesce((extract(epoch from clock_timestamp() - i.called_at) * 1000)::bigint, 0),
   coalesce(greatest((extract(epoch from clock_timestamp() - i.processed_at) * 1000)::bigint, 0), 0),
   i.body_removed_at is not null
 from unnest($1::bytea[]) a (cause)

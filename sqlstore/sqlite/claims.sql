@@ -94,7 +94,7 @@ update {prefix}inbox set calls_started = calls_started + (call_token is not ?2),
   locked_until = max({lease ends}, cast(unixepoch('subsec') * 1000 as integer) + ?3)
 where number = ?1 and token = ?2 and state = 'IN_PROGRESS' and exists (
   select 1 from {prefix}markers m where m.scope = {prefix}inbox.scope and m.id = {prefix}inbox.id and m.outcome = 2)
-returning calls_started, calls_finished, max(cast(unixepoch('subsec') * 1000 as integer) - called_at, 0), emitted_at is not null;
+returning calls_started, calls_finished, cast(unixepoch('subsec') * 1000 as integer) - called_at, emitted_at is not null;
 
 -- name: end claim
 update {prefix}inbox set state = ?1, token = null, locked_until = null,

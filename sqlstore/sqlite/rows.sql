@@ -148,7 +148,7 @@ where number = ?1;
 -- name: caused
 with asked (cause) as (values {list:(?)})
 select i.number, i.revision, s.consumer, i.state, i.calls_started, i.calls_finished,
-  coalesce(max(cast(unixepoch('subsec') * 1000 as integer) - i.called_at, 0), 0),
+  coalesce(cast(unixepoch('subsec') * 1000 as integer) - i.called_at, 0),
   coalesce(max(cast(unixepoch('subsec') * 1000 as integer) - i.processed_at, 0), 0),
   i.body_removed_at is not null
 from asked cross join {prefix}inbox i on i.cause = asked.cause
