@@ -143,7 +143,7 @@ func (c *checker) inPlace(f *flight, x effect) {
 		return
 	}
 	for _, r := range c.w.store.inbox {
-		if !r.keepsBack() || r.line != line || r.message.id == x.message.id {
+		if !r.keepsBack() || r.byHand || r.line != line || r.message.id == x.message.id {
 			continue
 		}
 		c.arose("case 7")
