@@ -105,7 +105,7 @@ func (s *Store) Reopen(ctx context.Context, number, revision int64, a contract.A
 		return err
 	}
 	if _, marked := s.markers[r.key.identity]; !marked && !r.Conflict {
-		return fmt.Errorf("row %d has no marker, and what became of its identity is not known: %w", number, semel.ErrConflict)
+		return noMarker(r)
 	}
 	s.become(r, contract.RowReopened)
 	r.Reason, r.Place = contract.ReopenedReason(r.Reason), 0

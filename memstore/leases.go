@@ -114,7 +114,7 @@ func (s *Store) look(c contract.Claim) contract.Verdict {
 func (s *Store) lost(endings []contract.ClaimEnding) error {
 	for _, e := range endings {
 		r := s.claimed(e.Claim)
-		if r == nil || s.markers[r.key.identity].outcome != contract.Waiting {
+		if r == nil || s.markers[r.key.identity].outcome != contract.Waiting || !s.owns(r) {
 			return fmt.Errorf("row %d: %w", e.Number, contract.ErrClaimLost)
 		}
 	}

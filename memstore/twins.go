@@ -1,6 +1,7 @@
 package memstore
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -19,25 +20,27 @@ func (s *Store) others(r *row) (all []contract.StoredRow) {
 	return all
 }
 
-// owns reports whether the marker of a row's identity belongs to the row (law 16): it has the
-// row's content. Of two rows with that content, since a copy of the first one came while a
-// conflict had the marker, it belongs to the one whose state it tells, or to the first.
+// owns reports whether the marker of a row's identity belongs to the row (law 16), which is asked
+// for each claim: of the other rows only one can have the same content.
 func (s *Store) owns(r *row) bool {
 	m, there := s.markers[r.key.identity]
 	if !there || m.fingerprint != r.Fingerprint {
 		return false
 	}
-	twin := s.rowOf[rowKey{r.key.identity, true, r.Fingerprint}]
+	same := rowKey{r.key.identity, true, r.Fingerprint}
 	if r.Conflict {
-		twin = s.rowOf[rowKey{identity: r.key.identity}]
+		same = rowKey{identity: r.key.identity}
 	}
-	if twin == nil || twin.Fingerprint != m.fingerprint {
-		return true
+	var others []sqlform.Twin
+	if o := s.rowOf[same]; o != nil {
+		others = []sqlform.Twin{o.twin()}
 	}
-	if tells := m.outcome == r.State.Outcome(); tells != (m.outcome == twin.State.Outcome()) {
-		return tells
-	}
-	return !r.Conflict
+	return m.stored().Of(r.twin(), others)
+}
+
+// stored is a marker as the rules about markers ask for it.
+func (m marker) stored() sqlform.Marker {
+	return sqlform.Marker{Outcome: int64(m.outcome), Version: int64(m.fingerprint.Version), Sum: sqlform.Sum(m.fingerprint)}
 }
 
 // mayRun refuses work on a row beside the other rows of its identity.
@@ -54,8 +57,17 @@ func (s *Store) takeMarker(r *row, others []contract.StoredRow) error {
 	if err := s.mayRun(r, others); err != nil {
 		return err
 	}
+	// of a conflict with a former identity nothing was marked
+	if _, marked := s.markers[r.key.identity]; !marked && !(r.Conflict && r.Reason == semel.ReasonFormerConflict) {
+		return noMarker(r)
+	}
 	s.markers[r.key.identity] = marker{fingerprint: r.Fingerprint, outcome: contract.Waiting, at: s.now()}
 	return nil
+}
+
+// noMarker refuses to have a row worked on of whose identity nobody knows what became.
+func noMarker(r *row) error {
+	return fmt.Errorf("row %d has no marker, and what became of its identity is not known: %w", r.Number, semel.ErrConflict)
 }
 
 // closeMarker closes the marker of a row that is closed without an effect, if it belongs to
@@ -66,8 +78,9 @@ func (s *Store) closeMarker(r *row) {
 		return
 	}
 	m.outcome, m.at = contract.Discarded, s.now()
-	if first := s.rowOf[rowKey{identity: r.key.identity}]; r.Conflict && first != nil && first.State.Known() {
-		m.outcome, m.fingerprint = first.State.Outcome(), first.Fingerprint
+	if first := s.rowOf[rowKey{identity: r.key.identity}]; r.Conflict && first != nil {
+		to := sqlform.Returned(m.stored(), []sqlform.Twin{first.twin()})
+		m.outcome, m.fingerprint = contract.Outcome(to.Outcome), sqlform.Fingerprint(uint8(to.Version), to.Sum)
 	}
 	s.markers[r.key.identity] = m
 }
@@ -90,8 +103,7 @@ func (s *Store) over(r *row) bool {
 			others = append(others, o.twin())
 		}
 	}
-	of := sqlform.Marker{Outcome: int64(m.outcome), Version: int64(m.fingerprint.Version), Sum: sqlform.Sum(m.fingerprint)}
-	e, why := sqlform.Over(marked, of, s.owns(r), others)
+	e, why := sqlform.Over(marked, m.stored(), s.owns(r), others)
 	if e == 0 {
 		m.fingerprint = r.Fingerprint
 		s.markers[r.key.identity] = m

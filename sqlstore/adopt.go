@@ -66,8 +66,9 @@ func (s *Store) Adopt(ctx context.Context, a Adopted) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
+	parts := strings.NewReplacer("{row ends}", s.postgres.RowEnds, "{owned}", s.postgres.Owned)
 	for name, text := range texts {
-		texts[name] = adopted.Statement(strings.Replace(text, "{row ends}", s.postgres.RowEnds, 1))
+		texts[name] = adopted.Statement(parts.Replace(text))
 	}
 	var statements sqlform.Adopted
 	if err := sqlform.Fill(&statements, texts); err != nil {

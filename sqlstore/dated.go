@@ -90,6 +90,7 @@ func (d *days) view() (*Store, error) {
 	}
 	own.names, own.guards, own.level, own.writers, own.beside, own.days = s.names, s.guards, s.level, s.writers, d, d
 	own.postgres = own.postgres.WithDays(&d.sql, s.postgres)
+	own.postgres.Look = strings.Replace(own.postgres.Look, "{owned}", own.postgres.Owned, 1)
 	own.sql = &own.postgres.Statements
 	table := s.names.Replace("{prefix}" + d.name()) // its days are dropped: row by row goes what stands aside
 	for _, text := range []*string{&own.postgres.Place, &own.postgres.Part, &own.postgres.ReapRows} {

@@ -200,7 +200,11 @@ func (s *Store) fillParts() {
 	for _, text := range []*string{&s.sql.Retentions, &s.sql.Advance} {
 		*text = strings.ReplaceAll(*text, "{cutoff}", s.sql.Cutoff)
 	}
+	s.sql.Look = strings.Replace(s.sql.Look, "{owned}", s.sql.Owned, 1)
 	if s.sqlite != nil {
+		for _, text := range []*string{&s.sqlite.StartCall, &s.sqlite.EndClaim} {
+			*text = strings.Replace(*text, "{owned}", s.sql.Owned, 1)
+		}
 		s.sqlite.StartCall = strings.ReplaceAll(s.sqlite.StartCall, "{lease ends}", s.sql.LeaseEnds)
 		for _, text := range []*string{&s.sqlite.Advanced, &s.sqlite.NextDue, &s.sqlite.Part} {
 			*text = strings.ReplaceAll(*text, "{cutoff}", s.sql.Cutoff)
@@ -221,6 +225,9 @@ func (s *Store) fillParts() {
 		}
 		p.Reaper = strings.NewReplacer("{advance}", p.Advance, "{patience}", p.Patience, "{place}", p.Place, "{reap rows}", p.ReapRows,
 			"{reap}", p.Reap, "{walked}", p.Walked, "{reap bodies}", p.ReapBodies).Replace(p.Reaper)
+		for _, text := range []*string{&p.StartCalls, &p.BeginClaims, &p.BeginQueuedClaims, &p.ClaimEnds, &p.CloseClaim} {
+			*text = strings.Replace(*text, "{owned}", s.sql.Owned, 1)
+		}
 		p.ClaimEnds = strings.NewReplacer("{row ends}", p.RowEnds, "{call ends}", p.CallEnds).Replace(p.ClaimEnds)
 		p.CloseClaim = strings.Replace(p.CloseClaim, "{row ends}", p.RowEnds, 1)
 		for _, text := range []*string{&p.MoveStreams, &p.SkipStream} {

@@ -20,7 +20,7 @@ func (s suite[Tx]) scopes(t *T) {
 			numbers := make([][5]int64, 20)
 			together(20, func(i int) {
 				for j := range 5 {
-					numbers[i][j] = h.scopeOf("billing", fmt.Sprintf("\xff source\x00 %d", j), 0)
+					numbers[i][j] = h.scopeNumber("billing", fmt.Sprintf("\xff source\x00 %d", j), 0)
 				}
 			})
 			different := map[int64]bool{h.scope: true}

@@ -28,9 +28,16 @@ func (s suite[Tx]) opened(t *T) *fixture[Tx] {
 
 func (h *fixture[Tx]) scopeOf(consumer, source string, generation int64) int64 {
 	h.t.Helper()
+	n := h.scopeNumber(consumer, source, generation)
+	h.named[n] = semel.Key{Consumer: consumer, Source: source}
+	return n
+}
+
+// scopeNumber is scopeOf for a scope under which nothing is marked; many may ask at once.
+func (h *fixture[Tx]) scopeNumber(consumer, source string, generation int64) int64 {
+	h.t.Helper()
 	n, err := h.Store.Scope(h.t.context(), consumer, source, generation)
 	h.t.must(err)
-	h.named[n] = semel.Key{Consumer: consumer, Source: source}
 	return n
 }
 

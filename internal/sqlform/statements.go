@@ -71,7 +71,8 @@ type Statements struct {
 	RowCalls, CompleteRow, ForgetCalls string
 	// Claims. CutAhead is for rows that were written while the clock was ahead; LeaseEnds stands
 	// in what moves the end of a lease.
-	Held, Look, Extend, Retake, CutAhead, LeaseEnds string
+	// Owned stands in those that ask whether a claim's row has its marker.
+	Held, Look, Extend, Retake, CutAhead, LeaseEnds, Owned string
 	// ClaimSteps writes the steps of claims, after their end.
 	ClaimSteps                  string
 	Pending, Requeue, WaitAgain string

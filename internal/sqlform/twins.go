@@ -2,6 +2,7 @@ package sqlform
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
@@ -76,7 +77,7 @@ func Over(marked bool, m Marker, own bool, others []Twin) (contract.RowEvent, st
 	switch {
 	case !marked:
 		return contract.RowParked, "it was due and has no marker, so that nobody can tell what became of its identity"
-	case m.Outcome == int64(contract.Applied) && own:
+	case m.Outcome == int64(contract.Applied) && own && !slices.ContainsFunc(others, tookEffect):
 		return contract.RowCompleted, ""
 	case m.Outcome == int64(contract.Applied):
 		return contract.RowDiscarded, "another content of this identity was applied, so that this one is over and had no effect"
@@ -90,6 +91,9 @@ func Over(marked bool, m Marker, own bool, others []Twin) (contract.RowEvent, st
 	}
 	return 0, ""
 }
+
+// tookEffect: an earlier release let a row end with the marker of another content.
+func tookEffect(t Twin) bool { return t.State == contract.StateCompleted }
 
 // OverReason is the reason that such a row gets; empty leaves the one that it has.
 func OverReason(e contract.RowEvent) string {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
 )
@@ -122,5 +123,12 @@ func TestARetryOfAConflictBesideTheEndOfAGap(t *testing.T) {
 		if freed, retried := cross(t, "semel_acts", skip, retry); freed != nil || !errors.Is(retried, contract.ErrOpen) {
 			t.Errorf("the skip says %v, the retry %v, want ErrOpen", freed, retried)
 		}
+	})
+}
+
+func TestTwoRowsOfOneIdentityThatAreDue(t *testing.T) {
+	t.Run("law_16_only_the_one_that_has_the_marker_is_worked_on", func(t *testing.T) {
+		s := newShop(t, fresh(t), sqlstore.Options{})
+		sqlsuite.OpenTwins(t, s.Instance, func(number int64) { s.exec(t, services.DueByHand, number) })
 	})
 }

@@ -53,6 +53,9 @@ func Emptying(schema string, but ...string) string {
 	end $$`, quote(schema), strings.Join(but, ", "))
 }
 
+// DueByHand makes a row due in PostgreSQL, whatever its marker says.
+const DueByHand = "update in.semel_inbox set state = 'RECEIVED', reason = '', token = null, locked_until = null, due_at = now() - interval '1 minute' where number = $1"
+
 // Ahead is a statement that moves what Semel has dated in a schema of PostgreSQL, but for
 // markers, by so many milliseconds into the future.
 func Ahead(schema string, by time.Duration) string {

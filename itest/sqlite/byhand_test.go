@@ -117,3 +117,12 @@ func TestACallThatWasBegunWhileTheClockWasAhead(t *testing.T) {
 		sqlsuite.CalledAhead[*sql.Tx](t, storeOn(t, db), func() { exec(t, db, "update semel_inbox set called_at = called_at + 86400000") })
 	})
 }
+
+func TestTwoRowsOfOneIdentityThatAreDue(t *testing.T) {
+	t.Run("law_16_only_the_one_that_has_the_marker_is_worked_on", func(t *testing.T) {
+		db := openFile(t, newFile(t), pragmas+foreignKeys)
+		sqlsuite.OpenTwins(t, instanceOn(t, storeOn(t, db), db), func(number int64) {
+			exec(t, db, "update semel_inbox set state = 'RECEIVED', reason = '', token = null, locked_until = null, due_at = 0 where number = ?", number)
+		})
+	})
+}

@@ -122,7 +122,7 @@ with a as (
   from jsonb_to_recordset($1::text::jsonb) c (k bigint, n bigint, t bigint)
   join {prefix}inbox i on i.number = c.n
   join {prefix}markers m on m.scope = i.scope and m.id = i.id
-  where c.k between 0 and 1000000 and c.n > 0 and i.token = c.t and (i.state = 'IN_PROGRESS') is true and i.locked_until > clock_timestamp() and m.outcome = 2
+  where c.k between 0 and 1000000 and c.n > 0 and i.token = c.t and (i.state = 'IN_PROGRESS') is true and i.locked_until > clock_timestamp() and {owned}
 ), asked as (
   select a.k, {origin} as origin, {old} as old from a join {prefix}scopes s on s.number = a.scope
 )
@@ -137,7 +137,7 @@ with given as materialized (
   select i.number, i.scope, i.id, i.long_id, g.k, g.state, g.outcome, g.after, g.reason, g.error, g.ran, g.taken, g.stream, g.place
   from {prefix}inbox i join given g on g.n = i.number
   join {prefix}markers m on m.scope = i.scope and m.id = i.id
-  where i.token = g.t and (i.state = 'IN_PROGRESS') is true and m.outcome = 2
+  where i.token = g.t and (i.state = 'IN_PROGRESS') is true and {owned}
   order by i.number for update of i, m
 ), ended as (
   update {prefix}inbox i

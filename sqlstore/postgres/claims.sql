@@ -99,7 +99,7 @@ update {prefix}inbox i set consumer = u.consumer from unnamed u where i.number =
 select c.k, false from jsonb_to_recordset($1::text::jsonb) c (k bigint, n bigint, t bigint)
 join {prefix}inbox i on i.number = c.n
 join {prefix}markers m on m.scope = i.scope and m.id = i.id
-where c.k between 0 and 1000000 and c.n > 0 and i.token = c.t and (i.state = 'IN_PROGRESS') is true and i.locked_until > clock_timestamp() and m.outcome = 2;
+where c.k between 0 and 1000000 and c.n > 0 and i.token = c.t and (i.state = 'IN_PROGRESS') is true and i.locked_until > clock_timestamp() and {owned};
 
 -- Begin claims is begin and look in one, where a batch has nothing but claims.
 
@@ -115,7 +115,7 @@ with settings as materialized (
 select c.k - 1, false from unnest($1::bigint[], $2::bigint[]) with ordinality c (n, t, k)
 join {prefix}inbox i on i.number = c.n
 join {prefix}markers m on m.scope = i.scope and m.id = i.id
-where c.k between 0 and 1000000 and c.n > 0 and i.token = c.t and (i.state = 'IN_PROGRESS') is true and i.locked_until > clock_timestamp() and m.outcome = 2;
+where c.k between 0 and 1000000 and c.n > 0 and i.token = c.t and (i.state = 'IN_PROGRESS') is true and i.locked_until > clock_timestamp() and {owned};
 
 -- Begin queued claims is begin claims without a guard, for a batch whose handlers do not
 -- have its transaction: it writes nothing before its end, and all at once. A row without
@@ -132,7 +132,7 @@ with settings as materialized (
 select c.k - 1, false from unnest($1::bigint[], $2::bigint[]) with ordinality c (n, t, k)
 join {prefix}inbox i on i.number = c.n
 join {prefix}markers m on m.scope = i.scope and m.id = i.id
-where c.k between 0 and 1000000 and c.n > 0 and i.token = c.t and (i.state = 'IN_PROGRESS') is true and i.locked_until > clock_timestamp() and m.outcome = 2
+where c.k between 0 and 1000000 and c.n > 0 and i.token = c.t and (i.state = 'IN_PROGRESS') is true and i.locked_until > clock_timestamp() and {owned}
 union all
 select null, true from settings
 where settings.set is null or current_setting('transaction_read_only') <> 'off' or current_user <> session_user;
@@ -185,7 +185,7 @@ with asked as materialized (
 ), held as (
   select i.number, a.k, a.t from {prefix}inbox i join asked a on a.n = i.number
   join {prefix}markers m on m.scope = i.scope and m.id = i.id
-  where i.token = a.t and (i.state = 'IN_PROGRESS') is true and m.outcome = 2
+  where i.token = a.t and (i.state = 'IN_PROGRESS') is true and {owned}
   order by i.number for update of i
 ), started as (
   update {prefix}inbox i
@@ -228,7 +228,7 @@ with asked as materialized (
   select i.number, i.scope, i.id, a.k, a.state, a.outcome, a.after, a.reason, a.error, a.ran, a.taken, a.stream, a.place, a.call
   from {prefix}inbox i join asked a on a.n = i.number
   join {prefix}markers m on m.scope = i.scope and m.id = i.id
-  where i.token = a.t and (i.state = 'IN_PROGRESS') is true and m.outcome = 2
+  where i.token = a.t and (i.state = 'IN_PROGRESS') is true and {owned}
   order by i.number for update of i, m
 ), ended as (
   update {prefix}inbox i
@@ -263,10 +263,10 @@ with asked as (
   update {prefix}inbox i
   set {row ends}
   from asked h where i.number = h.n and i.token = h.t and (i.state = 'IN_PROGRESS') is true
-  returning i.scope, i.id
+  returning i.scope, i.id, i.conflict, i.version, i.sum
 ), marked as (
   update {prefix}markers m set outcome = h.outcome, at = clock_timestamp()
-  from ended e, asked h where m.scope = e.scope and m.id = e.id and m.outcome = 2
+  from ended i, asked h where m.scope = i.scope and m.id = i.id and {owned}
   returning 1
 )
 select case (select count(*) from marked) when 1 then 1 else {prefix}stand(0::bigint, 1::bigint) end;
@@ -312,3 +312,11 @@ where number = $2 and revision = $3;
 
 -- name: wait again
 update {prefix}markers set outcome = 2, version = $1, sum = $2, at = clock_timestamp() where scope = $3 and id = $4;
+
+-- Owned is whether a marker m waits for a row i: it is that row's own (law 16). Of two rows with
+-- its content the first has it, if that waits.
+
+-- name: owned
+m.outcome = 2 and m.version = i.version and m.sum is not distinct from i.sum and (i.conflict = '' or not exists (
+  select 1 from {prefix}inbox o where o.scope = i.scope and o.id = i.id and o.conflict = '' and o.version = i.version
+    and o.sum is not distinct from i.sum and o.state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE', 'BLOCKED')));

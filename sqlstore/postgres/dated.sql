@@ -86,7 +86,7 @@ select c.k, case get_byte(i.id, 0)
 from jsonb_to_recordset($1::text::jsonb) c (k bigint, n bigint, t bigint)
 join {prefix}inbox i on i.number = c.n
 join {markers} m on m.scope = i.scope and m.id = i.id
-where c.k >= 0 and c.n > 0 and i.token = c.t and (i.state = 'IN_PROGRESS') is true and i.locked_until > clock_timestamp() and m.outcome = 2;
+where c.k >= 0 and c.n > 0 and i.token = c.t and (i.state = 'IN_PROGRESS') is true and i.locked_until > clock_timestamp() and {owned};
 
 -- name: marker
 select m.outcome, (extract(epoch from m.at) * 1000)::bigint, m.version, m.sum from {prefix}scopes s join {markers} m on m.scope = s.number

@@ -62,10 +62,18 @@ from {prefix}inbox i join {prefix}scopes s on s.number = i.scope
 where i.consumer = ?2 and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS', 'BLOCKED') and +i.state = 'IN_PROGRESS' and i.token = ?3
 order by i.number;
 
+-- Owned is whether a marker m waits for a row i: it is that row's own (law 16). Of two rows with
+-- its content the first has it, if that waits.
+
+-- name: owned
+m.outcome = 2 and m.version = i.version and m.sum is i.sum and (i.conflict = x'' or not exists (
+  select 1 from {prefix}inbox o where o.scope = i.scope and o.id = i.id and o.conflict = x'' and o.version = i.version
+    and o.sum is i.sum and o.state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE', 'BLOCKED')))
+
 -- name: look
 select 1 from {prefix}inbox i join {prefix}markers m on m.scope = i.scope and m.id = i.id
 where i.number = ? and i.token = ? and i.state = 'IN_PROGRESS'
-  and i.locked_until > cast(unixepoch('subsec') * 1000 as integer) and m.outcome = 2;
+  and i.locked_until > cast(unixepoch('subsec') * 1000 as integer) and {owned};
 
 -- name: has claim
 select 1 from {prefix}inbox where number = ? and token = ? and state = 'IN_PROGRESS';
@@ -87,17 +95,17 @@ update {prefix}inbox set started = started + 1, revision = revision + 1,
 where number = ? and token = ? and state = 'IN_PROGRESS';
 
 -- name: start call
-update {prefix}inbox set calls_started = calls_started + (call_token is not ?2), call_token = ?2,
+update {prefix}inbox as i set calls_started = calls_started + (call_token is not ?2), call_token = ?2,
   called_at = coalesce(called_at, cast(unixepoch('subsec') * 1000 as integer)),
   revision = revision + 1, changed_at = cast(unixepoch('subsec') * 1000 as integer),
   due_at = max({lease ends}, cast(unixepoch('subsec') * 1000 as integer) + ?3),
   locked_until = max({lease ends}, cast(unixepoch('subsec') * 1000 as integer) + ?3)
 where number = ?1 and token = ?2 and state = 'IN_PROGRESS' and exists (
-  select 1 from {prefix}markers m where m.scope = {prefix}inbox.scope and m.id = {prefix}inbox.id and m.outcome = 2)
+  select 1 from {prefix}markers m where m.scope = i.scope and m.id = i.id and {owned})
 returning calls_started, calls_finished, cast(unixepoch('subsec') * 1000 as integer) - called_at, emitted_at is not null;
 
 -- name: end claim
-update {prefix}inbox set state = ?1, token = null, locked_until = null,
+update {prefix}inbox as i set state = ?1, token = null, locked_until = null,
   due_at = case when ?2 = 2 then cast(unixepoch('subsec') * 1000 as integer) + ?3 end,
   revision = revision + 1, changed_at = cast(unixepoch('subsec') * 1000 as integer),
   processed_at = case when ?2 = 2 then processed_at else cast(unixepoch('subsec') * 1000 as integer) end,
@@ -113,7 +121,7 @@ update {prefix}inbox set state = ?1, token = null, locked_until = null,
   called_at = case when ?12 = 1 and call_token is token and calls_started = 1 then null else called_at end,
   call_token = case when ?12 = 0 then call_token end
 where number = ?7 and token = ?8 and state = 'IN_PROGRESS' and exists (
-  select 1 from {prefix}markers m where m.scope = {prefix}inbox.scope and m.id = {prefix}inbox.id and m.outcome = 2);
+  select 1 from {prefix}markers m where m.scope = i.scope and m.id = i.id and {owned});
 
 -- name: end marker
 update {prefix}markers set outcome = ?1, at = cast(unixepoch('subsec') * 1000 as integer)

@@ -95,7 +95,7 @@ func ofFencing() []Fault {
 			"TestClaimsOfTheDead/D5_trap_16_trap_T42_one_that_kills_its_process_again_and_again_is_parked_by_the_next"),
 		{
 			Name: "an ending asks for the token only", Law: "law 12", File: "memstore/leases.go",
-			Old: "if r == nil || s.markers[r.key.identity].outcome != contract.Waiting {", New: "if r == nil {",
+			Old: "if r == nil || s.markers[r.key.identity].outcome != contract.Waiting || !s.owns(r) {", New: "if r == nil {",
 			Test: "TestAClaimWhoseMarkerDoesNotWait/law_12_it_begins_and_ends_nothing", Package: "./memstore",
 		},
 		inMemstore("an ending asks for no token", "law 5", "c.Token == 0 || r.token != c.Token || r.State", "c.Token == 0 || r.State",

@@ -12,7 +12,7 @@ func ofTwins() []Fault {
 		inRules("a discarded conflict keeps the marker of the first row", "law 16", "internal/sqlform/twins.go",
 			"if said := o.State.Outcome(); !o.Conflict && said != 0 {", "if said := o.State.Outcome(); !o.Conflict && said == 0 {"),
 		inRules("a row whose marker says applied runs again", "law 12", "internal/sqlform/twins.go",
-			"\tcase m.Outcome == int64(contract.Applied) && own:\n\t\treturn contract.RowCompleted, \"\"\n", "\tcase m.Outcome == int64(contract.Applied) && own:\n\t\treturn 0, \"\"\n"),
+			"\tcase m.Outcome == int64(contract.Applied) && own && !slices.ContainsFunc(others, tookEffect):\n\t\treturn contract.RowCompleted, \"\"\n", "\tcase m.Outcome == int64(contract.Applied) && own && !slices.ContainsFunc(others, tookEffect):\n\t\treturn 0, \"\"\n"),
 		inRules("a row whose marker says applied of another content runs", "law 12", "internal/sqlform/twins.go",
 			"\tcase m.Outcome == int64(contract.Applied):\n\t\treturn contract.RowDiscarded,", "\tcase m.Outcome == int64(contract.Applied):\n\t\treturn 0,"),
 		inRules("a conflict is let run whatever becomes of the first row", "law 16", "contract/twins.go",
