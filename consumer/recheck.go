@@ -13,6 +13,10 @@ import (
 // while the store works.
 const recheckEvery = time.Hour
 
+// forgetEvery is how often at most what was remembered is forgotten while an outage lasts, so
+// that a store that answers some questions is not asked twice as often.
+const forgetEvery = 10 * time.Second
+
 // recheck looks at the store's tables again while a run goes on. What was
 // changed beside it, such as markers that a crash empties, does its harm with
 // the next outage: so no transaction is opened after one before the tables were
@@ -21,10 +25,10 @@ type recheck struct {
 	checker contract.SchemaChecker // nil if the store is none
 	forget  func()                 // what was remembered of a store that was away
 	// failures counts the events that say that the store did not work; checked
-	// is the count that the last look has seen, and looked when it was, by the
-	// time of the run.
+	// is the count that the last look has seen; looked is when it was, and forgot
+	// from when on things may be forgotten again, by the time of the run.
 	failures, checked atomic.Int64
-	looked            atomic.Int64
+	looked, forgot    atomic.Int64
 	began             time.Time
 }
 
@@ -61,8 +65,9 @@ func (r *recheck) look(ctx context.Context) error {
 			return err
 		}
 	}
-	if failures != r.checked.Load() {
+	if failures != r.checked.Load() && int64(since) >= r.forgot.Load() {
 		r.forget()
+		r.forgot.Store(int64(since + forgetEvery))
 	}
 	r.checked.Store(failures)
 	r.looked.Store(int64(since))
