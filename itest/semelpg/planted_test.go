@@ -19,11 +19,13 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	_ "modernc.org/sqlite"
 
+	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/services"
 )
 
 // soundPolicy is one of which everything that can be known is well, once it ran.
 const soundPolicy = `version: 1
+listen: "LISTEN"
 stores: {shop: {STORE, migrate: true, setup: booked.sql}}
 sources:
   payments: {kafka: {brokers: "BROKERS", topics: [payments]}}
@@ -61,6 +63,7 @@ func calling(call string, more ...string) []string {
 type stocked struct {
 	shop
 	store   string // of a policy
+	listen  string // the address of its figures
 	broker  *kgo.Client
 	cluster *kfake.Cluster
 	// change runs a statement; then what of it differs by database.
@@ -70,7 +73,11 @@ type stocked struct {
 
 func stockedShop(t *testing.T, dsn string) *stocked {
 	t.Helper()
-	s := &stocked{shop: shop{dir: t.TempDir(), dsn: dsn, binary: os.Getenv(built)}}
+	listen, err := proof.FreeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &stocked{shop: shop{dir: t.TempDir(), dsn: dsn, binary: os.Getenv(built)}, listen: listen}
 	if dsn == "" {
 		s.inSQLite(t)
 	} else {
@@ -150,7 +157,7 @@ func (s *stocked) checked(t *testing.T, name string, pieces ...string) {
 		text = strings.Replace(text, pieces[i], pieces[i+1], 1)
 	}
 	addresses := strings.Join(s.broker.OptValue(kgo.SeedBrokers).([]string), ",")
-	s.write(t, name, strings.NewReplacer("STORE", s.store, "BROKERS", addresses).Replace(text))
+	s.write(t, name, strings.NewReplacer("STORE", s.store, "BROKERS", addresses, "LISTEN", s.listen).Replace(text))
 }
 
 // answer is one of `semel check`.
