@@ -82,6 +82,7 @@ func newEngine[Tx any](c *Consumer[Tx], source contract.Source) *engine[Tx] {
 		// which wait for room or for the run's end.
 		events:   make(chan machine.Event, 2*c.config.Workers+8),
 		reporter: c.reporter, gaveUp: make(chan struct{}), inbox: in, control: c.control, lined: in != nil && c.config.OnParked == OnParkedBlock,
+		ofProcess: c.oneAttempt,
 	}
 	e.recording = c.config.recorded(e.machine, policy, e.began)
 	if in != nil {
@@ -93,7 +94,6 @@ func newEngine[Tx any](c *Consumer[Tx], source contract.Source) *engine[Tx] {
 	e.recheck = newRecheck(c.store, c.scopes.forget, e.began)
 	e.base, e.cancel = context.WithCancel(context.WithValue(context.Background(), keepingOf{}, e.keeps()))
 	ages := new(laneAges)
-	e.ofProcess = c.oneAttempt
 	e.reaping = newReaping(e, c.oneAttempt, ages)
 	e.sealing = newSealing(e)
 	e.intake = &intake{config: c.config, source: source, reaping: e.reaping, ages: ages, orders: make(chan machine.Fetch, 1), reporter: c.reporter}

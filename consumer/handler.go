@@ -87,12 +87,12 @@ func (p *pilot[Tx]) runEach(f *flight[Tx], a machine.Run, out *machine.Ran) {
 func (p *pilot[Tx]) runOne(f *flight[Tx], i int, m *semel.Message) error {
 	tx, h := f.batch.Tx(f.mark[i]), &p.engine.handler
 	ctx, m := f.within(i, m)
+	var err error
 	if h.steps != nil {
-		err := h.step(ctx, tx, m, rowOf(&f.Entries[i]), p.engine.config.mostOutput)
-		p.engine.config.handled(m)
-		return err
+		err = h.step(ctx, tx, m, rowOf(&f.Entries[i]), p.engine.config.mostOutput)
+	} else {
+		err = h.one(ctx, tx, m)
 	}
-	err := h.one(ctx, tx, m)
 	p.engine.config.handled(m)
 	return err
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/cloudevents"
 	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/internal/structured"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -94,12 +95,11 @@ func attributes(m *semel.Message, topic string) []attribute {
 		id = m.OutputID(purpose, topic)
 	}
 	version, _ := m.Headers.Get("ce-specversion")
-	kind, _ := m.Headers.Get("ce-type") // not Message.Type: nothing here depends on the type
 	all := []attribute{
 		{"ce-specversion", cmp.Or(string(version), cloudevents.Version)},
 		{"ce-id", id},
 		{"ce-source", cmp.Or(m.Source(), m.Identity.Source, sourceOfNone)},
-		{"ce-type", cmp.Or(m.Attributes.Type, string(kind), typeOfNone)},
+		{"ce-type", cmp.Or(structured.Type(m), typeOfNone)},
 		{"ce-subject", m.Subject()},
 		{"ce-dataschema", m.DataSchema()},
 	}

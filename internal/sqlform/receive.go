@@ -1,11 +1,11 @@
 package sqlform
 
 import (
-	"cmp"
 	"fmt"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/structured"
 )
 
 // mostReceived is how many bytes of messages one statement writes at most, unless
@@ -44,19 +44,13 @@ func Receive(c Crypt, marks []contract.Mark, verdicts []contract.Verdict, messag
 	return pieces, nil
 }
 
-// typeOf is Message.Type without its notice that somebody asks for types.
-func typeOf(m *semel.Message) string {
-	kind, _ := m.Headers.Get("ce-type")
-	return cmp.Or(m.Attributes.Type, string(kind))
-}
-
 func (r *Received) add(c Crypt, m Mark, of *semel.Message, envelope string, key, body []byte) {
 	r.Scopes, r.IDs, r.Longs = append(r.Scopes, m.Scope), append(r.IDs, m.Key), append(r.Longs, m.Long)
 	r.Versions, r.Sums = append(r.Versions, int64(m.Fingerprint.Version)), append(r.Sums, Sum(m.Fingerprint))
 	r.Topics = append(r.Topics, Plain(of.Topic))
 	r.Partitions, r.Offsets = append(r.Partitions, int64(of.Origin.Partition)), append(r.Offsets, of.Origin.Offset)
 	r.BrokerIDs, r.Keys = append(r.BrokerIDs, c.column(of.Origin.BrokerID)), append(r.Keys, key)
-	r.Types, r.Schemas = append(r.Types, Plain(typeOf(of))), append(r.Schemas, c.column(of.DataSchema()))
+	r.Types, r.Schemas = append(r.Types, Plain(structured.Type(of))), append(r.Schemas, c.column(of.DataSchema()))
 	r.Envelopes, r.Payloads = append(r.Envelopes, envelope), append(r.Payloads, body)
 	var stream []byte // NULL where it has none
 	if m.Version.Number != 0 {

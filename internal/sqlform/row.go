@@ -7,6 +7,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/newer"
+	"github.com/semel-go/semel/internal/structured"
 )
 
 // State is the state of this name in a table of rows; an error if a newer release
@@ -72,7 +73,7 @@ func RowValues(c Crypt, m *contract.Mark, r *contract.Row) ([]any, error) {
 	return []any{
 		int64(m.Fingerprint.Version), Sum(m.Fingerprint), r.Surrogate, string(r.State), Plain(string(r.Reason)),
 		Plain(message.Topic), int64(message.Origin.Partition), message.Origin.Offset, c.column(message.Origin.BrokerID),
-		key, Plain(typeOf(message)), c.column(message.DataSchema()), envelope, body,
+		key, Plain(structured.Type(message)), c.column(message.DataSchema()), envelope, body,
 		int64(r.Attempts), int64(r.Attempts), c.errorOf(m, r.FirstError), c.errorOf(m, r.LastError),
 		r.After.Milliseconds(), stream, version, cause,
 	}, nil

@@ -22,12 +22,13 @@ func CalledAhead[Tx any](t *testing.T, s contract.TxStore[Tx], setAhead func()) 
 		t.Fatalf("%+v", r)
 	}
 	started := func() contract.CallStarted {
-		claimed, err := s.(contract.Leases).Claim(t.Context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 1, Lease: time.Millisecond})
-		for err == nil && len(claimed) == 0 {
+		var claimed []contract.Claimed
+		for len(claimed) == 0 {
+			var err error
 			claimed, err = s.(contract.Leases).Claim(t.Context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 1, Lease: time.Millisecond})
-		}
-		if err != nil {
-			t.Fatal(err)
+			if err != nil {
+				t.Fatal(err)
+			}
 		}
 		all, err := s.(contract.Calls).StartCalls(t.Context(), []contract.Claim{claimed[0].Claim}, time.Millisecond)
 		if err != nil || len(all) != 1 || !all[0].Stands {

@@ -15,6 +15,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/headername"
 	"github.com/semel-go/semel/internal/cloudevents"
+	"github.com/semel-go/semel/internal/structured"
 )
 
 // step is what the idempotency key of a call is made of, beside the identity. It may
@@ -147,8 +148,7 @@ func event(to http.Header, m *semel.Message) {
 	attribute("specversion", cloudevents.Version)
 	attribute("id", cmp.Or(m.ID(), m.Identity.ID))
 	attribute("source", cmp.Or(m.Source(), m.Identity.Source, sourceOfNone))
-	kind, _ := m.Headers.Get("ce-type") // not Message.Type: nothing here depends on the type
-	attribute("type", cmp.Or(m.Attributes.Type, string(kind), typeOfNone))
+	attribute("type", cmp.Or(structured.Type(m), typeOfNone))
 	attribute("subject", m.Subject())
 	attribute("dataschema", m.DataSchema())
 	if at := m.Attributes.Time; !at.IsZero() {
