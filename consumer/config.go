@@ -96,10 +96,10 @@ type Config struct {
 	// the name (semel identity release, contract.Derivations). Needs Owner.
 	Exclusive bool
 	// Type is a selector (see identity.ParseSelector) of the place where producers write the
-	// type of a message, such as "header:event-type" or "body:/type". What it finds is what
-	// Message.Type returns to handlers, what Only.Types are compared with, and what rows of
-	// the inbox have. The default, and the type of a message in which it finds nothing, is
-	// the attribute type of CloudEvents. A message whose type cannot be read (a body that is
+	// type of a message, such as "header:event-type" or "body:/type". Handlers get this type
+	// from Message.Type, Only.Types is compared with it, and rows of the inbox store it. By
+	// default, and for a message in which the selector finds nothing, the type is the
+	// attribute type of CloudEvents. A message whose type cannot be read (a body that is
 	// no JSON, a header that stands twice with different values) is set aside as
 	// semel.ReasonMalformed. Identity and Fingerprint do not see it.
 	Type string

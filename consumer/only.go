@@ -23,8 +23,8 @@ func (o Otherwise) String() string {
 // judged before their identity is looked for; Config.Otherwise says what becomes
 // of the others.
 type Only struct {
-	// Types are the types of which a message must have one (see Config.Type).
-	// A message without a type has none of them.
+	// Types lists the types that the consumer takes (see Config.Type). A message
+	// without a type is not taken.
 	Types []string
 	// Headers are, by the name of a header, the values of which it must have
 	// one, byte for byte. Names are compared without regard to case; of a header
@@ -61,8 +61,8 @@ func (o Otherwise) ending() machine.Then {
 // all reports whether no condition is set.
 func (o *Only) all() bool { return len(o.Types) == 0 && len(o.Headers) == 0 }
 
-// misses names a condition that m, of this type, does not meet; empty if m is the
-// consumer's. What a source refused may have lost its type and headers with its form: then
+// misses returns the name of a condition that message m with type kind fails to meet, or
+// "" if m is the consumer's. What a source refused may have lost its type and headers with its form: then
 // only what is there can show that it is somebody else's.
 func (o *Only) misses(m *semel.Message, kind string, refused bool) string {
 	if len(o.Types) > 0 && !slices.Contains(o.Types, kind) && (kind != "" || !refused) {

@@ -16,9 +16,9 @@
 // (consumer, source and id): the store refuses a text that was moved to another one. Results are
 // bound to their id, outputs of steps to the number of their row, errors to either.
 //
-// What encryption does not prevent: somebody who can write the tables, and has no key, can put
-// an older text of the same identity in place of a newer one, and can insert rows in plain text,
-// which a store with a cipher applies unless its option EncryptedSince says otherwise.
+// Encryption does not prevent two attacks by a database user who can write the tables and has no
+// key. The user can replace a text by an older one of the same identity. The user can also insert
+// rows in plain text; consumers handle these unless the store's option EncryptedSince is set.
 // Fingerprints are hashes without a key, so a short body, such as one of four digits, can be
 // guessed from its fingerprint.
 package encryption

@@ -7,8 +7,8 @@ import (
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
-// drawClocks lets the store's clock be wrong for a while. Whether it is, is told by a number
-// that was drawn before, so that the other seeds keep their histories.
+// drawClocks decides whether the store's clock is wrong for a while. The decision uses the seed
+// and draws no random number, so that the other seeds keep their histories.
 func (p *plan) drawClocks() {
 	p.clocks = p.config.Inbox && p.keep == 0 && !p.replays() && p.config.Seed%13 < 3
 }

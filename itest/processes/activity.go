@@ -45,9 +45,9 @@ func (a *Activity) Open(ctx context.Context, process string) (open bool, err err
 	return open, err
 }
 
-// Settled reports whether a process that stands still has begun a transaction by an opening
-// and sent nothing since. The server may still work at what it sent last, which may be its
-// COMMIT.
+// Settled reports whether a frozen process has begun a transaction with the opening and has
+// sent nothing since. It waits while the server works at the last statement of the process,
+// which may be its COMMIT.
 func (a *Activity) Settled(ctx context.Context, process string, opening Opening) (bool, error) {
 	for range 50 {
 		active, open, err := a.sessions(ctx, process, opening)

@@ -18,8 +18,8 @@ type Erasure struct {
 	DryRun bool
 	// Discard closes what is unfinished before.
 	Discard bool
-	// Doubted, if not nil, is told by a DryRun of each row that Discard would close and of
-	// which a call is under way or has an unknown outcome.
+	// Doubted, if not nil, is called by a DryRun for each row that Discard would close and
+	// that has a call under way or of unknown outcome.
 	Doubted func(contract.StoredRow)
 	// Shown is how many of those that are left are told of; all are counted. 0: all.
 	Shown int
