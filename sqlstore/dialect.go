@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/semel-go/semel/contract"
@@ -96,11 +97,37 @@ func (d *dialect) load(names *strings.Replacer, files ...string) (map[string]str
 		if err != nil {
 			return nil, err
 		}
-		if texts[i], err = d.text.Exact(names.Replace(string(text))); err != nil {
+		if texts[i], err = d.exact(names, string(text)); err != nil {
 			return nil, fmt.Errorf("sqlstore: %s/%s: %w", d.name, name, err)
 		}
 	}
 	return sqlform.Texts(texts...)
+}
+
+// exacts holds, by a text of this package's files with its names but for the schema, what
+// sqltext.Dialect.Exact makes of it. Reading all files takes longer than all else that opening
+// a store does, and what a process opens differs by the schema at most.
+var exacts sync.Map
+
+// anySchema stands for the schema in exacts; no schema is called so.
+const anySchema = `"{schema}"`
+
+// exact puts the names into a text and has what is built in named with its schema.
+func (d *dialect) exact(names *strings.Replacer, text string) (string, error) {
+	text, schema := names.Replace(text), names.Replace("{schema}")
+	if d.text.Catalog == "" || !strings.HasPrefix(schema, `"`) { // names of one table are no others'
+		return d.text.Exact(text)
+	}
+	common := strings.ReplaceAll(text, schema, anySchema)
+	known, found := exacts.Load(common)
+	if !found {
+		made, err := d.text.Exact(common)
+		if err != nil {
+			return "", err
+		}
+		known, _ = exacts.LoadOrStore(common, made)
+	}
+	return strings.ReplaceAll(known.(string), anySchema, schema), nil
 }
 
 // names are what stands for tables in a dialect's SQL: {prefix} before every

@@ -64,9 +64,9 @@ func (s *Store) migrations() ([]Migration, error) {
 		if err != nil {
 			return nil, err
 		}
-		body := s.names.Replace(string(text))
-		sum := sha256.Sum256([]byte(body))
-		if body, err = s.dialect.text.Exact(body); err != nil {
+		sum := sha256.Sum256([]byte(s.names.Replace(string(text))))
+		body, err := s.dialect.exact(s.names, string(text))
+		if err != nil {
 			return nil, err
 		}
 		known[i] = Migration{Version: version, Name: name, Checksum: hex.EncodeToString(sum[:]), SQL: body}

@@ -1,6 +1,7 @@
 package sqlstore
 
 import (
+	"io/fs"
 	"strings"
 	"testing"
 )
@@ -13,6 +14,36 @@ func TestPrefixes(t *testing.T) {
 		_, err := open(nil, sqliteDialect(methodCode), Options{Prefix: prefix})
 		if (err == nil) != want {
 			t.Errorf("prefix %q: %v", prefix, err)
+		}
+	}
+}
+
+// What is kept of one schema's text is another's with its own name.
+func TestATextIsTheSameInEachSchema(t *testing.T) {
+	d := postgresDialect()
+	files, err := fs.Glob(d.files, "postgres/*.sql")
+	if err != nil || len(files) == 0 {
+		t.Fatalf("%q, %v", files, err)
+	}
+	for _, o := range []Options{{Schema: "public", Prefix: "semel_"}, {Schema: "row", Prefix: "semel_"}, {Schema: "Case 1", Prefix: "semel_"}, {Schema: "Case 1", Prefix: "other_"}, {Schema: "schema", Prefix: "name"}} {
+		names, err := d.names(o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			text, err := fs.ReadFile(d.files, file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := d.text.Exact(names.Replace(string(text)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 2 { // found out, and known
+				if got, err := d.exact(names, string(text)); got != want || err != nil {
+					t.Errorf("%s of %+v differs: %v", file, o, err)
+				}
+			}
 		}
 	}
 }
