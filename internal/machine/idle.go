@@ -107,10 +107,12 @@ func (m *Machine) idleAt() Time {
 // begins later than that would else be cancelled before it reaches the source.
 func (m *Machine) endAskAt() Time { return max(m.idleAt(), m.fetch.began+emptyFetch) }
 
-// nothingDue reports whether the inbox has nothing to do now, as far as is known.
+// nothingDue reports whether the inbox has nothing to do now, as far as is known. What it
+// said last holds until it is to be asked again: an open breaker may keep the machine from
+// asking for longer.
 func (m *Machine) nothingDue() bool {
 	c := &m.claims
-	return !m.config.Inbox || !c.under && (c.empty || m.full())
+	return !m.config.Inbox || !c.under && (c.empty && c.until > m.now || m.full())
 }
 
 // mayEndIdle reports whether emptiness would end the consumer now.
