@@ -45,16 +45,21 @@ func (w *world) called(c *call) {
 }
 
 // checkOverlap checks that a call beside another for the same message has a reason: the
-// lease of the other's claim has ended, or a person has ended the claim (B11).
+// lease of the other's claim has ended, or a person has ended the claim (B11). If the store's
+// clock jumped ahead, this claim's lease may have ended by that clock alone, and was taken: its
+// process cannot see that.
 func (w *world) checkOverlap(c, other *call) {
 	r := c.claim.row
 	w.arose("B11")
 	w.coverage.add("fault", "a call beside one whose lease has ended")
 	taken, was := r.taken[other.token]
-	if _, own := r.taken[c.token]; !own && !r.stands(c.token) {
+	own, lost := r.taken[c.token]
+	if !lost && !r.stands(c.token) {
 		return // a person has ended this claim, and its process does not know yet
 	}
 	switch {
+	case lost && w.store.jumped && own.until <= own.at:
+		w.coverage.add("fault", "a call whose lease ended early by the store's clock")
 	case r.stands(other.token):
 		w.broke("B11", "%s is called for in f%d beside f%d, whose claim stands", c.message.name(), c.f.of.Number, other.f.of.Number)
 	case was && taken.until > taken.at:

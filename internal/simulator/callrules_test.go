@@ -1,0 +1,46 @@
+package simulator
+
+import (
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel/internal/machine"
+)
+
+func TestACallBesideAnother(t *testing.T) {
+	const lease = time.Second
+	// The first claim is made at the start, the second at 300ms, when the store's clock says at.
+	// Then the first makes its call, beside the second's.
+	broken := func(at time.Duration, jumped bool) *Violation {
+		w := newWorld(fromSeed(1), Real)
+		w.start()
+		w.now, w.store.jumped = lease/2, jumped
+		m := w.messages[0]
+		r := &row{message: m, as: machine.AsReceived, token: 2, taken: map[uint64]takeover{1: {until: lease, at: at}}}
+		calls := make([]*call, 2)
+		for i := range calls {
+			c := &claim{row: r, tokens: []uint64{uint64(i + 1)}, ends: lease}
+			calls[i] = &call{f: &flight{}, claim: c, token: c.token(), message: m}
+		}
+		calls[0].f.of, calls[1].f.of = &machine.Flight{Number: 1}, &machine.Flight{Number: 2}
+		w.checkOverlap(calls[0], calls[1])
+		return w.law
+	}
+	t.Run("B11_breaks_the_law_although_a_process_was_frozen", func(t *testing.T) {
+		for _, at := range []time.Duration{300 * time.Millisecond, time.Hour} {
+			if v := broken(at, false); v == nil || v.Law != "B11" {
+				t.Errorf("taken at %v: %v", at, v)
+			}
+		}
+	})
+	t.Run("B11_breaks_it_where_the_clock_jumped_and_the_lease_was_not_over_by_it", func(t *testing.T) {
+		if v := broken(300*time.Millisecond, true); v == nil || v.Law != "B11" {
+			t.Error(v)
+		}
+	})
+	t.Run("B11_breaks_nothing_where_the_stores_clock_jumped_past_the_lease", func(t *testing.T) {
+		if v := broken(time.Hour, true); v != nil {
+			t.Error(v)
+		}
+	})
+}
