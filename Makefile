@@ -208,7 +208,8 @@ proof-inbox:
 
 ## proof-order: 110,000 records that are versions of a thousand streams, some of
 ## which come shuffled, late or never, over four processes in lanes by key; ten
-## heads parked and retried by a command, gaps skipped by another; PROOF=-quick: a
+## heads parked and retried by a command, gaps skipped by another. At each of these steps
+## exactly those messages wait that are behind a parked or a missing one. PROOF=-quick: a
 ## minute; PROOF="-quick -plant unguarded": without the versions, which must be found
 proof-order:
 	scripts/services install postgres kafka

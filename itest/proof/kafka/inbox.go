@@ -4,11 +4,9 @@ package kafka
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os/exec"
 	"strings"
-	"time"
 
 	"github.com/semel-go/semel/itest/webhooks"
 )
@@ -46,11 +44,7 @@ func (r *run) setup() string {
 		return setup
 	}
 	var ids []string
-	for n := range poisoned {
-		event := n * r.Events / poisoned
-		if r.Order {
-			event = r.headOf(n)
-		}
+	for _, event := range r.poison() {
 		ids = append(ids, "'"+webhooks.ID(event)+"'")
 	}
 	counted := ""
@@ -60,10 +54,10 @@ func (r *run) setup() string {
 	return setup + counted + fmt.Sprintf(failing, strings.Join(ids, ", "))
 }
 
-// workOff waits until nothing waits in the inbox, has what is parked retried by a
-// command, and waits again.
+// workOff waits until what waits in the inbox is held back by what is parked or by gaps, has what
+// is parked retried by a command, and waits again.
 func (r *run) workOff(ctx context.Context) error {
-	if err := r.drained(ctx); err != nil {
+	if err := r.drained(ctx, untilMended); err != nil {
 		return err
 	}
 	if _, err := r.Activity.DB.ExecContext(ctx, "insert into mended values (now())"); err != nil {
@@ -77,30 +71,10 @@ func (r *run) workOff(ctx context.Context) error {
 	}
 	r.ledger.Retried = strings.Count(string(said), ": done")
 	r.Say("%d parked messages are retried", r.ledger.Retried)
-	if err := r.drained(ctx); err != nil {
+	if err := r.drained(ctx, untilFilled); err != nil {
 		return err
 	}
 	return r.skipGaps(ctx)
-}
-
-// drained waits until nothing waits in the inbox. Whether it does, the ledger says.
-func (r *run) drained(ctx context.Context) error {
-	most, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	looked, waiting := time.Time{}, -1
-	err := r.tendUntil(most, func() bool {
-		if time.Since(looked) < 500*time.Millisecond {
-			return false
-		}
-		looked = time.Now()
-		const query = "select count(*) from semel_inbox where state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE')" // what is blocked waits for what is parked, or for a skip
-		return r.Activity.DB.QueryRowContext(most, query).Scan(&waiting) == nil && waiting == 0
-	})
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		r.Say("after %v %d messages still wait", patience, waiting)
-		return nil
-	}
-	return err
 }
 
 // refusals are the writes that the server refused for their token.

@@ -51,13 +51,16 @@ type Ledger struct {
 	// Placed are effects that came in their turn, Misplaced the others, Blocked rows that
 	// waited for an earlier version, Filled streams of which a file brought what was
 	// missing, Skipped such in which a command skipped what never came.
-	Placed    int    `json:"in_order,omitempty"`
-	Misplaced int    `json:"out_of_order,omitempty"`
-	Blocked   int    `json:"blocked,omitempty"`
-	Filled    int    `json:"gaps_filled,omitempty"`
-	Skipped   int    `json:"gaps_skipped,omitempty"`
-	Planted   string `json:"planted,omitempty"`
-	least     Proof
+	Placed    int `json:"in_order,omitempty"`
+	Misplaced int `json:"out_of_order,omitempty"`
+	Blocked   int `json:"blocked,omitempty"`
+	Filled    int `json:"gaps_filled,omitempty"`
+	Skipped   int `json:"gaps_skipped,omitempty"`
+	// Unheld are messages that waited although nothing held them back, for as long as the
+	// group may take, or did not wait although something did.
+	Unheld  int    `json:"waited_unheld,omitempty"`
+	Planted string `json:"planted,omitempty"`
+	least   Proof
 }
 
 // audit adds up from the broker and the database.
@@ -125,6 +128,9 @@ func (l Ledger) Wrong() error {
 	err := cmp.Or(l.Tally.Wrong(), l.Offsets.Wrong(), l.Accord.Wrong())
 	if err == nil && l.Misplaced != 0 {
 		err = fmt.Errorf("%d effects are out of their stream's order", l.Misplaced)
+	}
+	if err == nil && l.Unheld != 0 {
+		err = fmt.Errorf("%d messages waited although nothing held them back, or did not although something did", l.Unheld)
 	}
 	return err
 }

@@ -23,6 +23,7 @@ func TestALedgerIsAProofOnlyIfNothingIsWrongAndEnoughHappened(t *testing.T) {
 		"lost":        func(l *Ledger) { l.Lost, l.Applied = 1, 4 },
 		"doubled":     func(l *Ledger) { l.Doubled = 1 },
 		"stuck":       func(l *Ledger) { l.Stuck = 1 },
+		"unheld":      func(l *Ledger) { l.Unheld = 1 },
 		"denied":      func(l *Ledger) { l.Denied = 1 },
 		"foreign":     func(l *Ledger) { l.Foreign = 1 },
 		"astray":      func(l *Ledger) { l.Astray = 1 },

@@ -98,14 +98,6 @@ func (r *run) ordered(record *kgo.Record, event int) {
 		kgo.RecordHeader{Key: "version", Value: strconv.AppendInt(nil, int64(v.number), 10)})
 }
 
-// headOf is an event of a stream of its own, so that what is behind it waits for it.
-func (r *run) headOf(n int) int {
-	if r.Keys {
-		return slices.Index(r.places, version{streams + 60 + n, 3})
-	}
-	return slices.Index(r.places, version{60 + n, 3})
-}
-
 func streamName(n int) string { return fmt.Sprint("s", n) }
 
 // fillGaps has a command give the consumer, from a file, what was never published.
@@ -136,7 +128,7 @@ func (r *run) fillGaps(ctx context.Context) error {
 	}
 	r.ledger.Filled = bytes.Count(text.Bytes(), []byte("\n"))
 	r.Say("%d gaps are filled from a file", r.ledger.Filled)
-	return r.drained(ctx)
+	return r.drained(ctx, untilSkipped)
 }
 
 // skipGaps has a command skip what never comes.
@@ -155,7 +147,7 @@ func (r *run) skipGaps(ctx context.Context) error {
 	}
 	r.ledger.Skipped = strings.Count(string(said), ": done")
 	r.Say("%d gaps are skipped", r.ledger.Skipped)
-	return r.drained(ctx)
+	return r.drained(ctx, untilNothing)
 }
 
 // inOrder counts the effects that came in their turn, and the others.

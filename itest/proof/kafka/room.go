@@ -74,5 +74,5 @@ func (r *Room) Runs(c proof.Choice) []proof.Run {
 		p = Three(p)
 	}
 	p.Seed, p.Plant = c.Seed, c.Plant
-	return []proof.Run{{Title: "kafka", Within: p.Publish + 10*time.Minute, Prove: proof.Proving(p.Run)}}
+	return []proof.Run{{Title: "kafka", Within: p.Publish + 20*time.Minute, Prove: proof.Proving(p.Run)}}
 }

@@ -1,0 +1,155 @@
+//go:build unix
+
+package kafka
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel/itest/webhooks"
+)
+
+// stage is what the messages that still wait in the inbox wait for, once all is published.
+type stage uint8
+
+const (
+	untilMended  stage = iota // and what is parked is retried
+	untilFilled               // the gaps of which a file brings what is missing
+	untilSkipped              // the gaps of what never comes
+	untilNothing
+)
+
+// poison are the events whose handlers fail until their cause is mended. With Order each is of
+// a stream of its own, so that what is behind it waits for it.
+func (r *run) poison() (events []int) {
+	for n := range poisoned {
+		event := n * r.Events / poisoned
+		if r.Order {
+			event = slices.Index(r.places, version{r.headStream(n), 3})
+		}
+		events = append(events, event)
+	}
+	return events
+}
+
+func (r *run) headStream(n int) int {
+	if r.Keys {
+		return streams + 60 + n
+	}
+	return 60 + n
+}
+
+// heldBack are the events that wait at a stage because something holds them back: what is
+// parked, and what is behind that or behind a gap. All others have taken effect.
+func (r *run) heldBack(s stage) map[string]int {
+	held := map[string]int{}
+	if s == untilMended {
+		for _, event := range r.poison() {
+			held[hexID(event)] = event
+		}
+	}
+	heads := r.headStream(0)
+	for event, v := range r.places {
+		parked := v.stream >= heads && v.stream < heads+poisoned && s == untilMended
+		unfilled := version{v.stream, 2}.filled() && s <= untilFilled
+		unskipped := skips(v.stream) && s <= untilSkipped
+		if v.number >= 3 && (parked || unfilled || unskipped) {
+			held[hexID(event)] = event
+		}
+	}
+	return held
+}
+
+// hexID is an event's id as it ends in the inbox.
+func hexID(event int) string { return strings.ReplaceAll(webhooks.ID(event), "-", "") }
+
+// waitingRow is a row of the inbox that is not completed.
+type waitingRow struct{ id, state, reason, text string }
+
+// unheld are the rows that nothing holds back; missing is how many there should be besides.
+func unheld(rows []waitingRow, held map[string]int) (free []waitingRow, missing int) {
+	missing = len(held)
+	for _, row := range rows {
+		if _, is := held[row.id]; is && (row.state == "BLOCKED" || row.state == "PARKED") {
+			missing--
+		} else {
+			free = append(free, row)
+		}
+	}
+	return free, missing
+}
+
+// waiting reads the rows that are not completed.
+func (r *run) waiting(ctx context.Context) (all []waitingRow, err error) {
+	rows, err := r.Activity.DB.QueryContext(ctx, `select encode(substr(id, 2), 'hex'), state, reason, concat_ws(' ', encode(stream, 'escape'), stream_version, encode(line, 'escape'), place,
+		'due in', due_at - now(), 'attempts', finished, last_error) from semel_inbox where state <> 'COMPLETED' order by number`)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var row waitingRow
+		if err := rows.Scan(&row.id, &row.state, &row.reason, &row.text); err != nil {
+			return nil, err
+		}
+		all = append(all, row)
+	}
+	return all, rows.Err()
+}
+
+// drained waits until nothing waits in the inbox but what is held back. A stream is worked off
+// one version after the other, so it waits for as long as effects are added, and patience longer.
+func (r *run) drained(ctx context.Context, s stage) error {
+	held := r.heldBack(s)
+	looked, moved, effects := time.Time{}, time.Now(), int64(-1)
+	err := r.Until(ctx, func() (bool, error) {
+		if time.Since(looked) < 500*time.Millisecond {
+			return false, r.feed.Err()
+		}
+		looked = time.Now()
+		if now := r.effects(); now != effects {
+			effects, moved = now, looked
+		}
+		if time.Since(moved) > patience {
+			return false, errStands
+		}
+		const query = "select count(*) from semel_inbox where state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE')" // the cheap question first
+		moving := 0
+		if r.Activity.DB.QueryRowContext(ctx, query).Scan(&moving) != nil || moving > 0 {
+			return false, r.feed.Err()
+		}
+		if r.Plant != "" { // that may keep what should wait from waiting
+			return true, nil
+		}
+		rows, err := r.waiting(ctx)
+		free, missing := unheld(rows, held)
+		return err == nil && len(free) == 0 && missing == 0, r.feed.Err()
+	})
+	switch {
+	case errors.Is(err, errStands):
+		return r.stands(ctx, held)
+	case err == nil && r.Plant == "":
+		r.Say("%d messages wait, each behind one that is parked or missing, or parked itself", len(held))
+	}
+	return err
+}
+
+var errStands = errors.New("nothing takes effect any more")
+
+// stands says what waits although nothing holds it back. The ledger fails for it.
+func (r *run) stands(ctx context.Context, held map[string]int) error {
+	rows, err := r.waiting(ctx)
+	if err != nil {
+		return err
+	}
+	free, missing := unheld(rows, held)
+	r.Say("for %v nothing took effect: %d messages wait although nothing holds them back, and of %d that are held back %d do not wait", patience, len(free), len(held), missing)
+	for _, row := range free[:min(len(free), 10)] {
+		r.Say("%s is %s", row.id, strings.Join([]string{row.state, row.reason, row.text}, " "))
+	}
+	r.ledger.Unheld += len(free) + missing
+	return nil
+}
