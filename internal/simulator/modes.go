@@ -50,14 +50,17 @@ type Search struct {
 // neighbours is how many seeds before and behind one are near it.
 const neighbours = 8
 
-// First returns the first seed found that breaks the law: of those near the given one the
-// smallest, or else of all.
+// First returns the first seed found that breaks the law: the given one, or the smallest of
+// its neighbours, or else of all.
 func First(make Maker, s Search) (Failure, bool) {
 	if s.Near > 0 {
-		near := s
+		itself, near := s, s
+		itself.Start, itself.Seeds = s.Near, 1
 		near.Start, near.Seeds = max(s.Near, neighbours+1)-neighbours, 2*neighbours+1
-		if f, found := near.first(make); found {
-			return f, true
+		for _, some := range []Search{itself, near} {
+			if f, found := some.first(make); found {
+				return f, true
+			}
 		}
 	}
 	return s.first(make)

@@ -40,6 +40,10 @@ func TestASearchBeginsNearAndGoesOnEverywhere(t *testing.T) {
 	if !found || !foundNear || near.Seed < first.Seed+60-neighbours || near.Seed > first.Seed+60+neighbours {
 		t.Errorf("seed %d (%v) without, and %d (%v) near %d", first.Seed, found, near.Seed, foundNear, first.Seed+60)
 	}
+	itself, found := First(maker, Search{Start: 1, Seeds: 100, Near: near.Seed, Law: near.Broken.Law})
+	if !found || itself.Seed != near.Seed {
+		t.Errorf("seed %d (%v) is found first, and near is %d, which breaks %v", itself.Seed, found, near.Seed, near.Broken)
+	}
 	if stale, found := First(maker, Search{Start: first.Seed, Seeds: 100, Near: first.Seed, Law: "no such law"}); found {
 		t.Errorf("seed %d is found, and breaks another law", stale.Seed)
 	}

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// nearText names, a fault a line, the seed that found it last: the search begins there and
-// with its neighbours. When histories change, that finds nothing any more and costs a
-// moment; then all seeds are looked at, and go test -update writes the file anew.
+// nearText names, a fault a line, the seed that found it last: the search begins with it and
+// its neighbours. When histories change, that finds nothing any more; then all seeds are
+// looked at, which takes seconds a fault, until go test -update writes the file anew.
 //
 //go:embed near.txt
 var nearText string

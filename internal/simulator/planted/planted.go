@@ -114,7 +114,7 @@ func (t *Tree) Build() error {
 		binary := filepath.Join(t.folder, fmt.Sprintf("program%d", len(t.built)))
 		args := []string{"build", "-buildvcs=false", "-ldflags=-s -w", "-overlay", t.overlay, "-o", binary, "./internal/simulator/simulate"}
 		if f.Test != "" {
-			args = []string{"test", "-c", "-overlay", t.overlay, "-o", binary, f.Package}
+			args = []string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", t.overlay, "-o", binary, f.Package}
 		}
 		if out, failed, err := run(t.root, 0, "go", args...); err != nil || failed {
 			return errors.Join(err, fmt.Errorf("with the faults %s does not build: %s", args[len(args)-1], out))
@@ -197,7 +197,7 @@ func pattern(test string) string {
 func run(folder string, fault int, name string, args ...string) (out string, failed bool, err error) {
 	command := exec.Command(name, args...)
 	command.Dir = folder
-	command.Env = append(os.Environ(), "GOFLAGS=", fmt.Sprintf("%s=%d", number, fault))
+	command.Env = append(os.Environ(), fmt.Sprintf("%s=%d", number, fault))
 	var text bytes.Buffer
 	command.Stdout, command.Stderr = &text, &text
 	err = command.Run()
