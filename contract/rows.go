@@ -73,6 +73,9 @@ type RowFilter struct {
 	Type   string
 	// Stream, when not nil, chooses rows of one stream.
 	Stream *StreamRows
+	// DueLater chooses, of the rows in StateReceived, only those that are due later than now, by
+	// the store's clock. Rows in other states are chosen as without it.
+	DueLater bool
 	// ReceivedBefore chooses rows received earlier.
 	ReceivedBefore time.Time
 	// After chooses rows with a greater number, for paging.

@@ -154,6 +154,7 @@ func (s *Store) Skip(ctx context.Context, number, revision int64, a contract.Act
 	if !r.stands() {
 		return fmt.Errorf("row %d keeps nothing back: %w", number, semel.ErrState)
 	}
+	r.cutAhead(s.now())
 	s.leave(r)
 	s.advance(r)
 	s.record(a, number, "done")

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
@@ -160,11 +161,12 @@ func (s *Store) Rows(ctx context.Context, f contract.RowFilter) ([]contract.Stor
 		return s.rowsOfStream(&f), nil
 	}
 	var found []contract.StoredRow
+	now := s.now()
 	for _, r := range s.rows[s.place(f.After+1):] {
 		if len(found) == f.Limit {
 			break
 		}
-		if chosen(&f, &r.StoredRow) {
+		if chosen(&f, &r.StoredRow, now) {
 			found = append(found, shown(r, f.Bodies))
 		}
 	}
@@ -176,7 +178,7 @@ func (s *Store) rowsOfStream(f *contract.RowFilter) (found []contract.StoredRow)
 	of := f.Stream
 	for _, r := range s.rows {
 		after := r.Version > of.From || r.Version == of.From && r.Number > f.After
-		if r.Stream == of.Name && r.Key.Source == of.Source && after && (of.To == 0 || r.Version <= of.To) && chosen(f, &r.StoredRow) {
+		if r.Stream == of.Name && r.Key.Source == of.Source && after && (of.To == 0 || r.Version <= of.To) && chosen(f, &r.StoredRow, s.now()) {
 			found = append(found, shown(r, f.Bodies))
 		}
 	}
@@ -196,7 +198,7 @@ func shown(r *row, body bool) contract.StoredRow {
 	return copied
 }
 
-func chosen(f *contract.RowFilter, r *contract.StoredRow) bool {
+func chosen(f *contract.RowFilter, r *contract.StoredRow, now time.Time) bool {
 	switch {
 	case f.Consumer != "" && f.Consumer != r.Key.Consumer,
 		f.ID != "" && f.ID != r.Key.ID,
@@ -204,6 +206,7 @@ func chosen(f *contract.RowFilter, r *contract.StoredRow) bool {
 		f.Type != "" && f.Type != r.Message.Type(),
 		len(f.Numbers) > 0 && !slices.Contains(f.Numbers, r.Number),
 		len(f.States) > 0 && !slices.Contains(f.States, r.State),
+		f.DueLater && r.State == contract.StateReceived && !r.DueAt.After(now),
 		!f.ReceivedBefore.IsZero() && !r.ReceivedAt.Before(f.ReceivedBefore):
 		return false
 	}

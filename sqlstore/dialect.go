@@ -38,6 +38,8 @@ type dialect struct {
 	// moment is a time to compare with a column; its parameter ? is in
 	// milliseconds since 1970.
 	moment string
+	// now is the time by the database's clock, to compare with a column.
+	now string
 	// isolation is the level that is asked for with BEGIN where no handler runs.
 	isolation sql.IsolationLevel
 	// claims are the dialect's statements about claims.

@@ -94,6 +94,9 @@ func (c *conditions) filter(f *contract.RowFilter) {
 	if !f.ReceivedBefore.IsZero() {
 		c.and("i.received_at < "+c.dialect.moment, f.ReceivedBefore.UnixMilli())
 	}
+	if f.DueLater {
+		c.and("(i.state <> 'RECEIVED' or i.due_at > " + c.dialect.now + ")")
+	}
 	if len(f.Numbers) > 0 {
 		c.and("i.number in (?"+strings.Repeat(", ?", len(f.Numbers)-1)+")", anys(f.Numbers)...)
 	}

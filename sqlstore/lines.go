@@ -201,6 +201,10 @@ func (s *Store) dropLines(ctx context.Context, tx *sql.Tx, first, end []byte) er
 
 // Skip implements contract.Lines.
 func (s *Store) Skip(ctx context.Context, number, revision int64, a contract.Act) error {
+	// A row that was dated ahead waits for its own wait, before the act sees it.
+	if _, _, err := s.dialect.claims.cutAhead(ctx, s, jsonText([]int64{number})); err != nil {
+		return s.answer("skip", err)
+	}
 	err := s.write(ctx, func(tx *sql.Tx) error {
 		r, err := s.look(ctx, tx, number, revision)
 		if err != nil {

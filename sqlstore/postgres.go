@@ -68,7 +68,7 @@ func Postgres(db *sql.DB, o Options) (*Store, error) {
 
 func postgresDialect() *dialect {
 	return &dialect{
-		name: "postgres", files: postgresFiles, fill: postgresFill, text: sqltext.Postgres(), bind: "$", moment: "pg_catalog.to_timestamp(?::bigint::float8 / 1000::float8)",
+		name: "postgres", files: postgresFiles, fill: postgresFill, text: sqltext.Postgres(), bind: "$", now: "pg_catalog.clock_timestamp()", moment: "pg_catalog.to_timestamp(?::bigint::float8 / 1000::float8)",
 		isolation: sql.LevelReadCommitted, start: postgresStart, limit: postgresLimit, broken: postgresBroken, handle: postgresHandle,
 		classify:   postgresClass,
 		exonerates: postgresExonerates,

@@ -69,7 +69,7 @@ func SQLite(db *sql.DB, o Options) (*Store, error) {
 
 func sqliteDialect(code func(error) (int, bool)) *dialect {
 	return &dialect{
-		name: "sqlite", files: sqliteFiles, fill: sqliteFill, writers: 1, lengths: []int{500, 100, 20, 4, 1}, text: sqltext.SQLite(), bind: "?", moment: "?", start: sqliteStart, broken: sqliteBroken, commitHook: true, claims: sqliteClaims{},
+		name: "sqlite", files: sqliteFiles, fill: sqliteFill, writers: 1, lengths: []int{500, 100, 20, 4, 1}, text: sqltext.SQLite(), bind: "?", moment: "?", now: "cast(unixepoch('subsec') * 1000 as integer)", start: sqliteStart, broken: sqliteBroken, commitHook: true, claims: sqliteClaims{},
 		believes: true,
 		coded:    func(err error) bool { _, ok := code(err); return ok },
 		classify: func(err error) contract.Class {

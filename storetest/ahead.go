@@ -100,6 +100,42 @@ func (s suite[Tx]) aheads(t *T) {
 			t.Errorf("the lease ends in %v, want %v", left, long)
 		}
 	})
+	t.Run("trap_T113_a_person_makes_a_received_row_due_that_was_dated_ahead", "A retry makes it due now; and of the received rows a filter chooses those that are due later.", func(t *T) {
+		h := s.opened(t)
+		if h.Ahead == nil {
+			return
+		}
+		n := h.receive("a", 0, []byte("a")).Number
+		h.Ahead(t, aDay)
+		h.receive("b", 0, []byte("b"))
+		f := contract.RowFilter{States: []contract.RowState{received}, DueLater: true}
+		found, err := h.inbox().Rows(t.context(), f)
+		t.must(err)
+		if len(found) != 1 || found[0].Number != n {
+			t.Fatalf("the filter chooses %+v, want row %d", found, n)
+		}
+		t.must(h.requeuer().Requeue(t.context(), n, found[0].Revision, act("release")))
+		if found, err = h.inbox().Rows(t.context(), f); err != nil || len(found) > 0 {
+			t.Errorf("the filter chooses %+v, %v", found, err)
+		}
+		if r := h.number(n); r.State != received || r.DueAt.Sub(h.storesTime()) > 0 {
+			t.Errorf("it is %s and due at %v", r.State, r.DueAt)
+		}
+		h.wantActs(n, "release done")
+	})
+	t.Run("trap_T113_a_row_that_was_dated_ahead_and_is_skipped_is_due_now", "Those behind it go on, and the row waits no longer than it would have by a right clock.", func(t *T) {
+		h := s.opened(t)
+		if h.Ahead == nil || !s.h.Can.Lines {
+			return
+		}
+		rows := append(h.enters("k", received, "1"), h.enters("k", blocked, "2")...)
+		h.Ahead(t, aDay)
+		t.must(h.lines().Skip(t.context(), rows[0].Number, rows[0].Revision, act("skip")))
+		h.wantStates(rows, received, received)
+		if r := h.number(rows[0].Number); r.DueAt.Sub(h.storesTime()) > 0 {
+			t.Errorf("it is due at %v", r.DueAt)
+		}
+	})
 	t.Run("trap_T113_a_person_makes_a_row_due_that_waits", "A retry makes a received row due that is due later, and is refused for one that is due.", func(t *T) {
 		h := s.opened(t)
 		r := h.receive("a", aDay, []byte("a"))

@@ -21,7 +21,7 @@ func waiting() []contract.RowState {
 func inboxCommand(c *common) *cobra.Command {
 	return group("inbox", "Show what waits in the store, and retry, resolve or discard it",
 		rowList(c, "List what waits, is worked on, or will be", waiting()...), inboxStats(c), rowShow(c),
-		rowAct(c, operate.Retry, contract.StateFailedRetryable), rowAct(c, operate.Release, contract.StateInProgress),
+		rowAct(c, operate.Retry, contract.StateFailedRetryable, contract.StateReceived), rowAct(c, operate.Release, contract.StateInProgress),
 		rowAct(c, operate.Pass, contract.StateParked, contract.StateFailedRetryable),
 		rowResolve(c, contract.ResolvedDone.String()), rowAct(c, operate.Discard, waiting()...))
 }

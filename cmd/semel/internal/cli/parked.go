@@ -74,7 +74,7 @@ func rowActOf(c *common, f *filter, verb operate.Verb, standard ...contract.RowS
 	f.legal = verb.From()
 	shorts := map[operate.Verb]string{
 		operate.Retry:    "Make messages due now, for the consumer that runs or for --run",
-		operate.Release:  "End the claims of messages in progress, which are due at once",
+		operate.Release:  "End claims, and make received messages due now",
 		operate.Pass:     "Let the messages go on that wait behind these",
 		operate.Discard:  "Close messages without an effect; reopen takes that back",
 		operate.Reopen:   "Park discarded messages again, so that they can be retried",
@@ -92,6 +92,7 @@ func rowActOf(c *common, f *filter, verb operate.Verb, standard ...contract.RowS
 			if err != nil {
 				return err
 			}
+			chosen.DueLater = all && (verb == operate.Retry || verb == operate.Release) // those that are due need no act
 			if err := recorded(&who, why, dryRun); err != nil {
 				return err
 			}

@@ -238,7 +238,7 @@ func (b Box) one(ctx context.Context, o Order, number int64) (Result, error) {
 	}
 	taken, err := b.taken(ctx, o.Verb, row)
 	switch {
-	case (o.Verb == Retry || o.Verb == Send) && row.State == contract.StateReceived && !row.DueAt.After(time.Now()): // the store decides, by its own clock
+	case (o.Verb == Retry || o.Verb == Send || o.Verb == Release) && row.State == contract.StateReceived && !row.DueAt.After(time.Now()): // the store decides, by its own clock
 		return result.after(o.dueAnyway(row, contract.ErrDueAlready), Would), nil
 	case err != nil:
 		return result, fmt.Errorf("store %s: row %d: what became of its identity: %w", b.Store, number, err)
@@ -288,12 +288,15 @@ func (o Order) allows(row contract.StoredRow) error {
 		if row.State == contract.StateBlocked {
 			return fmt.Errorf("it waits itself; show names the row that is first, and skip lets all pass that: %w", semel.ErrState)
 		}
+		if row.Place == 0 && row.State == contract.StateReceived && row.DueAt.After(time.Now()) {
+			return fmt.Errorf("no message waits behind it; semel inbox retry makes it due now: %w", semel.ErrState)
+		}
 		if row.Place == 0 {
 			return fmt.Errorf("no message waits behind it: with on_parked: block those of its key do, or of its partition, while it waits or is parked: %w", semel.ErrState)
 		}
 		return nil
 	}
-	if _, legal := row.State.After(o.Verb.event()); !legal {
+	if _, legal := row.State.After(o.Verb.event(row.State)); !legal {
 		if why := o.runsAnyway(row.State); why != "" {
 			return fmt.Errorf("it is %s: %s: %w", row.State, why, semel.ErrState)
 		}
@@ -340,11 +343,11 @@ func (o Order) dueAnyway(row contract.StoredRow, err error) error {
 // empty where it does.
 func (o Order) runsAnyway(state contract.RowState) string {
 	switch {
-	case o.Verb != Retry && o.Verb != Send:
+	case o.Verb != Retry && o.Verb != Send && o.Verb != Release:
 		return ""
 	case state == contract.StateReceived:
 		return "it is due without this, and whoever runs the consumer works on it"
-	case state == contract.StateInProgress:
+	case state == contract.StateInProgress && o.Verb != Release:
 		return "who claimed it works on it; semel inbox release ends the claim of a process that stands still"
 	}
 	return ""
@@ -379,7 +382,7 @@ func (b Box) act(ctx context.Context, o Order, row contract.StoredRow) error {
 		return fmt.Errorf("store %s keeps no messages that wait: %w", b.Store, semel.ErrUnsupported)
 	case o.Verb == Reopen:
 		return b.Requeuer.Reopen(ctx, row.Number, row.Revision, act)
-	case o.Verb == Release:
+	case o.Verb == Release && row.State != contract.StateReceived:
 		return b.Requeuer.Release(ctx, row.Number, row.Revision, act)
 	}
 	return b.Requeuer.Requeue(ctx, row.Number, row.Revision, act)

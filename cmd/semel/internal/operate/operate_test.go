@@ -198,7 +198,7 @@ func TestARowWithoutAnIdentityIsRefusedForItsOwnCause(t *testing.T) {
 func TestTheStatesThatAnActMayMeet(t *testing.T) {
 	want := map[Verb][]contract.RowState{
 		Retry:   {contract.StateReceived, contract.StateFailedRetryable, contract.StateParked, contract.StateDeadLettered},
-		Release: {contract.StateInProgress},
+		Release: {contract.StateReceived, contract.StateInProgress},
 		Discard: {contract.StateReceived, contract.StateInProgress, contract.StateFailedRetryable, contract.StateBlocked, contract.StateParked, contract.StateDeadLettered},
 	}
 	all := []contract.RowState{contract.StateReceived, contract.StateInProgress, contract.StateFailedRetryable, contract.StateCompleted,

@@ -9,7 +9,8 @@ type Verb string
 const (
 	// Retry makes a row due now; whoever claims it works on it.
 	Retry Verb = "retry"
-	// Release ends the claim of a row in progress.
+	// Release ends the claim of a row in progress, and makes a received row due now that is due
+	// later.
 	Release Verb = "release"
 	Discard Verb = "discard"
 	// Edit gives a row another payload.
@@ -26,8 +27,11 @@ const (
 	Reopen Verb = "reopen"
 )
 
-// event is what an act does to a row.
-func (v Verb) event() contract.RowEvent {
+// event is what an act does to a row in a state.
+func (v Verb) event(s contract.RowState) contract.RowEvent {
+	if v == Release && s == contract.StateReceived { // nobody has claimed it
+		v = Retry
+	}
 	switch v {
 	case Retry, Send:
 		return contract.RowRetried
@@ -51,7 +55,7 @@ func (v Verb) From() (all []contract.RowState) {
 	}
 	for _, s := range []contract.RowState{contract.StateReceived, contract.StateInProgress, contract.StateFailedRetryable, contract.StateBlocked,
 		contract.StateParked, contract.StateDeadLettered, contract.StateDiscarded, contract.StateCompleted} {
-		if _, legal := s.After(v.event()); legal {
+		if _, legal := s.After(v.event(s)); legal {
 			all = append(all, s)
 		}
 	}
