@@ -27,6 +27,8 @@ func (c charged) meant(s *Store, err error) error {
 		return s.blameless("the end of the batch", sqlform.WrittenIn(c.kept, 0, 1))
 	case c.mark == contract.NobodyNamed && c.own && s.Classify(err) == contract.ClassPermanent:
 		return s.blameless("the end of the batch", err)
+	case c.one && c.unmet != nil && code(err) == codeUnmet:
+		return fmt.Errorf("%w: %w", c.unmet, err)
 	case c.one && code(err) == codeUnmet:
 		return fmt.Errorf("%w: %w", semel.Unmet("the statement "+strconv.Quote(c.text)), err)
 	case c.mark == contract.NobodyNamed && code(err) == codeCanceled:

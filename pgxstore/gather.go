@@ -120,7 +120,7 @@ func (g *gathered) replay(b *queued, i int) {
 		q.to, q.mark = b, i
 	}
 	for _, r := range g.requests {
-		b.take(i, &request{sql: r.sql, args: slices.Clone(r.args), read: r.read, one: r.one, text: r.text, kept: r.kept})
+		b.take(i, &request{sql: r.sql, args: slices.Clone(r.args), read: r.read, one: r.one, unmet: r.unmet, text: r.text, kept: r.kept})
 	}
 	if g.reads {
 		b.reads = true

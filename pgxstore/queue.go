@@ -41,6 +41,12 @@ func (q *Queue) ExecOne(sql string, args ...any) {
 	q.to.take(q.mark, &request{sql: sql, args: args, one: true, text: sql})
 }
 
+// ExecOneOr is ExecOne for a message that ends with err, such as semel.Park, if the statement
+// changes another number of rows.
+func (q *Queue) ExecOneOr(err error, sql string, args ...any) {
+	q.to.take(q.mark, &request{sql: sql, args: args, one: true, text: sql, unmet: err})
+}
+
 // Query queues a statement whose rows Do reads.
 func (q *Queue) Query(sql string, args ...any) *Query {
 	r := &request{sql: sql, args: args}

@@ -27,7 +27,6 @@ consumers:
     store: shop
     identity: {id: "body:/id"}
     on_parked: skip
-    retry: {never_halt: true} # the first messages are all to be parked
     handler:
       sql:
         params: {id: "body:/id", n: "body:/n", account: "body:/account"}

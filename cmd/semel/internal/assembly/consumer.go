@@ -92,13 +92,10 @@ func (a *Assembly) config(c *policy.Consumer, source contract.Source) consumer.C
 	return config
 }
 
-// otherwise is OtherwiseUnmet also where the consumer does the same then: that
-// a server can judge by itself.
-func otherwise(word string, unmet consumer.Then) sqlhandler.Otherwise {
-	switch {
-	case word == "park" && unmet == consumer.ThenPark, word == "discard" && unmet == consumer.ThenDiscard:
-		return sqlhandler.OtherwiseUnmet
-	}
+// otherwise is how a message ends whose statement changed another number of rows. What a policy
+// says of a statement is a decision, and no failure for the circuit breaker, also where on_unmet
+// says the same.
+func otherwise(word string) sqlhandler.Otherwise {
 	switch word {
 	case "park":
 		return sqlhandler.OtherwisePark

@@ -62,7 +62,7 @@ func applying[Tx any](run func(context.Context, Tx, *sqlhandler.Answer, *semel.M
 // named are the statements that the policy declares.
 func named(c *policy.Consumer) (all []sqlhandler.Named) {
 	for _, s := range c.Handler.HTTP.Effects.Statements {
-		one := sqlhandler.Named{Name: s.Name, Statement: sqlhandler.Statement{SQL: s.SQL, Rows: s.Rows, Otherwise: otherwise(s.Otherwise, c.OnUnmet)}}
+		one := sqlhandler.Named{Name: s.Name, Statement: sqlhandler.Statement{SQL: s.SQL, Rows: s.Rows, Otherwise: otherwise(s.Otherwise)}}
 		for _, p := range s.Params {
 			one.Params = append(one.Params, sqlhandler.TypedParam(p))
 		}

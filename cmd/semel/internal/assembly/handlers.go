@@ -98,7 +98,7 @@ func (a *Assembly) statements(c *policy.Consumer, all policy.Statements, store *
 		if s.Upsert != nil && store.policy.SQLite != nil {
 			text, _ = s.Upsert.NamedSQLite() // its faults are found when the policy is read
 		}
-		config.Statements = append(config.Statements, sqlhandler.Statement{SQL: text, Upsert: s.Upsert != nil, Rows: s.Rows, Otherwise: otherwise(s.Otherwise, c.OnUnmet)})
+		config.Statements = append(config.Statements, sqlhandler.Statement{SQL: text, Upsert: s.Upsert != nil, Rows: s.Rows, Otherwise: otherwise(s.Otherwise)})
 	}
 	if key := c.Strategy.BusinessKey; key != nil {
 		config.Violates = store.violates(key.Constraint)

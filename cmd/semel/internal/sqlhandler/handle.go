@@ -68,7 +68,11 @@ func (h *Handler) compare(m *semel.Message, i int, changed int64) error {
 }
 
 func (s *statement) unmet(changed int64) error {
-	what := fmt.Errorf("%s changed %d rows, not %d", s.label, changed, *s.rows)
+	return s.ends(fmt.Errorf("%s changed %d rows, not %d", s.label, changed, *s.rows))
+}
+
+// ends is how a message ends whose statement changed another number of rows, which what says.
+func (s *statement) ends(what error) error {
 	switch s.otherwise {
 	case OtherwisePark:
 		return &semel.HandlerError{Decision: semel.DecidePark, Reason: semel.ReasonUnmet, Err: what}

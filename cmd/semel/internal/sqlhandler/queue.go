@@ -43,8 +43,10 @@ func (h *Handler) queue(q *pgxstore.Queue, m *semel.Message, i int, values []any
 	s := &h.statements[i]
 	args := s.bind(values)
 	switch {
-	case s.servers():
+	case s.servers() && s.otherwise == OtherwiseUnmet:
 		q.ExecOne(s.text, args...)
+	case s.servers():
+		q.ExecOneOr(s.ends(fmt.Errorf("%s changed another number of rows than 1", s.label)), s.text, args...)
 	case s.rows != nil || s.changes && h.noEffect != nil && h.watched.take(i):
 		q.Query(s.text, args...).Do(func(rows pgx.Rows) error {
 			rows.Close()
@@ -58,8 +60,8 @@ func (h *Handler) queue(q *pgxstore.Queue, m *semel.Message, i int, values []any
 	}
 }
 
-// servers says that the server itself can judge the rows: one row or unmet, of
-// a statement that fits into another.
+// servers says that the server itself can judge the rows: one row, of a statement that fits
+// into another, and an ending of the message that is not a failed attempt.
 func (s *statement) servers() bool {
-	return s.rows != nil && *s.rows == 1 && s.otherwise == OtherwiseUnmet && s.simple
+	return s.rows != nil && *s.rows == 1 && s.otherwise != OtherwiseFail && s.simple
 }
