@@ -27,7 +27,7 @@ func TestAQueueThatIsNeverEmpty(t *testing.T) {
 		for range 100 {
 			push()
 		}
-		for range 4_000_000 {
+		for range 400_000 {
 			push()
 			takeFirst(&q)
 		}
@@ -39,7 +39,7 @@ func TestAQueueThatIsNeverEmpty(t *testing.T) {
 		var q queue
 		first := &Item{progress: progress{placement: placement{state: queued}}}
 		q.push(first) // its worker is stuck, and lanes come and go
-		for arrival := range uint64(1_000_000) {
+		for arrival := range uint64(100_000) {
 			it := &Item{progress: progress{arrival: arrival + 1, placement: placement{state: queued}}}
 			q.push(it)
 			it.state = gone
@@ -55,13 +55,13 @@ func TestAQueueThatIsNeverEmpty(t *testing.T) {
 			arrival++
 			q.push(&Item{progress: progress{arrival: arrival, placement: placement{state: queued}}})
 		}
-		for range 1_000_000 {
+		for range 100_000 {
 			push()
 		}
-		for range 999_900 {
+		for range 99_900 {
 			takeFirst(&q)
 		}
-		for range 2_000_000 {
+		for range 200_000 {
 			push()
 			takeFirst(&q)
 		}
@@ -85,7 +85,7 @@ func TestWhatWaitsAndLeaves(t *testing.T) {
 		}
 		waits(contract.Lane{ID: "stays", Epoch: 1})
 		m.held[0].until = 1 // the next moment of all
-		for epoch := range uint64(100_000) {
+		for epoch := range uint64(20_000) {
 			waits(contract.Lane{ID: "a", Epoch: epoch + 1})
 		}
 		if n := m.Size().Kept; n > 16 {
@@ -118,7 +118,7 @@ func TestWhatWaitsAndLeaves(t *testing.T) {
 }
 
 func TestALaneWithManyRidersThatGoes(t *testing.T) {
-	const riders = 100_000
+	const riders = 10_000
 	// A carrier in lane a, and its copies in lane b, each behind another
 	// message of lane a, so that they stand apart in the list of all.
 	load := func(t *testing.T, lanes Lanes) *Machine {
