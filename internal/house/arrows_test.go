@@ -3,12 +3,13 @@ package house
 import (
 	"fmt"
 	"go/ast"
-	"go/build"
 	"go/importer"
 	"go/parser"
 	"go/token"
 	"go/types"
+	"io"
 	"maps"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -55,17 +56,31 @@ var readMachine = sync.OnceValues(func() (*typed, error) {
 		}
 		p.files = append(p.files, f)
 	}
-	// A test that was built with -trimpath does not know where the standard
-	// library's code is.
-	goroot, err := exec.Command("go", "env", "GOROOT").Output()
+	imported, err := compiled("./" + theMachine)
 	if err != nil {
 		return nil, err
 	}
-	build.Default.GOROOT = strings.TrimSpace(string(goroot))
-	c := types.Config{Importer: importer.ForCompiler(p.set, "source", nil)}
+	c := types.Config{Importer: importer.ForCompiler(p.set, "gc", imported)}
 	p.own, err = c.Check(module+"/"+theMachine, p.set, p.files, p.info)
 	return p, err
 })
+
+// compiled finds what the compiler wrote of the packages that a package imports: to read that
+// takes a tenth of the time in which their sources are read.
+func compiled(pkg string) (importer.Lookup, error) {
+	list := exec.Command("go", "list", "-export", "-deps", "-f", "{{.ImportPath}}={{.Export}}", pkg)
+	list.Dir = root
+	out, err := list.Output()
+	if err != nil {
+		return nil, fmt.Errorf("go list -export %s: %w", pkg, err)
+	}
+	files := map[string]string{}
+	for line := range strings.Lines(string(out)) {
+		path, file, _ := strings.Cut(strings.TrimSpace(line), "=")
+		files[path] = file
+	}
+	return func(path string) (io.ReadCloser, error) { return os.Open(files[path]) }, nil
+}
 
 // file is the name of the file that something stands in.
 func (p *typed) file(n interface{ Pos() token.Pos }) string {
