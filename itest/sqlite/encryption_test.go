@@ -123,7 +123,7 @@ func TestSQLiteKeepsTheLawsEncrypted(t *testing.T) {
 	}
 	storetest.Run(t, storetest.Harness[*sql.Tx]{
 		Open: func(t testing.TB) storetest.Instance[*sql.Tx] {
-			db := openFile(t, newFile(t), pragmas+foreignKeys)
+			db := openMigrated(t, pragmas+foreignKeys)
 			t.Cleanup(func() { sound(t, db) })
 			return instanceOn(t, encryptingOn(t, db, sqlsuite.CipherOf(t, 1)), db)
 		},

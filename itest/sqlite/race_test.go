@@ -3,6 +3,6 @@
 package sqlite
 
 // raced says that the race detector watches, under which SQLite in Go takes
-// eleven times as long: make test runs all ways of opening a file without it,
-// and one with it.
+// eleven times as long: make test runs one way of opening a file with it, and the
+// others (the Makefile's forms) without.
 const raced = true
