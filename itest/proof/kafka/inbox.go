@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"strings"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/itest/webhooks"
 )
 
@@ -63,7 +64,8 @@ func (r *run) workOff(ctx context.Context) error {
 	if _, err := r.Activity.DB.ExecContext(ctx, "insert into mended values (now())"); err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, r.Binary, "parked", "retry", "--config", dynamicPolicy, "--all", "--yes", "--wait", "--because", "mended", "--as", "proof")
+	// What is behind a gap is parked, too, when it has waited for ten minutes: for its gap.
+	cmd := exec.CommandContext(ctx, r.Binary, "parked", "retry", "--config", dynamicPolicy, "--all", "--reason", string(semel.ReasonPermanent), "--yes", "--wait", "--because", "mended", "--as", "proof")
 	cmd.Dir, cmd.Env = r.Folder, append(cmd.Environ(), r.Members[0].Env...)
 	said, err := cmd.CombinedOutput()
 	if err != nil {
