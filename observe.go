@@ -30,7 +30,9 @@ const (
 	// EventReady: it works again.
 	EventReady EventKind = "ready"
 	// EventNotReady: a part that the consumer needs to go on, which Reason names, failed
-	// when it was tried: "store", "source", "inbox", "broker", "fetch", "keys" or "breaker".
+	// when it was tried: "store", "source", "inbox", "broker", "fetch", "keys", "breaker" or "clock": as many rows as
+	// Messages says were dated in the future of the store's clock, by Wait at most. Rows are put
+	// right at once, so that EventReady follows.
 	EventNotReady  EventKind = "not ready"
 	EventStuck     EventKind = "handler does not end"
 	EventUnknown   EventKind = "commit unknown"

@@ -17,7 +17,9 @@ func (c *Consumer[Tx]) inbox() *inbox {
 	if !claims || !keeps || c.oneAttempt {
 		return nil
 	}
-	return newInbox(&c.config, leases, rows)
+	b := newInbox(&c.config, leases, rows)
+	b.tell = c.reporter.tell
+	return b
 }
 
 // stand are the rows of those claims of a flight that stood when its batch began.

@@ -23,6 +23,8 @@ type inbox struct {
 	leases contract.Leases
 	rows   contract.Inbox
 	keeper *keeper
+	// tell tells observers of the clock; see tellAhead.
+	tell func(semel.Event)
 	// only are the rows to be worked on; empty for all.
 	only []int64
 	// control: nil if nobody pauses the consumer.
@@ -236,8 +238,14 @@ func (b *inbox) claim(base context.Context, order machine.ClaimRows) machine.Cla
 	return machine.Claimed{Items: b.items(claimed, began)}
 }
 
+// partClock is the part of events that the store's clock was ahead and was set back.
+const partClock = "clock"
+
 // tellAhead logs that rows, of whichever consumer, were written while the store's clock was ahead.
 func (b *inbox) tellAhead(rows int, by time.Duration) {
+	b.tell(semel.Event{Kind: semel.EventNotReady, Reason: partClock, Messages: rows, Wait: by,
+		Err: fmt.Errorf("the store's clock was set back: rows were dated in the future, by %v at most", by.Round(time.Second))})
+	b.tell(semel.Event{Kind: semel.EventReady, Reason: partClock})
 	b.config.Logger.Warn("the store's clock was set back: rows were dated in the future, and now wait for no longer than they were to",
 		"consumer", b.config.Name, "rows", rows, "ahead", by.Round(time.Second).String())
 }

@@ -31,6 +31,7 @@ var faulty = map[string][]string{
 	"SemelUnsettled":           {`semel_unsettled_oldest_seconds{consumer="billing"} 0+60x60 0x180`},
 	"SemelNotReady":            {`semel_ready{consumer="billing"} 1x30 0x30 1x180`},
 	"SemelBreakerOpen":         {`semel_not_ready_total{consumer="billing",part="breaker"} 0x30 0+1x30 30x180`, `semel_not_ready_total{consumer="billing",part="store"} 0x240`},
+	"SemelClockSetBack":        {`semel_not_ready_total{consumer="billing",part="clock"} 0x30 1x210`, `semel_not_ready_total{consumer="billing",part="store"} 0x240`},
 	"SemelNotAlive":            {`semel_alive{consumer="billing"} 1x30 0x30 1x180`},
 	"SemelStoreNotSampled":     {`semel_store_sample_stale{store="shop"} 0x30 1x30 0x180`},
 	"SemelReaperBehind":        {`semel_store_reaper_lag_seconds{store="shop",consumer="billing"} 0x30 200000x100 0x110`},

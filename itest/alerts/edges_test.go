@@ -62,6 +62,7 @@ var shapes = []struct {
 	{"SemelDuplicateSpike", ofConsumer, duplicates("0+29x240", "0+30x240"), duplicates("0+31x240", "0+32x240")},
 	{"SemelDuplicateSpike", ofConsumer, duplicates("0x30 0+90x7 630x200", "0+100x240"), duplicates("0x30 0+90x25 2250x180", "0+100x240")},
 	{"SemelBreakerOpen", ofProcess, []string{`semel_not_ready_total{consumer="billing",part="breaker"} 3x240`}, []string{`semel_not_ready_total{consumer="billing",part="breaker"} 3x30 4x210`}},
+	{"SemelClockSetBack", ofConsumer, []string{`semel_not_ready_total{consumer="billing",part="clock"} 3x240`}, []string{`semel_not_ready_total{consumer="billing",part="clock"} 3x30 4x210`}},
 	{"SemelUnknownCommits", ofConsumer, unknown("0x30 2x210"), unknown("0x30 3x210")},
 	{"SemelWebhooksRefused", ofConsumer, refused("0x30 2x210"), refused("0x30 3x210")},
 }

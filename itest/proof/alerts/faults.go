@@ -30,7 +30,7 @@ type fault struct {
 
 // rounds are the faults; those of a round are there at once.
 func (r *run) rounds() [][]fault {
-	return [][]fault{append(append(r.messages(), r.work()...), r.forgery()), {r.cuts()}, {r.changes()}, {r.down()}}
+	return [][]fault{append(append(r.messages(), r.work()...), r.forgery()), {r.cuts()}, {r.deployment(), r.clock()}, {r.changes()}, {r.down()}}
 }
 
 // messages are faults of what is sent.
@@ -166,20 +166,59 @@ func (r *run) cuts() fault {
 
 // changes has a consumer refuse to run.
 func (r *run) changes() fault {
-	as := func(ctx context.Context, policy string, wait bool) (err error) {
-		// Killed, since one of whose consumers has stopped does not end with 0.
-		if err = r.second.Kill(); err != nil {
-			return err
-		}
-		if r.second.Policy = policy; wait {
-			return r.start(ctx, r.second)
-		}
-		r.second.Process, err = r.second.Command.Start()
+	return fault{says: "a consumer starts with another identity than the store knows", alerts: []string{"SemelNotAlive"},
+		breaks: func(ctx context.Context) error { return r.again(ctx, changedPolicy, false) },
+		mends:  func(ctx context.Context) error { return r.again(ctx, secondPolicy, true) }}
+}
+
+// again kills the second process, since one of whose consumers has stopped does not end with 0,
+// and starts it with a policy.
+func (r *run) again(ctx context.Context, policy string, wait bool) (err error) {
+	if err = r.second.Kill(); err != nil {
 		return err
 	}
-	return fault{says: "a consumer starts with another identity than the store knows", alerts: []string{"SemelNotAlive"},
-		breaks: func(ctx context.Context) error { return as(ctx, changedPolicy, false) },
-		mends:  func(ctx context.Context) error { return as(ctx, secondPolicy, true) }}
+	if r.second.Policy = policy; wait {
+		return r.start(ctx, r.second)
+	}
+	r.second.Process, err = r.second.Command.Start()
+	return err
+}
+
+// deployment has every message of a consumer fail for good from its start on, as after a bad
+// deployment. What was parked before the circuit breaker opened is retried.
+func (r *run) deployment() fault {
+	works := func(ctx context.Context, n int) error {
+		_, err := r.pool.Exec(ctx, `update works set n = $1`, n)
+		return err
+	}
+	return fault{says: "after a start every message of a consumer fails for good", alerts: []string{"SemelBreakerOpen"}, breaks: func(ctx context.Context) error {
+		if err := works(ctx, 0); err != nil {
+			return err
+		}
+		r.many(failing, 50)
+		return r.again(ctx, secondPolicy, false)
+	}, mends: func(ctx context.Context) error {
+		if err := works(ctx, 1); err != nil {
+			return err
+		}
+		return r.semel(ctx, "parked", "discard", "--all", "--yes", "--store", "shop", "--because", "proof")
+	}}
+}
+
+// clock dates rows ahead, as a database does whose clock was ahead and is right again.
+func (r *run) clock() fault {
+	return fault{says: "the database's clock was a day ahead", alerts: []string{"SemelClockSetBack"}, breaks: func(context.Context) error {
+		r.endpoint.slow.Store(int64(time.Second))
+		r.many(calling, 300)
+		return nil
+	}, on: func(ctx context.Context, _ time.Duration) error {
+		_, err := r.pool.Exec(ctx, `update semel_inbox set changed_at = changed_at + interval '1 day', due_at = due_at + interval '1 day'
+			where number in (select number from semel_inbox where state = 'RECEIVED' and consumer = '`+calling+`' limit 5 for update skip locked)`)
+		return err
+	}, mends: func(context.Context) error {
+		r.endpoint.slow.Store(0)
+		return nil
+	}}
 }
 
 // down has no store.

@@ -21,16 +21,19 @@ const (
 	repeated   = "repeated"   // is replayed
 	keeping    = "keeping"    // has a retention
 	connecting = "connecting" // in the second process, whose connections are cut
+	failing    = "failing"    // in the second process, and fails for good while its table says so
 	joining    = "joining"    // in the second process, whose policy changes
 )
 
 // topicsOfAll are those that are made, one a consumer.
-var topicsOfAll = []string{billing, guarded, calling, ordering, trailing, holding, cached, repeated, keeping, connecting, joining}
+var topicsOfAll = []string{billing, guarded, calling, ordering, trailing, holding, cached, repeated, keeping, connecting, failing, joining}
 
 const setup = `create table effects (consumer text not null, id text not null, amount bigint not null);
 create table invoices (number text constraint invoices_number unique);
 create table gate (n bigint not null);
 insert into gate values (0);
+create table works (n bigint not null);
+insert into works values (1);
 `
 
 // The policies: of the first process, of the second, and of the second with another identity
@@ -87,7 +90,8 @@ func (r *run) write() (err error) {
 	if first, err = r.withHooks(first); err != nil {
 		return err
 	}
-	second := r.head(r.second.address, "${PROXY}", calling, connecting, joining) + call + plain(connecting) + plain(joining)
+	second := r.head(r.second.address, "${PROXY}", calling, connecting, failing, joining) + call + plain(connecting) +
+		handled(failing, "      sql: {statements: [select 1 / n from works]}\n") + plain(joining)
 	at := strings.LastIndex(second, "{id: id, source: source}")
 	changed := second[:at] + `{id: "body:/id"}` + second[at+len("{id: id, source: source}"):]
 	for name, text := range map[string]string{"setup.sql": setup, firstPolicy: first, secondPolicy: second, changedPolicy: changed} {

@@ -70,7 +70,7 @@ var labelMeanings = [][2]string{
 	{byState, "what a figure is divided by, as its meaning says"},
 	{byRisk, "what a policy may take upon itself: `may double`, `may be lost` (calls without a key), `without key` (while Redis is down), `late copies` (by nature), `uncompared` (a former identity), `records passed by` (that the broker has lost), `unsigned` (headers of webhooks that nobody signed)"},
 	{byTable, "`markers` or `inbox`"},
-	{byPart, "what a consumer needs to go on: `store`, `source`, `inbox`, `broker` (which is told of endings), `fetch` (room for more), `keys` (the store of leased keys records what calls have come to), `breaker` (messages do not all fail for good; see `retry.halt_after`)"},
+	{byPart, "what a consumer needs to go on: `store`, `source`, `inbox`, `broker` (which is told of endings), `fetch` (room for more), `keys` (the store of leased keys records what calls have come to), `breaker` (messages do not all fail for good; see `retry.halt_after`), `clock` (no rows are dated in the future of the store's clock)"},
 }
 
 // seconds are the buckets of what a batch takes: from a fast commit to a statement's end.
@@ -137,7 +137,7 @@ func health() part {
 	return part{"Health", "As `/livez` and `/readyz` tell it.", []string{byConsumer}, []metric{
 		{name: "semel_ready", kind: gauge, help: "1 while the store and the source work, and the consumer does."},
 		{name: "semel_alive", kind: gauge, help: "0 while the consumer neither works nor pauses by decision."},
-		{name: "semel_not_ready_total", kind: counter, labels: []string{byPart}, help: "Tries of a part that failed, since this process started. keys: calls that the store of the leased keys did not record at once, each again once a minute."},
+		{name: "semel_not_ready_total", kind: counter, labels: []string{byPart}, help: "Tries of a part that failed, since this process started. keys: calls that the store of the leased keys did not record at once, each again once a minute. clock: how often rows were found that are dated further ahead than they can be, since the store's clock was ahead and is right again; they are cut to their own waits at once, and the consumer stays ready."},
 		{name: "semel_residual_risk", kind: gauge, labels: []string{byRisk}, help: "1 for each risk that the policy has taken upon itself, as question 21 of semel check names them."},
 		{name: "semel_paused", kind: gauge, help: "1 while an operator has paused it."},
 	}}
