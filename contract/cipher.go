@@ -12,6 +12,11 @@ type Cipher interface {
 	// Decrypt undoes Encrypt. An error says what is wrong: the key is not there, the text
 	// was changed, or it belongs to something else than about.
 	Decrypt(encrypted, about []byte) ([]byte, error)
+	// Derive returns a secret that a key and about determine, and the name of the key; false if there
+	// is no n-th key. Key 0 is the one that Encrypt uses, the others are those of Decrypt. Stores make
+	// keyed sums of fingerprints with it, which they compare, so that each process must get the same
+	// secret from the same key, for as long as the key is used.
+	Derive(n int, about []byte) (key [4]byte, secret [32]byte, there bool)
 	// Overhead is by how many bytes what is encrypted is longer.
 	Overhead() int
 }

@@ -2,6 +2,7 @@ package contract
 
 import (
 	"context"
+	"crypto/hmac"
 	"crypto/sha256"
 	"fmt"
 	"time"
@@ -33,7 +34,7 @@ type StoredEdit struct {
 type Editor interface {
 	Inbox
 	// Edit gives a row another body and keeps the one it had, in the transaction of the act,
-	// which says with its own reason the hashes of both. Nothing is changed with
+	// which says with its own reason the hashes of both (EditAct). Nothing is changed with
 	// semel.ErrChanged: the row has another revision; semel.ErrConflict: its identity, or for
 	// a conflict the first content of it, has taken effect, or waits; semel.ErrState: MayEdit
 	// refuses it.
@@ -76,8 +77,18 @@ func MayEdit(number int64, e Edited, body []byte) error {
 	return fmt.Errorf("row %d %s: %w", number, why, semel.ErrState)
 }
 
-// EditAct is an act with the hashes of what was edited.
-func EditAct(a Act, before, after []byte) Act {
-	a.Why = fmt.Sprintf("sha256 %x (%d bytes) to %x (%d bytes): %s", sha256.Sum256(before), len(before), sha256.Sum256(after), len(after), a.Why)
+// EditAct is an act with the hashes of what was edited. With a secret, the hashes are keyed with it, so
+// that nobody without it can guess a short body.
+func EditAct(a Act, before, after, secret []byte) Act {
+	name, h := "sha256", sha256.New()
+	if secret != nil {
+		name, h = "hmac-sha256", hmac.New(sha256.New, secret)
+	}
+	sum := func(body []byte) []byte {
+		h.Reset()
+		_, _ = h.Write(body) // a hash never returns an error
+		return h.Sum(nil)
+	}
+	a.Why = fmt.Sprintf("%s %x (%d bytes) to %x (%d bytes): %s", name, sum(before), len(before), sum(after), len(after), a.Why)
 	return a
 }

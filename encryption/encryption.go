@@ -6,9 +6,9 @@
 //
 // What is encrypted: bodies, keys, headers and attributes of messages in the inbox, first and
 // last errors of rows, outputs of steps, results, and the results of leased keys. What is not:
-// what the database compares or shows, that is, ids and sources of identities, fingerprints,
-// topics, types, names of streams, keys that an order is kept by, reasons and acts. A key lost is
-// all of that lost; the identities stay, and copies are duplicates as before.
+// what the database compares or shows, that is, ids and sources of identities, topics, types,
+// names of streams, keys that an order is kept by, reasons and acts. A key lost is all of that
+// lost; the identities stay, and copies are duplicates as before.
 //
 // Each text has a key of its own, which HMAC-SHA-256 derives from the given one and 16 random
 // bytes, and is encrypted with AES-256-GCM under 12 further random bytes, so that one given key
@@ -19,8 +19,10 @@
 // Encryption does not prevent two attacks by a database user who can write the tables and has no
 // key. The user can replace a text by an older one of the same identity. The user can also insert
 // rows in plain text; consumers handle these unless the store's option EncryptedSince is set.
-// Fingerprints are hashes without a key, so a short body, such as one of four digits, can be
-// guessed from its fingerprint.
+//
+// Fingerprints are hashes, so a short body, such as one of four digits, can be guessed from its
+// fingerprint. A store that is opened after its EncryptedSince encrypts the fingerprints that it
+// writes, under a key of their own for each id.
 package encryption
 
 import (
@@ -57,6 +59,7 @@ const overhead = headSize + tagSize
 type Cipher struct {
 	current name
 	keys    map[name][]byte
+	order   []name // of keys, the current one first
 }
 
 // name is what a key is called in what it has encrypted: a few bytes of a hash of it.
@@ -85,6 +88,9 @@ func New(key []byte, former ...[]byte) (*Cipher, error) {
 		n := nameOf(k)
 		if known, there := c.keys[n]; there && !hmac.Equal(known, k) {
 			return nil, fmt.Errorf("encryption: key %d has the name %s of another one, by a rare chance; make another", i+1, n)
+		}
+		if c.keys[n] == nil {
+			c.order = append(c.order, n)
 		}
 		c.keys[n] = append([]byte(nil), k...)
 	}
@@ -133,6 +139,18 @@ func (c *Cipher) Decrypt(encrypted, about []byte) ([]byte, error) {
 		return nil, errChanged
 	}
 	return plain, nil
+}
+
+// Derive implements contract.Cipher: HMAC-SHA-256 of about, with the n-th key.
+func (c *Cipher) Derive(n int, about []byte) (key [nameSize]byte, secret [sha256.Size]byte, there bool) {
+	if n < 0 || n >= len(c.order) {
+		return key, secret, false
+	}
+	h := hmac.New(sha256.New, c.keys[c.order[n]])
+	digest.Begin(h, "encryption/secret/1")
+	digest.Part(h, about)
+	h.Sum(secret[:0])
+	return c.order[n], secret, true
 }
 
 // gcm encrypts with the key that is derived with this salt.

@@ -115,3 +115,30 @@ func ExampleNew() {
 	// a payload, <nil>
 	// encryption: the text was changed, or belongs to something else
 }
+
+func TestSecretsAreDerived(t *testing.T) {
+	t.Run("P4_each_key_gives_one_secret_for_each_purpose_and_the_current_key_is_first", func(t *testing.T) {
+		before, after := mustNew(t, keyOf(1)), mustNew(t, keyOf(2), keyOf(1), keyOf(1), keyOf(2))
+		name, secret, there := before.Derive(0, []byte("a"))
+		formerName, former, known := after.Derive(1, []byte("a"))
+		if !there || !known || name != formerName || secret != former || hexName(name) != before.Current() {
+			t.Errorf("%x %x %v, then %x %x %v", name, secret, there, formerName, former, known)
+		}
+		if name, other, _ := after.Derive(0, []byte("a")); hexName(name) != after.Current() || other == secret {
+			t.Errorf("the current key gives %x under the name %x", other, name)
+		}
+		if _, other, _ := before.Derive(0, []byte("b")); other == secret || bytes.Contains(other[:], keyOf(1)[:8]) {
+			t.Error("another purpose has the same secret, or the key is in it")
+		}
+	})
+	t.Run("P4_there_are_as_many_as_keys", func(t *testing.T) {
+		c := mustNew(t, keyOf(2), keyOf(1), keyOf(1), keyOf(2))
+		for n, want := range map[int]bool{-1: false, 0: true, 1: true, 2: false} {
+			if _, _, there := c.Derive(n, nil); there != want {
+				t.Errorf("key %d: %v", n, there)
+			}
+		}
+	})
+}
+
+func hexName(n [nameSize]byte) string { return fmt.Sprintf("%x", n[:]) }

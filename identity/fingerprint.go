@@ -22,7 +22,7 @@ const (
 	fingerprintBodyVersion = 1
 	// fingerprintSelected is the first of the versions of selected values,
 	// which go up to 255. Those between are for later rules of whole bodies, but for 15,
-	// which is that of intents.
+	// which is that of intents, and 14, which stores give to fingerprints that they cannot decrypt.
 	fingerprintSelected = 16
 )
 

@@ -37,7 +37,7 @@ func (s *Store) Edit(ctx context.Context, number, revision int64, body []byte, a
 	})
 	r.Message, r.Size = &message, len(body)
 	s.touchWaiting(r)
-	s.record(contract.EditAct(a, was, body), number, "done")
+	s.record(contract.EditAct(a, was, body, nil), number, "done")
 	return nil
 }
 

@@ -114,15 +114,18 @@ func (b *batch) trim(marks []int) *request {
 // written it, of another message it is left from a marker that is gone.
 func (b *batch) row(r *contract.Row) ([]*request, error) {
 	m := &b.marks[r.Mark]
-	key := []any{m.Scope, m.Key, sqlform.RowConflict(m.Mark, r.Conflict)}
 	if r.Repeat {
-		return []*request{{sql: b.store.sql.Repeat, args: key}}, nil
+		var all []*request
+		for _, conflict := range b.store.crypt().Repeated(m, r.Conflict) {
+			all = append(all, &request{sql: b.store.sql.Repeat, args: []any{m.Scope, m.Key, conflict}})
+		}
+		return all, nil
 	}
-	values, err := sqlform.RowValues(b.store.crypt(), m.Mark, r)
+	values, err := sqlform.RowValues(b.store.crypt(), m, r)
 	if err != nil {
 		return nil, err
 	}
-	columns := append([]any{m.Scope, m.Key, m.Long, key[2]}, values...)
+	columns := append([]any{m.Scope, m.Key, m.Long, b.store.crypt().RowConflict(m, r.Conflict)}, values...)
 	if r.Conflict {
 		return []*request{b.written(sqlform.Inbox, b.store.sql.ConflictRow, columns)}, nil
 	}

@@ -46,7 +46,7 @@ func (s *Store) parked(marks []contract.Mark, verdicts []contract.Verdict, messa
 		if verdicts[i].Kind != contract.Fresh {
 			continue
 		}
-		values, err := sqlform.RowValues(s.crypt(), m.Mark, &contract.Row{State: contract.StateParked, Reason: reason, Message: messages[i]})
+		values, err := sqlform.RowValues(s.crypt(), &m, &contract.Row{State: contract.StateParked, Reason: reason, Message: messages[i]})
 		if err != nil {
 			return err
 		}

@@ -19,6 +19,7 @@ type marking struct {
 	order    []int
 	verdicts []contract.Verdict
 	former   *formers.Batch // nil: no mark has a former identity
+	crypt    sqlform.Crypt
 	// days: the markers lie in a table of days.
 	days bool
 	// altered: settings of the connection may keep it from writing.
@@ -28,7 +29,7 @@ type marking struct {
 }
 
 func (s *Store) marking(marks []sqlform.Mark, former *formers.Batch) *marking {
-	return &marking{marks: marks, former: former, order: sqlform.Sorted(marks), verdicts: make([]contract.Verdict, len(marks)), days: s.days != nil}
+	return &marking{marks: marks, former: former, crypt: s.crypt(), order: sqlform.Sorted(marks), verdicts: make([]contract.Verdict, len(marks)), days: s.days != nil}
 }
 
 // write is the statement that writes the marks, and tells which it wrote.
@@ -39,7 +40,8 @@ func (m *marking) write(text string) *request {
 	for at, i := range m.order {
 		mark := &m.marks[i]
 		scopes[at], ids[at], longs[at] = mark.Scope, mark.Key, mark.Long
-		outcomes[at], versions[at], sums[at] = int16(mark.As), int16(mark.Fingerprint.Version), sqlform.Sum(mark.Fingerprint)
+		version, sum := m.crypt.MarkPrint(mark)
+		outcomes[at], versions[at], sums[at] = int16(mark.As), int16(version), sum
 	}
 	return &request{sql: text, args: []any{scopes, ids, outcomes, versions, sums, longs}, read: m.written}
 }
@@ -154,10 +156,13 @@ func (m *marking) stand(at []int) func(pgx.Rows) error {
 // judge is the statement that tells what became of what was seen.
 func (m *marking) judge(text string) *request {
 	seen := append(m.seen(), m.former.Rows(m.verdicts)...)
-	numbers, scopes, ids, conflicts := make([]int64, len(seen)), make([]int64, len(seen)), make([][]byte, len(seen)), make([][]byte, len(seen))
-	for at, i := range seen {
+	numbers, scopes, ids, conflicts := make([]int64, 0, len(seen)), make([]int64, 0, len(seen)), make([][]byte, 0, len(seen)), make([][]byte, 0, len(seen))
+	for _, i := range seen {
 		mark := &m.marks[i]
-		numbers[at], scopes[at], ids[at], conflicts[at] = int64(i), mark.Scope, mark.Key, sqlform.Conflict(mark.Fingerprint)
+		conflicts = m.crypt.AppendConflicts(conflicts, mark)
+		for len(numbers) < len(conflicts) { // once for each key that the row of a conflict may have
+			numbers, scopes, ids = append(numbers, int64(i)), append(scopes, mark.Scope), append(ids, mark.Key)
+		}
 	}
 	return &request{sql: text, args: []any{numbers, scopes, ids, conflicts}, read: m.judged}
 }
@@ -173,12 +178,13 @@ func (m *marking) judged(rows pgx.Rows) error {
 			m.former.Knows(int(i), there.Known)
 			continue
 		}
+		there.Known = there.Known || m.verdicts[i].Known
 		if !m.days {
-			m.verdicts[i] = there.Verdict(m.marks[i].Mark)
+			m.verdicts[i] = there.Verdict(m.crypt, &m.marks[i])
 			continue
 		}
 		var err error
-		if m.verdicts[i], err = sqlstore.Judged(&m.marks[i], there); err != nil {
+		if m.verdicts[i], err = sqlstore.Judged(m.crypt, &m.marks[i], there); err != nil {
 			return err
 		}
 	}

@@ -22,8 +22,8 @@ type Options struct {
 	// Cipher, if not nil, encrypts what is kept of messages; see package encryption. What was
 	// written without it is read as before.
 	Cipher contract.Cipher
-	// EncryptedSince, if not zero, refuses rows of the inbox in plain text from that time on;
-	// see sqlstore.Options.
+	// EncryptedSince, if not zero, refuses rows of the inbox in plain text from that time on, and
+	// has fingerprints encrypted; see sqlstore.Options.
 	EncryptedSince time.Time
 	// Isolation is the level of every batch's transaction; the default is
 	// read committed, whatever the server's default is. Under the other levels

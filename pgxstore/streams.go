@@ -17,16 +17,17 @@ func (b *batch) takeStreams(o contract.TxOptions) []*request {
 	if len(all) == 0 {
 		return nil
 	}
-	scopes, names, lasts, _, _ := streamLists(all)
+	scopes, names, lasts, _, _ := streamLists(b.store.crypt(), all)
 	take := &request{sql: b.store.sql.TakeStreams, args: []any{scopes, names, milliseconds(o.EffectLock, defaultLock)}, read: b.taken}
 	return []*request{{sql: b.store.sql.KnowStreams, args: []any{scopes, names, lasts, milliseconds(o.MarkLock, defaultLock)}}, take}
 }
 
 // streamLists are streams as lists.
-func streamLists(all []*streams.Stream) (scopes []int64, names [][]byte, lasts []int64, versions []int16, sums [][]byte) {
-	for _, s := range all {
-		scopes, names, lasts = append(scopes, s.Scope), append(names, s.Name), append(lasts, s.Last)
-		versions, sums = append(versions, int16(s.Print.Version)), append(sums, sqlform.Sum(s.Print))
+func streamLists(c sqlform.Crypt, all []*streams.Stream) (scopes []int64, names [][]byte, lasts []int64, versions []int16, sums [][]byte) {
+	for _, of := range all {
+		scopes, names, lasts = append(scopes, of.Scope), append(names, of.Name), append(lasts, of.Last)
+		version, sum := c.Print(sqlform.PrintOfStream, of.Name, of.Print)
+		versions, sums = append(versions, int16(version)), append(sums, sum)
 	}
 	return scopes, names, lasts, versions, sums
 }
@@ -41,7 +42,7 @@ func (b *batch) taken(rows pgx.Rows) error {
 		if err := rows.Scan(&k, &last, &version, &sum); err != nil {
 			return err
 		}
-		all[k-1].Last, all[k-1].Print = last, sqlform.Fingerprint(uint8(version), sum)
+		all[k-1].Last, all[k-1].Print = last, b.store.crypt().ReadPrint(sqlform.PrintOfStream, all[k-1].Name, int64(version), sum)
 		b.took++
 	}
 	return rows.Err()
@@ -52,13 +53,13 @@ func (b *batch) streamsTaken() error { return sqlstore.AllTaken(b.took, len(b.st
 
 // beginStreams is the statement that writes where streams begin that have not begun.
 func beginStreams(sql *sqlform.Postgres, begun []*streams.Stream) *request {
-	scopes, names, lasts, _, _ := streamLists(begun)
+	scopes, names, lasts, _, _ := streamLists(sqlform.Crypt{}, begun)
 	return &request{sql: sql.BeginStreams, args: []any{scopes, names, lasts}}
 }
 
 // moveStreams is the statement that moves streams with the commit.
 func (b *batch) moveStreams(moved []*streams.Stream) *request {
-	scopes, names, lasts, versions, sums := streamLists(moved)
+	scopes, names, lasts, versions, sums := streamLists(b.store.crypt(), moved)
 	places, numbers := streams.Turns(moved)
 	return &request{sql: b.store.sql.MoveStreams, args: []any{scopes, names, lasts, versions, sums, places, numbers}, read: b.countFreed}
 }

@@ -84,11 +84,11 @@ func (s *Store) keepsDays(o *Dated) error {
 func (d *days) view() (*Store, error) {
 	s := d.store
 	names := strings.NewReplacer("{prefix}markers", s.names.Replace("{prefix}"+d.name()), "{prefix}", s.names.Replace("{prefix}"), "{name}", s.prefix)
-	own, err := openAs(s.db, s.dialect, Options{Prefix: s.prefix, Cipher: s.crypt.Cipher, EncryptedSince: s.crypt.Since}, names)
+	own, err := openAs(s.db, s.dialect, Options{Prefix: s.prefix}, names)
 	if err != nil {
 		return nil, err
 	}
-	own.names, own.guards, own.level, own.writers, own.beside, own.days = s.names, s.guards, s.level, s.writers, d, d
+	own.names, own.crypt, own.guards, own.level, own.writers, own.beside, own.days = s.names, s.crypt, s.guards, s.level, s.writers, d, d
 	own.postgres = own.postgres.WithDays(&d.sql, s.postgres)
 	own.postgres.Look = strings.Replace(own.postgres.Look, "{owned}", own.postgres.Owned, 1)
 	own.sql = &own.postgres.Statements
@@ -288,8 +288,8 @@ func (s *Store) KeepsDays() string {
 
 // Judged is the verdict on a mark that met this marker, or none, in a table of days, for
 // drivers of their own; the mark has the key under which its marker stands.
-func Judged(m *sqlform.Mark, there sqlform.Marker) (contract.Verdict, error) {
-	a := there.Judged(m.Mark)
+func Judged(c sqlform.Crypt, m *sqlform.Mark, there sqlform.Marker) (contract.Verdict, error) {
+	a := there.Judged(c, m)
 	if a.Aside {
 		m.SetAside()
 	}

@@ -2,7 +2,6 @@ package sqlstore
 
 import (
 	"context"
-	"crypto/sha256"
 	"database/sql"
 	"fmt"
 	"time"
@@ -44,7 +43,10 @@ func (s *Store) Edit(ctx context.Context, number, revision int64, body []byte, a
 		if body == nil {
 			body = []byte{} // no body is NULL, which is one that was removed
 		}
-		before, after := sha256.Sum256(was), sha256.Sum256(body)
+		before, after, secret, err := s.crypt.EditSums(number, was, body)
+		if err != nil {
+			return fmt.Errorf("row %d: %w", number, err)
+		}
 		if kept == nil {
 			kept = []byte{}
 		}
@@ -52,13 +54,13 @@ func (s *Store) Edit(ctx context.Context, number, revision int64, body []byte, a
 		if err != nil {
 			return fmt.Errorf("row %d: %w", number, err)
 		}
-		if err := writeIn(ctx, tx, sqlform.Edits, 1, s.sql.KeepEdit, number, sqlform.Plain(a.Who), kept, before[:], len(was), after[:], len(body)); err != nil {
+		if err := writeIn(ctx, tx, sqlform.Edits, 1, s.sql.KeepEdit, number, sqlform.Plain(a.Who), kept, before, len(was), after, len(body)); err != nil {
 			return err
 		}
 		if err := s.set(ctx, tx, r, s.sql.EditRow, hidden); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, contract.EditAct(a, was, body), number, "done")
+		return s.record(ctx, tx, contract.EditAct(a, was, body, secret), number, "done")
 	})
 	return s.answer("edit", err)
 }
@@ -83,8 +85,7 @@ func (s *Store) Edits(ctx context.Context, number int64, bodies bool) ([]contrac
 			return nil, fmt.Errorf("row %d: edit %d: %w", number, e.Number, err)
 		}
 		e.At = time.UnixMilli(at)
-		copy(e.Before[:], before)
-		copy(e.After[:], after)
+		e.Before, e.After = s.crypt.EditSum(number, before), s.crypt.EditSum(number, after)
 		all = append(all, e)
 	}
 	if err := rows.Err(); err != nil {

@@ -274,7 +274,7 @@ func (c *cells) row() contract.StoredRow {
 	}
 	r.Conflict = len(c.bytes("conflict")) > 0
 	version := c.integer("fingerprint version")
-	r.Fingerprint = sqlform.Fingerprint(uint8(version), c.bytes(""))
+	r.Fingerprint = c.crypt.ReadPrint(sqlform.PrintOfID, sqlform.InnerKey(id), version, c.bytes(""))
 	r.Surrogate = c.integer("surrogate") != 0
 	r.State, r.Reason = c.state(), semel.Reason(c.text("reason"))
 	r.Attempts, r.Repeated = int(c.integer("attempts")), int(c.integer("repeated"))

@@ -71,8 +71,7 @@ func (s *Store) key(ctx context.Context, tx *sql.Tx, sum []byte) (k sqlform.Key,
 	}
 	k.Ended, k.Token = contract.KeyEvent(ended.Int64), contract.Token(token.Int64)
 	k.First, k.Until, k.Over, k.Started, k.Finished = first.Int64, until.Int64, over.Int64, int(started.Int64), int(finished.Int64)
-	k.Fingerprint.Version = uint8(version.Int64)
-	copy(k.Fingerprint.Sum[:], print)
+	k.Fingerprint = s.crypt.ReadPrint(sqlform.PrintOfKey, sum, version.Int64, print)
 	k.Result, err = s.crypt.Show(ofKey, sum, k.Result)
 	return k, err == nil, now, err
 }
@@ -80,7 +79,8 @@ func (s *Store) key(ctx context.Context, tx *sql.Tx, sum []byte) (k sqlform.Key,
 // valuesOf are the columns that change, in the order of the statements.
 func (s *Store) valuesOf(sum []byte, k *sqlform.Key) ([]any, error) {
 	result, err := s.crypt.Hide(ofKey, sum, k.Result)
-	return []any{int64(k.Ended), int64(k.Token), k.First, k.Until, k.Over, int64(k.Started), int64(k.Finished), int64(k.Fingerprint.Version), k.Fingerprint.Sum[:], result}, err
+	version, print := s.crypt.Print(sqlform.PrintOfKey, sum, k.Fingerprint)
+	return []any{int64(k.Ended), int64(k.Token), k.First, k.Until, k.Over, int64(k.Started), int64(k.Finished), version, print, result}, err
 }
 
 func (s *Store) changeKey(ctx context.Context, tx *sql.Tx, sum []byte, k *sqlform.Key) error {

@@ -41,7 +41,7 @@ func (s *Store) Known(ctx context.Context, consumer, id string) ([]Known, error)
 			return err
 		}
 		k.Key.Source, k.Outcome = string(source), contract.Outcome(outcome)
-		k.At, k.Fingerprint = time.UnixMilli(at), sqlform.Fingerprint(uint8(version), sum)
+		k.At, k.Fingerprint = time.UnixMilli(at), s.crypt.ReadPrint(sqlform.PrintOfID, key, version, sum)
 		all = append(all, k)
 		return nil
 	}, []any{[]byte(consumer), key})
@@ -133,7 +133,7 @@ func (s *Store) LeasedKey(ctx context.Context, key semel.Key) (k KnownKey, found
 		return k, false, s.blameless("known key", err)
 	}
 	k.Ended, k.First, k.Until, k.Kept = contract.KeyEvent(ended), time.UnixMilli(first), time.UnixMilli(until), time.UnixMilli(kept)
-	k.Fingerprint = sqlform.Fingerprint(uint8(version), sum)
+	k.Fingerprint = s.crypt.ReadPrint(sqlform.PrintOfKey, sqlform.KeySum(key), version, sum)
 	k.Result = k.Result && (k.Ended == contract.KeyComplete || k.Ended == contract.KeyFail) // else it is a note
 	return k, true, nil
 }

@@ -31,7 +31,7 @@ func (s *Store) seen(ctx context.Context, marks []sqlform.Mark, chunk []int, ver
 	if len(chunk) == 0 {
 		return nil
 	}
-	text, args := s.bulk(s.sql.Judge, 4, judged(marks, chunk))
+	text, args := s.bulk(s.sql.Judge, 4, judged(s.crypt, marks, chunk))
 	rows, err := s.db.QueryContext(ctx, text, args...)
 	if err != nil {
 		return err
@@ -40,6 +40,7 @@ func (s *Store) seen(ctx context.Context, marks []sqlform.Mark, chunk []int, ver
 	for rows.Next() {
 		i, there, err := scanJudged(rows)
 		if err == nil {
+			there.Known = there.Known || verdicts[i].Known
 			verdicts[i], err = s.verdict(&marks[i], there)
 		}
 		if err != nil {

@@ -74,18 +74,19 @@ func (l lists) mark(ctx context.Context, marks []sqlform.Mark, former *formers.B
 	return verdicts, nil
 }
 
-func markColumns(marks []sqlform.Mark, chunk []int) []any {
+func markColumns(c sqlform.Crypt, marks []sqlform.Mark, chunk []int) []any {
 	flat := make([]any, 0, 6*len(chunk))
 	for _, i := range chunk {
-		m := marks[i]
-		flat = append(flat, m.Scope, marks[i].Key, int64(m.As), int64(m.Fingerprint.Version), sqlform.Sum(m.Fingerprint), marks[i].Long)
+		m := &marks[i]
+		version, sum := c.MarkPrint(m)
+		flat = append(flat, m.Scope, m.Key, int64(m.As), version, sum, m.Long)
 	}
 	return flat
 }
 
 // insert writes the marks of a chunk; those it wrote are fresh.
 func (l lists) insert(ctx context.Context, statement string, marks []sqlform.Mark, chunk []int, verdicts []contract.Verdict, more ...any) error {
-	rows, err := l.query(ctx, statement, 6, markColumns(marks, chunk), more...)
+	rows, err := l.query(ctx, statement, 6, markColumns(l.store.crypt, marks, chunk), more...)
 	if err != nil {
 		return err
 	}
@@ -124,7 +125,7 @@ func written(rows *sql.Rows, most int) (map[markerKey]bool, error) {
 
 // judge finds the verdicts on marks whose identity was marked before.
 func (l lists) judge(ctx context.Context, marks []sqlform.Mark, former *formers.Batch, chunk []int, verdicts []contract.Verdict) error {
-	rows, err := l.query(ctx, l.store.sql.Judge, 4, judged(marks, chunk))
+	rows, err := l.query(ctx, l.store.sql.Judge, 4, judged(l.store.crypt, marks, chunk))
 	if err != nil {
 		return err
 	}
@@ -138,6 +139,7 @@ func (l lists) judge(ctx context.Context, marks []sqlform.Mark, former *formers.
 			former.Knows(i, there.Known)
 			continue
 		}
+		there.Known = there.Known || verdicts[i].Known
 		if verdicts[i], err = l.store.verdict(&marks[i], there); err != nil {
 			return err
 		}
@@ -145,12 +147,16 @@ func (l lists) judge(ctx context.Context, marks []sqlform.Mark, former *formers.
 	return rows.Err()
 }
 
-// judged are the arguments of Judge about the marks of a chunk.
-func judged(marks []sqlform.Mark, chunk []int) []any {
+// judged are the arguments of Judge about the marks of a chunk. A mark whose conflict's row may have one
+// of several keys is asked about once for each.
+func judged(c sqlform.Crypt, marks []sqlform.Mark, chunk []int) []any {
 	args := make([]any, 0, 4*len(chunk))
+	var room [4][]byte
 	for _, i := range chunk {
-		m := marks[i]
-		args = append(args, int64(i), m.Scope, marks[i].Key, sqlform.Conflict(m.Fingerprint))
+		m := &marks[i]
+		for _, conflict := range c.AppendConflicts(room[:0], m) {
+			args = append(args, int64(i), m.Scope, m.Key, conflict)
+		}
 	}
 	return args
 }
@@ -167,7 +173,7 @@ func scanJudged(rows *sql.Rows) (i int, there sqlform.Marker, err error) {
 // verdict is the answer to a mark that met a marker.
 func (s *Store) verdict(m *sqlform.Mark, there sqlform.Marker) (contract.Verdict, error) {
 	if s.days == nil {
-		return there.Verdict(m.Mark), nil
+		return there.Verdict(s.crypt, m), nil
 	}
-	return Judged(m, there)
+	return Judged(s.crypt, m, there)
 }

@@ -32,6 +32,6 @@ func (s *Store) Marker(ctx context.Context, key semel.Key) (contract.StoredMarke
 	if m.Outcome, known = contract.KnownOutcome(outcome); !known {
 		return contract.StoredMarker{}, false, s.blameless("marker", sqlform.NewerError(outcome, s.sql.Markers))
 	}
-	m.At, m.Fingerprint = time.UnixMilli(at), sqlform.Fingerprint(uint8(version), sum)
+	m.At, m.Fingerprint = time.UnixMilli(at), s.crypt.ReadPrint(sqlform.PrintOfID, id, version, sum)
 	return m, true, nil
 }

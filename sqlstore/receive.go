@@ -68,7 +68,7 @@ func (s *Store) receive(ctx context.Context, tx *sql.Tx, marks []contract.Mark, 
 
 // receiveOne writes one row of a message that is received.
 func (s *Store) receiveOne(ctx context.Context, tx *sql.Tx, m *sqlform.Mark, r *contract.Row) error {
-	values, err := sqlform.RowValues(s.crypt, m.Mark, r)
+	values, err := sqlform.RowValues(s.crypt, m, r)
 	if err != nil {
 		return err
 	}

@@ -11,12 +11,17 @@ import (
 // writeRow writes an inbox row with the commit, or counts one more delivery on
 // the one that is there.
 func (b *batch) writeRow(ctx context.Context, r *contract.Row) error {
-	m := b.marks[r.Mark]
-	key := []any{m.Scope, m.Key, sqlform.RowConflict(m.Mark, r.Conflict)}
+	m := &b.marks[r.Mark]
 	if r.Repeat {
-		return b.exec(ctx, b.store.sql.Repeat, key)
+		for _, conflict := range b.store.crypt.Repeated(m, r.Conflict) {
+			if err := b.exec(ctx, b.store.sql.Repeat, []any{m.Scope, m.Key, conflict}); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
-	values, err := sqlform.RowValues(b.store.crypt, m.Mark, r)
+	key := []any{m.Scope, m.Key, b.store.crypt.RowConflict(m, r.Conflict)}
+	values, err := sqlform.RowValues(b.store.crypt, m, r)
 	if err != nil {
 		return err
 	}

@@ -33,7 +33,8 @@ type Options struct {
 	Cipher contract.Cipher
 	// EncryptedSince, if not zero, refuses rows of the inbox in plain text from that time on,
 	// by this process's clock and whenever the rows say that they were received: a consumer
-	// that claims one parks it as unreadable. It needs a Cipher.
+	// that claims one parks it as unreadable. A store that is opened after that time also encrypts
+	// the fingerprints that it writes, which an earlier release cannot read. It needs a Cipher.
 	EncryptedSince time.Time
 	// Code finds the database's own number in an error of the driver. The
 	// default asks the error for a method Code() int, which
@@ -89,7 +90,7 @@ func openAs(db *sql.DB, d *dialect, o Options, names *strings.Replacer) (*Store,
 	if err != nil {
 		return nil, err
 	}
-	s := &Store{db: db, dialect: d, prefix: o.Prefix, names: names, crypt: sqlform.Crypt{Cipher: o.Cipher, Since: o.EncryptedSince}, scopes: map[scope]int64{}, beside: nothing{}}
+	s := &Store{db: db, dialect: d, prefix: o.Prefix, names: names, crypt: sqlform.NewCrypt(o.Cipher, o.EncryptedSince), scopes: map[scope]int64{}, beside: nothing{}}
 	if err := d.fill(s, texts); err != nil {
 		return nil, fmt.Errorf("sqlstore: the SQL of %s: %w", d.name, err)
 	}

@@ -31,7 +31,7 @@ func (b *batch) lookAtStreams(ctx context.Context, o contract.TxOptions, marks [
 }
 
 func (b *batch) postgresTake(ctx context.Context, o contract.TxOptions, all []*streams.Stream) error {
-	p, a := b.store.postgres, streamColumns(all)
+	p, a := b.store.postgres, b.store.streamColumns(all)
 	if _, err := b.tx.ExecContext(ctx, p.KnowStreams, a[0], a[1], a[2], milliseconds(o.MarkLock, defaultMarkLock)); err != nil {
 		return err
 	}
@@ -48,7 +48,7 @@ func (b *batch) postgresTake(ctx context.Context, o contract.TxOptions, all []*s
 		if err := rows.Scan(&k, &last, &version, &sum); err != nil {
 			return err
 		}
-		all[k-1].Last, all[k-1].Print = last, sqlform.Fingerprint(uint8(version), sum)
+		all[k-1].Last, all[k-1].Print = last, b.store.crypt.ReadPrint(sqlform.PrintOfStream, all[k-1].Name, version, sum)
 		taken++
 	}
 	if err := rows.Err(); err != nil {
@@ -68,10 +68,11 @@ func AllTaken(taken, all int) error {
 
 // streamColumns are streams as lists: scopes, names, last versions, and the rule and the
 // sum of their contents.
-func streamColumns(all []*streams.Stream) []any {
+func (s *Store) streamColumns(all []*streams.Stream) []any {
 	flat := make([]any, 0, 5*len(all))
-	for _, s := range all {
-		flat = append(flat, s.Scope, s.Name, s.Last, int64(s.Print.Version), sqlform.Sum(s.Print))
+	for _, of := range all {
+		version, sum := s.crypt.Print(sqlform.PrintOfStream, of.Name, of.Print)
+		flat = append(flat, of.Scope, of.Name, of.Last, version, sum)
 	}
 	return arrays(5, flat)
 }
@@ -87,7 +88,7 @@ func (b *batch) sqliteTake(ctx context.Context, _ contract.TxOptions, all []*str
 		if err := b.tx.QueryRowContext(ctx, l.TakeStream, s.Scope, s.Name).Scan(&s.Last, &version, &sum); err != nil {
 			return err
 		}
-		s.Print = sqlform.Fingerprint(uint8(version), sum)
+		s.Print = b.store.crypt.ReadPrint(sqlform.PrintOfStream, s.Name, version, sum)
 	}
 	return nil
 }
@@ -98,7 +99,7 @@ func (s *Store) beginStreams(ctx context.Context, tx *sql.Tx, begun []*streams.S
 		return nil
 	}
 	if s.postgres != nil {
-		a := streamColumns(begun)
+		a := s.streamColumns(begun)
 		_, err := tx.ExecContext(ctx, s.postgres.BeginStreams, a[0], a[1], a[2])
 		return err
 	}
@@ -117,7 +118,7 @@ func (s *Store) moveStreams(ctx context.Context, tx *sql.Tx, moved []*streams.St
 		return false, nil
 	}
 	if s.postgres != nil {
-		n, args := 0, streamColumns(moved)
+		n, args := 0, s.streamColumns(moved)
 		places, numbers := streams.Turns(moved)
 		flat := make([]any, 0, 2*len(places))
 		for i := range places {
@@ -128,7 +129,8 @@ func (s *Store) moveStreams(ctx context.Context, tx *sql.Tx, moved []*streams.St
 	}
 	l := s.sqlite
 	for _, m := range moved {
-		if _, err := tx.ExecContext(ctx, l.MoveStream, m.Last, int64(m.Print.Version), sqlform.Sum(m.Print), m.Scope, m.Name); err != nil {
+		version, sum := s.crypt.Print(sqlform.PrintOfStream, m.Name, m.Print)
+		if _, err := tx.ExecContext(ctx, l.MoveStream, m.Last, version, sum, m.Scope, m.Name); err != nil {
 			return false, err
 		}
 		if _, err := tx.ExecContext(ctx, l.FreeMarkers, m.Scope, m.Name, m.Last); err != nil {

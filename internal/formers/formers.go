@@ -87,8 +87,8 @@ func (b *Batch) Rows(verdicts []contract.Verdict) (ask []int) {
 	return ask
 }
 
-// Knows is told what became of that.
-func (b *Batch) Knows(mark int, known bool) { b.known[mark] = known }
+// Knows is told what became of that, once for each key that the row may have.
+func (b *Batch) Knows(mark int, known bool) { b.known[mark] = b.known[mark] || known }
 
 // written reports whether a verdict says that the batch wrote its mark.
 func written(v contract.Verdict) bool {

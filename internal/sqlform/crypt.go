@@ -18,6 +18,17 @@ type Crypt struct {
 	Cipher contract.Cipher
 	// Since, if not zero, is from when on nothing in plain text is worked on.
 	Since time.Time
+	// Keyed says that sums of fingerprints are written keyed; see Print. All of a process must write
+	// one form, because SQL compares the sums of a row and of its marker. So it never changes.
+	Keyed bool
+}
+
+// NewCrypt returns a Crypt that writes keyed sums if encryption is required by now. Processes of an
+// earlier release, which cannot compare them, have ended by then.
+func NewCrypt(cipher contract.Cipher, since time.Time) Crypt {
+	c := Crypt{Cipher: cipher, Since: since}
+	c.Keyed = c.required()
+	return c
 }
 
 // RefusesPlain says why a row with this envelope must not be worked on: it is in plain text, and

@@ -76,7 +76,7 @@ type Answer struct {
 }
 
 // Judged is the answer to a mark.
-func (m Marker) Judged(asked *contract.Mark) Answer {
+func (m Marker) Judged(c Crypt, asked *Mark) Answer {
 	old := contract.Verdict{Kind: contract.Old}
 	switch {
 	case m.Outcome == below:
@@ -86,9 +86,9 @@ func (m Marker) Judged(asked *contract.Mark) Answer {
 		return Answer{Verdict: old, Unready: m.Outcome == unready}
 	case m.Outcome >= standsAside:
 		m.Outcome -= standsAside
-		return Answer{Verdict: m.Verdict(asked), Aside: true}
+		return Answer{Verdict: m.Verdict(c, asked), Aside: true}
 	}
-	return Answer{Verdict: m.Verdict(asked)}
+	return Answer{Verdict: m.Verdict(c, asked)}
 }
 
 // SetAside has a mark stand under the key of what lies outside of the days.

@@ -20,7 +20,7 @@ func TestJudgesOfDaysAreRead(t *testing.T) {
 			6:   {Verdict: contract.Verdict{Kind: contract.Newer, Was: 6}},
 			262: {Verdict: contract.Verdict{Kind: contract.Newer, Was: 6}, Aside: true},
 		} {
-			if got := (Marker{Outcome: n}).Judged(&contract.Mark{Fingerprint: print}); got != want {
+			if got := (Marker{Outcome: n}).Judged(Crypt{}, &Mark{Mark: &contract.Mark{Fingerprint: print}}); got != want {
 				t.Errorf("%d is %+v, want %+v", n, got, want)
 			}
 		}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
-	"math"
 	"slices"
 	"strconv"
 
@@ -60,14 +59,14 @@ type Marker struct {
 }
 
 // Verdict is the answer to a mark.
-func (m Marker) Verdict(asked *contract.Mark) contract.Verdict {
+func (m Marker) Verdict(c Crypt, asked *Mark) contract.Verdict {
 	found := contract.Found(m.Outcome)
 	switch {
 	case found.Kind == contract.Newer:
 		return found
-	case m.Version < 0 || m.Version > math.MaxUint8: // a fingerprint's version is a byte, so this is of another form
+	case !readablePrint(m.Version, m.Sum):
 		return contract.Verdict{Kind: contract.Newer, Was: found.Was}
-	case asked.Other(Fingerprint(uint8(m.Version), m.Sum)):
+	case asked.Other(c.ReadPrint(PrintOfID, InnerKey(asked.Key), m.Version, m.Sum)):
 		return contract.Verdict{Kind: contract.Conflict, Known: m.Known}
 	}
 	return found
@@ -93,7 +92,7 @@ func Fingerprint(version uint8, sum []byte) semel.Fingerprint {
 	return f
 }
 
-// Conflict is what a conflict's row carries in its key beside the identity.
+// Conflict is what a conflict's row carries in its key beside the identity, if its sum is not keyed.
 func Conflict(f semel.Fingerprint) []byte {
 	return append([]byte{f.Version}, f.Sum[:]...)
 }

@@ -20,7 +20,7 @@ func TestNumbersAreReadByName(t *testing.T) {
 			numbers = append(numbers, n)
 		}
 		for _, n := range numbers {
-			v := Marker{Outcome: n}.Verdict(&contract.Mark{Fingerprint: print})
+			v := Marker{Outcome: n}.Verdict(Crypt{}, &Mark{Mark: &contract.Mark{Fingerprint: print}})
 			if want, is := known[n]; is != v.Already(want) || is == (v.Kind == contract.Newer) || int64(v.Was) != n {
 				t.Errorf("%d is %v", n, v)
 			}
@@ -28,11 +28,11 @@ func TestNumbersAreReadByName(t *testing.T) {
 	})
 	t.Run("trap_T104_an_unknown_number_is_no_conflict_either", func(t *testing.T) {
 		for _, m := range []Marker{{Outcome: 6, Version: 1}, {Outcome: 1, Version: 256}, {Outcome: 1, Version: -1}} {
-			if v := m.Verdict(&contract.Mark{Fingerprint: print}); v.Kind != contract.Newer {
+			if v := m.Verdict(Crypt{}, &Mark{Mark: &contract.Mark{Fingerprint: print}}); v.Kind != contract.Newer {
 				t.Errorf("%+v is %v", m, v)
 			}
 		}
-		if v := (Marker{Outcome: 1, Version: 1, Known: true}).Verdict(&contract.Mark{Fingerprint: print}); v != (contract.Verdict{Kind: contract.Conflict, Known: true}) {
+		if v := (Marker{Outcome: 1, Version: 1, Known: true}).Verdict(Crypt{}, &Mark{Mark: &contract.Mark{Fingerprint: print}}); v != (contract.Verdict{Kind: contract.Conflict, Known: true}) {
 			t.Errorf("another content is %v", v)
 		}
 	})

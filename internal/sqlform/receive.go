@@ -46,7 +46,8 @@ func Receive(c Crypt, marks []contract.Mark, verdicts []contract.Verdict, messag
 
 func (r *Received) add(c Crypt, m Mark, of *semel.Message, envelope string, key, body []byte) {
 	r.Scopes, r.IDs, r.Longs = append(r.Scopes, m.Scope), append(r.IDs, m.Key), append(r.Longs, m.Long)
-	r.Versions, r.Sums = append(r.Versions, int64(m.Fingerprint.Version)), append(r.Sums, Sum(m.Fingerprint))
+	version, sum := c.MarkPrint(&m)
+	r.Versions, r.Sums = append(r.Versions, version), append(r.Sums, sum)
 	r.Topics = append(r.Topics, Plain(of.Topic))
 	r.Partitions, r.Offsets = append(r.Partitions, int64(of.Origin.Partition)), append(r.Offsets, of.Origin.Offset)
 	r.BrokerIDs, r.Keys = append(r.BrokerIDs, c.column(of.Origin.BrokerID)), append(r.Keys, key)

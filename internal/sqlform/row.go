@@ -43,22 +43,13 @@ func (a Acted) Understood() (contract.RowState, error) {
 	return s, nil
 }
 
-// RowConflict is what a row carries in its key beside the identity: nothing,
-// unless it is a conflict's.
-func RowConflict(m *contract.Mark, conflict bool) []byte {
-	if conflict {
-		return Conflict(m.Fingerprint)
-	}
-	return []byte{}
-}
-
 // RowValues are a row's columns after its key, in the order of the statements.
-func RowValues(c Crypt, m *contract.Mark, r *contract.Row) ([]any, error) {
+func RowValues(c Crypt, m *Mark, r *contract.Row) ([]any, error) {
 	message := r.Message
 	if message == nil {
 		message = &semel.Message{}
 	}
-	envelope, key, body, err := c.message(m, message)
+	envelope, key, body, err := c.message(m.Mark, message)
 	if err != nil {
 		return nil, err
 	}
@@ -70,11 +61,12 @@ func RowValues(c Crypt, m *contract.Mark, r *contract.Row) ([]any, error) {
 	if len(m.Cause) > 0 {
 		cause = m.Cause
 	}
+	print, sum := c.MarkPrint(m)
 	return []any{
-		int64(m.Fingerprint.Version), Sum(m.Fingerprint), r.Surrogate, string(r.State), Plain(string(r.Reason)),
+		print, sum, r.Surrogate, string(r.State), Plain(string(r.Reason)),
 		Plain(message.Topic), int64(message.Origin.Partition), message.Origin.Offset, c.column(message.Origin.BrokerID),
 		key, Plain(structured.Type(message)), c.column(message.DataSchema()), envelope, body,
-		int64(r.Attempts), int64(r.Attempts), c.errorOf(m, r.FirstError), c.errorOf(m, r.LastError),
+		int64(r.Attempts), int64(r.Attempts), c.errorOf(m.Mark, r.FirstError), c.errorOf(m.Mark, r.LastError),
 		r.After.Milliseconds(), stream, version, cause,
 	}, nil
 }

@@ -3,6 +3,7 @@ package pgxstore
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -14,9 +15,9 @@ import (
 
 func TestTablesAreEncrypted(t *testing.T) {
 	pool := open(t, services.Postgres(t), func(*pgxpool.Config) {})
-	opened := func(t testing.TB, in *shop, c contract.Cipher) *pgxstore.Store {
+	opened := func(t testing.TB, in *shop, c contract.Cipher, since time.Time) *pgxstore.Store {
 		t.Helper()
-		s, err := pgxstore.New(pool, pgxstore.Options{Schema: in.schema, Cipher: c})
+		s, err := pgxstore.New(pool, pgxstore.Options{Schema: in.schema, Cipher: c, EncryptedSince: since})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -48,14 +49,14 @@ func TestTablesAreEncrypted(t *testing.T) {
 	}
 	t.Run("handle", func(t *testing.T) {
 		in := newShop(t, pool)
-		sqlsuite.Encrypted(t, sqlsuite.Encrypting[pgx.Tx]{Where: where(in), Exec: exec(in), Open: func(t testing.TB, c contract.Cipher) sqlsuite.EncryptingStore[pgx.Tx] {
-			return opened(t, in, c)
+		sqlsuite.Encrypted(t, sqlsuite.Encrypting[pgx.Tx]{Where: where(in), Exec: exec(in), Open: func(t testing.TB, c contract.Cipher, since time.Time) sqlsuite.EncryptingStore[pgx.Tx] {
+			return opened(t, in, c, since)
 		}})
 	})
 	t.Run("queue", func(t *testing.T) {
 		in := newShop(t, pool)
-		sqlsuite.Encrypted(t, sqlsuite.Encrypting[*pgxstore.Queue]{Where: where(in), Exec: exec(in), Open: func(t testing.TB, c contract.Cipher) sqlsuite.EncryptingStore[*pgxstore.Queue] {
-			return opened(t, in, c).Queued()
+		sqlsuite.Encrypted(t, sqlsuite.Encrypting[*pgxstore.Queue]{Where: where(in), Exec: exec(in), Open: func(t testing.TB, c contract.Cipher, since time.Time) sqlsuite.EncryptingStore[*pgxstore.Queue] {
+			return opened(t, in, c, since).Queued()
 		}})
 	})
 }

@@ -108,8 +108,8 @@ func TestTablesAreEncrypted(t *testing.T) {
 	db := fresh(t)
 	first := newShop(t, db, sqlstore.Options{})
 	sqlsuite.Encrypted(t, sqlsuite.Encrypting[*sql.Tx]{
-		Open: func(t testing.TB, c contract.Cipher) sqlsuite.EncryptingStore[*sql.Tx] {
-			return bare(t, db, sqlstore.Options{Schema: first.schema, Cipher: c})
+		Open: func(t testing.TB, c contract.Cipher, since time.Time) sqlsuite.EncryptingStore[*sql.Tx] {
+			return bare(t, db, sqlstore.Options{Schema: first.schema, Cipher: c, EncryptedSince: since})
 		},
 		Where: func(t testing.TB, forms [][]byte) []string { return tablesWith(t, db, first.schema, forms) },
 		Exec: func(t testing.TB, text string) {

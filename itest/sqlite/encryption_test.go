@@ -19,9 +19,9 @@ import (
 )
 
 // encryptingOn is a store with a cipher.
-func encryptingOn(t testing.TB, db *sql.DB, c contract.Cipher) *sqlstore.Store {
+func encryptingOn(t testing.TB, db *sql.DB, c contract.Cipher, since time.Time) *sqlstore.Store {
 	t.Helper()
-	s, err := sqlstore.SQLite(db, sqlstore.Options{Cipher: c})
+	s, err := sqlstore.SQLite(db, sqlstore.Options{Cipher: c, EncryptedSince: since})
 	if err == nil {
 		_, err = s.Migrate(t.Context())
 	}
@@ -35,7 +35,9 @@ func TestAFileIsEncrypted(t *testing.T) {
 	path := newFile(t)
 	db := openFile(t, path, pragmas+foreignKeys)
 	sqlsuite.Encrypted(t, sqlsuite.Encrypting[*sql.Tx]{
-		Open:  func(t testing.TB, c contract.Cipher) sqlsuite.EncryptingStore[*sql.Tx] { return encryptingOn(t, db, c) },
+		Open: func(t testing.TB, c contract.Cipher, since time.Time) sqlsuite.EncryptingStore[*sql.Tx] {
+			return encryptingOn(t, db, c, since)
+		},
 		Where: func(t testing.TB, forms [][]byte) []string { return left(t, path, forms) },
 		Exec: func(t testing.TB, text string) {
 			if _, err := db.ExecContext(t.Context(), strings.ReplaceAll(text, "{prefix}", "semel_")); err != nil {
@@ -116,7 +118,7 @@ func TestARowInPlainText(t *testing.T) {
 	}
 }
 
-// Whatever a store does, it does with what is encrypted.
+// Whatever a store does, it does with what is encrypted, and with keyed sums of fingerprints.
 func TestSQLiteKeepsTheLawsEncrypted(t *testing.T) {
 	if raced { // there they run where nothing is encrypted
 		return
@@ -125,7 +127,7 @@ func TestSQLiteKeepsTheLawsEncrypted(t *testing.T) {
 		Open: func(t testing.TB) storetest.Instance[*sql.Tx] {
 			db := openMigrated(t, pragmas+foreignKeys)
 			t.Cleanup(func() { sound(t, db) })
-			return instanceOn(t, encryptingOn(t, db, sqlsuite.CipherOf(t, 1)), db)
+			return instanceOn(t, encryptingOn(t, db, sqlsuite.CipherOf(t, 1), time.Now().Add(-time.Hour)), db)
 		},
 		Can: storetest.Abilities{Inbox: true, Leases: true, Calls: true, Steps: true, Intents: true, Emission: true, Results: true, Audit: true, Erasure: true, Streams: true, Lines: true, Retention: true, MarkIn: true, Positions: true, OneWriter: true, Controls: true, Derivations: true, Offsets: true, Look: true, Replays: true, Edits: true, Generations: true},
 	})
@@ -133,6 +135,6 @@ func TestSQLiteKeepsTheLawsEncrypted(t *testing.T) {
 
 func TestLeasedKeysAreEncrypted(t *testing.T) {
 	storetest.Keys(t, storetest.KeyHarness{Open: func(t testing.TB) storetest.KeyInstance {
-		return storetest.KeyInstance{Store: encryptingOn(t, openFile(t, newFile(t), pragmas+foreignKeys), sqlsuite.CipherOf(t, 1)), Pass: storetest.RealTime}
+		return storetest.KeyInstance{Store: encryptingOn(t, openFile(t, newFile(t), pragmas+foreignKeys), sqlsuite.CipherOf(t, 1), time.Now().Add(-time.Hour)), Pass: storetest.RealTime}
 	}})
 }

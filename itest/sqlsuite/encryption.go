@@ -32,7 +32,8 @@ func CipherOf(t testing.TB, keys ...byte) contract.Cipher {
 
 // Encrypting are the tables of one database, opened by stores with one or another cipher.
 type Encrypting[Tx any] struct {
-	Open func(t testing.TB, c contract.Cipher) EncryptingStore[Tx]
+	// Open opens them; encryption is required since a time, unless that is zero.
+	Open func(t testing.TB, c contract.Cipher, since time.Time) EncryptingStore[Tx]
 	// Where names the tables that have one of these forms of a word.
 	Where func(t testing.TB, forms [][]byte) []string
 	// Exec runs a statement as somebody who may write the tables and has no key. {prefix}
@@ -59,7 +60,7 @@ func hiddenMessage() *semel.Message {
 // Encrypted holds a store to encrypt what it keeps of messages, however it comes there.
 func Encrypted[Tx any](t *testing.T, e Encrypting[Tx]) {
 	t.Run("P4_what_is_kept_of_messages_is_encrypted_and_read_again", func(t *testing.T) {
-		s := e.Open(t, CipherOf(t, 1))
+		s := e.Open(t, CipherOf(t, 1), time.Time{})
 		marks := hiddenMarks[Tx](t, s)
 		keepHidden(t, s, marks)
 		stepHidden(t, s, marks[3])
@@ -67,20 +68,21 @@ func Encrypted[Tx any](t *testing.T, e Encrypting[Tx]) {
 			t.Errorf("in the clear it stands in %q", found)
 		}
 		wantShown(t, s, marks, 4)
-		wantHidden(t, e.Open(t, nil), "without a key")
-		wantHidden(t, e.Open(t, CipherOf(t, 2)), "was not given")
-		wantShown(t, e.Open(t, CipherOf(t, 2, 1)), marks, 4)
+		wantHidden(t, e.Open(t, nil, time.Time{}), "without a key")
+		wantHidden(t, e.Open(t, CipherOf(t, 2), time.Time{}), "was not given")
+		wantShown(t, e.Open(t, CipherOf(t, 2, 1), time.Time{}), marks, 4)
 	})
 	t.Run("P4_what_was_written_before_is_read_as_it_is", func(t *testing.T) {
-		s := e.Open(t, nil)
+		s := e.Open(t, nil, time.Time{})
 		marks := hiddenMarks[Tx](t, s)
 		keepHidden(t, s, marks)
 		if found := e.Where(t, Forms(hiddenWord)); len(found) == 0 {
 			t.Fatal("the situation did not occur: the word stands nowhere")
 		}
-		wantShown(t, e.Open(t, CipherOf(t, 1)), marks, 4)
+		wantShown(t, e.Open(t, CipherOf(t, 1), time.Time{}), marks, 4)
 	})
 	moved(t, e)
+	keyed(t, e)
 }
 
 // moved holds a store to refuse rows that somebody moved who can write the tables and has no key.
@@ -91,7 +93,7 @@ func moved[Tx any](t *testing.T, e Encrypting[Tx]) {
 		{"consumer_in_its_column_alone", "audit", "shop", "consumer = (select consumer from {prefix}scopes where number = %[1]d)", "belongs to consumer"},
 	} {
 		t.Run("P4_a_row_that_was_moved_from_another_"+to.from+"_is_refused", func(t *testing.T) {
-			s := e.Open(t, CipherOf(t, 1))
+			s := e.Open(t, CipherOf(t, 1), time.Time{})
 			marks := hiddenMarks[Tx](t, s)
 			keepHidden(t, s, marks)
 			n, err := s.Scope(t.Context(), to.consumer, to.source, 0)

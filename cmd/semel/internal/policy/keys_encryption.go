@@ -26,7 +26,7 @@ func encryptionShape() object[Encryption] {
 			encryptionKey{secret{noFile: true}}, func(e *Encryption) *[]byte { return &e.Key }),
 		key(meta{name: "former", doc: "Keys that encrypted before, which are needed for reading. See [erasing and encrypting](erase.md#changing-the-key)."},
 			list[[]byte]{item: encryptionKey{secret{noFile: true}}, single: true}, func(e *Encryption) *[][]byte { return &e.Former }),
-		key(meta{name: "required_since", doc: "From this time on rows in plain text are parked as `unreadable` and not handled, whenever they say that they were received. Without it they are handled. See [refusing plain text](erase.md#refusing-plain-text)."},
+		key(meta{name: "required_since", doc: "From this time on rows in plain text are parked as `unreadable` and not handled, whenever they say that they were received. Without it they are handled. Processes that start later also [encrypt fingerprints](erase.md#keyed-fingerprints). See [refusing plain text](erase.md#refusing-plain-text)."},
 			instantOrDate{}, func(e *Encryption) *time.Time { return &e.RequiredSince }),
 	}}
 }

@@ -1,0 +1,230 @@
+package sqlsuite
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/identity"
+)
+
+// keyed holds a store to keep no hash of a content by which somebody without the key could guess
+// it, and to recognise contents all the same.
+func keyed[Tx any](t *testing.T, e Encrypting[Tx]) {
+	long := time.Now().Add(-time.Hour)
+	t.Run("P4_no_hash_of_a_content_is_kept_by_which_it_could_be_guessed", func(t *testing.T) {
+		pins := []string{"4711", "4712", "4713", "4714", "4715", "4716"}
+		keepPins[Tx](t, e.Open(t, CipherOf(t, 1), time.Time{}), "plain", pins)
+		if found := e.Where(t, hashes(t, pins)); len(found) == 0 {
+			t.Fatal("the situation did not occur: no hash is found where encryption is not required")
+		}
+		for i := range pins {
+			pins[i] = "9" + pins[i]
+		}
+		keepPins[Tx](t, e.Open(t, CipherOf(t, 1), long), "keyed", pins)
+		if found := e.Where(t, hashes(t, pins)); len(found) > 0 {
+			t.Errorf("hashes of %q can be found in %q", pins, found)
+		}
+	})
+	for name, o := range map[string]struct {
+		before, after       []byte
+		sinceThen, sinceNow time.Time
+	}{
+		"under_the_same_key":                     {[]byte{1}, []byte{1}, long, long},
+		"marked_without_a_key":                   {nil, []byte{1}, time.Time{}, long},
+		"marked_before_encryption_was_required":  {[]byte{1}, []byte{1}, time.Time{}, long},
+		"after_the_key_was_changed":              {[]byte{1, 2}, []byte{2, 1}, long, long},
+		"by_a_process_that_writes_the_other_key": {[]byte{2, 1}, []byte{1, 2}, long, long},
+		"by_a_process_that_writes_no_keyed_ones": {[]byte{1}, []byte{1}, long, time.Time{}},
+	} {
+		t.Run("law_10_contents_are_recognised_"+name, func(t *testing.T) {
+			open := func(keys []byte, since time.Time) EncryptingStore[Tx] {
+				if keys == nil {
+					return e.Open(t, nil, since)
+				}
+				return e.Open(t, CipherOf(t, keys...), since)
+			}
+			before, after := open(o.before, o.sinceThen), open(o.after, o.sinceNow)
+			back := before
+			if o.before == nil { // it has no key for what the other one writes
+				back = after
+			}
+			recognised(t, before, after, back)
+		})
+	}
+	t.Run("law_10_without_the_key_they_are_not_compared_and_a_copy_is_a_duplicate", func(t *testing.T) {
+		before := e.Open(t, CipherOf(t, 1), long)
+		m := printed(Marks[Tx](t, before, "shop", "not compared")[0], "a")
+		b, _ := Begin(t, before, contract.TxOptions{}, []contract.Mark{m})
+		committed(t, b)
+		for name, s := range map[string]EncryptingStore[Tx]{"another key": e.Open(t, CipherOf(t, 2), long), "no key": e.Open(t, nil, time.Time{})} {
+			if v := Asked(t, s, m)[0]; !v.Already(contract.Applied) {
+				t.Errorf("with %s a copy is %v", name, v)
+			}
+		}
+	})
+}
+
+// printed is a mark with the fingerprint of a body.
+func printed(m contract.Mark, body string) contract.Mark {
+	m.Fingerprint, _ = identity.FingerprintBody().Fingerprint(&semel.Message{Body: []byte(body)})
+	return m
+}
+
+// hashes are the forms in which hashes of these bodies may be kept.
+func hashes(t testing.TB, bodies []string) (all [][]byte) {
+	t.Helper()
+	for _, body := range bodies {
+		print, whole := printed(contract.Mark{}, body).Fingerprint.Sum, sha256.Sum256([]byte(body))
+		for _, sum := range [][]byte{print[:], whole[:]} {
+			all = append(all, Forms(string(sum))...)
+		}
+	}
+	return all
+}
+
+// keepPins keeps each body in another way: parked and edited, as a conflict of that, as what a
+// stream had last, waiting, as the content of a leased key, and as an edit.
+func keepPins[Tx any](t testing.TB, s EncryptingStore[Tx], name string, pins []string) {
+	t.Helper()
+	ids := []string{name + " 0", name + " 0", name + " 1", name + " 2"}
+	marks := Marks[Tx](t, s, "shop", ids...)
+	for i := range marks {
+		marks[i] = printed(marks[i], pins[i])
+	}
+	row := func(m contract.Mark, r contract.Row) {
+		r.Message = &semel.Message{Body: []byte("1")}
+		b, _ := Begin(t, s, contract.TxOptions{}, []contract.Mark{m})
+		if result := b.Commit(t.Context(), contract.Ending{Rows: []contract.Row{r}}); result.Outcome != contract.Committed {
+			t.Fatalf("%+v", result)
+		}
+	}
+	marks[0].As, marks[3].As = contract.Parked, contract.Waiting
+	row(marks[0], contract.Row{State: contract.StateParked})
+	row(marks[1], contract.Row{State: contract.StateParked, Conflict: true})
+	marks[2].Version = contract.Version{Stream: []byte(name), Number: 1, Asks: true}
+	b, _ := Begin(t, s, contract.TxOptions{}, marks[2:3])
+	committed(t, b)
+	row(marks[3], contract.Row{State: contract.StateReceived})
+	if keys, is := any(s).(contract.KeyStore); is {
+		claim := contract.KeyClaim{Key: semel.Key{Consumer: "billing", ID: name}, Fingerprint: printed(contract.Mark{}, pins[4]).Fingerprint, Token: contract.NewToken(), Lease: time.Minute, Keep: time.Hour}
+		if _, err := keys.ClaimKey(t.Context(), claim); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if editor, is := any(s).(contract.Editor); is {
+		rows, err := s.Rows(t.Context(), contract.RowFilter{ID: ids[0]})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := editor.Edit(t.Context(), rows[0].Number, rows[0].Revision, []byte(pins[5]), contract.Act{Verb: "edit", Who: "ana", Why: "ticket 7"}); err != nil {
+			t.Fatal(err)
+		}
+		edits, err := editor.Edits(t.Context(), rows[0].Number, false)
+		if err != nil || len(edits) != 1 || edits[0].After != sha256.Sum256([]byte(pins[5])) || edits[0].Before != sha256.Sum256([]byte("1")) {
+			t.Errorf("the edits are %+v, %v", edits, err)
+		}
+	}
+}
+
+// recognised has one store mark contents, and holds another to recognise them: copies are
+// duplicates, other contents are conflicts, and a conflict that is known is counted on its row. back is
+// to know what the other store wrote.
+func recognised[Tx any](t *testing.T, before, after, back EncryptingStore[Tx]) {
+	name := strings.ReplaceAll(t.Name(), "/", " ")
+	marks := Marks[Tx](t, before, "shop", name+" applied", name+" waits", name+" version")
+	applied, other, third := printed(marks[0], "a"), printed(marks[0], "b"), printed(marks[0], "c")
+	waits, version := printed(marks[1], "a"), printed(marks[2], "a")
+	waits.As = contract.Waiting
+	version.Version = contract.Version{Stream: []byte(name), Number: 1, Asks: true}
+	b, _ := Begin(t, before, contract.TxOptions{}, []contract.Mark{applied, waits, version})
+	if r := b.Commit(t.Context(), contract.Ending{Rows: []contract.Row{{Mark: 1, State: contract.StateReceived, Message: &semel.Message{Body: []byte("a")}}}}); r.Outcome != contract.Committed {
+		t.Fatalf("%+v", r)
+	}
+	conflict := func(s EncryptingStore[Tx], m contract.Mark, known bool) {
+		t.Helper()
+		b, v := Begin(t, s, contract.TxOptions{}, []contract.Mark{m})
+		if v[0] != (contract.Verdict{Kind: contract.Conflict, Known: known}) {
+			t.Errorf("%.4x is %+v, want a conflict, known %v", m.Fingerprint.Sum, v[0], known)
+		}
+		if r := b.Commit(t.Context(), contract.Ending{Rows: []contract.Row{{State: contract.StateParked, Conflict: true, Repeat: v[0].Known, Message: &semel.Message{Body: []byte("b")}}}}); r.Outcome != contract.Committed {
+			t.Fatalf("%+v", r)
+		}
+	}
+	conflict(before, other, false)
+	for who, s := range map[string]EncryptingStore[Tx]{"the store that marked it": before, "the other store": after} {
+		if v := Asked(t, s, applied)[0]; !v.Already(contract.Applied) {
+			t.Errorf("to %s a copy is %v", who, v)
+		}
+	}
+	if v := Asked(t, after, waits)[0]; !v.Already(contract.Waiting) {
+		t.Errorf("a copy of what waits is %v", v)
+	}
+	again := version
+	again.ID = []byte(name + " another id of that version")
+	if v := Asked(t, after, again)[0]; v != (contract.Verdict{Kind: contract.Stale}) {
+		t.Errorf("the content of the last version is %+v", v)
+	}
+	again.Fingerprint = other.Fingerprint
+	if v := Asked(t, after, again)[0]; v != (contract.Verdict{Kind: contract.Stale, Known: true}) {
+		t.Errorf("another content of the last version is %+v", v)
+	}
+	conflict(after, other, true)
+	conflict(after, third, false)
+	conflict(back, third, true)
+	rows, err := after.Rows(t.Context(), contract.RowFilter{ID: string(applied.ID)})
+	if err != nil || len(rows) != 2 || rows[0].Repeated != 1 || rows[1].Repeated != 1 || rows[0].Fingerprint != other.Fingerprint || rows[1].Fingerprint != third.Fingerprint {
+		t.Errorf("%+v, %v", rows, err)
+	}
+	claimedBy(t, after, waits)
+	sameKey(t, before, after, name, applied.Fingerprint, other.Fingerprint)
+}
+
+// claimedBy has a store work on the row of a mark that waits.
+func claimedBy[Tx any](t *testing.T, s EncryptingStore[Tx], m contract.Mark) {
+	t.Helper()
+	rows, err := s.Rows(t.Context(), contract.RowFilter{ID: string(m.ID)})
+	if err != nil || len(rows) != 1 {
+		t.Fatalf("%+v, %v", rows, err)
+	}
+	claims, err := s.Claim(t.Context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Numbers: []int64{rows[0].Number}, Most: 1, Lease: time.Minute})
+	if err != nil || len(claims) != 1 {
+		t.Fatalf("%+v, %v", claims, err)
+	}
+	m.As, m.Claim = contract.Applied, claims[0].Claim
+	b, v := Begin(t, s, contract.TxOptions{}, []contract.Mark{m})
+	if v[0].Kind != contract.Fresh {
+		t.Errorf("the claim of the row that waits is %+v", v[0])
+	}
+	if r := b.Commit(t.Context(), contract.Ending{Claims: []contract.ClaimEnding{{Claim: m.Claim, Event: contract.RowCompleted, Ran: true}}}); r.Outcome != contract.Committed {
+		t.Fatalf("%+v", r)
+	}
+	m.Claim = contract.Claim{}
+	if v := Asked(t, s, m)[0]; !v.Already(contract.Applied) {
+		t.Errorf("after its row was handled a copy is %v", v)
+	}
+}
+
+// sameKey has one store claim a leased key, and the other tell its content from another one.
+func sameKey(t *testing.T, before, after any, name string, own, other semel.Fingerprint) {
+	t.Helper()
+	first, is := before.(contract.KeyStore)
+	if !is {
+		return
+	}
+	key := contract.KeyClaim{Key: semel.Key{Consumer: "billing", ID: name}, Fingerprint: own, Token: contract.NewToken(), Lease: time.Minute, Keep: time.Hour}
+	if a, err := first.ClaimKey(t.Context(), key); err != nil || a.State != contract.KeyClaimed {
+		t.Fatalf("%+v, %v", a, err)
+	}
+	for print, want := range map[semel.Fingerprint]contract.KeyState{own: contract.KeyHeld, other: contract.KeyConflict} {
+		key.Token, key.Fingerprint = contract.NewToken(), print
+		if a, err := after.(contract.KeyStore).ClaimKey(t.Context(), key); err != nil || a.State != want {
+			t.Errorf("a claim with the content %s is %+v, %v, want %v", hex.EncodeToString(print.Sum[:2]), a, err, fmt.Sprint(want))
+		}
+	}
+}
