@@ -89,3 +89,20 @@ func TestKeyedFingerprints(t *testing.T) {
 		}
 	})
 }
+
+func BenchmarkMarkPrint(b *testing.B) {
+	print := semel.Fingerprint{Version: 1, Sum: [16]byte{1, 2, 3}}
+	cipher, err := encryption.New(make([]byte, encryption.KeySize))
+	if err != nil {
+		b.Fatal(err)
+	}
+	m := Marks([]contract.Mark{{ID: []byte("0b0f3a6e-7f51-4cf5-8a43-5a4fd2d1b6f7"), Fingerprint: print}})[0]
+	for name, c := range map[string]Crypt{"plain": {}, "keyed": {Cipher: cipher, Keyed: true}} {
+		b.Run(name, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				c.MarkPrint(&m)
+			}
+		})
+	}
+}
