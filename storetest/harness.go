@@ -13,6 +13,9 @@ type Harness[Tx any] struct {
 	// Open returns an empty store; what it holds is released by t.Cleanup.
 	Open func(t testing.TB) Instance[Tx]
 	Can  Abilities
+	// Only, if not nil, is asked for each case by its name whether it is run: of a store that
+	// passes all of them, and is reached in another way, as by another protocol.
+	Only func(name string) bool
 }
 
 // Abilities are what a store does beyond contract.TxStore.
@@ -101,11 +104,14 @@ type Instance[Tx any] struct {
 }
 
 // Run runs every case as a subtest of t.
-func Run[Tx any](t *testing.T, h Harness[Tx]) { cases(t, func(t *T) { all(t, h) }) }
+func Run[Tx any](t *testing.T, h Harness[Tx]) { cases(t, h.Only, func(t *T) { all(t, h) }) }
 
-// cases runs cases as subtests.
-func cases(t *testing.T, all func(*T)) {
+// cases runs cases as subtests; those alone that are wanted, if only is not nil.
+func cases(t *testing.T, only func(name string) bool, all func(*T)) {
 	all(&T{TB: t, run: func(name, law string, f func(*T)) {
+		if only != nil && !only(name) {
+			return
+		}
 		t.Run(name, func(t *testing.T) {
 			t.Cleanup(func() {
 				if t.Failed() {

@@ -29,7 +29,7 @@ type KeyInstance struct {
 func RealTime(_ testing.TB, d time.Duration) { time.Sleep(d) }
 
 // Keys runs every case of leased keys as a subtest of t.
-func Keys(t *testing.T, h KeyHarness) { cases(t, func(t *T) { leasedKeys(t, h) }) }
+func Keys(t *testing.T, h KeyHarness) { cases(t, nil, func(t *T) { leasedKeys(t, h) }) }
 
 // CheckKeys is Check for leased keys.
 func CheckKeys(t testing.TB, h KeyHarness) []Failure {

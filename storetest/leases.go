@@ -26,7 +26,7 @@ type LeaseInstance struct {
 }
 
 // Leases runs every case of claims as a subtest of t.
-func Leases(t *testing.T, h LeaseHarness) { cases(t, func(t *T) { leases(t, h) }) }
+func Leases(t *testing.T, h LeaseHarness) { cases(t, nil, func(t *T) { leases(t, h) }) }
 
 // CheckLeases is Check for claims.
 func CheckLeases(t testing.TB, h LeaseHarness) []Failure {

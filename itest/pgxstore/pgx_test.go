@@ -209,29 +209,31 @@ func (h *shop) queued() storetest.Instance[*pgxstore.Queue] {
 func TestStore(t *testing.T) {
 	straight, pooled := services.Pooled(t)
 	services.Hurry(t, straight)
-	for _, way := range []struct {
-		name, dsn string
-		change    func(*pgxpool.Config)
-	}{
-		{"straight", straight, func(*pgxpool.Config) {}},
-		{"straight_unnamed", straight, unnamed},
-		{"trap_108_through_a_pooler_by_transaction", pooled, unnamed},
-		{"trap_108_through_a_pooler_without_descriptions", pooled, plain},
-	} {
-		t.Run(way.name, func(t *testing.T) {
-			shops := lent(open(t, way.dsn, way.change))
+	var ways sqlsuite.Ways
+	run := func(name, dsn string, change func(*pgxpool.Config), handle, queue func() func(string) bool) {
+		t.Run(name, func(t *testing.T) {
+			shops := lent(open(t, dsn, change))
 			t.Run("handle", func(t *testing.T) {
 				storetest.Run(t, storetest.Harness[pgx.Tx]{
 					Open: func(t testing.TB) storetest.Instance[pgx.Tx] { return shops.Open(t).direct() },
 					Can:  storetest.Abilities{Inbox: true, Look: true, Replays: true, Leases: true, Calls: true, Steps: true, Intents: true, Emission: true, Results: true, Audit: true, Erasure: true, Streams: true, Lines: true, Retention: true, MarkIn: true, Positions: true, Controls: true, Derivations: true, Offsets: true, Edits: true, Generations: true},
+					Only: handle(),
 				})
 			})
 			t.Run("queue", func(t *testing.T) {
 				storetest.Run(t, storetest.Harness[*pgxstore.Queue]{
 					Open: func(t testing.TB) storetest.Instance[*pgxstore.Queue] { return shops.Open(t).queued() },
 					Can:  storetest.Abilities{Inbox: true, Look: true, Replays: true, Leases: true, Calls: true, Gather: true, Steps: true, Intents: true, Emission: true, Results: true, Audit: true, Erasure: true, Streams: true, Lines: true, Retention: true, Positions: true, Controls: true, Derivations: true, Offsets: true, Edits: true, Generations: true},
+					Only: queue(),
 				})
 			})
 		})
 	}
+	run("straight", straight, traced(&ways),
+		func() func(string) bool { return ways.First(nil) }, func() func(string) bool { ways.Further(); return sqlsuite.OneLine })
+	if sqlsuite.EveryWay() {
+		run("straight_unnamed", straight, unnamed, ways.Further, ways.Further)
+	}
+	run("trap_108_through_a_pooler_by_transaction", pooled, unnamed, ways.Further, ways.Further)
+	run("trap_108_through_a_pooler_without_descriptions", pooled, plain, ways.Further, ways.Further)
 }

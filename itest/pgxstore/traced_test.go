@@ -24,7 +24,7 @@ type queries struct {
 	strays   int      // guarded by mutex: ends without their beginning's context
 }
 
-type traced struct{}
+type sent struct{}
 
 func (q *queries) note(list *[]string, open int, text string) {
 	q.mutex.Lock()
@@ -47,11 +47,11 @@ func asTold(sql string, tag fmt.Stringer, err error) string {
 
 func (q *queries) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
 	q.note(nil, 1, "")
-	return context.WithValue(ctx, traced{}, data.SQL)
+	return context.WithValue(ctx, sent{}, data.SQL)
 }
 
 func (q *queries) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryEndData) {
-	sql, _ := ctx.Value(traced{}).(string)
+	sql, _ := ctx.Value(sent{}).(string)
 	if sql == "" {
 		q.mutex.Lock()
 		q.strays++
@@ -62,11 +62,11 @@ func (q *queries) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, data pgx.Trace
 
 func (q *queries) TracePrepareStart(ctx context.Context, _ *pgx.Conn, data pgx.TracePrepareStartData) context.Context {
 	q.note(nil, 1, "")
-	return context.WithValue(ctx, traced{}, data.SQL)
+	return context.WithValue(ctx, sent{}, data.SQL)
 }
 
 func (q *queries) TracePrepareEnd(ctx context.Context, _ *pgx.Conn, data pgx.TracePrepareEndData) {
-	sql, _ := ctx.Value(traced{}).(string)
+	sql, _ := ctx.Value(sent{}).(string)
 	if data.Err != nil {
 		sql += ": error"
 	}
@@ -83,11 +83,11 @@ type batches struct {
 func (b *batches) TraceBatchStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceBatchStartData) context.Context {
 	b.note(nil, 1, "")
 	b.sizes = append(b.sizes, data.Batch.Len())
-	return context.WithValue(ctx, traced{}, "batch")
+	return context.WithValue(ctx, sent{}, "batch")
 }
 
 func (b *batches) TraceBatchQuery(ctx context.Context, _ *pgx.Conn, data pgx.TraceBatchQueryData) {
-	if ctx.Value(traced{}) != "batch" || data.ReadStartTime.IsZero() {
+	if ctx.Value(sent{}) != "batch" || data.ReadStartTime.IsZero() {
 		b.strays++
 	}
 	b.note(&b.seen, 0, asTold(data.SQL, data.CommandTag, data.Err))
@@ -102,6 +102,11 @@ func (b *batches) TraceBatchEnd(_ context.Context, _ *pgx.Conn, data pgx.TraceBa
 }
 
 func (q *queries) forget() { q.ended, q.prepared = nil, nil }
+
+// traced gives connections a tracer, and tracer a pool of one such.
+func traced(t pgx.QueryTracer) func(*pgxpool.Config) {
+	return func(c *pgxpool.Config) { c.ConnConfig.Tracer = t }
+}
 
 func tracer(t pgx.QueryTracer) func(*pgxpool.Config) {
 	return func(c *pgxpool.Config) { c.ConnConfig.Tracer, c.MaxConns = t, 1 }

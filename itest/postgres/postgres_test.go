@@ -10,7 +10,8 @@ import (
 	"testing"
 	"time"
 
-	_ "github.com/jackc/pgx/v5/stdlib"
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/sqlsuite"
@@ -22,10 +23,18 @@ import (
 // appended to the connection string.
 func openDB(t testing.TB, dsn string, options ...string) *sql.DB {
 	t.Helper()
-	db, err := sql.Open("pgx", strings.Join(append([]string{dsn}, options...), "&"))
+	return openTraced(t, strings.Join(append([]string{dsn}, options...), "&"), nil)
+}
+
+// openTraced is openDB with a tracer of its connections.
+func openTraced(t testing.TB, dsn string, tracer pgx.QueryTracer) *sql.DB {
+	t.Helper()
+	config, err := pgx.ParseConfig(dsn)
 	if err != nil {
 		t.Fatal(err)
 	}
+	config.Tracer = tracer
+	db := stdlib.OpenDB(*config)
 	db.SetMaxIdleConns(20)
 	t.Cleanup(func() { _ = db.Close() })
 	return db

@@ -22,10 +22,11 @@ func shadowed(t testing.TB) (dsn string) {
 	return services.Shadow(t, dsn, sqlSources...)
 }
 
-func TestObjectsOfOtherSchemasAreNeverCalled(t *testing.T) {
-	dsn := shadowed(t)
-	db := openDB(t, dsn)
+// objectsOfOtherSchemasAreNeverCalled runs cases beside such objects.
+func objectsOfOtherSchemasAreNeverCalled(t *testing.T, only func(name string) bool) {
 	t.Run("P4_by_what_the_suite_of_stores_does", func(t *testing.T) {
+		dsn := shadowed(t)
+		db := openDB(t, dsn)
 		shops := services.Lent[*shop]{Make: func(t testing.TB) *shop {
 			s := newShop(t, db, sqlstore.Options{})
 			services.ShadowOwn(t, dsn, s.schema)
@@ -34,6 +35,7 @@ func TestObjectsOfOtherSchemasAreNeverCalled(t *testing.T) {
 		storetest.Run(t, storetest.Harness[*sql.Tx]{
 			Open: func(t testing.TB) storetest.Instance[*sql.Tx] { return shops.Open(t).Instance },
 			Can:  abilities,
+			Only: only,
 		})
 	})
 }

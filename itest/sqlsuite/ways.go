@@ -1,0 +1,130 @@
+package sqlsuite
+
+import (
+	"context"
+	"errors"
+	"os"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgconn"
+)
+
+// EveryWay reports whether each way to a store runs every case of storetest, as `make verify`
+// asks for by SEMEL_TEST_FORMS=all.
+func EveryWay() bool { return os.Getenv("SEMEL_TEST_FORMS") == "all" }
+
+// OneLine leaves out most of the table of pairs of rows, which is a third of the suite: for a
+// store whose batches or markers differ from those of the one that runs all of it.
+func OneLine(name string) bool {
+	table, of := strings.CutPrefix(name, "law_16_every_pair_of_rows_of_an_identity/")
+	return !of || table == "the_first_retried" || EveryWay()
+}
+
+// Ways chooses the cases of storetest for a store that is reached in several ways: by another
+// protocol of its driver, through a pooler, beside objects that shadow others. The first way runs
+// what it is to run, and Ways, as the tracer of its connections, notes what each case sends and
+// how that ends. A further way runs as few cases as together send all of that.
+type Ways struct {
+	mutex sync.Mutex
+	cases []string                   // guarded by mutex: of the first way, in order
+	sent  map[string]map[string]bool // guarded by mutex: by case
+	noted bool                       // guarded by mutex: the first way has ended
+}
+
+// First are the cases of the first way: those that only says, all if it is nil.
+func (w *Ways) First(only func(name string) bool) func(name string) bool {
+	return func(name string) bool {
+		w.mutex.Lock()
+		defer w.mutex.Unlock()
+		w.cases = append(w.cases, name)
+		return only == nil || only(name)
+	}
+}
+
+// Further are the cases of a further way: as few as send all that the first one sent, and those
+// that it has not. They are all where the first way did not run, as if -run says so.
+func (w *Ways) Further() func(name string) bool {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	w.noted = true
+	if len(w.sent) == 0 || EveryWay() {
+		return nil
+	}
+	first, chosen := map[string]bool{}, w.fewest()
+	for _, name := range w.cases {
+		first[name] = true
+	}
+	return func(name string) bool { return chosen[name] || !first[name] }
+}
+
+// fewest takes the case that sends most of what is left, until nothing is. It needs mutex.
+func (w *Ways) fewest() (chosen map[string]bool) {
+	left := map[string]bool{}
+	for _, sent := range w.sent {
+		for what := range sent {
+			left[what] = true
+		}
+	}
+	for chosen = map[string]bool{}; len(left) > 0; {
+		most, best := 0, ""
+		for _, name := range w.cases {
+			n := 0
+			for what := range w.sent[name] {
+				if left[what] {
+					n++
+				}
+			}
+			if n > most {
+				most, best = n, name
+			}
+		}
+		chosen[best] = true
+		for what := range w.sent[best] {
+			delete(left, what)
+		}
+	}
+	return chosen
+}
+
+// ofACase are the names of schemas, of which cases have one or another.
+var ofACase = regexp.MustCompile(`"Case [0-9]+"`)
+
+type sending struct{}
+
+// TraceQueryStart implements pgx.QueryTracer.
+func (w *Ways) TraceQueryStart(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryStartData) context.Context {
+	return context.WithValue(ctx, sending{}, data.SQL)
+}
+
+// TraceQueryEnd implements pgx.QueryTracer.
+func (w *Ways) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, data pgx.TraceQueryEndData) {
+	text, _ := ctx.Value(sending{}).(string)
+	var refused *pgconn.PgError
+	switch {
+	case errors.As(data.Err, &refused):
+		text += refused.Code
+	case data.Err != nil:
+		text += "failed"
+	}
+	w.note(ofACase.ReplaceAllString(text, "in"))
+}
+
+// note notes what the case that runs has sent.
+func (w *Ways) note(what string) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	if w.noted || len(w.cases) == 0 {
+		return
+	}
+	name := w.cases[len(w.cases)-1]
+	if w.sent == nil {
+		w.sent = map[string]map[string]bool{}
+	}
+	if w.sent[name] == nil {
+		w.sent[name] = map[string]bool{}
+	}
+	w.sent[name][what] = true
+}
