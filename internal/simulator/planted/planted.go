@@ -46,9 +46,10 @@ type Found struct {
 
 // Tree is the repository with every fault planted and none switched on.
 type Tree struct {
-	root, folder, overlay string
-	faults                []Fault
-	built                 map[string]string // programs by the package they test
+	root, folder string
+	faults       []Fault
+	overlays     map[string]string // by the package that is tested
+	built        map[string]string // programs by the package they test
 }
 
 // number switches a fault on: it is read from this variable of the environment.
@@ -57,7 +58,7 @@ const number = "SEMEL_PLANTED_FAULT"
 // Plant plants the faults in the tree at root. What it writes and builds is in
 // folder, which has to be empty.
 func Plant(root, folder string, faults []Fault) (*Tree, error) {
-	t := &Tree{root: root, folder: folder, overlay: filepath.Join(folder, "overlay.json"), faults: faults, built: map[string]string{}}
+	t := &Tree{root: root, folder: folder, faults: faults, overlays: map[string]string{}, built: map[string]string{}}
 	files := map[string]*schema{}
 	for i, f := range faults {
 		if err := t.add(files, f, i+1); err != nil {
@@ -81,28 +82,55 @@ func (t *Tree) add(files map[string]*schema, f Fault, number int) error {
 }
 
 // write writes the changed files, in each of their packages a file with the
-// switch, and the overlay that puts them into their places.
+// switch, and the overlays that put them into their places.
 func (t *Tree) write(files map[string]*schema) error {
-	replace := map[string]string{}
-	put := func(path, text string) error {
-		changed := filepath.Join(t.folder, strings.ReplaceAll(path, "/", "-"))
-		replace[filepath.Join(t.root, filepath.FromSlash(path))] = changed
-		return os.WriteFile(changed, []byte(text), 0o600)
-	}
 	for path, file := range files {
-		err := put(path, file.String())
+		err := os.WriteFile(t.changed(path), []byte(file.String()), 0o600)
 		if err == nil {
-			err = put(filepath.ToSlash(filepath.Join(filepath.Dir(path), "planted_fault.go")), file.text.switchOf())
+			err = os.WriteFile(t.changed(switchBeside(path)), []byte(file.text.switchOf()), 0o600)
 		}
 		if err != nil {
 			return err
+		}
+	}
+	for _, f := range t.faults {
+		if t.overlays[f.Package] != "" {
+			continue
+		}
+		t.overlays[f.Package] = filepath.Join(t.folder, fmt.Sprintf("overlay%d.json", len(t.overlays)))
+		if err := t.lay(f.Package); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// lay writes the overlay for the tests of a package: of the changed files those with faults
+// that these tests must find. All else is compiled for others, too.
+func (t *Tree) lay(pkg string) error {
+	replace := map[string]string{}
+	for _, f := range t.faults {
+		if f.Package == pkg {
+			for _, path := range []string{f.File, switchBeside(f.File)} {
+				replace[filepath.Join(t.root, filepath.FromSlash(path))] = t.changed(path)
+			}
 		}
 	}
 	overlay, err := json.Marshal(map[string]map[string]string{"Replace": replace})
 	if err != nil {
 		return err
 	}
-	return os.WriteFile(t.overlay, overlay, 0o600)
+	return os.WriteFile(t.overlays[pkg], overlay, 0o600)
+}
+
+// changed is where the changed text of a file is.
+func (t *Tree) changed(path string) string {
+	return filepath.Join(t.folder, strings.ReplaceAll(path, "/", "-"))
+}
+
+// switchBeside is the file with the switch in the package of another.
+func switchBeside(path string) string {
+	return filepath.ToSlash(filepath.Join(filepath.Dir(path), "planted_fault.go"))
 }
 
 // Build builds what Find runs: the simulator and the tests of faults.
@@ -112,9 +140,9 @@ func (t *Tree) Build() error {
 			continue
 		}
 		binary := filepath.Join(t.folder, fmt.Sprintf("program%d", len(t.built)))
-		args := []string{"build", "-buildvcs=false", "-ldflags=-s -w", "-overlay", t.overlay, "-o", binary, "./internal/simulator/simulate"}
+		args := []string{"build", "-buildvcs=false", "-ldflags=-s -w", "-overlay", t.overlays[f.Package], "-o", binary, "./internal/simulator/simulate"}
 		if f.Test != "" {
-			args = []string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", t.overlay, "-o", binary, f.Package}
+			args = []string{"test", "-c", "-vet=off", "-ldflags=-s -w", "-overlay", t.overlays[f.Package], "-o", binary, f.Package}
 		}
 		if out, failed, err := run(t.root, 0, "go", args...); err != nil || failed {
 			return errors.Join(err, fmt.Errorf("with the faults %s does not build: %s", args[len(args)-1], out))
