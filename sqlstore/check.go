@@ -2,8 +2,10 @@ package sqlstore
 
 import (
 	"context"
+	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/semel-go/semel"
 )
@@ -47,6 +49,29 @@ func (s *Store) lint(ctx context.Context) error {
 	}
 	return found
 }
+
+// OpenSchemas says of each schema of the role's search_path in which other roles may create
+// objects who may, and what takes that right away. Superusers and the schema's owner do not
+// count. On SQLite there are none.
+func (s *Store) OpenSchemas(ctx context.Context) (warnings []string, err error) {
+	if s.postgres == nil {
+		return nil, nil
+	}
+	err = eachRow(ctx, s.db, s.postgres.OpenSchemas, func(rows *sql.Rows) error {
+		var schema, who string
+		err := rows.Scan(&schema, &who)
+		warnings = append(warnings, fmt.Sprintf("%s may create objects in schema %q of the search_path, so that statements that do not name a schema may meet these: revoke create on schema %s from %s",
+			who, schema, quoted(schema), who))
+		return err
+	}, nil)
+	if err != nil {
+		return nil, s.blameless("the schemas of the search_path", err)
+	}
+	return warnings, nil
+}
+
+// quoted is the name of a schema as it is written in SQL.
+func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 
 // faults are what the statement finds, each with what to do. They
 // wrap semel.ErrSchema.

@@ -128,6 +128,8 @@ type Postgres struct {
 	// Serial takes the consumer's lock; Begin writes settings, guard and marks. BeginNew
 	// is Begin for marks that are taken to be new. Writing stands in both.
 	Serial, Begin, BeginNew, Writing string
+	// OpenSchemas are schemas of the search_path in which others may create objects.
+	OpenSchemas string
 	// SourceScopes are the scopes of some sources of a consumer that there are, and NewScopes
 	// writes those that are missing.
 	SourceScopes, NewScopes string

@@ -15,6 +15,16 @@ select what, remedy from (
   where current_setting('array_nulls') <> 'on'
 ) faults;
 
+-- Open schemas are those of the search_path in which others than the schema's owner, this role and
+-- superusers may create objects.
+
+-- name: open schemas
+select n.nspname::text, case when g.grantee = 0::oid then 'PUBLIC' else quote_ident(r.rolname::text) end
+from pg_namespace n cross join lateral aclexplode(n.nspacl) g left join pg_roles r on r.oid = g.grantee
+where n.nspname::text in (select unnest(current_schemas(false))::text) and g.privilege_type = 'CREATE' and g.grantee <> n.nspowner
+  and (g.grantee = 0::oid or not r.rolsuper and r.rolname <> current_user)
+order by 1, 2;
+
 -- name: lint
 with tables as materialized (
   select t.name, to_regclass(t.name) as id, t.protects from (values

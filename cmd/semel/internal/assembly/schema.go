@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"sync"
 
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/contract"
@@ -67,6 +68,23 @@ func (a *Assembly) Check(ctx context.Context) error {
 		faults = append(faults, a.CheckStore(ctx, s))
 	}
 	return errors.Join(faults...)
+}
+
+// WarnOfSchemas logs in which schemas of a store's search_path other roles may create objects. A
+// store that does not answer is not warned of, nor is one that told has already.
+func (a *Assembly) WarnOfSchemas(ctx context.Context, told *sync.Map) {
+	for _, s := range a.Stores {
+		if _, already := told.LoadOrStore(s.Name(), true); already {
+			continue
+		}
+		open, err := s.tables.OpenSchemas(ctx)
+		if err != nil {
+			continue
+		}
+		for _, warning := range open {
+			a.options.Logger.Warn(warning, "store", s.Name())
+		}
+	}
 }
 
 // CheckStore is Check of one of them.

@@ -29,6 +29,8 @@ type Store struct {
 
 // tables are Semel's own in a database, whatever its kind.
 type tables interface {
+	// OpenSchemas warns of schemas in which others may create objects.
+	OpenSchemas(ctx context.Context) ([]string, error)
 	contract.Inbox
 	contract.Requeuer
 	contract.Editor

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
@@ -154,8 +155,15 @@ func (c *common) check(ctx context.Context, asked check.Asked) error {
 	if err != nil {
 		return err
 	}
+	var told sync.Map // each consumer opens its store
 	open := func(want func(*policy.Store) bool) (*assembly.Assembly, error) {
-		return assembly.Open(p, assembly.Options{Logger: log}, want, func(*policy.Store) bool { return false })
+		a, err := assembly.Open(p, assembly.Options{Logger: log}, want, func(*policy.Store) bool { return false })
+		if err == nil {
+			limited, cancel := context.WithTimeout(ctx, asked.Within)
+			defer cancel()
+			a.WarnOfSchemas(limited, &told)
+		}
+		return a, err
 	}
 	subjects, failing := check.Subjects(ctx, p, asked, open), []string(nil)
 	if ctx.Err() != nil && !asked.Deep {

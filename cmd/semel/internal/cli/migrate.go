@@ -3,6 +3,7 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"sync"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -46,6 +47,7 @@ func migrateUp(c *common) *cobra.Command {
 			if err := a.Check(cmd.Context()); err != nil {
 				return errors.Join(c.printChanges(changes), checked(err))
 			}
+			a.WarnOfSchemas(cmd.Context(), &sync.Map{})
 			return c.printChanges(changes)
 		},
 	}
