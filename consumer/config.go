@@ -217,7 +217,9 @@ type Config struct {
 	Logger *slog.Logger
 	// AuditKey is what acts of operators are sealed under (contract.Auditor), at least 32
 	// bytes, the same for all processes of a store; empty: under no key. A chain with lines
-	// under a key does not go on without one.
+	// under a key does not go on without one. With a key a run does not begin a chain: seal an
+	// act once behind the first Migrate, with the store's Seal (contract.Sealing), or run
+	// semel migrate up.
 	AuditKey []byte
 	// Observers watch. One that implements measure.Meter measures, too, and at most one of
 	// them may implement measure.Tracer, which makes spans.

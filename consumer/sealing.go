@@ -79,7 +79,7 @@ func (s *sealing) pass(base context.Context) error {
 func (s *sealing) seal(base context.Context, whole bool) (done contract.Sealed, err error) {
 	ctx, cancel := context.WithTimeout(base, callTimeout)
 	defer cancel()
-	o := contract.Sealing{Key: s.config.AuditKey, Most: sealedAtOnce, Whole: whole, At: func(lines int) { s.config.at(faults.WithinSeal, lines) }}
+	o := contract.Sealing{Key: s.config.AuditKey, Continue: true, Most: sealedAtOnce, Whole: whole, At: func(lines int) { s.config.at(faults.WithinSeal, lines) }}
 	err = s.beside.do(ctx, func() (err error) {
 		done, err = s.auditor.Seal(ctx, o)
 		return err

@@ -35,6 +35,9 @@ func TestARunSealsActs(t *testing.T) {
 		store, source := memstore.New(), newListSource(numbered("m", 3)...)
 		source.endless = true
 		recordActs(t, store, 1200)
+		if _, err := store.Seal(t.Context(), contract.Sealing{Key: auditKey, Most: 1}); err != nil {
+			t.Fatal(err)
+		}
 		var points []faults.Point
 		c := config(source)
 		c.AuditKey = auditKey
@@ -55,6 +58,25 @@ func TestARunSealsActs(t *testing.T) {
 		}
 		if len(points) < 3 || points[0] != faults.BeforeSeal || points[1] != faults.WithinSeal || points[2] != faults.AfterSeal {
 			t.Errorf("the points are %q", points)
+		}
+	})
+	bubble(t, "G6_it_begins_no_chain_under_a_key_and_says_so_once", func(t *testing.T) {
+		store, source := memstore.New(), newListSource(numbered("m", 3)...)
+		source.endless = true
+		recordActs(t, store, 1)
+		var said log
+		c := config(source)
+		c.AuditKey, c.Logger = auditKey, said.logger()
+		running := mustNew(t, store, add, c)
+		run := start(t, running)
+		pass(time.Minute)
+		wantLines(t, store, 0)
+		if n := strings.Count(said.String(), "no chain of acts has begun"); n != 1 || running.Counts().Applied != 3 {
+			t.Errorf("told %d times, %+v:\n%s", n, running.Counts(), said.String())
+		}
+		run.stop()
+		if err := run.wait(); err != nil {
+			t.Error(err)
 		}
 	})
 	bubble(t, "G6_without_the_key_of_the_others_it_says_so_once_and_goes_on", func(t *testing.T) {

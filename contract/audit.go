@@ -39,6 +39,10 @@ type SealHead struct {
 type Sealing struct {
 	// Key is what lines are hashed under; empty: under none.
 	Key []byte
+	// Continue, with a key, seals only behind an end that somebody with the key wrote, or behind
+	// lines without a key. So whoever removes lines cannot have the chain made anew; semel.ErrState
+	// says so. Without it a chain begins here, or goes on from whatever its end is.
+	Continue bool
 	// Most is how many acts are sealed at most; 0 means 1,000.
 	Most int
 	// Whole looks for acts among all, which reads the whole table; otherwise among those
@@ -83,7 +87,7 @@ type Auditor interface {
 	Inbox
 	// Seal seals some acts, in a transaction of its own. Of several callers one works and
 	// the others return at once. semel.ErrState: the chain has lines under a key, and no
-	// key was given; nothing was done.
+	// key was given, or it may not be continued (Sealing.Continue); nothing was done.
 	Seal(ctx context.Context, o Sealing) (Sealed, error)
 	// SealHead returns the end of the chain.
 	SealHead(ctx context.Context) (SealHead, error)

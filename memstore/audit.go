@@ -36,7 +36,7 @@ func (s *Store) Seal(_ context.Context, o contract.Sealing) (done contract.Seale
 		if s.chain.of[act.Number] > 0 || done.Lines == cmp.Or(max(o.Most, 0), mostSealed) {
 			continue
 		}
-		if err := audit.MaySeal(o.Key, sealed.end); err != nil {
+		if err := audit.MaySeal(&o, sealed.end); err != nil {
 			return contract.Sealed{}, err
 		}
 		if o.At != nil {

@@ -59,7 +59,7 @@ func (s *Store) sealTurn(ctx context.Context, tx *sql.Tx) error {
 func (s *Store) seal(ctx context.Context, tx *sql.Tx, o contract.Sealing) (lines int, err error) {
 	end, err := s.sealEnd(ctx, tx)
 	if err == nil {
-		err = audit.MaySeal(o.Key, end)
+		err = audit.MaySeal(&o, end)
 	}
 	if err != nil {
 		return 0, err

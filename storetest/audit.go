@@ -134,6 +134,35 @@ func (s suite[Tx]) audited(t *T) {
 			h.wantSealed(contract.Sealing{Key: auditKey}, 1)
 			h.wantChain(auditKey, "a", "b", "c")
 		})
+	t.Run("G6_a_chain_under_a_key_that_is_only_continued_is_not_begun",
+		"Who only continues a chain seals nothing under a key where no line is, and nothing behind an end under another key.",
+		func(t *T) {
+			h := s.opened(t)
+			refused := func(key []byte) {
+				if done, err := h.auditor().Seal(t.context(), contract.Sealing{Key: key, Continue: true}); !errors.Is(err, semel.ErrState) || done.Lines != 0 {
+					t.Errorf("%+v, %v", done, err)
+				}
+			}
+			h.does("a")
+			refused(auditKey)
+			h.wantUnsealed("a")
+			h.wantSealed(contract.Sealing{Key: auditKey}, 1)
+			h.does("b")
+			refused([]byte("another key of at least 32 bytes!"))
+			h.wantUnsealed("b")
+			h.wantSealed(contract.Sealing{Key: auditKey, Continue: true}, 1)
+			h.wantChain(auditKey, "a", "b")
+		})
+	t.Run("G6_a_chain_without_a_key_is_begun_and_gets_one",
+		"Continue refuses nothing without a key, nor the first line under one behind others.",
+		func(t *T) {
+			h := s.opened(t)
+			h.does("a")
+			h.wantSealed(contract.Sealing{Continue: true}, 1)
+			h.does("b")
+			h.wantSealed(contract.Sealing{Key: auditKey, Continue: true}, 1)
+			h.wantChain(auditKey, "a", "b")
+		})
 	t.Run("G6_acts_and_seals_at_once",
 		"Of several that seal at once, beside operators that act, no act is sealed twice and none is left out.",
 		func(t *T) {

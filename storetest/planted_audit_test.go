@@ -66,6 +66,9 @@ var auditFaults = []fault{
 	{"who has no key goes on", "G6_a_chain_under_a_key", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
 		return wrongSeals{Store: s, ask: anyKey}
 	}},
+	{"a chain is begun that may only be continued", "G6_a_chain_under_a_key_that_is_only_continued", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+		return wrongSeals{Store: s, ask: func(o *contract.Sealing) { o.Continue = false }}
+	}},
 	{"all is sealed at once, whatever is asked", "G6_acts_are_sealed", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
 		return wrongSeals{Store: s, ask: func(o *contract.Sealing) { o.Most = 0 }}
 	}},

@@ -223,8 +223,12 @@ func TestAKeyThatComesLaterHoldsWhatIsBeforeIt(t *testing.T) {
 	if found := kept(); len(found) != 1 || !strings.HasPrefix(found[0], "line 3") {
 		t.Errorf("found %q", found)
 	}
-	if err := MaySeal(nil, end); err == nil {
+	if err := MaySeal(&contract.Sealing{}, end); err == nil {
 		t.Error("who has no key may go on")
+	}
+	end.Sequence--
+	if err := MaySeal(&contract.Sealing{Key: key, Continue: true}, end); err == nil || !strings.Contains(err.Error(), "line 9, was not written with this process's audit.key") {
+		t.Errorf("behind an end that was cut off: %v", err)
 	}
 }
 

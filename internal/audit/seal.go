@@ -88,9 +88,18 @@ func proof(key []byte, end contract.SealHead) contract.SealHash {
 
 // MaySeal says why lines cannot be sealed at the end of a chain, if they cannot: a chain
 // under a key does not go on without one, or whoever can write the table could go on with it.
-func MaySeal(key []byte, end contract.SealHead) error {
-	if end.Keyed && len(key) == 0 {
+// It neither begins nor goes on from an end that nobody with the key wrote where o says Continue,
+// or whoever can remove lines could have others signed in their place.
+func MaySeal(o *contract.Sealing, end contract.SealHead) error {
+	const remedy = "semel audit seal --begin seals from here on, if you know why: %w"
+	switch {
+	case end.Keyed && len(o.Key) == 0:
 		return fmt.Errorf("the acts are sealed under a key, and this process has none: give it the audit.key of the others: %w", semel.ErrState)
+	case len(o.Key) == 0 || !o.Continue:
+	case end.Sequence == 0:
+		return fmt.Errorf("no chain of acts has begun: if one had, somebody removed it; "+remedy, semel.ErrState)
+	case end.Keyed && end.Proof != proof(o.Key, end):
+		return fmt.Errorf("the end of the chain of acts, line %d, was not written with this process's audit.key: either the key is another one, or somebody cut lines off; "+remedy, end.Sequence, semel.ErrState)
 	}
 	return nil
 }

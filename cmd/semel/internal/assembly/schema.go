@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 
@@ -29,7 +30,7 @@ func (a *Assembly) Prepare(ctx context.Context, migrate bool) error {
 		if !migrate && !s.policy.Migrate {
 			continue
 		}
-		if _, err := s.Up(ctx, a.options.Who, "at the start of a run"); err != nil && (ctx.Err() != nil || !a.without(s.Name(), err)) {
+		if _, err := s.Up(ctx, a.options.Who, "at the start of a run", []byte(a.policy.Audit.Key)); err != nil && (ctx.Err() != nil || !a.without(s.Name(), err)) {
 			return err
 		}
 	}
@@ -101,17 +102,25 @@ func (a *Assembly) CheckStore(ctx context.Context, s *Store) error {
 }
 
 // Up applies the missing migrations and then, once, the user's own setup, and records what
-// was done, by whom and why.
-func (s *Store) Up(ctx context.Context, who, why string) (Change, error) {
+// was done, by whom and why. Where it made the table of seals, it begins the chain of acts under
+// the key, if there is one: nobody else does without being told to.
+func (s *Store) Up(ctx context.Context, who, why string, key []byte) (Change, error) {
 	change, err := s.up(ctx)
 	if what := change.text(); what != "" {
 		if why != "" {
 			what += ": " + why
 		}
-		err = errors.Join(err, s.Failed(s.Record(ctx, contract.Act{Verb: "migrate", Who: who, Why: what})))
+		failed := s.Record(ctx, contract.Act{Verb: "migrate", Who: who, Why: what})
+		if failed == nil && len(key) > 0 && slices.Contains(change.Applied, makesSeals) {
+			_, failed = s.Seal(ctx, contract.Sealing{Key: key, Whole: true})
+		}
+		err = errors.Join(err, s.Failed(failed))
 	}
 	return change, err
 }
+
+// makesSeals is the migration that makes the table of seals.
+const makesSeals = "0019_seals"
 
 // text is what was done as it is recorded; empty for nothing. Of many migrations the first
 // and the last are named.

@@ -199,15 +199,21 @@ func (c *common) export(ctx context.Context, a *assembly.Assembly) error {
 }
 
 func auditSeal(c *common) *cobra.Command {
-	f := &audited{}
+	f, begin := &audited{}, false
 	cmd := &cobra.Command{
 		Use:   "seal",
 		Short: "Seal acts now, where no consumer runs that does",
-		Args:  nothing,
+		Long: `Seal acts that are not sealed yet. Under a key it goes on only behind a line
+that was written with the key: the first migration writes the first line. With
+--begin it begins a chain, or goes on from an end that does not fit. Use that
+where the first migration ran without the key, or when you know what became of
+the lines before.`,
+		Args: nothing,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return c.withAudits(f.store, func(a *assembly.Assembly, p *policy.Policy) error { return c.seal(cmd.Context(), a, p) })
+			return c.withAudits(f.store, func(a *assembly.Assembly, p *policy.Policy) error { return c.seal(cmd.Context(), a, p, begin) })
 		},
 	}
+	cmd.Flags().BoolVar(&begin, "begin", false, "begin a chain under the key, or go on from any end")
 	return f.add(c, cmd)
 }
 
@@ -218,10 +224,10 @@ type sealedView struct {
 	Elsewhere bool   `json:"elsewhere,omitempty"`
 }
 
-func (c *common) seal(ctx context.Context, a *assembly.Assembly, p *policy.Policy) error {
+func (c *common) seal(ctx context.Context, a *assembly.Assembly, p *policy.Policy, begin bool) error {
 	done := []sealedView{}
 	for _, s := range a.Stores {
-		lines, elsewhere, err := operate.SealAll(ctx, s, []byte(p.Audit.Key))
+		lines, elsewhere, err := operate.SealAll(ctx, s, []byte(p.Audit.Key), begin)
 		if err != nil {
 			return ofStore(s, err)
 		}

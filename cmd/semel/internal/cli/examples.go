@@ -259,7 +259,7 @@ var examples = map[string][]string{
 		"semel audit verify --file acts.jsonl --key-file audit.key",
 	},
 	"semel audit export": {"semel audit export --config semel.yaml >acts.jsonl"},
-	"semel audit seal":   {"semel audit seal --config semel.yaml"},
+	"semel audit seal":   {"semel audit seal --config semel.yaml", "semel audit seal --config semel.yaml --begin"},
 	"semel alerts":       {"semel alerts --config semel.yaml >alerts.yaml"},
 	"semel schema":       {"semel schema >semel.schema.json"},
 	"semel version":      {"semel version", "semel version --json"},

@@ -38,7 +38,7 @@ func migrateUp(c *common) *cobra.Command {
 			defer c.close(a)
 			changes := []assembly.Change{}
 			for _, s := range a.Stores {
-				change, err := s.Up(cmd.Context(), who, why)
+				change, err := s.Up(cmd.Context(), who, why, []byte(p.Audit.Key))
 				if err != nil {
 					return checked(err)
 				}

@@ -2,6 +2,7 @@ package operate
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"iter"
 	"math"
@@ -143,6 +144,11 @@ func (o Verification) Verify(ctx context.Context, store string, s contract.Audit
 			found.Oldest = maybe(a.At)
 		}
 	}
+	if len(o.Key) > 0 && end.Sequence == 0 && found.Unsealed > 0 {
+		found.Total++
+		found.Findings = append(found.Findings, audit.Finding{Sequence: 1, Kind: audit.Removed,
+			What: fmt.Sprintf("%d acts stand in the table and no chain has begun: the first line is written by the first migration, or somebody removed it", found.Unsealed)})
+	}
 	if found.Oldest != nil && time.Since(*found.Oldest) > audit.LongestUnsealed {
 		found.Total++
 		found.Findings = append(found.Findings, audit.Finding{Sequence: end.Sequence + 1, Kind: audit.Late,
@@ -174,10 +180,11 @@ func (o Verification) VerifyFile(name string, r io.Reader) (Verified, error) {
 	return found, nil
 }
 
-// SealAll seals what a store has to seal, and says how many acts.
-func SealAll(ctx context.Context, s contract.Auditor, key []byte) (lines int, elsewhere bool, err error) {
+// SealAll seals what a store has to seal, and says how many acts. begin allows it to begin a chain
+// under the key.
+func SealAll(ctx context.Context, s contract.Auditor, key []byte, begin bool) (lines int, elsewhere bool, err error) {
 	for {
-		done, err := s.Seal(ctx, contract.Sealing{Key: key, Most: page, Whole: true})
+		done, err := s.Seal(ctx, contract.Sealing{Key: key, Continue: !begin, Most: page, Whole: true})
 		lines += done.Lines
 		if err != nil || done.Lines < page {
 			return lines, done.Elsewhere, err
