@@ -96,6 +96,7 @@ func (c *checker) answered(e machine.Fetched) {
 	s.at = c.w.now
 	if e.More {
 		s.more, s.ever = c.w.now, true
+		c.claims.news++ // that may be in the inbox
 		c.w.coverage.add("fault", "source has more when a run would end")
 	}
 	if len(e.Items) == 0 && s.canceled && !s.ends && !c.stopping && c.p.config.IdleExit > 0 {
