@@ -45,14 +45,14 @@ test: export GORACE += atexit_sleep_ms=50
 test: vet
 	@$(GO) run ./internal/testrun $(PARTS)
 
-## verify: the suite of stores on PostgreSQL, each case in each way to a store:
+## verify: the suite of stores in SQL, each case in each way to a store:
 ## make test runs each in one way for each driver, and in further ways as few as
 ## send every statement
 .PHONY: verify
 verify: export SEMEL_TEST_FORMS = all
 verify: export SEMEL_POSTGRES_OPTIONS ?= -c fsync=off -c full_page_writes=off
 verify:
-	scripts/services with postgres pgbouncer -- $(GO) test -count=1 -timeout 60m ./itest/pgxstore ./itest/postgres
+	scripts/services with postgres pgbouncer -- $(GO) test -count=1 -timeout 60m ./itest/pgxstore ./itest/postgres ./itest/sqlite
 
 .PHONY: $(PARTS)
 # They allocate much and keep little, so that collecting less often is a fifth of their time.

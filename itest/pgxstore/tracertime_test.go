@@ -85,9 +85,9 @@ func TestTheTimeOfATracerIsNotTheServers(t *testing.T) {
 				t.Parallel()
 				use, d := k.make()
 				h := newShop(t, open(t, services.Postgres(t), tracer(use)))
-				b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{Statement: 500 * time.Millisecond, Answer: 500 * time.Millisecond}, h.marks(t, "1"))
+				b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{Statement: time.Second, Answer: time.Second}, h.marks(t, "1"))
 				b.Tx(0).ExecOne(h.in(insert), []byte("1"))
-				d.do = func(string) { pass(t, 1300*time.Millisecond) }
+				d.do = func(string) { pass(t, 2200*time.Millisecond) }
 				wantCommitted(t, b.Commit(t.Context(), contract.Ending{}))
 			})
 			t.Run("one_that_falls_silent_behind_a_tracers_back_is_noticed", func(t *testing.T) {
@@ -95,10 +95,10 @@ func TestTheTimeOfATracerIsNotTheServers(t *testing.T) {
 				proxy := pgproxy.Start(t, services.Postgres(t))
 				use, _ := k.make()
 				h := newShop(t, open(t, proxy.DSN(), tracer(use)))
-				b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{Statement: 500 * time.Millisecond, Answer: 500 * time.Millisecond}, h.marks(t, "1"))
+				b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{Statement: time.Second, Answer: time.Second}, h.marks(t, "1"))
 				held := proxy.HoldReply(pgproxy.Commit)
 				t.Cleanup(held.Remove)
-				ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 				defer cancel()
 				r := b.Commit(ctx, contract.Ending{})
 				if r.Outcome != contract.CommitUnknown || !strings.Contains(r.Err.Error(), "did not answer") {

@@ -244,7 +244,7 @@ func TestWhoReapsDays(t *testing.T) {
 		if r := s.pass(t); r.Days != 0 {
 			t.Errorf("beside another, %+v was dropped", r)
 		}
-		if took := time.Since(began); took > 5*time.Second {
+		if took := time.Since(began); took > time.Minute {
 			t.Errorf("it waited %v", took)
 		}
 		if err := other.Rollback(); err != nil {

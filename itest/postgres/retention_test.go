@@ -218,7 +218,7 @@ func TestReapersAtOnce(t *testing.T) {
 		if _, err := s.store.Advance(t.Context(), "billing"); err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
 		for next := (contract.ReapMark{}); !next.Done; {
 			r, err := s.store.Reap(ctx, contract.Reaping{Consumer: "billing", Most: 5000, After: next})

@@ -34,7 +34,7 @@ func TestAClaimLeavesOutRowsThatOthersHaveLocked(t *testing.T) {
 		if _, err := other.ExecContext(t.Context(), s.in("select 1 from in.semel_inbox order by number limit 1 for update")); err != nil {
 			t.Fatal(err)
 		}
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		got, err := s.store.Claim(ctx, contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 10, Lease: time.Minute})
 		if err != nil || len(got) != 2 || got[0].Row.Key.ID != "b" || got[1].Row.Key.ID != "c" {

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/storetest"
 )
@@ -135,10 +136,15 @@ func TestSQLiteKeepsTheLaws(t *testing.T) {
 		if raced && name != usual {
 			continue
 		}
+		var only func(name string) bool
+		if name != usual {
+			only = sqlsuite.OneLine
+		}
 		t.Run(name, func(t *testing.T) {
 			storetest.Run(t, storetest.Harness[*sql.Tx]{
 				Open: func(t testing.TB) storetest.Instance[*sql.Tx] { return instance(t, options) },
 				Can:  storetest.Abilities{Inbox: true, Look: true, Replays: true, Leases: true, Calls: true, Steps: true, Intents: true, Emission: true, Results: true, Audit: true, Erasure: true, Streams: true, Lines: true, Retention: true, MarkIn: true, Positions: true, OneWriter: true, Controls: true, Derivations: true, Offsets: true, Edits: true, Generations: true},
+				Only: only,
 			})
 		})
 	}

@@ -121,7 +121,7 @@ func Inbox[Tx any](t *testing.T, open func(t testing.TB) Account[Tx]) {
 // runs runs a consumer until nothing comes any more.
 func runs[Tx any](t *testing.T, c *consumer.Consumer[Tx]) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	if err := c.Run(ctx); err != nil || ctx.Err() != nil {
 		t.Fatal(err, ctx.Err())
@@ -165,7 +165,7 @@ func (a Account[Tx]) rescued(t *testing.T) {
 	}
 	nothing := &once{fetched: true}
 	rescuer := a.billing(t, func(ctx context.Context, tx Tx, _ *semel.Message) error { return a.Add(ctx, tx, 100) }, nothing, time.Minute)
-	ctx, stop := context.WithTimeout(t.Context(), 30*time.Second)
+	ctx, stop := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer stop()
 	ended := make(chan error, 1)
 	go func() { ended <- rescuer.Run(ctx) }()
