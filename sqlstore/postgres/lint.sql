@@ -25,6 +25,18 @@ where n.nspname::text in (select unnest(current_schemas(false))::text) and g.pri
   and (g.grantee = 0::oid or not r.rolsuper and r.rolname <> current_user)
 order by 1, 2;
 
+-- Lacking rights are those that a consumer's statements need in Semel's tables, and this role lacks.
+
+-- name: lacking rights
+select t.name, string_agg(p.privilege, ', '::text order by p.privilege), current_user::text
+from (values ('{prefix}scopes'::text, 'select,insert,update'::text), ('{prefix}markers', 'select,insert,update,delete'), ('{prefix}inbox', 'select,insert,update,delete'),
+  ('{prefix}guard', 'select,insert,delete'), ('{prefix}streams', 'select,insert,update,delete'), ('{prefix}lines', 'select,insert,delete'),
+  ('{prefix}acts', 'select,insert'), ('{prefix}controls', 'select'), ('{prefix}retention', 'select,insert,update'), ('{prefix}positions', 'select,insert,delete'),
+  ('{prefix}generation_states', 'select'), ('{prefix}migrations', 'select')) t (name, needs)
+cross join unnest(string_to_array(t.needs, ','::text)) p (privilege)
+where not has_table_privilege(to_regclass(t.name)::oid, p.privilege)
+group by t.name order by t.name;
+
 -- name: lint
 with tables as materialized (
   select t.name, to_regclass(t.name) as id, t.protects from (values

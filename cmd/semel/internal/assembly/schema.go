@@ -44,6 +44,10 @@ func (a *Assembly) Prepare(ctx context.Context, migrate bool) error {
 			continue
 		}
 		a.noteNewer(ctx, s)
+		lacking, _ := s.tables.LackingRights(ctx) // what cannot be read now, the run meets and says
+		for _, warning := range lacking {
+			a.options.Logger.Warn(warning, "store", s.Name())
+		}
 	}
 	return errors.Join(faults...)
 }

@@ -31,6 +31,8 @@ type Store struct {
 type tables interface {
 	// OpenSchemas warns of schemas in which others may create objects.
 	OpenSchemas(ctx context.Context) ([]string, error)
+	// LackingRights warns of rights in Semel's tables that the role lacks.
+	LackingRights(ctx context.Context) ([]string, error)
 	contract.Inbox
 	contract.Requeuer
 	contract.Editor
