@@ -185,7 +185,7 @@ func (r *run) again(ctx context.Context, policy string, wait bool) (err error) {
 }
 
 // deployment has every message of a consumer fail for good from its start on, as after a bad
-// deployment. What was parked before the circuit breaker opened is retried.
+// deployment. What was parked before the circuit breaker opened is discarded.
 func (r *run) deployment() fault {
 	works := func(ctx context.Context, n int) error {
 		_, err := r.pool.Exec(ctx, `update works set n = $1`, n)

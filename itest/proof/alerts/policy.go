@@ -91,7 +91,7 @@ func (r *run) write() (err error) {
 		return err
 	}
 	second := r.head(r.second.address, "${PROXY}", calling, connecting, failing, joining) + call + plain(connecting) +
-		handled(failing, "      sql: {statements: [select 1 / n from works]}\n") + plain(joining)
+		handled(failing, "      sql: {statements: [select 1 / n from works]}\n") + plain(joining, "on_failure: continue")
 	at := strings.LastIndex(second, "{id: id, source: source}")
 	changed := second[:at] + `{id: "body:/id"}` + second[at+len("{id: id, source: source}"):]
 	for name, text := range map[string]string{"setup.sql": setup, firstPolicy: first, secondPolicy: second, changedPolicy: changed} {
