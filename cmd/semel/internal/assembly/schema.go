@@ -26,8 +26,11 @@ type Change struct {
 // Prepare makes the stores ready for a run: it migrates those that say so, or
 // all, and refuses those whose tables do not fit.
 func (a *Assembly) Prepare(ctx context.Context, migrate bool) error {
+	if err := a.spareUnanswering(ctx); err != nil {
+		return err
+	}
 	for _, s := range a.Stores {
-		if !migrate && !s.policy.Migrate {
+		if !migrate && !s.policy.Migrate || a.unfit[s.Name()] != nil {
 			continue
 		}
 		if _, err := s.Up(ctx, a.options.Who, "at the start of a run", []byte(a.policy.Audit.Key)); err != nil && (ctx.Err() != nil || !a.without(s.Name(), err)) {

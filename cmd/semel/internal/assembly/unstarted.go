@@ -26,9 +26,19 @@ func (u unstarted) Foretell(context.Context, []contract.Delivery) ([]contract.Fo
 	return nil, u.err
 }
 
-// without reports whether a run goes on without a store that failed, because each consumer of
-// the store says on_failure: continue. It keeps err for them.
+// without reports whether a run goes on without a store that failed. It keeps err for the
+// store's consumers.
 func (a *Assembly) without(store string, err error) bool {
+	if !a.spares(store) {
+		return false
+	}
+	a.unfit[store] = err
+	return true
+}
+
+// spares reports whether a run may go on without a store, because each consumer of the store
+// says on_failure: continue.
+func (a *Assembly) spares(store string) bool {
 	if !a.options.ContinueOnFailure {
 		return false
 	}
@@ -37,6 +47,27 @@ func (a *Assembly) without(store string, err error) bool {
 			return false
 		}
 	}
-	a.unfit[store] = err
 	return true
+}
+
+// spareUnanswering goes on without those stores that a run may spare and that do not answer
+// within 15 seconds: a server that takes connections and says nothing would otherwise keep the
+// consumers of all other stores from starting.
+func (a *Assembly) spareUnanswering(ctx context.Context) error {
+	for _, s := range a.Stores {
+		if len(a.Stores) == 1 || !a.spares(s.Name()) {
+			continue
+		}
+		asking, cancel := context.WithTimeout(ctx, answersWithin)
+		_, err := s.Status(asking)
+		late := asking.Err() != nil
+		cancel()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if late && err != nil {
+			a.unfit[s.Name()] = s.Failed(err)
+		}
+	}
+	return nil
 }

@@ -1,0 +1,67 @@
+package assembly
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/sqlstore"
+)
+
+// hung is a database that takes connections and answers nothing.
+type hung struct {
+	tables
+	database
+}
+
+func (hung) Status(ctx context.Context) ([]sqlstore.Migration, error) { return nil, ended(ctx) }
+func (hung) Check(ctx context.Context) error                          { return ended(ctx) }
+func (hung) place() string                                            { return "database x" }
+func (hung) explain(err error) error                                  { return err }
+
+func ended(ctx context.Context) error {
+	<-ctx.Done()
+	return ctx.Err()
+}
+
+// works is a database whose tables fit.
+type works struct{ tables }
+
+func (works) Status(context.Context) ([]sqlstore.Migration, error) { return nil, nil }
+func (works) Check(context.Context) error                          { return nil }
+func (works) LackingRights(context.Context) ([]string, error)      { return nil, nil }
+
+func TestAStoreThatAnswersNothingAtTheStart(t *testing.T) {
+	opened := func(continues bool) *Assembly {
+		p := &policy.Policy{Consumers: []*policy.Consumer{
+			{Name: "billing", Store: "other", ContinueOnFailure: continues}, {Name: "stock", Store: "shop"},
+		}}
+		none := hung{}
+		return &Assembly{policy: p, options: Options{ContinueOnFailure: true, Logger: slog.New(slog.DiscardHandler)}, unfit: map[string]error{},
+			Stores: []*Store{{tables: none, database: none, policy: &policy.Store{Name: "other"}}, {tables: works{}, policy: &policy.Store{Name: "shop"}}}}
+	}
+	t.Run("does_not_keep_consumers_of_other_stores_from_starting_if_its_own_may_fail", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			a, began := opened(true), time.Now()
+			if err := a.Prepare(t.Context(), false); err != nil || time.Since(began) != answersWithin {
+				t.Errorf("%v after %v", err, time.Since(began))
+			}
+			if why := a.unfit["other"]; len(a.unfit) != 1 || !errors.Is(why, context.DeadlineExceeded) {
+				t.Errorf("%v", a.unfit)
+			}
+		})
+	})
+	t.Run("is_waited_for_if_the_process_would_end_with_it", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			if err := opened(false).Prepare(ctx, false); !errors.Is(err, context.DeadlineExceeded) || ctx.Err() == nil {
+				t.Errorf("%v, %v", err, ctx.Err())
+			}
+		})
+	})
+}
