@@ -9,11 +9,20 @@ import (
 )
 
 // twinStates are the ways of a row of an identity into each state that it may have before an act.
-var twinStates = []string{"parked", "retried", "in progress", "parked again", "discarded", "completed"}
+func (s suite[Tx]) twinStates() []string {
+	states := []string{"parked", "retried", "in progress", "parked again", "discarded", "completed"}
+	if s.h.Can.Steps {
+		states = append(states, "parked after a step")
+	}
+	if s.h.Can.Calls {
+		states = append(states, "parked after an unknown call")
+	}
+	return states
+}
 
 // twinActs are what people do to a row, and twinArrivals which content comes after that.
 var (
-	twinActs     = []string{"retry", "discard", "release", "edit", "reopen", "resolve"}
+	twinActs     = []string{"retry", "discard", "release", "edit", "reopen", "resolve", "skip"}
 	twinArrivals = []byte{1, 2, 3}
 )
 
@@ -35,6 +44,20 @@ func (w *twinWorld[Tx]) into(state string, number int64) {
 	case "completed":
 		w.act("retry", number)
 		w.work()
+	case "parked after a step":
+		w.act("retry", number)
+		for _, c := range w.takes(number, long) {
+			w.step(c)
+		}
+		for _, c := range w.takes(number, long) {
+			w.endsClaim(contract.ClaimEnding{Claim: c.Claim, Event: contract.RowParked, Reason: semel.ReasonPermanent, Ran: true})
+		}
+	case "parked after an unknown call":
+		w.act("retry", number)
+		for _, c := range w.takes(number, long) {
+			w.starts(c.Claim, long)
+			w.endsClaim(contract.ClaimEnding{Claim: c.Claim, Event: contract.RowParked, Reason: semel.ReasonOutcomeUnknown, Call: contract.CallUnknown})
+		}
 	}
 }
 
@@ -42,6 +65,19 @@ func (w *twinWorld[Tx]) into(state string, number int64) {
 type twinWorld[Tx any] struct {
 	*fixture[Tx]
 	effects map[byte]int
+	// stepped are the contents of which a step took effect.
+	stepped map[byte]bool
+}
+
+// step commits the first step of a claimed row.
+func (w *twinWorld[Tx]) step(c contract.Claimed) {
+	w.t.Helper()
+	m := w.asking(c)
+	m.Fingerprint = c.Row.Fingerprint
+	b, v := w.begin(m)
+	w.wantKinds(v, fresh)
+	w.commit(b, contract.Ending{Claims: []contract.ClaimEnding{{Claim: c.Claim, Event: contract.RowStepped, Ran: true, Steps: []contract.StepDone{{Name: "reserve"}}}}})
+	w.stepped[c.Row.Fingerprint.Sum[0]] = true
 }
 
 // act does what a person does, or is refused in words.
@@ -61,6 +97,10 @@ func (w *twinWorld[Tx]) act(verb string, number int64) {
 	case "edit":
 		if e, able := w.Store.(contract.Editor); able {
 			err = e.Edit(ctx, number, r.Revision, []byte("edited"), act(verb))
+		}
+	case "skip":
+		if e, able := w.Store.(contract.Lines); able {
+			err = e.Skip(ctx, number, r.Revision, act(verb))
 		}
 	case "resolve":
 		if e, able := w.Store.(contract.Resolver); able {
@@ -129,6 +169,11 @@ func (w *twinWorld[Tx]) holds(id string) {
 		if all += n; n > 1 {
 			w.t.Errorf("content %d took effect %d times", content, n)
 		}
+		for other := range w.stepped {
+			if other != content {
+				w.t.Errorf("content %d took effect, and a step of content %d, too", content, other)
+			}
+		}
 	}
 	if w.wantCount(id, all); all > 1 {
 		w.t.Errorf("several contents took effect: %v", w.effects)
@@ -141,6 +186,11 @@ func (w *twinWorld[Tx]) holds(id string) {
 		if (r.State == contract.StateCompleted) != (w.effects[r.Fingerprint.Sum[0]] == 1) {
 			w.t.Errorf("row %d is %s, and its content took effect %d times", r.Number, r.State, w.effects[r.Fingerprint.Sum[0]])
 		}
+		for other := range w.effects {
+			if r.UnknownOutcome() && r.State != contract.StateDiscarded && other != r.Fingerprint.Sum[0] {
+				w.t.Errorf("content %d took effect, although a call for row %d has an unknown outcome", other, r.Number)
+			}
+		}
 		agrees = agrees || w.asks(w.print(id, r.Fingerprint.Sum[0]))[0] == already(r.State.Outcome())
 	}
 	if !agrees {
@@ -151,18 +201,18 @@ func (w *twinWorld[Tx]) holds(id string) {
 // twinTable is every state of a first content and of a conflict, with every act on either of them
 // and every content that comes then.
 func (s suite[Tx]) twinTable(t *T) {
-	for _, one := range twinStates {
+	for _, one := range s.twinStates() {
 		t.Run("law_16_every_pair_of_rows_of_an_identity/the_first_"+one,
 			"Whatever states two rows of an identity have, whatever a person does to one of them and whichever content comes then: one content takes effect at most, once, no row is stuck, and the marker agrees with a row.",
 			func(t *T) {
 				h := s.opened(t)
 				n := 0
-				for _, two := range twinStates {
+				for _, two := range s.twinStates() {
 					for _, verb := range twinActs {
 						for on := range 2 {
 							n++
 							name := fmt.Sprintf("%s+%s, %s of %d, %d comes", one, two, verb, on+1, twinArrivals[n%3])
-							w := &twinWorld[Tx]{h, map[byte]int{}}
+							w := &twinWorld[Tx]{h, map[byte]int{}, map[byte]bool{}}
 							w.pair(name, one, two, verb, on, twinArrivals[n%3])
 						}
 					}
