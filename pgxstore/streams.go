@@ -17,19 +17,26 @@ func (b *batch) takeStreams(o contract.TxOptions) []*request {
 	if len(all) == 0 {
 		return nil
 	}
-	scopes, names, lasts, _, _ := streamLists(b.store.crypt(), all)
+	scopes, names, lasts := streamLists(all)
 	take := &request{sql: b.store.sql.TakeStreams, args: []any{scopes, names, milliseconds(o.EffectLock, defaultLock)}, read: b.taken}
 	return []*request{{sql: b.store.sql.KnowStreams, args: []any{scopes, names, lasts, milliseconds(o.MarkLock, defaultLock)}}, take}
 }
 
 // streamLists are streams as lists.
-func streamLists(c sqlform.Crypt, all []*streams.Stream) (scopes []int64, names [][]byte, lasts []int64, versions []int16, sums [][]byte) {
-	for _, of := range all {
-		scopes, names, lasts = append(scopes, of.Scope), append(names, of.Name), append(lasts, of.Last)
-		version, sum := c.Print(sqlform.PrintOfStream, of.Name, of.Print)
+func streamLists(all []*streams.Stream) (scopes []int64, names [][]byte, lasts []int64) {
+	for _, s := range all {
+		scopes, names, lasts = append(scopes, s.Scope), append(names, s.Name), append(lasts, s.Last)
+	}
+	return scopes, names, lasts
+}
+
+// streamPrints are the fingerprints of the streams' last contents as lists.
+func streamPrints(c sqlform.Crypt, all []*streams.Stream) (versions []int16, sums [][]byte) {
+	for _, s := range all {
+		version, sum := c.Print(sqlform.PrintOfStream, s.Name, s.Print)
 		versions, sums = append(versions, int16(version)), append(sums, sum)
 	}
-	return scopes, names, lasts, versions, sums
+	return versions, sums
 }
 
 // taken reads where the streams of a batch are.
@@ -53,13 +60,14 @@ func (b *batch) streamsTaken() error { return sqlstore.AllTaken(b.took, len(b.st
 
 // beginStreams is the statement that writes where streams begin that have not begun.
 func beginStreams(sql *sqlform.Postgres, begun []*streams.Stream) *request {
-	scopes, names, lasts, _, _ := streamLists(sqlform.Crypt{}, begun)
+	scopes, names, lasts := streamLists(begun)
 	return &request{sql: sql.BeginStreams, args: []any{scopes, names, lasts}}
 }
 
 // moveStreams is the statement that moves streams with the commit.
 func (b *batch) moveStreams(moved []*streams.Stream) *request {
-	scopes, names, lasts, versions, sums := streamLists(b.store.crypt(), moved)
+	scopes, names, lasts := streamLists(moved)
+	versions, sums := streamPrints(b.store.crypt(), moved)
 	places, numbers := streams.Turns(moved)
 	return &request{sql: b.store.sql.MoveStreams, args: []any{scopes, names, lasts, versions, sums, places, numbers}, read: b.countFreed}
 }

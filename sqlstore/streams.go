@@ -31,7 +31,7 @@ func (b *batch) lookAtStreams(ctx context.Context, o contract.TxOptions, marks [
 }
 
 func (b *batch) postgresTake(ctx context.Context, o contract.TxOptions, all []*streams.Stream) error {
-	p, a := b.store.postgres, b.store.streamColumns(all)
+	p, a := b.store.postgres, streamColumns(all)
 	if _, err := b.tx.ExecContext(ctx, p.KnowStreams, a[0], a[1], a[2], milliseconds(o.MarkLock, defaultMarkLock)); err != nil {
 		return err
 	}
@@ -66,15 +66,23 @@ func AllTaken(taken, all int) error {
 	return &storeError{"streams", contract.ClassContended, errors.New("a stream is neither written nor there: it was removed while it was taken, or another transaction that is newer wrote it")}
 }
 
-// streamColumns are streams as lists: scopes, names, last versions, and the rule and the
-// sum of their contents.
-func (s *Store) streamColumns(all []*streams.Stream) []any {
-	flat := make([]any, 0, 5*len(all))
+// streamColumns are streams as lists: scopes, names and last versions.
+func streamColumns(all []*streams.Stream) []any {
+	flat := make([]any, 0, 3*len(all))
+	for _, s := range all {
+		flat = append(flat, s.Scope, s.Name, s.Last)
+	}
+	return arrays(3, flat)
+}
+
+// streamPrints are the fingerprints of the streams' last contents as lists: versions and sums.
+func (s *Store) streamPrints(all []*streams.Stream) []any {
+	flat := make([]any, 0, 2*len(all))
 	for _, of := range all {
 		version, sum := s.crypt.Print(sqlform.PrintOfStream, of.Name, of.Print)
-		flat = append(flat, of.Scope, of.Name, of.Last, version, sum)
+		flat = append(flat, version, sum)
 	}
-	return arrays(5, flat)
+	return arrays(2, flat)
 }
 
 func (b *batch) sqliteTake(ctx context.Context, _ contract.TxOptions, all []*streams.Stream) error {
@@ -99,7 +107,7 @@ func (s *Store) beginStreams(ctx context.Context, tx *sql.Tx, begun []*streams.S
 		return nil
 	}
 	if s.postgres != nil {
-		a := s.streamColumns(begun)
+		a := streamColumns(begun)
 		_, err := tx.ExecContext(ctx, s.postgres.BeginStreams, a[0], a[1], a[2])
 		return err
 	}
@@ -118,7 +126,7 @@ func (s *Store) moveStreams(ctx context.Context, tx *sql.Tx, moved []*streams.St
 		return false, nil
 	}
 	if s.postgres != nil {
-		n, args := 0, s.streamColumns(moved)
+		n, args := 0, append(streamColumns(moved), s.streamPrints(moved)...)
 		places, numbers := streams.Turns(moved)
 		flat := make([]any, 0, 2*len(places))
 		for i := range places {
