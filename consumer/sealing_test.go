@@ -61,46 +61,18 @@ func TestARunSealsActs(t *testing.T) {
 		}
 	})
 	bubble(t, "G6_it_begins_no_chain_under_a_key_and_says_so_once", func(t *testing.T) {
-		store, source := memstore.New(), newListSource(numbered("m", 3)...)
-		source.endless = true
+		store := memstore.New()
 		recordActs(t, store, 1)
-		var said log
-		c := config(source)
-		c.AuditKey, c.Logger = auditKey, said.logger()
-		running := mustNew(t, store, add, c)
-		run := start(t, running)
-		pass(time.Minute)
-		wantLines(t, store, 0)
-		if n := strings.Count(said.String(), "no chain of acts has begun"); n != 1 || running.Counts().Applied != 3 {
-			t.Errorf("told %d times, %+v:\n%s", n, running.Counts(), said.String())
-		}
-		run.stop()
-		if err := run.wait(); err != nil {
-			t.Error(err)
-		}
+		sealsNothing(t, store, auditKey, 0, "no chain of acts has begun")
 	})
 	bubble(t, "G6_without_the_key_of_the_others_it_says_so_once_and_goes_on", func(t *testing.T) {
-		store, source := memstore.New(), newListSource(numbered("m", 3)...)
-		source.endless = true
+		store := memstore.New()
 		recordActs(t, store, 1)
 		if _, err := store.Seal(t.Context(), contract.Sealing{Key: auditKey}); err != nil {
 			t.Fatal(err)
 		}
 		recordActs(t, store, 1)
-		var said log
-		c := config(source)
-		c.Logger = said.logger()
-		running := mustNew(t, store, add, c)
-		run := start(t, running)
-		pass(time.Minute)
-		wantLines(t, store, 1)
-		if n := strings.Count(said.String(), "sealed no more"); n != 1 || running.Counts().Applied != 3 {
-			t.Errorf("told %d times, %+v:\n%s", n, running.Counts(), said.String())
-		}
-		run.stop()
-		if err := run.wait(); err != nil {
-			t.Error(err)
-		}
+		sealsNothing(t, store, nil, 1, "sealed no more")
 	})
 	t.Run("G6_a_key_that_could_be_guessed_is_refused", func(t *testing.T) {
 		c := config(newListSource())
@@ -109,4 +81,26 @@ func TestARunSealsActs(t *testing.T) {
 			t.Errorf("it says %v", err)
 		}
 	})
+}
+
+// sealsNothing runs a consumer with a key for a minute. It applies its messages, leaves the lines
+// of the chain as they are, and says why once.
+func sealsNothing(t *testing.T, store *memstore.Store, key []byte, lines int64, why string) {
+	t.Helper()
+	source := newListSource(numbered("m", 3)...)
+	source.endless = true
+	var said log
+	c := config(source)
+	c.AuditKey, c.Logger = key, said.logger()
+	running := mustNew(t, store, add, c)
+	run := start(t, running)
+	pass(time.Minute)
+	wantLines(t, store, lines)
+	if n := strings.Count(said.String(), why); n != 1 || running.Counts().Applied != 3 {
+		t.Errorf("told %d times, %+v:\n%s", n, running.Counts(), said.String())
+	}
+	run.stop()
+	if err := run.wait(); err != nil {
+		t.Error(err)
+	}
 }

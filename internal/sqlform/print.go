@@ -12,7 +12,7 @@ import (
 // The block's own key is derived from the cipher's and from what the fingerprint belongs to. So equal
 // contents of one identity have equal sums, which SQL can compare, and equal contents of two identities
 // do not, so that nobody can learn a content from messages of their own.
-const keyedSum = 4 + aes.BlockSize
+const keyedSumSize = 4 + aes.BlockSize
 
 // keyedPrint is added to the version of a fingerprint whose sum is keyed. An earlier release takes such
 // a version for one of a newer release: it leaves the message alone and does not call it a conflict.
@@ -47,7 +47,7 @@ func (c Crypt) MarkPrint(m *Mark) (version int64, sum []byte) {
 
 // ReadPrint undoes Print, whichever key it was written with, or none.
 func (c Crypt) ReadPrint(kind string, id []byte, version int64, sum []byte) semel.Fingerprint {
-	if version <= keyedPrint || len(sum) != keyedSum {
+	if version <= keyedPrint || len(sum) != keyedSumSize {
 		return Fingerprint(uint8(version), sum)
 	}
 	f := semel.Fingerprint{Version: uint8(version - keyedPrint)}
@@ -61,12 +61,12 @@ func (c Crypt) ReadPrint(kind string, id []byte, version int64, sum []byte) seme
 			return f
 		}
 	}
-	return Fingerprint(hiddenPrint, sum[keyedSum-aes.BlockSize:])
+	return Fingerprint(hiddenPrint, sum[keyedSumSize-aes.BlockSize:])
 }
 
 // readablePrint reports whether a fingerprint is in a form of this release.
 func readablePrint(version int64, sum []byte) bool {
-	return version >= 0 && version < keyedPrint || version > keyedPrint && version < 2*keyedPrint && len(sum) == keyedSum
+	return version >= 0 && version < keyedPrint || version > keyedPrint && version < 2*keyedPrint && len(sum) == keyedSumSize
 }
 
 // keyedSum is the keyed sum of a fingerprint under the n-th key; nil if there is none.
@@ -79,7 +79,7 @@ func (c Crypt) keyedSum(n int, kind string, id []byte, f semel.Fingerprint) []by
 	if err != nil {
 		return nil
 	}
-	sum := append(make([]byte, 0, keyedSum), name[:]...)[:keyedSum]
+	sum := append(make([]byte, 0, keyedSumSize), name[:]...)[:keyedSumSize]
 	block.Encrypt(sum[len(name):], f.Sum[:])
 	return sum
 }
@@ -117,7 +117,8 @@ func (c Crypt) AppendConflicts(all [][]byte, m *Mark) [][]byte {
 	return all
 }
 
-// Repeated are the keys that the row of which another copy came may have beside its identity.
+// Repeated returns what the row of a repeated delivery may carry in its key beside the identity: one
+// form, or for the row of a conflict each of AppendConflicts.
 func (c Crypt) Repeated(m *Mark, conflict bool) [][]byte {
 	if !conflict {
 		return [][]byte{{}}

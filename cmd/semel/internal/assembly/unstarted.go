@@ -66,7 +66,7 @@ func (a *Assembly) spareUnanswering(ctx context.Context) error {
 			return ctx.Err()
 		}
 		if late && err != nil {
-			a.unfit[s.Name()] = s.Failed(err)
+			a.without(s.Name(), s.Failed(err))
 		}
 	}
 	return nil

@@ -382,7 +382,7 @@ func (b Box) act(ctx context.Context, o Order, row contract.StoredRow) error {
 		return fmt.Errorf("store %s keeps no messages that wait: %w", b.Store, semel.ErrUnsupported)
 	case o.Verb == Reopen:
 		return b.Requeuer.Reopen(ctx, row.Number, row.Revision, act)
-	case o.Verb == Release && row.State != contract.StateReceived:
+	case o.Verb.event(row.State) == contract.RowReleased:
 		return b.Requeuer.Release(ctx, row.Number, row.Revision, act)
 	}
 	return b.Requeuer.Requeue(ctx, row.Number, row.Revision, act)
