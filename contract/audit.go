@@ -39,9 +39,10 @@ type SealHead struct {
 type Sealing struct {
 	// Key is what lines are hashed under; empty: under none.
 	Key []byte
-	// Continue, with a key, seals only behind an end that somebody with the key wrote, or behind
-	// lines without a key. So whoever removes lines cannot have the chain made anew; semel.ErrState
-	// says so. Without it a chain begins here, or goes on from whatever its end is.
+	// Continue, with a key, seals only if the chain has begun and its last line was written under
+	// this key or under none. Otherwise Seal returns semel.ErrState, so that a database user who
+	// removed lines cannot have the chain made anew. Without Continue, Seal begins a chain if there
+	// is none, and otherwise appends to it, whatever its last line is.
 	Continue bool
 	// Most is how many acts are sealed at most; 0 means 1,000.
 	Most int

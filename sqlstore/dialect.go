@@ -111,7 +111,7 @@ func (d *dialect) load(names *strings.Replacer, files ...string) (map[string]str
 // a store does, and what a process opens differs by the schema at most.
 var exacts sync.Map
 
-// anySchema stands for the schema in exacts; no schema is called so.
+// anySchema is the placeholder for the schema's name in exacts. No schema has this name.
 const anySchema = `"{schema}"`
 
 // exact puts the names into a text and has what is built in named with its schema.

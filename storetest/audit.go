@@ -154,7 +154,7 @@ func (s suite[Tx]) audited(t *T) {
 			h.wantChain(auditKey, "a", "b")
 		})
 	t.Run("G6_a_chain_without_a_key_is_begun_and_gets_one",
-		"Continue refuses nothing without a key, nor the first line under one behind others.",
+		"Without a key Continue changes nothing, and with a key it lets a chain without one get its first line under the key.",
 		func(t *T) {
 			h := s.opened(t)
 			h.does("a")

@@ -60,7 +60,8 @@ func (w *Ways) Further() func(name string) bool {
 	return func(name string) bool { return chosen[name] || !first[name] }
 }
 
-// fewest takes the case that sends most of what is left, until nothing is. It needs mutex.
+// fewest chooses cases greedily: each time the case that sends most of the statements that no chosen
+// case sends, until each statement is sent. The caller holds mutex.
 func (w *Ways) fewest() (chosen map[string]bool) {
 	left := map[string]bool{}
 	for _, sent := range w.sent {

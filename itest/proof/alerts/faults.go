@@ -171,8 +171,8 @@ func (r *run) changes() fault {
 		mends:  func(ctx context.Context) error { return r.again(ctx, secondPolicy, true) }}
 }
 
-// again kills the second process, since one of whose consumers has stopped does not end with 0,
-// and starts it with a policy.
+// again kills the second process and starts it with a policy. The process is killed and not
+// stopped, because a process with a consumer that has ended does not exit with 0.
 func (r *run) again(ctx context.Context, policy string, wait bool) (err error) {
 	if err = r.second.Kill(); err != nil {
 		return err
