@@ -156,10 +156,20 @@ func (a *Adoption) key(values map[string]string) (columns, same string) {
 	var names, equal []string
 	for _, c := range a.table.Columns {
 		if slices.Contains(a.keyed(), c.Name) {
-			names, equal = append(names, c.Quoted), append(equal, "t."+c.Quoted+" = "+values[c.Name])
+			names, equal = append(names, c.Quoted), append(equal, "t."+c.Quoted+" "+c.equals()+" "+values[c.Name])
 		}
 	}
 	return strings.Join(names, ", "), strings.Join(equal, " and ")
+}
+
+// equals is the operator that compares the column. PostgreSQL looks for an operator in all
+// schemas of the search_path, and has none for some built-in types, such as varchar: others
+// could make one.
+func (c *Column) equals() string {
+	if c.BuiltIn {
+		return "operator(pg_catalog.=)"
+	}
+	return "="
 }
 
 // keyed are the names of the columns of the unique key.

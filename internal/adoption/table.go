@@ -29,6 +29,8 @@ type Column struct {
 	// Collate gives an expression the collation of the column, without which
 	// no index is used and the order is another; empty if it has none.
 	Collate string
+	// BuiltIn: the operators of its type are PostgreSQL's own.
+	BuiltIn bool
 }
 
 // Database is what reads the catalogue: a *sql.DB.
@@ -56,7 +58,7 @@ func Describe(ctx context.Context, db Database, s *sqlform.Statements, table str
 	defer rows.Close()
 	for rows.Next() {
 		var c Column
-		if err := rows.Scan(&c.Name, &c.Quoted, &c.Kind, &c.Length, &c.Needed, &c.Exact, &c.Collate); err != nil {
+		if err := rows.Scan(&c.Name, &c.Quoted, &c.Kind, &c.Length, &c.Needed, &c.Exact, &c.Collate, &c.BuiltIn); err != nil {
 			return nil, err
 		}
 		t.Columns = append(t.Columns, c)

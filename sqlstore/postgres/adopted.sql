@@ -8,6 +8,9 @@
 -- Conditions are worked out as columns, and rows of the table looked for in a
 -- set, so that no guess of the planner's joins every identity with every other.
 --
+-- Columns of the user's table may be of a type without an operator of its own, such as
+-- varchar, so that their comparisons name the built-in operator.
+--
 -- k stands for an identity: k.old is its id as the column has it, NULL for one
 -- that the engine made up; k.origin is its source, where the table has a column
 -- for it.
@@ -46,7 +49,7 @@ with settings as materialized (
 )
 select w.scope, w.id
 from written w join known k on k.scope = w.scope and k.id = w.id
-where not k.done and (not k.missing or {judged} in (select * from adopted))
+where not k.done and (not k.missing or {judged} operator(pg_catalog.=) any (select * from adopted))
 union all
 select null, null from settings where set_config('lock_timeout', $9, true) is null;
 
@@ -77,7 +80,7 @@ with asked as (
 )
 select w.scope, w.id
 from written w join known k on k.scope = w.scope and k.id = w.id
-where not k.done and (not k.missing or {judged} in (select * from adopted));
+where not k.done and (not k.missing or {judged} operator(pg_catalog.=) any (select * from adopted));
 
 -- A marker of this transaction that says applied stands for a row of the table,
 -- this one's or other code's. Where there is none, something kept it out: without

@@ -314,16 +314,16 @@ select what, remedy from (
     select 1 from pg_inherits where inhparent = to_regclass('{markers}') and inhrelid = to_regclass('{markers}_aside'))
   union all
   select t.relid::text || ' is not kept through a crash of the server: it is unlogged, and if the server crashed since, its rows are gone', 'alter table ' || t.relid::text || ' set logged'
-  from pg_partition_tree(to_regclass('{markers}')) t join pg_class k on k.oid = t.relid where k.relpersistence <> 'p'
+  from pg_partition_tree(to_regclass('{markers}')) t join pg_class k on k.oid = t.relid::oid where k.relpersistence <> 'p'
   union all
   select t.relid::text || ' has the trigger ' || quote_ident(g.tgname) || ', which may change what is written there',
     'drop trigger ' || quote_ident(g.tgname) || ' on ' || t.relid::text
-  from pg_partition_tree(to_regclass('{markers}')) t join pg_trigger g on g.tgrelid = t.relid
+  from pg_partition_tree(to_regclass('{markers}')) t join pg_trigger g on g.tgrelid = t.relid::oid
   where not g.tgisinternal and g.tgenabled in ('O', 'A')
   union all
   select t.relid::text || ' has no primary key (scope, id)', 'alter table ' || t.relid::text || ' add primary key (scope, id)'
   from pg_partition_tree(to_regclass('{markers}')) t
-  where not exists (select 1 from pg_index x where x.indrelid = t.relid and x.indisprimary and x.indisvalid and array['scope', 'id'] operator(pg_catalog.=) array(
+  where not exists (select 1 from pg_index x where x.indrelid = t.relid::oid and x.indisprimary and x.indisvalid and array['scope', 'id'] operator(pg_catalog.=) array(
     select a.attname::text from unnest(x.indkey) with ordinality k (n, i) join pg_attribute a on a.attrelid = x.indrelid and a.attnum = k.n order by k.i))
   union all
   select '{markers} has no partition for ' || to_char(w.day, 'YYYY-MM-DD') || ', whose ids are kept', 'attach it again as {markers}_' || to_char(w.day, 'YYYYMMDD') || ', or restore it from a backup'

@@ -8,8 +8,9 @@ select a.attname, quote_ident(a.attname), format_type(a.atttypid, -1),
   case when a.atttypid in ('varchar'::regtype, 'bpchar'::regtype) and a.atttypmod > 0 then a.atttypmod - 4 else 0 end,
   a.attnotnull and not a.atthasdef and a.attidentity = '',
   coalesce(l.collisdeterministic, true),
-  coalesce(' collate ' || quote_ident(n.nspname) || '.' || quote_ident(l.collname), '')
-from pg_attribute a left join pg_collation l on l.oid = a.attcollation left join pg_namespace n on n.oid = l.collnamespace
+  coalesce(' collate ' || quote_ident(n.nspname) || '.' || quote_ident(l.collname), ''),
+  t.typnamespace = 'pg_catalog'::regnamespace::oid or t.typtype = 'e'
+from pg_attribute a join pg_type t on t.oid = a.atttypid left join pg_collation l on l.oid = a.attcollation left join pg_namespace n on n.oid = l.collnamespace
 where a.attrelid = to_regclass($1::text) and a.attnum > 0 and not a.attisdropped
 order by a.attnum;
 
@@ -43,5 +44,5 @@ order by t.{id} limit $1;
 
 -- name: seed next
 select '', {value} from {table} t
-where ({where}) and t.{id} > {last} and $3::text is not null
+where ({where}) and t.{id} operator(pg_catalog.>) {last} and $3::text is not null
 order by t.{id} limit $1;

@@ -3,7 +3,7 @@ select '"' || replace(name, '"', '""') || '"' from sqlite_master
 where type in ('table', 'view') and name = ?1 collate nocase;
 
 -- name: old columns
-select name, '"' || replace(name, '"', '""') || '"', lower(type), 0, "notnull" and dflt_value is null, true, ''
+select name, '"' || replace(name, '"', '""') || '"', lower(type), 0, "notnull" and dflt_value is null, true, '', true
 from pragma_table_info(?1);
 
 -- name: seed first
