@@ -164,15 +164,30 @@ func (r *run) cuts() fault {
 	}}
 }
 
-// changes has a consumer refuse to run.
+// changes has a consumer refuse to start with on_failure: continue. The others of its process go
+// on, and a restart would not bring it back, so the process stays alive and the consumer is not
+// ready.
 func (r *run) changes() fault {
-	return fault{says: "a consumer starts with another identity than the store knows", alerts: []string{"SemelNotAlive"},
-		breaks: func(ctx context.Context) error { return r.again(ctx, changedPolicy, false) },
-		mends:  func(ctx context.Context) error { return r.again(ctx, secondPolicy, true) }}
+	return fault{says: "a consumer cannot start: its identity is another than the store knows", alerts: []string{"SemelNotReady"},
+		breaks: func(ctx context.Context) error {
+			if err := r.again(ctx, changedPolicy, false); err != nil {
+				return err
+			}
+			// While the process starts, nobody in it is ready.
+			alone, err := r.turns(ctx, untilFiring, func(context.Context) (bool, error) {
+				now, err := r.prometheus.Now(`ALERTS{time="scaled", alertstate="firing"}`)
+				return len(now) == 1 && now[0].Labels["alertname"] == "SemelNotReady" && now[0].Labels["consumer"] == joining, err
+			})
+			if err == nil && !alone {
+				err = fmt.Errorf("SemelNotReady does not fire for %s alone", joining)
+			}
+			return err
+		},
+		mends: func(ctx context.Context) error { return r.again(ctx, secondPolicy, true) }}
 }
 
 // again kills the second process and starts it with a policy. The process is killed and not
-// stopped, because a process with a consumer that has ended does not exit with 0.
+// stopped, because a process with a consumer that could not start does not exit with 0.
 func (r *run) again(ctx context.Context, policy string, wait bool) (err error) {
 	if err = r.second.Kill(); err != nil {
 		return err
@@ -221,9 +236,13 @@ func (r *run) clock() fault {
 	}}
 }
 
-// down has no store.
+// down stops the database. The second process counts as not alive after ten seconds of that
+// (restart_on_outage). Of the further causes of SemelNotAlive, semel run reaches none that lasts
+// for long: handlers of a policy obey their timeouts, and with on_failure: exit a process ends as
+// soon as its other consumers are drained. Those causes are tested in consumer.TestAlive and in
+// the assembly.
 func (r *run) down() fault {
-	return fault{says: "the database is stopped", alerts: []string{"SemelNotReady", "SemelStoreNotSampled"}, breaks: func(context.Context) error {
+	return fault{says: "the database is stopped", alerts: []string{"SemelNotAlive", "SemelStoreNotSampled"}, breaks: func(context.Context) error {
 		r.server.Stop()
 		return nil
 	}, mends: func(context.Context) error {

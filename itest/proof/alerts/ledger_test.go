@@ -4,6 +4,7 @@ package alerts
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,6 +32,23 @@ func TestALedgerWithAnAlertThatIsMissingIsNoProof(t *testing.T) {
 	text, err := json.Marshal(good)
 	if want := `"SemelParked":"pending after 1 s, firing after 2 s, resolved 3 s after the mending; billing: a fault"`; err != nil || !strings.Contains(string(text), want) {
 		t.Errorf("%s, %v", text, err)
+	}
+}
+
+func TestEachRuleThatShipsHasAFault(t *testing.T) {
+	_, names, err := shipped(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var fires []string
+	for _, faults := range (&run{}).rounds() {
+		for _, f := range faults {
+			fires = append(fires, f.alerts...)
+		}
+	}
+	slices.Sort(names)
+	if slices.Sort(fires); !slices.Equal(names, fires) {
+		t.Errorf("the rules that ship are %v, those that faults are produced for %v", names, fires)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 )
 
@@ -75,7 +76,7 @@ func (r *run) calls(path string) string {
 func (r *run) write() (err error) {
 	call := handled(calling, r.calls("/slow"), "strategy: lease", "inbox: {lease: 2s, poll: 200ms}", "timeout: 2s",
 		"effect: {kind: external, says: a second one charges twice}", "retention: forever", "retry: {attempts: 1000, first: 100ms, most: 1s}", "alerts: {pending_age: 15m}")
-	first := r.head(r.first.address, "${DATABASE}", billing, guarded, calling, ordering, trailing, holding, cached, repeated, keeping) +
+	first := r.head(strconv.Quote(r.first.address), "${DATABASE}", billing, guarded, calling, ordering, trailing, holding, cached, repeated, keeping) +
 		handled(billing, "      types:\n        payment.made:\n"+strings.ReplaceAll(strings.TrimPrefix(fmt.Sprintf(effect, billing), "    handler:\n"), "      ", "          "), "retry: {attempts: 2, first: 100ms}") +
 		handled(guarded, "      sql:\n        params: {id: id}\n        statements: [insert into invoices (number) values (:id)]\n", "strategy: {marker: true, business_key: {constraint: invoices_number}}") +
 		call +
@@ -90,7 +91,7 @@ func (r *run) write() (err error) {
 	if first, err = r.withHooks(first); err != nil {
 		return err
 	}
-	second := r.head(r.second.address, "${PROXY}", calling, connecting, failing, joining) + call + plain(connecting) +
+	second := r.head(fmt.Sprintf("{address: %q, restart_on_outage: 10s}", r.second.address), "${PROXY}", calling, connecting, failing, joining) + call + plain(connecting) +
 		handled(failing, "      sql: {statements: [select 1 / n from works]}\n") + plain(joining, "on_failure: continue")
 	at := strings.LastIndex(second, "{id: id, source: source}")
 	changed := second[:at] + `{id: "body:/id"}` + second[at+len("{id: id, source: source}"):]
@@ -102,9 +103,9 @@ func (r *run) write() (err error) {
 	return nil
 }
 
-// head is a policy up to its consumers.
+// head is a policy up to its consumers; listen is the value of that key.
 func (r *run) head(listen, database string, sources ...string) string {
-	text := fmt.Sprintf("version: 1\nlisten: %q\nstores:\n  shop:\n    postgres: {url: %q}\n    migrate: true\n    setup: setup.sql\nsources:\n", listen, database)
+	text := fmt.Sprintf("version: 1\nlisten: %s\nstores:\n  shop:\n    postgres: {url: %q}\n    migrate: true\n    setup: setup.sql\nsources:\n", listen, database)
 	for _, name := range sources {
 		text += fmt.Sprintf("  %s:\n    kafka: {brokers: %q, topics: [%s], commit_interval: 200ms}\n", name, strings.Join(r.brokers.Brokers(), ","), name)
 	}

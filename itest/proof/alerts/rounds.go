@@ -27,7 +27,6 @@ func (r *run) round(ctx context.Context, number int, faults []fault) error {
 	if _, err := r.turns(ctx, untilQuiet, r.quiet); err != nil {
 		return err
 	}
-	began := time.Now()
 	wanted := map[string]*Alert{}
 	for i := range faults {
 		f := &faults[i]
@@ -47,7 +46,7 @@ func (r *run) round(ctx context.Context, number int, faults []fault) error {
 			return fmt.Errorf("%s: %w", f.says, err)
 		}
 	}
-	fired := map[string]bool{}
+	began, fired := time.Now(), map[string]bool{}
 	_, err := r.turns(ctx, untilFiring, func(ctx context.Context) (bool, error) {
 		for _, f := range faults {
 			if f.on == nil {
