@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
 )
@@ -48,6 +49,26 @@ func TestAnOutageIsOneLineThenOneAMinute(t *testing.T) {
 		}
 		if back := linesWith(log.String(), "store works again"); len(back) != 1 || !strings.Contains(back[0], " after=5m") || !strings.Contains(back[0], "tries=") {
 			t.Errorf("the end of the outage: %q", back)
+		}
+	})
+	bubble(t, "one_that_waiting_cannot_mend_is_an_error_at_once_and_once_a_minute", func(t *testing.T) {
+		var log log
+		source, began := watchSource(numbered("m", 3)...), time.Now()
+		source.onFetch = func(context.Context, contract.Bound) error {
+			switch since := time.Since(began); {
+			case since < 10*time.Second:
+				return fmt.Errorf("dial: %w", errTest)
+			case since < 2*time.Minute+30*time.Second:
+				return fmt.Errorf("fetch: %w", &semel.HandlerError{Decision: semel.DecidePermanent, Err: errors.New("no such topic")})
+			}
+			return nil
+		}
+		c := config(source)
+		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
+		runs(t, memstore.New(), add, c)
+		warned, failed := linesWith(log.String(), "level=WARN msg=\"source does not work"), linesWith(log.String(), "level=ERROR msg=\"source")
+		if len(warned) != 1 || len(failed) != 3 || !strings.Contains(failed[0], "for another cause") || !strings.Contains(failed[2], "still does not work") || !strings.Contains(failed[2], "error=\"fetch: no such topic\"") {
+			t.Errorf("want a warning, and three errors of which the last says that it lasts:\n%s", log.String())
 		}
 	})
 	bubble(t, "a_cause_that_changes_is_told_at_once_and_each_only_once", func(t *testing.T) {

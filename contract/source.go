@@ -143,7 +143,9 @@ type Source interface {
 	// since the call began returns ctx's error then, which says neither.
 	// ErrEnd, which may come with deliveries, says that nothing will ever
 	// follow. An error that wraps semel.ErrBehind ends the run, which returns it.
-	// After any other error the engine backs off and asks again.
+	// After any other error the engine backs off and asks again. An error with
+	// semel.DecidePermanent says that waiting cannot mend it, such as a topic that does
+	// not exist: the log has it as an error and not as a warning.
 	Fetch(ctx context.Context, most Bound) ([]Delivery, error)
 	// Settle tells the broker; it returns the indexes that could not be
 	// settled and are to be tried again. A lost lane is no error and its

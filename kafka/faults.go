@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/kafka/internal/hook"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -119,9 +120,10 @@ func (i *intake) tooLarge(l *lane, large *kgo.ErrDecompressTooLarge) error {
 		l.topic, l.partition, large.Offset, large.NextOffset-1, i.config.MaxBatch>>20, large.Offset, i.config.Group, l.topic, l.partition, large.NextOffset)
 }
 
-// explain says what an error of the brokers means for an operator.
+// explain says what an error of the brokers means for an operator. One that waiting cannot mend
+// has the decision semel.DecidePermanent: see contract.Source.
 func explain(err error, topic, group string) error {
-	what := ""
+	what, lasts := "", true
 	switch {
 	case errors.Is(err, kerr.SaslAuthenticationFailed):
 		what = "the brokers refused the user or its password; correct the SASL settings"
@@ -134,6 +136,7 @@ func explain(err error, topic, group string) error {
 	case errors.Is(err, kerr.GroupAuthorizationFailed):
 		what = fmt.Sprintf("this user may not use group %s; allow it READ on the group", group)
 	case errors.Is(err, kerr.UnreleasedInstanceID):
+		lasts = false // until that member ends
 		what = "another living member of the group has this Instance; give each process its own"
 	case errors.Is(err, kerr.FencedInstanceID):
 		what = "another process has joined the group with this Instance; give each process its own"
@@ -142,9 +145,14 @@ func explain(err error, topic, group string) error {
 	case errors.Is(err, kerr.InvalidSessionTimeout):
 		what = "the brokers do not allow this SessionTimeout; choose one between group.min.session.timeout.ms and group.max.session.timeout.ms"
 	case errors.Is(err, kerr.GroupMaxSizeReached):
+		lasts = false // until a member leaves
 		what = fmt.Sprintf("group %s has as many members as the brokers allow", group)
 	default:
 		return fmt.Errorf("kafka: group %s: %w", group, err)
 	}
-	return fmt.Errorf("kafka: %s: %w", what, err)
+	err = fmt.Errorf("kafka: %s: %w", what, err)
+	if lasts {
+		return &semel.HandlerError{Decision: semel.DecidePermanent, Err: err}
+	}
+	return err
 }

@@ -228,8 +228,12 @@ func TestWhatIsWrongWithTheBrokersIsSaidByFetch(t *testing.T) {
 		config.Topics = []string{"orders", "odrers"}
 		r := read(t, config)
 		for range 2 { // and again
-			if err := r.fails(); !strings.Contains(err.Error(), "topic odrers does not exist") {
+			err := r.fails()
+			if !strings.Contains(err.Error(), "topic odrers does not exist") {
 				t.Errorf("it says: %v", err)
+			}
+			if decided := (*semel.HandlerError)(nil); !errors.As(err, &decided) || decided.Decision != semel.DecidePermanent {
+				t.Errorf("it does not say that waiting cannot mend it: %v", err)
 			}
 		}
 	})
