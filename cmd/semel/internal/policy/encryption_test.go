@@ -24,6 +24,7 @@ func refusedEncryption() []policyCase {
 		{name: "a key of encryption that is no base64", edits: encrypts(`{key: "${SECRET}"}`)},
 		{name: "a key of encryption that is short", edits: encrypts(`{key: "${SHORT_KEY}", former: "${SHORT_KEY}"}`)},
 		{name: "encryption that is required since no time", edits: encrypts(`{key: "${KEY}", required_since: always}`), shape: true},
+		{name: "encryption that is required since the zero time", edits: encrypts(`{key: "${KEY}", required_since: "0001-01-01"}`)},
 		{name: "encryption of Redis", edits: []string{"sqlite: {path: shop.db}", "redis: {addresses: \"127.0.0.1:6379\"}\n    encryption: {key: \"${KEY}\"}"}},
 	}
 }

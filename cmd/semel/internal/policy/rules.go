@@ -2,6 +2,7 @@ package policy
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/internal/legible"
@@ -83,7 +84,11 @@ func (r rules) identity() {
 	case r.set("identity"):
 		c, of := r.consumer, r.consumer.Identity.selected()
 		if id, why := of.Unfit(); why != "" {
-			r.refuse("identity.id", fmt.Sprintf("%q cannot be an identity: %s", id, why), "name what the producer sets once for a message, or write trusted: true beside it if this producer does")
+			at := "identity.id"
+			if !slices.Contains(c.Identity.ID, id) {
+				at = "identity.source"
+			}
+			r.refuse(at, fmt.Sprintf("%q cannot be an identity: %s", id, why), "name what the producer sets once for a message, or write trusted: true beside it if this producer does")
 		} else if reason, remedy := split(of.Validate(), "name what the producer sets once for a message"); reason != "" {
 			r.refuse("identity.id", reason, remedy)
 		} else if r.ok("fingerprint", "version") && of.KeyAlone() && c.Fingerprint.None && c.Version == nil && c.Strategy.Marks() {

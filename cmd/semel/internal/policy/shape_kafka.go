@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"fmt"
 	"net"
 	"strconv"
 	"strings"
@@ -119,11 +120,18 @@ func (s instantOrDate) read(d *decoder, p place) (time.Time, bool) {
 	if err != nil {
 		at, err = time.Parse(time.DateOnly, text)
 	}
-	if err != nil {
+	switch {
+	case err != nil:
 		d.fault(p, p.shown(text)+" is no time", "write "+s.words())
+	case at.Year() < firstYear:
+		d.fault(p, fmt.Sprintf("%s is before %d", p.shown(text), firstYear), fmt.Sprintf("write %d-01-01 for all time", firstYear))
+		return at, false
 	}
 	return at, err == nil
 }
+
+// firstYear keeps the zero time, which means that no time was set, from being written.
+const firstYear = 1970
 
 func (instantOrDate) words() string {
 	return "a date, as 2026-01-01, or a time with its zone, as 2026-01-01T00:00:00Z"
