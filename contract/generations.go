@@ -43,6 +43,9 @@ type StoredGeneration struct {
 	Fenced time.Duration
 }
 
+// LongestFence is how long a fence of a generation stands at most.
+const LongestFence = 10 * time.Minute
+
 // ErrGeneration: the generation is not the one that its consumer may work in now: another was
 // switched to, or is about to be; nothing was done.
 var ErrGeneration = errors.New("the consumer may not work in this generation now")
@@ -65,7 +68,9 @@ type Working struct {
 //
 // What is kept of a generation stands under its own name, GenerationName.
 type Generations interface {
-	// Generations returns those of a consumer by number; none if it never had one.
+	// Generations returns those of a consumer by number; none if it never had one. It cuts a
+	// fence that ends later than LongestFence from now, which was set while the store's clock
+	// was ahead, to LongestFence.
 	Generations(ctx context.Context, consumer string) ([]StoredGeneration, error)
 	// BeginGenerations makes generation 0 the active one of a consumer that has none.
 	BeginGenerations(ctx context.Context, consumer string) error
@@ -74,8 +79,8 @@ type Generations interface {
 	// done. a is recorded as of a consumer.
 	OpenGeneration(ctx context.Context, consumer string, a Act) (number int64, err error)
 	// FenceGeneration keeps everybody from working in a generation that is building or
-	// active, until so long from now by the store's clock, and returns when no batch is
-	// open that began before. An error says that it may be fenced all the same, until
+	// active, until so long from now by the store's clock, LongestFence at most, and returns
+	// when no batch is open that began before. An error says that it may be fenced all the same, until
 	// then: LiftFences ends it. semel.ErrState: it has another state, or is fenced
 	// already; nothing was done.
 	FenceGeneration(ctx context.Context, consumer string, number int64, most time.Duration) error

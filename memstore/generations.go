@@ -75,6 +75,9 @@ func (s *Store) Generations(_ context.Context, consumer string) ([]contract.Stor
 	defer s.mu.Unlock()
 	var all []contract.StoredGeneration
 	for _, g := range s.generations[consumer] {
+		if longest := s.now().Add(contract.LongestFence); g.until.After(longest) { // the clock was ahead
+			g.until = longest
+		}
 		one := g.StoredGeneration
 		if s.fenced(g) {
 			one.Fenced = g.until.Sub(s.now())
@@ -124,6 +127,9 @@ func (s *Store) OpenGeneration(_ context.Context, consumer string, a contract.Ac
 func (s *Store) FenceGeneration(ctx context.Context, consumer string, number int64, most time.Duration) error {
 	if err := s.ask("generations"); err != nil {
 		return err
+	}
+	if most > contract.LongestFence {
+		return fmt.Errorf("memstore: a fence of %v: it stands for %v at most", most, contract.LongestFence)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -14,6 +14,30 @@ import (
 
 // Generations implements contract.Generations.
 func (s *Store) Generations(ctx context.Context, consumer string) ([]contract.StoredGeneration, error) {
+	all, err := s.storedGenerations(ctx, consumer)
+	for i := range all {
+		if all[i].Fenced > contract.LongestFence {
+			all[i].Fenced = contract.LongestFence
+			err = errors.Join(err, s.cutFences(ctx, consumer))
+		}
+	}
+	return all, err
+}
+
+// cutFences cuts fences that were set while the store's clock was ahead.
+func (s *Store) cutFences(ctx context.Context, consumer string) error {
+	err := s.write(ctx, func(tx *sql.Tx) error {
+		for _, text := range []string{s.sql.CutFences, s.sql.CutConfirmed} {
+			if _, err := tx.ExecContext(ctx, text, []byte(consumer), contract.LongestFence.Milliseconds()); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	return s.answer("cutting the fences of "+consumer, err)
+}
+
+func (s *Store) storedGenerations(ctx context.Context, consumer string) ([]contract.StoredGeneration, error) {
 	rows, err := s.db.QueryContext(ctx, s.sql.Generations, []byte(consumer))
 	if err != nil {
 		return nil, s.blameless("generations of "+consumer, err)
@@ -90,6 +114,9 @@ func (s *Store) building(ctx context.Context, tx *sql.Tx, consumer string) (numb
 // waited for who hold the generation's row: in one statement with the wait it would keep
 // nobody from joining them.
 func (s *Store) FenceGeneration(ctx context.Context, consumer string, number int64, most time.Duration) error {
+	if most > contract.LongestFence {
+		return fmt.Errorf("a fence of %v for generation %d of consumer %s: it stands for %v at most", most, number, consumer, contract.LongestFence)
+	}
 	fenced, err := s.changed(ctx, s.sql.FenceGeneration, []byte(consumer), number, max(most.Milliseconds(), 1))
 	if err == nil && !fenced {
 		return fmt.Errorf("generation %d of consumer %s is neither active nor being built, or a switch is under way: %w", number, consumer, semel.ErrState)

@@ -85,6 +85,9 @@ func (s suite[Tx]) generations(t *T) {
 			t.must(h.gens.FenceGeneration(t.context(), "billing", 1, fenceTime))
 			h.wantNoSwitch()
 		})
+	t.Run("trap_T113_a_fence_that_was_dated_ahead_is_cut_to_the_longest",
+		"A fence that was set while the clock was ahead keeps nobody for longer than a fence may stand; until then it holds.",
+		func(t *T) { s.fencedAhead(t) })
 	t.Run("law_12_a_fence_waits_for_who_works_in_the_generation",
 		"When a fence stands, no batch is open that began before it, however long its process was frozen.",
 		func(t *T) { s.fenceWaits(t) })
@@ -110,6 +113,32 @@ func (s suite[Tx]) generations(t *T) {
 		t.Run("G2_a_dropped_generation_is_removed_in_slices",
 			"Its markers go, some at a time, and nothing of another generation; one that is active is not dropped.",
 			func(t *T) { s.forgotten(t) })
+	}
+}
+
+// fencedAhead has a switch be killed while the clock was ahead.
+func (s suite[Tx]) fencedAhead(t *T) {
+	h := s.generationed(t)
+	if err := h.gens.FenceGeneration(t.context(), "billing", 0, contract.LongestFence+time.Second); err == nil {
+		t.Error("a fence is longer than the longest")
+	}
+	if h.Ahead == nil {
+		return
+	}
+	h.open()
+	t.must(h.gens.FenceGeneration(t.context(), "billing", 0, fenceTime))
+	h.Ahead(t, aDay)
+	for range 2 {
+		all, err := h.gens.Generations(t.context(), "billing")
+		t.must(err)
+		if left := all[0].Fenced; left > contract.LongestFence || left < contract.LongestFence-fenceTime {
+			t.Errorf("the fence ends in %v, want %v", left, contract.LongestFence)
+		}
+		h.wantRefused(0, contract.GenerationActive)
+	}
+	h.Ahead(t, fenceTime-contract.LongestFence) // so much later
+	if all, err := h.gens.Generations(t.context(), "billing"); err != nil || all[0].Fenced > fenceTime {
+		t.Errorf("the fence was cut for those who ask, and ends in %v: %v", all[0].Fenced, err)
 	}
 }
 

@@ -113,6 +113,7 @@ type Statements struct {
 	// time.
 	Generations, FirstGeneration, OpenGeneration, TurnGeneration, EndGeneration string
 	FenceGeneration, ConfirmFence, LiftFences, UnfenceGenerations, Working      string
+	CutFences, CutConfirmed                                                     string
 	ForgetRows, ForgetResults, ForgetMarkers, ForgetStreams, ForgetPositions    string
 	// NewReplay begins one, OpenReplay finds another that has not ended, LockReplay has one to
 	// itself and tells the time, SetReplay changes it, and Replays reads some.

@@ -63,6 +63,7 @@ func Ahead(schema string, by time.Duration) string {
 	text := ""
 	for _, of := range []struct{ table, columns string }{
 		{"inbox", "received_at changed_at due_at locked_until"},
+		{"generation_states", "fenced_until"}, {"generation_fences", "until"},
 	} {
 		var moved []string
 		for _, column := range strings.Fields(of.columns) {

@@ -101,6 +101,8 @@ func instanceOn(t testing.TB, s *sqlstore.Store, db *sql.DB) storetest.Instance[
 		},
 		Ahead: func(t testing.TB, by time.Duration) {
 			exec(t, db, "update semel_inbox set received_at = received_at + ?1, changed_at = changed_at + ?1, due_at = due_at + ?1, locked_until = locked_until + ?1", by.Milliseconds())
+			exec(t, db, "update semel_generation_states set fenced_until = fenced_until + ?", by.Milliseconds())
+			exec(t, db, "update semel_generation_fences set until = until + ?", by.Milliseconds())
 		},
 		Damage: func(t testing.TB, number int64) {
 			exec(t, db, "update semel_inbox set envelope = '{', finished = 'many', partition = x'00' where number = ?", number)

@@ -1,7 +1,8 @@
 -- name: generations
-select generation, state, (extract(epoch from since) * 1000)::bigint, (extract(epoch from opened_at) * 1000)::bigint, opened_by, why,
-  greatest(coalesce((extract(epoch from fenced_until - clock_timestamp()) * 1000)::bigint, 0), 0)
-from {prefix}generation_states where consumer = $1 order by generation;
+select g.generation, g.state, (extract(epoch from g.since) * 1000)::bigint, (extract(epoch from g.opened_at) * 1000)::bigint, g.opened_by, g.why,
+  greatest(coalesce((extract(epoch from greatest(g.fenced_until, f.until) - clock_timestamp()) * 1000)::bigint, 0), 0)
+from {prefix}generation_states g left join {prefix}generation_fences f on f.consumer = g.consumer and f.generation = g.generation
+where g.consumer = $1 order by g.generation;
 
 -- name: first generation
 insert into {prefix}generation_states (consumer, generation, state, since, opened_at, opened_by, why)
@@ -31,6 +32,17 @@ delete from {prefix}generation_fences where consumer = $1;
 
 -- name: unfence generations
 update {prefix}generation_states set fenced_until = null where consumer = $1 and fenced_until is not null;
+
+-- Cut fences and cut confirmed cut what was set while the database's clock was ahead to the
+-- longest fence.
+
+-- name: cut fences
+update {prefix}generation_fences set until = clock_timestamp() + $2::bigint * interval '1 millisecond'
+where consumer = $1 and until > clock_timestamp() + $2::bigint * interval '1 millisecond';
+
+-- name: cut confirmed
+update {prefix}generation_states set fenced_until = clock_timestamp() + $2::bigint * interval '1 millisecond'
+where consumer = $1 and fenced_until > clock_timestamp() + $2::bigint * interval '1 millisecond';
 
 -- name: turn generation
 update {prefix}generation_states set state = $4, since = clock_timestamp()

@@ -1,6 +1,7 @@
 -- name: generations
-select generation, state, since, opened_at, opened_by, why, max(coalesce(fenced_until - cast(unixepoch('subsec') * 1000 as integer), 0), 0)
-from {prefix}generation_states where consumer = ? order by generation;
+select g.generation, g.state, g.since, g.opened_at, g.opened_by, g.why, max(max(coalesce(g.fenced_until, 0), coalesce(f.until, 0)) - cast(unixepoch('subsec') * 1000 as integer), 0)
+from {prefix}generation_states g left join {prefix}generation_fences f on f.consumer = g.consumer and f.generation = g.generation
+where g.consumer = ? order by g.generation;
 
 -- name: first generation
 insert into {prefix}generation_states (consumer, generation, state, since, opened_at, opened_by, why)
@@ -30,6 +31,16 @@ delete from {prefix}generation_fences where consumer = ?;
 
 -- name: unfence generations
 update {prefix}generation_states set fenced_until = null where consumer = ? and fenced_until is not null;
+
+-- Cut fences and cut confirmed cut what was set while the clock was ahead to the longest fence.
+
+-- name: cut fences
+update {prefix}generation_fences set until = cast(unixepoch('subsec') * 1000 as integer) + ?2
+where consumer = ?1 and until > cast(unixepoch('subsec') * 1000 as integer) + ?2;
+
+-- name: cut confirmed
+update {prefix}generation_states set fenced_until = cast(unixepoch('subsec') * 1000 as integer) + ?2
+where consumer = ?1 and fenced_until > cast(unixepoch('subsec') * 1000 as integer) + ?2;
 
 -- name: turn generation
 update {prefix}generation_states set state = ?4, since = cast(unixepoch('subsec') * 1000 as integer)

@@ -47,7 +47,7 @@ taken effect (--allow-parked).`,
 	}
 	flags := cmd.Flags()
 	flags.DurationVar(&w.catchUp, "timeout", 10*time.Minute, "how long the rebuild may take to come near the end of its source")
-	flags.DurationVar(&w.fence, "fence", 30*time.Second, "for how long at most nobody applies anything")
+	flags.DurationVar(&w.fence, "fence", 30*time.Second, "for how long at most nobody applies anything, 10m at most")
 	flags.BoolVar(&w.allow, "allow-parked", false, "switch although messages of the new generation have not taken effect")
 	flags.BoolVar(&w.dry, "dry-run", false, "only say how far the rebuild is")
 	recordFlags(cmd, &w.who, &w.why)
@@ -90,6 +90,9 @@ func (c *common) ofRebuild(ctx context.Context, arg string, w *switching, do fun
 	}
 	if c.consumer == "" {
 		return usage("--consumer is missing: say whose generation it is")
+	}
+	if w.fence > contract.LongestFence {
+		return usage("--fence %v: nobody applies anything meanwhile, so it is %v at most", w.fence, contract.LongestFence)
 	}
 	if err := recorded(&w.who, w.why, w.dry); err != nil {
 		return err
