@@ -9,9 +9,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/timing"
 	"github.com/semel-go/semel/sqlstore"
 )
 
@@ -119,11 +121,26 @@ func (s *Store) Up(ctx context.Context, who, why string, key []byte) (Change, er
 		}
 		failed := s.Record(ctx, contract.Act{Verb: "migrate", Who: who, Why: what})
 		if failed == nil && len(key) > 0 && slices.Contains(change.Applied, makesSeals) {
-			_, failed = s.Seal(ctx, contract.Sealing{Key: key, Whole: true})
+			failed = s.beginChain(ctx, key)
 		}
 		err = errors.Join(err, s.Failed(failed))
 	}
 	return change, err
+}
+
+// beginChain seals the act of the first migration. A consumer that looks for acts at that moment keeps
+// others from sealing, and may not begin the chain itself.
+func (s *Store) beginChain(ctx context.Context, key []byte) error {
+	for range 100 {
+		done, err := s.Seal(ctx, contract.Sealing{Key: key, Whole: true})
+		if err != nil || !done.Elsewhere {
+			return err
+		}
+		if !timing.Wait(ctx, 50*time.Millisecond) {
+			return ctx.Err()
+		}
+	}
+	return errors.New("the chain of acts has not begun, because another process has been sealing for seconds: run semel audit seal --begin")
 }
 
 // makesSeals is the migration that makes the table of seals.

@@ -53,10 +53,7 @@ func (c *common) oneStore(a *assembly.Assembly) (*assembly.Store, error) {
 }
 
 func ofStore(s *assembly.Store, err error) error {
-	if err == nil {
-		return nil
-	}
-	return failed(fmt.Errorf("store %s: %w", s.Name(), err))
+	return failed(s.Failed(err))
 }
 
 // chosenActs says which acts are listed.

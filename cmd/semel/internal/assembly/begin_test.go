@@ -1,0 +1,54 @@
+package assembly
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/sqlstore"
+)
+
+// sealedElsewhere is a new database in which another process seals for so many looks.
+type sealedElsewhere struct {
+	tables
+	database
+	looks, sealed int
+}
+
+func (*sealedElsewhere) place() string                                        { return "database x" }
+func (*sealedElsewhere) explain(err error) error                              { return err }
+func (*sealedElsewhere) Migrate(context.Context) ([]string, error)            { return []string{makesSeals}, nil }
+func (*sealedElsewhere) Record(context.Context, contract.Act) error           { return nil }
+func (*sealedElsewhere) Status(context.Context) ([]sqlstore.Migration, error) { return nil, nil }
+
+func (s *sealedElsewhere) Seal(context.Context, contract.Sealing) (contract.Sealed, error) {
+	if s.looks--; s.looks >= 0 {
+		return contract.Sealed{Elsewhere: true}, nil
+	}
+	s.sealed++
+	return contract.Sealed{Lines: 1}, nil
+}
+
+func TestTheChainBeginsWithTheFirstMigration(t *testing.T) {
+	for name, c := range map[string]struct {
+		looks, sealed int
+		fault         string
+	}{
+		"although_another_process_looks_for_acts_at_that_moment": {looks: 3, sealed: 1},
+		"or_the_migration_says_that_it_has_not_begun":            {looks: 1 << 20, fault: "semel audit seal --begin"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				db := &sealedElsewhere{looks: c.looks}
+				s := &Store{tables: db, database: db, policy: &policy.Store{Name: "shop"}}
+				_, err := s.Up(t.Context(), "ana", "", []byte("key"))
+				if db.sealed != c.sealed || (err != nil) != (c.fault != "") || err != nil && !strings.Contains(err.Error(), c.fault) {
+					t.Errorf("sealed %d, %v", db.sealed, err)
+				}
+			})
+		})
+	}
+}
