@@ -54,7 +54,7 @@ func (k *Keys) ClaimKey(_ context.Context, c contract.KeyClaim) (a contract.KeyA
 func (k *Keys) ExtendKey(_ context.Context, key semel.Key, t contract.Token, lease time.Duration) error {
 	return k.do(func(now int64) error {
 		l, there := k.at(key, now)
-		if !there || !l.Extend(t, now+lease.Microseconds()) {
+		if !there || !l.Extend(t, now, lease) {
 			return contract.ErrClaimLost
 		}
 		k.keys[key] = l

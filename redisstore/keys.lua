@@ -16,13 +16,17 @@ if stored then
     till = now + span
     redis.call('SET', KEYS[1], struct.pack(form, 1, event, token, till, span, first, started, finished, made, sum) .. string.sub(stored, rest), 'KEEPTTL')
   end
+  if first > now + 1000 then -- so nobody knows how long ago the first claim was made
+    first = 0
+    redis.call('SET', KEYS[1], struct.pack(form, 1, event, token, till, span, first, started, finished, made, sum) .. string.sub(stored, rest), 'KEEPTTL')
+  end
 end
 
 -- step: claim
 local mine, lease = ARGV[1], tonumber(ARGV[2])
 local print, content = tonumber(ARGV[4]), ARGV[5]
 local function answer(state, left)
-  return {state, math.max(left, 0), started, finished, math.max(now - first, 0)}
+  return {state, math.max(left, 0), started, finished, first == 0 and -1 or math.max(now - first, 0)}
 end
 if stored then
   if made ~= 0 and made == print and sum ~= content then

@@ -14,6 +14,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
@@ -124,6 +125,9 @@ func (s *Store) ClaimKey(ctx context.Context, c contract.KeyClaim) (contract.Key
 	}
 	a := contract.KeyAnswer{
 		State: contract.KeyState(n[0]), Left: time.Duration(n[1]) * time.Millisecond, Started: int(n[2]), Finished: int(n[3]), Since: time.Duration(n[4]) * time.Millisecond}
+	if a.Since < 0 { // the first claim was made while the server's clock was ahead
+		a.Since = calls.Unmeasured
+	}
 	if len(answer) > len(n) {
 		if a.Result, err = answer[len(n)].AsBytes(); err != nil {
 			return contract.KeyAnswer{}, failed("claim", err)

@@ -63,14 +63,15 @@ func (s *Store) claimKey(ctx context.Context, tx *sql.Tx, c *contract.KeyClaim, 
 // key reads a key and the time, and has it to itself until the transaction ends; false: there
 // is none.
 func (s *Store) key(ctx context.Context, tx *sql.Tx, sum []byte) (k sqlform.Key, row bool, now int64, err error) {
-	var ended, token, first, until, over, started, finished, version sql.NullInt64
+	var ended, token, first, until, over, started, finished, version, leased sql.NullInt64
 	var print []byte
-	err = tx.QueryRowContext(ctx, s.sql.Key, sum).Scan(&now, &ended, &token, &first, &until, &over, &started, &finished, &version, &print, &k.Result)
+	err = tx.QueryRowContext(ctx, s.sql.Key, sum).Scan(&now, &ended, &token, &first, &until, &over, &started, &finished, &version, &print, &k.Result, &leased)
 	if err != nil || !token.Valid {
 		return k, false, now, err
 	}
 	k.Ended, k.Token = contract.KeyEvent(ended.Int64), contract.Token(token.Int64)
 	k.First, k.Until, k.Over, k.Started, k.Finished = first.Int64, until.Int64, over.Int64, int(started.Int64), int(finished.Int64)
+	k.Leased = leased.Int64
 	k.Fingerprint = s.crypt.ReadPrint(sqlform.PrintOfKey, sum, version.Int64, print)
 	k.Result, err = s.crypt.Show(ofKey, sum, k.Result)
 	return k, err == nil, now, err
@@ -80,7 +81,7 @@ func (s *Store) key(ctx context.Context, tx *sql.Tx, sum []byte) (k sqlform.Key,
 func (s *Store) valuesOf(sum []byte, k *sqlform.Key) ([]any, error) {
 	result, err := s.crypt.Hide(ofKey, sum, k.Result)
 	version, print := s.crypt.Print(sqlform.PrintOfKey, sum, k.Fingerprint)
-	return []any{int64(k.Ended), int64(k.Token), k.First, k.Until, k.Over, int64(k.Started), int64(k.Finished), version, print, result}, err
+	return []any{int64(k.Ended), int64(k.Token), k.First, k.Until, k.Over, int64(k.Started), int64(k.Finished), version, print, result, k.Leased}, err
 }
 
 func (s *Store) changeKey(ctx context.Context, tx *sql.Tx, sum []byte, k *sqlform.Key) error {
@@ -94,7 +95,7 @@ func (s *Store) changeKey(ctx context.Context, tx *sql.Tx, sum []byte, k *sqlfor
 // ExtendKey implements contract.KeyStore.
 func (s *Store) ExtendKey(ctx context.Context, key semel.Key, t contract.Token, lease time.Duration) error {
 	return s.ofKey(ctx, "extend a key", key, func(tx *sql.Tx, sum []byte, k *sqlform.Key, now int64) error {
-		if !k.Extend(t, now+lease.Microseconds()) {
+		if !k.Extend(t, now, lease) {
 			return contract.ErrClaimLost
 		}
 		return s.changeKey(ctx, tx, sum, k)

@@ -44,21 +44,21 @@ func (r Rule) Forgotten(since time.Duration) bool {
 // passed is unknown: it counts as longer than any window.
 func Ago(measured time.Duration) time.Duration {
 	if measured < -contract.ClockSlack {
-		return unmeasured
+		return Unmeasured
 	}
 	return max(measured, 0)
 }
 
 // Text says how long ago a first call was begun, as Ago measured it.
 func Text(since time.Duration) string {
-	if since >= unmeasured {
+	if since >= Unmeasured {
 		return "before the store's clock was set back"
 	}
 	return since.Round(time.Second).String() + " ago"
 }
 
-// unmeasured is longer than any window, and can be added to.
-const unmeasured = Always / 4
+// Unmeasured is longer than any window, and can be added to: nobody knows how long ago it was.
+const Unmeasured = Always / 4
 
 // Step is what is to be done about a call whose start is written down.
 type Step uint8

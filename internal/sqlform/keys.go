@@ -16,9 +16,12 @@ type Key struct {
 	Ended              contract.KeyEvent
 	Token              contract.Token
 	First, Until, Over int64
-	Started, Finished  int
-	Fingerprint        semel.Fingerprint
-	Result             []byte
+	// Leased is when the lease was set; 0: by a release that did not write it. First is
+	// unmeasured if the first claim was made by a clock that was ahead.
+	Leased            int64
+	Started, Finished int
+	Fingerprint       semel.Fingerprint
+	Result            []byte
 }
 
 // Claim is the answer to a claim of a key that stands, or not, and whether the key became
@@ -36,34 +39,54 @@ func (k *Key) Claim(c *contract.KeyClaim, stands bool, now int64) (a contract.Ke
 	case k.Ended == contract.KeyFail:
 		return k.answer(contract.KeyFailed, now), false
 	case k.Token == c.Token && k.Ended == 0:
-		return k.answer(contract.KeyClaimed, now), false // its answer was lost
+		cut := k.cutAhead(now)
+		return k.answer(contract.KeyClaimed, now), cut // its answer was lost
 	case k.Token == c.Token || k.Ended == 0 && k.Until > now:
 		cut := k.cutAhead(now)
 		return k.answer(contract.KeyHeld, now), cut
 	case c.Seen > 0 && k.Started != c.Seen:
 		return k.answer(contract.KeyGone, now), false
 	}
+	k.cutAhead(now)
 	k.Started++
-	k.Ended, k.Token, k.Until, k.Over = 0, c.Token, now+c.Lease.Microseconds(), now+c.Keep.Microseconds()
+	k.Ended, k.Token, k.Leased, k.Until, k.Over = 0, c.Token, now, now+c.Lease.Microseconds(), now+c.Keep.Microseconds()
 	return k.answer(contract.KeyClaimed, now), true
 }
 
-// cutAhead cuts the lease of a key that was first claimed while the store's clock was ahead: it
-// lasts from now for as long as it lasted from then. A lease that was extended since the clock
-// is right again is left alone. It reports whether the key was changed.
+// cutAhead cuts a lease that was set while the store's clock was ahead: it lasts from now for as
+// long as it lasted from then. How long ago the first claim was made is unknown from then on if it
+// was made in the future: the time until the clock was put right is. It reports whether the key
+// was changed.
 func (k *Key) cutAhead(now int64) bool {
-	if k.First-now <= contract.ClockSlack.Microseconds() {
-		return false
+	changed := false
+	at := k.Leased
+	if at == 0 {
+		at = k.First
 	}
-	if k.Until > k.First {
-		k.Until = now + k.Until - k.First
+	if isAhead(at, now) {
+		if k.Until > at {
+			k.Until = now + k.Until - at
+		}
+		k.Leased, changed = now, true
 	}
-	k.First = now
-	return true
+	if isAhead(k.First, now) {
+		k.First, changed = unmeasured, true
+	}
+	return changed
 }
+
+// isAhead reports whether a moment lies further in the future than clocks are put right by all
+// the time.
+func isAhead(at, now int64) bool { return at-now > contract.ClockSlack.Microseconds() }
+
+// unmeasured is in place of when a key was claimed first if nobody knows it.
+const unmeasured = 0
 
 func (k *Key) answer(s contract.KeyState, now int64) contract.KeyAnswer {
 	a := contract.KeyAnswer{State: s, Started: k.Started, Finished: k.Finished, Since: calls.Ago(micro(now - k.First))}
+	if k.First == unmeasured || isAhead(k.First, now) {
+		a.Since = calls.Unmeasured
+	}
 	if s == contract.KeyCompleted || s == contract.KeyFailed {
 		a.Result = k.Result
 	}
@@ -74,11 +97,12 @@ func (k *Key) answer(s contract.KeyState, now int64) contract.KeyAnswer {
 }
 
 // Extend lets the lease of a claim that stands end later; false: it does not stand.
-func (k *Key) Extend(t contract.Token, until int64) bool {
+func (k *Key) Extend(t contract.Token, now int64, lease time.Duration) bool {
 	if k.Ended != 0 || k.Token != t {
 		return false
 	}
-	k.Until, k.Over = until, max(k.Over, until)
+	until := now + lease.Microseconds()
+	k.Leased, k.Until, k.Over = now, until, max(k.Over, until)
 	return true
 }
 

@@ -3,11 +3,13 @@ package postgres
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"testing"
 	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/storetest"
 )
@@ -17,17 +19,10 @@ func TestPostgresKeepsLeasedKeys(t *testing.T) {
 	storetest.Keys(t, storetest.KeyHarness{Open: func(t testing.TB) storetest.KeyInstance {
 		return storetest.KeyInstance{Store: newShop(t, db, sqlstore.Options{}).store, Pass: storetest.RealTime}
 	}})
-	t.Run("trap_T113_a_key_that_was_claimed_while_the_clock_was_ahead_is_free_after_its_own_lease", func(t *testing.T) {
-		s := newShop(t, db, sqlstore.Options{})
-		c := contract.KeyClaim{Key: semel.Key{Consumer: "billing", ID: "ahead"}, Lease: time.Minute, Keep: time.Hour}
-		for i, want := range []contract.KeyState{contract.KeyClaimed, contract.KeyHeld, contract.KeyClaimed} {
-			c.Token = contract.NewToken()
-			a, err := s.store.ClaimKey(t.Context(), c)
-			if err != nil || a.State != want || a.Left > time.Minute {
-				t.Fatalf("claim %d: %+v, %v", i, a, err)
-			}
-			by := []string{"1 day", "-1 minute", "0"}[i]
-			s.exec(t, "update in.semel_keys set first_at = first_at + interval '"+by+"', locked_until = locked_until + interval '"+by+"', kept_until = kept_until + interval '1 day'")
+	aheads := newShop(t, db, sqlstore.Options{})
+	sqlsuite.KeysAhead(t, aheads.store, func(by time.Duration, columns ...string) {
+		for _, c := range columns {
+			aheads.exec(t, fmt.Sprintf("update in.semel_keys set %[1]s = %[1]s + interval '%[2]d ms'", c, by.Milliseconds()))
 		}
 	})
 	t.Run("law_11_keys_whose_time_is_over_go_as_others_come", func(t *testing.T) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/redisstore"
 	"github.com/semel-go/semel/storetest"
@@ -154,6 +155,36 @@ func TestLaw6AClockThatIsSetBackHoldsALeaseForOnceMoreItsLength(t *testing.T) {
 	if b := want(t, s, claim("a"), contract.KeyClaimed); !b.Unknown() {
 		t.Error("the outcome of the first is taken for known")
 	}
+}
+
+func TestAKeyThatWasClaimedFirstWhileTheClockWasAhead(t *testing.T) {
+	t.Run("E3_trap_T113_was_claimed_longer_ago_than_any_window", func(t *testing.T) {
+		c := at(t, services.StartRedis(t))
+		s := store(t, c, redisstore.Options{Prefix: "first"})
+		a := claim("a")
+		a.Lease = time.Second
+		want(t, s, a, contract.KeyClaimed)
+		move := func(by time.Duration) {
+			value, err := c.Do(t.Context(), c.B().Get().Key("first:billing:shop:a").Build()).AsBytes()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, at := range []int{10, 26} { // until when the lease is, and when the first claim was made
+				binary.BigEndian.PutUint64(value[at:], uint64(int64(binary.BigEndian.Uint64(value[at:]))+by.Milliseconds()))
+			}
+			run(t, c, "SET", "first:billing:shop:a", string(value), "KEEPTTL")
+		}
+		move(time.Hour)
+		want(t, s, claim("a"), contract.KeyHeld)
+		for range 2 {
+			storetest.RealTime(t, 2*a.Lease)
+			again := claim("a")
+			again.Lease = a.Lease
+			if b := want(t, s, again, contract.KeyClaimed); !(calls.Rule{Window: 365 * 24 * time.Hour}).Forgotten(b.Since) {
+				t.Errorf("the first call was made %v ago, want longer than any window", b.Since)
+			}
+		}
+	})
 }
 
 func TestWhatAnotherProgramPutThereIsNotTouched(t *testing.T) {

@@ -126,3 +126,12 @@ func TestTwoRowsOfOneIdentityThatAreDue(t *testing.T) {
 		})
 	})
 }
+
+func TestLeasedKeysOfAClockThatWasAhead(t *testing.T) {
+	db := openFile(t, newFile(t), pragmas+foreignKeys)
+	sqlsuite.KeysAhead(t, storeOn(t, db), func(by time.Duration, columns ...string) {
+		for _, c := range columns {
+			exec(t, db, "update semel_keys set "+c+" = "+c+" + ?", by.Microseconds())
+		}
+	})
+}

@@ -2,7 +2,8 @@
 
 -- name: key
 with key as materialized (select k.* from {prefix}keys k where k.key = $1 for update)
-select (extract(epoch from clock_timestamp()) * 1000000)::bigint, k.ended, k.token, (extract(epoch from k.first_at) * 1000000)::bigint, (extract(epoch from k.locked_until) * 1000000)::bigint, (extract(epoch from k.kept_until) * 1000000)::bigint, k.started, k.finished, k.version, k.sum, k.result
+select (extract(epoch from clock_timestamp()) * 1000000)::bigint, k.ended, k.token, (extract(epoch from k.first_at) * 1000000)::bigint, (extract(epoch from k.locked_until) * 1000000)::bigint, (extract(epoch from k.kept_until) * 1000000)::bigint, k.started, k.finished, k.version, k.sum, k.result,
+  (extract(epoch from k.leased_at) * 1000000)::bigint
 from (select 1) one left join key k on true;
 
 -- Known key reads one for people, and locks nothing.
@@ -15,15 +16,16 @@ from {prefix}keys k where k.key = $1 and k.kept_until > clock_timestamp();
 -- New key writes nothing where another was faster.
 
 -- name: new key
-insert into {prefix}keys (consumer, source, id, key, ended, token, first_at, locked_until, kept_until, started, finished, version, sum, result)
+insert into {prefix}keys (consumer, source, id, key, ended, token, first_at, locked_until, kept_until, started, finished, version, sum, result, leased_at)
 values ($1, $2, $3, $4, $5, $6, timestamptz 'epoch' + $7::bigint * interval '1 microsecond', timestamptz 'epoch' + $8::bigint * interval '1 microsecond',
-  timestamptz 'epoch' + $9::bigint * interval '1 microsecond', $10, $11, $12, $13, $14)
+  timestamptz 'epoch' + $9::bigint * interval '1 microsecond', $10, $11, $12, $13, $14, timestamptz 'epoch' + $15::bigint * interval '1 microsecond')
 on conflict do nothing;
 
 -- name: change key
 update {prefix}keys set ended = $2, token = $3, first_at = timestamptz 'epoch' + $4::bigint * interval '1 microsecond',
   locked_until = timestamptz 'epoch' + $5::bigint * interval '1 microsecond', kept_until = timestamptz 'epoch' + $6::bigint * interval '1 microsecond',
-  started = $7, finished = $8, version = $9, sum = $10, result = $11
+  started = $7, finished = $8, version = $9, sum = $10, result = $11,
+  leased_at = timestamptz 'epoch' + $12::bigint * interval '1 microsecond'
 where key = $1;
 
 -- name: remove key

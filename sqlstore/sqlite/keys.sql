@@ -1,5 +1,5 @@
 -- name: key
-select cast(unixepoch('subsec') * 1000 as integer) * 1000, k.ended, k.token, k.first_at, k.locked_until, k.kept_until, k.started, k.finished, k.version, k.sum, k.result
+select cast(unixepoch('subsec') * 1000 as integer) * 1000, k.ended, k.token, k.first_at, k.locked_until, k.kept_until, k.started, k.finished, k.version, k.sum, k.result, k.leased_at
 from (select 1) one left join {prefix}keys k on k.key = ?1;
 
 -- Known key reads one for people, and locks nothing.
@@ -9,13 +9,13 @@ select coalesce(k.ended, 0), k.first_at / 1000, k.locked_until / 1000, k.kept_un
 from {prefix}keys k where k.key = ?1 and k.kept_until > cast(unixepoch('subsec') * 1000 as integer) * 1000;
 
 -- name: new key
-insert into {prefix}keys (consumer, source, id, key, ended, token, first_at, locked_until, kept_until, started, finished, version, sum, result)
-values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)
+insert into {prefix}keys (consumer, source, id, key, ended, token, first_at, locked_until, kept_until, started, finished, version, sum, result, leased_at)
+values (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)
 on conflict do nothing;
 
 -- name: change key
 update {prefix}keys set ended = ?2, token = ?3, first_at = ?4, locked_until = ?5, kept_until = ?6,
-  started = ?7, finished = ?8, version = ?9, sum = ?10, result = ?11
+  started = ?7, finished = ?8, version = ?9, sum = ?10, result = ?11, leased_at = ?12
 where key = ?1;
 
 -- name: remove key
