@@ -70,24 +70,6 @@ func (s *Store) OpenSchemas(ctx context.Context) (warnings []string, err error) 
 	return warnings, nil
 }
 
-// LackingRights says of each table of Semel's in which the role lacks a right that consumers
-// need, which that is, and the GRANT that gives it. On SQLite there are none.
-func (s *Store) LackingRights(ctx context.Context) (warnings []string, err error) {
-	if s.postgres == nil {
-		return nil, nil
-	}
-	err = eachRow(ctx, s.db, s.postgres.LackingRights, func(rows *sql.Rows) error {
-		var table, rights, role string
-		err := rows.Scan(&table, &rights, &role)
-		warnings = append(warnings, fmt.Sprintf("the role %s lacks %s on %s, which consumers may need: grant %s on %s to %s", role, rights, table, rights, table, quoted(role)))
-		return err
-	}, nil)
-	if err != nil {
-		return nil, s.blameless("the rights of the role", err)
-	}
-	return warnings, nil
-}
-
 // quoted is the name of a schema or role as it is written in SQL.
 func quoted(name string) string { return `"` + strings.ReplaceAll(name, `"`, `""`) + `"` }
 

@@ -165,7 +165,8 @@ func TestNamesInPostgres(t *testing.T) {
 		for name, text := range sqlform.ByName(mustPostgres(t, Options{Schema: "Sales"}).postgres) {
 			rest := strings.ReplaceAll(text, `"Sales".semel_`, "")
 			rest = strings.ReplaceAll(rest, "create index concurrently if not exists semel_", "") // an index is made in its table's schema
-			if strings.Contains(rest, "semel_") && !strings.HasPrefix(name, "Lint") {
+			inCatalogue := strings.HasPrefix(name, "Lint") || name == "Rights"                    // they look for names there
+			if strings.Contains(rest, "semel_") && !inCatalogue {
 				t.Errorf("%s: a name has no schema: %s", name, text)
 			}
 		}

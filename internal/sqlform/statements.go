@@ -131,8 +131,8 @@ type Postgres struct {
 	Serial, Begin, BeginNew, Writing string
 	// OpenSchemas are schemas of the search_path in which others may create objects.
 	OpenSchemas string
-	// LackingRights are rights in Semel's tables that a consumer needs and the role lacks.
-	LackingRights string
+	// Rights are what a role needs in Semel's schema, and what of it the role lacks.
+	Rights string
 	// SourceScopes are the scopes of some sources of a consumer that there are, and NewScopes
 	// writes those that are missing.
 	SourceScopes, NewScopes string

@@ -37,4 +37,5 @@ func TestPostgresKeepsTheLaws(t *testing.T) {
 		})
 	}
 	objectsOfOtherSchemasAreNeverCalled(t, ways.Further())
+	aRoleWithTheGrantsKeepsTheLaws(t, ways.Further())
 }

@@ -25,17 +25,46 @@ where n.nspname::text in (select unnest(current_schemas(false))::text) and g.pri
   and (g.grantee = 0::oid or not r.rolsuper and r.rolname <> current_user)
 order by 1, 2;
 
--- Lacking rights are those that a consumer's statements need in Semel's tables, and this role lacks.
+-- Rights are what a role needs in Semel's schema for semel run and for the commands of operators,
+-- each object with all privileges and those that the role lacks. The list is the only one:
+-- TestTheRightsAreThoseThatTheStatementsNeed holds it against all statements. The tables of days
+-- of consumers are found by their names. An object without a name is missing.
 
--- name: lacking rights
-select t.name, string_agg(p.privilege, ', '::text order by p.privilege), current_user::text
-from (values ('{prefix}scopes'::text, 'select,insert,update'::text), ('{prefix}markers', 'select,insert,update,delete'), ('{prefix}inbox', 'select,insert,update,delete'),
-  ('{prefix}guard', 'select,insert,delete'), ('{prefix}streams', 'select,insert,update,delete'), ('{prefix}lines', 'select,insert,delete'),
-  ('{prefix}acts', 'select,insert'), ('{prefix}controls', 'select'), ('{prefix}retention', 'select,insert,update'), ('{prefix}positions', 'select,insert,delete'),
-  ('{prefix}generation_states', 'select'), ('{prefix}migrations', 'select')) t (name, needs)
-cross join unnest(string_to_array(t.needs, ','::text)) p (privilege)
-where not has_table_privilege(to_regclass(t.name)::oid, p.privilege)
-group by t.name order by t.name;
+-- name: rights
+with asked as materialized (
+  select case $1::text when '' then current_user::name else $1::text::name end as role
+), needed (kind, name, needs) as (values
+  (0, '', 'usage'),
+  (1, 'scopes', 'select,insert,update'), (1, 'markers', 'select,insert,update,delete'), (1, 'guard', 'select,insert,delete'), (1, 'guard_end', 'select'),
+  (1, 'inbox', 'select,insert,update,delete'), (1, 'streams', 'select,insert,update,delete'), (1, 'lines', 'select,insert,update,delete'),
+  (1, 'positions', 'select,insert,update,delete'), (1, 'results', 'select,insert,update,delete'), (1, 'keys', 'select,insert,update,delete'),
+  (1, 'retention', 'select,insert,update'), (1, 'ages', 'select,insert,update,delete'), (1, 'dated', 'select,update'),
+  (1, 'derivations', 'select,insert,update'), (1, 'owners', 'select,insert,update'), (1, 'controls', 'select,insert,update'),
+  (1, 'generation_states', 'select,insert,update'), (1, 'generation_fences', 'select,insert,update,delete'), (1, 'replays', 'select,insert,update'),
+  (1, 'acts', 'select,insert'), (1, 'edits', 'select,insert,update'), (1, 'seals', 'select,insert'), (1, 'seal_end', 'select,insert,update'),
+  (1, 'setup', 'select,insert'), (1, 'migrations', 'select'),
+  (2, 'acts', 'select')
+), objects as materialized (
+  select n.kind, n.name as known, n.needs, case n.kind when 0 then s.oid when 1 then c.oid
+      when 2 then (select d.objid from pg_depend d where d.refobjid = c.oid and d.classid = 'pg_class'::regclass::oid and d.deptype = 'i' and d.refobjsubid > 0 limit 1) end as id
+  from needed n left join pg_namespace s on s.oid = to_regnamespace('{schema}')
+  left join pg_class c on c.relnamespace = s.oid and c.relname::text = '{name}' || n.name
+  union all
+  select 1, c.relname::text, 'select,insert,update,delete', c.oid
+  from pg_class c cross join lateral (select substring(c.relname::text from length('{name}markers_') + 1) as rest) d
+  where c.relnamespace = to_regnamespace('{schema}')::oid and c.relkind in ('p', 'r', 'v') and starts_with(c.relname::text, '{name}markers_')
+    and d.rest ~ '^[0-9]{1,18}(_aside|_days)?$'
+)
+select case o.kind when 0 then 'schema ' || quote_ident(s.nspname::text)
+    else case o.kind when 2 then 'sequence ' else '' end || quote_ident(s.nspname::text) || '.' || quote_ident(c.relname::text) end,
+  o.known, string_agg(p.privilege, ', '::text order by p.place),
+  coalesce(string_agg(p.privilege, ', '::text order by p.place) filter (where not case o.kind when 0 then has_schema_privilege(a.role, o.id, p.privilege)
+    when 1 then has_table_privilege(a.role, o.id, p.privilege) else has_sequence_privilege(a.role, o.id, p.privilege) end), ''), a.role::text
+from asked a cross join objects o
+cross join unnest(string_to_array(o.needs, ','::text)) with ordinality p (privilege, place)
+left join pg_namespace s on s.oid = to_regnamespace('{schema}')
+left join pg_class c on c.oid = o.id and o.kind > 0
+group by o.kind, o.known, o.id, s.nspname, c.relname, a.role order by o.kind, c.relname, o.known;
 
 -- name: lint
 with tables as materialized (

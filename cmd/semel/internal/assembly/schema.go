@@ -49,10 +49,7 @@ func (a *Assembly) Prepare(ctx context.Context, migrate bool) error {
 			continue
 		}
 		a.noteNewer(ctx, s)
-		lacking, _ := s.tables.LackingRights(ctx) // what cannot be read now, the run meets and says
-		for _, warning := range lacking {
-			a.options.Logger.Warn(warning, "store", s.Name())
-		}
+		a.warnOfRights(ctx, s)
 	}
 	return errors.Join(faults...)
 }
@@ -80,13 +77,24 @@ func (a *Assembly) Check(ctx context.Context) error {
 	return errors.Join(faults...)
 }
 
-// WarnOfSchemas logs in which schemas of a store's search_path other roles may create objects. A
-// store that does not answer is not warned of, nor is one that told has already.
-func (a *Assembly) WarnOfSchemas(ctx context.Context, told *sync.Map) {
+// warnOfRights logs what rights in Semel's tables the role lacks. What cannot be read now, the run
+// meets and says.
+func (a *Assembly) warnOfRights(ctx context.Context, s *Store) {
+	lacking, _ := s.tables.LackingRights(ctx)
+	for _, warning := range lacking {
+		a.options.Logger.Warn(warning, "store", s.Name())
+	}
+}
+
+// WarnOfRoles logs in which schemas of a store's search_path other roles may create objects, and
+// what rights in Semel's tables the store's role lacks. A store that does not answer is not warned
+// of, nor is one that told has already.
+func (a *Assembly) WarnOfRoles(ctx context.Context, told *sync.Map) {
 	for _, s := range a.Stores {
 		if _, already := told.LoadOrStore(s.Name(), true); already {
 			continue
 		}
+		a.warnOfRights(ctx, s)
 		open, err := s.tables.OpenSchemas(ctx)
 		if err != nil {
 			continue

@@ -33,6 +33,8 @@ type tables interface {
 	OpenSchemas(ctx context.Context) ([]string, error)
 	// LackingRights warns of rights in Semel's tables that the role lacks.
 	LackingRights(ctx context.Context) ([]string, error)
+	// Grants are the GRANT statements that a role needs, also in tables that were adopted.
+	Grants(ctx context.Context, role string, adopted ...string) ([]string, error)
 	contract.Inbox
 	contract.Requeuer
 	contract.Editor

@@ -161,7 +161,7 @@ func (c *common) check(ctx context.Context, asked check.Asked) error {
 		if err == nil {
 			limited, cancel := context.WithTimeout(ctx, asked.Within)
 			defer cancel()
-			a.WarnOfSchemas(limited, &told)
+			a.WarnOfRoles(limited, &told)
 		}
 		return a, err
 	}

@@ -54,6 +54,7 @@ var examples = map[string][]string{
 	"semel migrate up":     {"semel migrate up --config semel.yaml"},
 	"semel migrate status": {"semel migrate status --config semel.yaml --json"},
 	"semel migrate print":  {"semel migrate print --config semel.yaml >semel.sql"},
+	"semel migrate grants": {"semel migrate grants --config semel.yaml --role worker"},
 	"semel migrate seed": {
 		"semel migrate seed --consumer billing --from processed --id message_id",
 		"semel migrate seed --consumer billing --from public.done --id id --where 'ok'",

@@ -64,7 +64,7 @@ func TestAWordThatIsNoCommandIsAnsweredWithTheOneThatWasMeant(t *testing.T) {
 		"parked lss":     `semel: unknown command "lss" for "semel parked"; did you mean ls?`,
 		"parked retyr 1": `semel: unknown command "retyr" for "semel parked"; did you mean retry?`,
 		"migrate upp":    `semel: unknown command "upp" for "semel migrate"; did you mean up?`,
-		"migrate xyzzyx": `semel: unknown command "xyzzyx" for "semel migrate"; it has print, seed, status, up`,
+		"migrate xyzzyx": `semel: unknown command "xyzzyx" for "semel migrate"; it has grants, print, seed, status, up`,
 		"nonsense":       `semel: unknown command "nonsense" for "semel"; it has alerts, audit, check, completion, controls, dead, demo, erase, gaps, health, help, identity, inbox, intents, limit, migrate, parked, pause, positions, reap, reconcile, record, replay, resume, run, schema, top, version, why`,
 
 		"completion bahs":           `semel: unknown command "bahs" for "semel completion"; did you mean bash?`,

@@ -14,7 +14,7 @@ import (
 )
 
 func migrateCommand(c *common) *cobra.Command {
-	return group("migrate", "Create and upgrade semel's tables", migrateUp(c), migrateStatus(c), migratePrint(c), migrateSeed(c))
+	return group("migrate", "Create and upgrade semel's tables", migrateUp(c), migrateStatus(c), migratePrint(c), migrateGrants(c), migrateSeed(c))
 }
 
 func migrateUp(c *common) *cobra.Command {
@@ -47,7 +47,7 @@ func migrateUp(c *common) *cobra.Command {
 			if err := a.Check(cmd.Context()); err != nil {
 				return errors.Join(c.printChanges(changes), checked(err))
 			}
-			a.WarnOfSchemas(cmd.Context(), &sync.Map{})
+			a.WarnOfRoles(cmd.Context(), &sync.Map{})
 			return c.printChanges(changes)
 		},
 	}

@@ -100,7 +100,7 @@ func commandsWith(text string) [][]string {
 		{"run", "--consumer", word}, {"run", "--config", word}, {"run", "--config", "bad.yaml"}, {"run", "--log-level", word}, {"run", "--log-format", word}, {"run", word}, {"run", "--" + word},
 		{"demo", word}, {"demo", "--seed", word}, {"demo", "--source"}, {"demo", "--keep", word + "\x00"}, {"demo", "consume", word, word + "/none"},
 		{"migrate", "up"}, {"migrate", "up", "--config", word}, {"migrate", "up", word}, {"migrate", word},
-		{"migrate", "status"}, {"migrate", "status", "--json"}, {"migrate", "print"}, {"migrate", "print", "--config", word},
+		{"migrate", "status"}, {"migrate", "status", "--json"}, {"migrate", "print"}, {"migrate", "print", "--config", word}, {"migrate", "grants"}, {"migrate", "grants", "--role", word, "--json"}, {"migrate", "grants", "--store", "sqlite:" + word},
 		{"migrate", "seed", "--consumer", word, "--from", word, "--id", word}, {"migrate", "seed", "--consumer", "parking", "--from", word, "--id", word},
 		{"migrate", "seed", "--consumer", "parking", "--from", "sqlite_schema", "--id", word}, {"migrate", "seed", "--consumer", "parking", "--from", "notes", "--id", "note", "--where", word},
 		{"check"}, {"check", "--json"}, {"check", word}, {"check", "--consumer", word}, {"check", "--config", word}, {"check", "--explain", word}, {"check", "--explain", "13"},
