@@ -12,10 +12,16 @@ import (
 )
 
 // deployment is a handler that fails for good until it is mended, and for messages whose
-// id begins with "bad" always.
-type deployment struct{ mended time.Time }
+// id begins with "bad" always. It takes a while for each.
+type deployment struct {
+	mended time.Time
+	takes  time.Duration
+}
 
 func (d deployment) handle(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+	if d.takes > 0 {
+		pass(d.takes)
+	}
 	if time.Now().Before(d.mended) || strings.HasPrefix(m.Identity.ID, "bad") {
 		return semel.Permanent(errTest)
 	}
@@ -38,7 +44,7 @@ func TestTheCircuitBreaker(t *testing.T) {
 	} {
 		bubble(t, "C19_a_bad_deployment_does_not_park_a_topic/"+name, func(t *testing.T) {
 			const most = 20 - 1
-			running, said, seen, _ := broken(t, deployment{time.Now().Add(3 * time.Minute)}, numbered("m", 5000), set)
+			running, said, seen, _ := broken(t, deployment{mended: time.Now().Add(3 * time.Minute)}, numbered("m", 5000), set)
 			run := start(t, running)
 			pass(2 * time.Minute)
 			ready, why := running.Ready()
@@ -81,6 +87,24 @@ func TestTheCircuitBreaker(t *testing.T) {
 		began := time.Now()
 		if err := start(t, running).wait(); err != nil || parkedIn(running) != 24 || running.Counts().Applied != 10 || time.Since(began) < 10*time.Minute {
 			t.Errorf("%v, %+v after %v", err, running.Counts(), time.Since(began))
+		}
+	})
+	bubble(t, "C19_those_that_fail_at_one_moment_make_the_wait_no_longer", func(t *testing.T) {
+		bad := deployment{time.Now().Add(500 * time.Millisecond), 100 * time.Millisecond}
+		running, said, _, _ := broken(t, bad, numbered("m", 100), func(c *consumer.Config) { c.Lanes, c.Workers, c.Batch.Most = consumer.LanesNone, 40, 1 })
+		run := start(t, running)
+		pass(3 * time.Second)
+		if ready, why := running.Ready(); !ready || strings.Count(said.String(), "the circuit breaker is closed") != 1 {
+			t.Errorf("ready %v: %s", ready, why)
+		}
+		if err := run.wait(); err != nil || parkedIn(running) != 19 || running.Counts().Applied != 81 {
+			t.Errorf("%v, %d are parked, %+v", err, parkedIn(running), running.Counts())
+		}
+	})
+	bubble(t, "C19_one_message_is_tried_five_times_also_where_the_policy_says_one", func(t *testing.T) {
+		running, _, _, _ := broken(t, deployment{mended: time.Now().Add(10 * time.Second)}, numbered("m", 100), func(c *consumer.Config) { c.Retry.Attempts, c.Workers = 1, 1 })
+		if err := start(t, running).wait(); err != nil || parkedIn(running) != 19 || running.Counts().Applied != 81 {
+			t.Errorf("%v, %d are parked, %+v", err, parkedIn(running), running.Counts())
 		}
 	})
 	bubble(t, "C19_never_halt_parks_them_all", func(t *testing.T) {

@@ -49,7 +49,7 @@ func TestAFileIsEncrypted(t *testing.T) {
 
 // refusing runs a consumer of an encrypted store until it is idle. A writer without the key has
 // put a row there in plain text and dated it years back.
-func refusing(t *testing.T, since time.Time) (handled []string, rows []contract.StoredRow) {
+func refusing(t *testing.T, since time.Time) (s *sqlstore.Store, handled []string, rows []contract.StoredRow) {
 	t.Helper()
 	db := openFile(t, newFile(t), pragmas+foreignKeys)
 	consumers := func(o sqlstore.Options) (*sqlstore.Store, *consumer.Consumer[*sql.Tx]) {
@@ -95,12 +95,12 @@ func refusing(t *testing.T, since time.Time) (handled []string, rows []contract.
 		t.Fatalf("%+v, %v", rows, err)
 	}
 	slices.Sort(handled)
-	return handled, rows
+	return s, handled, rows
 }
 
 func TestARowInPlainText(t *testing.T) {
 	t.Run("P4_is_parked_and_not_handled_once_encryption_is_required", func(t *testing.T) {
-		handled, rows := refusing(t, time.Now().Add(-time.Hour))
+		s, handled, rows := refusing(t, time.Now().Add(-time.Hour))
 		if !slices.Equal(handled, []string{"own"}) {
 			t.Errorf("%q were handled", handled)
 		}
@@ -108,10 +108,17 @@ func TestARowInPlainText(t *testing.T) {
 			!strings.Contains(r.LastError, "it is in plain text, and the store requires encryption since") || string(r.Message.Body) != "1,000,000" {
 			t.Errorf("it is %+v with %q", r, r.Message.Body)
 		}
+		if err := s.Discard(t.Context(), rows[0].Number, rows[0].Revision, contract.Act{Verb: "discard", Who: "ana", Why: "forged"}); err != nil {
+			t.Fatal(err)
+		}
+		closed, err := s.Rows(t.Context(), contract.RowFilter{States: []contract.RowState{contract.StateDiscarded}})
+		if err != nil || len(closed) != 1 || closed[0].Unreadable != "" || rows[0].Unreadable == "" {
+			t.Errorf("discarded, it is %+v, %v; before, it was unreadable because %q", closed, err, rows[0].Unreadable)
+		}
 	})
 	for name, since := range map[string]time.Time{"before_that_time": time.Now().Add(time.Hour), "where_no_time_is_given": {}} {
 		t.Run("P4_is_handled_"+name, func(t *testing.T) {
-			if handled, rows := refusing(t, since); !slices.Equal(handled, []string{"forged", "own"}) {
+			if _, handled, rows := refusing(t, since); !slices.Equal(handled, []string{"forged", "own"}) {
 				t.Errorf("%q were handled: %+v", handled, rows)
 			}
 		})

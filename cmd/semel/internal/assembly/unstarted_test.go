@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/sqlstore"
 )
@@ -35,6 +36,28 @@ func (works) Status(context.Context) ([]sqlstore.Migration, error) { return nil,
 func (works) Check(context.Context) error                          { return nil }
 func (works) LackingRights(context.Context) ([]string, error)      { return nil, nil }
 
+// empty is a database that has no tables yet.
+type empty struct {
+	works
+	database
+	migrated bool
+}
+
+func (e *empty) Status(context.Context) ([]sqlstore.Migration, error) {
+	if !e.migrated {
+		return nil, semel.ErrSchema
+	}
+	return nil, nil
+}
+
+func (*empty) place() string           { return "database y" }
+func (*empty) explain(err error) error { return err }
+
+func (e *empty) Migrate(context.Context) ([]string, error) {
+	e.migrated = true
+	return nil, nil
+}
+
 func TestAStoreThatAnswersNothingAtTheStart(t *testing.T) {
 	opened := func(continues bool) *Assembly {
 		p := &policy.Policy{Consumers: []*policy.Consumer{
@@ -52,6 +75,34 @@ func TestAStoreThatAnswersNothingAtTheStart(t *testing.T) {
 			}
 			if why := a.unfit["other"]; len(a.unfit) != 1 || !errors.Is(why, context.DeadlineExceeded) {
 				t.Errorf("%v", a.unfit)
+			}
+		})
+	})
+	t.Run("is_spared_also_if_a_consumer_needs_it_that_is_not_run", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			a := opened(true)
+			a.policy.Consumers = append(a.policy.Consumers, &policy.Consumer{Name: "audit", Store: "other"})
+			a.options.Consumer = "billing"
+			if err := a.Prepare(t.Context(), false); err != nil || a.unfit["other"] == nil {
+				t.Errorf("%v, %v", err, a.unfit)
+			}
+		})
+	})
+	t.Run("is_none_that_says_at_once_that_it_lacks_tables", func(t *testing.T) {
+		a, fresh := opened(true), &empty{}
+		a.Stores[0].tables, a.Stores[0].database, a.Stores[0].policy.Migrate = fresh, fresh, true
+		if err := a.Prepare(t.Context(), false); err != nil || a.unfit["other"] != nil || !fresh.migrated {
+			t.Errorf("%v, %v, migrated %v", err, a.unfit, fresh.migrated)
+		}
+	})
+	t.Run("is_waited_for_if_there_is_no_other", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
+			defer cancel()
+			a, began := opened(true), time.Now()
+			a.Stores = a.Stores[:1]
+			if err := a.Prepare(ctx, false); !errors.Is(err, context.DeadlineExceeded) || time.Since(began) < time.Hour {
+				t.Errorf("%v after %v", err, time.Since(began))
 			}
 		})
 	})
