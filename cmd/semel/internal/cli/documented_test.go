@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -91,7 +92,8 @@ func TestThePagesShowCommandsThatThereAre(t *testing.T) {
 		for _, line := range documented(string(text)) {
 			found++
 			line = strings.NewReplacer(" NUMBER", " 17", " MESSAGES", " 50", " COMMAND", "").Replace(line)
-			if err := parses(commandWords(line)[1:]); err != nil {
+			words := commandWords(line)[1:]
+			if err := errors.Join(parses(words), justified(words)); err != nil {
 				t.Errorf("%s: %s: %v", filepath.Base(path), line, err)
 			}
 		}
@@ -99,6 +101,21 @@ func TestThePagesShowCommandsThatThereAre(t *testing.T) {
 	if found < 200 {
 		t.Errorf("only %d commands were found", found)
 	}
+}
+
+// justified returns an error if the words are an act with rows or flags and without --because, and so
+// would be refused. A command that a sentence only names needs none, and reap has a reason of its own.
+func justified(words []string) error {
+	cmd, rest, err := newRoot(&common{}).Find(words)
+	if err != nil || len(rest) == 0 || cmd.Name() == "reap" || !slices.Contains(acts, strings.TrimPrefix(cmd.CommandPath(), "semel ")) {
+		return nil
+	}
+	for _, word := range rest {
+		if word == "-m" || word == "--because" || word == "--dry-run" {
+			return nil
+		}
+	}
+	return errors.New("it is refused without --because")
 }
 
 // parses returns why the words are no command of semel with its arguments and flags. A command
