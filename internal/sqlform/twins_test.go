@@ -1,6 +1,7 @@
 package sqlform
 
 import (
+	"bytes"
 	"testing"
 
 	"github.com/semel-go/semel/contract"
@@ -18,4 +19,23 @@ func TestARowWhoseContentWasMarkedWhileAnotherTookEffect(t *testing.T) {
 			t.Errorf("where no other took effect it is %s, want completed", e)
 		}
 	})
+}
+
+func TestAMarkerThatAConflictHad(t *testing.T) {
+	closed := Marker{Outcome: int64(contract.Discarded), Version: 1, Sum: []byte{2}}
+	conflict := Twin{Number: 3, State: contract.StateParked, Conflict: true, Version: 1, Sum: []byte{3}}
+	first := Twin{Number: 4, State: contract.StateParked, Version: 1, Sum: []byte{1}}
+	for name, c := range map[string]struct {
+		others []Twin
+		want   Marker
+	}{
+		"law_16_is_never_given_to_another_conflict":             {[]Twin{conflict}, closed},
+		"law_16_goes_back_to_the_first_content_whatever_number": {[]Twin{conflict, first}, Marker{Outcome: int64(contract.Parked), Version: 1, Sum: first.Sum}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := Returned(closed, c.others); got.Outcome != c.want.Outcome || got.Version != c.want.Version || !bytes.Equal(got.Sum, c.want.Sum) {
+				t.Errorf("it is %+v, want %+v", got, c.want)
+			}
+		})
+	}
 }

@@ -117,12 +117,20 @@ func (f *filter) targets(c *common, cmd *cobra.Command, all bool, args []string)
 	case !all && len(numbers) == 0:
 		return contract.RowFilter{}, usage("name rows by number, or use --all with filters; ls shows them")
 	case !all && given != "":
-		return contract.RowFilter{}, usage("give row numbers or --%s, not both: a number names one row, whatever it is; with --all the filters choose", given)
+		return contract.RowFilter{}, usage("give row numbers or --%s, not both: a number names one row, whatever it is; with --all the filters choose%s", given, meantBecause(given))
 	case !all:
 		return contract.RowFilter{Numbers: numbers}, nil
 	}
 	f.everything = given == "" || given == "state" && slices.Contains(f.states, anyState)
 	return f.rows(c, time.Now)
+}
+
+// meantBecause is for who justifies an act with the flag that filters.
+func meantBecause(flag string) string {
+	if flag == "reason" {
+		return "; --because says why you do this"
+	}
+	return ""
 }
 
 // givenFilter is the first flag that the command line gives and that chooses

@@ -3,6 +3,7 @@ package policy
 import (
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v4"
@@ -65,16 +66,31 @@ func (d *decoder) faultKey(e entry, reason, remedy string) {
 	d.report(Invalid, e.path, position{e.key.Line, e.key.Column}, reason, remedy)
 }
 
-// unknownKey returns the known key that is probably meant, or empty.
-func (d *decoder) unknownKey(p place, e entry, name string, known, available []string) string {
-	remedy := "the keys here are " + strings.Join(available, ", ")
-	near := nearestWord(name, known)
-	if near != "" {
+// unknownKey returns the known key that is probably meant, or empty. keys are the object's.
+func (d *decoder) unknownKey(p place, e entry, name string, known, available []string, keys []meta) string {
+	remedy, near := "the keys here are "+strings.Join(available, ", "), ""
+	if holder := holderOf(name, keys); holder != "" {
+		remedy = fmt.Sprintf("write it within %s, as %s: {%s: …}", holder, holder, name)
+	} else if near = nearestWord(name, known); near != "" {
 		remedy = fmt.Sprintf("did you mean %s?", near)
 		d.meant[p.key(near, p.node).path] = true
 	}
 	d.faultKey(e, "this key is unknown", remedy)
 	return near
+}
+
+// holderOf is the one of these keys that has a key of this name within; empty if none has, or several.
+func holderOf(name string, keys []meta) (holder string) {
+	for _, k := range keys {
+		if k.later || !slices.ContainsFunc(k.shape.keys(), func(m meta) bool { return m.name == name && !m.later }) {
+			continue
+		}
+		if holder != "" {
+			return ""
+		}
+		holder = k.name
+	}
+	return holder
 }
 
 // notYet records a key that is known and not yet available.

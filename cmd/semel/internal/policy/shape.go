@@ -114,7 +114,7 @@ func (o object[T]) readGiven(d *decoder, p place, v *T) map[string]bool {
 		i := slices.IndexFunc(o.fields, func(f field[T]) bool { return f.name == name })
 		switch {
 		case i < 0:
-			seen[d.unknownKey(p, at, name, o.names(), o.available(o.names()))] = true
+			seen[d.unknownKey(p, at, name, o.names(), o.available(o.names()), o.keys())] = true
 		case o.fields[i].later:
 			d.notYet(at.place)
 		default:

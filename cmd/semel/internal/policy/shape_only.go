@@ -24,7 +24,7 @@ func (s onlyShape) read(d *decoder, p place) (consumer.Only, bool) {
 	for name, at := range d.entries(p) {
 		header, isHeader := strings.CutPrefix(name, headerCondition)
 		if name != "type" && (!isHeader || header == "") {
-			d.unknownKey(p, at, name, []string{"type"}, []string{"type", "header:NAME"})
+			d.unknownKey(p, at, name, []string{"type"}, []string{"type", "header:NAME"}, nil)
 			continue
 		}
 		d.note(at.place)
