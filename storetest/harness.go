@@ -81,6 +81,14 @@ type Abilities struct {
 	LeavesLate bool
 }
 
+// Twins is what happened to the contents of one identity.
+type Twins struct {
+	// Applied: one of them took effect, that of the row Owner. Unknown: of a call for one of
+	// them nobody knows what became.
+	Applied, Unknown bool
+	Owner            int64
+}
+
 // Instance is an open store with its effects.
 type Instance[Tx any] struct {
 	Store contract.TxStore[Tx]
@@ -99,6 +107,10 @@ type Instance[Tx any] struct {
 	// Ahead, if not nil, moves all that the store has dated, but for markers, so far into the
 	// future, as if the store's clock had been ahead, and were right again.
 	Ahead func(t testing.TB, by time.Duration)
+	// Says, if not nil, holds that what people are told of an identity of the consumer "billing"
+	// is true; Agrees, if not nil, that no record of the consumer contradicts another.
+	Says   func(t testing.TB, id string, is Twins)
+	Agrees func(t testing.TB)
 	// Damage, if not nil, makes a row unreadable in part.
 	Damage func(t testing.TB, number int64)
 }

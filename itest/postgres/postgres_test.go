@@ -131,7 +131,8 @@ func shopOf(t testing.TB, db *sql.DB, store *sqlstore.Store, schema string) *sho
 		Remove: func(t testing.TB, number int64) {
 			s.exec(t, "delete from in.semel_inbox where number = $1", number)
 		},
-		Ahead: func(t testing.TB, by time.Duration) { exec(t, db, services.Ahead(s.schema, by)) },
+		Ahead:  func(t testing.TB, by time.Duration) { exec(t, db, services.Ahead(s.schema, by)) },
+		Agrees: func(t testing.TB) { sqlsuite.Agrees(t, s.store) },
 		Damage: func(t testing.TB, number int64) {
 			s.exec(t, "update in.semel_inbox set envelope = '{' where number = $1", number)
 		},

@@ -76,7 +76,8 @@ func instanceOn(t testing.TB, s *sqlstore.Store, db *sql.DB) storetest.Instance[
 	exec(t, db, "create table if not exists once (name text primary key)")
 	exec(t, db, "insert into once values ('there') on conflict do nothing")
 	return storetest.Instance[*sql.Tx]{
-		Store: s,
+		Store:  s,
+		Agrees: func(t testing.TB) { sqlsuite.Agrees(t, s) },
 		Effect: func(ctx context.Context, tx *sql.Tx, name string) error {
 			_, err := tx.ExecContext(ctx, "insert into effects values (?)", []byte(name))
 			return err

@@ -15,7 +15,9 @@ import (
 func Explain(f *Facts) Answer {
 	a := f.first()
 	var more []string
-	if others := f.others(); len(others) > 0 && a.Stage != StageConflict {
+	others := f.others()
+	a = doubtedByOthers(others, a)
+	if len(others) > 0 && a.Stage != StageConflict {
 		more = append(more, fmt.Sprintf("Under the same identity %s, which %s: row %d.", contents(len(others)), effectOf(&others[0]), others[0].Number))
 		a.Do = append(a.Do, f.show(&others[0]))
 	}

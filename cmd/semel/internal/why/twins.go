@@ -40,6 +40,15 @@ func (f *Facts) others() (all []contract.StoredRow) {
 	return all
 }
 
+// doubtedByOthers is an answer about the identity, which does not deny the effect of another
+// content's call whose outcome is unknown.
+func doubtedByOthers(others []contract.StoredRow, a Answer) Answer {
+	for i := range others {
+		a = doubted(&others[i], a)
+	}
+	return a
+}
+
 // atRest reports whether a row is over, or waits for an operator, without an effect.
 func atRest(r *contract.StoredRow) bool {
 	o := r.State.Outcome()
