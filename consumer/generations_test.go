@@ -154,7 +154,7 @@ func TestAProcessThatWasFrozenDuringASwitch(t *testing.T) {
 		}, c))
 		synctest.Wait()
 		stands := make(chan error, 1)
-		go func() { stands <- s.FenceGeneration(t.Context(), "billing", 0, time.Hour) }()
+		go func() { stands <- s.FenceGeneration(t.Context(), "billing", 0, contract.LongestFence) }()
 		synctest.Wait()
 		select {
 		case <-stands:

@@ -9,7 +9,7 @@ import (
 
 const (
 	// slowest is how many packages are listed.
-	slowest = 12
+	slowest = 40
 	// long is what a test takes that is listed.
 	long = 10 * time.Second
 	// much is how many lines of a failure are shown again.
@@ -25,9 +25,9 @@ func report(out *lines, parts []*part, total time.Duration) {
 		tests = append(tests, p.tests.tests...)
 	}
 	packages, tests = sorted(packages), sorted(tests)
-	out.print("\nseconds of the slowest packages, of %d:", len(packages))
+	out.print("\nseconds of the slowest packages, and their CPU if it was measured, of %d:", len(packages))
 	for _, p := range packages[:min(slowest, len(packages))] {
-		out.print("%7.1f  %s", p.took.Seconds(), p.name)
+		out.print("%7.1f %7.1f  %s", p.took.Seconds(), p.cpu.Seconds(), p.name)
 	}
 	out.print("tests of %s and more:", long)
 	for _, t := range tests {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -14,10 +15,11 @@ type event struct {
 	Elapsed                                   float64 // seconds
 }
 
-// timed is a package or a test and how long it took.
+// timed is a package or a test, how long it took, and its CPU time where scripts/raced
+// printed that.
 type timed struct {
-	name string
-	took time.Duration
+	name      string
+	took, cpu time.Duration
 }
 
 // results are what a stream of events says.
@@ -25,12 +27,13 @@ type results struct {
 	out             *lines
 	printed         map[string]*strings.Builder // what a package or test has printed; some print megabytes
 	parents         map[string]bool             // tests with subtests, whose time is theirs
+	cpu             map[string]time.Duration
 	packages, tests []timed
 	failed          []string // what those printed that failed
 }
 
 func newResults(out *lines) *results {
-	return &results{out: out, printed: map[string]*strings.Builder{}, parents: map[string]bool{}}
+	return &results{out: out, printed: map[string]*strings.Builder{}, cpu: map[string]time.Duration{}, parents: map[string]bool{}}
 }
 
 // take reads an event; it says no to a line that is none.
@@ -46,6 +49,10 @@ func (r *results) take(line string) bool {
 			r.printed[name] = &strings.Builder{}
 		}
 		r.printed[name].WriteString(e.Output)
+		var user, system float64
+		if n, _ := fmt.Sscanf(e.Output, "cpu %f %f\n", &user, &system); n == 2 {
+			r.cpu[name] += time.Duration((user + system) * float64(time.Second))
+		}
 	case "pass", "fail", "skip", "build-fail":
 		r.ended(e, name)
 	}
@@ -60,7 +67,7 @@ func (r *results) ended(e event, name string) {
 		r.show(name)
 	}
 	delete(r.printed, name)
-	took := timed{name, time.Duration(e.Elapsed * float64(time.Second))}
+	took := timed{name, time.Duration(e.Elapsed * float64(time.Second)), r.cpu[name]}
 	if slash := strings.LastIndex(name, "/"); e.Test != "" && strings.Contains(e.Test, "/") {
 		r.parents[name[:slash]] = true
 	}

@@ -20,6 +20,7 @@ const stream = `starting servers
 {"Action":"output","Package":"p","Output":"FAIL\n"}
 {"Action":"fail","Package":"p","Elapsed":12.3}
 {"Action":"skip","Package":"empty","Elapsed":0}
+{"Action":"output","Package":"q","Output":"cpu 1.500 2.250\n"}
 {"Action":"pass","Package":"q","Elapsed":20.5}
 {unfinished`
 
@@ -32,7 +33,7 @@ func TestOfATestRunFailuresAndTimesAreShown(t *testing.T) {
 	}
 	report(out, []*part{p}, time.Minute)
 	for _, want := range []string{"suites: starting servers\n", "undefined: b\n", "this is why\n", "fail p 12.3 s\n", "suites: {unfinished\n",
-		"packages, of 2:\n   20.5  q\n   12.3  p\n", "10s and more:\n   11.0  p TestGood/sub\nparts"} {
+		"measured, of 2:\n   20.5     3.8  q\n   12.3     0.0  p\n", "10s and more:\n   11.0  p TestGood/sub\nparts"} {
 		if !strings.Contains(text.String(), want) {
 			t.Errorf("it does not show %q", want)
 		}
