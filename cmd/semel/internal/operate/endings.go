@@ -3,10 +3,12 @@ package operate
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 )
 
@@ -47,4 +49,25 @@ func ending(r contract.StoredRow) (result, why string) {
 		return Due, ""
 	}
 	return Failed, r.LastError
+}
+
+// after is the result with what err says of it, or with what stands for none.
+func (r Result) after(err error, none string) Result {
+	if err == nil {
+		r.Result = none
+		return r
+	}
+	if errors.Is(err, contract.ErrDueAlready) { // which is what was asked for
+		r.Result, r.Error = Due, "it was before, and nothing is recorded"
+		return r
+	}
+	r.Result, r.Error = resultOf(err), plain(err)
+	if errors.Is(err, semel.ErrConflict) && !errors.Is(err, contract.ErrOpen) {
+		then := "discard this row"
+		if r.closed {
+			then = "leave this row discarded"
+		}
+		r.Error += "; find out from the producer which content is right, correct the effect by hand if it is this one, and " + then
+	}
+	return r
 }

@@ -143,6 +143,8 @@ type Result struct {
 	// seen is the revision of a row that was due before; with it nobody has worked on
 	// the row yet.
 	seen int64
+	// closed: the row was discarded before the act.
+	closed bool
 }
 
 // The results.
@@ -222,7 +224,7 @@ func (b Box) one(ctx context.Context, o Order, number int64) (Result, error) {
 		return result, nil
 	}
 	row := rows[0]
-	result.Consumer, result.ID, result.Reason = row.Key.Consumer, row.Key.ID, row.Reason
+	result.Consumer, result.ID, result.Reason, result.closed = row.Key.Consumer, row.Key.ID, row.Reason, row.State == contract.StateDiscarded
 	if err := o.allows(row); err != nil {
 		result.Error = plain(err)
 		return result, nil
@@ -257,23 +259,6 @@ func (b Box) taken(ctx context.Context, verb Verb, row contract.StoredRow) (bool
 	}
 	m, found, err := b.Markers.Marker(ctx, row.Key)
 	return found && (m.Outcome == contract.Applied || m.Outcome == contract.Waiting), err
-}
-
-// after is the result with what err says of it, or with what stands for none.
-func (r Result) after(err error, none string) Result {
-	if err == nil {
-		r.Result = none
-		return r
-	}
-	if errors.Is(err, contract.ErrDueAlready) { // which is what was asked for
-		r.Result, r.Error = Due, "it was before, and nothing is recorded"
-		return r
-	}
-	r.Result, r.Error = resultOf(err), plain(err)
-	if errors.Is(err, semel.ErrConflict) && !errors.Is(err, contract.ErrOpen) {
-		r.Error += "; find out from the producer which content is right, correct the effect by hand if it is this one, and discard this row"
-	}
-	return r
 }
 
 // allows says what of an order can be judged without the store.
