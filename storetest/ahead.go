@@ -114,6 +114,10 @@ func (s suite[Tx]) aheads(t *T) {
 		if len(found) != 1 || found[0].Number != n {
 			t.Fatalf("the filter chooses %+v, want row %d", found, n)
 		}
+		parked := h.put("c", contract.Row{State: contract.StateParked, Reason: semel.ReasonPermanent, Message: &semel.Message{Body: []byte("c")}})
+		if all, err := h.inbox().Rows(t.context(), contract.RowFilter{DueLater: true}); err != nil || len(all) != 2 || all[1].Number != parked.Number {
+			t.Errorf("with rows in other states it chooses %+v, %v, want rows %d and %d", all, err, n, parked.Number)
+		}
 		t.must(h.requeuer().Requeue(t.context(), n, found[0].Revision, act("release")))
 		if found, err = h.inbox().Rows(t.context(), f); err != nil || len(found) > 0 {
 			t.Errorf("the filter chooses %+v, %v", found, err)
