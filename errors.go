@@ -14,9 +14,9 @@ var (
 	ErrState = errors.New("semel: the row's state does not allow this")
 	// ErrHalted: a message ended by halt; it is unsettled and comes again.
 	ErrHalted = errors.New("semel: halted by a message")
-	// ErrLeft: a run ended idle, and lanes stand still with messages that were
+	// ErrUnfinished: a run ended idle, and lanes stand still with messages that were
 	// not read, or that a newer release marked; they are unsettled.
-	ErrLeft = errors.New("semel: ended idle, and lanes stand still")
+	ErrUnfinished = errors.New("semel: ended idle, and lanes stand still")
 	// ErrOld: the message is older than what is kept, and nothing is kept of it, so that
 	// it may have taken effect before. What was written in the caller's transaction must
 	// be rolled back.

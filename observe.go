@@ -171,9 +171,9 @@ type InboxCounts struct {
 	Reclaimed int64 `json:"reclaimed"`
 }
 
-// Left is what a lane has that was not settled when a run ended idle: what the
+// Unfinished is what a lane has that was not settled when a run ended idle: what the
 // source could not deliver, or what waits for a newer release.
-type Left struct {
+type Unfinished struct {
 	Lane string `json:"lane"`
 	// Messages are how many at most, -1 where nobody can tell.
 	Messages int64 `json:"messages"`

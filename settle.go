@@ -6,7 +6,7 @@ import (
 
 // String says what the broker is told.
 func (k SettleKind) String() string {
-	return enum.Name([]string{Ack: "ack", HandBack: "hand back", DeadLetter: "dead letter"}, k, "SettleKind")
+	return enum.Name([]string{Ack: "ack", Nack: "hand back", DeadLetter: "dead letter"}, k, "SettleKind")
 }
 
 // SettleKind is what the broker is told of a delivery.
@@ -16,8 +16,8 @@ type SettleKind uint8
 const (
 	// Ack: never deliver it again.
 	Ack SettleKind = iota + 1
-	// HandBack: deliver it again, after Settlement.After where the broker can wait.
-	HandBack
+	// Nack: deliver it again, after Settlement.After where the broker can wait.
+	Nack
 	// DeadLetter: copy it durably to the broker's dead letters. The delivery
 	// stays unsettled: its Ack follows when the store knows of the copy. A
 	// crash between the two makes a second copy of the same identity.

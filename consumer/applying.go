@@ -10,7 +10,7 @@ import (
 // applying is what follows from an answer, gathered, which is to be written with the end
 // of its claim.
 type applying[Tx any] struct {
-	contract.Gathered[Tx]
+	contract.QueuedBatch[Tx]
 	options contract.TxOptions
 }
 
@@ -21,12 +21,12 @@ func isApart(err error) bool { return errors.Is(err, errApart) }
 
 // apply writes one, with what others have to write at the same time.
 func (s *answering[Tx, Answer]) apply(ctx context.Context, one applying[Tx]) contract.Result {
-	if shares, says := one.Batch.(contract.Shareable); says && !shares.Shareable() {
-		return s.gatherer.CommitGathered(ctx, one.options, []contract.Gathered[Tx]{one.Gathered})
+	if shares, says := one.Batch.(contract.CombineChecker); says && !shares.MayCombine() {
+		return s.gatherer.CommitCombined(ctx, one.options, []contract.QueuedBatch[Tx]{one.QueuedBatch})
 	}
 	r, err := s.applies.do(ctx, one)
 	if err != nil { // nobody knows what became of those that share the transaction
-		return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: err}
+		return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: err}
 	}
 	return r
 }
@@ -35,16 +35,16 @@ func (s *answering[Tx, Answer]) apply(ctx context.Context, one applying[Tx]) con
 // what was queued has had no effect, nobody is called again, and the failure finds the one
 // whose it is.
 func (s *answering[Tx, Answer]) applyAll(ctx context.Context, all []applying[Tx]) ([]contract.Result, error) {
-	gathered := make([]contract.Gathered[Tx], len(all))
+	gathered := make([]contract.QueuedBatch[Tx], len(all))
 	for i := range all {
-		gathered[i] = all[i].Gathered
+		gathered[i] = all[i].QueuedBatch
 	}
-	r := s.gatherer.CommitGathered(ctx, all[0].options, gathered)
+	r := s.gatherer.CommitCombined(ctx, all[0].options, gathered)
 	if len(all) > 1 {
 		if r.Outcome == contract.NotCommitted && r.Class != contract.ClassDown {
 			return nil, errApart
 		}
-		r.Culprit = contract.NobodyNamed
+		r.Culprit = contract.NoCulprit
 	}
 	out := make([]contract.Result, len(all))
 	for i := range out {

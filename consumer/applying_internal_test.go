@@ -9,11 +9,11 @@ import (
 
 // saying is a store that says the same of each transaction.
 type saying struct {
-	contract.Gatherer[int]
+	contract.BatchCombiner[int]
 	result contract.Result
 }
 
-func (s saying) CommitGathered(context.Context, contract.TxOptions, []contract.Gathered[int]) contract.Result {
+func (s saying) CommitCombined(context.Context, contract.TxOptions, []contract.QueuedBatch[int]) contract.Result {
 	return s.result
 }
 
@@ -44,7 +44,7 @@ func TestWhatASharedTransactionSaysOfEach(t *testing.T) {
 				if err != nil || len(all) != n || all[n-1].Outcome != c.outcome || all[n-1].Class != c.class {
 					t.Fatalf("of %d: %+v, %v", n, all, err)
 				}
-				if blamed := all[0].Culprit != contract.NobodyNamed; blamed != (n == 1) {
+				if blamed := all[0].Culprit != contract.NoCulprit; blamed != (n == 1) {
 					t.Errorf("of %d, somebody is blamed: %v", n, blamed)
 				}
 			}

@@ -22,7 +22,7 @@ type sharing struct {
 	asked []int
 }
 
-func (s *sharing) CommitGathered(ctx context.Context, o contract.TxOptions, all []contract.Gathered[*memstore.Tx]) contract.Result {
+func (s *sharing) CommitCombined(ctx context.Context, o contract.TxOptions, all []contract.QueuedBatch[*memstore.Tx]) contract.Result {
 	s.mutex.Lock()
 	s.asked = append(s.asked, len(all))
 	s.mutex.Unlock()
@@ -33,7 +33,7 @@ func (s *sharing) CommitGathered(ctx context.Context, o contract.TxOptions, all 
 			return contract.Result{Outcome: contract.NotCommitted, Class: s.class, Culprit: i, Err: errTest}
 		}
 	}
-	return s.Store.CommitGathered(ctx, o, all)
+	return s.Store.CommitCombined(ctx, o, all)
 }
 
 func TestAnswersShareTransactions(t *testing.T) {

@@ -22,14 +22,14 @@ func (s *finite) Bounded() bool { return false }
 func (s *finite) AtEnd() bool   { return s.atEnd() }
 
 func TestWhatIsLeftBesideMessagesOfANewerRelease(t *testing.T) {
-	leaves := func(t *testing.T, unread ...semel.Left) ([]semel.Left, error) {
+	leaves := func(t *testing.T, unread ...semel.Unfinished) ([]semel.Unfinished, error) {
 		t.Helper()
 		store := memstore.New()
 		ofNewer(t, store, "2", 9)
 		source := newListSource(inLane("a", "1"), inLane("a", "2"), inLane("a", "3"), inLane("b", "2"))
 		source.endless = true
-		c := config(&idler{listSource: source, answers: []func() (bool, []semel.Left, error){
-			func() (bool, []semel.Left, error) { return true, unread, nil },
+		c := config(&idler{listSource: source, answers: []func() (bool, []semel.Unfinished, error){
+			func() (bool, []semel.Unfinished, error) { return true, unread, nil },
 		}})
 		c.IdleExit = 2 * time.Second
 		running := mustNew(t, store, add, c)
@@ -38,7 +38,7 @@ func TestWhatIsLeftBesideMessagesOfANewerRelease(t *testing.T) {
 		err := running.Run(ctx)
 		return running.Left(), err
 	}
-	counts := func(all []semel.Left) (n []int64) {
+	counts := func(all []semel.Unfinished) (n []int64) {
 		for _, l := range all {
 			n = append(n, l.Messages)
 		}
@@ -49,18 +49,18 @@ func TestWhatIsLeftBesideMessagesOfANewerRelease(t *testing.T) {
 			unread []int64
 			want   int64
 		}{{[]int64{5}, 7}, {[]int64{-1}, -1}, {[]int64{5, -1}, -1}, {[]int64{-1, 5}, -1}} {
-			var unread []semel.Left
+			var unread []semel.Unfinished
 			for _, n := range c.unread {
-				unread = append(unread, semel.Left{Lane: "a", Messages: n})
+				unread = append(unread, semel.Unfinished{Lane: "a", Messages: n})
 			}
-			if left, _ := leaves(t, append(unread, semel.Left{Lane: "c", Messages: 3})...); !slices.Equal(counts(left), []int64{c.want, 1, 3}) {
+			if left, _ := leaves(t, append(unread, semel.Unfinished{Lane: "c", Messages: 3})...); !slices.Equal(counts(left), []int64{c.want, 1, 3}) {
 				t.Errorf("unread %v: %+v", c.unread, left)
 			}
 		}
 	})
 	bubble(t, "law_11_a_lane_with_a_copy_of_such_a_message_stands_still_too", func(t *testing.T) {
 		left, err := leaves(t)
-		if len(left) != 2 || left[1].Lane != "b" || !left[1].Fault || !errors.Is(err, semel.ErrLeft) || !strings.Contains(err.Error(), "b: copies of messages in other lanes") {
+		if len(left) != 2 || left[1].Lane != "b" || !left[1].Fault || !errors.Is(err, semel.ErrUnfinished) || !strings.Contains(err.Error(), "b: copies of messages in other lanes") {
 			t.Errorf("%+v, %v", left, err)
 		}
 	})
@@ -78,7 +78,7 @@ func TestWhatIsLeftBesideMessagesOfANewerRelease(t *testing.T) {
 		}}))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if err := running.Run(ctx); !errors.Is(err, semel.ErrLeft) || asked < 2 {
+		if err := running.Run(ctx); !errors.Is(err, semel.ErrUnfinished) || asked < 2 {
 			t.Errorf("asked %d times: %v", asked, err)
 		}
 	})

@@ -12,12 +12,12 @@ import (
 // one that goes on has its connection cut, and is told of; its worker waits
 // until it returns, and the others go on.
 func (p *pilot[Tx]) calls(f *flight[Tx]) {
-	back, able := f.batch.(contract.CallsBack)
+	back, able := f.batch.(contract.CommitCallbacks)
 	if !able {
 		return
 	}
 	e := p.engine
-	back.OnCall(func(mark int) func() {
+	back.OnCallback(func(mark int) func() {
 		p.handling.Store(true)
 		p.committing.Store(false)
 		ended := watchCall(&e.config, func() {

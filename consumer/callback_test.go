@@ -35,7 +35,7 @@ func (s *calling) Begin(ctx context.Context, o contract.TxOptions, marks []contr
 	return &callingBatch{Batch: b, store: s, marks: marks}, v, err
 }
 
-func (b *callingBatch) OnCall(begin func(mark int) func()) { b.begin = begin }
+func (b *callingBatch) OnCallback(begin func(mark int) func()) { b.begin = begin }
 
 func (b *callingBatch) Kill() {
 	b.Batch.Kill()
@@ -45,7 +45,7 @@ func (b *callingBatch) Kill() {
 func (b *callingBatch) Commit(ctx context.Context, e contract.Ending) contract.Result {
 	if b.store.contended.Add(-1) >= 0 {
 		b.Batch.Rollback(ctx)
-		return contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassContended, Culprit: contract.NobodyNamed, Err: errTest}
+		return contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassContended, Culprit: contract.NoCulprit, Err: errTest}
 	}
 	for i := range b.marks {
 		ended := b.begin(i)

@@ -91,7 +91,7 @@ type answering[Tx, Answer any] struct {
 	committing func(batch any) time.Duration
 	// gatherer: what is queued of several answers shares transactions; nil if the store's
 	// handlers do not queue.
-	gatherer contract.Gatherer[Tx]
+	gatherer contract.BatchCombiner[Tx]
 	applies  *together[applying[Tx], contract.Result]
 	// turn is held while a transaction is open of a store that has one writer; nil for
 	// others.
@@ -103,7 +103,7 @@ func newAnswering[Tx, Answer any](store contract.TxStore[Tx]) *answering[Tx, Ans
 	if takesTurns(store) {
 		s.turn = make(chan struct{}, 1)
 	}
-	if g, able := store.(contract.Gatherer[Tx]); able {
+	if g, able := store.(contract.BatchCombiner[Tx]); able {
 		s.gatherer = g
 		s.applies = &together[applying[Tx], contract.Result]{carry: s.applyAll, alone: isApart, pace: &pace{}}
 	}
@@ -198,7 +198,7 @@ func (l *later[Tx, Answer]) open(ctx context.Context) (tx Tx, err error) {
 		return tx, context.Cause(ctx)
 	}
 	if l.s.gatherer != nil && !l.options.Serial {
-		b := l.s.gatherer.Gather(l.marks[0])
+		b := l.s.gatherer.Combinable(l.marks[0])
 		l.opened.set(b)
 		return b.Tx(0), nil
 	}
@@ -275,7 +275,7 @@ func (l *later[Tx, Answer]) Commit(ctx context.Context, e contract.Ending) contr
 	}
 	var r contract.Result
 	if l.s.gatherer != nil && !l.options.Serial {
-		r = l.s.apply(ctx, applying[Tx]{contract.Gathered[Tx]{Batch: b, Ending: e}, l.options})
+		r = l.s.apply(ctx, applying[Tx]{contract.QueuedBatch[Tx]{Batch: b, Ending: e}, l.options})
 	} else {
 		r = b.Commit(ctx, e)
 	}
@@ -312,16 +312,16 @@ func (l *later[Tx, Answer]) ClassifyHandler(ctx context.Context, err error) cont
 	return class
 }
 
-// Broken implements contract.Broken.
-func (l *later[Tx, Answer]) Broken() bool {
-	b, asks := l.opened.get().(contract.Broken)
-	return asks && b.Broken()
+// TxAborted implements contract.TxStatus.
+func (l *later[Tx, Answer]) TxAborted() bool {
+	b, asks := l.opened.get().(contract.TxStatus)
+	return asks && b.TxAborted()
 }
 
-// BrokenBy implements contract.BrokenBy.
-func (l *later[Tx, Answer]) BrokenBy() error {
-	if b, knows := l.opened.get().(contract.BrokenBy); knows {
-		return b.BrokenBy()
+// AbortCause implements contract.TxAbortCause.
+func (l *later[Tx, Answer]) AbortCause() error {
+	if b, knows := l.opened.get().(contract.TxAbortCause); knows {
+		return b.AbortCause()
 	}
 	return nil
 }
@@ -334,9 +334,9 @@ func (l *later[Tx, Answer]) Queued() int {
 	return 0
 }
 
-// OnCall implements contract.CallsBack.
-func (l *later[Tx, Answer]) OnCall(begin func(mark int) (ended func())) {
-	if b, calls := l.opened.get().(contract.CallsBack); calls {
-		b.OnCall(begin)
+// OnCallback implements contract.CommitCallbacks.
+func (l *later[Tx, Answer]) OnCallback(begin func(mark int) (ended func())) {
+	if b, calls := l.opened.get().(contract.CommitCallbacks); calls {
+		b.OnCallback(begin)
 	}
 }

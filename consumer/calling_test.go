@@ -88,11 +88,11 @@ func (s *refusing) Begin(ctx context.Context, o contract.TxOptions, marks []cont
 	return refusedBatch{b, s}, v, err
 }
 
-func (s *refusing) CommitGathered(ctx context.Context, o contract.TxOptions, all []contract.Gathered[*memstore.Tx]) contract.Result {
+func (s *refusing) CommitCombined(ctx context.Context, o contract.TxOptions, all []contract.QueuedBatch[*memstore.Tx]) contract.Result {
 	if s.left.Add(-1) < 0 {
-		return s.Store.CommitGathered(ctx, o, all)
+		return s.Store.CommitCombined(ctx, o, all)
 	}
-	return contract.Result{Outcome: contract.NotCommitted, Class: s.class, Culprit: contract.NobodyNamed, Err: errTest}
+	return contract.Result{Outcome: contract.NotCommitted, Class: s.class, Culprit: contract.NoCulprit, Err: errTest}
 }
 
 func (b refusedBatch) Commit(ctx context.Context, e contract.Ending) contract.Result {
@@ -100,7 +100,7 @@ func (b refusedBatch) Commit(ctx context.Context, e contract.Ending) contract.Re
 		return b.Batch.Commit(ctx, e)
 	}
 	b.Rollback(ctx)
-	return contract.Result{Outcome: contract.NotCommitted, Class: b.s.class, Culprit: contract.NobodyNamed, Err: errTest}
+	return contract.Result{Outcome: contract.NotCommitted, Class: b.s.class, Culprit: contract.NoCulprit, Err: errTest}
 }
 
 func TestHandlersThatCallAndThenWrite(t *testing.T) {

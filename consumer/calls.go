@@ -129,7 +129,7 @@ func (c *Config) doubt(ctx context.Context, since time.Duration, m *semel.Messag
 	default:
 		ended.Err = fmt.Errorf("what became of an earlier call is not known, the first was made %s, and keys are known for %v", first, c.Provider.Window)
 	}
-	if c.Provider.Ask == nil && c.Provider.OnUnknown == ThenDiscard {
+	if c.Provider.Ask == nil && c.Provider.OnUnknown == ActionDiscard {
 		ended.Decision = semel.DecideDiscard
 	}
 	if c.Provider.Ask == nil {

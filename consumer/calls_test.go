@@ -189,7 +189,7 @@ func TestWhatAnAnswerLeavesUnknown(t *testing.T) {
 		bubble(t, "E3_after_the_window/"+name, func(t *testing.T) {
 			store, c, calls := memstore.New(), callsOut(), 0
 			received(t, store, 1)
-			c.OnUnmet, c.Timeout = consumer.ThenRetry, 30*time.Second
+			c.OnUnmet, c.Timeout = consumer.ActionRetry, 30*time.Second
 			c.Provider.Window = c.Timeout + time.Second
 			runs(t, consumer.Leased(store), func(ctx context.Context, _ consumer.Call, _ *semel.Message) error {
 				calls++

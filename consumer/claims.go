@@ -149,7 +149,7 @@ func (b *inbox) retake(ctx context.Context, h *heldRow, en *machine.Entry) (cont
 	}
 	next := h.retaking
 	from := slices.Clone(h.tokens)
-	got, err := b.leases.Retake(ctx, []int64{h.Number}, from, next)
+	got, err := b.leases.Reclaim(ctx, []int64{h.Number}, from, next)
 	if err == nil {
 		h.retaking = 0
 	}

@@ -24,7 +24,7 @@ func TestACommitOfClaimsWhoseOutcomeIsUnknown(t *testing.T) {
 				if happened {
 					commit(ctx)
 				}
-				return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: errTest}
+				return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: errTest}
 			}
 			c := working(config(nil))
 			c.Workers, c.IdleExit = 1, time.Minute
@@ -54,7 +54,7 @@ func TestACommitOfWhatWasFoundDoneWhoseOutcomeIsUnknown(t *testing.T) {
 			if r := commit(ctx); commits%2 == 0 || r.Outcome != contract.Committed {
 				return r
 			}
-			return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: errTest}
+			return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: errTest}
 		}
 		c := working(config(nil))
 		c.Workers, c.IdleExit = 1, time.Minute
@@ -82,12 +82,12 @@ type losing struct {
 	happens bool
 }
 
-func (s *losing) Retake(ctx context.Context, numbers []int64, from []contract.Token, to contract.Token) ([]contract.Retaken, error) {
+func (s *losing) Reclaim(ctx context.Context, numbers []int64, from []contract.Token, to contract.Token) ([]contract.Reclaimed, error) {
 	if s.lost--; s.lost < 0 {
-		return s.watchedStore.Retake(ctx, numbers, from, to)
+		return s.watchedStore.Reclaim(ctx, numbers, from, to)
 	}
 	if s.happens {
-		if _, err := s.watchedStore.Retake(ctx, numbers, from, to); err != nil {
+		if _, err := s.watchedStore.Reclaim(ctx, numbers, from, to); err != nil {
 			return nil, err
 		}
 	}
@@ -104,7 +104,7 @@ func TestARetakeWhoseAnswerIsLost(t *testing.T) {
 				if commits++; commits > 1 {
 					return commit(ctx)
 				}
-				return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: errTest}
+				return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: errTest}
 			}
 			c := working(config(nil))
 			c.IdleExit = 10 * time.Second // less than a lease

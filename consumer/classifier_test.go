@@ -37,7 +37,7 @@ func (b *judgingBatch) ClassifyHandler(ctx context.Context, err error) contract.
 func (b *judgingBatch) Commit(ctx context.Context, e contract.Ending) contract.Result {
 	if b.store.broken {
 		b.Rollback(ctx)
-		return contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassAborted, Culprit: contract.NobodyNamed, Err: errTest}
+		return contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassAborted, Culprit: contract.NoCulprit, Err: errTest}
 	}
 	return b.Batch.Commit(ctx, e)
 }

@@ -29,25 +29,25 @@ const (
 	LanesKey
 )
 
-// Then is how a message ends that cannot be applied. The set is closed.
-type Then uint8
+// Action is how a message ends that cannot be applied. The set is closed.
+type Action uint8
 
 // The endings.
 const (
-	// ThenPark sets the message aside for a person. The default.
-	ThenPark Then = iota
-	// ThenHalt stops the consumer; the message stays unsettled.
-	ThenHalt
-	// ThenDiscard closes it; only where a person or the policy names a reason.
-	ThenDiscard
-	// ThenAcceptFirst, for conflicts: the first content stands, the other is
+	// ActionPark sets the message aside for a person. The default.
+	ActionPark Action = iota
+	// ActionHalt stops the consumer; the message stays unsettled.
+	ActionHalt
+	// ActionDiscard closes it; only where a person or the policy names a reason.
+	ActionDiscard
+	// ActionKeepFirst, for conflicts: the first content stands, the other is
 	// settled and counted as a conflict.
-	ThenAcceptFirst
-	// ThenRetry, for OnUnmet: the condition may be met later.
-	ThenRetry
-	// ThenDeadLetter copies it to the source's dead letters, then sets it aside
+	ActionKeepFirst
+	// ActionRetry, for OnUnmet: the condition may be met later.
+	ActionRetry
+	// ActionDeadLetter copies it to the source's dead letters, then sets it aside
 	// in the store as dead-lettered, then settles it.
-	ThenDeadLetter
+	ActionDeadLetter
 )
 
 // Strategy says what makes the effect happen once.
@@ -120,14 +120,14 @@ type Config struct {
 	// Its store keeps streams (contract.Streams).
 	Version *VersionPolicy
 	// OnConflict ends a message whose identity was marked with other content:
-	// ThenPark, ThenDeadLetter, ThenHalt or ThenAcceptFirst.
-	OnConflict Then
-	// OnBadIdentity ends a message without usable identity: ThenPark,
-	// ThenDeadLetter or ThenHalt.
-	OnBadIdentity Then
-	// OnUnmet ends a message whose handler returned Unmet: ThenPark,
-	// ThenDeadLetter, ThenDiscard, or ThenRetry.
-	OnUnmet Then
+	// ActionPark, ActionDeadLetter, ActionHalt or ActionKeepFirst.
+	OnConflict Action
+	// OnBadIdentity ends a message without usable identity: ActionPark,
+	// ActionDeadLetter or ActionHalt.
+	OnBadIdentity Action
+	// OnUnmet ends a message whose handler returned Unmet: ActionPark,
+	// ActionDeadLetter, ActionDiscard, or ActionRetry.
+	OnUnmet Action
 	// OnDuplicate, when set, is called for each delivery that is a duplicate, before it is
 	// settled, with what KeepResult has kept for its message: to answer whoever asks again.
 	// result is nil where nothing is kept, or not yet; it and m must not be changed. An
@@ -196,10 +196,10 @@ type Config struct {
 	// IdleExit, when positive, ends Run when the source has been empty and
 	// nothing has been in memory for so long. A source that fails is not empty;
 	// one that has given no lane yet has a minute for it. A source that knows
-	// what is there (Idler) is asked before; see Consumer.Left. Messages that
+	// what is there (contract.IdleReporter) is asked before; see Consumer.Left. Messages that
 	// are held because a newer release wrote their markers, and what waits for
 	// them, keep no run from ending: nothing of them is settled, Left names their
-	// lanes, and Run returns semel.ErrLeft.
+	// lanes, and Run returns semel.ErrUnfinished.
 	IdleExit time.Duration
 	// MayEnd, where it is not nil, is asked before Run ends for IdleExit. False: something
 	// may come that neither the source nor the store knows of yet, as the intents of a
@@ -302,8 +302,8 @@ type RetryPolicy struct {
 	// a store with an inbox (contract.Leases), where the message waits.
 	Most time.Duration
 	// Then ends a message whose attempts are exhausted or whose failure cannot
-	// pass by waiting: ThenPark, ThenDeadLetter or ThenHalt.
-	Then Then
+	// pass by waiting: ActionPark, ActionDeadLetter or ActionHalt.
+	Then Action
 	// Budget bounds the retries of all messages together.
 	Budget RetryBudget
 	// SerialAfter is after how many failed attempts in a row, of any messages, only one
@@ -336,11 +336,11 @@ type RetryBudget struct {
 }
 
 // String is the ending's word in a policy file.
-func (t Then) String() string {
+func (t Action) String() string {
 	return enum.Name([]string{
-		ThenPark: "park", ThenHalt: "halt", ThenDiscard: "discard", ThenAcceptFirst: "accept_first", ThenRetry: "retry",
-		ThenDeadLetter: "dead_letter",
-	}, t, "Then")
+		ActionPark: "park", ActionHalt: "halt", ActionDiscard: "discard", ActionKeepFirst: "accept_first", ActionRetry: "retry",
+		ActionDeadLetter: "dead_letter",
+	}, t, "Action")
 }
 
 // String is the mode's word in a policy file.

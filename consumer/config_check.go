@@ -156,7 +156,7 @@ func (c *Config) checkStrategy(fault faultFunc) {
 }
 
 func (c *Config) checkEndings(fault faultFunc) {
-	check := func(field string, then Then, allowed ...Then) {
+	check := func(field string, then Action, allowed ...Action) {
 		for _, a := range allowed {
 			if then == a {
 				return
@@ -170,10 +170,10 @@ func (c *Config) checkEndings(fault faultFunc) {
 	case c.Otherwise != OtherwiseSkip && c.Only.all():
 		fault("Otherwise", "says what becomes of messages that Only leaves out, and Only takes all; set Only, or remove it")
 	}
-	check("OnConflict", c.OnConflict, ThenPark, ThenDeadLetter, ThenHalt, ThenAcceptFirst)
-	check("OnBadIdentity", c.OnBadIdentity, ThenPark, ThenDeadLetter, ThenHalt)
-	check("OnUnmet", c.OnUnmet, ThenPark, ThenDeadLetter, ThenDiscard, ThenRetry)
-	check("Retry.Then", c.Retry.Then, ThenPark, ThenDeadLetter, ThenHalt)
+	check("OnConflict", c.OnConflict, ActionPark, ActionDeadLetter, ActionHalt, ActionKeepFirst)
+	check("OnBadIdentity", c.OnBadIdentity, ActionPark, ActionDeadLetter, ActionHalt)
+	check("OnUnmet", c.OnUnmet, ActionPark, ActionDeadLetter, ActionDiscard, ActionRetry)
+	check("Retry.Then", c.Retry.Then, ActionPark, ActionDeadLetter, ActionHalt)
 	if c.Lanes > LanesKey {
 		fault("Lanes", "%v is not a lane mode; use LanesPartition, LanesKey or LanesNone", c.Lanes)
 	}
@@ -181,7 +181,7 @@ func (c *Config) checkEndings(fault faultFunc) {
 
 // deadLetters reports whether a message may end in the dead letters.
 func (c *Config) deadLetters() bool {
-	return c.Otherwise == OtherwiseDeadLetter || c.Retention.OnOld == ThenDeadLetter || c.Version != nil && c.Version.Missing == ThenDeadLetter || slices.Contains([]Then{c.OnConflict, c.OnBadIdentity, c.OnUnmet, c.Retry.Then}, ThenDeadLetter)
+	return c.Otherwise == OtherwiseDeadLetter || c.Retention.OnOld == ActionDeadLetter || c.Version != nil && c.Version.Missing == ActionDeadLetter || slices.Contains([]Action{c.OnConflict, c.OnBadIdentity, c.OnUnmet, c.Retry.Then}, ActionDeadLetter)
 }
 
 func (c *Config) checkLimits(fault faultFunc) {

@@ -33,12 +33,12 @@ var faultyConfigs = []struct {
 	{"Strategy", func(c *consumer.Config) { c.Strategy = 99 }},
 	{"NaturalBecause", func(c *consumer.Config) { c.Strategy = consumer.StrategyNatural }},
 	{"NaturalBecause", func(c *consumer.Config) { c.NaturalBecause = "order: irrelevant" }},
-	{"OnConflict", func(c *consumer.Config) { c.OnConflict = consumer.ThenDiscard }},
-	{"OnConflict", func(c *consumer.Config) { c.OnConflict = consumer.ThenRetry }},
-	{"OnBadIdentity", func(c *consumer.Config) { c.OnBadIdentity = consumer.ThenDiscard }},
-	{"OnBadIdentity", func(c *consumer.Config) { c.OnBadIdentity = consumer.ThenAcceptFirst }},
-	{"OnUnmet", func(c *consumer.Config) { c.OnUnmet = consumer.ThenHalt }},
-	{"Retry.Then", func(c *consumer.Config) { c.Retry.Then = consumer.ThenDiscard }},
+	{"OnConflict", func(c *consumer.Config) { c.OnConflict = consumer.ActionDiscard }},
+	{"OnConflict", func(c *consumer.Config) { c.OnConflict = consumer.ActionRetry }},
+	{"OnBadIdentity", func(c *consumer.Config) { c.OnBadIdentity = consumer.ActionDiscard }},
+	{"OnBadIdentity", func(c *consumer.Config) { c.OnBadIdentity = consumer.ActionKeepFirst }},
+	{"OnUnmet", func(c *consumer.Config) { c.OnUnmet = consumer.ActionHalt }},
+	{"Retry.Then", func(c *consumer.Config) { c.Retry.Then = consumer.ActionDiscard }},
 	{"Lanes", func(c *consumer.Config) { c.Lanes = 9 }},
 	{"Workers", func(c *consumer.Config) { c.Workers = -1 }},
 	{"Workers", func(c *consumer.Config) { c.Workers = 1025 }},
@@ -77,7 +77,7 @@ func TestConfig(t *testing.T) {
 	})
 	t.Run("K1_all_faults_are_reported_at_once", func(t *testing.T) {
 		var c consumer.Config
-		c.Strategy, c.OnConflict, c.Workers, c.Hold, c.Timeout = 99, consumer.ThenRetry, -1, -1, -1
+		c.Strategy, c.OnConflict, c.Workers, c.Hold, c.Timeout = 99, consumer.ActionRetry, -1, -1, -1
 		_, err := consumer.New(contract.TxStore[*memstore.Tx](nil), nil, c)
 		text := fmt.Sprint(err)
 		for _, want := range []string{"Name: ", "Strategy: ", "OnConflict: ", "Workers: ", "Hold: ", "Timeout: ", "the handler is nil", "the store is nil"} {

@@ -114,7 +114,7 @@ func newConsumer[Tx any](store contract.TxStore[Tx], h handler[Tx], missing bool
 }
 
 // Run consumes until ctx ends, the source ends, Config.IdleExit has passed, or
-// a message halts it (semel.ErrHalted). semel.ErrLeft says that it ended because of IdleExit,
+// a message halts it (semel.ErrHalted). semel.ErrUnfinished says that it ended because of IdleExit,
 // or of the source's end, and that lanes stand still: with what was not read, or
 // with messages that a newer release marked; see Left. semel.ErrBehind says that the
 // store was found behind the broker, and that nothing more is read. When ctx ends it drains for
@@ -203,7 +203,7 @@ func (c *Consumer[Tx]) checkDeadLetters(source contract.Source) error {
 	}
 	d, ok := source.(contract.DeadLettering)
 	if !ok {
-		return fmt.Errorf("semel: consumer %q: its policy ends messages in dead letters and its source keeps none (nor does Process); use ThenPark, or a source that does: %w", c.config.Name, semel.ErrUnsupported)
+		return fmt.Errorf("semel: consumer %q: its policy ends messages in dead letters and its source keeps none (nor does Process); use ActionPark, or a source that does: %w", c.config.Name, semel.ErrUnsupported)
 	}
 	if err := notPanicking(&c.config, "DeadLetters", func() error { return d.DeadLetters(c.config.Name) }); err != nil {
 		return fmt.Errorf("semel: consumer %q: dead letters: %w", c.config.Name, err)
@@ -239,9 +239,9 @@ func (c *Consumer[Tx]) Counts() semel.Counts {
 
 // Left returns, when Run has ended because of Config.IdleExit or of the source's
 // end, what is left: what the source had and could not deliver, where it knows
-// (Idler), and what is unsettled because a newer release marked it or a message
+// (contract.IdleReporter), and what is unsettled because a newer release marked it or a message
 // that it waits for. A source that has ended is waited for 5 s longer for those.
-func (c *Consumer[Tx]) Left() []semel.Left {
+func (c *Consumer[Tx]) Left() []semel.Unfinished {
 	e := c.running()
 	if e == nil {
 		return nil
@@ -263,7 +263,7 @@ func (c *Consumer[Tx]) Left() []semel.Left {
 // it, or limits what it takes (contract.Controls), messages that are held because a newer
 // release wrote their markers, that the store of its keys is down and it goes on without
 // (KeyPolicy.ApplyWhenDown), and lanes that stand still by a fault, on a source that
-// tells them (contract.LaneFaulting), while the others go on.
+// tells them (contract.LaneFailer), while the others go on.
 func (c *Consumer[Tx]) Ready() (bool, string) {
 	ready, why := c.reporter.state()
 	var reasons []string
@@ -278,11 +278,11 @@ func (c *Consumer[Tx]) Ready() (bool, string) {
 
 // laneFaults says which lanes stand still by a fault.
 func (c *Consumer[Tx]) laneFaults() (reasons []string) {
-	faulting, able := c.config.Source.(contract.LaneFaulting)
+	faulting, able := c.config.Source.(contract.LaneFailer)
 	if !able {
 		return nil
 	}
-	var faults []semel.Left
+	var faults []semel.Unfinished
 	if err := notPanicking(&c.config, "LaneFaults", func() error { faults = faulting.LaneFaults(); return nil }); err != nil {
 		reasons = append(reasons, "which lanes stand still is not known: "+err.Error())
 	}

@@ -217,7 +217,7 @@ func (g *control) handsBack(n int) []Disposition {
 	}
 	all := make([]Disposition, n)
 	for i := range all {
-		all[i] = Disposition{Kind: semel.HandBack, After: processAgain, Reason: semel.ReasonPaused}
+		all[i] = Disposition{Kind: semel.Nack, After: processAgain, Reason: semel.ReasonPaused}
 	}
 	return all
 }

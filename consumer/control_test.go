@@ -286,7 +286,7 @@ func TestPausedProcess(t *testing.T) {
 		all := numbered("m", 2)
 		for range 2 {
 			d, err := running.ProcessAll(t.Context(), all)
-			if err != nil || len(d) != 2 || d[1].Kind != semel.HandBack || d[1].After <= 0 || d[1].Reason != semel.ReasonPaused || d[1].Charged {
+			if err != nil || len(d) != 2 || d[1].Kind != semel.Nack || d[1].After <= 0 || d[1].Reason != semel.ReasonPaused || d[1].Charged {
 				t.Errorf("%+v, %v", d, err)
 			}
 		}

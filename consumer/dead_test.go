@@ -82,7 +82,7 @@ func (g *grave) lies(t *testing.T) map[string]int {
 
 func deadConfig(source contract.Source) consumer.Config {
 	c := config(source)
-	c.Retry.Then, c.OnConflict, c.OnBadIdentity, c.OnUnmet = consumer.ThenDeadLetter, consumer.ThenDeadLetter, consumer.ThenDeadLetter, consumer.ThenDeadLetter
+	c.Retry.Then, c.OnConflict, c.OnBadIdentity, c.OnUnmet = consumer.ActionDeadLetter, consumer.ActionDeadLetter, consumer.ActionDeadLetter, consumer.ActionDeadLetter
 	return c
 }
 

@@ -45,11 +45,11 @@ func TestWhatProcessSaysOfAMessage(t *testing.T) {
 			{ours("", "{}"), consumer.Disposition{Kind: semel.Ack, Ending: contract.EndParked, Reason: semel.ReasonNoIdentity}},
 			{ours("discard", "{}"), consumer.Disposition{Kind: semel.Ack, Ending: contract.EndDiscarded, Reason: "old"}},
 			{message("2", "{}"), consumer.Disposition{Kind: semel.Ack, Ending: contract.EndSkipped, Reason: semel.ReasonForeign}},
-			{ours("fails", "{}"), consumer.Disposition{Kind: semel.HandBack, Charged: true}},
-			{ours("busy", "{}"), consumer.Disposition{Kind: semel.HandBack, Reason: semel.ReasonBusy}},
+			{ours("fails", "{}"), consumer.Disposition{Kind: semel.Nack, Charged: true}},
+			{ours("busy", "{}"), consumer.Disposition{Kind: semel.Nack, Reason: semel.ReasonBusy}},
 		} {
 			got, err := running.Process(t.Context(), step.message)
-			if (got.After > 0) != (step.want.Kind == semel.HandBack) {
+			if (got.After > 0) != (step.want.Kind == semel.Nack) {
 				t.Errorf("%v waits %v", step.want.Kind, got.After)
 			}
 			if got.After = 0; err != nil || got != step.want {

@@ -45,7 +45,7 @@ func TestConflicts(t *testing.T) {
 	bubble(t, "A5_OnConflict_accept_first_settles_and_counts_and_keeps_no_row", func(t *testing.T) {
 		store, source, seen := memstore.New(), two(), &witness{}
 		c := config(source)
-		c.OnConflict, c.Observers = consumer.ThenAcceptFirst, []semel.Observer{seen}
+		c.OnConflict, c.Observers = consumer.ActionKeepFirst, []semel.Observer{seen}
 		counts := runs(t, store, add, c)
 		if counts.Applied != 3 || counts.Conflicts != 1 || len(source.settled) != 4 || len(rows(t, store)) != 0 || len(seen.of(semel.EventConflict)) != 1 || seen.of(semel.EventConflict)[0].Reason != semel.ReasonConflict {
 			t.Errorf("%+v, rows %+v", counts, rows(t, store))
@@ -54,7 +54,7 @@ func TestConflicts(t *testing.T) {
 	bubble(t, "A5_OnConflict_halt_stops_with_the_message_unsettled_and_nothing_behind_it_in_its_lane", func(t *testing.T) {
 		store, source, seen := memstore.New(), two(), &witness{}
 		c := config(source)
-		c.OnConflict, c.Observers = consumer.ThenHalt, []semel.Observer{seen}
+		c.OnConflict, c.Observers = consumer.ActionHalt, []semel.Observer{seen}
 		counts, err := halts(t, store, add, c)
 		if counts.Applied != 2 || counts.Failed != 1 || counts.InFlight != 1 || source.isSettled(2) != 0 || source.isSettled(3) != 0 || effect(t, store, "3") != "" {
 			t.Errorf("%+v, settled %v", counts, source.settled)
@@ -101,7 +101,7 @@ func TestMessagesWithoutAUsableIdentity(t *testing.T) {
 	bubble(t, "A4_OnBadIdentity_halt_stops_before_the_message_and_leaves_it_unsettled", func(t *testing.T) {
 		store, source := memstore.New(), corpus()
 		c := config(source)
-		c.OnBadIdentity = consumer.ThenHalt
+		c.OnBadIdentity = consumer.ActionHalt
 		counts, err := halts(t, store, add, c)
 		if counts.Failed == 0 || len(rows(t, store)) != 0 || source.isSettled(0) != 0 || !strings.Contains(fmt.Sprint(err), "no identity") {
 			t.Errorf("%+v, %v", counts, err)
@@ -136,7 +136,7 @@ func TestRetryThenHalt(t *testing.T) {
 	bubble(t, "C5_exhausted_attempts_halt_where_the_policy_says_so_and_the_message_comes_again", func(t *testing.T) {
 		store, source := memstore.New(), newListSource(numbered("m", 5)...)
 		c := config(source)
-		c.Retry.Attempts, c.Retry.Then = 3, consumer.ThenHalt
+		c.Retry.Attempts, c.Retry.Then = 3, consumer.ActionHalt
 		ran := 0
 		counts, err := halts(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			if m.Identity.ID == "m2" {
@@ -227,7 +227,7 @@ func TestAConflictThatHalts(t *testing.T) {
 			t.Fatalf("%+v", counts)
 		}
 		c = config(newListSource(message("1", `{"other":1}`), message("2", `{}`)))
-		c.OnConflict = consumer.ThenHalt
+		c.OnConflict = consumer.ActionHalt
 		counts, err := consume(t, store, add, c)
 		if !errors.Is(err, semel.ErrHalted) || counts.Failed != 1 || effect(t, store, "2") != "" || outcome(t, store, "2").Kind != contract.Fresh {
 			t.Errorf("%+v, %v: the message behind it has effect %q", counts, err, effect(t, store, "2"))

@@ -64,7 +64,7 @@ type engine[Tx any] struct {
 	// took: a message was the consumer's; skipping: it is said that none is. Of
 	// the loop.
 	took, skipping bool
-	left           []semel.Left // guarded by mutex
+	left           []semel.Unfinished // guarded by mutex
 	// ofProcess: the run is that of Process, whose messages are handed in one by one.
 	ofProcess bool
 	// lined: what comes behind a message that waits in the inbox waits there, too.
@@ -331,17 +331,17 @@ func (d *laneEvents) release(l contract.Lane) {
 }
 
 // ending is the machine's name for it.
-func (t Then) ending() machine.Then {
+func (t Action) ending() machine.Then {
 	switch t {
-	case ThenHalt:
+	case ActionHalt:
 		return machine.ThenHalt
-	case ThenDiscard:
+	case ActionDiscard:
 		return machine.ThenDiscard
-	case ThenAcceptFirst:
+	case ActionKeepFirst:
 		return machine.ThenAcceptFirst
-	case ThenRetry:
+	case ActionRetry:
 		return machine.ThenRetry
-	case ThenDeadLetter:
+	case ActionDeadLetter:
 		return machine.ThenDeadLetter
 	}
 	return machine.ThenPark
@@ -360,7 +360,7 @@ func (m LaneMode) kept() machine.Lanes {
 
 // bounded asks a source that comes to an end whether that is known before. One
 // that panics says no.
-func bounded(c *Config, source contract.Finite) (is bool) {
+func bounded(c *Config, source contract.EndOfSource) (is bool) {
 	_ = notPanicking(c, "Bounded", func() error { is = source.Bounded(); return nil })
 	return is
 }
@@ -375,7 +375,7 @@ func machineConfig(c Config, source contract.Source, oneAttempt, inbox, turns bo
 	if oneAttempt {
 		lanes = machine.NoOrder
 	}
-	finite, ends := source.(contract.Finite)
+	finite, ends := source.(contract.EndOfSource)
 	cost := time.Second / time.Duration(c.Retry.Budget.PerSecond)
 	gap, most := c.gap()
 	return machine.Config{

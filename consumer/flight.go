@@ -41,7 +41,7 @@ type flight[Tx any] struct {
 	spent   time.Duration
 	figures measure.Batch
 	// spans are those of its sampled messages, nil without any. failed is the entry whose
-	// handler failed, contract.NobodyNamed if none did or all ran together.
+	// handler failed, contract.NoCulprit if none did or all ran together.
 	spans  *spans
 	failed int
 	ctx    context.Context
@@ -118,11 +118,11 @@ var (
 // begin opens the transaction with the flight's marks.
 func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 	e := p.engine
-	f := &flight[Tx]{Flight: a.Flight, began: time.Now(), failed: contract.NobodyNamed}
+	f := &flight[Tx]{Flight: a.Flight, began: time.Now(), failed: contract.NoCulprit}
 	defer func() {
 		f.figures.Marking = p.lap(f)
 		if f.batch == nil {
-			p.measured(f, measure.NotBegun, contract.NobodyNamed)
+			p.measured(f, measure.NotBegun, contract.NoCulprit)
 		}
 	}()
 	ctx, cancel := context.WithTimeout(e.base, e.config.CommitTimeout)
@@ -325,14 +325,14 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 }
 
 func (f *flight[Tx]) entryOf(mark int) int {
-	if mark != contract.NobodyNamed {
+	if mark != contract.NoCulprit {
 		for i := range f.mark {
 			if f.mark[i] == mark {
 				return i
 			}
 		}
 	}
-	return contract.NobodyNamed
+	return contract.NoCulprit
 }
 
 func (f *flight[Tx]) row(r *machine.Row) contract.Row {
@@ -373,5 +373,5 @@ func (p *pilot[Tx]) rollback(a machine.Rollback) machine.Event {
 	until := p.keepAfter(ctx, f)
 	p.set(nil)
 	p.measured(f, measure.RolledBack, f.failed)
-	return machine.Ended{Flight: a.Flight, Outcome: contract.NotCommitted, Culprit: contract.NobodyNamed, Until: until}
+	return machine.Ended{Flight: a.Flight, Outcome: contract.NotCommitted, Culprit: contract.NoCulprit, Until: until}
 }

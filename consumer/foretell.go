@@ -10,21 +10,21 @@ import (
 	"github.com/semel-go/semel/internal/reading"
 )
 
-// Foretell says what would become of deliveries if the consumer got them now, each by itself:
+// Preview says what would become of deliveries if the consumer got them now, each by itself:
 // of two copies that are both new it says of both that they would be applied, and the second
 // is a duplicate of the first, or a conflict with it, as their keys and fingerprints tell. It
 // asks the store, and changes nothing, so that what is said holds as long as nothing else
 // changes there, and as handlers do not fail. semel.ErrUnsupported: the store cannot tell
-// (contract.Foreteller).
-func (c *Consumer[Tx]) Foretell(ctx context.Context, all []contract.Delivery) ([]contract.Foretold, error) {
+// (contract.Previewer).
+func (c *Consumer[Tx]) Preview(ctx context.Context, all []contract.Delivery) ([]contract.Prediction, error) {
 	parcels := make([]parcel, len(all))
 	room := reading.Borrow()
 	defer room.Return()
-	out := make([]contract.Foretold, len(all))
+	out := make([]contract.Prediction, len(all))
 	for i := range all {
 		p := &parcels[i]
 		p.read(&c.config, reader{room: room}, &all[i])
-		out[i] = contract.Foretold{Key: p.key(&c.config), Fingerprint: p.item.Print, End: c.unmarked(p)}
+		out[i] = contract.Prediction{Key: p.key(&c.config), Fingerprint: p.item.Print, End: c.unmarked(p)}
 		if r := p.item.Refused; r != nil {
 			out[i].Reason = string(r.Reason)
 		}
@@ -44,10 +44,10 @@ func (c *Consumer[Tx]) Foretell(ctx context.Context, all []contract.Delivery) ([
 
 // unmarked is how a message ends of which the store knows nothing.
 func (c *Consumer[Tx]) unmarked(p *parcel) contract.End {
-	then := ThenPark
+	then := ActionPark
 	switch r := p.item.Refused; {
 	case r == nil && p.item.Version != nil, r == nil && !c.config.Strategy.marks():
-		return contract.NotEnded
+		return contract.EndUnknown
 	case r == nil && c.config.Settle == SettleAfterReceipt:
 		return contract.EndReceived
 	case r == nil:
@@ -55,7 +55,7 @@ func (c *Consumer[Tx]) unmarked(p *parcel) contract.End {
 	case r.Foreign && c.config.Otherwise == OtherwiseSkip:
 		return contract.EndSkipped
 	case r.Foreign && c.config.Otherwise == OtherwiseDeadLetter:
-		then = ThenDeadLetter
+		then = ActionDeadLetter
 	case r.Foreign:
 	case r.Unversioned:
 		then = c.config.onUnversioned()
@@ -66,16 +66,16 @@ func (c *Consumer[Tx]) unmarked(p *parcel) contract.End {
 }
 
 // endOf is how a message ends that a policy ends so.
-func endOf(then Then) contract.End {
+func endOf(then Action) contract.End {
 	switch then {
-	case ThenPark:
+	case ActionPark:
 		return contract.EndParked
-	case ThenDeadLetter:
+	case ActionDeadLetter:
 		return contract.EndDeadLettered
-	case ThenDiscard:
+	case ActionDiscard:
 		return contract.EndDiscarded
 	}
-	return contract.NotEnded
+	return contract.EndUnknown
 }
 
 // generations are those that identities are of, as a start would find them.
@@ -104,16 +104,16 @@ func (c *Consumer[Tx]) generations(ctx context.Context) (now, former int64, err 
 
 // foretellMarks asks for the marks of parcels, or with former, of what is not marked, for
 // those under their former identities.
-func (c *Consumer[Tx]) foretellMarks(ctx context.Context, generation int64, parcels []parcel, out []contract.Foretold, former bool) error {
-	teller, able := abilityOf[contract.Foreteller](c.store)
+func (c *Consumer[Tx]) foretellMarks(ctx context.Context, generation int64, parcels []parcel, out []contract.Prediction, former bool) error {
+	teller, able := abilityOf[contract.Previewer](c.store)
 	if !able {
 		return fmt.Errorf("semel: consumer %q: its store foretells nothing: %w", c.config.Name, semel.ErrUnsupported)
 	}
-	var asked []contract.Question
+	var asked []contract.PreviewQuery
 	var of []int
 	for i := range parcels {
 		it := &parcels[i].item
-		q := contract.Question{Source: it.Source, Mark: contract.Mark{ID: []byte(it.Identity), Fingerprint: it.Print, As: contract.Applied}}
+		q := contract.PreviewQuery{Source: it.Source, Mark: contract.Mark{ID: []byte(it.Identity), Fingerprint: it.Print, As: contract.Applied}}
 		if former {
 			if it.Former == nil || out[i].End != contract.EndApplied && out[i].End != contract.EndReceived {
 				continue
@@ -128,10 +128,10 @@ func (c *Consumer[Tx]) foretellMarks(ctx context.Context, generation int64, parc
 	if len(asked) == 0 {
 		return nil
 	}
-	verdicts, err := teller.Foretell(ctx, c.config.Name, generation, asked)
+	verdicts, err := teller.Preview(ctx, c.config.Name, generation, asked)
 	if errors.Is(err, semel.ErrUnsupported) {
 		for _, i := range of {
-			out[i].End, out[i].Reason = contract.NotEnded, "the store tells only by marking"
+			out[i].End, out[i].Reason = contract.EndUnknown, "the store tells only by marking"
 		}
 		return nil
 	}
@@ -145,19 +145,19 @@ func (c *Consumer[Tx]) foretellMarks(ctx context.Context, generation int64, parc
 }
 
 // foretold puts the answer to a mark into what is told.
-func (c *Consumer[Tx]) foretold(v contract.Verdict, f *contract.Foretold) {
+func (c *Consumer[Tx]) foretold(v contract.Verdict, f *contract.Prediction) {
 	switch v.Kind {
 	case contract.Fresh:
 	case contract.Seen:
 		f.End, f.Was = contract.EndDuplicate, v.Was
 	case contract.Conflict:
 		f.End = contract.EndConflict
-		if v.Known && c.config.OnConflict != ThenAcceptFirst {
+		if v.Known && c.config.OnConflict != ActionKeepFirst {
 			f.End, f.Was = contract.EndDuplicate, contract.Parked
 		}
 	case contract.Newer:
-		f.End, f.Reason = contract.NotEnded, "a newer release wrote its marker"
+		f.End, f.Reason = contract.EndUnknown, "a newer release wrote its marker"
 	default:
-		f.End, f.Reason = contract.NotEnded, v.String()
+		f.End, f.Reason = contract.EndUnknown, v.String()
 	}
 }

@@ -166,7 +166,7 @@ func TestAnIdentityThatChanges(t *testing.T) {
 		store := memstore.New()
 		newer := newRelease(t, store, byEvent, former, func(c *consumer.Config) { c.Retry.First = time.Millisecond })
 		newer.fail = errors.New("away")
-		newer.says(contract.NotEnded, said("1", "a", "one"))
+		newer.says(contract.EndUnknown, said("1", "a", "one"))
 		newer.fail = nil
 		newer.says(contract.EndApplied, said("1", "a", "one"))
 	})

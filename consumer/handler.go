@@ -58,7 +58,7 @@ var errGoexit = errors.New("the handler ended its goroutine (runtime.Goexit)")
 
 func (p *pilot[Tx]) runEach(f *flight[Tx], a machine.Run, out *machine.Ran) {
 	began := time.Now()
-	broken, _ := f.batch.(contract.Broken)
+	broken, _ := f.batch.(contract.TxStatus)
 	for n, i := range a.Fresh {
 		if f.stop.Load() || n > 0 && time.Since(began) > a.Budget {
 			return
@@ -68,7 +68,7 @@ func (p *pilot[Tx]) runEach(f *flight[Tx], a machine.Run, out *machine.Ran) {
 		m.Attempt = f.Entries[i].Item.Attempt()
 		f.watch.begin(f.Entries[i].Item)
 		err := f.call(p.calling(f, i, m, func() error { return p.runOne(f, i, m) }))
-		if err == nil && broken != nil && broken.Broken() {
+		if err == nil && broken != nil && broken.TxAborted() {
 			err = swallowed(broken)
 		}
 		if err != nil {
@@ -103,12 +103,12 @@ var errSwallowed = errors.New("the handler returned nil although its transaction
 
 // swallowed is what a handler should have returned that left its transaction
 // broken and said nothing.
-func swallowed(b contract.Broken) error {
-	knows, _ := b.(contract.BrokenBy)
+func swallowed(b contract.TxStatus) error {
+	knows, _ := b.(contract.TxAbortCause)
 	if knows == nil {
 		return errSwallowed
 	}
-	by := knows.BrokenBy()
+	by := knows.AbortCause()
 	if by == nil {
 		return errSwallowed
 	}
@@ -131,7 +131,7 @@ func (p *pilot[Tx]) runAll(f *flight[Tx], a machine.Run, out *machine.Ran) {
 	for _, m := range messages {
 		p.engine.config.handled(m)
 	}
-	if broken, ok := f.batch.(contract.Broken); err == nil && ok && broken.Broken() {
+	if broken, ok := f.batch.(contract.TxStatus); err == nil && ok && broken.TxAborted() {
 		err = swallowed(broken)
 	}
 	if err != nil {
@@ -195,8 +195,8 @@ func (p *pilot[Tx]) failure(f *flight[Tx], err error) machine.Failure {
 // exonerates reports whether the store knows that an error is not the doing of
 // the message that met it.
 func exonerates[Tx any](store contract.TxStore[Tx], err error) bool {
-	e, ok := store.(contract.Exonerator)
-	return ok && err != nil && e.Exonerates(err)
+	e, ok := store.(contract.FaultClassifier)
+	return ok && err != nil && e.IsStoreFault(err)
 }
 
 // classifyHandler says what an error that a handler returned means for its batch.

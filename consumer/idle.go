@@ -30,7 +30,7 @@ func (t *intake) askIdle(base context.Context, e *machine.Fetched) {
 	if !t.mayEnd(e) {
 		return
 	}
-	idler, able := t.source.(contract.Idler)
+	idler, able := t.source.(contract.IdleReporter)
 	if !able {
 		return
 	}
@@ -40,7 +40,7 @@ func (t *intake) askIdle(base context.Context, e *machine.Fetched) {
 		return
 	}
 	var idle bool
-	var left []semel.Left
+	var left []semel.Unfinished
 	err := notPanicking(&t.config, "Idle", func() (err error) {
 		idle, left, err = idler.Idle(ctx)
 		return err
@@ -69,7 +69,7 @@ func (t *intake) mayEnd(e *machine.Fetched) (may bool) {
 
 // atEnd asks a source that comes to an end whether it has.
 func (t *intake) atEnd(e *machine.Fetched) (is bool) {
-	finite, able := t.source.(contract.Finite)
+	finite, able := t.source.(contract.EndOfSource)
 	if !able {
 		return false
 	}
@@ -115,11 +115,11 @@ func (e *engine[Tx]) noteLeft() error {
 	if faults == nil {
 		return nil
 	}
-	return fmt.Errorf("%w: %s", semel.ErrLeft, strings.Join(faults, "; "))
+	return fmt.Errorf("%w: %s", semel.ErrUnfinished, strings.Join(faults, "; "))
 }
 
 // leftInInbox is what is due later, or is another process's.
-func (e *engine[Tx]) leftInInbox() []semel.Left {
+func (e *engine[Tx]) leftInInbox() []semel.Unfinished {
 	ctx, cancel := context.WithTimeout(context.Background(), cutRest)
 	defer cancel()
 	l, err := e.inbox.left(ctx)
@@ -127,17 +127,17 @@ func (e *engine[Tx]) leftInInbox() []semel.Left {
 	case err != nil:
 		e.config.Logger.Warn("what waits in the inbox is not known", "consumer", e.config.Name, "error", err)
 	case l.Messages > 0:
-		return []semel.Left{l}
+		return []semel.Unfinished{l}
 	}
 	return nil
 }
 
 // heldBack says of lanes what a newer release has to end. Where memory was full of
 // it, nobody knows what else they have.
-func heldBack(done *machine.Done) []semel.Left {
-	var all []semel.Left
+func heldBack(done *machine.Done) []semel.Unfinished {
+	var all []semel.Unfinished
 	for _, b := range done.Behind {
-		l := semel.Left{Lane: b.Lane.ID, Messages: int64(b.Messages), Reason: "copies of messages in other lanes that a newer release marked are held", Fault: true}
+		l := semel.Unfinished{Lane: b.Lane.ID, Messages: int64(b.Messages), Reason: "copies of messages in other lanes that a newer release marked are held", Fault: true}
 		if b.Item != nil {
 			l.Reason = fmt.Sprintf("message %q of source %q is held with what waits for it: %s", b.Item.Identity, b.Item.Source, legible.Text(b.Why))
 		}
@@ -151,9 +151,9 @@ func heldBack(done *machine.Done) []semel.Left {
 }
 
 // joinLeft adds what the source has of lanes to what is held of them.
-func joinLeft(held, unread []semel.Left) []semel.Left {
+func joinLeft(held, unread []semel.Unfinished) []semel.Unfinished {
 	for _, l := range unread {
-		i := slices.IndexFunc(held, func(h semel.Left) bool { return h.Lane == l.Lane })
+		i := slices.IndexFunc(held, func(h semel.Unfinished) bool { return h.Lane == l.Lane })
 		switch {
 		case i < 0:
 			held = append(held, l)

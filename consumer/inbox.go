@@ -309,12 +309,12 @@ func (b *inbox) close(ctx context.Context) error {
 }
 
 // left is what waits in the inbox when a run ends idle.
-func (b *inbox) left(ctx context.Context) (semel.Left, error) {
+func (b *inbox) left(ctx context.Context) (semel.Unfinished, error) {
 	p, err := b.rows.Pending(ctx, b.config.Name)
 	if err != nil || p.Later+p.InProgress+p.Due+p.Blocked == 0 {
-		return semel.Left{}, err
+		return semel.Unfinished{}, err
 	}
-	return semel.Left{Lane: machine.InboxLane().ID, Messages: p.Later + p.InProgress + p.Due + p.Blocked, Reason: pendingText(p)}, nil
+	return semel.Unfinished{Lane: machine.InboxLane().ID, Messages: p.Later + p.InProgress + p.Due + p.Blocked, Reason: pendingText(p)}, nil
 }
 
 // pendingText says what waits, and for what.

@@ -340,7 +340,7 @@ func TestAMessageOfTheInboxHaltsTheConsumer(t *testing.T) {
 		store := &unwilling{Store: memstore.New(), times: 1}
 		received(t, store.Store, 3)
 		c := working(config(nil))
-		c.Retry, c.Workers = consumer.RetryPolicy{Attempts: 1, Then: consumer.ThenHalt}, 1
+		c.Retry, c.Workers = consumer.RetryPolicy{Attempts: 1, Then: consumer.ActionHalt}, 1
 		halting := mustNew(t, store, func(context.Context, *memstore.Tx, *semel.Message) error { return errTest }, c)
 		if err := halting.Run(t.Context()); !errors.Is(err, semel.ErrHalted) || !strings.Contains(err.Error(), "it waits in the inbox and is tried again at the next start") {
 			t.Fatal(err)

@@ -34,7 +34,7 @@ type intake struct {
 	asking   context.CancelFunc // of the question whether there is more; guarded by mutex
 	canceled bool               // the last order, begun or not; guarded by mutex
 	idle     bool               // it was canceled to end the run; guarded by mutex
-	left     []semel.Left       // as the source said last; guarded by mutex
+	left     []semel.Unfinished // as the source said last; guarded by mutex
 }
 
 // order asks for one Fetch; the one before it has been answered.

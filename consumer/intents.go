@@ -36,7 +36,7 @@ type senders[Tx any] struct {
 // as it serves one consumer alone: give the store that it was made of.
 func NewIntents[Tx any](store contract.TxStore[Tx]) (*Intents[Tx], error) {
 	w := &Intents[Tx]{store: store, senders: &senders[Tx]{known: map[string]*scopes[Tx]{}}}
-	if keeper, ok := store.(contract.DayKeeper); ok && keeper.KeepsDays() != "" {
+	if keeper, ok := store.(contract.PartitionedMarkers); ok && keeper.PartitionedBy() != "" {
 		return nil, fmt.Errorf("semel: the store keeps markers by day, where no sender finds intents; give the one that it was made of: %w", semel.ErrUnsupported)
 	}
 	w.receiver, _ = store.(contract.TxReceiver[Tx])

@@ -53,8 +53,8 @@ type KeyPolicy struct {
 // a partition does. It needs StrategyMarker.
 //
 // There is no inbox: no wait is longer than Config.Hold, and nothing can be parked.
-// Retry.Then, OnConflict and OnBadIdentity are ThenDeadLetter or ThenHalt (OnConflict also
-// ThenAcceptFirst), and what a handler parks ends as Retry.Then says. A key whose message
+// Retry.Then, OnConflict and OnBadIdentity are ActionDeadLetter or ActionHalt (OnConflict also
+// ActionKeepFirst), and what a handler parks ends as Retry.Then says. A key whose message
 // was dead-lettered with an outcome that is unknown stays so: leasedkey.Keys.Resolve ends it.
 // Process is not for it: see package leasedkey.
 func Keyed(store contract.KeyStore, p KeyPolicy) contract.TxStore[Call] {
@@ -95,18 +95,18 @@ func (s *keyed) inner() any { return nil }
 
 // fitsLeased implements callsOut.
 func (s *keyed) fitsLeased(c *Config) error {
-	const remedy = "there is no inbox in which a message could be parked; use ThenDeadLetter, with a source that keeps dead letters, or ThenHalt"
+	const remedy = "there is no inbox in which a message could be parked; use ActionDeadLetter, with a source that keeps dead letters, or ActionHalt"
 	switch {
 	case s.keys == nil:
 		return errors.New("the store of Keyed is nil; pass one that is open")
 	case c.Strategy != StrategyMarker:
 		return fmt.Errorf("with Keyed the Strategy is %v, and must be %v: the key is what recognises a copy", c.Strategy, StrategyMarker)
-	case c.Retry.Then == ThenPark:
-		return fmt.Errorf("with Keyed Retry.Then cannot be ThenPark, its default: %s", remedy)
-	case c.OnConflict == ThenPark:
-		return fmt.Errorf("with Keyed OnConflict cannot be ThenPark, its default: %s, or ThenAcceptFirst", remedy)
-	case c.OnBadIdentity == ThenPark:
-		return fmt.Errorf("with Keyed OnBadIdentity cannot be ThenPark, its default: %s", remedy)
+	case c.Retry.Then == ActionPark:
+		return fmt.Errorf("with Keyed Retry.Then cannot be ActionPark, its default: %s", remedy)
+	case c.OnConflict == ActionPark:
+		return fmt.Errorf("with Keyed OnConflict cannot be ActionPark, its default: %s, or ActionKeepFirst", remedy)
+	case c.OnBadIdentity == ActionPark:
+		return fmt.Errorf("with Keyed OnBadIdentity cannot be ActionPark, its default: %s", remedy)
 	case c.Otherwise == OtherwisePark:
 		return errors.New("with Keyed Otherwise cannot be OtherwisePark: there is no inbox; use OtherwiseDeadLetter or OtherwiseSkip")
 	case s.policy.Keep < max(leastKeep, c.Inbox.Lease):

@@ -106,20 +106,20 @@ func (c *keyedCall) Commit(ctx context.Context, e contract.Ending) contract.Resu
 	c.applied = c.as == contract.Applied && len(e.Trim) == 0
 	if c.answer.State != contract.KeyClaimed {
 		c.store.settleOpen(c.key)
-		return contract.Result{Outcome: contract.Committed, Culprit: contract.NobodyNamed}
+		return contract.Result{Outcome: contract.Committed, Culprit: contract.NoCulprit}
 	}
 	ending := c.ending(&e)
 	switch err := c.end(ctx, ending); {
 	case err == nil:
-		return contract.Result{Outcome: contract.Committed, Culprit: contract.NobodyNamed}
+		return contract.Result{Outcome: contract.Committed, Culprit: contract.NoCulprit}
 	case errors.Is(err, contract.ErrClaimLost):
-		return contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassClaimLost, Culprit: contract.NobodyNamed, Err: err}
+		return contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassClaimLost, Culprit: contract.NoCulprit, Err: err}
 	case c.store.keys.Classify(err) != contract.ClassPermanent && c.store.detour.after(ctx, err):
 		c.unrecorded = err
-		return contract.Result{Outcome: contract.Committed, Culprit: contract.NobodyNamed}
+		return contract.Result{Outcome: contract.Committed, Culprit: contract.NoCulprit}
 	default:
 		c.store.keepOpen(c.key, &openKey{c.claim.Token, &ending})
-		return contract.Result{Outcome: contract.CommitUnknown, Culprit: contract.NobodyNamed, Err: err}
+		return contract.Result{Outcome: contract.CommitUnknown, Culprit: contract.NoCulprit, Err: err}
 	}
 }
 

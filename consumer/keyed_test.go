@@ -200,7 +200,7 @@ func TestKeyedConsumersCallOnce(t *testing.T) {
 func keyedConfigOf(source contract.Source) consumer.Config {
 	c := config(source)
 	c.Workers, c.Lanes = 4, consumer.LanesNone
-	c.Retry.Then, c.OnConflict, c.OnBadIdentity = consumer.ThenHalt, consumer.ThenHalt, consumer.ThenHalt
+	c.Retry.Then, c.OnConflict, c.OnBadIdentity = consumer.ActionHalt, consumer.ActionHalt, consumer.ActionHalt
 	return c
 }
 
@@ -286,13 +286,13 @@ func (o *odd) Classify(err error) contract.Class {
 
 func TestKeyedConsumersAreRefused(t *testing.T) {
 	for want, spoil := range map[string]func(c *consumer.Config, p *consumer.KeyPolicy){
-		"Retry.Then cannot be ThenPark":    func(c *consumer.Config, _ *consumer.KeyPolicy) { c.Retry.Then = consumer.ThenPark },
-		"OnConflict cannot be ThenPark":    func(c *consumer.Config, _ *consumer.KeyPolicy) { c.OnConflict = consumer.ThenPark },
-		"OnBadIdentity cannot be ThenPark": func(c *consumer.Config, _ *consumer.KeyPolicy) { c.OnBadIdentity = consumer.ThenPark },
-		"must be marker":                   func(c *consumer.Config, _ *consumer.KeyPolicy) { c.Strategy = consumer.StrategyInbox },
-		"KeyPolicy.Keep is 0s":             func(_ *consumer.Config, p *consumer.KeyPolicy) { p.Keep = 0 },
-		"J4 volatile":                      func(_ *consumer.Config, p *consumer.KeyPolicy) { p.MayForget = "" },
-		"longer than Hold":                 func(c *consumer.Config, _ *consumer.KeyPolicy) { c.Retry.Most = time.Hour },
+		"Retry.Then cannot be ActionPark":    func(c *consumer.Config, _ *consumer.KeyPolicy) { c.Retry.Then = consumer.ActionPark },
+		"OnConflict cannot be ActionPark":    func(c *consumer.Config, _ *consumer.KeyPolicy) { c.OnConflict = consumer.ActionPark },
+		"OnBadIdentity cannot be ActionPark": func(c *consumer.Config, _ *consumer.KeyPolicy) { c.OnBadIdentity = consumer.ActionPark },
+		"must be marker":                     func(c *consumer.Config, _ *consumer.KeyPolicy) { c.Strategy = consumer.StrategyInbox },
+		"KeyPolicy.Keep is 0s":               func(_ *consumer.Config, p *consumer.KeyPolicy) { p.Keep = 0 },
+		"J4 volatile":                        func(_ *consumer.Config, p *consumer.KeyPolicy) { p.MayForget = "" },
+		"longer than Hold":                   func(c *consumer.Config, _ *consumer.KeyPolicy) { c.Retry.Most = time.Hour },
 	} {
 		t.Run(want, func(t *testing.T) {
 			c, p := keyedConfig(nil), keptKeys

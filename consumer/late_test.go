@@ -39,9 +39,9 @@ func TestWhatIsOlderThanWhatIsKept(t *testing.T) {
 		return m
 	}
 	bubble(t, "H4_it_ends_as_the_policy_says", func(t *testing.T) {
-		for then, want := range map[consumer.Then]semel.Counts{
-			consumer.ThenPark:    {Deliveries: 2, Parked: 2},
-			consumer.ThenDiscard: {Deliveries: 2, Discarded: 2},
+		for then, want := range map[consumer.Action]semel.Counts{
+			consumer.ActionPark:    {Deliveries: 2, Parked: 2},
+			consumer.ActionDiscard: {Deliveries: 2, Discarded: 2},
 		} {
 			store := reaped(t)
 			c := keeping(newListSource(old("1"), old("2")))
@@ -51,7 +51,7 @@ func TestWhatIsOlderThanWhatIsKept(t *testing.T) {
 			}
 		}
 		c := keeping(newListSource(old("1")))
-		c.Retention.OnOld = consumer.ThenHalt
+		c.Retention.OnOld = consumer.ActionHalt
 		if _, err := consume(t, reaped(t), add, c); !errors.Is(err, semel.ErrHalted) {
 			t.Errorf("halt: %v", err)
 		}
@@ -152,8 +152,8 @@ func TestRetentionsThatAreRefused(t *testing.T) {
 		"H1_seconds":             {consumer.RetentionPolicy{Keep: 30}, "Retention.Keep: is 30ns"},
 		"H1_negative":            {consumer.RetentionPolicy{Keep: -time.Hour}, "Retention.Keep"},
 		"D7_bodies_for_longer":   {consumer.RetentionPolicy{Keep: time.Hour, Bodies: time.Hour}, "Retention.Bodies"},
-		"H4_for_ever_and_an_end": {consumer.RetentionPolicy{OnOld: consumer.ThenDiscard}, "set Keep"},
-		"H4_an_unknown_end":      {consumer.RetentionPolicy{Keep: time.Hour, OnOld: consumer.ThenRetry}, "Retention.OnOld"},
+		"H4_for_ever_and_an_end": {consumer.RetentionPolicy{OnOld: consumer.ActionDiscard}, "set Keep"},
+		"H4_an_unknown_end":      {consumer.RetentionPolicy{Keep: time.Hour, OnOld: consumer.ActionRetry}, "Retention.OnOld"},
 		"H4_an_unknown_kind":     {consumer.RetentionPolicy{Keep: time.Hour, IDTime: 9}, "IDTime(9)"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -94,7 +94,7 @@ func (c *Config) fitsCalls(store any) error {
 	if out, ok := store.(callsOut); ok {
 		return out.fitsLeased(c)
 	}
-	if c.Provider.Ask != nil || c.Provider.Window != DefaultWindow || c.Provider.OnUnknown != ThenPark {
+	if c.Provider.Ask != nil || c.Provider.Window != DefaultWindow || c.Provider.OnUnknown != ActionPark {
 		return errors.New("Provider is set, and nobody is called: it is for the store of Leased; remove it")
 	}
 	return nil
@@ -154,8 +154,8 @@ func (s *leased[Tx]) FitIdentity(source, id string) (string, error) {
 	return id, nil
 }
 
-// Exonerates implements contract.Exonerator.
-func (s *leased[Tx]) Exonerates(err error) bool { return exonerates(s.store, err) }
+// IsStoreFault implements contract.FaultClassifier.
+func (s *leased[Tx]) IsStoreFault(err error) bool { return exonerates(s.store, err) }
 
 // Listen implements contract.Notifier.
 func (s *leased[Tx]) Listen(ctx context.Context, consumer string, due func()) error {
@@ -242,15 +242,15 @@ func (*outside) ClassifyHandler(context.Context, error) contract.Class { return 
 // claim is taken anew then, or what became of its row is asked.
 func (b *outside) Commit(ctx context.Context, e contract.Ending) contract.Result {
 	if len(e.Claims) == 0 { // the claim was lost before
-		return contract.Result{Outcome: contract.Committed, Culprit: contract.NobodyNamed}
+		return contract.Result{Outcome: contract.Committed, Culprit: contract.NoCulprit}
 	}
 	switch stood, err := b.ends.do(ctx, e.Claims[0]); {
 	case err != nil:
-		return contract.Result{Outcome: contract.CommitUnknown, Culprit: contract.NobodyNamed, Err: err}
+		return contract.Result{Outcome: contract.CommitUnknown, Culprit: contract.NoCulprit, Err: err}
 	case !stood:
-		return contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassClaimLost, Culprit: contract.NobodyNamed, Err: contract.ErrClaimLost}
+		return contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassClaimLost, Culprit: contract.NoCulprit, Err: contract.ErrClaimLost}
 	}
-	return contract.Result{Outcome: contract.Committed, Culprit: contract.NobodyNamed}
+	return contract.Result{Outcome: contract.Committed, Culprit: contract.NoCulprit}
 }
 
 // receipt is a batch of the store in which no handler runs.

@@ -18,23 +18,23 @@ import (
 // idler is a listSource that is asked whether it is idle.
 type idler struct {
 	*listSource
-	answers []func() (bool, []semel.Left, error)
+	answers []func() (bool, []semel.Unfinished, error)
 	asked   int
 }
 
-func (s *idler) Idle(context.Context) (bool, []semel.Left, error) {
+func (s *idler) Idle(context.Context) (bool, []semel.Unfinished, error) {
 	answer := s.answers[min(s.asked, len(s.answers)-1)]
 	s.asked++
 	return answer()
 }
 
 func TestASourceIsAskedBeforeARunEndsIdle(t *testing.T) {
-	held := []semel.Left{{Lane: "a", Messages: 3, Reason: "held up"}}
-	stands := []semel.Left{{Lane: "a", Messages: 3, Reason: "it is lost", Fault: true}}
-	says := func(idle bool, left []semel.Left, err error) func() (bool, []semel.Left, error) {
-		return func() (bool, []semel.Left, error) { return idle, left, err }
+	held := []semel.Unfinished{{Lane: "a", Messages: 3, Reason: "held up"}}
+	stands := []semel.Unfinished{{Lane: "a", Messages: 3, Reason: "it is lost", Fault: true}}
+	says := func(idle bool, left []semel.Unfinished, err error) func() (bool, []semel.Unfinished, error) {
+		return func() (bool, []semel.Unfinished, error) { return idle, left, err }
 	}
-	run := func(t *testing.T, answers ...func() (bool, []semel.Left, error)) (*idler, *consumer.Consumer[*memstore.Tx], time.Duration, error) {
+	run := func(t *testing.T, answers ...func() (bool, []semel.Unfinished, error)) (*idler, *consumer.Consumer[*memstore.Tx], time.Duration, error) {
 		source := newListSource()
 		source.lanes, source.endless = []string{"a"}, true
 		asked := &idler{listSource: source, answers: answers}
@@ -61,7 +61,7 @@ func TestASourceIsAskedBeforeARunEndsIdle(t *testing.T) {
 		}
 	})
 	bubble(t, "trap_T95_a_lane_that_stands_still_fails_the_run", func(t *testing.T) {
-		if _, c, _, err := run(t, says(true, stands, nil)); !errors.Is(err, semel.ErrLeft) || !slices.Equal(c.Left(), stands) {
+		if _, c, _, err := run(t, says(true, stands, nil)); !errors.Is(err, semel.ErrUnfinished) || !slices.Equal(c.Left(), stands) {
 			t.Errorf("left %+v: %v", c.Left(), err)
 		}
 	})
@@ -74,7 +74,7 @@ func TestASourceIsAskedBeforeARunEndsIdle(t *testing.T) {
 	bubble(t, "trap_T95_who_stops_a_run_does_not_wait_for_the_answer", func(t *testing.T) {
 		source := newListSource()
 		source.lanes, source.endless = []string{"a"}, true
-		asked := &idler{listSource: source, answers: []func() (bool, []semel.Left, error){says(false, nil, nil)}}
+		asked := &idler{listSource: source, answers: []func() (bool, []semel.Unfinished, error){says(false, nil, nil)}}
 		c := config(asked)
 		c.IdleExit = time.Hour
 		running, err := consumer.New(memstore.New(), add, c)
@@ -129,7 +129,7 @@ func (s *questioned) Fetch(ctx context.Context, _ contract.Bound) ([]contract.De
 	return nil, nil
 }
 
-func (s *questioned) Idle(ctx context.Context) (bool, []semel.Left, error) {
+func (s *questioned) Idle(ctx context.Context) (bool, []semel.Unfinished, error) {
 	s.asked++
 	<-ctx.Done()
 	return false, nil, fmt.Errorf("the ends of the log: %w", ctx.Err())

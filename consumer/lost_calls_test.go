@@ -18,7 +18,7 @@ import (
 // mayBeLost is a consumer whose calls have no key, and are not made a second time.
 func mayBeLost() consumer.Config {
 	c := callsOut()
-	c.Provider = consumer.Provider{Window: consumer.WindowNever, OnUnknown: consumer.ThenDiscard}
+	c.Provider = consumer.Provider{Window: consumer.WindowNever, OnUnknown: consumer.ActionDiscard}
 	return c
 }
 
@@ -64,7 +64,7 @@ func TestCallsThatMayBeLost(t *testing.T) {
 	})
 	t.Run("an_end_that_is_none_of_the_two_is_refused", func(t *testing.T) {
 		c := mayBeLost()
-		c.Provider.OnUnknown = consumer.ThenHalt
+		c.Provider.OnUnknown = consumer.ActionHalt
 		_, err := consumer.New(consumer.Leased(memstore.New()), func(context.Context, consumer.Call, *semel.Message) error { return errors.New("never") }, c, faults.Plan{})
 		if err == nil || !strings.Contains(err.Error(), "Provider.OnUnknown") {
 			t.Error(err)

@@ -33,7 +33,7 @@ func (p *pilot[Tx]) lap(f *flight[Tx]) time.Duration {
 }
 
 // measured tells the meters of a flight that is over, and the tracer. culprit is the entry
-// because of which it was rolled back, contract.NobodyNamed if that is none.
+// because of which it was rolled back, contract.NoCulprit if that is none.
 func (p *pilot[Tx]) measured(f *flight[Tx], end measure.End, culprit int) {
 	n := p.engine.reporter
 	if n.meters == nil && f.spans == nil {

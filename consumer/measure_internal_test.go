@@ -34,7 +34,7 @@ func measureFlight(p *pilot[int], f *flight[int]) {
 	f.figures.Marking = p.lap(f)
 	f.figures.Handling += p.lap(f)
 	f.figures.Committing = p.lap(f)
-	p.measured(f, measure.Committed, contract.NobodyNamed)
+	p.measured(f, measure.Committed, contract.NoCulprit)
 }
 
 // BenchmarkMeter is what measuring costs a flight, and so a message that flies alone.
@@ -83,7 +83,7 @@ func traceNothing(p *pilot[int], f *flight[int], verdicts []contract.Verdict) {
 	for i := range f.Entries {
 		f.within(i, &f.Entries[i].Item.Handle.(*parcel).message)
 	}
-	p.measured(f, measure.Committed, contract.NobodyNamed)
+	p.measured(f, measure.Committed, contract.NoCulprit)
 }
 
 // BenchmarkTracerUnsampled is what a tracer costs messages of which none is sampled, and a

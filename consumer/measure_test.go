@@ -66,7 +66,7 @@ func TestAMeterIsToldOfEachBatch(t *testing.T) {
 		store.onCommit = func(ctx context.Context, commit func(context.Context) contract.Result) contract.Result {
 			if committed++; committed == 1 {
 				commit(ctx)
-				return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: errors.New("the answer is lost")}
+				return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: errors.New("the answer is lost")}
 			}
 			return commit(ctx)
 		}

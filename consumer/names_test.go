@@ -24,7 +24,7 @@ var enumerations = map[string]func(n uint8) fmt.Stringer{
 	"CommitOutcome":   func(n uint8) fmt.Stringer { return contract.CommitOutcome(n) },
 	"SettleKind":      func(n uint8) fmt.Stringer { return semel.SettleKind(n) },
 	"End":             func(n uint8) fmt.Stringer { return contract.End(n) },
-	"Then":            func(n uint8) fmt.Stringer { return consumer.Then(n) },
+	"Action":          func(n uint8) fmt.Stringer { return consumer.Action(n) },
 	"Otherwise":       func(n uint8) fmt.Stringer { return consumer.Otherwise(n) },
 	"LaneMode":        func(n uint8) fmt.Stringer { return consumer.LaneMode(n) },
 	"OnParked":        func(n uint8) fmt.Stringer { return consumer.OnParked(n) },
@@ -65,7 +65,7 @@ func TestEveryValueOfAListHasItsOwnName(t *testing.T) {
 			t.Errorf("%s has %d values and no names; give it a String method, and this test a line", kind, n)
 		}
 	}
-	if got := fmt.Sprint(contract.StateParked, " ", contract.Parked, " ", consumer.ThenAcceptFirst); got != "PARKED parked accept_first" {
+	if got := fmt.Sprint(contract.StateParked, " ", contract.Parked, " ", consumer.ActionKeepFirst); got != "PARKED parked accept_first" {
 		t.Errorf("printed: %s", got)
 	}
 }

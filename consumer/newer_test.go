@@ -116,7 +116,7 @@ func TestWhatANewerReleaseMarked(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, d := range []int{0, 2} {
-			if d := all[d]; d.Kind != semel.HandBack || d.Reason != semel.ReasonNewer || d.After <= 0 || d.Charged || d.Ending != contract.NotEnded {
+			if d := all[d]; d.Kind != semel.Nack || d.Reason != semel.ReasonNewer || d.After <= 0 || d.Charged || d.Ending != contract.EndUnknown {
 				t.Errorf("%+v", d)
 			}
 		}
@@ -155,7 +155,7 @@ func endsBesideIt(t *testing.T, exit time.Duration) {
 	defer cancel()
 	consumer := mustNew(t, store, add, c)
 	err := consumer.Run(ctx)
-	if ctx.Err() != nil || !errors.Is(err, semel.ErrLeft) || !strings.Contains(err.Error(), `message "2"`) || !strings.Contains(err.Error(), "outcome 9") {
+	if ctx.Err() != nil || !errors.Is(err, semel.ErrUnfinished) || !strings.Contains(err.Error(), `message "2"`) || !strings.Contains(err.Error(), "outcome 9") {
 		t.Errorf("IdleExit %v: %v (%v)", exit, err, ctx.Err())
 	}
 	if left := consumer.Left(); len(left) != 1 || left[0].Lane != "a" || left[0].Messages != 2 || !left[0].Fault {

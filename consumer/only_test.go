@@ -80,7 +80,7 @@ func TestATopicIsShared(t *testing.T) {
 		store, source := memstore.New(), shared()
 		c := config(source)
 		c.Only, c.Otherwise = consumer.Only{Types: []string{"order"}}, consumer.OtherwisePark
-		c.OnBadIdentity = consumer.ThenHalt // is another question
+		c.OnBadIdentity = consumer.ActionHalt // is another question
 		counts := runs(t, store, add, c)
 		if counts.Applied != 2 || counts.Parked != 3 || counts.Skipped != 0 || len(source.settled) != 5 {
 			t.Errorf("%+v, settled %v", counts, source.settled)

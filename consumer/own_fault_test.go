@@ -46,7 +46,7 @@ func TestAMessageThatLooksLikeAnOutage(t *testing.T) {
 		c := config(nil)
 		c.Retry.Attempts = 2
 		consumer := mustNew(t, store, func(context.Context, *memstore.Tx, *semel.Message) error { return &downError{} }, c)
-		for i, want := range []semel.SettleKind{semel.HandBack, semel.Ack} {
+		for i, want := range []semel.SettleKind{semel.Nack, semel.Ack} {
 			m := message("1", `{}`)
 			m.Attempt = i + 1
 			d, err := consumer.Process(t.Context(), m)

@@ -136,7 +136,7 @@ func TestAPanicThatIsNotTheHandlers(t *testing.T) {
 	t.Run("trap_T90_before_the_first_fetch_is_an_error_of_the_run", func(t *testing.T) {
 		for method, source := range map[string]contract.Source{"Lanes": panickingStart{Source: newListSource()}, "DeadLetters": panickingStart{Source: newListSource(), dead: true}} {
 			c := config(source)
-			c.OnConflict = consumer.ThenDeadLetter
+			c.OnConflict = consumer.ActionDeadLetter
 			err := mustNew(t, memstore.New(), add, c).Run(t.Context())
 			if err == nil || !strings.Contains(err.Error(), "the source's "+method+" panicked") {
 				t.Errorf("%s: %v", method, err)
@@ -159,7 +159,7 @@ type panickingStart struct {
 
 func (s panickingStart) Lanes(contract.LaneObserver) { panic("no") }
 
-func (s panickingStart) LaneFaults() []semel.Left { panic("no") }
+func (s panickingStart) LaneFaults() []semel.Unfinished { panic("no") }
 
 func (s panickingStart) DeadLetters(string) error {
 	if s.dead {

@@ -13,20 +13,20 @@ import (
 
 // Disposition is what to tell the broker of a message given to Process.
 type Disposition struct {
-	// Kind is Ack, or semel.HandBack with After.
+	// Kind is Ack, or semel.Nack with After.
 	Kind semel.SettleKind
 	// After is how long to wait before the next delivery.
 	After time.Duration
 	// Ending says, with semel.Ack, how the message ended: contract.EndApplied,
-	// contract.EndDuplicate, contract.EndConflict and so on. contract.NotEnded, with
-	// semel.HandBack, says that nothing became of it: the handler failed, the store
+	// contract.EndDuplicate, contract.EndConflict and so on. contract.EndUnknown, with
+	// semel.Nack, says that nothing became of it: the handler failed, the store
 	// is down, or, with semel.ReasonBusy, a copy is in flight elsewhere.
 	Ending contract.End
 	// Reason is why it was parked, dead-lettered, discarded or skipped, or with
-	// semel.HandBack what stood in the way, where that has a name; empty otherwise.
+	// semel.Nack what stood in the way, where that has a name; empty otherwise.
 	Reason semel.Reason
-	// Charged says, with semel.HandBack, that the handler ran and failed by its own
-	// error: this delivery is an attempt. Any other semel.HandBack is none: the store is
+	// Charged says, with semel.Nack, that the handler ran and failed by its own
+	// error: this delivery is an attempt. Any other semel.Nack is none: the store is
 	// down, a copy is in flight elsewhere (semel.ReasonBusy), a newer release marked it
 	// (semel.ReasonNewer), others hold what it needs, an operator has paused the
 	// consumer (semel.ReasonPaused).

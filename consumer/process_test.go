@@ -67,7 +67,7 @@ func TestProcess(t *testing.T) {
 		}, config(nil))
 		began := time.Now()
 		d, err := running.Process(t.Context(), message("1", `{}`))
-		if err != nil || d.Kind != semel.HandBack || d.After != time.Hour || ran != 1 || time.Since(began) != 0 {
+		if err != nil || d.Kind != semel.Nack || d.After != time.Hour || ran != 1 || time.Since(began) != 0 {
 			t.Errorf("%+v, %v, ran %d, took %v", d, err, ran, time.Since(began))
 		}
 		closed(t, running)
@@ -84,11 +84,11 @@ func TestProcess(t *testing.T) {
 			m := message("1", `{}`)
 			m.Attempt = try
 			d, err := running.Process(t.Context(), m)
-			want := semel.HandBack
+			want := semel.Nack
 			if try == 3 {
 				want = semel.Ack
 			}
-			if err != nil || d.Kind != want || want == semel.HandBack && d.After <= 0 {
+			if err != nil || d.Kind != want || want == semel.Nack && d.After <= 0 {
 				t.Errorf("delivery %d: %+v, %v", try, d, err)
 			}
 		}
@@ -123,7 +123,7 @@ func TestProcessAll(t *testing.T) {
 			want := consumer.Disposition{Kind: semel.Ack, Ending: contract.EndApplied}
 			switch i {
 			case 3:
-				want = consumer.Disposition{Kind: semel.HandBack, After: a.After, Charged: true}
+				want = consumer.Disposition{Kind: semel.Nack, After: a.After, Charged: true}
 			case 5:
 				want.Ending, want.Reason = contract.EndParked, "look"
 			case 1000:
@@ -236,7 +236,7 @@ func TestWhatProcessDoesNotTake(t *testing.T) {
 		running := mustNew(t, store, add, c)
 		for range 3 {
 			d, err := running.Process(t.Context(), message("1", `{}`))
-			if err != nil || d.Kind != semel.HandBack || d.After <= 0 || d.Charged {
+			if err != nil || d.Kind != semel.Nack || d.After <= 0 || d.Charged {
 				t.Errorf("%+v, %v", d, err)
 			}
 		}
@@ -254,7 +254,7 @@ func inNoTime[Tx any](t *testing.T, c *consumer.Consumer[Tx], ids ...string) (af
 	for _, id := range ids {
 		began := time.Now()
 		d, err := c.Process(t.Context(), message(id, `{}`))
-		if err != nil || d.Kind != semel.HandBack || d.After <= 0 || d.After > 5*time.Second || time.Since(began) != 0 {
+		if err != nil || d.Kind != semel.Nack || d.After <= 0 || d.After > 5*time.Second || time.Since(began) != 0 {
 			t.Errorf("%s: %+v, %v, took %v", id, d, err, time.Since(began))
 		}
 		after = d.After
@@ -285,11 +285,11 @@ func TestProcessWhileTheStoreIsDown(t *testing.T) {
 		synctest.Wait()
 		inNoTime(t, running, "e", "f", "g")
 		for _, a := range ask(t.Context(), running, numbered("m", 50)...) {
-			if a.err != nil || a.Kind != semel.HandBack || a.After <= 0 {
+			if a.err != nil || a.Kind != semel.Nack || a.After <= 0 {
 				t.Errorf("%+v", a)
 			}
 		}
-		if a := <-probe; a.err != nil || a.Kind != semel.HandBack || a.After <= 0 || len(store.begins) != 2 {
+		if a := <-probe; a.err != nil || a.Kind != semel.Nack || a.After <= 0 || len(store.begins) != 2 {
 			t.Errorf("the call that asked: %+v; asked %d times", a, len(store.begins))
 		}
 		down, hangs = false, 0

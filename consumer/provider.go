@@ -29,14 +29,14 @@ type Provider struct {
 	// the call after it have Timeout together.
 	Ask func(ctx context.Context, m *semel.Message) (Finding, error)
 	// OnUnknown ends a message whose outcome nobody knows, when it may not be called
-	// again and there is no Ask: ThenPark, the default, for a person; ThenDiscard, for an
+	// again and there is no Ask: ActionPark, the default, for a person; ActionDiscard, for an
 	// effect that may be lost.
-	OnUnknown Then
+	OnUnknown Action
 }
 
 // isLost reports whether a message ends as soon as nobody knows what became of its call.
 func (p *Provider) isLost() bool {
-	return p.Window == WindowNever && p.Ask == nil && p.OnUnknown == ThenDiscard
+	return p.Window == WindowNever && p.Ask == nil && p.OnUnknown == ActionDiscard
 }
 
 // The ends of Provider.Window.
@@ -70,8 +70,8 @@ func (f Finding) String() string {
 // open.
 func (c *Config) fitsProvider(fault faultFunc) {
 	p := &c.Provider
-	if p.OnUnknown != ThenPark && p.OnUnknown != ThenDiscard {
-		fault("Provider.OnUnknown", "is %v; it is %v or %v", p.OnUnknown, ThenPark, ThenDiscard)
+	if p.OnUnknown != ActionPark && p.OnUnknown != ActionDiscard {
+		fault("Provider.OnUnknown", "is %v; it is %v or %v", p.OnUnknown, ActionPark, ActionDiscard)
 	}
 	switch {
 	case p.Window < 0 && p.Window != WindowNever:

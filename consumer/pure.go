@@ -36,20 +36,20 @@ type marking[Tx any] struct {
 
 // fitsPure is fitsLeased for calls that change nothing.
 func (s *answering[Tx, Answer]) fitsPure(c *Config) error {
-	looker, looks := s.store.(contract.Looker)
+	looker, looks := s.store.(contract.MarkerLookup)
 	switch {
 	case s.store == nil:
 		return errors.New("the store of NewCalling is nil; pass one that is open")
 	case s.Leases == nil || s.Inbox == nil || s.calls == nil:
 		return fmt.Errorf("the store has no inbox, in which a message could wait to be called for again: %w", semel.ErrUnsupported)
 	case !looks:
-		return fmt.Errorf("the store cannot say what became of a message before it is called for (contract.Looker): %w", semel.ErrUnsupported)
+		return fmt.Errorf("the store cannot say what became of a message before it is called for (contract.MarkerLookup): %w", semel.ErrUnsupported)
 	case c.Former != nil:
 		return fmt.Errorf("field Former: messages that share a former identity never share a transaction, and those of NewCalling with %v do; use %v while the identity changes: %w", StrategyMarker, StrategyInbox, semel.ErrUnsupported)
 	}
 	c.callsOut, c.pure = true, true
 	c.Provider.Window = WindowAlways // a row that is claimed is called for as often as it takes
-	s.looks = &together[contract.Mark, contract.Verdict]{carry: looker.Look, alone: s.isOnes, pace: &pace{}}
+	s.looks = &together[contract.Mark, contract.Verdict]{carry: looker.LookUpMarkers, alone: s.isOnes, pace: &pace{}}
 	s.marks = &together[marking[Tx], contract.Result]{carry: s.markAll, alone: isApart, pace: &pace{}}
 	if limiter, limits := s.store.(contract.BatchLimiter); limits {
 		s.marks.limit = limiter.BatchLimit()
@@ -141,12 +141,12 @@ func (*pure[Tx, Answer]) ClassifyHandler(context.Context, error) contract.Class 
 // store is asked all the same: it shows whether it takes transactions.
 func (p *pure[Tx, Answer]) Commit(ctx context.Context, e contract.Ending) contract.Result {
 	if p.seen {
-		return contract.Result{Outcome: contract.Committed, Culprit: contract.NobodyNamed}
+		return contract.Result{Outcome: contract.Committed, Culprit: contract.NoCulprit}
 	}
 	id := ofMark(&p.mark)
 	r, err := p.s.marks.do(ctx, marking[Tx]{p.mark, p.options, len(e.Trim) > 0, p.apply})
 	if err != nil { // nobody knows what became of those that share the transaction
-		r = contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: err}
+		r = contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: err}
 	}
 	if r.Outcome == contract.CommitUnknown || r.Class == contract.ClassClaimLost {
 		p.s.doubts.keep(id, struct{}{})
@@ -209,7 +209,7 @@ func (s *answering[Tx, Answer]) markAndApply(ctx context.Context, all []marking[
 	if err != nil {
 		r := contract.Result{Outcome: contract.NotCommitted, Class: s.classOf(ctx, b, err), Err: err}
 		if ctx.Err() != nil && r.Class == contract.ClassRetry { // what it shared with others took its time
-			r.Class, r.Culprit = contract.ClassContended, contract.NobodyNamed
+			r.Class, r.Culprit = contract.ClassContended, contract.NoCulprit
 		}
 		over = true
 		b.Rollback(ctx)
@@ -227,7 +227,7 @@ func (s *answering[Tx, Answer]) markAndApply(ctx context.Context, all []marking[
 		if r.Outcome == contract.NotCommitted && r.Class != contract.ClassDown {
 			return nil, errApart
 		}
-		r.Culprit = contract.NobodyNamed
+		r.Culprit = contract.NoCulprit
 	}
 	for i := range out {
 		if out[i].Outcome == 0 {
@@ -241,7 +241,7 @@ func (s *answering[Tx, Answer]) markAndApply(ctx context.Context, all []marking[
 // the others.
 func (s *answering[Tx, Answer]) applyMarked(ctx context.Context, b contract.Batch[Tx], verdicts []contract.Verdict, all []marking[Tx]) (e contract.Ending, out []contract.Result, err error) {
 	out = make([]contract.Result, len(all))
-	broken, _ := b.(contract.Broken)
+	broken, _ := b.(contract.TxStatus)
 	for i := range all {
 		switch verdicts[i].Kind {
 		case contract.Fresh:
@@ -252,7 +252,7 @@ func (s *answering[Tx, Answer]) applyMarked(ctx context.Context, b contract.Batc
 			if all[i].apply != nil {
 				err = all[i].run(ctx, s.timeout, b.Tx(i))
 			}
-			if err == nil && broken != nil && broken.Broken() {
+			if err == nil && broken != nil && broken.TxAborted() {
 				err = swallowed(broken)
 			}
 			if err != nil {
@@ -262,7 +262,7 @@ func (s *answering[Tx, Answer]) applyMarked(ctx context.Context, b contract.Batc
 		case contract.Gap, contract.Stale, contract.Behind, contract.Old: // it is written, and may not run
 			e.Trim = append(e.Trim, i)
 		}
-		out[i] = contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassClaimLost, Culprit: contract.NobodyNamed, Err: errMarkedElsewhere}
+		out[i] = contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassClaimLost, Culprit: contract.NoCulprit, Err: errMarkedElsewhere}
 	}
 	return e, out, nil
 }
@@ -290,7 +290,7 @@ func (s *answering[Tx, Answer]) classOf(ctx context.Context, b contract.Batch[Tx
 // notBegunYet is the result where no transaction could begin, which is no message's fault,
 // whatever it is. Where a copy is in flight elsewhere the next Begin meets it, and waits.
 func notBegunYet(class contract.Class, err error) contract.Result {
-	r := contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: &notOpened{err}}
+	r := contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: &notOpened{err}}
 	if class == contract.ClassContended {
 		r.Class, r.Err = contract.ClassClaimLost, errMarkBusy
 	}
@@ -305,11 +305,11 @@ type notOpened struct{ error }
 
 func (e *notOpened) Unwrap() error { return e.error }
 
-// Exonerates implements contract.Exonerator: any message would have met a store that begins
+// IsStoreFault implements contract.FaultClassifier: any message would have met a store that begins
 // no transaction, however well it answers looks.
-func (s *answering[Tx, Answer]) Exonerates(err error) bool {
+func (s *answering[Tx, Answer]) IsStoreFault(err error) bool {
 	var closed *notOpened
-	return errors.As(err, &closed) || s.leased.Exonerates(err)
+	return errors.As(err, &closed) || s.leased.IsStoreFault(err)
 }
 
 func each[Tx any](all []marking[Tx], r contract.Result) []contract.Result {

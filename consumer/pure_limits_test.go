@@ -124,7 +124,7 @@ func TestAStoreThatOnlyAnswersLooks(t *testing.T) {
 		store.commit = func(b contract.Batch[*memstore.Tx], ctx context.Context, e contract.Ending) contract.Result {
 			if time.Since(began) < 6*time.Hour {
 				b.Rollback(ctx)
-				return contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: errTest}
+				return contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: errTest}
 			}
 			return b.Commit(ctx, e)
 		}

@@ -41,9 +41,9 @@ type markedBatch struct {
 	s *marked
 }
 
-func (s *marked) Look(ctx context.Context, marks []contract.Mark) ([]contract.Verdict, error) {
+func (s *marked) LookUpMarkers(ctx context.Context, marks []contract.Mark) ([]contract.Verdict, error) {
 	s.looks.Add(int32(len(marks)))
-	return s.Store.Look(ctx, marks)
+	return s.Store.LookUpMarkers(ctx, marks)
 }
 
 func (s *marked) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[*memstore.Tx], []contract.Verdict, error) {
@@ -191,7 +191,7 @@ func TestAMessageThatIsMarkedWhileItIsCalledFor(t *testing.T) {
 		store.commit = func(b contract.Batch[*memstore.Tx], ctx context.Context, e contract.Ending) contract.Result {
 			r := b.Commit(ctx, e)
 			if lost.Add(1) <= 2 {
-				return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: errTest}
+				return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: errTest}
 			}
 			return r
 		}
@@ -211,7 +211,7 @@ func TestAMessageThatIsMarkedWhileItIsCalledFor(t *testing.T) {
 		store.commit = func(b contract.Batch[*memstore.Tx], ctx context.Context, e contract.Ending) contract.Result {
 			if lost.Add(1) <= 2 {
 				b.Rollback(ctx)
-				return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: errTest}
+				return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: errTest}
 			}
 			return b.Commit(ctx, e)
 		}
@@ -329,7 +329,7 @@ func TestRandomCallsWithoutClaims(t *testing.T) {
 			store := &marked{Store: memstore.New()}
 			store.begin = func(marks []contract.Mark) error { return nil }
 			store.commit = func(b contract.Batch[*memstore.Tx], ctx context.Context, e contract.Ending) contract.Result {
-				unknown := contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: errTest}
+				unknown := contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: errTest}
 				switch {
 				case chance(10):
 					b.Rollback(ctx)
@@ -339,7 +339,7 @@ func TestRandomCallsWithoutClaims(t *testing.T) {
 					return unknown
 				case chance(10):
 					b.Rollback(ctx)
-					return contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassContended, Culprit: contract.NobodyNamed, Err: errTest}
+					return contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassContended, Culprit: contract.NoCulprit, Err: errTest}
 				}
 				return b.Commit(ctx, e)
 			}

@@ -142,7 +142,7 @@ func (r *reaping) record(base context.Context, over bool) bool {
 
 // ages are how far the lanes are; false: that is not known. over: nothing was left.
 func (r *reaping) ages(over bool) (lanes []contract.LaneAge, known bool) {
-	if dated, tells := r.source.(contract.Dated); tells {
+	if dated, tells := r.source.(contract.RecordAges); tells {
 		err := notPanicking(r.config, "Ages", func() error { lanes, known = dated.Ages(); return nil })
 		return lanes, known && err == nil
 	}

@@ -48,7 +48,7 @@ var failures = map[string]func(s *checkedStore){
 			if first := !failed && s.damaged.Load(); first {
 				failed = true
 				commit(ctx)
-				return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: &downError{}}
+				return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: &downError{}}
 			}
 			return commit(ctx)
 		}

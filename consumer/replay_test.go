@@ -116,7 +116,7 @@ func foretells(t *testing.T, store *memstore.Store, c consumer.Config, messages 
 	for i, m := range messages {
 		deliveries[i] = contract.Delivery{Message: m, Lane: contract.Lane{ID: "a"}, Before: contract.Unknown}
 	}
-	found, err := mustNew(t, store, add, c).Foretell(t.Context(), deliveries)
+	found, err := mustNew(t, store, add, c).Preview(t.Context(), deliveries)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +165,7 @@ func TestWhatWouldBecomeOfMessagesIsForetold(t *testing.T) {
 		c.Strategy, c.NaturalBecause = consumer.StrategyNatural, "order: irrelevant"
 		want(t, foretells(t, store, c, message("1", "{}")), "not ended")
 		c = config(nil)
-		c.OnBadIdentity = consumer.ThenHalt
+		c.OnBadIdentity = consumer.ActionHalt
 		want(t, foretells(t, store, c, nameless), "not ended")
 	})
 	bubble(t, "G4_under_the_identity_that_was_before", func(t *testing.T) {
@@ -190,7 +190,7 @@ func TestWhatWouldBecomeOfMessagesIsForetold(t *testing.T) {
 			}
 			return nil
 		}))
-		_, err := mustNew(t, store, add, config(nil)).Foretell(t.Context(), []contract.Delivery{{Message: message("1", "{}")}})
+		_, err := mustNew(t, store, add, config(nil)).Preview(t.Context(), []contract.Delivery{{Message: message("1", "{}")}})
 		if err == nil || !strings.Contains(err.Error(), "down") {
 			t.Errorf("%v", err)
 		}

@@ -69,7 +69,7 @@ func TestAHealthyConsumerIsSilent(t *testing.T) {
 		store.onCommit = func(ctx context.Context, commit func(context.Context) contract.Result) contract.Result {
 			r := commit(ctx)
 			if lost++; lost%2 == 1 {
-				return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: errTest}
+				return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: errTest}
 			}
 			return r
 		}

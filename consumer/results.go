@@ -16,7 +16,7 @@ import (
 //
 // It costs a statement, which a Queue sends with the others. A result has at most
 // contract.MaxResult bytes, and goes with its marker. It needs a store that keeps results
-// (contract.ResultKeeper) and StrategyMarker or StrategyInbox; with NewCalling it is for
+// (contract.ResultWriter) and StrategyMarker or StrategyInbox; with NewCalling it is for
 // the function that applies, and with Leased, which has no transaction, there is none. An
 // error says that nothing is kept, and must be returned.
 func KeepResult[Tx any](ctx context.Context, tx Tx, m *semel.Message, result []byte) error {
@@ -31,7 +31,7 @@ func KeepResult[Tx any](ctx context.Context, tx Tx, m *semel.Message, result []b
 	case len(result) > contract.MaxResult:
 		return semel.Permanent(fmt.Errorf("semel: the result has %d bytes, and at most %d are kept; keep a reference to it", len(result), contract.MaxResult))
 	}
-	keeper, can := abilityOf[contract.ResultKeeper[Tx]](k.store)
+	keeper, can := abilityOf[contract.ResultWriter[Tx]](k.store)
 	if !can {
 		return semel.Permanent(fmt.Errorf("semel: consumer %q: its store keeps no results in a %T: %w", k.consumer, tx, semel.ErrUnsupported))
 	}

@@ -40,10 +40,10 @@ type RetentionPolicy struct {
 	// ended by OnOld, too.
 	Drop bool
 	// OnOld ends a message that is older than what is kept, and of which nothing is known:
-	// whether it has taken effect, nobody can tell. ThenPark, ThenDeadLetter, ThenHalt or
-	// ThenDiscard. Messages with a version are not asked for their age: their streams
+	// whether it has taken effect, nobody can tell. ActionPark, ActionDeadLetter, ActionHalt or
+	// ActionDiscard. Messages with a version are not asked for their age: their streams
 	// tell.
-	OnOld Then
+	OnOld Action
 	// Off: nothing is removed, whoever runs a reaper.
 	Off bool
 }
@@ -66,11 +66,11 @@ func (c *Config) checkRetention(fault faultFunc) {
 		fault("Retention.Bodies", "is %v, and the identities are kept for %v only; make it shorter, or leave it out", r.Bodies, r.Keep)
 	case r.IDTime > identity.Snowflake:
 		fault("Retention.IDTime", "%v is not a kind of id", r.IDTime)
-	case r.OnOld != ThenPark && r.OnOld != ThenDeadLetter && r.OnOld != ThenHalt && r.OnOld != ThenDiscard:
+	case r.OnOld != ActionPark && r.OnOld != ActionDeadLetter && r.OnOld != ActionHalt && r.OnOld != ActionDiscard:
 		fault("Retention.OnOld", "%v is not an ending that is possible here", r.OnOld)
 	case r.Drop && r.IDTime == identity.NoIDTime:
 		fault("Retention.Drop", "needs ids that carry their time; set IDTime")
-	case r.Keep == 0 && (r.Drop || r.Delay != 0 || r.IDTime != identity.NoIDTime || r.OnOld != ThenPark):
+	case r.Keep == 0 && (r.Drop || r.Delay != 0 || r.IDTime != identity.NoIDTime || r.OnOld != ActionPark):
 		fault("Retention", "says what becomes of what is older than what is kept, and all is kept for ever; set Keep")
 	}
 }
@@ -86,8 +86,8 @@ func (c *Config) fitsRetention(store any) error {
 // fitsDays says why policy and store do not both keep markers by day.
 func (c *Config) fitsDays(store any) error {
 	kind := ""
-	if keeper, able := abilityOf[contract.DayKeeper](store); able {
-		kind = keeper.KeepsDays()
+	if keeper, able := abilityOf[contract.PartitionedMarkers](store); able {
+		kind = keeper.PartitionedBy()
 	}
 	switch r := &c.Retention; {
 	case r.Drop && kind == "":
@@ -142,7 +142,7 @@ func sentAt(m *semel.Message) time.Time {
 // horizon is how late a copy can come, and of what that is made.
 func (c *Config) horizon(ctx context.Context, source contract.Source) (contract.Horizon, error) {
 	var h contract.Horizon
-	if broker, able := source.(contract.Horizoned); able {
+	if broker, able := source.(contract.HorizonReporter); able {
 		err := notPanicking(c, "Horizon", func() (err error) {
 			h, err = broker.Horizon(ctx)
 			return err

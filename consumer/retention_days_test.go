@@ -17,7 +17,7 @@ type daily struct {
 	kind string
 }
 
-func (d daily) KeepsDays() string                        { return d.kind }
+func (d daily) PartitionedBy() string                    { return d.kind }
 func (d daily) FitIdentity(_, id string) (string, error) { return id, nil }
 
 func TestMarkersByDayAreOfAStoreThatHasDays(t *testing.T) {

@@ -109,7 +109,7 @@ func TestNothingOfAPayloadIsTold(t *testing.T) {
 			}
 		}
 		halting := config(newListSource(secretive("number", `{"Amount":{"Cents":HIDDEN}}`)))
-		halting.Logger, halting.Observers, halting.Retry.Then = told.logger(), []semel.Observer{&told.witness}, consumer.ThenHalt
+		halting.Logger, halting.Observers, halting.Retry.Then = told.logger(), []semel.Observer{&told.witness}, consumer.ActionHalt
 		err := mustNew(t, memstore.New(), decode, halting).Run(t.Context())
 		if !errors.Is(err, semel.ErrHalted) {
 			t.Fatal(err)
@@ -132,7 +132,7 @@ func TestNothingOfAPayloadIsTold(t *testing.T) {
 		text := &log{}
 		id := "1\n2026-01-01 level=ERROR msg=forged\r\x1b[31m\x00"
 		c := config(newListSource(message(id, `{}`)))
-		c.Logger, c.Retry.Then = text.logger(), consumer.ThenHalt
+		c.Logger, c.Retry.Then = text.logger(), consumer.ActionHalt
 		err := mustNew(t, memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error { return semel.Permanent(errTest) }, c).Run(t.Context())
 		if err == nil || strings.ContainsAny(err.Error(), "\n\r\x1b\x00") {
 			t.Errorf("the error is %q", err)

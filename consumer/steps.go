@@ -48,7 +48,7 @@ func (d Done) Output(step string) []byte {
 // its last step. Attempts are counted by step.
 //
 // Between two steps the message waits in the inbox, where it keeps its place in its line
-// and its stream. So it needs StrategyInbox, a store with contract.StepKeeper, and, where
+// and its stream. So it needs StrategyInbox, a store with contract.StepWriter, and, where
 // there is a Source, SettleAfterReceipt; Process is not for it. On a store of Leased no
 // transaction is open while a step runs: a step is then done at least once, and never
 // again after its end was written.
@@ -64,8 +64,8 @@ func NewSteps[Tx any](store contract.TxStore[Tx], steps []Step[Tx], c Config, pl
 			return nil, fmt.Errorf("semel: consumer %q: the step %q has no Run; give it a function", c.Name, steps[i].Name)
 		}
 	}
-	if keeper, able := abilityOf[contract.StepKeeper](store); able {
-		c.mostOutput = min(keeper.MostOutput(), contract.MaxStepOutput)
+	if keeper, able := abilityOf[contract.StepWriter](store); able {
+		c.mostOutput = min(keeper.MaxOutput(), contract.MaxStepOutput)
 	}
 	return newConsumer(store, handler[Tx]{steps: steps}, len(steps) == 0, c, plans)
 }

@@ -138,7 +138,7 @@ func TestAGuardedEffect(t *testing.T) {
 	bubble(t, "B6_or_discards_where_the_policy_says_so", func(t *testing.T) {
 		store := memstore.New()
 		c := config(newListSource(message("2", `{}`)))
-		c.OnUnmet = consumer.ThenDiscard
+		c.OnUnmet = consumer.ActionDiscard
 		if counts := runs(t, store, guarded, c); counts.Discarded != 1 || row(t, store, "2").State != contract.StateDiscarded || !outcome(t, store, "2").Already(contract.Discarded) {
 			t.Errorf("%+v, %+v", counts, rows(t, store))
 		}
@@ -146,7 +146,7 @@ func TestAGuardedEffect(t *testing.T) {
 	bubble(t, "B6_or_waits_until_the_condition_is_met", func(t *testing.T) {
 		store := memstore.New()
 		c := config(newListSource(message("2", `{}`)))
-		c.OnUnmet, c.Retry.Attempts = consumer.ThenRetry, 100
+		c.OnUnmet, c.Retry.Attempts = consumer.ActionRetry, 100
 		run := start(t, mustNew(t, store, guarded, c))
 		pass(5 * time.Second)
 		awaiting(t, store, "2")
@@ -157,7 +157,7 @@ func TestAGuardedEffect(t *testing.T) {
 	bubble(t, "B6_or_parks_when_the_attempts_are_used_up", func(t *testing.T) {
 		store := memstore.New()
 		c := config(newListSource(message("2", `{}`)))
-		c.OnUnmet, c.Retry.Attempts = consumer.ThenRetry, 3
+		c.OnUnmet, c.Retry.Attempts = consumer.ActionRetry, 3
 		if counts := runs(t, store, guarded, c); counts.Parked != 1 || counts.Retried != 2 || row(t, store, "2").Attempts != 3 {
 			t.Errorf("%+v, %+v", counts, rows(t, store))
 		}

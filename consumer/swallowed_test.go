@@ -53,14 +53,14 @@ func (s *breaking) Classify(err error) contract.Class {
 	return s.watchedStore.Classify(err)
 }
 
-func (b *breakingBatch) Broken() bool { return b.store.broken != nil }
+func (b *breakingBatch) TxAborted() bool { return b.store.broken != nil }
 
-func (b knowingBatch) BrokenBy() error { return b.store.broken }
+func (b knowingBatch) AbortCause() error { return b.store.broken }
 
 func (b *breakingBatch) Commit(ctx context.Context, e contract.Ending) contract.Result {
 	if b.store.broken != nil {
 		b.Rollback(ctx)
-		return contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassAborted, Culprit: contract.NobodyNamed, Err: errTest}
+		return contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassAborted, Culprit: contract.NoCulprit, Err: errTest}
 	}
 	return b.Batch.Commit(ctx, e)
 }

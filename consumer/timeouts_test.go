@@ -30,9 +30,9 @@ type slowBatch struct {
 	long time.Duration
 }
 
-func (b *slowBatch) Broken() bool {
+func (b *slowBatch) TxAborted() bool {
 	pass(b.long)
-	return b.Batch.(contract.Broken).Broken()
+	return b.Batch.(contract.TxStatus).TxAborted()
 }
 
 func TestTimeOuts(t *testing.T) {

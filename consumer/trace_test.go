@@ -155,7 +155,7 @@ func TestATracerIsToldOfSampledMessages(t *testing.T) {
 			r := commit(ctx)
 			if !lost {
 				lost = true
-				return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: errors.New("the answer is lost")}
+				return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: errors.New("the answer is lost")}
 			}
 			return r
 		}

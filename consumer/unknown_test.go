@@ -16,7 +16,7 @@ import (
 )
 
 // lost is the result of a commit whose reply did not arrive.
-var lost = contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: errors.New("connection reset")}
+var lost = contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: errors.New("connection reset")}
 
 // endings of a commit whose reply is lost, and how often a handler must run.
 var lostReplies = []struct {
@@ -156,7 +156,7 @@ func TestACommitThatIsRefused(t *testing.T) {
 					return commit(ctx)
 				}
 				commit(ended())
-				out := contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassPermanent, Culprit: contract.NobodyNamed, Err: errors.New("deferred constraint")}
+				out := contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassPermanent, Culprit: contract.NoCulprit, Err: errors.New("deferred constraint")}
 				if named {
 					out.Culprit = culprit
 				}
@@ -184,7 +184,7 @@ func TestACommitThatIsRefused(t *testing.T) {
 				return commit(ctx)
 			}
 			commit(ended())
-			return contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassContended, Culprit: contract.NobodyNamed, Err: errTest}
+			return contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassContended, Culprit: contract.NoCulprit, Err: errTest}
 		}
 		counts := runs(t, store, func(context.Context, *memstore.Tx, *semel.Message) error { return semel.Park("look") }, config(newListSource(message("1", `{}`), message("1", `{}`), message("1", `{}`))))
 		if all := rows(t, store.Store); counts.Parked != 1 || counts.Duplicates != 2 || len(all) != 1 || all[0].Repeated != 2 {

@@ -37,8 +37,8 @@ type VersionPolicy struct {
 	// still freed when its turn comes.
 	GapCap int64
 	// Missing ends a message without a version, or with one that is no whole number
-	// from 1: ThenPark, ThenDeadLetter or ThenHalt.
-	Missing Then
+	// from 1: ActionPark, ActionDeadLetter or ActionHalt.
+	Missing Action
 }
 
 // DefaultGap is how long a version waits for the one before it.
@@ -75,7 +75,7 @@ func (c *Config) checkVersion(fault faultFunc) {
 	if v.GapCap < 0 {
 		fault("Version.GapCap", "is %d; it must be 1 or more, or 0 for any number", v.GapCap)
 	}
-	if v.Missing != ThenPark && v.Missing != ThenDeadLetter && v.Missing != ThenHalt {
+	if v.Missing != ActionPark && v.Missing != ActionDeadLetter && v.Missing != ActionHalt {
 		fault("Version.Missing", "%v is not an ending that is possible here", v.Missing)
 	}
 	if !c.Strategy.marks() {
@@ -138,9 +138,9 @@ func (p *parcel) placeAlone(c *Config) error {
 }
 
 // onUnversioned and gap are of the policy, if there is one.
-func (c *Config) onUnversioned() Then {
+func (c *Config) onUnversioned() Action {
 	if c.Version == nil {
-		return ThenPark
+		return ActionPark
 	}
 	return c.Version.Missing
 }

@@ -375,7 +375,7 @@ func TestVersionsOfSeveralStreams(t *testing.T) {
 			"Version.Start":           func(c *consumer.Config) { c.Version.Start = -1 },
 			"beside FirstSeen":        func(c *consumer.Config) { c.Version.Start, c.Version.FirstSeen = 2, true },
 			"Version.Gap":             func(c *consumer.Config) { c.Version.Gap = time.Millisecond },
-			"Version.Missing":         func(c *consumer.Config) { c.Version.Missing = consumer.ThenAcceptFirst },
+			"Version.Missing":         func(c *consumer.Config) { c.Version.Missing = consumer.ActionKeepFirst },
 			"By: is missing":          func(c *consumer.Config) { c.Version.By = nil },
 			"a store without streams": nil,
 		} {

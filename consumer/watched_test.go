@@ -74,7 +74,7 @@ type watchedBatch struct {
 	began time.Time
 }
 
-func (b *watchedBatch) Broken() bool { return b.Batch.(contract.Broken).Broken() }
+func (b *watchedBatch) TxAborted() bool { return b.Batch.(contract.TxStatus).TxAborted() }
 
 func (b *watchedBatch) Commit(ctx context.Context, e contract.Ending) contract.Result {
 	commit := func(ctx context.Context) contract.Result { return b.Batch.Commit(ctx, e) }

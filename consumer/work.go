@@ -35,10 +35,10 @@ func (c *Consumer[Tx]) startWork(ctx context.Context, s noSource) (*engine[Tx], 
 // noSource is the source of a consumer that has only its inbox. It brings nothing.
 type noSource struct{ ends bool }
 
-// Bounded implements contract.Finite.
+// Bounded implements contract.EndOfSource.
 func (s noSource) Bounded() bool { return s.ends }
 
-// AtEnd implements contract.Finite.
+// AtEnd implements contract.EndOfSource.
 func (s noSource) AtEnd() bool { return s.ends }
 
 // Lanes implements contract.Source.
@@ -59,8 +59,8 @@ func (noSource) Settle(context.Context, []contract.Settlement) ([]int, error) { 
 // Flow implements contract.Source.
 func (noSource) Flow(contract.Lane, bool) {}
 
-// Idle implements contract.Idler.
-func (noSource) Idle(context.Context) (bool, []semel.Left, error) { return true, nil, nil }
+// Idle implements contract.IdleReporter.
+func (noSource) Idle(context.Context) (bool, []semel.Unfinished, error) { return true, nil, nil }
 
 // DeadLetters implements contract.DeadLettering: a claim is parked instead.
 func (noSource) DeadLetters(string) error { return nil }

@@ -11,7 +11,7 @@
 // later.
 //
 // A source that delivers implements Source, and where it can, DeadLettering,
-// Idler, LaneFaulting and Positioned.
+// IdleReporter, LaneFailer and Positioned.
 //
 // What each method has to keep is said with it, and proved by the suites of
 // packages storetest and sourcetest, which every store and source passes.

@@ -24,9 +24,9 @@ type QueueReceiver[Tx any] interface {
 	ReceiveQueued(tx Tx, marks []Mark, messages []*semel.Message, reason semel.Reason, judge func([]Verdict) error) error
 }
 
-// Suppressor is an optional ability of an Inbox: to keep rows that wait from being worked
+// IntentHolder is an optional ability of an Inbox: to keep rows that wait from being worked
 // on. Acts are recorded as those of an Inbox.
-type Suppressor interface {
+type IntentHolder interface {
 	// Suppress parks a row that waits and is not in progress, with semel.ReasonSuppressed,
 	// and its marker with it. Requeue makes it due again. semel.ErrChanged: the row has
 	// another revision; semel.ErrState: its state does not allow it. Nothing is changed

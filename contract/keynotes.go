@@ -8,16 +8,16 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// KeyNotes is an optional ability of a KeyStore: to keep beside a claim what somebody else
+// RequestStore is an optional ability of a KeyStore: to keep beside a claim what somebody else
 // needs to finish what it was for, and to find claims that nobody works on any more.
-type KeyNotes interface {
-	// NoteKey keeps a note of 1 to MaxKeyResult bytes with a claim that stands, in the place
+type RequestStore interface {
+	// SaveRequest keeps a note of 1 to MaxKeyResult bytes with a claim that stands, in the place
 	// of the one before. It stays, with the claims after it, while of one of them nobody
 	// knows what it did, and goes with every other ending. ErrClaimLost as of ExtendKey.
-	NoteKey(ctx context.Context, key semel.Key, t Token, note []byte) error
-	// LeftKeys looks at some keys from a place on, and returns those of a consumer that have
-	// a note, and no known end, and whose lease has been over for LeftKeysOf.Quiet.
-	LeftKeys(ctx context.Context, of LeftKeysOf) (LeftKeys, error)
+	SaveRequest(ctx context.Context, key semel.Key, t Token, note []byte) error
+	// AbandonedKeys looks at some keys from a place on, and returns those of a consumer that have
+	// a note, and no known end, and whose lease has been over for AbandonedKeysQuery.Quiet.
+	AbandonedKeys(ctx context.Context, of AbandonedKeysQuery) (AbandonedKeys, error)
 }
 
 // NoteFits is nil, or what is wrong with a note.
@@ -28,26 +28,26 @@ func NoteFits(note []byte) error {
 	return nil
 }
 
-// LeftKeysOf says which keys are looked for.
-type LeftKeysOf struct {
+// AbandonedKeysQuery says which keys are looked for.
+type AbandonedKeysQuery struct {
 	Consumer string
 	// Quiet is for how long nobody has worked on them.
 	Quiet time.Duration
-	// After is LeftKeys.Next of the call before; nil: the first place.
+	// After is AbandonedKeys.Next of the call before; nil: the first place.
 	After []byte
 	// Most is how many keys are looked at, of any consumer; at least 1.
 	Most int
 }
 
-// LeftKeys are keys that nobody works on.
-type LeftKeys struct {
-	Keys []LeftKey
+// AbandonedKeys are keys that nobody works on.
+type AbandonedKeys struct {
+	Keys []AbandonedKey
 	// Next is where the next call goes on; nil: this was the last place.
 	Next []byte
 }
 
-// LeftKey is a key that nobody works on.
-type LeftKey struct {
+// AbandonedKey is a key that nobody works on.
+type AbandonedKey struct {
 	Key semel.Key
 	// Note is nil if the store can read it no more, since it was encrypted under a key that is
 	// gone.

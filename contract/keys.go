@@ -45,9 +45,9 @@ type KeyClaim struct {
 	Lease time.Duration
 	// Keep is how long the key is kept from now, whatever becomes of it; at least Lease.
 	Keep time.Duration
-	// Seen, if not 0, is LeftKey.Started of a key that the caller has seen left: it is claimed
+	// Seen, if not 0, is AbandonedKey.Started of a key that the caller has seen left: it is claimed
 	// only if it still stands after so many claims, and answers KeyGone otherwise. A store
-	// without KeyNotes refuses it with semel.ErrUnsupported.
+	// without RequestStore refuses it with semel.ErrUnsupported.
 	Seen int
 }
 

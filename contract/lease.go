@@ -106,12 +106,12 @@ type ClaimEnding struct {
 	// its last.
 	Error string
 	// Steps, with RowStepped and RowCompleted, are all steps that have taken effect with
-	// this end, in their order; nil leaves those that the row has. See StepKeeper.
+	// this end, in their order; nil leaves those that the row has. See StepWriter.
 	Steps []StepDone
 }
 
-// Retaken is what became of a claim that was to be taken anew.
-type Retaken struct {
+// Reclaimed is what became of a claim that was to be taken anew.
+type Reclaimed struct {
 	// Taken says that the row has the new token; otherwise State is what it is.
 	Taken bool
 	State RowState
@@ -139,8 +139,8 @@ type Leases interface {
 	// End ends claims outside of a batch. RowCompleted is for effects that no
 	// transaction holds.
 	End(ctx context.Context, endings []ClaimEnding) (lost []int, err error)
-	// Retake gives rows another token, each if it is in progress under one of
+	// Reclaim gives rows another token, each if it is in progress under one of
 	// these: after a commit whose outcome is unknown. It waits for a transaction
 	// that is ending one of them, and returns what each row is then.
-	Retake(ctx context.Context, numbers []int64, from []Token, to Token) ([]Retaken, error)
+	Reclaim(ctx context.Context, numbers []int64, from []Token, to Token) ([]Reclaimed, error)
 }

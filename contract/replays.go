@@ -65,9 +65,9 @@ type ReplayProgress struct {
 	// the first one behind the last, where offsets do not say that.
 	Since time.Time `json:"since,omitzero"`
 	Until time.Time `json:"until,omitzero"`
-	// Counts are of what is behind After in each lane; Foretold is what was said in advance.
-	Counts   ReplayCounts  `json:"counts,omitzero"`
-	Foretold *ReplayCounts `json:"foretold,omitempty"`
+	// Counts are of what is behind After in each lane; Prediction is what was said in advance.
+	Counts     ReplayCounts  `json:"counts,omitzero"`
+	Prediction *ReplayCounts `json:"foretold,omitempty"`
 }
 
 // ReplayLane is how far one lane is replayed.

@@ -38,7 +38,7 @@ type StoredRetention struct {
 	// Progress is when the consumer last recorded its progress. Held is the lane that is
 	// the furthest behind, and Oldest the broker's time of its oldest record, or, if it had
 	// settled everything, when that was told last; empty and zero if no lane is behind by
-	// more than LaneSilence.
+	// more than LaneTimeout.
 	Progress time.Time
 	Held     string
 	Oldest   time.Time
@@ -57,11 +57,11 @@ type StoredRetention struct {
 	LastDay     int64
 	MarkerBytes int64
 	// Days is of a consumer whose markers are kept by day.
-	Days KeptDays
+	Days MarkerDays
 }
 
-// KeptDays are the days of markers that a DayKeeper has; zero of any other store.
-type KeptDays struct {
+// MarkerDays are the days of markers that a PartitionedMarkers has; zero of any other store.
+type MarkerDays struct {
 	// Kept are how many days stand, with those made ahead, and First is the begin of the
 	// first. Due are how many of them are past the cutoff as a whole, and stay because they
 	// hold what has not ended, or wait to be dropped.
@@ -69,12 +69,12 @@ type KeptDays struct {
 	First     time.Time
 }
 
-// MostAhead is how far ahead of the store's clock a message may be dated that is judged by
+// MaxClockSkew is how far ahead of the store's clock a message may be dated that is judged by
 // its age.
-const MostAhead = time.Hour
+const MaxClockSkew = time.Hour
 
-// LaneSilence is for how long a lane may be silent, or behind, before that is told.
-const LaneSilence = 5 * time.Minute
+// LaneTimeout is for how long a lane may be silent, or behind, before that is told.
+const LaneTimeout = 5 * time.Minute
 
 // Reaping says what one call of Reap removes.
 type Reaping struct {
@@ -111,7 +111,7 @@ type Reaped struct {
 	// Next continues the pass; Next.Done: all markers were looked at.
 	Next ReapMark
 	// Days are how many days were dropped with all of their markers, which Markers does not
-	// count. See DayKeeper.
+	// count. See PartitionedMarkers.
 	Days int64
 	// Elsewhere: another process reaps for this consumer now; nothing was done.
 	Elsewhere bool
@@ -137,7 +137,7 @@ func (r *Reaped) Add(o Reaping, call Reaped) (over bool) {
 // effect, was discarded or dead-lettered, and no row of its identity is left. Before
 // anything is removed the cutoff is committed, as the scope's low-water mark; a mark with
 // an Age before it is answered with Old if it is fresh, so that no copy of what may have
-// been removed runs as if it were new; so is one whose Age is more than MostAhead ahead of
+// been removed runs as if it were new; so is one whose Age is more than MaxClockSkew ahead of
 // the store's clock (Verdict.Ahead). A new scope of a consumer begins at the latest
 // low-water mark of its others.
 type Reaper interface {
@@ -167,22 +167,22 @@ type Reaper interface {
 	Reap(ctx context.Context, r Reaping) (Reaped, error)
 }
 
-// DayKeeper is an optional ability of a Reaper that keeps the markers of one consumer by
+// PartitionedMarkers is an optional ability of a Reaper that keeps the markers of one consumer by
 // day, by the time that ids carry, and removes a day at once. Its days are made ahead by
 // Retain, Progressed and Advance. A mark that asks whether its message may run and whose id
 // is older than the days that are kept, or from a day that is not made yet, is not written
 // and answered with Old, unless something is known of it; any other mark is written, and
 // stays when days go.
-type DayKeeper interface {
+type PartitionedMarkers interface {
 	Reaper
 	IdentityFitter // which refuses ids that do not carry a time
-	// KeepsDays is the kind of the ids, as a policy file names it: "uuidv7"; empty
+	// PartitionedBy is the kind of the ids, as a policy file names it: "uuidv7"; empty
 	// if the store keeps no days.
-	KeepsDays() string
+	PartitionedBy() string
 }
 
-// Dated is a Source that knows how old the records are that are not settled.
-type Dated interface {
+// RecordAges is a Source that knows how old the records are that are not settled.
+type RecordAges interface {
 	// Ages tells of each lane that this process has how far it is. all is false while
 	// that is not known of one of them, such as before the first record of a lane that
 	// was just given. It does not wait, and is called at any time.
@@ -198,8 +198,8 @@ type Horizon struct {
 	Why string
 }
 
-// Horizoned is a Source that knows how late its broker can deliver a record again. The
+// HorizonReporter is a Source that knows how late its broker can deliver a record again. The
 // engine asks before the first Fetch, and once an hour.
-type Horizoned interface {
+type HorizonReporter interface {
 	Horizon(ctx context.Context) (Horizon, error)
 }

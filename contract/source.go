@@ -13,7 +13,7 @@ import (
 // String says how the delivery ended.
 func (e End) String() string {
 	return enum.Name([]string{
-		NotEnded: "not ended", EndApplied: "applied", EndDuplicate: "duplicate", EndConflict: "conflict", EndParked: "parked",
+		EndUnknown: "not ended", EndApplied: "applied", EndDuplicate: "duplicate", EndConflict: "conflict", EndParked: "parked",
 		EndDeadLettered: "dead_lettered", EndDiscarded: "discarded", EndSkipped: "skipped",
 		EndReceived: "received", EndWaiting: "waiting", EndStepped: "stepped",
 	}, e, "End")
@@ -80,8 +80,8 @@ type End uint8
 
 // The endings, as they are counted.
 const (
-	// NotEnded: nothing became of it; it is handed back and comes again.
-	NotEnded End = iota
+	// EndUnknown: nothing became of it; it is handed back and comes again.
+	EndUnknown End = iota
 	// EndApplied: its effect is committed.
 	EndApplied
 	// EndDuplicate: it is a copy of what had ended before.
@@ -110,7 +110,7 @@ type Settlement struct {
 	// Ending says, with Ack, how the delivery ended.
 	Ending End
 	Reason semel.Reason
-	// Charged, with semel.HandBack, says that the handler ran and failed by its own
+	// Charged, with semel.Nack, says that the handler ran and failed by its own
 	// error: an attempt. Otherwise the next delivery is no further one.
 	Charged bool
 	// Attempts and Err, with semel.DeadLetter, say how often the handler ran and how
@@ -166,22 +166,22 @@ type DeadLettering interface {
 	DeadLetters(consumer string) error
 }
 
-// Idler is a Source that knows what is there beyond what it delivered. The
+// IdleReporter is a Source that knows what is there beyond what it delivered. The
 // engine asks, with no Fetch under way, before a run ends because of
 // consumer.Config.IdleExit.
-type Idler interface {
+type IdleReporter interface {
 	// Idle reports whether all that can be delivered now has been, and nothing
 	// handed back waits. False lets the run go on. left is what is there and
 	// cannot be delivered now, such as what stands in lanes that are paused. An
 	// error says that it is not known: the run goes on, as after a Fetch that
 	// failed.
-	Idle(ctx context.Context) (idle bool, left []semel.Left, err error)
+	Idle(ctx context.Context) (idle bool, left []semel.Unfinished, err error)
 }
 
-// Finite is a Source that can come to an end while something of it is unsettled,
+// EndOfSource is a Source that can come to an end while something of it is unsettled,
 // such as a file. The engine asks, with no Fetch under way, before a run without
 // consumer.Config.IdleExit ends although messages wait for a newer release.
-type Finite interface {
+type EndOfSource interface {
 	// Bounded reports whether the source comes to an end by itself, as far as is
 	// known before anything is read. It is asked once.
 	Bounded() bool
@@ -191,14 +191,14 @@ type Finite interface {
 	AtEnd() bool
 }
 
-// LaneFaulting is a Source of which a single lane can stand still by a fault,
+// LaneFailer is a Source of which a single lane can stand still by a fault,
 // such as messages that were lost, while the others go on. Its Fetch does not
 // fail for that: it would say that nothing can be read, and keep a run from
 // ending idle.
-type LaneFaulting interface {
+type LaneFailer interface {
 	// LaneFaults are the lanes that stand still now, each with Fault set. It is
 	// called at any time, also beside every other method, and does not wait.
-	LaneFaults() []semel.Left
+	LaneFaults() []semel.Unfinished
 }
 
 // ErrEnd is returned by Fetch when a source has ended: a file that is not

@@ -67,7 +67,7 @@ const (
 	RowFreed
 	// RowResolved: somebody found out that its effect is there; see Resolver.
 	RowResolved
-	// RowSuppressed: a person keeps it from being worked on; see Suppressor.
+	// RowSuppressed: a person keeps it from being worked on; see IntentHolder.
 	RowSuppressed
 	// RowStepped: a step of it is committed, and the next one is due now. Its attempts
 	// begin anew.

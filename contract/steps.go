@@ -16,11 +16,11 @@ const (
 	MaxStepOutput = 64 << 10
 )
 
-// StepKeeper is an optional ability of a store with Leases: a message whose handler is
+// StepWriter is an optional ability of a store with Leases: a message whose handler is
 // made of steps. The end of a claim says with ClaimEnding.Steps which steps have taken
 // effect, which the row keeps from that commit on; a claim tells them (StoredRow.Steps).
 // So what a row says and the effects of its steps are one commit.
-type StepKeeper interface {
-	// MostOutput is how many bytes the output of one step may have.
-	MostOutput() int
+type StepWriter interface {
+	// MaxOutput is how many bytes the output of one step may have.
+	MaxOutput() int
 }

@@ -158,7 +158,7 @@ const (
 	Behind
 	// Old: the mark is written, and its message is older than what the scope's markers
 	// are kept for: whether it has taken effect before, nobody knows any more. Of a
-	// DayKeeper the mark is not written.
+	// PartitionedMarkers the mark is not written.
 	Old
 )
 
@@ -179,7 +179,7 @@ type Verdict struct {
 	// Missing, with Gap, is how many versions are missing before the mark's.
 	Missing int64
 	// Ahead, with Old, says that the message is no older: by its time it is from the future.
-	// See DayKeeper and MostAhead.
+	// See PartitionedMarkers and MaxClockSkew.
 	Ahead bool
 }
 
@@ -213,15 +213,15 @@ type Queues interface {
 	Queued() int
 }
 
-// CallsBack is an optional ability of a Batch whose Commit runs functions of its
+// CommitCallbacks is an optional ability of a Batch whose Commit runs functions of its
 // handlers', such as those that read rows before COMMIT is sent. They are held to
 // consumer.Config.Timeout as handlers are.
-type CallsBack interface {
-	// OnCall gives the batch, before Commit, what to call when such a function
+type CommitCallbacks interface {
+	// OnCallback gives the batch, before Commit, what to call when such a function
 	// begins, with the mark of its message, and what that returned when it has
 	// ended. One that goes on after its time-out has its batch killed while it
 	// runs; it is then an attempt of its message, whatever it returns.
-	OnCall(begin func(mark int) (ended func()))
+	OnCallback(begin func(mark int) (ended func()))
 }
 
 // All is the argument of Batch.Tx for a handler of the whole batch.
@@ -240,17 +240,17 @@ type HandlerClassifier interface {
 	ClassifyHandler(ctx context.Context, err error) Class
 }
 
-// Broken is an optional ability of a Batch: to say without a round trip that
+// TxStatus is an optional ability of a Batch: to say without a round trip that
 // the transaction can no longer commit. It is asked after each handler, so
 // that a swallowed error is charged to the message that caused it.
-type Broken interface{ Broken() bool }
+type TxStatus interface{ TxAborted() bool }
 
-// BrokenBy is an optional ability of a Batch that is Broken: to say by which
+// TxAbortCause is an optional ability of a Batch with TxStatus: to say by which
 // error. Classify judges it, so that contention and a lost connection are
 // nobody's attempt although the handler said nothing of them. The batch that
 // a handler ended by itself answers with an error of ClassPermanent, and nil
 // is "not known": then the message is charged with an attempt.
-type BrokenBy interface{ BrokenBy() error }
+type TxAbortCause interface{ AbortCause() error }
 
 // Ending is what a batch writes with its commit.
 type Ending struct {
@@ -308,7 +308,7 @@ type Result struct {
 	Outcome CommitOutcome
 	// Class says, when not committed, why.
 	Class Class
-	// Culprit is the mark index of the message to blame; NobodyNamed if the
+	// Culprit is the mark index of the message to blame; NoCulprit if the
 	// store cannot tell. With ClassContended and ClassDown it is the message
 	// whose statement met it, and blamed for nothing yet.
 	Culprit int
@@ -317,8 +317,8 @@ type Result struct {
 	Freed bool
 }
 
-// NobodyNamed is the Culprit of a failure that the store can charge to no message.
-const NobodyNamed = -1
+// NoCulprit is the Culprit of a failure that the store can charge to no message.
+const NoCulprit = -1
 
 // Class says what an error means for the batch it happened in.
 type Class uint8
@@ -345,15 +345,15 @@ const (
 	ClassClaimLost
 )
 
-// Exonerator is an optional ability of a TxStore: to tell what surely is not the
+// FaultClassifier is an optional ability of a TxStore: to tell what surely is not the
 // doing of the message that met it from what may be. A message that meets
 // ClassContended or ClassDown alone, again and again, while others commit is
 // charged in the end; not for what the store exonerates, however long it lasts.
-type Exonerator interface {
-	// Exonerates reports whether an error of these classes says that somebody
+type FaultClassifier interface {
+	// IsStoreFault reports whether an error of these classes says that somebody
 	// else holds a lock or was faster, or that the server lacks what every
 	// transaction needs, such as room on its disk.
-	Exonerates(err error) bool
+	IsStoreFault(err error) bool
 }
 
 // SchemaChecker is an optional ability of a store: to say, before anything is

@@ -21,7 +21,7 @@ import (
 
 // besideNewer runs a consumer over n lines of which a newer release marked the
 // first, for a minute at most.
-func besideNewer(t *testing.T, n, room int, open func(path string) contract.Source, idle time.Duration) (left []semel.Left, ran time.Duration, err error) {
+func besideNewer(t *testing.T, n, room int, open func(path string) contract.Source, idle time.Duration) (left []semel.Unfinished, ran time.Duration, err error) {
 	t.Helper()
 	store := memstore.New()
 	scope, err := store.Scope(t.Context(), "billing", "shop", 0)
@@ -86,7 +86,7 @@ func TestWhatANewerReleaseMarkedFillsTheMemory(t *testing.T) {
 		t.Run("what_is_left_is_not_counted_as_less_than_it_is_"+name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				left, _, err := besideNewer(t, 1000, 100, func(path string) contract.Source { return file.Open(path, file.Options{}) }, idle)
-				if !errors.Is(err, semel.ErrLeft) || len(left) != 1 || left[0].Messages >= 0 && left[0].Messages < 1000 {
+				if !errors.Is(err, semel.ErrUnfinished) || len(left) != 1 || left[0].Messages >= 0 && left[0].Messages < 1000 {
 					t.Errorf("%+v, %v", left, err)
 				}
 			})

@@ -9,15 +9,15 @@ import (
 )
 
 var (
-	_ contract.Idler  = (*lane)(nil)
-	_ contract.Finite = (*lane)(nil)
+	_ contract.IdleReporter = (*lane)(nil)
+	_ contract.EndOfSource  = (*lane)(nil)
 )
 
-// Idle implements contract.Idler: everything was read, also what came since, and
+// Idle implements contract.IdleReporter: everything was read, also what came since, and
 // nothing that was handed back waits. A Fetch that was slow and brought nothing
 // does not say that: it may have ended before it could read. What a paused lane
 // has is no reason to go on.
-func (l *lane) Idle(context.Context) (idle bool, left []semel.Left, err error) {
+func (l *lane) Idle(context.Context) (idle bool, left []semel.Unfinished, err error) {
 	paused, _ := l.flags()
 	switch {
 	case !l.begun, l.waitsBack():
@@ -25,7 +25,7 @@ func (l *lane) Idle(context.Context) (idle bool, left []semel.Left, err error) {
 	case paused && l.over:
 		return true, nil, nil
 	case paused:
-		return true, []semel.Left{{Lane: l.id.ID, Messages: -1, Reason: "its lane is paused, and what follows was not read"}}, nil
+		return true, []semel.Unfinished{{Lane: l.id.ID, Messages: -1, Reason: "its lane is paused, and what follows was not read"}}, nil
 	case l.held != nil, !l.caughtUp:
 		return false, nil, nil
 	}
@@ -35,18 +35,18 @@ func (l *lane) Idle(context.Context) (idle bool, left []semel.Left, err error) {
 
 // torn is the line without its end that a followed file ends in: its writer may
 // still be at it.
-func (l *lane) torn() []semel.Left {
+func (l *lane) torn() []semel.Unfinished {
 	rest, some := l.scan.rest()
 	if !some || !l.options.Follow {
 		return nil
 	}
-	return []semel.Left{{Lane: l.id.ID, Messages: 1, Reason: fmt.Sprintf("the last line, from byte %d, has no line end yet", rest.start)}}
+	return []semel.Unfinished{{Lane: l.id.ID, Messages: 1, Reason: fmt.Sprintf("the last line, from byte %d, has no line end yet", rest.start)}}
 }
 
-// Bounded implements contract.Finite: whether standard input ends nobody knows.
+// Bounded implements contract.EndOfSource: whether standard input ends nobody knows.
 func (l *lane) Bounded() bool { return !l.options.Follow && !l.endless }
 
-// AtEnd implements contract.Finite: a file that is not followed is at its end when
+// AtEnd implements contract.EndOfSource: a file that is not followed is at its end when
 // it was read, or when its lane is paused.
 func (l *lane) AtEnd() bool {
 	paused, _ := l.flags()

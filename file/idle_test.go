@@ -22,7 +22,7 @@ import (
 // machine that is busy.
 type lateReader struct {
 	contract.Source
-	contract.Idler
+	contract.IdleReporter
 	contract.LaneObserver
 	late time.Duration
 }
@@ -43,11 +43,11 @@ func TestARunEndsIdleWhereAllWasRead(t *testing.T) {
 	}
 	run := func(t *testing.T, s interface {
 		contract.Source
-		contract.Idler
-	}) (semel.Counts, []semel.Left) {
+		contract.IdleReporter
+	}) (semel.Counts, []semel.Unfinished) {
 		t.Helper()
 		c, err := consumer.New(memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error { return nil }, consumer.Config{
-			Name: "billing", Source: &lateReader{Source: s, Idler: s, late: 50 * time.Millisecond}, Identity: identity.CloudEvents(),
+			Name: "billing", Source: &lateReader{Source: s, IdleReporter: s, late: 50 * time.Millisecond}, Identity: identity.CloudEvents(),
 			IdleExit: 10 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {
@@ -143,7 +143,7 @@ func TestASourceSaysWhetherItHasMore(t *testing.T) {
 		idle(true)
 		var back []contract.Settlement
 		for i := range both {
-			back = append(back, contract.Settlement{Delivery: &both[i], Kind: semel.HandBack})
+			back = append(back, contract.Settlement{Delivery: &both[i], Kind: semel.Nack})
 		}
 		if _, err := s.Settle(t.Context(), back); err != nil {
 			t.Fatal(err)

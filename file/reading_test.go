@@ -224,7 +224,7 @@ func TestALineOverTheLimitIsDeliveredWithItsBeginningAndLength(t *testing.T) {
 		if used := after.TotalAlloc - before.TotalAlloc; used > 56<<20 {
 			t.Errorf("reading it allocated %d bytes", used)
 		}
-		d.settle(semel.HandBack, 0, got[1])
+		d.settle(semel.Nack, 0, got[1])
 		tooLarge(t, d.expect(strings.Repeat("\x00", 64<<10))[0], 2, 64<<20)
 	})
 }
@@ -353,7 +353,7 @@ func TestNoFurtherLineIsReadWhileTooManyAreHandedBack(t *testing.T) {
 					t.Fatal(len(got), err)
 				}
 				taken += len(got)
-				d.settle(semel.HandBack, time.Hour, got...)
+				d.settle(semel.Nack, time.Hour, got...)
 			}
 			if got, err := d.fetch(time.Minute); err != nil || len(got) > 0 {
 				t.Fatalf("%d more were read: %v", len(got), err)

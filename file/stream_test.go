@@ -211,7 +211,7 @@ func TestARefusedLineOfAStreamThatComesAgain(t *testing.T) {
 			}
 			got[0].Decode(nil)
 			reasons = append(reasons, got[0].Refused)
-			if _, err := s.Settle(t.Context(), []contract.Settlement{{Delivery: &got[0], Kind: semel.HandBack}}); err != nil {
+			if _, err := s.Settle(t.Context(), []contract.Settlement{{Delivery: &got[0], Kind: semel.Nack}}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -225,7 +225,7 @@ func TestARefusedLineOfAStreamThatComesAgain(t *testing.T) {
 		if err != nil || len(first) != 1 {
 			t.Fatal(first, err)
 		}
-		if _, err := s.Settle(t.Context(), []contract.Settlement{{Delivery: &first[0], Kind: semel.HandBack}}); err != nil {
+		if _, err := s.Settle(t.Context(), []contract.Settlement{{Delivery: &first[0], Kind: semel.Nack}}); err != nil {
 			t.Error(err)
 		}
 		second, err := s.Fetch(t.Context(), wide)

@@ -147,7 +147,7 @@ func (l *ledger) deliver(d *delivered) {
 func (l *ledger) settle(d *delivered, s contract.Settlement) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if s.Kind != semel.HandBack {
+	if s.Kind != semel.Nack {
 		if d.from.track.settle(d.start) {
 			l.unsettled--
 		}

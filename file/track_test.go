@@ -82,7 +82,7 @@ func TestAMessageSettledLateIsNotDeliveredAgain(t *testing.T) {
 	g := &generation{}
 	d := &delivered{from: g, start: 0, end: 9}
 	l.deliver(d)
-	handOver := contract.Settlement{Delivery: &contract.Delivery{}, Kind: semel.HandBack, After: -time.Second}
+	handOver := contract.Settlement{Delivery: &contract.Delivery{}, Kind: semel.Nack, After: -time.Second}
 	l.settle(d, handOver)
 	l.settle(d, handOver) // twice is once
 	if len(l.back) != 1 {

@@ -36,11 +36,11 @@ const (
 )
 
 // completes returns the store's notes, if there are to be any and it keeps them.
-func (l *LeaseConfig) completes(store contract.KeyStore) contract.KeyNotes {
+func (l *LeaseConfig) completes(store contract.KeyStore) contract.RequestStore {
 	if l.Completion == nil {
 		return nil
 	}
-	notes, _ := store.(contract.KeyNotes)
+	notes, _ := store.(contract.RequestStore)
 	return notes
 }
 
@@ -70,7 +70,7 @@ func (l *LeaseConfig) fits(c *Config, keeps bool) (err error) {
 }
 
 // due reports whether the time of a key has come.
-func (c *Completion) due(k *contract.LeftKey) bool {
+func (c *Completion) due(k *contract.AbandonedKey) bool {
 	wait := c.After
 	for n := 1; n < k.Started && wait < mostAfter; n++ {
 		wait *= 2
@@ -81,7 +81,7 @@ func (c *Completion) due(k *contract.LeftKey) bool {
 // Completer finishes requests whose clients do not come again. Use Guard.Completer.
 type Completer struct {
 	guard   *Guard
-	notes   contract.KeyNotes
+	notes   contract.RequestStore
 	handler http.Handler
 	place   []byte // where the walk goes on
 }
@@ -154,10 +154,10 @@ func (c *Completer) Pass(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-func (c *Completer) look(ctx context.Context) (contract.LeftKeys, error) {
+func (c *Completer) look(ctx context.Context) (contract.AbandonedKeys, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
-	return c.notes.LeftKeys(ctx, contract.LeftKeysOf{Consumer: c.guard.config.Name, Quiet: c.guard.completion.After, After: c.place, Most: lookMost})
+	return c.notes.AbandonedKeys(ctx, contract.AbandonedKeysQuery{Consumer: c.guard.config.Name, Quiet: c.guard.completion.After, After: c.place, Most: lookMost})
 }
 
 // UnfinishedError says that a Completer has not finished a request. Its text has neither the
@@ -183,7 +183,7 @@ func (e *UnfinishedError) Error() string {
 func (e *UnfinishedError) Unwrap() error { return e.Err }
 
 // finish has the request of a key run.
-func (c *Completer) finish(ctx context.Context, k *contract.LeftKey) error {
+func (c *Completer) finish(ctx context.Context, k *contract.AbandonedKey) error {
 	if !c.guard.completion.due(k) {
 		return nil
 	}

@@ -177,9 +177,9 @@ func TestF2OneOfManyCompletersFinishesARequest(t *testing.T) {
 // paged shows one key at a time, as a large table some hundred.
 type paged struct{ *memstore.Keys }
 
-func (p paged) LeftKeys(ctx context.Context, of contract.LeftKeysOf) (contract.LeftKeys, error) {
+func (p paged) AbandonedKeys(ctx context.Context, of contract.AbandonedKeysQuery) (contract.AbandonedKeys, error) {
 	of.Most = 1
-	return p.Keys.LeftKeys(ctx, of)
+	return p.Keys.AbandonedKeys(ctx, of)
 }
 
 func TestF2ACompleterWalksThroughAllKeysAndBeginsAnew(t *testing.T) {

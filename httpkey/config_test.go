@@ -96,10 +96,10 @@ func (p pooled) MostConnections() int { return p.size }
 // daily is a store that keeps its markers by day.
 type daily struct {
 	contract.TxStore[*memstore.Tx]
-	contract.DayKeeper
+	contract.PartitionedMarkers
 }
 
-func (daily) KeepsDays() string { return "uuidv7" }
+func (daily) PartitionedBy() string { return "uuidv7" }
 
 func TestAStoreThatCannotIsRefused(t *testing.T) {
 	if _, err := httpkey.New[*memstore.Tx](nil, config()); err == nil {

@@ -37,7 +37,7 @@ type LeaseConfig struct {
 	// again: it goes on behind the steps that are done.
 	Stepped bool
 	// Completion, if not nil, has a Completer finish what clients leave. The store must keep
-	// notes then (contract.KeyNotes), as those in SQL and memory do.
+	// notes then (contract.RequestStore), as those in SQL and memory do.
 	Completion *Completion
 }
 
@@ -47,7 +47,7 @@ type leased struct {
 	store  contract.KeyStore
 	keys   *leasedkey.Keys
 	steps  *leasedkey.Keys // nil: handlers are not stepped
-	notes  contract.KeyNotes
+	notes  contract.RequestStore
 	config LeaseConfig
 }
 

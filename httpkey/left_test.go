@@ -64,9 +64,9 @@ func (b *lentBatch) Rollback(ctx context.Context) {
 	b.Batch.Rollback(ctx)
 }
 
-func (b *lentBatch) Broken() bool { return b.store.brokenBy != nil }
+func (b *lentBatch) TxAborted() bool { return b.store.brokenBy != nil }
 
-func (b *lentBatch) BrokenBy() error { return b.store.brokenBy }
+func (b *lentBatch) AbortCause() error { return b.store.brokenBy }
 
 // shop is one on the store.
 func (p *lending) shop(t *testing.T, handler http.HandlerFunc) *shop {

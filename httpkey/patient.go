@@ -37,5 +37,5 @@ func (p patient) Durable() (d contract.Durability, why string) {
 // patientNotes is patient of a store that keeps notes.
 type patientNotes struct {
 	patient
-	contract.KeyNotes
+	contract.RequestStore
 }

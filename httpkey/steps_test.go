@@ -87,8 +87,8 @@ func (p *process) EndKey(ctx context.Context, key semel.Key, t contract.Token, e
 	return p.does(func() error { return p.Keys.EndKey(ctx, key, t, e) })
 }
 
-func (p *process) NoteKey(ctx context.Context, key semel.Key, t contract.Token, note []byte) error {
-	return p.does(func() error { return p.Keys.NoteKey(ctx, key, t, note) })
+func (p *process) SaveRequest(ctx context.Context, key semel.Key, t contract.Token, note []byte) error {
+	return p.does(func() error { return p.Keys.SaveRequest(ctx, key, t, note) })
 }
 
 // order charges and then mails, each as a step.

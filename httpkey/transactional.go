@@ -17,7 +17,7 @@ import (
 type transactional[Tx any] struct {
 	guard  *Guard
 	store  contract.TxStore[Tx]
-	keeper contract.ResultKeeper[Tx]
+	keeper contract.ResultWriter[Tx]
 	reader contract.ResultReader
 
 	scope atomic.Int64 // 0: not known yet
@@ -34,13 +34,13 @@ func New[Tx any](store contract.TxStore[Tx], c Config) (*Guard, error) {
 	faults := []error{c.fits(false), c.poolFits(store)}
 	t := &transactional[Tx]{guard: &Guard{config: c, places: c.places(), bodies: c.bodies()}, store: store}
 	var keeps, reads bool
-	t.keeper, keeps = store.(contract.ResultKeeper[Tx])
+	t.keeper, keeps = store.(contract.ResultWriter[Tx])
 	t.reader, reads = store.(contract.ResultReader)
 	if !keeps || !reads {
 		faults = append(faults, fmt.Errorf("the store keeps no results, in which the answers would be: %w", semel.ErrUnsupported))
 	}
-	if days, able := store.(contract.DayKeeper); able && days.KeepsDays() != "" {
-		faults = append(faults, fmt.Errorf("the store keeps its markers by the time in their ids (%s), which the keys of clients do not carry; give the guard a table of its own: %w", days.KeepsDays(), semel.ErrUnsupported))
+	if days, able := store.(contract.PartitionedMarkers); able && days.PartitionedBy() != "" {
+		faults = append(faults, fmt.Errorf("the store keeps its markers by the time in their ids (%s), which the keys of clients do not carry; give the guard a table of its own: %w", days.PartitionedBy(), semel.ErrUnsupported))
 	}
 	if err := errors.Join(faults...); err != nil {
 		return nil, fmt.Errorf("httpkey: %w", err)
@@ -178,7 +178,7 @@ func (t *transactional[Tx]) runIn(ctx context.Context, b contract.Batch[Tx], f *
 
 // commit keeps the answer beside its key and commits both, with what the handler did.
 func (t *transactional[Tx]) commit(ctx context.Context, b contract.Batch[Tx], q *request, o outcome) outcome {
-	if broken, able := b.(contract.Broken); able && broken.Broken() {
+	if broken, able := b.(contract.TxStatus); able && broken.TxAborted() {
 		o := t.broken(b)
 		b.Rollback(ctx)
 		return o
@@ -188,8 +188,8 @@ func (t *transactional[Tx]) commit(ctx context.Context, b contract.Batch[Tx], q 
 		b.Rollback(ctx)
 		return t.guard.silent(because(http.StatusInternalServerError, codeAnswer, "its headers have too many bytes", 0), err).outcome
 	}
-	if end, able := b.(contract.EndKeeper); able {
-		end.KeepAtEnd(t.resultOf(q), kept)
+	if end, able := b.(contract.CommitResultWriter); able {
+		end.WriteResultAtCommit(t.resultOf(q), kept)
 	} else if err := t.keeper.KeepResult(ctx, b.Tx(0), t.resultOf(q), kept); err != nil {
 		b.Rollback(ctx)
 		return t.undone(t.store.Classify(err), err)
@@ -223,8 +223,8 @@ var errBroken = errors.New("httpkey: a statement of the handler failed, and it a
 
 // broken is the outcome of a request whose handler answered in a transaction that cannot commit.
 func (t *transactional[Tx]) broken(b contract.Batch[Tx]) outcome {
-	if tells, able := b.(contract.BrokenBy); able {
-		if by := tells.BrokenBy(); by != nil { // a row that others held, or a lost connection, is worth another request
+	if tells, able := b.(contract.TxAbortCause); able {
+		if by := tells.AbortCause(); by != nil { // a row that others held, or a lost connection, is worth another request
 			return t.undone(t.store.Classify(by), fmt.Errorf("%w: %w", errBroken, by))
 		}
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // How far a lane is, by the broker's time, keeps its markers from being removed: see
-// contract.Dated. So whatever is not known for certain is told as older than it may
+// contract.RecordAges. So whatever is not known for certain is told as older than it may
 // be, or not at all, and never as settled.
 
 // endKnown is for how long it counts that a lane has got to the end of its log, from
@@ -16,7 +16,7 @@ import (
 // is written meanwhile, and may not say that all of it is settled.
 const endKnown = 4 * askEvery
 
-// Ages implements contract.Dated. A lane has its topic's and partition's name, as in
+// Ages implements contract.RecordAges. A lane has its topic's and partition's name, as in
 // "payments/3". Its time is that of the oldest record that was read and of which the
 // group does not know yet that it is done, taken as no later than its delivery, as
 // producers' clocks may be ahead. If there is none it is zero while the lane is at the

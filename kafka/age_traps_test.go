@@ -128,7 +128,7 @@ func TestHowFarLanesAre(t *testing.T) {
 		got := r.take(22)
 		r.ack(append(got[:1:1], got[2:]...)...)
 		w.ages(r.Source, true, map[string]time.Time{lane0: at})
-		r.settle(semel.HandBack, got[1])
+		r.settle(semel.Nack, got[1])
 		w.ages(r.Source, true, map[string]time.Time{lane0: at})
 		r.ack(r.take(1)...)
 		w.awaitAges(r.Source, map[string]time.Time{lane0: {}})

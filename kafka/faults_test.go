@@ -161,7 +161,7 @@ func TestWhatIsHandedBackIsBoundedToo(t *testing.T) {
 		for len(all) < mostBack+2000 {
 			got := r.take(2000)
 			all = append(all, got...)
-			later := settlements(semel.HandBack, got)
+			later := settlements(semel.Nack, got)
 			for i := range later {
 				later[i].After = time.Hour
 			}

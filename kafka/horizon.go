@@ -35,7 +35,7 @@ const (
 	removalCheck = 5 * time.Minute
 )
 
-// Horizon implements contract.Horizoned: how long a record of the topics that are read
+// Horizon implements contract.HorizonReporter: how long a record of the topics that are read
 // now may stay in them, and of the topic for dead letters, from which records are
 // brought back. The topic counts in which that is longest. The brokers remove a segment
 // when its newest record is older than retention.ms, and a segment takes records for

@@ -10,11 +10,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Idle implements contract.Idler: the source is idle when each of its lanes is at
+// Idle implements contract.IdleReporter: the source is idle when each of its lanes is at
 // its stable end, which is where an open transaction begins, or the end of the
 // log. Left are lanes that an open transaction holds up and, as faults, those
 // that stand still. A member without lanes is idle.
-func (s *Source) Idle(ctx context.Context) (bool, []semel.Left, error) {
+func (s *Source) Idle(ctx context.Context) (bool, []semel.Unfinished, error) {
 	if settled, err := s.topicsShared(ctx); !settled {
 		return false, nil, err
 	}
@@ -32,7 +32,7 @@ func (s *Source) Idle(ctx context.Context) (bool, []semel.Left, error) {
 		switch {
 		case errors.As(err, &nowhere):
 			more = true
-			left = append(left, semel.Left{Lane: b.lane(), Messages: b.unread, Reason: "whether there is more is not known: " + err.Error()})
+			left = append(left, semel.Unfinished{Lane: b.lane(), Messages: b.unread, Reason: "whether there is more is not known: " + err.Error()})
 		case err != nil:
 			return false, nil, fmt.Errorf("kafka: topic %s, partition %d: whether there is more is not known: %w", b.topic, b.partition, err)
 		}
@@ -60,7 +60,7 @@ type lanePosition struct {
 
 // remains are the lanes that have not got to their stable end, and what cannot
 // be delivered. It is not idle where something was handed back, or moves.
-func (p *progress) remains() (behind []lanePosition, left []semel.Left, idle bool) {
+func (p *progress) remains() (behind []lanePosition, left []semel.Unfinished, idle bool) {
 	idle = true
 	for l := range p.lanes.each {
 		limit, at := l.stable, l.reached()
@@ -76,7 +76,7 @@ func (p *progress) remains() (behind []lanePosition, left []semel.Left, idle boo
 			idle = false
 		case l.paused && l.unsettled > 0: // what it has waits for what was delivered
 			if n := l.unread(); n != 0 || len(l.back) > 0 {
-				left = append(left, semel.Left{Lane: l.id.ID, Messages: n, Reason: "waits for a message before it"})
+				left = append(left, semel.Unfinished{Lane: l.id.ID, Messages: n, Reason: "waits for a message before it"})
 			}
 		case len(l.ready) > 0, len(l.back) > 0:
 			idle = false
@@ -85,7 +85,7 @@ func (p *progress) remains() (behind []lanePosition, left []semel.Left, idle boo
 		case at < limit:
 			behind = append(behind, lanePosition{l.topicPartition, l.topicID, at, l.unread()})
 		case limit < l.end:
-			left = append(left, semel.Left{Lane: l.id.ID, Messages: l.unread(), Reason: "held up by an open transaction, which its producer or an operator must end"})
+			left = append(left, semel.Unfinished{Lane: l.id.ID, Messages: l.unread(), Reason: "held up by an open transaction, which its producer or an operator must end"})
 		}
 	}
 	return behind, left, idle

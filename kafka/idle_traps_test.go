@@ -91,7 +91,7 @@ func TestARunEndsIdleWhenEverythingIsDelivered(t *testing.T) {
 		w.publish(1, "beside")
 		w.ofNewer("a0002")
 		p := w.start(count, nil, func(c *settings) { whenIdle(c); c.Batch.Most = 1 })
-		if err := p.ends(t); !errors.Is(err, semel.ErrLeft) || !strings.Contains(err.Error(), `message "a0002"`) {
+		if err := p.ends(t); !errors.Is(err, semel.ErrUnfinished) || !strings.Contains(err.Error(), `message "a0002"`) {
 			t.Errorf("the run says: %v", err)
 		}
 		w.once("a0001", "beside")
@@ -128,7 +128,7 @@ func TestARunEndsIdleWhenEverythingIsDelivered(t *testing.T) {
 		}
 		second := w.start(count, nil, whenIdle)
 		err := second.ends(t)
-		if !errors.Is(err, semel.ErrLeft) || !strings.Contains(err.Error(), "orders/0") {
+		if !errors.Is(err, semel.ErrUnfinished) || !strings.Contains(err.Error(), "orders/0") {
 			t.Errorf("the run says: %v", err)
 		}
 		w.once("beside")

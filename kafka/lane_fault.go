@@ -34,12 +34,12 @@ func (p *progress) logFaults(now time.Time) {
 	}
 }
 
-// LaneFaults implements contract.LaneFaulting.
-func (s *Source) LaneFaults() []semel.Left { return s.progress.faulty() }
+// LaneFaults implements contract.LaneFailer.
+func (s *Source) LaneFaults() []semel.Unfinished { return s.progress.faulty() }
 
 // faulty are the lanes that stand still.
-func (p *progress) faulty() []semel.Left {
-	var all []semel.Left
+func (p *progress) faulty() []semel.Unfinished {
+	var all []semel.Unfinished
 	for l := range p.lanes.each {
 		if l.fault != nil && !l.gone {
 			all = append(all, l.left(l.fault))
@@ -49,6 +49,6 @@ func (p *progress) faulty() []semel.Left {
 }
 
 // left is what stays behind where a lane stands still.
-func (l *lane) left(why error) semel.Left {
-	return semel.Left{Lane: l.id.ID, Messages: l.unread(), Reason: why.Error(), Fault: true}
+func (l *lane) left(why error) semel.Unfinished {
+	return semel.Unfinished{Lane: l.id.ID, Messages: l.unread(), Reason: why.Error(), Fault: true}
 }

@@ -47,8 +47,8 @@ type rangeLane struct {
 }
 
 var (
-	_ contract.Source = (*rangeSource)(nil)
-	_ contract.Finite = (*rangeSource)(nil)
+	_ contract.Source      = (*rangeSource)(nil)
+	_ contract.EndOfSource = (*rangeSource)(nil)
 )
 
 // Source reads the lanes, which Lanes returned, from where each has come to. Deliveries are
@@ -96,10 +96,10 @@ func laneNamed(lane string) (topicPartition, error) {
 // Lanes implements contract.Source.
 func (s *rangeSource) Lanes(o contract.LaneObserver) { s.observer = o }
 
-// Bounded implements contract.Finite.
+// Bounded implements contract.EndOfSource.
 func (s *rangeSource) Bounded() bool { return true }
 
-// AtEnd implements contract.Finite.
+// AtEnd implements contract.EndOfSource.
 func (s *rangeSource) AtEnd() bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -276,7 +276,7 @@ func (s *rangeSource) Settle(_ context.Context, all []contract.Settlement) (left
 		case !own || r.raw == nil:
 		case all[i].Kind == semel.DeadLetter:
 			left = append(left, i)
-		case all[i].Kind == semel.HandBack:
+		case all[i].Kind == semel.Nack:
 			r.at = time.Now().Add(all[i].After)
 			s.back, s.open = append(s.back, r), s.open-1
 		default:

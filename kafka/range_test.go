@@ -202,7 +202,7 @@ func handedBackInRange(t *testing.T) {
 		}
 		first = append(first, got...)
 	}
-	all := []contract.Settlement{{Delivery: &first[0], Kind: semel.Ack}, {Delivery: &first[1], Kind: semel.HandBack, After: time.Millisecond}, {Delivery: &first[2], Kind: semel.Ack}}
+	all := []contract.Settlement{{Delivery: &first[0], Kind: semel.Ack}, {Delivery: &first[1], Kind: semel.Nack, After: time.Millisecond}, {Delivery: &first[2], Kind: semel.Ack}}
 	if _, err := s.Settle(ctx, all); err != nil {
 		t.Fatal(err)
 	}

@@ -65,7 +65,7 @@ func (d *deliveries) settle(all []contract.Settlement) (sum sums) {
 			switch all[i].Kind {
 			case semel.Ack:
 				d.acknowledge(r, &sum)
-			case semel.HandBack:
+			case semel.Nack:
 				r.lane.giveBack(r, time.Now().Add(all[i].After))
 				sum.rouse = true
 			case semel.DeadLetter:

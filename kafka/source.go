@@ -11,8 +11,8 @@ import (
 )
 
 // Source reads topics as a member of a consumer group. It implements
-// [contract.Source], [contract.DeadLettering], [contract.Positioned], [contract.Dated] and
-// [contract.Horizoned].
+// [contract.Source], [contract.DeadLettering], [contract.Positioned], [contract.RecordAges] and
+// [contract.HorizonReporter].
 type Source struct {
 	config  Config
 	between func() // of tests: after a poll, before its records find their lanes
@@ -43,13 +43,13 @@ type Source struct {
 }
 
 var (
-	_ contract.Source        = (*Source)(nil)
-	_ contract.DeadLettering = (*Source)(nil)
-	_ contract.Positioned    = (*Source)(nil)
-	_ contract.Idler         = (*Source)(nil)
-	_ contract.LaneFaulting  = (*Source)(nil)
-	_ contract.Dated         = (*Source)(nil)
-	_ contract.Horizoned     = (*Source)(nil)
+	_ contract.Source          = (*Source)(nil)
+	_ contract.DeadLettering   = (*Source)(nil)
+	_ contract.Positioned      = (*Source)(nil)
+	_ contract.IdleReporter    = (*Source)(nil)
+	_ contract.LaneFailer      = (*Source)(nil)
+	_ contract.RecordAges      = (*Source)(nil)
+	_ contract.HorizonReporter = (*Source)(nil)
 )
 
 // New checks the configuration and reports every fault of it. It does not

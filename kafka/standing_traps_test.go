@@ -44,7 +44,7 @@ func TestALaneThatStandsStillIsNotASourceThatDoesNotWork(t *testing.T) {
 			w := newWorld(t, 2)
 			began := time.Now()
 			p, text := w.lastMove(20*time.Second, nil, func() { cause(w) })
-			if err := p.ends(t); !errors.Is(err, semel.ErrLeft) || !strings.Contains(err.Error(), "orders/0") {
+			if err := p.ends(t); !errors.Is(err, semel.ErrUnfinished) || !strings.Contains(err.Error(), "orders/0") {
 				t.Errorf("the run says: %v", err)
 			}
 			if took := time.Since(began); took > 4*time.Minute {
@@ -68,7 +68,7 @@ func TestALaneThatStandsStillIsNotASourceThatDoesNotWork(t *testing.T) {
 		w.publish(0, "b")
 		w.refuseFetches()
 		p := w.start(count, nil, func(c *settings) { c.IdleExit = 20 * time.Second })
-		if err := p.ends(t); !errors.Is(err, semel.ErrLeft) || !strings.Contains(err.Error(), "nothing is read behind offset 1") {
+		if err := p.ends(t); !errors.Is(err, semel.ErrUnfinished) || !strings.Contains(err.Error(), "nothing is read behind offset 1") {
 			t.Errorf("the run says: %v", err)
 		}
 	})

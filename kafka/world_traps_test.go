@@ -245,12 +245,12 @@ type mortalBatch struct {
 	dead *atomic.Bool
 }
 
-func (b *mortalBatch) Broken() bool { return b.Batch.(contract.Broken).Broken() }
+func (b *mortalBatch) TxAborted() bool { return b.Batch.(contract.TxStatus).TxAborted() }
 
 func (b *mortalBatch) Commit(ctx context.Context, e contract.Ending) contract.Result {
 	if b.dead.Load() {
 		b.Batch.Rollback(ctx)
-		return contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: errDead}
+		return contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: errDead}
 	}
 	return b.Batch.Commit(ctx, e)
 }

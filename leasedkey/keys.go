@@ -34,9 +34,9 @@ type Request struct {
 	// a conflict.
 	Fingerprint semel.Fingerprint
 	// Note, if not nil, is kept before the call is made, for who finds the request left:
-	// contract.KeyNotes, which the store must be then.
+	// contract.RequestStore, which the store must be then.
 	Note []byte
-	// Seen, if not 0, is contract.LeftKey.Started: nobody is called unless the key stands as
+	// Seen, if not 0, is contract.AbandonedKey.Started: nobody is called unless the key stands as
 	// it was seen then, see contract.KeyClaim.
 	Seen int
 }
@@ -120,11 +120,11 @@ func (k *Keys) note(ctx context.Context, c *claim, note []byte) error {
 	if note == nil {
 		return nil
 	}
-	notes, able := k.store.(contract.KeyNotes)
+	notes, able := k.store.(contract.RequestStore)
 	if !able {
 		return fmt.Errorf("the store keeps no notes: %w", semel.ErrUnsupported)
 	}
-	return notes.NoteKey(ctx, c.Key, c.Token, note)
+	return notes.SaveRequest(ctx, c.Key, c.Token, note)
 }
 
 // forgotten reports whether the other side may not know the key of an attempt by the time

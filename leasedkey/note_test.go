@@ -16,7 +16,7 @@ import (
 // deafToNotes takes no note.
 type deafToNotes struct{ *memstore.Keys }
 
-func (deafToNotes) NoteKey(context.Context, semel.Key, contract.Token, []byte) error {
+func (deafToNotes) SaveRequest(context.Context, semel.Key, contract.Token, []byte) error {
 	return errNoNote
 }
 
@@ -24,8 +24,8 @@ var errNoNote = errors.New("it takes no note")
 
 func TestF2ARequestIsNotedBeforeItsCall(t *testing.T) {
 	noted := leasedkey.Request{Source: "shop", ID: "a", Note: []byte("what it is about")}
-	left := func(t *testing.T, s *memstore.Keys) []contract.LeftKey {
-		all, err := s.LeftKeys(t.Context(), contract.LeftKeysOf{Consumer: "billing", Most: 10})
+	left := func(t *testing.T, s *memstore.Keys) []contract.AbandonedKey {
+		all, err := s.AbandonedKeys(t.Context(), contract.AbandonedKeysQuery{Consumer: "billing", Most: 10})
 		if err != nil {
 			t.Fatal(err)
 		}

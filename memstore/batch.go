@@ -255,8 +255,8 @@ func (s *Store) wait(ctx context.Context, other *batch, patience time.Duration) 
 // Tx implements contract.Batch. All messages share one Tx.
 func (b *batch) Tx(int) *Tx { return &b.tx }
 
-// Broken implements contract.Broken.
-func (b *batch) Broken() bool {
+// TxAborted implements contract.TxStatus.
+func (b *batch) TxAborted() bool {
 	b.store.mu.Lock()
 	defer b.store.mu.Unlock()
 	return b.over
@@ -266,7 +266,7 @@ func (b *batch) Broken() bool {
 // for want of a number, which is its message's, or because the batch is over.
 func (b *batch) ClassifyHandler(_ context.Context, err error) contract.Class {
 	switch class := b.store.Classify(err); {
-	case class == contract.ClassPermanent, class == contract.ClassAborted && b.Broken():
+	case class == contract.ClassPermanent, class == contract.ClassAborted && b.TxAborted():
 		return class
 	default:
 		return contract.ClassRetry
@@ -324,9 +324,9 @@ func (b *batch) Commit(ctx context.Context, e contract.Ending) contract.Result {
 	}
 	b.end(true)
 	if after != nil {
-		return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: after}
+		return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: after}
 	}
-	return contract.Result{Outcome: contract.Committed, Culprit: contract.NobodyNamed, Freed: freed || b.streams.Came()}
+	return contract.Result{Outcome: contract.Committed, Culprit: contract.NoCulprit, Freed: freed || b.streams.Came()}
 }
 
 // begun are the streams that begin with what the batch writes, and with what was received
@@ -341,7 +341,7 @@ func (b *batch) begun(trim []int) []*streams.Stream {
 }
 
 func refused(c contract.Class, err error) contract.Result {
-	return contract.Result{Outcome: contract.NotCommitted, Class: c, Culprit: contract.NobodyNamed, Err: err}
+	return contract.Result{Outcome: contract.NotCommitted, Class: c, Culprit: contract.NoCulprit, Err: err}
 }
 
 func (b *batch) trim(marks []int) {

@@ -6,8 +6,8 @@ import (
 	"github.com/semel-go/semel/contract"
 )
 
-// Foretell implements contract.Foreteller.
-func (s *Store) Foretell(_ context.Context, consumer string, generation int64, all []contract.Question) ([]contract.Verdict, error) {
+// Preview implements contract.Previewer.
+func (s *Store) Preview(_ context.Context, consumer string, generation int64, all []contract.PreviewQuery) ([]contract.Verdict, error) {
 	if err := s.ask("foretell"); err != nil {
 		return nil, err
 	}

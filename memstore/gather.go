@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/contract"
 )
 
-var _ contract.Gatherer[*Tx] = (*Store)(nil)
+var _ contract.BatchCombiner[*Tx] = (*Store)(nil)
 
 // gathered is what the handler of a claim does while its batch is not begun.
 type gathered struct {
@@ -16,11 +16,11 @@ type gathered struct {
 	mark contract.Mark
 }
 
-// Gather implements contract.Gatherer. What its Tx reads must be so when it is committed.
-func (s *Store) Gather(m contract.Mark) contract.Batch[*Tx] { return &gathered{s.open(), m} }
+// Combinable implements contract.BatchCombiner. What its Tx reads must be so when it is committed.
+func (s *Store) Combinable(m contract.Mark) contract.Batch[*Tx] { return &gathered{s.open(), m} }
 
-// Shareable implements contract.Shareable: markers that its handler wrote are its own.
-func (g *gathered) Shareable() bool {
+// MayCombine implements contract.CombineChecker: markers that its handler wrote are its own.
+func (g *gathered) MayCombine() bool {
 	g.store.mu.Lock()
 	defer g.store.mu.Unlock()
 	return len(g.fresh)+len(g.received) == 0
@@ -28,11 +28,11 @@ func (g *gathered) Shareable() bool {
 
 // Commit implements contract.Batch.
 func (g *gathered) Commit(ctx context.Context, e contract.Ending) contract.Result {
-	return g.store.CommitGathered(ctx, contract.TxOptions{}, []contract.Gathered[*Tx]{{Batch: g, Ending: e}})
+	return g.store.CommitCombined(ctx, contract.TxOptions{}, []contract.QueuedBatch[*Tx]{{Batch: g, Ending: e}})
 }
 
-// CommitGathered implements contract.Gatherer.
-func (s *Store) CommitGathered(ctx context.Context, o contract.TxOptions, all []contract.Gathered[*Tx]) contract.Result {
+// CommitCombined implements contract.BatchCombiner.
+func (s *Store) CommitCombined(ctx context.Context, o contract.TxOptions, all []contract.QueuedBatch[*Tx]) contract.Result {
 	marks := make([]contract.Mark, len(all))
 	for i := range all {
 		marks[i] = all[i].Batch.(*gathered).mark

@@ -83,8 +83,8 @@ func (k *Keys) EndKey(_ context.Context, key semel.Key, t contract.Token, e cont
 	})
 }
 
-// NoteKey implements contract.KeyNotes.
-func (k *Keys) NoteKey(_ context.Context, key semel.Key, t contract.Token, note []byte) error {
+// SaveRequest implements contract.RequestStore.
+func (k *Keys) SaveRequest(_ context.Context, key semel.Key, t contract.Token, note []byte) error {
 	if err := contract.NoteFits(note); err != nil {
 		return err
 	}
@@ -98,8 +98,8 @@ func (k *Keys) NoteKey(_ context.Context, key semel.Key, t contract.Token, note 
 	})
 }
 
-// LeftKeys implements contract.KeyNotes. Keys stand in the order of their sums.
-func (k *Keys) LeftKeys(_ context.Context, of contract.LeftKeysOf) (left contract.LeftKeys, err error) {
+// AbandonedKeys implements contract.RequestStore. Keys stand in the order of their sums.
+func (k *Keys) AbandonedKeys(_ context.Context, of contract.AbandonedKeysQuery) (left contract.AbandonedKeys, err error) {
 	return left, k.do(func(now int64) error {
 		bySum := make(map[string]semel.Key, len(k.keys))
 		for key := range k.keys {
@@ -114,7 +114,7 @@ func (k *Keys) LeftKeys(_ context.Context, of contract.LeftKeysOf) (left contrac
 			key := bySum[sum]
 			l, there := k.at(key, now)
 			if quiet, is := l.Left(of.Quiet, now); there && is && key.Consumer == of.Consumer {
-				left.Keys = append(left.Keys, contract.LeftKey{Key: key, Note: slices.Clone(l.Result), Started: l.Started, Quiet: quiet})
+				left.Keys = append(left.Keys, contract.AbandonedKey{Key: key, Note: slices.Clone(l.Result), Started: l.Started, Quiet: quiet})
 			}
 			if left.Next = nil; i+1 == of.Most && i+1 < len(bySum) {
 				left.Next = []byte(sum)

@@ -238,15 +238,15 @@ func (s *Store) endClaim(r *row, e *contract.ClaimEnding) (freed bool) {
 	return lines.Leaves(e.Event) && s.advance(r)
 }
 
-// Retake implements contract.Leases.
-func (s *Store) Retake(_ context.Context, numbers []int64, from []contract.Token, to contract.Token) ([]contract.Retaken, error) {
+// Reclaim implements contract.Leases.
+func (s *Store) Reclaim(_ context.Context, numbers []int64, from []contract.Token, to contract.Token) ([]contract.Reclaimed, error) {
 	before, after := s.ask("claim-before"), s.ask("claim-after")
 	if before != nil {
 		return nil, before
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := make([]contract.Retaken, len(numbers))
+	all := make([]contract.Reclaimed, len(numbers))
 	for i, n := range numbers {
 		r := s.row(n)
 		if r == nil {

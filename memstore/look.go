@@ -6,8 +6,8 @@ import (
 	"github.com/semel-go/semel/contract"
 )
 
-// Look implements contract.Looker.
-func (s *Store) Look(ctx context.Context, marks []contract.Mark) ([]contract.Verdict, error) {
+// LookUpMarkers implements contract.MarkerLookup.
+func (s *Store) LookUpMarkers(ctx context.Context, marks []contract.Mark) ([]contract.Verdict, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}

@@ -30,9 +30,9 @@ func (r *replay) as(now time.Time) sqlform.Replay {
 
 func copied(p contract.ReplayProgress) contract.ReplayProgress {
 	p.Lanes = slices.Clone(p.Lanes)
-	if p.Foretold != nil {
-		own := *p.Foretold
-		p.Foretold = &own
+	if p.Prediction != nil {
+		own := *p.Prediction
+		p.Prediction = &own
 	}
 	return p
 }

@@ -8,21 +8,21 @@ import (
 )
 
 var (
-	_ contract.ResultKeeper[*Tx] = (*Store)(nil)
+	_ contract.ResultWriter[*Tx] = (*Store)(nil)
 	_ contract.ResultReader      = (*Store)(nil)
 )
 
-// KeepResult implements contract.ResultKeeper.
+// KeepResult implements contract.ResultWriter.
 func (s *Store) KeepResult(_ context.Context, tx *Tx, of contract.ResultOf, result []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return tx.keep(of, result)
 }
 
-var _ contract.EndKeeper = (*batch)(nil)
+var _ contract.CommitResultWriter = (*batch)(nil)
 
-// KeepAtEnd implements contract.EndKeeper: what is in the transaction comes with its commit.
-func (b *batch) KeepAtEnd(of contract.ResultOf, result []byte) {
+// WriteResultAtCommit implements contract.CommitResultWriter: what is in the transaction comes with its commit.
+func (b *batch) WriteResultAtCommit(of contract.ResultOf, result []byte) {
 	b.store.mu.Lock()
 	defer b.store.mu.Unlock()
 	_ = b.tx.keep(of, result) // of one that is over Commit says so

@@ -100,7 +100,7 @@ func (s *Store) Retentions(_ context.Context, consumer string) ([]contract.Store
 
 func (s *Store) retention(k *kept) contract.StoredRetention {
 	r := contract.StoredRetention{Retention: k.Retention, Progress: k.progress, Cutoff: s.cutoff(k)}
-	if name, is := k.behind(); is.Before(k.progress.Add(-contract.LaneSilence)) && name != "" {
+	if name, is := k.behind(); is.Before(k.progress.Add(-contract.LaneTimeout)) && name != "" {
 		r.Held, r.Oldest = name, is
 	}
 	r.Low = s.low[k.Consumer]

@@ -7,8 +7,8 @@ import (
 	"github.com/semel-go/semel/contract"
 )
 
-// MostOutput implements contract.StepKeeper.
-func (s *Store) MostOutput() int { return contract.MaxStepOutput }
+// MaxOutput implements contract.StepWriter.
+func (s *Store) MaxOutput() int { return contract.MaxStepOutput }
 
 // steps are steps that nobody else can change.
 func steps(done []contract.StepDone) []contract.StepDone {

@@ -85,7 +85,7 @@ func Clock(now func() time.Time) Option { return func(s *Store) { s.now = now } 
 // Fail makes the store ask fail before it does an operation, and fail with
 // what it returns: "scope", "begin", "commit-before" (nothing is committed),
 // "commit-after" (it is committed, and the caller hears contract.CommitUnknown), "rows"
-// (of Inbox), "retention" (of Reaper), "control" (of Controls), "replay" (of contract.Replays), "foretell" (of contract.Foreteller), "claim-before" and
+// (of Inbox), "retention" (of Reaper), "control" (of Controls), "replay" (of contract.Replays), "foretell" (of contract.Previewer), "claim-before" and
 // "claim-after" (of Leases, before and after it is done), "emit-before" and "emit-after" (of contract.Emitter), "offsets", "advance-before" and
 // "advance-after" (of contract.OffsetStore), "results" (of contract.ResultReader), "generations" (of contract.Generations), "seal" (of contract.Auditor, "seal" (of contract.Auditor), "erase" (of contract.Eraser). Such an error is of contract.ClassDown. For
 // tests; fail may be called

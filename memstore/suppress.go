@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/contract"
 )
 
-// Suppress implements contract.Suppressor.
+// Suppress implements contract.IntentHolder.
 func (s *Store) Suppress(ctx context.Context, number, revision int64, a contract.Act) error {
 	if err := s.ask("rows"); err != nil {
 		return err

@@ -77,31 +77,31 @@ func (b *direct) Commit(ctx context.Context, e contract.Ending) contract.Result 
 // says that nothing was committed.
 func (b *batch) commit(ctx context.Context, statements []charged) contract.Result {
 	if err := b.state(); err != nil {
-		return b.fail(ctx, contract.NobodyNamed, err)
+		return b.fail(ctx, contract.NoCulprit, err)
 	}
 	if b.ends {
-		return b.fail(ctx, contract.NobodyNamed, pgx.ErrTxClosed)
+		return b.fail(ctx, contract.NoCulprit, pgx.ErrTxClosed)
 	}
 	if err := context.Cause(ctx); err != nil {
-		return b.fail(ctx, contract.NobodyNamed, &storeError{"commit", contract.ClassDown, err})
+		return b.fail(ctx, contract.NoCulprit, &storeError{"commit", contract.ClassDown, err})
 	}
 	commit := &request{sql: "commit"}
 	failed, sent, err := b.finish(ctx, statements, commit)
 	switch {
 	case err == nil && commit.tag.String() == "COMMIT":
 		b.end()
-		return contract.Result{Outcome: contract.Committed, Culprit: contract.NobodyNamed, Freed: b.freed > 0 || b.streams.Came()}
+		return contract.Result{Outcome: contract.Committed, Culprit: contract.NoCulprit, Freed: b.freed > 0 || b.streams.Came()}
 	case err == nil:
-		return b.fail(ctx, contract.NobodyNamed, fmt.Errorf("the server answered COMMIT with %v: %w", commit.tag, pgx.ErrTxCommitRollback))
+		return b.fail(ctx, contract.NoCulprit, fmt.Errorf("the server answered COMMIT with %v: %w", commit.tag, pgx.ErrTxCommitRollback))
 	case sent && !b.undone(err, failed >= 0 && failed < len(statements)):
 		b.cut()
 		b.end()
-		return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: err}
+		return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: err}
 	}
 	if failed >= 0 && failed < len(statements) {
 		return b.fail(ctx, statements[failed].mark, statements[failed].meant(b.store, err))
 	}
-	return b.fail(ctx, contract.NobodyNamed, err)
+	return b.fail(ctx, contract.NoCulprit, err)
 }
 
 // finish prepares what is new, then sends everything. sent says that COMMIT may
@@ -133,7 +133,7 @@ func (b *batch) refused(culprit int, err error) contract.Result {
 	class := b.store.Classify(err)
 	var swallowed *sqlform.SwallowedError
 	if class == contract.ClassAborted || errors.As(err, &swallowed) { // no message's fault
-		culprit = contract.NobodyNamed
+		culprit = contract.NoCulprit
 	}
 	return contract.Result{Outcome: contract.NotCommitted, Class: class, Culprit: culprit, Err: hint(err, false)}
 }

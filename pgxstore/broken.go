@@ -18,13 +18,13 @@ const (
 	txFailed = 'E'
 )
 
-// Broken implements contract.Broken. The connection remembers what the server said
+// TxAborted implements contract.TxStatus. The connection remembers what the server said
 // of the transaction with its last answer.
-func (b *batch) Broken() bool { return b.ends || b.state() != nil || b.pg.TxStatus() == txFailed }
+func (b *batch) TxAborted() bool { return b.ends || b.state() != nil || b.pg.TxStatus() == txFailed }
 
-// BrokenBy implements contract.BrokenBy. It does not know an error that a handler
+// AbortCause implements contract.TxAbortCause. It does not know an error that a handler
 // met on the connection itself, beside its pgx.Tx.
-func (b *batch) BrokenBy() error {
+func (b *batch) AbortCause() error {
 	b.mutex.Lock()
 	ended := !b.over && !b.cutOff && b.pg.TxStatus() == txNone
 	b.mutex.Unlock()

@@ -58,7 +58,7 @@ func (b *queued) call(mark int, read func(pgx.Rows) error, rows pgx.Rows) error 
 
 // reader is the mark of the last statement that waits for its rows.
 func (b *queued) reader() int {
-	mark := contract.NobodyNamed
+	mark := contract.NoCulprit
 	for _, s := range b.statements {
 		if s.read != nil {
 			mark = s.mark

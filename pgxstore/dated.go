@@ -21,8 +21,8 @@ func (s *Store) Dated(ctx context.Context, o sqlstore.Dated) (*Store, error) {
 	return &Store{tables: tables{inner, s.exchange}, pool: s.pool, begin: s.begin, sql: sqlstore.Statements(inner, sqlform.Revision12{}), days: days}, nil
 }
 
-// KeepsDays implements contract.DayKeeper.
-func (t *tables) KeepsDays() string { return t.inner.KeepsDays() }
+// PartitionedBy implements contract.PartitionedMarkers.
+func (t *tables) PartitionedBy() string { return t.inner.PartitionedBy() }
 
 // outside are the marks of ids outside of the days that are kept which only say what became
 // of their messages.

@@ -25,13 +25,13 @@ func (c charged) meant(s *Store, err error) error {
 	switch {
 	case c.kept != "" && code(err) == codeUnmet:
 		return s.blameless("the end of the batch", sqlform.WrittenIn(c.kept, 0, 1))
-	case c.mark == contract.NobodyNamed && c.own && s.Classify(err) == contract.ClassPermanent:
+	case c.mark == contract.NoCulprit && c.own && s.Classify(err) == contract.ClassPermanent:
 		return s.blameless("the end of the batch", err)
 	case c.one && c.unmet != nil && code(err) == codeUnmet:
 		return fmt.Errorf("%w: %w", c.unmet, err)
 	case c.one && code(err) == codeUnmet:
 		return fmt.Errorf("%w: %w", semel.Unmet("the statement "+strconv.Quote(c.text)), err)
-	case c.mark == contract.NobodyNamed && code(err) == codeCanceled:
+	case c.mark == contract.NoCulprit && code(err) == codeCanceled:
 		return &storeError{"the end of the batch", contract.ClassContended, err}
 	case c.own && sqlstore.Remedy(err, false) == "": // any other is added with the result
 		return hint(err, true)
@@ -45,10 +45,10 @@ func (b *batch) ending(e contract.Ending) (statements []charged, culprit int, er
 	e, moved := b.streams.End(b.former.End(e))
 	begun := b.streams.Begun(e.Trim)
 	if b.unkept != nil {
-		return nil, contract.NobodyNamed, b.unkept
+		return nil, contract.NoCulprit, b.unkept
 	}
 	if len(e.Trim)+len(e.Rows)+len(e.Claims)+len(moved)+len(begun)+len(b.results) > 0 { // which are the store's own
-		statements = append(statements, charged{&request{sql: b.store.sql.Unlimited}, contract.NobodyNamed})
+		statements = append(statements, charged{&request{sql: b.store.sql.Unlimited}, contract.NoCulprit})
 	}
 	if trim := b.trim(e.Trim); trim != nil {
 		statements = append(statements, b.ours(trim))
@@ -70,7 +70,7 @@ func (b *batch) ending(e contract.Ending) (statements []charged, culprit int, er
 	}
 	steps, err := sqlstore.StepsArgument(b.store.inner, e.Claims)
 	if err != nil {
-		return nil, contract.NobodyNamed, err
+		return nil, contract.NoCulprit, err
 	}
 	if steps != "" {
 		statements = append(statements, b.ours(&request{sql: b.store.sql.ClaimSteps, args: []any{steps}}))
@@ -88,15 +88,15 @@ func (b *batch) ending(e contract.Ending) (statements []charged, culprit int, er
 		statements = append(statements, b.ours(q))
 	}
 	if b.guarded {
-		statements = append(statements, charged{&request{sql: b.store.sql.Close}, contract.NobodyNamed})
+		statements = append(statements, charged{&request{sql: b.store.sql.Close}, contract.NoCulprit})
 	}
-	return statements, contract.NobodyNamed, nil
+	return statements, contract.NoCulprit, nil
 }
 
 // ours is a statement about the store's own tables that no message is to blame for.
 func (b *batch) ours(q *request) charged {
 	q.own = !b.store.adopted // an adopted table is other people's, too
-	return charged{q, contract.NobodyNamed}
+	return charged{q, contract.NoCulprit}
 }
 
 // trim takes back marks that this batch wrote.

@@ -91,7 +91,7 @@ func TestErrorsThatCannotBeRead(t *testing.T) {
 	for name, odd := range map[string]error{"nil": (*pgconn.PgError)(nil), "loud": loud{}, "deep": deep{}} {
 		t.Run("trap_T84_an_error_that_cannot_be_read_is_the_handlers_own/"+name, func(t *testing.T) {
 			for _, err := range []error{odd, fmt.Errorf("wrapped: %w", odd), errors.Join(errors.New("joined"), odd)} {
-				if class := s.Classify(err); class != contract.ClassRetry || s.Exonerates(err) {
+				if class := s.Classify(err); class != contract.ClassRetry || s.IsStoreFault(err) {
 					t.Errorf("%T is of class %d", err, class)
 				}
 				if class := s.Classify(&storeError{"begin", contract.ClassDown, err}); class != contract.ClassDown {

@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/internal/sqltext"
 )
 
-var _ contract.Gatherer[*Queue] = (*QueuedStore)(nil)
+var _ contract.BatchCombiner[*Queue] = (*QueuedStore)(nil)
 
 // gathered is what the handler of a claim queued while no transaction is open.
 type gathered struct {
@@ -51,13 +51,13 @@ func (g *gathered) join(s *shared) {
 	}
 }
 
-// Gather implements contract.Gatherer.
-func (s *QueuedStore) Gather(m contract.Mark) contract.Batch[*Queue] {
+// Combinable implements contract.BatchCombiner.
+func (s *QueuedStore) Combinable(m contract.Mark) contract.Batch[*Queue] {
 	return &gathered{store: s, mark: m}
 }
 
-// CommitGathered implements contract.Gatherer.
-func (s *QueuedStore) CommitGathered(ctx context.Context, o contract.TxOptions, all []contract.Gathered[*Queue]) contract.Result {
+// CommitCombined implements contract.BatchCombiner.
+func (s *QueuedStore) CommitCombined(ctx context.Context, o contract.TxOptions, all []contract.QueuedBatch[*Queue]) contract.Result {
 	marks := make([]contract.Mark, len(all))
 	for i := range all {
 		marks[i] = all[i].Batch.(*gathered).mark
@@ -68,7 +68,7 @@ func (s *QueuedStore) CommitGathered(ctx context.Context, o contract.TxOptions, 
 		if class != contract.ClassContended {
 			class = contract.ClassDown // whatever it is, it is no message's fault
 		}
-		return contract.Result{Outcome: contract.NotCommitted, Class: class, Culprit: contract.NobodyNamed, Err: err}
+		return contract.Result{Outcome: contract.NotCommitted, Class: class, Culprit: contract.NoCulprit, Err: err}
 	}
 	b := &queued{batch: opened}
 	for i, v := range verdicts {
@@ -93,7 +93,7 @@ func (s *QueuedStore) CommitGathered(ctx context.Context, o contract.TxOptions, 
 func unfit(i int, v contract.Verdict) contract.Result {
 	r := contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassRetry, Culprit: i, Err: fmt.Errorf("pgxstore: the claim stands and its transaction says %v", v)}
 	if v.Kind == contract.ClaimLost {
-		r.Class, r.Culprit, r.Err = contract.ClassClaimLost, contract.NobodyNamed, contract.ErrClaimLost
+		r.Class, r.Culprit, r.Err = contract.ClassClaimLost, contract.NoCulprit, contract.ErrClaimLost
 	}
 	return r
 }
@@ -150,8 +150,8 @@ func (g *gathered) willRead() { g.reads = true }
 // call implements queueing. Nothing is read before a batch has it.
 func (g *gathered) call(int, func(pgx.Rows) error, pgx.Rows) error { return errEnded }
 
-// Shareable implements contract.Shareable.
-func (g *gathered) Shareable() bool { return !g.reads }
+// MayCombine implements contract.CombineChecker.
+func (g *gathered) MayCombine() bool { return !g.reads }
 
 // Tx implements contract.Batch.
 func (g *gathered) Tx(int) *Queue {
@@ -162,7 +162,7 @@ func (g *gathered) Tx(int) *Queue {
 
 // Commit implements contract.Batch.
 func (g *gathered) Commit(ctx context.Context, e contract.Ending) contract.Result {
-	return g.store.CommitGathered(ctx, contract.TxOptions{}, []contract.Gathered[*Queue]{{Batch: g, Ending: e}})
+	return g.store.CommitCombined(ctx, contract.TxOptions{}, []contract.QueuedBatch[*Queue]{{Batch: g, Ending: e}})
 }
 
 // Rollback implements contract.Batch.
@@ -181,14 +181,14 @@ func (g *gathered) Kill() {
 // Queued implements contract.Queues.
 func (g *gathered) Queued() int { return len(g.requests) }
 
-// OnCall implements contract.CallsBack.
-func (g *gathered) OnCall(begin func(mark int) (ended func())) { g.begins = begin }
+// OnCallback implements contract.CommitCallbacks.
+func (g *gathered) OnCallback(begin func(mark int) (ended func())) { g.begins = begin }
 
-// Broken implements contract.Broken.
-func (g *gathered) Broken() bool { return g.ends }
+// TxAborted implements contract.TxStatus.
+func (g *gathered) TxAborted() bool { return g.ends }
 
-// BrokenBy implements contract.BrokenBy.
-func (g *gathered) BrokenBy() error { return g.err() }
+// AbortCause implements contract.TxAbortCause.
+func (g *gathered) AbortCause() error { return g.err() }
 
 // ClassifyHandler implements contract.HandlerClassifier: nothing was sent yet.
 func (g *gathered) ClassifyHandler(_ context.Context, err error) contract.Class {

@@ -16,7 +16,7 @@ var (
 	_ contract.TxReceiver[pgx.Tx]    = (*Store)(nil)
 	_ contract.TxParker[pgx.Tx]      = (*Store)(nil)
 	_ contract.QueueReceiver[*Queue] = (*QueuedStore)(nil)
-	_ contract.Suppressor            = (*Store)(nil)
+	_ contract.IntentHolder          = (*Store)(nil)
 	_ contract.Editor                = (*Store)(nil)
 )
 
@@ -123,7 +123,7 @@ func (q *Queue) write(rows int, text string, args []any) {
 	})
 }
 
-// Suppress implements contract.Suppressor.
+// Suppress implements contract.IntentHolder.
 func (t *tables) Suppress(ctx context.Context, number, revision int64, a contract.Act) error {
 	return t.inner.Suppress(ctx, number, revision, a)
 }

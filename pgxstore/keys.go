@@ -23,12 +23,12 @@ func (t *tables) EndKey(ctx context.Context, key semel.Key, token contract.Token
 	return t.inner.EndKey(ctx, key, token, e)
 }
 
-// NoteKey implements contract.KeyNotes: it keeps a note with a claim.
-func (t *tables) NoteKey(ctx context.Context, key semel.Key, token contract.Token, note []byte) error {
-	return t.inner.NoteKey(ctx, key, token, note)
+// SaveRequest implements contract.RequestStore: it keeps a note with a claim.
+func (t *tables) SaveRequest(ctx context.Context, key semel.Key, token contract.Token, note []byte) error {
+	return t.inner.SaveRequest(ctx, key, token, note)
 }
 
-// LeftKeys implements contract.KeyNotes: it looks for keys that nobody works on.
-func (t *tables) LeftKeys(ctx context.Context, of contract.LeftKeysOf) (contract.LeftKeys, error) {
-	return t.inner.LeftKeys(ctx, of)
+// AbandonedKeys implements contract.RequestStore: it looks for keys that nobody works on.
+func (t *tables) AbandonedKeys(ctx context.Context, of contract.AbandonedKeysQuery) (contract.AbandonedKeys, error) {
+	return t.inner.AbandonedKeys(ctx, of)
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
-// Look implements contract.Looker.
-func (s *Store) Look(ctx context.Context, marks []contract.Mark) ([]contract.Verdict, error) {
+// LookUpMarkers implements contract.MarkerLookup.
+func (s *Store) LookUpMarkers(ctx context.Context, marks []contract.Mark) ([]contract.Verdict, error) {
 	m := s.marking(sqlform.Marks(marks), nil)
 	r := m.judge(s.sql.Judge)
 	rows, err := s.pool.Query(ctx, r.sql, r.args...)
@@ -30,7 +30,7 @@ func (s *Store) Look(ctx context.Context, marks []contract.Mark) ([]contract.Ver
 	return m.verdicts, nil
 }
 
-// Look implements contract.Looker.
-func (s *QueuedStore) Look(ctx context.Context, marks []contract.Mark) ([]contract.Verdict, error) {
-	return s.direct.Look(ctx, marks)
+// LookUpMarkers implements contract.MarkerLookup.
+func (s *QueuedStore) LookUpMarkers(ctx context.Context, marks []contract.Mark) ([]contract.Verdict, error) {
+	return s.direct.LookUpMarkers(ctx, marks)
 }

@@ -110,8 +110,8 @@ func (b *queued) err() error {
 	return b.state()
 }
 
-// OnCall implements contract.CallsBack.
-func (b *queued) OnCall(begin func(mark int) (ended func())) { b.begins = begin }
+// OnCallback implements contract.CommitCallbacks.
+func (b *queued) OnCallback(begin func(mark int) (ended func())) { b.begins = begin }
 
 // Queued implements contract.Queues.
 func (b *queued) Queued() int { return b.queued }
@@ -124,7 +124,7 @@ func (b *queued) Tx(i int) *Queue { return &Queue{to: b, mark: i} }
 func (b *queued) Commit(ctx context.Context, e contract.Ending) contract.Result {
 	if b.reads && !b.guarded { // so that effects are written before COMMIT is sent
 		b.guarded = true
-		b.statements = slices.Insert(b.statements, 0, charged{&request{sql: b.store.sql.Guard, own: true}, contract.NobodyNamed})
+		b.statements = slices.Insert(b.statements, 0, charged{&request{sql: b.store.sql.Guard, own: true}, contract.NoCulprit})
 	}
 	last, culprit, err := b.ending(e)
 	if err != nil {
@@ -147,7 +147,7 @@ func (b *queued) Commit(ctx context.Context, e contract.Ending) contract.Result 
 // read sends what is queued and lets callbacks read. They may queue more.
 func (b *queued) read(ctx context.Context) (culprit int, err error) {
 	if err := b.state(); err != nil {
-		return contract.NobodyNamed, err
+		return contract.NoCulprit, err
 	}
 	statements := b.statements
 	b.statements, b.reads = nil, false
@@ -168,5 +168,5 @@ func (b *queued) read(ctx context.Context) (culprit int, err error) {
 			return statements[i].mark, statements[i].meant(b.store, err)
 		}
 	}
-	return contract.NobodyNamed, err
+	return contract.NoCulprit, err
 }

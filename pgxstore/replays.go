@@ -42,7 +42,7 @@ func (t *tables) ReplaysOf(ctx context.Context, consumer string, limit int) ([]c
 	return t.inner.ReplaysOf(ctx, consumer, limit)
 }
 
-// Foretell implements contract.Foreteller.
-func (t *tables) Foretell(ctx context.Context, consumer string, generation int64, all []contract.Question) ([]contract.Verdict, error) {
-	return t.inner.Foretell(ctx, consumer, generation, all)
+// Preview implements contract.Previewer.
+func (t *tables) Preview(ctx context.Context, consumer string, generation int64, all []contract.PreviewQuery) ([]contract.Verdict, error) {
+	return t.inner.Preview(ctx, consumer, generation, all)
 }

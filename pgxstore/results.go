@@ -12,12 +12,12 @@ import (
 )
 
 var (
-	_ contract.ResultKeeper[pgx.Tx] = (*Store)(nil)
-	_ contract.ResultKeeper[*Queue] = (*QueuedStore)(nil)
+	_ contract.ResultWriter[pgx.Tx] = (*Store)(nil)
+	_ contract.ResultWriter[*Queue] = (*QueuedStore)(nil)
 	_ contract.ResultReader         = (*Store)(nil)
 )
 
-// KeepResult implements contract.ResultKeeper.
+// KeepResult implements contract.ResultWriter.
 func (s *Store) KeepResult(ctx context.Context, tx pgx.Tx, of contract.ResultOf, result []byte) error {
 	r, err := s.keptResult(of, result)
 	if err == nil {
@@ -35,10 +35,10 @@ func (s *Store) keptResult(of contract.ResultOf, result []byte) (*request, error
 	return &request{sql: s.sql.KeepResult, args: []any{of.Scope, slices.Clone(id), kept}}, err
 }
 
-var _ contract.EndKeeper = (*batch)(nil)
+var _ contract.CommitResultWriter = (*batch)(nil)
 
-// KeepAtEnd implements contract.EndKeeper: the statement is sent with COMMIT.
-func (b *batch) KeepAtEnd(of contract.ResultOf, result []byte) {
+// WriteResultAtCommit implements contract.CommitResultWriter: the statement is sent with COMMIT.
+func (b *batch) WriteResultAtCommit(of contract.ResultOf, result []byte) {
 	r, err := b.store.keptResult(of, result)
 	if err != nil {
 		b.unkept = err
@@ -47,7 +47,7 @@ func (b *batch) KeepAtEnd(of contract.ResultOf, result []byte) {
 	b.results = append(b.results, b.written(sqlform.Results, r.sql, r.args))
 }
 
-// KeepResult implements contract.ResultKeeper: the statement is sent with the others of its
+// KeepResult implements contract.ResultWriter: the statement is sent with the others of its
 // batch, and costs no round trip.
 func (s *QueuedStore) KeepResult(_ context.Context, q *Queue, of contract.ResultOf, result []byte) error {
 	r, err := s.direct.keptResult(of, result)

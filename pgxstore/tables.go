@@ -148,13 +148,13 @@ func (t *tables) End(ctx context.Context, endings []contract.ClaimEnding) ([]int
 	return t.inner.End(ctx, endings)
 }
 
-// Retake implements contract.Leases.
-func (t *tables) Retake(ctx context.Context, numbers []int64, from []contract.Token, to contract.Token) ([]contract.Retaken, error) {
-	return t.inner.Retake(ctx, numbers, from, to)
+// Reclaim implements contract.Leases.
+func (t *tables) Reclaim(ctx context.Context, numbers []int64, from []contract.Token, to contract.Token) ([]contract.Reclaimed, error) {
+	return t.inner.Reclaim(ctx, numbers, from, to)
 }
 
-// MostOutput implements contract.StepKeeper.
-func (t *tables) MostOutput() int { return t.inner.MostOutput() }
+// MaxOutput implements contract.StepWriter.
+func (t *tables) MaxOutput() int { return t.inner.MaxOutput() }
 
 // Marker implements contract.MarkerReader: what became of a message, and whether
 // there is anything.
@@ -246,6 +246,6 @@ func (t *tables) FitIdentity(source, id string) (string, error) {
 	return t.inner.FitIdentity(source, id)
 }
 
-// Exonerates implements contract.Exonerator: for lock time-outs, full disks, lack
+// IsStoreFault implements contract.FaultClassifier: for lock time-outs, full disks, lack
 // of memory and files that cannot be read or written.
-func (t *tables) Exonerates(err error) bool { return t.inner.Exonerates(err) }
+func (t *tables) IsStoreFault(err error) bool { return t.inner.IsStoreFault(err) }

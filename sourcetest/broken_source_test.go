@@ -19,7 +19,7 @@ type broken struct {
 	ages   func([]contract.LaneAge) []contract.LaneAge
 }
 
-// Ages implements contract.Dated.
+// Ages implements contract.RecordAges.
 func (b *broken) Ages() ([]contract.LaneAge, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -41,7 +41,7 @@ func (b *broken) Ages() ([]contract.LaneAge, bool) {
 	return all, true
 }
 
-func (b *broken) Idle(ctx context.Context) (bool, []semel.Left, error) {
+func (b *broken) Idle(ctx context.Context) (bool, []semel.Unfinished, error) {
 	if b.idle != nil {
 		return b.idle(), nil, nil
 	}

@@ -159,7 +159,7 @@ var faults = []struct {
 		return s
 	})},
 	{"holds everything up for what is handed back", "handed_back_waits", settledAs(func(b *broken, s contract.Settlement) contract.Settlement {
-		if s.Kind == semel.HandBack {
+		if s.Kind == semel.Nack {
 			s.After = max(s.After, 2*time.Second)
 		}
 		return s
@@ -318,7 +318,7 @@ func (p poor) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delive
 }
 
 func (p poor) Settle(ctx context.Context, all []contract.Settlement) ([]int, error) {
-	if all[0].Kind == semel.HandBack {
+	if all[0].Kind == semel.Nack {
 		return []int{0}, semel.ErrUnsupported
 	}
 	return p.Memory.Settle(ctx, all)

@@ -140,7 +140,7 @@ func end(s *session) error {
 		return err
 	}
 	if s.Can.HandsBack {
-		if err := s.settle(semel.HandBack, 0, s.first(2)); err != nil {
+		if err := s.settle(semel.Nack, 0, s.first(2)); err != nil {
 			return err
 		}
 		if _, err := s.again(2); err != nil {

@@ -64,12 +64,12 @@ func idleAtTheEnd(s *session) error {
 	if err != nil {
 		return err
 	}
-	idler, able := s.source.(contract.Idler)
+	idler, able := s.source.(contract.IdleReporter)
 	switch {
 	case !s.Can.Idles:
 		return nil
 	case !able:
-		return errors.New("it is no contract.Idler")
+		return errors.New("it is no contract.IdleReporter")
 	}
 	if err := s.wantIdle(idler, false, "19 of 20 messages were not delivered"); err != nil {
 		return err
@@ -78,7 +78,7 @@ func idleAtTheEnd(s *session) error {
 		return err
 	}
 	if s.Can.HandsBack && s.Can.Delays {
-		if err := s.settle(semel.HandBack, s.Quiet, first); err != nil {
+		if err := s.settle(semel.Nack, s.Quiet, first); err != nil {
 			return err
 		}
 		if err := s.wantIdle(idler, false, "one was handed back and waits"); err != nil {
@@ -90,7 +90,7 @@ func idleAtTheEnd(s *session) error {
 
 // wantIdle asks until the answer is the one that is wanted, if that can come
 // later: idleness can, its absence cannot.
-func (s *session) wantIdle(idler contract.Idler, want bool, when string) error {
+func (s *session) wantIdle(idler contract.IdleReporter, want bool, when string) error {
 	for deadline := time.Now().Add(s.Patience); ; {
 		idle, left, err := idler.Idle(s.ctx)
 		switch {

@@ -86,14 +86,14 @@ func handedBack(s *session) error {
 		return err
 	}
 	if !s.Can.HandsBack {
-		left, err := s.trySettle(semel.HandBack, 0, s.first(4))
+		left, err := s.trySettle(semel.Nack, 0, s.first(4))
 		if err == nil && len(left) == 0 {
-			return fmt.Errorf("HandBack was accepted; the harness says that this source cannot")
+			return fmt.Errorf("Nack was accepted; the harness says that this source cannot")
 		}
 		return nil
 	}
 	for range 3 { // and again
-		if err := s.settle(semel.HandBack, 0, s.seen[len(s.seen)-1]); err != nil {
+		if err := s.settle(semel.Nack, 0, s.seen[len(s.seen)-1]); err != nil {
 			return err
 		}
 		if _, err := s.again(number(s.seen[len(s.seen)-1].Message)); err != nil {
@@ -114,10 +114,10 @@ func handedBackWaits(s *session) error {
 		wait = 10 * s.Quiet // a busy machine may hold up the other one by itself
 	}
 	began := time.Now()
-	if err := s.settle(semel.HandBack, wait, s.first(3)); err != nil {
+	if err := s.settle(semel.Nack, wait, s.first(3)); err != nil {
 		return err
 	}
-	if err := s.settle(semel.HandBack, 0, s.first(7)); err != nil {
+	if err := s.settle(semel.Nack, 0, s.first(7)); err != nil {
 		return err
 	}
 	if _, err := s.again(7); err != nil {
@@ -141,7 +141,7 @@ func handedBackSurvives(s *session) error {
 	if err := s.collect(20); err != nil || !s.Can.HandsBack || !s.Can.Reopens {
 		return err
 	}
-	if err := s.settle(semel.HandBack, time.Hour, s.first(0), s.first(9)); err != nil {
+	if err := s.settle(semel.Nack, time.Hour, s.first(0), s.first(9)); err != nil {
 		return err
 	}
 	if err := s.settle(semel.Ack, 0, s.without(0, 9)...); err != nil {
@@ -193,7 +193,7 @@ func counted(s *session) error {
 		return err
 	}
 	for range 3 { // session compares Before with what it has seen
-		if err := s.settle(semel.HandBack, 0, s.seen[len(s.seen)-1]); err != nil {
+		if err := s.settle(semel.Nack, 0, s.seen[len(s.seen)-1]); err != nil {
 			return err
 		}
 		if _, err := s.again(number(s.seen[len(s.seen)-1].Message)); err != nil {

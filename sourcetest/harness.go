@@ -61,9 +61,9 @@ type Can struct {
 	// DeadLetters: the source keeps dead letters (contract.DeadLettering); the
 	// broker is a DeadLetterBroker.
 	DeadLetters bool
-	// Idles: the source knows what is there (contract.Idler).
+	// Idles: the source knows what is there (contract.IdleReporter).
 	Idles bool
-	// Dated: the source knows how old what is not settled is (contract.Dated).
+	// Dated: the source knows how old what is not settled is (contract.RecordAges).
 	Dated bool
 	// Ends: after Broker.End, Fetch returns contract.ErrEnd when everything is
 	// settled. Without it Fetch never does.

@@ -77,7 +77,7 @@ var (
 	_ Broker          = (*Memory)(nil)
 
 	_ contract.DeadLettering = (*Memory)(nil)
-	_ contract.Idler         = (*Memory)(nil)
+	_ contract.IdleReporter  = (*Memory)(nil)
 	_ DeadLetterBroker       = (*Memory)(nil)
 )
 
@@ -168,8 +168,8 @@ func (m *Memory) Fetch(ctx context.Context, most contract.Bound) ([]contract.Del
 	}
 }
 
-// Idle implements contract.Idler.
-func (m *Memory) Idle(context.Context) (bool, []semel.Left, error) {
+// Idle implements contract.IdleReporter.
+func (m *Memory) Idle(context.Context) (bool, []semel.Unfinished, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := range m.lanes {
@@ -336,7 +336,7 @@ func (m *Memory) settle(v *contract.Settlement) {
 		return
 	}
 	l := s.block.lane
-	if v.Kind == semel.HandBack {
+	if v.Kind == semel.Nack {
 		if s.state == delivered {
 			s.state, s.due = back, time.Now().Add(v.After)
 			l.back = append(l.back, s)

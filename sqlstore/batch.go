@@ -82,11 +82,11 @@ func (s *Store) begin(ctx context.Context, o contract.TxOptions, marks []contrac
 	return b, verdicts, nil
 }
 
-// Broken implements contract.Broken: a handler committed, rolled back, or met an
+// TxAborted implements contract.TxStatus: a handler committed, rolled back, or met an
 // error after which the transaction cannot commit, so that statements after it
 // would fail or stand alone. Where the driver does not show that, the database is
 // asked.
-func (b *batch) Broken() bool {
+func (b *batch) TxAborted() bool {
 	if b.handle.status != nil {
 		return b.handle.status() != inTransaction
 	}
@@ -97,10 +97,10 @@ func (b *batch) Broken() bool {
 var errEnded = &storeError{"the transaction is over", contract.ClassPermanent,
 	errors.New("the handler committed or rolled back by itself: return nil to commit, an error to roll back")}
 
-// BrokenBy implements contract.BrokenBy. A handler's *sql.Tx is database/sql's
+// AbortCause implements contract.TxAbortCause. A handler's *sql.Tx is database/sql's
 // own, so nobody hears which error its statement met: that is not known. Known
 // is that the handler ended it.
-func (b *batch) BrokenBy() error {
+func (b *batch) AbortCause() error {
 	ended := false
 	switch {
 	case b.handle.status != nil:
@@ -121,7 +121,7 @@ func (b *batch) Tx(int) *sql.Tx { return b.tx }
 // Commit implements contract.Batch.
 func (b *batch) Commit(ctx context.Context, e contract.Ending) contract.Result {
 	if b.ended {
-		return b.refused(sql.ErrTxDone, contract.NobodyNamed)
+		return b.refused(sql.ErrTxDone, contract.NoCulprit)
 	}
 	culprit, err := b.finish(ctx, e)
 	if err != nil {
@@ -135,9 +135,9 @@ func (b *batch) Commit(ctx context.Context, e contract.Ending) contract.Result {
 	b.over(err == nil)
 	switch {
 	case err == nil:
-		return contract.Result{Outcome: contract.Committed, Culprit: contract.NobodyNamed, Freed: b.freed}
+		return contract.Result{Outcome: contract.Committed, Culprit: contract.NoCulprit, Freed: b.freed}
 	case refused:
-		r := b.refused(err, contract.NobodyNamed)
+		r := b.refused(err, contract.NoCulprit)
 		if sqlState(err) != "" && b.store.Classify(err) == contract.ClassRetry {
 			// Something deferred failed in its own way or was cancelled, which
 			// is somebody's: were it the store's, one message would stop all
@@ -146,7 +146,7 @@ func (b *batch) Commit(ctx context.Context, e contract.Ending) contract.Result {
 		}
 		return r
 	default:
-		return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: err}
+		return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: err}
 	}
 }
 
@@ -165,7 +165,7 @@ func (b *batch) finish(ctx context.Context, e contract.Ending) (culprit int, err
 		if b.store.Classify(err) != contract.ClassAborted {
 			err = b.store.blameless("trim", err)
 		}
-		return contract.NobodyNamed, err
+		return contract.NoCulprit, err
 	}
 	for i := range e.Rows {
 		if err := b.writeRow(ctx, &e.Rows[i]); err != nil {
@@ -174,22 +174,22 @@ func (b *batch) finish(ctx context.Context, e contract.Ending) (culprit int, err
 	}
 	if len(e.Claims) > 0 {
 		if err := b.store.dialect.claims.close(ctx, b.store, b.tx, e.Claims); err != nil {
-			return contract.NobodyNamed, b.ours(err)
+			return contract.NoCulprit, b.ours(err)
 		}
 	}
 	next, err := b.store.changeLines(ctx, b.tx, b.marks, lines.Entering(b.asked, &e), lines.Leaving(e.Claims))
 	if err != nil {
-		return contract.NobodyNamed, b.ours(err)
+		return contract.NoCulprit, b.ours(err)
 	}
 	if err := b.store.beginStreams(ctx, b.tx, b.streams.Begun(e.Trim)); err != nil {
-		return contract.NobodyNamed, b.ours(err)
+		return contract.NoCulprit, b.ours(err)
 	}
 	freed, err := b.store.moveStreams(ctx, b.tx, moved)
 	if err != nil {
-		return contract.NobodyNamed, b.ours(err)
+		return contract.NoCulprit, b.ours(err)
 	}
 	b.freed = freed || next || b.streams.Came()
-	return contract.NobodyNamed, b.keepAndUnguard(ctx)
+	return contract.NoCulprit, b.keepAndUnguard(ctx)
 }
 
 // ours is an error of a statement about the store's own tables: what the server refuses
@@ -221,7 +221,7 @@ func (b *batch) unguard(ctx context.Context, statement string, args ...any) erro
 // COMMIT failed for certain. Without a guard a handler may have committed: then
 // only marking again can tell.
 func (b *batch) refused(err error, culprit int) contract.Result {
-	r := contract.Result{Outcome: contract.NotCommitted, Class: b.store.Classify(err), Culprit: contract.NobodyNamed, Err: err}
+	r := contract.Result{Outcome: contract.NotCommitted, Class: b.store.Classify(err), Culprit: contract.NoCulprit, Err: err}
 	if isOver(err) && !b.guarded && !b.killed.Load() {
 		r.Outcome = contract.CommitUnknown
 	}

@@ -28,7 +28,7 @@ type claiming interface {
 	start(ctx context.Context, s *Store, claims []contract.Claim) ([]int, error)
 	calls(ctx context.Context, s *Store, claims []contract.Claim, lease time.Duration) ([]contract.CallStarted, error)
 	end(ctx context.Context, s *Store, endings []contract.ClaimEnding) ([]int, error)
-	retake(ctx context.Context, s *Store, numbers []int64, from []contract.Token, to contract.Token) ([]contract.Retaken, error)
+	retake(ctx context.Context, s *Store, numbers []int64, from []contract.Token, to contract.Token) ([]contract.Reclaimed, error)
 	// look answers for claims that stand, in a batch's transaction; done says that
 	// other code has applied the identity. close ends them there, or says errClaimLost.
 	look(ctx context.Context, s *Store, tx *sql.Tx, claims []contract.Claim, stands func(k int, done bool)) error
@@ -86,8 +86,8 @@ func (s *Store) End(ctx context.Context, endings []contract.ClaimEnding) ([]int,
 	return lost, s.answer("end of claims", err)
 }
 
-// Retake implements contract.Leases.
-func (s *Store) Retake(ctx context.Context, numbers []int64, from []contract.Token, to contract.Token) ([]contract.Retaken, error) {
+// Reclaim implements contract.Leases.
+func (s *Store) Reclaim(ctx context.Context, numbers []int64, from []contract.Token, to contract.Token) ([]contract.Reclaimed, error) {
 	all, err := s.dialect.claims.retake(ctx, s, numbers, from, to)
 	return all, s.answer("retaking claims", err)
 }

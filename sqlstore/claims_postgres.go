@@ -85,15 +85,15 @@ func endedClaims(ctx context.Context, s *Store, db interface {
 	return lostOf(len(endings), stood), nil
 }
 
-func (postgresClaims) retake(ctx context.Context, s *Store, numbers []int64, from []contract.Token, to contract.Token) ([]contract.Retaken, error) {
-	rows, err := s.db.QueryContext(ctx, s.sql.Retake, jsonText(numbers), jsonText(from), int64(to))
+func (postgresClaims) retake(ctx context.Context, s *Store, numbers []int64, from []contract.Token, to contract.Token) ([]contract.Reclaimed, error) {
+	rows, err := s.db.QueryContext(ctx, s.sql.Reclaim, jsonText(numbers), jsonText(from), int64(to))
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var all []contract.Retaken
+	var all []contract.Reclaimed
 	for rows.Next() {
-		var r contract.Retaken
+		var r contract.Reclaimed
 		if err := rows.Scan(&r.State, &r.Taken); err != nil {
 			return nil, err
 		}

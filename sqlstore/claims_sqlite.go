@@ -215,12 +215,12 @@ func (s *Store) endClaim(ctx context.Context, tx *sql.Tx, e *contract.ClaimEndin
 	return done, err
 }
 
-func (sqliteClaims) retake(ctx context.Context, s *Store, numbers []int64, from []contract.Token, to contract.Token) (all []contract.Retaken, err error) {
+func (sqliteClaims) retake(ctx context.Context, s *Store, numbers []int64, from []contract.Token, to contract.Token) (all []contract.Reclaimed, err error) {
 	tokens := jsonText(from)
 	err = s.write(ctx, func(tx *sql.Tx) error {
-		all = make([]contract.Retaken, len(numbers))
+		all = make([]contract.Reclaimed, len(numbers))
 		for i, n := range numbers {
-			done, err := tx.ExecContext(ctx, s.sql.Retake, int64(to), n, tokens)
+			done, err := tx.ExecContext(ctx, s.sql.Reclaim, int64(to), n, tokens)
 			if err != nil {
 				return err
 			}

@@ -37,7 +37,7 @@ const mostBack = 3650
 // Dated returns a store on the same database for one consumer, whose markers lie in a
 // table of their own of a partition for each day, by the time that ids carry. A day that is
 // past its retention is dropped, with no dead rows and hardly any work, in place of deleting
-// its markers one by one; see contract.DayKeeper for what becomes of ids outside of the days
+// its markers one by one; see contract.PartitionedMarkers for what becomes of ids outside of the days
 // that are kept. Ids that are not of the kind are no usable identities.
 //
 // The first call makes the table, which takes the right to create tables in the schema; so
@@ -278,8 +278,8 @@ func (d *days) Check(ctx context.Context) error { return d.store.faults(ctx, d.s
 // Missing implements beside.
 func (d *days) Missing(err error) error { return err }
 
-// KeepsDays implements contract.DayKeeper.
-func (s *Store) KeepsDays() string {
+// PartitionedBy implements contract.PartitionedMarkers.
+func (s *Store) PartitionedBy() string {
 	if s.days == nil {
 		return ""
 	}

@@ -119,9 +119,9 @@ func (s *Store) advanceDays(ctx context.Context, cutoff int64) error {
 }
 
 // kept are the days that stand.
-func (d *days) kept(ctx context.Context, cutoff time.Time) (k contract.KeptDays, err error) {
+func (d *days) kept(ctx context.Context, cutoff time.Time) (k contract.MarkerDays, err error) {
 	var first sql.NullInt64
-	err = d.store.db.QueryRowContext(ctx, d.sql.KeptDays, microsecondsOf(cutoff)).Scan(&k.Kept, &first, &k.Due)
+	err = d.store.db.QueryRowContext(ctx, d.sql.MarkerDays, microsecondsOf(cutoff)).Scan(&k.Kept, &first, &k.Due)
 	k.First = moment(first)
 	return k, err
 }

@@ -110,7 +110,7 @@ func (s *Store) uncaused(ctx context.Context, consumer string, after int64, most
 	if err != nil || len(all) == 0 {
 		return err
 	}
-	verdicts, err := s.Look(ctx, marks)
+	verdicts, err := s.LookUpMarkers(ctx, marks)
 	if err != nil {
 		return err
 	}

@@ -11,11 +11,11 @@ import (
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
-var _ contract.Foreteller = (*Store)(nil)
+var _ contract.Previewer = (*Store)(nil)
 
-// Foretell implements contract.Foreteller. semel.ErrUnsupported: the consumer marks in a table
+// Preview implements contract.Previewer. semel.ErrUnsupported: the consumer marks in a table
 // of the user's, too.
-func (s *Store) Foretell(ctx context.Context, consumer string, generation int64, all []contract.Question) ([]contract.Verdict, error) {
+func (s *Store) Preview(ctx context.Context, consumer string, generation int64, all []contract.PreviewQuery) ([]contract.Verdict, error) {
 	if (s.beside != nothing{}) && s.days == nil {
 		return nil, fmt.Errorf("sqlstore: what a table of the user's has is found by marking alone: %w", semel.ErrUnsupported)
 	}
@@ -33,7 +33,7 @@ func (s *Store) Foretell(ctx context.Context, consumer string, generation int64,
 	return verdicts, nil
 }
 
-func (s *Store) foretell(ctx context.Context, consumer string, generation int64, all []contract.Question) ([]contract.Verdict, error) {
+func (s *Store) foretell(ctx context.Context, consumer string, generation int64, all []contract.PreviewQuery) ([]contract.Verdict, error) {
 	verdicts := make([]contract.Verdict, len(all))
 	plain := make([]contract.Mark, len(all))
 	numbers := map[string]int64{}

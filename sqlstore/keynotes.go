@@ -10,10 +10,10 @@ import (
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
-var _ contract.KeyNotes = (*Store)(nil)
+var _ contract.RequestStore = (*Store)(nil)
 
-// NoteKey implements contract.KeyNotes.
-func (s *Store) NoteKey(ctx context.Context, key semel.Key, t contract.Token, note []byte) error {
+// SaveRequest implements contract.RequestStore.
+func (s *Store) SaveRequest(ctx context.Context, key semel.Key, t contract.Token, note []byte) error {
 	if err := contract.NoteFits(note); err != nil {
 		return err
 	}
@@ -25,14 +25,14 @@ func (s *Store) NoteKey(ctx context.Context, key semel.Key, t contract.Token, no
 	})
 }
 
-// LeftKeys implements contract.KeyNotes. Keys stand in the order of their hashes, by the
+// AbandonedKeys implements contract.RequestStore. Keys stand in the order of their hashes, by the
 // primary key of their table: no call reads more rows than it is to look at.
-func (s *Store) LeftKeys(ctx context.Context, of contract.LeftKeysOf) (left contract.LeftKeys, err error) {
-	err = eachRow(ctx, s.db, s.sql.LeftKeys, func(rows *sql.Rows) error {
+func (s *Store) AbandonedKeys(ctx context.Context, of contract.AbandonedKeysQuery) (left contract.AbandonedKeys, err error) {
+	err = eachRow(ctx, s.db, s.sql.AbandonedKeys, func(rows *sql.Rows) error {
 		var sum, source, id, note []byte
 		var here, last bool
 		var quiet int64
-		k := contract.LeftKey{}
+		k := contract.AbandonedKey{}
 		if err := rows.Scan(&sum, &here, &last, &source, &id, &k.Started, &quiet, &note); err != nil {
 			return err
 		}

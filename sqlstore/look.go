@@ -7,8 +7,8 @@ import (
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
-// Look implements contract.Looker.
-func (s *Store) Look(ctx context.Context, marks []contract.Mark) ([]contract.Verdict, error) {
+// LookUpMarkers implements contract.MarkerLookup.
+func (s *Store) LookUpMarkers(ctx context.Context, marks []contract.Mark) ([]contract.Verdict, error) {
 	if err := s.file.check(); err != nil {
 		return nil, err
 	}

@@ -76,22 +76,22 @@ func TestPostgresErrorsAreClassifiedByState(t *testing.T) {
 	})
 	t.Run("C17_locks_of_others_and_what_the_server_lacks_are_no_messages_doing", func(t *testing.T) {
 		for _, code := range []string{"55P03", "53100", "53200", "53300", "58030", "25006"} {
-			if !s.Exonerates(s.blameless("mark", state(code))) {
+			if !s.IsStoreFault(s.blameless("mark", state(code))) {
 				t.Errorf("%s is taken for a message's doing", code)
 			}
 		}
 		for _, file := range []string{"nodeModifyTable.c", "predicate.c", "deadlock.c"} {
 			for _, code := range []string{"40001", "40P01"} {
-				if !s.Exonerates(fmt.Errorf("update: %w", &stated{state: code, File: file, Routine: "ExecUpdate"})) {
+				if !s.IsStoreFault(fmt.Errorf("update: %w", &stated{state: code, File: file, Routine: "ExecUpdate"})) {
 					t.Errorf("%s of %s is taken for a message's doing", code, file)
 				}
-				if s.Exonerates(&stated{state: code, File: "pl_exec.c", Routine: "exec_stmt_raise"}) {
+				if s.IsStoreFault(&stated{state: code, File: "pl_exec.c", Routine: "exec_stmt_raise"}) {
 					t.Errorf("%s that a function raised is never charged", code)
 				}
 			}
 		}
 		for _, code := range []string{"40001", "40P01", "53400", "57P01", "57014", "23505", ""} {
-			if s.Exonerates(state(code)) {
+			if s.IsStoreFault(state(code)) {
 				t.Errorf("%q is never charged", code)
 			}
 		}

@@ -11,11 +11,11 @@ import (
 )
 
 var (
-	_ contract.ResultKeeper[*sql.Tx] = (*Store)(nil)
+	_ contract.ResultWriter[*sql.Tx] = (*Store)(nil)
 	_ contract.ResultReader          = (*Store)(nil)
 )
 
-// KeepResult implements contract.ResultKeeper.
+// KeepResult implements contract.ResultWriter.
 func (s *Store) KeepResult(ctx context.Context, tx *sql.Tx, of contract.ResultOf, result []byte) error {
 	args, err := s.keptResult(of, result)
 	if err == nil {
@@ -52,10 +52,10 @@ type endResult struct {
 	result []byte
 }
 
-var _ contract.EndKeeper = (*batch)(nil)
+var _ contract.CommitResultWriter = (*batch)(nil)
 
-// KeepAtEnd implements contract.EndKeeper.
-func (b *batch) KeepAtEnd(of contract.ResultOf, result []byte) {
+// WriteResultAtCommit implements contract.CommitResultWriter.
+func (b *batch) WriteResultAtCommit(of contract.ResultOf, result []byte) {
 	b.results = append(b.results, endResult{of, result})
 }
 

@@ -96,7 +96,7 @@ func TestSessions(t *testing.T) {
 		defer e.rollback(t.Context())
 		for state, broken := range map[byte]bool{inTransaction: false, 'E': true, noTransaction: true} {
 			e.handle.status = func() byte { return state }
-			if got := (&batch{session: e}).Broken(); got != broken {
+			if got := (&batch{session: e}).TxAborted(); got != broken {
 				t.Errorf("state %c: broken is %t", state, got)
 			}
 		}
@@ -104,7 +104,7 @@ func TestSessions(t *testing.T) {
 	t.Run("trap_T99_a_driver_that_shows_nothing_leaves_asking_the_database", func(t *testing.T) {
 		e := session()
 		defer e.rollback(t.Context())
-		if !(&batch{session: e}).Broken() {
+		if !(&batch{session: e}).TxAborted() {
 			t.Error("a database that does not answer has a transaction that stands")
 		}
 	})

@@ -8,8 +8,8 @@ import (
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
-// MostOutput implements contract.StepKeeper.
-func (s *Store) MostOutput() int { return contract.MaxStepOutput }
+// MaxOutput implements contract.StepWriter.
+func (s *Store) MaxOutput() int { return contract.MaxStepOutput }
 
 // stepsArg are the steps of a row as PostgreSQL's statement takes them.
 type stepsArg struct {

@@ -127,9 +127,9 @@ func (s *Store) Classify(err error) contract.Class {
 	return cmp.Or(class, contract.ClassRetry)
 }
 
-// Exonerates implements contract.Exonerator: for lock time-outs, full disks, lack
+// IsStoreFault implements contract.FaultClassifier: for lock time-outs, full disks, lack
 // of memory and files that cannot be read or written.
-func (s *Store) Exonerates(err error) bool { return s.dialect.exonerates(readable(err)) }
+func (s *Store) IsStoreFault(err error) bool { return s.dialect.exonerates(readable(err)) }
 
 // BatchLimit implements contract.BatchLimiter: 1 in SQLite without foreign keys,
 // because there a handler's own COMMIT would take its neighbours' marks with it,

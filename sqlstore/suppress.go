@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
-// Suppress implements contract.Suppressor.
+// Suppress implements contract.IntentHolder.
 func (s *Store) Suppress(ctx context.Context, number, revision int64, a contract.Act) error {
 	s, err := s.ofRow(ctx, number)
 	if err != nil {

@@ -75,7 +75,7 @@ func (h *fixture[Tx]) asking(c contract.Claimed) contract.Mark {
 func (h *fixture[Tx]) steal(c contract.Claimed) contract.Claim {
 	h.t.Helper()
 	t := contract.NewToken()
-	got, err := h.leases().Retake(h.t.context(), []int64{c.Number}, []contract.Token{c.Token}, t)
+	got, err := h.leases().Reclaim(h.t.context(), []int64{c.Number}, []contract.Token{c.Token}, t)
 	if err != nil || !got[0].Taken {
 		h.t.Fatalf("%+v, %v", got, err)
 	}

@@ -5,15 +5,15 @@ import (
 )
 
 // gathers has the handler of a claim add to an effect before anything is begun.
-func (h *fixture[Tx]) gathers(c contract.Claimed, effect string) contract.Gathered[Tx] {
+func (h *fixture[Tx]) gathers(c contract.Claimed, effect string) contract.QueuedBatch[Tx] {
 	h.t.Helper()
-	b := h.Store.(contract.Gatherer[Tx]).Gather(h.asking(c))
+	b := h.Store.(contract.BatchCombiner[Tx]).Combinable(h.asking(c))
 	h.t.must(h.Effect(h.t.context(), b.Tx(0), effect))
-	return contract.Gathered[Tx]{Batch: b, Ending: contract.Ending{Claims: []contract.ClaimEnding{{Claim: c.Claim, Event: contract.RowCompleted, Ran: true}}}}
+	return contract.QueuedBatch[Tx]{Batch: b, Ending: contract.Ending{Claims: []contract.ClaimEnding{{Claim: c.Claim, Event: contract.RowCompleted, Ran: true}}}}
 }
 
-func (h *fixture[Tx]) commitsGathered(all ...contract.Gathered[Tx]) contract.Result {
-	return h.Store.(contract.Gatherer[Tx]).CommitGathered(h.t.context(), contract.TxOptions{}, all)
+func (h *fixture[Tx]) commitsGathered(all ...contract.QueuedBatch[Tx]) contract.Result {
+	return h.Store.(contract.BatchCombiner[Tx]).CommitCombined(h.t.context(), contract.TxOptions{}, all)
 }
 
 // wantGathered compares what became of a claim.
@@ -29,7 +29,7 @@ func (s suite[Tx]) gathered(t *T) {
 	t.Run("K10_law_1_claims_that_share_a_transaction_end_with_their_effects", "Of several claims all effects and all ends are in one commit.", func(t *T) {
 		h := s.opened(t)
 		all := h.claimed("a", "b", "c")
-		var gathered []contract.Gathered[Tx]
+		var gathered []contract.QueuedBatch[Tx]
 		for _, c := range all {
 			gathered = append(gathered, h.gathers(c, c.Row.Key.ID))
 		}

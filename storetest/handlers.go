@@ -99,7 +99,7 @@ func (s suite[Tx]) swallowed(t *T) {
 	if c := h.classify(b, err); c != contract.ClassPermanent && c != contract.ClassRetry {
 		t.Errorf("%v is of class %v, want an attempt of the message", err, c)
 	}
-	if broken, ok := b.(contract.Broken); ok && broken.Broken() {
+	if broken, ok := b.(contract.TxStatus); ok && broken.TxAborted() {
 		h.brokenAs(b, h.Store.Classify(err))
 		b.Rollback(t.context())
 		h.wantKinds(h.asks(marks...), fresh, fresh, fresh)
@@ -112,11 +112,11 @@ func (s suite[Tx]) swallowed(t *T) {
 // brokenAs checks that a batch which says what broke it says an error of this
 // class, or that it does not know.
 func (h *fixture[Tx]) brokenAs(b contract.Batch[Tx], class contract.Class) {
-	knows, ok := b.(contract.BrokenBy)
+	knows, ok := b.(contract.TxAbortCause)
 	if !ok {
 		return
 	}
-	if by := knows.BrokenBy(); by != nil && h.Store.Classify(by) != class {
+	if by := knows.AbortCause(); by != nil && h.Store.Classify(by) != class {
 		h.t.Errorf("the batch says that %v broke it, of class %v, want class %v", by, h.Store.Classify(by), class)
 	}
 }
@@ -133,7 +133,7 @@ func (s suite[Tx]) endsItself(t *T, commit bool) {
 	b, _ := h.begin(h.markAll(all...)...)
 	t.must(h.Effect(t.context(), b.Tx(0), "a"))
 	failed := h.End(b.Tx(0), commit)
-	if broken, ok := b.(contract.Broken); ok && !broken.Broken() {
+	if broken, ok := b.(contract.TxStatus); ok && !broken.TxAborted() {
 		t.Error("the batch does not know that its transaction is over")
 	}
 	h.brokenAs(b, contract.ClassPermanent)

@@ -28,24 +28,24 @@ type Abilities struct {
 	Lines bool
 	// Retention: contract.Reaper, with ages in batches.
 	Retention bool
-	// Days: a contract.DayKeeper that keeps days, for the consumer "billing" alone: its
+	// Days: a contract.PartitionedMarkers that keeps days, for the consumer "billing" alone: its
 	// markers go by the day, so that the cases of single ones that go are not run.
 	Days bool
 	// Leases: contract.Leases, with claims in batches.
 	Leases bool
 	// Calls: contract.Calls and contract.Resolver, beside claims and an inbox.
 	Calls bool
-	// Steps: contract.StepKeeper, with steps in ends of claims.
+	// Steps: contract.StepWriter, with steps in ends of claims.
 	Steps bool
-	// Look: contract.Looker.
+	// Look: contract.MarkerLookup.
 	Look bool
-	// Gather: contract.Gatherer, beside claims.
+	// Gather: contract.BatchCombiner, beside claims.
 	Gather bool
-	// Intents: contract.TxParker or contract.QueueReceiver, and contract.Suppressor.
+	// Intents: contract.TxParker or contract.QueueReceiver, and contract.IntentHolder.
 	Intents bool
 	// Emission: contract.Emitter, beside intents and calls.
 	Emission bool
-	// Results: contract.ResultKeeper and contract.ResultReader.
+	// Results: contract.ResultWriter and contract.ResultReader.
 	Results bool
 	// MarkIn: contract.TxMarker.
 	MarkIn bool
@@ -63,7 +63,7 @@ type Abilities struct {
 	Audit bool
 	// Offsets: contract.OffsetStore.
 	Offsets bool
-	// Replays: contract.Replays and contract.Foreteller.
+	// Replays: contract.Replays and contract.Previewer.
 	Replays bool
 	// Generations: contract.Generations.
 	Generations bool

@@ -13,7 +13,7 @@ func hasIntents[Tx any](store contract.TxStore[Tx]) bool {
 	_, receiver := store.(contract.TxReceiver[Tx])
 	_, parker := store.(contract.TxParker[Tx])
 	_, queue := store.(contract.QueueReceiver[Tx])
-	_, suppressor := store.(contract.Suppressor)
+	_, suppressor := store.(contract.IntentHolder)
 	return suppressor && (queue || receiver && parker)
 }
 
@@ -97,7 +97,7 @@ func (s suite[Tx]) intents(t *T) {
 	t.Run("E4_what_is_suppressed_waits_for_a_person", "It is claimed by nobody, and its act is recorded; made due again it is worked on once.", func(t *T) {
 		h := s.opened(t)
 		r := h.receive("a", 0, nil)
-		suppressor := h.Store.(contract.Suppressor)
+		suppressor := h.Store.(contract.IntentHolder)
 		act := contract.Act{Verb: "suppress", Who: "me", Why: "a replay"}
 		if err := suppressor.Suppress(t.context(), r.Number, r.Revision+1, act); !errors.Is(err, semel.ErrChanged) {
 			t.Errorf("another revision: %v", err)

@@ -12,7 +12,7 @@ import (
 // note notes something of a key.
 func (h *keys) note(id string, t contract.Token, note string) error {
 	h.t.Helper()
-	err := h.Store.(contract.KeyNotes).NoteKey(h.t.context(), keyOf(id), t, []byte(note))
+	err := h.Store.(contract.RequestStore).SaveRequest(h.t.context(), keyOf(id), t, []byte(note))
 	if err != nil && !errors.Is(err, contract.ErrClaimLost) {
 		h.t.Fatal(err)
 	}
@@ -20,11 +20,11 @@ func (h *keys) note(id string, t contract.Token, note string) error {
 }
 
 // left are the notes of keys that nobody works on, by key, with how many were claimed.
-func (h *keys) left(of contract.LeftKeysOf) map[string]contract.LeftKey {
+func (h *keys) left(of contract.AbandonedKeysQuery) map[string]contract.AbandonedKey {
 	h.t.Helper()
-	all := map[string]contract.LeftKey{}
+	all := map[string]contract.AbandonedKey{}
 	for range 100 {
-		some, err := h.Store.(contract.KeyNotes).LeftKeys(h.t.context(), of)
+		some, err := h.Store.(contract.RequestStore).AbandonedKeys(h.t.context(), of)
 		h.t.must(err)
 		if len(some.Keys) > of.Most {
 			h.t.Errorf("%d keys of %d that were looked at", len(some.Keys), of.Most)
@@ -47,7 +47,7 @@ func (h *keys) left(of contract.LeftKeysOf) map[string]contract.LeftKey {
 func (h *keys) wantLeft(want ...string) {
 	h.t.Helper()
 	var ids []string
-	for id := range h.left(contract.LeftKeysOf{Consumer: "billing", Most: 100}) {
+	for id := range h.left(contract.AbandonedKeysQuery{Consumer: "billing", Most: 100}) {
 		ids = append(ids, id)
 	}
 	if slices.Sort(ids); !slices.Equal(ids, want) {
@@ -59,7 +59,7 @@ func (h *keys) wantLeft(want ...string) {
 func keyNotes(run runKeyCase) {
 	able := func(name, law string, f func(h *keys)) {
 		run(name, law, func(h *keys) {
-			if _, keeps := h.Store.(contract.KeyNotes); keeps {
+			if _, keeps := h.Store.(contract.RequestStore); keeps {
 				f(h)
 			}
 		})
@@ -72,22 +72,22 @@ func keyNotes(run runKeyCase) {
 		h.wantLeft()
 		h.Pass(h.t, 2*keyLease)
 		h.wantLeft("a")
-		k := h.left(contract.LeftKeysOf{Consumer: "billing", Most: 100})["a"]
+		k := h.left(contract.AbandonedKeysQuery{Consumer: "billing", Most: 100})["a"]
 		if string(k.Note) != "of a" || k.Started != 1 || k.Quiet < keyLease/2 || k.Quiet > keyKeep {
 			h.t.Errorf("%+v", k)
 		}
 		for _, quiet := range []time.Duration{10 * keyLease, keyKeep} { // one that a wrong unit makes too short, too
-			if all := h.left(contract.LeftKeysOf{Consumer: "billing", Quiet: quiet, Most: 100}); len(all) > 0 {
+			if all := h.left(contract.AbandonedKeysQuery{Consumer: "billing", Quiet: quiet, Most: 100}); len(all) > 0 {
 				h.t.Errorf("%v is left for %v", all, quiet)
 			}
 		}
-		if all := h.left(contract.LeftKeysOf{Consumer: "shipping", Most: 100}); len(all) > 0 {
+		if all := h.left(contract.AbandonedKeysQuery{Consumer: "shipping", Most: 100}); len(all) > 0 {
 			h.t.Errorf("%v is left of another consumer", all)
 		}
 		h.want("a", contract.KeyClaimed)
 		h.wantLeft()
 		h.Pass(h.t, 2*keyLease)
-		if k := h.left(contract.LeftKeysOf{Consumer: "billing", Most: 100})["a"]; string(k.Note) != "of a" || k.Started != 2 {
+		if k := h.left(contract.AbandonedKeysQuery{Consumer: "billing", Most: 100})["a"]; string(k.Note) != "of a" || k.Started != 2 {
 			h.t.Errorf("after another claim it is %+v", k)
 		}
 	})
@@ -171,7 +171,7 @@ func keyNotes(run runKeyCase) {
 			h.t.Error("a stale token notes something")
 		}
 		h.Pass(h.t, 2*keyLease)
-		if k := h.left(contract.LeftKeysOf{Consumer: "billing", Most: 100})["a"]; string(k.Note) != "right" {
+		if k := h.left(contract.AbandonedKeysQuery{Consumer: "billing", Most: 100})["a"]; string(k.Note) != "right" {
 			h.t.Errorf("it is %+v", k)
 		}
 	})
@@ -184,7 +184,7 @@ func keyNotes(run runKeyCase) {
 		h.ask(contract.KeyClaim{Key: semel.Key{Consumer: "shipping", Source: "shop", ID: "f"}, Token: contract.NewToken(), Lease: keyLease, Keep: keyKeep})
 		h.Pass(h.t, 2*keyLease)
 		for _, most := range []int{1, 2, 5, 6, 7} {
-			all := h.left(contract.LeftKeysOf{Consumer: "billing", Most: most})
+			all := h.left(contract.AbandonedKeysQuery{Consumer: "billing", Most: most})
 			for id := range ids {
 				if string(all[id].Note) != "note of "+id {
 					h.t.Errorf("looked at by %d, %q is %+v", most, id, all[id])
@@ -196,7 +196,7 @@ func keyNotes(run runKeyCase) {
 		token, _ := h.want("a", contract.KeyClaimed)
 		h.t.must(h.note("a", token, string(manyBytes(contract.MaxKeyResult))))
 		for _, note := range [][]byte{nil, make([]byte, contract.MaxKeyResult+1)} {
-			if err := h.Store.(contract.KeyNotes).NoteKey(h.t.context(), keyOf("a"), token, note); err == nil {
+			if err := h.Store.(contract.RequestStore).SaveRequest(h.t.context(), keyOf("a"), token, note); err == nil {
 				h.t.Errorf("a note of %d bytes is kept", len(note))
 			}
 		}

@@ -299,12 +299,12 @@ func doubtCases(run runCase) {
 			h.t.Fatal("the claim does not stand")
 		}
 		other := contract.NewToken()
-		if _, err := h.Store.Retake(h.t.context(), []int64{others}, []contract.Token{all[2].Token}, other); err != nil {
+		if _, err := h.Store.Reclaim(h.t.context(), []int64{others}, []contract.Token{all[2].Token}, other); err != nil {
 			h.t.Fatal(err)
 		}
 		next := contract.NewToken()
-		got, err := h.Store.Retake(h.t.context(), []int64{mine, ended, others}, []contract.Token{all[0].Token, all[0].Token + 1}, next)
-		want := []contract.Retaken{{Taken: true, State: contract.StateInProgress}, {State: contract.StateCompleted}, {State: contract.StateInProgress}}
+		got, err := h.Store.Reclaim(h.t.context(), []int64{mine, ended, others}, []contract.Token{all[0].Token, all[0].Token + 1}, next)
+		want := []contract.Reclaimed{{Taken: true, State: contract.StateInProgress}, {State: contract.StateCompleted}, {State: contract.StateInProgress}}
 		if err != nil || !slices.Equal(got, want) {
 			h.t.Errorf("%+v, %v, want %+v", got, err, want)
 		}

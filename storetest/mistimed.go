@@ -24,7 +24,7 @@ func (s suite[Tx]) mistimed(t *T) {
 		}
 		h.wantKinds(h.asks(h.aged("a", next)), want)
 		h.wantKinds(h.asks(h.aged("b", next)), ahead)
-		h.wantKinds(h.asks(h.aged("c", time.Now().Add(contract.MostAhead/2))), fresh)
+		h.wantKinds(h.asks(h.aged("c", time.Now().Add(contract.MaxClockSkew/2))), fresh)
 	})
 	t.Run("H2_a_cutoff_that_goes_back_keeps_what_is_younger", "Where the clock was set back, or the retention made longer, a marker that is younger than that stays, whatever was removed before.", func(t *T) {
 		h := s.opened(t)

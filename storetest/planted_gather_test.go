@@ -10,18 +10,18 @@ import (
 // wrongGathers is a store with a fault in transactions that claims share.
 type wrongGathers struct {
 	*memstore.Store
-	commit func(ctx context.Context, s *memstore.Store, all []contract.Gathered[*memstore.Tx]) contract.Result
+	commit func(ctx context.Context, s *memstore.Store, all []contract.QueuedBatch[*memstore.Tx]) contract.Result
 }
 
-func (s wrongGathers) CommitGathered(ctx context.Context, _ contract.TxOptions, all []contract.Gathered[*memstore.Tx]) contract.Result {
+func (s wrongGathers) CommitCombined(ctx context.Context, _ contract.TxOptions, all []contract.QueuedBatch[*memstore.Tx]) contract.Result {
 	return s.commit(ctx, s.Store, all)
 }
 
 var gatherFaults = []fault{
 	{"what shares a transaction commits one after the other", "law_5_a_claim_that_is_lost", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
-		return wrongGathers{s, func(ctx context.Context, s *memstore.Store, all []contract.Gathered[*memstore.Tx]) (r contract.Result) {
+		return wrongGathers{s, func(ctx context.Context, s *memstore.Store, all []contract.QueuedBatch[*memstore.Tx]) (r contract.Result) {
 			for i := range all {
-				if r = s.CommitGathered(ctx, contract.TxOptions{}, all[i:i+1]); r.Outcome != contract.Committed {
+				if r = s.CommitCombined(ctx, contract.TxOptions{}, all[i:i+1]); r.Outcome != contract.Committed {
 					return r
 				}
 			}
@@ -29,13 +29,13 @@ var gatherFaults = []fault{
 		}}
 	}},
 	{"only the first of a shared transaction is written", "K10_law_1_claims_that_share", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
-		return wrongGathers{s, func(ctx context.Context, s *memstore.Store, all []contract.Gathered[*memstore.Tx]) contract.Result {
-			return s.CommitGathered(ctx, contract.TxOptions{}, all[:1])
+		return wrongGathers{s, func(ctx context.Context, s *memstore.Store, all []contract.QueuedBatch[*memstore.Tx]) contract.Result {
+			return s.CommitCombined(ctx, contract.TxOptions{}, all[:1])
 		}}
 	}},
 	{"a shared transaction does not ask whether claims stand", "law_5_a_claim_that_ended", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
-		return wrongGathers{s, func(ctx context.Context, s *memstore.Store, all []contract.Gathered[*memstore.Tx]) contract.Result {
-			r := s.CommitGathered(ctx, contract.TxOptions{}, all)
+		return wrongGathers{s, func(ctx context.Context, s *memstore.Store, all []contract.QueuedBatch[*memstore.Tx]) contract.Result {
+			r := s.CommitCombined(ctx, contract.TxOptions{}, all)
 			if r.Class != contract.ClassClaimLost {
 				return r
 			}

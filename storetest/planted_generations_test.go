@@ -33,8 +33,8 @@ func (hoarding) ForgetGeneration(context.Context, string, int64, int) (int, erro
 // confused is a store that foretells by the first derivation's markers.
 type confused struct{ *memstore.Store }
 
-func (s confused) Foretell(ctx context.Context, consumer string, _ int64, all []contract.Question) ([]contract.Verdict, error) {
-	return s.Store.Foretell(ctx, consumer, 0, all)
+func (s confused) Preview(ctx context.Context, consumer string, _ int64, all []contract.PreviewQuery) ([]contract.Verdict, error) {
+	return s.Store.Preview(ctx, consumer, 0, all)
 }
 
 var generationFaults = []fault{

@@ -16,8 +16,8 @@ import (
 // brokenNotes are keys with a fault in what they say of notes.
 type brokenNotes struct {
 	*memstore.Keys
-	asked func(*contract.LeftKeysOf)
-	heard func(*contract.LeftKeys)
+	asked func(*contract.AbandonedKeysQuery)
+	heard func(*contract.AbandonedKeys)
 	note  func(error) error
 	claim func(*contract.KeyClaim)
 }
@@ -29,19 +29,19 @@ func (b *brokenNotes) ClaimKey(ctx context.Context, c contract.KeyClaim) (contra
 	return b.Keys.ClaimKey(ctx, c)
 }
 
-func (b *brokenNotes) LeftKeys(ctx context.Context, of contract.LeftKeysOf) (contract.LeftKeys, error) {
+func (b *brokenNotes) AbandonedKeys(ctx context.Context, of contract.AbandonedKeysQuery) (contract.AbandonedKeys, error) {
 	if b.asked != nil {
 		b.asked(&of)
 	}
-	left, err := b.Keys.LeftKeys(ctx, of)
+	left, err := b.Keys.AbandonedKeys(ctx, of)
 	if b.heard != nil {
 		b.heard(&left)
 	}
 	return left, err
 }
 
-func (b *brokenNotes) NoteKey(ctx context.Context, key semel.Key, t contract.Token, note []byte) error {
-	err := b.Keys.NoteKey(ctx, key, t, note)
+func (b *brokenNotes) SaveRequest(ctx context.Context, key semel.Key, t contract.Token, note []byte) error {
+	err := b.Keys.SaveRequest(ctx, key, t, note)
 	if b.note != nil {
 		err = b.note(err)
 	}
@@ -53,12 +53,12 @@ func TestFaultyNotesAreFound(t *testing.T) {
 		fault  brokenNotes
 		caught string
 	}{
-		"what_is_under_way_is_left": {brokenNotes{asked: func(of *contract.LeftKeysOf) { of.Quiet = -time.Hour }}, "F2_what_is_left"},
-		"the_walk_ends_too_early":   {brokenNotes{heard: func(l *contract.LeftKeys) { l.Next = nil }}, "F2_the_walk"},
-		"the_walk_has_no_bound":     {brokenNotes{asked: func(of *contract.LeftKeysOf) { of.Most = 1000 }}, "F2_the_walk"},
-		"the_consumer_is_not_heard": {brokenNotes{asked: func(of *contract.LeftKeysOf) { of.Consumer = "billing" }}, "F2_what_is_left"},
-		"a_note_is_lost": {brokenNotes{heard: func(l *contract.LeftKeys) {
-			l.Keys = slices.DeleteFunc(l.Keys, func(k contract.LeftKey) bool { return k.Started > 1 })
+		"what_is_under_way_is_left": {brokenNotes{asked: func(of *contract.AbandonedKeysQuery) { of.Quiet = -time.Hour }}, "F2_what_is_left"},
+		"the_walk_ends_too_early":   {brokenNotes{heard: func(l *contract.AbandonedKeys) { l.Next = nil }}, "F2_the_walk"},
+		"the_walk_has_no_bound":     {brokenNotes{asked: func(of *contract.AbandonedKeysQuery) { of.Most = 1000 }}, "F2_the_walk"},
+		"the_consumer_is_not_heard": {brokenNotes{asked: func(of *contract.AbandonedKeysQuery) { of.Consumer = "billing" }}, "F2_what_is_left"},
+		"a_note_is_lost": {brokenNotes{heard: func(l *contract.AbandonedKeys) {
+			l.Keys = slices.DeleteFunc(l.Keys, func(k contract.AbandonedKey) bool { return k.Started > 1 })
 		}}, "F2_what_is_left"},
 		"what_was_seen_is_not_heard": {brokenNotes{claim: func(c *contract.KeyClaim) { c.Seen = 0 }}, "F2_what_was_seen"},
 		"a_lost_claim_is_not_told":   {brokenNotes{note: func(error) error { return nil }}, "law_5_a_claim_that_was_lost_notes_nothing"},

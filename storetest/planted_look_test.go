@@ -13,7 +13,7 @@ type wrongLooks struct {
 	look func(ctx context.Context, s *memstore.Store, marks []contract.Mark) ([]contract.Verdict, error)
 }
 
-func (s wrongLooks) Look(ctx context.Context, marks []contract.Mark) ([]contract.Verdict, error) {
+func (s wrongLooks) LookUpMarkers(ctx context.Context, marks []contract.Mark) ([]contract.Verdict, error) {
 	return s.look(ctx, s.Store, marks)
 }
 
@@ -29,7 +29,7 @@ var lookFaults = []fault{
 	}},
 	{"a look takes another content for a copy", "case_16_a_look_says", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
 		return wrongLooks{s, func(ctx context.Context, s *memstore.Store, marks []contract.Mark) ([]contract.Verdict, error) {
-			v, err := s.Look(ctx, marks)
+			v, err := s.LookUpMarkers(ctx, marks)
 			for i := range v {
 				if v[i].Kind == contract.Conflict {
 					v[i] = contract.Verdict{Kind: contract.Seen, Was: contract.Applied}

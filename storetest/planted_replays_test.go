@@ -76,7 +76,7 @@ type (
 	blunt    struct{ *memstore.Store }
 )
 
-func (s optimist) Foretell(_ context.Context, _ string, _ int64, all []contract.Question) ([]contract.Verdict, error) {
+func (s optimist) Preview(_ context.Context, _ string, _ int64, all []contract.PreviewQuery) ([]contract.Verdict, error) {
 	verdicts := make([]contract.Verdict, len(all))
 	for i := range verdicts {
 		verdicts[i].Kind = contract.Fresh
@@ -84,8 +84,8 @@ func (s optimist) Foretell(_ context.Context, _ string, _ int64, all []contract.
 	return verdicts, nil
 }
 
-func (s blunt) Foretell(ctx context.Context, consumer string, generation int64, all []contract.Question) ([]contract.Verdict, error) {
-	verdicts, err := s.Store.Foretell(ctx, consumer, generation, all)
+func (s blunt) Preview(ctx context.Context, consumer string, generation int64, all []contract.PreviewQuery) ([]contract.Verdict, error) {
+	verdicts, err := s.Store.Preview(ctx, consumer, generation, all)
 	for i, v := range verdicts {
 		if v.Kind == contract.Fresh {
 			scope, err := s.Scope(ctx, consumer, all[i].Source, generation)

@@ -52,11 +52,13 @@ type oneAtEnd struct {
 	result []byte
 }
 
-func (b *oneAtEnd) KeepAtEnd(of contract.ResultOf, result []byte) { b.of, b.result = of, result }
+func (b *oneAtEnd) WriteResultAtCommit(of contract.ResultOf, result []byte) {
+	b.of, b.result = of, result
+}
 
 func (b *oneAtEnd) Commit(ctx context.Context, e contract.Ending) contract.Result {
 	if b.of.ID != nil {
-		b.batch.(contract.EndKeeper).KeepAtEnd(b.of, b.result)
+		b.batch.(contract.CommitResultWriter).WriteResultAtCommit(b.of, b.result)
 	}
 	return b.batch.Commit(ctx, e)
 }

@@ -79,7 +79,7 @@ type halfCommit struct{ batch }
 func (b halfCommit) Commit(ctx context.Context, e contract.Ending) contract.Result {
 	r := b.batch.Commit(context.WithoutCancel(ctx), e)
 	if ctx.Err() != nil {
-		r = contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassDown, Culprit: contract.NobodyNamed, Err: ctx.Err()}
+		r = contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: ctx.Err()}
 	}
 	return r
 }

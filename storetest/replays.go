@@ -14,7 +14,7 @@ import (
 
 func hasReplays(store any) bool {
 	_, replays := store.(contract.Replays)
-	_, foretells := store.(contract.Foreteller)
+	_, foretells := store.(contract.Previewer)
 	return replays && foretells
 }
 
@@ -36,7 +36,7 @@ func someProgress(n int64) contract.ReplayProgress {
 	return contract.ReplayProgress{
 		Range:  "all of \"orders\"",
 		Lanes:  []contract.ReplayLane{{Lane: "orders/0", Is: "x", From: 3, To: 1 << 40, After: n}, {Lane: "ø \\ \" \n", From: 0, To: 1, After: -1}},
-		Counts: contract.ReplayCounts{Read: n, Applied: n}, Foretold: &contract.ReplayCounts{Read: 7, Skipped: 7},
+		Counts: contract.ReplayCounts{Read: n, Applied: n}, Prediction: &contract.ReplayCounts{Read: 7, Skipped: 7},
 	}
 }
 
@@ -231,7 +231,7 @@ func (s suite[Tx]) replayActs(t *T) {
 		})
 }
 
-// foretelling are the laws of contract.Foreteller.
+// foretelling are the laws of contract.Previewer.
 func (s suite[Tx]) foretelling(t *T) {
 	t.Run("G4_what_is_foretold_is_what_a_mark_is_answered",
 		"Fresh, seen and conflict are foretold as Begin answers them, and nothing is written, neither a mark nor a scope.",
@@ -241,13 +241,13 @@ func (s suite[Tx]) foretelling(t *T) {
 			b, _ := h.begin(contract.Mark{Scope: h.scope, ID: []byte("parked"), As: contract.Parked})
 			h.commit(b, contract.Ending{})
 			marks := []contract.Mark{h.print("applied", 1), h.print("applied", 2), h.mark("new"), h.mark("parked"), h.mark(strings.Repeat("long", 1000))}
-			var all []contract.Question
+			var all []contract.PreviewQuery
 			for _, m := range marks {
-				all = append(all, contract.Question{Source: "shop", Mark: m})
+				all = append(all, contract.PreviewQuery{Source: "shop", Mark: m})
 			}
-			all = append(all, contract.Question{Source: "another", Mark: h.mark("applied")})
+			all = append(all, contract.PreviewQuery{Source: "another", Mark: h.mark("applied")})
 			for range 2 {
-				got, err := h.Store.(contract.Foreteller).Foretell(t.context(), "billing", 0, all)
+				got, err := h.Store.(contract.Previewer).Preview(t.context(), "billing", 0, all)
 				if errors.Is(err, semel.ErrUnsupported) && s.h.Can.OneConsumer {
 					return
 				}
@@ -255,7 +255,7 @@ func (s suite[Tx]) foretelling(t *T) {
 				h.wantKinds(got, already(contract.Applied), conflict, fresh, already(contract.Parked), fresh, fresh)
 			}
 			if !s.h.Can.OneConsumer { // a former identity's scope is another
-				got, err := h.Store.(contract.Foreteller).Foretell(t.context(), "billing", 1, all[:1])
+				got, err := h.Store.(contract.Previewer).Preview(t.context(), "billing", 1, all[:1])
 				t.must(err)
 				h.wantKinds(got, fresh)
 			}

@@ -10,7 +10,7 @@ import (
 
 // hasResults reports whether the store keeps results and tells them.
 func hasResults[Tx any](store contract.TxStore[Tx]) bool {
-	_, keeps := store.(contract.ResultKeeper[Tx])
+	_, keeps := store.(contract.ResultWriter[Tx])
 	_, reads := store.(contract.ResultReader)
 	return keeps && reads
 }
@@ -18,7 +18,7 @@ func hasResults[Tx any](store contract.TxStore[Tx]) bool {
 // keeps keeps a result in the transaction of mark i of a batch.
 func (h *fixture[Tx]) keeps(b contract.Batch[Tx], i int, m contract.Mark, result []byte) {
 	h.t.Helper()
-	h.t.must(h.Store.(contract.ResultKeeper[Tx]).KeepResult(h.t.context(), b.Tx(i), contract.ResultOf{Scope: m.Scope, ID: m.ID}, result))
+	h.t.must(h.Store.(contract.ResultWriter[Tx]).KeepResult(h.t.context(), b.Tx(i), contract.ResultOf{Scope: m.Scope, ID: m.ID}, result))
 }
 
 // wantResults asks what is kept of marks; nil stands for nothing.
@@ -65,24 +65,24 @@ func (s suite[Tx]) results(t *T) {
 		h := s.opened(t)
 		marks := h.markAll("a", "b", "c")
 		b, _ := h.begin(marks...)
-		end, able := b.(contract.EndKeeper)
+		end, able := b.(contract.CommitResultWriter)
 		defer b.Rollback(t.context())
 		if !able {
 			return
 		}
 		of := func(i int) contract.ResultOf { return contract.ResultOf{Scope: marks[i].Scope, ID: marks[i].ID} }
-		end.KeepAtEnd(of(0), []byte("lost"))
+		end.WriteResultAtCommit(of(0), []byte("lost"))
 		h.wantResults(marks, nil, nil, nil)
 		b.Rollback(t.context())
 		h.wantResults(marks, nil, nil, nil)
 		b, _ = h.begin(marks...)
 		h.t.must(h.Effect(t.context(), b.Tx(0), "effect"))
 		h.keeps(b, 1, marks[1], []byte("before"))
-		end = b.(contract.EndKeeper)
+		end = b.(contract.CommitResultWriter)
 		for i, result := range map[int]string{0: "first", 1: "after", 2: ""} {
-			end.KeepAtEnd(of(i), []byte(result))
+			end.WriteResultAtCommit(of(i), []byte(result))
 		}
-		end.KeepAtEnd(of(0), []byte("made"))
+		end.WriteResultAtCommit(of(0), []byte("made"))
 		h.commit(b, contract.Ending{})
 		h.wantCount("effect", 1)
 		h.wantResults(marks, []byte("made"), []byte("after"), []byte{})

@@ -41,7 +41,7 @@ func (s suite[Tx]) endsByStatement(t *T, ending, again string) {
 		_ = h.Send(t.context(), b.Tx(last), "commit")
 	}
 	want := 0
-	if broken, ok := b.(contract.Broken); ok && broken.Broken() {
+	if broken, ok := b.(contract.TxStatus); ok && broken.TxAborted() {
 		b.Rollback(t.context())
 	} else if r := b.Commit(t.context(), contract.Ending{}); r.Outcome == contract.Committed {
 		want = 1 // the ending was refused, and all of it is one batch still

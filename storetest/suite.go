@@ -169,11 +169,11 @@ func (s suite[Tx]) abilities(t *T) {
 			got := s.h.Can
 			_, controls := store.(contract.Controls)
 			_, derivations := store.(contract.Derivations)
-			keeper, days := store.(contract.DayKeeper)
-			_, got.Steps = store.(contract.StepKeeper)
-			_, got.Look = store.(contract.Looker)
-			_, got.Gather = store.(contract.Gatherer[Tx])
-			got.Days = days && keeper.KeepsDays() != ""
+			keeper, days := store.(contract.PartitionedMarkers)
+			_, got.Steps = store.(contract.StepWriter)
+			_, got.Look = store.(contract.MarkerLookup)
+			_, got.Gather = store.(contract.BatchCombiner[Tx])
+			got.Days = days && keeper.PartitionedBy() != ""
 			got.Inbox, got.MarkIn, got.Positions, got.Leases, got.Streams = inbox, marker, positions, able, streams
 			got.Calls = calls && resolver
 			got.Intents = hasIntents(store)

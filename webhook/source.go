@@ -11,9 +11,9 @@ import (
 )
 
 var (
-	_ contract.Idler     = (*Receiver)(nil)
-	_ contract.Dated     = (*Receiver)(nil)
-	_ contract.Horizoned = (*Receiver)(nil)
+	_ contract.IdleReporter    = (*Receiver)(nil)
+	_ contract.RecordAges      = (*Receiver)(nil)
+	_ contract.HorizonReporter = (*Receiver)(nil)
 )
 
 // Lanes implements contract.Source: there is one lane, given with the first Fetch.
@@ -100,18 +100,18 @@ func (r *Receiver) Flow(l contract.Lane, on bool) {
 	}
 }
 
-// Idle implements contract.Idler: no request waits to be fetched. Those of a lane that is
+// Idle implements contract.IdleReporter: no request waits to be fetched. Those of a lane that is
 // paused are left.
-func (r *Receiver) Idle(context.Context) (bool, []semel.Left, error) {
+func (r *Receiver) Idle(context.Context) (bool, []semel.Unfinished, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if waiting := len(r.queue); waiting > 0 && r.paused {
-		return true, []semel.Left{{Lane: r.lane.ID, Messages: int64(waiting), Reason: "its lane is paused"}}, nil
+		return true, []semel.Unfinished{{Lane: r.lane.ID, Messages: int64(waiting), Reason: "its lane is paused"}}, nil
 	}
 	return len(r.queue) == 0, nil, nil
 }
 
-// Ages implements contract.Dated.
+// Ages implements contract.RecordAges.
 func (r *Receiver) Ages() (lanes []contract.LaneAge, all bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -124,7 +124,7 @@ func (r *Receiver) Ages() (lanes []contract.LaneAge, all bool) {
 	return []contract.LaneAge{age}, true
 }
 
-// Horizon implements contract.Horizoned: for how long the provider may repeat.
+// Horizon implements contract.HorizonReporter: for how long the provider may repeat.
 func (r *Receiver) Horizon(context.Context) (contract.Horizon, error) {
 	return contract.Horizon{Late: r.config.Repeats, Why: fmt.Sprintf("webhook %s: the provider repeats for %s", r.config.Name, legible.Span(r.config.Repeats))}, nil
 }
@@ -141,7 +141,7 @@ func (r *Receiver) Close(context.Context) error {
 	r.rouse()
 	r.mu.Unlock()
 	for _, a := range waiting {
-		r.settle(a, contract.Settlement{Kind: semel.HandBack, After: time.Second})
+		r.settle(a, contract.Settlement{Kind: semel.Nack, After: time.Second})
 	}
 	return nil
 }

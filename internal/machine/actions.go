@@ -34,7 +34,7 @@ type Settlement struct {
 	Ending contract.End
 	Reason semel.Reason
 	Err    error
-	// Charged, with HandBack, says that its handler ran and that it failed.
+	// Charged, with Nack, says that its handler ran and that it failed.
 	Charged bool
 	// Attempts, with DeadLetter, is how often its handler ran.
 	Attempts int

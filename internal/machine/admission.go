@@ -88,7 +88,7 @@ func (m *Machine) settleSkipped() {
 		s := Settlement{Kind: semel.Ack, Ending: contract.EndSkipped, Reason: it.Refused.Reason}
 		if waits {
 			wait := max(m.store.until-m.now, m.config.BackoffFirst)
-			s = Settlement{Kind: semel.HandBack, After: wait, Err: m.store.err}
+			s = Settlement{Kind: semel.Nack, After: wait, Err: m.store.err}
 		}
 		m.settle(it, s)
 	}

@@ -114,7 +114,7 @@ func (m *Machine) waitInInbox(it *Item, f Failure, d Time) {
 func (m *Machine) wait(it *Item, f Failure, d Time) {
 	if m.config.OneAttempt && it.as == AsApplied {
 		m.uncarry(it)
-		m.settle(it, Settlement{Kind: semel.HandBack, After: d, Reason: f.Reason, Charged: !f.Free, Err: f.Err})
+		m.settle(it, Settlement{Kind: semel.Nack, After: d, Reason: f.Reason, Charged: !f.Free, Err: f.Err})
 		return
 	}
 	if m.leaving(it) {
@@ -187,7 +187,7 @@ func (m *Machine) holdBusy(it *Item) {
 	}
 	if m.config.OneAttempt {
 		m.uncarry(it)
-		m.settle(it, Settlement{Kind: semel.HandBack, After: m.config.BackoffFirst, Reason: semel.ReasonBusy, Err: why})
+		m.settle(it, Settlement{Kind: semel.Nack, After: m.config.BackoffFirst, Reason: semel.ReasonBusy, Err: why})
 		return
 	}
 	m.holdAsking(it, ReportBusy, why)
@@ -206,7 +206,7 @@ func newerError(v contract.Verdict) error {
 func (m *Machine) holdNewer(it *Item, v contract.Verdict) {
 	err := newerError(v)
 	if m.config.OneAttempt {
-		m.handBackAll(it, Settlement{Kind: semel.HandBack, After: m.config.BackoffMost, Reason: semel.ReasonNewer, Err: err})
+		m.handBackAll(it, Settlement{Kind: semel.Nack, After: m.config.BackoffMost, Reason: semel.ReasonNewer, Err: err})
 		return
 	}
 	if m.holdAsking(it, ReportNewer, err) && !it.newer {

@@ -245,7 +245,7 @@ func (m *Machine) own(en Entry, v contract.Verdict) bool {
 }
 
 // Ending says how entry i of a flight ends if its commit, which was asked for, succeeds, and
-// why; contract.NotEnded: it does not end with it. It reads what no event but the flight's own
+// why; contract.EndUnknown: it does not end with it. It reads what no event but the flight's own
 // end changes, so that the shell may ask while it carries the commit out.
 func (m *Machine) Ending(f *Flight, i int) (contract.End, semel.Reason) {
 	en, v := f.Entries[i], f.verdicts[i]
@@ -260,7 +260,7 @@ func (m *Machine) Ending(f *Flight, i int) (contract.End, semel.Reason) {
 		}
 		return end, en.Item.failed().reason
 	}
-	return contract.NotEnded, semel.ReasonNone
+	return contract.EndUnknown, semel.ReasonNone
 }
 
 // endingOf says how a delivery ended.

@@ -25,7 +25,7 @@ func TestTheLoadSaysWhatIsInHand(t *testing.T) {
 			f := flights[0]
 			m.Step(Marked{Flight: f, Verdicts: []contract.Verdict{{Kind: contract.Fresh}}}, 8*time.Second)
 			m.Step(Ran{Flight: f, Done: 1}, 8*time.Second)
-			actions := m.Step(Ended{Flight: f, Outcome: contract.Committed, Culprit: contract.NobodyNamed}, 8*time.Second)
+			actions := m.Step(Ended{Flight: f, Outcome: contract.Committed, Culprit: contract.NoCulprit}, 8*time.Second)
 			flights = opening(actions)
 			for _, a := range actions {
 				if s, is := a.(*Settle); is {
@@ -63,7 +63,7 @@ func TestTheLoadSaysWhatIsInHand(t *testing.T) {
 				f := opening(actions)[0]
 				m.Step(Marked{Flight: f, Verdicts: []contract.Verdict{{Kind: contract.Fresh}}}, Time(i))
 				m.Step(Ran{Flight: f, Done: 1}, Time(i))
-				actions = m.Step(Ended{Flight: f, Outcome: contract.Committed, Culprit: contract.NobodyNamed}, Time(i))
+				actions = m.Step(Ended{Flight: f, Outcome: contract.Committed, Culprit: contract.NoCulprit}, Time(i))
 				for _, a := range actions {
 					if s, is := a.(*Settle); is {
 						m.Step(Settled{Settle: s}, Time(i))

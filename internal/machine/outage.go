@@ -75,7 +75,7 @@ func (m *Machine) answerDown() {
 				if wait <= 0 { // it is being asked
 					wait = m.jitter(m.config.BackoffFirst, m.config.BackoffMost, s.tries)
 				}
-				m.handBackAll(it, Settlement{Kind: semel.HandBack, After: wait, Err: s.err})
+				m.handBackAll(it, Settlement{Kind: semel.Nack, After: wait, Err: s.err})
 			}
 		}
 	}
@@ -91,7 +91,7 @@ func (m *Machine) standDown(f *Flight, err error, opened bool) {
 	}
 	for _, en := range f.Entries {
 		m.uncarry(en.Item)
-		m.settle(en.Item, Settlement{Kind: semel.HandBack, After: m.store.until - m.now, Err: err})
+		m.settle(en.Item, Settlement{Kind: semel.Nack, After: m.store.until - m.now, Err: err})
 	}
 }
 

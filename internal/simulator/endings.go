@@ -26,12 +26,12 @@ func (c *checker) settle(a *machine.Settle) {
 			c.broke("protocol", "%s is settled after its lane was gone", m.name())
 		case s.Again != h.left:
 			c.broke("protocol", "%s is settled with again: %v, and should be with %v", m.name(), s.Again, h.left)
-		case s.Kind == semel.HandBack:
+		case s.Kind == semel.Nack:
 			c.handedBack(s)
 			c.handBack(s, h)
 		case s.Kind == semel.DeadLetter:
 			c.deadLetter(s, h)
-		case s.Ending == contract.NotEnded:
+		case s.Ending == contract.EndUnknown:
 			c.broke("protocol", "%s is acknowledged without an end", m.name())
 		case c.skips(m):
 			c.skipped(s, m, others)
@@ -55,7 +55,7 @@ func (c *checker) settle(a *machine.Settle) {
 func (c *checker) handBack(s *machine.Settlement, h *handed) {
 	lane := c.lanes[s.Item.Lane]
 	switch {
-	case s.Ending != contract.NotEnded:
+	case s.Ending != contract.EndUnknown:
 		c.broke("protocol", "%s is handed back with an end", h.delivery.message.name())
 	case !c.p.config.OneAttempt && !c.stopping && !lane.revoking && c.p.config.Lanes != machine.NoOrder:
 		c.broke("law 8", "%s is handed back though its lane goes on", h.delivery.message.name())
@@ -67,7 +67,7 @@ func (c *checker) handBack(s *machine.Settlement, h *handed) {
 func (c *checker) deadLetter(s *machine.Settlement, h *handed) {
 	m := h.delivery.message
 	switch {
-	case s.Ending != contract.NotEnded || h.copied:
+	case s.Ending != contract.EndUnknown || h.copied:
 		c.broke("protocol", "%s is copied to the dead letters after its end", m.name())
 	case !s.Again && s.Attempts != h.attempts:
 		c.charged(h, s.Attempts)

@@ -29,15 +29,15 @@ func (c *checker) expect(f *flight) {
 	}
 }
 
-// endOf is how an entry must end, NotEnded if it must go on.
+// endOf is how an entry must end, EndUnknown if it must go on.
 func (c *checker) endOf(as machine.As, v contract.Verdict, h *handed) contract.End {
 	conf := c.p.config
 	conflict := v.Kind == contract.Conflict
 	switch {
 	case v.Kind == contract.Busy, v.Kind == contract.Newer, v.Kind == contract.ClaimLost, early(v), conflict && conf.OnConflict == machine.ThenHalt:
-		return contract.NotEnded
+		return contract.EndUnknown
 	case newConflict(v) && conf.OnConflict == machine.ThenDeadLetter && !h.copied:
-		return contract.NotEnded
+		return contract.EndUnknown
 	case newConflict(v), conflict && v.Known && (conf.OnConflict == machine.ThenAcceptFirst || h.doubt):
 		return contract.EndConflict
 	case v.Kind != contract.Fresh && !(h.doubt && c.ownOutcome(as, v, h)):
@@ -105,10 +105,10 @@ func (c *checker) marked(e machine.Marked) {
 func (c *checker) ending(s *machine.Settlement, h *handed) {
 	m := h.delivery.message
 	want := h.expected
-	if want == contract.NotEnded && h.endsAsOld() {
+	if want == contract.EndUnknown && h.endsAsOld() {
 		want = ends[h.must]
 	}
-	if want == contract.NotEnded {
+	if want == contract.EndUnknown {
 		want = contract.EndDuplicate // it rode, or its constraint said so
 	}
 	law := "law 12"

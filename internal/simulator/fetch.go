@@ -191,7 +191,7 @@ func (p *process) tellSource(a *machine.Settle) (left []int) {
 			w.coverage.add("fault", "settled after another has the lane")
 		}
 		w.source.settle(h, s.Kind, s.After, w.now)
-		if s.Kind == semel.HandBack {
+		if s.Kind == semel.Nack {
 			w.after(s.After, w.poke)
 		}
 	}

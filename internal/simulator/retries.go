@@ -53,7 +53,7 @@ func (c *checker) planned(wait time.Duration) {
 
 // handedBack is planned, of what is handed back because its handler failed.
 func (c *checker) handedBack(s *machine.Settlement) {
-	if s.Kind == semel.HandBack && s.Charged && !s.Again {
+	if s.Kind == semel.Nack && s.Charged && !s.Again {
 		c.planned(s.After)
 	}
 }

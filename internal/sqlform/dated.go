@@ -17,7 +17,7 @@ type Dated struct {
 	FirstDue, LastDay, MarkerBytes, Reap                          string
 	Aside                                                         string
 	Create, CreateAside, CreateReadable                           string
-	Hexadecimal, Days, KeptDays, Wanted, Keeping                  string
+	Hexadecimal, Days, MarkerDays, Wanted, Keeping                string
 	CreateDay, AttachDay, RaiseHigh, RaiseLow, Below              string
 	Impatience, LockTable, Holds, DropDay, ReapEnded, ReapResults string
 	Move, MoveRows, OddlySpelled                                  string

@@ -71,7 +71,7 @@ func JudgeAges(marks []contract.Mark, lows map[int64]Low, verdicts []contract.Ve
 		switch {
 		case m.Age.Before(low.Before):
 			verdicts[i].Kind = contract.Old
-		case m.Age.After(low.Now.Add(contract.MostAhead)):
+		case m.Age.After(low.Now.Add(contract.MaxClockSkew)):
 			verdicts[i].Kind, verdicts[i].Ahead = contract.Old, true
 		}
 	}

@@ -72,7 +72,7 @@ type Statements struct {
 	// Claims. CutAhead is for rows that were written while the clock was ahead; LeaseEnds stands
 	// in what moves the end of a lease.
 	// Owned stands in those that ask whether a claim's row has its marker.
-	Held, Look, Extend, Retake, CutAhead, LeaseEnds, Owned string
+	Held, Look, Extend, Reclaim, CutAhead, LeaseEnds, Owned string
 	// ClaimSteps writes the steps of claims, after their end.
 	ClaimSteps                  string
 	Pending, Requeue, WaitAgain string
@@ -101,8 +101,8 @@ type Statements struct {
 	// Leased keys: Key reads one with the time, NewKey, ChangeKey and RemoveKey write it,
 	// ForgetKeys removes some whose time is over.
 	// KnownKey reads one for people.
-	// LeftKeys are those with a note that nobody works on.
-	Key, NewKey, ChangeKey, RemoveKey, ForgetKeys, KnownKey, LeftKeys string
+	// AbandonedKeys are those with a note that nobody works on.
+	Key, NewKey, ChangeKey, RemoveKey, ForgetKeys, KnownKey, AbandonedKeys string
 	// Derivations of identities, and who owns a consumer's name. WaitAnew is WaitAgain for
 	// the row of a conflict with a former identity.
 	Derivations, AddDerivation, RetireDerivation, ForgetFormer string

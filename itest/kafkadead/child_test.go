@@ -84,8 +84,8 @@ func (o order) source() kafka.Config {
 func policy(source contract.Source) consumer.Config {
 	c := workload.Config(source)
 	c.Lanes, c.Batch.Most, c.MaxUnsettled.Messages = consumer.LanesPartition, 4, 8
-	c.Retry = consumer.RetryPolicy{Attempts: attempts, First: time.Millisecond, Most: 2 * time.Millisecond, Then: consumer.ThenDeadLetter}
-	c.OnConflict, c.OnBadIdentity, c.OnUnmet = consumer.ThenDeadLetter, consumer.ThenDeadLetter, consumer.ThenDeadLetter
+	c.Retry = consumer.RetryPolicy{Attempts: attempts, First: time.Millisecond, Most: 2 * time.Millisecond, Then: consumer.ActionDeadLetter}
+	c.OnConflict, c.OnBadIdentity, c.OnUnmet = consumer.ActionDeadLetter, consumer.ActionDeadLetter, consumer.ActionDeadLetter
 	return c
 }
 

@@ -23,13 +23,13 @@ func TestHandlersThatMisbehaveInTheirTransaction(t *testing.T) {
 		if _, err := b.Tx(0).Exec(t.Context(), "select 1 / 0"); err == nil {
 			t.Fatal("the statement did not fail")
 		}
-		if !b.(contract.Broken).Broken() {
+		if !b.(contract.TxStatus).TxAborted() {
 			t.Error("the batch does not know that it is broken")
 		}
 		if _, err := b.Tx(1).Exec(t.Context(), "select 1"); h.Classify(err) != contract.ClassAborted {
 			t.Errorf("the next statement says %v", err)
 		}
-		wantRefused(t, b.Commit(t.Context(), contract.Ending{}), contract.ClassAborted, contract.NobodyNamed)
+		wantRefused(t, b.Commit(t.Context(), contract.Ending{}), contract.ClassAborted, contract.NoCulprit)
 		h.wantNothing(t, "a", "b")
 	})
 	t.Run("trap_96_the_handle_cannot_commit_or_roll_back", func(t *testing.T) {
@@ -88,10 +88,10 @@ func TestHandlersThatMisbehaveInTheirTransaction(t *testing.T) {
 		if _, err := b.Tx(0).Query(t.Context(), "select generate_series(1, 10)"); err != nil {
 			t.Fatal(err)
 		}
-		if !b.(contract.Broken).Broken() {
+		if !b.(contract.TxStatus).TxAborted() {
 			t.Error("the batch does not know that it is busy")
 		}
-		wantRefused(t, b.Commit(t.Context(), contract.Ending{}), contract.ClassPermanent, contract.NobodyNamed)
+		wantRefused(t, b.Commit(t.Context(), contract.Ending{}), contract.ClassPermanent, contract.NoCulprit)
 		h.wantNothing(t, "e")
 	})
 	t.Run("trap_T30_a_handle_is_dead_after_its_batch", func(t *testing.T) {
@@ -131,7 +131,7 @@ func TestFaultsOfTheServer(t *testing.T) {
 		for i := range 2 {
 			b.Tx(i).Exec(h.in("insert into in.accounts values (1)"))
 		}
-		wantRefused(t, b.Commit(t.Context(), contract.Ending{}), contract.ClassPermanent, contract.NobodyNamed)
+		wantRefused(t, b.Commit(t.Context(), contract.Ending{}), contract.ClassPermanent, contract.NoCulprit)
 		h.wantNothing(t, "l1", "l2")
 	})
 	t.Run("trap_101_a_handler_that_is_idle_too_long_is_ended_by_the_server", func(t *testing.T) {

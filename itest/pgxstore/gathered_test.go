@@ -28,13 +28,13 @@ func TestGatheredKilled(t *testing.T) {
 		"law_7_one_of_several_does_not_cut_what_they_share": {2, nil, []int{0, 0}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var all []contract.Gathered[*pgxstore.Queue]
+			var all []contract.QueuedBatch[*pgxstore.Queue]
 			for i := range c.claims {
 				id := name + strconv.Itoa(i)
 				marks, end := h.claimed(t, id)
-				b := h.Queued().Gather(marks[0])
+				b := h.Queued().Combinable(marks[0])
 				b.Tx(0).ExecOne(h.in(insert), []byte(id))
-				all = append(all, contract.Gathered[*pgxstore.Queue]{Batch: b, Ending: end})
+				all = append(all, contract.QueuedBatch[*pgxstore.Queue]{Batch: b, Ending: end})
 			}
 			lock, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "lock"))
 			if _, err := lock.Tx(0).Exec(t.Context(), h.in("lock table in.effects in exclusive mode")); err != nil {
@@ -45,7 +45,7 @@ func TestGatheredKilled(t *testing.T) {
 			}
 			ended := make(chan contract.Result, 1)
 			go func() {
-				ended <- h.Queued().CommitGathered(t.Context(), contract.TxOptions{EffectLock: time.Hour}, all)
+				ended <- h.Queued().CommitCombined(t.Context(), contract.TxOptions{EffectLock: time.Hour}, all)
 			}()
 			h.wantLocked(t)
 			for _, i := range c.then {

@@ -162,7 +162,7 @@ func TestWhatKeepsAClaimFromItsEndIsNoMessagesFault(t *testing.T) {
 						h.exec(t, "create trigger mine "+c.does+" on "+c.on+" for each row execute function "+function)
 					})
 					h.exec(t, "drop trigger mine on "+c.on)
-					if r.Outcome != contract.NotCommitted || r.Class != c.want || r.Culprit != contract.NobodyNamed {
+					if r.Outcome != contract.NotCommitted || r.Class != c.want || r.Culprit != contract.NoCulprit {
 						t.Errorf("%+v", r)
 					}
 					if n := h.number(t, "select count(*) from in.semel_inbox where state <> 'IN_PROGRESS'"); n != 0 {

@@ -30,8 +30,8 @@ func TestAnErrorWithAnyCodeOnAConnectionThatGoesOn(t *testing.T) {
 	for _, code := range raised {
 		t.Run("case_1_before_COMMIT_it_is_the_messages_that_queued/"+code, func(t *testing.T) {
 			r := batchOf(t, h, func(q *pgxstore.Queue) { q.Exec(h.in("select in.raises($1)"), code) }).Commit(t.Context(), contract.Ending{})
-			if r.Outcome != contract.NotCommitted || r.Culprit != 6 || h.Exonerates(r.Err) {
-				t.Errorf("the commit says %+v, exonerated %t", r, h.Exonerates(r.Err))
+			if r.Outcome != contract.NotCommitted || r.Culprit != 6 || h.IsStoreFault(r.Err) {
+				t.Errorf("the commit says %+v, exonerated %t", r, h.IsStoreFault(r.Err))
 			}
 			h.wantNothing(t, numbered(0, 10)...)
 		})

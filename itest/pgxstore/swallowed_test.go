@@ -88,14 +88,14 @@ func TestWhatBrokeABatch(t *testing.T) {
 		t.Helper()
 		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "a"))
 		defer b.Rollback(t.Context())
-		if err := b.(contract.BrokenBy).BrokenBy(); err != nil {
+		if err := b.(contract.TxAbortCause).AbortCause(); err != nil {
 			t.Errorf("a sound batch was broken by %v", err)
 		}
 		do(b.Tx(0))
-		if !b.(contract.Broken).Broken() {
+		if !b.(contract.TxStatus).TxAborted() {
 			t.Fatal("the batch does not know that it is broken")
 		}
-		return b.(contract.BrokenBy).BrokenBy()
+		return b.(contract.TxAbortCause).AbortCause()
 	}
 	for name, way := range ways {
 		t.Run("trap_95_the_error_that_broke_it_is_known_by/"+name, func(t *testing.T) {

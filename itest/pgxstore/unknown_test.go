@@ -114,7 +114,7 @@ func TestCommitsThatAreNotSent(t *testing.T) {
 		for _, f := range forms() {
 			h, straight, _ := cutting(t)
 			r := f.deliverUnder(t, h, cancelled(t), "a")
-			wantRefused(t, r, contract.ClassDown, contract.NobodyNamed)
+			wantRefused(t, r, contract.ClassDown, contract.NoCulprit)
 			if !errors.Is(r.Err, context.Canceled) {
 				t.Errorf("%s: the error is %v", f.name, r.Err)
 			}
@@ -129,7 +129,7 @@ func TestCommitsThatAreNotSent(t *testing.T) {
 		if err == nil || h.Classify(err) != contract.ClassDown {
 			t.Errorf("the effect says %v, of class %d", err, h.Classify(err))
 		}
-		if broken := b.(contract.Broken).Broken(); !broken {
+		if broken := b.(contract.TxStatus).TxAborted(); !broken {
 			t.Error("the batch does not know that it is broken")
 		}
 		if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.NotCommitted {

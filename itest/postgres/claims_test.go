@@ -73,7 +73,7 @@ func (s *shop) findsByNumber(t *testing.T, db *sql.DB) {
 	}{
 		"judge": {statements.Judge, []any{"{0,1}", "{1,1}", `{"\\x00","\\x01"}`, `{"",""}`}}, "trim": {statements.Trim, []any{"{1,1}", `{"\\x00","\\x01"}`}},
 		"look": {statements.Look, some}, "end": {statements.EndClaims, some}, "close": {statements.CloseClaims, some}, "start": {statements.StartClaims, some},
-		"call": {statements.StartCalls, append(some, 1000)}, "extend": {statements.Extend, append(some, 1000)}, "retake": {statements.Retake, []any{"[4,8]", "[1]", 2}},
+		"call": {statements.StartCalls, append(some, 1000)}, "extend": {statements.Extend, append(some, 1000)}, "retake": {statements.Reclaim, []any{"[4,8]", "[1]", 2}},
 		"close one": {statements.CloseClaim, one}, "begin": {statements.BeginClaims, []any{"{4,8}", "{1,1}", "1000", "1000", "0"}},
 		"begin queued": {statements.BeginQueuedClaims, []any{"{4,8}", "{1,1}", "1000", "1000", "0"}},
 	} {

@@ -157,7 +157,7 @@ func TestRefusedCommits(t *testing.T) {
 		go func() { ended <- b.Commit(t.Context(), contract.Ending{}) }()
 		until(t, s.db, "select coalesce(bool_or(pg_cancel_backend(pid)), false) from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()")
 		r := <-ended
-		if r.Outcome != contract.NotCommitted || r.Culprit != contract.NobodyNamed {
+		if r.Outcome != contract.NotCommitted || r.Culprit != contract.NoCulprit {
 			t.Errorf("the commit says %+v, want not committed", r)
 		}
 		s.works(t, marks)
@@ -174,7 +174,7 @@ func TestRefusedCommits(t *testing.T) {
 			t.Fatal(err)
 		}
 		r := b.Commit(t.Context(), contract.Ending{})
-		if r.Outcome != contract.NotCommitted || r.Class != contract.ClassPermanent || r.Culprit != contract.NobodyNamed {
+		if r.Outcome != contract.NotCommitted || r.Class != contract.ClassPermanent || r.Culprit != contract.NoCulprit {
 			t.Errorf("the commit says %+v, want not committed, permanent, nobody named", r)
 		}
 		s.works(t, marks)
@@ -186,13 +186,13 @@ func TestHandlersThatBreakTheirTransaction(t *testing.T) {
 	t.Run("trap_95_a_swallowed_error_never_commits", func(t *testing.T) {
 		marks := s.marks(t, "d", "e")
 		b, _ := s.begin(t, contract.TxOptions{}, marks)
-		if b.(contract.Broken).Broken() {
+		if b.(contract.TxStatus).TxAborted() {
 			t.Error("a sound batch says that it is broken")
 		}
 		if err := s.Spoil(t.Context(), b.Tx(0)); err == nil {
 			t.Fatal("the statement did not fail")
 		}
-		if !b.(contract.Broken).Broken() {
+		if !b.(contract.TxStatus).TxAborted() {
 			t.Error("the batch does not know that it is broken")
 		}
 		s.is(t, s.Effect(t.Context(), b.Tx(1), "e"), contract.ClassAborted, "25P02")
@@ -210,7 +210,7 @@ func TestHandlersThatBreakTheirTransaction(t *testing.T) {
 				t.Fatal(err)
 			}
 			_, failed := b.Tx(0).ExecContext(t.Context(), statement)
-			if broken := b.(contract.Broken).Broken(); !broken && statement != "rollback; begin" && statement != "rollback and chain" {
+			if broken := b.(contract.TxStatus).TxAborted(); !broken && statement != "rollback; begin" && statement != "rollback and chain" {
 				t.Errorf("the batch does not know that it is broken; the handler heard %v", failed)
 			}
 			r := b.Commit(t.Context(), contract.Ending{})

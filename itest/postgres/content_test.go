@@ -23,7 +23,7 @@ func TestWhatADatabaseRefusesIsTheMessagesFault(t *testing.T) {
 		defer b.Rollback(t.Context())
 		_, err := b.Tx(0).ExecContext(t.Context(), s.in(statement), args...)
 		s.is(t, err, contract.ClassPermanent, state)
-		if !b.(contract.Broken).Broken() {
+		if !b.(contract.TxStatus).TxAborted() {
 			t.Error("the batch does not know that it is broken")
 		}
 		return err

@@ -126,7 +126,7 @@ func wantVerdicts(t testing.TB, got []contract.Verdict, want ...contract.Verdict
 }
 
 // kept is the store as the reaper uses it.
-func (s *shop) kept() contract.DayKeeper { return s.store }
+func (s *shop) kept() contract.PartitionedMarkers { return s.store }
 
 // retained has a policy of the consumer stand that keeps markers so long.
 func (s *shop) retained(t testing.TB, keep time.Duration) {

@@ -58,13 +58,13 @@ func TestADriverThatShowsNothing(t *testing.T) {
 	t.Run("trap_T99_the_database_is_asked_whether_a_handler_rolled_back", func(t *testing.T) {
 		marks := s.marks(t, "a", "b")
 		b, _ := s.begin(t, contract.TxOptions{}, marks)
-		if b.(contract.Broken).Broken() {
+		if b.(contract.TxStatus).TxAborted() {
 			t.Error("a batch that stands is called broken")
 		}
 		if err := send(t.Context(), b.Tx(0), "rollback"); err != nil {
 			t.Fatal(err)
 		}
-		if !b.(contract.Broken).Broken() {
+		if !b.(contract.TxStatus).TxAborted() {
 			t.Error("the next handler would write outside of any transaction")
 		}
 		b.Rollback(t.Context())
@@ -72,7 +72,7 @@ func TestADriverThatShowsNothing(t *testing.T) {
 	})
 	t.Run("a_swallowed_error_is_found_in_the_same_way", func(t *testing.T) {
 		b, _ := s.begin(t, contract.TxOptions{}, s.marks(t, "c"))
-		if s.spoil(t.Context(), b.Tx(0)) == nil || !b.(contract.Broken).Broken() {
+		if s.spoil(t.Context(), b.Tx(0)) == nil || !b.(contract.TxStatus).TxAborted() {
 			t.Error("a failed transaction is not broken")
 		}
 		b.Rollback(t.Context())

@@ -118,7 +118,7 @@ func lines(messages, copies int) contract.Source {
 func policy(source contract.Source) consumer.Config {
 	return consumer.Config{
 		Name: "billing", Source: source, Identity: identity.By("header:id"), Lanes: consumer.LanesNone, Workers: workers,
-		OnConflict: consumer.ThenHalt, OnBadIdentity: consumer.ThenHalt, Retry: consumer.RetryPolicy{Then: consumer.ThenHalt},
+		OnConflict: consumer.ActionHalt, OnBadIdentity: consumer.ActionHalt, Retry: consumer.RetryPolicy{Then: consumer.ActionHalt},
 	}
 }
 

@@ -56,8 +56,8 @@ func newLetters(t *testing.T) shop {
 
 // foreseen is the document of a replay.
 type foreseen struct {
-	Foretold, Happened map[string]int
-	Changed            int
+	Prediction, Happened map[string]int
+	Changed              int
 }
 
 // replaying is a replay of all letters in a process of its own.
@@ -148,7 +148,7 @@ func TestReplaysOfLettersOnPostgreSQL(t *testing.T) {
 		}
 		replay, out := s.replaying(t)
 		d := concluded(t, replay, out)
-		t.Logf("killed %d times; at last foretold %v, happened %v", killed, d.Foretold, d.Happened)
+		t.Logf("killed %d times; at last foretold %v, happened %v", killed, d.Prediction, d.Happened)
 		if d.Changed != 0 || killed < 3 {
 			t.Errorf("killed %d times; %+v", killed, d)
 		}

@@ -36,7 +36,7 @@ func BenchmarkBatch(b *testing.B) {
 					b.Fatal(err)
 				}
 				if broken {
-					batch.(contract.Broken).Broken()
+					batch.(contract.TxStatus).TxAborted()
 				}
 			}
 			if r := batch.Commit(b.Context(), contract.Ending{}); r.Outcome != contract.Committed {

@@ -57,7 +57,7 @@ func TestErrorsOfTheRealDriver(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	})
-	if b.(contract.Broken).Broken() {
+	if b.(contract.TxStatus).TxAborted() {
 		t.Error("errors of statements broke the batch")
 	}
 }
@@ -84,7 +84,7 @@ func TestAStatementThatIsCutOff(t *testing.T) {
 			if err == nil || i.Store.Classify(err) != contract.ClassRetry {
 				t.Errorf("%v is of class %v, want retry", err, i.Store.Classify(err))
 			}
-			broken := b.(contract.Broken).Broken()
+			broken := b.(contract.TxStatus).TxAborted()
 			r := b.Commit(t.Context(), contract.Ending{Trim: []int{1}})
 			if (r.Outcome == contract.Committed) == broken {
 				t.Errorf("broken: %t, and the commit says %+v", broken, r)

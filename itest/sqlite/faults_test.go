@@ -142,7 +142,7 @@ func TestSwallowedRollbacks(t *testing.T) {
 		if _, err := b.Tx(0).Exec("insert or rollback into once values ('there')"); err == nil {
 			t.Fatal("the statement did not fail")
 		}
-		if !b.(contract.Broken).Broken() {
+		if !b.(contract.TxStatus).TxAborted() {
 			t.Error("the batch does not know that it is broken")
 		}
 		if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.NotCommitted || r.Class != contract.ClassAborted {

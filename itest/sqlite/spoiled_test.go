@@ -62,7 +62,7 @@ func TestAConnectionThatAHandlerSpoiled(t *testing.T) {
 		if _, err := b.Tx(0).Exec("pragma query_only = 1"); err != nil {
 			t.Fatal(err)
 		}
-		if !b.(contract.Broken).Broken() {
+		if !b.(contract.TxStatus).TxAborted() {
 			t.Fatal("the situation did not occur: the transaction stands")
 		}
 		b.Rollback(t.Context())

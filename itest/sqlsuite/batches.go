@@ -94,7 +94,7 @@ func Is[Tx any](t testing.TB, s contract.TxStore[Tx], err error, class contract.
 // Unknown checks that nobody claims to know what became of a commit.
 func Unknown(t testing.TB, r contract.Result) {
 	t.Helper()
-	if r.Outcome != contract.CommitUnknown || r.Class != contract.ClassDown || r.Culprit != contract.NobodyNamed || r.Err == nil {
+	if r.Outcome != contract.CommitUnknown || r.Class != contract.ClassDown || r.Culprit != contract.NoCulprit || r.Err == nil {
 		t.Errorf("the commit says %+v, want unknown", r)
 	}
 }

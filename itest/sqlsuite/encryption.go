@@ -46,7 +46,7 @@ type EncryptingStore[Tx any] interface {
 	contract.TxStore[Tx]
 	contract.Inbox
 	contract.Leases
-	contract.ResultKeeper[Tx]
+	contract.ResultWriter[Tx]
 	contract.ResultReader
 }
 

@@ -37,7 +37,7 @@ func RefusedAtCommit[Tx any](t *testing.T, i storetest.Instance[Tx], in func(str
 		t.Fatal(err)
 	}
 	r := b.Commit(t.Context(), contract.Ending{})
-	if r.Outcome != contract.NotCommitted || i.Store.(contract.Exonerator).Exonerates(r.Err) {
+	if r.Outcome != contract.NotCommitted || i.Store.(contract.FaultClassifier).IsStoreFault(r.Err) {
 		t.Errorf("the commit says %+v", r)
 	}
 	if v := Asked(t, i.Store, marks...); v[0].Kind != contract.Fresh || i.Count(t, code) != 0 {

@@ -26,7 +26,7 @@ type SwallowedStore[Tx any] interface {
 	contract.Recorder
 	contract.Editor
 	contract.Auditor
-	contract.ResultKeeper[Tx]
+	contract.ResultWriter[Tx]
 	contract.SchemaChecker
 }
 
@@ -98,8 +98,8 @@ func keepSwallowed[Tx any](t *testing.T, s SwallowedStore[Tx], id string, atEnd 
 	b, _ := Begin(t, s, contract.TxOptions{}, []contract.Mark{mark})
 	defer b.Rollback(t.Context())
 	of := contract.ResultOf{Scope: mark.Scope, ID: mark.ID}
-	if keeper, able := b.(contract.EndKeeper); able && atEnd {
-		keeper.KeepAtEnd(of, []byte("result"))
+	if keeper, able := b.(contract.CommitResultWriter); able && atEnd {
+		keeper.WriteResultAtCommit(of, []byte("result"))
 	} else if err := s.KeepResult(t.Context(), b.Tx(0), of, []byte("result")); err != nil {
 		return err
 	}
@@ -120,7 +120,7 @@ func parkSwallowed[Tx any](t *testing.T, s SwallowedStore[Tx], id string, confli
 // ended commits a batch; nil if it was committed.
 func ended[Tx any](b contract.Batch[Tx], e contract.Ending) error {
 	r := b.Commit(context.Background(), e)
-	if r.Err != nil && r.Culprit != contract.NobodyNamed {
+	if r.Err != nil && r.Culprit != contract.NoCulprit {
 		r.Err = errors.New("a message is to blame for what the database swallowed")
 	}
 	return r.Err

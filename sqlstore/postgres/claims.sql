@@ -271,7 +271,7 @@ with asked as (
 )
 select case (select count(*) from marked) when 1 then 1 else {prefix}stand(0::bigint, 1::bigint) end;
 
--- name: retake
+-- name: reclaim
 with asked as materialized (
   select value::bigint as n, place from jsonb_array_elements_text($1::text::jsonb) with ordinality a (value, place)
   where place between 0 and 1000000 and value::bigint > 0

@@ -108,7 +108,7 @@ where d.consumer = $1 and c.relname::text ~ '_[0-9]{8}$'
 
 -- Kept days are how many days stand, the first of them, and how many are past a time.
 
--- name: kept days
+-- name: marker days
 select count(*), (extract(epoch from min(k.day)) * 1000000)::bigint,
   count(*) filter (where k.day < ((timestamptz 'epoch' + $1::bigint * interval '1 microsecond') at time zone 'UTC')::date)
 from pg_inherits h join pg_class c on c.oid = h.inhrelid

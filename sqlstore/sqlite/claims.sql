@@ -127,7 +127,7 @@ where number = ?7 and token = ?8 and state = 'IN_PROGRESS' and exists (
 update {prefix}markers set outcome = ?1, at = cast(unixepoch('subsec') * 1000 as integer)
 where outcome = 2 and (scope, id) in (select i.scope, i.id from {prefix}inbox i where i.number = ?2);
 
--- name: retake
+-- name: reclaim
 update {prefix}inbox set token = ?1, revision = revision + 1, changed_at = max(changed_at, cast(unixepoch('subsec') * 1000 as integer))
 where number = ?2 and state = 'IN_PROGRESS' and token in (select value from json_each(?3));
 

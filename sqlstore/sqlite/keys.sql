@@ -28,7 +28,7 @@ delete from {prefix}keys where key in (
 -- Left keys walks some keys, and returns of them those that nobody works on; and, if there may
 -- be more, the last one, as the place to go on from.
 
--- name: left keys
+-- name: abandoned keys
 select w.key, w.here, w.place = ?2, case when w.here then w.source end, case when w.here then w.id end, w.started, w.quiet, case when w.here then w.result end
 from (
   select k.key, k.source, k.id, k.started, k.result, row_number() over (order by k.key) as place,

@@ -137,7 +137,7 @@ func ofWaits() []Fault {
 		inMachine("each rider that leaves is looked for among all", "law 11", "riders.go",
 			"if r.left++; 2*r.left <= len(r.list) {", "if r.left++; r.left < 0 {"),
 		inMachine("copies are handed back one by one, each with the others on it", "law 11", "outage.go",
-			"m.handBackAll(it, Settlement{Kind: semel.HandBack, After: wait, Err: s.err})", "m.uncarry(it)\n\t\t\t\tm.settle(it, Settlement{Kind: semel.HandBack, After: wait, Err: s.err})"),
+			"m.handBackAll(it, Settlement{Kind: semel.Nack, After: wait, Err: s.err})", "m.uncarry(it)\n\t\t\t\tm.settle(it, Settlement{Kind: semel.Nack, After: wait, Err: s.err})"),
 		inMachine("the bytes of what has left are never given back", "law 11", "move.go",
 			"\tm.bytes -= int64(it.Size)\n", ""),
 		inMachine("fetching goes on in an outage", "law 13", "fetch.go",

@@ -165,7 +165,7 @@ func read(ctx context.Context, broker, dsn, topic string, bound int64, waits boo
 	defer closePool()
 	began := time.Now()
 	err = run.Run(ctx)
-	switch left := errors.Is(err, semel.ErrLeft); {
+	switch left := errors.Is(err, semel.ErrUnfinished); {
 	case err != nil && !left:
 		return err
 	case left != waits:

@@ -14,9 +14,9 @@ import (
 
 // letter is one dead letter as `semel dead replay` tells of it.
 type letter struct {
-	Number             int64
-	ID                 string
-	Foretold, Happened string
+	Number               int64
+	ID                   string
+	Prediction, Happened string
 }
 
 // letters is what the command prints.
@@ -137,7 +137,7 @@ func (r *run) fromTopic(ctx context.Context) error {
 	}
 	foretold := map[string]int{}
 	for _, l := range said.Letters {
-		if l.Foretold == fateApplied {
+		if l.Prediction == fateApplied {
 			foretold[l.ID]++
 		}
 	}

@@ -17,7 +17,7 @@ import (
 type Consumer interface {
 	Run(ctx context.Context) error
 	Counts() semel.Counts
-	Left() []semel.Left
+	Left() []semel.Unfinished
 	// Ready is false, with the reason, while something stands still.
 	Ready() (bool, string)
 	// Alive is false, with the reason, while it neither works nor pauses by decision.
@@ -26,8 +26,8 @@ type Consumer interface {
 	StoreDown() (since time.Time, why string)
 	// Load is what it has in hand.
 	Load() measure.Load
-	// Foretell says what would become of deliveries; see consumer.Consumer.
-	Foretell(ctx context.Context, all []contract.Delivery) ([]contract.Foretold, error)
+	// Preview says what would become of deliveries; see consumer.Consumer.
+	Preview(ctx context.Context, all []contract.Delivery) ([]contract.Prediction, error)
 	// Work works on rows of the inbox; see consumer.Consumer.
 	Work(ctx context.Context, numbers ...int64) error
 }

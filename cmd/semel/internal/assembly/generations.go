@@ -176,9 +176,9 @@ func (t *turning) Work(ctx context.Context, numbers ...int64) error {
 	return t.current().Work(ctx, numbers...)
 }
 
-// Foretell implements Consumer.
-func (t *turning) Foretell(ctx context.Context, all []contract.Delivery) ([]contract.Foretold, error) {
-	return t.current().Foretell(ctx, all)
+// Preview implements Consumer.
+func (t *turning) Preview(ctx context.Context, all []contract.Delivery) ([]contract.Prediction, error) {
+	return t.current().Preview(ctx, all)
 }
 
 // Counts implements Consumer: of all generations that it worked in.
@@ -189,7 +189,7 @@ func (t *turning) Counts() semel.Counts {
 }
 
 // Left implements Consumer.
-func (t *turning) Left() []semel.Left { return t.current().Left() }
+func (t *turning) Left() []semel.Unfinished { return t.current().Left() }
 
 // Ready implements Consumer.
 func (t *turning) Ready() (bool, string) { return t.current().Ready() }

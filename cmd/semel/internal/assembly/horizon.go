@@ -16,7 +16,7 @@ func (a *Assembly) Horizon(ctx context.Context, c *policy.Consumer) (contract.Ho
 		return contract.Horizon{}, err
 	}
 	defer source.Close(context.WithoutCancel(ctx))
-	asked, is := source.(contract.Horizoned)
+	asked, is := source.(contract.HorizonReporter)
 	if !is {
 		return contract.Horizon{}, fmt.Errorf("consumer %s: source %s does not say how long it keeps its messages", c.Name, c.From)
 	}

@@ -42,7 +42,7 @@ type tables interface {
 	contract.Recorder
 	contract.Auditor
 	contract.Eraser
-	contract.Suppressor
+	contract.IntentHolder
 	contract.MarkerReader
 	contract.SchemaChecker
 	contract.Reaper

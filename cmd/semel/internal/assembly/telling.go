@@ -55,7 +55,7 @@ func (r *Runner) EndsProcess() bool {
 	switch err := r.outcome.get(); {
 	case err == nil, r.continues:
 		return false
-	case errors.Is(err, semel.ErrHalted), errors.Is(err, semel.ErrBehind), errors.Is(err, semel.ErrLeft), errors.Is(err, context.Canceled):
+	case errors.Is(err, semel.ErrHalted), errors.Is(err, semel.ErrBehind), errors.Is(err, semel.ErrUnfinished), errors.Is(err, context.Canceled):
 		return false
 	}
 	return true

@@ -15,14 +15,14 @@ type unstarted struct{ err error }
 
 func (u unstarted) Run(context.Context) error              { return u.err }
 func (unstarted) Counts() semel.Counts                     { return semel.Counts{} }
-func (unstarted) Left() []semel.Left                       { return nil }
+func (unstarted) Left() []semel.Unfinished                 { return nil }
 func (u unstarted) Ready() (bool, string)                  { return false, u.err.Error() }
 func (unstarted) Alive() (bool, string)                    { return true, "" }
 func (unstarted) StoreDown() (since time.Time, why string) { return time.Time{}, "" }
 func (unstarted) Load() measure.Load                       { return measure.Load{} }
 func (u unstarted) Work(context.Context, ...int64) error   { return u.err }
 
-func (u unstarted) Foretell(context.Context, []contract.Delivery) ([]contract.Foretold, error) {
+func (u unstarted) Preview(context.Context, []contract.Delivery) ([]contract.Prediction, error) {
 	return nil, u.err
 }
 

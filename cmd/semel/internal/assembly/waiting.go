@@ -114,7 +114,7 @@ func (w *waiting) Counts() semel.Counts {
 }
 
 // Left implements Consumer.
-func (w *waiting) Left() []semel.Left {
+func (w *waiting) Left() []semel.Unfinished {
 	if made, _ := w.now(); made != nil {
 		return made.Left()
 	}
@@ -175,11 +175,11 @@ func passes(err error) bool {
 	})
 }
 
-// Foretell implements Consumer.
-func (w *waiting) Foretell(ctx context.Context, all []contract.Delivery) ([]contract.Foretold, error) {
+// Preview implements Consumer.
+func (w *waiting) Preview(ctx context.Context, all []contract.Delivery) ([]contract.Prediction, error) {
 	made, err := w.await(ctx)
 	if made == nil {
 		return nil, err
 	}
-	return made.Foretell(ctx, all)
+	return made.Preview(ctx, all)
 }

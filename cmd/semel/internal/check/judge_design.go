@@ -242,8 +242,8 @@ func (s *Subject) letters() Answer {
 	return notApplicable("there are no dead letters: what fails for good %s", ending(s.Consumer.Retry.Then))
 }
 
-func ending(t consumer.Then) string {
-	if t == consumer.ThenHalt {
+func ending(t consumer.Action) string {
+	if t == consumer.ActionHalt {
 		return "halts the consumer"
 	}
 	return fmt.Sprintf("ends with %v", t)

@@ -16,9 +16,9 @@ import (
 type replayed struct {
 	Verb   string `json:"verb"`
 	DryRun bool   `json:"dry_run"`
-	// Foretold and Happened count letters by what was said of them before, and after.
-	Foretold map[operate.Fate]int `json:"foretold"`
-	Happened map[operate.Fate]int `json:"happened,omitempty"`
+	// Prediction and Happened count letters by what was said of them before, and after.
+	Prediction map[operate.Fate]int `json:"foretold"`
+	Happened   map[operate.Fate]int `json:"happened,omitempty"`
 	// Changed are letters of which something else happened than was foretold.
 	Changed int              `json:"changed"`
 	Letters []operate.Letter `json:"letters"`
@@ -26,10 +26,10 @@ type replayed struct {
 
 // concludeReplay prints what was foretold, what happened, and what differs.
 func (c *common) concludeReplay(r *deadReplaying, letters []operate.Letter, stopped error) error {
-	done := replayed{Verb: "replay", DryRun: r.dryRun, Foretold: map[operate.Fate]int{}, Letters: append([]operate.Letter{}, letters...)}
+	done := replayed{Verb: "replay", DryRun: r.dryRun, Prediction: map[operate.Fate]int{}, Letters: append([]operate.Letter{}, letters...)}
 	bad := 0
 	for _, l := range letters {
-		done.Foretold[l.Foretold]++
+		done.Prediction[l.Prediction]++
 		if l.Happened != "" {
 			if done.Happened == nil {
 				done.Happened = map[operate.Fate]int{}
@@ -71,7 +71,7 @@ func (c *common) printReplay(done replayed) {
 		}
 	}
 	if done.DryRun {
-		fmt.Fprintln(c.Out, "foretold: "+countsOf(done.Foretold, done.Letters, func(l operate.Letter) operate.Fate { return l.Foretold }))
+		fmt.Fprintln(c.Out, "foretold: "+countsOf(done.Prediction, done.Letters, func(l operate.Letter) operate.Fate { return l.Prediction }))
 	}
 	if done.Happened != nil {
 		fmt.Fprintln(c.Out, "happened: "+countsOf(done.Happened, nil, nil))
@@ -98,12 +98,12 @@ func (c *common) letterLine(l operate.Letter) string {
 	}
 	line := fmt.Sprintf("%s %s %s: ", cmp.Or(legible.Printable(l.Place), fmt.Sprint(l.Number)), cmp.Or(legible.Printable(l.Consumer), "-"), id)
 	if l.Happened == "" {
-		line += "would be " + string(l.Foretold)
+		line += "would be " + string(l.Prediction)
 	} else {
 		line += string(l.Happened)
 	}
 	if l.Changed() {
-		line += fmt.Sprintf(" (foretold: %s)", l.Foretold)
+		line += fmt.Sprintf(" (foretold: %s)", l.Prediction)
 	}
 	if l.Why != "" {
 		line += ": " + legible.Printable(l.Why)

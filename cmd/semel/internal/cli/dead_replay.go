@@ -156,7 +156,7 @@ func (d *deadReplayed) foretell(ctx context.Context) (letters []operate.Letter, 
 	if err != nil {
 		return nil, err
 	}
-	return d.box.Foretell(ctx, numbers, worked(ctx, d.assembly, d.assembly.Stores[0]))
+	return d.box.Preview(ctx, numbers, worked(ctx, d.assembly, d.assembly.Stores[0]))
 }
 
 // carry takes the turn of the consumers, foretells anew what stands then, and replays.
@@ -176,7 +176,7 @@ func (d *deadReplayed) carry(ctx context.Context, letters []operate.Letter) (all
 		letters = slices.DeleteFunc(letters, func(l operate.Letter) bool { return l.Consumer != "" && !slices.Contains(taken, l.Consumer) })
 	}
 	if !d.json {
-		fmt.Fprintln(d.Out, "foretold: "+fatesOf(letters, func(l operate.Letter) operate.Fate { return l.Foretold }))
+		fmt.Fprintln(d.Out, "foretold: "+fatesOf(letters, func(l operate.Letter) operate.Fate { return l.Prediction }))
 	}
 	o := operate.Replay{Who: d.who, Why: d.why, Rate: d.rate}
 	if d.here {

@@ -15,8 +15,8 @@ func TestAReplayForetellsAnewWhenItsTurnHasCome(t *testing.T) {
 		var out, log bytes.Buffer
 		c, _, a := bare(t, &out, &log)
 		d := &deadReplayed{common: c, assembly: a, box: boxOf(a.Stores[0]), deadReplaying: &deadReplaying{who: "ann", why: "x"}, chosen: contract.RowFilter{Numbers: []int64{7}}}
-		done, err := d.carry(t.Context(), []operate.Letter{{Number: 7, Consumer: "billing", Foretold: operate.FateApplied}})
-		if err != nil || len(done) != 1 || done[0].Foretold != operate.FateRefused || done[0].Changed() {
+		done, err := d.carry(t.Context(), []operate.Letter{{Number: 7, Consumer: "billing", Prediction: operate.FateApplied}})
+		if err != nil || len(done) != 1 || done[0].Prediction != operate.FateRefused || done[0].Changed() {
 			t.Errorf("%+v: %v", done, err)
 		}
 		if !strings.HasPrefix(out.String(), "foretold: 1 refused (1 because there is no row of this number)") {

@@ -27,7 +27,7 @@ type planView struct {
 }
 
 func (r *replayRun) printPlan() error {
-	view := planView{Consumer: r.of.Name, Effects: effectsWord(r.of.Replay.Effects), Range: r.progress.Range, Lanes: r.progress.Lanes, Would: r.progress.Foretold, Resume: r.wanted.resume}
+	view := planView{Consumer: r.of.Name, Effects: effectsWord(r.of.Replay.Effects), Range: r.progress.Range, Lanes: r.progress.Lanes, Would: r.progress.Prediction, Resume: r.wanted.resume}
 	if r.wanted.resume > 0 {
 		view.So = &r.progress.Counts
 	}
@@ -106,10 +106,10 @@ func (r *replayRun) watch(c assembly.Consumer) {
 
 // endView is how a replay ended, as it is printed.
 type endView struct {
-	Number   int64                  `json:"number"`
-	State    contract.ReplayState   `json:"state"`
-	Counts   contract.ReplayCounts  `json:"counts"`
-	Foretold *contract.ReplayCounts `json:"foretold,omitempty"`
+	Number     int64                  `json:"number"`
+	State      contract.ReplayState   `json:"state"`
+	Counts     contract.ReplayCounts  `json:"counts"`
+	Prediction *contract.ReplayCounts `json:"foretold,omitempty"`
 	// Inbox is what this process did of the inbox meanwhile, where it had any of it.
 	Inbox   *semel.InboxCounts `json:"inbox,omitempty"`
 	Resumed bool               `json:"resumed"`
@@ -118,7 +118,7 @@ type endView struct {
 // end prints how the replay ended, beside what was foretold.
 func (r *replayRun) end(inbox semel.InboxCounts, state contract.ReplayState, err error) error {
 	_, counts := r.runner.Source.Progress()
-	view := endView{Number: r.runner.Number, State: state, Counts: counts, Foretold: r.progress.Foretold, Resumed: r.wanted.resume > 0}
+	view := endView{Number: r.runner.Number, State: state, Counts: counts, Prediction: r.progress.Prediction, Resumed: r.wanted.resume > 0}
 	if inbox.Claimed > 0 {
 		view.Inbox = &inbox
 	}
@@ -128,7 +128,7 @@ func (r *replayRun) end(inbox semel.InboxCounts, state contract.ReplayState, err
 		}
 	} else {
 		fmt.Fprintf(r.Out, "replay %d %s: %s\n", view.Number, state, replay.Sum(counts))
-		if f := view.Foretold; f != nil && state == contract.ReplayDone && *f != counts {
+		if f := view.Prediction; f != nil && state == contract.ReplayDone && *f != counts {
 			fmt.Fprintf(r.Out, "foretold was: %s\n", replay.Sum(*f))
 		}
 		if inbox.Claimed > 0 {

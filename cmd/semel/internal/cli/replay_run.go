@@ -49,7 +49,7 @@ func (r *replayRun) plan(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	r.progress.Foretold = &foretold
+	r.progress.Prediction = &foretold
 	if r.wanted.dryRun {
 		return r.printPlan()
 	}
@@ -68,7 +68,7 @@ func (r *replayRun) foretell(ctx context.Context) (counts contract.ReplayCounts,
 	if err != nil {
 		return counts, err
 	}
-	return replay.Foretell(ctx, source, teller, r.of.Config(), r.tellReading(source))
+	return replay.Preview(ctx, source, teller, r.of.Config(), r.tellReading(source))
 }
 
 // options are those of what reads a part of the source.

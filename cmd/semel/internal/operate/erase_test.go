@@ -49,7 +49,7 @@ func bodies(t *testing.T, s *memstore.Store) (n int) {
 }
 
 func boxed(s *memstore.Store) Box {
-	return Box{Store: "shop", Inbox: s, Requeuer: s, Resolver: s, Suppressor: s}
+	return Box{Store: "shop", Inbox: s, Requeuer: s, Resolver: s, IntentHolder: s}
 }
 
 func TestAnErasureGoesThroughAll(t *testing.T) {

@@ -23,14 +23,16 @@ type letterSource struct {
 	mu   sync.Mutex // Settle is told to ended one by one
 }
 
-// Bounded implements contract.Finite.
+// Bounded implements contract.EndOfSource.
 func (s *letterSource) Bounded() bool { return true }
 
-// AtEnd implements contract.Finite.
+// AtEnd implements contract.EndOfSource.
 func (s *letterSource) AtEnd() bool { return s.next == len(s.all) }
 
-// Idle implements contract.Idler.
-func (s *letterSource) Idle(context.Context) (bool, []semel.Left, error) { return s.AtEnd(), nil, nil }
+// Idle implements contract.IdleReporter.
+func (s *letterSource) Idle(context.Context) (bool, []semel.Unfinished, error) {
+	return s.AtEnd(), nil, nil
+}
 
 // Lanes implements contract.Source.
 func (s *letterSource) Lanes(o contract.LaneObserver) {

@@ -25,9 +25,9 @@ type Box struct {
 	// be nil, and is asked for nothing else.
 	Requeuer contract.Requeuer
 	Resolver contract.Resolver
-	// Suppressor keeps rows from being worked on; it may be nil, and is asked for Suppress
+	// IntentHolder keeps rows from being worked on; it may be nil, and is asked for Suppress
 	// alone.
-	Suppressor contract.Suppressor
+	IntentHolder contract.IntentHolder
 	// Editor gives rows other payloads; it may be nil, and is asked for nothing else.
 	Editor contract.Editor
 	// CallKey is the idempotency key that the other side gets with the call for a row; empty
@@ -361,8 +361,8 @@ func (b Box) act(ctx context.Context, o Order, row contract.StoredRow) error {
 		return b.Resolver.Resolve(ctx, row.Number, row.Revision, o.Outcome, act)
 	case o.Verb == Pass && b.Lines != nil:
 		return b.Lines.Skip(ctx, row.Number, row.Revision, act)
-	case o.Verb == Suppress && b.Suppressor != nil:
-		return b.Suppressor.Suppress(ctx, row.Number, row.Revision, act)
+	case o.Verb == Suppress && b.IntentHolder != nil:
+		return b.IntentHolder.Suppress(ctx, row.Number, row.Revision, act)
 	case b.Requeuer == nil || o.Verb == Suppress || o.Verb == Pass || o.Verb == Resolve:
 		return fmt.Errorf("store %s keeps no messages that wait: %w", b.Store, semel.ErrUnsupported)
 	case o.Verb == Reopen:

@@ -11,7 +11,7 @@ import (
 
 // named are the errors of the library whose texts name it.
 var named = []error{
-	semel.ErrChanged, semel.ErrConflict, semel.ErrState, semel.ErrHalted, semel.ErrLeft, semel.ErrOld, semel.ErrBehind, semel.ErrSchema,
+	semel.ErrChanged, semel.ErrConflict, semel.ErrState, semel.ErrHalted, semel.ErrUnfinished, semel.ErrOld, semel.ErrBehind, semel.ErrSchema,
 	semel.ErrUnsupported, semel.ErrIdentityChanged, semel.ErrForeignOwner, semel.ErrClosed, contract.ErrClaimLost,
 }
 

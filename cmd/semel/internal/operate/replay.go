@@ -49,9 +49,9 @@ type Letter struct {
 	ID       string `json:"id"`
 	IDBase64 string `json:"id_base64,omitempty"`
 	// Place is where a letter of a topic stands there.
-	Place    string       `json:"place,omitempty"`
-	Reason   semel.Reason `json:"reason,omitempty"`
-	Foretold Fate         `json:"foretold"`
+	Place      string       `json:"place,omitempty"`
+	Reason     semel.Reason `json:"reason,omitempty"`
+	Prediction Fate         `json:"foretold"`
 	// Happened is empty in a dry run.
 	Happened Fate `json:"happened,omitempty"`
 	// Why says more of what happened, or of what is foretold.
@@ -70,17 +70,17 @@ type Letter struct {
 func (l Letter) OK() bool {
 	fate := l.Happened
 	if fate == "" {
-		fate = l.Foretold
+		fate = l.Prediction
 	}
 	return fate == FateApplied || fate == FateSkipped
 }
 
 // Changed reports whether what happened is not what was foretold.
-func (l Letter) Changed() bool { return l.Happened != "" && l.Happened != l.Foretold }
+func (l Letter) Changed() bool { return l.Happened != "" && l.Happened != l.Prediction }
 
-// Foretell says of rows what a replay would make of them, in the order in which they would be
+// Preview says of rows what a replay would make of them, in the order in which they would be
 // replayed: the oldest first. Nothing is changed.
-func (b Box) Foretell(ctx context.Context, numbers []int64, worked func(consumer string) error) ([]Letter, error) {
+func (b Box) Preview(ctx context.Context, numbers []int64, worked func(consumer string) error) ([]Letter, error) {
 	rows, err := b.standing(ctx, numbers)
 	if err != nil {
 		return nil, err
@@ -91,14 +91,14 @@ func (b Box) Foretell(ctx context.Context, numbers []int64, worked func(consumer
 	for _, n := range slices.Compact(numbers) {
 		r, found := rows[n]
 		if !found {
-			all = append(all, Letter{Store: b.Store, Number: n, Foretold: FateRefused, Why: "there is no row of this number"})
+			all = append(all, Letter{Store: b.Store, Number: n, Prediction: FateRefused, Why: "there is no row of this number"})
 			continue
 		}
 		l := letterOf(b.Store, r)
 		if err := b.foretell(ctx, &l, r, worked, taken[r.Key]); err != nil {
 			return nil, err
 		}
-		taken[r.Key] = taken[r.Key] || l.Foretold == FateApplied
+		taken[r.Key] = taken[r.Key] || l.Prediction == FateApplied
 		all = append(all, l)
 	}
 	return all, nil
@@ -167,7 +167,7 @@ func (b Box) standing(ctx context.Context, numbers []int64) (map[int64]contract.
 // take effect.
 func (b Box) foretell(ctx context.Context, l *Letter, r contract.StoredRow, worked func(string) error, taken bool) error {
 	tell := func(f Fate, why string) error {
-		l.Foretold, l.Why = f, why
+		l.Prediction, l.Why = f, why
 		return nil
 	}
 	switch {

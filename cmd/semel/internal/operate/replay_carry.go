@@ -77,8 +77,8 @@ type replaying struct {
 func (b Box) Replay(ctx context.Context, letters []Letter, o Replay) ([]Letter, error) {
 	r := &replaying{Replay: o, box: b, letters: letters, held: map[string]int64{}, credit: 1, filled: time.Now(), ended: time.Now()}
 	for i := range letters {
-		if l := &letters[i]; l.Number > 0 && l.Foretold != FateApplied {
-			l.Happened = l.Foretold
+		if l := &letters[i]; l.Number > 0 && l.Prediction != FateApplied {
+			l.Happened = l.Prediction
 		}
 	}
 	err := r.run(ctx)

@@ -207,7 +207,7 @@ func (s *letterShop) foretell(ctx context.Context) ([]Letter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.box.Foretell(ctx, numbers, nil)
+	return s.box.Preview(ctx, numbers, nil)
 }
 
 // replay takes its turn and replays all letters here.
@@ -289,7 +289,7 @@ func tally(letters []Letter, of func(Letter) Fate) string {
 	return strings.Join(parts, ", ")
 }
 
-func foretold(l Letter) Fate   { return l.Foretold }
+func foretold(l Letter) Fate   { return l.Prediction }
 func happenedTo(l Letter) Fate { return l.Happened }
 
 const lease = 30 * time.Second
@@ -303,7 +303,7 @@ func TestAReplayDoesWhatItForetold(t *testing.T) {
 		if err != nil || tally(first, foretold) != "5 applied" || tally(first, happenedTo) != "5 applied" {
 			t.Errorf("first: %s, %s, %v", tally(first, foretold), tally(first, happenedTo), err)
 		}
-		again, err := s.box.Foretell(t.Context(), []int64{1, 2, 3, 4, 5}, nil)
+		again, err := s.box.Preview(t.Context(), []int64{1, 2, 3, 4, 5}, nil)
 		if err != nil || tally(again, foretold) != "5 skipped as applied" {
 			t.Errorf("again: %s, %v", tally(again, foretold), err)
 		}

@@ -40,7 +40,7 @@ func (b Box) PlanTopic(ctx context.Context, all []TopicLetter, worked func(strin
 			numbers = append(numbers, l.Row)
 		}
 	}
-	rows, err := b.Foretell(ctx, numbers, worked)
+	rows, err := b.Preview(ctx, numbers, worked)
 	if err != nil {
 		return nil, err
 	}
@@ -62,25 +62,25 @@ func copyOf(of Letter, again TopicLetter) Letter {
 	c := of
 	c.Number, c.Place, c.lanes, c.copied = 0, again.Place, nil, of.Number
 	c.Why = fmt.Sprintf("a copy of the letter at %s, row %d", of.Place, of.Number)
-	if of.Foretold == FateApplied {
-		c.Foretold = FateSkipped
+	if of.Prediction == FateApplied {
+		c.Prediction = FateSkipped
 	}
 	return c
 }
 
 // nameless plans a letter that has no row.
 func (p *TopicPlan) nameless(l TopicLetter, taken map[semel.Key]TopicLetter, doubt func(TopicLetter) string) {
-	plan := Letter{Place: l.Place, Consumer: l.Consumer, ID: l.ID, IDBase64: l.IDBase64, Reason: l.Reason, Foretold: FateRefused, key: l.key}
+	plan := Letter{Place: l.Place, Consumer: l.Consumer, ID: l.ID, IDBase64: l.IDBase64, Reason: l.Reason, Prediction: FateRefused, key: l.key}
 	first, again := taken[l.key]
 	switch l.Stands {
 	case StandsDone:
-		plan.Foretold = FateSkipped
+		plan.Prediction = FateSkipped
 	case StandsOther:
-		plan.Foretold, plan.Why = FateConflict, l.Why
+		plan.Prediction, plan.Why = FateConflict, l.Why
 	case StandsClosed:
 		plan.Why = "it was discarded"
 	case StandsDue:
-		plan.Foretold, plan.Why = FateSkipped, "it waits in the store"
+		plan.Prediction, plan.Why = FateSkipped, "it waits in the store"
 	case StandsAside:
 		plan.Why = "its marker says that it was set aside, and its row is gone"
 	case StandsUnknown:
@@ -89,11 +89,11 @@ func (p *TopicPlan) nameless(l TopicLetter, taken map[semel.Key]TopicLetter, dou
 		case why != "":
 			plan.Why = why
 		case again && l.print.Conflicts(first.print):
-			plan.Foretold, plan.Why = FateConflict, "another content of its identity is in the letter at "+first.Place
+			plan.Prediction, plan.Why = FateConflict, "another content of its identity is in the letter at "+first.Place
 		case again:
-			plan.Foretold, plan.Why = FateSkipped, "a copy of the letter at "+first.Place
+			plan.Prediction, plan.Why = FateSkipped, "a copy of the letter at "+first.Place
 		default:
-			plan.Foretold = FateApplied
+			plan.Prediction = FateApplied
 			taken[l.key] = l
 		}
 		if why == "" {
@@ -140,7 +140,7 @@ func (b Box) received(l *Letter, s contract.Settlement) {
 		l.Happened = FateApplied
 	case contract.EndDuplicate:
 		l.Happened = FateSkipped
-		if l.Foretold == FateApplied {
+		if l.Prediction == FateApplied {
 			l.Why = "a copy of it took effect meanwhile"
 		}
 	case contract.EndConflict:
@@ -195,7 +195,7 @@ func (p *TopicPlan) Copies() {
 		case l.copied > 0 && first != "":
 			l.Happened = first
 		default:
-			l.Happened = l.Foretold
+			l.Happened = l.Prediction
 		}
 	}
 }

@@ -80,15 +80,15 @@ func (c *Consumer) retention() consumer.RetentionPolicy {
 // ParkDeadLetters sets aside in the store what would go to the dead letters, for a source
 // that keeps none.
 func (c *Consumer) ParkDeadLetters() {
-	ends := []*consumer.Then{&c.OnLate, &c.OnConflict, &c.OnBadIdentity, &c.OnUnmet, &c.Retry.Then}
+	ends := []*consumer.Action{&c.OnLate, &c.OnConflict, &c.OnBadIdentity, &c.OnUnmet, &c.Retry.Then}
 	if c.Version != nil {
 		own := *c.Version
 		c.Version = &own
 		ends = append(ends, &own.Missing)
 	}
 	for _, then := range ends {
-		if *then == consumer.ThenDeadLetter {
-			*then = consumer.ThenPark
+		if *then == consumer.ActionDeadLetter {
+			*then = consumer.ActionPark
 		}
 	}
 	if c.Otherwise == consumer.OtherwiseDeadLetter {

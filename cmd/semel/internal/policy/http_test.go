@@ -150,7 +150,7 @@ func TestAConsumerThatCallsOut(t *testing.T) {
 	})
 	for says, want := range map[string]consumer.Provider{
 		"may_double":  {Window: consumer.WindowAlways},
-		"may_be_lost": {Window: consumer.WindowNever, OnUnknown: consumer.ThenDiscard},
+		"may_be_lost": {Window: consumer.WindowNever, OnUnknown: consumer.ActionDiscard},
 	} {
 		t.Run("E5_what_follows_an_unknown_outcome_without_a_key/"+says, func(t *testing.T) {
 			p, faults := parse(policyCase{edits: with("key: none", says+": \"nobody minds\"")})

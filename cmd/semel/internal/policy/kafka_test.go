@@ -190,7 +190,7 @@ func TestDeadLettersReachTheEngine(t *testing.T) {
 			t.Fatal(lines(faults))
 		}
 		got := p.Consumer("billing").Config()
-		if got.OnConflict != consumer.ThenDeadLetter || got.OnBadIdentity != consumer.ThenDeadLetter || got.OnUnmet != consumer.ThenDeadLetter || got.Retry.Then != consumer.ThenDeadLetter {
+		if got.OnConflict != consumer.ActionDeadLetter || got.OnBadIdentity != consumer.ActionDeadLetter || got.OnUnmet != consumer.ActionDeadLetter || got.Retry.Then != consumer.ActionDeadLetter {
 			t.Errorf("%+v", got)
 		}
 		if letter := p.Consumer("billing").DeadLetter; letter == nil || letter.Topic != "payments-dead" {

@@ -54,18 +54,18 @@ func identityKeys() []field[Consumer] {
 		key(meta{name: "dedup", doc: "An existing table of processed messages, in PostgreSQL, that is marked in, too: its rows count as applied, and other code may go on using it. See adoption.md."},
 			pointer[Dedup]{dedupShape()}, func(c *Consumer) **Dedup { return &c.Dedup }),
 		key(meta{name: "on_conflict", def: "park", doc: "What becomes of a message whose identity was used with other content. `accept_first` settles it, counted apart."},
-			endings(park(), halt(), deadLetter(), option[consumer.Then]{word: "accept_first", value: consumer.ThenAcceptFirst}),
-			func(c *Consumer) *consumer.Then { return &c.OnConflict }),
+			endings(park(), halt(), deadLetter(), option[consumer.Action]{word: "accept_first", value: consumer.ActionKeepFirst}),
+			func(c *Consumer) *consumer.Action { return &c.OnConflict }),
 		key(meta{name: "on_bad_identity", def: "park", doc: "What becomes of a message without a usable identity. It is never processed and never dropped."},
-			endings(park(), halt(), deadLetter()), func(c *Consumer) *consumer.Then { return &c.OnBadIdentity }),
+			endings(park(), halt(), deadLetter()), func(c *Consumer) *consumer.Action { return &c.OnBadIdentity }),
 	}
 }
 
 func endingKeys() []field[Consumer] {
 	return []field[Consumer]{
 		key(meta{name: "on_unmet", def: "park", doc: "What becomes of a message whose guarded effect met no row and whose statement does not say."},
-			endings(park(), deadLetter(), option[consumer.Then]{word: "discard", value: consumer.ThenDiscard}, option[consumer.Then]{word: "retry", value: consumer.ThenRetry}),
-			func(c *Consumer) *consumer.Then { return &c.OnUnmet }),
+			endings(park(), deadLetter(), option[consumer.Action]{word: "discard", value: consumer.ActionDiscard}, option[consumer.Action]{word: "retry", value: consumer.ActionRetry}),
+			func(c *Consumer) *consumer.Action { return &c.OnUnmet }),
 		key(meta{name: "on_duplicate", def: "skip", doc: "What becomes of a duplicate, besides that it is settled and counted. `skip`: nothing. `re_emit`: the [intents](intents.md) that the first processing wrote, and that were sent, are sent again under the same keys, each once a minute at most, and none whose key the other side may have forgotten. See [results](results.md#sending-again). In Go a duplicate is told of the result that was kept."},
 			choice[consumer.DuplicatePolicy]{options: []option[consumer.DuplicatePolicy]{{word: "skip", value: consumer.DuplicatesSkip}, {word: "re_emit", value: consumer.DuplicatesReEmit}}},
 			func(c *Consumer) *consumer.DuplicatePolicy { return &c.Duplicates }),
@@ -129,20 +129,20 @@ func laterKeys() []field[Consumer] {
 	}
 }
 
-func park() option[consumer.Then] {
-	return option[consumer.Then]{word: "park", value: consumer.ThenPark}
+func park() option[consumer.Action] {
+	return option[consumer.Action]{word: "park", value: consumer.ActionPark}
 }
-func halt() option[consumer.Then] {
-	return option[consumer.Then]{word: "halt", value: consumer.ThenHalt}
+func halt() option[consumer.Action] {
+	return option[consumer.Action]{word: "halt", value: consumer.ActionHalt}
 }
 
-func deadLetter() option[consumer.Then] {
-	return option[consumer.Then]{word: "dead_letter", value: consumer.ThenDeadLetter}
+func deadLetter() option[consumer.Action] {
+	return option[consumer.Action]{word: "dead_letter", value: consumer.ActionDeadLetter}
 }
 
 // endings is a choice among endings.
-func endings(options ...option[consumer.Then]) choice[consumer.Then] {
-	return choice[consumer.Then]{options: options}
+func endings(options ...option[consumer.Action]) choice[consumer.Action] {
+	return choice[consumer.Action]{options: options}
 }
 
 func retryShape() object[consumer.RetryPolicy] {
@@ -154,7 +154,7 @@ func retryShape() object[consumer.RetryPolicy] {
 		key(meta{name: "most", doc: "The upper end of every wait; the default is `hold`. A message whose wait is longer than `hold` waits in the store's inbox, and its broker is settled: a marker is needed for that."},
 			span{least: time.Millisecond, most: 365 * day}, func(r *consumer.RetryPolicy) *time.Duration { return &r.Most }),
 		key(meta{name: "then", def: "park", doc: "What becomes of a message whose attempts are exhausted, or whose failure cannot pass by waiting."},
-			endings(park(), halt(), deadLetter()), func(r *consumer.RetryPolicy) *consumer.Then { return &r.Then }),
+			endings(park(), halt(), deadLetter()), func(r *consumer.RetryPolicy) *consumer.Action { return &r.Then }),
 		group(meta{name: "budget", doc: "How many retries there are of all messages together, so that many that fail at once are no storm. What is not used is kept, up to what a minute of `per_second` gives; a retry beyond it waits, which is no attempt. Each process has a budget of its own."},
 			budgetShape(), func(r *consumer.RetryPolicy) *consumer.RetryBudget { return &r.Budget }),
 		key(meta{name: "serial_after", def: fmt.Sprint(consumer.DefaultSerialAfter), doc: "After how many failed attempts in a row, of any messages, only one message is tried at a time, and `budget.per_second` at most, until one succeeds. What fails for good does not count."},

@@ -14,8 +14,8 @@ func retentionKeys() []field[Consumer] {
 		key(meta{name: "retention", def: "forever", doc: "How long identities are recognised after their messages have ended: a duration, or `forever`. What is parked, or has not ended, stays. It must not be shorter than a copy can come late; see [retention](retention.md)."},
 			retentionShape(), func(c *Consumer) *consumer.RetentionPolicy { return &c.Retention }),
 		key(meta{name: "on_late", def: "park", doc: "What becomes of a message that is older than what `retention` covers, and of which nothing is known: nobody can tell whether it took effect before."},
-			endings(park(), deadLetter(), halt(), option[consumer.Then]{word: "discard", value: consumer.ThenDiscard}),
-			func(c *Consumer) *consumer.Then { return &c.OnLate }),
+			endings(park(), deadLetter(), halt(), option[consumer.Action]{word: "discard", value: consumer.ActionDiscard}),
+			func(c *Consumer) *consumer.Action { return &c.OnLate }),
 	}
 }
 

@@ -26,7 +26,7 @@ func versionShape() object[Version] {
 		key(meta{name: "gap_cap", doc: "How many versions ahead of its stream's next a version may wait, whether those between are missing or wait, too; any number, unless it is set. One further ahead is parked as `gap` at once, and still freed when its turn comes."},
 			count64{count{least: 1, most: 1_000_000_000}}, func(v *Version) *int64 { return &v.GapCap }),
 		key(meta{name: "missing", def: "park", doc: "What becomes of a message without a stream or a version, or with one that is no whole number from 1."},
-			endings(park(), deadLetter(), halt()), func(v *Version) *consumer.Then { return &v.Missing }),
+			endings(park(), deadLetter(), halt()), func(v *Version) *consumer.Action { return &v.Missing }),
 	}}
 }
 

@@ -133,9 +133,9 @@ type Consumer struct {
 	Version *Version
 	// Dedup is set when a table of the user's is marked in, too.
 	Dedup         *Dedup
-	OnConflict    consumer.Then
-	OnBadIdentity consumer.Then
-	OnUnmet       consumer.Then
+	OnConflict    consumer.Action
+	OnBadIdentity consumer.Action
+	OnUnmet       consumer.Action
 	// Duplicates is what becomes of what the first processing wrote down for senders.
 	Duplicates consumer.DuplicatePolicy
 	// DeadLetter is nil where the policy names none.
@@ -168,7 +168,7 @@ type Consumer struct {
 	// Retention is how long what has ended is remembered, OnLate what becomes of a message
 	// that is older.
 	Retention consumer.RetentionPolicy
-	OnLate    consumer.Then
+	OnLate    consumer.Action
 
 	// ApplyWhenDown: messages are applied without a key while the store of the keys is down.
 	ApplyWhenDown bool
@@ -239,7 +239,7 @@ type Version struct {
 	// GapCap is how many versions ahead of its stream's next one may wait; 0: any.
 	GapCap int64
 	// Missing ends a message that has none.
-	Missing consumer.Then
+	Missing consumer.Action
 
 	onGap string
 }

@@ -12,7 +12,7 @@ func (c *Consumer) provider() consumer.Provider {
 	case h != nil && h.MayDouble != "":
 		return consumer.Provider{Window: consumer.WindowAlways}
 	case h != nil && h.MayBeLost != "":
-		return consumer.Provider{Window: consumer.WindowNever, OnUnknown: consumer.ThenDiscard}
+		return consumer.Provider{Window: consumer.WindowNever, OnUnknown: consumer.ActionDiscard}
 	}
 	return c.Handler.HTTP.provider()
 }

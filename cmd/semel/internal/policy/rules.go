@@ -137,7 +137,7 @@ func (r rules) fingerprint() {
 	}
 	switch {
 	case !c.Fingerprint.None || !r.set("on_conflict"):
-	case c.OnConflict == consumer.ThenAcceptFirst:
+	case c.OnConflict == consumer.ActionKeepFirst:
 		r.warn("on_conflict", "without a fingerprint no conflict is found: every copy is a duplicate already", "remove it, or write fingerprint: body")
 	default:
 		remedy := "remove it, or write fingerprint: body"

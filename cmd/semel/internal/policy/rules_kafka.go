@@ -197,13 +197,13 @@ func (r rules) deadLetterEndings() []string {
 	var keys []string
 	for _, e := range []struct {
 		key  string
-		then consumer.Then
+		then consumer.Action
 	}{{"on_conflict", c.OnConflict}, {"on_bad_identity", c.OnBadIdentity}, {"on_unmet", c.OnUnmet}, {"retry.then", c.Retry.Then}} {
-		if e.then == consumer.ThenDeadLetter {
+		if e.then == consumer.ActionDeadLetter {
 			keys = append(keys, e.key)
 		}
 	}
-	if c.Version != nil && c.Version.Missing == consumer.ThenDeadLetter {
+	if c.Version != nil && c.Version.Missing == consumer.ActionDeadLetter {
 		keys = append(keys, "version.missing")
 	}
 	if c.Otherwise == consumer.OtherwiseDeadLetter {

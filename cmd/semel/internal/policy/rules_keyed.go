@@ -52,8 +52,8 @@ func (r rules) keyStore() {
 		r.refuse("retention", "a key in Redis goes at its time, and for ever is none", "write how long copies are recognised, longer than one can take to come, as retention: 30d")
 	}
 	const noRows = "there is no inbox in Redis, in which something could be parked"
-	for key, then := range map[string]consumer.Then{"on_conflict": c.OnConflict, "on_bad_identity": c.OnBadIdentity, "retry.then": c.Retry.Then} {
-		if then == consumer.ThenPark && r.ok(key) {
+	for key, then := range map[string]consumer.Action{"on_conflict": c.OnConflict, "on_bad_identity": c.OnBadIdentity, "retry.then": c.Retry.Then} {
+		if then == consumer.ActionPark && r.ok(key) {
 			r.refuse(key, noRows, "write dead_letter, with dead_letter: {…} at the consumer, or halt")
 		}
 	}

@@ -59,7 +59,7 @@ func TestVersionsOfAPolicyAreTheLibrarys(t *testing.T) {
 			t.Fatal(lines(faults))
 		}
 		v := p.Consumers[0].Config().Version
-		if v.Start != 1 || v.FirstSeen || v.Gap != consumer.DefaultGap || v.GapCap != 0 || v.Missing != consumer.ThenPark {
+		if v.Start != 1 || v.FirstSeen || v.Gap != consumer.DefaultGap || v.GapCap != 0 || v.Missing != consumer.ActionPark {
 			t.Errorf("%+v", v)
 		}
 		stream, number, err := v.By.Version(&semel.Message{Body: []byte(`{"order":"a","version":3}`)})
@@ -69,7 +69,7 @@ func TestVersionsOfAPolicyAreTheLibrarys(t *testing.T) {
 	})
 	t.Run("B4_B9_what_is_said_arrives", func(t *testing.T) {
 		p, _ := parse(policyCase{edits: versioned(", start: 7, gap_deadline: 1d, gap_cap: 5, missing: halt")})
-		if v := p.Consumers[0].Config().Version; v.Start != 7 || v.Gap != 24*time.Hour || v.GapCap != 5 || v.Missing != consumer.ThenHalt {
+		if v := p.Consumers[0].Config().Version; v.Start != 7 || v.Gap != 24*time.Hour || v.GapCap != 5 || v.Missing != consumer.ActionHalt {
 			t.Errorf("%+v", v)
 		}
 		p, _ = parse(policyCase{edits: versioned(", start: first_seen")})

@@ -12,7 +12,7 @@ import (
 
 // Teller says what would become of deliveries.
 type Teller interface {
-	Foretell(ctx context.Context, all []contract.Delivery) ([]contract.Foretold, error)
+	Preview(ctx context.Context, all []contract.Delivery) ([]contract.Prediction, error)
 }
 
 // fetchMost and fetchBytes bound what is asked about at once.
@@ -21,19 +21,19 @@ const (
 	fetchBytes = 8 << 20
 )
 
-// Foretell reads a source to its end, and says what would become of its messages; told, if not
+// Preview reads a source to its end, and says what would become of its messages; told, if not
 // nil, hears now and then how many were read. Nothing is changed. Where two copies are both
 // new, the first would be applied, and the other be its duplicate, or in conflict with it: of
 // each new message some dozens of bytes are kept.
-func Foretell(ctx context.Context, s *Source, t Teller, c consumer.Config, told func(contract.ReplayCounts)) (contract.ReplayCounts, error) {
+func Preview(ctx context.Context, s *Source, t Teller, c consumer.Config, told func(contract.ReplayCounts)) (contract.ReplayCounts, error) {
 	s.Lanes(deaf{})
-	copies := copies{seen: map[[16]byte]semel.Fingerprint{}, conflicts: map[[16]byte]bool{}, accept: c.OnConflict == consumer.ThenAcceptFirst}
+	copies := copies{seen: map[[16]byte]semel.Fingerprint{}, conflicts: map[[16]byte]bool{}, accept: c.OnConflict == consumer.ActionKeepFirst}
 	for {
 		all, err := s.Fetch(ctx, contract.Bound{Messages: fetchMost, Bytes: fetchBytes})
 		if err != nil && !errors.Is(err, contract.ErrEnd) {
 			return contract.ReplayCounts{}, err
 		}
-		found, e := t.Foretell(ctx, all)
+		found, e := t.Preview(ctx, all)
 		if e != nil {
 			return contract.ReplayCounts{}, e
 		}
@@ -61,9 +61,9 @@ type copies struct {
 	accept    bool              // the first content stands, and others leave no row
 }
 
-func (c *copies) ending(f *contract.Foretold) ending {
+func (c *copies) ending(f *contract.Prediction) ending {
 	switch f.End {
-	case contract.NotEnded:
+	case contract.EndUnknown:
 		return unknown
 	case contract.EndDuplicate, contract.EndSkipped:
 		return endingOf(f.End)
@@ -83,7 +83,7 @@ func (c *copies) ending(f *contract.Foretold) ending {
 }
 
 // conflict is how one ends: a further copy of its content is a duplicate of the first.
-func (c *copies) conflict(f *contract.Foretold) ending {
+func (c *copies) conflict(f *contract.Prediction) ending {
 	key := sumOf(f.Key, f.Fingerprint)
 	if c.conflicts[key] && !c.accept {
 		return skipped

@@ -308,7 +308,7 @@ func TestWhatIsForetoldOfSeveralContentsOfOneIdentity(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			told := copies{seen: map[[16]byte]semel.Fingerprint{}, conflicts: map[[16]byte]bool{}, accept: c.accept}
 			for i, content := range []byte{'a', 'b', 'c', 'a', 'b', 'c'} {
-				f := contract.Foretold{Key: semel.Key{ID: "m"}, Fingerprint: semel.Fingerprint{Version: 1, Sum: [16]byte{content}}, End: contract.EndApplied}
+				f := contract.Prediction{Key: semel.Key{ID: "m"}, Fingerprint: semel.Fingerprint{Version: 1, Sum: [16]byte{content}}, End: contract.EndApplied}
 				if got := told.ending(&f); got != c.want[i] {
 					t.Errorf("message %d with content %c ends as %d, want %d", i, content, got, c.want[i])
 				}

@@ -105,7 +105,7 @@ func (w *world) foretell() contract.ReplayCounts {
 	w.t.Helper()
 	source := w.source(w.whole(), 0)
 	defer func() { _ = source.Close(w.t.Context()) }()
-	counts, err := Foretell(w.t.Context(), source, w.consumer(nil, nil), w.config(nil), nil)
+	counts, err := Preview(w.t.Context(), source, w.consumer(nil, nil), w.config(nil), nil)
 	if err != nil {
 		w.t.Fatal(err)
 	}

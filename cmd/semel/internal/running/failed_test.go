@@ -27,8 +27,8 @@ func (e ending) Run(ctx context.Context) error {
 		return e.err
 	}
 }
-func (ending) Counts() semel.Counts { return semel.Counts{} }
-func (ending) Left() []semel.Left   { return nil }
+func (ending) Counts() semel.Counts     { return semel.Counts{} }
+func (ending) Left() []semel.Unfinished { return nil }
 
 func TestAConsumerWhoseRunHasEndedIsInTheLog(t *testing.T) {
 	t.Run("at_once_and_once_a_minute_while_others_run", func(t *testing.T) {
@@ -58,7 +58,7 @@ func TestAConsumerWhoseRunHasEndedIsInTheLog(t *testing.T) {
 	}
 	t.Run("not_one_that_ended_well_or_was_stopped", func(t *testing.T) {
 		var said bytes.Buffer
-		all := map[string]Consumer{"billing": ending{0, nil}, "stock": ending{0, context.Canceled}, "orders": ending{0, semel.ErrLeft}}
+		all := map[string]Consumer{"billing": ending{0, nil}, "stock": ending{0, context.Canceled}, "orders": ending{0, semel.ErrUnfinished}}
 		_, _ = All(t.Context(), all, slog.New(slog.NewTextHandler(&said, nil)), nil)
 		if said.Len() > 0 {
 			t.Error(said.String())

@@ -11,16 +11,16 @@ import (
 )
 
 // behind is a consumer that ended idle with something left.
-type behind struct{ left []semel.Left }
+type behind struct{ left []semel.Unfinished }
 
 func (b behind) Run(context.Context) error { return nil }
 func (b behind) Counts() semel.Counts      { return semel.Counts{} }
-func (b behind) Left() []semel.Left        { return b.left }
+func (b behind) Left() []semel.Unfinished  { return b.left }
 
 func TestTheSummaryNamesWhatIsLeft(t *testing.T) {
 	t.Run("trap_T95_with_lane_and_count_for_people_and_programs", func(t *testing.T) {
 		s, err := All(t.Context(), map[string]Consumer{
-			"billing": behind{[]semel.Left{{Lane: "orders/0", Messages: 3, Reason: "held up by an open transaction"}, {Lane: "orders/1", Messages: contract.Unknown, Reason: "lost"}}},
+			"billing": behind{[]semel.Unfinished{{Lane: "orders/0", Messages: 3, Reason: "held up by an open transaction"}, {Lane: "orders/1", Messages: contract.Unknown, Reason: "lost"}}},
 			"audit":   behind{},
 		}, nil, nil)
 		if err != nil {

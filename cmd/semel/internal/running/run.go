@@ -19,7 +19,7 @@ type Consumer interface {
 	Run(ctx context.Context) error
 	Counts() semel.Counts
 	// Left is what is left when the run has ended idle.
-	Left() []semel.Left
+	Left() []semel.Unfinished
 }
 
 // All runs the consumers until each has ended: by itself, by an error, or
@@ -55,7 +55,7 @@ func All(ctx context.Context, consumers map[string]Consumer, log *slog.Logger, s
 	all.Wait()
 	end()
 	close(errs)
-	s := Summary{Consumers: map[string]semel.Counts{}, Left: map[string][]semel.Left{}}
+	s := Summary{Consumers: map[string]semel.Counts{}, Left: map[string][]semel.Unfinished{}}
 	for name, c := range consumers {
 		s.Consumers[name] = c.Counts()
 		if left := c.Left(); len(left) > 0 {
@@ -75,7 +75,7 @@ const failedEvery = time.Minute
 // tellFailed logs that the run of a consumer has ended by an error, now and until over ends.
 // A run whose source ended with something left is the command's error only.
 func tellFailed(over context.Context, log *slog.Logger, name string, err error) {
-	if log == nil || errors.Is(err, semel.ErrLeft) || errors.Is(err, context.Canceled) || over.Err() != nil {
+	if log == nil || errors.Is(err, semel.ErrUnfinished) || errors.Is(err, context.Canceled) || over.Err() != nil {
 		return
 	}
 	log.Error("the consumer's run has ended, and it is not started again; restart the process when the cause is mended", "consumer", name, "error", err)

@@ -16,7 +16,7 @@ type Summary struct {
 	Consumers map[string]semel.Counts `json:"consumers"`
 	// Left is what runs that ended idle left: what sources had and could not
 	// deliver, and what a newer release has to end.
-	Left map[string][]semel.Left `json:"left,omitempty"`
+	Left map[string][]semel.Unfinished `json:"left,omitempty"`
 	// ReadBefore are the consumers whose file had been read to its end, this
 	// byte, before the run, and has not grown.
 	ReadBefore map[string]int64 `json:"-"`

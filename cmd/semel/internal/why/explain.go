@@ -171,7 +171,7 @@ func (f *Facts) waits(stage Stage, says string) Answer {
 	case f.Control.Paused:
 		return Answer{stage, No, says + fmt.Sprintf(" The consumer is paused, by %s: %s.", f.Control.Pause.By, strings.TrimSuffix(f.Control.Pause.Why, ".")),
 			[]Command{f.command("resume", "--consumer", name).because()}}
-	case !f.Progress.IsZero() && f.Now.Sub(f.Progress) > contract.LaneSilence:
+	case !f.Progress.IsZero() && f.Now.Sub(f.Progress) > contract.LaneTimeout:
 		return Answer{stage, No, says + fmt.Sprintf(" Nobody seems to run the consumer, or its run stands still: it told last at %s that it works.", moment(f.Progress)),
 			[]Command{f.command("run", "--consumer", name)}}
 	}

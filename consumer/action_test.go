@@ -7,9 +7,9 @@ import (
 )
 
 func TestEveryEndingOfAPolicyIsTheMachinesOfThatName(t *testing.T) {
-	want := map[Then]machine.Then{
-		ThenPark: machine.ThenPark, ThenHalt: machine.ThenHalt, ThenDiscard: machine.ThenDiscard,
-		ThenAcceptFirst: machine.ThenAcceptFirst, ThenRetry: machine.ThenRetry, ThenDeadLetter: machine.ThenDeadLetter,
+	want := map[Action]machine.Then{
+		ActionPark: machine.ThenPark, ActionHalt: machine.ThenHalt, ActionDiscard: machine.ThenDiscard,
+		ActionKeepFirst: machine.ThenAcceptFirst, ActionRetry: machine.ThenRetry, ActionDeadLetter: machine.ThenDeadLetter,
 	}
 	for then, ending := range want {
 		if got := then.ending(); got != ending {
@@ -17,7 +17,7 @@ func TestEveryEndingOfAPolicyIsTheMachinesOfThatName(t *testing.T) {
 		}
 	}
 	// A value that is added must get a line in the switch and here.
-	if next := Then(len(want)); next.String() != "Then(6)" {
+	if next := Action(len(want)); next.String() != "Action(6)" {
 		t.Errorf("%s is not tested", next)
 	}
 }

@@ -6,31 +6,31 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// Question asks what a mark would be answered.
-type Question struct {
+// PreviewQuery asks what a mark would be answered.
+type PreviewQuery struct {
 	// Source is that of the identity; the scope of the mark is not looked at.
 	Source string
 	Mark   Mark
 }
 
-// Foreteller is an optional ability of a TxStore: to say what it would answer to marks. It
+// Previewer is an optional ability of a TxStore: to say what it would answer to marks. It
 // decides nothing, since what is asked about may change at once.
-type Foreteller interface {
-	// Foretell says of each mark what Begin would answer now: Fresh, Seen, Conflict or Newer.
+type Previewer interface {
+	// Preview says of each mark what Begin would answer now: Fresh, Seen, Conflict or Newer.
 	// Versions, lines and ages are not judged. It writes nothing, waits for no lock, and what
 	// is in flight it does not see. An error that wraps semel.ErrUnsupported: for this
 	// consumer it cannot be known so.
-	Foretell(ctx context.Context, consumer string, generation int64, all []Question) ([]Verdict, error)
+	Preview(ctx context.Context, consumer string, generation int64, all []PreviewQuery) ([]Verdict, error)
 }
 
-// Foretold is what would become of a delivery.
-type Foretold struct {
+// Prediction is what would become of a delivery.
+type Prediction struct {
 	Key semel.Key
 	// Fingerprint is of its content, as the consumer recognises it.
 	Fingerprint semel.Fingerprint
 	// End is how it would end if its handler does not fail: EndApplied, EndDuplicate,
 	// EndConflict, EndParked, EndDeadLettered, EndDiscarded, EndSkipped, or EndReceived where
-	// it is received first. NotEnded: it cannot be known.
+	// it is received first. EndUnknown: it cannot be known.
 	End End
 	// Was, with EndDuplicate, is the outcome of what is there.
 	Was Outcome
