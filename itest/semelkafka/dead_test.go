@@ -87,11 +87,11 @@ func (s shop) semel(t *testing.T, code int, args ...string) string {
 // deadDocument is what a list of letters, or a replay of them, prints.
 type deadDocument struct {
 	Letters []struct {
-		Place, Stands, ID, Why, Prediction, Happened string
+		Place, Stands, ID, Why, Foretold, Happened string
 		Row                                          int64
 		Cut                                          bool
 	}
-	Prediction, Happened map[string]int
+	Foretold, Happened map[string]int
 	Changed              int
 }
 
@@ -178,14 +178,14 @@ func TestTheLettersOfATopicAreListedAsWhatTheyAre(t *testing.T) {
 	})
 	t.Run("trap_T49_a_letter_of_another_consumer_and_what_the_store_does_not_know_are_refused", func(t *testing.T) {
 		d := replay(t, 1, "--dry-run")
-		if d.Prediction["applied"] != 4 || d.Prediction["conflict"] != 1 || d.Prediction["skipped as applied"] != 1 || d.Prediction["refused"] != 4 {
-			t.Errorf("foretold: %v", d.Prediction)
+		if d.Foretold["applied"] != 4 || d.Foretold["conflict"] != 1 || d.Foretold["skipped as applied"] != 1 || d.Foretold["refused"] != 4 {
+			t.Errorf("foretold: %v", d.Foretold)
 		}
 	})
 	t.Run("G4_a_replay_of_a_topic_is_as_it_was_foretold", func(t *testing.T) {
 		d := replay(t, 1, "--run")
 		if d.Changed != 0 || d.Happened["applied"] != 5 {
-			t.Errorf("foretold %v, happened %v: %+v", d.Prediction, d.Happened, d.Letters)
+			t.Errorf("foretold %v, happened %v: %+v", d.Foretold, d.Happened, d.Letters)
 		}
 		s.wantOnce(t, "billing", 5)
 	})

@@ -53,11 +53,11 @@ func TestATopicIsReplayed(t *testing.T) {
 	var done struct {
 		State      contract.ReplayState
 		Counts     contract.ReplayCounts
-		Prediction contract.ReplayCounts
+		Foretold contract.ReplayCounts
 	}
 	s.replay(t, &done, "start", "--because", "markers were lost")
 	t.Run("G1_law_14_what_is_missing_is_applied_once_and_as_foretold", func(t *testing.T) {
-		if done.State != contract.ReplayDone || done.Counts != want || done.Prediction != want {
+		if done.State != contract.ReplayDone || done.Counts != want || done.Foretold != want {
 			t.Errorf("%+v, want %+v", done, want)
 		}
 		s.wantOnce(t, "billing", 320)

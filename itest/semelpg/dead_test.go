@@ -56,7 +56,7 @@ func newLetters(t *testing.T) shop {
 
 // foreseen is the document of a replay.
 type foreseen struct {
-	Prediction, Happened map[string]int
+	Foretold, Happened map[string]int
 	Changed              int
 }
 
@@ -148,7 +148,7 @@ func TestReplaysOfLettersOnPostgreSQL(t *testing.T) {
 		}
 		replay, out := s.replaying(t)
 		d := concluded(t, replay, out)
-		t.Logf("killed %d times; at last foretold %v, happened %v", killed, d.Prediction, d.Happened)
+		t.Logf("killed %d times; at last foretold %v, happened %v", killed, d.Foretold, d.Happened)
 		if d.Changed != 0 || killed < 3 {
 			t.Errorf("killed %d times; %+v", killed, d)
 		}

@@ -16,7 +16,7 @@ import (
 type letter struct {
 	Number               int64
 	ID                   string
-	Prediction, Happened string
+	Foretold, Happened string
 }
 
 // letters is what the command prints.
@@ -137,7 +137,7 @@ func (r *run) fromTopic(ctx context.Context) error {
 	}
 	foretold := map[string]int{}
 	for _, l := range said.Letters {
-		if l.Prediction == fateApplied {
+		if l.Foretold == fateApplied {
 			foretold[l.ID]++
 		}
 	}

@@ -47,7 +47,7 @@ func (r *run) replay(ctx context.Context, name string, shots int, filter ...stri
 			applied++
 		}
 	}
-	r.forecast(name, tally(said.Letters, func(l letter) string { return l.Prediction }), tally(said.Letters, happened))
+	r.forecast(name, tally(said.Letters, func(l letter) string { return l.Foretold }), tally(said.Letters, happened))
 	return applied, nil
 }
 
