@@ -2,29 +2,29 @@ package contract
 
 import "context"
 
-// BatchCombiner is an optional ability of a TxStore whose handlers queue their statements: to
-// gather them while no transaction is open, and to carry out those of several claims in
-// one. So what many workers have to write at once costs one transaction and one commit.
+// BatchCombiner is implemented by a TxStore whose handlers queue their statements. It collects the
+// statements while no transaction is open, and executes those of several claims in one
+// transaction, so that many workers share one commit.
 type BatchCombiner[Tx any] interface {
-	// Combinable returns a batch for the handler of one claim, for which nothing is open: its Tx
-	// keeps what is queued, Rollback forgets it, and Kill cuts nothing that others share.
-	// Its Commit is a CommitCombined of nothing else, with the zero TxOptions.
+	// Combinable returns a batch for the handler of one claim, without an open transaction. Its
+	// Tx queues statements, Rollback discards them, and Kill does not close a connection that
+	// others use. Its Commit is a CommitCombined of this batch alone, with the zero TxOptions.
 	Combinable(m Mark) Batch[Tx]
-	// CommitCombined opens a transaction with the marks, in which every claim must stand,
-	// sends what was queued, in the order given, ends the claims and commits: all of it or
-	// nothing. Result.Culprit is an index into all. Of a failure that may be one's of
-	// several nothing is left, and whoever calls gives each again by itself: what was
-	// queued may be sent as often as it takes. The claims are of different rows.
+	// CommitCombined opens a transaction with the marks, sends the queued statements in the
+	// given order, ends the claims and commits: all or nothing. Every claim must be valid, and
+	// the claims belong to different rows. Result.Culprit is an index into all. If one of
+	// several batches may have caused a failure, nothing is committed, and the caller commits
+	// each batch alone. Queued statements may therefore be sent more than once.
 	CommitCombined(ctx context.Context, o TxOptions, all []QueuedBatch[Tx]) Result
 }
 
 // QueuedBatch is the batch of one claim, whose statements are queued, and how it ends.
 type QueuedBatch[Tx any] struct {
-	// Batch is one that Gather returned, Ending that of a batch with its mark alone.
+	// Batch was returned by Combinable. Ending is that of a batch with its mark alone.
 	Batch  Batch[Tx]
 	Ending Ending
 }
 
-// CombineChecker is an optional ability of a batch that Combinable returned: to say whether it may
-// share a transaction. One whose Commit runs functions of its handler's has its own.
+// CombineChecker is implemented by a batch of Combinable that knows whether it may share a
+// transaction. A batch whose Commit calls functions of its handler needs its own transaction.
 type CombineChecker interface{ MayCombine() bool }

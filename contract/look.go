@@ -2,14 +2,13 @@ package contract
 
 import "context"
 
-// MarkerLookup is an optional ability of a TxStore: to say without a transaction of the caller's
-// what became of identities, in one round trip.
+// MarkerLookup is implemented by a TxStore that can read markers in one round trip, without a
+// transaction of the caller.
 type MarkerLookup interface {
-	// LookUpMarkers answers marks that ask whether their messages may run, one by one, by what is
-	// committed: Seen, Conflict or Newer where a marker is there, as Begin would. Fresh says
-	// that none was to be seen, which decides nothing: one may be on its way, and only the
-	// mark that Begin writes can tell. Of a mark only scope, id and fingerprint are looked
-	// at. Nothing is written and nobody is waited for. It may be called from several
-	// goroutines.
+	// LookUpMarkers returns one verdict for each mark, from committed markers: Seen, Conflict or
+	// Newer if there is a marker, as Begin would return. Fresh means that no marker was
+	// visible; it is not binding, because another transaction may be about to commit one, and
+	// only Begin can decide. Only Scope, ID and Fingerprint of a mark are used. Nothing is
+	// written and no lock is waited for. It is safe for concurrent use.
 	LookUpMarkers(ctx context.Context, marks []Mark) ([]Verdict, error)
 }

@@ -2,18 +2,17 @@ package contract
 
 import "context"
 
-// Notifier is an optional ability of a store with Leases: who waits for rows is told
-// when some may be due, and need not ask in vain until then. Notifications are lost,
-// and come for nothing, now and then: whoever listens asks from time to time all the
-// same.
+// Notifier is implemented by a store with Leases that notifies processes of due rows, so that they
+// need to poll less often. Notifications can be lost or be spurious; a listener still polls from
+// time to time.
 type Notifier interface {
-	// Listen calls due whenever rows of the consumer may be due, and first when it
-	// hears, until ctx ends; then it returns nil. due does not block, and may be called
-	// by several goroutines at once. An error says why nothing is heard, or no more; who called may listen again.
-	// semel.ErrUnsupported: it was not set up.
+	// Listen calls due when rows of the consumer may be due, and once when it starts to listen.
+	// It returns nil when ctx ends. due must not block and is safe for concurrent use. After an
+	// error the caller may call Listen again. semel.ErrUnsupported means that notifications
+	// are not configured.
 	Listen(ctx context.Context, consumer string, due func()) error
-	// Notify tells those who listen that rows of the consumer are due. It is called
-	// after the commit by which they are: one that goes with a commit would have all
-	// commits wait for one another. Where it was not set up it does nothing.
+	// Notify notifies listeners that rows of the consumer are due. It is called after the
+	// commit that made them due; notifications within the transaction would serialize all
+	// commits. If notifications are not configured, Notify does nothing.
 	Notify(ctx context.Context, consumer string) error
 }

@@ -1,8 +1,8 @@
 package contract
 
-// Pooled is an optional ability of a store whose transactions take connections from a pool:
-// to say how many there are at most, so that what has a bound of its own keeps below it.
+// Pooled is implemented by a store with a connection pool. Other limits, such as the number of
+// concurrent HTTP requests, are kept below its size.
 type Pooled interface {
-	// MostConnections is the size of the pool; 0 without a limit.
+	// MostConnections returns the size of the pool; 0 means no limit.
 	MostConnections() int
 }

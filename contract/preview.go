@@ -6,34 +6,34 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// PreviewQuery asks what a mark would be answered.
+// PreviewQuery is a mark whose verdict is asked for.
 type PreviewQuery struct {
-	// Source is that of the identity; the scope of the mark is not looked at.
+	// Source is the source of the identity. Mark.Scope is ignored.
 	Source string
 	Mark   Mark
 }
 
-// Previewer is an optional ability of a TxStore: to say what it would answer to marks. It
-// decides nothing, since what is asked about may change at once.
+// Previewer is implemented by a TxStore that can predict verdicts. A prediction is not binding,
+// because another transaction may change the markers at any time.
 type Previewer interface {
-	// Preview says of each mark what Begin would answer now: Fresh, Seen, Conflict or Newer.
-	// Versions, lines and ages are not judged. It writes nothing, waits for no lock, and what
-	// is in flight it does not see. An error that wraps semel.ErrUnsupported: for this
-	// consumer it cannot be known so.
+	// Preview returns for each mark the verdict that Begin would return now: Fresh, Seen,
+	// Conflict or Newer. It ignores versions, lines and ages. It writes nothing, waits for no
+	// lock and does not see open transactions. It returns an error that wraps
+	// semel.ErrUnsupported if the verdicts of this consumer cannot be predicted.
 	Preview(ctx context.Context, consumer string, generation int64, all []PreviewQuery) ([]Verdict, error)
 }
 
-// Prediction is what would become of a delivery.
+// Prediction is the predicted outcome of a delivery.
 type Prediction struct {
 	Key semel.Key
-	// Fingerprint is of its content, as the consumer recognises it.
+	// Fingerprint is the fingerprint of the delivery's content.
 	Fingerprint semel.Fingerprint
-	// End is how it would end if its handler does not fail: EndApplied, EndDuplicate,
-	// EndConflict, EndParked, EndDeadLettered, EndDiscarded, EndSkipped, or EndReceived where
-	// it is received first. EndUnknown: it cannot be known.
+	// End is the outcome if the handler does not fail: EndApplied, EndDuplicate, EndConflict,
+	// EndParked, EndDeadLettered, EndDiscarded, EndSkipped, or EndReceived if the consumer
+	// receives messages into its inbox first. EndUnknown means that it cannot be predicted.
 	End End
-	// Was, with EndDuplicate, is the outcome of what is there.
+	// Was, with EndDuplicate, is the outcome of the existing marker.
 	Was Outcome
-	// Reason is why it would not be applied, or why that is not known.
+	// Reason says why the delivery would not be applied, or why that cannot be predicted.
 	Reason string
 }

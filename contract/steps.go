@@ -1,26 +1,25 @@
 package contract
 
-// StepDone is a step of a message that has taken effect.
+// StepDone is a completed step of a message.
 type StepDone struct {
-	// Name is the step's, 1 to MaxStepName bytes.
+	// Name is the name of the step, 1 to MaxStepName bytes.
 	Name string
-	// Output is what the step left for those after it, at most MaxStepOutput bytes; nil if
-	// it left nothing.
+	// Output is the output of the step for later steps, at most MaxStepOutput bytes; nil if it
+	// has none.
 	Output []byte
 }
 
-// What a row keeps of steps, at most.
+// The limits of the steps that a row stores.
 const (
 	MaxSteps      = 32
 	MaxStepName   = 64
 	MaxStepOutput = 64 << 10
 )
 
-// StepWriter is an optional ability of a store with Leases: a message whose handler is
-// made of steps. The end of a claim says with ClaimEnding.Steps which steps have taken
-// effect, which the row keeps from that commit on; a claim tells them (StoredRow.Steps).
-// So what a row says and the effects of its steps are one commit.
+// StepWriter is implemented by a store with Leases that stores the completed steps of messages.
+// ClaimEnding.Steps names the steps that are complete with a commit; the row stores them in the
+// same commit as their effects, and later claims return them in StoredRow.Steps.
 type StepWriter interface {
-	// MaxOutput is how many bytes the output of one step may have.
+	// MaxOutput returns the maximum size of a step's output in bytes.
 	MaxOutput() int
 }

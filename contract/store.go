@@ -37,229 +37,229 @@ func (o CommitOutcome) String() string {
 	return enum.Name([]string{Committed: "committed", NotCommitted: "not committed", CommitUnknown: "unknown"}, o, "CommitOutcome")
 }
 
-// TxStore keeps markers in the same transactions as the handler's effects. Tx
-// is the transaction type that handlers use.
-//
-// A store is safe for use by several goroutines.
+// TxStore writes markers in the same transaction as the handler's effects. Tx is the
+// transaction type that handlers use. A store is safe for concurrent use.
 type TxStore[Tx any] interface {
-	// Scope interns (consumer, source, generation): the same arguments give
-	// the same number for ever. It runs in a transaction of its own.
+	// Scope returns the number of (consumer, source, generation), and assigns one if there is
+	// none. The same arguments always return the same number. It runs in its own transaction.
 	Scope(ctx context.Context, consumer, source string, generation int64) (int64, error)
-	// Begin opens a transaction and writes the marks, which must be of
-	// distinct identities, in an order that is the same for every batch. The
-	// verdicts answer the marks one by one. A mark is Fresh exactly when this
-	// transaction wrote it. After an error nothing is open and nothing is
-	// written. ctx ends the call, not the batch it returned.
+	// Begin opens a transaction, writes the marks and returns one verdict for each mark.
+	// The marks must have distinct identities. Begin writes them in an order that is the
+	// same for every batch, so that batches do not deadlock. A verdict is Fresh exactly when
+	// this transaction wrote the mark. After an error no transaction is open and nothing is
+	// written. Cancelling ctx ends the call, but not the returned batch.
 	Begin(ctx context.Context, o TxOptions, marks []Mark) (Batch[Tx], []Verdict, error)
-	// Classify says what an error of the store's driver means for the batch; of
-	// a handler's error it is asked where the batch is no HandlerClassifier.
+	// Classify returns the class of an error of the store's driver. It is also called for a
+	// handler's error if the batch does not implement HandlerClassifier.
 	Classify(err error) Class
 }
 
-// TxOptions are the settings of one batch's transaction. Zero means that the
-// store chooses; a store without the ability ignores the field.
+// TxOptions configures the transaction of one batch. With a zero field the store uses its own
+// default. A store that does not support an option ignores it.
 type TxOptions struct {
-	// MarkLock is how long a mark waits for a copy in flight elsewhere.
+	// MarkLock is how long a mark waits for a copy of its message that another transaction
+	// is processing.
 	MarkLock time.Duration
 	// EffectLock is how long a handler's statement waits for a lock.
 	EffectLock time.Duration
-	// Statement is how long the server lets one statement of a handler run;
-	// zero leaves it to the server, and a shorter limit of the server's stays.
-	// What it ends is an attempt of the message whose statement it was. It must
-	// not end the wait of a COMMIT for a standby: that would make a success of
-	// what no standby has.
+	// Statement is the server's limit for one statement of a handler. With zero, and where
+	// the server's own limit is shorter, the server's limit applies. A statement that
+	// exceeds the limit counts as an attempt of its message. The limit must not apply while
+	// COMMIT waits for a synchronous standby: the commit would be reported as successful
+	// although no standby has it.
 	Statement time.Duration
-	// Answer is how long a batch that Queues waits at its end for one answer of
-	// the server, in addition to what Statement gives the statements it answers.
-	// Where it passes after COMMIT was sent, the outcome is unknown.
+	// Answer is how long the commit of a batch that implements Queues waits for one response
+	// of the server, in addition to Statement for each statement of that response. If it
+	// expires after COMMIT was sent, the outcome of the commit is unknown.
 	Answer time.Duration
-	// Idle is after how long without a statement the server ends the transaction.
+	// Idle is the time without a statement after which the server ends the transaction.
 	Idle time.Duration
-	// Lease is of claims with which a batch begins that is no transaction.
+	// Lease is the new lease of the claims that a batch begins with, if the batch is not a
+	// transaction.
 	Lease time.Duration
-	// Serial asks for the lock of Consumer: one batch of it at a time.
+	// Serial makes the batch hold the lock of Consumer, so that the consumer has one batch
+	// at a time.
 	Serial   bool
 	Consumer string
-	// Turn, with Serial, is how long Begin waits for that lock, which another
-	// process's handler may keep; then it fails with ClassContended. Zero sets
-	// no limit.
+	// Turn, with Serial, is how long Begin waits for that lock while a handler of another
+	// process holds it. Then Begin fails with ClassContended. Zero means no limit.
 	Turn time.Duration
 	// Working is the generation that the batch works in; see Generations.
 	Working Working
 }
 
-// Mark is what a batch wants written of one identity.
+// Mark is the marker that a batch writes for one identity.
 type Mark struct {
 	Scope int64
-	// Consumer and Source are what Scope stands for. A store that encrypts binds what it
-	// keeps of the message to them; others need neither.
+	// Consumer and Source are the names behind Scope. A store that encrypts binds the
+	// message's stored data to them; other stores ignore them.
 	Consumer, Source string
-	// ID is at most semel.MaxID bytes; a store hashes what its index cannot hold.
+	// ID has at most semel.MaxID bytes. A store hashes ids that its index cannot hold.
 	ID          []byte
 	Fingerprint semel.Fingerprint
-	// As is Applied when a handler runs in this batch, otherwise what is only
-	// written: Parked, DeadLettered, Discarded.
+	// As is the outcome that the marker gets: Applied if a handler runs in this batch, Waiting
+	// for a message that is received, or Parked, DeadLettered or Discarded.
 	As Outcome
-	// Claim, if it has a token, asks whether the claim still stands, and writes
-	// nothing: Scope, ID and Fingerprint are those of its row. The answer is Fresh,
-	// ClaimLost, or Seen if other code has applied the identity, where a table of its
-	// was adopted. It locks nothing; that the claim stands until the commit,
-	// Ending.Claims makes sure.
+	// Claim, if it has a token, makes the mark a check of that claim: nothing is written,
+	// and Scope, ID and Fingerprint are those of the claimed row. The verdict is Fresh if the
+	// claim is still valid and ClaimLost if not. With an adopted table, the verdict is Seen if
+	// other code has applied the identity. The check takes no lock; Ending.Claims verifies the
+	// claim again at the commit.
 	Claim Claim
-	// Version is the message's place in its stream; zero if it has none. A row that is
-	// written of the message keeps it.
+	// Version is the message's position in its stream; the zero value if it has none. It is
+	// also stored in the message's inbox row.
 	Version Version
-	// Line, if not empty, is what the message keeps an order with, 1 to MaxLine bytes: a
-	// key, or a lane. Marks of all scopes share the lines, so its name begins with the
-	// consumer's and a zero byte. See Lines.
+	// Line, if not empty, names the queue in which messages are processed in order, such as a
+	// key or a lane; 1 to MaxLine bytes. All scopes share one namespace of lines, so a name
+	// starts with the consumer's name and a zero byte. See Lines.
 	Line []byte
-	// Age, if not zero, asks whether what is kept goes back as far: a fresh mark that is
-	// older than its scope's low-water mark is answered with Old. See Reaper.
+	// Age, if not zero, is the time of the message. A fresh mark gets the verdict Old if that
+	// time is before the scope's low-water mark, because markers of that age may have been
+	// removed. See Reaper.
 	Age time.Time
-	// Former, if not nil, is marked in the same statement: see Derivations.
+	// Former, if not nil, is the message's previous identity, which is marked in the same
+	// statement. See Derivations.
 	Former *FormerMark
-	// Strict: a marker that is there counts as seen only if its fingerprint can be
-	// compared with the mark's, and is equal. Otherwise it is a Conflict.
+	// Strict makes an existing marker a Conflict unless its fingerprint can be compared with
+	// the mark's and is equal.
 	Strict bool
-	// Cause, of a mark that receives a message for another consumer, stands for the message
-	// that caused it; nil for others. The row keeps it. See Emitter.
+	// Cause identifies the message that produced this one, if the mark receives an intent for
+	// another consumer; otherwise nil. The row stores it. See Emitter.
 	Cause []byte
 }
 
-// Asks reports whether a mark asks whether its message may run, at once or as a row, and
-// does not only say what became of it.
+// Asks reports whether the mark asks if its message may be processed, now or later as an inbox
+// row. Other marks only record an outcome.
 func (m *Mark) Asks() bool { return m.As == Applied || m.As == Waiting }
 
-// VerdictKind is which answer a store gives to a mark.
+// VerdictKind is the kind of a Verdict.
 type VerdictKind uint8
 
 // The kinds.
 const (
-	// Fresh: no marker was there, and this transaction wrote it.
+	// Fresh: there was no marker, and this transaction wrote it.
 	Fresh VerdictKind = iota + 1
-	// Seen: a marker was there before; Was is its outcome.
+	// Seen: a marker existed already; Was is its outcome.
 	Seen
-	// Conflict: the identity is marked with another fingerprint.
+	// Conflict: a marker with another fingerprint exists for the identity.
 	Conflict
-	// Busy: a copy is in flight elsewhere and did not end within MarkLock.
+	// Busy: another transaction is processing a copy and did not end within MarkLock.
 	Busy
-	// Newer: a marker is there, and this release does not know its outcome,
-	// because a newer one wrote it. Nobody can tell whether the message may
-	// run: it is held until a release knows. The fingerprint does not matter.
+	// Newer: a marker exists whose outcome this release does not know, because a newer release
+	// wrote it. The message is held, because this release cannot tell whether it may be
+	// processed. The fingerprint does not matter.
 	Newer
-	// ClaimLost: the claim does not stand any more, or its lease has ended.
+	// ClaimLost: the row has another token, or the claim's lease has ended.
 	ClaimLost
-	// Gap: the mark is written, or the claim stands, and an earlier version of the
-	// stream has not taken effect yet.
+	// Gap: the mark is written, or the claim is valid, but an earlier version of the stream
+	// has not been applied yet.
 	Gap
-	// Stale: so it is, and the stream is at this version, or at a later one.
+	// Stale: the mark is written, or the claim is valid, but the stream is already at this
+	// version or a later one.
 	Stale
-	// Behind: the mark is written, and an earlier message of its line waits in the inbox.
+	// Behind: the mark is written, but an earlier message of its line waits in the inbox.
 	Behind
-	// Old: the mark is written, and its message is older than what the scope's markers
-	// are kept for: whether it has taken effect before, nobody knows any more. Of a
-	// PartitionedMarkers the mark is not written.
+	// Old: the message is older than the retention of the scope's markers. Its marker may have
+	// been removed, so the store cannot tell whether it was applied. The mark is written,
+	// except by a store that implements PartitionedMarkers.
 	Old
 )
 
 // Verdict is a store's answer to a mark.
 type Verdict struct {
 	Kind VerdictKind
-	// Was, with Seen and Newer, is what the marker says that is there. With Newer
-	// an outcome that this release knows says that the rest of the marker is of a
-	// form that it does not.
+	// Was, with Seen and Newer, is the outcome of the existing marker. If this release knows
+	// the outcome although Kind is Newer, it does not know another field of the marker.
 	Was Outcome
-	// Known, with Conflict, says that a row for this very content exists
-	// already: this delivery is one more copy of it. With Seen, of a claim, that it
-	// has ended as this process asked. With Stale, that the stream is at this very
-	// version, which had another content.
+	// Known gives a detail of some kinds. With Conflict: a row with exactly this content exists,
+	// so the delivery is another copy of it. With Seen, for a claim: the claim has ended as
+	// this process asked. With Stale: the stream is at exactly this version, with another
+	// content.
 	Known bool
-	// Former says that what stands under the former identity decided (Mark.Former).
+	// Former reports that the marker of the previous identity (Mark.Former) decided.
 	Former bool
-	// Missing, with Gap, is how many versions are missing before the mark's.
+	// Missing, with Gap, is the number of versions that are missing before the mark's.
 	Missing int64
-	// Ahead, with Old, says that the message is no older: by its time it is from the future.
-	// See PartitionedMarkers and MaxClockSkew.
+	// Ahead, with Old, reports that the message's time is too far in the future instead of too
+	// old. See PartitionedMarkers and MaxClockSkew.
 	Ahead bool
 }
 
-// Already reports whether a marker with this outcome was there before.
+// Already reports whether a marker with this outcome existed already.
 func (v Verdict) Already(o Outcome) bool { return v.Kind == Seen && v.Was == o }
 
-// Batch is an open transaction with its marks. Its methods but Kill are called
-// by one goroutine.
+// Batch is an open transaction with its marks. One goroutine calls its methods, except Kill.
 type Batch[Tx any] interface {
-	// Tx is the transaction as message i of the marks sees it, or as a whole
-	// with All. It is valid until the batch is over.
+	// Tx returns the transaction for the handler of mark i, or for a handler of the whole batch
+	// if i is All. It is valid until the batch ends.
 	Tx(i int) Tx
-	// Commit takes back the trimmed marks, writes the rows and commits.
-	// Whatever it says, the batch is over. The caller gives it a ctx that is
-	// not cancelled by a stop but has a deadline.
+	// Commit removes the marks in e.Trim, writes the rows, ends the claims and commits. The
+	// batch has ended afterwards, whatever the result. The caller passes a ctx with a deadline
+	// that a stop of the consumer does not cancel.
 	Commit(ctx context.Context, e Ending) Result
-	// Rollback ends the batch; nothing of it is left. It cannot fail: what
-	// the server did not hear, the cut connection tells.
+	// Rollback ends the batch and discards its changes. It cannot fail: if the server does not
+	// receive the ROLLBACK, the store closes the connection, which has the same effect.
 	Rollback(ctx context.Context)
-	// Kill cuts the connection under a handler that does not end. It may be
-	// called from any goroutine, also after the batch is over.
+	// Kill closes the connection of a batch whose handler does not return. It may be called
+	// from any goroutine, and after the batch has ended.
 	Kill()
 }
 
-// Queues is an optional ability of a Batch whose handlers only queue their
-// statements and leave it to Commit to send them.
+// Queues is implemented by a Batch whose handlers only queue their statements. Commit sends them.
 type Queues interface {
-	// Queued is how many there are. Each has TxOptions.Statement, so Commit has
-	// as many times as long beside what it has by itself; TxOptions.Answer ends
-	// it sooner where nothing answers.
+	// Queued returns the number of queued statements. The caller extends the deadline of Commit
+	// by TxOptions.Statement for each of them. If the server does not respond,
+	// TxOptions.Answer ends Commit earlier.
 	Queued() int
 }
 
-// CommitCallbacks is an optional ability of a Batch whose Commit runs functions of its
-// handlers', such as those that read rows before COMMIT is sent. They are held to
-// consumer.Config.Timeout as handlers are.
+// CommitCallbacks is implemented by a Batch whose Commit calls functions of its handlers, such as
+// functions that read result rows before COMMIT is sent. consumer.Config.Timeout limits these
+// functions as it limits handlers.
 type CommitCallbacks interface {
-	// OnCallback gives the batch, before Commit, what to call when such a function
-	// begins, with the mark of its message, and what that returned when it has
-	// ended. One that goes on after its time-out has its batch killed while it
-	// runs; it is then an attempt of its message, whatever it returns.
+	// OnCallback registers begin before Commit. The batch calls begin with the mark of the
+	// message before each such function, and calls ended after the function returned. If a
+	// function exceeds the timeout, the engine kills the batch while the function runs, and
+	// the message is charged with an attempt, whatever the function returns.
 	OnCallback(begin func(mark int) (ended func()))
 }
 
 // All is the argument of Batch.Tx for a handler of the whole batch.
 const All = -1
 
-// HandlerClassifier is an optional ability of a Batch: to say what an error of a
-// handler means for it. A handler also meets errors elsewhere, at a provider or
-// in another database, which look like those of a store that is down.
+// HandlerClassifier is implemented by a Batch that can classify the errors of handlers. A handler
+// can return errors of other systems, such as a provider or another database, which look like
+// errors of a store that is down.
 type HandlerClassifier interface {
-	// ClassifyHandler returns ClassContended, ClassDown or ClassAborted only for
-	// what the batch itself knows of: its server answered so, its connection is
-	// lost, its transaction is over. A batch that hears nothing of its handlers'
-	// statements asks its server: any answer means that the error is the
-	// handler's own, ClassRetry; none, before ctx ends, ClassDown. It is called
-	// before the batch is over.
+	// ClassifyHandler returns the class of a handler's error. It returns ClassContended,
+	// ClassDown or ClassAborted only for failures of this batch: its server returned the
+	// error, its connection is lost, or its transaction has ended. A batch that does not see
+	// its handlers' statements sends a query to its server. If the server responds before ctx
+	// ends, the error is the handler's own (ClassRetry); otherwise the store is down
+	// (ClassDown). ClassifyHandler is called before the batch ends.
 	ClassifyHandler(ctx context.Context, err error) Class
 }
 
-// TxStatus is an optional ability of a Batch: to say without a round trip that
-// the transaction can no longer commit. It is asked after each handler, so
-// that a swallowed error is charged to the message that caused it.
+// TxStatus is implemented by a Batch that knows, without a round trip, whether its transaction can
+// still commit. The engine calls TxAborted after each handler, so that an error that a handler
+// ignored is charged to the message that caused it.
 type TxStatus interface{ TxAborted() bool }
 
-// TxAbortCause is an optional ability of a Batch with TxStatus: to say by which
-// error. Classify judges it, so that contention and a lost connection are
-// nobody's attempt although the handler said nothing of them. The batch that
-// a handler ended by itself answers with an error of ClassPermanent, and nil
-// is "not known": then the message is charged with an attempt.
+// TxAbortCause is implemented by a Batch with TxStatus that knows which error aborted its
+// transaction. Classify classifies this error, so that contention and a lost connection are not
+// charged to a message even if the handler ignored them. If the handler committed or rolled back
+// by itself, AbortCause returns an error of ClassPermanent. If it returns nil, the cause is unknown
+// and the message is charged with an attempt.
 type TxAbortCause interface{ AbortCause() error }
 
-// Ending is what a batch writes with its commit.
+// Ending lists what a batch writes when it commits.
 type Ending struct {
-	// Trim are the indexes of marks to take back: their handlers did not run.
+	// Trim are the indexes of marks to remove, because their handlers did not run.
 	Trim []int
 	Rows []Row
-	// Claims end with the commit, each if its claim stands: the row changes as its
-	// event says, with its marker. If one does not, nothing is committed, and the
-	// result is of ClassClaimLost.
+	// Claims end with the commit: each row and its marker change as the event says. If one of
+	// the claims is no longer valid, nothing is committed and Result.Class is
+	// ClassClaimLost.
 	Claims []ClaimEnding
 }
 
@@ -267,126 +267,125 @@ type Ending struct {
 type Row struct {
 	// Mark is the index of the row's mark.
 	Mark int
-	// Repeat says that the row exists: only count one more delivery on the
-	// row of this identity (and, with Conflict, of this fingerprint).
+	// Repeat means that the row exists: the store only increments its number of deliveries.
+	// The row is found by identity and, with Conflict, fingerprint.
 	Repeat bool
-	// Conflict says that the row is of a conflict: its key is identity and
-	// fingerprint; it never changes the marker.
+	// Conflict means that the message conflicts with another content of its identity. The key
+	// of the row is identity and fingerprint, and the row does not change the marker.
 	Conflict bool
-	// Surrogate says that the message has no usable identity and that the
-	// mark's ID was made for this row only.
+	// Surrogate means that the message has no usable identity and the mark's ID was generated
+	// for this row.
 	Surrogate bool
-	// State is the row's first state: StateParked, StateDiscarded, ... StateBlocked is
-	// StateReceived if its turn has come; a state that waits is StateBlocked if it has a
-	// line and is not the first of it.
+	// State is the row's first state, such as StateParked or StateDiscarded. The store replaces
+	// StateBlocked by StateReceived if nothing blocks the row, and a waiting state by
+	// StateBlocked if the row has a line and is not the first of it.
 	State    RowState
 	Reason   semel.Reason
 	Message  *semel.Message
 	Attempts int
-	// After, with a state that waits, is in how long the row is due.
+	// After, with a waiting state, is the delay until the row is due.
 	After time.Duration
-	// FirstError and LastError are texts for people, cut to MaxErrorText.
+	// FirstError and LastError are error messages, truncated to MaxErrorText.
 	FirstError, LastError string
 }
 
-// MaxErrorText is the length in bytes to which error texts of rows are cut.
+// MaxErrorText is the length in bytes to which the error messages of rows are truncated.
 const MaxErrorText = 2048
 
-// CommitOutcome says what became of a commit.
+// CommitOutcome is the outcome of a commit.
 type CommitOutcome uint8
 
-// What can become of a commit.
+// The outcomes of a commit.
 const (
 	Committed CommitOutcome = iota + 1
 	NotCommitted
-	// CommitUnknown: only marking again can tell.
+	// CommitUnknown: the connection was lost after COMMIT was sent. Only another Begin with
+	// the same marks can tell whether it was committed.
 	CommitUnknown
 )
 
-// Result is the end of a batch.
+// Result is what Commit returns.
 type Result struct {
 	Outcome CommitOutcome
-	// Class says, when not committed, why.
+	// Class, if not committed, is the class of Err.
 	Class Class
-	// Culprit is the mark index of the message to blame; NoCulprit if the
-	// store cannot tell. With ClassContended and ClassDown it is the message
-	// whose statement met it, and blamed for nothing yet.
+	// Culprit is the mark index of the message that caused the failure, or NoCulprit if the
+	// store cannot tell. With ClassContended and ClassDown it is the message whose statement
+	// failed; that message is not charged.
 	Culprit int
 	Err     error
-	// Freed: with the commit the turn has come of rows that were blocked.
+	// Freed reports that this commit unblocked waiting rows.
 	Freed bool
 }
 
-// NoCulprit is the Culprit of a failure that the store can charge to no message.
+// NoCulprit is the Culprit of a failure for which the store cannot name a message.
 const NoCulprit = -1
 
-// Class says what an error means for the batch it happened in.
+// Class is the class of an error: what the error means for its batch.
 type Class uint8
 
 // The classes.
 const (
 	// ClassNone: there is no error.
 	ClassNone Class = iota
-	// ClassRetry: waiting may mend it; an attempt of the message at fault.
+	// ClassRetry: a retry may succeed. The failed message is charged with an attempt.
 	ClassRetry
-	// ClassPermanent: waiting cannot mend it (constraint, type, syntax).
+	// ClassPermanent: a retry cannot succeed (constraint, type, syntax).
 	ClassPermanent
-	// ClassContended: serialization failure, deadlock, lock time-out:
-	// nobody's attempt.
+	// ClassContended: serialization failure, deadlock, lock timeout. No message is charged.
 	ClassContended
-	// ClassDown: the store cannot work now (connection, read-only, disk
-	// full, locked): nobody's attempt; the consumer pauses.
+	// ClassDown: the store does not work (connection, read-only, disk full, locked). No message
+	// is charged, and the consumer waits until the store works again.
 	ClassDown
-	// ClassAborted: the transaction was broken or over before the statement
-	// that met the error: the message to blame is an earlier one.
+	// ClassAborted: the transaction was aborted or had ended before the failed statement. An
+	// earlier message caused it.
 	ClassAborted
-	// ClassClaimLost: a claim does not stand any more that the commit was to end.
-	// Nobody's attempt; Begin tells which.
+	// ClassClaimLost: a claim that the commit should end is no longer valid. No message is
+	// charged. The verdicts of the next Begin tell which claim it is.
 	ClassClaimLost
 )
 
-// FaultClassifier is an optional ability of a TxStore: to tell what surely is not the
-// doing of the message that met it from what may be. A message that meets
-// ClassContended or ClassDown alone, again and again, while others commit is
-// charged in the end; not for what the store exonerates, however long it lasts.
+// FaultClassifier is implemented by a TxStore that recognises errors that a message cannot have
+// caused, such as a lock held elsewhere or a full disk. A message that fails alone with
+// ClassContended or ClassDown, again and again while other messages commit, is charged in the end.
+// For a store fault it is never charged, however long the fault lasts.
 type FaultClassifier interface {
-	// IsStoreFault reports whether an error of these classes says that somebody
-	// else holds a lock or was faster, or that the server lacks what every
-	// transaction needs, such as room on its disk.
+	// IsStoreFault reports whether an error of ClassContended or ClassDown means that another
+	// transaction holds a lock or committed first, or that the server lacks something that
+	// every transaction needs, such as disk space.
 	IsStoreFault(err error) bool
 }
 
-// SchemaChecker is an optional ability of a store: to say, before anything is
-// fetched, that its tables fit this release. While a run goes on it is asked
-// again before the first transaction after a failure of the store, and once an
-// hour; then whatever it returns counts as a store that is down.
+// SchemaChecker is implemented by a store that can check its schema. The engine calls Check before
+// the first fetch, before the first transaction after a failure of the store, and once an hour. An
+// error of a later check counts as a store that is down.
 type SchemaChecker interface {
-	// Check returns nil or an error that wraps semel.ErrSchema and says what to do. It
-	// may be called from several goroutines.
+	// Check returns nil if the tables fit this release, or an error that wraps semel.ErrSchema
+	// and names the remedy. It is safe for concurrent use.
 	Check(ctx context.Context) error
 }
 
-// BatchLimiter is an optional ability of a store: to bound the messages of a
-// batch where it cannot keep a handler from committing by itself, which would
-// take its neighbours' marks with it.
+// BatchLimiter is implemented by a store that limits the messages of a batch, because it cannot
+// prevent a handler from committing by itself. Such a commit would also commit the marks of the
+// batch's other messages.
 type BatchLimiter interface {
-	// BatchLimit is the most messages of a batch, 0 without a limit.
+	// BatchLimit returns the maximum number of messages in a batch; 0 means no limit.
 	BatchLimit() int
 }
 
-// TurnTaker is an optional ability of a store: to say that its batches take turns,
-// because it has one writer. A consumer then begins one when the last has ended, and
-// nothing is claimed, or counted as begun, that only waits inside Begin.
+// TurnTaker is implemented by a store with a single writer. A consumer then begins a batch only
+// after the previous one ended, so that no message is claimed, or counted as started, while it
+// only waits in Begin.
 type TurnTaker interface {
-	// TakesTurns reports whether one batch of the store at a time can be open.
+	// TakesTurns reports whether the store can have only one open batch at a time.
 	TakesTurns() bool
 }
 
-// IdentityFitter is an optional ability of a store that marks in a table that
-// does not hold every identity.
+// IdentityFitter is implemented by a store whose table of markers cannot hold every identity, such
+// as a column of type uuid.
 type IdentityFitter interface {
-	// FitIdentity returns the id in the one spelling that the store tells
-	// apart from others. An error says why it cannot hold the identity: its
-	// message has none that could be used. Several goroutines may call it at once.
+	// FitIdentity returns the canonical form of the id, so that two spellings of one id have
+	// one marker. An error says why the store cannot hold the identity; the message then has
+	// no usable identity. It is safe for concurrent use.
 	FitIdentity(source, id string) (string, error)
 }
