@@ -88,11 +88,11 @@ func (s shop) semel(t *testing.T, code int, args ...string) string {
 type deadDocument struct {
 	Letters []struct {
 		Place, Stands, ID, Why, Foretold, Happened string
-		Row                                          int64
-		Cut                                          bool
+		Row                                        int64
+		Cut                                        bool
 	}
 	Foretold, Happened map[string]int
-	Changed              int
+	Changed            int
 }
 
 func (s deadShop) dead(t *testing.T, code int, args ...string) deadDocument {

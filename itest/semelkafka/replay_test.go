@@ -51,8 +51,8 @@ func TestATopicIsReplayed(t *testing.T) {
 		s.wantOnce(t, "billing", 260)
 	})
 	var done struct {
-		State      contract.ReplayState
-		Counts     contract.ReplayCounts
+		State    contract.ReplayState
+		Counts   contract.ReplayCounts
 		Foretold contract.ReplayCounts
 	}
 	s.replay(t, &done, "start", "--because", "markers were lost")

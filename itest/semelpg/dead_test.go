@@ -57,7 +57,7 @@ func newLetters(t *testing.T) shop {
 // foreseen is the document of a replay.
 type foreseen struct {
 	Foretold, Happened map[string]int
-	Changed              int
+	Changed            int
 }
 
 // replaying is a replay of all letters in a process of its own.

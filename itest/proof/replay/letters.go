@@ -14,8 +14,8 @@ import (
 
 // letter is one dead letter as `semel dead replay` tells of it.
 type letter struct {
-	Number               int64
-	ID                   string
+	Number             int64
+	ID                 string
 	Foretold, Happened string
 }
 
