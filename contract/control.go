@@ -5,41 +5,38 @@ import (
 	"time"
 )
 
-// Control is what operators want of a consumer now. The zero value wants nothing:
-// it takes what comes, as fast as it can.
+// Control contains the settings that operators have made for a consumer. With the zero value the
+// consumer runs without limits.
 type Control struct {
-	// Paused: it takes nothing, neither from its source nor from its inbox.
+	// Paused consumers neither fetch from their source nor claim from their inbox.
 	Paused bool
-	// Pause says who paused or resumed it last.
+	// Pause says who last paused or resumed the consumer.
 	Pause Order
-	// PerSecond is how many messages each of its processes may take in a second; 0:
-	// no limit.
+	// PerSecond is the maximum number of messages per second for each process; 0 means no limit.
 	PerSecond int
-	// Limit says who set or lifted the limit last.
+	// Limit says who last changed the limit.
 	Limit Order
 }
 
-// Order says who ordered something, and why; it is zero if nobody ever did.
+// Order says who changed a setting and why. It is zero if the setting was never changed.
 type Order struct {
 	By, Why string
 	// At is by the store's clock.
 	At time.Time
 }
 
-// Controls is an optional ability of a store: to keep what operators want of each
-// consumer. Its processes read it before they take anything, and then every few
-// seconds. What is set is recorded with an act, of no row, in the same transaction;
-// its Why there begins with the consumer. After an error nothing has changed, unless
-// the error is of a commit whose answer was lost.
+// Controls is implemented by a store that keeps the operators' settings of each consumer. Processes
+// read them before they fetch, and then every few seconds. Each change is recorded with an act that
+// belongs to no row, in the same transaction; the Why of the act starts with the consumer's name.
+// After an error nothing has changed, unless the response of a commit was lost.
 type Controls interface {
-	// Control returns what is wanted of a consumer; zero where nobody said anything.
+	// Control returns the settings of a consumer; the zero value if there are none.
 	Control(ctx context.Context, consumer string) (Control, error)
-	// Pause pauses a consumer, or lets it go on; a limit stays.
+	// Pause pauses or resumes a consumer. Its limit stays.
 	Pause(ctx context.Context, consumer string, paused bool, a Act) error
-	// Limit sets how many messages a second each process of a consumer may take, 0
-	// for no limit; a pause stays. A negative number is an error.
+	// Limit sets the maximum number of messages per second for each process of a consumer; 0 means
+	// no limit, and a negative number is an error. A pause stays.
 	Limit(ctx context.Context, consumer string, perSecond int, a Act) error
-	// Consumers returns the names, in their order, of all consumers that have a scope,
-	// or of which something was wanted.
+	// Consumers returns the sorted names of all consumers that have a scope or settings.
 	Consumers(ctx context.Context) ([]string, error)
 }

@@ -1,18 +1,14 @@
-// Package contract is what stores and sources implement and what the engine
-// relies on. Users of stores and sources that exist need little of it: what
-// TryMark answers (Verdict), the rows of an inbox (StoredRow, RowFilter) and the
-// kinds of endings (End).
+// Package contract defines the interfaces of stores and sources. Programs that use existing stores
+// and sources need only a few of its types: Verdict (the result of TryMark), StoredRow and RowFilter
+// (inbox rows), and End (the outcome of a delivery).
 //
-// A store that keeps markers and effects in one transaction implements TxStore;
-// its Batch is an open transaction with its marks. What a store can do beside
-// that it says with a further small interface, which the engine looks for when a
-// consumer starts: Inbox, Requeuer, Leases, TxMarker, SchemaChecker, MarkerReader,
-// PositionStore, Controls and others. What is missing and needed is an error then, and not
-// later.
+// A store that writes markers and effects in one transaction implements TxStore; a Batch is an open
+// transaction with its marks. Further features are optional interfaces, such as Inbox, Requeuer,
+// Leases, TxMarker, SchemaChecker, MarkerReader, PositionStore and Controls. The engine checks for
+// them when a consumer starts, and a consumer that needs a missing feature does not start.
 //
-// A source that delivers implements Source, and where it can, DeadLettering,
-// IdleReporter, LaneFailer and Positioned.
+// A source implements Source, and optionally DeadLettering, IdleReporter, LaneFailer and Positioned.
 //
-// What each method has to keep is said with it, and proved by the suites of
-// packages storetest and sourcetest, which every store and source passes.
+// The comments of the methods are the specification. Packages storetest and sourcetest contain the
+// test suites that every store and source must pass.
 package contract

@@ -10,13 +10,12 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// Token is the fence of a claim: every write that ends or extends the claim names
-// it, and changes nothing once another one stands in the row. It is random and no
-// counter, so that a store that was restored, or promoted, hands none out again.
-// Zero is no token.
+// Token is the fencing token of a claim. Every write that ends or extends the claim checks it and
+// changes nothing if the row has another token. Tokens are random instead of counted, so that a store
+// that was restored from a backup or failed over cannot issue a token twice. Zero is not a token.
 type Token int64
 
-// NewToken returns a token that nobody has.
+// NewToken returns a new random token.
 func NewToken() Token {
 	for {
 		var b [8]byte
@@ -27,54 +26,53 @@ func NewToken() Token {
 	}
 }
 
-// ErrClaimLost: a claim was ended or extended that does not stand any more, since its
-// lease ended and another worker, or a person, has the row; nothing was done.
+// ErrClaimLost is returned when a claim to be ended or extended is no longer valid, because its lease
+// ended and another worker, or an operator, has the row. Nothing was changed.
 var ErrClaimLost = errors.New("semel: the claim is lost")
 
-// Claim is the right to process one message now: that of the row Number, as long as
-// Token stands in it. It lasts for a lease, by the store's clock, which may be
-// extended; after that another worker may take the row, with another token.
+// Claim is the exclusive right to process the message of row Number while the row has this Token. It
+// lasts for a lease, measured by the store's clock, which can be extended. After the lease another
+// worker may claim the row with another token.
 type Claim struct {
 	Number int64
 	Token  Token
 }
 
-// ClaimOptions say what to claim.
+// ClaimOptions are the options of Leases.Claim.
 type ClaimOptions struct {
 	Consumer string
-	// Token is chosen by the caller, anew for each call: by it Leases.Held tells
-	// what a call took whose answer was lost.
+	// Token is a new token for each call. If the response of a call is lost, Leases.Held returns
+	// the rows that were claimed with it.
 	Token Token
-	// Numbers are the rows that are meant; empty for all.
+	// Numbers limits the claim to these rows; empty means all rows.
 	Numbers []int64
-	// Most is how many rows are claimed at most, Bytes how many bytes their bodies
-	// have; one is claimed whatever its size. Zero Bytes set no limit.
+	// Most is the maximum number of rows, Bytes the maximum total size of their bodies; zero Bytes
+	// means no limit. At least one row is claimed whatever its size.
 	Most  int
 	Bytes int64
 	Lease time.Duration
-	// Ahead, if it is not nil, is called with how many rows were found that had been written
-	// while the store's clock was ahead, and by how much the furthest was ahead. Such a row
-	// waits for its own wait, or lease, from now.
+	// Ahead, if not nil, is called if rows were found that had been written while the store's clock
+	// was ahead: with their number and the largest difference. The delay or lease of such a row
+	// then starts now.
 	Ahead func(rows int, by time.Duration)
 }
 
-// ClockSlack is how far in the future a row may have been written before a store takes its clock
-// to have been ahead: clocks are put right by little all the time.
+// ClockSlack is the largest difference between a row's timestamp and the store's clock that counts as
+// ordinary clock adjustment. Rows further in the future were written while the clock was ahead.
 const ClockSlack = time.Second
 
-// Claimed is a row that was claimed.
+// Claimed is a claimed row.
 type Claimed struct {
 	Claim
 	// Row is the row with its message. Its state is StateInProgress.
 	Row StoredRow
-	// Left is what was left of the lease when the store answered.
+	// Left is the remaining time of the lease when the store responded.
 	Left time.Duration
-	// Suspect says that the lease of a claim has ended, and no handler has come to an
-	// end since: who had it may have died of it. A claim of such a row counts as one
-	// start, whoever began it.
+	// Suspect reports that the lease of an earlier claim ended and no handler has finished since,
+	// so the message may have crashed its process. A claim of such a row counts as one start.
 	Suspect bool
-	// Blocked says that the row had waited for an earlier version of its stream for as
-	// long as it may.
+	// Blocked reports that the row has waited for an earlier version of its stream for the maximum
+	// time.
 	Blocked bool
 }
 
@@ -87,60 +85,57 @@ type ClaimEnding struct {
 	// RowDiscarded, RowReleased, or RowBlocked. RowBlocked, and RowParked with semel.ReasonGap, are
 	// RowReleased if its turn has come and its mark asks.
 	Event RowEvent
-	// After, with RowFailed and RowBlocked, is in how long the row is due again.
+	// After, with RowFailed and RowBlocked, is the delay until the row is due again.
 	After  time.Duration
 	Reason semel.Reason
-	// Version, with RowBlocked, is where it waits; the row keeps it.
+	// Version, with RowBlocked, is the version that the row waits with; the row stores it.
 	Version Version
-	// Lined says that its row stands in a line, which goes on where it ends; see Lines.
+	// Lined reports that the row is in a line, whose next row is unblocked when this one ends; see
+	// Lines.
 	Lined bool
-	// Began, with RowReleased, says that a Start of this claim was written down, and
-	// that its process lives: it is taken back. Starts of others stay.
+	// Began, with RowReleased, removes the recorded Start of this claim, because its process is
+	// alive. Starts of other claims stay.
 	Began bool
-	// Ran says that the handler ran: one more attempt.
+	// Ran reports that the handler ran, which counts as an attempt.
 	Ran bool
-	// Call is what is known of a call that was made under the claim; see Calls. What ends
-	// claims in a batch ignores it.
+	// Call is the outcome of an external call that was made under the claim; see Calls. A batch
+	// ignores it.
 	Call CallOutcome
-	// Error is a text for people, cut to MaxErrorText; the row keeps its first and
-	// its last.
+	// Error is an error message, truncated to MaxErrorText. The row stores its first and its last.
 	Error string
-	// Steps, with RowStepped and RowCompleted, are all steps that have taken effect with
-	// this end, in their order; nil leaves those that the row has. See StepWriter.
+	// Steps, with RowStepped and RowCompleted, are all steps that are complete with this commit, in
+	// order; nil leaves the row's steps unchanged. See StepWriter.
 	Steps []StepDone
 }
 
-// Reclaimed is what became of a claim that was to be taken anew.
+// Reclaimed is the result of Leases.Reclaim for one row.
 type Reclaimed struct {
-	// Taken says that the row has the new token; otherwise State is what it is.
+	// Taken reports that the row has the new token. Otherwise State is the row's state.
 	Taken bool
 	State RowState
 }
 
-// Leases is an optional ability of a store: claims, each with a token and a lease by
-// the store's clock. Rows of an inbox are claimed with it; nothing of it needs a
-// transaction of the caller's. A claim that was lost is no error: its index is
-// returned, and its row is unchanged.
+// Leases is implemented by a store with an inbox whose rows can be claimed, each claim with a token and
+// a lease by the store's clock. The methods use their own transactions. A lost claim is not an error:
+// the methods return its index and leave its row unchanged.
 type Leases interface {
-	// Claim takes rows that are due, the longest due first, and such in progress
-	// whose lease has ended; none that another call holds locked.
+	// Claim claims due rows, the longest due first, and rows in progress whose lease has ended. It
+	// skips rows that another call has locked.
 	Claim(ctx context.Context, o ClaimOptions) ([]Claimed, error)
-	// Held returns what the token holds. It is asked after a Claim whose answer was
-	// lost.
+	// Held returns the rows that are claimed with the token. It is called after a Claim whose
+	// response was lost.
 	Held(ctx context.Context, consumer string, t Token) ([]Claimed, error)
-	// Extend lets the leases end so long after now, if they do not end later
-	// already. A row that is locked because its claim is being ended is passed over,
-	// and not lost.
+	// Extend makes the leases end after this duration from now, unless they end later already. A
+	// row that is locked because its claim is being ended is skipped and does not count as lost.
 	Extend(ctx context.Context, claims []Claim, lease time.Duration) (lost []int, err error)
-	// Start writes down that the handlers of these claims are about to run, so that
-	// messages that end their process are known by starts without an end. An end of a
-	// claim by its token takes that back; a release only its own.
+	// Start records that the handlers of these claims are about to run. Messages that crash their
+	// process are recognised by starts without an end. Ending a claim by its token clears all
+	// starts of the row; releasing it clears only its own.
 	Start(ctx context.Context, claims []Claim) (lost []int, err error)
-	// End ends claims outside of a batch. RowCompleted is for effects that no
-	// transaction holds.
+	// End ends claims outside of a batch. RowCompleted is for effects outside of the store.
 	End(ctx context.Context, endings []ClaimEnding) (lost []int, err error)
-	// Reclaim gives rows another token, each if it is in progress under one of
-	// these: after a commit whose outcome is unknown. It waits for a transaction
-	// that is ending one of them, and returns what each row is then.
+	// Reclaim gives rows that are in progress with one of the old tokens a new token, after a commit
+	// with unknown outcome. It waits for transactions that are ending one of the claims, and
+	// returns the state of each row afterwards.
 	Reclaim(ctx context.Context, numbers []int64, from []Token, to Token) ([]Reclaimed, error)
 }

@@ -2,33 +2,31 @@ package contract
 
 import "context"
 
-// MaxLine is the length in bytes of the longest name of a line.
+// MaxLine is the maximum length of a line's name in bytes.
 const MaxLine = 256
 
-// Lines is an optional ability of an Inbox that is Leases: to keep the order of messages
-// that share a key, or a lane, also in the inbox.
+// Lines is implemented by an Inbox with Leases that keeps the order of messages with the same key or
+// lane in the inbox.
 //
-// The rows of a line that have not ended (received, in progress, failed and to be tried
-// again, blocked, parked) stand in it in the order in which they were written. The first
-// of them is claimed like any other, or waits for a person if it is parked; the others
-// are of StateBlocked. The commit that ends the first, or discards it, frees the next one
-// and no other. While a line has rows, a mark of it that says Applied, and is no claim, is
-// answered with Behind, and so is one that comes after a mark of the same batch that
-// stays in the inbox.
+// A line contains the rows that have not ended (received, in progress, waiting for a retry, blocked or
+// parked), in the order in which they were written. The first row is claimed like any other row, or
+// waits for an operator if it is parked. The other rows are in StateBlocked. The commit that ends or
+// discards the first row unblocks the next row only. While a line has rows, a mark of the line with
+// the outcome Applied and without a claim gets the verdict Behind. So does a mark that follows, in its
+// batch, a mark whose message stays in the inbox.
 type Lines interface {
-	// Skip takes a row out of its line, so that those behind it go on, and frees the next
-	// one if it was the first; its state stays. semel.ErrChanged: the row has another
-	// revision; semel.ErrState: it stands in no line, or is ended; then nothing is changed.
+	// Skip removes a row from its line without changing its state, and unblocks the next row if it
+	// was the first. semel.ErrChanged: the row has another revision. semel.ErrState: the row is
+	// not in a line or has ended. Nothing is changed then.
 	Skip(ctx context.Context, number, revision int64, a Act) error
-	// First returns the number of the row that is the first of the line which a row stands
-	// in; 0 if it stands in none.
+	// First returns the number of the first row of the line that the given row is in; 0 if it is
+	// not in a line.
 	First(ctx context.Context, number int64) (int64, error)
-	// Sweep frees the rows that are the first of their lines and are blocked all the same,
-	// and says how many there were: what kept them back was removed by other means than
-	// this interface's.
+	// Sweep unblocks rows that are blocked although they are the first of their lines, because other
+	// code removed the rows before them. It returns their number.
 	Sweep(ctx context.Context) (freed int64, err error)
-	// Dissolve takes all rows of a consumer out of their lines, and says how many there
-	// were; those that had been blocked are due. It is for a consumer that keeps no lines any
-	// more, and works in many transactions: after an error it may be called again.
+	// Dissolve removes all rows of a consumer from their lines, makes the blocked rows due and
+	// returns the number of rows. It is called for a consumer that no longer uses lines. It uses
+	// many transactions; after an error it can be called again.
 	Dissolve(ctx context.Context, consumer string) (rows int64, err error)
 }

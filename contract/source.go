@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/internal/reading"
 )
 
-// String says how the delivery ended.
+// String returns the name of the outcome.
 func (e End) String() string {
 	return enum.Name([]string{
 		EndUnknown: "not ended", EndApplied: "applied", EndDuplicate: "duplicate", EndConflict: "conflict", EndParked: "parked",
@@ -22,36 +22,32 @@ func (e End) String() string {
 // Lane is an ordered stream of deliveries: a partition, a queue, a file.
 type Lane struct {
 	ID string
-	// Epoch is new with every Given; what carries a stale one is dropped.
+	// Epoch changes with every Given. Deliveries and settlements of an older epoch are dropped.
 	Epoch uint64
 }
 
-// Delivery is one arrival of a message.
+// Delivery is one delivery of a message.
 type Delivery struct {
 	Message *semel.Message
 	Lane    Lane
-	// Before is how often the broker says it delivered the message before;
-	// Unknown where it does not say.
+	// Before is the number of earlier deliveries of the message, as counted by the broker, or
+	// Unknown.
 	Before int
-	// Refused, when not empty, says why the source could not read the
-	// delivery as a message. It is parked with the raw bytes in Message.Body
-	// and never reaches a handler.
+	// Refused, if not empty, says why the source could not decode the delivery. The engine parks
+	// such a delivery, with the raw bytes in Message.Body, and does not call the handler.
 	Refused semel.Reason
-	// Detail, with Refused, says to people what is wrong. It carries nothing
-	// of the payload.
+	// Detail, with Refused, describes the fault for people. It must not contain payload.
 	Detail string
-	// Handle is the source's own; the engine hands it back with Settle.
+	// Handle is private to the source. The engine passes it back with Settle.
 	Handle any
-	// Undecoded, when not nil, makes Message, Refused and Detail of what
-	// Message.Body has now. See Decode. Semel's own sources set it; in any
-	// other it stays nil, and Message is as it will be.
+	// Undecoded, if not nil, decodes Message.Body into Message, Refused and Detail; see Decode.
+	// Only Semel's own sources set it. Other sources leave it nil and return decoded messages.
 	Undecoded reading.Decoder
 }
 
-// Decode does what a source left to be done by whoever reads the delivery: the
-// engine calls it in one of several goroutines that share the work. Who looks at
-// Message, Refused or Detail before, such as a source around another one, calls
-// it with nil first; a second call does nothing.
+// Decode decodes a delivery that the source returned undecoded. The engine calls it in parallel
+// goroutines. Code that reads Message, Refused or Detail earlier, such as a source that wraps
+// another source, must call Decode(nil) first. A second call does nothing.
 func (d *Delivery) Decode(room *reading.Room) {
 	by := d.Undecoded
 	if by == nil {
@@ -65,171 +61,163 @@ func (d *Delivery) Decode(room *reading.Room) {
 	d.Refused, d.Detail = by.Decode(room, d.Message)
 }
 
-// Unknown is the Before of a broker that does not count deliveries.
+// Unknown is Delivery.Before if the broker does not count deliveries.
 const Unknown = -1
 
-// Bound limits what one Fetch returns. A source returns at least one delivery
-// if it has any, however large.
+// Bound limits what one Fetch returns. A source that has a delivery returns at least one, even if it
+// exceeds Bytes.
 type Bound struct {
 	Messages int
 	Bytes    int64
 }
 
-// End says how a delivery ended.
+// End is the outcome of a delivery.
 type End uint8
 
-// The endings, as they are counted.
+// The outcomes of a delivery.
 const (
-	// EndUnknown: nothing became of it; it is handed back and comes again.
+	// EndUnknown: the delivery has no outcome yet. It is nacked and delivered again.
 	EndUnknown End = iota
 	// EndApplied: its effect is committed.
 	EndApplied
-	// EndDuplicate: it is a copy of what had ended before.
+	// EndDuplicate: it is a copy of a message that already has an outcome.
 	EndDuplicate
-	// EndConflict: its identity was marked with other content.
+	// EndConflict: its identity is marked with another content.
 	EndConflict
 	EndParked
 	EndDeadLettered
 	EndDiscarded
-	// EndSkipped: consumer.Config.Only leaves it to other consumers.
+	// EndSkipped: consumer.Config.Only does not select it.
 	EndSkipped
-	// EndReceived: it is in the inbox, and no handler has run.
+	// EndReceived: it is stored in the inbox, and its handler has not run.
 	EndReceived
-	// EndWaiting: it is in the inbox until its next try is due.
+	// EndWaiting: it is stored in the inbox until its next attempt is due.
 	EndWaiting
-	// EndStepped: a step of it is committed, and it is in the inbox for the next one.
+	// EndStepped: one of its steps is committed, and it is stored in the inbox for the next step.
 	EndStepped
 )
 
-// Settlement is what to tell the broker of one delivery.
+// Settlement is the ack, nack or dead letter of one delivery.
 type Settlement struct {
 	// Delivery has the Message, Lane, Before and Handle that Fetch returned.
 	Delivery *Delivery
 	Kind     semel.SettleKind
 	After    time.Duration
-	// Ending says, with Ack, how the delivery ended.
+	// Ending, with Ack, is the outcome of the delivery.
 	Ending End
 	Reason semel.Reason
-	// Charged, with semel.Nack, says that the handler ran and failed by its own
-	// error: an attempt. Otherwise the next delivery is no further one.
+	// Charged, with semel.Nack, reports that the handler ran and failed by its own error, which
+	// counts as an attempt. Without it, the next delivery does not count as a further attempt.
 	Charged bool
-	// Attempts and Err, with semel.DeadLetter, say how often the handler ran and how
-	// its last run failed.
+	// Attempts and Err, with semel.DeadLetter, are the number of times the handler ran and the
+	// error of its last run.
 	Attempts int
 	Err      error
 }
 
-// LaneObserver is told which lanes a source reads. Calls are made in order
-// with Fetch's results: after Lost returns, no delivery of that epoch follows.
+// LaneObserver is notified of the lanes that a source reads. Calls are ordered with the results of
+// Fetch: after Lost returns, Fetch returns no delivery of that epoch.
 type LaneObserver interface {
-	// Given says that deliveries of this lane and epoch will follow.
+	// Given is called before the first delivery of a lane and epoch.
 	Given(Lane)
-	// Revoking returns when the lane's last settlement is in, or at ctx's end.
+	// Revoking is called before a lane is given up. It returns after the lane's last settlement,
+	// or when ctx ends.
 	Revoking(context.Context, Lane)
-	// Lost says that the lane is gone; nothing of it can be settled any more.
+	// Lost is called when the lane is gone. Its deliveries can no longer be settled.
 	Lost(Lane)
 }
 
-// Source delivers messages at least once. It keeps alive, by itself, what is
-// delivered and not settled. Fetch and Flow are called by one goroutine each;
-// Settle may run beside Fetch.
+// Source delivers messages at least once. If the broker requires it, the source itself extends the
+// visibility of deliveries that are not settled yet. One goroutine calls Fetch and one calls Flow.
+// Settle may be called concurrently with Fetch.
 type Source interface {
 	// Lanes is called once, before the first Fetch.
 	Lanes(LaneObserver)
-	// Fetch waits for deliveries. At ctx's end it returns what it has taken.
-	// No error says that the broker could be asked, also when nothing came:
-	// after a failure the engine cancels a Fetch that waits, and takes that
-	// answer for "it works again". A source that has not reached its broker
-	// since the call began returns ctx's error then, which says neither.
-	// ErrEnd, which may come with deliveries, says that nothing will ever
-	// follow. An error that wraps semel.ErrBehind ends the run, which returns it.
-	// After any other error the engine backs off and asks again. An error with
-	// semel.DecidePermanent says that waiting cannot mend it, such as a topic that does
-	// not exist: the log has it as an error and not as a warning.
+	// Fetch waits for deliveries. When ctx ends it returns the deliveries that it has. A nil error
+	// means that the broker was reachable, even without deliveries: after a failure the engine
+	// cancels a waiting Fetch and treats a nil error as recovery. A source that has not reached
+	// its broker since the call started returns ctx.Err(), which means neither success nor
+	// failure. ErrEnd, possibly together with deliveries, means that there will be no more. An
+	// error that wraps semel.ErrBehind ends the run, which returns it. After any other error the
+	// engine waits and calls Fetch again. An error with semel.DecidePermanent, such as a topic
+	// that does not exist, is logged as an error instead of a warning.
 	Fetch(ctx context.Context, most Bound) ([]Delivery, error)
-	// Settle tells the broker; it returns the indexes that could not be
-	// settled and are to be tried again. A lost lane is no error and its
-	// settlements are done.
+	// Settle sends settlements to the broker and returns the indexes of those that failed and
+	// should be retried. A lost lane is not an error; its settlements count as done.
 	Settle(ctx context.Context, s []Settlement) ([]int, error)
-	// Flow pauses or resumes a lane; what is under way may still arrive.
+	// Flow pauses or resumes a lane. Deliveries that are already on their way may still arrive.
 	Flow(l Lane, on bool)
-	// Close releases what the source holds; unsettled deliveries come again.
+	// Close releases the source's resources. Unsettled deliveries are delivered again.
 	Close(ctx context.Context) error
 }
 
-// DeadLettering is a Source that keeps dead letters. Where a consumer's policy
-// may end in them, the engine calls DeadLetters once, before Lanes, and refuses
-// to start without it or with its error.
+// DeadLettering is implemented by a Source with a dead-letter queue. If a consumer's policy can send
+// messages there, the engine calls DeadLetters once before Lanes. The consumer does not start if the
+// source does not implement DeadLettering or DeadLetters returns an error.
 type DeadLettering interface {
-	// DeadLetters names the consumer whose dead letters will come. An error
-	// says what is missing, such as a place for them.
+	// DeadLetters prepares for dead letters of the consumer. The error says what is missing, such
+	// as the topic for them.
 	DeadLetters(consumer string) error
 }
 
-// IdleReporter is a Source that knows what is there beyond what it delivered. The
-// engine asks, with no Fetch under way, before a run ends because of
-// consumer.Config.IdleExit.
+// IdleReporter is implemented by a Source that knows whether it has undelivered messages. The engine
+// calls Idle before a run ends because of consumer.Config.IdleExit, while no Fetch runs.
 type IdleReporter interface {
-	// Idle reports whether all that can be delivered now has been, and nothing
-	// handed back waits. False lets the run go on. left is what is there and
-	// cannot be delivered now, such as what stands in lanes that are paused. An
-	// error says that it is not known: the run goes on, as after a Fetch that
-	// failed.
+	// Idle reports whether every message that can be delivered now was delivered and no nacked
+	// message waits. With false the run continues. left lists messages that cannot be delivered
+	// now, such as those of paused lanes. An error means that the source does not know; the run
+	// continues as after a failed Fetch.
 	Idle(ctx context.Context) (idle bool, left []semel.Unfinished, err error)
 }
 
-// EndOfSource is a Source that can come to an end while something of it is unsettled,
-// such as a file. The engine asks, with no Fetch under way, before a run without
+// EndOfSource is implemented by a Source that can end while some of its deliveries are unsettled, such
+// as a file. The engine calls AtEnd, while no Fetch runs, before a run without
 // consumer.Config.IdleExit ends although messages wait for a newer release.
 type EndOfSource interface {
-	// Bounded reports whether the source comes to an end by itself, as far as is
-	// known before anything is read. It is asked once.
+	// Bounded reports whether the source ends by itself, as far as that is known before the first
+	// read. It is called once.
 	Bounded() bool
-	// AtEnd reports whether nothing more will come while what was delivered stays
-	// unsettled: everything was read, or stands in a lane that is paused and has
-	// an end.
+	// AtEnd reports whether the source returns nothing more while its deliveries stay unsettled:
+	// everything was read, except in paused lanes that have an end.
 	AtEnd() bool
 }
 
-// LaneFailer is a Source of which a single lane can stand still by a fault,
-// such as messages that were lost, while the others go on. Its Fetch does not
-// fail for that: it would say that nothing can be read, and keep a run from
-// ending idle.
+// LaneFailer is implemented by a Source in which one lane can fail, for example because messages were
+// lost, while other lanes continue. Its Fetch must not return an error for such a lane, because an
+// error of Fetch means that nothing can be read.
 type LaneFailer interface {
-	// LaneFaults are the lanes that stand still now, each with Fault set. It is
-	// called at any time, also beside every other method, and does not wait.
+	// LaneFaults returns the failed lanes, each with Fault set. It does not block and is safe for
+	// concurrent use with every other method.
 	LaneFaults() []semel.Unfinished
 }
 
-// ErrEnd is returned by Fetch when a source has ended: a file that is not
-// followed, standard input.
+// ErrEnd is returned by Fetch at the end of a source, such as a file or standard input.
 var ErrEnd = errors.New("semel: the source has ended")
 
-// Position is how far a lane of a log-like source without a broker is done.
+// Position is the read position in a lane of a source without a broker, such as a file.
 type Position struct {
-	// Offset is the byte after the last contiguous settled delivery.
+	// Offset is the byte after the last delivery before which all deliveries are settled.
 	Offset int64
-	// Length is the length of the file when the position was taken.
+	// Length is the length of the file at that time.
 	Length int64
-	// Check recognises the file: a hash of what stands before Offset.
+	// Check identifies the file: a hash of the bytes before Offset.
 	Check []byte
 }
 
-// PositionStore keeps positions in the consumer's store, by consumer and lane.
-// A source may keep under a name of its own what else it must find again, such
-// as where it first began, in Check.
+// PositionStore stores positions in the consumer's store, by consumer and lane. A source may store
+// other data in Check under a name of its own, such as its first start position.
 type PositionStore interface {
-	// LoadPosition returns the position and whether there is one.
+	// LoadPosition returns the position and reports whether there is one.
 	LoadPosition(ctx context.Context, consumer, lane string) (Position, bool, error)
 	SavePosition(ctx context.Context, consumer, lane string, p Position) error
-	// KeepPosition saves p where there is no position, and returns the one
-	// that is there now: of several processes that call it at once all get
-	// the same. After an error it is unknown whether p was saved.
+	// KeepPosition saves p if there is no position, and returns the stored position. Processes
+	// that call it concurrently all get the same position. After an error it is unknown whether
+	// p was saved.
 	KeepPosition(ctx context.Context, consumer, lane string, p Position) (Position, error)
 }
 
-// Positioned is a Source that needs a PositionStore. The engine calls
-// Positions once, before Lanes, and refuses to start if the store keeps none.
+// Positioned is implemented by a Source that needs a PositionStore. The engine calls Positions once
+// before Lanes. The consumer does not start if its store is not a PositionStore.
 type Positioned interface {
 	Positions(consumer string, store PositionStore)
 }

@@ -5,70 +5,69 @@ import (
 	"time"
 )
 
-// Version is a message's place in a stream: the versions of one aggregate, each the
-// last one's successor. A store keeps for each stream of a scope the last version that
-// has taken effect, and moves it in the commit that the effect is in; so versions take
-// effect in their order, each once, whatever order they come in.
+// Version is a message's position in a stream. A stream contains the versions of one aggregate,
+// numbered without gaps. For each stream of a scope the store keeps the last applied version, and
+// updates it in the commit of the effect. Versions are therefore applied in order, each once, whatever
+// the order of their delivery.
 type Version struct {
-	// Stream is the stream's name, 1 to identity.MaxStream bytes. It is of the mark's scope:
-	// streams of two sources never meet.
+	// Stream is the stream's name, 1 to identity.MaxStream bytes. Streams belong to the mark's scope,
+	// so two sources never share a stream.
 	Stream []byte
-	// Number is the version, at least 1; 0: the message has none.
+	// Number is the version, at least 1; 0 if the message has none.
 	Number int64
-	// Start is the version that a stream begins with of which the store knows nothing;
-	// 0: the first one that it meets as a fresh mark.
+	// Start is the first version of a stream that the store does not know yet; 0 means the version
+	// of the stream's first fresh mark.
 	Start int64
-	// Asks has the mark judged. One that says Applied is answered with Gap or Stale
-	// where its turn has not come or is over. With it the stream is the batch's until
-	// that ends. It moves to the version of a mark that says Applied or Discarded, if
-	// that is its next and is not taken back; of a claim, if that is completed or
-	// discarded.
+	// Asks makes the store check the version. A mark with the outcome Applied then gets the verdict
+	// Gap if an earlier version is missing, and Stale if the stream is already further. The batch
+	// locks the stream until it ends. The stream moves to the version of a mark with the outcome
+	// Applied or Discarded if that version is the next one and the mark is not trimmed, and to
+	// the version of a claim if the claim is completed or discarded.
 	Asks bool
 }
 
-// StoredStream is a stream as it stands in the store.
+// StoredStream is a stored stream.
 type StoredStream struct {
 	Consumer, Source string
 	Generation       int64
 	Name             string
-	// Last is the last version that took effect or was skipped; -1: only copies of what
-	// was marked before have been met of one that begins with what comes first.
+	// Last is the last version that was applied or skipped. It is -1 for a stream that starts with
+	// its first message if only duplicates were delivered so far.
 	Last int64
-	// Blocked are the rows that wait for an earlier version, or that were parked because
-	// it did not come in time; First is the smallest version of them, Row the number of
-	// its row, Oldest when the first of them was received, by the store's clock.
+	// Blocked is the number of rows that wait for an earlier version or were parked because it did
+	// not arrive in time. First is their smallest version, Row the number of its row, and Oldest
+	// the time when the first of them was received, by the store's clock.
 	Blocked    int64
 	First, Row int64
 	Oldest     time.Time
 }
 
-// StreamFilter chooses streams. Zero fields choose all.
+// StreamFilter selects streams. Zero fields select all.
 type StreamFilter struct {
 	Consumer, Stream string
-	// Gaps chooses those that have blocked rows.
+	// Gaps selects streams with blocked rows.
 	Gaps bool
-	// Limit is the most that are returned; 0 means 1,000.
+	// Limit is the maximum number of streams; 0 means 1,000.
 	Limit int
 }
 
-// StreamRows chooses rows of one stream of a consumer, by version and then by number.
+// StreamRows selects rows of one stream of a consumer, ordered by version and then by number.
 type StreamRows struct {
 	Source, Name string
-	// From is the first version, of which rows with a number greater than
-	// RowFilter.After come, for paging; To is the last version, and 0 bounds nothing.
+	// From is the first version; its rows start after number RowFilter.After, for paging. To is the
+	// last version; 0 means no limit.
 	From, To int64
 }
 
-// Streams is an optional ability of an Inbox that is Leases: to keep the versions of
-// streams. Rows of StateBlocked are freed by the commit that brings their predecessor;
-// they may be claimed, too, when they have waited for as long as was said when they
-// were written.
+// Streams is implemented by an Inbox with Leases that keeps the versions of streams. The commit that
+// applies a version unblocks the rows that wait for it. Blocked rows can also be claimed after the
+// maximum wait that was set when they were written.
 type Streams interface {
 	// Streams returns streams by consumer, source and name.
 	Streams(ctx context.Context, f StreamFilter) ([]StoredStream, error)
-	// SkipTo moves a stream from its last version to a later one, as if those between
-	// had taken effect, and frees what waited for them. semel.ErrChanged: the stream is
-	// not at that version any more, or is not known; then nothing is changed. It is
-	// recorded with the row of the first that was blocked.
+	// SkipTo moves a stream from its last version to a later one, as if the versions between them had
+	// been applied, and unblocks the rows that wait for them. semel.ErrChanged: the stream is not
+	// at that version any more or does not exist; nothing is changed. The act is recorded with the
+	// first blocked row.
 	SkipTo(ctx context.Context, s StoredStream, to int64, a Act) error
 }
