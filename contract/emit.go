@@ -5,56 +5,52 @@ import (
 	"time"
 )
 
-// Emitter is an optional ability of a store that is a TxReceiver, or a QueueReceiver, and
-// remembers calls (Calls): to have what a message caused sent again. A row that is written
-// with Mark.Cause is an output of the message that the cause stands for.
+// Emitter is implemented by a store with TxReceiver or QueueReceiver and Calls that can send the outputs of
+// a message again. A row that is written with Mark.Cause is an output of that cause.
 type Emitter interface {
-	// Emit makes the outputs of causes due again, under their identities, each in a
-	// transaction of its own that is committed when Emit returns. It returns how many
-	// there were of each kind; what an earlier Emit has made due is not counted again as
-	// such. After an error some are due, and the same Emit may be asked again. Without causes
-	// it says whether the store can.
+	// Emit makes the outputs of causes due again under their identities, each in its own transaction,
+	// which is committed when Emit returns. It returns counts; outputs that an earlier Emit made due
+	// are not counted again. After an error some outputs are due, and Emit can be called again.
+	// Without causes it only reports whether the store supports it.
 	//
-	// An output is made due if its row is completed, its marker applied, what became of
-	// all its calls is known, its body was not removed, EmitOptions.Every has passed since
-	// it ended, and less than its sender's window since its first call. It waits then as
-	// one that was just received, at that time and without attempts, and CallStarted.Again tells its sender.
-	// A row that ended in a transaction remembers no call of which that is known, so that
-	// what is done in transactions is never done twice.
+	// An output is made due if its row is completed, its marker is Applied, all its calls have a known
+	// outcome, its body was not removed, at least EmitOptions.Every has passed since it ended, and
+	// less than its sender's window has passed since its first call. The row then waits like a row
+	// that was just received, without attempts, and CallStarted.Again informs its sender. A row that
+	// was completed in a transaction has no calls, so an effect in a transaction is never repeated.
 	Emit(ctx context.Context, o EmitOptions) (Emitted, error)
 }
 
-// EmitInterval is how long ago an intent must have been sent, by the store's clock, to be
-// sent again because of a duplicate: however many come, it is sent once in so long at most.
+// EmitInterval is the minimum time, by the store's clock, between two times that an intent is sent again
+// because of duplicates, however many arrive.
 const EmitInterval = time.Minute
 
-// EmitOptions say what is to be sent again.
+// EmitOptions are the options of Emitter.Emit.
 type EmitOptions struct {
-	// Causes are those of Mark.Cause.
+	// Causes are values of Mark.Cause.
 	Causes [][]byte
-	// Every is how long ago an output must have ended at least, by the store's clock.
+	// Every is the minimum time since an output ended, by the store's clock.
 	Every time.Duration
-	// Windows are for how long the other side of a sender knows a key, from the first call,
-	// by the sender's name. Of a sender without one, and where it is not positive, none is
-	// too old here.
+	// Windows are, by sender, how long its provider remembers a key after the first call. An output of
+	// a sender without a positive window is never too old.
 	Windows map[string]time.Duration
 }
 
-// Emitted counts outputs by what became of them.
+// Emitted counts the outputs of one Emit.
 type Emitted struct {
-	// Again are due again.
+	// Again is the number of outputs that are due again.
 	Again int
-	// Recent ended less than EmitOptions.Every ago.
+	// Recent is the number of outputs that ended less than EmitOptions.Every ago.
 	Recent int
-	// Forgotten were called for first so long ago that the other side may not know their
-	// keys any more.
+	// Forgotten is the number of outputs whose first call is so long ago that the provider may not
+	// remember their keys.
 	Forgotten int
-	// Left are those of every other state: they are on their way, set aside, discarded,
-	// were done in a transaction, or have lost their body.
+	// Left is the number of all other outputs: waiting, parked, discarded, completed in a transaction,
+	// or without a body.
 	Left int
 }
 
-// Plus adds two counts.
+// Plus returns the sum of two counts.
 func (e Emitted) Plus(o Emitted) Emitted {
 	return Emitted{e.Again + o.Again, e.Recent + o.Recent, e.Forgotten + o.Forgotten, e.Left + o.Left}
 }

@@ -8,19 +8,19 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// RequestStore is an optional ability of a KeyStore: to keep beside a claim what somebody else
-// needs to finish what it was for, and to find claims that nobody works on any more.
+// RequestStore is implemented by a KeyStore that can store a request with a claim, so that another
+// process can finish it, and can find abandoned claims.
 type RequestStore interface {
-	// SaveRequest keeps a note of 1 to MaxKeyResult bytes with a claim that stands, in the place
-	// of the one before. It stays, with the claims after it, while of one of them nobody
-	// knows what it did, and goes with every other ending. ErrClaimLost as of ExtendKey.
+	// SaveRequest stores a note of 1 to MaxKeyResult bytes with a valid claim and replaces an earlier
+	// note. The note is kept, also for later claims, until every claim has a known outcome.
+	// ErrClaimLost is returned as by ExtendKey.
 	SaveRequest(ctx context.Context, key semel.Key, t Token, note []byte) error
-	// AbandonedKeys looks at some keys from a place on, and returns those of a consumer that have
-	// a note, and no known end, and whose lease has been over for AbandonedKeysQuery.Quiet.
+	// AbandonedKeys scans a page of keys and returns those of a consumer that have a note, have no
+	// known outcome, and whose lease ended AbandonedKeysQuery.Quiet ago or earlier.
 	AbandonedKeys(ctx context.Context, of AbandonedKeysQuery) (AbandonedKeys, error)
 }
 
-// NoteFits is nil, or what is wrong with a note.
+// NoteFits returns an error if the size of a note is invalid.
 func NoteFits(note []byte) error {
 	if n := len(note); n == 0 || n > MaxKeyResult {
 		return fmt.Errorf("a note has 1 to %d bytes; this one has %d", MaxKeyResult, n)
@@ -28,32 +28,31 @@ func NoteFits(note []byte) error {
 	return nil
 }
 
-// AbandonedKeysQuery says which keys are looked for.
+// AbandonedKeysQuery is the argument of RequestStore.AbandonedKeys.
 type AbandonedKeysQuery struct {
 	Consumer string
-	// Quiet is for how long nobody has worked on them.
+	// Quiet is the minimum time since the end of the last lease.
 	Quiet time.Duration
-	// After is AbandonedKeys.Next of the call before; nil: the first place.
+	// After is AbandonedKeys.Next of the previous page; nil for the first page.
 	After []byte
-	// Most is how many keys are looked at, of any consumer; at least 1.
+	// Most is the number of keys to scan, of all consumers; at least 1.
 	Most int
 }
 
-// AbandonedKeys are keys that nobody works on.
+// AbandonedKeys is a page of abandoned keys.
 type AbandonedKeys struct {
 	Keys []AbandonedKey
-	// Next is where the next call goes on; nil: this was the last place.
+	// Next is the position of the next page; nil after the last page.
 	Next []byte
 }
 
-// AbandonedKey is a key that nobody works on.
+// AbandonedKey is a key whose last claim was not ended before its lease ended.
 type AbandonedKey struct {
 	Key semel.Key
-	// Note is nil if the store can read it no more, since it was encrypted under a key that is
-	// gone.
+	// Note is nil if it was encrypted with a key that the store does not have any more.
 	Note []byte
-	// Started is how many claims there were.
+	// Started is the number of claims.
 	Started int
-	// Quiet is how long ago the lease of the last one ended, or was to end.
+	// Quiet is the time since the end of the last lease.
 	Quiet time.Duration
 }

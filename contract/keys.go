@@ -9,49 +9,49 @@ import (
 	"github.com/semel-go/semel/internal/enum"
 )
 
-// KeyStore keeps leased keys: for an effect outside of any database, that it is under way,
-// by whom and until when, and then how it ended. A key is claimed for a lease; while that
-// lasts nobody else gets it. Who called ends the key under its token. A lease that ends
-// without that leaves an unknown outcome: whoever claims the key next is told, and decides.
+// KeyStore stores leased keys for effects outside of a database. A key records that the effect is in
+// progress, who performs it and until when, and its outcome. A key is claimed for a lease, during which
+// nobody else can claim it. The claimant ends the claim with its token. If the lease ends first, the
+// outcome is unknown, and the next claimant of the key is told and decides.
 //
-// Times are by the store's clock. A store is safe for use by several goroutines, and does
-// what it says of one key in one step.
+// Times are by the store's clock. A store is safe for concurrent use. Each method is atomic for its
+// key.
 type KeyStore interface {
-	// ClaimKey claims a key, or says why not. The same token asked again, after an answer
-	// that was lost, gets the same answer, and counts once.
+	// ClaimKey claims a key or returns why it cannot. A repeated call with the same token, after a
+	// lost response, gets the same answer and counts once.
 	ClaimKey(ctx context.Context, c KeyClaim) (KeyAnswer, error)
-	// ExtendKey lets the lease end so long after now. ErrClaimLost: another token stands
-	// there, or the key has ended, or is gone; nothing was done. A lease that has ended
-	// and that nobody has claimed since goes on.
+	// ExtendKey makes the lease end after this duration from now. ErrClaimLost: the key has another
+	// token, has ended or does not exist; nothing is changed. An expired lease is extended if
+	// nobody has claimed the key since.
 	ExtendKey(ctx context.Context, key semel.Key, t Token, lease time.Duration) error
-	// EndKey ends the claim. ErrClaimLost as of ExtendKey; the same ending again, after an
-	// answer that was lost, succeeds.
+	// EndKey ends the claim. ErrClaimLost is returned as by ExtendKey. A repeated call with the same
+	// ending, after a lost response, succeeds.
 	EndKey(ctx context.Context, key semel.Key, t Token, e KeyEnding) error
-	// Classify says what an error of the store means: ClassDown, ClassRetry or
+	// Classify returns the class of an error of the store: ClassDown, ClassRetry or
 	// ClassPermanent.
 	Classify(err error) Class
 }
 
-// MaxKeyResult is how many bytes of a result a key keeps.
+// MaxKeyResult is the maximum size of a key's result in bytes.
 const MaxKeyResult = 64 << 10
 
-// KeyClaim asks for a key.
+// KeyClaim is the argument of KeyStore.ClaimKey.
 type KeyClaim struct {
 	Key         semel.Key
 	Fingerprint semel.Fingerprint
-	// Token is chosen by the caller, anew for each attempt.
+	// Token is a new token for each attempt.
 	Token Token
-	// Lease is how long the key is the caller's; at least a millisecond.
+	// Lease is the duration of the claim, at least one millisecond.
 	Lease time.Duration
-	// Keep is how long the key is kept from now, whatever becomes of it; at least Lease.
+	// Keep is how long the key is stored from now, whatever its outcome; at least Lease.
 	Keep time.Duration
-	// Seen, if not 0, is AbandonedKey.Started of a key that the caller has seen left: it is claimed
-	// only if it still stands after so many claims, and answers KeyGone otherwise. A store
-	// without RequestStore refuses it with semel.ErrUnsupported.
+	// Seen, if not 0, is AbandonedKey.Started of an abandoned key. The key is claimed only if it has
+	// exactly this number of claims; otherwise the answer is KeyGone. A store without
+	// RequestStore returns semel.ErrUnsupported.
 	Seen int
 }
 
-// Fits is nil, or what is wrong with a claim.
+// Fits returns an error if a field of the claim is invalid.
 func (c *KeyClaim) Fits() error {
 	switch {
 	case c.Key.Consumer == "" || c.Key.ID == "":
@@ -68,23 +68,23 @@ func (c *KeyClaim) Fits() error {
 	return nil
 }
 
-// KeyState is what a store answers to who claims a key.
+// KeyState is the answer to a claim of a key.
 type KeyState uint8
 
 // The answers.
 const (
-	// KeyClaimed: the caller may call, and nobody else, until its lease ends.
+	// KeyClaimed: the caller has the claim until its lease ends.
 	KeyClaimed KeyState = iota + 1
-	// KeyHeld: another has it. That is no duplicate: nobody knows how it ends.
+	// KeyHeld: another claimant holds the key. This is not a duplicate, because the outcome is open.
 	KeyHeld
-	// KeyCompleted: the effect is there, and what was kept of it is the Result.
+	// KeyCompleted: the effect exists, and Result is its stored result.
 	KeyCompleted
-	// KeyFailed: it ended for good, without the effect; Result says what was kept of that.
+	// KeyFailed: the effect failed permanently and does not exist; Result is the stored result.
 	KeyFailed
-	// KeyConflict: the key stands for another content.
+	// KeyConflict: the key exists with another fingerprint.
 	KeyConflict
-	// KeyGone: it does not stand as KeyClaim.Seen says: others have claimed it since, or it is
-	// forgotten. Nothing was done.
+	// KeyGone: the key has another number of claims than KeyClaim.Seen, or does not exist any more.
+	// Nothing was changed.
 	KeyGone
 )
 
@@ -96,21 +96,20 @@ func (s KeyState) String() string {
 // KeyAnswer is the answer to a KeyClaim.
 type KeyAnswer struct {
 	State KeyState
-	// Left is what is left of the lease of who has the key.
+	// Left is the remaining time of the current lease.
 	Left time.Duration
-	// Started are the claims of the key, this one among them if it is one; Finished those
-	// of which the end is known. A claim of KeyClaimed with fewer finished before it than
-	// started has an unknown outcome behind it; see Unknown.
+	// Started is the number of claims of the key, including a new claim of this call. Finished is
+	// the number of claims with a known outcome. See Unknown.
 	Started, Finished int
-	// Since is how long ago the first claim of the key was made.
+	// Since is the time since the first claim of the key.
 	Since time.Duration
-	// Result is what KeyEnding.Result kept, of KeyCompleted and KeyFailed: nobody gets that of
-	// another content.
+	// Result is KeyEnding.Result, with KeyCompleted and KeyFailed. It is never returned for another
+	// fingerprint.
 	Result []byte
 }
 
-// Unknown reports whether the outcome of a claim before this one is unknown: who made it
-// may have called, and died, or heard no answer.
+// Unknown reports whether an earlier claim has an unknown outcome: its claimant may have performed the
+// effect and crashed, or received no response.
 func (a KeyAnswer) Unknown() bool { return a.State == KeyClaimed && a.Finished < a.Started-1 }
 
 // KeyEvent is how a claim ends.
@@ -118,17 +117,17 @@ type KeyEvent uint8
 
 // The events.
 const (
-	// KeyComplete: the effect is there. The key answers KeyCompleted from now on.
+	// KeyComplete: the effect exists. Later claims are answered with KeyCompleted.
 	KeyComplete KeyEvent = iota + 1
-	// KeyFail: there is no effect, and will be none. It answers KeyFailed from now on.
+	// KeyFail: the effect does not exist and never will. Later claims are answered with KeyFailed.
 	KeyFail
 	// KeyRelease: this attempt had no effect, and the key may be claimed at once.
 	KeyRelease
-	// KeyAbandon: nobody knows whether this attempt had one; the key may be claimed at
-	// once, and answers with KeyAnswer.Unknown.
+	// KeyAbandon: it is unknown whether this attempt had an effect. The key may be claimed at once,
+	// and KeyAnswer.Unknown reports true.
 	KeyAbandon
-	// KeyForget: none of the claims of this key had an effect, as somebody knows who asked:
-	// the key is as if it had never been. The same ending again is ErrClaimLost.
+	// KeyForget: the caller found out that no claim of this key had an effect. The key is removed. A
+	// repeated call returns ErrClaimLost.
 	KeyForget
 )
 
@@ -140,14 +139,13 @@ func (e KeyEvent) String() string {
 // KeyEnding is how a claim of a key ends.
 type KeyEnding struct {
 	Event KeyEvent
-	// Result, with KeyComplete and KeyFail, is kept with the key, at most MaxKeyResult
-	// bytes.
+	// Result, with KeyComplete and KeyFail, is stored with the key; at most MaxKeyResult bytes.
 	Result []byte
-	// Keep is how long the key is kept from now.
+	// Keep is how long the key is stored from now.
 	Keep time.Duration
 }
 
-// Fits is nil, or what is wrong with an ending.
+// Fits returns an error if a field of the ending is invalid.
 func (e *KeyEnding) Fits() error {
 	switch {
 	case e.Event < KeyComplete || e.Event > KeyForget:
@@ -162,18 +160,18 @@ func (e *KeyEnding) Fits() error {
 	return nil
 }
 
-// Durability is how sure a store is to know its keys after a crash.
+// Durability says whether a store still has its keys after a crash.
 type Durability uint8
 
 // The degrees, worst last.
 const (
-	// Durable: what it acknowledged, it knows.
+	// Durable: acknowledged writes survive a crash.
 	Durable Durability = iota + 1
-	// DurableButSeconds: a crash may take what it acknowledged in the last seconds.
+	// DurableButSeconds: a crash may lose writes that were acknowledged in the last seconds.
 	DurableButSeconds
-	// Volatile: a crash, a fail-over or a lack of memory takes keys that are needed.
+	// Volatile: a crash, a failover or eviction may lose keys.
 	Volatile
-	// DurabilityUnknown: nobody can tell.
+	// DurabilityUnknown: the settings that decide could not be read.
 	DurabilityUnknown
 )
 
@@ -182,9 +180,9 @@ func (d Durability) String() string {
 	return enum.Name([]string{Durable: "durable", DurableButSeconds: "durable but for the last seconds", Volatile: "volatile", DurabilityUnknown: "unknown"}, d, "Durability")
 }
 
-// KeyDurability is an optional ability of a KeyStore: to say how durable its keys are. A
-// store without it is Durable.
+// KeyDurability is implemented by a KeyStore whose durability depends on settings. A store without it
+// counts as Durable.
 type KeyDurability interface {
-	// Durable says how sure the store is, and in a few words by which settings.
+	// Durable returns the durability, and the settings that decide it as a short text.
 	Durable() (d Durability, why string)
 }

@@ -8,126 +8,119 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// StoredRow is an inbox row as it stands in the store.
+// StoredRow is a stored inbox row.
 type StoredRow struct {
-	// Number is the store's number of the row; it never changes.
+	// Number is the number of the row in its store. It never changes.
 	Number int64
-	// Revision changes with every write; acts name the one they saw.
+	// Revision changes with every write. Acts name the revision that they saw.
 	Revision    int64
 	Key         semel.Key
 	Fingerprint semel.Fingerprint
 	Conflict    bool
-	// Surrogate says that the message had no usable identity and that Key.ID
-	// was made for this row only.
+	// Surrogate means that the message has no usable identity and Key.ID was generated for this row.
 	Surrogate bool
 	State     RowState
 	Reason    semel.Reason
-	// Attempts are the finished runs of the handler; Repeated the further
-	// deliveries counted on the row.
+	// Attempts is the number of finished runs of the handler, Repeated the number of further
+	// deliveries.
 	Attempts, Repeated    int
 	FirstError, LastError string
-	// Started are the runs that were begun and written down as such before they
-	// began, and of which no end is known; see Leases.Start.
+	// Started is the number of recorded starts without a known end; see Leases.Start.
 	Started int
 	// Times are by the store's clock.
 	ReceivedAt, ChangedAt time.Time
-	// DueAt is when a row that waits may be claimed, LockedUntil when the lease of
-	// one in progress ends; zero otherwise.
+	// DueAt is the time from which a waiting row may be claimed. LockedUntil is the end of the lease of
+	// a row in progress. Otherwise they are zero.
 	DueAt, LockedUntil time.Time
-	// Stream and Version are the message's place in its stream; empty and 0 if it has
-	// none.
+	// Stream and Version are the message's position in its stream; empty and 0 if it has none.
 	Stream  string
 	Version int64
-	// Line is what the message keeps an order with, Place where it stands in it; empty
-	// and 0 if it has none. Place is 0, too, of one that was taken out of its line.
+	// Line and Place are the row's line and its position in the line; empty and 0 if it has none. Place
+	// is also 0 if the row was removed from its line.
 	Line  string
 	Place int64
-	// CallsStarted are the calls that were begun for the message, CallsFinished those of
-	// which it is known what became, CalledAt is when the first was begun, by the store's
-	// clock; zero of a row that had none. See Calls.
+	// CallsStarted is the number of external calls that were started for the message, CallsFinished the
+	// number of calls with a known outcome, and CalledAt the start of the first call by the store's
+	// clock. They are zero for a row without calls. See Calls.
 	CallsStarted, CallsFinished int
 	CalledAt                    time.Time
-	// Steps are the steps of the message that have taken effect, in their order.
+	// Steps are the completed steps of the message, in order.
 	Steps []StepDone
-	// Unreadable, if not empty, says why nobody may work on the row: its message is encrypted
-	// and cannot be decrypted, so that only topic and type are known, or it is in plain text
-	// where the store requires encryption.
+	// Unreadable, if not empty, says why the row must not be processed: its message cannot be decrypted,
+	// so that only topic and type are known, or it is in plain text although the store requires
+	// encryption.
 	Unreadable string
-	// Message is the message; its Body is nil unless the filter asked for it.
+	// Message is the message. Its Body is nil unless RowFilter.Bodies is set.
 	Message *semel.Message
-	// Size is the length of the body in bytes; BodyRemoved says that it was removed, since
-	// it was kept for as long as Retention.Bodies.
+	// Size is the length of the body in bytes. BodyRemoved reports that the body was removed after
+	// Retention.Bodies.
 	Size        int
 	BodyRemoved bool
 }
 
-// RowFilter chooses rows. Zero fields choose all.
+// RowFilter selects rows. Zero fields select all.
 type RowFilter struct {
 	Consumer string
-	// Numbers chooses these rows.
+	// Numbers selects these rows.
 	Numbers []int64
-	// ID chooses rows of this identity.
+	// ID selects rows of this identity.
 	ID     string
 	States []RowState
 	Reason semel.Reason
 	Type   string
-	// Stream, when not nil, chooses rows of one stream.
+	// Stream, if not nil, selects rows of one stream.
 	Stream *StreamRows
-	// DueLater chooses, of the rows in StateReceived, only those that are due later than now, by
-	// the store's clock. Rows in other states are chosen as without it.
+	// DueLater excludes rows in StateReceived that are due now, by the store's clock. Rows in other
+	// states are not affected.
 	DueLater bool
-	// ReceivedBefore chooses rows received earlier.
+	// ReceivedBefore selects rows received earlier.
 	ReceivedBefore time.Time
-	// After chooses rows with a greater number, for paging.
+	// After selects rows with a greater number, for paging.
 	After int64
-	// Limit is the most rows returned; 0 means 1,000.
+	// Limit is the maximum number of rows; 0 means 1,000.
 	Limit int
-	// Bodies asks for the messages' bodies.
+	// Bodies includes the messages' bodies.
 	Bodies bool
 }
 
-// Act is what an operator does to a row: who, when, why, and to what.
+// Act is an audited action of an operator.
 type Act struct {
-	// Number is the store's, told by an Auditor; later acts mostly have greater numbers, and
-	// numbers have gaps.
+	// Number is set by an Auditor. Later acts usually have greater numbers; numbers can have gaps.
 	Number int64
 	// Verb is "retry", "discard", ...
 	Verb string
-	// Who is never empty; Why may be refused when empty.
+	// Who is never empty. A store may reject an empty Why.
 	Who, Why string
-	// Result is set by the store: "done", or how it failed; of an act of a Resolver, what
-	// was found out (Resolution).
+	// Result is set by the store: "done" or the failure, and for an act of a Resolver its
+	// Resolution.
 	Result string
 	Row    int64
-	// At is set by the store, by its clock.
+	// At is set by the store's clock.
 	At time.Time
 }
 
-// Pending is what of a consumer waits in the inbox, by the store's clock.
+// Pending counts the rows of a consumer that wait in the inbox, by the store's clock.
 type Pending struct {
-	// Due are rows that may be claimed now, Later those that wait for their time,
-	// InProgress those whose claims stand, Blocked those that wait for an earlier version
-	// of their streams, or an earlier row of their lines.
+	// Due rows may be claimed now, Later rows are due later, InProgress rows have a valid claim, and
+	// Blocked rows wait for an earlier version of their stream or an earlier row of their line.
 	Due, Later, InProgress, Blocked int64
-	// Next is in how long the first of Later is due, Oldest how long ago the first
-	// of all was received; zero if there is none.
+	// Next is the time until the first of Later is due, and Oldest the time since the first of all
+	// these rows was received; zero if there is none.
 	Next, Oldest time.Duration
 }
 
-// Inbox is an optional ability of a store: to show rows and to let operators
-// act on them. Acts are recorded in the same transaction as what they change,
-// append-only.
+// Inbox is implemented by a store whose rows operators can list and change. Acts are recorded in the
+// transaction of the change. Recorded acts are never changed.
 type Inbox interface {
-	// Rows returns rows by number, ascending, those of one stream by version and then by
-	// number. A row that cannot be read
-	// whole is returned with what could be read, its LastError saying so.
+	// Rows returns rows in ascending order of their numbers, and rows of one stream by version and then
+	// by number. A row that can only be read in part is returned with a LastError that says so.
 	Rows(ctx context.Context, f RowFilter) ([]StoredRow, error)
-	// Pending says what of a consumer waits in the inbox.
+	// Pending counts the waiting rows of a consumer.
 	Pending(ctx context.Context, consumer string) (Pending, error)
-	// Discard closes a row if it still has this revision, its marker with
-	// it; semel.ErrChanged otherwise, and nothing is changed.
+	// Discard sets a row to StateDiscarded, and its marker to Discarded. semel.ErrChanged: the row has
+	// another revision; nothing is changed.
 	Discard(ctx context.Context, number, revision int64, a Act) error
-	// Acts returns the acts on a row, or with 0 on all, oldest first.
+	// Acts returns the acts on a row, or on all rows with 0, oldest first.
 	Acts(ctx context.Context, number int64, limit int) ([]Act, error)
 }
 
@@ -138,48 +131,45 @@ type Recorder interface {
 	Record(ctx context.Context, a Act) error
 }
 
-// ErrDueAlready: a row that is to be made due is due; nothing was changed or recorded.
-// It is an semel.ErrState.
+// ErrDueAlready is returned if a row that should be made due is due already. Nothing was changed or
+// recorded. It wraps semel.ErrState.
 var ErrDueAlready = fmt.Errorf("it is due already: %w", semel.ErrState)
 
-// ErrOpen: another row of the identity waits, is worked on, or may have taken effect in part;
-// nothing was changed or recorded. It is an semel.ErrConflict.
+// ErrOpen is returned if another row of the identity waits, is in progress, or may have been applied in
+// part. Nothing was changed or recorded. It wraps semel.ErrConflict.
 var ErrOpen = fmt.Errorf("another content of this identity is not closed: %w", semel.ErrConflict)
 
-// Requeuer is an optional ability of an Inbox whose rows are claimed: to let a row be
-// worked on again by whoever claims it. Acts are recorded as those of an Inbox.
-// semel.ErrChanged: the row has another revision; semel.ErrState: its state does not
-// allow it; then nothing is changed.
+// Requeuer is implemented by an Inbox with Leases whose rows operators can make due again. Acts are
+// recorded as those of an Inbox. semel.ErrChanged: the row has another revision. semel.ErrState: its
+// state does not allow the act. Nothing is changed then.
 type Requeuer interface {
-	// Requeue makes a row due now that was set aside, or waits for later, and its
-	// marker waiting. ErrDueAlready: it is due. semel.ErrConflict: the
-	// identity is applied, or another of its rows waits.
+	// Requeue makes a parked, dead-lettered or waiting row due now and sets its marker to Waiting.
+	// ErrDueAlready: the row is due. semel.ErrConflict: the identity is applied, or another row of
+	// it waits.
 	Requeue(ctx context.Context, number, revision int64, a Act) error
-	// Release ends the claim of a row in progress, which is due at once: whoever had
-	// it can end it no more.
+	// Release ends the claim of a row in progress and makes the row due. The previous claimant can no
+	// longer end its claim.
 	Release(ctx context.Context, number, revision int64, a Act) error
-	// Reopen parks a row again that was discarded, with its marker if that belongs to it, so
-	// that it can be retried. It keeps its reason, or gets contract.ReasonReopened where it has
-	// none of a row that is parked, and has left its line. semel.ErrState: MayReopen refuses
-	// it; semel.ErrConflict: MayRun does, or it has no marker, so that nobody can tell what
-	// became of its identity.
+	// Reopen sets a discarded row to StateParked, with its marker if that belongs to the row, so that
+	// it can be retried. The row keeps its reason, or gets ReopenedReason if that is not a reason of
+	// parked rows. It stays out of its line. semel.ErrState: MayReopen rejects it. semel.ErrConflict:
+	// MayRun rejects it, or the identity has no marker, so that its outcome is unknown.
 	Reopen(ctx context.Context, number, revision int64, a Act) error
 }
 
-// StoredMarker is what a store knows of an identity. Where the message came
-// from it does not know: a marker is small, because it is kept.
+// StoredMarker is the stored marker of an identity. Markers are small because they are kept for long, so
+// they do not contain where the message came from.
 type StoredMarker struct {
 	Outcome Outcome
-	// At is when it became so, by the store's clock.
+	// At is the time of the last change, by the store's clock.
 	At time.Time
-	// Fingerprint is that of the content which it is of; zero where none is kept.
+	// Fingerprint is the fingerprint of the marked content; zero if none is stored.
 	Fingerprint semel.Fingerprint
 }
 
-// MarkerReader is an optional ability of a store: to tell people what became of
-// an identity. It decides nothing, because a marker may change while it is read.
+// MarkerReader is implemented by a store that can show the marker of an identity. The result is
+// informative only, because the marker may change at any time.
 type MarkerReader interface {
-	// Marker returns the marker of the key, of its newest generation; false if
-	// there is none.
+	// Marker returns the marker of the key in its newest generation, and reports whether there is one.
 	Marker(ctx context.Context, key semel.Key) (StoredMarker, bool, error)
 }

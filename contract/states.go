@@ -7,32 +7,31 @@ import (
 	"github.com/semel-go/semel/internal/enum"
 )
 
-// String is the state's name, as it is stored.
+// String returns the stored name of the state.
 func (s RowState) String() string { return string(s) }
 
-// RowState is the state of an inbox row. Names are stored and never change. A
-// state that this release does not write is a newer one's: the row is shown with
-// it, and nothing may be done to it here.
+// RowState is the state of an inbox row. Names are stored and never change. A row with an unknown state
+// was written by a newer release; this release shows the row and does not change it.
 type RowState string
 
 // The states of an inbox row.
 const (
-	// StateReceived: the message is here, and waits for a worker.
+	// StateReceived: the message is stored and waits for a worker.
 	StateReceived RowState = "RECEIVED"
-	// StateInProgress: a worker has claimed it; see Claim.
+	// StateInProgress: a worker has claimed the row; see Claim.
 	StateInProgress RowState = "IN_PROGRESS"
-	// StateFailedRetryable: it waits for its time, and then for a worker.
+	// StateFailedRetryable: the row waits for its next attempt.
 	StateFailedRetryable RowState = "FAILED_RETRYABLE"
 	StateCompleted       RowState = "COMPLETED"
 	StateParked          RowState = "PARKED"
 	StateDeadLettered    RowState = "DEAD_LETTERED"
 	StateDiscarded       RowState = "DISCARDED"
-	// StateBlocked: it waits for an earlier version of its stream, and until a time, or
-	// for the row before it in its line.
+	// StateBlocked: the row waits for an earlier version of its stream, up to a maximum time, or for
+	// the row before it in its line.
 	StateBlocked RowState = "BLOCKED"
 )
 
-// String is the event's name.
+// String returns the name of the event.
 func (e RowEvent) String() string {
 	return enum.Name([]string{RowClaimed: "claimed", RowCompleted: "completed", RowFailed: "failed", RowParked: "parked",
 		RowDeadLettered: "dead_lettered", RowDiscarded: "discarded", RowReleased: "released", RowRetried: "retried",
@@ -40,41 +39,38 @@ func (e RowEvent) String() string {
 		RowEmitted: "emitted", RowReopened: "reopened"}, e, "RowEvent")
 }
 
-// RowEvent is what happens to an inbox row.
+// RowEvent is an event in the life of an inbox row.
 type RowEvent uint8
 
-// The events. Those of a row in progress are its claim's, but that a person may
-// discard or release it, too.
+// The events. For a row in progress they are caused by its claim, except that an operator can also
+// discard or release it.
 const (
-	// RowClaimed: a worker took it: when it was due, or because the lease of the
-	// worker that had it has ended.
+	// RowClaimed: a worker claimed the row because it was due or an earlier lease had ended.
 	RowClaimed RowEvent = iota + 1
 	// RowCompleted: its effect is committed.
 	RowCompleted
-	// RowFailed: its handler failed, and it is due again at a time.
+	// RowFailed: its handler failed, and a retry is due later.
 	RowFailed
 	RowParked
 	RowDeadLettered
 	RowDiscarded
-	// RowReleased: its worker gave it back without an attempt.
+	// RowReleased: its worker released the claim without an attempt.
 	RowReleased
-	// RowRetried: a person made it due now.
+	// RowRetried: an operator made it due now.
 	RowRetried
-	// RowBlocked: its turn has not come.
+	// RowBlocked: it must wait for an earlier row or version.
 	RowBlocked
-	// RowFreed: the version before it has taken effect, or was skipped; or the row before
-	// it has left its line.
+	// RowFreed: the previous version was applied or skipped, or the previous row left the line.
 	RowFreed
-	// RowResolved: somebody found out that its effect is there; see Resolver.
+	// RowResolved: an operator found out that its effect exists; see Resolver.
 	RowResolved
-	// RowSuppressed: a person keeps it from being worked on; see IntentHolder.
+	// RowSuppressed: an operator holds it back; see IntentHolder.
 	RowSuppressed
-	// RowStepped: a step of it is committed, and the next one is due now. Its attempts
-	// begin anew.
+	// RowStepped: a step is committed, and the next step is due now. Attempts are counted from zero.
 	RowStepped
-	// RowEmitted: it was done, and is to be sent again; see Emitter.
+	// RowEmitted: it was completed and is sent again; see Emitter.
 	RowEmitted
-	// RowReopened: a person takes back that it was discarded; see Requeuer.
+	// RowReopened: an operator reopened the discarded row; see Requeuer.
 	RowReopened
 	rowEvents = iota // how many there are
 )
@@ -93,22 +89,21 @@ var transitions = map[RowState]map[RowEvent]RowState{
 	StateDiscarded:       {RowReopened: StateParked},
 }
 
-// Known reports whether this release writes rows of this state, and so knows what
-// it means.
+// Known reports whether this release knows the state.
 func (s RowState) Known() bool {
 	_, known := transitions[s]
 	return known
 }
 
-// After is the state of a row in state s after an event; false if that may not
-// happen to it, or if this release does not know s.
+// After returns the state of a row in state s after an event, and reports whether the event is legal in
+// that state. It is not if this release does not know s.
 func (s RowState) After(e RowEvent) (RowState, bool) {
 	next, legal := transitions[s][e]
 	return next, legal
 }
 
-// CanBecome reports whether a row may go from state s to state t; false if this
-// release does not know s.
+// CanBecome reports whether a row may change from state s to state t. It returns false if this release
+// does not know s.
 func (s RowState) CanBecome(t RowState) bool {
 	for _, next := range transitions[s] {
 		if next == t {
@@ -118,8 +113,8 @@ func (s RowState) CanBecome(t RowState) bool {
 	return false
 }
 
-// MayBecome is nil if a row may go from state s to state t; otherwise an error
-// that wraps semel.ErrState and says why not.
+// MayBecome returns nil if a row may change from state s to state t, and otherwise an error that wraps
+// semel.ErrState and says why not.
 func (s RowState) MayBecome(t RowState) error {
 	switch {
 	case s.CanBecome(t):
@@ -130,8 +125,8 @@ func (s RowState) MayBecome(t RowState) error {
 	return fmt.Errorf("is %s: %w", s, semel.ErrState)
 }
 
-// Outcome is what the marker of a message says whose row is in state s; 0 if this
-// release does not know s.
+// Outcome returns the outcome of the marker that belongs to a row in state s; 0 if this release does not
+// know s.
 func (s RowState) Outcome() Outcome {
 	switch s {
 	case StateReceived, StateInProgress, StateFailedRetryable, StateBlocked:
@@ -148,8 +143,8 @@ func (s RowState) Outcome() Outcome {
 	return 0
 }
 
-// Ended reports whether nothing more happens to a row in state s by itself, or is meant
-// to: it is completed, discarded, or dead-lettered. What is parked has not ended.
+// Ended reports whether a row in state s is completed, discarded or dead-lettered. A parked row has not
+// ended.
 func (s RowState) Ended() bool {
 	return s == StateCompleted || s == StateDiscarded || s == StateDeadLettered
 }
