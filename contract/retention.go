@@ -5,122 +5,120 @@ import (
 	"time"
 )
 
-// Retention is what a consumer's policy says of how long its records are kept.
+// Retention contains the retention settings of a consumer.
 type Retention struct {
 	Consumer string
-	// Keep is how long a marker is kept, and the row of a message that has ended, each
-	// from when it became so; 0: for ever.
+	// Keep is how long a marker, and the row of a message that has ended, is kept after its last
+	// change; 0 means for ever.
 	Keep time.Duration
-	// Bodies is after how long the bodies of rows are removed that are completed or
-	// discarded; 0: with the row.
+	// Bodies is how long the bodies of completed and discarded rows are kept; 0 means as long as the
+	// row.
 	Bodies time.Duration
-	// Horizon is how late a copy can come, as far as is known; 0: nothing is. While it is
-	// longer than Keep nothing is removed. Why says what it is made of, for people.
+	// Horizon is the latest time, after a message was written, at which a copy of it can be delivered;
+	// 0 if unknown. While it is longer than Keep, nothing is removed. Why describes how it was
+	// determined.
 	Horizon time.Duration
 	Why     string
-	// Off switches the reaper off, whoever runs it.
+	// Off disables the reaper in all processes.
 	Off bool
 }
 
-// LaneAge is how far a lane is.
+// LaneAge is the progress of a lane.
 type LaneAge struct {
-	// Lane is the lane's name, the same in every process and for ever.
+	// Lane is the lane's permanent name, the same in every process.
 	Lane string
-	// Oldest is the broker's time of the oldest record of the lane that is not settled,
-	// or not read; zero: everything is.
+	// Oldest is the broker's timestamp of the oldest record of the lane that is not settled; zero if
+	// all records are settled.
 	Oldest time.Time
 }
 
-// StoredRetention is a consumer's retention as it stands in the store. Times are by
-// the store's clock, but Oldest.
+// StoredRetention contains the stored retention settings and progress of a consumer. Times are by the
+// store's clock, except Oldest.
 type StoredRetention struct {
 	Retention
-	// Progress is when the consumer last recorded its progress. Held is the lane that is
-	// the furthest behind, and Oldest the broker's time of its oldest record, or, if it had
-	// settled everything, when that was told last; empty and zero if no lane is behind by
-	// more than LaneTimeout.
+	// Progress is the time of the last call of Reaper.Progressed. Held is the lane that is furthest
+	// behind. Oldest is the broker's timestamp of its oldest unsettled record, or, if the lane had
+	// settled all records, the time of its last report. They are empty and zero if no lane is
+	// behind by more than LaneTimeout.
 	Progress time.Time
 	Held     string
 	Oldest   time.Time
-	// Cutoff is Keep before the earliest of now, Progress, and where each lane is: what
-	// became so before may be removed; zero with Keep 0. Low is up to where it may have
-	// been.
+	// Cutoff is Keep before the earliest of now, Progress and the lanes' progress. Markers whose last
+	// change is before Cutoff may be removed. It is zero if Keep is 0. Markers before Low may have
+	// been removed already.
 	Cutoff, Low time.Time
-	// First is from when on markers may stand that were written before Cutoff and may be
-	// removed: the time of the oldest one or, in a store that does not know it without
-	// reading all of them, up to where its last whole pass removed them; zero if there are
-	// none. So Cutoff less First is how far the reaper is behind.
+	// First is the time of the oldest marker that may be removed. A store that would have to read all
+	// markers for that returns the cutoff of its last complete pass. It is zero if there are none.
+	// Cutoff minus First is the lag of the reaper.
 	First time.Time
-	// LastDay is how many markers were written in the last day, to a hundred thousand,
-	// estimated from a part of them where there are many; MarkerBytes is what one takes in the tables and indexes, as far as the
-	// database estimates it, 0 if it does not.
+	// LastDay is the number of markers written in the last day, rounded to a hundred thousand and
+	// estimated from a sample if there are many. MarkerBytes is the estimated size of one marker in
+	// tables and indexes; 0 if unknown.
 	LastDay     int64
 	MarkerBytes int64
-	// Days is of a consumer whose markers are kept by day.
+	// Days is set for a consumer whose markers are partitioned by day.
 	Days MarkerDays
 }
 
-// MarkerDays are the days of markers that a PartitionedMarkers has; zero of any other store.
+// MarkerDays describes the daily partitions of a store that implements PartitionedMarkers. It is zero for
+// other stores.
 type MarkerDays struct {
-	// Kept are how many days stand, with those made ahead, and First is the begin of the
-	// first. Due are how many of them are past the cutoff as a whole, and stay because they
-	// hold what has not ended, or wait to be dropped.
+	// Kept is the number of partitions, including those created ahead, and First is the start of the
+	// first. Due is the number of partitions that are entirely before the cutoff and still exist,
+	// because they contain messages that have not ended or have not been dropped yet.
 	Kept, Due int64
 	First     time.Time
 }
 
-// MaxClockSkew is how far ahead of the store's clock a message may be dated that is judged by
-// its age.
+// MaxClockSkew is how far a message's timestamp may be ahead of the store's clock if the message is checked
+// by its age.
 const MaxClockSkew = time.Hour
 
-// LaneTimeout is for how long a lane may be silent, or behind, before that is told.
+// LaneTimeout is how long a lane may be silent or behind before it is reported.
 const LaneTimeout = 5 * time.Minute
 
-// Reaping says what one call of Reap removes.
+// Reaping is the argument of Reaper.Reap.
 type Reaping struct {
 	Consumer string
-	// Most is how many markers it looks at that are due, and how many bodies it removes at
-	// most.
+	// Most is the maximum number of due markers that the call examines and of bodies that it removes.
 	Most int
-	// Rest is for how long after a whole pass no other begins, in a store of which a pass
-	// reads all markers: the call is over at once. Others look at what is due and do not
-	// rest.
+	// Rest is the minimum time between two complete passes in a store whose passes read all markers. A
+	// call in between does nothing. Other stores ignore it.
 	Rest time.Duration
-	// After is where the last call of the same pass has come to; zero: it begins;
-	// After.Done: all markers of the pass were looked at, and only bodies are left.
+	// After is Reaped.Next of the previous call of the pass; zero starts a pass. With After.Done only
+	// bodies are left.
 	After ReapMark
-	// DryRun counts what a call after Advance would remove, and changes nothing.
+	// DryRun counts what a call after Advance would remove, without a change.
 	DryRun bool
 }
 
-// ReapMark is a place in a pass of the reaper; only the store reads it.
+// ReapMark is a position in a pass of the reaper. Only the store interprets it.
 type ReapMark struct {
 	Scope, At int64
 	ID        string
-	// Block is where a walk through a table of so many Blocks is, Left how many it has still
-	// to look at.
+	// Block is the position in a scan of a table with Blocks blocks; Left is the number of blocks that
+	// are still to be scanned.
 	Block, Blocks, Left int64
 	Done                bool
 }
 
-// Reaped is what became of one call of Reap.
+// Reaped is the result of Reaper.Reap.
 type Reaped struct {
-	// Markers, Rows and Bodies are what was removed; Kept are markers before the
-	// cutoff that stay because their messages have not ended, or not long ago.
+	// Markers, Rows and Bodies count what was removed. Kept counts markers before the cutoff that stay
+	// because their messages have not ended, or ended recently.
 	Markers, Rows, Bodies, Kept int64
-	// Next continues the pass; Next.Done: all markers were looked at.
+	// Next is the position of the next call. Next.Done reports that all markers were examined.
 	Next ReapMark
-	// Days are how many days were dropped with all of their markers, which Markers does not
-	// count. See PartitionedMarkers.
+	// Days is the number of dropped daily partitions. Markers does not count their markers. See
+	// PartitionedMarkers.
 	Days int64
-	// Elsewhere: another process reaps for this consumer now; nothing was done.
+	// Elsewhere reports that another process reaps for this consumer. Nothing was done.
 	Elsewhere bool
 }
 
-// Add adds what the call o did to r, the sum of the calls of its pass before, and reports
-// whether the pass is over. It is when all markers were looked at and the call found fewer
-// bodies than it may remove; one that only counts meets the same bodies in each call, so
-// they count once, and it ends with the markers.
+// Add adds the result of call o to r, the sum of the earlier calls of the pass, and reports whether the
+// pass is complete: all markers were examined and the call removed fewer bodies than it may. A dry run
+// counts the same bodies in each call, so Add counts them once, and the dry run ends with the markers.
 func (r *Reaped) Add(o Reaping, call Reaped) (over bool) {
 	r.Markers, r.Rows, r.Kept, r.Days = r.Markers+call.Markers, r.Rows+call.Rows, r.Kept+call.Kept, r.Days+call.Days
 	if !o.DryRun || o.After == (ReapMark{}) {
@@ -130,76 +128,73 @@ func (r *Reaped) Add(o Reaping, call Reaped) (over bool) {
 	return call.Elsewhere || call.Next.Done && (o.DryRun || call.Bodies < int64(o.Most))
 }
 
-// Reaper is an optional ability of a store: to keep how long the records of a consumer
-// are kept, how far the consumer is, and to remove what may be removed.
+// Reaper is implemented by a store that removes old markers and rows. It stores the retention settings and
+// the progress of each consumer.
 //
-// A marker may be removed when it was written before the cutoff, its message has taken
-// effect, was discarded or dead-lettered, and no row of its identity is left. Before
-// anything is removed the cutoff is committed, as the scope's low-water mark; a mark with
-// an Age before it is answered with Old if it is fresh, so that no copy of what may have
-// been removed runs as if it were new; so is one whose Age is more than MaxClockSkew ahead of
-// the store's clock (Verdict.Ahead). A new scope of a consumer begins at the latest
-// low-water mark of its others.
+// A marker may be removed if its last change is before the cutoff, its message was applied, discarded or
+// dead-lettered, and its identity has no row. Before a removal the cutoff is committed as the scope's
+// low-water mark. A fresh mark whose Age is before the low-water mark gets the verdict Old, so that a copy
+// of a message with a removed marker is not applied again. A mark whose Age is more than MaxClockSkew ahead
+// of the store's clock also gets Old, with Verdict.Ahead. A new scope of a consumer starts with the latest
+// low-water mark of the consumer's other scopes.
 type Reaper interface {
-	// Retain keeps what the policy says; the last call counts. A consumer that is not
-	// known yet has made progress now. semel.ErrState: the consumer's markers are kept by
-	// day, and this store does not look there; Removed says so, too.
+	// Retain stores the retention settings of a consumer and replaces earlier ones. The progress of a new
+	// consumer is set to now. semel.ErrState: the consumer's markers are partitioned by day and this
+	// store does not read them; Removed returns it, too.
 	Retain(ctx context.Context, r Retention) error
-	// Progressed records that the consumer works, and how far each lane is. Lanes that
-	// are not named stay as they were; whoever owns them names them. The clock of each lane
-	// stands still while nobody does, also of one that had settled everything: what came
-	// since then, nobody knows.
+	// Progressed records that the consumer runs, and the progress of lanes. Lanes that are not named keep
+	// their last report; the process that owns a lane reports it. A lane without reports holds the
+	// cutoff back, even if it had settled all records, because it may have new records since.
 	Progressed(ctx context.Context, consumer string, lanes []LaneAge) error
-	// ForgetLane removes what is recorded of a lane that will never be read again, which
-	// would hold the cutoff back for ever. semel.ErrState: the consumer has no such lane.
+	// ForgetLane removes a lane that will never be read again and would hold the cutoff back for ever.
+	// semel.ErrState: the consumer has no such lane.
 	ForgetLane(ctx context.Context, consumer, lane string, a Act) error
-	// Retentions returns what stands of a consumer, or with "" of all, by name.
+	// Retentions returns the stored retention of a consumer, or of all consumers with "", by name.
 	Retentions(ctx context.Context, consumer string) ([]StoredRetention, error)
-	// Removed is up to where markers of the consumer may have been removed: the latest of its
-	// scopes' low-water marks; zero: none was. It is cheap.
+	// Removed returns the time before which markers of the consumer may have been removed: the latest
+	// low-water mark of its scopes, or zero. It is cheap.
 	Removed(ctx context.Context, consumer string) (before time.Time, err error)
-	// Advance raises the low-water marks of the consumer's scopes to its cutoff and
-	// returns it; zero: nothing may be removed. An error that wraps semel.ErrState says
-	// why not: Keep is 0, Off is set, or the horizon is longer.
+	// Advance raises the low-water marks of the consumer's scopes to its cutoff and returns the cutoff;
+	// zero if nothing may be removed. semel.ErrState: nothing may be removed because Keep is 0, Off is
+	// set, or the horizon is longer than Keep.
 	Advance(ctx context.Context, consumer string) (time.Time, error)
-	// Reap removes what is below the low-water marks, some at a time, in a transaction of
-	// its own that waits for no lock.
+	// Reap removes some of the markers and rows below the low-water marks, in its own transaction, which
+	// waits for no lock.
 	Reap(ctx context.Context, r Reaping) (Reaped, error)
 }
 
-// PartitionedMarkers is an optional ability of a Reaper that keeps the markers of one consumer by
-// day, by the time that ids carry, and removes a day at once. Its days are made ahead by
-// Retain, Progressed and Advance. A mark that asks whether its message may run and whose id
-// is older than the days that are kept, or from a day that is not made yet, is not written
-// and answered with Old, unless something is known of it; any other mark is written, and
-// stays when days go.
+// PartitionedMarkers is implemented by a Reaper that partitions the markers of one consumer by day, using the
+// timestamp in the ids, and drops whole days. Retain, Progressed and Advance create partitions ahead. If the
+// id of a mark is older than the oldest partition, or newer than the newest, the mark is not written and
+// gets the verdict Old, provided that it asks (Mark.Asks) and no marker exists. Other marks are written and
+// are not removed with a day.
 type PartitionedMarkers interface {
 	Reaper
 	IdentityFitter // which refuses ids that do not carry a time
-	// PartitionedBy is the kind of the ids, as a policy file names it: "uuidv7"; empty
-	// if the store keeps no days.
+	// PartitionedBy returns the kind of the ids as in a policy file, such as "uuidv7"; empty if the store
+	// is not partitioned.
 	PartitionedBy() string
 }
 
-// RecordAges is a Source that knows how old the records are that are not settled.
+// RecordAges is implemented by a Source that knows the age of its unsettled records.
 type RecordAges interface {
-	// Ages tells of each lane that this process has how far it is. all is false while
-	// that is not known of one of them, such as before the first record of a lane that
-	// was just given. It does not wait, and is called at any time.
+	// Ages returns the progress of each lane of this process. all is false if the progress of a lane is
+	// not known, for example before the first record of a new lane. It does not block and may be
+	// called at any time.
 	Ages() (lanes []LaneAge, all bool)
 }
 
-// Horizon is how late a broker can deliver a record again.
+// Horizon is how late a broker can redeliver a record.
 type Horizon struct {
-	// Late is how long after it was written; Unlimited: there is no end to it.
+	// Late is the maximum time after the record was written. Unlimited means that there is no maximum.
 	Late      time.Duration
 	Unlimited bool
-	// Why says in a few words what it is made of: "topic payments: retention.ms 7d".
+	// Why describes how it was determined, such as "topic payments: retention.ms 7d".
 	Why string
 }
 
-// HorizonReporter is a Source that knows how late its broker can deliver a record again. The
-// engine asks before the first Fetch, and once an hour.
+// HorizonReporter is implemented by a Source that knows how late its broker can redeliver a record. The
+// engine calls Horizon before the first Fetch and once an hour.
 type HorizonReporter interface {
 	Horizon(ctx context.Context) (Horizon, error)
 }
