@@ -10,52 +10,50 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// StoredEdit is one time that a person gave a row another body.
+// StoredEdit is an edit of a row's body by an operator.
 type StoredEdit struct {
-	// Number is 1 of a row's first edit, and counted from there.
+	// Number is 1 for the first edit of a row, 2 for the second and so on.
 	Number int
 	// Who edited it, At by the store's clock.
 	Who string
 	At  time.Time
-	// Was is the body before it; nil unless it was asked for, and where it was removed with
-	// the row's own (Removed).
+	// Was is the body before the edit; nil unless it was requested, and if it was removed together with
+	// the row's body (Removed).
 	Was     []byte
 	Removed bool
-	// Before and After are SHA-256 of the bodies, which had and have so many bytes.
+	// Before and After are the SHA-256 hashes of the bodies; SizeBefore and SizeAfter their lengths.
 	Before, After         [sha256.Size]byte
 	SizeBefore, SizeAfter int
 }
 
-// Editor is an optional ability of an Inbox: to give a row that was set aside another body,
-// which its handler gets when it is retried. Everything else of the row stays as it is, also
-// the fingerprint, which is that of what the producer sent: copies of that are duplicates,
-// before the row is retried and after; and what is sent under the identity with another
-// content, be it that of the edit, is a conflict.
+// Editor is implemented by an Inbox in which operators can replace the body of a parked or dead-lettered row.
+// The handler gets the new body when the row is retried. The rest of the row stays, including the fingerprint
+// of the producer's message: copies of that message are duplicates before and after the retry, and any other
+// content of the identity, even that of the edit, is a conflict.
 type Editor interface {
 	Inbox
-	// Edit gives a row another body and keeps the one it had, in the transaction of the act,
-	// which says with its own reason the hashes of both (EditAct). Nothing is changed with
-	// semel.ErrChanged: the row has another revision; semel.ErrConflict: its identity, or for
-	// a conflict the first content of it, has taken effect, or waits; semel.ErrState: MayEdit
-	// refuses it.
+	// Edit replaces the body of a row and keeps the old one, in the transaction of the act, whose Why
+	// contains the hashes of both bodies (EditAct). semel.ErrChanged: the row has another revision.
+	// semel.ErrConflict: the identity, or for a conflict its first content, is applied or waits.
+	// semel.ErrState: MayEdit rejects it. Nothing is changed then.
 	Edit(ctx context.Context, number, revision int64, body []byte, a Act) error
-	// Edits returns what was edited of a row, the first first; bodies asks for Was, too.
+	// Edits returns the edits of a row, oldest first, with Was if bodies is set.
 	Edits(ctx context.Context, number int64, bodies bool) ([]StoredEdit, error)
 }
 
-// MaxEdit is how many bytes a body has at most that a person gives.
+// MaxEdit is the maximum size of an edited body in bytes.
 const MaxEdit = 16 << 20
 
-// Edited is what of a row says whether its body may be replaced.
+// Edited contains the fields of a row that decide whether its body may be replaced.
 type Edited struct {
 	State RowState
-	// Surrogate, UnknownOutcome and BodyRemoved are as in StoredRow; Stepped says that steps
-	// of it have taken effect.
+	// Surrogate, UnknownOutcome and BodyRemoved are as in StoredRow. Stepped reports that the row has
+	// completed steps.
 	Surrogate, UnknownOutcome, BodyRemoved, Stepped bool
 }
 
-// MayEdit is nil if a row may get another body; otherwise an error that wraps semel.ErrState and
-// says why not.
+// MayEdit returns nil if the body of a row may be replaced by body, and otherwise an error that wraps
+// semel.ErrState and says why not.
 func MayEdit(number int64, e Edited, body []byte) error {
 	why := ""
 	switch {
@@ -77,8 +75,8 @@ func MayEdit(number int64, e Edited, body []byte) error {
 	return fmt.Errorf("row %d %s: %w", number, why, semel.ErrState)
 }
 
-// EditAct is an act with the hashes of what was edited. With a secret, the hashes are keyed with it, so
-// that nobody without it can guess a short body.
+// EditAct returns an act whose Why contains the hashes of both bodies. With a secret the hashes are keyed, so that
+// a short body cannot be guessed from its hash.
 func EditAct(a Act, before, after, secret []byte) Act {
 	name, h := "sha256", sha256.New()
 	if secret != nil {

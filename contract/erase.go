@@ -9,46 +9,46 @@ import (
 	"github.com/semel-go/semel/internal/enum"
 )
 
-// ErasureFilter chooses identities by what is kept of them. Zero fields choose all.
+// ErasureFilter selects identities by their stored data. Zero fields select all.
 type ErasureFilter struct {
 	// Consumers, Sources and IDs are alternatives each.
 	Consumers, Sources, IDs []string
-	// States, Reason, Type and Header are of rows: with one of these an identity of which no
-	// row is kept is not chosen.
+	// States, Reason, Type and Header apply to rows. With one of them, identities without a row are not
+	// selected.
 	States []RowState
 	Reason semel.Reason
 	Type   string
-	// Header, if it has a name, is one that the message has with exactly this value.
+	// Header, if it has a name, selects messages with a header of this name and value.
 	Header semel.Header
-	// From and Before bound when a row was received, or when a marker or a key was made
-	// where there is no row: at From or later, and earlier than Before.
+	// From (inclusive) and Before (exclusive) limit the time when a row was received or, without a row,
+	// when the marker or key was written.
 	From, Before time.Time
 }
 
-// OfRows reports whether the filter asks what only a row knows.
+// OfRows reports whether the filter uses fields that only rows have.
 func (f *ErasureFilter) OfRows() bool {
 	return len(f.States) > 0 || f.Reason != semel.ReasonNone || f.Type != "" || f.Header.Name != ""
 }
 
-// OfKey reports whether the filter chooses an identity by itself.
+// OfKey reports whether the filter selects an identity by its consumer, source and id.
 func (f *ErasureFilter) OfKey(k semel.Key) bool {
 	in := func(of []string, one string) bool { return len(of) == 0 || slices.Contains(of, one) }
 	return in(f.Consumers, k.Consumer) && in(f.Sources, k.Source) && in(f.IDs, k.ID)
 }
 
-// OfTime reports whether the filter chooses what is of this time.
+// OfTime reports whether the filter selects this time.
 func (f *ErasureFilter) OfTime(at time.Time) bool {
 	return (f.From.IsZero() || !at.Before(f.From)) && (f.Before.IsZero() || at.Before(f.Before))
 }
 
-// OfHeaders reports whether the filter chooses a message with these headers.
+// OfHeaders reports whether the filter selects a message with these headers.
 func (f *ErasureFilter) OfHeaders(all semel.Headers) bool {
 	return f.Header.Name == "" || slices.ContainsFunc(all, func(h semel.Header) bool {
 		return h.Name == f.Header.Name && string(h.Value) == string(f.Header.Value)
 	})
 }
 
-// OfRow reports whether the filter chooses a row, and so its identity.
+// OfRow reports whether the filter selects a row, and thereby its identity.
 func (f *ErasureFilter) OfRow(r *StoredRow) bool {
 	return f.OfKey(r.Key) && f.OfTime(r.ReceivedAt) &&
 		(len(f.States) == 0 || slices.Contains(f.States, r.State)) &&
@@ -56,22 +56,22 @@ func (f *ErasureFilter) OfRow(r *StoredRow) bool {
 		(f.Type == "" || f.Type == r.Message.Type()) && f.OfHeaders(r.Message.Headers)
 }
 
-// Erasable reports whether the payload of a row in state s may be erased: nothing can happen
-// to the row any more. What waits, was set aside or dead-lettered is to be discarded first.
+// Erasable reports whether the payload of a row in state s may be erased, because the row is completed or
+// discarded. Waiting, parked and dead-lettered rows must be discarded first.
 func (s RowState) Erasable() bool { return s == StateCompleted || s == StateDiscarded }
 
-// ErasurePart is a part of what is looked through, in this order.
+// ErasurePart is a part of an erasure. Erase processes the parts in this order.
 type ErasurePart uint8
 
 // The parts.
 const (
 	// ErasureRows are identities with rows.
 	ErasureRows ErasurePart = iota
-	// ErasureResults are those without a row that was chosen, of which a result is kept.
+	// ErasureResults are identities with a result and without a selected row.
 	ErasureResults
-	// ErasureKeys are leased keys of which a result is kept.
+	// ErasureKeys are leased keys with a result.
 	ErasureKeys
-	// ErasureDone: nothing is left.
+	// ErasureDone: the erasure is complete.
 	ErasureDone
 )
 
@@ -80,80 +80,83 @@ func (p ErasurePart) String() string {
 	return enum.Name([]string{ErasureRows: "rows", ErasureResults: "results", ErasureKeys: "keys", ErasureDone: "done"}, p, "ErasurePart")
 }
 
-// ErasureMark is where an erasure has come to; the zero value is its beginning.
+// ErasureMark is a position in an erasure. The zero value is its start.
 type ErasureMark struct {
 	Part   ErasurePart
 	Number int64  // of the last row, or the scope of the last result
 	ID     []byte // of the last result, or the last key
 }
 
-// Erasing says what one call of Erase does.
+// Erasing is the argument of Eraser.Erase.
 type Erasing struct {
 	Filter ErasureFilter
-	// After is where the call before has come to.
+	// After is Erased.Next of the previous call.
 	After ErasureMark
-	// Most is how many rows, results or keys are looked at; 0 means 50. A copy of one of
-	// them waits for the transaction.
+	// Most is the maximum number of rows, results or keys that the call examines; 0 means 50. Copies of
+	// these messages wait for the transaction.
 	Most int
-	// DryRun only counts. What is chosen by itself and as the output of another that is
-	// chosen, too, may then be counted twice, if not in one call.
+	// DryRun only counts. An identity that is selected itself and also as an output of a selected identity
+	// may be counted twice in different calls.
 	DryRun bool
-	// Act has who and why, for the act that is recorded of each identity.
+	// Act contains who and why for the act that is recorded for each identity.
 	Act Act
 }
 
-// Erased is what one call of Erase has done, or would do.
+// Erased is the result of Eraser.Erase.
 type Erased struct {
 	Next ErasureMark
-	// Identities have been erased: so many rows, results and leased keys.
+	// Identities is the number of erased identities. Rows, Results and Keys count their data.
 	Identities, Rows, Results, Keys int64
-	// Left are identities that were chosen, and of which nothing was erased.
+	// Left are selected identities of which nothing was erased.
 	Left []ErasureLeft
 }
 
 // ErasureLeft is an identity of which nothing was erased.
 type ErasureLeft struct {
 	Key semel.Key
-	// Row is the one that stands in the way, and State its state; 0 if nobody can tell.
-	// It may be of another identity, which the message caused.
+	// Row is the row that prevents the erasure, and State its state; 0 if unknown. It may belong to an
+	// output of the message.
 	Row   int64
 	State RowState
 	Why   ErasureWhy
 }
 
-// ErasureWhy is why nothing of an identity was erased.
+// ErasureWhy is the reason why nothing of an identity was erased.
 type ErasureWhy string
 
 // The reasons.
 const (
-	// ErasureUnfinished: a row may still be worked on; discard it first.
+	// ErasureUnfinished: a row has not ended; discard it first.
 	ErasureUnfinished ErasureWhy = "unfinished"
-	// ErasureBusy: somebody writes a row now; erase again.
+	// ErasureBusy: another transaction is writing a row; erase again.
 	ErasureBusy ErasureWhy = "busy"
-	// ErasureNewer: the row has a state that only a newer release knows.
+	// ErasureNewer: the row has a state of a newer release.
 	ErasureNewer ErasureWhy = "of a newer release"
-	// ErasureUnreadable: its id is kept as a hash alone, so that what it caused is not found;
-	// or its headers cannot be read, by which the filter chooses.
+	// ErasureUnreadable: only a hash of the id is stored, so that outputs cannot be found, or the filter
+	// uses headers and they cannot be read.
 	ErasureUnreadable ErasureWhy = "unreadable"
 )
 
-// Eraser is an optional ability of an Inbox: to remove what is kept of the contents of
-// messages. The identity and its marker stay, with their fingerprint, so that copies are
-// duplicates as before.
+// Eraser is implemented by an Inbox that can erase the contents of messages. The identity, its marker and its
+// fingerprint stay, so that copies are still recognised as duplicates.
 type Eraser interface {
-	// Erase erases some of what the filter chooses, in a transaction of its own, and tells
-	// where it has come to; nothing is left at ErasureDone. Each identity is erased whole, or
-	// not at all: of all its rows, those of conflicts too, body, key, headers, attributes but
-	// the type, errors and steps; its result; the result of its leased key; the same of it in
-	// each other generation of its consumer, of which the filter may name some; and the same
-	// of all that it caused, such as intents. Erased rows have semel.ReasonErased and
-	// StoredRow.BodyRemoved. It waits for nobody who writes a row: such are left.
+	// Erase erases some of the selected identities in its own transaction and returns its position in
+	// Erased.Next. Each identity is erased completely or not at all:
 	//
-	// An act is recorded of each identity with the number of its first row; with 0 where it
-	// has none, and a hash of the identity as its result.
+	//   - of all its rows, including conflicts: body, key, headers, attributes except the type, errors and
+	//     steps
+	//   - its result, and the result of its leased key
+	//   - the same data in the other generations of its consumer
+	//   - the same data of its outputs, such as intents
+	//
+	// Erased rows have semel.ReasonErased and StoredRow.BodyRemoved. Erase does not wait for transactions
+	// that write one of the rows; such identities are left.
+	//
+	// An act is recorded for each identity, with the number of its first row. Without a row the number is
+	// 0 and the result of the act is a hash of the identity.
 	Erase(ctx context.Context, o Erasing) (Erased, error)
-	// Scrub has the database let go of what changed rows have left behind in its files, as
-	// far as it can. With whole it rewrites what it must for that, which takes long and may
-	// keep others from writing; otherwise it does what is cheap.
+	// Scrub removes old versions of changed rows from the database files, as far as the database supports
+	// it. With whole it rewrites tables, which takes long and may block writers; otherwise it does only
+	// what is cheap.
 	Scrub(ctx context.Context, whole bool) error
 }

@@ -6,18 +6,17 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// openError says which row stands in the way of another one of its identity.
+// openError names the row that prevents another row of its identity from being processed.
 type openError string
 
 func (e openError) Error() string { return string(e) }
 func (openError) Unwrap() error   { return ErrOpen }
 
-// MayRun is nil if a row may be worked on beside the other rows of its identity, each of which
-// has another content: none of them is completed, waits or is worked on, none has taken effect in
-// part, and none that is not closed may have. Otherwise it is a semel.ErrConflict, with ErrOpen unless
-// another content is applied, that says which row stands in the way and what to do. marker is
-// what the marker of the identity says, 0 if there is none; own says that the marker belongs to
-// the row itself.
+// MayRun returns nil if a row may be processed although its identity has other rows, each with another
+// content: no other row is completed, waiting or in progress, none was applied in part, and none with an unknown
+// outcome is open. Otherwise it returns an error that wraps semel.ErrConflict, and ErrOpen unless another content
+// is applied; the error names the row and the remedy. marker is the outcome of the identity's marker, 0 if there
+// is none. own reports that the marker belongs to the row itself.
 func MayRun(number int64, marker Outcome, own bool, others []StoredRow) error {
 	for i := range others {
 		if err := others[i].lets(number); err != nil {
@@ -35,7 +34,7 @@ func MayRun(number int64, marker Outcome, own bool, others []StoredRow) error {
 	return nil
 }
 
-// lets is nil if another row of its identity may be worked on beside this one.
+// lets returns nil if row r does not prevent row number of the same identity from being processed.
 func (r *StoredRow) lets(number int64) error {
 	switch state := r.State; {
 	case state == StateCompleted:
@@ -54,9 +53,9 @@ func (r *StoredRow) lets(number int64) error {
 	return nil
 }
 
-// MayReopen is nil if a row may be reopened, as far as the row itself says; otherwise a
-// semel.ErrState that says why not. unknown says that a call for it has an unknown outcome, and
-// bodiless that its payload was removed.
+// MayReopen returns nil if the state of a row allows it to be reopened, and otherwise an error that wraps
+// semel.ErrState and says why not. unknown reports that a call for the row has an unknown outcome, and bodiless
+// that its payload was removed.
 func MayReopen(number int64, state RowState, reason semel.Reason, unknown, bodiless bool) error {
 	_, legal := state.After(RowReopened)
 	why := ""
@@ -73,11 +72,12 @@ func MayReopen(number int64, state RowState, reason semel.Reason, unknown, bodil
 	return fmt.Errorf("row %d %s: %w", number, why, semel.ErrState)
 }
 
-// ReasonReopened: somebody reopened a discarded row, which has no other reason to be parked.
+// ReasonReopened is the reason of a reopened row that has no other reason to be parked.
 const ReasonReopened semel.Reason = "reopened"
 
-// ReopenedReason is the reason of a row that is reopened, which had this one: gaps and lines free
-// what has their reasons, and a row that was reopened waits for a person.
+// ReopenedReason returns the reason of a reopened row that had reason was. It replaces the reasons of gaps and
+// lines, because rows with these reasons are unblocked automatically, and a reopened row waits for an
+// operator.
 func ReopenedReason(was semel.Reason) semel.Reason {
 	switch was {
 	case semel.ReasonNone, semel.ReasonGap, semel.ReasonBehind:
