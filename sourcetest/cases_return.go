@@ -88,7 +88,7 @@ func handedBack(s *session) error {
 	if !s.Can.HandsBack {
 		left, err := s.trySettle(semel.Nack, 0, s.first(4))
 		if err == nil && len(left) == 0 {
-			return fmt.Errorf("Nack was accepted; the harness says that this source cannot")
+			return fmt.Errorf("nack was accepted; the harness says that this source cannot")
 		}
 		return nil
 	}
