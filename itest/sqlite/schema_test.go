@@ -75,7 +75,7 @@ func TestSchemasThatDoNotFit(t *testing.T) {
 			t.Errorf("applied %v, %v", applied, err)
 		}
 		status, err := s.Status(t.Context())
-		if err != nil || len(status) != 18 || status[17].String() != "0099_later" || status[17].SQL != "" {
+		if err != nil || len(status) != 19 || status[18].String() != "0099_later" || status[18].SQL != "" {
 			t.Errorf("the status is %+v, %v", status, err)
 		}
 	})
