@@ -59,6 +59,7 @@ func TestWhatAHandlerCallsIsAway(t *testing.T) {
 		c := config(source)
 		c.Strategy, c.Lanes, c.Observers = consumer.StrategyInbox, consumer.LanesNone, []semel.Observer{seen}
 		c.Retry.Most, c.IdleExit, c.Batch.Most = time.Minute, 5*time.Minute, 10
+		c.Retry.Attempts = 100 // chance gives some message more than ten of the tries of that minute
 		set(&c)
 		began := time.Now()
 		p := &partner{back: began.Add(time.Minute), failed: map[string]bool{}}
