@@ -37,7 +37,7 @@ var meanwhile = map[string]string{
 }
 
 // down tells of a try that failed. Observers hear each; the log has the first,
-// each further cause once, and one a minute, as errors if only a person can mend it. It is
+// each further cause once, and one a minute, as errors if waiting cannot mend it. It is
 // called by the loop's goroutine only, as up is.
 func (n *reporter) down(r machine.Report) {
 	why := cause(r.Err)
@@ -53,7 +53,7 @@ func (n *reporter) down(r machine.Report) {
 	if decided := (*semel.HandlerError)(nil); errors.As(r.Err, &decided) && decided.Decision == semel.DecidePermanent {
 		level = slog.LevelError
 	}
-	warn := func(text string, more ...any) {
+	log := func(text string, more ...any) {
 		n.logger.Log(context.Background(), level, text, append([]any{"consumer", n.consumer}, append(more, "error", why)...)...)
 	}
 	switch changed := o.learns(kindOf(why)); {
@@ -62,13 +62,13 @@ func (n *reporter) down(r machine.Report) {
 		n.logger.Info("its generation is switched, or is about to be: nothing is applied before that is over", "consumer", n.consumer, "wait", rounded(r.Wait), "error", why)
 	case o.tries == 1 && n.seldom(r.Part):
 		o.logged = now
-		warn(r.Part+" does not work; "+meanwhile[r.Part]+", next try after a pause", "wait", rounded(r.Wait))
+		log(r.Part+" does not work; "+meanwhile[r.Part]+", next try after a pause", "wait", rounded(r.Wait))
 	case o.logged.IsZero() && o.tries == 1: // one of many in a minute: told only if it lasts
 	case now.Sub(maxTime(o.logged, o.began)) >= outageEvery:
 		o.logged = now
-		warn(r.Part+" still does not work; "+meanwhile[r.Part], "for", rounded(now.Sub(o.began)), "tries", o.tries)
+		log(r.Part+" still does not work; "+meanwhile[r.Part], "for", rounded(now.Sub(o.began)), "tries", o.tries)
 	case changed && !o.logged.IsZero() && n.seldom(r.Part+"\x00cause"):
-		warn(r.Part+" does not work for another cause; "+meanwhile[r.Part], "for", rounded(now.Sub(o.began)), "tries", o.tries)
+		log(r.Part+" does not work for another cause; "+meanwhile[r.Part], "for", rounded(now.Sub(o.began)), "tries", o.tries)
 	}
 }
 

@@ -12,12 +12,14 @@ if stored then
     return redis.error_reply('SEMELFORM the value has not the form of a leased key')
   end
   version, event, token, till, span, first, started, finished, made, sum, rest = struct.unpack(form, stored)
-  if till > now + span then -- the clock was set back
-    till = now + span
-    redis.call('SET', KEYS[1], struct.pack(form, 1, event, token, till, span, first, started, finished, made, sum) .. string.sub(stored, rest), 'KEEPTTL')
+  local ahead = false -- the clock was set back
+  if till > now + span then
+    till, ahead = now + span, true
   end
-  if first > now + 1000 then -- so nobody knows how long ago the first claim was made
-    first = 0
+  if first > now + 1000 then -- the time of the first claim is unknown from now on
+    first, ahead = 0, true
+  end
+  if ahead then
     redis.call('SET', KEYS[1], struct.pack(form, 1, event, token, till, span, first, started, finished, made, sum) .. string.sub(stored, rest), 'KEEPTTL')
   end
 end

@@ -15,16 +15,19 @@ import (
 // Generations implements contract.Generations.
 func (s *Store) Generations(ctx context.Context, consumer string) ([]contract.StoredGeneration, error) {
 	all, err := s.storedGenerations(ctx, consumer)
+	ahead := false
 	for i := range all {
 		if all[i].Fenced > contract.LongestFence {
-			all[i].Fenced = contract.LongestFence
-			err = errors.Join(err, s.cutFences(ctx, consumer))
+			all[i].Fenced, ahead = contract.LongestFence, true
 		}
+	}
+	if ahead {
+		err = errors.Join(err, s.cutFences(ctx, consumer))
 	}
 	return all, err
 }
 
-// cutFences cuts fences that were set while the store's clock was ahead.
+// cutFences shortens the consumer's fences that were set while the store's clock was ahead.
 func (s *Store) cutFences(ctx context.Context, consumer string) error {
 	err := s.write(ctx, func(tx *sql.Tx) error {
 		for _, text := range []string{s.sql.CutFences, s.sql.CutConfirmed} {

@@ -16,8 +16,8 @@ type Key struct {
 	Ended              contract.KeyEvent
 	Token              contract.Token
 	First, Until, Over int64
-	// Leased is when the lease was set; 0: by a release that did not write it. First is
-	// unmeasured if the first claim was made by a clock that was ahead.
+	// Leased is the time when the lease was set; 0 if a release that does not write it set the
+	// lease. First is the time of the first claim, or unmeasured if the clock was ahead then.
 	Leased            int64
 	Started, Finished int
 	Fingerprint       semel.Fingerprint
@@ -53,10 +53,9 @@ func (k *Key) Claim(c *contract.KeyClaim, stands bool, now int64) (a contract.Ke
 	return k.answer(contract.KeyClaimed, now), true
 }
 
-// cutAhead cuts a lease that was set while the store's clock was ahead: it lasts from now for as
-// long as it lasted from then. How long ago the first claim was made is unknown from then on if it
-// was made in the future: the time until the clock was put right is. It reports whether the key
-// was changed.
+// cutAhead shortens a lease that was set while the store's clock was ahead: the lease keeps its
+// length and starts now. If the first claim was made while the clock was ahead, its time is unknown
+// from now on. cutAhead reports whether it changed the key.
 func (k *Key) cutAhead(now int64) bool {
 	changed := false
 	at := k.Leased
@@ -75,16 +74,15 @@ func (k *Key) cutAhead(now int64) bool {
 	return changed
 }
 
-// isAhead reports whether a moment lies further in the future than clocks are put right by all
-// the time.
+// isAhead reports whether a time is further in the future than contract.ClockSlack.
 func isAhead(at, now int64) bool { return at-now > contract.ClockSlack.Microseconds() }
 
-// unmeasured is in place of when a key was claimed first if nobody knows it.
+// unmeasured is Key.First if the time of the first claim is unknown.
 const unmeasured = 0
 
 func (k *Key) answer(s contract.KeyState, now int64) contract.KeyAnswer {
 	a := contract.KeyAnswer{State: s, Started: k.Started, Finished: k.Finished, Since: calls.Ago(micro(now - k.First))}
-	if k.First == unmeasured || isAhead(k.First, now) {
+	if k.First == unmeasured {
 		a.Since = calls.Unmeasured
 	}
 	if s == contract.KeyCompleted || s == contract.KeyFailed {

@@ -49,9 +49,11 @@ func (r *results) take(line string) bool {
 			r.printed[name] = &strings.Builder{}
 		}
 		r.printed[name].WriteString(e.Output)
-		var user, system float64
-		if n, _ := fmt.Sscanf(e.Output, "cpu %f %f\n", &user, &system); n == 2 {
-			r.cpu[name] += time.Duration((user + system) * float64(time.Second))
+		if strings.HasPrefix(e.Output, "cpu ") { // of scripts/raced
+			var user, system float64
+			if n, _ := fmt.Sscanf(e.Output, "cpu %f %f\n", &user, &system); n == 2 {
+				r.cpu[name] += time.Duration((user + system) * float64(time.Second))
+			}
 		}
 	case "pass", "fail", "skip", "build-fail":
 		r.ended(e, name)
