@@ -8,8 +8,8 @@ import (
 // Retention contains the retention settings of a consumer.
 type Retention struct {
 	Consumer string
-	// Keep is how long a marker, and the row of a message that has ended, is kept after its last
-	// change; 0 means for ever.
+	// Keep is how long markers and the rows of ended messages are kept after their last change; 0
+	// means for ever.
 	Keep time.Duration
 	// Bodies is how long the bodies of completed and discarded rows are kept; 0 means as long as the
 	// row.

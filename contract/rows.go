@@ -152,8 +152,9 @@ type Requeuer interface {
 	Release(ctx context.Context, number, revision int64, a Act) error
 	// Reopen sets a discarded row to StateParked, with its marker if that belongs to the row, so that
 	// it can be retried. The row keeps its reason, or gets ReopenedReason if that is not a reason of
-	// parked rows. It stays out of its line. semel.ErrState: MayReopen rejects it. semel.ErrConflict:
-	// MayRun rejects it, or the identity has no marker, so that its outcome is unknown.
+	// parked rows. The row is not put back into its line. semel.ErrState: MayReopen rejects the row.
+	// semel.ErrConflict: MayRun rejects the row, or the identity has no marker, so that its outcome is
+	// unknown.
 	Reopen(ctx context.Context, number, revision int64, a Act) error
 }
 

@@ -43,7 +43,8 @@ func (l *lane) torn() []semel.Unfinished {
 	return []semel.Unfinished{{Lane: l.id.ID, Messages: 1, Reason: fmt.Sprintf("the last line, from byte %d, has no line end yet", rest.start)}}
 }
 
-// Bounded implements contract.EndOfSource: whether standard input ends nobody knows.
+// Bounded implements contract.EndOfSource. Standard input counts as endless, because its end cannot
+// be known.
 func (l *lane) Bounded() bool { return !l.options.Follow && !l.endless }
 
 // AtEnd implements contract.EndOfSource: a file that is not followed is at its end when

@@ -106,7 +106,7 @@ func (w *twinWorld[Tx]) asked(id string, content byte) contract.Mark {
 	return m
 }
 
-// meet has both contents come, as the engine keeps them.
+// meet delivers both contents of an identity, and stores them as the engine does.
 func (w *twinWorld[Tx]) meet(id string) (first, second contract.StoredRow) {
 	w.t.Helper()
 	one, row := w.asked(id, 1), contract.Row{State: contract.StateParked, Reason: semel.ReasonPermanent, Message: &semel.Message{Body: []byte{1}}}
@@ -129,7 +129,7 @@ func (w *twinWorld[Tx]) meet(id string) (first, second contract.StoredRow) {
 	return w.row(id, false), w.row(id, true)
 }
 
-// unblock lets what the contents wait for take effect.
+// unblock applies the messages that the contents of an identity wait for.
 func (w *twinWorld[Tx]) unblock(id string) {
 	w.t.Helper()
 	if w.ahead != 0 {

@@ -57,7 +57,8 @@ func Text(since time.Duration) string {
 	return since.Round(time.Second).String() + " ago"
 }
 
-// Unmeasured is longer than any window, and can be added to: nobody knows how long ago it was.
+// Unmeasured is the age of a call whose time is unknown. It is longer than any window, and small
+// enough to add a duration to it.
 const Unmeasured = Always / 4
 
 // Step is what is to be done about a call whose start is written down.

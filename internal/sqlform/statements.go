@@ -101,7 +101,7 @@ type Statements struct {
 	// Leased keys: Key reads one with the time, NewKey, ChangeKey and RemoveKey write it,
 	// ForgetKeys removes some whose time is over.
 	// KnownKey reads one for people.
-	// AbandonedKeys are those with a note that nobody works on.
+	// AbandonedKeys reads keys with a note whose lease ended without a known outcome.
 	Key, NewKey, ChangeKey, RemoveKey, ForgetKeys, KnownKey, AbandonedKeys string
 	// Derivations of identities, and who owns a consumer's name. WaitAnew is WaitAgain for
 	// the row of a conflict with a former identity.
