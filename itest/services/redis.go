@@ -57,6 +57,14 @@ func (r *Redis) Start() {
 	r.Await("PING", "+PONG")
 }
 
+// StartLoading starts the server and returns while it loads its data. The data must take
+// long enough to load, for instance with the setting key-load-delay.
+func (r *Redis) StartLoading() {
+	r.t.Helper()
+	r.launch()
+	r.Await("PING", "-LOADING")
+}
+
 func (r *Redis) launch() {
 	r.t.Helper()
 	arguments := []string{"--bind", "127.0.0.1", "--port", strconv.Itoa(r.port), "--dir", r.folder}
