@@ -79,7 +79,7 @@ func TestC10AStoreOfKeysThatIsDown(t *testing.T) {
 	bubble(t, "K8_where_every_worker_waits_to_record_its_call_that_is_told_at_once", func(t *testing.T) {
 		for _, ends := range []func(*semel.Message) error{func(*semel.Message) error { return nil }, func(*semel.Message) error { return semel.Retry(errors.New("later")) }} {
 			keys, made, seen, text := &flaky{KeyStore: memstore.NewKeys(), fault: away(false, "end")}, newCalled(), &witness{}, &log{}
-			config := keyedConfigOf(newListSource(numbered("m", 9)...))
+			config := keyedConfigOf(newListSource(numbered("m", 60)...)) // so many that each worker has one, whatever the hash of their ids
 			config.Observers, config.Logger, config.Workers = []semel.Observer{seen}, text.logger(), 2
 			c := mustNew(t, consumer.Keyed(keys, keptKeys), func(_ context.Context, _ consumer.Call, m *semel.Message) error {
 				if made.call(m) > 1 {
@@ -100,7 +100,7 @@ func TestC10AStoreOfKeysThatIsDown(t *testing.T) {
 			if ready, why := c.Ready(); !ready || why != "" || len(seen.of(semel.EventReady)) != 1 {
 				t.Errorf("it is ready: %v, %q; told are %+v", ready, why, seen.of(semel.EventReady))
 			}
-			if err := run.wait(); err != nil || c.Counts().Applied != 9 {
+			if err := run.wait(); err != nil || c.Counts().Applied != 60 {
 				t.Errorf("%v, %+v", err, c.Counts())
 			}
 			if text := text.String(); strings.Count(text, "does not record calls") != 1 || strings.Count(text, "holds up no end") != 1 {
