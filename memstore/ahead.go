@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
@@ -32,7 +33,7 @@ func (r *row) cutAhead(now time.Time) time.Duration {
 	if by == 0 {
 		return 0
 	}
-	r.ChangedAt = now
+	r.ChangedAt, r.CalledAt = now, calls.Known(r.CalledAt, now)
 	if r.ReceivedAt.After(now) {
 		r.ReceivedAt = now
 	}

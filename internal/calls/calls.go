@@ -41,9 +41,10 @@ func (r Rule) Forgotten(since time.Duration) bool {
 
 // Ago is how long ago a first call was begun, by a clock that says that it was so long ago. If the
 // clock says that the call is to begin later, the clock was set back since, and the time that
-// passed is unknown: it counts as longer than any window.
+// passed is unknown: it counts as longer than any window. So does what is as old as the epoch, which
+// stores write for a time that is unknown.
 func Ago(measured time.Duration) time.Duration {
-	if measured < -contract.ClockSlack {
+	if measured < -contract.ClockSlack || measured > older {
 		return Unmeasured
 	}
 	return max(measured, 0)
@@ -55,6 +56,20 @@ func Text(since time.Duration) string {
 		return "before the store's clock was set back"
 	}
 	return since.Round(time.Second).String() + " ago"
+}
+
+// older is longer than a call can be ago, and shorter than the epoch is.
+const older = 40 * 365 * 24 * time.Hour
+
+// Unknown is the time of a first call that nobody knows: the epoch, as in the tables.
+func Unknown() time.Time { return time.Unix(0, 0) }
+
+// Known is a time of a first call as it stands, or Unknown if the store's clock was ahead then.
+func Known(first, now time.Time) time.Time {
+	if first.Sub(now) > contract.ClockSlack {
+		return Unknown()
+	}
+	return first
 }
 
 // Unmeasured is the age of a call whose time is unknown. It is longer than any window, and small

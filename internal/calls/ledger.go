@@ -10,7 +10,8 @@ import (
 type Ledger struct {
 	// Started are calls that were begun, Finished those of which it is known what became.
 	Started, Finished int
-	// First is when the first of them was begun, zero if none was.
+	// First is when the first of them was begun, zero if none was, Unknown if the store's clock was
+	// ahead then.
 	First time.Time
 	// Token is that of the claim under which the last one was begun, 0 after its end.
 	Token contract.Token
@@ -26,6 +27,7 @@ func (l *Ledger) Start(t contract.Token, now time.Time) contract.CallStarted {
 	if l.First.IsZero() {
 		l.First = now
 	}
+	l.First = Known(l.First, now)
 	return contract.CallStarted{Stands: true, Started: l.Started, Finished: l.Finished, Since: Ago(now.Sub(l.First))}
 }
 

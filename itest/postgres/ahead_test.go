@@ -44,8 +44,14 @@ func TestAClaimWhileRowsThatWereDatedAheadCannotBeCut(t *testing.T) {
 }
 
 func TestACallThatWasBegunWhileTheClockWasAhead(t *testing.T) {
-	t.Run("E3_trap_T113_counts_as_longer_ago_than_any_window", func(t *testing.T) {
+	called := func(t *testing.T, cut bool) {
 		s := newShop(t, fresh(t), sqlstore.Options{})
-		sqlsuite.CalledAhead[*sql.Tx](t, s.store, func() { s.exec(t, "update in.semel_inbox set called_at = called_at + interval '1 day'") })
-	})
+		sqlsuite.CalledAhead[*sql.Tx](t, s.store, cut, func(days int) {
+			s.exec(t, "update in.semel_inbox set called_at = called_at + $1 * interval '1 day'", days)
+		}, func(days int) {
+			s.exec(t, "update in.semel_inbox set due_at = due_at + $1 * interval '1 day', changed_at = changed_at + $1 * interval '1 day', locked_until = locked_until + $1 * interval '1 day'", days)
+		})
+	}
+	t.Run("E3_trap_T113_counts_as_longer_ago_than_any_window", func(t *testing.T) { called(t, false) })
+	t.Run("E3_trap_T113_also_if_the_waits_of_its_row_are_cut", func(t *testing.T) { called(t, true) })
 }

@@ -112,10 +112,16 @@ func parked(t *testing.T, s *sqlstore.Store, db *sql.DB) int64 {
 }
 
 func TestACallThatWasBegunWhileTheClockWasAhead(t *testing.T) {
-	t.Run("E3_trap_T113_counts_as_longer_ago_than_any_window", func(t *testing.T) {
+	called := func(t *testing.T, cut bool) {
 		db := openFile(t, newFile(t), pragmas+foreignKeys)
-		sqlsuite.CalledAhead[*sql.Tx](t, storeOn(t, db), func() { exec(t, db, "update semel_inbox set called_at = called_at + 86400000") })
-	})
+		sqlsuite.CalledAhead[*sql.Tx](t, storeOn(t, db), cut, func(days int) {
+			exec(t, db, "update semel_inbox set called_at = called_at + 86400000 * ?", days)
+		}, func(days int) {
+			exec(t, db, "update semel_inbox set due_at = due_at + 86400000 * ?1, changed_at = changed_at + 86400000 * ?1, locked_until = locked_until + 86400000 * ?1", days)
+		})
+	}
+	t.Run("E3_trap_T113_counts_as_longer_ago_than_any_window", func(t *testing.T) { called(t, false) })
+	t.Run("E3_trap_T113_also_if_the_waits_of_its_row_are_cut", func(t *testing.T) { called(t, true) })
 }
 
 func TestTwoRowsOfOneIdentityThatAreDue(t *testing.T) {

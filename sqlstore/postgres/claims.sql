@@ -58,7 +58,8 @@ order by c.place;
 -- Cut ahead is for rows that were written while the database's clock was ahead. They were changed
 -- in the future, and are due, or leased, by their own waits from then: each is cut to its own wait
 -- from now. It returns how many there were, and how many milliseconds ahead the furthest was. A
--- second is left for clocks that are put right by little.
+-- second is left for clocks that are put right by little. When the first call was begun is unknown
+-- then, which is written as the epoch, as start calls does.
 
 -- name: cut ahead
 with ahead as materialized (
@@ -71,7 +72,8 @@ with ahead as materialized (
 ), cut as (
   update {prefix}inbox i set changed_at = statement_timestamp(), received_at = least(i.received_at, statement_timestamp()),
     due_at = statement_timestamp() + greatest(i.due_at - i.changed_at, interval '0'),
-    locked_until = case when i.locked_until is not null then statement_timestamp() + greatest(i.due_at - i.changed_at, interval '0') end
+    locked_until = case when i.locked_until is not null then statement_timestamp() + greatest(i.due_at - i.changed_at, interval '0') end,
+    called_at = case when i.called_at > statement_timestamp() + interval '1 second' then to_timestamp(0::double precision) else i.called_at end
   from ahead a where i.number = a.number
   returning a.by
 )
@@ -190,7 +192,8 @@ with asked as materialized (
 ), started as (
   update {prefix}inbox i
   set calls_started = i.calls_started + (i.call_token is distinct from h.t)::int, call_token = h.t,
-    called_at = coalesce(i.called_at, clock_timestamp()), revision = i.revision + 1, changed_at = clock_timestamp(),
+    called_at = case when i.called_at > clock_timestamp() + interval '1 second' then to_timestamp(0::double precision) else coalesce(i.called_at, clock_timestamp()) end,
+    revision = i.revision + 1, changed_at = clock_timestamp(),
     due_at = greatest({lease ends}, clock_timestamp() + $2::bigint * interval '1 millisecond'),
     locked_until = greatest({lease ends}, clock_timestamp() + $2::bigint * interval '1 millisecond')
   from held h where i.number = h.number

@@ -40,7 +40,8 @@ where number = ?3;
 
 -- Cut ahead is for rows that were written while the clock was ahead. They were changed in the
 -- future, and are due, or leased, by their own waits from then: each is cut to its own wait from
--- now. Dated ahead tells how many there are, and how far ahead the furthest is.
+-- now. When the first call was begun is unknown then, which is written as the epoch, as start call
+-- does. Dated ahead tells how many there are, and how far ahead the furthest is.
 
 -- name: dated ahead
 select count(*), coalesce(max(i.changed_at - cast(unixepoch('subsec') * 1000 as integer)), 0) from {prefix}inbox i
@@ -51,7 +52,8 @@ where i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS', 'BLOCKED')
 -- name: cut ahead
 update {prefix}inbox set changed_at = cast(unixepoch('subsec') * 1000 as integer), received_at = min(received_at, cast(unixepoch('subsec') * 1000 as integer)),
   due_at = cast(unixepoch('subsec') * 1000 as integer) + max(due_at - changed_at, 0),
-  locked_until = case when locked_until is not null then cast(unixepoch('subsec') * 1000 as integer) + max(due_at - changed_at, 0) end
+  locked_until = case when locked_until is not null then cast(unixepoch('subsec') * 1000 as integer) + max(due_at - changed_at, 0) end,
+  called_at = case when called_at > cast(unixepoch('subsec') * 1000 as integer) + 1000 then 0 else called_at end
 where state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS', 'BLOCKED')
   and due_at > cast(unixepoch('subsec') * 1000 as integer) + 1000 and changed_at > cast(unixepoch('subsec') * 1000 as integer) + 1000
   and (?1 = '' or number in (select value from json_each(?1)));
@@ -96,7 +98,7 @@ where number = ? and token = ? and state = 'IN_PROGRESS';
 
 -- name: start call
 update {prefix}inbox as i set calls_started = calls_started + (call_token is not ?2), call_token = ?2,
-  called_at = coalesce(called_at, cast(unixepoch('subsec') * 1000 as integer)),
+  called_at = case when called_at > cast(unixepoch('subsec') * 1000 as integer) + 1000 then 0 else coalesce(called_at, cast(unixepoch('subsec') * 1000 as integer)) end,
   revision = revision + 1, changed_at = cast(unixepoch('subsec') * 1000 as integer),
   due_at = max({lease ends}, cast(unixepoch('subsec') * 1000 as integer) + ?3),
   locked_until = max({lease ends}, cast(unixepoch('subsec') * 1000 as integer) + ?3)

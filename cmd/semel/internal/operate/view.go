@@ -71,7 +71,7 @@ func NewView(store string, r contract.StoredRow) View {
 	v.Stream, v.StreamBase64 = text(r.Stream)
 	v.Version, v.Lined = r.Version, r.Place > 0 && (r.State == contract.StateParked || r.State.Outcome() == contract.Waiting)
 	v.Started, v.Due, v.Claimed = r.Started, given(r.DueAt), given(r.LockedUntil)
-	v.Calls, v.UnknownCalls, v.Called = r.CallsStarted, r.CallsStarted-r.CallsFinished, given(r.CalledAt)
+	v.Calls, v.UnknownCalls, v.Called = r.CallsStarted, r.CallsStarted-r.CallsFinished, called(r.CalledAt)
 	for _, s := range r.Steps {
 		v.Steps, v.LastStep = append(v.Steps, StepView{s.Name, len(s.Output)}), s.Name
 	}
@@ -103,6 +103,15 @@ func given(t time.Time) *time.Time {
 		return nil
 	}
 	return &t
+}
+
+// called is the time of a first call, and nil also where the store does not know it: see
+// contract.Row.CalledAt.
+func called(t time.Time) *time.Time {
+	if t.Unix() == 0 {
+		return nil
+	}
+	return given(t)
 }
 
 // text returns s as it is, or in base64 where JSON cannot hold it.
