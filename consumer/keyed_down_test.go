@@ -108,6 +108,34 @@ func TestC10AStoreOfKeysThatIsDown(t *testing.T) {
 			}
 		}
 	})
+	bubble(t, "K8_another_cause_for_which_it_does_not_record_calls_is_told_at_once", func(t *testing.T) {
+		keys, made, seen, text := &flaky{KeyStore: memstore.NewKeys(), fault: away(false, "end")}, newCalled(), &witness{}, &log{}
+		config := keyedConfigOf(newListSource(numbered("m", 1)...))
+		config.Observers, config.Logger = []semel.Observer{seen}, text.logger()
+		run := start(t, mustNew(t, consumer.Keyed(keys, keptKeys), always(made), config))
+		pass(10 * time.Second)
+		keys.mutex.Lock()
+		keys.fault = func(step string, _ bool) error {
+			if step == "end" {
+				return errors.New("the disk is full")
+			}
+			return nil
+		}
+		keys.mutex.Unlock()
+		pass(5 * time.Second)
+		if told := seen.of(semel.EventNotReady); len(told) != 2 || !strings.Contains(told[1].Err.Error(), "the disk is full") {
+			t.Errorf("told are %+v", told)
+		}
+		if text := text.String(); strings.Count(text, "does not record calls") != 2 || !strings.Contains(text, "the disk is full") {
+			t.Errorf("the log is\n%s", text)
+		}
+		keys.mutex.Lock()
+		keys.fault = nil
+		keys.mutex.Unlock()
+		if err := run.wait(); err != nil {
+			t.Error(err)
+		}
+	})
 	for name, fault := range map[string]func(string, bool) error{
 		"C10_declared_natural_it_goes_on_where_no_key_can_be_claimed":      away(false, "claim", "end", "extend"),
 		"C10_declared_natural_it_goes_on_where_claims_have_no_answer":      away(true, "claim", "end", "extend"),

@@ -12,17 +12,18 @@ import (
 const partKeys = "keys"
 
 // unrecorded follows the end of one claim: refused tells that the store has not recorded it,
-// at the first time and once a minute, and over that it is asked for no more.
+// at the first time, for each further cause and once a minute, and over that it is asked for no
+// more.
 func (n *reporter) unrecorded(key semel.Key) (refused func(error, time.Duration), over func()) {
 	var told time.Time // when it was told of this end last
+	of := outage{told: map[string]bool{}}
 	refused = func(err error, wait time.Duration) {
-		now := time.Now()
-		if !told.IsZero() && now.Sub(told) < outageEvery {
+		now, first, another := time.Now(), told.IsZero(), of.learns(kindOf(cause(err)))
+		if !another && now.Sub(told) < outageEvery {
 			return
 		}
-		first := told.IsZero()
 		told = now
-		if n.endRefused(first, cause(err)) {
+		if n.endRefused(first, cause(err)) || another && !first && n.seldom(partKeys+"\x00cause") {
 			n.logger.Warn("the store of the keys does not record calls that were made; each waits with its worker, and is asked for again", "consumer", n.consumer, "id", key.ID, "wait", rounded(wait), "error", cause(err))
 		}
 		n.tell(semel.Event{Kind: semel.EventNotReady, Key: key, Reason: partKeys, Messages: 1, Wait: wait, Err: err})
