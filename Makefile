@@ -5,75 +5,98 @@ GO ?= go
 PACKAGES = $(shell $(GO) list -m -f '{{.Dir}}/...')
 SEEDS ?= 10000
 
-# What starts no goroutine has no races to find, and takes five times as long
-# with the detector: the machine, its simulator, the planted faults, parsers.
-# So do the commands, for SQLite in Go takes twelve times as long; cmd/semel
-# runs them with the detector.
-PURE = $(shell $(GO) list ./internal/... ./cmd/semel/internal/cli | grep -v -e /internal/worker -e /internal/keyclaim -e /internal/testrun)
-# The longest packages begin first: they mostly wait for servers, and the others
-# fill in.
-LONGEST = $(shell $(GO) list ./itest/pgxstore ./itest/postgres ./itest/postgres_faults ./kafka ./cmd/semel ./itest/services ./itest/neighbours)
-RACED = $(LONGEST) $(filter-out $(PURE) $(LONGEST),$(shell $(GO) list $(PACKAGES)))
+# What starts no goroutine has no races to find, and takes five times as long with the detector:
+# the machine, its simulator, parsers, and suites whose goroutines are their tests' own. So do the
+# commands, for SQLite in Go takes twelve times as long; cmd/semel runs them with the detector.
+PLANTED = ./internal/simulator/planted
+PURE = $(shell $(GO) list ./internal/... ./storetest ./sourcetest ./cmd/semel/internal/cli ./cmd/semel/internal/why | \
+	grep -v -e /internal/worker -e /internal/keyclaim -e /internal/testrun -e $(PLANTED:.%=%))
 
-.PHONY: test vet simulate planted bench coverage-list pictures example proof-file proof-commit proof-failover proof-kafka proof-inbox proof-order proof-keys proof-retention proof-reconcile proof-charge proof-replay proof-redis proof-kafka3 bench-postgres bench-kafka bench-river bench-against bench-postgres-against bench-kafka-against bench-file bench-redis bench-http bench-httpkey
+# What test runs against servers, and verify: the suite of PostgreSQL's stores in each of the ways
+# to them, faults, neighbouring releases, the proofs' own tests. The longest packages begin first:
+# they mostly wait for servers, and the others fill in.
+STORES = $(shell $(GO) list ./itest/sqlite ./itest/httpkey ./itest/redis ./itest/kafka)
+BINARY = $(shell $(GO) list ./cmd/semel ./itest/kafkatakeover ./itest/pgxstore)
+LONGEST = $(shell $(GO) list ./itest/postgres ./itest/postgres_faults ./itest/neighbours ./itest/days)
+SERVERS = $(LONGEST) $(filter-out $(STORES) $(BINARY) $(LONGEST),$(shell $(GO) list ./itest/... ./itest/orm/...))
+RACED = $(filter-out $(PURE) $(STORES) $(BINARY) $(SERVERS) %$(PLANTED:.%=%),$(shell $(GO) list $(PACKAGES)))
 
-# The parts of test that run at once. A test waits for servers more than it
-# computes, so what computes and waits for nobody fills in, and is nice: where as
-# much wants to run as there is, each answer of a server comes late, and suites of
-# thousands of short cases take ten times as long.
-PARTS = lint pure forms suites proof stranger
+.PHONY: test verify vet simulate planted bench coverage-list pictures example proof-file proof-commit proof-failover proof-kafka proof-inbox proof-order proof-keys proof-retention proof-reconcile proof-charge proof-replay proof-redis proof-kafka3 bench-postgres bench-kafka bench-river bench-against bench-postgres-against bench-kafka-against bench-file bench-redis bench-http bench-httpkey
+
+# The parts of test, and of verify, run at once. A test waits for servers more than it computes, so
+# what computes and waits for nobody fills in, and is nice: where as much wants to run as there is,
+# each answer of a server comes late, and suites of thousands of short cases take ten times as long.
+TEST_PARTS = lint pure raced stores proof stranger
+VERIFY_PARTS = faults forms binary servers proofs
 
 # No result is taken from a cache: servers are no files whose change Go notices.
 # vet has run before.
 TEST = $(GO) test -json -count=1 -vet=off -timeout 60m
 
-# The detector looks at what people wrote. SQLite is C that was translated: with
-# the detector in it, what uses it takes three times as long.
-RACE = -race '-gcflags=modernc.org/...=-race=false' -exec $(CURDIR)/scripts/raced
+# The CPU seconds of each package are measured. The detector looks at what people wrote: SQLite is C
+# that was translated, and with the detector in it, what uses it takes three times as long.
+MEASURED = -exec $(CURDIR)/scripts/raced
+RACE = -race '-gcflags=modernc.org/...=-race=false' $(MEASURED)
 
 # Brokers that live for minutes: optimizing them would cost more than it gains.
-test: export JAVA_TOOL_OPTIONS += -XX:TieredStopAtLevel=1
+test verify: export JAVA_TOOL_OPTIONS += -XX:TieredStopAtLevel=1
 # Some hundred programs are linked, also by tests: without symbols for debuggers
 # that takes half the time. Code that lies nowhere in particular is compiled once
 # for the modules as they are here and as a stranger builds them.
-test: export GOFLAGS += -ldflags=-s -trimpath
+test verify: export GOFLAGS += -ldflags=-s -trimpath
 # At its end a process with the detector waits a second for others' last races.
-test: export GORACE += atexit_sleep_ms=50
-## test: everything that guards main, with the race detector where there are
-## goroutines, and a minute of each proof on Kafka and on Redis; starts the servers that it
-## needs and stops those that it started; says at the end what took how long
-test: vet
-	@$(GO) run ./internal/testrun $(PARTS)
-
-## verify: the suite of stores in SQL, each case in each way to a store:
-## make test runs each in one way for each driver, and in further ways as few as
-## send every statement
-.PHONY: verify
-verify: export SEMEL_TEST_FORMS = all
-verify: export SEMEL_POSTGRES_OPTIONS ?= -c fsync=off -c full_page_writes=off
-verify:
-	scripts/services with postgres pgbouncer -- $(GO) test -count=1 -timeout 60m ./itest/pgxstore ./itest/postgres ./itest/sqlite
-
-.PHONY: $(PARTS)
-# They allocate much and keep little, so that collecting less often is a fifth of their time.
-pure forms: export GOGC ?= 400
-pure:
-	nice -n 19 $(TEST) $(PURE)
-# The ways to open a file of SQLite that its suites leave out under the detector.
-forms:
-	nice -n 19 $(TEST) -run '^TestSQLiteKeepsTheLaws' -skip '/^with_a_write-ahead_log$$' ./itest/sqlite
+test verify: export GORACE += atexit_sleep_ms=50
 # Each test makes a database and drops it. No test takes the machine's power away,
 # and those that kill a server have their own, with PostgreSQL's settings.
-suites: export SEMEL_POSTGRES_OPTIONS ?= -c fsync=off -c full_page_writes=off
-suites:
-	scripts/services install redis python3 node prometheus
-	scripts/services with postgres pgbouncer kafka -- $(TEST) $(RACE) -p 4 -parallel 8 $(RACED)
+test verify: export SEMEL_POSTGRES_OPTIONS ?= -c fsync=off -c full_page_writes=off
+
+## test: what a change has to pass, in ten minutes on two cores: format, vet, staticcheck, the
+## tests of every package, with the race detector where goroutines are ours, each store's suite in
+## one way to reach it, a minute of two proofs, and the modules as a stranger builds them; starts
+## the servers that it needs, stops those that it started, and says at the end what took how long
+test: export SEMEL_TEST_FORMS = one
+test: vet
+	@$(GO) run ./internal/testrun $(TEST_PARTS)
+
+## verify: what test leaves out: the suites of stores in every way to reach them, the command with
+## the race detector, faults of servers, neighbouring releases, planted faults, a minute of each
+## other proof; SEMEL_TEST_FORMS=all has each way to a store run every case
+verify:
+	@$(GO) run ./internal/testrun $(VERIFY_PARTS)
+
+.PHONY: $(TEST_PARTS) $(VERIFY_PARTS)
+# They allocate much and keep little, so that collecting less often is a fifth of their time.
+pure faults forms: export GOGC ?= 400
+pure:
+	nice -n 19 $(TEST) $(PURE)
+raced:
+	scripts/services install python3 node prometheus
+	nice -n 19 $(TEST) $(RACE) $(RACED)
+stores:
+	scripts/services install redis
+	scripts/services with postgres pgbouncer kafka -- sh -c "$(TEST) $(MEASURED) -run '^TestStore$$' ./itest/pgxstore && $(TEST) $(MEASURED) -p 4 -parallel 8 $(STORES)"
 proof:
 	scripts/services install postgres kafka redis
 	$(GO) run ./itest/cmd/proof kafka -quick
+	$(GO) run ./itest/cmd/proof charge -quick
+
+binary:
+	scripts/services install redis python3 node
+	scripts/services with postgres pgbouncer kafka -- $(TEST) $(RACE) -p 4 -parallel 8 $(BINARY)
+servers:
+	scripts/services install redis python3 node prometheus
+	scripts/services with postgres pgbouncer kafka -- $(TEST) $(MEASURED) -p 4 -parallel 8 $(SERVERS)
+# Those planted faults that a test or a few seeds find.
+faults:
+	nice -n 19 $(TEST) $(MEASURED) $(PLANTED)
+# The ways to open a file of SQLite, of which test takes one.
+forms:
+	nice -n 19 $(TEST) $(MEASURED) -run '^TestSQLiteKeepsTheLaws' -skip '/^with_a_write-ahead_log$$' ./itest/sqlite
+proofs:
+	scripts/services install postgres kafka redis
 	$(GO) run ./itest/cmd/proof kafka -inbox -quick
 	$(GO) run ./itest/cmd/proof kafka -order -quick
-	$(GO) run ./itest/cmd/proof charge -quick
+	$(GO) run ./itest/cmd/proof kafka -keys -quick
 	$(GO) run ./itest/cmd/proof keyed -quick
 	$(GO) run ./itest/cmd/proof replay -quick
 	$(GO) run ./itest/cmd/proof webhook -quick

@@ -1,4 +1,4 @@
-// Command testrun runs the parts of `make test` at once, each a target of the
+// Command testrun runs the parts of `make test` or `make verify` at once, each a target of the
 // Makefile, and says at the end what took how long.
 //
 //	testrun TARGET…

@@ -12,9 +12,13 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// EveryWay reports whether each way to a store runs every case of storetest, as `make verify`
-// asks for by SEMEL_TEST_FORMS=all.
+// EveryWay reports whether each way to a store runs every case of storetest, which is asked for by
+// SEMEL_TEST_FORMS=all.
 func EveryWay() bool { return os.Getenv("SEMEL_TEST_FORMS") == "all" }
+
+// OneWay reports whether only one way to each store runs cases, as `make test` asks for by
+// SEMEL_TEST_FORMS=one.
+func OneWay() bool { return os.Getenv("SEMEL_TEST_FORMS") == "one" }
 
 // OneLine leaves out most of the table of pairs of rows, which is a third of the suite: for a
 // store whose batches or markers differ from those of the one that runs all of it.
@@ -45,11 +49,15 @@ func (w *Ways) First(only func(name string) bool) func(name string) bool {
 }
 
 // Further are the cases of a further way: as few as send all that the first one sent, and those
-// that it has not. They are all where the first way did not run, as if -run says so.
+// that it has not. They are all where the first way did not run, as if -run says so, and none where
+// one way is enough.
 func (w *Ways) Further() func(name string) bool {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	w.noted = true
+	if OneWay() {
+		return func(string) bool { return false }
+	}
 	if len(w.sent) == 0 || EveryWay() {
 		return nil
 	}

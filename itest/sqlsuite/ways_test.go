@@ -69,6 +69,13 @@ func TestAFurtherWaySendsWhatTheFirstDoes(t *testing.T) {
 			t.Error("with SEMEL_TEST_FORMS=all it chooses")
 		}
 	})
+	t.Run("none_runs_where_one_way_is_enough", func(t *testing.T) {
+		w, names := ran(t, []string{"one"}, []string{"two"})
+		t.Setenv("SEMEL_TEST_FORMS", "one")
+		if got := slices.Collect(chosen(append(names, "of queues alone"), w.Further())); len(got) != 0 {
+			t.Errorf("it runs %q", got)
+		}
+	})
 }
 
 func chosen(names []string, only func(string) bool) func(yield func(string) bool) {

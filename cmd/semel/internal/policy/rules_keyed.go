@@ -14,10 +14,13 @@ func (p *Policy) checkKeyStores(d *decoder) {
 		if s.Redis == nil || !d.sound(at) {
 			continue
 		}
-		for _, key := range []string{"migrate", "setup", "encryption"} {
+		for _, key := range []string{"migrate", "setup"} {
 			if d.given(at + "." + key) {
 				d.faultAt(at+"."+key, "leased keys have no tables", "remove it")
 			}
+		}
+		if d.given(at + ".encryption") {
+			d.faultAt(at+".encryption", "nothing is encrypted in Redis, which keeps results and a hash of each message's content", "remove it, or keep the keys in a store of the kind postgres or sqlite")
 		}
 		switch r := s.Redis; {
 		case r.Persistence != 0 && r.Because == "":
