@@ -59,7 +59,7 @@ func Text(since time.Duration) string {
 }
 
 // older is longer than a call can be ago, and shorter than the epoch is.
-const older = 40 * 365 * 24 * time.Hour
+const older = 20 * 365 * 24 * time.Hour
 
 // Unknown is the time of a first call that nobody knows: the epoch, as in the tables.
 func Unknown() time.Time { return time.Unix(0, 0) }

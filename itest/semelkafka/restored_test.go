@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"strings"
 	"sync"
@@ -142,9 +143,15 @@ type plan struct {
 	Missing      int64
 }
 
-func (l *loaded) plan(code int) (p plan) {
+func (l *loaded) plan(code int) plan {
 	l.t.Helper()
-	out, _ := l.call(code, "positions", "plan", "--config", "semel.yaml", "--json")
+	return l.planBy(code, "--config", "semel.yaml")
+}
+
+// planBy is what it says with these flags.
+func (l *loaded) planBy(code int, flags ...string) (p plan) {
+	l.t.Helper()
+	out, _ := l.call(code, append([]string{"positions", "plan", "--json"}, flags...)...)
 	if err := json.Unmarshal([]byte(out), &p); err != nil {
 		l.t.Fatalf("%v: %s", err, out)
 	}
@@ -190,6 +197,9 @@ func TestADatabaseThatWasRestored(t *testing.T) {
 		p := l.plan(4)
 		if p.Ahead != 4 || p.Missing < int64(5000-kept) {
 			t.Errorf("%d entries are missing; the plan is %+v", 5000-kept, p)
+		}
+		if bare := l.planBy(4, "--store", l.dsn, "--consumer", l.shop.name("billing"), "--brokers", strings.Join(l.brokers, ","), "--topics", l.topic); !reflect.DeepEqual(bare, p) {
+			t.Errorf("without a policy the plan is %+v, not %+v", bare, p)
 		}
 		out, told := l.printed(said)
 		if strings.Count(out, ": done\n") != 4 || !strings.Contains(told, "come again") {
