@@ -174,7 +174,7 @@ bench-sampler:
 ## bench-redis: claims and completions of leased keys beside a bare SET NX and SET
 bench-redis:
 	scripts/services install redis
-	$(GO) run ./itest/cmd/proof redis
+	$(GO) run ./itest/cmd/proof redis $(BENCH)
 
 ## bench-http: an endpoint whose answers are effects, in Python beside a bare load
 ## generator and in Go beside the same statements as SQL; some five minutes;
@@ -195,9 +195,9 @@ bench-httpkey:
 bench-file:
 	$(GO) run ./itest/cmd/pairedbench -file -base "$(BASE)" -webhooks "$$(scripts/fetch-webhooks)" $(BENCH)
 
-## coverage-list: which test covers which law, case, trap and requirement
+## coverage-list: prints which test covers which law, case, trap and requirement
 coverage-list:
-	$(GO) run ./internal/house/coverage > docs/coverage.md.new && mv docs/coverage.md.new docs/coverage.md
+	@$(GO) run ./internal/house/coverage
 
 ## pictures: the rooms and the way of a message, drawn from the imports, and what a run told of
 ## itself, drawn from what was recorded
@@ -218,9 +218,9 @@ example:
 ## order of its own, of which one is frozen for good and two are killed, over
 ## five restarts of the server (2 GB in TMPDIR while it runs)
 proof-file:
-	$(GO) run ./itest/cmd/proof file -webhooks "$$(scripts/fetch-webhooks)"
+	$(GO) run ./itest/cmd/proof file -webhooks "$$(scripts/fetch-webhooks)" $(PROOF)
 	$(GO) run ./itest/cmd/proof file -webhooks "$$(scripts/fetch-webhooks)" \
-		-into postgres -deliveries 60000 -kills 12 -restarts 5 -open 6
+		-into postgres -deliveries 60000 -kills 12 -restarts 5 -open 6 $(PROOF)
 
 ## proof-kafka: 220,000 real webhooks through a topic and three processes into
 ## PostgreSQL, over six minutes in which members are killed, frozen, added and
@@ -325,7 +325,7 @@ proof-webhook:
 ## some while it waits for a frozen standby, with a competing consumer; then
 ## the same with a planted fault, which must be found
 proof-commit:
-	$(GO) run ./itest/cmd/proof commit
+	$(GO) run ./itest/cmd/proof commit $(PROOF)
 	$(GO) run ./itest/cmd/proof commit -plant select -cuts 200
 
 ## proof-alerts: a Prometheus scrapes two processes of semel run while each fault is produced
@@ -343,10 +343,10 @@ proof-alerts:
 ## same without a look at the effects, which must be found; two minutes
 proof-reconcile:
 	scripts/services install postgres
-	$(GO) run ./itest/cmd/proof reconcile
+	$(GO) run ./itest/cmd/proof reconcile $(PROOF)
 	$(GO) run ./itest/cmd/proof reconcile -plant effects -messages 10000
 
 ## proof-failover: the primary killed under load, its synchronous standby
 ## promoted, five times with each driver
 proof-failover:
-	$(GO) run ./itest/cmd/proof failover
+	$(GO) run ./itest/cmd/proof failover $(PROOF)

@@ -234,17 +234,15 @@ func undocumented(t *testing.T, f *File, g *ast.GenDecl) {
 	}
 }
 
-func TestTheListOfWhatTestsCoverIsCurrent(t *testing.T) {
-	var want bytes.Buffer
-	if err := WriteCoverage(&want, files(t)); err != nil {
+func TestTheListOfWhatTestsCoverHasATestOfEachLaw(t *testing.T) {
+	var list bytes.Buffer
+	if err := WriteCoverage(&list, files(t)); err != nil {
 		t.Fatal(err)
 	}
-	got, err := os.ReadFile(root + "/docs/coverage.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(got, want.Bytes()) {
-		t.Error("docs/coverage.md is not what the subtests' names say; run make coverage-list")
+	for law := 1; law <= 16; law++ {
+		if row := "\n| law " + strconv.Itoa(law) + " | "; !strings.Contains(list.String(), row) {
+			t.Errorf("no test is listed of law %d", law)
+		}
 	}
 }
 

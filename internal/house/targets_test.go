@@ -34,7 +34,14 @@ func TestEachTargetOfMakeThatAPageNamesExists(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	commands, err := os.ReadFile(root + "/scripts/commands")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for target, page := range named {
+		if target != "test" && target != "verify" && !regexp.MustCompile(`(?m)^try `+target+`( |$)`).Match(commands) {
+			t.Errorf("%s names make %s, which scripts/commands does not try", page, target)
+		}
 		if !regexp.MustCompile(`(?m)^` + target + `:`).Match(makefile) {
 			t.Errorf("%s names make %s, and the Makefile has no such target", page, target)
 		}

@@ -1,8 +1,8 @@
-// Command coverage lists which test covers which law, decided case, trap and
+// Command coverage prints which test covers which law, decided case, trap and
 // requirement, from the names of subtests such as "trap_6_…", "law_3_…",
 // "case_14_…" and "A3_…".
 //
-//	go run ./internal/house/coverage > docs/coverage.md
+//	go run ./internal/house/coverage
 package main
 
 import (

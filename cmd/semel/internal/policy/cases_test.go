@@ -136,6 +136,7 @@ func acceptedFiles() []policyCase {
 		{name: "a type in a header", edits: inConsumer(`type: "header:event-type"`)},
 		{name: "a connection string in a file", edits: []string{"sqlite: {path: shop.db}", "postgres: {url_file: secrets/url}"}},
 		{name: "a password in a file", edits: []string{"sqlite: {path: shop.db}", "postgres: {url: \"postgres://shop@db/shop\", password_file: secrets/password}"}},
+		{name: "a constant of its parameter's type", edits: []string{`amount: "body:/amount"`, `amount: {from: "const:10", type: decimal}`}},
 		{name: "parameters of types", edits: []string{`amount: "body:/amount"`, `amount: {from: "body:/amount?", type: decimal}`}},
 		{name: "a parameter in the long form", edits: []string{`amount: "body:/amount"`, `amount: {from: "body:/amount"}`}},
 		{name: "handlers by type", edits: byType(`"payment.made": {sql: {params: {a: "body:/a"}, statements: ["insert into made values (:a)"]}}`,

@@ -130,6 +130,7 @@ func refusedCombinations() []policyCase {
 		{name: "a type that a stream is named by", edits: inConsumer("type: \"header:type\"\n    version: {stream: [type, subject], number: \"body:/version\", start: 1}")},
 		{name: "a connection string twice", edits: []string{"sqlite: {path: shop.db}", "postgres: {url: \"postgres://shop@db/shop\", url_file: secrets/url}"}, shape: true},
 		{name: "parameters of types that are none", edits: []string{`amount: "body:/amount"`, `amount: {from: "body:/amount", type: float}`}, shape: true},
+		{name: "a constant that is not of its parameter's type", edits: []string{`amount: "body:/amount"`, `amount: {from: "const:ten", type: decimal}`}},
 		{name: "a parameter of a type without a place", edits: []string{`amount: "body:/amount"`, `amount: {type: decimal}`}, shape: true},
 		{name: "a parameter of a type at an unknown place", edits: []string{`amount: "body:/amount"`, `amount: {from: "bdy:/amount", type: decimal}`}, shape: true},
 		{name: "unknown source and store", edits: []string{"from: payments", "from: payment", "store: shop", "store: other"}},

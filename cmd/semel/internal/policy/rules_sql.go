@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
+	"github.com/semel-go/semel/identity"
 )
 
 // handler judges the SQL of a consumer.
@@ -29,6 +30,7 @@ func (r rules) handler(store *Store) {
 // statements judges those of one handler or step, adds the paths of the parameters that
 // they use, and reports whether all could be read.
 func (r rules) statements(dialect sqlhandler.Dialect, h Statements, used map[string]bool) (whole bool) {
+	r.constants(dialect, h)
 	whole = r.ok(h.At+".statements", h.ParamsAt+".steps")
 	for i, s := range h.Statements {
 		key := fmt.Sprintf("%s.statements[%d]", h.At, i)
@@ -44,6 +46,18 @@ func (r rules) statements(dialect sqlhandler.Dialect, h Statements, used map[str
 		r.rows(dialect, key, s)
 	}
 	return whole
+}
+
+// constants refuses a constant that is not of its parameter's type: each message would be parked.
+func (r rules) constants(d sqlhandler.Dialect, h Statements) {
+	for _, p := range h.Params {
+		s, err := identity.ParseSelector(p.Selector)
+		if key := h.param(p.Name); err == nil && r.ok(key) {
+			if err := d.Constant(p.Type, s); err != nil {
+				r.refuse(key, fmt.Sprintf("%q %v", p.Selector, err), "write a constant of this type, or another type")
+			}
+		}
+	}
 }
 
 // param is the path of a parameter.

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/strictjson"
 )
@@ -88,6 +89,19 @@ func (t ParamType) value(g given, texts bool) (any, error) {
 		return nil, errBeyond
 	}
 	return numberOf(text, exact), nil
+}
+
+// Constant says why no message can have a value of this type at the selector: it is a constant of
+// another one. It is nil for every other selector, and without a type.
+func (d Dialect) Constant(t ParamType, s identity.Selector) error {
+	if t == "" || !s.Constant() {
+		return nil
+	}
+	found, err := identity.AppendValues(nil, &semel.Message{}, []identity.Selector{s})
+	if err == nil {
+		_, err = t.value(givenBy(found[0]), d.texts)
+	}
+	return err
 }
 
 // errBeyond: see beyondFloat.
