@@ -18,7 +18,7 @@ const Variable = "SEMEL_WEBHOOKS"
 
 // ErrNoWebhooks says that made-up bodies stand in for the real webhooks.
 var ErrNoWebhooks = errors.New("the real webhooks are missing, and made-up bodies of 10 KB stand in: " + Variable +
-	" names no file of them; `make bench` sets it, and says above why they could not be fetched")
+	" names no file of them; `make bench NAME=engine` sets it, and says above why they could not be fetched")
 
 // Set is bodies that are measured together.
 type Set struct {

@@ -5,47 +5,72 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strings"
 	"testing"
 )
 
-// namedTarget finds the targets of make that a page shows: in inline code, and at the beginning of
-// a line of a block.
-var namedTarget = regexp.MustCompile("(?m)(?:`|^ *)make ([a-z][a-z0-9-]*)(?: [^`\n]*?)?(?:`| *#| *$)")
+// namedTarget finds the targets of make that a page shows, and the names of proofs and measurements:
+// in inline code, and at the beginning of a line of a block.
+var namedTarget = regexp.MustCompile("(?m)(?:`|^ *)make ([a-z][a-z0-9-]*)(?: NAME=([a-z0-9-]+))?(?: [^`\n]*?)?(?:`| *#| *$)")
 
-func TestEachTargetOfMakeThatAPageNamesExists(t *testing.T) {
+func TestEachTargetOfMakeThatAPageNamesExistsAndIsTried(t *testing.T) {
 	pages, err := filepath.Glob(root + "/docs/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	named := map[string]string{}
+	makefile, commands, found := read(t, "Makefile"), read(t, "scripts/commands"), 0
 	for _, page := range append(pages, root+"/README.md", root+"/CONTRIBUTING.md") {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, found := range namedTarget.FindAllStringSubmatch(string(text), -1) {
-			named[found[1]] = filepath.Base(page)
+		for _, match := range namedTarget.FindAllStringSubmatch(string(text), -1) {
+			target, name := match[1], match[2]
+			found++
+			if !regexp.MustCompile(`(?m)^` + target + `:`).MatchString(makefile) {
+				t.Errorf("%s names make %s, and the Makefile has no such target", filepath.Base(page), target)
+			}
+			tried := "try " + target
+			if name != "" {
+				tried = target + " " + name
+				if !strings.Contains(read(t, "scripts/"+target), "\n"+name+") ") {
+					t.Errorf("%s names make %s NAME=%s, which scripts/%s does not know", filepath.Base(page), target, name, target)
+				}
+			}
+			if target != "test" && target != "verify" && target+name != "proof" && target+name != "bench" && !strings.Contains(commands, "\n"+tried) {
+				t.Errorf("%s names make %s NAME=%s, which scripts/commands does not try", filepath.Base(page), target, name)
+			}
 		}
 	}
-	if len(named) < 20 {
-		t.Fatalf("only %d targets were found", len(named))
+	if found < 40 {
+		t.Errorf("only %d targets were found", found)
 	}
-	makefile, err := os.ReadFile(root + "/Makefile")
+}
+
+// Each proof and measurement that there is is tried.
+func TestEachProofAndMeasurementIsTried(t *testing.T) {
+	commands := read(t, "scripts/commands")
+	for _, target := range []string{"proof", "bench"} {
+		names := regexp.MustCompile(`(?m)^([a-z0-9-]+)\) #`).FindAllStringSubmatch(read(t, "scripts/"+target), -1)
+		if len(names) < 10 {
+			t.Errorf("only %d names of scripts/%s were found", len(names), target)
+		}
+		for _, name := range names {
+			if !strings.Contains(commands, "\n"+target+" "+name[1]+" ") {
+				t.Errorf("scripts/commands does not try make %s NAME=%s", target, name[1])
+			}
+		}
+	}
+}
+
+// read is the text of a file of the tree.
+func read(t *testing.T, path string) string {
+	t.Helper()
+	text, err := os.ReadFile(root + "/" + path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	commands, err := os.ReadFile(root + "/scripts/commands")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for target, page := range named {
-		if target != "test" && target != "verify" && !regexp.MustCompile(`(?m)^try `+target+`( |$)`).Match(commands) {
-			t.Errorf("%s names make %s, which scripts/commands does not try", page, target)
-		}
-		if !regexp.MustCompile(`(?m)^` + target + `:`).Match(makefile) {
-			t.Errorf("%s names make %s, and the Makefile has no such target", page, target)
-		}
-	}
+	return string(text)
 }
 
 // A go.sum or go.work.sum that a command completes makes a clone dirty, and figures are stamped so.

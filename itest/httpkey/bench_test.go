@@ -18,7 +18,7 @@ import (
 	"github.com/semel-go/semel/memstore"
 )
 
-// Each request has one insert, or nothing where keys are leased. "make bench-httpkey" runs it.
+// Each request has one insert, or nothing where keys are leased. "make bench NAME=httpkey" runs it.
 func BenchmarkARequest(b *testing.B) {
 	dsn := services.Postgres(b)
 	keys := opened(b, dsn).store // makes the tables

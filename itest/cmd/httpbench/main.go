@@ -62,7 +62,7 @@ const (
 
 func run(ctx context.Context, dsn, commit string, s sizes) (err error) {
 	if dsn == "" {
-		return errors.New("no server: set SEMEL_POSTGRES or -dsn; `make bench-http` starts one")
+		return errors.New("no server: set SEMEL_POSTGRES or -dsn; `make bench NAME=http` starts one")
 	}
 	folder, err := os.MkdirTemp("", "semel-httpbench")
 	if err != nil {

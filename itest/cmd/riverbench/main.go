@@ -41,7 +41,7 @@ const database = "semel_beside_river"
 
 func run(ctx context.Context, dsn, commit string, s sizes) (err error) {
 	if dsn == "" {
-		return errors.New("no server: set SEMEL_POSTGRES or -dsn; `make bench-river` starts one")
+		return errors.New("no server: set SEMEL_POSTGRES or -dsn; `make bench NAME=river` starts one")
 	}
 	admin, err := pgx.Connect(ctx, dsn)
 	if err != nil {

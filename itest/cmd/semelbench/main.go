@@ -97,7 +97,7 @@ func (f flags) rows(ctx context.Context, w *bench.World, o bench.Options) ([]ben
 func (f flags) options() (bench.Options, error) {
 	o := bench.Options{Rounds: f.rounds, Target: f.target, Forms: bench.Forms(), Progress: progress}
 	if f.dsn == "" {
-		return o, errors.New("no server: set SEMEL_POSTGRES or -dsn; `make bench-postgres` starts one")
+		return o, errors.New("no server: set SEMEL_POSTGRES or -dsn; `make bench NAME=postgres` starts one")
 	}
 	if f.quick {
 		o.Rounds, o.Target = 3, 150*time.Millisecond

@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/itest/workload"
 )
 
-// cuts of the small form; make proof-commit makes 10,000.
+// cuts of the small form; make proof NAME=commit makes 10,000.
 const cuts = 100
 
 func prove(t *testing.T, p Proof) Ledger {

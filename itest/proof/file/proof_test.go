@@ -15,7 +15,7 @@ import (
 	"github.com/semel-go/semel/itest/webhooks"
 )
 
-// smallInput is made up: the real payloads are fetched by `make proof-file` only.
+// smallInput is made up: the real payloads are fetched by `make proof NAME=file` only.
 func smallInput() Input {
 	return Input{Webhooks: webhooks.MadeUp(40, 0), Deliveries: 2_000, IDs: 1_600, Seed: 7}
 }
