@@ -17,7 +17,7 @@ type Key struct {
 	Token              contract.Token
 	First, Until, Over int64
 	// Leased is the time when the lease was set; 0 if a release that does not write it set the
-	// lease. First is the time of the first claim, or unmeasured if the clock was ahead then.
+	// lease. First is the time of the first claim, or calls.Unknown if the clock was ahead then.
 	Leased            int64
 	Started, Finished int
 	Fingerprint       semel.Fingerprint
@@ -69,7 +69,7 @@ func (k *Key) cutAhead(now int64) bool {
 		k.Leased, changed = now, true
 	}
 	if isAhead(k.First, now) {
-		k.First, changed = unmeasured, true
+		k.First, changed = calls.Unknown().UnixMicro(), true
 	}
 	return changed
 }
@@ -77,14 +77,8 @@ func (k *Key) cutAhead(now int64) bool {
 // isAhead reports whether a time is further in the future than contract.ClockSlack.
 func isAhead(at, now int64) bool { return at-now > contract.ClockSlack.Microseconds() }
 
-// unmeasured is Key.First if the time of the first claim is unknown.
-const unmeasured = 0
-
 func (k *Key) answer(s contract.KeyState, now int64) contract.KeyAnswer {
 	a := contract.KeyAnswer{State: s, Started: k.Started, Finished: k.Finished, Since: calls.Ago(micro(now - k.First))}
-	if k.First == unmeasured {
-		a.Since = calls.Unmeasured
-	}
 	if s == contract.KeyCompleted || s == contract.KeyFailed {
 		a.Result = k.Result
 	}
