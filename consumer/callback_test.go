@@ -64,7 +64,7 @@ func sticks(release chan struct{}) *calling {
 	}}
 }
 
-// stuck is a run of eight workers over a hundred messages, of which m3 sticks.
+// stuck is a run of eight workers over a hundred messages. Message m3 sticks.
 type stuck struct {
 	t        *testing.T
 	release  chan struct{}

@@ -18,13 +18,14 @@ func (n *reporter) unrecorded(key semel.Key) (refused func(error, time.Duration)
 	var told time.Time // when it was told of this end last
 	of := outage{told: map[string]bool{}}
 	refused = func(err error, wait time.Duration) {
-		now, first, another := time.Now(), told.IsZero(), of.learns(kindOf(cause(err)))
+		now, first, why := time.Now(), told.IsZero(), cause(err)
+		another := of.learns(kindOf(why))
 		if !another && now.Sub(told) < outageEvery {
 			return
 		}
 		told = now
-		if n.endRefused(first, cause(err)) || another && !first && n.seldom(partKeys+"\x00cause") {
-			n.logger.Warn("the store of the keys does not record calls that were made; each waits with its worker, and is asked for again", "consumer", n.consumer, "id", key.ID, "wait", rounded(wait), "error", cause(err))
+		if n.endRefused(first, why) || another && !first && n.seldom(partKeys+"\x00cause") {
+			n.logger.Warn("the store of the keys does not record calls that were made; each waits with its worker, and is asked for again", "consumer", n.consumer, "id", key.ID, "wait", rounded(wait), "error", why)
 		}
 		n.tell(semel.Event{Kind: semel.EventNotReady, Key: key, Reason: partKeys, Messages: 1, Wait: wait, Err: err})
 	}

@@ -41,8 +41,8 @@ func (r Rule) Forgotten(since time.Duration) bool {
 
 // Ago is how long ago a first call was begun, by a clock that says that it was so long ago. If the
 // clock says that the call is to begin later, the clock was set back since, and the time that
-// passed is unknown: it counts as longer than any window. So does what is as old as the epoch, which
-// stores write for a time that is unknown.
+// passed is unknown: it counts as longer than any window. So does the epoch, which stores write for an
+// unknown time.
 func Ago(measured time.Duration) time.Duration {
 	if measured < -contract.ClockSlack || measured > older {
 		return Unmeasured
@@ -58,10 +58,10 @@ func Text(since time.Duration) string {
 	return since.Round(time.Second).String() + " ago"
 }
 
-// older is longer than a call can be ago, and shorter than the epoch is.
+// older is more than the age of any call, and less than the time since the epoch.
 const older = 20 * 365 * 24 * time.Hour
 
-// Unknown is the time of a first call that nobody knows: the epoch, as in the tables.
+// Unknown stands for the time of a first call if it is not known: the epoch, as in the tables.
 func Unknown() time.Time { return time.Unix(0, 0) }
 
 // Known is a time of a first call as it stands, or Unknown if the store's clock was ahead then.

@@ -1,5 +1,5 @@
-// Command testrun runs the parts of `make test` or `make verify` at once, each a target of the
-// Makefile, and says at the end what took how long.
+// Command testrun runs the parts of `make test` or `make verify` at once, and says at the end what
+// took how long. Each part is a target of the Makefile.
 //
 //	testrun TARGET…
 //

@@ -27,7 +27,7 @@ func ofTwins() []Fault {
 			"if by <= contract.ClockSlack {", "if by <= 1<<62 {").withClocks(),
 		inRules("a window is measured by a clock that was set back", "E3, window", "internal/calls/calls.go",
 			"\t\treturn Unmeasured\n", "\t\treturn 0\n").withClocks(),
-		inPackage("a call that was dated ahead is recent when its date has come", "E3, trap T113", "internal/calls/calls.go",
+		inPackage("a call that was dated in the future counts as recent once that time is reached", "E3, trap T113", "internal/calls/calls.go",
 			"if first.Sub(now) > contract.ClockSlack {", "if false {",
 			"./internal/calls", "TestHowLongAgoAFirstCallWasBegun/E3_trap_T113_also_when_it_is_as_late_again"),
 		inRules("a conflict is let run whose first content is applied", "law 12", "contract/twins.go",
