@@ -19,7 +19,7 @@ func (openError) Unwrap() error   { return ErrOpen }
 // is none. own reports that the marker belongs to the row itself.
 func MayRun(number int64, marker Outcome, own bool, others []StoredRow) error {
 	for i := range others {
-		if err := others[i].lets(number); err != nil {
+		if err := lets(&others[i], number); err != nil {
 			return err
 		}
 	}
@@ -35,7 +35,7 @@ func MayRun(number int64, marker Outcome, own bool, others []StoredRow) error {
 }
 
 // lets returns nil if row r does not prevent row number of the same identity from being processed.
-func (r *StoredRow) lets(number int64) error {
+func lets(r *StoredRow, number int64) error {
 	switch state := r.State; {
 	case state == StateCompleted:
 		return fmt.Errorf("row %d: row %d has the content that took effect: %w", number, r.Number, semel.ErrConflict)
