@@ -5,8 +5,8 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 func ExampleMessage_IdempotencyKey() {
@@ -53,20 +53,20 @@ func charge(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 // A handler is a function: its test calls it, in a transaction of the store
 // that the test has, with a message that has an identity.
 func ExampleNewMessage() {
-	ctx, store := context.Background(), memstore.New()
+	ctx, st := context.Background(), memstore.New()
 	m := semel.NewMessage(semel.Key{Consumer: "billing", Source: "shop", ID: "order-17"}, []byte(`{"Amount": 12}`))
 
-	batch, _, err := store.Begin(ctx, contract.TxOptions{}, nil)
+	batch, _, err := st.Begin(ctx, store.TxOptions{}, nil)
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	defer batch.Rollback(ctx)
-	fmt.Println("handler:", charge(ctx, batch.Tx(contract.All), m))
+	fmt.Println("handler:", charge(ctx, batch.Tx(store.All), m))
 	fmt.Println("key:", m.IdempotencyKey("charge"))
 
 	bad := semel.NewMessage(m.Identity, []byte(`no JSON`))
-	fmt.Println("bad body:", charge(ctx, batch.Tx(contract.All), bad))
+	fmt.Println("bad body:", charge(ctx, batch.Tx(store.All), bad))
 	// Output:
 	// handler: <nil>
 	// key: 3d90686a-c7fe-8593-a80e-d51b190f0bf7

@@ -5,20 +5,20 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/store"
 )
 
 // Accept receives messages into the store's inbox in a transaction that the user
-// opened, on a store that can (contract.TxReceiver), for webhooks, outboxes and jobs
+// opened, on a store that can (store.TxReceiver), for webhooks, outboxes and jobs
 // of their own: when tx commits they wait there, and the consumer works on them. The
 // verdicts say which were new; one that is not Fresh was here before, as Verdict.Was
 // says, or stands in conflict with what was. Commit tx, and only then tell whoever
 // sent them. An error says that the transaction must be rolled back: of messages
 // without a usable identity it is an identity.Error, before anything was written, and
 // semel.ErrOld of such as are older than what is kept.
-func (c *Consumer[Tx]) Accept(ctx context.Context, tx Tx, messages ...*semel.Message) ([]contract.Verdict, error) {
-	receiver, ok := c.store.(contract.TxReceiver[Tx])
+func (c *Consumer[Tx]) Accept(ctx context.Context, tx Tx, messages ...*semel.Message) ([]store.Verdict, error) {
+	receiver, ok := c.store.(store.TxReceiver[Tx])
 	if !ok {
 		return nil, fmt.Errorf("semel: the store receives in no transaction of yours: %w", semel.ErrUnsupported)
 	}
@@ -35,10 +35,10 @@ func (c *Consumer[Tx]) Accept(ctx context.Context, tx Tx, messages ...*semel.Mes
 	if err != nil {
 		return nil, err
 	}
-	marks := make([]contract.Mark, len(messages))
+	marks := make([]store.Mark, len(messages))
 	kept := make([]*semel.Message, len(messages))
 	for i, p := range read {
-		mark, err := c.markIn(ctx, tx, p, contract.Waiting)
+		mark, err := c.markIn(ctx, tx, p, store.Waiting)
 		if err != nil {
 			return nil, err
 		}
@@ -76,10 +76,10 @@ func (c *Consumer[Tx]) readAll(ctx context.Context, messages []*semel.Message) (
 
 // tooOld is an error if a message is older than what is kept: in a transaction of the
 // user's nothing can take its mark back.
-func (c *Consumer[Tx]) tooOld(marks []contract.Mark, verdicts []contract.Verdict) error {
+func (c *Consumer[Tx]) tooOld(marks []store.Mark, verdicts []store.Verdict) error {
 	c.config.judgeTimes(marks, verdicts)
 	for i, v := range verdicts {
-		if v.Kind == contract.Old {
+		if v.Kind == store.Old {
 			return fmt.Errorf("semel: message %d: %w", i, semel.ErrOld)
 		}
 	}

@@ -4,14 +4,14 @@ import (
 	"context"
 	"errors"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // applying is what follows from an answer, gathered, which is to be written with the end
 // of its claim.
 type applying[Tx any] struct {
-	contract.QueuedBatch[Tx]
-	options contract.TxOptions
+	store.QueuedBatch[Tx]
+	options store.TxOptions
 }
 
 // errApart: of what was to be written together nothing is, and it may be for one of them.
@@ -20,13 +20,13 @@ var errApart = errors.New("semel: what was to be written together was not")
 func isApart(err error) bool { return errors.Is(err, errApart) }
 
 // apply writes one, with what others have to write at the same time.
-func (s *answering[Tx, Answer]) apply(ctx context.Context, one applying[Tx]) contract.Result {
-	if shares, says := one.Batch.(contract.CombineChecker); says && !shares.MayCombine() {
-		return s.gatherer.CommitCombined(ctx, one.options, []contract.QueuedBatch[Tx]{one.QueuedBatch})
+func (s *answering[Tx, Answer]) apply(ctx context.Context, one applying[Tx]) store.Result {
+	if shares, says := one.Batch.(store.CombineChecker); says && !shares.MayCombine() {
+		return s.gatherer.CommitCombined(ctx, one.options, []store.QueuedBatch[Tx]{one.QueuedBatch})
 	}
 	r, err := s.applies.do(ctx, one)
 	if err != nil { // nobody knows what became of those that share the transaction
-		return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: err}
+		return store.Result{Outcome: store.CommitUnknown, Class: store.ClassDown, Culprit: store.NoCulprit, Err: err}
 	}
 	return r
 }
@@ -34,19 +34,19 @@ func (s *answering[Tx, Answer]) apply(ctx context.Context, one applying[Tx]) con
 // applyAll writes several in one transaction. Where that fails, each is written by itself:
 // what was queued has had no effect, nobody is called again, and the failure finds the one
 // whose it is.
-func (s *answering[Tx, Answer]) applyAll(ctx context.Context, all []applying[Tx]) ([]contract.Result, error) {
-	gathered := make([]contract.QueuedBatch[Tx], len(all))
+func (s *answering[Tx, Answer]) applyAll(ctx context.Context, all []applying[Tx]) ([]store.Result, error) {
+	gathered := make([]store.QueuedBatch[Tx], len(all))
 	for i := range all {
 		gathered[i] = all[i].QueuedBatch
 	}
 	r := s.gatherer.CommitCombined(ctx, all[0].options, gathered)
 	if len(all) > 1 {
-		if r.Outcome == contract.NotCommitted && r.Class != contract.ClassDown {
+		if r.Outcome == store.NotCommitted && r.Class != store.ClassDown {
 			return nil, errApart
 		}
-		r.Culprit = contract.NoCulprit
+		r.Culprit = store.NoCulprit
 	}
-	out := make([]contract.Result, len(all))
+	out := make([]store.Result, len(all))
 	for i := range out {
 		out[i] = r
 	}

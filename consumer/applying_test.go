@@ -8,21 +8,21 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // sharing is a store that takes its time to commit, and refuses a transaction in which the
 // message m3 is; it notes how many shared each that it was asked for.
 type sharing struct {
 	*memstore.Store
-	class contract.Class
+	class store.Class
 
 	mutex sync.Mutex
 	asked []int
 }
 
-func (s *sharing) CommitCombined(ctx context.Context, o contract.TxOptions, all []contract.QueuedBatch[*memstore.Tx]) contract.Result {
+func (s *sharing) CommitCombined(ctx context.Context, o store.TxOptions, all []store.QueuedBatch[*memstore.Tx]) store.Result {
 	s.mutex.Lock()
 	s.asked = append(s.asked, len(all))
 	s.mutex.Unlock()
@@ -30,19 +30,19 @@ func (s *sharing) CommitCombined(ctx context.Context, o contract.TxOptions, all 
 	for i, one := range all {
 		tx := one.Batch.Tx(0)
 		if refused, err := tx.Get("refused"); err != nil || refused != nil {
-			return contract.Result{Outcome: contract.NotCommitted, Class: s.class, Culprit: i, Err: errTest}
+			return store.Result{Outcome: store.NotCommitted, Class: s.class, Culprit: i, Err: errTest}
 		}
 	}
 	return s.Store.CommitCombined(ctx, o, all)
 }
 
 func TestAnswersShareTransactions(t *testing.T) {
-	workers := func(t *testing.T, n int) (store *sharing, a *asked, counts semel.Counts) {
-		store, a = &sharing{Store: memstore.New(), class: contract.ClassPermanent}, &asked{}
-		received(t, store.Store, n)
+	workers := func(t *testing.T, n int) (st *sharing, a *asked, counts semel.Counts) {
+		st, a = &sharing{Store: memstore.New(), class: store.ClassPermanent}, &asked{}
+		received(t, st.Store, n)
 		c := callingConfig()
 		c.Workers = 8
-		counts = callsThen(t, store, a.call, func(ctx context.Context, tx *memstore.Tx, n int64, m *semel.Message) error {
+		counts = callsThen(t, st, a.call, func(ctx context.Context, tx *memstore.Tx, n int64, m *semel.Message) error {
 			if m.Identity.ID == "m3" {
 				if err := tx.Set("refused", []byte("1")); err != nil {
 					return err
@@ -50,42 +50,42 @@ func TestAnswersShareTransactions(t *testing.T) {
 			}
 			return addAnswer(ctx, tx, n, m)
 		}, c)
-		return store, a, counts
+		return st, a, counts
 	}
 	bubble(t, "K10_what_many_workers_have_to_write_is_written_in_few_transactions", func(t *testing.T) {
-		store, a, counts := workers(t, 3)
-		if counts.Inbox.Applied != 3 || slices.Max(store.asked) < 2 || len(a.calls) != 3 {
-			t.Errorf("%+v, %v, %v", counts.Inbox, store.asked, a.calls)
+		st, a, counts := workers(t, 3)
+		if counts.Inbox.Applied != 3 || slices.Max(st.asked) < 2 || len(a.calls) != 3 {
+			t.Errorf("%+v, %v, %v", counts.Inbox, st.asked, a.calls)
 		}
 	})
 	bubble(t, "law_7_an_answer_that_cannot_be_applied_keeps_no_other_from_it_and_has_nobody_called_again", func(t *testing.T) {
-		store, a, counts := workers(t, 20)
-		if counts.Inbox.Applied != 19 || counts.Inbox.Parked != 1 || slices.Max(store.asked) < 2 {
-			t.Errorf("%+v, %v", counts.Inbox, store.asked)
+		st, a, counts := workers(t, 20)
+		if counts.Inbox.Applied != 19 || counts.Inbox.Parked != 1 || slices.Max(st.asked) < 2 {
+			t.Errorf("%+v, %v", counts.Inbox, st.asked)
 		}
 		for id, calls := range a.calls {
 			want := "1"
 			if id == "m3" {
 				want = ""
 			}
-			if calls != 1 || effect(t, store.Store, id) != want {
-				t.Errorf("%s: called %d times, effect %q", id, calls, effect(t, store.Store, id))
+			if calls != 1 || effect(t, st.Store, id) != want {
+				t.Errorf("%s: called %d times, effect %q", id, calls, effect(t, st.Store, id))
 			}
 		}
 	})
 	bubble(t, "law_11_a_lock_that_somebody_keeps_of_one_has_the_others_not_called_one_at_a_time", func(t *testing.T) {
-		store, began, last := &sharing{Store: memstore.New(), class: contract.ClassContended}, time.Now(), time.Duration(0)
-		received(t, store.Store, 80)
+		st, began, last := &sharing{Store: memstore.New(), class: store.ClassContended}, time.Now(), time.Duration(0)
+		received(t, st.Store, 80)
 		c := callingConfig()
 		c.Workers, c.Timeout, c.Retry.Attempts = 8, time.Minute, 1000
-		counts := callsThen(t, store, func(context.Context, *semel.Message) (int64, error) {
+		counts := callsThen(t, st, func(context.Context, *semel.Message) (int64, error) {
 			pass(10 * time.Second)
 			return 1, nil
 		}, func(ctx context.Context, tx *memstore.Tx, n int64, m *semel.Message) error {
 			if m.Identity.ID != "m3" {
-				store.mutex.Lock()
+				st.mutex.Lock()
 				last = time.Since(began)
-				store.mutex.Unlock()
+				st.mutex.Unlock()
 			} else if time.Since(began) < 5*time.Minute { // somebody keeps it for so long
 				if err := tx.Set("refused", []byte("1")); err != nil {
 					return err
@@ -102,9 +102,9 @@ func TestAnswersShareTransactions(t *testing.T) {
 // keptStart is a store in which somebody keeps the row of the message m0 for a minute.
 type keptStart struct{ *memstore.Store }
 
-func (s keptStart) StartCalls(ctx context.Context, claims []contract.Claim, lease time.Duration) ([]contract.CallStarted, error) {
+func (s keptStart) StartCalls(ctx context.Context, claims []store.Claim, lease time.Duration) ([]store.CallStarted, error) {
 	for _, c := range claims {
-		if rows, err := s.Rows(ctx, contract.RowFilter{Numbers: []int64{c.Number}}); err == nil && len(rows) == 1 && rows[0].Key.ID == "m0" {
+		if rows, err := s.Rows(ctx, store.RowFilter{Numbers: []int64{c.Number}}); err == nil && len(rows) == 1 && rows[0].Key.ID == "m0" {
 			pass(time.Minute)
 		}
 	}

@@ -7,9 +7,10 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/internal/timing"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // bell tells other processes of the consumer that something in its inbox is due, and
@@ -18,7 +19,7 @@ import (
 // is received: who hears it claims all that is due.
 type bell struct {
 	config *Config
-	store  contract.Notifier
+	store  store.Notifier
 	// rung: others are to be told; heard: others have told.
 	rung, heard chan struct{}
 
@@ -35,8 +36,8 @@ const (
 	listensLate  = time.Minute
 )
 
-func newBell(c *Config, store contract.Notifier) *bell {
-	return &bell{config: c, store: store, rung: make(chan struct{}, 1), heard: make(chan struct{}, 1)}
+func newBell(c *Config, st store.Notifier) *bell {
+	return &bell{config: c, store: st, rung: make(chan struct{}, 1), heard: make(chan struct{}, 1)}
 }
 
 // settled rings for what was received.
@@ -45,7 +46,7 @@ func (b *bell) settled(s *machine.Settle) {
 		return
 	}
 	for i := range s.Items {
-		if s.Items[i].Ending == contract.EndReceived {
+		if s.Items[i].Ending == source.EndReceived {
 			b.ring()
 			return
 		}

@@ -11,12 +11,12 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/bodies"
 	"github.com/semel-go/semel/measure"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/sourcetest"
+	"github.com/semel-go/semel/store"
 )
 
 // benchBatch is how many messages share a transaction in the benchmarks.
@@ -75,13 +75,13 @@ func BenchmarkNothing(b *testing.B) {
 	})
 }
 
-func byHand(b *testing.B, store *memstore.Store, scope int64, messages []*semel.Message) {
-	marks := make([]contract.Mark, len(messages))
+func byHand(b *testing.B, st *memstore.Store, scope int64, messages []*semel.Message) {
+	marks := make([]store.Mark, len(messages))
 	for i, m := range messages {
 		id, _ := m.Headers.Get("id")
-		marks[i] = contract.Mark{Scope: scope, ID: id, As: contract.Applied}
+		marks[i] = store.Mark{Scope: scope, ID: id, As: store.Applied}
 	}
-	batch, _, err := store.Begin(b.Context(), contract.TxOptions{}, marks)
+	batch, _, err := st.Begin(b.Context(), store.TxOptions{}, marks)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -90,7 +90,7 @@ func byHand(b *testing.B, store *memstore.Store, scope int64, messages []*semel.
 			b.Fatal(err)
 		}
 	}
-	if r := batch.Commit(b.Context(), contract.Ending{}); r.Outcome != contract.Committed {
+	if r := batch.Commit(b.Context(), store.Ending{}); r.Outcome != store.Committed {
 		b.Fatal(r.Err)
 	}
 }

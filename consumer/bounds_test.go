@@ -11,13 +11,14 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // flood is a source without end that counts what is delivered and not settled.
 type flood struct {
-	observer contract.LaneObserver
+	observer source.LaneObserver
 	size     int
 	mutex    sync.Mutex
 	next     int
@@ -28,9 +29,9 @@ type flood struct {
 	largest  int // Fetch
 }
 
-func (s *flood) Lanes(o contract.LaneObserver) { s.observer = o }
+func (s *flood) Lanes(o source.LaneObserver) { s.observer = o }
 
-func (s *flood) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+func (s *flood) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	s.mutex.Lock()
 	if s.open > 5000 { // far beyond every bound: the test has failed and must end
 		s.mutex.Unlock()
@@ -40,13 +41,13 @@ func (s *flood) Fetch(ctx context.Context, most contract.Bound) ([]contract.Deli
 	defer s.mutex.Unlock()
 	if s.next == 0 {
 		for lane := range 4 {
-			s.observer.Given(contract.Lane{ID: fmt.Sprint(lane), Epoch: 1})
+			s.observer.Given(source.Lane{ID: fmt.Sprint(lane), Epoch: 1})
 		}
 	}
-	var out []contract.Delivery
+	var out []source.Delivery
 	for n, size := 0, int64(0); n < most.Messages && (n == 0 || size < most.Bytes); n++ {
 		m := message(fmt.Sprint(s.next), strings.Repeat("x", s.size))
-		out = append(out, contract.Delivery{Message: m, Lane: contract.Lane{ID: fmt.Sprint(s.next % 4), Epoch: 1}, Before: contract.Unknown})
+		out = append(out, source.Delivery{Message: m, Lane: source.Lane{ID: fmt.Sprint(s.next % 4), Epoch: 1}, Before: source.Unknown})
 		s.next++
 		size += int64(s.size)
 		s.bytes += int64(s.size)
@@ -57,7 +58,7 @@ func (s *flood) Fetch(ctx context.Context, most contract.Bound) ([]contract.Deli
 	return out, nil
 }
 
-func (s *flood) Settle(_ context.Context, all []contract.Settlement) ([]int, error) {
+func (s *flood) Settle(_ context.Context, all []source.Settlement) ([]int, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.open -= len(all)
@@ -65,15 +66,15 @@ func (s *flood) Settle(_ context.Context, all []contract.Settlement) ([]int, err
 	return nil, nil
 }
 
-func (s *flood) Flow(contract.Lane, bool)    {}
+func (s *flood) Flow(source.Lane, bool)      {}
 func (s *flood) Close(context.Context) error { return nil }
 
 func TestMemoryIsBounded(t *testing.T) {
 	for _, lanes := range []consumer.LaneMode{consumer.LanesPartition, consumer.LanesNone} {
 		bubble(t, fmt.Sprint("law_11_messages_and_bytes_in_memory_stay_below_their_bounds_when_everything_fails/", lanes), func(t *testing.T) {
-			source := &flood{size: 1000}
-			c := config(source)
-			c.Lanes, c.MaxUnsettled, c.Drain = lanes, contract.Bound{Messages: 700, Bytes: 1 << 20}, time.Second
+			src := &flood{size: 1000}
+			c := config(src)
+			c.Lanes, c.MaxUnsettled, c.Drain = lanes, source.Bound{Messages: 700, Bytes: 1 << 20}, time.Second
 			c.Retry.Attempts = 1000000
 			consumer := mustNew(t, memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error { return errTest }, c)
 			run := start(t, consumer)
@@ -82,17 +83,17 @@ func TestMemoryIsBounded(t *testing.T) {
 			if err := run.wait(); err != nil {
 				t.Fatal(err)
 			}
-			if source.most > 700 || source.most < 256 {
-				t.Errorf("%d messages were open, more than 700 or suspiciously few", source.most)
+			if src.most > 700 || src.most < 256 {
+				t.Errorf("%d messages were open, more than 700 or suspiciously few", src.most)
 			}
-			if source.next != source.most {
-				t.Errorf("%d were fetched, but nothing was ever settled", source.next)
+			if src.next != src.most {
+				t.Errorf("%d were fetched, but nothing was ever settled", src.next)
 			}
 		})
 		bubble(t, fmt.Sprint("trap_T41_bytes_bound_what_waits_for_a_retry/", lanes), func(t *testing.T) {
-			source := &flood{size: 10000}
-			c := config(source)
-			c.Lanes, c.MaxUnsettled, c.Drain = lanes, contract.Bound{Messages: 100000, Bytes: 1 << 20}, time.Second
+			src := &flood{size: 10000}
+			c := config(src)
+			c.Lanes, c.MaxUnsettled, c.Drain = lanes, source.Bound{Messages: 100000, Bytes: 1 << 20}, time.Second
 			c.Retry.Attempts = 1000000
 			run := start(t, mustNew(t, memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error { return errTest }, c))
 			pass(20 * time.Second)
@@ -100,16 +101,16 @@ func TestMemoryIsBounded(t *testing.T) {
 			if err := run.wait(); err != nil {
 				t.Fatal(err)
 			}
-			if one := int64(source.largest * source.size); source.mostSize > 1<<20+one || source.mostSize < 1<<19 {
-				t.Errorf("%d bytes were open, more than 1 MiB and one fetch of %d, or suspiciously few", source.mostSize, one)
+			if one := int64(src.largest * src.size); src.mostSize > 1<<20+one || src.mostSize < 1<<19 {
+				t.Errorf("%d bytes were open, more than 1 MiB and one fetch of %d, or suspiciously few", src.mostSize, one)
 			}
 		})
 	}
 	bubble(t, "law_11_a_broker_that_never_takes_a_settlement_does_not_fill_memory", func(t *testing.T) {
-		source := watchSource(numbered("m", 3000)...)
-		source.endless = true
-		source.onSettle = func(context.Context, []contract.Settlement) ([]int, error) { return nil, errTest }
-		c := config(source)
+		src := watchSource(numbered("m", 3000)...)
+		src.endless = true
+		src.onSettle = func(context.Context, []source.Settlement) ([]int, error) { return nil, errTest }
+		c := config(src)
 		c.MaxUnsettled.Messages, c.Drain = 500, time.Second
 		consumer := mustNew(t, memstore.New(), add, c)
 		run := start(t, consumer)
@@ -123,7 +124,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		}
 	})
 	bubble(t, "law_11_every_call_of_store_and_source_has_a_context_that_ends", func(t *testing.T) {
-		store, source := watch(memstore.New()), watchSource(message("1", `{}`))
+		st, src := watch(memstore.New()), watchSource(message("1", `{}`))
 		var mutex sync.Mutex
 		calls := map[string]bool{}
 		limited := func(what string, ctx context.Context) {
@@ -132,16 +133,16 @@ func TestMemoryIsBounded(t *testing.T) {
 			_, has := ctx.Deadline()
 			calls[what] = calls[what] || has
 		}
-		store.onBegin = func(ctx context.Context, _ []contract.Mark) error { limited("begin", ctx); return nil }
-		store.onCommit = func(ctx context.Context, commit func(context.Context) contract.Result) contract.Result {
+		st.onBegin = func(ctx context.Context, _ []store.Mark) error { limited("begin", ctx); return nil }
+		st.onCommit = func(ctx context.Context, commit func(context.Context) store.Result) store.Result {
 			limited("commit", ctx)
 			return commit(ctx)
 		}
-		source.onSettle = func(ctx context.Context, _ []contract.Settlement) ([]int, error) {
+		src.onSettle = func(ctx context.Context, _ []source.Settlement) ([]int, error) {
 			limited("settle", ctx)
 			return nil, nil
 		}
-		runs(t, store, add, config(source))
+		runs(t, st, add, config(src))
 		for _, what := range []string{"begin", "commit", "settle"} {
 			if !calls[what] {
 				t.Errorf("%s has no deadline", what)
@@ -149,10 +150,10 @@ func TestMemoryIsBounded(t *testing.T) {
 		}
 	})
 	bubble(t, "law_11_a_fetch_that_waits_ends_with_the_run", func(t *testing.T) {
-		source := newListSource()
-		source.endless = true
-		source.lanes = []string{"a"}
-		run := start(t, mustNew(t, memstore.New(), add, config(source)))
+		src := newListSource()
+		src.endless = true
+		src.lanes = []string{"a"}
+		run := start(t, mustNew(t, memstore.New(), add, config(src)))
 		pass(time.Hour)
 		began := time.Now()
 		run.stop()
@@ -164,11 +165,11 @@ func TestMemoryIsBounded(t *testing.T) {
 
 func TestProcessForgetsCallsThatEnded(t *testing.T) {
 	bubble(t, "law_11_calls_of_Process_that_gave_up_do_not_pile_up_while_the_store_answers_nobody", func(t *testing.T) {
-		store := watch(memstore.New())
-		store.onBegin = func(context.Context, []contract.Mark) error { pass(time.Minute); return nil }
+		st := watch(memstore.New())
+		st.onBegin = func(context.Context, []store.Mark) error { pass(time.Minute); return nil }
 		c := config(nil)
 		c.MaxUnsettled.Messages = 100
-		consumer := mustNew(t, store, add, c)
+		consumer := mustNew(t, st, add, c)
 		for i := range 1000 {
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 			_, _ = consumer.Process(ctx, message(fmt.Sprint(i), `{}`))

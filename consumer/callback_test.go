@@ -10,27 +10,27 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // calling is a store whose batches call back in their commit.
 type calling struct {
 	*memstore.Store
-	back func(mark contract.Mark) // of each message
+	back func(mark store.Mark) // of each message
 	// contended is how many of the next commits lose against another batch.
 	contended atomic.Int32
 	cut       chan struct{} // when a batch is killed
 }
 
 type callingBatch struct {
-	contract.Batch[*memstore.Tx]
+	store.Batch[*memstore.Tx]
 	store *calling
-	marks []contract.Mark
+	marks []store.Mark
 	begin func(mark int) func()
 }
 
-func (s *calling) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[*memstore.Tx], []contract.Verdict, error) {
+func (s *calling) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[*memstore.Tx], []store.Verdict, error) {
 	b, v, err := s.Store.Begin(ctx, o, marks)
 	return &callingBatch{Batch: b, store: s, marks: marks}, v, err
 }
@@ -42,10 +42,10 @@ func (b *callingBatch) Kill() {
 	b.store.cut <- struct{}{}
 }
 
-func (b *callingBatch) Commit(ctx context.Context, e contract.Ending) contract.Result {
+func (b *callingBatch) Commit(ctx context.Context, e store.Ending) store.Result {
 	if b.store.contended.Add(-1) >= 0 {
 		b.Batch.Rollback(ctx)
-		return contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassContended, Culprit: contract.NoCulprit, Err: errTest}
+		return store.Result{Outcome: store.NotCommitted, Class: store.ClassContended, Culprit: store.NoCulprit, Err: errTest}
 	}
 	for i := range b.marks {
 		ended := b.begin(i)
@@ -57,7 +57,7 @@ func (b *callingBatch) Commit(ctx context.Context, e contract.Ending) contract.R
 
 // sticks is a store where the callback of message m3 waits for release.
 func sticks(release chan struct{}) *calling {
-	return &calling{Store: memstore.New(), cut: make(chan struct{}, 9), back: func(m contract.Mark) {
+	return &calling{Store: memstore.New(), cut: make(chan struct{}, 9), back: func(m store.Mark) {
 		if string(m.ID) == "m3" {
 			<-release
 		}

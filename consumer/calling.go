@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/calls"
+	"github.com/semel-go/semel/store"
 )
 
 // NewCalling returns a consumer that calls outside and writes inside: call asks somebody
@@ -38,15 +38,15 @@ import (
 // messages share a transaction, in which each is marked, and whose mark is first counts.
 // Provider has no meaning then. It is much faster: see docs/calling-out.md. Process is not
 // for either. Plans are for tests.
-func NewCalling[Tx, Answer any](store contract.TxStore[Tx], call func(ctx context.Context, m *semel.Message) (Answer, error), apply func(ctx context.Context, tx Tx, answer Answer, m *semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Call], error) {
-	if store == nil || call == nil || apply == nil {
+func NewCalling[Tx, Answer any](st store.TxStore[Tx], call func(ctx context.Context, m *semel.Message) (Answer, error), apply func(ctx context.Context, tx Tx, answer Answer, m *semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Call], error) {
+	if st == nil || call == nil || apply == nil {
 		return nil, fmt.Errorf("semel: consumer %q: NewCalling needs an opened store, a function that calls and one that applies the answer; one of them is nil", c.Name)
 	}
 	if c.Provider.Ask != nil {
 		return nil, fmt.Errorf("semel: consumer %q: Provider.Ask is set, and with NewCalling it could say that a call took effect, and not what it answered, which apply needs; leave it out", c.Name)
 	}
 	called := func() {}
-	consumer, err := New(newAnswering[Tx, Answer](store), func(ctx context.Context, over Call, m *semel.Message) error {
+	consumer, err := New(newAnswering[Tx, Answer](st), func(ctx context.Context, over Call, m *semel.Message) error {
 		if p, is := over.later.(*pure[Tx, Answer]); is {
 			answer, err := p.ask(func() (Answer, error) { return call(ctx, m) }, called)
 			if err == nil {
@@ -77,35 +77,35 @@ func NewCalling[Tx, Answer any](store contract.TxStore[Tx], call func(ctx contex
 // as leased does.
 type answering[Tx, Answer any] struct {
 	*leased[Tx]
-	answers unapplied[contract.Claim, Answer]
+	answers unapplied[store.Claim, Answer]
 	// unmarked are answers, and doubts messages that a look at markers says too little of,
 	// of calls that change nothing; looks and marks are those of many workers, and nil for
 	// other calls.
 	unmarked unapplied[identityOf, Answer]
 	doubts   unapplied[identityOf, struct{}]
-	looks    *together[contract.Mark, contract.Verdict]
-	marks    *together[marking[Tx], contract.Result]
+	looks    *together[store.Mark, store.Verdict]
+	marks    *together[marking[Tx], store.Result]
 	// timeout is Config.Timeout, and committing how long a commit of a batch may take, where
 	// marks is not nil.
 	timeout    time.Duration
 	committing func(batch any) time.Duration
 	// gatherer: what is queued of several answers shares transactions; nil if the store's
 	// handlers do not queue.
-	gatherer contract.BatchCombiner[Tx]
-	applies  *together[applying[Tx], contract.Result]
+	gatherer store.BatchCombiner[Tx]
+	applies  *together[applying[Tx], store.Result]
 	// turn is held while a transaction is open of a store that has one writer; nil for
 	// others.
 	turn chan struct{}
 }
 
-func newAnswering[Tx, Answer any](store contract.TxStore[Tx]) *answering[Tx, Answer] {
-	s := &answering[Tx, Answer]{leased: Leased(store).(*leased[Tx])}
-	if takesTurns(store) {
+func newAnswering[Tx, Answer any](st store.TxStore[Tx]) *answering[Tx, Answer] {
+	s := &answering[Tx, Answer]{leased: Leased(st).(*leased[Tx])}
+	if takesTurns(st) {
 		s.turn = make(chan struct{}, 1)
 	}
-	if g, able := store.(contract.BatchCombiner[Tx]); able {
+	if g, able := st.(store.BatchCombiner[Tx]); able {
 		s.gatherer = g
-		s.applies = &together[applying[Tx], contract.Result]{carry: s.applyAll, alone: isApart, pace: &pace{}}
+		s.applies = &together[applying[Tx], store.Result]{carry: s.applyAll, alone: isApart, pace: &pace{}}
 	}
 	return s
 }
@@ -118,9 +118,9 @@ func (s *answering[Tx, Answer]) fitsLeased(c *Config) error {
 	return s.leased.fitsLeased(c)
 }
 
-// Begin implements contract.TxStore.
-func (s *answering[Tx, Answer]) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[Call], []contract.Verdict, error) {
-	if s.marks != nil && len(marks) == 1 && marks[0].As == contract.Applied && marks[0].Claim.Token == 0 {
+// Begin implements store.TxStore.
+func (s *answering[Tx, Answer]) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[Call], []store.Verdict, error) {
+	if s.marks != nil && len(marks) == 1 && marks[0].As == store.Applied && marks[0].Claim.Token == 0 {
 		return s.beginPure(ctx, o, marks)
 	}
 	b, verdicts, err := s.leased.Begin(ctx, o, marks)
@@ -128,7 +128,7 @@ func (s *answering[Tx, Answer]) Begin(ctx context.Context, o contract.TxOptions,
 	if err != nil || !is || len(marks) == 0 {
 		return b, verdicts, err
 	}
-	if verdicts[0].Kind == contract.ClaimLost {
+	if verdicts[0].Kind == store.ClaimLost {
 		s.answers.take(marks[0].Claim)
 	}
 	return &later[Tx, Answer]{outside: claim, s: s, options: o, marks: marks}, verdicts, nil
@@ -138,15 +138,15 @@ func (s *answering[Tx, Answer]) Begin(ctx context.Context, o contract.TxOptions,
 type later[Tx, Answer any] struct {
 	*outside // as long as no transaction is open
 	s        *answering[Tx, Answer]
-	options  contract.TxOptions
-	marks    []contract.Mark
+	options  store.TxOptions
+	marks    []store.Mark
 	turn     bool // held
 
 	answered bool
 	answer   Answer
 	// refused is why no transaction could begin, again that what was open is to be
 	// tried again with the same answer.
-	refused contract.Class
+	refused store.Class
 	again   bool
 	opened  opened[Tx]
 }
@@ -210,20 +210,20 @@ func (l *later[Tx, Answer]) open(ctx context.Context) (tx Tx, err error) {
 	defer cancel()
 	b, verdicts, err := l.s.store.Begin(begin, l.options, l.marks)
 	if err != nil {
-		if l.refused = l.s.store.Classify(err); l.refused != contract.ClassContended {
-			l.refused = contract.ClassDown // whatever it is, it is no message's fault
+		if l.refused = l.s.store.Classify(err); l.refused != store.ClassContended {
+			l.refused = store.ClassDown // whatever it is, it is no message's fault
 		}
 		return tx, err
 	}
 	l.opened.set(b)
 	switch v := verdicts[0]; v.Kind {
-	case contract.Fresh:
+	case store.Fresh:
 		return b.Tx(0), nil
-	case contract.ClaimLost:
-		l.refused = contract.ClassClaimLost
+	case store.ClaimLost:
+		l.refused = store.ClassClaimLost
 		return tx, l.leave()
 	default:
-		l.refused = contract.ClassRetry
+		l.refused = store.ClassRetry
 		return tx, fmt.Errorf("semel: the claim stands and its transaction says %v", v)
 	}
 }
@@ -261,29 +261,29 @@ func (l *later[Tx, Answer]) end() {
 }
 
 // mayAgain reports whether what failed so is nobody's fault.
-func mayAgain(c contract.Class) bool { return c == contract.ClassContended || c == contract.ClassDown }
+func mayAgain(c store.Class) bool { return c == store.ClassContended || c == store.ClassDown }
 
-// Tx implements contract.Batch.
+// Tx implements store.Batch.
 func (l *later[Tx, Answer]) Tx(int) Call { return Call{l} }
 
-// Commit implements contract.Batch.
-func (l *later[Tx, Answer]) Commit(ctx context.Context, e contract.Ending) contract.Result {
+// Commit implements store.Batch.
+func (l *later[Tx, Answer]) Commit(ctx context.Context, e store.Ending) store.Result {
 	defer l.end()
 	b := l.opened.get()
 	if b == nil { // no handler ran
 		return l.outside.Commit(ctx, e)
 	}
-	var r contract.Result
+	var r store.Result
 	if l.s.gatherer != nil && !l.options.Serial {
-		r = l.s.apply(ctx, applying[Tx]{contract.QueuedBatch[Tx]{Batch: b, Ending: e}, l.options})
+		r = l.s.apply(ctx, applying[Tx]{store.QueuedBatch[Tx]{Batch: b, Ending: e}, l.options})
 	} else {
 		r = b.Commit(ctx, e)
 	}
-	l.again = r.Outcome == contract.NotCommitted && mayAgain(r.Class)
+	l.again = r.Outcome == store.NotCommitted && mayAgain(r.Class)
 	return r
 }
 
-// Rollback implements contract.Batch.
+// Rollback implements store.Batch.
 func (l *later[Tx, Answer]) Rollback(ctx context.Context) {
 	defer l.end()
 	if b := l.opened.get(); b != nil {
@@ -291,52 +291,52 @@ func (l *later[Tx, Answer]) Rollback(ctx context.Context) {
 	}
 }
 
-// Kill implements contract.Batch.
+// Kill implements store.Batch.
 func (l *later[Tx, Answer]) Kill() {
 	if b := l.opened.get(); b != nil {
 		b.Kill()
 	}
 }
 
-// ClassifyHandler implements contract.HandlerClassifier. Before its transaction is open a
+// ClassifyHandler implements store.HandlerClassifier. Before its transaction is open a
 // message meets nothing of the store.
-func (l *later[Tx, Answer]) ClassifyHandler(ctx context.Context, err error) contract.Class {
+func (l *later[Tx, Answer]) ClassifyHandler(ctx context.Context, err error) store.Class {
 	class := l.refused
-	if b := l.opened.get(); b != nil && class == contract.ClassNone {
+	if b := l.opened.get(); b != nil && class == store.ClassNone {
 		class = classifyHandler(ctx, l.s.store, b, err)
 	}
-	if class == contract.ClassNone {
-		return contract.ClassRetry
+	if class == store.ClassNone {
+		return store.ClassRetry
 	}
 	l.again = mayAgain(class)
 	return class
 }
 
-// TxAborted implements contract.TxStatus.
+// TxAborted implements store.TxStatus.
 func (l *later[Tx, Answer]) TxAborted() bool {
-	b, asks := l.opened.get().(contract.TxStatus)
+	b, asks := l.opened.get().(store.TxStatus)
 	return asks && b.TxAborted()
 }
 
-// AbortCause implements contract.TxAbortCause.
+// AbortCause implements store.TxAbortCause.
 func (l *later[Tx, Answer]) AbortCause() error {
-	if b, knows := l.opened.get().(contract.TxAbortCause); knows {
+	if b, knows := l.opened.get().(store.TxAbortCause); knows {
 		return b.AbortCause()
 	}
 	return nil
 }
 
-// Queued implements contract.Queues.
+// Queued implements store.Queues.
 func (l *later[Tx, Answer]) Queued() int {
-	if b, queues := l.opened.get().(contract.Queues); queues {
+	if b, queues := l.opened.get().(store.Queues); queues {
 		return b.Queued()
 	}
 	return 0
 }
 
-// OnCallback implements contract.CommitCallbacks.
+// OnCallback implements store.CommitCallbacks.
 func (l *later[Tx, Answer]) OnCallback(begin func(mark int) (ended func())) {
-	if b, calls := l.opened.get().(contract.CommitCallbacks); calls {
+	if b, calls := l.opened.get().(store.CommitCallbacks); calls {
 		b.OnCallback(begin)
 	}
 }

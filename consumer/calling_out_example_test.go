@@ -14,9 +14,10 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // capture asks the provider for the money of an order. Asked again with the
@@ -52,9 +53,9 @@ func judge(answer *http.Response) error {
 	return semel.Unknown(err) // also 409: the first call with this key still runs
 }
 
-func callingOut(source contract.Source) consumer.Config {
+func callingOut(src source.Source) consumer.Config {
 	return consumer.Config{
-		Name: "billing", Source: source, Identity: identity.CloudEvents(),
+		Name: "billing", Source: src, Identity: identity.CloudEvents(),
 		Batch:   consumer.BatchLimits{Most: 1}, // a neighbour's failure repeats no call
 		Timeout: 10 * time.Second,
 		Hold:    10 * time.Minute, // the longest wait; the lane waits with it
@@ -62,23 +63,23 @@ func callingOut(source contract.Source) consumer.Config {
 	}
 }
 
-func withoutTransaction[Tx any](store contract.TxStore[Tx], source contract.Source, provider string) (*consumer.Consumer[consumer.Call], error) {
-	return consumer.New(consumer.Leased(store), func(ctx context.Context, _ consumer.Call, m *semel.Message) error {
+func withoutTransaction[Tx any](st store.TxStore[Tx], src source.Source, provider string) (*consumer.Consumer[consumer.Call], error) {
+	return consumer.New(consumer.Leased(st), func(ctx context.Context, _ consumer.Call, m *semel.Message) error {
 		return capture(ctx, provider, m)
 	}, consumer.Config{
-		Name: "billing", Source: source, Identity: identity.CloudEvents(),
+		Name: "billing", Source: src, Identity: identity.CloudEvents(),
 		Strategy: consumer.StrategyInbox, Settle: consumer.SettleAfterReceipt,
 		Workers: 64, Timeout: 10 * time.Second,
 	})
 }
 
-func callThenWrite(store *memstore.Store, source contract.Source, provider string) (*consumer.Consumer[consumer.Call], error) {
+func callThenWrite(store *memstore.Store, src source.Source, provider string) (*consumer.Consumer[consumer.Call], error) {
 	return consumer.NewCalling(store, func(ctx context.Context, m *semel.Message) (string, error) {
 		return m.IdempotencyKey("capture"), capture(ctx, provider, m) // no transaction is open
 	}, func(_ context.Context, tx *memstore.Tx, receipt string, m *semel.Message) error {
 		return tx.Set("receipt of "+m.Identity.ID, []byte(receipt)) // commits with the completion
 	}, consumer.Config{
-		Name: "billing", Source: source, Identity: identity.CloudEvents(),
+		Name: "billing", Source: src, Identity: identity.CloudEvents(),
 		Strategy: consumer.StrategyInbox, Settle: consumer.SettleAfterReceipt,
 		Workers: 64, Timeout: 10 * time.Second,
 	})

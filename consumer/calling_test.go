@@ -11,9 +11,9 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 func callingConfig() consumer.Config {
@@ -43,9 +43,9 @@ func addAnswer(_ context.Context, tx *memstore.Tx, n int64, m *semel.Message) er
 }
 
 // callsThen runs a consumer of NewCalling to its end.
-func callsThen[Answer any](t *testing.T, store contract.TxStore[*memstore.Tx], call func(context.Context, *semel.Message) (Answer, error), apply func(context.Context, *memstore.Tx, Answer, *semel.Message) error, c consumer.Config) semel.Counts {
+func callsThen[Answer any](t *testing.T, st store.TxStore[*memstore.Tx], call func(context.Context, *semel.Message) (Answer, error), apply func(context.Context, *memstore.Tx, Answer, *semel.Message) error, c consumer.Config) semel.Counts {
 	t.Helper()
-	running, err := consumer.NewCalling(store, call, apply, c)
+	running, err := consumer.NewCalling(st, call, apply, c)
 	if err == nil {
 		err = running.Run(t.Context())
 	}
@@ -62,7 +62,7 @@ type claimsOnce struct {
 	over atomic.Bool
 }
 
-func (s *claimsOnce) Claim(ctx context.Context, o contract.ClaimOptions) ([]contract.Claimed, error) {
+func (s *claimsOnce) Claim(ctx context.Context, o store.ClaimOptions) ([]store.Claimed, error) {
 	if s.over.Load() {
 		return nil, nil
 	}
@@ -75,42 +75,42 @@ func (s *claimsOnce) Claim(ctx context.Context, o contract.ClaimOptions) ([]cont
 type refusing struct {
 	*memstore.Store
 	left  atomic.Int32
-	class contract.Class
+	class store.Class
 }
 
 type refusedBatch struct {
-	contract.Batch[*memstore.Tx]
+	store.Batch[*memstore.Tx]
 	s *refusing
 }
 
-func (s *refusing) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[*memstore.Tx], []contract.Verdict, error) {
+func (s *refusing) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[*memstore.Tx], []store.Verdict, error) {
 	b, v, err := s.Store.Begin(ctx, o, marks)
 	return refusedBatch{b, s}, v, err
 }
 
-func (s *refusing) CommitCombined(ctx context.Context, o contract.TxOptions, all []contract.QueuedBatch[*memstore.Tx]) contract.Result {
+func (s *refusing) CommitCombined(ctx context.Context, o store.TxOptions, all []store.QueuedBatch[*memstore.Tx]) store.Result {
 	if s.left.Add(-1) < 0 {
 		return s.Store.CommitCombined(ctx, o, all)
 	}
-	return contract.Result{Outcome: contract.NotCommitted, Class: s.class, Culprit: contract.NoCulprit, Err: errTest}
+	return store.Result{Outcome: store.NotCommitted, Class: s.class, Culprit: store.NoCulprit, Err: errTest}
 }
 
-func (b refusedBatch) Commit(ctx context.Context, e contract.Ending) contract.Result {
+func (b refusedBatch) Commit(ctx context.Context, e store.Ending) store.Result {
 	if len(e.Claims) == 0 || b.s.left.Add(-1) < 0 {
 		return b.Batch.Commit(ctx, e)
 	}
 	b.Rollback(ctx)
-	return contract.Result{Outcome: contract.NotCommitted, Class: b.s.class, Culprit: contract.NoCulprit, Err: errTest}
+	return store.Result{Outcome: store.NotCommitted, Class: b.s.class, Culprit: store.NoCulprit, Err: errTest}
 }
 
 func TestHandlersThatCallAndThenWrite(t *testing.T) {
 	bubble(t, "case_16_law_2_the_call_is_made_while_no_transaction_is_open_and_its_answer_applied_in_one", func(t *testing.T) {
-		store := &opening{Store: memstore.New()}
+		st := &opening{Store: memstore.New()}
 		c := callingConfig()
 		c.Source, c.IdleExit = newListSource(numbered("m", 30)...), 0
 		open := int32(0)
-		counts := callsThen(t, store, func(context.Context, *semel.Message) (int64, error) {
-			open = max(open, store.open.Load())
+		counts := callsThen(t, st, func(context.Context, *semel.Message) (int64, error) {
+			open = max(open, st.open.Load())
 			pass(time.Second)
 			return 3, nil
 		}, addAnswer, c)
@@ -118,15 +118,15 @@ func TestHandlersThatCallAndThenWrite(t *testing.T) {
 			t.Errorf("%+v; %d were open", counts, open)
 		}
 		for _, id := range []string{"m0", "m29"} {
-			if effect(t, store.Store, id) != "3" || !outcome(t, store.Store, id).Already(contract.Applied) {
-				t.Errorf("%s: %q", id, effect(t, store.Store, id))
+			if effect(t, st.Store, id) != "3" || !outcome(t, st.Store, id).Already(store.Applied) {
+				t.Errorf("%s: %q", id, effect(t, st.Store, id))
 			}
 		}
 	})
 	bubble(t, "law_3_what_apply_wrote_before_it_failed_is_gone_and_the_call_is_made_again", func(t *testing.T) {
-		store, a, failed := memstore.New(), &asked{}, false
-		received(t, store, 2)
-		counts := callsThen(t, store, a.call, func(ctx context.Context, tx *memstore.Tx, n int64, m *semel.Message) error {
+		st, a, failed := memstore.New(), &asked{}, false
+		received(t, st, 2)
+		counts := callsThen(t, st, a.call, func(ctx context.Context, tx *memstore.Tx, n int64, m *semel.Message) error {
 			err := addAnswer(ctx, tx, n, m)
 			switch {
 			case m.Identity.ID == "m0" && !failed:
@@ -136,39 +136,39 @@ func TestHandlersThatCallAndThenWrite(t *testing.T) {
 			}
 			return err
 		}, callingConfig())
-		if counts.Inbox.Applied != 1 || counts.Inbox.Parked != 1 || effect(t, store, "m0") != "1" || effect(t, store, "m1") != "" || a.calls["m0"] != 2 {
-			t.Errorf("%+v, %v, %q, %q", counts.Inbox, a.calls, effect(t, store, "m0"), effect(t, store, "m1"))
+		if counts.Inbox.Applied != 1 || counts.Inbox.Parked != 1 || effect(t, st, "m0") != "1" || effect(t, st, "m1") != "" || a.calls["m0"] != 2 {
+			t.Errorf("%+v, %v, %q, %q", counts.Inbox, a.calls, effect(t, st, "m0"), effect(t, st, "m1"))
 		}
 	})
-	for _, class := range []contract.Class{contract.ClassContended, contract.ClassDown} {
+	for _, class := range []store.Class{store.ClassContended, store.ClassDown} {
 		bubble(t, "K10_after_"+class.String()+"_the_same_answer_is_applied_and_nobody_called_again", func(t *testing.T) {
-			store, a := &refusing{Store: memstore.New(), class: class}, &asked{}
-			store.left.Store(2)
-			received(t, store.Store, 1)
+			st, a := &refusing{Store: memstore.New(), class: class}, &asked{}
+			st.left.Store(2)
+			received(t, st.Store, 1)
 			c := callingConfig()
 			c.Provider.Window = consumer.WindowNever // an answer that is here is no unknown outcome
-			counts := callsThen(t, store, a.call, addAnswer, c)
-			if counts.Inbox.Applied != 1 || a.calls["m0"] != 1 || effect(t, store.Store, "m0") != "1" || store.left.Load() >= 0 {
+			counts := callsThen(t, st, a.call, addAnswer, c)
+			if counts.Inbox.Applied != 1 || a.calls["m0"] != 1 || effect(t, st.Store, "m0") != "1" || st.left.Load() >= 0 {
 				t.Errorf("%+v, %v", counts.Inbox, a.calls)
 			}
 		})
 	}
 	bubble(t, "law_5_an_answer_that_comes_after_its_claim_is_lost_changes_nothing_and_is_counted", func(t *testing.T) {
-		store := memstore.New()
-		received(t, store, 1)
-		counts := callsThen(t, &claimsOnce{Store: store}, func(ctx context.Context, _ *semel.Message) (int64, error) {
-			rows, err := store.Rows(ctx, contract.RowFilter{})
+		st := memstore.New()
+		received(t, st, 1)
+		counts := callsThen(t, &claimsOnce{Store: st}, func(ctx context.Context, _ *semel.Message) (int64, error) {
+			rows, err := st.Rows(ctx, store.RowFilter{})
 			if err == nil {
-				err = store.Release(ctx, rows[0].Number, rows[0].Revision, contract.Act{Verb: "release", Who: "me", Why: "a test", Row: rows[0].Number})
+				err = st.Release(ctx, rows[0].Number, rows[0].Revision, store.Act{Verb: "release", Who: "me", Why: "a test", Row: rows[0].Number})
 			}
-			second, unfit := consumer.NewCalling(store, (&asked{}).call, addAnswer, callingConfig())
+			second, unfit := consumer.NewCalling(st, (&asked{}).call, addAnswer, callingConfig())
 			if err := errors.Join(err, unfit, second.Work(ctx)); err != nil || second.Counts().Inbox.Applied != 1 {
 				t.Errorf("%v: %+v", err, second.Counts())
 			}
 			return 100, nil
 		}, addAnswer, callingConfig())
-		if counts.Inbox.Applied != 0 || counts.Inbox.Lost != 1 || effect(t, store, "m0") != "1" {
-			t.Errorf("%+v, effect %q", counts.Inbox, effect(t, store, "m0"))
+		if counts.Inbox.Applied != 0 || counts.Inbox.Lost != 1 || effect(t, st, "m0") != "1" {
+			t.Errorf("%+v, effect %q", counts.Inbox, effect(t, st, "m0"))
 		}
 	})
 	t.Run("K1_what_does_not_fit_is_refused", func(t *testing.T) {
@@ -213,25 +213,25 @@ func TestAProcessThatDiesBetweenCallAndCommit(t *testing.T) {
 		for _, point := range []faults.Point{faults.AfterMark, faults.AfterCall, faults.AfterEffect, faults.BeforeCommit, faults.AfterCommit} {
 			for n := 1; n <= 4; n++ {
 				var dead atomic.Bool
-				store, a := memstore.New(memstore.Fail(func(string) error {
+				st, a := memstore.New(memstore.Fail(func(string) error {
 					if dead.Load() {
 						return errors.New("the process is dead")
 					}
 					return nil
 				})), &asked{}
-				received(t, store, 6)
-				if died(t, store, &dead, a, point, n) {
+				received(t, st, 6)
+				if died(t, st, &dead, a, point, n) {
 					deaths++
 				}
 				for _, id := range []string{"m0", "m1", "m2", "m3", "m4", "m5"} {
-					if marked, done := outcome(t, store, id).Already(contract.Applied), effect(t, store, id) == "1"; marked != done {
+					if marked, done := outcome(t, st, id).Already(store.Applied), effect(t, st, id) == "1"; marked != done {
 						t.Errorf("%s %d: marker of %s %v, effect %v", point, n, id, marked, done)
 					}
 				}
-				callsThen(t, store, a.call, addAnswer, callingConfig())
+				callsThen(t, st, a.call, addAnswer, callingConfig())
 				for id, called := range a.calls {
-					if effect(t, store, id) != "1" || called > 2 {
-						t.Errorf("%s %d: %s has effect %q after %d calls", point, n, id, effect(t, store, id), called)
+					if effect(t, st, id) != "1" || called > 2 {
+						t.Errorf("%s %d: %s has effect %q after %d calls", point, n, id, effect(t, st, id), called)
 					}
 				}
 			}

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/calls"
+	"github.com/semel-go/semel/store"
 )
 
 // caller is a batch whose handler calls out. It makes the call, unless nobody may, and
@@ -17,7 +17,7 @@ type caller interface {
 	// begun reports whether its start is written down.
 	begun() bool
 	// gone reports whether its claim is another's, or may be. A handler may return
-	// contract.ErrClaimLost of something else.
+	// store.ErrClaimLost of something else.
 	gone() bool
 	// doneBefore reports whether it made no call because what was to be sent again must not
 	// be.
@@ -37,7 +37,7 @@ func (p *pilot[Tx]) calling(f *flight[Tx], i int, m *semel.Message, run func() e
 	return func() error {
 		err := out.call(f.ctx, &p.engine.config, h, func() time.Duration { return p.engine.inbox.keeper.left(h) }, m, run)
 		if out.gone() {
-			f.cancel(contract.ErrClaimLost)
+			f.cancel(store.ErrClaimLost)
 		}
 		return err
 	}
@@ -50,7 +50,7 @@ func (p *pilot[Tx]) aboutToCall(f *flight[Tx]) {
 		return
 	}
 	for i := range f.Entries {
-		if h := rowOf(&f.Entries[i]); h != nil && f.Entries[i].As.Outcome() == contract.Applied {
+		if h := rowOf(&f.Entries[i]); h != nil && f.Entries[i].As.Outcome() == store.Applied {
 			h.calls.Starting()
 		}
 	}
@@ -58,7 +58,7 @@ func (p *pilot[Tx]) aboutToCall(f *flight[Tx]) {
 
 // begunToCall notes until when the claims of a flight last whose start was written down
 // for a lease that began after a moment.
-func (p *pilot[Tx]) begunToCall(f *flight[Tx], asked time.Time, verdicts []contract.Verdict) {
+func (p *pilot[Tx]) begunToCall(f *flight[Tx], asked time.Time, verdicts []store.Verdict) {
 	if out, ok := f.batch.(caller); !ok || !out.begun() {
 		return
 	}
@@ -81,7 +81,7 @@ func (b *outside) keep() error {
 // leave is the error of a claim under which nobody may call.
 func (b *outside) leave() error {
 	b.lost = true
-	return contract.ErrClaimLost
+	return store.ErrClaimLost
 }
 
 // call implements caller.
@@ -107,7 +107,7 @@ func (b *outside) call(ctx context.Context, c *Config, h *heldRow, left func() t
 	h.calls.Making()
 	err := run()
 	h.calls.Made(ctx.Err() != nil, err)
-	if h.calls.Outcome() == contract.CallUnknown && ctx.Err() == nil && c.Provider.isLost() {
+	if h.calls.Outcome() == store.CallUnknown && ctx.Err() == nil && c.Provider.isLost() {
 		return &semel.HandlerError{Decision: semel.DecideDiscard, Reason: semel.ReasonOutcomeUnknown, Err: err}
 	}
 	return err

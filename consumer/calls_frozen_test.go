@@ -9,8 +9,8 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // unrecorded is a store that takes no end of a call that took effect, and whose answer to
@@ -21,16 +21,16 @@ type unrecorded struct {
 	slow    time.Duration
 }
 
-func (s *unrecorded) End(ctx context.Context, all []contract.ClaimEnding) ([]int, error) {
+func (s *unrecorded) End(ctx context.Context, all []store.ClaimEnding) ([]int, error) {
 	for i := range all {
-		if all[i].Event == contract.RowCompleted && s.refuses.Load() {
+		if all[i].Event == store.RowCompleted && s.refuses.Load() {
 			return nil, io.ErrUnexpectedEOF
 		}
 	}
 	return s.Store.End(ctx, all)
 }
 
-func (s *unrecorded) StartCalls(ctx context.Context, claims []contract.Claim, lease time.Duration) ([]contract.CallStarted, error) {
+func (s *unrecorded) StartCalls(ctx context.Context, claims []store.Claim, lease time.Duration) ([]store.CallStarted, error) {
 	all, err := s.Store.StartCalls(ctx, claims, lease)
 	if s.slow > 0 {
 		pass(s.slow)
@@ -40,7 +40,7 @@ func (s *unrecorded) StartCalls(ctx context.Context, claims []contract.Claim, le
 }
 
 // Extend finds nobody while the store's answers are slow.
-func (s *unrecorded) Extend(ctx context.Context, claims []contract.Claim, lease time.Duration) ([]int, error) {
+func (s *unrecorded) Extend(ctx context.Context, claims []store.Claim, lease time.Duration) ([]int, error) {
 	if s.slow > 0 {
 		return nil, io.ErrUnexpectedEOF
 	}
@@ -49,34 +49,34 @@ func (s *unrecorded) Extend(ctx context.Context, claims []contract.Claim, lease 
 
 func TestCallsOfTheFrozen(t *testing.T) {
 	bubble(t, "E3_what_took_effect_and_was_given_back_is_not_called_for_blindly", func(t *testing.T) {
-		store, p, c := &unrecorded{Store: memstore.New()}, provides{}, callsOut()
-		received(t, store.Store, 1)
-		store.refuses.Store(true)
+		st, p, c := &unrecorded{Store: memstore.New()}, provides{}, callsOut()
+		received(t, st.Store, 1)
+		st.refuses.Store(true)
 		c.Provider.Window = consumer.WindowNever
 		ctx, stop := context.WithCancel(t.Context())
-		running := mustNew(t, consumer.Leased(store), func(ctx context.Context, call consumer.Call, m *semel.Message) error {
+		running := mustNew(t, consumer.Leased(st), func(ctx context.Context, call consumer.Call, m *semel.Message) error {
 			defer stop()
 			return p.call(ctx, call, m)
 		}, c)
 		if err := running.Run(ctx); err != nil {
 			t.Log(err)
 		}
-		if r := row(t, store.Store, "m0"); p.calls != 1 || r.State == contract.StateCompleted || !r.UnknownOutcome() {
+		if r := row(t, st.Store, "m0"); p.calls != 1 || r.State == store.StateCompleted || !r.UnknownOutcome() {
 			t.Errorf("%d calls, %+v", p.calls, r)
 		}
-		store.refuses.Store(false)
-		runs(t, consumer.Leased(store), p.call, c)
-		if r := row(t, store.Store, "m0"); p.calls != 1 || r.Reason != semel.ReasonOutcomeUnknown {
+		st.refuses.Store(false)
+		runs(t, consumer.Leased(st), p.call, c)
+		if r := row(t, st.Store, "m0"); p.calls != 1 || r.Reason != semel.ReasonOutcomeUnknown {
 			t.Errorf("%d calls, %+v", p.calls, r)
 		}
 	})
 	bubble(t, "B11_law_5_a_call_is_not_made_when_its_lease_may_be_over", func(t *testing.T) {
-		store, c := &unrecorded{Store: memstore.New()}, callsOut()
-		received(t, store.Store, 1)
+		st, c := &unrecorded{Store: memstore.New()}, callsOut()
+		received(t, st.Store, 1)
 		c.Inbox.Lease = 3 * time.Second
-		store.slow = 10 * time.Second // as long as another may have had it
+		st.slow = 10 * time.Second // as long as another may have had it
 		made, since := 0, time.Now()
-		counts := runs(t, consumer.Leased(store), func(context.Context, consumer.Call, *semel.Message) error {
+		counts := runs(t, consumer.Leased(st), func(context.Context, consumer.Call, *semel.Message) error {
 			made++
 			if late := time.Since(since); late > 10*time.Second && late < 10*time.Second+time.Millisecond {
 				t.Error("it is made under the lease that has ended")

@@ -10,8 +10,9 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // callsOut is a consumer of what was received that calls out, one message at a time.
@@ -25,17 +26,17 @@ func callsOut() consumer.Config {
 // call so long ago.
 func diedCalling(t *testing.T, ago time.Duration) *memstore.Store {
 	t.Helper()
-	store := memstore.New()
-	received(t, store, 1)
-	claimed, err := store.Claim(t.Context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 1, Lease: time.Second})
+	st := memstore.New()
+	received(t, st, 1)
+	claimed, err := st.Claim(t.Context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 1, Lease: time.Second})
 	if err != nil || len(claimed) != 1 {
 		t.Fatal(claimed, err)
 	}
-	if got, err := store.StartCalls(t.Context(), []contract.Claim{claimed[0].Claim}, time.Second); err != nil || !got[0].Stands {
+	if got, err := st.StartCalls(t.Context(), []store.Claim{claimed[0].Claim}, time.Second); err != nil || !got[0].Stands {
 		t.Fatal(got, err)
 	}
 	pass(ago)
-	return store
+	return st
 }
 
 // provides counts the calls for a message, and keeps their keys.
@@ -55,16 +56,16 @@ func (p *provides) call(_ context.Context, _ consumer.Call, m *semel.Message) er
 
 func TestOutcomesThatNobodyKnows(t *testing.T) {
 	bubble(t, "E3_trap_119_within_the_window_it_is_called_again_under_the_same_key", func(t *testing.T) {
-		store, p := diedCalling(t, 23*time.Hour), provides{}
-		counts := runs(t, consumer.Leased(store), p.call, callsOut())
-		if r := row(t, store, "m0"); p.calls != 1 || counts.Inbox.Applied != 1 || r.UnknownOutcome() || r.CallsStarted != 2 {
+		st, p := diedCalling(t, 23*time.Hour), provides{}
+		counts := runs(t, consumer.Leased(st), p.call, callsOut())
+		if r := row(t, st, "m0"); p.calls != 1 || counts.Inbox.Applied != 1 || r.UnknownOutcome() || r.CallsStarted != 2 {
 			t.Errorf("%d calls, %+v, %+v", p.calls, counts.Inbox, r)
 		}
 	})
 	bubble(t, "E3_trap_T77_after_the_window_it_waits_for_a_person", func(t *testing.T) {
-		store, p := diedCalling(t, 24*time.Hour-30*time.Second), provides{}
-		counts := runs(t, consumer.Leased(store), p.call, callsOut())
-		r := row(t, store, "m0")
+		st, p := diedCalling(t, 24*time.Hour-30*time.Second), provides{}
+		counts := runs(t, consumer.Leased(st), p.call, callsOut())
+		r := row(t, st, "m0")
 		if p.calls != 0 || counts.Inbox.Parked != 1 || r.Reason != semel.ReasonOutcomeUnknown || r.CallsStarted != 1 || !r.UnknownOutcome() || r.Attempts != 0 {
 			t.Errorf("%d calls, %+v, %+v", p.calls, counts.Inbox, r)
 		}
@@ -72,36 +73,36 @@ func TestOutcomesThatNobodyKnows(t *testing.T) {
 			t.Errorf("it says %q", r.LastError)
 		}
 	})
-	for resolution, want := range map[contract.Resolution]int{contract.ResolvedDone: 0, contract.ResolvedNotDone: 1} {
+	for resolution, want := range map[admin.Resolution]int{admin.ResolvedDone: 0, admin.ResolvedNotDone: 1} {
 		bubble(t, "E3_what_a_person_says_of_it_decides/"+resolution.String(), func(t *testing.T) {
-			store, p := diedCalling(t, 25*time.Hour), provides{}
-			runs(t, consumer.Leased(store), p.call, callsOut())
-			r, act := row(t, store, "m0"), contract.Act{Verb: "resolve", Who: "ana", Why: "the provider's list"}
-			if err := store.Requeue(t.Context(), r.Number, r.Revision, act); !errors.Is(err, semel.ErrState) {
+			st, p := diedCalling(t, 25*time.Hour), provides{}
+			runs(t, consumer.Leased(st), p.call, callsOut())
+			r, act := row(t, st, "m0"), store.Act{Verb: "resolve", Who: "ana", Why: "the provider's list"}
+			if err := st.Requeue(t.Context(), r.Number, r.Revision, act); !errors.Is(err, semel.ErrState) {
 				t.Errorf("a blind retry: %v", err)
 			}
-			if err := store.Resolve(t.Context(), r.Number, r.Revision, resolution, act); err != nil {
+			if err := st.Resolve(t.Context(), r.Number, r.Revision, resolution, act); err != nil {
 				t.Fatal(err)
 			}
-			runs(t, consumer.Leased(store), p.call, callsOut())
-			if r := row(t, store, "m0"); p.calls != want || r.State != contract.StateCompleted || r.UnknownOutcome() || !outcome(t, store, "m0").Already(contract.Applied) {
+			runs(t, consumer.Leased(st), p.call, callsOut())
+			if r := row(t, st, "m0"); p.calls != want || r.State != store.StateCompleted || r.UnknownOutcome() || !outcome(t, st, "m0").Already(store.Applied) {
 				t.Errorf("%d calls, %+v", p.calls, r)
 			}
 		})
 	}
 	bubble(t, "E3_a_provider_that_knows_no_keys_is_called_once", func(t *testing.T) {
-		store, p, c := diedCalling(t, time.Minute), provides{}, callsOut()
+		st, p, c := diedCalling(t, time.Minute), provides{}, callsOut()
 		c.Provider.Window = consumer.WindowNever
-		runs(t, consumer.Leased(store), p.call, c)
-		if r := row(t, store, "m0"); p.calls != 0 || r.Reason != semel.ReasonOutcomeUnknown {
+		runs(t, consumer.Leased(st), p.call, c)
+		if r := row(t, st, "m0"); p.calls != 0 || r.Reason != semel.ReasonOutcomeUnknown {
 			t.Errorf("%d calls, %+v", p.calls, r)
 		}
 	})
 	bubble(t, "E3_a_provider_that_never_forgets_is_called_again", func(t *testing.T) {
-		store, p, c := diedCalling(t, 1000*time.Hour), provides{}, callsOut()
+		st, p, c := diedCalling(t, 1000*time.Hour), provides{}, callsOut()
 		c.Provider.Window = consumer.WindowAlways
-		runs(t, consumer.Leased(store), p.call, c)
-		if r := row(t, store, "m0"); p.calls != 1 || r.State != contract.StateCompleted {
+		runs(t, consumer.Leased(st), p.call, c)
+		if r := row(t, st, "m0"); p.calls != 1 || r.State != store.StateCompleted {
 			t.Errorf("%d calls, %+v", p.calls, r)
 		}
 	})
@@ -112,16 +113,16 @@ func TestAProviderIsAsked(t *testing.T) {
 		finding       consumer.Finding
 		err           error
 		calls, parked int
-		state         contract.RowState
+		state         store.RowState
 	}{
-		"that_it_happened":          {consumer.Happened, nil, 0, 0, contract.StateCompleted},
-		"that_it_did_not":           {consumer.DidNotHappen, nil, 1, 0, contract.StateCompleted},
-		"in_vain":                   {consumer.StillUnknown, nil, 0, 1, contract.StateParked},
-		"and_does_not_answer":       {consumer.DidNotHappen, io.EOF, 0, 1, contract.StateParked},
-		"and_answers_what_is_none_": {consumer.Finding(9), nil, 0, 1, contract.StateParked},
+		"that_it_happened":          {consumer.Happened, nil, 0, 0, store.StateCompleted},
+		"that_it_did_not":           {consumer.DidNotHappen, nil, 1, 0, store.StateCompleted},
+		"in_vain":                   {consumer.StillUnknown, nil, 0, 1, store.StateParked},
+		"and_does_not_answer":       {consumer.DidNotHappen, io.EOF, 0, 1, store.StateParked},
+		"and_answers_what_is_none_": {consumer.Finding(9), nil, 0, 1, store.StateParked},
 	} {
 		bubble(t, "E3_after_the_window/"+name, func(t *testing.T) {
-			store, p, c, asked := diedCalling(t, 25*time.Hour), provides{}, callsOut(), 0
+			st, p, c, asked := diedCalling(t, 25*time.Hour), provides{}, callsOut(), 0
 			c.Retry.Attempts = 3
 			c.Provider.Ask = func(_ context.Context, m *semel.Message) (consumer.Finding, error) {
 				asked++
@@ -130,8 +131,8 @@ func TestAProviderIsAsked(t *testing.T) {
 				}
 				return is.finding, is.err
 			}
-			counts := runs(t, consumer.Leased(store), p.call, c)
-			r := row(t, store, "m0")
+			counts := runs(t, consumer.Leased(st), p.call, c)
+			r := row(t, st, "m0")
 			if p.calls != is.calls || int(counts.Inbox.Parked) != is.parked || r.State != is.state || r.UnknownOutcome() != (is.parked > 0) {
 				t.Errorf("%d calls, %+v, %+v", p.calls, counts.Inbox, r)
 			}
@@ -141,29 +142,29 @@ func TestAProviderIsAsked(t *testing.T) {
 		})
 	}
 	bubble(t, "E3_within_the_window_nobody_is_asked", func(t *testing.T) {
-		store, p, c := diedCalling(t, time.Hour), provides{}, callsOut()
+		st, p, c := diedCalling(t, time.Hour), provides{}, callsOut()
 		c.Provider.Ask = func(context.Context, *semel.Message) (consumer.Finding, error) {
 			t.Error("asked")
 			return consumer.StillUnknown, nil
 		}
-		runs(t, consumer.Leased(store), p.call, c)
+		runs(t, consumer.Leased(st), p.call, c)
 		if p.calls != 1 {
 			t.Errorf("%d calls", p.calls)
 		}
 	})
 	bubble(t, "E3_a_call_that_is_made_after_asking_and_is_lost_is_asked_about_again", func(t *testing.T) {
-		store, c, asked, calls := diedCalling(t, 25*time.Hour), callsOut(), 0, 0
+		st, c, asked, calls := diedCalling(t, 25*time.Hour), callsOut(), 0, 0
 		c.Provider.Ask = func(context.Context, *semel.Message) (consumer.Finding, error) {
 			if asked++; asked == 1 {
 				return consumer.DidNotHappen, nil
 			}
 			return consumer.Happened, nil
 		}
-		runs(t, consumer.Leased(store), func(context.Context, consumer.Call, *semel.Message) error {
+		runs(t, consumer.Leased(st), func(context.Context, consumer.Call, *semel.Message) error {
 			calls++
 			return semel.Unknown(io.EOF)
 		}, c)
-		if r := row(t, store, "m0"); asked != 2 || calls != 1 || r.State != contract.StateCompleted {
+		if r := row(t, st, "m0"); asked != 2 || calls != 1 || r.State != store.StateCompleted {
 			t.Errorf("asked %d times, called %d times: %+v", asked, calls, r)
 		}
 	})
@@ -187,11 +188,11 @@ func TestWhatAnAnswerLeavesUnknown(t *testing.T) {
 		"a_panic":                               {panics, true},
 	} {
 		bubble(t, "E3_after_the_window/"+name, func(t *testing.T) {
-			store, c, calls := memstore.New(), callsOut(), 0
-			received(t, store, 1)
+			st, c, calls := memstore.New(), callsOut(), 0
+			received(t, st, 1)
 			c.OnUnmet, c.Timeout = consumer.ActionRetry, 30*time.Second
 			c.Provider.Window = c.Timeout + time.Second
-			runs(t, consumer.Leased(store), func(ctx context.Context, _ consumer.Call, _ *semel.Message) error {
+			runs(t, consumer.Leased(st), func(ctx context.Context, _ consumer.Call, _ *semel.Message) error {
 				calls++
 				if calls > 1 {
 					return nil
@@ -209,11 +210,11 @@ func TestWhatAnAnswerLeavesUnknown(t *testing.T) {
 				}
 				return is.err
 			}, c)
-			r := row(t, store, "m0")
-			if is.unknown && (calls != 1 || r.State != contract.StateParked || r.Reason != semel.ReasonOutcomeUnknown) {
+			r := row(t, st, "m0")
+			if is.unknown && (calls != 1 || r.State != store.StateParked || r.Reason != semel.ReasonOutcomeUnknown) {
 				t.Errorf("%d calls, %+v", calls, r)
 			}
-			if !is.unknown && (calls != 2 || r.State != contract.StateCompleted || r.CallsStarted != 2 || r.UnknownOutcome()) {
+			if !is.unknown && (calls != 2 || r.State != store.StateCompleted || r.CallsStarted != 2 || r.UnknownOutcome()) {
 				t.Errorf("%d calls, %+v", calls, r)
 			}
 		})
@@ -222,9 +223,9 @@ func TestWhatAnAnswerLeavesUnknown(t *testing.T) {
 
 // remembersNoCalls is a store with an inbox that remembers no calls.
 type remembersNoCalls struct {
-	contract.TxStore[*memstore.Tx]
-	contract.Inbox
-	contract.Leases
+	store.TxStore[*memstore.Tx]
+	store.Inbox
+	store.Leases
 }
 
 func TestAProviderThatDoesNotFitIsRefused(t *testing.T) {

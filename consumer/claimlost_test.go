@@ -9,11 +9,11 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
-// leasedkey.Keys.Do returns contract.ErrClaimLost of a key, which is no claim of the engine's.
+// leasedkey.Keys.Do returns store.ErrClaimLost of a key, which is no claim of the engine's.
 func TestAHandlerWhoseOwnClaimIsLost(t *testing.T) {
 	bubble(t, "C4_its_error_is_an_attempt_as_any_other", func(t *testing.T) {
 		calls := 0
@@ -24,7 +24,7 @@ func TestAHandlerWhoseOwnClaimIsLost(t *testing.T) {
 			if calls++; calls > 100 {
 				return nil
 			}
-			return fmt.Errorf("leasedkey: %w", errors.Join(errTest, contract.ErrClaimLost))
+			return fmt.Errorf("leasedkey: %w", errors.Join(errTest, store.ErrClaimLost))
 		}, c)
 		if err := run.Run(t.Context()); err != nil {
 			t.Error(err)

@@ -5,15 +5,15 @@ import (
 	"slices"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/store"
 )
 
 // inbox is the consumer's inbox, nil where its store keeps none. Also a consumer
 // without markers has one: a row that was parked comes there when somebody retries it.
 func (c *Consumer[Tx]) inbox() *inbox {
-	leases, claims := c.store.(contract.Leases)
-	rows, keeps := c.store.(contract.Inbox)
+	leases, claims := c.store.(store.Leases)
+	rows, keeps := c.store.(store.Inbox)
 	if !claims || !keeps || c.oneAttempt {
 		return nil
 	}
@@ -23,9 +23,9 @@ func (c *Consumer[Tx]) inbox() *inbox {
 }
 
 // stand are the rows of those claims of a flight that stood when its batch began.
-func (f *flight[Tx]) stand(verdicts []contract.Verdict) (all []*heldRow) {
+func (f *flight[Tx]) stand(verdicts []store.Verdict) (all []*heldRow) {
 	for i := range f.Entries {
-		if h := rowOf(&f.Entries[i]); h != nil && verdicts[i].Kind == contract.Fresh {
+		if h := rowOf(&f.Entries[i]); h != nil && verdicts[i].Kind == store.Fresh {
 			all = append(all, h)
 		}
 	}
@@ -33,7 +33,7 @@ func (f *flight[Tx]) stand(verdicts []contract.Verdict) (all []*heldRow) {
 }
 
 // claims are those of a flight's entries that the batch asks for.
-func (f *flight[Tx]) claims() (all []contract.Claim) {
+func (f *flight[Tx]) claims() (all []store.Claim) {
 	for _, h := range f.asked() {
 		all = append(all, h.claim())
 	}
@@ -41,12 +41,12 @@ func (f *flight[Tx]) claims() (all []contract.Claim) {
 }
 
 // forgetLost forgets claims that do not stand any more, or have ended.
-func (p *pilot[Tx]) forgetLost(f *flight[Tx], verdicts []contract.Verdict) {
+func (p *pilot[Tx]) forgetLost(f *flight[Tx], verdicts []store.Verdict) {
 	if f.known == nil {
 		return
 	}
 	for i := range f.Entries {
-		if h := rowOf(&f.Entries[i]); h != nil && (verdicts[i].Kind == contract.ClaimLost || f.known[i].Kind != 0) {
+		if h := rowOf(&f.Entries[i]); h != nil && (verdicts[i].Kind == store.ClaimLost || f.known[i].Kind != 0) {
 			p.engine.inbox.forget(h)
 		}
 	}
@@ -62,7 +62,7 @@ func (p *pilot[Tx]) keepWaiting(f *flight[Tx]) {
 }
 
 // keep extends the leases of a flight that has begun, of those claims that stand.
-func (p *pilot[Tx]) keep(f *flight[Tx], verdicts []contract.Verdict) {
+func (p *pilot[Tx]) keep(f *flight[Tx], verdicts []store.Verdict) {
 	if f.known != nil {
 		p.keepNothing(f)
 		p.engine.inbox.keeper.begin(f.stand(verdicts), time.Now().Add(p.engine.config.flightTime()), f.cancel)
@@ -124,7 +124,7 @@ func (p *pilot[Tx]) lookAhead(ctx context.Context, f *flight[Tx]) error {
 			continue
 		}
 		if f.known == nil {
-			f.known = make([]contract.Verdict, len(f.Entries))
+			f.known = make([]store.Verdict, len(f.Entries))
 		}
 		var err error
 		if f.Entries[i].Unknown {
@@ -142,9 +142,9 @@ func (p *pilot[Tx]) lookAhead(ctx context.Context, f *flight[Tx]) error {
 
 // retake takes a row anew after a commit whose outcome is unknown. What ended as this
 // process wanted it was ended by it.
-func (b *inbox) retake(ctx context.Context, h *heldRow, en *machine.Entry) (contract.Verdict, error) {
+func (b *inbox) retake(ctx context.Context, h *heldRow, en *machine.Entry) (store.Verdict, error) {
 	if h.retaking == 0 { // the next try asks with the same one
-		h.retaking = contract.NewToken()
+		h.retaking = store.NewToken()
 		h.tokens = append(h.tokens, h.retaking) // also if the answer is lost
 	}
 	next := h.retaking
@@ -153,48 +153,48 @@ func (b *inbox) retake(ctx context.Context, h *heldRow, en *machine.Entry) (cont
 	if err == nil {
 		h.retaking = 0
 	}
-	switch wanted, _ := contract.StateInProgress.After(claimEvent(en.As)); {
+	switch wanted, _ := store.StateInProgress.After(claimEvent(en.As)); {
 	case err != nil:
-		return contract.Verdict{}, err
+		return store.Verdict{}, err
 	case got[0].Taken:
-		return contract.Verdict{}, nil
+		return store.Verdict{}, nil
 	case got[0].State == wanted:
-		return contract.Verdict{Kind: contract.Seen, Was: en.As.Outcome(), Known: true}, nil
+		return store.Verdict{Kind: store.Seen, Was: en.As.Outcome(), Known: true}, nil
 	}
-	return contract.Verdict{Kind: contract.ClaimLost}, nil
+	return store.Verdict{Kind: store.ClaimLost}, nil
 }
 
-func (b *inbox) start(ctx context.Context, h *heldRow) (contract.Verdict, error) {
-	lost, err := b.leases.Start(ctx, []contract.Claim{h.claim()})
+func (b *inbox) start(ctx context.Context, h *heldRow) (store.Verdict, error) {
+	lost, err := b.leases.Start(ctx, []store.Claim{h.claim()})
 	if err != nil || len(lost) == 0 {
 		h.started = err == nil
-		return contract.Verdict{}, err
+		return store.Verdict{}, err
 	}
-	return contract.Verdict{Kind: contract.ClaimLost}, nil
+	return store.Verdict{Kind: store.ClaimLost}, nil
 }
 
 // claimEvent is how a claim ends that is marked so.
-func claimEvent(as machine.As) contract.RowEvent {
+func claimEvent(as machine.As) store.RowEvent {
 	switch as {
 	case machine.AsWaiting:
-		return contract.RowFailed
+		return store.RowFailed
 	case machine.AsBlocked:
-		return contract.RowBlocked
+		return store.RowBlocked
 	case machine.AsParked, machine.AsOverdue:
-		return contract.RowParked
+		return store.RowParked
 	case machine.AsDeadLettered:
-		return contract.RowDeadLettered
+		return store.RowDeadLettered
 	case machine.AsDiscarded:
-		return contract.RowDiscarded
+		return store.RowDiscarded
 	case machine.AsStepped:
-		return contract.RowStepped
+		return store.RowStepped
 	}
-	return contract.RowCompleted
+	return store.RowCompleted
 }
 
 // claimEnding is the end of a claim with its flight's commit.
-func (f *flight[Tx]) claimEnding(r *machine.Row, h *heldRow) contract.ClaimEnding {
-	return contract.ClaimEnding{Claim: h.claim(), Mark: f.mark[r.Entry], Event: claimEvent(r.As), Version: f.Entries[r.Entry].Item.Handle.(*parcel).versionIn(0), After: r.After, Reason: r.Reason, Lined: h.line() != nil, Call: h.calls.Outcome(),
+func (f *flight[Tx]) claimEnding(r *machine.Row, h *heldRow) store.ClaimEnding {
+	return store.ClaimEnding{Claim: h.claim(), Mark: f.mark[r.Entry], Event: claimEvent(r.As), Version: f.Entries[r.Entry].Item.Handle.(*parcel).versionIn(0), After: r.After, Reason: r.Reason, Lined: h.line() != nil, Call: h.calls.Outcome(),
 		Steps: h.ran(r.As), Ran: r.Attempts > f.Entries[r.Entry].Item.Claim.Attempts, Error: errorText(r.Last)}
 }
 

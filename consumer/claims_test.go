@@ -10,34 +10,34 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // received puts messages into the inbox of a store, as a consumer that ends does.
-func received(t *testing.T, store *memstore.Store, n int) {
+func received(t *testing.T, st *memstore.Store, n int) {
 	t.Helper()
-	scope, err := store.Scope(t.Context(), "billing", "", 0)
+	scope, err := st.Scope(t.Context(), "billing", "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i, m := range numbered("m", n) {
 		id := fmt.Sprint("m", i)
-		b, _, err := store.Begin(t.Context(), contract.TxOptions{}, []contract.Mark{{Scope: scope, ID: []byte(id), As: contract.Waiting}})
+		b, _, err := st.Begin(t.Context(), store.TxOptions{}, []store.Mark{{Scope: scope, ID: []byte(id), As: store.Waiting}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		m.Identity = semel.Key{Consumer: "billing", ID: id}
-		if r := b.Commit(t.Context(), contract.Ending{Rows: []contract.Row{{State: contract.StateReceived, Message: m}}}); r.Outcome != contract.Committed {
+		if r := b.Commit(t.Context(), store.Ending{Rows: []store.Row{{State: store.StateReceived, Message: m}}}); r.Outcome != store.Committed {
 			t.Fatal(r)
 		}
 	}
 }
 
 // dies is a process that claims what is due, and is never heard of again.
-func dies(t *testing.T, store *memstore.Store, lease time.Duration) []contract.Claimed {
+func dies(t *testing.T, st *memstore.Store, lease time.Duration) []store.Claimed {
 	t.Helper()
-	all, err := store.Claim(t.Context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 1000, Lease: lease})
+	all, err := st.Claim(t.Context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 1000, Lease: lease})
 	if err != nil || len(all) == 0 {
 		t.Fatalf("claimed %d: %v", len(all), err)
 	}
@@ -54,14 +54,14 @@ func working(c consumer.Config) consumer.Config {
 
 func TestClaimsOfTheDead(t *testing.T) {
 	bubble(t, "D3_trap_T6_a_dead_process_is_followed_within_its_lease_and_a_poll", func(t *testing.T) {
-		store := memstore.New()
-		received(t, store, 5)
-		dies(t, store, 30*time.Second)
+		st := memstore.New()
+		received(t, st, 5)
+		dies(t, st, 30*time.Second)
 		began := time.Now()
 		c := working(config(nil))
 		c.IdleExit = time.Minute
 		ended := atomic.Int64{} // of the last
-		counts := runs(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+		counts := runs(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			ended.Store(int64(time.Since(began)))
 			return add(ctx, tx, m)
 		}, c)
@@ -69,18 +69,18 @@ func TestClaimsOfTheDead(t *testing.T) {
 		if counts.Inbox.Applied != 5 || counts.Inbox.Claimed != 5 || last < 30*time.Second || last > 31*time.Second+time.Second/2 {
 			t.Errorf("%+v, the last after %v", counts, last)
 		}
-		for _, r := range rows(t, store) {
-			if r.State != contract.StateCompleted || r.Started != 0 || r.Attempts != 1 {
+		for _, r := range rows(t, st) {
+			if r.State != store.StateCompleted || r.Started != 0 || r.Attempts != 1 {
 				t.Errorf("%+v", r)
 			}
 		}
 	})
 	bubble(t, "D5_a_message_that_is_begun_again_and_again_and_never_ends_is_parked", func(t *testing.T) {
-		store := memstore.New()
-		received(t, store, 2)
+		st := memstore.New()
+		received(t, st, 2)
 		for range 3 { // a process each, that dies in its handler
-			claimed := dies(t, store, time.Second)
-			if _, err := store.Start(t.Context(), []contract.Claim{claimed[0].Claim}); err != nil {
+			claimed := dies(t, st, time.Second)
+			if _, err := st.Start(t.Context(), []store.Claim{claimed[0].Claim}); err != nil {
 				t.Fatal(err)
 			}
 			pass(time.Second)
@@ -88,28 +88,28 @@ func TestClaimsOfTheDead(t *testing.T) {
 		c := working(config(nil))
 		c.IdleExit = time.Minute
 		ran := map[string]int{}
-		counts := runs(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+		counts := runs(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			ran[m.Identity.ID]++
 			return add(ctx, tx, m)
 		}, c)
 		if counts.Inbox.Parked != 1 || counts.Inbox.Applied != 1 || len(ran) != 1 {
 			t.Errorf("%+v, ran %v", counts, ran)
 		}
-		for _, r := range rows(t, store) {
-			if parked := ran[r.Key.ID] == 0; parked != (r.State == contract.StateParked) || parked && (r.Reason != semel.ReasonKills || r.Started != 0) {
+		for _, r := range rows(t, st) {
+			if parked := ran[r.Key.ID] == 0; parked != (r.State == store.StateParked) || parked && (r.Reason != semel.ReasonKills || r.Started != 0) {
 				t.Errorf("%+v", r)
 			}
 		}
 	})
 	bubble(t, "D5_trap_16_trap_T42_one_that_kills_its_process_again_and_again_is_parked_by_the_next", func(t *testing.T) {
-		store := memstore.New()
-		received(t, store, 1)
+		st := memstore.New()
+		received(t, st, 1)
 		c := working(config(nil))
 		c.Inbox.Lease, c.Timeout, c.Workers = 10*time.Second, 5*time.Second, 1
 		ran, never := atomic.Int64{}, make(chan struct{})
 		var dead []*started
 		for range 4 { // what the first began counts when its lease has ended
-			dead = append(dead, start(t, mustNew(t, store, func(context.Context, *memstore.Tx, *semel.Message) error {
+			dead = append(dead, start(t, mustNew(t, st, func(context.Context, *memstore.Tx, *semel.Message) error {
 				ran.Add(1)
 				<-never
 				return errTest
@@ -117,7 +117,7 @@ func TestClaimsOfTheDead(t *testing.T) {
 			pass(30 * time.Second)
 		}
 		pass(5 * time.Minute) // those whose workers are stuck claim it, too, and give it back
-		if r := row(t, store, "m0"); ran.Load() != 3 || r.State != contract.StateParked || r.Reason != semel.ReasonKills {
+		if r := row(t, st, "m0"); ran.Load() != 3 || r.State != store.StateParked || r.Reason != semel.ReasonKills {
 			t.Errorf("ran %d times, %+v", ran.Load(), r)
 		}
 		close(never)
@@ -127,7 +127,7 @@ func TestClaimsOfTheDead(t *testing.T) {
 				t.Error(err)
 			}
 		}
-		if r := row(t, store, "m0"); r.State != contract.StateParked {
+		if r := row(t, st, "m0"); r.State != store.StateParked {
 			t.Errorf("%+v", r)
 		}
 	})
@@ -135,8 +135,8 @@ func TestClaimsOfTheDead(t *testing.T) {
 
 func TestLeasesOfTheLiving(t *testing.T) {
 	bubble(t, "trap_T4_trap_T3_a_handler_of_three_leases_keeps_its_claim_and_runs_once", func(t *testing.T) {
-		store := memstore.New()
-		received(t, store, 1)
+		st := memstore.New()
+		received(t, st, 1)
 		c := working(config(nil))
 		c.Inbox.Lease, c.Timeout, c.IdleExit = 10*time.Second, time.Minute, 20*time.Second
 		ran := atomic.Int64{}
@@ -145,38 +145,38 @@ func TestLeasesOfTheLiving(t *testing.T) {
 			pass(30 * time.Second)
 			return add(ctx, tx, m)
 		}
-		first, second := mustNew(t, store, handle, c), mustNew(t, store, handle, working(c))
+		first, second := mustNew(t, st, handle, c), mustNew(t, st, handle, working(c))
 		one, two := start(t, first), start(t, second)
 		for _, r := range []interface{ wait() error }{one, two} {
 			if err := r.wait(); err != nil {
 				t.Error(err)
 			}
 		}
-		if ran.Load() != 1 || effect(t, store, "m0") != "1" || first.Counts().Inbox.Lost+second.Counts().Inbox.Lost+first.Counts().Inbox.Reclaimed+second.Counts().Inbox.Reclaimed != 0 {
+		if ran.Load() != 1 || effect(t, st, "m0") != "1" || first.Counts().Inbox.Lost+second.Counts().Inbox.Lost+first.Counts().Inbox.Reclaimed+second.Counts().Inbox.Reclaimed != 0 {
 			t.Errorf("ran %d times, %+v, %+v", ran.Load(), first.Counts(), second.Counts())
 		}
 	})
 	bubble(t, "law_5_law_11_trap_122_trap_125_a_handler_that_does_not_end_loses_its_claim_and_nothing_of_it_commits", func(t *testing.T) {
-		store := memstore.New()
-		received(t, store, 1)
+		st := memstore.New()
+		received(t, st, 1)
 		c := working(config(nil))
 		c.Inbox.Lease, c.Timeout, c.Workers = 10*time.Second, 5*time.Second, 1
 		goesOn := make(chan struct{})
-		stuck := mustNew(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+		stuck := mustNew(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			<-goesOn
 			return add(ctx, tx, m)
 		}, c)
 		frozen := start(t, stuck)
 		pass(time.Second)
 		c.IdleExit = time.Minute
-		counts := runs(t, store, add, working(c))
-		if counts.Inbox.Applied != 1 || effect(t, store, "m0") != "1" {
-			t.Errorf("the heir has %+v, effect %q", counts, effect(t, store, "m0"))
+		counts := runs(t, st, add, working(c))
+		if counts.Inbox.Applied != 1 || effect(t, st, "m0") != "1" {
+			t.Errorf("the heir has %+v, effect %q", counts, effect(t, st, "m0"))
 		}
 		close(goesOn)
 		pass(time.Minute)
-		if effect(t, store, "m0") != "1" || stuck.Counts().Inbox.Applied != 0 {
-			t.Errorf("effect %q, the first has %+v", effect(t, store, "m0"), stuck.Counts())
+		if effect(t, st, "m0") != "1" || stuck.Counts().Inbox.Applied != 0 {
+			t.Errorf("effect %q, the first has %+v", effect(t, st, "m0"), stuck.Counts())
 		}
 		frozen.stop()
 		if err := frozen.wait(); err != nil {
@@ -184,8 +184,8 @@ func TestLeasesOfTheLiving(t *testing.T) {
 		}
 	})
 	bubble(t, "D3_what_was_claimed_ahead_and_not_begun_is_given_back", func(t *testing.T) {
-		store := memstore.New()
-		received(t, store, 40)
+		st := memstore.New()
+		received(t, st, 40)
 		c := working(config(nil))
 		c.Workers, c.Batch.Most, c.Inbox.Lease, c.IdleExit = 1, 10, 9*time.Second, 20*time.Second
 		c.Batch.Time = time.Second
@@ -193,22 +193,22 @@ func TestLeasesOfTheLiving(t *testing.T) {
 			pass(time.Second)
 			return add(ctx, tx, m)
 		}
-		counts := runs(t, store, handle, c)
+		counts := runs(t, st, handle, c)
 		if counts.Inbox.Applied != 40 || counts.Inbox.Released == 0 || counts.Inbox.Lost != 0 || counts.Inbox.Claimed != 40+counts.Inbox.Released {
 			t.Errorf("%+v", counts)
 		}
-		for _, r := range rows(t, store) {
+		for _, r := range rows(t, st) {
 			if r.Attempts != 1 || r.Started != 0 {
 				t.Errorf("%+v", r)
 			}
 		}
 	})
 	bubble(t, "D3_trap_T36_a_stop_gives_claims_back_at_once", func(t *testing.T) {
-		store := memstore.New()
-		received(t, store, 100)
+		st := memstore.New()
+		received(t, st, 100)
 		c := working(config(nil))
 		c.Workers, c.Batch.Most = 1, 1
-		consumer := mustNew(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+		consumer := mustNew(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			pass(time.Second)
 			return add(ctx, tx, m)
 		}, c)
@@ -219,10 +219,10 @@ func TestLeasesOfTheLiving(t *testing.T) {
 			t.Error(err)
 		}
 		waiting := 0
-		for _, r := range rows(t, store) {
-			if r.State == contract.StateReceived {
+		for _, r := range rows(t, st) {
+			if r.State == store.StateReceived {
 				waiting++
-			} else if r.State != contract.StateCompleted {
+			} else if r.State != store.StateCompleted {
 				t.Errorf("%+v", r)
 			}
 		}
@@ -274,13 +274,13 @@ func TestAnInboxThatCannotBeAsked(t *testing.T) {
 
 func TestAHandlerWhoseClaimIsLost(t *testing.T) {
 	bubble(t, "law_7_trap_128_one_row_that_a_person_takes_away_charges_nobody_of_its_batch", func(t *testing.T) {
-		store := memstore.New()
-		received(t, store, 5)
+		st := memstore.New()
+		received(t, st, 5)
 		c := working(config(nil))
 		c.Workers, c.Inbox.Lease, c.Timeout, c.Batch.Time = 1, 9*time.Second, time.Minute, time.Minute
 		c.IdleExit = time.Minute
 		cancelled := 0
-		running := mustNew(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+		running := mustNew(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			select {
 			case <-ctx.Done():
 				cancelled++
@@ -291,8 +291,8 @@ func TestAHandlerWhoseClaimIsLost(t *testing.T) {
 		}, c)
 		run := start(t, running)
 		pass(7 * time.Second) // the second runs
-		r := row(t, store, "m4")
-		if err := store.Discard(t.Context(), r.Number, r.Revision, contract.Act{Verb: "discard", Who: "ann"}); err != nil {
+		r := row(t, st, "m4")
+		if err := st.Discard(t.Context(), r.Number, r.Revision, store.Act{Verb: "discard", Who: "ann"}); err != nil {
 			t.Fatal(err)
 		}
 		if err := run.wait(); err != nil {
@@ -301,10 +301,10 @@ func TestAHandlerWhoseClaimIsLost(t *testing.T) {
 		if n := running.Counts().Inbox; cancelled != 1 || n.Applied != 4 || n.Lost != 1 || n.Waiting != 0 || n.Claimed != 5 {
 			t.Errorf("cancelled %d times, %+v", cancelled, n)
 		}
-		for _, r := range rows(t, store) {
-			want, attempts := contract.StateCompleted, 1
+		for _, r := range rows(t, st) {
+			want, attempts := store.StateCompleted, 1
 			if r.Key.ID == "m4" {
-				want, attempts = contract.StateDiscarded, 0
+				want, attempts = store.StateDiscarded, 0
 			}
 			if r.State != want || r.Attempts != attempts || r.LastError != "" {
 				t.Errorf("%+v", r)
@@ -313,17 +313,17 @@ func TestAHandlerWhoseClaimIsLost(t *testing.T) {
 	})
 	bubble(t, "trap_125_it_is_cancelled_when_its_lease_could_not_be_renewed", func(t *testing.T) {
 		down := atomic.Bool{}
-		store := memstore.New(memstore.Fail(func(op string) error {
+		st := memstore.New(memstore.Fail(func(op string) error {
 			if op == "claim-before" && down.Load() {
 				return errTest
 			}
 			return nil
 		}))
-		received(t, store, 1)
+		received(t, st, 1)
 		c := working(config(nil))
 		c.Inbox.Lease, c.Timeout = 9*time.Second, time.Minute
 		var after time.Duration
-		running := mustNew(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+		running := mustNew(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			if after > 0 {
 				return add(ctx, tx, m)
 			}
@@ -331,7 +331,7 @@ func TestAHandlerWhoseClaimIsLost(t *testing.T) {
 			began := time.Now()
 			<-ctx.Done()
 			after = time.Since(began)
-			if !errors.Is(context.Cause(ctx), contract.ErrClaimLost) {
+			if !errors.Is(context.Cause(ctx), store.ErrClaimLost) {
 				t.Error(context.Cause(ctx))
 			}
 			return ctx.Err()
@@ -344,7 +344,7 @@ func TestAHandlerWhoseClaimIsLost(t *testing.T) {
 		if err := run.wait(); err != nil {
 			t.Error(err)
 		}
-		if r := row(t, store, "m0"); after < 9*time.Second || after > 12*time.Second || r.State != contract.StateCompleted || r.Attempts != 1 || effect(t, store, "m0") != "1" {
+		if r := row(t, st, "m0"); after < 9*time.Second || after > 12*time.Second || r.State != store.StateCompleted || r.Attempts != 1 || effect(t, st, "m0") != "1" {
 			t.Errorf("cancelled after %v, %+v", after, r)
 		}
 	})

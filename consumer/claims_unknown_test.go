@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 func TestACommitOfClaimsWhoseOutcomeIsUnknown(t *testing.T) {
@@ -16,24 +16,24 @@ func TestACommitOfClaimsWhoseOutcomeIsUnknown(t *testing.T) {
 		bubble(t, name, func(t *testing.T) {
 			inner := memstore.New()
 			received(t, inner, 20)
-			store, failed := watch(inner), atomic.Bool{}
-			store.onCommit = func(ctx context.Context, commit func(context.Context) contract.Result) contract.Result {
+			st, failed := watch(inner), atomic.Bool{}
+			st.onCommit = func(ctx context.Context, commit func(context.Context) store.Result) store.Result {
 				if failed.Swap(true) {
 					return commit(ctx)
 				}
 				if happened {
 					commit(ctx)
 				}
-				return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: errTest}
+				return store.Result{Outcome: store.CommitUnknown, Class: store.ClassDown, Culprit: store.NoCulprit, Err: errTest}
 			}
 			c := working(config(nil))
 			c.Workers, c.IdleExit = 1, time.Minute
-			counts := runs(t, store, add, c)
+			counts := runs(t, st, add, c)
 			if counts.Inbox.Applied != 20 || counts.Inbox.Duplicates+counts.Inbox.Lost != 0 {
 				t.Errorf("%+v", counts)
 			}
 			for _, r := range rows(t, inner) {
-				if r.State != contract.StateCompleted || r.Attempts != 1 || effect(t, inner, r.Key.ID) != "1" {
+				if r.State != store.StateCompleted || r.Attempts != 1 || effect(t, inner, r.Key.ID) != "1" {
 					t.Errorf("%+v, effect %q", r, effect(t, inner, r.Key.ID))
 				}
 			}
@@ -45,20 +45,20 @@ func TestACommitOfWhatWasFoundDoneWhoseOutcomeIsUnknown(t *testing.T) {
 	bubble(t, "law_11_it_is_asked_once_what_became_of_the_claims", func(t *testing.T) {
 		inner := memstore.New()
 		received(t, inner, 20)
-		store, commits := watch(inner), 0
+		st, commits := watch(inner), 0
 		var run *started
-		store.onCommit = func(ctx context.Context, commit func(context.Context) contract.Result) contract.Result {
+		st.onCommit = func(ctx context.Context, commit func(context.Context) store.Result) store.Result {
 			if commits++; commits == 1000 {
 				run.stop()
 			}
-			if r := commit(ctx); commits%2 == 0 || r.Outcome != contract.Committed {
+			if r := commit(ctx); commits%2 == 0 || r.Outcome != store.Committed {
 				return r
 			}
-			return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: errTest}
+			return store.Result{Outcome: store.CommitUnknown, Class: store.ClassDown, Culprit: store.NoCulprit, Err: errTest}
 		}
 		c := working(config(nil))
 		c.Workers, c.IdleExit = 1, time.Minute
-		running := mustNew(t, store, func(context.Context, *memstore.Tx, *semel.Message) error { return semel.Duplicate(errTest) }, c)
+		running := mustNew(t, st, func(context.Context, *memstore.Tx, *semel.Message) error { return semel.Duplicate(errTest) }, c)
 		run = start(t, running)
 		if err := run.wait(); err != nil {
 			t.Error(err)
@@ -67,7 +67,7 @@ func TestACommitOfWhatWasFoundDoneWhoseOutcomeIsUnknown(t *testing.T) {
 			t.Errorf("%+v after %d commits", n, commits)
 		}
 		for _, r := range rows(t, inner) {
-			if r.State != contract.StateCompleted || effect(t, inner, r.Key.ID) != "" {
+			if r.State != store.StateCompleted || effect(t, inner, r.Key.ID) != "" {
 				t.Errorf("%+v, effect %q", r, effect(t, inner, r.Key.ID))
 			}
 		}
@@ -82,7 +82,7 @@ type losing struct {
 	happens bool
 }
 
-func (s *losing) Reclaim(ctx context.Context, numbers []int64, from []contract.Token, to contract.Token) ([]contract.Reclaimed, error) {
+func (s *losing) Reclaim(ctx context.Context, numbers []int64, from []store.Token, to store.Token) ([]store.Reclaimed, error) {
 	if s.lost--; s.lost < 0 {
 		return s.watchedStore.Reclaim(ctx, numbers, from, to)
 	}
@@ -99,16 +99,16 @@ func TestARetakeWhoseAnswerIsLost(t *testing.T) {
 		bubble(t, name, func(t *testing.T) {
 			inner := memstore.New()
 			received(t, inner, 1)
-			store, commits := &losing{watch(inner), 2, happens}, 0
-			store.onCommit = func(ctx context.Context, commit func(context.Context) contract.Result) contract.Result {
+			st, commits := &losing{watch(inner), 2, happens}, 0
+			st.onCommit = func(ctx context.Context, commit func(context.Context) store.Result) store.Result {
 				if commits++; commits > 1 {
 					return commit(ctx)
 				}
-				return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: errTest}
+				return store.Result{Outcome: store.CommitUnknown, Class: store.ClassDown, Culprit: store.NoCulprit, Err: errTest}
 			}
 			c := working(config(nil))
 			c.IdleExit = 10 * time.Second // less than a lease
-			counts := runs(t, store, add, c)
+			counts := runs(t, st, add, c)
 			if counts.Inbox.Applied != 1 || counts.Inbox.Claimed != 1 || counts.Inbox.Lost != 0 || effect(t, inner, "m0") != "1" {
 				t.Errorf("%+v, effect %q", counts, effect(t, inner, "m0"))
 			}
@@ -122,7 +122,7 @@ type answersLate struct {
 	claimed func()
 }
 
-func (s *answersLate) Claim(ctx context.Context, o contract.ClaimOptions) ([]contract.Claimed, error) {
+func (s *answersLate) Claim(ctx context.Context, o store.ClaimOptions) ([]store.Claimed, error) {
 	if _, err := s.Store.Claim(ctx, o); err != nil {
 		return nil, err
 	}
@@ -146,7 +146,7 @@ func TestAStopWhileAClaimsAnswerIsUnderWay(t *testing.T) {
 			t.Errorf("the stop took %v", took)
 		}
 		for _, r := range rows(t, inner) {
-			if r.State != contract.StateReceived {
+			if r.State != store.StateReceived {
 				t.Errorf("row %d is %s until its lease ends at %v", r.Number, r.State, r.LockedUntil)
 			}
 		}

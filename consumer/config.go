@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/enum"
 	"github.com/semel-go/semel/recorder"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // LaneMode says what keeps its order.
@@ -80,12 +81,12 @@ type Config struct {
 	Name string
 	// Source delivers. Required for Run, but with StrategyInbox, which may have only
 	// its inbox; Process needs none.
-	Source contract.Source
+	Source source.Source
 	// Identity finds a message's identity. Required with StrategyMarker and
 	// StrategyInbox.
 	Identity identity.Identity
 	// Former, when set, is how Identity was found before, while it changes: on a store
-	// that can (contract.Derivations), not beside Version.
+	// that can (admin.Derivations), not beside Version.
 	Former *FormerIdentity
 	// Owner, if not empty, is whose consumer this is, such as the name of the service or of
 	// the types that it handles: a start with another owner than the last one's is told in
@@ -93,7 +94,7 @@ type Config struct {
 	// own. At most 1,024 bytes.
 	Owner string
 	// Exclusive refuses such a start (semel.ErrForeignOwner), until a person has released
-	// the name (semel identity release, contract.Derivations). Needs Owner.
+	// the name (semel identity release, admin.Derivations). Needs Owner.
 	Exclusive bool
 	// Type is a selector (see identity.ParseSelector) of the place where producers write the
 	// type of a message, such as "header:event-type" or "body:/type". Handlers get this type
@@ -117,7 +118,7 @@ type Config struct {
 	// StrategyNatural: "order: irrelevant", "version guard in the statement".
 	NaturalBecause string
 	// Version, when set, lets the versions of one aggregate take effect in their order.
-	// Its store keeps streams (contract.Streams).
+	// Its store keeps streams (admin.Streams).
 	Version *VersionPolicy
 	// OnConflict ends a message whose identity was marked with other content:
 	// ActionPark, ActionDeadLetter, ActionHalt or ActionKeepFirst.
@@ -140,7 +141,7 @@ type Config struct {
 	// DuplicatesSkip unless set. With DuplicatesReEmit those that were sent become due again
 	// before the duplicate is settled; an error leaves it unsettled, and they become due
 	// after a wait. It needs StrategyMarker or StrategyInbox, and a store that can
-	// (contract.Emitter).
+	// (admin.Emitter).
 	Duplicates DuplicatePolicy
 	// SenderWindows, with DuplicatesReEmit, are Provider.Window of senders, by their names:
 	// an intent that was called for first so long ago is left, and counted. A sender that is
@@ -163,7 +164,7 @@ type Config struct {
 	// Hold is the longest wait kept in memory; default 10 s.
 	Hold time.Duration
 	// MaxUnsettled bounds what is fetched and not settled.
-	MaxUnsettled contract.Bound
+	MaxUnsettled source.Bound
 	// MaxBody is the longest body in bytes that is processed, 64 KiB to 1 GiB;
 	// default 16 MiB. No store sees a longer one: the message ends as
 	// OnBadIdentity says, as semel.ReasonTooLarge, with its first 64 KiB and its length
@@ -188,7 +189,7 @@ type Config struct {
 	// DuplicatesSkip beside it: most of a replay are duplicates.
 	Replay *semel.Replay
 	// Generation, if set, is the one that the consumer works in, on a store that can
-	// (contract.Generations), for effects that can be built anew beside the live ones; see
+	// (admin.Generations), for effects that can be built anew beside the live ones; see
 	// InGenerations. Not with TryMark and Accept.
 	Generation *Generation
 	// Retention says how long what has ended is remembered; the zero value: for ever.
@@ -196,7 +197,7 @@ type Config struct {
 	// IdleExit, when positive, ends Run when the source has been empty and
 	// nothing has been in memory for so long. A source that fails is not empty;
 	// one that has given no lane yet has a minute for it. A source that knows
-	// what is there (contract.IdleReporter) is asked before; see Consumer.Left. Messages that
+	// what is there (source.IdleReporter) is asked before; see Consumer.Left. Messages that
 	// are held because a newer release wrote their markers, and what waits for
 	// them, keep no run from ending: nothing of them is settled, Left names their
 	// lanes, and Run returns semel.ErrUnfinished.
@@ -215,10 +216,10 @@ type Config struct {
 	// minute, and 10 with one reason; the next line says how many were left out. Lines of the
 	// level debug are not bounded.
 	Logger *slog.Logger
-	// AuditKey is what acts of operators are sealed under (contract.Auditor), at least 32
+	// AuditKey is what acts of operators are sealed under (admin.Auditor), at least 32
 	// bytes, the same for all processes of a store; empty: under no key. A chain with lines
 	// under a key does not go on without one. With a key a run does not begin a chain: seal an
-	// act once behind the first Migrate, with the store's Seal (contract.Sealing), or run
+	// act once behind the first Migrate, with the store's Seal (admin.Sealing), or run
 	// semel migrate up.
 	AuditKey []byte
 	// Observers watch. One that implements measure.Meter measures, too, and at most one of
@@ -246,7 +247,7 @@ type Config struct {
 	// reaped: markers were removed under an earlier policy; New sets it, lookBack finds out.
 	reaped *atomic.Bool
 	// fitter is of the store; nil if it holds every identity.
-	fitter contract.IdentityFitter
+	fitter store.IdentityFitter
 }
 
 // SettlePoint says when the source is told that it may forget a message.
@@ -299,7 +300,7 @@ type RetryPolicy struct {
 	// First is the upper end of the first wait; default 1 s.
 	First time.Duration
 	// Most is the upper end of every wait; default Hold. A wait longer than Hold needs
-	// a store with an inbox (contract.Leases), where the message waits.
+	// a store with an inbox (store.Leases), where the message waits.
 	Most time.Duration
 	// Then ends a message whose attempts are exhausted or whose failure cannot
 	// pass by waiting: ActionPark, ActionDeadLetter or ActionHalt.

@@ -9,9 +9,10 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // faultyConfigs are wrong values, each with the field that the error must name.
@@ -78,7 +79,7 @@ func TestConfig(t *testing.T) {
 	t.Run("K1_all_faults_are_reported_at_once", func(t *testing.T) {
 		var c consumer.Config
 		c.Strategy, c.OnConflict, c.Workers, c.Hold, c.Timeout = 99, consumer.ActionRetry, -1, -1, -1
-		_, err := consumer.New(contract.TxStore[*memstore.Tx](nil), nil, c)
+		_, err := consumer.New(store.TxStore[*memstore.Tx](nil), nil, c)
 		text := fmt.Sprint(err)
 		for _, want := range []string{"Name: ", "Strategy: ", "OnConflict: ", "Workers: ", "Hold: ", "Timeout: ", "the handler is nil", "the store is nil"} {
 			if !strings.Contains(text, want) {
@@ -96,7 +97,7 @@ func TestConfig(t *testing.T) {
 	})
 	bubble(t, "a_schema_that_does_not_fit_is_an_error_before_anything_is_fetched", func(t *testing.T) {
 		source := newListSource(message("1", `{}`))
-		unfit := contract.TxStore[*memstore.Tx](unfit{memstore.New()})
+		unfit := store.TxStore[*memstore.Tx](unfit{memstore.New()})
 		if err := mustNew(t, unfit, add, config(source)).Run(t.Context()); err == nil || !strings.Contains(err.Error(), "semel migrate up") || source.fetches != 0 {
 			t.Errorf("Run says %v after %d fetches", err, source.fetches)
 		}
@@ -106,7 +107,7 @@ func TestConfig(t *testing.T) {
 	})
 	bubble(t, "a_source_that_needs_positions_is_refused_by_a_store_that_keeps_none", func(t *testing.T) {
 		source := &positioned{listSource: newListSource(message("1", `{}`))}
-		if err := mustNew(t, contract.TxStore[*memstore.Tx](bare{memstore.New()}), add, config(source)).Run(t.Context()); err == nil || source.fetches != 0 {
+		if err := mustNew(t, store.TxStore[*memstore.Tx](bare{memstore.New()}), add, config(source)).Run(t.Context()); err == nil || source.fetches != 0 {
 			t.Errorf("Run says %v after %d fetches", err, source.fetches)
 		}
 		runs(t, memstore.New(), add, config(source))
@@ -117,7 +118,7 @@ func TestConfig(t *testing.T) {
 	bubble(t, "a_store_that_limits_the_batch_is_obeyed", func(t *testing.T) {
 		sizes := watch(memstore.New())
 		most := 0
-		sizes.onBegin = func(_ context.Context, marks []contract.Mark) error { most = max(most, len(marks)); return nil }
+		sizes.onBegin = func(_ context.Context, marks []store.Mark) error { most = max(most, len(marks)); return nil }
 		c := config(newListSource(numbered("m", 20)...))
 		c.Workers = 1
 		if counts := runs(t, &limited{sizes}, add, c); counts.Applied != 20 || most != 3 {
@@ -144,4 +145,4 @@ type positioned struct {
 	consumer string
 }
 
-func (s *positioned) Positions(consumer string, _ contract.PositionStore) { s.consumer = consumer }
+func (s *positioned) Positions(consumer string, _ source.PositionStore) { s.consumer = consumer }

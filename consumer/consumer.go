@@ -10,17 +10,18 @@ import (
 	"sync/atomic"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/worker"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // Consumer is a named handler with its policy. Its methods may be called from
 // several goroutines.
 type Consumer[Tx any] struct {
 	config   Config
-	store    contract.TxStore[Tx]
+	store    store.TxStore[Tx]
 	handler  handler[Tx]
 	scopes   *scopes[Tx]
 	reporter *reporter
@@ -42,59 +43,59 @@ type Consumer[Tx any] struct {
 // handle must write its effect through tx, must not commit or roll back, and
 // may run again after a rollback; see Retry, Permanent, Park for what it can
 // return. Plans are for tests.
-func New[Tx any](store contract.TxStore[Tx], handle func(ctx context.Context, tx Tx, m *semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Tx], error) {
-	return newConsumer(store, handler[Tx]{one: handle}, handle == nil, c, plans)
+func New[Tx any](st store.TxStore[Tx], handle func(ctx context.Context, tx Tx, m *semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Tx], error) {
+	return newConsumer(st, handler[Tx]{one: handle}, handle == nil, c, plans)
 }
 
 // NewAll is New for a handler of whole batches, for set-based effects. When it
 // fails, the batch is cut until the message to blame is alone.
-func NewAll[Tx any](store contract.TxStore[Tx], handle func(ctx context.Context, tx Tx, ms []*semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Tx], error) {
-	return newConsumer(store, handler[Tx]{all: handle}, handle == nil, c, plans)
+func NewAll[Tx any](st store.TxStore[Tx], handle func(ctx context.Context, tx Tx, ms []*semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Tx], error) {
+	return newConsumer(st, handler[Tx]{all: handle}, handle == nil, c, plans)
 }
 
-func newConsumer[Tx any](store contract.TxStore[Tx], h handler[Tx], missing bool, c Config, plans []faults.Plan) (*Consumer[Tx], error) {
+func newConsumer[Tx any](st store.TxStore[Tx], h handler[Tx], missing bool, c Config, plans []faults.Plan) (*Consumer[Tx], error) {
 	c.plan, c.reaped = faults.Of(plans...), new(atomic.Bool)
 	c, err := c.complete()
 	if missing {
 		err = errors.Join(err, errors.New("the handler is nil; pass a function"))
 	}
-	if store == nil {
+	if st == nil {
 		err = errors.Join(err, errors.New("the store is nil; pass an opened store"))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
 	}
-	if err := c.fitsGeneration(store); err != nil {
+	if err := c.fitsGeneration(st); err != nil {
 		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
 	}
-	if err := c.fitsVersions(store); err != nil {
+	if err := c.fitsVersions(st); err != nil {
 		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
 	}
-	if err := c.fitsLines(store); err != nil {
+	if err := c.fitsLines(st); err != nil {
 		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
 	}
-	if err := c.fitsRetention(store); err != nil {
+	if err := c.fitsRetention(st); err != nil {
 		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
 	}
-	if err := c.fitsFormer(store); err != nil {
+	if err := c.fitsFormer(st); err != nil {
 		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
 	}
 	if err := c.fitsSteps(); err != nil {
 		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
 	}
-	if err := errors.Join(c.fitsDuplicates(store), c.fitsReEmission(store)); err != nil {
+	if err := errors.Join(c.fitsDuplicates(st), c.fitsReEmission(st)); err != nil {
 		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
 	}
-	if err := c.fitsCalls(store); err != nil {
+	if err := c.fitsCalls(st); err != nil {
 		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
 	}
-	if limiter, ok := store.(contract.BatchLimiter); ok {
+	if limiter, ok := st.(store.BatchLimiter); ok {
 		if most := limiter.BatchLimit(); most > 0 && most < c.Batch.Most {
 			c.Logger.Warn("the store limits the batch, because it cannot refuse a commit of the handler's own; its constructor's documentation says how it could", "consumer", c.Name, "most", most)
 			c.Batch.Most = most
 		}
 	}
-	if _, waits := store.(contract.Leases); !waits {
+	if _, waits := st.(store.Leases); !waits {
 		switch {
 		case c.Retry.Most > c.Hold:
 			return nil, fmt.Errorf("semel: consumer %q: Retry.Most is %v, longer than Hold, %v, and the store has no inbox in which a message could wait; lower Retry.Most or raise Hold: %w", c.Name, c.Retry.Most, c.Hold, semel.ErrUnsupported)
@@ -102,14 +103,14 @@ func newConsumer[Tx any](store contract.TxStore[Tx], h handler[Tx], missing bool
 			return nil, fmt.Errorf("semel: consumer %q: Strategy is %v, and the store has no inbox: %w", c.Name, c.Strategy, semel.ErrUnsupported)
 		}
 	}
-	if fitter, ok := store.(contract.IdentityFitter); ok && c.Identity != nil {
+	if fitter, ok := st.(store.IdentityFitter); ok && c.Identity != nil {
 		c.fitter = fitter
 	}
-	n := newReporter(&c, store)
+	n := newReporter(&c, st)
 	return &Consumer[Tx]{
-		config: c, store: store, handler: h, reporter: n,
-		scopes:  &scopes[Tx]{consumer: c.Name, store: store},
-		control: newControl(&c, store, newBeside(), n),
+		config: c, store: st, handler: h, reporter: n,
+		scopes:  &scopes[Tx]{consumer: c.Name, store: st},
+		control: newControl(&c, st, newBeside(), n),
 	}, nil
 }
 
@@ -121,7 +122,7 @@ func newConsumer[Tx any](store contract.TxStore[Tx], h handler[Tx], missing bool
 // Config.Drain at most, and returns nil if all has ended then. Otherwise it
 // returns within 5 s more, with an error that says what still runs. It may be
 // called once. An error before the first fetch says what is missing; nothing has
-// happened then. While an operator has paused it (contract.Controls) it waits, and is
+// happened then. While an operator has paused it (admin.Controls) it waits, and is
 // not idle. With StrategyInbox it may have no Source: then it works on the
 // store's inbox, until ctx ends or Config.IdleExit has passed.
 func (c *Consumer[Tx]) Run(ctx context.Context) error {
@@ -143,18 +144,18 @@ func (c *Consumer[Tx]) startRun(ctx context.Context) (*engine[Tx], error) {
 }
 
 // start checks what the run needs and takes the consumer, which runs once.
-func (c *Consumer[Tx]) start(ctx context.Context, source contract.Source) (*engine[Tx], error) {
-	if err := c.check(ctx, source); err != nil {
+func (c *Consumer[Tx]) start(ctx context.Context, src source.Source) (*engine[Tx], error) {
+	if err := c.check(ctx, src); err != nil {
 		return nil, err
 	}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	return c.take(source)
+	return c.take(src)
 }
 
 // checkStore asks whether the store fits, and has it remember whose consumer this is.
 func (c *Consumer[Tx]) checkStore(ctx context.Context) error {
-	if checker, ok := c.store.(contract.SchemaChecker); ok {
+	if checker, ok := c.store.(store.SchemaChecker); ok {
 		if err := checker.Check(ctx); err != nil {
 			c.reporter.setReady("store", err.Error())
 			return fmt.Errorf("semel: consumer %q cannot start: %w", c.config.Name, err)
@@ -169,21 +170,21 @@ func (c *Consumer[Tx]) checkStore(ctx context.Context) error {
 	return c.lookBack(ctx)
 }
 
-func (c *Consumer[Tx]) check(ctx context.Context, source contract.Source) error {
+func (c *Consumer[Tx]) check(ctx context.Context, src source.Source) error {
 	if err := c.checkStore(ctx); err != nil {
 		return err
 	}
-	if err := c.config.retain(ctx, c.store, source); err != nil {
+	if err := c.config.retain(ctx, c.store, src); err != nil {
 		return err
 	}
 	keys, isKeyed := any(c.store).(*keyed)
 	if isKeyed {
-		if err := keys.covers(ctx, &c.config, source); err != nil {
+		if err := keys.covers(ctx, &c.config, src); err != nil {
 			return err
 		}
 	}
-	if p, ok := source.(contract.Positioned); ok && !isKeyed { // keys recognise what is read again
-		positions, ok := abilityOf[contract.PositionStore](c.store)
+	if p, ok := src.(source.Positioned); ok && !isKeyed { // keys recognise what is read again
+		positions, ok := abilityOf[source.PositionStore](c.store)
 		if !ok {
 			return fmt.Errorf("semel: consumer %q: its source needs positions and its store keeps none: %w", c.config.Name, semel.ErrUnsupported)
 		}
@@ -191,17 +192,17 @@ func (c *Consumer[Tx]) check(ctx context.Context, source contract.Source) error 
 			return fmt.Errorf("semel: consumer %q: %w", c.config.Name, err)
 		}
 	}
-	if err := c.checkDeadLetters(source); err != nil {
+	if err := c.checkDeadLetters(src); err != nil {
 		return err
 	}
 	return c.control.start(ctx)
 }
 
-func (c *Consumer[Tx]) checkDeadLetters(source contract.Source) error {
+func (c *Consumer[Tx]) checkDeadLetters(src source.Source) error {
 	if !c.config.deadLetters() {
 		return nil
 	}
-	d, ok := source.(contract.DeadLettering)
+	d, ok := src.(source.DeadLettering)
 	if !ok {
 		return fmt.Errorf("semel: consumer %q: its policy ends messages in dead letters and its source keeps none (nor does Process); use ActionPark, or a source that does: %w", c.config.Name, semel.ErrUnsupported)
 	}
@@ -212,12 +213,12 @@ func (c *Consumer[Tx]) checkDeadLetters(source contract.Source) error {
 }
 
 // take makes the engine of the only run; the consumer's mutex is held.
-func (c *Consumer[Tx]) take(source contract.Source) (*engine[Tx], error) {
+func (c *Consumer[Tx]) take(src source.Source) (*engine[Tx], error) {
 	if c.started {
 		return nil, fmt.Errorf("semel: consumer %q has been started already, and Run and Work are for once: make another with New: %w", c.config.Name, semel.ErrClosed)
 	}
 	c.started = true
-	c.engine = newEngine(c, source)
+	c.engine = newEngine(c, src)
 	return c.engine, nil
 }
 
@@ -239,7 +240,7 @@ func (c *Consumer[Tx]) Counts() semel.Counts {
 
 // Left returns, when Run has ended because of Config.IdleExit or of the source's
 // end, what is left: what the source had and could not deliver, where it knows
-// (contract.IdleReporter), and what is unsettled because a newer release marked it or a message
+// (source.IdleReporter), and what is unsettled because a newer release marked it or a message
 // that it waits for. A source that has ended is waited for 5 s longer for those.
 func (c *Consumer[Tx]) Left() []semel.Unfinished {
 	e := c.running()
@@ -260,10 +261,10 @@ func (c *Consumer[Tx]) Left() []semel.Unfinished {
 // taken for ready until then.
 //
 // A consumer that is ready may have a reason all the same: that an operator has paused
-// it, or limits what it takes (contract.Controls), messages that are held because a newer
+// it, or limits what it takes (admin.Controls), messages that are held because a newer
 // release wrote their markers, that the store of its keys is down and it goes on without
 // (KeyPolicy.ApplyWhenDown), and lanes that stand still by a fault, on a source that
-// tells them (contract.LaneFailer), while the others go on.
+// tells them (source.LaneFailer), while the others go on.
 func (c *Consumer[Tx]) Ready() (bool, string) {
 	ready, why := c.reporter.state()
 	var reasons []string
@@ -278,7 +279,7 @@ func (c *Consumer[Tx]) Ready() (bool, string) {
 
 // laneFaults says which lanes stand still by a fault.
 func (c *Consumer[Tx]) laneFaults() (reasons []string) {
-	faulting, able := c.config.Source.(contract.LaneFailer)
+	faulting, able := c.config.Source.(source.LaneFailer)
 	if !able {
 		return nil
 	}
@@ -293,46 +294,46 @@ func (c *Consumer[Tx]) laneFaults() (reasons []string) {
 }
 
 // TryMark marks the message in a transaction that the user opened, on a store
-// that can (contract.TxMarker). Fresh means that the effect belongs into tx now;
+// that can (store.TxMarker). Fresh means that the effect belongs into tx now;
 // anything else that it must not happen. Commit tx with the effect; settle the
 // broker afterwards. semel.ErrUnsupported and identity errors say that nothing was
 // written. semel.ErrOld: it is older than what is kept; roll tx back. semel.ErrSchema, with the verdict Newer, says that a newer release marked it:
 // do not settle it.
-func (c *Consumer[Tx]) TryMark(ctx context.Context, tx Tx, m *semel.Message) (contract.Verdict, error) {
-	marker, ok := c.store.(contract.TxMarker[Tx])
+func (c *Consumer[Tx]) TryMark(ctx context.Context, tx Tx, m *semel.Message) (store.Verdict, error) {
+	marker, ok := c.store.(store.TxMarker[Tx])
 	if !ok {
-		return contract.Verdict{}, fmt.Errorf("semel: the store marks in no transaction of yours: %w", semel.ErrUnsupported)
+		return store.Verdict{}, fmt.Errorf("semel: the store marks in no transaction of yours: %w", semel.ErrUnsupported)
 	}
 	if err := c.config.ownTransactions(); err != nil {
-		return contract.Verdict{}, err
+		return store.Verdict{}, err
 	}
 	if c.config.Identity == nil {
-		return contract.Verdict{}, fmt.Errorf("semel: consumer %q has no Identity, and only what has one can be marked: %w", c.config.Name, semel.ErrUnsupported)
+		return store.Verdict{}, fmt.Errorf("semel: consumer %q has no Identity, and only what has one can be marked: %w", c.config.Name, semel.ErrUnsupported)
 	}
 	if c.config.Version != nil {
-		return contract.Verdict{}, fmt.Errorf("semel: consumer %q has versions, whose streams only its own batches move; use Process: %w", c.config.Name, semel.ErrUnsupported)
+		return store.Verdict{}, fmt.Errorf("semel: consumer %q has versions, whose streams only its own batches move; use Process: %w", c.config.Name, semel.ErrUnsupported)
 	}
 	if err := c.deriveOnce(ctx); err != nil {
-		return contract.Verdict{}, err
+		return store.Verdict{}, err
 	}
 	var p parcel
 	p.readAlone(&c.config, m)
 	if p.item.Refused != nil {
-		return contract.Verdict{}, &identity.Error{Reason: p.item.Refused.Reason, Detail: "nothing was marked"}
+		return store.Verdict{}, &identity.Error{Reason: p.item.Refused.Reason, Detail: "nothing was marked"}
 	}
-	mark, err := c.markIn(ctx, tx, &p, contract.Applied)
+	mark, err := c.markIn(ctx, tx, &p, store.Applied)
 	if err != nil {
-		return contract.Verdict{}, err
+		return store.Verdict{}, err
 	}
-	marks := []contract.Mark{mark}
+	marks := []store.Mark{mark}
 	verdicts, err := marker.MarkIn(ctx, tx, marks)
 	if err == nil {
 		err = c.tooOld(marks, verdicts)
 	}
 	if err != nil {
-		return contract.Verdict{}, err
+		return store.Verdict{}, err
 	}
-	if v := verdicts[0]; v.Kind == contract.Newer {
+	if v := verdicts[0]; v.Kind == store.Newer {
 		return v, fmt.Errorf("semel: a newer release wrote the marker (outcome %d); neither apply nor settle the message: %w", int64(v.Was), semel.ErrSchema)
 	}
 	return verdicts[0], nil

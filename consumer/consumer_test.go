@@ -15,18 +15,19 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // listSource delivers what it is given, lane by lane, and then ends.
 type listSource struct {
 	lanes    []string
-	pending  []contract.Delivery
+	pending  []source.Delivery
 	endless  bool
-	observer contract.LaneObserver
+	observer source.LaneObserver
 
 	mutex   sync.Mutex
 	settled map[string]int // by id of the delivery
@@ -47,7 +48,7 @@ func newListSource(messages ...*semel.Message) *listSource {
 		if !contains(s.lanes, lane) {
 			s.lanes = append(s.lanes, lane)
 		}
-		s.pending = append(s.pending, contract.Delivery{Message: m, Lane: contract.Lane{ID: lane, Epoch: 1}, Before: contract.Unknown, Handle: i})
+		s.pending = append(s.pending, source.Delivery{Message: m, Lane: source.Lane{ID: lane, Epoch: 1}, Before: source.Unknown, Handle: i})
 	}
 	return s
 }
@@ -61,16 +62,16 @@ func contains(all []string, one string) bool {
 	return false
 }
 
-func (s *listSource) Lanes(o contract.LaneObserver) { s.observer = o }
+func (s *listSource) Lanes(o source.LaneObserver) { s.observer = o }
 
-func (s *listSource) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+func (s *listSource) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	s.mutex.Lock()
 	s.fetches++
 	first := s.fetches == 1
 	s.mutex.Unlock()
 	if first {
 		for _, l := range s.lanes {
-			s.observer.Given(contract.Lane{ID: l, Epoch: 1})
+			s.observer.Given(source.Lane{ID: l, Epoch: 1})
 		}
 	}
 	n := min(most.Messages, len(s.pending))
@@ -84,12 +85,12 @@ func (s *listSource) Fetch(ctx context.Context, most contract.Bound) ([]contract
 		return nil, nil
 	}
 	if len(s.pending) == 0 && !s.endless {
-		return taken, contract.ErrEnd
+		return taken, source.ErrEnd
 	}
 	return taken, nil
 }
 
-func (s *listSource) Settle(_ context.Context, settlements []contract.Settlement) ([]int, error) {
+func (s *listSource) Settle(_ context.Context, settlements []source.Settlement) ([]int, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.refuse != nil {
@@ -104,7 +105,7 @@ func (s *listSource) Settle(_ context.Context, settlements []contract.Settlement
 	return nil, nil
 }
 
-func (s *listSource) Flow(_ contract.Lane, on bool) {
+func (s *listSource) Flow(_ source.Lane, on bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	s.flows = append(s.flows, on)
@@ -121,8 +122,8 @@ var firstSeed = faults.Plan{Seed: 1}
 
 func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
-func config(source contract.Source) consumer.Config {
-	return consumer.Config{Name: "billing", Source: source, Identity: identity.By("header:id"), Logger: quiet()}
+func config(src source.Source) consumer.Config {
+	return consumer.Config{Name: "billing", Source: src, Identity: identity.By("header:id"), Logger: quiet()}
 }
 
 // add is the handler of most tests: each message adds 1 to its own key.
@@ -196,13 +197,13 @@ func TestWhatHandlersReturn(t *testing.T) {
 	}
 	t.Run("trap_133_panics_and_goexit_are_failures_of_their_message_alone", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			store := memstore.New()
+			st := memstore.New()
 			var messages []*semel.Message
 			for name := range failing {
 				messages = append(messages, message("ok before "+name, `{}`), message(name, `{}`), message("ok after "+name, `{}`))
 			}
 			source := newListSource(messages...)
-			counts, err := consume(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+			counts, err := consume(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 				if err := add(ctx, tx, m); err != nil {
 					return err
 				}
@@ -218,14 +219,14 @@ func TestWhatHandlersReturn(t *testing.T) {
 				t.Errorf("%+v", counts)
 			}
 			for name := range failing {
-				if e := effect(t, store, name); e != "" {
+				if e := effect(t, st, name); e != "" {
 					t.Errorf("%s left the effect %s", name, e)
 				}
-				if effect(t, store, "ok after "+name) != "1" {
-					t.Errorf("the neighbour of %s has effect %s", name, effect(t, store, "ok after "+name))
+				if effect(t, st, "ok after "+name) != "1" {
+					t.Errorf("the neighbour of %s has effect %s", name, effect(t, st, "ok after "+name))
 				}
 			}
-			rows, err := store.Rows(context.Background(), contract.RowFilter{})
+			rows, err := st.Rows(context.Background(), store.RowFilter{})
 			if err != nil {
 				t.Fatal(err)
 			}

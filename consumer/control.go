@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/timing"
 )
@@ -30,12 +30,12 @@ const (
 // before goes on, so the machine needs to know nothing of it.
 type control struct {
 	config   *Config
-	store    contract.Controls
+	store    admin.Controls
 	beside   beside
 	reporter *reporter
 
 	mutex  sync.Mutex
-	wanted contract.Control // as it was read last; guarded by mutex
+	wanted admin.Control // as it was read last; guarded by mutex
 	// changed is closed when wanted changes; guarded by mutex.
 	changed chan struct{}
 	// fetching ends the Fetch under way; nil: there is none, or it has been ended.
@@ -48,7 +48,7 @@ type control struct {
 
 // newControl returns nil where the store keeps none.
 func newControl(c *Config, store any, b beside, n *reporter) *control {
-	controls, able := abilityOf[contract.Controls](store)
+	controls, able := abilityOf[admin.Controls](store)
 	if !able {
 		return nil
 	}
@@ -95,7 +95,7 @@ func (g *control) watch(base context.Context) {
 func (g *control) read(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, controlWithin)
 	defer cancel()
-	var wanted contract.Control
+	var wanted admin.Control
 	err := g.beside.do(ctx, func() (err error) {
 		wanted, err = g.store.Control(ctx, g.config.controlled())
 		return err
@@ -107,7 +107,7 @@ func (g *control) read(ctx context.Context) error {
 }
 
 // want takes over what is wanted, and tells of it where it is something else.
-func (g *control) want(wanted contract.Control) {
+func (g *control) want(wanted admin.Control) {
 	g.mutex.Lock()
 	before := g.wanted
 	paused, limited := wanted.Paused != before.Paused, wanted.PerSecond != before.PerSecond
@@ -239,7 +239,7 @@ func (g *control) reasons() (all []string) {
 }
 
 // ordered is who ordered something, and why, on one line.
-func ordered(o contract.Order) string {
+func ordered(o admin.Order) string {
 	return legible.Printable(o.By) + ": " + legible.Printable(o.Why)
 }
 
@@ -262,7 +262,7 @@ func comes(ctx context.Context, changed <-chan struct{}, wait time.Duration) boo
 }
 
 // paused tells that the consumer is paused, or goes on.
-func (n *reporter) paused(wanted contract.Control) {
+func (n *reporter) paused(wanted admin.Control) {
 	by := ordered(wanted.Pause)
 	if wanted.Paused {
 		n.control(wanted, "paused by "+by)
@@ -274,7 +274,7 @@ func (n *reporter) paused(wanted contract.Control) {
 }
 
 // limited tells how many messages a second are taken from now on.
-func (n *reporter) limited(wanted contract.Control) {
+func (n *reporter) limited(wanted admin.Control) {
 	by := ordered(wanted.Limit)
 	n.control(wanted, "limited by "+by)
 	if wanted.PerSecond > 0 {
@@ -285,7 +285,7 @@ func (n *reporter) limited(wanted contract.Control) {
 }
 
 // control tells observers what is wanted.
-func (n *reporter) control(wanted contract.Control, why string) {
+func (n *reporter) control(wanted admin.Control, why string) {
 	e := semel.Event{Kind: semel.EventControl, Messages: wanted.PerSecond, Err: errors.New(why)}
 	if wanted.Paused {
 		e.Reason = semel.ReasonPaused

@@ -8,14 +8,15 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // limit lets the consumer billing take so many messages a second.
-func limit(t *testing.T, s contract.Controls, perSecond int) {
+func limit(t *testing.T, s admin.Controls, perSecond int) {
 	t.Helper()
-	if err := s.Limit(context.Background(), "billing", perSecond, contract.Act{Verb: "limit", Who: "bo", Why: "slowly"}); err != nil {
+	if err := s.Limit(context.Background(), "billing", perSecond, store.Act{Verb: "limit", Who: "bo", Why: "slowly"}); err != nil {
 		t.Fatal(err)
 	}
 }

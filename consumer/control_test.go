@@ -11,15 +11,17 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // pause pauses the consumer, or lets it go on.
-func pause(t *testing.T, s contract.Controls, name string, paused bool) {
+func pause(t *testing.T, s admin.Controls, name string, paused bool) {
 	t.Helper()
 	verb := map[bool]string{true: "pause", false: "resume"}[paused]
-	if err := s.Pause(context.Background(), name, paused, contract.Act{Verb: verb, Who: "ana", Why: "the disk\nis full"}); err != nil {
+	if err := s.Pause(context.Background(), name, paused, store.Act{Verb: verb, Who: "ana", Why: "the disk\nis full"}); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -32,14 +34,14 @@ const pausedText = `paused by ana: the disk\nis full`
 
 func TestAPausedConsumer(t *testing.T) {
 	bubble(t, "I0_it_takes_nothing_more_and_ends_what_is_in_memory", func(t *testing.T) {
-		store, source := memstore.New(), newListSource(numbered("m", 4)...)
-		source.endless = true
+		store, src := memstore.New(), newListSource(numbered("m", 4)...)
+		src.endless = true
 		release := make(chan struct{})
 		handle := func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			<-release
 			return add(ctx, tx, m)
 		}
-		c, seen := config(source), &witness{}
+		c, seen := config(src), &witness{}
 		c.Workers, c.MaxUnsettled.Messages, c.Timeout = 1, 2, time.Hour
 		c.Observers = []semel.Observer{seen}
 		running := mustNew(t, store, handle, c)
@@ -74,13 +76,13 @@ func TestAPausedConsumer(t *testing.T) {
 		}
 	})
 	bubble(t, "I0_one_that_starts_paused_takes_nothing_and_is_ready", func(t *testing.T) {
-		store, source := memstore.New(), newListSource(numbered("m", 3)...)
+		store, src := memstore.New(), newListSource(numbered("m", 3)...)
 		pause(t, store, "billing", true)
-		running := mustNew(t, store, add, config(source))
+		running := mustNew(t, store, add, config(src))
 		run := start(t, running)
 		pass(time.Hour)
-		if ready, why := running.Ready(); source.fetches != 0 || !ready || why != pausedText {
-			t.Errorf("%d fetches, ready %t: %q", source.fetches, ready, why)
+		if ready, why := running.Ready(); src.fetches != 0 || !ready || why != pausedText {
+			t.Errorf("%d fetches, ready %t: %q", src.fetches, ready, why)
 		}
 		pause(t, store, "billing", false)
 		if err := run.wait(); err != nil || running.Counts().Applied != 3 {
@@ -88,9 +90,9 @@ func TestAPausedConsumer(t *testing.T) {
 		}
 	})
 	bubble(t, "I0_a_stop_ends_it_at_once", func(t *testing.T) {
-		store, source := memstore.New(), newListSource(numbered("m", 3)...)
+		store, src := memstore.New(), newListSource(numbered("m", 3)...)
 		pause(t, store, "billing", true)
-		run := start(t, mustNew(t, store, add, config(source)))
+		run := start(t, mustNew(t, store, add, config(src)))
 		pass(time.Minute)
 		began := time.Now()
 		run.stop()
@@ -99,9 +101,9 @@ func TestAPausedConsumer(t *testing.T) {
 		}
 	})
 	bubble(t, "I0_it_is_not_idle", func(t *testing.T) {
-		store, source := memstore.New(), newListSource(numbered("m", 3)...)
-		source.endless = true
-		c := config(source)
+		store, src := memstore.New(), newListSource(numbered("m", 3)...)
+		src.endless = true
+		c := config(src)
 		c.IdleExit = 5 * time.Second
 		pause(t, store, "billing", true)
 		running := mustNew(t, store, add, c)
@@ -118,9 +120,9 @@ func TestAPausedConsumer(t *testing.T) {
 		}
 	})
 	bubble(t, "I0_one_that_was_about_to_end_idle_does_not", func(t *testing.T) {
-		store, source := memstore.New(), newListSource(numbered("m", 3)...)
-		source.endless = true
-		c := config(source)
+		store, src := memstore.New(), newListSource(numbered("m", 3)...)
+		src.endless = true
+		c := config(src)
 		c.IdleExit = 2*time.Second + 2*time.Millisecond // it hears of the pause after 2 s
 		run := start(t, mustNew(t, store, add, c))
 		pass(time.Second)
@@ -137,34 +139,34 @@ func TestAPausedConsumer(t *testing.T) {
 		}
 	})
 	bubble(t, "I0_the_fetch_under_way_ends_and_lanes_are_taken_away_as_ever", func(t *testing.T) {
-		store, source := memstore.New(), newListSource(numbered("m", 3)...)
-		source.endless = true
-		c := config(source)
+		store, src := memstore.New(), newListSource(numbered("m", 3)...)
+		src.endless = true
+		c := config(src)
 		c.IdleExit = time.Minute
 		running := mustNew(t, store, add, c)
 		run := start(t, running)
 		pass(time.Second)
 		synctest.Wait()
-		fetches := source.fetches
+		fetches := src.fetches
 		pause(t, store, "billing", true)
 		pass(time.Hour)
 		synctest.Wait()
-		source.pending = newListSource(numbered("m", 6)[3:]...).pending
+		src.pending = newListSource(numbered("m", 6)[3:]...).pending
 		pass(time.Hour)
 		synctest.Wait()
-		if n := running.Counts(); n.Deliveries != 3 || source.fetches != fetches {
-			t.Errorf("%+v, %d fetches and %d before", n, source.fetches, fetches)
+		if n := running.Counts(); n.Deliveries != 3 || src.fetches != fetches {
+			t.Errorf("%+v, %d fetches and %d before", n, src.fetches, fetches)
 		}
 		began := time.Now()
 		within, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		source.observer.Revoking(within, contract.Lane{ID: "m", Epoch: 1})
-		source.observer.Given(contract.Lane{ID: "m", Epoch: 2})
+		src.observer.Revoking(within, source.Lane{ID: "m", Epoch: 1})
+		src.observer.Given(source.Lane{ID: "m", Epoch: 2})
 		if time.Since(began) > time.Second {
 			t.Errorf("the lane is given away after %v", time.Since(began))
 		}
-		for i := range source.pending {
-			source.pending[i].Lane.Epoch = 2
+		for i := range src.pending {
+			src.pending[i].Lane.Epoch = 2
 		}
 		pause(t, store, "billing", false)
 		if err := run.wait(); err != nil || running.Counts().Applied != 6 {
@@ -266,14 +268,14 @@ func TestPausedCalls(t *testing.T) {
 // receive keeps messages in the inbox, as Accept of the consumer does.
 func receive(t *testing.T, s *memstore.Store, c consumer.Config, messages ...*semel.Message) {
 	t.Helper()
-	b, _, err := s.Begin(t.Context(), contract.TxOptions{}, nil)
+	b, _, err := s.Begin(t.Context(), store.TxOptions{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := mustNew(t, s, add, c).Accept(t.Context(), b.Tx(contract.All), messages...); err != nil {
+	if _, err := mustNew(t, s, add, c).Accept(t.Context(), b.Tx(store.All), messages...); err != nil {
 		t.Fatal(err)
 	}
-	if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.Committed {
+	if r := b.Commit(t.Context(), store.Ending{}); r.Outcome != store.Committed {
 		t.Fatalf("%+v", r)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
 )
 
 func TestCopiesInsideOneProcess(t *testing.T) {
@@ -109,8 +109,8 @@ func pairOf(t *testing.T, says error) (store *memstore.Store, second semel.Count
 	synctest.Wait()
 	messages := append(append(numbered("m", 20), message("1", `{}`)), numbered("n", 20)...)
 	messages[20].Topic = "m"
-	source := watchSource(messages...)
-	source.onSettle = func(_ context.Context, all []contract.Settlement) ([]int, error) {
+	src := watchSource(messages...)
+	src.onSettle = func(_ context.Context, all []source.Settlement) ([]int, error) {
 		for _, s := range all {
 			if string(s.Delivery.Message.Headers[0].Value) == "1" {
 				settledAt = time.Since(began)
@@ -119,7 +119,7 @@ func pairOf(t *testing.T, says error) (store *memstore.Store, second semel.Count
 		return nil, nil
 	}
 	var mutex sync.Mutex
-	c := config(source)
+	c := config(src)
 	c.Retry.Attempts, c.Workers = 1, 2
 	second = runs(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 		mutex.Lock()

@@ -11,10 +11,11 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/sourcetest"
+	"github.com/semel-go/semel/store"
 )
 
 // grave is a broker with dead letters that stops listening when the process is
@@ -24,15 +25,15 @@ type grave struct {
 	dead    *atomic.Bool
 	refuses atomic.Int32 // so many copies
 	// copied is called with each copy before it is made.
-	copied func(contract.Settlement)
+	copied func(source.Settlement)
 }
 
-func (g *grave) Settle(ctx context.Context, all []contract.Settlement) ([]int, error) {
+func (g *grave) Settle(ctx context.Context, all []source.Settlement) ([]int, error) {
 	if g.dead.Load() {
 		return nil, errors.New("the process is dead")
 	}
 	var left []int
-	var taken []contract.Settlement
+	var taken []source.Settlement
 	for i, s := range all {
 		if s.Kind == semel.DeadLetter {
 			if g.refuses.Add(-1) >= 0 {
@@ -80,8 +81,8 @@ func (g *grave) lies(t *testing.T) map[string]int {
 	return count
 }
 
-func deadConfig(source contract.Source) consumer.Config {
-	c := config(source)
+func deadConfig(src source.Source) consumer.Config {
+	c := config(src)
 	c.Retry.Then, c.OnConflict, c.OnBadIdentity, c.OnUnmet = consumer.ActionDeadLetter, consumer.ActionDeadLetter, consumer.ActionDeadLetter, consumer.ActionDeadLetter
 	return c
 }
@@ -101,14 +102,14 @@ func failsIf(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 
 func TestDeadLetters(t *testing.T) {
 	bubble(t, "G3_every_ending_can_be_a_dead_letter_with_identity_reason_and_a_row", func(t *testing.T) {
-		store, seen := memstore.New(), &witness{}
+		st, seen := memstore.New(), &witness{}
 		g := bury(t, message("1", "good"), message("2", "bad"), message("3", "worse"), message("4", "unmet"),
 			message("1", "other"), message("", "nameless"), message("2", "bad"))
-		var told []contract.Settlement
-		g.copied = func(s contract.Settlement) { told = append(told, s) }
+		var told []source.Settlement
+		g.copied = func(s source.Settlement) { told = append(told, s) }
 		c := deadConfig(g)
 		c.Observers = []semel.Observer{seen}
-		counts := runs(t, store, failsIf, c)
+		counts := runs(t, st, failsIf, c)
 		if counts != (semel.Counts{Deliveries: 7, Applied: 1, Duplicates: 1, Conflicts: 1, DeadLettered: 4, Retried: counts.Retried, Rerun: counts.Rerun}) {
 			t.Errorf("%+v", counts)
 		}
@@ -121,24 +122,24 @@ func TestDeadLetters(t *testing.T) {
 			}
 		}
 		for id, want := range map[string]semel.Reason{"2": semel.ReasonPermanent, "3": semel.ReasonExhausted, "4": semel.ReasonUnmet, "1": semel.ReasonConflict} {
-			if r := row(t, store, id); r.State != contract.StateDeadLettered || r.Reason != want {
+			if r := row(t, st, id); r.State != store.StateDeadLettered || r.Reason != want {
 				t.Errorf("row of %s: %s, %s; want it dead-lettered, %s", id, r.State, r.Reason, want)
 			}
 		}
-		if !outcome(t, store, "2").Already(contract.DeadLettered) || len(seen.of(semel.EventDeadLettered)) != 4 {
-			t.Errorf("the marker of 2 says %v; events %+v", outcome(t, store, "2"), seen.events)
+		if !outcome(t, st, "2").Already(store.DeadLettered) || len(seen.of(semel.EventDeadLettered)) != 4 {
+			t.Errorf("the marker of 2 says %v; events %+v", outcome(t, st, "2"), seen.events)
 		}
 	})
 	bubble(t, "law_8_followers_wait_until_a_dead_letter_is_marked", func(t *testing.T) {
-		store := memstore.New()
+		st := memstore.New()
 		g := bury(t, message("1", "bad"), message("x", "good"), message("2", "good"))
 		g.refuses.Store(3)
-		g.copied = func(contract.Settlement) {
-			if effect(t, store, "2") != "" || effect(t, store, "x") != "1" {
-				t.Errorf("before the copy: 2 has effect %q, and x, of another lane, %q", effect(t, store, "2"), effect(t, store, "x"))
+		g.copied = func(source.Settlement) {
+			if effect(t, st, "2") != "" || effect(t, st, "x") != "1" {
+				t.Errorf("before the copy: 2 has effect %q, and x, of another lane, %q", effect(t, st, "2"), effect(t, st, "x"))
 			}
 		}
-		if counts := runs(t, store, failsIf, deadConfig(g)); counts.Applied != 2 || counts.DeadLettered != 1 || g.lies(t)["1"] != 1 {
+		if counts := runs(t, st, failsIf, deadConfig(g)); counts.Applied != 2 || counts.DeadLettered != 1 || g.lies(t)["1"] != 1 {
 			t.Errorf("%+v, dead letters %v", counts, g.lies(t))
 		}
 	})
@@ -182,17 +183,17 @@ func diesAt(t *testing.T, point faults.Point, n int) bool {
 		messages = append(messages, message(fmt.Sprint("m", i), body))
 	}
 	g := bury(t, messages...)
-	store := memstore.New(memstore.Fail(func(string) error {
+	st := memstore.New(memstore.Fail(func(string) error {
 		if g.dead.Load() {
 			return errors.New("the process is dead")
 		}
 		return nil
 	}))
-	died := runsUntil(t, store, g, point, n)
+	died := runsUntil(t, st, g, point, n)
 	marked := map[string]bool{}
 	for i := 0; i < 18; i += 3 {
 		id := fmt.Sprint("m", i)
-		marked[id] = outcome(t, store, id).Already(contract.DeadLettered)
+		marked[id] = outcome(t, st, id).Already(store.DeadLettered)
 		if marked[id] && g.lies(t)[id] != 1 {
 			t.Errorf("%s %d: %s is marked as dead-lettered and has %d copies", point, n, id, g.lies(t)[id])
 		}
@@ -200,15 +201,15 @@ func diesAt(t *testing.T, point faults.Point, n int) bool {
 	if _, err := g.Open(); err != nil {
 		t.Fatal(err)
 	}
-	runs(t, store, failsIf, deadConfig(g))
+	runs(t, st, failsIf, deadConfig(g))
 	lies := g.lies(t)
 	for i := range 18 {
 		id := fmt.Sprint("m", i)
 		switch copies := lies[id]; {
-		case i%3 != 0 && (effect(t, store, id) != "1" || copies != 0):
-			t.Errorf("%s %d: %s has effect %q and %d dead letters", point, n, id, effect(t, store, id), copies)
-		case i%3 == 0 && (effect(t, store, id) != "" || copies < 1 || marked[id] && copies != 1):
-			t.Errorf("%s %d: %s, marked %v, has %d dead letters and effect %q", point, n, id, marked[id], copies, effect(t, store, id))
+		case i%3 != 0 && (effect(t, st, id) != "1" || copies != 0):
+			t.Errorf("%s %d: %s has effect %q and %d dead letters", point, n, id, effect(t, st, id), copies)
+		case i%3 == 0 && (effect(t, st, id) != "" || copies < 1 || marked[id] && copies != 1):
+			t.Errorf("%s %d: %s, marked %v, has %d dead letters and effect %q", point, n, id, marked[id], copies, effect(t, st, id))
 		}
 	}
 	return died

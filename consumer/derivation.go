@@ -10,16 +10,17 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
 // noted is a derivation's text as a store keeps it.
 func noted(text string) string {
-	if len(text) <= contract.MaxDerivation {
+	if len(text) <= admin.MaxDerivation {
 		return text
 	}
 	sum := sha256.Sum256([]byte(text))
-	return strings.ToValidUTF8(text[:contract.MaxDerivation/2], "") + "... sha256 " + hex.EncodeToString(sum[:])
+	return strings.ToValidUTF8(text[:admin.MaxDerivation/2], "") + "... sha256 " + hex.EncodeToString(sum[:])
 }
 
 // Check does what each start does before anything is fetched: it asks whether the store's
@@ -73,14 +74,14 @@ func (c *Consumer[Tx]) asked() (ask derivationAsk) {
 
 // derivationAsk is a derivation that is to be recorded, if it is not yet.
 type derivationAsk struct {
-	contract.Derivation
+	admin.Derivation
 	former string
 }
 
 // triesToDerive bounds how often others may be faster.
 const triesToDerive = 10
 
-func (c *Consumer[Tx]) deriveIn(ctx context.Context, store contract.Derivations, ask derivationAsk, onlyRead bool) error {
+func (c *Consumer[Tx]) deriveIn(ctx context.Context, store admin.Derivations, ask derivationAsk, onlyRead bool) error {
 	for range triesToDerive {
 		all, err := store.Derivations(ctx, c.config.Name)
 		if err != nil {
@@ -124,7 +125,7 @@ func (c *Consumer[Tx]) deriveIn(ctx context.Context, store contract.Derivations,
 
 // keepsGeneration refuses another derivation where the store can mark under one only: were it
 // recorded, neither this start nor one as before would mark anything again.
-func (c *Consumer[Tx]) keepsGeneration(ctx context.Context, missing *contract.Derivation, all []contract.Derivation) error {
+func (c *Consumer[Tx]) keepsGeneration(ctx context.Context, missing *admin.Derivation, all []admin.Derivation) error {
 	if missing.Generation == 0 {
 		return nil
 	}
@@ -138,16 +139,16 @@ func (c *Consumer[Tx]) keepsGeneration(ctx context.Context, missing *contract.De
 // somebody else writes: then a start that needs no answer goes on without it.
 func (c *Consumer[Tx]) passes(ctx context.Context, err error) bool {
 	class := c.store.Classify(err)
-	return ctx.Err() == nil && (class == contract.ClassContended || class == contract.ClassDown)
+	return ctx.Err() == nil && (class == store.ClassContended || class == store.ClassDown)
 }
 
 // settle says what is to be recorded before the consumer may start, nil if nothing, or
 // why it must not.
-func (a *derivationAsk) settle(all []contract.Derivation) (missing *contract.Derivation, err error) {
+func (a *derivationAsk) settle(all []admin.Derivation) (missing *admin.Derivation, err error) {
 	own, former := find(all, a.Text), find(all, a.former)
 	switch {
 	case len(all) == 0 && a.former != "": // from before derivations were recorded
-		return &contract.Derivation{Consumer: a.Consumer, Text: a.former, Former: contract.NoFormer}, nil
+		return &admin.Derivation{Consumer: a.Consumer, Text: a.former, Former: admin.NoFormer}, nil
 	case a.former != "" && former == nil:
 		return nil, fmt.Errorf("the former identity (%s) was never recorded for it, but %s: name what it was, or remove the former one: %w", a.former, texts(all), semel.ErrIdentityChanged)
 	case own != nil && own.Retired:
@@ -161,7 +162,7 @@ func (a *derivationAsk) settle(all []contract.Derivation) (missing *contract.Der
 	if own != nil {
 		return nil, nil
 	}
-	missing = &contract.Derivation{Consumer: a.Consumer, Text: a.Text, Former: contract.NoFormer}
+	missing = &admin.Derivation{Consumer: a.Consumer, Text: a.Text, Former: admin.NoFormer}
 	for i := range all {
 		missing.Generation = max(missing.Generation, all[i].Generation+1)
 	}
@@ -172,14 +173,14 @@ func (a *derivationAsk) settle(all []contract.Derivation) (missing *contract.Der
 }
 
 // refused is why the consumer must not start beside a derivation that it does not name.
-func (a *derivationAsk) refused(d *contract.Derivation) error {
+func (a *derivationAsk) refused(d *admin.Derivation) error {
 	return fmt.Errorf("its messages are marked under the identity %s, recorded %s, and would be new under %s, so that each takes effect again: "+
 		"write what it was as the former identity (identity.former, Config.Former), or, when none of them can come any more, retire it (semel identity retire): %w",
 		d.Text, d.First.UTC().Format("2006-01-02"), a.Text, semel.ErrIdentityChanged)
 }
 
 // generations are those of the identities as they are found now, and as they were.
-func (a *derivationAsk) generations(all []contract.Derivation) (now, former int64) {
+func (a *derivationAsk) generations(all []admin.Derivation) (now, former int64) {
 	if d := find(all, a.former); d != nil {
 		former = d.Generation
 	}
@@ -187,15 +188,15 @@ func (a *derivationAsk) generations(all []contract.Derivation) (now, former int6
 }
 
 // find is the derivation with a text, nil if there is none.
-func find(all []contract.Derivation, text string) *contract.Derivation {
-	if i := slices.IndexFunc(all, func(d contract.Derivation) bool { return d.Text == text }); i >= 0 {
+func find(all []admin.Derivation, text string) *admin.Derivation {
+	if i := slices.IndexFunc(all, func(d admin.Derivation) bool { return d.Text == text }); i >= 0 {
 		return &all[i]
 	}
 	return nil
 }
 
 // texts are derivations for people.
-func texts(all []contract.Derivation) string {
+func texts(all []admin.Derivation) string {
 	var list []string
 	for i := range all {
 		if !all[i].Retired {

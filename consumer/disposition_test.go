@@ -7,8 +7,8 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
 )
 
 func TestWhatProcessSaysOfAMessage(t *testing.T) {
@@ -39,12 +39,12 @@ func TestWhatProcessSaysOfAMessage(t *testing.T) {
 			message *semel.Message
 			want    consumer.Disposition
 		}{
-			{ours("1", "{}"), consumer.Disposition{Kind: semel.Ack, Ending: contract.EndApplied}},
-			{ours("1", "{}"), consumer.Disposition{Kind: semel.Ack, Ending: contract.EndDuplicate}},
-			{ours("1", "[]"), consumer.Disposition{Kind: semel.Ack, Ending: contract.EndConflict}},
-			{ours("", "{}"), consumer.Disposition{Kind: semel.Ack, Ending: contract.EndParked, Reason: semel.ReasonNoIdentity}},
-			{ours("discard", "{}"), consumer.Disposition{Kind: semel.Ack, Ending: contract.EndDiscarded, Reason: "old"}},
-			{message("2", "{}"), consumer.Disposition{Kind: semel.Ack, Ending: contract.EndSkipped, Reason: semel.ReasonForeign}},
+			{ours("1", "{}"), consumer.Disposition{Kind: semel.Ack, Ending: source.EndApplied}},
+			{ours("1", "{}"), consumer.Disposition{Kind: semel.Ack, Ending: source.EndDuplicate}},
+			{ours("1", "[]"), consumer.Disposition{Kind: semel.Ack, Ending: source.EndConflict}},
+			{ours("", "{}"), consumer.Disposition{Kind: semel.Ack, Ending: source.EndParked, Reason: semel.ReasonNoIdentity}},
+			{ours("discard", "{}"), consumer.Disposition{Kind: semel.Ack, Ending: source.EndDiscarded, Reason: "old"}},
+			{message("2", "{}"), consumer.Disposition{Kind: semel.Ack, Ending: source.EndSkipped, Reason: semel.ReasonForeign}},
 			{ours("fails", "{}"), consumer.Disposition{Kind: semel.Nack, Charged: true}},
 			{ours("busy", "{}"), consumer.Disposition{Kind: semel.Nack, Reason: semel.ReasonBusy}},
 		} {

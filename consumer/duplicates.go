@@ -6,20 +6,21 @@ import (
 	"slices"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // fitsDuplicates reports what keeps duplicates from being told of.
-func (c *Config) fitsDuplicates(store any) error {
+func (c *Config) fitsDuplicates(st any) error {
 	if c.OnDuplicate == nil {
 		return nil
 	}
 	if !c.Strategy.marks() {
 		return fmt.Errorf("OnDuplicate is set, and with the Strategy %v no marker tells which messages are duplicates; remove it", c.Strategy)
 	}
-	if _, reads := abilityOf[contract.ResultReader](store); !reads {
+	if _, reads := abilityOf[store.ResultReader](st); !reads {
 		return fmt.Errorf("OnDuplicate is set, and the store keeps no results that it could be given: %w", semel.ErrUnsupported)
 	}
 	return nil
@@ -36,7 +37,7 @@ func (s *settler) hold(ctx context.Context, queue []*machine.Settle) (held []int
 	n := 0
 	for _, q := range queue {
 		for i := range q.Items {
-			if q.Items[i].Kind == semel.Ack && q.Items[i].Ending == contract.EndDuplicate {
+			if q.Items[i].Kind == semel.Ack && q.Items[i].Ending == source.EndDuplicate {
 				places, items = append(places, n), append(items, q.Items[i].Item)
 			}
 			n++
@@ -94,15 +95,15 @@ func (s *settler) tell(ctx context.Context, m *semel.Message, result []byte) (er
 type settling struct {
 	// all are those that the source is told, and places where each stands in the queue, nil
 	// where that is its place in all.
-	all    []contract.Settlement
+	all    []source.Settlement
 	places []int
 }
 
 // settling makes the settlements of a queue, but for those that are held.
 func (s *settler) settling(queue []*machine.Settle, held []int) settling {
 	most, n, next := settlements(queue), 0, held
-	out := settling{all: make([]contract.Settlement, 0, most)}
-	deliveries := make([]contract.Delivery, most)
+	out := settling{all: make([]source.Settlement, 0, most)}
+	deliveries := make([]source.Delivery, most)
 	for _, q := range queue {
 		for i := range q.Items {
 			n++
@@ -113,7 +114,7 @@ func (s *settler) settling(queue []*machine.Settle, held []int) settling {
 			item := &q.Items[i]
 			d := &deliveries[len(out.all)]
 			*d = item.Item.Handle.(*parcel).delivery()
-			out.all = append(out.all, contract.Settlement{Delivery: d, Kind: item.Kind, After: item.After, Ending: item.Ending, Reason: item.Reason, Charged: item.Charged,
+			out.all = append(out.all, source.Settlement{Delivery: d, Kind: item.Kind, After: item.After, Ending: item.Ending, Reason: item.Reason, Charged: item.Charged,
 				Attempts: item.Attempts, Err: item.Err})
 			if len(held) > 0 {
 				out.places = append(out.places, n-1)

@@ -4,8 +4,8 @@ import (
 	"hash/maphash"
 	"log/slog"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/source"
 )
 
 // Identities that make one of different messages drop all but the first as duplicates, and
@@ -67,7 +67,7 @@ func (n *reporter) placed(item *machine.Settlement) {
 		return
 	}
 	e.messages++
-	if e.met(it, p) && item.Ending == contract.EndDuplicate {
+	if e.met(it, p) && item.Ending == source.EndDuplicate {
 		e.copies++
 	}
 	switch {

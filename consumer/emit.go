@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/enum"
 	"github.com/semel-go/semel/internal/intents"
 )
@@ -22,7 +22,7 @@ const (
 	// DuplicatesSkip: nothing. The default.
 	DuplicatesSkip DuplicatePolicy = iota
 	// DuplicatesReEmit: the intents that were sent are sent again, each under its identity
-	// and idempotency key, at most once a minute (contract.EmitInterval).
+	// and idempotency key, at most once a minute (admin.EmitInterval).
 	DuplicatesReEmit
 )
 
@@ -63,8 +63,8 @@ func (c *Config) fitsReEmission(store any) error {
 	if s, calls := store.(withoutTransaction); calls && s.noTransaction() {
 		return errors.New("with Leased a handler has no transaction in which it could write intents, and Duplicates has them sent again; remove that")
 	}
-	if _, can := abilityOf[contract.Emitter](store); !can {
-		return fmt.Errorf("the store keeps no intents that it could have sent again (contract.Emitter), and Duplicates asks for that; remove it: %w", semel.ErrUnsupported)
+	if _, can := abilityOf[admin.Emitter](store); !can {
+		return fmt.Errorf("the store keeps no intents that it could have sent again (admin.Emitter), and Duplicates asks for that; remove it: %w", semel.ErrUnsupported)
 	}
 	return nil
 }
@@ -74,8 +74,8 @@ func (c *Consumer[Tx]) canEmit(ctx context.Context) error {
 	if c.config.Duplicates != DuplicatesReEmit {
 		return nil
 	}
-	emitter, _ := abilityOf[contract.Emitter](c.store)
-	if _, err := emitter.Emit(ctx, contract.EmitOptions{}); err != nil {
+	emitter, _ := abilityOf[admin.Emitter](c.store)
+	if _, err := emitter.Emit(ctx, admin.EmitOptions{}); err != nil {
 		return fmt.Errorf("semel: consumer %q: Duplicates is DuplicatesReEmit: %w", c.config.Name, err)
 	}
 	return nil
@@ -83,11 +83,11 @@ func (c *Consumer[Tx]) canEmit(ctx context.Context) error {
 
 // emit has what these messages caused sent again, and what came of their former identities.
 func (e *engine[Tx]) emit(ctx context.Context, of []resultOf) error {
-	emitter, can := abilityOf[contract.Emitter](e.store)
+	emitter, can := abilityOf[admin.Emitter](e.store)
 	if !can {
 		return fmt.Errorf("semel: consumer %q: its store cannot have intents sent again: %w", e.config.Name, semel.ErrUnsupported)
 	}
-	o := contract.EmitOptions{Every: contract.EmitInterval, Windows: map[string]time.Duration{}}
+	o := admin.EmitOptions{Every: admin.EmitInterval, Windows: map[string]time.Duration{}}
 	for sender, window := range e.config.SenderWindows {
 		switch window {
 		case WindowAlways:
@@ -116,7 +116,7 @@ func (e *engine[Tx]) emit(ctx context.Context, of []resultOf) error {
 }
 
 // emitted tells and counts what is sent again, and what is not.
-func (n *reporter) emitted(did contract.Emitted) {
+func (n *reporter) emitted(did admin.Emitted) {
 	if did.Again > 0 {
 		n.reEmitted.Add(int64(did.Again))
 		n.logger.Debug("intents are sent again, because of duplicates", "consumer", n.consumer, "intents", did.Again)

@@ -11,9 +11,11 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // mailing is a store with a consumer that writes an intent for each message, and what its
@@ -90,7 +92,7 @@ func TestADuplicateHasIntentsSentAgain(t *testing.T) {
 		m.comes(nil, numbered("m", 3)...)
 		m.sends(3, nil)
 		for range 2 {
-			pass(2 * contract.EmitInterval)
+			pass(2 * admin.EmitInterval)
 			if counts := m.comes(nil, copies(1000)...); counts.Duplicates != 1000 || counts.ReEmitted != 1 || counts.NotReEmitted != 0 {
 				t.Errorf("%+v", counts)
 			}
@@ -112,7 +114,7 @@ func TestADuplicateHasIntentsSentAgain(t *testing.T) {
 		m := newMailing(t)
 		m.comes(skips, numbered("m", 3)...)
 		m.sends(3, nil)
-		pass(2 * contract.EmitInterval)
+		pass(2 * admin.EmitInterval)
 		if counts := m.comes(skips, numbered("m", 3)...); counts.Duplicates != 3 || counts.ReEmitted != 0 {
 			t.Errorf("%+v", counts)
 		}
@@ -122,7 +124,7 @@ func TestADuplicateHasIntentsSentAgain(t *testing.T) {
 		m := newMailing(t)
 		m.comes(nil, numbered("m", 4)...)
 		all := rows(t, m.store)
-		act := contract.Act{Verb: "test", Who: "me", Why: "a test"}
+		act := store.Act{Verb: "test", Who: "me", Why: "a test"}
 		if err := errors.Join(m.store.Suppress(t.Context(), all[0].Number, all[0].Revision, act), m.store.Discard(t.Context(), all[1].Number, all[1].Revision, act)); err != nil {
 			t.Fatal(err)
 		}
@@ -133,7 +135,7 @@ func TestADuplicateHasIntentsSentAgain(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := fmt.Sprint(states(t, m.store))
-		pass(2 * contract.EmitInterval)
+		pass(2 * admin.EmitInterval)
 		if counts := m.comes(nil, numbered("m", 4)...); counts.ReEmitted+counts.NotReEmitted != 0 || before != fmt.Sprint(states(t, m.store)) {
 			t.Errorf("%+v: %s, and now %v", counts, before, states(t, m.store))
 		}
@@ -160,7 +162,7 @@ func TestADuplicateHasIntentsSentAgain(t *testing.T) {
 		}
 		answered()
 		m.sends(2, nil)
-		pass(2 * contract.EmitInterval)
+		pass(2 * admin.EmitInterval)
 		if counts := answered(); counts.Duplicates != 2 || counts.ReEmitted != 2 {
 			t.Errorf("%+v", counts)
 		}
@@ -170,7 +172,7 @@ func TestADuplicateHasIntentsSentAgain(t *testing.T) {
 		m, calls := newMailing(t), 0
 		m.comes(nil, numbered("m", 1)...)
 		m.sends(1, nil)
-		pass(2 * contract.EmitInterval)
+		pass(2 * admin.EmitInterval)
 		m.comes(nil, numbered("m", 1)...)
 		c := senderConfig()
 		c.Retry.Attempts, c.IdleExit = 3, time.Hour
@@ -196,7 +198,7 @@ func TestADuplicateHasIntentsSentAgain(t *testing.T) {
 		}
 		event(nil)
 		m.sends(1, nil)
-		pass(2 * contract.EmitInterval)
+		pass(2 * admin.EmitInterval)
 		if counts := event(func(c *consumer.Config) {
 			c.Identity, c.Former = byEvent, &consumer.FormerIdentity{Identity: byOrder}
 		}); counts.Duplicates != 1 || counts.ReEmitted != 1 {
@@ -217,11 +219,11 @@ func TestADuplicateHasIntentsSentAgain(t *testing.T) {
 		}))
 		m.comes(skips, numbered("m", 2)...)
 		m.sends(2, nil)
-		pass(2 * contract.EmitInterval)
-		source := newListSource(numbered("m", 2)...)
-		counts := m.comes(func(c *consumer.Config) { c.Source = source })
-		if counts.Duplicates != 2 || source.settled["0"] != 1 || source.settled["1"] != 1 || tries["emit-before"] != 5 {
-			t.Errorf("%+v, settled %v, %v", counts, source.settled, tries)
+		pass(2 * admin.EmitInterval)
+		src := newListSource(numbered("m", 2)...)
+		counts := m.comes(func(c *consumer.Config) { c.Source = src })
+		if counts.Duplicates != 2 || src.settled["0"] != 1 || src.settled["1"] != 1 || tries["emit-before"] != 5 {
+			t.Errorf("%+v, settled %v, %v", counts, src.settled, tries)
 		}
 		m.sends(2, nil)
 	})
@@ -232,8 +234,8 @@ func TestADuplicateHasIntentsSentAgain(t *testing.T) {
 		running := mustNew(t, m.store, m.handle, c)
 		ask(t.Context(), running, numbered("m", 1)...)
 		m.sends(1, nil)
-		pass(2 * contract.EmitInterval)
-		if a := ask(t.Context(), running, numbered("m", 1)...)[0]; a.err != nil || a.Ending != contract.EndDuplicate || running.Counts().ReEmitted != 1 {
+		pass(2 * admin.EmitInterval)
+		if a := ask(t.Context(), running, numbered("m", 1)...)[0]; a.err != nil || a.Ending != source.EndDuplicate || running.Counts().ReEmitted != 1 {
 			t.Errorf("%+v, %+v", a, running.Counts())
 		}
 		m.sends(1, nil)
@@ -247,8 +249,8 @@ func senderConfig() consumer.Config {
 	return c
 }
 
-func states(t *testing.T, store *memstore.Store) (all []contract.RowState) {
-	for _, r := range rows(t, store) {
+func states(t *testing.T, st *memstore.Store) (all []store.RowState) {
+	for _, r := range rows(t, st) {
 		all = append(all, r.State)
 	}
 	return all
@@ -280,7 +282,7 @@ func TestWhatIsNotSentAgain(t *testing.T) {
 			t.Errorf("%+v", counts)
 		}
 		for _, r := range rows(t, m.store) {
-			if r.State != contract.StateCompleted || r.UnknownOutcome() {
+			if r.State != store.StateCompleted || r.UnknownOutcome() {
 				t.Errorf("%+v", r)
 			}
 		}
@@ -296,7 +298,7 @@ func TestWhatIsNotSentAgain(t *testing.T) {
 		if err := plain.Work(t.Context()); err != nil || effects != 1 {
 			t.Fatal(err, effects)
 		}
-		pass(2 * contract.EmitInterval)
+		pass(2 * admin.EmitInterval)
 		if counts := m.comes(nil, numbered("m", 1)...); counts.ReEmitted != 0 {
 			t.Errorf("%+v", counts)
 		}
@@ -315,14 +317,14 @@ func TestWhatIsNotSentAgain(t *testing.T) {
 		if err := answers(); err != nil || applied != 2 {
 			t.Fatal(err, applied)
 		}
-		pass(2 * contract.EmitInterval)
+		pass(2 * admin.EmitInterval)
 		if counts := m.comes(nil, numbered("m", 2)...); counts.ReEmitted != 0 {
 			t.Errorf("%+v", counts)
 		}
 		// One that a sender of another kind has sent is not applied by this one.
 		m.comes(nil, numbered("n", 1)...)
 		m.sends(1, nil)
-		pass(2 * contract.EmitInterval)
+		pass(2 * admin.EmitInterval)
 		if counts := m.comes(nil, numbered("n", 1)...); counts.ReEmitted != 1 {
 			t.Errorf("%+v", counts)
 		}
@@ -346,7 +348,7 @@ func TestSendingAgainThatCannotBe(t *testing.T) {
 		natural.Strategy, natural.NaturalBecause = consumer.StrategyNatural, "a test"
 		_, err := consumer.New(memstore.New(), add, natural)
 		refused(t, "no marker tells which messages are duplicates", err)
-		_, err = consumer.New(struct{ contract.TxStore[*memstore.Tx] }{memstore.New()}, add, c)
+		_, err = consumer.New(struct{ store.TxStore[*memstore.Tx] }{memstore.New()}, add, c)
 		refused(t, "keeps no intents that it could have sent again", err)
 		if !errors.Is(err, semel.ErrUnsupported) {
 			t.Error(err)

@@ -10,9 +10,10 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // halts runs a consumer that must end with ErrHalted.
@@ -134,21 +135,21 @@ func TestMessagesWithoutAUsableIdentity(t *testing.T) {
 
 func TestRetryThenHalt(t *testing.T) {
 	bubble(t, "C5_exhausted_attempts_halt_where_the_policy_says_so_and_the_message_comes_again", func(t *testing.T) {
-		store, source := memstore.New(), newListSource(numbered("m", 5)...)
+		st, source := memstore.New(), newListSource(numbered("m", 5)...)
 		c := config(source)
 		c.Retry.Attempts, c.Retry.Then = 3, consumer.ActionHalt
 		ran := 0
-		counts, err := halts(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+		counts, err := halts(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			if m.Identity.ID == "m2" {
 				ran++
 				return errTest
 			}
 			return add(ctx, tx, m)
 		}, c)
-		if counts.Applied != 2 || counts.Failed != 1 || counts.InFlight != 2 || ran != 3 || source.isSettled(2) != 0 || !errors.Is(err, errTest) || outcome(t, store, "m2").Kind != contract.Fresh {
+		if counts.Applied != 2 || counts.Failed != 1 || counts.InFlight != 2 || ran != 3 || source.isSettled(2) != 0 || !errors.Is(err, errTest) || outcome(t, st, "m2").Kind != store.Fresh {
 			t.Errorf("%+v, ran %d, %v", counts, ran, err)
 		}
-		if counts := runs(t, store, add, config(newListSource(numbered("m", 5)...))); counts.Applied != 3 || counts.Duplicates != 2 {
+		if counts := runs(t, st, add, config(newListSource(numbered("m", 5)...))); counts.Applied != 3 || counts.Duplicates != 2 {
 			t.Errorf("afterwards %+v", counts)
 		}
 	})
@@ -156,9 +157,9 @@ func TestRetryThenHalt(t *testing.T) {
 
 func TestWaitsInMemory(t *testing.T) {
 	bubble(t, "case_6_a_waiting_message_pauses_its_lane_and_no_other_and_resumes_it", func(t *testing.T) {
-		source := watchSource(append(numbered("a", 3), numbered("b", 3)...)...)
+		src := watchSource(append(numbered("a", 3), numbered("b", 3)...)...)
 		var flows []string
-		source.onFlow = func(l contract.Lane, on bool) { flows = append(flows, fmt.Sprint(l.ID, on)) }
+		src.onFlow = func(l source.Lane, on bool) { flows = append(flows, fmt.Sprint(l.ID, on)) }
 		failed := false
 		counts := runs(t, memstore.New(), func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			if m.Identity.ID == "a1" && !failed {
@@ -166,15 +167,15 @@ func TestWaitsInMemory(t *testing.T) {
 				return errTest
 			}
 			return add(ctx, tx, m)
-		}, config(source))
+		}, config(src))
 		if fmt.Sprint(flows) != "[afalse atrue]" || counts.Applied != 6 {
 			t.Errorf("flows %v, %+v", flows, counts)
 		}
 	})
 	bubble(t, "case_6_without_lanes_nothing_is_paused_and_the_others_go_on", func(t *testing.T) {
-		source := watchSource(numbered("a", 10)...)
-		source.onFlow = func(l contract.Lane, on bool) { t.Errorf("lane %s is set to %v", l.ID, on) }
-		c := config(source)
+		src := watchSource(numbered("a", 10)...)
+		src.onFlow = func(l source.Lane, on bool) { t.Errorf("lane %s is set to %v", l.ID, on) }
+		c := config(src)
 		c.Lanes = consumer.LanesNone
 		began, failed, last := time.Now(), false, time.Duration(0)
 		runs(t, watch(memstore.New()), func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
@@ -221,16 +222,16 @@ func TestWaitsInMemory(t *testing.T) {
 
 func TestAConflictThatHalts(t *testing.T) {
 	bubble(t, "law_8_nothing_behind_a_conflict_that_halts_takes_effect_also_where_its_row_is_known", func(t *testing.T) {
-		store := memstore.New()
+		st := memstore.New()
 		c := config(newListSource(message("1", `{}`), message("1", `{"other":1}`)))
-		if counts := runs(t, store, add, c); counts.Conflicts != 1 || len(rows(t, store)) != 1 {
+		if counts := runs(t, st, add, c); counts.Conflicts != 1 || len(rows(t, st)) != 1 {
 			t.Fatalf("%+v", counts)
 		}
 		c = config(newListSource(message("1", `{"other":1}`), message("2", `{}`)))
 		c.OnConflict = consumer.ActionHalt
-		counts, err := consume(t, store, add, c)
-		if !errors.Is(err, semel.ErrHalted) || counts.Failed != 1 || effect(t, store, "2") != "" || outcome(t, store, "2").Kind != contract.Fresh {
-			t.Errorf("%+v, %v: the message behind it has effect %q", counts, err, effect(t, store, "2"))
+		counts, err := consume(t, st, add, c)
+		if !errors.Is(err, semel.ErrHalted) || counts.Failed != 1 || effect(t, st, "2") != "" || outcome(t, st, "2").Kind != store.Fresh {
+			t.Errorf("%+v, %v: the message behind it has effect %q", counts, err, effect(t, st, "2"))
 		}
 	})
 }

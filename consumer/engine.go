@@ -9,11 +9,12 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/internal/recording"
 	"github.com/semel-go/semel/internal/worker"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // engine carries out the machine's actions for one run of a consumer. A message
@@ -22,8 +23,8 @@ import (
 // else reports to it through events.
 type engine[Tx any] struct {
 	config  Config
-	store   contract.TxStore[Tx]
-	source  contract.Source
+	store   store.TxStore[Tx]
+	source  source.Source
 	handler handler[Tx]
 	scopes  *scopes[Tx]
 	recheck *recheck
@@ -71,11 +72,11 @@ type engine[Tx any] struct {
 	lined bool
 }
 
-func newEngine[Tx any](c *Consumer[Tx], source contract.Source) *engine[Tx] {
+func newEngine[Tx any](c *Consumer[Tx], src source.Source) *engine[Tx] {
 	in := c.inbox()
-	policy := machineConfig(c.config, source, c.oneAttempt, in != nil, takesTurns(c.store))
+	policy := machineConfig(c.config, src, c.oneAttempt, in != nil, takesTurns(c.store))
 	e := &engine[Tx]{
-		config: c.config, store: c.store, source: source, handler: c.handler, scopes: c.scopes,
+		config: c.config, store: c.store, source: src, handler: c.handler, scopes: c.scopes,
 		machine: machine.New(policy),
 		began:   time.Now(),
 		// Every sender below has at most one event under way, except lanes,
@@ -88,7 +89,7 @@ func newEngine[Tx any](c *Consumer[Tx], source contract.Source) *engine[Tx] {
 	if in != nil {
 		in.since, in.lines, in.control = e.began, linesOf(c.store), c.control
 	}
-	if notifier, ok := c.store.(contract.Notifier); ok && in != nil && source != (noSource{ends: true}) {
+	if notifier, ok := c.store.(store.Notifier); ok && in != nil && src != (noSource{ends: true}) {
 		e.bell = newBell(&e.config, notifier)
 	}
 	e.recheck = newRecheck(c.store, c.scopes.forget, e.began)
@@ -96,13 +97,13 @@ func newEngine[Tx any](c *Consumer[Tx], source contract.Source) *engine[Tx] {
 	ages := new(laneAges)
 	e.reaping = newReaping(e, c.oneAttempt, ages)
 	e.sealing = newSealing(e)
-	e.intake = &intake{config: c.config, source: source, reaping: e.reaping, ages: ages, orders: make(chan machine.Fetch, 1), reporter: c.reporter}
+	e.intake = &intake{config: c.config, source: src, reaping: e.reaping, ages: ages, orders: make(chan machine.Fetch, 1), reporter: c.reporter}
 	if !c.oneAttempt { // Process hands back, and waits for nothing
 		e.intake.control = c.control
 	}
-	e.settler = newSettler(source, c.config, e.results)
+	e.settler = newSettler(src, c.config, e.results)
 	e.settler.emit = e.emit
-	e.lanes = &laneEvents{reporter: c.reporter, ages: ages, events: e.events, over: e.base.Done(), waiting: map[contract.Lane]chan struct{}{}}
+	e.lanes = &laneEvents{reporter: c.reporter, ages: ages, events: e.events, over: e.base.Done(), waiting: map[source.Lane]chan struct{}{}}
 	for range c.config.Workers {
 		e.pilots = append(e.pilots, &pilot[Tx]{engine: e, orders: make(chan machine.Action, 1)})
 	}
@@ -286,7 +287,7 @@ type laneEvents struct {
 	over     <-chan struct{}
 
 	mutex   sync.Mutex
-	waiting map[contract.Lane]chan struct{} // guarded by mutex
+	waiting map[source.Lane]chan struct{} // guarded by mutex
 }
 
 func (d *laneEvents) send(e machine.Event) {
@@ -296,19 +297,19 @@ func (d *laneEvents) send(e machine.Event) {
 	}
 }
 
-func (d *laneEvents) Given(l contract.Lane) {
+func (d *laneEvents) Given(l source.Lane) {
 	d.first.Do(d.reporter.sourceAnswers)
 	d.ages.given(l.ID)
 	d.send(machine.Given{Lane: l})
 }
 
-func (d *laneEvents) Lost(l contract.Lane) {
+func (d *laneEvents) Lost(l source.Lane) {
 	d.ages.lost(l.ID)
 	d.send(machine.Lost{Lane: l})
 	d.release(l)
 }
 
-func (d *laneEvents) Revoking(ctx context.Context, l contract.Lane) {
+func (d *laneEvents) Revoking(ctx context.Context, l source.Lane) {
 	released := make(chan struct{})
 	d.mutex.Lock()
 	d.waiting[l] = released
@@ -321,7 +322,7 @@ func (d *laneEvents) Revoking(ctx context.Context, l contract.Lane) {
 	}
 }
 
-func (d *laneEvents) release(l contract.Lane) {
+func (d *laneEvents) release(l source.Lane) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	if released := d.waiting[l]; released != nil {
@@ -360,22 +361,22 @@ func (m LaneMode) kept() machine.Lanes {
 
 // bounded asks a source that comes to an end whether that is known before. One
 // that panics says no.
-func bounded(c *Config, source contract.EndOfSource) (is bool) {
-	_ = notPanicking(c, "Bounded", func() error { is = source.Bounded(); return nil })
+func bounded(c *Config, src source.EndOfSource) (is bool) {
+	_ = notPanicking(c, "Bounded", func() error { is = src.Bounded(); return nil })
 	return is
 }
 
-func takesTurns(store any) bool {
-	t, can := store.(contract.TurnTaker)
+func takesTurns(st any) bool {
+	t, can := st.(store.TurnTaker)
 	return can && t.TakesTurns()
 }
 
-func machineConfig(c Config, source contract.Source, oneAttempt, inbox, turns bool) machine.Config {
+func machineConfig(c Config, src source.Source, oneAttempt, inbox, turns bool) machine.Config {
 	lanes := c.Lanes.kept()
 	if oneAttempt {
 		lanes = machine.NoOrder
 	}
-	finite, ends := source.(contract.EndOfSource)
+	finite, ends := src.(source.EndOfSource)
 	cost := time.Second / time.Duration(c.Retry.Budget.PerSecond)
 	gap, most := c.gap()
 	return machine.Config{

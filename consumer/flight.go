@@ -7,11 +7,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/measure"
+	"github.com/semel-go/semel/store"
 )
 
 // pilot carries out the flights of one of the machine's workers, one at a time.
@@ -29,19 +29,19 @@ type pilot[Tx any] struct {
 // flight is a batch under way.
 type flight[Tx any] struct {
 	*machine.Flight
-	batch contract.Batch[Tx]
-	marks []contract.Mark
+	batch store.Batch[Tx]
+	marks []store.Mark
 	// mark is the index in marks of each entry, All for one without.
 	mark []int
 	// known are verdicts on claims that stood before the batch began, by entry; nil
 	// without claims.
-	known []contract.Verdict
+	known []store.Verdict
 	began time.Time
 	// spent is what its parts took that are over, which figures says one by one.
 	spent   time.Duration
 	figures measure.Batch
 	// spans are those of its sampled messages, nil without any. failed is the entry whose
-	// handler failed, contract.NoCulprit if none did or all ran together.
+	// handler failed, store.NoCulprit if none did or all ran together.
 	spans  *spans
 	failed int
 	ctx    context.Context
@@ -118,23 +118,23 @@ var (
 // begin opens the transaction with the flight's marks.
 func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 	e := p.engine
-	f := &flight[Tx]{Flight: a.Flight, began: time.Now(), failed: contract.NoCulprit}
+	f := &flight[Tx]{Flight: a.Flight, began: time.Now(), failed: store.NoCulprit}
 	defer func() {
 		f.figures.Marking = p.lap(f)
 		if f.batch == nil {
-			p.measured(f, measure.NotBegun, contract.NoCulprit)
+			p.measured(f, measure.NotBegun, store.NoCulprit)
 		}
 	}()
 	ctx, cancel := context.WithTimeout(e.base, e.config.CommitTimeout)
 	defer cancel()
 	if err := e.recheck.look(ctx); err != nil {
-		return machine.Marked{Flight: a.Flight, Class: contract.ClassDown, Err: err}
+		return machine.Marked{Flight: a.Flight, Class: store.ClassDown, Err: err}
 	}
 	if err := p.lookAhead(ctx, f); err != nil {
-		return machine.Marked{Flight: a.Flight, Class: contract.ClassDown, Err: err}
+		return machine.Marked{Flight: a.Flight, Class: store.ClassDown, Err: err}
 	}
 	if err := p.prepare(ctx, f); err != nil {
-		return machine.Marked{Flight: a.Flight, Class: contract.ClassDown, Err: err}
+		return machine.Marked{Flight: a.Flight, Class: store.ClassDown, Err: err}
 	}
 	p.keepWaiting(f)
 	p.aboutToCall(f)
@@ -159,11 +159,11 @@ func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 
 // notBegun: whatever keeps a transaction from opening is no message's fault;
 // the store waits for another's lock or is not to be had.
-func notBegun(f *machine.Flight, c contract.Class, err error) machine.Marked {
-	if c == contract.ClassContended {
+func notBegun(f *machine.Flight, c store.Class, err error) machine.Marked {
+	if c == store.ClassContended {
 		return machine.Marked{Flight: f, Class: c, CopyBusy: true, Err: err}
 	}
-	return machine.Marked{Flight: f, Class: contract.ClassDown, Err: err}
+	return machine.Marked{Flight: f, Class: store.ClassDown, Err: err}
 }
 
 // markLock is how long marks wait for a copy in flight elsewhere (case 5).
@@ -180,8 +180,8 @@ const idleGrace = 10 * time.Second
 
 // txOptions are the settings of a flight's transaction. A wait for a lock ends
 // before the statement that waits would be charged to its message.
-func (c *Config) txOptions(serial bool) contract.TxOptions {
-	return contract.TxOptions{
+func (c *Config) txOptions(serial bool) store.TxOptions {
+	return store.TxOptions{
 		MarkLock: markLock, EffectLock: min(effectLock, c.Timeout/2), Idle: c.Timeout + idleGrace,
 		Statement: c.Timeout, Answer: c.CommitTimeout, Lease: c.Inbox.Lease,
 		// Less than what Begin has: a server that does not answer is told from one
@@ -194,7 +194,7 @@ func (c *Config) txOptions(serial bool) contract.TxOptions {
 // commitTimeout is how long a commit may take at most, with the statements that
 // handlers queued.
 func (c *Config) commitTimeout(batch any) time.Duration {
-	q, ok := batch.(contract.Queues)
+	q, ok := batch.(store.Queues)
 	if !ok {
 		return c.CommitTimeout
 	}
@@ -211,12 +211,12 @@ func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
 		return err
 	}
 	f.mark = make([]int, len(f.Entries))
-	f.marks = make([]contract.Mark, 0, len(f.Entries))
+	f.marks = make([]store.Mark, 0, len(f.Entries))
 	ids := make([]byte, 0, f.idLength()) // of all marks: one allocation a flight
 	var names []byte                     // of their lines
 	for i, en := range f.Entries {
 		if en.Unmarked || f.known != nil && f.known[i].Kind != 0 {
-			f.mark[i] = contract.All
+			f.mark[i] = store.All
 			continue
 		}
 		first := len(ids)
@@ -226,7 +226,7 @@ func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
 			return err
 		}
 		f.mark[i] = len(f.marks)
-		m := contract.Mark{Scope: scope, Consumer: p.engine.config.Name, Source: en.Item.Source, ID: ids[first:len(ids):len(ids)], Fingerprint: en.Item.Print, As: en.As.Outcome(), Version: p.engine.config.versionOf(en.Item.Handle.(*parcel), asksStream(en.As))}
+		m := store.Mark{Scope: scope, Consumer: p.engine.config.Name, Source: en.Item.Source, ID: ids[first:len(ids):len(ids)], Fingerprint: en.Item.Print, As: en.As.Outcome(), Version: p.engine.config.versionOf(en.Item.Handle.(*parcel), asksStream(en.As))}
 		if m.Former, err = p.markFormer(ctx, en.Item, &ids); err != nil {
 			return err
 		}
@@ -253,11 +253,11 @@ func (f *flight[Tx]) idLength() int {
 }
 
 // verdicts answers every entry; one without a mark is always fresh.
-func (f *flight[Tx]) verdicts(of []contract.Verdict) []contract.Verdict {
-	out := make([]contract.Verdict, len(f.Entries))
+func (f *flight[Tx]) verdicts(of []store.Verdict) []store.Verdict {
+	out := make([]store.Verdict, len(f.Entries))
 	for i, mark := range f.mark {
-		if mark == contract.All {
-			out[i] = contract.Verdict{Kind: contract.Fresh}
+		if mark == store.All {
+			out[i] = store.Verdict{Kind: store.Fresh}
 			if f.known != nil && f.known[i].Kind != 0 {
 				out[i] = f.known[i]
 			}
@@ -274,9 +274,9 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 	e := p.engine
 	f := p.current(a.Flight)
 	defer f.cancel(nil)
-	ending := contract.Ending{}
+	ending := store.Ending{}
 	for _, i := range a.Trim {
-		if f.mark[i] != contract.All {
+		if f.mark[i] != store.All {
 			ending.Trim = append(ending.Trim, f.mark[i])
 		}
 	}
@@ -307,7 +307,7 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 	ended := machine.Ended{Flight: a.Flight, Outcome: result.Outcome, Class: why.Class, Culprit: f.entryOf(result.Culprit),
 		Decision: why.Decision, After: why.After, Reason: why.Reason, Outside: exonerates(e.store, result.Err), Err: result.Err, Freed: result.Freed}
 	switch result.Outcome {
-	case contract.Committed:
+	case store.Committed:
 		p.keepNothing(f)
 		if over != nil {
 			e.inbox.forget(over...)
@@ -315,43 +315,43 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 		p.tellWithoutKey(f)
 		p.tellNotReEmitted(f)
 		e.config.at(faults.AfterCommit, len(f.Entries))
-	case contract.CommitUnknown:
+	case store.CommitUnknown:
 		p.keepNothing(f) // they are taken anew
 		e.config.at(faults.CommitReplyLost, len(f.Entries))
-	case contract.NotCommitted:
+	case store.NotCommitted:
 		ended.Until = p.keepAfter(ctx, f)
 	}
 	return ended
 }
 
 func (f *flight[Tx]) entryOf(mark int) int {
-	if mark != contract.NoCulprit {
+	if mark != store.NoCulprit {
 		for i := range f.mark {
 			if f.mark[i] == mark {
 				return i
 			}
 		}
 	}
-	return contract.NoCulprit
+	return store.NoCulprit
 }
 
-func (f *flight[Tx]) row(r *machine.Row) contract.Row {
+func (f *flight[Tx]) row(r *machine.Row) store.Row {
 	q := f.Entries[r.Entry].Item.Handle.(*parcel)
-	row := contract.Row{Mark: f.mark[r.Entry], Repeat: r.Repeat, Conflict: r.Conflict, Reason: r.Reason, Message: &q.message, Attempts: r.Attempts,
-		FirstError: errorText(r.First), LastError: errorText(r.Last), State: contract.StateParked, Surrogate: q.item.Source == surrogateSource}
+	row := store.Row{Mark: f.mark[r.Entry], Repeat: r.Repeat, Conflict: r.Conflict, Reason: r.Reason, Message: &q.message, Attempts: r.Attempts,
+		FirstError: errorText(r.First), LastError: errorText(r.Last), State: store.StateParked, Surrogate: q.item.Source == surrogateSource}
 	switch r.As {
 	case machine.AsApplied, machine.AsDuplicate:
-		row.State = contract.StateCompleted
+		row.State = store.StateCompleted
 	case machine.AsDiscarded:
-		row.State = contract.StateDiscarded
+		row.State = store.StateDiscarded
 	case machine.AsDeadLettered:
-		row.State = contract.StateDeadLettered
+		row.State = store.StateDeadLettered
 	case machine.AsReceived:
-		row.State = contract.StateReceived
+		row.State = store.StateReceived
 	case machine.AsBlocked:
-		row.State, row.After = contract.StateBlocked, r.After
+		row.State, row.After = store.StateBlocked, r.After
 	case machine.AsWaiting:
-		row.State, row.After = contract.StateFailedRetryable, r.After
+		row.State, row.After = store.StateFailedRetryable, r.After
 	}
 	return row
 }
@@ -361,7 +361,7 @@ func errorText(err error) string {
 		return ""
 	}
 	text := legible.Text(err)
-	return text[:min(len(text), contract.MaxErrorText)]
+	return text[:min(len(text), store.MaxErrorText)]
 }
 
 func (p *pilot[Tx]) rollback(a machine.Rollback) machine.Event {
@@ -373,5 +373,5 @@ func (p *pilot[Tx]) rollback(a machine.Rollback) machine.Event {
 	until := p.keepAfter(ctx, f)
 	p.set(nil)
 	p.measured(f, measure.RolledBack, f.failed)
-	return machine.Ended{Flight: a.Flight, Outcome: contract.NotCommitted, Culprit: contract.NoCulprit, Until: until}
+	return machine.Ended{Flight: a.Flight, Outcome: store.NotCommitted, Culprit: store.NoCulprit, Until: until}
 }

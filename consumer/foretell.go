@@ -6,8 +6,10 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/reading"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // Preview says what would become of deliveries if the consumer got them now, each by itself:
@@ -15,16 +17,16 @@ import (
 // is a duplicate of the first, or a conflict with it, as their keys and fingerprints tell. It
 // asks the store, and changes nothing, so that what is said holds as long as nothing else
 // changes there, and as handlers do not fail. semel.ErrUnsupported: the store cannot tell
-// (contract.Previewer).
-func (c *Consumer[Tx]) Preview(ctx context.Context, all []contract.Delivery) ([]contract.Prediction, error) {
+// (admin.Previewer).
+func (c *Consumer[Tx]) Preview(ctx context.Context, all []source.Delivery) ([]admin.Prediction, error) {
 	parcels := make([]parcel, len(all))
 	room := reading.Borrow()
 	defer room.Return()
-	out := make([]contract.Prediction, len(all))
+	out := make([]admin.Prediction, len(all))
 	for i := range all {
 		p := &parcels[i]
 		p.read(&c.config, reader{room: room}, &all[i])
-		out[i] = contract.Prediction{Key: p.key(&c.config), Fingerprint: p.item.Print, End: c.unmarked(p)}
+		out[i] = admin.Prediction{Key: p.key(&c.config), Fingerprint: p.item.Print, End: c.unmarked(p)}
 		if r := p.item.Refused; r != nil {
 			out[i].Reason = string(r.Reason)
 		}
@@ -43,17 +45,17 @@ func (c *Consumer[Tx]) Preview(ctx context.Context, all []contract.Delivery) ([]
 }
 
 // unmarked is how a message ends of which the store knows nothing.
-func (c *Consumer[Tx]) unmarked(p *parcel) contract.End {
+func (c *Consumer[Tx]) unmarked(p *parcel) source.End {
 	then := ActionPark
 	switch r := p.item.Refused; {
 	case r == nil && p.item.Version != nil, r == nil && !c.config.Strategy.marks():
-		return contract.EndUnknown
+		return source.EndUnknown
 	case r == nil && c.config.Settle == SettleAfterReceipt:
-		return contract.EndReceived
+		return source.EndReceived
 	case r == nil:
-		return contract.EndApplied
+		return source.EndApplied
 	case r.Foreign && c.config.Otherwise == OtherwiseSkip:
-		return contract.EndSkipped
+		return source.EndSkipped
 	case r.Foreign && c.config.Otherwise == OtherwiseDeadLetter:
 		then = ActionDeadLetter
 	case r.Foreign:
@@ -66,16 +68,16 @@ func (c *Consumer[Tx]) unmarked(p *parcel) contract.End {
 }
 
 // endOf is how a message ends that a policy ends so.
-func endOf(then Action) contract.End {
+func endOf(then Action) source.End {
 	switch then {
 	case ActionPark:
-		return contract.EndParked
+		return source.EndParked
 	case ActionDeadLetter:
-		return contract.EndDeadLettered
+		return source.EndDeadLettered
 	case ActionDiscard:
-		return contract.EndDiscarded
+		return source.EndDiscarded
 	}
-	return contract.EndUnknown
+	return source.EndUnknown
 }
 
 // generations are those that identities are of, as a start would find them.
@@ -104,23 +106,23 @@ func (c *Consumer[Tx]) generations(ctx context.Context) (now, former int64, err 
 
 // foretellMarks asks for the marks of parcels, or with former, of what is not marked, for
 // those under their former identities.
-func (c *Consumer[Tx]) foretellMarks(ctx context.Context, generation int64, parcels []parcel, out []contract.Prediction, former bool) error {
-	teller, able := abilityOf[contract.Previewer](c.store)
+func (c *Consumer[Tx]) foretellMarks(ctx context.Context, generation int64, parcels []parcel, out []admin.Prediction, former bool) error {
+	teller, able := abilityOf[admin.Previewer](c.store)
 	if !able {
 		return fmt.Errorf("semel: consumer %q: its store foretells nothing: %w", c.config.Name, semel.ErrUnsupported)
 	}
-	var asked []contract.PreviewQuery
+	var asked []admin.PreviewQuery
 	var of []int
 	for i := range parcels {
 		it := &parcels[i].item
-		q := contract.PreviewQuery{Source: it.Source, Mark: contract.Mark{ID: []byte(it.Identity), Fingerprint: it.Print, As: contract.Applied}}
+		q := admin.PreviewQuery{Source: it.Source, Mark: store.Mark{ID: []byte(it.Identity), Fingerprint: it.Print, As: store.Applied}}
 		if former {
-			if it.Former == nil || out[i].End != contract.EndApplied && out[i].End != contract.EndReceived {
+			if it.Former == nil || out[i].End != source.EndApplied && out[i].End != source.EndReceived {
 				continue
 			}
 			q.Source, q.Mark.ID, q.Mark.Strict = it.Former.Source, []byte(it.Former.Identity), !c.config.Former.TrustUnfingerprinted
 		}
-		if out[i].End == contract.EndSkipped {
+		if out[i].End == source.EndSkipped {
 			continue
 		}
 		asked, of = append(asked, q), append(of, i)
@@ -131,7 +133,7 @@ func (c *Consumer[Tx]) foretellMarks(ctx context.Context, generation int64, parc
 	verdicts, err := teller.Preview(ctx, c.config.Name, generation, asked)
 	if errors.Is(err, semel.ErrUnsupported) {
 		for _, i := range of {
-			out[i].End, out[i].Reason = contract.EndUnknown, "the store tells only by marking"
+			out[i].End, out[i].Reason = source.EndUnknown, "the store tells only by marking"
 		}
 		return nil
 	}
@@ -145,19 +147,19 @@ func (c *Consumer[Tx]) foretellMarks(ctx context.Context, generation int64, parc
 }
 
 // foretold puts the answer to a mark into what is told.
-func (c *Consumer[Tx]) foretold(v contract.Verdict, f *contract.Prediction) {
+func (c *Consumer[Tx]) foretold(v store.Verdict, f *admin.Prediction) {
 	switch v.Kind {
-	case contract.Fresh:
-	case contract.Seen:
-		f.End, f.Was = contract.EndDuplicate, v.Was
-	case contract.Conflict:
-		f.End = contract.EndConflict
+	case store.Fresh:
+	case store.Seen:
+		f.End, f.Was = source.EndDuplicate, v.Was
+	case store.Conflict:
+		f.End = source.EndConflict
 		if v.Known && c.config.OnConflict != ActionKeepFirst {
-			f.End, f.Was = contract.EndDuplicate, contract.Parked
+			f.End, f.Was = source.EndDuplicate, store.Parked
 		}
-	case contract.Newer:
-		f.End, f.Reason = contract.EndUnknown, "a newer release wrote its marker"
+	case store.Newer:
+		f.End, f.Reason = source.EndUnknown, "a newer release wrote its marker"
 	default:
-		f.End, f.Reason = contract.EndUnknown, v.String()
+		f.End, f.Reason = source.EndUnknown, v.String()
 	}
 }

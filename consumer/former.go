@@ -6,9 +6,10 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/store"
 )
 
 // FormerIdentity is how the identities of a consumer's messages were found before.
@@ -25,7 +26,7 @@ import (
 // The store remembers how identities are found, and refuses a start with another
 // derivation that does not name the recorded one here (semel.ErrIdentityChanged). Name it
 // until no message can come again that was processed before the change, and then retire it
-// (semel identity retire, contract.Derivations).
+// (semel identity retire, admin.Derivations).
 type FormerIdentity struct {
 	// Identity is what Config.Identity was. Required; it tells its derivation
 	// (identity.Derived), as those made of selectors do.
@@ -88,8 +89,8 @@ func (c *Config) fitsFormer(store any) error {
 }
 
 // derivationsOf are those of a store, nil if it keeps none.
-func derivationsOf(store any) contract.Derivations {
-	derivations, _ := abilityOf[contract.Derivations](store)
+func derivationsOf(store any) admin.Derivations {
+	derivations, _ := abilityOf[admin.Derivations](store)
 	return derivations
 }
 
@@ -129,7 +130,7 @@ func (f *flight[Tx]) scopes(all []scopeOf) []scopeOf {
 
 // markFormer is the mark of an item's former identity, nil if it has none. ids has room
 // for it.
-func (p *pilot[Tx]) markFormer(ctx context.Context, it *machine.Item, ids *[]byte) (*contract.FormerMark, error) {
+func (p *pilot[Tx]) markFormer(ctx context.Context, it *machine.Item, ids *[]byte) (*store.FormerMark, error) {
 	if it.Former == nil {
 		return nil, nil
 	}
@@ -139,16 +140,16 @@ func (p *pilot[Tx]) markFormer(ctx context.Context, it *machine.Item, ids *[]byt
 	}
 	first := len(*ids)
 	*ids = append(*ids, it.Former.Identity...)
-	return &contract.FormerMark{Scope: scope, ID: (*ids)[first:len(*ids):len(*ids)], Strict: !p.engine.config.Former.TrustUnfingerprinted}, nil
+	return &store.FormerMark{Scope: scope, ID: (*ids)[first:len(*ids):len(*ids)], Strict: !p.engine.config.Former.TrustUnfingerprinted}, nil
 }
 
 // markIn is the mark of a message in a transaction of the user's.
-func (c *Consumer[Tx]) markIn(ctx context.Context, tx Tx, p *parcel, as contract.Outcome) (contract.Mark, error) {
+func (c *Consumer[Tx]) markIn(ctx context.Context, tx Tx, p *parcel, as store.Outcome) (store.Mark, error) {
 	it := &p.item
-	m := contract.Mark{Consumer: c.config.Name, Source: it.Source, ID: []byte(it.Identity), Fingerprint: it.Print, As: as, Age: c.config.ageOf(p)}
+	m := store.Mark{Consumer: c.config.Name, Source: it.Source, ID: []byte(it.Identity), Fingerprint: it.Print, As: as, Age: c.config.ageOf(p)}
 	var err error
 	if it.Former != nil {
-		m.Former = &contract.FormerMark{ID: []byte(it.Former.Identity), Strict: !c.config.Former.TrustUnfingerprinted}
+		m.Former = &store.FormerMark{ID: []byte(it.Former.Identity), Strict: !c.config.Former.TrustUnfingerprinted}
 		if m.Former.Scope, err = c.scopes.numberIn(ctx, tx, scopeOf{it.Former.Source, true}); err != nil {
 			return m, err
 		}

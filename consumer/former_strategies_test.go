@@ -10,9 +10,10 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // oneGeneration is a store whose markers lie in a table that has the ids of one identity, as
@@ -55,7 +56,7 @@ func TestAFormerIdentityBesideEachStrategy(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := memstore.New()
-			newRelease(t, store, byOrder, nil, nil).says(contract.EndApplied, said("1", "a", "one"))
+			newRelease(t, store, byOrder, nil, nil).says(source.EndApplied, said("1", "a", "one"))
 			config := consumer.Config{Name: "billing", Identity: byEvent, Former: former, Logger: quiet()}
 			if c.change(&config); c.refused != "" {
 				_, err := consumer.New(store, add, config)
@@ -69,15 +70,15 @@ func TestAFormerIdentityBesideEachStrategy(t *testing.T) {
 			for _, m := range []*semel.Message{known, other} { // with a retention it needs a time
 				m.Origin.Written = uint32(time.Now().Unix())
 			}
-			newer.says(contract.EndDuplicate, known)
-			newer.says(contract.EndApplied, other)
+			newer.says(source.EndDuplicate, known)
+			newer.says(source.EndApplied, other)
 		})
 	}
 }
 
 func TestAnotherIdentityOnATableThatHasOne(t *testing.T) {
-	check := func(store oneGeneration, by identity.Identity, former *consumer.FormerIdentity) error {
-		running, err := consumer.New(store, add, consumer.Config{Name: "billing", Identity: by, Former: former, Logger: quiet()})
+	check := func(st oneGeneration, by identity.Identity, former *consumer.FormerIdentity) error {
+		running, err := consumer.New(st, add, consumer.Config{Name: "billing", Identity: by, Former: former, Logger: quiet()})
 		if err == nil {
 			err = running.Check(t.Context())
 		}
@@ -85,19 +86,19 @@ func TestAnotherIdentityOnATableThatHasOne(t *testing.T) {
 	}
 	for name, former := range map[string]*consumer.FormerIdentity{"A7_with_a_former_one_it_is_refused_and_not_recorded": {Identity: byOrder}, "A7_after_the_first_was_retired_it_is_refused_and_not_recorded": nil} {
 		t.Run(name, func(t *testing.T) {
-			store := oneGeneration{memstore.New()}
-			if err := check(store, byOrder, nil); err != nil {
+			st := oneGeneration{memstore.New()}
+			if err := check(st, byOrder, nil); err != nil {
 				t.Fatal(err)
 			}
 			if former == nil {
-				if err := store.RetireDerivation(t.Context(), "billing", 0, true, contract.Act{Verb: "retire", Who: "a test"}); err != nil {
+				if err := st.RetireDerivation(t.Context(), "billing", 0, true, store.Act{Verb: "retire", Who: "a test"}); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if err := check(store, byEvent, former); !errors.Is(err, semel.ErrUnsupported) || !strings.Contains(err.Error(), "give it its former identity back") {
+			if err := check(st, byEvent, former); !errors.Is(err, semel.ErrUnsupported) || !strings.Contains(err.Error(), "give it its former identity back") {
 				t.Errorf("got %v", err)
 			}
-			if all, err := store.Derivations(t.Context(), "billing"); err != nil || len(all) != 1 {
+			if all, err := st.Derivations(t.Context(), "billing"); err != nil || len(all) != 1 {
 				t.Errorf("%+v, %v", all, err)
 			}
 		})

@@ -10,9 +10,10 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // release is a consumer of one of two versions of a service, whose identities differ.
@@ -58,13 +59,13 @@ func said(order, event, body string) *semel.Message {
 	return &semel.Message{Headers: semel.Headers{{Name: "order", Value: []byte(order)}, {Name: "event", Value: []byte(event)}}, Body: []byte(body)}
 }
 
-func (r *release) says(want contract.End, m *semel.Message) {
+func (r *release) says(want source.End, m *semel.Message) {
 	r.t.Helper()
 	d, err := r.consumer.Process(r.t.Context(), m)
 	if err != nil || d.Ending != want {
 		r.t.Errorf("%s ends as %v (%v, %v), want %v", m.Body, d.Ending, d.Reason, err, want)
 	}
-	if want == contract.EndConflict && d.Reason != semel.ReasonFormerConflict { // its row is listed by that
+	if want == source.EndConflict && d.Reason != semel.ReasonFormerConflict { // its row is listed by that
 		r.t.Errorf("%s is in conflict for the reason %q", m.Body, d.Reason)
 	}
 }
@@ -79,100 +80,100 @@ func effects(store *memstore.Store, name string) string {
 func TestAnIdentityThatChanges(t *testing.T) {
 	former := &consumer.FormerIdentity{Identity: byOrder}
 	t.Run("A7_two_releases_side_by_side_apply_each_message_once", func(t *testing.T) {
-		store := memstore.New()
-		older := newRelease(t, store, byOrder, nil, nil)
-		older.says(contract.EndApplied, said("1", "a", "one"))
-		newer := newRelease(t, store, byEvent, former, nil)
-		newer.says(contract.EndDuplicate, said("1", "a", "one"))
-		newer.says(contract.EndApplied, said("2", "b", "two"))
-		older.says(contract.EndDuplicate, said("2", "b", "two"))
-		newer.says(contract.EndDuplicate, said("2", "b", "two"))
-		newRelease(t, store, byOrder, nil, nil).says(contract.EndDuplicate, said("2", "b", "two"))
-		if n := effects(store, "effects"); n != "2" {
+		st := memstore.New()
+		older := newRelease(t, st, byOrder, nil, nil)
+		older.says(source.EndApplied, said("1", "a", "one"))
+		newer := newRelease(t, st, byEvent, former, nil)
+		newer.says(source.EndDuplicate, said("1", "a", "one"))
+		newer.says(source.EndApplied, said("2", "b", "two"))
+		older.says(source.EndDuplicate, said("2", "b", "two"))
+		newer.says(source.EndDuplicate, said("2", "b", "two"))
+		newRelease(t, st, byOrder, nil, nil).says(source.EndDuplicate, said("2", "b", "two"))
+		if n := effects(st, "effects"); n != "2" {
 			t.Errorf("%s effects", n)
 		}
 	})
 	t.Run("A7_a_coarser_former_identity_loses_nothing", func(t *testing.T) {
-		store := memstore.New()
-		newRelease(t, store, byOrder, nil, nil).says(contract.EndApplied, said("1", "created", "created"))
-		newer := newRelease(t, store, byEvent, former, nil)
-		newer.says(contract.EndConflict, said("1", "paid", "paid"))
-		newer.says(contract.EndDuplicate, said("1", "paid", "paid"))
-		newer.says(contract.EndDuplicate, said("1", "created", "created"))
-		rows, err := store.Rows(t.Context(), contract.RowFilter{Consumer: "billing"})
+		st := memstore.New()
+		newRelease(t, st, byOrder, nil, nil).says(source.EndApplied, said("1", "created", "created"))
+		newer := newRelease(t, st, byEvent, former, nil)
+		newer.says(source.EndConflict, said("1", "paid", "paid"))
+		newer.says(source.EndDuplicate, said("1", "paid", "paid"))
+		newer.says(source.EndDuplicate, said("1", "created", "created"))
+		rows, err := st.Rows(t.Context(), store.RowFilter{Consumer: "billing"})
 		if err != nil || len(rows) != 1 || rows[0].Key.ID != "paid" || rows[0].Reason != semel.ReasonFormerConflict || rows[0].Repeated != 1 {
 			t.Fatalf("the rows are %+v, %v", rows, err)
 		}
-		if err := store.Requeue(t.Context(), rows[0].Number, rows[0].Revision, contract.Act{Verb: "retry", Who: "a test"}); err != nil {
+		if err := st.Requeue(t.Context(), rows[0].Number, rows[0].Revision, store.Act{Verb: "retry", Who: "a test"}); err != nil {
 			t.Fatal(err)
 		}
-		if err := newRelease(t, store, byEvent, former, nil).consumer.Work(t.Context()); err != nil {
+		if err := newRelease(t, st, byEvent, former, nil).consumer.Work(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		newer.says(contract.EndDuplicate, said("1", "paid", "paid"))
+		newer.says(source.EndDuplicate, said("1", "paid", "paid"))
 		for _, name := range []string{"created", "paid"} {
-			if n := effects(store, name); n != "1" {
+			if n := effects(st, name); n != "1" {
 				t.Errorf("%s has %s effects", name, n)
 			}
 		}
 	})
 	t.Run("A7_old_and_new_ids_that_are_equal_are_not_taken_for_one", func(t *testing.T) {
-		store := memstore.New()
-		newRelease(t, store, byOrder, nil, nil).says(contract.EndApplied, said("5", "1", "same"))
-		newer := newRelease(t, store, byEvent, former, nil)
-		newer.says(contract.EndApplied, said("6", "5", "same"))
+		st := memstore.New()
+		newRelease(t, st, byOrder, nil, nil).says(source.EndApplied, said("5", "1", "same"))
+		newer := newRelease(t, st, byEvent, former, nil)
+		newer.says(source.EndApplied, said("6", "5", "same"))
 	})
 	t.Run("A7_what_cannot_be_compared_is_a_conflict_or_as_the_policy_says", func(t *testing.T) {
-		for trust, want := range map[bool]contract.End{false: contract.EndConflict, true: contract.EndDuplicate} {
-			store := memstore.New()
-			newRelease(t, store, byOrder, nil, func(c *consumer.Config) { c.Fingerprint = identity.FingerprintNone() }).says(contract.EndApplied, said("1", "a", "one"))
-			newRelease(t, store, byEvent, &consumer.FormerIdentity{Identity: byOrder, TrustUnfingerprinted: trust}, nil).says(want, said("1", "a", "one"))
+		for trust, want := range map[bool]source.End{false: source.EndConflict, true: source.EndDuplicate} {
+			st := memstore.New()
+			newRelease(t, st, byOrder, nil, func(c *consumer.Config) { c.Fingerprint = identity.FingerprintNone() }).says(source.EndApplied, said("1", "a", "one"))
+			newRelease(t, st, byEvent, &consumer.FormerIdentity{Identity: byOrder, TrustUnfingerprinted: trust}, nil).says(want, said("1", "a", "one"))
 		}
 	})
 	t.Run("A7_a_mark_in_a_transaction_of_a_callers_own_is_of_both_identities", func(t *testing.T) {
-		for trust, unprinted := range map[bool]contract.VerdictKind{false: contract.Conflict, true: contract.Seen} {
-			store := memstore.New()
-			older := newRelease(t, store, byOrder, nil, nil)
-			older.says(contract.EndApplied, said("1", "a", "one"))
-			newRelease(t, store, byOrder, nil, func(c *consumer.Config) { c.Fingerprint = identity.FingerprintNone() }).says(contract.EndApplied, said("3", "c", "three"))
-			newer := newRelease(t, store, byEvent, &consumer.FormerIdentity{Identity: byOrder, TrustUnfingerprinted: trust}, nil)
-			b, _, err := store.Begin(t.Context(), contract.TxOptions{}, nil)
+		for trust, unprinted := range map[bool]store.VerdictKind{false: store.Conflict, true: store.Seen} {
+			st := memstore.New()
+			older := newRelease(t, st, byOrder, nil, nil)
+			older.says(source.EndApplied, said("1", "a", "one"))
+			newRelease(t, st, byOrder, nil, func(c *consumer.Config) { c.Fingerprint = identity.FingerprintNone() }).says(source.EndApplied, said("3", "c", "three"))
+			newer := newRelease(t, st, byEvent, &consumer.FormerIdentity{Identity: byOrder, TrustUnfingerprinted: trust}, nil)
+			b, _, err := st.Begin(t.Context(), store.TxOptions{}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for _, c := range []struct {
 				m    *semel.Message
-				want contract.VerdictKind
-			}{{said("1", "a", "one"), contract.Seen}, {said("2", "b", "two"), contract.Fresh}, {said("3", "c", "three"), unprinted}} {
-				if v, _ := newer.consumer.TryMark(t.Context(), b.Tx(contract.All), c.m); v.Kind != c.want {
+				want store.VerdictKind
+			}{{said("1", "a", "one"), store.Seen}, {said("2", "b", "two"), store.Fresh}, {said("3", "c", "three"), unprinted}} {
+				if v, _ := newer.consumer.TryMark(t.Context(), b.Tx(store.All), c.m); v.Kind != c.want {
 					t.Errorf("trust %t: %s is %v, want %v", trust, c.m.Body, v.Kind, c.want)
 				}
 			}
-			if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.Committed {
+			if r := b.Commit(t.Context(), store.Ending{}); r.Outcome != store.Committed {
 				t.Fatalf("the commit says %+v", r)
 			}
-			older.says(contract.EndDuplicate, said("2", "b", "two"))
+			older.says(source.EndDuplicate, said("2", "b", "two"))
 		}
 	})
 	t.Run("A7_a_message_without_the_former_identity_has_its_own", func(t *testing.T) {
-		store := memstore.New()
-		newRelease(t, store, byOrder, nil, nil).says(contract.EndApplied, said("1", "a", "one"))
-		newer := newRelease(t, store, byEvent, former, nil)
+		st := memstore.New()
+		newRelease(t, st, byOrder, nil, nil).says(source.EndApplied, said("1", "a", "one"))
+		newer := newRelease(t, st, byEvent, former, nil)
 		m := &semel.Message{Headers: semel.Headers{{Name: "event", Value: []byte("b")}}, Body: []byte("two")}
-		newer.says(contract.EndApplied, m)
-		newer.says(contract.EndDuplicate, m)
+		newer.says(source.EndApplied, m)
+		newer.says(source.EndDuplicate, m)
 	})
 	t.Run("trap_T13_a_message_that_failed_is_not_its_own_former_duplicate", func(t *testing.T) {
-		store := memstore.New()
-		newer := newRelease(t, store, byEvent, former, func(c *consumer.Config) { c.Retry.First = time.Millisecond })
+		st := memstore.New()
+		newer := newRelease(t, st, byEvent, former, func(c *consumer.Config) { c.Retry.First = time.Millisecond })
 		newer.fail = errors.New("away")
-		newer.says(contract.EndUnknown, said("1", "a", "one"))
+		newer.says(source.EndUnknown, said("1", "a", "one"))
 		newer.fail = nil
-		newer.says(contract.EndApplied, said("1", "a", "one"))
+		newer.says(source.EndApplied, said("1", "a", "one"))
 	})
 	t.Run("A7_a_batch_with_one_former_identity_twice_loses_nothing", func(t *testing.T) {
-		store := memstore.New()
-		newer := newRelease(t, store, byEvent, former, func(c *consumer.Config) { c.Workers = 1 })
+		st := memstore.New()
+		newer := newRelease(t, st, byEvent, former, func(c *consumer.Config) { c.Workers = 1 })
 		var ms []*semel.Message
 		for i := range 40 {
 			ms = append(ms, said(fmt.Sprint(i/2), fmt.Sprint(i), fmt.Sprint("body ", i/4*4+i%2)))
@@ -182,9 +183,9 @@ func TestAnIdentityThatChanges(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i, d := range all {
-			want := contract.EndApplied
+			want := source.EndApplied
 			if i%2 == 1 {
-				want = contract.EndConflict
+				want = source.EndConflict
 			}
 			if d.Ending != want {
 				t.Errorf("message %d ends as %v, want %v", i, d.Ending, want)
@@ -195,31 +196,31 @@ func TestAnIdentityThatChanges(t *testing.T) {
 
 func TestADerivationIsRecorded(t *testing.T) {
 	former := &consumer.FormerIdentity{Identity: byOrder}
-	start := func(t *testing.T, store *memstore.Store, by identity.Identity, former *consumer.FormerIdentity) error {
-		return newRelease(t, store, by, former, nil).consumer.Check(t.Context())
+	start := func(t *testing.T, st *memstore.Store, by identity.Identity, former *consumer.FormerIdentity) error {
+		return newRelease(t, st, by, former, nil).consumer.Check(t.Context())
 	}
 	t.Run("A7_another_derivation_is_refused_with_both_and_the_remedy", func(t *testing.T) {
-		store := memstore.New()
-		if err := start(t, store, byOrder, nil); err != nil {
+		st := memstore.New()
+		if err := start(t, st, byOrder, nil); err != nil {
 			t.Fatal(err)
 		}
-		err := start(t, store, byEvent, nil)
+		err := start(t, st, byEvent, nil)
 		if !errors.Is(err, semel.ErrIdentityChanged) || !strings.Contains(err.Error(), "header:order") || !strings.Contains(err.Error(), "header:event") || !strings.Contains(err.Error(), "identity.former") {
 			t.Errorf("got %v", err)
 		}
-		if err := start(t, store, byOrder, nil); err != nil {
+		if err := start(t, st, byOrder, nil); err != nil {
 			t.Errorf("the refused start has changed something: %v", err)
 		}
-		if err := start(t, store, identity.By("header:ORDER"), nil); err != nil {
+		if err := start(t, st, identity.By("header:ORDER"), nil); err != nil {
 			t.Errorf("the case of a header's name: %v", err)
 		}
 	})
 	t.Run("A7_every_way_to_start_asks", func(t *testing.T) {
-		store := memstore.New()
-		if err := start(t, store, byOrder, nil); err != nil {
+		st := memstore.New()
+		if err := start(t, st, byOrder, nil); err != nil {
 			t.Fatal(err)
 		}
-		b, _, err := store.Begin(t.Context(), contract.TxOptions{}, nil)
+		b, _, err := st.Begin(t.Context(), store.TxOptions{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -230,109 +231,109 @@ func TestADerivationIsRecorded(t *testing.T) {
 				return err
 			},
 			"TryMark": func(c *consumer.Consumer[*memstore.Tx]) error {
-				_, err := c.TryMark(t.Context(), b.Tx(contract.All), said("1", "a", "x"))
+				_, err := c.TryMark(t.Context(), b.Tx(store.All), said("1", "a", "x"))
 				return err
 			},
 			"Accept": func(c *consumer.Consumer[*memstore.Tx]) error {
-				_, err := c.Accept(t.Context(), b.Tx(contract.All), said("1", "a", "x"))
+				_, err := c.Accept(t.Context(), b.Tx(store.All), said("1", "a", "x"))
 				return err
 			},
 		} {
-			if err := begin(newRelease(t, store, byEvent, nil, nil).consumer); !errors.Is(err, semel.ErrIdentityChanged) {
+			if err := begin(newRelease(t, st, byEvent, nil, nil).consumer); !errors.Is(err, semel.ErrIdentityChanged) {
 				t.Errorf("%s: %v", name, err)
 			}
 		}
 	})
 	t.Run("A7_the_former_one_goes_when_a_person_retires_it", func(t *testing.T) {
-		store := memstore.New()
-		for _, err := range []error{start(t, store, byOrder, nil), start(t, store, byEvent, former), start(t, store, byOrder, nil)} {
+		st := memstore.New()
+		for _, err := range []error{start(t, st, byOrder, nil), start(t, st, byEvent, former), start(t, st, byOrder, nil)} {
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := start(t, store, byEvent, nil); !errors.Is(err, semel.ErrIdentityChanged) {
+		if err := start(t, st, byEvent, nil); !errors.Is(err, semel.ErrIdentityChanged) {
 			t.Errorf("without the former identity, which is still live: %v", err)
 		}
-		if err := start(t, store, identity.By("header:third"), &consumer.FormerIdentity{Identity: byEvent}); !errors.Is(err, semel.ErrIdentityChanged) {
+		if err := start(t, st, identity.By("header:third"), &consumer.FormerIdentity{Identity: byEvent}); !errors.Is(err, semel.ErrIdentityChanged) {
 			t.Errorf("a third beside two: %v", err)
 		}
-		if err := store.RetireDerivation(t.Context(), "billing", 0, true, contract.Act{Verb: "retire", Who: "a test"}); err != nil {
+		if err := st.RetireDerivation(t.Context(), "billing", 0, true, store.Act{Verb: "retire", Who: "a test"}); err != nil {
 			t.Fatal(err)
 		}
 		for _, f := range []*consumer.FormerIdentity{nil, former} {
-			if err := start(t, store, byEvent, f); err != nil {
+			if err := start(t, st, byEvent, f); err != nil {
 				t.Errorf("former %v: %v", f, err)
 			}
 		}
-		if err := start(t, store, byOrder, nil); !errors.Is(err, semel.ErrIdentityChanged) {
+		if err := start(t, st, byOrder, nil); !errors.Is(err, semel.ErrIdentityChanged) {
 			t.Errorf("a retired one: %v", err)
 		}
-		if err := store.RetireDerivation(t.Context(), "billing", 0, false, contract.Act{Verb: "retire", Who: "a test"}); err != nil {
+		if err := st.RetireDerivation(t.Context(), "billing", 0, false, store.Act{Verb: "retire", Who: "a test"}); err != nil {
 			t.Fatal(err)
 		}
-		if err := start(t, store, byOrder, nil); !errors.Is(err, semel.ErrIdentityChanged) {
+		if err := start(t, st, byOrder, nil); !errors.Is(err, semel.ErrIdentityChanged) {
 			t.Errorf("one that was retired, without the present one: %v", err)
 		}
-		if err := start(t, store, byOrder, &consumer.FormerIdentity{Identity: byEvent}); err != nil {
+		if err := start(t, st, byOrder, &consumer.FormerIdentity{Identity: byEvent}); err != nil {
 			t.Errorf("back to the first: %v", err)
 		}
 	})
 	t.Run("A7_what_was_retired_is_refused_until_that_is_taken_back", func(t *testing.T) {
-		store := memstore.New()
-		retire := contract.Act{Verb: "retire", Who: "a test"}
-		for _, err := range []error{start(t, store, byOrder, nil), store.RetireDerivation(t.Context(), "billing", 0, true, retire)} {
+		st := memstore.New()
+		retire := store.Act{Verb: "retire", Who: "a test"}
+		for _, err := range []error{start(t, st, byOrder, nil), st.RetireDerivation(t.Context(), "billing", 0, true, retire)} {
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := start(t, store, byOrder, nil); !errors.Is(err, semel.ErrIdentityChanged) || !strings.Contains(err.Error(), "--undo") {
+		if err := start(t, st, byOrder, nil); !errors.Is(err, semel.ErrIdentityChanged) || !strings.Contains(err.Error(), "--undo") {
 			t.Errorf("with nothing beside it: %v", err)
 		}
-		if err := start(t, store, byEvent, nil); err != nil {
+		if err := start(t, st, byEvent, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := start(t, store, byOrder, &consumer.FormerIdentity{Identity: byEvent}); !errors.Is(err, semel.ErrIdentityChanged) {
+		if err := start(t, st, byOrder, &consumer.FormerIdentity{Identity: byEvent}); !errors.Is(err, semel.ErrIdentityChanged) {
 			t.Errorf("with the present one as its former: %v", err)
 		}
 	})
 	t.Run("A7_the_last_but_one_does_not_start_beside_the_successor_of_another", func(t *testing.T) {
-		store := memstore.New()
-		third, act := identity.By("header:third"), contract.Act{Verb: "retire", Who: "a test"}
+		st := memstore.New()
+		third, act := identity.By("header:third"), store.Act{Verb: "retire", Who: "a test"}
 		for _, err := range []error{
-			start(t, store, byOrder, nil), start(t, store, byEvent, former),
-			store.RetireDerivation(t.Context(), "billing", 0, true, act),
-			start(t, store, third, &consumer.FormerIdentity{Identity: byEvent}),
-			start(t, store, byEvent, nil), // whose successor it is
-			store.RetireDerivation(t.Context(), "billing", 0, false, act),
+			start(t, st, byOrder, nil), start(t, st, byEvent, former),
+			st.RetireDerivation(t.Context(), "billing", 0, true, act),
+			start(t, st, third, &consumer.FormerIdentity{Identity: byEvent}),
+			start(t, st, byEvent, nil), // whose successor it is
+			st.RetireDerivation(t.Context(), "billing", 0, false, act),
 		} {
 			if err != nil {
 				t.Fatal(err)
 			}
 		}
-		if err := start(t, store, byOrder, &consumer.FormerIdentity{Identity: byEvent}); !errors.Is(err, semel.ErrIdentityChanged) || !strings.Contains(err.Error(), "header:third") {
+		if err := start(t, st, byOrder, &consumer.FormerIdentity{Identity: byEvent}); !errors.Is(err, semel.ErrIdentityChanged) || !strings.Contains(err.Error(), "header:third") {
 			t.Errorf("the third marks under no identity of the first: %v", err)
 		}
 	})
 	t.Run("A7_a_former_identity_that_never_was_is_refused", func(t *testing.T) {
-		store := memstore.New()
-		if err := start(t, store, byOrder, nil); err != nil {
+		st := memstore.New()
+		if err := start(t, st, byOrder, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := start(t, store, byOrder, &consumer.FormerIdentity{Identity: byEvent}); !errors.Is(err, semel.ErrIdentityChanged) || !strings.Contains(err.Error(), "never recorded") {
+		if err := start(t, st, byOrder, &consumer.FormerIdentity{Identity: byEvent}); !errors.Is(err, semel.ErrIdentityChanged) || !strings.Contains(err.Error(), "never recorded") {
 			t.Errorf("got %v", err)
 		}
 	})
 	t.Run("A7_streams_do_not_begin_anew_under_another_identity", func(t *testing.T) {
-		store := memstore.New()
+		st := memstore.New()
 		versioned := func(by identity.Identity) error {
-			return newRelease(t, store, by, nil, func(c *consumer.Config) {
+			return newRelease(t, st, by, nil, func(c *consumer.Config) {
 				c.Version = &consumer.VersionPolicy{By: identity.Stream("header:order").At("header:n")}
 			}).consumer.Check(t.Context())
 		}
 		if err := versioned(byOrder); err != nil {
 			t.Fatal(err)
 		}
-		if err := store.RetireDerivation(t.Context(), "billing", 0, true, contract.Act{Verb: "retire", Who: "a test"}); err != nil {
+		if err := st.RetireDerivation(t.Context(), "billing", 0, true, store.Act{Verb: "retire", Who: "a test"}); err != nil {
 			t.Fatal(err)
 		}
 		if err := versioned(byEvent); !errors.Is(err, semel.ErrIdentityChanged) || !strings.Contains(err.Error(), "begin anew") {
@@ -340,10 +341,10 @@ func TestADerivationIsRecorded(t *testing.T) {
 		}
 	})
 	t.Run("A7_an_identity_that_tells_nothing_is_not_recorded", func(t *testing.T) {
-		store := memstore.New()
+		st := memstore.New()
 		own := identity.Func(func(m *semel.Message) (string, string, error) { return "", string(m.Body), nil })
 		for _, by := range []identity.Identity{own, byOrder, own} {
-			if err := start(t, store, by, nil); err != nil {
+			if err := start(t, st, by, nil); err != nil {
 				t.Errorf("got %v", err)
 			}
 		}

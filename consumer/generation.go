@@ -5,11 +5,12 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
 // Generation says in which generation a consumer works. Everything that is kept of it (its
-// markers, rows, versions, positions) stands under contract.GenerationName, so that nothing
+// markers, rows, versions, positions) stands under admin.GenerationName, so that nothing
 // of one is found in another.
 type Generation struct {
 	// Number is 0 for the first, which has the consumer's own name.
@@ -19,17 +20,17 @@ type Generation struct {
 }
 
 // state is what the store must say of the generation while a batch works in it.
-func (g *Generation) state() contract.GenerationState {
+func (g *Generation) state() store.GenerationState {
 	if g.Building {
-		return contract.GenerationBuilding
+		return store.GenerationBuilding
 	}
-	return contract.GenerationActive
+	return store.GenerationActive
 }
 
 // checkGeneration reports what is wrong with the generation, and with a name that looks like
 // that of one.
 func (c *Config) checkGeneration(fault faultFunc) {
-	if _, n := contract.GenerationOf(c.Name); n != 0 {
+	if _, n := admin.GenerationOf(c.Name); n != 0 {
 		fault("Name", "ends as the name of generation %d does; give it another name, or set Generation", n)
 	}
 	switch g := c.Generation; {
@@ -50,19 +51,19 @@ func (c *Config) fitsGeneration(store any) error {
 	if c.Generation == nil {
 		return nil
 	}
-	if _, able := store.(contract.Generations); !able {
+	if _, able := store.(admin.Generations); !able {
 		return fmt.Errorf("Generation is set, and the store keeps none, or handlers call out of its transactions: %w", semel.ErrUnsupported)
 	}
-	c.Name = contract.GenerationName(c.Name, c.Generation.Number)
+	c.Name = admin.GenerationName(c.Name, c.Generation.Number)
 	return nil
 }
 
 // working is the generation that batches are held to.
-func (c *Config) working() contract.Working {
+func (c *Config) working() store.Working {
 	if c.Generation == nil {
-		return contract.Working{}
+		return store.Working{}
 	}
-	return contract.Working{Consumer: c.public, Number: c.Generation.Number, In: c.Generation.state()}
+	return store.Working{Consumer: c.public, Number: c.Generation.Number, In: c.Generation.state()}
 }
 
 // generation is the number of the one that the consumer works in.
@@ -95,7 +96,7 @@ func (c *Consumer[Tx]) beginGenerations(ctx context.Context) error {
 	if g := c.config.Generation; g == nil || g.Number != 0 {
 		return nil
 	}
-	if err := c.store.(contract.Generations).BeginGenerations(ctx, c.config.public); err != nil {
+	if err := c.store.(admin.Generations).BeginGenerations(ctx, c.config.public); err != nil {
 		return fmt.Errorf("semel: consumer %q cannot start: %w", c.config.public, err)
 	}
 	return nil

@@ -7,9 +7,10 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/timing"
 	"github.com/semel-go/semel/internal/worker"
+	"github.com/semel-go/semel/store"
 )
 
 // unfencedAgain is how long a consumer waits between looks whether a switch is over.
@@ -26,12 +27,12 @@ var errTurned = errors.New("semel: the generation was switched, or is about to b
 //
 // It returns what run returns that was not ended so, or nil when ctx has ended between two
 // runs. An error before the first run says that the generations could not be read.
-func InGenerations(ctx context.Context, store contract.Generations, name string, run func(ctx context.Context, g Generation) error) error {
-	if err := store.BeginGenerations(ctx, name); err != nil {
+func InGenerations(ctx context.Context, st admin.Generations, name string, run func(ctx context.Context, g Generation) error) error {
+	if err := st.BeginGenerations(ctx, name); err != nil {
 		return fmt.Errorf("semel: consumer %q cannot start: %w", name, err)
 	}
 	for {
-		active, err := awaitActive(ctx, store, name)
+		active, err := awaitActive(ctx, st, name)
 		if ctx.Err() != nil {
 			return nil
 		}
@@ -39,8 +40,8 @@ func InGenerations(ctx context.Context, store contract.Generations, name string,
 			return err
 		}
 		turned, err := watched(ctx, func(ctx context.Context) bool {
-			all, err := store.Generations(ctx, name)
-			return err == nil && !mayWork(all, active, contract.GenerationActive, true)
+			all, err := st.Generations(ctx, name)
+			return err == nil && !mayWork(all, active, store.GenerationActive, true)
 		}, func(ctx context.Context) error { return run(ctx, Generation{Number: active}) })
 		if !turned || ctx.Err() != nil || err != nil {
 			return err
@@ -49,29 +50,29 @@ func InGenerations(ctx context.Context, store contract.Generations, name string,
 }
 
 // Rebuild runs the rebuild of a generation, as InGenerations does the consumer, until it is
-// switched to, or dropped, and returns what it is then: contract.GenerationBuilding if run
+// switched to, or dropped, and returns what it is then: store.GenerationBuilding if run
 // ended by itself, or ctx did. g is one that Building says of.
-func (g Generation) Rebuild(ctx context.Context, store contract.Generations, name string, run func(ctx context.Context, g Generation) error) (contract.GenerationState, error) {
+func (g Generation) Rebuild(ctx context.Context, st admin.Generations, name string, run func(ctx context.Context, g Generation) error) (store.GenerationState, error) {
 	_, err := watched(ctx, func(ctx context.Context) bool {
-		all, err := store.Generations(ctx, name)
-		return err == nil && !mayWork(all, g.Number, contract.GenerationBuilding, false)
+		all, err := st.Generations(ctx, name)
+		return err == nil && !mayWork(all, g.Number, store.GenerationBuilding, false)
 	}, func(ctx context.Context) error { return run(ctx, g) })
 	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), controlWithin)
 	defer cancel()
-	all, asked := store.Generations(last, name)
+	all, asked := st.Generations(last, name)
 	if asked != nil {
-		return contract.GenerationBuilding, errors.Join(err, asked)
+		return store.GenerationBuilding, errors.Join(err, asked)
 	}
 	for _, kept := range all {
 		if kept.Number == g.Number {
 			return kept.State, err
 		}
 	}
-	return contract.GenerationBuilding, errors.Join(err, fmt.Errorf("semel: consumer %q has no generation %d: %w", name, g.Number, semel.ErrState))
+	return store.GenerationBuilding, errors.Join(err, fmt.Errorf("semel: consumer %q has no generation %d: %w", name, g.Number, semel.ErrState))
 }
 
 // mayWork reports whether a generation has a state, and, if that matters, no fence.
-func mayWork(all []contract.StoredGeneration, number int64, in contract.GenerationState, unfenced bool) bool {
+func mayWork(all []admin.StoredGeneration, number int64, in store.GenerationState, unfenced bool) bool {
 	for _, g := range all {
 		if g.Number == number {
 			return g.State == in && (!unfenced || g.Fenced == 0)
@@ -81,14 +82,14 @@ func mayWork(all []contract.StoredGeneration, number int64, in contract.Generati
 }
 
 // awaitActive is the active generation, when no switch is under way.
-func awaitActive(ctx context.Context, store contract.Generations, name string) (int64, error) {
+func awaitActive(ctx context.Context, st admin.Generations, name string) (int64, error) {
 	for first := true; ; first = false {
-		all, err := store.Generations(ctx, name)
+		all, err := st.Generations(ctx, name)
 		if err != nil && first {
 			return 0, fmt.Errorf("semel: consumer %q: which generation is active is not known: %w", name, err)
 		}
 		for _, g := range all {
-			if g.State == contract.GenerationActive && g.Fenced == 0 {
+			if g.State == store.GenerationActive && g.Fenced == 0 {
 				return g.Number, nil
 			}
 		}

@@ -12,14 +12,15 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // turn switches from the first generation to the second, with fences for so long.
 func turn(t *testing.T, s *memstore.Store) {
 	t.Helper()
-	by := contract.Act{Verb: "switch", Who: "ana", Why: "x"}
+	by := store.Act{Verb: "switch", Who: "ana", Why: "x"}
 	_, err := s.OpenGeneration(t.Context(), "billing", by)
 	for _, n := range []int64{0, 1} {
 		err = errors.Join(err, s.FenceGeneration(t.Context(), "billing", n, time.Minute))
@@ -154,7 +155,7 @@ func TestAProcessThatWasFrozenDuringASwitch(t *testing.T) {
 		}, c))
 		synctest.Wait()
 		stands := make(chan error, 1)
-		go func() { stands <- s.FenceGeneration(t.Context(), "billing", 0, contract.LongestFence) }()
+		go func() { stands <- s.FenceGeneration(t.Context(), "billing", 0, admin.LongestFence) }()
 		synctest.Wait()
 		select {
 		case <-stands:
@@ -173,12 +174,12 @@ func TestARebuild(t *testing.T) {
 	bubble(t, "G2_ends_when_its_generation_is_switched_to_or_dropped", func(t *testing.T) {
 		for _, dropped := range []bool{false, true} {
 			s := memstore.New()
-			by := contract.Act{Verb: "x", Who: "ana", Why: "x"}
+			by := store.Act{Verb: "x", Who: "ana", Why: "x"}
 			err := s.BeginGenerations(t.Context(), "billing")
 			if _, opened := s.OpenGeneration(t.Context(), "billing", by); errors.Join(err, opened) != nil {
 				t.Fatal(err, opened)
 			}
-			ended := make(chan contract.GenerationState, 1)
+			ended := make(chan store.GenerationState, 1)
 			go func() {
 				is, err := consumer.Generation{Number: 1, Building: true}.Rebuild(t.Context(), s, "billing", func(ctx context.Context, g consumer.Generation) error {
 					source := newListSource(numbered("m", 2)...)
@@ -196,9 +197,9 @@ func TestARebuild(t *testing.T) {
 			if effect(t, s, "m1") != "1" {
 				t.Error("it applies nothing")
 			}
-			want := contract.GenerationActive
+			want := store.GenerationActive
 			if dropped {
-				want = contract.GenerationDropped
+				want = store.GenerationDropped
 				err = s.EndGeneration(t.Context(), "billing", 1, by)
 			} else {
 				err = errors.Join(s.FenceGeneration(t.Context(), "billing", 0, time.Minute), s.FenceGeneration(t.Context(), "billing", 1, time.Minute), s.SwitchGeneration(t.Context(), "billing", 0, 1, by))
@@ -227,7 +228,7 @@ func TestAGenerationIsRefused(t *testing.T) {
 		}
 		c = config(nil)
 		c.Generation = &consumer.Generation{}
-		if _, err := consumer.New(contract.TxStore[*memstore.Tx](struct{ contract.TxStore[*memstore.Tx] }{memstore.New()}), add, c); !errors.Is(err, semel.ErrUnsupported) {
+		if _, err := consumer.New(store.TxStore[*memstore.Tx](struct{ store.TxStore[*memstore.Tx] }{memstore.New()}), add, c); !errors.Is(err, semel.ErrUnsupported) {
 			t.Errorf("%v", err)
 		}
 	})
@@ -235,16 +236,16 @@ func TestAGenerationIsRefused(t *testing.T) {
 		c := config(nil)
 		c.Generation = &consumer.Generation{}
 		s := memstore.New()
-		b, _, err := s.Begin(t.Context(), contract.TxOptions{}, nil)
+		b, _, err := s.Begin(t.Context(), store.TxOptions{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer b.Rollback(t.Context())
 		one := mustNew(t, s, add, c)
-		if _, err := one.TryMark(t.Context(), b.Tx(contract.All), message("m", "{}")); !errors.Is(err, semel.ErrUnsupported) {
+		if _, err := one.TryMark(t.Context(), b.Tx(store.All), message("m", "{}")); !errors.Is(err, semel.ErrUnsupported) {
 			t.Errorf("TryMark: %v", err)
 		}
-		if _, err := one.Accept(t.Context(), b.Tx(contract.All), message("m", "{}")); !errors.Is(err, semel.ErrUnsupported) {
+		if _, err := one.Accept(t.Context(), b.Tx(store.All), message("m", "{}")); !errors.Is(err, semel.ErrUnsupported) {
 			t.Errorf("Accept: %v", err)
 		}
 	})

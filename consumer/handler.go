@@ -9,10 +9,10 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/store"
 )
 
 // handler is one of the three forms.
@@ -39,7 +39,7 @@ func (p *pilot[Tx]) run(a machine.Run) machine.Event {
 		p.handling.Store(false)
 		f.figures.Handling += p.lap(f)
 		if !ended {
-			out.Failed, out.Failure = true, machine.Failure{Class: contract.ClassRetry, Err: errGoexit}
+			out.Failed, out.Failure = true, machine.Failure{Class: store.ClassRetry, Err: errGoexit}
 			out.Whole = e.handler.all != nil
 			e.lanes.send(out)
 		}
@@ -58,7 +58,7 @@ var errGoexit = errors.New("the handler ended its goroutine (runtime.Goexit)")
 
 func (p *pilot[Tx]) runEach(f *flight[Tx], a machine.Run, out *machine.Ran) {
 	began := time.Now()
-	broken, _ := f.batch.(contract.TxStatus)
+	broken, _ := f.batch.(store.TxStatus)
 	for n, i := range a.Fresh {
 		if f.stop.Load() || n > 0 && time.Since(began) > a.Budget {
 			return
@@ -103,8 +103,8 @@ var errSwallowed = errors.New("the handler returned nil although its transaction
 
 // swallowed is what a handler should have returned that left its transaction
 // broken and said nothing.
-func swallowed(b contract.TxStatus) error {
-	knows, _ := b.(contract.TxAbortCause)
+func swallowed(b store.TxStatus) error {
+	knows, _ := b.(store.TxAbortCause)
 	if knows == nil {
 		return errSwallowed
 	}
@@ -127,11 +127,11 @@ func (p *pilot[Tx]) runAll(f *flight[Tx], a machine.Run, out *machine.Ran) {
 	}
 	ctx := f.together()
 	f.watch.begin(nil)
-	err := f.call(p.calling(f, a.Fresh[0], messages[0], func() error { return p.engine.handler.all(ctx, f.batch.Tx(contract.All), messages) }))
+	err := f.call(p.calling(f, a.Fresh[0], messages[0], func() error { return p.engine.handler.all(ctx, f.batch.Tx(store.All), messages) }))
 	for _, m := range messages {
 		p.engine.config.handled(m)
 	}
-	if broken, ok := f.batch.(contract.TxStatus); err == nil && ok && broken.TxAborted() {
+	if broken, ok := f.batch.(store.TxStatus); err == nil && ok && broken.TxAborted() {
 		err = swallowed(broken)
 	}
 	if err != nil {
@@ -168,25 +168,25 @@ func decidedAgain(decided *semel.HandlerError, readable error) error {
 // failure says what a handler's error means. A broken transaction, contention
 // and a store that is down speak before what the handler decided.
 func (p *pilot[Tx]) failure(f *flight[Tx], err error) machine.Failure {
-	out := machine.Failure{Class: contract.ClassRetry, Err: err}
+	out := machine.Failure{Class: store.ClassRetry, Err: err}
 	if cause := context.Cause(f.ctx); cause != nil {
 		out.Err = cause
 		switch {
 		case errors.Is(cause, errAborted):
-			out.Class = contract.ClassContended
-		case errors.Is(cause, contract.ErrClaimLost): // of any message of the batch: nobody's attempt
-			out.Class = contract.ClassClaimLost
+			out.Class = store.ClassContended
+		case errors.Is(cause, store.ErrClaimLost): // of any message of the batch: nobody's attempt
+			out.Class = store.ClassClaimLost
 		}
 		return out
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.engine.base), p.engine.config.CommitTimeout)
 	defer cancel()
 	switch class := classifyHandler(ctx, p.engine.store, f.batch, err); class {
-	case contract.ClassContended, contract.ClassDown, contract.ClassAborted, contract.ClassClaimLost:
+	case store.ClassContended, store.ClassDown, store.ClassAborted, store.ClassClaimLost:
 		out.Class, out.Outside = class, exonerates(p.engine.store, err)
 		return out
-	case contract.ClassPermanent:
-		out.Class = contract.ClassPermanent
+	case store.ClassPermanent:
+		out.Class = store.ClassPermanent
 	}
 	decide(&out, err)
 	return out
@@ -194,17 +194,17 @@ func (p *pilot[Tx]) failure(f *flight[Tx], err error) machine.Failure {
 
 // exonerates reports whether the store knows that an error is not the doing of
 // the message that met it.
-func exonerates[Tx any](store contract.TxStore[Tx], err error) bool {
-	e, ok := store.(contract.FaultClassifier)
+func exonerates[Tx any](st store.TxStore[Tx], err error) bool {
+	e, ok := st.(store.FaultClassifier)
 	return ok && err != nil && e.IsStoreFault(err)
 }
 
 // classifyHandler says what an error that a handler returned means for its batch.
-func classifyHandler[Tx any](ctx context.Context, store contract.TxStore[Tx], batch contract.Batch[Tx], err error) contract.Class {
-	if knows, ok := batch.(contract.HandlerClassifier); ok {
+func classifyHandler[Tx any](ctx context.Context, st store.TxStore[Tx], batch store.Batch[Tx], err error) store.Class {
+	if knows, ok := batch.(store.HandlerClassifier); ok {
 		return knows.ClassifyHandler(ctx, err)
 	}
-	return store.Classify(err)
+	return st.Classify(err)
 }
 
 // decide adds what the handler decided with its error.
@@ -215,8 +215,8 @@ func decide(out *machine.Failure, err error) {
 	}
 	out.Decision, out.After, out.Reason = decided.Decision, decided.After, decided.Reason
 	out.Free = decided.Reason == semel.ReasonUnknownType || decided.Reason == semel.ReasonOutcomeUnknown && decided.Decision != semel.DecideRetry
-	if decided.Decision == semel.DecideRetry && out.Class == contract.ClassPermanent {
-		out.Class = contract.ClassRetry // the handler knows better
+	if decided.Decision == semel.DecideRetry && out.Class == store.ClassPermanent {
+		out.Class = store.ClassRetry // the handler knows better
 	}
 }
 

@@ -11,22 +11,22 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
 )
 
 // freshSource makes its messages when they are fetched and keeps none of them.
 type freshSource struct {
-	observer contract.LaneObserver
+	observer source.LaneObserver
 	next     int
 	total    int
 	body     int
 }
 
-func (s *freshSource) Lanes(o contract.LaneObserver) { s.observer = o }
+func (s *freshSource) Lanes(o source.LaneObserver) { s.observer = o }
 
-func (s *freshSource) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
-	lane := contract.Lane{ID: "a", Epoch: 1}
+func (s *freshSource) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
+	lane := source.Lane{ID: "a", Epoch: 1}
 	if s.next == 0 {
 		s.observer.Given(lane)
 	}
@@ -34,19 +34,19 @@ func (s *freshSource) Fetch(ctx context.Context, most contract.Bound) ([]contrac
 		<-ctx.Done()
 		return nil, nil
 	}
-	var out []contract.Delivery
+	var out []source.Delivery
 	for size := int64(0); s.next < s.total && len(out) < most.Messages && size < most.Bytes; size += int64(s.body) {
 		m := message(fmt.Sprint(s.next), "")
 		m.Body = bytes.Repeat([]byte{'x'}, s.body)
-		out = append(out, contract.Delivery{Message: m, Lane: lane, Before: contract.Unknown})
+		out = append(out, source.Delivery{Message: m, Lane: lane, Before: source.Unknown})
 		s.next++
 	}
 	return out, nil
 }
 
-func (s *freshSource) Settle(context.Context, []contract.Settlement) ([]int, error) { return nil, nil }
-func (s *freshSource) Flow(contract.Lane, bool)                                     {}
-func (s *freshSource) Close(context.Context) error                                  { return nil }
+func (s *freshSource) Settle(context.Context, []source.Settlement) ([]int, error) { return nil, nil }
+func (s *freshSource) Flow(source.Lane, bool)                                     {}
+func (s *freshSource) Close(context.Context) error                                { return nil }
 
 // heap is what lives after a collection.
 func heap() int64 {

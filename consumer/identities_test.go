@@ -7,9 +7,10 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 func TestScopesOfIdentities(t *testing.T) {
@@ -67,29 +68,29 @@ func TestScopesOfIdentities(t *testing.T) {
 var after = []struct {
 	name  string
 	says  error
-	want  contract.Outcome
-	state contract.RowState
+	want  store.Outcome
+	state store.RowState
 }{
-	{"applied", nil, contract.Applied, ""},
-	{"parked", semel.Park("look"), contract.Parked, contract.StateParked},
-	{"discarded", semel.Discard("not ours"), contract.Discarded, contract.StateDiscarded},
+	{"applied", nil, store.Applied, ""},
+	{"parked", semel.Park("look"), store.Parked, store.StateParked},
+	{"discarded", semel.Discard("not ours"), store.Discarded, store.StateDiscarded},
 }
 
 func TestWhatACopyMeets(t *testing.T) {
 	bubble(t, "trap_10_what_became_of_the_first_decides_what_a_copy_is", func(t *testing.T) {
 		for _, a := range after {
-			store := memstore.New()
-			runs(t, store, func(context.Context, *memstore.Tx, *semel.Message) error { return a.says }, config(newListSource(message("1", `{}`))))
-			if o := outcome(t, store, "1"); !o.Already(a.want) {
+			st := memstore.New()
+			runs(t, st, func(context.Context, *memstore.Tx, *semel.Message) error { return a.says }, config(newListSource(message("1", `{}`))))
+			if o := outcome(t, st, "1"); !o.Already(a.want) {
 				t.Errorf("%s: verdict %s, want %s", a.name, o, a.want)
 			}
 			ran, source := 0, newListSource(message("1", `{}`))
-			counts := runs(t, store, func(context.Context, *memstore.Tx, *semel.Message) error { ran++; return nil }, config(source))
+			counts := runs(t, st, func(context.Context, *memstore.Tx, *semel.Message) error { ran++; return nil }, config(source))
 			if counts.Duplicates != 1 || ran != 0 || len(source.settled) != 1 {
 				t.Errorf("%s: a copy is %+v, ran %d", a.name, counts, ran)
 			}
 			if a.state != "" {
-				if r := row(t, store, "1"); r.State != a.state || r.Repeated != 1 {
+				if r := row(t, st, "1"); r.State != a.state || r.Repeated != 1 {
 					t.Errorf("%s: %+v", a.name, r)
 				}
 			}
@@ -101,27 +102,27 @@ func TestWhatACopyMeets(t *testing.T) {
 			func() error { panic("no") },
 			func() error { return semel.RetryAfter(errTest, time.Second) },
 		} {
-			store, tries := memstore.New(), 0
-			counts := runs(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+			st, tries := memstore.New(), 0
+			counts := runs(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 				if tries++; tries == 1 {
 					return fails()
 				}
 				return add(ctx, tx, m)
 			}, config(newListSource(message("1", `{}`), message("1", `{}`))))
-			if counts.Applied != 1 || counts.Duplicates != 1 || effect(t, store, "1") != "1" || tries != 2 {
-				t.Errorf("%+v, effect %s, %d tries", counts, effect(t, store, "1"), tries)
+			if counts.Applied != 1 || counts.Duplicates != 1 || effect(t, st, "1") != "1" || tries != 2 {
+				t.Errorf("%+v, effect %s, %d tries", counts, effect(t, st, "1"), tries)
 			}
 		}
 	})
 	bubble(t, "trap_4_there_is_no_way_to_settle_before_the_commit", func(t *testing.T) {
-		store, source := watch(memstore.New()), watchSource(message("1", `{}`))
-		store.onCommit = func(ctx context.Context, commit func(context.Context) contract.Result) contract.Result {
+		st, source := watch(memstore.New()), watchSource(message("1", `{}`))
+		st.onCommit = func(ctx context.Context, commit func(context.Context) store.Result) store.Result {
 			if source.isSettled(0) != 0 {
 				t.Error("settled before the commit")
 			}
 			return commit(ctx)
 		}
-		runs(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+		runs(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			if source.isSettled(0) != 0 {
 				t.Error("settled before the handler")
 			}
@@ -132,18 +133,18 @@ func TestWhatACopyMeets(t *testing.T) {
 		}
 	})
 	bubble(t, "trap_15_a_message_that_always_fails_is_parked_with_payload_and_error_and_the_others_go_on", func(t *testing.T) {
-		store, source := memstore.New(), newListSource(numbered("m", 10)...)
+		st, source := memstore.New(), newListSource(numbered("m", 10)...)
 		c := config(source)
 		c.Retry.Attempts = 4
 		ran := 0
-		counts := runs(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+		counts := runs(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			if m.Identity.ID == "m3" {
 				ran++
 				return fmt.Errorf("try %d: %w", ran, errTest)
 			}
 			return add(ctx, tx, m)
 		}, c)
-		r := row(t, store, "m3")
+		r := row(t, st, "m3")
 		if counts.Applied != 9 || counts.Parked != 1 || ran != 4 || r.Attempts != 4 || r.Reason != semel.ReasonExhausted || string(r.Message.Body) != `{"n":3}` || r.FirstError != "try 1: no" || r.LastError != "try 4: no" || len(source.settled) != 10 {
 			t.Errorf("%+v, ran %d, %+v", counts, ran, r)
 		}
@@ -152,38 +153,38 @@ func TestWhatACopyMeets(t *testing.T) {
 
 func TestWhatADeathLeaves(t *testing.T) {
 	bubble(t, "trap_3_a_death_before_the_commit_leaves_nothing_and_the_redelivery_is_applied_once", func(t *testing.T) {
-		store := watch(memstore.New())
+		st := watch(memstore.New())
 		ctx, die := context.WithCancel(t.Context())
-		store.onCommit = func(context.Context, func(context.Context) contract.Result) contract.Result {
+		st.onCommit = func(context.Context, func(context.Context) store.Result) store.Result {
 			die()
 			return lost // the request never reached the store, whose connection is gone
 		}
-		source := newListSource(numbered("m", 10)...)
-		c := config(source)
+		src := newListSource(numbered("m", 10)...)
+		c := config(src)
 		c.Drain = time.Second
-		if err := mustNew(t, store, add, c).Run(ctx); err != nil {
+		if err := mustNew(t, st, add, c).Run(ctx); err != nil {
 			t.Fatal(err)
 		}
-		if len(source.settled) != 0 || effect(t, store.Store, "m3") != "" {
-			t.Errorf("settled %v, effect %q", source.settled, effect(t, store.Store, "m3"))
+		if len(src.settled) != 0 || effect(t, st.Store, "m3") != "" {
+			t.Errorf("settled %v, effect %q", src.settled, effect(t, st.Store, "m3"))
 		}
 	})
 	bubble(t, "trap_2_a_death_between_commit_and_settle_is_a_duplicate_at_the_next_start", func(t *testing.T) {
-		store, source := memstore.New(), watchSource(numbered("m", 10)...)
-		source.endless = true
-		source.onSettle = func(context.Context, []contract.Settlement) ([]int, error) { return nil, errTest }
-		c := config(source)
+		st, src := memstore.New(), watchSource(numbered("m", 10)...)
+		src.endless = true
+		src.onSettle = func(context.Context, []source.Settlement) ([]int, error) { return nil, errTest }
+		c := config(src)
 		c.Drain = time.Second
-		run := start(t, mustNew(t, store, add, c))
+		run := start(t, mustNew(t, st, add, c))
 		pass(time.Second)
 		run.stop()
 		if err := run.wait(); err != nil {
 			t.Fatal(err)
 		}
-		if len(source.settled) != 0 || effect(t, store, "m3") != "1" {
-			t.Fatalf("settled %v, effect %s", source.settled, effect(t, store, "m3"))
+		if len(src.settled) != 0 || effect(t, st, "m3") != "1" {
+			t.Fatalf("settled %v, effect %s", src.settled, effect(t, st, "m3"))
 		}
-		if counts := runs(t, store, add, config(newListSource(numbered("m", 10)...))); counts.Duplicates != 10 || effect(t, store, "m3") != "1" {
+		if counts := runs(t, st, add, config(newListSource(numbered("m", 10)...))); counts.Duplicates != 10 || effect(t, st, "m3") != "1" {
 			t.Errorf("%+v", counts)
 		}
 	})

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/source"
 )
 
 // askIdleFor is how long a source may take to say whether it has more.
@@ -30,7 +30,7 @@ func (t *intake) askIdle(base context.Context, e *machine.Fetched) {
 	if !t.mayEnd(e) {
 		return
 	}
-	idler, able := t.source.(contract.IdleReporter)
+	idler, able := t.source.(source.IdleReporter)
 	if !able {
 		return
 	}
@@ -69,7 +69,7 @@ func (t *intake) mayEnd(e *machine.Fetched) (may bool) {
 
 // atEnd asks a source that comes to an end whether it has.
 func (t *intake) atEnd(e *machine.Fetched) (is bool) {
-	finite, able := t.source.(contract.EndOfSource)
+	finite, able := t.source.(source.EndOfSource)
 	if !able {
 		return false
 	}

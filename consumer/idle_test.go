@@ -9,8 +9,8 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
 )
 
 // lateSource is a listSource that begins late.
@@ -22,7 +22,7 @@ type lateSource struct {
 	fails time.Time
 }
 
-func (s *lateSource) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+func (s *lateSource) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	if time.Now().Before(s.fails) {
 		return nil, errors.New("no broker answers")
 	}

@@ -10,9 +10,10 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // inbox claims what is due in its consumer's inbox when the machine asks for it,
@@ -20,8 +21,8 @@ import (
 // its: that is in the flight's own transaction.
 type inbox struct {
 	config *Config
-	leases contract.Leases
-	rows   contract.Inbox
+	leases store.Leases
+	rows   store.Inbox
 	keeper *keeper
 	// tell tells observers of the clock; see tellAhead.
 	tell func(semel.Event)
@@ -33,14 +34,14 @@ type inbox struct {
 	since time.Time
 
 	// lines are tended now and then; nil: the store keeps none.
-	lines  contract.Lines
+	lines  store.Lines
 	tendAt time.Time // of the goroutine that claims
 
 	wake  chan struct{}
 	mutex sync.Mutex
 	// unsure are tokens of calls whose answer was lost; written by the goroutine that
 	// claims, guarded by mutex.
-	unsure []contract.Token
+	unsure []store.Token
 	order  *machine.ClaimRows // to be carried out; guarded by mutex
 	// held are the claims that this process has, as far as it knows; guarded by mutex.
 	held map[int64]*heldRow
@@ -50,12 +51,12 @@ type inbox struct {
 
 // heldRow is the handle of a claimed row.
 type heldRow struct {
-	contract.Claimed
+	store.Claimed
 	// tokens are all that this process wrote into the row, the present one last; of
 	// the flight that has it.
-	tokens []contract.Token
+	tokens []store.Token
 	// retaking is the token of a retake whose answer was lost; 0: none.
-	retaking contract.Token
+	retaking store.Token
 	// started: its start is written down; the process has lived since.
 	started bool
 	// calls is what is known of those that were made under the claim.
@@ -63,17 +64,17 @@ type heldRow struct {
 	// ends is until when the lease surely lasts; of the keeper.
 	ends time.Time
 	// stepped are the steps that are done with the step that ran last; nil if none ran.
-	stepped []contract.StepDone
+	stepped []store.StepDone
 	// halts is why its message halted the consumer, nil if it did not.
 	halts error
 }
 
 // claim is the row's claim as it stands.
-func (h *heldRow) claim() contract.Claim {
-	return contract.Claim{Number: h.Number, Token: h.tokens[len(h.tokens)-1]}
+func (h *heldRow) claim() store.Claim {
+	return store.Claim{Number: h.Number, Token: h.tokens[len(h.tokens)-1]}
 }
 
-func newInbox(c *Config, leases contract.Leases, rows contract.Inbox) *inbox {
+func newInbox(c *Config, leases store.Leases, rows store.Inbox) *inbox {
 	return &inbox{config: c, leases: leases, rows: rows, wake: make(chan struct{}, 1), held: map[int64]*heldRow{},
 		keeper: newKeeper(leases, c.Inbox.Lease, func(err error) {
 			c.Logger.Warn("the leases of claims were not extended", "consumer", c.Name, "error", err)
@@ -174,11 +175,11 @@ func (b *inbox) release(base context.Context, all []*heldRow) error {
 	}
 	ctx, cancel := context.WithTimeout(base, b.config.Inbox.Lease/2)
 	defer cancel()
-	endings := make([]contract.ClaimEnding, len(all))
+	endings := make([]store.ClaimEnding, len(all))
 	for i, h := range all {
 		endings[i] = h.givenBack()
 	}
-	slices.SortFunc(endings, func(x, y contract.ClaimEnding) int { return cmp.Compare(x.Number, y.Number) })
+	slices.SortFunc(endings, func(x, y store.ClaimEnding) int { return cmp.Compare(x.Number, y.Number) })
 	_, err := b.leases.End(ctx, endings) // one that is lost needs no release
 	if err == nil {
 		b.forget(all...)
@@ -190,11 +191,11 @@ func (b *inbox) release(base context.Context, all []*heldRow) error {
 
 // givenBack is how the claim of a message ends that did not end. One that halts the
 // consumer had its attempt, and is due again: the next start tries it.
-func (h *heldRow) givenBack() contract.ClaimEnding {
+func (h *heldRow) givenBack() store.ClaimEnding {
 	if h.halts != nil {
-		return contract.ClaimEnding{Claim: h.claim(), Event: contract.RowFailed, Ran: true, Error: errorText(h.halts), Call: h.calls.Outcome()}
+		return store.ClaimEnding{Claim: h.claim(), Event: store.RowFailed, Ran: true, Error: errorText(h.halts), Call: h.calls.Outcome()}
 	}
-	return contract.ClaimEnding{Claim: h.claim(), Event: contract.RowReleased, Began: h.started, Call: h.calls.Released()}
+	return store.ClaimEnding{Claim: h.claim(), Event: store.RowReleased, Began: h.started, Call: h.calls.Released()}
 }
 
 // claimAdmitted claims as much as operators let it.
@@ -227,8 +228,8 @@ func (b *inbox) claim(base context.Context, order machine.ClaimRows) machine.Cla
 			return machine.Claimed{Items: b.items(claimed, began)}
 		}
 	}
-	token := contract.NewToken()
-	claimed, err := b.leases.Claim(ctx, contract.ClaimOptions{Consumer: b.config.Name, Token: token, Numbers: b.only, Most: order.Messages, Bytes: order.Bytes, Lease: b.config.Inbox.Lease, Ahead: b.tellAhead})
+	token := store.NewToken()
+	claimed, err := b.leases.Claim(ctx, store.ClaimOptions{Consumer: b.config.Name, Token: token, Numbers: b.only, Most: order.Messages, Bytes: order.Bytes, Lease: b.config.Inbox.Lease, Ahead: b.tellAhead})
 	if err != nil {
 		b.mutex.Lock()
 		b.unsure = append(b.unsure, token)
@@ -252,12 +253,12 @@ func (b *inbox) tellAhead(rows int, by time.Duration) {
 
 // items are claimed rows as the machine gets them. began is before the store was
 // asked, so that a lease ends here no later than there.
-func (b *inbox) items(claimed []contract.Claimed, began time.Time) []*machine.Item {
+func (b *inbox) items(claimed []store.Claimed, began time.Time) []*machine.Item {
 	all := make([]*machine.Item, len(claimed))
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	for i, c := range claimed {
-		h := &heldRow{Claimed: c, tokens: []contract.Token{c.Token}, ends: began.Add(c.Left)}
+		h := &heldRow{Claimed: c, tokens: []store.Token{c.Token}, ends: began.Add(c.Left)}
 		b.held[c.Number] = h
 		all[i] = b.item(h, began.Add(c.Left*2/3).Sub(b.since))
 	}
@@ -268,7 +269,7 @@ func (b *inbox) items(claimed []contract.Claimed, began time.Time) []*machine.It
 // whatever the policy says today.
 func (b *inbox) item(h *heldRow, until machine.Time) *machine.Item {
 	p, r := new(parcel), &h.Row
-	p.take(&contract.Delivery{Message: r.Message, Lane: machine.InboxLane(), Before: contract.Unknown, Handle: h})
+	p.take(&source.Delivery{Message: r.Message, Lane: machine.InboxLane(), Before: source.Unknown, Handle: h})
 	it, m := &p.item, &p.message
 	it.Source, it.Identity, it.Print = r.Key.Source, r.Key.ID, r.Fingerprint
 	it.Claim = &machine.Claim{Attempts: r.Attempts, Suspect: h.Suspect, Blocked: h.Blocked, Until: until}
@@ -298,7 +299,7 @@ func (b *inbox) close(ctx context.Context) error {
 	for _, token := range unsure { // what calls took whose answer was lost
 		if claimed, err := b.leases.Held(ctx, b.config.Name, token); err == nil {
 			for _, c := range claimed {
-				all = append(all, &heldRow{Claimed: c, tokens: []contract.Token{token}})
+				all = append(all, &heldRow{Claimed: c, tokens: []store.Token{token}})
 			}
 		}
 	}
@@ -318,7 +319,7 @@ func (b *inbox) left(ctx context.Context) (semel.Unfinished, error) {
 }
 
 // pendingText says what waits, and for what.
-func pendingText(p contract.Pending) string {
+func pendingText(p store.Pending) string {
 	var parts []string
 	if p.Later > 0 {
 		next := p.Next.Round(time.Second)

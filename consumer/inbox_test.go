@@ -10,8 +10,8 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // failing is a handler that fails so often for each message before it adds.
@@ -29,8 +29,8 @@ func failing(times int, with func() error) func(context.Context, *memstore.Tx, *
 }
 
 // plain is a store without any of its abilities.
-func plain(s *memstore.Store) contract.TxStore[*memstore.Tx] {
-	return struct{ contract.TxStore[*memstore.Tx] }{s}
+func plain(s *memstore.Store) store.TxStore[*memstore.Tx] {
+	return struct{ store.TxStore[*memstore.Tx] }{s}
 }
 
 func TestAStoreWithoutAnInbox(t *testing.T) {
@@ -71,19 +71,19 @@ func TestLeasesOutOfBounds(t *testing.T) {
 
 func TestWaitsBeyondHold(t *testing.T) {
 	bubble(t, "case_6_a_wait_longer_than_hold_is_a_row_and_the_broker_is_settled", func(t *testing.T) {
-		store, source := memstore.New(), newListSource(numbered("m", 3)...)
+		st, source := memstore.New(), newListSource(numbered("m", 3)...)
 		source.endless = true
 		c := config(source)
 		c.Workers, c.IdleExit = 1, 10*time.Minute
 		handle := failing(1, func() error { return semel.RetryAfter(errTest, time.Minute) })
 		began := time.Now()
-		counts := runs(t, store, handle, c)
+		counts := runs(t, st, handle, c)
 		if counts.Waiting != 3 || counts.Applied != 0 || counts.Inbox.Claimed != 3 || counts.Inbox.Applied != 3 || len(source.settled) != 3 {
 			t.Errorf("%+v, %d settled", counts, len(source.settled))
 		}
-		for _, r := range rows(t, store) {
-			if r.State != contract.StateCompleted || r.Attempts != 2 || effect(t, store, r.Key.ID) != "1" {
-				t.Errorf("%+v, effect %q", r, effect(t, store, r.Key.ID))
+		for _, r := range rows(t, st) {
+			if r.State != store.StateCompleted || r.Attempts != 2 || effect(t, st, r.Key.ID) != "1" {
+				t.Errorf("%+v, effect %q", r, effect(t, st, r.Key.ID))
 			}
 		}
 		if took := time.Since(began); took < time.Minute {
@@ -91,13 +91,13 @@ func TestWaitsBeyondHold(t *testing.T) {
 		}
 	})
 	bubble(t, "C5_trap_T51_attempts_are_counted_over_waits_in_memory_and_in_the_inbox", func(t *testing.T) {
-		store, source := memstore.New(), newListSource(numbered("m", 1)...)
+		st, source := memstore.New(), newListSource(numbered("m", 1)...)
 		source.endless = true
 		c := config(source)
 		c.IdleExit, c.Retry = time.Hour, consumer.RetryPolicy{Attempts: 6, First: 5 * time.Second, Most: 10 * time.Minute}
-		runs := runs(t, store, failing(99, func() error { return errTest }), c)
-		r := row(t, store, "m0")
-		if r.State != contract.StateParked || r.Reason != semel.ReasonExhausted || r.Attempts != 6 || effect(t, store, "m0") != "" {
+		runs := runs(t, st, failing(99, func() error { return errTest }), c)
+		r := row(t, st, "m0")
+		if r.State != store.StateParked || r.Reason != semel.ReasonExhausted || r.Attempts != 6 || effect(t, st, "m0") != "" {
 			t.Errorf("%+v after %+v", r, runs)
 		}
 	})
@@ -105,11 +105,11 @@ func TestWaitsBeyondHold(t *testing.T) {
 
 func TestEffectWithItsRow(t *testing.T) {
 	bubble(t, "D2_after_effect_row_effect_and_marker_are_one_commit_and_copies_are_counted_on_the_row", func(t *testing.T) {
-		store, source := memstore.New(), newListSource(append(numbered("m", 20), numbered("m", 20)...)...)
+		st, source := memstore.New(), newListSource(append(numbered("m", 20), numbered("m", 20)...)...)
 		c := config(source)
 		c.Strategy = consumer.StrategyInbox
 		tries := map[string]int{}
-		counts := runs(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+		counts := runs(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			if tries[m.Identity.ID]++; m.Identity.ID == "m7" && tries["m7"] < 3 {
 				return errTest
 			}
@@ -118,39 +118,39 @@ func TestEffectWithItsRow(t *testing.T) {
 		if counts.Applied != 20 || counts.Duplicates != 20 || counts.Received+counts.Waiting+counts.Inbox.Claimed != 0 {
 			t.Errorf("%+v", counts)
 		}
-		for _, r := range rows(t, store) {
+		for _, r := range rows(t, st) {
 			want := 1
 			if r.Key.ID == "m7" {
 				want = 3
 			}
-			if r.State != contract.StateCompleted || r.Repeated != 1 || r.Attempts != want || effect(t, store, r.Key.ID) != "1" {
-				t.Errorf("%+v, effect %q", r, effect(t, store, r.Key.ID))
+			if r.State != store.StateCompleted || r.Repeated != 1 || r.Attempts != want || effect(t, st, r.Key.ID) != "1" {
+				t.Errorf("%+v, effect %q", r, effect(t, st, r.Key.ID))
 			}
 		}
 		c.Source = newListSource(numbered("m", 20)...)
-		if counts := runs(t, store, add, c); counts.Duplicates != 20 || row(t, store, "m3").Repeated != 2 {
-			t.Errorf("delivered again: %+v, %+v", counts, row(t, store, "m3"))
+		if counts := runs(t, st, add, c); counts.Duplicates != 20 || row(t, st, "m3").Repeated != 2 {
+			t.Errorf("delivered again: %+v, %+v", counts, row(t, st, "m3"))
 		}
 	})
 }
 
 func TestReceipt(t *testing.T) {
 	bubble(t, "D2_after_receipt_the_broker_is_settled_before_the_handler_runs", func(t *testing.T) {
-		store, source := memstore.New(), newListSource(numbered("m", 20)...)
+		st, source := memstore.New(), newListSource(numbered("m", 20)...)
 		c := config(source)
 		c.Strategy, c.Settle = consumer.StrategyInbox, consumer.SettleAfterReceipt
-		counts := runs(t, store, add, c)
+		counts := runs(t, st, add, c)
 		if counts.Received != 20 || counts.Inbox.Applied != 20 || len(source.settled) != 20 {
 			t.Errorf("%+v, %d settled", counts, len(source.settled))
 		}
-		for _, r := range rows(t, store) {
-			if r.State != contract.StateCompleted || effect(t, store, r.Key.ID) != "1" {
-				t.Errorf("%+v, effect %q", r, effect(t, store, r.Key.ID))
+		for _, r := range rows(t, st) {
+			if r.State != store.StateCompleted || effect(t, st, r.Key.ID) != "1" {
+				t.Errorf("%+v, effect %q", r, effect(t, st, r.Key.ID))
 			}
 		}
 		again := newListSource(numbered("m", 20)...)
 		c.Source = again
-		if counts := runs(t, store, add, c); counts.Duplicates != 20 || counts.Inbox.Claimed != 0 {
+		if counts := runs(t, st, add, c); counts.Duplicates != 20 || counts.Inbox.Claimed != 0 {
 			t.Errorf("delivered again: %+v", counts)
 		}
 	})
@@ -165,7 +165,7 @@ func TestWhatSomebodyRetries(t *testing.T) {
 		"a_business_key_that_finds_it_done_completes_it": func(c *consumer.Config) { c.Strategy = consumer.StrategyBusinessKey },
 	} {
 		bubble(t, name, func(t *testing.T) {
-			store := memstore.New()
+			st := memstore.New()
 			broken := true
 			handle := func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 				switch {
@@ -180,12 +180,12 @@ func TestWhatSomebodyRetries(t *testing.T) {
 			source.endless = true
 			c := config(source)
 			set(&c)
-			running := mustNew(t, store, handle, c)
+			running := mustNew(t, st, handle, c)
 			run := start(t, running)
 			pass(10 * time.Second)
 			broken = false
-			r := row(t, store, "m1")
-			if err := store.Requeue(t.Context(), r.Number, r.Revision, contract.Act{Verb: "retry", Who: "ann"}); err != nil {
+			r := row(t, st, "m1")
+			if err := st.Requeue(t.Context(), r.Number, r.Revision, store.Act{Verb: "retry", Who: "ann"}); err != nil {
 				t.Fatal(err)
 			}
 			pass(2 * time.Second)
@@ -193,8 +193,8 @@ func TestWhatSomebodyRetries(t *testing.T) {
 			if strings.HasPrefix(name, "a_business_key") {
 				want = ""
 			}
-			if r := row(t, store, "m1"); r.State != contract.StateCompleted || r.Attempts != 2 || effect(t, store, "m1") != want || row(t, store, "m0").State != contract.StateParked {
-				t.Errorf("%+v, effect %q", r, effect(t, store, "m1"))
+			if r := row(t, st, "m1"); r.State != store.StateCompleted || r.Attempts != 2 || effect(t, st, "m1") != want || row(t, st, "m0").State != store.StateParked {
+				t.Errorf("%+v, effect %q", r, effect(t, st, "m1"))
 			}
 			run.stop()
 			if err := run.wait(); err != nil {
@@ -209,11 +209,11 @@ func TestWhatSomebodyRetries(t *testing.T) {
 
 func TestWorkOnTheInboxAlone(t *testing.T) {
 	bubble(t, "D2_a_consumer_without_a_source_works_on_its_inbox_until_it_is_stopped", func(t *testing.T) {
-		store := memstore.New()
-		received(t, store, 10)
+		st := memstore.New()
+		received(t, st, 10)
 		c := config(nil)
 		c.Strategy = consumer.StrategyInbox
-		running := mustNew(t, store, add, c)
+		running := mustNew(t, st, add, c)
 		run := start(t, running)
 		pass(time.Minute)
 		if ready, why := running.Ready(); !ready || running.Counts().Inbox.Applied != 10 {
@@ -225,15 +225,15 @@ func TestWorkOnTheInboxAlone(t *testing.T) {
 		}
 	})
 	bubble(t, "K11_only_the_rows_that_are_named_are_worked_on_and_the_run_ends_then", func(t *testing.T) {
-		store := memstore.New()
-		received(t, store, 10)
+		st := memstore.New()
+		received(t, st, 10)
 		began := time.Now()
-		running := mustNew(t, store, add, config(nil))
+		running := mustNew(t, st, add, config(nil))
 		if err := running.Work(t.Context(), 3, 7); err != nil || time.Since(began) > 5*time.Second {
 			t.Errorf("%v after %v", err, time.Since(began))
 		}
-		for _, r := range rows(t, store) {
-			if done := r.Number == 3 || r.Number == 7; done != (r.State == contract.StateCompleted) {
+		for _, r := range rows(t, st) {
+			if done := r.Number == 3 || r.Number == 7; done != (r.State == store.StateCompleted) {
 				t.Errorf("%+v", r)
 			}
 		}
@@ -250,23 +250,23 @@ func TestWorkOnTheInboxAlone(t *testing.T) {
 
 func TestAcceptance(t *testing.T) {
 	bubble(t, "F3_what_a_transaction_of_the_users_accepts_is_worked_on_once_it_commits", func(t *testing.T) {
-		store := memstore.New()
+		st := memstore.New()
 		c := config(nil)
 		c.Strategy = consumer.StrategyInbox
-		running := mustNew(t, store, add, c)
+		running := mustNew(t, st, add, c)
 		run := start(t, running)
-		accept := func(commits bool, messages ...*semel.Message) []contract.Verdict {
-			b, _, err := store.Begin(t.Context(), contract.TxOptions{}, nil)
+		accept := func(commits bool, messages ...*semel.Message) []store.Verdict {
+			b, _, err := st.Begin(t.Context(), store.TxOptions{}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			verdicts, err := running.Accept(t.Context(), b.Tx(contract.All), messages...)
+			verdicts, err := running.Accept(t.Context(), b.Tx(store.All), messages...)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if !commits {
 				b.Rollback(t.Context())
-			} else if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.Committed {
+			} else if r := b.Commit(t.Context(), store.Ending{}); r.Outcome != store.Committed {
 				t.Fatal(r)
 			}
 			return verdicts
@@ -276,31 +276,31 @@ func TestAcceptance(t *testing.T) {
 		if n := running.Counts().Inbox; n.Claimed != 0 {
 			t.Errorf("of what was rolled back: %+v", n)
 		}
-		if v := accept(true, numbered("m", 3)...); v[0].Kind != contract.Fresh || v[2].Kind != contract.Fresh {
+		if v := accept(true, numbered("m", 3)...); v[0].Kind != store.Fresh || v[2].Kind != store.Fresh {
 			t.Errorf("%v", v)
 		}
 		pass(5 * time.Second)
-		if n := running.Counts().Inbox; n.Applied != 3 || effect(t, store, "m2") != "1" {
+		if n := running.Counts().Inbox; n.Applied != 3 || effect(t, st, "m2") != "1" {
 			t.Errorf("%+v", n)
 		}
-		if v := accept(true, numbered("m", 1)...); !v[0].Already(contract.Applied) {
+		if v := accept(true, numbered("m", 1)...); !v[0].Already(store.Applied) {
 			t.Errorf("a copy: %v", v)
 		}
-		b, _, err := store.Begin(t.Context(), contract.TxOptions{}, nil)
+		b, _, err := st.Begin(t.Context(), store.TxOptions{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := running.Accept(t.Context(), b.Tx(contract.All), &semel.Message{Body: []byte("{}")}); !strings.Contains(fmt.Sprint(err), "nothing was received") {
+		if _, err := running.Accept(t.Context(), b.Tx(store.All), &semel.Message{Body: []byte("{}")}); !strings.Contains(fmt.Sprint(err), "nothing was received") {
 			t.Errorf("without an identity: %v", err)
 		}
-		if _, err := running.Accept(t.Context(), b.Tx(contract.All), nil); !strings.Contains(fmt.Sprint(err), "nothing was received") {
+		if _, err := running.Accept(t.Context(), b.Tx(store.All), nil); !strings.Contains(fmt.Sprint(err), "nothing was received") {
 			t.Errorf("no message: %v", err)
 		}
 		natural := config(nil)
 		natural.Strategy, natural.NaturalBecause, natural.Identity = consumer.StrategyNatural, "a test", nil
-		unmarked := mustNew(t, store, add, natural)
-		_, err = unmarked.Accept(t.Context(), b.Tx(contract.All), numbered("n", 1)...)
-		_, marking := unmarked.TryMark(t.Context(), b.Tx(contract.All), numbered("n", 1)[0])
+		unmarked := mustNew(t, st, add, natural)
+		_, err = unmarked.Accept(t.Context(), b.Tx(store.All), numbered("n", 1)...)
+		_, marking := unmarked.TryMark(t.Context(), b.Tx(store.All), numbered("n", 1)[0])
 		if !errors.Is(err, semel.ErrUnsupported) || !errors.Is(marking, semel.ErrUnsupported) {
 			t.Errorf("without a marker, by whose identity copies are known: %v, %v", err, marking)
 		}
@@ -323,7 +323,7 @@ type unwilling struct {
 // leaves is how long a run has to end.
 const leaves = 5 * time.Second
 
-func (s *unwilling) End(ctx context.Context, all []contract.ClaimEnding) ([]int, error) {
+func (s *unwilling) End(ctx context.Context, all []store.ClaimEnding) ([]int, error) {
 	end, _ := ctx.Deadline()
 	if time.Until(end) <= leaves {
 		return s.Store.End(ctx, all)
@@ -337,23 +337,23 @@ func (s *unwilling) End(ctx context.Context, all []contract.ClaimEnding) ([]int,
 
 func TestAMessageOfTheInboxHaltsTheConsumer(t *testing.T) {
 	bubble(t, "C5_its_attempt_is_written_down_and_the_next_start_tries_it_at_once", func(t *testing.T) {
-		store := &unwilling{Store: memstore.New(), times: 1}
-		received(t, store.Store, 3)
+		st := &unwilling{Store: memstore.New(), times: 1}
+		received(t, st.Store, 3)
 		c := working(config(nil))
 		c.Retry, c.Workers = consumer.RetryPolicy{Attempts: 1, Then: consumer.ActionHalt}, 1
-		halting := mustNew(t, store, func(context.Context, *memstore.Tx, *semel.Message) error { return errTest }, c)
+		halting := mustNew(t, st, func(context.Context, *memstore.Tx, *semel.Message) error { return errTest }, c)
 		if err := halting.Run(t.Context()); !errors.Is(err, semel.ErrHalted) || !strings.Contains(err.Error(), "it waits in the inbox and is tried again at the next start") {
 			t.Fatal(err)
 		}
-		rows, err := store.Rows(t.Context(), contract.RowFilter{})
+		rows, err := st.Rows(t.Context(), store.RowFilter{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i, r := range rows {
-			if r.State == contract.StateInProgress || r.Started != 0 {
+			if r.State == store.StateInProgress || r.Started != 0 {
 				t.Errorf("%+v", r)
 			}
-			if i == 0 && (r.Attempts != 1 || r.LastError != errTest.Error() || r.State != contract.StateFailedRetryable) {
+			if i == 0 && (r.Attempts != 1 || r.LastError != errTest.Error() || r.State != store.StateFailedRetryable) {
 				t.Errorf("%+v", r)
 			}
 		}
@@ -361,7 +361,7 @@ func TestAMessageOfTheInboxHaltsTheConsumer(t *testing.T) {
 		c = working(c)
 		c.IdleExit = time.Second
 		var took time.Duration
-		counts := runs(t, store.Store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+		counts := runs(t, st.Store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			took = time.Since(began)
 			return add(ctx, tx, m)
 		}, c)

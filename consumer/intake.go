@@ -9,17 +9,17 @@ import (
 	"sync"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/source"
 )
 
 // intake fetches, one call at a time, and finds identities and fingerprints,
 // so that the loop has only decisions to make.
 type intake struct {
 	config   Config
-	source   contract.Source
+	source   source.Source
 	orders   chan machine.Fetch
 	reporter *reporter
 	reaping  *reaping
@@ -102,7 +102,7 @@ func (t *intake) answer(base context.Context, order machine.Fetch, events chan<-
 		e = machine.Fetched{Unanswered: true}
 		return
 	}
-	var deliveries []contract.Delivery
+	var deliveries []source.Delivery
 	var err error
 	returned := false
 	defer func() {
@@ -113,7 +113,7 @@ func (t *intake) answer(base context.Context, order machine.Fetch, events chan<-
 	t.ages.asks(true)
 	defer t.ages.asks(false)
 	err = notPanicking(&t.config, "Fetch", func() (err error) {
-		deliveries, err = t.source.Fetch(ctx, contract.Bound{Messages: order.Messages, Bytes: order.Bytes})
+		deliveries, err = t.source.Fetch(ctx, source.Bound{Messages: order.Messages, Bytes: order.Bytes})
 		return err
 	})
 	returned = true
@@ -122,12 +122,12 @@ func (t *intake) answer(base context.Context, order machine.Fetch, events chan<-
 }
 
 // read makes the event of what the source returned; ctx is that of the Fetch.
-func (t *intake) read(ctx, base context.Context, deliveries []contract.Delivery, err error) machine.Fetched {
-	if !t.known && (err == nil || errors.Is(err, contract.ErrEnd)) {
+func (t *intake) read(ctx, base context.Context, deliveries []source.Delivery, err error) machine.Fetched {
+	if !t.known && (err == nil || errors.Is(err, source.ErrEnd)) {
 		t.known = true
 		t.reporter.sourceAnswers()
 	}
-	e := machine.Fetched{Items: t.readers.items(&t.config, deliveries), End: errors.Is(err, contract.ErrEnd)}
+	e := machine.Fetched{Items: t.readers.items(&t.config, deliveries), End: errors.Is(err, source.ErrEnd)}
 	t.reaping.delivered(e.Items)
 	switch {
 	case err == nil && len(deliveries) == 0 && t.control.isPaused():
@@ -147,7 +147,7 @@ func (t *intake) read(ctx, base context.Context, deliveries []contract.Delivery,
 var routes = maphash.MakeSeed()
 
 // read finds what the machine must know of a delivery.
-func (p *parcel) read(c *Config, r reader, d *contract.Delivery) {
+func (p *parcel) read(c *Config, r reader, d *source.Delivery) {
 	d.Decode(r.room)
 	p.take(d)
 	p.message.Replayed = c.Replay
@@ -225,7 +225,7 @@ func (p *parcel) prove(r reader) {
 
 // recognise fills key and fingerprint, or says why there are none. kind and partly are as
 // typeOf found them.
-func (p *parcel) recognise(c *Config, r reader, d *contract.Delivery, kind string, partly bool) (semel.Reason, error) {
+func (p *parcel) recognise(c *Config, r reader, d *source.Delivery, kind string, partly bool) (semel.Reason, error) {
 	m := &p.message
 	if missed := c.Only.misses(m, kind, partly || d.Refused != semel.ReasonNone); missed != "" {
 		return semel.ReasonForeign, fmt.Errorf("its %s is none of those that this consumer takes", missed)

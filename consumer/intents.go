@@ -6,8 +6,8 @@ import (
 	"sync"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/intents"
+	"github.com/semel-go/semel/store"
 )
 
 // Intents writes intents into the inbox of their senders, in the transactions of others:
@@ -16,10 +16,10 @@ import (
 // Source, mostly one of a store that Leased made. Intents may be used by several
 // goroutines.
 type Intents[Tx any] struct {
-	store      contract.TxStore[Tx]
-	receiver   contract.TxReceiver[Tx]
-	parker     contract.TxParker[Tx]
-	queue      contract.QueueReceiver[Tx]
+	store      store.TxStore[Tx]
+	receiver   store.TxReceiver[Tx]
+	parker     store.TxParker[Tx]
+	queue      store.QueueReceiver[Tx]
 	suppressed bool
 	senders    *senders[Tx]
 }
@@ -34,15 +34,15 @@ type senders[Tx any] struct {
 // in Semel's own tables, so a store that keeps markers by day is refused with
 // semel.ErrUnsupported, and one that marks in a table of the user's fails with each Write,
 // as it serves one consumer alone: give the store that it was made of.
-func NewIntents[Tx any](store contract.TxStore[Tx]) (*Intents[Tx], error) {
-	w := &Intents[Tx]{store: store, senders: &senders[Tx]{known: map[string]*scopes[Tx]{}}}
-	if keeper, ok := store.(contract.PartitionedMarkers); ok && keeper.PartitionedBy() != "" {
+func NewIntents[Tx any](st store.TxStore[Tx]) (*Intents[Tx], error) {
+	w := &Intents[Tx]{store: st, senders: &senders[Tx]{known: map[string]*scopes[Tx]{}}}
+	if keeper, ok := st.(store.PartitionedMarkers); ok && keeper.PartitionedBy() != "" {
 		return nil, fmt.Errorf("semel: the store keeps markers by day, where no sender finds intents; give the one that it was made of: %w", semel.ErrUnsupported)
 	}
-	w.receiver, _ = store.(contract.TxReceiver[Tx])
-	w.parker, _ = store.(contract.TxParker[Tx])
-	w.queue, _ = store.(contract.QueueReceiver[Tx])
-	if _, keeps := store.(contract.Leases); !keeps || w.queue == nil && (w.receiver == nil || w.parker == nil) {
+	w.receiver, _ = st.(store.TxReceiver[Tx])
+	w.parker, _ = st.(store.TxParker[Tx])
+	w.queue, _ = st.(store.QueueReceiver[Tx])
+	if _, keeps := st.(store.Leases); !keeps || w.queue == nil && (w.receiver == nil || w.parker == nil) {
 		return nil, fmt.Errorf("semel: the store has no inbox that intents could be written into in a transaction: %w", semel.ErrUnsupported)
 	}
 	return w, nil
@@ -68,7 +68,7 @@ func (w *Intents[Tx]) Write(ctx context.Context, tx Tx, cause *semel.Message, al
 	if quiet(cause) {
 		w = w.Suppressed()
 	}
-	marks := make([]contract.Mark, len(all))
+	marks := make([]store.Mark, len(all))
 	messages := make([]*semel.Message, len(all))
 	for i := range all {
 		key, m, err := intents.Message(cause, &all[i])
@@ -79,23 +79,23 @@ func (w *Intents[Tx]) Write(ctx context.Context, tx Tx, cause *semel.Message, al
 		if err != nil {
 			return err
 		}
-		marks[i] = contract.Mark{Scope: scope, Consumer: key.Consumer, Source: key.Source, ID: []byte(key.ID), Fingerprint: intents.Print(&all[i]), As: contract.Waiting}
+		marks[i] = store.Mark{Scope: scope, Consumer: key.Consumer, Source: key.Source, ID: []byte(key.ID), Fingerprint: intents.Print(&all[i]), As: store.Waiting}
 		if cause != nil {
 			marks[i].Cause = intents.Cause(cause.Identity)
 		}
 		if w.suppressed {
-			marks[i].As = contract.Parked
+			marks[i].As = store.Parked
 		}
 		messages[i] = m
 	}
 	if len(all) == 0 {
 		return nil
 	}
-	return w.write(ctx, tx, marks, messages, func(verdicts []contract.Verdict) error { return intents.Judge(all, verdicts) })
+	return w.write(ctx, tx, marks, messages, func(verdicts []store.Verdict) error { return intents.Judge(all, verdicts) })
 }
 
 // write marks the intents, writes their rows, and has the verdicts judged.
-func (w *Intents[Tx]) write(ctx context.Context, tx Tx, marks []contract.Mark, messages []*semel.Message, judge func([]contract.Verdict) error) error {
+func (w *Intents[Tx]) write(ctx context.Context, tx Tx, marks []store.Mark, messages []*semel.Message, judge func([]store.Verdict) error) error {
 	reason := semel.ReasonNone
 	if w.suppressed {
 		reason = semel.ReasonSuppressed
@@ -103,7 +103,7 @@ func (w *Intents[Tx]) write(ctx context.Context, tx Tx, marks []contract.Mark, m
 	if w.queue != nil {
 		return w.queue.ReceiveQueued(tx, marks, messages, reason, judge)
 	}
-	var verdicts []contract.Verdict
+	var verdicts []store.Verdict
 	var err error
 	if w.suppressed {
 		verdicts, err = w.parker.ParkIn(ctx, tx, marks, messages, reason)
@@ -117,14 +117,14 @@ func (w *Intents[Tx]) write(ctx context.Context, tx Tx, marks []contract.Mark, m
 }
 
 // of returns the scopes of a sender.
-func (s *senders[Tx]) of(store contract.TxStore[Tx], name string) *scopes[Tx] {
+func (s *senders[Tx]) of(st store.TxStore[Tx], name string) *scopes[Tx] {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.known[name] == nil {
 		if len(s.known) >= maxScopes {
 			clear(s.known)
 		}
-		s.known[name] = &scopes[Tx]{consumer: name, store: store}
+		s.known[name] = &scopes[Tx]{consumer: name, store: st}
 	}
 	return s.known[name]
 }

@@ -11,10 +11,10 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // sender is a consumer that sends intents, and remembers under which keys.
@@ -49,17 +49,17 @@ func mail(m *semel.Message) semel.Intent {
 }
 
 // inTransaction runs write in a transaction of the user's.
-func inTransaction(t *testing.T, store *memstore.Store, write func(tx *memstore.Tx) error) error {
+func inTransaction(t *testing.T, st *memstore.Store, write func(tx *memstore.Tx) error) error {
 	t.Helper()
-	b, _, err := store.Begin(t.Context(), contract.TxOptions{}, nil)
+	b, _, err := st.Begin(t.Context(), store.TxOptions{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := write(b.Tx(contract.All)); err != nil {
+	if err := write(b.Tx(store.All)); err != nil {
 		b.Rollback(t.Context())
 		return err
 	}
-	if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.Committed {
+	if r := b.Commit(t.Context(), store.Ending{}); r.Outcome != store.Committed {
 		t.Fatal(r)
 	}
 	return nil
@@ -67,8 +67,8 @@ func inTransaction(t *testing.T, store *memstore.Store, write func(tx *memstore.
 
 func TestIntents(t *testing.T) {
 	bubble(t, "law_1_E1_an_intent_is_sent_once_whatever_becomes_of_the_handlers_runs", func(t *testing.T) {
-		store := memstore.New()
-		w := intentsOf(t, store)
+		st := memstore.New()
+		w := intentsOf(t, st)
 		runs := 0
 		handle := func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			if err := w.Write(ctx, tx, m, mail(m)); err != nil {
@@ -80,12 +80,12 @@ func TestIntents(t *testing.T) {
 			return tx.Add(m.Identity.ID, 1)
 		}
 		messages := append(numbered("m", 20), numbered("m", 20)...)
-		run := start(t, mustNew(t, store, handle, config(newListSource(messages...))))
+		run := start(t, mustNew(t, st, handle, config(newListSource(messages...))))
 		if err := run.wait(); err != nil {
 			t.Fatal(err)
 		}
 		var sent []*semel.Message
-		if err := sender(t, store, "mailer", &sent, nil).Work(t.Context()); err != nil {
+		if err := sender(t, st, "mailer", &sent, nil).Work(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		keys := map[string]bool{}
@@ -100,16 +100,16 @@ func TestIntents(t *testing.T) {
 		}
 	})
 	bubble(t, "C14_outputs_are_the_same_rows_with_another_sender", func(t *testing.T) {
-		store := memstore.New()
-		w := intentsOf(t, store)
+		st := memstore.New()
+		w := intentsOf(t, st)
 		cause := semel.NewMessage(semel.Key{Consumer: "billing", Source: "shop", ID: "1"}, nil)
 		cause.Headers = semel.Headers{{Name: "correlation-id", Value: []byte("began")}}
 		output := semel.Intent{To: "outbox", Purpose: "paid", Type: "invoice.paid", Body: []byte("{}"), Headers: semel.Headers{{Name: "x-more", Value: []byte("1")}, {Name: "Semel-Causation-Id", Value: []byte("forged")}}}
-		if err := inTransaction(t, store, func(tx *memstore.Tx) error { return w.Write(t.Context(), tx, cause, output, mail(cause)) }); err != nil {
+		if err := inTransaction(t, st, func(tx *memstore.Tx) error { return w.Write(t.Context(), tx, cause, output, mail(cause)) }); err != nil {
 			t.Fatal(err)
 		}
 		var sent []*semel.Message
-		if err := sender(t, store, "outbox", &sent, nil).Work(t.Context()); err != nil || len(sent) != 1 {
+		if err := sender(t, st, "outbox", &sent, nil).Work(t.Context()); err != nil || len(sent) != 1 {
 			t.Fatal(err, len(sent))
 		}
 		m := sent[0]
@@ -121,11 +121,11 @@ func TestIntents(t *testing.T) {
 		}
 	})
 	bubble(t, "law_7_the_same_intent_with_another_content_fails_its_message", func(t *testing.T) {
-		store := memstore.New()
-		w := intentsOf(t, store)
+		st := memstore.New()
+		w := intentsOf(t, st)
 		cause := semel.NewMessage(semel.Key{Consumer: "billing", ID: "1"}, nil)
 		for i, want := range []error{nil, nil, semel.ErrIntent} {
-			err := inTransaction(t, store, func(tx *memstore.Tx) error {
+			err := inTransaction(t, st, func(tx *memstore.Tx) error {
 				n := mail(cause)
 				n.Body = fmt.Append(nil, i/2)
 				return w.Write(t.Context(), tx, cause, n)
@@ -135,16 +135,16 @@ func TestIntents(t *testing.T) {
 				t.Errorf("write %d: %v", i, err)
 			}
 		}
-		if all := rows(t, store); len(all) != 1 {
+		if all := rows(t, st); len(all) != 1 {
 			t.Errorf("%+v", all)
 		}
 	})
 	bubble(t, "E1_C14_what_tells_intents_apart_and_what_no_header_replaces", func(t *testing.T) {
-		store := memstore.New()
-		w := intentsOf(t, store)
+		st := memstore.New()
+		w := intentsOf(t, st)
 		cause := semel.NewMessage(semel.Key{Consumer: "bill/ing", Source: "shop", ID: "m0"}, nil)
 		write := func(all ...semel.Intent) error {
-			return inTransaction(t, store, func(tx *memstore.Tx) error { return w.Write(t.Context(), tx, cause, all...) })
+			return inTransaction(t, st, func(tx *memstore.Tx) error { return w.Write(t.Context(), tx, cause, all...) })
 		}
 		ann, bob := mail(cause), mail(cause)
 		bob.Recipient = "bob"
@@ -156,7 +156,7 @@ func TestIntents(t *testing.T) {
 			t.Fatal(err)
 		}
 		var sent []*semel.Message
-		if err := sender(t, store, "mailer", &sent, nil).Work(t.Context()); err != nil || len(sent) != 2 {
+		if err := sender(t, st, "mailer", &sent, nil).Work(t.Context()); err != nil || len(sent) != 2 {
 			t.Fatal(err, len(sent))
 		}
 		for _, m := range sent {
@@ -177,30 +177,30 @@ func TestIntents(t *testing.T) {
 		}
 	})
 	bubble(t, "E4_what_is_written_suppressed_is_not_sent", func(t *testing.T) {
-		store := memstore.New()
-		w := intentsOf(t, store)
+		st := memstore.New()
+		w := intentsOf(t, st)
 		cause := semel.NewMessage(semel.Key{Consumer: "billing", ID: "1"}, nil)
-		if err := inTransaction(t, store, func(tx *memstore.Tx) error { return w.Suppressed().Write(t.Context(), tx, cause, mail(cause)) }); err != nil {
+		if err := inTransaction(t, st, func(tx *memstore.Tx) error { return w.Suppressed().Write(t.Context(), tx, cause, mail(cause)) }); err != nil {
 			t.Fatal(err)
 		}
 		var sent []*semel.Message
-		if err := sender(t, store, "mailer", &sent, nil).Work(t.Context()); err != nil || len(sent) != 0 {
+		if err := sender(t, st, "mailer", &sent, nil).Work(t.Context()); err != nil || len(sent) != 0 {
 			t.Errorf("%v, %d sent", err, len(sent))
 		}
-		r := rows(t, store)[0]
-		if r.State != contract.StateParked || r.Reason != semel.ReasonSuppressed {
+		r := rows(t, st)[0]
+		if r.State != store.StateParked || r.Reason != semel.ReasonSuppressed {
 			t.Errorf("%+v", r)
 		}
-		if err := store.Requeue(t.Context(), r.Number, r.Revision, contract.Act{Verb: "send", Who: "me", Why: "now"}); err != nil {
+		if err := st.Requeue(t.Context(), r.Number, r.Revision, store.Act{Verb: "send", Who: "me", Why: "now"}); err != nil {
 			t.Fatal(err)
 		}
-		if err := sender(t, store, "mailer", &sent, nil).Work(t.Context()); err != nil || len(sent) != 1 {
+		if err := sender(t, st, "mailer", &sent, nil).Work(t.Context()); err != nil || len(sent) != 1 {
 			t.Errorf("%v, %d sent", err, len(sent))
 		}
 	})
 	t.Run("an_intent_without_what_it_needs_is_refused_before_anything_is_written", func(t *testing.T) {
-		store := memstore.New()
-		w := intentsOf(t, store)
+		st := memstore.New()
+		w := intentsOf(t, st)
 		cause := semel.NewMessage(semel.Key{Consumer: "billing", ID: "1"}, nil)
 		for what, one := range map[string]struct {
 			cause *semel.Message
@@ -212,20 +212,20 @@ func TestIntents(t *testing.T) {
 			"no Identity":      {&semel.Message{}, semel.Intent{To: "mailer", Purpose: "a"}},
 			"4097 bytes":       {cause, semel.Intent{To: "mailer", ID: strings.Repeat("i", 4097)}},
 		} {
-			err := inTransaction(t, store, func(tx *memstore.Tx) error { return w.Write(t.Context(), tx, one.cause, mail(cause), one.n) })
+			err := inTransaction(t, st, func(tx *memstore.Tx) error { return w.Write(t.Context(), tx, one.cause, mail(cause), one.n) })
 			if err == nil || !strings.Contains(err.Error(), what) {
 				t.Errorf("%s: %v", what, err)
 			}
 		}
-		if err := inTransaction(t, store, func(tx *memstore.Tx) error {
+		if err := inTransaction(t, st, func(tx *memstore.Tx) error {
 			return w.Write(t.Context(), tx, nil, semel.Intent{To: "mailer", ID: "order-17", Key: "17"})
 		}); err != nil {
 			t.Error(err)
 		}
-		if all := rows(t, store); len(all) != 1 || all[0].Key != (semel.Key{Consumer: "mailer", Source: "intents", ID: "order-17"}) || all[0].Message.IntentKey("send") != "17" {
+		if all := rows(t, st); len(all) != 1 || all[0].Key != (semel.Key{Consumer: "mailer", Source: "intents", ID: "order-17"}) || all[0].Message.IntentKey("send") != "17" {
 			t.Errorf("%+v", all)
 		}
-		if _, err := consumer.NewIntents(plain(store)); !errors.Is(err, semel.ErrUnsupported) {
+		if _, err := consumer.NewIntents(plain(st)); !errors.Is(err, semel.ErrUnsupported) {
 			t.Error(err)
 		}
 	})

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // keeper extends the leases of claims whose flight is under way: its pilot is inside
@@ -16,7 +16,7 @@ import (
 // whose lease is over as far as is known, because the store does not answer, is
 // cancelled: another may run its messages already.
 type keeper struct {
-	leases contract.Leases
+	leases store.Leases
 	lease  time.Duration
 	// failed is told of an extension that could not be made.
 	failed func(error)
@@ -25,13 +25,13 @@ type keeper struct {
 	kept  map[int64]*keptClaim // by number of the row; guarded by mutex
 }
 
-func newKeeper(leases contract.Leases, lease time.Duration, failed func(error)) *keeper {
+func newKeeper(leases store.Leases, lease time.Duration, failed func(error)) *keeper {
 	return &keeper{leases: leases, lease: lease, failed: failed, kept: map[int64]*keptClaim{}}
 }
 
 // keptClaim is a claim of a flight under way.
 type keptClaim struct {
-	contract.Claim
+	store.Claim
 	row   *heldRow
 	until time.Time
 	// lost cancels its flight.
@@ -48,7 +48,7 @@ func (k *keeper) begin(rows []*heldRow, until time.Time, lost context.CancelCaus
 }
 
 // move moves the deadline: of a flight that commits, say.
-func (k *keeper) move(claims []contract.Claim, until time.Time) {
+func (k *keeper) move(claims []store.Claim, until time.Time) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	for _, c := range claims {
@@ -59,7 +59,7 @@ func (k *keeper) move(claims []contract.Claim, until time.Time) {
 }
 
 // end keeps claims no longer.
-func (k *keeper) end(claims []contract.Claim) {
+func (k *keeper) end(claims []store.Claim) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	for _, c := range claims {
@@ -98,7 +98,7 @@ func (k *keeper) work(base context.Context) {
 func (k *keeper) extend(base context.Context, now time.Time) { k.extendNow(base, k.due(now)) }
 
 // extendNow extends these of what is kept.
-func (k *keeper) extendNow(base context.Context, claims []contract.Claim) {
+func (k *keeper) extendNow(base context.Context, claims []store.Claim) {
 	if len(claims) == 0 {
 		return
 	}
@@ -125,7 +125,7 @@ func (k *keeper) extendNow(base context.Context, claims []contract.Claim) {
 }
 
 // due are the claims to be extended. Those whose lease is over are lost.
-func (k *keeper) due(now time.Time) (claims []contract.Claim) {
+func (k *keeper) due(now time.Time) (claims []store.Claim) {
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	for _, c := range k.kept {
@@ -171,5 +171,5 @@ func (k *keeper) lasts(h *heldRow, until time.Time) {
 // lose cancels the flight of a claim that is another's, or may be; guarded by mutex.
 func (k *keeper) lose(c *keptClaim) {
 	delete(k.kept, c.Number)
-	c.lost(contract.ErrClaimLost)
+	c.lost(store.ErrClaimLost)
 }

@@ -6,16 +6,16 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // slowLeases extends every claim, and its answer takes a time to arrive.
 type slowLeases struct {
-	contract.Leases
+	store.Leases
 	answer time.Duration
 }
 
-func (s *slowLeases) Extend(context.Context, []contract.Claim, time.Duration) ([]int, error) {
+func (s *slowLeases) Extend(context.Context, []store.Claim, time.Duration) ([]int, error) {
 	<-time.After(s.answer)
 	return nil, nil
 }
@@ -26,7 +26,7 @@ func TestLaw5TheKeeperCountsAnExtendedLeaseFromTheQuestion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := newKeeper(&slowLeases{answer: 15 * time.Second}, time.Minute, func(err error) { t.Error(err) })
 		began := time.Now()
-		h := &heldRow{tokens: []contract.Token{7}, ends: began.Add(30 * time.Second)}
+		h := &heldRow{tokens: []store.Token{7}, ends: began.Add(30 * time.Second)}
 		k.begin([]*heldRow{h}, began.Add(time.Hour), func(err error) { t.Errorf("lost: %v", err) })
 		k.extend(t.Context(), began)
 		if got := h.ends.Sub(began); got != time.Minute {

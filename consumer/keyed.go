@@ -9,9 +9,10 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/keyclaim"
 	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // KeyPolicy says how the keys of Keyed are kept.
@@ -57,13 +58,13 @@ type KeyPolicy struct {
 // ActionKeepFirst), and what a handler parks ends as Retry.Then says. A key whose message
 // was dead-lettered with an outcome that is unknown stays so: leasedkey.Keys.Resolve ends it.
 // Process is not for it: see package leasedkey.
-func Keyed(store contract.KeyStore, p KeyPolicy) contract.TxStore[Call] {
-	return &keyed{keys: store, policy: p, detour: detour{because: p.ApplyWhenDown}, sources: map[int64]keyScope{}, numbers: map[keyScope]int64{}, open: map[semel.Key]*openKey{}}
+func Keyed(st store.KeyStore, p KeyPolicy) store.TxStore[Call] {
+	return &keyed{keys: st, policy: p, detour: detour{because: p.ApplyWhenDown}, sources: map[int64]keyScope{}, numbers: map[keyScope]int64{}, open: map[semel.Key]*openKey{}}
 }
 
 // keyed carries out a flight as the claim of a key.
 type keyed struct {
-	keys   contract.KeyStore
+	keys   store.KeyStore
 	policy KeyPolicy
 	detour detour
 	// reporter is set when the consumer is made.
@@ -86,9 +87,9 @@ type keyScope struct {
 
 // openKey is what is asked again of a key under the same token.
 type openKey struct {
-	token contract.Token
+	token store.Token
 	// ending is of a claim that is to end; nil: it is to be claimed.
-	ending *contract.KeyEnding
+	ending *store.KeyEnding
 }
 
 func (s *keyed) inner() any { return nil }
@@ -121,15 +122,15 @@ func (s *keyed) fitsLeased(c *Config) error {
 
 // durable refuses a store that may forget, unless somebody said why that is bearable (J4).
 func (s *keyed) durable(c *Config) error {
-	degree, why := contract.Durable, "the store keeps what it acknowledged"
-	if says, able := s.keys.(contract.KeyDurability); able {
+	degree, why := store.Durable, "the store keeps what it acknowledged"
+	if says, able := s.keys.(store.KeyDurability); able {
 		degree, why = says.Durable()
 	}
-	if degree > contract.DurableButSeconds && s.policy.MayForget == "" {
+	if degree > store.DurableButSeconds && s.policy.MayForget == "" {
 		return fmt.Errorf("the store of the keys is %v (%s), so that calls may be made twice; make it durable, or say in KeyPolicy.MayForget why that is bearable", degree, why)
 	}
 	log := c.Logger.Info
-	if degree != contract.Durable {
+	if degree != store.Durable {
 		log = c.Logger.Warn
 	}
 	told := []any{"consumer", c.Name, "keys", degree.String(), "by", why, "kept", legible.Span(s.policy.Keep)}
@@ -142,10 +143,10 @@ func (s *keyed) durable(c *Config) error {
 
 // covers says why keys are kept for a shorter time than a copy can take to come (H1); nil if
 // they are not.
-func (s *keyed) covers(ctx context.Context, c *Config, source contract.Source) error {
+func (s *keyed) covers(ctx context.Context, c *Config, src source.Source) error {
 	within := *c
 	within.Retention.Keep, within.Retention.Delay = s.policy.Keep, s.policy.Delay
-	h, err := within.horizon(ctx, source)
+	h, err := within.horizon(ctx, src)
 	if err != nil {
 		return err
 	}
@@ -155,7 +156,7 @@ func (s *keyed) covers(ctx context.Context, c *Config, source contract.Source) e
 	return err
 }
 
-// Scope implements contract.TxStore.
+// Scope implements store.TxStore.
 func (s *keyed) Scope(_ context.Context, consumer, source string, generation int64) (int64, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -168,52 +169,52 @@ func (s *keyed) Scope(_ context.Context, consumer, source string, generation int
 	return n, nil
 }
 
-// Classify implements contract.TxStore.
-func (s *keyed) Classify(err error) contract.Class { return s.keys.Classify(err) }
+// Classify implements store.TxStore.
+func (s *keyed) Classify(err error) store.Class { return s.keys.Classify(err) }
 
 // key is the one of a mark.
-func (s *keyed) key(m *contract.Mark) semel.Key {
+func (s *keyed) key(m *store.Mark) semel.Key {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	of := s.sources[m.Scope]
 	return semel.Key{Consumer: of.consumer, Source: of.source, ID: string(m.ID)}
 }
 
-// Begin implements contract.TxStore: it claims the key. What the store did not answer of it
+// Begin implements store.TxStore: it claims the key. What the store did not answer of it
 // before is asked again first, under the token of then.
-func (s *keyed) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[Call], []contract.Verdict, error) {
+func (s *keyed) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[Call], []store.Verdict, error) {
 	if len(marks) != 1 {
 		return nil, nil, fmt.Errorf("semel: a flight of keys has one message, and this one has %d", len(marks))
 	}
 	m := &marks[0]
 	c := &keyedCall{store: s, key: s.key(m), as: m.As}
-	c.claim = keyclaim.Claim{Store: s.keys, Key: c.key, Token: contract.NewToken(), Lease: o.Lease, Unheeded: s.detour.open()}
-	verdict, err := contract.Verdict{Kind: contract.Fresh}, error(nil)
+	c.claim = keyclaim.Claim{Store: s.keys, Key: c.key, Token: store.NewToken(), Lease: o.Lease, Unheeded: s.detour.open()}
+	verdict, err := store.Verdict{Kind: store.Fresh}, error(nil)
 	if c.unrecorded = s.detour.leads(); c.unrecorded == nil {
 		verdict, err = s.claim(ctx, c, m.Fingerprint)
 	}
 	if err != nil {
 		return nil, nil, err
 	}
-	return c, []contract.Verdict{verdict}, nil
+	return c, []store.Verdict{verdict}, nil
 }
 
 // claim claims the key of a call.
-func (s *keyed) claim(ctx context.Context, c *keyedCall, print semel.Fingerprint) (contract.Verdict, error) {
+func (s *keyed) claim(ctx context.Context, c *keyedCall, print semel.Fingerprint) (store.Verdict, error) {
 	if before := s.opened(c.key); before != nil && before.ending != nil {
 		err := s.keys.EndKey(ctx, c.key, before.token, *before.ending)
 		// Where something else took the key's place, nothing can be recorded; what became of
 		// the call is known here all the same, and its neighbours are not kept back by it.
-		replaced := err != nil && !errors.Is(err, contract.ErrClaimLost) && s.keys.Classify(err) == contract.ClassPermanent
+		replaced := err != nil && !errors.Is(err, store.ErrClaimLost) && s.keys.Classify(err) == store.ClassPermanent
 		switch {
 		case replaced:
 			s.detour.logger.Warn("a call has ended, and its key cannot say so; a copy of its message is refused", "consumer", c.key.Consumer, "id", c.key.ID, "error", cause(err))
 			fallthrough
 		case err == nil:
 			s.settleOpen(c.key)
-			return contract.Verdict{Kind: contract.Seen, Was: outcomeOf(before.ending)}, nil
-		case !errors.Is(err, contract.ErrClaimLost):
-			return contract.Verdict{}, err
+			return store.Verdict{Kind: store.Seen, Was: outcomeOf(before.ending)}, nil
+		case !errors.Is(err, store.ErrClaimLost):
+			return store.Verdict{}, err
 		}
 	} else if before != nil {
 		c.claim.Token = before.token
@@ -222,59 +223,59 @@ func (s *keyed) claim(ctx context.Context, c *keyedCall, print semel.Fingerprint
 	asked := time.Now()
 	answering, cancel := s.detour.within(ctx)
 	defer cancel()
-	answer, err := s.keys.ClaimKey(answering, contract.KeyClaim{Key: c.key, Fingerprint: print, Token: c.claim.Token, Lease: c.claim.Lease, Keep: s.policy.Keep})
-	permanent := err != nil && s.keys.Classify(err) == contract.ClassPermanent
+	answer, err := s.keys.ClaimKey(answering, store.KeyClaim{Key: c.key, Fingerprint: print, Token: c.claim.Token, Lease: c.claim.Lease, Keep: s.policy.Keep})
+	permanent := err != nil && s.keys.Classify(err) == store.ClassPermanent
 	switch {
 	case permanent: // of this key alone: its neighbours go on
 		s.settleOpen(c.key)
 		c.refused = fmt.Errorf("its key cannot be claimed: %w", err)
-		return contract.Verdict{Kind: contract.Fresh}, nil
+		return store.Verdict{Kind: store.Fresh}, nil
 	case err != nil && s.detour.after(ctx, err):
 		c.unrecorded = err
-		return contract.Verdict{Kind: contract.Fresh}, nil
+		return store.Verdict{Kind: store.Fresh}, nil
 	case err != nil:
-		return contract.Verdict{}, err
+		return store.Verdict{}, err
 	}
 	s.detour.works()
 	s.settleOpen(c.key)
 	c.answer, c.asked = answer, asked
-	if answer.State == contract.KeyClaimed {
+	if answer.State == store.KeyClaimed {
 		c.claim.Hold(asked, answer.Left)
 	}
 	return verdictOf(answer), nil
 }
 
 // verdictOf is what an answer means for a mark.
-func verdictOf(a contract.KeyAnswer) contract.Verdict {
+func verdictOf(a store.KeyAnswer) store.Verdict {
 	switch a.State {
-	case contract.KeyClaimed:
-		return contract.Verdict{Kind: contract.Fresh}
-	case contract.KeyCompleted:
-		return contract.Verdict{Kind: contract.Seen, Was: contract.Applied}
-	case contract.KeyFailed:
-		return contract.Verdict{Kind: contract.Seen, Was: outcomeOf(&contract.KeyEnding{Event: contract.KeyFail, Result: a.Result})}
-	case contract.KeyConflict:
-		return contract.Verdict{Kind: contract.Conflict}
+	case store.KeyClaimed:
+		return store.Verdict{Kind: store.Fresh}
+	case store.KeyCompleted:
+		return store.Verdict{Kind: store.Seen, Was: store.Applied}
+	case store.KeyFailed:
+		return store.Verdict{Kind: store.Seen, Was: outcomeOf(&store.KeyEnding{Event: store.KeyFail, Result: a.Result})}
+	case store.KeyConflict:
+		return store.Verdict{Kind: store.Conflict}
 	}
-	return contract.Verdict{Kind: contract.Busy} // nobody knows how it ends
+	return store.Verdict{Kind: store.Busy} // nobody knows how it ends
 }
 
 // failedWith is the result of a key that failed for good: how its message ended, and why.
-func failedWith(o contract.Outcome, why semel.Reason) []byte {
+func failedWith(o store.Outcome, why semel.Reason) []byte {
 	return append([]byte(o.String()), "\n"+string(why)...)
 }
 
 // outcomeOf is the outcome that an ending stands for. What failed by other means than a
 // consumer's counts as discarded: its effect is not there, and will not be.
-func outcomeOf(e *contract.KeyEnding) contract.Outcome {
-	if e.Event == contract.KeyComplete {
-		return contract.Applied
+func outcomeOf(e *store.KeyEnding) store.Outcome {
+	if e.Event == store.KeyComplete {
+		return store.Applied
 	}
 	word, _, _ := strings.Cut(string(e.Result), "\n")
-	if word == contract.DeadLettered.String() {
-		return contract.DeadLettered
+	if word == store.DeadLettered.String() {
+		return store.DeadLettered
 	}
-	return contract.Discarded
+	return store.Discarded
 }
 
 // opened is what is open of a key; nil if nothing is.

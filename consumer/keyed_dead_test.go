@@ -8,8 +8,8 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 func TestKeyedConsumersAndTheDead(t *testing.T) {
@@ -51,7 +51,7 @@ func TestKeyedConsumersAndTheDead(t *testing.T) {
 				t.Errorf("%v: %+v", finding, counts)
 			}
 			made.want(t, "m0", calls)
-			if a := keyOf(t, keys, "m0"); a.State != contract.KeyCompleted {
+			if a := keyOf(t, keys, "m0"); a.State != store.KeyCompleted {
 				t.Errorf("%v: the key is %v", finding, a.State)
 			}
 		}
@@ -91,7 +91,7 @@ func TestKeyedConsumersAndTheDead(t *testing.T) {
 			}
 			began := time.Now()
 			<-ctx.Done()
-			if took := time.Since(began); took > 3*time.Second || !errors.Is(context.Cause(ctx), contract.ErrClaimLost) {
+			if took := time.Since(began); took > 3*time.Second || !errors.Is(context.Cause(ctx), store.ErrClaimLost) {
 				t.Errorf("its context ended after %v: %v", took, context.Cause(ctx))
 			}
 			away = false
@@ -110,7 +110,7 @@ func TestKeyedConsumersAndTheDead(t *testing.T) {
 			made.call(m)
 			return semel.Permanent(errTest)
 		}, keyedConfig(g))
-		if a := keyOf(t, keys, "a"); counts.DeadLettered != 1 || a.State != contract.KeyFailed {
+		if a := keyOf(t, keys, "a"); counts.DeadLettered != 1 || a.State != store.KeyFailed {
 			t.Errorf("%+v, and its key is %v, unknown %t", counts, a.State, a.Unknown())
 		}
 		made.want(t, "a", 1)

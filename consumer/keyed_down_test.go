@@ -12,8 +12,8 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // natural is the policy of an effect that is idempotent by nature.
@@ -198,7 +198,7 @@ func TestC10AStoreOfKeysThatIsDown(t *testing.T) {
 			t.Errorf("afterwards: %q", why)
 		}
 		made.want(t, "m399", 1)
-		if a := keyOf(t, keys, "m399"); a.State != contract.KeyCompleted {
+		if a := keyOf(t, keys, "m399"); a.State != store.KeyCompleted {
 			t.Errorf("the last is %v", a.State)
 		}
 	})
@@ -232,7 +232,7 @@ func TestC10AStoreOfKeysThatIsDown(t *testing.T) {
 // replaced is a store in whose keys' places something else stands when they are to end.
 type replaced struct{ *odd }
 
-func (r *replaced) EndKey(ctx context.Context, key semel.Key, token contract.Token, e contract.KeyEnding) error {
+func (r *replaced) EndKey(ctx context.Context, key semel.Key, token store.Token, e store.KeyEnding) error {
 	if key.ID == "m1" {
 		return errOdd
 	}
@@ -258,7 +258,7 @@ func TestLaw7AKeyThatCannotBeCompletedHarmsNoOther(t *testing.T) {
 // mute answers nothing until whoever asks gives up.
 type mute struct{ *memstore.Keys }
 
-func (*mute) ClaimKey(ctx context.Context, _ contract.KeyClaim) (contract.KeyAnswer, error) {
+func (*mute) ClaimKey(ctx context.Context, _ store.KeyClaim) (store.KeyAnswer, error) {
 	<-ctx.Done()
-	return contract.KeyAnswer{}, ctx.Err()
+	return store.KeyAnswer{}, ctx.Err()
 }

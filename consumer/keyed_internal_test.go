@@ -8,14 +8,14 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/keyclaim"
+	"github.com/semel-go/semel/store"
 )
 
 // claimedLongAgo is a key of which an earlier call has an unknown outcome, first made so long
 // before it was claimed.
 func claimedLongAgo(since time.Duration) *keyedCall {
-	c := &keyedCall{store: &keyed{}, claim: keyclaim.Claim{Lease: time.Hour}, answer: contract.KeyAnswer{State: contract.KeyClaimed, Left: time.Hour, Started: 2, Since: since}, asked: time.Now()}
+	c := &keyedCall{store: &keyed{}, claim: keyclaim.Claim{Lease: time.Hour}, answer: store.KeyAnswer{State: store.KeyClaimed, Left: time.Hour, Started: 2, Since: since}, asked: time.Now()}
 	c.claim.Hold(c.asked, time.Hour)
 	return c
 }
@@ -44,7 +44,7 @@ func TestNobodyIsCalledUnderAKeyThatWasLostWhileTheOtherSideWasAsked(t *testing.
 			return DidNotHappen, nil
 		}}}
 		err := c.call(t.Context(), config, func(error) {}, nil, func() error { t.Error("called"); return nil })
-		if !errors.Is(err, contract.ErrClaimLost) {
+		if !errors.Is(err, store.ErrClaimLost) {
 			t.Errorf("it says %v", err)
 		}
 	})

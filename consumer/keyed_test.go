@@ -13,23 +13,24 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // keptKeys is a policy for keys in memory.
 var keptKeys = consumer.KeyPolicy{Keep: 30 * 24 * time.Hour, MayForget: "it is a test"}
 
 // keyedConfig ends what cannot be applied in the dead letters of a source.
-func keyedConfig(source contract.Source) consumer.Config {
-	c := deadConfig(source)
+func keyedConfig(src source.Source) consumer.Config {
+	c := deadConfig(src)
 	c.Workers, c.Lanes = 4, consumer.LanesNone
 	return c
 }
 
 // flaky is a store of keys whose answers a test chooses.
 type flaky struct {
-	contract.KeyStore
+	store.KeyStore
 	mutex sync.Mutex
 	// fault, if not nil, is asked before and after each step: "claim", "end", "extend".
 	fault  func(step string, after bool) error // guarded by mutex
@@ -63,25 +64,25 @@ func (f *flaky) claimed() int {
 	return f.claims
 }
 
-func (f *flaky) ClaimKey(ctx context.Context, c contract.KeyClaim) (a contract.KeyAnswer, err error) {
+func (f *flaky) ClaimKey(ctx context.Context, c store.KeyClaim) (a store.KeyAnswer, err error) {
 	return a, f.do("claim", func() error { a, err = f.KeyStore.ClaimKey(ctx, c); return err })
 }
 
-func (f *flaky) EndKey(ctx context.Context, key semel.Key, t contract.Token, e contract.KeyEnding) error {
+func (f *flaky) EndKey(ctx context.Context, key semel.Key, t store.Token, e store.KeyEnding) error {
 	return f.do("end", func() error { return f.KeyStore.EndKey(ctx, key, t, e) })
 }
 
-func (f *flaky) ExtendKey(ctx context.Context, key semel.Key, t contract.Token, lease time.Duration) error {
+func (f *flaky) ExtendKey(ctx context.Context, key semel.Key, t store.Token, lease time.Duration) error {
 	return f.do("extend", func() error { return f.KeyStore.ExtendKey(ctx, key, t, lease) })
 }
 
-func (f *flaky) Durable() (contract.Durability, string) {
-	return contract.Volatile, "it is in the memory of a test"
+func (f *flaky) Durable() (store.Durability, string) {
+	return store.Volatile, "it is in the memory of a test"
 }
 
-func (f *flaky) Classify(err error) contract.Class {
+func (f *flaky) Classify(err error) store.Class {
 	if errors.Is(err, errKeysAway) {
-		return contract.ClassDown
+		return store.ClassDown
 	}
 	return f.KeyStore.Classify(err)
 }
@@ -126,15 +127,15 @@ func (c *called) want(t *testing.T, id string, n int) {
 
 // keyOf is how a key stands, asked by somebody who leaves nothing behind but a claim that
 // had no effect.
-func keyOf(t *testing.T, keys contract.KeyStore, id string) contract.KeyAnswer {
+func keyOf(t *testing.T, keys store.KeyStore, id string) store.KeyAnswer {
 	t.Helper()
-	key, token := semel.Key{Consumer: "billing", ID: id}, contract.NewToken()
-	a, err := keys.ClaimKey(t.Context(), contract.KeyClaim{Key: key, Token: token, Lease: time.Second, Keep: time.Hour})
+	key, token := semel.Key{Consumer: "billing", ID: id}, store.NewToken()
+	a, err := keys.ClaimKey(t.Context(), store.KeyClaim{Key: key, Token: token, Lease: time.Second, Keep: time.Hour})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a.State == contract.KeyClaimed {
-		if err := keys.EndKey(t.Context(), key, token, contract.KeyEnding{Event: contract.KeyRelease, Keep: time.Hour}); err != nil {
+	if a.State == store.KeyClaimed {
+		if err := keys.EndKey(t.Context(), key, token, store.KeyEnding{Event: store.KeyRelease, Keep: time.Hour}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -142,10 +143,10 @@ func keyOf(t *testing.T, keys contract.KeyStore, id string) contract.KeyAnswer {
 }
 
 // diesHolding is a process that claimed a key, and is never heard of again.
-func diesHolding(t *testing.T, keys contract.KeyStore, id string, lease time.Duration) {
+func diesHolding(t *testing.T, keys store.KeyStore, id string, lease time.Duration) {
 	t.Helper()
-	a, err := keys.ClaimKey(t.Context(), contract.KeyClaim{Key: semel.Key{Consumer: "billing", ID: id}, Token: contract.NewToken(), Lease: lease, Keep: time.Hour * 1000})
-	if err != nil || a.State != contract.KeyClaimed {
+	a, err := keys.ClaimKey(t.Context(), store.KeyClaim{Key: semel.Key{Consumer: "billing", ID: id}, Token: store.NewToken(), Lease: lease, Keep: time.Hour * 1000})
+	if err != nil || a.State != store.KeyClaimed {
 		t.Fatal(a, err)
 	}
 }
@@ -197,8 +198,8 @@ func TestKeyedConsumersCallOnce(t *testing.T) {
 }
 
 // keyedConfigOf is for a source without dead letters.
-func keyedConfigOf(source contract.Source) consumer.Config {
-	c := config(source)
+func keyedConfigOf(src source.Source) consumer.Config {
+	c := config(src)
 	c.Workers, c.Lanes = 4, consumer.LanesNone
 	c.Retry.Then, c.OnConflict, c.OnBadIdentity = consumer.ActionHalt, consumer.ActionHalt, consumer.ActionHalt
 	return c
@@ -270,16 +271,16 @@ type odd struct{ *memstore.Keys }
 
 var errOdd = errors.New("another program has a key of this name")
 
-func (o *odd) ClaimKey(ctx context.Context, c contract.KeyClaim) (contract.KeyAnswer, error) {
+func (o *odd) ClaimKey(ctx context.Context, c store.KeyClaim) (store.KeyAnswer, error) {
 	if c.Key.ID == "odd" {
-		return contract.KeyAnswer{}, errOdd
+		return store.KeyAnswer{}, errOdd
 	}
 	return o.Keys.ClaimKey(ctx, c)
 }
 
-func (o *odd) Classify(err error) contract.Class {
+func (o *odd) Classify(err error) store.Class {
 	if errors.Is(err, errOdd) {
-		return contract.ClassPermanent
+		return store.ClassPermanent
 	}
 	return o.Keys.Classify(err)
 }

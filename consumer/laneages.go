@@ -7,11 +7,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/source"
 )
 
-// laneAges are how far the lanes of a run are whose source does not tell (contract.RecordAges):
+// laneAges are how far the lanes of a run are whose source does not tell (source.RecordAges):
 // as far as the oldest of what was delivered since the last record, and done when nothing
 // was, nothing is under way and the source has nothing more.
 type laneAges struct {
@@ -57,12 +57,12 @@ func (a *laneAges) asks(asking bool) {
 // take returns how far the lanes are, and begins anew; false: that is not known. A source
 // that waits with nothing under way has nothing more; one that nobody asks, such as that of
 // a consumer that is paused, may have.
-func (a *laneAges) take(underWay, over bool) (lanes []contract.LaneAge, known bool) {
+func (a *laneAges) take(underWay, over bool) (lanes []source.LaneAge, known bool) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	for _, lane := range slices.Sorted(maps.Keys(a.oldest)) {
 		if at := a.oldest[lane]; !at.IsZero() && !over {
-			lanes = append(lanes, contract.LaneAge{Lane: lane, Oldest: at})
+			lanes = append(lanes, source.LaneAge{Lane: lane, Oldest: at})
 			a.oldest[lane] = time.Time{}
 		}
 	}
@@ -74,7 +74,7 @@ func (a *laneAges) take(underWay, over bool) (lanes []contract.LaneAge, known bo
 	}
 	for _, lane := range slices.Sorted(maps.Keys(a.oldest)) {
 		a.oldest[lane] = time.Time{}
-		lanes = append(lanes, contract.LaneAge{Lane: lane})
+		lanes = append(lanes, source.LaneAge{Lane: lane})
 	}
 	return lanes, true
 }
@@ -85,7 +85,7 @@ func (r *reaping) delivered(items []*machine.Item) {
 	if r == nil || r.config.Retention.Keep == 0 {
 		return
 	}
-	if _, tells := r.source.(contract.RecordAges); tells {
+	if _, tells := r.source.(source.RecordAges); tells {
 		return
 	}
 	r.lanes.note(func(yield func(string, time.Time) bool) {

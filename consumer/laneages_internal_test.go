@@ -6,12 +6,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 )
 
 func TestH2HowFarLanesAreWhoseSourceDoesNotTell(t *testing.T) {
 	at := func(n int64) time.Time { return time.Unix(1e9+n, 0) }
-	type lanes = []contract.LaneAge
+	type lanes = []source.LaneAge
 	delivered := func(a *laneAges, lane string, at time.Time) { a.note(maps.All(map[string]time.Time{lane: at})) }
 	var a laneAges
 	want := func(what string, underWay, over, known bool, all lanes) {

@@ -8,28 +8,28 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
 )
 
 func TestLanesThatAreTakenAway(t *testing.T) {
 	bubble(t, "C9_a_revoked_lane_is_released_when_its_last_settlement_is_in_and_other_lanes_go_on", func(t *testing.T) {
-		store, source := memstore.New(), newListSource(append(numbered("a", 10), numbered("b", 10)...)...)
-		source.endless = true
-		c := config(source)
+		store, src := memstore.New(), newListSource(append(numbered("a", 10), numbered("b", 10)...)...)
+		src.endless = true
+		c := config(src)
 		c.Batch.Time = time.Hour
 		consumer := mustNew(t, store, slow(time.Second), c)
 		run := start(t, consumer)
 		pass(2500 * time.Millisecond) // inside the third handler of both lanes
 		synctest.Wait()
-		source.observer.Revoking(t.Context(), contract.Lane{ID: "a", Epoch: 1})
+		src.observer.Revoking(t.Context(), source.Lane{ID: "a", Epoch: 1})
 		synctest.Wait()
 		settled := 0
 		for i := range 10 {
-			if done := effect(t, store, fmt.Sprint("a", i)) == "1"; done != (source.isSettled(i) == 1) {
-				t.Errorf("a%d: effect %v, settled %d times", i, done, source.isSettled(i))
+			if done := effect(t, store, fmt.Sprint("a", i)) == "1"; done != (src.isSettled(i) == 1) {
+				t.Errorf("a%d: effect %v, settled %d times", i, done, src.isSettled(i))
 			}
-			settled += source.isSettled(i)
+			settled += src.isSettled(i)
 		}
 		if settled != 3 {
 			t.Errorf("%d messages of the revoked lane are settled, want the 3 whose handlers had begun", settled)
@@ -44,15 +44,15 @@ func TestLanesThatAreTakenAway(t *testing.T) {
 		}
 	})
 	bubble(t, "C9_a_revocation_waits_no_longer_than_its_context", func(t *testing.T) {
-		source := newListSource(numbered("a", 3)...)
-		source.endless = true
-		run := start(t, mustNew(t, memstore.New(), slow(10*time.Second), config(source)))
+		src := newListSource(numbered("a", 3)...)
+		src.endless = true
+		run := start(t, mustNew(t, memstore.New(), slow(10*time.Second), config(src)))
 		pass(time.Second)
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second)
 		defer cancel()
 		began := time.Now()
-		source.observer.Revoking(ctx, contract.Lane{ID: "a", Epoch: 1})
+		src.observer.Revoking(ctx, source.Lane{ID: "a", Epoch: 1})
 		if took := time.Since(began); took != 2*time.Second {
 			t.Errorf("it took %v", took)
 		}
@@ -62,20 +62,20 @@ func TestLanesThatAreTakenAway(t *testing.T) {
 		}
 	})
 	bubble(t, "C9_nothing_of_a_lost_lane_is_settled_and_its_redelivery_is_a_duplicate", func(t *testing.T) {
-		store, source := memstore.New(), newListSource(numbered("a", 3)...)
-		source.endless = true
-		consumer := mustNew(t, store, slow(time.Second), config(source))
+		store, src := memstore.New(), newListSource(numbered("a", 3)...)
+		src.endless = true
+		consumer := mustNew(t, store, slow(time.Second), config(src))
 		run := start(t, consumer)
 		pass(500 * time.Millisecond)
 		synctest.Wait()
-		source.observer.Lost(contract.Lane{ID: "a", Epoch: 1})
+		src.observer.Lost(source.Lane{ID: "a", Epoch: 1})
 		pass(time.Minute)
 		run.stop()
 		if err := run.wait(); err != nil {
 			t.Error(err)
 		}
-		if len(source.settled) != 0 {
-			t.Errorf("settled %v", source.settled)
+		if len(src.settled) != 0 {
+			t.Errorf("settled %v", src.settled)
 		}
 		counts := runs(t, store, add, config(newListSource(numbered("a", 3)...)))
 		if counts.Applied+counts.Duplicates != 3 || effect(t, store, "a0") != "1" || effect(t, store, "a2") != "1" {

@@ -9,29 +9,30 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 func TestWhatIsOlderThanWhatIsKept(t *testing.T) {
 	// reaped is a store whose low-water mark is now.
 	reaped := func(t *testing.T) *memstore.Store {
-		store := memstore.New()
-		if _, err := consume(t, store, add, keeping(newListSource(now("1")))); err != nil {
+		st := memstore.New()
+		if _, err := consume(t, st, add, keeping(newListSource(now("1")))); err != nil {
 			t.Fatal(err)
 		}
 		pass(2 * time.Hour)
-		if err := store.Progressed(t.Context(), "billing", []contract.LaneAge{{Lane: "a"}}); err != nil { // as a run that finds nothing
+		if err := st.Progressed(t.Context(), "billing", []source.LaneAge{{Lane: "a"}}); err != nil { // as a run that finds nothing
 			t.Fatal(err)
 		}
-		if _, err := store.Advance(t.Context(), "billing"); err != nil {
+		if _, err := st.Advance(t.Context(), "billing"); err != nil {
 			t.Fatal(err)
 		}
-		if r, err := store.Reap(t.Context(), contract.Reaping{Consumer: "billing", Most: 10}); err != nil || r.Markers != 1 {
+		if r, err := st.Reap(t.Context(), store.Reaping{Consumer: "billing", Most: 10}); err != nil || r.Markers != 1 {
 			t.Fatal(r, err)
 		}
-		return store
+		return st
 	}
 	old := func(id string) *semel.Message {
 		m := message(id, `{}`)
@@ -43,10 +44,10 @@ func TestWhatIsOlderThanWhatIsKept(t *testing.T) {
 			consumer.ActionPark:    {Deliveries: 2, Parked: 2},
 			consumer.ActionDiscard: {Deliveries: 2, Discarded: 2},
 		} {
-			store := reaped(t)
+			st := reaped(t)
 			c := keeping(newListSource(old("1"), old("2")))
 			c.Retention.OnOld = then
-			if got, err := consume(t, store, add, c); err != nil || got != want {
+			if got, err := consume(t, st, add, c); err != nil || got != want {
 				t.Errorf("%v: %+v, %v", then, got, err)
 			}
 		}
@@ -57,88 +58,88 @@ func TestWhatIsOlderThanWhatIsKept(t *testing.T) {
 		}
 	})
 	bubble(t, "H4_it_is_retried_by_a_person", func(t *testing.T) {
-		store := reaped(t)
-		if _, err := consume(t, store, add, keeping(newListSource(old("2")))); err != nil {
+		st := reaped(t)
+		if _, err := consume(t, st, add, keeping(newListSource(old("2")))); err != nil {
 			t.Fatal(err)
 		}
-		rows, err := store.Rows(t.Context(), contract.RowFilter{})
+		rows, err := st.Rows(t.Context(), store.RowFilter{})
 		if err != nil || len(rows) != 1 {
 			t.Fatal(rows, err)
 		}
-		if err := store.Requeue(t.Context(), rows[0].Number, rows[0].Revision, contract.Act{Verb: "retry", Who: "me", Why: "it was never sent"}); err != nil {
+		if err := st.Requeue(t.Context(), rows[0].Number, rows[0].Revision, store.Act{Verb: "retry", Who: "me", Why: "it was never sent"}); err != nil {
 			t.Fatal(err)
 		}
-		if err := mustNew(t, store, add, keeping(newListSource())).Work(t.Context()); err != nil || effect(t, store, "2") != "1" {
-			t.Errorf("the effect is %q, %v", effect(t, store, "2"), err)
+		if err := mustNew(t, st, add, keeping(newListSource())).Work(t.Context()); err != nil || effect(t, st, "2") != "1" {
+			t.Errorf("the effect is %q, %v", effect(t, st, "2"), err)
 		}
 	})
 	bubble(t, "H4_the_id_tells_before_the_record_does", func(t *testing.T) {
-		store := reaped(t)
+		st := reaped(t)
 		ms := fmt.Sprintf("%012x", time.Now().UnixMilli())
 		young, next := ms[:8]+"-"+ms[8:]+"-7000-8000-000000000000", "7f000000-0000-7000-8000-000000000000" // of thousands of years ahead
 		c := keeping(newListSource(old("00000000-79b0-7cc3-98c4-dc0c0c07398f"), old(young), old(next)))
 		c.Retention.IDTime = identity.UUIDv7
-		if got, err := consume(t, store, add, c); err != nil || got.Parked != 2 || got.Applied != 1 || effect(t, store, young) != "1" {
+		if got, err := consume(t, st, add, c); err != nil || got.Parked != 2 || got.Applied != 1 || effect(t, st, young) != "1" {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})
 	bubble(t, "H4_B4_a_version_is_told_by_its_stream_and_not_by_its_age", func(t *testing.T) {
-		store := reaped(t)
+		st := reaped(t)
 		first := versioned("a", 1)
 		first.Origin.Written = old("").Origin.Written
 		c := guards(newListSource(first))
 		c.Retention.Keep = time.Hour
-		if got, err := consume(t, store, follows, c); err != nil || got.Applied != 1 || got.Parked != 0 {
+		if got, err := consume(t, st, follows, c); err != nil || got.Applied != 1 || got.Parked != 0 {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})
 	bubble(t, "C13_in_a_transaction_of_the_users_it_is_an_error", func(t *testing.T) {
-		store := reaped(t)
-		c := mustNew(t, store, add, keeping(newListSource()))
-		b, _, err := store.Begin(t.Context(), contract.TxOptions{}, nil)
+		st := reaped(t)
+		c := mustNew(t, st, add, keeping(newListSource()))
+		b, _, err := st.Begin(t.Context(), store.TxOptions{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer b.Rollback(t.Context())
-		if v, err := c.TryMark(t.Context(), b.Tx(contract.All), old("7")); !errors.Is(err, semel.ErrOld) || v.Kind == contract.Fresh {
+		if v, err := c.TryMark(t.Context(), b.Tx(store.All), old("7")); !errors.Is(err, semel.ErrOld) || v.Kind == store.Fresh {
 			t.Errorf("TryMark: %v, %v", v, err)
 		}
-		if _, err := c.Accept(t.Context(), b.Tx(contract.All), old("8")); !errors.Is(err, semel.ErrOld) {
+		if _, err := c.Accept(t.Context(), b.Tx(store.All), old("8")); !errors.Is(err, semel.ErrOld) {
 			t.Errorf("Accept: %v", err)
 		}
 	})
 	bubble(t, "D2_it_is_not_received_either", func(t *testing.T) {
-		store := reaped(t)
+		st := reaped(t)
 		c := keeping(newListSource(old("7")))
 		c.Strategy, c.Settle = consumer.StrategyInbox, consumer.SettleAfterReceipt
-		if got, err := consume(t, store, add, c); err != nil || got.Parked != 1 || got.Received != 0 || effect(t, store, "7") != "" {
+		if got, err := consume(t, st, add, c); err != nil || got.Parked != 1 || got.Received != 0 || effect(t, st, "7") != "" {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})
 	bubble(t, "case_7_what_comes_behind_it_waits_where_it_does", func(t *testing.T) {
-		store := reaped(t)
+		st := reaped(t)
 		first, second := old("7"), message("8", `{}`)
 		second.Origin.Written = uint32(time.Now().Unix())
 		first.Key, second.Key = []byte("k"), []byte("k")
 		c := keeping(newListSource(first, second))
 		c.Lanes, c.OnParked, c.IdleExit = consumer.LanesKey, consumer.OnParkedBlock, time.Second
-		got, err := consume(t, store, add, c)
-		if got.Parked != 1 || got.Waiting != 1 || effect(t, store, "8") != "" {
+		got, err := consume(t, st, add, c)
+		if got.Parked != 1 || got.Waiting != 1 || effect(t, st, "8") != "" {
 			t.Errorf("%+v, %v", got, err)
 		}
 	})
 	bubble(t, "H4_it_does_not_wait_in_its_line_to_run_again", func(t *testing.T) {
-		store := reaped(t)
+		st := reaped(t)
 		for _, id := range []string{"7", "1"} { // the first one's place is before the copy of what took effect
 			m := old(id)
 			m.Key = []byte("k")
 			c := keeping(newListSource(m))
 			c.Lanes, c.OnParked, c.IdleExit = consumer.LanesKey, consumer.OnParkedBlock, time.Second
-			if got, err := consume(t, store, add, c); err != nil || got.Parked != 1 || got.Waiting != 0 {
+			if got, err := consume(t, st, add, c); err != nil || got.Parked != 1 || got.Waiting != 0 {
 				t.Errorf("%s: %+v, %v", id, got, err)
 			}
 		}
-		if r := row(t, store, "1"); r.State != contract.StateParked || r.Reason != semel.ReasonOld {
+		if r := row(t, st, "1"); r.State != store.StateParked || r.Reason != semel.ReasonOld {
 			t.Errorf("it is %s, %s", r.State, r.Reason)
 		}
 	})

@@ -11,10 +11,11 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // crash runs a consumer on store until the n-th time it passes point, where the
@@ -61,29 +62,29 @@ func TestMarkerAndEffectAreOneCommit(t *testing.T) {
 		for _, point := range faults.Points() {
 			for n := 1; n <= 5; n++ {
 				var dead atomic.Bool
-				store := memstore.New(memstore.Fail(func(string) error {
+				st := memstore.New(memstore.Fail(func(string) error {
 					if dead.Load() {
 						return errors.New("the process is dead")
 					}
 					return nil
 				}))
 				messages := numbered("m", 20)
-				died, left := crash(t, store, add, &dead, messages, point, n)
+				died, left := crash(t, st, add, &dead, messages, point, n)
 				if died {
 					deaths++
 				}
 				for _, m := range messages {
 					id := string(m.Headers[0].Value)
-					if marked, done := outcome(t, store, id).Already(contract.Applied), effect(t, store, id) == "1"; marked != done {
+					if marked, done := outcome(t, st, id).Already(store.Applied), effect(t, st, id) == "1"; marked != done {
 						t.Errorf("%s %d: marker of %s %v, effect %v", point, n, id, marked, done)
 					}
 				}
 				if len(left) > 0 {
-					runs(t, store, add, config(newListSource(left...)))
+					runs(t, st, add, config(newListSource(left...)))
 				}
 				for _, m := range messages {
-					if id := string(m.Headers[0].Value); effect(t, store, id) != "1" {
-						t.Errorf("%s %d: %s has effect %q after the restart", point, n, id, effect(t, store, id))
+					if id := string(m.Headers[0].Value); effect(t, st, id) != "1" {
+						t.Errorf("%s %d: %s has effect %q after the restart", point, n, id, effect(t, st, id))
 					}
 				}
 			}
@@ -98,78 +99,78 @@ func TestMarkerAndEffectAreOneCommit(t *testing.T) {
 
 func TestSettleFollowsTheCommit(t *testing.T) {
 	bubble(t, "law_2_nothing_is_settled_before_the_commit_of_its_batch_has_returned", func(t *testing.T) {
-		store := watch(memstore.New())
+		st := watch(memstore.New())
 		var committing atomic.Int32
-		store.onCommit = func(ctx context.Context, commit func(context.Context) contract.Result) contract.Result {
+		st.onCommit = func(ctx context.Context, commit func(context.Context) store.Result) store.Result {
 			committing.Add(1)
 			defer committing.Add(-1)
 			result := commit(ctx)
 			pass(time.Second) // the reply is slow
 			return result
 		}
-		source := watchSource(numbered("m", 50)...)
-		source.onSettle = func(_ context.Context, all []contract.Settlement) ([]int, error) {
-			store.mutex.Lock()
-			defer store.mutex.Unlock()
+		src := watchSource(numbered("m", 50)...)
+		src.onSettle = func(_ context.Context, all []source.Settlement) ([]int, error) {
+			st.mutex.Lock()
+			defer st.mutex.Unlock()
 			for _, s := range all {
-				if id := string(s.Delivery.Message.Headers[0].Value); !store.committed[id] {
+				if id := string(s.Delivery.Message.Headers[0].Value); !st.committed[id] {
 					t.Errorf("%s is settled before its commit", id)
 				}
 			}
 			return nil, nil
 		}
-		c := config(source)
+		c := config(src)
 		c.Batch.Most = 5
-		runs(t, store, add, c)
-		if len(source.settled) != 50 {
-			t.Errorf("%d settled, want 50", len(source.settled))
+		runs(t, st, add, c)
+		if len(src.settled) != 50 {
+			t.Errorf("%d settled, want 50", len(src.settled))
 		}
 	})
 	bubble(t, "law_2_the_broker_is_not_called_by_the_goroutine_that_holds_a_transaction", func(t *testing.T) {
 		// With one worker and one batch nothing else can have a transaction open.
-		store := watch(memstore.New())
-		source := watchSource(numbered("m", 50)...)
+		st := watch(memstore.New())
+		src := watchSource(numbered("m", 50)...)
 		calls := 0
-		source.onSettle = func(context.Context, []contract.Settlement) ([]int, error) {
+		src.onSettle = func(context.Context, []source.Settlement) ([]int, error) {
 			calls++
-			if n := store.isOpen(); n != 0 {
+			if n := st.isOpen(); n != 0 {
 				t.Errorf("the broker is called while %d transactions are open", n)
 			}
 			return nil, nil
 		}
-		c := config(source)
+		c := config(src)
 		c.Workers = 1
-		runs(t, store, add, c)
+		runs(t, st, add, c)
 		if calls == 0 {
 			t.Error("nothing was settled")
 		}
 	})
 	bubble(t, "trap_T27_a_broker_that_hangs_for_a_minute_holds_no_transaction_open", func(t *testing.T) {
-		store := watch(memstore.New())
-		source := watchSource(numbered("m", 50)...)
-		source.onSettle = func(context.Context, []contract.Settlement) ([]int, error) {
+		st := watch(memstore.New())
+		src := watchSource(numbered("m", 50)...)
+		src.onSettle = func(context.Context, []source.Settlement) ([]int, error) {
 			pass(time.Minute)
 			return nil, nil
 		}
-		c := config(source)
+		c := config(src)
 		c.Batch.Most, c.Workers = 5, 1
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		if err := mustNew(t, store, add, c).Run(ctx); err != nil {
+		if err := mustNew(t, st, add, c).Run(ctx); err != nil {
 			t.Fatal(err)
 		}
-		if store.longest != 0 || time.Since(began) < time.Minute || effect(t, store.Store, "m49") != "1" {
-			t.Errorf("a transaction was open for %v; the run took %v", store.longest, time.Since(began))
+		if st.longest != 0 || time.Since(began) < time.Minute || effect(t, st.Store, "m49") != "1" {
+			t.Errorf("a transaction was open for %v; the run took %v", st.longest, time.Since(began))
 		}
 	})
 }
 
 func TestAFailedAttemptLeavesNothing(t *testing.T) {
 	bubble(t, "law_3_what_a_failed_attempt_wrote_is_gone_and_each_attempt_has_a_transaction_of_its_own", func(t *testing.T) {
-		store, attempts := memstore.New(), 0
+		st, attempts := memstore.New(), 0
 		seen := map[*memstore.Tx]bool{}
-		counts := runs(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+		counts := runs(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			attempts++
 			seen[tx] = true
 			if m.Attempt != attempts {
@@ -183,36 +184,36 @@ func TestAFailedAttemptLeavesNothing(t *testing.T) {
 			}
 			return nil
 		}, config(newListSource(message("1", `{}`))))
-		if effect(t, store, "1") != "100" || counts.Applied != 1 || counts.Retried != 3 || len(seen) != 4 {
-			t.Errorf("effect %s, %+v, %d transactions", effect(t, store, "1"), counts, len(seen))
+		if effect(t, st, "1") != "100" || counts.Applied != 1 || counts.Retried != 3 || len(seen) != 4 {
+			t.Errorf("effect %s, %+v, %d transactions", effect(t, st, "1"), counts, len(seen))
 		}
 	})
 	bubble(t, "law_4_while_a_failed_message_waits_another_process_may_run_it", func(t *testing.T) {
-		store := memstore.New()
+		st := memstore.New()
 		first := config(newListSource(message("1", `{}`)))
 		first.Retry.First, first.Hold = 10*time.Second, 10*time.Second
 		ran := 0
-		waiting := mustNew(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+		waiting := mustNew(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			ran++
 			return semel.RetryAfter(errTest, 10*time.Second)
 		}, first)
 		run := start(t, waiting)
 		pass(time.Second)
-		if counts := runs(t, store, add, config(newListSource(message("1", `{}`)))); counts.Applied != 1 {
+		if counts := runs(t, st, add, config(newListSource(message("1", `{}`)))); counts.Applied != 1 {
 			t.Errorf("the other process: %+v", counts)
 		}
 		if err := run.wait(); err != nil {
 			t.Fatal(err)
 		}
-		if counts := waiting.Counts(); counts.Duplicates != 1 || ran != 1 || effect(t, store, "1") != "1" {
-			t.Errorf("the first process: %+v, ran %d, effect %s", counts, ran, effect(t, store, "1"))
+		if counts := waiting.Counts(); counts.Duplicates != 1 || ran != 1 || effect(t, st, "1") != "1" {
+			t.Errorf("the first process: %+v, ran %d, effect %s", counts, ran, effect(t, st, "1"))
 		}
 	})
 	bubble(t, "trap_T14_a_message_whose_attempt_failed_and_whose_process_ended_runs_again", func(t *testing.T) {
-		store := memstore.New()
+		st := memstore.New()
 		c := config(newListSource(message("1", `{}`)))
 		c.Retry.First = 10 * time.Second
-		consumer := mustNew(t, store, func(context.Context, *memstore.Tx, *semel.Message) error {
+		consumer := mustNew(t, st, func(context.Context, *memstore.Tx, *semel.Message) error {
 			return semel.RetryAfter(errTest, 10*time.Second)
 		}, c)
 		run := start(t, consumer)
@@ -221,10 +222,10 @@ func TestAFailedAttemptLeavesNothing(t *testing.T) {
 		if err := run.wait(); err != nil {
 			t.Fatal(err)
 		}
-		if o := outcome(t, store, "1"); o.Kind != contract.Fresh {
+		if o := outcome(t, st, "1"); o.Kind != store.Fresh {
 			t.Errorf("the failed attempt left the verdict %s", o)
 		}
-		if counts := runs(t, store, add, config(newListSource(message("1", `{}`)))); counts.Applied != 1 {
+		if counts := runs(t, st, add, config(newListSource(message("1", `{}`)))); counts.Applied != 1 {
 			t.Errorf("%+v", counts)
 		}
 	})
@@ -348,21 +349,21 @@ func TestADuplicateIsASuccess(t *testing.T) {
 
 func TestOtherContentUnderOneIdentityIsAConflict(t *testing.T) {
 	bubble(t, "law_10_the_second_content_of_an_identity_never_takes_effect_and_is_no_duplicate", func(t *testing.T) {
-		store := memstore.New()
-		counts := runs(t, store, add, config(newListSource(message("1", `{"n":1}`), message("1", `{"n":2}`), message("1", `{"n": 1.0}`), message("1", `{"n":2}`))))
-		if counts.Applied != 1 || counts.Conflicts != 1 || counts.Duplicates != 2 || effect(t, store, "1") != "1" {
-			t.Errorf("%+v, effect %s", counts, effect(t, store, "1"))
+		st := memstore.New()
+		counts := runs(t, st, add, config(newListSource(message("1", `{"n":1}`), message("1", `{"n":2}`), message("1", `{"n": 1.0}`), message("1", `{"n":2}`))))
+		if counts.Applied != 1 || counts.Conflicts != 1 || counts.Duplicates != 2 || effect(t, st, "1") != "1" {
+			t.Errorf("%+v, effect %s", counts, effect(t, st, "1"))
 		}
-		r := row(t, store, "1")
-		if !r.Conflict || r.State != contract.StateParked || r.Reason != semel.ReasonConflict || r.Repeated != 1 || string(r.Message.Body) != `{"n":2}` {
+		r := row(t, st, "1")
+		if !r.Conflict || r.State != store.StateParked || r.Reason != semel.ReasonConflict || r.Repeated != 1 || string(r.Message.Body) != `{"n":2}` {
 			t.Errorf("%+v, body %s", r, r.Message.Body)
 		}
 	})
 	bubble(t, "law_10_without_a_fingerprint_it_is_a_duplicate", func(t *testing.T) {
-		store := memstore.New()
+		st := memstore.New()
 		c := config(newListSource(message("1", `{"n":1}`), message("1", `{"n":2}`)))
 		c.Fingerprint = identity.FingerprintNone()
-		if counts := runs(t, store, add, c); counts.Applied != 1 || counts.Duplicates != 1 {
+		if counts := runs(t, st, add, c); counts.Applied != 1 || counts.Duplicates != 1 {
 			t.Errorf("%+v", counts)
 		}
 	})

@@ -11,8 +11,8 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // opening is a store that counts its open transactions, and has none where it must not.
@@ -25,11 +25,11 @@ type opening struct {
 }
 
 type counted struct {
-	contract.Batch[*memstore.Tx]
+	store.Batch[*memstore.Tx]
 	s *opening
 }
 
-func (b counted) Commit(ctx context.Context, e contract.Ending) contract.Result {
+func (b counted) Commit(ctx context.Context, e store.Ending) store.Result {
 	defer b.s.open.Add(-1)
 	return b.Batch.Commit(ctx, e)
 }
@@ -39,7 +39,7 @@ func (b counted) Rollback(ctx context.Context) {
 	b.Batch.Rollback(ctx)
 }
 
-func (s *opening) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[*memstore.Tx], []contract.Verdict, error) {
+func (s *opening) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[*memstore.Tx], []store.Verdict, error) {
 	s.begun.Add(1)
 	if s.never {
 		return nil, nil, errors.New("it has no transactions")
@@ -51,7 +51,7 @@ func (s *opening) Begin(ctx context.Context, o contract.TxOptions, marks []contr
 	return counted{b, s}, v, err
 }
 
-func (s *opening) End(ctx context.Context, all []contract.ClaimEnding) ([]int, error) {
+func (s *opening) End(ctx context.Context, all []store.ClaimEnding) ([]int, error) {
 	lost, err := s.Store.End(ctx, all)
 	if s.lose.CompareAndSwap(true, false) {
 		return nil, io.ErrUnexpectedEOF
@@ -60,7 +60,7 @@ func (s *opening) End(ctx context.Context, all []contract.ClaimEnding) ([]int, e
 }
 
 // Claim finds nothing while a transaction is open, as with a store of one writer.
-func (s *opening) Claim(ctx context.Context, o contract.ClaimOptions) ([]contract.Claimed, error) {
+func (s *opening) Claim(ctx context.Context, o store.ClaimOptions) ([]store.Claimed, error) {
 	if s.open.Load() > 0 {
 		return nil, nil
 	}
@@ -68,7 +68,7 @@ func (s *opening) Claim(ctx context.Context, o contract.ClaimOptions) ([]contrac
 }
 
 // Extend does nothing while a transaction is open, as with a store of one writer.
-func (s *opening) Extend(ctx context.Context, claims []contract.Claim, lease time.Duration) ([]int, error) {
+func (s *opening) Extend(ctx context.Context, claims []store.Claim, lease time.Duration) ([]int, error) {
 	if s.open.Load() > 0 {
 		return nil, nil
 	}
@@ -85,9 +85,9 @@ func TestHandlersThatCallOut(t *testing.T) {
 		return c
 	}
 	bubble(t, "law_4_D3_without_any_transaction_each_message_comes_to_its_end", func(t *testing.T) {
-		store, made := &opening{Store: memstore.New(), never: true}, calls{}
-		received(t, store.Store, 20)
-		counts := runs(t, consumer.Leased(store), func(_ context.Context, _ consumer.Call, m *semel.Message) error {
+		st, made := &opening{Store: memstore.New(), never: true}, calls{}
+		received(t, st.Store, 20)
+		counts := runs(t, consumer.Leased(st), func(_ context.Context, _ consumer.Call, m *semel.Message) error {
 			made[m.Identity.ID]++
 			switch {
 			case m.Identity.ID == "m3":
@@ -99,40 +99,40 @@ func TestHandlersThatCallOut(t *testing.T) {
 			}
 			return nil
 		}, leasedConfig())
-		if counts.Inbox.Applied != 19 || counts.Inbox.Parked != 1 || counts.Inbox.Lost != 0 || store.begun.Load() != 0 {
-			t.Errorf("%+v; %d transactions", counts, store.begun.Load())
+		if counts.Inbox.Applied != 19 || counts.Inbox.Parked != 1 || counts.Inbox.Lost != 0 || st.begun.Load() != 0 {
+			t.Errorf("%+v; %d transactions", counts, st.begun.Load())
 		}
 		for id, n := range made {
 			if want := map[string]int{"m5": 3, "m7": 2}[id]; n != max(want, 1) {
 				t.Errorf("%s was called for %d times", id, n)
 			}
 		}
-		if v := outcome(t, store.Store, "m5"); !v.Already(contract.Applied) {
+		if v := outcome(t, st.Store, "m5"); !v.Already(store.Applied) {
 			t.Errorf("m5 is %v", v)
 		}
 	})
 	bubble(t, "law_2_no_transaction_is_open_while_a_handler_runs", func(t *testing.T) {
-		store := &opening{Store: memstore.New()}
+		st := &opening{Store: memstore.New()}
 		c := leasedConfig()
 		c.Source, c.IdleExit = newListSource(numbered("m", 50)...), 0
 		open := int32(0)
-		counts := runs(t, consumer.Leased(store), func(context.Context, consumer.Call, *semel.Message) error {
-			open = max(open, store.open.Load())
+		counts := runs(t, consumer.Leased(st), func(context.Context, consumer.Call, *semel.Message) error {
+			open = max(open, st.open.Load())
 			pass(time.Second)
 			return nil
 		}, c)
-		if counts.Received != 50 || counts.Inbox.Applied != 50 || open != 0 || store.begun.Load() == 0 {
+		if counts.Received != 50 || counts.Inbox.Applied != 50 || open != 0 || st.begun.Load() == 0 {
 			t.Errorf("%+v; %d were open", counts, open)
 		}
 	})
 	bubble(t, "T4_law_5_a_slow_call_keeps_its_lease_and_one_that_does_not_end_loses_it", func(t *testing.T) {
-		store, made := &opening{Store: memstore.New(), never: true}, calls{}
-		received(t, store.Store, 2)
+		st, made := &opening{Store: memstore.New(), never: true}, calls{}
+		received(t, st.Store, 2)
 		c := leasedConfig()
 		c.Inbox.Lease, c.Timeout = 3*time.Second, 10*time.Second
 		done := make(chan semel.Counts)
 		go func() {
-			done <- runs(t, consumer.Leased(store), func(ctx context.Context, _ consumer.Call, m *semel.Message) error {
+			done <- runs(t, consumer.Leased(st), func(ctx context.Context, _ consumer.Call, m *semel.Message) error {
 				made[m.Identity.ID]++
 				if m.Identity.ID == "m0" {
 					pass(9 * time.Second) // three leases
@@ -145,7 +145,7 @@ func TestHandlersThatCallOut(t *testing.T) {
 		pass(25 * time.Second)
 		other, again := leasedConfig(), calls{}
 		other.Inbox.Lease = time.Minute
-		second := runs(t, consumer.Leased(store), func(_ context.Context, _ consumer.Call, m *semel.Message) error {
+		second := runs(t, consumer.Leased(st), func(_ context.Context, _ consumer.Call, m *semel.Message) error {
 			again[m.Identity.ID]++
 			return nil
 		}, other)
@@ -155,32 +155,32 @@ func TestHandlersThatCallOut(t *testing.T) {
 		}
 	})
 	bubble(t, "law_5_a_call_whose_row_a_person_took_meanwhile_ends_nothing", func(t *testing.T) {
-		store := &opening{Store: memstore.New(), never: true}
-		received(t, store.Store, 1)
-		counts := runs(t, consumer.Leased(store), func(ctx context.Context, _ consumer.Call, _ *semel.Message) error {
-			rows, err := store.Rows(ctx, contract.RowFilter{})
+		st := &opening{Store: memstore.New(), never: true}
+		received(t, st.Store, 1)
+		counts := runs(t, consumer.Leased(st), func(ctx context.Context, _ consumer.Call, _ *semel.Message) error {
+			rows, err := st.Rows(ctx, store.RowFilter{})
 			if err == nil {
-				err = store.Discard(ctx, rows[0].Number, rows[0].Revision, contract.Act{Verb: "discard", Who: "me", Why: "a test", Row: rows[0].Number})
+				err = st.Discard(ctx, rows[0].Number, rows[0].Revision, store.Act{Verb: "discard", Who: "me", Why: "a test", Row: rows[0].Number})
 			}
 			if err != nil {
 				t.Error(err)
 			}
 			return nil
 		}, leasedConfig())
-		rows, err := store.Rows(t.Context(), contract.RowFilter{})
-		if err != nil || rows[0].State != contract.StateDiscarded || counts.Inbox.Applied != 0 || counts.Inbox.Lost != 1 {
+		rows, err := st.Rows(t.Context(), store.RowFilter{})
+		if err != nil || rows[0].State != store.StateDiscarded || counts.Inbox.Applied != 0 || counts.Inbox.Lost != 1 {
 			t.Errorf("%v: %v, %+v", err, rows, counts.Inbox)
 		}
 	})
 	bubble(t, "case_3_an_end_whose_answer_is_lost_is_counted_once_and_called_for_once", func(t *testing.T) {
-		store, made := &opening{Store: memstore.New(), never: true}, calls{}
-		received(t, store.Store, 3)
-		store.lose.Store(true)
-		counts := runs(t, consumer.Leased(store), func(_ context.Context, _ consumer.Call, m *semel.Message) error {
+		st, made := &opening{Store: memstore.New(), never: true}, calls{}
+		received(t, st.Store, 3)
+		st.lose.Store(true)
+		counts := runs(t, consumer.Leased(st), func(_ context.Context, _ consumer.Call, m *semel.Message) error {
 			made[m.Identity.ID]++
 			return nil
 		}, leasedConfig())
-		if counts.Inbox.Applied != 3 || counts.Inbox.Duplicates != 0 || made["m0"] != 1 || store.lose.Load() {
+		if counts.Inbox.Applied != 3 || counts.Inbox.Duplicates != 0 || made["m0"] != 1 || st.lose.Load() {
 			t.Errorf("%+v, %v", counts.Inbox, made)
 		}
 	})

@@ -11,8 +11,8 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
 )
 
 // idler is a listSource that is asked whether it is idle.
@@ -118,9 +118,9 @@ type questioned struct {
 	asked int
 }
 
-func (s *questioned) Fetch(ctx context.Context, _ contract.Bound) ([]contract.Delivery, error) {
+func (s *questioned) Fetch(ctx context.Context, _ source.Bound) ([]source.Delivery, error) {
 	if s.fetches++; s.fetches == 1 {
-		s.observer.Given(contract.Lane{ID: "a", Epoch: 1})
+		s.observer.Given(source.Lane{ID: "a", Epoch: 1})
 	}
 	select {
 	case <-time.After(s.empty):

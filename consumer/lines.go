@@ -5,9 +5,9 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/enum"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/store"
 )
 
 // OnParked says what becomes of the messages behind one that waits in the inbox, for a
@@ -16,7 +16,7 @@ type OnParked uint8
 
 const (
 	// OnParkedDefault is OnParkedBlock with LanesKey where the store can
-	// (contract.Lines), a marker is written and no Version is set, and OnParkedSkip
+	// (store.Lines), a marker is written and no Version is set, and OnParkedSkip
 	// otherwise.
 	OnParkedDefault OnParked = iota
 	// OnParkedSkip: they go on, and a later retry is out of order.
@@ -25,7 +25,7 @@ const (
 	// commit that ends it frees the next one, and so on; a person lets them pass
 	// (semel inbox skip). With LanesKey these are the messages of its key, with
 	// LanesPartition those of its partition. The consumer's processes need the store's
-	// inbox for it (contract.Lines), and Process keeps no such order.
+	// inbox for it (store.Lines), and Process keeps no such order.
 	OnParkedBlock
 )
 
@@ -67,8 +67,8 @@ func (c *Config) fitsLines(store any) error {
 }
 
 // linesOf are those of a store, nil if it keeps none.
-func linesOf(store any) contract.Lines {
-	lines, _ := abilityOf[contract.Lines](store)
+func linesOf(st any) store.Lines {
+	lines, _ := abilityOf[store.Lines](st)
 	return lines
 }
 
@@ -92,7 +92,7 @@ func (c *Config) lineName(to []byte, p *parcel) []byte {
 // line appends the name of a line: whose it is, what of, and that; a hash of it if it is
 // long.
 func line[S string | []byte](to []byte, consumer string, of byte, name S) []byte {
-	long := len(consumer)+2+len(name) > contract.MaxLine
+	long := len(consumer)+2+len(name) > store.MaxLine
 	first := len(to)
 	to = append(append(append(to, consumer...), 0, of), name...)
 	if long {

@@ -12,8 +12,8 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // keyedMessage is message n of a key.
@@ -54,66 +54,66 @@ func parks(ids ...string) func(string) error {
 
 func TestFollowersOfAParkedMessage(t *testing.T) {
 	bubble(t, "C8_case_7_law_8_those_of_its_key_wait_and_others_go_on", func(t *testing.T) {
-		store, source := memstore.New(), newListSource(keyedMessage("a", 1), keyedMessage("a", 2), keyedMessage("b", 1), keyedMessage("a", 3), keyedMessage("b", 2))
+		st, source := memstore.New(), newListSource(keyedMessage("a", 1), keyedMessage("a", 2), keyedMessage("b", 1), keyedMessage("a", 3), keyedMessage("b", 2))
 		c := byKey(source)
-		counts := runs(t, store, stumbles(parks("a-1")), c)
-		if streamOf(store, "a") != "" || streamOf(store, "b") != upTo(2) || counts.Parked != 1 || counts.Waiting != 2 || len(source.settled) != 5 {
-			t.Errorf("%q and %q after %+v", streamOf(store, "a"), streamOf(store, "b"), counts)
+		counts := runs(t, st, stumbles(parks("a-1")), c)
+		if streamOf(st, "a") != "" || streamOf(st, "b") != upTo(2) || counts.Parked != 1 || counts.Waiting != 2 || len(source.settled) != 5 {
+			t.Errorf("%q and %q after %+v", streamOf(st, "a"), streamOf(st, "b"), counts)
 		}
-		if r := row(t, store, "a-3"); r.State != contract.StateBlocked || r.Reason != semel.ReasonBehind || r.Place == 0 {
+		if r := row(t, st, "a-3"); r.State != store.StateBlocked || r.Reason != semel.ReasonBehind || r.Place == 0 {
 			t.Errorf("%+v", r)
 		}
 		late := newListSource(keyedMessage("a", 4), keyedMessage("b", 3))
-		runs(t, store, follows, byKey(late))
-		if streamOf(store, "a") != "" || streamOf(store, "b") != upTo(3) {
-			t.Errorf("a later run: %q and %q", streamOf(store, "a"), streamOf(store, "b"))
+		runs(t, st, follows, byKey(late))
+		if streamOf(st, "a") != "" || streamOf(st, "b") != upTo(3) {
+			t.Errorf("a later run: %q and %q", streamOf(st, "a"), streamOf(st, "b"))
 		}
-		first := row(t, store, "a-1")
-		if err := store.Requeue(t.Context(), first.Number, first.Revision, contract.Act{Verb: "retry", Who: "ann"}); err != nil {
+		first := row(t, st, "a-1")
+		if err := st.Requeue(t.Context(), first.Number, first.Revision, store.Act{Verb: "retry", Who: "ann"}); err != nil {
 			t.Fatal(err)
 		}
-		runs(t, store, follows, byKey(newListSource(keyedMessage("a", 5))))
-		if streamOf(store, "a") != upTo(5) {
-			t.Errorf("retried: %q", streamOf(store, "a"))
+		runs(t, st, follows, byKey(newListSource(keyedMessage("a", 5))))
+		if streamOf(st, "a") != upTo(5) {
+			t.Errorf("retried: %q", streamOf(st, "a"))
 		}
 	})
 	bubble(t, "C8_G6_a_person_lets_them_pass", func(t *testing.T) {
-		store, source := memstore.New(), newListSource(keyedMessage("a", 1), keyedMessage("a", 2), keyedMessage("a", 3))
-		runs(t, store, stumbles(parks("a-1")), byKey(source))
-		first := row(t, store, "a-1")
-		if err := store.Skip(t.Context(), first.Number, first.Revision, contract.Act{Verb: "skip", Who: "ann"}); err != nil {
+		st, source := memstore.New(), newListSource(keyedMessage("a", 1), keyedMessage("a", 2), keyedMessage("a", 3))
+		runs(t, st, stumbles(parks("a-1")), byKey(source))
+		first := row(t, st, "a-1")
+		if err := st.Skip(t.Context(), first.Number, first.Revision, store.Act{Verb: "skip", Who: "ann"}); err != nil {
 			t.Fatal(err)
 		}
-		runs(t, store, follows, byKey(newListSource(keyedMessage("a", 4))))
-		if streamOf(store, "a") != "2 3 4 " || row(t, store, "a-1").State != contract.StateParked {
-			t.Errorf("%q", streamOf(store, "a"))
+		runs(t, st, follows, byKey(newListSource(keyedMessage("a", 4))))
+		if streamOf(st, "a") != "2 3 4 " || row(t, st, "a-1").State != store.StateParked {
+			t.Errorf("%q", streamOf(st, "a"))
 		}
 	})
 	bubble(t, "C8_with_skip_they_go_on", func(t *testing.T) {
-		store, source := memstore.New(), newListSource(keyedMessage("a", 1), keyedMessage("a", 2))
+		st, source := memstore.New(), newListSource(keyedMessage("a", 1), keyedMessage("a", 2))
 		c := byKey(source)
 		c.OnParked = consumer.OnParkedSkip
-		runs(t, store, stumbles(parks("a-1")), c)
-		if streamOf(store, "a") != "2 " {
-			t.Errorf("%q", streamOf(store, "a"))
+		runs(t, st, stumbles(parks("a-1")), c)
+		if streamOf(st, "a") != "2 " {
+			t.Errorf("%q", streamOf(st, "a"))
 		}
 	})
 	bubble(t, "C8_case_7_a_partition_whose_message_is_parked_waits_too", func(t *testing.T) {
-		store, source := memstore.New(), newListSource(keyedMessage("a", 1), keyedMessage("b", 1), keyedMessage("a", 2))
+		st, source := memstore.New(), newListSource(keyedMessage("a", 1), keyedMessage("b", 1), keyedMessage("a", 2))
 		c := byKey(source)
 		c.Lanes, c.OnParked = consumer.LanesPartition, consumer.OnParkedBlock
-		counts := runs(t, store, stumbles(parks("a-1")), c)
-		if streamOf(store, "b") != "" || counts.Waiting != 2 {
-			t.Errorf("%q after %+v", streamOf(store, "b"), counts)
+		counts := runs(t, st, stumbles(parks("a-1")), c)
+		if streamOf(st, "b") != "" || counts.Waiting != 2 {
+			t.Errorf("%q after %+v", streamOf(st, "b"), counts)
 		}
 	})
 	bubble(t, "C8_a_message_without_key_or_identity_keeps_nothing_back", func(t *testing.T) {
 		none, foreign := keyedMessage("a", 1), keyedMessage("a", 2)
 		none.Key, foreign.Headers = nil, nil
-		store, source := memstore.New(), newListSource(none, foreign, keyedMessage("a", 3))
-		runs(t, store, stumbles(parks("a-1")), byKey(source))
-		if streamOf(store, "a") != "3 " {
-			t.Errorf("%q", streamOf(store, "a"))
+		st, source := memstore.New(), newListSource(none, foreign, keyedMessage("a", 3))
+		runs(t, st, stumbles(parks("a-1")), byKey(source))
+		if streamOf(st, "a") != "3 " {
+			t.Errorf("%q", streamOf(st, "a"))
 		}
 	})
 }

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // lookBack finds out whether markers of the consumer were removed once, under another policy
@@ -15,7 +15,7 @@ import (
 // each message is asked for its age, which the store judges.
 // An error that wraps semel.ErrState: the store looks for the markers where they are not.
 func (c *Consumer[Tx]) lookBack(ctx context.Context) error {
-	reaper, able := abilityOf[contract.Reaper](c.store)
+	reaper, able := abilityOf[store.Reaper](c.store)
 	if !able {
 		return nil
 	}

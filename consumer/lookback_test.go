@@ -6,78 +6,79 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // reapedOnce is a store from which the marker of "1" was removed under a retention of an
 // hour; the message was written at the time returned.
 func reapedOnce(t *testing.T) (*memstore.Store, time.Time) {
 	t.Helper()
-	store, source, first := memstore.New(), newBroker(), time.Now()
-	run := start(t, mustNew(t, store, add, keeping(source)))
+	st, source, first := memstore.New(), newBroker(), time.Now()
+	run := start(t, mustNew(t, st, add, keeping(source)))
 	source.send("1", first)
 	pass(70 * time.Minute)
-	if v := outcome(t, store, "1"); v.Kind != contract.Fresh {
+	if v := outcome(t, st, "1"); v.Kind != store.Fresh {
 		t.Fatalf("the marker is there: %v", v)
 	}
 	run.stop()
 	if err := run.wait(); err != nil {
 		t.Fatal(err)
 	}
-	return store, first
+	return st, first
 }
 
 func TestWhatWasRemovedUnderAnEarlierPolicy(t *testing.T) {
 	for name, bodies := range map[string]time.Duration{"H4_for_a_policy_that_keeps_all": 0, "H4_for_one_that_removes_bodies": time.Hour} {
 		bubble(t, name, func(t *testing.T) {
-			store, first := reapedOnce(t)
-			source := newBroker()
-			c := config(source)
+			st, first := reapedOnce(t)
+			src := newBroker()
+			c := config(src)
 			c.Retention.Bodies = bodies
-			run := start(t, mustNew(t, store, add, c))
-			source.send("1", first)
-			source.send("2", time.Now())
+			run := start(t, mustNew(t, st, add, c))
+			src.send("1", first)
+			src.send("2", time.Now())
 			pass(time.Second)
-			if effect(t, store, "1") != "1" || effect(t, store, "2") != "1" {
-				t.Errorf("effects %s, %s", effect(t, store, "1"), effect(t, store, "2"))
+			if effect(t, st, "1") != "1" || effect(t, st, "2") != "1" {
+				t.Errorf("effects %s, %s", effect(t, st, "1"), effect(t, st, "2"))
 			}
 			run.stop()
 			if err := run.wait(); err != nil {
 				t.Error(err)
 			}
-			kept, err := store.Retentions(t.Context(), "billing")
+			kept, err := st.Retentions(t.Context(), "billing")
 			if err != nil || len(kept) != 1 || kept[0].Keep != 0 {
 				t.Errorf("the store has %+v, %v", kept, err)
 			}
 		})
 	}
 	bubble(t, "C13_H4_in_a_transaction_of_the_users", func(t *testing.T) {
-		store, first := reapedOnce(t)
+		st, first := reapedOnce(t)
 		c := config(nil)
 		c.Source = nil
 		late := message("1", `{}`)
 		late.Origin.Written = uint32(first.Unix())
 		for try := range 2 { // a second call asks no more
-			b, _, err := store.Begin(t.Context(), contract.TxOptions{}, nil)
+			b, _, err := st.Begin(t.Context(), store.TxOptions{}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := mustNew(t, store, add, c).TryMark(t.Context(), b.Tx(contract.All), late); !errors.Is(err, semel.ErrOld) {
+			if _, err := mustNew(t, st, add, c).TryMark(t.Context(), b.Tx(store.All), late); !errors.Is(err, semel.ErrOld) {
 				t.Errorf("try %d: %v", try+1, err)
 			}
 			b.Rollback(t.Context())
 		}
 	})
 	bubble(t, "H4_by_calls_of_process", func(t *testing.T) {
-		store, first := reapedOnce(t)
+		st, first := reapedOnce(t)
 		c := config(nil)
 		c.Source = nil
 		late := message("1", `{}`)
 		late.Origin.Written = uint32(first.Unix())
-		billing := mustNew(t, store, add, c)
+		billing := mustNew(t, st, add, c)
 		d, err := billing.Process(t.Context(), late)
-		if err != nil || d.Ending != contract.EndParked || d.Reason != semel.ReasonOld {
+		if err != nil || d.Ending != source.EndParked || d.Reason != semel.ReasonOld {
 			t.Errorf("it is %+v, %v", d, err)
 		}
 		if err := billing.Close(t.Context()); err != nil {

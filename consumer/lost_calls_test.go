@@ -10,9 +10,9 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // mayBeLost is a consumer whose calls have no key, and are not made a second time.
@@ -23,25 +23,25 @@ func mayBeLost() consumer.Config {
 }
 
 func TestCallsThatMayBeLost(t *testing.T) {
-	lost := func(t *testing.T, store *memstore.Store, counts semel.Counts) {
+	lost := func(t *testing.T, st *memstore.Store, counts semel.Counts) {
 		t.Helper()
-		r := row(t, store, "m0")
-		if counts.Inbox.Discarded != 1 || r.State != contract.StateDiscarded || r.Reason != semel.ReasonOutcomeUnknown || r.Attempts > 1 || !r.UnknownOutcome() {
+		r := row(t, st, "m0")
+		if counts.Inbox.Discarded != 1 || r.State != store.StateDiscarded || r.Reason != semel.ReasonOutcomeUnknown || r.Attempts > 1 || !r.UnknownOutcome() {
 			t.Errorf("%+v, %+v", counts.Inbox, r)
 		}
 	}
 	bubble(t, "E5_a_call_that_died_with_its_process_is_not_made_again_and_counted", func(t *testing.T) {
-		store, p := diedCalling(t, time.Minute), provides{}
-		lost(t, store, runs(t, consumer.Leased(store), p.call, mayBeLost()))
+		st, p := diedCalling(t, time.Minute), provides{}
+		lost(t, st, runs(t, consumer.Leased(st), p.call, mayBeLost()))
 		if p.calls != 0 {
 			t.Errorf("%d calls", p.calls)
 		}
 	})
 	bubble(t, "E5_one_whose_answer_is_lost_is_not_made_again_and_counted", func(t *testing.T) {
-		store, calls, lastTry := memstore.New(), 0, mayBeLost()
+		st, calls, lastTry := memstore.New(), 0, mayBeLost()
 		lastTry.Retry.Attempts = 1
-		received(t, store, 1)
-		lost(t, store, runs(t, consumer.Leased(store), func(context.Context, consumer.Call, *semel.Message) error {
+		received(t, st, 1)
+		lost(t, st, runs(t, consumer.Leased(st), func(context.Context, consumer.Call, *semel.Message) error {
 			calls++
 			return semel.Unknown(io.EOF)
 		}, lastTry))
@@ -50,9 +50,9 @@ func TestCallsThatMayBeLost(t *testing.T) {
 		}
 	})
 	bubble(t, "E5_one_that_was_refused_is_made_again", func(t *testing.T) {
-		store, calls := memstore.New(), 0
-		received(t, store, 1)
-		counts := runs(t, consumer.Leased(store), func(context.Context, consumer.Call, *semel.Message) error {
+		st, calls := memstore.New(), 0
+		received(t, st, 1)
+		counts := runs(t, consumer.Leased(st), func(context.Context, consumer.Call, *semel.Message) error {
 			if calls++; calls == 1 {
 				return semel.Retry(io.EOF)
 			}

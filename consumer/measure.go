@@ -5,10 +5,10 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/measure"
+	"github.com/semel-go/semel/store"
 )
 
 // metersOf are those observers that measure.
@@ -33,7 +33,7 @@ func (p *pilot[Tx]) lap(f *flight[Tx]) time.Duration {
 }
 
 // measured tells the meters of a flight that is over, and the tracer. culprit is the entry
-// because of which it was rolled back, contract.NoCulprit if that is none.
+// because of which it was rolled back, store.NoCulprit if that is none.
 func (p *pilot[Tx]) measured(f *flight[Tx], end measure.End, culprit int) {
 	n := p.engine.reporter
 	if n.meters == nil && f.spans == nil {
@@ -57,11 +57,11 @@ func (n *reporter) measure(i int, m measure.Batch) {
 }
 
 // batchEnd is how a batch ended, for who measures.
-func batchEnd(o contract.CommitOutcome) measure.End {
+func batchEnd(o store.CommitOutcome) measure.End {
 	switch o {
-	case contract.Committed:
+	case store.Committed:
 		return measure.Committed
-	case contract.CommitUnknown:
+	case store.CommitUnknown:
 		return measure.Unknown
 	}
 	return measure.RolledBack

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/measure"
+	"github.com/semel-go/semel/store"
 )
 
 // adder is a meter that adds up, as one over a library of metrics does.
@@ -34,7 +34,7 @@ func measureFlight(p *pilot[int], f *flight[int]) {
 	f.figures.Marking = p.lap(f)
 	f.figures.Handling += p.lap(f)
 	f.figures.Committing = p.lap(f)
-	p.measured(f, measure.Committed, contract.NoCulprit)
+	p.measured(f, measure.Committed, store.NoCulprit)
 }
 
 // BenchmarkMeter is what measuring costs a flight, and so a message that flies alone.
@@ -62,28 +62,28 @@ func (*unsampling) TraceBatch(measure.Begun) measure.BatchTrace { panic("nothing
 
 // tracingNothing is a pilot with a tracer, and a flight of messages of which none is sampled: half
 // of them have no trace context, as many one that is not sampled.
-func tracingNothing(messages int) (*pilot[int], *flight[int], []contract.Verdict) {
+func tracingNothing(messages int) (*pilot[int], *flight[int], []store.Verdict) {
 	e := &engine[int]{reporter: &reporter{consumer: "billing", tracer: &unsampling{}}}
 	f := &flight[int]{Flight: &machine.Flight{Entries: make([]machine.Entry, messages)}, began: time.Now()}
-	verdicts := make([]contract.Verdict, messages)
+	verdicts := make([]store.Verdict, messages)
 	for i := range f.Entries {
 		q := &parcel{message: semel.Message{Headers: semel.Headers{{Name: "id", Value: []byte("1")}, {Name: "ce-type", Value: []byte("a")}, {Name: "content-type", Value: []byte("b")}}}}
 		if i%2 == 0 {
 			q.message.Headers = append(q.message.Headers, semel.Header{Name: "traceparent", Value: []byte("00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00")})
 		}
 		q.item.Handle = q
-		f.Entries[i].Item, verdicts[i].Kind = &q.item, contract.Fresh
+		f.Entries[i].Item, verdicts[i].Kind = &q.item, store.Fresh
 	}
 	return &pilot[int]{engine: e}, f, verdicts
 }
 
 // traceNothing is all that a tracer adds to a flight of which nothing is sampled.
-func traceNothing(p *pilot[int], f *flight[int], verdicts []contract.Verdict) {
+func traceNothing(p *pilot[int], f *flight[int], verdicts []store.Verdict) {
 	p.trace(f, verdicts)
 	for i := range f.Entries {
 		f.within(i, &f.Entries[i].Item.Handle.(*parcel).message)
 	}
-	p.measured(f, measure.Committed, contract.NoCulprit)
+	p.measured(f, measure.Committed, store.NoCulprit)
 }
 
 // BenchmarkTracerUnsampled is what a tracer costs messages of which none is sampled, and a

@@ -11,9 +11,10 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/measure"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // scale is a meter that keeps what it is told.
@@ -37,16 +38,16 @@ func (panicky) Measure(measure.Batch) { panic("no") }
 
 func TestAMeterIsToldOfEachBatch(t *testing.T) {
 	bubble(t, "K4_with_what_its_parts_took", func(t *testing.T) {
-		store := watch(memstore.New())
-		store.onBegin = func(context.Context, []contract.Mark) error { pass(time.Millisecond); return nil }
-		store.onCommit = func(ctx context.Context, commit func(context.Context) contract.Result) contract.Result {
+		st := watch(memstore.New())
+		st.onBegin = func(context.Context, []store.Mark) error { pass(time.Millisecond); return nil }
+		st.onCommit = func(ctx context.Context, commit func(context.Context) store.Result) store.Result {
 			pass(4 * time.Millisecond)
 			return commit(ctx)
 		}
 		told := &scale{}
 		c := config(newListSource(message("1", `{}`)))
 		c.Observers = []semel.Observer{observerFunc(func(semel.Event) {}), told}
-		if err := mustNew(t, store, func(context.Context, *memstore.Tx, *semel.Message) error { pass(2 * time.Millisecond); return nil }, c).Run(t.Context()); err != nil {
+		if err := mustNew(t, st, func(context.Context, *memstore.Tx, *semel.Message) error { pass(2 * time.Millisecond); return nil }, c).Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		want := measure.Batch{Consumer: "billing", Messages: 1, Marking: time.Millisecond, Handling: 2 * time.Millisecond, Committing: 4 * time.Millisecond}
@@ -55,18 +56,18 @@ func TestAMeterIsToldOfEachBatch(t *testing.T) {
 		}
 	})
 	bubble(t, "K4_with_how_it_ended", func(t *testing.T) {
-		store := watch(memstore.New())
+		st := watch(memstore.New())
 		begun, committed, ran := 0, 0, 0
-		store.onBegin = func(context.Context, []contract.Mark) error {
+		st.onBegin = func(context.Context, []store.Mark) error {
 			if begun++; begun == 1 {
 				return errors.New("the store is down")
 			}
 			return nil
 		}
-		store.onCommit = func(ctx context.Context, commit func(context.Context) contract.Result) contract.Result {
+		st.onCommit = func(ctx context.Context, commit func(context.Context) store.Result) store.Result {
 			if committed++; committed == 1 {
 				commit(ctx)
-				return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: errors.New("the answer is lost")}
+				return store.Result{Outcome: store.CommitUnknown, Class: store.ClassDown, Culprit: store.NoCulprit, Err: errors.New("the answer is lost")}
 			}
 			return commit(ctx)
 		}
@@ -74,7 +75,7 @@ func TestAMeterIsToldOfEachBatch(t *testing.T) {
 		c := config(newListSource(message("1", `{}`), message("2", `{}`)))
 		c.Observers = []semel.Observer{told}
 		c.Batch.Most, c.Workers = 1, 1
-		err := mustNew(t, store, func(context.Context, *memstore.Tx, *semel.Message) error {
+		err := mustNew(t, st, func(context.Context, *memstore.Tx, *semel.Message) error {
 			if ran++; ran == 1 {
 				return errors.New("not yet")
 			}
@@ -128,9 +129,9 @@ func TestWhatIsInHand(t *testing.T) {
 func TestTheAgeOfWhatIsInHand(t *testing.T) {
 	bubble(t, "K4_it_is_that_of_the_first_that_has_not_ended_and_not_the_run_s", func(t *testing.T) {
 		goOn := make(chan struct{})
-		source := watchSource(message("1", `{}`))
-		source.onFetch = func(context.Context, contract.Bound) error { pass(time.Hour); return nil } // nothing comes for an hour
-		consumer := mustNew(t, memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error { <-goOn; return nil }, config(source))
+		src := watchSource(message("1", `{}`))
+		src.onFetch = func(context.Context, source.Bound) error { pass(time.Hour); return nil } // nothing comes for an hour
+		consumer := mustNew(t, memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error { <-goOn; return nil }, config(src))
 		run := start(t, consumer)
 		pass(time.Hour - time.Second)
 		if l := consumer.Load(); l.Messages != 0 || l.Oldest != 0 {
@@ -219,11 +220,11 @@ func TestAlive(t *testing.T) {
 		}
 	})
 	bubble(t, "K8_a_store_that_is_down_is_a_pause_and_no_death", func(t *testing.T) {
-		store := watch(memstore.New())
-		store.onBegin = func(context.Context, []contract.Mark) error { return errors.New("down") }
+		st := watch(memstore.New())
+		st.onBegin = func(context.Context, []store.Mark) error { return errors.New("down") }
 		source := newListSource(message("1", `{}`))
 		source.endless = true
-		consumer := mustNew(t, store, add, config(source))
+		consumer := mustNew(t, st, add, config(source))
 		run := start(t, consumer)
 		pass(10 * time.Minute)
 		if alive, why := consumer.Alive(); !alive {

@@ -11,36 +11,38 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // enumerations are the types of this package whose values are listed, with
 // the name of value n.
 var enumerations = map[string]func(n uint8) fmt.Stringer{
-	"Outcome":         func(n uint8) fmt.Stringer { return contract.Outcome(n) },
-	"VerdictKind":     func(n uint8) fmt.Stringer { return contract.VerdictKind(n) },
-	"Class":           func(n uint8) fmt.Stringer { return contract.Class(n) },
-	"CommitOutcome":   func(n uint8) fmt.Stringer { return contract.CommitOutcome(n) },
+	"Outcome":         func(n uint8) fmt.Stringer { return store.Outcome(n) },
+	"VerdictKind":     func(n uint8) fmt.Stringer { return store.VerdictKind(n) },
+	"Class":           func(n uint8) fmt.Stringer { return store.Class(n) },
+	"CommitOutcome":   func(n uint8) fmt.Stringer { return store.CommitOutcome(n) },
 	"SettleKind":      func(n uint8) fmt.Stringer { return semel.SettleKind(n) },
-	"End":             func(n uint8) fmt.Stringer { return contract.End(n) },
+	"End":             func(n uint8) fmt.Stringer { return source.End(n) },
 	"Action":          func(n uint8) fmt.Stringer { return consumer.Action(n) },
 	"Otherwise":       func(n uint8) fmt.Stringer { return consumer.Otherwise(n) },
 	"LaneMode":        func(n uint8) fmt.Stringer { return consumer.LaneMode(n) },
 	"OnParked":        func(n uint8) fmt.Stringer { return consumer.OnParked(n) },
 	"SettlePoint":     func(n uint8) fmt.Stringer { return consumer.SettlePoint(n) },
 	"DuplicatePolicy": func(n uint8) fmt.Stringer { return consumer.DuplicatePolicy(n) },
-	"CallOutcome":     func(n uint8) fmt.Stringer { return contract.CallOutcome(n) },
-	"Resolution":      func(n uint8) fmt.Stringer { return contract.Resolution(n) },
+	"CallOutcome":     func(n uint8) fmt.Stringer { return store.CallOutcome(n) },
+	"Resolution":      func(n uint8) fmt.Stringer { return admin.Resolution(n) },
 	"Finding":         func(n uint8) fmt.Stringer { return consumer.Finding(n) },
-	"KeyState":        func(n uint8) fmt.Stringer { return contract.KeyState(n) },
-	"KeyEvent":        func(n uint8) fmt.Stringer { return contract.KeyEvent(n) },
-	"Durability":      func(n uint8) fmt.Stringer { return contract.Durability(n) },
-	"RowEvent":        func(n uint8) fmt.Stringer { return contract.RowEvent(n) },
+	"KeyState":        func(n uint8) fmt.Stringer { return store.KeyState(n) },
+	"KeyEvent":        func(n uint8) fmt.Stringer { return store.KeyEvent(n) },
+	"Durability":      func(n uint8) fmt.Stringer { return store.Durability(n) },
+	"RowEvent":        func(n uint8) fmt.Stringer { return store.RowEvent(n) },
 	"Strategy":        func(n uint8) fmt.Stringer { return consumer.Strategy(n) },
 	"Decision":        func(n uint8) fmt.Stringer { return semel.Decision(n) },
-	"GenerationState": func(n uint8) fmt.Stringer { return contract.GenerationState(n) },
-	"ErasurePart":     func(n uint8) fmt.Stringer { return contract.ErasurePart(n) },
+	"GenerationState": func(n uint8) fmt.Stringer { return store.GenerationState(n) },
+	"ErasurePart":     func(n uint8) fmt.Stringer { return admin.ErasurePart(n) },
 	"IDTime":          func(n uint8) fmt.Stringer { return identity.IDTime(n) },
 	"ValueKind":       func(n uint8) fmt.Stringer { return identity.ValueKind(n) },
 }
@@ -65,16 +67,16 @@ func TestEveryValueOfAListHasItsOwnName(t *testing.T) {
 			t.Errorf("%s has %d values and no names; give it a String method, and this test a line", kind, n)
 		}
 	}
-	if got := fmt.Sprint(contract.StateParked, " ", contract.Parked, " ", consumer.ActionKeepFirst); got != "PARKED parked accept_first" {
+	if got := fmt.Sprint(store.StateParked, " ", store.Parked, " ", consumer.ActionKeepFirst); got != "PARKED parked accept_first" {
 		t.Errorf("printed: %s", got)
 	}
 }
 
 // declaredValues counts the exported constants of each exported integer type of
-// a list of the words, the contract, identities and policies.
+// a list of the words, store, source, identities and policies.
 func declaredValues(t *testing.T) map[string]int {
 	var files []string
-	for _, room := range []string{"..", ".", "../contract", "../identity"} {
+	for _, room := range []string{"..", ".", "../store", "../source", "../internal/admin", "../identity"} {
 		found, err := filepath.Glob(filepath.Join(room, "*.go"))
 		if err != nil || len(found) == 0 {
 			t.Fatalf("%s: %d files, %v", room, len(found), err)

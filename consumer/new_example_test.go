@@ -8,10 +8,11 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/file"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // payments are three deliveries of two payments.
@@ -26,8 +27,8 @@ type order struct {
 }
 
 // policy is that of the consumer "billing".
-func policy(source contract.Source) consumer.Config {
-	return consumer.Config{Name: "billing", Source: source, Identity: identity.CloudEvents(), Logger: slog.New(slog.DiscardHandler)}
+func policy(src source.Source) consumer.Config {
+	return consumer.Config{Name: "billing", Source: src, Identity: identity.CloudEvents(), Logger: slog.New(slog.DiscardHandler)}
 }
 
 // book is the handler: it writes through the transaction that marks.
@@ -113,27 +114,27 @@ func ExampleConsumer_Process() {
 
 func ExampleConsumer_TryMark() {
 	ctx := context.Background()
-	store := memstore.New()
-	billing, err := consumer.New(store, book, policy(nil))
+	st := memstore.New()
+	billing, err := consumer.New(st, book, policy(nil))
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
 	for range 2 {
 		// A transaction of your own: with database/sql, db.BeginTx.
-		yours, _, err := store.Begin(ctx, contract.TxOptions{}, nil)
+		yours, _, err := st.Begin(ctx, store.TxOptions{}, nil)
 		if err != nil {
 			fmt.Println(err)
 			return
 		}
-		tx, m := yours.Tx(contract.All), paymentOf("1", 30)
+		tx, m := yours.Tx(store.All), paymentOf("1", 30)
 		verdict, err := billing.TryMark(ctx, tx, m)
-		if err == nil && verdict.Kind == contract.Fresh {
+		if err == nil && verdict.Kind == store.Fresh {
 			err = book(ctx, tx, m)
 		}
-		fmt.Println(verdict.Kind, err, yours.Commit(ctx, contract.Ending{}).Outcome)
+		fmt.Println(verdict.Kind, err, yours.Commit(ctx, store.Ending{}).Outcome)
 	}
-	fmt.Printf("%s\n", store.Get("balance a"))
+	fmt.Printf("%s\n", st.Get("balance a"))
 	// Output:
 	// fresh <nil> committed
 	// seen <nil> committed

@@ -11,31 +11,32 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // ofNewer writes a marker with an outcome that only a newer release knows. What it
 // returns ends it as discarded, as that release may.
-func ofNewer(t *testing.T, store *memstore.Store, id string, o contract.Outcome) (ends func()) {
+func ofNewer(t *testing.T, st *memstore.Store, id string, o store.Outcome) (ends func()) {
 	t.Helper()
-	scope, err := store.Scope(t.Context(), "billing", "", 0)
+	scope, err := st.Scope(t.Context(), "billing", "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	write := func(e contract.Ending) {
+	write := func(e store.Ending) {
 		t.Helper()
-		b, _, err := store.Begin(t.Context(), contract.TxOptions{}, []contract.Mark{{Scope: scope, ID: []byte(id), As: o}})
+		b, _, err := st.Begin(t.Context(), store.TxOptions{}, []store.Mark{{Scope: scope, ID: []byte(id), As: o}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := b.Commit(t.Context(), e); r.Outcome != contract.Committed {
+		if r := b.Commit(t.Context(), e); r.Outcome != store.Committed {
 			t.Fatal(r)
 		}
 	}
-	write(contract.Ending{})
+	write(store.Ending{})
 	return func() {
-		write(contract.Ending{Rows: []contract.Row{{State: contract.StateDiscarded, Message: message(id, `{}`)}}})
+		write(store.Ending{Rows: []store.Row{{State: store.StateDiscarded, Message: message(id, `{}`)}}})
 	}
 }
 
@@ -48,23 +49,23 @@ func inLane(lane, id string) *semel.Message {
 
 func TestWhatANewerReleaseMarked(t *testing.T) {
 	bubble(t, "law_4_it_is_held_with_its_lane_until_this_release_knows_it_and_other_lanes_go_on", func(t *testing.T) {
-		for _, o := range []contract.Outcome{6, 9} { // the next, and one of a far release
+		for _, o := range []store.Outcome{6, 9} { // the next, and one of a far release
 			heldWithItsLane(t, o)
 		}
 	})
 	bubble(t, "case_6_without_order_the_rest_of_its_lane_goes_on_and_a_stop_does_not_wait_for_it", func(t *testing.T) {
-		store := memstore.New()
-		ofNewer(t, store, "1", 9)
-		source := newListSource(message("1", `{}`), message("2", `{}`), message("1", `{}`))
-		source.endless = true
-		c := config(source)
+		st := memstore.New()
+		ofNewer(t, st, "1", 9)
+		src := newListSource(message("1", `{}`), message("2", `{}`), message("1", `{}`))
+		src.endless = true
+		c := config(src)
 		c.Lanes = consumer.LanesNone
-		consumer := mustNew(t, store, add, c)
+		consumer := mustNew(t, st, add, c)
 		run := start(t, consumer)
 		pass(time.Minute)
 		synctest.Wait()
-		if effect(t, store, "1") != "" || effect(t, store, "2") != "1" || len(source.settled) != 1 || consumer.Counts().InFlight != 2 {
-			t.Errorf("%+v, settled %v", consumer.Counts(), source.settled)
+		if effect(t, st, "1") != "" || effect(t, st, "2") != "1" || len(src.settled) != 1 || consumer.Counts().InFlight != 2 {
+			t.Errorf("%+v, settled %v", consumer.Counts(), src.settled)
 		}
 		began := time.Now()
 		run.stop()
@@ -73,13 +74,13 @@ func TestWhatANewerReleaseMarked(t *testing.T) {
 		}
 	})
 	bubble(t, "law_11_a_consumer_that_fetches_no_more_because_of_them_is_not_ready", func(t *testing.T) {
-		store := memstore.New()
-		first, second := ofNewer(t, store, "1", 9), ofNewer(t, store, "2", 9)
-		source := newListSource(message("1", `{}`), message("2", `{}`), message("3", `{}`))
-		source.endless = true
-		c := config(source)
+		st := memstore.New()
+		first, second := ofNewer(t, st, "1", 9), ofNewer(t, st, "2", 9)
+		src := newListSource(message("1", `{}`), message("2", `{}`), message("3", `{}`))
+		src.endless = true
+		c := config(src)
 		c.Lanes, c.MaxUnsettled.Messages = consumer.LanesNone, 2
-		consumer := mustNew(t, store, add, c)
+		consumer := mustNew(t, st, add, c)
 		run := start(t, consumer)
 		began := time.Now()
 		for range 60 { // also while the store is asked again
@@ -88,12 +89,12 @@ func TestWhatANewerReleaseMarked(t *testing.T) {
 				t.Fatal("it is ready")
 			}
 		}
-		if ready, why := consumer.Ready(); ready || !strings.Contains(why, "fetch: 2 messages that a newer release marked") || effect(t, store, "3") != "" {
+		if ready, why := consumer.Ready(); ready || !strings.Contains(why, "fetch: 2 messages that a newer release marked") || effect(t, st, "3") != "" {
 			t.Errorf("ready %t, %q", ready, why)
 		}
 		first()
 		pass(30 * time.Second)
-		if ready, why := consumer.Ready(); !ready || effect(t, store, "3") != "1" {
+		if ready, why := consumer.Ready(); !ready || effect(t, st, "3") != "1" {
 			t.Errorf("with room again: ready %t, %q", ready, why)
 		}
 		second()
@@ -108,37 +109,37 @@ func TestWhatANewerReleaseMarked(t *testing.T) {
 		}
 	})
 	bubble(t, "case_12_Process_hands_it_back_with_a_reason_of_its_own", func(t *testing.T) {
-		store := memstore.New()
-		ends := ofNewer(t, store, "1", 9)
-		consumer := mustNew(t, store, add, config(nil))
+		st := memstore.New()
+		ends := ofNewer(t, st, "1", 9)
+		consumer := mustNew(t, st, add, config(nil))
 		all, err := consumer.ProcessAll(t.Context(), []*semel.Message{message("1", `{}`), message("2", `{}`), message("1", `{}`)})
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, d := range []int{0, 2} {
-			if d := all[d]; d.Kind != semel.Nack || d.Reason != semel.ReasonNewer || d.After <= 0 || d.Charged || d.Ending != contract.EndUnknown {
+			if d := all[d]; d.Kind != semel.Nack || d.Reason != semel.ReasonNewer || d.After <= 0 || d.Charged || d.Ending != source.EndUnknown {
 				t.Errorf("%+v", d)
 			}
 		}
-		if all[1].Ending != contract.EndApplied || effect(t, store, "1") != "" {
-			t.Errorf("%+v, effect %q", all[1], effect(t, store, "1"))
+		if all[1].Ending != source.EndApplied || effect(t, st, "1") != "" {
+			t.Errorf("%+v, effect %q", all[1], effect(t, st, "1"))
 		}
 		ends()
-		if d, err := consumer.Process(t.Context(), message("1", `{}`)); err != nil || d.Ending != contract.EndDuplicate {
+		if d, err := consumer.Process(t.Context(), message("1", `{}`)); err != nil || d.Ending != source.EndDuplicate {
 			t.Errorf("when it is known: %+v, %v", d, err)
 		}
 		closed(t, consumer)
 	})
 	bubble(t, "case_12_TryMark_says_that_it_must_be_neither_applied_nor_settled", func(t *testing.T) {
-		store := memstore.New()
-		ofNewer(t, store, "1", 9)
-		b, _, err := store.Begin(context.Background(), contract.TxOptions{}, nil)
+		st := memstore.New()
+		ofNewer(t, st, "1", 9)
+		b, _, err := st.Begin(context.Background(), store.TxOptions{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer b.Rollback(context.Background())
-		v, err := mustNew(t, store, add, config(nil)).TryMark(t.Context(), b.Tx(contract.All), message("1", `{}`))
-		if v != (contract.Verdict{Kind: contract.Newer, Was: 9}) || !errors.Is(err, semel.ErrSchema) || !strings.Contains(err.Error(), "newer release") {
+		v, err := mustNew(t, st, add, config(nil)).TryMark(t.Context(), b.Tx(store.All), message("1", `{}`))
+		if v != (store.Verdict{Kind: store.Newer, Was: 9}) || !errors.Is(err, semel.ErrSchema) || !strings.Contains(err.Error(), "newer release") {
 			t.Errorf("%s, %v", v, err)
 		}
 	})
@@ -171,19 +172,19 @@ func endsBesideIt(t *testing.T, exit time.Duration) {
 	}
 }
 
-func heldWithItsLane(t *testing.T, o contract.Outcome) {
-	store, seen := memstore.New(), &witness{}
-	ends := ofNewer(t, store, "2", o)
+func heldWithItsLane(t *testing.T, o store.Outcome) {
+	st, seen := memstore.New(), &witness{}
+	ends := ofNewer(t, st, "2", o)
 	source := newListSource(inLane("a", "1"), inLane("a", "2"), inLane("a", "3"), inLane("b", "4"))
 	source.endless = true
 	c := config(source)
 	c.Observers = []semel.Observer{seen}
-	consumer := mustNew(t, store, add, c)
+	consumer := mustNew(t, st, add, c)
 	run := start(t, consumer)
 	pass(5 * time.Minute)
 	synctest.Wait()
 	for i, want := range []string{"1", "", "", "1"} {
-		if got := effect(t, store, fmt.Sprint(i+1)); got != want || source.isSettled(i) != len(want) {
+		if got := effect(t, st, fmt.Sprint(i+1)); got != want || source.isSettled(i) != len(want) {
 			t.Errorf("message %d has effect %q and is settled %d times while the marker is a newer release's", i+1, got, source.isSettled(i))
 		}
 	}
@@ -199,8 +200,8 @@ func heldWithItsLane(t *testing.T, o contract.Outcome) {
 	if ready, why := consumer.Ready(); !ready || why != "" {
 		t.Errorf("when it is known: ready %t, %q", ready, why)
 	}
-	if effect(t, store, "2") != "" || effect(t, store, "3") != "1" || source.isSettled(1) != 1 || consumer.Counts().Duplicates != 1 {
-		t.Errorf("when it is known: effects %q %q, %+v", effect(t, store, "2"), effect(t, store, "3"), consumer.Counts())
+	if effect(t, st, "2") != "" || effect(t, st, "3") != "1" || source.isSettled(1) != 1 || consumer.Counts().Duplicates != 1 {
+		t.Errorf("when it is known: effects %q %q, %+v", effect(t, st, "2"), effect(t, st, "3"), consumer.Counts())
 	}
 	run.stop()
 	if err := run.wait(); err != nil {

@@ -7,9 +7,9 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 func TestOneTransactionHoldsMarkerAndEffect(t *testing.T) {
@@ -17,12 +17,12 @@ func TestOneTransactionHoldsMarkerAndEffect(t *testing.T) {
 		// What does not fit together does not compile: the store's transaction
 		// is the handler's, and there is no second store to name.
 		type tx = *memstore.Tx
-		var fits func(contract.TxStore[tx], func(context.Context, tx, *semel.Message) error, consumer.Config, ...faults.Plan) (*consumer.Consumer[tx], error) = consumer.New[tx]
-		var all func(contract.TxStore[tx], func(context.Context, tx, []*semel.Message) error, consumer.Config, ...faults.Plan) (*consumer.Consumer[tx], error) = consumer.NewAll[tx]
+		var fits func(store.TxStore[tx], func(context.Context, tx, *semel.Message) error, consumer.Config, ...faults.Plan) (*consumer.Consumer[tx], error) = consumer.New[tx]
+		var all func(store.TxStore[tx], func(context.Context, tx, []*semel.Message) error, consumer.Config, ...faults.Plan) (*consumer.Consumer[tx], error) = consumer.NewAll[tx]
 		for _, made := range []reflect.Type{reflect.TypeOf(fits), reflect.TypeOf(all), reflect.TypeFor[consumer.Config]()} {
 			stores := 0
 			for _, in := range parts(made) {
-				if in.Implements(reflect.TypeFor[contract.TxStore[tx]]()) {
+				if in.Implements(reflect.TypeFor[store.TxStore[tx]]()) {
 					stores++
 				}
 			}

@@ -13,10 +13,10 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // typedAs is a message of a type; an empty type is none.
@@ -65,27 +65,27 @@ func TestAConsumerThatSkipsEverythingSaysSo(t *testing.T) {
 
 func TestATopicIsShared(t *testing.T) {
 	bubble(t, "C16_what_is_not_the_consumers_is_settled_counted_and_written_nowhere", func(t *testing.T) {
-		store, source := memstore.New(), shared()
+		st, source := memstore.New(), shared()
 		c := config(source)
 		c.Only = consumer.Only{Types: []string{"order"}}
-		counts := runs(t, store, add, c)
+		counts := runs(t, st, add, c)
 		if want := (semel.Counts{Deliveries: 5, Applied: 2, Skipped: 3, SameContent: 1}); counts != want {
 			t.Errorf("%+v, not %+v", counts, want)
 		}
-		if len(source.settled) != 5 || source.kinds["1"] != semel.Ack || len(rows(t, store)) != 0 {
-			t.Errorf("settled %v, rows %v", source.settled, rows(t, store))
+		if len(source.settled) != 5 || source.kinds["1"] != semel.Ack || len(rows(t, st)) != 0 {
+			t.Errorf("settled %v, rows %v", source.settled, rows(t, st))
 		}
 	})
 	bubble(t, "C16_otherwise_park_sets_it_aside_with_its_reason", func(t *testing.T) {
-		store, source := memstore.New(), shared()
+		st, source := memstore.New(), shared()
 		c := config(source)
 		c.Only, c.Otherwise = consumer.Only{Types: []string{"order"}}, consumer.OtherwisePark
 		c.OnBadIdentity = consumer.ActionHalt // is another question
-		counts := runs(t, store, add, c)
+		counts := runs(t, st, add, c)
 		if counts.Applied != 2 || counts.Parked != 3 || counts.Skipped != 0 || len(source.settled) != 5 {
 			t.Errorf("%+v, settled %v", counts, source.settled)
 		}
-		for _, r := range rows(t, store) {
+		for _, r := range rows(t, st) {
 			if r.Reason != semel.ReasonForeign || r.Attempts != 0 || !r.Surrogate {
 				t.Errorf("a row says %q after %d attempts", r.Reason, r.Attempts)
 			}
@@ -103,13 +103,13 @@ func TestATopicIsShared(t *testing.T) {
 		}
 	})
 	bubble(t, "C16_otherwise_dead_letter_copies_it_and_keeps_a_row", func(t *testing.T) {
-		store, source := memstore.New(), bury(t, typedAs("order", "1"), typedAs("invoice", "2"))
+		st, source := memstore.New(), bury(t, typedAs("order", "1"), typedAs("invoice", "2"))
 		c := config(source)
 		c.Only, c.Otherwise = consumer.Only{Types: []string{"order"}}, consumer.OtherwiseDeadLetter
-		if counts := runs(t, store, add, c); counts.Applied != 1 || counts.DeadLettered != 1 || counts.Skipped != 0 {
+		if counts := runs(t, st, add, c); counts.Applied != 1 || counts.DeadLettered != 1 || counts.Skipped != 0 {
 			t.Errorf("%+v", counts)
 		}
-		if all := rows(t, store); len(all) != 1 || all[0].Reason != semel.ReasonForeign || all[0].State != contract.StateDeadLettered || source.lies(t)["2"] != 1 {
+		if all := rows(t, st); len(all) != 1 || all[0].Reason != semel.ReasonForeign || all[0].State != store.StateDeadLettered || source.lies(t)["2"] != 1 {
 			t.Errorf("rows %+v, dead letters %v", all, source.lies(t))
 		}
 	})
@@ -161,9 +161,9 @@ func TestWhatIsSkippedInALoopOfOnesOwn(t *testing.T) {
 
 func TestWhatIsSkippedWhileTheStoreIsDown(t *testing.T) {
 	bubble(t, "law_13_it_is_not_settled_before_the_store_is_back", func(t *testing.T) {
-		store, source := watch(memstore.New()), newListSource(typedAs("order", "1"), typedAs("invoice", "2"))
+		st, source := watch(memstore.New()), newListSource(typedAs("order", "1"), typedAs("invoice", "2"))
 		back, down := time.Now().Add(time.Minute), make(chan struct{})
-		store.onBegin = func(context.Context, []contract.Mark) error {
+		st.onBegin = func(context.Context, []store.Mark) error {
 			if time.Now().Before(back) {
 				return errors.New("away")
 			}
@@ -192,7 +192,7 @@ func TestWhatIsSkippedWhileTheStoreIsDown(t *testing.T) {
 				<-down
 			}
 		}}
-		if counts := runs(t, store, add, c, plan); counts.Applied != 1 || counts.Skipped != 1 {
+		if counts := runs(t, st, add, c, plan); counts.Applied != 1 || counts.Skipped != 1 {
 			t.Errorf("%+v", counts)
 		}
 	})

@@ -8,9 +8,9 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/file"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/memstore"
 )
 
@@ -44,7 +44,7 @@ func ExampleVersionPolicy() {
 	if err := orders.Run(context.Background()); err != nil {
 		fmt.Println(err)
 	}
-	gaps, err := store.Streams(context.Background(), contract.StreamFilter{Gaps: true})
+	gaps, err := store.Streams(context.Background(), admin.StreamFilter{Gaps: true})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -13,9 +13,10 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // outages are the ways in which a store does not work, by the operation that fails.
@@ -41,9 +42,9 @@ func TestAStoreThatIsDown(t *testing.T) {
 			var calls atomic.Int64
 			down.Store(true)
 			store, seen := broken(op, &down, &calls), &witness{}
-			source := newListSource(append(numbered("a", 6000), numbered("b", 6000)...)...)
-			source.endless, source.takes = true, time.Millisecond // else one core fetches all before it begins a batch
-			c := config(source)
+			src := newListSource(append(numbered("a", 6000), numbered("b", 6000)...)...)
+			src.endless, src.takes = true, time.Millisecond // else one core fetches all before it begins a batch
+			c := config(src)
 			c.MaxUnsettled.Messages = 20000 // what pauses the fetching is not the bound
 			c.Observers, c.Retry.Attempts, c.Batch.Most = []semel.Observer{seen}, 2, 20
 			attempts := atomic.Int64{}
@@ -64,8 +65,8 @@ func TestAStoreThatIsDown(t *testing.T) {
 				t.Errorf("%s: ready %v (%s), %d events", op, ready, why, len(seen.of(semel.EventNotReady)))
 			}
 			counts := consumer.Counts()
-			if counts.Applied+counts.Parked+counts.Retried != 0 || counts.InFlight != counts.Deliveries || len(source.settled) != 0 {
-				t.Errorf("%s: %+v, %d settled", op, counts, len(source.settled))
+			if counts.Applied+counts.Parked+counts.Retried != 0 || counts.InFlight != counts.Deliveries || len(src.settled) != 0 {
+				t.Errorf("%s: %+v, %d settled", op, counts, len(src.settled))
 			}
 			// Full jitter up to 5 s: 24 tries a minute on average; and two lanes ask before the outage is known.
 			if n := calls.Load(); n > 60 {
@@ -83,8 +84,8 @@ func TestAStoreThatIsDown(t *testing.T) {
 			if ready, why := consumer.Ready(); !ready || len(seen.of(semel.EventReady)) == 0 {
 				t.Errorf("%s: still not ready: %s", op, why)
 			}
-			if counts := consumer.Counts(); counts.Applied != 12000 || counts.Parked != 0 || counts.Retried != 0 || attempts.Load() != 1 || len(source.settled) != 12000 {
-				t.Errorf("%s: afterwards %+v, attempt %d, %d settled", op, counts, attempts.Load(), len(source.settled))
+			if counts := consumer.Counts(); counts.Applied != 12000 || counts.Parked != 0 || counts.Retried != 0 || attempts.Load() != 1 || len(src.settled) != 12000 {
+				t.Errorf("%s: afterwards %+v, attempt %d, %d settled", op, counts, attempts.Load(), len(src.settled))
 			}
 			run.stop()
 			if err := run.wait(); err != nil {
@@ -96,14 +97,14 @@ func TestAStoreThatIsDown(t *testing.T) {
 		var down atomic.Bool
 		var calls atomic.Int64
 		store := broken("commit-before", &down, &calls)
-		source := watchSource(numbered("m", 600)...)
+		src := watchSource(numbered("m", 600)...)
 		fetched := 0
-		source.onFetch = func(ctx context.Context, most contract.Bound) error {
+		src.onFetch = func(ctx context.Context, most source.Bound) error {
 			fetched++
 			down.Store(fetched == 2)
 			return nil
 		}
-		c := config(source)
+		c := config(src)
 		c.Batch.Most, c.Workers, c.Retry.Attempts = 50, 2, 1
 		consumer := mustNew(t, store, add, c)
 		run := start(t, consumer)
@@ -113,8 +114,8 @@ func TestAStoreThatIsDown(t *testing.T) {
 			t.Fatal(err)
 		}
 		for i := range 600 {
-			if id := fmt.Sprint("m", i); effect(t, store, id) != "1" || source.isSettled(i) != 1 {
-				t.Errorf("%s has effect %q and was settled %d times", id, effect(t, store, id), source.isSettled(i))
+			if id := fmt.Sprint("m", i); effect(t, store, id) != "1" || src.isSettled(i) != 1 {
+				t.Errorf("%s has effect %q and was settled %d times", id, effect(t, store, id), src.isSettled(i))
 			}
 		}
 	})
@@ -122,20 +123,20 @@ func TestAStoreThatIsDown(t *testing.T) {
 
 func TestHowOftenAStoreThatIsDownIsAsked(t *testing.T) {
 	bubble(t, "trap_T33_a_store_that_is_down_is_asked_less_and_less", func(t *testing.T) {
-		store := watch(memstore.New())
-		store.onBegin = func(context.Context, []contract.Mark) error { return &downError{} }
-		source := newListSource(numbered("m", 5)...)
-		source.endless = true
-		down := &downStore{store}
-		run := start(t, mustNew(t, down, add, config(source)))
+		st := watch(memstore.New())
+		st.onBegin = func(context.Context, []store.Mark) error { return &downError{} }
+		src := newListSource(numbered("m", 5)...)
+		src.endless = true
+		down := &downStore{st}
+		run := start(t, mustNew(t, down, add, config(src)))
 		pass(5 * time.Minute)
 		run.stop()
 		if err := run.wait(); err != nil {
 			t.Fatal(err)
 		}
-		n, half := len(store.begins), 0
-		for _, at := range store.begins {
-			if at.Sub(store.begins[0]) < 5*time.Second {
+		n, half := len(st.begins), 0
+		for _, at := range st.begins {
+			if at.Sub(st.begins[0]) < 5*time.Second {
 				half++
 			}
 		}
@@ -148,7 +149,7 @@ func TestHowOftenAStoreThatIsDownIsAsked(t *testing.T) {
 			for seed := range uint64(5) {
 				var down atomic.Bool
 				var calls atomic.Int64
-				store := memstore.New(memstore.Fail(func(o string) error {
+				st := memstore.New(memstore.Fail(func(o string) error {
 					if !down.Load() {
 						return nil
 					}
@@ -163,12 +164,12 @@ func TestHowOftenAStoreThatIsDownIsAsked(t *testing.T) {
 				if op == "scope" {
 					down.Store(true)
 				}
-				source := watchSource(numbered("m", 1000)...)
-				source.onFetch = func(context.Context, contract.Bound) error { pass(5 * time.Millisecond); return nil }
-				source.endless = true
-				c := config(source)
+				src := watchSource(numbered("m", 1000)...)
+				src.onFetch = func(context.Context, source.Bound) error { pass(5 * time.Millisecond); return nil }
+				src.endless = true
+				c := config(src)
 				c.Workers, c.Lanes, c.Batch.Most = 8, consumer.LanesNone, 20
-				run := start(t, mustNew(t, store, slow(time.Millisecond), c, faults.Plan{Seed: 1 + seed}))
+				run := start(t, mustNew(t, st, slow(time.Millisecond), c, faults.Plan{Seed: 1 + seed}))
 				pass(50 * time.Millisecond)
 				down.Store(true)
 				pass(time.Minute)
@@ -187,10 +188,10 @@ func TestHowOftenAStoreThatIsDownIsAsked(t *testing.T) {
 		var down atomic.Bool
 		var calls atomic.Int64
 		down.Store(true)
-		store := broken("commit-before", &down, &calls)
-		source := newListSource(numbered("m", 5)...)
-		source.endless = true
-		consumer := mustNew(t, store, add, config(source))
+		st := broken("commit-before", &down, &calls)
+		src := newListSource(numbered("m", 5)...)
+		src.endless = true
+		consumer := mustNew(t, st, add, config(src))
 		run := start(t, consumer)
 		never := true
 		pass(time.Second)
@@ -200,8 +201,8 @@ func TestHowOftenAStoreThatIsDownIsAsked(t *testing.T) {
 			never = never && !ready
 		}
 		run.stop()
-		if err := run.wait(); err != nil || !never || len(source.settled) != 0 || calls.Load() > 60 {
-			t.Errorf("%v, never ready %v, %d settled, asked %d times", err, never, len(source.settled), calls.Load())
+		if err := run.wait(); err != nil || !never || len(src.settled) != 0 || calls.Load() > 60 {
+			t.Errorf("%v, never ready %v, %d settled, asked %d times", err, never, len(src.settled), calls.Load())
 		}
 	})
 }
@@ -231,9 +232,9 @@ func (*downError) Error() string { return "down" }
 // downStore classifies a downError as such.
 type downStore struct{ *watchedStore }
 
-func (s *downStore) Classify(err error) contract.Class {
+func (s *downStore) Classify(err error) store.Class {
 	if down := (*downError)(nil); errors.As(err, &down) {
-		return contract.ClassDown
+		return store.ClassDown
 	}
 	return s.watchedStore.Classify(err)
 }
@@ -259,9 +260,9 @@ func TestAHandlerThatMeetsADeadStore(t *testing.T) {
 
 func TestASourceThatFails(t *testing.T) {
 	bubble(t, "a_source_that_cannot_be_read_is_asked_again_with_a_growing_pause", func(t *testing.T) {
-		source, failing, fetches := watchSource(numbered("m", 5)...), true, 0
+		src, failing, fetches := watchSource(numbered("m", 5)...), true, 0
 		var mutex sync.Mutex
-		source.onFetch = func(context.Context, contract.Bound) error {
+		src.onFetch = func(context.Context, source.Bound) error {
 			mutex.Lock()
 			defer mutex.Unlock()
 			fetches++
@@ -271,7 +272,7 @@ func TestASourceThatFails(t *testing.T) {
 			return nil
 		}
 		seen := &witness{}
-		c := config(source)
+		c := config(src)
 		c.Observers = []semel.Observer{seen}
 		consumer := mustNew(t, memstore.New(), add, c)
 		run := start(t, consumer)
@@ -291,8 +292,8 @@ func TestASourceThatFails(t *testing.T) {
 		}
 	})
 	bubble(t, "what_could_not_be_settled_is_settled_again_and_is_not_processed_again", func(t *testing.T) {
-		source, calls, ran := watchSource(numbered("m", 6)...), 0, 0
-		source.onSettle = func(_ context.Context, all []contract.Settlement) ([]int, error) {
+		src, calls, ran := watchSource(numbered("m", 6)...), 0, 0
+		src.onSettle = func(_ context.Context, all []source.Settlement) ([]int, error) {
 			calls++
 			switch calls {
 			case 1:
@@ -304,13 +305,13 @@ func TestASourceThatFails(t *testing.T) {
 						left = append([]int{i}, left...) // in no order
 					}
 				}
-				_, _ = source.listSource.Settle(context.Background(), all[:1])
+				_, _ = src.listSource.Settle(context.Background(), all[:1])
 				return left, nil
 			}
 			return nil, nil
 		}
 		seen := &witness{}
-		c := config(source)
+		c := config(src)
 		c.Observers = []semel.Observer{seen}
 		counts := runs(t, memstore.New(), func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			ran++
@@ -323,15 +324,15 @@ func TestASourceThatFails(t *testing.T) {
 			t.Errorf("not ready %+v, ready %+v", down, up)
 		}
 		for i := range 6 {
-			if source.isSettled(i) != 1 {
-				t.Errorf("delivery %d was settled %d times", i, source.isSettled(i))
+			if src.isSettled(i) != 1 {
+				t.Errorf("delivery %d was settled %d times", i, src.isSettled(i))
 			}
 		}
 	})
 	bubble(t, "a_source_that_fails_to_close_is_an_error_of_the_run", func(t *testing.T) {
-		source := watchSource(message("1", `{}`))
-		source.onClose = func() error { return errTest }
-		consumer := mustNew(t, memstore.New(), add, config(source))
+		src := watchSource(message("1", `{}`))
+		src.onClose = func() error { return errTest }
+		consumer := mustNew(t, memstore.New(), add, config(src))
 		if err := consumer.Run(t.Context()); !errors.Is(err, errTest) || !strings.Contains(err.Error(), "closing the source") {
 			t.Errorf("Run says %v", err)
 		}

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/store"
 )
 
 // outage is the time in which the store, the source or the broker does not work.
@@ -57,7 +57,7 @@ func (n *reporter) down(r machine.Report) {
 		n.logger.Log(context.Background(), level, text, append([]any{"consumer", n.consumer}, append(more, "error", why)...)...)
 	}
 	switch changed := o.learns(kindOf(why)); {
-	case o.tries == 1 && errors.Is(r.Err, contract.ErrGeneration): // nothing is wrong, unless it lasts
+	case o.tries == 1 && errors.Is(r.Err, store.ErrGeneration): // nothing is wrong, unless it lasts
 		o.logged = now
 		n.logger.Info("its generation is switched, or is about to be: nothing is applied before that is over", "consumer", n.consumer, "wait", rounded(r.Wait), "error", why)
 	case o.tries == 1 && n.seldom(r.Part):

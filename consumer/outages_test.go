@@ -10,8 +10,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // linesWith returns the lines of a log that hold text.
@@ -28,8 +29,8 @@ func linesWith(log, text string) []string {
 func TestAnOutageIsOneLineThenOneAMinute(t *testing.T) {
 	bubble(t, "five_minutes_without_a_store_are_six_lines_with_how_long_and_how_many_tries", func(t *testing.T) {
 		var log log
-		store, began := watch(memstore.New()), time.Now()
-		store.onBegin = func(context.Context, []contract.Mark) error {
+		st, began := watch(memstore.New()), time.Now()
+		st.onBegin = func(context.Context, []store.Mark) error {
 			if time.Since(began) < 5*time.Minute+30*time.Second {
 				return fmt.Errorf("connect: %w", errTest)
 			}
@@ -37,7 +38,7 @@ func TestAnOutageIsOneLineThenOneAMinute(t *testing.T) {
 		}
 		c := config(watchSource(numbered("m", 3)...))
 		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
-		runs(t, store, add, c)
+		runs(t, st, add, c)
 		first, still := linesWith(log.String(), "store does not work"), linesWith(log.String(), "store still does not work")
 		if len(first) != 1 || len(still) != 5 {
 			t.Fatalf("%d lines of the outage and %d of its minutes, want 1 and 5:\n%s", len(first), len(still), log.String())
@@ -53,8 +54,8 @@ func TestAnOutageIsOneLineThenOneAMinute(t *testing.T) {
 	})
 	bubble(t, "one_that_waiting_cannot_mend_is_an_error_at_once_and_once_a_minute", func(t *testing.T) {
 		var log log
-		source, began := watchSource(numbered("m", 3)...), time.Now()
-		source.onFetch = func(context.Context, contract.Bound) error {
+		src, began := watchSource(numbered("m", 3)...), time.Now()
+		src.onFetch = func(context.Context, source.Bound) error {
 			switch since := time.Since(began); {
 			case since < 10*time.Second:
 				return fmt.Errorf("dial: %w", errTest)
@@ -63,7 +64,7 @@ func TestAnOutageIsOneLineThenOneAMinute(t *testing.T) {
 			}
 			return nil
 		}
-		c := config(source)
+		c := config(src)
 		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
 		runs(t, memstore.New(), add, c)
 		warned, failed := linesWith(log.String(), "level=WARN msg=\"source does not work"), linesWith(log.String(), "level=ERROR msg=\"source")
@@ -73,8 +74,8 @@ func TestAnOutageIsOneLineThenOneAMinute(t *testing.T) {
 	})
 	bubble(t, "a_cause_that_changes_is_told_at_once_and_each_only_once", func(t *testing.T) {
 		var log log
-		store, began := watch(memstore.New()), time.Now()
-		store.onBegin = func(context.Context, []contract.Mark) error {
+		st, began := watch(memstore.New()), time.Now()
+		st.onBegin = func(context.Context, []store.Mark) error {
 			switch since := time.Since(began); {
 			case since < 5*time.Second:
 				return fmt.Errorf("connect to port %d: shutting down (SQLSTATE 57P01)", 40000+since.Milliseconds())
@@ -85,7 +86,7 @@ func TestAnOutageIsOneLineThenOneAMinute(t *testing.T) {
 		}
 		c := config(watchSource(numbered("m", 3)...))
 		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
-		runs(t, store, add, c)
+		runs(t, st, add, c)
 		lines := linesWith(log.String(), "does not work")
 		if len(lines) != 2 || !strings.Contains(lines[0], "57P01") || !strings.Contains(lines[1], "does not work for another cause") || !strings.Contains(lines[1], "25006") {
 			t.Errorf("the log is:\n%s", log.String())
@@ -93,8 +94,8 @@ func TestAnOutageIsOneLineThenOneAMinute(t *testing.T) {
 	})
 	bubble(t, "causes_that_all_differ_do_not_flood_the_log", func(t *testing.T) {
 		var log log
-		store, began, tries := watch(memstore.New()), time.Now(), 0
-		store.onBegin = func(context.Context, []contract.Mark) error {
+		st, began, tries := watch(memstore.New()), time.Now(), 0
+		st.onBegin = func(context.Context, []store.Mark) error {
 			if time.Since(began) > 10*time.Minute {
 				return nil
 			}
@@ -103,15 +104,15 @@ func TestAnOutageIsOneLineThenOneAMinute(t *testing.T) {
 		}
 		c := config(watchSource(numbered("m", 3)...))
 		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
-		runs(t, store, add, c)
+		runs(t, st, add, c)
 		if n := len(linesWith(log.String(), "for another cause")); tries < 150 || n < 20 || n > 110 {
 			t.Errorf("%d lines of %d causes in ten minutes", n, tries)
 		}
 	})
 	bubble(t, "a_store_that_comes_and_goes_does_not_flood_the_log", func(t *testing.T) {
 		var log log
-		store, asked := watch(memstore.New()), 0
-		store.onBegin = func(context.Context, []contract.Mark) error {
+		st, asked := watch(memstore.New()), 0
+		st.onBegin = func(context.Context, []store.Mark) error {
 			if asked++; asked%2 == 1 {
 				return errTest
 			}
@@ -119,7 +120,7 @@ func TestAnOutageIsOneLineThenOneAMinute(t *testing.T) {
 		}
 		c := config(watchSource(numbered("m", 200)...))
 		c.Logger, c.Batch.Most = slog.New(slog.NewTextHandler(&log, nil)), 1
-		runs(t, store, add, c)
+		runs(t, st, add, c)
 		if n := len(linesWith(log.String(), "store ")); asked < 100 || n < 2 || n > 40 {
 			t.Errorf("%d lines of %d failures", n, asked/2)
 		}
@@ -129,9 +130,9 @@ func TestAnOutageIsOneLineThenOneAMinute(t *testing.T) {
 func TestALogLineIsShortAndSaysEachCauseOnce(t *testing.T) {
 	bubble(t, "durations_are_rounded_and_joined_errors_are_one_line", func(t *testing.T) {
 		var log log
-		store, failed := watch(memstore.New()), false
+		st, failed := watch(memstore.New()), false
 		refused := errors.New("dial tcp 127.0.0.1:1: connection refused")
-		store.onBegin = func(context.Context, []contract.Mark) error {
+		st.onBegin = func(context.Context, []store.Mark) error {
 			if failed {
 				return nil
 			}
@@ -141,7 +142,7 @@ func TestALogLineIsShortAndSaysEachCauseOnce(t *testing.T) {
 		}
 		c := config(watchSource(numbered("m", 3)...))
 		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
-		runs(t, store, add, c)
+		runs(t, st, add, c)
 		lines := linesWith(log.String(), "store does not work")
 		if len(lines) != 1 {
 			t.Fatalf("the log is:\n%s", log.String())

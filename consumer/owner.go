@@ -8,7 +8,7 @@ import (
 	"unicode"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/spelling"
 )
 
@@ -96,8 +96,8 @@ func folded(name string) string {
 // checkOwner holds an owner to what a store keeps.
 func (c *Config) checkOwner(fault faultFunc) {
 	switch {
-	case len(c.Owner) > contract.MaxDerivation:
-		fault("Owner", "has %d bytes, more than %d", len(c.Owner), contract.MaxDerivation)
+	case len(c.Owner) > admin.MaxDerivation:
+		fault("Owner", "has %d bytes, more than %d", len(c.Owner), admin.MaxDerivation)
 	case c.Exclusive && c.Owner == "":
 		fault("Exclusive", "is set and Owner is empty; say whose the consumer is")
 	}

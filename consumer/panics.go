@@ -6,10 +6,10 @@ import (
 	"runtime/debug"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/source"
 )
 
 // A panic in a function of the user's that is not the handler must not end the
@@ -44,7 +44,7 @@ func notPanicking(c *Config, what string, call func() error) (err error) {
 // flow pauses or resumes a lane. Where that panics the lane goes on delivering,
 // within the bounds of what is unsettled.
 func (e *engine[Tx]) flow(a machine.Flow) {
-	_ = notPanicking(&e.config, "Flow", func() error { e.source.Flow(contract.Lane(a.Lane), a.On); return nil })
+	_ = notPanicking(&e.config, "Flow", func() error { e.source.Flow(source.Lane(a.Lane), a.On); return nil })
 }
 
 // at tells a test where the engine is.

@@ -11,9 +11,9 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
 )
 
 type panickingPrint struct{}
@@ -46,7 +46,7 @@ func (s *panickingSource) fails(value any) {
 	panic(value)
 }
 
-func (s *panickingSource) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+func (s *panickingSource) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	if s.fetched++; s.fetched == 2 {
 		s.fails(errors.New("in a decoder"))
 	}
@@ -54,7 +54,7 @@ func (s *panickingSource) Fetch(ctx context.Context, most contract.Bound) ([]con
 	return s.listSource.Fetch(ctx, most)
 }
 
-func (s *panickingSource) Settle(ctx context.Context, all []contract.Settlement) ([]int, error) {
+func (s *panickingSource) Settle(ctx context.Context, all []source.Settlement) ([]int, error) {
 	if s.settled++; s.settled == 1 {
 		s.fails("in a settlement")
 	}
@@ -91,11 +91,11 @@ func TestAPanicThatIsNotTheHandlers(t *testing.T) {
 	})
 	for name, exits := range map[string]bool{"": false, "_and_so_is_Goexit_there": true} {
 		bubble(t, "trap_T90_in_the_source_is_a_failure_of_the_source"+name, func(t *testing.T) {
-			source, seen := &panickingSource{listSource: newListSource(numbered("m", 10)...), exits: exits}, &witness{}
-			c := config(source)
+			src, seen := &panickingSource{listSource: newListSource(numbered("m", 10)...), exits: exits}, &witness{}
+			c := config(src)
 			c.Observers = []semel.Observer{seen}
-			if counts := runs(t, memstore.New(), add, c); counts.Applied != 10 || len(source.listSource.settled) != 10 {
-				t.Errorf("%+v, %d settled", counts, len(source.listSource.settled))
+			if counts := runs(t, memstore.New(), add, c); counts.Applied != 10 || len(src.listSource.settled) != 10 {
+				t.Errorf("%+v, %d settled", counts, len(src.listSource.settled))
 			}
 			if n := len(seen.of(semel.EventNotReady)); n != 2 {
 				t.Errorf("told %d times that something does not work", n)
@@ -104,9 +104,9 @@ func TestAPanicThatIsNotTheHandlers(t *testing.T) {
 	}
 	bubble(t, "trap_T90_in_Flow_is_logged_and_its_lane_goes_on", func(t *testing.T) {
 		var said log
-		source := watchSource(numbered("m", 10)...)
-		source.onFlow = func(contract.Lane, bool) { panic("in a pause") }
-		c := config(source)
+		src := watchSource(numbered("m", 10)...)
+		src.onFlow = func(source.Lane, bool) { panic("in a pause") }
+		c := config(src)
 		c.Logger = said.logger()
 		failed := false
 		counts := runs(t, memstore.New(), func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
@@ -122,20 +122,20 @@ func TestAPanicThatIsNotTheHandlers(t *testing.T) {
 	})
 	bubble(t, "trap_T90_in_At_is_logged_at_every_point_and_nothing_else_comes_of_it", func(t *testing.T) {
 		var said log
-		source := newListSource(numbered("m", 10)...)
-		c := config(source)
+		src := newListSource(numbered("m", 10)...)
+		c := config(src)
 		c.Logger = said.logger()
 		plan := faults.Plan{At: func(faults.Point, int) { panic("in a test") }}
-		if counts := runs(t, memstore.New(), add, c, plan); counts.Applied != 10 || len(source.settled) != 10 {
-			t.Errorf("%+v, %d settled", counts, len(source.settled))
+		if counts := runs(t, memstore.New(), add, c, plan); counts.Applied != 10 || len(src.settled) != 10 {
+			t.Errorf("%+v, %d settled", counts, len(src.settled))
 		}
 		if n := strings.Count(said.String(), "faults.Plan.At panicked"); n < 7 {
 			t.Errorf("logged %d times: %s", n, said.String())
 		}
 	})
 	t.Run("trap_T90_before_the_first_fetch_is_an_error_of_the_run", func(t *testing.T) {
-		for method, source := range map[string]contract.Source{"Lanes": panickingStart{Source: newListSource()}, "DeadLetters": panickingStart{Source: newListSource(), dead: true}} {
-			c := config(source)
+		for method, src := range map[string]source.Source{"Lanes": panickingStart{Source: newListSource()}, "DeadLetters": panickingStart{Source: newListSource(), dead: true}} {
+			c := config(src)
 			c.OnConflict = consumer.ActionDeadLetter
 			err := mustNew(t, memstore.New(), add, c).Run(t.Context())
 			if err == nil || !strings.Contains(err.Error(), "the source's "+method+" panicked") {
@@ -153,11 +153,11 @@ func TestAPanicThatIsNotTheHandlers(t *testing.T) {
 
 // panickingStart panics in what is asked of it before it fetches.
 type panickingStart struct {
-	contract.Source
+	source.Source
 	dead bool
 }
 
-func (s panickingStart) Lanes(contract.LaneObserver) { panic("no") }
+func (s panickingStart) Lanes(source.LaneObserver) { panic("no") }
 
 func (s panickingStart) LaneFaults() []semel.Unfinished { panic("no") }
 

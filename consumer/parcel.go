@@ -4,9 +4,9 @@ import (
 	"math"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/internal/strictjson"
+	"github.com/semel-go/semel/source"
 )
 
 // parcel is a delivery on its way through the engine. Each is one piece of memory
@@ -24,7 +24,7 @@ type parcel struct {
 }
 
 // take takes what the parcel keeps of a delivery.
-func (p *parcel) take(d *contract.Delivery) {
+func (p *parcel) take(d *source.Delivery) {
 	p.item.Lane, p.item.Before = d.Lane, int32(min(d.Before, math.MaxInt32))
 	p.delivered, p.handle = d.Message, d.Handle
 	p.message = *d.Message
@@ -32,8 +32,8 @@ func (p *parcel) take(d *contract.Delivery) {
 }
 
 // delivery is what the source gets back with Settle.
-func (p *parcel) delivery() contract.Delivery {
-	return contract.Delivery{Message: p.delivered, Lane: p.item.Lane, Before: int(p.item.Before), Handle: p.handle}
+func (p *parcel) delivery() source.Delivery {
+	return source.Delivery{Message: p.delivered, Lane: p.item.Lane, Before: int(p.item.Before), Handle: p.handle}
 }
 
 // row is the row of a claim, nil for a delivery of the broker's.

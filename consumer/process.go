@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 )
 
 // Disposition is what to tell the broker of a message given to Process.
@@ -17,11 +17,11 @@ type Disposition struct {
 	Kind semel.SettleKind
 	// After is how long to wait before the next delivery.
 	After time.Duration
-	// Ending says, with semel.Ack, how the message ended: contract.EndApplied,
-	// contract.EndDuplicate, contract.EndConflict and so on. contract.EndUnknown, with
+	// Ending says, with semel.Ack, how the message ended: source.EndApplied,
+	// source.EndDuplicate, source.EndConflict and so on. source.EndUnknown, with
 	// semel.Nack, says that nothing became of it: the handler failed, the store
 	// is down, or, with semel.ReasonBusy, a copy is in flight elsewhere.
-	Ending contract.End
+	Ending source.End
 	// Reason is why it was parked, dead-lettered, discarded or skipped, or with
 	// semel.Nack what stood in the way, where that has a name; empty otherwise.
 	Reason semel.Reason
@@ -141,10 +141,10 @@ func (c *Consumer[Tx]) Close(ctx context.Context) error {
 
 // loopSource makes a Source of the calls of Process.
 type loopSource struct {
-	lane  contract.Lane
+	lane  source.Lane
 	wake  chan struct{}
 	over  chan struct{} // closed when the engine has ended
-	given contract.LaneObserver
+	given source.LaneObserver
 
 	mutex   sync.Mutex
 	waiting []*call // guarded by mutex
@@ -166,7 +166,7 @@ type answerPlace struct {
 }
 
 func newLoopSource() *loopSource {
-	return &loopSource{lane: contract.Lane{ID: "process", Epoch: 1}, wake: make(chan struct{}, 1), over: make(chan struct{})}
+	return &loopSource{lane: source.Lane{ID: "process", Epoch: 1}, wake: make(chan struct{}, 1), over: make(chan struct{})}
 }
 
 func (s *loopSource) process(ctx context.Context, ms []*semel.Message) ([]Disposition, error) {
@@ -226,9 +226,9 @@ func (s *loopSource) end(err error) {
 
 // Lanes, Fetch, Settle, Flow and Close make it a Source.
 
-func (s *loopSource) Lanes(o contract.LaneObserver) { s.given = o }
+func (s *loopSource) Lanes(o source.LaneObserver) { s.given = o }
 
-func (s *loopSource) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+func (s *loopSource) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	if s.given != nil {
 		s.given.Given(s.lane)
 		s.given = nil
@@ -246,16 +246,16 @@ func (s *loopSource) Fetch(ctx context.Context, most contract.Bound) ([]contract
 }
 
 // take takes whole messages up to most; a call may be taken in parts.
-func (s *loopSource) take(most int) []contract.Delivery {
+func (s *loopSource) take(most int) []source.Delivery {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
-	var out []contract.Delivery
+	var out []source.Delivery
 	for len(s.waiting) > 0 && len(out) < most {
 		c := s.waiting[0]
 		n := min(len(c.pending), most-len(out))
 		first := len(c.answers) - len(c.pending)
 		for i, m := range c.pending[:n] {
-			out = append(out, contract.Delivery{Message: m, Lane: s.lane, Before: max(m.Attempt-1, contract.Unknown), Handle: answerPlace{c, first + i}})
+			out = append(out, source.Delivery{Message: m, Lane: s.lane, Before: max(m.Attempt-1, source.Unknown), Handle: answerPlace{c, first + i}})
 		}
 		c.pending = c.pending[n:]
 		if len(c.pending) == 0 {
@@ -265,7 +265,7 @@ func (s *loopSource) take(most int) []contract.Delivery {
 	return out
 }
 
-func (s *loopSource) Settle(_ context.Context, settlements []contract.Settlement) ([]int, error) {
+func (s *loopSource) Settle(_ context.Context, settlements []source.Settlement) ([]int, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	for _, x := range settlements {
@@ -278,6 +278,6 @@ func (s *loopSource) Settle(_ context.Context, settlements []contract.Settlement
 	return nil, nil
 }
 
-func (s *loopSource) Flow(contract.Lane, bool) {}
+func (s *loopSource) Flow(source.Lane, bool) {}
 
 func (s *loopSource) Close(context.Context) error { return nil }

@@ -12,9 +12,10 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // answer is what Process said of a message.
@@ -44,18 +45,18 @@ func closed[Tx any](t *testing.T, c *consumer.Consumer[Tx]) {
 
 func TestProcess(t *testing.T) {
 	bubble(t, "case_12_concurrent_calls_share_transactions", func(t *testing.T) {
-		store := watch(memstore.New())
-		store.onBegin = func(context.Context, []contract.Mark) error { pass(time.Millisecond); return nil }
+		st := watch(memstore.New())
+		st.onBegin = func(context.Context, []store.Mark) error { pass(time.Millisecond); return nil }
 		c := config(nil)
 		c.Workers = 1
-		running := mustNew(t, store, add, c)
+		running := mustNew(t, st, add, c)
 		for i, a := range ask(t.Context(), running, numbered("m", 200)...) {
-			if a.err != nil || a.Kind != semel.Ack || effect(t, store.Store, fmt.Sprint("m", i)) != "1" {
+			if a.err != nil || a.Kind != semel.Ack || effect(t, st.Store, fmt.Sprint("m", i)) != "1" {
 				t.Errorf("m%d: %+v", i, a)
 			}
 		}
-		if len(store.begins) > 10 {
-			t.Errorf("%d transactions for 200 concurrent calls", len(store.begins))
+		if len(st.begins) > 10 {
+			t.Errorf("%d transactions for 200 concurrent calls", len(st.begins))
 		}
 		closed(t, running)
 	})
@@ -73,10 +74,10 @@ func TestProcess(t *testing.T) {
 		closed(t, running)
 	})
 	bubble(t, "case_12_the_brokers_count_of_deliveries_is_the_attempt_and_the_last_one_parks", func(t *testing.T) {
-		store, attempts := memstore.New(), []int(nil)
+		st, attempts := memstore.New(), []int(nil)
 		c := config(nil)
 		c.Retry.Attempts = 3
-		running := mustNew(t, store, func(_ context.Context, _ *memstore.Tx, m *semel.Message) error {
+		running := mustNew(t, st, func(_ context.Context, _ *memstore.Tx, m *semel.Message) error {
 			attempts = append(attempts, m.Attempt)
 			return errTest
 		}, c)
@@ -92,11 +93,11 @@ func TestProcess(t *testing.T) {
 				t.Errorf("delivery %d: %+v, %v", try, d, err)
 			}
 		}
-		if fmt.Sprint(attempts) != "[1 2 3]" || row(t, store, "1").Attempts != 3 {
-			t.Errorf("attempts %v, row %+v", attempts, rows(t, store))
+		if fmt.Sprint(attempts) != "[1 2 3]" || row(t, st, "1").Attempts != 3 {
+			t.Errorf("attempts %v, row %+v", attempts, rows(t, st))
 		}
-		if d, err := running.Process(t.Context(), message("1", `{}`)); err != nil || d.Kind != semel.Ack || row(t, store, "1").Repeated != 1 {
-			t.Errorf("a copy of the parked message: %+v, %v, %+v", d, err, rows(t, store))
+		if d, err := running.Process(t.Context(), message("1", `{}`)); err != nil || d.Kind != semel.Ack || row(t, st, "1").Repeated != 1 {
+			t.Errorf("a copy of the parked message: %+v, %v, %+v", d, err, rows(t, st))
 		}
 		closed(t, running)
 	})
@@ -120,16 +121,16 @@ func TestProcessAll(t *testing.T) {
 			t.Fatal(len(answers), err)
 		}
 		for i, a := range answers {
-			want := consumer.Disposition{Kind: semel.Ack, Ending: contract.EndApplied}
+			want := consumer.Disposition{Kind: semel.Ack, Ending: source.EndApplied}
 			switch i {
 			case 3:
 				want = consumer.Disposition{Kind: semel.Nack, After: a.After, Charged: true}
 			case 5:
-				want.Ending, want.Reason = contract.EndParked, "look"
+				want.Ending, want.Reason = source.EndParked, "look"
 			case 1000:
-				want.Ending, want.Reason = contract.EndParked, semel.ReasonNoIdentity
+				want.Ending, want.Reason = source.EndParked, semel.ReasonNoIdentity
 			case 1001:
-				want.Ending = contract.EndDuplicate
+				want.Ending = source.EndDuplicate
 			}
 			if a != want {
 				t.Errorf("%d: %+v, want %+v", i, a, want)
@@ -147,24 +148,24 @@ func TestProcessAll(t *testing.T) {
 
 func TestCallsOfProcessThatEnd(t *testing.T) {
 	bubble(t, "case_12_a_call_whose_context_ends_returns_and_its_message_may_come_again", func(t *testing.T) {
-		store := memstore.New()
-		running := mustNew(t, store, slow(10*time.Second), config(nil))
+		st := memstore.New()
+		running := mustNew(t, st, slow(10*time.Second), config(nil))
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		m := message("1", `{}`)
 		if _, err := running.Process(ctx, m); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("Process says %v", err)
 		}
-		if d, err := running.Process(t.Context(), m); err != nil || d.Kind != semel.Ack || effect(t, store, "1") != "1" {
-			t.Errorf("again: %+v, %v, effect %s", d, err, effect(t, store, "1"))
+		if d, err := running.Process(t.Context(), m); err != nil || d.Kind != semel.Ack || effect(t, st, "1") != "1" {
+			t.Errorf("again: %+v, %v, effect %s", d, err, effect(t, st, "1"))
 		}
 		closed(t, running)
 	})
 	bubble(t, "case_12_Close_ends_calls_under_way_and_later_ones_with_ErrClosed", func(t *testing.T) {
 		c := config(nil)
 		c.Drain = time.Second
-		store := memstore.New()
-		running := mustNew(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+		st := memstore.New()
+		running := mustNew(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			<-ctx.Done()
 			return ctx.Err()
 		}, c)
@@ -178,7 +179,7 @@ func TestCallsOfProcessThatEnd(t *testing.T) {
 		if _, err := running.Process(t.Context(), message("1", `{}`)); !errors.Is(err, semel.ErrClosed) {
 			t.Errorf("a later call: %v", err)
 		}
-		if o := outcome(t, store, "1"); o.Kind != contract.Fresh {
+		if o := outcome(t, st, "1"); o.Kind != store.Fresh {
 			t.Errorf("verdict %s", o)
 		}
 		closed(t, running)
@@ -264,19 +265,19 @@ func inNoTime[Tx any](t *testing.T, c *consumer.Consumer[Tx], ids ...string) (af
 
 func TestProcessWhileTheStoreIsDown(t *testing.T) {
 	bubble(t, "case_12_calls_are_handed_back_at_once_and_one_at_a_time_asks_whether_it_is_back", func(t *testing.T) {
-		store := watch(memstore.New())
+		st := watch(memstore.New())
 		down, hangs := true, time.Duration(0)
-		store.onBegin = func(context.Context, []contract.Mark) error {
+		st.onBegin = func(context.Context, []store.Mark) error {
 			pass(hangs)
 			if down {
 				return &downError{}
 			}
 			return nil
 		}
-		running := mustNew(t, &downStore{store}, add, config(nil))
+		running := mustNew(t, &downStore{st}, add, config(nil))
 		after := inNoTime(t, running, "a", "b", "c", "d")
-		if len(store.begins) != 1 {
-			t.Errorf("asked %d times", len(store.begins))
+		if len(st.begins) != 1 {
+			t.Errorf("asked %d times", len(st.begins))
 		}
 		pass(after)
 		hangs = 20 * time.Second // as a server that answers nobody
@@ -289,14 +290,14 @@ func TestProcessWhileTheStoreIsDown(t *testing.T) {
 				t.Errorf("%+v", a)
 			}
 		}
-		if a := <-probe; a.err != nil || a.Kind != semel.Nack || a.After <= 0 || len(store.begins) != 2 {
-			t.Errorf("the call that asked: %+v; asked %d times", a, len(store.begins))
+		if a := <-probe; a.err != nil || a.Kind != semel.Nack || a.After <= 0 || len(st.begins) != 2 {
+			t.Errorf("the call that asked: %+v; asked %d times", a, len(st.begins))
 		}
 		down, hangs = false, 0
 		pass(5 * time.Second)
 		for _, id := range []string{"a", "e", "probe", "m0"} {
-			if a := ask(t.Context(), running, message(id, `{}`))[0]; a.err != nil || a.Kind != semel.Ack || effect(t, store.Store, id) != "1" {
-				t.Errorf("%s when it is back: %+v, effect %s", id, a, effect(t, store.Store, id))
+			if a := ask(t.Context(), running, message(id, `{}`))[0]; a.err != nil || a.Kind != semel.Ack || effect(t, st.Store, id) != "1" {
+				t.Errorf("%s when it is back: %+v, effect %s", id, a, effect(t, st.Store, id))
 			}
 		}
 		if counts := running.Counts(); counts.Applied != 4 || counts.Retried != 0 {
@@ -308,16 +309,16 @@ func TestProcessWhileTheStoreIsDown(t *testing.T) {
 
 func TestTryMark(t *testing.T) {
 	bubble(t, "case_12_TryMark_marks_in_a_transaction_of_the_users", func(t *testing.T) {
-		store := memstore.New()
-		running := mustNew(t, store, add, config(nil))
-		try := func(m *semel.Message, commit bool) (contract.Verdict, error) {
-			b, _, err := store.Begin(t.Context(), contract.TxOptions{}, nil)
+		st := memstore.New()
+		running := mustNew(t, st, add, config(nil))
+		try := func(m *semel.Message, commit bool) (store.Verdict, error) {
+			b, _, err := st.Begin(t.Context(), store.TxOptions{}, nil)
 			if err != nil {
 				t.Fatal(err)
 			}
-			v, err := running.TryMark(t.Context(), b.Tx(contract.All), m)
+			v, err := running.TryMark(t.Context(), b.Tx(store.All), m)
 			if commit {
-				b.Commit(t.Context(), contract.Ending{})
+				b.Commit(t.Context(), store.Ending{})
 			} else {
 				b.Rollback(t.Context())
 			}
@@ -327,12 +328,12 @@ func TestTryMark(t *testing.T) {
 			what   string
 			m      *semel.Message
 			commit bool
-			want   contract.Verdict
+			want   store.Verdict
 		}{
-			{"rolled back", message("1", `{}`), false, contract.Verdict{Kind: contract.Fresh}},
-			{"committed", message("1", `{}`), true, contract.Verdict{Kind: contract.Fresh}},
-			{"a copy", message("1", ` {} `), true, contract.Verdict{Kind: contract.Seen, Was: contract.Applied}},
-			{"a conflict", message("1", `{"n":1}`), true, contract.Verdict{Kind: contract.Conflict}},
+			{"rolled back", message("1", `{}`), false, store.Verdict{Kind: store.Fresh}},
+			{"committed", message("1", `{}`), true, store.Verdict{Kind: store.Fresh}},
+			{"a copy", message("1", ` {} `), true, store.Verdict{Kind: store.Seen, Was: store.Applied}},
+			{"a conflict", message("1", `{"n":1}`), true, store.Verdict{Kind: store.Conflict}},
 		} {
 			if v, err := try(step.m, step.commit); err != nil || v != step.want {
 				t.Errorf("%s: %+v, %v", step.what, v, err)
@@ -342,14 +343,14 @@ func TestTryMark(t *testing.T) {
 		if _, err := try(message("", `{}`), true); !errors.As(err, &identity) || identity.Reason != semel.ReasonNoIdentity {
 			t.Errorf("without an id: %v", err)
 		}
-		if counts := runs(t, store, add, config(newListSource(message("1", `{}`)))); counts.Duplicates != 1 {
+		if counts := runs(t, st, add, config(newListSource(message("1", `{}`)))); counts.Duplicates != 1 {
 			t.Errorf("a run afterwards: %+v", counts)
 		}
-		if _, err := mustNew(t, contract.TxStore[*memstore.Tx](bare{store}), add, config(nil)).TryMark(t.Context(), nil, message("1", `{}`)); !errors.Is(err, semel.ErrUnsupported) {
+		if _, err := mustNew(t, store.TxStore[*memstore.Tx](bare{st}), add, config(nil)).TryMark(t.Context(), nil, message("1", `{}`)); !errors.Is(err, semel.ErrUnsupported) {
 			t.Errorf("on a store that cannot: %v", err)
 		}
 	})
 }
 
 // bare is a store with no further ability.
-type bare struct{ contract.TxStore[*memstore.Tx] }
+type bare struct{ store.TxStore[*memstore.Tx] }

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/worker"
+	"github.com/semel-go/semel/store"
 )
 
 // A call that changes nothing by itself needs no claim: what is written down is the mark,
@@ -24,34 +24,34 @@ type identityOf struct {
 	print semel.Fingerprint
 }
 
-func ofMark(m *contract.Mark) identityOf { return identityOf{m.Scope, string(m.ID), m.Fingerprint} }
+func ofMark(m *store.Mark) identityOf { return identityOf{m.Scope, string(m.ID), m.Fingerprint} }
 
 // marking is what a call was answered, which is to be applied with its message's mark.
 type marking[Tx any] struct {
-	mark    contract.Mark
-	options contract.TxOptions
+	mark    store.Mark
+	options store.TxOptions
 	trim    bool                            // the mark is taken back
 	apply   func(context.Context, Tx) error // nil: it is only marked
 }
 
 // fitsPure is fitsLeased for calls that change nothing.
 func (s *answering[Tx, Answer]) fitsPure(c *Config) error {
-	looker, looks := s.store.(contract.MarkerLookup)
+	looker, looks := s.store.(store.MarkerLookup)
 	switch {
 	case s.store == nil:
 		return errors.New("the store of NewCalling is nil; pass one that is open")
 	case s.Leases == nil || s.Inbox == nil || s.calls == nil:
 		return fmt.Errorf("the store has no inbox, in which a message could wait to be called for again: %w", semel.ErrUnsupported)
 	case !looks:
-		return fmt.Errorf("the store cannot say what became of a message before it is called for (contract.MarkerLookup): %w", semel.ErrUnsupported)
+		return fmt.Errorf("the store cannot say what became of a message before it is called for (store.MarkerLookup): %w", semel.ErrUnsupported)
 	case c.Former != nil:
 		return fmt.Errorf("field Former: messages that share a former identity never share a transaction, and those of NewCalling with %v do; use %v while the identity changes: %w", StrategyMarker, StrategyInbox, semel.ErrUnsupported)
 	}
 	c.callsOut, c.pure = true, true
 	c.Provider.Window = WindowAlways // a row that is claimed is called for as often as it takes
-	s.looks = &together[contract.Mark, contract.Verdict]{carry: looker.LookUpMarkers, alone: s.isOnes, pace: &pace{}}
-	s.marks = &together[marking[Tx], contract.Result]{carry: s.markAll, alone: isApart, pace: &pace{}}
-	if limiter, limits := s.store.(contract.BatchLimiter); limits {
+	s.looks = &together[store.Mark, store.Verdict]{carry: looker.LookUpMarkers, alone: s.isOnes, pace: &pace{}}
+	s.marks = &together[marking[Tx], store.Result]{carry: s.markAll, alone: isApart, pace: &pace{}}
+	if limiter, limits := s.store.(store.BatchLimiter); limits {
 		s.marks.limit = limiter.BatchLimit()
 	}
 	s.timeout, s.committing = c.Timeout, c.commitTimeout
@@ -61,15 +61,15 @@ func (s *answering[Tx, Answer]) fitsPure(c *Config) error {
 // beginPure begins the flight of a message that is called for without a claim. Nothing is
 // open. Of one in doubt, and of one that is marked and not applied, the store is asked as a
 // batch asks it.
-func (s *answering[Tx, Answer]) beginPure(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[Call], []contract.Verdict, error) {
+func (s *answering[Tx, Answer]) beginPure(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[Call], []store.Verdict, error) {
 	id := ofMark(&marks[0])
 	if _, doubted := s.doubts.take(id); !doubted {
 		v, err := s.looks.do(ctx, marks[0])
 		if err != nil {
 			return nil, nil, err
 		}
-		if v.Kind == contract.Fresh || v.Already(contract.Applied) {
-			return &pure[Tx, Answer]{s: s, options: o, mark: marks[0], seen: v.Kind == contract.Seen}, []contract.Verdict{v}, nil
+		if v.Kind == store.Fresh || v.Already(store.Applied) {
+			return &pure[Tx, Answer]{s: s, options: o, mark: marks[0], seen: v.Kind == store.Seen}, []store.Verdict{v}, nil
 		}
 	}
 	b, verdicts, err := s.store.Begin(ctx, o, marks)
@@ -77,7 +77,7 @@ func (s *answering[Tx, Answer]) beginPure(ctx context.Context, o contract.TxOpti
 	case err != nil:
 		s.doubts.keep(id, struct{}{})
 		return nil, nil, err
-	case verdicts[0].Kind != contract.Fresh:
+	case verdicts[0].Kind != store.Fresh:
 		s.unmarked.take(id) // its answer has no use any more
 		return receipt[Tx]{b}, verdicts, nil
 	}
@@ -88,8 +88,8 @@ func (s *answering[Tx, Answer]) beginPure(ctx context.Context, o contract.TxOpti
 // pure is the flight of a message that is marked when its call was answered.
 type pure[Tx, Answer any] struct {
 	s       *answering[Tx, Answer]
-	options contract.TxOptions
-	mark    contract.Mark
+	options store.TxOptions
+	mark    store.Mark
 	// seen: it has taken effect before, and nobody calls.
 	seen bool
 
@@ -112,16 +112,16 @@ func (p *pure[Tx, Answer]) ask(call func() (Answer, error), called func()) (answ
 	return answer, nil
 }
 
-// Tx implements contract.Batch.
+// Tx implements store.Batch.
 func (p *pure[Tx, Answer]) Tx(int) Call { return Call{p} }
 
-// Rollback implements contract.Batch.
+// Rollback implements store.Batch.
 func (*pure[Tx, Answer]) Rollback(context.Context) {}
 
-// Kill implements contract.Batch: no connection waits for a call.
+// Kill implements store.Batch: no connection waits for a call.
 func (*pure[Tx, Answer]) Kill() {}
 
-// Queued implements contract.Queues: what follows from the answer is done in the commit, and
+// Queued implements store.Queues: what follows from the answer is done in the commit, and
 // may take as long as a handler.
 func (p *pure[Tx, Answer]) Queued() int {
 	if p.apply == nil {
@@ -130,28 +130,28 @@ func (p *pure[Tx, Answer]) Queued() int {
 	return 1
 }
 
-// ClassifyHandler implements contract.HandlerClassifier: nothing of the store is met
+// ClassifyHandler implements store.HandlerClassifier: nothing of the store is met
 // before the commit.
-func (*pure[Tx, Answer]) ClassifyHandler(context.Context, error) contract.Class {
-	return contract.ClassRetry
+func (*pure[Tx, Answer]) ClassifyHandler(context.Context, error) store.Class {
+	return store.ClassRetry
 }
 
-// Commit implements contract.Batch: it marks and applies, with what others have to. A strategy
+// Commit implements store.Batch: it marks and applies, with what others have to. A strategy
 // that keeps no row of what is applied writes none. Where a mark is only to be taken back, the
 // store is asked all the same: it shows whether it takes transactions.
-func (p *pure[Tx, Answer]) Commit(ctx context.Context, e contract.Ending) contract.Result {
+func (p *pure[Tx, Answer]) Commit(ctx context.Context, e store.Ending) store.Result {
 	if p.seen {
-		return contract.Result{Outcome: contract.Committed, Culprit: contract.NoCulprit}
+		return store.Result{Outcome: store.Committed, Culprit: store.NoCulprit}
 	}
 	id := ofMark(&p.mark)
 	r, err := p.s.marks.do(ctx, marking[Tx]{p.mark, p.options, len(e.Trim) > 0, p.apply})
 	if err != nil { // nobody knows what became of those that share the transaction
-		r = contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: err}
+		r = store.Result{Outcome: store.CommitUnknown, Class: store.ClassDown, Culprit: store.NoCulprit, Err: err}
 	}
-	if r.Outcome == contract.CommitUnknown || r.Class == contract.ClassClaimLost {
+	if r.Outcome == store.CommitUnknown || r.Class == store.ClassClaimLost {
 		p.s.doubts.keep(id, struct{}{})
 	}
-	again := r.Outcome == contract.CommitUnknown || r.Outcome == contract.NotCommitted && mayAgain(r.Class) || errors.Is(r.Err, errMarkBusy)
+	again := r.Outcome == store.CommitUnknown || r.Outcome == store.NotCommitted && mayAgain(r.Class) || errors.Is(r.Err, errMarkBusy)
 	if again && p.apply != nil {
 		p.s.unmarked.keep(id, p.answer)
 	}
@@ -165,7 +165,7 @@ var errMarkedElsewhere = errors.New("semel: what was called for was marked elsew
 // markAll marks several and applies what they were answered, in one transaction. Where one
 // of them fails nothing is left of it, and each goes by itself: nobody is called again, and
 // the failure finds the one whose it is.
-func (s *answering[Tx, Answer]) markAll(ctx context.Context, all []marking[Tx]) (out []contract.Result, err error) {
+func (s *answering[Tx, Answer]) markAll(ctx context.Context, all []marking[Tx]) (out []store.Result, err error) {
 	var group worker.Group // functions of the user's run in it, which may end their goroutine
 	group.Go(func() {
 		err = errGoexit
@@ -173,7 +173,7 @@ func (s *answering[Tx, Answer]) markAll(ctx context.Context, all []marking[Tx]) 
 	})
 	group.Wait()
 	if errors.Is(err, errGoexit) && len(all) == 1 {
-		return []contract.Result{{Outcome: contract.NotCommitted, Class: contract.ClassRetry, Err: errGoexit}}, nil
+		return []store.Result{{Outcome: store.NotCommitted, Class: store.ClassRetry, Err: errGoexit}}, nil
 	}
 	if err != nil {
 		return nil, errApart
@@ -182,19 +182,19 @@ func (s *answering[Tx, Answer]) markAll(ctx context.Context, all []marking[Tx]) 
 }
 
 // markAndApply is markAll; with an error nothing is left.
-func (s *answering[Tx, Answer]) markAndApply(ctx context.Context, all []marking[Tx]) ([]contract.Result, error) {
+func (s *answering[Tx, Answer]) markAndApply(ctx context.Context, all []marking[Tx]) ([]store.Result, error) {
 	if err := s.takeTurn(ctx); err != nil {
-		return each(all, notBegunYet(contract.ClassContended, err)), nil
+		return each(all, notBegunYet(store.ClassContended, err)), nil
 	}
 	defer s.endTurn()
-	marks := make([]contract.Mark, len(all))
+	marks := make([]store.Mark, len(all))
 	for i := range all {
 		marks[i] = all[i].mark
 	}
 	b, verdicts, err := s.store.Begin(ctx, all[0].options, marks)
 	if err != nil {
 		class := s.store.Classify(err)
-		if class == contract.ClassContended && len(all) > 1 {
+		if class == store.ClassContended && len(all) > 1 {
 			return nil, errApart // a copy of one of them may be in flight
 		}
 		return each(all, notBegunYet(class, err)), nil
@@ -207,9 +207,9 @@ func (s *answering[Tx, Answer]) markAndApply(ctx context.Context, all []marking[
 	}()
 	e, out, err := s.applyMarked(ctx, b, verdicts, all)
 	if err != nil {
-		r := contract.Result{Outcome: contract.NotCommitted, Class: s.classOf(ctx, b, err), Err: err}
-		if ctx.Err() != nil && r.Class == contract.ClassRetry { // what it shared with others took its time
-			r.Class, r.Culprit = contract.ClassContended, contract.NoCulprit
+		r := store.Result{Outcome: store.NotCommitted, Class: s.classOf(ctx, b, err), Err: err}
+		if ctx.Err() != nil && r.Class == store.ClassRetry { // what it shared with others took its time
+			r.Class, r.Culprit = store.ClassContended, store.NoCulprit
 		}
 		over = true
 		b.Rollback(ctx)
@@ -224,10 +224,10 @@ func (s *answering[Tx, Answer]) markAndApply(ctx context.Context, all []marking[
 	defer cancel()
 	r := b.Commit(commit, e)
 	if len(all) > 1 {
-		if r.Outcome == contract.NotCommitted && r.Class != contract.ClassDown {
+		if r.Outcome == store.NotCommitted && r.Class != store.ClassDown {
 			return nil, errApart
 		}
-		r.Culprit = contract.NoCulprit
+		r.Culprit = store.NoCulprit
 	}
 	for i := range out {
 		if out[i].Outcome == 0 {
@@ -239,12 +239,12 @@ func (s *answering[Tx, Answer]) markAndApply(ctx context.Context, all []marking[
 
 // applyMarked applies the answers of those whose marks are fresh, and says what becomes of
 // the others.
-func (s *answering[Tx, Answer]) applyMarked(ctx context.Context, b contract.Batch[Tx], verdicts []contract.Verdict, all []marking[Tx]) (e contract.Ending, out []contract.Result, err error) {
-	out = make([]contract.Result, len(all))
-	broken, _ := b.(contract.TxStatus)
+func (s *answering[Tx, Answer]) applyMarked(ctx context.Context, b store.Batch[Tx], verdicts []store.Verdict, all []marking[Tx]) (e store.Ending, out []store.Result, err error) {
+	out = make([]store.Result, len(all))
+	broken, _ := b.(store.TxStatus)
 	for i := range all {
 		switch verdicts[i].Kind {
-		case contract.Fresh:
+		case store.Fresh:
 			if all[i].trim {
 				e.Trim = append(e.Trim, i)
 				continue
@@ -259,10 +259,10 @@ func (s *answering[Tx, Answer]) applyMarked(ctx context.Context, b contract.Batc
 				return e, nil, err
 			}
 			continue
-		case contract.Gap, contract.Stale, contract.Behind, contract.Old: // it is written, and may not run
+		case store.Gap, store.Stale, store.Behind, store.Old: // it is written, and may not run
 			e.Trim = append(e.Trim, i)
 		}
-		out[i] = contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassClaimLost, Culprit: contract.NoCulprit, Err: errMarkedElsewhere}
+		out[i] = store.Result{Outcome: store.NotCommitted, Class: store.ClassClaimLost, Culprit: store.NoCulprit, Err: errMarkedElsewhere}
 	}
 	return e, out, nil
 }
@@ -280,19 +280,19 @@ func (m *marking[Tx]) run(ctx context.Context, timeout time.Duration, tx Tx) (er
 }
 
 // classOf is what an error of a function that applies means for its message.
-func (s *answering[Tx, Answer]) classOf(ctx context.Context, b contract.Batch[Tx], err error) contract.Class {
-	if class := classifyHandler(ctx, s.store, b, err); class != contract.ClassNone {
+func (s *answering[Tx, Answer]) classOf(ctx context.Context, b store.Batch[Tx], err error) store.Class {
+	if class := classifyHandler(ctx, s.store, b, err); class != store.ClassNone {
 		return class
 	}
-	return contract.ClassRetry
+	return store.ClassRetry
 }
 
 // notBegunYet is the result where no transaction could begin, which is no message's fault,
 // whatever it is. Where a copy is in flight elsewhere the next Begin meets it, and waits.
-func notBegunYet(class contract.Class, err error) contract.Result {
-	r := contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: &notOpened{err}}
-	if class == contract.ClassContended {
-		r.Class, r.Err = contract.ClassClaimLost, errMarkBusy
+func notBegunYet(class store.Class, err error) store.Result {
+	r := store.Result{Outcome: store.NotCommitted, Class: store.ClassDown, Culprit: store.NoCulprit, Err: &notOpened{err}}
+	if class == store.ClassContended {
+		r.Class, r.Err = store.ClassClaimLost, errMarkBusy
 	}
 	return r
 }
@@ -305,15 +305,15 @@ type notOpened struct{ error }
 
 func (e *notOpened) Unwrap() error { return e.error }
 
-// IsStoreFault implements contract.FaultClassifier: any message would have met a store that begins
+// IsStoreFault implements store.FaultClassifier: any message would have met a store that begins
 // no transaction, however well it answers looks.
 func (s *answering[Tx, Answer]) IsStoreFault(err error) bool {
 	var closed *notOpened
 	return errors.As(err, &closed) || s.leased.IsStoreFault(err)
 }
 
-func each[Tx any](all []marking[Tx], r contract.Result) []contract.Result {
-	out := make([]contract.Result, len(all))
+func each[Tx any](all []marking[Tx], r store.Result) []store.Result {
+	out := make([]store.Result, len(all))
 	for i := range out {
 		out[i] = r
 	}

@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // limiting is a store that allows a batch so many messages.
@@ -24,20 +24,20 @@ func (s *limiting) BatchLimit() int { return s.most }
 func TestWhatAnswersMayShare(t *testing.T) {
 	bubble(t, "law_7_as_many_as_the_store_lets_a_batch_have", func(t *testing.T) {
 		for _, most := range []int{1, 3} {
-			store := &limiting{&marked{Store: memstore.New()}, most}
+			st := &limiting{&marked{Store: memstore.New()}, most}
 			call := func(context.Context, *semel.Message) (int64, error) {
 				pass(time.Millisecond)
 				return 1, nil
 			}
-			counts := callsThen(t, store, call, addAnswer, pureConfig(numbered("m", 60)...))
-			if counts.Applied != 60 || slices.Max(store.marks) != most {
-				t.Errorf("%d at most: %+v, %v", most, counts, store.marks)
+			counts := callsThen(t, st, call, addAnswer, pureConfig(numbered("m", 60)...))
+			if counts.Applied != 60 || slices.Max(st.marks) != most {
+				t.Errorf("%d at most: %+v, %v", most, counts, st.marks)
 			}
 		}
 	})
 	bubble(t, "law_10_two_contents_of_an_identity_never", func(t *testing.T) {
-		store := &marked{Store: memstore.New()}
-		store.begin = func(marks []contract.Mark) error {
+		st := &marked{Store: memstore.New()}
+		st.begin = func(marks []store.Mark) error {
 			seen := map[string]bool{}
 			for _, m := range marks {
 				if seen[string(m.ID)] {
@@ -55,7 +55,7 @@ func TestWhatAnswersMayShare(t *testing.T) {
 			pass(time.Millisecond)
 			return 1, nil
 		}
-		counts := callsThen(t, store, call, addAnswer, pureConfig(messages...))
+		counts := callsThen(t, st, call, addAnswer, pureConfig(messages...))
 		if counts.Applied != 20 || counts.Conflicts != 20 || counts.Duplicates != 20 {
 			t.Errorf("%+v", counts)
 		}
@@ -98,39 +98,39 @@ func TestHowLongAnAnswerMayBeApplied(t *testing.T) {
 
 func TestAStoreThatOnlyAnswersLooks(t *testing.T) {
 	bubble(t, "law_13_as_a_server_that_is_read_only_charges_nobody_however_long", func(t *testing.T) {
-		store, a := &marked{Store: memstore.New()}, &asked{}
+		st, a := &marked{Store: memstore.New()}, &asked{}
 		began := time.Now()
-		store.begin = func([]contract.Mark) error {
+		st.begin = func([]store.Mark) error {
 			if time.Since(began) < 6*time.Hour {
 				return errTest
 			}
 			return nil
 		}
 		var messages []*semel.Message
-		runs(t, store.Store, add, config(newListSource(numbered("d", 60)...)))
+		runs(t, st.Store, add, config(newListSource(numbered("d", 60)...)))
 		for i, m := range numbered("m", 20) { // duplicates end meanwhile, and prove nothing
 			messages = append(append(messages, m), numbered("d", 60)[3*i:3*i+3]...)
 		}
 		c := pureConfig(messages...)
 		c.Retry.Attempts = 1
-		counts := callsThen(t, downs{store}, a.call, addAnswer, c)
+		counts := callsThen(t, downs{st}, a.call, addAnswer, c)
 		if counts.Applied != 20 || counts.Duplicates != 60 || slices.Max(values(a.calls)) != 1 {
 			t.Errorf("%+v, %v", counts, a.calls)
 		}
 	})
 	bubble(t, "law_13_and_begins_charges_nobody_as_long_as_it_commits_nothing", func(t *testing.T) {
-		store, a := &marked{Store: memstore.New()}, &asked{}
+		st, a := &marked{Store: memstore.New()}, &asked{}
 		began := time.Now()
-		store.commit = func(b contract.Batch[*memstore.Tx], ctx context.Context, e contract.Ending) contract.Result {
+		st.commit = func(b store.Batch[*memstore.Tx], ctx context.Context, e store.Ending) store.Result {
 			if time.Since(began) < 6*time.Hour {
 				b.Rollback(ctx)
-				return contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: errTest}
+				return store.Result{Outcome: store.NotCommitted, Class: store.ClassDown, Culprit: store.NoCulprit, Err: errTest}
 			}
 			return b.Commit(ctx, e)
 		}
 		c := pureConfig(numbered("m", 20)...)
 		c.Retry.Attempts = 1
-		counts := callsThen(t, store, a.call, addAnswer, c)
+		counts := callsThen(t, st, a.call, addAnswer, c)
 		if counts.Applied != 20 || slices.Max(values(a.calls)) != 1 {
 			t.Errorf("%+v, %v", counts, a.calls)
 		}
@@ -140,7 +140,7 @@ func TestAStoreThatOnlyAnswersLooks(t *testing.T) {
 // downs is a store whose errors say that it is down.
 type downs struct{ *marked }
 
-func (downs) Classify(error) contract.Class { return contract.ClassDown }
+func (downs) Classify(error) store.Class { return store.ClassDown }
 
 // contended is a store whose errors say that somebody else has what is to be had.
 type contended struct{ *marked }
@@ -150,14 +150,14 @@ type observing func(semel.Event)
 
 func (o observing) Observe(e semel.Event) { o(e) }
 
-func (contended) Classify(error) contract.Class { return contract.ClassContended }
+func (contended) Classify(error) store.Class { return store.ClassContended }
 
 func TestACopyThatIsMarkedElsewhereMeanwhile(t *testing.T) {
 	bubble(t, "case_5_law_7_keeps_its_message_and_no_other", func(t *testing.T) {
-		store, a := &marked{Store: memstore.New()}, &asked{}
+		st, a := &marked{Store: memstore.New()}, &asked{}
 		began := time.Now()
-		store.begin = func(marks []contract.Mark) error {
-			if time.Since(began) < 10*time.Second && slices.ContainsFunc(marks, func(m contract.Mark) bool { return string(m.ID) == "m1" }) {
+		st.begin = func(marks []store.Mark) error {
+			if time.Since(began) < 10*time.Second && slices.ContainsFunc(marks, func(m store.Mark) bool { return string(m.ID) == "m1" }) {
 				return errTest
 			}
 			return nil
@@ -167,7 +167,7 @@ func TestACopyThatIsMarkedElsewhereMeanwhile(t *testing.T) {
 		c := pureConfig(numbered("m", 20)...)
 		c.Retry.Attempts = 1
 		c.Observers = []semel.Observer{observing(func(e semel.Event) { serialised = serialised || e.Kind == semel.EventSerial })}
-		counts := callsThen(t, contended{store}, a.call, func(ctx context.Context, tx *memstore.Tx, n int64, m *semel.Message) error {
+		counts := callsThen(t, contended{st}, a.call, func(ctx context.Context, tx *memstore.Tx, n int64, m *semel.Message) error {
 			if m.Identity.ID != "m1" {
 				for was, now := others.Load(), int64(time.Since(began)); was < now && !others.CompareAndSwap(was, now); {
 					was = others.Load()
@@ -183,12 +183,12 @@ func TestACopyThatIsMarkedElsewhereMeanwhile(t *testing.T) {
 
 func TestAnAnswerWhoseEffectIsThere(t *testing.T) {
 	bubble(t, "law_9_law_12_is_a_duplicate_and_marked", func(t *testing.T) {
-		store, a := memstore.New(), &asked{}
+		st, a := memstore.New(), &asked{}
 		there := func(context.Context, *memstore.Tx, int64, *semel.Message) error { return semel.Duplicate(errTest) }
 		for n := range 2 {
-			counts := callsThen(t, store, a.call, there, pureConfig(numbered("m", 1)...))
-			if counts.Duplicates != 1 || !outcome(t, store, "m0").Already(contract.Applied) || a.calls["m0"] != 1 {
-				t.Errorf("run %d: %+v, %v, %d calls", n, counts, outcome(t, store, "m0"), a.calls["m0"])
+			counts := callsThen(t, st, a.call, there, pureConfig(numbered("m", 1)...))
+			if counts.Duplicates != 1 || !outcome(t, st, "m0").Already(store.Applied) || a.calls["m0"] != 1 {
+				t.Errorf("run %d: %+v, %v, %d calls", n, counts, outcome(t, st, "m0"), a.calls["m0"])
 			}
 		}
 	})

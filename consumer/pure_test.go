@@ -13,9 +13,9 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // pureConfig is of calls that change nothing by themselves.
@@ -32,21 +32,21 @@ type marked struct {
 	mutex  sync.Mutex
 	marks  []int
 	looks  atomic.Int32
-	begin  func(marks []contract.Mark) error
-	commit func(b contract.Batch[*memstore.Tx], ctx context.Context, e contract.Ending) contract.Result
+	begin  func(marks []store.Mark) error
+	commit func(b store.Batch[*memstore.Tx], ctx context.Context, e store.Ending) store.Result
 }
 
 type markedBatch struct {
-	contract.Batch[*memstore.Tx]
+	store.Batch[*memstore.Tx]
 	s *marked
 }
 
-func (s *marked) LookUpMarkers(ctx context.Context, marks []contract.Mark) ([]contract.Verdict, error) {
+func (s *marked) LookUpMarkers(ctx context.Context, marks []store.Mark) ([]store.Verdict, error) {
 	s.looks.Add(int32(len(marks)))
 	return s.Store.LookUpMarkers(ctx, marks)
 }
 
-func (s *marked) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[*memstore.Tx], []contract.Verdict, error) {
+func (s *marked) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[*memstore.Tx], []store.Verdict, error) {
 	s.mutex.Lock()
 	s.marks = append(s.marks, len(marks))
 	s.mutex.Unlock()
@@ -60,7 +60,7 @@ func (s *marked) Begin(ctx context.Context, o contract.TxOptions, marks []contra
 	return markedBatch{b, s}, v, err
 }
 
-func (b markedBatch) Commit(ctx context.Context, e contract.Ending) contract.Result {
+func (b markedBatch) Commit(ctx context.Context, e store.Ending) store.Result {
 	if b.s.commit != nil {
 		return b.s.commit(b.Batch, ctx, e)
 	}
@@ -160,69 +160,69 @@ func TestAnAnswerThatFailsHarmsNoOther(t *testing.T) {
 // TestAMessageThatIsMarkedWhileItIsCalledFor: the look said nothing of it.
 func TestAMessageThatIsMarkedWhileItIsCalledFor(t *testing.T) {
 	bubble(t, "law_9_trap_7_by_another_process_is_a_duplicate", func(t *testing.T) {
-		store, a := memstore.New(), &asked{}
+		st, a := memstore.New(), &asked{}
 		c := pureConfig(numbered("m", 3)...)
-		counts := callsThen(t, store, func(ctx context.Context, m *semel.Message) (int64, error) {
+		counts := callsThen(t, st, func(ctx context.Context, m *semel.Message) (int64, error) {
 			if m.Identity.ID == "m1" {
-				runs(t, store, add, config(newListSource(numbered("m", 2)[1])))
+				runs(t, st, add, config(newListSource(numbered("m", 2)[1])))
 			}
 			return a.call(ctx, m)
 		}, addAnswer, c)
-		if counts.Applied != 2 || counts.Duplicates != 1 || effect(t, store, "m1") != "1" || a.calls["m1"] != 1 {
-			t.Errorf("%+v, %q, %v", counts, effect(t, store, "m1"), a.calls)
+		if counts.Applied != 2 || counts.Duplicates != 1 || effect(t, st, "m1") != "1" || a.calls["m1"] != 1 {
+			t.Errorf("%+v, %q, %v", counts, effect(t, st, "m1"), a.calls)
 		}
 	})
 	bubble(t, "law_10_with_another_content_is_a_conflict", func(t *testing.T) {
-		store, a := memstore.New(), &asked{}
+		st, a := memstore.New(), &asked{}
 		other := message("m1", `{"n":"other"}`)
-		counts := callsThen(t, store, func(ctx context.Context, m *semel.Message) (int64, error) {
+		counts := callsThen(t, st, func(ctx context.Context, m *semel.Message) (int64, error) {
 			if m.Identity.ID == "m1" {
-				runs(t, store, add, config(newListSource(other)))
+				runs(t, st, add, config(newListSource(other)))
 			}
 			return a.call(ctx, m)
 		}, addAnswer, pureConfig(numbered("m", 3)...))
-		if counts.Applied != 2 || counts.Conflicts != 1 || effect(t, store, "m1") != "1" {
-			t.Errorf("%+v, %q", counts, effect(t, store, "m1"))
+		if counts.Applied != 2 || counts.Conflicts != 1 || effect(t, st, "m1") != "1" {
+			t.Errorf("%+v, %q", counts, effect(t, st, "m1"))
 		}
 	})
 	bubble(t, "case_3_by_a_commit_whose_answer_was_lost_counts_as_applied", func(t *testing.T) {
-		store, a := &marked{Store: memstore.New()}, &asked{}
+		st, a := &marked{Store: memstore.New()}, &asked{}
 		lost := atomic.Int32{}
-		store.commit = func(b contract.Batch[*memstore.Tx], ctx context.Context, e contract.Ending) contract.Result {
+		st.commit = func(b store.Batch[*memstore.Tx], ctx context.Context, e store.Ending) store.Result {
 			r := b.Commit(ctx, e)
 			if lost.Add(1) <= 2 {
-				return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: errTest}
+				return store.Result{Outcome: store.CommitUnknown, Class: store.ClassDown, Culprit: store.NoCulprit, Err: errTest}
 			}
 			return r
 		}
-		counts := callsThen(t, store, a.call, addAnswer, pureConfig(numbered("m", 20)...))
+		counts := callsThen(t, st, a.call, addAnswer, pureConfig(numbered("m", 20)...))
 		if counts.Applied != 20 || counts.Duplicates != 0 {
 			t.Errorf("%+v", counts)
 		}
 		for id, n := range a.calls {
-			if effect(t, store.Store, id) != "1" || n != 1 {
-				t.Errorf("%s: effect %q, %d calls", id, effect(t, store.Store, id), n)
+			if effect(t, st.Store, id) != "1" || n != 1 {
+				t.Errorf("%s: effect %q, %d calls", id, effect(t, st.Store, id), n)
 			}
 		}
 	})
 	bubble(t, "case_3_by_nobody_since_that_commit_came_to_nothing_runs_again_with_its_answer", func(t *testing.T) {
-		store, a := &marked{Store: memstore.New()}, &asked{}
+		st, a := &marked{Store: memstore.New()}, &asked{}
 		lost := atomic.Int32{}
-		store.commit = func(b contract.Batch[*memstore.Tx], ctx context.Context, e contract.Ending) contract.Result {
+		st.commit = func(b store.Batch[*memstore.Tx], ctx context.Context, e store.Ending) store.Result {
 			if lost.Add(1) <= 2 {
 				b.Rollback(ctx)
-				return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: errTest}
+				return store.Result{Outcome: store.CommitUnknown, Class: store.ClassDown, Culprit: store.NoCulprit, Err: errTest}
 			}
 			return b.Commit(ctx, e)
 		}
-		counts := callsThen(t, store, a.call, addAnswer, pureConfig(numbered("m", 20)...))
+		counts := callsThen(t, st, a.call, addAnswer, pureConfig(numbered("m", 20)...))
 		if counts.Applied != 20 || len(a.calls) != 20 || slices.Max(values(a.calls)) != 1 {
 			t.Errorf("%+v, %v", counts, a.calls)
 		}
 	})
 	bubble(t, "law_13_a_store_that_is_down_is_nobodys_attempt_and_nobody_is_called_again", func(t *testing.T) {
 		a, downs := &asked{}, atomic.Int32{}
-		store := &marked{Store: memstore.New(memstore.Fail(func(op string) error {
+		st := &marked{Store: memstore.New(memstore.Fail(func(op string) error {
 			if op == "begin" && downs.Add(1) <= 5 {
 				return errTest
 			}
@@ -230,7 +230,7 @@ func TestAMessageThatIsMarkedWhileItIsCalledFor(t *testing.T) {
 		}))}
 		c := pureConfig(numbered("m", 5)...)
 		c.Retry.Attempts = 1
-		counts := callsThen(t, store, a.call, addAnswer, c)
+		counts := callsThen(t, st, a.call, addAnswer, c)
 		if counts.Applied != 5 || slices.Max(values(a.calls)) != 1 || downs.Load() <= 5 {
 			t.Errorf("%+v, %v, %d", counts, a.calls, downs.Load())
 		}
@@ -291,7 +291,7 @@ func TestWhatCannotBeCalledForAtOnceIsClaimedLater(t *testing.T) {
 func TestWhatIsInTheWayOfCallsWithoutAClaim(t *testing.T) {
 	c := pureConfig()
 	for name, one := range map[string]struct {
-		store  contract.TxStore[*memstore.Tx]
+		store  store.TxStore[*memstore.Tx]
 		change func(*consumer.Config)
 	}{
 		"a_store_without_looks":           {onlyTransactions{memstore.New()}, func(*consumer.Config) {}},
@@ -310,7 +310,7 @@ func TestWhatIsInTheWayOfCallsWithoutAClaim(t *testing.T) {
 }
 
 // onlyTransactions is a store that can nothing else.
-type onlyTransactions struct{ contract.TxStore[*memstore.Tx] }
+type onlyTransactions struct{ store.TxStore[*memstore.Tx] }
 
 // TestRandomCallsWithoutClaims has two processes consume the same messages, while calls,
 // answers, commits and the store fail.
@@ -326,10 +326,10 @@ func TestRandomCallsWithoutClaims(t *testing.T) {
 				return random.IntN(n)
 			}
 			chance := func(n int) bool { return draw(n) == 0 }
-			store := &marked{Store: memstore.New()}
-			store.begin = func(marks []contract.Mark) error { return nil }
-			store.commit = func(b contract.Batch[*memstore.Tx], ctx context.Context, e contract.Ending) contract.Result {
-				unknown := contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: errTest}
+			st := &marked{Store: memstore.New()}
+			st.begin = func(marks []store.Mark) error { return nil }
+			st.commit = func(b store.Batch[*memstore.Tx], ctx context.Context, e store.Ending) store.Result {
+				unknown := store.Result{Outcome: store.CommitUnknown, Class: store.ClassDown, Culprit: store.NoCulprit, Err: errTest}
 				switch {
 				case chance(10):
 					b.Rollback(ctx)
@@ -339,7 +339,7 @@ func TestRandomCallsWithoutClaims(t *testing.T) {
 					return unknown
 				case chance(10):
 					b.Rollback(ctx)
-					return contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassContended, Culprit: contract.NoCulprit, Err: errTest}
+					return store.Result{Outcome: store.NotCommitted, Class: store.ClassContended, Culprit: store.NoCulprit, Err: errTest}
 				}
 				return b.Commit(ctx, e)
 			}
@@ -348,7 +348,7 @@ func TestRandomCallsWithoutClaims(t *testing.T) {
 				group.Go(func() {
 					c := pureConfig(append(numbered("m", 25), numbered("m", 25)...)...)
 					c.Retry.Attempts = 1000
-					callsThen(t, store, func(context.Context, *semel.Message) (int64, error) {
+					callsThen(t, st, func(context.Context, *semel.Message) (int64, error) {
 						pass(time.Duration(draw(5)) * time.Millisecond)
 						if chance(8) {
 							return 0, errTest
@@ -364,11 +364,11 @@ func TestRandomCallsWithoutClaims(t *testing.T) {
 			}
 			group.Wait()
 			for i := range 25 {
-				if id := fmt.Sprint("m", i); effect(t, store.Store, id) != "1" || !outcome(t, store.Store, id).Already(contract.Applied) {
-					t.Fatalf("seed %d: %s has the effect %q", seed, id, effect(t, store.Store, id))
+				if id := fmt.Sprint("m", i); effect(t, st.Store, id) != "1" || !outcome(t, st.Store, id).Already(store.Applied) {
+					t.Fatalf("seed %d: %s has the effect %q", seed, id, effect(t, st.Store, id))
 				}
 			}
-			for _, n := range store.marks {
+			for _, n := range st.marks {
 				marks++
 				if n > 1 {
 					shared++

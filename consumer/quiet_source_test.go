@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
 )
 
 // moodySource is a listSource whose Fetches begin as the test says, one mood
@@ -27,7 +27,7 @@ const (
 	silent // it waits, and at ctx's end knows nothing of its broker
 )
 
-func (s *moodySource) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+func (s *moodySource) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	now := s.moods[0]
 	if len(s.moods) > 1 {
 		s.moods = s.moods[1:]

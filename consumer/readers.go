@@ -6,12 +6,12 @@ import (
 	"sync/atomic"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/internal/reading"
 	"github.com/semel-go/semel/internal/worker"
+	"github.com/semel-go/semel/source"
 )
 
 // readers read the deliveries of one fetch by all cores. They begin and end with
@@ -40,7 +40,7 @@ const perReader = 64 << 10
 const perTurn = 16 << 10
 
 // items reads deliveries; they stay in their order.
-func (r *readers) items(c *Config, deliveries []contract.Delivery) []*machine.Item {
+func (r *readers) items(c *Config, deliveries []source.Delivery) []*machine.Item {
 	if len(deliveries) == 0 {
 		return nil
 	}
@@ -88,7 +88,7 @@ func (r *readers) read(f *fetched, n int) {
 // fetched is a fetch that is being read.
 type fetched struct {
 	config     *Config
-	deliveries []contract.Delivery
+	deliveries []source.Delivery
 	items      []*machine.Item
 	own        bool // functions of the user's run, or what their store makes of an id
 	// turn is how many are taken at a time, taken how many were.
@@ -156,7 +156,7 @@ func (f *fetched) ownOne(r reader, i int, p *parcel) {
 func (p *parcel) readAlone(c *Config, m *semel.Message) {
 	room := reading.Borrow()
 	defer room.Return()
-	p.read(c, reader{room: room}, &contract.Delivery{Message: m, Before: contract.Unknown})
+	p.read(c, reader{room: room}, &source.Delivery{Message: m, Before: source.Unknown})
 }
 
 // find asks an identity. One of a type of the user's is not known to read in a

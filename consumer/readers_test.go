@@ -15,15 +15,15 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/internal/reading"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
 )
 
 // readBy reads deliveries with n goroutines, whatever the machine has.
-func readBy(n int, c Config, deliveries []contract.Delivery) ([]*machine.Item, *readers) {
+func readBy(n int, c Config, deliveries []source.Delivery) ([]*machine.Item, *readers) {
 	r := &readers{}
 	f := &fetched{config: &c, deliveries: deliveries, items: make([]*machine.Item, len(deliveries)), turn: 2}
 	r.read(f, n)
@@ -45,12 +45,12 @@ func refusal(i *machine.Item) (semel.Reason, error) {
 	return i.Refused.Reason, i.Refused.Why
 }
 
-func deliveriesOf(bodies ...string) []contract.Delivery {
-	out := make([]contract.Delivery, len(bodies))
+func deliveriesOf(bodies ...string) []source.Delivery {
+	out := make([]source.Delivery, len(bodies))
 	for i, body := range bodies {
-		out[i] = contract.Delivery{
+		out[i] = source.Delivery{
 			Message: &semel.Message{Body: []byte(body), Headers: semel.Headers{{Name: "id", Value: fmt.Append(nil, i)}}},
-			Lane:    contract.Lane{ID: "a", Epoch: 1}, Before: contract.Unknown, Handle: i,
+			Lane:    source.Lane{ID: "a", Epoch: 1}, Before: source.Unknown, Handle: i,
 		}
 	}
 	return out

@@ -7,9 +7,10 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/timing"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // How often a run records its progress and reaps, and asks how late copies can come.
@@ -39,9 +40,9 @@ const (
 // run; nil if its store cannot.
 type reaping struct {
 	config   *Config
-	reaper   contract.Reaper
+	reaper   store.Reaper
 	beside   beside
-	source   contract.Source
+	source   source.Source
 	loop     bool // messages come by calls of Process: nobody knows what is still unread
 	ready    func() (bool, string)
 	inFlight func() int64
@@ -53,7 +54,7 @@ type reaping struct {
 }
 
 func newReaping[Tx any](e *engine[Tx], oneAttempt bool, lanes *laneAges) *reaping {
-	reaper, able := abilityOf[contract.Reaper](e.store)
+	reaper, able := abilityOf[store.Reaper](e.store)
 	if !able || e.source == (noSource{ends: true}) {
 		return nil
 	}
@@ -141,8 +142,8 @@ func (r *reaping) record(base context.Context, over bool) bool {
 }
 
 // ages are how far the lanes are; false: that is not known. over: nothing was left.
-func (r *reaping) ages(over bool) (lanes []contract.LaneAge, known bool) {
-	if dated, tells := r.source.(contract.RecordAges); tells {
+func (r *reaping) ages(over bool) (lanes []source.LaneAge, known bool) {
+	if dated, tells := r.source.(source.RecordAges); tells {
 		err := notPanicking(r.config, "Ages", func() error { lanes, known = dated.Ages(); return nil })
 		return lanes, known && err == nil
 	}
@@ -184,11 +185,11 @@ func (r *reaping) pass(base context.Context) {
 		return
 	}
 	r.behind = nil
-	began, sum, over := time.Now(), contract.Reaped{}, false
+	began, sum, over := time.Now(), store.Reaped{}, false
 	for !over && time.Since(began) < reapEvery {
 		took := time.Now()
 		r.config.at(faults.BeforeReap, r.slice)
-		o := contract.Reaping{Consumer: r.config.Name, Most: r.slice, After: sum.Next, Rest: min(r.config.Retention.Keep/restShare, longestRest)}
+		o := store.Reaping{Consumer: r.config.Name, Most: r.slice, After: sum.Next, Rest: min(r.config.Retention.Keep/restShare, longestRest)}
 		done, err := r.reap(base, o)
 		if err != nil {
 			r.tell(base, err)
@@ -223,7 +224,7 @@ func (r *reaping) advance(base context.Context) error {
 	})
 }
 
-func (r *reaping) reap(base context.Context, o contract.Reaping) (done contract.Reaped, err error) {
+func (r *reaping) reap(base context.Context, o store.Reaping) (done store.Reaped, err error) {
 	ctx, cancel := context.WithTimeout(base, callTimeout)
 	defer cancel()
 	err = r.beside.do(ctx, func() (err error) {

@@ -8,8 +8,9 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // sendAll delivers messages in one batch, of these times.
@@ -18,7 +19,7 @@ func (f *feed) sendAll(written map[string]time.Time, order ...string) {
 	for _, id := range order {
 		m := message(id, `{}`)
 		m.Origin.Written = uint32(written[id].Unix())
-		f.queue = append(f.queue, contract.Delivery{Message: m, Lane: contract.Lane{ID: "a", Epoch: 1}, Before: contract.Unknown, Handle: id})
+		f.queue = append(f.queue, source.Delivery{Message: m, Lane: source.Lane{ID: "a", Epoch: 1}, Before: source.Unknown, Handle: id})
 	}
 	f.mutex.Unlock()
 	select {
@@ -30,14 +31,14 @@ func (f *feed) sendAll(written map[string]time.Time, order ...string) {
 // cutOff is a broker that knows its lanes and delivers nothing.
 type cutOff struct{ *broker }
 
-func (cutOff) Fetch(context.Context, contract.Bound) ([]contract.Delivery, error) {
+func (cutOff) Fetch(context.Context, source.Bound) ([]source.Delivery, error) {
 	return nil, errors.New("no broker answers")
 }
 
 // standing is what stands of the consumer billing.
-func standing(t *testing.T, store contract.Reaper) contract.StoredRetention {
+func standing(t *testing.T, st store.Reaper) store.StoredRetention {
 	t.Helper()
-	all, err := store.Retentions(t.Context(), "billing")
+	all, err := st.Retentions(t.Context(), "billing")
 	if err != nil || len(all) != 1 {
 		t.Fatal(all, err)
 	}
@@ -124,16 +125,16 @@ func TestWhatARunRecordsOfItsProgress(t *testing.T) {
 
 func TestAHorizonThatCannotBeAsked(t *testing.T) {
 	bubble(t, "H1_it_is_asked_again_soon_and_not_an_hour_later", func(t *testing.T) {
-		store, source := memstore.New(), newBroker()
-		source.horizon = contract.Horizon{Late: time.Minute, Why: "a topic"}
-		run := start(t, mustNew(t, store, add, keeping(source)))
+		store, src := memstore.New(), newBroker()
+		src.horizon = source.Horizon{Late: time.Minute, Why: "a topic"}
+		run := start(t, mustNew(t, store, add, keeping(src)))
 		pass(50 * time.Minute)
-		source.set(func() { source.horizon.Late, source.err = 10*time.Hour, errors.New("no broker answers") })
+		src.set(func() { src.horizon.Late, src.err = 10*time.Hour, errors.New("no broker answers") })
 		pass(20 * time.Minute)
 		if k := standing(t, store); k.Horizon > time.Hour {
 			t.Errorf("nobody answered, and the horizon is %v", k.Horizon)
 		}
-		source.set(func() { source.err = nil })
+		src.set(func() { src.err = nil })
 		pass(3 * time.Minute)
 		if k := standing(t, store); k.Horizon < 10*time.Hour {
 			t.Errorf("the brokers answer again, and the horizon is %v", k.Horizon)
@@ -148,78 +149,78 @@ type busy struct {
 	calls int
 }
 
-func (b *busy) Reap(context.Context, contract.Reaping) (contract.Reaped, error) {
+func (b *busy) Reap(context.Context, store.Reaping) (store.Reaped, error) {
 	b.calls++
 	pass(10 * time.Millisecond) // so that who asks again and again comes to an end
-	return contract.Reaped{Elsewhere: true}, nil
+	return store.Reaped{Elsewhere: true}, nil
 }
 
 // places is a store whose reaper looks at five parts of what it has, of which all stays.
 type places struct {
 	*memstore.Store
-	last         contract.ReapMark
+	last         store.ReapMark
 	calls, wrong int
 }
 
-func (p *places) Reap(_ context.Context, r contract.Reaping) (contract.Reaped, error) {
+func (p *places) Reap(_ context.Context, r store.Reaping) (store.Reaped, error) {
 	p.calls++
 	pass(10 * time.Millisecond)
 	if r.After != p.last {
 		p.wrong++
 	}
-	p.last = contract.ReapMark{Scope: r.After.Scope + 1, At: 7, ID: "a"}
+	p.last = store.ReapMark{Scope: r.After.Scope + 1, At: 7, ID: "a"}
 	if p.last.Scope < 5 {
-		return contract.Reaped{Kept: 10, Next: p.last}, nil
+		return store.Reaped{Kept: 10, Next: p.last}, nil
 	}
 	p.last.Done = true
 	next := p.last
-	p.last = contract.ReapMark{} // where the next pass begins
-	return contract.Reaped{Next: next}, nil
+	p.last = store.ReapMark{} // where the next pass begins
+	return store.Reaped{Next: next}, nil
 }
 
 func TestTheReaperBesideARun(t *testing.T) {
 	bubble(t, "trap_T66_it_leaves_off_where_another_process_is_at_it", func(t *testing.T) {
-		store := &busy{Store: memstore.New()}
-		run := start(t, mustNew(t, store, add, keeping(newBroker())))
+		st := &busy{Store: memstore.New()}
+		run := start(t, mustNew(t, st, add, keeping(newBroker())))
 		pass(10 * time.Minute)
 		ran(t, run)
-		if store.calls < 9 || store.calls > 10 {
-			t.Errorf("it asked %d times in ten minutes, want once a minute", store.calls)
+		if st.calls < 9 || st.calls > 10 {
+			t.Errorf("it asked %d times in ten minutes, want once a minute", st.calls)
 		}
 	})
 	bubble(t, "trap_124_it_goes_on_behind_what_it_has_looked_at", func(t *testing.T) {
-		store := &places{Store: memstore.New()}
-		run := start(t, mustNew(t, store, add, keeping(newBroker())))
+		st := &places{Store: memstore.New()}
+		run := start(t, mustNew(t, st, add, keeping(newBroker())))
 		pass(100 * time.Second)
 		ran(t, run)
-		if store.calls < 5 || store.wrong > 0 {
-			t.Errorf("of %d calls %d went elsewhere than on", store.calls, store.wrong)
+		if st.calls < 5 || st.wrong > 0 {
+			t.Errorf("of %d calls %d went elsewhere than on", st.calls, st.wrong)
 		}
 	})
 	bubble(t, "D7_it_goes_on_while_there_are_more_bodies_than_a_call_removes", func(t *testing.T) {
-		store, source := memstore.New(), newBroker()
+		st, source := memstore.New(), newBroker()
 		running := config(source)
 		running.Retention = consumer.RetentionPolicy{Keep: 24 * time.Hour, Bodies: time.Hour}
-		rows := make([]contract.Row, 2000)
-		marks := make([]contract.Mark, len(rows))
-		scope, err := store.Scope(t.Context(), "billing", "", 0)
+		rows := make([]store.Row, 2000)
+		marks := make([]store.Mark, len(rows))
+		scope, err := st.Scope(t.Context(), "billing", "", 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for i := range rows {
-			marks[i] = contract.Mark{Scope: scope, ID: []byte{byte(i >> 8), byte(i)}, As: contract.Applied}
-			rows[i] = contract.Row{Mark: i, State: contract.StateCompleted, Message: message("x", `{}`)}
+			marks[i] = store.Mark{Scope: scope, ID: []byte{byte(i >> 8), byte(i)}, As: store.Applied}
+			rows[i] = store.Row{Mark: i, State: store.StateCompleted, Message: message("x", `{}`)}
 		}
-		b, _, err := store.Begin(t.Context(), contract.TxOptions{}, marks)
+		b, _, err := st.Begin(t.Context(), store.TxOptions{}, marks)
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.Commit(t.Context(), contract.Ending{Rows: rows})
+		b.Commit(t.Context(), store.Ending{Rows: rows})
 		pass(2 * time.Hour)
-		run := start(t, mustNew(t, store, add, running))
+		run := start(t, mustNew(t, st, add, running))
 		pass(92 * time.Second) // two passes at most
 		left := 0
-		all, err := store.Rows(t.Context(), contract.RowFilter{Limit: len(rows)})
+		all, err := st.Rows(t.Context(), store.RowFilter{Limit: len(rows)})
 		for _, r := range all {
 			if !r.BodyRemoved {
 				left++

@@ -5,8 +5,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/store"
 )
 
 // recheckEvery is how long a schema that was looked at is taken for unchanged
@@ -22,8 +22,8 @@ const forgetEvery = 10 * time.Second
 // the next outage: so no transaction is opened after one before the tables were
 // looked at. While the store works, that costs nothing but a look an hour.
 type recheck struct {
-	checker contract.SchemaChecker // nil if the store is none
-	forget  func()                 // what was remembered of a store that was away
+	checker store.SchemaChecker // nil if the store is none
+	forget  func()              // what was remembered of a store that was away
 	// failures counts the events that say that the store did not work; checked
 	// is the count that the last look has seen; looked is when it was, and forgot
 	// from when on things may be forgotten again, by the time of the run.
@@ -32,8 +32,8 @@ type recheck struct {
 	began             time.Time
 }
 
-func newRecheck(store any, forget func(), began time.Time) *recheck {
-	checker, _ := store.(contract.SchemaChecker)
+func newRecheck(st any, forget func(), began time.Time) *recheck {
+	checker, _ := st.(store.SchemaChecker)
 	return &recheck{checker: checker, forget: forget, began: began}
 }
 
@@ -42,11 +42,11 @@ func (r *recheck) note(e machine.Event) {
 	down := false
 	switch e := e.(type) {
 	case machine.Marked:
-		down = e.Class == contract.ClassDown
+		down = e.Class == store.ClassDown
 	case machine.Ran:
-		down = e.Failed && e.Failure.Class == contract.ClassDown
+		down = e.Failed && e.Failure.Class == store.ClassDown
 	case machine.Ended:
-		down = e.Class == contract.ClassDown || e.Outcome == contract.CommitUnknown
+		down = e.Class == store.ClassDown || e.Outcome == store.CommitUnknown
 	}
 	if down {
 		r.failures.Add(1)

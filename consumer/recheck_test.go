@@ -11,8 +11,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // checkedStore is a downStore with tables to look at.
@@ -34,7 +35,7 @@ func (s *checkedStore) Check(context.Context) error {
 var failures = map[string]func(s *checkedStore){
 	"begin": func(s *checkedStore) {
 		failed := false
-		s.onBegin = func(context.Context, []contract.Mark) error {
+		s.onBegin = func(context.Context, []store.Mark) error {
 			if first := !failed && s.damaged.Load(); first {
 				failed = true
 				return &downError{}
@@ -44,11 +45,11 @@ var failures = map[string]func(s *checkedStore){
 	},
 	"commit": func(s *checkedStore) {
 		failed := false
-		s.onCommit = func(ctx context.Context, commit func(context.Context) contract.Result) contract.Result {
+		s.onCommit = func(ctx context.Context, commit func(context.Context) store.Result) store.Result {
 			if first := !failed && s.damaged.Load(); first {
 				failed = true
 				commit(ctx)
-				return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: &downError{}}
+				return store.Result{Outcome: store.CommitUnknown, Class: store.ClassDown, Culprit: store.NoCulprit, Err: &downError{}}
 			}
 			return commit(ctx)
 		}
@@ -60,20 +61,20 @@ func TestTablesThatAreChangedDuringARun(t *testing.T) {
 		for where, fail := range failures {
 			store := &checkedStore{downStore: &downStore{watch(memstore.New())}}
 			fail(store)
-			source := watchSource(numbered("m", 20)...)
-			source.endless = true
-			source.onFetch = func(context.Context, contract.Bound) error {
+			src := watchSource(numbered("m", 20)...)
+			src.endless = true
+			src.onFetch = func(context.Context, source.Bound) error {
 				store.damaged.Store(true)
 				return nil
 			}
-			consumer := mustNew(t, store, add, config(source))
+			consumer := mustNew(t, store, add, config(src))
 			run := start(t, consumer)
 			pass(time.Minute)
 			synctest.Wait()
 			if ready, why := consumer.Ready(); ready || !strings.Contains(why, "unlogged") {
 				t.Errorf("%s: ready %v (%s), want what is wrong with the tables", where, ready, why)
 			}
-			if counts := consumer.Counts(); counts.Applied != 0 || len(source.settled) != 0 {
+			if counts := consumer.Counts(); counts.Applied != 0 || len(src.settled) != 0 {
 				t.Errorf("%s: work went on: %+v", where, counts)
 			}
 			store.damaged.Store(false)
@@ -135,22 +136,22 @@ func (s *askedStore) Scopes(ctx context.Context, consumer string, sources []stri
 
 func TestWhatIsRememberedOfAStoreThatWasAway(t *testing.T) {
 	bubble(t, "law_1_its_scopes_are_numbered_again_since_a_standby_may_not_have_the_last", func(t *testing.T) {
-		store := &askedStore{downStore: &downStore{watch(memstore.New())}}
+		st := &askedStore{downStore: &downStore{watch(memstore.New())}}
 		var begun int
-		store.onBegin = func(context.Context, []contract.Mark) error {
+		st.onBegin = func(context.Context, []store.Mark) error {
 			if begun++; begun == 3 {
 				return &downError{}
 			}
 			return nil
 		}
-		consumer := mustNew(t, store, add, config(nil))
+		consumer := mustNew(t, st, add, config(nil))
 		var asked []int64
 		for _, m := range numbered("m", 4) {
-			before := store.asked.Load()
+			before := st.asked.Load()
 			if _, err := consumer.Process(t.Context(), m); err != nil {
 				t.Fatal(err)
 			}
-			asked = append(asked, store.asked.Load()-before)
+			asked = append(asked, st.asked.Load()-before)
 			pass(time.Minute)
 		}
 		if !slices.Equal(asked, []int64{1, 0, 0, 1}) {

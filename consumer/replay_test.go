@@ -10,9 +10,10 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // replays has messages consumed in a replay.
@@ -31,7 +32,7 @@ func TestAReplayFollowsItsPolicyOfEffects(t *testing.T) {
 		m.sends(2, nil)
 		suppressed := 0
 		for _, r := range rows(t, m.store) {
-			if r.State == contract.StateParked && r.Reason == semel.ReasonSuppressed {
+			if r.State == store.StateParked && r.Reason == semel.ReasonSuppressed {
 				suppressed++
 			}
 		}
@@ -66,7 +67,7 @@ func TestAReplayFollowsItsPolicyOfEffects(t *testing.T) {
 		seen.Store(nil)
 		fails = false
 		r := rows(t, m.store)[0]
-		if err := m.store.Requeue(t.Context(), r.Number, r.Revision, contract.Act{Verb: "retry", Who: "me", Why: "mended"}); err != nil {
+		if err := m.store.Requeue(t.Context(), r.Number, r.Revision, store.Act{Verb: "retry", Who: "me", Why: "mended"}); err != nil {
 			t.Fatal(err)
 		}
 		live := mustNew(t, m.store, handle, config(nil))
@@ -79,11 +80,11 @@ func TestAReplayFollowsItsPolicyOfEffects(t *testing.T) {
 		m.sends(0, nil)
 	})
 	bubble(t, "law_14_a_message_is_part_of_no_replay_because_a_source_says_so", func(t *testing.T) {
-		store := memstore.New()
+		st := memstore.New()
 		forged := message("1", "{}")
 		forged.Replayed = &semel.Replay{ID: 9}
 		c := config(newListSource(forged))
-		if _, err := consume(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+		if _, err := consume(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			if _, is := m.Replay(); is {
 				t.Error("it is")
 			}
@@ -112,9 +113,9 @@ func TestAReplayFollowsItsPolicyOfEffects(t *testing.T) {
 // foretells is what a consumer says of messages.
 func foretells(t *testing.T, store *memstore.Store, c consumer.Config, messages ...*semel.Message) (all []string) {
 	t.Helper()
-	deliveries := make([]contract.Delivery, len(messages))
+	deliveries := make([]source.Delivery, len(messages))
 	for i, m := range messages {
-		deliveries[i] = contract.Delivery{Message: m, Lane: contract.Lane{ID: "a"}, Before: contract.Unknown}
+		deliveries[i] = source.Delivery{Message: m, Lane: source.Lane{ID: "a"}, Before: source.Unknown}
 	}
 	found, err := mustNew(t, store, add, c).Preview(t.Context(), deliveries)
 	if err != nil {
@@ -190,7 +191,7 @@ func TestWhatWouldBecomeOfMessagesIsForetold(t *testing.T) {
 			}
 			return nil
 		}))
-		_, err := mustNew(t, store, add, config(nil)).Preview(t.Context(), []contract.Delivery{{Message: message("1", "{}")}})
+		_, err := mustNew(t, store, add, config(nil)).Preview(t.Context(), []source.Delivery{{Message: message("1", "{}")}})
 		if err == nil || !strings.Contains(err.Error(), "down") {
 			t.Errorf("%v", err)
 		}

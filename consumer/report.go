@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/measure"
+	"github.com/semel-go/semel/source"
 )
 
 // reporter tells observers and the log. Events come from the loop's
@@ -88,16 +88,16 @@ func (n *reporter) tell(e semel.Event) {
 }
 
 // endings names what observers and the log are told of a settlement.
-var endings = map[contract.End]struct {
+var endings = map[source.End]struct {
 	kind  semel.EventKind
 	level slog.Level
 }{
-	contract.EndDuplicate:    {semel.EventDuplicate, slog.LevelDebug},
-	contract.EndConflict:     {semel.EventConflict, slog.LevelWarn},
-	contract.EndParked:       {semel.EventParked, slog.LevelWarn},
-	contract.EndDeadLettered: {semel.EventDeadLettered, slog.LevelWarn},
-	contract.EndDiscarded:    {semel.EventDiscarded, slog.LevelInfo},
-	contract.EndSkipped:      {semel.EventSkipped, slog.LevelDebug},
+	source.EndDuplicate:    {semel.EventDuplicate, slog.LevelDebug},
+	source.EndConflict:     {semel.EventConflict, slog.LevelWarn},
+	source.EndParked:       {semel.EventParked, slog.LevelWarn},
+	source.EndDeadLettered: {semel.EventDeadLettered, slog.LevelWarn},
+	source.EndDiscarded:    {semel.EventDiscarded, slog.LevelInfo},
+	source.EndSkipped:      {semel.EventSkipped, slog.LevelDebug},
 }
 
 func (n *reporter) settled(s *machine.Settle) {
@@ -111,12 +111,12 @@ func (n *reporter) ended(item *machine.Settlement) {
 		return
 	}
 	n.placed(item)
-	if item.Ending == contract.EndApplied {
+	if item.Ending == source.EndApplied {
 		n.applied(item.Item)
 	}
 	if note, told := endings[item.Ending]; told {
 		reason := item.Reason
-		if item.Ending == contract.EndConflict && reason != semel.ReasonFormerConflict {
+		if item.Ending == source.EndConflict && reason != semel.ReasonFormerConflict {
 			reason = semel.ReasonConflict // as its row has it, whatever it failed of before
 		}
 		n.message(note.level, n.about(item.Item, semel.Event{Kind: note.kind, Reason: reason, Messages: 1, Err: item.Err}))
@@ -230,8 +230,8 @@ func (n *reporter) item(level slog.Level, kind semel.EventKind, r machine.Report
 func (n *reporter) sourceAnswers() { n.setReady("source", "") }
 
 // unasked is why a consumer is not ready before its run has asked anything.
-func unasked(source contract.Source) map[string]string {
-	if source == nil {
+func unasked(src source.Source) map[string]string {
+	if src == nil {
 		return map[string]string{}
 	}
 	return map[string]string{"store": "it has not been checked yet", "source": unanswered}

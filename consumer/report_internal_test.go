@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/source"
 )
 
 func TestSinceWhenAStoreIsDown(t *testing.T) {
@@ -97,7 +97,7 @@ func TestAConflictIsNoOtherFailure(t *testing.T) {
 		} {
 			var heard events
 			n := &reporter{consumer: "billing", observers: []semel.Observer{&heard}, logger: slog.New(slog.DiscardHandler)}
-			n.ended(&machine.Settlement{Item: &machine.Item{}, Ending: contract.EndConflict, Reason: before})
+			n.ended(&machine.Settlement{Item: &machine.Item{}, Ending: source.EndConflict, Reason: before})
 			if len(heard) != 1 || heard[0].Reason != want {
 				t.Errorf("after %q: %+v", before, heard)
 			}

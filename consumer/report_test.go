@@ -12,8 +12,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 func TestAStormOfOneKindDoesNotFloodTheLog(t *testing.T) {
@@ -65,18 +66,18 @@ func TestAHealthyConsumerIsSilent(t *testing.T) {
 	})
 	bubble(t, "K4_a_line_that_is_no_messages_is_bounded_too", func(t *testing.T) {
 		var log log
-		store, lost := watch(memstore.New()), 0
-		store.onCommit = func(ctx context.Context, commit func(context.Context) contract.Result) contract.Result {
+		st, lost := watch(memstore.New()), 0
+		st.onCommit = func(ctx context.Context, commit func(context.Context) store.Result) store.Result {
 			r := commit(ctx)
 			if lost++; lost%2 == 1 {
-				return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: errTest}
+				return store.Result{Outcome: store.CommitUnknown, Class: store.ClassDown, Culprit: store.NoCulprit, Err: errTest}
 			}
 			return r
 		}
 		c := config(newListSource(numbered("m", 200)...))
 		c.Logger, c.Batch.Most, c.Workers = slog.New(slog.NewTextHandler(&log, nil)), 1, 1
 		began := time.Now()
-		runs(t, store, add, c)
+		runs(t, st, add, c)
 		n := strings.Count(log.String(), "a commit's outcome is unknown")
 		if most := 30 * (int(time.Since(began)/time.Minute) + 1); lost < 100 || n < 10 || n > most {
 			t.Errorf("%d lines of %d commits in %v", n, lost, time.Since(began))
@@ -99,7 +100,7 @@ func permanentlyBad(context.Context, *memstore.Tx, *semel.Message) error {
 func TestWhatStandsStillIsSaid(t *testing.T) {
 	bubble(t, "a_broker_that_cannot_settle_a_source_that_cannot_be_read_and_a_store_that_is_down_are_told_apart", func(t *testing.T) {
 		var log log
-		store, source := watch(memstore.New()), watchSource(numbered("m", 5)...)
+		st, src := watch(memstore.New()), watchSource(numbered("m", 5)...)
 		fails := map[string]bool{"begin": true, "fetch": true, "settle": true}
 		once := func(what string) error {
 			if fails[what] {
@@ -108,12 +109,12 @@ func TestWhatStandsStillIsSaid(t *testing.T) {
 			}
 			return nil
 		}
-		store.onBegin = func(context.Context, []contract.Mark) error { return once("begin") }
-		source.onFetch = func(context.Context, contract.Bound) error { return once("fetch") }
-		source.onSettle = func(context.Context, []contract.Settlement) ([]int, error) { return nil, once("settle") }
-		c := config(source)
+		st.onBegin = func(context.Context, []store.Mark) error { return once("begin") }
+		src.onFetch = func(context.Context, source.Bound) error { return once("fetch") }
+		src.onSettle = func(context.Context, []source.Settlement) ([]int, error) { return nil, once("settle") }
+		c := config(src)
 		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
-		runs(t, store, add, c)
+		runs(t, st, add, c)
 		for _, line := range []string{
 			"store does not work; nothing is settled, next try", "source does not work; nothing is fetched, next try",
 			"broker does not work; what was committed stays unsettled, next try", "broker works again",

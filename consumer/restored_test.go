@@ -9,14 +9,14 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
 )
 
 // restoredSource finds, after its first deliveries, that the store is behind.
 type restoredSource struct{ *listSource }
 
-func (s *restoredSource) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+func (s *restoredSource) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	if s.fetches > 0 {
 		s.fetches++
 		pass(500 * time.Millisecond)

@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // KeepResult keeps what a handler made of its message beside the message's marker, in the
@@ -15,8 +15,8 @@ import (
 // first has kept.
 //
 // It costs a statement, which a Queue sends with the others. A result has at most
-// contract.MaxResult bytes, and goes with its marker. It needs a store that keeps results
-// (contract.ResultWriter) and StrategyMarker or StrategyInbox; with NewCalling it is for
+// store.MaxResult bytes, and goes with its marker. It needs a store that keeps results
+// (store.ResultWriter) and StrategyMarker or StrategyInbox; with NewCalling it is for
 // the function that applies, and with Leased, which has no transaction, there is none. An
 // error says that nothing is kept, and must be returned.
 func KeepResult[Tx any](ctx context.Context, tx Tx, m *semel.Message, result []byte) error {
@@ -28,10 +28,10 @@ func KeepResult[Tx any](ctx context.Context, tx Tx, m *semel.Message, result []b
 		return semel.Permanent(k.why)
 	case m == nil || m.Identity.ID == "" || m.Identity.Consumer != k.consumer:
 		return semel.Permanent(errors.New("semel: KeepResult needs the message that the handler was given"))
-	case len(result) > contract.MaxResult:
-		return semel.Permanent(fmt.Errorf("semel: the result has %d bytes, and at most %d are kept; keep a reference to it", len(result), contract.MaxResult))
+	case len(result) > store.MaxResult:
+		return semel.Permanent(fmt.Errorf("semel: the result has %d bytes, and at most %d are kept; keep a reference to it", len(result), store.MaxResult))
 	}
-	keeper, can := abilityOf[contract.ResultWriter[Tx]](k.store)
+	keeper, can := abilityOf[store.ResultWriter[Tx]](k.store)
 	if !can {
 		return semel.Permanent(fmt.Errorf("semel: consumer %q: its store keeps no results in a %T: %w", k.consumer, tx, semel.ErrUnsupported))
 	}
@@ -39,7 +39,7 @@ func KeepResult[Tx any](ctx context.Context, tx Tx, m *semel.Message, result []b
 	if err != nil {
 		return err
 	}
-	return keeper.KeepResult(ctx, tx, contract.ResultOf{Scope: scope, ID: []byte(m.Identity.ID)}, result)
+	return keeper.KeepResult(ctx, tx, store.ResultOf{Scope: scope, ID: []byte(m.Identity.ID)}, result)
 }
 
 // keepingOf is the key under which contexts of handlers have a *keeping.
@@ -98,15 +98,15 @@ type resultOf struct {
 
 // results are what is kept of these, nil for one of which nothing is.
 func (e *engine[Tx]) results(ctx context.Context, of []resultOf) ([][]byte, error) {
-	reader, can := abilityOf[contract.ResultReader](e.store)
+	reader, can := abilityOf[store.ResultReader](e.store)
 	if !can {
 		return nil, fmt.Errorf("semel: consumer %q: its store keeps no results: %w", e.config.Name, semel.ErrUnsupported)
 	}
-	asked := make([]contract.ResultOf, 0, len(of))
+	asked := make([]store.ResultOf, 0, len(of))
 	var whose []int
 	ask := func(i int, in scopeOf, id string) error {
 		scope, err := e.scopes.number(ctx, in)
-		asked, whose = append(asked, contract.ResultOf{Scope: scope, ID: []byte(id)}), append(whose, i)
+		asked, whose = append(asked, store.ResultOf{Scope: scope, ID: []byte(id)}), append(whose, i)
 		return err
 	}
 	for i := range of {

@@ -9,10 +9,11 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // makes is a handler that adds and keeps what it made.
@@ -133,13 +134,13 @@ func flat(o told) (all []string) {
 func TestAResultThatCannotBeKept(t *testing.T) {
 	refused := func(t *testing.T, says string, change func(*consumer.Config), keep func(context.Context, *memstore.Tx, *semel.Message) error) {
 		t.Helper()
-		store := memstore.New()
+		st := memstore.New()
 		c := config(newListSource(message("m", "1")))
 		if change != nil {
 			change(&c)
 		}
 		var got error
-		_, _ = consume(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+		_, _ = consume(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			got = keep(ctx, tx, m)
 			return nil
 		}, c)
@@ -149,7 +150,7 @@ func TestAResultThatCannotBeKept(t *testing.T) {
 	}
 	bubble(t, "C12_is_refused_with_the_reason", func(t *testing.T) {
 		refused(t, "has 65537 bytes, and at most 65536 are kept", nil, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
-			return consumer.KeepResult(ctx, tx, m, make([]byte, contract.MaxResult+1))
+			return consumer.KeepResult(ctx, tx, m, make([]byte, store.MaxResult+1))
 		})
 		refused(t, "the context that a handler was given", nil, func(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 			return consumer.KeepResult(context.Background(), tx, m, nil)
@@ -174,7 +175,7 @@ func TestAResultThatCannotBeKept(t *testing.T) {
 			t.Error(err)
 		}
 		c.Strategy, c.NaturalBecause = consumer.StrategyMarker, ""
-		bare := struct{ contract.TxStore[*memstore.Tx] }{memstore.New()}
+		bare := struct{ store.TxStore[*memstore.Tx] }{memstore.New()}
 		if _, err := consumer.New(bare, add, c); !errors.Is(err, semel.ErrUnsupported) {
 			t.Error(err)
 		}
@@ -188,7 +189,7 @@ func TestProcessAndResults(t *testing.T) {
 		if _, err := running.Result(t.Context(), key); !errors.Is(err, semel.ErrUnsupported) {
 			t.Error(err)
 		}
-		for _, ending := range []contract.End{contract.EndApplied, contract.EndDuplicate} {
+		for _, ending := range []source.End{source.EndApplied, source.EndDuplicate} {
 			a := ask(t.Context(), running, numbered("m", 1)...)[0]
 			result, err := running.Result(t.Context(), key)
 			if a.err != nil || a.Ending != ending || err != nil || string(result) != "made of m0" {
@@ -232,7 +233,7 @@ func TestAResultAtEachPointOfDeath(t *testing.T) {
 	// the same store, and each message comes again.
 	for _, point := range []faults.Point{faults.AfterEffect, faults.BeforeCommit, faults.AfterCommit, faults.BeforeSettle} {
 		bubble(t, fmt.Sprintf("C12_law_1_a_result_is_there_exactly_when_its_effect_is_%v", point), func(t *testing.T) {
-			store := memstore.New()
+			st := memstore.New()
 			source := newListSource(numbered("m", 4)...)
 			source.endless = true
 			dies, died := make(chan struct{}), make(chan struct{})
@@ -246,11 +247,11 @@ func TestAResultAtEachPointOfDeath(t *testing.T) {
 					<-dies
 				}
 			}}
-			run := start(t, mustNew(t, store, makes, c, plan))
+			run := start(t, mustNew(t, st, makes, c, plan))
 			<-died
-			results, err := store.Results(t.Context(), []contract.ResultOf{{Scope: 1, ID: []byte("m0")}})
-			if err != nil || (results[0] != nil) != (effect(t, store, "m0") == "1") {
-				t.Errorf("at %v: effect %q, result %q, %v", point, effect(t, store, "m0"), results[0], err)
+			results, err := st.Results(t.Context(), []store.ResultOf{{Scope: 1, ID: []byte("m0")}})
+			if err != nil || (results[0] != nil) != (effect(t, st, "m0") == "1") {
+				t.Errorf("at %v: effect %q, result %q, %v", point, effect(t, st, "m0"), results[0], err)
 			}
 			close(dies)
 			run.stop()
@@ -260,13 +261,13 @@ func TestAResultAtEachPointOfDeath(t *testing.T) {
 			heard := told{}
 			again := config(newListSource(append(numbered("m", 4), numbered("m", 4)...)...))
 			again.OnDuplicate = heard.hook
-			if _, err := consume(t, store, makes, again); err != nil {
+			if _, err := consume(t, st, makes, again); err != nil {
 				t.Fatal(err)
 			}
 			for id, all := range heard {
 				for _, result := range all {
-					if result != "made of "+id || effect(t, store, id) != "1" {
-						t.Errorf("%s: effect %s, result %q", id, effect(t, store, id), result)
+					if result != "made of "+id || effect(t, st, id) != "1" {
+						t.Errorf("%s: effect %s, result %q", id, effect(t, st, id), result)
 					}
 				}
 			}

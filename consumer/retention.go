@@ -6,8 +6,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // RetentionPolicy says how long what has ended is remembered; the zero value: for ever.
@@ -16,7 +17,7 @@ import (
 // A run with Keep records how far it is, and removes what is past its retention, a little
 // at a time and while no other process does. The retention of a consumer begins anew with
 // whatever it has not settled: while it is down, or a lane of it is behind, nothing is
-// removed that a copy still to be read could need. See contract.Reaper.
+// removed that a copy still to be read could need. See store.Reaper.
 type RetentionPolicy struct {
 	// Keep is how long identities are recognised after their messages have ended, at
 	// least a minute. It must not be shorter than the horizon, which is how late a copy
@@ -76,17 +77,17 @@ func (c *Config) checkRetention(fault faultFunc) {
 }
 
 // fitsRetention says why the store cannot do what the policy asks for; nil if it can.
-func (c *Config) fitsRetention(store any) error {
-	if _, able := abilityOf[contract.Reaper](store); !able && c.Retention != (RetentionPolicy{}) {
+func (c *Config) fitsRetention(st any) error {
+	if _, able := abilityOf[store.Reaper](st); !able && c.Retention != (RetentionPolicy{}) {
 		return fmt.Errorf("the store keeps everything for ever, and Retention is set; use a store that can remove, or leave it out: %w", semel.ErrUnsupported)
 	}
-	return c.fitsDays(store)
+	return c.fitsDays(st)
 }
 
 // fitsDays says why policy and store do not both keep markers by day.
-func (c *Config) fitsDays(store any) error {
+func (c *Config) fitsDays(st any) error {
 	kind := ""
-	if keeper, able := abilityOf[contract.PartitionedMarkers](store); able {
+	if keeper, able := abilityOf[store.PartitionedMarkers](st); able {
 		kind = keeper.PartitionedBy()
 	}
 	switch r := &c.Retention; {
@@ -103,16 +104,16 @@ func (c *Config) fitsDays(store any) error {
 // noTime counts as older than what is kept.
 var noTime = time.Unix(0, 0)
 
-// judgeTimes turns the verdicts of fresh marks into contract.Old whose messages have no time
+// judgeTimes turns the verdicts of fresh marks into store.Old whose messages have no time
 // that tells their age, whether something was removed yet or not: with a retention they are
 // set aside from the first on, and not from the first day on which something is removed.
-func (c *Config) judgeTimes(marks []contract.Mark, verdicts []contract.Verdict) {
+func (c *Config) judgeTimes(marks []store.Mark, verdicts []store.Verdict) {
 	if c.Retention.Keep == 0 || c.Retention.Drop { // days are judged by ids
 		return
 	}
 	for i := range verdicts {
-		if verdicts[i].Kind == contract.Fresh && marks[i].Age.Equal(noTime) {
-			verdicts[i].Kind = contract.Old
+		if verdicts[i].Kind == store.Fresh && marks[i].Age.Equal(noTime) {
+			verdicts[i].Kind = store.Old
 		}
 	}
 }
@@ -140,9 +141,9 @@ func sentAt(m *semel.Message) time.Time {
 }
 
 // horizon is how late a copy can come, and of what that is made.
-func (c *Config) horizon(ctx context.Context, source contract.Source) (contract.Horizon, error) {
-	var h contract.Horizon
-	if broker, able := source.(contract.HorizonReporter); able {
+func (c *Config) horizon(ctx context.Context, src source.Source) (source.Horizon, error) {
+	var h source.Horizon
+	if broker, able := src.(source.HorizonReporter); able {
 		err := notPanicking(c, "Horizon", func() (err error) {
 			h, err = broker.Horizon(ctx)
 			return err
@@ -178,7 +179,7 @@ func (c *Config) ladder() (sum time.Duration) {
 }
 
 // covers says why a retention is shorter than what it has to cover; nil if it is not.
-func (c *Config) covers(h contract.Horizon) error {
+func (c *Config) covers(h source.Horizon) error {
 	switch keep := c.Retention.Keep; {
 	case keep == 0:
 		return nil
@@ -192,12 +193,12 @@ func (c *Config) covers(h contract.Horizon) error {
 
 // retain finds the horizon and keeps the policy in the store, before a run begins that
 // removes anything. That everything is kept for ever, the run says itself.
-func (c *Config) retain(ctx context.Context, store any, source contract.Source) error {
-	reaper, able := abilityOf[contract.Reaper](store)
-	if !able || c.Retention.Keep == 0 || source == (noSource{ends: true}) { // which tells nothing of how late copies can come
+func (c *Config) retain(ctx context.Context, st any, src source.Source) error {
+	reaper, able := abilityOf[store.Reaper](st)
+	if !able || c.Retention.Keep == 0 || src == (noSource{ends: true}) { // which tells nothing of how late copies can come
 		return nil
 	}
-	h, err := c.horizon(ctx, source)
+	h, err := c.horizon(ctx, src)
 	if err == nil {
 		err = c.covers(h)
 	}
@@ -213,6 +214,6 @@ func (c *Config) retain(ctx context.Context, store any, source contract.Source) 
 }
 
 // kept is what the store keeps of the policy, without the horizon.
-func (c *Config) kept() contract.Retention {
-	return contract.Retention{Consumer: c.Name, Keep: c.Retention.Keep, Bodies: c.Retention.Bodies, Off: c.Retention.Off}
+func (c *Config) kept() store.Retention {
+	return store.Retention{Consumer: c.Name, Keep: c.Retention.Keep, Bodies: c.Retention.Bodies, Off: c.Retention.Off}
 }

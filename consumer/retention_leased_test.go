@@ -11,39 +11,40 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // forgetful is a store with an inbox that can remove nothing.
 type forgetful struct {
-	contract.TxStore[*memstore.Tx]
-	contract.Leases
-	contract.Inbox
+	store.TxStore[*memstore.Tx]
+	store.Leases
+	store.Inbox
 }
 
 func TestTheRetentionOfCalls(t *testing.T) {
-	leased := func(source contract.Source) consumer.Config {
-		c := keeping(source)
+	leased := func(src source.Source) consumer.Config {
+		c := keeping(src)
 		c.Strategy, c.Settle = consumer.StrategyInbox, consumer.SettleAfterReceipt
 		return c
 	}
 	bubble(t, "H3_H4_what_is_past_its_retention_goes_and_its_copies_are_called_for_no_more", func(t *testing.T) {
-		store, source := memstore.New(), newBroker()
+		st, src := memstore.New(), newBroker()
 		var made []string
-		running := mustNew(t, consumer.Leased(store), func(_ context.Context, _ consumer.Call, m *semel.Message) error {
+		running := mustNew(t, consumer.Leased(st), func(_ context.Context, _ consumer.Call, m *semel.Message) error {
 			made = append(made, m.Identity.ID)
 			return nil
-		}, leased(source))
+		}, leased(src))
 		run := start(t, running)
 		first := time.Now()
-		source.send("1", first)
+		src.send("1", first)
 		pass(3 * time.Hour)
-		if v := outcome(t, store, "1"); v.Kind != contract.Fresh {
+		if v := outcome(t, st, "1"); v.Kind != store.Fresh {
 			t.Errorf("its marker stays: %v", v)
 		}
-		source.send("1", first)
-		source.send("2", time.Now())
+		src.send("1", first)
+		src.send("2", time.Now())
 		pass(time.Minute)
 		if n := running.Counts(); !slices.Equal(made, []string{"1", "2"}) || n.Parked != 1 || n.Inbox.Applied != 2 {
 			t.Errorf("called for %v; %+v", made, n)
@@ -54,15 +55,15 @@ func TestTheRetentionOfCalls(t *testing.T) {
 		}
 	})
 	bubble(t, "H1_without_a_retention_every_reaper_hears_that_all_is_kept", func(t *testing.T) {
-		store := memstore.New()
-		if err := store.Retain(t.Context(), contract.Retention{Consumer: "billing", Keep: time.Hour}); err != nil {
+		st := memstore.New()
+		if err := st.Retain(t.Context(), store.Retention{Consumer: "billing", Keep: time.Hour}); err != nil {
 			t.Fatal(err)
 		}
 		c := leased(newFeed())
 		c.Retention = consumer.RetentionPolicy{}
-		run := start(t, mustNew(t, consumer.Leased(store), noCall, c))
+		run := start(t, mustNew(t, consumer.Leased(st), noCall, c))
 		pass(time.Minute)
-		if all, err := store.Retentions(t.Context(), "billing"); err != nil || len(all) != 1 || all[0].Keep != 0 {
+		if all, err := st.Retentions(t.Context(), "billing"); err != nil || len(all) != 1 || all[0].Keep != 0 {
 			t.Errorf("%+v, %v", all, err)
 		}
 		run.stop()
@@ -71,9 +72,9 @@ func TestTheRetentionOfCalls(t *testing.T) {
 		}
 	})
 	bubble(t, "H1_a_horizon_that_is_longer_is_refused", func(t *testing.T) {
-		source := newBroker()
-		source.horizon = contract.Horizon{Late: 7 * 24 * time.Hour, Why: "topic payments: retention.ms 7d"}
-		err := mustNew(t, consumer.Leased(memstore.New()), noCall, leased(source)).Run(t.Context())
+		src := newBroker()
+		src.horizon = source.Horizon{Late: 7 * 24 * time.Hour, Why: "topic payments: retention.ms 7d"}
+		err := mustNew(t, consumer.Leased(memstore.New()), noCall, leased(src)).Run(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "topic payments: retention.ms 7d") {
 			t.Errorf("the run says %v", err)
 		}
@@ -92,19 +93,19 @@ func noCall(context.Context, consumer.Call, *semel.Message) error { return nil }
 // saving is a source that keeps its positions in its consumer's store.
 type saving struct {
 	*listSource
-	in contract.PositionStore
+	in source.PositionStore
 }
 
-func (s *saving) Positions(_ string, in contract.PositionStore) { s.in = in }
+func (s *saving) Positions(_ string, in source.PositionStore) { s.in = in }
 
 func TestThePositionsOfCalls(t *testing.T) {
 	bubble(t, "case_13_a_source_keeps_its_positions_in_the_store_that_Leased_was_given", func(t *testing.T) {
-		store, source := memstore.New(), &saving{listSource: newListSource()}
-		c := config(source)
+		store, src := memstore.New(), &saving{listSource: newListSource()}
+		c := config(src)
 		c.Strategy, c.Settle, c.IdleExit = consumer.StrategyInbox, consumer.SettleAfterReceipt, time.Second
 		err := mustNew(t, consumer.Leased(store), noCall, c).Run(t.Context())
-		if err != nil && !errors.Is(err, io.EOF) || source.in != contract.PositionStore(store) {
-			t.Errorf("%v; it keeps them in %v", err, source.in)
+		if err != nil && !errors.Is(err, io.EOF) || src.in != source.PositionStore(store) {
+			t.Errorf("%v; it keeps them in %v", err, src.in)
 		}
 	})
 }

@@ -11,9 +11,10 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // feed is a source that delivers what it is given when it is given, in one lane.
@@ -22,8 +23,8 @@ type feed struct {
 	wake chan struct{}
 
 	mutex sync.Mutex
-	queue []contract.Delivery // guarded by mutex
-	given bool                // guarded by mutex
+	queue []source.Delivery // guarded by mutex
+	given bool              // guarded by mutex
 }
 
 func newFeed() *feed { return &feed{listSource: newListSource(), wake: make(chan struct{}, 1)} }
@@ -36,18 +37,18 @@ func (f *feed) send(id string, at time.Time) {
 	}
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
-	f.queue = append(f.queue, contract.Delivery{Message: m, Lane: contract.Lane{ID: "a", Epoch: 1}, Before: contract.Unknown, Handle: id})
+	f.queue = append(f.queue, source.Delivery{Message: m, Lane: source.Lane{ID: "a", Epoch: 1}, Before: source.Unknown, Handle: id})
 	select {
 	case f.wake <- struct{}{}:
 	default:
 	}
 }
 
-func (f *feed) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+func (f *feed) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	f.mutex.Lock()
 	if !f.given {
 		f.given = true
-		f.observer.Given(contract.Lane{ID: "a", Epoch: 1})
+		f.observer.Given(source.Lane{ID: "a", Epoch: 1})
 	}
 	empty := len(f.queue) == 0
 	f.mutex.Unlock()
@@ -69,23 +70,23 @@ func (f *feed) Fetch(ctx context.Context, most contract.Bound) ([]contract.Deliv
 type broker struct {
 	*feed
 	mutex   sync.Mutex
-	lanes   []contract.LaneAge
+	lanes   []source.LaneAge
 	known   bool
-	horizon contract.Horizon
+	horizon source.Horizon
 	err     error
 }
 
 func newBroker() *broker {
-	return &broker{feed: newFeed(), lanes: []contract.LaneAge{{Lane: "a"}}, known: true}
+	return &broker{feed: newFeed(), lanes: []source.LaneAge{{Lane: "a"}}, known: true}
 }
 
-func (b *broker) Ages() ([]contract.LaneAge, bool) {
+func (b *broker) Ages() ([]source.LaneAge, bool) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	return b.lanes, b.known
 }
 
-func (b *broker) Horizon(context.Context) (contract.Horizon, error) {
+func (b *broker) Horizon(context.Context) (source.Horizon, error) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	return b.horizon, b.err
@@ -105,36 +106,36 @@ func now(id string) *semel.Message {
 }
 
 // keeping is a policy that keeps markers for an hour.
-func keeping(source contract.Source) consumer.Config {
-	c := config(source)
+func keeping(src source.Source) consumer.Config {
+	c := config(src)
 	c.Retention.Keep = time.Hour
 	return c
 }
 
 func TestRetentionBesideARun(t *testing.T) {
 	bubble(t, "H3_H4_trap_14_what_is_past_its_retention_goes_and_its_copies_are_parked", func(t *testing.T) {
-		store, source := memstore.New(), newBroker()
-		c := mustNew(t, store, add, keeping(source))
+		st, src := memstore.New(), newBroker()
+		c := mustNew(t, st, add, keeping(src))
 		run := start(t, c)
 		first := time.Now()
-		source.send("1", first)
+		src.send("1", first)
 		pass(30 * time.Minute)
-		source.send("2", time.Now())
+		src.send("2", time.Now())
 		pass(40 * time.Minute)
-		source.send("1", first)                     // a copy of what is removed
-		source.send("2", first.Add(30*time.Minute)) // a copy of what is kept
-		source.send("late", first.Add(-time.Hour))  // older than all that is kept
-		source.send("3", time.Now())                // new
-		source.send("none", time.Time{})            // without a time
+		src.send("1", first)                     // a copy of what is removed
+		src.send("2", first.Add(30*time.Minute)) // a copy of what is kept
+		src.send("late", first.Add(-time.Hour))  // older than all that is kept
+		src.send("3", time.Now())                // new
+		src.send("none", time.Time{})            // without a time
 		pass(time.Second)
 		counts := c.Counts()
-		if effect(t, store, "1") != "1" || effect(t, store, "2") != "1" || effect(t, store, "3") != "1" || effect(t, store, "late") != "" {
-			t.Errorf("effects %s, %s, %s, %s", effect(t, store, "1"), effect(t, store, "2"), effect(t, store, "3"), effect(t, store, "late"))
+		if effect(t, st, "1") != "1" || effect(t, st, "2") != "1" || effect(t, st, "3") != "1" || effect(t, st, "late") != "" {
+			t.Errorf("effects %s, %s, %s, %s", effect(t, st, "1"), effect(t, st, "2"), effect(t, st, "3"), effect(t, st, "late"))
 		}
 		if counts.Applied != 3 || counts.Duplicates != 1 || counts.Parked != 3 {
 			t.Errorf("%+v", counts)
 		}
-		rows, err := store.Rows(t.Context(), contract.RowFilter{Reason: semel.ReasonOld})
+		rows, err := st.Rows(t.Context(), store.RowFilter{Reason: semel.ReasonOld})
 		if err != nil || len(rows) != 3 || !strings.Contains(rows[0].LastError, "older than what is kept") {
 			t.Errorf("%d rows, %v", len(rows), err)
 		}
@@ -145,11 +146,11 @@ func TestRetentionBesideARun(t *testing.T) {
 		}
 	})
 	bubble(t, "trap_T63_an_outage_that_is_longer_than_the_retention_loses_no_protection", func(t *testing.T) {
-		store, source := memstore.New(), newBroker()
+		st, src := memstore.New(), newBroker()
 		first := time.Now()
-		run := start(t, mustNew(t, store, add, keeping(source)))
+		run := start(t, mustNew(t, st, add, keeping(src)))
 		for _, id := range []string{"1", "2", "3"} {
-			source.send(id, first)
+			src.send(id, first)
 		}
 		pass(5 * time.Minute)
 		run.stop()
@@ -158,17 +159,17 @@ func TestRetentionBesideARun(t *testing.T) {
 		}
 		pass(5 * time.Hour) // nobody runs
 		again := newBroker()
-		again.lanes = []contract.LaneAge{{Lane: "a", Oldest: first.Add(4 * time.Minute)}} // unread since then
-		run = start(t, mustNew(t, store, add, keeping(again)))
+		again.lanes = []source.LaneAge{{Lane: "a", Oldest: first.Add(4 * time.Minute)}} // unread since then
+		run = start(t, mustNew(t, st, add, keeping(again)))
 		pass(10 * time.Minute)
 		again.send("1", first.Add(4*time.Minute)) // a copy that was sent before the outage
 		pass(time.Minute)
-		if effect(t, store, "1") != "1" || outcome(t, store, "2").Kind != contract.Seen {
-			t.Errorf("the effect is %q, and the marker of another %v", effect(t, store, "1"), outcome(t, store, "2"))
+		if effect(t, st, "1") != "1" || outcome(t, st, "2").Kind != store.Seen {
+			t.Errorf("the effect is %q, and the marker of another %v", effect(t, st, "1"), outcome(t, st, "2"))
 		}
 		again.set(func() { again.lanes[0].Oldest = time.Time{} }) // all is read
 		pass(3 * time.Minute)
-		if v := outcome(t, store, "2"); v.Kind != contract.Fresh {
+		if v := outcome(t, st, "2"); v.Kind != store.Fresh {
 			t.Errorf("hours later the marker is still there: %v", v)
 		}
 		run.stop()
@@ -177,17 +178,17 @@ func TestRetentionBesideARun(t *testing.T) {
 		}
 	})
 	bubble(t, "H2_what_is_not_known_of_a_lane_is_no_progress", func(t *testing.T) {
-		store, source := memstore.New(), newBroker()
-		source.known = false // a lane was given, and nothing of it has come
-		run := start(t, mustNew(t, store, add, keeping(source)))
-		source.send("1", time.Now())
+		st, src := memstore.New(), newBroker()
+		src.known = false // a lane was given, and nothing of it has come
+		run := start(t, mustNew(t, st, add, keeping(src)))
+		src.send("1", time.Now())
 		pass(3 * time.Hour)
-		if v := outcome(t, store, "1"); v.Kind != contract.Seen {
+		if v := outcome(t, st, "1"); v.Kind != store.Seen {
 			t.Errorf("its marker is gone: %v", v)
 		}
-		source.set(func() { source.known = true })
+		src.set(func() { src.known = true })
 		pass(3 * time.Minute)
-		if v := outcome(t, store, "1"); v.Kind != contract.Fresh {
+		if v := outcome(t, st, "1"); v.Kind != store.Fresh {
 			t.Errorf("its marker stays: %v", v)
 		}
 		run.stop()
@@ -196,18 +197,18 @@ func TestRetentionBesideARun(t *testing.T) {
 		}
 	})
 	bubble(t, "H2_a_source_that_tells_no_ages_is_as_far_as_what_it_delivered", func(t *testing.T) {
-		store, source := memstore.New(), newFeed()
-		run := start(t, mustNew(t, store, add, keeping(source)))
+		st, src := memstore.New(), newFeed()
+		run := start(t, mustNew(t, st, add, keeping(src)))
 		old := time.Now().Add(-3 * time.Hour)
 		for range 200 { // a backlog that is read slowly
-			source.send("1", old)
+			src.send("1", old)
 			pass(time.Minute)
 		}
-		if v := outcome(t, store, "1"); v.Kind != contract.Seen {
+		if v := outcome(t, st, "1"); v.Kind != store.Seen {
 			t.Errorf("its marker is gone while old messages come: %v", v)
 		}
 		pass(2 * time.Hour) // nothing comes any more
-		if v := outcome(t, store, "1"); v.Kind != contract.Fresh {
+		if v := outcome(t, st, "1"); v.Kind != store.Fresh {
 			t.Errorf("its marker stays: %v", v)
 		}
 		run.stop()
@@ -216,13 +217,13 @@ func TestRetentionBesideARun(t *testing.T) {
 		}
 	})
 	bubble(t, "trap_T72_the_reaper_can_be_switched_off", func(t *testing.T) {
-		store, source := memstore.New(), newBroker()
-		c := keeping(source)
+		st, src := memstore.New(), newBroker()
+		c := keeping(src)
 		c.Retention.Off = true
-		run := start(t, mustNew(t, store, add, c))
-		source.send("1", time.Now())
+		run := start(t, mustNew(t, st, add, c))
+		src.send("1", time.Now())
 		pass(3 * time.Hour)
-		if v := outcome(t, store, "1"); v.Kind != contract.Seen {
+		if v := outcome(t, st, "1"); v.Kind != store.Seen {
 			t.Errorf("its marker is gone: %v", v)
 		}
 		run.stop()
@@ -231,7 +232,7 @@ func TestRetentionBesideARun(t *testing.T) {
 		}
 	})
 	bubble(t, "H1_a_consumer_that_keeps_for_ever_again_says_so_to_every_reaper", func(t *testing.T) {
-		store := memstore.New()
+		st := memstore.New()
 		var down atomic.Bool
 		failing := memstore.New(memstore.Fail(func(op string) error {
 			if op == "retention" && down.Load() {
@@ -239,9 +240,9 @@ func TestRetentionBesideARun(t *testing.T) {
 			}
 			return nil
 		}))
-		for _, s := range []*memstore.Store{store, failing} {
+		for _, s := range []*memstore.Store{st, failing} {
 			down.Store(false)
-			if err := s.Retain(t.Context(), contract.Retention{Consumer: "billing", Keep: time.Hour}); err != nil {
+			if err := s.Retain(t.Context(), store.Retention{Consumer: "billing", Keep: time.Hour}); err != nil {
 				t.Fatal(err)
 			}
 			down.Store(true)
@@ -259,28 +260,28 @@ func TestRetentionBesideARun(t *testing.T) {
 		}
 	})
 	bubble(t, "H2_a_run_that_ends_because_nothing_is_left_records_that", func(t *testing.T) {
-		store := memstore.New()
-		counts, err := consume(t, store, add, keeping(newListSource(now("1"))))
+		st := memstore.New()
+		counts, err := consume(t, st, add, keeping(newListSource(now("1"))))
 		if err != nil || counts.Applied != 1 {
 			t.Fatal(counts, err)
 		}
 		began := time.Now()
 		pass(10 * time.Minute)
-		if _, err = consume(t, store, add, keeping(newListSource())); err != nil {
+		if _, err = consume(t, st, add, keeping(newListSource())); err != nil {
 			t.Fatal(err)
 		}
-		if all, err := store.Retentions(t.Context(), "billing"); err != nil || all[0].Progress.Sub(began) < 10*time.Minute {
+		if all, err := st.Retentions(t.Context(), "billing"); err != nil || all[0].Progress.Sub(began) < 10*time.Minute {
 			t.Errorf("%+v, %v", all, err)
 		}
 	})
 }
 
 func TestTheHorizonOfARetention(t *testing.T) {
-	refused := func(t *testing.T, h contract.Horizon, err error, retention consumer.RetentionPolicy, want ...string) {
+	refused := func(t *testing.T, h source.Horizon, err error, retention consumer.RetentionPolicy, want ...string) {
 		t.Helper()
-		source := newBroker()
-		source.horizon, source.err = h, err
-		c := config(source)
+		src := newBroker()
+		src.horizon, src.err = h, err
+		c := config(src)
 		c.Retention = retention
 		got := mustNew(t, memstore.New(), add, c).Run(t.Context())
 		for _, text := range want {
@@ -290,34 +291,34 @@ func TestTheHorizonOfARetention(t *testing.T) {
 		}
 	}
 	bubble(t, "trap_T64_a_retention_that_is_shorter_is_refused_with_the_figures", func(t *testing.T) {
-		week := contract.Horizon{Late: 7 * 24 * time.Hour, Why: "topic payments: retention.ms 7d"}
+		week := source.Horizon{Late: 7 * 24 * time.Hour, Why: "topic payments: retention.ms 7d"}
 		refused(t, week, nil, consumer.RetentionPolicy{Keep: 24 * time.Hour}, "Keep is 24h0m0s", "168h1m", "topic payments: retention.ms 7d", "retries")
 		refused(t, week, nil, consumer.RetentionPolicy{Keep: 170 * time.Hour, Delay: 3 * time.Hour}, "delay 3h0m0s")
-		refused(t, contract.Horizon{Unlimited: true, Why: "topic payments is compacted"}, nil, consumer.RetentionPolicy{Keep: 1e6 * time.Hour}, "without an end", "compacted")
+		refused(t, source.Horizon{Unlimited: true, Why: "topic payments is compacted"}, nil, consumer.RetentionPolicy{Keep: 1e6 * time.Hour}, "without an end", "compacted")
 		refused(t, week, errors.New("no right to describe topics"), consumer.RetentionPolicy{Keep: 1e6 * time.Hour}, "no right to describe topics")
 	})
 	bubble(t, "H1_a_horizon_that_grows_stops_the_reaper_and_one_that_shrinks_lets_it_go_on", func(t *testing.T) {
-		store, source := memstore.New(), newBroker()
-		source.horizon = contract.Horizon{Late: time.Minute, Why: "a topic"}
-		run := start(t, mustNew(t, store, add, keeping(source)))
-		source.send("1", time.Now())
+		st, src := memstore.New(), newBroker()
+		src.horizon = source.Horizon{Late: time.Minute, Why: "a topic"}
+		run := start(t, mustNew(t, st, add, keeping(src)))
+		src.send("1", time.Now())
 		pass(10 * time.Minute)
-		source.set(func() { source.horizon.Late = 10 * time.Hour })
+		src.set(func() { src.horizon.Late = 10 * time.Hour })
 		pass(5 * time.Hour)
-		if v := outcome(t, store, "1"); v.Kind != contract.Seen {
+		if v := outcome(t, st, "1"); v.Kind != store.Seen {
 			t.Errorf("its marker is gone: %v", v)
 		}
-		if _, err := store.Advance(t.Context(), "billing"); !errors.Is(err, semel.ErrState) || !strings.Contains(err.Error(), "10h") {
+		if _, err := st.Advance(t.Context(), "billing"); !errors.Is(err, semel.ErrState) || !strings.Contains(err.Error(), "10h") {
 			t.Errorf("a reaper elsewhere hears %v", err)
 		}
-		source.set(func() { source.horizon = contract.Horizon{Unlimited: true, Why: "a topic"} })
+		src.set(func() { src.horizon = source.Horizon{Unlimited: true, Why: "a topic"} })
 		pass(2 * time.Hour)
-		if v := outcome(t, store, "1"); v.Kind != contract.Seen {
+		if v := outcome(t, st, "1"); v.Kind != store.Seen {
 			t.Errorf("its marker is gone: %v", v)
 		}
-		source.set(func() { source.horizon = contract.Horizon{Late: time.Minute} })
+		src.set(func() { src.horizon = source.Horizon{Late: time.Minute} })
 		pass(2 * time.Hour)
-		if v := outcome(t, store, "1"); v.Kind != contract.Fresh {
+		if v := outcome(t, st, "1"); v.Kind != store.Fresh {
 			t.Errorf("its marker stays: %v", v)
 		}
 		run.stop()

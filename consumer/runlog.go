@@ -3,14 +3,14 @@ package consumer
 import (
 	"log/slog"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/source"
 )
 
 // logsRun reports whether the log has the start and the end of the run. A run of Process or of
 // a command that works off an inbox has neither.
 func (e *engine[Tx]) logsRun() bool {
-	return !e.ofProcess && e.source != contract.Source(noSource{ends: true})
+	return !e.ofProcess && e.source != source.Source(noSource{ends: true})
 }
 
 // logStart logs that the consumer starts, and what its source says about itself.

@@ -10,9 +10,9 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
 )
 
 // minted are messages of a producer that sends everything n times, each time with a new id,
@@ -82,7 +82,7 @@ func TestOneContentUnderSeveralIDs(t *testing.T) {
 		running := mustNew(t, memstore.New(), add, config(nil))
 		for i, want := range []int64{0, 1} {
 			d, err := running.Process(t.Context(), message(fmt.Sprint(i), `{}`))
-			if err != nil || d.Kind != semel.Ack || d.Ending != contract.EndApplied || running.Counts().SameContent != want {
+			if err != nil || d.Kind != semel.Ack || d.Ending != source.EndApplied || running.Counts().SameContent != want {
 				t.Errorf("%+v, %v, %+v", d, err, running.Counts())
 			}
 		}

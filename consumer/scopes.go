@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // maxScopes bounds how many sources of a consumer are remembered, but for those of one batch;
@@ -14,7 +14,7 @@ const maxScopes = 10000
 // scopes remembers the interned numbers of a consumer's sources.
 type scopes[Tx any] struct {
 	consumer string
-	store    contract.TxStore[Tx]
+	store    store.TxStore[Tx]
 
 	mutex sync.Mutex
 	known map[scopeOf]int64 // guarded by mutex
@@ -57,8 +57,8 @@ func (s *scopes[Tx]) find(of scopeOf) (number, generation int64, known bool) {
 }
 
 // inTurn is the store where it numbers scopes in the transaction that marks, nil otherwise.
-func (s *scopes[Tx]) inTurn() contract.TxScoper[Tx] {
-	if scoper, can := s.store.(contract.TxScoper[Tx]); can && scoper.TakesTurns() {
+func (s *scopes[Tx]) inTurn() store.TxScoper[Tx] {
+	if scoper, can := s.store.(store.TxScoper[Tx]); can && scoper.TakesTurns() {
 		return scoper
 	}
 	return nil
@@ -133,7 +133,7 @@ func (s *scopes[Tx]) unknown(all []scopeOf) map[scopeOf]bool {
 
 // ask has the store number sources, with one call if it can.
 func (s *scopes[Tx]) ask(ctx context.Context, sources []string, generation int64) ([]int64, error) {
-	if interner, able := abilityOf[contract.Interner](s.store); able {
+	if interner, able := abilityOf[store.Interner](s.store); able {
 		return interner.Scopes(ctx, s.consumer, sources, generation)
 	}
 	numbers := make([]int64, len(sources))

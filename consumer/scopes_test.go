@@ -9,9 +9,9 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // interning is a store that counts how often it is asked for scopes, and for how many at most.
@@ -79,12 +79,12 @@ func TestScopesOfManySources(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, _, err := s.Begin(t.Context(), contract.TxOptions{}, nil)
+		b, _, err := s.Begin(t.Context(), store.TxOptions{}, nil)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer b.Rollback(t.Context())
-		if _, err := c.Accept(t.Context(), b.Tx(contract.All), ofSources(0, 50)...); err != nil {
+		if _, err := c.Accept(t.Context(), b.Tx(store.All), ofSources(0, 50)...); err != nil {
 			t.Fatal(err)
 		}
 		if s.alone.Load() != 0 || s.together.Load() != 1 || s.most.Load() != 50 {

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/timing"
 )
 
@@ -25,7 +25,7 @@ const sealedAtOnce = 500
 // a store does it, and the store lets one at a time.
 type sealing struct {
 	config  *Config
-	auditor contract.Auditor
+	auditor admin.Auditor
 	beside  beside
 
 	whole time.Time // when all acts were looked at last
@@ -33,7 +33,7 @@ type sealing struct {
 }
 
 func newSealing[Tx any](e *engine[Tx]) *sealing {
-	auditor, able := abilityOf[contract.Auditor](e.store)
+	auditor, able := abilityOf[admin.Auditor](e.store)
 	if !able || e.source == (noSource{ends: true}) {
 		return nil
 	}
@@ -76,10 +76,10 @@ func (s *sealing) pass(base context.Context) error {
 	return nil
 }
 
-func (s *sealing) seal(base context.Context, whole bool) (done contract.Sealed, err error) {
+func (s *sealing) seal(base context.Context, whole bool) (done admin.Sealed, err error) {
 	ctx, cancel := context.WithTimeout(base, callTimeout)
 	defer cancel()
-	o := contract.Sealing{Key: s.config.AuditKey, Continue: true, Most: sealedAtOnce, Whole: whole, At: func(lines int) { s.config.at(faults.WithinSeal, lines) }}
+	o := admin.Sealing{Key: s.config.AuditKey, Continue: true, Most: sealedAtOnce, Whole: whole, At: func(lines int) { s.config.at(faults.WithinSeal, lines) }}
 	err = s.beside.do(ctx, func() (err error) {
 		done, err = s.auditor.Seal(ctx, o)
 		return err

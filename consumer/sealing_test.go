@@ -6,9 +6,10 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 var auditKey = []byte("0123456789abcdef0123456789abcdef")
@@ -17,7 +18,7 @@ var auditKey = []byte("0123456789abcdef0123456789abcdef")
 func recordActs(t *testing.T, s *memstore.Store, n int) {
 	t.Helper()
 	for range n {
-		if err := s.Record(t.Context(), contract.Act{Verb: "discard", Who: "ana", Why: "test"}); err != nil {
+		if err := s.Record(t.Context(), store.Act{Verb: "discard", Who: "ana", Why: "test"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -35,7 +36,7 @@ func TestARunSealsActs(t *testing.T) {
 		store, source := memstore.New(), newListSource(numbered("m", 3)...)
 		source.endless = true
 		recordActs(t, store, 1200)
-		if _, err := store.Seal(t.Context(), contract.Sealing{Key: auditKey, Most: 1}); err != nil {
+		if _, err := store.Seal(t.Context(), admin.Sealing{Key: auditKey, Most: 1}); err != nil {
 			t.Fatal(err)
 		}
 		var points []faults.Point
@@ -68,7 +69,7 @@ func TestARunSealsActs(t *testing.T) {
 	bubble(t, "G6_without_the_key_of_the_others_it_says_so_once_and_goes_on", func(t *testing.T) {
 		store := memstore.New()
 		recordActs(t, store, 1)
-		if _, err := store.Seal(t.Context(), contract.Sealing{Key: auditKey}); err != nil {
+		if _, err := store.Seal(t.Context(), admin.Sealing{Key: auditKey}); err != nil {
 			t.Fatal(err)
 		}
 		recordActs(t, store, 1)

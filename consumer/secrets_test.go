@@ -11,9 +11,9 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
 )
 
 // hidden stands in every body and header of a corpus and must stand nowhere else.
@@ -86,22 +86,22 @@ func TestNothingOfAPayloadIsTold(t *testing.T) {
 			return nil
 		})))
 		for _, identity := range []identity.Identity{identity.By("header:id"), identity.Func(func(m *semel.Message) (string, string, error) { panic(string(m.Body)) })} {
-			source := watchSource(append(corpus, refused)...)
-			source.pending[len(corpus)].Refused = semel.ReasonMalformed
+			src := watchSource(append(corpus, refused)...)
+			src.pending[len(corpus)].Refused = semel.ReasonMalformed
 			failures := 0
-			source.onFetch = func(context.Context, contract.Bound) error {
+			src.onFetch = func(context.Context, source.Bound) error {
 				if failures++; failures == 1 {
 					return errors.New("the source does not answer")
 				}
 				return nil
 			}
-			source.onSettle = func(context.Context, []contract.Settlement) ([]int, error) {
+			src.onSettle = func(context.Context, []source.Settlement) ([]int, error) {
 				if failures++; failures == 4 {
 					return nil, errors.New("the broker does not answer")
 				}
 				return nil, nil
 			}
-			c := config(source)
+			c := config(src)
 			c.Identity, c.Logger, c.Observers, c.Retry.Attempts = identity, told.logger(), []semel.Observer{&told.witness}, 2
 			counts := runs(t, store, decode, c)
 			if counts.Parked < 3 {

@@ -7,9 +7,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/source"
 )
 
 // settleTimeout is how long a source may take to settle.
@@ -18,7 +18,7 @@ const settleTimeout = 30 * time.Second
 // settler tells the broker what has been committed, everything that waits in
 // one call. Its queue is bounded by what the machine holds unsettled.
 type settler struct {
-	source contract.Source
+	source source.Source
 	config Config
 	// results are those of duplicates.
 	results func(context.Context, []resultOf) ([][]byte, error)
@@ -30,8 +30,8 @@ type settler struct {
 	queue []*machine.Settle // guarded by mutex
 }
 
-func newSettler(source contract.Source, c Config, results func(context.Context, []resultOf) ([][]byte, error)) *settler {
-	return &settler{source: source, config: c, results: results, wake: make(chan struct{}, 1)}
+func newSettler(src source.Source, c Config, results func(context.Context, []resultOf) ([][]byte, error)) *settler {
+	return &settler{source: src, config: c, results: results, wake: make(chan struct{}, 1)}
 }
 
 func (s *settler) add(a *machine.Settle) {
@@ -107,7 +107,7 @@ func (s *settler) settle(base context.Context, queue []*machine.Settle) []machin
 }
 
 // send tells the source, and says which of the settlements are left.
-func (s *settler) send(base context.Context, all []contract.Settlement) (left []int, err error) {
+func (s *settler) send(base context.Context, all []source.Settlement) (left []int, err error) {
 	if len(all) == 0 {
 		return nil, nil
 	}

@@ -13,17 +13,18 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 func TestWhatARunLeavesBehind(t *testing.T) {
 	bubble(t, "case_10_a_commit_that_does_not_end_is_cut_when_the_run_gives_up", func(t *testing.T) {
-		store, source := watch(memstore.New()), newListSource(numbered("m", 3)...)
+		st, source := watch(memstore.New()), newListSource(numbered("m", 3)...)
 		cut := make(chan struct{})
 		ended := false
-		store.onKill = func() { close(cut) }
-		store.onCommit = func(ctx context.Context, commit func(context.Context) contract.Result) contract.Result {
+		st.onKill = func() { close(cut) }
+		st.onCommit = func(ctx context.Context, commit func(context.Context) store.Result) store.Result {
 			select {
 			case <-cut:
 			case <-ctx.Done():
@@ -34,7 +35,7 @@ func TestWhatARunLeavesBehind(t *testing.T) {
 		}
 		c := config(source)
 		c.Drain = time.Second
-		run := start(t, mustNew(t, store, add, c))
+		run := start(t, mustNew(t, st, add, c))
 		pass(time.Second)
 		began := time.Now()
 		run.stop()
@@ -61,24 +62,24 @@ func TestWhatARunLeavesBehind(t *testing.T) {
 func TestAStopWhereAllIgnoreTheirContext(t *testing.T) {
 	bubble(t, "case_10_a_stop_takes_the_drain_and_five_seconds_although_handler_commit_Settle_and_Close_ignore_their_context", func(t *testing.T) {
 		var said log
-		store, source, release := watch(memstore.New()), watchSource(numbered("m", 20)...), make(chan struct{})
+		st, src, release := watch(memstore.New()), watchSource(numbered("m", 20)...), make(chan struct{})
 		defer synctest.Wait()
 		defer close(release)
 		clings, started := func() { <-release }, time.Now()
-		source.endless = true
-		source.onSettle = func(context.Context, []contract.Settlement) ([]int, error) { clings(); return nil, nil }
-		source.onClose = func() error { clings(); return nil }
-		store.onCommit = func(ctx context.Context, commit func(context.Context) contract.Result) contract.Result {
+		src.endless = true
+		src.onSettle = func(context.Context, []source.Settlement) ([]int, error) { clings(); return nil, nil }
+		src.onClose = func() error { clings(); return nil }
+		st.onCommit = func(ctx context.Context, commit func(context.Context) store.Result) store.Result {
 			if time.Since(started) > time.Second {
 				clings()
 			}
 			return commit(ctx)
 		}
-		c := config(source)
+		c := config(src)
 		c.Lanes, c.Workers, c.Batch.Most, c.Drain, c.Logger = consumer.LanesNone, 64, 1, 7*time.Second, said.logger()
 		// The first two that run are of two workers: who is given which message is chance.
 		var begun atomic.Int32
-		run := start(t, mustNew(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+		run := start(t, mustNew(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			switch begun.Add(1) {
 			case 1: // at its commit when the drain ends
 				pass(2 * time.Second)

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
 )
 
 // slowFirst is a Fingerprinter that takes a second for one message.
@@ -43,7 +43,7 @@ func slowly(topic string) []*semel.Message {
 // firstThen delivers one message, and the rest with the next Fetch.
 type firstThen struct{ *listSource }
 
-func (s firstThen) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+func (s firstThen) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	if s.fetches == 0 {
 		most.Messages = 1
 	}
@@ -52,9 +52,9 @@ func (s firstThen) Fetch(ctx context.Context, most contract.Bound) ([]contract.D
 
 func TestAFetchWhoseFirstMessageTakesASecondToRead(t *testing.T) {
 	bubble(t, "is_handed_on_in_order_and_a_stop_finds_everything_else_done", func(t *testing.T) {
-		source := firstThen{newListSource(append(numbered("before", 1), slowly("m")...)...)}
-		source.endless = true
-		c := config(source)
+		src := firstThen{newListSource(append(numbered("before", 1), slowly("m")...)...)}
+		src.endless = true
+		c := config(src)
 		slow := slowFirst{make(chan struct{})}
 		c.Fingerprint = slow
 		var mutex sync.Mutex
@@ -67,11 +67,11 @@ func TestAFetchWhoseFirstMessageTakesASecondToRead(t *testing.T) {
 		}, c))
 		<-slow.begun
 		pass(time.Second / 2)
-		source.mutex.Lock()
-		if source.settled["0"] != 1 {
+		src.mutex.Lock()
+		if src.settled["0"] != 1 {
 			t.Error("what came before it is not settled while it is read")
 		}
-		source.mutex.Unlock()
+		src.mutex.Unlock()
 		pass(time.Second)
 		began := time.Now()
 		run.stop()
@@ -83,9 +83,9 @@ func TestAFetchWhoseFirstMessageTakesASecondToRead(t *testing.T) {
 		}
 	})
 	bubble(t, "holds_up_neither_a_stop_nor_a_revocation_for_longer_than_it_is_read", func(t *testing.T) {
-		source := newListSource(slowly("m")...)
-		source.endless = true
-		c := config(source)
+		src := newListSource(slowly("m")...)
+		src.endless = true
+		c := config(src)
 		c.Drain = 5 * time.Second
 		slow := slowFirst{make(chan struct{})}
 		c.Fingerprint = slow
@@ -94,7 +94,7 @@ func TestAFetchWhoseFirstMessageTakesASecondToRead(t *testing.T) {
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		defer cancel()
-		source.observer.Revoking(ctx, contract.Lane{ID: "m", Epoch: 1})
+		src.observer.Revoking(ctx, source.Lane{ID: "m", Epoch: 1})
 		if took := time.Since(began); took > time.Second {
 			t.Errorf("the revocation took %v", took)
 		}

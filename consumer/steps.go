@@ -9,26 +9,26 @@ import (
 	"unicode/utf8"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/internal/steps"
+	"github.com/semel-go/semel/store"
 )
 
 // Step is a part of a handler that takes effect by itself; see NewSteps.
 type Step[Tx any] struct {
-	// Name is kept in the message's row, 1 to contract.MaxStepName bytes. It is what a
+	// Name is kept in the message's row, 1 to store.MaxStepName bytes. It is what a
 	// later release knows a completed step by, so it stays.
 	Name string
 	// Run does the step, as a handler does its message: its effect through tx, its
 	// outcome by its error. What it returns beside nil is kept with the commit of the
-	// step, at most contract.MaxStepOutput bytes, and told to the steps after it. For a
+	// step, at most store.MaxStepOutput bytes, and told to the steps after it. For a
 	// call to somebody else, m.IdempotencyKey(Name) is the same in each attempt.
 	Run func(ctx context.Context, tx Tx, m *semel.Message, done Done) (output []byte, err error)
 }
 
 // Done is what of a message has taken effect: the steps before the one that runs.
-type Done struct{ steps []contract.StepDone }
+type Done struct{ steps []store.StepDone }
 
 // Output is what the step of this name returned; nil if it returned nothing, or is not
 // among those that are done. It must not be changed.
@@ -48,7 +48,7 @@ func (d Done) Output(step string) []byte {
 // its last step. Attempts are counted by step.
 //
 // Between two steps the message waits in the inbox, where it keeps its place in its line
-// and its stream. So it needs StrategyInbox, a store with contract.StepWriter, and, where
+// and its stream. So it needs StrategyInbox, a store with store.StepWriter, and, where
 // there is a Source, SettleAfterReceipt; Process is not for it. On a store of Leased no
 // transaction is open while a step runs: a step is then done at least once, and never
 // again after its end was written.
@@ -56,7 +56,7 @@ func (d Done) Output(step string) []byte {
 // A row whose completed steps are not the first ones of these, in this order, or that
 // were all of them, is parked with semel.ReasonSteps: a release that renames, removes or
 // moves a step does not guess what became of it.
-func NewSteps[Tx any](store contract.TxStore[Tx], steps []Step[Tx], c Config, plans ...faults.Plan) (*Consumer[Tx], error) {
+func NewSteps[Tx any](st store.TxStore[Tx], steps []Step[Tx], c Config, plans ...faults.Plan) (*Consumer[Tx], error) {
 	steps = slices.Clone(steps)
 	for i := range steps {
 		c.steps = append(c.steps, steps[i].Name)
@@ -64,10 +64,10 @@ func NewSteps[Tx any](store contract.TxStore[Tx], steps []Step[Tx], c Config, pl
 			return nil, fmt.Errorf("semel: consumer %q: the step %q has no Run; give it a function", c.Name, steps[i].Name)
 		}
 	}
-	if keeper, able := abilityOf[contract.StepWriter](store); able {
-		c.mostOutput = min(keeper.MaxOutput(), contract.MaxStepOutput)
+	if keeper, able := abilityOf[store.StepWriter](st); able {
+		c.mostOutput = min(keeper.MaxOutput(), store.MaxStepOutput)
 	}
-	return newConsumer(store, handler[Tx]{steps: steps}, len(steps) == 0, c, plans)
+	return newConsumer(st, handler[Tx]{steps: steps}, len(steps) == 0, c, plans)
 }
 
 // fitsSteps reports what of the policy, or of the store, is in the way of steps.
@@ -81,13 +81,13 @@ func (c *Config) fitsSteps() error {
 		return fmt.Errorf("with steps the Strategy is %v, and must be %v: between two steps a message waits in its row", c.Strategy, StrategyInbox)
 	case c.Source != nil && c.Settle != SettleAfterReceipt:
 		return fmt.Errorf("with steps and a Source, Settle is %v, and must be %v: from the first step on the message is worked on in its row, by whoever claims it, and a broker that kept it as well would have to let go of it before the last step wherever one waits for longer than Hold", c.Settle, SettleAfterReceipt)
-	case len(c.steps) > contract.MaxSteps:
-		return fmt.Errorf("there are %d steps; a message has at most %d", len(c.steps), contract.MaxSteps)
+	case len(c.steps) > store.MaxSteps:
+		return fmt.Errorf("there are %d steps; a message has at most %d", len(c.steps), store.MaxSteps)
 	}
 	for i, name := range c.steps {
 		switch {
-		case name == "" || len(name) > contract.MaxStepName || !utf8.ValidString(name) || slices.ContainsFunc([]rune(name), func(r rune) bool { return !unicode.IsPrint(r) }):
-			return fmt.Errorf("the name %q of a step must be 1 to %d bytes of printable UTF-8", name, contract.MaxStepName)
+		case name == "" || len(name) > store.MaxStepName || !utf8.ValidString(name) || slices.ContainsFunc([]rune(name), func(r rune) bool { return !unicode.IsPrint(r) }):
+			return fmt.Errorf("the name %q of a step must be 1 to %d bytes of printable UTF-8", name, store.MaxStepName)
 		case slices.Contains(c.steps[:i], name):
 			return fmt.Errorf("two steps are named %q; a row knows a step by its name", name)
 		}
@@ -101,7 +101,7 @@ func (c *Config) fitsSteps() error {
 func (c *Config) stepsOfVersions() bool { return c.steps != nil && c.Version != nil }
 
 // setAside says why a claimed row is not to be run, and under which reason; nil if it is.
-func (c *Config) setAside(r *contract.StoredRow) *machine.Refusal {
+func (c *Config) setAside(r *store.StoredRow) *machine.Refusal {
 	if why := c.neverProcessed(r); why != nil {
 		return &machine.Refusal{Reason: r.Reason, Why: why}
 	}
@@ -145,7 +145,7 @@ func (h *handler[Tx]) goesOn(row *heldRow) bool {
 }
 
 // ran is what a claim's end writes of steps; nil if none ran.
-func (h *heldRow) ran(as machine.As) []contract.StepDone {
+func (h *heldRow) ran(as machine.As) []store.StepDone {
 	if as != machine.AsApplied && as != machine.AsStepped {
 		return nil
 	}
@@ -153,7 +153,7 @@ func (h *heldRow) ran(as machine.As) []contract.StepDone {
 }
 
 // outputsSize is what the outputs of steps hold of memory.
-func outputsSize(done []contract.StepDone) (n int) {
+func outputsSize(done []store.StepDone) (n int) {
 	for i := range done {
 		n += len(done[i].Name) + len(done[i].Output)
 	}

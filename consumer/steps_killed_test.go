@@ -10,9 +10,9 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // killedAt is a process that dies in the flight of a step. The store hears nothing of it
@@ -74,13 +74,13 @@ func TestStepsOfTheKilled(t *testing.T) {
 			bubble(t, fmt.Sprintf("C11_law_1_killed_with_%d_steps_done_at_%s_the_next_process_goes_on", done, point), func(t *testing.T) {
 				k := &killedAt{step: step, point: point}
 				k.next.Store("reserve")
-				store := memstore.New(memstore.Fail(k.fail))
+				st := memstore.New(memstore.Fail(k.fail))
 				c := steppedConfig(newListSource())
 				c.Workers, c.Drain = 1, time.Second
 				ctx, stop := context.WithCancel(t.Context())
 				defer stop()
-				received(t, store, 1)
-				killed, err := consumer.NewSteps(store, k.steps(), c, k.plan(stop))
+				received(t, st, 1)
+				killed, err := consumer.NewSteps(st, k.steps(), c, k.plan(stop))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -89,7 +89,7 @@ func TestStepsOfTheKilled(t *testing.T) {
 					t.Fatal("it was not killed")
 				}
 				k.dead.Store(false) // the store answers to others
-				all := rows(t, store)
+				all := rows(t, st)
 				want := done
 				if point == faults.AfterCommit {
 					want++
@@ -98,8 +98,8 @@ func TestStepsOfTheKilled(t *testing.T) {
 					t.Fatalf("%d steps are done when it is killed, want %d", len(all[0].Steps), want)
 				}
 				pass(consumer.DefaultLease + time.Second)
-				stepped(t, store, steppedConfig(newListSource()), k.steps()...)
-				wantSteps(t, store, all[0].Key.ID, contract.StateCompleted, "reserve", "charge", "ship")
+				stepped(t, st, steppedConfig(newListSource()), k.steps()...)
+				wantSteps(t, st, all[0].Key.ID, store.StateCompleted, "reserve", "charge", "ship")
 			})
 		}
 	}

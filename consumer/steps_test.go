@@ -11,8 +11,9 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // run is what a step of a test does beside counting itself.
@@ -31,8 +32,8 @@ func countedStep(name string, then run) consumer.Step[*memstore.Tx] {
 	}}
 }
 
-func steppedConfig(source contract.Source) consumer.Config {
-	c := config(source)
+func steppedConfig(src source.Source) consumer.Config {
+	c := config(src)
 	c.Strategy, c.Settle = consumer.StrategyInbox, consumer.SettleAfterReceipt
 	return c
 }
@@ -50,9 +51,9 @@ func stepped(t *testing.T, store *memstore.Store, c consumer.Config, steps ...co
 	return all.Counts()
 }
 
-func wantSteps(t *testing.T, store *memstore.Store, id string, state contract.RowState, names ...string) contract.StoredRow {
+func wantSteps(t *testing.T, st *memstore.Store, id string, state store.RowState, names ...string) store.StoredRow {
 	t.Helper()
-	r := row(t, store, id)
+	r := row(t, st, id)
 	var got []string
 	for _, s := range r.Steps {
 		got = append(got, s.Name)
@@ -61,7 +62,7 @@ func wantSteps(t *testing.T, store *memstore.Store, id string, state contract.Ro
 		t.Errorf("the row of %s is %s with the steps %q, want %s with %q; %s", id, r.State, got, state, names, r.LastError)
 	}
 	for _, name := range names {
-		if n := times(store, name+" "+id); n != 1 {
+		if n := times(st, name+" "+id); n != 1 {
 			t.Errorf("step %s of %s took effect %d times", name, id, n)
 		}
 	}
@@ -70,25 +71,25 @@ func wantSteps(t *testing.T, store *memstore.Store, id string, state contract.Ro
 
 func TestSteps(t *testing.T) {
 	bubble(t, "C11_each_step_takes_effect_once_and_is_told_what_those_before_it_left", func(t *testing.T) {
-		store := memstore.New()
+		st := memstore.New()
 		told := ""
-		counts := stepped(t, store, steppedConfig(newListSource(message("1", "{}"), message("1", "{}"))),
+		counts := stepped(t, st, steppedConfig(newListSource(message("1", "{}"), message("1", "{}"))),
 			countedStep("reserve", nil),
 			countedStep("charge", func(_ context.Context, _ *memstore.Tx, m *semel.Message, done consumer.Done) ([]byte, error) {
 				told = string(done.Output("reserve")) + ", " + string(done.Output("charge"))
 				return nil, nil
 			}),
 			countedStep("ship", nil))
-		wantSteps(t, store, "1", contract.StateCompleted, "reserve", "charge", "ship")
+		wantSteps(t, st, "1", store.StateCompleted, "reserve", "charge", "ship")
 		if told != "reserve of 1, " || counts.Received != 1 || counts.Duplicates != 1 || counts.Inbox.Stepped != 2 || counts.Inbox.Applied != 1 || counts.Inbox.Claimed != 3 {
 			t.Errorf("the second was told %q; %+v", told, counts)
 		}
-		if !outcome(t, store, "1").Already(contract.Applied) {
+		if !outcome(t, st, "1").Already(store.Applied) {
 			t.Error("the marker is not applied")
 		}
 	})
 	bubble(t, "C11_a_step_that_fails_leaves_those_before_it_done_and_attempts_are_counted_by_step", func(t *testing.T) {
-		store := memstore.New()
+		st := memstore.New()
 		fails := func(left int) run {
 			return func(_ context.Context, _ *memstore.Tx, m *semel.Message, _ consumer.Done) ([]byte, error) {
 				if left--; left >= 0 {
@@ -101,11 +102,11 @@ func TestSteps(t *testing.T) {
 		source.endless = true
 		c := steppedConfig(source)
 		c.Retry, c.IdleExit = consumer.RetryPolicy{Attempts: 3, First: time.Millisecond}, time.Minute
-		stepped(t, store, c, countedStep("reserve", fails(2)), countedStep("charge", fails(2)), countedStep("ship", fails(2)))
-		wantSteps(t, store, "1", contract.StateCompleted, "reserve", "charge", "ship")
+		stepped(t, st, c, countedStep("reserve", fails(2)), countedStep("charge", fails(2)), countedStep("ship", fails(2)))
+		wantSteps(t, st, "1", store.StateCompleted, "reserve", "charge", "ship")
 	})
 	bubble(t, "C11_what_is_parked_between_steps_goes_on_after_the_last_that_is_done", func(t *testing.T) {
-		store := memstore.New()
+		st := memstore.New()
 		away := true
 		steps := []consumer.Step[*memstore.Tx]{countedStep("reserve", nil), countedStep("charge", func(context.Context, *memstore.Tx, *semel.Message, consumer.Done) ([]byte, error) {
 			if away {
@@ -113,29 +114,29 @@ func TestSteps(t *testing.T) {
 			}
 			return nil, nil
 		}), countedStep("ship", nil)}
-		stepped(t, store, steppedConfig(newListSource(message("1", "{}"))), steps...)
-		r := wantSteps(t, store, "1", contract.StateParked, "reserve")
-		if times(store, "charge 1") != 0 {
+		stepped(t, st, steppedConfig(newListSource(message("1", "{}"))), steps...)
+		r := wantSteps(t, st, "1", store.StateParked, "reserve")
+		if times(st, "charge 1") != 0 {
 			t.Error("the step that parked took effect")
 		}
 		away = false
-		if err := store.Requeue(t.Context(), r.Number, r.Revision, byAnn); err != nil {
+		if err := st.Requeue(t.Context(), r.Number, r.Revision, byAnn); err != nil {
 			t.Fatal(err)
 		}
-		stepped(t, store, steppedConfig(newListSource()), steps...)
-		wantSteps(t, store, "1", contract.StateCompleted, "reserve", "charge", "ship")
+		stepped(t, st, steppedConfig(newListSource()), steps...)
+		wantSteps(t, st, "1", store.StateCompleted, "reserve", "charge", "ship")
 	})
 	bubble(t, "C11_an_output_that_is_too_long_is_refused_with_its_step", func(t *testing.T) {
-		store := memstore.New()
+		st := memstore.New()
 		long := func(n int) run {
 			return func(context.Context, *memstore.Tx, *semel.Message, consumer.Done) ([]byte, error) {
 				return make([]byte, n), nil
 			}
 		}
-		stepped(t, store, steppedConfig(newListSource(message("1", "{}"))), countedStep("reserve", long(contract.MaxStepOutput)), countedStep("charge", long(contract.MaxStepOutput+1)))
-		r := wantSteps(t, store, "1", contract.StateParked, "reserve")
-		if times(store, "charge 1") != 0 || !strings.Contains(r.LastError, "65537 bytes") {
-			t.Errorf("%d, %s", times(store, "charge 1"), r.LastError)
+		stepped(t, st, steppedConfig(newListSource(message("1", "{}"))), countedStep("reserve", long(store.MaxStepOutput)), countedStep("charge", long(store.MaxStepOutput+1)))
+		r := wantSteps(t, st, "1", store.StateParked, "reserve")
+		if times(st, "charge 1") != 0 || !strings.Contains(r.LastError, "65537 bytes") {
+			t.Errorf("%d, %s", times(st, "charge 1"), r.LastError)
 		}
 	})
 }
@@ -148,7 +149,7 @@ func TestStepsThatChange(t *testing.T) {
 		"all_that_is_left": {"reserve"}, "gone": nil,
 	} {
 		bubble(t, "C11_a_row_whose_completed_steps_are_others_is_parked/"+what, func(t *testing.T) {
-			store := memstore.New()
+			st := memstore.New()
 			away := semel.Park("away")
 			steps := func(names []string) (all []consumer.Step[*memstore.Tx]) {
 				for _, name := range names {
@@ -161,30 +162,30 @@ func TestStepsThatChange(t *testing.T) {
 				}
 				return all
 			}
-			stepped(t, store, steppedConfig(newListSource(message("1", "{}"))), steps(before)...)
+			stepped(t, st, steppedConfig(newListSource(message("1", "{}"))), steps(before)...)
 			away = nil
-			again := func() contract.StoredRow {
-				r := row(t, store, "1")
-				if err := store.Requeue(t.Context(), r.Number, r.Revision, byAnn); err != nil {
+			again := func() store.StoredRow {
+				r := row(t, st, "1")
+				if err := st.Requeue(t.Context(), r.Number, r.Revision, byAnn); err != nil {
 					t.Fatal(err)
 				}
 				if after == nil {
-					runs(t, store, func(_ context.Context, tx *memstore.Tx, _ *semel.Message) error { return tx.Add("ship 1", 1) }, steppedConfig(newListSource()))
+					runs(t, st, func(_ context.Context, tx *memstore.Tx, _ *semel.Message) error { return tx.Add("ship 1", 1) }, steppedConfig(newListSource()))
 				} else {
-					stepped(t, store, steppedConfig(newListSource()), steps(after)...)
+					stepped(t, st, steppedConfig(newListSource()), steps(after)...)
 				}
-				return wantSteps(t, store, "1", contract.StateParked, "reserve")
+				return wantSteps(t, st, "1", store.StateParked, "reserve")
 			}
-			if r := again(); r.Reason != semel.ReasonSteps || times(store, "ship 1")+times(store, "charge 1")+times(store, "book 1") != 0 {
+			if r := again(); r.Reason != semel.ReasonSteps || times(st, "ship 1")+times(st, "charge 1")+times(st, "book 1") != 0 {
 				t.Errorf("%q: %s", r.Reason, r.LastError)
 			}
 			after = []string{"reserve", "charge", "pack", "ship"} // of what was not done anything may change
-			r := row(t, store, "1")
-			if err := store.Requeue(t.Context(), r.Number, r.Revision, byAnn); err != nil {
+			r := row(t, st, "1")
+			if err := st.Requeue(t.Context(), r.Number, r.Revision, byAnn); err != nil {
 				t.Fatal(err)
 			}
-			stepped(t, store, steppedConfig(newListSource()), steps(after)...)
-			wantSteps(t, store, "1", contract.StateCompleted, after...)
+			stepped(t, st, steppedConfig(newListSource()), steps(after)...)
+			wantSteps(t, st, "1", store.StateCompleted, after...)
 		})
 	}
 }

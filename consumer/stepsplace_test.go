@@ -11,15 +11,15 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // Between two steps a message keeps its place.
 func TestTheOrderOfSteps(t *testing.T) {
 	bubble(t, "law_6_C11_the_next_message_of_a_key_begins_after_the_last_step_of_the_one_before", func(t *testing.T) {
-		store := memstore.New()
+		st := memstore.New()
 		var mutex sync.Mutex
 		var order []string
 		fails := true
@@ -45,12 +45,12 @@ func TestTheOrderOfSteps(t *testing.T) {
 		source.endless = true
 		c := steppedConfig(source)
 		c.Lanes, c.OnParked, c.IdleExit = consumer.LanesKey, consumer.OnParkedBlock, 5*time.Minute
-		stepped(t, store, c, step("reserve"), step("charge"))
+		stepped(t, st, c, step("reserve"), step("charge"))
 		if want := []string{"0 reserve", "0 charge", "1 reserve", "1 charge", "2 reserve", "2 charge"}; !slices.Equal(order, want) {
 			t.Errorf("the steps ran as %q", order)
 		}
 		for i := range 3 {
-			wantSteps(t, store, fmt.Sprint(i), contract.StateCompleted, "reserve", "charge")
+			wantSteps(t, st, fmt.Sprint(i), store.StateCompleted, "reserve", "charge")
 		}
 	})
 }
@@ -58,7 +58,7 @@ func TestTheOrderOfSteps(t *testing.T) {
 // A batch never holds two versions of a stream, of which the second would count on the first.
 func TestTheOrderOfStepsInAStream(t *testing.T) {
 	bubble(t, "B9_C11_the_next_version_begins_after_the_last_step_of_the_one_before", func(t *testing.T) {
-		store := memstore.New()
+		st := memstore.New()
 		var order []string
 		step := func(name string) consumer.Step[*memstore.Tx] {
 			return countedStep(name, func(_ context.Context, _ *memstore.Tx, m *semel.Message, _ consumer.Done) ([]byte, error) {
@@ -75,12 +75,12 @@ func TestTheOrderOfStepsInAStream(t *testing.T) {
 		c := steppedConfig(newListSource(all...))
 		c.Workers, c.Lanes = 1, consumer.LanesNone
 		c.Version = &consumer.VersionPolicy{By: identity.Stream("key").At("header:n")}
-		stepped(t, store, c, step("reserve"), step("charge"))
+		stepped(t, st, c, step("reserve"), step("charge"))
 		if want := []string{"0 reserve", "0 charge", "1 reserve", "1 charge", "2 reserve", "2 charge"}; !slices.Equal(order, want) {
 			t.Errorf("the steps ran as %q", order)
 		}
 		for i := range 3 {
-			wantSteps(t, store, fmt.Sprint(i), contract.StateCompleted, "reserve", "charge")
+			wantSteps(t, st, fmt.Sprint(i), store.StateCompleted, "reserve", "charge")
 		}
 	})
 }
@@ -104,12 +104,12 @@ func TestStepsThatCallOut(t *testing.T) {
 				return []byte("charged"), nil
 			}}
 		}
-		store := memstore.New()
+		st := memstore.New()
 		source := newListSource(message("1", "{}"))
 		source.endless = true
 		c := steppedConfig(source)
 		c.IdleExit, c.Retry = time.Minute, consumer.RetryPolicy{First: time.Second, Most: time.Second}
-		called, err := consumer.NewSteps(consumer.Leased(store), []consumer.Step[consumer.Call]{step("charge"), step("ship")}, c)
+		called, err := consumer.NewSteps(consumer.Leased(st), []consumer.Step[consumer.Call]{step("charge"), step("ship")}, c)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -121,7 +121,7 @@ func TestStepsThatCallOut(t *testing.T) {
 				t.Errorf("%s was called %d times", key, n)
 			}
 		}
-		if r := row(t, store, "1"); len(calls) != 2 || r.State != contract.StateCompleted || len(r.Steps) != 2 {
+		if r := row(t, st, "1"); len(calls) != 2 || r.State != store.StateCompleted || len(r.Steps) != 2 {
 			t.Errorf("%d calls, %+v", len(calls), r)
 		}
 	})

@@ -12,8 +12,9 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // slow is a handler whose messages take d each, whatever its context says.
@@ -26,11 +27,11 @@ func slow(d time.Duration) func(context.Context, *memstore.Tx, *semel.Message) e
 
 func TestStopping(t *testing.T) {
 	bubble(t, "case_10_a_stop_lets_the_running_handler_finish_commits_what_is_done_and_leaves_the_rest_unsettled", func(t *testing.T) {
-		store, source := memstore.New(), newListSource(numbered("m", 10)...)
+		st, source := memstore.New(), newListSource(numbered("m", 10)...)
 		source.endless = true
 		c := config(source)
 		c.Batch.Time = time.Minute
-		consumer := mustNew(t, store, slow(time.Second), c)
+		consumer := mustNew(t, st, slow(time.Second), c)
 		run := start(t, consumer)
 		pass(3500 * time.Millisecond) // inside the fourth handler
 		run.stop()
@@ -42,22 +43,22 @@ func TestStopping(t *testing.T) {
 		}
 		for i := range 10 {
 			id := fmt.Sprint("m", i)
-			want, verdict := "", contract.Verdict{Kind: contract.Fresh}
+			want, verdict := "", store.Verdict{Kind: store.Fresh}
 			if i < 4 {
-				want, verdict = "1", contract.Verdict{Kind: contract.Seen, Was: contract.Applied}
+				want, verdict = "1", store.Verdict{Kind: store.Seen, Was: store.Applied}
 			}
-			if effect(t, store, id) != want || outcome(t, store, id) != verdict || source.isSettled(i) != len(want) {
-				t.Errorf("%s: effect %q, verdict %s, settled %d times", id, effect(t, store, id), outcome(t, store, id), source.isSettled(i))
+			if effect(t, st, id) != want || outcome(t, st, id) != verdict || source.isSettled(i) != len(want) {
+				t.Errorf("%s: effect %q, verdict %s, settled %d times", id, effect(t, st, id), outcome(t, st, id), source.isSettled(i))
 			}
 		}
 	})
 	bubble(t, "trap_126_a_message_interrupted_by_a_stop_is_charged_with_no_attempt", func(t *testing.T) {
-		store, interrupted, attempts := memstore.New(), 0, 0
+		st, interrupted, attempts := memstore.New(), 0, 0
 		for range 5 {
 			source := newListSource(message("1", `{}`))
 			c := config(source)
 			c.Retry.Attempts, c.Drain = 1, time.Second
-			run := start(t, mustNew(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+			run := start(t, mustNew(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 				attempts = max(attempts, m.Attempt)
 				<-ctx.Done()
 				interrupted++
@@ -72,17 +73,17 @@ func TestStopping(t *testing.T) {
 				t.Error("an interrupted message was settled")
 			}
 		}
-		counts := runs(t, store, add, config(newListSource(message("1", `{}`))))
-		if counts.Applied != 1 || counts.Parked != 0 || len(rows(t, store)) != 0 || interrupted != 5 || attempts != 1 {
+		counts := runs(t, st, add, config(newListSource(message("1", `{}`))))
+		if counts.Applied != 1 || counts.Parked != 0 || len(rows(t, st)) != 0 || interrupted != 5 || attempts != 1 {
 			t.Errorf("%+v, %d interrupted, attempt %d", counts, interrupted, attempts)
 		}
 	})
 	bubble(t, "trap_135_at_the_end_of_the_drain_handlers_are_cancelled_and_nothing_of_them_is_left", func(t *testing.T) {
-		store, source := memstore.New(), newListSource(numbered("m", 3)...)
+		st, source := memstore.New(), newListSource(numbered("m", 3)...)
 		source.endless = true
 		c := config(source)
 		c.Drain = 2 * time.Second
-		run := start(t, mustNew(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+		run := start(t, mustNew(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			if err := add(ctx, tx, m); err != nil {
 				return err
 			}
@@ -93,16 +94,16 @@ func TestStopping(t *testing.T) {
 		began := time.Now()
 		run.stop()
 		err := run.wait()
-		if took := time.Since(began); err != nil || took != 2*time.Second || len(source.settled) != 0 || effect(t, store, "m0") != "" {
-			t.Errorf("%v after %v, settled %v, effect %q", err, took, source.settled, effect(t, store, "m0"))
+		if took := time.Since(began); err != nil || took != 2*time.Second || len(source.settled) != 0 || effect(t, st, "m0") != "" {
+			t.Errorf("%v after %v, settled %v, effect %q", err, took, source.settled, effect(t, st, "m0"))
 		}
 	})
 	bubble(t, "case_10_a_handler_that_ignores_everything_makes_Run_return_an_error_and_commits_nothing", func(t *testing.T) {
-		store, source := memstore.New(), newListSource(message("1", `{}`))
+		st, source := memstore.New(), newListSource(message("1", `{}`))
 		c := config(source)
 		c.Drain = 2 * time.Second
 		late := make(chan error, 1)
-		run := start(t, mustNew(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+		run := start(t, mustNew(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			pass(time.Hour)
 			err := add(ctx, tx, m)
 			late <- err
@@ -118,8 +119,8 @@ func TestStopping(t *testing.T) {
 			t.Errorf("a write after the end says %v", err)
 		}
 		synctest.Wait()
-		if effect(t, store, "1") != "" || outcome(t, store, "1").Kind != contract.Fresh || len(source.settled) != 0 {
-			t.Errorf("effect %q, settled %v", effect(t, store, "1"), source.settled)
+		if effect(t, st, "1") != "" || outcome(t, st, "1").Kind != store.Fresh || len(source.settled) != 0 {
+			t.Errorf("effect %q, settled %v", effect(t, st, "1"), source.settled)
 		}
 	})
 }
@@ -127,11 +128,11 @@ func TestStopping(t *testing.T) {
 func TestAStopDuringACommit(t *testing.T) {
 	bubble(t, "trap_94_a_stop_during_a_commit_does_not_cancel_it_and_what_it_did_is_settled", func(t *testing.T) {
 		for _, when := range []string{"before", "after"} {
-			store, source := watch(memstore.New()), newListSource(numbered("m", 3)...)
+			st, source := watch(memstore.New()), newListSource(numbered("m", 3)...)
 			source.endless = true
 			consumer := (*consumer.Consumer[*memstore.Tx])(nil)
 			ctx, cancel := context.WithCancel(t.Context())
-			store.onCommit = func(ctx context.Context, commit func(context.Context) contract.Result) contract.Result {
+			st.onCommit = func(ctx context.Context, commit func(context.Context) store.Result) store.Result {
 				if when == "before" {
 					cancel()
 					pass(time.Second)
@@ -141,24 +142,24 @@ func TestAStopDuringACommit(t *testing.T) {
 				defer cancel()
 				return commit(ctx)
 			}
-			consumer = mustNew(t, store, add, config(source))
+			consumer = mustNew(t, st, add, config(source))
 			if err := consumer.Run(ctx); err != nil {
 				t.Fatal(err)
 			}
-			if counts := consumer.Counts(); counts.Applied != 3 || len(source.settled) != 3 || effect(t, store.Store, "m2") != "1" {
+			if counts := consumer.Counts(); counts.Applied != 3 || len(source.settled) != 3 || effect(t, st.Store, "m2") != "1" {
 				t.Errorf("%s: %+v, settled %v", when, counts, source.settled)
 			}
 		}
 	})
 	bubble(t, "case_10_a_commit_still_in_flight_at_the_end_of_the_drain_is_neither_awaited_nor_settled", func(t *testing.T) {
-		store, source := watch(memstore.New()), newListSource(numbered("m", 3)...)
-		store.onCommit = func(ctx context.Context, commit func(context.Context) contract.Result) contract.Result {
+		st, source := watch(memstore.New()), newListSource(numbered("m", 3)...)
+		st.onCommit = func(ctx context.Context, commit func(context.Context) store.Result) store.Result {
 			pass(25 * time.Second)
 			return commit(ctx)
 		}
 		c := config(source)
 		c.Drain = time.Second
-		run := start(t, mustNew(t, store, add, c))
+		run := start(t, mustNew(t, st, add, c))
 		pass(time.Second)
 		began := time.Now()
 		run.stop()
@@ -168,17 +169,17 @@ func TestAStopDuringACommit(t *testing.T) {
 		}
 		pass(time.Minute)
 		again := newListSource(numbered("m", 3)...)
-		if counts := runs(t, store.Store, add, config(again)); counts.Applied+counts.Duplicates != 3 || effect(t, store.Store, "m0") != "1" {
-			t.Errorf("afterwards %+v, effect %s", counts, effect(t, store.Store, "m0"))
+		if counts := runs(t, st.Store, add, config(again)); counts.Applied+counts.Duplicates != 3 || effect(t, st.Store, "m0") != "1" {
+			t.Errorf("afterwards %+v, effect %s", counts, effect(t, st.Store, "m0"))
 		}
 	})
 }
 
 func TestAStopOfASource(t *testing.T) {
 	bubble(t, "a_source_that_ignores_its_context_is_named_in_the_error", func(t *testing.T) {
-		source := watchSource(message("1", `{}`))
-		source.onFetch = func(context.Context, contract.Bound) error { pass(time.Hour); return nil }
-		c := config(source)
+		src := watchSource(message("1", `{}`))
+		src.onFetch = func(context.Context, source.Bound) error { pass(time.Hour); return nil }
+		c := config(src)
 		c.Drain = time.Second
 		run := start(t, mustNew(t, memstore.New(), add, c))
 		pass(time.Second)
@@ -196,9 +197,9 @@ func TestAStopOfASource(t *testing.T) {
 			if life > 100 {
 				t.Fatalf("%d messages never end", len(messages))
 			}
-			source := newListSource(messages...)
-			source.endless = true
-			c := config(source)
+			src := newListSource(messages...)
+			src.endless = true
+			c := config(src)
 			c.Batch.Most, c.Workers = 10, 2
 			run := start(t, mustNew(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 				mutex.Lock()
@@ -211,7 +212,7 @@ func TestAStopOfASource(t *testing.T) {
 			if err := run.wait(); err != nil {
 				t.Fatal(err)
 			}
-			messages = source.left(messages)
+			messages = src.left(messages)
 		}
 		for i := range 300 {
 			if id := fmt.Sprint("m", i); effect(t, store, id) != "1" {

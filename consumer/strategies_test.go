@@ -11,9 +11,9 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // create is an effect with a unique key of its own.
@@ -31,31 +31,31 @@ func create(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 
 func TestAUniqueBusinessKey(t *testing.T) {
 	bubble(t, "B3_without_a_marker_the_effects_own_constraint_makes_the_second_a_duplicate", func(t *testing.T) {
-		store, source := memstore.New(), newListSource(message("1", `a`), message("2", `b`), message("1", `a`), message("1", `c`))
+		st, source := memstore.New(), newListSource(message("1", `a`), message("2", `b`), message("1", `a`), message("1", `c`))
 		c := config(source)
 		c.Strategy = consumer.StrategyBusinessKey
-		counts := runs(t, store, create, c)
-		if counts.Applied != 2 || counts.Duplicates != 2 || len(source.settled) != 4 || string(store.Get("invoice 1")) != "a" || outcome(t, store, "1").Kind != contract.Fresh {
+		counts := runs(t, st, create, c)
+		if counts.Applied != 2 || counts.Duplicates != 2 || len(source.settled) != 4 || string(st.Get("invoice 1")) != "a" || outcome(t, st, "1").Kind != store.Fresh {
 			t.Errorf("%+v", counts)
 		}
-		if len(rows(t, store)) != 0 {
-			t.Errorf("rows %+v", rows(t, store))
+		if len(rows(t, st)) != 0 {
+			t.Errorf("rows %+v", rows(t, st))
 		}
 	})
 	bubble(t, "B16_with_a_marker_that_says_fresh_the_constraint_is_a_backstop_and_is_told", func(t *testing.T) {
-		store, seen := memstore.New(), &witness{}
+		st, seen := memstore.New(), &witness{}
 		natural := config(newListSource(message("1", `a`)))
 		natural.Strategy = consumer.StrategyBusinessKey
-		runs(t, store, create, natural) // the effect is there and no marker is
+		runs(t, st, create, natural) // the effect is there and no marker is
 		c := config(newListSource(message("1", `a`), message("2", `b`)))
 		c.Observers = []semel.Observer{seen}
-		counts := runs(t, store, create, c)
-		if counts.Applied != 1 || counts.Duplicates != 1 || len(seen.of(semel.EventBackstop)) != 1 || seen.of(semel.EventBackstop)[0].Key.ID != "1" || !outcome(t, store, "1").Already(contract.Applied) {
+		counts := runs(t, st, create, c)
+		if counts.Applied != 1 || counts.Duplicates != 1 || len(seen.of(semel.EventBackstop)) != 1 || seen.of(semel.EventBackstop)[0].Key.ID != "1" || !outcome(t, st, "1").Already(store.Applied) {
 			t.Errorf("%+v, events %+v", counts, seen.events)
 		}
 		again := config(newListSource(message("1", `a`)))
 		again.Observers = []semel.Observer{seen}
-		if counts := runs(t, store, create, again); counts.Duplicates != 1 || len(seen.of(semel.EventBackstop)) != 1 {
+		if counts := runs(t, st, create, again); counts.Duplicates != 1 || len(seen.of(semel.EventBackstop)) != 1 {
 			t.Errorf("again: %+v, events %+v", counts, seen.events)
 		}
 	})
@@ -114,52 +114,52 @@ func guarded(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 	return semel.OneRow(changed, nil)
 }
 
-func awaiting(t *testing.T, store *memstore.Store, id string) {
+func awaiting(t *testing.T, st *memstore.Store, id string) {
 	t.Helper()
-	b, _, err := store.Begin(t.Context(), contract.TxOptions{}, nil)
+	b, _, err := st.Begin(t.Context(), store.TxOptions{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := b.Tx(contract.All).Set("status "+id, []byte("awaiting")); err != nil {
+	if err := b.Tx(store.All).Set("status "+id, []byte("awaiting")); err != nil {
 		t.Fatal(err)
 	}
-	b.Commit(t.Context(), contract.Ending{})
+	b.Commit(t.Context(), store.Ending{})
 }
 
 func TestAGuardedEffect(t *testing.T) {
 	bubble(t, "B6_a_guard_that_meets_nothing_parks_by_default", func(t *testing.T) {
-		store := memstore.New()
-		awaiting(t, store, "1")
-		counts := runs(t, store, guarded, config(newListSource(message("1", `{}`), message("2", `{}`))))
-		if r := row(t, store, "2"); counts.Applied != 1 || counts.Parked != 1 || r.Reason != semel.ReasonUnmet || r.Attempts != 1 || !strings.Contains(r.LastError, "changed 0 rows, not 1") {
+		st := memstore.New()
+		awaiting(t, st, "1")
+		counts := runs(t, st, guarded, config(newListSource(message("1", `{}`), message("2", `{}`))))
+		if r := row(t, st, "2"); counts.Applied != 1 || counts.Parked != 1 || r.Reason != semel.ReasonUnmet || r.Attempts != 1 || !strings.Contains(r.LastError, "changed 0 rows, not 1") {
 			t.Errorf("%+v, %+v", counts, r)
 		}
 	})
 	bubble(t, "B6_or_discards_where_the_policy_says_so", func(t *testing.T) {
-		store := memstore.New()
+		st := memstore.New()
 		c := config(newListSource(message("2", `{}`)))
 		c.OnUnmet = consumer.ActionDiscard
-		if counts := runs(t, store, guarded, c); counts.Discarded != 1 || row(t, store, "2").State != contract.StateDiscarded || !outcome(t, store, "2").Already(contract.Discarded) {
-			t.Errorf("%+v, %+v", counts, rows(t, store))
+		if counts := runs(t, st, guarded, c); counts.Discarded != 1 || row(t, st, "2").State != store.StateDiscarded || !outcome(t, st, "2").Already(store.Discarded) {
+			t.Errorf("%+v, %+v", counts, rows(t, st))
 		}
 	})
 	bubble(t, "B6_or_waits_until_the_condition_is_met", func(t *testing.T) {
-		store := memstore.New()
+		st := memstore.New()
 		c := config(newListSource(message("2", `{}`)))
 		c.OnUnmet, c.Retry.Attempts = consumer.ActionRetry, 100
-		run := start(t, mustNew(t, store, guarded, c))
+		run := start(t, mustNew(t, st, guarded, c))
 		pass(5 * time.Second)
-		awaiting(t, store, "2")
-		if err := run.wait(); err != nil || string(store.Get("status 2")) != "paid" || len(rows(t, store)) != 0 {
-			t.Errorf("%v, status %s, rows %+v", err, store.Get("status 2"), rows(t, store))
+		awaiting(t, st, "2")
+		if err := run.wait(); err != nil || string(st.Get("status 2")) != "paid" || len(rows(t, st)) != 0 {
+			t.Errorf("%v, status %s, rows %+v", err, st.Get("status 2"), rows(t, st))
 		}
 	})
 	bubble(t, "B6_or_parks_when_the_attempts_are_used_up", func(t *testing.T) {
-		store := memstore.New()
+		st := memstore.New()
 		c := config(newListSource(message("2", `{}`)))
 		c.OnUnmet, c.Retry.Attempts = consumer.ActionRetry, 3
-		if counts := runs(t, store, guarded, c); counts.Parked != 1 || counts.Retried != 2 || row(t, store, "2").Attempts != 3 {
-			t.Errorf("%+v, %+v", counts, rows(t, store))
+		if counts := runs(t, st, guarded, c); counts.Parked != 1 || counts.Retried != 2 || row(t, st, "2").Attempts != 3 {
+			t.Errorf("%+v, %+v", counts, rows(t, st))
 		}
 	})
 	t.Run("OneRow_passes_errors_on", func(t *testing.T) {

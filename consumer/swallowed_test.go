@@ -8,12 +8,12 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // ofClass is an error that a breaking store judges by its class.
-type ofClass contract.Class
+type ofClass store.Class
 
 func (c ofClass) Error() string { return "the server said no" }
 
@@ -26,29 +26,29 @@ type breaking struct {
 }
 
 type breakingBatch struct {
-	contract.Batch[*memstore.Tx]
+	store.Batch[*memstore.Tx]
 	store *breaking
 }
 
 type knowingBatch struct{ *breakingBatch }
 
-func (s *breaking) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[*memstore.Tx], []contract.Verdict, error) {
+func (s *breaking) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[*memstore.Tx], []store.Verdict, error) {
 	s.broken = nil
 	b, v, err := s.watchedStore.Begin(ctx, o, marks)
 	return s.able(b), v, err
 }
 
-func (s *breaking) able(b contract.Batch[*memstore.Tx]) contract.Batch[*memstore.Tx] {
+func (s *breaking) able(b store.Batch[*memstore.Tx]) store.Batch[*memstore.Tx] {
 	if s.knows {
 		return knowingBatch{&breakingBatch{b, s}}
 	}
 	return &breakingBatch{b, s}
 }
 
-func (s *breaking) Classify(err error) contract.Class {
+func (s *breaking) Classify(err error) store.Class {
 	var c ofClass
 	if errors.As(err, &c) {
-		return contract.Class(c)
+		return store.Class(c)
 	}
 	return s.watchedStore.Classify(err)
 }
@@ -57,17 +57,17 @@ func (b *breakingBatch) TxAborted() bool { return b.store.broken != nil }
 
 func (b knowingBatch) AbortCause() error { return b.store.broken }
 
-func (b *breakingBatch) Commit(ctx context.Context, e contract.Ending) contract.Result {
+func (b *breakingBatch) Commit(ctx context.Context, e store.Ending) store.Result {
 	if b.store.broken != nil {
 		b.Rollback(ctx)
-		return contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassAborted, Culprit: contract.NoCulprit, Err: errTest}
+		return store.Result{Outcome: store.NotCommitted, Class: store.ClassAborted, Culprit: store.NoCulprit, Err: errTest}
 	}
 	return b.Batch.Commit(ctx, e)
 }
 
 // swallowing is the outcome of 20 messages of which m11 meets an error of this
 // class and says nothing of it, the first time or at every run.
-func swallowing(t *testing.T, s *breaking, class contract.Class, times int, change func(*consumer.Config)) (semel.Counts, []int) {
+func swallowing(t *testing.T, s *breaking, class store.Class, times int, change func(*consumer.Config)) (semel.Counts, []int) {
 	t.Helper()
 	c := config(newListSource(numbered("m", 20)...))
 	c.Workers, c.Retry.Attempts = 1, 3
@@ -92,13 +92,13 @@ func TestAnErrorThatAHandlerSwallowed(t *testing.T) {
 	const always = 1 << 30
 	bubble(t, "trap_95_a_swallowed_error_is_charged_to_the_message_that_swallowed_it", func(t *testing.T) {
 		for _, knows := range []bool{true, false} {
-			for class, reason := range map[contract.Class]semel.Reason{contract.ClassPermanent: semel.ReasonPermanent, contract.ClassRetry: semel.ReasonExhausted} {
+			for class, reason := range map[store.Class]semel.Reason{store.ClassPermanent: semel.ReasonPermanent, store.ClassRetry: semel.ReasonExhausted} {
 				if !knows {
 					reason = semel.ReasonExhausted
 				}
-				store := &breaking{watchedStore: watch(memstore.New()), knows: knows}
-				counts, attempts := swallowing(t, store, class, always, nil)
-				r := row(t, store.Store, "m11")
+				st := &breaking{watchedStore: watch(memstore.New()), knows: knows}
+				counts, attempts := swallowing(t, st, class, always, nil)
+				r := row(t, st.Store, "m11")
 				if counts.Applied != 19 || counts.Parked != 1 || r.Reason != reason || r.Attempts != len(attempts) {
 					t.Errorf("known %t, class %d: %+v, %+v, attempts %v", knows, class, counts, r, attempts)
 				}
@@ -109,29 +109,29 @@ func TestAnErrorThatAHandlerSwallowed(t *testing.T) {
 		}
 	})
 	bubble(t, "trap_97_contention_that_a_handler_swallowed_is_nobodys_attempt", func(t *testing.T) {
-		store := &breaking{watchedStore: watch(memstore.New()), knows: true}
+		st := &breaking{watchedStore: watch(memstore.New()), knows: true}
 		seen := &witness{}
-		counts, attempts := swallowing(t, store, contract.ClassContended, 2, func(c *consumer.Config) { c.Observers = []semel.Observer{seen} })
+		counts, attempts := swallowing(t, st, store.ClassContended, 2, func(c *consumer.Config) { c.Observers = []semel.Observer{seen} })
 		if counts.Applied != 20 || counts.Retried != 0 || len(attempts) != 3 || attempts[2] != 1 || len(seen.of(semel.EventContended)) != 2 {
 			t.Errorf("%+v, attempts %v, told %d times", counts, attempts, len(seen.of(semel.EventContended)))
 		}
 	})
 	bubble(t, "law_13_a_lost_connection_that_a_handler_swallowed_is_nobodys_attempt", func(t *testing.T) {
-		store := &breaking{watchedStore: watch(memstore.New()), knows: true}
+		st := &breaking{watchedStore: watch(memstore.New()), knows: true}
 		seen := &witness{}
-		counts, attempts := swallowing(t, store, contract.ClassDown, 2, func(c *consumer.Config) { c.Observers = []semel.Observer{seen} })
+		counts, attempts := swallowing(t, st, store.ClassDown, 2, func(c *consumer.Config) { c.Observers = []semel.Observer{seen} })
 		if counts.Applied != 20 || counts.Retried != 0 || len(attempts) != 3 || attempts[2] != 1 || len(seen.of(semel.EventNotReady)) == 0 {
 			t.Errorf("%+v, attempts %v, told %d times", counts, attempts, len(seen.of(semel.EventNotReady)))
 		}
 	})
 	bubble(t, "trap_95_of_a_handler_of_the_whole_batch_is_halved_to_its_message", func(t *testing.T) {
-		store := &breaking{watchedStore: watch(memstore.New()), knows: true}
+		st := &breaking{watchedStore: watch(memstore.New()), knows: true}
 		c := config(newListSource(numbered("m", 20)...))
 		c.Workers = 1
-		running, err := consumer.NewAll(store, func(ctx context.Context, tx *memstore.Tx, all []*semel.Message) error {
+		running, err := consumer.NewAll(st, func(ctx context.Context, tx *memstore.Tx, all []*semel.Message) error {
 			for _, m := range all {
 				if m.Identity.ID == "m11" {
-					store.broken = ofClass(contract.ClassPermanent)
+					st.broken = ofClass(store.ClassPermanent)
 					return nil
 				}
 				if err := add(ctx, tx, m); err != nil {
@@ -146,7 +146,7 @@ func TestAnErrorThatAHandlerSwallowed(t *testing.T) {
 		if err := running.Run(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if r := row(t, store.Store, "m11"); running.Counts().Applied != 19 || r.Reason != semel.ReasonPermanent || !strings.Contains(r.LastError, "the server said no") {
+		if r := row(t, st.Store, "m11"); running.Counts().Applied != 19 || r.Reason != semel.ReasonPermanent || !strings.Contains(r.LastError, "the server said no") {
 			t.Errorf("%+v, %+v", running.Counts(), r)
 		}
 	})

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // slowToTell is a store whose transactions take a while to say whether they can
@@ -17,7 +17,7 @@ type slowToTell struct {
 	long time.Duration
 }
 
-func (s *slowToTell) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[*memstore.Tx], []contract.Verdict, error) {
+func (s *slowToTell) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[*memstore.Tx], []store.Verdict, error) {
 	b, v, err := s.Store.Begin(ctx, o, marks)
 	if err != nil {
 		return nil, nil, err
@@ -26,13 +26,13 @@ func (s *slowToTell) Begin(ctx context.Context, o contract.TxOptions, marks []co
 }
 
 type slowBatch struct {
-	contract.Batch[*memstore.Tx]
+	store.Batch[*memstore.Tx]
 	long time.Duration
 }
 
 func (b *slowBatch) TxAborted() bool {
 	pass(b.long)
-	return b.Batch.(contract.TxStatus).TxAborted()
+	return b.Batch.(store.TxStatus).TxAborted()
 }
 
 func TestTimeOuts(t *testing.T) {

@@ -9,8 +9,8 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // slowLeases is a store whose writes of claims take a moment, and are counted: each is a
@@ -20,14 +20,14 @@ type slowLeases struct {
 	starts, ends, together atomic.Int32
 }
 
-func (s *slowLeases) StartCalls(ctx context.Context, claims []contract.Claim, lease time.Duration) ([]contract.CallStarted, error) {
+func (s *slowLeases) StartCalls(ctx context.Context, claims []store.Claim, lease time.Duration) ([]store.CallStarted, error) {
 	s.starts.Add(1)
 	s.together.Store(max(s.together.Load(), int32(len(claims))))
 	pass(time.Millisecond)
 	return s.Store.StartCalls(ctx, claims, lease)
 }
 
-func (s *slowLeases) End(ctx context.Context, all []contract.ClaimEnding) ([]int, error) {
+func (s *slowLeases) End(ctx context.Context, all []store.ClaimEnding) ([]int, error) {
 	s.ends.Add(1)
 	pass(time.Millisecond)
 	return s.Store.End(ctx, all)
@@ -35,32 +35,32 @@ func (s *slowLeases) End(ctx context.Context, all []contract.ClaimEnding) ([]int
 
 func TestCallsOfManyWorkersShareTransactions(t *testing.T) {
 	bubble(t, "E3_64_workers_begin_and_end_in_few", func(t *testing.T) {
-		store := &slowLeases{Store: memstore.New()}
+		st := &slowLeases{Store: memstore.New()}
 		const n = 2000
-		received(t, store.Store, n)
+		received(t, st.Store, n)
 		c := callsOut()
 		c.Workers = 64
-		counts := runs(t, consumer.Leased(store), func(context.Context, consumer.Call, *semel.Message) error {
+		counts := runs(t, consumer.Leased(st), func(context.Context, consumer.Call, *semel.Message) error {
 			pass(time.Millisecond)
 			return nil
 		}, c)
 		if counts.Inbox.Applied != n {
 			t.Errorf("%+v", counts.Inbox)
 		}
-		starts, ends := store.starts.Load(), store.ends.Load()
-		if starts+ends > n/3 || store.together.Load() < 16 {
-			t.Errorf("%d transactions with starts and %d with ends for %d messages, at most %d together", starts, ends, n, store.together.Load())
+		starts, ends := st.starts.Load(), st.ends.Load()
+		if starts+ends > n/3 || st.together.Load() < 16 {
+			t.Errorf("%d transactions with starts and %d with ends for %d messages, at most %d together", starts, ends, n, st.together.Load())
 		}
 		t.Logf("%d starts, %d ends", starts, ends)
 	})
 	bubble(t, "case_3_of_a_call_that_took_effect_and_whose_end_is_lost_none_is_made_again", func(t *testing.T) {
-		store, calls := &losesOnce{Store: memstore.New()}, 0
-		received(t, store.Store, 1)
-		counts := runs(t, consumer.Leased(store), func(context.Context, consumer.Call, *semel.Message) error {
+		st, calls := &losesOnce{Store: memstore.New()}, 0
+		received(t, st.Store, 1)
+		counts := runs(t, consumer.Leased(st), func(context.Context, consumer.Call, *semel.Message) error {
 			calls++
 			return nil
 		}, callsOut())
-		if r := row(t, store.Store, "m0"); calls != 1 || counts.Inbox.Applied != 1 || r.State != contract.StateCompleted || r.UnknownOutcome() {
+		if r := row(t, st.Store, "m0"); calls != 1 || counts.Inbox.Applied != 1 || r.State != store.StateCompleted || r.UnknownOutcome() {
 			t.Errorf("%d calls, %+v, %+v", calls, counts.Inbox, r)
 		}
 	})
@@ -72,7 +72,7 @@ type losesOnce struct {
 	lost bool
 }
 
-func (s *losesOnce) End(ctx context.Context, all []contract.ClaimEnding) ([]int, error) {
+func (s *losesOnce) End(ctx context.Context, all []store.ClaimEnding) ([]int, error) {
 	if !s.lost {
 		s.lost = true
 		return nil, io.ErrUnexpectedEOF

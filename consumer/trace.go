@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/measure"
+	"github.com/semel-go/semel/store"
 )
 
 // tracerOf is the observer that traces, nil without.
@@ -51,14 +51,14 @@ type messageSpan struct {
 // trace begins the spans of a flight whose transaction is open: of messages that are sampled
 // and may end with it. While nobody traces it costs nothing, and otherwise a look at the
 // headers of each message.
-func (p *pilot[Tx]) trace(f *flight[Tx], verdicts []contract.Verdict) {
+func (p *pilot[Tx]) trace(f *flight[Tx], verdicts []store.Verdict) {
 	n := p.engine.reporter
 	if n.tracer == nil || n.untraced.Load() {
 		return
 	}
 	for i := range f.Entries {
 		switch verdicts[i].Kind {
-		case contract.Fresh, contract.Seen, contract.Conflict:
+		case store.Fresh, store.Seen, store.Conflict:
 		default:
 			continue
 		}

@@ -11,9 +11,9 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/measure"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // scribe is a tracer that writes down what it is told, a line a span that ended.
@@ -114,11 +114,11 @@ func TestATracerIsToldOfSampledMessages(t *testing.T) {
 	})
 	bubble(t, "K4_each_run_is_a_span_and_says_how_it_ended", func(t *testing.T) {
 		told := &scribe{}
-		store := memstore.New()
-		runs(t, store, add, config(newListSource(message("0", `{}`))))
+		st := memstore.New()
+		runs(t, st, add, config(newListSource(message("0", `{}`))))
 		c := config(newListSource(sampled("0"), sampled("1"), sampled("2")))
 		c.Observers, c.Batch.Most, c.Workers, c.Retry.Attempts = []semel.Observer{told}, 1, 1, 2
-		runs(t, store, func(_ context.Context, _ *memstore.Tx, m *semel.Message) error {
+		runs(t, st, func(_ context.Context, _ *memstore.Tx, m *semel.Message) error {
 			if m.Identity.ID == "2" {
 				return fmt.Errorf("the body says %s", m.Body)
 			}
@@ -150,18 +150,18 @@ func TestATracerIsToldOfSampledMessages(t *testing.T) {
 		}
 	})
 	bubble(t, "K4_a_commit_of_unknown_outcome_ends_them_so", func(t *testing.T) {
-		told, store, lost := &scribe{}, watch(memstore.New()), false
-		store.onCommit = func(ctx context.Context, commit func(context.Context) contract.Result) contract.Result {
+		told, st, lost := &scribe{}, watch(memstore.New()), false
+		st.onCommit = func(ctx context.Context, commit func(context.Context) store.Result) store.Result {
 			r := commit(ctx)
 			if !lost {
 				lost = true
-				return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: errors.New("the answer is lost")}
+				return store.Result{Outcome: store.CommitUnknown, Class: store.ClassDown, Culprit: store.NoCulprit, Err: errors.New("the answer is lost")}
 			}
 			return r
 		}
 		c := config(newListSource(sampled("1")))
 		c.Observers = []semel.Observer{told}
-		runs(t, store, add, c)
+		runs(t, st, add, c)
 		if got := strings.Join(told.lines, ", "); got != "1 unknown none false, batch of 1 unknown, 2 applied none false, batch of 1 committed" {
 			t.Error(got)
 		}

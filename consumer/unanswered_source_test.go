@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
 )
 
 // farSource is a source that needs some time to find its broker, and begins
@@ -19,7 +19,7 @@ type farSource struct {
 	needs time.Duration
 }
 
-func (s *farSource) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+func (s *farSource) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	if s.fails {
 		s.fails = false
 		return nil, errors.New("no broker answers")

@@ -3,7 +3,7 @@ package consumer
 import (
 	"sync"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // mostAnswers is how many answers are kept at most: one a worker waits to be applied
@@ -47,16 +47,16 @@ func (a *unapplied[Of, Answer]) has(c Of) bool {
 // opened is the transaction of a flight, which Kill cuts from any goroutine.
 type opened[Tx any] struct {
 	mutex sync.Mutex
-	batch contract.Batch[Tx] // guarded by mutex
+	batch store.Batch[Tx] // guarded by mutex
 }
 
-func (o *opened[Tx]) set(b contract.Batch[Tx]) {
+func (o *opened[Tx]) set(b store.Batch[Tx]) {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	o.batch = b
 }
 
-func (o *opened[Tx]) get() contract.Batch[Tx] {
+func (o *opened[Tx]) get() store.Batch[Tx] {
 	o.mutex.Lock()
 	defer o.mutex.Unlock()
 	return o.batch

@@ -11,25 +11,25 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // lost is the result of a commit whose reply did not arrive.
-var lost = contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: errors.New("connection reset")}
+var lost = store.Result{Outcome: store.CommitUnknown, Class: store.ClassDown, Culprit: store.NoCulprit, Err: errors.New("connection reset")}
 
 // endings of a commit whose reply is lost, and how often a handler must run.
 var lostReplies = []struct {
 	name string
-	what func(ctx context.Context, commit func(context.Context) contract.Result)
+	what func(ctx context.Context, commit func(context.Context) store.Result)
 	runs int
 }{
-	{"committed", func(ctx context.Context, commit func(context.Context) contract.Result) { commit(ctx) }, 1},
-	{"not committed", func(ctx context.Context, commit func(context.Context) contract.Result) { commit(ended()) }, 2},
-	{"committed later", func(_ context.Context, commit func(context.Context) contract.Result) {
+	{"committed", func(ctx context.Context, commit func(context.Context) store.Result) { commit(ctx) }, 1},
+	{"not committed", func(ctx context.Context, commit func(context.Context) store.Result) { commit(ended()) }, 2},
+	{"committed later", func(_ context.Context, commit func(context.Context) store.Result) {
 		time.AfterFunc(2*time.Second, func() { commit(context.Background()) })
 	}, 1},
-	{"rolled back later", func(_ context.Context, commit func(context.Context) contract.Result) {
+	{"rolled back later", func(_ context.Context, commit func(context.Context) store.Result) {
 		time.AfterFunc(2*time.Second, func() { commit(ended()) })
 	}, 2},
 }
@@ -43,10 +43,10 @@ func ended() context.Context {
 
 func TestACommitThatLastsTooLongForItsBatch(t *testing.T) {
 	bubble(t, "trap_T82_an_unknown_commit_cuts_the_batch_until_it_is_short_enough", func(t *testing.T) {
-		store, commits := watch(memstore.New()), 0
+		st, commits := watch(memstore.New()), 0
 		size := 0
-		store.onBegin = func(_ context.Context, marks []contract.Mark) error { size = len(marks); return nil }
-		store.onCommit = func(ctx context.Context, commit func(context.Context) contract.Result) contract.Result {
+		st.onBegin = func(_ context.Context, marks []store.Mark) error { size = len(marks); return nil }
+		st.onCommit = func(ctx context.Context, commit func(context.Context) store.Result) store.Result {
 			if commits++; size > 10 && commits < 100 {
 				commit(ended())
 				return lost
@@ -55,7 +55,7 @@ func TestACommitThatLastsTooLongForItsBatch(t *testing.T) {
 		}
 		c := config(newListSource(numbered("m", 100)...))
 		c.Workers, c.Batch.Most = 1, 100
-		if counts := runs(t, store, add, c); counts.Applied != 100 || commits > 60 {
+		if counts := runs(t, st, add, c); counts.Applied != 100 || commits > 60 {
 			t.Errorf("%+v after %d commits", counts, commits)
 		}
 	})
@@ -65,9 +65,9 @@ func TestACommitWhoseReplyIsLost(t *testing.T) {
 	bubble(t, "case_3_an_unknown_commit_is_resolved_by_marking_again_and_each_message_is_applied_once", func(t *testing.T) {
 		for _, reply := range lostReplies {
 			for _, lanes := range []consumer.LaneMode{consumer.LanesPartition, consumer.LanesNone} {
-				store, first, seen := watch(memstore.New()), true, &witness{}
+				st, first, seen := watch(memstore.New()), true, &witness{}
 				var mutex sync.Mutex
-				store.onCommit = func(ctx context.Context, commit func(context.Context) contract.Result) contract.Result {
+				st.onCommit = func(ctx context.Context, commit func(context.Context) store.Result) store.Result {
 					mutex.Lock()
 					lose := first
 					first = false
@@ -82,7 +82,7 @@ func TestACommitWhoseReplyIsLost(t *testing.T) {
 				c := config(source)
 				c.Lanes, c.Workers, c.Observers, c.Retry.Attempts = lanes, 1, []semel.Observer{seen}, 1
 				ran := map[string]int{}
-				counts := runs(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+				counts := runs(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 					ran[m.Identity.ID]++
 					return add(ctx, tx, m)
 				}, c)
@@ -90,17 +90,17 @@ func TestACommitWhoseReplyIsLost(t *testing.T) {
 					t.Errorf("%s: %+v, %d settled, %d events", reply.name, counts, len(source.settled), len(seen.of(semel.EventUnknown)))
 				}
 				for i := range 10 {
-					if id := fmt.Sprint("m", i); effect(t, store.Store, id) != "1" || ran[id] != reply.runs {
-						t.Errorf("%s: %s has effect %q after %d runs, want %d", reply.name, id, effect(t, store.Store, id), ran[id], reply.runs)
+					if id := fmt.Sprint("m", i); effect(t, st.Store, id) != "1" || ran[id] != reply.runs {
+						t.Errorf("%s: %s has effect %q after %d runs, want %d", reply.name, id, effect(t, st.Store, id), ran[id], reply.runs)
 					}
 				}
 			}
 		}
 	})
 	bubble(t, "law_12_a_message_of_an_unknown_commit_is_settled_only_when_its_marker_has_been_seen", func(t *testing.T) {
-		store := watch(memstore.New())
+		st := watch(memstore.New())
 		var done atomic.Bool
-		store.onCommit = func(ctx context.Context, commit func(context.Context) contract.Result) contract.Result {
+		st.onCommit = func(ctx context.Context, commit func(context.Context) store.Result) store.Result {
 			if done.Load() {
 				return commit(ctx)
 			}
@@ -108,28 +108,28 @@ func TestACommitWhoseReplyIsLost(t *testing.T) {
 			return lost
 		}
 		source := newListSource(numbered("m", 10)...)
-		run := start(t, mustNew(t, store, add, config(source)))
+		run := start(t, mustNew(t, st, add, config(source)))
 		pass(10 * time.Second)
 		if source.isSettled(0) != 0 {
 			t.Error("a message is settled whose marker nobody has seen")
 		}
 		done.Store(true)
-		if err := run.wait(); err != nil || len(source.settled) != 10 || effect(t, store.Store, "m9") != "1" {
-			t.Errorf("%v, %d settled, effect %s", err, len(source.settled), effect(t, store.Store, "m9"))
+		if err := run.wait(); err != nil || len(source.settled) != 10 || effect(t, st.Store, "m9") != "1" {
+			t.Errorf("%v, %d settled, effect %s", err, len(source.settled), effect(t, st.Store, "m9"))
 		}
 	})
 	bubble(t, "trap_T43_the_row_of_a_message_whose_parking_commit_was_lost_is_written_once", func(t *testing.T) {
 		for _, reply := range lostReplies {
-			store, lose := watch(memstore.New()), 1
-			store.onCommit = func(ctx context.Context, commit func(context.Context) contract.Result) contract.Result {
+			st, lose := watch(memstore.New()), 1
+			st.onCommit = func(ctx context.Context, commit func(context.Context) store.Result) store.Result {
 				if lose--; lose != 0 {
 					return commit(ctx)
 				}
 				reply.what(ctx, commit)
 				return lost
 			}
-			counts := runs(t, store, func(context.Context, *memstore.Tx, *semel.Message) error { return semel.Park("look") }, config(newListSource(message("1", `{}`), message("1", `{}`), message("1", `{}`))))
-			if all := rows(t, store.Store); counts.Parked != 1 || counts.Duplicates != 2 || len(all) != 1 || all[0].Repeated != 2 {
+			counts := runs(t, st, func(context.Context, *memstore.Tx, *semel.Message) error { return semel.Park("look") }, config(newListSource(message("1", `{}`), message("1", `{}`), message("1", `{}`))))
+			if all := rows(t, st.Store); counts.Parked != 1 || counts.Duplicates != 2 || len(all) != 1 || all[0].Repeated != 2 {
 				t.Errorf("%s: %+v, rows %+v", reply.name, counts, all)
 			}
 		}
@@ -140,23 +140,23 @@ func TestACommitThatIsRefused(t *testing.T) {
 	bubble(t, "case_1_a_commit_refused_without_a_name_is_halved_until_the_message_to_blame_is_alone", func(t *testing.T) {
 		for _, named := range []bool{false, true} {
 			inner := memstore.New()
-			store := watch(inner)
+			st := watch(inner)
 			culprit := -1
-			store.onBegin = func(_ context.Context, marks []contract.Mark) error {
+			st.onBegin = func(_ context.Context, marks []store.Mark) error {
 				culprit = -1
 				for i, m := range marks {
-					if string(m.ID) == "m11" && m.As == contract.Applied {
+					if string(m.ID) == "m11" && m.As == store.Applied {
 						culprit = i
 					}
 				}
 				return nil
 			}
-			store.onCommit = func(ctx context.Context, commit func(context.Context) contract.Result) contract.Result {
+			st.onCommit = func(ctx context.Context, commit func(context.Context) store.Result) store.Result {
 				if culprit < 0 {
 					return commit(ctx)
 				}
 				commit(ended())
-				out := contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassPermanent, Culprit: contract.NoCulprit, Err: errors.New("deferred constraint")}
+				out := store.Result{Outcome: store.NotCommitted, Class: store.ClassPermanent, Culprit: store.NoCulprit, Err: errors.New("deferred constraint")}
 				if named {
 					out.Culprit = culprit
 				}
@@ -165,37 +165,37 @@ func TestACommitThatIsRefused(t *testing.T) {
 			source := newListSource(numbered("m", 20)...)
 			c := config(source)
 			c.Workers = 1
-			counts := runs(t, store, add, c)
+			counts := runs(t, st, add, c)
 			if counts.Applied != 19 || counts.Parked != 1 || counts.Retried != 0 || counts.Rerun == 0 || len(source.settled) != 20 {
 				t.Errorf("%+v, %d settled", counts, len(source.settled))
 			}
 			if r := row(t, inner, "m11"); r.Attempts != 1 || r.Reason != semel.ReasonPermanent || r.LastError != "deferred constraint" {
 				t.Errorf("%+v", r)
 			}
-			if limit := map[bool]int{false: 12, true: 6}[named]; len(store.begins) > limit {
-				t.Errorf("named %v: %d transactions, want at most %d", named, len(store.begins), limit)
+			if limit := map[bool]int{false: 12, true: 6}[named]; len(st.begins) > limit {
+				t.Errorf("named %v: %d transactions, want at most %d", named, len(st.begins), limit)
 			}
 		}
 	})
 	bubble(t, "case_4_copies_are_counted_on_a_row_whose_first_commit_was_refused", func(t *testing.T) {
-		store, refuse := watch(memstore.New()), 2
-		store.onCommit = func(ctx context.Context, commit func(context.Context) contract.Result) contract.Result {
+		st, refuse := watch(memstore.New()), 2
+		st.onCommit = func(ctx context.Context, commit func(context.Context) store.Result) store.Result {
 			if refuse--; refuse < 0 {
 				return commit(ctx)
 			}
 			commit(ended())
-			return contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassContended, Culprit: contract.NoCulprit, Err: errTest}
+			return store.Result{Outcome: store.NotCommitted, Class: store.ClassContended, Culprit: store.NoCulprit, Err: errTest}
 		}
-		counts := runs(t, store, func(context.Context, *memstore.Tx, *semel.Message) error { return semel.Park("look") }, config(newListSource(message("1", `{}`), message("1", `{}`), message("1", `{}`))))
-		if all := rows(t, store.Store); counts.Parked != 1 || counts.Duplicates != 2 || len(all) != 1 || all[0].Repeated != 2 {
+		counts := runs(t, st, func(context.Context, *memstore.Tx, *semel.Message) error { return semel.Park("look") }, config(newListSource(message("1", `{}`), message("1", `{}`), message("1", `{}`))))
+		if all := rows(t, st.Store); counts.Parked != 1 || counts.Duplicates != 2 || len(all) != 1 || all[0].Repeated != 2 {
 			t.Errorf("%+v, rows %+v", counts, all)
 		}
 	})
 	bubble(t, "case_1_a_serialization_failure_is_nobodys_attempt", func(t *testing.T) {
-		store := memstore.New()
+		st := memstore.New()
 		c := config(newListSource(append(numbered("a", 50), numbered("b", 50)...)...))
 		c.Workers, c.Batch.Most, c.Retry.Attempts = 2, 10, 1
-		counts := runs(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+		counts := runs(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			n, err := tx.Get("sum")
 			if err != nil {
 				return err
@@ -206,8 +206,8 @@ func TestACommitThatIsRefused(t *testing.T) {
 			}
 			return add(ctx, tx, m)
 		}, c)
-		if counts.Applied != 100 || counts.Parked != 0 || counts.Retried != 0 || len(store.Get("sum")) != 100 {
-			t.Errorf("%+v, sum of %d", counts, len(store.Get("sum")))
+		if counts.Applied != 100 || counts.Parked != 0 || counts.Retried != 0 || len(st.Get("sum")) != 100 {
+			t.Errorf("%+v, sum of %d", counts, len(st.Get("sum")))
 		}
 	})
 }

@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/internal/reading"
+	"github.com/semel-go/semel/store"
 )
 
 // VersionPolicy lets versions of one stream take effect in their order, whatever order
@@ -91,7 +92,7 @@ func (c *Config) fitsVersions(store any) error {
 	if _, leases := store.(callsOut); leases {
 		return fmt.Errorf("field Version needs a transaction, in which a stream moves with the effect, and Leased has none: %w", semel.ErrUnsupported)
 	}
-	if _, keeps := store.(contract.Streams); !keeps {
+	if _, keeps := store.(admin.Streams); !keeps {
 		return fmt.Errorf("field Version needs a store that keeps streams, and this one does not: %w", semel.ErrUnsupported)
 	}
 	return nil
@@ -160,9 +161,9 @@ func (p *parcel) unversioned(why error) {
 }
 
 // versionOf is a message's place in its stream, as its mark has it; zero if it has none.
-func (c *Config) versionOf(p *parcel, asks bool) contract.Version {
+func (c *Config) versionOf(p *parcel, asks bool) store.Version {
 	if p.item.Version == nil {
-		return contract.Version{}
+		return store.Version{}
 	}
 	v := p.versionIn(c.Version.Start)
 	v.Asks = asks
@@ -170,12 +171,12 @@ func (c *Config) versionOf(p *parcel, asks bool) contract.Version {
 }
 
 // versionIn is a message's place in a stream that begins there.
-func (p *parcel) versionIn(start int64) contract.Version {
+func (p *parcel) versionIn(start int64) store.Version {
 	v := p.item.Version
 	if v == nil {
-		return contract.Version{}
+		return store.Version{}
 	}
-	return contract.Version{Stream: []byte(v.Stream), Number: v.Number, Start: start}
+	return store.Version{Stream: []byte(v.Stream), Number: v.Number, Start: start}
 }
 
 // asksStream reports whether a mark of this kind is judged by its stream.

@@ -14,10 +14,12 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // versioned is a message that is a version of a stream.
@@ -26,8 +28,8 @@ func versioned(stream string, number int) *semel.Message {
 }
 
 // guards is a configuration with versions; it ends when nothing is due.
-func guards(source contract.Source) consumer.Config {
-	c := config(source)
+func guards(src source.Source) consumer.Config {
+	c := config(src)
 	c.Version = &consumer.VersionPolicy{By: identity.Stream("body:/order").At("body:/version")}
 	c.IdleExit = 3 * time.Second
 	return c
@@ -62,20 +64,20 @@ func streamOf(s *memstore.Store, name string) string { return string(s.Get("stre
 
 func TestVersions(t *testing.T) {
 	bubble(t, "B4_B9_trap_T53_they_take_effect_in_their_order_whatever_order_they_come_in", func(t *testing.T) {
-		store, source := memstore.New(), newListSource(versioned("a", 3), versioned("a", 5), versioned("b", 2), versioned("a", 1), versioned("a", 2), versioned("b", 1), versioned("a", 4))
+		st, source := memstore.New(), newListSource(versioned("a", 3), versioned("a", 5), versioned("b", 2), versioned("a", 1), versioned("a", 2), versioned("b", 1), versioned("a", 4))
 		c := guards(source)
 		c.Batch.Most = 1
 		source.endless = true
-		counts := runs(t, store, follows, c)
-		if streamOf(store, "a") != upTo(5) || streamOf(store, "b") != upTo(2) {
-			t.Errorf("%q and %q", streamOf(store, "a"), streamOf(store, "b"))
+		counts := runs(t, st, follows, c)
+		if streamOf(st, "a") != upTo(5) || streamOf(st, "b") != upTo(2) {
+			t.Errorf("%q and %q", streamOf(st, "a"), streamOf(st, "b"))
 		}
 		if counts.Waiting < 3 || counts.Applied+counts.Waiting != 7 || counts.Inbox.Applied != counts.Waiting || len(source.settled) != 7 { // the last may come before the third has run
 			t.Errorf("%+v", counts)
 		}
 	})
 	bubble(t, "B4_B9_one_that_is_discarded_in_a_batch_that_is_taken_back_is_not_passed_before_its_turn", func(t *testing.T) {
-		store, calls := memstore.New(), 0
+		st, calls := memstore.New(), 0
 		handle := func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			if m.Identity.ID == "a-2" {
 				return semel.Discard("nothing to do")
@@ -89,26 +91,26 @@ func TestVersions(t *testing.T) {
 		}
 		c := guards(newListSource(versioned("a", 1), versioned("a", 2), versioned("a", 3)))
 		c.Lanes, c.Workers, c.Batch.Most = consumer.LanesNone, 1, 2
-		runs(t, store, handle, c)
-		if at, err := store.Streams(t.Context(), contract.StreamFilter{}); err != nil || len(at) != 1 || at[0].Last != 3 || at[0].Blocked != 0 || streamOf(store, "a") != "1 3 " {
-			t.Errorf("%+v, %v, %q", at, err, streamOf(store, "a"))
+		runs(t, st, handle, c)
+		if at, err := st.Streams(t.Context(), admin.StreamFilter{}); err != nil || len(at) != 1 || at[0].Last != 3 || at[0].Blocked != 0 || streamOf(st, "a") != "1 3 " {
+			t.Errorf("%+v, %v, %q", at, err, streamOf(st, "a"))
 		}
 	})
 	bubble(t, "B4_B16_one_whose_effect_is_there_already_moves_its_stream", func(t *testing.T) {
-		store := memstore.New()
+		st := memstore.New()
 		handle := func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			if m.Identity.ID == "a-1" {
 				return semel.Duplicate(errors.New("the order exists"))
 			}
 			return follows(ctx, tx, m)
 		}
-		counts := runs(t, store, handle, guards(newListSource(versioned("a", 1), versioned("a", 2), versioned("a", 3))))
-		if at, err := store.Streams(t.Context(), contract.StreamFilter{}); err != nil || len(at) != 1 || at[0].Last != 3 || at[0].Blocked != 0 || counts.Duplicates != 1 || streamOf(store, "a") != "2 3 " {
-			t.Errorf("%+v, %v, %+v, %q", at, err, counts, streamOf(store, "a"))
+		counts := runs(t, st, handle, guards(newListSource(versioned("a", 1), versioned("a", 2), versioned("a", 3))))
+		if at, err := st.Streams(t.Context(), admin.StreamFilter{}); err != nil || len(at) != 1 || at[0].Last != 3 || at[0].Blocked != 0 || counts.Duplicates != 1 || streamOf(st, "a") != "2 3 " {
+			t.Errorf("%+v, %v, %+v, %q", at, err, counts, streamOf(st, "a"))
 		}
 	})
 	bubble(t, "B4_trap_T53_first_seen_waits_for_a_first_version_that_fails", func(t *testing.T) {
-		store, mended := memstore.New(), false
+		st, mended := memstore.New(), false
 		handle := func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			if m.Identity.ID == "a-5" && !mended {
 				return semel.Permanent(errors.New("no such order"))
@@ -117,45 +119,45 @@ func TestVersions(t *testing.T) {
 		}
 		c := guards(newListSource(versioned("a", 5), versioned("a", 6), versioned("a", 7)))
 		c.Version.FirstSeen = true
-		runs(t, store, handle, c)
-		all := rows(t, store)
-		if len(all) != 3 || streamOf(store, "a") != "" {
-			t.Fatalf("%+v, %q", all, streamOf(store, "a"))
+		runs(t, st, handle, c)
+		all := rows(t, st)
+		if len(all) != 3 || streamOf(st, "a") != "" {
+			t.Fatalf("%+v, %q", all, streamOf(st, "a"))
 		}
 		mended = true
 		for _, r := range all {
-			if r.State == contract.StateParked {
-				if err := store.Requeue(t.Context(), r.Number, r.Revision, contract.Act{Verb: "retry", Who: "ann", Why: "mended"}); err != nil {
+			if r.State == store.StateParked {
+				if err := st.Requeue(t.Context(), r.Number, r.Revision, store.Act{Verb: "retry", Who: "ann", Why: "mended"}); err != nil {
 					t.Fatal(err)
 				}
 			}
 		}
 		again := guards(newListSource())
 		again.Version.FirstSeen = true
-		runs(t, store, handle, again)
-		if streamOf(store, "a") != "5 6 7 " {
-			t.Errorf("%q", streamOf(store, "a"))
+		runs(t, st, handle, again)
+		if streamOf(st, "a") != "5 6 7 " {
+			t.Errorf("%q", streamOf(st, "a"))
 		}
 	})
 	bubble(t, "B9_several_of_a_stream_in_one_batch_need_no_row", func(t *testing.T) {
-		store, source := memstore.New(), newListSource(versioned("a", 3), versioned("a", 1), versioned("a", 2), versioned("a", 4))
-		counts := runs(t, store, follows, guards(source))
-		if streamOf(store, "a") != upTo(4) || counts.Applied != 4 || len(rows(t, store)) != 0 {
-			t.Errorf("%q after %+v", streamOf(store, "a"), counts)
+		st, source := memstore.New(), newListSource(versioned("a", 3), versioned("a", 1), versioned("a", 2), versioned("a", 4))
+		counts := runs(t, st, follows, guards(source))
+		if streamOf(st, "a") != upTo(4) || counts.Applied != 4 || len(rows(t, st)) != 0 {
+			t.Errorf("%q after %+v", streamOf(st, "a"), counts)
 		}
 	})
 	bubble(t, "B4_trap_T54_one_that_was_passed_is_discarded_and_counted", func(t *testing.T) {
 		other := message("other", `{"order":"a","version":2}`)
 		conflict := message("conflict", `{"order":"a","version":3,"total":7}`)
-		store := memstore.New()
-		counts := runs(t, store, follows, guards(newListSource(versioned("a", 1), versioned("a", 2), versioned("a", 3), other, conflict)))
+		st := memstore.New()
+		counts := runs(t, st, follows, guards(newListSource(versioned("a", 1), versioned("a", 2), versioned("a", 3), other, conflict)))
 		if counts.Applied != 3 || counts.Discarded != 1 || counts.Parked != 1 {
 			t.Errorf("%+v", counts)
 		}
-		if r := row(t, store, "other"); r.Reason != semel.ReasonStale || r.Stream != "a" || r.Version != 2 {
+		if r := row(t, st, "other"); r.Reason != semel.ReasonStale || r.Stream != "a" || r.Version != 2 {
 			t.Errorf("%+v", r)
 		}
-		if r := row(t, store, "conflict"); r.Reason != semel.ReasonConflict || r.State != contract.StateParked {
+		if r := row(t, st, "conflict"); r.Reason != semel.ReasonConflict || r.State != store.StateParked {
 			t.Errorf("%+v", r)
 		}
 	})
@@ -166,10 +168,10 @@ func TestVersions(t *testing.T) {
 		for i, b := range bodies {
 			all = append(all, message(fmt.Sprint("m", i), b))
 		}
-		store := memstore.New()
-		counts := runs(t, store, follows, guards(newListSource(all...)))
-		for _, r := range rows(t, store) {
-			if r.State != contract.StateParked || r.Reason != semel.ReasonNoVersion || r.Surrogate || r.LastError == "" {
+		st := memstore.New()
+		counts := runs(t, st, follows, guards(newListSource(all...)))
+		for _, r := range rows(t, st) {
+			if r.State != store.StateParked || r.Reason != semel.ReasonNoVersion || r.Surrogate || r.LastError == "" {
 				t.Errorf("%s: %+v", r.Message.Body, r)
 			}
 		}
@@ -178,25 +180,25 @@ func TestVersions(t *testing.T) {
 		}
 	})
 	bubble(t, "B4_first_seen_begins_where_the_stream_is", func(t *testing.T) {
-		store := memstore.New()
+		st := memstore.New()
 		c := guards(newListSource(versioned("a", 7), versioned("a", 8), versioned("a", 6)))
 		c.Version.FirstSeen = true
-		counts := runs(t, store, follows, c)
-		if streamOf(store, "a") != "7 8 " || counts.Discarded != 1 {
-			t.Errorf("%q after %+v", streamOf(store, "a"), counts)
+		counts := runs(t, st, follows, c)
+		if streamOf(st, "a") != "7 8 " || counts.Discarded != 1 {
+			t.Errorf("%q after %+v", streamOf(st, "a"), counts)
 		}
 	})
 	bubble(t, "B4_one_that_its_handler_discards_is_passed", func(t *testing.T) {
-		store := memstore.New()
+		st := memstore.New()
 		handle := func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			if m.Identity.ID == "a-2" {
 				return semel.Discard("not ours")
 			}
 			return follows(ctx, tx, m)
 		}
-		counts := runs(t, store, handle, guards(newListSource(versioned("a", 1), versioned("a", 2), versioned("a", 3))))
-		if streamOf(store, "a") != "1 3 " || counts.Discarded != 1 || counts.Applied+counts.Inbox.Applied != 2 {
-			t.Errorf("%q after %+v", streamOf(store, "a"), counts)
+		counts := runs(t, st, handle, guards(newListSource(versioned("a", 1), versioned("a", 2), versioned("a", 3))))
+		if streamOf(st, "a") != "1 3 " || counts.Discarded != 1 || counts.Applied+counts.Inbox.Applied != 2 {
+			t.Errorf("%q after %+v", streamOf(st, "a"), counts)
 		}
 	})
 }
@@ -281,36 +283,36 @@ func versionProgram(t *testing.T, seed uint64) {
 func TestVersionsOfSeveralStreams(t *testing.T) {
 	bubble(t, "B9_trap_T56_a_version_that_comes_twice_while_it_waits_is_applied_once", func(t *testing.T) {
 		other := message("other", `{"order":"a","version":2}`)
-		store, source := memstore.New(), newListSource(versioned("a", 2), versioned("a", 2), other, versioned("a", 1))
+		st, source := memstore.New(), newListSource(versioned("a", 2), versioned("a", 2), other, versioned("a", 1))
 		source.endless = true
 		c := guards(source)
 		c.Batch.Most = 1
-		counts := runs(t, store, follows, c)
-		if streamOf(store, "a") != upTo(2) || counts.Duplicates != 1 || counts.Inbox.Applied != 1 || counts.Inbox.Discarded != 1 {
-			t.Errorf("%q after %+v", streamOf(store, "a"), counts)
+		counts := runs(t, st, follows, c)
+		if streamOf(st, "a") != upTo(2) || counts.Duplicates != 1 || counts.Inbox.Applied != 1 || counts.Inbox.Discarded != 1 {
+			t.Errorf("%q after %+v", streamOf(st, "a"), counts)
 		}
-		if r := row(t, store, "a-2"); r.Repeated != 1 {
+		if r := row(t, st, "a-2"); r.Repeated != 1 {
 			t.Errorf("%+v", r)
 		}
 	})
 	bubble(t, "B4_trap_T58_trap_T60_one_that_waits_keeps_no_other_stream_back", func(t *testing.T) {
-		store, source := memstore.New(), newListSource(versioned("a", 2), versioned("b", 1), versioned("b", 2), versioned("c", 1))
-		counts := runs(t, store, follows, guards(source))
-		if streamOf(store, "b") != upTo(2) || streamOf(store, "c") != upTo(1) || streamOf(store, "a") != "" || counts.Waiting != 1 {
+		st, source := memstore.New(), newListSource(versioned("a", 2), versioned("b", 1), versioned("b", 2), versioned("c", 1))
+		counts := runs(t, st, follows, guards(source))
+		if streamOf(st, "b") != upTo(2) || streamOf(st, "c") != upTo(1) || streamOf(st, "a") != "" || counts.Waiting != 1 {
 			t.Errorf("%+v", counts)
 		}
 	})
 	bubble(t, "B4_trap_T59_the_guard_stands_in_the_store", func(t *testing.T) {
-		store := memstore.New()
-		runs(t, store, follows, guards(newListSource(versioned("a", 1), versioned("a", 2))))
+		st := memstore.New()
+		runs(t, st, follows, guards(newListSource(versioned("a", 1), versioned("a", 2))))
 		again := message("again", `{"order":"a","version":1}`)
-		counts := runs(t, store, follows, guards(newListSource(again, versioned("a", 3))))
-		if streamOf(store, "a") != upTo(3) || counts.Discarded != 1 {
-			t.Errorf("%q after %+v", streamOf(store, "a"), counts)
+		counts := runs(t, st, follows, guards(newListSource(again, versioned("a", 3))))
+		if streamOf(st, "a") != upTo(3) || counts.Discarded != 1 {
+			t.Errorf("%q after %+v", streamOf(st, "a"), counts)
 		}
 	})
 	bubble(t, "B9_those_behind_one_that_is_parked_wait_until_it_is_retried", func(t *testing.T) {
-		store, source := memstore.New(), newListSource(versioned("a", 1), versioned("a", 2), versioned("a", 3))
+		st, source := memstore.New(), newListSource(versioned("a", 1), versioned("a", 2), versioned("a", 3))
 		mended := false
 		handle := func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			if m.Identity.ID == "a-2" && !mended {
@@ -318,23 +320,23 @@ func TestVersionsOfSeveralStreams(t *testing.T) {
 			}
 			return follows(ctx, tx, m)
 		}
-		counts := runs(t, store, handle, guards(source))
-		if streamOf(store, "a") != upTo(1) || counts.Parked != 1 || counts.Waiting != 1 {
-			t.Errorf("%q after %+v", streamOf(store, "a"), counts)
+		counts := runs(t, st, handle, guards(source))
+		if streamOf(st, "a") != upTo(1) || counts.Parked != 1 || counts.Waiting != 1 {
+			t.Errorf("%q after %+v", streamOf(st, "a"), counts)
 		}
 		mended = true
-		r := row(t, store, "a-2")
-		if err := store.Requeue(t.Context(), r.Number, r.Revision, contract.Act{Verb: "retry", Who: "ann", Why: "mended"}); err != nil {
+		r := row(t, st, "a-2")
+		if err := st.Requeue(t.Context(), r.Number, r.Revision, store.Act{Verb: "retry", Who: "ann", Why: "mended"}); err != nil {
 			t.Fatal(err)
 		}
-		runs(t, store, handle, working2(guards(nil)))
-		if streamOf(store, "a") != upTo(3) {
-			t.Errorf("%q", streamOf(store, "a"))
+		runs(t, st, handle, working2(guards(nil)))
+		if streamOf(st, "a") != upTo(3) {
+			t.Errorf("%q", streamOf(st, "a"))
 		}
 	})
 	bubble(t, "B9_a_call_puts_what_has_to_wait_into_the_inbox", func(t *testing.T) {
-		store := memstore.New()
-		c := mustNew(t, store, follows, guards(nil))
+		st := memstore.New()
+		c := mustNew(t, st, follows, guards(nil))
 		for _, n := range []int{2, 1} {
 			if d, err := c.Process(t.Context(), versioned("a", n)); err != nil || d.Kind != semel.Ack {
 				t.Errorf("%d: %+v, %v", n, d, err)
@@ -343,8 +345,8 @@ func TestVersionsOfSeveralStreams(t *testing.T) {
 		if err := c.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if err := mustNew(t, store, follows, guards(nil)).Work(t.Context()); err != nil || streamOf(store, "a") != upTo(2) {
-			t.Errorf("%q, %v", streamOf(store, "a"), err)
+		if err := mustNew(t, st, follows, guards(nil)).Work(t.Context()); err != nil || streamOf(st, "a") != upTo(2) {
+			t.Errorf("%q, %v", streamOf(st, "a"), err)
 		}
 	})
 	bubble(t, "C8_a_key_keeps_its_order_beside_versions_of_other_streams", func(t *testing.T) {

@@ -13,9 +13,10 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // bubble runs a subtest in virtual time.
@@ -29,8 +30,8 @@ type watchedStore struct {
 	*memstore.Store
 	// onBegin and onCommit, when set, run before the real thing; onCommit may
 	// leave it out.
-	onBegin  func(ctx context.Context, marks []contract.Mark) error
-	onCommit func(ctx context.Context, commit func(context.Context) contract.Result) contract.Result
+	onBegin  func(ctx context.Context, marks []store.Mark) error
+	onCommit func(ctx context.Context, commit func(context.Context) store.Result) store.Result
 	// onKill, when set, hears that a batch is cut.
 	onKill func()
 
@@ -46,7 +47,7 @@ func watch(s *memstore.Store) *watchedStore {
 	return &watchedStore{Store: s, committed: map[string]bool{}}
 }
 
-func (s *watchedStore) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[*memstore.Tx], []contract.Verdict, error) {
+func (s *watchedStore) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[*memstore.Tx], []store.Verdict, error) {
 	s.mutex.Lock()
 	s.begins = append(s.begins, time.Now())
 	s.marks += len(marks)
@@ -68,23 +69,23 @@ func (s *watchedStore) Begin(ctx context.Context, o contract.TxOptions, marks []
 
 // watchedBatch is a batch of a watchedStore.
 type watchedBatch struct {
-	contract.Batch[*memstore.Tx]
+	store.Batch[*memstore.Tx]
 	store *watchedStore
-	marks []contract.Mark
+	marks []store.Mark
 	began time.Time
 }
 
-func (b *watchedBatch) TxAborted() bool { return b.Batch.(contract.TxStatus).TxAborted() }
+func (b *watchedBatch) TxAborted() bool { return b.Batch.(store.TxStatus).TxAborted() }
 
-func (b *watchedBatch) Commit(ctx context.Context, e contract.Ending) contract.Result {
-	commit := func(ctx context.Context) contract.Result { return b.Batch.Commit(ctx, e) }
-	var result contract.Result
+func (b *watchedBatch) Commit(ctx context.Context, e store.Ending) store.Result {
+	commit := func(ctx context.Context) store.Result { return b.Batch.Commit(ctx, e) }
+	var result store.Result
 	if b.store.onCommit != nil {
 		result = b.store.onCommit(ctx, commit)
 	} else {
 		result = commit(ctx)
 	}
-	b.end(result.Outcome == contract.Committed)
+	b.end(result.Outcome == store.Committed)
 	return result
 }
 
@@ -121,17 +122,17 @@ func (s *watchedStore) isOpen() int {
 // watchedSource is a listSource that lets a test come between.
 type watchedSource struct {
 	*listSource
-	onFetch  func(ctx context.Context, most contract.Bound) error
-	onSettle func(ctx context.Context, s []contract.Settlement) ([]int, error)
+	onFetch  func(ctx context.Context, most source.Bound) error
+	onSettle func(ctx context.Context, s []source.Settlement) ([]int, error)
 	onClose  func() error
-	onFlow   func(l contract.Lane, on bool)
+	onFlow   func(l source.Lane, on bool)
 }
 
 func watchSource(messages ...*semel.Message) *watchedSource {
 	return &watchedSource{listSource: newListSource(messages...)}
 }
 
-func (s *watchedSource) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+func (s *watchedSource) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	if s.onFetch != nil {
 		if err := s.onFetch(ctx, most); err != nil {
 			return nil, err
@@ -140,7 +141,7 @@ func (s *watchedSource) Fetch(ctx context.Context, most contract.Bound) ([]contr
 	return s.listSource.Fetch(ctx, most)
 }
 
-func (s *watchedSource) Settle(ctx context.Context, settlements []contract.Settlement) ([]int, error) {
+func (s *watchedSource) Settle(ctx context.Context, settlements []source.Settlement) ([]int, error) {
 	if s.onSettle != nil {
 		if left, err := s.onSettle(ctx, settlements); err != nil || len(left) > 0 {
 			return left, err
@@ -149,7 +150,7 @@ func (s *watchedSource) Settle(ctx context.Context, settlements []contract.Settl
 	return s.listSource.Settle(ctx, settlements)
 }
 
-func (s *watchedSource) Flow(l contract.Lane, on bool) {
+func (s *watchedSource) Flow(l source.Lane, on bool) {
 	if s.onFlow != nil {
 		s.onFlow(l, on)
 	}
@@ -195,7 +196,7 @@ func numbered(prefix string, n int) []*semel.Message {
 }
 
 // mustNew is consumer.New for a configuration that has no fault.
-func mustNew[Tx any](t *testing.T, s contract.TxStore[Tx], handle func(context.Context, Tx, *semel.Message) error, c consumer.Config, plans ...faults.Plan) *consumer.Consumer[Tx] {
+func mustNew[Tx any](t *testing.T, s store.TxStore[Tx], handle func(context.Context, Tx, *semel.Message) error, c consumer.Config, plans ...faults.Plan) *consumer.Consumer[Tx] {
 	t.Helper()
 	running, err := consumer.New(s, handle, c, firstSeed, faults.Of(plans...))
 	if err != nil {
@@ -213,7 +214,7 @@ func addsUp(t *testing.T, c semel.Counts) {
 }
 
 // runs runs a consumer to its end and returns its counts.
-func runs[Tx any](t *testing.T, s contract.TxStore[Tx], handle func(context.Context, Tx, *semel.Message) error, c consumer.Config, plans ...faults.Plan) semel.Counts {
+func runs[Tx any](t *testing.T, s store.TxStore[Tx], handle func(context.Context, Tx, *semel.Message) error, c consumer.Config, plans ...faults.Plan) semel.Counts {
 	t.Helper()
 	consumer := mustNew(t, s, handle, c, plans...)
 	if err := consumer.Run(t.Context()); err != nil {
@@ -247,13 +248,13 @@ func (s *started) wait() error {
 func pass(d time.Duration) { <-time.After(d) }
 
 // outcome asks the store what its marker says of an id of the consumer billing.
-func outcome(t *testing.T, s *memstore.Store, id string) contract.Verdict {
+func outcome(t *testing.T, s *memstore.Store, id string) store.Verdict {
 	t.Helper()
 	scope, err := s.Scope(context.Background(), "billing", "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, v, err := s.Begin(context.Background(), contract.TxOptions{MarkLock: time.Millisecond}, []contract.Mark{{Scope: scope, ID: []byte(id), As: contract.Applied}})
+	b, v, err := s.Begin(context.Background(), store.TxOptions{MarkLock: time.Millisecond}, []store.Mark{{Scope: scope, ID: []byte(id), As: store.Applied}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -262,9 +263,9 @@ func outcome(t *testing.T, s *memstore.Store, id string) contract.Verdict {
 }
 
 // rows are all inbox rows, with bodies.
-func rows(t *testing.T, s *memstore.Store) []contract.StoredRow {
+func rows(t *testing.T, s *memstore.Store) []store.StoredRow {
 	t.Helper()
-	all, err := s.Rows(context.Background(), contract.RowFilter{Bodies: true})
+	all, err := s.Rows(context.Background(), store.RowFilter{Bodies: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -272,7 +273,7 @@ func rows(t *testing.T, s *memstore.Store) []contract.StoredRow {
 }
 
 // row is the row of this id, which must be there.
-func row(t *testing.T, s *memstore.Store, id string) contract.StoredRow {
+func row(t *testing.T, s *memstore.Store, id string) store.StoredRow {
 	t.Helper()
 	for _, r := range rows(t, s) {
 		if r.Key.ID == id {
@@ -280,7 +281,7 @@ func row(t *testing.T, s *memstore.Store, id string) contract.StoredRow {
 		}
 	}
 	t.Fatalf("there is no row of %q", id)
-	return contract.StoredRow{}
+	return store.StoredRow{}
 }
 
 // log is what a logger wrote, for reading while it writes.

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 )
 
 // Work is Run for what stands in the store's inbox, without a source: it claims what
@@ -35,35 +35,35 @@ func (c *Consumer[Tx]) startWork(ctx context.Context, s noSource) (*engine[Tx], 
 // noSource is the source of a consumer that has only its inbox. It brings nothing.
 type noSource struct{ ends bool }
 
-// Bounded implements contract.EndOfSource.
+// Bounded implements source.EndOfSource.
 func (s noSource) Bounded() bool { return s.ends }
 
-// AtEnd implements contract.EndOfSource.
+// AtEnd implements source.EndOfSource.
 func (s noSource) AtEnd() bool { return s.ends }
 
-// Lanes implements contract.Source.
-func (noSource) Lanes(o contract.LaneObserver) { o.Given(contract.Lane{ID: "semel:none", Epoch: 1}) }
+// Lanes implements source.Source.
+func (noSource) Lanes(o source.LaneObserver) { o.Given(source.Lane{ID: "semel:none", Epoch: 1}) }
 
-// Fetch implements contract.Source.
-func (s noSource) Fetch(ctx context.Context, _ contract.Bound) ([]contract.Delivery, error) {
+// Fetch implements source.Source.
+func (s noSource) Fetch(ctx context.Context, _ source.Bound) ([]source.Delivery, error) {
 	if s.ends {
-		return nil, contract.ErrEnd
+		return nil, source.ErrEnd
 	}
 	<-ctx.Done()
 	return nil, nil
 }
 
-// Settle implements contract.Source.
-func (noSource) Settle(context.Context, []contract.Settlement) ([]int, error) { return nil, nil }
+// Settle implements source.Source.
+func (noSource) Settle(context.Context, []source.Settlement) ([]int, error) { return nil, nil }
 
-// Flow implements contract.Source.
-func (noSource) Flow(contract.Lane, bool) {}
+// Flow implements source.Source.
+func (noSource) Flow(source.Lane, bool) {}
 
-// Idle implements contract.IdleReporter.
+// Idle implements source.IdleReporter.
 func (noSource) Idle(context.Context) (bool, []semel.Unfinished, error) { return true, nil, nil }
 
-// DeadLetters implements contract.DeadLettering: a claim is parked instead.
+// DeadLetters implements source.DeadLettering: a claim is parked instead.
 func (noSource) DeadLetters(string) error { return nil }
 
-// Close implements contract.Source.
+// Close implements source.Source.
 func (noSource) Close(context.Context) error { return nil }

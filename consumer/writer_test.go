@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // oneWriter is a store whose batches take turns: one that begins waits for the one
@@ -20,7 +20,7 @@ type oneWriter struct {
 }
 
 // Claim waits for the batch that is open, as it does in such a store.
-func (s *oneWriter) Claim(ctx context.Context, o contract.ClaimOptions) ([]contract.Claimed, error) {
+func (s *oneWriter) Claim(ctx context.Context, o store.ClaimOptions) ([]store.Claimed, error) {
 	select {
 	case s.turn <- struct{}{}:
 		defer func() { <-s.turn }()
@@ -33,7 +33,7 @@ func (s *oneWriter) Claim(ctx context.Context, o contract.ClaimOptions) ([]contr
 
 func (s *oneWriter) TakesTurns() bool { return true }
 
-func (s *oneWriter) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[*memstore.Tx], []contract.Verdict, error) {
+func (s *oneWriter) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[*memstore.Tx], []store.Verdict, error) {
 	select {
 	case s.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -48,11 +48,11 @@ func (s *oneWriter) Begin(ctx context.Context, o contract.TxOptions, marks []con
 }
 
 type turned struct {
-	contract.Batch[*memstore.Tx]
+	store.Batch[*memstore.Tx]
 	s *oneWriter
 }
 
-func (b turned) Commit(ctx context.Context, e contract.Ending) contract.Result {
+func (b turned) Commit(ctx context.Context, e store.Ending) store.Result {
 	defer func() { <-b.s.turn }()
 	return b.Batch.Commit(ctx, e)
 }
@@ -64,27 +64,27 @@ func (b turned) Rollback(ctx context.Context) {
 
 func TestLeasesOfAStoreWithOneWriter(t *testing.T) {
 	bubble(t, "T4_C5_a_handler_of_three_leases_that_fails_has_had_an_attempt_and_keeps_its_claim", func(t *testing.T) {
-		store := &opening{Store: memstore.New()}
-		received(t, store.Store, 1)
+		st := &opening{Store: memstore.New()}
+		received(t, st.Store, 1)
 		c := working(config(nil))
 		c.Inbox.Lease, c.Retry.First, c.IdleExit = 2*time.Second, time.Millisecond, time.Minute
 		entries := 0
-		counts := runs(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+		counts := runs(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			pass(6 * time.Second)
 			if entries++; entries < 3 {
 				return errTest
 			}
 			return add(ctx, tx, m)
 		}, c)
-		rows, err := store.Rows(t.Context(), contract.RowFilter{})
+		rows, err := st.Rows(t.Context(), store.RowFilter{})
 		if err != nil || entries != 3 || counts.Inbox.Applied != 1 || counts.Inbox.Lost != 0 || rows[0].Attempts != 3 || rows[0].LastError != errTest.Error() {
 			t.Errorf("%v: %d entries, %+v, %+v", err, entries, counts.Inbox, rows)
 		}
 	})
 	bubble(t, "D3_handlers_that_take_a_lease_each_wait_their_turn_outside_of_the_store_and_lose_nothing", func(t *testing.T) {
-		store := &oneWriter{opening: &opening{Store: memstore.New()}, turn: make(chan struct{}, 1)}
-		received(t, store.Store, 12)
-		dies(t, store.Store, 2*time.Second) // so that what begins is written down
+		st := &oneWriter{opening: &opening{Store: memstore.New()}, turn: make(chan struct{}, 1)}
+		received(t, st.Store, 12)
+		dies(t, st.Store, 2*time.Second) // so that what begins is written down
 		c := working(config(nil))
 		c.Workers, c.Inbox.Lease, c.IdleExit = 4, 9*time.Second, time.Minute
 		var said []string
@@ -93,25 +93,25 @@ func TestLeasesOfAStoreWithOneWriter(t *testing.T) {
 				said = append(said, string(e.Kind))
 			}
 		}))
-		counts := runs(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+		counts := runs(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			pass(8 * time.Second)
 			return add(ctx, tx, m)
 		}, c)
-		rows, err := store.Rows(t.Context(), contract.RowFilter{})
-		if err != nil || len(rows) != 12 || counts.Inbox.Applied != 12 || counts.Inbox.Lost != 0 || len(said) != 0 || store.beside.Load() != 0 {
-			t.Errorf("%v: %+v, %q, %d claims beside a batch", err, counts.Inbox, said, store.beside.Load())
+		rows, err := st.Rows(t.Context(), store.RowFilter{})
+		if err != nil || len(rows) != 12 || counts.Inbox.Applied != 12 || counts.Inbox.Lost != 0 || len(said) != 0 || st.beside.Load() != 0 {
+			t.Errorf("%v: %+v, %q, %d claims beside a batch", err, counts.Inbox, said, st.beside.Load())
 		}
 		for _, r := range rows {
-			if r.State != contract.StateCompleted || r.Attempts != 1 || r.Started != 0 {
+			if r.State != store.StateCompleted || r.Attempts != 1 || r.Started != 0 {
 				t.Errorf("%+v", r)
 			}
 		}
 	})
 	bubble(t, "D3_a_claim_that_waits_for_a_connection_keeps_its_lease", func(t *testing.T) {
-		store := watch(memstore.New())
-		received(t, store.Store, 1)
+		st := watch(memstore.New())
+		received(t, st.Store, 1)
 		waited := false
-		store.onBegin = func(context.Context, []contract.Mark) error {
+		st.onBegin = func(context.Context, []store.Mark) error {
 			if !waited {
 				waited = true
 				pass(20 * time.Second)
@@ -120,19 +120,19 @@ func TestLeasesOfAStoreWithOneWriter(t *testing.T) {
 		}
 		c := working(config(nil))
 		c.Inbox.Lease, c.IdleExit = 6*time.Second, time.Minute
-		counts := runs(t, store, add, c)
+		counts := runs(t, st, add, c)
 		if !waited || counts.Inbox.Applied != 1 || counts.Inbox.Lost != 0 || counts.Inbox.Claimed != 1 {
 			t.Errorf("waited: %v, %+v", waited, counts.Inbox)
 		}
 	})
 	bubble(t, "C6_D5_what_waits_to_be_tried_is_given_back_in_time_and_counts_as_no_start", func(t *testing.T) {
-		store := memstore.New()
-		received(t, store, 60)
+		st := memstore.New()
+		received(t, st, 60)
 		c := working(config(nil))
 		c.Workers, c.Inbox.Lease, c.IdleExit, c.Retry.SerialAfter, c.Retry.Attempts, c.Retry.Budget.PerSecond = 2, 3*time.Second, time.Minute, 3, 100, 1
 		c.Retry.First, c.Retry.Most = time.Millisecond, time.Second
 		began := time.Now()
-		counts := runs(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
+		counts := runs(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			if time.Since(began) < 30*time.Second {
 				return errTest
 			}
@@ -141,8 +141,8 @@ func TestLeasesOfAStoreWithOneWriter(t *testing.T) {
 		if n := counts.Inbox; n.Applied != 60 || n.Lost != 0 || n.Parked != 0 || n.Released == 0 {
 			t.Errorf("%+v", n)
 		}
-		for _, r := range rows(t, store) {
-			if r.State != contract.StateCompleted || r.Started != 0 {
+		for _, r := range rows(t, st) {
+			if r.State != store.StateCompleted || r.Started != 0 {
 				t.Errorf("%+v", r)
 			}
 		}

@@ -55,7 +55,7 @@ const (
 // overhead is by how many bytes a text is longer than what was encrypted.
 const overhead = headSize + tagSize
 
-// Cipher is a contract.Cipher with keys of its own. Use New.
+// Cipher is a store.Cipher with keys of its own. Use New.
 type Cipher struct {
 	current name
 	keys    map[name][]byte
@@ -100,10 +100,10 @@ func New(key []byte, former ...[]byte) (*Cipher, error) {
 // Current is the name of the key that Encrypt uses, as errors of Decrypt name keys.
 func (c *Cipher) Current() string { return c.current.String() }
 
-// Overhead implements contract.Cipher.
+// Overhead implements store.Cipher.
 func (*Cipher) Overhead() int { return overhead }
 
-// Encrypt implements contract.Cipher. It fails never.
+// Encrypt implements store.Cipher. It fails never.
 func (c *Cipher) Encrypt(plain, about []byte) ([]byte, error) {
 	text := make([]byte, headSize, headSize+len(plain)+tagSize)
 	text[0] = form
@@ -123,7 +123,7 @@ func (e *UnknownKeyError) Error() string {
 	return fmt.Sprintf("encryption: it is encrypted with the key %s, which was not given; give it as a former key", e.Key)
 }
 
-// Decrypt implements contract.Cipher. An *UnknownKeyError: its key was not given.
+// Decrypt implements store.Cipher. An *UnknownKeyError: its key was not given.
 func (c *Cipher) Decrypt(encrypted, about []byte) ([]byte, error) {
 	if len(encrypted) < overhead || encrypted[0] != form {
 		return nil, errors.New("encryption: it is no text of this form")
@@ -141,7 +141,7 @@ func (c *Cipher) Decrypt(encrypted, about []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// Derive implements contract.Cipher: HMAC-SHA-256 of about, with the n-th key.
+// Derive implements store.Cipher: HMAC-SHA-256 of about, with the n-th key.
 func (c *Cipher) Derive(n int, about []byte) (key [nameSize]byte, secret [sha256.Size]byte, there bool) {
 	if n < 0 || n >= len(c.order) {
 		return key, secret, false

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/file"
+	"github.com/semel-go/semel/source"
 )
 
 // BenchmarkLinesOf1KiB reads and settles events of about 1 KiB, 256 a Fetch.
@@ -24,17 +24,17 @@ func BenchmarkLinesOf1KiB(b *testing.B) {
 	for read := 0; read < b.N; {
 		s := file.Open(path, file.Options{})
 		for {
-			got, err := s.Fetch(b.Context(), contract.Bound{Messages: 256, Bytes: 64 << 20})
-			if errors.Is(err, contract.ErrEnd) || read >= b.N {
+			got, err := s.Fetch(b.Context(), source.Bound{Messages: 256, Bytes: 64 << 20})
+			if errors.Is(err, source.ErrEnd) || read >= b.N {
 				break
 			}
 			if err != nil {
 				b.Fatal(err)
 			}
 			read += len(got)
-			done := make([]contract.Settlement, len(got))
+			done := make([]source.Settlement, len(got))
 			for i := range got {
-				done[i] = contract.Settlement{Delivery: &got[i], Kind: semel.Ack}
+				done[i] = source.Settlement{Delivery: &got[i], Kind: semel.Ack}
 			}
 			if _, err := s.Settle(b.Context(), done); err != nil {
 				b.Fatal(err)

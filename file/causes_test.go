@@ -15,11 +15,12 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/file"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // shelf is a folder of files, and the store of the processes that read them.
@@ -102,14 +103,14 @@ type mortalStore struct {
 
 var errDead = errors.New("the process is dead")
 
-func (m *mortalStore) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[*memstore.Tx], []contract.Verdict, error) {
+func (m *mortalStore) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[*memstore.Tx], []store.Verdict, error) {
 	if m.dead.Load() {
 		return nil, nil, errDead
 	}
 	return m.Store.Begin(ctx, o, marks)
 }
 
-func (m *mortalStore) SavePosition(ctx context.Context, consumer, lane string, p contract.Position) error {
+func (m *mortalStore) SavePosition(ctx context.Context, consumer, lane string, p source.Position) error {
 	if m.dead.Load() {
 		return errDead
 	}

@@ -25,7 +25,7 @@
 // and its raw bytes; one over [Options.MaxLine] with semel.ReasonTooLarge, its
 // first 64 KiB and, in the header [HeaderLength], its length. The header
 // [HeaderDetail] says why. See [Format] for what a line becomes. Lines are
-// decoded by the consumer; who calls Fetch without one calls contract.Delivery's
+// decoded by the consumer; who calls Fetch without one calls source.Delivery's
 // Decode before looking at a message.
 //
 // # Replaced and truncated files

@@ -8,32 +8,32 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/file"
+	"github.com/semel-go/semel/source"
 )
 
 func ExampleStdin() {
 	input := strings.NewReader(`{"specversion":"1.0","id":"7","source":"/shop","type":"paid","data":{"amount":12}}
 {"id":7}
 `)
-	source := file.Stdin(input, file.Options{Format: file.CloudEvents})
+	src := file.Stdin(input, file.Options{Format: file.CloudEvents})
 	ctx := context.Background()
 	for {
-		deliveries, err := source.Fetch(ctx, contract.Bound{Messages: 100, Bytes: 1 << 20})
-		if errors.Is(err, contract.ErrEnd) {
+		deliveries, err := src.Fetch(ctx, source.Bound{Messages: 100, Bytes: 1 << 20})
+		if errors.Is(err, source.ErrEnd) {
 			break
 		}
-		var settlements []contract.Settlement
+		var settlements []source.Settlement
 		for i := range deliveries {
 			d := &deliveries[i]
 			d.Decode(nil) // which consumers do themselves
 			detail, _ := d.Message.Headers.Get(file.HeaderDetail)
 			fmt.Printf("%s|%s|%s|%s\n", d.Message.ID(), d.Message.Body, d.Refused, detail)
-			settlements = append(settlements, contract.Settlement{Delivery: d, Kind: semel.Ack})
+			settlements = append(settlements, source.Settlement{Delivery: d, Kind: semel.Ack})
 		}
-		_, _ = source.Settle(ctx, settlements)
+		_, _ = src.Settle(ctx, settlements)
 	}
-	_ = source.Close(ctx)
+	_ = src.Close(ctx)
 	// Output:
 	// 7|{"amount":12}||
 	// |{"id":7}|malformed|the attribute id must be a string

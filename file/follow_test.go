@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/file"
+	"github.com/semel-go/semel/source"
 )
 
 var followed = file.Options{Format: file.JSON, Follow: true}
@@ -160,7 +160,7 @@ func TestAFollowedFileThatIsTruncatedIsReadFromItsStart(t *testing.T) {
 				got := d.expect("1", "2")
 				d.nothing()
 				write(t, d.path, text)
-				var all []contract.Delivery
+				var all []source.Delivery
 				for len(all) < len(text)/2 {
 					more, err := d.fetch(time.Minute)
 					if err != nil || len(more) == 0 {

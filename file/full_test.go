@@ -13,26 +13,27 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/file"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // besideNewer runs a consumer over n lines of which a newer release marked the
 // first, for a minute at most.
-func besideNewer(t *testing.T, n, room int, open func(path string) contract.Source, idle time.Duration) (left []semel.Unfinished, ran time.Duration, err error) {
+func besideNewer(t *testing.T, n, room int, open func(path string) source.Source, idle time.Duration) (left []semel.Unfinished, ran time.Duration, err error) {
 	t.Helper()
-	store := memstore.New()
-	scope, err := store.Scope(t.Context(), "billing", "shop", 0)
+	st := memstore.New()
+	scope, err := st.Scope(t.Context(), "billing", "shop", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, _, err := store.Begin(t.Context(), contract.TxOptions{}, []contract.Mark{{Scope: scope, ID: []byte("0"), As: 9}})
+	b, _, err := st.Begin(t.Context(), store.TxOptions{}, []store.Mark{{Scope: scope, ID: []byte("0"), As: 9}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.Committed {
+	if r := b.Commit(t.Context(), store.Ending{}); r.Outcome != store.Committed {
 		t.Fatal(r)
 	}
 	var all strings.Builder
@@ -41,9 +42,9 @@ func besideNewer(t *testing.T, n, room int, open func(path string) contract.Sour
 	}
 	path := t.TempDir() + "/events"
 	write(t, path, all.String())
-	c, err := consumer.New(store, func(context.Context, *memstore.Tx, *semel.Message) error { return nil }, consumer.Config{
+	c, err := consumer.New(st, func(context.Context, *memstore.Tx, *semel.Message) error { return nil }, consumer.Config{
 		Name: "billing", Source: open(path), Identity: identity.CloudEvents(), IdleExit: idle,
-		MaxUnsettled: contract.Bound{Messages: room, Bytes: 1 << 30}, Logger: slog.New(slog.DiscardHandler),
+		MaxUnsettled: source.Bound{Messages: room, Bytes: 1 << 30}, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -58,7 +59,7 @@ func besideNewer(t *testing.T, n, room int, open func(path string) contract.Sour
 func TestWhatANewerReleaseMarkedFillsTheMemory(t *testing.T) {
 	t.Run("a_file_that_is_followed_has_no_end_and_its_run_goes_on", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			_, ran, err := besideNewer(t, 1000, 100, func(path string) contract.Source { return file.Open(path, file.Options{Follow: true}) }, 0)
+			_, ran, err := besideNewer(t, 1000, 100, func(path string) source.Source { return file.Open(path, file.Options{Follow: true}) }, 0)
 			if ran < time.Minute || err != nil {
 				t.Errorf("it ended after %v: %v", ran, err)
 			}
@@ -75,7 +76,7 @@ func TestWhatANewerReleaseMarkedFillsTheMemory(t *testing.T) {
 				}
 				_, _ = w.Write([]byte(all.String()))
 			}()
-			_, ran, err := besideNewer(t, 0, 100, func(string) contract.Source { return file.Stdin(r, file.Options{}) }, 0)
+			_, ran, err := besideNewer(t, 0, 100, func(string) source.Source { return file.Stdin(r, file.Options{}) }, 0)
 			_ = r.Close()
 			if ran < time.Minute || err != nil {
 				t.Errorf("it ended after %v: %v", ran, err)
@@ -85,7 +86,7 @@ func TestWhatANewerReleaseMarkedFillsTheMemory(t *testing.T) {
 	for name, idle := range map[string]time.Duration{"because_the_file_ends": 0, "with_IdleExit": 2 * time.Second} {
 		t.Run("what_is_left_is_not_counted_as_less_than_it_is_"+name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				left, _, err := besideNewer(t, 1000, 100, func(path string) contract.Source { return file.Open(path, file.Options{}) }, idle)
+				left, _, err := besideNewer(t, 1000, 100, func(path string) source.Source { return file.Open(path, file.Options{}) }, idle)
 				if !errors.Is(err, semel.ErrUnfinished) || len(left) != 1 || left[0].Messages >= 0 && left[0].Messages < 1000 {
 					t.Errorf("%+v, %v", left, err)
 				}

@@ -5,15 +5,15 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 )
 
 var (
-	_ contract.IdleReporter = (*lane)(nil)
-	_ contract.EndOfSource  = (*lane)(nil)
+	_ source.IdleReporter = (*lane)(nil)
+	_ source.EndOfSource  = (*lane)(nil)
 )
 
-// Idle implements contract.IdleReporter: everything was read, also what came since, and
+// Idle implements source.IdleReporter: everything was read, also what came since, and
 // nothing that was handed back waits. A Fetch that was slow and brought nothing
 // does not say that: it may have ended before it could read. What a paused lane
 // has is no reason to go on.
@@ -43,11 +43,11 @@ func (l *lane) torn() []semel.Unfinished {
 	return []semel.Unfinished{{Lane: l.id.ID, Messages: 1, Reason: fmt.Sprintf("the last line, from byte %d, has no line end yet", rest.start)}}
 }
 
-// Bounded implements contract.EndOfSource. Standard input counts as endless, because its end cannot
+// Bounded implements source.EndOfSource. Standard input counts as endless, because its end cannot
 // be known.
 func (l *lane) Bounded() bool { return !l.options.Follow && !l.endless }
 
-// AtEnd implements contract.EndOfSource: a file that is not followed is at its end when
+// AtEnd implements source.EndOfSource: a file that is not followed is at its end when
 // it was read, or when its lane is paused.
 func (l *lane) AtEnd() bool {
 	paused, _ := l.flags()

@@ -12,27 +12,27 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/file"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
 )
 
 // lateReader has given its lane a while before it reads the first line, as on a
 // machine that is busy.
 type lateReader struct {
-	contract.Source
-	contract.IdleReporter
-	contract.LaneObserver
+	source.Source
+	source.IdleReporter
+	source.LaneObserver
 	late time.Duration
 }
 
-func (r *lateReader) Lanes(o contract.LaneObserver) {
+func (r *lateReader) Lanes(o source.LaneObserver) {
 	r.LaneObserver = o
 	r.Source.Lanes(r)
 }
 
-func (r *lateReader) Given(l contract.Lane) {
+func (r *lateReader) Given(l source.Lane) {
 	r.LaneObserver.Given(l)
 	<-time.After(r.late)
 }
@@ -42,8 +42,8 @@ func TestARunEndsIdleWhereAllWasRead(t *testing.T) {
 		return strings.Repeat(`{"specversion":"1.0","id":"1","source":"shop","type":"order"}`+"\n", n)
 	}
 	run := func(t *testing.T, s interface {
-		contract.Source
-		contract.IdleReporter
+		source.Source
+		source.IdleReporter
 	}) (semel.Counts, []semel.Unfinished) {
 		t.Helper()
 		c, err := consumer.New(memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error { return nil }, consumer.Config{
@@ -101,11 +101,11 @@ func TestARunEndsIdleWhereAllWasRead(t *testing.T) {
 }
 
 // fetchFor asks s for a second at most, and wants n deliveries.
-func fetchFor(t *testing.T, s contract.Source, bytes int64, n int) []contract.Delivery {
+func fetchFor(t *testing.T, s source.Source, bytes int64, n int) []source.Delivery {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
-	all, err := s.Fetch(ctx, contract.Bound{Messages: 10, Bytes: bytes})
+	all, err := s.Fetch(ctx, source.Bound{Messages: 10, Bytes: bytes})
 	if err != nil || len(all) != n {
 		t.Fatalf("%d deliveries, want %d: %v", len(all), n, err)
 	}
@@ -141,9 +141,9 @@ func TestASourceSaysWhetherItHasMore(t *testing.T) {
 		both := fetchFor(t, s, large, 2)
 		fetchFor(t, s, large, 0)
 		idle(true)
-		var back []contract.Settlement
+		var back []source.Settlement
 		for i := range both {
-			back = append(back, contract.Settlement{Delivery: &both[i], Kind: semel.Nack})
+			back = append(back, source.Settlement{Delivery: &both[i], Kind: semel.Nack})
 		}
 		if _, err := s.Settle(t.Context(), back); err != nil {
 			t.Fatal(err)

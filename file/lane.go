@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 )
 
 // generation is one file under the lane's name. Another file, or the same one
@@ -45,10 +45,10 @@ type lane struct {
 	ledger
 	fault    error
 	options  Options
-	id       contract.Lane
+	id       source.Lane
 	decoder  decoder
 	input    input
-	observer contract.LaneObserver
+	observer source.LaneObserver
 
 	// What follows, and the decoder, belongs to Fetch.
 
@@ -61,7 +61,7 @@ type lane struct {
 	// caughtUp says that the last look found nothing that was not read.
 	caughtUp bool
 	// held is a delivery that did not fit into the last Fetch.
-	held *contract.Delivery
+	held *source.Delivery
 	// endless says that nobody knows whether what is not read has an end.
 	endless bool
 }
@@ -70,17 +70,17 @@ func newLane(o Options, name, topic string) lane {
 	o, err := o.withDefaults(name)
 	return lane{
 		ledger: newLedger(), fault: err, options: o, decoder: decoder{format: o.Format, topic: topic},
-		id: contract.Lane{ID: o.Lane, Epoch: 1},
+		id: source.Lane{ID: o.Lane, Epoch: 1},
 	}
 }
 
 // Lanes sets who is told of the lane: it is given with the first Fetch that
 // succeeds and never lost.
-func (l *lane) Lanes(o contract.LaneObserver) { l.observer = o }
+func (l *lane) Lanes(o source.LaneObserver) { l.observer = o }
 
 // Flow pauses or resumes the lane. What a Fetch that is under way has read may
 // still arrive.
-func (l *lane) Flow(which contract.Lane, on bool) {
+func (l *lane) Flow(which source.Lane, on bool) {
 	if which != l.id {
 		return
 	}
@@ -91,9 +91,9 @@ func (l *lane) Flow(which contract.Lane, on bool) {
 }
 
 // Fetch returns the next lines, waiting for the first of them. It returns
-// contract.ErrEnd when everything was read and settled, and an error that wraps
+// source.ErrEnd when everything was read and settled, and an error that wraps
 // semel.ErrClosed after Close.
-func (l *lane) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+func (l *lane) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	if err := l.start(ctx); err != nil {
 		if ended := ctx.Err(); ended != nil {
 			return nil, ended
@@ -157,7 +157,7 @@ func (l *lane) take(ctx context.Context, b *batch) (time.Time, error) {
 	}
 	if l.over && l.settledAll() {
 		l.input.ended(ctx)
-		return time.Time{}, contract.ErrEnd
+		return time.Time{}, source.ErrEnd
 	}
 	return earlier(due, l.input.idle(ctx)), nil
 }
@@ -240,14 +240,14 @@ func (l *lane) tellTorn(remedy string) {
 }
 
 // read makes a delivery of a line.
-func (l *lane) read(found line, from *generation) contract.Delivery {
+func (l *lane) read(found line, from *generation) source.Delivery {
 	d := l.decoder.begin(found)
 	d.from = from
 	return l.delivery(d)
 }
 
-func (l *lane) delivery(d *delivered) contract.Delivery {
-	out := contract.Delivery{Message: &d.message, Lane: l.id, Before: contract.Unknown, Refused: d.refused, Detail: d.detail(), Handle: d}
+func (l *lane) delivery(d *delivered) source.Delivery {
+	out := source.Delivery{Message: &d.message, Lane: l.id, Before: source.Unknown, Refused: d.refused, Detail: d.detail(), Handle: d}
 	if d.undecoded {
 		out.Undecoded = d
 	}
@@ -255,13 +255,13 @@ func (l *lane) delivery(d *delivered) contract.Delivery {
 }
 
 // put adds a delivery to the batch or holds it for the next one.
-func (l *lane) put(b *batch, d contract.Delivery) {
+func (l *lane) put(b *batch, d source.Delivery) {
 	if !l.add(b, d) {
 		l.held = &d
 	}
 }
 
-func (l *lane) add(b *batch, d contract.Delivery) bool {
+func (l *lane) add(b *batch, d source.Delivery) bool {
 	size := int64(len(d.Message.Body) + len(d.Message.Key))
 	for _, h := range d.Message.Headers {
 		size += int64(len(h.Name) + len(h.Value))
@@ -271,15 +271,15 @@ func (l *lane) add(b *batch, d contract.Delivery) bool {
 
 // batch is what one Fetch returns.
 type batch struct {
-	most  contract.Bound
+	most  source.Bound
 	bytes int64
-	out   []contract.Delivery
+	out   []source.Delivery
 }
 
 func (b *batch) full() bool { return len(b.out) >= max(1, b.most.Messages) }
 
 // add takes a delivery if it fits; the first one always does.
-func (b *batch) add(d contract.Delivery, size int64) bool {
+func (b *batch) add(d source.Delivery, size int64) bool {
 	if len(b.out) > 0 && (b.full() || b.bytes+size > b.most.Bytes) {
 		return false
 	}
@@ -308,7 +308,7 @@ func (l *lane) wait(ctx context.Context, until time.Time) {
 // but for a dead letter, of which files have none: those are returned, with an
 // error that wraps semel.ErrUnsupported, and come again. A delivery that is
 // handed back is read again from its place.
-func (l *lane) Settle(_ context.Context, all []contract.Settlement) ([]int, error) {
+func (l *lane) Settle(_ context.Context, all []source.Settlement) ([]int, error) {
 	var left []int
 	for i, s := range all {
 		d, ok := s.Delivery.Handle.(*delivered)

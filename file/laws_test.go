@@ -12,8 +12,8 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/file"
+	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/sourcetest"
 )
 
@@ -75,7 +75,7 @@ func (b *fileBroker) Publish(_ int, m *semel.Message) error {
 
 func (b *fileBroker) End() error { return nil }
 
-func (b *fileBroker) Open() (contract.Source, error) {
+func (b *fileBroker) Open() (source.Source, error) {
 	s := file.Open(b.path, file.Options{Format: file.Envelope, Follow: b.follow})
 	s.Positions("consumer", b.store)
 	return s, s.Validate()
@@ -119,7 +119,7 @@ func (b *pipeBroker) End() error {
 	return nil
 }
 
-func (b *pipeBroker) Open() (contract.Source, error) {
+func (b *pipeBroker) Open() (source.Source, error) {
 	return file.Stdin(b.reader, file.Options{Format: file.Envelope}), nil
 }
 
@@ -139,22 +139,22 @@ func envelope(m *semel.Message) []byte {
 // positions is a PositionStore in memory.
 type positions struct {
 	mu    sync.Mutex // protects the rest
-	all   map[string]contract.Position
+	all   map[string]source.Position
 	saves int
 	// fail, when set, is what the store answers.
 	fail error
 }
 
-func newPositions() *positions { return &positions{all: map[string]contract.Position{}} }
+func newPositions() *positions { return &positions{all: map[string]source.Position{}} }
 
-func (p *positions) LoadPosition(_ context.Context, consumer, lane string) (contract.Position, bool, error) {
+func (p *positions) LoadPosition(_ context.Context, consumer, lane string) (source.Position, bool, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	found, ok := p.all[consumer+"\x00"+lane]
 	return found, ok, p.fail
 }
 
-func (p *positions) KeepPosition(_ context.Context, consumer, lane string, v contract.Position) (contract.Position, error) {
+func (p *positions) KeepPosition(_ context.Context, consumer, lane string, v source.Position) (source.Position, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	key := consumer + "\x00" + lane
@@ -164,7 +164,7 @@ func (p *positions) KeepPosition(_ context.Context, consumer, lane string, v con
 	return p.all[key], p.fail
 }
 
-func (p *positions) SavePosition(_ context.Context, consumer, lane string, v contract.Position) error {
+func (p *positions) SavePosition(_ context.Context, consumer, lane string, v source.Position) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.fail == nil {
@@ -174,7 +174,7 @@ func (p *positions) SavePosition(_ context.Context, consumer, lane string, v con
 	return p.fail
 }
 
-func (p *positions) of(lane string) contract.Position {
+func (p *positions) of(lane string) source.Position {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.all["consumer\x00"+lane]

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 )
 
 func TestAWriterThatGoesOnAfterItsFileWasReplacedLosesNothing(t *testing.T) {
@@ -25,7 +25,7 @@ func TestAWriterThatGoesOnAfterItsFileWasReplacedLosesNothing(t *testing.T) {
 	}
 	put(path, "1\n2")
 	s := Open(path, Options{Format: JSON, Follow: true})
-	bound := contract.Bound{Messages: 10, Bytes: 1 << 20}
+	bound := source.Bound{Messages: 10, Bytes: 1 << 20}
 	if got, err := s.Fetch(t.Context(), bound); err != nil || len(got) != 1 {
 		t.Fatal(got, err)
 	}
@@ -55,7 +55,7 @@ func TestNoPermissionIsAnErrorThatSaysWhatToDo(t *testing.T) {
 	s.openAs = func(name string) (*os.File, error) { // the tests may run as root
 		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
 	}
-	_, err := s.Fetch(t.Context(), contract.Bound{Messages: 1, Bytes: 1})
+	_, err := s.Fetch(t.Context(), source.Bound{Messages: 1, Bytes: 1})
 	for _, err := range []error{err, s.Validate()} {
 		if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "allow this user to read") || !strings.Contains(err.Error(), path) {
 			t.Errorf("it says: %v", err)

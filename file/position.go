@@ -8,7 +8,7 @@ import (
 	"os"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 )
 
 // checked is how much before the position is hashed to recognise the file.
@@ -20,7 +20,7 @@ const saveEvery = time.Second
 // saver keeps the position in the store.
 type saver struct {
 	consumer string
-	store    contract.PositionStore
+	store    source.PositionStore
 	// busy holds a token while a position is saved. It guards what follows;
 	// unlike a mutex it can be given up when a context ends.
 	busy   chan struct{}
@@ -32,7 +32,7 @@ type saver struct {
 
 // Positions sets where the position is kept. Without it the file is read from
 // its start each time.
-func (s *Source) Positions(consumer string, store contract.PositionStore) {
+func (s *Source) Positions(consumer string, store source.PositionStore) {
 	s.saver.consumer, s.saver.store = consumer, store
 }
 
@@ -124,14 +124,14 @@ func (s *Source) reached() (*generation, int64) {
 	return g, g.track.position()
 }
 
-func positionOf(f *os.File, offset int64) (contract.Position, error) {
+func positionOf(f *os.File, offset int64) (source.Position, error) {
 	info, err := f.Stat()
 	if err != nil {
-		return contract.Position{}, err
+		return source.Position{}, err
 	}
 	stood := before(f, offset)
 	if stood == nil {
-		return contract.Position{}, fmt.Errorf("the file is shorter than what was read of it")
+		return source.Position{}, fmt.Errorf("the file is shorter than what was read of it")
 	}
-	return contract.Position{Offset: offset, Length: info.Size(), Check: check(stood)}, nil
+	return source.Position{Offset: offset, Length: info.Size(), Check: check(stood)}, nil
 }

@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/file"
+	"github.com/semel-go/semel/source"
 )
 
-var wide = contract.Bound{Messages: 1000, Bytes: 1 << 30}
+var wide = source.Bound{Messages: 1000, Bytes: 1 << 30}
 
 // desk reads one file in a test.
 type desk struct {
@@ -27,12 +27,12 @@ type desk struct {
 	path    string
 	store   *positions
 	notices []string
-	given   []contract.Lane
+	given   []source.Lane
 }
 
-func (d *desk) Given(l contract.Lane)                       { d.given = append(d.given, l) }
-func (d *desk) Lost(contract.Lane)                          {}
-func (d *desk) Revoking(_ context.Context, _ contract.Lane) {}
+func (d *desk) Given(l source.Lane)                       { d.given = append(d.given, l) }
+func (d *desk) Lost(source.Lane)                          {}
+func (d *desk) Revoking(_ context.Context, _ source.Lane) {}
 
 // newDesk opens a file with this text.
 func newDesk(t *testing.T, text string, o file.Options) *desk {
@@ -64,7 +64,7 @@ func (d *desk) append(text string) {
 }
 
 // fetch makes one Fetch of at most wait.
-func (d *desk) fetch(wait time.Duration) ([]contract.Delivery, error) {
+func (d *desk) fetch(wait time.Duration) ([]source.Delivery, error) {
 	ctx, cancel := context.WithTimeout(d.t.Context(), wait)
 	defer cancel()
 	got, err := d.Fetch(ctx, wide)
@@ -72,7 +72,7 @@ func (d *desk) fetch(wait time.Duration) ([]contract.Delivery, error) {
 }
 
 // decodedAll is deliveries as who reads them has them.
-func decodedAll(all []contract.Delivery) []contract.Delivery {
+func decodedAll(all []source.Delivery) []source.Delivery {
 	for i := range all {
 		all[i].Decode(nil)
 	}
@@ -80,7 +80,7 @@ func decodedAll(all []contract.Delivery) []contract.Delivery {
 }
 
 // expect fetches once and compares bodies.
-func (d *desk) expect(bodies ...string) []contract.Delivery {
+func (d *desk) expect(bodies ...string) []source.Delivery {
 	d.t.Helper()
 	got, err := d.fetch(time.Minute)
 	if err != nil {
@@ -96,22 +96,22 @@ func (d *desk) expect(bodies ...string) []contract.Delivery {
 	return got
 }
 
-func (d *desk) settle(kind semel.SettleKind, after time.Duration, all ...contract.Delivery) {
+func (d *desk) settle(kind semel.SettleKind, after time.Duration, all ...source.Delivery) {
 	d.t.Helper()
-	s := make([]contract.Settlement, len(all))
+	s := make([]source.Settlement, len(all))
 	for i := range all {
-		s[i] = contract.Settlement{Delivery: &all[i], Kind: kind, After: after}
+		s[i] = source.Settlement{Delivery: &all[i], Kind: kind, After: after}
 	}
 	if left, err := d.Settle(d.t.Context(), s); err != nil || len(left) > 0 {
 		d.t.Fatalf("left %v: %v", left, err)
 	}
 }
 
-func (d *desk) ack(all ...contract.Delivery) { d.t.Helper(); d.settle(semel.Ack, 0, all...) }
+func (d *desk) ack(all ...source.Delivery) { d.t.Helper(); d.settle(semel.Ack, 0, all...) }
 
 func (d *desk) expectEnd() {
 	d.t.Helper()
-	if got, err := d.fetch(time.Minute); !errors.Is(err, contract.ErrEnd) || len(got) > 0 {
+	if got, err := d.fetch(time.Minute); !errors.Is(err, source.ErrEnd) || len(got) > 0 {
 		d.t.Fatalf("%d deliveries and %v, not the end", len(got), err)
 	}
 }
@@ -167,12 +167,12 @@ func TestLinesAreFoundInWhateverAnEditorMakesOfThem(t *testing.T) {
 
 func TestADeliverySaysWhereItIsFrom(t *testing.T) {
 	d := newDesk(t, "{}\n\n{}\n", file.Options{Format: file.JSON})
-	if got, err := d.Fetch(t.Context(), contract.Bound{Messages: 1, Bytes: 1}); err != nil || len(got) != 1 {
+	if got, err := d.Fetch(t.Context(), source.Bound{Messages: 1, Bytes: 1}); err != nil || len(got) != 1 {
 		t.Fatal(got, err)
 	}
 	got := d.expect("{}")[0]
-	lane := contract.Lane{ID: d.path, Epoch: 1}
-	if got.Lane != lane || len(d.given) != 1 || d.given[0] != lane || got.Before != contract.Unknown {
+	lane := source.Lane{ID: d.path, Epoch: 1}
+	if got.Lane != lane || len(d.given) != 1 || d.given[0] != lane || got.Before != source.Unknown {
 		t.Errorf("lane %v, given %v, before %d", got.Lane, d.given, got.Before)
 	}
 	if m := got.Message; m.Topic != "orders.jsonl" || m.Origin != (semel.Origin{Partition: -1, Offset: 4}) {
@@ -229,7 +229,7 @@ func TestALineOverTheLimitIsDeliveredWithItsBeginningAndLength(t *testing.T) {
 	})
 }
 
-func tooLarge(t *testing.T, d contract.Delivery, offset, length int64) {
+func tooLarge(t *testing.T, d source.Delivery, offset, length int64) {
 	t.Helper()
 	said, _ := d.Message.Headers.Get(file.HeaderLength)
 	if d.Refused != semel.ReasonTooLarge || d.Message.Origin.Offset != offset || string(said) != strconv.FormatInt(length, 10) {
@@ -329,7 +329,7 @@ func TestSeveralReadersOfOneConsumerHaveEachTheirOwnFile(t *testing.T) {
 func TestADeadLetterIsRefused(t *testing.T) {
 	d := newDesk(t, "1\n", file.Options{Format: file.JSON})
 	got := d.expect("1")
-	left, err := d.Settle(t.Context(), []contract.Settlement{{Delivery: &got[0], Kind: semel.DeadLetter}})
+	left, err := d.Settle(t.Context(), []source.Settlement{{Delivery: &got[0], Kind: semel.DeadLetter}})
 	if len(left) != 1 || !errors.Is(err, semel.ErrUnsupported) || !strings.Contains(err.Error(), "park") {
 		t.Errorf("left %v: %v", left, err)
 	}
@@ -337,8 +337,8 @@ func TestADeadLetterIsRefused(t *testing.T) {
 
 func TestFlowOfAnotherLaneChangesNothing(t *testing.T) {
 	d := newDesk(t, "1\n", file.Options{Format: file.JSON})
-	d.Flow(contract.Lane{ID: "another", Epoch: 1}, false)
-	d.Flow(contract.Lane{ID: d.path, Epoch: 7}, false)
+	d.Flow(source.Lane{ID: "another", Epoch: 1}, false)
+	d.Flow(source.Lane{ID: d.path, Epoch: 7}, false)
 	d.expect("1")
 }
 

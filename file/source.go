@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 )
 
 // Source reads messages from one regular file, as one lane. Make it with Open.
@@ -29,8 +29,8 @@ type Source struct {
 }
 
 var (
-	_ contract.Source     = (*Source)(nil)
-	_ contract.Positioned = (*Source)(nil)
+	_ source.Source     = (*Source)(nil)
+	_ source.Positioned = (*Source)(nil)
 )
 
 // Open returns a source that reads the file at path. It touches nothing before
@@ -213,7 +213,7 @@ func (s *Source) ended(ctx context.Context) { _ = s.save(ctx) } // Close tries a
 // Settle is the lane's Settle; at most once a second it also saves the
 // position. That the position could not be saved undoes no settlement: it is
 // tried again, and if it never succeeds lines come again.
-func (s *Source) Settle(ctx context.Context, all []contract.Settlement) ([]int, error) {
+func (s *Source) Settle(ctx context.Context, all []source.Settlement) ([]int, error) {
 	left, err := s.lane.Settle(ctx, all)
 	s.saveIfDue(ctx)
 	return left, err

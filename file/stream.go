@@ -7,7 +7,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 )
 
 // Stream reads messages from standard input or another reader. It keeps no
@@ -20,7 +20,7 @@ type Stream struct {
 	pump   *pump
 }
 
-var _ contract.Source = (*Stream)(nil)
+var _ source.Source = (*Stream)(nil)
 
 // Stdin returns a source that reads r, usually os.Stdin, to its end. It reads
 // nothing before the first Fetch and does not close r. Deliveries have the

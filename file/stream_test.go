@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/file"
+	"github.com/semel-go/semel/source"
 )
 
 var plain = file.Options{Format: file.JSON}
@@ -26,7 +26,7 @@ func TestStandardInputIsReadToItsEnd(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := file.Stdin(r, plain)
-			var all []contract.Delivery
+			var all []source.Delivery
 			for len(all) < 3 {
 				got, err := s.Fetch(t.Context(), wide)
 				if err != nil {
@@ -37,14 +37,14 @@ func TestStandardInputIsReadToItsEnd(t *testing.T) {
 			if string(all[2].Message.Body) != "[3]" || all[2].Lane.ID != "stdin" || all[2].Message.Topic != "stdin" {
 				t.Errorf("the last is %q of %q", all[2].Message.Body, all[2].Lane.ID)
 			}
-			var done []contract.Settlement
+			var done []source.Settlement
 			for i := range all {
-				done = append(done, contract.Settlement{Delivery: &all[i], Kind: semel.Ack})
+				done = append(done, source.Settlement{Delivery: &all[i], Kind: semel.Ack})
 			}
 			if _, err := s.Settle(t.Context(), done); err != nil {
 				t.Error(err)
 			}
-			if _, err := s.Fetch(t.Context(), wide); !errors.Is(err, contract.ErrEnd) {
+			if _, err := s.Fetch(t.Context(), wide); !errors.Is(err, source.ErrEnd) {
 				t.Errorf("it ended with %v", err)
 			}
 			if err := s.Close(t.Context()); err != nil {
@@ -56,8 +56,8 @@ func TestStandardInputIsReadToItsEnd(t *testing.T) {
 
 func TestStandardInputHasNoPosition(t *testing.T) {
 	t.Run("case_13_a_stream_needs_no_position_store", func(t *testing.T) {
-		var s contract.Source = file.Stdin(strings.NewReader(""), plain)
-		if _, ok := s.(contract.Positioned); ok {
+		var s source.Source = file.Stdin(strings.NewReader(""), plain)
+		if _, ok := s.(source.Positioned); ok {
 			t.Error("it asks for one")
 		}
 	})
@@ -128,7 +128,7 @@ func TestCloseEndsAReadOfAPipeThatKnowsDeadlines(t *testing.T) {
 func TestAStreamThatFailsSaysSoAndIsAskedAgain(t *testing.T) {
 	broken := errors.New("the line is dead")
 	s := file.Stdin(io.MultiReader(strings.NewReader("1\n"), iotest.ErrReader(broken)), plain)
-	if got, err := s.Fetch(t.Context(), contract.Bound{Messages: 1, Bytes: 1}); err != nil || len(got) != 1 {
+	if got, err := s.Fetch(t.Context(), source.Bound{Messages: 1, Bytes: 1}); err != nil || len(got) != 1 {
 		t.Fatal(got, err)
 	}
 	for range 2 {
@@ -211,7 +211,7 @@ func TestARefusedLineOfAStreamThatComesAgain(t *testing.T) {
 			}
 			got[0].Decode(nil)
 			reasons = append(reasons, got[0].Refused)
-			if _, err := s.Settle(t.Context(), []contract.Settlement{{Delivery: &got[0], Kind: semel.Nack}}); err != nil {
+			if _, err := s.Settle(t.Context(), []source.Settlement{{Delivery: &got[0], Kind: semel.Nack}}); err != nil {
 				t.Error(err)
 			}
 		}
@@ -225,7 +225,7 @@ func TestARefusedLineOfAStreamThatComesAgain(t *testing.T) {
 		if err != nil || len(first) != 1 {
 			t.Fatal(first, err)
 		}
-		if _, err := s.Settle(t.Context(), []contract.Settlement{{Delivery: &first[0], Kind: semel.Nack}}); err != nil {
+		if _, err := s.Settle(t.Context(), []source.Settlement{{Delivery: &first[0], Kind: semel.Nack}}); err != nil {
 			t.Error(err)
 		}
 		second, err := s.Fetch(t.Context(), wide)

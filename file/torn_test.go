@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/file"
+	"github.com/semel-go/semel/source"
 )
 
 func TestALastLineWithoutItsEnd(t *testing.T) {
@@ -99,10 +99,10 @@ func TestALastLineWithoutItsEnd(t *testing.T) {
 		if err != nil || len(got) != 1 {
 			t.Fatal(got, err)
 		}
-		if _, err := s.Settle(t.Context(), []contract.Settlement{{Delivery: &got[0], Kind: semel.Ack}}); err != nil {
+		if _, err := s.Settle(t.Context(), []source.Settlement{{Delivery: &got[0], Kind: semel.Ack}}); err != nil {
 			t.Error(err)
 		}
-		if got, err := s.Fetch(t.Context(), wide); !errors.Is(err, contract.ErrEnd) || len(got) > 0 {
+		if got, err := s.Fetch(t.Context(), wide); !errors.Is(err, source.ErrEnd) || len(got) > 0 {
 			t.Errorf("%d deliveries: %v", len(got), err)
 		}
 		if len(notices) != 1 || !strings.Contains(notices[0], "stdin") || !strings.Contains(notices[0], "byte 2") {

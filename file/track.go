@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 )
 
 // tracker knows which lines of one file were delivered and are not settled.
@@ -144,7 +144,7 @@ func (l *ledger) deliver(d *delivered) {
 }
 
 // settle notes what became of a delivery.
-func (l *ledger) settle(d *delivered, s contract.Settlement) {
+func (l *ledger) settle(d *delivered, s source.Settlement) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if s.Kind != semel.Nack {

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 )
 
 func TestThePositionNeverPassesWhatIsUnsettled(t *testing.T) {
@@ -82,13 +82,13 @@ func TestAMessageSettledLateIsNotDeliveredAgain(t *testing.T) {
 	g := &generation{}
 	d := &delivered{from: g, start: 0, end: 9}
 	l.deliver(d)
-	handOver := contract.Settlement{Delivery: &contract.Delivery{}, Kind: semel.Nack, After: -time.Second}
+	handOver := source.Settlement{Delivery: &source.Delivery{}, Kind: semel.Nack, After: -time.Second}
 	l.settle(d, handOver)
 	l.settle(d, handOver) // twice is once
 	if len(l.back) != 1 {
 		t.Fatalf("%d are handed back, not 1", len(l.back))
 	}
-	l.settle(d, contract.Settlement{Kind: semel.Ack})
+	l.settle(d, source.Settlement{Kind: semel.Ack})
 	if b, _ := l.takeDue(); b != nil || !l.settledAll() {
 		t.Error("a line that was settled after it was handed back comes again")
 	}

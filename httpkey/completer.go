@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/timing"
+	"github.com/semel-go/semel/store"
 )
 
 // Completion says what is stored of a request so that a Completer can finish it, and when it
 // does. Method, host, URI and body are stored with the key until its end is known; a request
-// of more than contract.MaxKeyResult bytes is refused with 413.
+// of more than store.MaxKeyResult bytes is refused with 413.
 type Completion struct {
 	// Headers are those of a request that its handler reads; Content-Type and Content-Encoding
 	// are always stored. What carries a secret, such as Authorization or Cookie, is refused.
@@ -36,11 +37,11 @@ const (
 )
 
 // completes returns the store's notes, if there are to be any and it keeps them.
-func (l *LeaseConfig) completes(store contract.KeyStore) contract.RequestStore {
+func (l *LeaseConfig) completes(st store.KeyStore) admin.RequestStore {
 	if l.Completion == nil {
 		return nil
 	}
-	notes, _ := store.(contract.RequestStore)
+	notes, _ := st.(admin.RequestStore)
 	return notes
 }
 
@@ -70,7 +71,7 @@ func (l *LeaseConfig) fits(c *Config, keeps bool) (err error) {
 }
 
 // due reports whether the time of a key has come.
-func (c *Completion) due(k *contract.AbandonedKey) bool {
+func (c *Completion) due(k *admin.AbandonedKey) bool {
 	wait := c.After
 	for n := 1; n < k.Started && wait < mostAfter; n++ {
 		wait *= 2
@@ -81,7 +82,7 @@ func (c *Completion) due(k *contract.AbandonedKey) bool {
 // Completer finishes requests whose clients do not come again. Use Guard.Completer.
 type Completer struct {
 	guard   *Guard
-	notes   contract.RequestStore
+	notes   admin.RequestStore
 	handler http.Handler
 	place   []byte // where the walk goes on
 }
@@ -154,10 +155,10 @@ func (c *Completer) Pass(ctx context.Context) error {
 	return errors.Join(failed...)
 }
 
-func (c *Completer) look(ctx context.Context) (contract.AbandonedKeys, error) {
+func (c *Completer) look(ctx context.Context) (admin.AbandonedKeys, error) {
 	ctx, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
-	return c.notes.AbandonedKeys(ctx, contract.AbandonedKeysQuery{Consumer: c.guard.config.Name, Quiet: c.guard.completion.After, After: c.place, Most: lookMost})
+	return c.notes.AbandonedKeys(ctx, admin.AbandonedKeysQuery{Consumer: c.guard.config.Name, Quiet: c.guard.completion.After, After: c.place, Most: lookMost})
 }
 
 // UnfinishedError says that a Completer has not finished a request. Its text has neither the
@@ -183,7 +184,7 @@ func (e *UnfinishedError) Error() string {
 func (e *UnfinishedError) Unwrap() error { return e.Err }
 
 // finish has the request of a key run.
-func (c *Completer) finish(ctx context.Context, k *contract.AbandonedKey) error {
+func (c *Completer) finish(ctx context.Context, k *admin.AbandonedKey) error {
 	if !c.guard.completion.due(k) {
 		return nil
 	}

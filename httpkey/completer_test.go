@@ -14,10 +14,11 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/httpkey"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/leasedkey"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // forsaken is a shop of whose request "k" the handler died, with that answer of its handler
@@ -177,7 +178,7 @@ func TestF2OneOfManyCompletersFinishesARequest(t *testing.T) {
 // paged shows one key at a time, as a large table some hundred.
 type paged struct{ *memstore.Keys }
 
-func (p paged) AbandonedKeys(ctx context.Context, of contract.AbandonedKeysQuery) (contract.AbandonedKeys, error) {
+func (p paged) AbandonedKeys(ctx context.Context, of admin.AbandonedKeysQuery) (admin.AbandonedKeys, error) {
 	of.Most = 1
 	return p.Keys.AbandonedKeys(ctx, of)
 }
@@ -234,9 +235,9 @@ func TestF2ACompleterThatReachesNoGuardSaysSo(t *testing.T) {
 func TestF2ARequestThatIsTooLargeToBeStoredIsRefused(t *testing.T) {
 	made := &calls{status: 201}
 	s := lend(t, memstore.NewKeys(), made.serve, completing)
-	wantProblem(t, s.post(`"k"`, strings.Repeat("x", contract.MaxKeyResult)), http.StatusRequestEntityTooLarge, "request-body-too-large")
+	wantProblem(t, s.post(`"k"`, strings.Repeat("x", store.MaxKeyResult)), http.StatusRequestEntityTooLarge, "request-body-too-large")
 	made.want(t, 0)
-	if w := s.post(`"k"`, strings.Repeat("x", contract.MaxKeyResult-100)); w.Code != 201 {
+	if w := s.post(`"k"`, strings.Repeat("x", store.MaxKeyResult-100)); w.Code != 201 {
 		t.Errorf("%d: %s", w.Code, w.Body)
 	}
 }
@@ -256,7 +257,7 @@ func TestF2ACompletionThatDoesNotFitIsRefused(t *testing.T) {
 		}
 	}
 	l := httpkey.LeaseConfig{Window: leasedkey.Always, MayForget: "a test", Completion: &httpkey.Completion{}}
-	if _, err := httpkey.NewLeased(struct{ contract.KeyStore }{memstore.NewKeys()}, config(), l); !errors.Is(err, semel.ErrUnsupported) {
+	if _, err := httpkey.NewLeased(struct{ store.KeyStore }{memstore.NewKeys()}, config(), l); !errors.Is(err, semel.ErrUnsupported) {
 		t.Errorf("a store without notes: %v", err)
 	}
 	if _, err := lend(t, memstore.NewKeys(), effect, nil).Completer(nil); !errors.Is(err, semel.ErrUnsupported) {

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 )
 
 // Config says which requests have a key, and what becomes of their answers. Name, Keep and
@@ -296,7 +296,7 @@ const defaultOpen = 8
 // sets the default.
 func (c *Config) poolFits(store any) error {
 	size := 0
-	if pooled, tells := store.(contract.Pooled); tells {
+	if pooled, tells := store.(admin.Pooled); tells {
 		size = pooled.MostConnections()
 	}
 	if size == 0 {

@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/httpkey"
 	"github.com/semel-go/semel/leasedkey"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 func TestAConfigurationThatDoesNotFitIsRefused(t *testing.T) {
@@ -82,7 +82,7 @@ func TestJ4AStoreThatForgetsIsRefusedUnlessThatIsBearable(t *testing.T) {
 
 // plain is a store without the abilities of a memstore.Store.
 type plain struct {
-	contract.TxStore[*memstore.Tx]
+	store.TxStore[*memstore.Tx]
 }
 
 // pooled is a store with a pool of this size.
@@ -95,8 +95,8 @@ func (p pooled) MostConnections() int { return p.size }
 
 // daily is a store that keeps its markers by day.
 type daily struct {
-	contract.TxStore[*memstore.Tx]
-	contract.PartitionedMarkers
+	store.TxStore[*memstore.Tx]
+	store.PartitionedMarkers
 }
 
 func (daily) PartitionedBy() string { return "uuidv7" }

@@ -12,9 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/httpkey"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 func TestF1TwoHundredCopiesAtOnceRunTheHandlerOnce(t *testing.T) {
@@ -186,8 +186,8 @@ type raced struct {
 	between func()
 }
 
-// Begin implements contract.TxStore.
-func (r *raced) Begin(ctx context.Context, o contract.TxOptions, m []contract.Mark) (contract.Batch[*memstore.Tx], []contract.Verdict, error) {
+// Begin implements store.TxStore.
+func (r *raced) Begin(ctx context.Context, o store.TxOptions, m []store.Mark) (store.Batch[*memstore.Tx], []store.Verdict, error) {
 	if r.armed {
 		r.armed = false
 		r.between()

@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/measure"
+	"github.com/semel-go/semel/store"
 )
 
 // counts are what became of requests, by fate, or by the code of the problem that answered.
@@ -80,7 +80,7 @@ func (g *Guard) Check(ctx context.Context) error {
 }
 
 func (t *transactional[Tx]) check(ctx context.Context) error {
-	if checker, able := t.store.(contract.SchemaChecker); able {
+	if checker, able := t.store.(store.SchemaChecker); able {
 		if err := checker.Check(ctx); err != nil {
 			return err
 		}
@@ -88,19 +88,19 @@ func (t *transactional[Tx]) check(ctx context.Context) error {
 	if err := t.intern(ctx); err != nil {
 		return err
 	}
-	_, err := t.reader.Results(ctx, []contract.ResultOf{{Scope: t.scope.Load(), ID: []byte{0}}}) // of no key
+	_, err := t.reader.Results(ctx, []store.ResultOf{{Scope: t.scope.Load(), ID: []byte{0}}}) // of no key
 	return err
 }
 
 // check asks for what no request is called, since a key is not empty.
 func (l *leased) check(ctx context.Context) error {
-	if checker, able := l.store.(contract.SchemaChecker); able {
+	if checker, able := l.store.(store.SchemaChecker); able {
 		if err := checker.Check(ctx); err != nil {
 			return err
 		}
 	}
 	nobody := semel.Key{Consumer: l.guard.config.Name, Source: "", ID: "\x00check"}
-	if err := l.store.ExtendKey(ctx, nobody, contract.NewToken(), poll); !errors.Is(err, contract.ErrClaimLost) {
+	if err := l.store.ExtendKey(ctx, nobody, store.NewToken(), poll); !errors.Is(err, store.ErrClaimLost) {
 		return errors.Join(errors.New("the store does not answer as it should"), err)
 	}
 	return nil

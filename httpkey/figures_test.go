@@ -10,10 +10,10 @@ import (
 	"testing/synctest"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/httpkey"
 	"github.com/semel-go/semel/measure"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // figures are those of a guard that are not 0.
@@ -81,7 +81,7 @@ func TestK4WhatBecameOfRequestsIsCounted(t *testing.T) {
 }
 
 // unfit is a store whose tables do not fit.
-type unfit struct{ contract.KeyStore }
+type unfit struct{ store.KeyStore }
 
 func (unfit) Check(context.Context) error { return semel.ErrSchema }
 

@@ -9,9 +9,10 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/timing"
 	"github.com/semel-go/semel/leasedkey"
+	"github.com/semel-go/semel/store"
 )
 
 // LeaseConfig says how handlers run whose effects are outside of the store. Window has to
@@ -37,37 +38,37 @@ type LeaseConfig struct {
 	// again: it goes on behind the steps that are done.
 	Stepped bool
 	// Completion, if not nil, has a Completer finish what clients leave. The store must keep
-	// notes then (contract.RequestStore), as those in SQL and memory do.
+	// notes then (admin.RequestStore), as those in SQL and memory do.
 	Completion *Completion
 }
 
 // leased is the door of keys that are claimed.
 type leased struct {
 	guard  *Guard
-	store  contract.KeyStore
+	store  store.KeyStore
 	keys   *leasedkey.Keys
 	steps  *leasedkey.Keys // nil: handlers are not stepped
-	notes  contract.RequestStore
+	notes  admin.RequestStore
 	config LeaseConfig
 }
 
 // NewLeased returns a Guard for handlers with effects anywhere, over a store of leased keys,
 // or all that is wrong with its configuration. It asks the store nothing.
-func NewLeased(store contract.KeyStore, c Config, l LeaseConfig) (*Guard, error) {
-	given, notes, faults := store, l.completes(store), []error{c.fits(true)}
+func NewLeased(st store.KeyStore, c Config, l LeaseConfig) (*Guard, error) {
+	given, notes, faults := st, l.completes(st), []error{c.fits(true)}
 	c.MostOpen = cmp.Or(c.MostOpen, defaultLeased)
 	faults = append(faults, l.fits(&c, notes != nil))
 	if notes != nil {
-		store = patientNotes{patient{store}, notes}
-	} else if store != nil {
-		store = patient{store}
+		st = patientNotes{patient{st}, notes}
+	} else if st != nil {
+		st = patient{st}
 	}
 	of := leasedkey.Config{Consumer: c.Name, Keep: c.Keep, Window: l.Window, Lease: l.Lease, Timeout: c.Timeout, MayForget: l.MayForget}
-	keys, err := leasedkey.New(store, of)
+	keys, err := leasedkey.New(st, of)
 	d := &leased{store: given, keys: keys, notes: notes, config: l}
 	if err == nil && l.Stepped {
 		d.steps, of.Window = keys, leasedkey.Always
-		d.keys, err = leasedkey.New(store, of)
+		d.keys, err = leasedkey.New(st, of)
 	}
 	if err := errors.Join(append(faults, err)...); err != nil {
 		return nil, fmt.Errorf("httpkey: %w", err)
@@ -112,11 +113,11 @@ func (l *leased) once(ctx context.Context, f *flight, q *request, next http.Hand
 		return refused(unavailable(), err)
 	}
 	switch a.State {
-	case contract.KeyCompleted:
+	case store.KeyCompleted:
 		return l.guard.stored(a.Result)
-	case contract.KeyConflict:
+	case store.KeyConflict:
 		return refused(l.guard.mismatch(), nil)
-	case contract.KeyHeld, contract.KeyGone: // others work on it, or have since a Completer saw it
+	case store.KeyHeld, store.KeyGone: // others work on it, or have since a Completer saw it
 		return refused(l.guard.inFlight(a.Left), nil)
 	}
 	return refused(because(http.StatusGone, codeGone, "the key was ended without an answer", 0), nil)
@@ -156,14 +157,14 @@ func (l *leased) result(r *ran, q *request, done *steps) ([]byte, error) {
 // called is the outcome of a request whose handler was called.
 func (l *leased) called(r ran, a leasedkey.Answer, err error) outcome {
 	switch {
-	case errors.Is(err, contract.ErrClaimLost):
+	case errors.Is(err, store.ErrClaimLost):
 		return refused(l.guard.inFlight(again), err)
 	case errors.Is(err, leasedkey.ErrNotRecorded):
 		return refused(because(http.StatusServiceUnavailable, codeNotRecorded, "repeat the request with the same key", again), err)
 	case r.answer == nil: // the handler was not reached
 		return refused(unavailable(), err)
 	}
-	r.kept = r.kept && a.State == contract.KeyCompleted
+	r.kept = r.kept && a.State == store.KeyCompleted
 	return r.outcome
 }
 
@@ -193,7 +194,7 @@ func (g *Guard) Resolve(ctx context.Context, caller, key string, f leasedkey.Fin
 }
 
 // ResolveStep is Resolve of a step (Step) of a request that is in doubt. Where it happened,
-// Step returns output from then on, at most contract.MaxKeyResult bytes.
+// Step returns output from then on, at most store.MaxKeyResult bytes.
 func (g *Guard) ResolveStep(ctx context.Context, caller, key, step string, f leasedkey.Finding, output []byte) error {
 	l, is := g.door.(*leased)
 	if !is || l.steps == nil {

@@ -12,14 +12,14 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/httpkey"
 	"github.com/semel-go/semel/leasedkey"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // lend opens a shop over leased keys.
-func lend(t *testing.T, keys contract.KeyStore, handler http.HandlerFunc, change func(*httpkey.Config, *httpkey.LeaseConfig)) *shop {
+func lend(t *testing.T, keys store.KeyStore, handler http.HandlerFunc, change func(*httpkey.Config, *httpkey.LeaseConfig)) *shop {
 	t.Helper()
 	s := &shop{}
 	c, l := config(), httpkey.LeaseConfig{Window: leasedkey.Always, MayForget: "a test"}
@@ -204,9 +204,9 @@ func TestTrap133AHandlerThatEndsItsGoroutineKeepsItsKeyForALease(t *testing.T) {
 }
 
 // panicking is a store that panics.
-type panicking struct{ contract.KeyStore }
+type panicking struct{ store.KeyStore }
 
-func (panicking) ClaimKey(context.Context, contract.KeyClaim) (contract.KeyAnswer, error) {
+func (panicking) ClaimKey(context.Context, store.KeyClaim) (store.KeyAnswer, error) {
 	panic("a store's own")
 }
 
@@ -290,9 +290,9 @@ func TestLaw5AnAttemptThatLostItsClaimAnswersNothing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var f fails
 		s := lend(t, f.keys(), func(w http.ResponseWriter, r *http.Request) {
-			f.say(contract.ErrClaimLost)
+			f.say(store.ErrClaimLost)
 			<-r.Context().Done()
-			if !errors.Is(context.Cause(r.Context()), contract.ErrClaimLost) {
+			if !errors.Is(context.Cause(r.Context()), store.ErrClaimLost) {
 				t.Errorf("its context ended of %v", context.Cause(r.Context()))
 			}
 			w.WriteHeader(201)

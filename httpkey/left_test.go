@@ -13,27 +13,27 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/httpkey"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // lending is a store whose batches have a connection each, which Commit and Rollback give back.
 type lending struct {
 	*memstore.Store
 	lent     atomic.Int64
-	brokenBy error          // of every batch
-	class    contract.Class // of that
-	commits  func()         // is called before a commit
+	brokenBy error       // of every batch
+	class    store.Class // of that
+	commits  func()      // is called before a commit
 }
 
 type lentBatch struct {
-	contract.Batch[*memstore.Tx]
+	store.Batch[*memstore.Tx]
 	store *lending
 	over  bool
 }
 
-func (p *lending) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[*memstore.Tx], []contract.Verdict, error) {
+func (p *lending) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[*memstore.Tx], []store.Verdict, error) {
 	b, verdicts, err := p.Store.Begin(ctx, o, marks)
 	if err != nil {
 		return b, verdicts, err
@@ -42,7 +42,7 @@ func (p *lending) Begin(ctx context.Context, o contract.TxOptions, marks []contr
 	return &lentBatch{Batch: b, store: p}, verdicts, nil
 }
 
-func (p *lending) Classify(error) contract.Class { return p.class }
+func (p *lending) Classify(error) store.Class { return p.class }
 
 func (b *lentBatch) end() {
 	if !b.over {
@@ -51,7 +51,7 @@ func (b *lentBatch) end() {
 	}
 }
 
-func (b *lentBatch) Commit(ctx context.Context, e contract.Ending) contract.Result {
+func (b *lentBatch) Commit(ctx context.Context, e store.Ending) store.Result {
 	defer b.end()
 	if b.store.commits != nil {
 		b.store.commits()
@@ -93,13 +93,13 @@ func TestAHandlerThatEndsItsGoroutineGivesTheConnectionBack(t *testing.T) {
 
 func TestAnErrorThatAHandlerSwallowedIsTold(t *testing.T) {
 	for name, c := range map[string]struct {
-		class  contract.Class
+		class  store.Class
 		status int
 		after  string
 	}{
-		"of its statement":          {contract.ClassPermanent, 500, ""},
-		"of a row that others hold": {contract.ClassContended, 503, "1"},
-		"of a lost connection":      {contract.ClassDown, 503, "1"},
+		"of its statement":          {store.ClassPermanent, 500, ""},
+		"of a row that others hold": {store.ClassContended, 503, "1"},
+		"of a lost connection":      {store.ClassDown, 503, "1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &lending{brokenBy: errAway, class: c.class}
@@ -148,10 +148,10 @@ type losing struct {
 	claims int
 }
 
-func (l *losing) EndKey(ctx context.Context, key semel.Key, t contract.Token, e contract.KeyEnding) error {
+func (l *losing) EndKey(ctx context.Context, key semel.Key, t store.Token, e store.KeyEnding) error {
 	if l.claims--; l.claims >= 0 {
-		_ = l.Keys.EndKey(ctx, key, t, contract.KeyEnding{Event: contract.KeyRelease})
-		return contract.ErrClaimLost
+		_ = l.Keys.EndKey(ctx, key, t, store.KeyEnding{Event: store.KeyRelease})
+		return store.ErrClaimLost
 	}
 	return l.Keys.EndKey(ctx, key, t, e)
 }

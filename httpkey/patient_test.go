@@ -6,16 +6,16 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // silent is a store that does not answer who claims.
-type silent struct{ contract.KeyStore }
+type silent struct{ store.KeyStore }
 
-func (silent) ClaimKey(ctx context.Context, _ contract.KeyClaim) (contract.KeyAnswer, error) {
+func (silent) ClaimKey(ctx context.Context, _ store.KeyClaim) (store.KeyAnswer, error) {
 	<-ctx.Done()
-	return contract.KeyAnswer{}, ctx.Err()
+	return store.KeyAnswer{}, ctx.Err()
 }
 
 func TestLaw11AStoreThatIsSilentIsNotWaitedForForEver(t *testing.T) {

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/timing"
+	"github.com/semel-go/semel/store"
 )
 
 const (
@@ -55,14 +55,14 @@ func (g *Guard) Run(ctx context.Context, failed func(error)) {
 
 // sweep implements sweeper.
 func (t *transactional[Tx]) sweep(ctx context.Context) error {
-	reaper, able := t.store.(contract.Reaper)
+	reaper, able := t.store.(store.Reaper)
 	if !able {
 		return fmt.Errorf("the store removes no markers: %w", semel.ErrUnsupported)
 	}
 	c := &t.guard.config
 	err := t.intern(ctx)
 	if err == nil {
-		err = reaper.Retain(ctx, contract.Retention{Consumer: c.Name, Keep: c.Keep, Horizon: c.Retries, Why: "clients repeat requests for so long (Config.Retries)"})
+		err = reaper.Retain(ctx, store.Retention{Consumer: c.Name, Keep: c.Keep, Horizon: c.Retries, Why: "clients repeat requests for so long (Config.Retries)"})
 	}
 	if err == nil {
 		err = reaper.Progressed(ctx, c.Name, nil)
@@ -70,9 +70,9 @@ func (t *transactional[Tx]) sweep(ctx context.Context) error {
 	if err == nil {
 		_, err = reaper.Advance(ctx, c.Name)
 	}
-	for sum := (contract.Reaped{}); err == nil; {
-		o := contract.Reaping{Consumer: c.Name, Most: sweepMost, After: sum.Next}
-		var done contract.Reaped
+	for sum := (store.Reaped{}); err == nil; {
+		o := store.Reaping{Consumer: c.Name, Most: sweepMost, After: sum.Next}
+		var done store.Reaped
 		if done, err = reaper.Reap(ctx, o); err == nil && sum.Add(o, done) {
 			break
 		}

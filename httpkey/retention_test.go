@@ -7,9 +7,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/httpkey"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 func TestRetentionRemovesKeysPastTheirTime(t *testing.T) {
@@ -66,10 +66,10 @@ func TestAKeyWithoutAnAnswerIsSaidToBeDone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, _, err := s.store.Begin(t.Context(), contract.TxOptions{}, []contract.Mark{{Scope: scope, ID: []byte("a\x00k"), As: contract.Applied}})
+	b, _, err := s.store.Begin(t.Context(), store.TxOptions{}, []store.Mark{{Scope: scope, ID: []byte("a\x00k"), As: store.Applied}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Commit(t.Context(), contract.Ending{})
+	b.Commit(t.Context(), store.Ending{})
 	wantProblem(t, s.post(`"k"`, "tea"), 410, "answer-gone")
 }

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/leasedkey"
+	"github.com/semel-go/semel/store"
 )
 
 // steps are those of one attempt of a request.
@@ -30,7 +30,7 @@ type stepsKey struct{}
 // NewLeased with LeaseConfig.Stepped.
 //
 // do gives Attempt.IdempotencyKey to others, which is the step's own. A nil error of it says
-// that the step is done, and its output, at most contract.MaxKeyResult bytes, is kept.
+// that the step is done, and its output, at most store.MaxKeyResult bytes, is kept.
 // semel.Permanent says that it did not take effect and never will, semel.Retry that this
 // attempt did not; after any other error nobody knows. Within LeaseConfig.Window it is done
 // again then, with Attempt.Unknown; after that Step fails with leasedkey.ErrInDoubt until
@@ -57,9 +57,9 @@ func Step(ctx context.Context, name string, do func(ctx context.Context, a Attem
 	switch {
 	case err != nil:
 		return a.Result, fmt.Errorf("httpkey: step %q: %w", name, err)
-	case a.State == contract.KeyCompleted:
+	case a.State == store.KeyCompleted:
 		return a.Result, nil
-	case a.State == contract.KeyHeld:
+	case a.State == store.KeyHeld:
 		return nil, fmt.Errorf("httpkey: step %q is under way in another process", name)
 	}
 	return nil, fmt.Errorf("httpkey: step %q: %w", name, ErrStepFailed)
@@ -71,16 +71,16 @@ var ErrStepFailed = errors.New("semel: the step has failed for good")
 
 // takes says why a step cannot be done.
 func (s *steps) takes(name string) error {
-	if name == "" || len(name) > contract.MaxStepName || strings.Contains(name, "\x00") {
-		return fmt.Errorf("step %q: a name has 1 to %d bytes, and no zero byte", name, contract.MaxStepName)
+	if name == "" || len(name) > store.MaxStepName || strings.Contains(name, "\x00") {
+		return fmt.Errorf("step %q: a name has 1 to %d bytes, and no zero byte", name, store.MaxStepName)
 	}
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if slices.Contains(s.names, name) {
 		return nil
 	}
-	if len(s.names) == contract.MaxSteps {
-		return fmt.Errorf("step %q: a request has at most %d steps", name, contract.MaxSteps)
+	if len(s.names) == store.MaxSteps {
+		return fmt.Errorf("step %q: a request has at most %d steps", name, store.MaxSteps)
 	}
 	s.names = append(s.names, name)
 	return nil

@@ -12,10 +12,10 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/httpkey"
 	"github.com/semel-go/semel/leasedkey"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // bank is a provider that knows idempotency keys.
@@ -74,20 +74,20 @@ func (p *process) does(f func() error) error {
 	return p.passes()
 }
 
-func (p *process) ClaimKey(ctx context.Context, c contract.KeyClaim) (a contract.KeyAnswer, err error) {
+func (p *process) ClaimKey(ctx context.Context, c store.KeyClaim) (a store.KeyAnswer, err error) {
 	err = p.does(func() (err error) { a, err = p.Keys.ClaimKey(ctx, c); return err })
 	return a, err
 }
 
-func (p *process) ExtendKey(ctx context.Context, key semel.Key, t contract.Token, lease time.Duration) error {
+func (p *process) ExtendKey(ctx context.Context, key semel.Key, t store.Token, lease time.Duration) error {
 	return p.does(func() error { return p.Keys.ExtendKey(ctx, key, t, lease) })
 }
 
-func (p *process) EndKey(ctx context.Context, key semel.Key, t contract.Token, e contract.KeyEnding) error {
+func (p *process) EndKey(ctx context.Context, key semel.Key, t store.Token, e store.KeyEnding) error {
 	return p.does(func() error { return p.Keys.EndKey(ctx, key, t, e) })
 }
 
-func (p *process) SaveRequest(ctx context.Context, key semel.Key, t contract.Token, note []byte) error {
+func (p *process) SaveRequest(ctx context.Context, key semel.Key, t store.Token, note []byte) error {
 	return p.does(func() error { return p.Keys.SaveRequest(ctx, key, t, note) })
 }
 
@@ -258,13 +258,13 @@ func TestF2StepsThatCannotBe(t *testing.T) {
 		}
 	})
 	within(stepped, func(ctx context.Context) {
-		for _, name := range []string{"", strings.Repeat("x", contract.MaxStepName+1), "a\x00b"} {
+		for _, name := range []string{"", strings.Repeat("x", store.MaxStepName+1), "a\x00b"} {
 			if _, err := httpkey.Step(ctx, name, done); err == nil || !strings.Contains(err.Error(), "a name has") {
 				t.Errorf("the name %q: %v", name, err)
 			}
 		}
-		for i := range contract.MaxSteps + 1 {
-			if _, err := httpkey.Step(ctx, fmt.Sprint(i), done); (err != nil) != (i == contract.MaxSteps) {
+		for i := range store.MaxSteps + 1 {
+			if _, err := httpkey.Step(ctx, fmt.Sprint(i), done); (err != nil) != (i == store.MaxSteps) {
 				t.Errorf("step %d: %v", i, err)
 			}
 		}

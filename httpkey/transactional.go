@@ -9,16 +9,16 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/timing"
+	"github.com/semel-go/semel/store"
 )
 
 // transactional is the door of keys that are marked in the transactions of their effects.
 type transactional[Tx any] struct {
 	guard  *Guard
-	store  contract.TxStore[Tx]
-	keeper contract.ResultWriter[Tx]
-	reader contract.ResultReader
+	store  store.TxStore[Tx]
+	keeper store.ResultWriter[Tx]
+	reader store.ResultReader
 
 	scope atomic.Int64 // 0: not known yet
 }
@@ -27,19 +27,19 @@ type transactional[Tx any] struct {
 // transaction that TxFrom returns, or all that is wrong with its configuration. It asks the
 // store nothing. semel.ErrUnsupported: the store keeps no results, or keeps its markers by
 // a time that the keys of clients do not carry.
-func New[Tx any](store contract.TxStore[Tx], c Config) (*Guard, error) {
-	if store == nil {
+func New[Tx any](st store.TxStore[Tx], c Config) (*Guard, error) {
+	if st == nil {
 		return nil, errors.New("httpkey: the store is nil; pass one that is open")
 	}
-	faults := []error{c.fits(false), c.poolFits(store)}
-	t := &transactional[Tx]{guard: &Guard{config: c, places: c.places(), bodies: c.bodies()}, store: store}
+	faults := []error{c.fits(false), c.poolFits(st)}
+	t := &transactional[Tx]{guard: &Guard{config: c, places: c.places(), bodies: c.bodies()}, store: st}
 	var keeps, reads bool
-	t.keeper, keeps = store.(contract.ResultWriter[Tx])
-	t.reader, reads = store.(contract.ResultReader)
+	t.keeper, keeps = st.(store.ResultWriter[Tx])
+	t.reader, reads = st.(store.ResultReader)
 	if !keeps || !reads {
 		faults = append(faults, fmt.Errorf("the store keeps no results, in which the answers would be: %w", semel.ErrUnsupported))
 	}
-	if days, able := store.(contract.PartitionedMarkers); able && days.PartitionedBy() != "" {
+	if days, able := st.(store.PartitionedMarkers); able && days.PartitionedBy() != "" {
 		faults = append(faults, fmt.Errorf("the store keeps its markers by the time in their ids (%s), which the keys of clients do not carry; give the guard a table of its own: %w", days.PartitionedBy(), semel.ErrUnsupported))
 	}
 	if err := errors.Join(faults...); err != nil {
@@ -76,13 +76,13 @@ func (t *transactional[Tx]) attempt(ctx context.Context, f *flight, q *request, 
 }
 
 // mark is that of a request.
-func (t *transactional[Tx]) mark(q *request) contract.Mark {
-	return contract.Mark{Scope: t.scope.Load(), ID: []byte(q.id()), Fingerprint: q.fingerprint, As: contract.Applied}
+func (t *transactional[Tx]) mark(q *request) store.Mark {
+	return store.Mark{Scope: t.scope.Load(), ID: []byte(q.id()), Fingerprint: q.fingerprint, As: store.Applied}
 }
 
 // resultOf is what the answer to a request is kept under.
-func (t *transactional[Tx]) resultOf(q *request) contract.ResultOf {
-	return contract.ResultOf{Scope: t.scope.Load(), ID: []byte(q.id())}
+func (t *transactional[Tx]) resultOf(q *request) store.ResultOf {
+	return store.ResultOf{Scope: t.scope.Load(), ID: []byte(q.id())}
 }
 
 // intern asks once for the scope of the guard's keys.
@@ -98,24 +98,24 @@ func (t *transactional[Tx]) intern(ctx context.Context) error {
 }
 
 // begin opens a transaction in which the key is marked, or says what it stands for.
-func (t *transactional[Tx]) begin(ctx context.Context, q *request) (contract.Batch[Tx], outcome) {
+func (t *transactional[Tx]) begin(ctx context.Context, q *request) (store.Batch[Tx], outcome) {
 	asking, cancel := context.WithTimeout(ctx, storeTime)
 	defer cancel()
 	if err := t.intern(asking); err != nil {
 		return nil, refused(unavailable(), err)
 	}
 	c := &t.guard.config
-	o := contract.TxOptions{
+	o := store.TxOptions{
 		MarkLock: markLock, EffectLock: min(effectLock, c.Timeout/2), Statement: c.Timeout, Answer: storeTime, Idle: c.Timeout + idleGrace, Consumer: c.Name,
 	}
-	b, verdicts, err := t.store.Begin(asking, o, []contract.Mark{t.mark(q)})
+	b, verdicts, err := t.store.Begin(asking, o, []store.Mark{t.mark(q)})
 	switch {
-	case err != nil && t.store.Classify(err) == contract.ClassContended: // alone, a mark waits for its copy
+	case err != nil && t.store.Classify(err) == store.ClassContended: // alone, a mark waits for its copy
 		return nil, refused(t.guard.inFlight(again), nil)
 	case err != nil:
 		return nil, refused(unavailable(), err)
 	}
-	if verdicts[0].Kind == contract.Fresh {
+	if verdicts[0].Kind == store.Fresh {
 		return b, outcome{}
 	}
 	b.Rollback(asking)
@@ -123,26 +123,26 @@ func (t *transactional[Tx]) begin(ctx context.Context, q *request) (contract.Bat
 }
 
 // stands is the outcome of a request whose key the store knows.
-func (t *transactional[Tx]) stands(ctx context.Context, q *request, v contract.Verdict) outcome {
+func (t *transactional[Tx]) stands(ctx context.Context, q *request, v store.Verdict) outcome {
 	switch {
-	case v.Kind == contract.Conflict:
+	case v.Kind == store.Conflict:
 		return refused(t.guard.mismatch(), nil)
-	case v.Kind == contract.Busy:
+	case v.Kind == store.Busy:
 		return refused(t.guard.inFlight(again), nil)
-	case v.Already(contract.Applied):
-		results, err := t.reader.Results(ctx, []contract.ResultOf{t.resultOf(q)})
+	case v.Already(store.Applied):
+		results, err := t.reader.Results(ctx, []store.ResultOf{t.resultOf(q)})
 		if err != nil {
 			return refused(unavailable(), err)
 		}
 		return t.guard.stored(results[0])
-	case v.Kind == contract.Newer:
+	case v.Kind == store.Newer:
 		return refused(because(http.StatusServiceUnavailable, codeNewer, "another server of this API can", again), errNewer)
 	}
 	return refused(because(http.StatusConflict, codeUnsure, "the request was set aside", 0), fmt.Errorf("httpkey: the key is %v", v))
 }
 
 // handle runs the handler in the transaction, and ends it.
-func (t *transactional[Tx]) handle(ctx context.Context, b contract.Batch[Tx], f *flight, q *request, next http.Handler) outcome {
+func (t *transactional[Tx]) handle(ctx context.Context, b store.Batch[Tx], f *flight, q *request, next http.Handler) outcome {
 	over := false
 	defer func() {
 		if !over { // the handler ended its goroutine
@@ -169,7 +169,7 @@ func (t *transactional[Tx]) handle(ctx context.Context, b contract.Batch[Tx], f 
 	return t.commit(ending, b, q, r.outcome)
 }
 
-func (t *transactional[Tx]) runIn(ctx context.Context, b contract.Batch[Tx], f *flight, q *request, next http.Handler) ran {
+func (t *transactional[Tx]) runIn(ctx context.Context, b store.Batch[Tx], f *flight, q *request, next http.Handler) ran {
 	ctx, cancel := context.WithTimeout(ctx, t.guard.config.Timeout)
 	defer cancel()
 	ctx = context.WithValue(ctx, txKey{}, b.Tx(0))
@@ -177,8 +177,8 @@ func (t *transactional[Tx]) runIn(ctx context.Context, b contract.Batch[Tx], f *
 }
 
 // commit keeps the answer beside its key and commits both, with what the handler did.
-func (t *transactional[Tx]) commit(ctx context.Context, b contract.Batch[Tx], q *request, o outcome) outcome {
-	if broken, able := b.(contract.TxStatus); able && broken.TxAborted() {
+func (t *transactional[Tx]) commit(ctx context.Context, b store.Batch[Tx], q *request, o outcome) outcome {
+	if broken, able := b.(store.TxStatus); able && broken.TxAborted() {
 		o := t.broken(b)
 		b.Rollback(ctx)
 		return o
@@ -188,7 +188,7 @@ func (t *transactional[Tx]) commit(ctx context.Context, b contract.Batch[Tx], q 
 		b.Rollback(ctx)
 		return t.guard.silent(because(http.StatusInternalServerError, codeAnswer, "its headers have too many bytes", 0), err).outcome
 	}
-	if end, able := b.(contract.CommitResultWriter); able {
+	if end, able := b.(store.CommitResultWriter); able {
 		end.WriteResultAtCommit(t.resultOf(q), kept)
 	} else if err := t.keeper.KeepResult(ctx, b.Tx(0), t.resultOf(q), kept); err != nil {
 		b.Rollback(ctx)
@@ -196,11 +196,11 @@ func (t *transactional[Tx]) commit(ctx context.Context, b contract.Batch[Tx], q 
 	}
 	committing, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.commitTime(b))
 	defer cancel()
-	switch r := b.Commit(committing, contract.Ending{}); r.Outcome {
-	case contract.Committed:
+	switch r := b.Commit(committing, store.Ending{}); r.Outcome {
+	case store.Committed:
 		o.kept = true
 		return o
-	case contract.NotCommitted:
+	case store.NotCommitted:
 		return t.undone(r.Class, r.Err)
 	default:
 		return t.resolve(context.WithoutCancel(ctx), q, r.Err)
@@ -208,8 +208,8 @@ func (t *transactional[Tx]) commit(ctx context.Context, b contract.Batch[Tx], q 
 }
 
 // commitTime is how long a commit may take, with the statements that the handler has queued.
-func (t *transactional[Tx]) commitTime(b contract.Batch[Tx]) time.Duration {
-	q, queues := b.(contract.Queues)
+func (t *transactional[Tx]) commitTime(b store.Batch[Tx]) time.Duration {
+	q, queues := b.(store.Queues)
 	if !queues {
 		return storeTime
 	}
@@ -222,18 +222,18 @@ const mostQueued = 1000
 var errBroken = errors.New("httpkey: a statement of the handler failed, and it answered all the same; what it wrote was rolled back")
 
 // broken is the outcome of a request whose handler answered in a transaction that cannot commit.
-func (t *transactional[Tx]) broken(b contract.Batch[Tx]) outcome {
-	if tells, able := b.(contract.TxAbortCause); able {
+func (t *transactional[Tx]) broken(b store.Batch[Tx]) outcome {
+	if tells, able := b.(store.TxAbortCause); able {
 		if by := tells.AbortCause(); by != nil { // a row that others held, or a lost connection, is worth another request
 			return t.undone(t.store.Classify(by), fmt.Errorf("%w: %w", errBroken, by))
 		}
 	}
-	return t.undone(contract.ClassAborted, errBroken)
+	return t.undone(store.ClassAborted, errBroken)
 }
 
 // undone is the outcome of a request of which nothing was committed.
-func (t *transactional[Tx]) undone(class contract.Class, err error) outcome {
-	if class == contract.ClassDown || class == contract.ClassContended {
+func (t *transactional[Tx]) undone(class store.Class, err error) outcome {
+	if class == store.ClassDown || class == store.ClassContended {
 		return refused(because(http.StatusServiceUnavailable, codeCommit, "nothing was done; repeat the request with the same key", again), err)
 	}
 	return refused(because(http.StatusInternalServerError, codeCommit, "nothing was done", 0), err)
@@ -248,7 +248,7 @@ func (t *transactional[Tx]) resolve(ctx context.Context, q *request, lost error)
 		b, o := t.begin(ctx, q)
 		if b != nil { // it was not committed, and never will be
 			b.Rollback(ctx)
-			return t.undone(contract.ClassDown, lost)
+			return t.undone(store.ClassDown, lost)
 		}
 		busy := o.inFlight() || o.problem != nil && o.problem.code == codeUnavailable
 		switch {

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"testing/synctest"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/httpkey"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // on fails one operation of a store, the first time that it is asked.
@@ -76,7 +76,7 @@ type forgetful struct {
 	lost bool
 }
 
-func (f *forgetful) Begin(ctx context.Context, o contract.TxOptions, m []contract.Mark) (contract.Batch[*memstore.Tx], []contract.Verdict, error) {
+func (f *forgetful) Begin(ctx context.Context, o store.TxOptions, m []store.Mark) (store.Batch[*memstore.Tx], []store.Verdict, error) {
 	b, v, err := f.Store.Begin(ctx, o, m)
 	if err == nil && !f.lost {
 		b = &lost{b, f}
@@ -85,14 +85,14 @@ func (f *forgetful) Begin(ctx context.Context, o contract.TxOptions, m []contrac
 }
 
 type lost struct {
-	contract.Batch[*memstore.Tx]
+	store.Batch[*memstore.Tx]
 	store *forgetful
 }
 
-func (l *lost) Commit(ctx context.Context, _ contract.Ending) contract.Result {
+func (l *lost) Commit(ctx context.Context, _ store.Ending) store.Result {
 	l.store.lost = true
 	l.Rollback(ctx)
-	return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Err: errAway}
+	return store.Result{Outcome: store.CommitUnknown, Class: store.ClassDown, Err: errAway}
 }
 
 func TestCase3ACommitThatDidNotHappenIsNoAnswer(t *testing.T) {
@@ -197,13 +197,13 @@ func TestF2ATransactionThatCannotCommitIsNoAnswer(t *testing.T) {
 		tx, _ := httpkey.TxFrom[*memstore.Tx](r.Context())
 		_, _ = tx.Get("stock")
 		_ = tx.Set("note", []byte("written"))
-		other, _, err := s.store.Begin(r.Context(), contract.TxOptions{}, nil)
+		other, _, err := s.store.Begin(r.Context(), store.TxOptions{}, nil)
 		if err != nil {
 			t.Error(err)
 			return
 		}
-		_ = other.Tx(contract.All).Set("stock", []byte("7")) // of what this one has read
-		other.Commit(r.Context(), contract.Ending{})
+		_ = other.Tx(store.All).Set("stock", []byte("7")) // of what this one has read
+		other.Commit(r.Context(), store.Ending{})
 		w.WriteHeader(201)
 	}, nil)
 	wantProblem(t, s.post(`"k"`, "tea"), 503, "not-committed")

@@ -8,9 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/httpkey"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 func TestTrap135AStopThatIsInAHurry(t *testing.T) {
@@ -38,9 +38,9 @@ func TestTrap135AStopThatIsInAHurry(t *testing.T) {
 }
 
 // fromTomorrow is a store whose answers a newer release has kept.
-type fromTomorrow struct{ contract.KeyStore }
+type fromTomorrow struct{ store.KeyStore }
 
-func (s fromTomorrow) ClaimKey(ctx context.Context, c contract.KeyClaim) (contract.KeyAnswer, error) {
+func (s fromTomorrow) ClaimKey(ctx context.Context, c store.KeyClaim) (store.KeyAnswer, error) {
 	a, err := s.KeyStore.ClaimKey(ctx, c)
 	if len(a.Result) > 0 {
 		a.Result[0]++ // the number of its form
@@ -68,11 +68,11 @@ func TestTrap136AKeyThatANewerReleaseHasMarked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, _, err := s.store.Begin(t.Context(), contract.TxOptions{}, []contract.Mark{{Scope: scope, ID: []byte("a\x00k"), As: 9}})
+		b, _, err := s.store.Begin(t.Context(), store.TxOptions{}, []store.Mark{{Scope: scope, ID: []byte("a\x00k"), As: 9}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.Committed {
+		if r := b.Commit(t.Context(), store.Ending{}); r.Outcome != store.Committed {
 			t.Fatal(r)
 		}
 		w := s.post(`"k"`, "tea")

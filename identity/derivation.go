@@ -6,7 +6,7 @@ import (
 )
 
 // Derived is an optional ability of an Identity: to tell how it finds identities. A store
-// that can keeps that of a consumer (contract.Derivations), and a start with another one
+// that can keeps that of a consumer (admin.Derivations), and a start with another one
 // is refused. Without it nothing is kept and nothing refused.
 type Derived interface {
 	// Derivation is the same text as long as the same messages have the same identities,

@@ -3,12 +3,12 @@ package kafka
 import (
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // How far a lane is, by the broker's time, keeps its markers from being removed: see
-// contract.RecordAges. So whatever is not known for certain is told as older than it may
+// source.RecordAges. So whatever is not known for certain is told as older than it may
 // be, or not at all, and never as settled.
 
 // endKnown is for how long it counts that a lane has got to the end of its log, from
@@ -16,7 +16,7 @@ import (
 // is written meanwhile, and may not say that all of it is settled.
 const endKnown = 4 * askEvery
 
-// Ages implements contract.RecordAges. A lane has its topic's and partition's name, as in
+// Ages implements source.RecordAges. A lane has its topic's and partition's name, as in
 // "payments/3". Its time is that of the oldest record that was read and of which the
 // group does not know yet that it is done, taken as no later than its delivery, as
 // producers' clocks may be ahead. If there is none it is zero while the lane is at the
@@ -31,14 +31,14 @@ const endKnown = 4 * askEvery
 // how old it is; and one with a record that has no time. all is also false while the
 // group has not said which lanes there are, and when no broker has answered for a
 // minute: who was cut off may have lost lanes, and none is no progress.
-func (s *Source) Ages() (lanes []contract.LaneAge, all bool) {
+func (s *Source) Ages() (lanes []source.LaneAge, all bool) {
 	now, before := time.Now(), s.assignment()
 	lanes, all = s.progress.ages(now)
 	all = all && before.client != nil && s.assignment() == before
 	return lanes, all && s.brokers.lastAnswer.Within(endKnown, now)
 }
 
-func (p *progress) ages(now time.Time) (ages []contract.LaneAge, all bool) {
+func (p *progress) ages(now time.Time) (ages []source.LaneAge, all bool) {
 	all = true
 	for l := range p.lanes.each {
 		if l.gone {
@@ -46,7 +46,7 @@ func (p *progress) ages(now time.Time) (ages []contract.LaneAge, all bool) {
 		}
 		oldest, known := l.age(now)
 		if known {
-			ages = append(ages, contract.LaneAge{Lane: l.id.ID, Oldest: oldest})
+			ages = append(ages, source.LaneAge{Lane: l.id.ID, Oldest: oldest})
 		}
 		all = all && known
 	}

@@ -5,7 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 )
 
 // Config.Start counts once: when the group first joins a topic. Asked again
@@ -34,17 +34,17 @@ func beginningName(group, topic string) string { return "kafka:" + group + ":" +
 // then each start as an unsigned varint. Position.Length counts the starts.
 const beginningForm = 1
 
-func (b beginning) position() contract.Position {
+func (b beginning) position() source.Position {
 	check := append([]byte{beginningForm}, b.topicID[:]...)
 	for _, at := range b.starts {
 		check = binary.AppendUvarint(check, uint64(at))
 	}
-	return contract.Position{Length: int64(len(b.starts)), Check: check}
+	return source.Position{Length: int64(len(b.starts)), Check: check}
 }
 
 var errBeginning = errors.New("it was written by a newer release, or damaged; use that release, or restore the row")
 
-func beginningOf(p contract.Position) (beginning, error) {
+func beginningOf(p source.Position) (beginning, error) {
 	var b beginning
 	if len(p.Check) < 1+len(b.topicID) || p.Check[0] != beginningForm {
 		return b, errBeginning
@@ -70,7 +70,7 @@ func beginningOf(p contract.Position) (beginning, error) {
 // and records would be passed over.
 type positionStore struct {
 	consumer string
-	store    contract.PositionStore // nil where nobody called Positions
+	store    source.PositionStore // nil where nobody called Positions
 }
 
 func (m positionStore) load(ctx context.Context, name string) (beginning, bool, error) {

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -156,12 +156,12 @@ func (w *world) commitFor(group string, at int64) {
 // of this one and its writing.
 type first struct {
 	*memstore.Store
-	position contract.Position
+	position source.Position
 }
 
-func (f *first) KeepPosition(ctx context.Context, consumer, lane string, p contract.Position) (contract.Position, error) {
+func (f *first) KeepPosition(ctx context.Context, consumer, lane string, p source.Position) (source.Position, error) {
 	if _, err := f.Store.KeepPosition(ctx, consumer, lane, f.position); err != nil {
-		return contract.Position{}, err
+		return source.Position{}, err
 	}
 	return f.Store.KeepPosition(ctx, consumer, lane, p)
 }
@@ -170,7 +170,7 @@ func (f *first) KeepPosition(ctx context.Context, consumer, lane string, p contr
 // and fails if anything comes.
 func (r *reader) begins(c *kgo.Client, want int64) {
 	r.t.Helper()
-	stop := r.keepFetching(func(got []contract.Delivery) {
+	stop := r.keepFetching(func(got []source.Delivery) {
 		if len(got) > 0 {
 			r.t.Errorf("came: %s", shown(got))
 		}
@@ -260,7 +260,7 @@ func TestAStartNeedsAMemory(t *testing.T) {
 		config, c := setUp(t)
 		put(t, c, "orders", 0, "0")
 		store := memstore.New()
-		if err := store.SavePosition(t.Context(), "billing", beginningName("billing", "orders"), contract.Position{Check: []byte{9, 9}}); err != nil {
+		if err := store.SavePosition(t.Context(), "billing", beginningName("billing", "orders"), source.Position{Check: []byte{9, 9}}); err != nil {
 			t.Fatal(err)
 		}
 		s := read(t, config)
@@ -276,6 +276,6 @@ var errAway = errors.New("the store is away")
 // away is a store that cannot be reached.
 type away struct{ *memstore.Store }
 
-func (away) LoadPosition(context.Context, string, string) (contract.Position, bool, error) {
-	return contract.Position{}, false, errAway
+func (away) LoadPosition(context.Context, string, string) (source.Position, bool, error) {
+	return source.Position{}, false, errAway
 }

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -31,7 +31,7 @@ func BenchmarkFetchAndSettle(b *testing.B) {
 			b.Fatal(err)
 		}
 		for n := 0; n < min(b.N, most) && read < b.N; {
-			got, err := r.Fetch(b.Context(), contract.Bound{Messages: 500, Bytes: 64 << 20})
+			got, err := r.Fetch(b.Context(), source.Bound{Messages: 500, Bytes: 64 << 20})
 			if err != nil {
 				b.Fatal(err)
 			}

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -22,7 +22,7 @@ const (
 	letterWait = 5 * time.Second
 )
 
-// DeadLetters implements contract.DeadLettering. Its error says that
+// DeadLetters implements source.DeadLettering. Its error says that
 // Config.DeadLetters is empty.
 func (s *Source) DeadLetters(consumer string) error {
 	if s.config.DeadLetters == "" {
@@ -51,7 +51,7 @@ func (l *letter) failed() bool {
 // write copies deliveries to the topic for dead letters and waits
 // until all replicas have them. It returns those that could not be written, or
 // are not yet.
-func (d *deadLetters) write(ctx context.Context, all []contract.Settlement, which []int) ([]int, error) {
+func (d *deadLetters) write(ctx context.Context, all []source.Settlement, which []int) ([]int, error) {
 	if len(which) == 0 {
 		return nil, nil
 	}
@@ -89,7 +89,7 @@ func (l *letter) wait(ctx context.Context) error {
 
 // send writes the copy of a delivery, or finds the one under way; nil if the
 // delivery is settled.
-func (d *deadLetters) send(v *contract.Settlement) *letter {
+func (d *deadLetters) send(v *source.Settlement) *letter {
 	raw, sent, begun := d.deliveries.letterOf(v.Delivery.Handle.(*record))
 	if !begun {
 		return sent
@@ -124,7 +124,7 @@ func (d *deliveries) letterOf(r *record) (raw *kgo.Record, l *letter, begun bool
 }
 
 // deadLetter is the copy of a record as it was, not of the message it became.
-func (d *deadLetters) deadLetter(raw *kgo.Record, v *contract.Settlement) *kgo.Record {
+func (d *deadLetters) deadLetter(raw *kgo.Record, v *source.Settlement) *kgo.Record {
 	text := ""
 	if v.Err != nil {
 		text = v.Err.Error()

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kerr"
 )
 
@@ -15,12 +15,12 @@ type complaints struct{ all []complaint }
 
 type complaint struct {
 	what  string
-	first *contract.Settlement
+	first *source.Settlement
 	err   error
 	count int
 }
 
-func (c *complaints) add(v *contract.Settlement, err error) {
+func (c *complaints) add(v *source.Settlement, err error) {
 	what := notWritten(err)
 	for i := range c.all {
 		if c.all[i].what == what {

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -24,7 +24,7 @@ func setAside(t *testing.T, c Config) (*semel.Message, Letter) {
 		t.Fatal(err)
 	}
 	got := r.take(1)
-	dead := []contract.Settlement{{Delivery: &got[0], Kind: semel.DeadLetter, Reason: semel.ReasonExhausted, Attempts: 3, Err: errors.New("no account")}}
+	dead := []source.Settlement{{Delivery: &got[0], Kind: semel.DeadLetter, Reason: semel.ReasonExhausted, Attempts: 3, Err: errors.New("no account")}}
 	if left, err := r.Settle(t.Context(), dead); err != nil || len(left) > 0 {
 		t.Fatal(left, err)
 	}

@@ -12,7 +12,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -53,7 +53,7 @@ func writes(c *kfake.Cluster) *atomic.Int64 {
 }
 
 // many writes n records of a size that does not compress, and delivers them.
-func many(t *testing.T, p *kgo.Client, r *reader, n, size int) []contract.Delivery {
+func many(t *testing.T, p *kgo.Client, r *reader, n, size int) []source.Delivery {
 	t.Helper()
 	for range n {
 		if err := p.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Value: random(t, size)}).FirstErr(); err != nil {

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -72,7 +72,7 @@ func TestADeadLetterIsACopyThatSaysWhy(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := r.take(2)
-	dead := []contract.Settlement{
+	dead := []source.Settlement{
 		{Delivery: &got[0], Kind: semel.DeadLetter, Reason: semel.ReasonExhausted, Attempts: 10, Err: errors.New("no such \xff account " + strings.Repeat("x", 2000))},
 		{Delivery: &got[1], Kind: semel.DeadLetter, Reason: semel.ReasonNoIdentity},
 	}

@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -143,7 +143,7 @@ func TestCopies(t *testing.T) {
 		w.settles(time.Minute)
 		w.publish(0, "a", "a")
 		w.settles(time.Minute)
-		rows, err := w.store.Rows(context.Background(), contract.RowFilter{Bodies: true})
+		rows, err := w.store.Rows(context.Background(), store.RowFilter{Bodies: true})
 		if err != nil || len(rows) != 1 || rows[0].Repeated != 2 || rows[0].Reason != "look at it" {
 			t.Errorf("%+v, %v", rows, err)
 		}
@@ -261,7 +261,7 @@ func TestMessagesThatFail(t *testing.T) {
 		}, nil, func(c *settings) { c.Retry.Attempts = 3 })
 		w.settles(5 * time.Minute)
 		w.once("a", "b")
-		rows, err := w.store.Rows(context.Background(), contract.RowFilter{Bodies: true})
+		rows, err := w.store.Rows(context.Background(), store.RowFilter{Bodies: true})
 		if err != nil || len(rows) != 1 || rows[0].Attempts != 3 || string(rows[0].Message.Body) != "order poison" || rows[0].Message.Origin.Offset != 1 {
 			t.Errorf("%+v, %v", rows, err)
 		}
@@ -278,12 +278,12 @@ func TestMessagesThatFail(t *testing.T) {
 		w.publish(0, "a")
 		w.settles(time.Minute)
 		fails = false
-		rows, err := w.store.Rows(context.Background(), contract.RowFilter{Bodies: true})
+		rows, err := w.store.Rows(context.Background(), store.RowFilter{Bodies: true})
 		if err != nil || len(rows) != 1 {
 			t.Fatalf("%+v, %v", rows, err)
 		}
 		for try := range 2 {
-			err := w.store.Requeue(context.Background(), rows[0].Number, rows[0].Revision, contract.Act{Who: "operator"})
+			err := w.store.Requeue(context.Background(), rows[0].Number, rows[0].Revision, store.Act{Who: "operator"})
 			if (err == nil) != (try == 0) {
 				t.Errorf("try %d: %v", try, err)
 			}

@@ -1,4 +1,4 @@
-// Package kafka reads topics as a [contract.Source]: each partition that the
+// Package kafka reads topics as a [source.Source]: each partition that the
 // consumer group gives this process is a lane. With a [Publisher] a handler
 // writes to topics.
 //

@@ -7,10 +7,11 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/kafka"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // Payments of one topic are published to another topic, under leases: each at least once, and
@@ -56,16 +57,16 @@ func ExampleNewPublisher() {
 var _ = publishing[*memstore.Tx]
 
 // publishing publishes what arrives to another topic.
-func publishing[Tx any](ctx context.Context, store contract.TxStore[Tx], source contract.Source, brokers []string) error {
+func publishing[Tx any](ctx context.Context, st store.TxStore[Tx], src source.Source, brokers []string) error {
 	publisher, err := kafka.NewPublisher(kafka.PublisherConfig{Brokers: brokers, Topic: "receipts"})
 	if err != nil {
 		return err
 	}
 	defer publisher.Close()
-	running, err := consumer.New(consumer.Leased(store), func(ctx context.Context, _ consumer.Call, m *semel.Message) error {
+	running, err := consumer.New(consumer.Leased(st), func(ctx context.Context, _ consumer.Call, m *semel.Message) error {
 		return publisher.Publish(ctx, m)
 	}, consumer.Config{
-		Name: "receipts", Source: source, Identity: identity.CloudEvents(),
+		Name: "receipts", Source: src, Identity: identity.CloudEvents(),
 		Strategy: consumer.StrategyInbox, Settle: consumer.SettleAfterReceipt, Workers: 16,
 		Provider: consumer.Provider{Window: consumer.WindowAlways}, // who reads the topic recognises copies whenever they come
 	})

@@ -121,7 +121,7 @@ func (i *intake) tooLarge(l *lane, large *kgo.ErrDecompressTooLarge) error {
 }
 
 // explain says what an error of the brokers means for an operator. One that waiting cannot mend
-// has the decision semel.DecidePermanent: see contract.Source.
+// has the decision semel.DecidePermanent: see source.Source.
 func explain(err error, topic, group string) error {
 	what, lasts := "", true
 	switch {

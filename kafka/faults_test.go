@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -131,7 +131,7 @@ func TestALaneWhoseWindowIsFullWaits(t *testing.T) {
 		delivered := 1
 		for {
 			ctx, cancel := contextFor(t, 500*time.Millisecond)
-			got, err := r.Fetch(ctx, contract.Bound{Messages: 2000, Bytes: 1 << 30})
+			got, err := r.Fetch(ctx, source.Bound{Messages: 2000, Bytes: 1 << 30})
 			cancel()
 			if err != nil {
 				t.Fatal(err)
@@ -157,7 +157,7 @@ func TestWhatIsHandedBackIsBoundedToo(t *testing.T) {
 		config, c := setUp(t)
 		put(t, c, "orders", 0, make([]string, mostBack+2000)...)
 		r := read(t, config)
-		var all []contract.Delivery
+		var all []source.Delivery
 		for len(all) < mostBack+2000 {
 			got := r.take(2000)
 			all = append(all, got...)
@@ -188,7 +188,7 @@ func TestAPausedLaneKeepsWhatWasPolled(t *testing.T) {
 	lane := got[0].Lane
 	ctx, cancel := contextFor(t, patience)
 	defer cancel()
-	some, err := r.Fetch(ctx, contract.Bound{Messages: 50, Bytes: 1}) // polls fifty and returns one
+	some, err := r.Fetch(ctx, source.Bound{Messages: 50, Bytes: 1}) // polls fifty and returns one
 	if err != nil || len(some) != 1 {
 		t.Fatal(some, err)
 	}

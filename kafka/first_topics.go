@@ -8,7 +8,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 )
 
 // topicKey is a hash of a topic's name and id. Those are kept of the topics that
@@ -28,16 +28,16 @@ func firstTopicsName(group string) string { return beginningName(group, "*") }
 // Position.Length counts them.
 const firstTopicsForm = 1
 
-func firstTopicsPosition(there map[topicKey]bool) contract.Position {
+func firstTopicsPosition(there map[topicKey]bool) source.Position {
 	all := slices.SortedFunc(maps.Keys(there), func(a, b topicKey) int { return bytes.Compare(a[:], b[:]) })
 	check := []byte{firstTopicsForm}
 	for _, e := range all {
 		check = append(check, e[:]...)
 	}
-	return contract.Position{Length: int64(len(all)), Check: check}
+	return source.Position{Length: int64(len(all)), Check: check}
 }
 
-func firstTopicsOf(p contract.Position) (map[topicKey]bool, error) {
+func firstTopicsOf(p source.Position) (map[topicKey]bool, error) {
 	if len(p.Check) == 0 || p.Check[0] != firstTopicsForm || int64(len(p.Check)-1) != p.Length*int64(len(topicKey{})) {
 		return nil, errBeginning
 	}

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/worker"
+	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -113,7 +113,7 @@ func (g *group) handOver(which []*lane) {
 	defer cancel()
 	var asked worker.Group
 	for _, l := range which {
-		asked.Go(func() { g.lanes.observe(func(o contract.LaneObserver) { o.Revoking(ctx, l.id) }) })
+		asked.Go(func() { g.lanes.observe(func(o source.LaneObserver) { o.Revoking(ctx, l.id) }) })
 	}
 	asked.Wait()
 	last, stop := context.WithTimeout(g.life, lastCommit)

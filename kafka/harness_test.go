@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/sourcetest"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -53,7 +53,7 @@ func (b *broker) Publish(lane int, m *semel.Message) error {
 
 func (b *broker) End() error { return nil }
 
-func (b *broker) Open() (contract.Source, error) { return New(b.config) }
+func (b *broker) Open() (source.Source, error) { return New(b.config) }
 
 // Dead reads the dead letters, of which there is one at least.
 func (b *broker) Dead() ([]*semel.Message, error) {

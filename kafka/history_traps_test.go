@@ -16,8 +16,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -329,7 +329,7 @@ func (h *history) watchOffsets() {
 }
 
 func (h *history) check() {
-	rows, err := h.store.Rows(context.Background(), contract.RowFilter{})
+	rows, err := h.store.Rows(context.Background(), store.RowFilter{})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -35,7 +35,7 @@ const (
 	removalCheck = 5 * time.Minute
 )
 
-// Horizon implements contract.HorizonReporter: how long a record of the topics that are read
+// Horizon implements source.HorizonReporter: how long a record of the topics that are read
 // now may stay in them, and of the topic for dead letters, from which records are
 // brought back. The topic counts in which that is longest. The brokers remove a segment
 // when its newest record is older than retention.ms, and a segment takes records for
@@ -48,24 +48,24 @@ const (
 // It fails where the brokers cannot be reached or do not tell the settings, as for a user
 // without DESCRIBE_CONFIGS on the topics; after Close its error wraps semel.ErrClosed. It
 // connects if that has not happened.
-func (s *Source) Horizon(ctx context.Context) (contract.Horizon, error) {
+func (s *Source) Horizon(ctx context.Context) (source.Horizon, error) {
 	if open, err := s.brokers.open(s.startBackground); err != nil {
-		return contract.Horizon{}, err
+		return source.Horizon{}, err
 	} else if !open {
-		return contract.Horizon{}, fmt.Errorf("kafka: the source is closed: %w", semel.ErrClosed)
+		return source.Horizon{}, fmt.Errorf("kafka: the source is closed: %w", semel.ErrClosed)
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
 	names, err := s.topics.lasting(ctx)
 	if err != nil {
-		return contract.Horizon{}, err
+		return source.Horizon{}, err
 	}
 	if len(names) == 0 {
-		return contract.Horizon{Why: "no topic matches " + s.config.TopicPattern}, nil
+		return source.Horizon{Why: "no topic matches " + s.config.TopicPattern}, nil
 	}
 	all, err := s.brokers.settingsOf(ctx, names)
 	if err != nil {
-		return contract.Horizon{}, err
+		return source.Horizon{}, err
 	}
 	return longest(names, all)
 }
@@ -130,8 +130,8 @@ func explainSettings(err error, topic, group string) error {
 }
 
 // longest is the horizon of the topic in which records stay longest.
-func longest(topics []string, all map[string]topicSettings) (contract.Horizon, error) {
-	var most contract.Horizon
+func longest(topics []string, all map[string]topicSettings) (source.Horizon, error) {
+	var most source.Horizon
 	var errs error
 	for _, topic := range topics {
 		h, err := all[topic].horizon(topic)
@@ -141,16 +141,16 @@ func longest(topics []string, all map[string]topicSettings) (contract.Horizon, e
 		}
 	}
 	if errs != nil {
-		return contract.Horizon{}, errs
+		return source.Horizon{}, errs
 	}
 	return most, nil
 }
 
 // horizon is how long a record may stay in a topic.
-func (s topicSettings) horizon(topic string) (contract.Horizon, error) {
+func (s topicSettings) horizon(topic string) (source.Horizon, error) {
 	policy, told := s[settingPolicy]
 	if !told {
-		return contract.Horizon{}, notTold(topic, settingPolicy)
+		return source.Horizon{}, notTold(topic, settingPolicy)
 	}
 	if !slices.ContainsFunc(strings.Split(policy, ","), func(one string) bool { return strings.TrimSpace(one) == "delete" }) {
 		return endless(topic, settingPolicy, policy), nil
@@ -172,11 +172,11 @@ func (s topicSettings) horizon(topic string) (contract.Horizon, error) {
 		}
 		value, told := s[p.name]
 		if !told && p.needed {
-			return contract.Horizon{}, notTold(topic, p.name)
+			return source.Horizon{}, notTold(topic, p.name)
 		}
 		d, finite, err := span(value, p.usual)
 		if err != nil {
-			return contract.Horizon{}, fmt.Errorf("kafka: topic %s: the brokers say %s=%s, which is no number of milliseconds: %w", topic, p.name, value, err)
+			return source.Horizon{}, fmt.Errorf("kafka: topic %s: the brokers say %s=%s, which is no number of milliseconds: %w", topic, p.name, value, err)
 		}
 		if !finite || d > math.MaxInt64-late {
 			return endless(topic, p.name, value), nil
@@ -185,11 +185,11 @@ func (s topicSettings) horizon(topic string) (contract.Horizon, error) {
 			why += p.name + " " + legible.Span(d) + " + "
 		}
 	}
-	return contract.Horizon{Late: late, Why: why + legible.Span(removalCheck) + " until the brokers remove it"}, nil
+	return source.Horizon{Late: late, Why: why + legible.Span(removalCheck) + " until the brokers remove it"}, nil
 }
 
-func endless(topic, setting, value string) contract.Horizon {
-	return contract.Horizon{Unlimited: true, Why: fmt.Sprintf("topic %s: %s is %s", topic, setting, value)}
+func endless(topic, setting, value string) source.Horizon {
+	return source.Horizon{Unlimited: true, Why: fmt.Sprintf("topic %s: %s is %s", topic, setting, value)}
 }
 
 func notTold(topic, setting string) error {

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -31,7 +31,7 @@ func (w *world) sets(topic string, pairs ...string) {
 }
 
 // horizon is what a source answers.
-func (w *world) horizon(s *Source) contract.Horizon {
+func (w *world) horizon(s *Source) source.Horizon {
 	w.t.Helper()
 	h, err := s.Horizon(context.Background())
 	if err != nil {
@@ -52,7 +52,7 @@ func TestHowLateARecordCanComeAgain(t *testing.T) {
 		w := newWorld(t, 1)
 		w.sets(theTopic, daily()...)
 		r := w.reads(nil)
-		want := contract.Horizon{Late: threeDays, Why: "topic orders: retention.ms 2d + segment.ms 1d + message.timestamp.after.max.ms 1h + 5m until the brokers remove it"}
+		want := source.Horizon{Late: threeDays, Why: "topic orders: retention.ms 2d + segment.ms 1d + message.timestamp.after.max.ms 1h + 5m until the brokers remove it"}
 		if h := w.horizon(r.Source); h != want {
 			t.Errorf("before the first fetch it is %+v", h)
 		}

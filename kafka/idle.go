@@ -6,11 +6,11 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Idle implements contract.IdleReporter: the source is idle when each of its lanes is at
+// Idle implements source.IdleReporter: the source is idle when each of its lanes is at
 // its stable end, which is where an open transaction begins, or the end of the
 // log. Left are lanes that an open transaction holds up and, as faults, those
 // that stand still. A member without lanes is idle.
@@ -95,7 +95,7 @@ func (p *progress) remains() (behind []lanePosition, left []semel.Unfinished, id
 func (l *lane) unread() int64 {
 	at := max(l.reached(), l.committed.offset)
 	if at < 0 || l.end < 0 {
-		return contract.Unknown
+		return source.Unknown
 	}
 	return max(l.end-at, 0)
 }

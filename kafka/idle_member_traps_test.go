@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -169,11 +169,11 @@ func leaderless(topic kmsg.MetadataResponseTopic) kmsg.MetadataResponseTopic {
 // lastly is an observer before whom something happens when it is told of a
 // lane's end.
 type lastly struct {
-	contract.LaneObserver
+	source.LaneObserver
 	before func()
 }
 
-func (o *lastly) Lost(l contract.Lane) {
+func (o *lastly) Lost(l source.Lane) {
 	o.before()
 	o.LaneObserver.Lost(l)
 }

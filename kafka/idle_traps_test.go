@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -35,11 +35,11 @@ func (w *world) ofNewer(id string) {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	b, _, err := w.store.Begin(w.t.Context(), contract.TxOptions{}, []contract.Mark{{Scope: scope, ID: []byte(id), As: 9}})
+	b, _, err := w.store.Begin(w.t.Context(), store.TxOptions{}, []store.Mark{{Scope: scope, ID: []byte(id), As: 9}})
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	if r := b.Commit(w.t.Context(), contract.Ending{}); r.Outcome != contract.Committed {
+	if r := b.Commit(w.t.Context(), store.Ending{}); r.Outcome != store.Committed {
 		w.t.Fatal(r)
 	}
 }

@@ -3,8 +3,8 @@ package kafka
 import (
 	"sync"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/kafka/internal/hook"
+	"github.com/semel-go/semel/source"
 )
 
 // intake gives lanes what the client has polled, and tells the client what to
@@ -22,7 +22,7 @@ type intake struct {
 }
 
 // flow pauses or resumes a lane.
-func (i *intake) flow(which contract.Lane, on bool) {
+func (i *intake) flow(which source.Lane, on bool) {
 	for l := range i.lanes.each {
 		if l.id == which && !l.gone {
 			l.paused = !on

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/kafka/internal/hook"
+	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -42,7 +42,7 @@ type position struct {
 // lane is one epoch of a partition. Its fields are guarded by lanes.mu.
 type lane struct {
 	topicPartition
-	id contract.Lane
+	id source.Lane
 	// owner is renewed only in the group's callbacks, see group.go.
 	owner owner
 	// refused is the owner the group did not accept; no commit is tried until

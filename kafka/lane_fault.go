@@ -34,7 +34,7 @@ func (p *progress) logFaults(now time.Time) {
 	}
 }
 
-// LaneFaults implements contract.LaneFailer.
+// LaneFaults implements source.LaneFailer.
 func (s *Source) LaneFaults() []semel.Unfinished { return s.progress.faulty() }
 
 // faulty are the lanes that stand still.

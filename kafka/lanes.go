@@ -5,8 +5,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/kafka/internal/hook"
+	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -19,7 +19,7 @@ type lanes struct {
 	config   *Config
 	budget   *hook.Budget
 	member   *member
-	observer contract.LaneObserver // nil if nobody is told
+	observer source.LaneObserver // nil if nobody is told
 	// ended is called with a lane that has ended, under mu, if Observe is set.
 	ended func(*lane)
 	// changed has a value when a lane has changed hands, or stands still.
@@ -81,7 +81,7 @@ func (ls *lanes) touch() {
 	}
 }
 
-func (ls *lanes) observe(tell func(contract.LaneObserver)) {
+func (ls *lanes) observe(tell func(source.LaneObserver)) {
 	if ls.observer != nil {
 		tell(ls.observer)
 	}
@@ -90,7 +90,7 @@ func (ls *lanes) observe(tell func(contract.LaneObserver)) {
 // give makes lanes of what the group has given to a member, and tells of them.
 func (ls *lanes) give(client *kgo.Client, now owner, added map[string][]int32, ids map[string][16]byte) {
 	for _, l := range ls.add(client, now, added, ids) {
-		ls.observe(func(o contract.LaneObserver) { o.Given(l.id) })
+		ls.observe(func(o source.LaneObserver) { o.Given(l.id) })
 	}
 }
 
@@ -120,7 +120,7 @@ func (ls *lanes) add(client *kgo.Client, now owner, added map[string][]int32, id
 func newLane(p topicPartition, epoch uint64) *lane {
 	return &lane{
 		topicPartition: p,
-		id:             contract.Lane{ID: p.lane(), Epoch: epoch},
+		id:             source.Lane{ID: p.lane(), Epoch: epoch},
 		next:           -1, done: position{-1, -1}, committed: position{-1, -1}, kept: -1, end: -1, stable: -1, delivered: -1,
 	}
 }
@@ -238,7 +238,7 @@ func (ls *lanes) lose(which []*lane, reason string) {
 		if reason != "" {
 			ls.config.Logger.Warn("lane lost", "group", ls.config.Group, "lane", l.id.ID, "reason", reason)
 		}
-		ls.observe(func(o contract.LaneObserver) { o.Lost(l.id) })
+		ls.observe(func(o source.LaneObserver) { o.Lost(l.id) })
 	}
 	if reason == "" {
 		logPartitions(ls.config, "partitions given up", given)

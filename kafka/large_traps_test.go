@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -30,7 +30,7 @@ func (w *world) asked(at int64) *atomic.Int64 {
 }
 
 // lane is the lane of a partition.
-func (p *process) lane(partition int32) contract.Lane {
+func (p *process) lane(partition int32) source.Lane {
 	p.source.lanes.mu.Lock()
 	defer p.source.lanes.mu.Unlock()
 	return p.source.lanes.byPartition[topicPartition{theTopic, partition}].id

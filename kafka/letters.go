@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -37,7 +37,7 @@ type Letter struct {
 	// Delivery has the message as the consumer's source delivered it, with the topic,
 	// partition, offset and time of the record that it was; Refused, where it cannot be
 	// read. Origin.BrokerID is empty: the topic may be another one by now.
-	Delivery contract.Delivery
+	Delivery source.Delivery
 }
 
 // letterPatience is how long a partition may bring nothing before its end is asked for anew.
@@ -227,7 +227,7 @@ func (r *letterReader) letter(raw *kgo.Record) Letter {
 	_, l.Cut = said[HeaderLength]
 	original, whole := original(raw, said)
 	l.Foreign = !whole
-	l.Delivery = contract.Delivery{Message: new(semel.Message), Before: contract.Unknown}
+	l.Delivery = source.Delivery{Message: new(semel.Message), Before: source.Unknown}
 	r.decoder.read(original, "", &l.Delivery)
 	l.Delivery.Decode(nil)
 	return l

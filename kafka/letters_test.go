@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -45,7 +45,7 @@ func TestLettersAreReadAsTheirRecordsWere(t *testing.T) {
 		t.Fatal(err)
 	}
 	got := r.take(2)
-	dead := []contract.Settlement{
+	dead := []source.Settlement{
 		{Delivery: &got[0], Kind: semel.DeadLetter, Reason: semel.ReasonExhausted, Attempts: 10, Err: errors.New("no account")},
 		{Delivery: &got[1], Kind: semel.DeadLetter, Reason: semel.ReasonNoIdentity},
 	}

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -108,7 +108,7 @@ func TestAFormerOwnerCannotMoveTheGroupsOffset(t *testing.T) {
 
 // pair sets up a topic of two partitions with three values each, a reader that
 // has them all, and what it was delivered.
-func pair(t testing.TB, options ...kfake.Opt) (Config, *kgo.Client, *reader, map[string][]contract.Delivery) {
+func pair(t testing.TB, options ...kfake.Opt) (Config, *kgo.Client, *reader, map[string][]source.Delivery) {
 	t.Helper()
 	c := cluster(t, append([]kfake.Opt{kfake.SeedTopics(2, "orders")}, options...)...)
 	config := Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing"}
@@ -116,7 +116,7 @@ func pair(t testing.TB, options ...kfake.Opt) (Config, *kgo.Client, *reader, map
 	put(t, p, "orders", 0, "0", "1", "2")
 	put(t, p, "orders", 1, "0", "1", "2")
 	first := read(t, config)
-	got := map[string][]contract.Delivery{}
+	got := map[string][]source.Delivery{}
 	for _, d := range first.take(6) {
 		got[d.Lane.ID] = append(got[d.Lane.ID], d)
 	}
@@ -140,7 +140,7 @@ func (r *reader) moved(what string) (moved, kept string) {
 func TestALaneThatIsTakenAwayEndsWhatItBegan(t *testing.T) {
 	t.Run("trap_26_what_is_settled_while_it_is_taken_away_is_the_heirs_beginning", func(t *testing.T) {
 		config, c, first, got := pair(t)
-		first.revoking = func(_ context.Context, l contract.Lane) { first.ack(got[l.ID][:2]...) }
+		first.revoking = func(_ context.Context, l source.Lane) { first.ack(got[l.ID][:2]...) }
 		heir := read(t, config)
 		wants(t, heir.take(1), "2")
 		moved, kept := first.moved("revoking")
@@ -161,7 +161,7 @@ func TestALaneThatIsTakenAwayEndsWhatItBegan(t *testing.T) {
 		config, _, first, got := pair(t)
 		over, cancel := context.WithCancel(context.Background())
 		cancel()
-		first.revoking = func(_ context.Context, l contract.Lane) { // nobody waits for the answer
+		first.revoking = func(_ context.Context, l source.Lane) { // nobody waits for the answer
 			_, _ = first.Settle(over, settlements(semel.Ack, got[l.ID][:2]))
 		}
 		wants(t, read(t, config).take(1), "2")
@@ -169,14 +169,14 @@ func TestALaneThatIsTakenAwayEndsWhatItBegan(t *testing.T) {
 	t.Run("C9_an_observer_that_does_not_return_is_waited_for_no_longer_than_the_deadline", func(t *testing.T) {
 		config, _, first, _ := pair(t)
 		first.config.RevokeTimeout = 50 * time.Millisecond // the option is read with each revocation
-		first.revoking = func(ctx context.Context, _ contract.Lane) { <-ctx.Done() }
+		first.revoking = func(ctx context.Context, _ source.Lane) { <-ctx.Done() }
 		wants(t, read(t, config).take(3), "0", "1", "2")
 	})
 	t.Run("trap_31_closing_while_a_lane_is_taken_away_ends", func(t *testing.T) {
 		config, _, first, _ := pair(t)
-		first.revoking = func(ctx context.Context, _ contract.Lane) { <-ctx.Done() }
+		first.revoking = func(ctx context.Context, _ source.Lane) { <-ctx.Done() }
 		heir := read(t, config)
-		stop := heir.keepFetching(func([]contract.Delivery) {})
+		stop := heir.keepFetching(func([]source.Delivery) {})
 		defer stop()
 		first.await("a revocation", func(told []string) bool { return len(told) > 2 })
 		began := time.Now()

@@ -9,9 +9,9 @@ import (
 	"sync"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/reading"
 	"github.com/semel-go/semel/internal/structured"
+	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -33,11 +33,11 @@ type decoder struct {
 	names  headerNames
 }
 
-func (c *decoder) deliveries(records []*record) []contract.Delivery {
+func (c *decoder) deliveries(records []*record) []source.Delivery {
 	if len(records) == 0 {
 		return nil
 	}
-	out := make([]contract.Delivery, len(records))
+	out := make([]source.Delivery, len(records))
 	for i, r := range records {
 		message := &r.message
 		if r.detached {
@@ -45,7 +45,7 @@ func (c *decoder) deliveries(records []*record) []contract.Delivery {
 		} else {
 			r.detach()
 		}
-		out[i] = contract.Delivery{Message: message, Lane: r.lane.id, Before: contract.Unknown, Handle: r}
+		out[i] = source.Delivery{Message: message, Lane: r.lane.id, Before: source.Unknown, Handle: r}
 		c.read(r.raw, brokerID(r), &out[i])
 	}
 	return out
@@ -53,7 +53,7 @@ func (c *decoder) deliveries(records []*record) []contract.Delivery {
 
 // read makes a message of a record. The record is not settled yet, and only
 // who fetched it can settle it, so raw is there.
-func (c *decoder) read(raw *kgo.Record, id string, d *contract.Delivery) {
+func (c *decoder) read(raw *kgo.Record, id string, d *source.Delivery) {
 	m := d.Message
 	m.Topic = raw.Topic
 	m.Key = raw.Key

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -225,7 +225,7 @@ func TestAStoreThatIsAwayHoldsUpTopicsByPattern(t *testing.T) {
 	bubble(t, "I6_nothing_is_read_while_it_is_not_known_which_topics_there_were", func(t *testing.T) {
 		w := newWorld(t, 1)
 		w.publish(0, "a")
-		if err := w.store.SavePosition(t.Context(), "billing", firstTopicsName(theGroup), contract.Position{Length: 1, Check: []byte{firstTopicsForm}}); err != nil {
+		if err := w.store.SavePosition(t.Context(), "billing", firstTopicsName(theGroup), source.Position{Length: 1, Check: []byte{firstTopicsForm}}); err != nil {
 			t.Fatal(err)
 		}
 		text := w.logged(matching(`orders`))

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // lastTold keeps the last state of partition 0 that Observe was told.
@@ -44,7 +44,7 @@ func TestTheLagOfAConsumerThatTakesNothingGrows(t *testing.T) {
 		w.start(count, func(c *Config) { c.Observe = told.observe }, nil)
 		w.publish(0, "first")
 		w.settles(time.Minute)
-		if err := w.store.Pause(t.Context(), "billing", true, contract.Act{Who: "dana", Why: "a release"}); err != nil {
+		if err := w.store.Pause(t.Context(), "billing", true, store.Act{Who: "dana", Why: "a release"}); err != nil {
 			t.Fatal(err)
 		}
 		pass(time.Minute)
@@ -54,7 +54,7 @@ func TestTheLagOfAConsumerThatTakesNothingGrows(t *testing.T) {
 		if n := w.effect("later0001"); n != 0 {
 			t.Errorf("it was not paused: %d effects", n)
 		}
-		if err := w.store.Pause(t.Context(), "billing", false, contract.Act{Who: "dana", Why: "it is out"}); err != nil {
+		if err := w.store.Pause(t.Context(), "billing", false, store.Act{Who: "dana", Why: "it is out"}); err != nil {
 			t.Fatal(err)
 		}
 		w.until(time.Minute, "nothing is behind", func() bool { return told.behind() == 0 })

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 )
 
 // How far a partition is done is written to the consumer's store before its offset
@@ -24,7 +24,7 @@ type positions struct {
 	lanes    *lanes
 	gate     *gate
 	consumer string
-	store    contract.OffsetStore // nil where it keeps none
+	store    source.OffsetStore // nil where it keeps none
 
 	mu sync.Mutex // guards the rest; no other lock is taken under it
 	// behind is why nothing is read any more, nil while the store has what it was
@@ -61,13 +61,13 @@ func (k *positions) keep(ctx context.Context, all map[owner]map[topicPartition]p
 		return err
 	}
 	var which []pending
-	var to []contract.OffsetAdvance
+	var to []source.OffsetAdvance
 	for _, some := range all {
 		for p, commit := range some {
 			if commit.at.offset > commit.kept {
 				which = append(which, commit)
-				to = append(to, contract.OffsetAdvance{
-					LaneOffset: contract.LaneOffset{Lane: positionName(k.config.Group, p, commit.topic), Offset: commit.at.offset}, Least: commit.kept,
+				to = append(to, source.OffsetAdvance{
+					LaneOffset: source.LaneOffset{Lane: positionName(k.config.Group, p, commit.topic), Offset: commit.at.offset}, Least: commit.kept,
 				})
 			}
 		}
@@ -86,7 +86,7 @@ func (k *positions) keep(ctx context.Context, all map[owner]map[topicPartition]p
 
 // kept notes what stands in the store. If less does than was written before, nothing
 // that this process has in memory can be trusted, of any lane.
-func (k *positions) kept(which []pending, to []contract.OffsetAdvance, before []contract.LaneOffset) error {
+func (k *positions) kept(which []pending, to []source.OffsetAdvance, before []source.LaneOffset) error {
 	var lacking []comparison
 	for i, commit := range which {
 		if to[i].Lacks(before[i]) {

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -210,7 +210,7 @@ func TestWhatCannotBeKnownOfAStore(t *testing.T) {
 		w.publish(0, "a")
 		r := newOnly(t, w)
 		wants(t, r.take(1), "order a")
-		if got := w.stands(0); got != contract.NoOffset {
+		if got := w.stands(0); got != source.NoOffset {
 			t.Errorf("the store stands at %d", got)
 		}
 	})

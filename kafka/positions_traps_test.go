@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
 )
 
 // position is the name that a partition has in the store.
@@ -31,7 +31,7 @@ func (w *world) stands(partition int32) int64 {
 // it.
 func (w *world) restore(partition int32, at int64) {
 	w.t.Helper()
-	if err := w.store.SavePosition(context.Background(), "billing", w.position(partition), contract.Position{Offset: at}); err != nil {
+	if err := w.store.SavePosition(context.Background(), "billing", w.position(partition), source.Position{Offset: at}); err != nil {
 		w.t.Fatal(err)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/twmb/franz-go/pkg/kadm"
 )
 
@@ -55,7 +55,7 @@ func (r *Range) Close() {
 // Lanes are the partitions of the topics that have records between the bounds, as their logs
 // stand now: open transactions are left out, as they are for the group. A lane's Is is its
 // topic's id.
-func (r *Range) Lanes(ctx context.Context, from, to Bound) ([]contract.ReplayLane, error) {
+func (r *Range) Lanes(ctx context.Context, from, to Bound) ([]admin.ReplayLane, error) {
 	logs, err := r.logs(ctx)
 	if err != nil {
 		return nil, err
@@ -68,7 +68,7 @@ func (r *Range) Lanes(ctx context.Context, from, to Bound) ([]contract.ReplayLan
 	if err != nil {
 		return nil, err
 	}
-	var lanes []contract.ReplayLane
+	var lanes []admin.ReplayLane
 	for _, l := range logs {
 		begin, chosen := begins[l.topicPartition]
 		end, ends := ends[l.topicPartition]
@@ -76,7 +76,7 @@ func (r *Range) Lanes(ctx context.Context, from, to Bound) ([]contract.ReplayLan
 		if !chosen || !ends || begin >= end {
 			continue
 		}
-		lanes = append(lanes, contract.ReplayLane{Lane: l.lane(), Is: fmt.Sprintf("%x", l.id), From: begin, To: end, After: begin - 1})
+		lanes = append(lanes, admin.ReplayLane{Lane: l.lane(), Is: fmt.Sprintf("%x", l.id), From: begin, To: end, After: begin - 1})
 	}
 	return lanes, errors.Join(r.unknownLanes(logs, from), r.unknownLanes(logs, to))
 }
@@ -164,7 +164,7 @@ func (r *Range) at(ctx context.Context, logs []log, b Bound, otherwise func(log)
 
 // Check is an error that wraps ErrRange if records of these lanes that are not read yet are gone,
 // or a topic is another one than it was.
-func (r *Range) Check(ctx context.Context, lanes []contract.ReplayLane) error {
+func (r *Range) Check(ctx context.Context, lanes []admin.ReplayLane) error {
 	logs, err := r.logs(ctx)
 	if err != nil {
 		return err

@@ -12,7 +12,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -22,7 +23,7 @@ type rangeSource struct {
 	of       *Range
 	client   *kgo.Client
 	decoder  decoder
-	observer contract.LaneObserver
+	observer source.LaneObserver
 	// Of the goroutine that fetches: begun, and when it was asked last whether the topics
 	// are still the same.
 	begun bool
@@ -47,13 +48,13 @@ type rangeLane struct {
 }
 
 var (
-	_ contract.Source      = (*rangeSource)(nil)
-	_ contract.EndOfSource = (*rangeSource)(nil)
+	_ source.Source      = (*rangeSource)(nil)
+	_ source.EndOfSource = (*rangeSource)(nil)
 )
 
 // Source reads the lanes, which Lanes returned, from where each has come to. Deliveries are
 // those of the group's source, with the same lanes. What is handed back is kept in memory.
-func (r *Range) Source(lanes []contract.ReplayLane) (contract.Source, error) {
+func (r *Range) Source(lanes []admin.ReplayLane) (source.Source, error) {
 	s := &rangeSource{of: r, decoder: decoder{config: &r.config, names: headerNames{}}, lanes: map[topicPartition]*rangeLane{}, wake: make(chan struct{}, 1)}
 	begin := map[string]map[int32]kgo.Offset{}
 	for _, l := range lanes {
@@ -61,7 +62,7 @@ func (r *Range) Source(lanes []contract.ReplayLane) (contract.Source, error) {
 		if err != nil {
 			return nil, err
 		}
-		own := &rangeLane{lane: lane{topicPartition: p, id: contract.Lane{ID: l.Lane, Epoch: 1}}, to: l.To, next: max(l.From, l.After+1)}
+		own := &rangeLane{lane: lane{topicPartition: p, id: source.Lane{ID: l.Lane, Epoch: 1}}, to: l.To, next: max(l.From, l.After+1)}
 		if _, err := hex.Decode(own.lane.topicID[:], []byte(l.Is)); err != nil || len(l.Is) != 2*len(own.lane.topicID) {
 			return nil, fmt.Errorf("kafka: partition %s: %q is no id of a topic", l.Lane, l.Is)
 		}
@@ -93,13 +94,13 @@ func laneNamed(lane string) (topicPartition, error) {
 	return topicPartition{lane[:i], int32(n)}, nil
 }
 
-// Lanes implements contract.Source.
-func (s *rangeSource) Lanes(o contract.LaneObserver) { s.observer = o }
+// Lanes implements source.Source.
+func (s *rangeSource) Lanes(o source.LaneObserver) { s.observer = o }
 
-// Bounded implements contract.EndOfSource.
+// Bounded implements source.EndOfSource.
 func (s *rangeSource) Bounded() bool { return true }
 
-// AtEnd implements contract.EndOfSource.
+// AtEnd implements source.EndOfSource.
 func (s *rangeSource) AtEnd() bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
@@ -107,8 +108,8 @@ func (s *rangeSource) AtEnd() bool {
 		!slices.ContainsFunc(s.waiting, func(r *record) bool { return !s.lanes[r.lane.topicPartition].paused })
 }
 
-// Fetch implements contract.Source. It ends when all that was delivered is settled.
-func (s *rangeSource) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+// Fetch implements source.Source. It ends when all that was delivered is settled.
+func (s *rangeSource) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	s.give()
 	for ctx.Err() == nil {
 		found, due, over, closed := s.take(most)
@@ -121,7 +122,7 @@ func (s *rangeSource) Fetch(ctx context.Context, most contract.Bound) ([]contrac
 			if err := s.unchanged(ctx); err != nil {
 				return nil, err
 			}
-			return nil, contract.ErrEnd
+			return nil, source.ErrEnd
 		}
 		if err := s.poll(ctx, most, due); err != nil {
 			return nil, err
@@ -145,7 +146,7 @@ func (s *rangeSource) give() {
 
 // take takes what may be delivered; due is when something that was handed back is, and over
 // says that everything is read and settled.
-func (s *rangeSource) take(most contract.Bound) (found []*record, due time.Time, over, closed bool) {
+func (s *rangeSource) take(most source.Bound) (found []*record, due time.Time, over, closed bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	var bytes int64
@@ -172,7 +173,7 @@ func (s *rangeSource) take(most contract.Bound) (found []*record, due time.Time,
 }
 
 // poll polls the brokers, until something came, or is due, or a settlement roused it.
-func (s *rangeSource) poll(ctx context.Context, most contract.Bound, due time.Time) error {
+func (s *rangeSource) poll(ctx context.Context, most source.Bound, due time.Time) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	if !due.IsZero() {
@@ -266,8 +267,8 @@ func (s *rangeSource) unchanged(ctx context.Context) error {
 	return nil
 }
 
-// Settle implements contract.Source. There are no dead letters.
-func (s *rangeSource) Settle(_ context.Context, all []contract.Settlement) (left []int, err error) {
+// Settle implements source.Source. There are no dead letters.
+func (s *rangeSource) Settle(_ context.Context, all []source.Settlement) (left []int, err error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	for i := range all {
@@ -294,8 +295,8 @@ func (s *rangeSource) Settle(_ context.Context, all []contract.Settlement) (left
 	return left, err
 }
 
-// Flow implements contract.Source.
-func (s *rangeSource) Flow(which contract.Lane, on bool) {
+// Flow implements source.Source.
+func (s *rangeSource) Flow(which source.Lane, on bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	for p, l := range s.lanes {
@@ -316,7 +317,7 @@ func (s *rangeSource) Flow(which contract.Lane, on bool) {
 	}
 }
 
-// Close implements contract.Source.
+// Close implements source.Source.
 func (s *rangeSource) Close(context.Context) error {
 	s.mutex.Lock()
 	s.closed = true

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -39,7 +39,7 @@ func write(t testing.TB, client *kgo.Client, partition int32, from, to int) {
 }
 
 // readRange reads a source to its end, settling all, and returns what it had by lane.
-func readRange(t testing.TB, s contract.Source) (map[string][]string, error) {
+func readRange(t testing.TB, s source.Source) (map[string][]string, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
@@ -47,15 +47,15 @@ func readRange(t testing.TB, s contract.Source) (map[string][]string, error) {
 	all := map[string][]string{}
 	for {
 		got, err := s.Fetch(ctx, wide)
-		settled := make([]contract.Settlement, len(got))
+		settled := make([]source.Settlement, len(got))
 		for i := range got {
 			all[got[i].Lane.ID] = append(all[got[i].Lane.ID], string(got[i].Message.Body))
-			settled[i] = contract.Settlement{Delivery: &got[i], Kind: semel.Ack, Ending: contract.EndApplied}
+			settled[i] = source.Settlement{Delivery: &got[i], Kind: semel.Ack, Ending: source.EndApplied}
 		}
 		if _, e := s.Settle(ctx, settled); e != nil {
 			t.Fatal(e)
 		}
-		if errors.Is(err, contract.ErrEnd) {
+		if errors.Is(err, source.ErrEnd) {
 			return all, nil
 		}
 		if err != nil || ctx.Err() != nil {
@@ -194,7 +194,7 @@ func handedBackInRange(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	var first []contract.Delivery
+	var first []source.Delivery
 	for len(first) < 3 && ctx.Err() == nil {
 		got, err := s.Fetch(ctx, wide)
 		if err != nil {
@@ -202,11 +202,11 @@ func handedBackInRange(t *testing.T) {
 		}
 		first = append(first, got...)
 	}
-	all := []contract.Settlement{{Delivery: &first[0], Kind: semel.Ack}, {Delivery: &first[1], Kind: semel.Nack, After: time.Millisecond}, {Delivery: &first[2], Kind: semel.Ack}}
+	all := []source.Settlement{{Delivery: &first[0], Kind: semel.Ack}, {Delivery: &first[1], Kind: semel.Nack, After: time.Millisecond}, {Delivery: &first[2], Kind: semel.Ack}}
 	if _, err := s.Settle(ctx, all); err != nil {
 		t.Fatal(err)
 	}
-	if left, err := s.Settle(ctx, []contract.Settlement{{Delivery: &first[1], Kind: semel.DeadLetter}}); !errors.Is(err, semel.ErrUnsupported) || len(left) != 1 {
+	if left, err := s.Settle(ctx, []source.Settlement{{Delivery: &first[1], Kind: semel.DeadLetter}}); !errors.Is(err, semel.ErrUnsupported) || len(left) != 1 {
 		t.Errorf("a dead letter: %v, %v", left, err)
 	}
 	if got, err := readRange(t, s); err != nil || !slices.Equal(got["orders/0"], numbers(1, 2)) {
@@ -266,7 +266,7 @@ func TestARangeThatIsNotThereAnyMoreIsNamed(t *testing.T) {
 			for err == nil && ctx.Err() == nil {
 				_, err = s.Fetch(ctx, wide)
 			}
-			if err == nil || errors.Is(err, contract.ErrEnd) {
+			if err == nil || errors.Is(err, source.ErrEnd) {
 				t.Errorf("it was read: %v", err)
 			}
 			_ = s.Close(ctx)

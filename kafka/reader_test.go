@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/timing"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -21,7 +21,7 @@ import (
 // patience is how long something that must happen may take.
 const patience = 2 * time.Minute
 
-var wide = contract.Bound{Messages: 1000, Bytes: 1 << 30}
+var wide = source.Bound{Messages: 1000, Bytes: 1 << 30}
 
 // reader is a source under test and what it told its observer.
 type reader struct {
@@ -30,9 +30,9 @@ type reader struct {
 
 	mu       sync.Mutex // guards the rest
 	told     []string   // "given orders/0", "revoking orders/0", "lost orders/0"
-	here     map[contract.Lane]bool
+	here     map[source.Lane]bool
 	changed  chan struct{}
-	revoking func(context.Context, contract.Lane)
+	revoking func(context.Context, source.Lane)
 }
 
 func read(t testing.TB, c Config) *reader {
@@ -41,7 +41,7 @@ func read(t testing.TB, c Config) *reader {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &reader{Source: s, t: t, here: map[contract.Lane]bool{}, changed: make(chan struct{})}
+	r := &reader{Source: s, t: t, here: map[source.Lane]bool{}, changed: make(chan struct{})}
 	s.Positions("billing", anotherStore())
 	s.commits.interval = 0 // each settlement is committed at once, so that tests see it
 	s.Lanes(r)
@@ -51,9 +51,9 @@ func read(t testing.TB, c Config) *reader {
 
 // anotherStore is a store of its own that keeps no offsets of lanes: the sources of a
 // group may have one each.
-func anotherStore() contract.PositionStore { return onlyPositions{memstore.New()} }
+func anotherStore() source.PositionStore { return onlyPositions{memstore.New()} }
 
-type onlyPositions struct{ contract.PositionStore }
+type onlyPositions struct{ source.PositionStore }
 
 func (r *reader) close() {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
@@ -63,7 +63,7 @@ func (r *reader) close() {
 	}
 }
 
-func (r *reader) note(what string, l contract.Lane) {
+func (r *reader) note(what string, l source.Lane) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.told = append(r.told, what+" "+l.ID)
@@ -79,9 +79,9 @@ func (r *reader) notes() []string {
 	return slices.Clone(r.told)
 }
 
-func (r *reader) Given(l contract.Lane) { r.note("given", l) }
-func (r *reader) Lost(l contract.Lane)  { r.note("lost", l) }
-func (r *reader) Revoking(ctx context.Context, l contract.Lane) {
+func (r *reader) Given(l source.Lane) { r.note("given", l) }
+func (r *reader) Lost(l source.Lane)  { r.note("lost", l) }
+func (r *reader) Revoking(ctx context.Context, l source.Lane) {
 	r.note("revoking", l)
 	r.mu.Lock()
 	f := r.revoking
@@ -122,13 +122,13 @@ func timesTold(told []string, what string) int {
 }
 
 // take fetches until n deliveries are there.
-func (r *reader) take(n int) []contract.Delivery {
+func (r *reader) take(n int) []source.Delivery {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
 	defer cancel()
-	var all []contract.Delivery
+	var all []source.Delivery
 	for len(all) < n && ctx.Err() == nil {
-		got, err := r.Fetch(ctx, contract.Bound{Messages: n - len(all), Bytes: 1 << 30})
+		got, err := r.Fetch(ctx, source.Bound{Messages: n - len(all), Bytes: 1 << 30})
 		if err != nil {
 			r.t.Fatalf("fetch: %v", err)
 		}
@@ -171,7 +171,7 @@ func (r *reader) none(d time.Duration) {
 }
 
 // keepFetching fetches beside the test until the returned function is called.
-func (r *reader) keepFetching(f func([]contract.Delivery)) (stop func()) {
+func (r *reader) keepFetching(f func([]source.Delivery)) (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var g sync.WaitGroup
 	g.Go(func() {
@@ -189,15 +189,15 @@ func (r *reader) keepFetching(f func([]contract.Delivery)) (stop func()) {
 	return func() { cancel(); g.Wait() }
 }
 
-func settlements(kind semel.SettleKind, all []contract.Delivery) []contract.Settlement {
-	out := make([]contract.Settlement, len(all))
+func settlements(kind semel.SettleKind, all []source.Delivery) []source.Settlement {
+	out := make([]source.Settlement, len(all))
 	for i := range all {
-		out[i] = contract.Settlement{Delivery: &all[i], Kind: kind}
+		out[i] = source.Settlement{Delivery: &all[i], Kind: kind}
 	}
 	return out
 }
 
-func (r *reader) settle(kind semel.SettleKind, all ...contract.Delivery) {
+func (r *reader) settle(kind semel.SettleKind, all ...source.Delivery) {
 	r.t.Helper()
 	left, err := r.Settle(r.t.Context(), settlements(kind, all))
 	if err != nil || len(left) > 0 {
@@ -205,13 +205,13 @@ func (r *reader) settle(kind semel.SettleKind, all ...contract.Delivery) {
 	}
 }
 
-func (r *reader) ack(all ...contract.Delivery) {
+func (r *reader) ack(all ...source.Delivery) {
 	r.t.Helper()
 	r.settle(semel.Ack, all...)
 }
 
 // ackPatiently acknowledges again while the group refuses, as a consumer does.
-func (r *reader) ackPatiently(all ...contract.Delivery) {
+func (r *reader) ackPatiently(all ...source.Delivery) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
 	defer cancel()
@@ -227,7 +227,7 @@ func (r *reader) ackPatiently(all ...contract.Delivery) {
 }
 
 // bodies are the bodies of deliveries.
-func bodies(all []contract.Delivery) []string {
+func bodies(all []source.Delivery) []string {
 	var out []string
 	for _, d := range all {
 		out = append(out, string(d.Message.Body))
@@ -235,9 +235,9 @@ func bodies(all []contract.Delivery) []string {
 	return out
 }
 
-func shown(all []contract.Delivery) string { return fmt.Sprintf("%.200q", bodies(all)) }
+func shown(all []source.Delivery) string { return fmt.Sprintf("%.200q", bodies(all)) }
 
-func wants(t testing.TB, all []contract.Delivery, want ...string) {
+func wants(t testing.TB, all []source.Delivery, want ...string) {
 	t.Helper()
 	if got := bodies(all); !slices.Equal(got, want) {
 		t.Fatalf("came %q, not %q", got, want)

@@ -7,7 +7,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 )
@@ -46,13 +46,13 @@ type PartitionPosition struct {
 	Partition int32
 	Standing  Standing
 	// Store and Group are offsets of the first record that is not done;
-	// contract.NoOffset where there is none.
+	// source.NoOffset where there is none.
 	Store, Group int64
 	// Start and End are those of the log: of its first record, and behind its last.
 	Start, End int64
 	// Target is where the group has to be set back to, so that what the store lacks
 	// comes again: to the store's position, or, where it has none, to where the group
-	// first began. contract.NoOffset where that is not known either.
+	// first began. source.NoOffset where that is not known either.
 	Target int64
 
 	id       [16]byte
@@ -84,12 +84,12 @@ type Recovery struct {
 	brokers  brokers
 	topics   *topics
 	consumer string
-	store    contract.OffsetStore
+	store    source.OffsetStore
 }
 
 // NewRecovery checks the configuration, which is the consumer's own, and asks
 // nothing yet.
-func NewRecovery(c Config, consumer string, store contract.OffsetStore) (*Recovery, error) {
+func NewRecovery(c Config, consumer string, store source.OffsetStore) (*Recovery, error) {
 	c = c.withDefaults()
 	if err := c.validate(); err != nil {
 		return nil, err
@@ -159,8 +159,8 @@ func (r *Recovery) partitions(ctx context.Context, names []string, ids map[strin
 	starts.Each(func(o kadm.ListedOffset) {
 		end, _ := ends.Lookup(o.Topic, o.Partition)
 		all[topicPartition{o.Topic, o.Partition}] = &PartitionPosition{
-			Topic: o.Topic, Partition: o.Partition, Store: contract.NoOffset, Group: contract.NoOffset,
-			Start: o.Offset, End: end.Offset, Target: contract.NoOffset, id: ids[o.Topic],
+			Topic: o.Topic, Partition: o.Partition, Store: source.NoOffset, Group: source.NoOffset,
+			Start: o.Offset, End: end.Offset, Target: source.NoOffset, id: ids[o.Topic],
 		}
 	})
 	return all, nil
@@ -208,11 +208,11 @@ func standing(p PartitionPosition) Standing {
 }
 
 // began is where the group began a partition, as the store remembers it;
-// contract.NoOffset where it does not.
+// source.NoOffset where it does not.
 func (r *Recovery) began(ctx context.Context, known map[string]beginning, p topicPartition, id [16]byte) (int64, error) {
-	store, keeps := r.store.(contract.PositionStore)
+	store, keeps := r.store.(source.PositionStore)
 	if !keeps {
-		return contract.NoOffset, nil
+		return source.NoOffset, nil
 	}
 	began, asked := known[p.topic]
 	if !asked {
@@ -221,7 +221,7 @@ func (r *Recovery) began(ctx context.Context, known map[string]beginning, p topi
 			return 0, r.storeFailed(err)
 		}
 		if !kept {
-			return contract.NoOffset, nil
+			return source.NoOffset, nil
 		}
 		began, known[p.topic] = found, found
 	}
@@ -284,11 +284,11 @@ func (r *Recovery) Accept(ctx context.Context, which []PartitionPosition) error 
 
 // raise raises the store's positions to what the group is at, where they are lower.
 func (r *Recovery) raise(ctx context.Context, which []PartitionPosition, at func(PartitionPosition) int64) error {
-	var to []contract.OffsetAdvance
+	var to []source.OffsetAdvance
 	for _, p := range which {
 		if at(p) > p.Store {
 			name := positionName(r.config.Group, topicPartition{p.Topic, p.Partition}, p.id)
-			to = append(to, contract.OffsetAdvance{LaneOffset: contract.LaneOffset{Lane: name, Offset: at(p)}, Least: contract.NoOffset})
+			to = append(to, source.OffsetAdvance{LaneOffset: source.LaneOffset{Lane: name, Offset: at(p)}, Least: source.NoOffset})
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)

@@ -6,8 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kadm"
 )
 
@@ -138,7 +138,7 @@ func TestAStoreAndItsGroupAreSetRight(t *testing.T) {
 			t.Errorf("it says %v, and the group is at %d", err, w.committed(0))
 		}
 		_ = p.leave()
-		for _, target := range []int64{11, contract.NoOffset} {
+		for _, target := range []int64{11, source.NoOffset} {
 			all[0].Target = target
 			if err := r.Reset(t.Context(), all); err == nil {
 				t.Errorf("the group was set to %d", target)
@@ -206,7 +206,7 @@ func (w *world) deleteBefore(partition int32, at int64) {
 func restoredFrom(t *testing.T, from *memstore.Store, w *world, at int64) *memstore.Store {
 	t.Helper()
 	other := memstore.New()
-	if _, err := other.AdvanceOffsets(t.Context(), "billing", []contract.OffsetAdvance{{LaneOffset: contract.LaneOffset{Lane: w.position(0), Offset: at}, Least: contract.NoOffset}}); err != nil {
+	if _, err := other.AdvanceOffsets(t.Context(), "billing", []source.OffsetAdvance{{LaneOffset: source.LaneOffset{Lane: w.position(0), Offset: at}, Least: source.NoOffset}}); err != nil {
 		t.Fatal(err)
 	}
 	return other

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kerr"
 )
 
@@ -46,7 +46,7 @@ func TestAMemberIsReplacedOnce(t *testing.T) {
 		heir := read(t, config)
 		heir.take(1)
 		first.await("the loss of one of two", func(told []string) bool { return len(told) == 4 })
-		first.revoking = func(context.Context, contract.Lane) {
+		first.revoking = func(context.Context, source.Lane) {
 			heir.close()
 			first.await("a lane that comes back", func(told []string) bool {
 				return slices.Index(told, "revoking orders/0") >= 0 && strings.HasPrefix(told[len(told)-1], "given")
@@ -78,7 +78,7 @@ func TestAMemberIsReplacedOnce(t *testing.T) {
 		defer stop()
 		r.await("a lane", func(told []string) bool { return len(told) == 1 })
 		goOn, revoked := make(chan bool), make(chan bool)
-		r.revoking = func(context.Context, contract.Lane) { goOn <- true }
+		r.revoking = func(context.Context, source.Lane) { goOn <- true }
 		r.demandReplacement()
 		r.await("its end", func(told []string) bool { return len(told) > 1 })
 		member := r.member.current()

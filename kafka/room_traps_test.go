@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -53,7 +53,7 @@ func readAll(t testing.TB, r *reader, n int, bound int64) int64 {
 	defer cancel()
 	var most, step int64
 	for got := 0; got < n; step++ {
-		all, err := r.Fetch(ctx, contract.Bound{Messages: 1000, Bytes: bound})
+		all, err := r.Fetch(ctx, source.Bound{Messages: 1000, Bytes: bound})
 		if err != nil || ctx.Err() != nil {
 			t.Fatal(got, err, ctx.Err())
 		}
@@ -111,7 +111,7 @@ func TestOneThatIsHeldHoldsItself(t *testing.T) {
 		defer cancel()
 		var held []*semel.Message
 		for n := 0; n < count; {
-			all, err := r.Fetch(ctx, contract.Bound{Messages: 1000, Bytes: 64 << 20})
+			all, err := r.Fetch(ctx, source.Bound{Messages: 1000, Bytes: 64 << 20})
 			if err != nil || ctx.Err() != nil {
 				t.Fatal(n, err, ctx.Err())
 			}
@@ -168,11 +168,11 @@ func TestABatchThatExpandsBeyondMeasure(t *testing.T) {
 }
 
 // takeUntil fetches until bodies have come, in any order, and passes errors over.
-func (r *reader) takeUntil(wanted ...string) []contract.Delivery {
+func (r *reader) takeUntil(wanted ...string) []source.Delivery {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), patience)
 	defer cancel()
-	var all []contract.Delivery
+	var all []source.Delivery
 	for len(all) < len(wanted) && ctx.Err() == nil {
 		got, _ := r.Fetch(ctx, wide)
 		all = append(all, got...)
@@ -199,10 +199,10 @@ func TestLanesThatFoundNoRoomGoOn(t *testing.T) {
 		r := read(t, Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing"})
 		ctx, cancel := contextFor(t, patience)
 		defer cancel()
-		var paused contract.Lane
+		var paused source.Lane
 		next := map[int32]int64{}
 		for got := 0; got < lanes*each && ctx.Err() == nil; {
-			all, err := r.Fetch(ctx, contract.Bound{Messages: 1000, Bytes: 1 << 20})
+			all, err := r.Fetch(ctx, source.Bound{Messages: 1000, Bytes: 1 << 20})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -238,10 +238,10 @@ func TestLanesThatFoundNoRoomGoOn(t *testing.T) {
 			}
 		}
 		r := read(t, config)
-		bound := contract.Bound{Messages: 100, Bytes: 3 << 20}
+		bound := source.Bound{Messages: 100, Bytes: 3 << 20}
 		ctx, cancel := contextFor(t, patience)
 		defer cancel()
-		var held []contract.Delivery
+		var held []source.Delivery
 		for len(held) < 3 && ctx.Err() == nil {
 			all, err := r.Fetch(ctx, bound)
 			if err != nil {

@@ -6,15 +6,15 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 )
 
-// Settle implements contract.Source. Acks of a lane become the group's offset as
+// Settle implements source.Source. Acks of a lane become the group's offset as
 // far as there is no gap before them; one request tells the group of all
 // lanes. What is acknowledged behind a gap, or within Config.CommitInterval
 // after a request, is done here and goes with a later one. Left is what the
 // group has not taken, and dead letters that could not be written.
-func (s *Source) Settle(ctx context.Context, all []contract.Settlement) ([]int, error) {
+func (s *Source) Settle(ctx context.Context, all []source.Settlement) ([]int, error) {
 	sum := s.deliveries.settle(all)
 	if sum.rouse {
 		s.gate.rouse()
@@ -52,7 +52,7 @@ type sums struct {
 }
 
 // settle takes settlements down.
-func (d *deliveries) settle(all []contract.Settlement) (sum sums) {
+func (d *deliveries) settle(all []source.Settlement) (sum sums) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	sum.targets = map[*lane]int64{}
@@ -90,7 +90,7 @@ func (d *deliveries) acknowledge(r *record, sum *sums) {
 
 // uncommitted adds to left the acks whose lanes the group does not know to be
 // so far.
-func (d *deliveries) uncommitted(all []contract.Settlement, targets map[*lane]int64, left []int) []int {
+func (d *deliveries) uncommitted(all []source.Settlement, targets map[*lane]int64, left []int) []int {
 	d.lanes.with(func([]*lane) {
 		for i := range all {
 			r, ok := all[i].Delivery.Handle.(*record)

@@ -5,14 +5,14 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/worker"
 	"github.com/semel-go/semel/kafka/internal/hook"
+	"github.com/semel-go/semel/source"
 )
 
 // Source reads topics as a member of a consumer group. It implements
-// [contract.Source], [contract.DeadLettering], [contract.Positioned], [contract.RecordAges] and
-// [contract.HorizonReporter].
+// [source.Source], [source.DeadLettering], [source.Positioned], [source.RecordAges] and
+// [source.HorizonReporter].
 type Source struct {
 	config  Config
 	between func() // of tests: after a poll, before its records find their lanes
@@ -43,13 +43,13 @@ type Source struct {
 }
 
 var (
-	_ contract.Source          = (*Source)(nil)
-	_ contract.DeadLettering   = (*Source)(nil)
-	_ contract.Positioned      = (*Source)(nil)
-	_ contract.IdleReporter    = (*Source)(nil)
-	_ contract.LaneFailer      = (*Source)(nil)
-	_ contract.RecordAges      = (*Source)(nil)
-	_ contract.HorizonReporter = (*Source)(nil)
+	_ source.Source          = (*Source)(nil)
+	_ source.DeadLettering   = (*Source)(nil)
+	_ source.Positioned      = (*Source)(nil)
+	_ source.IdleReporter    = (*Source)(nil)
+	_ source.LaneFailer      = (*Source)(nil)
+	_ source.RecordAges      = (*Source)(nil)
+	_ source.HorizonReporter = (*Source)(nil)
 )
 
 // New checks the configuration and reports every fault of it. It does not
@@ -97,25 +97,25 @@ func (s *Source) assemble(c *Config) {
 	}
 }
 
-// Positions implements contract.Positioned: where the group first began is kept in
+// Positions implements source.Positioned: where the group first began is kept in
 // the consumer's store, under the name "kafka:GROUP:TOPIC". A store that is a
-// contract.OffsetStore is told, before the group is, how far each partition is done,
+// source.OffsetStore is told, before the group is, how far each partition is done,
 // as "kafka:GROUP:TOPIC/PARTITION@ID" with the topic's id.
-func (s *Source) Positions(consumer string, store contract.PositionStore) {
+func (s *Source) Positions(consumer string, store source.PositionStore) {
 	s.beginnings.store = positionStore{consumer, store}
 	s.positions.consumer = consumer
-	s.positions.store, _ = store.(contract.OffsetStore)
+	s.positions.store, _ = store.(source.OffsetStore)
 }
 
 // Lanes sets who is told of partitions that come and go.
-func (s *Source) Lanes(o contract.LaneObserver) { s.lanes.observer = o }
+func (s *Source) Lanes(o source.LaneObserver) { s.lanes.observer = o }
 
-// Fetch implements contract.Source. The first one connects, checks topics and
+// Fetch implements source.Source. The first one connects, checks topics and
 // group, and joins; it fails with what is wrong and can be called again. After
 // Close its error wraps semel.ErrClosed; one that wraps semel.ErrBehind says that the
 // store lost what it had, and that nothing more is read. An error may come with deliveries:
 // other lanes go on.
-func (s *Source) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+func (s *Source) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	s.budget.Raise(most.Bytes)
 	for {
 		if err := s.join(ctx); err != nil {
@@ -139,7 +139,7 @@ func (s *Source) Fetch(ctx context.Context, most contract.Bound) ([]contract.Del
 }
 
 // take takes what is ready, and what is wrong.
-func (s *Source) take(most contract.Bound) found {
+func (s *Source) take(most source.Bound) found {
 	if s.member.isClosed() {
 		return found{err: fmt.Errorf("kafka: the source is closed: %w", semel.ErrClosed)}
 	}
@@ -153,7 +153,7 @@ func (s *Source) take(most contract.Bound) found {
 
 // poll takes records out of the client and gives them to their lanes. It ends
 // with ctx, when the gate is roused, and when something handed back is due.
-func (s *Source) poll(ctx context.Context, most contract.Bound, f found) {
+func (s *Source) poll(ctx context.Context, most source.Bound, f found) {
 	if !f.due.IsZero() {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithDeadline(ctx, f.due)
@@ -179,7 +179,7 @@ func (s *Source) poll(ctx context.Context, most contract.Bound, f found) {
 
 // Flow pauses or resumes a lane. Records that were polled stay here and are
 // delivered after it is resumed.
-func (s *Source) Flow(which contract.Lane, on bool) {
+func (s *Source) Flow(which source.Lane, on bool) {
 	s.intake.flow(which, on)
 	s.gate.rouse()
 }

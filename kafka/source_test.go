@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -60,7 +60,7 @@ func TestOffsetsAreAContiguousPrefixOfWhatWasDelivered(t *testing.T) {
 		wants(t, got, "a", "b")
 		r.ack(got...)
 		t.Run("trap_35_the_lag_reaches_zero_behind_a_marker_at_the_end", func(t *testing.T) {
-			stop := r.keepFetching(func([]contract.Delivery) {})
+			stop := r.keepFetching(func([]source.Delivery) {})
 			defer stop()
 			ends, err := kadm.NewClient(c).ListEndOffsets(t.Context(), "orders")
 			if err != nil {
@@ -113,7 +113,7 @@ func TestARecordBecomesTheMessageThatItIs(t *testing.T) {
 	}
 	got := read(t, config).take(3)
 	m := got[0].Message
-	if m.Key != nil || m.ID() != "e-1" || m.Source() != "/shop" || m.Topic != "orders" || m.Origin.Partition != 0 || m.Origin.Offset != 0 || got[0].Before != contract.Unknown {
+	if m.Key != nil || m.ID() != "e-1" || m.Source() != "/shop" || m.Topic != "orders" || m.Origin.Partition != 0 || m.Origin.Offset != 0 || got[0].Before != source.Unknown {
 		t.Errorf("message %+v, before %d", m, got[0].Before)
 	}
 	if len(m.Headers) != 4 || m.Headers[2].Name != "note" || string(m.Headers[3].Value) != "2" {
@@ -250,7 +250,7 @@ func TestWhatIsWrongWithTheBrokersIsSaidByFetch(t *testing.T) {
 func TestAnEventThatIsHandedOnTwiceIsOpenedOnce(t *testing.T) {
 	kind := semel.Header{Name: "content-type", Value: []byte("application/cloudevents+json")}
 	m := &semel.Message{Headers: semel.Headers{kind}, Body: []byte(`{"specversion":"1.0","id":"1","source":"/s","type":"t","data":{"a":1}}`)}
-	first := contract.Delivery{Message: m, Undecoded: &event{}}
+	first := source.Delivery{Message: m, Undecoded: &event{}}
 	second := first // as a source around this one may do
 	first.Decode(nil)
 	second.Decode(nil)

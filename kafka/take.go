@@ -4,8 +4,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/kafka/internal/hook"
+	"github.com/semel-go/semel/source"
 )
 
 // deliveries are what the consumer is given of lanes, and what becomes of it.
@@ -47,7 +47,7 @@ const mostBack = 10_000
 
 // take takes what is ready: lanes take turns, and in a lane what was handed
 // back and is due comes first.
-func (d *deliveries) take(most contract.Bound) (f found) {
+func (d *deliveries) take(most source.Bound) (f found) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.lanes.with(func(all []*lane) {
@@ -72,7 +72,7 @@ func handedBackOf(all []*lane) (n int) {
 	return n
 }
 
-func (l *lane) take(f *found, most contract.Bound, now time.Time) {
+func (l *lane) take(f *found, most source.Bound, now time.Time) {
 	if !l.blocked() {
 		l.takeBack(f, most, now)
 		l.takeReady(f, most, now)
@@ -80,7 +80,7 @@ func (l *lane) take(f *found, most contract.Bound, now time.Time) {
 }
 
 // add reports whether a record fits, the first one always, and takes it.
-func (f *found) add(r *record, most contract.Bound, now time.Time) bool {
+func (f *found) add(r *record, most source.Bound, now time.Time) bool {
 	if len(f.records) > 0 && (len(f.records) >= most.Messages || f.bytes+r.size > most.Bytes) {
 		return false
 	}
@@ -93,7 +93,7 @@ func (f *found) add(r *record, most contract.Bound, now time.Time) bool {
 	return true
 }
 
-func (l *lane) takeBack(f *found, most contract.Bound, now time.Time) {
+func (l *lane) takeBack(f *found, most source.Bound, now time.Time) {
 	kept := l.back[:0]
 	for _, r := range l.back {
 		switch {
@@ -111,7 +111,7 @@ func (l *lane) takeBack(f *found, most contract.Bound, now time.Time) {
 	l.back = kept
 }
 
-func (l *lane) takeReady(f *found, most contract.Bound, now time.Time) {
+func (l *lane) takeReady(f *found, most source.Bound, now time.Time) {
 	n := 0
 	for n < len(l.ready) && f.add(l.ready[n], most, now) {
 		l.ready[n] = nil

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 )
 
 // held reports whether an assignment waits at the gate or has passed it.
@@ -52,7 +52,7 @@ func TestPollsAndAssignmentsTakeTurns(t *testing.T) {
 				r.betweenPollAndLane(func() { remove(t, c, r) })
 			}
 		}
-		var latter []contract.Delivery
+		var latter []source.Delivery
 		for len(latter) < 10 {
 			got := r.take(1)
 			if got[0].Lane == former[0].Lane {

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -82,7 +82,7 @@ func TestTheStateOfLanesIsTold(t *testing.T) {
 		}
 		put(t, c, "orders", 0, "behind it")
 		r := read(t, config)
-		stop := r.keepFetching(func(got []contract.Delivery) { r.ack(got...) })
+		stop := r.keepFetching(func(got []source.Delivery) { r.ack(got...) })
 		defer stop()
 		seen.await(t, "it is held up", func(s LaneState) bool { return s.HeldUp && s.Delivered == 0 && s.End == 2 })
 		if err := open.EndTransaction(t.Context(), kgo.TryCommit); err != nil {

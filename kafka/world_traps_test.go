@@ -14,10 +14,11 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -212,15 +213,15 @@ type mortal struct {
 	hangs *atomic.Bool
 }
 
-func (m *mortal) LoadPosition(ctx context.Context, consumer, source string) (contract.Position, bool, error) {
+func (m *mortal) LoadPosition(ctx context.Context, consumer, src string) (source.Position, bool, error) {
 	if m.hangs.Load() {
 		<-ctx.Done()
-		return contract.Position{}, false, ctx.Err()
+		return source.Position{}, false, ctx.Err()
 	}
-	return m.Store.LoadPosition(ctx, consumer, source)
+	return m.Store.LoadPosition(ctx, consumer, src)
 }
 
-func (m *mortal) AdvanceOffsets(ctx context.Context, consumer string, to []contract.OffsetAdvance) ([]contract.LaneOffset, error) {
+func (m *mortal) AdvanceOffsets(ctx context.Context, consumer string, to []source.OffsetAdvance) ([]source.LaneOffset, error) {
 	if m.dead.Load() {
 		return nil, errDead
 	}
@@ -229,7 +230,7 @@ func (m *mortal) AdvanceOffsets(ctx context.Context, consumer string, to []contr
 
 var errDead = errors.New("the process is dead")
 
-func (m *mortal) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[*memstore.Tx], []contract.Verdict, error) {
+func (m *mortal) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[*memstore.Tx], []store.Verdict, error) {
 	if m.dead.Load() {
 		return nil, nil, errDead
 	}
@@ -241,16 +242,16 @@ func (m *mortal) Begin(ctx context.Context, o contract.TxOptions, marks []contra
 }
 
 type mortalBatch struct {
-	contract.Batch[*memstore.Tx]
+	store.Batch[*memstore.Tx]
 	dead *atomic.Bool
 }
 
-func (b *mortalBatch) TxAborted() bool { return b.Batch.(contract.TxStatus).TxAborted() }
+func (b *mortalBatch) TxAborted() bool { return b.Batch.(store.TxStatus).TxAborted() }
 
-func (b *mortalBatch) Commit(ctx context.Context, e contract.Ending) contract.Result {
+func (b *mortalBatch) Commit(ctx context.Context, e store.Ending) store.Result {
 	if b.dead.Load() {
 		b.Batch.Rollback(ctx)
-		return contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: errDead}
+		return store.Result{Outcome: store.NotCommitted, Class: store.ClassDown, Culprit: store.NoCulprit, Err: errDead}
 	}
 	return b.Batch.Commit(ctx, e)
 }

@@ -6,10 +6,10 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/keyclaim"
 	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/store"
 )
 
 // claim is a key that is this process's, for now.
@@ -20,13 +20,13 @@ type claim struct {
 
 // claim is one for which the store has not been asked yet.
 func (k *Keys) claim(key semel.Key) *claim {
-	return &claim{keyclaim.Claim{Store: k.store, Key: key, Token: contract.NewToken(), Lease: k.config.Lease}, &k.config}
+	return &claim{keyclaim.Claim{Store: k.store, Key: key, Token: store.NewToken(), Lease: k.config.Lease}, &k.config}
 }
 
 // call makes the call, unless the lease may be over, and records what became of it.
 func (c *claim) call(ctx context.Context, a Attempt, call func(context.Context, Attempt) ([]byte, error)) (Answer, error) {
 	if !c.Holds(nil) {
-		return c.end(ctx, Answer{State: contract.KeyClaimed}, contract.KeyRelease, fmt.Errorf("leasedkey: nobody was called, since the lease may be over: %w", contract.ErrClaimLost))
+		return c.end(ctx, Answer{State: store.KeyClaimed}, store.KeyRelease, fmt.Errorf("leasedkey: nobody was called, since the lease may be over: %w", store.ErrClaimLost))
 	}
 	var result []byte
 	err := c.keep(ctx, func(ctx context.Context) (err error) {
@@ -34,7 +34,7 @@ func (c *claim) call(ctx context.Context, a Attempt, call func(context.Context, 
 		return err
 	})
 	event, state := eventOf(err)
-	if event == contract.KeyComplete { // the other side may say that it had the call before
+	if event == store.KeyComplete { // the other side may say that it had the call before
 		return c.complete(ctx, Answer{State: state, Called: true, Result: result})
 	}
 	return c.end(ctx, Answer{State: state, Called: true}, event, err)
@@ -44,25 +44,25 @@ func (c *claim) call(ctx context.Context, a Attempt, call func(context.Context, 
 // kept: it is left out then, and the error says so.
 func (c *claim) complete(ctx context.Context, a Answer) (Answer, error) {
 	var err error
-	if n := len(a.Result); n > contract.MaxKeyResult {
-		a.Result, err = nil, fmt.Errorf("leasedkey: the call took effect, and its result of %d bytes is not kept, since that is more than %d", n, contract.MaxKeyResult)
+	if n := len(a.Result); n > store.MaxKeyResult {
+		a.Result, err = nil, fmt.Errorf("leasedkey: the call took effect, and its result of %d bytes is not kept, since that is more than %d", n, store.MaxKeyResult)
 	}
-	return c.end(ctx, a, contract.KeyComplete, err)
+	return c.end(ctx, a, store.KeyComplete, err)
 }
 
 // eventOf is how a claim ends whose call returned this, and how the key stands then.
-func eventOf(err error) (contract.KeyEvent, contract.KeyState) {
+func eventOf(err error) (store.KeyEvent, store.KeyState) {
 	var decided *semel.HandlerError
 	switch calls.OutcomeOf(false, err) { // the rule of consumers
-	case contract.CallFailed:
-		return contract.KeyRelease, contract.KeyClaimed
-	case contract.CallUnknown:
-		return contract.KeyAbandon, contract.KeyClaimed
+	case store.CallFailed:
+		return store.KeyRelease, store.KeyClaimed
+	case store.CallUnknown:
+		return store.KeyAbandon, store.KeyClaimed
 	}
 	if err == nil || errors.As(err, &decided) && decided.Decision == semel.DecideDuplicate {
-		return contract.KeyComplete, contract.KeyCompleted
+		return store.KeyComplete, store.KeyCompleted
 	}
-	return contract.KeyFail, contract.KeyFailed
+	return store.KeyFail, store.KeyFailed
 }
 
 // keep runs a call within its time-out, and ends its context when the lease is another's, or
@@ -71,7 +71,7 @@ func (c *claim) keep(ctx context.Context, call func(context.Context) error) (err
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
 	if !c.Holds(stop) {
-		stop(contract.ErrClaimLost)
+		stop(store.ErrClaimLost)
 	}
 	defer c.Holds(nil)
 	calling, done := context.WithTimeout(ctx, c.config.Timeout)
@@ -90,15 +90,15 @@ func (c *claim) keep(ctx context.Context, call func(context.Context) error) (err
 // end records how the claim ends, also if ctx has: for as long as a lease, since the store may
 // be away for a moment. The error is that of the call, and what kept its end from being
 // recorded.
-func (c *claim) end(ctx context.Context, a Answer, e contract.KeyEvent, err error) (Answer, error) {
+func (c *claim) end(ctx context.Context, a Answer, e store.KeyEvent, err error) (Answer, error) {
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), c.Lease)
 	defer done()
-	switch failed := c.End(ctx, contract.KeyEnding{Event: e, Result: a.Result, Keep: c.config.Keep}); {
+	switch failed := c.End(ctx, store.KeyEnding{Event: e, Result: a.Result, Keep: c.config.Keep}); {
 	case failed == nil:
 		return a, err
-	case errors.Is(failed, contract.ErrClaimLost):
-		return Answer{State: contract.KeyHeld, Called: a.Called}, errors.Join(err, contract.ErrClaimLost)
+	case errors.Is(failed, store.ErrClaimLost):
+		return Answer{State: store.KeyHeld, Called: a.Called}, errors.Join(err, store.ErrClaimLost)
 	default:
-		return Answer{State: contract.KeyClaimed, Called: a.Called}, errors.Join(err, fmt.Errorf("leasedkey: %w: %w", ErrNotRecorded, failed))
+		return Answer{State: store.KeyClaimed, Called: a.Called}, errors.Join(err, fmt.Errorf("leasedkey: %w: %w", ErrNotRecorded, failed))
 	}
 }

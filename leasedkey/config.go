@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/calls"
+	"github.com/semel-go/semel/store"
 )
 
 // Config says how calls are made. Consumer, Keep and Window have to be set.
@@ -27,7 +27,7 @@ type Config struct {
 	// Lease.
 	Timeout time.Duration
 	// Ask, if not nil, finds out whether an attempt whose outcome is unknown took effect,
-	// once Window has passed. It has Timeout. A result of more than contract.MaxKeyResult
+	// once Window has passed. It has Timeout. A result of more than store.MaxKeyResult
 	// bytes is not kept; Do returns an error that says so, once.
 	Ask func(ctx context.Context, a Attempt) (Finding, []byte, error)
 	// MayForget says why it is bearable that the store may forget keys, and calls be made
@@ -55,7 +55,7 @@ const (
 )
 
 // fits reports what is wrong with a configuration, and sets what was left open.
-func (c *Config) fits(store contract.KeyStore) error {
+func (c *Config) fits(st store.KeyStore) error {
 	if c.Lease == 0 {
 		c.Lease = time.Minute
 	}
@@ -66,7 +66,7 @@ func (c *Config) fits(store contract.KeyStore) error {
 		return fmt.Errorf("%s "+format, append([]any{field}, args...)...)
 	}
 	switch {
-	case store == nil:
+	case st == nil:
 		return errors.New("the store is nil; pass one that is open")
 	case c.Consumer == "":
 		return fault("Consumer", "is empty; say whose keys these are")
@@ -81,16 +81,16 @@ func (c *Config) fits(store contract.KeyStore) error {
 	case c.Keep < c.Lease:
 		return fault("Keep", "is %v, and must be at least Lease, which is %v; a copy that comes after it is called for again", c.Keep, c.Lease)
 	}
-	return c.durable(store)
+	return c.durable(st)
 }
 
 // durable refuses a store that may forget, unless somebody said why that is bearable.
-func (c *Config) durable(store contract.KeyStore) error {
-	says, able := store.(contract.KeyDurability)
+func (c *Config) durable(st store.KeyStore) error {
+	says, able := st.(store.KeyDurability)
 	if !able || c.MayForget != "" {
 		return nil
 	}
-	if d, why := says.Durable(); d > contract.DurableButSeconds {
+	if d, why := says.Durable(); d > store.DurableButSeconds {
 		return fmt.Errorf("the store is %v (%s), so that calls may be made twice; make it durable, or say in MayForget why that is bearable", d, why)
 	}
 	return nil

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/leasedkey"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 func TestAConfigurationThatDoesNotFitIsRefused(t *testing.T) {
@@ -36,15 +36,15 @@ func TestAConfigurationThatDoesNotFitIsRefused(t *testing.T) {
 
 // says is a store that says how durable it is.
 type says struct {
-	contract.KeyStore
-	d contract.Durability
+	store.KeyStore
+	d store.Durability
 }
 
-func (s says) Durable() (contract.Durability, string) { return s.d, "it says so" }
+func (s says) Durable() (store.Durability, string) { return s.d, "it says so" }
 
 func TestJ4AStoreThatForgetsIsRefusedUnlessThatIsBearable(t *testing.T) {
-	for d, refused := range map[contract.Durability]bool{
-		contract.Durable: false, contract.DurableButSeconds: false, contract.Volatile: true, contract.DurabilityUnknown: true,
+	for d, refused := range map[store.Durability]bool{
+		store.Durable: false, store.DurableButSeconds: false, store.Volatile: true, store.DurabilityUnknown: true,
 	} {
 		c := config()
 		c.MayForget = ""

@@ -7,23 +7,24 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/calls"
+	"github.com/semel-go/semel/store"
 )
 
 // Keys makes calls. Use New. It is safe for use by several goroutines.
 type Keys struct {
-	store  contract.KeyStore
+	store  store.KeyStore
 	config Config
 }
 
 // New returns Keys over a store, or what is wrong with the configuration, or that the store
 // may forget. It calls nobody.
-func New(store contract.KeyStore, c Config) (*Keys, error) {
-	if err := c.fits(store); err != nil {
+func New(st store.KeyStore, c Config) (*Keys, error) {
+	if err := c.fits(st); err != nil {
 		return nil, fmt.Errorf("leasedkey: %w", err)
 	}
-	return &Keys{store, c}, nil
+	return &Keys{st, c}, nil
 }
 
 // Request is what is called for.
@@ -34,10 +35,10 @@ type Request struct {
 	// a conflict.
 	Fingerprint semel.Fingerprint
 	// Note, if not nil, is kept before the call is made, for who finds the request left:
-	// contract.RequestStore, which the store must be then.
+	// admin.RequestStore, which the store must be then.
 	Note []byte
-	// Seen, if not 0, is contract.AbandonedKey.Started: nobody is called unless the key stands as
-	// it was seen then, see contract.KeyClaim.
+	// Seen, if not 0, is admin.AbandonedKey.Started: nobody is called unless the key stands as
+	// it was seen then, see store.KeyClaim.
 	Seen int
 }
 
@@ -56,12 +57,12 @@ type Attempt struct {
 
 // Answer is what became of a request.
 type Answer struct {
-	// State is contract.KeyCompleted: the effect is there; contract.KeyFailed: there is
-	// none, and will be none; contract.KeyConflict: the key stands for another content;
-	// contract.KeyHeld: another process is calling, for the time Left at least if it dies;
-	// contract.KeyClaimed: it may be asked for again; contract.KeyGone: it does not stand as
+	// State is store.KeyCompleted: the effect is there; store.KeyFailed: there is
+	// none, and will be none; store.KeyConflict: the key stands for another content;
+	// store.KeyHeld: another process is calling, for the time Left at least if it dies;
+	// store.KeyClaimed: it may be asked for again; store.KeyGone: it does not stand as
 	// Request.Seen says, and nobody was called.
-	State contract.KeyState
+	State store.KeyState
 	// Called says that this very request made a call.
 	Called bool
 	Left   time.Duration
@@ -81,23 +82,23 @@ var ErrNotRecorded = errors.New("semel: the call was made, and its outcome is no
 // Do calls for a request, unless another is calling for it or its end is known.
 //
 // A call that returns nil has taken effect, and its result is kept (at most
-// contract.MaxKeyResult bytes). semel.Permanent, semel.Discard and semel.Park say that it did
+// store.MaxKeyResult bytes). semel.Permanent, semel.Discard and semel.Park say that it did
 // not, and never will; semel.Retry and semel.RetryAfter that this attempt did not;
 // semel.Duplicate that it had before. After any other error, a panic among them, and after one
 // that has semel.Unknown within or comes when Timeout has passed, nobody knows. Do returns the
 // error in each case, but nil where another's call has ended.
 //
 // An error of the store before the call means that nobody was called, and so does one that says
-// that the lease was over before. contract.ErrClaimLost:
+// that the lease was over before. store.ErrClaimLost:
 // the call outlived its lease and another process has the key; nothing was recorded.
 func (k *Keys) Do(ctx context.Context, r Request, call func(ctx context.Context, a Attempt) ([]byte, error)) (Answer, error) {
 	key := semel.Key{Consumer: k.config.Consumer, Source: r.Source, ID: r.ID}
 	c, asked := k.claim(key), time.Now()
-	claimed, err := k.store.ClaimKey(ctx, contract.KeyClaim{Key: key, Fingerprint: r.Fingerprint, Token: c.Token, Lease: c.Lease, Keep: k.config.Keep, Seen: r.Seen})
+	claimed, err := k.store.ClaimKey(ctx, store.KeyClaim{Key: key, Fingerprint: r.Fingerprint, Token: c.Token, Lease: c.Lease, Keep: k.config.Keep, Seen: r.Seen})
 	if err != nil {
 		return Answer{}, fmt.Errorf("leasedkey: %w", err)
 	}
-	if claimed.State != contract.KeyClaimed {
+	if claimed.State != store.KeyClaimed {
 		return Answer{State: claimed.State, Left: claimed.Left, Result: claimed.Result}, nil
 	}
 	a := Attempt{
@@ -110,7 +111,7 @@ func (k *Keys) Do(ctx context.Context, r Request, call func(ctx context.Context,
 		return k.doubt(ctx, c, a, call)
 	}
 	if err := k.note(ctx, c, r.Note); err != nil {
-		return c.end(ctx, Answer{State: contract.KeyClaimed}, contract.KeyRelease, fmt.Errorf("leasedkey: nobody was called, since it could not be noted: %w", err))
+		return c.end(ctx, Answer{State: store.KeyClaimed}, store.KeyRelease, fmt.Errorf("leasedkey: nobody was called, since it could not be noted: %w", err))
 	}
 	return c.call(ctx, a, call)
 }
@@ -120,7 +121,7 @@ func (k *Keys) note(ctx context.Context, c *claim, note []byte) error {
 	if note == nil {
 		return nil
 	}
-	notes, able := k.store.(contract.RequestStore)
+	notes, able := k.store.(admin.RequestStore)
 	if !able {
 		return fmt.Errorf("the store keeps no notes: %w", semel.ErrUnsupported)
 	}
@@ -145,7 +146,7 @@ func (k *Keys) doubt(ctx context.Context, c *claim, a Attempt, call func(context
 	}
 	switch {
 	case asked == nil && finding == Happened:
-		return c.complete(ctx, Answer{State: contract.KeyCompleted, Result: result})
+		return c.complete(ctx, Answer{State: store.KeyCompleted, Result: result})
 	case asked == nil && finding == DidNotHappen:
 		return c.call(ctx, a, call)
 	}
@@ -153,38 +154,38 @@ func (k *Keys) doubt(ctx context.Context, c *claim, a Attempt, call func(context
 	if asked != nil {
 		err = fmt.Errorf("%w; asked, the other side answers: %w", err, asked)
 	}
-	return c.end(ctx, Answer{State: contract.KeyClaimed}, contract.KeyAbandon, err)
+	return c.end(ctx, Answer{State: store.KeyClaimed}, store.KeyAbandon, err)
 }
 
 // Resolve records what a person has found out of a request that is in doubt: that it
-// happened, with a result of at most contract.MaxKeyResult bytes, or that it did not, so that
+// happened, with a result of at most store.MaxKeyResult bytes, or that it did not, so that
 // it is called for anew. It refuses with semel.ErrState if a process is calling, or the end is
 // known.
 func (k *Keys) Resolve(ctx context.Context, source, id string, f Finding, result []byte) error {
 	key := semel.Key{Consumer: k.config.Consumer, Source: source, ID: id}
-	ending := contract.KeyForget
+	ending := store.KeyForget
 	switch f {
 	case Happened:
-		ending = contract.KeyComplete
+		ending = store.KeyComplete
 	case DidNotHappen:
 		result = nil
 	default:
 		return errors.New("leasedkey: say whether it happened or not; what is unknown stays so by itself")
 	}
-	if len(result) > contract.MaxKeyResult {
-		return fmt.Errorf("leasedkey: the result has %d bytes, and at most %d are kept; nothing was recorded", len(result), contract.MaxKeyResult)
+	if len(result) > store.MaxKeyResult {
+		return fmt.Errorf("leasedkey: the result has %d bytes, and at most %d are kept; nothing was recorded", len(result), store.MaxKeyResult)
 	}
 	c := k.claim(key)
-	claimed, err := k.store.ClaimKey(ctx, contract.KeyClaim{Key: key, Token: c.Token, Lease: c.Lease, Keep: k.config.Keep})
+	claimed, err := k.store.ClaimKey(ctx, store.KeyClaim{Key: key, Token: c.Token, Lease: c.Lease, Keep: k.config.Keep})
 	switch {
 	case err != nil:
 		return fmt.Errorf("leasedkey: %w", err)
-	case claimed.State != contract.KeyClaimed:
+	case claimed.State != store.KeyClaimed:
 		return fmt.Errorf("leasedkey: key %q is %v: %w", id, claimed.State, semel.ErrState)
 	case !claimed.Unknown():
-		back := contract.KeyRelease
+		back := store.KeyRelease
 		if claimed.Started == 1 {
-			back = contract.KeyForget // there was no key
+			back = store.KeyForget // there was no key
 		}
 		_, err := c.end(ctx, Answer{}, back, fmt.Errorf("leasedkey: of key %q no outcome is unknown: %w", id, semel.ErrState))
 		return err

@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/leasedkey"
+	"github.com/semel-go/semel/store"
 )
 
 // away is what a store says that cannot be reached.
@@ -75,13 +75,13 @@ func TestLaw5ACallEndsWithItsLease(t *testing.T) {
 			var ended time.Time
 			var why error
 			a, err := b.do(func(ctx context.Context, at leasedkey.Attempt) ([]byte, error) {
-				b.failing(func(string) error { return contract.ErrClaimLost }) // as one that has forgotten it
+				b.failing(func(string) error { return store.ErrClaimLost }) // as one that has forgotten it
 				return untilEnded(&ended, &why)(ctx, at)
 			})
-			if took := ended.Sub(claimed); took > 20*time.Second || !errors.Is(why, contract.ErrClaimLost) {
+			if took := ended.Sub(claimed); took > 20*time.Second || !errors.Is(why, store.ErrClaimLost) {
 				t.Errorf("its context ended after %v: %v", took, why)
 			}
-			if a.State != contract.KeyHeld || !errors.Is(err, contract.ErrClaimLost) {
+			if a.State != store.KeyHeld || !errors.Is(err, store.ErrClaimLost) {
 				t.Errorf("it is %+v, %v", a, err)
 			}
 		})
@@ -97,7 +97,7 @@ func TestLaw5ACallEndsWithItsLease(t *testing.T) {
 				return nil
 			})
 			a, err := b.do(well)
-			if b.called(0) != 0 || a.Called || a.State != contract.KeyClaimed || !errors.Is(err, contract.ErrClaimLost) {
+			if b.called(0) != 0 || a.Called || a.State != store.KeyClaimed || !errors.Is(err, store.ErrClaimLost) {
 				t.Errorf("%d calls, %+v, %v", b.called(0), a, err)
 			}
 			a, err = b.do(func(_ context.Context, at leasedkey.Attempt) ([]byte, error) {
@@ -106,7 +106,7 @@ func TestLaw5ACallEndsWithItsLease(t *testing.T) {
 				}
 				return nil, semel.Duplicate(nil)
 			})
-			b.want(a, err, contract.KeyCompleted, true, 1)
+			b.want(a, err, store.KeyCompleted, true, 1)
 		})
 	})
 }
@@ -126,10 +126,10 @@ func TestLaw13WhatACallDidIsRecordedAlsoWhenItsCallerHasGone(t *testing.T) {
 			})
 			return []byte("charge 1"), nil
 		})
-		if err != nil || a.State != contract.KeyCompleted {
+		if err != nil || a.State != store.KeyCompleted {
 			t.Errorf("it is %+v, %v", a, err)
 		}
 		a, err = b.do(well)
-		b.want(a, err, contract.KeyCompleted, false, 0)
+		b.want(a, err, store.KeyCompleted, false, 0)
 	})
 }

@@ -8,15 +8,16 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/leasedkey"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // deafToNotes takes no note.
 type deafToNotes struct{ *memstore.Keys }
 
-func (deafToNotes) SaveRequest(context.Context, semel.Key, contract.Token, []byte) error {
+func (deafToNotes) SaveRequest(context.Context, semel.Key, store.Token, []byte) error {
 	return errNoNote
 }
 
@@ -24,8 +25,8 @@ var errNoNote = errors.New("it takes no note")
 
 func TestF2ARequestIsNotedBeforeItsCall(t *testing.T) {
 	noted := leasedkey.Request{Source: "shop", ID: "a", Note: []byte("what it is about")}
-	left := func(t *testing.T, s *memstore.Keys) []contract.AbandonedKey {
-		all, err := s.AbandonedKeys(t.Context(), contract.AbandonedKeysQuery{Consumer: "billing", Most: 10})
+	left := func(t *testing.T, s *memstore.Keys) []admin.AbandonedKey {
+		all, err := s.AbandonedKeys(t.Context(), admin.AbandonedKeysQuery{Consumer: "billing", Most: 10})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -33,24 +34,24 @@ func TestF2ARequestIsNotedBeforeItsCall(t *testing.T) {
 	}
 	t.Run("F2_and_is_found_when_its_caller_has_died", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			store := memstore.NewKeys()
-			keys, _ := leasedkey.New(store, config())
+			st := memstore.NewKeys()
+			keys, _ := leasedkey.New(st, config())
 			_, _ = keys.Do(t.Context(), noted, func(context.Context, leasedkey.Attempt) ([]byte, error) {
 				pass(2 * time.Second)
-				if all := left(t, store); len(all) > 0 {
+				if all := left(t, st); len(all) > 0 {
 					t.Errorf("while it is called, %+v is left", all)
 				}
 				return nil, errors.New("no answer came")
 			})
 			pass(2 * time.Minute)
-			if all := left(t, store); len(all) != 1 || string(all[0].Note) != "what it is about" {
+			if all := left(t, st); len(all) != 1 || string(all[0].Note) != "what it is about" {
 				t.Errorf("%+v is left", all)
 			}
 		})
 	})
 	t.Run("F2_nobody_is_called_for_what_is_not_noted", func(t *testing.T) {
-		for _, store := range []contract.KeyStore{deafToNotes{memstore.NewKeys()}, struct{ contract.KeyStore }{memstore.NewKeys()}} {
-			keys, _ := leasedkey.New(store, config())
+		for _, st := range []store.KeyStore{deafToNotes{memstore.NewKeys()}, struct{ store.KeyStore }{memstore.NewKeys()}} {
+			keys, _ := leasedkey.New(st, config())
 			called := 0
 			call := func(context.Context, leasedkey.Attempt) ([]byte, error) {
 				called++

@@ -52,7 +52,7 @@ type MessageTrace interface {
 
 // MessageEnd is how a message's part in a batch ended.
 type MessageEnd struct {
-	// Ending is how it ended, as contract.End names it: "applied", "duplicate" and so on, or
+	// Ending is how it ended, as source.End names it: "applied", "duplicate" and so on, or
 	// "not ended" where the batch was committed without it. Where the batch was not committed
 	// it is the word of that, "rolled back" or "unknown" (End).
 	Ending string

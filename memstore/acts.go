@@ -6,8 +6,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
 // find returns the row if it has this revision, once no batch with its identity
@@ -31,7 +32,7 @@ func (s *Store) find(ctx context.Context, number, revision int64) (*row, error) 
 // understands refuses to act on a row of which, or of whose marker, only a newer
 // release knows what it says.
 func (s *Store) understands(r *row) error {
-	acted := sqlform.Acted{Number: r.Number, State: string(r.State), Outcome: int64(contract.Parked), Inbox: rowsName, Markers: markersName}
+	acted := sqlform.Acted{Number: r.Number, State: string(r.State), Outcome: int64(store.Parked), Inbox: rowsName, Markers: markersName}
 	if m, there := s.markers[r.key.identity]; there {
 		acted.Outcome = int64(m.outcome)
 	}
@@ -39,13 +40,13 @@ func (s *Store) understands(r *row) error {
 	return err
 }
 
-func (s *Store) record(a contract.Act, row int64, result string) {
+func (s *Store) record(a store.Act, row int64, result string) {
 	a.Number, a.Row, a.Result, a.At = int64(len(s.acts))+1, row, result, s.now()
 	s.acts = append(s.acts, a)
 }
 
-// Record implements contract.Recorder.
-func (s *Store) Record(_ context.Context, a contract.Act) error {
+// Record implements admin.Recorder.
+func (s *Store) Record(_ context.Context, a store.Act) error {
 	if err := s.ask("rows"); err != nil {
 		return err
 	}
@@ -55,8 +56,8 @@ func (s *Store) Record(_ context.Context, a contract.Act) error {
 	return nil
 }
 
-// Discard implements contract.Inbox.
-func (s *Store) Discard(ctx context.Context, number, revision int64, a contract.Act) error {
+// Discard implements store.Inbox.
+func (s *Store) Discard(ctx context.Context, number, revision int64, a store.Act) error {
 	if err := s.ask("rows"); err != nil {
 		return err
 	}
@@ -66,29 +67,29 @@ func (s *Store) Discard(ctx context.Context, number, revision int64, a contract.
 	if err != nil {
 		return err
 	}
-	if err := r.State.MayBecome(contract.StateDiscarded); err != nil {
+	if err := r.State.MayBecome(store.StateDiscarded); err != nil {
 		return fmt.Errorf("row %d %w", number, err)
 	}
 	s.closeMarker(r)
-	r.State, r.token, r.DueAt, r.LockedUntil = contract.StateDiscarded, 0, time.Time{}, time.Time{}
+	r.State, r.token, r.DueAt, r.LockedUntil = store.StateDiscarded, 0, time.Time{}, time.Time{}
 	s.touch(r)
 	s.advance(r)
 	s.record(a, number, "done")
 	return nil
 }
 
-// Requeue implements contract.Requeuer.
-func (s *Store) Requeue(ctx context.Context, number, revision int64, a contract.Act) error {
-	return s.act(ctx, number, revision, contract.RowRetried, a)
+// Requeue implements admin.Requeuer.
+func (s *Store) Requeue(ctx context.Context, number, revision int64, a store.Act) error {
+	return s.act(ctx, number, revision, store.RowRetried, a)
 }
 
-// Release implements contract.Requeuer.
-func (s *Store) Release(ctx context.Context, number, revision int64, a contract.Act) error {
-	return s.act(ctx, number, revision, contract.RowReleased, a)
+// Release implements admin.Requeuer.
+func (s *Store) Release(ctx context.Context, number, revision int64, a store.Act) error {
+	return s.act(ctx, number, revision, store.RowReleased, a)
 }
 
-// Reopen implements contract.Requeuer.
-func (s *Store) Reopen(ctx context.Context, number, revision int64, a contract.Act) error {
+// Reopen implements admin.Requeuer.
+func (s *Store) Reopen(ctx context.Context, number, revision int64, a store.Act) error {
 	if err := s.ask("rows"); err != nil {
 		return err
 	}
@@ -98,7 +99,7 @@ func (s *Store) Reopen(ctx context.Context, number, revision int64, a contract.A
 	if err != nil {
 		return err
 	}
-	if err := contract.MayReopen(number, r.State, r.Reason, r.UnknownOutcome(), r.BodyRemoved); err != nil {
+	if err := admin.MayReopen(number, r.State, r.Reason, r.UnknownOutcome(), r.BodyRemoved); err != nil {
 		return err
 	}
 	if err := s.mayRun(r, s.others(r)); err != nil {
@@ -107,14 +108,14 @@ func (s *Store) Reopen(ctx context.Context, number, revision int64, a contract.A
 	if _, marked := s.markers[r.key.identity]; !marked && !r.Conflict {
 		return noMarker(r)
 	}
-	s.become(r, contract.RowReopened)
-	r.Reason, r.Place = contract.ReopenedReason(r.Reason), 0
+	s.become(r, store.RowReopened)
+	r.Reason, r.Place = admin.ReopenedReason(r.Reason), 0
 	s.record(a, number, "done")
 	return nil
 }
 
 // act lets a row be worked on again.
-func (s *Store) act(ctx context.Context, number, revision int64, e contract.RowEvent, a contract.Act) error {
+func (s *Store) act(ctx context.Context, number, revision int64, e store.RowEvent, a store.Act) error {
 	if err := s.ask("rows"); err != nil {
 		return err
 	}
@@ -128,18 +129,18 @@ func (s *Store) act(ctx context.Context, number, revision int64, e contract.RowE
 	switch {
 	case !legal:
 		return fmt.Errorf("row %d is %s: %w", number, r.State, semel.ErrState)
-	case r.State.Outcome() == contract.Waiting && r.State != contract.StateInProgress && !r.DueAt.After(s.now()):
-		return fmt.Errorf("row %d: %w", number, contract.ErrDueAlready)
+	case r.State.Outcome() == store.Waiting && r.State != store.StateInProgress && !r.DueAt.After(s.now()):
+		return fmt.Errorf("row %d: %w", number, admin.ErrDueAlready)
 	}
-	if e == contract.RowRetried {
-		if err := contract.MayRequeue(number, r.Reason, r.UnknownOutcome()); err != nil {
+	if e == store.RowRetried {
+		if err := admin.MayRequeue(number, r.Reason, r.UnknownOutcome()); err != nil {
 			return err
 		}
 	}
 	if err := s.takeMarker(r, s.others(r)); err != nil {
 		return err
 	}
-	if r.State == contract.StateDeadLettered {
+	if r.State == store.StateDeadLettered {
 		r.Place = 0 // it has left its line
 	}
 	r.State, r.token, r.DueAt, r.LockedUntil = next, 0, s.now(), time.Time{}
@@ -148,14 +149,14 @@ func (s *Store) act(ctx context.Context, number, revision int64, e contract.RowE
 	return nil
 }
 
-// Acts implements contract.Inbox. A limit of 0 means 1,000.
-func (s *Store) Acts(_ context.Context, number int64, limit int) ([]contract.Act, error) {
+// Acts implements store.Inbox. A limit of 0 means 1,000.
+func (s *Store) Acts(_ context.Context, number int64, limit int) ([]store.Act, error) {
 	if limit <= 0 {
 		limit = 1000
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var found []contract.Act
+	var found []store.Act
 	for _, a := range s.acts {
 		if len(found) < limit && (number == 0 || a.Row == number) {
 			found = append(found, a)

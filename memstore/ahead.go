@@ -4,17 +4,17 @@ import (
 	"slices"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
 // cutAhead cuts the waits and the leases of rows that were written while the clock was ahead, of
 // named ones or of all; the store's lock is held.
-func (s *Store) cutAhead(o *contract.ClaimOptions, now time.Time) {
+func (s *Store) cutAhead(o *store.ClaimOptions, now time.Time) {
 	rows, furthest := 0, time.Duration(0)
 	for _, r := range s.rows {
-		if r.State.Outcome() != contract.Waiting || r.waitsInLine() || len(o.Numbers) > 0 && !slices.Contains(o.Numbers, r.Number) {
+		if r.State.Outcome() != store.Waiting || r.waitsInLine() || len(o.Numbers) > 0 && !slices.Contains(o.Numbers, r.Number) {
 			continue
 		}
 		if by := r.cutAhead(now); by > 0 {

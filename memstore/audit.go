@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/audit"
 )
 
@@ -15,16 +15,16 @@ const mostSealed = 1000
 
 // chain is what acts are sealed into.
 type chain struct {
-	lines []contract.Seal
-	end   contract.SealHead
+	lines []admin.Seal
+	end   admin.SealHead
 	of    map[int64]int64 // the sequence of an act
 }
 
 // exact is a time as a chain has it.
 func exact(t time.Time) time.Time { return time.UnixMicro(t.UnixMicro()) }
 
-// Seal implements contract.Auditor.
-func (s *Store) Seal(_ context.Context, o contract.Sealing) (done contract.Sealed, err error) {
+// Seal implements admin.Auditor.
+func (s *Store) Seal(_ context.Context, o admin.Sealing) (done admin.Sealed, err error) {
 	if err := s.ask("seal"); err != nil {
 		return done, err
 	}
@@ -37,7 +37,7 @@ func (s *Store) Seal(_ context.Context, o contract.Sealing) (done contract.Seale
 			continue
 		}
 		if err := audit.MaySeal(&o, sealed.end); err != nil {
-			return contract.Sealed{}, err
+			return admin.Sealed{}, err
 		}
 		if o.At != nil {
 			o.At(done.Lines)
@@ -54,35 +54,35 @@ func (s *Store) Seal(_ context.Context, o contract.Sealing) (done contract.Seale
 	return done, nil
 }
 
-// SealHead implements contract.Auditor.
-func (s *Store) SealHead(context.Context) (contract.SealHead, error) {
+// SealHead implements admin.Auditor.
+func (s *Store) SealHead(context.Context) (admin.SealHead, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.chain.end, nil
 }
 
-// Seals implements contract.Auditor.
-func (s *Store) Seals(_ context.Context, after int64, limit int) (all []contract.AuditedSeal, err error) {
+// Seals implements admin.Auditor.
+func (s *Store) Seals(_ context.Context, after int64, limit int) (all []admin.AuditedSeal, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, line := range s.chain.lines {
 		if line.Sequence > after && len(all) < cmp.Or(max(limit, 0), mostSealed) {
 			now := s.acts[line.Act.Number-1]
 			now.At = exact(now.At)
-			all = append(all, contract.AuditedSeal{Seal: line, Now: &now})
+			all = append(all, admin.AuditedSeal{Seal: line, Now: &now})
 		}
 	}
 	return all, nil
 }
 
-// AuditedActs implements contract.Auditor.
-func (s *Store) AuditedActs(_ context.Context, after int64, limit int) (all []contract.AuditedAct, err error) {
+// AuditedActs implements admin.Auditor.
+func (s *Store) AuditedActs(_ context.Context, after int64, limit int) (all []admin.AuditedAct, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, act := range s.acts {
 		if act.Number > after && len(all) < cmp.Or(max(limit, 0), mostSealed) {
 			act.At = exact(act.At)
-			all = append(all, contract.AuditedAct{Act: act, Sequence: s.chain.of[act.Number]})
+			all = append(all, admin.AuditedAct{Act: act, Sequence: s.chain.of[act.Number]})
 		}
 	}
 	return all, nil

@@ -9,17 +9,17 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/formers"
 	"github.com/semel-go/semel/internal/lines"
 	"github.com/semel-go/semel/internal/streams"
+	"github.com/semel-go/semel/store"
 )
 
 // batch is an open transaction. Its fields are guarded by the store's lock.
 type batch struct {
 	store *Store
 	tx    Tx
-	marks []contract.Mark
+	marks []store.Mark
 	// fresh are the markers this batch wrote; a trimmed one is gone.
 	fresh []identity
 	own   []bool // by mark: this batch wrote the mark's marker
@@ -31,7 +31,7 @@ type batch struct {
 	// first to know.
 	streams *streams.Batch
 	began   []identity
-	working contract.Working
+	working store.Working
 	over    bool
 	// done is closed when the batch is over; made by the first who waits.
 	done chan struct{}
@@ -42,8 +42,8 @@ var (
 	errKilled = errors.New("memstore: the batch was killed")
 )
 
-// Begin implements contract.TxStore.
-func (s *Store) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[*Tx], []contract.Verdict, error) {
+// Begin implements store.TxStore.
+func (s *Store) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[*Tx], []store.Verdict, error) {
 	if err := s.ask("begin"); err != nil {
 		return nil, nil, err
 	}
@@ -80,7 +80,7 @@ func (s *Store) Begin(ctx context.Context, o contract.TxOptions, marks []contrac
 }
 
 // lookAtRows tells which of the marks that it asks about have a row of a conflict.
-func (s *Store) lookAtRows(former *formers.Batch, verdicts []contract.Verdict) {
+func (s *Store) lookAtRows(former *formers.Batch, verdicts []store.Verdict) {
 	for _, i := range former.Rows(verdicts) {
 		m := &former.Marks(nil)[i]
 		_, known := s.rowOf[rowKey{identity{m.Scope, string(m.ID)}, true, m.Fingerprint}]
@@ -88,9 +88,9 @@ func (s *Store) lookAtRows(former *formers.Batch, verdicts []contract.Verdict) {
 	}
 }
 
-// MarkIn implements contract.TxMarker. Its marks share the fate of tx, which
+// MarkIn implements store.TxMarker. Its marks share the fate of tx, which
 // comes from a batch's Tx.
-func (s *Store) MarkIn(ctx context.Context, tx *Tx, marks []contract.Mark) ([]contract.Verdict, error) {
+func (s *Store) MarkIn(ctx context.Context, tx *Tx, marks []store.Mark) ([]store.Verdict, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if tx.batch.over {
@@ -114,13 +114,13 @@ func (s *Store) MarkIn(ctx context.Context, tx *Tx, marks []contract.Mark) ([]co
 	return answers, nil
 }
 
-// ReceiveIn implements contract.TxReceiver.
-func (s *Store) ReceiveIn(ctx context.Context, tx *Tx, marks []contract.Mark, messages []*semel.Message) ([]contract.Verdict, error) {
+// ReceiveIn implements store.TxReceiver.
+func (s *Store) ReceiveIn(ctx context.Context, tx *Tx, marks []store.Mark, messages []*semel.Message) ([]store.Verdict, error) {
 	return s.ParkIn(ctx, tx, marks, messages, semel.ReasonNone)
 }
 
-// ParkIn implements contract.TxParker.
-func (s *Store) ParkIn(ctx context.Context, tx *Tx, marks []contract.Mark, messages []*semel.Message, reason semel.Reason) ([]contract.Verdict, error) {
+// ParkIn implements store.TxParker.
+func (s *Store) ParkIn(ctx context.Context, tx *Tx, marks []store.Mark, messages []*semel.Message, reason semel.Reason) ([]store.Verdict, error) {
 	verdicts, err := s.MarkIn(ctx, tx, marks)
 	if err != nil {
 		return nil, err
@@ -128,7 +128,7 @@ func (s *Store) ParkIn(ctx context.Context, tx *Tx, marks []contract.Mark, messa
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, v := range verdicts {
-		if v.Kind == contract.Fresh {
+		if v.Kind == store.Fresh {
 			tx.batch.received = append(tx.batch.received, received{marks[i], clone(messages[i]), reason})
 		}
 	}
@@ -137,7 +137,7 @@ func (s *Store) ParkIn(ctx context.Context, tx *Tx, marks []contract.Mark, messa
 
 // received is a message that a transaction of the user's receives when it commits.
 type received struct {
-	mark    contract.Mark
+	mark    store.Mark
 	message *semel.Message
 	// reason is why it is parked; empty if it waits.
 	reason semel.Reason
@@ -151,20 +151,20 @@ func (s *Store) open() *batch {
 
 // mark writes the marks in the order of their identities; equal ones in the
 // order given, so that the first is the fresh one.
-func (b *batch) mark(ctx context.Context, patience time.Duration, marks []contract.Mark) ([]contract.Verdict, error) {
-	verdicts := make([]contract.Verdict, len(marks))
+func (b *batch) mark(ctx context.Context, patience time.Duration, marks []store.Mark) ([]store.Verdict, error) {
+	verdicts := make([]store.Verdict, len(marks))
 	for _, i := range sorted(marks) {
 		v, err := b.markOne(ctx, patience, marks[i])
 		if err != nil {
 			return nil, err
 		}
 		verdicts[i] = v
-		b.own[i] = v.Kind == contract.Fresh && marks[i].Claim.Token == 0
+		b.own[i] = v.Kind == store.Fresh && marks[i].Claim.Token == 0
 	}
 	return verdicts, nil
 }
 
-func sorted(marks []contract.Mark) []int {
+func sorted(marks []store.Mark) []int {
 	order := make([]int, len(marks))
 	for i := range order {
 		order[i] = i
@@ -176,14 +176,14 @@ func sorted(marks []contract.Mark) []int {
 	return order
 }
 
-func (b *batch) markOne(ctx context.Context, patience time.Duration, m contract.Mark) (contract.Verdict, error) {
+func (b *batch) markOne(ctx context.Context, patience time.Duration, m store.Mark) (store.Verdict, error) {
 	s := b.store
 	if m.Claim.Token != 0 {
 		return s.look(m.Claim), b.usable(ctx)
 	}
 	for {
 		if err := b.usable(ctx); err != nil {
-			return contract.Verdict{}, err
+			return store.Verdict{}, err
 		}
 		old, ok := s.markers[identity{m.Scope, string(m.ID)}]
 		if ok && (old.owner == nil || old.owner == b) {
@@ -193,13 +193,13 @@ func (b *batch) markOne(ctx context.Context, patience time.Duration, m contract.
 			id := identity{m.Scope, string(m.ID)}
 			s.markers[id] = marker{m.Fingerprint, m.As, s.now(), b}
 			b.fresh = append(b.fresh, id)
-			return contract.Verdict{Kind: contract.Fresh}, nil
+			return store.Verdict{Kind: store.Fresh}, nil
 		}
 		switch err := s.wait(ctx, old.owner, patience); {
 		case errors.Is(err, errBusy):
-			return contract.Verdict{Kind: contract.Busy}, nil
+			return store.Verdict{Kind: store.Busy}, nil
 		case err != nil:
-			return contract.Verdict{}, err
+			return store.Verdict{}, err
 		}
 	}
 }
@@ -212,11 +212,11 @@ func (b *batch) usable(ctx context.Context) error {
 }
 
 // judge answers a mark whose identity is marked already.
-func (s *Store) judge(m contract.Mark, old marker) contract.Verdict {
-	found := contract.Found(int64(old.outcome))
-	if found.Kind == contract.Seen && m.Other(old.fingerprint) {
+func (s *Store) judge(m store.Mark, old marker) store.Verdict {
+	found := store.Found(int64(old.outcome))
+	if found.Kind == store.Seen && m.Other(old.fingerprint) {
 		_, known := s.rowOf[rowKey{identity{m.Scope, string(m.ID)}, true, m.Fingerprint}]
-		return contract.Verdict{Kind: contract.Conflict, Known: known}
+		return store.Verdict{Kind: store.Conflict, Known: known}
 	}
 	return found
 }
@@ -252,48 +252,48 @@ func (s *Store) wait(ctx context.Context, other *batch, patience time.Duration) 
 	}
 }
 
-// Tx implements contract.Batch. All messages share one Tx.
+// Tx implements store.Batch. All messages share one Tx.
 func (b *batch) Tx(int) *Tx { return &b.tx }
 
-// TxAborted implements contract.TxStatus.
+// TxAborted implements store.TxStatus.
 func (b *batch) TxAborted() bool {
 	b.store.mu.Lock()
 	defer b.store.mu.Unlock()
 	return b.over
 }
 
-// ClassifyHandler implements contract.HandlerClassifier. A statement of a Tx fails
+// ClassifyHandler implements store.HandlerClassifier. A statement of a Tx fails
 // for want of a number, which is its message's, or because the batch is over.
-func (b *batch) ClassifyHandler(_ context.Context, err error) contract.Class {
+func (b *batch) ClassifyHandler(_ context.Context, err error) store.Class {
 	switch class := b.store.Classify(err); {
-	case class == contract.ClassPermanent, class == contract.ClassAborted && b.TxAborted():
+	case class == store.ClassPermanent, class == store.ClassAborted && b.TxAborted():
 		return class
 	default:
-		return contract.ClassRetry
+		return store.ClassRetry
 	}
 }
 
-// Commit implements contract.Batch.
-func (b *batch) Commit(ctx context.Context, e contract.Ending) contract.Result {
+// Commit implements store.Batch.
+func (b *batch) Commit(ctx context.Context, e store.Ending) store.Result {
 	before := b.store.ask("commit-before")
 	after := b.store.ask("commit-after")
 	b.store.mu.Lock()
 	defer b.store.mu.Unlock()
 	if b.over {
-		return refused(contract.ClassAborted, errKilled)
+		return refused(store.ClassAborted, errKilled)
 	}
 	defer func() { b.end(false) }()
 	if err := errors.Join(ctx.Err(), before); err != nil {
-		return refused(contract.ClassDown, &downError{"commit", err})
+		return refused(store.ClassDown, &downError{"commit", err})
 	}
 	if err := b.store.stays(b.working); err != nil {
-		return refused(contract.ClassDown, err)
+		return refused(store.ClassDown, err)
 	}
 	if err := b.tx.check(); err != nil {
 		return refused(b.store.Classify(err), err)
 	}
 	if err := b.store.lost(e.Claims); err != nil {
-		return refused(contract.ClassClaimLost, err)
+		return refused(store.ClassClaimLost, err)
 	}
 	e, moved := b.streams.End(b.former.End(e))
 	b.trim(e.Trim)
@@ -303,11 +303,11 @@ func (b *batch) Commit(ctx context.Context, e contract.Ending) contract.Result {
 	}
 	for _, r := range b.received {
 		to := b.store.rowFor(rowKey{identity: identity{r.mark.Scope, string(r.mark.ID)}})
-		state := contract.StateReceived
+		state := store.StateReceived
 		if r.reason != semel.ReasonNone {
-			state = contract.StateParked
+			state = store.StateParked
 		}
-		b.store.fill(to, r.mark, &contract.Row{State: state, Reason: r.reason, Message: r.message})
+		b.store.fill(to, r.mark, &store.Row{State: state, Reason: r.reason, Message: r.message})
 		b.store.enter(to, string(r.mark.Line))
 	}
 	for _, to := range b.begun(e.Trim) {
@@ -316,7 +316,7 @@ func (b *batch) Commit(ctx context.Context, e contract.Ending) contract.Result {
 	freed := b.enterLines(&e)
 	for i := range e.Claims {
 		one := e.Claims[i]
-		one.Call = contract.CallNone // which says nothing in a batch
+		one.Call = store.CallNone // which says nothing in a batch
 		freed = b.store.endClaim(b.store.claimed(one.Claim), &one) || freed
 	}
 	for _, to := range moved {
@@ -324,24 +324,24 @@ func (b *batch) Commit(ctx context.Context, e contract.Ending) contract.Result {
 	}
 	b.end(true)
 	if after != nil {
-		return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: after}
+		return store.Result{Outcome: store.CommitUnknown, Class: store.ClassDown, Culprit: store.NoCulprit, Err: after}
 	}
-	return contract.Result{Outcome: contract.Committed, Culprit: contract.NoCulprit, Freed: freed || b.streams.Came()}
+	return store.Result{Outcome: store.Committed, Culprit: store.NoCulprit, Freed: freed || b.streams.Came()}
 }
 
 // begun are the streams that begin with what the batch writes, and with what was received
 // in its transaction.
 func (b *batch) begun(trim []int) []*streams.Stream {
-	received := make([]contract.Mark, len(b.received))
-	verdicts := make([]contract.Verdict, len(b.received))
+	received := make([]store.Mark, len(b.received))
+	verdicts := make([]store.Verdict, len(b.received))
 	for i := range b.received {
-		received[i], verdicts[i] = b.received[i].mark, contract.Verdict{Kind: contract.Fresh}
+		received[i], verdicts[i] = b.received[i].mark, store.Verdict{Kind: store.Fresh}
 	}
 	return append(b.streams.Begun(trim), streams.Received(received, verdicts)...)
 }
 
-func refused(c contract.Class, err error) contract.Result {
-	return contract.Result{Outcome: contract.NotCommitted, Class: c, Culprit: contract.NoCulprit, Err: err}
+func refused(c store.Class, err error) store.Result {
+	return store.Result{Outcome: store.NotCommitted, Class: c, Culprit: store.NoCulprit, Err: err}
 }
 
 func (b *batch) trim(marks []int) {
@@ -353,10 +353,10 @@ func (b *batch) trim(marks []int) {
 	}
 }
 
-// Rollback implements contract.Batch.
+// Rollback implements store.Batch.
 func (b *batch) Rollback(context.Context) { b.Kill() }
 
-// Kill implements contract.Batch: like a server whose client is gone, the store
+// Kill implements store.Batch: like a server whose client is gone, the store
 // takes everything back at once.
 func (b *batch) Kill() {
 	b.store.mu.Lock()

@@ -4,12 +4,13 @@ import (
 	"context"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/calls"
+	"github.com/semel-go/semel/store"
 )
 
-// StartCalls implements contract.Calls.
-func (s *Store) StartCalls(_ context.Context, claims []contract.Claim, lease time.Duration) ([]contract.CallStarted, error) {
+// StartCalls implements store.Calls.
+func (s *Store) StartCalls(_ context.Context, claims []store.Claim, lease time.Duration) ([]store.CallStarted, error) {
 	before, after := s.ask("claim-before"), s.ask("claim-after")
 	if before != nil {
 		return nil, before
@@ -17,10 +18,10 @@ func (s *Store) StartCalls(_ context.Context, claims []contract.Claim, lease tim
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
-	all := make([]contract.CallStarted, len(claims))
+	all := make([]store.CallStarted, len(claims))
 	for i, c := range claims {
 		r := s.claimed(c)
-		if r == nil || s.lost([]contract.ClaimEnding{{Claim: c}}) != nil {
+		if r == nil || s.lost([]store.ClaimEnding{{Claim: c}}) != nil {
 			continue
 		}
 		l := r.ledger()
@@ -47,14 +48,14 @@ func (r *row) keep(l calls.Ledger) {
 
 // endCall notes what became of a call that was made under the row's claim, whose token it
 // was.
-func (r *row) endCall(o contract.CallOutcome, t contract.Token) {
+func (r *row) endCall(o store.CallOutcome, t store.Token) {
 	l := r.ledger()
 	l.End(o, t)
 	r.keep(l)
 }
 
-// Resolve implements contract.Resolver.
-func (s *Store) Resolve(ctx context.Context, number, revision int64, found contract.Resolution, a contract.Act) error {
+// Resolve implements admin.Resolver.
+func (s *Store) Resolve(ctx context.Context, number, revision int64, found admin.Resolution, a store.Act) error {
 	if err := found.Fits(); err != nil {
 		return err
 	}
@@ -67,26 +68,26 @@ func (s *Store) Resolve(ctx context.Context, number, revision int64, found contr
 	if err != nil {
 		return err
 	}
-	if err := contract.MayResolve(number, r.State, r.UnknownOutcome()); err != nil {
+	if err := admin.MayResolve(number, r.State, r.UnknownOutcome()); err != nil {
 		return err
 	}
 	others := s.others(r)
-	if found == contract.ResolvedDone {
+	if found == admin.ResolvedDone {
 		others = nil // that it is done is so whatever became of them
 	}
 	if err := s.takeMarker(r, others); err != nil {
 		return err
 	}
 	r.called, r.Started = 0, 0
-	if found == contract.ResolvedDone {
-		s.become(r, contract.RowResolved)
+	if found == admin.ResolvedDone {
+		s.become(r, store.RowResolved)
 		r.CallsFinished = r.CallsStarted
 		s.advance(r)
 	} else {
-		if r.State == contract.StateDeadLettered {
+		if r.State == store.StateDeadLettered {
 			r.Place = 0 // it has left its line
 		}
-		s.become(r, contract.RowRetried)
+		s.become(r, store.RowRetried)
 		r.DueAt, r.CalledAt = s.now(), time.Time{}
 		r.CallsStarted, r.CallsFinished, r.again = 0, 0, false
 	}

@@ -5,36 +5,37 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
-// Control implements contract.Controls.
-func (s *Store) Control(_ context.Context, consumer string) (contract.Control, error) {
+// Control implements admin.Controls.
+func (s *Store) Control(_ context.Context, consumer string) (admin.Control, error) {
 	if err := s.ask("control"); err != nil {
-		return contract.Control{}, err
+		return admin.Control{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.controls[consumer], nil
 }
 
-// Pause implements contract.Controls.
-func (s *Store) Pause(_ context.Context, consumer string, paused bool, a contract.Act) error {
+// Pause implements admin.Controls.
+func (s *Store) Pause(_ context.Context, consumer string, paused bool, a store.Act) error {
 	if err := s.ask("control"); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.controls[consumer]
-	c.Paused, c.Pause = paused, contract.Order{By: a.Who, Why: a.Why, At: s.now()}
+	c.Paused, c.Pause = paused, admin.Order{By: a.Who, Why: a.Why, At: s.now()}
 	s.controls[consumer] = c
 	s.record(sqlform.OfConsumer(a, consumer), 0, "done")
 	return nil
 }
 
-// Limit implements contract.Controls.
-func (s *Store) Limit(_ context.Context, consumer string, perSecond int, a contract.Act) error {
+// Limit implements admin.Controls.
+func (s *Store) Limit(_ context.Context, consumer string, perSecond int, a store.Act) error {
 	if err := sqlform.LimitFault(perSecond); err != nil {
 		return err
 	}
@@ -44,13 +45,13 @@ func (s *Store) Limit(_ context.Context, consumer string, perSecond int, a contr
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.controls[consumer]
-	c.PerSecond, c.Limit = perSecond, contract.Order{By: a.Who, Why: a.Why, At: s.now()}
+	c.PerSecond, c.Limit = perSecond, admin.Order{By: a.Who, Why: a.Why, At: s.now()}
 	s.controls[consumer] = c
 	s.record(sqlform.OfLimit(a, consumer, perSecond), 0, "done")
 	return nil
 }
 
-// Consumers implements contract.Controls.
+// Consumers implements admin.Controls.
 func (s *Store) Consumers(context.Context) ([]string, error) {
 	if err := s.ask("control"); err != nil {
 		return nil, err

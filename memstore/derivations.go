@@ -7,11 +7,12 @@ import (
 	"slices"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
-// Derivations implements contract.Derivations.
-func (s *Store) Derivations(_ context.Context, consumer string) (all []contract.Derivation, err error) {
+// Derivations implements admin.Derivations.
+func (s *Store) Derivations(_ context.Context, consumer string) (all []admin.Derivation, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, d := range s.derivations {
@@ -19,14 +20,14 @@ func (s *Store) Derivations(_ context.Context, consumer string) (all []contract.
 			all = append(all, d)
 		}
 	}
-	slices.SortFunc(all, func(a, b contract.Derivation) int {
+	slices.SortFunc(all, func(a, b admin.Derivation) int {
 		return cmp.Or(cmp.Compare(a.Consumer, b.Consumer), cmp.Compare(a.Generation, b.Generation))
 	})
 	return all, nil
 }
 
-// AddDerivation implements contract.Derivations.
-func (s *Store) AddDerivation(_ context.Context, d contract.Derivation) (added bool, err error) {
+// AddDerivation implements admin.Derivations.
+func (s *Store) AddDerivation(_ context.Context, d admin.Derivation) (added bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, there := range s.derivations {
@@ -39,11 +40,11 @@ func (s *Store) AddDerivation(_ context.Context, d contract.Derivation) (added b
 	return true, nil
 }
 
-// RetireDerivation implements contract.Derivations.
-func (s *Store) RetireDerivation(_ context.Context, consumer string, generation int64, retired bool, a contract.Act) error {
+// RetireDerivation implements admin.Derivations.
+func (s *Store) RetireDerivation(_ context.Context, consumer string, generation int64, retired bool, a store.Act) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	found := slices.IndexFunc(s.derivations, func(d contract.Derivation) bool {
+	found := slices.IndexFunc(s.derivations, func(d admin.Derivation) bool {
 		return d.Consumer == consumer && d.Generation == generation && d.Retired != retired
 	})
 	if found < 0 {
@@ -52,21 +53,21 @@ func (s *Store) RetireDerivation(_ context.Context, consumer string, generation 
 	s.derivations[found].Retired = retired
 	for i := range s.derivations {
 		if d := &s.derivations[i]; retired && d.Consumer == consumer && d.Former == generation {
-			d.Former = contract.NoFormer
+			d.Former = admin.NoFormer
 		}
 	}
 	s.record(a, 0, "done")
 	return nil
 }
 
-// Owner implements contract.Derivations.
+// Owner implements admin.Derivations.
 func (s *Store) Owner(_ context.Context, consumer string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.owners[consumer], nil
 }
 
-// SetOwner implements contract.Derivations.
+// SetOwner implements admin.Derivations.
 func (s *Store) SetOwner(_ context.Context, consumer, was, owner string) (bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

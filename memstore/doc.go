@@ -13,18 +13,20 @@
 package memstore
 
 import (
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 var (
-	_ contract.TxStore[*Tx]  = (*Store)(nil)
-	_ contract.TxMarker[*Tx] = (*Store)(nil)
-	_ contract.Inbox         = (*Store)(nil)
-	_ contract.Requeuer      = (*Store)(nil)
-	_ contract.Leases        = (*Store)(nil)
-	_ contract.Calls         = (*Store)(nil)
-	_ contract.Resolver      = (*Store)(nil)
-	_ contract.PositionStore = (*Store)(nil)
-	_ contract.Controls      = (*Store)(nil)
-	_ contract.OffsetStore   = (*Store)(nil)
+	_ store.TxStore[*Tx]   = (*Store)(nil)
+	_ store.TxMarker[*Tx]  = (*Store)(nil)
+	_ store.Inbox          = (*Store)(nil)
+	_ admin.Requeuer       = (*Store)(nil)
+	_ store.Leases         = (*Store)(nil)
+	_ store.Calls          = (*Store)(nil)
+	_ admin.Resolver       = (*Store)(nil)
+	_ source.PositionStore = (*Store)(nil)
+	_ admin.Controls       = (*Store)(nil)
+	_ source.OffsetStore   = (*Store)(nil)
 )

@@ -5,13 +5,14 @@ import (
 	"context"
 	"crypto/sha256"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
-var _ contract.Editor = (*Store)(nil)
+var _ admin.Editor = (*Store)(nil)
 
-// Edit implements contract.Editor.
-func (s *Store) Edit(ctx context.Context, number, revision int64, body []byte, a contract.Act) error {
+// Edit implements admin.Editor.
+func (s *Store) Edit(ctx context.Context, number, revision int64, body []byte, a store.Act) error {
 	if err := s.ask("rows"); err != nil {
 		return err
 	}
@@ -21,28 +22,28 @@ func (s *Store) Edit(ctx context.Context, number, revision int64, body []byte, a
 	if err != nil {
 		return err
 	}
-	e := contract.Edited{State: r.State, Surrogate: r.Surrogate, UnknownOutcome: r.UnknownOutcome(), BodyRemoved: r.BodyRemoved, Stepped: len(r.Steps) > 0}
-	if err := contract.MayEdit(number, e, body); err != nil {
+	e := admin.Edited{State: r.State, Surrogate: r.Surrogate, UnknownOutcome: r.UnknownOutcome(), BodyRemoved: r.BodyRemoved, Stepped: len(r.Steps) > 0}
+	if err := admin.MayEdit(number, e, body); err != nil {
 		return err
 	}
-	if err := contract.MayRun(number, s.markers[r.key.identity].outcome, false, nil); err != nil {
+	if err := admin.MayRun(number, s.markers[r.key.identity].outcome, false, nil); err != nil {
 		return err
 	}
 	was := r.Message.Body
 	message := *r.Message
 	message.Body = append([]byte{}, body...)
-	r.edits = append(r.edits, contract.StoredEdit{
+	r.edits = append(r.edits, admin.StoredEdit{
 		Number: len(r.edits) + 1, Who: a.Who, At: s.now(), Was: was,
 		Before: sha256.Sum256(was), After: sha256.Sum256(body), SizeBefore: len(was), SizeAfter: len(body),
 	})
 	r.Message, r.Size = &message, len(body)
 	s.touchWaiting(r)
-	s.record(contract.EditAct(a, was, body, nil), number, "done")
+	s.record(admin.EditAct(a, was, body, nil), number, "done")
 	return nil
 }
 
-// Edits implements contract.Editor.
-func (s *Store) Edits(_ context.Context, number int64, bodies bool) ([]contract.StoredEdit, error) {
+// Edits implements admin.Editor.
+func (s *Store) Edits(_ context.Context, number int64, bodies bool) ([]admin.StoredEdit, error) {
 	if err := s.ask("rows"); err != nil {
 		return nil, err
 	}
@@ -52,7 +53,7 @@ func (s *Store) Edits(_ context.Context, number int64, bodies bool) ([]contract.
 	if r == nil {
 		return nil, nil
 	}
-	all := append([]contract.StoredEdit(nil), r.edits...)
+	all := append([]admin.StoredEdit(nil), r.edits...)
 	for i := range all {
 		e := &all[i]
 		if e.Removed = r.BodyRemoved; !bodies || e.Removed {

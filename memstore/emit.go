@@ -5,14 +5,15 @@ import (
 	"slices"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/calls"
+	"github.com/semel-go/semel/store"
 )
 
-var _ contract.Emitter = (*Store)(nil)
+var _ admin.Emitter = (*Store)(nil)
 
-// Emit implements contract.Emitter.
-func (s *Store) Emit(ctx context.Context, o contract.EmitOptions) (all contract.Emitted, err error) {
+// Emit implements admin.Emitter.
+func (s *Store) Emit(ctx context.Context, o admin.EmitOptions) (all admin.Emitted, err error) {
 	if len(o.Causes) == 0 {
 		return all, nil
 	}
@@ -35,9 +36,9 @@ func (s *Store) Emit(ctx context.Context, o contract.EmitOptions) (all contract.
 }
 
 // emit has one row sent again, or says why not; the store's lock is held.
-func (s *Store) emit(ctx context.Context, o *contract.EmitOptions, r *row) (contract.Emitted, error) {
+func (s *Store) emit(ctx context.Context, o *admin.EmitOptions, r *row) (admin.Emitted, error) {
 	if _, err := s.find(ctx, r.Number, r.Revision); err != nil {
-		return contract.Emitted{Left: 1}, ctx.Err()
+		return admin.Emitted{Left: 1}, ctx.Err()
 	}
 	now := s.now()
 	one := calls.EmitAgain(o, &calls.Sent{Sender: r.Key.Consumer, State: r.State, Started: r.CallsStarted, Finished: r.CallsFinished,
@@ -45,10 +46,10 @@ func (s *Store) emit(ctx context.Context, o *contract.EmitOptions, r *row) (cont
 	switch {
 	case one.Again == 0:
 		return one, nil
-	case r.Conflict || s.markers[r.key.identity].outcome != contract.Applied:
-		return contract.Emitted{Left: 1}, nil
+	case r.Conflict || s.markers[r.key.identity].outcome != store.Applied:
+		return admin.Emitted{Left: 1}, nil
 	}
-	s.become(r, contract.RowEmitted)
+	s.become(r, store.RowEmitted)
 	r.ReceivedAt = now // what waits is as old as that
 	r.DueAt, r.again, r.called, r.Place = now, true, 0, 0
 	r.Attempts, r.Started, r.CallsFinished = 0, 0, r.CallsStarted-1

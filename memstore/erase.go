@@ -8,15 +8,15 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/erasure"
 )
 
-var _ contract.Eraser = (*Store)(nil)
+var _ admin.Eraser = (*Store)(nil)
 
-// Erase implements contract.Eraser. A batch that is under way has none of its rows yet, so
+// Erase implements admin.Eraser. A batch that is under way has none of its rows yet, so
 // that no row is busy.
-func (s *Store) Erase(ctx context.Context, o contract.Erasing) (done contract.Erased, err error) {
+func (s *Store) Erase(ctx context.Context, o admin.Erasing) (done admin.Erased, err error) {
 	o.Most = cmp.Or(max(o.Most, 0), 50)
 	if err := erasure.Fits(&o.Filter); err != nil {
 		return done, err
@@ -28,17 +28,17 @@ func (s *Store) Erase(ctx context.Context, o contract.Erasing) (done contract.Er
 	defer s.mu.Unlock()
 	walk := erasure.Walk{Erasing: &o, Held: erasing{s, &o}, Done: &done}
 	switch o.After.Part {
-	case contract.ErasureRows:
+	case admin.ErasureRows:
 		err = s.eraseRows(ctx, &walk)
-	case contract.ErasureResults:
+	case admin.ErasureResults:
 		err = s.eraseResults(ctx, &walk)
 	default:
-		done.Next.Part = contract.ErasureDone
+		done.Next.Part = admin.ErasureDone
 	}
 	return done, err
 }
 
-// Scrub implements contract.Eraser.
+// Scrub implements admin.Eraser.
 func (*Store) Scrub(context.Context, bool) error { return nil }
 
 func (s *Store) eraseRows(ctx context.Context, w *erasure.Walk) error {
@@ -52,7 +52,7 @@ func (s *Store) eraseRows(ctx context.Context, w *erasure.Walk) error {
 			break
 		}
 		looked++
-		where := contract.ErasureMark{Part: contract.ErasureRows, Number: r.Number}
+		where := admin.ErasureMark{Part: admin.ErasureRows, Number: r.Number}
 		if err := w.Found(ctx, where, erasure.Identity{Key: r.Key}, time.Time{}); err != nil {
 			return err
 		}
@@ -74,7 +74,7 @@ func (s *Store) eraseResults(ctx context.Context, w *erasure.Walk) error {
 			continue
 		}
 		looked++
-		where := contract.ErasureMark{Part: contract.ErasureResults, Number: id.scope, ID: []byte(id.id)}
+		where := admin.ErasureMark{Part: admin.ErasureResults, Number: id.scope, ID: []byte(id.id)}
 		if err := w.Found(ctx, where, erasure.Identity{Key: key}, s.markers[id].at); err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (s *Store) keyOf(id identity) semel.Key {
 // erasing is what one call of Erase holds: the store's lock.
 type erasing struct {
 	*Store
-	o *contract.Erasing
+	o *admin.Erasing
 }
 
 // Generations implements erasure.Held.

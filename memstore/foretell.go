@@ -3,19 +3,20 @@ package memstore
 import (
 	"context"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
-// Preview implements contract.Previewer.
-func (s *Store) Preview(_ context.Context, consumer string, generation int64, all []contract.PreviewQuery) ([]contract.Verdict, error) {
+// Preview implements admin.Previewer.
+func (s *Store) Preview(_ context.Context, consumer string, generation int64, all []admin.PreviewQuery) ([]store.Verdict, error) {
 	if err := s.ask("foretell"); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	verdicts := make([]contract.Verdict, len(all))
+	verdicts := make([]store.Verdict, len(all))
 	for i := range all {
-		verdicts[i].Kind = contract.Fresh
+		verdicts[i].Kind = store.Fresh
 		number, known := s.scopes[scope{consumer, all[i].Source, generation}]
 		if !known {
 			continue

@@ -5,62 +5,62 @@ import (
 	"fmt"
 	"maps"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
-var _ contract.BatchCombiner[*Tx] = (*Store)(nil)
+var _ store.BatchCombiner[*Tx] = (*Store)(nil)
 
 // gathered is what the handler of a claim does while its batch is not begun.
 type gathered struct {
 	*batch
-	mark contract.Mark
+	mark store.Mark
 }
 
-// Combinable implements contract.BatchCombiner. What its Tx reads must be so when it is committed.
-func (s *Store) Combinable(m contract.Mark) contract.Batch[*Tx] { return &gathered{s.open(), m} }
+// Combinable implements store.BatchCombiner. What its Tx reads must be so when it is committed.
+func (s *Store) Combinable(m store.Mark) store.Batch[*Tx] { return &gathered{s.open(), m} }
 
-// MayCombine implements contract.CombineChecker: markers that its handler wrote are its own.
+// MayCombine implements store.CombineChecker: markers that its handler wrote are its own.
 func (g *gathered) MayCombine() bool {
 	g.store.mu.Lock()
 	defer g.store.mu.Unlock()
 	return len(g.fresh)+len(g.received) == 0
 }
 
-// Commit implements contract.Batch.
-func (g *gathered) Commit(ctx context.Context, e contract.Ending) contract.Result {
-	return g.store.CommitCombined(ctx, contract.TxOptions{}, []contract.QueuedBatch[*Tx]{{Batch: g, Ending: e}})
+// Commit implements store.Batch.
+func (g *gathered) Commit(ctx context.Context, e store.Ending) store.Result {
+	return g.store.CommitCombined(ctx, store.TxOptions{}, []store.QueuedBatch[*Tx]{{Batch: g, Ending: e}})
 }
 
-// CommitCombined implements contract.BatchCombiner.
-func (s *Store) CommitCombined(ctx context.Context, o contract.TxOptions, all []contract.QueuedBatch[*Tx]) contract.Result {
-	marks := make([]contract.Mark, len(all))
+// CommitCombined implements store.BatchCombiner.
+func (s *Store) CommitCombined(ctx context.Context, o store.TxOptions, all []store.QueuedBatch[*Tx]) store.Result {
+	marks := make([]store.Mark, len(all))
 	for i := range all {
 		marks[i] = all[i].Batch.(*gathered).mark
 	}
 	opened, verdicts, err := s.Begin(ctx, o, marks)
 	if err != nil {
-		return refused(contract.ClassDown, err)
+		return refused(store.ClassDown, err)
 	}
 	b := opened.(*batch)
 	for i, v := range verdicts {
 		switch v.Kind {
-		case contract.Fresh:
+		case store.Fresh:
 			continue
-		case contract.ClaimLost:
-			err = contract.ErrClaimLost
+		case store.ClaimLost:
+			err = store.ErrClaimLost
 		default:
 			err = fmt.Errorf("memstore: the claim stands and its transaction says %v", v)
 		}
 		b.Rollback(ctx)
 		r := refused(s.Classify(err), err)
-		if v.Kind == contract.ClaimLost {
-			r.Class = contract.ClassClaimLost
+		if v.Kind == store.ClaimLost {
+			r.Class = store.ClassClaimLost
 		} else {
 			r.Culprit = i
 		}
 		return r
 	}
-	var e contract.Ending
+	var e store.Ending
 	for i := range all {
 		if err := b.join(all[i].Batch.(*gathered)); err != nil {
 			b.Rollback(ctx)

@@ -6,13 +6,14 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
 // generation is one of a consumer's.
 type generation struct {
-	contract.StoredGeneration
+	admin.StoredGeneration
 	until time.Time // of its fence
 	open  map[*batch]bool
 }
@@ -34,23 +35,23 @@ func (s *Store) generation(consumer string, number int64) *generation {
 func (s *Store) fenced(g *generation) bool { return g.until.After(s.now()) }
 
 // works says why a batch may not work in its generation. The store's lock is held.
-func (s *Store) works(w contract.Working) error {
+func (s *Store) works(w store.Working) error {
 	if w.In == 0 {
 		return nil
 	}
 	if g := s.generation(w.Consumer, w.Number); g == nil || g.State != w.In || s.fenced(g) {
-		return fmt.Errorf("memstore: begin: generation %d of consumer %s is not %v, or a switch is under way: %w", w.Number, w.Consumer, w.In, contract.ErrGeneration)
+		return fmt.Errorf("memstore: begin: generation %d of consumer %s is not %v, or a switch is under way: %w", w.Number, w.Consumer, w.In, store.ErrGeneration)
 	}
 	return nil
 }
 
 // stays says why a batch that began in its generation may not commit there. A fence waits for
 // it. The store's lock is held.
-func (s *Store) stays(w contract.Working) error {
+func (s *Store) stays(w store.Working) error {
 	if w.In == 0 || s.generation(w.Consumer, w.Number).State == w.In {
 		return nil
 	}
-	return fmt.Errorf("memstore: commit: generation %d of consumer %s is not %v any more: %w", w.Number, w.Consumer, w.In, contract.ErrGeneration)
+	return fmt.Errorf("memstore: commit: generation %d of consumer %s is not %v any more: %w", w.Number, w.Consumer, w.In, store.ErrGeneration)
 }
 
 // begun and ended keep account of who works in a generation. The store's lock is held.
@@ -66,16 +67,16 @@ func (s *Store) ended(b *batch) {
 	}
 }
 
-// Generations implements contract.Generations.
-func (s *Store) Generations(_ context.Context, consumer string) ([]contract.StoredGeneration, error) {
+// Generations implements admin.Generations.
+func (s *Store) Generations(_ context.Context, consumer string) ([]admin.StoredGeneration, error) {
 	if err := s.ask("generations"); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var all []contract.StoredGeneration
+	var all []admin.StoredGeneration
 	for _, g := range s.generations[consumer] {
-		if longest := s.now().Add(contract.LongestFence); g.until.After(longest) { // the clock was ahead
+		if longest := s.now().Add(admin.LongestFence); g.until.After(longest) { // the clock was ahead
 			g.until = longest
 		}
 		one := g.StoredGeneration
@@ -87,7 +88,7 @@ func (s *Store) Generations(_ context.Context, consumer string) ([]contract.Stor
 	return all, nil
 }
 
-// BeginGenerations implements contract.Generations.
+// BeginGenerations implements admin.Generations.
 func (s *Store) BeginGenerations(_ context.Context, consumer string) error {
 	if err := s.ask("generations"); err != nil {
 		return err
@@ -95,46 +96,46 @@ func (s *Store) BeginGenerations(_ context.Context, consumer string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.generations[consumer]) == 0 {
-		s.addGeneration(consumer, contract.GenerationActive, contract.Act{})
+		s.addGeneration(consumer, store.GenerationActive, store.Act{})
 	}
 	return nil
 }
 
 // addGeneration adds the next one. The store's lock is held.
-func (s *Store) addGeneration(consumer string, in contract.GenerationState, a contract.Act) int64 {
+func (s *Store) addGeneration(consumer string, in store.GenerationState, a store.Act) int64 {
 	n, now := int64(len(s.generations[consumer])), s.now()
 	s.generations[consumer] = append(s.generations[consumer], &generation{
-		StoredGeneration: contract.StoredGeneration{Number: n, State: in, Since: now, Opened: now, By: a.Who, Why: a.Why}, open: map[*batch]bool{}})
+		StoredGeneration: admin.StoredGeneration{Number: n, State: in, Since: now, Opened: now, By: a.Who, Why: a.Why}, open: map[*batch]bool{}})
 	return n
 }
 
-// OpenGeneration implements contract.Generations.
-func (s *Store) OpenGeneration(_ context.Context, consumer string, a contract.Act) (int64, error) {
+// OpenGeneration implements admin.Generations.
+func (s *Store) OpenGeneration(_ context.Context, consumer string, a store.Act) (int64, error) {
 	if err := s.ask("generations"); err != nil {
 		return 0, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if len(s.generations[consumer]) == 0 || s.generationThat(consumer, func(g *generation) bool { return g.State == contract.GenerationBuilding }) != nil {
+	if len(s.generations[consumer]) == 0 || s.generationThat(consumer, func(g *generation) bool { return g.State == store.GenerationBuilding }) != nil {
 		return 0, fmt.Errorf("memstore: consumer %s has a generation that is being built, or none at all: %w", consumer, semel.ErrState)
 	}
-	n := s.addGeneration(consumer, contract.GenerationBuilding, a)
+	n := s.addGeneration(consumer, store.GenerationBuilding, a)
 	s.record(sqlform.OfGeneration(a, consumer, n), 0, "done")
 	return n, nil
 }
 
-// FenceGeneration implements contract.Generations.
+// FenceGeneration implements admin.Generations.
 func (s *Store) FenceGeneration(ctx context.Context, consumer string, number int64, most time.Duration) error {
 	if err := s.ask("generations"); err != nil {
 		return err
 	}
-	if most > contract.LongestFence {
-		return fmt.Errorf("memstore: a fence of %v: it stands for %v at most", most, contract.LongestFence)
+	if most > admin.LongestFence {
+		return fmt.Errorf("memstore: a fence of %v: it stands for %v at most", most, admin.LongestFence)
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	g := s.generation(consumer, number)
-	if g == nil || g.State != contract.GenerationActive && g.State != contract.GenerationBuilding || s.fenced(g) {
+	if g == nil || g.State != store.GenerationActive && g.State != store.GenerationBuilding || s.fenced(g) {
 		return fmt.Errorf("memstore: generation %d of consumer %s is neither active nor being built, or a switch is under way: %w", number, consumer, semel.ErrState)
 	}
 	g.until = s.now().Add(most)
@@ -149,7 +150,7 @@ func (s *Store) FenceGeneration(ctx context.Context, consumer string, number int
 	return nil
 }
 
-// LiftFences implements contract.Generations.
+// LiftFences implements admin.Generations.
 func (s *Store) LiftFences(_ context.Context, consumer string) error {
 	if err := s.ask("generations"); err != nil {
 		return err
@@ -166,53 +167,53 @@ func (s *Store) liftFences(consumer string) {
 	}
 }
 
-// SwitchGeneration implements contract.Generations.
-func (s *Store) SwitchGeneration(_ context.Context, consumer string, from, to int64, a contract.Act) error {
+// SwitchGeneration implements admin.Generations.
+func (s *Store) SwitchGeneration(_ context.Context, consumer string, from, to int64, a store.Act) error {
 	if err := s.ask("generations"); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	was, is := s.generation(consumer, from), s.generation(consumer, to)
-	if was == nil || is == nil || was.State != contract.GenerationActive || is.State != contract.GenerationBuilding || !s.fenced(was) || !s.fenced(is) {
+	if was == nil || is == nil || was.State != store.GenerationActive || is.State != store.GenerationBuilding || !s.fenced(was) || !s.fenced(is) {
 		return fmt.Errorf("memstore: generations %d and %d of consumer %s are not those of a switch, or their fences have ended: %w", from, to, consumer, semel.ErrState)
 	}
-	s.turn(was, contract.GenerationOld)
-	s.turn(is, contract.GenerationActive)
+	s.turn(was, store.GenerationOld)
+	s.turn(is, store.GenerationActive)
 	s.liftFences(consumer)
 	s.record(sqlform.OfGeneration(a, consumer, to), 0, "done")
 	return nil
 }
 
-func (s *Store) turn(g *generation, to contract.GenerationState) { g.State, g.Since = to, s.now() }
+func (s *Store) turn(g *generation, to store.GenerationState) { g.State, g.Since = to, s.now() }
 
-// EndGeneration implements contract.Generations.
-func (s *Store) EndGeneration(_ context.Context, consumer string, number int64, a contract.Act) error {
+// EndGeneration implements admin.Generations.
+func (s *Store) EndGeneration(_ context.Context, consumer string, number int64, a store.Act) error {
 	if err := s.ask("generations"); err != nil {
 		return err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	g := s.generation(consumer, number)
-	if g == nil || g.State != contract.GenerationBuilding && g.State != contract.GenerationOld {
+	if g == nil || g.State != store.GenerationBuilding && g.State != store.GenerationOld {
 		return fmt.Errorf("memstore: generation %d of consumer %s is neither old nor being built: %w", number, consumer, semel.ErrState)
 	}
-	s.turn(g, contract.GenerationDropped)
+	s.turn(g, store.GenerationDropped)
 	s.record(sqlform.OfGeneration(a, consumer, number), 0, "done")
 	return nil
 }
 
-// ForgetGeneration implements contract.Generations.
+// ForgetGeneration implements admin.Generations.
 func (s *Store) ForgetGeneration(_ context.Context, consumer string, number int64, most int) (removed int, err error) {
 	if err := s.ask("generations"); err != nil {
 		return 0, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if g := s.generation(consumer, number); g == nil || g.State != contract.GenerationDropped {
+	if g := s.generation(consumer, number); g == nil || g.State != store.GenerationDropped {
 		return 0, fmt.Errorf("memstore: generation %d of consumer %s is not dropped: %w", number, consumer, semel.ErrState)
 	}
-	name := contract.GenerationName(consumer, number)
+	name := admin.GenerationName(consumer, number)
 	of := func(scope int64) bool { return s.scopeOf[scope-1].consumer == name }
 	kept := s.rows[:0]
 	for _, r := range s.rows {

@@ -7,11 +7,12 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
-// Keys is a contract.KeyStore in memory, the reference of what the others do: it knows
+// Keys is a store.KeyStore in memory, the reference of what the others do: it knows
 // nothing after its process has ended. Use NewKeys. It is safe for use by several
 // goroutines.
 type Keys struct {
@@ -26,18 +27,18 @@ func NewKeys(options ...Option) *Keys {
 	return &Keys{store: New(options...), keys: map[semel.Key]sqlform.Key{}}
 }
 
-// Durable implements contract.KeyDurability.
-func (*Keys) Durable() (contract.Durability, string) {
-	return contract.Volatile, "keys are in the memory of the process"
+// Durable implements store.KeyDurability.
+func (*Keys) Durable() (store.Durability, string) {
+	return store.Volatile, "keys are in the memory of the process"
 }
 
-// Classify implements contract.KeyStore.
-func (k *Keys) Classify(err error) contract.Class { return k.store.Classify(err) }
+// Classify implements store.KeyStore.
+func (k *Keys) Classify(err error) store.Class { return k.store.Classify(err) }
 
-// ClaimKey implements contract.KeyStore.
-func (k *Keys) ClaimKey(_ context.Context, c contract.KeyClaim) (a contract.KeyAnswer, err error) {
+// ClaimKey implements store.KeyStore.
+func (k *Keys) ClaimKey(_ context.Context, c store.KeyClaim) (a store.KeyAnswer, err error) {
 	if err := c.Fits(); err != nil {
-		return contract.KeyAnswer{}, err
+		return store.KeyAnswer{}, err
 	}
 	return a, k.do(func(now int64) error {
 		l, there := k.at(c.Key, now)
@@ -50,20 +51,20 @@ func (k *Keys) ClaimKey(_ context.Context, c contract.KeyClaim) (a contract.KeyA
 	})
 }
 
-// ExtendKey implements contract.KeyStore.
-func (k *Keys) ExtendKey(_ context.Context, key semel.Key, t contract.Token, lease time.Duration) error {
+// ExtendKey implements store.KeyStore.
+func (k *Keys) ExtendKey(_ context.Context, key semel.Key, t store.Token, lease time.Duration) error {
 	return k.do(func(now int64) error {
 		l, there := k.at(key, now)
 		if !there || !l.Extend(t, now, lease) {
-			return contract.ErrClaimLost
+			return store.ErrClaimLost
 		}
 		k.keys[key] = l
 		return nil
 	})
 }
 
-// EndKey implements contract.KeyStore.
-func (k *Keys) EndKey(_ context.Context, key semel.Key, t contract.Token, e contract.KeyEnding) error {
+// EndKey implements store.KeyStore.
+func (k *Keys) EndKey(_ context.Context, key semel.Key, t store.Token, e store.KeyEnding) error {
 	if err := e.Fits(); err != nil {
 		return err
 	}
@@ -73,8 +74,8 @@ func (k *Keys) EndKey(_ context.Context, key semel.Key, t contract.Token, e cont
 		written, lost := l.End(t, &e, now)
 		switch {
 		case !there || lost:
-			return contract.ErrClaimLost
-		case written && e.Event == contract.KeyForget:
+			return store.ErrClaimLost
+		case written && e.Event == store.KeyForget:
 			delete(k.keys, key)
 		case written:
 			k.keys[key] = l
@@ -83,23 +84,23 @@ func (k *Keys) EndKey(_ context.Context, key semel.Key, t contract.Token, e cont
 	})
 }
 
-// SaveRequest implements contract.RequestStore.
-func (k *Keys) SaveRequest(_ context.Context, key semel.Key, t contract.Token, note []byte) error {
-	if err := contract.NoteFits(note); err != nil {
+// SaveRequest implements admin.RequestStore.
+func (k *Keys) SaveRequest(_ context.Context, key semel.Key, t store.Token, note []byte) error {
+	if err := admin.NoteFits(note); err != nil {
 		return err
 	}
 	return k.do(func(now int64) error {
 		l, there := k.at(key, now)
 		if !there || !l.Note(t, slices.Clone(note)) {
-			return contract.ErrClaimLost
+			return store.ErrClaimLost
 		}
 		k.keys[key] = l
 		return nil
 	})
 }
 
-// AbandonedKeys implements contract.RequestStore. Keys stand in the order of their sums.
-func (k *Keys) AbandonedKeys(_ context.Context, of contract.AbandonedKeysQuery) (left contract.AbandonedKeys, err error) {
+// AbandonedKeys implements admin.RequestStore. Keys stand in the order of their sums.
+func (k *Keys) AbandonedKeys(_ context.Context, of admin.AbandonedKeysQuery) (left admin.AbandonedKeys, err error) {
 	return left, k.do(func(now int64) error {
 		bySum := make(map[string]semel.Key, len(k.keys))
 		for key := range k.keys {
@@ -114,7 +115,7 @@ func (k *Keys) AbandonedKeys(_ context.Context, of contract.AbandonedKeysQuery) 
 			key := bySum[sum]
 			l, there := k.at(key, now)
 			if quiet, is := l.Left(of.Quiet, now); there && is && key.Consumer == of.Consumer {
-				left.Keys = append(left.Keys, contract.AbandonedKey{Key: key, Note: slices.Clone(l.Result), Started: l.Started, Quiet: quiet})
+				left.Keys = append(left.Keys, admin.AbandonedKey{Key: key, Note: slices.Clone(l.Result), Started: l.Started, Quiet: quiet})
 			}
 			if left.Next = nil; i+1 == of.Most && i+1 < len(bySum) {
 				left.Next = []byte(sum)

@@ -5,7 +5,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 func TestALeaseThatHasEnded(t *testing.T) {
@@ -14,10 +14,10 @@ func TestALeaseThatHasEnded(t *testing.T) {
 			s, mark := claimed(t, time.Minute)
 			for _, is := range []struct {
 				after time.Duration
-				want  contract.VerdictKind
-			}{{time.Minute - 1, contract.Fresh}, {1, contract.ClaimLost}} {
+				want  store.VerdictKind
+			}{{time.Minute - 1, store.Fresh}, {1, store.ClaimLost}} {
 				<-time.After(is.after)
-				b, v, err := s.Begin(t.Context(), contract.TxOptions{}, []contract.Mark{mark})
+				b, v, err := s.Begin(t.Context(), store.TxOptions{}, []store.Mark{mark})
 				if err != nil || v[0].Kind != is.want {
 					t.Errorf("%v, %v, want %v", v, err, is.want)
 				}

@@ -7,12 +7,12 @@ import (
 	"slices"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/lines"
+	"github.com/semel-go/semel/store"
 )
 
-// Claim implements contract.Leases.
-func (s *Store) Claim(_ context.Context, o contract.ClaimOptions) ([]contract.Claimed, error) {
+// Claim implements store.Leases.
+func (s *Store) Claim(_ context.Context, o store.ClaimOptions) ([]store.Claimed, error) {
 	before, after := s.ask("claim-before"), s.ask("claim-after")
 	if before != nil {
 		return nil, before
@@ -21,7 +21,7 @@ func (s *Store) Claim(_ context.Context, o contract.ClaimOptions) ([]contract.Cl
 	defer s.mu.Unlock()
 	now, bytes := s.now(), int64(0)
 	s.cutAhead(&o, now)
-	var taken []contract.Claimed
+	var taken []store.Claimed
 	for _, r := range s.claimable(o.Consumer, now) {
 		if s.over(r) {
 			continue
@@ -33,14 +33,14 @@ func (s *Store) Claim(_ context.Context, o contract.ClaimOptions) ([]contract.Cl
 			break
 		}
 		bytes += int64(r.Size)
-		suspect := r.State == contract.StateInProgress || r.Started > 0
+		suspect := r.State == store.StateInProgress || r.Started > 0
 		if suspect {
 			r.Started = max(r.Started, 1)
 		}
-		blocked := r.State == contract.StateBlocked
-		s.become(r, contract.RowClaimed)
+		blocked := r.State == store.StateBlocked
+		s.become(r, store.RowClaimed)
 		r.token, r.LockedUntil = o.Token, now.Add(o.Lease)
-		taken = append(taken, contract.Claimed{Claim: r.claim(), Row: shown(r, true), Left: o.Lease, Suspect: suspect, Blocked: blocked})
+		taken = append(taken, store.Claimed{Claim: r.claim(), Row: shown(r, true), Left: o.Lease, Suspect: suspect, Blocked: blocked})
 	}
 	if after != nil {
 		return nil, after
@@ -52,7 +52,7 @@ func (s *Store) Claim(_ context.Context, o contract.ClaimOptions) ([]contract.Cl
 // the store's lock is held.
 func (s *Store) claimable(consumer string, now time.Time) (due []*row) {
 	for _, r := range s.rows {
-		_, legal := r.State.After(contract.RowClaimed)
+		_, legal := r.State.After(store.RowClaimed)
 		if legal && !r.waitsInLine() && r.Key.Consumer == consumer && !r.claimableAt().After(now) {
 			due = append(due, r)
 		}
@@ -65,17 +65,17 @@ func (s *Store) claimable(consumer string, now time.Time) (due []*row) {
 
 // claimableAt is when a row that waits is due, or the lease of one in progress ends.
 func (r *row) claimableAt() time.Time {
-	if r.State == contract.StateInProgress {
+	if r.State == store.StateInProgress {
 		return r.LockedUntil
 	}
 	return r.DueAt
 }
 
-func (r *row) claim() contract.Claim { return contract.Claim{Number: r.Number, Token: r.token} }
+func (r *row) claim() store.Claim { return store.Claim{Number: r.Number, Token: r.token} }
 
 // become lets an event happen to a row, which its state allows, and to the marker if that
 // belongs to the row. A claim is over then. The store's lock is held.
-func (s *Store) become(r *row, e contract.RowEvent) {
+func (s *Store) become(r *row, e store.RowEvent) {
 	next, legal := r.State.After(e)
 	if !legal {
 		panic(fmt.Sprintf("memstore: row %d is %s and is to be %s", r.Number, r.State, e))
@@ -86,61 +86,61 @@ func (s *Store) become(r *row, e contract.RowEvent) {
 	r.State, r.token = next, 0
 	r.DueAt, r.LockedUntil = time.Time{}, time.Time{}
 	s.touch(r)
-	if next == contract.StateCompleted {
+	if next == store.StateCompleted {
 		r.ended = r.ChangedAt
 	}
 }
 
 // claimed returns the row of a claim that stands, nil if it does not; the store's
 // lock is held.
-func (s *Store) claimed(c contract.Claim) *row {
+func (s *Store) claimed(c store.Claim) *row {
 	r := s.row(c.Number)
-	if r == nil || c.Token == 0 || r.token != c.Token || r.State != contract.StateInProgress {
+	if r == nil || c.Token == 0 || r.token != c.Token || r.State != store.StateInProgress {
 		return nil
 	}
 	return r
 }
 
 // look answers a mark that asks for a claim; the store's lock is held.
-func (s *Store) look(c contract.Claim) contract.Verdict {
-	if r := s.claimed(c); r != nil && r.LockedUntil.After(s.now()) && s.lost([]contract.ClaimEnding{{Claim: c}}) == nil {
-		return contract.Verdict{Kind: contract.Fresh}
+func (s *Store) look(c store.Claim) store.Verdict {
+	if r := s.claimed(c); r != nil && r.LockedUntil.After(s.now()) && s.lost([]store.ClaimEnding{{Claim: c}}) == nil {
+		return store.Verdict{Kind: store.Fresh}
 	}
-	return contract.Verdict{Kind: contract.ClaimLost}
+	return store.Verdict{Kind: store.ClaimLost}
 }
 
 // lost says which claim of an ending does not stand, or stands in a row whose marker
 // does not wait for it; the store's lock is held.
-func (s *Store) lost(endings []contract.ClaimEnding) error {
+func (s *Store) lost(endings []store.ClaimEnding) error {
 	for _, e := range endings {
 		r := s.claimed(e.Claim)
-		if r == nil || s.markers[r.key.identity].outcome != contract.Waiting || !s.owns(r) {
-			return fmt.Errorf("row %d: %w", e.Number, contract.ErrClaimLost)
+		if r == nil || s.markers[r.key.identity].outcome != store.Waiting || !s.owns(r) {
+			return fmt.Errorf("row %d: %w", e.Number, store.ErrClaimLost)
 		}
 	}
 	return nil
 }
 
-// Held implements contract.Leases.
-func (s *Store) Held(_ context.Context, consumer string, t contract.Token) ([]contract.Claimed, error) {
+// Held implements store.Leases.
+func (s *Store) Held(_ context.Context, consumer string, t store.Token) ([]store.Claimed, error) {
 	if err := s.ask("claim-before"); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
-	var held []contract.Claimed
+	var held []store.Claimed
 	for _, r := range s.rows {
-		if r.Key.Consumer == consumer && s.claimed(contract.Claim{Number: r.Number, Token: t}) != nil {
+		if r.Key.Consumer == consumer && s.claimed(store.Claim{Number: r.Number, Token: t}) != nil {
 			// Who had it before is not known any more, and may have died of it.
-			held = append(held, contract.Claimed{Claim: r.claim(), Row: shown(r, true), Left: r.LockedUntil.Sub(now), Suspect: true})
+			held = append(held, store.Claimed{Claim: r.claim(), Row: shown(r, true), Left: r.LockedUntil.Sub(now), Suspect: true})
 		}
 	}
 	return held, nil
 }
 
-// Extend implements contract.Leases.
-func (s *Store) Extend(_ context.Context, claims []contract.Claim, lease time.Duration) ([]int, error) {
+// Extend implements store.Leases.
+func (s *Store) Extend(_ context.Context, claims []store.Claim, lease time.Duration) ([]int, error) {
 	return s.each(claims, func(r *row) { r.extend(s.now(), lease) })
 }
 
@@ -154,8 +154,8 @@ func (r *row) extend(now time.Time, lease time.Duration) {
 	r.ChangedAt = now
 }
 
-// Start implements contract.Leases.
-func (s *Store) Start(_ context.Context, claims []contract.Claim) ([]int, error) {
+// Start implements store.Leases.
+func (s *Store) Start(_ context.Context, claims []store.Claim) ([]int, error) {
 	return s.each(claims, func(r *row) {
 		r.Started++
 		s.touchWaiting(r)
@@ -163,7 +163,7 @@ func (s *Store) Start(_ context.Context, claims []contract.Claim) ([]int, error)
 }
 
 // each does something to the rows of claims that stand, and returns the others.
-func (s *Store) each(claims []contract.Claim, do func(*row)) (lost []int, err error) {
+func (s *Store) each(claims []store.Claim, do func(*row)) (lost []int, err error) {
 	if err := s.ask("claim-before"); err != nil {
 		return nil, err
 	}
@@ -179,8 +179,8 @@ func (s *Store) each(claims []contract.Claim, do func(*row)) (lost []int, err er
 	return lost, nil
 }
 
-// End implements contract.Leases.
-func (s *Store) End(_ context.Context, endings []contract.ClaimEnding) (lost []int, err error) {
+// End implements store.Leases.
+func (s *Store) End(_ context.Context, endings []store.ClaimEnding) (lost []int, err error) {
 	before, after := s.ask("claim-before"), s.ask("claim-after")
 	if before != nil {
 		return nil, before
@@ -202,11 +202,11 @@ func (s *Store) End(_ context.Context, endings []contract.ClaimEnding) (lost []i
 
 // endClaim ends a claim that stands, and reports whether that frees a row behind it; the
 // store's lock is held.
-func (s *Store) endClaim(r *row, e *contract.ClaimEnding) (freed bool) {
+func (s *Store) endClaim(r *row, e *store.ClaimEnding) (freed bool) {
 	r.endCall(e.Call, r.token)
 	s.become(r, e.Event)
 	switch {
-	case e.Event != contract.RowReleased:
+	case e.Event != store.RowReleased:
 		r.Started = 0
 	case e.Began:
 		r.Started--
@@ -217,13 +217,13 @@ func (s *Store) endClaim(r *row, e *contract.ClaimEnding) (freed bool) {
 	if e.Steps != nil {
 		r.Steps = steps(e.Steps)
 	}
-	if e.Event == contract.RowStepped {
+	if e.Event == store.RowStepped {
 		r.Attempts = 0
 	}
-	if r.State.Outcome() == contract.Waiting {
+	if r.State.Outcome() == store.Waiting {
 		r.DueAt = s.now().Add(e.After)
 	}
-	if e.Event == contract.RowBlocked {
+	if e.Event == store.RowBlocked {
 		r.Stream, r.Version = string(e.Version.Stream), e.Version.Number
 	}
 	if e.Reason != "" {
@@ -238,15 +238,15 @@ func (s *Store) endClaim(r *row, e *contract.ClaimEnding) (freed bool) {
 	return lines.Leaves(e.Event) && s.advance(r)
 }
 
-// Reclaim implements contract.Leases.
-func (s *Store) Reclaim(_ context.Context, numbers []int64, from []contract.Token, to contract.Token) ([]contract.Reclaimed, error) {
+// Reclaim implements store.Leases.
+func (s *Store) Reclaim(_ context.Context, numbers []int64, from []store.Token, to store.Token) ([]store.Reclaimed, error) {
 	before, after := s.ask("claim-before"), s.ask("claim-after")
 	if before != nil {
 		return nil, before
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	all := make([]contract.Reclaimed, len(numbers))
+	all := make([]store.Reclaimed, len(numbers))
 	for i, n := range numbers {
 		r := s.row(n)
 		if r == nil {

@@ -6,17 +6,17 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/lines"
+	"github.com/semel-go/semel/store"
 )
 
 // stands reports whether a row keeps those of its line back that come after it.
 func (r *row) stands() bool {
-	return r.Place > 0 && (r.State == contract.StateParked || r.State.Outcome() == contract.Waiting)
+	return r.Place > 0 && (r.State == store.StateParked || r.State.Outcome() == store.Waiting)
 }
 
 // waitsInLine reports whether a row waits for those before it in its line, and for no time.
-func (r *row) waitsInLine() bool { return r.State == contract.StateBlocked && r.Place > 0 }
+func (r *row) waitsInLine() bool { return r.State == store.StateBlocked && r.Place > 0 }
 
 // first is the first row of a line, nil if nothing of it waits; the store's lock is held.
 func (s *Store) first(line string) (first *row) {
@@ -29,7 +29,7 @@ func (s *Store) first(line string) (first *row) {
 }
 
 // busy are the marks of whose lines something waits.
-func (s *Store) busy(marks []contract.Mark) (busy []int) {
+func (s *Store) busy(marks []store.Mark) (busy []int) {
 	for _, i := range lines.Asked(marks) {
 		if s.first(string(marks[i].Line)) != nil {
 			busy = append(busy, i)
@@ -40,7 +40,7 @@ func (s *Store) busy(marks []contract.Mark) (busy []int) {
 
 // enterLines has the rows of an ending enter their lines. It reports whether one that was
 // to be blocked is the first of its line.
-func (b *batch) enterLines(e *contract.Ending) (came bool) {
+func (b *batch) enterLines(e *store.Ending) (came bool) {
 	for _, n := range lines.Entering(b.marks, e) {
 		m := &b.marks[n.Mark]
 		came = b.store.enter(b.store.rowFor(rowKey{identity: identity{m.Scope, string(m.ID)}}), n.Line) || came
@@ -58,11 +58,11 @@ func (s *Store) enter(r *row, line string) (came bool) {
 	s.places++
 	r.Line, r.Place = line, s.places
 	switch {
-	case r.State == contract.StateParked:
+	case r.State == store.StateParked:
 	case behind:
-		r.State, r.Reason, r.DueAt = contract.StateBlocked, semel.ReasonBehind, time.Time{}
-	case r.State == contract.StateBlocked:
-		r.State, r.Reason, r.DueAt = contract.StateReceived, semel.ReasonNone, s.now()
+		r.State, r.Reason, r.DueAt = store.StateBlocked, semel.ReasonBehind, time.Time{}
+	case r.State == store.StateBlocked:
+		r.State, r.Reason, r.DueAt = store.StateReceived, semel.ReasonNone, s.now()
 		return true
 	}
 	return false
@@ -74,15 +74,15 @@ func (s *Store) advance(left *row) (freed bool) {
 		return false
 	}
 	next := s.first(left.Line)
-	if next == nil || next.State != contract.StateBlocked {
+	if next == nil || next.State != store.StateBlocked {
 		return false
 	}
-	s.become(next, contract.RowFreed)
+	s.become(next, store.RowFreed)
 	next.DueAt, next.Reason = s.now(), semel.ReasonNone
 	return true
 }
 
-// First implements contract.Lines.
+// First implements store.Lines.
 func (s *Store) First(_ context.Context, number int64) (int64, error) {
 	if err := s.ask("rows"); err != nil {
 		return 0, err
@@ -96,7 +96,7 @@ func (s *Store) First(_ context.Context, number int64) (int64, error) {
 	return s.first(r.Line).Number, nil
 }
 
-// Sweep implements contract.Lines.
+// Sweep implements store.Lines.
 func (s *Store) Sweep(context.Context) (freed int64, err error) {
 	if err := s.ask("rows"); err != nil {
 		return 0, err
@@ -105,7 +105,7 @@ func (s *Store) Sweep(context.Context) (freed int64, err error) {
 	defer s.mu.Unlock()
 	for _, r := range s.rows {
 		if r.waitsInLine() && s.first(r.Line) == r {
-			s.become(r, contract.RowFreed)
+			s.become(r, store.RowFreed)
 			r.DueAt, r.Reason = s.now(), semel.ReasonNone
 			freed++
 		}
@@ -113,7 +113,7 @@ func (s *Store) Sweep(context.Context) (freed int64, err error) {
 	return freed, nil
 }
 
-// Dissolve implements contract.Lines.
+// Dissolve implements store.Lines.
 func (s *Store) Dissolve(_ context.Context, consumer string) (rows int64, err error) {
 	if err := s.ask("rows"); err != nil {
 		return 0, err
@@ -131,8 +131,8 @@ func (s *Store) Dissolve(_ context.Context, consumer string) (rows int64, err er
 
 // leave takes a row out of its line; one that was blocked is due.
 func (s *Store) leave(r *row) {
-	if r.State == contract.StateBlocked {
-		s.become(r, contract.RowFreed) // it waits for nothing any more
+	if r.State == store.StateBlocked {
+		s.become(r, store.RowFreed) // it waits for nothing any more
 		r.DueAt, r.Reason = s.now(), semel.ReasonNone
 	} else {
 		s.touchWaiting(r)
@@ -140,8 +140,8 @@ func (s *Store) leave(r *row) {
 	r.Place = 0
 }
 
-// Skip implements contract.Lines.
-func (s *Store) Skip(ctx context.Context, number, revision int64, a contract.Act) error {
+// Skip implements store.Lines.
+func (s *Store) Skip(ctx context.Context, number, revision int64, a store.Act) error {
 	if err := s.ask("rows"); err != nil {
 		return err
 	}

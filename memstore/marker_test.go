@@ -5,49 +5,49 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // claimed is a store with a message that is claimed for a lease, and the mark that goes with
 // the claim.
-func claimed(t *testing.T, lease time.Duration) (*Store, contract.Mark) {
+func claimed(t *testing.T, lease time.Duration) (*Store, store.Mark) {
 	t.Helper()
 	s := New()
 	scope, err := s.Scope(t.Context(), "billing", "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	mark := contract.Mark{Scope: scope, ID: []byte("a"), As: contract.Waiting}
-	b, _, err := s.Begin(t.Context(), contract.TxOptions{}, []contract.Mark{mark})
+	mark := store.Mark{Scope: scope, ID: []byte("a"), As: store.Waiting}
+	b, _, err := s.Begin(t.Context(), store.TxOptions{}, []store.Mark{mark})
 	if err != nil {
 		t.Fatal(err)
 	}
-	b.Commit(t.Context(), contract.Ending{Rows: []contract.Row{{State: contract.StateReceived, Message: &semel.Message{}}}})
-	claims, err := s.Claim(t.Context(), contract.ClaimOptions{Consumer: "billing", Token: 7, Most: 1, Lease: lease})
+	b.Commit(t.Context(), store.Ending{Rows: []store.Row{{State: store.StateReceived, Message: &semel.Message{}}}})
+	claims, err := s.Claim(t.Context(), store.ClaimOptions{Consumer: "billing", Token: 7, Most: 1, Lease: lease})
 	if err != nil || len(claims) != 1 {
 		t.Fatal(claims, err)
 	}
-	mark.As, mark.Claim = contract.Applied, claims[0].Claim
+	mark.As, mark.Claim = store.Applied, claims[0].Claim
 	return s, mark
 }
 
 func TestAClaimWhoseMarkerDoesNotWait(t *testing.T) {
 	t.Run("law_12_it_begins_and_ends_nothing", func(t *testing.T) {
 		s, mark := claimed(t, time.Hour)
-		b, v, err := s.Begin(t.Context(), contract.TxOptions{}, []contract.Mark{mark})
-		if err != nil || v[0].Kind != contract.Fresh {
+		b, v, err := s.Begin(t.Context(), store.TxOptions{}, []store.Mark{mark})
+		if err != nil || v[0].Kind != store.Fresh {
 			t.Fatal(v, err)
 		}
-		s.markers[identity{mark.Scope, "a"}] = marker{outcome: contract.Applied} // as by hand
+		s.markers[identity{mark.Scope, "a"}] = marker{outcome: store.Applied} // as by hand
 		if err := b.Tx(0).Set("effect", []byte("1")); err != nil {
 			t.Fatal(err)
 		}
-		end := contract.Ending{Claims: []contract.ClaimEnding{{Claim: mark.Claim, Event: contract.RowCompleted}}}
-		if r := b.Commit(t.Context(), end); r.Outcome != contract.NotCommitted || r.Class != contract.ClassClaimLost || s.Get("effect") != nil {
+		end := store.Ending{Claims: []store.ClaimEnding{{Claim: mark.Claim, Event: store.RowCompleted}}}
+		if r := b.Commit(t.Context(), end); r.Outcome != store.NotCommitted || r.Class != store.ClassClaimLost || s.Get("effect") != nil {
 			t.Errorf("%+v, effect %q", r, s.Get("effect"))
 		}
-		b, v, err = s.Begin(t.Context(), contract.TxOptions{}, []contract.Mark{mark})
-		if err != nil || v[0].Kind != contract.ClaimLost {
+		b, v, err = s.Begin(t.Context(), store.TxOptions{}, []store.Mark{mark})
+		if err != nil || v[0].Kind != store.ClaimLost {
 			t.Error(v, err)
 		}
 		b.Rollback(t.Context())

@@ -7,15 +7,15 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
-func applied(scope int64, id string) []contract.Mark {
-	return []contract.Mark{{Scope: scope, ID: []byte(id), As: contract.Applied}}
+func applied(scope int64, id string) []store.Mark {
+	return []store.Mark{{Scope: scope, ID: []byte(id), As: store.Applied}}
 }
 
-func begin(t *testing.T, s *memstore.Store, o contract.TxOptions, marks []contract.Mark) (contract.Batch[*memstore.Tx], []contract.Verdict) {
+func begin(t *testing.T, s *memstore.Store, o store.TxOptions, marks []store.Mark) (store.Batch[*memstore.Tx], []store.Verdict) {
 	t.Helper()
 	b, v, err := s.Begin(t.Context(), o, marks)
 	if err != nil {
@@ -28,15 +28,15 @@ func TestAMarkWaitsForACopyInFlightNoLongerThanItMay(t *testing.T) {
 	t.Run("trap_9_a_waiter_gives_up_after_its_patience", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := memstore.New()
-			first, _ := begin(t, s, contract.TxOptions{}, applied(1, "a"))
+			first, _ := begin(t, s, store.TxOptions{}, applied(1, "a"))
 			start := time.Now()
-			second, v := begin(t, s, contract.TxOptions{MarkLock: 50 * time.Millisecond}, applied(1, "a"))
-			if v[0].Kind != contract.Busy || time.Since(start) != 50*time.Millisecond {
+			second, v := begin(t, s, store.TxOptions{MarkLock: 50 * time.Millisecond}, applied(1, "a"))
+			if v[0].Kind != store.Busy || time.Since(start) != 50*time.Millisecond {
 				t.Errorf("verdict %v after %v, want Busy after 50ms", v[0].Kind, time.Since(start))
 			}
 			second.Rollback(t.Context())
 			first.Rollback(t.Context())
-			if _, v = begin(t, s, contract.TxOptions{}, applied(1, "a")); v[0].Kind != contract.Fresh {
+			if _, v = begin(t, s, store.TxOptions{}, applied(1, "a")); v[0].Kind != store.Fresh {
 				t.Errorf("after the rollback the verdict is %v, want Fresh", v[0].Kind)
 			}
 		})
@@ -44,11 +44,11 @@ func TestAMarkWaitsForACopyInFlightNoLongerThanItMay(t *testing.T) {
 	t.Run("a_waiter_gives_up_when_its_context_ends", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := memstore.New()
-			begin(t, s, contract.TxOptions{}, applied(1, "a"))
+			begin(t, s, store.TxOptions{}, applied(1, "a"))
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			_, _, err := s.Begin(ctx, contract.TxOptions{}, applied(1, "a"))
-			if !errors.Is(err, context.DeadlineExceeded) || s.Classify(err) != contract.ClassDown {
+			_, _, err := s.Begin(ctx, store.TxOptions{}, applied(1, "a"))
+			if !errors.Is(err, context.DeadlineExceeded) || s.Classify(err) != store.ClassDown {
 				t.Errorf("got %v (class %v), want the deadline, as down", err, s.Classify(err))
 			}
 		})
@@ -57,28 +57,28 @@ func TestAMarkWaitsForACopyInFlightNoLongerThanItMay(t *testing.T) {
 
 func TestABatchThatReadWhatAnotherChangedDoesNotCommit(t *testing.T) {
 	s := memstore.New()
-	one, _ := begin(t, s, contract.TxOptions{}, nil)
-	two, _ := begin(t, s, contract.TxOptions{}, nil)
-	for _, b := range []contract.Batch[*memstore.Tx]{one, two} {
-		if v, err := b.Tx(contract.All).Get("k"); v != nil || err != nil {
+	one, _ := begin(t, s, store.TxOptions{}, nil)
+	two, _ := begin(t, s, store.TxOptions{}, nil)
+	for _, b := range []store.Batch[*memstore.Tx]{one, two} {
+		if v, err := b.Tx(store.All).Get("k"); v != nil || err != nil {
 			t.Fatal(v, err)
 		}
-		if err := b.Tx(contract.All).Set("k", []byte("v")); err != nil {
+		if err := b.Tx(store.All).Set("k", []byte("v")); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if r := one.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.Committed {
+	if r := one.Commit(t.Context(), store.Ending{}); r.Outcome != store.Committed {
 		t.Fatal(r)
 	}
-	if r := two.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.NotCommitted || r.Class != contract.ClassContended {
+	if r := two.Commit(t.Context(), store.Ending{}); r.Outcome != store.NotCommitted || r.Class != store.ClassContended {
 		t.Errorf("got %+v, want not committed, contended", r)
 	}
 }
 
 func TestATransactionSeesItsOwnWrites(t *testing.T) {
 	s := memstore.New()
-	b, _ := begin(t, s, contract.TxOptions{}, nil)
-	tx := b.Tx(contract.All)
+	b, _ := begin(t, s, store.TxOptions{}, nil)
+	tx := b.Tx(store.All)
 	steps := []struct {
 		do   func() error
 		want string
@@ -99,7 +99,7 @@ func TestATransactionSeesItsOwnWrites(t *testing.T) {
 			t.Errorf("step %d: got %q, %v, want %q", i, got, err, step.want)
 		}
 	}
-	b.Commit(t.Context(), contract.Ending{})
+	b.Commit(t.Context(), store.Ending{})
 	if got := s.Get("n"); string(got) != "4" {
 		t.Errorf("committed %q, want 4", got)
 	}
@@ -111,11 +111,11 @@ func TestATransactionSeesItsOwnWrites(t *testing.T) {
 func TestFailures(t *testing.T) {
 	for _, c := range []struct {
 		op      string
-		outcome contract.CommitOutcome
+		outcome store.CommitOutcome
 		left    string
 	}{
-		{"commit-before", contract.NotCommitted, ""},
-		{"commit-after", contract.CommitUnknown, "1"},
+		{"commit-before", store.NotCommitted, ""},
+		{"commit-after", store.CommitUnknown, "1"},
 	} {
 		t.Run(c.op, func(t *testing.T) {
 			s := memstore.New(memstore.Fail(func(op string) error {
@@ -124,12 +124,12 @@ func TestFailures(t *testing.T) {
 				}
 				return nil
 			}))
-			b, _ := begin(t, s, contract.TxOptions{}, applied(1, "a"))
+			b, _ := begin(t, s, store.TxOptions{}, applied(1, "a"))
 			if err := b.Tx(0).Add("n", 1); err != nil {
 				t.Fatal(err)
 			}
-			r := b.Commit(t.Context(), contract.Ending{})
-			if r.Outcome != c.outcome || r.Class != contract.ClassDown || string(s.Get("n")) != c.left {
+			r := b.Commit(t.Context(), store.Ending{})
+			if r.Outcome != c.outcome || r.Class != store.ClassDown || string(s.Get("n")) != c.left {
 				t.Errorf("got %+v and %q", r, s.Get("n"))
 			}
 		})
@@ -138,15 +138,15 @@ func TestFailures(t *testing.T) {
 
 func BenchmarkBatchOf500(b *testing.B) {
 	s := memstore.New()
-	marks := make([]contract.Mark, 500)
+	marks := make([]store.Mark, 500)
 	ids := make([][16]byte, 500)
 	b.ReportAllocs()
 	for n := 0; b.Loop(); n++ {
 		for i := range marks {
 			ids[i] = [16]byte{byte(n), byte(n >> 8), byte(n >> 16), byte(i), byte(i >> 8)}
-			marks[i] = contract.Mark{Scope: 1, ID: ids[i][:], As: contract.Applied}
+			marks[i] = store.Mark{Scope: 1, ID: ids[i][:], As: store.Applied}
 		}
-		batch, _, err := s.Begin(b.Context(), contract.TxOptions{}, marks)
+		batch, _, err := s.Begin(b.Context(), store.TxOptions{}, marks)
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -155,6 +155,6 @@ func BenchmarkBatchOf500(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		batch.Commit(b.Context(), contract.Ending{})
+		batch.Commit(b.Context(), store.Ending{})
 	}
 }

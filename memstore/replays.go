@@ -7,8 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
 // mostReplays is how many replays are told where nobody says.
@@ -28,7 +29,7 @@ func (r *replay) as(now time.Time) sqlform.Replay {
 	return told
 }
 
-func copied(p contract.ReplayProgress) contract.ReplayProgress {
+func copied(p admin.ReplayProgress) admin.ReplayProgress {
 	p.Lanes = slices.Clone(p.Lanes)
 	if p.Prediction != nil {
 		own := *p.Prediction
@@ -38,48 +39,48 @@ func copied(p contract.ReplayProgress) contract.ReplayProgress {
 }
 
 // soleReplay refuses a second replay of a consumer and generation; s.mu is held.
-func (s *Store) soleReplay(of *contract.Replay) error {
+func (s *Store) soleReplay(of *admin.Replay) error {
 	for _, r := range s.replays {
 		if r.Number != of.Number && r.Consumer == of.Consumer && r.Generation == of.Generation && !r.State.Ended() {
-			return fmt.Errorf("replay %d: %w", r.Number, contract.ErrReplayOpen)
+			return fmt.Errorf("replay %d: %w", r.Number, admin.ErrReplayOpen)
 		}
 	}
 	return nil
 }
 
-// NewReplay implements contract.Replays.
-func (s *Store) NewReplay(_ context.Context, r contract.Replay, t contract.Token, lease time.Duration, a contract.Act) (int64, error) {
+// NewReplay implements admin.Replays.
+func (s *Store) NewReplay(_ context.Context, r admin.Replay, t store.Token, lease time.Duration, a store.Act) (int64, error) {
 	if err := s.ask("replay"); err != nil {
 		return 0, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
-	r.Number, r.State, r.Start, r.Saved = int64(len(s.replays))+1, contract.ReplayRunning, contract.Order{By: a.Who, Why: a.Why, At: now}, now
+	r.Number, r.State, r.Start, r.Saved = int64(len(s.replays))+1, admin.ReplayRunning, admin.Order{By: a.Who, Why: a.Why, At: now}, now
 	if err := s.soleReplay(&r); err != nil {
 		return 0, err
 	}
-	r.Stop, r.Ended, r.Progress = contract.Order{}, time.Time{}, copied(r.Progress)
+	r.Stop, r.Ended, r.Progress = admin.Order{}, time.Time{}, copied(r.Progress)
 	s.replays = append(s.replays, &replay{sqlform.Replay{Replay: r, Token: t}, now.Add(lease)})
 	s.record(sqlform.OfReplay(a, &r), 0, "done")
 	return r.Number, nil
 }
 
 // change changes a replay, and records the act if it has a verb.
-func (s *Store) change(number int64, a contract.Act, do func(r *sqlform.Replay, now time.Time) error) (contract.Replay, error) {
+func (s *Store) change(number int64, a store.Act, do func(r *sqlform.Replay, now time.Time) error) (admin.Replay, error) {
 	if err := s.ask("replay"); err != nil {
-		return contract.Replay{}, err
+		return admin.Replay{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	kept, err := s.replay(number)
 	if err != nil {
-		return contract.Replay{}, err
+		return admin.Replay{}, err
 	}
 	now := s.now()
 	r := kept.as(now)
 	if err := do(&r, now); err != nil {
-		return contract.Replay{}, err
+		return admin.Replay{}, err
 	}
 	r.Progress = copied(r.Progress)
 	kept.Replay, kept.until = r, now.Add(r.Left)
@@ -91,13 +92,13 @@ func (s *Store) change(number int64, a contract.Act, do func(r *sqlform.Replay, 
 
 func (s *Store) replay(number int64) (*replay, error) {
 	if number < 1 || number > int64(len(s.replays)) {
-		return nil, fmt.Errorf("replay %d: %w", number, contract.ErrNoReplay)
+		return nil, fmt.Errorf("replay %d: %w", number, admin.ErrNoReplay)
 	}
 	return s.replays[number-1], nil
 }
 
-// TakeReplay implements contract.Replays.
-func (s *Store) TakeReplay(_ context.Context, number int64, t contract.Token, lease time.Duration, a contract.Act) (contract.Replay, error) {
+// TakeReplay implements admin.Replays.
+func (s *Store) TakeReplay(_ context.Context, number int64, t store.Token, lease time.Duration, a store.Act) (admin.Replay, error) {
 	return s.change(number, a, func(r *sqlform.Replay, _ time.Time) error {
 		if err := r.Take(t, lease); err != nil {
 			return err
@@ -106,39 +107,39 @@ func (s *Store) TakeReplay(_ context.Context, number int64, t contract.Token, le
 	})
 }
 
-// SaveReplay implements contract.Replays.
-func (s *Store) SaveReplay(_ context.Context, number int64, t contract.Token, lease time.Duration, p contract.ReplayProgress) (contract.ReplayState, error) {
-	r, err := s.change(number, contract.Act{}, func(r *sqlform.Replay, now time.Time) error { return r.Save(t, lease, p, now) })
+// SaveReplay implements admin.Replays.
+func (s *Store) SaveReplay(_ context.Context, number int64, t store.Token, lease time.Duration, p admin.ReplayProgress) (admin.ReplayState, error) {
+	r, err := s.change(number, store.Act{}, func(r *sqlform.Replay, now time.Time) error { return r.Save(t, lease, p, now) })
 	return r.State, err
 }
 
-// EndReplay implements contract.Replays.
-func (s *Store) EndReplay(_ context.Context, number int64, t contract.Token, to contract.ReplayState, p contract.ReplayProgress, a contract.Act) error {
+// EndReplay implements admin.Replays.
+func (s *Store) EndReplay(_ context.Context, number int64, t store.Token, to admin.ReplayState, p admin.ReplayProgress, a store.Act) error {
 	_, err := s.change(number, a, func(r *sqlform.Replay, now time.Time) error { return r.End(t, to, p, now) })
 	return err
 }
 
-// StopReplay implements contract.Replays.
-func (s *Store) StopReplay(_ context.Context, number int64, a contract.Act) (contract.Replay, error) {
+// StopReplay implements admin.Replays.
+func (s *Store) StopReplay(_ context.Context, number int64, a store.Act) (admin.Replay, error) {
 	return s.change(number, a, func(r *sqlform.Replay, now time.Time) error { return r.StopBy(a, now) })
 }
 
-// Replay implements contract.Replays.
-func (s *Store) Replay(_ context.Context, number int64) (contract.Replay, error) {
+// Replay implements admin.Replays.
+func (s *Store) Replay(_ context.Context, number int64) (admin.Replay, error) {
 	if err := s.ask("replay"); err != nil {
-		return contract.Replay{}, err
+		return admin.Replay{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, err := s.replay(number)
 	if err != nil {
-		return contract.Replay{}, err
+		return admin.Replay{}, err
 	}
 	return r.as(s.now()).Replay, nil
 }
 
-// ReplaysOf implements contract.Replays.
-func (s *Store) ReplaysOf(_ context.Context, consumer string, limit int) (all []contract.Replay, err error) {
+// ReplaysOf implements admin.Replays.
+func (s *Store) ReplaysOf(_ context.Context, consumer string, limit int) (all []admin.Replay, err error) {
 	if err := s.ask("replay"); err != nil {
 		return nil, err
 	}

@@ -4,32 +4,32 @@ import (
 	"bytes"
 	"context"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 var (
-	_ contract.ResultWriter[*Tx] = (*Store)(nil)
-	_ contract.ResultReader      = (*Store)(nil)
+	_ store.ResultWriter[*Tx] = (*Store)(nil)
+	_ store.ResultReader      = (*Store)(nil)
 )
 
-// KeepResult implements contract.ResultWriter.
-func (s *Store) KeepResult(_ context.Context, tx *Tx, of contract.ResultOf, result []byte) error {
+// KeepResult implements store.ResultWriter.
+func (s *Store) KeepResult(_ context.Context, tx *Tx, of store.ResultOf, result []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return tx.keep(of, result)
 }
 
-var _ contract.CommitResultWriter = (*batch)(nil)
+var _ store.CommitResultWriter = (*batch)(nil)
 
-// WriteResultAtCommit implements contract.CommitResultWriter: what is in the transaction comes with its commit.
-func (b *batch) WriteResultAtCommit(of contract.ResultOf, result []byte) {
+// WriteResultAtCommit implements store.CommitResultWriter: what is in the transaction comes with its commit.
+func (b *batch) WriteResultAtCommit(of store.ResultOf, result []byte) {
 	b.store.mu.Lock()
 	defer b.store.mu.Unlock()
 	_ = b.tx.keep(of, result) // of one that is over Commit says so
 }
 
 // keep writes a result in a transaction, with the store's mutex held.
-func (tx *Tx) keep(of contract.ResultOf, result []byte) error {
+func (tx *Tx) keep(of store.ResultOf, result []byte) error {
 	if tx.batch.over {
 		return ErrTxDone
 	}
@@ -40,8 +40,8 @@ func (tx *Tx) keep(of contract.ResultOf, result []byte) error {
 	return nil
 }
 
-// Results implements contract.ResultReader.
-func (s *Store) Results(_ context.Context, of []contract.ResultOf) ([][]byte, error) {
+// Results implements store.ResultReader.
+func (s *Store) Results(_ context.Context, of []store.ResultOf) ([][]byte, error) {
 	if err := s.ask("results"); err != nil {
 		return nil, err
 	}

@@ -7,13 +7,14 @@ import (
 	"slices"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // kept is what the store knows of how long a consumer's records are kept.
 type kept struct {
-	contract.Retention
+	store.Retention
 	progress time.Time
 	lanes    map[string]laneAge
 }
@@ -29,8 +30,8 @@ func (l laneAge) is() time.Time {
 	return l.oldest
 }
 
-// Retain implements contract.Reaper.
-func (s *Store) Retain(_ context.Context, r contract.Retention) error {
+// Retain implements store.Reaper.
+func (s *Store) Retain(_ context.Context, r store.Retention) error {
 	if err := s.ask("retention"); err != nil {
 		return err
 	}
@@ -45,8 +46,8 @@ func (s *Store) Retain(_ context.Context, r contract.Retention) error {
 	return nil
 }
 
-// Progressed implements contract.Reaper.
-func (s *Store) Progressed(_ context.Context, consumer string, lanes []contract.LaneAge) error {
+// Progressed implements store.Reaper.
+func (s *Store) Progressed(_ context.Context, consumer string, lanes []source.LaneAge) error {
 	if err := s.ask("retention"); err != nil {
 		return err
 	}
@@ -63,8 +64,8 @@ func (s *Store) Progressed(_ context.Context, consumer string, lanes []contract.
 	return nil
 }
 
-// ForgetLane implements contract.Reaper.
-func (s *Store) ForgetLane(_ context.Context, consumer, lane string, a contract.Act) error {
+// ForgetLane implements store.Reaper.
+func (s *Store) ForgetLane(_ context.Context, consumer, lane string, a store.Act) error {
 	if err := s.ask("retention"); err != nil {
 		return err
 	}
@@ -82,14 +83,14 @@ func (s *Store) ForgetLane(_ context.Context, consumer, lane string, a contract.
 	return nil
 }
 
-// Retentions implements contract.Reaper.
-func (s *Store) Retentions(_ context.Context, consumer string) ([]contract.StoredRetention, error) {
+// Retentions implements store.Reaper.
+func (s *Store) Retentions(_ context.Context, consumer string) ([]store.StoredRetention, error) {
 	if err := s.ask("retention"); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var all []contract.StoredRetention
+	var all []store.StoredRetention
 	for _, name := range slices.Sorted(maps.Keys(s.kept)) {
 		if consumer == "" || consumer == name {
 			all = append(all, s.retention(s.kept[name]))
@@ -98,9 +99,9 @@ func (s *Store) Retentions(_ context.Context, consumer string) ([]contract.Store
 	return all, nil
 }
 
-func (s *Store) retention(k *kept) contract.StoredRetention {
-	r := contract.StoredRetention{Retention: k.Retention, Progress: k.progress, Cutoff: s.cutoff(k)}
-	if name, is := k.behind(); is.Before(k.progress.Add(-contract.LaneTimeout)) && name != "" {
+func (s *Store) retention(k *kept) store.StoredRetention {
+	r := store.StoredRetention{Retention: k.Retention, Progress: k.progress, Cutoff: s.cutoff(k)}
+	if name, is := k.behind(); is.Before(k.progress.Add(-store.LaneTimeout)) && name != "" {
 		r.Held, r.Oldest = name, is
 	}
 	r.Low = s.low[k.Consumer]
@@ -144,7 +145,7 @@ func (s *Store) cutoff(k *kept) time.Time {
 	return from.Add(-k.Keep)
 }
 
-// Removed implements contract.Reaper.
+// Removed implements store.Reaper.
 func (s *Store) Removed(_ context.Context, consumer string) (before time.Time, err error) {
 	if err := s.ask("retention"); err != nil {
 		return time.Time{}, err
@@ -154,7 +155,7 @@ func (s *Store) Removed(_ context.Context, consumer string) (before time.Time, e
 	return s.low[consumer], nil
 }
 
-// Advance implements contract.Reaper.
+// Advance implements store.Reaper.
 func (s *Store) Advance(_ context.Context, consumer string) (time.Time, error) {
 	if err := s.ask("retention"); err != nil {
 		return time.Time{}, err
@@ -177,7 +178,7 @@ func (s *Store) Advance(_ context.Context, consumer string) (time.Time, error) {
 
 // old judges the fresh marks whose messages are older than what is kept; the store's lock
 // is held.
-func (s *Store) old(marks []contract.Mark, verdicts []contract.Verdict) {
+func (s *Store) old(marks []store.Mark, verdicts []store.Verdict) {
 	lows, now := map[int64]sqlform.Low{}, s.now()
 	for _, scope := range sqlform.Aged(marks) {
 		if low := s.low[s.scopeOf[scope-1].consumer]; !low.IsZero() {
@@ -187,19 +188,19 @@ func (s *Store) old(marks []contract.Mark, verdicts []contract.Verdict) {
 	sqlform.JudgeAges(marks, lows, verdicts)
 }
 
-// Reap implements contract.Reaper.
-func (s *Store) Reap(_ context.Context, o contract.Reaping) (contract.Reaped, error) {
+// Reap implements store.Reaper.
+func (s *Store) Reap(_ context.Context, o store.Reaping) (store.Reaped, error) {
 	if err := s.ask("retention"); err != nil {
-		return contract.Reaped{}, err
+		return store.Reaped{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	k := s.kept[o.Consumer]
 	if k == nil {
-		return contract.Reaped{}, sqlform.NothingKept(o.Consumer)
+		return store.Reaped{}, sqlform.NothingKept(o.Consumer)
 	}
 	if err := sqlform.MayReap(k.Retention, true); err != nil {
-		return contract.Reaped{}, err
+		return store.Reaped{}, err
 	}
 	at := s.cutoff(k)
 	before := at // also where the retention was made longer, or the clock was set back
@@ -210,7 +211,7 @@ func (s *Store) Reap(_ context.Context, o contract.Reaping) (contract.Reaped, er
 	if k.Keep > 0 && !o.After.Done {
 		due = s.due(o, before)
 	}
-	done := contract.Reaped{Next: contract.ReapMark{Done: len(due) <= o.Most}}
+	done := store.Reaped{Next: store.ReapMark{Done: len(due) <= o.Most}}
 	for _, id := range due[:min(len(due), o.Most)] {
 		m := s.markers[id]
 		done.Next.Scope, done.Next.At, done.Next.ID = id.scope, m.at.UnixMicro(), id.id
@@ -226,11 +227,11 @@ func (s *Store) Reap(_ context.Context, o contract.Reaping) (contract.Reaped, er
 }
 
 // due are the markers below the low-water marks, in the order of a pass, behind its place.
-func (s *Store) due(o contract.Reaping, before time.Time) (due []identity) {
-	place := func(id identity) contract.ReapMark {
-		return contract.ReapMark{Scope: id.scope, At: s.markers[id].at.UnixMicro(), ID: id.id}
+func (s *Store) due(o store.Reaping, before time.Time) (due []identity) {
+	place := func(id identity) store.ReapMark {
+		return store.ReapMark{Scope: id.scope, At: s.markers[id].at.UnixMicro(), ID: id.id}
 	}
-	order := func(x, y contract.ReapMark) int {
+	order := func(x, y store.ReapMark) int {
 		return cmp.Or(cmp.Compare(x.Scope, y.Scope), cmp.Compare(x.At, y.At), cmp.Compare(x.ID, y.ID))
 	}
 	for id, m := range s.markers {
@@ -278,10 +279,10 @@ func (s *Store) remove(id identity, dry bool) (rows int64) {
 }
 
 // removeBodies removes the bodies of rows that ended long enough ago.
-func (s *Store) removeBodies(k *kept, o contract.Reaping) (bodies int64) {
+func (s *Store) removeBodies(k *kept, o store.Reaping) (bodies int64) {
 	cutoff := s.now().Add(-k.Bodies)
 	for _, r := range s.rows {
-		ended := r.State == contract.StateCompleted || r.State == contract.StateDiscarded
+		ended := r.State == store.StateCompleted || r.State == store.StateDiscarded
 		if k.Bodies == 0 || bodies == int64(o.Most) || r.Key.Consumer != k.Consumer || !ended || r.BodyRemoved || !r.ChangedAt.Before(cutoff) {
 			continue
 		}

@@ -10,12 +10,12 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
 // writeRow writes an inbox row with a commit; the store's lock is held.
-func (b *batch) writeRow(r *contract.Row) {
+func (b *batch) writeRow(r *store.Row) {
 	s, m := b.store, b.marks[r.Mark]
 	key := rowKey{identity: identity{m.Scope, string(m.ID)}, conflict: r.Conflict}
 	if r.Conflict {
@@ -63,7 +63,7 @@ func (s *Store) rowFor(key rowKey) *row {
 	return r
 }
 
-func (s *Store) fill(to *row, m contract.Mark, r *contract.Row) {
+func (s *Store) fill(to *row, m store.Mark, r *store.Row) {
 	sc := s.scopeOf[m.Scope-1]
 	to.Key = semel.Key{Consumer: sc.consumer, Source: sc.source, ID: string(m.ID)}
 	to.Fingerprint, to.Conflict, to.Surrogate = m.Fingerprint, r.Conflict, r.Surrogate
@@ -76,7 +76,7 @@ func (s *Store) fill(to *row, m contract.Mark, r *contract.Row) {
 	to.Size = len(to.Message.Body)
 	s.touch(to)
 	to.ReceivedAt = to.ChangedAt
-	if r.State.Outcome() == contract.Waiting {
+	if r.State.Outcome() == store.Waiting {
 		to.DueAt = to.ChangedAt.Add(r.After)
 	}
 }
@@ -87,7 +87,7 @@ func (s *Store) touch(r *row) {
 	r.ChangedAt = s.now()
 }
 
-func (s *Store) setOutcome(id identity, o contract.Outcome) {
+func (s *Store) setOutcome(id identity, o store.Outcome) {
 	if m, ok := s.markers[id]; ok {
 		m.outcome = o
 		s.markers[id] = m
@@ -109,23 +109,23 @@ func clone(m *semel.Message) *semel.Message {
 
 // cut shortens an error's text to what a row keeps, at a rune's border.
 func cut(text string) string {
-	if len(text) <= contract.MaxErrorText {
+	if len(text) <= store.MaxErrorText {
 		return text
 	}
-	return strings.ToValidUTF8(text[:contract.MaxErrorText], "")
+	return strings.ToValidUTF8(text[:store.MaxErrorText], "")
 }
 
-// Pending implements contract.Inbox.
-func (s *Store) Pending(_ context.Context, consumer string) (contract.Pending, error) {
+// Pending implements store.Inbox.
+func (s *Store) Pending(_ context.Context, consumer string) (store.Pending, error) {
 	if err := s.ask("rows"); err != nil {
-		return contract.Pending{}, err
+		return store.Pending{}, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var p contract.Pending
+	var p store.Pending
 	now := s.now()
 	for _, r := range s.rows {
-		if r.Key.Consumer != consumer || r.State.Outcome() != contract.Waiting {
+		if r.Key.Consumer != consumer || r.State.Outcome() != store.Waiting {
 			continue
 		}
 		p.Oldest = max(p.Oldest, now.Sub(r.ReceivedAt))
@@ -134,9 +134,9 @@ func (s *Store) Pending(_ context.Context, consumer string) (contract.Pending, e
 			p.Blocked++
 		case wait <= 0:
 			p.Due++
-		case r.State == contract.StateInProgress:
+		case r.State == store.StateInProgress:
 			p.InProgress++
-		case r.State == contract.StateBlocked:
+		case r.State == store.StateBlocked:
 			p.Blocked++
 		default:
 			if p.Later++; p.Later == 1 || wait < p.Next {
@@ -147,8 +147,8 @@ func (s *Store) Pending(_ context.Context, consumer string) (contract.Pending, e
 	return p, nil
 }
 
-// Rows implements contract.Inbox.
-func (s *Store) Rows(ctx context.Context, f contract.RowFilter) ([]contract.StoredRow, error) {
+// Rows implements store.Inbox.
+func (s *Store) Rows(ctx context.Context, f store.RowFilter) ([]store.StoredRow, error) {
 	if err := s.ask("rows"); err != nil {
 		return nil, err
 	}
@@ -160,7 +160,7 @@ func (s *Store) Rows(ctx context.Context, f contract.RowFilter) ([]contract.Stor
 	if f.Stream != nil {
 		return s.rowsOfStream(&f), nil
 	}
-	var found []contract.StoredRow
+	var found []store.StoredRow
 	now := s.now()
 	for _, r := range s.rows[s.place(f.After+1):] {
 		if len(found) == f.Limit {
@@ -174,7 +174,7 @@ func (s *Store) Rows(ctx context.Context, f contract.RowFilter) ([]contract.Stor
 }
 
 // rowsOfStream are rows by version and then by number.
-func (s *Store) rowsOfStream(f *contract.RowFilter) (found []contract.StoredRow) {
+func (s *Store) rowsOfStream(f *store.RowFilter) (found []store.StoredRow) {
 	of := f.Stream
 	for _, r := range s.rows {
 		after := r.Version > of.From || r.Version == of.From && r.Number > f.After
@@ -182,11 +182,11 @@ func (s *Store) rowsOfStream(f *contract.RowFilter) (found []contract.StoredRow)
 			found = append(found, shown(r, f.Bodies))
 		}
 	}
-	slices.SortStableFunc(found, func(x, y contract.StoredRow) int { return cmp.Compare(x.Version, y.Version) })
+	slices.SortStableFunc(found, func(x, y store.StoredRow) int { return cmp.Compare(x.Version, y.Version) })
 	return found[:min(len(found), f.Limit)]
 }
 
-func shown(r *row, body bool) contract.StoredRow {
+func shown(r *row, body bool) store.StoredRow {
 	copied := r.StoredRow
 	copied.Message, copied.Steps = clone(r.Message), steps(r.Steps)
 	if _, err := sqlform.State(string(r.State), rowsName); err != nil {
@@ -198,7 +198,7 @@ func shown(r *row, body bool) contract.StoredRow {
 	return copied
 }
 
-func chosen(f *contract.RowFilter, r *contract.StoredRow, now time.Time) bool {
+func chosen(f *store.RowFilter, r *store.StoredRow, now time.Time) bool {
 	switch {
 	case f.Consumer != "" && f.Consumer != r.Key.Consumer,
 		f.ID != "" && f.ID != r.Key.ID,
@@ -206,7 +206,7 @@ func chosen(f *contract.RowFilter, r *contract.StoredRow, now time.Time) bool {
 		f.Type != "" && f.Type != r.Message.Type(),
 		len(f.Numbers) > 0 && !slices.Contains(f.Numbers, r.Number),
 		len(f.States) > 0 && !slices.Contains(f.States, r.State),
-		f.DueLater && r.State == contract.StateReceived && !r.DueAt.After(now),
+		f.DueLater && r.State == store.StateReceived && !r.DueAt.After(now),
 		!f.ReceivedBefore.IsZero() && !r.ReceivedAt.Before(f.ReceivedBefore):
 		return false
 	}

@@ -4,14 +4,14 @@ import (
 	"bytes"
 	"slices"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
-// MaxOutput implements contract.StepWriter.
-func (s *Store) MaxOutput() int { return contract.MaxStepOutput }
+// MaxOutput implements store.StepWriter.
+func (s *Store) MaxOutput() int { return store.MaxStepOutput }
 
 // steps are steps that nobody else can change.
-func steps(done []contract.StepDone) []contract.StepDone {
+func steps(done []store.StepDone) []store.StepDone {
 	done = slices.Clone(done)
 	for i := range done {
 		done[i].Output = bytes.Clone(done[i].Output)

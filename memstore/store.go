@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // Store is a store in memory. Use New. It is safe for use by several goroutines.
@@ -28,16 +30,16 @@ type Store struct {
 	rowOf     map[rowKey]*row
 	streams   map[identity]*stream // by scope and name
 	places    int64                // in lines, that were given
-	acts      []contract.Act
+	acts      []store.Act
 	chain     chain
-	positions map[lane]contract.Position
-	kept      map[string]*kept            // by consumer
-	low       map[string]time.Time        // by consumer that has a scope
-	controls  map[string]contract.Control // by consumer
+	positions map[lane]source.Position
+	kept      map[string]*kept         // by consumer
+	low       map[string]time.Time     // by consumer that has a scope
+	controls  map[string]admin.Control // by consumer
 	results   map[identity][]byte
 	replays   []*replay
 
-	derivations []contract.Derivation
+	derivations []admin.Derivation
 	generations map[string][]*generation // by consumer, then by number
 	owners      map[string]string        // of consumers' names
 }
@@ -60,19 +62,19 @@ type (
 	}
 	marker struct {
 		fingerprint semel.Fingerprint
-		outcome     contract.Outcome
+		outcome     store.Outcome
 		at          time.Time
 		owner       *batch // the open batch that wrote it; nil when committed
 	}
 	row struct {
-		contract.StoredRow
+		store.StoredRow
 		key    rowKey
-		token  contract.Token // of its claim, while it is in progress
-		called contract.Token // under which the last call was begun whose end is not known
-		cause  string         // of contract.Mark
-		ended  time.Time      // when it was completed last
-		again  bool           // it was done before; see contract.CallStarted
-		edits  []contract.StoredEdit
+		token  store.Token // of its claim, while it is in progress
+		called store.Token // under which the last call was begun whose end is not known
+		cause  string      // of store.Mark
+		ended  time.Time   // when it was completed last
+		again  bool        // it was done before; see store.CallStarted
+		edits  []admin.StoredEdit
 	}
 )
 
@@ -84,10 +86,10 @@ func Clock(now func() time.Time) Option { return func(s *Store) { s.now = now } 
 
 // Fail makes the store ask fail before it does an operation, and fail with
 // what it returns: "scope", "begin", "commit-before" (nothing is committed),
-// "commit-after" (it is committed, and the caller hears contract.CommitUnknown), "rows"
-// (of Inbox), "retention" (of Reaper), "control" (of Controls), "replay" (of contract.Replays), "foretell" (of contract.Previewer), "claim-before" and
-// "claim-after" (of Leases, before and after it is done), "emit-before" and "emit-after" (of contract.Emitter), "offsets", "advance-before" and
-// "advance-after" (of contract.OffsetStore), "results" (of contract.ResultReader), "generations" (of contract.Generations), "seal" (of contract.Auditor, "seal" (of contract.Auditor), "erase" (of contract.Eraser). Such an error is of contract.ClassDown. For
+// "commit-after" (it is committed, and the caller hears store.CommitUnknown), "rows"
+// (of Inbox), "retention" (of Reaper), "control" (of Controls), "replay" (of admin.Replays), "foretell" (of admin.Previewer), "claim-before" and
+// "claim-after" (of Leases, before and after it is done), "emit-before" and "emit-after" (of admin.Emitter), "offsets", "advance-before" and
+// "advance-after" (of source.OffsetStore), "results" (of store.ResultReader), "generations" (of admin.Generations), "seal" (of admin.Auditor, "seal" (of admin.Auditor), "erase" (of admin.Eraser). Such an error is of store.ClassDown. For
 // tests; fail may be called
 // from several goroutines.
 func Fail(fail func(op string) error) Option { return func(s *Store) { s.fail = fail } }
@@ -102,10 +104,10 @@ func New(options ...Option) *Store {
 		data:      map[string]value{},
 		rowOf:     map[rowKey]*row{},
 		streams:   map[identity]*stream{},
-		positions: map[lane]contract.Position{},
+		positions: map[lane]source.Position{},
 		kept:      map[string]*kept{},
 		low:       map[string]time.Time{},
-		controls:  map[string]contract.Control{},
+		controls:  map[string]admin.Control{},
 		owners:    map[string]string{},
 
 		generations: map[string][]*generation{},
@@ -137,26 +139,26 @@ func (s *Store) ask(op string) error {
 	return nil
 }
 
-// Classify implements contract.TxStore.
-func (s *Store) Classify(err error) contract.Class {
+// Classify implements store.TxStore.
+func (s *Store) Classify(err error) store.Class {
 	var down *downError
 	switch {
 	case errors.As(err, &down):
-		return contract.ClassDown
-	case errors.Is(err, contract.ErrGeneration):
-		return contract.ClassDown
+		return store.ClassDown
+	case errors.Is(err, store.ErrGeneration):
+		return store.ClassDown
 	case errors.Is(err, ErrTxDone):
-		return contract.ClassAborted
+		return store.ClassAborted
 	case errors.Is(err, errSerial), errors.Is(err, errStreamBusy):
-		return contract.ClassContended
+		return store.ClassContended
 	case errors.Is(err, ErrNoNumber):
-		return contract.ClassPermanent
+		return store.ClassPermanent
 	default:
-		return contract.ClassRetry
+		return store.ClassRetry
 	}
 }
 
-// Scope implements contract.TxStore.
+// Scope implements store.TxStore.
 func (s *Store) Scope(ctx context.Context, consumer, source string, generation int64) (int64, error) {
 	if err := errors.Join(ctx.Err(), s.ask("scope")); err != nil {
 		return 0, &downError{"scope", err}
@@ -176,16 +178,16 @@ func (s *Store) Scope(ctx context.Context, consumer, source string, generation i
 	return n, nil
 }
 
-// LoadPosition implements contract.PositionStore.
-func (s *Store) LoadPosition(_ context.Context, consumer, name string) (contract.Position, bool, error) {
+// LoadPosition implements source.PositionStore.
+func (s *Store) LoadPosition(_ context.Context, consumer, name string) (source.Position, bool, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p, ok := s.positions[lane{consumer, name}]
 	return p, ok, nil
 }
 
-// KeepPosition implements contract.PositionStore.
-func (s *Store) KeepPosition(_ context.Context, consumer, name string, p contract.Position) (contract.Position, error) {
+// KeepPosition implements source.PositionStore.
+func (s *Store) KeepPosition(_ context.Context, consumer, name string, p source.Position) (source.Position, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := lane{consumer, name}
@@ -196,8 +198,8 @@ func (s *Store) KeepPosition(_ context.Context, consumer, name string, p contrac
 	return s.positions[key], nil
 }
 
-// SavePosition implements contract.PositionStore.
-func (s *Store) SavePosition(_ context.Context, consumer, name string, p contract.Position) error {
+// SavePosition implements source.PositionStore.
+func (s *Store) SavePosition(_ context.Context, consumer, name string, p source.Position) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	p.Check = append([]byte(nil), p.Check...)

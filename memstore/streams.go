@@ -10,8 +10,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/streams"
+	"github.com/semel-go/semel/store"
 )
 
 // stream is what the store knows of a stream.
@@ -25,7 +26,7 @@ var errStreamBusy = errors.New("memstore: another batch has a stream of this one
 
 // lookAtStreams takes the streams of a batch, and says where they are; the store's lock is
 // held.
-func (b *batch) lookAtStreams(ctx context.Context, patience time.Duration, verdicts []contract.Verdict) error {
+func (b *batch) lookAtStreams(ctx context.Context, patience time.Duration, verdicts []store.Verdict) error {
 	s := b.store
 	b.streams = streams.Of(b.marks)
 	for _, of := range b.streams.All() {
@@ -91,11 +92,11 @@ func (s *Store) move(scope int64, name string, last int64, print semel.Fingerpri
 	for _, r := range s.rows {
 		switch {
 		case !r.blockedIn(scope, name) || r.Version > last+1:
-		case r.State == contract.StateParked && (!s.owns(r) || s.markers[r.key.identity].outcome != contract.Parked):
+		case r.State == store.StateParked && (!s.owns(r) || s.markers[r.key.identity].outcome != store.Parked):
 			r.Reason = semel.ReasonConflict // another content has the marker
 			s.touch(r)
 		default:
-			s.become(r, contract.RowFreed)
+			s.become(r, store.RowFreed)
 			r.DueAt, r.Reason = s.now(), semel.ReasonNone
 			freed = true
 		}
@@ -106,21 +107,21 @@ func (s *Store) move(scope int64, name string, last int64, print semel.Fingerpri
 // blockedIn reports whether a row waits for an earlier version of a stream, or has
 // waited for it for too long.
 func (r *row) blockedIn(scope int64, name string) bool {
-	waits := r.State == contract.StateBlocked || r.State == contract.StateParked && r.Reason == semel.ReasonGap
+	waits := r.State == store.StateBlocked || r.State == store.StateParked && r.Reason == semel.ReasonGap
 	return waits && r.Version > 0 && r.key.scope == scope && r.Stream == name
 }
 
-// Streams implements contract.Streams.
-func (s *Store) Streams(_ context.Context, f contract.StreamFilter) ([]contract.StoredStream, error) {
+// Streams implements admin.Streams.
+func (s *Store) Streams(_ context.Context, f admin.StreamFilter) ([]admin.StoredStream, error) {
 	if err := s.ask("rows"); err != nil {
 		return nil, err
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	var all []contract.StoredStream
+	var all []admin.StoredStream
 	for key, at := range s.streams {
 		sc := s.scopeOf[key.scope-1]
-		found := contract.StoredStream{Consumer: sc.consumer, Source: sc.source, Generation: sc.generation, Name: key.id, Last: at.last}
+		found := admin.StoredStream{Consumer: sc.consumer, Source: sc.source, Generation: sc.generation, Name: key.id, Last: at.last}
 		for _, r := range s.rows {
 			if !r.blockedIn(key.scope, key.id) {
 				continue
@@ -137,7 +138,7 @@ func (s *Store) Streams(_ context.Context, f contract.StreamFilter) ([]contract.
 			all = append(all, found)
 		}
 	}
-	slices.SortFunc(all, func(x, y contract.StoredStream) int {
+	slices.SortFunc(all, func(x, y admin.StoredStream) int {
 		return cmp.Or(strings.Compare(x.Consumer, y.Consumer), strings.Compare(x.Source, y.Source), strings.Compare(x.Name, y.Name))
 	})
 	if f.Limit <= 0 {
@@ -146,8 +147,8 @@ func (s *Store) Streams(_ context.Context, f contract.StreamFilter) ([]contract.
 	return all[:min(len(all), f.Limit)], nil
 }
 
-// SkipTo implements contract.Streams.
-func (s *Store) SkipTo(ctx context.Context, of contract.StoredStream, to int64, a contract.Act) error {
+// SkipTo implements admin.Streams.
+func (s *Store) SkipTo(ctx context.Context, of admin.StoredStream, to int64, a store.Act) error {
 	if err := s.ask("rows"); err != nil {
 		return err
 	}

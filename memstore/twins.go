@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
 // others are the other rows of a row's identity, each of which has a content of its own; the
 // store's lock is held.
-func (s *Store) others(r *row) (all []contract.StoredRow) {
+func (s *Store) others(r *row) (all []store.StoredRow) {
 	for _, o := range s.rows {
 		if o != r && o.key.identity == r.key.identity {
 			all = append(all, o.StoredRow)
@@ -44,14 +45,14 @@ func (m marker) stored() sqlform.Marker {
 }
 
 // mayRun refuses work on a row beside the other rows of its identity.
-func (s *Store) mayRun(r *row, others []contract.StoredRow) error {
-	return contract.MayRun(r.Number, s.markers[r.key.identity].outcome, s.owns(r), others)
+func (s *Store) mayRun(r *row, others []store.StoredRow) error {
+	return admin.MayRun(r.Number, s.markers[r.key.identity].outcome, s.owns(r), others)
 }
 
 // takeMarker has the marker of a row's identity belong to the row, and say that it waits. It
-// refuses that beside others of which one is open; see contract.MayRun.
-func (s *Store) takeMarker(r *row, others []contract.StoredRow) error {
-	if r.State.Outcome() == contract.Waiting && s.owns(r) && s.markers[r.key.identity].outcome == contract.Waiting {
+// refuses that beside others of which one is open; see admin.MayRun.
+func (s *Store) takeMarker(r *row, others []store.StoredRow) error {
+	if r.State.Outcome() == store.Waiting && s.owns(r) && s.markers[r.key.identity].outcome == store.Waiting {
 		return nil
 	}
 	if err := s.mayRun(r, others); err != nil {
@@ -61,7 +62,7 @@ func (s *Store) takeMarker(r *row, others []contract.StoredRow) error {
 	if _, marked := s.markers[r.key.identity]; !marked && !(r.Conflict && r.Reason == semel.ReasonFormerConflict) {
 		return noMarker(r)
 	}
-	s.markers[r.key.identity] = marker{fingerprint: r.Fingerprint, outcome: contract.Waiting, at: s.now()}
+	s.markers[r.key.identity] = marker{fingerprint: r.Fingerprint, outcome: store.Waiting, at: s.now()}
 	return nil
 }
 
@@ -74,13 +75,13 @@ func noMarker(r *row) error {
 // that row. One that a conflict had is given back to the row of the first content.
 func (s *Store) closeMarker(r *row) {
 	m := s.markers[r.key.identity]
-	if !s.owns(r) || m.outcome == contract.Applied {
+	if !s.owns(r) || m.outcome == store.Applied {
 		return
 	}
-	m.outcome, m.at = contract.Discarded, s.now()
+	m.outcome, m.at = store.Discarded, s.now()
 	if first := s.rowOf[rowKey{identity: r.key.identity}]; r.Conflict && first != nil {
 		to := sqlform.Returned(m.stored(), []sqlform.Twin{first.twin()})
-		m.outcome, m.fingerprint = contract.Outcome(to.Outcome), sqlform.Fingerprint(uint8(to.Version), to.Sum)
+		m.outcome, m.fingerprint = store.Outcome(to.Outcome), sqlform.Fingerprint(uint8(to.Version), to.Sum)
 	}
 	s.markers[r.key.identity] = m
 }
@@ -94,7 +95,7 @@ func (r *row) twin() sqlform.Twin {
 // did: no claim of it could end. The store's lock is held.
 func (s *Store) over(r *row) bool {
 	m, marked := s.markers[r.key.identity]
-	if m.owner != nil || s.owns(r) && m.outcome == contract.Waiting {
+	if m.owner != nil || s.owns(r) && m.outcome == store.Waiting {
 		return false
 	}
 	var others []sqlform.Twin
@@ -109,7 +110,7 @@ func (s *Store) over(r *row) bool {
 		s.markers[r.key.identity] = m
 		return false
 	}
-	r.State, _ = contract.StateInProgress.After(e)
+	r.State, _ = store.StateInProgress.After(e)
 	r.token, r.DueAt, r.LockedUntil, r.Started = 0, time.Time{}, time.Time{}, 0
 	if reason := sqlform.OverReason(e); reason != "" {
 		r.Reason, r.LastError = semel.Reason(reason), why

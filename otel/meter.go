@@ -12,7 +12,7 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/measure"
 )
 
@@ -184,7 +184,7 @@ func truth(is bool) float64 {
 // consumer is what is kept of the consumer that an event is of. A generation's figures are its
 // consumer's.
 func (m *Meter) consumer(name string) *observedConsumer {
-	public, _ := contract.GenerationOf(name)
+	public, _ := admin.GenerationOf(name)
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
 	of := m.of[public]
@@ -243,7 +243,7 @@ func (m *Meter) Observe(e semel.Event) {
 }
 
 func (m *Meter) count(name string, e semel.Event, n int, labels ...attribute.KeyValue) {
-	public, _ := contract.GenerationOf(e.Consumer)
+	public, _ := admin.GenerationOf(e.Consumer)
 	m.counters[name].Add(context.Background(), int64(n), metric.WithAttributes(append(labels, attribute.String(labelConsumer, public))...))
 }
 

@@ -9,7 +9,7 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/measure"
 )
 
@@ -50,7 +50,7 @@ func (*Tracer) Observe(semel.Event) {}
 // TraceBatch implements measure.Tracer. The span of a batch is the root of a trace of its own,
 // for its messages are of many: whether it is recorded, the provider's sampler for roots says.
 func (t *Tracer) TraceBatch(b measure.Begun) measure.BatchTrace {
-	name, _ := contract.GenerationOf(b.Consumer)
+	name, _ := admin.GenerationOf(b.Consumer)
 	out := &batchTrace{tracer: t.tracer, name: name, at: b.At, about: []attribute.KeyValue{attribute.String(labelConsumer, name), attribute.String(labelSource, t.source)}}
 	_, out.span = t.tracer.Start(context.Background(), "batch "+name, trace.WithNewRoot(), trace.WithTimestamp(b.At), trace.WithSpanKind(trace.SpanKindInternal),
 		trace.WithAttributes(out.about...), trace.WithAttributes(attribute.Int(attributeMessages, b.Messages)))

@@ -10,11 +10,11 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/formers"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/internal/streams"
 	"github.com/semel-go/semel/internal/worker"
+	"github.com/semel-go/semel/store"
 )
 
 // batch is an open transaction on a connection of its own.
@@ -30,7 +30,7 @@ type batch struct {
 	took    int                   // streams that were found
 	busy    []int                 // marks of whose lines something waits
 	lows    map[int64]sqlform.Low // low-water marks by scope
-	asked   []contract.Mark       // marks as they were given
+	asked   []store.Mark          // marks as they were given
 	freed   int64                 // rows whose turn has come with the commit
 	results []*request            // those that keep results with the commit
 	unkept  error                 // why one of them cannot be kept
@@ -61,11 +61,11 @@ type batch struct {
 // direct is a batch whose handlers get a pgx.Tx.
 type direct struct{ *batch }
 
-// Tx implements contract.Batch. All messages share one transaction.
+// Tx implements store.Batch. All messages share one transaction.
 func (b *direct) Tx(int) pgx.Tx { return b.tx }
 
-// Commit implements contract.Batch.
-func (b *direct) Commit(ctx context.Context, e contract.Ending) contract.Result {
+// Commit implements store.Batch.
+func (b *direct) Commit(ctx context.Context, e store.Ending) store.Result {
 	statements, culprit, err := b.ending(e)
 	if err != nil {
 		return b.fail(ctx, culprit, err)
@@ -75,33 +75,33 @@ func (b *direct) Commit(ctx context.Context, e contract.Ending) contract.Result 
 
 // commit sends the statements and COMMIT together. Only the server's own word
 // says that nothing was committed.
-func (b *batch) commit(ctx context.Context, statements []charged) contract.Result {
+func (b *batch) commit(ctx context.Context, statements []charged) store.Result {
 	if err := b.state(); err != nil {
-		return b.fail(ctx, contract.NoCulprit, err)
+		return b.fail(ctx, store.NoCulprit, err)
 	}
 	if b.ends {
-		return b.fail(ctx, contract.NoCulprit, pgx.ErrTxClosed)
+		return b.fail(ctx, store.NoCulprit, pgx.ErrTxClosed)
 	}
 	if err := context.Cause(ctx); err != nil {
-		return b.fail(ctx, contract.NoCulprit, &storeError{"commit", contract.ClassDown, err})
+		return b.fail(ctx, store.NoCulprit, &storeError{"commit", store.ClassDown, err})
 	}
 	commit := &request{sql: "commit"}
 	failed, sent, err := b.finish(ctx, statements, commit)
 	switch {
 	case err == nil && commit.tag.String() == "COMMIT":
 		b.end()
-		return contract.Result{Outcome: contract.Committed, Culprit: contract.NoCulprit, Freed: b.freed > 0 || b.streams.Came()}
+		return store.Result{Outcome: store.Committed, Culprit: store.NoCulprit, Freed: b.freed > 0 || b.streams.Came()}
 	case err == nil:
-		return b.fail(ctx, contract.NoCulprit, fmt.Errorf("the server answered COMMIT with %v: %w", commit.tag, pgx.ErrTxCommitRollback))
+		return b.fail(ctx, store.NoCulprit, fmt.Errorf("the server answered COMMIT with %v: %w", commit.tag, pgx.ErrTxCommitRollback))
 	case sent && !b.undone(err, failed >= 0 && failed < len(statements)):
 		b.cut()
 		b.end()
-		return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: err}
+		return store.Result{Outcome: store.CommitUnknown, Class: store.ClassDown, Culprit: store.NoCulprit, Err: err}
 	}
 	if failed >= 0 && failed < len(statements) {
 		return b.fail(ctx, statements[failed].mark, statements[failed].meant(b.store, err))
 	}
-	return b.fail(ctx, contract.NoCulprit, err)
+	return b.fail(ctx, store.NoCulprit, err)
 }
 
 // finish prepares what is new, then sends everything. sent says that COMMIT may
@@ -120,25 +120,25 @@ func (b *batch) finish(ctx context.Context, statements []charged, commit *reques
 }
 
 // fail ends a batch of which nothing is committed.
-func (b *batch) fail(ctx context.Context, culprit int, err error) contract.Result {
-	if b.pg.IsClosed() && code(err) == "" && !errors.Is(err, errSlow) && b.store.Classify(err) == contract.ClassRetry {
-		err = &storeError{"the connection is lost", contract.ClassDown, err}
+func (b *batch) fail(ctx context.Context, culprit int, err error) store.Result {
+	if b.pg.IsClosed() && code(err) == "" && !errors.Is(err, errSlow) && b.store.Classify(err) == store.ClassRetry {
+		err = &storeError{"the connection is lost", store.ClassDown, err}
 	}
 	b.Rollback(ctx)
 	return b.refused(culprit, err)
 }
 
 // refused says what an error means for a batch of which nothing is committed.
-func (b *batch) refused(culprit int, err error) contract.Result {
+func (b *batch) refused(culprit int, err error) store.Result {
 	class := b.store.Classify(err)
 	var swallowed *sqlform.SwallowedError
-	if class == contract.ClassAborted || errors.As(err, &swallowed) { // no message's fault
-		culprit = contract.NoCulprit
+	if class == store.ClassAborted || errors.As(err, &swallowed) { // no message's fault
+		culprit = store.NoCulprit
 	}
-	return contract.Result{Outcome: contract.NotCommitted, Class: class, Culprit: culprit, Err: hint(err, false)}
+	return store.Result{Outcome: store.NotCommitted, Class: class, Culprit: culprit, Err: hint(err, false)}
 }
 
-// Rollback implements contract.Batch.
+// Rollback implements store.Batch.
 func (b *batch) Rollback(ctx context.Context) {
 	switch b.state() {
 	case errBusy:
@@ -198,7 +198,7 @@ func (b *batch) cutAnd(do func()) {
 // cancelTimeout bounds the request that ends a statement of a killed batch.
 const cancelTimeout = 2 * time.Second
 
-// Kill implements contract.Batch. A statement that the server is at is canceled.
+// Kill implements store.Batch. A statement that the server is at is canceled.
 func (b *batch) Kill() {
 	b.cutAnd(func() { b.cancels.Go(b.cancel) })
 }

@@ -10,12 +10,12 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/formers"
 	"github.com/semel-go/semel/internal/lines"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/internal/streams"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // What a batch waits for at most where its options say nothing.
@@ -44,9 +44,9 @@ func limit(d time.Duration) string {
 	return milliseconds(d, 0) + "ms"
 }
 
-// Begin implements contract.TxStore. BEGIN, the settings, the guard and the marks
+// Begin implements store.TxStore. BEGIN, the settings, the guard and the marks
 // are one round trip; what became of marks that were there is another.
-func (s *Store) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[pgx.Tx], []contract.Verdict, error) {
+func (s *Store) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[pgx.Tx], []store.Verdict, error) {
 	b, verdicts, err := s.open(ctx, o, marks, true)
 	if err != nil {
 		return nil, nil, err
@@ -55,7 +55,7 @@ func (s *Store) Begin(ctx context.Context, o contract.TxOptions, marks []contrac
 }
 
 // open begins a transaction with marks. lent says that handlers have it before its end.
-func (s *Store) open(ctx context.Context, o contract.TxOptions, marks []contract.Mark, lent bool) (*batch, []contract.Verdict, error) {
+func (s *Store) open(ctx context.Context, o store.TxOptions, marks []store.Mark, lent bool) (*batch, []store.Verdict, error) {
 	guess := len(marks) >= leastGuessed && s.guesses.likely(marks[0].Scope)
 	b, verdicts, err := s.opened(ctx, o, marks, lent, guess)
 	if guess && errors.Is(err, errGuess) {
@@ -70,7 +70,7 @@ var errGuess = errors.New("not all marks are new")
 
 // opened is open; guess says that all marks are taken to be new. With errGuess nothing has
 // happened.
-func (s *Store) opened(ctx context.Context, o contract.TxOptions, marks []contract.Mark, lent, guess bool) (*batch, []contract.Verdict, error) {
+func (s *Store) opened(ctx context.Context, o store.TxOptions, marks []store.Mark, lent, guess bool) (*batch, []store.Verdict, error) {
 	conn, err := s.pool.Acquire(ctx)
 	if err != nil {
 		return nil, nil, s.blameless("connection", err)
@@ -106,7 +106,7 @@ func (s *Store) opened(ctx context.Context, o contract.TxOptions, marks []contra
 		b.suspect(ctx, err)
 		b.Rollback(ctx)
 		if cause := sqlstore.Unwritten(ctx, s.inner, err); cause != nil {
-			err = &storeError{"mark", contract.ClassDown, cause}
+			err = &storeError{"mark", store.ClassDown, cause}
 		}
 		return nil, nil, s.blameless("begin", err)
 	}
@@ -160,13 +160,13 @@ func (b *batch) ask(ctx context.Context, requests ...*request) error {
 // every transaction on it fails until somebody closes it. What another
 // connection would meet as well costs a new one a try.
 func (b *batch) suspect(ctx context.Context, err error) {
-	b.spoiled = ctx.Err() == nil && code(err) != "" && b.store.Classify(err) != contract.ClassContended
+	b.spoiled = ctx.Err() == nil && code(err) != "" && b.store.Classify(err) != store.ClassContended
 }
 
 // opening are the statements up to the first of a handler. The consumer's lock
 // is taken before the lock time-out of marks is set: a batch that waits its turn
 // has not failed.
-func (s *Store) opening(o contract.TxOptions, m *marking, guarded bool) []*request {
+func (s *Store) opening(o store.TxOptions, m *marking, guarded bool) []*request {
 	requests := []*request{{sql: s.begin}}
 	idle := milliseconds(o.Idle, defaultIdle)
 	if o.Serial && len(m.marks) > 0 {
@@ -203,9 +203,9 @@ func (s *Store) onlyClaims(m *marking) bool {
 	return len(claims) > 0 && len(claims) == len(m.marks) && s.sql.BeginClaims != ""
 }
 
-// ReceiveIn implements contract.TxReceiver, in any transaction of pgx: one round trip
+// ReceiveIn implements store.TxReceiver, in any transaction of pgx: one round trip
 // more for the rows.
-func (s *Store) ReceiveIn(ctx context.Context, tx pgx.Tx, marks []contract.Mark, messages []*semel.Message) ([]contract.Verdict, error) {
+func (s *Store) ReceiveIn(ctx context.Context, tx pgx.Tx, marks []store.Mark, messages []*semel.Message) ([]store.Verdict, error) {
 	verdicts, err := s.MarkIn(ctx, tx, marks)
 	if err != nil {
 		return nil, err
@@ -234,9 +234,9 @@ func (s *Store) ReceiveIn(ctx context.Context, tx pgx.Tx, marks []contract.Mark,
 	return verdicts, nil
 }
 
-// MarkIn implements contract.TxMarker, in any transaction of pgx. A copy in flight
+// MarkIn implements store.TxMarker, in any transaction of pgx. A copy in flight
 // elsewhere is waited for as long as the transaction's lock_timeout allows.
-func (s *Store) MarkIn(ctx context.Context, tx pgx.Tx, marks []contract.Mark) ([]contract.Verdict, error) {
+func (s *Store) MarkIn(ctx context.Context, tx pgx.Tx, marks []store.Mark) ([]store.Verdict, error) {
 	former := formers.Of(marks)
 	m := s.marking(sqlform.Marks(former.Marks(marks)), former)
 	ask := func(r *request) error {

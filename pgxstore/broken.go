@@ -8,8 +8,8 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqltext"
+	"github.com/semel-go/semel/store"
 )
 
 // What the server says of a transaction with every answer.
@@ -18,11 +18,11 @@ const (
 	txFailed = 'E'
 )
 
-// TxAborted implements contract.TxStatus. The connection remembers what the server said
+// TxAborted implements store.TxStatus. The connection remembers what the server said
 // of the transaction with its last answer.
 func (b *batch) TxAborted() bool { return b.ends || b.state() != nil || b.pg.TxStatus() == txFailed }
 
-// AbortCause implements contract.TxAbortCause. It does not know an error that a handler
+// AbortCause implements store.TxAbortCause. It does not know an error that a handler
 // met on the connection itself, beside its pgx.Tx.
 func (b *batch) AbortCause() error {
 	b.mutex.Lock()
@@ -54,12 +54,12 @@ func (b *batch) state() error {
 	return nil
 }
 
-var errBusy = &storeError{"the connection is busy", contract.ClassPermanent,
+var errBusy = &storeError{"the connection is busy", store.ClassPermanent,
 	errors.New("rows of an earlier query are open: read them to the end or close them before the next statement and before the handler returns")}
 
 var errCut = fmt.Errorf("pgxstore: the connection of this batch is closed: %w", pgx.ErrTxClosed)
 
-var errEnded = &storeError{"the transaction is over", contract.ClassPermanent,
+var errEnded = &storeError{"the transaction is over", store.ClassPermanent,
 	errors.New("the handler committed or rolled back by itself: return nil to commit, an error to roll back")}
 
 // sendable is an error if a handler's statement can't be sent. Where it can, a
@@ -96,10 +96,10 @@ func (b *batch) noteError(ctx context.Context, err error) error {
 	closed, by := b.pg.IsClosed(), err
 	switch lost := closed && code(err) == ""; {
 	case lost && ctx.Err() == nil:
-		err = &storeError{"the connection is lost", contract.ClassDown, err}
+		err = &storeError{"the connection is lost", store.ClassDown, err}
 		by = err
 	case lost:
-		by = &handlerError{err, contract.ClassRetry}
+		by = &handlerError{err, store.ClassRetry}
 	}
 	if b.brokenBy == nil && (closed || b.pg.TxStatus() == txFailed) {
 		b.brokenBy = by

@@ -8,16 +8,16 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/worker"
+	"github.com/semel-go/semel/store"
 )
 
 // mostRounds is how often the callbacks of a batch may queue what further
 // callbacks read: one that always queues itself would hold its lane for ever.
 const mostRounds = 100
 
-var errEndless = &storeError{"the callbacks of a queue", contract.ClassPermanent,
+var errEndless = &storeError{"the callbacks of a queue", store.ClassPermanent,
 	fmt.Errorf("after %d rounds they still queue statements with callbacks; end the chain", mostRounds)}
 
 var (
@@ -58,7 +58,7 @@ func (b *queued) call(mark int, read func(pgx.Rows) error, rows pgx.Rows) error 
 
 // reader is the mark of the last statement that waits for its rows.
 func (b *queued) reader() int {
-	mark := contract.NoCulprit
+	mark := store.NoCulprit
 	for _, s := range b.statements {
 		if s.read != nil {
 			mark = s.mark

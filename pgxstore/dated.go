@@ -4,9 +4,9 @@ import (
 	"context"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // Dated returns a store for one consumer whose markers lie in a table of their own, of a
@@ -21,14 +21,14 @@ func (s *Store) Dated(ctx context.Context, o sqlstore.Dated) (*Store, error) {
 	return &Store{tables: tables{inner, s.exchange}, pool: s.pool, begin: s.begin, sql: sqlstore.Statements(inner, sqlform.Revision12{}), days: days}, nil
 }
 
-// PartitionedBy implements contract.PartitionedMarkers.
+// PartitionedBy implements store.PartitionedMarkers.
 func (t *tables) PartitionedBy() string { return t.inner.PartitionedBy() }
 
 // outside are the marks of ids outside of the days that are kept which only say what became
 // of their messages.
 func (m *marking) outside() (outside []int) {
 	for i := range m.marks {
-		if m.days && m.verdicts[i].Kind == contract.Old && !m.marks[i].Asks() && !m.claims(i) {
+		if m.days && m.verdicts[i].Kind == store.Old && !m.marks[i].Asks() && !m.claims(i) {
 			outside = append(outside, i)
 		}
 	}
@@ -37,14 +37,14 @@ func (m *marking) outside() (outside []int) {
 
 // setAside is the statement that writes such marks under keys of their own.
 func (m *marking) setAside(text string, outside []int) *request {
-	part := &marking{marks: m.marks, order: outside, verdicts: make([]contract.Verdict, len(m.marks))}
+	part := &marking{marks: m.marks, order: outside, verdicts: make([]store.Verdict, len(m.marks))}
 	r := part.write(text)
 	r.read = func(rows pgx.Rows) error {
 		if err := part.written(rows); err != nil {
 			return err
 		}
 		for _, i := range outside {
-			if m.verdicts[i] = part.verdicts[i]; m.verdicts[i].Kind == contract.Fresh {
+			if m.verdicts[i] = part.verdicts[i]; m.verdicts[i].Kind == store.Fresh {
 				m.marks[i].SetAside()
 			}
 		}

@@ -19,7 +19,7 @@
 // was marked before, and a batch of nothing else takes 3. A connection that
 // meets a statement for the first time prepares it, which is one more.
 //
-// The server ends a statement of a handler after contract.TxOptions.Statement: an attempt
+// The server ends a statement of a handler after store.TxOptions.Statement: an attempt
 // of the message that sent or queued it. Queued statements have as long each.
 //
 // A tracer of the pool's connections sees every statement once: those that are
@@ -32,26 +32,28 @@ package pgxstore
 
 import (
 	"github.com/jackc/pgx/v5"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 var (
-	_ contract.TxStore[pgx.Tx]  = (*Store)(nil)
-	_ contract.TxMarker[pgx.Tx] = (*Store)(nil)
-	_ contract.Inbox            = (*Store)(nil)
-	_ contract.PositionStore    = (*Store)(nil)
-	_ contract.Controls         = (*Store)(nil)
-	_ contract.OffsetStore      = (*Store)(nil)
-	_ contract.Auditor          = (*Store)(nil)
-	_ contract.SchemaChecker    = (*Store)(nil)
-	_ contract.IdentityFitter   = (*Store)(nil)
+	_ store.TxStore[pgx.Tx]  = (*Store)(nil)
+	_ store.TxMarker[pgx.Tx] = (*Store)(nil)
+	_ store.Inbox            = (*Store)(nil)
+	_ source.PositionStore   = (*Store)(nil)
+	_ admin.Controls         = (*Store)(nil)
+	_ source.OffsetStore     = (*Store)(nil)
+	_ admin.Auditor          = (*Store)(nil)
+	_ store.SchemaChecker    = (*Store)(nil)
+	_ store.IdentityFitter   = (*Store)(nil)
 
-	_ contract.TxStore[*Queue] = (*QueuedStore)(nil)
-	_ contract.Inbox           = (*QueuedStore)(nil)
-	_ contract.PositionStore   = (*QueuedStore)(nil)
-	_ contract.Controls        = (*QueuedStore)(nil)
-	_ contract.OffsetStore     = (*QueuedStore)(nil)
-	_ contract.Auditor         = (*QueuedStore)(nil)
-	_ contract.SchemaChecker   = (*QueuedStore)(nil)
-	_ contract.IdentityFitter  = (*QueuedStore)(nil)
+	_ store.TxStore[*Queue] = (*QueuedStore)(nil)
+	_ store.Inbox           = (*QueuedStore)(nil)
+	_ source.PositionStore  = (*QueuedStore)(nil)
+	_ admin.Controls        = (*QueuedStore)(nil)
+	_ source.OffsetStore    = (*QueuedStore)(nil)
+	_ admin.Auditor         = (*QueuedStore)(nil)
+	_ store.SchemaChecker   = (*QueuedStore)(nil)
+	_ store.IdentityFitter  = (*QueuedStore)(nil)
 )

@@ -3,12 +3,12 @@ package pgxstore
 import (
 	"context"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 )
 
-var _ contract.Emitter = (*Store)(nil)
+var _ admin.Emitter = (*Store)(nil)
 
-// Emit implements contract.Emitter.
-func (t *tables) Emit(ctx context.Context, o contract.EmitOptions) (contract.Emitted, error) {
+// Emit implements admin.Emitter.
+func (t *tables) Emit(ctx context.Context, o admin.EmitOptions) (admin.Emitted, error) {
 	return t.inner.Emit(ctx, o)
 }

@@ -6,10 +6,10 @@ import (
 	"strconv"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/lines"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // charged is a statement of a batch's end with the mark to blame for it.
@@ -25,14 +25,14 @@ func (c charged) meant(s *Store, err error) error {
 	switch {
 	case c.kept != "" && code(err) == codeUnmet:
 		return s.blameless("the end of the batch", sqlform.WrittenIn(c.kept, 0, 1))
-	case c.mark == contract.NoCulprit && c.own && s.Classify(err) == contract.ClassPermanent:
+	case c.mark == store.NoCulprit && c.own && s.Classify(err) == store.ClassPermanent:
 		return s.blameless("the end of the batch", err)
 	case c.one && c.unmet != nil && code(err) == codeUnmet:
 		return fmt.Errorf("%w: %w", c.unmet, err)
 	case c.one && code(err) == codeUnmet:
 		return fmt.Errorf("%w: %w", semel.Unmet("the statement "+strconv.Quote(c.text)), err)
-	case c.mark == contract.NoCulprit && code(err) == codeCanceled:
-		return &storeError{"the end of the batch", contract.ClassContended, err}
+	case c.mark == store.NoCulprit && code(err) == codeCanceled:
+		return &storeError{"the end of the batch", store.ClassContended, err}
 	case c.own && sqlstore.Remedy(err, false) == "": // any other is added with the result
 		return hint(err, true)
 	}
@@ -41,14 +41,14 @@ func (c charged) meant(s *Store, err error) error {
 
 // ending are the statements that belong to the commit: marks taken back, rows,
 // and the one that lets COMMIT succeed. An error names the mark to blame.
-func (b *batch) ending(e contract.Ending) (statements []charged, culprit int, err error) {
+func (b *batch) ending(e store.Ending) (statements []charged, culprit int, err error) {
 	e, moved := b.streams.End(b.former.End(e))
 	begun := b.streams.Begun(e.Trim)
 	if b.unkept != nil {
-		return nil, contract.NoCulprit, b.unkept
+		return nil, store.NoCulprit, b.unkept
 	}
 	if len(e.Trim)+len(e.Rows)+len(e.Claims)+len(moved)+len(begun)+len(b.results) > 0 { // which are the store's own
-		statements = append(statements, charged{&request{sql: b.store.sql.Unlimited}, contract.NoCulprit})
+		statements = append(statements, charged{&request{sql: b.store.sql.Unlimited}, store.NoCulprit})
 	}
 	if trim := b.trim(e.Trim); trim != nil {
 		statements = append(statements, b.ours(trim))
@@ -70,7 +70,7 @@ func (b *batch) ending(e contract.Ending) (statements []charged, culprit int, er
 	}
 	steps, err := sqlstore.StepsArgument(b.store.inner, e.Claims)
 	if err != nil {
-		return nil, contract.NoCulprit, err
+		return nil, store.NoCulprit, err
 	}
 	if steps != "" {
 		statements = append(statements, b.ours(&request{sql: b.store.sql.ClaimSteps, args: []any{steps}}))
@@ -88,15 +88,15 @@ func (b *batch) ending(e contract.Ending) (statements []charged, culprit int, er
 		statements = append(statements, b.ours(q))
 	}
 	if b.guarded {
-		statements = append(statements, charged{&request{sql: b.store.sql.Close}, contract.NoCulprit})
+		statements = append(statements, charged{&request{sql: b.store.sql.Close}, store.NoCulprit})
 	}
-	return statements, contract.NoCulprit, nil
+	return statements, store.NoCulprit, nil
 }
 
 // ours is a statement about the store's own tables that no message is to blame for.
 func (b *batch) ours(q *request) charged {
 	q.own = !b.store.adopted // an adopted table is other people's, too
-	return charged{q, contract.NoCulprit}
+	return charged{q, store.NoCulprit}
 }
 
 // trim takes back marks that this batch wrote.
@@ -112,7 +112,7 @@ func (b *batch) trim(marks []int) *request {
 // the one that is there. Where a row of the same key is in the way, the statement
 // finds it, because nobody waits for an answer: of a conflict another batch may have
 // written it, of another message it is left from a marker that is gone.
-func (b *batch) row(r *contract.Row) ([]*request, error) {
+func (b *batch) row(r *store.Row) ([]*request, error) {
 	m := &b.marks[r.Mark]
 	if r.Repeat {
 		var all []*request

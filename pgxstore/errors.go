@@ -7,14 +7,14 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // storeError is an error whose meaning the store knows.
 type storeError struct {
 	doing string
-	class contract.Class
+	class store.Class
 	err   error
 }
 
@@ -24,7 +24,7 @@ func (e *storeError) Unwrap() error { return e.err }
 // handlerError is an error of a handler with what it means for its batch.
 type handlerError struct {
 	error
-	class contract.Class
+	class store.Class
 }
 
 func (e *handlerError) Unwrap() error { return e.error }
@@ -32,14 +32,14 @@ func (e *handlerError) Unwrap() error { return e.error }
 // judged is an error whose class is known.
 type judged interface {
 	error
-	judgement() contract.Class
+	judgement() store.Class
 }
 
-func (e *storeError) judgement() contract.Class   { return e.class }
-func (e *handlerError) judgement() contract.Class { return e.class }
+func (e *storeError) judgement() store.Class   { return e.class }
+func (e *handlerError) judgement() store.Class { return e.class }
 
 // classOfArguments: an argument or a statement that can't be sent never can.
-const classOfArguments = contract.ClassPermanent
+const classOfArguments = store.ClassPermanent
 
 // PostgreSQL's codes: https://www.postgresql.org/docs/current/errcodes-appendix.html
 const (
@@ -70,12 +70,12 @@ func code(err error) string {
 	return ""
 }
 
-// Classify implements contract.TxStore. It goes by the server's codes, never by
+// Classify implements store.TxStore. It goes by the server's codes, never by
 // the text of an error. One that panics when it is looked into is a handler's own.
-func (s *Store) Classify(err error) (class contract.Class) {
+func (s *Store) Classify(err error) (class store.Class) {
 	defer func() {
 		if recover() != nil {
-			class = contract.ClassRetry
+			class = store.ClassRetry
 		}
 	}()
 	var known judged
@@ -84,15 +84,15 @@ func (s *Store) Classify(err error) (class contract.Class) {
 	case errors.As(err, &known):
 		return known.judgement()
 	case errors.As(err, &dialing):
-		return contract.ClassDown
+		return store.ClassDown
 	case errors.Is(err, pgx.ErrTxClosed), errors.Is(err, pgx.ErrTxCommitRollback):
-		return contract.ClassAborted
+		return store.ClassAborted
 	case code(err) == codeUnmet:
-		return contract.ClassPermanent
+		return store.ClassPermanent
 	case code(err) == codeClaimLost:
-		return contract.ClassClaimLost
+		return store.ClassClaimLost
 	case outdated(err):
-		return contract.ClassContended // the next try prepares it anew
+		return store.ClassContended // the next try prepares it anew
 	}
 	return s.inner.Classify(err)
 }
@@ -165,9 +165,9 @@ func (s *Store) blameless(doing string, err error) error {
 	class := s.Classify(err)
 	switch {
 	case sqlstore.DayGone(s.inner, err):
-		class = contract.ClassContended
-	case class != contract.ClassContended:
-		class = contract.ClassDown
+		class = store.ClassContended
+	case class != store.ClassContended:
+		class = store.ClassDown
 	}
 	return &storeError{doing, class, hint(err, !s.adopted && !errors.Is(err, semel.ErrSchema))}
 }

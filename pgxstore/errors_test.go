@@ -11,7 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // unopened is a store whose pool has connected to nothing.
@@ -36,12 +36,12 @@ func server(code string) error {
 func TestErrorsAreClassifiedByCode(t *testing.T) {
 	s := unopened(t)
 	t.Run("trap_T10_codes_decide_and_no_text_does", func(t *testing.T) {
-		for code, want := range map[string]contract.Class{
-			"23505": contract.ClassPermanent, "22P02": contract.ClassPermanent, "42601": contract.ClassPermanent, "P0001": contract.ClassPermanent,
-			"SM001": contract.ClassPermanent, "2D000": contract.ClassPermanent, "0A000": contract.ClassPermanent,
-			"40001": contract.ClassContended, "40P01": contract.ClassContended, "55P03": contract.ClassContended, "26000": contract.ClassContended,
-			"25P02": contract.ClassAborted,
-			"57P01": contract.ClassDown, "53100": contract.ClassDown, "53300": contract.ClassDown, "25006": contract.ClassDown, "28P01": contract.ClassDown, "08006": contract.ClassDown,
+		for code, want := range map[string]store.Class{
+			"23505": store.ClassPermanent, "22P02": store.ClassPermanent, "42601": store.ClassPermanent, "P0001": store.ClassPermanent,
+			"SM001": store.ClassPermanent, "2D000": store.ClassPermanent, "0A000": store.ClassPermanent,
+			"40001": store.ClassContended, "40P01": store.ClassContended, "55P03": store.ClassContended, "26000": store.ClassContended,
+			"25P02": store.ClassAborted,
+			"57P01": store.ClassDown, "53100": store.ClassDown, "53300": store.ClassDown, "25006": store.ClassDown, "28P01": store.ClassDown, "08006": store.ClassDown,
 		} {
 			if got := s.Classify(server(code)); got != want {
 				t.Errorf("%s is of class %d, want %d", code, got, want)
@@ -50,23 +50,23 @@ func TestErrorsAreClassifiedByCode(t *testing.T) {
 	})
 	t.Run("a_table_that_changed_under_a_prepared_statement_is_nobodys_fault", func(t *testing.T) {
 		err := &pgconn.PgError{Code: "0A000", Routine: "RevalidateCachedQuery"}
-		if got := s.Classify(err); got != contract.ClassContended {
+		if got := s.Classify(err); got != store.ClassContended {
 			t.Errorf("it is of class %d", got)
 		}
 	})
 	t.Run("errors_of_the_connection_say_that_the_store_is_down", func(t *testing.T) {
 		for _, err := range []error{io.ErrUnexpectedEOF, &net.OpError{Op: "read", Err: errors.New("reset")}, &pgconn.ConnectError{}} {
-			if got := s.Classify(fmt.Errorf("paying: %w", err)); got != contract.ClassDown {
+			if got := s.Classify(fmt.Errorf("paying: %w", err)); got != store.ClassDown {
 				t.Errorf("%T is of class %d", err, got)
 			}
 		}
-		if _, _, err := s.Begin(t.Context(), contract.TxOptions{}, nil); s.Classify(err) != contract.ClassDown {
+		if _, _, err := s.Begin(t.Context(), store.TxOptions{}, nil); s.Classify(err) != store.ClassDown {
 			t.Errorf("a server that is not there gives %v", err)
 		}
 	})
 	t.Run("a_handlers_own_error_and_deadline_are_its_own", func(t *testing.T) {
 		for _, err := range []error{errors.New("no"), context.DeadlineExceeded} {
-			if got := s.Classify(err); got != contract.ClassRetry {
+			if got := s.Classify(err); got != store.ClassRetry {
 				t.Errorf("%v is of class %d", err, got)
 			}
 		}
@@ -91,10 +91,10 @@ func TestErrorsThatCannotBeRead(t *testing.T) {
 	for name, odd := range map[string]error{"nil": (*pgconn.PgError)(nil), "loud": loud{}, "deep": deep{}} {
 		t.Run("trap_T84_an_error_that_cannot_be_read_is_the_handlers_own/"+name, func(t *testing.T) {
 			for _, err := range []error{odd, fmt.Errorf("wrapped: %w", odd), errors.Join(errors.New("joined"), odd)} {
-				if class := s.Classify(err); class != contract.ClassRetry || s.IsStoreFault(err) {
+				if class := s.Classify(err); class != store.ClassRetry || s.IsStoreFault(err) {
 					t.Errorf("%T is of class %d", err, class)
 				}
-				if class := s.Classify(&storeError{"begin", contract.ClassDown, err}); class != contract.ClassDown {
+				if class := s.Classify(&storeError{"begin", store.ClassDown, err}); class != store.ClassDown {
 					t.Errorf("what the store has decided becomes %d", class)
 				}
 			}

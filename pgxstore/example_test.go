@@ -13,13 +13,14 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/pgxstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // payments stands for a source, such as one of package kafka.
-var payments contract.Source
+var payments source.Source
 
 func open() *pgxstore.Store {
 	pool, err := pgxpool.New(context.Background(), "postgres://localhost/shop")
@@ -89,8 +90,8 @@ func ExampleStore_Status() {
 
 // What was set aside, and one of it closed for good.
 func ExampleStore_Rows() {
-	ctx, store := context.Background(), open()
-	rows, err := store.Rows(ctx, contract.RowFilter{Consumer: "billing", States: []contract.RowState{contract.StateParked}})
+	ctx, st := context.Background(), open()
+	rows, err := st.Rows(ctx, store.RowFilter{Consumer: "billing", States: []store.RowState{store.StateParked}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -98,7 +99,7 @@ func ExampleStore_Rows() {
 		fmt.Println(r.Number, r.Key.ID, r.Reason, r.LastError)
 	}
 	if len(rows) > 0 {
-		err = store.Discard(ctx, rows[0].Number, rows[0].Revision, contract.Act{Verb: "discard", Who: "ada", Why: "paid by hand"})
+		err = st.Discard(ctx, rows[0].Number, rows[0].Revision, store.Act{Verb: "discard", Who: "ada", Why: "paid by hand"})
 	}
 	if errors.Is(err, semel.ErrChanged) {
 		fmt.Println("somebody was faster: look again")

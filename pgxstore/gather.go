@@ -8,16 +8,16 @@ import (
 	"sync/atomic"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqltext"
+	"github.com/semel-go/semel/store"
 )
 
-var _ contract.BatchCombiner[*Queue] = (*QueuedStore)(nil)
+var _ store.BatchCombiner[*Queue] = (*QueuedStore)(nil)
 
 // gathered is what the handler of a claim queued while no transaction is open.
 type gathered struct {
 	store    *QueuedStore
-	mark     contract.Mark
+	mark     store.Mark
 	requests []*request
 	queues   []*Queue // which the handler got
 	reads    bool     // someone waits for rows
@@ -51,33 +51,33 @@ func (g *gathered) join(s *shared) {
 	}
 }
 
-// Combinable implements contract.BatchCombiner.
-func (s *QueuedStore) Combinable(m contract.Mark) contract.Batch[*Queue] {
+// Combinable implements store.BatchCombiner.
+func (s *QueuedStore) Combinable(m store.Mark) store.Batch[*Queue] {
 	return &gathered{store: s, mark: m}
 }
 
-// CommitCombined implements contract.BatchCombiner.
-func (s *QueuedStore) CommitCombined(ctx context.Context, o contract.TxOptions, all []contract.QueuedBatch[*Queue]) contract.Result {
-	marks := make([]contract.Mark, len(all))
+// CommitCombined implements store.BatchCombiner.
+func (s *QueuedStore) CommitCombined(ctx context.Context, o store.TxOptions, all []store.QueuedBatch[*Queue]) store.Result {
+	marks := make([]store.Mark, len(all))
 	for i := range all {
 		marks[i] = all[i].Batch.(*gathered).mark
 	}
 	opened, verdicts, err := s.direct.open(ctx, o, marks, false)
 	if err != nil {
 		class := s.Classify(err)
-		if class != contract.ClassContended {
-			class = contract.ClassDown // whatever it is, it is no message's fault
+		if class != store.ClassContended {
+			class = store.ClassDown // whatever it is, it is no message's fault
 		}
-		return contract.Result{Outcome: contract.NotCommitted, Class: class, Culprit: contract.NoCulprit, Err: err}
+		return store.Result{Outcome: store.NotCommitted, Class: class, Culprit: store.NoCulprit, Err: err}
 	}
 	b := &queued{batch: opened}
 	for i, v := range verdicts {
-		if v.Kind != contract.Fresh {
+		if v.Kind != store.Fresh {
 			b.Rollback(ctx)
 			return unfit(i, v)
 		}
 	}
-	var e contract.Ending
+	var e store.Ending
 	together := &shared{batch: b}
 	together.alive.Store(int32(len(all)))
 	for i := range all {
@@ -90,16 +90,16 @@ func (s *QueuedStore) CommitCombined(ctx context.Context, o contract.TxOptions, 
 }
 
 // unfit is the end of a batch of which the mark i does not ask for a claim that stands.
-func unfit(i int, v contract.Verdict) contract.Result {
-	r := contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassRetry, Culprit: i, Err: fmt.Errorf("pgxstore: the claim stands and its transaction says %v", v)}
-	if v.Kind == contract.ClaimLost {
-		r.Class, r.Culprit, r.Err = contract.ClassClaimLost, contract.NoCulprit, contract.ErrClaimLost
+func unfit(i int, v store.Verdict) store.Result {
+	r := store.Result{Outcome: store.NotCommitted, Class: store.ClassRetry, Culprit: i, Err: fmt.Errorf("pgxstore: the claim stands and its transaction says %v", v)}
+	if v.Kind == store.ClaimLost {
+		r.Class, r.Culprit, r.Err = store.ClassClaimLost, store.NoCulprit, store.ErrClaimLost
 	}
 	return r
 }
 
 // joined is an ending with that of another batch, whose only mark is the mark i.
-func joined(all, one contract.Ending, i int) contract.Ending {
+func joined(all, one store.Ending, i int) store.Ending {
 	for range one.Trim {
 		all.Trim = append(all.Trim, i)
 	}
@@ -150,25 +150,25 @@ func (g *gathered) willRead() { g.reads = true }
 // call implements queueing. Nothing is read before a batch has it.
 func (g *gathered) call(int, func(pgx.Rows) error, pgx.Rows) error { return errEnded }
 
-// MayCombine implements contract.CombineChecker.
+// MayCombine implements store.CombineChecker.
 func (g *gathered) MayCombine() bool { return !g.reads }
 
-// Tx implements contract.Batch.
+// Tx implements store.Batch.
 func (g *gathered) Tx(int) *Queue {
 	q := &Queue{to: g}
 	g.queues = append(g.queues, q)
 	return q
 }
 
-// Commit implements contract.Batch.
-func (g *gathered) Commit(ctx context.Context, e contract.Ending) contract.Result {
-	return g.store.CommitCombined(ctx, contract.TxOptions{}, []contract.QueuedBatch[*Queue]{{Batch: g, Ending: e}})
+// Commit implements store.Batch.
+func (g *gathered) Commit(ctx context.Context, e store.Ending) store.Result {
+	return g.store.CommitCombined(ctx, store.TxOptions{}, []store.QueuedBatch[*Queue]{{Batch: g, Ending: e}})
 }
 
-// Rollback implements contract.Batch.
+// Rollback implements store.Batch.
 func (g *gathered) Rollback(context.Context) {}
 
-// Kill implements contract.Batch.
+// Kill implements store.Batch.
 func (g *gathered) Kill() {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
@@ -178,22 +178,22 @@ func (g *gathered) Kill() {
 	g.killed = true
 }
 
-// Queued implements contract.Queues.
+// Queued implements store.Queues.
 func (g *gathered) Queued() int { return len(g.requests) }
 
-// OnCallback implements contract.CommitCallbacks.
+// OnCallback implements store.CommitCallbacks.
 func (g *gathered) OnCallback(begin func(mark int) (ended func())) { g.begins = begin }
 
-// TxAborted implements contract.TxStatus.
+// TxAborted implements store.TxStatus.
 func (g *gathered) TxAborted() bool { return g.ends }
 
-// AbortCause implements contract.TxAbortCause.
+// AbortCause implements store.TxAbortCause.
 func (g *gathered) AbortCause() error { return g.err() }
 
-// ClassifyHandler implements contract.HandlerClassifier: nothing was sent yet.
-func (g *gathered) ClassifyHandler(_ context.Context, err error) contract.Class {
+// ClassifyHandler implements store.HandlerClassifier: nothing was sent yet.
+func (g *gathered) ClassifyHandler(_ context.Context, err error) store.Class {
 	if g.ends {
-		return contract.ClassPermanent
+		return store.ClassPermanent
 	}
-	return contract.ClassRetry
+	return store.ClassRetry
 }

@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // works asks, in the round trip that begins a batch, whether it may work in its generation,
 // and holds it there until its end.
-func (s *Store) works(w contract.Working) []*request {
+func (s *Store) works(w store.Working) []*request {
 	if w.In == 0 {
 		return nil
 	}
@@ -26,42 +27,42 @@ func (s *Store) works(w contract.Working) []*request {
 	}}}
 }
 
-// Generations implements contract.Generations: those of a consumer, by number.
-func (t *tables) Generations(ctx context.Context, consumer string) ([]contract.StoredGeneration, error) {
+// Generations implements admin.Generations: those of a consumer, by number.
+func (t *tables) Generations(ctx context.Context, consumer string) ([]admin.StoredGeneration, error) {
 	return t.inner.Generations(ctx, consumer)
 }
 
-// BeginGenerations implements contract.Generations.
+// BeginGenerations implements admin.Generations.
 func (t *tables) BeginGenerations(ctx context.Context, consumer string) error {
 	return t.inner.BeginGenerations(ctx, consumer)
 }
 
-// OpenGeneration implements contract.Generations.
-func (t *tables) OpenGeneration(ctx context.Context, consumer string, a contract.Act) (int64, error) {
+// OpenGeneration implements admin.Generations.
+func (t *tables) OpenGeneration(ctx context.Context, consumer string, a store.Act) (int64, error) {
 	return t.inner.OpenGeneration(ctx, consumer, a)
 }
 
-// FenceGeneration implements contract.Generations.
+// FenceGeneration implements admin.Generations.
 func (t *tables) FenceGeneration(ctx context.Context, consumer string, number int64, most time.Duration) error {
 	return t.inner.FenceGeneration(ctx, consumer, number, most)
 }
 
-// LiftFences implements contract.Generations.
+// LiftFences implements admin.Generations.
 func (t *tables) LiftFences(ctx context.Context, consumer string) error {
 	return t.inner.LiftFences(ctx, consumer)
 }
 
-// SwitchGeneration implements contract.Generations.
-func (t *tables) SwitchGeneration(ctx context.Context, consumer string, from, to int64, a contract.Act) error {
+// SwitchGeneration implements admin.Generations.
+func (t *tables) SwitchGeneration(ctx context.Context, consumer string, from, to int64, a store.Act) error {
 	return t.inner.SwitchGeneration(ctx, consumer, from, to, a)
 }
 
-// EndGeneration implements contract.Generations.
-func (t *tables) EndGeneration(ctx context.Context, consumer string, number int64, a contract.Act) error {
+// EndGeneration implements admin.Generations.
+func (t *tables) EndGeneration(ctx context.Context, consumer string, number int64, a store.Act) error {
 	return t.inner.EndGeneration(ctx, consumer, number, a)
 }
 
-// ForgetGeneration implements contract.Generations.
+// ForgetGeneration implements admin.Generations.
 func (t *tables) ForgetGeneration(ctx context.Context, consumer string, number int64, most int) (int, error) {
 	return t.inner.ForgetGeneration(ctx, consumer, number, most)
 }

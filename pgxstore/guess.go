@@ -4,7 +4,7 @@ import (
 	"sync"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // A guess is that all marks of a batch are new, as those of nearly all batches of most
@@ -100,7 +100,7 @@ func (m *marking) counted(rows pgx.Rows) error {
 	}
 	if !m.missed {
 		for _, i := range m.order {
-			m.verdicts[i].Kind = contract.Fresh
+			m.verdicts[i].Kind = store.Fresh
 		}
 	}
 	return rows.Err()

@@ -3,9 +3,9 @@ package pgxstore
 import (
 	"testing"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/formers"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
 // allNew tells of so many batches of a scope that were all new.
@@ -76,7 +76,7 @@ func TestOfWhichMarksAGuessCanBeMade(t *testing.T) {
 	of := func(marks, claims int, former *formers.Batch) *marking {
 		m := &marking{marks: make([]sqlform.Mark, marks), former: former}
 		for i := range m.marks {
-			m.marks[i].Mark = &contract.Mark{Scope: 1}
+			m.marks[i].Mark = &store.Mark{Scope: 1}
 		}
 		for i := range marks - claims {
 			m.order = append(m.order, i)

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // mostHeard is how many errors of the server a batch remembers: those of
@@ -25,10 +25,10 @@ func (b *batch) hear(err error) {
 	b.heard = append(b.heard, server)
 }
 
-// ClassifyHandler implements contract.HandlerClassifier. The batch hears every
+// ClassifyHandler implements store.HandlerClassifier. The batch hears every
 // error of its own statements, so an error of another server, of a provider or of
 // another transaction is the handler's own, whatever it looks like.
-func (b *batch) ClassifyHandler(_ context.Context, err error) contract.Class {
+func (b *batch) ClassifyHandler(_ context.Context, err error) store.Class {
 	state := b.state()
 	for _, server := range slices.Backward(b.heard) {
 		if errors.Is(err, server) {
@@ -39,35 +39,35 @@ func (b *batch) ClassifyHandler(_ context.Context, err error) contract.Class {
 	case b.brokenBy != nil:
 		return b.classifyBroken(err)
 	case errors.Is(err, errEnded), errors.Is(err, errBusy):
-		return contract.ClassPermanent
+		return store.ClassPermanent
 	case errors.Is(err, pgx.ErrTxClosed) && (b.ends || state != nil):
-		return contract.ClassAborted
+		return store.ClassAborted
 	}
 	return b.classifyUnheard(err)
 }
 
 // classifyUnheard judges an error while the transaction was broken by something
 // that the batch did not hear, on the connection itself beside the pgx.Tx.
-func (b *batch) classifyUnheard(err error) contract.Class {
+func (b *batch) classifyUnheard(err error) store.Class {
 	switch {
 	case code(err) != "" && b.pg.TxStatus() == txFailed:
 		return b.store.Classify(err)
 	case b.pg.IsClosed() && !errors.Is(err, context.DeadlineExceeded) && !errors.Is(err, context.Canceled):
-		return contract.ClassDown
+		return store.ClassDown
 	}
-	return contract.ClassRetry
+	return store.ClassRetry
 }
 
 // classifyBroken judges an error beside the one that broke the transaction.
 // Contention and a lost connection speak for the batch also where the handler
 // returned something else.
-func (b *batch) classifyBroken(err error) contract.Class {
+func (b *batch) classifyBroken(err error) store.Class {
 	class := b.store.Classify(b.brokenBy)
 	switch {
-	case class == contract.ClassContended, class == contract.ClassDown, errors.Is(err, b.brokenBy):
+	case class == store.ClassContended, class == store.ClassDown, errors.Is(err, b.brokenBy):
 		return class
 	case errors.Is(err, pgx.ErrTxClosed) && b.state() != nil:
-		return contract.ClassAborted
+		return store.ClassAborted
 	}
-	return contract.ClassRetry
+	return store.ClassRetry
 }

@@ -6,23 +6,24 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/lines"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/internal/streams"
+	"github.com/semel-go/semel/store"
 )
 
 var (
-	_ contract.TxReceiver[pgx.Tx]    = (*Store)(nil)
-	_ contract.TxParker[pgx.Tx]      = (*Store)(nil)
-	_ contract.QueueReceiver[*Queue] = (*QueuedStore)(nil)
-	_ contract.IntentHolder          = (*Store)(nil)
-	_ contract.Editor                = (*Store)(nil)
+	_ store.TxReceiver[pgx.Tx]    = (*Store)(nil)
+	_ store.TxParker[pgx.Tx]      = (*Store)(nil)
+	_ store.QueueReceiver[*Queue] = (*QueuedStore)(nil)
+	_ admin.IntentHolder          = (*Store)(nil)
+	_ admin.Editor                = (*Store)(nil)
 )
 
-// ParkIn implements contract.TxParker, in any transaction of pgx: one round trip more for
+// ParkIn implements store.TxParker, in any transaction of pgx: one round trip more for
 // the rows.
-func (s *Store) ParkIn(ctx context.Context, tx pgx.Tx, marks []contract.Mark, messages []*semel.Message, reason semel.Reason) ([]contract.Verdict, error) {
+func (s *Store) ParkIn(ctx context.Context, tx pgx.Tx, marks []store.Mark, messages []*semel.Message, reason semel.Reason) ([]store.Verdict, error) {
 	verdicts, err := s.MarkIn(ctx, tx, marks)
 	if err != nil {
 		return nil, err
@@ -41,12 +42,12 @@ func (s *Store) ParkIn(ctx context.Context, tx pgx.Tx, marks []contract.Mark, me
 }
 
 // parked sends the statement that writes a parked row for each message whose mark is fresh.
-func (s *Store) parked(marks []contract.Mark, verdicts []contract.Verdict, messages []*semel.Message, reason semel.Reason, send func(text string, args []any)) error {
+func (s *Store) parked(marks []store.Mark, verdicts []store.Verdict, messages []*semel.Message, reason semel.Reason, send func(text string, args []any)) error {
 	for i, m := range sqlform.Marks(marks) {
-		if verdicts[i].Kind != contract.Fresh {
+		if verdicts[i].Kind != store.Fresh {
 			continue
 		}
-		values, err := sqlform.RowValues(s.crypt(), &m, &contract.Row{State: contract.StateParked, Reason: reason, Message: messages[i]})
+		values, err := sqlform.RowValues(s.crypt(), &m, &store.Row{State: store.StateParked, Reason: reason, Message: messages[i]})
 		if err != nil {
 			return err
 		}
@@ -55,10 +56,10 @@ func (s *Store) parked(marks []contract.Mark, verdicts []contract.Verdict, messa
 	return nil
 }
 
-// ReceiveQueued implements contract.QueueReceiver. Its marks may have neither a former
+// ReceiveQueued implements store.QueueReceiver. Its marks may have neither a former
 // identity nor an age. It costs its batch a round trip, and another one where something
 // was there before.
-func (s *QueuedStore) ReceiveQueued(q *Queue, marks []contract.Mark, messages []*semel.Message, reason semel.Reason, judge func([]contract.Verdict) error) error {
+func (s *QueuedStore) ReceiveQueued(q *Queue, marks []store.Mark, messages []*semel.Message, reason semel.Reason, judge func([]store.Verdict) error) error {
 	m := s.direct.marking(sqlform.Marks(marks), nil)
 	end := func() error {
 		if err := judge(m.verdicts); err != nil {
@@ -90,7 +91,7 @@ func (s *QueuedStore) ReceiveQueued(q *Queue, marks []contract.Mark, messages []
 }
 
 // queueRows queues the rows of the messages whose marks are fresh.
-func (s *Store) queueRows(q *Queue, marks []contract.Mark, verdicts []contract.Verdict, messages []*semel.Message, reason semel.Reason) error {
+func (s *Store) queueRows(q *Queue, marks []store.Mark, verdicts []store.Verdict, messages []*semel.Message, reason semel.Reason) error {
 	if reason != semel.ReasonNone {
 		return s.parked(marks, verdicts, messages, reason, func(text string, args []any) { q.write(1, text, args) })
 	}
@@ -123,7 +124,7 @@ func (q *Queue) write(rows int, text string, args []any) {
 	})
 }
 
-// Suppress implements contract.IntentHolder.
-func (t *tables) Suppress(ctx context.Context, number, revision int64, a contract.Act) error {
+// Suppress implements admin.IntentHolder.
+func (t *tables) Suppress(ctx context.Context, number, revision int64, a store.Act) error {
 	return t.inner.Suppress(ctx, number, revision, a)
 }

@@ -4,14 +4,14 @@ import (
 	"context"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/lines"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
 // lookAtLines is the statement that finds what has to wait for others of its line, with
 // those that begin the batch.
-func (b *batch) lookAtLines(marks []contract.Mark) []*request {
+func (b *batch) lookAtLines(marks []store.Mark) []*request {
 	asked := lines.Asked(marks)
 	if len(asked) == 0 {
 		return nil
@@ -85,21 +85,21 @@ func (b *batch) countFreed(rows pgx.Rows) error {
 	return rows.Err()
 }
 
-// First implements contract.Lines: the number of the row that keeps another back.
+// First implements store.Lines: the number of the row that keeps another back.
 func (t *tables) First(ctx context.Context, number int64) (int64, error) {
 	return t.inner.First(ctx, number)
 }
 
-// Sweep implements contract.Lines: it frees what waits in a line for nothing.
+// Sweep implements store.Lines: it frees what waits in a line for nothing.
 func (t *tables) Sweep(ctx context.Context) (int64, error) { return t.inner.Sweep(ctx) }
 
-// Dissolve implements contract.Lines: it takes a consumer's rows out of their lines.
+// Dissolve implements store.Lines: it takes a consumer's rows out of their lines.
 func (t *tables) Dissolve(ctx context.Context, consumer string) (int64, error) {
 	return t.inner.Dissolve(ctx, consumer)
 }
 
-// Skip implements contract.Lines: it takes a row out of its line, so that those behind it
+// Skip implements store.Lines: it takes a row out of its line, so that those behind it
 // go on.
-func (t *tables) Skip(ctx context.Context, number, revision int64, a contract.Act) error {
+func (t *tables) Skip(ctx context.Context, number, revision int64, a store.Act) error {
 	return t.inner.Skip(ctx, number, revision, a)
 }

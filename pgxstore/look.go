@@ -3,12 +3,12 @@ package pgxstore
 import (
 	"context"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
-// LookUpMarkers implements contract.MarkerLookup.
-func (s *Store) LookUpMarkers(ctx context.Context, marks []contract.Mark) ([]contract.Verdict, error) {
+// LookUpMarkers implements store.MarkerLookup.
+func (s *Store) LookUpMarkers(ctx context.Context, marks []store.Mark) ([]store.Verdict, error) {
 	m := s.marking(sqlform.Marks(marks), nil)
 	r := m.judge(s.sql.Judge)
 	rows, err := s.pool.Query(ctx, r.sql, r.args...)
@@ -24,13 +24,13 @@ func (s *Store) LookUpMarkers(ctx context.Context, marks []contract.Mark) ([]con
 	}
 	for i := range m.verdicts {
 		if m.verdicts[i].Kind == 0 {
-			m.verdicts[i].Kind = contract.Fresh
+			m.verdicts[i].Kind = store.Fresh
 		}
 	}
 	return m.verdicts, nil
 }
 
-// LookUpMarkers implements contract.MarkerLookup.
-func (s *QueuedStore) LookUpMarkers(ctx context.Context, marks []contract.Mark) ([]contract.Verdict, error) {
+// LookUpMarkers implements store.MarkerLookup.
+func (s *QueuedStore) LookUpMarkers(ctx context.Context, marks []store.Mark) ([]store.Verdict, error) {
 	return s.direct.LookUpMarkers(ctx, marks)
 }

@@ -5,10 +5,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/formers"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // marking writes marks in one statement and, where some were there before,
@@ -17,7 +17,7 @@ import (
 type marking struct {
 	marks    []sqlform.Mark
 	order    []int
-	verdicts []contract.Verdict
+	verdicts []store.Verdict
 	former   *formers.Batch // nil: no mark has a former identity
 	crypt    sqlform.Crypt
 	// days: the markers lie in a table of days.
@@ -29,7 +29,7 @@ type marking struct {
 }
 
 func (s *Store) marking(marks []sqlform.Mark, former *formers.Batch) *marking {
-	return &marking{marks: marks, former: former, crypt: s.crypt(), order: sqlform.Sorted(marks), verdicts: make([]contract.Verdict, len(marks)), days: s.days != nil}
+	return &marking{marks: marks, former: former, crypt: s.crypt(), order: sqlform.Sorted(marks), verdicts: make([]store.Verdict, len(marks)), days: s.days != nil}
 }
 
 // write is the statement that writes the marks, and tells which it wrote.
@@ -67,7 +67,7 @@ func (m *marking) written(rows pgx.Rows) error {
 	}
 	if len(ends) == len(m.order) {
 		for _, i := range m.order {
-			m.verdicts[i].Kind = contract.Fresh
+			m.verdicts[i].Kind = store.Fresh
 		}
 		return rows.Err()
 	}
@@ -81,7 +81,7 @@ func (m *marking) written(rows pgx.Rows) error {
 		key := markerKey{m.marks[i].Scope, string(m.marks[i].Key)}
 		if wrote[key] {
 			delete(wrote, key)
-			m.verdicts[i].Kind = contract.Fresh
+			m.verdicts[i].Kind = store.Fresh
 		}
 	}
 	return rows.Err()
@@ -114,7 +114,7 @@ func (m *marking) seen() []int {
 func (m *marking) fresh() []bool {
 	fresh := make([]bool, len(m.verdicts))
 	for i, v := range m.verdicts {
-		fresh[i] = v.Kind == contract.Fresh && !m.claims(i)
+		fresh[i] = v.Kind == store.Fresh && !m.claims(i)
 	}
 	return fresh
 }
@@ -124,11 +124,11 @@ func (m *marking) claims(i int) bool { return m.marks[i].Claim.Token != 0 }
 
 // asked are the claims that are asked for, with the indexes of their marks. None of
 // them stands as far as is known yet.
-func (m *marking) asked() (claims []contract.Claim, at []int) {
+func (m *marking) asked() (claims []store.Claim, at []int) {
 	for i := range m.marks {
 		if m.claims(i) {
 			claims, at = append(claims, m.marks[i].Claim), append(at, i)
-			m.verdicts[i].Kind = contract.ClaimLost
+			m.verdicts[i].Kind = store.ClaimLost
 		}
 	}
 	return claims, at
@@ -174,7 +174,7 @@ func (m *marking) judged(rows pgx.Rows) error {
 		if err := rows.Scan(&i, &there.Outcome, &there.Version, &there.Sum, &there.Known); err != nil {
 			return err
 		}
-		if m.verdicts[i].Kind == contract.Fresh { // it is asked for its row only
+		if m.verdicts[i].Kind == store.Fresh { // it is asked for its row only
 			m.former.Knows(int(i), there.Known)
 			continue
 		}
@@ -194,7 +194,7 @@ func (m *marking) judged(rows pgx.Rows) error {
 // fault is an error if a mark is neither written nor there.
 func (m *marking) fault() error {
 	if len(m.seen()) > 0 {
-		return &storeError{"mark", contract.ClassContended, sqlform.ErrMissing}
+		return &storeError{"mark", store.ClassContended, sqlform.ErrMissing}
 	}
 	return nil
 }

@@ -1,14 +1,14 @@
 package pgxstore
 
-import "github.com/semel-go/semel/contract"
+import "github.com/semel-go/semel/internal/admin"
 
 var (
-	_ contract.Pooled = (*Store)(nil)
-	_ contract.Pooled = (*QueuedStore)(nil)
+	_ admin.Pooled = (*Store)(nil)
+	_ admin.Pooled = (*QueuedStore)(nil)
 )
 
-// MostConnections implements contract.Pooled: the pool's MaxConns.
+// MostConnections implements admin.Pooled: the pool's MaxConns.
 func (s *Store) MostConnections() int { return int(s.pool.Config().MaxConns) }
 
-// MostConnections implements contract.Pooled.
+// MostConnections implements admin.Pooled.
 func (s *QueuedStore) MostConnections() int { return s.direct.MostConnections() }

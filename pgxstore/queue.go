@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqltext"
+	"github.com/semel-go/semel/store"
 )
 
 // Queue takes the statements of one message. Nothing is sent before the
@@ -110,21 +110,21 @@ func (b *queued) err() error {
 	return b.state()
 }
 
-// OnCallback implements contract.CommitCallbacks.
+// OnCallback implements store.CommitCallbacks.
 func (b *queued) OnCallback(begin func(mark int) (ended func())) { b.begins = begin }
 
-// Queued implements contract.Queues.
+// Queued implements store.Queues.
 func (b *queued) Queued() int { return b.queued }
 
-// Tx implements contract.Batch.
+// Tx implements store.Batch.
 func (b *queued) Tx(i int) *Queue { return &Queue{to: b, mark: i} }
 
-// Commit implements contract.Batch. What was queued is sent with COMMIT unless a
+// Commit implements store.Batch. What was queued is sent with COMMIT unless a
 // callback may refuse: then COMMIT waits for it.
-func (b *queued) Commit(ctx context.Context, e contract.Ending) contract.Result {
+func (b *queued) Commit(ctx context.Context, e store.Ending) store.Result {
 	if b.reads && !b.guarded { // so that effects are written before COMMIT is sent
 		b.guarded = true
-		b.statements = slices.Insert(b.statements, 0, charged{&request{sql: b.store.sql.Guard, own: true}, contract.NoCulprit})
+		b.statements = slices.Insert(b.statements, 0, charged{&request{sql: b.store.sql.Guard, own: true}, store.NoCulprit})
 	}
 	last, culprit, err := b.ending(e)
 	if err != nil {
@@ -147,7 +147,7 @@ func (b *queued) Commit(ctx context.Context, e contract.Ending) contract.Result 
 // read sends what is queued and lets callbacks read. They may queue more.
 func (b *queued) read(ctx context.Context) (culprit int, err error) {
 	if err := b.state(); err != nil {
-		return contract.NoCulprit, err
+		return store.NoCulprit, err
 	}
 	statements := b.statements
 	b.statements, b.reads = nil, false
@@ -161,12 +161,12 @@ func (b *queued) read(ctx context.Context) (culprit int, err error) {
 		refusal := requests[i].refusal
 		switch {
 		case errors.Is(refusal, errSlow): // also where it was cut off for that
-			return statements[i].mark, &handlerError{refusal, contract.ClassRetry}
+			return statements[i].mark, &handlerError{refusal, store.ClassRetry}
 		case refusal != nil && (i != failed || !b.pg.IsClosed()):
 			return statements[i].mark, &handlerError{refusal, b.ClassifyHandler(ctx, refusal)}
 		case i == failed && err != nil: // what those after it failed with is no news
 			return statements[i].mark, statements[i].meant(b.store, err)
 		}
 	}
-	return contract.NoCulprit, err
+	return store.NoCulprit, err
 }

@@ -4,8 +4,8 @@ import (
 	"context"
 	"strings"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqltext"
+	"github.com/semel-go/semel/store"
 )
 
 // QueuedStore is a Store whose handlers get a *Queue. A batch takes two round
@@ -17,8 +17,8 @@ type QueuedStore struct {
 	direct *Store
 }
 
-// Begin implements contract.TxStore.
-func (s *QueuedStore) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[*Queue], []contract.Verdict, error) {
+// Begin implements store.TxStore.
+func (s *QueuedStore) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[*Queue], []store.Verdict, error) {
 	b, verdicts, err := s.direct.open(ctx, o, marks, false)
 	if err != nil {
 		return nil, nil, err
@@ -26,8 +26,8 @@ func (s *QueuedStore) Begin(ctx context.Context, o contract.TxOptions, marks []c
 	return &queued{batch: b}, verdicts, nil
 }
 
-// Classify implements contract.TxStore.
-func (s *QueuedStore) Classify(err error) contract.Class { return s.direct.Classify(err) }
+// Classify implements store.TxStore.
+func (s *QueuedStore) Classify(err error) store.Class { return s.direct.Classify(err) }
 
 // one is a statement that fails unless it changes one row.
 func (b *batch) one(sql string) string {

@@ -6,19 +6,19 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 var (
-	_ contract.ResultWriter[pgx.Tx] = (*Store)(nil)
-	_ contract.ResultWriter[*Queue] = (*QueuedStore)(nil)
-	_ contract.ResultReader         = (*Store)(nil)
+	_ store.ResultWriter[pgx.Tx] = (*Store)(nil)
+	_ store.ResultWriter[*Queue] = (*QueuedStore)(nil)
+	_ store.ResultReader         = (*Store)(nil)
 )
 
-// KeepResult implements contract.ResultWriter.
-func (s *Store) KeepResult(ctx context.Context, tx pgx.Tx, of contract.ResultOf, result []byte) error {
+// KeepResult implements store.ResultWriter.
+func (s *Store) KeepResult(ctx context.Context, tx pgx.Tx, of store.ResultOf, result []byte) error {
 	r, err := s.keptResult(of, result)
 	if err == nil {
 		var tag pgconn.CommandTag
@@ -29,16 +29,16 @@ func (s *Store) KeepResult(ctx context.Context, tx pgx.Tx, of contract.ResultOf,
 	return err
 }
 
-func (s *Store) keptResult(of contract.ResultOf, result []byte) (*request, error) {
+func (s *Store) keptResult(of store.ResultOf, result []byte) (*request, error) {
 	id, _ := sqlform.ID(of.ID)
 	kept, err := s.crypt().Hide(sqlstore.OfResult, of.ID, append([]byte{}, result...))
 	return &request{sql: s.sql.KeepResult, args: []any{of.Scope, slices.Clone(id), kept}}, err
 }
 
-var _ contract.CommitResultWriter = (*batch)(nil)
+var _ store.CommitResultWriter = (*batch)(nil)
 
-// WriteResultAtCommit implements contract.CommitResultWriter: the statement is sent with COMMIT.
-func (b *batch) WriteResultAtCommit(of contract.ResultOf, result []byte) {
+// WriteResultAtCommit implements store.CommitResultWriter: the statement is sent with COMMIT.
+func (b *batch) WriteResultAtCommit(of store.ResultOf, result []byte) {
 	r, err := b.store.keptResult(of, result)
 	if err != nil {
 		b.unkept = err
@@ -47,9 +47,9 @@ func (b *batch) WriteResultAtCommit(of contract.ResultOf, result []byte) {
 	b.results = append(b.results, b.written(sqlform.Results, r.sql, r.args))
 }
 
-// KeepResult implements contract.ResultWriter: the statement is sent with the others of its
+// KeepResult implements store.ResultWriter: the statement is sent with the others of its
 // batch, and costs no round trip.
-func (s *QueuedStore) KeepResult(_ context.Context, q *Queue, of contract.ResultOf, result []byte) error {
+func (s *QueuedStore) KeepResult(_ context.Context, q *Queue, of store.ResultOf, result []byte) error {
 	r, err := s.direct.keptResult(of, result)
 	if err != nil {
 		return err
@@ -58,7 +58,7 @@ func (s *QueuedStore) KeepResult(_ context.Context, q *Queue, of contract.Result
 	return q.Err()
 }
 
-// Results implements contract.ResultReader.
-func (t *tables) Results(ctx context.Context, of []contract.ResultOf) ([][]byte, error) {
+// Results implements store.ResultReader.
+func (t *tables) Results(ctx context.Context, of []store.ResultOf) ([][]byte, error) {
 	return t.inner.Results(ctx, of)
 }

@@ -8,9 +8,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // Options are a store's settings. The zero value is right for most.
@@ -21,7 +21,7 @@ type Options struct {
 	Prefix string
 	// Cipher, if not nil, encrypts what is kept of messages; see package encryption. What was
 	// written without it is read as before.
-	Cipher contract.Cipher
+	Cipher store.Cipher
 	// EncryptedSince, if not zero, refuses rows of the inbox in plain text from that time on, and
 	// has fingerprints encrypted; see sqlstore.Options.
 	EncryptedSince time.Time

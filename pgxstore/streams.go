@@ -4,15 +4,16 @@ import (
 	"context"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/internal/streams"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // takeStreams are the statements that take the streams of a batch, with those that
 // begin it: no round trip of their own.
-func (b *batch) takeStreams(o contract.TxOptions) []*request {
+func (b *batch) takeStreams(o store.TxOptions) []*request {
 	all := b.streams.All()
 	if len(all) == 0 {
 		return nil
@@ -72,14 +73,14 @@ func (b *batch) moveStreams(moved []*streams.Stream) *request {
 	return &request{sql: b.store.sql.MoveStreams, args: []any{scopes, names, lasts, versions, sums, places, numbers}, read: b.countFreed}
 }
 
-// Streams implements contract.Streams: the streams and what waits for their versions. A
+// Streams implements admin.Streams: the streams and what waits for their versions. A
 // limit of 0 means 1,000.
-func (t *tables) Streams(ctx context.Context, f contract.StreamFilter) ([]contract.StoredStream, error) {
+func (t *tables) Streams(ctx context.Context, f admin.StreamFilter) ([]admin.StoredStream, error) {
 	return t.inner.Streams(ctx, f)
 }
 
-// SkipTo implements contract.Streams: it moves a stream to a later version, and frees
+// SkipTo implements admin.Streams: it moves a stream to a later version, and frees
 // what waited for it.
-func (t *tables) SkipTo(ctx context.Context, s contract.StoredStream, to int64, a contract.Act) error {
+func (t *tables) SkipTo(ctx context.Context, s admin.StoredStream, to int64, a store.Act) error {
 	return t.inner.SkipTo(ctx, s, to, a)
 }

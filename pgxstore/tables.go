@@ -6,8 +6,10 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // tables are Semel's tables in the pool's database, with what is done on them
@@ -39,7 +41,7 @@ func (t *tables) Status(ctx context.Context) ([]sqlstore.Migration, error) {
 // apply it with a tool of their own. It asks the database nothing.
 func (t *tables) Print(w io.Writer) error { return t.inner.Print(w) }
 
-// Check implements contract.SchemaChecker: it reports whether the tables are such
+// Check implements store.SchemaChecker: it reports whether the tables are such
 // that this release works with and have kept what once-only effects stand on. Its
 // error names every fault with what to do, and wraps semel.ErrSchema. It changes
 // nothing.
@@ -59,193 +61,193 @@ func (t *tables) Seed(ctx context.Context, o sqlstore.Seed) (sqlstore.Seeded, er
 	return t.inner.Seed(ctx, o)
 }
 
-// Rows implements contract.Inbox: the messages that were set aside, by number. A
+// Rows implements store.Inbox: the messages that were set aside, by number. A
 // limit of 0 means 1,000.
-func (t *tables) Rows(ctx context.Context, f contract.RowFilter) ([]contract.StoredRow, error) {
+func (t *tables) Rows(ctx context.Context, f store.RowFilter) ([]store.StoredRow, error) {
 	return t.inner.Rows(ctx, f)
 }
 
-// Discard implements contract.Inbox: it closes a row, with its marker and a record of
+// Discard implements store.Inbox: it closes a row, with its marker and a record of
 // the act. semel.ErrChanged: the row has another revision, or is gone.
 // semel.ErrState: its state cannot become discarded. After an error nothing has
 // changed.
-func (t *tables) Discard(ctx context.Context, number, revision int64, a contract.Act) error {
+func (t *tables) Discard(ctx context.Context, number, revision int64, a store.Act) error {
 	return t.inner.Discard(ctx, number, revision, a)
 }
 
-// Record implements contract.Recorder: it writes down what a person did to no one row.
-func (t *tables) Record(ctx context.Context, a contract.Act) error { return t.inner.Record(ctx, a) }
+// Record implements admin.Recorder: it writes down what a person did to no one row.
+func (t *tables) Record(ctx context.Context, a store.Act) error { return t.inner.Record(ctx, a) }
 
-// Acts implements contract.Inbox: who did what to a row, or with 0 to any. A limit of
+// Acts implements store.Inbox: who did what to a row, or with 0 to any. A limit of
 // 0 means 1,000.
-func (t *tables) Acts(ctx context.Context, number int64, limit int) ([]contract.Act, error) {
+func (t *tables) Acts(ctx context.Context, number int64, limit int) ([]store.Act, error) {
 	return t.inner.Acts(ctx, number, limit)
 }
 
-// Pending implements contract.Inbox: how much of a consumer waits.
-func (t *tables) Pending(ctx context.Context, consumer string) (contract.Pending, error) {
+// Pending implements store.Inbox: how much of a consumer waits.
+func (t *tables) Pending(ctx context.Context, consumer string) (store.Pending, error) {
 	return t.inner.Pending(ctx, consumer)
 }
 
-// Requeue implements contract.Requeuer: it makes a row due now.
-func (t *tables) Requeue(ctx context.Context, number, revision int64, a contract.Act) error {
+// Requeue implements admin.Requeuer: it makes a row due now.
+func (t *tables) Requeue(ctx context.Context, number, revision int64, a store.Act) error {
 	return t.inner.Requeue(ctx, number, revision, a)
 }
 
-// Edit implements contract.Editor.
-func (t *tables) Edit(ctx context.Context, number, revision int64, body []byte, a contract.Act) error {
+// Edit implements admin.Editor.
+func (t *tables) Edit(ctx context.Context, number, revision int64, body []byte, a store.Act) error {
 	return t.inner.Edit(ctx, number, revision, body, a)
 }
 
-// Edits implements contract.Editor.
-func (t *tables) Edits(ctx context.Context, number int64, bodies bool) ([]contract.StoredEdit, error) {
+// Edits implements admin.Editor.
+func (t *tables) Edits(ctx context.Context, number int64, bodies bool) ([]admin.StoredEdit, error) {
 	return t.inner.Edits(ctx, number, bodies)
 }
 
-// Release implements contract.Requeuer: it ends the claim of a row.
-func (t *tables) Release(ctx context.Context, number, revision int64, a contract.Act) error {
+// Release implements admin.Requeuer: it ends the claim of a row.
+func (t *tables) Release(ctx context.Context, number, revision int64, a store.Act) error {
 	return t.inner.Release(ctx, number, revision, a)
 }
 
-// Reopen implements contract.Requeuer: it parks a row again that was discarded.
-func (t *tables) Reopen(ctx context.Context, number, revision int64, a contract.Act) error {
+// Reopen implements admin.Requeuer: it parks a row again that was discarded.
+func (t *tables) Reopen(ctx context.Context, number, revision int64, a store.Act) error {
 	return t.inner.Reopen(ctx, number, revision, a)
 }
 
-// Claim implements contract.Leases.
-func (t *tables) Claim(ctx context.Context, o contract.ClaimOptions) ([]contract.Claimed, error) {
+// Claim implements store.Leases.
+func (t *tables) Claim(ctx context.Context, o store.ClaimOptions) ([]store.Claimed, error) {
 	return t.inner.Claim(ctx, o)
 }
 
-// Held implements contract.Leases.
-func (t *tables) Held(ctx context.Context, consumer string, token contract.Token) ([]contract.Claimed, error) {
+// Held implements store.Leases.
+func (t *tables) Held(ctx context.Context, consumer string, token store.Token) ([]store.Claimed, error) {
 	return t.inner.Held(ctx, consumer, token)
 }
 
-// Extend implements contract.Leases.
-func (t *tables) Extend(ctx context.Context, claims []contract.Claim, lease time.Duration) ([]int, error) {
+// Extend implements store.Leases.
+func (t *tables) Extend(ctx context.Context, claims []store.Claim, lease time.Duration) ([]int, error) {
 	return t.inner.Extend(ctx, claims, lease)
 }
 
-// StartCalls implements contract.Calls.
-func (t *tables) StartCalls(ctx context.Context, claims []contract.Claim, lease time.Duration) ([]contract.CallStarted, error) {
+// StartCalls implements store.Calls.
+func (t *tables) StartCalls(ctx context.Context, claims []store.Claim, lease time.Duration) ([]store.CallStarted, error) {
 	return t.inner.StartCalls(ctx, claims, lease)
 }
 
-// Resolve implements contract.Resolver: it records what became of calls whose outcome is
+// Resolve implements admin.Resolver: it records what became of calls whose outcome is
 // unknown.
-func (t *tables) Resolve(ctx context.Context, number, revision int64, r contract.Resolution, a contract.Act) error {
+func (t *tables) Resolve(ctx context.Context, number, revision int64, r admin.Resolution, a store.Act) error {
 	return t.inner.Resolve(ctx, number, revision, r, a)
 }
 
-// Start implements contract.Leases.
-func (t *tables) Start(ctx context.Context, claims []contract.Claim) ([]int, error) {
+// Start implements store.Leases.
+func (t *tables) Start(ctx context.Context, claims []store.Claim) ([]int, error) {
 	return t.inner.Start(ctx, claims)
 }
 
-// End implements contract.Leases.
-func (t *tables) End(ctx context.Context, endings []contract.ClaimEnding) ([]int, error) {
+// End implements store.Leases.
+func (t *tables) End(ctx context.Context, endings []store.ClaimEnding) ([]int, error) {
 	return t.inner.End(ctx, endings)
 }
 
-// Reclaim implements contract.Leases.
-func (t *tables) Reclaim(ctx context.Context, numbers []int64, from []contract.Token, to contract.Token) ([]contract.Reclaimed, error) {
+// Reclaim implements store.Leases.
+func (t *tables) Reclaim(ctx context.Context, numbers []int64, from []store.Token, to store.Token) ([]store.Reclaimed, error) {
 	return t.inner.Reclaim(ctx, numbers, from, to)
 }
 
-// MaxOutput implements contract.StepWriter.
+// MaxOutput implements store.StepWriter.
 func (t *tables) MaxOutput() int { return t.inner.MaxOutput() }
 
-// Marker implements contract.MarkerReader: what became of a message, and whether
+// Marker implements admin.MarkerReader: what became of a message, and whether
 // there is anything.
-func (t *tables) Marker(ctx context.Context, key semel.Key) (contract.StoredMarker, bool, error) {
+func (t *tables) Marker(ctx context.Context, key semel.Key) (store.StoredMarker, bool, error) {
 	return t.inner.Marker(ctx, key)
 }
 
-// Scope implements contract.TxStore.
+// Scope implements store.TxStore.
 func (t *tables) Scope(ctx context.Context, consumer, source string, generation int64) (int64, error) {
 	return t.inner.Scope(ctx, consumer, source, generation)
 }
 
-// Scopes implements contract.Interner.
+// Scopes implements store.Interner.
 func (t *tables) Scopes(ctx context.Context, consumer string, sources []string, generation int64) ([]int64, error) {
 	return t.inner.Scopes(ctx, consumer, sources, generation)
 }
 
-// Derivations implements contract.Derivations.
-func (t *tables) Derivations(ctx context.Context, consumer string) ([]contract.Derivation, error) {
+// Derivations implements admin.Derivations.
+func (t *tables) Derivations(ctx context.Context, consumer string) ([]admin.Derivation, error) {
 	return t.inner.Derivations(ctx, consumer)
 }
 
-// AddDerivation implements contract.Derivations.
-func (t *tables) AddDerivation(ctx context.Context, d contract.Derivation) (bool, error) {
+// AddDerivation implements admin.Derivations.
+func (t *tables) AddDerivation(ctx context.Context, d admin.Derivation) (bool, error) {
 	return t.inner.AddDerivation(ctx, d)
 }
 
-// RetireDerivation implements contract.Derivations.
-func (t *tables) RetireDerivation(ctx context.Context, consumer string, generation int64, retired bool, a contract.Act) error {
+// RetireDerivation implements admin.Derivations.
+func (t *tables) RetireDerivation(ctx context.Context, consumer string, generation int64, retired bool, a store.Act) error {
 	return t.inner.RetireDerivation(ctx, consumer, generation, retired, a)
 }
 
-// Owner implements contract.Derivations.
+// Owner implements admin.Derivations.
 func (t *tables) Owner(ctx context.Context, consumer string) (string, error) {
 	return t.inner.Owner(ctx, consumer)
 }
 
-// SetOwner implements contract.Derivations.
+// SetOwner implements admin.Derivations.
 func (t *tables) SetOwner(ctx context.Context, consumer, was, owner string) (bool, error) {
 	return t.inner.SetOwner(ctx, consumer, was, owner)
 }
 
-// Consumers implements contract.Derivations.
+// Consumers implements admin.Derivations.
 func (t *tables) Consumers(ctx context.Context) ([]string, error) { return t.inner.Consumers(ctx) }
 
-// LoadPosition implements contract.PositionStore.
-func (t *tables) LoadPosition(ctx context.Context, consumer, lane string) (contract.Position, bool, error) {
+// LoadPosition implements source.PositionStore.
+func (t *tables) LoadPosition(ctx context.Context, consumer, lane string) (source.Position, bool, error) {
 	return t.inner.LoadPosition(ctx, consumer, lane)
 }
 
-// SavePosition implements contract.PositionStore.
-func (t *tables) SavePosition(ctx context.Context, consumer, lane string, p contract.Position) error {
+// SavePosition implements source.PositionStore.
+func (t *tables) SavePosition(ctx context.Context, consumer, lane string, p source.Position) error {
 	return t.inner.SavePosition(ctx, consumer, lane, p)
 }
 
-// KeepPosition implements contract.PositionStore.
-func (t *tables) KeepPosition(ctx context.Context, consumer, lane string, p contract.Position) (contract.Position, error) {
+// KeepPosition implements source.PositionStore.
+func (t *tables) KeepPosition(ctx context.Context, consumer, lane string, p source.Position) (source.Position, error) {
 	return t.inner.KeepPosition(ctx, consumer, lane, p)
 }
 
-// Control implements contract.Controls: what operators want of a consumer now.
-func (t *tables) Control(ctx context.Context, consumer string) (contract.Control, error) {
+// Control implements admin.Controls: what operators want of a consumer now.
+func (t *tables) Control(ctx context.Context, consumer string) (admin.Control, error) {
 	return t.inner.Control(ctx, consumer)
 }
 
-// Pause implements contract.Controls: it pauses a consumer, or lets it go on.
-func (t *tables) Pause(ctx context.Context, consumer string, paused bool, a contract.Act) error {
+// Pause implements admin.Controls: it pauses a consumer, or lets it go on.
+func (t *tables) Pause(ctx context.Context, consumer string, paused bool, a store.Act) error {
 	return t.inner.Pause(ctx, consumer, paused, a)
 }
 
-// Limit implements contract.Controls: it sets how many messages a second each process
+// Limit implements admin.Controls: it sets how many messages a second each process
 // of a consumer may take, 0 for no limit.
-func (t *tables) Limit(ctx context.Context, consumer string, perSecond int, a contract.Act) error {
+func (t *tables) Limit(ctx context.Context, consumer string, perSecond int, a store.Act) error {
 	return t.inner.Limit(ctx, consumer, perSecond, a)
 }
 
-// Offsets implements contract.OffsetStore. They stand in the table of positions.
-func (t *tables) Offsets(ctx context.Context, consumer string, lanes []string) ([]contract.LaneOffset, error) {
+// Offsets implements source.OffsetStore. They stand in the table of positions.
+func (t *tables) Offsets(ctx context.Context, consumer string, lanes []string) ([]source.LaneOffset, error) {
 	return t.inner.Offsets(ctx, consumer, lanes)
 }
 
-// AdvanceOffsets implements contract.OffsetStore.
-func (t *tables) AdvanceOffsets(ctx context.Context, consumer string, to []contract.OffsetAdvance) ([]contract.LaneOffset, error) {
+// AdvanceOffsets implements source.OffsetStore.
+func (t *tables) AdvanceOffsets(ctx context.Context, consumer string, to []source.OffsetAdvance) ([]source.LaneOffset, error) {
 	return t.inner.AdvanceOffsets(ctx, consumer, to)
 }
 
-// FitIdentity implements contract.IdentityFitter.
+// FitIdentity implements store.IdentityFitter.
 func (t *tables) FitIdentity(source, id string) (string, error) {
 	return t.inner.FitIdentity(source, id)
 }
 
-// IsStoreFault implements contract.FaultClassifier: for lock time-outs, full disks, lack
+// IsStoreFault implements store.FaultClassifier: for lock time-outs, full disks, lack
 // of memory and files that cannot be read or written.
 func (t *tables) IsStoreFault(err error) bool { return t.inner.IsStoreFault(err) }

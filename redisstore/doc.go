@@ -1,5 +1,5 @@
 // Package redisstore keeps leased keys in Redis: for effects outside of any database, that
-// one is under way, by whom and until when, and how it ended (contract.KeyStore).
+// one is under way, by whom and until when, and how it ended (store.KeyStore).
 //
 // # The guarantee
 //

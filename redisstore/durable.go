@@ -8,12 +8,12 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
-// Durable implements contract.KeyDurability: as New has read it, of a cluster's nodes the
+// Durable implements store.KeyDurability: as New has read it, of a cluster's nodes the
 // worst.
-func (s *Store) Durable() (d contract.Durability, why string) { return s.durable, s.why }
+func (s *Store) Durable() (d store.Durability, why string) { return s.durable, s.why }
 
 // read reads how durable the server is, or takes what is declared where it does not tell.
 func (s *Store) read(ctx context.Context, o Options) error {
@@ -36,7 +36,7 @@ func (s *Store) read(ctx context.Context, o Options) error {
 			s.durable, s.why = d, why
 		}
 	}
-	if s.durable == contract.DurabilityUnknown && o.Declared != 0 {
+	if s.durable == store.DurabilityUnknown && o.Declared != 0 {
 		s.durable, s.why = o.Declared, "declared: "+o.Because
 	}
 	return nil
@@ -74,22 +74,22 @@ func settingsOf(ctx context.Context, node rueidis.Client) (settings, error) {
 }
 
 // judge says how durable a server with such settings is, and by which of them.
-func (s settings) judge() (d contract.Durability, why string) {
+func (s settings) judge() (d store.Durability, why string) {
 	switch {
 	case s["maxmemory_policy"] == "" || s["aof_enabled"] == "":
-		return contract.DurabilityUnknown, "the server does not tell maxmemory-policy and appendonly"
+		return store.DurabilityUnknown, "the server does not tell maxmemory-policy and appendonly"
 	case s["maxmemory_policy"] != "noeviction" && s["maxmemory"] != "0":
-		return contract.Volatile, fmt.Sprintf("maxmemory-policy %s: keys go when memory is short", s["maxmemory_policy"])
+		return store.Volatile, fmt.Sprintf("maxmemory-policy %s: keys go when memory is short", s["maxmemory_policy"])
 	case s["aof_enabled"] != "1":
-		return contract.Volatile, "appendonly no: a restart forgets what no snapshot has"
+		return store.Volatile, "appendonly no: a restart forgets what no snapshot has"
 	case s["appendfsync"] == "":
-		return contract.DurabilityUnknown, "the server does not tell appendfsync"
+		return store.DurabilityUnknown, "the server does not tell appendfsync"
 	case s["appendfsync"] == "no":
-		return contract.Volatile, "appendfsync no: the operating system writes when it likes"
+		return store.Volatile, "appendfsync no: the operating system writes when it likes"
 	case s["appendfsync"] != "always":
-		return contract.DurableButSeconds, "appendfsync " + s["appendfsync"]
+		return store.DurableButSeconds, "appendfsync " + s["appendfsync"]
 	case s["connected_slaves"] != "0" || s["cluster_enabled"] == "1":
-		return contract.DurableButSeconds, "appendfsync always; a replica that is promoted lacks what had not reached it"
+		return store.DurableButSeconds, "appendfsync always; a replica that is promoted lacks what had not reached it"
 	}
-	return contract.Durable, "appendfsync always, noeviction"
+	return store.Durable, "appendfsync always, noeviction"
 }

@@ -7,7 +7,7 @@ import (
 
 	"github.com/redis/rueidis"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // Error is a failure of Redis, or of the way to it. Whether the step was done is not known,
@@ -58,15 +58,15 @@ func failed(step string, err error) error {
 	return e
 }
 
-// Classify implements contract.KeyStore: whatever happens to Redis passes, but for what
+// Classify implements store.KeyStore: whatever happens to Redis passes, but for what
 // stands in a key's place.
-func (s *Store) Classify(err error) contract.Class {
+func (s *Store) Classify(err error) store.Class {
 	var e *Error
 	switch {
 	case !errors.As(err, &e):
-		return contract.ClassRetry
+		return store.ClassRetry
 	case e.Code == "WRONGTYPE", e.Code == "SEMELFORM":
-		return contract.ClassPermanent
+		return store.ClassPermanent
 	}
-	return contract.ClassDown
+	return store.ClassDown
 }

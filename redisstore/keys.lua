@@ -1,4 +1,4 @@
--- A key is a string: a byte 1 for this form, how the last claim ended (contract.KeyEvent, 0
+-- A key is a string: a byte 1 for this form, how the last claim ended (store.KeyEvent, 0
 -- if it has not), its token, until when and for how long the lease is, when the first claim
 -- was made, how many claims began and how many ends are known, the version and the sum of
 -- the fingerprint; then the result. Times are in milliseconds.

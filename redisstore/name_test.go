@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 func TestNamesAreReadableAndMeetNobody(t *testing.T) {
@@ -30,18 +30,18 @@ func TestJ4WhatSettingsAreWorth(t *testing.T) {
 	good := settings{"maxmemory_policy": "noeviction", "maxmemory": "0", "aof_enabled": "1", "appendfsync": "always", "connected_slaves": "0", "cluster_enabled": "0"}
 	for name, c := range map[string]struct {
 		set  settings
-		want contract.Durability
+		want store.Durability
 	}{
-		"all is well":                      {nil, contract.Durable},
-		"evicts, but memory has no bound":  {settings{"maxmemory_policy": "allkeys-lru"}, contract.Durable},
-		"trap_118_evicts":                  {settings{"maxmemory_policy": "volatile-ttl", "maxmemory": "1000"}, contract.Volatile},
-		"trap_118_no_append_only_file":     {settings{"aof_enabled": "0"}, contract.Volatile},
-		"each second":                      {settings{"appendfsync": "everysec"}, contract.DurableButSeconds},
-		"when the system likes":            {settings{"appendfsync": "no"}, contract.Volatile},
-		"trap_118_a_replica_may_be_chosen": {settings{"connected_slaves": "1"}, contract.DurableButSeconds},
-		"trap_118_in_a_cluster":            {settings{"cluster_enabled": "1"}, contract.DurableButSeconds},
-		"appendfsync is hidden":            {settings{"appendfsync": ""}, contract.DurabilityUnknown},
-		"all is hidden":                    {settings{"aof_enabled": "", "maxmemory_policy": ""}, contract.DurabilityUnknown},
+		"all is well":                      {nil, store.Durable},
+		"evicts, but memory has no bound":  {settings{"maxmemory_policy": "allkeys-lru"}, store.Durable},
+		"trap_118_evicts":                  {settings{"maxmemory_policy": "volatile-ttl", "maxmemory": "1000"}, store.Volatile},
+		"trap_118_no_append_only_file":     {settings{"aof_enabled": "0"}, store.Volatile},
+		"each second":                      {settings{"appendfsync": "everysec"}, store.DurableButSeconds},
+		"when the system likes":            {settings{"appendfsync": "no"}, store.Volatile},
+		"trap_118_a_replica_may_be_chosen": {settings{"connected_slaves": "1"}, store.DurableButSeconds},
+		"trap_118_in_a_cluster":            {settings{"cluster_enabled": "1"}, store.DurableButSeconds},
+		"appendfsync is hidden":            {settings{"appendfsync": ""}, store.DurabilityUnknown},
+		"all is hidden":                    {settings{"aof_enabled": "", "maxmemory_policy": ""}, store.DurabilityUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := settings{}

@@ -13,9 +13,9 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
 // Options are how keys are named, and what nobody but the user knows of the server.
@@ -27,18 +27,18 @@ type Options struct {
 	HashTag string
 	// Declared, if not zero, is how durable the server is, where it does not tell, as
 	// managed services do not; and Because is why. What the server tells goes before.
-	Declared contract.Durability
+	Declared store.Durability
 	Because  string
 }
 
-// Store is a contract.KeyStore in Redis: in one server, behind Sentinel, or in a Cluster, as
+// Store is a store.KeyStore in Redis: in one server, behind Sentinel, or in a Cluster, as
 // the client is made. Use New. It is safe for use by several goroutines; calls that are made
 // at once are sent in one pipeline.
 type Store struct {
 	client  rueidis.Client
 	prefix  string
 	scripts scripts
-	durable contract.Durability
+	durable store.Durability
 	why     string
 }
 
@@ -94,55 +94,55 @@ func escape(b *strings.Builder, part string) {
 	}
 }
 
-func tokenOf(t contract.Token) string {
+func tokenOf(t store.Token) string {
 	return string(binary.BigEndian.AppendUint64(nil, uint64(t)))
 }
 
 func milliseconds(d time.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
 
-// ClaimKey implements contract.KeyStore.
-func (s *Store) ClaimKey(ctx context.Context, c contract.KeyClaim) (contract.KeyAnswer, error) {
+// ClaimKey implements store.KeyStore.
+func (s *Store) ClaimKey(ctx context.Context, c store.KeyClaim) (store.KeyAnswer, error) {
 	if err := c.Fits(); err != nil {
-		return contract.KeyAnswer{}, fmt.Errorf("redisstore: %w", err)
+		return store.KeyAnswer{}, fmt.Errorf("redisstore: %w", err)
 	}
 	if c.Seen > 0 {
-		return contract.KeyAnswer{}, fmt.Errorf("redisstore: a claim of a key that was seen left, and no key is seen here: %w", semel.ErrUnsupported)
+		return store.KeyAnswer{}, fmt.Errorf("redisstore: a claim of a key that was seen left, and no key is seen here: %w", semel.ErrUnsupported)
 	}
 	sum := c.Fingerprint.Sum
 	answer, err := s.scripts.claim.Exec(ctx, s.client, []string{s.name(c.Key)}, []string{
 		tokenOf(c.Token), milliseconds(c.Lease), milliseconds(c.Keep), strconv.Itoa(int(c.Fingerprint.Version)), string(sum[:])}).ToArray()
 	if err != nil {
-		return contract.KeyAnswer{}, failed("claim", err)
+		return store.KeyAnswer{}, failed("claim", err)
 	}
 	var n [5]int64
 	if len(answer) < len(n) {
-		return contract.KeyAnswer{}, failed("claim", fmt.Errorf("the script answers with %d values", len(answer)))
+		return store.KeyAnswer{}, failed("claim", fmt.Errorf("the script answers with %d values", len(answer)))
 	}
 	for i := range n {
 		if n[i], err = answer[i].AsInt64(); err != nil {
-			return contract.KeyAnswer{}, failed("claim", err)
+			return store.KeyAnswer{}, failed("claim", err)
 		}
 	}
-	a := contract.KeyAnswer{
-		State: contract.KeyState(n[0]), Left: time.Duration(n[1]) * time.Millisecond, Started: int(n[2]), Finished: int(n[3]), Since: time.Duration(n[4]) * time.Millisecond}
+	a := store.KeyAnswer{
+		State: store.KeyState(n[0]), Left: time.Duration(n[1]) * time.Millisecond, Started: int(n[2]), Finished: int(n[3]), Since: time.Duration(n[4]) * time.Millisecond}
 	if a.Since < 0 { // the first claim was made while the server's clock was ahead
 		a.Since = calls.Unmeasured
 	}
 	if len(answer) > len(n) {
 		if a.Result, err = answer[len(n)].AsBytes(); err != nil {
-			return contract.KeyAnswer{}, failed("claim", err)
+			return store.KeyAnswer{}, failed("claim", err)
 		}
 	}
 	return a, nil
 }
 
-// ExtendKey implements contract.KeyStore.
-func (s *Store) ExtendKey(ctx context.Context, key semel.Key, t contract.Token, lease time.Duration) error {
+// ExtendKey implements store.KeyStore.
+func (s *Store) ExtendKey(ctx context.Context, key semel.Key, t store.Token, lease time.Duration) error {
 	return stood("extend", s.scripts.extend.Exec(ctx, s.client, []string{s.name(key)}, []string{tokenOf(t), milliseconds(lease)}))
 }
 
-// EndKey implements contract.KeyStore.
-func (s *Store) EndKey(ctx context.Context, key semel.Key, t contract.Token, e contract.KeyEnding) error {
+// EndKey implements store.KeyStore.
+func (s *Store) EndKey(ctx context.Context, key semel.Key, t store.Token, e store.KeyEnding) error {
 	if err := e.Fits(); err != nil {
 		return fmt.Errorf("redisstore: %w", err)
 	}
@@ -157,7 +157,7 @@ func stood(what string, r rueidis.RedisResult) error {
 	case err != nil:
 		return failed(what, err)
 	case n == 0:
-		return contract.ErrClaimLost
+		return store.ErrClaimLost
 	}
 	return nil
 }

@@ -5,27 +5,27 @@ import (
 	"slices"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 )
 
 // broken is a Memory with a fault. The fields replace its methods.
 type broken struct {
 	*Memory
-	fetch  func(ctx context.Context, most contract.Bound) ([]contract.Delivery, error)
-	settle func(ctx context.Context, all []contract.Settlement) ([]int, error)
-	flow   func(l contract.Lane, on bool)
-	lanes  func(o contract.LaneObserver)
+	fetch  func(ctx context.Context, most source.Bound) ([]source.Delivery, error)
+	settle func(ctx context.Context, all []source.Settlement) ([]int, error)
+	flow   func(l source.Lane, on bool)
+	lanes  func(o source.LaneObserver)
 	idle   func() bool
-	ages   func([]contract.LaneAge) []contract.LaneAge
+	ages   func([]source.LaneAge) []source.LaneAge
 }
 
-// Ages implements contract.RecordAges.
-func (b *broken) Ages() ([]contract.LaneAge, bool) {
+// Ages implements source.RecordAges.
+func (b *broken) Ages() ([]source.LaneAge, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	var all []contract.LaneAge
+	var all []source.LaneAge
 	for i := range b.Memory.lanes {
-		age := contract.LaneAge{Lane: b.Memory.lanes[i].id.ID}
+		age := source.LaneAge{Lane: b.Memory.lanes[i].id.ID}
 		for _, block := range b.Memory.lanes[i].blocks {
 			for j := range block.slots {
 				if s := &block.slots[j]; s.state != settled && age.Oldest.IsZero() {
@@ -48,26 +48,26 @@ func (b *broken) Idle(ctx context.Context) (bool, []semel.Unfinished, error) {
 	return b.Memory.Idle(ctx)
 }
 
-func (b *broken) Open() (contract.Source, error) {
+func (b *broken) Open() (source.Source, error) {
 	_, err := b.Memory.Open()
 	return b, err
 }
 
-func (b *broken) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+func (b *broken) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	if b.fetch != nil {
 		return b.fetch(ctx, most)
 	}
 	return b.Memory.Fetch(ctx, most)
 }
 
-func (b *broken) Settle(ctx context.Context, all []contract.Settlement) ([]int, error) {
+func (b *broken) Settle(ctx context.Context, all []source.Settlement) ([]int, error) {
 	if b.settle != nil {
 		return b.settle(ctx, all)
 	}
 	return b.Memory.Settle(ctx, all)
 }
 
-func (b *broken) Flow(l contract.Lane, on bool) {
+func (b *broken) Flow(l source.Lane, on bool) {
 	if b.flow != nil {
 		b.flow(l, on)
 		return
@@ -75,7 +75,7 @@ func (b *broken) Flow(l contract.Lane, on bool) {
 	b.Memory.Flow(l, on)
 }
 
-func (b *broken) Lanes(o contract.LaneObserver) {
+func (b *broken) Lanes(o source.LaneObserver) {
 	if b.lanes != nil {
 		b.lanes(o)
 		return
@@ -84,16 +84,16 @@ func (b *broken) Lanes(o contract.LaneObserver) {
 }
 
 // acknowledge settles deliveries behind the suite's back.
-func (b *broken) acknowledge(ctx context.Context, all ...contract.Delivery) {
+func (b *broken) acknowledge(ctx context.Context, all ...source.Delivery) {
 	for i := range all {
-		_, _ = b.Memory.Settle(ctx, []contract.Settlement{{Delivery: &all[i], Kind: semel.Ack}})
+		_, _ = b.Memory.Settle(ctx, []source.Settlement{{Delivery: &all[i], Kind: semel.Ack}})
 	}
 }
 
 // fetched makes Fetch pass its result through f.
-func fetched(f func(b *broken, got []contract.Delivery) []contract.Delivery) func(*broken) {
+func fetched(f func(b *broken, got []source.Delivery) []source.Delivery) func(*broken) {
 	return func(b *broken) {
-		b.fetch = func(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+		b.fetch = func(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 			got, err := b.Memory.Fetch(ctx, most)
 			return f(b, got), err
 		}
@@ -101,9 +101,9 @@ func fetched(f func(b *broken, got []contract.Delivery) []contract.Delivery) fun
 }
 
 // settledAs makes Settle pass its settlements through f.
-func settledAs(f func(b *broken, s contract.Settlement) contract.Settlement) func(*broken) {
+func settledAs(f func(b *broken, s source.Settlement) source.Settlement) func(*broken) {
 	return func(b *broken) {
-		b.settle = func(ctx context.Context, all []contract.Settlement) ([]int, error) {
+		b.settle = func(ctx context.Context, all []source.Settlement) ([]int, error) {
 			changed := slices.Clone(all)
 			for i := range changed {
 				changed[i] = f(b, changed[i])

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 )
 
 // faults are sources that break a law, each with the case that must see it.
@@ -16,10 +16,10 @@ var faults = []struct {
 	name, seenBy string
 	plant        func(*broken)
 }{
-	{"loses a message", "everything_is_delivered", fetched(func(b *broken, got []contract.Delivery) []contract.Delivery {
-		return slices.DeleteFunc(got, func(d contract.Delivery) bool { return number(d.Message) == 99 })
+	{"loses a message", "everything_is_delivered", fetched(func(b *broken, got []source.Delivery) []source.Delivery {
+		return slices.DeleteFunc(got, func(d source.Delivery) bool { return number(d.Message) == 99 })
 	})},
-	{"repairs a body", "everything_is_delivered", fetched(func(b *broken, got []contract.Delivery) []contract.Delivery {
+	{"repairs a body", "everything_is_delivered", fetched(func(b *broken, got []source.Delivery) []source.Delivery {
 		for i := range got {
 			m := *got[i].Message
 			m.Body = append(slices.Clip(m.Body), '\n')
@@ -27,7 +27,7 @@ var faults = []struct {
 		}
 		return got
 	})},
-	{"loses the key", "everything_is_delivered", fetched(func(b *broken, got []contract.Delivery) []contract.Delivery {
+	{"loses the key", "everything_is_delivered", fetched(func(b *broken, got []source.Delivery) []source.Delivery {
 		for i := range got {
 			m := *got[i].Message
 			m.Key = nil
@@ -35,27 +35,27 @@ var faults = []struct {
 		}
 		return got
 	})},
-	{"turns a batch round", "order_in_a_lane", fetched(func(b *broken, got []contract.Delivery) []contract.Delivery {
+	{"turns a batch round", "order_in_a_lane", fetched(func(b *broken, got []source.Delivery) []source.Delivery {
 		slices.Reverse(got)
 		return got
 	})},
-	{"gives no lane", "lanes_are_given_first", func(b *broken) { b.lanes = func(contract.LaneObserver) {} }},
+	{"gives no lane", "lanes_are_given_first", func(b *broken) { b.lanes = func(source.LaneObserver) {} }},
 	{"ignores the bound of messages", "bounds", func(b *broken) {
-		b.fetch = func(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
-			return b.Memory.Fetch(ctx, contract.Bound{Messages: 1000, Bytes: most.Bytes})
+		b.fetch = func(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
+			return b.Memory.Fetch(ctx, source.Bound{Messages: 1000, Bytes: most.Bytes})
 		}
 	}},
 	{"ignores the bound of bytes", "bounds", func(b *broken) {
-		b.fetch = func(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
-			return b.Memory.Fetch(ctx, contract.Bound{Messages: most.Messages, Bytes: 1 << 30})
+		b.fetch = func(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
+			return b.Memory.Fetch(ctx, source.Bound{Messages: most.Messages, Bytes: 1 << 30})
 		}
 	}},
-	{"never returns what is larger than the bound", "bounds", fetched(func(b *broken, got []contract.Delivery) []contract.Delivery {
-		return slices.DeleteFunc(got, func(d contract.Delivery) bool { return len(d.Message.Body) > 100_000 })
+	{"never returns what is larger than the bound", "bounds", fetched(func(b *broken, got []source.Delivery) []source.Delivery {
+		return slices.DeleteFunc(got, func(d source.Delivery) bool { return len(d.Message.Body) > 100_000 })
 	})},
 	{"looks once only", "what_comes_later", func(b *broken) {
 		looked := false
-		b.fetch = func(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+		b.fetch = func(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 			if looked {
 				<-ctx.Done()
 				return nil, nil
@@ -65,7 +65,7 @@ var faults = []struct {
 		}
 	}},
 	{"loses what it takes when the context ends", "context_end_loses_nothing", func(b *broken) {
-		b.fetch = func(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+		b.fetch = func(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 			if ctx.Err() != nil {
 				_, _ = b.Memory.Fetch(context.WithoutCancel(ctx), most)
 			}
@@ -73,13 +73,13 @@ var faults = []struct {
 		}
 	}},
 	{"returns the context's error", "waiting_ends_with_the_context", func(b *broken) {
-		b.fetch = func(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+		b.fetch = func(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 			got, err := b.Memory.Fetch(ctx, most)
 			return got, errors.Join(err, ctx.Err())
 		}
 	}},
 	{"does not end with the context", "waiting_ends_with_the_context", func(b *broken) {
-		b.fetch = func(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+		b.fetch = func(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 			late, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 			defer cancel()
 			return b.Memory.Fetch(late, most)
@@ -87,12 +87,12 @@ var faults = []struct {
 	}},
 	{"settles after the Fetch", "settle_beside_fetch", func(b *broken) {
 		busy := make(chan struct{}, 1)
-		b.fetch = func(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+		b.fetch = func(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 			busy <- struct{}{}
 			defer func() { <-busy }()
 			return b.Memory.Fetch(ctx, most)
 		}
-		b.settle = func(ctx context.Context, all []contract.Settlement) ([]int, error) {
+		b.settle = func(ctx context.Context, all []source.Settlement) ([]int, error) {
 			busy <- struct{}{}
 			defer func() { <-busy }()
 			return b.Memory.Settle(ctx, all)
@@ -100,18 +100,18 @@ var faults = []struct {
 	}},
 	{"ends while something is unsettled", "end", func(b *broken) {
 		taken := 0
-		b.fetch = func(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+		b.fetch = func(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 			got, err := b.Memory.Fetch(ctx, most)
 			if taken += len(got); taken >= 5 {
-				err = contract.ErrEnd
+				err = source.ErrEnd
 			}
 			return got, err
 		}
 	}},
 	{"never ends", "end", func(b *broken) {
-		b.fetch = func(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+		b.fetch = func(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 			got, err := b.Memory.Fetch(ctx, most)
-			if errors.Is(err, contract.ErrEnd) {
+			if errors.Is(err, source.ErrEnd) {
 				<-ctx.Done()
 				return nil, nil
 			}
@@ -119,59 +119,59 @@ var faults = []struct {
 		}
 	}},
 	{"delivers after Close", "after_close", func(b *broken) {
-		b.fetch = func(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+		b.fetch = func(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 			got, err := b.Memory.Fetch(ctx, most)
 			if errors.Is(err, semel.ErrClosed) {
 				l := &b.Memory.lanes[0]
-				return []contract.Delivery{{Message: l.blocks[0].slots[0].message, Lane: l.id, Before: 1}}, nil
+				return []source.Delivery{{Message: l.blocks[0].slots[0].message, Lane: l.id, Before: 1}}, nil
 			}
 			return got, err
 		}
 	}},
-	{"acknowledges when it delivers", "unsettled_comes_again", fetched(func(b *broken, got []contract.Delivery) []contract.Delivery {
+	{"acknowledges when it delivers", "unsettled_comes_again", fetched(func(b *broken, got []source.Delivery) []source.Delivery {
 		b.acknowledge(context.Background(), got...)
 		return got
 	})},
 	{"forgets what was settled", "settled_stays_away", func(b *broken) {
-		b.settle = func(context.Context, []contract.Settlement) ([]int, error) { return nil, nil }
+		b.settle = func(context.Context, []source.Settlement) ([]int, error) { return nil, nil }
 	}},
 	{"acknowledges cumulatively", "out_of_order_settlement", func(b *broken) {
-		var all []contract.Delivery
-		fetched(func(_ *broken, got []contract.Delivery) []contract.Delivery {
+		var all []source.Delivery
+		fetched(func(_ *broken, got []source.Delivery) []source.Delivery {
 			all = append(all, got...)
 			return got
 		})(b)
-		b.settle = func(ctx context.Context, some []contract.Settlement) ([]int, error) {
+		b.settle = func(ctx context.Context, some []source.Settlement) ([]int, error) {
 			for _, s := range some {
-				b.acknowledge(ctx, slices.DeleteFunc(slices.Clone(all), func(d contract.Delivery) bool {
+				b.acknowledge(ctx, slices.DeleteFunc(slices.Clone(all), func(d source.Delivery) bool {
 					return d.Lane != s.Delivery.Lane || number(d.Message) > number(s.Delivery.Message)
 				})...)
 			}
 			return nil, nil
 		}
 	}},
-	{"drops what is handed back", "handed_back_comes_again", settledAs(func(b *broken, s contract.Settlement) contract.Settlement {
+	{"drops what is handed back", "handed_back_comes_again", settledAs(func(b *broken, s source.Settlement) source.Settlement {
 		s.Kind = semel.Ack
 		return s
 	})},
-	{"returns what is handed back at once", "handed_back_waits", settledAs(func(b *broken, s contract.Settlement) contract.Settlement {
+	{"returns what is handed back at once", "handed_back_waits", settledAs(func(b *broken, s source.Settlement) source.Settlement {
 		s.After = 0
 		return s
 	})},
-	{"holds everything up for what is handed back", "handed_back_waits", settledAs(func(b *broken, s contract.Settlement) contract.Settlement {
+	{"holds everything up for what is handed back", "handed_back_waits", settledAs(func(b *broken, s source.Settlement) source.Settlement {
 		if s.Kind == semel.Nack {
 			s.After = max(s.After, 2*time.Second)
 		}
 		return s
 	})},
-	{"forgets what is handed back when it is closed", "handed_back_survives", settledAs(func(b *broken, s contract.Settlement) contract.Settlement {
+	{"forgets what is handed back when it is closed", "handed_back_survives", settledAs(func(b *broken, s source.Settlement) source.Settlement {
 		if s.After >= time.Hour {
 			s.Kind = semel.Ack
 		}
 		return s
 	})},
 	{"acknowledges dead letters", "dead_letters_are_copies_and_not_acknowledged", func(b *broken) {
-		b.settle = func(ctx context.Context, all []contract.Settlement) ([]int, error) {
+		b.settle = func(ctx context.Context, all []source.Settlement) ([]int, error) {
 			if all[0].Kind == semel.DeadLetter {
 				b.acknowledge(ctx, *all[0].Delivery)
 			}
@@ -179,7 +179,7 @@ var faults = []struct {
 		}
 	}},
 	{"says that it made dead letters", "dead_letters_are_copies_and_not_acknowledged", func(b *broken) {
-		b.settle = func(ctx context.Context, all []contract.Settlement) ([]int, error) {
+		b.settle = func(ctx context.Context, all []source.Settlement) ([]int, error) {
 			if all[0].Kind == semel.DeadLetter {
 				return nil, nil
 			}
@@ -187,7 +187,7 @@ var faults = []struct {
 		}
 	}},
 	{"says of a quiet broker that it could not be asked", "waiting_ends_with_the_context", func(b *broken) {
-		b.fetch = func(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+		b.fetch = func(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 			got, err := b.Memory.Fetch(ctx, most)
 			if len(got) == 0 && err == nil {
 				err = ctx.Err()
@@ -195,7 +195,7 @@ var faults = []struct {
 			return got, err
 		}
 	}},
-	{"makes dead letters without their key", "dead_letters_are_copies_and_not_acknowledged", settledAs(func(b *broken, s contract.Settlement) contract.Settlement {
+	{"makes dead letters without their key", "dead_letters_are_copies_and_not_acknowledged", settledAs(func(b *broken, s source.Settlement) source.Settlement {
 		if s.Kind == semel.DeadLetter {
 			m := *s.Delivery.Message
 			m.Key = nil
@@ -205,29 +205,29 @@ var faults = []struct {
 		}
 		return s
 	})},
-	{"settles for a lane that is gone", "lost_lanes", settledAs(func(b *broken, s contract.Settlement) contract.Settlement {
+	{"settles for a lane that is gone", "lost_lanes", settledAs(func(b *broken, s source.Settlement) source.Settlement {
 		d := *s.Delivery
 		d.Lane.Epoch = b.Memory.epoch
 		s.Delivery = &d
 		return s
 	})},
 	{"fails for a lane that is gone", "lost_lanes", func(b *broken) {
-		b.settle = func(ctx context.Context, all []contract.Settlement) ([]int, error) {
+		b.settle = func(ctx context.Context, all []source.Settlement) ([]int, error) {
 			if all[0].Delivery.Lane.Epoch != b.Memory.epoch {
 				return []int{0}, errors.New("not mine")
 			}
 			return b.Memory.Settle(ctx, all)
 		}
 	}},
-	{"always says it is the first time", "deliveries_are_counted", fetched(func(b *broken, got []contract.Delivery) []contract.Delivery {
+	{"always says it is the first time", "deliveries_are_counted", fetched(func(b *broken, got []source.Delivery) []source.Delivery {
 		for i := range got {
 			got[i].Before = 0
 		}
 		return got
 	})},
-	{"cannot pause", "pause_and_resume", func(b *broken) { b.flow = func(contract.Lane, bool) {} }},
+	{"cannot pause", "pause_and_resume", func(b *broken) { b.flow = func(source.Lane, bool) {} }},
 	{"pauses all lanes", "pause_and_resume", func(b *broken) {
-		b.flow = func(_ contract.Lane, on bool) {
+		b.flow = func(_ source.Lane, on bool) {
 			for i := range b.Memory.lanes {
 				b.Memory.Flow(b.Memory.lanes[i].id, on)
 			}
@@ -239,29 +239,29 @@ var faults = []struct {
 	{"is never idle", "idle_when_everything_is_delivered", func(b *broken) {
 		b.idle = func() bool { return false }
 	}},
-	{"says that all is settled when it is delivered", "ages_are_of_what_is_not_settled", agesAs(func(l *contract.LaneAge) { l.Oldest = time.Time{} })},
-	{"says that nothing is ever settled", "ages_are_of_what_is_not_settled", agesAs(func(l *contract.LaneAge) {
+	{"says that all is settled when it is delivered", "ages_are_of_what_is_not_settled", agesAs(func(l *source.LaneAge) { l.Oldest = time.Time{} })},
+	{"says that nothing is ever settled", "ages_are_of_what_is_not_settled", agesAs(func(l *source.LaneAge) {
 		if l.Oldest.IsZero() {
 			l.Oldest = time.Now()
 		}
 	})},
-	{"tells another time", "ages_are_of_what_is_not_settled", agesAs(func(l *contract.LaneAge) {
+	{"tells another time", "ages_are_of_what_is_not_settled", agesAs(func(l *source.LaneAge) {
 		if !l.Oldest.IsZero() {
 			l.Oldest = l.Oldest.Add(-time.Minute)
 		}
 	})},
 	{"names no lanes", "ages_are_of_what_is_not_settled", func(b *broken) {
-		b.ages = func([]contract.LaneAge) []contract.LaneAge { return nil }
+		b.ages = func([]source.LaneAge) []source.LaneAge { return nil }
 	}},
 	{"cannot resume", "flow_loses_nothing", func(b *broken) {
-		b.flow = func(l contract.Lane, _ bool) { b.Memory.Flow(l, false) }
+		b.flow = func(l source.Lane, _ bool) { b.Memory.Flow(l, false) }
 	}},
 }
 
 // agesAs makes Ages pass each lane through f.
-func agesAs(f func(*contract.LaneAge)) func(*broken) {
+func agesAs(f func(*source.LaneAge)) func(*broken) {
 	return func(b *broken) {
-		b.ages = func(all []contract.LaneAge) []contract.LaneAge {
+		b.ages = func(all []source.LaneAge) []source.LaneAge {
 			for i := range all {
 				f(&all[i])
 			}
@@ -304,27 +304,27 @@ func TestEveryLawIsBrokenBySomeSourceAndTheSuiteSeesIt(t *testing.T) {
 // poor is a source that can do the least.
 type poor struct{ *Memory }
 
-func (p poor) Open() (contract.Source, error) {
+func (p poor) Open() (source.Source, error) {
 	_, err := p.Memory.Open()
 	return p, err
 }
 
-func (p poor) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+func (p poor) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	got, err := p.Memory.Fetch(ctx, most)
 	for i := range got {
-		got[i].Before = contract.Unknown
+		got[i].Before = source.Unknown
 	}
 	return got, err
 }
 
-func (p poor) Settle(ctx context.Context, all []contract.Settlement) ([]int, error) {
+func (p poor) Settle(ctx context.Context, all []source.Settlement) ([]int, error) {
 	if all[0].Kind == semel.Nack {
 		return []int{0}, semel.ErrUnsupported
 	}
 	return p.Memory.Settle(ctx, all)
 }
 
-func (p poor) Flow(contract.Lane, bool) {}
+func (p poor) Flow(source.Lane, bool) {}
 
 func TestASourceThatCanDoTheLeastPasses(t *testing.T) {
 	Run(t, Harness{

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 )
 
 // Cases returns the suite, for those who want to run or show single cases.
@@ -79,7 +79,7 @@ func bounds(s *session) error {
 	s.open()
 	patience := time.Now().Add(s.Patience)
 	for i := 0; len(s.times) < 26 && !s.ended && time.Now().Before(patience); i++ {
-		most := contract.Bound{Messages: 1 + i%3, Bytes: 100}
+		most := source.Bound{Messages: 1 + i%3, Bytes: 100}
 		if _, err := s.fetch(time.Until(patience), most); err != nil {
 			return err
 		}
@@ -101,7 +101,7 @@ func contextEnd(s *session) error {
 	s.publish(100)
 	s.open()
 	for _, d := range []time.Duration{0, time.Nanosecond, time.Microsecond, time.Millisecond} {
-		if _, err := s.fetch(d, contract.Bound{Messages: 7, Bytes: 1 << 20}); err != nil {
+		if _, err := s.fetch(d, source.Bound{Messages: 7, Bytes: 1 << 20}); err != nil {
 			return err
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 )
 
 func ageCases() []Case {
@@ -20,10 +20,10 @@ func agesOfUnsettled(s *session) error {
 	n := 3 * s.Can.Lanes
 	s.publish(n)
 	s.open()
-	dated, able := s.source.(contract.RecordAges)
+	dated, able := s.source.(source.RecordAges)
 	switch {
 	case able != s.Can.Dated:
-		return fmt.Errorf("it is a contract.RecordAges: %t, and its harness declares otherwise", able)
+		return fmt.Errorf("it is a source.RecordAges: %t, and its harness declares otherwise", able)
 	case !able:
 		return s.collect(n)
 	}
@@ -54,7 +54,7 @@ func agesOfUnsettled(s *session) error {
 }
 
 // agesOfSettled settles all but one message, and then that one.
-func (s *session) agesOfSettled(dated contract.RecordAges, lanes int) error {
+func (s *session) agesOfSettled(dated source.RecordAges, lanes int) error {
 	last := s.first(0)
 	if err := s.settle(semel.Ack, 0, s.without(0)...); err != nil {
 		return err
@@ -78,7 +78,7 @@ func (s *session) agesOfSettled(dated contract.RecordAges, lanes int) error {
 }
 
 // settledLanes asks until all is known and as many lanes are settled as there should be.
-func (s *session) settledLanes(dated contract.RecordAges, enough func(settled int) bool) ([]contract.LaneAge, error) {
+func (s *session) settledLanes(dated source.RecordAges, enough func(settled int) bool) ([]source.LaneAge, error) {
 	for deadline := time.Now().Add(s.Patience); ; {
 		lanes, all := dated.Ages()
 		switch {
@@ -96,7 +96,7 @@ func (s *session) settledLanes(dated contract.RecordAges, enough func(settled in
 }
 
 // settledOf counts the lanes of which everything is settled.
-func settledOf(lanes []contract.LaneAge) (n int) {
+func settledOf(lanes []source.LaneAge) (n int) {
 	for _, l := range lanes {
 		if l.Oldest.IsZero() {
 			n++

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 )
 
 func deadLetter(s *session) error {
@@ -16,7 +16,7 @@ func deadLetter(s *session) error {
 	if err := s.collect(5); err != nil {
 		return err
 	}
-	keeper, keeps := s.source.(contract.DeadLettering)
+	keeper, keeps := s.source.(source.DeadLettering)
 	if keeps {
 		if err := keeper.DeadLetters("consumer"); err != nil {
 			keeps = false
@@ -24,7 +24,7 @@ func deadLetter(s *session) error {
 	}
 	switch {
 	case s.Can.DeadLetters && !keeps:
-		return errors.New("Can.DeadLetters, and the source is no contract.DeadLettering or refuses")
+		return errors.New("Can.DeadLetters, and the source is no source.DeadLettering or refuses")
 	case keeps && !s.Can.DeadLetters:
 		return nil // it can more than the harness can look at
 	}

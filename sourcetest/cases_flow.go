@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/timing"
 	"github.com/semel-go/semel/internal/worker"
+	"github.com/semel-go/semel/source"
 )
 
 func flowCases() []Case {
@@ -31,7 +31,7 @@ func pauseAndResume(s *session) error {
 	}
 	s.source.Flow(first.Lane, false)
 	lane := number(first.Message) % s.Can.Lanes
-	if _, err := s.fetch(s.Quiet, contract.Bound{Messages: 1, Bytes: 1}); err != nil { // what was under way
+	if _, err := s.fetch(s.Quiet, source.Bound{Messages: 1, Bytes: 1}); err != nil { // what was under way
 		return err
 	}
 	if err := s.quiet(s.Quiet, func(n int) bool { return n%s.Can.Lanes != lane }); err != nil {
@@ -47,14 +47,14 @@ func pauseAndResume(s *session) error {
 }
 
 // one fetches until one delivery is there.
-func (s *session) one() (contract.Delivery, error) {
+func (s *session) one() (source.Delivery, error) {
 	for range 1000 {
-		got, err := s.fetch(s.Patience, contract.Bound{Messages: 1, Bytes: 1})
+		got, err := s.fetch(s.Patience, source.Bound{Messages: 1, Bytes: 1})
 		if err != nil || len(got) > 0 {
-			return append(got, contract.Delivery{})[0], err
+			return append(got, source.Delivery{})[0], err
 		}
 	}
-	return contract.Delivery{}, fmt.Errorf("nothing was delivered")
+	return source.Delivery{}, fmt.Errorf("nothing was delivered")
 }
 
 func idleAtTheEnd(s *session) error {
@@ -64,12 +64,12 @@ func idleAtTheEnd(s *session) error {
 	if err != nil {
 		return err
 	}
-	idler, able := s.source.(contract.IdleReporter)
+	idler, able := s.source.(source.IdleReporter)
 	switch {
 	case !s.Can.Idles:
 		return nil
 	case !able:
-		return errors.New("it is no contract.IdleReporter")
+		return errors.New("it is no source.IdleReporter")
 	}
 	if err := s.wantIdle(idler, false, "19 of 20 messages were not delivered"); err != nil {
 		return err
@@ -90,7 +90,7 @@ func idleAtTheEnd(s *session) error {
 
 // wantIdle asks until the answer is the one that is wanted, if that can come
 // later: idleness can, its absence cannot.
-func (s *session) wantIdle(idler contract.IdleReporter, want bool, when string) error {
+func (s *session) wantIdle(idler source.IdleReporter, want bool, when string) error {
 	for deadline := time.Now().Add(s.Patience); ; {
 		idle, left, err := idler.Idle(s.ctx)
 		switch {
@@ -127,7 +127,7 @@ func beside(s *session) error {
 	s.open()
 	var group worker.Group
 	var settled error
-	todo := make(chan []contract.Delivery, n)
+	todo := make(chan []source.Delivery, n)
 	group.Go(func() {
 		for batch := range todo {
 			settled = errors.Join(settled, s.settle(semel.Ack, 0, batch...))
@@ -150,12 +150,12 @@ func beside(s *session) error {
 
 // collectInto fetches all but the last message in small batches and passes
 // them on.
-func (s *session) collectInto(n int, todo chan<- []contract.Delivery) error {
+func (s *session) collectInto(n int, todo chan<- []source.Delivery) error {
 	for range 10 * n {
 		if len(s.times) >= n || s.ended {
 			break
 		}
-		got, err := s.fetch(s.Patience, contract.Bound{Messages: min(3, n-len(s.times)), Bytes: 1 << 20})
+		got, err := s.fetch(s.Patience, source.Bound{Messages: min(3, n-len(s.times)), Bytes: 1 << 20})
 		if err != nil {
 			return err
 		}

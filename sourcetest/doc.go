@@ -1,4 +1,4 @@
-// Package sourcetest is the conformance suite of contract.Source, for those who
+// Package sourcetest is the conformance suite of source.Source, for those who
 // write one.
 //
 //	func TestSource(t *testing.T) {

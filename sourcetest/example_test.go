@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/sourcetest"
 )
 
@@ -15,11 +15,11 @@ func ExampleMemory() {
 	_ = m.Publish(0, &semel.Message{Body: []byte("hello")})
 	_ = m.End()
 
-	got, _ := m.Fetch(ctx, contract.Bound{Messages: 10, Bytes: 1 << 20})
+	got, _ := m.Fetch(ctx, source.Bound{Messages: 10, Bytes: 1 << 20})
 	fmt.Printf("%s, delivered %d times before\n", got[0].Message.Body, got[0].Before)
 
-	_, _ = m.Settle(ctx, []contract.Settlement{{Delivery: &got[0], Kind: semel.Ack}})
-	_, err := m.Fetch(ctx, contract.Bound{Messages: 10, Bytes: 1 << 20})
+	_, _ = m.Settle(ctx, []source.Settlement{{Delivery: &got[0], Kind: semel.Ack}})
+	_, err := m.Fetch(ctx, source.Bound{Messages: 10, Bytes: 1 << 20})
 	fmt.Println(err)
 	// Output:
 	// hello, delivered 0 times before

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 )
 
 // Broker is what a source under test reads from. A case has one for itself.
@@ -23,7 +23,7 @@ type Broker interface {
 	// Open returns a source that reads all lanes for the same consumer each
 	// time, with its positions set if it has any. A case closes one source
 	// before it opens the next.
-	Open() (contract.Source, error)
+	Open() (source.Source, error)
 }
 
 // DeadLetterBroker is a Broker whose source keeps dead letters.
@@ -54,18 +54,18 @@ type Can struct {
 	// Delays: not before Settlement.After.
 	Delays bool
 	// Counts: Delivery.Before says how often the message was delivered before.
-	// Without it Before is always contract.Unknown.
+	// Without it Before is always source.Unknown.
 	Counts bool
 	// Pauses: Flow stops and resumes a lane.
 	Pauses bool
-	// DeadLetters: the source keeps dead letters (contract.DeadLettering); the
+	// DeadLetters: the source keeps dead letters (source.DeadLettering); the
 	// broker is a DeadLetterBroker.
 	DeadLetters bool
-	// Idles: the source knows what is there (contract.IdleReporter).
+	// Idles: the source knows what is there (source.IdleReporter).
 	Idles bool
-	// Dated: the source knows how old what is not settled is (contract.RecordAges).
+	// Dated: the source knows how old what is not settled is (source.RecordAges).
 	Dated bool
-	// Ends: after Broker.End, Fetch returns contract.ErrEnd when everything is
+	// Ends: after Broker.End, Fetch returns source.ErrEnd when everything is
 	// settled. Without it Fetch never does.
 	Ends bool
 }
@@ -161,12 +161,12 @@ type session struct {
 	Harness
 	ctx    context.Context
 	broker Broker
-	source contract.Source
+	source source.Source
 	lanes  laneLog
 
 	published []*semel.Message
 	// seen are the deliveries in their order; times counts them by body.
-	seen  []contract.Delivery
+	seen  []source.Delivery
 	times map[string]int
 	ended bool
 	// unanswered: the last Fetch said that its broker could not be asked.

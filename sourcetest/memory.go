@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 )
 
 // Memory is a broker with ordered lanes and its source in one, for tests and
@@ -21,7 +21,7 @@ type Memory struct {
 	// that can block.
 	mu       sync.Mutex
 	lanes    []memoryLane
-	observer contract.LaneObserver
+	observer source.LaneObserver
 	epoch    uint64
 	// turn is the lane whose turn it is in the next Fetch.
 	turn int
@@ -38,7 +38,7 @@ type Memory struct {
 // memoryLane is a queue of blocks. Its blocks before next are delivered; they
 // are kept while anything in them is not settled.
 type memoryLane struct {
-	id     contract.Lane
+	id     source.Lane
 	blocks []*block
 	// next and at are the block and the slot to deliver next.
 	next, at int
@@ -73,19 +73,19 @@ const (
 )
 
 var (
-	_ contract.Source = (*Memory)(nil)
-	_ Broker          = (*Memory)(nil)
+	_ source.Source = (*Memory)(nil)
+	_ Broker        = (*Memory)(nil)
 
-	_ contract.DeadLettering = (*Memory)(nil)
-	_ contract.IdleReporter  = (*Memory)(nil)
-	_ DeadLetterBroker       = (*Memory)(nil)
+	_ source.DeadLettering = (*Memory)(nil)
+	_ source.IdleReporter  = (*Memory)(nil)
+	_ DeadLetterBroker     = (*Memory)(nil)
 )
 
 // NewMemory returns an empty broker whose lanes are named "0", "1" and so on.
 func NewMemory(lanes int) *Memory {
 	m := &Memory{lanes: make([]memoryLane, lanes), wake: make(chan struct{}, 1), epoch: 1}
 	for i := range m.lanes {
-		m.lanes[i].id = contract.Lane{ID: strconv.Itoa(i), Epoch: 1}
+		m.lanes[i].id = source.Lane{ID: strconv.Itoa(i), Epoch: 1}
 	}
 	return m
 }
@@ -105,7 +105,7 @@ func (m *Memory) Publish(lane int, v *semel.Message) error {
 	return nil
 }
 
-// End says that nothing more will be published: Fetch returns contract.ErrEnd
+// End says that nothing more will be published: Fetch returns source.ErrEnd
 // when everything is settled.
 func (m *Memory) End() error {
 	m.mu.Lock()
@@ -117,7 +117,7 @@ func (m *Memory) End() error {
 
 // Open returns m itself as a source of a new epoch: everything that is not
 // acknowledged is delivered again.
-func (m *Memory) Open() (contract.Source, error) {
+func (m *Memory) Open() (source.Source, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.epoch++
@@ -148,11 +148,11 @@ func (m *Memory) rouse() {
 }
 
 // Lanes sets who is told that all lanes are given, with the first Fetch.
-func (m *Memory) Lanes(o contract.LaneObserver) { m.observer = o }
+func (m *Memory) Lanes(o source.LaneObserver) { m.observer = o }
 
-// Fetch implements contract.Source. Lanes take turns; what was handed back and is
+// Fetch implements source.Source. Lanes take turns; what was handed back and is
 // due comes first in its lane. After Close its error wraps semel.ErrClosed.
-func (m *Memory) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+func (m *Memory) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	if ctx.Err() != nil {
 		return nil, nil
 	}
@@ -168,7 +168,7 @@ func (m *Memory) Fetch(ctx context.Context, most contract.Bound) ([]contract.Del
 	}
 }
 
-// Idle implements contract.IdleReporter.
+// Idle implements source.IdleReporter.
 func (m *Memory) Idle(context.Context) (bool, []semel.Unfinished, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -214,14 +214,14 @@ func (m *Memory) wait(ctx context.Context, due time.Time) bool {
 }
 
 // take returns what is there, or when the next handed back message is due.
-func (m *Memory) take(most contract.Bound) ([]contract.Delivery, time.Time, error) {
+func (m *Memory) take(most source.Bound) ([]source.Delivery, time.Time, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
 	case m.closed:
 		return nil, time.Time{}, fmt.Errorf("sourcetest: %w", semel.ErrClosed)
 	case m.ended && m.unsettled == 0:
-		return nil, time.Time{}, contract.ErrEnd
+		return nil, time.Time{}, source.ErrEnd
 	}
 	t := taking{most: most}
 	for range m.lanes {
@@ -236,9 +236,9 @@ func (m *Memory) take(most contract.Bound) ([]contract.Delivery, time.Time, erro
 
 // taking is a Fetch under way.
 type taking struct {
-	most  contract.Bound
+	most  source.Bound
 	bytes int64
-	out   []contract.Delivery
+	out   []source.Delivery
 	due   time.Time
 }
 
@@ -250,12 +250,12 @@ func (t *taking) fits(m *semel.Message) bool {
 	return len(t.out) < t.most.Messages && t.bytes+int64(len(m.Body)) <= t.most.Bytes
 }
 
-func (t *taking) add(s *slot, lane contract.Lane) {
+func (t *taking) add(s *slot, lane source.Lane) {
 	if t.out == nil {
-		t.out = make([]contract.Delivery, 0, min(max(1, t.most.Messages), 1024))
+		t.out = make([]source.Delivery, 0, min(max(1, t.most.Messages), 1024))
 	}
 	t.bytes += int64(len(s.message.Body))
-	t.out = append(t.out, contract.Delivery{Message: s.message, Lane: lane, Before: s.times, Handle: s})
+	t.out = append(t.out, source.Delivery{Message: s.message, Lane: lane, Before: s.times, Handle: s})
 	s.times++
 	s.state = delivered
 }
@@ -304,9 +304,9 @@ func (l *memoryLane) takeBack(t *taking) {
 	})
 }
 
-// Settle implements contract.Source. It is done in memory and never fails; a
+// Settle implements source.Source. It is done in memory and never fails; a
 // delivery of an earlier epoch is passed over, but for its dead letter.
-func (m *Memory) Settle(_ context.Context, all []contract.Settlement) ([]int, error) {
+func (m *Memory) Settle(_ context.Context, all []source.Settlement) ([]int, error) {
 	m.mu.Lock()
 	for i := range all {
 		if all[i].Kind == semel.DeadLetter {
@@ -320,7 +320,7 @@ func (m *Memory) Settle(_ context.Context, all []contract.Settlement) ([]int, er
 	return nil, nil
 }
 
-// DeadLetters implements contract.DeadLettering.
+// DeadLetters implements source.DeadLettering.
 func (m *Memory) DeadLetters(string) error { return nil }
 
 // Dead returns the dead letters so far, in the order in which they were made.
@@ -330,7 +330,7 @@ func (m *Memory) Dead() ([]*semel.Message, error) {
 	return slices.Clone(m.dead), nil
 }
 
-func (m *Memory) settle(v *contract.Settlement) {
+func (m *Memory) settle(v *source.Settlement) {
 	s, ok := v.Delivery.Handle.(*slot)
 	if !ok || s.state == settled {
 		return
@@ -354,7 +354,7 @@ func (m *Memory) settle(v *contract.Settlement) {
 }
 
 // Flow pauses or resumes a lane.
-func (m *Memory) Flow(which contract.Lane, on bool) {
+func (m *Memory) Flow(which source.Lane, on bool) {
 	m.mu.Lock()
 	for i := range m.lanes {
 		if m.lanes[i].id == which {

@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/sourcetest"
 )
 
@@ -26,7 +26,7 @@ func TestMemoryKeepsTheLaws(t *testing.T) {
 func BenchmarkMemory(b *testing.B) {
 	m := sourcetest.NewMemory(8)
 	message := &semel.Message{Body: []byte("body")}
-	settlements := make([]contract.Settlement, 256)
+	settlements := make([]source.Settlement, 256)
 	b.ReportAllocs()
 	for i := 0; i < b.N; {
 		for lane := range 256 {
@@ -34,12 +34,12 @@ func BenchmarkMemory(b *testing.B) {
 				b.Fatal(err)
 			}
 		}
-		got, err := m.Fetch(b.Context(), contract.Bound{Messages: 256, Bytes: 1 << 20})
+		got, err := m.Fetch(b.Context(), source.Bound{Messages: 256, Bytes: 1 << 20})
 		if err != nil {
 			b.Fatal(err)
 		}
 		for j := range got {
-			settlements[j] = contract.Settlement{Delivery: &got[j], Kind: semel.Ack}
+			settlements[j] = source.Settlement{Delivery: &got[j], Kind: semel.Ack}
 		}
 		if _, err := m.Settle(b.Context(), settlements[:len(got)]); err != nil {
 			b.Fatal(err)

@@ -12,52 +12,52 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/timing"
+	"github.com/semel-go/semel/source"
 )
 
 // laneLog is the observer: it knows which lanes are given.
 type laneLog struct {
 	mu   sync.Mutex // protects here
-	here []contract.Lane
+	here []source.Lane
 }
 
-func (l *laneLog) Given(lane contract.Lane) {
+func (l *laneLog) Given(lane source.Lane) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.here = append(l.here, lane)
 }
 
-func (l *laneLog) Revoking(context.Context, contract.Lane) {}
+func (l *laneLog) Revoking(context.Context, source.Lane) {}
 
-func (l *laneLog) Lost(lane contract.Lane) {
+func (l *laneLog) Lost(lane source.Lane) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.here = slices.DeleteFunc(l.here, func(other contract.Lane) bool { return other == lane })
+	l.here = slices.DeleteFunc(l.here, func(other source.Lane) bool { return other == lane })
 }
 
-func (l *laneLog) given(lane contract.Lane) bool {
+func (l *laneLog) given(lane source.Lane) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return slices.Contains(l.here, lane)
 }
 
 // wide is a bound that no case reaches.
-var wide = contract.Bound{Messages: 1000, Bytes: 1 << 30}
+var wide = source.Bound{Messages: 1000, Bytes: 1 << 30}
 
 // fetch makes one Fetch of at most d, and checks what holds for each.
-func (s *session) fetch(d time.Duration, most contract.Bound) ([]contract.Delivery, error) {
+func (s *session) fetch(d time.Duration, most source.Bound) ([]source.Delivery, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, d)
 	defer cancel()
 	return s.fetchIn(ctx, most)
 }
 
-func (s *session) fetchIn(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+func (s *session) fetchIn(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	got, err := s.source.Fetch(ctx, most)
 	for i := range got {
 		got[i].Decode(nil)
 	}
-	if errors.Is(err, contract.ErrEnd) {
+	if errors.Is(err, source.ErrEnd) {
 		s.ended, err = true, nil
 		if !s.Can.Ends {
 			s.breach("Fetch returned ErrEnd; the harness says that this source never ends")
@@ -79,7 +79,7 @@ func (s *session) fetchIn(ctx context.Context, most contract.Bound) ([]contract.
 	return got, nil
 }
 
-func (s *session) checkBound(got []contract.Delivery, most contract.Bound) {
+func (s *session) checkBound(got []source.Delivery, most source.Bound) {
 	var size int64
 	for _, d := range got {
 		size += int64(len(d.Message.Body))
@@ -92,7 +92,7 @@ func (s *session) checkBound(got []contract.Delivery, most contract.Bound) {
 	}
 }
 
-func (s *session) checkDelivery(d contract.Delivery) {
+func (s *session) checkDelivery(d source.Delivery) {
 	if !s.lanes.given(d.Lane) {
 		s.breach("a delivery is of lane %q, epoch %d, which was not given before it or is lost", d.Lane.ID, d.Lane.Epoch)
 	}
@@ -110,7 +110,7 @@ func (s *session) checkDelivery(d contract.Delivery) {
 	if before := s.times[string(d.Message.Body)]; s.Can.Counts && d.Before < before {
 		s.breach("message %d was delivered %d times before, and Before is %d", n, before, d.Before)
 	}
-	if !s.Can.Counts && d.Before != contract.Unknown {
+	if !s.Can.Counts && d.Before != source.Unknown {
 		s.breach("Before is %d; the harness says that this source does not count, so it must be Unknown", d.Before)
 	}
 }
@@ -162,12 +162,12 @@ func (s *session) missing() int {
 
 // again fetches until message n is delivered once more than it was, and
 // returns that delivery.
-func (s *session) again(n int) (contract.Delivery, error) {
+func (s *session) again(n int) (source.Delivery, error) {
 	patience := time.Now().Add(s.Patience)
 	for left := s.Patience; left > 0 && !s.ended; left = time.Until(patience) {
 		got, err := s.fetch(left, wide)
 		if err != nil {
-			return contract.Delivery{}, err
+			return source.Delivery{}, err
 		}
 		for _, d := range got {
 			if number(d.Message) == n {
@@ -175,7 +175,7 @@ func (s *session) again(n int) (contract.Delivery, error) {
 			}
 		}
 	}
-	return contract.Delivery{}, fmt.Errorf("message %d did not come again", n)
+	return source.Delivery{}, fmt.Errorf("message %d did not come again", n)
 }
 
 // quiet fetches for a while and fails if a message that must not come does.
@@ -198,7 +198,7 @@ func (s *session) quiet(d time.Duration, mayCome func(n int) bool) error {
 func none(int) bool { return false }
 
 // settle settles deliveries and fails if the source does not.
-func (s *session) settle(kind semel.SettleKind, after time.Duration, all ...contract.Delivery) error {
+func (s *session) settle(kind semel.SettleKind, after time.Duration, all ...source.Delivery) error {
 	left, err := s.trySettle(kind, after, all...)
 	if err == nil && len(left) > 0 {
 		err = fmt.Errorf("%d of %d were left", len(left), len(all))
@@ -209,24 +209,24 @@ func (s *session) settle(kind semel.SettleKind, after time.Duration, all ...cont
 	return nil
 }
 
-func (s *session) trySettle(kind semel.SettleKind, after time.Duration, all ...contract.Delivery) ([]int, error) {
+func (s *session) trySettle(kind semel.SettleKind, after time.Duration, all ...source.Delivery) ([]int, error) {
 	ctx, cancel := context.WithTimeout(s.ctx, s.Patience)
 	defer cancel()
-	settlements := make([]contract.Settlement, len(all))
+	settlements := make([]source.Settlement, len(all))
 	for i := range all {
-		settlements[i] = contract.Settlement{Delivery: &all[i], Kind: kind, After: after}
+		settlements[i] = source.Settlement{Delivery: &all[i], Kind: kind, After: after}
 	}
 	return s.source.Settle(ctx, settlements)
 }
 
 // first returns the first delivery of message n that was seen.
-func (s *session) first(n int) contract.Delivery {
-	return s.seen[slices.IndexFunc(s.seen, func(d contract.Delivery) bool { return number(d.Message) == n })]
+func (s *session) first(n int) source.Delivery {
+	return s.seen[slices.IndexFunc(s.seen, func(d source.Delivery) bool { return number(d.Message) == n })]
 }
 
 // without returns what was seen but for the messages named.
-func (s *session) without(ns ...int) []contract.Delivery {
-	return slices.DeleteFunc(slices.Clone(s.seen), func(d contract.Delivery) bool {
+func (s *session) without(ns ...int) []source.Delivery {
+	return slices.DeleteFunc(slices.Clone(s.seen), func(d source.Delivery) bool {
 		return slices.Contains(ns, number(d.Message))
 	})
 }

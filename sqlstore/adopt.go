@@ -7,9 +7,9 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/adoption"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
 // Adopted is a table of processed messages that other code made and may go on
@@ -88,7 +88,7 @@ func (s *Store) Adopt(ctx context.Context, a Adopted) (*Store, error) {
 func (s *Store) rehearse(ctx context.Context, table string) error {
 	const none = "{}"
 	_, err := s.db.ExecContext(ctx, "explain "+s.sql.Mark, none, none, none, none, none, none)
-	if err != nil && s.Classify(err) == contract.ClassPermanent {
+	if err != nil && s.Classify(err) == store.ClassPermanent {
 		err = fmt.Errorf("%w: correct it: %w", err, semel.ErrSchema)
 	}
 	if err != nil {

@@ -5,7 +5,7 @@ import (
 	"database/sql"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // How often rows are looked for that were written while the database's clock was ahead. All rows
@@ -20,7 +20,7 @@ const (
 // whose rows are found by an index that says nothing of when a row was changed. A failure keeps
 // no claim from being made: rows that are due are found all the same, and the next look comes
 // later, by as much as this one took.
-func (s *Store) cutAhead(ctx context.Context, o *contract.ClaimOptions) {
+func (s *Store) cutAhead(ctx context.Context, o *store.ClaimOptions) {
 	only := ""
 	if len(o.Numbers) > 0 {
 		only = jsonText(o.Numbers)

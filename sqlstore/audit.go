@@ -7,24 +7,25 @@ import (
 	"errors"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/audit"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
 // mostSealed is how many lines or acts are read or sealed where nobody says.
 const mostSealed = 1000
 
-// Seal implements contract.Auditor. Whether there is anything to seal is looked up first, in
+// Seal implements admin.Auditor. Whether there is anything to seal is looked up first, in
 // no transaction.
-func (s *Store) Seal(ctx context.Context, o contract.Sealing) (done contract.Sealed, err error) {
+func (s *Store) Seal(ctx context.Context, o admin.Sealing) (done admin.Sealed, err error) {
 	o.Most = cmp.Or(max(o.Most, 0), mostSealed)
 	acts, _, err := s.unsealed(ctx, s.db, o.Whole, 1)
 	if err != nil || len(acts) == 0 {
 		return done, s.answer("seal", err)
 	}
 	err = s.write(ctx, func(tx *sql.Tx) error {
-		done = contract.Sealed{}
+		done = admin.Sealed{}
 		if err := s.sealTurn(ctx, tx); err != nil {
 			return err
 		}
@@ -33,10 +34,10 @@ func (s *Store) Seal(ctx context.Context, o contract.Sealing) (done contract.Sea
 		return err
 	})
 	if errors.Is(err, errElsewhere) {
-		return contract.Sealed{Elsewhere: true}, nil
+		return admin.Sealed{Elsewhere: true}, nil
 	}
 	if err != nil {
-		done = contract.Sealed{}
+		done = admin.Sealed{}
 	}
 	return done, s.answer("seal", err)
 }
@@ -56,7 +57,7 @@ func (s *Store) sealTurn(ctx context.Context, tx *sql.Tx) error {
 }
 
 // seal writes a line for each of some acts, and where the chain ends then.
-func (s *Store) seal(ctx context.Context, tx *sql.Tx, o contract.Sealing) (lines int, err error) {
+func (s *Store) seal(ctx context.Context, tx *sql.Tx, o admin.Sealing) (lines int, err error) {
 	end, err := s.sealEnd(ctx, tx)
 	if err == nil {
 		err = audit.MaySeal(&o, end)
@@ -84,21 +85,21 @@ func (s *Store) seal(ctx context.Context, tx *sql.Tx, o contract.Sealing) (lines
 	return len(acts), writeIn(ctx, tx, sqlform.Seals, 1, s.sql.SetSealEnd, end.Sequence, end.Keyed, end.Hash[:], end.Proof[:])
 }
 
-func (s *Store) writeSeal(ctx context.Context, tx *sql.Tx, l contract.Seal) error {
+func (s *Store) writeSeal(ctx context.Context, tx *sql.Tx, l admin.Seal) error {
 	a := l.Act
 	return writeIn(ctx, tx, sqlform.Seals, 1, s.sql.Seal, l.Sequence, a.Number, a.Row, a.Verb, a.Who, a.Why, a.Result,
 		a.At.UnixMicro(), l.At.UnixMicro(), l.Keyed, l.Previous[:], l.Hash[:])
 }
 
 // unsealed are some acts that are not sealed, by number, and the time by the database's clock.
-func (s *Store) unsealed(ctx context.Context, in queries, whole bool, most int) (acts []contract.Act, at time.Time, err error) {
-	rows, err := in.QueryContext(ctx, s.sql.Unsealed, whole, contract.SealWindow, most)
+func (s *Store) unsealed(ctx context.Context, in queries, whole bool, most int) (acts []store.Act, at time.Time, err error) {
+	rows, err := in.QueryContext(ctx, s.sql.Unsealed, whole, admin.SealWindow, most)
 	if err != nil {
 		return nil, at, err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var a contract.Act
+		var a store.Act
 		var acted, now int64
 		if err := rows.Scan(&a.Number, &a.Row, &a.Verb, &a.Who, &a.Why, &a.Result, &acted, &now); err != nil {
 			return nil, at, err
@@ -109,13 +110,13 @@ func (s *Store) unsealed(ctx context.Context, in queries, whole bool, most int) 
 	return acts, at, rows.Err()
 }
 
-// SealHead implements contract.Auditor.
-func (s *Store) SealHead(ctx context.Context) (contract.SealHead, error) {
+// SealHead implements admin.Auditor.
+func (s *Store) SealHead(ctx context.Context) (admin.SealHead, error) {
 	end, err := s.sealEnd(ctx, s.db)
 	return end, s.answer("the end of the seals", err)
 }
 
-func (s *Store) sealEnd(ctx context.Context, in queries) (end contract.SealHead, err error) {
+func (s *Store) sealEnd(ctx context.Context, in queries) (end admin.SealHead, err error) {
 	var hash, proof []byte
 	err = in.QueryRowContext(ctx, s.sql.SealEnd).Scan(&end.Sequence, &end.Keyed, &hash, &proof)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -126,20 +127,20 @@ func (s *Store) sealEnd(ctx context.Context, in queries) (end contract.SealHead,
 	return end, err
 }
 
-// Seals implements contract.Auditor.
-func (s *Store) Seals(ctx context.Context, after int64, limit int) ([]contract.AuditedSeal, error) {
+// Seals implements admin.Auditor.
+func (s *Store) Seals(ctx context.Context, after int64, limit int) ([]admin.AuditedSeal, error) {
 	all, err := s.seals(ctx, after, cmp.Or(max(limit, 0), mostSealed))
 	return all, s.answer("seals", err)
 }
 
-func (s *Store) seals(ctx context.Context, after int64, limit int) (all []contract.AuditedSeal, err error) {
+func (s *Store) seals(ctx context.Context, after int64, limit int) (all []admin.AuditedSeal, err error) {
 	rows, err := s.db.QueryContext(ctx, s.sql.Seals, after, limit)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var l contract.AuditedSeal
+		var l admin.AuditedSeal
 		var acted, sealed int64
 		var previous, hash []byte
 		var number, row, nowAt sql.NullInt64
@@ -152,27 +153,27 @@ func (s *Store) seals(ctx context.Context, after int64, limit int) (all []contra
 		copy(l.Previous[:], previous)
 		copy(l.Hash[:], hash)
 		if number.Valid {
-			l.Now = &contract.Act{Number: number.Int64, Row: row.Int64, Verb: now[0].String, Who: now[1].String, Why: now[2].String, Result: now[3].String, At: time.UnixMicro(nowAt.Int64)}
+			l.Now = &store.Act{Number: number.Int64, Row: row.Int64, Verb: now[0].String, Who: now[1].String, Why: now[2].String, Result: now[3].String, At: time.UnixMicro(nowAt.Int64)}
 		}
 		all = append(all, l)
 	}
 	return all, rows.Err()
 }
 
-// AuditedActs implements contract.Auditor.
-func (s *Store) AuditedActs(ctx context.Context, after int64, limit int) ([]contract.AuditedAct, error) {
+// AuditedActs implements admin.Auditor.
+func (s *Store) AuditedActs(ctx context.Context, after int64, limit int) ([]admin.AuditedAct, error) {
 	all, err := s.auditedActs(ctx, after, cmp.Or(max(limit, 0), mostSealed))
 	return all, s.answer("acts", err)
 }
 
-func (s *Store) auditedActs(ctx context.Context, after int64, limit int) (all []contract.AuditedAct, err error) {
+func (s *Store) auditedActs(ctx context.Context, after int64, limit int) (all []admin.AuditedAct, err error) {
 	rows, err := s.db.QueryContext(ctx, s.sql.AuditedActs, after, limit)
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var a contract.AuditedAct
+		var a admin.AuditedAct
 		var at int64
 		if err := rows.Scan(&a.Number, &a.Row, &a.Verb, &a.Who, &a.Why, &a.Result, &at, &a.Sequence); err != nil {
 			return nil, err

@@ -7,11 +7,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/formers"
 	"github.com/semel-go/semel/internal/lines"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/internal/streams"
+	"github.com/semel-go/semel/store"
 )
 
 // batch is a session with marks.
@@ -19,22 +19,22 @@ type batch struct {
 	*session
 	guarded bool
 	marks   []sqlform.Mark
-	asked   []contract.Mark // marks as they were given
-	fresh   []bool          // by mark: this batch wrote it and did not take it back
-	former  *formers.Batch  // nil: no mark has a former identity
-	streams *streams.Batch  // nil: no mark asks for one
-	freed   bool            // with its end the turn of rows has come that were blocked
-	results []endResult     // what the commit keeps
+	asked   []store.Mark   // marks as they were given
+	fresh   []bool         // by mark: this batch wrote it and did not take it back
+	former  *formers.Batch // nil: no mark has a former identity
+	streams *streams.Batch // nil: no mark asks for one
+	freed   bool           // with its end the turn of rows has come that were blocked
+	results []endResult    // what the commit keeps
 	ended   bool
 	asks    *sql.Stmt // whether the transaction stands; prepared when first asked
 }
 
-// Begin implements contract.TxStore.
-func (s *Store) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[*sql.Tx], []contract.Verdict, error) {
+// Begin implements store.TxStore.
+func (s *Store) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[*sql.Tx], []store.Verdict, error) {
 	b, verdicts, err := s.begin(ctx, o, marks)
 	if err != nil {
 		if cause := Unwritten(ctx, s, err); cause != nil {
-			err = &storeError{"mark", contract.ClassDown, cause}
+			err = &storeError{"mark", store.ClassDown, cause}
 		}
 		return nil, nil, s.blameless("begin", err)
 	}
@@ -43,7 +43,7 @@ func (s *Store) Begin(ctx context.Context, o contract.TxOptions, marks []contrac
 
 // begin opens a transaction that has written its marks, and that only the
 // store's own last statement allows to commit.
-func (s *Store) begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (*batch, []contract.Verdict, error) {
+func (s *Store) begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (*batch, []store.Verdict, error) {
 	if err := s.prepareLists(ctx); err != nil {
 		return nil, nil, err
 	}
@@ -62,7 +62,7 @@ func (s *Store) begin(ctx context.Context, o contract.TxOptions, marks []contrac
 		err = b.lookAt(ctx, marks, verdicts)
 	}
 	for i, v := range verdicts {
-		b.fresh[i] = v.Kind == contract.Fresh && marks[i].Claim.Token == 0
+		b.fresh[i] = v.Kind == store.Fresh && marks[i].Claim.Token == 0
 	}
 	if err == nil {
 		err = b.lookAtStreams(ctx, o, marks, verdicts)
@@ -82,7 +82,7 @@ func (s *Store) begin(ctx context.Context, o contract.TxOptions, marks []contrac
 	return b, verdicts, nil
 }
 
-// TxAborted implements contract.TxStatus: a handler committed, rolled back, or met an
+// TxAborted implements store.TxStatus: a handler committed, rolled back, or met an
 // error after which the transaction cannot commit, so that statements after it
 // would fail or stand alone. Where the driver does not show that, the database is
 // asked.
@@ -94,10 +94,10 @@ func (b *batch) TxAborted() bool {
 }
 
 // errEnded: a handler ended the transaction of its batch.
-var errEnded = &storeError{"the transaction is over", contract.ClassPermanent,
+var errEnded = &storeError{"the transaction is over", store.ClassPermanent,
 	errors.New("the handler committed or rolled back by itself: return nil to commit, an error to roll back")}
 
-// AbortCause implements contract.TxAbortCause. A handler's *sql.Tx is database/sql's
+// AbortCause implements store.TxAbortCause. A handler's *sql.Tx is database/sql's
 // own, so nobody hears which error its statement met: that is not known. Known
 // is that the handler ended it.
 func (b *batch) AbortCause() error {
@@ -115,13 +115,13 @@ func (b *batch) AbortCause() error {
 	return nil
 }
 
-// Tx implements contract.Batch. All messages share one transaction.
+// Tx implements store.Batch. All messages share one transaction.
 func (b *batch) Tx(int) *sql.Tx { return b.tx }
 
-// Commit implements contract.Batch.
-func (b *batch) Commit(ctx context.Context, e contract.Ending) contract.Result {
+// Commit implements store.Batch.
+func (b *batch) Commit(ctx context.Context, e store.Ending) store.Result {
 	if b.ended {
-		return b.refused(sql.ErrTxDone, contract.NoCulprit)
+		return b.refused(sql.ErrTxDone, store.NoCulprit)
 	}
 	culprit, err := b.finish(ctx, e)
 	if err != nil {
@@ -135,18 +135,18 @@ func (b *batch) Commit(ctx context.Context, e contract.Ending) contract.Result {
 	b.over(err == nil)
 	switch {
 	case err == nil:
-		return contract.Result{Outcome: contract.Committed, Culprit: contract.NoCulprit, Freed: b.freed}
+		return store.Result{Outcome: store.Committed, Culprit: store.NoCulprit, Freed: b.freed}
 	case refused:
-		r := b.refused(err, contract.NoCulprit)
-		if sqlState(err) != "" && b.store.Classify(err) == contract.ClassRetry {
+		r := b.refused(err, store.NoCulprit)
+		if sqlState(err) != "" && b.store.Classify(err) == store.ClassRetry {
 			// Something deferred failed in its own way or was cancelled, which
 			// is somebody's: were it the store's, one message would stop all
 			// others for ever.
-			r.Class = contract.ClassRetry
+			r.Class = store.ClassRetry
 		}
 		return r
 	default:
-		return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: err}
+		return store.Result{Outcome: store.CommitUnknown, Class: store.ClassDown, Culprit: store.NoCulprit, Err: err}
 	}
 }
 
@@ -159,13 +159,13 @@ func (b *batch) goesOn() bool {
 
 // finish writes what belongs to the commit and opens the guard. An error may
 // name the mark to blame.
-func (b *batch) finish(ctx context.Context, e contract.Ending) (culprit int, err error) {
+func (b *batch) finish(ctx context.Context, e store.Ending) (culprit int, err error) {
 	e, moved := b.streams.End(b.former.End(e))
 	if err := b.trim(ctx, e.Trim); err != nil {
-		if b.store.Classify(err) != contract.ClassAborted {
+		if b.store.Classify(err) != store.ClassAborted {
 			err = b.store.blameless("trim", err)
 		}
-		return contract.NoCulprit, err
+		return store.NoCulprit, err
 	}
 	for i := range e.Rows {
 		if err := b.writeRow(ctx, &e.Rows[i]); err != nil {
@@ -174,29 +174,29 @@ func (b *batch) finish(ctx context.Context, e contract.Ending) (culprit int, err
 	}
 	if len(e.Claims) > 0 {
 		if err := b.store.dialect.claims.close(ctx, b.store, b.tx, e.Claims); err != nil {
-			return contract.NoCulprit, b.ours(err)
+			return store.NoCulprit, b.ours(err)
 		}
 	}
 	next, err := b.store.changeLines(ctx, b.tx, b.marks, lines.Entering(b.asked, &e), lines.Leaving(e.Claims))
 	if err != nil {
-		return contract.NoCulprit, b.ours(err)
+		return store.NoCulprit, b.ours(err)
 	}
 	if err := b.store.beginStreams(ctx, b.tx, b.streams.Begun(e.Trim)); err != nil {
-		return contract.NoCulprit, b.ours(err)
+		return store.NoCulprit, b.ours(err)
 	}
 	freed, err := b.store.moveStreams(ctx, b.tx, moved)
 	if err != nil {
-		return contract.NoCulprit, b.ours(err)
+		return store.NoCulprit, b.ours(err)
 	}
 	b.freed = freed || next || b.streams.Came()
-	return contract.NoCulprit, b.keepAndUnguard(ctx)
+	return store.NoCulprit, b.keepAndUnguard(ctx)
 }
 
 // ours is an error of a statement about the store's own tables: what the server refuses
 // there, for lack of a right or because of somebody's trigger, is the store's. A person
 // may mend it, and no message is set aside for it.
 func (b *batch) ours(err error) error {
-	if b.store.Classify(err) != contract.ClassPermanent || !b.store.marksAlone() {
+	if b.store.Classify(err) != store.ClassPermanent || !b.store.marksAlone() {
 		return err // an adopted table is other people's, too
 	}
 	return b.store.blameless("the end of the batch", err)
@@ -220,16 +220,16 @@ func (b *batch) unguard(ctx context.Context, statement string, args ...any) erro
 // refused is the result of a batch that did not reach its COMMIT, or whose
 // COMMIT failed for certain. Without a guard a handler may have committed: then
 // only marking again can tell.
-func (b *batch) refused(err error, culprit int) contract.Result {
-	r := contract.Result{Outcome: contract.NotCommitted, Class: b.store.Classify(err), Culprit: contract.NoCulprit, Err: err}
+func (b *batch) refused(err error, culprit int) store.Result {
+	r := store.Result{Outcome: store.NotCommitted, Class: b.store.Classify(err), Culprit: store.NoCulprit, Err: err}
 	if isOver(err) && !b.guarded && !b.killed.Load() {
-		r.Outcome = contract.CommitUnknown
+		r.Outcome = store.CommitUnknown
 	}
 	switch r.Class {
-	case contract.ClassPermanent:
+	case store.ClassPermanent:
 		r.Culprit = culprit
-	case contract.ClassRetry:
-		r.Class = contract.ClassDown
+	case store.ClassRetry:
+		r.Class = store.ClassDown
 	}
 	return r
 }
@@ -256,7 +256,7 @@ func (s *Store) trim(ctx context.Context, tx *sql.Tx, marks []sqlform.Mark, back
 	return nil
 }
 
-// Rollback implements contract.Batch.
+// Rollback implements store.Batch.
 func (b *batch) Rollback(ctx context.Context) {
 	if b.ended {
 		return
@@ -265,7 +265,7 @@ func (b *batch) Rollback(ctx context.Context) {
 	b.rollback(ctx)
 }
 
-// Kill implements contract.Batch. SQLite runs in this process, so there is no
+// Kill implements store.Batch. SQLite runs in this process, so there is no
 // connection to cut: the statement under way is the last. So it is with a
 // driver for PostgreSQL that does not show its connection.
 func (b *batch) Kill() { b.kill() }

@@ -7,27 +7,28 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
-// StartCalls implements contract.Calls.
-func (s *Store) StartCalls(ctx context.Context, claims []contract.Claim, lease time.Duration) ([]contract.CallStarted, error) {
+// StartCalls implements store.Calls.
+func (s *Store) StartCalls(ctx context.Context, claims []store.Claim, lease time.Duration) ([]store.CallStarted, error) {
 	all, err := s.dialect.claims.calls(ctx, s, claims, lease)
 	return all, s.answer("start of calls", err)
 }
 
-func (postgresClaims) calls(ctx context.Context, s *Store, claims []contract.Claim, lease time.Duration) ([]contract.CallStarted, error) {
+func (postgresClaims) calls(ctx context.Context, s *Store, claims []store.Claim, lease time.Duration) ([]store.CallStarted, error) {
 	rows, err := s.db.QueryContext(ctx, s.postgres.StartCalls, ClaimsArgument(claims), lease.Milliseconds())
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	all := make([]contract.CallStarted, len(claims))
+	all := make([]store.CallStarted, len(claims))
 	for rows.Next() {
 		var k, since int64
-		c := contract.CallStarted{Stands: true}
+		c := store.CallStarted{Stands: true}
 		if err := rows.Scan(&k, &c.Started, &c.Finished, &since, &c.Again); err != nil {
 			return nil, err
 		}
@@ -37,9 +38,9 @@ func (postgresClaims) calls(ctx context.Context, s *Store, claims []contract.Cla
 	return all, rows.Err()
 }
 
-func (sqliteClaims) calls(ctx context.Context, s *Store, claims []contract.Claim, lease time.Duration) (all []contract.CallStarted, err error) {
+func (sqliteClaims) calls(ctx context.Context, s *Store, claims []store.Claim, lease time.Duration) (all []store.CallStarted, err error) {
 	err = s.write(ctx, func(tx *sql.Tx) error {
-		all = make([]contract.CallStarted, len(claims))
+		all = make([]store.CallStarted, len(claims))
 		for i, c := range claims {
 			var since int64
 			err := tx.QueryRowContext(ctx, s.sqlite.StartCall, c.Number, int64(c.Token), lease.Milliseconds()).Scan(&all[i].Started, &all[i].Finished, &since, &all[i].Again)
@@ -61,19 +62,19 @@ func (s *Store) unknownOutcome(ctx context.Context, tx *sql.Tx, number int64) (r
 }
 
 // mayRequeue refuses a retry that would repeat a call blindly.
-func (s *Store) mayRequeue(ctx context.Context, tx *sql.Tx, number int64, e contract.RowEvent) error {
-	if e != contract.RowRetried {
+func (s *Store) mayRequeue(ctx context.Context, tx *sql.Tx, number int64, e store.RowEvent) error {
+	if e != store.RowRetried {
 		return nil
 	}
 	reason, unknown, err := s.unknownOutcome(ctx, tx, number)
 	if err != nil {
 		return err
 	}
-	return contract.MayRequeue(number, reason, unknown)
+	return admin.MayRequeue(number, reason, unknown)
 }
 
-// Resolve implements contract.Resolver.
-func (s *Store) Resolve(ctx context.Context, number, revision int64, found contract.Resolution, a contract.Act) error {
+// Resolve implements admin.Resolver.
+func (s *Store) Resolve(ctx context.Context, number, revision int64, found admin.Resolution, a store.Act) error {
 	if err := found.Fits(); err != nil {
 		return err
 	}
@@ -90,20 +91,20 @@ func (s *Store) Resolve(ctx context.Context, number, revision int64, found contr
 		if err != nil {
 			return err
 		}
-		if err := contract.MayResolve(number, r.state, unknown); err != nil {
+		if err := admin.MayResolve(number, r.state, unknown); err != nil {
 			return err
 		}
 		if err := s.readTwins(ctx, tx, r); err != nil {
 			return err
 		}
 		others := r.others
-		if found == contract.ResolvedDone {
+		if found == admin.ResolvedDone {
 			others = nil // that it is done is so whatever became of them
 		}
 		if err := s.takeMarker(ctx, tx, r, others); err != nil {
 			return err
 		}
-		if found == contract.ResolvedDone {
+		if found == admin.ResolvedDone {
 			err = s.complete(ctx, tx, r)
 		} else {
 			err = s.callAnew(ctx, tx, r)
@@ -120,7 +121,7 @@ func (s *Store) complete(ctx context.Context, tx *sql.Tx, r *actedRow) error {
 	if err := s.set(ctx, tx, r, s.sql.CompleteRow); err != nil {
 		return err
 	}
-	if err := s.turnMarker(ctx, tx, r, sqlform.Marker{Outcome: int64(contract.Applied), Version: r.version, Sum: r.sum}); err != nil {
+	if err := s.turnMarker(ctx, tx, r, sqlform.Marker{Outcome: int64(store.Applied), Version: r.version, Sum: r.sum}); err != nil {
 		return err
 	}
 	return s.leaveLines(ctx, tx, []int64{r.number})
@@ -128,7 +129,7 @@ func (s *Store) complete(ctx context.Context, tx *sql.Tx, r *actedRow) error {
 
 // callAnew makes a row due as if no call had been made for it.
 func (s *Store) callAnew(ctx context.Context, tx *sql.Tx, r *actedRow) error {
-	if err := s.set(ctx, tx, r, s.sql.Requeue, string(contract.StateFailedRetryable)); err != nil {
+	if err := s.set(ctx, tx, r, s.sql.Requeue, string(store.StateFailedRetryable)); err != nil {
 		return err
 	}
 	_, err := tx.ExecContext(ctx, s.sql.ForgetCalls, r.number)

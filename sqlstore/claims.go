@@ -9,34 +9,34 @@ import (
 	"slices"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
 // errClaimLost: a claim does not stand that a batch was to end.
-var errClaimLost = &storeError{"end of claims", contract.ClassClaimLost, contract.ErrClaimLost}
+var errClaimLost = &storeError{"end of claims", store.ClassClaimLost, store.ErrClaimLost}
 
 // claiming is what differs between dialects of claims.
 type claiming interface {
-	claim(ctx context.Context, s *Store, o contract.ClaimOptions) ([]contract.Claimed, error)
-	held(ctx context.Context, s *Store, consumer string, t contract.Token) ([]contract.Claimed, error)
+	claim(ctx context.Context, s *Store, o store.ClaimOptions) ([]store.Claimed, error)
+	held(ctx context.Context, s *Store, consumer string, t store.Token) ([]store.Claimed, error)
 	// cutAhead cuts waits of rows that were written while the clock was ahead, of named ones or
 	// of all, and returns how many, and by how much the furthest.
 	cutAhead(ctx context.Context, s *Store, only string) (rows int, by time.Duration, err error)
 	// extend, start and end return the indexes of the claims that do not stand.
-	extend(ctx context.Context, s *Store, claims []contract.Claim, lease time.Duration) ([]int, error)
-	start(ctx context.Context, s *Store, claims []contract.Claim) ([]int, error)
-	calls(ctx context.Context, s *Store, claims []contract.Claim, lease time.Duration) ([]contract.CallStarted, error)
-	end(ctx context.Context, s *Store, endings []contract.ClaimEnding) ([]int, error)
-	retake(ctx context.Context, s *Store, numbers []int64, from []contract.Token, to contract.Token) ([]contract.Reclaimed, error)
+	extend(ctx context.Context, s *Store, claims []store.Claim, lease time.Duration) ([]int, error)
+	start(ctx context.Context, s *Store, claims []store.Claim) ([]int, error)
+	calls(ctx context.Context, s *Store, claims []store.Claim, lease time.Duration) ([]store.CallStarted, error)
+	end(ctx context.Context, s *Store, endings []store.ClaimEnding) ([]int, error)
+	retake(ctx context.Context, s *Store, numbers []int64, from []store.Token, to store.Token) ([]store.Reclaimed, error)
 	// look answers for claims that stand, in a batch's transaction; done says that
 	// other code has applied the identity. close ends them there, or says errClaimLost.
-	look(ctx context.Context, s *Store, tx *sql.Tx, claims []contract.Claim, stands func(k int, done bool)) error
-	close(ctx context.Context, s *Store, tx *sql.Tx, endings []contract.ClaimEnding) error
+	look(ctx context.Context, s *Store, tx *sql.Tx, claims []store.Claim, stands func(k int, done bool)) error
+	close(ctx context.Context, s *Store, tx *sql.Tx, endings []store.ClaimEnding) error
 }
 
-// Claim implements contract.Leases.
-func (s *Store) Claim(ctx context.Context, o contract.ClaimOptions) ([]contract.Claimed, error) {
+// Claim implements store.Leases.
+func (s *Store) Claim(ctx context.Context, o store.ClaimOptions) ([]store.Claimed, error) {
 	s.cutAhead(ctx, &o)
 	all, err := s.dialect.claims.claim(ctx, s, o)
 	if err == nil {
@@ -49,7 +49,7 @@ func (s *Store) Claim(ctx context.Context, o contract.ClaimOptions) ([]contract.
 // refuseForeign marks claimed rows as unreadable that belong to another consumer's scope. Claims
 // find rows by a column of their own, which whoever can write the table can change; the scope is
 // what an encrypted message is bound to.
-func (s *Store) refuseForeign(all []contract.Claimed, consumer string) {
+func (s *Store) refuseForeign(all []store.Claimed, consumer string) {
 	if s.crypt.Cipher == nil {
 		return
 	}
@@ -61,40 +61,40 @@ func (s *Store) refuseForeign(all []contract.Claimed, consumer string) {
 	}
 }
 
-// Held implements contract.Leases.
-func (s *Store) Held(ctx context.Context, consumer string, t contract.Token) ([]contract.Claimed, error) {
+// Held implements store.Leases.
+func (s *Store) Held(ctx context.Context, consumer string, t store.Token) ([]store.Claimed, error) {
 	all, err := s.dialect.claims.held(ctx, s, consumer, t)
 	s.refuseForeign(all, consumer)
 	return all, s.answer("claims that are held", err)
 }
 
-// Extend implements contract.Leases.
-func (s *Store) Extend(ctx context.Context, claims []contract.Claim, lease time.Duration) ([]int, error) {
+// Extend implements store.Leases.
+func (s *Store) Extend(ctx context.Context, claims []store.Claim, lease time.Duration) ([]int, error) {
 	lost, err := s.dialect.claims.extend(ctx, s, claims, lease)
 	return lost, s.answer("extension of leases", err)
 }
 
-// Start implements contract.Leases.
-func (s *Store) Start(ctx context.Context, claims []contract.Claim) ([]int, error) {
+// Start implements store.Leases.
+func (s *Store) Start(ctx context.Context, claims []store.Claim) ([]int, error) {
 	lost, err := s.dialect.claims.start(ctx, s, claims)
 	return lost, s.answer("start of claims", err)
 }
 
-// End implements contract.Leases.
-func (s *Store) End(ctx context.Context, endings []contract.ClaimEnding) ([]int, error) {
+// End implements store.Leases.
+func (s *Store) End(ctx context.Context, endings []store.ClaimEnding) ([]int, error) {
 	lost, err := s.dialect.claims.end(ctx, s, endings)
 	return lost, s.answer("end of claims", err)
 }
 
-// Reclaim implements contract.Leases.
-func (s *Store) Reclaim(ctx context.Context, numbers []int64, from []contract.Token, to contract.Token) ([]contract.Reclaimed, error) {
+// Reclaim implements store.Leases.
+func (s *Store) Reclaim(ctx context.Context, numbers []int64, from []store.Token, to store.Token) ([]store.Reclaimed, error) {
 	all, err := s.dialect.claims.retake(ctx, s, numbers, from, to)
 	return all, s.answer("retaking claims", err)
 }
 
-// Pending implements contract.Inbox.
-func (s *Store) Pending(ctx context.Context, consumer string) (contract.Pending, error) {
-	var p contract.Pending
+// Pending implements store.Inbox.
+func (s *Store) Pending(ctx context.Context, consumer string) (store.Pending, error) {
+	var p store.Pending
 	var next, oldest int64
 	err := s.db.QueryRowContext(ctx, s.sql.Pending, []byte(consumer)).Scan(&p.Due, &p.Later, &p.InProgress, &p.Blocked, &next, &oldest)
 	if err != nil {
@@ -140,7 +140,7 @@ type endingArg struct {
 
 // ClaimsArgument is the argument of statements about claims: for drivers of their
 // own.
-func ClaimsArgument(claims []contract.Claim) string {
+func ClaimsArgument(claims []store.Claim) string {
 	all := make([]claimArg, len(claims))
 	for i, c := range claims {
 		all[i] = claimArg{i, c.Number, int64(c.Token)}
@@ -149,7 +149,7 @@ func ClaimsArgument(claims []contract.Claim) string {
 }
 
 // ClaimLists are claims as two lists: for drivers of their own.
-func ClaimLists(claims []contract.Claim) (numbers, tokens []int64) {
+func ClaimLists(claims []store.Claim) (numbers, tokens []int64) {
 	for _, c := range claims {
 		numbers, tokens = append(numbers, c.Number), append(tokens, int64(c.Token))
 	}
@@ -158,7 +158,7 @@ func ClaimLists(claims []contract.Claim) (numbers, tokens []int64) {
 
 // EndingsArgument is the argument of statements that end claims: for drivers of
 // their own.
-func EndingsArgument(c sqlform.Crypt, endings []contract.ClaimEnding) string {
+func EndingsArgument(c sqlform.Crypt, endings []store.ClaimEnding) string {
 	all := make([]endingArg, len(endings))
 	for i := range endings {
 		e := endingOf(c, &endings[i])
@@ -170,11 +170,11 @@ func EndingsArgument(c sqlform.Crypt, endings []contract.ClaimEnding) string {
 
 // ClosingClaims is the statement that ends claims in their batch's transaction, and
 // its arguments: for drivers of their own.
-func ClosingClaims(c sqlform.Crypt, p *sqlform.Postgres, endings []contract.ClaimEnding) (text string, args []any) {
+func ClosingClaims(c sqlform.Crypt, p *sqlform.Postgres, endings []store.ClaimEnding) (text string, args []any) {
 	if len(endings) != 1 || p.CloseClaim == "" {
 		all := slices.Clone(endings)
 		for i := range all {
-			all[i].Call = contract.CallNone // which says nothing in a batch
+			all[i].Call = store.CallNone // which says nothing in a batch
 		}
 		return p.CloseClaims, []any{EndingsArgument(c, all)}
 	}
@@ -182,12 +182,12 @@ func ClosingClaims(c sqlform.Crypt, p *sqlform.Postgres, endings []contract.Clai
 	return p.CloseClaim, []any{e.N, e.T, e.State, e.Outcome, e.After, e.Reason, e.Error, e.Ran, e.Taken, e.Stream, e.Place}
 }
 
-func endingOf(c sqlform.Crypt, e *contract.ClaimEnding) endingArg {
-	next, _ := contract.StateInProgress.After(e.Event)
+func endingOf(c sqlform.Crypt, e *store.ClaimEnding) endingArg {
+	next, _ := store.StateInProgress.After(e.Event)
 	a := endingArg{claimArg: claimArg{N: e.Number, T: int64(e.Token)}, State: string(next), Outcome: int64(next.Outcome()),
 		After: e.After.Milliseconds(), Reason: sqlform.Plain(string(e.Reason)), Error: c.RowError(e.Number, e.Error), Call: int64(e.Call)}
 	switch {
-	case e.Event != contract.RowReleased:
+	case e.Event != store.RowReleased:
 		a.Taken = -1
 	case e.Began:
 		a.Taken = 1
@@ -195,7 +195,7 @@ func endingOf(c sqlform.Crypt, e *contract.ClaimEnding) endingArg {
 	if e.Ran {
 		a.Ran = 1
 	}
-	if e.Event == contract.RowBlocked {
+	if e.Event == store.RowBlocked {
 		a.Stream, a.Place = hex.EncodeToString(e.Version.Stream), e.Version.Number
 	}
 	return a
@@ -208,11 +208,11 @@ func jsonText(v any) string {
 }
 
 // claimedNow is a row that was read before it was claimed.
-func claimedNow(r contract.StoredRow, suspect bool) contract.StoredRow {
+func claimedNow(r store.StoredRow, suspect bool) store.StoredRow {
 	if suspect {
 		r.Started = max(r.Started, 1)
 	}
-	r.State, r.DueAt = contract.StateInProgress, time.Time{}
+	r.State, r.DueAt = store.StateInProgress, time.Time{}
 	r.Revision++
 	return r
 }
@@ -250,13 +250,13 @@ func indexes(rows *sql.Rows, err error) ([]int, error) {
 
 // lookAt answers the marks of a batch that ask for claims, and returns the others
 // with their places.
-func (b *batch) lookAt(ctx context.Context, marks []contract.Mark, verdicts []contract.Verdict) error {
-	var claims []contract.Claim
+func (b *batch) lookAt(ctx context.Context, marks []store.Mark, verdicts []store.Verdict) error {
+	var claims []store.Claim
 	var at []int
 	for i := range marks {
 		if marks[i].Claim.Token != 0 {
 			claims, at = append(claims, marks[i].Claim), append(at, i)
-			verdicts[i] = contract.Verdict{Kind: contract.ClaimLost}
+			verdicts[i] = store.Verdict{Kind: store.ClaimLost}
 		}
 	}
 	if len(claims) == 0 {
@@ -266,9 +266,9 @@ func (b *batch) lookAt(ctx context.Context, marks []contract.Mark, verdicts []co
 }
 
 // Standing is the answer to a mark whose claim stands: for drivers of their own.
-func Standing(done bool) contract.Verdict {
+func Standing(done bool) store.Verdict {
 	if done {
-		return contract.Verdict{Kind: contract.Seen, Was: contract.Applied}
+		return store.Verdict{Kind: store.Seen, Was: store.Applied}
 	}
-	return contract.Verdict{Kind: contract.Fresh}
+	return store.Verdict{Kind: store.Fresh}
 }

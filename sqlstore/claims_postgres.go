@@ -5,14 +5,14 @@ import (
 	"database/sql"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/lines"
+	"github.com/semel-go/semel/store"
 )
 
 // postgresClaims are claims by one statement each, whatever their number.
 type postgresClaims struct{}
 
-func (postgresClaims) claim(ctx context.Context, s *Store, o contract.ClaimOptions) ([]contract.Claimed, error) {
+func (postgresClaims) claim(ctx context.Context, s *Store, o store.ClaimOptions) ([]store.Claimed, error) {
 	only := ""
 	if len(o.Numbers) > 0 {
 		only = jsonText(o.Numbers)
@@ -25,39 +25,39 @@ func (postgresClaims) claim(ctx context.Context, s *Store, o contract.ClaimOptio
 	return all, err
 }
 
-func (postgresClaims) held(ctx context.Context, s *Store, consumer string, t contract.Token) ([]contract.Claimed, error) {
+func (postgresClaims) held(ctx context.Context, s *Store, consumer string, t store.Token) ([]store.Claimed, error) {
 	rows, err := s.db.QueryContext(ctx, s.sql.Held, true, []byte(consumer), int64(t))
 	return s.readClaimed(rows, err, t)
 }
 
 // readClaimed reads rows that are claimed with the token.
-func (s *Store) readClaimed(rows *sql.Rows, err error, t contract.Token) ([]contract.Claimed, error) {
+func (s *Store) readClaimed(rows *sql.Rows, err error, t store.Token) ([]store.Claimed, error) {
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var all []contract.Claimed
+	var all []store.Claimed
 	for rows.Next() {
-		var c contract.Claimed
+		var c store.Claimed
 		var left int64
 		if c.Row, err = s.scanRow(rows, &c.Suspect, &left, &c.Blocked); err != nil {
 			return nil, err
 		}
-		c.Claim, c.Left = contract.Claim{Number: c.Row.Number, Token: t}, time.Duration(left)*time.Millisecond
+		c.Claim, c.Left = store.Claim{Number: c.Row.Number, Token: t}, time.Duration(left)*time.Millisecond
 		all = append(all, c)
 	}
 	return all, rows.Err()
 }
 
-func (postgresClaims) extend(ctx context.Context, s *Store, claims []contract.Claim, lease time.Duration) ([]int, error) {
+func (postgresClaims) extend(ctx context.Context, s *Store, claims []store.Claim, lease time.Duration) ([]int, error) {
 	return indexes(s.db.QueryContext(ctx, s.sql.Extend, ClaimsArgument(claims), lease.Milliseconds()))
 }
 
-func (postgresClaims) start(ctx context.Context, s *Store, claims []contract.Claim) ([]int, error) {
+func (postgresClaims) start(ctx context.Context, s *Store, claims []store.Claim) ([]int, error) {
 	return indexes(s.db.QueryContext(ctx, s.postgres.StartClaims, ClaimsArgument(claims)))
 }
 
-func (postgresClaims) end(ctx context.Context, s *Store, endings []contract.ClaimEnding) (lost []int, err error) {
+func (postgresClaims) end(ctx context.Context, s *Store, endings []store.ClaimEnding) (lost []int, err error) {
 	left := lines.Leaving(endings)
 	if len(left) == 0 && len(withSteps(endings, nil)) == 0 {
 		return endedClaims(ctx, s, s.db, endings)
@@ -77,7 +77,7 @@ func (postgresClaims) end(ctx context.Context, s *Store, endings []contract.Clai
 // endedClaims ends claims by db, and returns those that do not stand.
 func endedClaims(ctx context.Context, s *Store, db interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}, endings []contract.ClaimEnding) ([]int, error) {
+}, endings []store.ClaimEnding) ([]int, error) {
 	stood, err := indexes(db.QueryContext(ctx, s.postgres.EndClaims, EndingsArgument(s.crypt, endings)))
 	if err != nil {
 		return nil, err
@@ -85,15 +85,15 @@ func endedClaims(ctx context.Context, s *Store, db interface {
 	return lostOf(len(endings), stood), nil
 }
 
-func (postgresClaims) retake(ctx context.Context, s *Store, numbers []int64, from []contract.Token, to contract.Token) ([]contract.Reclaimed, error) {
+func (postgresClaims) retake(ctx context.Context, s *Store, numbers []int64, from []store.Token, to store.Token) ([]store.Reclaimed, error) {
 	rows, err := s.db.QueryContext(ctx, s.sql.Reclaim, jsonText(numbers), jsonText(from), int64(to))
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var all []contract.Reclaimed
+	var all []store.Reclaimed
 	for rows.Next() {
-		var r contract.Reclaimed
+		var r store.Reclaimed
 		if err := rows.Scan(&r.State, &r.Taken); err != nil {
 			return nil, err
 		}
@@ -102,7 +102,7 @@ func (postgresClaims) retake(ctx context.Context, s *Store, numbers []int64, fro
 	return all, rows.Err()
 }
 
-func (postgresClaims) look(ctx context.Context, s *Store, tx *sql.Tx, claims []contract.Claim, stands func(k int, done bool)) error {
+func (postgresClaims) look(ctx context.Context, s *Store, tx *sql.Tx, claims []store.Claim, stands func(k int, done bool)) error {
 	rows, err := tx.QueryContext(ctx, s.sql.Look, ClaimsArgument(claims))
 	if err != nil {
 		return err
@@ -119,7 +119,7 @@ func (postgresClaims) look(ctx context.Context, s *Store, tx *sql.Tx, claims []c
 	return rows.Err()
 }
 
-func (postgresClaims) close(ctx context.Context, s *Store, tx *sql.Tx, endings []contract.ClaimEnding) error {
+func (postgresClaims) close(ctx context.Context, s *Store, tx *sql.Tx, endings []store.ClaimEnding) error {
 	text, args := ClosingClaims(s.crypt, s.postgres, endings)
 	_, err := tx.ExecContext(ctx, text, args...)
 	if sqlState(err) == stateClaimLost {

@@ -8,9 +8,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/lines"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
 // sqliteClaims are claims one by one, in a transaction that has the writer's place:
@@ -19,13 +19,13 @@ type sqliteClaims struct{}
 
 // claimable is a row that may be claimed, and since when.
 type claimable struct {
-	row     contract.StoredRow
+	row     store.StoredRow
 	due     int64
 	suspect bool
 	blocked bool
 }
 
-func (sqliteClaims) claim(ctx context.Context, s *Store, o contract.ClaimOptions) (all []contract.Claimed, err error) {
+func (sqliteClaims) claim(ctx context.Context, s *Store, o store.ClaimOptions) (all []store.Claimed, err error) {
 	some, err := s.mayBeDue(ctx, o.Consumer)
 	if err != nil || !some {
 		return nil, err
@@ -44,7 +44,7 @@ func (sqliteClaims) claim(ctx context.Context, s *Store, o contract.ClaimOptions
 			if _, err := tx.ExecContext(ctx, s.sqlite.Take, int64(o.Token), o.Lease.Milliseconds(), c.row.Number, []byte(o.Consumer)); err != nil {
 				return err
 			}
-			all = append(all, contract.Claimed{Claim: contract.Claim{Number: c.row.Number, Token: o.Token}, Row: claimedNow(c.row, c.suspect), Left: o.Lease, Suspect: c.suspect, Blocked: c.blocked})
+			all = append(all, store.Claimed{Claim: store.Claim{Number: c.row.Number, Token: o.Token}, Row: claimedNow(c.row, c.suspect), Left: o.Lease, Suspect: c.suspect, Blocked: c.blocked})
 		}
 		return nil
 	})
@@ -64,7 +64,7 @@ func (s *Store) mayBeDue(ctx context.Context, consumer string) (bool, error) {
 
 // claimable are the rows that are due, the longest due first: as many as may be claimed,
 // and as many of an earlier release, which have no consumer.
-func (s *Store) claimable(ctx context.Context, tx *sql.Tx, o contract.ClaimOptions) ([]claimable, error) {
+func (s *Store) claimable(ctx context.Context, tx *sql.Tx, o store.ClaimOptions) ([]claimable, error) {
 	only := ""
 	if len(o.Numbers) > 0 {
 		only = jsonText(o.Numbers)
@@ -84,7 +84,7 @@ func (s *Store) claimable(ctx context.Context, tx *sql.Tx, o contract.ClaimOptio
 }
 
 // claimableBy reads no more bodies by one statement than may be claimed at once, and one.
-func (s *Store) claimableBy(ctx context.Context, tx *sql.Tx, statement, only string, o contract.ClaimOptions) ([]claimable, error) {
+func (s *Store) claimableBy(ctx context.Context, tx *sql.Tx, statement, only string, o store.ClaimOptions) ([]claimable, error) {
 	rows, err := tx.QueryContext(ctx, statement, true, []byte(o.Consumer), only, o.Most)
 	if err != nil {
 		return nil, err
@@ -102,20 +102,20 @@ func (s *Store) claimableBy(ctx context.Context, tx *sql.Tx, statement, only str
 	return all, rows.Err()
 }
 
-func (sqliteClaims) held(ctx context.Context, s *Store, consumer string, t contract.Token) ([]contract.Claimed, error) {
+func (sqliteClaims) held(ctx context.Context, s *Store, consumer string, t store.Token) ([]store.Claimed, error) {
 	rows, err := s.db.QueryContext(ctx, s.sql.Held, true, []byte(consumer), int64(t))
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
-	var all []contract.Claimed
+	var all []store.Claimed
 	for rows.Next() {
 		var left int64
-		c := contract.Claimed{Suspect: true}
+		c := store.Claimed{Suspect: true}
 		if c.Row, err = s.scanRow(rows, &left); err != nil {
 			return nil, err
 		}
-		c.Claim = contract.Claim{Number: c.Row.Number, Token: t}
+		c.Claim = store.Claim{Number: c.Row.Number, Token: t}
 		c.Left = time.Duration(left) * time.Millisecond
 		all = append(all, c)
 	}
@@ -124,7 +124,7 @@ func (sqliteClaims) held(ctx context.Context, s *Store, consumer string, t contr
 
 // extend only looks while a batch of this store is open: that has the writer's place,
 // and nobody can claim its rows.
-func (sqliteClaims) extend(ctx context.Context, s *Store, claims []contract.Claim, lease time.Duration) (lost []int, err error) {
+func (sqliteClaims) extend(ctx context.Context, s *Store, claims []store.Claim, lease time.Duration) (lost []int, err error) {
 	if !s.writerIsFree(ctx) {
 		for i, c := range claims {
 			var is int
@@ -157,13 +157,13 @@ func (s *Store) writerIsFree(ctx context.Context) bool {
 	return err == nil
 }
 
-func (sqliteClaims) start(ctx context.Context, s *Store, claims []contract.Claim) ([]int, error) {
+func (sqliteClaims) start(ctx context.Context, s *Store, claims []store.Claim) ([]int, error) {
 	return s.each(ctx, len(claims), func(tx *sql.Tx, i int) (sql.Result, error) {
 		return tx.ExecContext(ctx, s.sqlite.StartClaim, claims[i].Number, int64(claims[i].Token))
 	})
 }
 
-func (sqliteClaims) end(ctx context.Context, s *Store, endings []contract.ClaimEnding) ([]int, error) {
+func (sqliteClaims) end(ctx context.Context, s *Store, endings []store.ClaimEnding) ([]int, error) {
 	return s.each(ctx, len(endings), func(tx *sql.Tx, i int) (sql.Result, error) {
 		done, err := s.endClaim(ctx, tx, &endings[i])
 		if err == nil {
@@ -195,7 +195,7 @@ func (s *Store) each(ctx context.Context, n int, do func(tx *sql.Tx, i int) (sql
 }
 
 // endClaim ends a claim, if it stands, with its marker.
-func (s *Store) endClaim(ctx context.Context, tx *sql.Tx, e *contract.ClaimEnding) (sql.Result, error) {
+func (s *Store) endClaim(ctx context.Context, tx *sql.Tx, e *store.ClaimEnding) (sql.Result, error) {
 	a := endingOf(s.crypt, e)
 	done, err := tx.ExecContext(ctx, s.sqlite.EndClaim, a.State, a.Outcome, a.After, a.Ran, a.Reason, a.Error, a.N, a.T, a.Taken, e.Version.Stream, a.Place, a.Call)
 	if err != nil {
@@ -210,15 +210,15 @@ func (s *Store) endClaim(ctx context.Context, tx *sql.Tx, e *contract.ClaimEndin
 	}
 	text, err := sqlform.Steps(s.crypt, a.N, e.Steps)
 	if err == nil {
-		_, err = tx.ExecContext(ctx, s.sql.ClaimSteps, a.N, text, e.Event == contract.RowStepped)
+		_, err = tx.ExecContext(ctx, s.sql.ClaimSteps, a.N, text, e.Event == store.RowStepped)
 	}
 	return done, err
 }
 
-func (sqliteClaims) retake(ctx context.Context, s *Store, numbers []int64, from []contract.Token, to contract.Token) (all []contract.Reclaimed, err error) {
+func (sqliteClaims) retake(ctx context.Context, s *Store, numbers []int64, from []store.Token, to store.Token) (all []store.Reclaimed, err error) {
 	tokens := jsonText(from)
 	err = s.write(ctx, func(tx *sql.Tx) error {
-		all = make([]contract.Reclaimed, len(numbers))
+		all = make([]store.Reclaimed, len(numbers))
 		for i, n := range numbers {
 			done, err := tx.ExecContext(ctx, s.sql.Reclaim, int64(to), n, tokens)
 			if err != nil {
@@ -238,7 +238,7 @@ func (sqliteClaims) retake(ctx context.Context, s *Store, numbers []int64, from 
 	return all, err
 }
 
-func (sqliteClaims) look(ctx context.Context, s *Store, tx *sql.Tx, claims []contract.Claim, stands func(k int, done bool)) error {
+func (sqliteClaims) look(ctx context.Context, s *Store, tx *sql.Tx, claims []store.Claim, stands func(k int, done bool)) error {
 	for i, c := range claims {
 		var one int
 		switch err := tx.QueryRowContext(ctx, s.sql.Look, c.Number, int64(c.Token)).Scan(&one); {
@@ -251,10 +251,10 @@ func (sqliteClaims) look(ctx context.Context, s *Store, tx *sql.Tx, claims []con
 	return nil
 }
 
-func (sqliteClaims) close(ctx context.Context, s *Store, tx *sql.Tx, endings []contract.ClaimEnding) error {
+func (sqliteClaims) close(ctx context.Context, s *Store, tx *sql.Tx, endings []store.ClaimEnding) error {
 	for i := range endings {
 		one := endings[i]
-		one.Call = contract.CallNone // which says nothing in a batch
+		one.Call = store.CallNone // which says nothing in a batch
 		done, err := s.endClaim(ctx, tx, &one)
 		if err != nil {
 			return err

@@ -3,7 +3,7 @@ package sqlstore
 import (
 	"context"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // standing is what is known of a batch's transaction.
@@ -15,7 +15,7 @@ const (
 	silent                 // nothing answers
 )
 
-// ClassifyHandler implements contract.HandlerClassifier. What looks like contention
+// ClassifyHandler implements store.HandlerClassifier. What looks like contention
 // or like a store that is down is the handler's own unless the transaction is
 // broken and the error has the server's code, or nothing answers. database/sql
 // tells an error of a statement to the handler only, so where the driver's
@@ -23,21 +23,21 @@ const (
 //
 // An error with one of SQLite's codes is believed: SQLite undoes a statement that
 // meets a full disk, and the transaction goes on.
-func (b *batch) ClassifyHandler(ctx context.Context, err error) contract.Class {
+func (b *batch) ClassifyHandler(ctx context.Context, err error) store.Class {
 	class := b.store.Classify(err)
 	switch class {
-	case contract.ClassRetry, contract.ClassPermanent:
+	case store.ClassRetry, store.ClassPermanent:
 		return class
 	}
 	d := b.store.dialect
 	coded := d.coded(err)
 	switch s := b.standing(ctx); {
 	case s == silent:
-		return contract.ClassDown
+		return store.ClassDown
 	case coded && d.believes, s == fails && (coded || isOver(err)):
 		return class
 	}
-	return contract.ClassRetry
+	return store.ClassRetry
 }
 
 func (b *batch) standing(ctx context.Context) standing {

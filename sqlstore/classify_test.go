@@ -8,7 +8,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // coded is an error as SQLite's drivers make them.
@@ -34,39 +34,39 @@ func code(n int) error { return &coded{n, "ein Fehler"} }
 var classes = []struct {
 	name string
 	err  error
-	want contract.Class
+	want store.Class
 }{
-	{"unique", code(2067), contract.ClassPermanent},
-	{"primary key", code(1555), contract.ClassPermanent},
-	{"not null", code(1299), contract.ClassPermanent},
-	{"check", code(275), contract.ClassPermanent},
-	{"foreign key", code(787), contract.ClassPermanent},
-	{"raise in a trigger", code(1811), contract.ClassPermanent},
-	{"syntax, no such table", code(1), contract.ClassPermanent},
-	{"type mismatch", code(20), contract.ClassPermanent},
-	{"too big", code(18), contract.ClassPermanent},
-	{"busy", code(5), contract.ClassDown},
-	{"busy in recovery", code(261), contract.ClassDown},
-	{"stale snapshot", code(517), contract.ClassContended},
-	{"locked", code(6), contract.ClassDown},
-	{"read-only", code(8), contract.ClassDown},
-	{"full", code(13), contract.ClassDown},
-	{"input and output", code(10), contract.ClassDown},
-	{"fsync", code(1034), contract.ClassDown},
-	{"cannot open", code(14), contract.ClassDown},
-	{"corrupt", code(11), contract.ClassDown},
-	{"interrupted", code(9), contract.ClassRetry},
-	{"rolled back under a statement", code(516), contract.ClassAborted},
-	{"refused by the fence", code(531), contract.ClassAborted},
-	{"a text that names a constraint", errors.New("UNIQUE constraint failed: a.b"), contract.ClassRetry},
-	{"a text that names a lock", errors.New("database is locked"), contract.ClassRetry},
-	{"transaction over", sql.ErrTxDone, contract.ClassAborted},
-	{"bad connection", driver.ErrBadConn, contract.ClassDown},
-	{"connection closed", sql.ErrConnDone, contract.ClassDown},
-	{"no rows", sql.ErrNoRows, contract.ClassRetry},
-	{"the handler's deadline", context.DeadlineExceeded, contract.ClassRetry},
-	{"cancelled", context.Canceled, contract.ClassRetry},
-	{"a number of another trade", code(404), contract.ClassRetry},
+	{"unique", code(2067), store.ClassPermanent},
+	{"primary key", code(1555), store.ClassPermanent},
+	{"not null", code(1299), store.ClassPermanent},
+	{"check", code(275), store.ClassPermanent},
+	{"foreign key", code(787), store.ClassPermanent},
+	{"raise in a trigger", code(1811), store.ClassPermanent},
+	{"syntax, no such table", code(1), store.ClassPermanent},
+	{"type mismatch", code(20), store.ClassPermanent},
+	{"too big", code(18), store.ClassPermanent},
+	{"busy", code(5), store.ClassDown},
+	{"busy in recovery", code(261), store.ClassDown},
+	{"stale snapshot", code(517), store.ClassContended},
+	{"locked", code(6), store.ClassDown},
+	{"read-only", code(8), store.ClassDown},
+	{"full", code(13), store.ClassDown},
+	{"input and output", code(10), store.ClassDown},
+	{"fsync", code(1034), store.ClassDown},
+	{"cannot open", code(14), store.ClassDown},
+	{"corrupt", code(11), store.ClassDown},
+	{"interrupted", code(9), store.ClassRetry},
+	{"rolled back under a statement", code(516), store.ClassAborted},
+	{"refused by the fence", code(531), store.ClassAborted},
+	{"a text that names a constraint", errors.New("UNIQUE constraint failed: a.b"), store.ClassRetry},
+	{"a text that names a lock", errors.New("database is locked"), store.ClassRetry},
+	{"transaction over", sql.ErrTxDone, store.ClassAborted},
+	{"bad connection", driver.ErrBadConn, store.ClassDown},
+	{"connection closed", sql.ErrConnDone, store.ClassDown},
+	{"no rows", sql.ErrNoRows, store.ClassRetry},
+	{"the handler's deadline", context.DeadlineExceeded, store.ClassRetry},
+	{"cancelled", context.Canceled, store.ClassRetry},
+	{"a number of another trade", code(404), store.ClassRetry},
 }
 
 func TestErrorsAreClassifiedByCode(t *testing.T) {
@@ -82,11 +82,11 @@ func TestErrorsAreClassifiedByCode(t *testing.T) {
 	})
 	t.Run("law_13_failures_of_the_stores_own_statements_are_nobodys_attempt", func(t *testing.T) {
 		for _, err := range []error{code(1), code(2067), code(9), context.DeadlineExceeded, sql.ErrTxDone, errors.New("?")} {
-			if got := s.Classify(s.blameless("mark", err)); got != contract.ClassDown {
+			if got := s.Classify(s.blameless("mark", err)); got != store.ClassDown {
 				t.Errorf("%v is of class %v, want down", err, got)
 			}
 		}
-		if got := s.Classify(s.blameless("mark", code(517))); got != contract.ClassContended {
+		if got := s.Classify(s.blameless("mark", code(517))); got != store.ClassContended {
 			t.Errorf("a stale snapshot is of class %v, want contended", got)
 		}
 	})
@@ -96,7 +96,7 @@ func TestErrorsAreClassifiedByCode(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := s.Classify(fmt.Errorf("x: %w", odd)); got != contract.ClassDown {
+		if got := s.Classify(fmt.Errorf("x: %w", odd)); got != store.ClassDown {
 			t.Errorf("class %v, want down", got)
 		}
 	})

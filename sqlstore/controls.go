@@ -6,20 +6,21 @@ import (
 	"errors"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
-// Control implements contract.Controls.
-func (s *Store) Control(ctx context.Context, consumer string) (contract.Control, error) {
-	var c contract.Control
+// Control implements admin.Controls.
+func (s *Store) Control(ctx context.Context, consumer string) (admin.Control, error) {
+	var c admin.Control
 	var paused, limited int64
 	err := s.db.QueryRowContext(ctx, s.sql.Control, []byte(consumer)).Scan(&c.Paused, &c.Pause.By, &c.Pause.Why, &paused, &c.PerSecond, &c.Limit.By, &c.Limit.Why, &limited)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return contract.Control{}, nil
+		return admin.Control{}, nil
 	case err != nil:
-		return contract.Control{}, s.blameless("control of "+consumer, err)
+		return admin.Control{}, s.blameless("control of "+consumer, err)
 	}
 	c.Pause.At, c.Limit.At = momentOf(paused), momentOf(limited)
 	return c, nil
@@ -33,13 +34,13 @@ func momentOf(milliseconds int64) time.Time {
 	return time.UnixMilli(milliseconds)
 }
 
-// Pause implements contract.Controls.
-func (s *Store) Pause(ctx context.Context, consumer string, paused bool, a contract.Act) error {
+// Pause implements admin.Controls.
+func (s *Store) Pause(ctx context.Context, consumer string, paused bool, a store.Act) error {
 	return s.order(ctx, consumer, s.sql.SetPause, paused, a, sqlform.OfConsumer(a, consumer))
 }
 
-// Limit implements contract.Controls.
-func (s *Store) Limit(ctx context.Context, consumer string, perSecond int, a contract.Act) error {
+// Limit implements admin.Controls.
+func (s *Store) Limit(ctx context.Context, consumer string, perSecond int, a store.Act) error {
 	if err := sqlform.LimitFault(perSecond); err != nil {
 		return err
 	}
@@ -47,7 +48,7 @@ func (s *Store) Limit(ctx context.Context, consumer string, perSecond int, a con
 }
 
 // order writes what is wanted of a consumer, with its record.
-func (s *Store) order(ctx context.Context, consumer, statement string, value any, a, recorded contract.Act) error {
+func (s *Store) order(ctx context.Context, consumer, statement string, value any, a, recorded store.Act) error {
 	err := s.write(ctx, func(tx *sql.Tx) error {
 		done, err := tx.ExecContext(ctx, statement, []byte(consumer), value, sqlform.Plain(a.Who), sqlform.Plain(a.Why))
 		if err != nil {
@@ -61,7 +62,7 @@ func (s *Store) order(ctx context.Context, consumer, statement string, value any
 	return s.answer(a.Verb+" of "+consumer, err)
 }
 
-// Consumers implements contract.Controls.
+// Consumers implements admin.Controls.
 func (s *Store) Consumers(ctx context.Context) ([]string, error) {
 	rows, err := s.db.QueryContext(ctx, s.sql.Consumers)
 	if err != nil {

@@ -9,9 +9,9 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
 // Dated says whose markers lie in a table of days. See Store.Dated.
@@ -37,7 +37,7 @@ const mostBack = 3650
 // Dated returns a store on the same database for one consumer, whose markers lie in a
 // table of their own of a partition for each day, by the time that ids carry. A day that is
 // past its retention is dropped, with no dead rows and hardly any work, in place of deleting
-// its markers one by one; see contract.PartitionedMarkers for what becomes of ids outside of the days
+// its markers one by one; see store.PartitionedMarkers for what becomes of ids outside of the days
 // that are kept. Ids that are not of the kind are no usable identities.
 //
 // The first call makes the table, which takes the right to create tables in the schema; so
@@ -278,7 +278,7 @@ func (d *days) Check(ctx context.Context) error { return d.store.faults(ctx, d.s
 // Missing implements beside.
 func (d *days) Missing(err error) error { return err }
 
-// PartitionedBy implements contract.PartitionedMarkers.
+// PartitionedBy implements store.PartitionedMarkers.
 func (s *Store) PartitionedBy() string {
 	if s.days == nil {
 		return ""
@@ -288,13 +288,13 @@ func (s *Store) PartitionedBy() string {
 
 // Judged is the verdict on a mark that met this marker, or none, in a table of days, for
 // drivers of their own; the mark has the key under which its marker stands.
-func Judged(c sqlform.Crypt, m *sqlform.Mark, there sqlform.Marker) (contract.Verdict, error) {
+func Judged(c sqlform.Crypt, m *sqlform.Mark, there sqlform.Marker) (store.Verdict, error) {
 	a := there.Judged(c, m)
 	if a.Aside {
 		m.SetAside()
 	}
 	if a.Unready && m.Asks() {
-		return a.Verdict, &storeError{"mark", contract.ClassDown, errUnready}
+		return a.Verdict, &storeError{"mark", store.ClassDown, errUnready}
 	}
 	return a.Verdict, nil
 }
@@ -303,12 +303,12 @@ var errUnready = errors.New("no day is made for tomorrow's markers, so that nobo
 
 // setAside writes those marks of ids outside of what is kept that only say what became of
 // their messages.
-func (l lists) setAside(ctx context.Context, marks []sqlform.Mark, seen []int, verdicts []contract.Verdict) error {
+func (l lists) setAside(ctx context.Context, marks []sqlform.Mark, seen []int, verdicts []store.Verdict) error {
 	var outside []int
 	for _, i := range seen {
-		if verdicts[i].Kind == contract.Old && !marks[i].Asks() {
+		if verdicts[i].Kind == store.Old && !marks[i].Asks() {
 			outside = append(outside, i)
-			verdicts[i] = contract.Verdict{}
+			verdicts[i] = store.Verdict{}
 		}
 	}
 	if len(outside) == 0 {
@@ -319,7 +319,7 @@ func (l lists) setAside(ctx context.Context, marks []sqlform.Mark, seen []int, v
 	}
 	var met []int // by another of the batch, or of a batch that was faster
 	for _, i := range outside {
-		if verdicts[i].Kind == contract.Fresh {
+		if verdicts[i].Kind == store.Fresh {
 			marks[i].SetAside()
 		} else {
 			met = append(met, i)

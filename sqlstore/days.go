@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // makeDays makes what is missing of the days up to three after this one. A day is attached
@@ -119,7 +119,7 @@ func (s *Store) advanceDays(ctx context.Context, cutoff int64) error {
 }
 
 // kept are the days that stand.
-func (d *days) kept(ctx context.Context, cutoff time.Time) (k contract.MarkerDays, err error) {
+func (d *days) kept(ctx context.Context, cutoff time.Time) (k store.MarkerDays, err error) {
 	var first sql.NullInt64
 	err = d.store.db.QueryRowContext(ctx, d.sql.MarkerDays, microsecondsOf(cutoff)).Scan(&k.Kept, &first, &k.Due)
 	k.First = moment(first)
@@ -131,8 +131,8 @@ const dropTries = 3
 
 // reapDays removes rows of days below the low mark, and at the beginning of a pass the days
 // themselves. One that others use, or that holds what has not ended, is left to the next.
-func (s *Store) reapDays(ctx context.Context, o contract.Reaping, done *contract.Reaped) error {
-	if o.After != (contract.ReapMark{}) {
+func (s *Store) reapDays(ctx context.Context, o store.Reaping, done *store.Reaped) error {
+	if o.After != (store.ReapMark{}) {
 		return nil
 	}
 	if o.DryRun {
@@ -147,7 +147,7 @@ func (s *Store) reapDays(ctx context.Context, o contract.Reaping, done *contract
 	for range dropTries {
 		dropped, err := s.dropDays(ctx)
 		done.Days += dropped
-		if err == nil || s.Classify(err) != contract.ClassContended {
+		if err == nil || s.Classify(err) != store.ClassContended {
 			return err
 		}
 	}
@@ -155,7 +155,7 @@ func (s *Store) reapDays(ctx context.Context, o contract.Reaping, done *contract
 }
 
 // dryDays counts the days that would be dropped now.
-func (s *Store) dryDays(ctx context.Context, consumer string, done *contract.Reaped) error {
+func (s *Store) dryDays(ctx context.Context, consumer string, done *store.Reaped) error {
 	err := s.write(ctx, func(tx *sql.Tx) error {
 		var cutoff int64
 		if err := tx.QueryRowContext(ctx, s.sql.Advance, []byte(consumer)).Scan(&cutoff); err != nil {
@@ -182,7 +182,7 @@ func (s *Store) dryDays(ctx context.Context, consumer string, done *contract.Rea
 	return err
 }
 
-func (s *Store) reapRows(ctx context.Context, most int, done *contract.Reaped) error {
+func (s *Store) reapRows(ctx context.Context, most int, done *store.Reaped) error {
 	return s.write(ctx, func(tx *sql.Tx) error {
 		gone, err := tx.ExecContext(ctx, s.days.sql.ReapEnded, most)
 		if err != nil {
@@ -231,7 +231,7 @@ func (s *Store) dropDays(ctx context.Context) (dropped int64, err error) {
 			return err
 		})
 		switch {
-		case err != nil && s.Classify(err) != contract.ClassContended:
+		case err != nil && s.Classify(err) != store.ClassContended:
 			return dropped, err
 		case err != nil:
 			used = err

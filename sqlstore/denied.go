@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/intents"
+	"github.com/semel-go/semel/store"
 )
 
 // Denier is what says another thing than a row.
@@ -28,11 +28,11 @@ const (
 // Denied is a row of which another record says otherwise that is written in the same commits.
 type Denied struct {
 	Row   int64
-	State contract.RowState
+	State store.RowState
 	By    Denier
 	// Marker is the outcome of the row's marker or, of an intent, of that of its cause; 0:
 	// there is none.
-	Marker contract.Outcome
+	Marker store.Outcome
 	// Last is the last version of the row's stream that took effect; -1: it has not begun.
 	Last int64
 	// Cause is the message that wrote an intent.
@@ -77,7 +77,7 @@ func (s *Store) Denials(ctx context.Context, consumer string, after int64, most 
 			found.Last, found.Rows = d.Row, outcome
 			return nil
 		}
-		if d.State, d.Marker = contract.RowState(state), contract.Outcome(outcome); last.Valid {
+		if d.State, d.Marker = store.RowState(state), store.Outcome(outcome); last.Valid {
 			d.By, d.Last = DeniedByStream, last.Int64
 		}
 		found.Denied = append(found.Denied, d)
@@ -95,11 +95,11 @@ func (s *Store) Denials(ctx context.Context, consumer string, after int64, most 
 
 // intended is an intent that a consumer wrote, and the message that wrote it.
 type intended struct {
-	contract.StoredRow
+	store.StoredRow
 	cause semel.Key
 	// was is what the marker of its cause says, 0 if there is none; done: nothing speaks
 	// against it.
-	was  contract.Outcome
+	was  store.Outcome
 	done bool
 }
 
@@ -117,7 +117,7 @@ func (s *Store) uncaused(ctx context.Context, consumer string, after int64, most
 	for i, v := range verdicts {
 		in := &all[of[i]]
 		in.was = max(in.was, v.Was)
-		in.done = in.done || v.Kind != contract.Fresh && (v.Kind != contract.Seen || v.Was == contract.Applied)
+		in.done = in.done || v.Kind != store.Fresh && (v.Kind != store.Seen || v.Was == store.Applied)
 	}
 	// Asked last: of what was removed by then, this is the time.
 	removed, err := s.Removed(ctx, consumer)
@@ -141,7 +141,7 @@ func (s *Store) uncaused(ctx context.Context, consumer string, after int64, most
 
 // intended are the intents of a consumer among some rows with the marks that their causes have
 // or would have, in each generation, and of which intent each mark is.
-func (s *Store) intended(ctx context.Context, consumer string, after int64, most int, last int64) (all []intended, marks []contract.Mark, of []int, err error) {
+func (s *Store) intended(ctx context.Context, consumer string, after int64, most int, last int64) (all []intended, marks []store.Mark, of []int, err error) {
 	from := []byte(url.PathEscape(consumer))
 	causes, err := s.causes(ctx, from, after, last)
 	if err != nil || len(causes) == 0 {
@@ -151,7 +151,7 @@ func (s *Store) intended(ctx context.Context, consumer string, after int64, most
 	if err != nil {
 		return nil, nil, nil, err
 	}
-	rows, err := s.rows(ctx, contract.RowFilter{After: after, Limit: most}, func(c *conditions) {
+	rows, err := s.rows(ctx, store.RowFilter{After: after, Limit: most}, func(c *conditions) {
 		c.and("i.number <= ?", last)
 		c.and("i.cause is not null and s.source = ?", from)
 	})
@@ -163,7 +163,7 @@ func (s *Store) intended(ctx context.Context, consumer string, after int64, most
 				if len(marks) == before {
 					all = append(all, intended{StoredRow: rows[i], cause: cause})
 				}
-				marks, of = append(marks, contract.Mark{Scope: sc.number, ID: id}), append(of, len(all)-1)
+				marks, of = append(marks, store.Mark{Scope: sc.number, ID: id}), append(of, len(all)-1)
 			}
 		}
 	}
@@ -219,7 +219,7 @@ func (s *Store) deniesIntent(ctx context.Context, in *intended) (bool, error) {
 	if err != nil {
 		return false, err
 	}
-	denied := in.was == contract.Waiting || in.was == contract.Parked
+	denied := in.was == store.Waiting || in.was == store.Parked
 	for i := range rows {
 		if r := &rows[i]; r.Key.Source == in.cause.Source && !r.Conflict {
 			if len(r.Steps) > 0 || r.CallsStarted > 0 {

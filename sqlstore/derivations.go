@@ -8,21 +8,22 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
-// Derivations implements contract.Derivations.
-func (s *Store) Derivations(ctx context.Context, consumer string) ([]contract.Derivation, error) {
+// Derivations implements admin.Derivations.
+func (s *Store) Derivations(ctx context.Context, consumer string) ([]admin.Derivation, error) {
 	rows, err := s.db.QueryContext(ctx, s.sql.Derivations, []byte(consumer))
 	if err != nil {
 		return nil, s.blameless("derivations", err)
 	}
 	defer rows.Close()
-	var all []contract.Derivation
+	var all []admin.Derivation
 	for rows.Next() {
 		var name, text []byte
 		var at int64
-		d := contract.Derivation{}
+		d := admin.Derivation{}
 		if err := rows.Scan(&name, &d.Generation, &text, &d.Former, &d.Retired, &at); err != nil {
 			return nil, s.blameless("derivations", err)
 		}
@@ -35,8 +36,8 @@ func (s *Store) Derivations(ctx context.Context, consumer string) ([]contract.De
 	return all, nil
 }
 
-// AddDerivation implements contract.Derivations.
-func (s *Store) AddDerivation(ctx context.Context, d contract.Derivation) (added bool, err error) {
+// AddDerivation implements admin.Derivations.
+func (s *Store) AddDerivation(ctx context.Context, d admin.Derivation) (added bool, err error) {
 	if d.Generation != 0 && s.days != nil {
 		return false, fmt.Errorf("sqlstore: the markers of consumer %s are kept by day, by the time of ids of one derivation: %w", d.Consumer, semel.ErrUnsupported)
 	}
@@ -68,8 +69,8 @@ func changedIn(ctx context.Context, tx *sql.Tx, statement string, args ...any) (
 	return n > 0, err
 }
 
-// RetireDerivation implements contract.Derivations.
-func (s *Store) RetireDerivation(ctx context.Context, consumer string, generation int64, retired bool, a contract.Act) error {
+// RetireDerivation implements admin.Derivations.
+func (s *Store) RetireDerivation(ctx context.Context, consumer string, generation int64, retired bool, a store.Act) error {
 	err := s.write(ctx, func(tx *sql.Tx) error {
 		changed, err := changedIn(ctx, tx, s.sql.RetireDerivation, retired, []byte(consumer), generation)
 		if err == nil && !changed {
@@ -86,7 +87,7 @@ func (s *Store) RetireDerivation(ctx context.Context, consumer string, generatio
 	return s.answer("retire", err)
 }
 
-// Owner implements contract.Derivations.
+// Owner implements admin.Derivations.
 func (s *Store) Owner(ctx context.Context, consumer string) (string, error) {
 	var owner []byte
 	err := s.db.QueryRowContext(ctx, s.sql.Owner, []byte(consumer)).Scan(&owner)
@@ -96,7 +97,7 @@ func (s *Store) Owner(ctx context.Context, consumer string) (string, error) {
 	return string(owner), nil
 }
 
-// SetOwner implements contract.Derivations.
+// SetOwner implements admin.Derivations.
 func (s *Store) SetOwner(ctx context.Context, consumer, was, owner string) (set bool, err error) {
 	err = s.write(ctx, func(tx *sql.Tx) error {
 		if was == "" {

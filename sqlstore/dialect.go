@@ -12,10 +12,10 @@ import (
 	"sync"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/adoption"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/internal/sqltext"
+	"github.com/semel-go/semel/store"
 )
 
 // dialect is what differs between databases beside the text of their SQL.
@@ -45,7 +45,7 @@ type dialect struct {
 	// claims are the dialect's statements about claims.
 	claims claiming
 	// start writes a batch's guard and marks.
-	start func(ctx context.Context, b *batch, o contract.TxOptions) ([]contract.Verdict, error)
+	start func(ctx context.Context, b *batch, o store.TxOptions) ([]store.Verdict, error)
 	// broken asks the database whether the transaction of a batch still stands.
 	broken func(b *batch) bool
 	// limit has the server end what a handler's statements take too long for; nil
@@ -62,7 +62,7 @@ type dialect struct {
 	// also where the transaction goes on.
 	believes bool
 	// classify judges an error by its code; 0 if it has none.
-	classify func(err error) contract.Class
+	classify func(err error) store.Class
 	// exonerates reports whether an error says that somebody else holds a lock,
 	// or that the database lacks what every transaction needs.
 	exonerates func(err error) bool

@@ -20,7 +20,7 @@
 // A batch of n fresh messages takes n×h + 4 round trips where a handler uses h
 // statements; one more if any of them was marked before, 5 if all were; one
 // more for what is trimmed, one for each inbox row, two if the row's state
-// differs from what its mark says; one more with contract.TxOptions.Serial. Settings,
+// differs from what its mark says; one more with store.TxOptions.Serial. Settings,
 // guard and marks are one statement. pgx prepares a statement when a connection
 // first meets it and pings a connection that was not taken for a second: each
 // is one more.
@@ -36,7 +36,7 @@
 // statements: with pgx add default_query_exec_mode=exec or =cache_describe to
 // the connection string. MarkLock governs the waits for copies and other rows;
 // a lock on the table of markers itself, such as a migration's, is waited for
-// until the context of Begin ends. contract.TxOptions that are zero mean: MarkLock and
+// until the context of Begin ends. store.TxOptions that are zero mean: MarkLock and
 // EffectLock 10 s, Idle one minute, Statement no limit but the server's own; a
 // Statement of less than a second is a second, because a handler's context is
 // exact and the store's own statements have as long. Answer is not used.
@@ -69,21 +69,23 @@ package sqlstore
 import (
 	"database/sql"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 var (
-	_ contract.TxStore[*sql.Tx]  = (*Store)(nil)
-	_ contract.TxMarker[*sql.Tx] = (*Store)(nil)
-	_ contract.Inbox             = (*Store)(nil)
-	_ contract.Leases            = (*Store)(nil)
-	_ contract.Requeuer          = (*Store)(nil)
-	_ contract.Calls             = (*Store)(nil)
-	_ contract.Resolver          = (*Store)(nil)
-	_ contract.PositionStore     = (*Store)(nil)
-	_ contract.Controls          = (*Store)(nil)
-	_ contract.OffsetStore       = (*Store)(nil)
-	_ contract.SchemaChecker     = (*Store)(nil)
-	_ contract.BatchLimiter      = (*Store)(nil)
-	_ contract.IdentityFitter    = (*Store)(nil)
+	_ store.TxStore[*sql.Tx]  = (*Store)(nil)
+	_ store.TxMarker[*sql.Tx] = (*Store)(nil)
+	_ store.Inbox             = (*Store)(nil)
+	_ store.Leases            = (*Store)(nil)
+	_ admin.Requeuer          = (*Store)(nil)
+	_ store.Calls             = (*Store)(nil)
+	_ admin.Resolver          = (*Store)(nil)
+	_ source.PositionStore    = (*Store)(nil)
+	_ admin.Controls          = (*Store)(nil)
+	_ source.OffsetStore      = (*Store)(nil)
+	_ store.SchemaChecker     = (*Store)(nil)
+	_ store.BatchLimiter      = (*Store)(nil)
+	_ store.IdentityFitter    = (*Store)(nil)
 )

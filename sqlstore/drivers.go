@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
 // Statements are what a store in PostgreSQL sends: for drivers of another
@@ -46,7 +46,7 @@ func Remedy(err error, own bool) string {
 // every try. It is nil if they tell nothing.
 func Unwritten(ctx context.Context, s *Store, err error) error {
 	missing := errors.Is(err, sqlform.ErrMissing)
-	if !missing && s.Classify(err) != contract.ClassPermanent {
+	if !missing && s.Classify(err) != store.ClassPermanent {
 		return nil
 	}
 	if fault := s.Check(ctx); errors.Is(fault, semel.ErrSchema) {

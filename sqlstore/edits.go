@@ -7,14 +7,15 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
-var _ contract.Editor = (*Store)(nil)
+var _ admin.Editor = (*Store)(nil)
 
-// Edit implements contract.Editor.
-func (s *Store) Edit(ctx context.Context, number, revision int64, body []byte, a contract.Act) error {
+// Edit implements admin.Editor.
+func (s *Store) Edit(ctx context.Context, number, revision int64, body []byte, a store.Act) error {
 	s, err := s.ofRow(ctx, number)
 	if err != nil {
 		return err
@@ -24,7 +25,7 @@ func (s *Store) Edit(ctx context.Context, number, revision int64, body []byte, a
 		if err != nil {
 			return err
 		}
-		e := contract.Edited{State: r.state}
+		e := admin.Edited{State: r.state}
 		var kept []byte
 		var in enclosed
 		if err := tx.QueryRowContext(ctx, s.sql.Editable, number).Scan(&e.Surrogate, &e.Stepped, &e.UnknownOutcome, &e.BodyRemoved, &kept, &in.key, &in.long, &in.consumer, &in.source, &in.envelope); err != nil {
@@ -34,7 +35,7 @@ func (s *Store) Edit(ctx context.Context, number, revision int64, body []byte, a
 		if err != nil {
 			return fmt.Errorf("row %d: %w", number, err)
 		}
-		if err := contract.MayEdit(number, e, body); err != nil {
+		if err := admin.MayEdit(number, e, body); err != nil {
 			return err
 		}
 		if err := r.mayRun(nil); err != nil {
@@ -60,21 +61,21 @@ func (s *Store) Edit(ctx context.Context, number, revision int64, body []byte, a
 		if err := s.set(ctx, tx, r, s.sql.EditRow, hidden); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, contract.EditAct(a, was, body, secret), number, "done")
+		return s.record(ctx, tx, admin.EditAct(a, was, body, secret), number, "done")
 	})
 	return s.answer("edit", err)
 }
 
-// Edits implements contract.Editor.
-func (s *Store) Edits(ctx context.Context, number int64, bodies bool) ([]contract.StoredEdit, error) {
+// Edits implements admin.Editor.
+func (s *Store) Edits(ctx context.Context, number int64, bodies bool) ([]admin.StoredEdit, error) {
 	rows, err := s.db.QueryContext(ctx, s.sql.Edits, number, bodies)
 	if err != nil {
 		return nil, s.blameless("edits", err)
 	}
 	defer rows.Close()
-	var all []contract.StoredEdit
+	var all []admin.StoredEdit
 	for rows.Next() {
-		var e contract.StoredEdit
+		var e admin.StoredEdit
 		var at int64
 		var before, after, kept []byte
 		var in enclosed

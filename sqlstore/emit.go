@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/calls"
+	"github.com/semel-go/semel/store"
 )
 
-var _ contract.Emitter = (*Store)(nil)
+var _ admin.Emitter = (*Store)(nil)
 
 // caused is a row that a message caused.
 type caused struct {
@@ -20,8 +21,8 @@ type caused struct {
 	number, revision int64
 }
 
-// Emit implements contract.Emitter.
-func (s *Store) Emit(ctx context.Context, o contract.EmitOptions) (all contract.Emitted, err error) {
+// Emit implements admin.Emitter.
+func (s *Store) Emit(ctx context.Context, o admin.EmitOptions) (all admin.Emitted, err error) {
 	if s.days != nil { // which has the markers of the consumer that caused, and not of senders
 		s = s.days.store
 	}
@@ -82,10 +83,10 @@ func (s *Store) appendCaused(ctx context.Context, all []caused, causes []any) ([
 
 // emit has one row sent again that nobody has changed since it was read, and whose marker
 // says applied.
-func (s *Store) emit(ctx context.Context, c *caused) (contract.Emitted, error) {
+func (s *Store) emit(ctx context.Context, c *caused) (admin.Emitted, error) {
 	s, err := s.ofRow(ctx, c.number)
 	if err != nil {
-		return contract.Emitted{}, err
+		return admin.Emitted{}, err
 	}
 	left := false
 	err = s.write(ctx, func(tx *sql.Tx) error {
@@ -93,7 +94,7 @@ func (s *Store) emit(ctx context.Context, c *caused) (contract.Emitted, error) {
 		if err != nil {
 			return err
 		}
-		if left = r.state != contract.StateCompleted || r.outcome != contract.Applied || len(r.conflict) > 0; left {
+		if left = r.state != store.StateCompleted || r.outcome != store.Applied || len(r.conflict) > 0; left {
 			return nil
 		}
 		if err := s.set(ctx, tx, r, s.sql.EmitRow); err != nil {
@@ -110,9 +111,9 @@ func (s *Store) emit(ctx context.Context, c *caused) (contract.Emitted, error) {
 	})
 	switch {
 	case errors.Is(err, semel.ErrChanged), errors.Is(err, semel.ErrState), err == nil && left:
-		return contract.Emitted{Left: 1}, nil // another has sent it again, or a person has acted on it
+		return admin.Emitted{Left: 1}, nil // another has sent it again, or a person has acted on it
 	case err != nil:
-		return contract.Emitted{}, err
+		return admin.Emitted{}, err
 	}
-	return contract.Emitted{Again: 1}, nil
+	return admin.Emitted{Again: 1}, nil
 }

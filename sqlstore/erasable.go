@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/sqlform"
 )
 
@@ -36,7 +36,7 @@ func (e *erasing) rows(ctx context.Context) (all []found, err error) {
 	err = e.read(ctx, c.of(e.store.sql.ErasableRows), c.args, func(rows *sql.Rows) error {
 		var consumer, source, id, long []byte
 		one := found{at: time.UnixMilli(0)}
-		one.key.Part = contract.ErasureRows
+		one.key.Part = admin.ErasureRows
 		if err := rows.Scan(&one.key.Number, &consumer, &source, &id, &long); err != nil {
 			return err
 		}
@@ -59,7 +59,7 @@ func (e *erasing) results(ctx context.Context) (all []found, err error) {
 		var consumer, source, long []byte
 		var at sql.NullInt64
 		var one found
-		one.key.Part = contract.ErasureResults
+		one.key.Part = admin.ErasureResults
 		if err := rows.Scan(&one.key.Number, &one.key.ID, &consumer, &source, &long, &at); err != nil {
 			return err
 		}
@@ -81,7 +81,7 @@ func (e *erasing) keys(ctx context.Context) (all []found, err error) {
 		var consumer, source, id []byte
 		var first int64
 		one := found{readable: true}
-		one.key.Part = contract.ErasureKeys
+		one.key.Part = admin.ErasureKeys
 		if err := rows.Scan(&one.key.ID, &consumer, &source, &id, &first); err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (e *erasing) keys(ctx context.Context) (all []found, err error) {
 }
 
 // erasable adds what of a filter is of identities; forms are those in which an id is stored.
-func (c *conditions) erasable(f *contract.ErasureFilter, column string, forms func(id string) []any) {
+func (c *conditions) erasable(f *admin.ErasureFilter, column string, forms func(id string) []any) {
 	if len(f.Consumers) > 0 {
 		c.in("s.consumer", blobs(f.Consumers))
 	}

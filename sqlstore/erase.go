@@ -9,24 +9,25 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/erasure"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
-var _ contract.Eraser = (*Store)(nil)
+var _ admin.Eraser = (*Store)(nil)
 
 // mostErased is how many rows, results or keys one call looks at where nobody says.
 const mostErased = 50
 
-// Erase implements contract.Eraser. A call that only counts does the same, and rolls back.
-func (s *Store) Erase(ctx context.Context, o contract.Erasing) (done contract.Erased, err error) {
+// Erase implements admin.Eraser. A call that only counts does the same, and rolls back.
+func (s *Store) Erase(ctx context.Context, o admin.Erasing) (done admin.Erased, err error) {
 	o.Most = cmp.Or(max(o.Most, 0), mostErased)
 	if err := erasure.Fits(&o.Filter); err != nil {
 		return done, err
 	}
 	err = s.write(ctx, func(tx *sql.Tx) error {
-		done = contract.Erased{}
+		done = admin.Erased{}
 		e := &erasing{store: s, tx: tx, o: &o}
 		if err := s.overwriting(ctx, tx, func() error { return e.slice(ctx, &done) }); err != nil {
 			return err
@@ -40,7 +41,7 @@ func (s *Store) Erase(ctx context.Context, o contract.Erasing) (done contract.Er
 		err = nil
 	}
 	if err != nil {
-		done = contract.Erased{}
+		done = admin.Erased{}
 	}
 	return done, s.answer("erase", err)
 }
@@ -70,7 +71,7 @@ func (s *Store) overwriting(ctx context.Context, tx *sql.Tx, do func() error) er
 	return errors.Join(err, undone)
 }
 
-// Scrub implements contract.Eraser: SQLite empties its log of writes into the file, and with
+// Scrub implements admin.Eraser: SQLite empties its log of writes into the file, and with
 // whole it is rewritten before; PostgreSQL is vacuumed with whole. In SQLite it fails while
 // another connection reads or writes for long.
 func (s *Store) Scrub(ctx context.Context, whole bool) error {
@@ -96,12 +97,12 @@ func (s *Store) Scrub(ctx context.Context, whole bool) error {
 type erasing struct {
 	store *Store
 	tx    *sql.Tx
-	o     *contract.Erasing
+	o     *admin.Erasing
 }
 
 // found is an identity that is chosen by a row, a result or a leased key.
 type found struct {
-	key contract.ErasureMark // where it was found
+	key admin.ErasureMark // where it was found
 	id  erasure.Identity
 	at  time.Time // zero: look it up
 	// readable: the id is known, and not only its hash.
@@ -109,12 +110,12 @@ type found struct {
 }
 
 // slice looks through some of a part.
-func (e *erasing) slice(ctx context.Context, done *contract.Erased) error {
-	read := map[contract.ErasurePart]func(context.Context) ([]found, error){
-		contract.ErasureRows: e.rows, contract.ErasureResults: e.results, contract.ErasureKeys: e.keys,
+func (e *erasing) slice(ctx context.Context, done *admin.Erased) error {
+	read := map[admin.ErasurePart]func(context.Context) ([]found, error){
+		admin.ErasureRows: e.rows, admin.ErasureResults: e.results, admin.ErasureKeys: e.keys,
 	}[e.o.After.Part]
 	if read == nil {
-		done.Next = contract.ErasureMark{Part: contract.ErasureDone}
+		done.Next = admin.ErasureMark{Part: admin.ErasureDone}
 		return nil
 	}
 	all, err := read(ctx)
@@ -125,10 +126,10 @@ func (e *erasing) slice(ctx context.Context, done *contract.Erased) error {
 	for i := range all {
 		f := &all[i]
 		if !f.readable {
-			done.Left = append(done.Left, contract.ErasureLeft{Key: f.id.Key, Row: f.rowNumber(), Why: contract.ErasureUnreadable})
+			done.Left = append(done.Left, admin.ErasureLeft{Key: f.id.Key, Row: f.rowNumber(), Why: admin.ErasureUnreadable})
 			continue
 		}
-		if f.at.IsZero() && f.key.Part == contract.ErasureResults {
+		if f.at.IsZero() && f.key.Part == admin.ErasureResults {
 			if f.at, err = e.markedAt(ctx, f.id.Key); err != nil {
 				return err
 			}
@@ -145,7 +146,7 @@ func (e *erasing) slice(ctx context.Context, done *contract.Erased) error {
 }
 
 func (f *found) rowNumber() int64 {
-	if f.key.Part == contract.ErasureRows {
+	if f.key.Part == admin.ErasureRows {
 		return f.key.Number
 	}
 	return 0
@@ -206,7 +207,7 @@ func (e *erasing) Caused(ctx context.Context, cause []byte) ([]erasure.Row, erro
 
 func (e *erasing) identityRows(ctx context.Context, text string, args ...any) (all []erasure.Row, err error) {
 	err = e.read(ctx, text, args, func(rows *sql.Rows) error {
-		r := erasure.Row{StoredRow: contract.StoredRow{Message: &semel.Message{}}}
+		r := erasure.Row{StoredRow: store.StoredRow{Message: &semel.Message{}}}
 		var consumer, source, id, long []byte
 		var state, reason, kind, envelope string
 		var received sql.NullInt64
@@ -214,7 +215,7 @@ func (e *erasing) identityRows(ctx context.Context, text string, args ...any) (a
 			return err
 		}
 		of, readable := identityOf(consumer, source, id, long)
-		r.Key, r.State, r.Reason = of.Key, contract.RowState(state), semel.Reason(reason)
+		r.Key, r.State, r.Reason = of.Key, store.RowState(state), semel.Reason(reason)
 		r.Unreadable = !readable
 		_, err := e.store.crypt.Unseal(r.Key, []byte(envelope), r.Message)
 		if r.Headless = err != nil; r.Headless {

@@ -7,15 +7,16 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
-var _ contract.Previewer = (*Store)(nil)
+var _ admin.Previewer = (*Store)(nil)
 
-// Preview implements contract.Previewer. semel.ErrUnsupported: the consumer marks in a table
+// Preview implements admin.Previewer. semel.ErrUnsupported: the consumer marks in a table
 // of the user's, too.
-func (s *Store) Preview(ctx context.Context, consumer string, generation int64, all []contract.PreviewQuery) ([]contract.Verdict, error) {
+func (s *Store) Preview(ctx context.Context, consumer string, generation int64, all []admin.PreviewQuery) ([]store.Verdict, error) {
 	if (s.beside != nothing{}) && s.days == nil {
 		return nil, fmt.Errorf("sqlstore: what a table of the user's has is found by marking alone: %w", semel.ErrUnsupported)
 	}
@@ -33,13 +34,13 @@ func (s *Store) Preview(ctx context.Context, consumer string, generation int64, 
 	return verdicts, nil
 }
 
-func (s *Store) foretell(ctx context.Context, consumer string, generation int64, all []contract.PreviewQuery) ([]contract.Verdict, error) {
-	verdicts := make([]contract.Verdict, len(all))
-	plain := make([]contract.Mark, len(all))
+func (s *Store) foretell(ctx context.Context, consumer string, generation int64, all []admin.PreviewQuery) ([]store.Verdict, error) {
+	verdicts := make([]store.Verdict, len(all))
+	plain := make([]store.Mark, len(all))
 	numbers := map[string]int64{}
 	var known []int
 	for i := range all {
-		verdicts[i].Kind, plain[i] = contract.Fresh, all[i].Mark
+		verdicts[i].Kind, plain[i] = store.Fresh, all[i].Mark
 		number, asked := numbers[all[i].Source]
 		if !asked {
 			err := s.db.QueryRowContext(ctx, s.sql.Scope, scope{consumer, all[i].Source, generation}.args()...).Scan(&number)

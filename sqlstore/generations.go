@@ -8,17 +8,18 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
-// Generations implements contract.Generations.
-func (s *Store) Generations(ctx context.Context, consumer string) ([]contract.StoredGeneration, error) {
+// Generations implements admin.Generations.
+func (s *Store) Generations(ctx context.Context, consumer string) ([]admin.StoredGeneration, error) {
 	all, err := s.storedGenerations(ctx, consumer)
 	ahead := false
 	for i := range all {
-		if all[i].Fenced > contract.LongestFence {
-			all[i].Fenced, ahead = contract.LongestFence, true
+		if all[i].Fenced > admin.LongestFence {
+			all[i].Fenced, ahead = admin.LongestFence, true
 		}
 	}
 	if ahead {
@@ -31,7 +32,7 @@ func (s *Store) Generations(ctx context.Context, consumer string) ([]contract.St
 func (s *Store) cutFences(ctx context.Context, consumer string) error {
 	err := s.write(ctx, func(tx *sql.Tx) error {
 		for _, text := range []string{s.sql.CutFences, s.sql.CutConfirmed} {
-			if _, err := tx.ExecContext(ctx, text, []byte(consumer), contract.LongestFence.Milliseconds()); err != nil {
+			if _, err := tx.ExecContext(ctx, text, []byte(consumer), admin.LongestFence.Milliseconds()); err != nil {
 				return err
 			}
 		}
@@ -40,15 +41,15 @@ func (s *Store) cutFences(ctx context.Context, consumer string) error {
 	return s.answer("cutting the fences of "+consumer, err)
 }
 
-func (s *Store) storedGenerations(ctx context.Context, consumer string) ([]contract.StoredGeneration, error) {
+func (s *Store) storedGenerations(ctx context.Context, consumer string) ([]admin.StoredGeneration, error) {
 	rows, err := s.db.QueryContext(ctx, s.sql.Generations, []byte(consumer))
 	if err != nil {
 		return nil, s.blameless("generations of "+consumer, err)
 	}
 	defer rows.Close()
-	var all []contract.StoredGeneration
+	var all []admin.StoredGeneration
 	for rows.Next() {
-		var g contract.StoredGeneration
+		var g admin.StoredGeneration
 		var since, opened, fenced int64
 		if err := rows.Scan(&g.Number, &g.State, &since, &opened, &g.By, &g.Why, &fenced); err != nil {
 			return nil, s.blameless("generations of "+consumer, err)
@@ -62,7 +63,7 @@ func (s *Store) storedGenerations(ctx context.Context, consumer string) ([]contr
 	return all, nil
 }
 
-// BeginGenerations implements contract.Generations.
+// BeginGenerations implements admin.Generations.
 func (s *Store) BeginGenerations(ctx context.Context, consumer string) error {
 	all, err := s.Generations(ctx, consumer)
 	if err != nil || len(all) > 0 {
@@ -74,8 +75,8 @@ func (s *Store) BeginGenerations(ctx context.Context, consumer string) error {
 	return nil
 }
 
-// OpenGeneration implements contract.Generations.
-func (s *Store) OpenGeneration(ctx context.Context, consumer string, a contract.Act) (number int64, err error) {
+// OpenGeneration implements admin.Generations.
+func (s *Store) OpenGeneration(ctx context.Context, consumer string, a store.Act) (number int64, err error) {
 	err = s.write(ctx, func(tx *sql.Tx) error {
 		opened, err := changedIn(ctx, tx, s.sql.OpenGeneration, []byte(consumer), sqlform.Plain(a.Who), sqlform.Plain(a.Why))
 		if err == nil && !opened {
@@ -101,24 +102,24 @@ func (s *Store) building(ctx context.Context, tx *sql.Tx, consumer string) (numb
 	defer rows.Close()
 	for rows.Next() {
 		var n int64
-		var state contract.GenerationState
+		var state store.GenerationState
 		var skipped any
 		if err := rows.Scan(&n, &state, &skipped, &skipped, &skipped, &skipped, &skipped); err != nil {
 			return 0, err
 		}
-		if state == contract.GenerationBuilding {
+		if state == store.GenerationBuilding {
 			number = n
 		}
 	}
 	return number, rows.Err()
 }
 
-// FenceGeneration implements contract.Generations. The fence is committed before those are
+// FenceGeneration implements admin.Generations. The fence is committed before those are
 // waited for who hold the generation's row: in one statement with the wait it would keep
 // nobody from joining them.
 func (s *Store) FenceGeneration(ctx context.Context, consumer string, number int64, most time.Duration) error {
-	if most > contract.LongestFence {
-		return fmt.Errorf("a fence of %v for generation %d of consumer %s: it stands for %v at most", most, number, consumer, contract.LongestFence)
+	if most > admin.LongestFence {
+		return fmt.Errorf("a fence of %v for generation %d of consumer %s: it stands for %v at most", most, number, consumer, admin.LongestFence)
 	}
 	fenced, err := s.changed(ctx, s.sql.FenceGeneration, []byte(consumer), number, max(most.Milliseconds(), 1))
 	if err == nil && !fenced {
@@ -133,7 +134,7 @@ func (s *Store) FenceGeneration(ctx context.Context, consumer string, number int
 	return s.answer("fencing a generation of "+consumer, err)
 }
 
-// LiftFences implements contract.Generations.
+// LiftFences implements admin.Generations.
 func (s *Store) LiftFences(ctx context.Context, consumer string) error {
 	err := s.write(ctx, func(tx *sql.Tx) error { return s.liftFences(ctx, tx, consumer) })
 	return s.answer("lifting the fences of "+consumer, err)
@@ -147,13 +148,13 @@ func (s *Store) liftFences(ctx context.Context, tx *sql.Tx, consumer string) err
 	return err
 }
 
-// SwitchGeneration implements contract.Generations.
-func (s *Store) SwitchGeneration(ctx context.Context, consumer string, from, to int64, a contract.Act) error {
+// SwitchGeneration implements admin.Generations.
+func (s *Store) SwitchGeneration(ctx context.Context, consumer string, from, to int64, a store.Act) error {
 	err := s.write(ctx, func(tx *sql.Tx) error {
 		for _, turn := range []struct {
 			number  int64
-			is, now contract.GenerationState
-		}{{from, contract.GenerationActive, contract.GenerationOld}, {to, contract.GenerationBuilding, contract.GenerationActive}} {
+			is, now store.GenerationState
+		}{{from, store.GenerationActive, store.GenerationOld}, {to, store.GenerationBuilding, store.GenerationActive}} {
 			turned, err := changedIn(ctx, tx, s.sql.TurnGeneration, []byte(consumer), turn.number, int64(turn.is), int64(turn.now))
 			if err != nil {
 				return err
@@ -170,8 +171,8 @@ func (s *Store) SwitchGeneration(ctx context.Context, consumer string, from, to 
 	return s.answer("switching "+consumer, err)
 }
 
-// EndGeneration implements contract.Generations.
-func (s *Store) EndGeneration(ctx context.Context, consumer string, number int64, a contract.Act) error {
+// EndGeneration implements admin.Generations.
+func (s *Store) EndGeneration(ctx context.Context, consumer string, number int64, a store.Act) error {
 	err := s.write(ctx, func(tx *sql.Tx) error {
 		ended, err := changedIn(ctx, tx, s.sql.EndGeneration, []byte(consumer), number)
 		if err == nil && !ended {
@@ -185,7 +186,7 @@ func (s *Store) EndGeneration(ctx context.Context, consumer string, number int64
 	return s.answer("dropping a generation of "+consumer, err)
 }
 
-// ForgetGeneration implements contract.Generations. Markers go last, as what is kept beside
+// ForgetGeneration implements admin.Generations. Markers go last, as what is kept beside
 // them is found by them.
 func (s *Store) ForgetGeneration(ctx context.Context, consumer string, number int64, most int) (removed int, err error) {
 	all, err := s.Generations(ctx, consumer)
@@ -194,12 +195,12 @@ func (s *Store) ForgetGeneration(ctx context.Context, consumer string, number in
 	}
 	dropped := false
 	for _, g := range all {
-		dropped = dropped || g.Number == number && g.State == contract.GenerationDropped
+		dropped = dropped || g.Number == number && g.State == store.GenerationDropped
 	}
 	if !dropped {
 		return 0, fmt.Errorf("generation %d of consumer %s is not dropped: %w", number, consumer, semel.ErrState)
 	}
-	name := contract.GenerationName(consumer, number)
+	name := admin.GenerationName(consumer, number)
 	err = s.write(ctx, func(tx *sql.Tx) error {
 		removed = 0
 		for _, text := range []string{s.sql.ForgetRows, s.sql.ForgetResults, s.sql.ForgetStreams, s.sql.ForgetMarkers} {
@@ -227,12 +228,12 @@ func (s *Store) ForgetGeneration(ctx context.Context, consumer string, number in
 
 // NotWorking is the error of a batch whose generation is not the one that its consumer may
 // work in now.
-func NotWorking(w contract.Working) error {
-	return fmt.Errorf("generation %d of consumer %s is not %v, or a switch is under way: %w", w.Number, w.Consumer, w.In, contract.ErrGeneration)
+func NotWorking(w store.Working) error {
+	return fmt.Errorf("generation %d of consumer %s is not %v, or a switch is under way: %w", w.Number, w.Consumer, w.In, store.ErrGeneration)
 }
 
 // works asks whether the batch may work in its generation, and holds it there until its end.
-func (b *batch) works(ctx context.Context, w contract.Working) error {
+func (b *batch) works(ctx context.Context, w store.Working) error {
 	if w.In == 0 {
 		return nil
 	}
@@ -245,6 +246,6 @@ func (b *batch) works(ctx context.Context, w contract.Working) error {
 }
 
 // WorkingArguments are those of the statement Working.
-func WorkingArguments(w contract.Working) []any {
+func WorkingArguments(w store.Working) []any {
 	return []any{[]byte(w.Consumer), w.Number, int64(w.In)}
 }

@@ -9,20 +9,20 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
 // mostRows is the limit of Rows and Acts where none is given.
 const mostRows = 1000
 
-// Rows implements contract.Inbox.
-func (s *Store) Rows(ctx context.Context, f contract.RowFilter) ([]contract.StoredRow, error) {
+// Rows implements store.Inbox.
+func (s *Store) Rows(ctx context.Context, f store.RowFilter) ([]store.StoredRow, error) {
 	return s.rows(ctx, f, func(*conditions) {})
 }
 
 // rows are those that the filter chooses, and what more asks beside it.
-func (s *Store) rows(ctx context.Context, f contract.RowFilter, more func(*conditions)) ([]contract.StoredRow, error) {
+func (s *Store) rows(ctx context.Context, f store.RowFilter, more func(*conditions)) ([]store.StoredRow, error) {
 	if f.Limit <= 0 {
 		f.Limit = mostRows
 	}
@@ -44,7 +44,7 @@ func (s *Store) rows(ctx context.Context, f contract.RowFilter, more func(*condi
 		return nil, s.blameless("rows", err)
 	}
 	defer rows.Close()
-	var found []contract.StoredRow
+	var found []store.StoredRow
 	for rows.Next() {
 		r, err := s.scanRow(rows)
 		if err != nil {
@@ -77,7 +77,7 @@ func (c *conditions) and(condition string, values ...any) {
 	c.text.WriteString(condition)
 }
 
-func (c *conditions) filter(f *contract.RowFilter) {
+func (c *conditions) filter(f *store.RowFilter) {
 	if f.Consumer != "" {
 		c.and("s.consumer = ?", []byte(f.Consumer))
 	}
@@ -106,7 +106,7 @@ func (c *conditions) filter(f *contract.RowFilter) {
 }
 
 // stream chooses rows of a stream, behind the last of the page before.
-func (c *conditions) stream(f *contract.RowFilter) {
+func (c *conditions) stream(f *store.RowFilter) {
 	s := f.Stream
 	c.and("s.source = ? and i.stream = ?", []byte(s.Source), []byte(s.Name))
 	c.and("(i.stream_version > ? or i.stream_version = ? and i.number > ?)", s.From, s.From, f.After)
@@ -123,7 +123,7 @@ func anys(numbers []int64) []any {
 	return all
 }
 
-func states(names []contract.RowState) []any {
+func states(names []store.RowState) []any {
 	all := make([]any, len(names))
 	for i, n := range names {
 		all[i] = string(n)
@@ -246,14 +246,14 @@ func (s *Store) fillParts() {
 }
 
 // scanRow reads a row, and the columns that a statement returns beside it.
-func (s *Store) scanRow(rows *sql.Rows, more ...any) (contract.StoredRow, error) {
+func (s *Store) scanRow(rows *sql.Rows, more ...any) (store.StoredRow, error) {
 	c := &cells{table: s.sql.Inbox, crypt: s.crypt, values: make([]any, rowColumns)}
 	into := make([]any, rowColumns)
 	for i := range into {
 		into[i] = &c.values[i]
 	}
 	if err := rows.Scan(append(into, more...)...); err != nil {
-		return contract.StoredRow{}, err
+		return store.StoredRow{}, err
 	}
 	r := c.row()
 	r.Unreadable = c.hidden
@@ -264,8 +264,8 @@ func (s *Store) scanRow(rows *sql.Rows, more ...any) (contract.StoredRow, error)
 }
 
 // row reads the columns in the order of the statement.
-func (c *cells) row() contract.StoredRow {
-	r := contract.StoredRow{Number: c.integer("number"), Revision: c.integer("revision")}
+func (c *cells) row() store.StoredRow {
+	r := store.StoredRow{Number: c.integer("number"), Revision: c.integer("revision")}
 	r.Key.Consumer, r.Key.Source = c.text("consumer"), c.text("source")
 	id, long := c.bytes("id"), c.bytes("")
 	var ok bool
@@ -284,9 +284,9 @@ func (c *cells) row() contract.StoredRow {
 	r.Started = int(c.integer("started"))
 	due, locked := c.mayTime(), c.mayTime()
 	switch {
-	case r.State == contract.StateInProgress:
+	case r.State == store.StateInProgress:
 		r.LockedUntil = locked
-	case r.State.Outcome() == contract.Waiting:
+	case r.State.Outcome() == store.Waiting:
 		r.DueAt = due
 	}
 	r.Stream = string(c.bytes(""))
@@ -295,7 +295,7 @@ func (c *cells) row() contract.StoredRow {
 	r.Place, _ = c.take("").(int64)
 	r.CallsStarted, r.CallsFinished = int(c.integer("calls started")), int(c.integer("calls finished"))
 	r.CalledAt = c.mayTime()
-	if r.State == contract.StateCompleted || r.State == contract.StateDiscarded {
+	if r.State == store.StateCompleted || r.State == store.StateDiscarded {
 		c.crypt = c.crypt.Lenient()
 	}
 	r.Steps = c.steps(r.Number)
@@ -305,17 +305,17 @@ func (c *cells) row() contract.StoredRow {
 }
 
 // steps are those of the row. One whose steps cannot be read says so, and that it has some.
-func (c *cells) steps(row int64) []contract.StepDone {
+func (c *cells) steps(row int64) []store.StepDone {
 	done, err := sqlform.ReadSteps(c.crypt, row, c.bytes(""))
 	if err != nil {
 		c.fault("steps", "are broken: "+err.Error())
-		return []contract.StepDone{{}}
+		return []store.StepDone{{}}
 	}
 	return done
 }
 
 // state is the row's, also one that only a newer release knows: people may read it.
-func (c *cells) state() contract.RowState {
+func (c *cells) state() store.RowState {
 	state, err := sqlform.State(c.text("state"), c.table)
 	if err != nil {
 		c.faults = append(c.faults, err.Error())

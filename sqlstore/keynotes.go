@@ -6,33 +6,34 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
-var _ contract.RequestStore = (*Store)(nil)
+var _ admin.RequestStore = (*Store)(nil)
 
-// SaveRequest implements contract.RequestStore.
-func (s *Store) SaveRequest(ctx context.Context, key semel.Key, t contract.Token, note []byte) error {
-	if err := contract.NoteFits(note); err != nil {
+// SaveRequest implements admin.RequestStore.
+func (s *Store) SaveRequest(ctx context.Context, key semel.Key, t store.Token, note []byte) error {
+	if err := admin.NoteFits(note); err != nil {
 		return err
 	}
 	return s.ofKey(ctx, "note a key", key, func(tx *sql.Tx, sum []byte, k *sqlform.Key, _ int64) error {
 		if !k.Note(t, note) {
-			return contract.ErrClaimLost
+			return store.ErrClaimLost
 		}
 		return s.changeKey(ctx, tx, sum, k)
 	})
 }
 
-// AbandonedKeys implements contract.RequestStore. Keys stand in the order of their hashes, by the
+// AbandonedKeys implements admin.RequestStore. Keys stand in the order of their hashes, by the
 // primary key of their table: no call reads more rows than it is to look at.
-func (s *Store) AbandonedKeys(ctx context.Context, of contract.AbandonedKeysQuery) (left contract.AbandonedKeys, err error) {
+func (s *Store) AbandonedKeys(ctx context.Context, of admin.AbandonedKeysQuery) (left admin.AbandonedKeys, err error) {
 	err = eachRow(ctx, s.db, s.sql.AbandonedKeys, func(rows *sql.Rows) error {
 		var sum, source, id, note []byte
 		var here, last bool
 		var quiet int64
-		k := contract.AbandonedKey{}
+		k := admin.AbandonedKey{}
 		if err := rows.Scan(&sum, &here, &last, &source, &id, &k.Started, &quiet, &note); err != nil {
 			return err
 		}

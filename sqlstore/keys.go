@@ -6,18 +6,18 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
 // forgotten is how many keys whose time is over a claim removes at most, of which it may add
 // one: so they are removed as fast as they come.
 const forgotten = 3
 
-// ClaimKey implements contract.KeyStore.
-func (s *Store) ClaimKey(ctx context.Context, c contract.KeyClaim) (a contract.KeyAnswer, err error) {
+// ClaimKey implements store.KeyStore.
+func (s *Store) ClaimKey(ctx context.Context, c store.KeyClaim) (a store.KeyAnswer, err error) {
 	if err := c.Fits(); err != nil {
-		return contract.KeyAnswer{}, err
+		return store.KeyAnswer{}, err
 	}
 	err = s.write(ctx, func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, s.sql.ForgetKeys, forgotten); err != nil {
@@ -34,7 +34,7 @@ func (s *Store) ClaimKey(ctx context.Context, c contract.KeyClaim) (a contract.K
 }
 
 // claimKey claims a key; false: another was faster in making it, and is to be looked at.
-func (s *Store) claimKey(ctx context.Context, tx *sql.Tx, c *contract.KeyClaim, a *contract.KeyAnswer) (done bool, err error) {
+func (s *Store) claimKey(ctx context.Context, tx *sql.Tx, c *store.KeyClaim, a *store.KeyAnswer) (done bool, err error) {
 	sum := sqlform.KeySum(c.Key)
 	k, row, now, err := s.key(ctx, tx, sum)
 	if err != nil {
@@ -69,7 +69,7 @@ func (s *Store) key(ctx context.Context, tx *sql.Tx, sum []byte) (k sqlform.Key,
 	if err != nil || !token.Valid {
 		return k, false, now, err
 	}
-	k.Ended, k.Token = contract.KeyEvent(ended.Int64), contract.Token(token.Int64)
+	k.Ended, k.Token = store.KeyEvent(ended.Int64), store.Token(token.Int64)
 	k.First, k.Until, k.Over, k.Started, k.Finished = first.Int64, until.Int64, over.Int64, int(started.Int64), int(finished.Int64)
 	k.Leased = leased.Int64
 	k.Fingerprint = s.crypt.ReadPrint(sqlform.PrintOfKey, sum, version.Int64, print)
@@ -92,18 +92,18 @@ func (s *Store) changeKey(ctx context.Context, tx *sql.Tx, sum []byte, k *sqlfor
 	return s.writeAll(ctx, tx, 1, s.sql.ChangeKey, append([]any{sum}, values...))
 }
 
-// ExtendKey implements contract.KeyStore.
-func (s *Store) ExtendKey(ctx context.Context, key semel.Key, t contract.Token, lease time.Duration) error {
+// ExtendKey implements store.KeyStore.
+func (s *Store) ExtendKey(ctx context.Context, key semel.Key, t store.Token, lease time.Duration) error {
 	return s.ofKey(ctx, "extend a key", key, func(tx *sql.Tx, sum []byte, k *sqlform.Key, now int64) error {
 		if !k.Extend(t, now, lease) {
-			return contract.ErrClaimLost
+			return store.ErrClaimLost
 		}
 		return s.changeKey(ctx, tx, sum, k)
 	})
 }
 
-// EndKey implements contract.KeyStore.
-func (s *Store) EndKey(ctx context.Context, key semel.Key, t contract.Token, e contract.KeyEnding) error {
+// EndKey implements store.KeyStore.
+func (s *Store) EndKey(ctx context.Context, key semel.Key, t store.Token, e store.KeyEnding) error {
 	if err := e.Fits(); err != nil {
 		return err
 	}
@@ -111,8 +111,8 @@ func (s *Store) EndKey(ctx context.Context, key semel.Key, t contract.Token, e c
 		written, lost := k.End(t, &e, now)
 		switch {
 		case lost:
-			return contract.ErrClaimLost
-		case written && e.Event == contract.KeyForget:
+			return store.ErrClaimLost
+		case written && e.Event == store.KeyForget:
 			return s.writeAll(ctx, tx, 1, s.sql.RemoveKey, []any{sum})
 		case written:
 			return s.changeKey(ctx, tx, sum, k)
@@ -134,13 +134,13 @@ func (s *Store) ofKey(ctx context.Context, what string, key semel.Key, do func(t
 			return nil
 		}
 		err = do(tx, sum, &k, now)
-		if lost = err == contract.ErrClaimLost; lost {
+		if lost = err == store.ErrClaimLost; lost {
 			return nil // nothing was written
 		}
 		return err
 	})
 	if err == nil && lost {
-		return contract.ErrClaimLost
+		return store.ErrClaimLost
 	}
 	return s.answer(what, err)
 }

@@ -7,19 +7,19 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/erasure"
 	"github.com/semel-go/semel/internal/intents"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
 // Known is what the store knows of an identity under one source.
 type Known struct {
 	Key semel.Key
-	// Generation is that of the derivation; see contract.Derivation.
+	// Generation is that of the derivation; see admin.Derivation.
 	Generation int64
 	// The marker may have an outcome that only a newer release knows: people may read it.
-	contract.StoredMarker
+	store.StoredMarker
 	// Result says that what its handler made is kept.
 	Result bool
 }
@@ -40,7 +40,7 @@ func (s *Store) Known(ctx context.Context, consumer, id string) ([]Known, error)
 		if err := rows.Scan(&source, &k.Generation, &outcome, &at, &version, &sum, &k.Result); err != nil {
 			return err
 		}
-		k.Key.Source, k.Outcome = string(source), contract.Outcome(outcome)
+		k.Key.Source, k.Outcome = string(source), store.Outcome(outcome)
 		k.At, k.Fingerprint = time.UnixMilli(at), s.crypt.ReadPrint(sqlform.PrintOfID, key, version, sum)
 		all = append(all, k)
 		return nil
@@ -53,23 +53,23 @@ func (s *Store) Known(ctx context.Context, consumer, id string) ([]Known, error)
 
 // RowsOf are rows of an id that a consumer has met, by number, those of conflicts among them,
 // also of one that stands aside of a table of days; bodies asks for their messages' bodies.
-func (s *Store) RowsOf(ctx context.Context, consumer, id string, bodies bool) ([]contract.StoredRow, error) {
+func (s *Store) RowsOf(ctx context.Context, consumer, id string, bodies bool) ([]store.StoredRow, error) {
 	key, _ := sqlform.ID([]byte(id))
-	return s.rows(ctx, contract.RowFilter{Consumer: consumer, Bodies: bodies}, func(c *conditions) {
+	return s.rows(ctx, store.RowFilter{Consumer: consumer, Bodies: bodies}, func(c *conditions) {
 		c.and("i.id in (?, ?)", key, sqlform.AsideKey(key))
 	})
 }
 
 // Caused are rows of what a message caused, such as intents, by number: those behind this
 // one, at most a thousand. Without the index that a consumer makes which sends again
-// (contract.Emitter) PostgreSQL reads all rows for that.
-func (s *Store) Caused(ctx context.Context, by semel.Key, after int64) ([]contract.StoredRow, error) {
-	return s.rows(ctx, contract.RowFilter{After: after}, func(c *conditions) { c.and("i.cause = ?", intents.Cause(by)) })
+// (admin.Emitter) PostgreSQL reads all rows for that.
+func (s *Store) Caused(ctx context.Context, by semel.Key, after int64) ([]store.StoredRow, error) {
+	return s.rows(ctx, store.RowFilter{After: after}, func(c *conditions) { c.and("i.cause = ?", intents.Cause(by)) })
 }
 
 // Erased are acts that erased an identity of which no row was kept, oldest first, at most
 // 1,000.
-func (s *Store) Erased(ctx context.Context, key semel.Key) ([]contract.Act, error) {
+func (s *Store) Erased(ctx context.Context, key semel.Key) ([]store.Act, error) {
 	return s.acts(ctx, s.sql.Erased, erasure.Result(key), mostRows)
 }
 
@@ -110,7 +110,7 @@ func (s *Store) Upkeep(ctx context.Context, consumer string) (Upkeep, error) {
 // KnownKey is a leased key as people see it.
 type KnownKey struct {
 	// Ended is how the last claim ended; 0: it has not.
-	Ended contract.KeyEvent
+	Ended store.KeyEvent
 	// First is when the key was claimed first, Until when the lease ends of who has it, Kept
 	// until when it is kept.
 	First, Until, Kept time.Time
@@ -132,8 +132,8 @@ func (s *Store) LeasedKey(ctx context.Context, key semel.Key) (k KnownKey, found
 	case err != nil:
 		return k, false, s.blameless("known key", err)
 	}
-	k.Ended, k.First, k.Until, k.Kept = contract.KeyEvent(ended), time.UnixMilli(first), time.UnixMilli(until), time.UnixMilli(kept)
+	k.Ended, k.First, k.Until, k.Kept = store.KeyEvent(ended), time.UnixMilli(first), time.UnixMilli(until), time.UnixMilli(kept)
 	k.Fingerprint = s.crypt.ReadPrint(sqlform.PrintOfKey, sqlform.KeySum(key), version, sum)
-	k.Result = k.Result && (k.Ended == contract.KeyComplete || k.Ended == contract.KeyFail) // else it is a note
+	k.Result = k.Result && (k.Ended == store.KeyComplete || k.Ended == store.KeyFail) // else it is a note
 	return k, true, nil
 }

@@ -7,13 +7,13 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/lines"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
 // lookAtLines finds what has to wait for others of its line.
-func (b *batch) lookAtLines(ctx context.Context, marks []contract.Mark, verdicts []contract.Verdict) error {
+func (b *batch) lookAtLines(ctx context.Context, marks []store.Mark, verdicts []store.Verdict) error {
 	busy, err := b.store.busy(ctx, b.tx, marks, lines.Asked(marks))
 	if err == nil {
 		lines.Judge(marks, busy, verdicts)
@@ -22,7 +22,7 @@ func (b *batch) lookAtLines(ctx context.Context, marks []contract.Mark, verdicts
 }
 
 // busy are those of the marks that ask of whose lines something waits.
-func (s *Store) busy(ctx context.Context, tx *sql.Tx, marks []contract.Mark, asked []int) (busy []int, err error) {
+func (s *Store) busy(ctx context.Context, tx *sql.Tx, marks []store.Mark, asked []int) (busy []int, err error) {
 	if len(asked) == 0 {
 		return nil, nil
 	}
@@ -62,11 +62,11 @@ func (s *Store) enterLines(ctx context.Context, tx *sql.Tx, marks []sqlform.Mark
 		if _, err := tx.ExecContext(ctx, s.sqlite.KnowLine, []byte(n.Line)); err != nil {
 			return false, err
 		}
-		var state contract.RowState
+		var state store.RowState
 		if err := tx.QueryRowContext(ctx, s.sqlite.EnterLine, marks[n.Mark].Scope, []byte(n.Line), marks[n.Mark].Key).Scan(&state); err != nil {
 			return false, err
 		}
-		came = came || state == contract.StateReceived
+		came = came || state == store.StateReceived
 	}
 	return came, nil
 }
@@ -140,7 +140,7 @@ func (s *Store) advanceLines(ctx context.Context, tx *sql.Tx, left []int64) (fre
 	return freed, nil
 }
 
-// First implements contract.Lines.
+// First implements store.Lines.
 func (s *Store) First(ctx context.Context, number int64) (first int64, err error) {
 	err = s.db.QueryRowContext(ctx, s.sql.FirstInLine, number).Scan(&first)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -149,7 +149,7 @@ func (s *Store) First(ctx context.Context, number int64) (first int64, err error
 	return first, s.answer("first in line", err)
 }
 
-// Sweep implements contract.Lines.
+// Sweep implements store.Lines.
 func (s *Store) Sweep(ctx context.Context) (freed int64, err error) {
 	err = s.write(ctx, func(tx *sql.Tx) error {
 		if s.postgres != nil {
@@ -168,7 +168,7 @@ func (s *Store) Sweep(ctx context.Context) (freed int64, err error) {
 // dissolvedAtOnce is how many rows leave their lines in one transaction.
 const dissolvedAtOnce = 1000
 
-// Dissolve implements contract.Lines.
+// Dissolve implements store.Lines.
 func (s *Store) Dissolve(ctx context.Context, consumer string) (rows int64, err error) {
 	first, end := append([]byte(consumer), 0), append([]byte(consumer), 1)
 	for more := true; more && err == nil; {
@@ -199,8 +199,8 @@ func (s *Store) dropLines(ctx context.Context, tx *sql.Tx, first, end []byte) er
 	return err
 }
 
-// Skip implements contract.Lines.
-func (s *Store) Skip(ctx context.Context, number, revision int64, a contract.Act) error {
+// Skip implements store.Lines.
+func (s *Store) Skip(ctx context.Context, number, revision int64, a store.Act) error {
 	// A row that was dated ahead waits for its own wait, before the act sees it.
 	if _, _, err := s.dialect.claims.cutAhead(ctx, s, jsonText([]int64{number})); err != nil {
 		return s.answer("skip", err)

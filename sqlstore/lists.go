@@ -7,7 +7,7 @@ import (
 	"runtime"
 	"sync/atomic"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // lists runs statements over lists in a transaction.
@@ -99,7 +99,7 @@ func (s *Store) prepare(ctx context.Context, text string) (*sql.Stmt, error) {
 		return nil, nil
 	}
 	stmt, err := s.db.PrepareContext(ctx, text)
-	if err != nil && s.Classify(err) != contract.ClassContended {
+	if err != nil && s.Classify(err) != store.ClassContended {
 		err = nil
 	}
 	return stmt, err

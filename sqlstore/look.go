@@ -3,19 +3,19 @@ package sqlstore
 import (
 	"context"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
-// LookUpMarkers implements contract.MarkerLookup.
-func (s *Store) LookUpMarkers(ctx context.Context, marks []contract.Mark) ([]contract.Verdict, error) {
+// LookUpMarkers implements store.MarkerLookup.
+func (s *Store) LookUpMarkers(ctx context.Context, marks []store.Mark) ([]store.Verdict, error) {
 	if err := s.file.check(); err != nil {
 		return nil, err
 	}
 	all := sqlform.Marks(marks)
-	verdicts, order := make([]contract.Verdict, len(all)), make([]int, len(all))
+	verdicts, order := make([]store.Verdict, len(all)), make([]int, len(all))
 	for i := range all {
-		order[i], verdicts[i].Kind = i, contract.Fresh
+		order[i], verdicts[i].Kind = i, store.Fresh
 	}
 	for chunk := range s.dialect.chunks(order) {
 		if err := s.seen(ctx, all, chunk, verdicts); err != nil {
@@ -27,7 +27,7 @@ func (s *Store) LookUpMarkers(ctx context.Context, marks []contract.Mark) ([]con
 
 // seen finds the verdicts on those marks of a chunk whose identity is marked, outside of any
 // transaction.
-func (s *Store) seen(ctx context.Context, marks []sqlform.Mark, chunk []int, verdicts []contract.Verdict) error {
+func (s *Store) seen(ctx context.Context, marks []sqlform.Mark, chunk []int, verdicts []store.Verdict) error {
 	if len(chunk) == 0 {
 		return nil
 	}

@@ -4,15 +4,15 @@ import (
 	"context"
 	"database/sql"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/formers"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
-// MarkIn implements contract.TxMarker. In SQLite a transaction that has read and
-// not written when it marks may fail with an error of contract.ClassContended: begin it
+// MarkIn implements store.TxMarker. In SQLite a transaction that has read and
+// not written when it marks may fail with an error of store.ClassContended: begin it
 // with a write.
-func (s *Store) MarkIn(ctx context.Context, tx *sql.Tx, marks []contract.Mark) ([]contract.Verdict, error) {
+func (s *Store) MarkIn(ctx context.Context, tx *sql.Tx, marks []store.Mark) ([]store.Verdict, error) {
 	if err := s.file.check(); err != nil {
 		return nil, err
 	}
@@ -40,15 +40,15 @@ func (s *Store) MarkIn(ctx context.Context, tx *sql.Tx, marks []contract.Mark) (
 //
 // former are the former identities among the marks; more are further arguments of the
 // first statement.
-func (l lists) mark(ctx context.Context, marks []sqlform.Mark, former *formers.Batch, first string, more ...any) ([]contract.Verdict, error) {
-	verdicts := make([]contract.Verdict, len(marks))
+func (l lists) mark(ctx context.Context, marks []sqlform.Mark, former *formers.Batch, first string, more ...any) ([]store.Verdict, error) {
+	verdicts := make([]store.Verdict, len(marks))
 	var seen []int
 	for chunk := range l.chunks(sqlform.Sorted(marks)) {
 		if err := l.insert(ctx, first, marks, chunk, verdicts, more...); err != nil {
 			return nil, err
 		}
 		for _, i := range chunk {
-			if verdicts[i].Kind != contract.Fresh {
+			if verdicts[i].Kind != store.Fresh {
 				seen = append(seen, i)
 			}
 		}
@@ -68,7 +68,7 @@ func (l lists) mark(ctx context.Context, marks []sqlform.Mark, former *formers.B
 	}
 	for _, i := range seen {
 		if verdicts[i].Kind == 0 {
-			return nil, &storeError{"mark", contract.ClassContended, sqlform.ErrMissing}
+			return nil, &storeError{"mark", store.ClassContended, sqlform.ErrMissing}
 		}
 	}
 	return verdicts, nil
@@ -85,7 +85,7 @@ func markColumns(c sqlform.Crypt, marks []sqlform.Mark, chunk []int) []any {
 }
 
 // insert writes the marks of a chunk; those it wrote are fresh.
-func (l lists) insert(ctx context.Context, statement string, marks []sqlform.Mark, chunk []int, verdicts []contract.Verdict, more ...any) error {
+func (l lists) insert(ctx context.Context, statement string, marks []sqlform.Mark, chunk []int, verdicts []store.Verdict, more ...any) error {
 	rows, err := l.query(ctx, statement, 6, markColumns(l.store.crypt, marks, chunk), more...)
 	if err != nil {
 		return err
@@ -98,7 +98,7 @@ func (l lists) insert(ctx context.Context, statement string, marks []sqlform.Mar
 		key := markerKey{marks[i].Scope, string(marks[i].Key)}
 		if written[key] {
 			delete(written, key)
-			verdicts[i].Kind = contract.Fresh
+			verdicts[i].Kind = store.Fresh
 		}
 	}
 	return nil
@@ -124,7 +124,7 @@ func written(rows *sql.Rows, most int) (map[markerKey]bool, error) {
 }
 
 // judge finds the verdicts on marks whose identity was marked before.
-func (l lists) judge(ctx context.Context, marks []sqlform.Mark, former *formers.Batch, chunk []int, verdicts []contract.Verdict) error {
+func (l lists) judge(ctx context.Context, marks []sqlform.Mark, former *formers.Batch, chunk []int, verdicts []store.Verdict) error {
 	rows, err := l.query(ctx, l.store.sql.Judge, 4, judged(l.store.crypt, marks, chunk))
 	if err != nil {
 		return err
@@ -135,7 +135,7 @@ func (l lists) judge(ctx context.Context, marks []sqlform.Mark, former *formers.
 		if err != nil {
 			return err
 		}
-		if verdicts[i].Kind == contract.Fresh { // it is asked for its row only
+		if verdicts[i].Kind == store.Fresh { // it is asked for its row only
 			former.Knows(i, there.Known)
 			continue
 		}
@@ -171,7 +171,7 @@ func scanJudged(rows *sql.Rows) (i int, there sqlform.Marker, err error) {
 }
 
 // verdict is the answer to a mark that met a marker.
-func (s *Store) verdict(m *sqlform.Mark, there sqlform.Marker) (contract.Verdict, error) {
+func (s *Store) verdict(m *sqlform.Mark, there sqlform.Marker) (store.Verdict, error) {
 	if s.days == nil {
 		return there.Verdict(s.crypt, m), nil
 	}

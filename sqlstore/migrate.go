@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // Migration is one step of the schema.
@@ -165,7 +165,7 @@ func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 			continue
 		}
 		ran, err := s.migrate(ctx, m)
-		for try := 1; err != nil && try < migrateTries && ctx.Err() == nil && s.Classify(err) == contract.ClassContended; try++ {
+		for try := 1; err != nil && try < migrateTries && ctx.Err() == nil && s.Classify(err) == store.ClassContended; try++ {
 			ran, err = s.migrate(ctx, m)
 		}
 		if err != nil {

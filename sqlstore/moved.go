@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/timing"
+	"github.com/semel-go/semel/store"
 )
 
 // Moved says what EndMove has done.
@@ -115,7 +115,7 @@ func (m *move) end(ctx context.Context, done *Moved) error {
 			done.Held = time.Since(began)
 			return nil
 		}
-		if m.store.Classify(err) != contract.ClassContended {
+		if m.store.Classify(err) != store.ClassContended {
 			return err
 		}
 		if !timing.Wait(ctx, patience) { // so that others have their turn
@@ -286,7 +286,7 @@ func (m *move) fence(ctx context.Context, scopes []int64) (stands bool, err erro
 		if err == nil {
 			return true, nil
 		}
-		if m.store.Classify(err) != contract.ClassContended {
+		if m.store.Classify(err) != store.ClassContended {
 			return false, err
 		}
 		if !timing.Wait(ctx, firstPatience) {

@@ -5,12 +5,12 @@ import (
 	"database/sql"
 	"errors"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/source"
 )
 
-// Offsets implements contract.OffsetStore. They stand in the table of positions.
-func (s *Store) Offsets(ctx context.Context, consumer string, lanes []string) (all []contract.LaneOffset, err error) {
+// Offsets implements source.OffsetStore. They stand in the table of positions.
+func (s *Store) Offsets(ctx context.Context, consumer string, lanes []string) (all []source.LaneOffset, err error) {
 	all = unknownOffsets(lanes)
 	if len(all) == 0 {
 		return all, nil
@@ -28,8 +28,8 @@ func (s *Store) Offsets(ctx context.Context, consumer string, lanes []string) (a
 	return all, nil
 }
 
-// AdvanceOffsets implements contract.OffsetStore.
-func (s *Store) AdvanceOffsets(ctx context.Context, consumer string, to []contract.OffsetAdvance) (before []contract.LaneOffset, err error) {
+// AdvanceOffsets implements source.OffsetStore.
+func (s *Store) AdvanceOffsets(ctx context.Context, consumer string, to []source.OffsetAdvance) (before []source.LaneOffset, err error) {
 	lanes := make([]string, len(to))
 	for i := range to {
 		lanes[i] = to[i].Lane
@@ -49,7 +49,7 @@ func (s *Store) AdvanceOffsets(ctx context.Context, consumer string, to []contra
 	return before, nil
 }
 
-func (s *Store) postgresAdvance(ctx context.Context, tx *sql.Tx, consumer string, to []contract.OffsetAdvance, before []contract.LaneOffset) error {
+func (s *Store) postgresAdvance(ctx context.Context, tx *sql.Tx, consumer string, to []source.OffsetAdvance, before []source.LaneOffset) error {
 	names, offsets, least := make([]string, len(to)), make([]int64, len(to)), make([]int64, len(to))
 	for i, a := range to {
 		names[i], offsets[i], least[i] = sqlform.Plain(a.Lane), a.Offset, a.Least
@@ -60,7 +60,7 @@ func (s *Store) postgresAdvance(ctx context.Context, tx *sql.Tx, consumer string
 }
 
 // scanOffsets notes offsets by the number of their lane, from 1.
-func scanOffsets(all []contract.LaneOffset, query func() (*sql.Rows, error)) error {
+func scanOffsets(all []source.LaneOffset, query func() (*sql.Rows, error)) error {
 	rows, err := query()
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func scanOffsets(all []contract.LaneOffset, query func() (*sql.Rows, error)) err
 	return rows.Err()
 }
 
-func (s *Store) sqliteOffsets(ctx context.Context, from queries, consumer string, all []contract.LaneOffset) error {
+func (s *Store) sqliteOffsets(ctx context.Context, from queries, consumer string, all []source.LaneOffset) error {
 	for i := range all {
 		var length int64
 		var check []byte
@@ -89,7 +89,7 @@ func (s *Store) sqliteOffsets(ctx context.Context, from queries, consumer string
 	return nil
 }
 
-func (s *Store) sqliteAdvance(ctx context.Context, tx *sql.Tx, consumer string, to []contract.OffsetAdvance, before []contract.LaneOffset) error {
+func (s *Store) sqliteAdvance(ctx context.Context, tx *sql.Tx, consumer string, to []source.OffsetAdvance, before []source.LaneOffset) error {
 	if err := s.sqliteOffsets(ctx, tx, consumer, before); err != nil {
 		return err
 	}
@@ -109,10 +109,10 @@ func (s *Store) sqliteAdvance(ctx context.Context, tx *sql.Tx, consumer string, 
 	return nil
 }
 
-func unknownOffsets(lanes []string) []contract.LaneOffset {
-	all := make([]contract.LaneOffset, len(lanes))
+func unknownOffsets(lanes []string) []source.LaneOffset {
+	all := make([]source.LaneOffset, len(lanes))
 	for i, name := range lanes {
-		all[i] = contract.LaneOffset{Lane: name, Offset: contract.NoOffset}
+		all[i] = source.LaneOffset{Lane: name, Offset: source.NoOffset}
 	}
 	return all
 }

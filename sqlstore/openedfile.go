@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // openedFile is the file that a SQLite database was opened in. SQLite goes on
@@ -55,5 +55,5 @@ func (f *openedFile) check() error {
 	default:
 		return nil
 	}
-	return &storeError{"the file", contract.ClassDown, err}
+	return &storeError{"the file", store.ClassDown, err}
 }

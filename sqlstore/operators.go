@@ -8,15 +8,16 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
 // actedRow is a row as an operator's act finds it.
 type actedRow struct {
 	number, revision, scope int64
-	state                   contract.RowState
-	outcome                 contract.Outcome // of its marker; parked if there is none
+	state                   store.RowState
+	outcome                 store.Outcome // of its marker; parked if there is none
 	version                 int64
 	id, conflict, sum       []byte
 	due                     bool
@@ -39,13 +40,13 @@ func (s *Store) look(ctx context.Context, tx *sql.Tx, number, revision int64) (*
 	case err != nil:
 		return nil, err
 	}
-	found.Outcome = int64(contract.Parked)
+	found.Outcome = int64(store.Parked)
 	err = tx.QueryRowContext(ctx, s.sql.RowMarker, number).Scan(&found.Outcome, &r.marker.Version, &r.marker.Sum)
 	if r.marked = err == nil; err != nil && !errors.Is(err, sql.ErrNoRows) {
 		return nil, err
 	}
 	r.state, err = found.Understood()
-	r.outcome = contract.Outcome(found.Outcome)
+	r.outcome = store.Outcome(found.Outcome)
 	return r, err
 }
 
@@ -57,7 +58,7 @@ func (s *Store) readTwins(ctx context.Context, tx *sql.Tx, r *actedRow) error {
 		var t sqlform.Twin
 		var state string
 		err := rows.Scan(&t.Number, &state, &t.Conflict, &t.Version, &t.Sum, &t.Stepped, &t.UnknownOutcome)
-		t.State = contract.RowState(state)
+		t.State = store.RowState(state)
 		r.others = append(r.others, t)
 		return err
 	}, []any{r.number})
@@ -69,17 +70,17 @@ func (s *Store) readTwins(ctx context.Context, tx *sql.Tx, r *actedRow) error {
 
 // mayRun refuses work on a row beside the other rows of its identity; see Store.readTwins.
 func (r *actedRow) mayRun(others []sqlform.Twin) error {
-	said := contract.Outcome(0)
+	said := store.Outcome(0)
 	if r.marked {
 		said = r.outcome
 	}
-	return contract.MayRun(r.number, said, r.owns, sqlform.StoredTwins(others))
+	return admin.MayRun(r.number, said, r.owns, sqlform.StoredTwins(others))
 }
 
 // closeMarker closes the marker of a row that is closed without an effect, if it belongs to
 // that row. One that a conflict had is given back to the row of the first content.
 func (s *Store) closeMarker(ctx context.Context, tx *sql.Tx, r *actedRow) error {
-	to := sqlform.Marker{Outcome: int64(contract.Discarded), Version: r.version, Sum: r.sum}
+	to := sqlform.Marker{Outcome: int64(store.Discarded), Version: r.version, Sum: r.sum}
 	if len(r.conflict) > 0 {
 		to = sqlform.Returned(to, r.others)
 	}
@@ -89,7 +90,7 @@ func (s *Store) closeMarker(ctx context.Context, tx *sql.Tx, r *actedRow) error 
 // turnMarker has the marker of a row say something else, if it belongs to the row and does not
 // say that its content is applied.
 func (s *Store) turnMarker(ctx context.Context, tx *sql.Tx, r *actedRow, to sqlform.Marker) error {
-	if !r.owns || r.outcome == contract.Applied {
+	if !r.owns || r.outcome == store.Applied {
 		return nil
 	}
 	done, err := tx.ExecContext(ctx, s.sql.TurnMarker, to.Outcome, to.Version, to.Sum, r.scope, r.id, r.marker.Outcome, r.marker.Version, r.marker.Sum)
@@ -114,7 +115,7 @@ func (s *Store) set(ctx context.Context, tx *sql.Tx, r *actedRow, statement stri
 	return nil
 }
 
-func (s *Store) record(ctx context.Context, tx *sql.Tx, a contract.Act, number int64, result string) error {
+func (s *Store) record(ctx context.Context, tx *sql.Tx, a store.Act, number int64, result string) error {
 	return writeIn(ctx, tx, sqlform.Acts, 1, s.sql.Act, number, sqlform.Plain(a.Verb), sqlform.Plain(a.Who), sqlform.Plain(a.Why), result)
 }
 
@@ -126,9 +127,9 @@ func (s *Store) answer(doing string, err error) error {
 	return s.blameless(doing, err)
 }
 
-// Discard implements contract.Inbox. semel.ErrState: the row's state cannot become
+// Discard implements store.Inbox. semel.ErrState: the row's state cannot become
 // discarded.
-func (s *Store) Discard(ctx context.Context, number, revision int64, a contract.Act) error {
+func (s *Store) Discard(ctx context.Context, number, revision int64, a store.Act) error {
 	s, err := s.ofRow(ctx, number)
 	if err != nil {
 		return err
@@ -138,7 +139,7 @@ func (s *Store) Discard(ctx context.Context, number, revision int64, a contract.
 		if err != nil {
 			return err
 		}
-		if err := r.state.MayBecome(contract.StateDiscarded); err != nil {
+		if err := r.state.MayBecome(store.StateDiscarded); err != nil {
 			return fmt.Errorf("row %d %w", number, err)
 		}
 		if err := s.readTwins(ctx, tx, r); err != nil {
@@ -158,28 +159,28 @@ func (s *Store) Discard(ctx context.Context, number, revision int64, a contract.
 	return s.answer("discard", err)
 }
 
-// Record implements contract.Recorder.
-func (s *Store) Record(ctx context.Context, a contract.Act) error {
+// Record implements admin.Recorder.
+func (s *Store) Record(ctx context.Context, a store.Act) error {
 	return s.answer("record", s.write(ctx, func(tx *sql.Tx) error { return s.record(ctx, tx, a, a.Row, "done") }))
 }
 
-// Acts implements contract.Inbox. A limit of 0 means 1,000.
-func (s *Store) Acts(ctx context.Context, number int64, limit int) ([]contract.Act, error) {
+// Acts implements store.Inbox. A limit of 0 means 1,000.
+func (s *Store) Acts(ctx context.Context, number int64, limit int) ([]store.Act, error) {
 	if limit <= 0 {
 		limit = mostRows
 	}
 	return s.acts(ctx, s.sql.Acts, number, limit)
 }
 
-func (s *Store) acts(ctx context.Context, statement string, of any, limit int) ([]contract.Act, error) {
+func (s *Store) acts(ctx context.Context, statement string, of any, limit int) ([]store.Act, error) {
 	rows, err := s.db.QueryContext(ctx, statement, of, limit)
 	if err != nil {
 		return nil, s.blameless("acts", err)
 	}
 	defer rows.Close()
-	var acts []contract.Act
+	var acts []store.Act
 	for rows.Next() {
-		var a contract.Act
+		var a store.Act
 		var at int64
 		if err := rows.Scan(&a.Row, &a.Verb, &a.Who, &a.Why, &a.Result, &at); err != nil {
 			return nil, s.blameless("acts", err)

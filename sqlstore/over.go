@@ -6,14 +6,14 @@ import (
 	"errors"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
 // withoutOver ends those claims whose markers do not wait for their rows, and returns the others:
 // no end of such a claim would stand, and its row would be claimed for ever. It asks about suspect
 // claims alone, which such a row becomes with its second claim, so that claims cost no more.
-func (s *Store) withoutOver(ctx context.Context, all []contract.Claimed) ([]contract.Claimed, error) {
+func (s *Store) withoutOver(ctx context.Context, all []store.Claimed) ([]store.Claimed, error) {
 	kept := all[:0]
 	for _, c := range all {
 		over := false
@@ -31,7 +31,7 @@ func (s *Store) withoutOver(ctx context.Context, all []contract.Claimed) ([]cont
 }
 
 // over ends a claim whose marker does not wait for its row, and reports whether it did.
-func (s *Store) over(ctx context.Context, c contract.Claimed) (over bool, err error) {
+func (s *Store) over(ctx context.Context, c store.Claimed) (over bool, err error) {
 	s, err = s.ofRow(ctx, c.Number)
 	if err != nil {
 		return false, err
@@ -45,7 +45,7 @@ func (s *Store) over(ctx context.Context, c contract.Claimed) (over bool, err er
 		if err := s.readTwins(ctx, tx, r); err != nil {
 			return err
 		}
-		if r.owns && r.outcome == contract.Waiting {
+		if r.owns && r.outcome == store.Waiting {
 			return nil
 		}
 		e, why := sqlform.Over(r.marked, r.marker, r.owns, r.others)
@@ -53,8 +53,8 @@ func (s *Store) over(ctx context.Context, c contract.Claimed) (over bool, err er
 			_, err := tx.ExecContext(ctx, s.sql.WaitAgain, r.version, r.sum, r.scope, r.id)
 			return err
 		}
-		next, _ := contract.StateInProgress.After(e)
-		if err := s.set(ctx, tx, r, s.sql.OverRow, string(next), sqlform.OverReason(e), why); err != nil || e == contract.RowParked {
+		next, _ := store.StateInProgress.After(e)
+		if err := s.set(ctx, tx, r, s.sql.OverRow, string(next), sqlform.OverReason(e), why); err != nil || e == store.RowParked {
 			return err
 		}
 		return s.leaveLines(ctx, tx, []int64{r.number})

@@ -1,8 +1,8 @@
 package sqlstore
 
-import "github.com/semel-go/semel/contract"
+import "github.com/semel-go/semel/internal/admin"
 
-var _ contract.Pooled = (*Store)(nil)
+var _ admin.Pooled = (*Store)(nil)
 
-// MostConnections implements contract.Pooled: what sql.DB.SetMaxOpenConns has set.
+// MostConnections implements admin.Pooled: what sql.DB.SetMaxOpenConns has set.
 func (s *Store) MostConnections() int { return max(s.db.Stats().MaxOpenConnections, 0) }

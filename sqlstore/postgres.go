@@ -12,16 +12,16 @@ import (
 	"strings"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/adoption"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/internal/sqltext"
+	"github.com/semel-go/semel/store"
 )
 
 //go:embed postgres
 var postgresFiles embed.FS
 
-// What the zero of contract.TxOptions means in PostgreSQL.
+// What the zero of store.TxOptions means in PostgreSQL.
 const (
 	// defaultMarkLock bounds the wait of marks whose caller bounds none.
 	defaultMarkLock   = 10 * time.Second
@@ -35,7 +35,7 @@ const (
 // a batch have as long.
 const leastLimit = time.Second
 
-// statementLimit is contract.TxOptions.Statement as a setting.
+// statementLimit is store.TxOptions.Statement as a setting.
 func statementLimit(d time.Duration) string {
 	if d <= 0 {
 		return noLimit
@@ -99,7 +99,7 @@ func postgresOld(c *adoption.Column) (value, last string) {
 // postgresStart writes settings, guard and marks in one statement. The
 // consumer's lock comes before it, with a lock time-out of its own: whoever
 // waits in line for the lock is not to lose its place to that of marks.
-func postgresStart(ctx context.Context, b *batch, o contract.TxOptions) ([]contract.Verdict, error) {
+func postgresStart(ctx context.Context, b *batch, o store.TxOptions) ([]store.Verdict, error) {
 	b.guarded = true
 	idle := milliseconds(o.Idle, defaultIdle)
 	if o.Serial && len(b.marks) > 0 {
@@ -146,16 +146,16 @@ func postgresOutdated(err error) bool {
 	return sqlState(err) == "0A000" && fieldOf(err, "Routine") == "RevalidateCachedQuery"
 }
 
-func postgresClass(err error) contract.Class {
+func postgresClass(err error) store.Class {
 	if postgresOutdated(err) {
-		return contract.ClassContended // on a new connection it is planned anew
+		return store.ClassContended // on a new connection it is planned anew
 	}
 	if class := stateClass(sqlState(err)); class != 0 {
 		return class
 	}
 	var network net.Error
 	if errors.As(err, &network) && !errors.Is(err, context.DeadlineExceeded) || errors.Is(err, io.EOF) {
-		return contract.ClassDown
+		return store.ClassDown
 	}
 	return 0
 }
@@ -174,25 +174,25 @@ const (
 	stateClaimLost     = "SM002" // raised by {prefix}stand
 )
 
-func stateClass(state string) contract.Class {
+func stateClass(state string) store.Class {
 	if len(state) != 5 {
 		return 0
 	}
 	switch state {
 	case stateSerialization, stateDeadlock, stateLockTimeout, "40000":
-		return contract.ClassContended
+		return store.ClassContended
 	case stateAborted, "25P01": // broken before, or ended by somebody
-		return contract.ClassAborted
+		return store.ClassAborted
 	case "25006", "25P03", "25P04", "26000", "3D000", "42P05", "57P01", "57P02", "57P03", "57P04", "57P05", stateUnknown, "XX001", "XX002":
-		return contract.ClassDown
+		return store.ClassDown
 	}
 	switch state[:2] {
 	case "08", "28", "53", "58", "F0":
-		return contract.ClassDown
+		return store.ClassDown
 	case "0A", "20", "21", "22", "23", "24", "25", "2B", "2D", "2F", "34", "38", "39", "3F", "40", "42", "44", "54", "P0":
-		return contract.ClassPermanent
+		return store.ClassPermanent
 	default: // among them 57014, a statement_timeout of the user's
-		return contract.ClassRetry
+		return store.ClassRetry
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 	"testing"
 	"unicode"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
 // stated is an error as PostgreSQL's drivers make them.
@@ -33,25 +33,25 @@ func TestPostgresErrorsAreClassifiedByState(t *testing.T) {
 	s := mustPostgres(t, Options{})
 	state := func(code string) error { return &stated{state: code} }
 	t.Run("trap_T10_states_decide_and_no_text_does", func(t *testing.T) {
-		for want, errs := range map[contract.Class][]error{
-			contract.ClassContended: {&stated{state: "0A000", Routine: "RevalidateCachedQuery"}, state("40001"), state("40P01"), state("55P03"), state("40000")},
-			contract.ClassPermanent: {
+		for want, errs := range map[store.Class][]error{
+			store.ClassContended: {&stated{state: "0A000", Routine: "RevalidateCachedQuery"}, state("40001"), state("40P01"), state("55P03"), state("40000")},
+			store.ClassPermanent: {
 				state("23505"), state("23503"), state("23502"), state("23514"), state("23P01"), state("40002"),
 				state("22021"), state("22P05"), state("22003"), state("22P02"), state("42601"), state("42P01"), state("42501"),
 				state("54000"), state("P0001"), state("P0002"), state("21000"), state("2D000"), state("25001"), state("0A000"), state("44000"),
 			},
-			contract.ClassDown: {
+			store.ClassDown: {
 				state("08000"), state("08003"), state("08006"), state("08P01"), state("57P01"), state("57P02"), state("57P03"), state("57P05"),
 				state("53100"), state("53200"), state("53300"), state("25006"), state("25P03"), state("28P01"), state("28000"), state("3D000"),
 				state("58030"), state("XX001"), state("40003"), state("26000"), state("42P05"),
 				driver.ErrBadConn, sql.ErrConnDone, io.EOF, io.ErrUnexpectedEOF, net.ErrClosed,
 				&net.OpError{Op: "dial", Err: syscall.ECONNREFUSED}, &net.DNSError{},
 			},
-			contract.ClassRetry: {
+			store.ClassRetry: {
 				state("57014"), state("XX000"), state("55000"), state("ZZ999"), state("4"), state(""), errors.New("duplicate key value"),
 				sql.ErrNoRows, context.DeadlineExceeded, context.Canceled,
 			},
-			contract.ClassAborted: {state("25P02"), state("25P01"), sql.ErrTxDone},
+			store.ClassAborted: {state("25P02"), state("25P01"), sql.ErrTxDone},
 		} {
 			for _, plain := range errs {
 				for _, err := range []error{plain, fmt.Errorf("charging: %w", plain), errors.Join(errors.New("first"), plain)} {
@@ -64,12 +64,12 @@ func TestPostgresErrorsAreClassifiedByState(t *testing.T) {
 	})
 	t.Run("law_13_failures_of_the_stores_own_statements_are_nobodys_attempt", func(t *testing.T) {
 		for _, code := range []string{"42P01", "23505", "57014", "25P02", "25006", "P0001"} {
-			if got := s.Classify(s.blameless("mark", state(code))); got != contract.ClassDown {
+			if got := s.Classify(s.blameless("mark", state(code))); got != store.ClassDown {
 				t.Errorf("%s is of class %v, want down", code, got)
 			}
 		}
 		for _, code := range []string{"55P03", "40001", "40P01"} {
-			if got := s.Classify(s.blameless("mark", state(code))); got != contract.ClassContended {
+			if got := s.Classify(s.blameless("mark", state(code))); got != store.ClassContended {
 				t.Errorf("%s is of class %v, want contended", code, got)
 			}
 		}

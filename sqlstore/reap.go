@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
 // errDry ends the transaction of a call that only counts.
@@ -19,15 +19,15 @@ var errDry = errors.New("nothing was to be removed")
 // errElsewhere: another process reaps for the consumer.
 var errElsewhere = errors.New("another process reaps")
 
-// Reap implements contract.Reaper. A call that only counts does the same, and rolls back.
-func (s *Store) Reap(ctx context.Context, o contract.Reaping) (done contract.Reaped, err error) {
+// Reap implements store.Reaper. A call that only counts does the same, and rolls back.
+func (s *Store) Reap(ctx context.Context, o store.Reaping) (done store.Reaped, err error) {
 	own := s
 	err = s.write(ctx, func(tx *sql.Tx) error {
-		done = contract.Reaped{}
+		done = store.Reaped{}
 		if err := s.patience(ctx, tx, o.Consumer); err != nil {
 			return err
 		}
-		var r contract.Retention
+		var r store.Retention
 		r, own, err = s.policyIn(ctx, tx, o.Consumer)
 		if err == nil {
 			err = sqlform.MayReap(r, true)
@@ -44,7 +44,7 @@ func (s *Store) Reap(ctx context.Context, o contract.Reaping) (done contract.Rea
 	case errors.Is(err, errDry):
 		err = nil
 	case errors.Is(err, errElsewhere):
-		return contract.Reaped{Elsewhere: true}, nil
+		return store.Reaped{Elsewhere: true}, nil
 	}
 	if err == nil && own.days != nil {
 		err = own.reapDays(ctx, o, &done)
@@ -53,13 +53,13 @@ func (s *Store) Reap(ctx context.Context, o contract.Reaping) (done contract.Rea
 }
 
 // slice removes some markers with their rows, and some bodies.
-func (s *Store) slice(ctx context.Context, tx *sql.Tx, r contract.Retention, o contract.Reaping, done *contract.Reaped) error {
+func (s *Store) slice(ctx context.Context, tx *sql.Tx, r store.Retention, o store.Reaping, done *store.Reaped) error {
 	if o.DryRun {
 		if _, err := tx.ExecContext(ctx, s.sql.Advance, []byte(o.Consumer)); err != nil {
 			return err
 		}
 	}
-	first := o.After == contract.ReapMark{} || o.After.Done
+	first := o.After == store.ReapMark{} || o.After.Done
 	if first {
 		if err := s.reapBodies(ctx, tx, o, done); err != nil {
 			return err
@@ -77,7 +77,7 @@ func (s *Store) slice(ctx context.Context, tx *sql.Tx, r contract.Retention, o c
 
 // reapBodies removes some bodies, at the begin and the end of a pass: to find them each scope is
 // asked.
-func (s *Store) reapBodies(ctx context.Context, tx *sql.Tx, o contract.Reaping, done *contract.Reaped) error {
+func (s *Store) reapBodies(ctx context.Context, tx *sql.Tx, o store.Reaping, done *store.Reaped) error {
 	bodies, err := tx.ExecContext(ctx, s.sql.ReapBodies, []byte(o.Consumer), o.Most)
 	if err == nil {
 		done.Bodies, err = bodies.RowsAffected()
@@ -107,8 +107,8 @@ func (s *Store) patience(ctx context.Context, tx *sql.Tx, consumer string) error
 
 // policyIn is a consumer's retention as the transaction sees it, and the store where its
 // markers are: read in one statement, since each slice asks.
-func (s *Store) policyIn(ctx context.Context, tx *sql.Tx, consumer string) (contract.Retention, *Store, error) {
-	r := contract.Retention{Consumer: consumer}
+func (s *Store) policyIn(ctx context.Context, tx *sql.Tx, consumer string) (store.Retention, *Store, error) {
+	r := store.Retention{Consumer: consumer}
 	var keep, bodies, horizon int64
 	var table sql.NullInt64
 	var kind sql.NullString
@@ -130,7 +130,7 @@ func (s *Store) policyIn(ctx context.Context, tx *sql.Tx, consumer string) (cont
 // reapMarkers removes some markers: in PostgreSQL of what its walk through the table comes
 // to, in SQLite of the scope that the pass has come to, or of the next one that has such as
 // are due.
-func (s *Store) reapMarkers(ctx context.Context, tx *sql.Tx, o contract.Reaping, done *contract.Reaped) error {
+func (s *Store) reapMarkers(ctx context.Context, tx *sql.Tx, o store.Reaping, done *store.Reaped) error {
 	if s.postgres != nil {
 		return s.walk(ctx, tx, o, done)
 	}
@@ -143,10 +143,10 @@ func (s *Store) reapMarkers(ctx context.Context, tx *sql.Tx, o contract.Reaping,
 				return err
 			}
 		}
-		next := contract.ReapMark{}
+		next := store.ReapMark{}
 		err := tx.QueryRowContext(ctx, s.sqlite.NextDue, []byte(o.Consumer), after.Scope).Scan(&next.Scope)
 		if errors.Is(err, sql.ErrNoRows) {
-			done.Next = contract.ReapMark{Done: true}
+			done.Next = store.ReapMark{Done: true}
 			return nil
 		}
 		if err != nil {
@@ -158,7 +158,7 @@ func (s *Store) reapMarkers(ctx context.Context, tx *sql.Tx, o contract.Reaping,
 
 // sqliteReap removes what may go of the markers behind a place, and says how many it looked
 // at.
-func (s *Store) sqliteReap(ctx context.Context, tx *sql.Tx, after contract.ReapMark, most int, done *contract.Reaped) (looked int64, err error) {
+func (s *Store) sqliteReap(ctx context.Context, tx *sql.Tx, after store.ReapMark, most int, done *store.Reaped) (looked int64, err error) {
 	ids, looked, err := s.part(ctx, tx, after, most, done)
 	if err != nil {
 		return 0, err
@@ -185,7 +185,7 @@ func (s *Store) sqliteReap(ctx context.Context, tx *sql.Tx, after contract.ReapM
 
 // part reads some markers that are due: the ids of those that may go, and how many were
 // looked at.
-func (s *Store) part(ctx context.Context, tx *sql.Tx, after contract.ReapMark, most int, done *contract.Reaped) (ids [][]byte, looked int64, err error) {
+func (s *Store) part(ctx context.Context, tx *sql.Tx, after store.ReapMark, most int, done *store.Reaped) (ids [][]byte, looked int64, err error) {
 	rows, err := tx.QueryContext(ctx, s.sqlite.Part, after.Scope, after.At, []byte(after.ID), most)
 	if err != nil {
 		return nil, 0, err

@@ -5,14 +5,14 @@ import (
 	"database/sql"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/lines"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/internal/streams"
+	"github.com/semel-go/semel/store"
 )
 
-// ReceiveIn implements contract.TxReceiver.
-func (s *Store) ReceiveIn(ctx context.Context, tx *sql.Tx, marks []contract.Mark, messages []*semel.Message) ([]contract.Verdict, error) {
+// ReceiveIn implements store.TxReceiver.
+func (s *Store) ReceiveIn(ctx context.Context, tx *sql.Tx, marks []store.Mark, messages []*semel.Message) ([]store.Verdict, error) {
 	verdicts, err := s.MarkIn(ctx, tx, marks)
 	if err != nil {
 		return nil, err
@@ -29,17 +29,17 @@ func (s *Store) ReceiveIn(ctx context.Context, tx *sql.Tx, marks []contract.Mark
 	return verdicts, nil
 }
 
-// ParkIn implements contract.TxParker.
-func (s *Store) ParkIn(ctx context.Context, tx *sql.Tx, marks []contract.Mark, messages []*semel.Message, reason semel.Reason) ([]contract.Verdict, error) {
+// ParkIn implements store.TxParker.
+func (s *Store) ParkIn(ctx context.Context, tx *sql.Tx, marks []store.Mark, messages []*semel.Message, reason semel.Reason) ([]store.Verdict, error) {
 	verdicts, err := s.MarkIn(ctx, tx, marks)
 	if err != nil {
 		return nil, err
 	}
 	for i, m := range sqlform.Marks(marks) {
-		if verdicts[i].Kind != contract.Fresh {
+		if verdicts[i].Kind != store.Fresh {
 			continue
 		}
-		if err := s.receiveOne(ctx, tx, &m, &contract.Row{State: contract.StateParked, Reason: reason, Message: messages[i]}); err != nil {
+		if err := s.receiveOne(ctx, tx, &m, &store.Row{State: store.StateParked, Reason: reason, Message: messages[i]}); err != nil {
 			return nil, s.blameless("park", err)
 		}
 	}
@@ -47,7 +47,7 @@ func (s *Store) ParkIn(ctx context.Context, tx *sql.Tx, marks []contract.Mark, m
 }
 
 // receive writes the rows of the messages whose marks are fresh.
-func (s *Store) receive(ctx context.Context, tx *sql.Tx, marks []contract.Mark, verdicts []contract.Verdict, messages []*semel.Message) error {
+func (s *Store) receive(ctx context.Context, tx *sql.Tx, marks []store.Mark, verdicts []store.Verdict, messages []*semel.Message) error {
 	if s.postgres != nil {
 		pieces, err := sqlform.Receive(s.crypt, marks, verdicts, messages)
 		for i := 0; err == nil && i < len(pieces); i++ {
@@ -56,10 +56,10 @@ func (s *Store) receive(ctx context.Context, tx *sql.Tx, marks []contract.Mark, 
 		return err
 	}
 	for i, m := range sqlform.Marks(marks) {
-		if verdicts[i].Kind != contract.Fresh {
+		if verdicts[i].Kind != store.Fresh {
 			continue
 		}
-		if err := s.receiveOne(ctx, tx, &m, &contract.Row{State: contract.StateReceived, Message: messages[i]}); err != nil {
+		if err := s.receiveOne(ctx, tx, &m, &store.Row{State: store.StateReceived, Message: messages[i]}); err != nil {
 			return err
 		}
 	}
@@ -67,7 +67,7 @@ func (s *Store) receive(ctx context.Context, tx *sql.Tx, marks []contract.Mark, 
 }
 
 // receiveOne writes one row of a message that is received.
-func (s *Store) receiveOne(ctx context.Context, tx *sql.Tx, m *sqlform.Mark, r *contract.Row) error {
+func (s *Store) receiveOne(ctx context.Context, tx *sql.Tx, m *sqlform.Mark, r *store.Row) error {
 	values, err := sqlform.RowValues(s.crypt, m, r)
 	if err != nil {
 		return err

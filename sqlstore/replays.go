@@ -8,17 +8,18 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
 // mostReplays is how many replays are told where nobody says.
 const mostReplays = 1000
 
-var _ contract.Replays = (*Store)(nil)
+var _ admin.Replays = (*Store)(nil)
 
-// NewReplay implements contract.Replays.
-func (s *Store) NewReplay(ctx context.Context, r contract.Replay, t contract.Token, lease time.Duration, a contract.Act) (int64, error) {
+// NewReplay implements admin.Replays.
+func (s *Store) NewReplay(ctx context.Context, r admin.Replay, t store.Token, lease time.Duration, a store.Act) (int64, error) {
 	told, err := sqlform.Told(r.Progress)
 	if err != nil {
 		return 0, s.answer("new replay", err)
@@ -27,7 +28,7 @@ func (s *Store) NewReplay(ctx context.Context, r contract.Replay, t contract.Tok
 		err := tx.QueryRowContext(ctx, s.sql.NewReplay, []byte(r.Consumer), r.Generation, string(r.Kind), r.Effects, sqlform.Plain(a.Who), sqlform.Plain(a.Why),
 			int64(t), lease.Milliseconds(), told).Scan(&r.Number)
 		if errors.Is(err, sql.ErrNoRows) {
-			return cmp.Or(s.soleReplay(ctx, tx, &r), contract.ErrReplayOpen)
+			return cmp.Or(s.soleReplay(ctx, tx, &r), admin.ErrReplayOpen)
 		}
 		if err != nil {
 			return err
@@ -38,7 +39,7 @@ func (s *Store) NewReplay(ctx context.Context, r contract.Replay, t contract.Tok
 }
 
 // soleReplay refuses a second replay of a consumer and generation.
-func (s *Store) soleReplay(ctx context.Context, tx *sql.Tx, of *contract.Replay) error {
+func (s *Store) soleReplay(ctx context.Context, tx *sql.Tx, of *admin.Replay) error {
 	var number int64
 	err := tx.QueryRowContext(ctx, s.sql.OpenReplay, []byte(of.Consumer), of.Generation, of.Number).Scan(&number)
 	switch {
@@ -47,16 +48,16 @@ func (s *Store) soleReplay(ctx context.Context, tx *sql.Tx, of *contract.Replay)
 	case err != nil:
 		return err
 	}
-	return fmt.Errorf("replay %d: %w", number, contract.ErrReplayOpen)
+	return fmt.Errorf("replay %d: %w", number, admin.ErrReplayOpen)
 }
 
 // changeReplay changes a replay, and records the act if it has a verb.
-func (s *Store) changeReplay(ctx context.Context, number int64, a contract.Act, do func(tx *sql.Tx, r *sqlform.Replay, now time.Time) error) (r sqlform.Replay, err error) {
+func (s *Store) changeReplay(ctx context.Context, number int64, a store.Act, do func(tx *sql.Tx, r *sqlform.Replay, now time.Time) error) (r sqlform.Replay, err error) {
 	err = s.write(ctx, func(tx *sql.Tx) error {
 		var now int64
 		err := tx.QueryRowContext(ctx, s.sql.LockReplay, number).Scan(&now)
 		if errors.Is(err, sql.ErrNoRows) {
-			return fmt.Errorf("replay %d: %w", number, contract.ErrNoReplay)
+			return fmt.Errorf("replay %d: %w", number, admin.ErrNoReplay)
 		}
 		if err != nil {
 			return err
@@ -100,7 +101,7 @@ func (s *Store) replay(ctx context.Context, in queries, number int64) (sqlform.R
 		return sqlform.Replay{}, err
 	}
 	if len(all) == 0 {
-		return sqlform.Replay{}, fmt.Errorf("replay %d: %w", number, contract.ErrNoReplay)
+		return sqlform.Replay{}, fmt.Errorf("replay %d: %w", number, admin.ErrNoReplay)
 	}
 	return all[0], nil
 }
@@ -130,7 +131,7 @@ func scanReplay(rows *sql.Rows) (r sqlform.Replay, err error) {
 	if err != nil {
 		return r, err
 	}
-	r.Consumer, r.Kind, r.State, r.Token = string(consumer), contract.ReplayKind(kind), contract.ReplayState(state), contract.Token(token)
+	r.Consumer, r.Kind, r.State, r.Token = string(consumer), admin.ReplayKind(kind), admin.ReplayState(state), store.Token(token)
 	r.Start.At, r.Stop.At, r.Saved, r.Ended = momentOf(started), momentOf(stopped), momentOf(saved), momentOf(ended)
 	if !r.State.Ended() {
 		r.Left = time.Duration(left) * time.Millisecond
@@ -141,8 +142,8 @@ func scanReplay(rows *sql.Rows) (r sqlform.Replay, err error) {
 	return r, nil
 }
 
-// TakeReplay implements contract.Replays.
-func (s *Store) TakeReplay(ctx context.Context, number int64, t contract.Token, lease time.Duration, a contract.Act) (contract.Replay, error) {
+// TakeReplay implements admin.Replays.
+func (s *Store) TakeReplay(ctx context.Context, number int64, t store.Token, lease time.Duration, a store.Act) (admin.Replay, error) {
 	r, err := s.changeReplay(ctx, number, a, func(tx *sql.Tx, r *sqlform.Replay, _ time.Time) error {
 		if err := r.Take(t, lease); err != nil {
 			return err
@@ -152,34 +153,34 @@ func (s *Store) TakeReplay(ctx context.Context, number int64, t contract.Token, 
 	return r.Replay, s.answer("take replay", err)
 }
 
-// SaveReplay implements contract.Replays.
-func (s *Store) SaveReplay(ctx context.Context, number int64, t contract.Token, lease time.Duration, p contract.ReplayProgress) (contract.ReplayState, error) {
-	r, err := s.changeReplay(ctx, number, contract.Act{}, func(_ *sql.Tx, r *sqlform.Replay, now time.Time) error { return r.Save(t, lease, p, now) })
+// SaveReplay implements admin.Replays.
+func (s *Store) SaveReplay(ctx context.Context, number int64, t store.Token, lease time.Duration, p admin.ReplayProgress) (admin.ReplayState, error) {
+	r, err := s.changeReplay(ctx, number, store.Act{}, func(_ *sql.Tx, r *sqlform.Replay, now time.Time) error { return r.Save(t, lease, p, now) })
 	return r.State, s.answer("save replay", err)
 }
 
-// EndReplay implements contract.Replays.
-func (s *Store) EndReplay(ctx context.Context, number int64, t contract.Token, to contract.ReplayState, p contract.ReplayProgress, a contract.Act) error {
+// EndReplay implements admin.Replays.
+func (s *Store) EndReplay(ctx context.Context, number int64, t store.Token, to admin.ReplayState, p admin.ReplayProgress, a store.Act) error {
 	_, err := s.changeReplay(ctx, number, a, func(_ *sql.Tx, r *sqlform.Replay, now time.Time) error { return r.End(t, to, p, now) })
 	return s.answer("end replay", err)
 }
 
-// StopReplay implements contract.Replays.
-func (s *Store) StopReplay(ctx context.Context, number int64, a contract.Act) (contract.Replay, error) {
+// StopReplay implements admin.Replays.
+func (s *Store) StopReplay(ctx context.Context, number int64, a store.Act) (admin.Replay, error) {
 	r, err := s.changeReplay(ctx, number, a, func(_ *sql.Tx, r *sqlform.Replay, now time.Time) error { return r.StopBy(a, now) })
 	return r.Replay, s.answer("stop replay", err)
 }
 
-// Replay implements contract.Replays.
-func (s *Store) Replay(ctx context.Context, number int64) (contract.Replay, error) {
+// Replay implements admin.Replays.
+func (s *Store) Replay(ctx context.Context, number int64) (admin.Replay, error) {
 	r, err := s.replay(ctx, s.db, number)
 	return r.Replay, s.answer("replay", err)
 }
 
-// ReplaysOf implements contract.Replays.
-func (s *Store) ReplaysOf(ctx context.Context, consumer string, limit int) ([]contract.Replay, error) {
+// ReplaysOf implements admin.Replays.
+func (s *Store) ReplaysOf(ctx context.Context, consumer string, limit int) ([]admin.Replay, error) {
 	found, err := s.replays(ctx, s.db, 0, consumer, cmp.Or(max(limit, 0), mostReplays))
-	all := make([]contract.Replay, len(found))
+	all := make([]admin.Replay, len(found))
 	for i := range found {
 		all[i] = found[i].Replay
 	}

@@ -7,22 +7,23 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
-// Requeue implements contract.Requeuer.
-func (s *Store) Requeue(ctx context.Context, number, revision int64, a contract.Act) error {
-	return s.answer("retry", s.again(ctx, number, revision, contract.RowRetried, a))
+// Requeue implements admin.Requeuer.
+func (s *Store) Requeue(ctx context.Context, number, revision int64, a store.Act) error {
+	return s.answer("retry", s.again(ctx, number, revision, store.RowRetried, a))
 }
 
-// Release implements contract.Requeuer.
-func (s *Store) Release(ctx context.Context, number, revision int64, a contract.Act) error {
-	return s.answer("release", s.again(ctx, number, revision, contract.RowReleased, a))
+// Release implements admin.Requeuer.
+func (s *Store) Release(ctx context.Context, number, revision int64, a store.Act) error {
+	return s.answer("release", s.again(ctx, number, revision, store.RowReleased, a))
 }
 
 // again lets a row be worked on again.
-func (s *Store) again(ctx context.Context, number, revision int64, e contract.RowEvent, a contract.Act) error {
+func (s *Store) again(ctx context.Context, number, revision int64, e store.RowEvent, a store.Act) error {
 	s, err := s.ofRow(ctx, number)
 	if err != nil {
 		return err
@@ -36,8 +37,8 @@ func (s *Store) again(ctx context.Context, number, revision int64, e contract.Ro
 		switch {
 		case !legal:
 			return fmt.Errorf("row %d is %s: %w", number, r.state, semel.ErrState)
-		case r.state.Outcome() == contract.Waiting && r.state != contract.StateInProgress && r.due:
-			return fmt.Errorf("row %d: %w", number, contract.ErrDueAlready)
+		case r.state.Outcome() == store.Waiting && r.state != store.StateInProgress && r.due:
+			return fmt.Errorf("row %d: %w", number, admin.ErrDueAlready)
 		}
 		if err := s.mayRequeue(ctx, tx, number, e); err != nil {
 			return err
@@ -55,8 +56,8 @@ func (s *Store) again(ctx context.Context, number, revision int64, e contract.Ro
 	})
 }
 
-// Reopen implements contract.Requeuer.
-func (s *Store) Reopen(ctx context.Context, number, revision int64, a contract.Act) error {
+// Reopen implements admin.Requeuer.
+func (s *Store) Reopen(ctx context.Context, number, revision int64, a store.Act) error {
 	s, err := s.ofRow(ctx, number)
 	if err != nil {
 		return err
@@ -71,7 +72,7 @@ func (s *Store) Reopen(ctx context.Context, number, revision int64, a contract.A
 		if err := tx.QueryRowContext(ctx, s.sql.Reopenable, number).Scan(&reason, &unknown, &bodiless); err != nil {
 			return err
 		}
-		if err := contract.MayReopen(number, r.state, reason, unknown, bodiless); err != nil {
+		if err := admin.MayReopen(number, r.state, reason, unknown, bodiless); err != nil {
 			return err
 		}
 		if err := s.readTwins(ctx, tx, r); err != nil {
@@ -83,10 +84,10 @@ func (s *Store) Reopen(ctx context.Context, number, revision int64, a contract.A
 		if !r.marked && len(r.conflict) == 0 {
 			return noMarker(number)
 		}
-		if err := s.set(ctx, tx, r, s.sql.ReopenRow, string(contract.ReopenedReason(reason))); err != nil {
+		if err := s.set(ctx, tx, r, s.sql.ReopenRow, string(admin.ReopenedReason(reason))); err != nil {
 			return err
 		}
-		if err := s.turnMarker(ctx, tx, r, sqlform.Marker{Outcome: int64(contract.Parked), Version: r.version, Sum: r.sum}); err != nil {
+		if err := s.turnMarker(ctx, tx, r, sqlform.Marker{Outcome: int64(store.Parked), Version: r.version, Sum: r.sum}); err != nil {
 			return err
 		}
 		return s.record(ctx, tx, a, number, "done")
@@ -99,9 +100,9 @@ func noMarker(number int64) error {
 }
 
 // takeMarker has the marker of a row's identity belong to the row, and say that it waits. It
-// refuses that beside others of which one is open; see contract.MayRun.
+// refuses that beside others of which one is open; see admin.MayRun.
 func (s *Store) takeMarker(ctx context.Context, tx *sql.Tx, r *actedRow, others []sqlform.Twin) error {
-	if r.state.Outcome() == contract.Waiting && r.owns && r.outcome == contract.Waiting {
+	if r.state.Outcome() == store.Waiting && r.owns && r.outcome == store.Waiting {
 		return nil
 	}
 	if err := r.mayRun(others); err != nil {
@@ -121,7 +122,7 @@ func (s *Store) takeMarker(ctx context.Context, tx *sql.Tx, r *actedRow, others 
 	if err != nil || n != 1 {
 		return errors.Join(noMarker(r.number), err)
 	}
-	r.owns, r.outcome = true, contract.Waiting
-	r.marker = sqlform.Marker{Outcome: int64(contract.Waiting), Version: r.version, Sum: r.sum}
+	r.owns, r.outcome = true, store.Waiting
+	r.marker = sqlform.Marker{Outcome: int64(store.Waiting), Version: r.version, Sum: r.sum}
 	return nil
 }

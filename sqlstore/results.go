@@ -6,17 +6,17 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
 var (
-	_ contract.ResultWriter[*sql.Tx] = (*Store)(nil)
-	_ contract.ResultReader          = (*Store)(nil)
+	_ store.ResultWriter[*sql.Tx] = (*Store)(nil)
+	_ store.ResultReader          = (*Store)(nil)
 )
 
-// KeepResult implements contract.ResultWriter.
-func (s *Store) KeepResult(ctx context.Context, tx *sql.Tx, of contract.ResultOf, result []byte) error {
+// KeepResult implements store.ResultWriter.
+func (s *Store) KeepResult(ctx context.Context, tx *sql.Tx, of store.ResultOf, result []byte) error {
 	args, err := s.keptResult(of, result)
 	if err == nil {
 		err = s.ourOwn("results", writeIn(ctx, tx, sqlform.Results, 1, s.sql.KeepResult, args...))
@@ -33,7 +33,7 @@ func (s *Store) ourOwn(doing string, err error) error {
 	return err
 }
 
-func (s *Store) keptResult(of contract.ResultOf, result []byte) ([]any, error) {
+func (s *Store) keptResult(of store.ResultOf, result []byte) ([]any, error) {
 	id, _ := sqlform.ID(of.ID)
 	kept, err := s.crypt.Hide(OfResult, of.ID, notNil(result))
 	return []any{of.Scope, id, kept}, err
@@ -48,14 +48,14 @@ func resultError(err error) error {
 
 // endResult is a result that a commit keeps.
 type endResult struct {
-	of     contract.ResultOf
+	of     store.ResultOf
 	result []byte
 }
 
-var _ contract.CommitResultWriter = (*batch)(nil)
+var _ store.CommitResultWriter = (*batch)(nil)
 
-// WriteResultAtCommit implements contract.CommitResultWriter.
-func (b *batch) WriteResultAtCommit(of contract.ResultOf, result []byte) {
+// WriteResultAtCommit implements store.CommitResultWriter.
+func (b *batch) WriteResultAtCommit(of store.ResultOf, result []byte) {
 	b.results = append(b.results, endResult{of, result})
 }
 
@@ -105,8 +105,8 @@ func notNil(b []byte) []byte {
 	return b
 }
 
-// Results implements contract.ResultReader.
-func (s *Store) Results(ctx context.Context, of []contract.ResultOf) ([][]byte, error) {
+// Results implements store.ResultReader.
+func (s *Store) Results(ctx context.Context, of []store.ResultOf) ([][]byte, error) {
 	results := make([][]byte, len(of))
 	all := make([]int, len(of))
 	for i := range all {
@@ -120,7 +120,7 @@ func (s *Store) Results(ctx context.Context, of []contract.ResultOf) ([][]byte, 
 	return results, nil
 }
 
-func (s *Store) readResults(ctx context.Context, of []contract.ResultOf, chunk []int, results [][]byte) error {
+func (s *Store) readResults(ctx context.Context, of []store.ResultOf, chunk []int, results [][]byte) error {
 	flat := make([]any, 0, 3*len(chunk))
 	for _, i := range chunk {
 		id, _ := sqlform.ID(of[i].ID)

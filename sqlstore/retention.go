@@ -9,16 +9,17 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // countedDay bounds how many markers of a day are counted.
 const countedDay = 100_000
 
-// Retain implements contract.Reaper. In PostgreSQL an index that is missing is a fault of
+// Retain implements store.Reaper. In PostgreSQL an index that is missing is a fault of
 // the schema: without it each look for what is due reads all markers.
-func (s *Store) Retain(ctx context.Context, r contract.Retention) error {
+func (s *Store) Retain(ctx context.Context, r store.Retention) error {
 	err := s.notDated(ctx, s.db, r.Consumer)
 	if err != nil {
 		return s.answer("retention", err)
@@ -44,8 +45,8 @@ func ceilMilliseconds(d time.Duration) int64 {
 	return (d + time.Millisecond - 1).Milliseconds()
 }
 
-// Progressed implements contract.Reaper.
-func (s *Store) Progressed(ctx context.Context, consumer string, lanes []contract.LaneAge) error {
+// Progressed implements store.Reaper.
+func (s *Store) Progressed(ctx context.Context, consumer string, lanes []source.LaneAge) error {
 	err := s.write(ctx, func(tx *sql.Tx) error {
 		for _, l := range lanes {
 			if _, err := tx.ExecContext(ctx, s.sql.Age, []byte(consumer), sqlform.Plain(l.Lane), microsecondsOf(l.Oldest)); err != nil {
@@ -72,8 +73,8 @@ func microsecondsOf(t time.Time) any {
 	return min(max(t.UnixMicro(), 0), latest)
 }
 
-// ForgetLane implements contract.Reaper.
-func (s *Store) ForgetLane(ctx context.Context, consumer, lane string, a contract.Act) error {
+// ForgetLane implements store.Reaper.
+func (s *Store) ForgetLane(ctx context.Context, consumer, lane string, a store.Act) error {
 	err := s.write(ctx, func(tx *sql.Tx) error {
 		done, err := tx.ExecContext(ctx, s.sql.ForgetAge, []byte(consumer), sqlform.Plain(lane))
 		if err != nil {
@@ -87,8 +88,8 @@ func (s *Store) ForgetLane(ctx context.Context, consumer, lane string, a contrac
 	return s.answer("forget a lane", err)
 }
 
-// Retentions implements contract.Reaper.
-func (s *Store) Retentions(ctx context.Context, consumer string) ([]contract.StoredRetention, error) {
+// Retentions implements store.Reaper.
+func (s *Store) Retentions(ctx context.Context, consumer string) ([]store.StoredRetention, error) {
 	all, err := s.retentions(ctx, consumer)
 	for i := range all {
 		if err == nil {
@@ -101,14 +102,14 @@ func (s *Store) Retentions(ctx context.Context, consumer string) ([]contract.Sto
 	return all, nil
 }
 
-func (s *Store) retentions(ctx context.Context, consumer string) (all []contract.StoredRetention, err error) {
+func (s *Store) retentions(ctx context.Context, consumer string) (all []store.StoredRetention, err error) {
 	rows, err := s.db.QueryContext(ctx, s.sql.Retentions, bytesOrNull(consumer))
 	if err != nil {
 		return nil, err
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var r contract.StoredRetention
+		var r store.StoredRetention
 		var name []byte
 		var keep, bodies, horizon, progress int64
 		var oldest, cutoff, low sql.NullInt64
@@ -133,7 +134,7 @@ func moment(n sql.NullInt64) time.Time {
 }
 
 // measure adds what is counted or estimated.
-func (s *Store) measure(ctx context.Context, r *contract.StoredRetention) error {
+func (s *Store) measure(ctx context.Context, r *store.StoredRetention) error {
 	s, err := s.ofConsumer(ctx, r.Consumer)
 	if err != nil {
 		return err
@@ -160,7 +161,7 @@ func (s *Store) measure(ctx context.Context, r *contract.StoredRetention) error 
 	return err
 }
 
-// Removed implements contract.Reaper.
+// Removed implements store.Reaper.
 func (s *Store) Removed(ctx context.Context, consumer string) (time.Time, error) {
 	if err := s.notDated(ctx, s.db, consumer); err != nil {
 		return time.Time{}, s.answer("retention", err)
@@ -170,7 +171,7 @@ func (s *Store) Removed(ctx context.Context, consumer string) (time.Time, error)
 	return moment(low), s.answer("retention", err)
 }
 
-// Advance implements contract.Reaper.
+// Advance implements store.Reaper.
 func (s *Store) Advance(ctx context.Context, consumer string) (to time.Time, err error) {
 	if s, err = s.ofConsumer(ctx, consumer); err != nil {
 		return time.Time{}, err
@@ -216,7 +217,7 @@ func (s *Store) whyNot(ctx context.Context, consumer string) error {
 const scopesAtOnce = 1000
 
 // lows are the low-water marks of the scopes of those marks that ask, by scope.
-func (l lists) lows(ctx context.Context, marks []contract.Mark) (map[int64]sqlform.Low, error) {
+func (l lists) lows(ctx context.Context, marks []store.Mark) (map[int64]sqlform.Low, error) {
 	scopes := sqlform.Aged(marks)
 	if len(scopes) == 0 {
 		return nil, nil
@@ -250,7 +251,7 @@ func (l lists) lowsOf(ctx context.Context, scopes []any, lows map[int64]sqlform.
 // judgeAges judges which fresh marks are older than what is kept. It is a statement
 // behind the one that marks: what that waited for may be the end of a reaper, whose
 // low-water mark a statement that began before it does not see.
-func (l lists) judgeAges(ctx context.Context, marks []contract.Mark, verdicts []contract.Verdict) error {
+func (l lists) judgeAges(ctx context.Context, marks []store.Mark, verdicts []store.Verdict) error {
 	lows, err := l.lows(ctx, marks)
 	if err == nil {
 		sqlform.JudgeAges(marks, lows, verdicts)

@@ -4,13 +4,13 @@ import (
 	"context"
 	"slices"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
 // writeRow writes an inbox row with the commit, or counts one more delivery on
 // the one that is there.
-func (b *batch) writeRow(ctx context.Context, r *contract.Row) error {
+func (b *batch) writeRow(ctx context.Context, r *store.Row) error {
 	m := &b.marks[r.Mark]
 	if r.Repeat {
 		for _, conflict := range b.store.crypt.Repeated(m, r.Conflict) {

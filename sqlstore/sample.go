@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // MostSampled is up to which number a Sampled counts.
@@ -48,7 +48,7 @@ var sampleFewer = []int{MostSampled, MostSampled / 5, MostSampled / 25}
 // SampleRows counts the rows of a state. It reads MostSampled of them at most, within 50 ms;
 // where the database does not come so far, fewer, and then as few the next time, until that
 // takes so little time that more can be read.
-func (s *Store) SampleRows(ctx context.Context, state contract.RowState) (out Sampled, err error) {
+func (s *Store) SampleRows(ctx context.Context, state store.RowState) (out Sampled, err error) {
 	err = s.counting(ctx, state, func(most int) (err error) {
 		out, err = s.sampleRows(ctx, state, most)
 		return err
@@ -67,7 +67,7 @@ const quickSamples = 40
 
 // counting has rows of a state counted up to the number that was counted in time before, or to
 // the next lower one where that takes too long.
-func (s *Store) counting(ctx context.Context, state contract.RowState, count func(most int) error) error {
+func (s *Store) counting(ctx context.Context, state store.RowState, count func(most int) error) error {
 	s.mu.Lock()
 	to := s.sampled[state]
 	s.mu.Unlock()
@@ -89,7 +89,7 @@ func (s *Store) counting(ctx context.Context, state contract.RowState, count fun
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.sampled == nil {
-			s.sampled = map[contract.RowState]sampledTo{}
+			s.sampled = map[store.RowState]sampledTo{}
 		}
 		s.sampled[state] = to
 		return err
@@ -97,7 +97,7 @@ func (s *Store) counting(ctx context.Context, state contract.RowState, count fun
 }
 
 // sampleRows counts up to a number.
-func (s *Store) sampleRows(ctx context.Context, state contract.RowState, most int) (Sampled, error) {
+func (s *Store) sampleRows(ctx context.Context, state store.RowState, most int) (Sampled, error) {
 	out := Sampled{Consumers: map[string]SampledRows{}}
 	var total int64
 	// The number stands in the statement: of one that is given later the server knows nothing
@@ -179,13 +179,13 @@ func (s *Store) SampleTables(ctx context.Context) (map[string]SampledTable, erro
 
 // SampleOutcomes is how many markers have which outcome, as the server estimates it from a
 // sample of each partition; none in SQLite, and before the server has taken one.
-func (s *Store) SampleOutcomes(ctx context.Context) (map[contract.Outcome]int64, error) {
-	all := map[contract.Outcome]int64{}
+func (s *Store) SampleOutcomes(ctx context.Context) (map[store.Outcome]int64, error) {
+	all := map[store.Outcome]int64{}
 	if s.postgres == nil {
 		return all, nil
 	}
 	err := s.sample(ctx, s.postgres.SampleOutcomes, func(rows *sql.Rows) error {
-		var outcome contract.Outcome
+		var outcome store.Outcome
 		var n int64
 		err := rows.Scan(&outcome, &n)
 		all[outcome] = n

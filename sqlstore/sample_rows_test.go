@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // waiting is a driver of a database in which so many rows of two consumers wait, and which
@@ -79,8 +79,8 @@ func TestWhenThereAreMoreRowsThanAreCounted(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				s.sampled = map[contract.RowState]sampledTo{contract.StateReceived: {level: level}}
-				out, err := s.SampleRows(t.Context(), contract.StateReceived)
+				s.sampled = map[store.RowState]sampledTo{store.StateReceived: {level: level}}
+				out, err := s.SampleRows(t.Context(), store.StateReceived)
 				b, a := out.Consumers["billing"], out.Consumers["audit"]
 				if err != nil || out.AtLeast != c.atLeast || b.Rows != c.rows || b.Oldest != time.Minute || b.Gap != 0 || b.Suppressed != 2 || a.Oldest != 0 || a.Gap != 30*time.Second {
 					t.Errorf("%+v: %v", out, err)

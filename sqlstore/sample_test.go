@@ -11,7 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // slow is a database that takes so long for a row, and is ended after 50 ms.
@@ -48,7 +48,7 @@ func TestRowsAreCountedAsFarAsTheDatabaseComesInTime(t *testing.T) {
 				s := &Store{}
 				for n, want := range c.asked {
 					var asked []int
-					err := s.counting(t.Context(), contract.StateReceived, slow(t.Context(), c.aRow, &asked))
+					err := s.counting(t.Context(), store.StateReceived, slow(t.Context(), c.aRow, &asked))
 					if !slices.Equal(asked, want) || (err != nil) != c.fails {
 						t.Errorf("sample %d asked for %v, not %v: %v", n, asked, want, err)
 					}
@@ -60,7 +60,7 @@ func TestRowsAreCountedAsFarAsTheDatabaseComesInTime(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s, asked := &Store{}, []int(nil)
 			ask := func(aRow time.Duration) {
-				if err := s.counting(t.Context(), contract.StateParked, slow(t.Context(), aRow, &asked)); err != nil {
+				if err := s.counting(t.Context(), store.StateParked, slow(t.Context(), aRow, &asked)); err != nil {
 					t.Error(err)
 				}
 			}
@@ -82,7 +82,7 @@ func TestRowsAreCountedAsFarAsTheDatabaseComesInTime(t *testing.T) {
 			s, asked := &Store{}, []int(nil)
 			ask := func(times int, aRow time.Duration) {
 				for range times {
-					if err := s.counting(t.Context(), contract.StateParked, slow(t.Context(), aRow, &asked)); err != nil {
+					if err := s.counting(t.Context(), store.StateParked, slow(t.Context(), aRow, &asked)); err != nil {
 						t.Error(err)
 					}
 				}
@@ -103,9 +103,9 @@ func TestRowsAreCountedAsFarAsTheDatabaseComesInTime(t *testing.T) {
 	t.Run("trap_T81_K4_each_state_by_itself", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s, asked := &Store{}, []int(nil)
-			for _, state := range []contract.RowState{contract.StateReceived, contract.StateParked, contract.StateReceived} {
+			for _, state := range []store.RowState{store.StateReceived, store.StateParked, store.StateReceived} {
 				aRow := time.Microsecond
-				if state == contract.StateReceived {
+				if state == store.StateReceived {
 					aRow = 100 * time.Microsecond
 				}
 				if err := s.counting(t.Context(), state, slow(t.Context(), aRow, &asked)); err != nil {
@@ -128,7 +128,7 @@ func TestRowsAreCountedAsFarAsTheDatabaseComesInTime(t *testing.T) {
 		var asked []int
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := (&Store{}).counting(ctx, contract.StateParked, slow(ctx, time.Second, &asked)); err == nil || len(asked) != 1 {
+		if err := (&Store{}).counting(ctx, store.StateParked, slow(ctx, time.Second, &asked)); err == nil || len(asked) != 1 {
 			t.Errorf("it asked for %v: %v", asked, err)
 		}
 	})

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
-var _ contract.Interner = (*Store)(nil)
+var _ store.Interner = (*Store)(nil)
 
 type scope struct {
 	consumer, source string
@@ -21,7 +21,7 @@ func (s scope) args() []any { return []any{[]byte(s.consumer), []byte(s.source),
 // mostScopes bounds the cache of scopes; a full cache starts anew.
 const mostScopes = 10_000
 
-// Scope implements contract.TxStore.
+// Scope implements store.TxStore.
 func (s *Store) Scope(ctx context.Context, consumer, source string, generation int64) (int64, error) {
 	numbers, err := s.Scopes(ctx, consumer, []string{source}, generation)
 	if err != nil {
@@ -30,7 +30,7 @@ func (s *Store) Scope(ctx context.Context, consumer, source string, generation i
 	return numbers[0], nil
 }
 
-// Scopes implements contract.Interner: PostgreSQL is asked once for all that this process does
+// Scopes implements store.Interner: PostgreSQL is asked once for all that this process does
 // not remember, and those that are not there are written in one transaction.
 func (s *Store) Scopes(ctx context.Context, consumer string, sources []string, generation int64) ([]int64, error) {
 	numbers := make([]int64, len(sources))
@@ -76,7 +76,7 @@ func (s *Store) forgetScopes() {
 	s.mu.Unlock()
 }
 
-// ScopeIn implements contract.TxScoper.
+// ScopeIn implements store.TxScoper.
 func (s *Store) ScopeIn(ctx context.Context, tx *sql.Tx, consumer, source string, generation int64) (n int64, err error) {
 	key := scope{consumer, source, generation}
 	if err = s.admits(key); err == nil {

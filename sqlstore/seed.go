@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/adoption"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
 // Seed says which ids of another table become markers. See Store.Seed.
@@ -220,20 +220,20 @@ func (w *seeder) page(ctx context.Context, tx *sql.Tx) ([]oldID, error) {
 	return ids, rows.Err()
 }
 
-func (w *seeder) marks(ids []oldID) []contract.Mark {
-	marks := make([]contract.Mark, 0, len(ids))
+func (w *seeder) marks(ids []oldID) []store.Mark {
+	marks := make([]store.Mark, 0, len(ids))
 	for _, id := range ids {
 		if len(id.bytes) > 0 && len(id.bytes) <= semel.MaxID {
-			marks = append(marks, contract.Mark{Scope: w.scope, ID: id.bytes, As: contract.Applied})
+			marks = append(marks, store.Mark{Scope: w.scope, ID: id.bytes, As: store.Applied})
 		}
 	}
 	return marks
 }
 
 // seed writes the marks that are not there and counts them.
-func (s *Store) seed(ctx context.Context, tx *sql.Tx, marks []contract.Mark) (written int64, err error) {
+func (s *Store) seed(ctx context.Context, tx *sql.Tx, marks []store.Mark) (written int64, err error) {
 	forms := sqlform.Marks(marks)
-	verdicts := make([]contract.Verdict, len(marks))
+	verdicts := make([]store.Verdict, len(marks))
 	l := lists{s, tx, true}
 	for chunk := range l.chunks(sqlform.Sorted(forms)) {
 		if len(chunk) == 0 {
@@ -244,7 +244,7 @@ func (s *Store) seed(ctx context.Context, tx *sql.Tx, marks []contract.Mark) (wr
 		}
 	}
 	for _, v := range verdicts {
-		if v.Kind == contract.Fresh {
+		if v.Kind == store.Fresh {
 			written++
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // driven is an error as drivers make them, whose methods need more than a nil.
@@ -49,10 +49,10 @@ func TestErrorsThatCannotBeRead(t *testing.T) {
 		for _, err := range []error{odd, fmt.Errorf("wrapped: %w", odd), errors.Join(errors.New("joined"), odd)} {
 			t.Run("trap_T84_an_error_that_cannot_be_read_is_the_handlers_own/"+name, func(t *testing.T) {
 				for _, s := range []*Store{postgres, sqliteStore(t)} {
-					if class := s.Classify(err); class != contract.ClassRetry || s.IsStoreFault(err) {
+					if class := s.Classify(err); class != store.ClassRetry || s.IsStoreFault(err) {
 						t.Errorf("%s: of class %d, exonerated %t", s.dialect.name, class, s.IsStoreFault(err))
 					}
-					if class := s.Classify(&storeError{"begin", contract.ClassDown, err}); class != contract.ClassDown {
+					if class := s.Classify(&storeError{"begin", store.ClassDown, err}); class != store.ClassDown {
 						t.Errorf("%s: what the store has decided becomes %d", s.dialect.name, class)
 					}
 				}

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // session is one write transaction on a connection of its own, from the moment
@@ -40,7 +40,7 @@ type session struct {
 // storeError is a failure of the store that no message is to blame for.
 type storeError struct {
 	doing string
-	class contract.Class
+	class store.Class
 	err   error
 }
 
@@ -53,9 +53,9 @@ func (s *Store) blameless(doing string, err error) error {
 	class := s.Classify(err)
 	switch {
 	case s.noPartition(err):
-		class = contract.ClassContended
-	case class != contract.ClassContended:
-		class = contract.ClassDown
+		class = store.ClassContended
+	case class != store.ClassContended:
+		class = store.ClassDown
 	}
 	return &storeError{doing, class, s.hint(s.advised(err))}
 }
@@ -164,13 +164,13 @@ const closeTimeout = time.Second
 // would meet as well costs a new one a try.
 func (e *session) suspect(ctx context.Context, err error) {
 	class := e.store.Classify(err)
-	e.spoiled = ctx.Err() == nil && (class == contract.ClassDown || class != contract.ClassContended && e.store.dialect.coded(err))
+	e.spoiled = ctx.Err() == nil && (class == store.ClassDown || class != store.ClassContended && e.store.dialect.coded(err))
 }
 
 // doubt is suspect after handlers ran, whose doing an error may be: only one that
 // is of the store as a whole counts.
 func (e *session) doubt(err error) {
-	e.spoiled = e.spoiled || e.store.Classify(err) == contract.ClassDown
+	e.spoiled = e.spoiled || e.store.Classify(err) == store.ClassDown
 }
 
 // close closes the connection below database/sql.

@@ -10,10 +10,10 @@ import (
 	"io"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/adoption"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/internal/sqltext"
+	"github.com/semel-go/semel/store"
 )
 
 //go:embed sqlite
@@ -35,12 +35,12 @@ var sqliteFiles embed.FS
 // its own.
 //
 // The file must stay where it is: once it was moved, deleted or replaced, all
-// that the store is asked to write fails with contract.ClassDown, and so does a commit
+// that the store is asked to write fails with store.ClassDown, and so does a commit
 // that it may have lost. It works again when the file is back; another file is
 // for another Store.
 //
 // SQLite has one writer: batches of one Store take turns, and a handler must
-// write through its transaction only. contract.TxOptions are ignored: what ends a
+// write through its transaction only. store.TxOptions are ignored: what ends a
 // statement of a handler is its context. A wait for another
 // process that writes ends with busy_timeout, which no context cuts short.
 func SQLite(db *sql.DB, o Options) (*Store, error) {
@@ -72,7 +72,7 @@ func sqliteDialect(code func(error) (int, bool)) *dialect {
 		name: "sqlite", files: sqliteFiles, fill: sqliteFill, writers: 1, lengths: []int{500, 100, 20, 4, 1}, text: sqltext.SQLite(), bind: "?", moment: "?", now: "cast(unixepoch('subsec') * 1000 as integer)", start: sqliteStart, broken: sqliteBroken, commitHook: true, claims: sqliteClaims{},
 		believes: true,
 		coded:    func(err error) bool { _, ok := code(err); return ok },
-		classify: func(err error) contract.Class {
+		classify: func(err error) store.Class {
 			if n, ok := code(err); ok {
 				return sqliteClass(n)
 			}
@@ -108,7 +108,7 @@ func sqliteFill(s *Store, texts map[string]string) error {
 	return sqlform.Fill(s.sqlite, texts)
 }
 
-func sqliteStart(ctx context.Context, b *batch, _ contract.TxOptions) ([]contract.Verdict, error) {
+func sqliteStart(ctx context.Context, b *batch, _ store.TxOptions) ([]store.Verdict, error) {
 	done, err := b.tx.ExecContext(ctx, b.store.sql.Guard)
 	if err == nil {
 		b.guarded, err = b.store.guardedBy(done)
@@ -190,19 +190,19 @@ const (
 	sqliteConstraintRowID      = 2579
 )
 
-func sqliteClass(code int) contract.Class {
+func sqliteClass(code int) store.Class {
 	switch code {
 	case sqliteBusySnapshot:
-		return contract.ClassContended
+		return store.ClassContended
 	case sqliteAbortRollback, sqliteConstraintCommitHook: // rolled back before, or outside of the store's transaction
-		return contract.ClassAborted
+		return store.ClassAborted
 	}
 	switch code & 0xff {
 	case sqliteError, sqliteTooBig, sqliteConstraint, sqliteMismatch, sqliteMisuse, sqliteAuth, sqliteRange:
-		return contract.ClassPermanent
+		return store.ClassPermanent
 	case sqlitePerm, sqliteBusy, sqliteLocked, sqliteNoMemory, sqliteReadOnly, sqliteIOError, sqliteCorrupt,
 		sqliteFull, sqliteCantOpen, sqliteProtocol, sqliteNoLFS, sqliteNotADB:
-		return contract.ClassDown
+		return store.ClassDown
 	default:
 		return 0
 	}

@@ -4,12 +4,12 @@ import (
 	"context"
 	"database/sql"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
-// MaxOutput implements contract.StepWriter.
-func (s *Store) MaxOutput() int { return contract.MaxStepOutput }
+// MaxOutput implements store.StepWriter.
+func (s *Store) MaxOutput() int { return store.MaxStepOutput }
 
 // stepsArg are the steps of a row as PostgreSQL's statement takes them.
 type stepsArg struct {
@@ -20,7 +20,7 @@ type stepsArg struct {
 
 // StepsArgument is the argument of PostgreSQL's statement that writes the steps of claims,
 // empty if none of these endings has any: for drivers of their own.
-func StepsArgument(s *Store, endings []contract.ClaimEnding) (string, error) {
+func StepsArgument(s *Store, endings []store.ClaimEnding) (string, error) {
 	var all []stepsArg
 	for i := range endings {
 		if e := &endings[i]; e.Steps != nil {
@@ -28,7 +28,7 @@ func StepsArgument(s *Store, endings []contract.ClaimEnding) (string, error) {
 			if err != nil {
 				return "", err
 			}
-			all = append(all, stepsArg{e.Number, text, e.Event == contract.RowStepped})
+			all = append(all, stepsArg{e.Number, text, e.Event == store.RowStepped})
 		}
 	}
 	if all == nil {
@@ -38,7 +38,7 @@ func StepsArgument(s *Store, endings []contract.ClaimEnding) (string, error) {
 }
 
 // stepClaims writes the steps of claims that have ended in tx.
-func stepClaims(ctx context.Context, s *Store, tx *sql.Tx, endings []contract.ClaimEnding) error {
+func stepClaims(ctx context.Context, s *Store, tx *sql.Tx, endings []store.ClaimEnding) error {
 	argument, err := StepsArgument(s, endings)
 	if argument == "" {
 		return err
@@ -49,7 +49,7 @@ func stepClaims(ctx context.Context, s *Store, tx *sql.Tx, endings []contract.Cl
 
 // withSteps are those of the endings that say something of steps, without those that were
 // lost.
-func withSteps(endings []contract.ClaimEnding, lost []int) (all []contract.ClaimEnding) {
+func withSteps(endings []store.ClaimEnding, lost []int) (all []store.ClaimEnding) {
 	for i := range endings {
 		if len(lost) > 0 && lost[0] == i {
 			lost = lost[1:]

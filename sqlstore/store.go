@@ -11,8 +11,9 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // Options are a store's settings. The zero value is right for most.
@@ -25,12 +26,12 @@ type Options struct {
 	Schema string
 	// Isolation is the level of PostgreSQL's batches; the default is READ
 	// COMMITTED, whatever the database's default is. Above it a batch that
-	// waited for a copy fails with contract.ClassContended and runs again. SQLite
+	// waited for a copy fails with store.ClassContended and runs again. SQLite
 	// ignores it.
 	Isolation sql.IsolationLevel
 	// Cipher, if not nil, encrypts what is kept of messages; see package encryption. What was
 	// written without it is read as before.
-	Cipher contract.Cipher
+	Cipher store.Cipher
 	// EncryptedSince, if not zero, refuses rows of the inbox in plain text from that time on,
 	// by this process's clock and whenever the rows say that they were received: a consumer
 	// that claims one parks it as unreadable. A store that is opened after that time also encrypts
@@ -68,9 +69,9 @@ type Store struct {
 	prepared prepared
 
 	mu      sync.Mutex
-	scopes  map[scope]int64                 // guarded by mu; see remember
-	sampled map[contract.RowState]sampledTo // guarded by mu
-	ahead   time.Time                       // when cutAhead looks at all rows again; guarded by mu
+	scopes  map[scope]int64              // guarded by mu; see remember
+	sampled map[store.RowState]sampledTo // guarded by mu
+	ahead   time.Time                    // when cutAhead looks at all rows again; guarded by mu
 }
 
 func open(db *sql.DB, d *dialect, o Options) (*Store, error) {
@@ -101,11 +102,11 @@ func openAs(db *sql.DB, d *dialect, o Options, names *strings.Replacer) (*Store,
 	return s, nil
 }
 
-// Classify implements contract.TxStore. It goes by the database's codes, never by
+// Classify implements store.TxStore. It goes by the database's codes, never by
 // the text of an error. Of an error of PostgreSQL that a prepared statement is
 // outdated, because its table was changed, it takes note: no batch that is open
 // gives its connection back, so that the next run prepares it anew.
-func (s *Store) Classify(err error) contract.Class {
+func (s *Store) Classify(err error) store.Class {
 	err = readable(err)
 	if s.dialect.outdated != nil && s.dialect.outdated(err) {
 		s.outdated.Add(1)
@@ -115,23 +116,23 @@ func (s *Store) Classify(err error) contract.Class {
 	case errors.As(err, &own):
 		return own.class
 	case errors.Is(err, sql.ErrTxDone):
-		return contract.ClassAborted
+		return store.ClassAborted
 	}
 	class := s.dialect.classify(err)
 	if class == 0 && lostConnection(err) {
-		class = contract.ClassDown
+		class = store.ClassDown
 	}
-	if class == contract.ClassDown {
+	if class == store.ClassDown {
 		s.forgetScopes()
 	}
-	return cmp.Or(class, contract.ClassRetry)
+	return cmp.Or(class, store.ClassRetry)
 }
 
-// IsStoreFault implements contract.FaultClassifier: for lock time-outs, full disks, lack
+// IsStoreFault implements store.FaultClassifier: for lock time-outs, full disks, lack
 // of memory and files that cannot be read or written.
 func (s *Store) IsStoreFault(err error) bool { return s.dialect.exonerates(readable(err)) }
 
-// BatchLimit implements contract.BatchLimiter: 1 in SQLite without foreign keys,
+// BatchLimit implements store.BatchLimiter: 1 in SQLite without foreign keys,
 // because there a handler's own COMMIT would take its neighbours' marks with it,
 // and with a driver that has no commit hook, because there what it writes after
 // a ROLLBACK would stand.
@@ -142,31 +143,31 @@ func (s *Store) BatchLimit() int {
 	return 0
 }
 
-// TakesTurns implements contract.TurnTaker: SQLite has one writer.
+// TakesTurns implements store.TurnTaker: SQLite has one writer.
 func (s *Store) TakesTurns() bool { return s.dialect.writers == 1 }
 
-// LoadPosition implements contract.PositionStore.
-func (s *Store) LoadPosition(ctx context.Context, consumer, lane string) (contract.Position, bool, error) {
-	var p contract.Position
+// LoadPosition implements source.PositionStore.
+func (s *Store) LoadPosition(ctx context.Context, consumer, lane string) (source.Position, bool, error) {
+	var p source.Position
 	err := s.db.QueryRowContext(ctx, s.sql.Position, sqlform.Plain(consumer), sqlform.Plain(lane)).Scan(&p.Offset, &p.Length, &p.Check)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return contract.Position{}, false, nil
+		return source.Position{}, false, nil
 	case err != nil:
-		return contract.Position{}, false, s.blameless("position of "+lane, err)
+		return source.Position{}, false, s.blameless("position of "+lane, err)
 	}
 	return p, true, nil
 }
 
-// SavePosition implements contract.PositionStore.
-func (s *Store) SavePosition(ctx context.Context, consumer, lane string, p contract.Position) error {
+// SavePosition implements source.PositionStore.
+func (s *Store) SavePosition(ctx context.Context, consumer, lane string, p source.Position) error {
 	return s.writePosition(ctx, s.sql.SavePosition, consumer, lane, p)
 }
 
-// KeepPosition implements contract.PositionStore.
-func (s *Store) KeepPosition(ctx context.Context, consumer, lane string, p contract.Position) (contract.Position, error) {
+// KeepPosition implements source.PositionStore.
+func (s *Store) KeepPosition(ctx context.Context, consumer, lane string, p source.Position) (source.Position, error) {
 	if err := s.writePosition(ctx, s.sql.KeepPosition, consumer, lane, p); err != nil {
-		return contract.Position{}, err
+		return source.Position{}, err
 	}
 	kept, there, err := s.LoadPosition(ctx, consumer, lane)
 	if err == nil && !there {
@@ -175,7 +176,7 @@ func (s *Store) KeepPosition(ctx context.Context, consumer, lane string, p contr
 	return kept, err
 }
 
-func (s *Store) writePosition(ctx context.Context, statement, consumer, lane string, p contract.Position) error {
+func (s *Store) writePosition(ctx context.Context, statement, consumer, lane string, p source.Position) error {
 	err := s.write(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, statement, sqlform.Plain(consumer), sqlform.Plain(lane), p.Offset, p.Length, nonNil(p.Check))
 		return err

@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/internal/streams"
+	"github.com/semel-go/semel/store"
 )
 
 // lookAtStreams takes the streams that a batch's marks ask for, and judges the versions.
-func (b *batch) lookAtStreams(ctx context.Context, o contract.TxOptions, marks []contract.Mark, verdicts []contract.Verdict) error {
+func (b *batch) lookAtStreams(ctx context.Context, o store.TxOptions, marks []store.Mark, verdicts []store.Verdict) error {
 	b.streams = streams.Of(marks)
 	all := b.streams.All()
 	take := b.sqliteTake
@@ -30,7 +31,7 @@ func (b *batch) lookAtStreams(ctx context.Context, o contract.TxOptions, marks [
 	return nil
 }
 
-func (b *batch) postgresTake(ctx context.Context, o contract.TxOptions, all []*streams.Stream) error {
+func (b *batch) postgresTake(ctx context.Context, o store.TxOptions, all []*streams.Stream) error {
 	p, a := b.store.postgres, streamColumns(all)
 	if _, err := b.tx.ExecContext(ctx, p.KnowStreams, a[0], a[1], a[2], milliseconds(o.MarkLock, defaultMarkLock)); err != nil {
 		return err
@@ -63,7 +64,7 @@ func AllTaken(taken, all int) error {
 	if taken == all {
 		return nil
 	}
-	return &storeError{"streams", contract.ClassContended, errors.New("a stream is neither written nor there: it was removed while it was taken, or another transaction that is newer wrote it")}
+	return &storeError{"streams", store.ClassContended, errors.New("a stream is neither written nor there: it was removed while it was taken, or another transaction that is newer wrote it")}
 }
 
 // streamColumns are streams as lists: scopes, names and last versions.
@@ -85,7 +86,7 @@ func (s *Store) streamPrints(all []*streams.Stream) []any {
 	return arrays(2, flat)
 }
 
-func (b *batch) sqliteTake(ctx context.Context, _ contract.TxOptions, all []*streams.Stream) error {
+func (b *batch) sqliteTake(ctx context.Context, _ store.TxOptions, all []*streams.Stream) error {
 	l := b.store.sqlite
 	for _, s := range all {
 		if _, err := b.tx.ExecContext(ctx, l.KnowStream, s.Scope, s.Name, s.Last); err != nil {
@@ -167,8 +168,8 @@ func (s *Store) skipStream(ctx context.Context, tx *sql.Tx, to *streams.Stream) 
 	return err
 }
 
-// Streams implements contract.Streams.
-func (s *Store) Streams(ctx context.Context, f contract.StreamFilter) ([]contract.StoredStream, error) {
+// Streams implements admin.Streams.
+func (s *Store) Streams(ctx context.Context, f admin.StreamFilter) ([]admin.StoredStream, error) {
 	if f.Limit <= 0 {
 		f.Limit = mostRows
 	}
@@ -177,9 +178,9 @@ func (s *Store) Streams(ctx context.Context, f contract.StreamFilter) ([]contrac
 		return nil, s.blameless("streams", err)
 	}
 	defer rows.Close()
-	var all []contract.StoredStream
+	var all []admin.StoredStream
 	for rows.Next() {
-		var found contract.StoredStream
+		var found admin.StoredStream
 		var consumer, source, name []byte
 		var oldest sql.NullInt64
 		if err := rows.Scan(&consumer, &source, &found.Generation, &name, &found.Last, &found.Blocked, &found.First, &found.Row, &oldest); err != nil {
@@ -205,8 +206,8 @@ func bytesOrNull(s string) []byte {
 	return []byte(s)
 }
 
-// SkipTo implements contract.Streams.
-func (s *Store) SkipTo(ctx context.Context, of contract.StoredStream, to int64, a contract.Act) error {
+// SkipTo implements admin.Streams.
+func (s *Store) SkipTo(ctx context.Context, of admin.StoredStream, to int64, a store.Act) error {
 	s, err := s.ofActs(ctx, of.Consumer)
 	if err != nil {
 		return err

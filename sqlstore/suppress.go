@@ -6,12 +6,12 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
-// Suppress implements contract.IntentHolder.
-func (s *Store) Suppress(ctx context.Context, number, revision int64, a contract.Act) error {
+// Suppress implements admin.IntentHolder.
+func (s *Store) Suppress(ctx context.Context, number, revision int64, a store.Act) error {
 	s, err := s.ofRow(ctx, number)
 	if err != nil {
 		return err
@@ -21,7 +21,7 @@ func (s *Store) Suppress(ctx context.Context, number, revision int64, a contract
 		if err != nil {
 			return err
 		}
-		if _, legal := r.state.After(contract.RowSuppressed); !legal {
+		if _, legal := r.state.After(store.RowSuppressed); !legal {
 			return fmt.Errorf("row %d is %s: %w", number, r.state, semel.ErrState)
 		}
 		if err := s.readTwins(ctx, tx, r); err != nil {
@@ -30,7 +30,7 @@ func (s *Store) Suppress(ctx context.Context, number, revision int64, a contract
 		if err := s.set(ctx, tx, r, s.sql.SuppressRow, string(semel.ReasonSuppressed)); err != nil {
 			return err
 		}
-		if err := s.turnMarker(ctx, tx, r, sqlform.Marker{Outcome: int64(contract.Parked), Version: r.version, Sum: r.sum}); err != nil {
+		if err := s.turnMarker(ctx, tx, r, sqlform.Marker{Outcome: int64(store.Parked), Version: r.version, Sum: r.sum}); err != nil {
 			return err
 		}
 		return s.record(ctx, tx, a, number, "done")

@@ -5,7 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // A call that may look at markersPerBlock times as many markers reads so many blocks of a
@@ -18,9 +18,9 @@ const (
 
 // walk goes on with the walk of a pass through the table, round from where the last one
 // came to, and removes what is due in the next blocks.
-func (s *Store) walk(ctx context.Context, tx *sql.Tx, o contract.Reaping, done *contract.Reaped) error {
+func (s *Store) walk(ctx context.Context, tx *sql.Tx, o store.Reaping, done *store.Reaped) error {
 	at := o.After
-	if at == (contract.ReapMark{}) {
+	if at == (store.ReapMark{}) {
 		rest := o.Rest.Microseconds()
 		if err := tx.QueryRowContext(ctx, s.postgres.Place, []byte(o.Consumer), rest).Scan(&at.Blocks, &at.Block, &at.At); err != nil {
 			return err
@@ -40,7 +40,7 @@ func (s *Store) walk(ctx context.Context, tx *sql.Tx, o contract.Reaping, done *
 		done.Next = at
 		return nil
 	}
-	done.Next = contract.ReapMark{Done: true}
+	done.Next = store.ReapMark{Done: true}
 	if at.Left < 0 { // it need not begin
 		return nil
 	}
@@ -48,7 +48,7 @@ func (s *Store) walk(ctx context.Context, tx *sql.Tx, o contract.Reaping, done *
 }
 
 // walked notes where a walk is and, where it has come to its end, up to where it removed.
-func (s *Store) walked(ctx context.Context, tx *sql.Tx, o contract.Reaping, at *contract.ReapMark) error {
+func (s *Store) walked(ctx context.Context, tx *sql.Tx, o store.Reaping, at *store.ReapMark) error {
 	if at.ID != "" { // within blocks that are noted
 		return nil
 	}
@@ -59,7 +59,7 @@ func (s *Store) walked(ctx context.Context, tx *sql.Tx, o contract.Reaping, at *
 
 // walkOn removes what is due in the next blocks, and has the place be behind them or, if
 // they hold more than one call may look at, behind the last marker that it looked at.
-func (s *Store) walkOn(ctx context.Context, tx *sql.Tx, o contract.Reaping, at *contract.ReapMark, done *contract.Reaped) error {
+func (s *Store) walkOn(ctx context.Context, tx *sql.Tx, o store.Reaping, at *store.ReapMark, done *store.Reaped) error {
 	past := at.Block + min(max(int64(o.Most/markersPerBlock), fewestBlocks), at.Left, at.Blocks-at.Block)
 	args := []any{[]byte(o.Consumer), fmt.Sprintf("(%d,0)", at.Block), fmt.Sprintf("(%d,0)", past), o.Most}
 	if at.ID != "" {

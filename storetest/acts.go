@@ -5,11 +5,12 @@ import (
 	"errors"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
-func act(verb string) contract.Act {
-	return contract.Act{Verb: verb, Who: "ana", Why: "because\x00\xff"}
+func act(verb string) store.Act {
+	return store.Act{Verb: verb, Who: "ana", Why: "because\x00\xff"}
 }
 
 func (h *fixture[Tx]) wantActs(number int64, want ...string) {
@@ -34,10 +35,10 @@ func (s suite[Tx]) acts(t *T) {
 			h := s.opened(t)
 			r := h.park("a")
 			t.must(h.inbox().Discard(t.context(), r.Number, r.Revision, act("discard")))
-			if after := h.row("a", false); after.State != contract.StateDiscarded || after.Revision == r.Revision {
+			if after := h.row("a", false); after.State != store.StateDiscarded || after.Revision == r.Revision {
 				t.Errorf("the row is %+v", after)
 			}
-			h.wantKinds(h.asks(h.print("a", 1)), already(contract.Discarded))
+			h.wantKinds(h.asks(h.print("a", 1)), already(store.Discarded))
 			h.wantActs(r.Number, "discard done")
 		})
 	t.Run("discarding_a_conflict_leaves_the_marker",
@@ -48,7 +49,7 @@ func (s suite[Tx]) acts(t *T) {
 			h.conflict("a", 2)
 			r := h.row("a", true)
 			t.must(h.inbox().Discard(t.context(), r.Number, r.Revision, act("discard")))
-			h.wantKinds(h.asks(h.print("a", 1)), already(contract.Applied))
+			h.wantKinds(h.asks(h.print("a", 1)), already(store.Applied))
 		})
 }
 
@@ -58,18 +59,18 @@ func (s suite[Tx]) requeues(t *T) {
 		h := s.opened(t)
 		r := h.park("a")
 		t.must(h.requeuer().Requeue(t.context(), r.Number, r.Revision, act("retry")))
-		if after := h.number(r.Number); after.State != contract.StateFailedRetryable || after.Revision == r.Revision {
+		if after := h.number(r.Number); after.State != store.StateFailedRetryable || after.Revision == r.Revision {
 			t.Errorf("the row is %+v", after)
 		}
-		h.wantOutcome("a", contract.Waiting)
+		h.wantOutcome("a", store.Waiting)
 		h.wantActs(r.Number, "retry done")
 		h.works(r.Number)
-		h.wantOutcome("a", contract.Applied)
+		h.wantOutcome("a", store.Applied)
 		h.wantCount("a", 1)
 	})
 	t.Run("a_wait_that_somebody_ends_is_due_now", "A row that waits for later is due once somebody says so.", func(t *T) {
 		h := s.opened(t)
-		r := h.put("a", contract.Row{State: contract.StateFailedRetryable, After: long, Message: &semel.Message{Body: []byte("a")}})
+		r := h.put("a", store.Row{State: store.StateFailedRetryable, After: long, Message: &semel.Message{Body: []byte("a")}})
 		t.must(h.requeuer().Requeue(t.context(), r.Number, r.Revision, act("retry")))
 		if err := h.requeuer().Requeue(t.context(), r.Number, h.number(r.Number).Revision, act("retry")); !errors.Is(err, semel.ErrState) {
 			t.Errorf("a second time: %v, want ErrState", err)
@@ -77,11 +78,11 @@ func (s suite[Tx]) requeues(t *T) {
 		h.works(r.Number)
 	})
 	t.Run("law_5_a_claim_that_a_person_released_ends_nothing", "Who had a row that a person released or discarded can end it no more.", func(t *T) {
-		for verb, do := range map[string]func(h *fixture[Tx], r contract.StoredRow) error{
-			"release": func(h *fixture[Tx], r contract.StoredRow) error {
+		for verb, do := range map[string]func(h *fixture[Tx], r store.StoredRow) error{
+			"release": func(h *fixture[Tx], r store.StoredRow) error {
 				return h.requeuer().Release(t.context(), r.Number, r.Revision, act("release"))
 			},
-			"discard": func(h *fixture[Tx], r contract.StoredRow) error {
+			"discard": func(h *fixture[Tx], r store.StoredRow) error {
 				return h.inbox().Discard(t.context(), r.Number, r.Revision, act("discard"))
 			},
 		} {
@@ -89,21 +90,21 @@ func (s suite[Tx]) requeues(t *T) {
 			c := h.claimed("a")[0]
 			if s.h.Can.OneWriter { // nobody acts while a batch is open
 				t.must(do(h, h.number(c.Number)))
-				h.wantKinds(h.asks(h.asking(c)), contract.Verdict{Kind: contract.ClaimLost})
+				h.wantKinds(h.asks(h.asking(c)), store.Verdict{Kind: store.ClaimLost})
 				h.wantActs(c.Number, verb+" done")
 				continue
 			}
 			b, v := h.begin(h.asking(c))
 			h.wantKinds(v, fresh)
 			t.must(do(h, h.number(c.Number)))
-			if r := b.Commit(t.context(), contract.Ending{Claims: []contract.ClaimEnding{{Claim: c.Claim, Event: contract.RowCompleted}}}); r.Outcome != contract.NotCommitted || r.Class != contract.ClassClaimLost {
+			if r := b.Commit(t.context(), store.Ending{Claims: []store.ClaimEnding{{Claim: c.Claim, Event: store.RowCompleted}}}); r.Outcome != store.NotCommitted || r.Class != store.ClassClaimLost {
 				t.Errorf("after %s: %+v", verb, r)
 			}
 			h.wantActs(c.Number, verb+" done")
 			if verb == "release" {
 				h.works(c.Number)
 			} else {
-				h.wantOutcome("a", contract.Discarded)
+				h.wantOutcome("a", store.Discarded)
 			}
 		}
 	})
@@ -120,14 +121,14 @@ func (s suite[Tx]) requeues(t *T) {
 		if err := h.requeuer().Requeue(t.context(), first.Number, first.Revision, act("retry")); !errors.Is(err, semel.ErrConflict) {
 			t.Errorf("of an identity that is applied: %v, want ErrConflict", err)
 		}
-		h.wantKinds(h.asks(h.print("a", 2)), already(contract.Applied))
+		h.wantKinds(h.asks(h.print("a", 2)), already(store.Applied))
 		h.wantKinds(h.asks(h.print("a", 1)), conflict)
 		h.wantActs(first.Number)
 	})
 	t.Run("what_is_done_is_not_worked_on_again", "A row that is closed, or that changed meanwhile, is refused and stays.", func(t *T) {
 		h := s.opened(t)
 		r := h.park("a")
-		for _, do := range []func(context.Context, int64, int64, contract.Act) error{h.requeuer().Requeue, h.requeuer().Release} {
+		for _, do := range []func(context.Context, int64, int64, store.Act) error{h.requeuer().Requeue, h.requeuer().Release} {
 			if err := do(t.context(), r.Number, r.Revision+1, act("retry")); !errors.Is(err, semel.ErrChanged) {
 				t.Errorf("with another revision: %v", err)
 			}
@@ -143,22 +144,22 @@ func (s suite[Tx]) requeues(t *T) {
 	})
 }
 
-func (h *fixture[Tx]) requeuer() contract.Requeuer { return h.Store.(contract.Requeuer) }
+func (h *fixture[Tx]) requeuer() admin.Requeuer { return h.Store.(admin.Requeuer) }
 
 // works claims a row that is due, and lets its message take effect.
 func (h *fixture[Tx]) works(number int64) {
 	h.t.Helper()
-	got, err := h.leases().Claim(h.t.context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 10, Lease: long})
+	got, err := h.leases().Claim(h.t.context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 10, Lease: long})
 	h.t.must(err)
 	if len(got) != 1 || got[0].Number != number || got[0].Suspect {
 		h.t.Fatalf("claimed %+v, want row %d", got, number)
 	}
-	m := contract.Mark{Scope: h.mark(got[0].Row.Key.ID).Scope, ID: []byte(got[0].Row.Key.ID), Fingerprint: got[0].Row.Fingerprint, As: contract.Applied, Claim: got[0].Claim}
+	m := store.Mark{Scope: h.mark(got[0].Row.Key.ID).Scope, ID: []byte(got[0].Row.Key.ID), Fingerprint: got[0].Row.Fingerprint, As: store.Applied, Claim: got[0].Claim}
 	b, v := h.begin(m)
 	h.wantKinds(v, fresh)
 	h.t.must(h.Effect(h.t.context(), b.Tx(0), got[0].Row.Key.ID))
-	h.commit(b, contract.Ending{Claims: []contract.ClaimEnding{{Claim: got[0].Claim, Event: contract.RowCompleted, Ran: true}}})
-	if r := h.number(number); r.State != contract.StateCompleted {
+	h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: got[0].Claim, Event: store.RowCompleted, Ran: true}}})
+	if r := h.number(number); r.State != store.StateCompleted {
 		h.t.Errorf("the row is %+v", r)
 	}
 }
@@ -198,7 +199,7 @@ func (s suite[Tx]) records(t *T) {
 		func(t *T) {
 			h := s.opened(t)
 			a, b, c := h.park("a"), h.park("b"), h.park("c")
-			for _, r := range []contract.StoredRow{b, c, a} {
+			for _, r := range []store.StoredRow{b, c, a} {
 				t.must(h.inbox().Discard(t.context(), r.Number, r.Revision, act("discard of "+r.Key.ID)))
 			}
 			h.wantActs(0, "discard of b done", "discard of c done", "discard of a done")

@@ -4,7 +4,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
 // aDay is by how much the clock was ahead.
@@ -25,7 +26,7 @@ func (s suite[Tx]) aheads(t *T) {
 			n := h.receive("a", 0, []byte("a")).Number
 			h.Ahead(t, aDay)
 			rows, by := 0, time.Duration(0)
-			o := contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 1, Lease: long, Ahead: func(r int, b time.Duration) { rows, by = r, b }}
+			o := store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 1, Lease: long, Ahead: func(r int, b time.Duration) { rows, by = r, b }}
 			if name == "a_named_row" {
 				o.Numbers = []int64{n}
 			}
@@ -47,11 +48,11 @@ func (s suite[Tx]) aheads(t *T) {
 		if h.Ahead == nil {
 			return
 		}
-		r := h.put("a", contract.Row{State: contract.StateFailedRetryable, After: long, Message: &semel.Message{Body: []byte("a")}})
+		r := h.put("a", store.Row{State: store.StateFailedRetryable, After: long, Message: &semel.Message{Body: []byte("a")}})
 		h.Ahead(t, aDay)
 		b, v := h.begin(h.print("a", 1))
-		h.wantKinds(v, already(contract.Waiting))
-		h.commit(b, contract.Ending{Rows: []contract.Row{{Repeat: true}}})
+		h.wantKinds(v, already(store.Waiting))
+		h.commit(b, store.Ending{Rows: []store.Row{{Repeat: true}}})
 		if got := h.takes(r.Number, long); len(got) != 0 {
 			t.Errorf("it is claimed before its time: %+v", got)
 		}
@@ -74,7 +75,7 @@ func (s suite[Tx]) aheads(t *T) {
 			t.Errorf("the lease ends in %v, want %v", left, long)
 		}
 		short := h.takes(h.receive("b", 0, []byte("b")).Number, brief)[0]
-		lost, err := h.leases().Extend(t.context(), []contract.Claim{short.Claim}, brief)
+		lost, err := h.leases().Extend(t.context(), []store.Claim{short.Claim}, brief)
 		t.must(err)
 		if len(lost) > 0 {
 			t.Errorf("the extension lost %v", lost)
@@ -89,9 +90,9 @@ func (s suite[Tx]) aheads(t *T) {
 		}
 		c := h.claimed("a")[0]
 		h.Ahead(t, aDay)
-		lost, err := h.leases().Start(t.context(), []contract.Claim{c.Claim})
+		lost, err := h.leases().Start(t.context(), []store.Claim{c.Claim})
 		t.must(err)
-		again, err := h.leases().Extend(t.context(), []contract.Claim{c.Claim}, long)
+		again, err := h.leases().Extend(t.context(), []store.Claim{c.Claim}, long)
 		t.must(err)
 		if len(lost)+len(again) > 0 {
 			t.Errorf("the start lost %v, the extension %v", lost, again)
@@ -108,14 +109,14 @@ func (s suite[Tx]) aheads(t *T) {
 		n := h.receive("a", 0, []byte("a")).Number
 		h.Ahead(t, aDay)
 		h.receive("b", 0, []byte("b"))
-		f := contract.RowFilter{States: []contract.RowState{received}, DueLater: true}
+		f := store.RowFilter{States: []store.RowState{received}, DueLater: true}
 		found, err := h.inbox().Rows(t.context(), f)
 		t.must(err)
 		if len(found) != 1 || found[0].Number != n {
 			t.Fatalf("the filter chooses %+v, want row %d", found, n)
 		}
-		parked := h.put("c", contract.Row{State: contract.StateParked, Reason: semel.ReasonPermanent, Message: &semel.Message{Body: []byte("c")}})
-		if all, err := h.inbox().Rows(t.context(), contract.RowFilter{DueLater: true}); err != nil || len(all) != 2 || all[1].Number != parked.Number {
+		parked := h.put("c", store.Row{State: store.StateParked, Reason: semel.ReasonPermanent, Message: &semel.Message{Body: []byte("c")}})
+		if all, err := h.inbox().Rows(t.context(), store.RowFilter{DueLater: true}); err != nil || len(all) != 2 || all[1].Number != parked.Number {
 			t.Errorf("with rows in other states it chooses %+v, %v, want rows %d and %d", all, err, n, parked.Number)
 		}
 		t.must(h.requeuer().Requeue(t.context(), n, found[0].Revision, act("release")))
@@ -145,10 +146,10 @@ func (s suite[Tx]) aheads(t *T) {
 		r := h.receive("a", aDay, []byte("a"))
 		t.must(h.requeuer().Requeue(t.context(), r.Number, r.Revision, act("retry")))
 		r = h.number(r.Number)
-		if r.State != contract.StateReceived || r.DueAt.Sub(r.ReceivedAt) > long {
+		if r.State != store.StateReceived || r.DueAt.Sub(r.ReceivedAt) > long {
 			t.Errorf("it is %s and due at %v", r.State, r.DueAt)
 		}
-		h.wantRefused(h.requeuer().Requeue(t.context(), r.Number, r.Revision, act("retry")), contract.ErrDueAlready)
+		h.wantRefused(h.requeuer().Requeue(t.context(), r.Number, r.Revision, act("retry")), admin.ErrDueAlready)
 		h.wantActs(r.Number, "retry done")
 		h.works(r.Number)
 	})

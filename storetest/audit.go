@@ -6,30 +6,30 @@ import (
 	"math"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/audit"
 )
 
 func hasAudit(store any) bool {
-	_, auditor := store.(contract.Auditor)
-	_, recorder := store.(contract.Recorder)
+	_, auditor := store.(admin.Auditor)
+	_, recorder := store.(admin.Recorder)
 	return auditor && recorder
 }
 
 // auditKey is a key, of no secret.
 var auditKey = []byte("0123456789abcdef0123456789abcdef")
 
-func (h *fixture[Tx]) auditor() contract.Auditor { return h.Store.(contract.Auditor) }
+func (h *fixture[Tx]) auditor() admin.Auditor { return h.Store.(admin.Auditor) }
 
 // does records acts of no row.
 func (h *fixture[Tx]) does(verbs ...string) {
 	h.t.Helper()
 	for _, verb := range verbs {
-		h.t.must(h.Store.(contract.Recorder).Record(h.t.context(), act(verb)))
+		h.t.must(h.Store.(admin.Recorder).Record(h.t.context(), act(verb)))
 	}
 }
 
-func (h *fixture[Tx]) wantSealed(o contract.Sealing, want int) {
+func (h *fixture[Tx]) wantSealed(o admin.Sealing, want int) {
 	h.t.Helper()
 	done, err := h.auditor().Seal(h.t.context(), o)
 	h.t.must(err)
@@ -39,7 +39,7 @@ func (h *fixture[Tx]) wantSealed(o contract.Sealing, want int) {
 }
 
 // sealed are the verbs of the chain's lines, in their order, a few read at a time.
-func (h *fixture[Tx]) sealed() (verbs []string, all []contract.AuditedSeal) {
+func (h *fixture[Tx]) sealed() (verbs []string, all []admin.AuditedSeal) {
 	h.t.Helper()
 	for after := int64(math.MinInt64); ; {
 		some, err := h.auditor().Seals(h.t.context(), after, 2)
@@ -64,7 +64,7 @@ func (h *fixture[Tx]) wantChain(key []byte, want ...string) {
 }
 
 // wantWhole verifies a chain.
-func (h *fixture[Tx]) wantWhole(key []byte, lines []contract.AuditedSeal) {
+func (h *fixture[Tx]) wantWhole(key []byte, lines []admin.AuditedSeal) {
 	h.t.Helper()
 	end, err := h.auditor().SealHead(h.t.context())
 	h.t.must(err)
@@ -84,21 +84,21 @@ func (h *fixture[Tx]) wantWhole(key []byte, lines []contract.AuditedSeal) {
 	}
 }
 
-// audited are the laws of contract.Auditor.
+// audited are the laws of admin.Auditor.
 func (s suite[Tx]) audited(t *T) {
 	t.Run("G6_acts_are_sealed_each_once_in_their_order",
 		"What is committed and not sealed is sealed, some at a time, in the order of the acts, with what was done, by whom, when and why; nothing is sealed twice.",
 		func(t *T) {
 			h := s.opened(t)
-			h.wantSealed(contract.Sealing{Whole: true}, 0)
+			h.wantSealed(admin.Sealing{Whole: true}, 0)
 			h.wantChain(nil)
 			h.does("a", "b", "c", "d", "e")
-			h.wantSealed(contract.Sealing{Most: 2}, 2)
-			h.wantSealed(contract.Sealing{Most: 2}, 2)
+			h.wantSealed(admin.Sealing{Most: 2}, 2)
+			h.wantSealed(admin.Sealing{Most: 2}, 2)
 			h.wantChain(nil, "a", "b", "c", "d")
 			h.wantUnsealed("e")
-			h.wantSealed(contract.Sealing{}, 1)
-			h.wantSealed(contract.Sealing{Whole: true}, 0)
+			h.wantSealed(admin.Sealing{}, 1)
+			h.wantSealed(admin.Sealing{Whole: true}, 0)
 			h.wantChain(nil, "a", "b", "c", "d", "e")
 			h.wantUnsealed()
 		})
@@ -108,7 +108,7 @@ func (s suite[Tx]) audited(t *T) {
 			h := s.opened(t)
 			r := h.park("a")
 			t.must(h.inbox().Discard(t.context(), r.Number, r.Revision, act("discard")))
-			h.wantSealed(contract.Sealing{}, 1)
+			h.wantSealed(admin.Sealing{}, 1)
 			_, lines := h.sealed()
 			acts, err := h.inbox().Acts(t.context(), r.Number, 0)
 			t.must(err)
@@ -123,15 +123,15 @@ func (s suite[Tx]) audited(t *T) {
 		func(t *T) {
 			h := s.opened(t)
 			h.does("a")
-			h.wantSealed(contract.Sealing{}, 1)
+			h.wantSealed(admin.Sealing{}, 1)
 			h.does("b")
-			h.wantSealed(contract.Sealing{Key: auditKey}, 1)
+			h.wantSealed(admin.Sealing{Key: auditKey}, 1)
 			h.does("c")
-			if done, err := h.auditor().Seal(t.context(), contract.Sealing{}); !errors.Is(err, semel.ErrState) || done.Lines != 0 {
+			if done, err := h.auditor().Seal(t.context(), admin.Sealing{}); !errors.Is(err, semel.ErrState) || done.Lines != 0 {
 				t.Errorf("without a key: %+v, %v", done, err)
 			}
 			h.wantUnsealed("c")
-			h.wantSealed(contract.Sealing{Key: auditKey}, 1)
+			h.wantSealed(admin.Sealing{Key: auditKey}, 1)
 			h.wantChain(auditKey, "a", "b", "c")
 		})
 	t.Run("G6_a_chain_under_a_key_that_is_only_continued_is_not_begun",
@@ -139,18 +139,18 @@ func (s suite[Tx]) audited(t *T) {
 		func(t *T) {
 			h := s.opened(t)
 			refused := func(key []byte) {
-				if done, err := h.auditor().Seal(t.context(), contract.Sealing{Key: key, Continue: true}); !errors.Is(err, semel.ErrState) || done.Lines != 0 {
+				if done, err := h.auditor().Seal(t.context(), admin.Sealing{Key: key, Continue: true}); !errors.Is(err, semel.ErrState) || done.Lines != 0 {
 					t.Errorf("%+v, %v", done, err)
 				}
 			}
 			h.does("a")
 			refused(auditKey)
 			h.wantUnsealed("a")
-			h.wantSealed(contract.Sealing{Key: auditKey}, 1)
+			h.wantSealed(admin.Sealing{Key: auditKey}, 1)
 			h.does("b")
 			refused([]byte("another key of at least 32 bytes!"))
 			h.wantUnsealed("b")
-			h.wantSealed(contract.Sealing{Key: auditKey, Continue: true}, 1)
+			h.wantSealed(admin.Sealing{Key: auditKey, Continue: true}, 1)
 			h.wantChain(auditKey, "a", "b")
 		})
 	t.Run("G6_a_chain_without_a_key_is_begun_and_gets_one",
@@ -158,30 +158,30 @@ func (s suite[Tx]) audited(t *T) {
 		func(t *T) {
 			h := s.opened(t)
 			h.does("a")
-			h.wantSealed(contract.Sealing{Continue: true}, 1)
+			h.wantSealed(admin.Sealing{Continue: true}, 1)
 			h.does("b")
-			h.wantSealed(contract.Sealing{Key: auditKey, Continue: true}, 1)
+			h.wantSealed(admin.Sealing{Key: auditKey, Continue: true}, 1)
 			h.wantChain(auditKey, "a", "b")
 		})
 	t.Run("G6_acts_and_seals_at_once",
 		"Of several that seal at once, beside operators that act, no act is sealed twice and none is left out.",
 		func(t *T) {
 			h := s.opened(t)
-			auditor, recorder := h.auditor(), h.Store.(contract.Recorder) // what a store lacks fails here
+			auditor, recorder := h.auditor(), h.Store.(admin.Recorder) // what a store lacks fails here
 			together(8, func(i int) {
 				for range 10 {
 					var err error
 					if i < 4 {
 						err = recorder.Record(t.context(), act(fmt.Sprint("act of ", i)))
 					} else {
-						_, err = auditor.Seal(t.context(), contract.Sealing{Most: 3})
+						_, err = auditor.Seal(t.context(), admin.Sealing{Most: 3})
 					}
 					if err != nil {
 						t.Errorf("beside others: %v", err)
 					}
 				}
 			})
-			done, err := auditor.Seal(t.context(), contract.Sealing{Whole: true})
+			done, err := auditor.Seal(t.context(), admin.Sealing{Whole: true})
 			t.must(err)
 			if done.Elsewhere {
 				t.Error("nobody seals any more, and somebody is said to")

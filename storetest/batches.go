@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // batches are the laws of a transaction's life.
@@ -15,9 +15,9 @@ func (s suite[Tx]) batches(t *T) {
 			h := s.opened(t)
 			for _, commit := range []bool{false, true} {
 				b, _ := h.begin()
-				t.must(h.Effect(t.context(), b.Tx(contract.All), "a"))
+				t.must(h.Effect(t.context(), b.Tx(store.All), "a"))
 				if commit {
-					h.commit(b, contract.Ending{})
+					h.commit(b, store.Ending{})
 				} else {
 					b.Rollback(t.context())
 				}
@@ -32,18 +32,18 @@ func (s suite[Tx]) batches(t *T) {
 			h.apply(b, h.markAll("a", "b"), v)
 			ctx, cancel := context.WithCancel(t.context())
 			cancel()
-			s.whole(h, b.Commit(ctx, contract.Ending{}), "a", "b")
+			s.whole(h, b.Commit(ctx, store.Ending{}), "a", "b")
 		})
 	t.Run("the_end_of_begins_context_does_not_end_the_batch",
 		"The context given to Begin ends the call and not the batch that it returned.",
 		func(t *T) {
 			h := s.opened(t)
 			ctx, cancel := context.WithCancel(t.context())
-			b, _, err := h.Store.Begin(ctx, contract.TxOptions{}, h.markAll("a"))
+			b, _, err := h.Store.Begin(ctx, store.TxOptions{}, h.markAll("a"))
 			t.must(err)
 			cancel()
 			t.must(h.Effect(t.context(), b.Tx(0), "a"))
-			h.commit(b, contract.Ending{})
+			h.commit(b, store.Ending{})
 			h.wantCount("a", 1)
 		})
 }
@@ -56,14 +56,14 @@ func (s suite[Tx]) ends(t *T) {
 			h := s.opened(t)
 			b, _ := h.begin(h.mark("a"))
 			tx := b.Tx(0)
-			h.commit(b, contract.Ending{})
+			h.commit(b, store.Ending{})
 			s.refuses(h, tx)
 			b.Rollback(t.context())
 			b.Kill()
-			if r := b.Commit(t.context(), contract.Ending{Trim: []int{0}}); r.Outcome == contract.Committed {
+			if r := b.Commit(t.context(), store.Ending{Trim: []int{0}}); r.Outcome == store.Committed {
 				t.Error("a second commit claims to have committed")
 			}
-			h.wantKinds(h.asks(h.mark("a")), already(contract.Applied))
+			h.wantKinds(h.asks(h.mark("a")), already(store.Applied))
 		})
 	t.Run("law_11_a_killed_batch_leaves_nothing_and_blocks_nobody",
 		"Kill ends a batch under its handler: nothing of it is left, and others go on before the handler returns.",
@@ -74,7 +74,7 @@ func (s suite[Tx]) ends(t *T) {
 			b.Kill()
 			h.wantKinds(h.deliver(h.mark("a")), fresh)
 			h.wantCount("a", 1)
-			if r := b.Commit(t.context(), contract.Ending{}); r.Outcome != contract.NotCommitted {
+			if r := b.Commit(t.context(), store.Ending{}); r.Outcome != store.NotCommitted {
 				t.Errorf("the commit of a killed batch says %+v, want not committed", r)
 			}
 			h.deliver(h.mark("b"))
@@ -88,7 +88,7 @@ func (s suite[Tx]) ends(t *T) {
 				for j := range 5 {
 					b, _ := h.begin(h.mark(fmt.Sprint(i, j)))
 					t.must(h.Effect(t.context(), b.Tx(0), "sum"))
-					h.commit(b, contract.Ending{})
+					h.commit(b, store.Ending{})
 				}
 			})
 			h.wantCount("sum", 40)
@@ -96,17 +96,17 @@ func (s suite[Tx]) ends(t *T) {
 }
 
 // whole checks that the batch of these messages is there or not, as it said.
-func (s suite[Tx]) whole(h *fixture[Tx], r contract.Result, ids ...string) {
+func (s suite[Tx]) whole(h *fixture[Tx], r store.Result, ids ...string) {
 	h.t.Helper()
-	want := already(contract.Applied)
+	want := already(store.Applied)
 	switch r.Outcome {
-	case contract.NotCommitted:
+	case store.NotCommitted:
 		want = fresh
-	case contract.CommitUnknown:
+	case store.CommitUnknown:
 		want = h.asks(h.mark(ids[0]))[0]
 	}
 	count := 0
-	if want.Already(contract.Applied) {
+	if want.Already(store.Applied) {
 		count = 1
 	}
 	for _, id := range ids {
@@ -125,7 +125,7 @@ func (s suite[Tx]) refuses(h *fixture[Tx], tx Tx) {
 	if err == nil {
 		h.t.Fatal("a transaction that is over took an effect")
 	}
-	if c := h.Store.Classify(err); c != contract.ClassAborted {
+	if c := h.Store.Classify(err); c != store.ClassAborted {
 		h.t.Errorf("%v is of class %v, want aborted", err, c)
 	}
 	h.wantCount("late", 0)

@@ -4,23 +4,24 @@ import (
 	"errors"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
 // halves give rows that were set aside after they took effect in part, or perhaps.
-func (s suite[Tx]) halves() map[string]func(h *fixture[Tx], id string) contract.StoredRow {
-	all := map[string]func(h *fixture[Tx], id string) contract.StoredRow{}
+func (s suite[Tx]) halves() map[string]func(h *fixture[Tx], id string) store.StoredRow {
+	all := map[string]func(h *fixture[Tx], id string) store.StoredRow{}
 	if s.h.Can.Calls {
-		all["a call of it has an unknown outcome"] = func(h *fixture[Tx], id string) contract.StoredRow {
-			return h.doubted(id, contract.RowParked)
+		all["a call of it has an unknown outcome"] = func(h *fixture[Tx], id string) store.StoredRow {
+			return h.doubted(id, store.RowParked)
 		}
 	}
 	if s.h.Can.Steps {
-		all["a step of it took effect"] = func(h *fixture[Tx], id string) contract.StoredRow {
+		all["a step of it took effect"] = func(h *fixture[Tx], id string) store.StoredRow {
 			c := h.claimed(id)[0]
-			h.endsClaim(contract.ClaimEnding{Claim: c.Claim, Event: contract.RowStepped, Ran: true, Steps: []contract.StepDone{{Name: "charge"}}})
+			h.endsClaim(store.ClaimEnding{Claim: c.Claim, Event: store.RowStepped, Ran: true, Steps: []store.StepDone{{Name: "charge"}}})
 			c = h.claimNext()
-			h.endsClaim(contract.ClaimEnding{Claim: c.Claim, Event: contract.RowParked, Reason: semel.ReasonPermanent, Ran: true})
+			h.endsClaim(store.ClaimEnding{Claim: c.Claim, Event: store.RowParked, Reason: semel.ReasonPermanent, Ran: true})
 			return h.number(c.Number)
 		}
 	}
@@ -37,7 +38,7 @@ func (s suite[Tx]) beside(t *T) {
 				first := half(h, "a")
 				h.conflict("a", 2)
 				second := h.row("a", true)
-				if err := h.requeuer().Requeue(t.context(), second.Number, second.Revision, act("retry")); !errors.Is(err, contract.ErrOpen) {
+				if err := h.requeuer().Requeue(t.context(), second.Number, second.Revision, act("retry")); !errors.Is(err, admin.ErrOpen) {
 					t.Errorf("%v, want ErrOpen", err)
 				}
 				if after := h.number(second.Number); after.Revision != second.Revision {
@@ -46,7 +47,7 @@ func (s suite[Tx]) beside(t *T) {
 				h.wantActs(second.Number)
 				first = h.discards(first)
 				if len(first.Steps) > 0 { // a discard undoes none
-					if err := h.requeuer().Requeue(t.context(), second.Number, second.Revision, act("retry")); !errors.Is(err, contract.ErrOpen) {
+					if err := h.requeuer().Requeue(t.context(), second.Number, second.Revision, act("retry")); !errors.Is(err, admin.ErrOpen) {
 						t.Errorf("beside steps of a discarded row: %v, want ErrOpen", err)
 					}
 					return
@@ -74,7 +75,7 @@ func (s suite[Tx]) beside(t *T) {
 					h := s.opened(t)
 					r := h.blocks("a", 2, 0)
 					c := h.takes(r.Number, long)[0]
-					h.endsClaim(contract.ClaimEnding{Claim: c.Claim, Event: contract.RowParked, Reason: semel.ReasonGap})
+					h.endsClaim(store.ClaimEnding{Claim: c.Claim, Event: store.RowParked, Reason: semel.ReasonGap})
 					h.conflict("a2", 99)
 					second := h.retries(h.row("a2", true))
 					if applied {
@@ -82,7 +83,7 @@ func (s suite[Tx]) beside(t *T) {
 					}
 					come(h)
 					after := h.number(r.Number)
-					if after.State != contract.StateParked || after.Reason != semel.ReasonConflict {
+					if after.State != store.StateParked || after.Reason != semel.ReasonConflict {
 						t.Errorf("it is %s for %q", after.State, after.Reason)
 					}
 					if got := h.takes(r.Number, long); len(got) != 0 {
@@ -91,7 +92,7 @@ func (s suite[Tx]) beside(t *T) {
 					if !applied {
 						h.works(second.Number)
 					}
-					h.wantKinds(h.asks(h.print("a2", 99)), already(contract.Applied))
+					h.wantKinds(h.asks(h.print("a2", 99)), already(store.Applied))
 					h.wantCount("a2", 1)
 				})
 		}

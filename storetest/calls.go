@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
 // starts begins a call under a claim that stands.
-func (h *fixture[Tx]) starts(c contract.Claim, lease time.Duration) contract.CallStarted {
+func (h *fixture[Tx]) starts(c store.Claim, lease time.Duration) store.CallStarted {
 	h.t.Helper()
-	got, err := h.Store.(contract.Calls).StartCalls(h.t.context(), []contract.Claim{c}, lease)
+	got, err := h.Store.(store.Calls).StartCalls(h.t.context(), []store.Claim{c}, lease)
 	h.t.must(err)
 	if len(got) != 1 {
 		h.t.Fatalf("%d answers to one claim", len(got))
@@ -20,9 +21,9 @@ func (h *fixture[Tx]) starts(c contract.Claim, lease time.Duration) contract.Cal
 }
 
 // endsClaim ends a claim that stands.
-func (h *fixture[Tx]) endsClaim(e contract.ClaimEnding) {
+func (h *fixture[Tx]) endsClaim(e store.ClaimEnding) {
 	h.t.Helper()
-	lost, err := h.leases().End(h.t.context(), []contract.ClaimEnding{e})
+	lost, err := h.leases().End(h.t.context(), []store.ClaimEnding{e})
 	h.t.must(err)
 	if len(lost) != 0 {
 		h.t.Fatal("the claim does not stand")
@@ -30,7 +31,7 @@ func (h *fixture[Tx]) endsClaim(e contract.ClaimEnding) {
 }
 
 // wantCalls compares what a row remembers.
-func (h *fixture[Tx]) wantCalls(number int64, started, finished int) contract.StoredRow {
+func (h *fixture[Tx]) wantCalls(number int64, started, finished int) store.StoredRow {
 	h.t.Helper()
 	r := h.number(number)
 	if r.CallsStarted != started || r.CallsFinished != finished || r.CalledAt.IsZero() != (started == 0) {
@@ -77,40 +78,40 @@ func (s suite[Tx]) calls(t *T) {
 		a, b := h.receive("a", 0, nil).Number, h.receive("b", 0, nil).Number
 		one, two := h.takes(a, long)[0], h.takes(b, long)[0]
 		before := h.number(b).LockedUntil
-		got, err := h.Store.(contract.Calls).StartCalls(t.context(), []contract.Claim{two.Claim, {Number: a, Token: one.Token + 1}, {Number: a}, one.Claim}, 3*long)
+		got, err := h.Store.(store.Calls).StartCalls(t.context(), []store.Claim{two.Claim, {Number: a, Token: one.Token + 1}, {Number: a}, one.Claim}, 3*long)
 		t.must(err)
-		if len(got) != 4 || !got[0].Stands || got[1] != (contract.CallStarted{}) || got[2] != (contract.CallStarted{}) || !got[3].Stands {
+		if len(got) != 4 || !got[0].Stands || got[1] != (store.CallStarted{}) || got[2] != (store.CallStarted{}) || !got[3].Stands {
 			t.Errorf("%+v", got)
 		}
 		if r := h.number(b); r.LockedUntil.Sub(before) < long {
 			t.Errorf("the lease ends at %v, and did at %v", r.LockedUntil, before)
 		}
 	})
-	for o, want := range map[contract.CallOutcome][2]int{
-		contract.CallNone: {2, 0}, contract.CallNotMade: {1, 0}, contract.CallUnknown: {2, 0}, contract.CallFailed: {2, 1}, contract.CallDecided: {2, 2},
+	for o, want := range map[store.CallOutcome][2]int{
+		store.CallNone: {2, 0}, store.CallNotMade: {1, 0}, store.CallUnknown: {2, 0}, store.CallFailed: {2, 1}, store.CallDecided: {2, 2},
 	} {
 		t.Run("E3_what_is_known_of_calls_when_a_claim_ends/"+o.String(), "One call that is known says nothing of another before it; a decision says what became of all; one that was not made is taken back.", func(t *T) {
 			h := s.opened(t)
 			n := h.receive("a", 0, nil).Number
 			first := h.takes(n, long)[0]
 			h.starts(first.Claim, long)
-			h.endsClaim(contract.ClaimEnding{Claim: first.Claim, Event: contract.RowFailed, Call: contract.CallUnknown, Ran: true})
+			h.endsClaim(store.ClaimEnding{Claim: first.Claim, Event: store.RowFailed, Call: store.CallUnknown, Ran: true})
 			h.wantCalls(n, 1, 0)
 			second := h.takes(n, long)[0]
 			h.starts(second.Claim, long)
-			h.endsClaim(contract.ClaimEnding{Claim: second.Claim, Event: contract.RowFailed, Call: o, Ran: true})
+			h.endsClaim(store.ClaimEnding{Claim: second.Claim, Event: store.RowFailed, Call: o, Ran: true})
 			h.wantCalls(n, want[0], want[1])
 		})
 	}
 	t.Run("E3_a_call_that_was_not_made_leaves_nothing", "A start that is taken back, and an end without a start, leave a row as if there had been none.", func(t *T) {
 		h := s.opened(t)
 		n := h.receive("a", 0, nil).Number
-		for i, o := range []contract.CallOutcome{contract.CallNotMade, contract.CallFailed, contract.CallNotMade} {
+		for i, o := range []store.CallOutcome{store.CallNotMade, store.CallFailed, store.CallNotMade} {
 			c := h.takes(n, long)[0]
 			if i == 0 {
 				h.starts(c.Claim, long)
 			}
-			h.endsClaim(contract.ClaimEnding{Claim: c.Claim, Event: contract.RowReleased, Call: o})
+			h.endsClaim(store.ClaimEnding{Claim: c.Claim, Event: store.RowReleased, Call: o})
 			h.wantCalls(n, 0, 0)
 		}
 	})
@@ -120,63 +121,63 @@ func (s suite[Tx]) calls(t *T) {
 func (s suite[Tx]) resolutions(t *T) {
 	t.Run("E3_what_was_done_is_completed", "A row whose call was done, as somebody found out, is completed with its marker, and no copy takes effect.", func(t *T) {
 		h := s.opened(t)
-		r := h.doubted("a", contract.RowParked)
-		t.must(h.resolve(r, contract.ResolvedDone))
-		if after := h.wantCalls(r.Number, 1, 1); after.State != contract.StateCompleted || after.Revision == r.Revision {
+		r := h.doubted("a", store.RowParked)
+		t.must(h.resolve(r, admin.ResolvedDone))
+		if after := h.wantCalls(r.Number, 1, 1); after.State != store.StateCompleted || after.Revision == r.Revision {
 			t.Errorf("the row is %+v", after)
 		}
-		h.wantOutcome("a", contract.Applied)
+		h.wantOutcome("a", store.Applied)
 		h.wantActs(r.Number, "resolve done")
-		if err := h.resolve(h.number(r.Number), contract.ResolvedDone); !errors.Is(err, semel.ErrState) {
+		if err := h.resolve(h.number(r.Number), admin.ResolvedDone); !errors.Is(err, semel.ErrState) {
 			t.Errorf("a second time: %v, want ErrState", err)
 		}
 	})
-	for _, event := range []contract.RowEvent{contract.RowParked, contract.RowFailed, contract.RowDeadLettered} {
+	for _, event := range []store.RowEvent{store.RowParked, store.RowFailed, store.RowDeadLettered} {
 		t.Run("E3_what_was_not_done_is_due/"+event.String(), "A row whose calls had no effect, as somebody found out, is due at once as if none had been made.", func(t *T) {
 			h := s.opened(t)
 			r := h.doubted("a", event)
-			t.must(h.resolve(r, contract.ResolvedNotDone))
+			t.must(h.resolve(r, admin.ResolvedNotDone))
 			h.wantCalls(r.Number, 0, 0)
-			h.wantOutcome("a", contract.Waiting)
+			h.wantOutcome("a", store.Waiting)
 			h.wantActs(r.Number, "resolve not-done")
 			h.works(r.Number)
 		})
 	}
 	t.Run("E3_what_was_not_done_is_due/after_one_of_which_it_was_known", "A row of whose calls one is known is due as if none had been made, too.", func(t *T) {
 		h := s.opened(t)
-		n := h.callKnown("a", contract.RowFailed, 0)
+		n := h.callKnown("a", store.RowFailed, 0)
 		c := h.takes(n, long)[0]
 		h.starts(c.Claim, long)
-		h.endsClaim(contract.ClaimEnding{Claim: c.Claim, Event: contract.RowParked, Reason: semel.ReasonOutcomeUnknown, Call: contract.CallUnknown})
-		t.must(h.resolve(h.number(n), contract.ResolvedNotDone))
+		h.endsClaim(store.ClaimEnding{Claim: c.Claim, Event: store.RowParked, Reason: semel.ReasonOutcomeUnknown, Call: store.CallUnknown})
+		t.must(h.resolve(h.number(n), admin.ResolvedNotDone))
 		h.wantCalls(n, 0, 0)
 	})
 	t.Run("E3_trap_T77_a_retry_that_would_be_blind_is_refused", "A row that was parked because its outcome is unknown is not made due until somebody says what became of it.", func(t *T) {
 		h := s.opened(t)
-		r := h.doubted("a", contract.RowParked)
+		r := h.doubted("a", store.RowParked)
 		if err := h.requeuer().Requeue(t.context(), r.Number, r.Revision, act("retry")); !errors.Is(err, semel.ErrState) {
 			t.Errorf("a blind retry says %v, want ErrState", err)
 		}
-		if after := h.number(r.Number); after.State != contract.StateParked || after.Revision != r.Revision {
+		if after := h.number(r.Number); after.State != store.StateParked || after.Revision != r.Revision {
 			t.Errorf("the row is %+v", after)
 		}
 		h.wantActs(r.Number)
 	})
 	t.Run("E3_what_is_known_is_not_resolved", "Nothing is resolved of a row that is claimed, has changed, or has no outcome that is unknown, nor by no finding.", func(t *T) {
 		h := s.opened(t)
-		known, called := h.park("known"), h.number(h.callKnown("called", contract.RowParked, long))
+		known, called := h.park("known"), h.number(h.callKnown("called", store.RowParked, long))
 		claimed := h.receive("claimed", 0, nil).Number
 		h.starts(h.takes(claimed, long)[0].Claim, long)
-		doubted := h.doubted("a", contract.RowParked)
+		doubted := h.doubted("a", store.RowParked)
 		older := doubted
 		older.Revision--
 		for _, refused := range []struct {
-			row  contract.StoredRow
-			with contract.Resolution
+			row  store.StoredRow
+			with admin.Resolution
 			err  error
 		}{
-			{known, contract.ResolvedDone, semel.ErrState}, {called, contract.ResolvedDone, semel.ErrState}, {h.number(claimed), contract.ResolvedNotDone, semel.ErrState},
-			{older, contract.ResolvedDone, semel.ErrChanged}, {doubted, 0, nil},
+			{known, admin.ResolvedDone, semel.ErrState}, {called, admin.ResolvedDone, semel.ErrState}, {h.number(claimed), admin.ResolvedNotDone, semel.ErrState},
+			{older, admin.ResolvedDone, semel.ErrChanged}, {doubted, 0, nil},
 		} {
 			if err := h.resolve(refused.row, refused.with); err == nil || refused.err != nil && !errors.Is(err, refused.err) {
 				t.Errorf("%v of row %d says %v, want %v", refused.with, refused.row.Number, err, refused.err)
@@ -186,33 +187,33 @@ func (s suite[Tx]) resolutions(t *T) {
 	})
 }
 
-func (h *fixture[Tx]) resolve(r contract.StoredRow, as contract.Resolution) error {
-	return h.Store.(contract.Resolver).Resolve(h.t.context(), r.Number, r.Revision, as, act("resolve"))
+func (h *fixture[Tx]) resolve(r store.StoredRow, as admin.Resolution) error {
+	return h.Store.(admin.Resolver).Resolve(h.t.context(), r.Number, r.Revision, as, act("resolve"))
 }
 
 // doubted is a row whose only call has an unknown outcome, and whose claim ended so.
-func (h *fixture[Tx]) doubted(id string, as contract.RowEvent) contract.StoredRow {
+func (h *fixture[Tx]) doubted(id string, as store.RowEvent) store.StoredRow {
 	h.t.Helper()
 	n := h.receive(id, 0, nil).Number
 	c := h.takes(n, long)[0]
 	h.starts(c.Claim, long)
-	h.endsClaim(contract.ClaimEnding{Claim: c.Claim, Event: as, After: long, Reason: semel.ReasonOutcomeUnknown, Call: contract.CallUnknown})
+	h.endsClaim(store.ClaimEnding{Claim: c.Claim, Event: as, After: long, Reason: semel.ReasonOutcomeUnknown, Call: store.CallUnknown})
 	return h.number(n)
 }
 
 // callKnown is the number of a row whose only call failed, as is known, and whose claim ended
 // so.
-func (h *fixture[Tx]) callKnown(id string, as contract.RowEvent, after time.Duration) int64 {
+func (h *fixture[Tx]) callKnown(id string, as store.RowEvent, after time.Duration) int64 {
 	h.t.Helper()
 	n := h.receive(id, 0, nil).Number
 	c := h.takes(n, long)[0]
 	h.starts(c.Claim, long)
-	h.endsClaim(contract.ClaimEnding{Claim: c.Claim, Event: as, After: after, Reason: semel.ReasonExhausted, Call: contract.CallFailed})
+	h.endsClaim(store.ClaimEnding{Claim: c.Claim, Event: as, After: after, Reason: semel.ReasonExhausted, Call: store.CallFailed})
 	return n
 }
 
 // takesAgain claims a row whose brief lease ends meanwhile.
-func (h *fixture[Tx]) takesAgain(number int64) contract.Claimed {
+func (h *fixture[Tx]) takesAgain(number int64) store.Claimed {
 	h.t.Helper()
 	for ctx := h.t.context(); ctx.Err() == nil; time.Sleep(brief) {
 		if got := h.takes(number, long); len(got) == 1 {
@@ -220,5 +221,5 @@ func (h *fixture[Tx]) takesAgain(number int64) contract.Claimed {
 		}
 	}
 	h.t.Fatalf("row %d is not claimable again", number)
-	return contract.Claimed{}
+	return store.Claimed{}
 }

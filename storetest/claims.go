@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // leased runs the cases of claims on a store with transactions.
@@ -18,7 +18,7 @@ func (s suite[Tx]) leased(t *T) {
 			Put: func(_ testing.TB, id string, after time.Duration, size int) int64 {
 				return h.receive(id, after, make([]byte, size)).Number
 			},
-			Row: func(_ testing.TB, number int64) contract.StoredRow { return h.number(number) },
+			Row: func(_ testing.TB, number int64) store.StoredRow { return h.number(number) },
 		}
 	}})
 	s.claims(t)
@@ -33,17 +33,17 @@ func (s suite[Tx]) leased(t *T) {
 	s.aheads(t)
 }
 
-func (h *fixture[Tx]) leases() contract.Leases { return h.Store.(contract.Leases) }
+func (h *fixture[Tx]) leases() store.Leases { return h.Store.(store.Leases) }
 
 // receive delivers a message that is to wait in the inbox, and returns its row.
-func (h *fixture[Tx]) receive(id string, after time.Duration, body []byte) contract.StoredRow {
+func (h *fixture[Tx]) receive(id string, after time.Duration, body []byte) store.StoredRow {
 	h.t.Helper()
-	return h.put(id, contract.Row{State: contract.StateReceived, After: after, Message: &semel.Message{Body: body}})
+	return h.put(id, store.Row{State: store.StateReceived, After: after, Message: &semel.Message{Body: body}})
 }
 
-func (h *fixture[Tx]) number(n int64) contract.StoredRow {
+func (h *fixture[Tx]) number(n int64) store.StoredRow {
 	h.t.Helper()
-	rows := h.list(contract.RowFilter{Numbers: []int64{n}})
+	rows := h.list(store.RowFilter{Numbers: []int64{n}})
 	if len(rows) != 1 {
 		h.t.Fatalf("there are %d rows with number %d", len(rows), n)
 	}
@@ -51,12 +51,12 @@ func (h *fixture[Tx]) number(n int64) contract.StoredRow {
 }
 
 // claimed receives messages and claims them.
-func (h *fixture[Tx]) claimed(ids ...string) []contract.Claimed {
+func (h *fixture[Tx]) claimed(ids ...string) []store.Claimed {
 	h.t.Helper()
 	for _, id := range ids {
 		h.receive(id, 0, []byte(id))
 	}
-	got, err := h.leases().Claim(h.t.context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: len(ids), Lease: long})
+	got, err := h.leases().Claim(h.t.context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: len(ids), Lease: long})
 	h.t.must(err)
 	if len(got) != len(ids) {
 		h.t.Fatalf("%d rows are claimed, want %d", len(got), len(ids))
@@ -65,24 +65,24 @@ func (h *fixture[Tx]) claimed(ids ...string) []contract.Claimed {
 }
 
 // asking is the mark that asks for a claim.
-func (h *fixture[Tx]) asking(c contract.Claimed) contract.Mark {
+func (h *fixture[Tx]) asking(c store.Claimed) store.Mark {
 	m := h.print(c.Row.Key.ID, 1)
 	m.Claim = c.Claim
 	return m
 }
 
 // steal gives a row to another worker.
-func (h *fixture[Tx]) steal(c contract.Claimed) contract.Claim {
+func (h *fixture[Tx]) steal(c store.Claimed) store.Claim {
 	h.t.Helper()
-	t := contract.NewToken()
-	got, err := h.leases().Reclaim(h.t.context(), []int64{c.Number}, []contract.Token{c.Token}, t)
+	t := store.NewToken()
+	got, err := h.leases().Reclaim(h.t.context(), []int64{c.Number}, []store.Token{c.Token}, t)
 	if err != nil || !got[0].Taken {
 		h.t.Fatalf("%+v, %v", got, err)
 	}
-	return contract.Claim{Number: c.Number, Token: t}
+	return store.Claim{Number: c.Number, Token: t}
 }
 
-func (h *fixture[Tx]) wantOutcome(id string, o contract.Outcome) {
+func (h *fixture[Tx]) wantOutcome(id string, o store.Outcome) {
 	h.t.Helper()
 	h.wantKinds(h.asks(h.print(id, 1)), already(o))
 }
@@ -96,14 +96,14 @@ func (s suite[Tx]) claims(t *T) {
 			b, v := h.begin(h.asking(c))
 			h.wantKinds(v, fresh)
 			done := 0
-			if event == contract.RowCompleted {
+			if event == store.RowCompleted {
 				done = 1
 				h.t.must(h.Effect(t.context(), b.Tx(0), "a"))
 			}
-			if before := h.number(c.Number); before.State != contract.StateInProgress {
+			if before := h.number(c.Number); before.State != store.StateInProgress {
 				t.Errorf("before the commit the row is %s", before.State)
 			}
-			h.commit(b, contract.Ending{Claims: []contract.ClaimEnding{{Claim: c.Claim, Event: event, Ran: true}}})
+			h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: c.Claim, Event: event, Ran: true}}})
 			if r := h.number(c.Number); r.State != state || r.Attempts != 1 {
 				t.Errorf("the row is %+v, want it %s", r, state)
 			}
@@ -114,53 +114,53 @@ func (s suite[Tx]) claims(t *T) {
 	t.Run("law_5_an_effect_whose_claim_is_lost_is_rolled_back", "A batch that is to end a claim which another worker has commits nothing, of no message.", func(t *T) {
 		h := s.opened(t)
 		all := h.claimed("a", "b")
-		marks := []contract.Mark{h.asking(all[0]), h.mark("c"), h.asking(all[1])}
+		marks := []store.Mark{h.asking(all[0]), h.mark("c"), h.asking(all[1])}
 		b, v := h.begin(marks...)
 		h.wantKinds(v, fresh, fresh, fresh)
 		h.apply(b, marks, v)
-		heir, told := all[1].Claim, contract.Claim{Number: all[1].Number, Token: contract.NewToken()}
+		heir, told := all[1].Claim, store.Claim{Number: all[1].Number, Token: store.NewToken()}
 		if !s.h.Can.OneWriter { // else nobody can take it while the batch is open
 			heir, told = h.steal(all[1]), all[1].Claim
 		}
-		e := contract.Ending{Claims: []contract.ClaimEnding{{Claim: all[0].Claim, Event: contract.RowCompleted}, {Claim: told, Mark: 2, Event: contract.RowCompleted}}}
-		if r := b.Commit(t.context(), e); r.Outcome != contract.NotCommitted || r.Class != contract.ClassClaimLost {
+		e := store.Ending{Claims: []store.ClaimEnding{{Claim: all[0].Claim, Event: store.RowCompleted}, {Claim: told, Mark: 2, Event: store.RowCompleted}}}
+		if r := b.Commit(t.context(), e); r.Outcome != store.NotCommitted || r.Class != store.ClassClaimLost {
 			t.Errorf("the commit says %+v, want that a claim is lost", r)
 		}
 		for _, id := range []string{"a", "b", "c"} {
 			h.wantCount(id, 0)
 		}
 		marks[2].Claim = told
-		h.wantKinds(h.asks(append(marks, contract.Mark{Scope: h.scope, ID: []byte("b"), Claim: heir})...),
-			fresh, fresh, contract.Verdict{Kind: contract.ClaimLost}, fresh)
+		h.wantKinds(h.asks(append(marks, store.Mark{Scope: h.scope, ID: []byte("b"), Claim: heir})...),
+			fresh, fresh, store.Verdict{Kind: store.ClaimLost}, fresh)
 	})
 	t.Run("law_5_a_claim_that_is_lost_is_told_when_its_batch_begins", "Of the claims that a batch asks for, those that do not stand are told, and the others go on.", func(t *T) {
 		h := s.opened(t)
 		all := h.claimed("a", "b")
 		h.steal(all[0])
 		b, v := h.begin(h.asking(all[0]), h.mark("c"), h.asking(all[1]))
-		h.wantKinds(v, contract.Verdict{Kind: contract.ClaimLost}, fresh, fresh)
-		h.commit(b, contract.Ending{Claims: []contract.ClaimEnding{{Claim: all[1].Claim, Mark: 2, Event: contract.RowCompleted}}})
-		h.wantOutcome("b", contract.Applied)
-		h.wantOutcome("a", contract.Waiting)
+		h.wantKinds(v, store.Verdict{Kind: store.ClaimLost}, fresh, fresh)
+		h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: all[1].Claim, Mark: 2, Event: store.RowCompleted}}})
+		h.wantOutcome("b", store.Applied)
+		h.wantOutcome("a", store.Waiting)
 	})
 	t.Run("law_5_an_extension_beside_a_batch_says_which_claims_are_lost", "Beside a batch that is open, too, an extension tells which claims do not stand.", func(t *T) {
 		h := s.opened(t)
 		all := h.claimed("a", "b")
 		h.steal(all[0])
 		b, _ := h.begin(h.asking(all[1]))
-		lost, err := h.leases().Extend(t.context(), []contract.Claim{all[0].Claim, all[1].Claim}, time.Minute)
+		lost, err := h.leases().Extend(t.context(), []store.Claim{all[0].Claim, all[1].Claim}, time.Minute)
 		if err != nil || !slices.Equal(lost, []int{0}) {
 			t.Errorf("%v are lost, %v; want the first", lost, err)
 		}
-		h.commit(b, contract.Ending{Claims: []contract.ClaimEnding{{Claim: all[1].Claim, Event: contract.RowCompleted}}})
+		h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: all[1].Claim, Event: store.RowCompleted}}})
 	})
 	t.Run("law_6_a_lease_that_has_ended_is_told_when_its_batch_begins", "A claim whose lease has ended is not begun, also if nobody else has taken it.", func(t *T) {
 		h := s.opened(t)
 		h.receive("a", 0, nil)
-		got, err := h.leases().Claim(t.context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 1, Lease: brief})
+		got, err := h.leases().Claim(t.context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 1, Lease: brief})
 		t.must(err)
 		for ctx := t.context(); ctx.Err() == nil; time.Sleep(brief) {
-			if v := h.asks(h.asking(got[0])); v[0].Kind == contract.ClaimLost {
+			if v := h.asks(h.asking(got[0])); v[0].Kind == store.ClaimLost {
 				return
 			}
 		}
@@ -172,9 +172,9 @@ func (s suite[Tx]) claims(t *T) {
 		b, _ := h.begin(h.asking(c))
 		b.Rollback(t.context())
 		b, _ = h.begin(h.asking(c), h.mark("b"))
-		h.commit(b, contract.Ending{Trim: []int{0}})
+		h.commit(b, store.Ending{Trim: []int{0}})
 		h.wantKinds(h.asks(h.asking(c)), fresh)
-		h.wantOutcome("b", contract.Applied)
+		h.wantOutcome("b", store.Applied)
 	})
 }
 
@@ -184,15 +184,15 @@ func (s suite[Tx]) waiting(t *T) {
 		h := s.opened(t)
 		c := h.claimed("a")[0]
 		b, v := h.begin(h.print("a", 1))
-		h.wantKinds(v, already(contract.Waiting))
-		h.commit(b, contract.Ending{Rows: []contract.Row{{Repeat: true}}})
-		if r := h.number(c.Number); r.Repeated != 1 || r.State != contract.StateInProgress {
+		h.wantKinds(v, already(store.Waiting))
+		h.commit(b, store.Ending{Rows: []store.Row{{Repeat: true}}})
+		if r := h.number(c.Number); r.Repeated != 1 || r.State != store.StateInProgress {
 			t.Errorf("the row is %+v", r)
 		}
 		b, v = h.begin(h.asking(c))
 		h.wantKinds(v, fresh)
-		h.commit(b, contract.Ending{Claims: []contract.ClaimEnding{{Claim: c.Claim, Event: contract.RowCompleted}}})
-		h.wantOutcome("a", contract.Applied)
+		h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: c.Claim, Event: store.RowCompleted}}})
+		h.wantOutcome("a", store.Applied)
 	})
 	t.Run("law_10_other_content_of_what_waits_is_a_conflict", "An identity that waits is kept for its content.", func(t *T) {
 		h := s.opened(t)

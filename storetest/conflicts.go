@@ -5,12 +5,13 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
 // conflict delivers another content of an identity, as the engine does: with a
 // new row, or counted on the one that is known.
-func (h *fixture[Tx]) conflict(id string, content byte) contract.Verdict {
+func (h *fixture[Tx]) conflict(id string, content byte) store.Verdict {
 	h.t.Helper()
 	b, v := h.begin(h.print(id, content))
 	h.wantKinds(v, conflict)
@@ -19,9 +20,9 @@ func (h *fixture[Tx]) conflict(id string, content byte) contract.Verdict {
 }
 
 // conflictRow is the ending of a batch whose first mark met another content.
-func conflictRow(content byte, known bool) contract.Ending {
-	return contract.Ending{Rows: []contract.Row{{
-		Conflict: true, Repeat: known, State: contract.StateParked, Reason: semel.ReasonConflict,
+func conflictRow(content byte, known bool) store.Ending {
+	return store.Ending{Rows: []store.Row{{
+		Conflict: true, Repeat: known, State: store.StateParked, Reason: semel.ReasonConflict,
 		Message: &semel.Message{Body: []byte{content}},
 	}}}
 }
@@ -41,8 +42,8 @@ func (s suite[Tx]) conflicts(t *T) {
 			if v := h.conflict("a", 3); v.Known {
 				t.Error("a third content is called known")
 			}
-			h.wantKinds(h.asks(h.print("a", 1)), already(contract.Applied))
-			rows := h.list(contract.RowFilter{ID: "a"})
+			h.wantKinds(h.asks(h.print("a", 1)), already(store.Applied))
+			rows := h.list(store.RowFilter{ID: "a"})
 			if len(rows) != 2 || rows[0].Repeated != 2 || rows[1].Repeated != 0 || !rows[0].Conflict || rows[0].Message.Body[0] != 2 {
 				t.Errorf("the rows are %+v", rows)
 			}
@@ -52,14 +53,14 @@ func (s suite[Tx]) conflicts(t *T) {
 		"A store that tells of markers says what became of an identity and when, and nothing of one that it never saw.",
 		func(t *T) {
 			h := s.opened(t)
-			reader, able := h.Store.(contract.MarkerReader)
+			reader, able := h.Store.(admin.MarkerReader)
 			if !able {
 				return
 			}
 			for _, id := range []string{"a", "0190c3f5-8a52-7cc1-9d7e-0a1b2c3d4e5f", "\xff", strings.Repeat("long ", 200)} {
 				h.deliver(h.print(id, 1))
 				m, found, err := reader.Marker(t.context(), semel.Key{Consumer: "billing", Source: "shop", ID: id})
-				if err != nil || !found || m.Outcome != contract.Applied || m.At.IsZero() {
+				if err != nil || !found || m.Outcome != store.Applied || m.At.IsZero() {
 					t.Errorf("the marker of %.40q is %+v, %t, %v", id, m, found, err)
 				}
 				if m.Fingerprint.Conflicts(h.print(id, 1).Fingerprint) || !s.h.Can.OneConsumer && !m.Fingerprint.Conflicts(h.print(id, 2).Fingerprint) {
@@ -69,7 +70,7 @@ func (s suite[Tx]) conflicts(t *T) {
 			h.conflict("a", 2)
 			parked := h.park("parked")
 			m, found, err := reader.Marker(t.context(), parked.Key)
-			if err != nil || !found || m.Outcome != contract.Parked || m.At.Sub(parked.ReceivedAt).Abs() > time.Minute {
+			if err != nil || !found || m.Outcome != store.Parked || m.At.Sub(parked.ReceivedAt).Abs() > time.Minute {
 				t.Errorf("the marker of a parked message is %+v, %t, %v; it was received at %v", m, found, err, parked.ReceivedAt)
 			}
 			for _, key := range []semel.Key{{Consumer: "billing", Source: "shop", ID: "never"}, {Consumer: "audit", Source: "shop", ID: "a"}, {Consumer: "billing", Source: "", ID: "a"}} {
@@ -88,7 +89,7 @@ func (s suite[Tx]) conflictsAtOnce(t *T) {
 			h := s.opened(t)
 			h.deliver(h.print("a", 1))
 			together(10, func(int) { h.conflict("a", 2) })
-			rows := h.list(contract.RowFilter{ID: "a"})
+			rows := h.list(store.RowFilter{ID: "a"})
 			if len(rows) != 1 || rows[0].Repeated != 9 {
 				t.Errorf("the rows are %+v", rows)
 			}
@@ -102,9 +103,9 @@ func (s suite[Tx]) conflictsAtOnce(t *T) {
 			for _, rolledBack := range []bool{false, true} {
 				h := s.opened(t)
 				h.deliver(h.print("a", 1))
-				both := [2]contract.Batch[Tx]{}
+				both := [2]store.Batch[Tx]{}
 				for i := range both {
-					var v []contract.Verdict
+					var v []store.Verdict
 					both[i], v = h.begin(h.print("a", 2))
 					h.wantKinds(v, conflict)
 					if v[0].Known {
@@ -122,7 +123,7 @@ func (s suite[Tx]) conflictsAtOnce(t *T) {
 				if v := h.conflict("a", 2); !v.Known {
 					t.Error("the row that was written is not known")
 				}
-				rows := h.list(contract.RowFilter{ID: "a"})
+				rows := h.list(store.RowFilter{ID: "a"})
 				if len(rows) != 1 || int64(rows[0].Repeated) != want {
 					t.Errorf("the rows are %+v, want one that was repeated %d times", rows, want)
 				}

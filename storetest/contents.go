@@ -1,6 +1,6 @@
 package storetest
 
-import "github.com/semel-go/semel/contract"
+import "github.com/semel-go/semel/store"
 
 // contents are the laws of fingerprints.
 func (s suite[Tx]) contents(t *T) {
@@ -9,8 +9,8 @@ func (s suite[Tx]) contents(t *T) {
 		func(t *T) {
 			h := s.opened(t)
 			v := h.deliver(h.print("a", 1), h.print("a", 2), h.print("a", 1))
-			h.wantKinds(v, fresh, conflict, already(contract.Applied))
-			h.wantKinds(h.asks(h.print("a", 1)), already(contract.Applied))
+			h.wantKinds(v, fresh, conflict, already(store.Applied))
+			h.wantKinds(h.asks(h.print("a", 1)), already(store.Applied))
 			h.wantKinds(h.asks(h.print("a", 2)), conflict)
 			h.wantCount("a", 1)
 		})
@@ -18,7 +18,7 @@ func (s suite[Tx]) contents(t *T) {
 		"A marker of any outcome keeps its fingerprint and tells a conflict.",
 		func(t *T) {
 			h := s.opened(t)
-			for _, o := range []contract.Outcome{contract.Applied, contract.Parked, contract.DeadLettered, contract.Discarded} {
+			for _, o := range []store.Outcome{store.Applied, store.Parked, store.DeadLettered, store.Discarded} {
 				m := h.print(string(rune('a'+o)), 1)
 				m.As = o
 				h.deliver(m)
@@ -32,10 +32,10 @@ func (s suite[Tx]) contents(t *T) {
 			newer, none := h.print("a", 9), h.mark("a")
 			newer.Fingerprint.Version = 2
 			h.deliver(h.print("a", 1))
-			h.wantKinds(h.asks(newer), already(contract.Applied))
-			h.wantKinds(h.asks(none), already(contract.Applied))
+			h.wantKinds(h.asks(newer), already(store.Applied))
+			h.wantKinds(h.asks(none), already(store.Applied))
 			h.deliver(h.mark("b"))
-			h.wantKinds(h.asks(h.print("b", 1)), already(contract.Applied))
+			h.wantKinds(h.asks(h.print("b", 1)), already(store.Applied))
 		})
 	t.Run("trap_74_every_bit_of_a_fingerprint_counts",
 		"Two fingerprints differ if any byte of them does, the first and the last.",

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // copies are the laws of copies that are in flight at the same time. They hold
@@ -24,7 +24,7 @@ func (s suite[Tx]) copies(t *T) {
 			var mu sync.Mutex
 			fresh := 0
 			together(50, func(int) {
-				if v := h.deliver(h.mark("a")); v[0].Kind == contract.Fresh {
+				if v := h.deliver(h.mark("a")); v[0].Kind == store.Fresh {
 					mu.Lock()
 					defer mu.Unlock()
 					fresh++
@@ -60,7 +60,7 @@ func (s suite[Tx]) waits(t *T) {
 			ctx, cancel := context.WithCancel(t.context())
 			ended := make(chan error, 1)
 			go func() {
-				_, _, err := h.Store.Begin(ctx, contract.TxOptions{}, h.markAll("a"))
+				_, _, err := h.Store.Begin(ctx, store.TxOptions{}, h.markAll("a"))
 				ended <- err
 			}()
 			cancel()
@@ -68,17 +68,17 @@ func (s suite[Tx]) waits(t *T) {
 			if err == nil {
 				t.Fatal("Begin came back without an error beside an open copy")
 			}
-			if c := h.Store.Classify(err); c != contract.ClassDown && c != contract.ClassContended {
+			if c := h.Store.Classify(err); c != store.ClassDown && c != store.ClassContended {
 				t.Errorf("%v is of class %v, want down or contended", err, c)
 			}
-			h.commit(b, contract.Ending{})
-			h.wantKinds(h.asks(h.mark("a")), already(contract.Applied))
+			h.commit(b, store.Ending{})
+			h.wantKinds(h.asks(h.mark("a")), already(store.Applied))
 		})
 	t.Run("D3_a_store_whose_batches_take_turns_says_so",
 		"A store of which one batch at a time can be open says so, so that nothing waits for its turn inside Begin while its lease ends.",
 		func(t *T) {
-			store, says := s.opened(t).Store.(contract.TurnTaker)
-			if says = says && store.TakesTurns(); says != s.h.Can.OneWriter {
+			st, says := s.opened(t).Store.(store.TurnTaker)
+			if says = says && st.TakesTurns(); says != s.h.Can.OneWriter {
 				t.Errorf("the store says %v, and of the ability OneWriter the test says %v", says, s.h.Can.OneWriter)
 			}
 		})
@@ -90,16 +90,16 @@ func (s suite[Tx]) waits(t *T) {
 		func(t *T) {
 			h := s.opened(t)
 			first, _ := h.begin(h.mark("a"))
-			b, v, err := h.Store.Begin(t.context(), contract.TxOptions{MarkLock: time.Millisecond}, h.markAll("a"))
+			b, v, err := h.Store.Begin(t.context(), store.TxOptions{MarkLock: time.Millisecond}, h.markAll("a"))
 			if err != nil {
-				if c := h.Store.Classify(err); c != contract.ClassContended {
+				if c := h.Store.Classify(err); c != store.ClassContended {
 					t.Errorf("%v is of class %v, want contended", err, c)
 				}
 			} else {
 				h.wantKinds(v, busy)
 				b.Rollback(t.context())
 			}
-			h.commit(first, contract.Ending{})
+			h.commit(first, store.Ending{})
 		})
 }
 
@@ -111,16 +111,16 @@ func (s suite[Tx]) race(t *T, commits bool) {
 		winner, v := h.begin(h.mark(id))
 		h.wantKinds(v, fresh)
 		t.must(h.Effect(t.context(), winner.Tx(0), id))
-		verdict := make(chan contract.Verdict, 1)
+		verdict := make(chan store.Verdict, 1)
 		go func() { verdict <- h.copyOf(id) }()
 		if commits {
-			h.commit(winner, contract.Ending{})
+			h.commit(winner, store.Ending{})
 		} else {
 			winner.Rollback(t.context())
 		}
 		want := fresh
 		if commits {
-			want = already(contract.Applied)
+			want = already(store.Applied)
 		}
 		if got := <-verdict; got != want {
 			t.Errorf("the copy's verdict is %s, want %s", got, want)
@@ -131,20 +131,20 @@ func (s suite[Tx]) race(t *T, commits bool) {
 
 // copyOf delivers a copy and returns its verdict; that of a duplicate only if
 // the effect is visible. It runs in a goroutine of its own.
-func (h *fixture[Tx]) copyOf(id string) contract.Verdict {
-	b, v, err := h.Store.Begin(h.t.context(), contract.TxOptions{}, h.markAll(id))
+func (h *fixture[Tx]) copyOf(id string) store.Verdict {
+	b, v, err := h.Store.Begin(h.t.context(), store.TxOptions{}, h.markAll(id))
 	if err != nil {
 		h.t.Error(err)
-		return contract.Verdict{}
+		return store.Verdict{}
 	}
-	if v[0].Kind == contract.Fresh {
+	if v[0].Kind == store.Fresh {
 		if err := h.Effect(h.t.context(), b.Tx(0), id); err != nil {
 			h.t.Error(err)
 		}
 	} else {
 		h.wantCount(id, 1)
 	}
-	if r := b.Commit(h.t.context(), contract.Ending{}); r.Outcome != contract.Committed {
+	if r := b.Commit(h.t.context(), store.Ending{}); r.Outcome != store.Committed {
 		h.t.Errorf("the copy's commit says %+v", r)
 	}
 	return v[0]

@@ -7,10 +7,11 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
-func (h *fixture[Tx]) derivations() contract.Derivations { return h.Store.(contract.Derivations) }
+func (h *fixture[Tx]) derivations() admin.Derivations { return h.Store.(admin.Derivations) }
 
 // derivations are the laws of what a store remembers of identities.
 func (s suite[Tx]) derivations(t *T) {
@@ -24,24 +25,24 @@ func (s suite[Tx]) derivations(t *T) {
 		func(t *T) {
 			h := s.opened(t)
 			d := h.derivations()
-			long := strings.Repeat("\xff\x00 'long\"", contract.MaxDerivation/8)
+			long := strings.Repeat("\xff\x00 'long\"", admin.MaxDerivation/8)
 			added := make([]bool, 16)
 			together(len(added), func(i int) {
 				var err error
-				added[i], err = d.AddDerivation(t.context(), contract.Derivation{Consumer: "billing", Text: "first", Former: contract.NoFormer})
+				added[i], err = d.AddDerivation(t.context(), admin.Derivation{Consumer: "billing", Text: "first", Former: admin.NoFormer})
 				t.must(err)
 			})
 			if n := len(slices.DeleteFunc(added, func(a bool) bool { return !a })); n != 1 {
 				t.Errorf("%d of 16 have recorded it", n)
 			}
 			for _, c := range []struct {
-				d    contract.Derivation
+				d    admin.Derivation
 				want bool
 			}{
-				{contract.Derivation{Consumer: "billing", Generation: 1, Text: long, Former: 0}, true},
-				{contract.Derivation{Consumer: "billing", Generation: 1, Text: "another", Former: contract.NoFormer}, false},
-				{contract.Derivation{Consumer: "billing", Generation: 2, Text: "first", Former: contract.NoFormer}, false},
-				{contract.Derivation{Consumer: "audit", Generation: 0, Text: "first", Former: contract.NoFormer}, true},
+				{admin.Derivation{Consumer: "billing", Generation: 1, Text: long, Former: 0}, true},
+				{admin.Derivation{Consumer: "billing", Generation: 1, Text: "another", Former: admin.NoFormer}, false},
+				{admin.Derivation{Consumer: "billing", Generation: 2, Text: "first", Former: admin.NoFormer}, false},
+				{admin.Derivation{Consumer: "audit", Generation: 0, Text: "first", Former: admin.NoFormer}, true},
 			} {
 				if added, err := d.AddDerivation(t.context(), c.d); err != nil || added != c.want {
 					t.Errorf("%.60v is added: %t, %v", c.d, added, err)
@@ -49,7 +50,7 @@ func (s suite[Tx]) derivations(t *T) {
 			}
 			all, err := d.Derivations(t.context(), "billing")
 			t.must(err)
-			if len(all) != 2 || all[0].Text != "first" || all[0].Former != contract.NoFormer || all[1].Text != long || all[1].Former != 0 || all[1].Generation != 1 || all[0].Retired || time.Since(all[0].First).Abs() > 24*365*100*time.Hour {
+			if len(all) != 2 || all[0].Text != "first" || all[0].Former != admin.NoFormer || all[1].Text != long || all[1].Former != 0 || all[1].Generation != 1 || all[0].Retired || time.Since(all[0].First).Abs() > 24*365*100*time.Hour {
 				t.Errorf("there are %.300v", all)
 			}
 			if every, err := d.Derivations(t.context(), ""); err != nil || len(every) != 3 || every[0].Consumer != "audit" {
@@ -61,11 +62,11 @@ func (s suite[Tx]) derivations(t *T) {
 		func(t *T) {
 			h := s.opened(t)
 			d := h.derivations()
-			for g, former := range []int64{contract.NoFormer, 0} {
-				_, err := d.AddDerivation(t.context(), contract.Derivation{Consumer: "billing", Generation: int64(g), Text: string(rune('a' + g)), Former: former})
+			for g, former := range []int64{admin.NoFormer, 0} {
+				_, err := d.AddDerivation(t.context(), admin.Derivation{Consumer: "billing", Generation: int64(g), Text: string(rune('a' + g)), Former: former})
 				t.must(err)
 			}
-			act := contract.Act{Verb: "retire", Who: "a test", Why: "because"}
+			act := store.Act{Verb: "retire", Who: "a test", Why: "because"}
 			t.must(d.RetireDerivation(t.context(), "billing", 0, true, act))
 			for generation, retired := range map[int64]bool{0: true, 1: false, 7: true} {
 				if err := d.RetireDerivation(t.context(), "billing", generation, retired, act); !errors.Is(err, semel.ErrChanged) {
@@ -74,7 +75,7 @@ func (s suite[Tx]) derivations(t *T) {
 			}
 			all, err := d.Derivations(t.context(), "billing")
 			t.must(err)
-			if len(all) != 2 || !all[0].Retired || all[1].Retired || all[1].Former != contract.NoFormer {
+			if len(all) != 2 || !all[0].Retired || all[1].Retired || all[1].Former != admin.NoFormer {
 				t.Errorf("there are %+v", all)
 			}
 			t.must(d.RetireDerivation(t.context(), "billing", 0, false, act))
@@ -118,11 +119,11 @@ func (s suite[Tx]) oneDerivation(t *T) {
 		"Where markers of another generation cannot be kept, another derivation is refused when it is recorded.",
 		func(t *T) {
 			d := s.opened(t).derivations()
-			added, err := d.AddDerivation(t.context(), contract.Derivation{Consumer: "billing", Text: "first", Former: contract.NoFormer})
+			added, err := d.AddDerivation(t.context(), admin.Derivation{Consumer: "billing", Text: "first", Former: admin.NoFormer})
 			if err != nil || !added {
 				t.Errorf("%t, %v", added, err)
 			}
-			if _, err := d.AddDerivation(t.context(), contract.Derivation{Consumer: "billing", Generation: 1, Text: "second"}); !errors.Is(err, semel.ErrUnsupported) {
+			if _, err := d.AddDerivation(t.context(), admin.Derivation{Consumer: "billing", Generation: 1, Text: "second"}); !errors.Is(err, semel.ErrUnsupported) {
 				t.Errorf("a second: %v", err)
 			}
 		})

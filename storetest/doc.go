@@ -6,6 +6,6 @@
 //
 //	storetest.Run(t, storetest.Harness[*sql.Tx]{Open: open, Can: storetest.Abilities{Inbox: true}})
 //
-// The least a store must do is contract.TxStore. What it declares beyond that is
+// The least a store must do is store.TxStore. What it declares beyond that is
 // tested; what it does not declare, it must not have.
 package storetest

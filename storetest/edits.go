@@ -9,21 +9,22 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
-// keyedEdit is how the act of an edit begins in a store whose hashes are keyed (contract.EditAct).
+// keyedEdit is how the act of an edit begins in a store whose hashes are keyed (admin.EditAct).
 var keyedEdit = regexp.MustCompile(`^hmac-sha256 [0-9a-f]{64} \(1 bytes\) to [0-9a-f]{64} \(3 bytes\): `)
 
 func hasEdits(store any) bool {
-	_, editor := store.(contract.Editor)
+	_, editor := store.(admin.Editor)
 	return editor
 }
 
-func (h *fixture[Tx]) editor() contract.Editor { return h.Store.(contract.Editor) }
+func (h *fixture[Tx]) editor() admin.Editor { return h.Store.(admin.Editor) }
 
 // edits gives a row another body.
-func (h *fixture[Tx]) edits(r contract.StoredRow, body string) contract.StoredRow {
+func (h *fixture[Tx]) edits(r store.StoredRow, body string) store.StoredRow {
 	h.t.Helper()
 	h.t.must(h.editor().Edit(h.t.context(), r.Number, r.Revision, []byte(body), act("edit")))
 	return h.number(r.Number)
@@ -44,7 +45,7 @@ func (h *fixture[Tx]) wantEdits(number int64, bodies ...string) {
 			h.t.Errorf("edit %d is %+v", i, e)
 		}
 	}
-	rows := h.list(contract.RowFilter{Numbers: []int64{number}, Bodies: true})
+	rows := h.list(store.RowFilter{Numbers: []int64{number}, Bodies: true})
 	if last := bodies[len(bodies)-1]; string(rows[0].Message.Body) != last || rows[0].Size != len(last) {
 		h.t.Errorf("the body is %.40q of %d bytes, want %.40q", rows[0].Message.Body, rows[0].Size, last)
 	}
@@ -77,11 +78,11 @@ func (s suite[Tx]) edited(t *T) {
 	t.Run("G5_copies_of_the_original_are_duplicates_of_the_edit", "What the producer sent is known as before an edit: a copy of it is a duplicate, and another content, also the edited one, a conflict.", func(t *T) {
 		h := s.opened(t)
 		r := h.edits(h.park("a"), "b")
-		h.wantKinds(h.asks(h.print("a", 1)), already(contract.Parked))
+		h.wantKinds(h.asks(h.print("a", 1)), already(store.Parked))
 		t.must(h.requeuer().Requeue(t.context(), r.Number, r.Revision, act("retry")))
-		h.wantKinds(h.asks(h.print("a", 1)), already(contract.Waiting))
+		h.wantKinds(h.asks(h.print("a", 1)), already(store.Waiting))
 		h.works(r.Number)
-		h.wantKinds(h.asks(h.print("a", 1)), already(contract.Applied))
+		h.wantKinds(h.asks(h.print("a", 1)), already(store.Applied))
 		h.wantKinds(h.asks(h.print("a", 2)), conflict)
 		h.wantCount("a", 1)
 	})
@@ -109,7 +110,7 @@ func (s suite[Tx]) edited(t *T) {
 	})
 	t.Run("G5_what_was_sent_without_an_identity_is_not_edited", "A row that is never run gets no other body.", func(t *T) {
 		h := s.opened(t)
-		r := h.put("a", contract.Row{Surrogate: true, State: contract.StateParked, Reason: semel.ReasonNoIdentity, Message: &semel.Message{Body: []byte("a")}})
+		r := h.put("a", store.Row{Surrogate: true, State: store.StateParked, Reason: semel.ReasonNoIdentity, Message: &semel.Message{Body: []byte("a")}})
 		h.wantUnedited(r, semel.ErrState)
 	})
 	if s.h.Can.Retention && !s.h.Can.Days {
@@ -118,7 +119,7 @@ func (s suite[Tx]) edited(t *T) {
 }
 
 // wantUnedited wants an edit refused, of which nothing is left.
-func (h *fixture[Tx]) wantUnedited(r contract.StoredRow, want error) {
+func (h *fixture[Tx]) wantUnedited(r store.StoredRow, want error) {
 	h.t.Helper()
 	kept, err := h.editor().Edits(h.t.context(), r.Number, true)
 	h.t.must(err)
@@ -130,7 +131,7 @@ func (h *fixture[Tx]) wantUnedited(r contract.StoredRow, want error) {
 	if len(left) != len(kept) {
 		h.t.Errorf("an edit that was refused is kept: %+v", left)
 	}
-	for _, row := range h.list(contract.RowFilter{Numbers: []int64{r.Number}, Bodies: true}) {
+	for _, row := range h.list(store.RowFilter{Numbers: []int64{r.Number}, Bodies: true}) {
 		if string(row.Message.Body) == "refused" {
 			h.t.Errorf("an edit that was refused changed the body")
 		}
@@ -144,7 +145,7 @@ func (s suite[Tx]) editedAndReaped(t *T) {
 		r := h.edits(h.park("a"), "b")
 		t.must(h.requeuer().Requeue(t.context(), r.Number, r.Revision, act("retry")))
 		h.works(r.Number)
-		h.retain(contract.Retention{Keep: long, Bodies: soon})
+		h.retain(store.Retention{Keep: long, Bodies: soon})
 		h.bodiless(r.Number)
 		all, err := h.editor().Edits(t.context(), r.Number, true)
 		t.must(err)

@@ -5,21 +5,22 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
 // emits has the outputs of causes sent again.
-func (h *fixture[Tx]) emits(o contract.EmitOptions, causes ...string) contract.Emitted {
+func (h *fixture[Tx]) emits(o admin.EmitOptions, causes ...string) admin.Emitted {
 	h.t.Helper()
 	for _, c := range causes {
 		o.Causes = append(o.Causes, []byte(c))
 	}
-	did, err := h.Store.(contract.Emitter).Emit(h.t.context(), o)
+	did, err := h.Store.(admin.Emitter).Emit(h.t.context(), o)
 	h.t.must(err)
 	return did
 }
 
-func (h *fixture[Tx]) wantEmitted(got, want contract.Emitted) {
+func (h *fixture[Tx]) wantEmitted(got, want admin.Emitted) {
 	h.t.Helper()
 	if got != want {
 		h.t.Errorf("%+v, want %+v", got, want)
@@ -30,16 +31,16 @@ func (h *fixture[Tx]) wantEmitted(got, want contract.Emitted) {
 func (h *fixture[Tx]) causes(cause string, ids ...string) (numbers []int64) {
 	h.t.Helper()
 	b, _ := h.begin()
-	var marks []contract.Mark
+	var marks []store.Mark
 	for _, id := range ids {
 		m := h.print(id, 1)
 		m.Cause = []byte(cause)
 		marks = append(marks, m)
 	}
 	h.writes(b, semel.ReasonNone, marks...)
-	h.commit(b, contract.Ending{})
+	h.commit(b, store.Ending{})
 	for _, id := range ids {
-		rows := h.list(contract.RowFilter{ID: id})
+		rows := h.list(store.RowFilter{ID: id})
 		if len(rows) != 1 {
 			h.t.Fatalf("there are %d rows of %s", len(rows), id)
 		}
@@ -49,14 +50,14 @@ func (h *fixture[Tx]) causes(cause string, ids ...string) (numbers []int64) {
 }
 
 // callsFor has a call made for a row, and ends its claim.
-func (h *fixture[Tx]) callsFor(number int64, event contract.RowEvent, o contract.CallOutcome) contract.CallStarted {
+func (h *fixture[Tx]) callsFor(number int64, event store.RowEvent, o store.CallOutcome) store.CallStarted {
 	h.t.Helper()
 	c := h.takes(number, long)
 	if len(c) != 1 {
 		h.t.Fatalf("row %d is not to be claimed", number)
 	}
 	started := h.starts(c[0].Claim, long)
-	h.endsClaim(contract.ClaimEnding{Claim: c[0].Claim, Event: event, Ran: true, Call: o})
+	h.endsClaim(store.ClaimEnding{Claim: c[0].Claim, Event: event, Ran: true, Call: o})
 	return started
 }
 
@@ -65,7 +66,7 @@ func (h *fixture[Tx]) sent(cause string, ids ...string) []int64 {
 	h.t.Helper()
 	numbers := h.causes(cause, ids...)
 	for _, n := range numbers {
-		if s := h.callsFor(n, contract.RowCompleted, contract.CallDecided); s.Again {
+		if s := h.callsFor(n, store.RowCompleted, store.CallDecided); s.Again {
 			h.t.Errorf("the first start of row %d says that it is sent again", n)
 		}
 	}
@@ -79,67 +80,67 @@ func (s suite[Tx]) emission(t *T) {
 		n := h.sent("cause", "a", "b")
 		other := h.sent("another", "c")[0]
 		before := h.number(n[0])
-		h.wantEmitted(h.emits(contract.EmitOptions{}, "cause", "unknown"), contract.Emitted{Again: 2})
-		h.wantEmitted(h.emits(contract.EmitOptions{}), contract.Emitted{})
+		h.wantEmitted(h.emits(admin.EmitOptions{}, "cause", "unknown"), admin.Emitted{Again: 2})
+		h.wantEmitted(h.emits(admin.EmitOptions{}), admin.Emitted{})
 		r := h.wantCalls(n[0], 1, 0)
-		if r.State != contract.StateReceived || r.Attempts != 0 || r.Started != 0 || r.Key != before.Key || r.ReceivedAt.Before(before.ReceivedAt) || string(r.Message.Body) != string(before.Message.Body) || r.Revision == before.Revision {
+		if r.State != store.StateReceived || r.Attempts != 0 || r.Started != 0 || r.Key != before.Key || r.ReceivedAt.Before(before.ReceivedAt) || string(r.Message.Body) != string(before.Message.Body) || r.Revision == before.Revision {
 			t.Errorf("%+v, and before %+v", r, before)
 		}
-		h.wantOutcome("a", contract.Waiting)
-		if r := h.number(other); r.State != contract.StateCompleted {
+		h.wantOutcome("a", store.Waiting)
+		if r := h.number(other); r.State != store.StateCompleted {
 			t.Errorf("what another message caused is %s", r.State)
 		}
-		h.wantEmitted(h.emits(contract.EmitOptions{}, "cause"), contract.Emitted{Left: 2})
-		if got := h.callsFor(n[0], contract.RowCompleted, contract.CallDecided); !got.Stands || !got.Again || !got.Unknown() || got.Started != 2 {
+		h.wantEmitted(h.emits(admin.EmitOptions{}, "cause"), admin.Emitted{Left: 2})
+		if got := h.callsFor(n[0], store.RowCompleted, store.CallDecided); !got.Stands || !got.Again || !got.Unknown() || got.Started != 2 {
 			t.Errorf("the start answers %+v", got)
 		}
-		h.wantOutcome("a", contract.Applied)
+		h.wantOutcome("a", store.Applied)
 		if again := h.takes(n[0], long); len(again) != 0 {
 			t.Error("it is to be sent a third time")
 		}
-		h.wantEmitted(h.emits(contract.EmitOptions{}, "cause"), contract.Emitted{Again: 1, Left: 1})
+		h.wantEmitted(h.emits(admin.EmitOptions{}, "cause"), admin.Emitted{Again: 1, Left: 1})
 	})
 	t.Run("C12_what_ended_not_long_ago_or_was_called_for_too_long_ago_stays", "It is counted, and nothing of it is written.", func(t *T) {
 		h := s.opened(t)
 		n := h.sent("cause", "a")[0]
 		before := h.number(n)
 		windows := map[string]time.Duration{"others": 1, "billing": 365 * 24 * time.Hour}
-		h.wantEmitted(h.emits(contract.EmitOptions{Every: long, Windows: windows}, "cause"), contract.Emitted{Recent: 1})
+		h.wantEmitted(h.emits(admin.EmitOptions{Every: long, Windows: windows}, "cause"), admin.Emitted{Recent: 1})
 		h.until(func() bool {
-			return h.emits(contract.EmitOptions{Windows: map[string]time.Duration{"billing": time.Millisecond}, Every: long}, "cause") == contract.Emitted{Forgotten: 1}
+			return h.emits(admin.EmitOptions{Windows: map[string]time.Duration{"billing": time.Millisecond}, Every: long}, "cause") == admin.Emitted{Forgotten: 1}
 		})
 		if r := h.number(n); r.Revision != before.Revision {
 			t.Errorf("%+v, and before %+v", r, before)
 		}
-		h.wantEmitted(h.emits(contract.EmitOptions{Windows: windows}, "cause"), contract.Emitted{Again: 1})
+		h.wantEmitted(h.emits(admin.EmitOptions{Windows: windows}, "cause"), admin.Emitted{Again: 1})
 	})
 	t.Run("C12_of_many_at_once_one_has_it_sent_again", "However many copies come at once, each output is made due by one of them.", func(t *T) {
 		h := s.opened(t)
 		h.sent("cause", "a", "b")
-		did := make([]contract.Emitted, 4)
-		together(len(did), func(i int) { did[i] = h.emits(contract.EmitOptions{}, "cause") })
-		var all contract.Emitted
+		did := make([]admin.Emitted, 4)
+		together(len(did), func(i int) { did[i] = h.emits(admin.EmitOptions{}, "cause") })
+		var all admin.Emitted
 		for _, d := range did {
 			all = all.Plus(d)
 		}
-		h.wantEmitted(all, contract.Emitted{Again: 2, Left: 6})
+		h.wantEmitted(all, admin.Emitted{Again: 2, Left: 6})
 	})
 	t.Run("C12_law_1_what_was_not_sent_stays", "What waits, was set aside, or was done in a transaction is left as it is.", func(t *T) {
 		h := s.opened(t)
 		n := h.causes("cause", "waits", "claimed", "parked", "discarded", "inside", "nowhere")
 		h.takes(n[1], long)
-		h.callsFor(n[2], contract.RowParked, contract.CallDecided)
-		h.callsFor(n[3], contract.RowDiscarded, contract.CallUnknown)
+		h.callsFor(n[2], store.RowParked, store.CallDecided)
+		h.callsFor(n[3], store.RowDiscarded, store.CallUnknown)
 		inside := h.takes(n[4], long)[0]
 		h.starts(inside.Claim, long)
 		m := h.asking(inside)
 		b, v := h.begin(m)
 		h.wantKinds(v, fresh)
-		h.commit(b, contract.Ending{Claims: []contract.ClaimEnding{{Claim: inside.Claim, Event: contract.RowCompleted, Ran: true, Call: contract.CallDecided}}})
+		h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: inside.Claim, Event: store.RowCompleted, Ran: true, Call: store.CallDecided}}})
 		nowhere := h.takes(n[5], long)[0]
-		h.endsClaim(contract.ClaimEnding{Claim: nowhere.Claim, Event: contract.RowCompleted})
+		h.endsClaim(store.ClaimEnding{Claim: nowhere.Claim, Event: store.RowCompleted})
 		before := h.revisions(n)
-		h.wantEmitted(h.emits(contract.EmitOptions{}, "cause"), contract.Emitted{Left: 6})
+		h.wantEmitted(h.emits(admin.EmitOptions{}, "cause"), admin.Emitted{Left: 6})
 		if now := h.revisions(n); !slices.Equal(before, now) {
 			t.Errorf("rows had the revisions %v, and have %v", before, now)
 		}
@@ -147,10 +148,10 @@ func (s suite[Tx]) emission(t *T) {
 	t.Run("C12_E3_what_somebody_found_not_done_is_done_for_the_first_time", "Its calls are forgotten, and so is that it was done.", func(t *T) {
 		h := s.opened(t)
 		n := h.sent("cause", "a")[0]
-		h.wantEmitted(h.emits(contract.EmitOptions{}, "cause"), contract.Emitted{Again: 1})
-		h.callsFor(n, contract.RowFailed, contract.CallUnknown)
-		t.must(h.resolve(h.number(n), contract.ResolvedNotDone))
-		if got := h.callsFor(n, contract.RowCompleted, contract.CallDecided); got.Again || got.Started != 1 {
+		h.wantEmitted(h.emits(admin.EmitOptions{}, "cause"), admin.Emitted{Again: 1})
+		h.callsFor(n, store.RowFailed, store.CallUnknown)
+		t.must(h.resolve(h.number(n), admin.ResolvedNotDone))
+		if got := h.callsFor(n, store.RowCompleted, store.CallDecided); got.Again || got.Started != 1 {
 			t.Errorf("the start answers %+v", got)
 		}
 	})
@@ -160,12 +161,12 @@ func (s suite[Tx]) emission(t *T) {
 	t.Run("C12_what_has_lost_its_body_stays", "A body that was removed is never sent as an empty one.", func(t *T) {
 		h := s.opened(t)
 		n := h.sent("cause", "a")[0]
-		h.retain(contract.Retention{Keep: time.Hour, Bodies: soon})
+		h.retain(store.Retention{Keep: time.Hour, Bodies: soon})
 		h.until(func() bool {
 			h.pass(10)
 			return h.number(n).BodyRemoved
 		})
-		h.wantEmitted(h.emits(contract.EmitOptions{}, "cause"), contract.Emitted{Left: 1})
+		h.wantEmitted(h.emits(admin.EmitOptions{}, "cause"), admin.Emitted{Left: 1})
 	})
 }
 

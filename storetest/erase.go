@@ -7,20 +7,21 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/intents"
+	"github.com/semel-go/semel/store"
 )
 
 func hasErasure(store any) bool {
-	_, able := store.(contract.Eraser)
+	_, able := store.(admin.Eraser)
 	return able
 }
 
 // erases erases what a filter chooses, so many looked at in a transaction.
-func (h *fixture[Tx]) erases(f contract.ErasureFilter, most int, dry bool) (sum contract.Erased) {
+func (h *fixture[Tx]) erases(f admin.ErasureFilter, most int, dry bool) (sum admin.Erased) {
 	h.t.Helper()
-	for calls := 0; sum.Next.Part != contract.ErasureDone; calls++ {
-		done, err := h.Store.(contract.Eraser).Erase(h.t.context(), contract.Erasing{Filter: f, After: sum.Next, Most: most, DryRun: dry, Act: act("erase")})
+	for calls := 0; sum.Next.Part != admin.ErasureDone; calls++ {
+		done, err := h.Store.(admin.Eraser).Erase(h.t.context(), admin.Erasing{Filter: f, After: sum.Next, Most: most, DryRun: dry, Act: act("erase")})
 		h.t.must(err)
 		sum.Next, sum.Left = done.Next, append(sum.Left, done.Left...)
 		sum.Identities, sum.Rows = sum.Identities+done.Identities, sum.Rows+done.Rows
@@ -33,12 +34,12 @@ func (h *fixture[Tx]) erases(f contract.ErasureFilter, most int, dry bool) (sum 
 }
 
 // wantErased holds an erasure to have erased this.
-func (h *fixture[Tx]) wantErased(got contract.Erased, identities, rows, results int64, left ...contract.ErasureWhy) {
+func (h *fixture[Tx]) wantErased(got admin.Erased, identities, rows, results int64, left ...admin.ErasureWhy) {
 	h.t.Helper()
 	if got.Identities != identities || got.Rows != rows || got.Results != results || got.Keys != 0 {
 		h.t.Errorf("%d identities with %d rows, %d results and %d keys are erased, want %d with %d and %d", got.Identities, got.Rows, got.Results, got.Keys, identities, rows, results)
 	}
-	var why []contract.ErasureWhy
+	var why []admin.ErasureWhy
 	for _, l := range got.Left {
 		why = append(why, l.Why)
 	}
@@ -69,9 +70,9 @@ func secret(word string) *semel.Message {
 }
 
 // closed is a message that was set aside and is discarded.
-func (h *fixture[Tx]) closed(id, word string) contract.StoredRow {
+func (h *fixture[Tx]) closed(id, word string) store.StoredRow {
 	h.t.Helper()
-	r := h.put(id, contract.Row{State: contract.StateParked, Reason: semel.ReasonPermanent, Message: secret(word), FirstError: "of " + word, LastError: "of " + word})
+	r := h.put(id, store.Row{State: store.StateParked, Reason: semel.ReasonPermanent, Message: secret(word), FirstError: "of " + word, LastError: "of " + word})
 	h.t.must(h.inbox().Discard(h.t.context(), r.Number, r.Revision, act("discard")))
 	return h.number(r.Number)
 }
@@ -85,7 +86,7 @@ func (s suite[Tx]) erasures(t *T) {
 		other := h.row("a", true)
 		h.t.must(h.inbox().Discard(t.context(), other.Number, other.Revision, act("discard")))
 		kept := h.closed("b", "Bo")
-		h.wantErased(h.erases(contract.ErasureFilter{IDs: []string{"a"}}, 0, false), 1, 2, 0)
+		h.wantErased(h.erases(admin.ErasureFilter{IDs: []string{"a"}}, 0, false), 1, 2, 0)
 		h.wantGone(r.Number)
 		h.wantGone(other.Number)
 		after := h.number(r.Number)
@@ -95,20 +96,20 @@ func (s suite[Tx]) erasures(t *T) {
 		if r := h.number(kept.Number); string(r.Message.Key) != "Bo" || r.Reason != semel.ReasonPermanent {
 			t.Errorf("the row of another identity is %+v", r)
 		}
-		h.wantKinds(h.asks(h.print("a", 1)), already(contract.Discarded))
+		h.wantKinds(h.asks(h.print("a", 1)), already(store.Discarded))
 		h.wantKinds(h.asks(h.print("a", 9)), conflict)
 		h.wantActs(r.Number, "discard done", "erase done")
-		h.wantErased(h.erases(contract.ErasureFilter{IDs: []string{"a"}}, 0, false), 0, 0, 0)
+		h.wantErased(h.erases(admin.ErasureFilter{IDs: []string{"a"}}, 0, false), 0, 0, 0)
 	})
 	t.Run("P4_what_may_still_be_worked_on_is_left_and_told", "An identity is erased whole or not at all; nothing is taken from what may run.", func(t *T) {
 		h := s.opened(t)
 		h.closed("a", "Ana")
 		h.conflict("a", 2)
 		parked := h.row("a", true)
-		dead := h.put("b", contract.Row{State: contract.StateDeadLettered, Reason: semel.ReasonExhausted, Message: secret("Bo")})
-		got := h.erases(contract.ErasureFilter{}, 0, false)
-		h.wantErased(got, 0, 0, 0, contract.ErasureUnfinished, contract.ErasureUnfinished)
-		if l := got.Left; len(l) == 2 && (l[0].Row != parked.Number || l[0].State != contract.StateParked || l[1].Row != dead.Number || l[1].Key.ID != "b") {
+		dead := h.put("b", store.Row{State: store.StateDeadLettered, Reason: semel.ReasonExhausted, Message: secret("Bo")})
+		got := h.erases(admin.ErasureFilter{}, 0, false)
+		h.wantErased(got, 0, 0, 0, admin.ErasureUnfinished, admin.ErasureUnfinished)
+		if l := got.Left; len(l) == 2 && (l[0].Row != parked.Number || l[0].State != store.StateParked || l[1].Row != dead.Number || l[1].Key.ID != "b") {
 			t.Errorf("left are %+v", l)
 		}
 		if r := h.row("a", false); len(r.Message.Body) == 0 || r.Reason == semel.ReasonErased {
@@ -119,9 +120,9 @@ func (s suite[Tx]) erasures(t *T) {
 	t.Run("P4_nobody_makes_an_erased_row_due", "What is erased has nothing to be worked on.", func(t *T) {
 		h := s.opened(t)
 		r := h.closed("a", "Ana")
-		h.erases(contract.ErasureFilter{}, 0, false)
+		h.erases(admin.ErasureFilter{}, 0, false)
 		r = h.number(r.Number)
-		if requeuer, able := h.Store.(contract.Requeuer); able {
+		if requeuer, able := h.Store.(admin.Requeuer); able {
 			if err := requeuer.Requeue(t.context(), r.Number, r.Revision, act("retry")); err == nil {
 				t.Error("an erased row is due")
 			}
@@ -136,12 +137,12 @@ func (s suite[Tx]) erasures(t *T) {
 		r := h.closed("a", "Ana")
 		h.closed("b", "Bo")
 		h.park("c")
-		h.wantErased(h.erases(contract.ErasureFilter{}, 1, true), 2, 2, 0, contract.ErasureUnfinished)
+		h.wantErased(h.erases(admin.ErasureFilter{}, 1, true), 2, 2, 0, admin.ErasureUnfinished)
 		if after := h.number(r.Number); after.Revision != r.Revision || string(after.Message.Key) != "Ana" {
 			t.Errorf("the row is %+v", after)
 		}
 		h.wantActs(r.Number, "discard done")
-		h.wantErased(h.erases(contract.ErasureFilter{}, 1, false), 2, 2, 0, contract.ErasureUnfinished)
+		h.wantErased(h.erases(admin.ErasureFilter{}, 1, false), 2, 2, 0, admin.ErasureUnfinished)
 	})
 	s.erasureFilters(t)
 	if s.h.Can.Edits {
@@ -149,7 +150,7 @@ func (s suite[Tx]) erasures(t *T) {
 			h := s.opened(t)
 			r := h.edits(h.park("Ana"), "Bo")
 			h.t.must(h.inbox().Discard(t.context(), r.Number, r.Revision, act("discard")))
-			h.wantErased(h.erases(contract.ErasureFilter{}, 0, false), 1, 1, 0)
+			h.wantErased(h.erases(admin.ErasureFilter{}, 0, false), 1, 1, 0)
 			edits, err := h.editor().Edits(t.context(), r.Number, true)
 			if err != nil || len(edits) != 1 || edits[0].Was != nil || !edits[0].Removed || edits[0].SizeBefore != len("Ana") {
 				t.Errorf("its edits are %+v: %v", edits, err)
@@ -169,9 +170,9 @@ func (s suite[Tx]) erasures(t *T) {
 		t.Run("P4_G6_the_chain_of_acts_stays_whole", "An erasure adds acts, and changes none that are sealed.", func(t *T) {
 			h := s.opened(t)
 			h.closed("a", "Ana")
-			h.wantSealed(contract.Sealing{Whole: true}, 1)
-			h.erases(contract.ErasureFilter{}, 0, false)
-			h.wantSealed(contract.Sealing{Whole: true}, 1)
+			h.wantSealed(admin.Sealing{Whole: true}, 1)
+			h.erases(admin.ErasureFilter{}, 0, false)
+			h.wantSealed(admin.Sealing{Whole: true}, 1)
 			h.wantChain(nil, "discard", "erase")
 		})
 	}
@@ -182,7 +183,7 @@ func (s suite[Tx]) erasureFilters(t *T) {
 	t.Run("P4_each_filter_chooses_alone_and_with_others", "An identity is chosen if one of its rows fits all of a filter.", func(t *T) {
 		h := s.opened(t)
 		a, b := h.closed("a", "Ana"), h.closed("b", "Bo")
-		all := func(f contract.ErasureFilter, want int64) {
+		all := func(f admin.ErasureFilter, want int64) {
 			t.Helper()
 			h.t = t
 			got := h.erases(f, 0, true)
@@ -190,24 +191,24 @@ func (s suite[Tx]) erasureFilters(t *T) {
 				t.Errorf("%+v chooses %d identities, want %d", f, got.Identities, want)
 			}
 		}
-		all(contract.ErasureFilter{}, 2)
-		all(contract.ErasureFilter{Consumers: []string{"billing", "x"}}, 2)
-		all(contract.ErasureFilter{Consumers: []string{"shipping"}}, 0)
-		all(contract.ErasureFilter{Sources: []string{"shop"}}, 2)
-		all(contract.ErasureFilter{Sources: []string{""}}, 0)
-		all(contract.ErasureFilter{IDs: []string{"b", "c", strings.Repeat("long", 100)}}, 1)
-		all(contract.ErasureFilter{States: []contract.RowState{contract.StateDiscarded, contract.StateParked}}, 2)
-		all(contract.ErasureFilter{States: []contract.RowState{contract.StateCompleted}}, 0)
-		all(contract.ErasureFilter{Reason: semel.ReasonPermanent}, 2)
-		all(contract.ErasureFilter{Reason: semel.ReasonExhausted}, 0)
-		all(contract.ErasureFilter{Type: "paid"}, 2)
-		all(contract.ErasureFilter{Type: "sold"}, 0)
-		all(contract.ErasureFilter{Header: semel.Header{Name: "mail", Value: []byte("Ana")}}, 1)
-		all(contract.ErasureFilter{Header: semel.Header{Name: "mail", Value: []byte("An")}}, 0)
-		all(contract.ErasureFilter{Header: semel.Header{Name: "mail", Value: []byte("Bo")}, IDs: []string{"a"}}, 0)
-		all(contract.ErasureFilter{From: a.ReceivedAt, Before: b.ReceivedAt.Add(time.Millisecond)}, 2)
-		all(contract.ErasureFilter{From: b.ReceivedAt.Add(time.Millisecond)}, 0)
-		all(contract.ErasureFilter{Before: a.ReceivedAt}, 0)
+		all(admin.ErasureFilter{}, 2)
+		all(admin.ErasureFilter{Consumers: []string{"billing", "x"}}, 2)
+		all(admin.ErasureFilter{Consumers: []string{"shipping"}}, 0)
+		all(admin.ErasureFilter{Sources: []string{"shop"}}, 2)
+		all(admin.ErasureFilter{Sources: []string{""}}, 0)
+		all(admin.ErasureFilter{IDs: []string{"b", "c", strings.Repeat("long", 100)}}, 1)
+		all(admin.ErasureFilter{States: []store.RowState{store.StateDiscarded, store.StateParked}}, 2)
+		all(admin.ErasureFilter{States: []store.RowState{store.StateCompleted}}, 0)
+		all(admin.ErasureFilter{Reason: semel.ReasonPermanent}, 2)
+		all(admin.ErasureFilter{Reason: semel.ReasonExhausted}, 0)
+		all(admin.ErasureFilter{Type: "paid"}, 2)
+		all(admin.ErasureFilter{Type: "sold"}, 0)
+		all(admin.ErasureFilter{Header: semel.Header{Name: "mail", Value: []byte("Ana")}}, 1)
+		all(admin.ErasureFilter{Header: semel.Header{Name: "mail", Value: []byte("An")}}, 0)
+		all(admin.ErasureFilter{Header: semel.Header{Name: "mail", Value: []byte("Bo")}, IDs: []string{"a"}}, 0)
+		all(admin.ErasureFilter{From: a.ReceivedAt, Before: b.ReceivedAt.Add(time.Millisecond)}, 2)
+		all(admin.ErasureFilter{From: b.ReceivedAt.Add(time.Millisecond)}, 0)
+		all(admin.ErasureFilter{Before: a.ReceivedAt}, 0)
 	})
 	t.Run("P4_slices_go_through_all_once", "Each call goes on where the one before has come to, and an identity of several rows is one.", func(t *T) {
 		h := s.opened(t)
@@ -219,9 +220,9 @@ func (s suite[Tx]) erasureFilters(t *T) {
 			h.t.must(h.inbox().Discard(t.context(), r.Number, r.Revision, act("discard")))
 		}
 		for _, most := range []int{1, 2, 3, 100} {
-			h.wantErased(h.erases(contract.ErasureFilter{}, most, true), 5, 10, 0)
+			h.wantErased(h.erases(admin.ErasureFilter{}, most, true), 5, 10, 0)
 		}
-		h.wantErased(h.erases(contract.ErasureFilter{}, 3, false), 5, 10, 0)
+		h.wantErased(h.erases(admin.ErasureFilter{}, 3, false), 5, 10, 0)
 	})
 }
 
@@ -233,19 +234,19 @@ func (s suite[Tx]) erasedResults(t *T) {
 		if s.h.Can.LongestID > 0 {
 			longest = s.h.Can.LongestID
 		}
-		marks := []contract.Mark{h.print("a", 1), h.print("b", 1), h.print(strings.Repeat("x", longest), 1)}
+		marks := []store.Mark{h.print("a", 1), h.print("b", 1), h.print(strings.Repeat("x", longest), 1)}
 		b, _ := h.begin(marks...)
 		for i := range marks {
 			h.keeps(b, i, marks[i], []byte("made"))
 		}
-		h.commit(b, contract.Ending{})
-		h.wantErased(h.erases(contract.ErasureFilter{States: []contract.RowState{contract.StateCompleted}}, 0, false), 0, 0, 0)
-		h.wantErased(h.erases(contract.ErasureFilter{From: time.Now().Add(time.Hour)}, 0, false), 0, 0, 0)
-		h.wantErased(h.erases(contract.ErasureFilter{IDs: []string{"a"}}, 0, false), 1, 0, 1)
+		h.commit(b, store.Ending{})
+		h.wantErased(h.erases(admin.ErasureFilter{States: []store.RowState{store.StateCompleted}}, 0, false), 0, 0, 0)
+		h.wantErased(h.erases(admin.ErasureFilter{From: time.Now().Add(time.Hour)}, 0, false), 0, 0, 0)
+		h.wantErased(h.erases(admin.ErasureFilter{IDs: []string{"a"}}, 0, false), 1, 0, 1)
 		h.wantResults(marks[:2], nil, []byte("made"))
-		h.wantErased(h.erases(contract.ErasureFilter{Before: time.Now().Add(time.Hour)}, 1, false), 2, 0, 2)
+		h.wantErased(h.erases(admin.ErasureFilter{Before: time.Now().Add(time.Hour)}, 1, false), 2, 0, 2)
 		h.wantResults(marks, nil, nil, nil)
-		h.wantKinds(h.asks(h.print("a", 1)), already(contract.Applied))
+		h.wantKinds(h.asks(h.print("a", 1)), already(store.Applied))
 		acts, err := h.inbox().Acts(t.context(), 0, 0)
 		h.t.must(err)
 		if len(acts) != 3 || acts[0].Row != 0 || !strings.HasPrefix(acts[0].Result, "done: identity ") || acts[0].Result == acts[1].Result {
@@ -264,9 +265,9 @@ func (s suite[Tx]) erasedOutputs(t *T) {
 		r := h.closed("a", "Ana")
 		n := h.sent(cause(), "x", "y")
 		waits := h.causes(cause(), "z")[0]
-		f := contract.ErasureFilter{IDs: []string{"a"}}
+		f := admin.ErasureFilter{IDs: []string{"a"}}
 		got := h.erases(f, 0, false)
-		h.wantErased(got, 0, 0, 0, contract.ErasureUnfinished)
+		h.wantErased(got, 0, 0, 0, admin.ErasureUnfinished)
 		if len(got.Left) == 1 && got.Left[0].Row != waits {
 			t.Errorf("left is %+v", got.Left)
 		}
@@ -276,8 +277,8 @@ func (s suite[Tx]) erasedOutputs(t *T) {
 		for _, number := range append(n, r.Number, waits) {
 			h.wantGone(number)
 		}
-		h.wantEmitted(h.emits(contract.EmitOptions{}, cause()), contract.Emitted{Left: 3})
-		if rows := h.list(contract.RowFilter{}); bytes.Contains(fmt.Append(nil, rows), []byte("Ana")) {
+		h.wantEmitted(h.emits(admin.EmitOptions{}, cause()), admin.Emitted{Left: 3})
+		if rows := h.list(store.RowFilter{}); bytes.Contains(fmt.Append(nil, rows), []byte("Ana")) {
 			t.Errorf("there is %+v", rows)
 		}
 	})
@@ -287,28 +288,28 @@ func (s suite[Tx]) erasedOutputs(t *T) {
 func (s suite[Tx]) erasedGenerations(t *T) {
 	t.Run("P4_G2_an_identity_is_erased_in_each_generation_of_its_consumer", "Whatever chose it, as a header that only one generation has kept.", func(t *T) {
 		h := s.opened(t)
-		generations := h.Store.(contract.Generations)
+		generations := h.Store.(admin.Generations)
 		h.t.must(generations.BeginGenerations(t.context(), "billing"))
 		_, err := generations.OpenGeneration(t.context(), "billing", act("rebuild"))
 		h.t.must(err)
 		r := h.closed("a", "Ana")
-		h.scope = h.scopeOf(contract.GenerationName("billing", 1), "shop", 0)
-		h.put("a", contract.Row{State: contract.StateParked, Reason: semel.ReasonPermanent, Message: &semel.Message{Body: []byte("Ana")}})
-		rebuilt := h.list(contract.RowFilter{Consumer: "billing@1"})[0]
+		h.scope = h.scopeOf(admin.GenerationName("billing", 1), "shop", 0)
+		h.put("a", store.Row{State: store.StateParked, Reason: semel.ReasonPermanent, Message: &semel.Message{Body: []byte("Ana")}})
+		rebuilt := h.list(store.RowFilter{Consumer: "billing@1"})[0]
 		other := h.closed("b", "Bo")
-		f := contract.ErasureFilter{Header: semel.Header{Name: "mail", Value: []byte("Ana")}}
+		f := admin.ErasureFilter{Header: semel.Header{Name: "mail", Value: []byte("Ana")}}
 		got := h.erases(f, 0, false)
-		h.wantErased(got, 0, 0, 0, contract.ErasureUnfinished)
+		h.wantErased(got, 0, 0, 0, admin.ErasureUnfinished)
 		if len(got.Left) == 1 && got.Left[0].Row != rebuilt.Number {
 			t.Errorf("left is %+v", got.Left)
 		}
 		h.t.must(h.inbox().Discard(t.context(), rebuilt.Number, rebuilt.Revision, act("discard")))
-		h.wantErased(h.erases(contract.ErasureFilter{IDs: []string{"a"}}, 0, true), 2, 2, 0)
+		h.wantErased(h.erases(admin.ErasureFilter{IDs: []string{"a"}}, 0, true), 2, 2, 0)
 		h.wantErased(h.erases(f, 0, false), 2, 2, 0)
 		h.wantGone(r.Number)
 		h.wantGone(rebuilt.Number)
-		h.wantErased(h.erases(contract.ErasureFilter{Consumers: []string{"billing"}}, 0, false), 0, 0, 0)
-		h.wantErased(h.erases(contract.ErasureFilter{Consumers: []string{"billing@1"}}, 0, false), 1, 1, 0)
+		h.wantErased(h.erases(admin.ErasureFilter{Consumers: []string{"billing"}}, 0, false), 0, 0, 0)
+		h.wantErased(h.erases(admin.ErasureFilter{Consumers: []string{"billing@1"}}, 0, false), 1, 1, 0)
 		h.wantGone(other.Number)
 	})
 }

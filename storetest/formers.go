@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // changed is a fixture whose consumer finds identities in another way than before: the
@@ -22,14 +22,14 @@ func (s suite[Tx]) changed(t *T) changed[Tx] {
 }
 
 // both is a mark of an identity of today with a former one.
-func (h changed[Tx]) both(id, former string, content byte) contract.Mark {
+func (h changed[Tx]) both(id, former string, content byte) store.Mark {
 	m := h.own(id, content)
-	m.Former = &contract.FormerMark{Scope: h.scope, ID: []byte(former), Strict: true}
+	m.Former = &store.FormerMark{Scope: h.scope, ID: []byte(former), Strict: true}
 	return m
 }
 
 // own is a mark of an identity of today alone.
-func (h changed[Tx]) own(id string, content byte) contract.Mark {
+func (h changed[Tx]) own(id string, content byte) store.Mark {
 	return h.under(h.print(id, content), h.now)
 }
 
@@ -40,10 +40,10 @@ func (s suite[Tx]) formers(t *T) {
 		func(t *T) {
 			h := s.changed(t)
 			h.wantKinds(h.deliver(h.both("a", "1", 1)), fresh)
-			h.wantKinds(h.asks(h.both("a", "1", 1), h.own("a", 1), h.print("1", 1)), already(contract.Applied), already(contract.Applied), already(contract.Applied))
+			h.wantKinds(h.asks(h.both("a", "1", 1), h.own("a", 1), h.print("1", 1)), already(store.Applied), already(store.Applied), already(store.Applied))
 			b, v := h.begin(h.both("b", "2", 1), h.both("c", "3", 1))
 			h.wantKinds(v, fresh, fresh)
-			h.commit(b, contract.Ending{Trim: []int{0, 1}})
+			h.commit(b, store.Ending{Trim: []int{0, 1}})
 			h.wantKinds(h.asks(h.both("b", "2", 1), h.own("c", 1), h.print("3", 1)), fresh, fresh, fresh)
 			h.wantCount("a", 1)
 		})
@@ -53,12 +53,12 @@ func (s suite[Tx]) formers(t *T) {
 			h := s.changed(t)
 			h.deliver(h.print("1", 1))
 			b, v := h.begin(h.both("a", "1", 1), h.own("b", 1))
-			h.wantKinds(v, already(contract.Applied), fresh)
+			h.wantKinds(v, already(store.Applied), fresh)
 			if !v[0].Former || v[1].Former {
 				t.Errorf("which identity decided is told as %t and %t", v[0].Former, v[1].Former)
 			}
-			h.commit(b, contract.Ending{})
-			h.wantKinds(h.asks(h.own("a", 1), h.own("b", 1)), fresh, already(contract.Applied))
+			h.commit(b, store.Ending{})
+			h.wantKinds(h.asks(h.own("a", 1), h.own("b", 1)), fresh, already(store.Applied))
 		})
 	t.Run("A7_other_content_under_the_former_identity_is_a_conflict",
 		"Of messages that had one former identity none is taken for a copy of another.",
@@ -67,7 +67,7 @@ func (s suite[Tx]) formers(t *T) {
 			h.deliver(h.print("1", 1))
 			b, v := h.begin(h.both("a", "1", 2))
 			h.wantKinds(v, conflict)
-			h.commit(b, contract.Ending{})
+			h.commit(b, store.Ending{})
 			h.wantKinds(h.asks(h.own("a", 2)), fresh)
 		})
 	t.Run("A7_what_cannot_be_compared_is_a_conflict_where_that_is_asked",
@@ -80,7 +80,7 @@ func (s suite[Tx]) formers(t *T) {
 			one, two := h.both("a", "1", 1), h.both("b", "2", 1)
 			h.wantKinds(h.asks(one, two), conflict, conflict)
 			one.Former.Strict, two.Former.Strict = false, false
-			h.wantKinds(h.asks(one, two), already(contract.Applied), already(contract.Applied))
+			h.wantKinds(h.asks(one, two), already(store.Applied), already(store.Applied))
 		})
 	t.Run("A7_the_own_identity_decides_where_it_is_marked",
 		"What is marked under its own identity is judged by that, and leaves nothing under a former one.",
@@ -88,15 +88,15 @@ func (s suite[Tx]) formers(t *T) {
 			h := s.changed(t)
 			h.deliver(h.own("a", 1))
 			b, v := h.begin(h.both("a", "1", 1), h.both("a2", "2", 1))
-			h.wantKinds(v, already(contract.Applied), fresh)
-			h.commit(b, contract.Ending{})
-			h.wantKinds(h.asks(h.print("1", 1), h.print("2", 1)), fresh, already(contract.Applied))
+			h.wantKinds(v, already(store.Applied), fresh)
+			h.commit(b, store.Ending{})
+			h.wantKinds(h.asks(h.print("1", 1), h.print("2", 1)), fresh, already(store.Applied))
 		})
 	t.Run("A7_the_outcome_under_a_former_identity_is_told",
 		"What was set aside under its former identity counts as that, and not as applied.",
 		func(t *T) {
 			h := s.changed(t)
-			for _, o := range []contract.Outcome{contract.Applied, contract.Waiting, contract.Parked, contract.DeadLettered, contract.Discarded} {
+			for _, o := range []store.Outcome{store.Applied, store.Waiting, store.Parked, store.DeadLettered, store.Discarded} {
 				m := h.print(fmt.Sprint(o), 1)
 				m.As = o
 				h.deliver(m)
@@ -109,7 +109,7 @@ func (s suite[Tx]) formers(t *T) {
 			h := s.changed(t)
 			b, v := h.begin(h.both("a", "1", 1), h.both("b", "1", 1), h.both("c", "1", 2))
 			h.wantKinds(v, fresh, busy, busy)
-			h.commit(b, contract.Ending{Trim: []int{0}})
+			h.commit(b, store.Ending{Trim: []int{0}})
 			h.wantKinds(h.asks(h.both("a", "1", 1)), fresh)
 			h.wantKinds(h.asks(h.both("b", "1", 1)), fresh)
 			h.wantKinds(h.asks(h.both("c", "1", 2)), fresh)
@@ -132,8 +132,8 @@ func (s suite[Tx]) changedAtRandom(t *T) {
 	random := rand.New(rand.NewPCG(7, 7))
 	own, former := map[int]bool{}, map[int]int{} // former: which of the two is marked there
 	for _, n := range []int{1, 2, 50, 499, 500, 501, 1203} {
-		var marks []contract.Mark
-		var want []contract.Verdict
+		var marks []store.Mark
+		var want []store.Verdict
 		for _, one := range random.Perm(4000)[:n] {
 			id := one + 4000*random.IntN(2)
 			mark, verdict := h.both(fmt.Sprint(id), fmt.Sprint(one), byte(1+id/4000)), fresh
@@ -144,7 +144,7 @@ func (s suite[Tx]) changedAtRandom(t *T) {
 			there, marked := former[one]
 			switch {
 			case !older && own[id], marked && there == id:
-				verdict = already(contract.Applied)
+				verdict = already(store.Applied)
 			case marked:
 				verdict = conflict
 			default:
@@ -154,7 +154,7 @@ func (s suite[Tx]) changedAtRandom(t *T) {
 		}
 		b, v := h.begin(marks...)
 		h.wantKinds(v, want...)
-		h.commit(b, contract.Ending{})
+		h.commit(b, store.Ending{})
 	}
 }
 
@@ -170,18 +170,18 @@ func (s suite[Tx]) formerRows(t *T) {
 			parked := h.both("c", "2", 1)
 			parked.Former.Strict = false
 			for i, c := range []struct {
-				mark  contract.Mark
+				mark  store.Mark
 				known bool
 			}{{h.both("a", "1", 2), false}, {h.both("a", "1", 2), true}, {h.both("b", "1", 3), true}, {parked, true}} {
 				b, v := h.begin(c.mark)
-				if v[0].Known != c.known && v[0].Kind == contract.Conflict {
+				if v[0].Known != c.known && v[0].Kind == store.Conflict {
 					t.Errorf("delivery %d of the conflict is known: %t, want %t", i, v[0].Known, c.known)
 				}
-				r := contract.Row{Conflict: v[0].Kind == contract.Conflict, Repeat: c.known, State: contract.StateParked, Reason: semel.ReasonFormerConflict, Message: &semel.Message{}}
-				h.commit(b, contract.Ending{Rows: []contract.Row{r}})
+				r := store.Row{Conflict: v[0].Kind == store.Conflict, Repeat: c.known, State: store.StateParked, Reason: semel.ReasonFormerConflict, Message: &semel.Message{}}
+				h.commit(b, store.Ending{Rows: []store.Row{r}})
 			}
 			for id, repeated := range map[string]int64{"a": 1, "1": 1, "2": 1} {
-				rows := h.list(contract.RowFilter{ID: id})
+				rows := h.list(store.RowFilter{ID: id})
 				if len(rows) != 1 || int64(rows[0].Repeated) != repeated {
 					t.Errorf("the rows of %s are %+v", id, rows)
 				}
@@ -196,21 +196,21 @@ func (s suite[Tx]) formerRows(t *T) {
 			}
 			h.deliver(h.print("1", 1))
 			b, _ := h.begin(h.both("a", "1", 2))
-			h.commit(b, contract.Ending{Rows: []contract.Row{{Conflict: true, State: contract.StateParked, Reason: semel.ReasonFormerConflict, Message: &semel.Message{}}}})
-			row := h.list(contract.RowFilter{ID: "a"})[0]
-			t.must(h.requeuer().Requeue(t.context(), row.Number, row.Revision, contract.Act{Verb: "retry", Who: "a test"}))
-			h.wantKinds(h.asks(h.own("a", 2), h.both("a", "1", 2)), already(contract.Waiting), already(contract.Waiting))
-			claimed, err := h.leases().Claim(t.context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 10, Lease: long})
+			h.commit(b, store.Ending{Rows: []store.Row{{Conflict: true, State: store.StateParked, Reason: semel.ReasonFormerConflict, Message: &semel.Message{}}}})
+			row := h.list(store.RowFilter{ID: "a"})[0]
+			t.must(h.requeuer().Requeue(t.context(), row.Number, row.Revision, store.Act{Verb: "retry", Who: "a test"}))
+			h.wantKinds(h.asks(h.own("a", 2), h.both("a", "1", 2)), already(store.Waiting), already(store.Waiting))
+			claimed, err := h.leases().Claim(t.context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 10, Lease: long})
 			t.must(err)
 			if len(claimed) != 1 {
 				t.Fatalf("claimed %+v", claimed)
 			}
-			lost, err := h.leases().End(t.context(), []contract.ClaimEnding{{Claim: contract.Claim{Number: claimed[0].Number, Token: claimed[0].Token}, Event: contract.RowCompleted, Ran: true}})
+			lost, err := h.leases().End(t.context(), []store.ClaimEnding{{Claim: store.Claim{Number: claimed[0].Number, Token: claimed[0].Token}, Event: store.RowCompleted, Ran: true}})
 			t.must(err)
 			if len(lost) > 0 {
 				t.Error("the claim was lost")
 			}
-			h.wantKinds(h.asks(h.own("a", 2), h.print("1", 1)), already(contract.Applied), already(contract.Applied))
+			h.wantKinds(h.asks(h.own("a", 2), h.print("1", 1)), already(store.Applied), already(store.Applied))
 		})
 }
 
@@ -222,19 +222,19 @@ func (s suite[Tx]) formerCallers(t *T) {
 			h := s.changed(t)
 			h.deliver(h.print("1", 1), h.own("c", 1))
 			b, _ := h.begin()
-			v, err := h.Store.(contract.TxMarker[Tx]).MarkIn(t.context(), b.Tx(contract.All), []contract.Mark{h.both("a", "1", 1), h.both("b", "2", 1), h.both("c", "3", 1), h.both("d", "1", 2)})
+			v, err := h.Store.(store.TxMarker[Tx]).MarkIn(t.context(), b.Tx(store.All), []store.Mark{h.both("a", "1", 1), h.both("b", "2", 1), h.both("c", "3", 1), h.both("d", "1", 2)})
 			t.must(err)
-			h.wantKinds(v, already(contract.Applied), fresh, already(contract.Applied), conflict)
-			if receiver, ok := h.Store.(contract.TxReceiver[Tx]); ok && s.h.Can.Inbox {
-				marks := []contract.Mark{h.both("e", "1", 1), h.both("f", "4", 1)}
-				marks[0].As, marks[1].As = contract.Waiting, contract.Waiting
-				v, err = receiver.ReceiveIn(t.context(), b.Tx(contract.All), marks, []*semel.Message{{}, {}})
+			h.wantKinds(v, already(store.Applied), fresh, already(store.Applied), conflict)
+			if receiver, ok := h.Store.(store.TxReceiver[Tx]); ok && s.h.Can.Inbox {
+				marks := []store.Mark{h.both("e", "1", 1), h.both("f", "4", 1)}
+				marks[0].As, marks[1].As = store.Waiting, store.Waiting
+				v, err = receiver.ReceiveIn(t.context(), b.Tx(store.All), marks, []*semel.Message{{}, {}})
 				t.must(err)
-				h.wantKinds(v, already(contract.Applied), fresh)
+				h.wantKinds(v, already(store.Applied), fresh)
 			}
-			h.commit(b, contract.Ending{})
+			h.commit(b, store.Ending{})
 			h.wantKinds(h.asks(h.own("a", 1), h.own("b", 1), h.print("2", 1), h.print("3", 1), h.own("d", 2), h.own("e", 1)),
-				fresh, already(contract.Applied), already(contract.Applied), fresh, fresh, fresh)
+				fresh, already(store.Applied), already(store.Applied), fresh, fresh, fresh)
 		})
 }
 
@@ -246,7 +246,7 @@ func (s suite[Tx]) formersAtOnce(t *T) {
 			h := s.changed(t)
 			const n = 8
 			together(n, func(i int) {
-				var marks []contract.Mark
+				var marks []store.Mark
 				for j := range n {
 					id := fmt.Sprint((i*3 + j) % n)
 					if i%2 == 0 {
@@ -269,11 +269,11 @@ func (s suite[Tx]) formersAtOnce(t *T) {
 		func(t *T) {
 			h := s.changed(t)
 			other, _ := h.begin(h.print("1", 1))
-			b, v, err := h.Store.Begin(t.context(), contract.TxOptions{MarkLock: 20 * time.Millisecond}, []contract.Mark{h.both("a", "1", 1)})
+			b, v, err := h.Store.Begin(t.context(), store.TxOptions{MarkLock: 20 * time.Millisecond}, []store.Mark{h.both("a", "1", 1)})
 			if err == nil {
 				h.wantKinds(v, busy)
-				h.commit(b, contract.Ending{})
-			} else if c := h.Store.Classify(err); c != contract.ClassContended {
+				h.commit(b, store.Ending{})
+			} else if c := h.Store.Classify(err); c != store.ClassContended {
 				t.Errorf("%v is of class %v, want contended", err, c)
 			}
 			other.Rollback(t.context())

@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
 // fenceTime is how long fences last that a case ends itself.
 const fenceTime = time.Minute
 
-// generations are the laws of contract.Generations.
+// generations are the laws of admin.Generations.
 func (s suite[Tx]) generations(t *T) {
 	t.Run("G2_a_consumer_has_one_active_generation_and_opens_the_next",
 		"The first is 0 and active; one at a time is being built, and says who opened it and why.",
@@ -28,7 +29,7 @@ func (s suite[Tx]) generations(t *T) {
 				t.Errorf("a second one at once: %v", err)
 			}
 			t.must(h.gens.BeginGenerations(t.context(), "billing"))
-			h.wantStates(contract.GenerationActive, contract.GenerationBuilding)
+			h.wantStates(store.GenerationActive, store.GenerationBuilding)
 			all, _ := h.gens.Generations(t.context(), "billing")
 			if g := all[n]; n != 1 || g.By != "ana" || g.Why != "a new column" || g.Opened.IsZero() || g.Since.IsZero() || g.Fenced != 0 {
 				t.Errorf("%d: %+v", n, g)
@@ -39,11 +40,11 @@ func (s suite[Tx]) generations(t *T) {
 		func(t *T) {
 			h := s.generationed(t)
 			h.open()
-			h.wantWorks(0, contract.GenerationActive)
-			h.wantWorks(1, contract.GenerationBuilding)
-			h.wantRefused(1, contract.GenerationActive)
-			h.wantRefused(0, contract.GenerationBuilding)
-			h.wantRefused(2, contract.GenerationActive)
+			h.wantWorks(0, store.GenerationActive)
+			h.wantWorks(1, store.GenerationBuilding)
+			h.wantRefused(1, store.GenerationActive)
+			h.wantRefused(0, store.GenerationBuilding)
+			h.wantRefused(2, store.GenerationActive)
 		})
 	t.Run("G2_a_switch_is_at_once_and_needs_both_fences",
 		"Without the fences nothing is switched; after it only the new one is worked in, and the old one is kept.",
@@ -53,15 +54,15 @@ func (s suite[Tx]) generations(t *T) {
 			h.wantNoSwitch()
 			t.must(h.gens.FenceGeneration(t.context(), "billing", 0, fenceTime))
 			h.wantNoSwitch()
-			h.wantRefused(0, contract.GenerationActive)
-			h.wantWorks(1, contract.GenerationBuilding)
+			h.wantRefused(0, store.GenerationActive)
+			h.wantWorks(1, store.GenerationBuilding)
 			t.must(h.gens.FenceGeneration(t.context(), "billing", 1, fenceTime))
-			h.wantRefused(1, contract.GenerationBuilding)
+			h.wantRefused(1, store.GenerationBuilding)
 			t.must(h.gens.SwitchGeneration(t.context(), "billing", 0, 1, order("switch", "ana", "x")))
-			h.wantStates(contract.GenerationOld, contract.GenerationActive)
-			h.wantRefused(0, contract.GenerationActive)
-			h.wantRefused(1, contract.GenerationBuilding)
-			h.wantWorks(1, contract.GenerationActive)
+			h.wantStates(store.GenerationOld, store.GenerationActive)
+			h.wantRefused(0, store.GenerationActive)
+			h.wantRefused(1, store.GenerationBuilding)
+			h.wantWorks(1, store.GenerationActive)
 		})
 	t.Run("law_14_who_opens_switches_and_drops_a_generation_and_why_is_recorded",
 		"Each is an act of no row that names the consumer and the generation, in the transaction of what it changes.",
@@ -76,12 +77,12 @@ func (s suite[Tx]) generations(t *T) {
 				t.Errorf("a second fence: %v", err)
 			}
 			t.must(h.gens.LiftFences(t.context(), "billing"))
-			h.wantWorks(0, contract.GenerationActive)
+			h.wantWorks(0, store.GenerationActive)
 			err := h.gens.FenceGeneration(t.context(), "billing", 0, time.Millisecond)
 			if err != nil && !errors.Is(err, semel.ErrState) {
 				t.Fatal(err)
 			}
-			h.until(func() bool { return h.works(0, contract.GenerationActive) == nil })
+			h.until(func() bool { return h.works(0, store.GenerationActive) == nil })
 			t.must(h.gens.FenceGeneration(t.context(), "billing", 1, fenceTime))
 			h.wantNoSwitch()
 		})
@@ -102,8 +103,8 @@ func (s suite[Tx]) generations(t *T) {
 				if all, err := h.gens.Generations(t.context(), "other"); err != nil || len(all) != 1 || all[0].Fenced == 0 {
 					t.Errorf("the other's are %+v: %v", all, err)
 				}
-				w := contract.Working{Consumer: "other", Number: 0, In: contract.GenerationActive}
-				if _, _, err := h.Store.Begin(t.context(), contract.TxOptions{Working: w}, h.markAll("asks")); !errors.Is(err, contract.ErrGeneration) {
+				w := store.Working{Consumer: "other", Number: 0, In: store.GenerationActive}
+				if _, _, err := h.Store.Begin(t.context(), store.TxOptions{Working: w}, h.markAll("asks")); !errors.Is(err, store.ErrGeneration) {
 					t.Errorf("work in the other's: %v", err)
 				}
 			})
@@ -119,7 +120,7 @@ func (s suite[Tx]) generations(t *T) {
 // fencedAhead has a switch be killed while the clock was ahead.
 func (s suite[Tx]) fencedAhead(t *T) {
 	h := s.generationed(t)
-	if err := h.gens.FenceGeneration(t.context(), "billing", 0, contract.LongestFence+time.Second); err == nil {
+	if err := h.gens.FenceGeneration(t.context(), "billing", 0, admin.LongestFence+time.Second); err == nil {
 		t.Error("a fence is longer than the longest")
 	}
 	if h.Ahead == nil {
@@ -131,12 +132,12 @@ func (s suite[Tx]) fencedAhead(t *T) {
 	for range 2 {
 		all, err := h.gens.Generations(t.context(), "billing")
 		t.must(err)
-		if left := all[0].Fenced; left > contract.LongestFence || left < contract.LongestFence-fenceTime {
-			t.Errorf("the fence ends in %v, want %v", left, contract.LongestFence)
+		if left := all[0].Fenced; left > admin.LongestFence || left < admin.LongestFence-fenceTime {
+			t.Errorf("the fence ends in %v, want %v", left, admin.LongestFence)
 		}
-		h.wantRefused(0, contract.GenerationActive)
+		h.wantRefused(0, store.GenerationActive)
 	}
-	h.Ahead(t, fenceTime-contract.LongestFence) // so much later
+	h.Ahead(t, fenceTime-admin.LongestFence) // so much later
 	if all, err := h.gens.Generations(t.context(), "billing"); err != nil || all[0].Fenced > fenceTime {
 		t.Errorf("the fence was cut for those who ask, and ends in %v: %v", all[0].Fenced, err)
 	}
@@ -146,7 +147,7 @@ func (s suite[Tx]) fencedAhead(t *T) {
 func (s suite[Tx]) fenceWaits(t *T) {
 	h := s.generationed(t)
 	marks := h.markAll("frozen")
-	b, _, err := h.Store.Begin(t.context(), contract.TxOptions{Working: h.working(0, contract.GenerationActive)}, marks)
+	b, _, err := h.Store.Begin(t.context(), store.TxOptions{Working: h.working(0, store.GenerationActive)}, marks)
 	t.must(err)
 	var committed atomic.Bool
 	stood := make(chan error, 1)
@@ -160,14 +161,14 @@ func (s suite[Tx]) fenceWaits(t *T) {
 	}()
 	if !s.h.Can.OneWriter {
 		for range 20 { // the fence is there by then, if it does not wait
-			h.until(func() bool { return h.works(0, contract.GenerationActive) != nil })
+			h.until(func() bool { return h.works(0, store.GenerationActive) != nil })
 		}
 	}
 	t.must(h.Effect(t.context(), b.Tx(0), "frozen"))
 	committed.Store(true)
-	h.commit(b, contract.Ending{})
+	h.commit(b, store.Ending{})
 	t.must(<-stood)
-	h.wantRefused(0, contract.GenerationActive)
+	h.wantRefused(0, store.GenerationActive)
 	h.wantCount("frozen", 1)
 }
 
@@ -177,7 +178,7 @@ func (s suite[Tx]) forgotten(t *T) {
 	h.open()
 	h.deliver(h.markAll("a", "b", "c")...)
 	own := h.scope
-	h.scope = h.scopeOf(contract.GenerationName("billing", 1), "shop", 0)
+	h.scope = h.scopeOf(admin.GenerationName("billing", 1), "shop", 0)
 	h.deliver(h.markAll("a", "b", "c")...)
 	if err := h.gens.EndGeneration(t.context(), "billing", 0, order("drop", "ana", "x")); !errors.Is(err, semel.ErrState) {
 		t.Errorf("the active one is dropped: %v", err)
@@ -186,7 +187,7 @@ func (s suite[Tx]) forgotten(t *T) {
 		t.Errorf("one that is not dropped is removed: %v", err)
 	}
 	t.must(h.gens.EndGeneration(t.context(), "billing", 1, order("drop", "ana", "x")))
-	h.wantRefused(1, contract.GenerationBuilding)
+	h.wantRefused(1, store.GenerationBuilding)
 	for _, want := range []int{2, 1, 0} {
 		n, err := h.gens.ForgetGeneration(t.context(), "billing", 1, 2)
 		t.must(err)
@@ -196,10 +197,10 @@ func (s suite[Tx]) forgotten(t *T) {
 	}
 	h.wantKinds(h.asks(h.mark("a")), fresh)
 	h.scope = own
-	h.wantKinds(h.asks(h.mark("a")), already(contract.Applied))
-	h.wantStates(contract.GenerationActive, contract.GenerationDropped)
+	h.wantKinds(h.asks(h.mark("a")), already(store.Applied))
+	h.wantStates(store.GenerationActive, store.GenerationDropped)
 	h.open()
-	h.wantStates(contract.GenerationActive, contract.GenerationDropped, contract.GenerationBuilding)
+	h.wantStates(store.GenerationActive, store.GenerationDropped, store.GenerationBuilding)
 }
 
 // generationActs opens, switches and drops.
@@ -229,7 +230,7 @@ func (s suite[Tx]) generationActs(t *T) {
 func (s suite[Tx]) forgottenContents(t *T) {
 	h := s.generationed(t)
 	h.open()
-	name := contract.GenerationName("billing", 1)
+	name := admin.GenerationName("billing", 1)
 	h.scope = h.scopeOf(name, "shop", 0)
 	r := h.park("a")
 	if s.h.Can.Edits {
@@ -239,13 +240,13 @@ func (s suite[Tx]) forgottenContents(t *T) {
 	if s.h.Can.Results {
 		b, _ := h.begin(kept...)
 		h.keeps(b, 0, kept[0], []byte("made"))
-		h.commit(b, contract.Ending{})
+		h.commit(b, store.Ending{})
 		h.wantResults(kept, []byte("made"))
 	}
 	t.must(h.gens.EndGeneration(t.context(), "billing", 1, order("drop", "ana", "x")))
 	_, err := h.gens.ForgetGeneration(t.context(), "billing", 1, 1000)
 	t.must(err)
-	if rows := h.list(contract.RowFilter{Consumer: name}); len(rows) != 0 {
+	if rows := h.list(store.RowFilter{Consumer: name}); len(rows) != 0 {
 		t.Errorf("there is %+v", rows)
 	}
 	if s.h.Can.Edits {
@@ -261,13 +262,13 @@ func (s suite[Tx]) forgottenContents(t *T) {
 // generationed is a store with generations of the consumer "billing".
 type generationed[Tx any] struct {
 	*fixture[Tx]
-	gens contract.Generations
+	gens admin.Generations
 }
 
 func (s suite[Tx]) generationed(t *T) *generationed[Tx] {
 	t.Helper()
 	h := s.opened(t)
-	gens := h.Store.(contract.Generations)
+	gens := h.Store.(admin.Generations)
 	all, err := gens.Generations(t.context(), "billing")
 	t.must(err)
 	if len(all) != 0 {
@@ -283,30 +284,30 @@ func (h *generationed[Tx]) open() {
 	h.t.must(err)
 }
 
-func (h *generationed[Tx]) working(number int64, in contract.GenerationState) contract.Working {
-	return contract.Working{Consumer: "billing", Number: number, In: in}
+func (h *generationed[Tx]) working(number int64, in store.GenerationState) store.Working {
+	return store.Working{Consumer: "billing", Number: number, In: in}
 }
 
 // works begins a batch in a generation, and returns why it cannot.
-func (h *generationed[Tx]) works(number int64, in contract.GenerationState) error {
-	b, _, err := h.Store.Begin(h.t.context(), contract.TxOptions{Working: h.working(number, in)}, h.markAll("asks"))
+func (h *generationed[Tx]) works(number int64, in store.GenerationState) error {
+	b, _, err := h.Store.Begin(h.t.context(), store.TxOptions{Working: h.working(number, in)}, h.markAll("asks"))
 	if err == nil {
 		b.Rollback(h.t.context())
 	}
 	return err
 }
 
-func (h *generationed[Tx]) wantWorks(number int64, in contract.GenerationState) {
+func (h *generationed[Tx]) wantWorks(number int64, in store.GenerationState) {
 	h.t.Helper()
 	if err := h.works(number, in); err != nil {
 		h.t.Errorf("nobody may work in generation %d as %v: %v", number, in, err)
 	}
 }
 
-func (h *generationed[Tx]) wantRefused(number int64, in contract.GenerationState) {
+func (h *generationed[Tx]) wantRefused(number int64, in store.GenerationState) {
 	h.t.Helper()
-	if err := h.works(number, in); !errors.Is(err, contract.ErrGeneration) || h.Store.Classify(err) != contract.ClassDown {
-		h.t.Errorf("work in generation %d as %v: %v, want contract.ErrGeneration, of ClassDown", number, in, err)
+	if err := h.works(number, in); !errors.Is(err, store.ErrGeneration) || h.Store.Classify(err) != store.ClassDown {
+		h.t.Errorf("work in generation %d as %v: %v, want store.ErrGeneration, of ClassDown", number, in, err)
 	}
 	h.wantKinds(h.asks(h.mark("asks")), fresh)
 }
@@ -316,10 +317,10 @@ func (h *generationed[Tx]) wantNoSwitch() {
 	if err := h.gens.SwitchGeneration(h.t.context(), "billing", 0, 1, order("switch", "ana", "x")); !errors.Is(err, semel.ErrState) {
 		h.t.Errorf("a switch without fences: %v", err)
 	}
-	h.wantStates(contract.GenerationActive, contract.GenerationBuilding)
+	h.wantStates(store.GenerationActive, store.GenerationBuilding)
 }
 
-func (h *generationed[Tx]) wantStates(want ...contract.GenerationState) {
+func (h *generationed[Tx]) wantStates(want ...store.GenerationState) {
 	h.t.Helper()
 	all, err := h.gens.Generations(h.t.context(), "billing")
 	h.t.must(err)

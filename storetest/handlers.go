@@ -11,7 +11,7 @@ import (
 	"syscall"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // handlers are the laws about handlers that misbehave in their transaction.
@@ -22,7 +22,7 @@ func (s suite[Tx]) handlers(t *T) {
 			h := s.opened(t)
 			for _, err := range []error{errHandler, fmt.Errorf("charging: %w", errHandler)} {
 				b, _ := h.begin(h.mark("a"))
-				if c := h.classify(b, err); c != contract.ClassRetry {
+				if c := h.classify(b, err); c != store.ClassRetry {
 					t.Errorf("%v is of class %v, want retry", err, c)
 				}
 				b.Rollback(t.context())
@@ -55,7 +55,7 @@ func (s suite[Tx]) elsewhere(t *T) {
 		b, _ := h.begin(h.mark("a"))
 		t.must(h.Effect(t.context(), b.Tx(0), "a"))
 		for _, err := range []error{err, fmt.Errorf("charging: %w", err), semel.Permanent(err)} {
-			if c := h.classify(b, err); c != contract.ClassRetry {
+			if c := h.classify(b, err); c != store.ClassRetry {
 				t.Errorf("%v is of class %v, want retry", err, c)
 			}
 		}
@@ -69,7 +69,7 @@ func (s suite[Tx]) elsewhere(t *T) {
 	if h.Spoil(t.context(), b.Tx(0)) == nil {
 		t.Fatal("Spoil did not fail")
 	}
-	if c := h.classify(b, io.EOF); c != contract.ClassRetry && c != contract.ClassPermanent {
+	if c := h.classify(b, io.EOF); c != store.ClassRetry && c != store.ClassPermanent {
 		t.Errorf("after an error of the database an end of file is of class %v, want an attempt of the message", c)
 	}
 	b.Rollback(t.context())
@@ -77,8 +77,8 @@ func (s suite[Tx]) elsewhere(t *T) {
 }
 
 // classify says what an error that a handler returned means for its batch.
-func (h *fixture[Tx]) classify(b contract.Batch[Tx], err error) contract.Class {
-	if knows, ok := b.(contract.HandlerClassifier); ok {
+func (h *fixture[Tx]) classify(b store.Batch[Tx], err error) store.Class {
+	if knows, ok := b.(store.HandlerClassifier); ok {
 		return knows.ClassifyHandler(h.t.context(), err)
 	}
 	return h.Store.Classify(err)
@@ -96,23 +96,23 @@ func (s suite[Tx]) swallowed(t *T) {
 	if err == nil {
 		t.Fatal("Spoil did not fail")
 	}
-	if c := h.classify(b, err); c != contract.ClassPermanent && c != contract.ClassRetry {
+	if c := h.classify(b, err); c != store.ClassPermanent && c != store.ClassRetry {
 		t.Errorf("%v is of class %v, want an attempt of the message", err, c)
 	}
-	if broken, ok := b.(contract.TxStatus); ok && broken.TxAborted() {
+	if broken, ok := b.(store.TxStatus); ok && broken.TxAborted() {
 		h.brokenAs(b, h.Store.Classify(err))
 		b.Rollback(t.context())
 		h.wantKinds(h.asks(marks...), fresh, fresh, fresh)
 		return
 	}
 	t.must(h.Effect(t.context(), b.Tx(2), "c"))
-	s.whole(h, b.Commit(t.context(), contract.Ending{Trim: []int{1}}), "a", "c")
+	s.whole(h, b.Commit(t.context(), store.Ending{Trim: []int{1}}), "a", "c")
 }
 
 // brokenAs checks that a batch which says what broke it says an error of this
 // class, or that it does not know.
-func (h *fixture[Tx]) brokenAs(b contract.Batch[Tx], class contract.Class) {
-	knows, ok := b.(contract.TxAbortCause)
+func (h *fixture[Tx]) brokenAs(b store.Batch[Tx], class store.Class) {
+	knows, ok := b.(store.TxAbortCause)
 	if !ok {
 		return
 	}
@@ -127,28 +127,28 @@ func (s suite[Tx]) endsItself(t *T, commit bool) {
 		return
 	}
 	all := []string{"a", "b", "c"}
-	if l, ok := h.Store.(contract.BatchLimiter); ok && l.BatchLimit() > 0 {
+	if l, ok := h.Store.(store.BatchLimiter); ok && l.BatchLimit() > 0 {
 		all = all[:l.BatchLimit()]
 	}
 	b, _ := h.begin(h.markAll(all...)...)
 	t.must(h.Effect(t.context(), b.Tx(0), "a"))
 	failed := h.End(b.Tx(0), commit)
-	if broken, ok := b.(contract.TxStatus); ok && !broken.TxAborted() {
+	if broken, ok := b.(store.TxStatus); ok && !broken.TxAborted() {
 		t.Error("the batch does not know that its transaction is over")
 	}
-	h.brokenAs(b, contract.ClassPermanent)
+	h.brokenAs(b, store.ClassPermanent)
 	if len(all) > 1 {
 		s.refuses(h, b.Tx(1))
 		if commit && failed == nil {
 			t.Error("the handler was told that its commit succeeded")
 		}
 	}
-	r := b.Commit(t.context(), contract.Ending{})
-	if r.Outcome == contract.Committed || r.Outcome == contract.NotCommitted && r.Class != contract.ClassAborted {
+	r := b.Commit(t.context(), store.Ending{})
+	if r.Outcome == store.Committed || r.Outcome == store.NotCommitted && r.Class != store.ClassAborted {
 		t.Errorf("the commit says %+v, want not committed as aborted, or unknown", r)
 	}
-	applied := h.asks(h.mark("a"))[0].Already(contract.Applied)
-	if applied && (!commit || len(all) > 1 || r.Outcome != contract.CommitUnknown) {
+	applied := h.asks(h.mark("a"))[0].Already(store.Applied)
+	if applied && (!commit || len(all) > 1 || r.Outcome != store.CommitUnknown) {
 		t.Error("a marker is left")
 	}
 	h.deliver(h.markAll(all...)...)

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // Harness is what the suite needs of a store.
@@ -18,60 +18,60 @@ type Harness[Tx any] struct {
 	Only func(name string) bool
 }
 
-// Abilities are what a store does beyond contract.TxStore.
+// Abilities are what a store does beyond store.TxStore.
 type Abilities struct {
-	// Inbox: contract.Inbox.
+	// Inbox: store.Inbox.
 	Inbox bool
-	// Streams: contract.Streams, with versions in batches.
+	// Streams: admin.Streams, with versions in batches.
 	Streams bool
-	// Lines: contract.Lines, with lines in batches.
+	// Lines: store.Lines, with lines in batches.
 	Lines bool
-	// Retention: contract.Reaper, with ages in batches.
+	// Retention: store.Reaper, with ages in batches.
 	Retention bool
-	// Days: a contract.PartitionedMarkers that keeps days, for the consumer "billing" alone: its
+	// Days: a store.PartitionedMarkers that keeps days, for the consumer "billing" alone: its
 	// markers go by the day, so that the cases of single ones that go are not run.
 	Days bool
-	// Leases: contract.Leases, with claims in batches.
+	// Leases: store.Leases, with claims in batches.
 	Leases bool
-	// Calls: contract.Calls and contract.Resolver, beside claims and an inbox.
+	// Calls: store.Calls and admin.Resolver, beside claims and an inbox.
 	Calls bool
-	// Steps: contract.StepWriter, with steps in ends of claims.
+	// Steps: store.StepWriter, with steps in ends of claims.
 	Steps bool
-	// Look: contract.MarkerLookup.
+	// Look: store.MarkerLookup.
 	Look bool
-	// Gather: contract.BatchCombiner, beside claims.
+	// Gather: store.BatchCombiner, beside claims.
 	Gather bool
-	// Intents: contract.TxParker or contract.QueueReceiver, and contract.IntentHolder.
+	// Intents: store.TxParker or store.QueueReceiver, and admin.IntentHolder.
 	Intents bool
-	// Emission: contract.Emitter, beside intents and calls.
+	// Emission: admin.Emitter, beside intents and calls.
 	Emission bool
-	// Results: contract.ResultWriter and contract.ResultReader.
+	// Results: store.ResultWriter and store.ResultReader.
 	Results bool
-	// MarkIn: contract.TxMarker.
+	// MarkIn: store.TxMarker.
 	MarkIn bool
-	// Positions: contract.PositionStore.
+	// Positions: source.PositionStore.
 	Positions bool
-	// Controls: contract.Controls.
+	// Controls: admin.Controls.
 	Controls bool
-	// Derivations: contract.Derivations, with former identities in marks.
+	// Derivations: admin.Derivations, with former identities in marks.
 	Derivations bool
-	// Edits: contract.Editor, beside an inbox.
+	// Edits: admin.Editor, beside an inbox.
 	Edits bool
-	// Erasure: contract.Eraser, beside an inbox.
+	// Erasure: admin.Eraser, beside an inbox.
 	Erasure bool
-	// Audit: contract.Auditor and contract.Recorder.
+	// Audit: admin.Auditor and admin.Recorder.
 	Audit bool
-	// Offsets: contract.OffsetStore.
+	// Offsets: source.OffsetStore.
 	Offsets bool
-	// Replays: contract.Replays and contract.Previewer.
+	// Replays: admin.Replays and admin.Previewer.
 	Replays bool
-	// Generations: contract.Generations.
+	// Generations: admin.Generations.
 	Generations bool
 	// OneConsumer: the store serves the consumer "billing" in generation 0
 	// alone, and Scope refuses what else it is asked for.
 	OneConsumer bool
 	// LongestID, if not 0, is the longest id that the store holds; it is a
-	// contract.IdentityFitter, which refuses longer ones.
+	// store.IdentityFitter, which refuses longer ones.
 	LongestID int
 	// OneWriter: batches take turns, so that no copy is ever in flight beside
 	// another and MarkLock has no meaning.
@@ -91,7 +91,7 @@ type Twins struct {
 
 // Instance is an open store with its effects.
 type Instance[Tx any] struct {
-	Store contract.TxStore[Tx]
+	Store store.TxStore[Tx]
 	// Effect adds one to the count of this name, in tx.
 	Effect func(ctx context.Context, tx Tx, name string) error
 	// Count returns the committed effects of this name.

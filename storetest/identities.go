@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // ids are pairwise different identities that stores have confused.
@@ -48,7 +48,7 @@ func (s suite[Tx]) identities(t *T) {
 			for _, id := range s.ids() {
 				if len(id) > 200 {
 					h.wantKinds(h.deliver(h.mark(id)), fresh)
-					h.wantKinds(h.deliver(h.mark(id)), already(contract.Applied))
+					h.wantKinds(h.deliver(h.mark(id)), already(store.Applied))
 				}
 			}
 		})
@@ -59,7 +59,7 @@ func (s suite[Tx]) identities(t *T) {
 			for _, id := range []string{"00000000-0000-7000-8000-000000000000", "ffffffff-ffff-7fff-bfff-ffffffffffff",
 				"01510b5f-a800-7000-8000-000000000001", "01d5c8a3-2c00-7000-8000-000000000001", "018f3c5e-6b00-7000-8000-000000000001"} {
 				h.wantKinds(h.deliver(h.mark(id)), fresh)
-				h.wantKinds(h.deliver(h.mark(id)), already(contract.Applied))
+				h.wantKinds(h.deliver(h.mark(id)), already(store.Applied))
 			}
 		})
 	t.Run("trap_75_two_sources_do_not_share_ids",
@@ -95,9 +95,9 @@ func (s suite[Tx]) manyConsumers(t *T) {
 }
 
 func (s suite[Tx]) longest(t *T) {
-	fitter, ok := s.opened(t).Store.(contract.IdentityFitter)
+	fitter, ok := s.opened(t).Store.(store.IdentityFitter)
 	if !ok {
-		t.Fatal("the store is no contract.IdentityFitter")
+		t.Fatal("the store is no store.IdentityFitter")
 	}
 	id := strings.Repeat("x", s.h.Can.LongestID)
 	if fit, err := fitter.FitIdentity("shop", id); err != nil || fit != id {
@@ -123,12 +123,12 @@ func (s suite[Tx]) distinct(t *T) {
 	all := s.ids()
 	v := h.deliver(h.markAll(all...)...)
 	for i := range all {
-		if v[i].Kind != contract.Fresh {
+		if v[i].Kind != store.Fresh {
 			t.Errorf("id %.40q is taken for another", all[i])
 		}
 	}
 	for i, v := range h.asks(h.markAll(all...)...) {
-		if !v.Already(contract.Applied) {
+		if !v.Already(store.Applied) {
 			t.Errorf("id %.40q is not recognised: %s", all[i], v.Kind)
 		}
 	}
@@ -144,5 +144,5 @@ func (s suite[Tx]) apart(t *T, c1, s1 string, g1 int64, c2, s2 string, g2 int64)
 	m.Scope, n.Scope = one, two
 	h.wantKinds(h.deliver(m, n), fresh, fresh)
 	h.wantCount("a", 2)
-	h.wantKinds(h.asks(m, n), already(contract.Applied), already(contract.Applied))
+	h.wantKinds(h.asks(m, n), already(store.Applied), already(store.Applied))
 }

@@ -4,41 +4,42 @@ import (
 	"errors"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
 // hasIntents reports whether messages can be written into the inbox in a handler's
 // transaction, waiting or parked, and be suppressed.
-func hasIntents[Tx any](store contract.TxStore[Tx]) bool {
-	_, receiver := store.(contract.TxReceiver[Tx])
-	_, parker := store.(contract.TxParker[Tx])
-	_, queue := store.(contract.QueueReceiver[Tx])
-	_, suppressor := store.(contract.IntentHolder)
+func hasIntents[Tx any](st store.TxStore[Tx]) bool {
+	_, receiver := st.(store.TxReceiver[Tx])
+	_, parker := st.(store.TxParker[Tx])
+	_, queue := st.(store.QueueReceiver[Tx])
+	_, suppressor := st.(admin.IntentHolder)
 	return suppressor && (queue || receiver && parker)
 }
 
 // writes writes messages in the transaction of a batch, waiting, or parked for a reason. The
 // verdicts are there when the batch has committed.
-func (h *fixture[Tx]) writes(b contract.Batch[Tx], reason semel.Reason, marks ...contract.Mark) *[]contract.Verdict {
+func (h *fixture[Tx]) writes(b store.Batch[Tx], reason semel.Reason, marks ...store.Mark) *[]store.Verdict {
 	h.t.Helper()
 	messages := make([]*semel.Message, len(marks))
 	for i := range marks {
-		marks[i].As, messages[i] = contract.Waiting, &semel.Message{Body: marks[i].ID}
+		marks[i].As, messages[i] = store.Waiting, &semel.Message{Body: marks[i].ID}
 		if reason != semel.ReasonNone {
-			marks[i].As = contract.Parked
+			marks[i].As = store.Parked
 		}
 	}
-	told := new([]contract.Verdict)
+	told := new([]store.Verdict)
 	var err error
-	tx := b.Tx(contract.All)
-	queue, queues := h.Store.(contract.QueueReceiver[Tx])
+	tx := b.Tx(store.All)
+	queue, queues := h.Store.(store.QueueReceiver[Tx])
 	switch {
 	case queues:
-		err = queue.ReceiveQueued(tx, marks, messages, reason, func(v []contract.Verdict) error { *told = v; return nil })
+		err = queue.ReceiveQueued(tx, marks, messages, reason, func(v []store.Verdict) error { *told = v; return nil })
 	case reason != semel.ReasonNone:
-		*told, err = h.Store.(contract.TxParker[Tx]).ParkIn(h.t.context(), tx, marks, messages, reason)
+		*told, err = h.Store.(store.TxParker[Tx]).ParkIn(h.t.context(), tx, marks, messages, reason)
 	default:
-		*told, err = h.Store.(contract.TxReceiver[Tx]).ReceiveIn(h.t.context(), tx, marks, messages)
+		*told, err = h.Store.(store.TxReceiver[Tx]).ReceiveIn(h.t.context(), tx, marks, messages)
 	}
 	h.t.must(err)
 	return told
@@ -53,20 +54,20 @@ func (s suite[Tx]) intents(t *T) {
 			h.writes(b, reason, h.print("a", 1), h.print("b", 1))
 			b.Rollback(t.context())
 		}
-		if rows := h.list(contract.RowFilter{}); len(rows) != 0 {
+		if rows := h.list(store.RowFilter{}); len(rows) != 0 {
 			t.Fatalf("a rollback leaves %+v", rows)
 		}
 		b, _ := h.begin(h.mark("cause"))
 		v := h.writes(b, semel.ReasonNone, h.print("a", 1))
 		h.writes(b, semel.ReasonSuppressed, h.print("b", 1))
-		h.commit(b, contract.Ending{})
+		h.commit(b, store.Ending{})
 		h.wantKinds(*v, fresh)
-		rows := h.list(contract.RowFilter{Bodies: true})
-		if len(rows) != 2 || rows[0].State != contract.StateReceived || rows[1].State != contract.StateParked || rows[1].Reason != semel.ReasonSuppressed || string(rows[1].Message.Body) != "b" {
+		rows := h.list(store.RowFilter{Bodies: true})
+		if len(rows) != 2 || rows[0].State != store.StateReceived || rows[1].State != store.StateParked || rows[1].Reason != semel.ReasonSuppressed || string(rows[1].Message.Body) != "b" {
 			t.Errorf("%+v", rows)
 		}
-		h.wantOutcome("a", contract.Waiting)
-		h.wantOutcome("b", contract.Parked)
+		h.wantOutcome("a", store.Waiting)
+		h.wantOutcome("b", store.Parked)
 		h.works(rows[0].Number)
 	})
 	t.Run("law_7_what_was_written_down_before_is_left_as_it_is", "A copy, or another content, is told what became of the first, and changes nothing.", func(t *T) {
@@ -74,21 +75,21 @@ func (s suite[Tx]) intents(t *T) {
 		for _, reason := range []semel.Reason{semel.ReasonNone, semel.ReasonSuppressed} {
 			b, _ := h.begin()
 			h.writes(b, reason, h.print(string(reason)+"a", 1))
-			h.commit(b, contract.Ending{})
-			before := h.list(contract.RowFilter{})
+			h.commit(b, store.Ending{})
+			before := h.list(store.RowFilter{})
 			b, _ = h.begin()
 			v := h.writes(b, semel.ReasonNone, h.print(string(reason)+"a", 1), h.print(string(reason)+"new", 1))
 			other := h.writes(b, semel.ReasonNone, h.print(string(reason)+"a", 2))
-			h.commit(b, contract.Ending{})
-			was := contract.Waiting
+			h.commit(b, store.Ending{})
+			was := store.Waiting
 			if reason != semel.ReasonNone {
-				was = contract.Parked
+				was = store.Parked
 			}
 			h.wantKinds(*v, already(was), fresh)
-			if (*other)[0].Kind != contract.Conflict {
+			if (*other)[0].Kind != store.Conflict {
 				t.Errorf("another content is %v", (*other)[0])
 			}
-			rows := h.list(contract.RowFilter{})
+			rows := h.list(store.RowFilter{})
 			if len(rows) != len(before)+1 || rows[len(before)-1].Revision != before[len(before)-1].Revision || rows[len(before)-1].State != before[len(before)-1].State {
 				t.Errorf("%+v, and before %+v", rows, before)
 			}
@@ -97,27 +98,27 @@ func (s suite[Tx]) intents(t *T) {
 	t.Run("E4_what_is_suppressed_waits_for_a_person", "It is claimed by nobody, and its act is recorded; made due again it is worked on once.", func(t *T) {
 		h := s.opened(t)
 		r := h.receive("a", 0, nil)
-		suppressor := h.Store.(contract.IntentHolder)
-		act := contract.Act{Verb: "suppress", Who: "me", Why: "a replay"}
+		suppressor := h.Store.(admin.IntentHolder)
+		act := store.Act{Verb: "suppress", Who: "me", Why: "a replay"}
 		if err := suppressor.Suppress(t.context(), r.Number, r.Revision+1, act); !errors.Is(err, semel.ErrChanged) {
 			t.Errorf("another revision: %v", err)
 		}
 		t.must(suppressor.Suppress(t.context(), r.Number, r.Revision, act))
-		if got, err := h.leases().Claim(t.context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 10, Lease: long}); err != nil || len(got) != 0 {
+		if got, err := h.leases().Claim(t.context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 10, Lease: long}); err != nil || len(got) != 0 {
 			t.Errorf("claimed %+v, %v", got, err)
 		}
 		now := h.number(r.Number)
-		if now.State != contract.StateParked || now.Reason != semel.ReasonSuppressed {
+		if now.State != store.StateParked || now.Reason != semel.ReasonSuppressed {
 			t.Errorf("%+v", now)
 		}
-		h.wantOutcome("a", contract.Parked)
-		if acts, err := h.Store.(contract.Inbox).Acts(t.context(), r.Number, 0); err != nil || len(acts) != 1 || acts[0].Verb != "suppress" || acts[0].Why != "a replay" || acts[0].Result != "done" {
+		h.wantOutcome("a", store.Parked)
+		if acts, err := h.Store.(store.Inbox).Acts(t.context(), r.Number, 0); err != nil || len(acts) != 1 || acts[0].Verb != "suppress" || acts[0].Why != "a replay" || acts[0].Result != "done" {
 			t.Errorf("%+v, %v", acts, err)
 		}
 		if err := suppressor.Suppress(t.context(), r.Number, now.Revision, act); !errors.Is(err, semel.ErrState) {
 			t.Errorf("suppressed twice: %v", err)
 		}
-		t.must(h.requeuer().Requeue(t.context(), r.Number, now.Revision, contract.Act{Verb: "send", Who: "me", Why: "it is needed"}))
+		t.must(h.requeuer().Requeue(t.context(), r.Number, now.Revision, store.Act{Verb: "send", Who: "me", Why: "it is needed"}))
 		h.works(r.Number)
 		if err := suppressor.Suppress(t.context(), r.Number, h.number(r.Number).Revision, act); !errors.Is(err, semel.ErrState) {
 			t.Errorf("suppressed when it is done: %v", err)

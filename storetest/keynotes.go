@@ -6,25 +6,26 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
 // note notes something of a key.
-func (h *keys) note(id string, t contract.Token, note string) error {
+func (h *keys) note(id string, t store.Token, note string) error {
 	h.t.Helper()
-	err := h.Store.(contract.RequestStore).SaveRequest(h.t.context(), keyOf(id), t, []byte(note))
-	if err != nil && !errors.Is(err, contract.ErrClaimLost) {
+	err := h.Store.(admin.RequestStore).SaveRequest(h.t.context(), keyOf(id), t, []byte(note))
+	if err != nil && !errors.Is(err, store.ErrClaimLost) {
 		h.t.Fatal(err)
 	}
 	return err
 }
 
 // left are the notes of keys that nobody works on, by key, with how many were claimed.
-func (h *keys) left(of contract.AbandonedKeysQuery) map[string]contract.AbandonedKey {
+func (h *keys) left(of admin.AbandonedKeysQuery) map[string]admin.AbandonedKey {
 	h.t.Helper()
-	all := map[string]contract.AbandonedKey{}
+	all := map[string]admin.AbandonedKey{}
 	for range 100 {
-		some, err := h.Store.(contract.RequestStore).AbandonedKeys(h.t.context(), of)
+		some, err := h.Store.(admin.RequestStore).AbandonedKeys(h.t.context(), of)
 		h.t.must(err)
 		if len(some.Keys) > of.Most {
 			h.t.Errorf("%d keys of %d that were looked at", len(some.Keys), of.Most)
@@ -47,7 +48,7 @@ func (h *keys) left(of contract.AbandonedKeysQuery) map[string]contract.Abandone
 func (h *keys) wantLeft(want ...string) {
 	h.t.Helper()
 	var ids []string
-	for id := range h.left(contract.AbandonedKeysQuery{Consumer: "billing", Most: 100}) {
+	for id := range h.left(admin.AbandonedKeysQuery{Consumer: "billing", Most: 100}) {
 		ids = append(ids, id)
 	}
 	if slices.Sort(ids); !slices.Equal(ids, want) {
@@ -59,70 +60,70 @@ func (h *keys) wantLeft(want ...string) {
 func keyNotes(run runKeyCase) {
 	able := func(name, law string, f func(h *keys)) {
 		run(name, law, func(h *keys) {
-			if _, keeps := h.Store.(contract.RequestStore); keeps {
+			if _, keeps := h.Store.(admin.RequestStore); keeps {
 				f(h)
 			}
 		})
 	}
 	able("F2_what_is_left_is_found_with_its_note", "A key with a note is found when its lease has been over for long enough, and not while somebody works on it.", func(h *keys) {
-		token, _ := h.want("a", contract.KeyClaimed)
+		token, _ := h.want("a", store.KeyClaimed)
 		h.t.must(h.note("a", token, "first"))
 		h.t.must(h.note("a", token, "of a"))
-		h.want("without a note", contract.KeyClaimed)
+		h.want("without a note", store.KeyClaimed)
 		h.wantLeft()
 		h.Pass(h.t, 2*keyLease)
 		h.wantLeft("a")
-		k := h.left(contract.AbandonedKeysQuery{Consumer: "billing", Most: 100})["a"]
+		k := h.left(admin.AbandonedKeysQuery{Consumer: "billing", Most: 100})["a"]
 		if string(k.Note) != "of a" || k.Started != 1 || k.Quiet < keyLease/2 || k.Quiet > keyKeep {
 			h.t.Errorf("%+v", k)
 		}
 		for _, quiet := range []time.Duration{10 * keyLease, keyKeep} { // one that a wrong unit makes too short, too
-			if all := h.left(contract.AbandonedKeysQuery{Consumer: "billing", Quiet: quiet, Most: 100}); len(all) > 0 {
+			if all := h.left(admin.AbandonedKeysQuery{Consumer: "billing", Quiet: quiet, Most: 100}); len(all) > 0 {
 				h.t.Errorf("%v is left for %v", all, quiet)
 			}
 		}
-		if all := h.left(contract.AbandonedKeysQuery{Consumer: "shipping", Most: 100}); len(all) > 0 {
+		if all := h.left(admin.AbandonedKeysQuery{Consumer: "shipping", Most: 100}); len(all) > 0 {
 			h.t.Errorf("%v is left of another consumer", all)
 		}
-		h.want("a", contract.KeyClaimed)
+		h.want("a", store.KeyClaimed)
 		h.wantLeft()
 		h.Pass(h.t, 2*keyLease)
-		if k := h.left(contract.AbandonedKeysQuery{Consumer: "billing", Most: 100})["a"]; string(k.Note) != "of a" || k.Started != 2 {
+		if k := h.left(admin.AbandonedKeysQuery{Consumer: "billing", Most: 100})["a"]; string(k.Note) != "of a" || k.Started != 2 {
 			h.t.Errorf("after another claim it is %+v", k)
 		}
 	})
 	able("F2_a_note_goes_with_its_end", "A note stays where nobody knows what became of a claim, and is gone with every other end; a result is no note.", func(h *keys) {
-		for id, e := range map[string]contract.KeyEvent{"abandoned": contract.KeyAbandon, "released": contract.KeyRelease, "completed": contract.KeyComplete, "failed": contract.KeyFail, "forgotten": contract.KeyForget} {
-			token, _ := h.want(id, contract.KeyClaimed)
+		for id, e := range map[string]store.KeyEvent{"abandoned": store.KeyAbandon, "released": store.KeyRelease, "completed": store.KeyComplete, "failed": store.KeyFail, "forgotten": store.KeyForget} {
+			token, _ := h.want(id, store.KeyClaimed)
 			h.t.must(h.note(id, token, "a note"))
 			h.t.must(h.end(id, token, e, ""))
 			if h.note(id, token, "too late") == nil {
 				h.t.Errorf("%s, it takes a note", id)
 			}
 		}
-		again, _ := h.want("abandoned", contract.KeyClaimed)
-		h.t.must(h.end("abandoned", again, contract.KeyRelease, "")) // and of the first nobody knows
+		again, _ := h.want("abandoned", store.KeyClaimed)
+		h.t.must(h.end("abandoned", again, store.KeyRelease, "")) // and of the first nobody knows
 		h.Pass(h.t, 2*keyLease)
 		h.wantLeft("abandoned")
-		if _, a := h.want("completed", contract.KeyCompleted); len(a.Result) > 0 {
+		if _, a := h.want("completed", store.KeyCompleted); len(a.Result) > 0 {
 			h.t.Errorf("its result is %q", a.Result)
 		}
-		token, a := h.want("abandoned", contract.KeyClaimed)
-		h.t.must(h.end("abandoned", token, contract.KeyComplete, "made"))
+		token, a := h.want("abandoned", store.KeyClaimed)
+		h.t.must(h.end("abandoned", token, store.KeyComplete, "made"))
 		if a.Result != nil {
 			h.t.Errorf("a claim is told %q", a.Result)
 		}
-		if _, a := h.want("abandoned", contract.KeyCompleted); string(a.Result) != "made" {
+		if _, a := h.want("abandoned", store.KeyCompleted); string(a.Result) != "made" {
 			h.t.Errorf("its result is %q", a.Result)
 		}
-		h.want("released", contract.KeyClaimed)
+		h.want("released", store.KeyClaimed)
 		h.Pass(h.t, 2*keyLease)
 		h.wantLeft()
 	})
 	able("F2_what_was_seen_is_claimed_as_it_was_seen_or_not_at_all", "A claim of a key that was seen left is granted if the key still stands so, and makes none that is forgotten.", func(h *keys) {
-		seen := func(id string, started int) (contract.Token, contract.KeyAnswer) {
+		seen := func(id string, started int) (store.Token, store.KeyAnswer) {
 			h.t.Helper()
-			c := contract.KeyClaim{Key: keyOf(id), Token: contract.NewToken(), Lease: keyLease, Keep: keyKeep, Seen: started}
+			c := store.KeyClaim{Key: keyOf(id), Token: store.NewToken(), Lease: keyLease, Keep: keyKeep, Seen: started}
 			a := h.ask(c)
 			if again := h.ask(c); again.State != a.State || again.Started != a.Started { // its answer may be lost
 				h.t.Errorf("%+v, and asked again %+v", a, again)
@@ -130,61 +131,61 @@ func keyNotes(run runKeyCase) {
 			return c.Token, a
 		}
 		for _, id := range []string{"a", "forgotten", "again"} {
-			token, _ := h.want(id, contract.KeyClaimed)
+			token, _ := h.want(id, store.KeyClaimed)
 			h.t.must(h.note(id, token, "a note"))
-			h.t.must(h.end(id, token, contract.KeyAbandon, ""))
+			h.t.must(h.end(id, token, store.KeyAbandon, ""))
 		}
 		token, a := seen("a", 1)
-		if a.State != contract.KeyClaimed || a.Started != 2 || !a.Unknown() {
+		if a.State != store.KeyClaimed || a.Started != 2 || !a.Unknown() {
 			h.t.Errorf("as it was seen: %+v", a)
 		}
-		h.t.must(h.end("a", token, contract.KeyComplete, "made"))
-		if _, a := seen("a", 1); a.State != contract.KeyCompleted || string(a.Result) != "made" {
+		h.t.must(h.end("a", token, store.KeyComplete, "made"))
+		if _, a := seen("a", 1); a.State != store.KeyCompleted || string(a.Result) != "made" {
 			h.t.Errorf("completed since: %+v", a)
 		}
-		token, _ = h.want("again", contract.KeyClaimed)
-		if _, a := seen("again", 1); a.State != contract.KeyHeld {
+		token, _ = h.want("again", store.KeyClaimed)
+		if _, a := seen("again", 1); a.State != store.KeyHeld {
 			h.t.Errorf("under way: %+v", a)
 		}
-		h.t.must(h.end("again", token, contract.KeyAbandon, ""))
-		if _, a := seen("again", 1); a.State != contract.KeyGone {
+		h.t.must(h.end("again", token, store.KeyAbandon, ""))
+		if _, a := seen("again", 1); a.State != store.KeyGone {
 			h.t.Errorf("tried since: %+v", a)
 		}
-		if _, a := h.want("again", contract.KeyClaimed); a.Started != 3 {
+		if _, a := h.want("again", store.KeyClaimed); a.Started != 3 {
 			h.t.Errorf("after a claim that was not granted: %+v", a)
 		}
-		token, _ = h.want("forgotten", contract.KeyClaimed)
-		h.t.must(h.end("forgotten", token, contract.KeyForget, ""))
-		if _, a := seen("forgotten", 2); a.State != contract.KeyGone || a.Started != 0 {
+		token, _ = h.want("forgotten", store.KeyClaimed)
+		h.t.must(h.end("forgotten", token, store.KeyForget, ""))
+		if _, a := seen("forgotten", 2); a.State != store.KeyGone || a.Started != 0 {
 			h.t.Errorf("forgotten since: %+v", a)
 		}
-		if _, a := h.want("forgotten", contract.KeyClaimed); a.Started != 1 {
+		if _, a := h.want("forgotten", store.KeyClaimed); a.Started != 1 {
 			h.t.Errorf("it was made: %+v", a)
 		}
 	})
 	able("law_5_a_claim_that_was_lost_notes_nothing", "Only who has the key notes something of it.", func(h *keys) {
-		stale, _ := h.want("a", contract.KeyClaimed)
+		stale, _ := h.want("a", store.KeyClaimed)
 		h.Pass(h.t, 2*keyLease)
-		token, _ := h.want("a", contract.KeyClaimed)
+		token, _ := h.want("a", store.KeyClaimed)
 		h.t.must(h.note("a", token, "right"))
 		if h.note("a", stale, "stale") == nil || h.note("never claimed", stale, "stale") == nil {
 			h.t.Error("a stale token notes something")
 		}
 		h.Pass(h.t, 2*keyLease)
-		if k := h.left(contract.AbandonedKeysQuery{Consumer: "billing", Most: 100})["a"]; string(k.Note) != "right" {
+		if k := h.left(admin.AbandonedKeysQuery{Consumer: "billing", Most: 100})["a"]; string(k.Note) != "right" {
 			h.t.Errorf("it is %+v", k)
 		}
 	})
 	able("F2_the_walk_is_bounded_and_misses_nothing", "A call looks at so many keys, and the next goes on behind them.", func(h *keys) {
 		ids := map[string]bool{"a": true, "b\x00": true, "\xff": true, "d": true, "e": true}
 		for id := range ids {
-			token, _ := h.want(id, contract.KeyClaimed)
+			token, _ := h.want(id, store.KeyClaimed)
 			h.t.must(h.note(id, token, "note of "+id))
 		}
-		h.ask(contract.KeyClaim{Key: semel.Key{Consumer: "shipping", Source: "shop", ID: "f"}, Token: contract.NewToken(), Lease: keyLease, Keep: keyKeep})
+		h.ask(store.KeyClaim{Key: semel.Key{Consumer: "shipping", Source: "shop", ID: "f"}, Token: store.NewToken(), Lease: keyLease, Keep: keyKeep})
 		h.Pass(h.t, 2*keyLease)
 		for _, most := range []int{1, 2, 5, 6, 7} {
-			all := h.left(contract.AbandonedKeysQuery{Consumer: "billing", Most: most})
+			all := h.left(admin.AbandonedKeysQuery{Consumer: "billing", Most: most})
 			for id := range ids {
 				if string(all[id].Note) != "note of "+id {
 					h.t.Errorf("looked at by %d, %q is %+v", most, id, all[id])
@@ -193,10 +194,10 @@ func keyNotes(run runKeyCase) {
 		}
 	})
 	able("F2_a_note_has_its_bounds", "A note is as long as a result may be, and no longer, and never empty.", func(h *keys) {
-		token, _ := h.want("a", contract.KeyClaimed)
-		h.t.must(h.note("a", token, string(manyBytes(contract.MaxKeyResult))))
-		for _, note := range [][]byte{nil, make([]byte, contract.MaxKeyResult+1)} {
-			if err := h.Store.(contract.RequestStore).SaveRequest(h.t.context(), keyOf("a"), token, note); err == nil {
+		token, _ := h.want("a", store.KeyClaimed)
+		h.t.must(h.note("a", token, string(manyBytes(store.MaxKeyResult))))
+		for _, note := range [][]byte{nil, make([]byte, store.MaxKeyResult+1)} {
+			if err := h.Store.(admin.RequestStore).SaveRequest(h.t.context(), keyOf("a"), token, note); err == nil {
 				h.t.Errorf("a note of %d bytes is kept", len(note))
 			}
 		}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // LeaseHarness opens stores that keep claims, with transactions of a caller's or
@@ -17,12 +17,12 @@ type LeaseHarness struct {
 
 // LeaseInstance is an open store of claims.
 type LeaseInstance struct {
-	Store contract.Leases
+	Store store.Leases
 	// Put makes something of consumer "billing" that is due in so long, with a body
 	// of so many bytes, and returns its number.
 	Put func(t testing.TB, id string, after time.Duration, size int) int64
 	// Row is what stands under a number.
-	Row func(t testing.TB, number int64) contract.StoredRow
+	Row func(t testing.TB, number int64) store.StoredRow
 }
 
 // Leases runs every case of claims as a subtest of t.
@@ -48,13 +48,13 @@ const (
 )
 
 // claim claims what is due, up to most.
-func (h *claims) claim(most int, lease time.Duration) []contract.Claimed {
+func (h *claims) claim(most int, lease time.Duration) []store.Claimed {
 	h.t.Helper()
-	o := contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: most, Lease: lease}
+	o := store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: most, Lease: lease}
 	got, err := h.Store.Claim(h.t.context(), o)
 	h.t.must(err)
 	for _, c := range got {
-		if c.Token != o.Token || c.Row.Number != c.Number || c.Row.State != contract.StateInProgress || c.Left <= 0 || c.Left > lease {
+		if c.Token != o.Token || c.Row.Number != c.Number || c.Row.State != store.StateInProgress || c.Left <= 0 || c.Left > lease {
 			h.t.Errorf("claimed with %+v: %+v", o, c)
 		}
 	}
@@ -62,7 +62,7 @@ func (h *claims) claim(most int, lease time.Duration) []contract.Claimed {
 }
 
 // one claims the only row that is due.
-func (h *claims) one(lease time.Duration) contract.Claimed {
+func (h *claims) one(lease time.Duration) store.Claimed {
 	h.t.Helper()
 	got := h.claim(10, lease)
 	if len(got) != 1 {
@@ -72,7 +72,7 @@ func (h *claims) one(lease time.Duration) contract.Claimed {
 }
 
 // again claims a row whose brief lease ends meanwhile.
-func (h *claims) again(number int64) contract.Claimed {
+func (h *claims) again(number int64) store.Claimed {
 	h.t.Helper()
 	for ctx := h.t.context(); ctx.Err() == nil; time.Sleep(brief) {
 		for _, c := range h.claim(10, long) {
@@ -82,17 +82,17 @@ func (h *claims) again(number int64) contract.Claimed {
 		}
 	}
 	h.t.Fatalf("row %d is not claimable again", number)
-	return contract.Claimed{}
+	return store.Claimed{}
 }
 
-func (h *claims) end(e contract.ClaimEnding) (stood bool) {
+func (h *claims) end(e store.ClaimEnding) (stood bool) {
 	h.t.Helper()
-	lost, err := h.Store.End(h.t.context(), []contract.ClaimEnding{e})
+	lost, err := h.Store.End(h.t.context(), []store.ClaimEnding{e})
 	h.t.must(err)
 	return len(lost) == 0
 }
 
-func (h *claims) wantState(number int64, want contract.RowState) contract.StoredRow {
+func (h *claims) wantState(number int64, want store.RowState) store.StoredRow {
 	h.t.Helper()
 	r := h.Row(h.t, number)
 	if r.State != want {
@@ -124,14 +124,14 @@ func claimCases(run runCase) {
 		if again := h.claim(10, long); len(again) != 0 {
 			h.t.Errorf("claimed again: %+v", again)
 		}
-		if r := h.wantState(n, contract.StateInProgress); r.LockedUntil.IsZero() {
+		if r := h.wantState(n, store.StateInProgress); r.LockedUntil.IsZero() {
 			h.t.Errorf("%+v", r)
 		}
 	})
 	run("D3_what_is_not_due_is_left_alone", "A row is not claimed before it is due, nor by another consumer.", func(h *claims) {
 		h.Put(h.t, "later", time.Hour, 10)
 		n := h.put("now")
-		got, err := h.Store.Claim(h.t.context(), contract.ClaimOptions{Consumer: "shipping", Token: contract.NewToken(), Most: 10, Lease: long})
+		got, err := h.Store.Claim(h.t.context(), store.ClaimOptions{Consumer: "shipping", Token: store.NewToken(), Most: 10, Lease: long})
 		if err != nil || len(got) != 0 {
 			h.t.Errorf("another consumer claims %+v, %v", got, err)
 		}
@@ -149,7 +149,7 @@ func claimCases(run runCase) {
 			got = append(got, c.Number)
 		}
 		for _, bytes := range []int64{1, 2500} {
-			some, err := h.Store.Claim(h.t.context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 9, Bytes: bytes, Lease: long})
+			some, err := h.Store.Claim(h.t.context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 9, Bytes: bytes, Lease: long})
 			h.t.must(err)
 			if want := map[int64]int{1: 1, 2500: 2}[bytes]; len(some) != want {
 				h.t.Errorf("%d rows are claimed with %d bytes, want %d", len(some), bytes, want)
@@ -165,7 +165,7 @@ func claimCases(run runCase) {
 	run("D3_a_call_that_names_rows_claims_no_others", "Numbers are the only rows that are claimed, and those that are not due are not.", func(h *claims) {
 		h.put("a")
 		b, c := h.put("b"), h.Put(h.t, "c", time.Hour, 10)
-		got, err := h.Store.Claim(h.t.context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Numbers: []int64{c, b, 1 << 40}, Most: 10, Lease: long})
+		got, err := h.Store.Claim(h.t.context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Numbers: []int64{c, b, 1 << 40}, Most: 10, Lease: long})
 		if err != nil || len(got) != 1 || got[0].Number != b {
 			h.t.Errorf("claimed %+v, %v, want row %d", got, err, b)
 		}
@@ -183,10 +183,10 @@ func claimCases(run runCase) {
 		for i := range rows {
 			h.put("m" + string(rune('0'+i/10)) + string(rune('0'+i%10)))
 		}
-		got := make([][]contract.Claimed, callers)
+		got := make([][]store.Claimed, callers)
 		together(callers, func(i int) {
 			for {
-				some, err := h.Store.Claim(h.t.context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 3, Lease: long})
+				some, err := h.Store.Claim(h.t.context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 3, Lease: long})
 				if err != nil || len(some) == 0 {
 					return
 				}
@@ -214,9 +214,9 @@ func claimCases(run runCase) {
 }
 
 // endings are all events by which a claim ends, with the state after each.
-var endings = map[contract.RowEvent]contract.RowState{
-	contract.RowCompleted: contract.StateCompleted, contract.RowFailed: contract.StateFailedRetryable, contract.RowParked: contract.StateParked,
-	contract.RowDeadLettered: contract.StateDeadLettered, contract.RowDiscarded: contract.StateDiscarded, contract.RowReleased: contract.StateReceived,
+var endings = map[store.RowEvent]store.RowState{
+	store.RowCompleted: store.StateCompleted, store.RowFailed: store.StateFailedRetryable, store.RowParked: store.StateParked,
+	store.RowDeadLettered: store.StateDeadLettered, store.RowDiscarded: store.StateDiscarded, store.RowReleased: store.StateReceived,
 }
 
 // fenceCases are the laws of tokens.
@@ -227,15 +227,15 @@ func fenceCases(run runCase) {
 			stale := h.one(brief)
 			heir := h.again(n)
 			before := h.Row(h.t, n)
-			for _, token := range []contract.Token{stale.Token, 0, heir.Token + 1} {
-				if h.end(contract.ClaimEnding{Claim: contract.Claim{Number: n, Token: token}, Event: event, Ran: true, Error: "late"}) {
+			for _, token := range []store.Token{stale.Token, 0, heir.Token + 1} {
+				if h.end(store.ClaimEnding{Claim: store.Claim{Number: n, Token: token}, Event: event, Ran: true, Error: "late"}) {
 					h.t.Errorf("%s under another token is taken for the claim's", event)
 				}
 			}
 			if after := h.Row(h.t, n); after.Revision != before.Revision || after.State != before.State || after.Attempts != before.Attempts || after.LastError != before.LastError {
 				h.t.Errorf("the row is %+v, and was %+v", after, before)
 			}
-			if !h.end(contract.ClaimEnding{Claim: heir.Claim, Event: event}) {
+			if !h.end(store.ClaimEnding{Claim: heir.Claim, Event: event}) {
 				h.t.Error("the heir's claim does not stand")
 			}
 		})
@@ -244,11 +244,11 @@ func fenceCases(run runCase) {
 		n := h.put("a")
 		stale := h.one(brief)
 		heir := h.again(n)
-		for what, do := range map[string]func([]contract.Claim) ([]int, error){
-			"extended": func(c []contract.Claim) ([]int, error) { return h.Store.Extend(h.t.context(), c, 9*long) },
-			"started":  func(c []contract.Claim) ([]int, error) { return h.Store.Start(h.t.context(), c) },
+		for what, do := range map[string]func([]store.Claim) ([]int, error){
+			"extended": func(c []store.Claim) ([]int, error) { return h.Store.Extend(h.t.context(), c, 9*long) },
+			"started":  func(c []store.Claim) ([]int, error) { return h.Store.Start(h.t.context(), c) },
 		} {
-			lost, err := do([]contract.Claim{heir.Claim, stale.Claim, {Number: n}})
+			lost, err := do([]store.Claim{heir.Claim, stale.Claim, {Number: n}})
 			if err != nil || !slices.Equal(lost, []int{1, 2}) {
 				h.t.Errorf("%s: lost %v, %v, want the stale one and the one without a token", what, lost, err)
 			}
@@ -263,7 +263,7 @@ func fenceCases(run runCase) {
 		first := h.Row(h.t, n).LockedUntil
 		for lease, later := range map[time.Duration]bool{2 * long: true, brief: false} {
 			before := h.Row(h.t, n).LockedUntil
-			lost, err := h.Store.Extend(h.t.context(), []contract.Claim{c.Claim}, lease)
+			lost, err := h.Store.Extend(h.t.context(), []store.Claim{c.Claim}, lease)
 			if err != nil || len(lost) != 0 {
 				h.t.Errorf("lost %v, %v", lost, err)
 			}
@@ -279,7 +279,7 @@ func doubtCases(run runCase) {
 	run("D3_a_claim_whose_answer_was_lost_is_found_by_its_token", "What a token holds is known to who asks for it, and is not claimed a second time.", func(h *claims) {
 		n := h.put("a")
 		c := h.one(long)
-		for token, want := range map[contract.Token]int{c.Token: 1, c.Token + 1: 0} {
+		for token, want := range map[store.Token]int{c.Token: 1, c.Token + 1: 0} {
 			held, err := h.Store.Held(h.t.context(), "billing", token)
 			if err != nil || len(held) != want {
 				h.t.Fatalf("%v holds %+v, %v", token, held, err)
@@ -295,26 +295,26 @@ func doubtCases(run runCase) {
 		if len(all) != 3 {
 			h.t.Fatalf("claimed %+v", all)
 		}
-		if !h.end(contract.ClaimEnding{Claim: all[1].Claim, Event: contract.RowCompleted}) {
+		if !h.end(store.ClaimEnding{Claim: all[1].Claim, Event: store.RowCompleted}) {
 			h.t.Fatal("the claim does not stand")
 		}
-		other := contract.NewToken()
-		if _, err := h.Store.Reclaim(h.t.context(), []int64{others}, []contract.Token{all[2].Token}, other); err != nil {
+		other := store.NewToken()
+		if _, err := h.Store.Reclaim(h.t.context(), []int64{others}, []store.Token{all[2].Token}, other); err != nil {
 			h.t.Fatal(err)
 		}
-		next := contract.NewToken()
-		got, err := h.Store.Reclaim(h.t.context(), []int64{mine, ended, others}, []contract.Token{all[0].Token, all[0].Token + 1}, next)
-		want := []contract.Reclaimed{{Taken: true, State: contract.StateInProgress}, {State: contract.StateCompleted}, {State: contract.StateInProgress}}
+		next := store.NewToken()
+		got, err := h.Store.Reclaim(h.t.context(), []int64{mine, ended, others}, []store.Token{all[0].Token, all[0].Token + 1}, next)
+		want := []store.Reclaimed{{Taken: true, State: store.StateInProgress}, {State: store.StateCompleted}, {State: store.StateInProgress}}
 		if err != nil || !slices.Equal(got, want) {
 			h.t.Errorf("%+v, %v, want %+v", got, err, want)
 		}
-		if h.end(contract.ClaimEnding{Claim: all[0].Claim, Event: contract.RowCompleted}) {
+		if h.end(store.ClaimEnding{Claim: all[0].Claim, Event: store.RowCompleted}) {
 			h.t.Error("the token before ends the claim")
 		}
-		if !h.end(contract.ClaimEnding{Claim: contract.Claim{Number: mine, Token: next}, Event: contract.RowCompleted}) {
+		if !h.end(store.ClaimEnding{Claim: store.Claim{Number: mine, Token: next}, Event: store.RowCompleted}) {
 			h.t.Error("the new token does not end the claim")
 		}
-		if !h.end(contract.ClaimEnding{Claim: contract.Claim{Number: others, Token: other}, Event: contract.RowCompleted}) {
+		if !h.end(store.ClaimEnding{Claim: store.Claim{Number: others, Token: other}, Event: store.RowCompleted}) {
 			h.t.Error("the claim of another is lost")
 		}
 	})

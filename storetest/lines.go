@@ -5,39 +5,39 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
-func (h *fixture[Tx]) lines() contract.Lines { return h.Store.(contract.Lines) }
+func (h *fixture[Tx]) lines() store.Lines { return h.Store.(store.Lines) }
 
-var behind = contract.Verdict{Kind: contract.Behind}
+var behind = store.Verdict{Kind: store.Behind}
 
 // The states of rows that stand in lines, or have left them.
 const (
-	received  = contract.StateReceived
-	waiting   = contract.StateFailedRetryable
-	parked    = contract.StateParked
-	blocked   = contract.StateBlocked
-	completed = contract.StateCompleted
-	dead      = contract.StateDeadLettered
-	discarded = contract.StateDiscarded
+	received  = store.StateReceived
+	waiting   = store.StateFailedRetryable
+	parked    = store.StateParked
+	blocked   = store.StateBlocked
+	completed = store.StateCompleted
+	dead      = store.StateDeadLettered
+	discarded = store.StateDiscarded
 )
 
 // inLine is a mark of a message of a line.
-func (h *fixture[Tx]) inLine(line, id string, as contract.Outcome) contract.Mark {
+func (h *fixture[Tx]) inLine(line, id string, as store.Outcome) store.Mark {
 	m := h.print(id, 1)
 	m.As, m.Line = as, []byte(line)
 	return m
 }
 
 // enters writes rows of a line with one commit, and returns them.
-func (h *fixture[Tx]) enters(line string, state contract.RowState, ids ...string) (rows []contract.StoredRow) {
+func (h *fixture[Tx]) enters(line string, state store.RowState, ids ...string) (rows []store.StoredRow) {
 	h.t.Helper()
-	var marks []contract.Mark
-	var e contract.Ending
+	var marks []store.Mark
+	var e store.Ending
 	for i, id := range ids {
 		marks = append(marks, h.inLine(line, id, state.Outcome()))
-		e.Rows = append(e.Rows, contract.Row{Mark: i, State: state, Message: &semel.Message{Body: []byte(id)}})
+		e.Rows = append(e.Rows, store.Row{Mark: i, State: state, Message: &semel.Message{Body: []byte(id)}})
 	}
 	b, v := h.begin(marks...)
 	for i := range v {
@@ -51,32 +51,32 @@ func (h *fixture[Tx]) enters(line string, state contract.RowState, ids ...string
 }
 
 // claimsIn claims a row of a line, and returns the mark that asks for the claim.
-func (h *fixture[Tx]) claimsIn(line string, number int64) contract.Mark {
+func (h *fixture[Tx]) claimsIn(line string, number int64) store.Mark {
 	h.t.Helper()
 	got := h.takes(number, long)
 	if len(got) != 1 || got[0].Row.Line != line || got[0].Row.Place == 0 {
 		h.t.Fatalf("claimed %+v", got)
 	}
-	m := h.inLine(line, got[0].Row.Key.ID, contract.Applied)
+	m := h.inLine(line, got[0].Row.Key.ID, store.Applied)
 	m.Claim = got[0].Claim
 	return m
 }
 
 // ends claims a row of a line, and ends that with a batch; it reports whether the commit
 // freed another.
-func (h *fixture[Tx]) ends(line string, number int64, event contract.RowEvent) (freed bool) {
+func (h *fixture[Tx]) ends(line string, number int64, event store.RowEvent) (freed bool) {
 	h.t.Helper()
 	m := h.claimsIn(line, number)
 	b, v := h.begin(m)
 	h.wantKinds(v, fresh)
-	r := b.Commit(h.t.context(), contract.Ending{Claims: []contract.ClaimEnding{{Claim: m.Claim, Event: event, Lined: true}}})
-	if r.Outcome != contract.Committed {
+	r := b.Commit(h.t.context(), store.Ending{Claims: []store.ClaimEnding{{Claim: m.Claim, Event: event, Lined: true}}})
+	if r.Outcome != store.Committed {
 		h.t.Fatalf("the commit says %+v", r)
 	}
 	return r.Freed
 }
 
-func (h *fixture[Tx]) wantStates(rows []contract.StoredRow, want ...contract.RowState) {
+func (h *fixture[Tx]) wantStates(rows []store.StoredRow, want ...store.RowState) {
 	h.t.Helper()
 	for i, r := range rows {
 		if got := h.number(r.Number); got.State != want[i] {
@@ -100,11 +100,11 @@ func (s suite[Tx]) lined(t *T) {
 func (s suite[Tx]) followers(t *T) {
 	t.Run("C8_D8_law_8_what_comes_behind_one_that_waits_does_not_run", "It is kept behind it, and other lines go on.", func(t *T) {
 		h := s.opened(t)
-		h.wantKinds(h.deliver(h.inLine("k", "0", contract.Applied)), fresh)
-		for _, state := range []contract.RowState{received, waiting, parked} {
+		h.wantKinds(h.deliver(h.inLine("k", "0", store.Applied)), fresh)
+		for _, state := range []store.RowState{received, waiting, parked} {
 			line := "line " + string(state)
 			h.wantStates(h.enters(line, state, "head of "+line), state)
-			h.wantKinds(h.asks(h.inLine(line, "next of "+line, contract.Applied), h.inLine("k", "1", contract.Applied), h.mark("none")), behind, fresh, fresh)
+			h.wantKinds(h.asks(h.inLine(line, "next of "+line, store.Applied), h.inLine("k", "1", store.Applied), h.mark("none")), behind, fresh, fresh)
 			rows := h.enters(line, blocked, "a of "+line, "b of "+line)
 			h.wantStates(rows, blocked, blocked)
 			if r := rows[1]; r.Line != line || r.Place <= rows[0].Place || r.Reason != semel.ReasonBehind || !r.DueAt.IsZero() {
@@ -119,17 +119,17 @@ func (s suite[Tx]) followers(t *T) {
 	})
 	t.Run("C8_law_8_one_that_stays_keeps_back_those_after_it_in_its_batch", "Its row is there with the commit only.", func(t *T) {
 		h := s.opened(t)
-		marks := []contract.Mark{h.inLine("k", "before", contract.Applied), h.inLine("k", "stays", contract.Waiting), h.inLine("k", "after", contract.Applied), h.inLine("other", "beside", contract.Applied)}
+		marks := []store.Mark{h.inLine("k", "before", store.Applied), h.inLine("k", "stays", store.Waiting), h.inLine("k", "after", store.Applied), h.inLine("other", "beside", store.Applied)}
 		b, v := h.begin(marks...)
 		h.wantKinds(v, fresh, fresh, behind, fresh)
-		h.commit(b, contract.Ending{Trim: []int{2}, Rows: []contract.Row{{Mark: 1, State: waiting, After: long, Message: &semel.Message{}}}})
+		h.commit(b, store.Ending{Trim: []int{2}, Rows: []store.Row{{Mark: 1, State: waiting, After: long, Message: &semel.Message{}}}})
 		h.wantKinds(h.asks(marks[2]), behind)
 	})
 	t.Run("C8_D8_of_a_batch_of_receipts_the_first_of_each_line_is_due", "The others wait in the order of their marks.", func(t *T) {
 		h := s.opened(t)
 		h.wantStates(h.enters("b", received, "b1", "b2", "b3"), received, blocked, blocked)
 		h.wantStates(h.enters("a", received, "a1", "a2"), received, blocked)
-		got, err := h.leases().Claim(t.context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 10, Lease: long})
+		got, err := h.leases().Claim(t.context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 10, Lease: long})
 		t.must(err)
 		if len(got) != 2 || got[0].Row.Key.ID != "b1" || got[1].Row.Key.ID != "a1" {
 			t.Errorf("claimed are %+v", got)
@@ -141,22 +141,22 @@ func (s suite[Tx]) firsts(t *T) {
 	t.Run("C8_D8_a_commit_that_ends_the_first_frees_the_next_one_only", "Whatever the end; one that fails or is parked stays.", func(t *T) {
 		h := s.opened(t)
 		rows := h.enters("k", received, "1", "2", "3", "4", "5")
-		if !h.ends("k", rows[0].Number, contract.RowCompleted) {
+		if !h.ends("k", rows[0].Number, store.RowCompleted) {
 			t.Error("the commit does not say that it freed a row")
 		}
 		h.wantStates(rows, completed, received, blocked, blocked, blocked)
 		if r := h.number(rows[1].Number); r.DueAt.IsZero() || r.Reason != "" {
 			t.Errorf("freed it is %+v", r)
 		}
-		if h.ends("k", rows[1].Number, contract.RowFailed) {
+		if h.ends("k", rows[1].Number, store.RowFailed) {
 			t.Error("a failure freed a row")
 		}
 		h.wantStates(rows, completed, waiting, blocked, blocked, blocked)
-		h.ends("k", rows[1].Number, contract.RowDeadLettered)
+		h.ends("k", rows[1].Number, store.RowDeadLettered)
 		h.wantStates(rows, completed, dead, received, blocked, blocked)
-		h.ends("k", rows[2].Number, contract.RowDiscarded)
+		h.ends("k", rows[2].Number, store.RowDiscarded)
 		h.wantStates(rows, completed, dead, discarded, received, blocked)
-		if h.ends("k", rows[3].Number, contract.RowParked) {
+		if h.ends("k", rows[3].Number, store.RowParked) {
 			t.Error("a park freed a row")
 		}
 		h.wantStates(rows, completed, dead, discarded, parked, blocked)
@@ -166,7 +166,7 @@ func (s suite[Tx]) firsts(t *T) {
 		rows := append(h.enters("k", parked, "1"), h.enters("k", blocked, "2")...)
 		t.must(h.requeuer().Requeue(t.context(), rows[0].Number, rows[0].Revision, act("retry")))
 		h.wantStates(rows, waiting, blocked)
-		h.ends("k", rows[0].Number, contract.RowCompleted)
+		h.ends("k", rows[0].Number, store.RowCompleted)
 		h.wantStates(rows, completed, received)
 	})
 }
@@ -176,7 +176,7 @@ func (s suite[Tx]) firstsElsewhere(t *T) {
 		h := s.opened(t)
 		rows := h.enters("k", received, "1", "2")
 		m := h.claimsIn("k", rows[0].Number)
-		h.wantLost(h.leases().End(t.context(), []contract.ClaimEnding{{Claim: m.Claim, Event: contract.RowCompleted, Lined: true, Ran: true}}))
+		h.wantLost(h.leases().End(t.context(), []store.ClaimEnding{{Claim: m.Claim, Event: store.RowCompleted, Lined: true, Ran: true}}))
 		h.wantStates(rows, completed, received)
 	})
 	t.Run("D8_law_5_a_claim_that_does_not_stand_frees_nothing", "It is told so, and nothing of its line moves.", func(t *T) {
@@ -184,21 +184,21 @@ func (s suite[Tx]) firstsElsewhere(t *T) {
 		rows := h.enters("k", received, "1", "2")
 		m := h.claimsIn("k", rows[0].Number)
 		m.Claim.Token++
-		lost, err := h.leases().End(t.context(), []contract.ClaimEnding{{Claim: m.Claim, Event: contract.RowCompleted, Lined: true, Ran: true}})
+		lost, err := h.leases().End(t.context(), []store.ClaimEnding{{Claim: m.Claim, Event: store.RowCompleted, Lined: true, Ran: true}})
 		h.wantLost(lost, err, 0)
-		h.wantStates(rows, contract.StateInProgress, blocked)
+		h.wantStates(rows, store.StateInProgress, blocked)
 	})
 	t.Run("D8_law_11_a_follower_whose_line_is_empty_by_then_is_due_at_once", "Between its verdict and its row the first may have ended.", func(t *T) {
 		h := s.opened(t)
 		rows := h.enters("k", received, "1")
-		b, v := h.begin(h.inLine("k", "2", contract.Waiting))
+		b, v := h.begin(h.inLine("k", "2", store.Waiting))
 		h.wantKinds(v, fresh)
 		want := blocked
 		if !s.h.Can.OneWriter { // else nothing ends beside the open batch
-			h.ends("k", rows[0].Number, contract.RowCompleted)
+			h.ends("k", rows[0].Number, store.RowCompleted)
 			want = received
 		}
-		r := b.Commit(t.context(), contract.Ending{Rows: []contract.Row{{State: blocked, Message: &semel.Message{}}}})
+		r := b.Commit(t.context(), store.Ending{Rows: []store.Row{{State: blocked, Message: &semel.Message{}}}})
 		if row := h.row("2", false); row.State != want || r.Freed != (want == received) {
 			t.Errorf("it is %+v, and the commit says %+v", row, r)
 		}
@@ -244,7 +244,7 @@ func (s suite[Tx]) passing(t *T) {
 	t.Run("C8_a_dead_letter_that_is_retried_has_left_its_line", "Those behind it went on long ago.", func(t *T) {
 		h := s.opened(t)
 		rows := h.enters("k", received, "1", "2")
-		h.ends("k", rows[0].Number, contract.RowDeadLettered)
+		h.ends("k", rows[0].Number, store.RowDeadLettered)
 		letter := h.number(rows[0].Number)
 		t.must(h.requeuer().Requeue(t.context(), letter.Number, letter.Revision, act("retry")))
 		h.wantStates(rows, waiting, received)
@@ -274,7 +274,7 @@ func (s suite[Tx]) swept(t *T) {
 		sweeps(0)
 		h.wantStates(rows[1:], received, blocked)
 		h.wantStates(other, parked, blocked)
-		h.ends("k", rows[1].Number, contract.RowCompleted)
+		h.ends("k", rows[1].Number, store.RowCompleted)
 		h.wantStates(rows[1:], completed, received)
 		if first, err := h.lines().First(t.context(), rows[1].Number); err != nil || first != 0 {
 			t.Errorf("one that has ended waits for %d, %v", first, err)
@@ -295,7 +295,7 @@ func (s suite[Tx]) dissolved(t *T) {
 		}
 		h.wantStates(append(rows, first...), parked, received, received, received)
 		for _, line := range []string{one, other} {
-			h.wantKinds(h.asks(h.inLine(line, "next", contract.Applied)), fresh)
+			h.wantKinds(h.asks(h.inLine(line, "next", store.Applied)), fresh)
 		}
 		if n, err := h.lines().Dissolve(t.context(), "bill"); err != nil || n != 0 {
 			t.Errorf("of another consumer: %d rows, %v", n, err)
@@ -306,17 +306,17 @@ func (s suite[Tx]) dissolved(t *T) {
 func (s suite[Tx]) emptyLines(t *T) {
 	t.Run("C8_law_11_a_line_of_which_nothing_waits_runs_again", "Nothing is left of it.", func(t *T) {
 		h := s.opened(t)
-		for i, end := range []func(contract.StoredRow){
-			func(r contract.StoredRow) { h.ends("k", r.Number, contract.RowCompleted) },
-			func(r contract.StoredRow) {
+		for i, end := range []func(store.StoredRow){
+			func(r store.StoredRow) { h.ends("k", r.Number, store.RowCompleted) },
+			func(r store.StoredRow) {
 				t.must(h.inbox().Discard(t.context(), r.Number, r.Revision, act("discard")))
 			},
-			func(r contract.StoredRow) { t.must(h.lines().Skip(t.context(), r.Number, r.Revision, act("skip"))) },
+			func(r store.StoredRow) { t.must(h.lines().Skip(t.context(), r.Number, r.Revision, act("skip"))) },
 		} {
 			rows := h.enters("k", received, fmt.Sprint("row ", i))
-			h.wantKinds(h.asks(h.inLine("k", "next", contract.Applied)), behind)
+			h.wantKinds(h.asks(h.inLine("k", "next", store.Applied)), behind)
 			end(rows[0])
-			h.wantKinds(h.asks(h.inLine("k", "next", contract.Applied)), fresh)
+			h.wantKinds(h.asks(h.inLine("k", "next", store.Applied)), fresh)
 		}
 	})
 	t.Run("C8_a_line_is_one_for_all_sources", "A key is, too.", func(t *T) {
@@ -325,13 +325,13 @@ func (s suite[Tx]) emptyLines(t *T) {
 		}
 		h := s.opened(t)
 		rows := h.enters("k", received, "1")
-		away := h.under(h.inLine("k", "2", contract.Applied), h.scopeOf("billing", "another", 0))
+		away := h.under(h.inLine("k", "2", store.Applied), h.scopeOf("billing", "another", 0))
 		h.wantKinds(h.asks(away), behind)
-		away.As = contract.Waiting
+		away.As = store.Waiting
 		b, _ := h.begin(away)
-		h.commit(b, contract.Ending{Rows: []contract.Row{{State: blocked, Message: &semel.Message{}}}})
-		h.ends("k", rows[0].Number, contract.RowCompleted)
-		h.wantStates([]contract.StoredRow{h.row("2", false)}, received)
+		h.commit(b, store.Ending{Rows: []store.Row{{State: blocked, Message: &semel.Message{}}}})
+		h.ends("k", rows[0].Number, store.RowCompleted)
+		h.wantStates([]store.StoredRow{h.row("2", false)}, received)
 	})
 }
 
@@ -342,20 +342,20 @@ func (s suite[Tx]) crossing(t *T) {
 	t.Run("C8_law_11_batches_that_enter_and_leave_each_others_lines_do_not_wait_in_a_circle", "All lines of a batch are locked in one order.", func(t *T) {
 		h := s.opened(t)
 		for round := range 10 {
-			ended, leaves := make(chan contract.Result, 2), map[string]contract.Mark{}
+			ended, leaves := make(chan store.Result, 2), map[string]store.Mark{}
 			name := func(line string) string { return fmt.Sprint(line, round) }
 			for _, line := range []string{name("a"), name("b")} {
 				leaves[line] = h.claimsIn(line, h.enters(line, received, "first of "+line)[0].Number)
 			}
 			for _, way := range [][2]string{{name("a"), name("b")}, {name("b"), name("a")}} {
 				from, to := leaves[way[0]], way[1]
-				b, _ := h.begin(from, h.inLine(to, "next of "+to, contract.Waiting))
-				e := contract.Ending{Rows: []contract.Row{{Mark: 1, State: blocked, Message: &semel.Message{}}},
-					Claims: []contract.ClaimEnding{{Claim: from.Claim, Event: contract.RowCompleted, Lined: true}}}
+				b, _ := h.begin(from, h.inLine(to, "next of "+to, store.Waiting))
+				e := store.Ending{Rows: []store.Row{{Mark: 1, State: blocked, Message: &semel.Message{}}},
+					Claims: []store.ClaimEnding{{Claim: from.Claim, Event: store.RowCompleted, Lined: true}}}
 				go func() { ended <- b.Commit(t.context(), e) }()
 			}
 			for range 2 {
-				if r := <-ended; r.Outcome != contract.Committed {
+				if r := <-ended; r.Outcome != store.Committed {
 					t.Fatalf("a commit says %+v", r)
 				}
 			}
@@ -374,23 +374,23 @@ func (s suite[Tx]) atOnce(t *T) {
 		for i := range 10 {
 			rows := h.enters("k", received, fmt.Sprint("first ", i))
 			m := h.claimsIn("k", rows[0].Number)
-			follower := h.inLine("k", fmt.Sprint("follower ", i), contract.Waiting)
+			follower := h.inLine("k", fmt.Sprint("follower ", i), store.Waiting)
 			added := make(chan error, 1)
 			go func() {
-				b, _, err := h.Store.Begin(t.context(), contract.TxOptions{}, []contract.Mark{follower})
+				b, _, err := h.Store.Begin(t.context(), store.TxOptions{}, []store.Mark{follower})
 				if err == nil {
-					err = b.Commit(t.context(), contract.Ending{Rows: []contract.Row{{State: blocked, Message: &semel.Message{}}}}).Err
+					err = b.Commit(t.context(), store.Ending{Rows: []store.Row{{State: blocked, Message: &semel.Message{}}}}).Err
 				}
 				added <- err
 			}()
 			b, _ := h.begin(m)
-			h.commit(b, contract.Ending{Claims: []contract.ClaimEnding{{Claim: m.Claim, Event: contract.RowCompleted, Lined: true}}})
+			h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: m.Claim, Event: store.RowCompleted, Lined: true}}})
 			t.must(<-added)
 			r := h.row(string(follower.ID), false)
 			if r.State != received {
 				t.Fatalf("the follower is %s, and nothing is before it", r.State)
 			}
-			h.ends("k", r.Number, contract.RowCompleted)
+			h.ends("k", r.Number, store.RowCompleted)
 		}
 	})
 }

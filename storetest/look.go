@@ -3,13 +3,13 @@ package storetest
 import (
 	"strings"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // looks asks what became of marks, outside of any transaction.
-func (h *fixture[Tx]) looks(marks ...contract.Mark) []contract.Verdict {
+func (h *fixture[Tx]) looks(marks ...store.Mark) []store.Verdict {
 	h.t.Helper()
-	v, err := h.Store.(contract.MarkerLookup).LookUpMarkers(h.t.context(), marks)
+	v, err := h.Store.(store.MarkerLookup).LookUpMarkers(h.t.context(), marks)
 	h.t.must(err)
 	if len(v) != len(marks) {
 		h.t.Fatalf("%d marks have %d verdicts", len(marks), len(v))
@@ -29,7 +29,7 @@ func (s suite[Tx]) looked(t *T) {
 			h.deliver(h.print(long, 1))
 			for range 2 {
 				v := h.looks(h.print("b", 1), h.print("a", 1), h.print("a", 2), h.print("parked", 1), h.print(long, 1), h.print("a", 1), h.mark("none"))
-				h.wantKinds(v, fresh, already(contract.Applied), conflict, already(contract.Parked), already(contract.Applied), already(contract.Applied), already(contract.Applied))
+				h.wantKinds(v, fresh, already(store.Applied), conflict, already(store.Parked), already(store.Applied), already(store.Applied), already(store.Applied))
 			}
 			h.wantKinds(h.looks())
 			h.wantKinds(h.asks(h.print("b", 1)), fresh)
@@ -43,7 +43,7 @@ func (s suite[Tx]) looked(t *T) {
 			b.Rollback(t.context())
 			h.wantKinds(h.looks(h.print("a", 1)), fresh)
 			b, _ = h.begin(h.print("a", 1))
-			h.commit(b, contract.Ending{})
-			h.wantKinds(h.looks(h.print("a", 1)), already(contract.Applied))
+			h.commit(b, store.Ending{})
+			h.wantKinds(h.looks(h.print("a", 1)), already(store.Applied))
 		})
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 var errHandler = errors.New("the handler failed")
@@ -20,9 +20,9 @@ func (s suite[Tx]) marks(t *T) {
 			h.wantKinds(v, fresh)
 			t.must(h.Effect(t.context(), b.Tx(0), "a"))
 			h.wantCount("a", 0)
-			h.commit(b, contract.Ending{})
+			h.commit(b, store.Ending{})
 			h.wantCount("a", 1)
-			h.wantKinds(h.asks(h.mark("a")), already(contract.Applied))
+			h.wantKinds(h.asks(h.mark("a")), already(store.Applied))
 		})
 	t.Run("trap_1_a_redelivery_after_the_commit_is_a_duplicate",
 		"Whatever is delivered again after its commit finds its marker and has no second effect.",
@@ -30,7 +30,7 @@ func (s suite[Tx]) marks(t *T) {
 			h := s.opened(t)
 			h.wantKinds(h.deliver(h.mark("a")), fresh)
 			for range 3 {
-				h.wantKinds(h.deliver(h.mark("a")), already(contract.Applied))
+				h.wantKinds(h.deliver(h.mark("a")), already(store.Applied))
 			}
 			h.wantCount("a", 1)
 		})
@@ -39,7 +39,7 @@ func (s suite[Tx]) marks(t *T) {
 		func(t *T) {
 			h := s.opened(t)
 			h.wantKinds(h.deliver(h.print("a", 1), h.mark("b")), fresh, fresh)
-			h.wantKinds(h.deliver(h.mark("c"), h.print("a", 1)), fresh, already(contract.Applied))
+			h.wantKinds(h.deliver(h.mark("c"), h.print("a", 1)), fresh, already(store.Applied))
 			h.wantCount("a", 1)
 		})
 }
@@ -78,7 +78,7 @@ func (s suite[Tx]) mixtures(t *T) {
 		func(t *T) {
 			h := s.opened(t)
 			v := h.deliver(h.markAll("b", "a", "b", "a", "a")...)
-			h.wantKinds(v, fresh, fresh, already(contract.Applied), already(contract.Applied), already(contract.Applied))
+			h.wantKinds(v, fresh, fresh, already(store.Applied), already(store.Applied), already(store.Applied))
 			h.wantCount("a", 1)
 			h.wantCount("b", 1)
 		})
@@ -89,7 +89,7 @@ func (s suite[Tx]) mixtures(t *T) {
 		"That a marker exists does not mean that its message was handled: the verdict names the outcome.",
 		func(t *T) {
 			h := s.opened(t)
-			outcomes := []contract.Outcome{contract.Applied, contract.Parked, contract.DeadLettered, contract.Discarded}
+			outcomes := []store.Outcome{store.Applied, store.Parked, store.DeadLettered, store.Discarded}
 			for _, o := range outcomes {
 				m := h.mark(fmt.Sprint(o))
 				m.As = o
@@ -106,10 +106,10 @@ func (s suite[Tx]) mixtures(t *T) {
 			h.deliver(h.mark("old"))
 			marks := h.markAll("a", "b", "c", "old")
 			b, v := h.begin(marks...)
-			h.wantKinds(v, fresh, fresh, fresh, already(contract.Applied))
+			h.wantKinds(v, fresh, fresh, fresh, already(store.Applied))
 			t.must(h.Effect(t.context(), b.Tx(0), "a"))
-			h.commit(b, contract.Ending{Trim: []int{1, 2, 3}})
-			h.wantKinds(h.asks(marks...), already(contract.Applied), fresh, fresh, already(contract.Applied))
+			h.commit(b, store.Ending{Trim: []int{1, 2, 3}})
+			h.wantKinds(h.asks(marks...), already(store.Applied), fresh, fresh, already(store.Applied))
 			h.wantCount("a", 1)
 		})
 }
@@ -119,13 +119,13 @@ func (s suite[Tx]) scattered(t *T) {
 	random := rand.New(rand.NewPCG(12, 12))
 	seen := map[string]bool{}
 	for _, n := range []int{1, 2, 50, 499, 500, 501, 1203} {
-		marks := make([]contract.Mark, n)
-		want := make([]contract.Verdict, n)
+		marks := make([]store.Mark, n)
+		want := make([]store.Verdict, n)
 		for i := range marks {
 			id := fmt.Sprint(random.IntN(3000))
 			marks[i], want[i] = h.mark(id), fresh
 			if seen[id] {
-				want[i] = already(contract.Applied)
+				want[i] = already(store.Applied)
 			}
 			seen[id] = true
 		}

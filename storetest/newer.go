@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // newer are the laws of what a newer release wrote. A store may refuse to write
@@ -14,12 +14,12 @@ func (s suite[Tx]) newer(t *T) {
 	t.Run("trap_T104_an_outcome_of_a_newer_release_is_told_as_such",
 		"A marker whose outcome this release does not know is never taken for one that it knows, nor for none, whatever its content.",
 		func(t *T) {
-			for _, outcome := range []contract.Outcome{6, 9, 255} {
+			for _, outcome := range []store.Outcome{6, 9, 255} {
 				h := s.opened(t)
 				if !h.marked("a", outcome) {
 					continue
 				}
-				is := contract.Verdict{Kind: contract.Newer, Was: outcome}
+				is := store.Verdict{Kind: store.Newer, Was: outcome}
 				h.wantKinds(h.deliver(h.mark("b"), h.mark("a"), h.mark("c")), fresh, is, fresh)
 				h.wantKinds(h.deliver(h.print("a", 1)), is)
 				h.wantCount("a", 0)
@@ -29,12 +29,12 @@ func (s suite[Tx]) newer(t *T) {
 }
 
 // marked writes a marker with an outcome; false if the store does not.
-func (h *fixture[Tx]) marked(id string, o contract.Outcome) bool {
+func (h *fixture[Tx]) marked(id string, o store.Outcome) bool {
 	h.t.Helper()
 	m := h.mark(id)
 	m.As = o
-	b, _, err := h.Store.Begin(h.t.context(), contract.TxOptions{}, []contract.Mark{m})
-	return err == nil && b.Commit(h.t.context(), contract.Ending{}).Outcome == contract.Committed
+	b, _, err := h.Store.Begin(h.t.context(), store.TxOptions{}, []store.Mark{m})
+	return err == nil && b.Commit(h.t.context(), store.Ending{}).Outcome == store.Committed
 }
 
 // strangers are the laws of rows that a newer release wrote.
@@ -42,7 +42,7 @@ func (s suite[Tx]) strangers(t *T) {
 	t.Run("trap_T104_a_row_of_a_newer_release_is_shown_and_not_acted_on",
 		"A row whose state this release does not know is listed with that state, and neither closed nor run again.",
 		func(t *T) {
-			for _, state := range []contract.RowState{"FUTURE", "FAILED_TERMINAL"} {
+			for _, state := range []store.RowState{"FUTURE", "FAILED_TERMINAL"} {
 				h := s.opened(t)
 				if h.hasRow("a", state) {
 					s.untouched(h, state)
@@ -52,16 +52,16 @@ func (s suite[Tx]) strangers(t *T) {
 }
 
 // hasRow writes a row in a state; false if the store does not.
-func (h *fixture[Tx]) hasRow(id string, state contract.RowState) bool {
+func (h *fixture[Tx]) hasRow(id string, state store.RowState) bool {
 	h.t.Helper()
 	m := h.mark(id)
-	m.As = contract.Parked
+	m.As = store.Parked
 	b, _ := h.begin(m)
-	row := contract.Row{State: state, LastError: "as it was", Message: &semel.Message{Body: []byte(id)}}
-	return b.Commit(h.t.context(), contract.Ending{Rows: []contract.Row{row}}).Outcome == contract.Committed
+	row := store.Row{State: state, LastError: "as it was", Message: &semel.Message{Body: []byte(id)}}
+	return b.Commit(h.t.context(), store.Ending{Rows: []store.Row{row}}).Outcome == store.Committed
 }
 
-func (s suite[Tx]) untouched(h *fixture[Tx], state contract.RowState) {
+func (s suite[Tx]) untouched(h *fixture[Tx], state store.RowState) {
 	t := h.t
 	r := h.row("a", false)
 	if r.State != state || !strings.Contains(r.LastError, "as it was") {
@@ -88,7 +88,7 @@ func (s suite[Tx]) untouched(h *fixture[Tx], state contract.RowState) {
 }
 
 // wantNewer checks that an error names a state and the newer release.
-func (h *fixture[Tx]) wantNewer(err error, state contract.RowState) {
+func (h *fixture[Tx]) wantNewer(err error, state store.RowState) {
 	h.t.Helper()
 	if err == nil || !strings.Contains(err.Error(), string(state)) || !strings.Contains(err.Error(), "newer release") {
 		h.t.Errorf("got %v, want an error that names %s and the newer release", err, state)

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 )
 
-// offsets are the laws of a contract.OffsetStore.
+// offsets are the laws of a source.OffsetStore.
 func (s suite[Tx]) offsets(t *T) {
 	t.Run("I7_an_offset_only_goes_forward_and_who_writes_it_is_told_what_stood_there",
 		"Offsets are raised and never lowered, and each write returns what stood before it.",
@@ -48,11 +48,11 @@ func (s suite[Tx]) offsets(t *T) {
 		func(t *T) {
 			store := s.opened(t).Store
 			o := offsetsOf(t, store)
-			if p, ok := store.(contract.PositionStore); ok {
-				t.must(p.SavePosition(t.context(), "c", "l", contract.Position{Offset: 5, Length: 6, Check: []byte("x")}))
-				defer s.wantPosition(t, p, "l", contract.Position{Offset: 5, Length: 6, Check: []byte("x")})
+			if p, ok := store.(source.PositionStore); ok {
+				t.must(p.SavePosition(t.context(), "c", "l", source.Position{Offset: 5, Length: 6, Check: []byte("x")}))
+				defer s.wantPosition(t, p, "l", source.Position{Offset: 5, Length: 6, Check: []byte("x")})
 			}
-			all, want := []contract.OffsetAdvance{}, map[string]int64{}
+			all, want := []source.OffsetAdvance{}, map[string]int64{}
 			for i := range manyLanes {
 				lane := fmt.Sprint("lane ", i)
 				all, want[lane] = append(all, to(lane, int64(i), none)), int64(i)
@@ -76,7 +76,7 @@ func (s suite[Tx]) offsetsAtOnce(t *T) {
 			errs := make([]error, keepers)
 			together(keepers, func(i int) {
 				for n := range int64(10) {
-					all := []contract.OffsetAdvance{to("a", n*keepers+int64(i), none), to("b", n*keepers+int64(i), none), to("c", n, none)}
+					all := []source.OffsetAdvance{to("a", n*keepers+int64(i), none), to("b", n*keepers+int64(i), none), to("c", n, none)}
 					if i%2 == 0 {
 						slices.Reverse(all)
 					}
@@ -97,31 +97,31 @@ func (s suite[Tx]) offsetsAtOnce(t *T) {
 			ctx, cancel := context.WithCancel(t.context())
 			cancel()
 			want := int64(none)
-			if _, err := o.store.AdvanceOffsets(ctx, "c", []contract.OffsetAdvance{to("a", 1, none), to("b", 1, none)}); err == nil {
+			if _, err := o.store.AdvanceOffsets(ctx, "c", []source.OffsetAdvance{to("a", 1, none), to("b", 1, none)}); err == nil {
 				want = 1
 			}
 			o.stand(map[string]int64{"a": want, "b": want})
 		})
 }
 
-const none = contract.NoOffset
+const none = source.NoOffset
 
-func to(lane string, offset, least int64) contract.OffsetAdvance {
-	return contract.OffsetAdvance{LaneOffset: contract.LaneOffset{Lane: lane, Offset: offset}, Least: least}
+func to(lane string, offset, least int64) source.OffsetAdvance {
+	return source.OffsetAdvance{LaneOffset: source.LaneOffset{Lane: lane, Offset: offset}, Least: least}
 }
 
 // laneOffsets are those of a consumer in a store.
 type laneOffsets struct {
 	t        *T
-	store    contract.OffsetStore
+	store    source.OffsetStore
 	consumer string
 }
 
 func offsetsOf(t *T, store any) *laneOffsets {
-	return &laneOffsets{t: t, store: store.(contract.OffsetStore), consumer: "c"}
+	return &laneOffsets{t: t, store: store.(source.OffsetStore), consumer: "c"}
 }
 
-func (o *laneOffsets) advance(all []contract.OffsetAdvance) []contract.LaneOffset {
+func (o *laneOffsets) advance(all []source.OffsetAdvance) []source.LaneOffset {
 	o.t.Helper()
 	before, err := o.store.AdvanceOffsets(o.t.context(), o.consumer, all)
 	o.t.must(err)
@@ -132,13 +132,13 @@ func (o *laneOffsets) advance(all []contract.OffsetAdvance) []contract.LaneOffse
 }
 
 // advances advances lanes; what it returns holds what stood before to what is given.
-func (o *laneOffsets) advances(all ...contract.OffsetAdvance) func(before ...int64) {
+func (o *laneOffsets) advances(all ...source.OffsetAdvance) func(before ...int64) {
 	o.t.Helper()
 	got := o.advance(all)
 	return func(before ...int64) {
 		o.t.Helper()
 		for i, want := range before {
-			if got[i] != (contract.LaneOffset{Lane: all[i].Lane, Offset: want}) {
+			if got[i] != (source.LaneOffset{Lane: all[i].Lane, Offset: want}) {
 				o.t.Errorf("before lane %q advanced there stood %+v, want %d", all[i].Lane, got[i], want)
 			}
 		}
@@ -158,7 +158,7 @@ func (o *laneOffsets) stand(want map[string]int64) {
 		o.t.Fatalf("%d offsets of %d lanes", len(got), len(lanes))
 	}
 	for i, lane := range lanes {
-		if got[i] != (contract.LaneOffset{Lane: lane, Offset: want[lane]}) {
+		if got[i] != (source.LaneOffset{Lane: lane, Offset: want[lane]}) {
 			o.t.Errorf("lane %q: there stands %+v, want %d", lane, got[i], want[lane])
 		}
 	}

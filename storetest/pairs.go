@@ -5,53 +5,53 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // pairs is the state of a row after each event in each state; of those that are
 // missing nothing may change.
-var pairs = map[contract.RowState]map[contract.RowEvent]contract.RowState{
-	contract.StateReceived: {
-		contract.RowClaimed:   contract.StateInProgress,
-		contract.RowDiscarded: contract.StateDiscarded,
+var pairs = map[store.RowState]map[store.RowEvent]store.RowState{
+	store.StateReceived: {
+		store.RowClaimed:   store.StateInProgress,
+		store.RowDiscarded: store.StateDiscarded,
 	},
-	contract.StateInProgress: {
-		contract.RowClaimed:      contract.StateInProgress, // when its lease has ended
-		contract.RowCompleted:    contract.StateCompleted,
-		contract.RowFailed:       contract.StateFailedRetryable,
-		contract.RowParked:       contract.StateParked,
-		contract.RowDeadLettered: contract.StateDeadLettered,
-		contract.RowDiscarded:    contract.StateDiscarded,
-		contract.RowReleased:     contract.StateReceived,
-		contract.RowStepped:      contract.StateReceived,
-		contract.RowBlocked:      contract.StateBlocked,
+	store.StateInProgress: {
+		store.RowClaimed:      store.StateInProgress, // when its lease has ended
+		store.RowCompleted:    store.StateCompleted,
+		store.RowFailed:       store.StateFailedRetryable,
+		store.RowParked:       store.StateParked,
+		store.RowDeadLettered: store.StateDeadLettered,
+		store.RowDiscarded:    store.StateDiscarded,
+		store.RowReleased:     store.StateReceived,
+		store.RowStepped:      store.StateReceived,
+		store.RowBlocked:      store.StateBlocked,
 	},
-	contract.StateBlocked: { // and what frees it: see streams.go
-		contract.RowClaimed:   contract.StateInProgress, // when it has waited for too long
-		contract.RowDiscarded: contract.StateDiscarded,
+	store.StateBlocked: { // and what frees it: see streams.go
+		store.RowClaimed:   store.StateInProgress, // when it has waited for too long
+		store.RowDiscarded: store.StateDiscarded,
 	},
-	contract.StateFailedRetryable: {
-		contract.RowClaimed:   contract.StateInProgress, // when it is due
-		contract.RowRetried:   contract.StateFailedRetryable,
-		contract.RowDiscarded: contract.StateDiscarded,
+	store.StateFailedRetryable: {
+		store.RowClaimed:   store.StateInProgress, // when it is due
+		store.RowRetried:   store.StateFailedRetryable,
+		store.RowDiscarded: store.StateDiscarded,
 	},
-	contract.StateParked: {
-		contract.RowRetried:   contract.StateFailedRetryable,
-		contract.RowDiscarded: contract.StateDiscarded,
+	store.StateParked: {
+		store.RowRetried:   store.StateFailedRetryable,
+		store.RowDiscarded: store.StateDiscarded,
 	},
-	contract.StateDeadLettered: {
-		contract.RowRetried:   contract.StateFailedRetryable,
-		contract.RowDiscarded: contract.StateDiscarded,
+	store.StateDeadLettered: {
+		store.RowRetried:   store.StateFailedRetryable,
+		store.RowDiscarded: store.StateDiscarded,
 	},
-	contract.StateCompleted: {},
-	contract.StateDiscarded: {},
+	store.StateCompleted: {},
+	store.StateDiscarded: {},
 }
 
 // ways is how a claimed row comes into each state.
-var ways = map[contract.RowState]contract.RowEvent{
-	contract.StateReceived: contract.RowReleased, contract.StateFailedRetryable: contract.RowFailed, contract.StateCompleted: contract.RowCompleted,
-	contract.StateParked: contract.RowParked, contract.StateDeadLettered: contract.RowDeadLettered, contract.StateDiscarded: contract.RowDiscarded,
-	contract.StateBlocked: contract.RowBlocked,
+var ways = map[store.RowState]store.RowEvent{
+	store.StateReceived: store.RowReleased, store.StateFailedRetryable: store.RowFailed, store.StateCompleted: store.RowCompleted,
+	store.StateParked: store.RowParked, store.StateDeadLettered: store.RowDeadLettered, store.StateDiscarded: store.RowDiscarded,
+	store.StateBlocked: store.RowBlocked,
 }
 
 // transitions are the laws of states and events, each pair of them.
@@ -59,7 +59,7 @@ func (s suite[Tx]) transitions(t *T) {
 	for state, after := range pairs {
 		t.Run("D4_law_5_each_event_in_each_state/"+state.String(), "An event that may not happen to a row in its state, or comes under a token of before, changes neither row nor marker; any other changes both.", func(t *T) {
 			h := s.opened(t)
-			for event := contract.RowClaimed; event <= contract.RowBlocked; event++ {
+			for event := store.RowClaimed; event <= store.RowBlocked; event++ {
 				c, id := h.in(state, event), state.String()+event.String()
 				before := h.number(c.Number)
 				want, legal := after[event]
@@ -80,11 +80,11 @@ func (s suite[Tx]) transitions(t *T) {
 }
 
 // in returns a row in a state, with a claim that it has or had.
-func (h *fixture[Tx]) in(state contract.RowState, event contract.RowEvent) contract.Claim {
+func (h *fixture[Tx]) in(state store.RowState, event store.RowEvent) store.Claim {
 	h.t.Helper()
 	n := h.receive(state.String()+event.String(), 0, nil).Number
 	lease := long
-	if event == contract.RowClaimed {
+	if event == store.RowClaimed {
 		lease = brief // so that it is over when it is claimed again
 	}
 	got := h.takes(n, lease)
@@ -96,13 +96,13 @@ func (h *fixture[Tx]) in(state contract.RowState, event contract.RowEvent) contr
 		return got[0].Claim
 	}
 	wait := long
-	if event == contract.RowClaimed {
+	if event == store.RowClaimed {
 		wait = 0 // so that it is due
 	}
-	if way == contract.RowReleased {
+	if way == store.RowReleased {
 		wait = 0
 	}
-	lost, err := h.leases().End(h.t.context(), []contract.ClaimEnding{{Claim: got[0].Claim, Event: way, After: wait}})
+	lost, err := h.leases().End(h.t.context(), []store.ClaimEnding{{Claim: got[0].Claim, Event: way, After: wait}})
 	h.t.must(err)
 	if len(lost) != 0 {
 		h.t.Fatal("the claim does not stand")
@@ -110,15 +110,15 @@ func (h *fixture[Tx]) in(state contract.RowState, event contract.RowEvent) contr
 	return got[0].Claim
 }
 
-func (h *fixture[Tx]) takes(number int64, lease time.Duration) []contract.Claimed {
+func (h *fixture[Tx]) takes(number int64, lease time.Duration) []store.Claimed {
 	h.t.Helper()
-	got, err := h.leases().Claim(h.t.context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Numbers: []int64{number}, Most: 1, Lease: lease})
+	got, err := h.leases().Claim(h.t.context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Numbers: []int64{number}, Most: 1, Lease: lease})
 	h.t.must(err)
 	return got
 }
 
 // happens lets an event happen to a row as it was seen, and reports whether it did.
-func (h *fixture[Tx]) happens(event contract.RowEvent, seen contract.StoredRow, c contract.Claim) bool {
+func (h *fixture[Tx]) happens(event store.RowEvent, seen store.StoredRow, c store.Claim) bool {
 	h.t.Helper()
 	person := func(do func() error) bool {
 		err := do()
@@ -128,22 +128,22 @@ func (h *fixture[Tx]) happens(event contract.RowEvent, seen contract.StoredRow, 
 		return err == nil
 	}
 	switch {
-	case event == contract.RowClaimed:
-		if seen.State == contract.StateInProgress {
+	case event == store.RowClaimed:
+		if seen.State == store.StateInProgress {
 			h.again(seen.Number)
 			return true
 		}
 		return len(h.takes(seen.Number, long)) == 1
-	case event == contract.RowRetried:
+	case event == store.RowRetried:
 		return person(func() error { return h.requeuer().Requeue(h.t.context(), seen.Number, seen.Revision, act("retry")) })
-	case event == contract.RowDiscarded && seen.State != contract.StateInProgress:
+	case event == store.RowDiscarded && seen.State != store.StateInProgress:
 		return person(func() error { return h.inbox().Discard(h.t.context(), seen.Number, seen.Revision, act("discard")) })
-	case event == contract.RowReleased && seen.State != contract.StateInProgress:
+	case event == store.RowReleased && seen.State != store.StateInProgress:
 		if person(func() error { return h.requeuer().Release(h.t.context(), seen.Number, seen.Revision, act("release")) }) {
 			return true
 		}
 	}
-	lost, err := h.leases().End(h.t.context(), []contract.ClaimEnding{{Claim: c, Event: event}})
+	lost, err := h.leases().End(h.t.context(), []store.ClaimEnding{{Claim: c, Event: event}})
 	h.t.must(err)
 	return len(lost) == 0
 }

@@ -4,18 +4,19 @@ import (
 	"context"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // wrongCalls is a store with a fault in what it remembers of calls.
 type wrongCalls struct {
 	*memstore.Store
-	told func(*contract.CallStarted)
-	end  func(*contract.ClaimEnding)
+	told func(*store.CallStarted)
+	end  func(*store.ClaimEnding)
 }
 
-func (s wrongCalls) StartCalls(ctx context.Context, claims []contract.Claim, lease time.Duration) ([]contract.CallStarted, error) {
+func (s wrongCalls) StartCalls(ctx context.Context, claims []store.Claim, lease time.Duration) ([]store.CallStarted, error) {
 	all, err := s.Store.StartCalls(ctx, claims, lease)
 	for i := range all {
 		if s.told != nil {
@@ -25,7 +26,7 @@ func (s wrongCalls) StartCalls(ctx context.Context, claims []contract.Claim, lea
 	return all, err
 }
 
-func (s wrongCalls) End(ctx context.Context, all []contract.ClaimEnding) ([]int, error) {
+func (s wrongCalls) End(ctx context.Context, all []store.ClaimEnding) ([]int, error) {
 	for i := range all {
 		if s.end != nil {
 			s.end(&all[i])
@@ -37,17 +38,17 @@ func (s wrongCalls) End(ctx context.Context, all []contract.ClaimEnding) ([]int,
 // startsBriefly begins calls without extending their leases.
 type startsBriefly struct{ *memstore.Store }
 
-func (s startsBriefly) StartCalls(ctx context.Context, claims []contract.Claim, _ time.Duration) ([]contract.CallStarted, error) {
+func (s startsBriefly) StartCalls(ctx context.Context, claims []store.Claim, _ time.Duration) ([]store.CallStarted, error) {
 	return s.Store.StartCalls(ctx, claims, 0)
 }
 
 // retriesBlindly lets people repeat what nobody knows of.
 type retriesBlindly struct{ *memstore.Store }
 
-func (s retriesBlindly) Requeue(ctx context.Context, number, revision int64, a contract.Act) error {
-	rows, err := s.Rows(ctx, contract.RowFilter{Numbers: []int64{number}})
+func (s retriesBlindly) Requeue(ctx context.Context, number, revision int64, a store.Act) error {
+	rows, err := s.Rows(ctx, store.RowFilter{Numbers: []int64{number}})
 	if err == nil && len(rows) == 1 && rows[0].UnknownOutcome() {
-		return s.Resolve(ctx, number, revision, contract.ResolvedNotDone, a)
+		return s.Resolve(ctx, number, revision, admin.ResolvedNotDone, a)
 	}
 	return s.Store.Requeue(ctx, number, revision, a)
 }
@@ -55,17 +56,17 @@ func (s retriesBlindly) Requeue(ctx context.Context, number, revision int64, a c
 // believesNobody has a message called for again whatever somebody found out.
 type believesNobody struct{ *memstore.Store }
 
-func (s believesNobody) Resolve(ctx context.Context, number, revision int64, _ contract.Resolution, a contract.Act) error {
-	return s.Store.Resolve(ctx, number, revision, contract.ResolvedNotDone, a)
+func (s believesNobody) Resolve(ctx context.Context, number, revision int64, _ admin.Resolution, a store.Act) error {
+	return s.Store.Resolve(ctx, number, revision, admin.ResolvedNotDone, a)
 }
 
 // resolvesWhatIsKnown lets people end a row that was called for, also where nothing is unknown.
 type resolvesWhatIsKnown struct{ *memstore.Store }
 
-func (s resolvesWhatIsKnown) Resolve(ctx context.Context, number, revision int64, as contract.Resolution, a contract.Act) error {
+func (s resolvesWhatIsKnown) Resolve(ctx context.Context, number, revision int64, as admin.Resolution, a store.Act) error {
 	err := s.Store.Resolve(ctx, number, revision, as, a)
-	rows, failed := s.Rows(ctx, contract.RowFilter{Numbers: []int64{number}})
-	if failed == nil && len(rows) == 1 && rows[0].State == contract.StateParked && rows[0].CallsFinished > 0 {
+	rows, failed := s.Rows(ctx, store.RowFilter{Numbers: []int64{number}})
+	if failed == nil && len(rows) == 1 && rows[0].State == store.StateParked && rows[0].CallsFinished > 0 {
 		return nil
 	}
 	return err
@@ -77,14 +78,14 @@ type remembersWhatIsKnown struct {
 	known map[int64]int
 }
 
-func (s remembersWhatIsKnown) Resolve(ctx context.Context, number, revision int64, as contract.Resolution, a contract.Act) error {
-	if rows, err := s.Store.Rows(ctx, contract.RowFilter{Numbers: []int64{number}}); err == nil && len(rows) == 1 {
+func (s remembersWhatIsKnown) Resolve(ctx context.Context, number, revision int64, as admin.Resolution, a store.Act) error {
+	if rows, err := s.Store.Rows(ctx, store.RowFilter{Numbers: []int64{number}}); err == nil && len(rows) == 1 {
 		s.known[number] = rows[0].CallsFinished
 	}
 	return s.Store.Resolve(ctx, number, revision, as, a)
 }
 
-func (s remembersWhatIsKnown) Rows(ctx context.Context, f contract.RowFilter) ([]contract.StoredRow, error) {
+func (s remembersWhatIsKnown) Rows(ctx context.Context, f store.RowFilter) ([]store.StoredRow, error) {
 	rows, err := s.Store.Rows(ctx, f)
 	for i := range rows {
 		if known := s.known[rows[i].Number]; rows[i].CallsStarted == 0 {
@@ -95,37 +96,37 @@ func (s remembersWhatIsKnown) Rows(ctx context.Context, f contract.RowFilter) ([
 }
 
 var callFaults = []fault{
-	{"an earlier call is forgotten", "E3_a_call_is_remembered", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
-		return wrongCalls{Store: s, told: func(c *contract.CallStarted) { c.Finished = max(c.Started-1, 0) }}
+	{"an earlier call is forgotten", "E3_a_call_is_remembered", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return wrongCalls{Store: s, told: func(c *store.CallStarted) { c.Finished = max(c.Started-1, 0) }}
 	}},
-	{"the window begins anew with each call", "E3_a_call_is_remembered", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
-		return wrongCalls{Store: s, told: func(c *contract.CallStarted) { c.Since = 0 }}
+	{"the window begins anew with each call", "E3_a_call_is_remembered", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return wrongCalls{Store: s, told: func(c *store.CallStarted) { c.Since = 0 }}
 	}},
-	{"a start under a token that does not stand is one", "law_5_each_of_several", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
-		return wrongCalls{Store: s, told: func(c *contract.CallStarted) { c.Stands = true }}
+	{"a start under a token that does not stand is one", "law_5_each_of_several", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return wrongCalls{Store: s, told: func(c *store.CallStarted) { c.Stands = true }}
 	}},
-	{"a start extends no lease", "law_5_each_of_several", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return startsBriefly{s} }},
-	{"an end says nothing of calls", "E3_what_is_known_of_calls", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
-		return wrongCalls{Store: s, end: func(e *contract.ClaimEnding) { e.Call = contract.CallNone }}
+	{"a start extends no lease", "law_5_each_of_several", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return startsBriefly{s} }},
+	{"an end says nothing of calls", "E3_what_is_known_of_calls", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return wrongCalls{Store: s, end: func(e *store.ClaimEnding) { e.Call = store.CallNone }}
 	}},
-	{"one call that failed speaks for those before", "E3_what_is_known_of_calls", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
-		return wrongCalls{Store: s, end: func(e *contract.ClaimEnding) {
-			if e.Call == contract.CallFailed {
-				e.Call = contract.CallDecided
+	{"one call that failed speaks for those before", "E3_what_is_known_of_calls", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return wrongCalls{Store: s, end: func(e *store.ClaimEnding) {
+			if e.Call == store.CallFailed {
+				e.Call = store.CallDecided
 			}
 		}}
 	}},
-	{"a call that was not made is unknown", "E3_a_call_that_was_not_made", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
-		return wrongCalls{Store: s, end: func(e *contract.ClaimEnding) {
-			if e.Call == contract.CallNotMade {
-				e.Call = contract.CallUnknown
+	{"a call that was not made is unknown", "E3_a_call_that_was_not_made", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return wrongCalls{Store: s, end: func(e *store.ClaimEnding) {
+			if e.Call == store.CallNotMade {
+				e.Call = store.CallUnknown
 			}
 		}}
 	}},
-	{"a retry is blind", "trap_T77", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return retriesBlindly{s} }},
-	{"what is known is resolved", "E3_what_is_known_is_not_resolved", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return resolvesWhatIsKnown{s} }},
-	{"only what was unknown is forgotten", "E3_what_was_not_done", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+	{"a retry is blind", "trap_T77", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return retriesBlindly{s} }},
+	{"what is known is resolved", "E3_what_is_known_is_not_resolved", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return resolvesWhatIsKnown{s} }},
+	{"only what was unknown is forgotten", "E3_what_was_not_done", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return remembersWhatIsKnown{s, map[int64]int{}}
 	}},
-	{"what was done is called for again", "E3_what_was_done", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return believesNobody{s} }},
+	{"what was done is called for again", "E3_what_was_done", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return believesNobody{s} }},
 }

@@ -3,14 +3,15 @@ package storetest_test
 import (
 	"context"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // pauseLifts lifts the limit with each pause.
 type pauseLifts struct{ *memstore.Store }
 
-func (s pauseLifts) Pause(ctx context.Context, consumer string, paused bool, a contract.Act) error {
+func (s pauseLifts) Pause(ctx context.Context, consumer string, paused bool, a store.Act) error {
 	if err := s.Store.Pause(ctx, consumer, paused, a); err != nil {
 		return err
 	}
@@ -20,15 +21,15 @@ func (s pauseLifts) Pause(ctx context.Context, consumer string, paused bool, a c
 // oneControl has one control for all consumers.
 type oneControl struct{ *memstore.Store }
 
-func (s oneControl) Control(ctx context.Context, _ string) (contract.Control, error) {
+func (s oneControl) Control(ctx context.Context, _ string) (admin.Control, error) {
 	return s.Store.Control(ctx, "all")
 }
 
-func (s oneControl) Pause(ctx context.Context, _ string, paused bool, a contract.Act) error {
+func (s oneControl) Pause(ctx context.Context, _ string, paused bool, a store.Act) error {
 	return s.Store.Pause(ctx, "all", paused, a)
 }
 
-func (s oneControl) Limit(ctx context.Context, _ string, perSecond int, a contract.Act) error {
+func (s oneControl) Limit(ctx context.Context, _ string, perSecond int, a store.Act) error {
 	return s.Store.Limit(ctx, "all", perSecond, a)
 }
 
@@ -40,9 +41,9 @@ func (s onlyScopes) Consumers(context.Context) ([]string, error) { return []stri
 // unrecorded keeps what is ordered beside the store, where nobody records it.
 type unrecorded struct{ *memstore.Store }
 
-func (s unrecorded) Acts(ctx context.Context, number int64, limit int) ([]contract.Act, error) {
+func (s unrecorded) Acts(ctx context.Context, number int64, limit int) ([]store.Act, error) {
 	all, err := s.Store.Acts(ctx, number, limit)
-	var rows []contract.Act
+	var rows []store.Act
 	for _, a := range all {
 		if a.Row != 0 {
 			rows = append(rows, a)
@@ -54,6 +55,6 @@ func (s unrecorded) Acts(ctx context.Context, number int64, limit int) ([]contra
 // anyLimit takes every limit for one.
 type anyLimit struct{ *memstore.Store }
 
-func (s anyLimit) Limit(ctx context.Context, consumer string, perSecond int, a contract.Act) error {
+func (s anyLimit) Limit(ctx context.Context, consumer string, perSecond int, a store.Act) error {
 	return s.Store.Limit(ctx, consumer, max(perSecond, -perSecond), a)
 }

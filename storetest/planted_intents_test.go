@@ -4,21 +4,21 @@ import (
 	"context"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // sendsParked writes what is to be parked as if it were to be worked on.
 type sendsParked struct{ *memstore.Store }
 
-func (s sendsParked) ParkIn(ctx context.Context, tx *memstore.Tx, marks []contract.Mark, messages []*semel.Message, _ semel.Reason) ([]contract.Verdict, error) {
+func (s sendsParked) ParkIn(ctx context.Context, tx *memstore.Tx, marks []store.Mark, messages []*semel.Message, _ semel.Reason) ([]store.Verdict, error) {
 	return s.ReceiveIn(ctx, tx, marks, messages)
 }
 
 // writesAgain writes the row of what was there before anew.
 type writesAgain struct{ *memstore.Store }
 
-func (s writesAgain) ReceiveIn(ctx context.Context, tx *memstore.Tx, marks []contract.Mark, messages []*semel.Message) ([]contract.Verdict, error) {
+func (s writesAgain) ReceiveIn(ctx context.Context, tx *memstore.Tx, marks []store.Mark, messages []*semel.Message) ([]store.Verdict, error) {
 	for i := range marks {
 		marks[i].Fingerprint = semel.Fingerprint{}
 	}
@@ -28,11 +28,11 @@ func (s writesAgain) ReceiveIn(ctx context.Context, tx *memstore.Tx, marks []con
 // suppressesNothing records the act, and lets the row be worked on.
 type suppressesNothing struct{ *memstore.Store }
 
-func (s suppressesNothing) Suppress(ctx context.Context, number, revision int64, a contract.Act) error {
+func (s suppressesNothing) Suppress(ctx context.Context, number, revision int64, a store.Act) error {
 	if err := s.Store.Suppress(ctx, number, revision, a); err != nil {
 		return err
 	}
-	rows, err := s.Rows(ctx, contract.RowFilter{Numbers: []int64{number}})
+	rows, err := s.Rows(ctx, store.RowFilter{Numbers: []int64{number}})
 	if err != nil {
 		return err
 	}
@@ -41,7 +41,7 @@ func (s suppressesNothing) Suppress(ctx context.Context, number, revision int64,
 
 // intentFaults are faults in what handlers write down for other consumers.
 var intentFaults = []fault{
-	{"what is to be parked waits to be worked on", "law_1_what_a_handler_writes_down", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return sendsParked{s} }},
-	{"another content passes for a copy", "law_7_what_was_written_down", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return writesAgain{s} }},
-	{"what is suppressed is claimed", "E4_what_is_suppressed", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return suppressesNothing{s} }},
+	{"what is to be parked waits to be worked on", "law_1_what_a_handler_writes_down", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return sendsParked{s} }},
+	{"another content passes for a copy", "law_7_what_was_written_down", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return writesAgain{s} }},
+	{"what is suppressed is claimed", "E4_what_is_suppressed", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return suppressesNothing{s} }},
 }

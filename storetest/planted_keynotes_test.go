@@ -8,28 +8,29 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 	"github.com/semel-go/semel/storetest"
 )
 
 // brokenNotes are keys with a fault in what they say of notes.
 type brokenNotes struct {
 	*memstore.Keys
-	asked func(*contract.AbandonedKeysQuery)
-	heard func(*contract.AbandonedKeys)
+	asked func(*admin.AbandonedKeysQuery)
+	heard func(*admin.AbandonedKeys)
 	note  func(error) error
-	claim func(*contract.KeyClaim)
+	claim func(*store.KeyClaim)
 }
 
-func (b *brokenNotes) ClaimKey(ctx context.Context, c contract.KeyClaim) (contract.KeyAnswer, error) {
+func (b *brokenNotes) ClaimKey(ctx context.Context, c store.KeyClaim) (store.KeyAnswer, error) {
 	if b.claim != nil {
 		b.claim(&c)
 	}
 	return b.Keys.ClaimKey(ctx, c)
 }
 
-func (b *brokenNotes) AbandonedKeys(ctx context.Context, of contract.AbandonedKeysQuery) (contract.AbandonedKeys, error) {
+func (b *brokenNotes) AbandonedKeys(ctx context.Context, of admin.AbandonedKeysQuery) (admin.AbandonedKeys, error) {
 	if b.asked != nil {
 		b.asked(&of)
 	}
@@ -40,7 +41,7 @@ func (b *brokenNotes) AbandonedKeys(ctx context.Context, of contract.AbandonedKe
 	return left, err
 }
 
-func (b *brokenNotes) SaveRequest(ctx context.Context, key semel.Key, t contract.Token, note []byte) error {
+func (b *brokenNotes) SaveRequest(ctx context.Context, key semel.Key, t store.Token, note []byte) error {
 	err := b.Keys.SaveRequest(ctx, key, t, note)
 	if b.note != nil {
 		err = b.note(err)
@@ -53,14 +54,14 @@ func TestFaultyNotesAreFound(t *testing.T) {
 		fault  brokenNotes
 		caught string
 	}{
-		"what_is_under_way_is_left": {brokenNotes{asked: func(of *contract.AbandonedKeysQuery) { of.Quiet = -time.Hour }}, "F2_what_is_left"},
-		"the_walk_ends_too_early":   {brokenNotes{heard: func(l *contract.AbandonedKeys) { l.Next = nil }}, "F2_the_walk"},
-		"the_walk_has_no_bound":     {brokenNotes{asked: func(of *contract.AbandonedKeysQuery) { of.Most = 1000 }}, "F2_the_walk"},
-		"the_consumer_is_not_heard": {brokenNotes{asked: func(of *contract.AbandonedKeysQuery) { of.Consumer = "billing" }}, "F2_what_is_left"},
-		"a_note_is_lost": {brokenNotes{heard: func(l *contract.AbandonedKeys) {
-			l.Keys = slices.DeleteFunc(l.Keys, func(k contract.AbandonedKey) bool { return k.Started > 1 })
+		"what_is_under_way_is_left": {brokenNotes{asked: func(of *admin.AbandonedKeysQuery) { of.Quiet = -time.Hour }}, "F2_what_is_left"},
+		"the_walk_ends_too_early":   {brokenNotes{heard: func(l *admin.AbandonedKeys) { l.Next = nil }}, "F2_the_walk"},
+		"the_walk_has_no_bound":     {brokenNotes{asked: func(of *admin.AbandonedKeysQuery) { of.Most = 1000 }}, "F2_the_walk"},
+		"the_consumer_is_not_heard": {brokenNotes{asked: func(of *admin.AbandonedKeysQuery) { of.Consumer = "billing" }}, "F2_what_is_left"},
+		"a_note_is_lost": {brokenNotes{heard: func(l *admin.AbandonedKeys) {
+			l.Keys = slices.DeleteFunc(l.Keys, func(k admin.AbandonedKey) bool { return k.Started > 1 })
 		}}, "F2_what_is_left"},
-		"what_was_seen_is_not_heard": {brokenNotes{claim: func(c *contract.KeyClaim) { c.Seen = 0 }}, "F2_what_was_seen"},
+		"what_was_seen_is_not_heard": {brokenNotes{claim: func(c *store.KeyClaim) { c.Seen = 0 }}, "F2_what_was_seen"},
 		"a_lost_claim_is_not_told":   {brokenNotes{note: func(error) error { return nil }}, "law_5_a_claim_that_was_lost_notes_nothing"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -4,17 +4,17 @@ import (
 	"context"
 	"maps"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // keepsResults is a store that keeps results in another way.
 type keepsResults struct {
 	*memstore.Store
-	keep func(s *memstore.Store, tx *memstore.Tx, of contract.ResultOf, result []byte) error
+	keep func(s *memstore.Store, tx *memstore.Tx, of store.ResultOf, result []byte) error
 }
 
-func (s keepsResults) KeepResult(_ context.Context, tx *memstore.Tx, of contract.ResultOf, result []byte) error {
+func (s keepsResults) KeepResult(_ context.Context, tx *memstore.Tx, of store.ResultOf, result []byte) error {
 	return s.keep(s.Store, tx, of, result)
 }
 
@@ -25,7 +25,7 @@ type remembersResults struct {
 	forget bool
 }
 
-func (s remembersResults) Results(ctx context.Context, of []contract.ResultOf) ([][]byte, error) {
+func (s remembersResults) Results(ctx context.Context, of []store.ResultOf) ([][]byte, error) {
 	all, err := s.Store.Results(ctx, of)
 	for i := range all {
 		switch {
@@ -41,56 +41,56 @@ func (s remembersResults) Results(ctx context.Context, of []contract.ResultOf) (
 	return all, err
 }
 
-func keepingResults(keep func(s *memstore.Store, tx *memstore.Tx, of contract.ResultOf, result []byte) error) func(*memstore.Store) contract.TxStore[*memstore.Tx] {
-	return func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return keepsResults{s, keep} }
+func keepingResults(keep func(s *memstore.Store, tx *memstore.Tx, of store.ResultOf, result []byte) error) func(*memstore.Store) store.TxStore[*memstore.Tx] {
+	return func(s *memstore.Store) store.TxStore[*memstore.Tx] { return keepsResults{s, keep} }
 }
 
 // oneAtEnd keeps but the last result by its commit.
 type oneAtEnd struct {
 	batch
-	of     contract.ResultOf
+	of     store.ResultOf
 	result []byte
 }
 
-func (b *oneAtEnd) WriteResultAtCommit(of contract.ResultOf, result []byte) {
+func (b *oneAtEnd) WriteResultAtCommit(of store.ResultOf, result []byte) {
 	b.of, b.result = of, result
 }
 
-func (b *oneAtEnd) Commit(ctx context.Context, e contract.Ending) contract.Result {
+func (b *oneAtEnd) Commit(ctx context.Context, e store.Ending) store.Result {
 	if b.of.ID != nil {
-		b.batch.(contract.CommitResultWriter).WriteResultAtCommit(b.of, b.result)
+		b.batch.(store.CommitResultWriter).WriteResultAtCommit(b.of, b.result)
 	}
 	return b.batch.Commit(ctx, e)
 }
 
 var resultFaults = []fault{
-	{"the commit keeps one result", "C12_a_result_may_be_kept_by_the_commit", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
-		return &broken{Store: s, batch: func(_ *broken, b batch, _ []contract.Mark) batch { return &oneAtEnd{batch: b} }}
+	{"the commit keeps one result", "C12_a_result_may_be_kept_by_the_commit", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return &broken{Store: s, batch: func(_ *broken, b batch, _ []store.Mark) batch { return &oneAtEnd{batch: b} }}
 	}},
-	{"a result is written in a transaction of its own", "C12_a_result_is_there_exactly", keepingResults(func(s *memstore.Store, _ *memstore.Tx, of contract.ResultOf, result []byte) error {
-		b, _, err := s.Begin(context.Background(), contract.TxOptions{}, nil)
+	{"a result is written in a transaction of its own", "C12_a_result_is_there_exactly", keepingResults(func(s *memstore.Store, _ *memstore.Tx, of store.ResultOf, result []byte) error {
+		b, _, err := s.Begin(context.Background(), store.TxOptions{}, nil)
 		if err != nil {
 			return err
 		}
-		defer b.Commit(context.Background(), contract.Ending{})
-		return s.KeepResult(context.Background(), b.Tx(contract.All), of, result)
+		defer b.Commit(context.Background(), store.Ending{})
+		return s.KeepResult(context.Background(), b.Tx(store.All), of, result)
 	})},
-	{"results are cut", "C12_a_result_is_any_bytes", keepingResults(func(s *memstore.Store, tx *memstore.Tx, of contract.ResultOf, result []byte) error {
+	{"results are cut", "C12_a_result_is_any_bytes", keepingResults(func(s *memstore.Store, tx *memstore.Tx, of store.ResultOf, result []byte) error {
 		return s.KeepResult(context.Background(), tx, of, result[:min(len(result), 1000)])
 	})},
-	{"results are not of a scope", "C12_a_result_is_any_bytes", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+	{"results are not of a scope", "C12_a_result_is_any_bytes", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return remembersResults{s, map[string][]byte{}, false}
 	}},
-	{"an empty result is none", "C12_a_result_is_any_bytes", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return remembersResults{s, nil, true} }},
-	{"a result outlives its marker", "H3_a_result_goes_with_its_marker", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+	{"an empty result is none", "C12_a_result_is_any_bytes", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return remembersResults{s, nil, true} }},
+	{"a result outlives its marker", "H3_a_result_goes_with_its_marker", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return remembersResults{s, map[string][]byte{}, false}
 	}},
-	{"a result under a lost claim stays", "law_5_a_claim_that_was_lost_keeps_no_result", keepingResults(func(s *memstore.Store, _ *memstore.Tx, of contract.ResultOf, result []byte) error {
-		b, _, err := s.Begin(context.Background(), contract.TxOptions{}, nil)
+	{"a result under a lost claim stays", "law_5_a_claim_that_was_lost_keeps_no_result", keepingResults(func(s *memstore.Store, _ *memstore.Tx, of store.ResultOf, result []byte) error {
+		b, _, err := s.Begin(context.Background(), store.TxOptions{}, nil)
 		if err != nil {
 			return err
 		}
-		defer b.Commit(context.Background(), contract.Ending{})
-		return s.KeepResult(context.Background(), b.Tx(contract.All), of, result)
+		defer b.Commit(context.Background(), store.Ending{})
+		return s.KeepResult(context.Background(), b.Tx(store.All), of, result)
 	})},
 }

@@ -10,22 +10,24 @@ import (
 	"testing/synctest"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 	"github.com/semel-go/semel/storetest"
 )
 
 // broken is a memstore with a fault. Its functions replace what is right.
 type broken struct {
 	*memstore.Store
-	verdict func(contract.Mark, contract.Verdict) contract.Verdict
-	mark    func(contract.Mark) contract.Mark
-	batch   func(*broken, contract.Batch[*memstore.Tx], []contract.Mark) contract.Batch[*memstore.Tx]
+	verdict func(store.Mark, store.Verdict) store.Verdict
+	mark    func(store.Mark) store.Mark
+	batch   func(*broken, store.Batch[*memstore.Tx], []store.Mark) store.Batch[*memstore.Tx]
 }
 
-type batch = contract.Batch[*memstore.Tx]
+type batch = store.Batch[*memstore.Tx]
 
-func (s *broken) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (batch, []contract.Verdict, error) {
+func (s *broken) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (batch, []store.Verdict, error) {
 	if s.mark != nil {
 		marks = slices.Clone(marks)
 		for i := range marks {
@@ -48,27 +50,27 @@ func (s *broken) Begin(ctx context.Context, o contract.TxOptions, marks []contra
 type marksOutlive struct {
 	batch
 	store *memstore.Store
-	marks []contract.Mark
+	marks []store.Mark
 }
 
 func (b marksOutlive) Rollback(ctx context.Context) {
 	b.batch.Rollback(ctx)
-	if again, _, err := b.store.Begin(ctx, contract.TxOptions{}, b.marks); err == nil {
-		again.Commit(ctx, contract.Ending{})
+	if again, _, err := b.store.Begin(ctx, store.TxOptions{}, b.marks); err == nil {
+		again.Commit(ctx, store.Ending{})
 	}
 }
 
 // noTrim forgets what is to be taken back, noRows what is to be written.
 type noTrim struct{ batch }
 
-func (b noTrim) Commit(ctx context.Context, e contract.Ending) contract.Result {
+func (b noTrim) Commit(ctx context.Context, e store.Ending) store.Result {
 	e.Trim = nil
 	return b.batch.Commit(ctx, e)
 }
 
 type noRows struct{ batch }
 
-func (b noRows) Commit(ctx context.Context, e contract.Ending) contract.Result {
+func (b noRows) Commit(ctx context.Context, e store.Ending) store.Result {
 	e.Rows = nil
 	return b.batch.Commit(ctx, e)
 }
@@ -76,10 +78,10 @@ func (b noRows) Commit(ctx context.Context, e contract.Ending) contract.Result {
 // halfCommit says that it did not commit although it did.
 type halfCommit struct{ batch }
 
-func (b halfCommit) Commit(ctx context.Context, e contract.Ending) contract.Result {
+func (b halfCommit) Commit(ctx context.Context, e store.Ending) store.Result {
 	r := b.batch.Commit(context.WithoutCancel(ctx), e)
 	if ctx.Err() != nil {
-		r = contract.Result{Outcome: contract.NotCommitted, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: ctx.Err()}
+		r = store.Result{Outcome: store.NotCommitted, Class: store.ClassDown, Culprit: store.NoCulprit, Err: ctx.Err()}
 	}
 	return r
 }
@@ -91,20 +93,20 @@ type splitCommit struct {
 }
 
 func (b splitCommit) Tx(int) *memstore.Tx {
-	own, _, err := b.store.Begin(context.Background(), contract.TxOptions{}, nil)
+	own, _, err := b.store.Begin(context.Background(), store.TxOptions{}, nil)
 	if err != nil {
 		panic(err)
 	}
-	tx := own.Tx(contract.All)
+	tx := own.Tx(store.All)
 	_ = tx.Add("a", 1)
-	own.Commit(context.Background(), contract.Ending{})
+	own.Commit(context.Background(), store.Ending{})
 	return b.batch.Tx(0)
 }
 
 type anyRevision struct{ *memstore.Store }
 
-func (s anyRevision) Discard(ctx context.Context, number, revision int64, a contract.Act) error {
-	rows, err := s.Rows(ctx, contract.RowFilter{Numbers: []int64{number}})
+func (s anyRevision) Discard(ctx context.Context, number, revision int64, a store.Act) error {
+	rows, err := s.Rows(ctx, store.RowFilter{Numbers: []int64{number}})
 	if err == nil && len(rows) == 1 {
 		revision = rows[0].Revision
 	}
@@ -114,7 +116,7 @@ func (s anyRevision) Discard(ctx context.Context, number, revision int64, a cont
 // keepsLast keeps what is there for nobody.
 type keepsLast struct{ *memstore.Store }
 
-func (s keepsLast) KeepPosition(ctx context.Context, consumer, lane string, p contract.Position) (contract.Position, error) {
+func (s keepsLast) KeepPosition(ctx context.Context, consumer, lane string, p source.Position) (source.Position, error) {
 	return p, s.SavePosition(ctx, consumer, lane, p)
 }
 
@@ -122,7 +124,7 @@ func (s keepsLast) KeepPosition(ctx context.Context, consumer, lane string, p co
 // nothing there.
 type looksUp struct{ *memstore.Store }
 
-func (s looksUp) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (batch, []contract.Verdict, error) {
+func (s looksUp) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (batch, []store.Verdict, error) {
 	asked := slices.Clone(marks)
 	before, found, err := s.Store.Begin(ctx, o, marks)
 	if err != nil {
@@ -144,9 +146,9 @@ func (s looksUp) Begin(ctx context.Context, o contract.TxOptions, marks []contra
 // forgetsGenerations takes another derivation for a generation that has one.
 type forgetsGenerations struct{ *memstore.Store }
 
-func (s forgetsGenerations) AddDerivation(ctx context.Context, d contract.Derivation) (bool, error) {
+func (s forgetsGenerations) AddDerivation(ctx context.Context, d admin.Derivation) (bool, error) {
 	all, err := s.Derivations(ctx, d.Consumer)
-	for err == nil && slices.ContainsFunc(all, func(there contract.Derivation) bool { return there.Generation == d.Generation && there.Text != d.Text }) {
+	for err == nil && slices.ContainsFunc(all, func(there admin.Derivation) bool { return there.Generation == d.Generation && there.Text != d.Text }) {
 		d.Generation++
 	}
 	return s.Store.AddDerivation(ctx, d)
@@ -163,108 +165,108 @@ func (s takesNames) SetOwner(ctx context.Context, consumer, _, owner string) (bo
 	return s.Store.SetOwner(ctx, consumer, was, owner)
 }
 
-type noInbox struct{ contract.TxStore[*memstore.Tx] }
+type noInbox struct{ store.TxStore[*memstore.Tx] }
 
 type deafClassify struct{ *memstore.Store }
 
 // gullible takes an end of file of a handler's for the store's.
 type gullible struct{ batch }
 
-func (gullible) ClassifyHandler(_ context.Context, err error) contract.Class {
+func (gullible) ClassifyHandler(_ context.Context, err error) store.Class {
 	if errors.Is(err, io.EOF) {
-		return contract.ClassDown
+		return store.ClassDown
 	}
-	return contract.ClassRetry
+	return store.ClassRetry
 }
 
-func (deafClassify) Classify(err error) contract.Class {
+func (deafClassify) Classify(err error) store.Class {
 	if errors.Is(err, memstore.ErrTxDone) {
-		return contract.ClassPermanent
+		return store.ClassPermanent
 	}
-	return contract.ClassRetry
+	return store.ClassRetry
 }
 
 type fault struct {
 	name string
 	// caught is part of the name of a case that must fail.
 	caught string
-	store  func(*memstore.Store) contract.TxStore[*memstore.Tx]
+	store  func(*memstore.Store) store.TxStore[*memstore.Tx]
 }
 
 var faults = []fault{
-	{"marks survive a rollback", "law_3", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
-		return &broken{Store: s, batch: func(s *broken, b batch, m []contract.Mark) batch { return marksOutlive{b, s.Store, m} }}
+	{"marks survive a rollback", "law_3", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return &broken{Store: s, batch: func(s *broken, b batch, m []store.Mark) batch { return marksOutlive{b, s.Store, m} }}
 	}},
-	{"everything is fresh", "trap_1_", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
-		return &broken{Store: s, verdict: func(contract.Mark, contract.Verdict) contract.Verdict { return contract.Verdict{Kind: contract.Fresh} }}
+	{"everything is fresh", "trap_1_", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return &broken{Store: s, verdict: func(store.Mark, store.Verdict) store.Verdict { return store.Verdict{Kind: store.Fresh} }}
 	}},
-	{"a parked message counts as applied", "trap_10", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
-		return &broken{Store: s, verdict: func(_ contract.Mark, v contract.Verdict) contract.Verdict {
-			if v.Already(contract.Parked) {
-				v.Was = contract.Applied
+	{"a parked message counts as applied", "trap_10", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return &broken{Store: s, verdict: func(_ store.Mark, v store.Verdict) store.Verdict {
+			if v.Already(store.Parked) {
+				v.Was = store.Applied
 			}
 			return v
 		}}
 	}},
-	{"what a newer release marked counts as applied", "trap_T104", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
-		return &broken{Store: s, verdict: func(_ contract.Mark, v contract.Verdict) contract.Verdict {
-			if v.Kind == contract.Newer {
-				v = contract.Verdict{Kind: contract.Seen, Was: contract.Applied}
+	{"what a newer release marked counts as applied", "trap_T104", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return &broken{Store: s, verdict: func(_ store.Mark, v store.Verdict) store.Verdict {
+			if v.Kind == store.Newer {
+				v = store.Verdict{Kind: store.Seen, Was: store.Applied}
 			}
 			return v
 		}}
 	}},
-	{"trims are ignored", "trim_takes", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
-		return &broken{Store: s, batch: func(_ *broken, b batch, _ []contract.Mark) batch { return noTrim{b} }}
+	{"trims are ignored", "trim_takes", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return &broken{Store: s, batch: func(_ *broken, b batch, _ []store.Mark) batch { return noTrim{b} }}
 	}},
-	{"rows are not written", "a_row_is_written", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
-		return &broken{Store: s, batch: func(_ *broken, b batch, _ []contract.Mark) batch { return noRows{b} }}
+	{"rows are not written", "a_row_is_written", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return &broken{Store: s, batch: func(_ *broken, b batch, _ []store.Mark) batch { return noRows{b} }}
 	}},
-	{"a commit lies", "trap_94", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
-		return &broken{Store: s, batch: func(_ *broken, b batch, _ []contract.Mark) batch { return halfCommit{b} }}
+	{"a commit lies", "trap_94", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return &broken{Store: s, batch: func(_ *broken, b batch, _ []store.Mark) batch { return halfCommit{b} }}
 	}},
-	{"effects commit on their own", "law_1", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
-		return &broken{Store: s, batch: func(s *broken, b batch, _ []contract.Mark) batch { return splitCommit{b, s.Store} }}
+	{"effects commit on their own", "law_1", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return &broken{Store: s, batch: func(s *broken, b batch, _ []store.Mark) batch { return splitCommit{b, s.Store} }}
 	}},
-	{"ids are compared without case", "trap_78", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
-		return &broken{Store: s, mark: func(m contract.Mark) contract.Mark { m.ID = []byte(strings.ToLower(string(m.ID))); return m }}
+	{"ids are compared without case", "trap_78", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return &broken{Store: s, mark: func(m store.Mark) store.Mark { m.ID = []byte(strings.ToLower(string(m.ID))); return m }}
 	}},
-	{"ids are cut", "trap_79", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
-		return &broken{Store: s, mark: func(m contract.Mark) contract.Mark { m.ID = m.ID[:min(len(m.ID), 255)]; return m }}
+	{"ids are cut", "trap_79", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return &broken{Store: s, mark: func(m store.Mark) store.Mark { m.ID = m.ID[:min(len(m.ID), 255)]; return m }}
 	}},
-	{"consumers share ids", "trap_T17", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
-		return &broken{Store: s, mark: func(m contract.Mark) contract.Mark { m.Scope = 1; return m }}
+	{"consumers share ids", "trap_T17", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return &broken{Store: s, mark: func(m store.Mark) store.Mark { m.Scope = 1; return m }}
 	}},
-	{"fingerprints are ignored", "trap_73", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
-		return &broken{Store: s, mark: func(m contract.Mark) contract.Mark { m.Fingerprint = semel.Fingerprint{}; return m }}
+	{"fingerprints are ignored", "trap_73", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return &broken{Store: s, mark: func(m store.Mark) store.Mark { m.Fingerprint = semel.Fingerprint{}; return m }}
 	}},
-	{"fingerprints of two rules are compared", "case_14", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
-		return &broken{Store: s, mark: func(m contract.Mark) contract.Mark { m.Fingerprint.Version = 1; return m }}
+	{"fingerprints of two rules are compared", "case_14", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return &broken{Store: s, mark: func(m store.Mark) store.Mark { m.Fingerprint.Version = 1; return m }}
 	}},
-	{"acts ignore the revision", "an_act_on_a_changed_row", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+	{"acts ignore the revision", "an_act_on_a_changed_row", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return anyRevision{s}
 	}},
-	{"who keeps last wins", "trap_T92", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return keepsLast{s} }},
-	{"a pause lifts the limit", "I0_what_is_wanted", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return pauseLifts{s} }},
-	{"a pause is of every consumer", "I0_what_is_wanted", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return oneControl{s} }},
-	{"the consumer that is paused is not told", "I0_the_consumers", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return onlyScopes{s} }},
-	{"an order is not recorded", "I0_what_is_ordered", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return unrecorded{s} }},
-	{"any limit is kept", "I0_a_limit_below", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return anyLimit{s} }},
-	{"a pass begins anew for bodies", "D7_a_pass_goes_on", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return beginsAnew{s} }},
-	{"nothing is marked under a former identity", "A7_a_mark_is_fresh", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
-		return &broken{Store: s, mark: func(m contract.Mark) contract.Mark { m.Former = nil; return m }}
+	{"who keeps last wins", "trap_T92", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return keepsLast{s} }},
+	{"a pause lifts the limit", "I0_what_is_wanted", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return pauseLifts{s} }},
+	{"a pause is of every consumer", "I0_what_is_wanted", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return oneControl{s} }},
+	{"the consumer that is paused is not told", "I0_the_consumers", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return onlyScopes{s} }},
+	{"an order is not recorded", "I0_what_is_ordered", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return unrecorded{s} }},
+	{"any limit is kept", "I0_a_limit_below", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return anyLimit{s} }},
+	{"a pass begins anew for bodies", "D7_a_pass_goes_on", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return beginsAnew{s} }},
+	{"nothing is marked under a former identity", "A7_a_mark_is_fresh", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return &broken{Store: s, mark: func(m store.Mark) store.Mark { m.Former = nil; return m }}
 	}},
-	{"a former identity is only looked up", "A7_a_mark_is_fresh", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return looksUp{s} }},
-	{"a conflict with a former identity is a duplicate", "A7_other_content", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
-		return &broken{Store: s, verdict: func(_ contract.Mark, v contract.Verdict) contract.Verdict {
-			if v.Former && v.Kind == contract.Conflict {
-				v = contract.Verdict{Kind: contract.Seen, Was: contract.Applied, Former: true}
+	{"a former identity is only looked up", "A7_a_mark_is_fresh", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return looksUp{s} }},
+	{"a conflict with a former identity is a duplicate", "A7_other_content", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return &broken{Store: s, verdict: func(_ store.Mark, v store.Verdict) store.Verdict {
+			if v.Former && v.Kind == store.Conflict {
+				v = store.Verdict{Kind: store.Seen, Was: store.Applied, Former: true}
 			}
 			return v
 		}}
 	}},
-	{"what cannot be compared is a copy", "A7_what_cannot_be_compared", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
-		return &broken{Store: s, mark: func(m contract.Mark) contract.Mark {
+	{"what cannot be compared is a copy", "A7_what_cannot_be_compared", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return &broken{Store: s, mark: func(m store.Mark) store.Mark {
 			if m.Former != nil {
 				former := *m.Former
 				former.Strict, m.Former = false, &former
@@ -272,36 +274,36 @@ var faults = []fault{
 			return m
 		}}
 	}},
-	{"a second with one former identity is a duplicate of the first", "A7_of_two_with", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
-		return &broken{Store: s, verdict: func(m contract.Mark, v contract.Verdict) contract.Verdict {
-			if m.Former != nil && v.Kind == contract.Busy {
-				v = contract.Verdict{Kind: contract.Seen, Was: contract.Applied}
+	{"a second with one former identity is a duplicate of the first", "A7_of_two_with", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return &broken{Store: s, verdict: func(m store.Mark, v store.Verdict) store.Verdict {
+			if m.Former != nil && v.Kind == store.Busy {
+				v = store.Verdict{Kind: store.Seen, Was: store.Applied}
 			}
 			return v
 		}}
 	}},
-	{"a generation has two derivations", "A7_derivations_are_kept", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return forgetsGenerations{s} }},
-	{"whoever sets an owner owns", "trap_23", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return takesNames{s} }},
-	{"scopes that are asked for at once are numbered in another order", "a_scope_has_the_number_that_it_has_alone", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return sortsScopes{s} }},
-	{"an offset is lowered", "I7_an_offset_only_goes_forward", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return lowersOffsets{s} }},
-	{"what must have stood is not looked at", "T110", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
-		return &wrongOffsets{Store: s, ask: func(a *contract.OffsetAdvance) { a.Least = contract.NoOffset }}
+	{"a generation has two derivations", "A7_derivations_are_kept", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return forgetsGenerations{s} }},
+	{"whoever sets an owner owns", "trap_23", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return takesNames{s} }},
+	{"scopes that are asked for at once are numbered in another order", "a_scope_has_the_number_that_it_has_alone", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return sortsScopes{s} }},
+	{"an offset is lowered", "I7_an_offset_only_goes_forward", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return lowersOffsets{s} }},
+	{"what must have stood is not looked at", "T110", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return &wrongOffsets{Store: s, ask: func(a *source.OffsetAdvance) { a.Least = source.NoOffset }}
 	}},
-	{"one lane that lacks does not keep the others back", "T110_nothing_is_written", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return advancesEach{s} }},
-	{"what stood before is not told", "I7_an_offset_only_goes_forward", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
-		return &wrongOffsets{Store: s, tell: func(before, to *contract.LaneOffset) { *before = *to }}
+	{"one lane that lacks does not keep the others back", "T110_nothing_is_written", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return advancesEach{s} }},
+	{"what stood before is not told", "I7_an_offset_only_goes_forward", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return &wrongOffsets{Store: s, tell: func(before, to *source.LaneOffset) { *before = *to }}
 	}},
-	{"offsets are of all consumers", "I7_offsets_are_kept_by_consumer", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+	{"offsets are of all consumers", "I7_offsets_are_kept_by_consumer", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return &wrongOffsets{Store: s, consumer: "all"}
 	}},
-	{"an ability is missing", "abilities", func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return noInbox{s} }},
-	{"a handler's end of file is the store's", "trap_T84", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
-		return &broken{Store: s, batch: func(_ *broken, b batch, _ []contract.Mark) batch { return gullible{b} }}
+	{"an ability is missing", "abilities", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return noInbox{s} }},
+	{"a handler's end of file is the store's", "trap_T84", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return &broken{Store: s, batch: func(_ *broken, b batch, _ []store.Mark) batch { return gullible{b} }}
 	}},
-	{"an unknown outcome is taken for another", "trap_T104", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
-		return &broken{Store: s, mark: func(m contract.Mark) contract.Mark { m.As = (m.As-1)%5 + 1; return m }}
+	{"an unknown outcome is taken for another", "trap_T104", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return &broken{Store: s, mark: func(m store.Mark) store.Mark { m.As = (m.As-1)%5 + 1; return m }}
 	}},
-	{"the store's failures are charged to messages", "a_call_with_a_cancelled_context", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+	{"the store's failures are charged to messages", "a_call_with_a_cancelled_context", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return deafClassify{s}
 	}},
 }
@@ -333,7 +335,7 @@ func TestTheSuiteFindsPlantedFaults(t *testing.T) {
 func TestTheRightStoreHasNoFailures(t *testing.T) {
 	for _, f := range storetest.Check(t, storetest.Harness[*memstore.Tx]{
 		Open: func(testing.TB) storetest.Instance[*memstore.Tx] {
-			return opened(func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return s })
+			return opened(func(s *memstore.Store) store.TxStore[*memstore.Tx] { return s })
 		},
 		Can: abilities,
 	}) {

@@ -3,8 +3,8 @@ package storetest_test
 import (
 	"context"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // closesAll is a store whose discard of a first content closes the marker of its identity,
@@ -14,7 +14,7 @@ type closesAll struct {
 	closed map[string]bool
 }
 
-func (s *closesAll) Discard(ctx context.Context, number, revision int64, a contract.Act) error {
+func (s *closesAll) Discard(ctx context.Context, number, revision int64, a store.Act) error {
 	if r := rowNow(s.Store, number); !r.Conflict {
 		s.closed[r.Key.ID] = true
 	}
@@ -22,18 +22,18 @@ func (s *closesAll) Discard(ctx context.Context, number, revision int64, a contr
 }
 
 // judge answers as if the marker of a closed identity were closed.
-func (s *closesAll) judge(m contract.Mark, v contract.Verdict) contract.Verdict {
+func (s *closesAll) judge(m store.Mark, v store.Verdict) store.Verdict {
 	switch {
 	case !s.closed[string(m.ID)]:
 		return v
 	case m.Claim.Token != 0:
-		return contract.Verdict{Kind: contract.ClaimLost}
+		return store.Verdict{Kind: store.ClaimLost}
 	}
-	return contract.Verdict{Kind: contract.Seen, Was: contract.Discarded}
+	return store.Verdict{Kind: store.Seen, Was: store.Discarded}
 }
 
 var twinFaults = []fault{
-	{"a discard closes the marker of another row", "law_16_a_discard_of_the_first_row", func(s *memstore.Store) contract.TxStore[*memstore.Tx] {
+	{"a discard closes the marker of another row", "law_16_a_discard_of_the_first_row", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		c := &closesAll{broken: broken{Store: s}, closed: map[string]bool{}}
 		c.verdict = c.judge
 		return c

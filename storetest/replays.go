@@ -9,38 +9,39 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
 func hasReplays(store any) bool {
-	_, replays := store.(contract.Replays)
-	_, foretells := store.(contract.Previewer)
+	_, replays := store.(admin.Replays)
+	_, foretells := store.(admin.Previewer)
 	return replays && foretells
 }
 
 // anHour is a lease that no test waits for.
 const anHour = time.Hour
 
-func (h *fixture[Tx]) replays() contract.Replays { return h.Store.(contract.Replays) }
+func (h *fixture[Tx]) replays() admin.Replays { return h.Store.(admin.Replays) }
 
 // replaying begins a replay of a consumer, run under the token for so long.
-func (h *fixture[Tx]) replaying(consumer string, generation int64, t contract.Token, lease time.Duration) int64 {
+func (h *fixture[Tx]) replaying(consumer string, generation int64, t store.Token, lease time.Duration) int64 {
 	h.t.Helper()
-	n, err := h.replays().NewReplay(h.t.context(), contract.Replay{Consumer: consumer, Kind: contract.ReplayAgain, Generation: generation, Progress: someProgress(1)}, t, lease, order("replay start", "ana", "lost"))
+	n, err := h.replays().NewReplay(h.t.context(), admin.Replay{Consumer: consumer, Kind: admin.ReplayAgain, Generation: generation, Progress: someProgress(1)}, t, lease, order("replay start", "ana", "lost"))
 	h.t.must(err)
 	return n
 }
 
 // someProgress is one that has all there is.
-func someProgress(n int64) contract.ReplayProgress {
-	return contract.ReplayProgress{
+func someProgress(n int64) admin.ReplayProgress {
+	return admin.ReplayProgress{
 		Range:  "all of \"orders\"",
-		Lanes:  []contract.ReplayLane{{Lane: "orders/0", Is: "x", From: 3, To: 1 << 40, After: n}, {Lane: "ø \\ \" \n", From: 0, To: 1, After: -1}},
-		Counts: contract.ReplayCounts{Read: n, Applied: n}, Prediction: &contract.ReplayCounts{Read: 7, Skipped: 7},
+		Lanes:  []admin.ReplayLane{{Lane: "orders/0", Is: "x", From: 3, To: 1 << 40, After: n}, {Lane: "ø \\ \" \n", From: 0, To: 1, After: -1}},
+		Counts: admin.ReplayCounts{Read: n, Applied: n}, Prediction: &admin.ReplayCounts{Read: 7, Skipped: 7},
 	}
 }
 
-func (h *fixture[Tx]) wantReplay(number int64, state contract.ReplayState, run bool, p contract.ReplayProgress) contract.Replay {
+func (h *fixture[Tx]) wantReplay(number int64, state admin.ReplayState, run bool, p admin.ReplayProgress) admin.Replay {
 	h.t.Helper()
 	r, err := h.replays().Replay(h.t.context(), number)
 	h.t.must(err)
@@ -57,7 +58,7 @@ func (h *fixture[Tx]) wantRefused(err, want error) {
 	}
 }
 
-// replayed are the laws of contract.Replays.
+// replayed are the laws of admin.Replays.
 func (s suite[Tx]) replayed(t *T) {
 	t.Run("G1_a_replay_is_kept_as_it_was_begun",
 		"A replay is found by its number and among those of its consumer, the newest first, with who, why, when, and how far it has come.",
@@ -66,8 +67,8 @@ func (s suite[Tx]) replayed(t *T) {
 			first := h.replaying("billing", 0, 1, anHour)
 			other := h.replaying("bil\x00ling\xff", 0, 1, anHour)
 			third := h.replaying("billing", 2, 1, anHour)
-			r := h.wantReplay(first, contract.ReplayRunning, true, someProgress(1))
-			if r.Consumer != "billing" || r.Kind != contract.ReplayAgain || r.Start.By != "ana" || r.Start.Why != "lost" || r.Effects || r.Stop != (contract.Order{}) || first == other {
+			r := h.wantReplay(first, admin.ReplayRunning, true, someProgress(1))
+			if r.Consumer != "billing" || r.Kind != admin.ReplayAgain || r.Start.By != "ana" || r.Start.Why != "lost" || r.Effects || r.Stop != (admin.Order{}) || first == other {
 				t.Errorf("it is %+v", r)
 			}
 			h.wantListed("billing", 0, third, first)
@@ -76,7 +77,7 @@ func (s suite[Tx]) replayed(t *T) {
 			h.wantListed("", 2, third, other)
 			h.wantListed("nobody", 0)
 			_, err := h.replays().Replay(t.context(), third+1)
-			h.wantRefused(err, contract.ErrNoReplay)
+			h.wantRefused(err, admin.ErrNoReplay)
 		})
 	t.Run("trap_T47_one_replay_of_a_consumer_at_a_time",
 		"Of many that begin a replay of one consumer at once one does, and the others are refused, until it has ended.",
@@ -85,17 +86,17 @@ func (s suite[Tx]) replayed(t *T) {
 			var begun atomic.Int64
 			replays := h.replays()
 			together(8, func(int) {
-				n, err := replays.NewReplay(t.context(), contract.Replay{Consumer: "billing", Kind: contract.ReplayAgain}, 1, anHour, order("replay start", "ana", "x"))
+				n, err := replays.NewReplay(t.context(), admin.Replay{Consumer: "billing", Kind: admin.ReplayAgain}, 1, anHour, order("replay start", "ana", "x"))
 				switch {
 				case err == nil && !begun.CompareAndSwap(0, n):
 					t.Error("two have begun")
-				case err != nil && !errors.Is(err, contract.ErrReplayOpen):
+				case err != nil && !errors.Is(err, admin.ErrReplayOpen):
 					t.Errorf("refused by %v", err)
 				}
 			})
 			n := begun.Load()
-			t.must(h.replays().EndReplay(t.context(), n, 1, contract.ReplayDone, someProgress(5), order("replay done", "ana", "x")))
-			h.wantReplay(n, contract.ReplayDone, false, someProgress(5))
+			t.must(h.replays().EndReplay(t.context(), n, 1, admin.ReplayDone, someProgress(5), order("replay done", "ana", "x")))
+			h.wantReplay(n, admin.ReplayDone, false, someProgress(5))
 			h.replaying("billing", 0, 2, anHour)
 		})
 	s.tokens(t)
@@ -125,43 +126,43 @@ func (s suite[Tx]) tokens(t *T) {
 			h := s.opened(t)
 			n := h.replaying("billing", 0, 1, anHour)
 			_, err := h.replays().SaveReplay(t.context(), n, 2, anHour, someProgress(9))
-			h.wantRefused(err, contract.ErrClaimLost)
-			h.wantRefused(h.replays().EndReplay(t.context(), n, 2, contract.ReplayDone, someProgress(9), order("replay done", "bo", "x")), contract.ErrClaimLost)
+			h.wantRefused(err, store.ErrClaimLost)
+			h.wantRefused(h.replays().EndReplay(t.context(), n, 2, admin.ReplayDone, someProgress(9), order("replay done", "bo", "x")), store.ErrClaimLost)
 			_, err = h.replays().TakeReplay(t.context(), n, 2, anHour, order("replay resume", "bo", "x"))
-			h.wantRefused(err, contract.ErrReplayHeld)
-			h.wantReplay(n, contract.ReplayRunning, true, someProgress(1))
+			h.wantRefused(err, admin.ErrReplayHeld)
+			h.wantReplay(n, admin.ReplayRunning, true, someProgress(1))
 			state, err := h.replays().SaveReplay(t.context(), n, 1, 0, someProgress(2)) // and lives no more
 			t.must(err)
-			if state != contract.ReplayRunning {
+			if state != admin.ReplayRunning {
 				t.Errorf("it is %s", state)
 			}
 			r, err := h.replays().TakeReplay(t.context(), n, 2, anHour, order("replay resume", "bo", "x"))
 			t.must(err)
-			if r.Number != n || r.State != contract.ReplayRunning || !reflect.DeepEqual(r.Progress, someProgress(2)) || r.Left <= 0 {
+			if r.Number != n || r.State != admin.ReplayRunning || !reflect.DeepEqual(r.Progress, someProgress(2)) || r.Left <= 0 {
 				t.Errorf("what was taken is %+v", r)
 			}
 			_, err = h.replays().SaveReplay(t.context(), n, 1, anHour, someProgress(9))
-			h.wantRefused(err, contract.ErrClaimLost)
-			h.wantReplay(n, contract.ReplayRunning, true, someProgress(2))
+			h.wantRefused(err, store.ErrClaimLost)
+			h.wantReplay(n, admin.ReplayRunning, true, someProgress(2))
 		})
 	t.Run("G1_what_is_done_is_not_resumed",
 		"A replay that has come to its end, or is stopped, is another's no more by its token; a stopped one goes on, but not beside another.",
 		func(t *T) {
 			h := s.opened(t)
 			n := h.replaying("billing", 0, 1, anHour)
-			t.must(h.replays().EndReplay(t.context(), n, 1, contract.ReplayStopped, someProgress(3), order("replay stopped", "ana", "x")))
+			t.must(h.replays().EndReplay(t.context(), n, 1, admin.ReplayStopped, someProgress(3), order("replay stopped", "ana", "x")))
 			_, err := h.replays().SaveReplay(t.context(), n, 1, anHour, someProgress(9))
-			h.wantRefused(err, contract.ErrClaimLost)
-			h.wantReplay(n, contract.ReplayStopped, false, someProgress(3))
+			h.wantRefused(err, store.ErrClaimLost)
+			h.wantReplay(n, admin.ReplayStopped, false, someProgress(3))
 			second := h.replaying("billing", 0, 1, anHour)
 			_, err = h.replays().TakeReplay(t.context(), n, 2, anHour, order("replay resume", "bo", "x"))
-			h.wantRefused(err, contract.ErrReplayOpen)
-			t.must(h.replays().EndReplay(t.context(), second, 1, contract.ReplayDone, someProgress(3), order("replay done", "ana", "x")))
+			h.wantRefused(err, admin.ErrReplayOpen)
+			t.must(h.replays().EndReplay(t.context(), second, 1, admin.ReplayDone, someProgress(3), order("replay done", "ana", "x")))
 			_, err = h.replays().TakeReplay(t.context(), second, 2, anHour, order("replay resume", "bo", "x"))
-			h.wantRefused(err, contract.ErrReplayEnded)
+			h.wantRefused(err, admin.ErrReplayEnded)
 			_, err = h.replays().TakeReplay(t.context(), n, 2, anHour, order("replay resume", "bo", "x"))
 			t.must(err)
-			h.wantReplay(n, contract.ReplayRunning, true, someProgress(3))
+			h.wantReplay(n, admin.ReplayRunning, true, someProgress(3))
 		})
 }
 
@@ -174,27 +175,27 @@ func (s suite[Tx]) stops(t *T) {
 			n := h.replaying("billing", 0, 1, anHour)
 			r, err := h.replays().StopReplay(t.context(), n, order("replay stop", "bo", "slow"))
 			t.must(err)
-			if r.State != contract.ReplayStopping || r.Stop.By != "bo" || r.Stop.Why != "slow" || r.Stop.At.IsZero() {
+			if r.State != admin.ReplayStopping || r.Stop.By != "bo" || r.Stop.Why != "slow" || r.Stop.At.IsZero() {
 				t.Errorf("it is %+v", r)
 			}
 			state, err := h.replays().SaveReplay(t.context(), n, 1, anHour, someProgress(2))
 			t.must(err)
-			if state != contract.ReplayStopping {
+			if state != admin.ReplayStopping {
 				t.Errorf("who runs it hears %s", state)
 			}
 			_, err = h.replays().StopReplay(t.context(), n, order("replay stop", "cy", "x"))
-			h.wantRefused(err, contract.ErrReplayEnded)
-			t.must(h.replays().EndReplay(t.context(), n, 1, contract.ReplayStopped, someProgress(2), order("replay stopped", "ana", "x")))
-			if r := h.wantReplay(n, contract.ReplayStopped, false, someProgress(2)); r.Stop.By != "bo" {
+			h.wantRefused(err, admin.ErrReplayEnded)
+			t.must(h.replays().EndReplay(t.context(), n, 1, admin.ReplayStopped, someProgress(2), order("replay stopped", "ana", "x")))
+			if r := h.wantReplay(n, admin.ReplayStopped, false, someProgress(2)); r.Stop.By != "bo" {
 				t.Errorf("who stopped it is %+v", r.Stop)
 			}
 			n = h.replaying("billing", 0, 1, 0)
-			if r, err = h.replays().StopReplay(t.context(), n, order("replay stop", "bo", "x")); err != nil || r.State != contract.ReplayStopped {
+			if r, err = h.replays().StopReplay(t.context(), n, order("replay stop", "bo", "x")); err != nil || r.State != admin.ReplayStopped {
 				t.Errorf("one that nobody runs is %+v, %v", r, err)
 			}
-			h.wantReplay(n, contract.ReplayStopped, false, someProgress(1))
+			h.wantReplay(n, admin.ReplayStopped, false, someProgress(1))
 			_, err = h.replays().StopReplay(t.context(), n+1, order("replay stop", "bo", "x"))
-			h.wantRefused(err, contract.ErrNoReplay)
+			h.wantRefused(err, admin.ErrNoReplay)
 		})
 }
 
@@ -212,10 +213,10 @@ func (s suite[Tx]) replayActs(t *T) {
 			t.must(err)
 			_, err = h.replays().TakeReplay(t.context(), n, 2, anHour, order("replay resume", "bo", "again"))
 			t.must(err)
-			h.wantRefused(h.replays().EndReplay(t.context(), n, 1, contract.ReplayDone, someProgress(3), order("replay done", "ana", "x")), contract.ErrClaimLost)
+			h.wantRefused(h.replays().EndReplay(t.context(), n, 1, admin.ReplayDone, someProgress(3), order("replay done", "ana", "x")), store.ErrClaimLost)
 			_, err = h.replays().StopReplay(t.context(), n, order("replay stop", "cy", "slow"))
 			t.must(err)
-			t.must(h.replays().EndReplay(t.context(), n, 2, contract.ReplayStopped, someProgress(3), order("replay stopped", "bo", "3 read")))
+			t.must(h.replays().EndReplay(t.context(), n, 2, admin.ReplayStopped, someProgress(3), order("replay stopped", "bo", "3 read")))
 			acts, err := h.inbox().Acts(t.context(), 0, 0)
 			t.must(err)
 			var verbs []string
@@ -231,36 +232,36 @@ func (s suite[Tx]) replayActs(t *T) {
 		})
 }
 
-// foretelling are the laws of contract.Previewer.
+// foretelling are the laws of admin.Previewer.
 func (s suite[Tx]) foretelling(t *T) {
 	t.Run("G4_what_is_foretold_is_what_a_mark_is_answered",
 		"Fresh, seen and conflict are foretold as Begin answers them, and nothing is written, neither a mark nor a scope.",
 		func(t *T) {
 			h := s.opened(t)
 			h.deliver(h.print("applied", 1))
-			b, _ := h.begin(contract.Mark{Scope: h.scope, ID: []byte("parked"), As: contract.Parked})
-			h.commit(b, contract.Ending{})
-			marks := []contract.Mark{h.print("applied", 1), h.print("applied", 2), h.mark("new"), h.mark("parked"), h.mark(strings.Repeat("long", 1000))}
-			var all []contract.PreviewQuery
+			b, _ := h.begin(store.Mark{Scope: h.scope, ID: []byte("parked"), As: store.Parked})
+			h.commit(b, store.Ending{})
+			marks := []store.Mark{h.print("applied", 1), h.print("applied", 2), h.mark("new"), h.mark("parked"), h.mark(strings.Repeat("long", 1000))}
+			var all []admin.PreviewQuery
 			for _, m := range marks {
-				all = append(all, contract.PreviewQuery{Source: "shop", Mark: m})
+				all = append(all, admin.PreviewQuery{Source: "shop", Mark: m})
 			}
-			all = append(all, contract.PreviewQuery{Source: "another", Mark: h.mark("applied")})
+			all = append(all, admin.PreviewQuery{Source: "another", Mark: h.mark("applied")})
 			for range 2 {
-				got, err := h.Store.(contract.Previewer).Preview(t.context(), "billing", 0, all)
+				got, err := h.Store.(admin.Previewer).Preview(t.context(), "billing", 0, all)
 				if errors.Is(err, semel.ErrUnsupported) && s.h.Can.OneConsumer {
 					return
 				}
 				t.must(err)
-				h.wantKinds(got, already(contract.Applied), conflict, fresh, already(contract.Parked), fresh, fresh)
+				h.wantKinds(got, already(store.Applied), conflict, fresh, already(store.Parked), fresh, fresh)
 			}
 			if !s.h.Can.OneConsumer { // a former identity's scope is another
-				got, err := h.Store.(contract.Previewer).Preview(t.context(), "billing", 1, all[:1])
+				got, err := h.Store.(admin.Previewer).Preview(t.context(), "billing", 1, all[:1])
 				t.must(err)
 				h.wantKinds(got, fresh)
 			}
 			if s.h.Can.LongestID == 0 {
-				h.wantKinds(h.asks(marks...), already(contract.Applied), conflict, fresh, already(contract.Parked), fresh)
+				h.wantKinds(h.asks(marks...), already(store.Applied), conflict, fresh, already(store.Parked), fresh)
 			}
 		})
 }

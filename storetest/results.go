@@ -5,30 +5,30 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // hasResults reports whether the store keeps results and tells them.
-func hasResults[Tx any](store contract.TxStore[Tx]) bool {
-	_, keeps := store.(contract.ResultWriter[Tx])
-	_, reads := store.(contract.ResultReader)
+func hasResults[Tx any](st store.TxStore[Tx]) bool {
+	_, keeps := st.(store.ResultWriter[Tx])
+	_, reads := st.(store.ResultReader)
 	return keeps && reads
 }
 
 // keeps keeps a result in the transaction of mark i of a batch.
-func (h *fixture[Tx]) keeps(b contract.Batch[Tx], i int, m contract.Mark, result []byte) {
+func (h *fixture[Tx]) keeps(b store.Batch[Tx], i int, m store.Mark, result []byte) {
 	h.t.Helper()
-	h.t.must(h.Store.(contract.ResultWriter[Tx]).KeepResult(h.t.context(), b.Tx(i), contract.ResultOf{Scope: m.Scope, ID: m.ID}, result))
+	h.t.must(h.Store.(store.ResultWriter[Tx]).KeepResult(h.t.context(), b.Tx(i), store.ResultOf{Scope: m.Scope, ID: m.ID}, result))
 }
 
 // wantResults asks what is kept of marks; nil stands for nothing.
-func (h *fixture[Tx]) wantResults(marks []contract.Mark, want ...[]byte) {
+func (h *fixture[Tx]) wantResults(marks []store.Mark, want ...[]byte) {
 	h.t.Helper()
-	of := make([]contract.ResultOf, len(marks))
+	of := make([]store.ResultOf, len(marks))
 	for i, m := range marks {
-		of[i] = contract.ResultOf{Scope: m.Scope, ID: m.ID}
+		of[i] = store.ResultOf{Scope: m.Scope, ID: m.ID}
 	}
-	got, err := h.Store.(contract.ResultReader).Results(h.t.context(), of)
+	got, err := h.Store.(store.ResultReader).Results(h.t.context(), of)
 	h.t.must(err)
 	if len(got) != len(want) {
 		h.t.Fatalf("%d results of %d", len(got), len(want))
@@ -57,7 +57,7 @@ func (s suite[Tx]) results(t *T) {
 		h.keeps(b, 0, marks[0], []byte("made"))
 		h.keeps(b, 2, marks[2], []byte("first"))
 		h.keeps(b, 2, marks[2], []byte("second"))
-		h.commit(b, contract.Ending{})
+		h.commit(b, store.Ending{})
 		h.wantCount("effect", 3)
 		h.wantResults(marks, []byte("made"), nil, []byte("second"))
 	})
@@ -65,12 +65,12 @@ func (s suite[Tx]) results(t *T) {
 		h := s.opened(t)
 		marks := h.markAll("a", "b", "c")
 		b, _ := h.begin(marks...)
-		end, able := b.(contract.CommitResultWriter)
+		end, able := b.(store.CommitResultWriter)
 		defer b.Rollback(t.context())
 		if !able {
 			return
 		}
-		of := func(i int) contract.ResultOf { return contract.ResultOf{Scope: marks[i].Scope, ID: marks[i].ID} }
+		of := func(i int) store.ResultOf { return store.ResultOf{Scope: marks[i].Scope, ID: marks[i].ID} }
 		end.WriteResultAtCommit(of(0), []byte("lost"))
 		h.wantResults(marks, nil, nil, nil)
 		b.Rollback(t.context())
@@ -78,12 +78,12 @@ func (s suite[Tx]) results(t *T) {
 		b, _ = h.begin(marks...)
 		h.t.must(h.Effect(t.context(), b.Tx(0), "effect"))
 		h.keeps(b, 1, marks[1], []byte("before"))
-		end = b.(contract.CommitResultWriter)
+		end = b.(store.CommitResultWriter)
 		for i, result := range map[int]string{0: "first", 1: "after", 2: ""} {
 			end.WriteResultAtCommit(of(i), []byte(result))
 		}
 		end.WriteResultAtCommit(of(0), []byte("made"))
-		h.commit(b, contract.Ending{})
+		h.commit(b, store.Ending{})
 		h.wantCount("effect", 1)
 		h.wantResults(marks, []byte("made"), []byte("after"), []byte{})
 	})
@@ -94,17 +94,17 @@ func (s suite[Tx]) results(t *T) {
 			longest = s.h.Can.LongestID
 		}
 		marks := h.markAll("large", "empty", "\"quoted\\", strings.Repeat("x", longest), "00000000-0000-0000-0000-000000000001")
-		want := [][]byte{manyBytes(contract.MaxResult), {}, []byte("a\x00b\xff"), []byte("long"), []byte("uuid")}
+		want := [][]byte{manyBytes(store.MaxResult), {}, []byte("a\x00b\xff"), []byte("long"), []byte("uuid")}
 		b, _ := h.begin(marks...)
 		for i := range marks {
 			h.keeps(b, i, marks[i], want[i])
 		}
-		h.commit(b, contract.Ending{})
+		h.commit(b, store.Ending{})
 		h.wantResults(marks, want...)
 		if !s.h.Can.OneConsumer {
 			other := marks[0]
 			other.Scope = h.scopeOf("shipping", "shop", 0)
-			h.wantResults([]contract.Mark{other, marks[1]}, nil, []byte{})
+			h.wantResults([]store.Mark{other, marks[1]}, nil, []byte{})
 		}
 		h.wantResults(nil)
 	})
@@ -115,27 +115,27 @@ func (s suite[Tx]) results(t *T) {
 			m := h.asking(c)
 			b, _ := h.begin(m)
 			h.keeps(b, 0, m, []byte("stale"))
-			stale := contract.Claim{Number: c.Number, Token: contract.NewToken()}
-			if r := b.Commit(t.context(), contract.Ending{Claims: []contract.ClaimEnding{{Claim: stale, Event: contract.RowCompleted, Ran: true}}}); r.Class != contract.ClassClaimLost {
+			stale := store.Claim{Number: c.Number, Token: store.NewToken()}
+			if r := b.Commit(t.context(), store.Ending{Claims: []store.ClaimEnding{{Claim: stale, Event: store.RowCompleted, Ran: true}}}); r.Class != store.ClassClaimLost {
 				t.Errorf("%+v", r)
 			}
-			h.wantResults([]contract.Mark{m}, nil)
+			h.wantResults([]store.Mark{m}, nil)
 			b, _ = h.begin(m)
 			h.keeps(b, 0, m, []byte("made"))
-			h.commit(b, contract.Ending{Claims: []contract.ClaimEnding{{Claim: c.Claim, Event: contract.RowCompleted, Ran: true}}})
-			h.wantResults([]contract.Mark{m}, []byte("made"))
+			h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: c.Claim, Event: store.RowCompleted, Ran: true}}})
+			h.wantResults([]store.Mark{m}, []byte("made"))
 		})
 	}
 	if s.h.Can.Retention && !s.h.Can.Days {
 		t.Run("H3_a_result_goes_with_its_marker", "What the reaper removes of an identity it removes whole, and it counts only if it is asked to.", func(t *T) {
 			h := s.opened(t)
-			marks := []contract.Mark{h.print("a", 1), h.print("b", 1)}
+			marks := []store.Mark{h.print("a", 1), h.print("b", 1)}
 			b, _ := h.begin(marks...)
 			for i := range marks {
 				h.keeps(b, i, marks[i], []byte("made"))
 			}
-			h.commit(b, contract.Ending{})
-			h.retain(contract.Retention{Keep: soon})
+			h.commit(b, store.Ending{})
+			h.retain(store.Retention{Keep: soon})
 			h.wantResults(marks, []byte("made"), []byte("made"))
 			h.reaped(2)
 			h.wantResults(marks, nil, nil)

@@ -5,7 +5,7 @@ import (
 	"sync"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // rivals are the laws of several people at one identity.
@@ -51,9 +51,9 @@ func (s suite[Tx]) rivals(t *T) {
 						retried = h.requeuer().Requeue(t.context(), r.Number, r.Revision, act("retry"))
 					}
 				})
-				late, want := retried, contract.StateDiscarded
+				late, want := retried, store.StateDiscarded
 				if discarded != nil {
-					late, want = discarded, contract.StateFailedRetryable
+					late, want = discarded, store.StateFailedRetryable
 				}
 				if (retried == nil) == (discarded == nil) || !errors.Is(late, semel.ErrChanged) {
 					t.Errorf("the retry says %v, the discard %v", retried, discarded)
@@ -73,7 +73,7 @@ func (s suite[Tx]) rivals(t *T) {
 			if err := h.requeuer().Requeue(t.context(), before.Number, before.Revision, act("retry")); !errors.Is(err, semel.ErrConflict) {
 				t.Errorf("%v, want ErrConflict", err)
 			}
-			if after := h.row("a", true); after.Revision != before.Revision || after.State != contract.StateParked {
+			if after := h.row("a", true); after.Revision != before.Revision || after.State != store.StateParked {
 				t.Errorf("the row is %+v", after)
 			}
 		})

@@ -7,12 +7,12 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
-func (h *fixture[Tx]) inbox() contract.Inbox { return h.Store.(contract.Inbox) }
+func (h *fixture[Tx]) inbox() store.Inbox { return h.Store.(store.Inbox) }
 
-func (h *fixture[Tx]) list(f contract.RowFilter) []contract.StoredRow {
+func (h *fixture[Tx]) list(f store.RowFilter) []store.StoredRow {
 	h.t.Helper()
 	f.Bodies = true
 	rows, err := h.inbox().Rows(h.t.context(), f)
@@ -21,32 +21,32 @@ func (h *fixture[Tx]) list(f contract.RowFilter) []contract.StoredRow {
 }
 
 // park delivers a message that is set aside, and returns its row.
-func (h *fixture[Tx]) park(id string) contract.StoredRow {
+func (h *fixture[Tx]) park(id string) store.StoredRow {
 	h.t.Helper()
-	return h.put(id, contract.Row{State: contract.StateParked, Reason: semel.ReasonPermanent, Message: &semel.Message{Body: []byte(id)}})
+	return h.put(id, store.Row{State: store.StateParked, Reason: semel.ReasonPermanent, Message: &semel.Message{Body: []byte(id)}})
 }
 
 // put delivers a message with a row, marked as the row's state says.
-func (h *fixture[Tx]) put(id string, r contract.Row) contract.StoredRow {
+func (h *fixture[Tx]) put(id string, r store.Row) store.StoredRow {
 	h.t.Helper()
 	m := h.print(id, 1)
 	m.As = r.State.Outcome()
 	b, v := h.begin(m)
 	h.wantKinds(v, fresh)
-	h.commit(b, contract.Ending{Rows: []contract.Row{r}})
+	h.commit(b, store.Ending{Rows: []store.Row{r}})
 	return h.row(id, false)
 }
 
 // row is the row of this identity, or the conflict's.
-func (h *fixture[Tx]) row(id string, conflict bool) contract.StoredRow {
+func (h *fixture[Tx]) row(id string, conflict bool) store.StoredRow {
 	h.t.Helper()
-	for _, r := range h.list(contract.RowFilter{ID: id}) {
+	for _, r := range h.list(store.RowFilter{ID: id}) {
 		if r.Conflict == conflict {
 			return r
 		}
 	}
 	h.t.Fatalf("there is no row of %.40q (conflict: %t)", id, conflict)
-	return contract.StoredRow{}
+	return store.StoredRow{}
 }
 
 // anyBytes is a message with everything that stores have mangled.
@@ -78,15 +78,15 @@ func (s suite[Tx]) rows(t *T) {
 		func(t *T) {
 			h := s.opened(t)
 			m := h.mark("a")
-			m.As = contract.Parked
+			m.As = store.Parked
 			b, _ := h.begin(m)
 			b.Rollback(t.context())
-			if rows := h.list(contract.RowFilter{}); len(rows) != 0 {
+			if rows := h.list(store.RowFilter{}); len(rows) != 0 {
 				t.Errorf("%d rows after a rollback", len(rows))
 			}
 			r := h.park("a")
-			h.wantKinds(h.asks(h.mark("a")), already(contract.Parked))
-			if r.Revision == 0 || r.Number == 0 || r.State != contract.StateParked || r.Reason != semel.ReasonPermanent || r.ReceivedAt.IsZero() {
+			h.wantKinds(h.asks(h.mark("a")), already(store.Parked))
+			if r.Revision == 0 || r.Number == 0 || r.State != store.StateParked || r.Reason != semel.ReasonPermanent || r.ReceivedAt.IsZero() {
 				t.Errorf("the row is %+v", r)
 			}
 		})
@@ -105,7 +105,7 @@ func (s suite[Tx]) messages(t *T) {
 		func(t *T) {
 			h := s.opened(t)
 			for _, id := range ids() {
-				r := h.put(id, contract.Row{State: contract.StateParked, Message: &semel.Message{}})
+				r := h.put(id, store.Row{State: store.StateParked, Message: &semel.Message{}})
 				if want := (semel.Key{Consumer: "billing", Source: "shop", ID: id}); r.Key != want {
 					t.Errorf("the row's key is %.80q, want %.80q", r.Key, want)
 				}
@@ -115,9 +115,9 @@ func (s suite[Tx]) messages(t *T) {
 		"Attempts, errors, fingerprint and surrogate are kept; errors are cut to what a row takes.",
 		func(t *T) {
 			h := s.opened(t)
-			long := strings.Repeat("ä", contract.MaxErrorText)
-			r := h.put("a", contract.Row{State: contract.StateParked, Attempts: 7, FirstError: "first", LastError: long, Surrogate: true, Message: &semel.Message{}})
-			if r.Attempts != 7 || r.FirstError != "first" || r.LastError != long[:contract.MaxErrorText] || !r.Surrogate || r.Fingerprint != h.print("a", 1).Fingerprint {
+			long := strings.Repeat("ä", store.MaxErrorText)
+			r := h.put("a", store.Row{State: store.StateParked, Attempts: 7, FirstError: "first", LastError: long, Surrogate: true, Message: &semel.Message{}})
+			if r.Attempts != 7 || r.FirstError != "first" || r.LastError != long[:store.MaxErrorText] || !r.Surrogate || r.Fingerprint != h.print("a", 1).Fingerprint {
 				t.Errorf("the row is %+v", r)
 			}
 		})
@@ -132,11 +132,11 @@ func (s suite[Tx]) lists(t *T) {
 			before := h.park("a")
 			for range 3 {
 				b, v := h.begin(h.print("a", 1))
-				h.wantKinds(v, already(contract.Parked))
-				h.commit(b, contract.Ending{Rows: []contract.Row{{Repeat: true}}})
+				h.wantKinds(v, already(store.Parked))
+				h.commit(b, store.Ending{Rows: []store.Row{{Repeat: true}}})
 			}
 			after := h.row("a", false)
-			if after.Repeated != 3 || after.State != before.State || after.Number != before.Number || len(h.list(contract.RowFilter{})) != 1 {
+			if after.Repeated != 3 || after.State != before.State || after.Number != before.Number || len(h.list(store.RowFilter{})) != 1 {
 				t.Errorf("after three copies the row is %+v", after)
 			}
 		})
@@ -155,7 +155,7 @@ func (s suite[Tx]) lists(t *T) {
 			h.park("a")
 			h.Damage(t, h.park("b").Number)
 			h.park("c")
-			rows := h.list(contract.RowFilter{})
+			rows := h.list(store.RowFilter{})
 			if len(rows) != 3 {
 				t.Fatalf("%d rows of 3 are shown", len(rows))
 			}
@@ -167,7 +167,7 @@ func (s suite[Tx]) lists(t *T) {
 
 func (s suite[Tx]) byteForByte(t *T, m *semel.Message) {
 	h := s.opened(t)
-	t.wantMessage(h.put("a", contract.Row{State: contract.StateParked, Reason: "r", Message: m}).Message, *m)
+	t.wantMessage(h.put("a", store.Row{State: store.StateParked, Reason: "r", Message: m}).Message, *m)
 }
 
 // wantMessage compares a message that came back with the one that went in.
@@ -188,18 +188,18 @@ func (t *T) wantMessage(got *semel.Message, want semel.Message) {
 func (s suite[Tx]) filters(t *T) {
 	h := s.opened(t)
 	typed := &semel.Message{Attributes: semel.Attributes{Type: "paid"}, Body: []byte("body")}
-	h.put("a", contract.Row{State: contract.StateParked, Reason: "r1", Message: typed})
-	h.put("b", contract.Row{State: contract.StateDiscarded, Reason: "r2", Message: typed})
+	h.put("a", store.Row{State: store.StateParked, Reason: "r1", Message: typed})
+	h.put("b", store.Row{State: store.StateDiscarded, Reason: "r2", Message: typed})
 	h.scope = h.scopeOf("shipping", "shop", 0)
-	h.put("a", contract.Row{State: contract.StateParked, Reason: "r2", Message: &semel.Message{}})
-	all := h.list(contract.RowFilter{})
+	h.put("a", store.Row{State: store.StateParked, Reason: "r2", Message: &semel.Message{}})
+	all := h.list(store.RowFilter{})
 	if len(all) != 3 {
 		t.Fatalf("%d rows, want 3", len(all))
 	}
-	for want, f := range map[string]contract.RowFilter{
+	for want, f := range map[string]store.RowFilter{
 		"ab":  {Consumer: "billing"},
 		"aa":  {ID: "a"},
-		"b":   {States: []contract.RowState{contract.StateDiscarded, contract.StateCompleted}},
+		"b":   {States: []store.RowState{store.StateDiscarded, store.StateCompleted}},
 		"ba":  {Reason: "r2"},
 		"ab ": {Type: "paid"},
 		"a":   {Consumer: "shipping"},
@@ -218,7 +218,7 @@ func (s suite[Tx]) filters(t *T) {
 			t.Errorf("the filter %+v chooses %q, want %q", f, got, want)
 		}
 	}
-	rows, err := h.inbox().Rows(t.context(), contract.RowFilter{Limit: 1})
+	rows, err := h.inbox().Rows(t.context(), store.RowFilter{Limit: 1})
 	t.must(err)
 	if rows[0].Message.Body != nil || rows[0].Size != len("body") {
 		t.Errorf("a row without body has %q of size %d", rows[0].Message.Body, rows[0].Size)

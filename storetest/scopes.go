@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // scopes are the laws of what a store keeps beside markers and rows.
@@ -44,11 +46,11 @@ func (s suite[Tx]) scopes(t *T) {
 			h := s.opened(t)
 			ctx, cancel := context.WithCancel(t.context())
 			cancel()
-			_, _, err := h.Store.Begin(ctx, contract.TxOptions{}, h.markAll("a"))
+			_, _, err := h.Store.Begin(ctx, store.TxOptions{}, h.markAll("a"))
 			if err == nil {
 				t.Fatal("Begin did not fail")
 			}
-			if c := h.Store.Classify(err); c != contract.ClassDown && c != contract.ClassContended {
+			if c := h.Store.Classify(err); c != store.ClassDown && c != store.ClassContended {
 				t.Errorf("%v is of class %v, want down or contended", err, c)
 			}
 			h.wantKinds(h.asks(h.mark("a")), fresh)
@@ -58,7 +60,7 @@ func (s suite[Tx]) scopes(t *T) {
 // internsMany asks for many scopes at once, if the store can.
 func (s suite[Tx]) internsMany(t *T) {
 	h := s.opened(t)
-	interner, able := h.Store.(contract.Interner)
+	interner, able := h.Store.(store.Interner)
 	if !able {
 		return
 	}
@@ -88,24 +90,24 @@ func (s suite[Tx]) internsMany(t *T) {
 	}
 }
 
-// positions are the laws of a contract.PositionStore.
+// positions are the laws of a source.PositionStore.
 func (s suite[Tx]) positions(t *T) {
 	t.Run("case_13_a_position_is_kept_by_consumer_and_lane",
 		"A position comes back as it was saved last, for its consumer and lane alone.",
 		func(t *T) {
 			h := s.opened(t)
-			p := h.Store.(contract.PositionStore)
+			p := h.Store.(source.PositionStore)
 			if _, ok, err := p.LoadPosition(t.context(), "c", "l"); ok || err != nil {
 				t.Fatal("an empty store has a position", err)
 			}
-			first := contract.Position{Offset: 1 << 40, Length: 1 << 41, Check: []byte{0, 0xff}}
+			first := source.Position{Offset: 1 << 40, Length: 1 << 41, Check: []byte{0, 0xff}}
 			t.must(p.SavePosition(t.context(), "c", "l", first))
-			t.must(p.SavePosition(t.context(), "c", "m\x00\xff", contract.Position{Offset: 7}))
-			second := contract.Position{Offset: 5, Length: 6, Check: []byte("x")}
+			t.must(p.SavePosition(t.context(), "c", "m\x00\xff", source.Position{Offset: 7}))
+			second := source.Position{Offset: 5, Length: 6, Check: []byte("x")}
 			s.wantPosition(t, p, "l", first)
 			t.must(p.SavePosition(t.context(), "c", "l", second))
 			s.wantPosition(t, p, "l", second)
-			s.wantPosition(t, p, "m\x00\xff", contract.Position{Offset: 7})
+			s.wantPosition(t, p, "m\x00\xff", source.Position{Offset: 7})
 			for _, other := range [][2]string{{"d", "l"}, {"c", "m"}} {
 				if _, ok, err := p.LoadPosition(t.context(), other[0], other[1]); ok || err != nil {
 					t.Errorf("%q of %q has the position of another, %v", other[1], other[0], err)
@@ -114,17 +116,17 @@ func (s suite[Tx]) positions(t *T) {
 		})
 }
 
-// keeping are the laws of contract.PositionStore.KeepPosition.
+// keeping are the laws of source.PositionStore.KeepPosition.
 func (s suite[Tx]) keeping(t *T) {
 	t.Run("trap_T92_a_position_is_kept_once_and_everybody_learns_which",
 		"Of several that keep a position where there is none, one does, and all are told what it kept.",
 		func(t *T) {
 			h := s.opened(t)
-			p := h.Store.(contract.PositionStore)
-			kept := make([]contract.Position, keepers)
+			p := h.Store.(source.PositionStore)
+			kept := make([]source.Position, keepers)
 			errs := make([]error, keepers)
 			together(keepers, func(i int) {
-				mine := contract.Position{Offset: int64(i), Length: int64(i), Check: []byte{byte(i), 0}}
+				mine := source.Position{Offset: int64(i), Length: int64(i), Check: []byte{byte(i), 0}}
 				kept[i], errs[i] = p.KeepPosition(t.context(), "c", "l", mine)
 			})
 			for i := range kept {
@@ -134,8 +136,8 @@ func (s suite[Tx]) keeping(t *T) {
 				}
 			}
 			s.wantPosition(t, p, "l", kept[0])
-			t.must(p.SavePosition(t.context(), "c", "l", contract.Position{Offset: 99}))
-			again, err := p.KeepPosition(t.context(), "c", "l", contract.Position{Offset: 1})
+			t.must(p.SavePosition(t.context(), "c", "l", source.Position{Offset: 99}))
+			again, err := p.KeepPosition(t.context(), "c", "l", source.Position{Offset: 1})
 			t.must(err)
 			if again.Offset != 99 {
 				t.Errorf("a position that was saved later was overwritten by %+v", again)
@@ -146,7 +148,7 @@ func (s suite[Tx]) keeping(t *T) {
 // keepers are how many keep a position at once.
 const keepers = 4
 
-func (s suite[Tx]) wantPosition(t *T, p contract.PositionStore, lane string, want contract.Position) {
+func (s suite[Tx]) wantPosition(t *T, p source.PositionStore, lane string, want source.Position) {
 	t.Helper()
 	got, ok, err := p.LoadPosition(t.context(), "c", lane)
 	if !ok || err != nil || got.Offset != want.Offset || got.Length != want.Length || string(got.Check) != string(want.Check) {
@@ -161,15 +163,15 @@ func (s suite[Tx]) receives(t *T) {
 		"Its marker and its row share the fate of the transaction; a copy is told what became of the first and changes nothing.",
 		func(t *T) {
 			h := s.opened(t)
-			receive := func(b contract.Batch[Tx], ids ...string) []contract.Verdict {
-				var marks []contract.Mark
+			receive := func(b store.Batch[Tx], ids ...string) []store.Verdict {
+				var marks []store.Mark
 				var messages []*semel.Message
 				for _, id := range ids {
 					m := h.print(id, 1)
-					m.As = contract.Waiting
+					m.As = store.Waiting
 					marks, messages = append(marks, m), append(messages, &semel.Message{Body: []byte(id)})
 				}
-				v, err := h.Store.(contract.TxReceiver[Tx]).ReceiveIn(t.context(), b.Tx(contract.All), marks, messages)
+				v, err := h.Store.(store.TxReceiver[Tx]).ReceiveIn(t.context(), b.Tx(store.All), marks, messages)
 				t.must(err)
 				return v
 			}
@@ -178,17 +180,17 @@ func (s suite[Tx]) receives(t *T) {
 			b.Rollback(t.context())
 			h.wantKinds(h.asks(h.print("a", 1)), fresh)
 			b, _ = h.begin()
-			h.wantKinds(receive(b, "a", "b", "a"), fresh, fresh, already(contract.Waiting))
-			h.commit(b, contract.Ending{})
-			rows := h.list(contract.RowFilter{Bodies: true})
-			if len(rows) != 2 || rows[0].State != contract.StateReceived || string(rows[0].Message.Body)+string(rows[1].Message.Body) != "ab" && string(rows[0].Message.Body)+string(rows[1].Message.Body) != "ba" {
+			h.wantKinds(receive(b, "a", "b", "a"), fresh, fresh, already(store.Waiting))
+			h.commit(b, store.Ending{})
+			rows := h.list(store.RowFilter{Bodies: true})
+			if len(rows) != 2 || rows[0].State != store.StateReceived || string(rows[0].Message.Body)+string(rows[1].Message.Body) != "ab" && string(rows[0].Message.Body)+string(rows[1].Message.Body) != "ba" {
 				t.Errorf("%+v", rows)
 			}
-			h.wantOutcome("a", contract.Waiting)
+			h.wantOutcome("a", store.Waiting)
 			b, _ = h.begin()
-			h.wantKinds(receive(b, "a"), already(contract.Waiting))
-			h.commit(b, contract.Ending{})
-			got, err := h.leases().Claim(t.context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 10, Lease: long})
+			h.wantKinds(receive(b, "a"), already(store.Waiting))
+			h.commit(b, store.Ending{})
+			got, err := h.leases().Claim(t.context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 10, Lease: long})
 			t.must(err)
 			if len(got) != 2 {
 				t.Errorf("claimed %+v", got)
@@ -203,34 +205,34 @@ func (s suite[Tx]) receives(t *T) {
 func (s suite[Tx]) receivedTogether(t *T) {
 	h := s.opened(t)
 	in := []*semel.Message{{}, anyBytes(), {Key: []byte{}, Body: []byte{}}, {Topic: `"quoted", {\}`, Body: []byte("NULL")}, anyBytes()}
-	marks := make([]contract.Mark, len(in))
+	marks := make([]store.Mark, len(in))
 	for i, id := range []string{"a", "\x00\xff", `"{,}\\`, "NULL", strings.Repeat("long", 1000)} {
 		marks[i] = h.mark(id)
 		if i%2 == 0 {
 			marks[i] = h.print(id, byte(i))
 		}
-		marks[i].As = contract.Waiting
+		marks[i].As = store.Waiting
 	}
-	if _, ok := h.Store.(contract.Streams); ok {
-		marks[1].Version = contract.Version{Stream: []byte("\x00\xff{}"), Number: 7, Start: 1}
-		marks[4].Version = contract.Version{Stream: []byte("NULL"), Number: 1 << 62}
+	if _, ok := h.Store.(admin.Streams); ok {
+		marks[1].Version = store.Version{Stream: []byte("\x00\xff{}"), Number: 7, Start: 1}
+		marks[4].Version = store.Version{Stream: []byte("NULL"), Number: 1 << 62}
 	}
 	b, _ := h.begin()
-	v, err := h.Store.(contract.TxReceiver[Tx]).ReceiveIn(t.context(), b.Tx(contract.All), marks, in)
+	v, err := h.Store.(store.TxReceiver[Tx]).ReceiveIn(t.context(), b.Tx(store.All), marks, in)
 	t.must(err)
 	for i := range v {
-		if v[i].Kind != contract.Fresh {
+		if v[i].Kind != store.Fresh {
 			t.Fatalf("message %d is %v", i, v[i])
 		}
 	}
-	h.commit(b, contract.Ending{})
-	rows := h.list(contract.RowFilter{Bodies: true})
-	if ofType := h.list(contract.RowFilter{Type: "paid"}); len(rows) != len(in) || len(ofType) != 2 {
+	h.commit(b, store.Ending{})
+	rows := h.list(store.RowFilter{Bodies: true})
+	if ofType := h.list(store.RowFilter{Type: "paid"}); len(rows) != len(in) || len(ofType) != 2 {
 		t.Fatalf("%d rows, %d of a type, want %d and 2", len(rows), len(ofType), len(in))
 	}
 	for _, r := range rows {
-		i := slices.IndexFunc(marks, func(m contract.Mark) bool { return string(m.ID) == r.Key.ID })
-		if i < 0 || r.Fingerprint != marks[i].Fingerprint || r.State != contract.StateReceived || r.Surrogate || r.DueAt.Sub(r.ReceivedAt).Abs() > time.Second {
+		i := slices.IndexFunc(marks, func(m store.Mark) bool { return string(m.ID) == r.Key.ID })
+		if i < 0 || r.Fingerprint != marks[i].Fingerprint || r.State != store.StateReceived || r.Surrogate || r.DueAt.Sub(r.ReceivedAt).Abs() > time.Second {
 			t.Fatalf("of message %d there is the row %+v", i, r)
 		}
 		if at := marks[i].Version; r.Stream != string(at.Stream) || r.Version != at.Number {
@@ -248,14 +250,14 @@ func (s suite[Tx]) callers(t *T) {
 			h := s.opened(t)
 			h.deliver(h.mark("a"))
 			b, _ := h.begin()
-			t.must(h.Effect(t.context(), b.Tx(contract.All), "prior"))
-			v, err := h.Store.(contract.TxMarker[Tx]).MarkIn(t.context(), b.Tx(contract.All), h.markAll("b", "a"))
+			t.must(h.Effect(t.context(), b.Tx(store.All), "prior"))
+			v, err := h.Store.(store.TxMarker[Tx]).MarkIn(t.context(), b.Tx(store.All), h.markAll("b", "a"))
 			t.must(err)
-			h.wantKinds(v, fresh, already(contract.Applied))
-			t.must(h.Effect(t.context(), b.Tx(contract.All), "b"))
-			h.commit(b, contract.Ending{})
+			h.wantKinds(v, fresh, already(store.Applied))
+			t.must(h.Effect(t.context(), b.Tx(store.All), "b"))
+			h.commit(b, store.Ending{})
 			h.wantCount("prior", 1)
-			h.wantKinds(h.asks(h.markAll("a", "b")...), already(contract.Applied), already(contract.Applied))
+			h.wantKinds(h.asks(h.markAll("a", "b")...), already(store.Applied), already(store.Applied))
 		})
 	if s.h.Can.Leases {
 		s.receives(t)
@@ -265,8 +267,8 @@ func (s suite[Tx]) callers(t *T) {
 		func(t *T) {
 			h := s.opened(t)
 			b, _ := h.begin()
-			for _, want := range []contract.Verdict{fresh, already(contract.Applied)} {
-				v, err := h.Store.(contract.TxMarker[Tx]).MarkIn(t.context(), b.Tx(contract.All), h.markAll("a"))
+			for _, want := range []store.Verdict{fresh, already(store.Applied)} {
+				v, err := h.Store.(store.TxMarker[Tx]).MarkIn(t.context(), b.Tx(store.All), h.markAll("a"))
 				t.must(err)
 				h.wantKinds(v, want)
 			}

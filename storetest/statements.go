@@ -1,6 +1,6 @@
 package storetest
 
-import "github.com/semel-go/semel/contract"
+import "github.com/semel-go/semel/store"
 
 // statements are the laws about handlers that end their transaction with a
 // statement, of which the driver of the database knows nothing.
@@ -23,7 +23,7 @@ func (s suite[Tx]) endsByStatement(t *T, ending, again string) {
 		return
 	}
 	all := []string{"a", "b"}
-	if l, ok := h.Store.(contract.BatchLimiter); ok && l.BatchLimit() > 0 {
+	if l, ok := h.Store.(store.BatchLimiter); ok && l.BatchLimit() > 0 {
 		all = all[1:]
 	}
 	b, _ := h.begin(h.markAll(all...)...)
@@ -41,9 +41,9 @@ func (s suite[Tx]) endsByStatement(t *T, ending, again string) {
 		_ = h.Send(t.context(), b.Tx(last), "commit")
 	}
 	want := 0
-	if broken, ok := b.(contract.TxStatus); ok && broken.TxAborted() {
+	if broken, ok := b.(store.TxStatus); ok && broken.TxAborted() {
 		b.Rollback(t.context())
-	} else if r := b.Commit(t.context(), contract.Ending{}); r.Outcome == contract.Committed {
+	} else if r := b.Commit(t.context(), store.Ending{}); r.Outcome == store.Committed {
 		want = 1 // the ending was refused, and all of it is one batch still
 	}
 	if late := h.Count(t, "late"); late != want && !(late == 1 && s.h.Can.LeavesLate) {

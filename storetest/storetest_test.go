@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 	"github.com/semel-go/semel/storetest"
 )
 
@@ -22,7 +22,7 @@ func memory() (s *memstore.Store, ahead func(testing.TB, time.Duration)) {
 }
 
 // opened is an instance of a store that is made of one in memory.
-func opened(made func(*memstore.Store) contract.TxStore[*memstore.Tx]) storetest.Instance[*memstore.Tx] {
+func opened(made func(*memstore.Store) store.TxStore[*memstore.Tx]) storetest.Instance[*memstore.Tx] {
 	s, ahead := memory()
 	i := on(made(s), s)
 	i.Ahead = ahead
@@ -30,9 +30,9 @@ func opened(made func(*memstore.Store) contract.TxStore[*memstore.Tx]) storetest
 }
 
 // on is an instance of a store whose effects are those of a memstore.
-func on(store contract.TxStore[*memstore.Tx], effects *memstore.Store) storetest.Instance[*memstore.Tx] {
+func on(st store.TxStore[*memstore.Tx], effects *memstore.Store) storetest.Instance[*memstore.Tx] {
 	return storetest.Instance[*memstore.Tx]{
-		Store:  store,
+		Store:  st,
 		Effect: func(_ context.Context, tx *memstore.Tx, name string) error { return tx.Add(name, 1) },
 		Count: func(t testing.TB, name string) int {
 			text := effects.Get(name)
@@ -57,7 +57,7 @@ func on(store contract.TxStore[*memstore.Tx], effects *memstore.Store) storetest
 func TestMemstoreKeepsTheLaws(t *testing.T) {
 	storetest.Run(t, storetest.Harness[*memstore.Tx]{
 		Open: func(testing.TB) storetest.Instance[*memstore.Tx] {
-			return opened(func(s *memstore.Store) contract.TxStore[*memstore.Tx] { return s })
+			return opened(func(s *memstore.Store) store.TxStore[*memstore.Tx] { return s })
 		},
 		Can: abilities,
 	})

@@ -7,16 +7,17 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
-func (h *fixture[Tx]) streams() contract.Streams { return h.Store.(contract.Streams) }
+func (h *fixture[Tx]) streams() admin.Streams { return h.Store.(admin.Streams) }
 
 // version is a mark of a version of a stream.
-func (h *fixture[Tx]) version(stream string, n int64, as contract.Outcome) contract.Mark {
+func (h *fixture[Tx]) version(stream string, n int64, as store.Outcome) store.Mark {
 	m := h.print(stream+string(rune('0'+n)), 1)
 	m.As = as
-	m.Version = contract.Version{Stream: []byte(stream), Number: n, Start: 1, Asks: true}
+	m.Version = store.Version{Stream: []byte(stream), Number: n, Start: 1, Asks: true}
 	return m
 }
 
@@ -24,30 +25,30 @@ func (h *fixture[Tx]) version(stream string, n int64, as contract.Outcome) contr
 func (h *fixture[Tx]) next(stream string, numbers ...int64) {
 	h.t.Helper()
 	for _, n := range numbers {
-		h.wantKinds(h.deliver(h.version(stream, n, contract.Applied)), fresh)
+		h.wantKinds(h.deliver(h.version(stream, n, store.Applied)), fresh)
 	}
 }
 
 // blocks writes a row that waits for an earlier version.
-func (h *fixture[Tx]) blocks(stream string, n int64, wait time.Duration) contract.StoredRow {
+func (h *fixture[Tx]) blocks(stream string, n int64, wait time.Duration) store.StoredRow {
 	h.t.Helper()
-	m := h.version(stream, n, contract.Waiting)
+	m := h.version(stream, n, store.Waiting)
 	b, v := h.begin(m)
 	h.wantKinds(v, fresh)
-	h.commit(b, contract.Ending{Rows: []contract.Row{{State: contract.StateBlocked, Reason: semel.ReasonGap, After: wait, Message: &semel.Message{Body: []byte(m.ID)}}}})
+	h.commit(b, store.Ending{Rows: []store.Row{{State: store.StateBlocked, Reason: semel.ReasonGap, After: wait, Message: &semel.Message{Body: []byte(m.ID)}}}})
 	return h.row(string(m.ID), false)
 }
 
 // at is where a stream is; 0 if it is not known.
-func (h *fixture[Tx]) at(stream string) contract.StoredStream {
+func (h *fixture[Tx]) at(stream string) admin.StoredStream {
 	h.t.Helper()
-	all, err := h.streams().Streams(h.t.context(), contract.StreamFilter{Consumer: "billing", Stream: stream})
+	all, err := h.streams().Streams(h.t.context(), admin.StreamFilter{Consumer: "billing", Stream: stream})
 	h.t.must(err)
 	if len(all) > 1 {
 		h.t.Fatalf("%d streams are named %q", len(all), stream)
 	}
 	if len(all) == 0 {
-		return contract.StoredStream{}
+		return admin.StoredStream{}
 	}
 	return all[0]
 }
@@ -60,8 +61,8 @@ func (h *fixture[Tx]) wantAt(stream string, last int64) {
 }
 
 var (
-	gap   = contract.Verdict{Kind: contract.Gap}
-	stale = contract.Verdict{Kind: contract.Stale}
+	gap   = store.Verdict{Kind: store.Gap}
+	stale = store.Verdict{Kind: store.Stale}
 )
 
 func (s suite[Tx]) versioned(t *T) {
@@ -78,62 +79,62 @@ func (s suite[Tx]) versioned(t *T) {
 func (s suite[Tx]) guards(t *T) {
 	t.Run("B4_first_seen_begins_with_what_is_fresh", "A copy of what took effect before the stream was kept says nothing about where it is.", func(t *T) {
 		h := s.opened(t)
-		old := h.version("a", 3, contract.Applied)
-		old.Version = contract.Version{}
+		old := h.version("a", 3, store.Applied)
+		old.Version = store.Version{}
 		h.wantKinds(h.deliver(old), fresh)
-		seen := func(n int64) contract.Mark {
-			m := h.version("a", n, contract.Applied)
+		seen := func(n int64) store.Mark {
+			m := h.version("a", n, store.Applied)
 			m.Version.Start = 0
 			return m
 		}
 		h.next("b", 1)
-		b, v := h.begin(seen(3), h.version("b", 2, contract.Applied))
-		h.wantKinds(v, already(contract.Applied), fresh)
-		h.commit(b, contract.Ending{})
+		b, v := h.begin(seen(3), h.version("b", 2, store.Applied))
+		h.wantKinds(v, already(store.Applied), fresh)
+		h.commit(b, store.Ending{})
 		b, v = h.begin(seen(7), seen(8), seen(6))
 		h.wantKinds(v, fresh, fresh, stale)
-		h.commit(b, contract.Ending{Trim: []int{1, 2}})
+		h.commit(b, store.Ending{Trim: []int{1, 2}})
 		h.wantAt("a", 7)
 		h.wantKinds(h.asks(seen(9)), gap)
 	})
 	t.Run("B4_trap_T53_first_seen_begins_with_what_waits_or_is_set_aside", "Those that come behind it are to wait for it, however it was met.", func(t *T) { s.opened(t).firstSeen() })
 	t.Run("B4_the_next_version_is_fresh_a_later_one_a_gap_an_earlier_one_stale", "A stream moves to its next version with the commit of the effect, and by nothing else.", func(t *T) {
 		h := s.opened(t)
-		h.wantKinds(h.asks(h.version("a", 2, contract.Applied)), gap)
+		h.wantKinds(h.asks(h.version("a", 2, store.Applied)), gap)
 		h.next("a", 1, 2)
 		h.wantAt("a", 2)
-		if v := h.asks(h.version("a", 5, contract.Applied), h.version("a", 3, contract.Applied), h.version("a", 6, contract.Applied)); v[0] != (contract.Verdict{Kind: contract.Gap, Missing: 2}) || v[2].Missing != 2 {
+		if v := h.asks(h.version("a", 5, store.Applied), h.version("a", 3, store.Applied), h.version("a", 6, store.Applied)); v[0] != (store.Verdict{Kind: store.Gap, Missing: 2}) || v[2].Missing != 2 {
 			t.Errorf("what is missing before version 5 of one that is at 2, and before 6 after 3: %+v", v)
 		}
-		other := h.version("a", 1, contract.Applied)
+		other := h.version("a", 1, store.Applied)
 		other.ID = []byte("other")
 		h.wantKinds(h.asks(other), stale)
-		same, differs := h.version("a", 2, contract.Applied), h.version("a", 2, contract.Applied)
+		same, differs := h.version("a", 2, store.Applied), h.version("a", 2, store.Applied)
 		same.ID, differs.ID, differs.Fingerprint.Sum[0] = []byte("same"), []byte("differs"), 77
-		if v := h.asks(same, differs); v[0] != stale || v[1] != (contract.Verdict{Kind: contract.Stale, Known: true}) {
+		if v := h.asks(same, differs); v[0] != stale || v[1] != (store.Verdict{Kind: store.Stale, Known: true}) {
 			t.Errorf("the same version again: %v", v)
 		}
-		h.wantKinds(h.deliver(h.version("a", 2, contract.Applied)), already(contract.Applied))
-		b, _ := h.begin(h.version("a", 3, contract.Applied))
+		h.wantKinds(h.deliver(h.version("a", 2, store.Applied)), already(store.Applied))
+		b, _ := h.begin(h.version("a", 3, store.Applied))
 		b.Rollback(t.context())
 		h.wantAt("a", 2)
 	})
 	t.Run("B4_several_of_a_stream_in_a_batch_count_on_those_before_them", "Marks are judged in their order, and streams of two scopes never meet.", func(t *T) {
 		h := s.opened(t)
-		marks := []contract.Mark{h.version("a", 1, contract.Applied), h.version("b", 2, contract.Applied), h.version("a", 3, contract.Applied), h.version("a", 2, contract.Applied), h.version("b", 1, contract.Discarded)}
+		marks := []store.Mark{h.version("a", 1, store.Applied), h.version("b", 2, store.Applied), h.version("a", 3, store.Applied), h.version("a", 2, store.Applied), h.version("b", 1, store.Discarded)}
 		b, v := h.begin(marks...)
 		h.wantKinds(v, fresh, gap, gap, fresh, fresh)
-		h.commit(b, contract.Ending{Trim: []int{1, 2}, Rows: []contract.Row{{Mark: 4, State: contract.StateDiscarded, Message: &semel.Message{}}}})
+		h.commit(b, store.Ending{Trim: []int{1, 2}, Rows: []store.Row{{Mark: 4, State: store.StateDiscarded, Message: &semel.Message{}}}})
 		h.wantAt("a", 2)
 		h.wantAt("b", 1)
 		if !s.h.Can.OneConsumer {
-			away := h.under(h.version("a", 1, contract.Applied), h.scopeOf("billing", "another", 0))
+			away := h.under(h.version("a", 1, store.Applied), h.scopeOf("billing", "another", 0))
 			h.wantKinds(h.asks(away), fresh)
 		}
 	})
 	t.Run("B4_a_stream_of_which_nothing_is_known_begins_as_it_is_told", "Start says where; without it with the first version that comes.", func(t *T) {
 		h := s.opened(t)
-		late, first := h.version("late", 7, contract.Applied), h.version("first", 5, contract.Applied)
+		late, first := h.version("late", 7, store.Applied), h.version("first", 5, store.Applied)
 		late.Version.Start, first.Version.Start = 7, 0
 		h.wantKinds(h.deliver(late, first), fresh, fresh)
 		h.wantAt("late", 7)
@@ -144,12 +145,12 @@ func (s suite[Tx]) guards(t *T) {
 func (s suite[Tx]) takenBack(t *T) {
 	t.Run("B4_what_is_taken_back_moves_no_stream", "Nor do those after it.", func(t *T) {
 		h := s.opened(t)
-		b, v := h.begin(h.version("a", 1, contract.Applied), h.version("a", 2, contract.Applied), h.version("a", 3, contract.Applied))
+		b, v := h.begin(h.version("a", 1, store.Applied), h.version("a", 2, store.Applied), h.version("a", 3, store.Applied))
 		h.wantKinds(v, fresh, fresh, fresh)
-		h.commit(b, contract.Ending{Trim: []int{1, 2}})
+		h.commit(b, store.Ending{Trim: []int{1, 2}})
 		h.wantAt("a", 1)
 		h.next("a", 2, 3)
-		b, _ = h.begin(h.version("a", 4, contract.Applied))
+		b, _ = h.begin(h.version("a", 4, store.Applied))
 		b.Kill()
 		b.Rollback(t.context())
 		h.wantAt("a", 3)
@@ -160,29 +161,29 @@ func (s suite[Tx]) blocked(t *T) {
 	t.Run("B9_a_commit_frees_the_next_one_only", "A row that waits for an earlier version is due with the commit that brings it, and so is one that is written with it.", func(t *T) {
 		h := s.opened(t)
 		four, three := h.blocks("a", 4, long), h.blocks("a", 3, long)
-		if three.State != contract.StateBlocked || three.Stream != "a" || three.Version != 3 || three.DueAt.Before(three.ReceivedAt.Add(long/2)) {
+		if three.State != store.StateBlocked || three.Stream != "a" || three.Version != 3 || three.DueAt.Before(three.ReceivedAt.Add(long/2)) {
 			t.Errorf("the row is %+v", three)
 		}
 		if at := h.at("a"); at.Blocked != 2 || at.First != 3 || at.Row != three.Number || !at.Oldest.Equal(four.ReceivedAt) {
 			t.Errorf("the stream is %+v", at)
 		}
 		h.next("a", 1)
-		if r := h.number(three.Number); r.State != contract.StateBlocked {
+		if r := h.number(three.Number); r.State != store.StateBlocked {
 			t.Errorf("it is %s before its predecessor has come", r.State)
 		}
-		b, _ := h.begin(h.version("a", 2, contract.Applied))
-		if r := b.Commit(t.context(), contract.Ending{}); r.Outcome != contract.Committed || !r.Freed {
+		b, _ := h.begin(h.version("a", 2, store.Applied))
+		if r := b.Commit(t.context(), store.Ending{}); r.Outcome != store.Committed || !r.Freed {
 			t.Errorf("the commit says %+v", r)
 		}
-		if r := h.number(three.Number); r.State != contract.StateReceived || r.Reason != "" || r.DueAt.After(r.ChangedAt.Add(time.Second)) || r.Revision == three.Revision {
+		if r := h.number(three.Number); r.State != store.StateReceived || r.Reason != "" || r.DueAt.After(r.ChangedAt.Add(time.Second)) || r.Revision == three.Revision {
 			t.Errorf("freed it is %+v", r)
 		}
-		if r := h.number(four.Number); r.State != contract.StateBlocked || r.Revision != four.Revision {
+		if r := h.number(four.Number); r.State != store.StateBlocked || r.Revision != four.Revision {
 			t.Errorf("the one after it is %+v", r)
 		}
-		b, _ = h.begin(h.version("b", 1, contract.Applied), h.version("b", 2, contract.Waiting))
-		r := b.Commit(t.context(), contract.Ending{Rows: []contract.Row{{Mark: 1, State: contract.StateBlocked, Reason: semel.ReasonGap, After: long, Message: &semel.Message{}}}})
-		if row := h.row("b2", false); !r.Freed || row.State != contract.StateReceived || row.Reason != "" {
+		b, _ = h.begin(h.version("b", 1, store.Applied), h.version("b", 2, store.Waiting))
+		r := b.Commit(t.context(), store.Ending{Rows: []store.Row{{Mark: 1, State: store.StateBlocked, Reason: semel.ReasonGap, After: long, Message: &semel.Message{}}}})
+		if row := h.row("b2", false); !r.Freed || row.State != store.StateReceived || row.Reason != "" {
 			t.Errorf("written with its predecessor it is %+v, and the commit says %+v", row, r)
 		}
 	})
@@ -193,34 +194,34 @@ func (s suite[Tx]) blocked(t *T) {
 		if len(got) != 1 || !got[0].Blocked {
 			t.Fatalf("claimed %+v", got)
 		}
-		m := h.version("a", 2, contract.Parked)
+		m := h.version("a", 2, store.Parked)
 		m.Claim = got[0].Claim
 		b, _ := h.begin(m)
-		h.commit(b, contract.Ending{Claims: []contract.ClaimEnding{{Claim: got[0].Claim, Event: contract.RowParked, Reason: semel.ReasonGap}}})
-		h.wantOutcome("a2", contract.Parked)
+		h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: got[0].Claim, Event: store.RowParked, Reason: semel.ReasonGap}}})
+		h.wantOutcome("a2", store.Parked)
 		if at := h.at("a"); at.Blocked != 1 || at.First != 2 {
 			t.Errorf("the stream is %+v", at)
 		}
 		other := h.claimOf("a", 3)
-		h.wantLost(h.leases().End(t.context(), []contract.ClaimEnding{{Claim: other, Event: contract.RowParked, Reason: semel.ReasonPermanent}}))
+		h.wantLost(h.leases().End(t.context(), []store.ClaimEnding{{Claim: other, Event: store.RowParked, Reason: semel.ReasonPermanent}}))
 		h.next("a", 1)
-		if r := h.number(r.Number); r.State != contract.StateReceived {
+		if r := h.number(r.Number); r.State != store.StateReceived {
 			t.Errorf("it is %+v", r)
 		}
-		h.wantOutcome("a2", contract.Waiting)
-		if r := h.number(other.Number); r.State != contract.StateParked {
+		h.wantOutcome("a2", store.Waiting)
+		if r := h.number(other.Number); r.State != store.StateParked {
 			t.Errorf("one that was parked for another reason is %s", r.State)
 		}
 	})
 }
 
 // claimOf receives a version and claims it.
-func (h *fixture[Tx]) claimOf(stream string, n int64) contract.Claim {
+func (h *fixture[Tx]) claimOf(stream string, n int64) store.Claim {
 	h.t.Helper()
-	m := h.version(stream, n, contract.Waiting)
+	m := h.version(stream, n, store.Waiting)
 	m.Version.Asks = false
 	b, _ := h.begin(m)
-	h.commit(b, contract.Ending{Rows: []contract.Row{{State: contract.StateReceived, Message: &semel.Message{}}}})
+	h.commit(b, store.Ending{Rows: []store.Row{{State: store.StateReceived, Message: &semel.Message{}}}})
 	got := h.takes(h.row(string(m.ID), false).Number, long)
 	if len(got) != 1 || got[0].Blocked {
 		h.t.Fatalf("claimed %+v", got)
@@ -243,18 +244,18 @@ func (s suite[Tx]) rowsOfAStream(t *T) {
 			h.blocks("a", n, long)
 		}
 		h.blocks("b", 3, long)
-		twin := h.version("a", 3, contract.Waiting)
+		twin := h.version("a", 3, store.Waiting)
 		twin.ID = []byte("twin")
 		b, _ := h.begin(twin)
-		h.commit(b, contract.Ending{Rows: []contract.Row{{State: contract.StateBlocked, Reason: semel.ReasonGap, After: long, Message: &semel.Message{}}}})
+		h.commit(b, store.Ending{Rows: []store.Row{{State: store.StateBlocked, Reason: semel.ReasonGap, After: long, Message: &semel.Message{}}}})
 		three := h.row("a3", false).Number
-		for want, f := range map[string]contract.RowFilter{
-			"a2 a3 twin a4 a5 ": {Stream: &contract.StreamRows{Source: "shop", Name: "a"}},
-			"a2 a3 ":            {Stream: &contract.StreamRows{Source: "shop", Name: "a"}, Limit: 2},
-			"twin a4 a5 ":       {Stream: &contract.StreamRows{Source: "shop", Name: "a", From: 3}, After: three},
-			"a3 twin a4 ":       {Stream: &contract.StreamRows{Source: "shop", Name: "a", From: 3, To: 4}},
-			"b3 ":               {Stream: &contract.StreamRows{Source: "shop", Name: "b"}, Consumer: "billing", States: []contract.RowState{contract.StateBlocked}},
-			"":                  {Stream: &contract.StreamRows{Source: "another", Name: "a"}},
+		for want, f := range map[string]store.RowFilter{
+			"a2 a3 twin a4 a5 ": {Stream: &store.StreamRows{Source: "shop", Name: "a"}},
+			"a2 a3 ":            {Stream: &store.StreamRows{Source: "shop", Name: "a"}, Limit: 2},
+			"twin a4 a5 ":       {Stream: &store.StreamRows{Source: "shop", Name: "a", From: 3}, After: three},
+			"a3 twin a4 ":       {Stream: &store.StreamRows{Source: "shop", Name: "a", From: 3, To: 4}},
+			"b3 ":               {Stream: &store.StreamRows{Source: "shop", Name: "b"}, Consumer: "billing", States: []store.RowState{store.StateBlocked}},
+			"":                  {Stream: &store.StreamRows{Source: "another", Name: "a"}},
 		} {
 			got := ""
 			for _, r := range h.list(f) {
@@ -271,29 +272,29 @@ func (s suite[Tx]) blockedClaims(t *T) {
 	t.Run("B9_D8_a_claim_is_judged_by_its_stream_and_moves_it_when_it_is_completed", "It waits for its turn as a delivery does, and keeps where.", func(t *T) {
 		h := s.opened(t)
 		first, second := h.claimOf("a", 1), h.claimOf("a", 2)
-		asks := func(n int64, c contract.Claim) contract.Mark {
-			m := h.version("a", n, contract.Applied)
+		asks := func(n int64, c store.Claim) store.Mark {
+			m := h.version("a", n, store.Applied)
 			m.Claim = c
 			return m
 		}
 		h.wantKinds(h.asks(asks(2, second)), gap)
 		b, v := h.begin(asks(1, first), asks(2, second))
 		h.wantKinds(v, fresh, fresh)
-		h.commit(b, contract.Ending{Claims: []contract.ClaimEnding{{Claim: first, Event: contract.RowFailed, After: long}}})
+		h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: first, Event: store.RowFailed, After: long}}})
 		h.wantAt("a", 0)
-		place := contract.Version{Stream: []byte("z"), Number: 5}
+		place := store.Version{Stream: []byte("z"), Number: 5}
 		blocked := asks(2, second)
-		blocked.As = contract.Waiting
+		blocked.As = store.Waiting
 		b, _ = h.begin(blocked)
-		h.commit(b, contract.Ending{Claims: []contract.ClaimEnding{{Claim: second, Event: contract.RowBlocked, After: long, Reason: semel.ReasonGap, Version: place}}})
-		if r := h.number(second.Number); r.State != contract.StateBlocked || r.Stream != "z" || r.Version != 5 || r.Reason != semel.ReasonGap {
+		h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: second, Event: store.RowBlocked, After: long, Reason: semel.ReasonGap, Version: place}}})
+		if r := h.number(second.Number); r.State != store.StateBlocked || r.Stream != "z" || r.Version != 5 || r.Reason != semel.ReasonGap {
 			t.Errorf("blocked it is %+v", r)
 		}
 		third := h.claimOf("b", 1)
-		m := h.version("b", 1, contract.Applied)
+		m := h.version("b", 1, store.Applied)
 		m.Claim = third
 		b, _ = h.begin(m)
-		h.commit(b, contract.Ending{Claims: []contract.ClaimEnding{{Claim: third, Event: contract.RowCompleted, Ran: true}}})
+		h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: third, Event: store.RowCompleted, Ran: true}}})
 		h.wantAt("b", 1)
 	})
 	t.Run("B9_law_11_a_claim_whose_turn_has_come_is_not_parked_for_the_gap", "Else nobody would free it: its predecessor has looked for followers while it was claimed.", func(t *T) {
@@ -302,11 +303,11 @@ func (s suite[Tx]) blockedClaims(t *T) {
 			stream := string(rune('a' + n))
 			c := h.claimOf(stream, 2)
 			h.next(stream, 1)
-			m := h.version(stream, 2, contract.Parked)
+			m := h.version(stream, 2, store.Parked)
 			m.Claim = c
 			b, _ := h.begin(m)
-			r := b.Commit(t.context(), contract.Ending{Claims: []contract.ClaimEnding{{Claim: c, Event: contract.RowParked, Reason: reason}}})
-			if row := h.number(c.Number); (row.State == contract.StateReceived) != (n == 0) || r.Freed != (n == 0) {
+			r := b.Commit(t.context(), store.Ending{Claims: []store.ClaimEnding{{Claim: c, Event: store.RowParked, Reason: reason}}})
+			if row := h.number(c.Number); (row.State == store.StateReceived) != (n == 0) || r.Freed != (n == 0) {
 				t.Errorf("set aside for %q it is %+v, and the commit says %+v", reason, row, r)
 			}
 		}
@@ -315,11 +316,11 @@ func (s suite[Tx]) blockedClaims(t *T) {
 		h := s.opened(t)
 		c := h.claimOf("a", 2)
 		h.next("a", 1)
-		m := h.version("a", 2, contract.Waiting)
+		m := h.version("a", 2, store.Waiting)
 		m.Claim = c
 		b, _ := h.begin(m)
-		r := b.Commit(t.context(), contract.Ending{Claims: []contract.ClaimEnding{{Claim: c, Event: contract.RowBlocked, After: long, Reason: semel.ReasonGap, Version: m.Version}}})
-		if row := h.number(c.Number); !r.Freed || row.State != contract.StateReceived {
+		r := b.Commit(t.context(), store.Ending{Claims: []store.ClaimEnding{{Claim: c, Event: store.RowBlocked, After: long, Reason: semel.ReasonGap, Version: m.Version}}})
+		if row := h.number(c.Number); !r.Freed || row.State != store.StateReceived {
 			t.Errorf("it is %+v, and the commit says %+v", row, r)
 		}
 	})
@@ -328,15 +329,15 @@ func (s suite[Tx]) blockedClaims(t *T) {
 func (s suite[Tx]) twoOfOneStream(t *T) {
 	t.Run("B9_law_11_no_follower_is_missed_that_is_added_while_its_predecessor_commits", "A stream is one batch's at a time: who adds a follower waits for who frees it.", func(t *T) {
 		h := s.opened(t)
-		first, _ := h.begin(h.version("a", 1, contract.Applied))
+		first, _ := h.begin(h.version("a", 1, store.Applied))
 		added := make(chan error, 1)
 		go func() {
-			b, v, err := h.Store.Begin(t.context(), contract.TxOptions{}, []contract.Mark{h.version("a", 2, contract.Waiting)})
+			b, v, err := h.Store.Begin(t.context(), store.TxOptions{}, []store.Mark{h.version("a", 2, store.Waiting)})
 			if err == nil && v[0] != fresh {
 				err = errors.New("the verdict is " + v[0].String())
 			}
 			if err == nil {
-				r := b.Commit(t.context(), contract.Ending{Rows: []contract.Row{{State: contract.StateBlocked, After: long, Message: &semel.Message{}}}})
+				r := b.Commit(t.context(), store.Ending{Rows: []store.Row{{State: store.StateBlocked, After: long, Message: &semel.Message{}}}})
 				err = r.Err
 			}
 			added <- err
@@ -346,9 +347,9 @@ func (s suite[Tx]) twoOfOneStream(t *T) {
 			t.Fatalf("it did not wait: %v", err)
 		case <-time.After(50 * brief):
 		}
-		h.commit(first, contract.Ending{})
+		h.commit(first, store.Ending{})
 		t.must(<-added)
-		if r := h.row("a2", false); r.State != contract.StateReceived {
+		if r := h.row("a2", false); r.State != store.StateReceived {
 			t.Errorf("the follower is %s", r.State)
 		}
 	})
@@ -357,13 +358,13 @@ func (s suite[Tx]) twoOfOneStream(t *T) {
 	}
 	t.Run("case_5_a_stream_in_flight_elsewhere_is_waited_for_as_a_copy_is", "After MarkLock the batch has failed as contended, and nothing of it is left.", func(t *T) {
 		h := s.opened(t)
-		first, _ := h.begin(h.version("a", 1, contract.Applied))
-		_, _, err := h.Store.Begin(t.context(), contract.TxOptions{MarkLock: 20 * brief}, []contract.Mark{h.version("a", 2, contract.Applied), h.mark("neighbour")})
-		if err == nil || h.Store.Classify(err) != contract.ClassContended {
+		first, _ := h.begin(h.version("a", 1, store.Applied))
+		_, _, err := h.Store.Begin(t.context(), store.TxOptions{MarkLock: 20 * brief}, []store.Mark{h.version("a", 2, store.Applied), h.mark("neighbour")})
+		if err == nil || h.Store.Classify(err) != store.ClassContended {
 			t.Errorf("it says %v", err)
 		}
-		h.commit(first, contract.Ending{})
-		h.wantKinds(h.deliver(h.version("a", 2, contract.Applied), h.mark("neighbour")), fresh, fresh)
+		h.commit(first, store.Ending{})
+		h.wantKinds(h.deliver(h.version("a", 2, store.Applied), h.mark("neighbour")), fresh, fresh)
 	})
 }
 
@@ -374,7 +375,7 @@ func (s suite[Tx]) skips(t *T) {
 		r := h.blocks("a", 4, long)
 		seen := h.at("a")
 		t.must(h.streams().SkipTo(t.context(), seen, 3, act("skip")))
-		if got := h.number(r.Number); got.State != contract.StateReceived {
+		if got := h.number(r.Number); got.State != store.StateReceived {
 			t.Errorf("what waited is %s", got.State)
 		}
 		h.wantAt("a", 3)
@@ -383,14 +384,14 @@ func (s suite[Tx]) skips(t *T) {
 		backwards := h.at("a")
 		for _, err := range []error{
 			h.streams().SkipTo(t.context(), seen, 5, act("skip")), h.streams().SkipTo(t.context(), backwards, 3, act("skip")),
-			h.streams().SkipTo(t.context(), contract.StoredStream{Consumer: "billing", Source: "shop", Name: "unknown"}, 3, act("skip")),
+			h.streams().SkipTo(t.context(), admin.StoredStream{Consumer: "billing", Source: "shop", Name: "unknown"}, 3, act("skip")),
 		} {
 			if !errors.Is(err, semel.ErrChanged) {
 				t.Errorf("it says %v, want ErrChanged", err)
 			}
 		}
 		h.wantActs(r.Number, "skip done")
-		gaps, err := h.streams().Streams(context.Background(), contract.StreamFilter{Gaps: true})
+		gaps, err := h.streams().Streams(context.Background(), admin.StreamFilter{Gaps: true})
 		if err != nil || len(gaps) != 0 {
 			t.Errorf("%+v, %v", gaps, err)
 		}

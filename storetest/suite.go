@@ -4,7 +4,9 @@ import (
 	"sync"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // suite holds the cases.
@@ -42,17 +44,17 @@ func (h *fixture[Tx]) scopeNumber(consumer, source string, generation int64) int
 }
 
 // under returns the mark for another scope.
-func (h *fixture[Tx]) under(m contract.Mark, scope int64) contract.Mark {
+func (h *fixture[Tx]) under(m store.Mark, scope int64) store.Mark {
 	m.Scope, m.Consumer, m.Source = scope, h.named[scope].Consumer, h.named[scope].Source
 	return m
 }
 
-func (h *fixture[Tx]) mark(id string) contract.Mark {
-	return h.under(contract.Mark{ID: []byte(id), As: contract.Applied}, h.scope)
+func (h *fixture[Tx]) mark(id string) store.Mark {
+	return h.under(store.Mark{ID: []byte(id), As: store.Applied}, h.scope)
 }
 
-func (h *fixture[Tx]) markAll(ids ...string) []contract.Mark {
-	marks := make([]contract.Mark, len(ids))
+func (h *fixture[Tx]) markAll(ids ...string) []store.Mark {
+	marks := make([]store.Mark, len(ids))
 	for i, id := range ids {
 		marks[i] = h.mark(id)
 	}
@@ -60,15 +62,15 @@ func (h *fixture[Tx]) markAll(ids ...string) []contract.Mark {
 }
 
 // print is a mark with a fingerprint of version 1.
-func (h *fixture[Tx]) print(id string, content byte) contract.Mark {
+func (h *fixture[Tx]) print(id string, content byte) store.Mark {
 	m := h.mark(id)
 	m.Fingerprint = semel.Fingerprint{Version: 1, Sum: [16]byte{content}}
 	return m
 }
 
-func (h *fixture[Tx]) begin(marks ...contract.Mark) (contract.Batch[Tx], []contract.Verdict) {
+func (h *fixture[Tx]) begin(marks ...store.Mark) (store.Batch[Tx], []store.Verdict) {
 	h.t.Helper()
-	b, v, err := h.Store.Begin(h.t.context(), contract.TxOptions{}, marks)
+	b, v, err := h.Store.Begin(h.t.context(), store.TxOptions{}, marks)
 	h.t.must(err)
 	if len(v) != len(marks) {
 		h.t.Fatalf("%d verdicts for %d marks", len(v), len(marks))
@@ -76,34 +78,34 @@ func (h *fixture[Tx]) begin(marks ...contract.Mark) (contract.Batch[Tx], []contr
 	return b, v
 }
 
-func (h *fixture[Tx]) commit(b contract.Batch[Tx], e contract.Ending) {
+func (h *fixture[Tx]) commit(b store.Batch[Tx], e store.Ending) {
 	h.t.Helper()
-	if r := b.Commit(h.t.context(), e); r.Outcome != contract.Committed {
+	if r := b.Commit(h.t.context(), e); r.Outcome != store.Committed {
 		h.t.Fatalf("the commit says %+v, want committed", r)
 	}
 }
 
 // deliver does what the engine does with a batch: marks, the effects of what
 // is fresh, and the commit. It returns the verdicts.
-func (h *fixture[Tx]) deliver(marks ...contract.Mark) []contract.Verdict {
+func (h *fixture[Tx]) deliver(marks ...store.Mark) []store.Verdict {
 	h.t.Helper()
 	b, v := h.begin(marks...)
 	h.apply(b, marks, v)
-	h.commit(b, contract.Ending{})
+	h.commit(b, store.Ending{})
 	return v
 }
 
-func (h *fixture[Tx]) apply(b contract.Batch[Tx], marks []contract.Mark, verdicts []contract.Verdict) {
+func (h *fixture[Tx]) apply(b store.Batch[Tx], marks []store.Mark, verdicts []store.Verdict) {
 	h.t.Helper()
 	for i, v := range verdicts {
-		if v.Kind == contract.Fresh && marks[i].As == contract.Applied {
+		if v.Kind == store.Fresh && marks[i].As == store.Applied {
 			h.t.must(h.Effect(h.t.context(), b.Tx(i), string(marks[i].ID)))
 		}
 	}
 }
 
 // asks returns the verdicts on marks without leaving a trace.
-func (h *fixture[Tx]) asks(marks ...contract.Mark) []contract.Verdict {
+func (h *fixture[Tx]) asks(marks ...store.Mark) []store.Verdict {
 	h.t.Helper()
 	b, v := h.begin(marks...)
 	b.Rollback(h.t.context())
@@ -119,17 +121,17 @@ func (h *fixture[Tx]) wantCount(name string, want int) {
 
 // The verdicts that stores are asked for.
 var (
-	fresh    = contract.Verdict{Kind: contract.Fresh}
-	conflict = contract.Verdict{Kind: contract.Conflict}
-	busy     = contract.Verdict{Kind: contract.Busy}
+	fresh    = store.Verdict{Kind: store.Fresh}
+	conflict = store.Verdict{Kind: store.Conflict}
+	busy     = store.Verdict{Kind: store.Busy}
 )
 
-func already(o contract.Outcome) contract.Verdict {
-	return contract.Verdict{Kind: contract.Seen, Was: o}
+func already(o store.Outcome) store.Verdict {
+	return store.Verdict{Kind: store.Seen, Was: o}
 }
 
 // wantKinds compares verdicts, but for whether a conflict's row is known.
-func (h *fixture[Tx]) wantKinds(got []contract.Verdict, want ...contract.Verdict) {
+func (h *fixture[Tx]) wantKinds(got []store.Verdict, want ...store.Verdict) {
 	h.t.Helper()
 	for i := range want {
 		if got[i].Kind != want[i].Kind || got[i].Was != want[i].Was {
@@ -156,32 +158,32 @@ func (s suite[Tx]) abilities(t *T) {
 	t.Run("a_store_has_the_abilities_it_declares_and_no_others",
 		"What a store declares it has, and what it does not declare it has not, so that a missing ability is an error at start.",
 		func(t *T) {
-			store := s.h.Open(t).Store
-			_, inbox := store.(contract.Inbox)
-			_, marker := store.(contract.TxMarker[Tx])
-			_, positions := store.(contract.PositionStore)
-			_, offsets := store.(contract.OffsetStore)
-			_, able := store.(contract.Leases)
-			_, calls := store.(contract.Calls)
-			_, resolver := store.(contract.Resolver)
-			_, streams := store.(contract.Streams)
-			_, reaper := store.(contract.Reaper)
+			st := s.h.Open(t).Store
+			_, inbox := st.(store.Inbox)
+			_, marker := st.(store.TxMarker[Tx])
+			_, positions := st.(source.PositionStore)
+			_, offsets := st.(source.OffsetStore)
+			_, able := st.(store.Leases)
+			_, calls := st.(store.Calls)
+			_, resolver := st.(admin.Resolver)
+			_, streams := st.(admin.Streams)
+			_, reaper := st.(store.Reaper)
 			got := s.h.Can
-			_, controls := store.(contract.Controls)
-			_, derivations := store.(contract.Derivations)
-			keeper, days := store.(contract.PartitionedMarkers)
-			_, got.Steps = store.(contract.StepWriter)
-			_, got.Look = store.(contract.MarkerLookup)
-			_, got.Gather = store.(contract.BatchCombiner[Tx])
+			_, controls := st.(admin.Controls)
+			_, derivations := st.(admin.Derivations)
+			keeper, days := st.(store.PartitionedMarkers)
+			_, got.Steps = st.(store.StepWriter)
+			_, got.Look = st.(store.MarkerLookup)
+			_, got.Gather = st.(store.BatchCombiner[Tx])
 			got.Days = days && keeper.PartitionedBy() != ""
 			got.Inbox, got.MarkIn, got.Positions, got.Leases, got.Streams = inbox, marker, positions, able, streams
 			got.Calls = calls && resolver
-			got.Intents = hasIntents(store)
-			_, got.Emission = store.(contract.Emitter)
-			got.Results = hasResults(store)
-			got.Replays = hasReplays(store)
-			got.Audit, got.Edits, got.Erasure = hasAudit(store), hasEdits(store), hasErasure(store)
-			_, got.Generations = store.(contract.Generations)
+			got.Intents = hasIntents(st)
+			_, got.Emission = st.(admin.Emitter)
+			got.Results = hasResults(st)
+			got.Replays = hasReplays(st)
+			got.Audit, got.Edits, got.Erasure = hasAudit(st), hasEdits(st), hasErasure(st)
+			_, got.Generations = st.(admin.Generations)
 			got.Retention, got.Controls, got.Derivations, got.Offsets = reaper, controls, derivations, offsets
 			if got != s.h.Can {
 				t.Errorf("the store has %+v and declares %+v", got, s.h.Can)

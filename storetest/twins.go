@@ -4,11 +4,12 @@ import (
 	"errors"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
 // twins parks a first content of an identity and another one as a conflict.
-func (h *fixture[Tx]) twins(id string) (first, second contract.StoredRow) {
+func (h *fixture[Tx]) twins(id string) (first, second store.StoredRow) {
 	h.t.Helper()
 	h.park(id)
 	h.conflict(id, 2)
@@ -16,14 +17,14 @@ func (h *fixture[Tx]) twins(id string) (first, second contract.StoredRow) {
 }
 
 // retries makes a row due, and returns it as it is then.
-func (h *fixture[Tx]) retries(r contract.StoredRow) contract.StoredRow {
+func (h *fixture[Tx]) retries(r store.StoredRow) store.StoredRow {
 	h.t.Helper()
 	h.t.must(h.requeuer().Requeue(h.t.context(), r.Number, r.Revision, act("retry")))
 	return h.number(r.Number)
 }
 
 // discards closes a row, and returns it as it is then.
-func (h *fixture[Tx]) discards(r contract.StoredRow) contract.StoredRow {
+func (h *fixture[Tx]) discards(r store.StoredRow) store.StoredRow {
 	h.t.Helper()
 	h.t.must(h.inbox().Discard(h.t.context(), r.Number, r.Revision, act("discard")))
 	return h.number(r.Number)
@@ -39,9 +40,9 @@ func (s suite[Tx]) owned(t *T) {
 			first, second := h.twins("a")
 			second = h.retries(second)
 			h.discards(h.number(first.Number))
-			h.wantKinds(h.asks(h.print("a", 2)), already(contract.Waiting))
+			h.wantKinds(h.asks(h.print("a", 2)), already(store.Waiting))
 			h.works(second.Number)
-			h.wantKinds(h.asks(h.print("a", 2)), already(contract.Applied))
+			h.wantKinds(h.asks(h.print("a", 2)), already(store.Applied))
 			h.wantKinds(h.asks(h.print("a", 1)), conflict)
 			h.wantCount("a", 1)
 		})
@@ -54,15 +55,15 @@ func (s suite[Tx]) owned(t *T) {
 				second = h.retries(second)
 				if again {
 					c := h.claimNext()
-					h.wantLost(h.leases().End(t.context(), []contract.ClaimEnding{{Claim: c.Claim, Event: contract.RowParked, Reason: semel.ReasonPermanent, Ran: true}}))
+					h.wantLost(h.leases().End(t.context(), []store.ClaimEnding{{Claim: c.Claim, Event: store.RowParked, Reason: semel.ReasonPermanent, Ran: true}}))
 					second = h.number(second.Number)
 				}
 				h.discards(second)
-				h.wantKinds(h.asks(h.print("a", 1)), already(contract.Parked))
+				h.wantKinds(h.asks(h.print("a", 1)), already(store.Parked))
 				h.wantKinds(h.asks(h.print("a", 2)), conflict)
 				h.retries(h.number(first.Number))
 				h.works(first.Number)
-				h.wantKinds(h.asks(h.print("a", 1)), already(contract.Applied))
+				h.wantKinds(h.asks(h.print("a", 1)), already(store.Applied))
 				h.wantCount("a", 1)
 			}
 		})
@@ -73,9 +74,9 @@ func (s suite[Tx]) owned(t *T) {
 			first, second := h.twins("a")
 			h.retries(second)
 			c := h.claimNext()
-			h.wantLost(h.leases().End(t.context(), []contract.ClaimEnding{{Claim: c.Claim, Event: contract.RowParked, Reason: semel.ReasonPermanent, Ran: true}}))
+			h.wantLost(h.leases().End(t.context(), []store.ClaimEnding{{Claim: c.Claim, Event: store.RowParked, Reason: semel.ReasonPermanent, Ran: true}}))
 			h.discards(h.number(first.Number))
-			h.wantKinds(h.asks(h.print("a", 2)), already(contract.Parked))
+			h.wantKinds(h.asks(h.print("a", 2)), already(store.Parked))
 			h.retries(h.number(second.Number))
 			h.works(second.Number)
 			h.wantCount("a", 1)
@@ -87,12 +88,12 @@ func (s suite[Tx]) owned(t *T) {
 			first, second := h.twins("a")
 			h.retries(second)
 			err := h.requeuer().Requeue(t.context(), first.Number, h.number(first.Number).Revision, act("retry"))
-			if !errors.Is(err, semel.ErrConflict) || !errors.Is(err, contract.ErrOpen) {
+			if !errors.Is(err, semel.ErrConflict) || !errors.Is(err, admin.ErrOpen) {
 				t.Errorf("while another waits: %v, want ErrOpen", err)
 			}
 			h.works(second.Number)
 			err = h.requeuer().Requeue(t.context(), first.Number, h.number(first.Number).Revision, act("retry"))
-			if !errors.Is(err, semel.ErrConflict) || errors.Is(err, contract.ErrOpen) {
+			if !errors.Is(err, semel.ErrConflict) || errors.Is(err, admin.ErrOpen) {
 				t.Errorf("when another is applied: %v, want ErrConflict alone", err)
 			}
 		})
@@ -100,7 +101,7 @@ func (s suite[Tx]) owned(t *T) {
 
 // reopened are the cases of discards that are taken back.
 func (s suite[Tx]) reopened(t *T) {
-	reopen := func(h *fixture[Tx], r contract.StoredRow) error {
+	reopen := func(h *fixture[Tx], r store.StoredRow) error {
 		return h.requeuer().Reopen(t.context(), r.Number, r.Revision, act("reopen"))
 	}
 	t.Run("G5_a_discard_is_taken_back",
@@ -110,14 +111,14 @@ func (s suite[Tx]) reopened(t *T) {
 			r := h.discards(h.park("a"))
 			t.must(reopen(h, r))
 			after := h.number(r.Number)
-			if after.State != contract.StateParked || after.Reason != semel.ReasonPermanent || after.Revision == r.Revision {
+			if after.State != store.StateParked || after.Reason != semel.ReasonPermanent || after.Revision == r.Revision {
 				t.Errorf("reopened it is %+v", after)
 			}
-			h.wantOutcome("a", contract.Parked)
+			h.wantOutcome("a", store.Parked)
 			h.wantActs(r.Number, "discard done", "reopen done")
 			h.retries(after)
 			h.works(r.Number)
-			h.wantOutcome("a", contract.Applied)
+			h.wantOutcome("a", store.Applied)
 			h.wantCount("a", 1)
 		})
 	t.Run("G5_what_was_discarded_by_a_handler_or_before_its_turn_can_be_reopened",
@@ -126,13 +127,13 @@ func (s suite[Tx]) reopened(t *T) {
 			h := s.opened(t)
 			waited := h.discards(h.receive("a", long, []byte("a")))
 			c := h.claimed("b")[0]
-			h.wantLost(h.leases().End(t.context(), []contract.ClaimEnding{{Claim: c.Claim, Event: contract.RowDiscarded, Reason: semel.ReasonGap, Ran: true}}))
-			for id, r := range map[string]contract.StoredRow{"a": waited, "b": h.number(c.Number)} {
+			h.wantLost(h.leases().End(t.context(), []store.ClaimEnding{{Claim: c.Claim, Event: store.RowDiscarded, Reason: semel.ReasonGap, Ran: true}}))
+			for id, r := range map[string]store.StoredRow{"a": waited, "b": h.number(c.Number)} {
 				t.must(reopen(h, r))
-				if after := h.number(r.Number); after.State != contract.StateParked || after.Reason != contract.ReasonReopened {
+				if after := h.number(r.Number); after.State != store.StateParked || after.Reason != admin.ReasonReopened {
 					t.Errorf("reopened %s is %+v", id, after)
 				}
-				h.wantOutcome(id, contract.Parked)
+				h.wantOutcome(id, store.Parked)
 			}
 		})
 	t.Run("G5_nothing_is_reopened_that_took_effect_or_was_not_discarded",
@@ -149,14 +150,14 @@ func (s suite[Tx]) reopened(t *T) {
 			}
 			h.conflict("a", 2)
 			h.retries(h.row("a", true))
-			if err := reopen(h, closed); !errors.Is(err, contract.ErrOpen) {
+			if err := reopen(h, closed); !errors.Is(err, admin.ErrOpen) {
 				t.Errorf("while another content waits: %v, want ErrOpen", err)
 			}
 			h.works(h.row("a", true).Number)
-			if err := reopen(h, closed); !errors.Is(err, semel.ErrConflict) || errors.Is(err, contract.ErrOpen) {
+			if err := reopen(h, closed); !errors.Is(err, semel.ErrConflict) || errors.Is(err, admin.ErrOpen) {
 				t.Errorf("when another content is applied: %v, want ErrConflict", err)
 			}
-			if after := h.number(closed.Number); after.State != contract.StateDiscarded || after.Revision != closed.Revision {
+			if after := h.number(closed.Number); after.State != store.StateDiscarded || after.Revision != closed.Revision {
 				t.Errorf("it is %+v", after)
 			}
 			h.wantActs(closed.Number, "discard done")
@@ -168,10 +169,10 @@ func (s suite[Tx]) reopened(t *T) {
 			_, second := h.twins("a")
 			second = h.discards(second)
 			t.must(reopen(h, second))
-			if after := h.number(second.Number); after.State != contract.StateParked || after.Reason != semel.ReasonConflict {
+			if after := h.number(second.Number); after.State != store.StateParked || after.Reason != semel.ReasonConflict {
 				t.Errorf("reopened it is %+v", after)
 			}
-			h.wantOutcome("a", contract.Parked)
+			h.wantOutcome("a", store.Parked)
 		})
 	if !s.h.Can.Calls {
 		return
@@ -180,7 +181,7 @@ func (s suite[Tx]) reopened(t *T) {
 		"A discard of a row whose call has an unknown outcome stays.",
 		func(t *T) {
 			h := s.opened(t)
-			r := h.discards(h.doubted("a", contract.RowParked))
+			r := h.discards(h.doubted("a", store.RowParked))
 			if err := reopen(h, r); !errors.Is(err, semel.ErrState) {
 				t.Errorf("%v, want ErrState", err)
 			}

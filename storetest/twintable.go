@@ -6,7 +6,8 @@ import (
 	"slices"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
 // twinStates are the ways of a row of an identity into each state that it may have before an act.
@@ -53,7 +54,7 @@ func (w *twinWorld[Tx]) into(state string, number int64) {
 	case "parked again":
 		w.act("retry", number)
 		for _, c := range w.takes(number, long) {
-			w.endsClaim(contract.ClaimEnding{Claim: c.Claim, Event: contract.RowParked, Reason: semel.ReasonPermanent, Ran: true})
+			w.endsClaim(store.ClaimEnding{Claim: c.Claim, Event: store.RowParked, Reason: semel.ReasonPermanent, Ran: true})
 		}
 	case "completed":
 		w.act("retry", number)
@@ -64,7 +65,7 @@ func (w *twinWorld[Tx]) into(state string, number int64) {
 			w.step(c)
 		}
 		for _, c := range w.takes(number, long) {
-			w.endsClaim(contract.ClaimEnding{Claim: c.Claim, Event: contract.RowParked, Reason: semel.ReasonPermanent, Ran: true})
+			w.endsClaim(store.ClaimEnding{Claim: c.Claim, Event: store.RowParked, Reason: semel.ReasonPermanent, Ran: true})
 		}
 	case behindAnother, behindAGap:
 		w.act("retry", number)
@@ -73,7 +74,7 @@ func (w *twinWorld[Tx]) into(state string, number int64) {
 		w.act("retry", number)
 		for _, c := range w.takes(number, long) {
 			w.starts(c.Claim, long)
-			w.endsClaim(contract.ClaimEnding{Claim: c.Claim, Event: contract.RowParked, Reason: semel.ReasonOutcomeUnknown, Call: contract.CallUnknown})
+			w.endsClaim(store.ClaimEnding{Claim: c.Claim, Event: store.RowParked, Reason: semel.ReasonOutcomeUnknown, Call: store.CallUnknown})
 		}
 	}
 }
@@ -95,34 +96,34 @@ func line(id string) string   { return "line of " + id }
 func stream(id string) string { return "stream of " + id }
 
 // asked is a mark of a content with its place.
-func (w *twinWorld[Tx]) asked(id string, content byte) contract.Mark {
+func (w *twinWorld[Tx]) asked(id string, content byte) store.Mark {
 	m := w.print(id, content)
 	switch w.waits[content] {
 	case behindAnother:
 		m.Line = []byte(line(id))
 	case behindAGap:
-		m.Version = contract.Version{Stream: []byte(stream(id)), Number: 2, Start: 1, Asks: true}
+		m.Version = store.Version{Stream: []byte(stream(id)), Number: 2, Start: 1, Asks: true}
 	}
 	return m
 }
 
 // meet delivers both contents of an identity, and stores them as the engine does.
-func (w *twinWorld[Tx]) meet(id string) (first, second contract.StoredRow) {
+func (w *twinWorld[Tx]) meet(id string) (first, second store.StoredRow) {
 	w.t.Helper()
-	one, row := w.asked(id, 1), contract.Row{State: contract.StateParked, Reason: semel.ReasonPermanent, Message: &semel.Message{Body: []byte{1}}}
+	one, row := w.asked(id, 1), store.Row{State: store.StateParked, Reason: semel.ReasonPermanent, Message: &semel.Message{Body: []byte{1}}}
 	if w.waits[1] == behindAnother || w.waits[2] == behindAnother {
-		w.ahead = w.enters(line(id), contract.StateParked, "ahead of "+id)[0].Number
+		w.ahead = w.enters(line(id), store.StateParked, "ahead of "+id)[0].Number
 	}
 	switch w.waits[1] {
 	case behindAnother:
-		row.State, row.Reason = contract.StateBlocked, semel.ReasonBehind
+		row.State, row.Reason = store.StateBlocked, semel.ReasonBehind
 	case behindAGap:
-		row.State, row.Reason, row.After = contract.StateBlocked, semel.ReasonGap, 24*long
+		row.State, row.Reason, row.After = store.StateBlocked, semel.ReasonGap, 24*long
 	}
 	one.As = row.State.Outcome()
 	b, v := w.begin(one)
 	w.wantKinds(v, fresh)
-	w.commit(b, contract.Ending{Rows: []contract.Row{row}})
+	w.commit(b, store.Ending{Rows: []store.Row{row}})
 	b, v = w.begin(w.asked(id, 2))
 	w.wantKinds(v, conflict)
 	w.commit(b, conflictRow(2, v[0].Known))
@@ -137,19 +138,19 @@ func (w *twinWorld[Tx]) unblock(id string) {
 	}
 	if w.waits[1] == behindAGap || w.waits[2] == behindAGap {
 		m := w.mark("before " + id)
-		m.Version = contract.Version{Stream: []byte(stream(id)), Number: 1, Start: 1, Asks: true}
+		m.Version = store.Version{Stream: []byte(stream(id)), Number: 1, Start: 1, Asks: true}
 		w.wantKinds(w.deliver(m), fresh)
 	}
 }
 
 // step commits the first step of a claimed row.
-func (w *twinWorld[Tx]) step(c contract.Claimed) {
+func (w *twinWorld[Tx]) step(c store.Claimed) {
 	w.t.Helper()
 	m := w.asking(c)
 	m.Fingerprint = c.Row.Fingerprint
 	b, v := w.begin(m)
 	w.wantKinds(v, fresh)
-	w.commit(b, contract.Ending{Claims: []contract.ClaimEnding{{Claim: c.Claim, Event: contract.RowStepped, Ran: true, Steps: []contract.StepDone{{Name: "reserve"}}}}})
+	w.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: c.Claim, Event: store.RowStepped, Ran: true, Steps: []store.StepDone{{Name: "reserve"}}}}})
 	w.stepped[c.Row.Fingerprint.Sum[0]] = true
 }
 
@@ -168,16 +169,16 @@ func (w *twinWorld[Tx]) act(verb string, number int64) {
 	case "reopen":
 		err = w.requeuer().Reopen(ctx, number, r.Revision, act(verb))
 	case "edit":
-		if e, able := w.Store.(contract.Editor); able {
+		if e, able := w.Store.(admin.Editor); able {
 			err = e.Edit(ctx, number, r.Revision, []byte("edited"), act(verb))
 		}
 	case "skip":
-		if e, able := w.Store.(contract.Lines); able {
+		if e, able := w.Store.(store.Lines); able {
 			err = e.Skip(ctx, number, r.Revision, act(verb))
 		}
 	case "resolve":
-		if e, able := w.Store.(contract.Resolver); able {
-			err = e.Resolve(ctx, number, r.Revision, contract.ResolvedNotDone, act(verb))
+		if e, able := w.Store.(admin.Resolver); able {
+			err = e.Resolve(ctx, number, r.Revision, admin.ResolvedNotDone, act(verb))
 		}
 	}
 	if err != nil && !errors.Is(err, semel.ErrState) && !errors.Is(err, semel.ErrConflict) {
@@ -192,7 +193,7 @@ func (w *twinWorld[Tx]) act(verb string, number int64) {
 func (w *twinWorld[Tx]) work() {
 	w.t.Helper()
 	for range 4 {
-		all, err := w.leases().Claim(w.t.context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 10, Lease: long})
+		all, err := w.leases().Claim(w.t.context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 10, Lease: long})
 		w.t.must(err)
 		if len(all) == 0 {
 			return
@@ -204,9 +205,9 @@ func (w *twinWorld[Tx]) work() {
 }
 
 // finish lets a claimed row take effect.
-func (w *twinWorld[Tx]) finish(c contract.Claimed) {
+func (w *twinWorld[Tx]) finish(c store.Claimed) {
 	w.t.Helper()
-	ends := contract.ClaimEnding{Claim: c.Claim, Event: contract.RowCompleted, Ran: true, Lined: c.Row.Line != ""}
+	ends := store.ClaimEnding{Claim: c.Claim, Event: store.RowCompleted, Ran: true, Lined: c.Row.Line != ""}
 	m := w.mark(c.Row.Key.ID)
 	if c.Number != w.ahead {
 		m = w.asked(c.Row.Key.ID, c.Row.Fingerprint.Sum[0])
@@ -214,12 +215,12 @@ func (w *twinWorld[Tx]) finish(c contract.Claimed) {
 	m.Claim, m.Fingerprint, m.Line = c.Claim, c.Row.Fingerprint, []byte(c.Row.Line)
 	b, v := w.begin(m)
 	switch {
-	case v[0].Kind == contract.Gap:
+	case v[0].Kind == store.Gap:
 		b.Rollback(w.t.context())
-		m.As = contract.Waiting
+		m.As = store.Waiting
 		b, _ = w.begin(m)
-		ends.Event, ends.After, ends.Reason, ends.Version, ends.Ran = contract.RowBlocked, 24*long, semel.ReasonGap, m.Version, false
-		w.commit(b, contract.Ending{Claims: []contract.ClaimEnding{ends}})
+		ends.Event, ends.After, ends.Reason, ends.Version, ends.Ran = store.RowBlocked, 24*long, semel.ReasonGap, m.Version, false
+		w.commit(b, store.Ending{Claims: []store.ClaimEnding{ends}})
 		return
 	case v[0] != fresh:
 		w.t.Errorf("the claim of row %d is %s, and its row is %+v", c.Number, v[0], w.number(c.Number))
@@ -227,7 +228,7 @@ func (w *twinWorld[Tx]) finish(c contract.Claimed) {
 		return
 	}
 	w.t.must(w.Effect(w.t.context(), b.Tx(0), c.Row.Key.ID))
-	w.commit(b, contract.Ending{Claims: []contract.ClaimEnding{ends}})
+	w.commit(b, store.Ending{Claims: []store.ClaimEnding{ends}})
 	if c.Number != w.ahead {
 		w.effects[c.Row.Fingerprint.Sum[0]]++
 	}
@@ -238,9 +239,9 @@ func (w *twinWorld[Tx]) arrives(id string, content byte) {
 	w.t.Helper()
 	b, v := w.begin(w.asked(id, content))
 	switch v[0].Kind {
-	case contract.Conflict:
+	case store.Conflict:
 		w.commit(b, conflictRow(content, v[0].Known))
-	case contract.Fresh:
+	case store.Fresh:
 		w.t.Errorf("content %d is fresh although its identity has rows", content)
 		b.Rollback(w.t.context())
 	default:
@@ -266,19 +267,19 @@ func (w *twinWorld[Tx]) holds(id string) {
 		w.t.Errorf("several contents took effect: %v", w.effects)
 	}
 	agrees, is := false, Twins{Applied: all > 0}
-	for _, r := range w.list(contract.RowFilter{ID: id}) {
-		if r.State.Outcome() == contract.Waiting {
+	for _, r := range w.list(store.RowFilter{ID: id}) {
+		if r.State.Outcome() == store.Waiting {
 			w.t.Errorf("row %d is %s after everything that is due has been worked on", r.Number, r.State)
 		}
-		if (r.State == contract.StateCompleted) != (w.effects[r.Fingerprint.Sum[0]] == 1) {
+		if (r.State == store.StateCompleted) != (w.effects[r.Fingerprint.Sum[0]] == 1) {
 			w.t.Errorf("row %d is %s, and its content took effect %d times", r.Number, r.State, w.effects[r.Fingerprint.Sum[0]])
 		}
 		for other := range w.effects {
-			if r.UnknownOutcome() && r.State != contract.StateDiscarded && other != r.Fingerprint.Sum[0] {
+			if r.UnknownOutcome() && r.State != store.StateDiscarded && other != r.Fingerprint.Sum[0] {
 				w.t.Errorf("content %d took effect, although a call for row %d has an unknown outcome", other, r.Number)
 			}
 		}
-		if is.Unknown = is.Unknown || r.UnknownOutcome(); r.State == contract.StateCompleted {
+		if is.Unknown = is.Unknown || r.UnknownOutcome(); r.State == store.StateCompleted {
 			is.Owner = r.Number
 		}
 		agrees = agrees || w.asks(w.print(id, r.Fingerprint.Sum[0]))[0] == already(r.State.Outcome())
@@ -343,7 +344,7 @@ func (w *twinWorld[Tx]) pair(id, one, two, verb string, on int, arrival byte) {
 	w.act(verb, numbers[on])
 	w.arrives(id, arrival)
 	for _, n := range numbers { // whoever had a claim ends it
-		if w.number(n).State == contract.StateInProgress {
+		if w.number(n).State == store.StateInProgress {
 			w.act("release", n)
 		}
 	}

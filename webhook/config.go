@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 )
 
 // Config says what a Receiver receives. The zero value of a field is its default.
@@ -28,7 +28,7 @@ type Config struct {
 	// InHand bounds what was received and has not been committed: so many messages, default
 	// 1000, and so many bytes of bodies, those that are being read among them, default 64
 	// MiB. What is beyond is answered with 429.
-	InHand contract.Bound
+	InHand source.Bound
 	// Wait is how long a request waits for the commit; default 8 s, as GitHub waits for 10.
 	// After it the answer is 503. Its message stays in hand, and is most likely committed
 	// later; the provider's repetition is a duplicate then.

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/digest"
+	"github.com/semel-go/semel/source"
 )
 
 // What is in hand, and what may be.
@@ -158,7 +158,7 @@ func (r *Receiver) enqueue(a *arrival) Fate {
 }
 
 // settle tells whoever waits, once.
-func (r *Receiver) settle(a *arrival, s contract.Settlement) {
+func (r *Receiver) settle(a *arrival, s source.Settlement) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if _, is := r.open[a]; !is {

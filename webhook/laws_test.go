@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/worker"
+	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/sourcetest"
 	"github.com/semel-go/semel/webhook"
 )
@@ -51,7 +51,7 @@ func (p *repeating) Publish(_ int, m *semel.Message) error {
 func (p *repeating) End() error { return nil }
 
 // Open implements sourcetest.Broker.
-func (p *repeating) Open() (contract.Source, error) {
+func (p *repeating) Open() (source.Source, error) {
 	r, err := webhook.New(webhook.Config{Name: "hooks", Scheme: webhook.Stripe(), Secrets: []string{stripeSecret}, Wait: time.Hour})
 	p.mutex.Lock()
 	p.now = r

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 )
 
 // Receiver receives webhooks: an http.Handler, and the source of the consumer that they are
@@ -18,8 +18,8 @@ import (
 type Receiver struct {
 	config   Config
 	verifier *Verifier
-	lane     contract.Lane
-	observer contract.LaneObserver
+	lane     source.Lane
+	observer source.LaneObserver
 	counts   counts
 	bodies   bodies
 
@@ -32,7 +32,7 @@ type Receiver struct {
 	// bytes are those of bodies that are being read or in hand.
 	bytes int64
 	// reading is what each client address has of the bodies that are being read.
-	reading               map[string]contract.Bound
+	reading               map[string]source.Bound
 	given, paused, closed bool
 
 	// wake holds one token when a Fetch that waits should look again.
@@ -40,8 +40,8 @@ type Receiver struct {
 }
 
 var (
-	_ http.Handler    = (*Receiver)(nil)
-	_ contract.Source = (*Receiver)(nil)
+	_ http.Handler  = (*Receiver)(nil)
+	_ source.Source = (*Receiver)(nil)
 )
 
 // arrival is a request's message on its way.
@@ -50,7 +50,7 @@ type arrival struct {
 	at      time.Time
 	size    int64
 	// settled gets what became of it, once.
-	settled chan contract.Settlement
+	settled chan source.Settlement
 }
 
 // New returns a Receiver. The error names what the configuration lacks, and shows no secret.
@@ -63,8 +63,8 @@ func New(c Config) (*Receiver, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Receiver{config: c, verifier: v, lane: contract.Lane{ID: c.Name, Epoch: 1},
-		open: map[*arrival]struct{}{}, reading: map[string]contract.Bound{}, wake: make(chan struct{}, 1)}, nil
+	return &Receiver{config: c, verifier: v, lane: source.Lane{ID: c.Name, Epoch: 1},
+		open: map[*arrival]struct{}{}, reading: map[string]source.Bound{}, wake: make(chan struct{}, 1)}, nil
 }
 
 // ServeHTTP answers one request: with 200 when its message is committed or was there before,
@@ -162,7 +162,7 @@ func (r *Receiver) receive(q *http.Request, body []byte) Fate {
 
 // arrival makes the message of a request.
 func (r *Receiver) arrival(q *http.Request, body []byte, signed semel.Headers) *arrival {
-	a := &arrival{at: time.Now(), size: int64(len(body)), settled: make(chan contract.Settlement, 1)}
+	a := &arrival{at: time.Now(), size: int64(len(body)), settled: make(chan source.Settlement, 1)}
 	headers := signed
 	for _, name := range r.config.Unsigned.Headers {
 		for _, value := range q.Header.Values(name) {
@@ -178,16 +178,16 @@ func (r *Receiver) arrival(q *http.Request, body []byte, signed semel.Headers) *
 }
 
 // fateOf is what a settlement means for whoever asked.
-func fateOf(s contract.Settlement) Fate {
+func fateOf(s source.Settlement) Fate {
 	if s.Kind != semel.Ack {
 		return Unavailable
 	}
 	switch s.Ending {
-	case contract.EndDuplicate:
+	case source.EndDuplicate:
 		return Duplicate
-	case contract.EndParked, contract.EndConflict, contract.EndDeadLettered:
+	case source.EndParked, source.EndConflict, source.EndDeadLettered:
 		return Parked
-	case contract.EndDiscarded, contract.EndSkipped:
+	case source.EndDiscarded, source.EndSkipped:
 		return Ended
 	}
 	return Received

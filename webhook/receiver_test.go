@@ -18,10 +18,11 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/worker"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 	"github.com/semel-go/semel/webhook"
 )
 
@@ -67,7 +68,7 @@ type received struct {
 	err   error
 }
 
-func receives(t *testing.T, store contract.TxStore[*memstore.Tx], r contract.Source, set func(*consumer.Config)) *received {
+func receives(t *testing.T, st store.TxStore[*memstore.Tx], r source.Source, set func(*consumer.Config)) *received {
 	t.Helper()
 	c := consumer.Config{
 		Name: "billing", Source: r, Identity: identity.By("body:/id"), Logger: slog.New(slog.DiscardHandler),
@@ -76,7 +77,7 @@ func receives(t *testing.T, store contract.TxStore[*memstore.Tx], r contract.Sou
 	if set != nil {
 		set(&c)
 	}
-	made, err := consumer.New(store, func(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
+	made, err := consumer.New(st, func(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 		return tx.Add("effect "+m.Identity.ID, 1)
 	}, c)
 	if err != nil {
@@ -349,7 +350,7 @@ type failing struct {
 	down atomic.Bool
 }
 
-func (s *failing) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[*memstore.Tx], []contract.Verdict, error) {
+func (s *failing) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[*memstore.Tx], []store.Verdict, error) {
 	if s.down.Load() {
 		return nil, nil, errors.New("the store is down")
 	}

@@ -6,22 +6,22 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/source"
 )
 
 var (
-	_ contract.IdleReporter    = (*Receiver)(nil)
-	_ contract.RecordAges      = (*Receiver)(nil)
-	_ contract.HorizonReporter = (*Receiver)(nil)
+	_ source.IdleReporter    = (*Receiver)(nil)
+	_ source.RecordAges      = (*Receiver)(nil)
+	_ source.HorizonReporter = (*Receiver)(nil)
 )
 
-// Lanes implements contract.Source: there is one lane, given with the first Fetch.
-func (r *Receiver) Lanes(o contract.LaneObserver) { r.observer = o }
+// Lanes implements source.Source: there is one lane, given with the first Fetch.
+func (r *Receiver) Lanes(o source.LaneObserver) { r.observer = o }
 
-// Fetch implements contract.Source: it returns what requests wait for. After Close its error
+// Fetch implements source.Source: it returns what requests wait for. After Close its error
 // wraps semel.ErrClosed.
-func (r *Receiver) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+func (r *Receiver) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	for ctx.Err() == nil {
 		if r.begin() {
 			r.observer.Given(r.lane)
@@ -50,7 +50,7 @@ func (r *Receiver) begin() bool {
 	return give
 }
 
-func (r *Receiver) take(most contract.Bound) (out []contract.Delivery, closed bool) {
+func (r *Receiver) take(most source.Bound) (out []source.Delivery, closed bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed || r.paused {
@@ -63,15 +63,15 @@ func (r *Receiver) take(most contract.Bound) (out []contract.Delivery, closed bo
 			break
 		}
 		r.queue[0], r.queue = nil, r.queue[1:]
-		out = append(out, contract.Delivery{Message: &a.message, Lane: r.lane, Before: contract.Unknown, Handle: a})
+		out = append(out, source.Delivery{Message: &a.message, Lane: r.lane, Before: source.Unknown, Handle: a})
 	}
 	return out, false
 }
 
-// Settle implements contract.Source: it answers the requests, in memory. What is handed back
+// Settle implements source.Source: it answers the requests, in memory. What is handed back
 // is answered with 503, and comes again when the provider repeats it. There are no dead
 // letters: those are returned, with an error that wraps semel.ErrUnsupported.
-func (r *Receiver) Settle(_ context.Context, all []contract.Settlement) ([]int, error) {
+func (r *Receiver) Settle(_ context.Context, all []source.Settlement) ([]int, error) {
 	var left []int
 	for i, s := range all {
 		a, ok := s.Delivery.Handle.(*arrival)
@@ -89,9 +89,9 @@ func (r *Receiver) Settle(_ context.Context, all []contract.Settlement) ([]int, 
 	return nil, nil
 }
 
-// Flow implements contract.Source. Requests of a lane that is paused wait, and are answered
+// Flow implements source.Source. Requests of a lane that is paused wait, and are answered
 // with 503 when they have waited for Config.Wait.
-func (r *Receiver) Flow(l contract.Lane, on bool) {
+func (r *Receiver) Flow(l source.Lane, on bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if l == r.lane {
@@ -100,7 +100,7 @@ func (r *Receiver) Flow(l contract.Lane, on bool) {
 	}
 }
 
-// Idle implements contract.IdleReporter: no request waits to be fetched. Those of a lane that is
+// Idle implements source.IdleReporter: no request waits to be fetched. Those of a lane that is
 // paused are left.
 func (r *Receiver) Idle(context.Context) (bool, []semel.Unfinished, error) {
 	r.mu.Lock()
@@ -111,25 +111,25 @@ func (r *Receiver) Idle(context.Context) (bool, []semel.Unfinished, error) {
 	return len(r.queue) == 0, nil, nil
 }
 
-// Ages implements contract.RecordAges.
-func (r *Receiver) Ages() (lanes []contract.LaneAge, all bool) {
+// Ages implements source.RecordAges.
+func (r *Receiver) Ages() (lanes []source.LaneAge, all bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	age := contract.LaneAge{Lane: r.lane.ID}
+	age := source.LaneAge{Lane: r.lane.ID}
 	for a := range r.open {
 		if age.Oldest.IsZero() || a.at.Before(age.Oldest) {
 			age.Oldest = a.at
 		}
 	}
-	return []contract.LaneAge{age}, true
+	return []source.LaneAge{age}, true
 }
 
-// Horizon implements contract.HorizonReporter: for how long the provider may repeat.
-func (r *Receiver) Horizon(context.Context) (contract.Horizon, error) {
-	return contract.Horizon{Late: r.config.Repeats, Why: fmt.Sprintf("webhook %s: the provider repeats for %s", r.config.Name, legible.Span(r.config.Repeats))}, nil
+// Horizon implements source.HorizonReporter: for how long the provider may repeat.
+func (r *Receiver) Horizon(context.Context) (source.Horizon, error) {
+	return source.Horizon{Late: r.config.Repeats, Why: fmt.Sprintf("webhook %s: the provider repeats for %s", r.config.Name, legible.Span(r.config.Repeats))}, nil
 }
 
-// Close implements contract.Source: requests that wait are answered with 503, and all that
+// Close implements source.Source: requests that wait are answered with 503, and all that
 // come from then on.
 func (r *Receiver) Close(context.Context) error {
 	r.mu.Lock()
@@ -141,7 +141,7 @@ func (r *Receiver) Close(context.Context) error {
 	r.rouse()
 	r.mu.Unlock()
 	for _, a := range waiting {
-		r.settle(a, contract.Settlement{Kind: semel.Nack, After: time.Second})
+		r.settle(a, source.Settlement{Kind: semel.Nack, After: time.Second})
 	}
 	return nil
 }

@@ -16,10 +16,10 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/worker"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 	"github.com/semel-go/semel/webhook"
 )
 
@@ -137,26 +137,26 @@ func TestAStopWhileRequestsWait(t *testing.T) {
 
 // ofNewer marks an event of "billing" with an outcome that only a newer release knows. What it
 // returns ends it as discarded, as that release may.
-func ofNewer(t *testing.T, store *memstore.Store, id string) (ends func()) {
+func ofNewer(t *testing.T, st *memstore.Store, id string) (ends func()) {
 	t.Helper()
-	scope, err := store.Scope(t.Context(), "billing", "", 0)
+	scope, err := st.Scope(t.Context(), "billing", "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	write := func(e contract.Ending) {
+	write := func(e store.Ending) {
 		t.Helper()
-		b, _, err := store.Begin(t.Context(), contract.TxOptions{}, []contract.Mark{{Scope: scope, ID: []byte(id), As: 9}})
+		b, _, err := st.Begin(t.Context(), store.TxOptions{}, []store.Mark{{Scope: scope, ID: []byte(id), As: 9}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := b.Commit(t.Context(), e); r.Outcome != contract.Committed {
+		if r := b.Commit(t.Context(), e); r.Outcome != store.Committed {
 			t.Fatal(r)
 		}
 	}
-	write(contract.Ending{})
+	write(store.Ending{})
 	return func() {
 		m := semel.NewMessage(semel.Key{Consumer: "billing", ID: id}, []byte(event(id)))
-		write(contract.Ending{Rows: []contract.Row{{State: contract.StateDiscarded, Message: m}}})
+		write(store.Ending{Rows: []store.Row{{State: store.StateDiscarded, Message: m}}})
 	}
 }
 

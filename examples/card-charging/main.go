@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/leasedkey"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // Order is what a customer pays.
@@ -43,8 +43,8 @@ type Company interface {
 var ErrDeclined = errors.New("the card was declined")
 
 // NewCharger returns one of possibly many that share a store of keys.
-func NewCharger(store contract.KeyStore, company Company) (*Charger, error) {
-	keys, err := leasedkey.New(store, leasedkey.Config{
+func NewCharger(st store.KeyStore, company Company) (*Charger, error) {
+	keys, err := leasedkey.New(st, leasedkey.Config{
 		Consumer:  "card-charging",
 		Keep:      30 * 24 * time.Hour, // longer than a copy of an order can take to come
 		Window:    23 * time.Hour,      // the company knows a key for a day
@@ -65,9 +65,9 @@ func (c *Charger) Charge(ctx context.Context, o Order) (receipt string, err erro
 	switch {
 	case err != nil:
 		return "", err
-	case answer.State == contract.KeyCompleted:
+	case answer.State == store.KeyCompleted:
 		return string(answer.Result), nil
-	case answer.State == contract.KeyFailed:
+	case answer.State == store.KeyFailed:
 		return "", ErrDeclined
 	}
 	return "", fmt.Errorf("order %s is not charged yet: its key is %v; ask again", o.ID, answer.State)

@@ -8,17 +8,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
 var key = []byte("a key of at least thirty-two bytes")
 
 // sealed is a chain of so many acts with its end.
-func sealed(key []byte, n int) ([]contract.Seal, contract.SealHead) {
-	var end contract.SealHead
-	var all []contract.Seal
+func sealed(key []byte, n int) ([]admin.Seal, admin.SealHead) {
+	var end admin.SealHead
+	var all []admin.Seal
 	for i := range n {
-		act := contract.Act{Number: int64(i + 10), Row: int64(i), Verb: "discard", Who: "ana", Why: fmt.Sprintf("reason %d", i), Result: "done", At: time.UnixMicro(int64(i) * 1e6)}
+		act := store.Act{Number: int64(i + 10), Row: int64(i), Verb: "discard", Who: "ana", Why: fmt.Sprintf("reason %d", i), Result: "done", At: time.UnixMicro(int64(i) * 1e6)}
 		s := Next(key, end, act, time.UnixMicro(int64(i)*1e6+5))
 		end = HeadOf(key, s)
 		all = append(all, s)
@@ -27,7 +28,7 @@ func sealed(key []byte, n int) ([]contract.Seal, contract.SealHead) {
 }
 
 // verified is what is found, a line each.
-func verified(key []byte, lines []contract.Seal, end contract.SealHead) []string {
+func verified(key []byte, lines []admin.Seal, end admin.SealHead) []string {
 	v := NewVerifier(key)
 	v.ExpectEnd(end, "the end")
 	for _, s := range lines {
@@ -41,8 +42,8 @@ func verified(key []byte, lines []contract.Seal, end contract.SealHead) []string
 }
 
 func TestALineHasThisHash(t *testing.T) {
-	s := contract.Seal{Sequence: 2, At: time.UnixMicro(1_700_000_000_000_001), Previous: contract.SealHash{31: 1},
-		Act: contract.Act{Number: 7, Row: 3, Verb: "discard", Who: "ana", Why: "paid by hand", Result: "done", At: time.UnixMicro(1_600_000_000_000_000)}}
+	s := admin.Seal{Sequence: 2, At: time.UnixMicro(1_700_000_000_000_001), Previous: admin.SealHash{31: 1},
+		Act: store.Act{Number: 7, Row: 3, Verb: "discard", Who: "ana", Why: "paid by hand", Result: "done", At: time.UnixMicro(1_600_000_000_000_000)}}
 	if got, want := fmt.Sprintf("%x", Hash(nil, s)), goldenPlain; got != want {
 		t.Errorf("the hash is %s, want %s", got, want)
 	}
@@ -64,7 +65,7 @@ func TestNothingIsFoundInAChainThatIsWhole(t *testing.T) {
 }
 
 // renumbered gives lines the sequences of their places.
-func renumbered(lines []contract.Seal) []contract.Seal {
+func renumbered(lines []admin.Seal) []admin.Seal {
 	for i := range lines {
 		lines[i].Sequence = int64(i + 1)
 	}
@@ -74,36 +75,36 @@ func renumbered(lines []contract.Seal) []contract.Seal {
 func TestEachForgeryIsFoundAndNamed(t *testing.T) {
 	for _, c := range []struct {
 		name  string
-		forge func(lines []contract.Seal) []contract.Seal
+		forge func(lines []admin.Seal) []admin.Seal
 		want  []string // what begins the findings
 	}{
-		{"changed", func(l []contract.Seal) []contract.Seal { l[4].Act.Why = "other"; return l }, []string{"line 5, act 14: changed"}},
-		{"the first is changed", func(l []contract.Seal) []contract.Seal { l[0].Act.Who = "bo"; return l }, []string{"line 1, act 10: changed"}},
-		{"the last is changed", func(l []contract.Seal) []contract.Seal { l[9].Act.Who = "bo"; return l }, []string{"line 10, act 19: changed"}},
-		{"its hash is changed", func(l []contract.Seal) []contract.Seal { l[4].Hash[0]++; return l }, []string{"line 5, act 14: changed"}},
-		{"its link is changed", func(l []contract.Seal) []contract.Seal { l[4].Previous[0]++; return l }, []string{"line 5, act 14: changed: the hash of the line before"}},
-		{"removed", func(l []contract.Seal) []contract.Seal { return slices.Delete(l, 4, 5) }, []string{"line 5: removed"}},
-		{"several are removed", func(l []contract.Seal) []contract.Seal { return slices.Delete(l, 4, 7) }, []string{"lines 5 to 7: removed"}},
-		{"the first is removed", func(l []contract.Seal) []contract.Seal { return l[1:] }, []string{"line 1: removed"}},
-		{"removed, and the others are renumbered", func(l []contract.Seal) []contract.Seal { return renumbered(slices.Delete(l, 4, 5)) },
+		{"changed", func(l []admin.Seal) []admin.Seal { l[4].Act.Why = "other"; return l }, []string{"line 5, act 14: changed"}},
+		{"the first is changed", func(l []admin.Seal) []admin.Seal { l[0].Act.Who = "bo"; return l }, []string{"line 1, act 10: changed"}},
+		{"the last is changed", func(l []admin.Seal) []admin.Seal { l[9].Act.Who = "bo"; return l }, []string{"line 10, act 19: changed"}},
+		{"its hash is changed", func(l []admin.Seal) []admin.Seal { l[4].Hash[0]++; return l }, []string{"line 5, act 14: changed"}},
+		{"its link is changed", func(l []admin.Seal) []admin.Seal { l[4].Previous[0]++; return l }, []string{"line 5, act 14: changed: the hash of the line before"}},
+		{"removed", func(l []admin.Seal) []admin.Seal { return slices.Delete(l, 4, 5) }, []string{"line 5: removed"}},
+		{"several are removed", func(l []admin.Seal) []admin.Seal { return slices.Delete(l, 4, 7) }, []string{"lines 5 to 7: removed"}},
+		{"the first is removed", func(l []admin.Seal) []admin.Seal { return l[1:] }, []string{"line 1: removed"}},
+		{"removed, and the others are renumbered", func(l []admin.Seal) []admin.Seal { return renumbered(slices.Delete(l, 4, 5)) },
 			[]string{"lines 5 to 9: reordered: they were sealed as lines 6 to 10", "line 5: removed"}},
-		{"reordered", func(l []contract.Seal) []contract.Seal { l[3], l[4] = l[4], l[3]; return l }, []string{"line 4, act 13: reordered"}},
-		{"reordered and renumbered", func(l []contract.Seal) []contract.Seal { l[3], l[4] = l[4], l[3]; return renumbered(l) },
+		{"reordered", func(l []admin.Seal) []admin.Seal { l[3], l[4] = l[4], l[3]; return l }, []string{"line 4, act 13: reordered"}},
+		{"reordered and renumbered", func(l []admin.Seal) []admin.Seal { l[3], l[4] = l[4], l[3]; return renumbered(l) },
 			[]string{"line 4, act 13: reordered", "line 4: reordered: it was sealed as line 5"}},
-		{"moved far", func(l []contract.Seal) []contract.Seal { return append(slices.Delete(slices.Clone(l), 1, 2), l[1]) }, []string{"line 2, act 11: reordered"}},
-		{"inserted", func(l []contract.Seal) []contract.Seal {
-			return slices.Insert(l, 5, contract.Seal{Sequence: 6, Act: contract.Act{Number: 99, Verb: "discard"}})
+		{"moved far", func(l []admin.Seal) []admin.Seal { return append(slices.Delete(slices.Clone(l), 1, 2), l[1]) }, []string{"line 2, act 11: reordered"}},
+		{"inserted", func(l []admin.Seal) []admin.Seal {
+			return slices.Insert(l, 5, admin.Seal{Sequence: 6, Act: store.Act{Number: 99, Verb: "discard"}})
 		}, []string{"line 6, act 99: inserted"}},
-		{"inserted, and the others are renumbered", func(l []contract.Seal) []contract.Seal {
-			return renumbered(slices.Insert(l, 5, contract.Seal{Act: contract.Act{Number: 99, Verb: "discard"}}))
+		{"inserted, and the others are renumbered", func(l []admin.Seal) []admin.Seal {
+			return renumbered(slices.Insert(l, 5, admin.Seal{Act: store.Act{Number: 99, Verb: "discard"}}))
 		}, []string{"line 6, act 99: inserted", "lines 7 to 11: reordered: they were sealed as lines 6 to 10"}},
-		{"a copy is inserted", func(l []contract.Seal) []contract.Seal { return slices.Insert(l, 5, l[4]) }, []string{"line 5, act 14: inserted"}},
-		{"an old copy is inserted", func(l []contract.Seal) []contract.Seal { return slices.Insert(l, 8, l[4]) }, []string{"line 5, act 14: inserted"}},
-		{"appended", func(l []contract.Seal) []contract.Seal {
-			return append(l, contract.Seal{Sequence: 11, Act: contract.Act{Number: 99}})
+		{"a copy is inserted", func(l []admin.Seal) []admin.Seal { return slices.Insert(l, 5, l[4]) }, []string{"line 5, act 14: inserted"}},
+		{"an old copy is inserted", func(l []admin.Seal) []admin.Seal { return slices.Insert(l, 8, l[4]) }, []string{"line 5, act 14: inserted"}},
+		{"appended", func(l []admin.Seal) []admin.Seal {
+			return append(l, admin.Seal{Sequence: 11, Act: store.Act{Number: 99}})
 		}, []string{"line 11, act 99: inserted"}},
-		{"cut off", func(l []contract.Seal) []contract.Seal { return l[:7] }, []string{"lines 8 to 10: cut off"}},
-		{"all are cut off", func(l []contract.Seal) []contract.Seal { return nil }, []string{"lines 1 to 10: cut off"}},
+		{"cut off", func(l []admin.Seal) []admin.Seal { return l[:7] }, []string{"lines 8 to 10: cut off"}},
+		{"all are cut off", func(l []admin.Seal) []admin.Seal { return nil }, []string{"lines 1 to 10: cut off"}},
 	} {
 		for _, k := range [][]byte{nil, key} {
 			t.Run(fmt.Sprintf("%s_%d", c.name, len(k)), func(t *testing.T) {
@@ -127,14 +128,14 @@ func TestEachForgeryIsFoundAndNamed(t *testing.T) {
 
 // Who can write the table computes hashes as well as Semel does.
 func TestAChainThatIsMadeAnewIsFound(t *testing.T) {
-	anew := func(key []byte, lines []contract.Seal, from int) contract.SealHead {
+	anew := func(key []byte, lines []admin.Seal, from int) admin.SealHead {
 		for i := from; i < len(lines); i++ {
 			if i > 0 {
 				lines[i].Previous = lines[i-1].Hash
 			}
 			lines[i].Hash = Hash(key, lines[i])
 		}
-		return contract.SealHead{Sequence: int64(len(lines)), Keyed: lines[0].Keyed, Hash: lines[len(lines)-1].Hash}
+		return admin.SealHead{Sequence: int64(len(lines)), Keyed: lines[0].Keyed, Hash: lines[len(lines)-1].Hash}
 	}
 	t.Run("by_a_head_that_was_kept", func(t *testing.T) {
 		lines, kept := sealed(nil, 10)
@@ -157,7 +158,7 @@ func TestAChainThatIsMadeAnewIsFound(t *testing.T) {
 	})
 	t.Run("a_line_between_two_by_the_one_that_follows_the_first", func(t *testing.T) {
 		lines, end := sealed(nil, 10)
-		own := Next(nil, HeadOf(nil, lines[4]), contract.Act{Number: 99, At: time.UnixMicro(1)}, time.UnixMicro(1))
+		own := Next(nil, HeadOf(nil, lines[4]), store.Act{Number: 99, At: time.UnixMicro(1)}, time.UnixMicro(1))
 		if found := verified(nil, slices.Insert(lines, 5, own), end); len(found) != 1 || !strings.HasPrefix(found[0], "line 6, act 99: inserted") {
 			t.Errorf("found %q", found)
 		}
@@ -178,14 +179,14 @@ func TestAChainThatIsMadeAnewIsFound(t *testing.T) {
 	})
 	t.Run("a_tail_without_a_key", func(t *testing.T) {
 		lines, end := sealed(key, 10)
-		own := Next(nil, end, contract.Act{Number: 99, At: time.UnixMicro(1)}, time.UnixMicro(1))
+		own := Next(nil, end, store.Act{Number: 99, At: time.UnixMicro(1)}, time.UnixMicro(1))
 		if found := verified(key, append(lines, own), HeadOf(nil, own)); len(found) == 0 || !strings.HasPrefix(found[0], "line 11") {
 			t.Errorf("found %q", found)
 		}
 	})
 	t.Run("an_end_that_was_cut_off_by_its_proof", func(t *testing.T) {
 		lines, end := sealed(key, 10)
-		cut := contract.SealHead{Sequence: 7, Keyed: true, Hash: lines[6].Hash, Proof: end.Proof}
+		cut := admin.SealHead{Sequence: 7, Keyed: true, Hash: lines[6].Hash, Proof: end.Proof}
 		if found := verified(key, lines[:7], cut); len(found) != 1 || !strings.Contains(found[0], "was not written with the key") {
 			t.Errorf("found %q", found)
 		}
@@ -195,7 +196,7 @@ func TestAChainThatIsMadeAnewIsFound(t *testing.T) {
 func TestAKeyThatComesLaterHoldsWhatIsBeforeIt(t *testing.T) {
 	lines, end := sealed(nil, 5)
 	for i := range 5 {
-		s := Next(key, end, contract.Act{Number: int64(100 + i), At: time.UnixMicro(1)}, time.UnixMicro(1))
+		s := Next(key, end, store.Act{Number: int64(100 + i), At: time.UnixMicro(1)}, time.UnixMicro(1))
 		end = HeadOf(key, s)
 		lines = append(lines, s)
 	}
@@ -223,11 +224,11 @@ func TestAKeyThatComesLaterHoldsWhatIsBeforeIt(t *testing.T) {
 	if found := kept(); len(found) != 1 || !strings.HasPrefix(found[0], "line 3") {
 		t.Errorf("found %q", found)
 	}
-	if err := MaySeal(&contract.Sealing{}, end); err == nil {
+	if err := MaySeal(&admin.Sealing{}, end); err == nil {
 		t.Error("who has no key may go on")
 	}
 	end.Sequence--
-	if err := MaySeal(&contract.Sealing{Key: key, Continue: true}, end); err == nil || !strings.Contains(err.Error(), "line 9, was not written with this process's audit.key") {
+	if err := MaySeal(&admin.Sealing{Key: key, Continue: true}, end); err == nil || !strings.Contains(err.Error(), "line 9, was not written with this process's audit.key") {
 		t.Errorf("behind an end that was cut off: %v", err)
 	}
 }
@@ -274,8 +275,8 @@ func TestAnExportedChainIsReadAsItWas(t *testing.T) {
 	if err := WriteEnd(&b, end); err != nil {
 		t.Fatal(err)
 	}
-	var got []contract.Seal
-	read, err := Read(bytes.NewReader(b.Bytes()), func(s contract.Seal) { got = append(got, s) })
+	var got []admin.Seal
+	read, err := Read(bytes.NewReader(b.Bytes()), func(s admin.Seal) { got = append(got, s) })
 	if err != nil || !slices.Equal(got, lines) || read == nil || *read != end {
 		t.Errorf("read %+v and %+v: %v", got, read, err)
 	}
@@ -285,14 +286,14 @@ func TestAnExportedChainIsReadAsItWas(t *testing.T) {
 		{"x\n", "line 1 of the file"},
 		{strings.Replace(b.String(), `"verb"`, `"verbs"`, 1), "line 1 of the file"},
 	} {
-		if _, err := Read(strings.NewReader(c.text), func(contract.Seal) {}); err == nil || !strings.Contains(err.Error(), c.want) {
+		if _, err := Read(strings.NewReader(c.text), func(admin.Seal) {}); err == nil || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("of %q: %v", c.want, err)
 		}
 	}
 }
 
 func TestAPointIsReadAsItIsWritten(t *testing.T) {
-	p := Point{12, contract.SealHash{1, 2, 3}}
+	p := Point{12, admin.SealHash{1, 2, 3}}
 	if got, err := ParsePoint(p.String()); got != p || err != nil {
 		t.Errorf("%v: %v", got, err)
 	}

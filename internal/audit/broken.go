@@ -5,7 +5,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
 // farthest is how far from its place a line is looked for that was given another sequence.
@@ -14,7 +15,7 @@ const farthest = 1000
 // sealedAs is the sequence at which a line was sealed, whatever it stands at now; false: its
 // hash is not that of its content at any place near. A line under a key is taken for intact
 // where there is none.
-func (v *Verifier) sealedAs(s contract.Seal) (sequence int64, intact bool) {
+func (v *Verifier) sealedAs(s admin.Seal) (sequence int64, intact bool) {
 	if s.Keyed && len(v.key) == 0 {
 		v.report.Unchecked++
 		return s.Sequence, true
@@ -47,7 +48,7 @@ func (v *Verifier) sealedAs(s contract.Seal) (sequence int64, intact bool) {
 func (v *Verifier) broken(l Line, behind *Line) {
 	at := tip{Seal: l.Seal, stands: l.Sequence}
 	at.Sequence -= v.shifted.by
-	var before contract.SealHash
+	var before admin.SealHash
 	if v.tip != nil {
 		before = v.tip.Hash
 	}
@@ -73,18 +74,18 @@ func (v *Verifier) broken(l Line, behind *Line) {
 const otherLink = "the hash of the line before it is not what was sealed"
 
 // whatChanged says what of a line is not what was sealed, as far as that can be told.
-func (v *Verifier) whatChanged(l Line, before contract.SealHash) string {
-	fits := func(change func(*contract.Seal)) bool {
+func (v *Verifier) whatChanged(l Line, before admin.SealHash) string {
+	fits := func(change func(*admin.Seal)) bool {
 		s := l.Seal
 		change(&s)
 		return Hash(v.key, s) == l.Hash
 	}
 	switch {
-	case fits(func(s *contract.Seal) { s.Previous = before }):
+	case fits(func(s *admin.Seal) { s.Previous = before }):
 		return otherLink
-	case l.Now != nil && fits(func(s *contract.Seal) { s.Act = *l.Now }):
+	case l.Now != nil && fits(func(s *admin.Seal) { s.Act = *l.Now }):
 		return "the line: " + differences(*l.Now, l.Act) + "; the table of acts still has what was sealed"
-	case !l.Keyed && len(v.key) > 0 && fits(func(s *contract.Seal) { s.Keyed = true }):
+	case !l.Keyed && len(v.key) > 0 && fits(func(s *admin.Seal) { s.Keyed = true }):
 		return "that it is under the key is not said any more"
 	}
 	return "its content is not what was sealed, or its hash is not"
@@ -108,7 +109,7 @@ func (v *Verifier) compare(l Line, sequence int64) {
 const longestShown = 60
 
 // differences names what was sealed and stands otherwise; empty for nothing.
-func differences(sealed, stands contract.Act) string {
+func differences(sealed, stands store.Act) string {
 	var all []string
 	for _, part := range []struct{ name, sealed, stands string }{
 		{"number", fmt.Sprint(sealed.Number), fmt.Sprint(stands.Number)},
@@ -124,7 +125,7 @@ func differences(sealed, stands contract.Act) string {
 }
 
 // noteKey reports a line without a key behind lines with one.
-func (v *Verifier) noteKey(s contract.Seal, sequence int64) {
+func (v *Verifier) noteKey(s admin.Seal, sequence int64) {
 	if v.keyed && !s.Keyed {
 		v.report.add(Finding{Sequence: sequence, Act: s.Act.Number, Kind: Inserted, What: "it is under no key, and lines before it are under one"})
 	}

@@ -3,19 +3,19 @@ package audit
 import (
 	"fmt"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 )
 
 // ExpectEnd has the chain end where its store, or its file, says that it ends. The proof of
 // an end under a key is looked at where there is a key.
-func (v *Verifier) ExpectEnd(end contract.SealHead, name string) {
+func (v *Verifier) ExpectEnd(end admin.SealHead, name string) {
 	v.expect(PointOf(end), name, false)
 	v.ends = append(v.ends, namedEnd{end, name})
 }
 
 // namedEnd is an end, with what it is for people.
 type namedEnd struct {
-	contract.SealHead
+	admin.SealHead
 	name string
 }
 

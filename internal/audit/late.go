@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 )
 
 // LongestUnsealed is how long after it was done an act may be sealed: processes seal within
@@ -19,7 +19,7 @@ type lateLines struct {
 }
 
 // noteLate notes a line that was sealed long after its act was done.
-func (v *Verifier) noteLate(s contract.Seal, sequence int64) {
+func (v *Verifier) noteLate(s admin.Seal, sequence int64) {
 	by := s.At.Sub(s.Act.At)
 	if by <= LongestUnsealed {
 		return

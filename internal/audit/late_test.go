@@ -5,17 +5,18 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
 // A forger who owns the tables throws the seals away and changes acts, and Semel seals them
 // anew, under its key.
 func TestAChainThatSemelMadeAnewForAForger(t *testing.T) {
 	begun := time.Date(2026, 5, 1, 8, 0, 0, 0, time.UTC)
-	made := func(at func(done time.Time) time.Time) (lines []contract.Seal, end contract.SealHead) {
+	made := func(at func(done time.Time) time.Time) (lines []admin.Seal, end admin.SealHead) {
 		for i := range 5 {
 			done := begun.Add(time.Duration(i) * time.Hour)
-			line := Next(key, end, contract.Act{Number: int64(i + 1), Verb: "discard", Who: "ana", At: done}, at(done))
+			line := Next(key, end, store.Act{Number: int64(i + 1), Verb: "discard", Who: "ana", At: done}, at(done))
 			lines, end = append(lines, line), HeadOf(key, line)
 		}
 		return lines, end

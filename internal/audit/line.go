@@ -12,7 +12,8 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
 // written is a line of an exported chain, or its end.
@@ -63,7 +64,7 @@ func ofText(s string) (string, error) {
 }
 
 // WriteLine writes a line of a chain as a line of JSON.
-func WriteLine(w io.Writer, s contract.Seal) error {
+func WriteLine(w io.Writer, s admin.Seal) error {
 	return writeJSON(w, written{
 		Sequence: s.Sequence, Sealed: s.At.UnixMicro(), Keyed: s.Keyed, Previous: hex.EncodeToString(s.Previous[:]), Hash: hex.EncodeToString(s.Hash[:]),
 		Act: &wroteAct{
@@ -74,9 +75,9 @@ func WriteLine(w io.Writer, s contract.Seal) error {
 }
 
 // WriteEnd writes the end of a chain behind its lines.
-func WriteEnd(w io.Writer, end contract.SealHead) error {
+func WriteEnd(w io.Writer, end admin.SealHead) error {
 	e := wroteEnd{Sequence: end.Sequence, Keyed: end.Keyed, Hash: hex.EncodeToString(end.Hash[:])}
-	if end.Proof != (contract.SealHash{}) {
+	if end.Proof != (admin.SealHash{}) {
 		e.Proof = hex.EncodeToString(end.Proof[:])
 	}
 	return writeJSON(w, written{End: &e})
@@ -93,7 +94,7 @@ const longestLine = 16 << 20
 
 // Read reads an exported chain line by line, and returns its end; nil: it has none, since it
 // was cut off there. An error says which line of the file cannot be read.
-func Read(r io.Reader, each func(contract.Seal)) (end *contract.SealHead, err error) {
+func Read(r io.Reader, each func(admin.Seal)) (end *admin.SealHead, err error) {
 	lines := bufio.NewScanner(r)
 	lines.Buffer(nil, longestLine)
 	for n := 1; lines.Scan(); n++ {
@@ -110,7 +111,7 @@ func Read(r io.Reader, each func(contract.Seal)) (end *contract.SealHead, err er
 		if err == nil && w.End != nil {
 			end, err = w.End.end()
 		} else if err == nil {
-			var s contract.Seal
+			var s admin.Seal
 			if s, err = w.seal(); err == nil {
 				each(s)
 			}
@@ -122,8 +123,8 @@ func Read(r io.Reader, each func(contract.Seal)) (end *contract.SealHead, err er
 	return end, lines.Err()
 }
 
-func (e *wroteEnd) end() (*contract.SealHead, error) {
-	end := &contract.SealHead{Sequence: e.Sequence, Keyed: e.Keyed}
+func (e *wroteEnd) end() (*admin.SealHead, error) {
+	end := &admin.SealHead{Sequence: e.Sequence, Keyed: e.Keyed}
 	var err error
 	if end.Hash, err = parseHash(e.Hash); err == nil && e.Proof != "" {
 		end.Proof, err = parseHash(e.Proof)
@@ -131,12 +132,12 @@ func (e *wroteEnd) end() (*contract.SealHead, error) {
 	return end, err
 }
 
-func (w *written) seal() (s contract.Seal, err error) {
+func (w *written) seal() (s admin.Seal, err error) {
 	if w.Act == nil {
 		return s, errors.New("it has no act")
 	}
-	s = contract.Seal{Sequence: w.Sequence, At: time.UnixMicro(w.Sealed), Keyed: w.Keyed,
-		Act: contract.Act{Number: w.Act.Number, At: time.UnixMicro(w.Act.At), Row: w.Act.Row}}
+	s = admin.Seal{Sequence: w.Sequence, At: time.UnixMicro(w.Sealed), Keyed: w.Keyed,
+		Act: store.Act{Number: w.Act.Number, At: time.UnixMicro(w.Act.At), Row: w.Act.Row}}
 	for _, text := range []struct {
 		from string
 		to   *string

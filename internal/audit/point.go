@@ -6,17 +6,17 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 )
 
 // Point is a place in a chain as people keep it: a sequence and the hash there.
 type Point struct {
 	Sequence int64
-	Hash     contract.SealHash
+	Hash     admin.SealHash
 }
 
 // PointOf is the place of a chain's end.
-func PointOf(end contract.SealHead) Point { return Point{end.Sequence, end.Hash} }
+func PointOf(end admin.SealHead) Point { return Point{end.Sequence, end.Hash} }
 
 // String writes the sequence, a colon, and the hash in hexadecimal digits.
 func (p Point) String() string { return fmt.Sprintf("%d:%x", p.Sequence, p.Hash) }
@@ -33,10 +33,10 @@ func ParsePoint(s string) (p Point, err error) {
 	return p, nil
 }
 
-func parseHash(digits string) (h contract.SealHash, err error) {
+func parseHash(digits string) (h admin.SealHash, err error) {
 	b, err := hex.DecodeString(digits)
 	if err != nil || len(b) != len(h) {
 		return h, fmt.Errorf("%q is no hash, which has 64 hexadecimal digits", digits)
 	}
-	return contract.SealHash(b), nil
+	return admin.SealHash(b), nil
 }

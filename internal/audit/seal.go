@@ -9,8 +9,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/digest"
+	"github.com/semel-go/semel/store"
 )
 
 // What hashes are of; another encoding gets another name.
@@ -37,7 +38,7 @@ func number(h hash.Hash, n int64) {
 
 func text(h hash.Hash, s string) { digest.Part(h, []byte(s)) }
 
-func sum(h hash.Hash) (s contract.SealHash) {
+func sum(h hash.Hash) (s admin.SealHash) {
 	h.Sum(s[:0])
 	return s
 }
@@ -45,7 +46,7 @@ func sum(h hash.Hash) (s contract.SealHash) {
 // Hash is the hash of a line under the key; of a line that has none it is under none.
 // Numbers and times, which are microseconds since 1970, are eight bytes, the highest first,
 // and everything has its length before it, so that no two lines have the same encoding.
-func Hash(key []byte, s contract.Seal) contract.SealHash {
+func Hash(key []byte, s admin.Seal) admin.SealHash {
 	if !s.Keyed {
 		key = nil
 	}
@@ -64,22 +65,22 @@ func Hash(key []byte, s contract.Seal) contract.SealHash {
 }
 
 // Next is the line with which an act is sealed at the end of a chain.
-func Next(key []byte, end contract.SealHead, act contract.Act, at time.Time) contract.Seal {
-	s := contract.Seal{Sequence: end.Sequence + 1, Act: act, At: at, Keyed: len(key) > 0, Previous: end.Hash}
+func Next(key []byte, end admin.SealHead, act store.Act, at time.Time) admin.Seal {
+	s := admin.Seal{Sequence: end.Sequence + 1, Act: act, At: at, Keyed: len(key) > 0, Previous: end.Hash}
 	s.Hash = Hash(key, s)
 	return s
 }
 
 // HeadOf is the end of a chain whose last line is this.
-func HeadOf(key []byte, last contract.Seal) contract.SealHead {
-	end := contract.SealHead{Sequence: last.Sequence, Keyed: last.Keyed, Hash: last.Hash}
+func HeadOf(key []byte, last admin.Seal) admin.SealHead {
+	end := admin.SealHead{Sequence: last.Sequence, Keyed: last.Keyed, Hash: last.Hash}
 	if last.Keyed {
 		end.Proof = proof(key, end)
 	}
 	return end
 }
 
-func proof(key []byte, end contract.SealHead) contract.SealHash {
+func proof(key []byte, end admin.SealHead) admin.SealHash {
 	h := hasher(key, headKind)
 	number(h, end.Sequence)
 	digest.Part(h, end.Hash[:])
@@ -90,7 +91,7 @@ func proof(key []byte, end contract.SealHead) contract.SealHash {
 // under a key does not go on without one, or whoever can write the table could go on with it.
 // It neither begins nor goes on from an end that nobody with the key wrote where o says Continue,
 // or whoever can remove lines could have others signed in their place.
-func MaySeal(o *contract.Sealing, end contract.SealHead) error {
+func MaySeal(o *admin.Sealing, end admin.SealHead) error {
 	const remedy = "semel audit seal --begin seals from here on, if you know why: %w"
 	switch {
 	case end.Keyed && len(o.Key) == 0:

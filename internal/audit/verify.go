@@ -3,15 +3,16 @@ package audit
 import (
 	"fmt"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
 // Line is a line to verify: as it stands, with its act where that is compared.
 type Line struct {
-	contract.Seal
+	admin.Seal
 	// Compared: Now is what stands in the table of acts; nil: nothing of this number does.
 	Compared bool
-	Now      *contract.Act
+	Now      *store.Act
 }
 
 // Verifier reads a chain line by line, in the order in which it stands. It keeps a few lines
@@ -38,12 +39,12 @@ type known struct {
 	Point
 	name string // what it is, for people
 	kept bool   // somebody kept it elsewhere
-	met  *contract.SealHash
+	met  *admin.SealHash
 }
 
 // tip is the line at the highest sequence, which the next one may show to be a wrong one.
 type tip struct {
-	contract.Seal
+	admin.Seal
 	stands int64
 	// wrong says what is wrong with it already, empty for nothing.
 	wrong string
@@ -166,7 +167,7 @@ func (v *Verifier) accept(at tip) {
 		if v.tip.Hash != at.Previous && v.tip.wrong == "" {
 			v.tip.wrong = fmt.Sprintf("line %d follows another one: its content is not what was sealed, and its hash was computed anew", at.Sequence)
 		}
-	case at.Previous != (contract.SealHash{}):
+	case at.Previous != (admin.SealHash{}):
 		v.report.add(Finding{Sequence: 1, Act: at.Act.Number, Kind: Changed, What: "it says that it follows another line, and is the first"})
 	}
 	v.endTip()
@@ -174,7 +175,7 @@ func (v *Verifier) accept(at tip) {
 }
 
 // prefer takes the line of this hash for the right one of those at the same place.
-func (t *tip) prefer(hash contract.SealHash) {
+func (t *tip) prefer(hash admin.SealHash) {
 	for i, other := range t.others {
 		if other.Hash != hash || t.Hash == hash {
 			continue
@@ -216,7 +217,7 @@ func (s span) removed() Finding {
 }
 
 // meet notes the hash at the place of an end that is known.
-func (v *Verifier) meet(s contract.Seal) {
+func (v *Verifier) meet(s admin.Seal) {
 	for _, h := range v.heads {
 		if h.Sequence == s.Sequence {
 			hash := s.Hash

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/calls"
+	"github.com/semel-go/semel/store"
 )
 
 func TestHowLongAgoAFirstCallWasBegun(t *testing.T) {
@@ -16,16 +16,16 @@ func TestHowLongAgoAFirstCallWasBegun(t *testing.T) {
 		forgotten bool
 	}{
 		"E3_as_the_clock_says":                                       {[]time.Time{begun.Add(11 * time.Hour)}, false},
-		"E3_two_clocks_that_differ_a_little":                         {[]time.Time{begun.Add(10*time.Hour - contract.ClockSlack)}, false},
+		"E3_two_clocks_that_differ_a_little":                         {[]time.Time{begun.Add(10*time.Hour - store.ClockSlack)}, false},
 		"E3_trap_T113_a_clock_that_was_set_back_cannot_tell_the_age": {[]time.Time{begun}, true},
 		"E3_trap_T113_also_when_it_is_as_late_again":                 {[]time.Time{begun, begun.Add(11 * time.Hour)}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var l calls.Ledger
-			l.Start(contract.Token(1), begun.Add(10*time.Hour)) // the store's clock is ahead
-			var s contract.CallStarted
+			l.Start(store.Token(1), begun.Add(10*time.Hour)) // the store's clock is ahead
+			var s store.CallStarted
 			for _, at := range is.at {
-				s = l.Start(contract.Token(1), at)
+				s = l.Start(store.Token(1), at)
 			}
 			if rule.Forgotten(s.Since+time.Hour) != is.forgotten {
 				t.Errorf("%v ago, want it to be longer than %v: %v", s.Since, rule.Window, is.forgotten)

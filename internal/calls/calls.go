@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // The ends of Rule.Window.
@@ -44,7 +44,7 @@ func (r Rule) Forgotten(since time.Duration) bool {
 // passed is unknown: it counts as longer than any window. So does the epoch, which stores write for an
 // unknown time.
 func Ago(measured time.Duration) time.Duration {
-	if measured < -contract.ClockSlack || measured > older {
+	if measured < -store.ClockSlack || measured > older {
 		return Unmeasured
 	}
 	return max(measured, 0)
@@ -66,7 +66,7 @@ func Unknown() time.Time { return time.Unix(0, 0) }
 
 // Known is a time of a first call as it stands, or Unknown if the store's clock was ahead then.
 func Known(first, now time.Time) time.Time {
-	if first.Sub(now) > contract.ClockSlack {
+	if first.Sub(now) > store.ClockSlack {
 		return Unknown()
 	}
 	return first
@@ -105,23 +105,23 @@ type Claim struct {
 	unsure bool
 }
 
-func (c *Claim) note(o contract.CallOutcome) { c.outcome.Store(uint32(o)) }
+func (c *Claim) note(o store.CallOutcome) { c.outcome.Store(uint32(o)) }
 
 // Starting is said before the start of a call is written down: none is made yet.
 func (c *Claim) Starting() {
 	switch {
 	case c.done:
-	case c.Outcome() == contract.CallUnknown:
+	case c.Outcome() == store.CallUnknown:
 		c.unsure = true
 	default:
-		c.note(contract.CallNotMade)
+		c.note(store.CallNotMade)
 	}
 }
 
 // Next says what to do about a call of which the store was asked so long ago to write down
 // the start; left is how long the claim's lease surely lasts. A process may have been frozen
 // meanwhile.
-func (c *Claim) Next(s contract.CallStarted, r Rule, ago, left time.Duration) Step {
+func (c *Claim) Next(s store.CallStarted, r Rule, ago, left time.Duration) Step {
 	forgotten := r.Forgotten(s.Since + ago)
 	switch {
 	case c.done: // and the store has not answered that this is recorded
@@ -141,7 +141,7 @@ func (c *Claim) Next(s contract.CallStarted, r Rule, ago, left time.Duration) St
 
 // Happened is said when an earlier call is found to have had its effect.
 func (c *Claim) Happened() {
-	c.note(contract.CallDecided)
+	c.note(store.CallDecided)
 	c.done = true
 }
 
@@ -155,58 +155,58 @@ func (c *Claim) DidNotHappen(left time.Duration) Step {
 }
 
 // Making is said before a call is made.
-func (c *Claim) Making() { c.note(contract.CallUnknown) }
+func (c *Claim) Making() { c.note(store.CallUnknown) }
 
 // Made is said after a call, of which err says what became. What came too late was not
 // heard, whatever it says.
 func (c *Claim) Made(late bool, err error) {
 	o := OutcomeOf(late, err)
-	if o == contract.CallFailed && c.unsure {
-		o = contract.CallUnknown
+	if o == store.CallFailed && c.unsure {
+		o = store.CallUnknown
 	}
 	c.note(o)
-	c.done = err == nil && o == contract.CallDecided
+	c.done = err == nil && o == store.CallDecided
 }
 
 // Outcome is what is known of the call when the claim ends.
-func (c *Claim) Outcome() contract.CallOutcome { return contract.CallOutcome(c.outcome.Load()) }
+func (c *Claim) Outcome() store.CallOutcome { return store.CallOutcome(c.outcome.Load()) }
 
 // Released is Outcome of a claim that is given back. What took effect and is not recorded
 // is not known to whoever claims it next.
-func (c *Claim) Released() contract.CallOutcome {
-	if c.Outcome() == contract.CallDecided {
-		return contract.CallUnknown
+func (c *Claim) Released() store.CallOutcome {
+	if c.Outcome() == store.CallDecided {
+		return store.CallUnknown
 	}
 	return c.Outcome()
 }
 
 // OutcomeOf is what is known of a call that returned err.
-func OutcomeOf(late bool, err error) (o contract.CallOutcome) {
+func OutcomeOf(late bool, err error) (o store.CallOutcome) {
 	defer func() {
 		if recover() != nil { // an error that cannot be read
-			o = contract.CallUnknown
+			o = store.CallUnknown
 		}
 	}()
 	var decided *semel.HandlerError
 	switch {
 	case late:
-		return contract.CallUnknown
+		return store.CallUnknown
 	case err == nil:
-		return contract.CallDecided
+		return store.CallDecided
 	}
 	for within := err; errors.As(within, &decided); within = decided.Err {
 		if decided.Decision == semel.DecideUnknown {
-			return contract.CallUnknown
+			return store.CallUnknown
 		}
 	}
 	if !errors.As(err, &decided) {
-		return contract.CallUnknown
+		return store.CallUnknown
 	}
 	switch decided.Decision {
 	case semel.DecideRetry, semel.DecideUnmet:
-		return contract.CallFailed
+		return store.CallFailed
 	case semel.DecideDuplicate, semel.DecidePermanent, semel.DecidePark, semel.DecideDiscard:
-		return contract.CallDecided
+		return store.CallDecided
 	}
-	return contract.CallUnknown
+	return store.CallUnknown
 }

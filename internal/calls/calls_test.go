@@ -6,16 +6,16 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/calls"
+	"github.com/semel-go/semel/store"
 )
 
 var errTest = errors.New("no")
 
 var (
-	first = contract.CallStarted{Stands: true, Started: 1}
-	again = contract.CallStarted{Stands: true, Started: 2, Since: 59 * time.Minute}
-	sent  = contract.CallStarted{Stands: true, Started: 2, Since: 58 * time.Minute, Again: true}
+	first = store.CallStarted{Stands: true, Started: 1}
+	again = store.CallStarted{Stands: true, Started: 2, Since: 59 * time.Minute}
+	sent  = store.CallStarted{Stands: true, Started: 2, Since: 58 * time.Minute, Again: true}
 	hour  = calls.Rule{Window: time.Hour, Timeout: time.Minute}
 )
 
@@ -25,19 +25,19 @@ func TestWhatIsDoneAboutACall(t *testing.T) {
 	known := again
 	known.Finished = 1
 	for name, is := range map[string]struct {
-		started   contract.CallStarted
+		started   store.CallStarted
 		rule      calls.Rule
 		ago, left time.Duration
 		want      calls.Step
 	}{
 		"the_first_is_made": {first, hour, 0, 1, calls.Make},
 		"E3_trap_T77_one_that_would_arrive_late_is_not_made":    {again, hour, 0, 1, calls.GiveUp},
-		"E3_one_whose_key_is_known_is_made":                     {contract.CallStarted{Started: 2, Since: 58 * time.Minute}, hour, 0, 1, calls.Make},
-		"E3_time_since_the_store_was_asked_counts":              {contract.CallStarted{Started: 2, Since: 58 * time.Minute}, hour, time.Minute, 1, calls.GiveUp},
+		"E3_one_whose_key_is_known_is_made":                     {store.CallStarted{Started: 2, Since: 58 * time.Minute}, hour, 0, 1, calls.Make},
+		"E3_time_since_the_store_was_asked_counts":              {store.CallStarted{Started: 2, Since: 58 * time.Minute}, hour, time.Minute, 1, calls.GiveUp},
 		"E3_after_the_window_the_other_side_is_asked":           {again, asks, 0, 1, calls.Ask},
 		"E3_what_became_of_all_is_known":                        {known, hour, 0, 1, calls.Make},
 		"E3_a_key_that_is_known_for_ever":                       {again, calls.Rule{Window: calls.Always}, 0, 1, calls.Make},
-		"E3_a_key_that_is_never_known":                          {contract.CallStarted{Started: 2}, calls.Rule{Window: calls.Never}, 0, 1, calls.GiveUp},
+		"E3_a_key_that_is_never_known":                          {store.CallStarted{Started: 2}, calls.Rule{Window: calls.Never}, 0, 1, calls.GiveUp},
 		"law_5_B11_nobody_calls_whose_lease_may_be_over":        {first, hour, 0, 0, calls.Leave},
 		"law_5_B11_nobody_asks_whose_lease_may_be_over":         {again, asks, 0, -1, calls.Leave},
 		"E3_a_first_call_needs_no_window":                       {first, calls.Rule{Window: calls.Never}, 0, 1, calls.Make},
@@ -46,7 +46,7 @@ func TestWhatIsDoneAboutACall(t *testing.T) {
 		"C12_E3_and_never_where_no_key_is_known":                {sent, calls.Rule{Window: calls.Never}, 0, 1, calls.Keep},
 		"C12_law_1_and_never_where_the_answer_is_applied":       {sent, calls.Rule{Window: calls.Always, Once: true}, 0, 1, calls.Keep},
 		"C12_law_5_and_by_nobody_whose_lease_may_be_over":       {sent, calls.Rule{Window: calls.Never}, 0, 0, calls.Leave},
-		"E3_a_third_after_two_of_which_one_is_known_is_unknown": {contract.CallStarted{Started: 3, Finished: 1, Since: time.Hour}, hour, 0, 1, calls.GiveUp},
+		"E3_a_third_after_two_of_which_one_is_known_is_unknown": {store.CallStarted{Started: 3, Finished: 1, Since: time.Hour}, hour, 0, 1, calls.GiveUp},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := new(calls.Claim).Next(is.started, is.rule, is.ago, is.left); got != is.want {
@@ -60,16 +60,16 @@ func TestWhatIsKnownOfACall(t *testing.T) {
 	for name, is := range map[string]struct {
 		late bool
 		err  error
-		want contract.CallOutcome
+		want store.CallOutcome
 	}{
-		"an_answer":                {false, nil, contract.CallDecided},
-		"one_that_came_too_late":   {true, nil, contract.CallUnknown},
-		"an_error_that_says_no":    {false, errTest, contract.CallUnknown},
-		"a_failure":                {false, semel.Retry(errTest), contract.CallFailed},
-		"a_failure_heard_too_late": {true, semel.Retry(errTest), contract.CallUnknown},
-		"a_refusal":                {false, semel.Permanent(errTest), contract.CallDecided},
-		"unknown":                  {false, semel.Unknown(errTest), contract.CallUnknown},
-		"unknown_within_a_failure": {false, semel.Retry(semel.Unknown(errTest)), contract.CallUnknown},
+		"an_answer":                {false, nil, store.CallDecided},
+		"one_that_came_too_late":   {true, nil, store.CallUnknown},
+		"an_error_that_says_no":    {false, errTest, store.CallUnknown},
+		"a_failure":                {false, semel.Retry(errTest), store.CallFailed},
+		"a_failure_heard_too_late": {true, semel.Retry(errTest), store.CallUnknown},
+		"a_refusal":                {false, semel.Permanent(errTest), store.CallDecided},
+		"unknown":                  {false, semel.Unknown(errTest), store.CallUnknown},
+		"unknown_within_a_failure": {false, semel.Retry(semel.Unknown(errTest)), store.CallUnknown},
 	} {
 		t.Run("E3_"+name, func(t *testing.T) {
 			var c calls.Claim
@@ -86,27 +86,27 @@ func TestWhatIsKnownOfACall(t *testing.T) {
 		c.Starting()
 		c.Making() // and its flight ended, since the lease seemed to be over
 		c.Starting()
-		if c.Outcome() != contract.CallUnknown || c.Next(first, calls.Rule{Window: calls.Never}, 0, 1) != calls.GiveUp {
+		if c.Outcome() != store.CallUnknown || c.Next(first, calls.Rule{Window: calls.Never}, 0, 1) != calls.GiveUp {
 			t.Errorf("%v; it is made", c.Outcome())
 		}
 		c.Making()
-		if c.Made(false, semel.Retry(errTest)); c.Outcome() != contract.CallUnknown {
+		if c.Made(false, semel.Retry(errTest)); c.Outcome() != store.CallUnknown {
 			t.Errorf("%v after the second has failed", c.Outcome())
 		}
-		if c.Made(false, nil); c.Outcome() != contract.CallDecided {
+		if c.Made(false, nil); c.Outcome() != store.CallDecided {
 			t.Errorf("%v after it was answered", c.Outcome())
 		}
 	})
 	t.Run("E3_what_is_given_back_after_its_effect_is_unknown_to_the_next", func(t *testing.T) {
 		var c calls.Claim
 		c.Starting()
-		if c.Released() != contract.CallNotMade {
+		if c.Released() != store.CallNotMade {
 			t.Errorf("%v before it is made", c.Released())
 		}
 		c.Making()
 		c.Made(false, nil)
 		c.Starting() // its end was not answered
-		if c.Next(first, hour, 0, 1) != calls.Nothing || c.Outcome() != contract.CallDecided || c.Released() != contract.CallUnknown {
+		if c.Next(first, hour, 0, 1) != calls.Nothing || c.Outcome() != store.CallDecided || c.Released() != store.CallUnknown {
 			t.Errorf("%v, released %v", c.Outcome(), c.Released())
 		}
 	})
@@ -115,7 +115,7 @@ func TestWhatIsKnownOfACall(t *testing.T) {
 		if c.DidNotHappen(1) != calls.Make || c.DidNotHappen(0) != calls.Leave {
 			t.Error("that it did not happen does not count")
 		}
-		if c.Happened(); c.Outcome() != contract.CallDecided || c.Next(again, hour, 0, 1) != calls.Nothing {
+		if c.Happened(); c.Outcome() != store.CallDecided || c.Next(again, hour, 0, 1) != calls.Nothing {
 			t.Errorf("%v after it happened", c.Outcome())
 		}
 	})

@@ -3,7 +3,7 @@ package calls
 import (
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // Ledger is what a row remembers of its calls; the statements of SQL stores say the same.
@@ -14,12 +14,12 @@ type Ledger struct {
 	// ahead then.
 	First time.Time
 	// Token is that of the claim under which the last one was begun, 0 after its end.
-	Token contract.Token
+	Token store.Token
 }
 
 // Start notes that a call is about to be made under a claim that stands. The same claim
 // asked again counts once.
-func (l *Ledger) Start(t contract.Token, now time.Time) contract.CallStarted {
+func (l *Ledger) Start(t store.Token, now time.Time) store.CallStarted {
 	if l.Token != t {
 		l.Token = t
 		l.Started++
@@ -28,20 +28,20 @@ func (l *Ledger) Start(t contract.Token, now time.Time) contract.CallStarted {
 		l.First = now
 	}
 	l.First = Known(l.First, now)
-	return contract.CallStarted{Stands: true, Started: l.Started, Finished: l.Finished, Since: Ago(now.Sub(l.First))}
+	return store.CallStarted{Stands: true, Started: l.Started, Finished: l.Finished, Since: Ago(now.Sub(l.First))}
 }
 
 // End notes what became of a call when the claim with this token ends.
-func (l *Ledger) End(o contract.CallOutcome, t contract.Token) {
+func (l *Ledger) End(o store.CallOutcome, t store.Token) {
 	begun := t != 0 && l.Token == t
 	switch {
-	case o == contract.CallNone:
+	case o == store.CallNone:
 		return
-	case o == contract.CallDecided:
+	case o == store.CallDecided:
 		l.Finished = l.Started
-	case o == contract.CallFailed && begun:
+	case o == store.CallFailed && begun:
 		l.Finished++
-	case o == contract.CallNotMade && begun:
+	case o == store.CallNotMade && begun:
 		if l.Started--; l.Started == 0 {
 			l.First = time.Time{}
 		}

@@ -12,16 +12,17 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/digest"
 	"github.com/semel-go/semel/internal/intents"
+	"github.com/semel-go/semel/store"
 )
 
 // Most is how many alternatives a filter may have of each kind.
 const Most = 1000
 
 // Fits is nil, or what is wrong with a filter.
-func Fits(f *contract.ErasureFilter) error {
+func Fits(f *admin.ErasureFilter) error {
 	for what, n := range map[string]int{"consumers": len(f.Consumers), "sources": len(f.Sources), "ids": len(f.IDs)} {
 		if n > Most {
 			return fmt.Errorf("an erasure chooses by %d %s, and may by %d at a time; ask again for the rest", n, what, Most)
@@ -36,7 +37,7 @@ type Identity struct{ Key semel.Key }
 // Row is a row as an erasure sees it: with its key, state, reason and time, and of its message
 // topic, type and headers.
 type Row struct {
-	contract.StoredRow
+	store.StoredRow
 	// Unreadable: of its id only a hash is known. Headless: its headers cannot be read.
 	Unreadable, Headless bool
 }
@@ -62,25 +63,25 @@ type Held interface {
 
 // Walk erases what is found.
 type Walk struct {
-	*contract.Erasing
+	*admin.Erasing
 	Held Held
-	Done *contract.Erased
+	Done *admin.Erased
 
 	names   map[string][]string // of a consumer's generations
 	counted map[Identity]bool   // in a dry run
 }
 
 // Next is where an erasure goes on that has come to the end of a part.
-func Next(o *contract.Erasing) contract.ErasureMark {
+func Next(o *admin.Erasing) admin.ErasureMark {
 	if o.Filter.OfRows() {
-		return contract.ErasureMark{Part: contract.ErasureDone}
+		return admin.ErasureMark{Part: admin.ErasureDone}
 	}
-	return contract.ErasureMark{Part: o.After.Part + 1}
+	return admin.ErasureMark{Part: o.After.Part + 1}
 }
 
 // Found erases an identity that was found there, unless it was found before, or is not
 // chosen after all.
-func (w *Walk) Found(ctx context.Context, where contract.ErasureMark, of Identity, at time.Time) error {
+func (w *Walk) Found(ctx context.Context, where admin.ErasureMark, of Identity, at time.Time) error {
 	own, err := w.generations(ctx, of)
 	if err != nil || w.DryRun && w.counted[of] {
 		return err
@@ -91,12 +92,12 @@ func (w *Walk) Found(ctx context.Context, where contract.ErasureMark, of Identit
 	}
 	first := first(&w.Filter, rowsOf(all[:len(own)]))
 	switch where.Part {
-	case contract.ErasureRows:
+	case admin.ErasureRows:
 		if first == nil || first.Number != where.Number {
 			return nil
 		}
 		if first.Headless {
-			w.left(first, contract.ErasureUnreadable)
+			w.left(first, admin.ErasureUnreadable)
 			return nil
 		}
 	default: // with a row that is chosen it was found as that
@@ -119,7 +120,7 @@ func (w *Walk) Found(ctx context.Context, where contract.ErasureMark, of Identit
 // generations are an identity and the same of each other generation of its consumer, since a
 // rebuild has processed its message again; of consumers that the filter names, those alone.
 func (w *Walk) generations(ctx context.Context, of Identity) ([]Identity, error) {
-	public, _ := contract.GenerationOf(of.Key.Consumer)
+	public, _ := admin.GenerationOf(of.Key.Consumer)
 	names, known := w.names[public]
 	if !known {
 		numbers, err := w.Held.Generations(ctx, public)
@@ -127,7 +128,7 @@ func (w *Walk) generations(ctx context.Context, of Identity) ([]Identity, error)
 			return nil, err
 		}
 		for _, n := range numbers {
-			names = append(names, contract.GenerationName(public, n))
+			names = append(names, admin.GenerationName(public, n))
 		}
 		if w.names == nil {
 			w.names = map[string][]string{}
@@ -155,7 +156,7 @@ func rowsOf(units []unit) (all []Row) {
 
 // first is the first row that is chosen and not erased yet. One whose headers cannot be read
 // counts as chosen, since nobody can tell.
-func first(f *contract.ErasureFilter, rows []Row) *Row {
+func first(f *admin.ErasureFilter, rows []Row) *Row {
 	for i := range rows {
 		r := &rows[i]
 		if r.Reason == semel.ReasonErased {
@@ -219,11 +220,11 @@ func (w *Walk) free(ctx context.Context, all []unit) (free bool, err error) {
 			case r.Reason == semel.ReasonErased || r.State.Erasable() && !r.Unreadable:
 				continue
 			case r.Unreadable:
-				w.left(r, contract.ErasureUnreadable)
+				w.left(r, admin.ErasureUnreadable)
 			case !r.State.Known():
-				w.left(r, contract.ErasureNewer)
+				w.left(r, admin.ErasureNewer)
 			default:
-				w.left(r, contract.ErasureUnfinished)
+				w.left(r, admin.ErasureUnfinished)
 			}
 			free = false
 		}
@@ -238,15 +239,15 @@ func (w *Walk) free(ctx context.Context, all []unit) (free bool, err error) {
 				return false, err
 			}
 			if !free {
-				w.left(r, contract.ErasureBusy)
+				w.left(r, admin.ErasureBusy)
 			}
 		}
 	}
 	return free, nil
 }
 
-func (w *Walk) left(r *Row, why contract.ErasureWhy) {
-	w.Done.Left = append(w.Done.Left, contract.ErasureLeft{Key: r.Key, Row: r.Number, State: r.State, Why: why})
+func (w *Walk) left(r *Row, why admin.ErasureWhy) {
+	w.Done.Left = append(w.Done.Left, admin.ErasureLeft{Key: r.Key, Row: r.Number, State: r.State, Why: why})
 }
 
 // erase erases an identity, if there is anything to erase.

@@ -6,26 +6,26 @@ package formers
 import (
 	"slices"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // Batch is what a batch knows of its marks' former identities; nil where none has one.
 // Its methods may be called on nil.
 type Batch struct {
-	asked []contract.Mark
-	all   []contract.Mark // those that were asked for, and then the former ones
-	of    []int           // by mark that was asked for: its former one among all, or none
-	first []int           // by mark: an earlier one of the same identity, or none
-	known []bool          // by mark: a row of a conflict of its content is there
-	back  []int           // among all: what is taken back of what the batch wrote
-	place []int           // by mark: on whose row its copies are counted
+	asked []store.Mark
+	all   []store.Mark // those that were asked for, and then the former ones
+	of    []int        // by mark that was asked for: its former one among all, or none
+	first []int        // by mark: an earlier one of the same identity, or none
+	known []bool       // by mark: a row of a conflict of its content is there
+	back  []int        // among all: what is taken back of what the batch wrote
+	place []int        // by mark: on whose row its copies are counted
 }
 
 const none = -1
 
 // Of finds the former identities of marks.
-func Of(marks []contract.Mark) *Batch {
-	if !slices.ContainsFunc(marks, func(m contract.Mark) bool { return m.Former != nil }) {
+func Of(marks []store.Mark) *Batch {
+	if !slices.ContainsFunc(marks, func(m store.Mark) bool { return m.Former != nil }) {
 		return nil
 	}
 	b := &Batch{asked: marks, all: slices.Clone(marks), of: make([]int, len(marks)), place: make([]int, len(marks))}
@@ -33,7 +33,7 @@ func Of(marks []contract.Mark) *Batch {
 		b.of[i], b.place[i] = none, i
 		if f := marks[i].Former; f != nil && marks[i].Claim.Token == 0 {
 			b.of[i] = len(b.all)
-			b.all = append(b.all, contract.Mark{Scope: f.Scope, ID: f.ID, Fingerprint: marks[i].Fingerprint, As: marks[i].As, Strict: f.Strict})
+			b.all = append(b.all, store.Mark{Scope: f.Scope, ID: f.ID, Fingerprint: marks[i].Fingerprint, As: marks[i].As, Strict: f.Strict})
 		}
 	}
 	b.known = make([]bool, len(b.all))
@@ -65,7 +65,7 @@ func (b *Batch) findTwice() {
 }
 
 // Marks are what is to be marked and judged where these were asked for.
-func (b *Batch) Marks(asked []contract.Mark) []contract.Mark {
+func (b *Batch) Marks(asked []store.Mark) []store.Mark {
 	if b == nil {
 		return asked
 	}
@@ -75,12 +75,12 @@ func (b *Batch) Marks(asked []contract.Mark) []contract.Mark {
 // Rows are the marks that the batch wrote and of which the store has to be asked
 // nevertheless whether a row of a conflict of their content is there; see Knows. verdicts
 // are of all marks, and Fresh where the batch wrote them.
-func (b *Batch) Rows(verdicts []contract.Verdict) (ask []int) {
+func (b *Batch) Rows(verdicts []store.Verdict) (ask []int) {
 	if b == nil {
 		return nil
 	}
 	for i, f := range b.of {
-		if f != none && verdicts[i].Kind == contract.Fresh && verdicts[f].Kind != contract.Fresh {
+		if f != none && verdicts[i].Kind == store.Fresh && verdicts[f].Kind != store.Fresh {
 			ask = append(ask, i)
 		}
 	}
@@ -91,16 +91,16 @@ func (b *Batch) Rows(verdicts []contract.Verdict) (ask []int) {
 func (b *Batch) Knows(mark int, known bool) { b.known[mark] = b.known[mark] || known }
 
 // written reports whether a verdict says that the batch wrote its mark.
-func written(v contract.Verdict) bool {
+func written(v store.Verdict) bool {
 	switch v.Kind {
-	case contract.Fresh, contract.Gap, contract.Stale, contract.Behind:
+	case store.Fresh, store.Gap, store.Stale, store.Behind:
 		return true
 	}
 	return false
 }
 
 // Judge answers the marks that were asked for, by the verdicts on all.
-func (b *Batch) Judge(all []contract.Verdict) []contract.Verdict {
+func (b *Batch) Judge(all []store.Verdict) []store.Verdict {
 	if b == nil {
 		return all
 	}
@@ -110,13 +110,13 @@ func (b *Batch) Judge(all []contract.Verdict) []contract.Verdict {
 		case f == none:
 		case !written(all[i]):
 			if b.met(all, i) {
-				answers[i] = contract.Verdict{Kind: contract.Busy}
+				answers[i] = store.Verdict{Kind: store.Busy}
 			}
 			b.back = append(b.back, f)
 		case b.met(all, f):
-			answers[i] = contract.Verdict{Kind: contract.Busy}
+			answers[i] = store.Verdict{Kind: store.Busy}
 			b.back = append(b.back, i)
-		case all[f].Kind != contract.Fresh:
+		case all[f].Kind != store.Fresh:
 			answers[i] = b.former(i, all[f])
 			b.back = append(b.back, i)
 		}
@@ -127,17 +127,17 @@ func (b *Batch) Judge(all []contract.Verdict) []contract.Verdict {
 
 // met reports whether what a mark met is only what the batch itself wrote for an earlier
 // one, which may be taken back yet: nothing follows from it.
-func (b *Batch) met(all []contract.Verdict, mark int) bool {
+func (b *Batch) met(all []store.Verdict, mark int) bool {
 	return b.first[mark] != none && !written(all[mark]) && written(all[b.first[mark]])
 }
 
 // former is the answer to mark i where its former identity decides.
-func (b *Batch) former(i int, found contract.Verdict) contract.Verdict {
+func (b *Batch) former(i int, found store.Verdict) store.Verdict {
 	found.Former = true
 	switch found.Kind {
-	case contract.Seen:
+	case store.Seen:
 		b.place[i] = b.of[i]
-	case contract.Conflict:
+	case store.Conflict:
 		if found.Known && !b.known[i] {
 			b.place[i] = b.of[i]
 		}
@@ -155,7 +155,7 @@ func (b *Batch) Back() []int {
 }
 
 // End is the ending as it is of all marks. The one that is given stays as it is.
-func (b *Batch) End(e contract.Ending) contract.Ending {
+func (b *Batch) End(e store.Ending) store.Ending {
 	if b == nil {
 		return e
 	}

@@ -21,7 +21,7 @@ func TestAUserIsShownFewNames(t *testing.T) {
 	}
 	words, all := names["."], names["."]+names["identity"]+names["consumer"]
 	if words == 0 || words > mostWords {
-		t.Errorf("package semel shows %d names, at most %d; what only authors of stores and sources need belongs into contract", words, mostWords)
+		t.Errorf("package semel shows %d names, at most %d; what only authors of stores and sources need belongs into packages store and source", words, mostWords)
 	}
 	if all > mostNames {
 		t.Errorf("semel, identity and consumer show %d names, at most %d", all, mostNames)

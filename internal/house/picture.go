@@ -100,11 +100,11 @@ type step struct {
 // WriteWay refuses to draw what the code does not say.
 var way = []step{
 	{"file", "file/source.go", "delivers"},
-	{"contract", "contract/source.go", "Fetch"},
+	{"source", "source/source.go", "Fetch"},
 	{"consumer", "consumer/intake.go", "identity, content"},
 	{"internal/machine", "internal/machine/machine.go", "decides"},
 	{"consumer", "consumer/flight.go", "begin, commit"},
-	{"contract", "contract/store.go", "Begin, Commit"},
+	{"store", "store/store.go", "Begin, Commit"},
 	{"sqlstore", "sqlstore/batch.go", "mark, effect"},
 	{"consumer", "consumer/settler.go", "settles"},
 }
@@ -150,7 +150,7 @@ func WriteWay(w io.Writer, files []*File) error {
 	return err
 }
 
-// neighbours reports whether one room knows the other, or both the contract.
+// neighbours reports whether one room knows the other, or both store or source.
 func (r Rooms) neighbours(a, b string) bool {
-	return a == b || r.reaches(a, b) || r.reaches(b, a) || r.reaches(a, "contract") && r.reaches(b, "contract")
+	return a == b || r.reaches(a, b) || r.reaches(b, a) || r.reaches(a, "store") && r.reaches(b, "store") || r.reaches(a, "source") && r.reaches(b, "source")
 }

@@ -10,18 +10,18 @@ import (
 	"net/url"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/digest"
+	"github.com/semel-go/semel/store"
 )
 
 // Judge is an error unless each intent is there as it is meant.
-func Judge(intents []semel.Intent, verdicts []contract.Verdict) error {
+func Judge(intents []semel.Intent, verdicts []store.Verdict) error {
 	for i, v := range verdicts {
 		switch {
-		case v.Kind == contract.Fresh || v.Kind == contract.Seen:
-		case v.Kind == contract.Conflict:
+		case v.Kind == store.Fresh || v.Kind == store.Seen:
+		case v.Kind == store.Conflict:
 			return semel.Permanent(fmt.Errorf("intent %d, to %q for %q: %w; make it of the message alone, not of the time or of what changes", i, intents[i].To, intents[i].Purpose, semel.ErrIntent))
-		case v.Kind == contract.Newer:
+		case v.Kind == store.Newer:
 			return fmt.Errorf("semel: intent %d: a newer release wrote its marker (outcome %d); roll back: %w", i, int64(v.Was), semel.ErrSchema)
 		default:
 			return fmt.Errorf("semel: intent %d was not written: the store says %v; roll back and try again", i, v)

@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/intents"
+	"github.com/semel-go/semel/store"
 )
 
 func caused(attempt int, trace string) *semel.Message {
@@ -42,12 +42,12 @@ func TestAnIntent(t *testing.T) {
 	})
 	t.Run("E1_that_is_there_with_another_content_fails_for_good_and_one_that_is_there_does_not", func(t *testing.T) {
 		all := []semel.Intent{receipt}
-		for kind, want := range map[contract.VerdictKind]error{contract.Fresh: nil, contract.Seen: nil, contract.Conflict: semel.ErrIntent, contract.Newer: semel.ErrSchema} {
-			if err := intents.Judge(all, []contract.Verdict{{Kind: kind}}); !errors.Is(err, want) || want == nil && err != nil {
+		for kind, want := range map[store.VerdictKind]error{store.Fresh: nil, store.Seen: nil, store.Conflict: semel.ErrIntent, store.Newer: semel.ErrSchema} {
+			if err := intents.Judge(all, []store.Verdict{{Kind: kind}}); !errors.Is(err, want) || want == nil && err != nil {
 				t.Errorf("%v gives %v", kind, err)
 			}
 		}
-		if err := intents.Judge(all, []contract.Verdict{{Kind: contract.Busy}}); err == nil {
+		if err := intents.Judge(all, []store.Verdict{{Kind: store.Busy}}); err == nil {
 			t.Error("one that is busy counts as written")
 		}
 	})

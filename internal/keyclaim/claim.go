@@ -11,15 +11,15 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/timing"
+	"github.com/semel-go/semel/store"
 )
 
 // Claim is a leased key that is this process's, for now. Set its fields before Hold.
 type Claim struct {
-	Store contract.KeyStore
+	Store store.KeyStore
 	Key   semel.Key
-	Token contract.Token
+	Token store.Token
 	// Lease is how long it lasts when it was given or extended.
 	Lease time.Duration
 	// Unheeded says that the call goes on when the store does not answer.
@@ -57,7 +57,7 @@ func (c *Claim) Until() time.Time {
 }
 
 // Holds reports whether the lease still lasts, as far as is known, and has lost called once
-// when it does no more: with contract.ErrClaimLost where the store says that the claim is
+// when it does no more: with store.ErrClaimLost where the store says that the claim is
 // another's, otherwise with what kept it from being extended. Nil: nobody is told any more.
 func (c *Claim) Holds(lost func(error)) bool {
 	c.mutex.Lock()
@@ -91,7 +91,7 @@ func (c *Claim) extend() {
 	err := c.Store.ExtendKey(ctx, c.Key, c.Token, c.Lease)
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	another := errors.Is(err, contract.ErrClaimLost)
+	another := errors.Is(err, store.ErrClaimLost)
 	switch {
 	case c.timer == nil: // it has ended meanwhile
 		return
@@ -119,14 +119,14 @@ const (
 )
 
 // End records how the claim ends and lets go of it. It asks again while the store does not
-// answer and ctx lasts, and extends the lease meanwhile. The error is contract.ErrClaimLost
+// answer and ctx lasts, and extends the lease meanwhile. The error is store.ErrClaimLost
 // where the claim is another's, or what the store said last: the end may be recorded then,
 // unless that error is permanent.
-func (c *Claim) End(ctx context.Context, e contract.KeyEnding) error {
+func (c *Claim) End(ctx context.Context, e store.KeyEnding) error {
 	defer c.LetGo()
 	for wait := firstWait; ; wait = min(2*wait, mostWait) {
 		err := c.Store.EndKey(ctx, c.Key, c.Token, e)
-		if err == nil || errors.Is(err, contract.ErrClaimLost) || c.Store.Classify(err) == contract.ClassPermanent || ctx.Err() != nil {
+		if err == nil || errors.Is(err, store.ErrClaimLost) || c.Store.Classify(err) == store.ClassPermanent || ctx.Err() != nil {
 			return err
 		}
 		if c.Refused != nil {

@@ -9,36 +9,36 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/keyclaim"
+	"github.com/semel-go/semel/store"
 )
 
 var errAway = errors.New("it is away")
 
 // store says of each extension and end what a test wants.
-type store struct {
-	contract.KeyStore
+type keyStore struct {
+	store.KeyStore
 	extend  func(ctx context.Context) error
 	end     func() error
 	extends int
 	ends    int
-	class   contract.Class
+	class   store.Class
 }
 
-func (s *store) ExtendKey(ctx context.Context, _ semel.Key, _ contract.Token, _ time.Duration) error {
+func (s *keyStore) ExtendKey(ctx context.Context, _ semel.Key, _ store.Token, _ time.Duration) error {
 	s.extends++
 	return s.extend(ctx)
 }
 
-func (s *store) EndKey(context.Context, semel.Key, contract.Token, contract.KeyEnding) error {
+func (s *keyStore) EndKey(context.Context, semel.Key, store.Token, store.KeyEnding) error {
 	s.ends++
 	return s.end()
 }
 
-func (s *store) Classify(error) contract.Class { return s.class }
+func (s *keyStore) Classify(error) store.Class { return s.class }
 
 // claimed is a claim with a lease of a minute, and what was said of its loss.
-func claimed(s *store, unheeded bool) (c *keyclaim.Claim, lost func() (time.Time, error)) {
+func claimed(s *keyStore, unheeded bool) (c *keyclaim.Claim, lost func() (time.Time, error)) {
 	c = &keyclaim.Claim{Store: s, Lease: time.Minute, Unheeded: unheeded}
 	var at time.Time
 	var why error
@@ -64,13 +64,13 @@ func TestALeaseIsHeldForAsLongAsTheStoreHasSaid(t *testing.T) {
 		"law_5_it_is_extended":                               {func(context.Context) error { return nil }, false, 0, nil},
 		"law_5_a_store_that_is_silent_is_waited_for_so_long": {silent, false, time.Minute, context.DeadlineExceeded},
 		"law_5_and_so_is_one_that_is_away":                   {func(context.Context) error { return errAway }, false, time.Minute, errAway},
-		"law_5_what_is_anothers_is_lost_at_once":             {func(context.Context) error { return contract.ErrClaimLost }, false, 20 * time.Second, contract.ErrClaimLost},
+		"law_5_what_is_anothers_is_lost_at_once":             {func(context.Context) error { return store.ErrClaimLost }, false, 20 * time.Second, store.ErrClaimLost},
 		"C10_who_goes_on_without_does":                       {silent, true, 0, nil},
-		"C10_but_not_with_what_is_anothers":                  {func(context.Context) error { return contract.ErrClaimLost }, true, 20 * time.Second, contract.ErrClaimLost},
+		"C10_but_not_with_what_is_anothers":                  {func(context.Context) error { return store.ErrClaimLost }, true, 20 * time.Second, store.ErrClaimLost},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s, began := &store{extend: c.extend}, time.Now()
+				s, began := &keyStore{extend: c.extend}, time.Now()
 				claim, lost := claimed(s, c.unheeded)
 				defer claim.LetGo()
 				pass(10 * time.Minute)
@@ -86,7 +86,7 @@ func TestALeaseIsHeldForAsLongAsTheStoreHasSaid(t *testing.T) {
 	}
 	t.Run("law_5_one_that_was_given_late_is_over_sooner", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			claim := &keyclaim.Claim{Store: &store{extend: silent}, Lease: time.Minute}
+			claim := &keyclaim.Claim{Store: &keyStore{extend: silent}, Lease: time.Minute}
 			began := time.Now()
 			pass(50 * time.Second)
 			claim.Hold(began, time.Minute)
@@ -101,7 +101,7 @@ func TestALeaseIsHeldForAsLongAsTheStoreHasSaid(t *testing.T) {
 
 func TestNothingIsAskedForAClaimThatWasLetGo(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &store{extend: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}
+		s := &keyStore{extend: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }}
 		claim, lost := claimed(s, false)
 		pass(25 * time.Second) // it is being extended
 		claim.LetGo()
@@ -117,17 +117,17 @@ func TestNothingIsAskedForAClaimThatWasLetGo(t *testing.T) {
 func TestAnEndIsAskedForUntilItIsSaid(t *testing.T) {
 	for name, c := range map[string]struct {
 		says  error
-		class contract.Class
+		class store.Class
 		ends  int
 		want  error
 	}{
-		"law_13_again_while_the_store_is_away": {errAway, contract.ClassDown, 5, nil},
-		"not_where_the_claim_is_anothers":      {contract.ErrClaimLost, contract.ClassDown, 1, contract.ErrClaimLost},
-		"not_where_it_never_can_be":            {errAway, contract.ClassPermanent, 1, errAway},
+		"law_13_again_while_the_store_is_away": {errAway, store.ClassDown, 5, nil},
+		"not_where_the_claim_is_anothers":      {store.ErrClaimLost, store.ClassDown, 1, store.ErrClaimLost},
+		"not_where_it_never_can_be":            {errAway, store.ClassPermanent, 1, errAway},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				s := &store{extend: func(context.Context) error { return nil }, class: c.class}
+				s := &keyStore{extend: func(context.Context) error { return nil }, class: c.class}
 				s.end = func() error {
 					if s.ends < 5 {
 						return c.says
@@ -149,7 +149,7 @@ func TestAnEndIsAskedForUntilItIsSaid(t *testing.T) {
 						t.Errorf("%d refusals were told, the first after %v", told, first)
 					}
 				}()
-				if err := claim.End(t.Context(), contract.KeyEnding{}); !errors.Is(err, c.want) || s.ends != c.ends {
+				if err := claim.End(t.Context(), store.KeyEnding{}); !errors.Is(err, c.want) || s.ends != c.ends {
 					t.Errorf("%v after %d times", err, s.ends)
 				}
 				if claim.Holds(nil) {
@@ -160,11 +160,11 @@ func TestAnEndIsAskedForUntilItIsSaid(t *testing.T) {
 	}
 	t.Run("law_13_as_long_as_somebody_waits_and_its_lease_goes_on", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s := &store{extend: func(context.Context) error { return nil }, end: func() error { return errAway }, class: contract.ClassDown}
+			s := &keyStore{extend: func(context.Context) error { return nil }, end: func() error { return errAway }, class: store.ClassDown}
 			claim, lost := claimed(s, false)
 			ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 			defer cancel()
-			err := claim.End(ctx, contract.KeyEnding{})
+			err := claim.End(ctx, store.KeyEnding{})
 			if synctest.Wait(); !errors.Is(err, errAway) || s.extends < 4 {
 				t.Errorf("%v, extended %d times", err, s.extends)
 			}
@@ -180,7 +180,7 @@ func TestAnEndIsAskedForUntilItIsSaid(t *testing.T) {
 func TestAnExtendedLeaseIsCountedFromTheQuestion(t *testing.T) {
 	t.Run("law_5_a_slow_answer_shortens_what_is_left_of_the_lease", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
-			s, began := &store{}, time.Now()
+			s, began := &keyStore{}, time.Now()
 			s.extend = func(ctx context.Context) error {
 				if s.extends > 1 {
 					<-ctx.Done()

@@ -8,13 +8,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // Asked are the indexes of the marks that run only if nothing of their line waits, nil if
 // there is none. The store says of which lines something does, mark by mark: a line that
 // several name is asked for several times, which costs less than to find that out.
-func Asked(marks []contract.Mark) (asked []int) {
+func Asked(marks []store.Mark) (asked []int) {
 	for i := range marks {
 		if !asks(&marks[i]) {
 			continue
@@ -28,30 +28,30 @@ func Asked(marks []contract.Mark) (asked []int) {
 }
 
 // asks reports whether a mark runs only if nothing of its line waits.
-func asks(m *contract.Mark) bool {
-	return len(m.Line) > 0 && m.As == contract.Applied && m.Claim.Token == 0
+func asks(m *store.Mark) bool {
+	return len(m.Line) > 0 && m.As == store.Applied && m.Claim.Token == 0
 }
 
 // Judge turns the verdicts of marks that may run into Behind where something of their line
 // waits, as the store said of the marks in busy, or comes to wait with a mark before them.
-func Judge(marks []contract.Mark, busy []int, verdicts []contract.Verdict) {
+func Judge(marks []store.Mark, busy []int, verdicts []store.Verdict) {
 	for _, i := range busy {
-		if verdicts[i].Kind == contract.Fresh {
-			verdicts[i].Kind = contract.Behind
+		if verdicts[i].Kind == store.Fresh {
+			verdicts[i].Kind = store.Behind
 		}
 	}
 	var kept map[string]bool
 	for i := range marks {
 		m := &marks[i]
 		switch {
-		case len(m.Line) == 0 || m.Claim.Token != 0 || verdicts[i].Kind != contract.Fresh:
-		case m.As == contract.Waiting || m.As == contract.Parked:
+		case len(m.Line) == 0 || m.Claim.Token != 0 || verdicts[i].Kind != store.Fresh:
+		case m.As == store.Waiting || m.As == store.Parked:
 			if kept == nil {
 				kept = map[string]bool{}
 			}
 			kept[string(m.Line)] = true
-		case m.As == contract.Applied && kept[string(m.Line)]:
-			verdicts[i].Kind = contract.Behind
+		case m.As == store.Applied && kept[string(m.Line)]:
+			verdicts[i].Kind = store.Behind
 		}
 	}
 }
@@ -67,11 +67,11 @@ type Entry struct {
 
 // Entering are the rows of an ending that enter their lines, in the order of the lines and
 // of the marks.
-func Entering(marks []contract.Mark, e *contract.Ending) (all []Entry) {
+func Entering(marks []store.Mark, e *store.Ending) (all []Entry) {
 	for i := range e.Rows {
 		r := &e.Rows[i]
 		m := &marks[r.Mark]
-		if len(m.Line) == 0 || r.Repeat || r.Conflict || r.Surrogate || r.State != contract.StateParked && r.State.Outcome() != contract.Waiting {
+		if len(m.Line) == 0 || r.Repeat || r.Conflict || r.Surrogate || r.State != store.StateParked && r.State.Outcome() != store.Waiting {
 			continue
 		}
 		all = append(all, Entry{Line: string(m.Line), Mark: r.Mark})
@@ -88,11 +88,11 @@ func Entering(marks []contract.Mark, e *contract.Ending) (all []Entry) {
 }
 
 // Received are the rows of receipts that enter their lines.
-func Received(marks []contract.Mark, verdicts []contract.Verdict) []Entry {
-	var e contract.Ending
+func Received(marks []store.Mark, verdicts []store.Verdict) []Entry {
+	var e store.Ending
 	for i, v := range verdicts {
-		if v.Kind == contract.Fresh {
-			e.Rows = append(e.Rows, contract.Row{Mark: i, State: contract.StateReceived})
+		if v.Kind == store.Fresh {
+			e.Rows = append(e.Rows, store.Row{Mark: i, State: store.StateReceived})
 		}
 	}
 	return Entering(marks, &e)
@@ -115,7 +115,7 @@ func Counted(all []Entry) (counts []Count) {
 }
 
 // Leaving are the rows that leave their lines with the ends of their claims.
-func Leaving(claims []contract.ClaimEnding) (numbers []int64) {
+func Leaving(claims []store.ClaimEnding) (numbers []int64) {
 	for i := range claims {
 		c := &claims[i]
 		if c.Lined && Leaves(c.Event) {
@@ -127,6 +127,6 @@ func Leaving(claims []contract.ClaimEnding) (numbers []int64) {
 }
 
 // Leaves reports whether a row leaves its line with an event.
-func Leaves(e contract.RowEvent) bool {
-	return e == contract.RowCompleted || e == contract.RowDiscarded || e == contract.RowDeadLettered
+func Leaves(e store.RowEvent) bool {
+	return e == store.RowCompleted || e == store.RowDiscarded || e == store.RowDeadLettered
 }

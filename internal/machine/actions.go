@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 )
 
 // Action is what the shell must do. The types below implement it.
@@ -31,7 +31,7 @@ type Settlement struct {
 	Item   *Item
 	Kind   semel.SettleKind
 	After  time.Duration
-	Ending contract.End
+	Ending source.End
 	Reason semel.Reason
 	Err    error
 	// Charged, with Nack, says that its handler ran and that it failed.
@@ -45,7 +45,7 @@ type Settlement struct {
 // Behind is a lane of which messages are left that a newer release marked, or
 // that wait for one of those.
 type Behind struct {
-	Lane     contract.Lane
+	Lane     source.Lane
 	Messages int
 	// Item is the first that is awaited, nil where it is in another lane; Why is
 	// what is known of its marker.
@@ -112,11 +112,11 @@ type (
 	}
 	// Flow pauses or resumes a lane.
 	Flow struct {
-		Lane contract.Lane
+		Lane source.Lane
 		On   bool
 	}
 	// Release answers Revoking: the lane's last settlement is in.
-	Release struct{ Lane contract.Lane }
+	Release struct{ Lane source.Lane }
 	// Wake asks for a Timer at a moment; it replaces the last one.
 	Wake struct{ At Time }
 	// Report tells observers what settles nothing. Part, with ReportReady and

@@ -2,7 +2,7 @@ package machine
 
 import (
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 )
 
 // admit takes a new delivery in.
@@ -85,7 +85,7 @@ func (m *Machine) settleSkipped() {
 		return
 	}
 	for _, it := range m.skipped {
-		s := Settlement{Kind: semel.Ack, Ending: contract.EndSkipped, Reason: it.Refused.Reason}
+		s := Settlement{Kind: semel.Ack, Ending: source.EndSkipped, Reason: it.Refused.Reason}
 		if waits {
 			wait := max(m.store.until-m.now, m.config.BackoffFirst)
 			s = Settlement{Kind: semel.Nack, After: wait, Err: m.store.err}

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // standBehind keeps a message whose line has an earlier one in the inbox: it rides in its
@@ -25,9 +25,9 @@ func (m *Machine) keepPlaces(f *Flight) {
 	for i, en := range f.Entries {
 		switch v := f.verdicts[i].Kind; {
 		case !en.Item.line.ordered:
-		case v == untouched || v == contract.Behind || v == contract.Old:
+		case v == untouched || v == store.Behind || v == store.Old:
 			late = append(late, en.Item.line)
-		case v == contract.Fresh && en.As != AsApplied && slices.Contains(late, en.Item.line):
+		case v == store.Fresh && en.As != AsApplied && slices.Contains(late, en.Item.line):
 			f.verdicts[i].Kind = untouched
 			f.trim = append(f.trim, i)
 		}

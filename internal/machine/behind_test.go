@@ -5,19 +5,20 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // answers gives the flight of worker 0 its verdicts, runs nothing, and returns what it
 // commits.
-func (k *keyed) answers(now Time, kinds ...contract.VerdictKind) (c Commit) {
+func (k *keyed) answers(now Time, kinds ...store.VerdictKind) (c Commit) {
 	k.t.Helper()
 	f := k.flights[0]
 	if f == nil || len(f.Entries) != len(kinds) {
 		k.t.Fatalf("the flight is %+v", f)
 	}
 	delete(k.flights, 0)
-	verdicts := make([]contract.Verdict, len(kinds))
+	verdicts := make([]store.Verdict, len(kinds))
 	for i, kind := range kinds {
 		verdicts[i].Kind = kind
 	}
@@ -29,7 +30,7 @@ func (k *keyed) answers(now Time, kinds ...contract.VerdictKind) (c Commit) {
 	if c.Flight == nil {
 		k.t.Fatal("it does not commit")
 	}
-	k.step(Ended{Flight: f, Outcome: contract.Committed, Culprit: -1}, now)
+	k.step(Ended{Flight: f, Outcome: store.Committed, Culprit: -1}, now)
 	return c
 }
 
@@ -37,7 +38,7 @@ func newBlocking(t *testing.T) *keyed {
 	c := testConfig()
 	c.Lanes, c.Workers, c.Block, c.Inbox, c.Wait, c.Poll = Key, 1, true, true, true, c.Hold
 	k := &keyed{t: t, m: New(c), flights: map[int]*Flight{}}
-	k.step(Given{Lane: contract.Lane{ID: "a", Epoch: 1}}, 0)
+	k.step(Given{Lane: source.Lane{ID: "a", Epoch: 1}}, 0)
 	return k
 }
 
@@ -46,10 +47,10 @@ func TestWhatIsBehindAnother(t *testing.T) {
 		k := newBlocking(t)
 		k.fetched(7)
 		k.fetched(8)
-		if c := k.answers(0, contract.Behind); !slices.Equal(c.Trim, []int{0}) || len(c.Rows) != 0 {
+		if c := k.answers(0, store.Behind); !slices.Equal(c.Trim, []int{0}) || len(c.Rows) != 0 {
 			t.Errorf("%+v", c)
 		}
-		c := k.answers(0, contract.Fresh, contract.Busy)
+		c := k.answers(0, store.Fresh, store.Busy)
 		if len(c.Rows) != 1 || c.Rows[0].As != AsBlocked || c.Rows[0].Reason != semel.ReasonBehind || c.Rows[0].After != 0 {
 			t.Errorf("%+v", c)
 		}
@@ -60,16 +61,16 @@ func TestWhatIsBehindAnother(t *testing.T) {
 		for _, en := range []struct {
 			line *line
 			as   As
-			kind contract.VerdictKind
+			kind store.VerdictKind
 		}{
-			{one, AsBlocked, contract.Fresh}, {one, AsApplied, contract.Behind}, {one, AsBlocked, contract.Fresh}, {one, AsParked, contract.Fresh},
-			{other, AsWaiting, contract.Fresh}, {other, AsApplied, untouched}, {other, AsWaiting, contract.Fresh},
-			{newLine(false), AsApplied, untouched}, {newLine(true), AsBlocked, contract.Fresh},
+			{one, AsBlocked, store.Fresh}, {one, AsApplied, store.Behind}, {one, AsBlocked, store.Fresh}, {one, AsParked, store.Fresh},
+			{other, AsWaiting, store.Fresh}, {other, AsApplied, untouched}, {other, AsWaiting, store.Fresh},
+			{newLine(false), AsApplied, untouched}, {newLine(true), AsBlocked, store.Fresh},
 		} {
 			it := &Item{}
 			it.line = en.line
 			f.Entries = append(f.Entries, Entry{Item: it, As: en.as})
-			f.verdicts = append(f.verdicts, contract.Verdict{Kind: en.kind})
+			f.verdicts = append(f.verdicts, store.Verdict{Kind: en.kind})
 		}
 		if m.keepPlaces(f); !slices.Equal(f.trim, []int{2, 3, 6}) {
 			t.Errorf("taken back are %v", f.trim)

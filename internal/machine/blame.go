@@ -6,7 +6,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // blame charges a message with a failed attempt and decides what next. A commit
@@ -54,7 +55,7 @@ func (m *Machine) blame(it *Item, f Failure, ran bool) {
 }
 
 func (f Failure) decision() semel.Decision {
-	if f.Decision == 0 && f.Class == contract.ClassPermanent {
+	if f.Decision == 0 && f.Class == store.ClassPermanent {
 		return semel.DecidePermanent
 	}
 	return f.Decision
@@ -165,7 +166,7 @@ func (m *Machine) endAs(it *Item, then Then, reason semel.Reason) {
 // a marker where markers are kept.
 func (m *Machine) alreadyThere(it *Item) {
 	if m.config.Unmarked && it.Claim == nil {
-		m.settle(it, Settlement{Kind: semel.Ack, Ending: contract.EndDuplicate, Err: it.failed().last})
+		m.settle(it, Settlement{Kind: semel.Ack, Ending: source.EndDuplicate, Err: it.failed().last})
 		return
 	}
 	it.as, it.alone = AsDuplicate, false
@@ -194,8 +195,8 @@ func (m *Machine) holdBusy(it *Item) {
 }
 
 // newerError says what is known of a marker that a newer release wrote.
-func newerError(v contract.Verdict) error {
-	if _, known := contract.KnownOutcome(int64(v.Was)); known {
+func newerError(v store.Verdict) error {
+	if _, known := store.KnownOutcome(int64(v.Was)); known {
 		return errors.New("its marker is of a form that a newer release wrote: what became of it is not known here; start that release, or a newer one")
 	}
 	return fmt.Errorf("its marker says outcome %d, which a newer release wrote: what became of it is not known here; start that release, or a newer one", int64(v.Was))
@@ -203,7 +204,7 @@ func newerError(v contract.Verdict) error {
 
 // holdNewer waits until this release can tell what became of an identity: no
 // attempt. Nothing is settled, since the message may be wanted.
-func (m *Machine) holdNewer(it *Item, v contract.Verdict) {
+func (m *Machine) holdNewer(it *Item, v store.Verdict) {
 	err := newerError(v)
 	if m.config.OneAttempt {
 		m.handBackAll(it, Settlement{Kind: semel.Nack, After: m.config.BackoffMost, Reason: semel.ReasonNewer, Err: err})

@@ -5,7 +5,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 func TestTheInboxWhileTheBreakerIsOpen(t *testing.T) {
@@ -13,14 +14,14 @@ func TestTheInboxWhileTheBreakerIsOpen(t *testing.T) {
 		a := newAsking(t, func(c *Config) {
 			c.HaltAfter, c.Hold, c.IdleExit, c.Poll = 1, 100*time.Millisecond, 300*time.Millisecond, time.Hour
 		})
-		step[Action](a, 0, Given{Lane: contract.Lane{ID: "a", Epoch: 1}})
+		step[Action](a, 0, Given{Lane: source.Lane{ID: "a", Epoch: 1}})
 		step[Action](a, 0, a.claimed(1, time.Minute))
 		f := a.flights[0]
 		a.flights = nil
 		step[Action](a, 0, Claimed{}) // nothing else is due
-		step[Action](a, 0, Marked{Flight: f, Verdicts: []contract.Verdict{{Kind: contract.Fresh}}})
-		step[Action](a, 0, Ran{Flight: f, Failed: true, Failure: Failure{Class: contract.ClassRetry, Decision: semel.DecidePermanent, Err: errTest}})
-		step[Action](a, 0, Ended{Flight: f, Outcome: contract.NotCommitted, Culprit: -1})
+		step[Action](a, 0, Marked{Flight: f, Verdicts: []store.Verdict{{Kind: store.Fresh}}})
+		step[Action](a, 0, Ran{Flight: f, Failed: true, Failure: Failure{Class: store.ClassRetry, Decision: semel.DecidePermanent, Err: errTest}})
+		step[Action](a, 0, Ended{Flight: f, Outcome: store.NotCommitted, Culprit: -1})
 		a.commit() // its row is due in 100ms, and the breaker's next try in a second
 		if asked := step[ClaimRows](a, 100*time.Millisecond, Timer{}); len(asked) != 0 {
 			t.Fatal("the inbox is asked before the next try")

@@ -4,11 +4,11 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 )
 
 // InboxLane is the lane of items that were claimed. They have no order among them.
-func InboxLane() contract.Lane { return contract.Lane{ID: "semel:inbox", Epoch: 1} }
+func InboxLane() source.Lane { return source.Lane{ID: "semel:inbox", Epoch: 1} }
 
 // claimState is what the machine knows of its consumer's inbox, which it asks for
 // rows that are due as it asks the source for deliveries. A claim that was not begun

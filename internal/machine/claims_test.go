@@ -5,7 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // asking is a machine with an inbox, of which a test sees each action.
@@ -59,14 +60,14 @@ func (a *asking) commit() {
 	for len(a.flights) > 0 {
 		f := a.flights[0]
 		a.flights = a.flights[1:]
-		v := make([]contract.Verdict, len(f.Entries))
+		v := make([]store.Verdict, len(f.Entries))
 		for i := range v {
-			v[i].Kind = contract.Fresh
+			v[i].Kind = store.Fresh
 		}
 		for range step[Run](a, 0, Marked{Flight: f, Verdicts: v}) {
 			step[Action](a, 0, Ran{Flight: f, Done: len(v)})
 		}
-		step[Action](a, 0, Ended{Flight: f, Outcome: contract.Committed, Culprit: -1})
+		step[Action](a, 0, Ended{Flight: f, Outcome: store.Committed, Culprit: -1})
 	}
 }
 
@@ -144,18 +145,18 @@ func TestWhenTheInboxIsAsked(t *testing.T) {
 		step[Action](a, 0, a.claimed(1, time.Hour)) // and the next question is open
 		f := a.flights[0]
 		a.flights = nil
-		step[Action](a, 0, Marked{Flight: f, Verdicts: []contract.Verdict{{Kind: contract.Fresh}}})
-		step[Action](a, 0, Ran{Flight: f, Failed: true, Failure: Failure{Class: contract.ClassRetry, After: 20 * time.Second, Err: errTest}})
-		step[Action](a, 0, Ended{Flight: f, Outcome: contract.NotCommitted, Culprit: -1})
+		step[Action](a, 0, Marked{Flight: f, Verdicts: []store.Verdict{{Kind: store.Fresh}}})
+		step[Action](a, 0, Ran{Flight: f, Failed: true, Failure: Failure{Class: store.ClassRetry, After: 20 * time.Second, Err: errTest}})
+		step[Action](a, 0, Ended{Flight: f, Outcome: store.NotCommitted, Culprit: -1})
 		if len(a.flights) != 1 || a.flights[0].Entries[0].As != AsWaiting {
 			t.Fatalf("%+v", a.flights)
 		}
 		f, a.flights = a.flights[0], nil
-		commits := step[Commit](a, 0, Marked{Flight: f, Verdicts: []contract.Verdict{{Kind: contract.Fresh}}})
+		commits := step[Commit](a, 0, Marked{Flight: f, Verdicts: []store.Verdict{{Kind: store.Fresh}}})
 		if len(commits) != 1 || len(commits[0].Rows) != 1 || commits[0].Rows[0].After != 20*time.Second || commits[0].Rows[0].Attempts != 1 {
 			t.Fatalf("%+v", commits)
 		}
-		step[Action](a, 0, Ended{Flight: f, Outcome: contract.Committed, Culprit: -1})
+		step[Action](a, 0, Ended{Flight: f, Outcome: store.Committed, Culprit: -1})
 		step[Action](a, 0, Claimed{})
 		if asked := step[ClaimRows](a, 20*time.Second-1, Timer{}); len(asked) != 0 {
 			t.Error("it is asked for before its moment")
@@ -197,7 +198,7 @@ func TestAnInboxThatIsNotToBeAsked(t *testing.T) {
 func TestAnInboxIsAskedAgainBeforeARunEnds(t *testing.T) {
 	t.Run("trap_T95_where_the_source_has_said_that_more_may_come", func(t *testing.T) {
 		a := newAsking(t, func(c *Config) { c.IdleExit = 10 * time.Millisecond })
-		step[Action](a, 0, Given{Lane: contract.Lane{ID: "a", Epoch: 1}})
+		step[Action](a, 0, Given{Lane: source.Lane{ID: "a", Epoch: 1}})
 		step[Action](a, 0, Claimed{})
 		if !a.m.nothingDue() {
 			t.Fatal("it is not known to be empty")
@@ -228,7 +229,7 @@ func TestAClaimThatFliesAlone(t *testing.T) {
 	})
 	t.Run("law_11_keeps_no_delivery_of_its_key_from_being_received", func(t *testing.T) {
 		a := newAsking(t, func(c *Config) { c.ClaimsAlone, c.Workers, c.Lanes = true, 4, Key })
-		step[Action](a, 0, Given{Lane: contract.Lane{ID: "a", Epoch: 1}})
+		step[Action](a, 0, Given{Lane: source.Lane{ID: "a", Epoch: 1}})
 		step[Action](a, 0, Timer{})
 		delivered := items(1, "a")
 		delivered[0].Route = 7
@@ -251,7 +252,7 @@ func TestAClaimThatFliesAlone(t *testing.T) {
 func TestADeliveryThatFliesAlone(t *testing.T) {
 	delivered := func(t *testing.T, lanes Lanes, routes ...uint64) (*asking, int) {
 		a := newAsking(t, func(c *Config) { c.Alone, c.ClaimsAlone, c.Workers, c.Lanes = true, true, 4, lanes })
-		step[Action](a, 0, Given{Lane: contract.Lane{ID: "a", Epoch: 1}})
+		step[Action](a, 0, Given{Lane: source.Lane{ID: "a", Epoch: 1}})
 		step[Action](a, 0, Timer{})
 		all := items(len(routes), "a")
 		for i := range all {
@@ -309,7 +310,7 @@ func TestHowMuchIsClaimedAhead(t *testing.T) {
 		first := a.claimed(1, time.Minute)
 		begun := step[Begin](a, 0, first)
 		f := begun[0].Flight
-		step[Action](a, 0, Marked{Flight: f, Verdicts: []contract.Verdict{{Kind: contract.Fresh}}})
+		step[Action](a, 0, Marked{Flight: f, Verdicts: []store.Verdict{{Kind: store.Fresh}}})
 		step[Action](a, time.Second, Stuck{Flight: f, Item: f.Entries[0].Item})
 		next := a.claimed(1, time.Minute)
 		next.Items[0].Route = first.Items[0].Route
@@ -334,16 +335,16 @@ func TestHowMuchIsClaimedAhead(t *testing.T) {
 		step[Action](a, 0, Timer{})
 		step[Action](a, 0, a.claimed(2, time.Minute))
 		f := a.flights[0]
-		step[Action](a, 0, Marked{Flight: f, Verdicts: []contract.Verdict{{Kind: contract.ClaimLost}, {Kind: contract.Fresh}}})
+		step[Action](a, 0, Marked{Flight: f, Verdicts: []store.Verdict{{Kind: store.ClaimLost}, {Kind: store.Fresh}}})
 		step[Action](a, 0, Ran{Flight: f, Done: 1})
 		a.flights = nil
-		step[Action](a, 0, Ended{Flight: f, Outcome: contract.NotCommitted, Class: contract.ClassClaimLost, Culprit: -1})
+		step[Action](a, 0, Ended{Flight: f, Outcome: store.NotCommitted, Class: store.ClassClaimLost, Culprit: -1})
 		if len(a.flights) != 1 || len(a.flights[0].Entries) != 2 || a.flights[0].Entries[1].Item.Attempt() != 1 {
 			t.Fatalf("%+v", a.flights)
 		}
 		f = a.flights[0]
-		step[Action](a, 0, Marked{Flight: f, Verdicts: []contract.Verdict{{Kind: contract.ClaimLost}, {Kind: contract.ClaimLost}}})
-		step[Action](a, 0, Ended{Flight: f, Outcome: contract.Committed, Culprit: -1})
+		step[Action](a, 0, Marked{Flight: f, Verdicts: []store.Verdict{{Kind: store.ClaimLost}, {Kind: store.ClaimLost}}})
+		step[Action](a, 0, Ended{Flight: f, Outcome: store.Committed, Culprit: -1})
 		if n := a.m.Counts().Claims; n.Lost != 2 || n.Applied != 0 || a.m.live.count != 0 {
 			t.Errorf("%+v, %d are held", n, a.m.live.count)
 		}

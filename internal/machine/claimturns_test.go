@@ -5,7 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 func TestClaimsAndDeliveriesTakeTurns(t *testing.T) {
@@ -13,10 +14,10 @@ func TestClaimsAndDeliveriesTakeTurns(t *testing.T) {
 	// and then some claims.
 	kinds := func(t *testing.T, n int, change func(*Config)) (text string) {
 		a := newAsking(t, func(c *Config) { c.Workers, c.Lanes, c.Receive = 1, NoOrder, true; change(c) })
-		step[Action](a, 0, Given{Lane: contract.Lane{ID: "a", Epoch: 1}})
+		step[Action](a, 0, Given{Lane: source.Lane{ID: "a", Epoch: 1}})
 		var came []*Item
 		for i := range 1000 {
-			came = append(came, &Item{Lane: contract.Lane{ID: "a", Epoch: 1}, Identity: fmt.Sprint("d", i), Size: 1, Before: -1})
+			came = append(came, &Item{Lane: source.Lane{ID: "a", Epoch: 1}, Identity: fmt.Sprint("d", i), Size: 1, Before: -1})
 		}
 		step[Action](a, 0, Fetched{Items: came})
 		step[Action](a, 0, a.claimed(15, time.Minute))
@@ -36,14 +37,14 @@ func TestClaimsAndDeliveriesTakeTurns(t *testing.T) {
 			}
 			text += kind
 			a.flights = nil
-			v := make([]contract.Verdict, len(f.Entries))
+			v := make([]store.Verdict, len(f.Entries))
 			for i := range v {
-				v[i].Kind = contract.Fresh
+				v[i].Kind = store.Fresh
 			}
 			for range step[Run](a, 0, Marked{Flight: f, Verdicts: v}) {
 				step[Action](a, 0, Ran{Flight: f, Done: len(v)})
 			}
-			step[Action](a, 0, Ended{Flight: f, Outcome: contract.Committed, Culprit: -1})
+			step[Action](a, 0, Ended{Flight: f, Outcome: store.Committed, Culprit: -1})
 		}
 		return text
 	}

@@ -4,7 +4,8 @@ import (
 	"slices"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // commit ends a flight with what its handlers did: marks without a run are
@@ -14,9 +15,9 @@ func (m *Machine) commit(f *Flight) {
 	var early []int // what may not run: versions whose turn has not come, or is over, and what is too old
 	for i, en := range f.Entries {
 		switch v := f.verdicts[i]; {
-		case v.Kind == contract.Gap || v.Kind == contract.Stale || v.Kind == contract.Behind || v.Kind == contract.Old:
+		case v.Kind == store.Gap || v.Kind == store.Stale || v.Kind == store.Behind || v.Kind == store.Old:
 			early = append(early, i)
-		case v.Kind == contract.Fresh && en.As != AsApplied && !slices.Contains(f.trim, i) && m.outOfTurn(f, i):
+		case v.Kind == store.Fresh && en.As != AsApplied && !slices.Contains(f.trim, i) && m.outOfTurn(f, i):
 			f.trim = append(f.trim, i)
 		}
 	}
@@ -30,34 +31,34 @@ func (m *Machine) commit(f *Flight) {
 }
 
 // untouched is the verdict on a mark that was taken back.
-const untouched contract.VerdictKind = 0
+const untouched store.VerdictKind = 0
 
 // rows lists the inbox rows that go with a flight's commit.
 func (m *Machine) rows(f *Flight) []Row {
 	var rows []Row
 	for i, en := range f.Entries {
 		switch it, v := en.Item, f.verdicts[i]; v.Kind {
-		case contract.Fresh:
+		case store.Fresh:
 			if it.Claim != nil || m.keeps(en.As) {
 				why := it.failed()
 				rows = append(rows, Row{Entry: i, As: en.ends(), Reason: why.reason, Attempts: m.attempted(en), After: why.after, First: why.first, Last: why.last})
 				rows = m.repeats(rows, i, it, false)
 			}
-		case contract.Seen:
+		case store.Seen:
 			if it.Claim != nil {
 				if !v.Known { // other code was first: the claim ends as a duplicate
 					rows = append(rows, Row{Entry: i, As: AsDuplicate, Attempts: int(it.attempts)})
 				}
 				continue
 			}
-			if v.Was == contract.Applied && !m.config.Keep {
+			if v.Was == store.Applied && !m.config.Keep {
 				continue // it has no row
 			}
 			if !m.own(en, v) {
 				rows = append(rows, Row{Entry: i, Repeat: true})
 			}
 			rows = m.repeats(rows, i, it, false)
-		case contract.Conflict:
+		case store.Conflict:
 			if !m.keepsConflict(it, v) {
 				continue
 			}
@@ -95,7 +96,7 @@ func (m *Machine) attempted(en Entry) int {
 
 // keepsConflict reports whether a conflict goes into a row with this commit: one
 // to be dead-lettered does when its copy is there.
-func (m *Machine) keepsConflict(it *Item, v contract.Verdict) bool {
+func (m *Machine) keepsConflict(it *Item, v store.Verdict) bool {
 	switch m.config.OnConflict {
 	case ThenPark:
 		return true
@@ -106,7 +107,7 @@ func (m *Machine) keepsConflict(it *Item, v contract.Verdict) bool {
 }
 
 // conflictOf is what a conflict is called.
-func conflictOf(v contract.Verdict) semel.Reason {
+func conflictOf(v store.Verdict) semel.Reason {
 	if v.Former {
 		return semel.ReasonFormerConflict
 	}
@@ -150,27 +151,27 @@ func (it *Item) uncount() {
 func (m *Machine) ended(e Ended) {
 	f := e.Flight
 	w := m.land(f)
-	if e.Outcome == contract.NotCommitted {
+	if e.Outcome == store.NotCommitted {
 		for _, en := range f.Entries {
 			en.Item.uncount()
 		}
 	}
 	switch {
-	case e.Outcome == contract.Committed:
+	case e.Outcome == store.Committed:
 		m.committed(w, f)
 		if e.Freed {
 			m.due(m.now)
 		}
-	case e.Outcome == contract.CommitUnknown:
+	case e.Outcome == store.CommitUnknown:
 		m.unknown(w, f, e.Err)
 	case f.failure != nil:
 		m.failed(w, f)
-	case f.why == contract.ClassClaimLost, f.why == contract.ClassNone && e.Class == contract.ClassClaimLost:
+	case f.why == store.ClassClaimLost, f.why == store.ClassNone && e.Class == store.ClassClaimLost:
 		// Nobody's attempt. Which claim it is the next Begin tells, and those that
 		// stand run again.
 		m.undone(f, f.done)
 		m.requeueAll(f)
-	case f.why != contract.ClassNone:
+	case f.why != store.ClassNone:
 		m.undone(f, f.done)
 		m.runAgain(w, f, f.why, f.cause, f.culprit)
 	default:
@@ -198,24 +199,24 @@ func (m *Machine) committed(w *worker, f *Flight) {
 	for i, en := range f.Entries {
 		switch v := f.verdicts[i]; {
 		case v.Kind == untouched:
-		case v.Kind == contract.Busy:
+		case v.Kind == store.Busy:
 			m.holdBusy(en.Item)
-		case v.Kind == contract.Newer:
+		case v.Kind == store.Newer:
 			m.holdNewer(en.Item, v)
-		case v.Kind == contract.ClaimLost:
+		case v.Kind == store.ClaimLost:
 			m.loseClaim(en.Item)
-		case v.Kind == contract.Gap:
+		case v.Kind == store.Gap:
 			m.gap(f, en.Item, v)
-		case v.Kind == contract.Stale:
+		case v.Kind == store.Stale:
 			m.stale(f, en.Item, v)
-		case v.Kind == contract.Behind:
+		case v.Kind == store.Behind:
 			m.standBehind(en.Item)
-		case v.Kind == contract.Old:
+		case v.Kind == store.Old:
 			m.old(en.Item, v.Ahead)
-		case v.Kind == contract.Conflict && m.config.OnConflict == ThenHalt:
+		case v.Kind == store.Conflict && m.config.OnConflict == ThenHalt:
 			en.Item.failing().reason = conflictOf(v)
 			m.halt(en.Item)
-		case v.Kind == contract.Conflict && !v.Known && m.config.OnConflict == ThenDeadLetter && !en.Item.copied:
+		case v.Kind == store.Conflict && !v.Known && m.config.OnConflict == ThenDeadLetter && !en.Item.copied:
 			if t := en.Item.trouble; t != nil {
 				t.suspicion = suspicion{} // no run of its follows
 			}
@@ -228,93 +229,93 @@ func (m *Machine) committed(w *worker, f *Flight) {
 
 // own reports whether what a mark found is what a commit of unknown outcome of
 // this very item left there: seen is counted as done, and as no copy (case 3).
-func (m *Machine) own(en Entry, v contract.Verdict) bool {
+func (m *Machine) own(en Entry, v store.Verdict) bool {
 	switch {
 	case !en.Item.unknown:
 		return false
-	case v.Kind == contract.Seen && (v.Former || en.Item.conflicted()):
+	case v.Kind == store.Seen && (v.Former || en.Item.conflicted()):
 		return false // it would have its own marker; a conflict has none
-	case v.Kind == contract.Seen && en.Item.Claim != nil:
+	case v.Kind == store.Seen && en.Item.Claim != nil:
 		return v.Known && en.As != AsDuplicate
-	case v.Kind == contract.Seen && en.As.Outcome() == contract.Waiting:
+	case v.Kind == store.Seen && en.As.Outcome() == store.Waiting:
 		return true // somebody may have claimed it since, and brought it to its end
-	case v.Kind == contract.Seen:
+	case v.Kind == store.Seen:
 		return en.As != AsDuplicate && v.Was == en.As.Outcome()
 	}
-	return v.Kind == contract.Conflict && v.Known
+	return v.Kind == store.Conflict && v.Known
 }
 
 // Ending says how entry i of a flight ends if its commit, which was asked for, succeeds, and
-// why; contract.EndUnknown: it does not end with it. It reads what no event but the flight's own
+// why; source.EndUnknown: it does not end with it. It reads what no event but the flight's own
 // end changes, so that the shell may ask while it carries the commit out.
-func (m *Machine) Ending(f *Flight, i int) (contract.End, semel.Reason) {
+func (m *Machine) Ending(f *Flight, i int) (source.End, semel.Reason) {
 	en, v := f.Entries[i], f.verdicts[i]
 	switch v.Kind {
-	case contract.Fresh, contract.Seen, contract.Conflict:
+	case store.Fresh, store.Seen, store.Conflict:
 		end := m.endingOf(en, v)
 		switch {
-		case end == contract.EndConflict:
+		case end == source.EndConflict:
 			return end, conflictOf(v)
-		case end == contract.EndDuplicate:
+		case end == source.EndDuplicate:
 			return end, semel.ReasonNone
 		}
 		return end, en.Item.failed().reason
 	}
-	return contract.EndUnknown, semel.ReasonNone
+	return source.EndUnknown, semel.ReasonNone
 }
 
 // endingOf says how a delivery ended.
-func (m *Machine) endingOf(en Entry, v contract.Verdict) contract.End {
+func (m *Machine) endingOf(en Entry, v store.Verdict) source.End {
 	switch {
-	case v.Kind == contract.Conflict && (!v.Known || m.config.OnConflict == ThenAcceptFirst):
-		return contract.EndConflict
-	case v.Kind != contract.Fresh && !m.own(en, v):
-		return contract.EndDuplicate
-	case v.Kind == contract.Conflict:
-		return contract.EndConflict
+	case v.Kind == store.Conflict && (!v.Known || m.config.OnConflict == ThenAcceptFirst):
+		return source.EndConflict
+	case v.Kind != store.Fresh && !m.own(en, v):
+		return source.EndDuplicate
+	case v.Kind == store.Conflict:
+		return source.EndConflict
 	}
 	switch en.ends() {
 	case AsParked, AsOverdue:
-		return contract.EndParked
+		return source.EndParked
 	case AsDiscarded:
-		return contract.EndDiscarded
+		return source.EndDiscarded
 	case AsDeadLettered:
-		return contract.EndDeadLettered
+		return source.EndDeadLettered
 	case AsReceived:
-		return contract.EndReceived
+		return source.EndReceived
 	case AsWaiting, AsBlocked:
-		return contract.EndWaiting
+		return source.EndWaiting
 	case AsStepped:
-		return contract.EndStepped
+		return source.EndStepped
 	case AsDuplicate:
-		return contract.EndDuplicate
+		return source.EndDuplicate
 	}
-	return contract.EndApplied
+	return source.EndApplied
 }
 
 // conclude settles an item, and its riders as duplicates, where its commit
 // speaks for them: of the same content, and counted if a row counts. The others
 // ask the store themselves.
-func (m *Machine) conclude(en Entry, v contract.Verdict) {
+func (m *Machine) conclude(en Entry, v store.Verdict) {
 	it := en.Item
 	riders := m.unload(it)
 	why, end := it.failed(), m.endingOf(en, v)
-	if v.Kind == contract.Fresh && en.ends() == AsDuplicate {
+	if v.Kind == store.Fresh && en.ends() == AsDuplicate {
 		m.do(Report{Kind: ReportBackstop, Item: it, Err: why.last})
 	}
 	switch end {
-	case contract.EndReceived, contract.EndStepped:
+	case source.EndReceived, source.EndStepped:
 		m.due(m.now)
-	case contract.EndWaiting:
+	case source.EndWaiting:
 		if why.after > 0 || en.As != AsBlocked { // else a commit frees it, which says so
 			m.due(m.now + why.after)
 		}
 	}
-	if end == contract.EndConflict && v.Former {
+	if end == source.EndConflict && v.Former {
 		why.reason = conflictOf(v)
 	}
 	m.settle(it, Settlement{Kind: semel.Ack, Ending: end, Reason: why.reason, Err: why.last})
-	rowless := v.Already(contract.Applied) && !m.config.Keep || v.Kind == contract.Fresh && !m.keeps(en.As)
+	rowless := v.Already(store.Applied) && !m.config.Keep || v.Kind == store.Fresh && !m.keeps(en.As)
 	var rest []*Item
 	for _, r := range riders {
 		if it.copies(r) && (r.counted || rowless) {
@@ -330,8 +331,8 @@ func (m *Machine) conclude(en Entry, v contract.Verdict) {
 func (m *Machine) unknown(w *worker, f *Flight, err error) {
 	m.do(Report{Kind: ReportUnknown, N: len(f.Entries), Err: err})
 	for i, en := range f.Entries {
-		if v := f.verdicts[i]; v.Kind == contract.Fresh || v.Kind == contract.Conflict && !v.Known && m.keepsConflict(en.Item, v) {
-			en.Item.doubt(v.Kind == contract.Conflict)
+		if v := f.verdicts[i]; v.Kind == store.Fresh || v.Kind == store.Conflict && !v.Known && m.keepsConflict(en.Item, v) {
+			en.Item.doubt(v.Kind == store.Conflict)
 		}
 	}
 	w.limit = quarter(len(f.Entries)) // it may have been too long for its time

@@ -4,7 +4,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // Time is a moment on the process's monotonic clock, since the machine's start.
@@ -13,7 +14,7 @@ type Time = time.Duration
 // Item is what the machine knows of one delivery. The shell fills the exported
 // fields and hands it over with Fetched; from then on it is the machine's.
 type Item struct {
-	Lane contract.Lane
+	Lane source.Lane
 	// Source and Identity together are equal for copies and for nothing else.
 	Source, Identity string
 	Print            semel.Fingerprint
@@ -135,7 +136,7 @@ type Failure struct {
 	// Class is ClassRetry or ClassPermanent when a message is to blame; ClassContended or
 	// ClassDown when nobody is; ClassAborted when an earlier message is, or when the
 	// handler of the whole batch failed.
-	Class    contract.Class
+	Class    store.Class
 	Decision semel.Decision
 	After    time.Duration
 	Reason   semel.Reason
@@ -154,11 +155,11 @@ type Event interface{ event() }
 // Events.
 type (
 	// Given: deliveries of the lane will follow.
-	Given struct{ Lane contract.Lane }
+	Given struct{ Lane source.Lane }
 	// Revoking: the lane is to be left; answered by Release.
-	Revoking struct{ Lane contract.Lane }
+	Revoking struct{ Lane source.Lane }
 	// Lost: the lane is gone.
-	Lost struct{ Lane contract.Lane }
+	Lost struct{ Lane source.Lane }
 	// Fetched answers Fetch. End: nothing will ever follow. Failed: the
 	// source could not be asked; the machine backs off. Unanswered: the Fetch
 	// was cancelled before the source could be asked; whether it works is not
@@ -180,8 +181,8 @@ type (
 	// elsewhere, and the store cannot say which.
 	Marked struct {
 		Flight   *Flight
-		Verdicts []contract.Verdict
-		Class    contract.Class
+		Verdicts []store.Verdict
+		Class    store.Class
 		CopyBusy bool
 		Err      error
 	}
@@ -212,8 +213,8 @@ type (
 	// Ended answers Commit and Rollback, the latter with NotCommitted.
 	Ended struct {
 		Flight  *Flight
-		Outcome contract.CommitOutcome
-		Class   contract.Class
+		Outcome store.CommitOutcome
+		Class   store.Class
 		// Culprit is the index of the entry to blame, -1 if none is named.
 		Culprit int
 		// Decision, After and Reason are what the culprit's handler decided

@@ -3,12 +3,12 @@ package machine
 import (
 	"slices"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // flightState is the machine's own part of a Flight.
 type flightState struct {
-	verdicts []contract.Verdict
+	verdicts []store.Verdict
 	fresh    []int // entries whose handlers run, in order
 	done     int   // how many of them did
 	running  bool
@@ -26,7 +26,7 @@ type flightState struct {
 	failure *Failure
 	// why is Contended or Down: all run again, and nobody is charged. cause is its
 	// error, for people; outside is as in Failure: it surely is no message's doing.
-	why     contract.Class
+	why     store.Class
 	cause   error
 	outside bool
 	// culprit is an entry. With failure it is who is charged, -1 where that is not
@@ -49,7 +49,7 @@ func (f *Flight) holds(l *lane) bool {
 // marked takes the store's verdicts and runs the handlers of what is fresh.
 func (m *Machine) marked(e Marked) {
 	f := e.Flight
-	if e.Class != contract.ClassNone {
+	if e.Class != store.ClassNone {
 		m.notBegun(e)
 		return
 	}
@@ -90,7 +90,7 @@ func (m *Machine) notBegun(e Marked) {
 		}
 		w.limit = quarter(len(f.Entries))
 		m.requeueAll(f)
-	case e.Class == contract.ClassContended:
+	case e.Class == store.ClassContended:
 		m.up()
 		m.contention(w, f)
 		m.requeueAll(f)
@@ -108,23 +108,23 @@ func (m *Machine) sift(f *Flight) {
 	f.fresh = make([]int, 0, len(f.Entries))
 	for i, en := range f.Entries {
 		v := f.verdicts[i]
-		if v.Kind != contract.Newer {
+		if v.Kind != store.Newer {
 			m.known(en.Item)
 		}
-		if v.Kind != contract.Busy && !m.own(en, v) {
+		if v.Kind != store.Busy && !m.own(en, v) {
 			en.Item.uncount()
 		}
-		if en.Item.line.ordered && (mustWait(v) || v.Kind == contract.Conflict && m.config.OnConflict == ThenHalt) {
+		if en.Item.line.ordered && (mustWait(v) || v.Kind == store.Conflict && m.config.OnConflict == ThenHalt) {
 			waited = append(waited, en.Item.line)
 			continue
 		}
-		if v.Kind == contract.Gap || v.Kind == contract.Stale || v.Kind == contract.Behind || v.Kind == contract.Old {
+		if v.Kind == store.Gap || v.Kind == store.Stale || v.Kind == store.Behind || v.Kind == store.Old {
 			en.Item.unknown = false
 		}
-		if v.Kind == contract.Old && m.config.Block && en.Item.line.ordered { // what comes behind it waits where it does
+		if v.Kind == store.Old && m.config.Block && en.Item.line.ordered { // what comes behind it waits where it does
 			waited = append(waited, en.Item.line)
 		}
-		if v.Kind != contract.Fresh {
+		if v.Kind != store.Fresh {
 			continue
 		}
 		en.Item.unknown = false
@@ -144,7 +144,7 @@ func (m *Machine) sift(f *Flight) {
 
 // mustWait reports whether the store could not say what became of an identity,
 // so that its message is held and asks again.
-func mustWait(v contract.Verdict) bool { return v.Kind == contract.Busy || v.Kind == contract.Newer }
+func mustWait(v store.Verdict) bool { return v.Kind == store.Busy || v.Kind == store.Newer }
 
 // ran takes the end of a flight's handlers.
 func (m *Machine) ran(e Ran) {
@@ -173,16 +173,16 @@ func (m *Machine) ran(e Ran) {
 	f.failure = &failure
 	f.culprit = -1
 	switch {
-	case e.Class == contract.ClassContended || e.Class == contract.ClassDown:
+	case e.Class == store.ClassContended || e.Class == store.ClassDown:
 		f.why, f.cause, f.outside, f.failure = e.Class, e.Err, e.Outside, nil
 		if !e.Whole {
 			f.culprit = f.fresh[e.Done]
 		}
-	case e.Class == contract.ClassClaimLost:
+	case e.Class == store.ClassClaimLost:
 		f.why, f.failure = e.Class, nil
 	case e.Whole:
 		f.suspects = len(f.fresh)
-	case e.Class == contract.ClassAborted:
+	case e.Class == store.ClassAborted:
 		f.suspects = e.Done + 1
 	default:
 		f.culprit = f.fresh[e.Done]

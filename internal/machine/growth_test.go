@@ -6,7 +6,8 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // takeFirst takes the first item out of a queue for good.
@@ -74,19 +75,19 @@ func TestAQueueThatIsNeverEmpty(t *testing.T) {
 func TestWhatWaitsAndLeaves(t *testing.T) {
 	t.Run("law_11_it_is_not_kept_until_its_moment_comes", func(t *testing.T) {
 		m := New(testConfig())
-		waits := func(lane contract.Lane) {
+		waits := func(lane source.Lane) {
 			m.Step(Given{Lane: lane}, 0) // an older epoch of it goes
 			f := opening(m.Step(Fetched{Items: []*Item{{Lane: lane, Identity: lane.ID}}}, 0))[0]
-			m.Step(Marked{Flight: f, Verdicts: []contract.Verdict{{Kind: contract.Busy}}}, 0)
-			m.Step(Ended{Flight: f, Outcome: contract.Committed, Culprit: -1}, 0)
+			m.Step(Marked{Flight: f, Verdicts: []store.Verdict{{Kind: store.Busy}}}, 0)
+			m.Step(Ended{Flight: f, Outcome: store.Committed, Culprit: -1}, 0)
 			if f.Entries[0].Item.state != held {
 				t.Fatal("it does not wait")
 			}
 		}
-		waits(contract.Lane{ID: "stays", Epoch: 1})
+		waits(source.Lane{ID: "stays", Epoch: 1})
 		m.held[0].until = 1 // the next moment of all
 		for epoch := range uint64(20_000) {
-			waits(contract.Lane{ID: "a", Epoch: epoch + 1})
+			waits(source.Lane{ID: "a", Epoch: epoch + 1})
 		}
 		if n := m.Size().Kept; n > 16 {
 			t.Errorf("two wait, and the machine keeps %d entries", n)
@@ -125,11 +126,11 @@ func TestALaneWithManyRidersThatGoes(t *testing.T) {
 		c := testConfig()
 		c.MaxMessages, c.Lanes = 10*riders, lanes
 		m := New(c)
-		m.Step(Given{Lane: contract.Lane{ID: "a", Epoch: 1}}, 0)
-		m.Step(Given{Lane: contract.Lane{ID: "b", Epoch: 1}}, 0)
-		all := []*Item{{Lane: contract.Lane{ID: "a", Epoch: 1}, Identity: "first"}, {Lane: contract.Lane{ID: "a", Epoch: 1}, Identity: "carrier"}}
+		m.Step(Given{Lane: source.Lane{ID: "a", Epoch: 1}}, 0)
+		m.Step(Given{Lane: source.Lane{ID: "b", Epoch: 1}}, 0)
+		all := []*Item{{Lane: source.Lane{ID: "a", Epoch: 1}, Identity: "first"}, {Lane: source.Lane{ID: "a", Epoch: 1}, Identity: "carrier"}}
 		for i := range riders {
-			all = append(all, &Item{Lane: contract.Lane{ID: "b", Epoch: 1}, Identity: "carrier"}, &Item{Lane: contract.Lane{ID: "a", Epoch: 1}, Identity: fmt.Sprint(i)})
+			all = append(all, &Item{Lane: source.Lane{ID: "b", Epoch: 1}, Identity: "carrier"}, &Item{Lane: source.Lane{ID: "a", Epoch: 1}, Identity: fmt.Sprint(i)})
 		}
 		m.workers[0].limit = 1
 		m.Step(Fetched{Items: all}, 0)
@@ -138,7 +139,7 @@ func TestALaneWithManyRidersThatGoes(t *testing.T) {
 	}
 	t.Run("trap_T89_the_work_grows_with_the_riders_and_not_with_their_square", func(t *testing.T) {
 		for _, lanes := range []Lanes{Partition, NoOrder} {
-			for name, gone := range map[string]contract.Lane{"the riders'": {ID: "b", Epoch: 1}, "the carrier's": {ID: "a", Epoch: 1}} {
+			for name, gone := range map[string]source.Lane{"the riders'": {ID: "b", Epoch: 1}, "the carrier's": {ID: "a", Epoch: 1}} {
 				m := load(t, lanes)
 				before, _ := m.Unsettled()
 				m.Step(Lost{gone}, 0)

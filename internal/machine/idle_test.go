@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 )
 
 // clock steps a machine and notes what it does to its source.
@@ -72,7 +72,7 @@ func TestARunEndsIdle(t *testing.T) {
 	// not answered, and is answered after the run could have ended.
 	cancelled := func(t *testing.T) *clock {
 		c := newClock(90 * time.Second)
-		c.step(Given{Lane: contract.Lane{ID: "a", Epoch: 1}})
+		c.step(Given{Lane: source.Lane{ID: "a", Epoch: 1}})
 		c.until(95 * time.Second)
 		if said := c.canceled(); !only(said, false) {
 			t.Fatalf("the first fetch is cancelled as %v", said)
@@ -107,7 +107,7 @@ func TestARunEndsIdle(t *testing.T) {
 	})
 	t.Run("trap_T95_not_on_what_was_said_before_the_store_went_away", func(t *testing.T) {
 		c := newClock(2 * time.Second)
-		c.step(Given{Lane: contract.Lane{ID: "a", Epoch: 1}})
+		c.step(Given{Lane: source.Lane{ID: "a", Epoch: 1}})
 		c.step(Fetched{})
 		c.m.goDown(nil, errTest, false)
 		c.m.store.until = c.now + time.Minute
@@ -126,7 +126,7 @@ func TestARunEndsIdle(t *testing.T) {
 	})
 	t.Run("law_11_beside_a_source_that_never_waits", func(t *testing.T) {
 		c := newClock(2 * time.Second)
-		c.step(Given{Lane: contract.Lane{ID: "a", Epoch: 1}})
+		c.step(Given{Lane: source.Lane{ID: "a", Epoch: 1}})
 		for answered := 0; c.done == nil && c.now < time.Minute; {
 			if answered < c.fetches {
 				answered++
@@ -144,7 +144,7 @@ func TestARunEndsIdle(t *testing.T) {
 func TestAStopThatComesWhileTheSourceIsAskedForMore(t *testing.T) {
 	t.Run("case_10_the_source_hears_that_the_run_stops_and_not_ends_idle", func(t *testing.T) {
 		c := newClock(2 * time.Second)
-		c.step(Given{Lane: contract.Lane{ID: "a", Epoch: 1}})
+		c.step(Given{Lane: source.Lane{ID: "a", Epoch: 1}})
 		c.until(3 * time.Second)
 		if said := c.canceled(); !only(said, true) {
 			t.Fatalf("the fetch is cancelled as %v", said)

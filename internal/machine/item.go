@@ -2,7 +2,7 @@ package machine
 
 import (
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // progress is the machine's own part of an Item.
@@ -109,18 +109,18 @@ func (it *Item) Arrival() uint64 { return it.arrival }
 func (it *Item) Attempt() int { return int(it.attempts) + 1 }
 
 // Outcome is what the marker says that a mark writes.
-func (a As) Outcome() contract.Outcome {
+func (a As) Outcome() store.Outcome {
 	switch a {
 	case AsParked, AsOverdue:
-		return contract.Parked
+		return store.Parked
 	case AsDiscarded:
-		return contract.Discarded
+		return store.Discarded
 	case AsDeadLettered:
-		return contract.DeadLettered
+		return store.DeadLettered
 	case AsReceived, AsWaiting, AsBlocked:
-		return contract.Waiting
+		return store.Waiting
 	}
-	return contract.Applied
+	return store.Applied
 }
 
 // liveList holds every item that has not gone, by arrival.

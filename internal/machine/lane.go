@@ -1,10 +1,10 @@
 package machine
 
-import "github.com/semel-go/semel/contract"
+import "github.com/semel-go/semel/source"
 
 // lane is a lane that was given to this consumer.
 type lane struct {
-	name     contract.Lane
+	name     source.Lane
 	items    int   // those that have not gone
 	line     *line // nil: it has no order as a lane
 	paused   bool
@@ -13,7 +13,7 @@ type lane struct {
 }
 
 // given takes a lane. An older epoch of it is lost without a word.
-func (m *Machine) given(n contract.Lane) {
+func (m *Machine) given(n source.Lane) {
 	if old := m.lanes[n.ID]; old != nil {
 		m.lost(old.name)
 	}
@@ -26,7 +26,7 @@ func (m *Machine) given(n contract.Lane) {
 }
 
 // revoking drains a lane: what has not begun is dropped, what has is finished.
-func (m *Machine) revoking(n contract.Lane) {
+func (m *Machine) revoking(n source.Lane) {
 	l := m.lanes[n.ID]
 	if l == nil || l.name != n || l.revoking {
 		return
@@ -43,7 +43,7 @@ func (m *Machine) revoking(n contract.Lane) {
 
 // lost forgets a lane at once. Handlers that run go on; their commit does no
 // harm, since a redelivery finds the marker.
-func (m *Machine) lost(n contract.Lane) {
+func (m *Machine) lost(n source.Lane) {
 	l := m.lanes[n.ID]
 	if l == nil || l.name != n {
 		return

@@ -4,7 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // keyed is a machine with keys for lines, and what it has to do.
@@ -22,7 +23,7 @@ func newKeyed(t *testing.T, workers int) *keyed {
 	c := testConfig()
 	c.Lanes, c.Workers = Key, workers
 	k := &keyed{t: t, m: New(c), flights: map[int]*Flight{}}
-	k.step(Given{Lane: contract.Lane{ID: "a", Epoch: 1}}, 0)
+	k.step(Given{Lane: source.Lane{ID: "a", Epoch: 1}}, 0)
 	return k
 }
 
@@ -56,18 +57,18 @@ func (k *keyed) fetched(keys ...uint64) {
 func (k *keyed) ends(worker, fails int, now Time) {
 	f := k.flights[worker]
 	delete(k.flights, worker)
-	fresh := make([]contract.Verdict, len(f.Entries))
+	fresh := make([]store.Verdict, len(f.Entries))
 	for i := range fresh {
-		fresh[i].Kind = contract.Fresh
+		fresh[i].Kind = store.Fresh
 	}
 	k.step(Marked{Flight: f, Verdicts: fresh}, now)
 	if fails < 0 {
 		k.step(Ran{Flight: f, Done: len(fresh)}, now)
-		k.step(Ended{Flight: f, Outcome: contract.Committed, Culprit: -1}, now)
+		k.step(Ended{Flight: f, Outcome: store.Committed, Culprit: -1}, now)
 		return
 	}
-	k.step(Ran{Flight: f, Done: fails, Failed: true, Failure: Failure{Class: contract.ClassRetry, Err: errTest}}, now)
-	k.step(Ended{Flight: f, Outcome: contract.NotCommitted, Culprit: -1}, now)
+	k.step(Ran{Flight: f, Done: fails, Failed: true, Failure: Failure{Class: store.ClassRetry, Err: errTest}}, now)
+	k.step(Ended{Flight: f, Outcome: store.NotCommitted, Culprit: -1}, now)
 }
 
 // flying are the keys of a worker's flight.

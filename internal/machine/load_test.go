@@ -4,7 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 func TestTheLoadSaysWhatIsInHand(t *testing.T) {
@@ -12,7 +13,7 @@ func TestTheLoadSaysWhatIsInHand(t *testing.T) {
 		c := testConfig()
 		c.Most, c.Lanes = 1, Partition
 		m := New(c)
-		m.Step(Given{Lane: contract.Lane{ID: "a", Epoch: 1}}, 0)
+		m.Step(Given{Lane: source.Lane{ID: "a", Epoch: 1}}, 0)
 		if l := m.Load(); l.Messages != 0 || l.Lanes != 1 || l.Workers != 1 {
 			t.Errorf("before anything came: %+v", l)
 		}
@@ -23,9 +24,9 @@ func TestTheLoadSaysWhatIsInHand(t *testing.T) {
 		}
 		for i, since := range []time.Duration{5 * time.Second, 7 * time.Second, 0} {
 			f := flights[0]
-			m.Step(Marked{Flight: f, Verdicts: []contract.Verdict{{Kind: contract.Fresh}}}, 8*time.Second)
+			m.Step(Marked{Flight: f, Verdicts: []store.Verdict{{Kind: store.Fresh}}}, 8*time.Second)
 			m.Step(Ran{Flight: f, Done: 1}, 8*time.Second)
-			actions := m.Step(Ended{Flight: f, Outcome: contract.Committed, Culprit: contract.NoCulprit}, 8*time.Second)
+			actions := m.Step(Ended{Flight: f, Outcome: store.Committed, Culprit: store.NoCulprit}, 8*time.Second)
 			flights = opening(actions)
 			for _, a := range actions {
 				if s, is := a.(*Settle); is {
@@ -39,15 +40,15 @@ func TestTheLoadSaysWhatIsInHand(t *testing.T) {
 	})
 	t.Run("K4_workers_whose_handlers_go_on_are_counted_until_these_return", func(t *testing.T) {
 		m := New(testConfig())
-		m.Step(Given{Lane: contract.Lane{ID: "a", Epoch: 1}}, 0)
+		m.Step(Given{Lane: source.Lane{ID: "a", Epoch: 1}}, 0)
 		f := opening(m.Step(Fetched{Items: items(1, "a")}, 0))[0]
-		m.Step(Marked{Flight: f, Verdicts: []contract.Verdict{{Kind: contract.Fresh}}}, 0)
+		m.Step(Marked{Flight: f, Verdicts: []store.Verdict{{Kind: store.Fresh}}}, 0)
 		m.Step(Stuck{Flight: f, Item: f.Entries[0].Item}, 0)
 		m.Step(Stuck{Flight: f, Item: f.Entries[0].Item}, 0)
 		if l := m.Load(); l.Stuck != 1 {
 			t.Errorf("one sticks: %+v", l)
 		}
-		m.Step(Ran{Flight: f, Failed: true, Failure: Failure{Class: contract.ClassRetry}}, 0)
+		m.Step(Ran{Flight: f, Failed: true, Failure: Failure{Class: store.ClassRetry}}, 0)
 		if l := m.Load(); l.Stuck != 0 {
 			t.Errorf("none sticks any more: %+v", l)
 		}
@@ -56,14 +57,14 @@ func TestTheLoadSaysWhatIsInHand(t *testing.T) {
 		c := testConfig()
 		c.Lanes = NoOrder
 		m := New(c)
-		m.Step(Given{Lane: contract.Lane{ID: "a", Epoch: 1}}, 0)
+		m.Step(Given{Lane: source.Lane{ID: "a", Epoch: 1}}, 0)
 		for i := range 10_000 {
 			actions := m.Step(Fetched{Items: items(1, "a")}, Time(i))
 			for len(opening(actions)) > 0 {
 				f := opening(actions)[0]
-				m.Step(Marked{Flight: f, Verdicts: []contract.Verdict{{Kind: contract.Fresh}}}, Time(i))
+				m.Step(Marked{Flight: f, Verdicts: []store.Verdict{{Kind: store.Fresh}}}, Time(i))
 				m.Step(Ran{Flight: f, Done: 1}, Time(i))
-				actions = m.Step(Ended{Flight: f, Outcome: contract.Committed, Culprit: contract.NoCulprit}, Time(i))
+				actions = m.Step(Ended{Flight: f, Outcome: store.Committed, Culprit: store.NoCulprit}, Time(i))
 				for _, a := range actions {
 					if s, is := a.(*Settle); is {
 						m.Step(Settled{Settle: s}, Time(i))

@@ -6,7 +6,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // world answers a machine's actions at once, with a store that remembers
@@ -21,14 +22,14 @@ type world struct {
 	applied []string
 	markers map[string]As
 	handler func(it *Item) *Failure
-	opens   func(f *Flight) contract.Class // of Begin; nil: always
-	busy    func(f *Flight) bool           // a mark of it waits for a copy elsewhere; nil: never
-	refuses func(a Commit) *Ended          // of Commit; nil: never
-	unknown func(a Commit) bool            // whose outcome is unknown; it has not happened
-	whole   bool                           // the handler takes the whole batch
+	opens   func(f *Flight) store.Class // of Begin; nil: always
+	busy    func(f *Flight) bool        // a mark of it waits for a copy elsewhere; nil: never
+	refuses func(a Commit) *Ended       // of Commit; nil: never
+	unknown func(a Commit) bool         // whose outcome is unknown; it has not happened
+	whole   bool                        // the handler takes the whole batch
 	reports []Report
 	input   [][]*Item
-	settled map[*Item]contract.End
+	settled map[*Item]source.End
 	done    *Done
 }
 
@@ -38,11 +39,11 @@ func testConfig() Config {
 }
 
 func newWorld(t *testing.T, c Config) *world {
-	return &world{t: t, m: New(c), markers: map[string]As{}, settled: map[*Item]contract.End{}, handler: func(*Item) *Failure { return nil }}
+	return &world{t: t, m: New(c), markers: map[string]As{}, settled: map[*Item]source.End{}, handler: func(*Item) *Failure { return nil }}
 }
 
 func (w *world) run(steps int) {
-	w.events = append(w.events, Given{Lane: contract.Lane{ID: "a", Epoch: 1}}, Given{contract.Lane{ID: "b", Epoch: 1}})
+	w.events = append(w.events, Given{Lane: source.Lane{ID: "a", Epoch: 1}}, Given{source.Lane{ID: "b", Epoch: 1}})
 	var wake Time
 	for ; steps > 0 && w.done == nil; steps-- {
 		var e Event = Timer{}
@@ -76,23 +77,23 @@ func (w *world) carryOut(a Action) {
 		w.events = append(w.events, e)
 	case Begin:
 		if w.busy != nil && w.busy(a.Flight) {
-			w.events = append(w.events, Marked{Flight: a.Flight, Class: contract.ClassContended, CopyBusy: true, Err: errTest})
+			w.events = append(w.events, Marked{Flight: a.Flight, Class: store.ClassContended, CopyBusy: true, Err: errTest})
 			return
 		}
 		if w.opens != nil {
-			if class := w.opens(a.Flight); class != contract.ClassNone {
+			if class := w.opens(a.Flight); class != store.ClassNone {
 				w.events = append(w.events, Marked{Flight: a.Flight, Class: class, Err: errTest})
 				return
 			}
 		}
-		v := make([]contract.Verdict, len(a.Flight.Entries))
+		v := make([]store.Verdict, len(a.Flight.Entries))
 		for i, en := range a.Flight.Entries {
 			w.marks++
-			v[i] = contract.Verdict{Kind: contract.Fresh}
+			v[i] = store.Verdict{Kind: store.Fresh}
 			if as, there := w.markers[en.Item.Identity]; there {
-				v[i] = contract.Verdict{Kind: contract.Seen, Was: contract.Applied}
+				v[i] = store.Verdict{Kind: store.Seen, Was: store.Applied}
 				if as == AsParked {
-					v[i] = contract.Verdict{Kind: contract.Seen, Was: contract.Parked}
+					v[i] = store.Verdict{Kind: store.Seen, Was: store.Parked}
 				}
 			}
 		}
@@ -112,13 +113,13 @@ func (w *world) carryOut(a Action) {
 	case Commit:
 		if w.refuses != nil {
 			if e := w.refuses(a); e != nil {
-				e.Flight, e.Outcome, e.Err = a.Flight, contract.NotCommitted, errTest
+				e.Flight, e.Outcome, e.Err = a.Flight, store.NotCommitted, errTest
 				w.events = append(w.events, *e)
 				return
 			}
 		}
 		if w.unknown != nil && w.unknown(a) {
-			w.events = append(w.events, Ended{Flight: a.Flight, Outcome: contract.CommitUnknown, Culprit: -1, Err: errTest})
+			w.events = append(w.events, Ended{Flight: a.Flight, Outcome: store.CommitUnknown, Culprit: -1, Err: errTest})
 			return
 		}
 		w.commits++
@@ -135,9 +136,9 @@ func (w *world) carryOut(a Action) {
 				w.applied = append(w.applied, en.Item.Identity)
 			}
 		}
-		w.events = append(w.events, Ended{Flight: a.Flight, Outcome: contract.Committed, Culprit: -1})
+		w.events = append(w.events, Ended{Flight: a.Flight, Outcome: store.Committed, Culprit: -1})
 	case Rollback:
-		w.events = append(w.events, Ended{Flight: a.Flight, Outcome: contract.NotCommitted, Culprit: -1})
+		w.events = append(w.events, Ended{Flight: a.Flight, Outcome: store.NotCommitted, Culprit: -1})
 	case *Settle:
 		for _, s := range a.Items {
 			w.settled[s.Item] = s.Ending
@@ -151,7 +152,7 @@ func (w *world) carryOut(a Action) {
 func items(n int, lane string) []*Item {
 	var out []*Item
 	for i := range n {
-		out = append(out, &Item{Lane: contract.Lane{ID: lane, Epoch: 1}, Identity: fmt.Sprintf("%s%d", lane, i), Size: 1})
+		out = append(out, &Item{Lane: source.Lane{ID: lane, Epoch: 1}, Identity: fmt.Sprintf("%s%d", lane, i), Size: 1})
 	}
 	return out
 }
@@ -162,7 +163,7 @@ func TestManyBadMessagesCostFewMarks(t *testing.T) {
 	t.Run("case_1_five_thousand_bad_messages_take_few_marks", func(t *testing.T) {
 		w := newWorld(t, testConfig())
 		w.input = [][]*Item{items(5000, "a")}
-		w.handler = func(*Item) *Failure { return &Failure{Class: contract.ClassPermanent, Err: errTest} }
+		w.handler = func(*Item) *Failure { return &Failure{Class: store.ClassPermanent, Err: errTest} }
 		w.run(100000)
 		if w.marks > 20000 {
 			t.Errorf("%d marks, want at most 20,000", w.marks)
@@ -182,7 +183,7 @@ func TestOneBadMessageHarmsNoNeighbour(t *testing.T) {
 		w.input = [][]*Item{append(items(600, "a"), items(600, "b")...)}
 		w.handler = func(it *Item) *Failure {
 			if it.Identity == "a7" {
-				return &Failure{Class: contract.ClassRetry, Err: errTest}
+				return &Failure{Class: store.ClassRetry, Err: errTest}
 			}
 			return nil
 		}

@@ -7,7 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // anHour lets a machine with these lanes live for an hour: answer is what follows
@@ -18,7 +19,7 @@ func anHour(c Config, lanes []string, answer func(Action) Event) *Done {
 	var now, wake Time
 	var queue []Event
 	for _, lane := range lanes {
-		queue = append(queue, Given{Lane: contract.Lane{ID: lane, Epoch: 1}})
+		queue = append(queue, Given{Lane: source.Lane{ID: lane, Epoch: 1}})
 	}
 	for now < time.Hour {
 		var e Event = Timer{}
@@ -32,7 +33,7 @@ func anHour(c Config, lanes []string, answer func(Action) Event) *Done {
 			case Wake:
 				wake = a.At
 			case Commit:
-				queue = append(queue, Ended{Flight: a.Flight, Outcome: contract.Committed, Culprit: -1})
+				queue = append(queue, Ended{Flight: a.Flight, Outcome: store.Committed, Culprit: -1})
 			case Done:
 				return &a
 			default:
@@ -47,7 +48,7 @@ func anHour(c Config, lanes []string, answer func(Action) Event) *Done {
 
 // hourOf lets a machine live for an hour on a store that answers each mark so, and
 // counts the transactions that ask.
-func hourOf(c Config, n int, v contract.Verdict) (begins int) {
+func hourOf(c Config, n int, v store.Verdict) (begins int) {
 	fetched := false
 	anHour(c, []string{"a"}, func(a Action) Event {
 		switch a := a.(type) {
@@ -58,7 +59,7 @@ func hourOf(c Config, n int, v contract.Verdict) (begins int) {
 			}
 		case Begin:
 			begins++
-			return Marked{Flight: a.Flight, Verdicts: slices.Repeat([]contract.Verdict{v}, len(a.Flight.Entries))}
+			return Marked{Flight: a.Flight, Verdicts: slices.Repeat([]store.Verdict{v}, len(a.Flight.Entries))}
 		}
 		return nil
 	})
@@ -69,7 +70,7 @@ func TestWhatANewerReleaseMarkedCostsTheStore(t *testing.T) {
 	t.Run("law_13_many_that_are_held_ask_again_in_few_transactions", func(t *testing.T) {
 		c := testConfig()
 		c.Lanes, c.MaxMessages = NoOrder, 50
-		newer := contract.Verdict{Kind: contract.Newer, Was: contract.Outcome(9)}
+		newer := store.Verdict{Kind: store.Newer, Was: store.Outcome(9)}
 		// A wait is 5 s at the mean; each alone, they would be 36,000.
 		if n := hourOf(c, 50, newer); n > 8_000 {
 			t.Errorf("asked %d times in an hour", n)
@@ -114,12 +115,12 @@ func ends(c Config, given []*Item, newer string, answer Fetched) *Done {
 	})
 }
 
-func verdictsOn(f *Flight, newer string) []contract.Verdict {
-	all := make([]contract.Verdict, len(f.Entries))
+func verdictsOn(f *Flight, newer string) []store.Verdict {
+	all := make([]store.Verdict, len(f.Entries))
 	for i, en := range f.Entries {
-		all[i] = contract.Verdict{Kind: contract.Fresh}
+		all[i] = store.Verdict{Kind: store.Fresh}
 		if en.Item.Identity == newer {
-			all[i] = contract.Verdict{Kind: contract.Newer, Was: contract.Outcome(9)}
+			all[i] = store.Verdict{Kind: store.Newer, Was: store.Outcome(9)}
 		}
 	}
 	return all
@@ -129,7 +130,7 @@ func TestARunEndsBesideWhatANewerReleaseMarked(t *testing.T) {
 	four := func() []*Item {
 		var all []*Item
 		for i, lane := range []string{"a", "a", "a", "b"} {
-			all = append(all, &Item{Lane: contract.Lane{ID: lane, Epoch: 1}, Identity: string(rune('1' + i)), Before: -1})
+			all = append(all, &Item{Lane: source.Lane{ID: lane, Epoch: 1}, Identity: string(rune('1' + i)), Before: -1})
 		}
 		return all
 	}
@@ -209,11 +210,11 @@ func TestARunEndsBesideWhatANewerReleaseMarked(t *testing.T) {
 func TestWhatIsSaidOfAMarkerOfANewerRelease(t *testing.T) {
 	t.Run("trap_T104_it_names_the_number_that_stands_there", func(t *testing.T) {
 		for number, want := range map[int64]string{9: "outcome 9,", 257: "outcome 257,", -1: "outcome -1,", 0: "outcome 0,"} {
-			if text := newerError(contract.Found(number)).Error(); !strings.Contains(text, want) {
+			if text := newerError(store.Found(number)).Error(); !strings.Contains(text, want) {
 				t.Errorf("of %d: %s", number, text)
 			}
 		}
-		if text := newerError(contract.Verdict{Kind: contract.Newer, Was: contract.Applied}).Error(); !strings.Contains(text, "of a form") {
+		if text := newerError(store.Verdict{Kind: store.Newer, Was: store.Applied}).Error(); !strings.Contains(text, "of a form") {
 			t.Error(text)
 		}
 	})

@@ -3,7 +3,7 @@ package machine
 import (
 	"slices"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // failed cuts a flight at the message to blame (case 1), or halves it when the
@@ -47,7 +47,7 @@ func (m *Machine) undone(f *Flight, done int) {
 
 // refused takes a commit that the store refused.
 func (m *Machine) refused(w *worker, f *Flight, e Ended) {
-	if e.Class == contract.ClassContended || e.Class == contract.ClassDown {
+	if e.Class == store.ClassContended || e.Class == store.ClassDown {
 		f.outside = e.Outside
 		m.undone(f, f.done)
 		m.runAgain(w, f, e.Class, e.Err, e.Culprit)
@@ -64,8 +64,8 @@ func (m *Machine) refused(w *worker, f *Flight, e Ended) {
 		return
 	}
 	class := e.Class
-	if class == contract.ClassAborted {
-		class = contract.ClassRetry
+	if class == store.ClassAborted {
+		class = store.ClassRetry
 	}
 	m.cut(w, f, culprit, Failure{Class: class, Decision: e.Decision, After: e.After, Reason: e.Reason, Err: e.Err})
 }
@@ -73,23 +73,23 @@ func (m *Machine) refused(w *worker, f *Flight, e Ended) {
 // runAgain runs a flight again that failed through no message's fault, as far as
 // is known: who met the failure is alone in its next flight, and who is alone
 // is suspected. met is the entry of who met it, -1 if nobody is known to.
-func (m *Machine) runAgain(w *worker, f *Flight, why contract.Class, err error, met int) {
-	if why == contract.ClassContended {
+func (m *Machine) runAgain(w *worker, f *Flight, why store.Class, err error, met int) {
+	if why == store.ClassContended {
 		m.do(Report{Kind: ReportContended, N: len(f.Entries), Err: err})
 		if t := f.Entries[0].Item.trouble; t == nil || t.suspicion.proven == 0 {
 			m.serialise()
 		}
 	}
 	// The store only refused to commit: that says little of the messages.
-	refused := f.why == contract.ClassNone && met < 0
+	refused := f.why == store.ClassNone && met < 0
 	if met >= 0 && f.ran(met) {
 		f.Entries[met].Item.alone = true
 	}
-	full := why == contract.ClassDown && f.outside // as of its disk: any message would meet it
+	full := why == store.ClassDown && f.outside // as of its disk: any message would meet it
 	switch {
 	case !full && len(f.Entries) == 1 && f.ran(0):
 		m.runAloneAgain(w, f, why, err, refused)
-	case why == contract.ClassContended, !full && m.config.OneAttempt && f.handled:
+	case why == store.ClassContended, !full && m.config.OneAttempt && f.handled:
 		// What is handed back comes again in another batch, and who met it is
 		// never alone. If the store is down, the next transaction does not open.
 		m.contention(w, f)
@@ -101,13 +101,13 @@ func (m *Machine) runAgain(w *worker, f *Flight, why contract.Class, err error, 
 }
 
 // runAloneAgain is runAgain for a message that was alone.
-func (m *Machine) runAloneAgain(w *worker, f *Flight, why contract.Class, err error, refused bool) {
+func (m *Machine) runAloneAgain(w *worker, f *Flight, why store.Class, err error, refused bool) {
 	enough := enoughMet
 	if refused {
 		enough = enoughRefused
 	}
 	switch {
-	case why == contract.ClassContended:
+	case why == store.ClassContended:
 		m.contention(w, f)
 	case refused && !m.config.OneAttempt:
 		m.goDown(f, err, true)

@@ -4,7 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // begun are the workers whose batches the actions begin.
@@ -23,8 +24,8 @@ func contended(t *testing.T) (*Machine, []int) {
 	c := testConfig()
 	c.Workers, c.SerialFor = 2, time.Minute
 	m := New(c)
-	m.Step(Given{Lane: contract.Lane{ID: "a", Epoch: 1}}, 0)
-	m.Step(Given{Lane: contract.Lane{ID: "b", Epoch: 1}}, 0)
+	m.Step(Given{Lane: source.Lane{ID: "a", Epoch: 1}}, 0)
+	m.Step(Given{Lane: source.Lane{ID: "b", Epoch: 1}}, 0)
 	m.serialise()
 	return m, begun(m.Step(Fetched{Items: append(items(1, "a"), items(1, "b")...)}, 0))
 }
@@ -35,9 +36,9 @@ func TestASerialisedConsumerHasOneBatchUnderWay(t *testing.T) {
 		t.Fatalf("workers %v begin at once", first)
 	}
 	f := m.workers[first[0]].flight
-	m.Step(Marked{Flight: f, Verdicts: []contract.Verdict{{Kind: contract.Fresh}}}, 0)
+	m.Step(Marked{Flight: f, Verdicts: []store.Verdict{{Kind: store.Fresh}}}, 0)
 	m.Step(Ran{Flight: f, Done: 1}, 0)
-	if next := begun(m.Step(Ended{Flight: f, Outcome: contract.Committed, Culprit: -1}, 0)); len(next) != 1 || next[0] == first[0] {
+	if next := begun(m.Step(Ended{Flight: f, Outcome: store.Committed, Culprit: -1}, 0)); len(next) != 1 || next[0] == first[0] {
 		t.Errorf("after the commit workers %v begin", next)
 	}
 }
@@ -45,12 +46,12 @@ func TestASerialisedConsumerHasOneBatchUnderWay(t *testing.T) {
 func TestACallbackOfACommitThatDoesNotEndHoldsNoSerialisedBatchUp(t *testing.T) {
 	m, first := contended(t)
 	f := m.workers[first[0]].flight
-	m.Step(Marked{Flight: f, Verdicts: []contract.Verdict{{Kind: contract.Fresh}}}, 0)
+	m.Step(Marked{Flight: f, Verdicts: []store.Verdict{{Kind: store.Fresh}}}, 0)
 	m.Step(Ran{Flight: f, Done: 1}, 0)
 	if next := begun(m.Step(Stuck{Flight: f, Item: f.Entries[0].Item, Committing: true}, 0)); len(next) != 1 || next[0] == first[0] {
 		t.Errorf("beside the callback workers %v begin", next)
 	}
-	m.Step(Given{Lane: contract.Lane{ID: "c", Epoch: 1}}, 0)
+	m.Step(Given{Lane: source.Lane{ID: "c", Epoch: 1}}, 0)
 	m.Step(Fetched{Items: items(1, "c")}, 0)
 	if m.lanes["c"].line.worker == first[0] {
 		t.Error("a new lane waits for the callback")

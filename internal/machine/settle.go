@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 )
 
 // settleState is what the broker is still to be told.
@@ -35,52 +35,52 @@ func (m *Machine) settle(it *Item, s Settlement) {
 
 // settleCopy ends a delivery as a copy of what has ended.
 func (m *Machine) settleCopy(it *Item) {
-	m.settle(it, Settlement{Kind: semel.Ack, Ending: contract.EndDuplicate})
+	m.settle(it, Settlement{Kind: semel.Ack, Ending: source.EndDuplicate})
 }
 
-func (m *Machine) count(it *Item, e contract.End) {
+func (m *Machine) count(it *Item, e source.End) {
 	if it.Claim != nil {
 		m.counts.Claims.count(e)
 		return
 	}
 	switch e {
-	case contract.EndReceived:
+	case source.EndReceived:
 		m.counts.Received++
-	case contract.EndWaiting:
+	case source.EndWaiting:
 		m.counts.Waiting++
-	case contract.EndApplied:
+	case source.EndApplied:
 		m.counts.Applied++
-	case contract.EndDuplicate:
+	case source.EndDuplicate:
 		m.counts.Duplicates++
-	case contract.EndConflict:
+	case source.EndConflict:
 		m.counts.Conflicts++
-	case contract.EndParked:
+	case source.EndParked:
 		m.counts.Parked++
-	case contract.EndDeadLettered:
+	case source.EndDeadLettered:
 		m.counts.DeadLettered++
-	case contract.EndDiscarded:
+	case source.EndDiscarded:
 		m.counts.Discarded++
-	case contract.EndSkipped:
+	case source.EndSkipped:
 		m.counts.Skipped++
 	}
 }
 
 // count counts how a claim ended.
-func (c *Claims) count(e contract.End) {
+func (c *Claims) count(e source.End) {
 	switch e {
-	case contract.EndApplied:
+	case source.EndApplied:
 		c.Applied++
-	case contract.EndDuplicate:
+	case source.EndDuplicate:
 		c.Duplicates++
-	case contract.EndWaiting:
+	case source.EndWaiting:
 		c.Waiting++
-	case contract.EndStepped:
+	case source.EndStepped:
 		c.Stepped++
-	case contract.EndParked:
+	case source.EndParked:
 		c.Parked++
-	case contract.EndDeadLettered:
+	case source.EndDeadLettered:
 		c.DeadLettered++
-	case contract.EndDiscarded:
+	case source.EndDiscarded:
 		c.Discarded++
 	}
 }

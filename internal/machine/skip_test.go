@@ -3,21 +3,22 @@ package machine
 import (
 	"testing"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // skipping is a machine whose store is down and that has a message to skip.
-func skipping(t *testing.T) (*Machine, contract.Lane) {
+func skipping(t *testing.T) (*Machine, source.Lane) {
 	t.Helper()
 	c := testConfig()
 	c.OnForeign = ThenSkip
 	m := New(c)
-	lane := contract.Lane{ID: "a", Epoch: 1}
+	lane := source.Lane{ID: "a", Epoch: 1}
 	m.Step(Given{Lane: lane}, 0)
 	all := items(2, "a")
 	all[1].Refused = &Refusal{Reason: "foreign", Foreign: true}
 	flights := opening(m.Step(Fetched{Items: all[:1]}, 0))
-	m.Step(Marked{Flight: flights[0], Class: contract.ClassDown, Err: errTest}, 0)
+	m.Step(Marked{Flight: flights[0], Class: store.ClassDown, Err: errTest}, 0)
 	m.Step(Fetched{Items: all[1:]}, 0)
 	if !m.store.down || len(m.skipped) != 1 {
 		t.Fatalf("the store is down: %t, %d messages are to be skipped", m.store.down, len(m.skipped))
@@ -27,9 +28,9 @@ func skipping(t *testing.T) (*Machine, contract.Lane) {
 
 func TestWhatIsSkippedOfALaneThatGoes(t *testing.T) {
 	t.Run("case_10_it_is_neither_settled_nor_counted_once_the_lane_is_revoked_or_lost", func(t *testing.T) {
-		for name, goes := range map[string]func(contract.Lane) Event{
-			"revoked": func(l contract.Lane) Event { return Revoking{l} },
-			"lost":    func(l contract.Lane) Event { return Lost{l} },
+		for name, goes := range map[string]func(source.Lane) Event{
+			"revoked": func(l source.Lane) Event { return Revoking{l} },
+			"lost":    func(l source.Lane) Event { return Lost{l} },
 		} {
 			m, lane := skipping(t)
 			m.Step(goes(lane), 0)
@@ -62,11 +63,11 @@ func TestWhatIsSkippedWhileTheStoreIsDown(t *testing.T) {
 	}
 	t.Run("law_13_it_waits_also_when_the_lane_of_another_goes", func(t *testing.T) {
 		m, _ := skipping(t)
-		m.Step(Given{Lane: contract.Lane{ID: "b", Epoch: 1}}, 0)
+		m.Step(Given{Lane: source.Lane{ID: "b", Epoch: 1}}, 0)
 		if m.Step(Fetched{Items: []*Item{foreign("b")}}, 0); len(m.skipped) != 2 {
 			t.Fatalf("%d messages wait, and two should", len(m.skipped))
 		}
-		if n := settled(m.Step(Lost{contract.Lane{ID: "b", Epoch: 1}}, 0)); n != 0 || len(m.skipped) != 1 {
+		if n := settled(m.Step(Lost{source.Lane{ID: "b", Epoch: 1}}, 0)); n != 0 || len(m.skipped) != 1 {
 			t.Errorf("%d messages are settled while the store is down, and %d wait", n, len(m.skipped))
 		}
 	})
@@ -74,13 +75,13 @@ func TestWhatIsSkippedWhileTheStoreIsDown(t *testing.T) {
 		c := testConfig()
 		c.OnForeign, c.Workers = ThenSkip, 2
 		m := New(c)
-		m.Step(Given{Lane: contract.Lane{ID: "a", Epoch: 1}}, 0)
-		m.Step(Given{Lane: contract.Lane{ID: "b", Epoch: 1}}, 0)
+		m.Step(Given{Lane: source.Lane{ID: "a", Epoch: 1}}, 0)
+		m.Step(Given{Lane: source.Lane{ID: "b", Epoch: 1}}, 0)
 		flights := opening(m.Step(Fetched{Items: append(items(1, "a"), items(1, "b")...)}, 0))
-		m.Step(Marked{Flight: flights[0], Verdicts: []contract.Verdict{{Kind: contract.Fresh}}}, 0)
+		m.Step(Marked{Flight: flights[0], Verdicts: []store.Verdict{{Kind: store.Fresh}}}, 0)
 		m.Step(Stuck{Flight: flights[0], Item: flights[0].Entries[0].Item}, 0)
-		m.Step(Marked{Flight: flights[1], Class: contract.ClassDown, Err: errTest}, 0)
-		m.Step(Lost{contract.Lane{ID: "b", Epoch: 1}}, 0)
+		m.Step(Marked{Flight: flights[1], Class: store.ClassDown, Err: errTest}, 0)
+		m.Step(Lost{source.Lane{ID: "b", Epoch: 1}}, 0)
 		if n := settled(m.Step(Fetched{Items: []*Item{foreign("a")}}, 0)); n != 1 || !m.store.down {
 			t.Errorf("%d messages are settled, and nothing asks whether the store is back (down: %t)", n, m.store.down)
 		}
@@ -90,11 +91,11 @@ func TestWhatIsSkippedWhileTheStoreIsDown(t *testing.T) {
 		c.OnForeign, c.OnRefused, c.Lanes = ThenSkip, ThenDeadLetter, Partition
 		m := New(c)
 		for _, id := range []string{"a", "b", "c"} {
-			m.Step(Given{Lane: contract.Lane{ID: id, Epoch: 1}}, 0)
+			m.Step(Given{Lane: source.Lane{ID: id, Epoch: 1}}, 0)
 		}
 		flights := opening(m.Step(Fetched{Items: items(1, "b")}, 0))
-		m.Step(Marked{Flight: flights[0], Class: contract.ClassDown, Err: errTest}, 0)
-		m.Step(Lost{contract.Lane{ID: "b", Epoch: 1}}, 0)
+		m.Step(Marked{Flight: flights[0], Class: store.ClassDown, Err: errTest}, 0)
+		m.Step(Lost{source.Lane{ID: "b", Epoch: 1}}, 0)
 		lined := items(2, "a")
 		lined[0].Refused = &Refusal{Reason: "size"}
 		var letter *Settle

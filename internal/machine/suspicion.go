@@ -3,7 +3,7 @@ package machine
 import (
 	"fmt"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // suspicion is about an item that was alone in its flight when contention or
@@ -83,6 +83,6 @@ func (m *Machine) judge(it *Item) (empty, charged bool) {
 		return false, false
 	}
 	it.rolledBack = false
-	m.blame(it, Failure{Class: contract.ClassRetry, Err: ownFault(s.err)}, true)
+	m.blame(it, Failure{Class: store.ClassRetry, Err: ownFault(s.err)}, true)
 	return false, true
 }

@@ -5,7 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // guilty is the message that always fails as if others or the store were to
@@ -21,8 +22,8 @@ func holdsGuilty(a Commit) int {
 }
 
 // ways are how it fails.
-var ways = map[string]func(w *world, class contract.Class, fails func() bool){
-	"in_its_handler": func(w *world, class contract.Class, fails func() bool) {
+var ways = map[string]func(w *world, class store.Class, fails func() bool){
+	"in_its_handler": func(w *world, class store.Class, fails func() bool) {
 		w.handler = func(it *Item) *Failure {
 			if it.Identity == guilty && fails() {
 				return &Failure{Class: class, Err: errTest}
@@ -30,7 +31,7 @@ var ways = map[string]func(w *world, class contract.Class, fails func() bool){
 			return nil
 		}
 	},
-	"in_a_queued_statement": func(w *world, class contract.Class, fails func() bool) {
+	"in_a_queued_statement": func(w *world, class store.Class, fails func() bool) {
 		w.refuses = func(a Commit) *Ended {
 			if i := holdsGuilty(a); i >= 0 && fails() {
 				return &Ended{Class: class, Culprit: i}
@@ -38,7 +39,7 @@ var ways = map[string]func(w *world, class contract.Class, fails func() bool){
 			return nil
 		}
 	},
-	"at_COMMIT": func(w *world, class contract.Class, fails func() bool) {
+	"at_COMMIT": func(w *world, class store.Class, fails func() bool) {
 		w.refuses = func(a Commit) *Ended {
 			if holdsGuilty(a) >= 0 && fails() {
 				return &Ended{Class: class, Culprit: -1}
@@ -64,7 +65,7 @@ func TestAMessageWhoseErrorIsAlwaysTheStores(t *testing.T) {
 	t.Run("C17_and_trap_T83_alone_it_is_named_charged_and_set_aside", func(t *testing.T) {
 		for _, lanes := range []Lanes{Partition, NoOrder} {
 			for name, fails := range ways {
-				for _, class := range []contract.Class{contract.ClassContended, contract.ClassDown} {
+				for _, class := range []store.Class{store.ClassContended, store.ClassDown} {
 					c := testConfig()
 					c.Lanes = lanes
 					w := newWorld(t, c)
@@ -83,7 +84,7 @@ func TestAMessageWhoseErrorIsAlwaysTheStores(t *testing.T) {
 		w := newWorld(t, testConfig())
 		w.input = [][]*Item{items(600, "a")}
 		w.whole = true
-		ways["in_its_handler"](w, contract.ClassDown, always)
+		ways["in_its_handler"](w, store.ClassDown, always)
 		w.run(100000)
 		if got := w.m.Counts(); got.Applied != 599 || got.Parked != 1 {
 			t.Errorf("%+v", got)
@@ -96,7 +97,7 @@ func TestAMessageWhoseErrorIsAlwaysTheStores(t *testing.T) {
 			w := newWorld(t, c)
 			w.input = [][]*Item{items(20, "a")}
 			w.input[0][7].Before = 1
-			fails(w, contract.ClassDown, always)
+			fails(w, store.ClassDown, always)
 			w.run(100000)
 			if got := w.m.Counts(); got.Parked != 1 {
 				t.Errorf("%s: %+v", name, got)
@@ -111,7 +112,7 @@ func TestAStoreThatComesAndGoes(t *testing.T) {
 			times, away := 40, false
 			w := newWorld(t, testConfig())
 			w.input = [][]*Item{items(600, "a")}
-			fails(w, contract.ClassDown, func() bool {
+			fails(w, store.ClassDown, func() bool {
 				if times == 0 {
 					return false
 				}
@@ -119,12 +120,12 @@ func TestAStoreThatComesAndGoes(t *testing.T) {
 				away = true
 				return true
 			})
-			w.opens = func(*Flight) contract.Class {
+			w.opens = func(*Flight) store.Class {
 				if away {
 					away = false
-					return contract.ClassDown
+					return store.ClassDown
 				}
-				return contract.ClassNone
+				return store.ClassNone
 			}
 			w.run(100000)
 			if got := w.m.Counts(); got.Applied != 600 || w.named(guilty) != 0 || times != 0 {
@@ -133,7 +134,7 @@ func TestAStoreThatComesAndGoes(t *testing.T) {
 		}
 	})
 	t.Run("case_1_what_the_store_exonerates_charges_nobody_however_often_it_comes", func(t *testing.T) {
-		for _, class := range []contract.Class{contract.ClassContended, contract.ClassDown} {
+		for _, class := range []store.Class{store.ClassContended, store.ClassDown} {
 			times := 40
 			w := newWorld(t, testConfig())
 			w.input = [][]*Item{items(600, "a")}
@@ -160,7 +161,7 @@ func TestAMessageThatLosesAgainstOthers(t *testing.T) {
 			if it.Identity != guilty || w.m.now > 10*time.Minute {
 				return nil
 			}
-			return &Failure{Class: contract.ClassContended, Outside: true, Err: errTest}
+			return &Failure{Class: store.ClassContended, Outside: true, Err: errTest}
 		}
 		w.run(100000)
 		if got := w.m.Counts(); got.Applied != 600 || w.named(guilty) != 0 {
@@ -184,10 +185,10 @@ func TestAMessageThatLosesAgainstOthers(t *testing.T) {
 			switch {
 			case it.Identity != guilty:
 			case w.m.now < until:
-				return &Failure{Class: contract.ClassContended, Outside: true, Err: errTest}
+				return &Failure{Class: store.ClassContended, Outside: true, Err: errTest}
 			case it.attempts == 0:
 				until = w.m.now + 3*time.Minute
-				return &Failure{Class: contract.ClassRetry, Err: errTest}
+				return &Failure{Class: store.ClassRetry, Err: errTest}
 			}
 			return nil
 		}
@@ -228,14 +229,14 @@ func TestAStoreIsBackWhenATransactionOpens(t *testing.T) {
 		for _, full := range []bool{false, true} {
 			m, flights := outage(t, full)
 			asking := flights[0]
-			actions := m.Step(Marked{Flight: asking, Verdicts: []contract.Verdict{{Kind: contract.Fresh}}}, m.now)
+			actions := m.Step(Marked{Flight: asking, Verdicts: []store.Verdict{{Kind: store.Fresh}}}, m.now)
 			others := len(begun(actions))
 			for range 1000 { // its handler sticks
 				actions = m.Step(Timer{}, m.now+time.Second)
 				others += len(begun(actions))
 				for _, a := range actions {
 					if b, ok := a.(Begin); ok {
-						m.Step(Marked{Flight: b.Flight, Verdicts: []contract.Verdict{{Kind: contract.Fresh}}}, m.now)
+						m.Step(Marked{Flight: b.Flight, Verdicts: []store.Verdict{{Kind: store.Fresh}}}, m.now)
 					}
 				}
 			}
@@ -254,9 +255,9 @@ func TestAStoreIsBackWhenATransactionOpens(t *testing.T) {
 		for m.now < began+10*time.Minute {
 			for _, f := range next {
 				asked++
-				m.Step(Marked{Flight: f, Verdicts: []contract.Verdict{{Kind: contract.Fresh}}}, m.now)
+				m.Step(Marked{Flight: f, Verdicts: []store.Verdict{{Kind: store.Fresh}}}, m.now)
 				m.Step(Ran{Flight: f, Done: 1}, m.now)
-				m.Step(Ended{Flight: f, Outcome: contract.NotCommitted, Class: contract.ClassDown, Culprit: -1}, m.now)
+				m.Step(Ended{Flight: f, Outcome: store.NotCommitted, Class: store.ClassDown, Culprit: -1}, m.now)
 			}
 			next = opening(m.Step(Timer{}, m.now+10*time.Millisecond))
 		}
@@ -285,19 +286,19 @@ func outage(t *testing.T, full bool) (*Machine, []*Flight) {
 	c := testConfig()
 	c.Workers, c.Lanes = 4, NoOrder
 	m := New(c)
-	m.Step(Given{Lane: contract.Lane{ID: "a", Epoch: 1}}, 0)
+	m.Step(Given{Lane: source.Lane{ID: "a", Epoch: 1}}, 0)
 	all := items(4, "a")
 	for i, it := range all {
 		it.Route = uint64(i)
 	}
 	for _, f := range opening(m.Step(Fetched{Items: all}, 0)) {
 		if !full {
-			m.Step(Marked{Flight: f, Class: contract.ClassDown, Err: errTest}, 0)
+			m.Step(Marked{Flight: f, Class: store.ClassDown, Err: errTest}, 0)
 			continue
 		}
-		m.Step(Marked{Flight: f, Verdicts: []contract.Verdict{{Kind: contract.Fresh}}}, 0)
+		m.Step(Marked{Flight: f, Verdicts: []store.Verdict{{Kind: store.Fresh}}}, 0)
 		m.Step(Ran{Flight: f, Done: 1}, 0)
-		m.Step(Ended{Flight: f, Outcome: contract.NotCommitted, Class: contract.ClassDown, Culprit: -1, Err: errTest}, 0)
+		m.Step(Ended{Flight: f, Outcome: store.NotCommitted, Class: store.ClassDown, Culprit: -1, Err: errTest}, 0)
 	}
 	flights := opening(m.Step(Timer{}, 10*time.Second))
 	if len(flights) != 1 {

@@ -5,16 +5,17 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // fail ends the flight that is open with the failure of its only handler.
 func (a *asking) fail() {
 	f := a.flights[0]
 	a.flights = a.flights[1:]
-	step[Action](a, 0, Marked{Flight: f, Verdicts: []contract.Verdict{{Kind: contract.Fresh}}})
-	step[Action](a, 0, Ran{Flight: f, Failed: true, Failure: Failure{Class: contract.ClassRetry, Err: errTest}})
-	step[Action](a, 0, Ended{Flight: f, Outcome: contract.NotCommitted, Culprit: -1})
+	step[Action](a, 0, Marked{Flight: f, Verdicts: []store.Verdict{{Kind: store.Fresh}}})
+	step[Action](a, 0, Ran{Flight: f, Failed: true, Failure: Failure{Class: store.ClassRetry, Err: errTest}})
+	step[Action](a, 0, Ended{Flight: f, Outcome: store.NotCommitted, Culprit: -1})
 }
 
 func TestOneMessageIsTriedAtATime(t *testing.T) {
@@ -23,7 +24,7 @@ func TestOneMessageIsTriedAtATime(t *testing.T) {
 		a := newAsking(t, func(c *Config) {
 			c.Lanes, c.Most, c.Receive, c.TrialAfter, c.RetryCost, c.Poll = NoOrder, 2, true, 1, 10*time.Second, time.Hour
 		})
-		step[Action](a, 0, Given{Lane: contract.Lane{ID: "a", Epoch: 1}})
+		step[Action](a, 0, Given{Lane: source.Lane{ID: "a", Epoch: 1}})
 		for range 2 {
 			step[Action](a, 0, a.claimed(1, time.Minute))
 		}
@@ -67,9 +68,9 @@ func TestOneMessageIsTriedAtATime(t *testing.T) {
 		step[Action](a, 0, a.claimed(4, time.Minute))
 		f := a.flights[0]
 		a.flights = nil
-		step[Action](a, 0, Marked{Flight: f, Verdicts: slices.Repeat([]contract.Verdict{{Kind: contract.Fresh}}, 4)})
-		step[Action](a, 50*time.Second, Ran{Flight: f, Failed: true, Failure: Failure{Class: contract.ClassRetry, Err: errTest}})
-		step[Action](a, 0, Ended{Flight: f, Outcome: contract.NotCommitted, Culprit: -1, Until: a.now + time.Minute})
+		step[Action](a, 0, Marked{Flight: f, Verdicts: slices.Repeat([]store.Verdict{{Kind: store.Fresh}}, 4)})
+		step[Action](a, 50*time.Second, Ran{Flight: f, Failed: true, Failure: Failure{Class: store.ClassRetry, Err: errTest}})
+		step[Action](a, 0, Ended{Flight: f, Outcome: store.NotCommitted, Culprit: -1, Until: a.now + time.Minute})
 		a.commit() // what is written down of the first
 		if n := len(step[Unclaim](a, time.Minute-1, Timer{})); n != 0 {
 			t.Errorf("claims are given back early")
@@ -94,20 +95,20 @@ func TestOneMessageIsTriedAtATime(t *testing.T) {
 			case Begin: // another release has marked what is in lane a
 				m := Marked{Flight: a.Flight}
 				for _, en := range a.Flight.Entries {
-					v := contract.Verdict{Kind: contract.Fresh}
+					v := store.Verdict{Kind: store.Fresh}
 					if en.Item.Lane.ID == "a" {
-						v = contract.Verdict{Kind: contract.Newer, Was: contract.Outcome(9)}
+						v = store.Verdict{Kind: store.Newer, Was: store.Outcome(9)}
 					}
 					m.Verdicts = append(m.Verdicts, v)
 				}
 				return m
 			case Run:
 				if runs++; runs == 1 {
-					return Ran{Flight: a.Flight, Failed: true, Failure: Failure{Class: contract.ClassRetry, Err: errTest}}
+					return Ran{Flight: a.Flight, Failed: true, Failure: Failure{Class: store.ClassRetry, Err: errTest}}
 				}
 				return Ran{Flight: a.Flight, Done: 1}
 			case Rollback:
-				return Ended{Flight: a.Flight, Outcome: contract.NotCommitted, Culprit: -1}
+				return Ended{Flight: a.Flight, Outcome: store.NotCommitted, Culprit: -1}
 			case *Settle:
 				return Settled{Settle: a}
 			}

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 var (
@@ -25,7 +25,7 @@ const atOnce = time.Millisecond
 // have come since, and who frees what is blocked or parked does not see a claim.
 //
 // One before which too many are missing is due at once, so that the claim parks it.
-func (m *Machine) gap(f *Flight, it *Item, v contract.Verdict) {
+func (m *Machine) gap(f *Flight, it *Item, v store.Verdict) {
 	switch {
 	case m.moved(f, it):
 		m.requeue(it)
@@ -49,7 +49,7 @@ func (m *Machine) gap(f *Flight, it *Item, v contract.Verdict) {
 }
 
 // tooFar reports whether more versions are missing before one than may be.
-func (m *Machine) tooFar(gap contract.Verdict) bool {
+func (m *Machine) tooFar(gap store.Verdict) bool {
 	most := m.config.GapCap
 	return most > 0 && gap.Missing > most
 }
@@ -57,7 +57,7 @@ func (m *Machine) tooFar(gap contract.Verdict) bool {
 // moved reports whether a version of an item's stream took effect in a flight.
 func (m *Machine) moved(f *Flight, it *Item) bool {
 	for i, en := range f.Entries {
-		if f.verdicts[i].Kind == contract.Fresh && en.As.moves() && it.inStreamOf(en.Item) {
+		if f.verdicts[i].Kind == store.Fresh && en.As.moves() && it.inStreamOf(en.Item) {
 			return true
 		}
 	}
@@ -70,7 +70,7 @@ func (a As) moves() bool { return a == AsApplied || a == AsDuplicate || a == AsD
 // stale ends a version that its stream has passed. Another content with the version
 // that its stream is at is a conflict. If what passed it was taken back in this flight, it
 // asks once more: the stream is not there.
-func (m *Machine) stale(f *Flight, it *Item, v contract.Verdict) {
+func (m *Machine) stale(f *Flight, it *Item, v store.Verdict) {
 	if passedInVain(f, it) {
 		m.requeue(it)
 		return

@@ -6,7 +6,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // versions is a machine with an inbox and items of streams in two lanes.
@@ -20,13 +21,13 @@ func newVersions(t *testing.T, change func(*Config)) versions {
 		}
 	})}
 	for _, lane := range []string{"a", "b"} {
-		step[Action](v.asking, 0, Given{Lane: contract.Lane{ID: lane, Epoch: 1}})
+		step[Action](v.asking, 0, Given{Lane: source.Lane{ID: lane, Epoch: 1}})
 	}
 	return v
 }
 
 func version(lane, stream string, n int64) *Item {
-	return &Item{Lane: contract.Lane{ID: lane, Epoch: 1}, Identity: fmt.Sprint(stream, n), Size: 100, Version: &Version{Stream: stream, Number: n}}
+	return &Item{Lane: source.Lane{ID: lane, Epoch: 1}, Identity: fmt.Sprint(stream, n), Size: 100, Version: &Version{Stream: stream, Number: n}}
 }
 
 // flight is the one that is open.
@@ -42,9 +43,9 @@ func (v versions) flight() *Flight {
 
 // flies lets a flight have verdicts and commit, its handlers done of them, and returns
 // what it committed.
-func (v versions) flies(f *Flight, done int, kinds ...contract.VerdictKind) Commit {
+func (v versions) flies(f *Flight, done int, kinds ...store.VerdictKind) Commit {
 	v.t.Helper()
-	verdicts := make([]contract.Verdict, len(kinds))
+	verdicts := make([]store.Verdict, len(kinds))
 	for i, k := range kinds {
 		verdicts[i].Kind = k
 	}
@@ -59,7 +60,7 @@ func (v versions) flies(f *Flight, done int, kinds ...contract.VerdictKind) Comm
 }
 
 func (v versions) lands(f *Flight) {
-	step[Action](v.asking, 0, Ended{Flight: f, Outcome: contract.Committed, Culprit: -1})
+	step[Action](v.asking, 0, Ended{Flight: f, Outcome: store.Committed, Culprit: -1})
 }
 
 func TestAVersionBeforeItsTurn(t *testing.T) {
@@ -68,12 +69,12 @@ func TestAVersionBeforeItsTurn(t *testing.T) {
 		it := version("a", "s", 2)
 		step[Action](v.asking, 0, Fetched{Items: []*Item{it}})
 		f := v.flight()
-		if c := v.flies(f, 0, contract.Gap); len(c.Trim) != 1 || len(c.Rows) != 0 {
+		if c := v.flies(f, 0, store.Gap); len(c.Trim) != 1 || len(c.Rows) != 0 {
 			t.Errorf("%+v", c)
 		}
 		v.lands(f)
 		f = v.flight()
-		c := v.flies(f, 0, contract.Fresh)
+		c := v.flies(f, 0, store.Fresh)
 		if len(c.Rows) != 1 || c.Rows[0].As != AsBlocked || c.Rows[0].After != time.Minute || c.Rows[0].Attempts != 0 || c.Rows[0].Reason != semel.ReasonGap {
 			t.Errorf("%+v", c)
 		}
@@ -86,7 +87,7 @@ func TestAVersionBeforeItsTurn(t *testing.T) {
 		v := newVersions(t, nil)
 		step[Action](v.asking, 0, Fetched{Items: []*Item{version("a", "s", 2), version("a", "s", 1), version("a", "z", 2)}})
 		first := v.flight()
-		v.flies(first, 1, contract.Gap, contract.Fresh, contract.Gap)
+		v.flies(first, 1, store.Gap, store.Fresh, store.Gap)
 		v.lands(first)
 		second := v.flight()
 		if len(second.Entries) != 2 || second.Entries[0].As != AsApplied || second.Entries[1].As != AsBlocked {
@@ -100,9 +101,9 @@ func TestAVersionBeforeItsTurn(t *testing.T) {
 		step[Action](v.asking, 0, Timer{})
 		step[Action](v.asking, 0, Claimed{Items: []*Item{it}})
 		f := v.flight()
-		v.flies(f, 0, contract.Gap)
+		v.flies(f, 0, store.Gap)
 		v.lands(f)
-		c := v.flies(v.flight(), 0, contract.Fresh)
+		c := v.flies(v.flight(), 0, store.Fresh)
 		if len(c.Rows) != 1 || c.Rows[0].As != AsOverdue || c.Rows[0].Reason != semel.ReasonGap || c.Rows[0].Last == nil {
 			t.Errorf("%+v", c)
 		}
@@ -113,8 +114,8 @@ func TestAVersionBeforeItsTurn(t *testing.T) {
 		step[Action](v.asking, 0, Claimed{})
 		step[Action](v.asking, 0, Fetched{Items: []*Item{version("a", "s", 1)}})
 		f := v.flight()
-		v.flies(f, 1, contract.Fresh)
-		if asked := step[ClaimRows](v.asking, 0, Ended{Flight: f, Outcome: contract.Committed, Culprit: -1, Freed: true}); len(asked) != 1 {
+		v.flies(f, 1, store.Fresh)
+		if asked := step[ClaimRows](v.asking, 0, Ended{Flight: f, Outcome: store.Committed, Culprit: -1, Freed: true}); len(asked) != 1 {
 			t.Errorf("%+v", asked)
 		}
 	})
@@ -135,11 +136,11 @@ func TestAVersionThatWasPassed(t *testing.T) {
 			v := newVersions(t, func(config *Config) { config.OnConflict = c.on })
 			step[Action](v.asking, 0, Fetched{Items: []*Item{version("a", "s", 1)}})
 			f := v.flight()
-			if commits := step[Commit](v.asking, 0, Marked{Flight: f, Verdicts: []contract.Verdict{{Kind: contract.Stale, Known: c.taken}}}); len(commits) != 1 || len(commits[0].Trim) != 1 {
+			if commits := step[Commit](v.asking, 0, Marked{Flight: f, Verdicts: []store.Verdict{{Kind: store.Stale, Known: c.taken}}}); len(commits) != 1 || len(commits[0].Trim) != 1 {
 				t.Fatalf("%+v", commits)
 			}
 			v.lands(f)
-			end := v.flies(v.flight(), 0, contract.Fresh)
+			end := v.flies(v.flight(), 0, store.Fresh)
 			if len(end.Rows) != 1 || end.Rows[0].As != c.as || end.Rows[0].Reason != c.why {
 				t.Errorf("%+v", end)
 			}
@@ -150,30 +151,30 @@ func TestAVersionThatWasPassed(t *testing.T) {
 func TestAVersionThatIsTakenBack(t *testing.T) {
 	t.Run("B4_takes_back_those_after_it_in_its_stream_in_any_lane", func(t *testing.T) {
 		v := newVersions(t, nil)
-		busy := &Item{Lane: contract.Lane{ID: "a", Epoch: 1}, Identity: "busy", Size: 100}
+		busy := &Item{Lane: source.Lane{ID: "a", Epoch: 1}, Identity: "busy", Size: 100}
 		step[Action](v.asking, 0, Fetched{Items: []*Item{busy, version("a", "s", 1), version("b", "s", 2), version("b", "z", 1)}})
 		f := v.flight()
-		c := v.flies(f, 0, contract.Busy, contract.Fresh, contract.Fresh, contract.Fresh)
+		c := v.flies(f, 0, store.Busy, store.Fresh, store.Fresh, store.Fresh)
 		if len(c.Trim) != 3 || c.Trim[0] != 1 || c.Trim[1] != 2 || c.Trim[2] != 3 {
 			t.Errorf("taken back are %v", c.Trim)
 		}
 	})
 	t.Run("law_8_and_keeps_its_place_in_its_lane", func(t *testing.T) {
 		v := newVersions(t, nil)
-		busy := &Item{Lane: contract.Lane{ID: "a", Epoch: 1}, Identity: "busy", Size: 100}
+		busy := &Item{Lane: source.Lane{ID: "a", Epoch: 1}, Identity: "busy", Size: 100}
 		step[Action](v.asking, 0, Fetched{Items: []*Item{busy, version("a", "s", 1), version("b", "s", 2), version("b", "z", 1), version("b", "y", 1)}})
-		c := v.flies(v.flight(), 0, contract.Busy, contract.Fresh, contract.Fresh, contract.Fresh, contract.Fresh)
+		c := v.flies(v.flight(), 0, store.Busy, store.Fresh, store.Fresh, store.Fresh, store.Fresh)
 		if len(c.Trim) != 4 {
 			t.Errorf("taken back are %v", c.Trim)
 		}
 	})
 	t.Run("B4_but_none_that_did_not_count_on_it", func(t *testing.T) {
 		v := newVersions(t, nil)
-		busy := &Item{Lane: contract.Lane{ID: "a", Epoch: 1}, Identity: "busy", Size: 100}
+		busy := &Item{Lane: source.Lane{ID: "a", Epoch: 1}, Identity: "busy", Size: 100}
 		step[Action](v.asking, 0, Fetched{Items: []*Item{busy, version("a", "s", 6), version("b", "s", 1), version("b", "z", 1)}})
 		f := v.flight()
 		f.Entries[1].As, f.Entries[1].Item.as = AsBlocked, AsBlocked
-		if c := v.flies(f, 2, contract.Busy, contract.Fresh, contract.Fresh, contract.Fresh); len(c.Trim) != 1 {
+		if c := v.flies(f, 2, store.Busy, store.Fresh, store.Fresh, store.Fresh); len(c.Trim) != 1 {
 			t.Errorf("taken back are %v", c.Trim)
 		}
 	})
@@ -183,7 +184,7 @@ func TestAVersionThatIsTakenBack(t *testing.T) {
 		twin.Identity = "twin"
 		step[Action](v.asking, 0, Fetched{Items: []*Item{version("a", "s", 1), twin}})
 		f := v.flight()
-		if c := v.flies(f, 0, contract.Fresh, contract.Stale); len(c.Trim) != 2 {
+		if c := v.flies(f, 0, store.Fresh, store.Stale); len(c.Trim) != 2 {
 			t.Errorf("taken back are %v", c.Trim)
 		}
 		v.lands(f)
@@ -199,7 +200,7 @@ func TestAVersionThatIsTakenBack(t *testing.T) {
 		f := v.flight()
 		f.Entries[1].As = AsDiscarded
 		f.Entries[1].Item.as = AsDiscarded
-		c := v.flies(f, 0, contract.Fresh, contract.Fresh)
+		c := v.flies(f, 0, store.Fresh, store.Fresh)
 		if len(c.Trim) != 2 {
 			t.Errorf("taken back are %v, rows %+v", c.Trim, c.Rows)
 		}

@@ -7,9 +7,10 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/internal/recording"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // mill drives a machine with deliveries in batches of 500, as a run does that is never
@@ -39,7 +40,7 @@ func newMillOf(r *recording.Recorder) *mill {
 	}
 	m := &mill{machine: machine.New(c), recorder: r}
 	m.tape = r.Begin("orders", m.machine, c, time.Unix(0, 0))
-	m.step(machine.Given{Lane: contract.Lane{ID: "orders/0", Epoch: 1}})
+	m.step(machine.Given{Lane: source.Lane{ID: "orders/0", Epoch: 1}})
 	return m
 }
 
@@ -76,7 +77,7 @@ func (m *mill) batch() {
 	for range 500 {
 		m.messages++
 		items = append(items, &machine.Item{
-			Lane: contract.Lane{ID: "orders/0", Epoch: 1}, Source: "shop", Identity: fmt.Sprintf("order-%012d", m.messages), Print: semel.Fingerprint{Version: 1, Sum: [16]byte{1}},
+			Lane: source.Lane{ID: "orders/0", Epoch: 1}, Source: "shop", Identity: fmt.Sprintf("order-%012d", m.messages), Print: semel.Fingerprint{Version: 1, Sum: [16]byte{1}},
 			Before: -1, Route: uint64(m.messages), Size: 400,
 		})
 	}
@@ -90,9 +91,9 @@ func (m *mill) carry(actions []machine.Action) {
 		}
 		switch a := a.(type) {
 		case machine.Begin:
-			verdicts := make([]contract.Verdict, len(a.Flight.Entries))
+			verdicts := make([]store.Verdict, len(a.Flight.Entries))
 			for i := range verdicts {
-				verdicts[i].Kind = contract.Fresh
+				verdicts[i].Kind = store.Fresh
 			}
 			m.carry(m.step(machine.Marked{Flight: a.Flight, Verdicts: verdicts}))
 		case machine.Run:
@@ -101,11 +102,11 @@ func (m *mill) carry(actions []machine.Action) {
 				ran.Done--
 			}
 			if m.failing {
-				ran.Done, ran.Class = 0, contract.ClassRetry
+				ran.Done, ran.Class = 0, store.ClassRetry
 			}
 			m.carry(m.step(ran))
 		case machine.Commit:
-			m.carry(m.step(machine.Ended{Flight: a.Flight, Outcome: contract.Committed, Culprit: -1}))
+			m.carry(m.step(machine.Ended{Flight: a.Flight, Outcome: store.Committed, Culprit: -1}))
 		case *machine.Settle:
 			m.carry(m.step(machine.Settled{Settle: a}))
 		}

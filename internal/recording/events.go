@@ -4,8 +4,9 @@ import (
 	"slices"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // The kinds of events, in the file.
@@ -75,7 +76,7 @@ func (w *eventWriter) event(e machine.Event) {
 	}
 }
 
-func (w *eventWriter) lane(kind byte, l contract.Lane) {
+func (w *eventWriter) lane(kind byte, l source.Lane) {
 	w.byte(kind)
 	w.string(l.ID)
 	w.uint(l.Epoch)
@@ -159,7 +160,7 @@ func (w *eventWriter) marked(e machine.Marked) {
 	w.uint(uint64(len(e.Verdicts)))
 	for _, v := range e.Verdicts {
 		kind := v.Kind
-		if (v == contract.Verdict{Kind: kind}) {
+		if (v == store.Verdict{Kind: kind}) {
 			w.byte(byte(kind))
 			continue
 		}

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/internal/recording"
+	"github.com/semel-go/semel/source"
 )
 
 // file is what a mill recorded, as bytes.
@@ -88,7 +88,7 @@ func TestLawsAreWatched(t *testing.T) {
 		},
 		"law 2": func(_ machine.Event, a machine.Action) machine.Action {
 			if r, is := a.(machine.Run); is {
-				return &machine.Settle{Items: []machine.Settlement{{Item: r.Flight.Entries[0].Item, Kind: semel.Ack, Ending: contract.EndApplied}}}
+				return &machine.Settle{Items: []machine.Settlement{{Item: r.Flight.Entries[0].Item, Kind: semel.Ack, Ending: source.EndApplied}}}
 			}
 			return a
 		},

@@ -5,8 +5,9 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // errOther is met where a step that does not fit follows.
@@ -57,9 +58,9 @@ func (r *eventReader) event() machine.Event {
 
 func has(bits uint64, n int) bool { return bits>>n&1 == 1 }
 
-func (r *eventReader) lane() contract.Lane {
+func (r *eventReader) lane() source.Lane {
 	id := r.string()
-	return contract.Lane{ID: id, Epoch: r.uint()}
+	return source.Lane{ID: id, Epoch: r.uint()}
 }
 
 func (r *eventReader) flight() *machine.Flight {
@@ -128,20 +129,20 @@ func (r *eventReader) item() *machine.Item {
 }
 
 func (r *eventReader) marked() machine.Event {
-	e := machine.Marked{Flight: r.flight(), Class: contract.Class(r.byte())}
+	e := machine.Marked{Flight: r.flight(), Class: store.Class(r.byte())}
 	b := r.uint()
 	e.CopyBusy, e.Err = has(b, 0), wasError(has(b, 1))
 	for range r.count() {
 		kind := r.byte()
-		v := contract.Verdict{Kind: contract.VerdictKind(kind &^ more)}
+		v := store.Verdict{Kind: store.VerdictKind(kind &^ more)}
 		if kind&more != 0 {
 			b := r.uint()
 			v.Known, v.Former, v.Ahead = has(b, 0), has(b, 1), has(b, 2)
-			v.Was, v.Missing = contract.Outcome(r.int()), r.int()
+			v.Was, v.Missing = store.Outcome(r.int()), r.int()
 		}
 		e.Verdicts = append(e.Verdicts, v)
 	}
-	if n := len(e.Flight.Entries); r.err == nil && e.Class == contract.ClassNone && len(e.Verdicts) != n {
+	if n := len(e.Flight.Entries); r.err == nil && e.Class == store.ClassNone && len(e.Verdicts) != n {
 		r.fail(errOther)
 	}
 	return e
@@ -153,7 +154,7 @@ func (r *eventReader) ran() machine.Event {
 	e.Failed, e.Whole, e.Stepped = has(b, 0), has(b, 1), r.list()
 	e.Free, e.Outside, e.Failure.Err = has(b, 3), has(b, 4), wasError(has(b, 5))
 	if has(b, 2) {
-		e.Class, e.Decision, e.After, e.Reason = contract.Class(r.byte()), semel.Decision(r.byte()), r.time(), r.reason()
+		e.Class, e.Decision, e.After, e.Reason = store.Class(r.byte()), semel.Decision(r.byte()), r.time(), r.reason()
 	}
 	return e
 }
@@ -168,7 +169,7 @@ func (r *eventReader) stuck() machine.Event {
 }
 
 func (r *eventReader) ended() machine.Event {
-	e := machine.Ended{Flight: r.flight(), Outcome: contract.CommitOutcome(r.byte()), Class: contract.Class(r.byte())}
+	e := machine.Ended{Flight: r.flight(), Outcome: store.CommitOutcome(r.byte()), Class: store.Class(r.byte())}
 	b := r.uint()
 	e.Outside, e.Err, e.Freed = has(b, 0), wasError(has(b, 1)), has(b, 2)
 	e.Culprit, e.Decision, e.After, e.Reason, e.Until = int(r.int()), semel.Decision(r.byte()), r.time(), r.reason(), r.time()

@@ -3,8 +3,8 @@ package recording
 import (
 	"slices"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/store"
 )
 
 // known is what stands outside of the machine and events refer to: flights by their
@@ -20,7 +20,7 @@ type known struct {
 func (k *known) step(e machine.Event, actions []machine.Action) {
 	switch e := e.(type) {
 	case machine.Marked:
-		if e.Class != contract.ClassNone {
+		if e.Class != store.ClassNone {
 			k.land(e.Flight)
 		}
 	case machine.Ended:

@@ -3,8 +3,8 @@ package recording
 import (
 	"testing"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/store"
 )
 
 // What has ended and is not forgotten is held for as long as a process runs, and each event of
@@ -23,8 +23,8 @@ func TestWhatHasEndedIsForgotten(t *testing.T) {
 			t.Errorf("%d are under way, and all are answered", len(k.Under))
 		}
 		for _, lands := range []func(*machine.Flight) machine.Event{
-			func(f *machine.Flight) machine.Event { return machine.Ended{Flight: f, Outcome: contract.Committed} },
-			func(f *machine.Flight) machine.Event { return machine.Marked{Flight: f, Class: contract.ClassDown} },
+			func(f *machine.Flight) machine.Event { return machine.Ended{Flight: f, Outcome: store.Committed} },
+			func(f *machine.Flight) machine.Event { return machine.Marked{Flight: f, Class: store.ClassDown} },
 		} {
 			f := &machine.Flight{Worker: 1}
 			if k.step(machine.Timer{}, []machine.Action{machine.Begin{Flight: f}}); k.Flights[1] != f {

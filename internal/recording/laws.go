@@ -6,8 +6,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // Broken is a law that a step breaks, as far as events and actions tell.
@@ -70,7 +71,7 @@ func (w *watch) begins(actions []machine.Action, worker int) bool {
 func (w *watch) hear(e machine.Event) {
 	switch e := e.(type) {
 	case machine.Marked:
-		if e.Class != contract.ClassNone {
+		if e.Class != store.ClassNone {
 			w.workers[e.Flight.Worker] = watched{}
 		}
 	case machine.Ran:
@@ -128,10 +129,10 @@ func (w *watch) settle(e machine.Event, all []machine.Settlement) *Broken {
 	next := 0
 	for i := range all {
 		s := &all[i]
-		if s.Kind != semel.Ack || s.Again || s.Ending == contract.EndSkipped || s.Ending == contract.EndDuplicate {
+		if s.Kind != semel.Ack || s.Again || s.Ending == source.EndSkipped || s.Ending == source.EndDuplicate {
 			continue
 		}
-		if ended.Flight == nil || ended.Outcome != contract.Committed {
+		if ended.Flight == nil || ended.Outcome != store.Committed {
 			return &Broken{"law 2", fmt.Sprintf("message %d is settled as %s, and no commit of it was reported", s.Item.Arrival(), s.Ending)}
 		}
 		entries := ended.Flight.Entries

@@ -7,25 +7,26 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/internal/recording"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // setAside records a message that its handler sets aside for a reason of its own.
 func setAside(t *testing.T, ids bool, id string, print semel.Fingerprint, why semel.Reason) string {
 	t.Helper()
 	m := newMillOf(recording.New(1<<20, ids))
-	actions := m.step(machine.Fetched{Items: []*machine.Item{{Lane: contract.Lane{ID: "orders/0", Epoch: 1}, Source: "shop", Identity: id, Print: print, Before: -1, Size: 400}}})
+	actions := m.step(machine.Fetched{Items: []*machine.Item{{Lane: source.Lane{ID: "orders/0", Epoch: 1}, Source: "shop", Identity: id, Print: print, Before: -1, Size: 400}}})
 	for n := 0; len(actions) > 0 && n < 100; n++ {
 		a := actions[0]
 		switch actions = actions[1:]; a := a.(type) {
 		case machine.Begin:
-			actions = append(actions, m.step(machine.Marked{Flight: a.Flight, Verdicts: []contract.Verdict{{Kind: contract.Fresh}}})...)
+			actions = append(actions, m.step(machine.Marked{Flight: a.Flight, Verdicts: []store.Verdict{{Kind: store.Fresh}}})...)
 		case machine.Run:
-			actions = append(actions, m.step(machine.Ran{Flight: a.Flight, Failed: true, Failure: machine.Failure{Class: contract.ClassRetry, Decision: semel.DecidePark, Reason: why}})...)
+			actions = append(actions, m.step(machine.Ran{Flight: a.Flight, Failed: true, Failure: machine.Failure{Class: store.ClassRetry, Decision: semel.DecidePark, Reason: why}})...)
 		case machine.Commit:
-			actions = append(actions, m.step(machine.Ended{Flight: a.Flight, Outcome: contract.Committed, Culprit: -1})...)
+			actions = append(actions, m.step(machine.Ended{Flight: a.Flight, Outcome: store.Committed, Culprit: -1})...)
 		case *machine.Settle:
 			actions = append(actions, m.step(machine.Settled{Settle: a})...)
 		}

@@ -6,8 +6,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // describe says in words what a machine is told.
@@ -35,7 +36,7 @@ func describe(e machine.Event, k *known, ids bool) string {
 		return fmt.Sprintf("flight %d: a handler goes on after its timeout", e.Flight.Number) + flags("of all at once", e.Item == nil, "in its commit", e.Committing)
 	case machine.Ended:
 		text := fmt.Sprintf("flight %d ended: %s", e.Flight.Number, e.Outcome)
-		if e.Class != contract.ClassNone {
+		if e.Class != store.ClassNone {
 			text += fmt.Sprintf(", %s, entry %d is to blame", e.Class, e.Culprit)
 		}
 		return text + flags("rows are freed", e.Freed)
@@ -50,7 +51,7 @@ func describe(e machine.Event, k *known, ids bool) string {
 }
 
 func describeMarked(e machine.Marked) string {
-	if e.Class != contract.ClassNone {
+	if e.Class != store.ClassNone {
 		return fmt.Sprintf("flight %d did not begin: %s", e.Flight.Number, e.Class) + flags("a copy is in flight elsewhere", e.CopyBusy)
 	}
 	var all []string
@@ -78,7 +79,7 @@ func repeated(all []string) string {
 	return strings.Join(out, ", ")
 }
 
-func lane(l contract.Lane) string { return fmt.Sprintf("%q/%d", l.ID, l.Epoch) }
+func lane(l source.Lane) string { return fmt.Sprintf("%q/%d", l.ID, l.Epoch) }
 
 func many(all []*machine.Item, ids bool) string {
 	if !ids || len(all) == 0 {
@@ -131,7 +132,7 @@ func (s *shower) item() string {
 
 func (s *shower) lane() string {
 	id := s.string()
-	return lane(contract.Lane{ID: id, Epoch: s.uint()})
+	return lane(source.Lane{ID: id, Epoch: s.uint()})
 }
 
 func (s *shower) action() string {
@@ -213,7 +214,7 @@ func (s *shower) commit() string {
 }
 
 func (s *shower) settlement() string {
-	who, kind, ending, bits := s.item(), semel.SettleKind(s.uint()), contract.End(s.uint()), s.uint()
+	who, kind, ending, bits := s.item(), semel.SettleKind(s.uint()), source.End(s.uint()), s.uint()
 	text := fmt.Sprintf("%s %s as %s", who, kind, ending)
 	if bits&hasAfter != 0 {
 		text += fmt.Sprintf(", after %v", s.time())

@@ -4,8 +4,9 @@ import (
 	"slices"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/store"
 )
 
 // actsOnTwins has persons act on rows of identities that have several, one after the other.
@@ -35,7 +36,7 @@ func (w *world) actOnTwin() {
 	hand := w.choices.chance(12)
 	applied := hand || w.choices.chance(6)
 	may := slices.DeleteFunc(slices.Clone(s.inbox), func(r *row) bool {
-		return rows[r.key.id] < 2 && !r.key.conflict || applied != (s.markers[r.key.id].outcome == contract.Applied) || s.locks[r.key.id] != nil || r.message.conduct == saysDuplicate || r.reason == semel.ReasonSuppressed ||
+		return rows[r.key.id] < 2 && !r.key.conflict || applied != (s.markers[r.key.id].outcome == store.Applied) || s.locks[r.key.id] != nil || r.message.conduct == saysDuplicate || r.reason == semel.ReasonSuppressed ||
 			s.markers[r.key.id].outcome == newer || r.message.version > 0 && s.stream(r.message.stream).held()
 	})
 	if len(may) == 0 {
@@ -62,14 +63,14 @@ func (w *world) actOnTwin() {
 
 // retryTwin lets a row run again that was set aside, or that waits for its time.
 func (w *world) retryTwin(r *row) error {
-	_, legal := r.state().After(contract.RowRetried)
+	_, legal := r.state().After(store.RowRetried)
 	switch {
 	case !legal:
 		return semel.ErrState
 	case r.waits() && r.due <= w.at():
-		return contract.ErrDueAlready
+		return admin.ErrDueAlready
 	}
-	if err := contract.MayRequeue(0, r.reason, r.calls.Started > r.calls.Finished); err != nil {
+	if err := admin.MayRequeue(0, r.reason, r.calls.Started > r.calls.Finished); err != nil {
 		return err
 	}
 	return w.runTwin(r, machine.AsWaiting)
@@ -95,7 +96,7 @@ func (w *world) runTwin(r *row, as machine.As) error {
 
 // releaseTwin ends the claim of a row.
 func (w *world) releaseTwin(r *row) error {
-	if _, legal := r.state().After(contract.RowReleased); !legal {
+	if _, legal := r.state().After(store.RowReleased); !legal {
 		return semel.ErrState
 	}
 	return w.runTwin(r, machine.AsReceived)
@@ -104,14 +105,14 @@ func (w *world) releaseTwin(r *row) error {
 // discardTwin closes a row without an effect. Nobody discards what has taken effect in part,
 // or may have: that would be a decision to have it twice.
 func (w *world) discardTwin(r *row) error {
-	if err := r.state().MayBecome(contract.StateDiscarded); err != nil {
+	if err := r.state().MayBecome(store.StateDiscarded); err != nil {
 		return err
 	}
 	if w.inPart(r) {
 		return semel.ErrState
 	}
 	s, first := w.store, w.store.rows[rowKey{id: r.key.id}]
-	had := s.owns(r) && s.markers[r.key.id].outcome != contract.Applied
+	had := s.owns(r) && s.markers[r.key.id].outcome != store.Applied
 	s.closeMarker(r)
 	r.as, r.token, r.changed = machine.AsDiscarded, 0, w.now
 	if r.key.conflict && had && first != nil && !s.owns(first) {
@@ -128,7 +129,7 @@ func (w *world) inPart(r *row) bool {
 
 // reopenTwin takes back that a row was discarded.
 func (w *world) reopenTwin(r *row) error {
-	if err := contract.MayReopen(0, r.state(), r.reason, r.calls.Started > r.calls.Finished, false); err != nil {
+	if err := admin.MayReopen(0, r.state(), r.reason, r.calls.Started > r.calls.Finished, false); err != nil {
 		return err
 	}
 	s := w.store
@@ -136,16 +137,16 @@ func (w *world) reopenTwin(r *row) error {
 		return err
 	}
 	if s.owns(r) {
-		s.remember(r.key.id, contract.Parked, s.markers[r.key.id])
+		s.remember(r.key.id, store.Parked, s.markers[r.key.id])
 	}
-	r.as, r.reason, r.place = machine.AsParked, contract.ReopenedReason(r.reason), 0
+	r.as, r.reason, r.place = machine.AsParked, admin.ReopenedReason(r.reason), 0
 	return nil
 }
 
 // byHand is somebody who makes a row due past Semel although its marker says applied, as what
 // an earlier release freed is.
 func (w *world) byHand(r *row) error {
-	if r.waits() || w.store.markers[r.key.id].outcome != contract.Applied {
+	if r.waits() || w.store.markers[r.key.id].outcome != store.Applied {
 		return semel.ErrState
 	}
 	r.as, r.reason, r.by, r.byHand = machine.AsReceived, "", nil, true

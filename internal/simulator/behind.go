@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/store"
 )
 
 // drawBlock lets what comes behind a message that waits in the inbox, or is parked, wait
@@ -44,7 +44,7 @@ func (r *row) keepsBack() bool { return r.place > 0 && (r.waits() || r.as == mac
 func (r *row) follows() bool { return r.place > 0 && r.as == machine.AsBlocked }
 
 // first is the first row of a line, nil if nothing of it is in the inbox.
-func (s *store) first(line string) (first *row) {
+func (s *simStore) first(line string) (first *row) {
 	for _, r := range s.inbox {
 		if r.keepsBack() && r.line == line && (first == nil || r.place < first.place) {
 			first = r
@@ -54,7 +54,7 @@ func (s *store) first(line string) (first *row) {
 }
 
 // behindParked reports whether nobody but a person can bring a row to its end.
-func (s *store) behindParked(r *row) bool {
+func (s *simStore) behindParked(r *row) bool {
 	return r.follows() && s.first(r.line).as == machine.AsParked
 }
 
@@ -64,13 +64,13 @@ func (f *flight) lookBehind() {
 	kept := map[string]bool{}
 	for i, e := range f.of.Entries {
 		line := f.lineName(i)
-		if line == "" || handOf(e.Item).claim != nil || f.verdicts[i].Kind != contract.Fresh {
+		if line == "" || handOf(e.Item).claim != nil || f.verdicts[i].Kind != store.Fresh {
 			continue
 		}
 		switch e.As {
 		case machine.AsApplied, machine.AsDuplicate:
 			if kept[line] || f.p.w.store.first(line) != nil {
-				f.verdicts[i].Kind = contract.Behind
+				f.verdicts[i].Kind = store.Behind
 				f.p.w.coverage.add("fault", "behind another of its line")
 			}
 		case machine.AsReceived, machine.AsWaiting, machine.AsBlocked, machine.AsParked:
@@ -92,7 +92,7 @@ func (f *flight) enterLines(rows []machine.Row) {
 
 // enter puts a row at the end of a line. It reports whether one that was to follow is the
 // first.
-func (s *store) enter(r *row, line string, now time.Duration) bool {
+func (s *simStore) enter(r *row, line string, now time.Duration) bool {
 	r.place = 0
 	behind := s.first(line) != nil
 	s.places++
@@ -110,7 +110,7 @@ func (s *store) enter(r *row, line string, now time.Duration) bool {
 }
 
 // advance frees the first row of the line that another has left.
-func (s *store) advance(left *row, by *process, now time.Duration) (freed bool) {
+func (s *simStore) advance(left *row, by *process, now time.Duration) (freed bool) {
 	if left.line == "" || left.keepsBack() {
 		return false
 	}

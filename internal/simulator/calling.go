@@ -5,10 +5,10 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/store"
 )
 
 // outside reports whether a flight has no transaction: that of a claim whose handler calls
@@ -28,15 +28,15 @@ func (f *flight) beginOutside() {
 	if v.Kind == 0 {
 		calls := f.of.Entries[0].As == machine.AsApplied
 		if calls {
-			if c.calls.Outcome() == contract.CallUnknown {
+			if c.calls.Outcome() == store.CallUnknown {
 				w.coverage.add("fault", "a call again after one of unknown outcome under the same claim")
 			}
 			c.calls.Starting()
 		}
 		lost := w.hurt(troubleClaim)
-		v.Kind = contract.ClaimLost
+		v.Kind = store.ClaimLost
 		if c.row.stands(c.token()) && (!lost || w.choices.flip()) {
-			v.Kind = contract.Fresh
+			v.Kind = store.Fresh
 			if calls {
 				f.started = c.row.startCall(c.token(), w)
 				if !lost {
@@ -47,11 +47,11 @@ func (f *flight) beginOutside() {
 		}
 		if lost {
 			w.fault("answer of a start lost", "f%d", f.of.Number)
-			f.fail(contract.ClassDown)
+			f.fail(store.ClassDown)
 			return
 		}
 	}
-	f.verdicts = []contract.Verdict{v}
+	f.verdicts = []store.Verdict{v}
 	if f.p.diesAt(faults.AfterMark) {
 		return
 	}
@@ -96,12 +96,12 @@ func (f *flight) keep(c *claim) {
 }
 
 // startCall commits the start of a call.
-func (r *row) startCall(token uint64, w *world) contract.CallStarted {
+func (r *row) startCall(token uint64, w *world) store.CallStarted {
 	if r.starts == nil {
 		r.starts = map[uint64]bool{}
 	}
 	r.starts[token] = true
-	return r.calls.Start(contract.Token(token), w.clock())
+	return r.calls.Start(store.Token(token), w.clock())
 }
 
 // callOut runs the handler of a flight that has no transaction.
@@ -124,7 +124,7 @@ func (f *flight) callOut() {
 	case calls.GiveUp:
 		m.doubt()
 		f.p.soon(func() {
-			f.ranTo(&machine.Failure{Class: contract.ClassRetry, Decision: semel.DecidePark, Reason: semel.ReasonOutcomeUnknown, Free: true, Err: errHandler})
+			f.ranTo(&machine.Failure{Class: store.ClassRetry, Decision: semel.DecidePark, Reason: semel.ReasonOutcomeUnknown, Free: true, Err: errHandler})
 		})
 	case calls.Ask:
 		m.doubt()
@@ -137,7 +137,7 @@ func (f *flight) callOut() {
 // leaveCall is a handler that calls nobody, since the lease is over as far as is known.
 func (f *flight) leaveCall() {
 	f.p.w.coverage.add("fault", "a call is left whose lease may be over")
-	f.ranTo(&machine.Failure{Class: contract.ClassClaimLost, Err: contract.ErrClaimLost})
+	f.ranTo(&machine.Failure{Class: store.ClassClaimLost, Err: store.ErrClaimLost})
 }
 
 // doubt: the message may be charged with what nobody knows.
@@ -150,7 +150,7 @@ func (f *flight) asked(m *message) {
 	case w.hurt(troubleUnknown):
 		w.fault("the provider cannot tell", "%s", m.name())
 		m.failed++
-		f.ranTo(&machine.Failure{Class: contract.ClassRetry, Decision: semel.DecideRetry, Reason: semel.ReasonOutcomeUnknown, Err: errHandler})
+		f.ranTo(&machine.Failure{Class: store.ClassRetry, Decision: semel.DecideRetry, Reason: semel.ReasonOutcomeUnknown, Err: errHandler})
 	case w.provider.charged[m.id] > 0:
 		w.coverage.add("fault", "the provider says that it happened")
 		f.claim().calls.Happened()
@@ -218,7 +218,7 @@ func (f *flight) callInVain(out *call) {
 	if arrives {
 		w.after(w.choices.wait(w.plan.timeout), func() { w.arrive(out) })
 	}
-	failure := machine.Failure{Class: contract.ClassRetry, Err: errHandler}
+	failure := machine.Failure{Class: store.ClassRetry, Err: errHandler}
 	err := errHandler
 	if w.choices.flip() {
 		failure.Decision = semel.DecideUnknown
@@ -236,10 +236,10 @@ func (f *flight) returned(out *call, late bool, err error, failure *machine.Fail
 	w.provider.underWay = slices.DeleteFunc(w.provider.underWay, func(c *call) bool { return c == out })
 	switch {
 	case f.abort && w.choices.flip():
-		late, failure = true, &machine.Failure{Class: contract.ClassContended, Err: errHandler}
+		late, failure = true, &machine.Failure{Class: store.ClassContended, Err: errHandler}
 	case f.lost && w.choices.often(4):
 		w.coverage.add("fault", "call cancelled for a lost claim")
-		late, failure = true, &machine.Failure{Class: contract.ClassClaimLost, Err: contract.ErrClaimLost}
+		late, failure = true, &machine.Failure{Class: store.ClassClaimLost, Err: store.ErrClaimLost}
 	}
 	out.claim.calls.Made(late, err)
 	if failure != nil {
@@ -258,14 +258,14 @@ func (f *flight) decideOutside(a machine.Commit) {
 	switch {
 	case len(a.Rows) == 0:
 		w.end(f.tx)
-		f.answer(machine.Ended{Outcome: contract.Committed, Culprit: -1})
+		f.answer(machine.Ended{Outcome: store.Committed, Culprit: -1})
 	case w.store.down:
 		w.end(f.tx)
-		f.answer(machine.Ended{Outcome: contract.CommitUnknown, Culprit: -1})
+		f.answer(machine.Ended{Outcome: store.CommitUnknown, Culprit: -1})
 	case f.claimsLost(a):
 		w.fault("end of a call refused because of its claim", "f%d", f.of.Number)
 		w.end(f.tx)
-		f.answer(machine.Ended{Outcome: contract.NotCommitted, Class: contract.ClassClaimLost, Culprit: -1})
+		f.answer(machine.Ended{Outcome: store.NotCommitted, Class: store.ClassClaimLost, Culprit: -1})
 	case w.hurt(troubleUnknown) || w.hurt(troubleCommit):
 		f.unknown(a)
 	default:
@@ -273,7 +273,7 @@ func (f *flight) decideOutside(a machine.Commit) {
 		if !f.p.over && f.p.diesAt(faults.CommitReplyLost) {
 			return
 		}
-		f.answer(machine.Ended{Outcome: contract.Committed, Culprit: -1, Freed: f.freed})
+		f.answer(machine.Ended{Outcome: store.Committed, Culprit: -1, Freed: f.freed})
 	}
 }
 
@@ -285,7 +285,7 @@ func (w *world) resolve(r *row) {
 		w.fault("a person says that it was done", "%s", r.key.id)
 		r.as, r.reason, r.changed, r.by = machine.AsApplied, "", w.now, nil
 		r.calls.Finished = r.calls.Started
-		s.remember(r.key.id, contract.Applied, marker{print: r.print, at: w.now})
+		s.remember(r.key.id, store.Applied, marker{print: r.print, at: w.now})
 		s.effects[m.id]++
 		s.advance(r, nil, w.at())
 		w.wrapUp()
@@ -296,5 +296,5 @@ func (w *world) resolve(r *row) {
 	r.as, r.reason, r.by = machine.AsWaiting, "", nil
 	r.dates(w.at(), 0)
 	r.calls = calls.Ledger{}
-	s.remember(r.key.id, contract.Waiting, marker{print: r.print, at: w.now})
+	s.remember(r.key.id, store.Waiting, marker{print: r.print, at: w.now})
 }

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/store"
 )
 
 // takeover is how a claim ended that another took.
@@ -106,7 +106,7 @@ func (f *flight) checkClaimEnd(c *claim, r *machine.Row) {
 }
 
 // unknownCall reports whether a row of an identity says that the outcome of a call is unknown.
-func (s *store) unknownCall(id string) bool {
+func (s *simStore) unknownCall(id string) bool {
 	return slices.ContainsFunc(s.inbox, func(r *row) bool { return r.key.id == id && r.calls.Started > r.calls.Finished })
 }
 
@@ -117,7 +117,7 @@ func (w *world) checkCalls(m *message) {
 		return
 	}
 	w.arose("E3, outcome")
-	done := w.outcomeOf(m) == contract.Applied
+	done := w.outcomeOf(m) == store.Applied
 	if !done && r.as != machine.AsDiscarded && !w.store.unknownCall(m.id) {
 		w.broke("E3, outcome", "%s was charged for, ends as %s, and its row says that nothing is unknown", m.name(), word(asNames[:], r.as))
 	}

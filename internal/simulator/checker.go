@@ -4,8 +4,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // checker watches one life of a machine. It knows what the machine was told
@@ -14,7 +15,7 @@ type checker struct {
 	p *process
 	w *world
 
-	lanes   map[contract.Lane]*laneState
+	lanes   map[source.Lane]*laneState
 	hands   []*handed
 	arrival int
 
@@ -60,14 +61,14 @@ type handState struct {
 	// stale: its lane is gone, so that nothing of it may be settled.
 	stale bool
 	// in is the store in which its end was committed.
-	in *store
+	in *simStore
 	// flight is the open flight it is in.
 	flight *machine.Flight
 	// asked: a Settle is under way; told: it was answered.
 	asked, told bool
 	// left: the last Settle was not carried out.
 	left   bool
-	ending contract.End
+	ending source.End
 	// handled: its mark, or its effect without one, is in the store; applied:
 	// with its handler's effect.
 	handled, applied bool
@@ -88,10 +89,10 @@ type handState struct {
 
 func (c *checker) broke(law, format string, args ...any) { c.w.broke(law, format, args...) }
 
-func (c *checker) given(l contract.Lane) { c.lanes[l] = &laneState{} }
+func (c *checker) given(l source.Lane) { c.lanes[l] = &laneState{} }
 
 // lost is called before the machine is told that a lane is gone.
-func (c *checker) lost(l contract.Lane) {
+func (c *checker) lost(l source.Lane) {
 	if s := c.lanes[l]; s != nil {
 		s.gone = true
 	}
@@ -165,7 +166,7 @@ func (c *checker) fetched(e machine.Fetched) {
 
 // begun is called before the machine hears of a flight's marks.
 func (c *checker) begun(e machine.Marked) {
-	if e.Class == contract.ClassNone {
+	if e.Class == store.ClassNone {
 		c.marked(e)
 		if c.known.probe == e.Flight { // it has opened
 			c.known.probe, c.known.until = nil, c.w.now
@@ -173,11 +174,11 @@ func (c *checker) begun(e machine.Marked) {
 		return
 	}
 	c.leaveFlight(e.Flight)
-	if e.Class == contract.ClassDown {
+	if e.Class == store.ClassDown {
 		c.metDown = true
 		c.outages++
 	}
-	if e.Class == contract.ClassContended && !e.CopyBusy {
+	if e.Class == store.ClassContended && !e.CopyBusy {
 		c.contended(e.Flight, max(1, len(e.Flight.Entries)/4))
 	}
 }
@@ -185,9 +186,9 @@ func (c *checker) begun(e machine.Marked) {
 // ended is called before the machine hears how a flight ended.
 func (c *checker) ended(e machine.Ended) {
 	f := c.p.last
-	c.metDown = e.Class == contract.ClassDown || f.failed && f.failure.Class == contract.ClassDown
+	c.metDown = e.Class == store.ClassDown || f.failed && f.failure.Class == store.ClassDown
 	c.suspect(f, e)
-	if e.Outcome == contract.Committed {
+	if e.Outcome == store.Committed {
 		c.commits++
 		c.learned(f)
 		c.succeeded(f)
@@ -199,7 +200,7 @@ func (c *checker) ended(e machine.Ended) {
 	}
 	c.undone(f)
 	switch {
-	case e.Outcome == contract.CommitUnknown:
+	case e.Outcome == store.CommitUnknown:
 		c.doubts(f)
 		c.contended(e.Flight, max(1, len(e.Flight.Entries)/4))
 	case f.contended(e):
@@ -213,17 +214,17 @@ func (c *checker) ended(e machine.Ended) {
 func (c *checker) learned(f *flight) {
 	for i, e := range f.of.Entries {
 		h, v := handOf(e.Item), f.verdicts[i]
-		h.newer = v.Kind == contract.Newer
+		h.newer = v.Kind == store.Newer
 		if early(v) {
 			c.outOfTurn(f, i)
 			continue
 		}
-		if v.Kind == contract.Conflict {
+		if v.Kind == store.Conflict {
 			h.suspicion = suspicion{} // no run of its follows
 			h.must = 0                // the conflict is how it ends
 		}
 		again := newConflict(v) && c.p.config.OnConflict == machine.ThenDeadLetter && !h.copied
-		if v.Kind != contract.Fresh && v.Kind != contract.Busy && v.Kind != contract.Newer && v.Kind != contract.ClaimLost && !again {
+		if v.Kind != store.Fresh && v.Kind != store.Busy && v.Kind != store.Newer && v.Kind != store.ClaimLost && !again {
 			h.known = true
 		}
 	}

@@ -4,8 +4,9 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // sabotage is a change of actions that breaks a law.
@@ -33,7 +34,7 @@ var sabotages = []sabotage{
 	}},
 	{"law_2_a_settlement_before_the_commit", "law 2", func(_ *spoiler, a machine.Action) []machine.Action {
 		if c, ok := a.(machine.Commit); ok {
-			early := machine.Settlement{Item: c.Flight.Entries[0].Item, Kind: semel.Ack, Ending: contract.EndApplied}
+			early := machine.Settlement{Item: c.Flight.Entries[0].Item, Kind: semel.Ack, Ending: source.EndApplied}
 			return []machine.Action{&machine.Settle{Items: []machine.Settlement{early}}, a}
 		}
 		return keep(a)
@@ -148,8 +149,8 @@ func TestACopyOfAConflictIsProvenByItsRow(t *testing.T) {
 		c := &checker{p: &process{w: w}, w: w}
 		h := &handed{delivery: &delivery{message: &message{id: "a"}}}
 		h.item = &machine.Item{Handle: h, Print: semel.Fingerprint{Version: 1, Sum: [16]byte{2}}}
-		s := &machine.Settlement{Item: h.item, Kind: semel.Ack, Ending: contract.EndDuplicate}
-		w.store.markers["a"] = marker{print: semel.Fingerprint{Version: 1, Sum: [16]byte{1}}, outcome: contract.Applied}
+		s := &machine.Settlement{Item: h.item, Kind: semel.Ack, Ending: source.EndDuplicate}
+		w.store.markers["a"] = marker{print: semel.Fingerprint{Version: 1, Sum: [16]byte{1}}, outcome: store.Applied}
 		if c.proven(s, h) {
 			t.Error("it is settled as a duplicate, and its identity has another content only")
 		}

@@ -4,10 +4,10 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/internal/steps"
+	"github.com/semel-go/semel/store"
 )
 
 // claim is a process's claim of a row.
@@ -22,7 +22,7 @@ type claim struct {
 	blocked bool
 	// steps are those that were done when it was taken, stepped those that are with the one
 	// that ran last.
-	steps, stepped []contract.StepDone
+	steps, stepped []store.StepDone
 	// calls is what the process knows of those that were made under it.
 	calls calls.Claim
 	// ends is until when the process surely has it.
@@ -202,7 +202,7 @@ func (f *flight) extend() {
 	for i, e := range f.of.Entries {
 		c := handOf(e.Item).claim
 		switch {
-		case c == nil || f.verdicts[i].Kind != contract.Fresh:
+		case c == nil || f.verdicts[i].Kind != store.Fresh:
 		case f.outside():
 			f.keep(c)
 		case c.row.stands(c.token()) && c.row.until > w.at():
@@ -222,7 +222,7 @@ func (f *flight) lookAhead() bool {
 		return true
 	}
 	w := f.p.w
-	known := make([]contract.Verdict, len(f.of.Entries))
+	known := make([]store.Verdict, len(f.of.Entries))
 	for i, e := range f.of.Entries {
 		c := handOf(e.Item).claim
 		switch {
@@ -236,7 +236,7 @@ func (f *flight) lookAhead() bool {
 				c.row.started++
 				c.started = true
 			} else {
-				known[i].Kind = contract.ClaimLost
+				known[i].Kind = store.ClaimLost
 			}
 		}
 	}
@@ -246,7 +246,7 @@ func (f *flight) lookAhead() bool {
 
 // retake takes a row anew; its old transaction may still end it, and then meets
 // another token. It reports whether the store's answer came.
-func (f *flight) retake(c *claim, as machine.As, known *contract.Verdict) bool {
+func (f *flight) retake(c *claim, as machine.As, known *store.Verdict) bool {
 	w := f.p.w
 	from := len(c.tokens)
 	c.tokens = append(c.tokens, w.newToken()) // also if the answer is lost
@@ -263,29 +263,29 @@ func (f *flight) retake(c *claim, as machine.As, known *contract.Verdict) bool {
 	switch {
 	case lost:
 		w.fault("answer of a retake lost", "f%d", f.of.Number)
-		f.fail(contract.ClassDown)
+		f.fail(store.ClassDown)
 		return false
 	case c.row.stands(c.token()):
 		w.coverage.add("fault", "retaken after an unknown commit")
 	case c.row.token == 0 && ((as == machine.AsWaiting || as == machine.AsBlocked) && c.row.as == as || !c.row.waits() && outcomes[c.row.as] == outcomes[as]):
-		*known = contract.Verdict{Kind: contract.Seen, Was: outcomes[as], Known: true}
+		*known = store.Verdict{Kind: store.Seen, Was: outcomes[as], Known: true}
 		w.coverage.add("fault", "claim ended by an unknown commit")
 	default:
-		known.Kind = contract.ClaimLost
+		known.Kind = store.ClaimLost
 	}
 	return true
 }
 
 // look answers what a flight asks of a claim.
-func (f *flight) look(i int) contract.Verdict {
+func (f *flight) look(i int) store.Verdict {
 	c := handOf(f.of.Entries[i].Item).claim
 	switch {
 	case f.known[i].Kind != 0:
 		return f.known[i]
 	case c.row.stands(c.token()) && c.row.until > f.p.w.at() && (!f.p.w.plan.twins || f.p.w.store.waitsFor(c.row)):
-		return contract.Verdict{Kind: contract.Fresh}
+		return store.Verdict{Kind: store.Fresh}
 	}
-	return contract.Verdict{Kind: contract.ClaimLost}
+	return store.Verdict{Kind: store.ClaimLost}
 }
 
 // split parts the ends of claims from the rows of a commit.

@@ -4,8 +4,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // claimsKnown is what the checker knows of a life's inbox.
@@ -142,22 +143,22 @@ func (c *checker) claimOver(s *machine.Settlement) {
 	c.p.forgetClaim(h.claim)
 }
 
-func (c *checker) countClaim(e contract.End) {
+func (c *checker) countClaim(e source.End) {
 	n := &c.counts.Claims
 	switch e {
-	case contract.EndApplied:
+	case source.EndApplied:
 		n.Applied++
-	case contract.EndDuplicate:
+	case source.EndDuplicate:
 		n.Duplicates++
-	case contract.EndWaiting:
+	case source.EndWaiting:
 		n.Waiting++
-	case contract.EndStepped:
+	case source.EndStepped:
 		n.Stepped++
-	case contract.EndParked:
+	case source.EndParked:
 		n.Parked++
-	case contract.EndDeadLettered:
+	case source.EndDeadLettered:
 		n.DeadLettered++
-	case contract.EndDiscarded:
+	case source.EndDiscarded:
 		n.Discarded++
 	}
 }
@@ -189,9 +190,9 @@ func (c *checker) claimRow(f *flight, i int, e machine.Entry, r machine.Row, the
 	switch {
 	case there && (r.Repeat || r.Conflict):
 		c.broke("protocol", "the claim of entry %d of f%d is written as a copy's", i, f.of.Number)
-	case there && v.Kind != contract.Fresh:
+	case there && v.Kind != store.Fresh:
 		c.broke("law 5", "f%d ends the claim of entry %d, and the store said %s", f.of.Number, i, v.String())
-	case !there && v.Kind == contract.Fresh:
+	case !there && v.Kind == store.Fresh:
 		c.broke("law 12", "entry %d of f%d is a claim that stands, and does not end with its effect", i, f.of.Number)
 	case there && r.As != f.endsAs(i):
 		c.broke("law 12", "the claim of entry %d of f%d ends as %s, and its entry is %s", i, f.of.Number, word(asNames[:], r.As), word(asNames[:], e.As))

@@ -3,8 +3,8 @@ package simulator
 import (
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
 // drawClocks decides whether the store's clock is wrong for a while. The decision uses the seed
@@ -62,7 +62,7 @@ func (w *world) cutAhead() {
 		if r.token != 0 {
 			end = r.until
 		}
-		if end > w.at()+r.waiting+contract.ClockSlack {
+		if end > w.at()+r.waiting+store.ClockSlack {
 			w.broke("trap T113", "the row of %s waits for %v, and was to wait for %v", r.key.id, end-w.at(), r.waiting)
 		}
 	}

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/store"
 )
 
 // commit sends COMMIT. What becomes of it the world decides even when the
@@ -43,50 +43,50 @@ func (f *flight) decide(a machine.Commit) {
 		if f.tx.cut && !w.store.down {
 			w.coverage.add("fault", "commit of a transaction that was ended")
 		}
-		if refusal.Outcome == contract.CommitUnknown {
+		if refusal.Outcome == store.CommitUnknown {
 			f.loseCounts(a)
 		}
 		f.answer(refusal)
 	case f.claimsLost(a):
 		w.fault("commit refused because of a claim", "f%d", f.of.Number)
 		w.end(f.tx)
-		f.answer(machine.Ended{Outcome: contract.NotCommitted, Class: contract.ClassClaimLost, Culprit: -1})
+		f.answer(machine.Ended{Outcome: store.NotCommitted, Class: store.ClassClaimLost, Culprit: -1})
 	case w.hurt(troubleUnknown):
 		f.unknown(a)
 	case w.hurt(troubleCommit):
-		class := []contract.Class{contract.ClassContended, contract.ClassDown}[w.choices.below(2)]
+		class := []store.Class{store.ClassContended, store.ClassDown}[w.choices.below(2)]
 		w.fault("commit fails", "f%d %s", f.of.Number, class.String())
 		w.end(f.tx)
-		f.answer(machine.Ended{Outcome: contract.NotCommitted, Class: class, Culprit: -1})
+		f.answer(machine.Ended{Outcome: store.NotCommitted, Class: class, Culprit: -1})
 	default:
 		f.apply(a)
 		if !f.p.over && f.p.diesAt(faults.CommitReplyLost) {
 			return
 		}
-		f.answer(machine.Ended{Outcome: contract.Committed, Culprit: -1, Freed: f.freed})
+		f.answer(machine.Ended{Outcome: store.Committed, Culprit: -1, Freed: f.freed})
 	}
 }
 
 // refusal returns why the store must refuse the COMMIT.
 func (f *flight) refusal() (machine.Ended, bool) {
 	w := f.p.w
-	e := machine.Ended{Outcome: contract.NotCommitted, Culprit: -1}
+	e := machine.Ended{Outcome: store.NotCommitted, Culprit: -1}
 	switch {
 	case f.tx.cut || !f.tx.open || w.store.down:
-		e.Class = contract.ClassDown
+		e.Class = store.ClassDown
 		if w.choices.flip() {
-			e.Outcome = contract.CommitUnknown
+			e.Outcome = store.CommitUnknown
 		}
 		return e, true
 	case f.tx.broken:
-		e.Class = contract.ClassAborted
+		e.Class = store.ClassAborted
 		return e, true
 	}
 	for _, x := range f.tx.effects {
 		if x.message.conduct == failsAtCommit && f.acts(x.entry, x.message) {
 			x.message.fail()
 			w.fault("commit refused", "f%d because of %s", f.of.Number, x.message.name())
-			e.Class = []contract.Class{contract.ClassPermanent, contract.ClassRetry}[x.message.number%2]
+			e.Class = []store.Class{store.ClassPermanent, store.ClassRetry}[x.message.number%2]
 			if w.plan.named {
 				e.Culprit = x.entry
 			}
@@ -102,7 +102,7 @@ func (f *flight) refusal() (machine.Ended, bool) {
 // rowRefusal is a store that does not take a row: nobody's handler is at fault.
 func (f *flight) rowRefusal(a machine.Commit) (machine.Ended, bool) {
 	w := f.p.w
-	e := machine.Ended{Outcome: contract.NotCommitted, Culprit: -1, Class: contract.ClassRetry}
+	e := machine.Ended{Outcome: store.NotCommitted, Culprit: -1, Class: store.ClassRetry}
 	rows := slices.DeleteFunc(slices.Clone(a.Rows), func(r machine.Row) bool { return slices.Contains(f.call.Fresh, r.Entry) })
 	if len(rows) == 0 || !w.hurt(troubleRow) {
 		return e, false
@@ -110,7 +110,7 @@ func (f *flight) rowRefusal(a machine.Commit) (machine.Ended, bool) {
 	r := rows[w.choices.below(len(rows))]
 	w.fault("row refused", "f%d because of %s", f.of.Number, f.message(r.Entry).name())
 	if w.choices.flip() {
-		e.Class = contract.ClassPermanent
+		e.Class = store.ClassPermanent
 	}
 	if w.plan.named {
 		e.Culprit = r.Entry
@@ -128,9 +128,9 @@ func (m *message) failsLate() bool {
 func (f *flight) late(x effect) machine.Ended {
 	x.message.fail()
 	f.p.w.fault("commit refused as if by others or the store", "f%d because of %s", f.of.Number, x.message.name())
-	e := machine.Ended{Outcome: contract.NotCommitted, Class: contract.ClassContended, Culprit: -1}
+	e := machine.Ended{Outcome: store.NotCommitted, Class: store.ClassContended, Culprit: -1}
 	if x.message.conduct == alwaysDown {
-		e.Class = contract.ClassDown
+		e.Class = store.ClassDown
 	}
 	if x.message.number%3 == 1 {
 		e.Culprit = x.entry
@@ -168,11 +168,11 @@ func (f *flight) unknown(a machine.Commit) {
 	} else {
 		w.after(wait, settle)
 	}
-	class := contract.ClassDown
+	class := store.ClassDown
 	if f.outside() {
-		class = contract.ClassNone
+		class = store.ClassNone
 	}
-	f.answer(machine.Ended{Outcome: contract.CommitUnknown, Class: class, Culprit: -1})
+	f.answer(machine.Ended{Outcome: store.CommitUnknown, Class: class, Culprit: -1})
 }
 
 // overtaken lets another process come first with a message of a flight that was
@@ -200,7 +200,7 @@ func (f *flight) apply(a machine.Commit) {
 	f.enterLines(rows)
 	for i := range ends {
 		c := handOf(f.of.Entries[ends[i].Entry].Item).claim
-		c.row.calls.End(f.callEnd, contract.Token(f.sent[ends[i].Entry]))
+		c.row.calls.End(f.callEnd, store.Token(f.sent[ends[i].Entry]))
 		f.checkClaimEnd(c, &ends[i])
 		w.store.endClaim(c, &ends[i], f.p)
 		f.freed = w.store.advance(c.row, f.p, w.at()) || f.freed
@@ -248,7 +248,7 @@ func (f *flight) answer(e machine.Ended) {
 	f.p.soon(func() {
 		e.Until = f.renew()
 		f.drop()
-		if e.Outcome == contract.Committed {
+		if e.Outcome == store.Committed {
 			f.p.feedAt(e, faults.AfterCommit)
 			f.betweenSteps()
 			return

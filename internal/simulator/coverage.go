@@ -3,8 +3,8 @@ package simulator
 import (
 	"fmt"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/store"
 )
 
 // Coverage counts what was met, by kind and name.
@@ -131,7 +131,7 @@ func fetchedName(e machine.Fetched) string {
 
 func endedName(e machine.Ended) string {
 	name := "ended, " + e.Outcome.String()
-	if e.Outcome == contract.NotCommitted {
+	if e.Outcome == store.NotCommitted {
 		name += " " + e.Class.String()
 	}
 	if e.Culprit >= 0 {

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/store"
 )
 
 // disturb does something to the world now and then, until it is calm.
@@ -150,7 +150,7 @@ func (w *world) elsewhere(m *message, most time.Duration) {
 	if w.store.down || w.closing || m.refused != "" || m.conduct == saysDuplicate || w.plan.config.Unmarked {
 		return
 	}
-	if w.store.locks[m.id] != nil || w.store.judge(m.id, semel.Fingerprint{}).Kind != contract.Fresh || !w.formerlyFree(m) || w.store.old(m) || m.age > w.now {
+	if w.store.locks[m.id] != nil || w.store.judge(m.id, semel.Fingerprint{}).Kind != store.Fresh || !w.formerlyFree(m) || w.store.old(m) || m.age > w.now {
 		return
 	}
 	if m.former != "" && !w.twoFormers(m) && w.choices.flip() {
@@ -221,23 +221,23 @@ func (w *world) commitElsewhere(t *transaction, m *message, as machine.As) {
 
 // drawPast gives some identities a marker from before the run.
 func (w *world) drawPast() {
-	past := []contract.Outcome{contract.Applied, contract.Parked, newer, contract.DeadLettered, contract.Discarded}
+	past := []store.Outcome{store.Applied, store.Parked, newer, store.DeadLettered, store.Discarded}
 	if w.plan.config.Inbox {
-		past = append(past, contract.Waiting)
+		past = append(past, store.Waiting)
 	}
 	rate := 40
 	if w.plan.rebuilds { // the newer release would know of generations, too
-		past = slices.DeleteFunc(past, func(o contract.Outcome) bool { return o == newer })
+		past = slices.DeleteFunc(past, func(o store.Outcome) bool { return o == newer })
 	}
 	if w.plan.streams > 0 { // those that follow in a stream must not pass one that waits
 		rate, past = 12, append(past, newer, newer, newer, newer, newer, newer)
 	}
 	for _, m := range w.messages {
-		if m.refused != "" || m.conduct == saysDuplicate || !w.choices.chance(rate) || w.store.judge(m.id, m.print).Kind != contract.Fresh {
+		if m.refused != "" || m.conduct == saysDuplicate || !w.choices.chance(rate) || w.store.judge(m.id, m.print).Kind != store.Fresh {
 			continue
 		}
 		v := past[w.choices.below(len(past))]
-		if v == contract.Applied && m.version > 0 && !w.isNext(m) {
+		if v == store.Applied && m.version > 0 && !w.isNext(m) {
 			continue
 		}
 		print := m.print

@@ -2,8 +2,9 @@ package simulator
 
 import (
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // settle checks what the broker is told.
@@ -31,7 +32,7 @@ func (c *checker) settle(a *machine.Settle) {
 			c.handBack(s, h)
 		case s.Kind == semel.DeadLetter:
 			c.deadLetter(s, h)
-		case s.Ending == contract.EndUnknown:
+		case s.Ending == source.EndUnknown:
 			c.broke("protocol", "%s is acknowledged without an end", m.name())
 		case c.skips(m):
 			c.skipped(s, m, others)
@@ -55,7 +56,7 @@ func (c *checker) settle(a *machine.Settle) {
 func (c *checker) handBack(s *machine.Settlement, h *handed) {
 	lane := c.lanes[s.Item.Lane]
 	switch {
-	case s.Ending != contract.EndUnknown:
+	case s.Ending != source.EndUnknown:
 		c.broke("protocol", "%s is handed back with an end", h.delivery.message.name())
 	case !c.p.config.OneAttempt && !c.stopping && !lane.revoking && c.p.config.Lanes != machine.NoOrder:
 		c.broke("law 8", "%s is handed back though its lane goes on", h.delivery.message.name())
@@ -67,7 +68,7 @@ func (c *checker) handBack(s *machine.Settlement, h *handed) {
 func (c *checker) deadLetter(s *machine.Settlement, h *handed) {
 	m := h.delivery.message
 	switch {
-	case s.Ending != contract.EndUnknown || h.copied:
+	case s.Ending != source.EndUnknown || h.copied:
 		c.broke("protocol", "%s is copied to the dead letters after its end", m.name())
 	case !s.Again && s.Attempts != h.attempts:
 		c.charged(h, s.Attempts)
@@ -82,7 +83,7 @@ func (c *checker) deadLetter(s *machine.Settlement, h *handed) {
 func (c *checker) countedOnRow(s *machine.Settlement) {
 	id := identity(s.Item)
 	m, marked := c.w.store.marked(handOf(s.Item).delivery.message)
-	if s.Ending != contract.EndDuplicate || !marked || c.w.store.passed[id] {
+	if s.Ending != source.EndDuplicate || !marked || c.w.store.passed[id] {
 		return
 	}
 	key := rowKey{id: id}
@@ -96,7 +97,7 @@ func (c *checker) countedOnRow(s *machine.Settlement) {
 		}
 		return
 	}
-	if !key.conflict && m.outcome == contract.Applied && (!c.p.config.Keep || r == nil) {
+	if !key.conflict && m.outcome == store.Applied && (!c.p.config.Keep || r == nil) {
 		if r != nil { // it waited when the copy was counted, or was
 			r.settled++
 		}
@@ -115,25 +116,25 @@ func (c *checker) countedOnRow(s *machine.Settlement) {
 	}
 }
 
-func (c *checker) count(e contract.End) {
+func (c *checker) count(e source.End) {
 	switch e {
-	case contract.EndApplied:
+	case source.EndApplied:
 		c.counts.Applied++
-	case contract.EndDuplicate:
+	case source.EndDuplicate:
 		c.counts.Duplicates++
-	case contract.EndConflict:
+	case source.EndConflict:
 		c.counts.Conflicts++
-	case contract.EndParked:
+	case source.EndParked:
 		c.counts.Parked++
-	case contract.EndDeadLettered:
+	case source.EndDeadLettered:
 		c.counts.DeadLettered++
-	case contract.EndDiscarded:
+	case source.EndDiscarded:
 		c.counts.Discarded++
-	case contract.EndSkipped:
+	case source.EndSkipped:
 		c.counts.Skipped++
-	case contract.EndReceived:
+	case source.EndReceived:
 		c.counts.Received++
-	case contract.EndWaiting:
+	case source.EndWaiting:
 		c.counts.Waiting++
 	}
 }
@@ -143,20 +144,20 @@ func (c *checker) count(e contract.End) {
 func (c *checker) evidence(s *machine.Settlement, h *handed) {
 	m := h.delivery.message
 	c.arose("law 2")
-	if s.Ending == contract.EndDuplicate {
+	if s.Ending == source.EndDuplicate {
 		c.arose("law 9")
 	}
 	if c.unknownHere(s.Item) {
 		c.broke("P1", "%s is settled as %s, and only a newer release knows what became of it", m.name(), s.Ending.String())
 	}
-	if s.Ending == contract.EndDuplicate && c.othersContent(s.Item) {
+	if s.Ending == source.EndDuplicate && c.othersContent(s.Item) {
 		c.broke("law 10", "%s is settled as a duplicate, and its identity has another content", m.name())
 	}
 	forgotten := s.Again && c.w.store.wasRemoved(identity(s.Item)) // the broker has it, and its answer was lost
 	if !forgotten && !c.proven(s, h) {
 		c.broke("law 2", "%s is settled as %s, and the store does not hold it", m.name(), s.Ending.String())
 	}
-	if s.Ending == contract.EndDuplicate && h.applied {
+	if s.Ending == source.EndDuplicate && h.applied {
 		c.broke("case 3", "%s is settled as a duplicate of itself", m.name())
 	}
 	if why := c.wrongEnd(s.Ending, h); why != "" {
@@ -172,35 +173,35 @@ func (c *checker) othersContent(i *machine.Item) bool {
 }
 
 func (c *checker) proven(s *machine.Settlement, h *handed) bool {
-	store, id := c.w.store, identity(s.Item)
-	marker, marked := store.marked(h.delivery.message)
+	st, id := c.w.store, identity(s.Item)
+	marker, marked := st.marked(h.delivery.message)
 	parted := marked && conflicts(marker.print, s.Item.Print)
-	if store.passed[id] {
-		return store.rowWith(id, s.Item.Print)
+	if st.passed[id] {
+		return st.rowWith(id, s.Item.Print)
 	}
 	switch s.Ending {
-	case contract.EndApplied:
+	case source.EndApplied:
 		if c.p.config.Unmarked {
-			return h.handled && store.effects[id] > 0
+			return h.handled && st.effects[id] > 0
 		}
-		return marked && !parted && marker.outcome == contract.Applied
-	case contract.EndDuplicate:
+		return marked && !parted && marker.outcome == store.Applied
+	case source.EndDuplicate:
 		// A copy of a conflict is counted on the conflict's row, which may be removed
 		// between its mark and its commit.
 		key := rowKey{id, true, s.Item.Print}
-		return marked && !parted || store.rows[key] != nil || store.goneRows[key] || c.p.config.Unmarked && h.delivery.message.conduct == saysDuplicate
-	case contract.EndConflict:
-		row := store.rows[rowKey{id, true, s.Item.Print}]
+		return marked && !parted || st.rows[key] != nil || st.goneRows[key] || c.p.config.Unmarked && h.delivery.message.conduct == saysDuplicate
+	case source.EndConflict:
+		row := st.rows[rowKey{id, true, s.Item.Print}]
 		if row != nil && row.as == machine.AsDeadLettered && !c.copied(s.Item) {
 			return false
 		}
 		return parted && (row != nil || c.p.config.OnConflict == machine.ThenAcceptFirst)
-	case contract.EndDeadLettered:
-		return marked && !parted && store.rows[rowKey{id: id}] != nil && c.copied(s.Item)
-	case contract.EndReceived, contract.EndWaiting:
-		return marked && !parted && (h.doubt || store.rows[rowKey{id: id}] != nil)
-	case contract.EndParked, contract.EndDiscarded:
-		return marked && !parted && store.rows[rowKey{id: id}] != nil
+	case source.EndDeadLettered:
+		return marked && !parted && st.rows[rowKey{id: id}] != nil && c.copied(s.Item)
+	case source.EndReceived, source.EndWaiting:
+		return marked && !parted && (h.doubt || st.rows[rowKey{id: id}] != nil)
+	case source.EndParked, source.EndDiscarded:
+		return marked && !parted && st.rows[rowKey{id: id}] != nil
 	}
 	return false
 }
@@ -212,28 +213,28 @@ func (c *checker) copied(i *machine.Item) bool {
 }
 
 // wrongEnd names the law that an end breaks, or nothing.
-func (c *checker) wrongEnd(e contract.End, h *handed) string {
+func (c *checker) wrongEnd(e source.End, h *handed) string {
 	m := h.delivery.message
 	if h.must != 0 && ends[h.must] == e {
 		return ""
 	}
 	switch e {
-	case contract.EndApplied:
+	case source.EndApplied:
 		if m.times > always/2 || m.refused != "" {
 			return "law 12"
 		}
-	case contract.EndReceived:
+	case source.EndReceived:
 		if !c.p.config.Receive || h.claim != nil {
 			return "law 12"
 		}
-	case contract.EndWaiting:
+	case source.EndWaiting:
 		if h.claim == nil && !c.p.config.Wait {
 			return "case 6"
 		}
 		if m.harmless && m.charged == 0 {
 			return "law 7"
 		}
-	case contract.EndParked:
+	case source.EndParked:
 		if h.item.Refused != nil && h.claim != nil {
 			return ""
 		}
@@ -243,11 +244,11 @@ func (c *checker) wrongEnd(e contract.End, h *handed) string {
 		if !c.mayEnd(m, machine.ThenPark) && !(h.claim != nil && c.mayDeadLetter(m)) {
 			return "law 4"
 		}
-	case contract.EndDeadLettered:
+	case source.EndDeadLettered:
 		if !c.mayDeadLetter(m) {
 			return "law 4"
 		}
-	case contract.EndDiscarded:
+	case source.EndDiscarded:
 		if m.conduct != asksDiscard && !(m.conduct == findsUnmet && c.p.config.OnUnmet == machine.ThenDiscard) {
 			return "law 4"
 		}
@@ -312,11 +313,11 @@ func (c *checker) allowed(as machine.As, h *handed) {
 		}
 	case machine.AsReceived:
 		c.arose("D2")
-		if why := c.wrongEnd(contract.EndReceived, h); why != "" {
+		if why := c.wrongEnd(source.EndReceived, h); why != "" {
 			c.broke(why, "%s is to be received", m.name())
 		}
 	case machine.AsWaiting, machine.AsBlocked:
-		if why := c.wrongEnd(contract.EndWaiting, h); why != "" {
+		if why := c.wrongEnd(source.EndWaiting, h); why != "" {
 			c.broke(why, "%s (%s) is to wait in the inbox", m.name(), word(conductNames[:], m.conduct))
 		}
 	case machine.AsDuplicate:
@@ -324,18 +325,18 @@ func (c *checker) allowed(as machine.As, h *handed) {
 			c.broke("law 12", "%s is marked as applied without its handler", m.name())
 		}
 	case machine.AsParked, machine.AsOverdue:
-		if why := c.wrongEnd(contract.EndParked, h); why != "" {
+		if why := c.wrongEnd(source.EndParked, h); why != "" {
 			c.broke(why, "%s (%s) is to be parked", m.name(), word(conductNames[:], m.conduct))
 		}
 	case machine.AsDeadLettered:
 		if !h.copied {
 			c.broke("law 2", "%s is marked as dead-lettered, and no copy is known", m.name())
 		}
-		if why := c.wrongEnd(contract.EndDeadLettered, h); why != "" {
+		if why := c.wrongEnd(source.EndDeadLettered, h); why != "" {
 			c.broke(why, "%s (%s) is to be dead-lettered", m.name(), word(conductNames[:], m.conduct))
 		}
 	case machine.AsDiscarded:
-		if why := c.wrongEnd(contract.EndDiscarded, h); why != "" {
+		if why := c.wrongEnd(source.EndDiscarded, h); why != "" {
 			c.broke(why, "%s (%s) is to be discarded", m.name(), word(conductNames[:], m.conduct))
 		}
 	}

@@ -3,8 +3,9 @@ package simulator
 import (
 	"slices"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // expect says how the entries of a committed flight must end, by what the store
@@ -16,10 +17,10 @@ func (c *checker) expect(f *flight) {
 			continue
 		}
 		h.expected = c.endOf(f.endsAs(i), f.verdicts[i], h)
-		if h.expected == contract.EndApplied && h.stepInDoubt && f.verdicts[i].Kind != contract.Fresh {
-			h.expected = contract.EndStepped // it is what the lost commit did, and others went on
+		if h.expected == source.EndApplied && h.stepInDoubt && f.verdicts[i].Kind != store.Fresh {
+			h.expected = source.EndStepped // it is what the lost commit did, and others went on
 		}
-		if h.expected == contract.EndReceived || h.expected == contract.EndWaiting || h.expected == contract.EndStepped {
+		if h.expected == source.EndReceived || h.expected == source.EndWaiting || h.expected == source.EndStepped {
 			c.claims.news += 2 // now, or at its moment
 			c.claims.waits++
 		}
@@ -30,49 +31,49 @@ func (c *checker) expect(f *flight) {
 }
 
 // endOf is how an entry must end, EndUnknown if it must go on.
-func (c *checker) endOf(as machine.As, v contract.Verdict, h *handed) contract.End {
+func (c *checker) endOf(as machine.As, v store.Verdict, h *handed) source.End {
 	conf := c.p.config
-	conflict := v.Kind == contract.Conflict
+	conflict := v.Kind == store.Conflict
 	switch {
-	case v.Kind == contract.Busy, v.Kind == contract.Newer, v.Kind == contract.ClaimLost, early(v), conflict && conf.OnConflict == machine.ThenHalt:
-		return contract.EndUnknown
+	case v.Kind == store.Busy, v.Kind == store.Newer, v.Kind == store.ClaimLost, early(v), conflict && conf.OnConflict == machine.ThenHalt:
+		return source.EndUnknown
 	case newConflict(v) && conf.OnConflict == machine.ThenDeadLetter && !h.copied:
-		return contract.EndUnknown
+		return source.EndUnknown
 	case newConflict(v), conflict && v.Known && (conf.OnConflict == machine.ThenAcceptFirst || h.doubt):
-		return contract.EndConflict
-	case v.Kind != contract.Fresh && !(h.doubt && c.ownOutcome(as, v, h)):
-		return contract.EndDuplicate
+		return source.EndConflict
+	case v.Kind != store.Fresh && !(h.doubt && c.ownOutcome(as, v, h)):
+		return source.EndDuplicate
 	}
 	return ends[as]
 }
 
 // ownOutcome reports whether what a mark in doubt found is what its commit wrote, or
 // became of that.
-func (c *checker) ownOutcome(as machine.As, v contract.Verdict, h *handed) bool {
+func (c *checker) ownOutcome(as machine.As, v store.Verdict, h *handed) bool {
 	if v.Former || h.conflicted {
 		return false
 	}
-	if h.claim == nil && v.Kind == contract.Seen && outcomes[as] == contract.Waiting {
+	if h.claim == nil && v.Kind == store.Seen && outcomes[as] == store.Waiting {
 		return true
 	}
 	return v.Already(outcomes[as]) && as != machine.AsDuplicate
 }
 
 // newConflict reports a conflict without a row.
-func newConflict(v contract.Verdict) bool { return v.Kind == contract.Conflict && !v.Known }
+func newConflict(v store.Verdict) bool { return v.Kind == store.Conflict && !v.Known }
 
 // ends is how what is marked so ends.
-var ends = [...]contract.End{
-	machine.AsApplied:      contract.EndApplied,
-	machine.AsDuplicate:    contract.EndDuplicate,
-	machine.AsParked:       contract.EndParked,
-	machine.AsDiscarded:    contract.EndDiscarded,
-	machine.AsDeadLettered: contract.EndDeadLettered,
-	machine.AsReceived:     contract.EndReceived,
-	machine.AsWaiting:      contract.EndWaiting,
-	machine.AsBlocked:      contract.EndWaiting,
-	machine.AsOverdue:      contract.EndParked,
-	machine.AsStepped:      contract.EndStepped,
+var ends = [...]source.End{
+	machine.AsApplied:      source.EndApplied,
+	machine.AsDuplicate:    source.EndDuplicate,
+	machine.AsParked:       source.EndParked,
+	machine.AsDiscarded:    source.EndDiscarded,
+	machine.AsDeadLettered: source.EndDeadLettered,
+	machine.AsReceived:     source.EndReceived,
+	machine.AsWaiting:      source.EndWaiting,
+	machine.AsBlocked:      source.EndWaiting,
+	machine.AsOverdue:      source.EndParked,
+	machine.AsStepped:      source.EndStepped,
 }
 
 // doubts remembers what a commit of unknown outcome may have marked: what is
@@ -82,7 +83,7 @@ func (c *checker) doubts(f *flight) {
 		h := handOf(e.Item)
 		conf := c.p.config.OnConflict
 		kept := newConflict(f.verdicts[i]) && (conf == machine.ThenPark || conf == machine.ThenDeadLetter && h.copied)
-		if f.verdicts[i].Kind == contract.Fresh && !slices.Contains(f.trim, i) || kept {
+		if f.verdicts[i].Kind == store.Fresh && !slices.Contains(f.trim, i) || kept {
 			h.doubt, h.conflicted = true, kept
 			h.stepInDoubt = f.endsAs(i) == machine.AsStepped
 			c.arose("case 3")
@@ -94,7 +95,7 @@ func (c *checker) doubts(f *flight) {
 // marked by the commit in doubt.
 func (c *checker) marked(e machine.Marked) {
 	for i, v := range e.Verdicts {
-		if v.Kind == contract.Fresh || early(v) {
+		if v.Kind == store.Fresh || early(v) {
 			handOf(e.Flight.Entries[i].Item).doubt = false
 		}
 	}
@@ -105,11 +106,11 @@ func (c *checker) marked(e machine.Marked) {
 func (c *checker) ending(s *machine.Settlement, h *handed) {
 	m := h.delivery.message
 	want := h.expected
-	if want == contract.EndUnknown && h.endsAsOld() {
+	if want == source.EndUnknown && h.endsAsOld() {
 		want = ends[h.must]
 	}
-	if want == contract.EndUnknown {
-		want = contract.EndDuplicate // it rode, or its constraint said so
+	if want == source.EndUnknown {
+		want = source.EndDuplicate // it rode, or its constraint said so
 	}
 	law := "law 12"
 	if h.doubt {
@@ -198,14 +199,14 @@ func (c *checker) reports(e machine.Event) {
 func (c *checker) reportsOfEnd(e machine.Ended, want *[len(reportNames)]int) {
 	f := c.p.last
 	switch {
-	case e.Outcome == contract.Committed:
+	case e.Outcome == store.Committed:
 		want[machine.ReportCommitted] = 1
 		for i, en := range f.of.Entries {
-			if en.As == machine.AsDuplicate && f.verdicts[i].Kind == contract.Fresh && !slices.Contains(f.trim, i) {
+			if en.As == machine.AsDuplicate && f.verdicts[i].Kind == store.Fresh && !slices.Contains(f.trim, i) {
 				want[machine.ReportBackstop]++
 			}
 		}
-	case e.Outcome == contract.CommitUnknown:
+	case e.Outcome == store.CommitUnknown:
 		want[machine.ReportUnknown] = 1
 	case f.contended(e):
 		want[machine.ReportContended] = 1
@@ -215,7 +216,7 @@ func (c *checker) reportsOfEnd(e machine.Ended, want *[len(reportNames)]int) {
 // contended reports whether a flight ended through contention.
 func (f *flight) contended(e machine.Ended) bool {
 	if f.failed {
-		return f.failure.Class == contract.ClassContended
+		return f.failure.Class == store.ClassContended
 	}
-	return e.Class == contract.ClassContended
+	return e.Class == store.ClassContended
 }

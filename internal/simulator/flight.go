@@ -4,9 +4,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/store"
 )
 
 // phase is what a flight is doing.
@@ -27,7 +27,7 @@ type flight struct {
 	of       *machine.Flight
 	phase    phase
 	tx       *transaction
-	verdicts []contract.Verdict
+	verdicts []store.Verdict
 	call     machine.Run
 	done     int
 	// failed: a handler failed in this flight.
@@ -41,22 +41,22 @@ type flight struct {
 	// generation is what its process knew to be active when it began, store what it has
 	// marked in.
 	generation int
-	store      *store
+	store      *simStore
 	ranAt      time.Duration
 	trim       []int
 	lost       bool // the keeper has found that a claim of its is another's
 	// known are verdicts on claims that stood before the transaction; nil: not
 	// looked yet.
-	known []contract.Verdict
+	known []store.Verdict
 	// following are the entries that were their streams' next when the marks were answered;
 	// freed: its commit has freed rows.
 	following []bool
 	freed     bool
 	// started is what its row knew when the start of its call was committed; callEnd what is
 	// known of the call when its claim is ended; sent are the tokens of its ends, by entry.
-	started   contract.CallStarted
+	started   store.CallStarted
 	startedAt time.Duration
-	callEnd   contract.CallOutcome
+	callEnd   store.CallOutcome
 	sent      map[int]uint64
 }
 
@@ -77,7 +77,7 @@ func (p *process) open(a machine.Begin) {
 }
 
 // fail answers a Begin that left nothing open.
-func (f *flight) fail(c contract.Class) { f.refuse(machine.Marked{Class: c}) }
+func (f *flight) fail(c store.Class) { f.refuse(machine.Marked{Class: c}) }
 
 func (f *flight) refuse(e machine.Marked) {
 	e.Flight = f.of
@@ -102,11 +102,11 @@ func (f *flight) begin(deadline time.Duration) {
 func (f *flight) lock(deadline time.Duration) {
 	w := f.p.w
 	if w.store.down || f.closedOut() {
-		f.fail(contract.ClassDown)
+		f.fail(store.ClassDown)
 		return
 	}
 	if w.hurt(troubleBegin) {
-		c := []contract.Class{contract.ClassContended, contract.ClassDown}[w.choices.below(2)]
+		c := []store.Class{store.ClassContended, store.ClassDown}[w.choices.below(2)]
 		w.fault("begin fails", "%s", c.String())
 		f.fail(c)
 		return
@@ -135,13 +135,13 @@ func (f *flight) lock(deadline time.Duration) {
 	if len(busy) > 0 {
 		w.coverage.add("fault", "copy busy")
 		if len(f.of.Entries) > 1 && !w.plan.named || w.choices.flip() {
-			f.refuse(machine.Marked{Class: contract.ClassContended, CopyBusy: true})
+			f.refuse(machine.Marked{Class: store.ClassContended, CopyBusy: true})
 			return
 		}
 	}
 	if held { // a store that has waited for it in vain cannot go on
 		w.coverage.add("fault", "stream held elsewhere")
-		f.refuse(machine.Marked{Class: contract.ClassContended, CopyBusy: true})
+		f.refuse(machine.Marked{Class: store.ClassContended, CopyBusy: true})
 		return
 	}
 	f.mark(busy)
@@ -185,13 +185,13 @@ func (f *flight) mark(busy []int) {
 		w.store.serial = f.tx
 	}
 	for i, e := range f.of.Entries {
-		v := contract.Verdict{Kind: contract.Fresh}
+		v := store.Verdict{Kind: store.Fresh}
 		switch {
 		case e.Unmarked:
 		case handOf(e.Item).claim != nil:
 			v = f.look(i)
 		case slices.Contains(busy, i):
-			v.Kind = contract.Busy
+			v.Kind = store.Busy
 		default:
 			v = f.markOne(i, e)
 		}
@@ -229,7 +229,7 @@ func (f *flight) rollback() {
 		f.p.w.end(f.tx)
 		f.p.soon(func() {
 			f.drop()
-			f.p.feed(machine.Ended{Flight: f.of, Outcome: contract.NotCommitted, Culprit: -1})
+			f.p.feed(machine.Ended{Flight: f.of, Outcome: store.NotCommitted, Culprit: -1})
 		})
 	})
 }

@@ -5,8 +5,8 @@ import (
 	"strconv"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/source"
 )
 
 // makeForeign makes a message another consumer's. One that is skipped needs no
@@ -54,7 +54,7 @@ func (c *checker) foreignEntry(f *machine.Flight, e machine.Entry, m *message) {
 func (c *checker) skipped(s *machine.Settlement, m *message, others int) {
 	c.arose("C16")
 	switch {
-	case s.Ending != contract.EndSkipped:
+	case s.Ending != source.EndSkipped:
 		c.broke("C16", "%s is another consumer's, and is settled as %s", m.name(), s.Ending.String())
 	case s.Again:
 	case c.known.down && others > 0 && !c.handlerSticks():

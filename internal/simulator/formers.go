@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/store"
 )
 
 // drawFormer gives a message a former identity: up to three have one, since it was coarser.
@@ -37,7 +37,7 @@ func formerOf(i *machine.Item) string {
 }
 
 // holder is who has locked one of an item's identities; nil if nobody.
-func (s *store) holder(i *machine.Item) *transaction {
+func (s *simStore) holder(i *machine.Item) *transaction {
 	if t := s.locks[identity(i)]; t != nil {
 		return t
 	}
@@ -45,20 +45,20 @@ func (s *store) holder(i *machine.Item) *transaction {
 }
 
 // markOne marks an entry under its identities, and answers.
-func (f *flight) markOne(i int, e machine.Entry) contract.Verdict {
+func (f *flight) markOne(i int, e machine.Entry) store.Verdict {
 	s, m := f.p.w.store, handOf(e.Item).delivery.message
 	v := s.judge(m.id, e.Item.Print)
-	if v.Kind == contract.Fresh && m.former != "" {
+	if v.Kind == store.Fresh && m.former != "" {
 		if s.locks[m.former] == f.tx { // of an entry before it
-			return contract.Verdict{Kind: contract.Busy}
+			return store.Verdict{Kind: store.Busy}
 		}
 		v = s.judge(m.former, e.Item.Print)
-		if v.Former = v.Kind != contract.Fresh; v.Former {
-			v.Known = s.rows[rowKey{m.id, true, e.Item.Print}] != nil && v.Kind == contract.Conflict
+		if v.Former = v.Kind != store.Fresh; v.Former {
+			v.Known = s.rows[rowKey{m.id, true, e.Item.Print}] != nil && v.Kind == store.Conflict
 			f.p.w.coverage.add("fault", "former identity: "+v.Kind.String())
 		}
 	}
-	if v.Kind == contract.Fresh {
+	if v.Kind == store.Fresh {
 		s.write(f.tx, mark{i, m.id, e.As, e.Item.Print, f.p.w.now})
 		if m.former != "" {
 			s.write(f.tx, mark{i, m.former, e.As, e.Item.Print, f.p.w.now})
@@ -87,7 +87,7 @@ func (c *checker) formersApart(f *machine.Flight, marked map[string]bool, m *mes
 
 // marked is the marker that says what became of a message: its own, also when it was removed
 // since, or else the one under its former identity.
-func (s *store) marked(m *message) (marker, bool) {
+func (s *simStore) marked(m *message) (marker, bool) {
 	own, there := s.markers[m.id]
 	if was := s.gone[m.id]; !there && was.times > 0 {
 		return was.marker, true
@@ -102,12 +102,12 @@ func (s *store) marked(m *message) (marker, bool) {
 // formerlyFree reports whether nobody has marked, or is marking, a message's former
 // identity.
 func (w *world) formerlyFree(m *message) bool {
-	return m.former == "" || w.store.locks[m.former] == nil && w.store.judge(m.former, byFirstRule(m)).Kind == contract.Fresh
+	return m.former == "" || w.store.locks[m.former] == nil && w.store.judge(m.former, byFirstRule(m)).Kind == store.Fresh
 }
 
 // outcomeOf is what became of a message's identity, 0 if nothing did: under a former one
 // that of the content that was marked there.
-func (w *world) outcomeOf(m *message) contract.Outcome {
+func (w *world) outcomeOf(m *message) store.Outcome {
 	own, there := w.store.markers[m.id]
 	if there || m.former == "" {
 		return own.outcome

@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/store"
 )
 
 var errHandler = errors.New("the handler failed")
@@ -77,14 +77,14 @@ func (f *flight) handled(entry int, m *message) {
 	}
 	switch {
 	case f.abort && f.p.w.choices.flip():
-		f.ranTo(&machine.Failure{Class: contract.ClassContended, Err: errHandler})
+		f.ranTo(&machine.Failure{Class: store.ClassContended, Err: errHandler})
 	case f.lost && f.p.w.choices.flip():
 		f.p.w.coverage.add("fault", "handler cancelled for a lost claim")
-		f.ranTo(&machine.Failure{Class: contract.ClassClaimLost, Err: contract.ErrClaimLost})
+		f.ranTo(&machine.Failure{Class: store.ClassClaimLost, Err: store.ErrClaimLost})
 	case f.tx.cut || f.p.w.store.down:
-		f.ranTo(&machine.Failure{Class: contract.ClassDown, Err: errHandler})
+		f.ranTo(&machine.Failure{Class: store.ClassDown, Err: errHandler})
 	case f.tx.broken:
-		f.ranTo(&machine.Failure{Class: contract.ClassAborted, Err: errHandler})
+		f.ranTo(&machine.Failure{Class: store.ClassAborted, Err: errHandler})
 	case f.acts(entry, m) && m.conduct != failsAtCommit && m.conduct != sticks && !m.failsLate():
 		m.fail()
 		f.misbehave(entry, m)
@@ -102,7 +102,7 @@ func (f *flight) misbehave(entry int, m *message) {
 	}
 	f.tx.broken = true
 	if f.p.w.plan.broken {
-		f.ranTo(&machine.Failure{Class: contract.ClassRetry, Decision: semel.DecideRetry, Err: errHandler})
+		f.ranTo(&machine.Failure{Class: store.ClassRetry, Decision: semel.DecideRetry, Err: errHandler})
 		return
 	}
 	f.done++
@@ -112,7 +112,7 @@ func (f *flight) misbehave(entry int, m *message) {
 // blame returns the failure that a message's handler reports.
 func (f *flight) blame(m *message) *machine.Failure {
 	conf := f.p.config
-	a := machine.Failure{Class: contract.ClassPermanent, Err: errHandler}
+	a := machine.Failure{Class: store.ClassPermanent, Err: errHandler}
 	switch m.conduct {
 	case failsForGood:
 		a.Decision, a.Reason = semel.DecidePermanent, "permanent failure"
@@ -127,11 +127,11 @@ func (f *flight) blame(m *message) *machine.Failure {
 	case findsUnmet:
 		a.Decision, a.Reason = semel.DecideUnmet, "condition unmet"
 	case meetsContention, alwaysContends:
-		a.Class, a.Outside = contract.ClassContended, m.outside()
+		a.Class, a.Outside = store.ClassContended, m.outside()
 	case meetsDown, alwaysDown:
-		a.Class, a.Outside = contract.ClassDown, m.outside()
+		a.Class, a.Outside = store.ClassDown, m.outside()
 	default:
-		a.Class, a.Decision = contract.ClassRetry, semel.DecideRetry
+		a.Class, a.Decision = store.ClassRetry, semel.DecideRetry
 	}
 	switch m.conduct {
 	case failsWithWait:
@@ -184,7 +184,7 @@ func (f *flight) wholeSucceeded() {
 	case f.stop && f.p.w.choices.flip():
 		f.ranTo(nil)
 	case f.tx.cut || f.p.w.store.down:
-		f.ranTo(&machine.Failure{Class: contract.ClassDown, Err: errHandler})
+		f.ranTo(&machine.Failure{Class: store.ClassDown, Err: errHandler})
 	default:
 		for _, entry := range f.call.Fresh {
 			if !f.writes(entry, f.message(entry), "") {

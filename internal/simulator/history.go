@@ -5,8 +5,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // history is what happened, as text.
@@ -37,7 +38,7 @@ func (h *history) step(p *process, e machine.Event, actions []machine.Action) {
 	}
 }
 
-func showLane(l contract.Lane) string { return fmt.Sprintf("%s/%d", l.ID, l.Epoch) }
+func showLane(l source.Lane) string { return fmt.Sprintf("%s/%d", l.ID, l.Epoch) }
 
 func showItem(i *machine.Item) string {
 	if i == nil {
@@ -129,7 +130,7 @@ func notBegun(e machine.Marked) string {
 }
 
 func showMarked(e machine.Marked) string {
-	if e.Class != contract.ClassNone {
+	if e.Class != store.ClassNone {
 		return fmt.Sprintf("Marked f%d: %s", e.Flight.Number, notBegun(e))
 	}
 	names := make([]string, len(e.Verdicts))

@@ -42,7 +42,7 @@ func (p *process) saysIdle(f *fetching) {
 
 // hasMore reports whether something is there, or will be, that the process could
 // be given.
-func (s *source) hasMore(p *process) bool {
+func (s *simSource) hasMore(p *process) bool {
 	for _, l := range s.lanes {
 		if l.held && (l.owner != p || l.paused) {
 			continue

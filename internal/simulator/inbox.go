@@ -5,9 +5,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/store"
 )
 
 // row is an inbox row.
@@ -45,7 +45,7 @@ type row struct {
 	starts map[uint64]bool
 	taken  map[uint64]takeover
 	// steps are those that are done.
-	steps []contract.StepDone
+	steps []store.StepDone
 	// sends is how often it was sent before it was suppressed: the checker's.
 	sends int
 	// quiet: a replay without effects has left it here. ofReplay: it is an intent of one,
@@ -77,19 +77,19 @@ func (r *row) claimable(now time.Duration) bool {
 func (r *row) stands(token uint64) bool { return r.waits() && r.token == token }
 
 // put writes a row that is new.
-func (s *store) put(r *row) {
+func (s *simStore) put(r *row) {
 	s.rows[r.key] = r
 	s.inbox = append(s.inbox, r)
 }
 
 // anyWaits reports whether a row has not come to its end, and may without a person.
-func (s *store) anyWaits() bool {
+func (s *simStore) anyWaits() bool {
 	return slices.ContainsFunc(s.inbox, func(r *row) bool { return r.waits() && !s.behindParked(r) })
 }
 
 // take claims rows that are due, up to a bound; one that is claimed and whose lease
 // has ended is suspect.
-func (s *store) take(a machine.ClaimRows, token uint64, now, lease time.Duration) (taken []*claim) {
+func (s *simStore) take(a machine.ClaimRows, token uint64, now, lease time.Duration) (taken []*claim) {
 	bytes := int64(0)
 	for _, r := range s.inbox {
 		if len(taken) == a.Messages || len(taken) > 0 && bytes+int64(r.message.size) > a.Bytes {
@@ -126,7 +126,7 @@ func (r *row) takenFrom(now time.Duration) {
 }
 
 // holds returns what a token holds.
-func (s *store) holds(token uint64, now time.Duration) (held []*claim) {
+func (s *simStore) holds(token uint64, now time.Duration) (held []*claim) {
 	for _, r := range s.inbox {
 		if r.stands(token) && r.until > now {
 			held = append(held, &claim{row: r, tokens: []uint64{token}, suspect: true})
@@ -136,7 +136,7 @@ func (s *store) holds(token uint64, now time.Duration) (held []*claim) {
 }
 
 // end ends a claim as its flight says.
-func (s *store) endClaim(c *claim, r *machine.Row, by *process) {
+func (s *simStore) endClaim(c *claim, r *machine.Row, by *process) {
 	to := c.row
 	to.revision++
 	to.as, to.reason, to.attempts, to.token, to.started, to.by = r.As, r.Reason, r.Attempts, 0, 0, by
@@ -157,7 +157,7 @@ func (s *store) endClaim(c *claim, r *machine.Row, by *process) {
 // free makes the row of a claim due that stands.
 func (c *claim) free(by *process) {
 	if r := c.row; r.stands(c.token()) {
-		r.calls.End(c.calls.Released(), contract.Token(c.token()))
+		r.calls.End(c.calls.Released(), store.Token(c.token()))
 		r.as, r.token, r.by = machine.AsReceived, 0, by
 		r.dates(by.w.at(), 0)
 		if c.started {
@@ -181,13 +181,13 @@ func (w *world) person() {
 	r.revision++
 	switch {
 	case r.key.conflict || r.byHand || w.plan.twins && !r.waits() && s.mayRun(r) != nil:
-	case r.as == machine.AsParked && marked && m.outcome == contract.Parked && r.reason == semel.ReasonOutcomeUnknown:
+	case r.as == machine.AsParked && marked && m.outcome == store.Parked && r.reason == semel.ReasonOutcomeUnknown:
 		w.resolve(r)
 	case r.overdue() && w.choices.flip():
 		w.skip(r)
 	case r.keepsBack() && w.choices.chance(3):
 		w.pass(r)
-	case (r.as == machine.AsParked || r.overdue()) && marked && m.outcome == contract.Parked && r.reason != semel.ReasonOld:
+	case (r.as == machine.AsParked || r.overdue()) && marked && m.outcome == store.Parked && r.reason != semel.ReasonOld:
 		verb := "retries"
 		if r.reason == semel.ReasonSuppressed {
 			verb, r.ofReplay = "sends what was suppressed", false
@@ -195,12 +195,12 @@ func (w *world) person() {
 		w.fault("a person "+verb, "%s", r.key.id)
 		r.as, r.reason, r.by = machine.AsWaiting, "", nil
 		r.dates(w.at(), 0)
-		s.remember(r.key.id, contract.Waiting, marker{print: r.print, at: w.now})
+		s.remember(r.key.id, store.Waiting, marker{print: r.print, at: w.now})
 	case r.waits() && r.token != 0 && w.choices.flip():
 		w.fault("a person ends a claim", "%s", r.key.id)
 		r.as, r.token, r.by = machine.AsReceived, 0, nil
 		r.dates(w.at(), 0)
-	case w.main != nil && r.as == machine.AsParked && r.reason == semel.ReasonSuppressed && marked && m.outcome == contract.Parked && w.choices.chance(3): // it stays so
+	case w.main != nil && r.as == machine.AsParked && r.reason == semel.ReasonSuppressed && marked && m.outcome == store.Parked && w.choices.chance(3): // it stays so
 	case w.main != nil && r.waits() && r.token == 0 && w.choices.flip():
 		w.suppress(r)
 	case r.waits() && !(w.plan.twins && w.inPart(r)) && w.choices.chance(4):

@@ -5,9 +5,9 @@ import (
 	"strconv"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/intents"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/store"
 )
 
 // The names of the consumers.
@@ -109,7 +109,7 @@ func (m *message) kind() (n int) {
 // handler fails that cannot write them.
 func (w *world) intend(t *transaction, m *message, step string, cause *semel.Message) *machine.Failure {
 	all := w.intentsOf(m, step)
-	verdicts := make([]contract.Verdict, len(all))
+	verdicts := make([]store.Verdict, len(all))
 	var fresh []intent
 	for i := range all {
 		key, sent, err := intents.Message(cause, &all[i])
@@ -121,11 +121,11 @@ func (w *world) intend(t *transaction, m *message, step string, cause *semel.Mes
 		sent.Identity = key
 		if holder := w.sender.store.intended[n.id]; holder != nil && holder.open && holder != t {
 			w.coverage.add("fault", "an intent is written by another at the same time")
-			return &machine.Failure{Class: contract.ClassContended, Outside: true, Err: errHandler} // the store knows who has it
+			return &machine.Failure{Class: store.ClassContended, Outside: true, Err: errHandler} // the store knows who has it
 		}
-		if verdicts[i] = w.sender.store.judgeIntent(t, n); verdicts[i].Kind == contract.Fresh {
+		if verdicts[i] = w.sender.store.judgeIntent(t, n); verdicts[i].Kind == store.Fresh {
 			fresh = append(fresh, n)
-		} else if verdicts[i].Kind == contract.Seen {
+		} else if verdicts[i].Kind == store.Seen {
 			w.coverage.add("fault", "an intent is written a second time")
 		}
 		w.wroteIntent(n)
@@ -140,21 +140,21 @@ func (w *world) intend(t *transaction, m *message, step string, cause *semel.Mes
 		w.coverage.add("fault", "an intent has another content")
 		m.clashes(w)
 		m.failed++
-		return &machine.Failure{Class: contract.ClassPermanent, Decision: semel.DecidePermanent, Reason: "permanent failure", Err: errHandler}
+		return &machine.Failure{Class: store.ClassPermanent, Decision: semel.DecidePermanent, Reason: "permanent failure", Err: errHandler}
 	}
 	return nil
 }
 
 // judgeIntent says whether an intent is there, in the inbox or in the transaction.
-func (s *store) judgeIntent(t *transaction, n intent) contract.Verdict {
+func (s *simStore) judgeIntent(t *transaction, n intent) store.Verdict {
 	for _, there := range t.intents {
 		if there.id != n.id {
 			continue
 		}
 		if conflicts(there.print, n.print) {
-			return contract.Verdict{Kind: contract.Conflict}
+			return store.Verdict{Kind: store.Conflict}
 		}
-		return contract.Verdict{Kind: contract.Seen, Was: contract.Waiting}
+		return store.Verdict{Kind: store.Seen, Was: store.Waiting}
 	}
 	return s.judge(n.id, n.print)
 }
@@ -185,10 +185,10 @@ func (w *world) receive(t *transaction) {
 		m := s.drawIntent(n)
 		r := &row{key: rowKey{id: n.id}, as: machine.AsReceived, message: m, print: n.print, changed: w.now, ofReplay: n.quiet}
 		r.dates(w.at(), 0)
-		outcome := contract.Waiting
+		outcome := store.Waiting
 		if n.parked {
 			w.coverage.add("fault", "an intent is written suppressed")
-			r.as, r.reason, outcome = machine.AsParked, semel.ReasonSuppressed, contract.Parked
+			r.as, r.reason, outcome = machine.AsParked, semel.ReasonSuppressed, store.Parked
 		}
 		s.store.markers[n.id] = marker{outcome, n.print, w.now}
 		s.store.put(r)
@@ -220,7 +220,7 @@ func (w *world) suppress(r *row) {
 	w.fault("a person suppresses", "%s", r.key.id)
 	r.as, r.reason, r.by, r.changed = machine.AsParked, semel.ReasonSuppressed, nil, w.now
 	r.sends = w.provider.charged[r.message.id] + len(r.starts) // a call that was begun may still be made
-	w.store.remember(r.key.id, contract.Parked, marker{print: r.print, at: w.now})
+	w.store.remember(r.key.id, store.Parked, marker{print: r.print, at: w.now})
 }
 
 // callKey is the idempotency key of a call for a claimed message.

@@ -2,8 +2,8 @@ package simulator
 
 import (
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/store"
 )
 
 // cause is what the checker knows an intent by: the message, its step, and which of its
@@ -47,7 +47,7 @@ func (w *world) wroteIntent(n intent) {
 }
 
 // saysTheSame checks that an intent that is said to be there says what this one does (E1).
-func (w *world) saysTheSame(t *transaction, n intent, v contract.Verdict) {
+func (w *world) saysTheSame(t *transaction, n intent, v store.Verdict) {
 	for _, there := range t.intents {
 		w.sameAs(n, there.id, there.message, v)
 	}
@@ -56,16 +56,16 @@ func (w *world) saysTheSame(t *transaction, n intent, v contract.Verdict) {
 	}
 }
 
-func (w *world) sameAs(n intent, id string, there *semel.Message, v contract.Verdict) {
-	if id == n.id && v.Kind == contract.Seen && string(there.Body) != string(n.message.Body) {
+func (w *world) sameAs(n intent, id string, there *semel.Message, v store.Verdict) {
+	if id == n.id && v.Kind == store.Seen && string(there.Body) != string(n.message.Body) {
 		w.broke("E1", "an intent of %s is taken for one that is there and says something else", n.of.name())
 	}
 }
 
 // judgedIntents checks that a handler goes on only where all its intents are there (E1).
-func (w *world) judgedIntents(m *message, verdicts []contract.Verdict, err error) {
+func (w *world) judgedIntents(m *message, verdicts []store.Verdict, err error) {
 	for _, v := range verdicts {
-		if err == nil && v.Kind != contract.Fresh && v.Kind != contract.Seen {
+		if err == nil && v.Kind != store.Fresh && v.Kind != store.Seen {
 			w.broke("E1", "%s goes on, and an intent of its is not written: %s", m.name(), v.String())
 		}
 	}
@@ -153,7 +153,7 @@ func (w *world) checkClaimable(r *row) {
 	if r.ofReplay {
 		w.broke("E4", "the intent %s is claimed, and is of a replay without effects", r.message.name())
 	}
-	if m, marked := w.store.markers[r.key.id]; r.reason == semel.ReasonSuppressed || marked && m.outcome == contract.Parked {
+	if m, marked := w.store.markers[r.key.id]; r.reason == semel.ReasonSuppressed || marked && m.outcome == store.Parked {
 		w.broke("E4", "the intent %s is claimed, and is suppressed or waits for a person", r.message.name())
 	}
 }

@@ -3,8 +3,8 @@ package simulator
 import (
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/source"
 )
 
 // give hands a lane that is free to one of the processes.
@@ -64,7 +64,7 @@ func (w *world) lose(l *lane) {
 }
 
 // release is the machine's answer to a revocation.
-func (w *world) release(gone contract.Lane) {
+func (w *world) release(gone source.Lane) {
 	l := w.source.find(gone.ID)
 	if l == nil || !l.held || l.current() != gone {
 		return

@@ -4,8 +4,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/store"
 )
 
 // commit checks what a COMMIT would make durable.
@@ -18,7 +18,7 @@ func (c *checker) commit(a machine.Commit) {
 		c.broke("law 3", "f%d commits what a failed handler left", a.Flight.Number)
 	}
 	for _, i := range a.Trim {
-		if i < 0 || i >= len(f.verdicts) || f.verdicts[i].Kind != contract.Fresh && !early(f.verdicts[i]) {
+		if i < 0 || i >= len(f.verdicts) || f.verdicts[i].Kind != store.Fresh && !early(f.verdicts[i]) {
 			c.broke("protocol", "%s trims entry %d, which it did not mark", showAction(a), i)
 			return
 		}
@@ -32,7 +32,7 @@ func (c *checker) commit(a machine.Commit) {
 		switch {
 		case early(f.verdicts[i]) && !trimmed:
 			c.broke("law 1", "f%d commits the marker of entry %d, which is out of its turn", a.Flight.Number, i)
-		case f.verdicts[i].Kind != contract.Fresh || e.As != machine.AsApplied:
+		case f.verdicts[i].Kind != store.Fresh || e.As != machine.AsApplied:
 		case slices.Contains(handled, i) && trimmed:
 			c.broke("law 1", "f%d commits the effect of entry %d without its marker", a.Flight.Number, i)
 		case !slices.Contains(handled, i) && !trimmed:
@@ -78,7 +78,7 @@ func (c *checker) row(f *flight, i int, e machine.Entry, r machine.Row, there bo
 	}
 	v, keep := f.verdicts[i], c.p.config.Keep
 	setAside := keep || e.As != machine.AsApplied && e.As != machine.AsDuplicate
-	conflict := v.Kind == contract.Conflict
+	conflict := v.Kind == store.Conflict
 	if conflict {
 		c.arose("law 10")
 	}
@@ -88,15 +88,15 @@ func (c *checker) row(f *flight, i int, e machine.Entry, r machine.Row, there bo
 		c.broke("law 10", "the row of entry %d of f%d says conflict: %v; the store said %s", i, f.of.Number, r.Conflict, v.String())
 	case there && conflict && r.Repeat != v.Known:
 		c.broke("law 10", "the row of entry %d of f%d is a repeat: %v; the store said %s", i, f.of.Number, r.Repeat, v.String())
-	case there && !conflict && !r.Repeat && (v.Kind != contract.Fresh || !setAside || r.As != e.As):
+	case there && !conflict && !r.Repeat && (v.Kind != store.Fresh || !setAside || r.As != e.As):
 		c.broke("law 12", "entry %d of f%d, %s and %s, has a row", i, f.of.Number, word(asNames[:], e.As), v.String())
-	case there && r.Repeat && !conflict && c.w.store.rows[rowKey{id: identity(e.Item)}] == nil && !(keep && v.Already(contract.Applied)) && !c.w.store.wasRemoved(identity(e.Item)):
+	case there && r.Repeat && !conflict && c.w.store.rows[rowKey{id: identity(e.Item)}] == nil && !(keep && v.Already(store.Applied)) && !c.w.store.wasRemoved(identity(e.Item)):
 		c.broke("law 12", "entry %d of f%d repeats a row that is not there", i, f.of.Number)
 	case there && conflict && !r.Repeat && r.As == machine.AsDeadLettered && !handOf(e.Item).copied:
 		c.broke("law 2", "entry %d of f%d is a conflict to be dead-lettered, and no copy of it is known", i, f.of.Number)
 	case there && !conflict && !r.Repeat && r.Attempts != handOf(e.Item).attemptsWith(e.As):
 		c.charged(handOf(e.Item), r.Attempts)
-	case !there && setAside && v.Kind == contract.Fresh:
+	case !there && setAside && v.Kind == store.Fresh:
 		c.broke("law 12", "entry %d of f%d is %s and has no row", i, f.of.Number, word(asNames[:], e.As))
 	}
 }
@@ -109,7 +109,7 @@ func (c *checker) committed(f *flight) {
 	c.keptBehindOld(f)
 	for i, e := range f.of.Entries {
 		handOf(e.Item).in = c.w.store
-		if f.verdicts[i].Kind == contract.Fresh && !slices.Contains(f.trim, i) {
+		if f.verdicts[i].Kind == store.Fresh && !slices.Contains(f.trim, i) {
 			h := handOf(e.Item)
 			h.handled, h.applied = true, f.endsAs(i) == machine.AsApplied
 		}
@@ -139,7 +139,7 @@ func (c *checker) effect(f *flight, x effect) {
 		c.broke("law 12", "%s has %d effects", m.id, s.effects[m.id])
 	}
 	k, there := s.markers[m.id]
-	if !there || k.outcome != contract.Applied {
+	if !there || k.outcome != store.Applied {
 		c.broke("law 12", "%s has an effect and its marker does not say so", m.id)
 	}
 	if there && conflicts(k.print, f.of.Entries[x.entry].Item.Print) {
@@ -233,15 +233,15 @@ func (w *world) checkMessage(m *message) {
 		w.checkRemoved(m)
 	case effects > 1 && !unmarked:
 		w.broke("law 12", "%s has %d effects", m.id, effects)
-	case effects == 1 && marker != contract.Applied && !unmarked:
+	case effects == 1 && marker != store.Applied && !unmarked:
 		w.broke("law 12", "%s has an effect and its marker does not say so", m.id)
-	case effects == 0 && marker == contract.Applied && !w.saidDuplicate(m.id):
+	case effects == 0 && marker == store.Applied && !w.saidDuplicate(m.id):
 		w.broke("law 12", "%s is marked as applied and has no effect", m.id)
 	case effects == 0 && marker == 0 && w.keptAsConflict(m):
 		w.arose("A7")
 	case effects == 0 && marker == 0 && !w.saidDuplicate(m.id) && s.rows[rowKey{id: m.id}] == nil:
 		w.broke("law 4", "%s is lost", m.name())
-	case marker == contract.Parked && s.rows[rowKey{id: m.id}] == nil:
+	case marker == store.Parked && s.rows[rowKey{id: m.id}] == nil:
 		w.broke("law 12", "%s is marked as parked and has no row", m.id)
 	}
 }

@@ -1,13 +1,13 @@
 package simulator
 
 import (
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/source"
 )
 
 // line is what keeps an order: a lane, or a key.
 type line struct {
-	lane  contract.Lane
+	lane  source.Lane
 	route uint64
 }
 

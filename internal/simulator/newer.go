@@ -3,13 +3,14 @@ package simulator
 import (
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // newer is an outcome that only a newer release knows, which shares the store:
 // for some time nobody else can tell what became of the identity.
-const newer contract.Outcome = 9
+const newer store.Outcome = 9
 
 // longestNewer is how long the newer release takes at most.
 const longestNewer = 3 * time.Minute
@@ -28,12 +29,12 @@ func (w *world) endNewer(m *message) {
 		w.note("the newer release takes the marker of %s back", m.name())
 		return
 	case 1:
-		marker.outcome = contract.Applied
+		marker.outcome = store.Applied
 		if m.version > 0 && !w.isNext(m) {
-			marker.outcome = contract.Parked
+			marker.outcome = store.Parked
 		}
 	default:
-		marker.outcome = contract.Parked
+		marker.outcome = store.Parked
 	}
 	w.store.markers[m.id] = marker
 	w.write(m, marker.outcome)
@@ -41,8 +42,8 @@ func (w *world) endNewer(m *message) {
 }
 
 // write writes what goes with a marker of somebody else's.
-func (w *world) write(m *message, o contract.Outcome) {
-	if o == contract.Applied {
+func (w *world) write(m *message, o store.Outcome) {
+	if o == store.Applied {
 		w.store.effects[m.id]++
 		w.past[m.id] = true
 		w.store.log = append(w.store.log, m)
@@ -52,12 +53,12 @@ func (w *world) write(m *message, o contract.Outcome) {
 	r := &row{key: rowKey{id: m.id}, as: machine.AsParked, message: m, print: w.store.markers[m.id].print}
 	r.dates(w.at(), 0)
 	switch o {
-	case contract.Waiting:
+	case store.Waiting:
 		r.as = machine.AsWaiting
 		r.dates(w.at(), w.choices.wait(w.plan.span))
-	case contract.Discarded:
+	case store.Discarded:
 		r.as = machine.AsDiscarded
-	case contract.DeadLettered:
+	case store.DeadLettered:
 		r.as = machine.AsDeadLettered
 	}
 	w.store.put(r)
@@ -65,7 +66,7 @@ func (w *world) write(m *message, o contract.Outcome) {
 
 // unknownHere reports whether only the newer release knows of the item.
 func (c *checker) unknownHere(it *machine.Item) bool {
-	return !c.p.config.Unmarked && c.w.store.judge(identity(it), it.Print).Kind == contract.Newer
+	return !c.p.config.Unmarked && c.w.store.judge(identity(it), it.Print).Kind == store.Newer
 }
 
 // heldForNewer checks what is told of a message that a newer release marked.
@@ -80,7 +81,7 @@ func (c *checker) heldForNewer(a machine.Report) {
 // release marked, their copies, and what stands behind those in their lanes. The
 // machine names their lanes.
 func (c *checker) behind(a machine.Done) {
-	want := map[contract.Lane]int{}
+	want := map[source.Lane]int{}
 	lines, copies := map[line]bool{}, map[string]bool{}
 	for _, h := range c.hands {
 		if h.told || h.stale || c.lanes[h.item.Lane].revoking {

@@ -2,8 +2,8 @@ package simulator
 
 import (
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/store"
 )
 
 // asOld is how the policy ends what is too old.
@@ -41,7 +41,7 @@ func (h *handed) endsAsOld() bool { return h.must != 0 && h.reason == semel.Reas
 func (c *checker) oldBefore(f *flight, entry int) int {
 	l, ordered := c.lineOf(f.of.Entries[entry].Item)
 	for i, e := range f.of.Entries[:entry] {
-		if before, _ := c.lineOf(e.Item); ordered && before == l && f.verdicts[i].Kind == contract.Old {
+		if before, _ := c.lineOf(e.Item); ordered && before == l && f.verdicts[i].Kind == store.Old {
 			return i
 		}
 	}
@@ -51,7 +51,7 @@ func (c *checker) oldBefore(f *flight, entry int) int {
 // keptBehindOld counts what a flight took back because it stands behind what is too old.
 func (c *checker) keptBehindOld(f *flight) {
 	for _, i := range f.trim {
-		if c.p.config.Block && f.verdicts[i].Kind == contract.Fresh && c.oldBefore(f, i) >= 0 {
+		if c.p.config.Block && f.verdicts[i].Kind == store.Fresh && c.oldBefore(f, i) >= 0 {
 			c.w.coverage.add("fault", "kept back behind what is too old")
 		}
 	}
@@ -83,7 +83,7 @@ func (w *world) checkRemoved(m *message) {
 	switch {
 	case effects > 1:
 		w.broke("law 12", "%s has %d effects, and its marker was removed %d times", m.id, effects, was.times)
-	case effects == 0 && was.outcome == contract.Applied && !w.saidDuplicate(m.id):
+	case effects == 0 && was.outcome == store.Applied && !w.saidDuplicate(m.id):
 		w.broke("law 12", "%s was marked as applied and has no effect", m.id)
 	}
 }

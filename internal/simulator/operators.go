@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/store"
 )
 
 // operator is a person who replays what was set aside, row after row.
@@ -200,7 +200,7 @@ func (w *world) requeue(r *row, revision int, a act) bool {
 	case s.rows[r.key] != r || r.revision != revision || !r.setAside():
 		w.coverage.add("fault", "an operator comes too late for a row")
 		return false
-	case !marked || m.outcome != contract.Parked && m.outcome != contract.DeadLettered:
+	case !marked || m.outcome != store.Parked && m.outcome != store.DeadLettered:
 		return false
 	}
 	w.fault("an operator makes a row due", "%s, %s", r.key.id, a)
@@ -228,7 +228,7 @@ func (w *world) makeDue(r *row) {
 	r.dates(w.at(), 0)
 	r.revision++
 	r.acts++
-	w.store.remember(r.key.id, contract.Waiting, marker{print: r.print, at: w.now})
+	w.store.remember(r.key.id, store.Waiting, marker{print: r.print, at: w.now})
 	w.notify()
 }
 
@@ -253,7 +253,7 @@ func (w *world) edit(r *row, revision int, a act) {
 	case w.store.rows[r.key] != r || r.revision != revision || !r.setAside() || w.dueBefore(r):
 		w.coverage.add("fault", "an operator's edit comes too late")
 		return
-	case !marked || m.outcome != contract.Parked && m.outcome != contract.DeadLettered:
+	case !marked || m.outcome != store.Parked && m.outcome != store.DeadLettered:
 		return
 	}
 	w.fault("an operator edits", "%s, %s", r.key.id, a)

@@ -5,9 +5,9 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/source"
 )
 
 // Stepper is what the world knows of a machine.
@@ -68,7 +68,7 @@ func newProcess(w *world, seat int) *process {
 		c = calmed(c)
 	}
 	p := &process{w: w, seat: seat, generation: w.active, config: c, started: w.now, version: w.drawRule(), names: w.stepNames(), machine: w.make(c)}
-	p.check = checker{p: p, w: w, lanes: map[contract.Lane]*laneState{}, pauses: map[int]pause{}, keys: map[uint64]*machine.Flight{}}
+	p.check = checker{p: p, w: w, lanes: map[source.Lane]*laneState{}, pauses: map[int]pause{}, keys: map[uint64]*machine.Flight{}}
 	p.check.retries.saved, p.check.retries.at = c.RetrySaved, w.now
 	p.check.given(machine.InboxLane())
 	p.check.outage()

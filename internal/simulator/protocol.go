@@ -1,8 +1,9 @@
 package simulator
 
 import (
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // action is called before an action is carried out.
@@ -186,10 +187,10 @@ func (c *checker) run(a machine.Run) {
 			return
 		}
 		last = i
-		if early(f.verdicts[i]) && f.verdicts[i].Kind != contract.Old {
+		if early(f.verdicts[i]) && f.verdicts[i].Kind != store.Old {
 			c.broke("B9", "f%d runs entry %d, which is %s", a.Flight.Number, i, f.verdicts[i].String())
 		}
-		if f.verdicts[i].Kind != contract.Fresh || a.Flight.Entries[i].As != machine.AsApplied {
+		if f.verdicts[i].Kind != store.Fresh || a.Flight.Entries[i].As != machine.AsApplied {
 			c.broke("law 9", "f%d runs entry %d, which is %s", a.Flight.Number, i, f.verdicts[i].String())
 		}
 	}
@@ -226,7 +227,7 @@ func (c *checker) handling(f *flight, entry int) {
 	}
 }
 
-func (c *checker) release(l contract.Lane) {
+func (c *checker) release(l source.Lane) {
 	s := c.lanes[l]
 	if s == nil || !s.revoking || s.released {
 		c.broke("protocol", "a Release of %s/%d, which nobody asked for", l.ID, l.Epoch)

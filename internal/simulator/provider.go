@@ -4,9 +4,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/store"
 )
 
 // drawCalls lets handlers call out, as those of consumer.Leased do: what they do is in no
@@ -103,7 +103,7 @@ func (w *world) arrive(c *call) {
 		w.fault("the provider refuses before it looks at the key", "%s", m.name())
 		m.doubt()
 		m.failed++
-		c.refused, c.failure = true, machine.Failure{Class: contract.ClassRetry, Decision: semel.DecideRetry, Err: errHandler}
+		c.refused, c.failure = true, machine.Failure{Class: store.ClassRetry, Decision: semel.DecideRetry, Err: errHandler}
 		return
 	}
 	if w.remembers(c.key) { // it answers as it did the first time

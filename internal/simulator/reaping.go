@@ -5,8 +5,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/store"
 )
 
 // drawReaping lets what has ended be removed after a while. Whether it is, is told by a
@@ -76,7 +76,7 @@ type removed struct {
 }
 
 // remember writes a marker. One that is changed keeps its age.
-func (s *store) remember(id string, o contract.Outcome, m marker) {
+func (s *simStore) remember(id string, o store.Outcome, m marker) {
 	if there, known := s.markers[id]; known {
 		m.at = there.at
 	}
@@ -139,7 +139,7 @@ func (w *world) slice(most int) {
 
 // mayGo are the identities below the low-water mark that have ended with all their rows,
 // and that nobody has locked, the oldest first.
-func (s *store) mayGo() (due []string) {
+func (s *simStore) mayGo() (due []string) {
 	stays := map[string]bool{}
 	for _, r := range s.inbox {
 		if !r.ended() || r.changed >= s.low {
@@ -147,7 +147,7 @@ func (s *store) mayGo() (due []string) {
 		}
 	}
 	for id, m := range s.markers {
-		ended := m.outcome == contract.Applied || m.outcome == contract.Discarded || m.outcome == contract.DeadLettered
+		ended := m.outcome == store.Applied || m.outcome == store.Discarded || m.outcome == store.DeadLettered
 		if ended && m.at < s.low && !stays[id] && s.locks[id] == nil {
 			due = append(due, id)
 		}
@@ -190,19 +190,19 @@ func (w *world) remove(id string) {
 }
 
 // old reports whether a message is older than what the store keeps.
-func (s *store) old(m *message) bool { return m.refused == "" && m.age < s.low }
+func (s *simStore) old(m *message) bool { return m.refused == "" && m.age < s.low }
 
 // wasRemoved reports whether the store had something of an identity.
-func (s *store) wasRemoved(id string) bool { return s.gone[id].times > 0 }
+func (s *simStore) wasRemoved(id string) bool { return s.gone[id].times > 0 }
 
 // lookOld answers the fresh marks of what is to run, now or as a row, and is too old. As in
 // the stores it comes last: of what stands behind another of its line nobody hears whether
 // it is too old before it asks to wait there.
 func (f *flight) lookOld() {
 	for i, e := range f.of.Entries {
-		asked := contract.Mark{As: e.As.Outcome()}
-		if f.verdicts[i].Kind == contract.Fresh && handOf(e.Item).claim == nil && asked.Asks() && f.p.w.store.old(f.message(i)) {
-			f.verdicts[i].Kind = contract.Old
+		asked := store.Mark{As: e.As.Outcome()}
+		if f.verdicts[i].Kind == store.Fresh && handOf(e.Item).claim == nil && asked.Asks() && f.p.w.store.old(f.message(i)) {
+			f.verdicts[i].Kind = store.Old
 		}
 	}
 }

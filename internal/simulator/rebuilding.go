@@ -14,7 +14,7 @@ type generations struct {
 	// active is the generation that live processes have to work in; stores are those of
 	// both.
 	active int
-	stores []*store
+	stores []*simStore
 	// closing: a switch is under way, and nobody opens a transaction in the active
 	// generation until it is over, or until that moment.
 	closing bool
@@ -57,7 +57,7 @@ func (w *world) beginRebuild() {
 			l.log[i].produced = w.now
 		}
 	}
-	w.stores = []*store{w.store, r.store}
+	w.stores = []*simStore{w.store, r.store}
 	w.acts = append(w.acts, act{verb: "rebuild", who: "operator", why: "the projection has another form", on: "generation 1"})
 	w.fault("a rebuild begins", "of %d lanes", len(r.source.lanes))
 	for seat := range r.seats {

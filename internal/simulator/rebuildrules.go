@@ -8,7 +8,7 @@ import (
 )
 
 // storeOf is the generation in which a delivery's end was committed.
-func (c *checker) storeOf(h *handed) *store {
+func (c *checker) storeOf(h *handed) *simStore {
 	last := c.p.last
 	switch {
 	case h.in != nil:

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // replaying is what a plan has of replays.
@@ -84,7 +84,7 @@ func (w *world) drawHistory() {
 
 // drawFormerEffect lets a message have taken effect before the run.
 func (w *world) drawFormerEffect(m *message) {
-	known := m.refused != "" || m.conduct == saysDuplicate || w.plan.steps > 0 || w.store.judge(m.id, m.print).Kind != contract.Fresh || !w.formerlyFree(m)
+	known := m.refused != "" || m.conduct == saysDuplicate || w.plan.steps > 0 || w.store.judge(m.id, m.print).Kind != store.Fresh || !w.formerlyFree(m)
 	if known || m.version > 0 && !w.isNext(m) || !w.choices.flip() {
 		return
 	}
@@ -92,8 +92,8 @@ func (w *world) drawFormerEffect(m *message) {
 	if print.Version != 0 {
 		print.Sum[15] = 1
 	}
-	w.store.markers[m.id] = marker{contract.Applied, print, m.age}
-	w.write(m, contract.Applied)
+	w.store.markers[m.id] = marker{store.Applied, print, m.age}
+	w.write(m, store.Applied)
 }
 
 // readsAgain has a replay begin after a while.
@@ -209,7 +209,7 @@ func (f *flight) quiet(entry int) bool {
 // nobody else changes what is known of the identity.
 type prediction struct {
 	// kinds are by the rule that makes the fingerprints.
-	kinds map[uint8]contract.VerdictKind
+	kinds map[uint8]store.VerdictKind
 	// changes and low are as the plan found them.
 	changes int
 	low     time.Duration
@@ -241,8 +241,8 @@ func (w *world) foresee() {
 
 // foreseeOne says what a mark of a message would be answered, by the rule that makes its
 // fingerprint.
-func (w *world) foreseeOne(m *message, copied bool) map[uint8]contract.VerdictKind {
-	kinds := map[uint8]contract.VerdictKind{}
+func (w *world) foreseeOne(m *message, copied bool) map[uint8]store.VerdictKind {
+	kinds := map[uint8]store.VerdictKind{}
 	for rule := range uint8(2) {
 		print := m.print
 		if print.Version != 0 {
@@ -250,11 +250,11 @@ func (w *world) foreseeOne(m *message, copied bool) map[uint8]contract.VerdictKi
 		}
 		v := w.store.judge(m.id, print)
 		switch {
-		case v.Kind != contract.Fresh:
+		case v.Kind != store.Fresh:
 		case copied:
-			v.Kind = contract.Seen
+			v.Kind = store.Seen
 		case w.store.old(m):
-			v.Kind = contract.Old
+			v.Kind = store.Old
 		}
 		kinds[rule+1] = v.Kind
 	}

@@ -3,7 +3,7 @@ package simulator
 import (
 	"slices"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // checkOffsets checks that nobody but the live processes moves their places in the log
@@ -27,7 +27,7 @@ func (f *flight) asForeseen() {
 	for i, e := range f.of.Entries {
 		h, v := handOf(e.Item), f.verdicts[i].Kind
 		foreseen, there := w.replay.foreseen[h.delivery]
-		if !there || h.claim != nil || v == contract.Busy || v == contract.Behind {
+		if !there || h.claim != nil || v == store.Busy || v == store.Behind {
 			continue
 		}
 		delete(w.replay.foreseen, h.delivery)

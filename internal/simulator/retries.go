@@ -4,8 +4,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/store"
 )
 
 // retriesKnown is what the checker knows of the retries of all messages together:
@@ -62,7 +62,7 @@ func (c *checker) handedBack(s *machine.Settlement) {
 func (c *checker) tryFailed(f *flight) {
 	r := &c.retries
 	r.charged++
-	if f.failed && f.failure.Class == contract.ClassRetry && f.failure.Decision == semel.DecideRetry {
+	if f.failed && f.failure.Class == store.ClassRetry && f.failure.Decision == semel.DecideRetry {
 		r.plain++
 		r.failedAt = c.w.now
 	}

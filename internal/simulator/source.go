@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 )
 
 // lane is a stream of the source.
@@ -28,10 +28,10 @@ type lane struct {
 	before []*delivery
 }
 
-func (l *lane) current() contract.Lane { return contract.Lane{ID: l.id, Epoch: l.epoch} }
+func (l *lane) current() source.Lane { return source.Lane{ID: l.id, Epoch: l.epoch} }
 
 // source is the model of a source. It keeps what is not settled.
-type source struct {
+type simSource struct {
 	queue bool
 	lanes []*lane
 	// dead counts the dead letters of each content.
@@ -66,7 +66,7 @@ func (l *lane) give(to *process) {
 // leave ends the epoch.
 func (l *lane) leave() { l.held, l.revoking = false, false }
 
-func (s *source) find(id string) *lane {
+func (s *simSource) find(id string) *lane {
 	for _, l := range s.lanes {
 		if l.id == id {
 			return l
@@ -76,7 +76,7 @@ func (s *source) find(id string) *lane {
 }
 
 // ready reports whether the lane could hand out d now.
-func (s *source) ready(d *delivery, now time.Duration) bool {
+func (s *simSource) ready(d *delivery, now time.Duration) bool {
 	if d.produced > now || d.due > now {
 		return false
 	}
@@ -90,7 +90,7 @@ func (s *source) ready(d *delivery, now time.Duration) bool {
 }
 
 // any returns the next delivery that lane l can hand out to the process, or nil.
-func (l *lane) any(s *source, p *process, now time.Duration) *delivery {
+func (l *lane) any(s *simSource, p *process, now time.Duration) *delivery {
 	if !l.held || l.paused || l.owner != p {
 		return nil
 	}
@@ -103,7 +103,7 @@ func (l *lane) any(s *source, p *process, now time.Duration) *delivery {
 }
 
 // hand hands d out.
-func (s *source) hand(d *delivery) {
+func (s *simSource) hand(d *delivery) {
 	if !s.queue && !d.returned {
 		d.lane.next++
 	}
@@ -112,7 +112,7 @@ func (s *source) hand(d *delivery) {
 }
 
 // available reports whether a fetch of the process would return something.
-func (s *source) available(p *process, now time.Duration) bool {
+func (s *simSource) available(p *process, now time.Duration) bool {
 	for _, l := range s.lanes {
 		if l.any(s, p, now) != nil {
 			return true
@@ -122,7 +122,7 @@ func (s *source) available(p *process, now time.Duration) bool {
 }
 
 // settle takes the machine's word for a delivery, if the lane is still held.
-func (s *source) settle(h *handed, kind semel.SettleKind, after, now time.Duration) {
+func (s *simSource) settle(h *handed, kind semel.SettleKind, after, now time.Duration) {
 	l, d := h.delivery.lane, h.delivery
 	if kind == semel.DeadLetter {
 		s.dead[content{d.message.id, d.message.print}]++
@@ -142,7 +142,7 @@ func (s *source) settle(h *handed, kind semel.SettleKind, after, now time.Durati
 func (w *world) allDone() bool { return w.source.allSettled() && !w.store.anyWaits() && !w.goesOnFor() }
 
 // allSettled reports whether the source has nothing left.
-func (s *source) allSettled() bool {
+func (s *simSource) allSettled() bool {
 	return !slices.ContainsFunc(s.lanes, func(l *lane) bool { return !l.settled() })
 }
 
@@ -152,7 +152,7 @@ func (l *lane) settled() bool {
 }
 
 // exhausted reports whether everything was handed out and nothing came back.
-func (s *source) exhausted() bool {
+func (s *simSource) exhausted() bool {
 	for _, l := range s.lanes {
 		if l.settled() {
 			continue

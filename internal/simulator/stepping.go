@@ -4,9 +4,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/internal/steps"
+	"github.com/semel-go/semel/store"
 )
 
 // change is what a later release does to the steps of its messages.
@@ -170,7 +170,7 @@ func (f *flight) lateStep() {
 }
 
 // stepNamesOf are the names of steps that are done.
-func stepNamesOf(done []contract.StepDone) (names []string) {
+func stepNamesOf(done []store.StepDone) (names []string) {
 	for i := range done {
 		names = append(names, done[i].Name)
 	}

@@ -4,8 +4,8 @@ import (
 	"slices"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/store"
 )
 
 // begins reports whether a list of steps begins with those that are done, and has another.
@@ -45,7 +45,7 @@ func (c *checker) stepBegins(f *flight, entry int) {
 		c.broke("C11", "%s runs, told that %q are done, and %q are", showItem(h.item), stepNamesOf(told), done)
 	case !begins(c.p.names, done):
 		c.broke("C11", "%s runs in f%d, and its steps %q are not the first of %q", showItem(h.item), f.of.Number, done, c.p.names)
-	case slices.ContainsFunc(told, func(s contract.StepDone) bool { return string(s.Output) != s.Name+" of "+id }):
+	case slices.ContainsFunc(told, func(s store.StepDone) bool { return string(s.Output) != s.Name+" of "+id }):
 		c.broke("C11", "%s is told outputs that its steps did not give: %q", showItem(h.item), told)
 	}
 }

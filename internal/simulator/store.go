@@ -7,13 +7,13 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/store"
 )
 
 // marker is what the store remembers of an identity.
 type marker struct {
-	outcome contract.Outcome
+	outcome store.Outcome
 	print   semel.Fingerprint
 	at      time.Duration // of the mark that wrote it first
 }
@@ -69,7 +69,7 @@ type transaction struct {
 }
 
 // store is the model of a store.
-type store struct {
+type simStore struct {
 	markers map[string]marker
 	rows    map[rowKey]*row
 	inbox   []*row         // the same, in the order in which they were written
@@ -112,8 +112,8 @@ type store struct {
 	outages int
 }
 
-func newStore() *store {
-	return &store{markers: map[string]marker{}, rows: map[rowKey]*row{}, lost: map[rowKey]int{}, parted: map[string]int{}, effects: map[string]int{}, stepsDone: map[string][]string{}, intended: map[string]*transaction{}, gone: map[string]removed{}, goneRows: map[rowKey]bool{}, passed: map[string]bool{}, changes: map[string]int{}, open: map[*transaction]bool{}, locks: map[string]*transaction{}, streams: map[string]*stream{}}
+func newStore() *simStore {
+	return &simStore{markers: map[string]marker{}, rows: map[rowKey]*row{}, lost: map[rowKey]int{}, parted: map[string]int{}, effects: map[string]int{}, stepsDone: map[string][]string{}, intended: map[string]*transaction{}, gone: map[string]removed{}, goneRows: map[rowKey]bool{}, passed: map[string]bool{}, changes: map[string]int{}, open: map[*transaction]bool{}, locks: map[string]*transaction{}, streams: map[string]*stream{}}
 }
 
 // conflicts reports whether two prints of one rule differ.
@@ -122,36 +122,36 @@ func conflicts(a, b semel.Fingerprint) bool {
 }
 
 // judge answers a mark of an identity that nobody has locked.
-func (s *store) judge(id string, print semel.Fingerprint) contract.Verdict {
+func (s *simStore) judge(id string, print semel.Fingerprint) store.Verdict {
 	m, there := s.markers[id]
 	switch {
 	case !there:
-		return contract.Verdict{Kind: contract.Fresh}
+		return store.Verdict{Kind: store.Fresh}
 	case m.outcome == newer:
-		return contract.Verdict{Kind: contract.Newer, Was: newer}
+		return store.Verdict{Kind: store.Newer, Was: newer}
 	case !conflicts(m.print, print):
-		return contract.Verdict{Kind: contract.Seen, Was: m.outcome}
+		return store.Verdict{Kind: store.Seen, Was: m.outcome}
 	case s.rows[rowKey{id, true, print}] != nil:
-		return contract.Verdict{Kind: contract.Conflict, Known: true}
+		return store.Verdict{Kind: store.Conflict, Known: true}
 	default:
-		return contract.Verdict{Kind: contract.Conflict}
+		return store.Verdict{Kind: store.Conflict}
 	}
 }
 
 // write puts a fresh mark into t.
-func (s *store) write(t *transaction, m mark) {
+func (s *simStore) write(t *transaction, m mark) {
 	t.marks = append(t.marks, m)
 	s.locks[m.id] = t
 }
 
 // opened keeps a transaction among those that are open.
-func (s *store) opened(t *transaction) *transaction {
+func (s *simStore) opened(t *transaction) *transaction {
 	s.open[t] = true
 	return t
 }
 
 // end closes t and lets those who wait for its locks look again.
-func (s *store) end(t *transaction) []func() {
+func (s *simStore) end(t *transaction) []func() {
 	t.open = false
 	delete(s.open, t)
 	for _, m := range t.marks {
@@ -165,23 +165,23 @@ func (s *store) end(t *transaction) []func() {
 }
 
 // outcomes is what a marker says, by what was marked.
-var outcomes = [...]contract.Outcome{
-	machine.AsApplied:      contract.Applied,
-	machine.AsDuplicate:    contract.Applied,
-	machine.AsParked:       contract.Parked,
-	machine.AsDiscarded:    contract.Discarded,
-	machine.AsDeadLettered: contract.DeadLettered,
-	machine.AsReceived:     contract.Waiting,
-	machine.AsWaiting:      contract.Waiting,
-	machine.AsBlocked:      contract.Waiting,
-	machine.AsOverdue:      contract.Parked,
-	machine.AsStepped:      contract.Waiting,
+var outcomes = [...]store.Outcome{
+	machine.AsApplied:      store.Applied,
+	machine.AsDuplicate:    store.Applied,
+	machine.AsParked:       store.Parked,
+	machine.AsDiscarded:    store.Discarded,
+	machine.AsDeadLettered: store.DeadLettered,
+	machine.AsReceived:     store.Waiting,
+	machine.AsWaiting:      store.Waiting,
+	machine.AsBlocked:      store.Waiting,
+	machine.AsOverdue:      store.Parked,
+	machine.AsStepped:      store.Waiting,
 }
 
 // apply makes what t wrote, but for the trimmed marks, durable. An effect
 // cannot be trimmed: it is the handler's, and the store does not know whose. rowOf
 // makes the row that one of a commit's would be.
-func (s *store) apply(t *transaction, trim []int, rows []machine.Row, rowOf func(*machine.Row) *row) {
+func (s *simStore) apply(t *transaction, trim []int, rows []machine.Row, rowOf func(*machine.Row) *row) {
 	for _, m := range t.marks {
 		if !slices.Contains(trim, m.entry) {
 			s.remember(m.id, outcomes[m.as], marker{print: m.print, at: m.at})

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/store"
 )
 
 // place is where a stream is: at a version that had a content.
@@ -23,7 +23,7 @@ type stream struct {
 }
 
 // stream returns a stream, which begins before version 1.
-func (s *store) stream(name string) *stream {
+func (s *simStore) stream(name string) *stream {
 	if s.streams[name] == nil {
 		s.streams[name] = &stream{}
 	}
@@ -34,7 +34,7 @@ func (s *store) stream(name string) *stream {
 func (s *stream) held() bool { return s.holder != nil && s.holder.open }
 
 // hold gives a transaction the stream until it ends.
-func (s *store) hold(name string, t *transaction) { s.stream(name).holder = t }
+func (s *simStore) hold(name string, t *transaction) { s.stream(name).holder = t }
 
 // overdue reports whether the row was set aside because the version before it did not
 // come in time.
@@ -47,18 +47,18 @@ func (r *row) waitsForTurn() bool {
 
 // freeTurns frees the rows of a stream whose turn has come: that were waiting, or were
 // to wait from now on. It reports whether there was one.
-func (s *store) freeTurns(name string, by *process, now time.Duration) (freed bool) {
+func (s *simStore) freeTurns(name string, by *process, now time.Duration) (freed bool) {
 	for _, r := range s.inbox {
 		if !r.waitsForTurn() || r.message.stream != name || r.message.version > s.stream(name).at.version+1 {
 			continue
 		}
-		if r.overdue() && !(s.owns(r) && s.markers[r.key.id].outcome == contract.Parked) {
+		if r.overdue() && !(s.owns(r) && s.markers[r.key.id].outcome == store.Parked) {
 			r.as, r.reason = machine.AsParked, semel.ReasonConflict // another content has the marker
 			continue
 		}
 		r.as, r.reason, r.by = machine.AsReceived, "", by
 		r.dates(now, 0)
-		s.remember(r.key.id, contract.Waiting, marker{print: r.print, at: now})
+		s.remember(r.key.id, store.Waiting, marker{print: r.print, at: now})
 		freed = true
 	}
 	return freed
@@ -103,9 +103,9 @@ func (f *flight) turns() {
 			at = s.at
 			f.p.w.store.hold(m.stream, f.tx)
 		}
-		if f.following[i] = v.Kind == contract.Fresh && e.As != machine.AsBlocked && e.As != machine.AsOverdue && m.version == at.version+1; f.following[i] {
+		if f.following[i] = v.Kind == store.Fresh && e.As != machine.AsBlocked && e.As != machine.AsOverdue && m.version == at.version+1; f.following[i] {
 			at = place{m.version, e.Item.Print}
-		} else if v.Kind == contract.Fresh && (e.As == machine.AsApplied || e.As == machine.AsDuplicate || e.As == machine.AsDiscarded && m.version > at.version) {
+		} else if v.Kind == store.Fresh && (e.As == machine.AsApplied || e.As == machine.AsDuplicate || e.As == machine.AsDiscarded && m.version > at.version) {
 			*v = outOfTurn(m.version, e.Item.Print, at)
 		}
 		now[m.stream] = at
@@ -113,11 +113,11 @@ func (f *flight) turns() {
 }
 
 // outOfTurn is the verdict on a version that is not its stream's next.
-func outOfTurn(version int64, print semel.Fingerprint, at place) contract.Verdict {
+func outOfTurn(version int64, print semel.Fingerprint, at place) store.Verdict {
 	if version > at.version {
-		return contract.Verdict{Kind: contract.Gap, Missing: version - at.version - 1}
+		return store.Verdict{Kind: store.Gap, Missing: version - at.version - 1}
 	}
-	return contract.Verdict{Kind: contract.Stale, Known: version == at.version && conflicts(at.print, print)}
+	return store.Verdict{Kind: store.Stale, Known: version == at.version && conflicts(at.print, print)}
 }
 
 // moveStreams moves the streams of a flight that commits, each as far as its versions

@@ -1,8 +1,8 @@
 package simulator
 
 import (
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/store"
 )
 
 // suspicion is what the checker knows of a message that was alone when
@@ -23,8 +23,8 @@ func (c *checker) suspect(f *flight, e machine.Ended) {
 	case e.Culprit < 0:
 		enough = 5
 	}
-	looks := class == contract.ClassContended || class == contract.ClassDown
-	if e.Outcome != contract.NotCommitted || len(e.Flight.Entries) != 1 || len(f.call.Fresh) == 0 || !looks {
+	looks := class == store.ClassContended || class == store.ClassDown
+	if e.Outcome != store.NotCommitted || len(e.Flight.Entries) != 1 || len(f.call.Fresh) == 0 || !looks {
 		return
 	}
 	if outside {

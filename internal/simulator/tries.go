@@ -5,8 +5,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // tries is what a message's handler did, as the checker counts it.
@@ -34,7 +35,7 @@ type tries struct {
 	// worker is 1 more than the number of the worker that had it last, 0: none.
 	worker int
 	// expected is how it must end now that its flight has committed.
-	expected contract.End
+	expected source.End
 }
 
 // pause is what contention asks of a worker.
@@ -46,7 +47,7 @@ type pause struct {
 // charge counts the attempt of a flight that is rolled back or refused, and
 // finds whom the machine must blame: the one entry that can be named.
 func (c *checker) charge(f *flight, e machine.Ended) {
-	if e.Outcome != contract.NotCommitted {
+	if e.Outcome != store.NotCommitted {
 		return
 	}
 	culprit := f.culprit(e)
@@ -64,7 +65,7 @@ func (c *checker) charge(f *flight, e machine.Ended) {
 		return
 	}
 	if c.p.config.Unmarked && f.failed && f.failure.Decision == semel.DecideDuplicate && h.stale {
-		c.count(contract.EndDuplicate) // without a marker it has ended, and its lane is gone
+		c.count(source.EndDuplicate) // without a marker it has ended, and its lane is gone
 	}
 	if f.failed && f.failure.Free {
 		return
@@ -125,15 +126,15 @@ func (f *flight) culprit(e machine.Ended) int {
 		class = f.failure.Class
 	}
 	switch {
-	case class == contract.ClassContended || class == contract.ClassDown || class == contract.ClassClaimLost:
+	case class == store.ClassContended || class == store.ClassDown || class == store.ClassClaimLost:
 		return -1
 	case !f.failed && len(f.of.Entries) == 1:
 		return 0
 	case !f.failed:
 		return e.Culprit
-	case f.blamesAll() && len(f.call.Fresh) == 1, class == contract.ClassAborted && !f.blamesAll() && f.done == 0:
+	case f.blamesAll() && len(f.call.Fresh) == 1, class == store.ClassAborted && !f.blamesAll() && f.done == 0:
 		return f.call.Fresh[0]
-	case f.blamesAll() || class == contract.ClassAborted:
+	case f.blamesAll() || class == store.ClassAborted:
 		return -1
 	}
 	return f.call.Fresh[f.done]

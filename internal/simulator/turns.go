@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/store"
 )
 
 // turn is what the checker knows of a version whose turn has not come, or is over.
@@ -22,26 +22,26 @@ type turn struct {
 }
 
 // early reports whether a message's turn has not come, or is over, or whether it is too old.
-func early(v contract.Verdict) bool {
-	return v.Kind == contract.Gap || v.Kind == contract.Stale || v.Kind == contract.Behind || v.Kind == contract.Old
+func early(v store.Verdict) bool {
+	return v.Kind == store.Gap || v.Kind == store.Stale || v.Kind == store.Behind || v.Kind == store.Old
 }
 
 // outOfTurn is called when the machine hears that an entry is out of its turn.
 func (c *checker) outOfTurn(f *flight, i int) {
 	h, v := handOf(f.of.Entries[i].Item), f.verdicts[i]
 	h.turn = turn{out: true}
-	if v.Kind == contract.Stale && f.passedInVain(h.delivery.message) {
+	if v.Kind == store.Stale && f.passedInVain(h.delivery.message) {
 		c.w.coverage.add("fault", "a version asks again behind one that was taken back")
 		return
 	}
 	switch {
-	case v.Kind == contract.Old:
+	case v.Kind == store.Old:
 		c.tooOld(h, f.of.Entries[i].As)
-	case v.Kind == contract.Stale && v.Known && c.p.config.OnConflict != machine.ThenAcceptFirst:
+	case v.Kind == store.Stale && v.Known && c.p.config.OnConflict != machine.ThenAcceptFirst:
 		h.must, h.reason = machine.AsParked, semel.ReasonConflict
-	case v.Kind == contract.Stale:
+	case v.Kind == store.Stale:
 		h.must, h.reason = machine.AsDiscarded, semel.ReasonStale
-	case v.Kind == contract.Behind:
+	case v.Kind == store.Behind:
 		h.must, h.reason = machine.AsBlocked, semel.ReasonBehind
 	case c.movedIn(f, h.delivery.message.stream):
 		c.w.coverage.add("fault", "a version asks again after those of its flight")
@@ -54,7 +54,7 @@ func (c *checker) outOfTurn(f *flight, i int) {
 			c.w.coverage.add("fault", "a version too far ahead")
 		}
 	}
-	if v.Kind == contract.Stale {
+	if v.Kind == store.Stale {
 		c.arose("B4")
 		h.suspicion = suspicion{} // no run of its follows
 	}
@@ -66,7 +66,7 @@ func (f *flight) passedInVain(m *message) bool {
 	return slices.ContainsFunc(f.trim, func(i int) bool {
 		other, as := f.message(i), f.of.Entries[i].As
 		moves := as == machine.AsApplied || as == machine.AsDuplicate || as == machine.AsDiscarded
-		return f.verdicts[i].Kind == contract.Fresh && moves && other.stream == m.stream && other.version >= m.version
+		return f.verdicts[i].Kind == store.Fresh && moves && other.stream == m.stream && other.version >= m.version
 	})
 }
 
@@ -74,7 +74,7 @@ func (f *flight) passedInVain(m *message) bool {
 func (c *checker) movedIn(f *flight, stream string) bool {
 	for i, e := range f.of.Entries {
 		ended := e.As == machine.AsApplied || e.As == machine.AsDuplicate || e.As == machine.AsDiscarded
-		if ended && f.verdicts[i].Kind == contract.Fresh && !slices.Contains(f.trim, i) && f.message(i).stream == stream {
+		if ended && f.verdicts[i].Kind == store.Fresh && !slices.Contains(f.trim, i) && f.message(i).stream == stream {
 			return true
 		}
 	}
@@ -137,7 +137,7 @@ func (c *checker) inOrder(f *flight) {
 	}
 	for i, e := range f.of.Entries {
 		m := f.message(i)
-		ended := f.verdicts[i].Kind == contract.Fresh && !slices.Contains(f.trim, i)
+		ended := f.verdicts[i].Kind == store.Fresh && !slices.Contains(f.trim, i)
 		last := c.w.ledger[m.stream]
 		switch {
 		case m.version == 0 || c.p.config.Unmarked:
@@ -176,7 +176,7 @@ func (c *checker) passedOver(f *flight, d *delivery) bool {
 		return false
 	}
 	for i, v := range f.verdicts {
-		if f.message(i).id == d.message.id && early(v) && (d.message.version > 0 || v.Kind == contract.Old) {
+		if f.message(i).id == d.message.id && early(v) && (d.message.version > 0 || v.Kind == store.Old) {
 			return true
 		}
 	}

@@ -4,9 +4,10 @@ import (
 	"slices"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
 )
 
 // drawTwins lets persons act on the rows of identities that have several contents. Whether
@@ -46,24 +47,24 @@ func (w *world) drawTwins(m *message) {
 }
 
 // state is the row's state as the stores write it.
-func (r *row) state() contract.RowState {
+func (r *row) state() store.RowState {
 	switch {
 	case r.waits() && r.token != 0:
-		return contract.StateInProgress
+		return store.StateInProgress
 	case r.as == machine.AsReceived:
-		return contract.StateReceived
+		return store.StateReceived
 	case r.as == machine.AsWaiting:
-		return contract.StateFailedRetryable
+		return store.StateFailedRetryable
 	case r.as == machine.AsBlocked:
-		return contract.StateBlocked
+		return store.StateBlocked
 	case r.as == machine.AsDiscarded:
-		return contract.StateDiscarded
+		return store.StateDiscarded
 	case r.as == machine.AsDeadLettered:
-		return contract.StateDeadLettered
+		return store.StateDeadLettered
 	case r.as == machine.AsParked, r.as == machine.AsOverdue:
-		return contract.StateParked
+		return store.StateParked
 	}
-	return contract.StateCompleted
+	return store.StateCompleted
 }
 
 // twin is the row as the product's rules about markers ask for it.
@@ -73,7 +74,7 @@ func (r *row) twin() sqlform.Twin {
 }
 
 // others are the other rows of a row's identity.
-func (s *store) others(r *row) (all []sqlform.Twin) {
+func (s *simStore) others(r *row) (all []sqlform.Twin) {
 	for _, o := range s.inbox {
 		if o != r && o.key.id == r.key.id {
 			all = append(all, o.twin())
@@ -87,44 +88,44 @@ func (m marker) form() sqlform.Marker {
 }
 
 // owns reports whether the marker of a row's identity belongs to the row.
-func (s *store) owns(r *row) bool {
+func (s *simStore) owns(r *row) bool {
 	m, marked := s.markers[r.key.id]
 	return marked && m.form().Of(r.twin(), s.others(r))
 }
 
 // waitsFor reports whether the marker of a row's identity waits for the row.
-func (s *store) waitsFor(r *row) bool {
-	return s.markers[r.key.id].outcome == contract.Waiting && s.owns(r)
+func (s *simStore) waitsFor(r *row) bool {
+	return s.markers[r.key.id].outcome == store.Waiting && s.owns(r)
 }
 
 // mayRun is nil if a person may let the row run beside the others of its identity.
-func (s *store) mayRun(r *row) error {
-	return contract.MayRun(0, s.markers[r.key.id].outcome, s.owns(r), sqlform.StoredTwins(s.others(r)))
+func (s *simStore) mayRun(r *row) error {
+	return admin.MayRun(0, s.markers[r.key.id].outcome, s.owns(r), sqlform.StoredTwins(s.others(r)))
 }
 
 // takeMarker has the marker of a row's identity wait for the row.
-func (s *store) takeMarker(r *row) {
+func (s *simStore) takeMarker(r *row) {
 	m := s.markers[r.key.id]
 	if m.print != r.print {
 		s.passed[r.key.id] = true
 	}
-	s.remember(r.key.id, contract.Waiting, marker{print: r.print, at: m.at})
+	s.remember(r.key.id, store.Waiting, marker{print: r.print, at: m.at})
 }
 
 // closeMarker closes the marker of a row that is discarded, if it belongs to the row. One that
 // a conflict had is given back to the row of the first content.
-func (s *store) closeMarker(r *row) {
+func (s *simStore) closeMarker(r *row) {
 	m := s.markers[r.key.id]
-	if !s.owns(r) || m.outcome == contract.Applied {
+	if !s.owns(r) || m.outcome == store.Applied {
 		return
 	}
 	closed := m.form()
-	closed.Outcome = int64(contract.Discarded)
+	closed.Outcome = int64(store.Discarded)
 	if r.key.conflict {
 		closed = sqlform.Returned(closed, s.others(r))
 	}
 	m.print = sqlform.Fingerprint(uint8(closed.Version), closed.Sum)
-	s.remember(r.key.id, contract.Outcome(closed.Outcome), m)
+	s.remember(r.key.id, store.Outcome(closed.Outcome), m)
 }
 
 // endOver ends a row that is due although its marker does not wait for it, and reports whether it
@@ -133,7 +134,7 @@ func (w *world) endOver(r *row) bool {
 	s := w.store
 	m, marked := s.markers[r.key.id]
 	own := s.owns(r)
-	if !w.plan.twins || own && m.outcome == contract.Waiting {
+	if !w.plan.twins || own && m.outcome == store.Waiting {
 		return false
 	}
 	e, _ := sqlform.Over(marked, m.form(), own, s.others(r))
@@ -142,7 +143,7 @@ func (w *world) endOver(r *row) bool {
 		return false
 	}
 	w.fault("a row that is over is ended by its claim", "%s, %s", r.key.id, e)
-	r.as = map[contract.RowEvent]machine.As{contract.RowCompleted: machine.AsApplied, contract.RowParked: machine.AsParked, contract.RowDiscarded: machine.AsDiscarded}[e]
+	r.as = map[store.RowEvent]machine.As{store.RowCompleted: machine.AsApplied, store.RowParked: machine.AsParked, store.RowDiscarded: machine.AsDiscarded}[e]
 	r.token, r.started, r.changed, r.byHand = 0, 0, w.now, false
 	r.revision++
 	w.checkOwners(r.key.id)
@@ -153,7 +154,7 @@ func (w *world) endOver(r *row) bool {
 
 // rowWith reports whether there is a row of an identity with a content, which is what a
 // settlement needs whose marker belongs to another row by now.
-func (s *store) rowWith(id string, print semel.Fingerprint) bool {
+func (s *simStore) rowWith(id string, print semel.Fingerprint) bool {
 	return slices.ContainsFunc(s.inbox, func(r *row) bool { return r.key.id == id && !conflicts(r.print, print) })
 }
 
@@ -180,13 +181,13 @@ func (w *world) checkOwners(id string) {
 	}
 	w.arose("law 16")
 	switch {
-	case open != nil && m.outcome != contract.Waiting:
+	case open != nil && m.outcome != store.Waiting:
 		w.broke("law 16", "a row of %s waits (conflict: %v), and its marker says %s", id, open.key.conflict, m.outcome.String())
 	case open != nil && m.print != open.print:
 		w.broke("law 16", "a row of %s waits (conflict: %v), and its marker has another content", id, open.key.conflict)
-	case open == nil && m.outcome == contract.Waiting && !w.waitsByHand(id):
+	case open == nil && m.outcome == store.Waiting && !w.waitsByHand(id):
 		w.broke("law 16", "the marker of %s waits, and no row of it does", id)
-	case open == nil && first != nil && m.print == first.print && m.outcome == contract.Discarded && first.as != machine.AsDiscarded && !w.someDiscarded(id, first):
+	case open == nil && first != nil && m.print == first.print && m.outcome == store.Discarded && first.as != machine.AsDiscarded && !w.someDiscarded(id, first):
 		w.broke("law 16", "the marker of %s says that its first row is discarded, and that is %s", id, first.state())
 	}
 }

@@ -34,8 +34,8 @@ type world struct {
 	plan     plan
 	make     Maker
 	messages []*message
-	source   *source
-	store    *store
+	source   *simSource
+	store    *simStore
 	provider *provider
 	seats    []*process // the processes; nil between two lives of one
 	there    []*process // what living returned last
@@ -199,7 +199,7 @@ func (w *world) start() {
 
 // open makes what a plan asks for.
 func (w *world) open() {
-	w.source = &source{queue: w.plan.queue, dead: map[content]int{}}
+	w.source = &simSource{queue: w.plan.queue, dead: map[content]int{}}
 	for i := range w.plan.lanes {
 		w.source.lanes = append(w.source.lanes, &lane{id: string(rune('A' + i))})
 	}

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // LimitFault says why a limit cannot be kept, nil if it can.
@@ -20,13 +20,13 @@ var ErrControlUnwritten = errors.New("what was set was not written, which a trig
 
 // OfConsumer is an act on a consumer as it is recorded: it is of no row, so that its
 // text says of which consumer.
-func OfConsumer(a contract.Act, consumer string) contract.Act {
+func OfConsumer(a store.Act, consumer string) store.Act {
 	a.Row, a.Why = 0, "consumer "+consumer+": "+a.Why
 	return a
 }
 
 // OfLimit is an act that sets a limit as it is recorded.
-func OfLimit(a contract.Act, consumer string, perSecond int) contract.Act {
+func OfLimit(a store.Act, consumer string, perSecond int) store.Act {
 	wanted := "no limit"
 	if perSecond > 0 {
 		wanted = fmt.Sprintf("%d messages a second", perSecond)
@@ -35,6 +35,6 @@ func OfLimit(a contract.Act, consumer string, perSecond int) contract.Act {
 }
 
 // OfGeneration is an act on a generation of a consumer as it is recorded.
-func OfGeneration(a contract.Act, consumer string, number int64) contract.Act {
+func OfGeneration(a store.Act, consumer string, number int64) store.Act {
 	return OfConsumer(a, fmt.Sprintf("%s, generation %d", consumer, number))
 }

@@ -9,13 +9,13 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // Crypt encrypts what goes into tables, and decrypts what comes from there. The zero value
 // has no cipher: it leaves all as it is, and refuses what is encrypted.
 type Crypt struct {
-	Cipher contract.Cipher
+	Cipher store.Cipher
 	// Since, if not zero, is from when on nothing in plain text is worked on.
 	Since time.Time
 	// Keyed says that sums of fingerprints are written keyed; see Print. All of a process must write
@@ -25,7 +25,7 @@ type Crypt struct {
 
 // NewCrypt returns a Crypt that writes keyed sums if encryption is required by now. Processes of an
 // earlier release, which cannot compare them, have ended by then.
-func NewCrypt(cipher contract.Cipher, since time.Time) Crypt {
+func NewCrypt(cipher store.Cipher, since time.Time) Crypt {
 	c := Crypt{Cipher: cipher, Since: since}
 	c.Keyed = c.required()
 	return c
@@ -95,7 +95,7 @@ var errNoIdentity = errors.New("the message is not encrypted: its mark names no 
 
 // message returns what a row keeps of the message of a mark: envelope, key and body, which are
 // bound to the mark's identity if they are encrypted.
-func (c Crypt) message(mark *contract.Mark, m *semel.Message) (envelope string, key, body []byte, err error) {
+func (c Crypt) message(mark *store.Mark, m *semel.Message) (envelope string, key, body []byte, err error) {
 	open, err := Sealed(m)
 	if err != nil || c.Cipher == nil {
 		return string(open), m.Key, m.Body, err

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/encryption"
+	"github.com/semel-go/semel/store"
 )
 
 func TestABodyThatTakesThePlaceOfAnother(t *testing.T) {
@@ -17,7 +17,7 @@ func TestABodyThatTakesThePlaceOfAnother(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := Crypt{Cipher: cipher}
-	id, mark := semel.Key{Consumer: "billing", Source: "shop", ID: "a"}, &contract.Mark{Consumer: "billing", Source: "shop", ID: []byte("a")}
+	id, mark := semel.Key{Consumer: "billing", Source: "shop", ID: "a"}, &store.Mark{Consumer: "billing", Source: "shop", ID: []byte("a")}
 	envelope, _, body, err := c.message(mark, &semel.Message{Body: []byte("first")})
 	if err != nil || bytes.Contains(body, []byte("first")) {
 		t.Fatalf("%q, %v", body, err)
@@ -58,7 +58,7 @@ func TestAMessageIsBoundToItsWholeIdentity(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, mark := Crypt{Cipher: cipher}, &contract.Mark{Consumer: "billing", Source: "shop", ID: []byte("a")}
+	c, mark := Crypt{Cipher: cipher}, &store.Mark{Consumer: "billing", Source: "shop", ID: []byte("a")}
 	own := semel.Key{Consumer: "billing", Source: "shop", ID: "a"}
 	others := []semel.Key{{Consumer: "audit", Source: "shop", ID: "a"}, {Consumer: "billing", Source: "web", ID: "a"},
 		{Consumer: "billing", Source: "shop", ID: "b"}, {Consumer: "billings", Source: "hop", ID: "a"}, {ID: "a"}}
@@ -127,7 +127,7 @@ func TestAMessageIsBoundToItsWholeIdentity(t *testing.T) {
 		}
 	})
 	t.Run("P4_a_mark_that_names_no_consumer_is_refused", func(t *testing.T) {
-		if _, _, _, err := c.message(&contract.Mark{ID: []byte("a")}, &semel.Message{}); err == nil {
+		if _, _, _, err := c.message(&store.Mark{ID: []byte("a")}, &semel.Message{}); err == nil {
 			t.Error("it is bound to nothing")
 		}
 	})

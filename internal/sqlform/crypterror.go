@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // What an encrypted error text begins with says what it is bound to. The text is base64 behind
@@ -23,7 +23,7 @@ const ofError = "error"
 const hiddenError = "encrypted"
 
 // errorOf returns what the first row of a mark keeps of an error. Its number is not known yet.
-func (c Crypt) errorOf(m *contract.Mark, text string) string {
+func (c Crypt) errorOf(m *store.Mark, text string) string {
 	data, err := aboutMessage(byIdentity, ofError, semel.Key{Consumer: m.Consumer, Source: m.Source, ID: string(m.ID)})
 	if err != nil {
 		return hiddenError

@@ -3,7 +3,7 @@ package sqlform
 import (
 	"bytes"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // idAside is the first byte of a key of which the rest is another: that of an id outside
@@ -68,7 +68,7 @@ const (
 
 // Answer is what a judge of a table of days says of a mark.
 type Answer struct {
-	contract.Verdict
+	store.Verdict
 	// Aside: the marker stands under AsideKey.
 	Aside bool
 	// Unready: the id lies ahead of the days that are made, and none is for tomorrow.
@@ -77,7 +77,7 @@ type Answer struct {
 
 // Judged is the answer to a mark.
 func (m Marker) Judged(c Crypt, asked *Mark) Answer {
-	old := contract.Verdict{Kind: contract.Old}
+	old := store.Verdict{Kind: store.Old}
 	switch {
 	case m.Outcome == below:
 		return Answer{Verdict: old}

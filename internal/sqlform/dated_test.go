@@ -5,22 +5,22 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 func TestJudgesOfDaysAreRead(t *testing.T) {
 	print := semel.Fingerprint{Version: 1, Sum: [16]byte{1}}
 	t.Run("trap_88_what_lies_outside_is_old_or_ahead_and_nothing_else_is", func(t *testing.T) {
 		for n, want := range map[int64]Answer{
-			-1:  {Verdict: contract.Verdict{Kind: contract.Old}},
-			-2:  {Verdict: contract.Verdict{Kind: contract.Old, Ahead: true}},
-			-3:  {Verdict: contract.Verdict{Kind: contract.Old, Ahead: true}, Unready: true},
-			1:   {Verdict: contract.Verdict{Kind: contract.Seen, Was: contract.Applied}},
-			259: {Verdict: contract.Verdict{Kind: contract.Seen, Was: contract.Parked}, Aside: true},
-			6:   {Verdict: contract.Verdict{Kind: contract.Newer, Was: 6}},
-			262: {Verdict: contract.Verdict{Kind: contract.Newer, Was: 6}, Aside: true},
+			-1:  {Verdict: store.Verdict{Kind: store.Old}},
+			-2:  {Verdict: store.Verdict{Kind: store.Old, Ahead: true}},
+			-3:  {Verdict: store.Verdict{Kind: store.Old, Ahead: true}, Unready: true},
+			1:   {Verdict: store.Verdict{Kind: store.Seen, Was: store.Applied}},
+			259: {Verdict: store.Verdict{Kind: store.Seen, Was: store.Parked}, Aside: true},
+			6:   {Verdict: store.Verdict{Kind: store.Newer, Was: 6}},
+			262: {Verdict: store.Verdict{Kind: store.Newer, Was: 6}, Aside: true},
 		} {
-			if got := (Marker{Outcome: n}).Judged(Crypt{}, &Mark{Mark: &contract.Mark{Fingerprint: print}}); got != want {
+			if got := (Marker{Outcome: n}).Judged(Crypt{}, &Mark{Mark: &store.Mark{Fingerprint: print}}); got != want {
 				t.Errorf("%d is %+v, want %+v", n, got, want)
 			}
 		}

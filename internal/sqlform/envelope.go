@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // envelope is what a message is beside key and body, as JSON that any bytes
@@ -139,8 +139,8 @@ func Plain(s string) string {
 // ErrorText is an error's text cut to what a row keeps.
 func ErrorText(s string) string {
 	s = Plain(s)
-	if len(s) <= contract.MaxErrorText {
+	if len(s) <= store.MaxErrorText {
 		return s
 	}
-	return strings.ToValidUTF8(s[:contract.MaxErrorText], "")
+	return strings.ToValidUTF8(s[:store.MaxErrorText], "")
 }

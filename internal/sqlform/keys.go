@@ -5,16 +5,16 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/digest"
+	"github.com/semel-go/semel/store"
 )
 
 // Key is a leased key as it stands; times are in microseconds of the store's clock.
 type Key struct {
 	// Ended is how the last claim ended; 0: it has not.
-	Ended              contract.KeyEvent
-	Token              contract.Token
+	Ended              store.KeyEvent
+	Token              store.Token
 	First, Until, Over int64
 	// Leased is the time when the lease was set; 0 if a release that does not write it set the
 	// lease. First is the time of the first claim, or calls.Unknown if the clock was ahead then.
@@ -26,31 +26,31 @@ type Key struct {
 
 // Claim is the answer to a claim of a key that stands, or not, and whether the key became
 // the caller's, or was changed, and is to be written.
-func (k *Key) Claim(c *contract.KeyClaim, stands bool, now int64) (a contract.KeyAnswer, write bool) {
+func (k *Key) Claim(c *store.KeyClaim, stands bool, now int64) (a store.KeyAnswer, write bool) {
 	switch {
 	case !stands && c.Seen > 0:
-		return contract.KeyAnswer{State: contract.KeyGone}, false
+		return store.KeyAnswer{State: store.KeyGone}, false
 	case !stands:
 		*k = Key{First: now, Fingerprint: c.Fingerprint}
 	case k.Fingerprint.Conflicts(c.Fingerprint):
-		return k.answer(contract.KeyConflict, now), false
-	case k.Ended == contract.KeyComplete:
-		return k.answer(contract.KeyCompleted, now), false
-	case k.Ended == contract.KeyFail:
-		return k.answer(contract.KeyFailed, now), false
+		return k.answer(store.KeyConflict, now), false
+	case k.Ended == store.KeyComplete:
+		return k.answer(store.KeyCompleted, now), false
+	case k.Ended == store.KeyFail:
+		return k.answer(store.KeyFailed, now), false
 	case k.Token == c.Token && k.Ended == 0:
 		cut := k.cutAhead(now)
-		return k.answer(contract.KeyClaimed, now), cut // its answer was lost
+		return k.answer(store.KeyClaimed, now), cut // its answer was lost
 	case k.Token == c.Token || k.Ended == 0 && k.Until > now:
 		cut := k.cutAhead(now)
-		return k.answer(contract.KeyHeld, now), cut
+		return k.answer(store.KeyHeld, now), cut
 	case c.Seen > 0 && k.Started != c.Seen:
-		return k.answer(contract.KeyGone, now), false
+		return k.answer(store.KeyGone, now), false
 	}
 	k.cutAhead(now)
 	k.Started++
 	k.Ended, k.Token, k.Leased, k.Until, k.Over = 0, c.Token, now, now+c.Lease.Microseconds(), now+c.Keep.Microseconds()
-	return k.answer(contract.KeyClaimed, now), true
+	return k.answer(store.KeyClaimed, now), true
 }
 
 // cutAhead shortens a lease that was set while the store's clock was ahead: the lease keeps its
@@ -74,22 +74,22 @@ func (k *Key) cutAhead(now int64) bool {
 	return changed
 }
 
-// isAhead reports whether a time is further in the future than contract.ClockSlack.
-func isAhead(at, now int64) bool { return at-now > contract.ClockSlack.Microseconds() }
+// isAhead reports whether a time is further in the future than store.ClockSlack.
+func isAhead(at, now int64) bool { return at-now > store.ClockSlack.Microseconds() }
 
-func (k *Key) answer(s contract.KeyState, now int64) contract.KeyAnswer {
-	a := contract.KeyAnswer{State: s, Started: k.Started, Finished: k.Finished, Since: calls.Ago(micro(now - k.First))}
-	if s == contract.KeyCompleted || s == contract.KeyFailed {
+func (k *Key) answer(s store.KeyState, now int64) store.KeyAnswer {
+	a := store.KeyAnswer{State: s, Started: k.Started, Finished: k.Finished, Since: calls.Ago(micro(now - k.First))}
+	if s == store.KeyCompleted || s == store.KeyFailed {
 		a.Result = k.Result
 	}
-	if s == contract.KeyClaimed || s == contract.KeyHeld && k.Ended == 0 {
+	if s == store.KeyClaimed || s == store.KeyHeld && k.Ended == 0 {
 		a.Left = micro(max(k.Until-now, 0))
 	}
 	return a
 }
 
 // Extend lets the lease of a claim that stands end later; false: it does not stand.
-func (k *Key) Extend(t contract.Token, now int64, lease time.Duration) bool {
+func (k *Key) Extend(t store.Token, now int64, lease time.Duration) bool {
 	if k.Ended != 0 || k.Token != t {
 		return false
 	}
@@ -99,8 +99,8 @@ func (k *Key) Extend(t contract.Token, now int64, lease time.Duration) bool {
 }
 
 // End ends a claim. lost: it does not stand; written: the key is to be written, or with
-// contract.KeyForget removed.
-func (k *Key) End(t contract.Token, e *contract.KeyEnding, now int64) (written, lost bool) {
+// store.KeyForget removed.
+func (k *Key) End(t store.Token, e *store.KeyEnding, now int64) (written, lost bool) {
 	switch {
 	case k.Token != t:
 		return false, true
@@ -110,17 +110,17 @@ func (k *Key) End(t contract.Token, e *contract.KeyEnding, now int64) (written, 
 		return false, true
 	}
 	k.Ended, k.Over = e.Event, now+e.Keep.Microseconds()
-	if e.Event != contract.KeyAbandon {
+	if e.Event != store.KeyAbandon {
 		k.Finished++
 	}
-	if e.Event != contract.KeyRelease && e.Event != contract.KeyAbandon || k.Finished == k.Started {
+	if e.Event != store.KeyRelease && e.Event != store.KeyAbandon || k.Finished == k.Started {
 		k.Result = e.Result // else the note is for who goes on
 	}
 	return true, false
 }
 
 // Note keeps a note with a claim that stands; false: it does not. It is where a result will be.
-func (k *Key) Note(t contract.Token, note []byte) bool {
+func (k *Key) Note(t store.Token, note []byte) bool {
 	if k.Ended != 0 || k.Token != t {
 		return false
 	}
@@ -132,7 +132,7 @@ func (k *Key) Note(t contract.Token, note []byte) bool {
 // is.
 func (k *Key) Left(quiet time.Duration, now int64) (time.Duration, bool) {
 	since := micro(now - k.Until)
-	open := k.Ended == 0 || k.Ended == contract.KeyRelease || k.Ended == contract.KeyAbandon
+	open := k.Ended == 0 || k.Ended == store.KeyRelease || k.Ended == store.KeyAbandon
 	return since, k.Result != nil && open && since >= quiet
 }
 

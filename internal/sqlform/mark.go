@@ -8,19 +8,19 @@ import (
 	"strconv"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/newer"
+	"github.com/semel-go/semel/store"
 )
 
 // Mark is a mark in the form of its table.
 type Mark struct {
-	*contract.Mark
+	*store.Mark
 	// Key is the id as it is compared; Long the id itself if Key does not hold it.
 	Key, Long []byte
 }
 
 // Marks are the marks in the form of their table.
-func Marks(marks []contract.Mark) []Mark {
+func Marks(marks []store.Mark) []Mark {
 	all := make([]Mark, len(marks))
 	for i := range marks {
 		key, long := ID(marks[i].ID)
@@ -59,15 +59,15 @@ type Marker struct {
 }
 
 // Verdict is the answer to a mark.
-func (m Marker) Verdict(c Crypt, asked *Mark) contract.Verdict {
-	found := contract.Found(m.Outcome)
+func (m Marker) Verdict(c Crypt, asked *Mark) store.Verdict {
+	found := store.Found(m.Outcome)
 	switch {
-	case found.Kind == contract.Newer:
+	case found.Kind == store.Newer:
 		return found
 	case !readablePrint(m.Version, m.Sum):
-		return contract.Verdict{Kind: contract.Newer, Was: found.Was}
+		return store.Verdict{Kind: store.Newer, Was: found.Was}
 	case asked.Other(c.ReadPrint(PrintOfID, InnerKey(asked.Key), m.Version, m.Sum)):
-		return contract.Verdict{Kind: contract.Conflict, Known: m.Known}
+		return store.Verdict{Kind: store.Conflict, Known: m.Known}
 	}
 	return found
 }

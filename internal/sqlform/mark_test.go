@@ -7,32 +7,32 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/newer"
+	"github.com/semel-go/semel/store"
 )
 
 func TestNumbersAreReadByName(t *testing.T) {
 	print := semel.Fingerprint{Version: 1, Sum: [16]byte{1}}
 	t.Run("trap_T104_each_outcome_is_its_verdict_and_any_other_number_none", func(t *testing.T) {
-		known := map[int64]contract.Outcome{1: contract.Applied, 2: contract.Waiting, 3: contract.Parked, 4: contract.DeadLettered, 5: contract.Discarded}
+		known := map[int64]store.Outcome{1: store.Applied, 2: store.Waiting, 3: store.Parked, 4: store.DeadLettered, 5: store.Discarded}
 		numbers := []int64{math.MinInt64, -1, 256, 257, 261, math.MaxInt64}
 		for n := range int64(256) {
 			numbers = append(numbers, n)
 		}
 		for _, n := range numbers {
-			v := Marker{Outcome: n}.Verdict(Crypt{}, &Mark{Mark: &contract.Mark{Fingerprint: print}})
-			if want, is := known[n]; is != v.Already(want) || is == (v.Kind == contract.Newer) || int64(v.Was) != n {
+			v := Marker{Outcome: n}.Verdict(Crypt{}, &Mark{Mark: &store.Mark{Fingerprint: print}})
+			if want, is := known[n]; is != v.Already(want) || is == (v.Kind == store.Newer) || int64(v.Was) != n {
 				t.Errorf("%d is %v", n, v)
 			}
 		}
 	})
 	t.Run("trap_T104_an_unknown_number_is_no_conflict_either", func(t *testing.T) {
 		for _, m := range []Marker{{Outcome: 6, Version: 1}, {Outcome: 1, Version: 256}, {Outcome: 1, Version: -1}} {
-			if v := m.Verdict(Crypt{}, &Mark{Mark: &contract.Mark{Fingerprint: print}}); v.Kind != contract.Newer {
+			if v := m.Verdict(Crypt{}, &Mark{Mark: &store.Mark{Fingerprint: print}}); v.Kind != store.Newer {
 				t.Errorf("%+v is %v", m, v)
 			}
 		}
-		if v := (Marker{Outcome: 1, Version: 1, Known: true}).Verdict(Crypt{}, &Mark{Mark: &contract.Mark{Fingerprint: print}}); v != (contract.Verdict{Kind: contract.Conflict, Known: true}) {
+		if v := (Marker{Outcome: 1, Version: 1, Known: true}).Verdict(Crypt{}, &Mark{Mark: &store.Mark{Fingerprint: print}}); v != (store.Verdict{Kind: store.Conflict, Known: true}) {
 			t.Errorf("another content is %v", v)
 		}
 	})
@@ -61,7 +61,7 @@ func TestNumbersAreReadByName(t *testing.T) {
 		}
 	})
 	t.Run("trap_T104_states_are_those_that_this_release_writes", func(t *testing.T) {
-		for _, s := range []contract.RowState{contract.StateReceived, contract.StateInProgress, contract.StateFailedRetryable, contract.StateCompleted, contract.StateParked, contract.StateDeadLettered, contract.StateDiscarded} {
+		for _, s := range []store.RowState{store.StateReceived, store.StateInProgress, store.StateFailedRetryable, store.StateCompleted, store.StateParked, store.StateDeadLettered, store.StateDiscarded} {
 			if got, err := State(string(s), "semel_inbox"); err != nil || got != s {
 				t.Errorf("%s is %s, %v", s, got, err)
 			}

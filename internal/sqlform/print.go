@@ -127,7 +127,7 @@ func (c Crypt) Repeated(m *Mark, conflict bool) [][]byte {
 }
 
 // EditSums are what is kept of the hashes of two bodies, of which one replaced the other in a row, and
-// the secret of contract.EditAct. With keyed sums they are encrypted.
+// the secret of admin.EditAct. With keyed sums they are encrypted.
 func (c Crypt) EditSums(row int64, before, after []byte) (was, is, secret []byte, err error) {
 	b, a := sha256.Sum256(before), sha256.Sum256(after)
 	if !c.Keyed {

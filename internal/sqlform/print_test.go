@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/encryption"
+	"github.com/semel-go/semel/store"
 )
 
 // requiring is a Crypt that writes keyed sums with the first of these keys.
@@ -24,7 +24,7 @@ func requiring(t *testing.T, keys ...byte) Crypt {
 }
 
 func marking(id string, print semel.Fingerprint) *Mark {
-	m := Marks([]contract.Mark{{ID: []byte(id), Fingerprint: print}})[0]
+	m := Marks([]store.Mark{{ID: []byte(id), Fingerprint: print}})[0]
 	return &m
 }
 
@@ -53,29 +53,29 @@ func TestKeyedFingerprints(t *testing.T) {
 	t.Run("law_10_they_are_compared_by_who_has_the_key", func(t *testing.T) {
 		other := print
 		other.Sum[15]++
-		there := Marker{Outcome: int64(contract.Applied), Version: version, Sum: sum}
+		there := Marker{Outcome: int64(store.Applied), Version: version, Sum: sum}
 		for name, o := range map[string]struct {
 			by    Crypt
 			print semel.Fingerprint
-			want  contract.VerdictKind
+			want  store.VerdictKind
 		}{
-			"a copy": {c, print, contract.Seen}, "a copy, under a former key": {requiring(t, 2, 1), print, contract.Seen},
-			"another content": {c, other, contract.Conflict}, "another content, under a former key": {requiring(t, 2, 1), other, contract.Conflict},
-			"a copy, without its key": {requiring(t, 2), print, contract.Seen}, "another content, without a key": {Crypt{}, other, contract.Seen},
+			"a copy": {c, print, store.Seen}, "a copy, under a former key": {requiring(t, 2, 1), print, store.Seen},
+			"another content": {c, other, store.Conflict}, "another content, under a former key": {requiring(t, 2, 1), other, store.Conflict},
+			"a copy, without its key": {requiring(t, 2), print, store.Seen}, "another content, without a key": {Crypt{}, other, store.Seen},
 		} {
 			if v := there.Verdict(o.by, marking("a", o.print)); v.Kind != o.want {
-				t.Errorf("%s is %v, want %v", name, v, contract.Verdict{Kind: o.want})
+				t.Errorf("%s is %v, want %v", name, v, store.Verdict{Kind: o.want})
 			}
 		}
 		strict := marking("a", print)
 		strict.Strict = true
-		if v := there.Verdict(requiring(t, 2), strict); v.Kind != contract.Conflict {
+		if v := there.Verdict(requiring(t, 2), strict); v.Kind != store.Conflict {
 			t.Errorf("what must be compared and cannot is %v", v)
 		}
 	})
 	t.Run("trap_T104_a_form_of_a_newer_release_is_no_conflict", func(t *testing.T) {
 		for _, m := range []Marker{{Outcome: 1, Version: version, Sum: sum[1:]}, {Outcome: 1, Version: 256, Sum: sum}, {Outcome: 1, Version: 512, Sum: sum}} {
-			if v := m.Verdict(c, marking("a", print)); v.Kind != contract.Newer {
+			if v := m.Verdict(c, marking("a", print)); v.Kind != store.Newer {
 				t.Errorf("%+v is %v", m, v)
 			}
 		}
@@ -96,7 +96,7 @@ func BenchmarkMarkPrint(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	m := Marks([]contract.Mark{{ID: []byte("0b0f3a6e-7f51-4cf5-8a43-5a4fd2d1b6f7"), Fingerprint: print}})[0]
+	m := Marks([]store.Mark{{ID: []byte("0b0f3a6e-7f51-4cf5-8a43-5a4fd2d1b6f7"), Fingerprint: print}})[0]
 	for name, c := range map[string]Crypt{"plain": {}, "keyed": {Cipher: cipher, Keyed: true}} {
 		b.Run(name, func(b *testing.B) {
 			b.ReportAllocs()

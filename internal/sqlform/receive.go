@@ -4,8 +4,8 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/structured"
+	"github.com/semel-go/semel/store"
 )
 
 // mostReceived is how many bytes of messages one statement writes at most, unless
@@ -24,9 +24,9 @@ type Received struct {
 
 // Receive are the rows of the messages whose marks are fresh, in as few pieces as
 // statements can take.
-func Receive(c Crypt, marks []contract.Mark, verdicts []contract.Verdict, messages []*semel.Message) (pieces []*Received, err error) {
+func Receive(c Crypt, marks []store.Mark, verdicts []store.Verdict, messages []*semel.Message) (pieces []*Received, err error) {
 	for i, m := range Marks(marks) {
-		if verdicts[i].Kind != contract.Fresh {
+		if verdicts[i].Kind != store.Fresh {
 			continue
 		}
 		envelope, key, body, err := c.message(m.Mark, messages[i])

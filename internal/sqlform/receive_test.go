@@ -5,19 +5,19 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 func TestReceive(t *testing.T) {
 	// of receives messages of these sizes, those below 0 as copies, and returns the sizes
 	// in each piece.
 	of := func(t *testing.T, sizes []int) (pieces [][]int) {
-		marks, verdicts := make([]contract.Mark, len(sizes)), make([]contract.Verdict, len(sizes))
+		marks, verdicts := make([]store.Mark, len(sizes)), make([]store.Verdict, len(sizes))
 		messages := make([]*semel.Message, len(sizes))
 		for i, n := range sizes {
-			marks[i].ID, verdicts[i].Kind, messages[i] = []byte("a"), contract.Fresh, &semel.Message{Body: make([]byte, max(n, 0))}
+			marks[i].ID, verdicts[i].Kind, messages[i] = []byte("a"), store.Fresh, &semel.Message{Body: make([]byte, max(n, 0))}
 			if n < 0 {
-				verdicts[i].Kind = []contract.VerdictKind{contract.Seen, contract.Conflict, contract.Newer, contract.Busy}[-n-1]
+				verdicts[i].Kind = []store.VerdictKind{store.Seen, store.Conflict, store.Newer, store.Busy}[-n-1]
 			}
 		}
 		all, err := Receive(Crypt{}, marks, verdicts, messages)

@@ -6,13 +6,13 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // Ended reports whether a marker says that its message has ended, and not only stands
 // aside.
-func Ended(o contract.Outcome) bool {
-	return o == contract.Applied || o == contract.Discarded || o == contract.DeadLettered
+func Ended(o store.Outcome) bool {
+	return o == store.Applied || o == store.Discarded || o == store.DeadLettered
 }
 
 // NothingKept is the error of a consumer of which the store knows no retention.
@@ -27,7 +27,7 @@ func NoLane(consumer, lane string) error {
 
 // MayReap says why nothing of a consumer may be removed; nil if it may. bodies counts it
 // as something, if only bodies may.
-func MayReap(r contract.Retention, bodies bool) error {
+func MayReap(r store.Retention, bodies bool) error {
 	switch {
 	case r.Off:
 		return fmt.Errorf("the reaper is switched off by the policy of consumer %q: %w", r.Consumer, semel.ErrState)
@@ -44,7 +44,7 @@ func MayReap(r contract.Retention, bodies bool) error {
 
 // Aged are the scopes of those marks that ask whether what is kept goes back as far as
 // their messages, each once.
-func Aged(marks []contract.Mark) (scopes []int64) {
+func Aged(marks []store.Mark) (scopes []int64) {
 	for i := range marks {
 		if n := marks[i].Scope; asksAge(&marks[i]) && !slices.Contains(scopes, n) {
 			scopes = append(scopes, n)
@@ -53,7 +53,7 @@ func Aged(marks []contract.Mark) (scopes []int64) {
 	return scopes
 }
 
-func asksAge(m *contract.Mark) bool { return !m.Age.IsZero() && m.Claim.Token == 0 }
+func asksAge(m *store.Mark) bool { return !m.Age.IsZero() && m.Claim.Token == 0 }
 
 // Low is the low-water mark of a scope, and the store's time.
 type Low struct{ Before, Now time.Time }
@@ -61,18 +61,18 @@ type Low struct{ Before, Now time.Time }
 // JudgeAges turns the verdicts of fresh marks into Old whose messages are older than the
 // low-water marks of their scopes, or by their own time have not been sent yet: what was
 // removed of one that is dated ahead would make its copy fresh for as long.
-func JudgeAges(marks []contract.Mark, lows map[int64]Low, verdicts []contract.Verdict) {
+func JudgeAges(marks []store.Mark, lows map[int64]Low, verdicts []store.Verdict) {
 	for i := range marks {
 		m := &marks[i]
 		low, kept := lows[m.Scope]
-		if !kept || verdicts[i].Kind != contract.Fresh || !asksAge(m) {
+		if !kept || verdicts[i].Kind != store.Fresh || !asksAge(m) {
 			continue
 		}
 		switch {
 		case m.Age.Before(low.Before):
-			verdicts[i].Kind = contract.Old
-		case m.Age.After(low.Now.Add(contract.MaxClockSkew)):
-			verdicts[i].Kind, verdicts[i].Ahead = contract.Old, true
+			verdicts[i].Kind = store.Old
+		case m.Age.After(low.Now.Add(store.MaxClockSkew)):
+			verdicts[i].Kind, verdicts[i].Ahead = store.Old, true
 		}
 	}
 }

@@ -5,15 +5,15 @@ import (
 	"strconv"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/newer"
 	"github.com/semel-go/semel/internal/structured"
+	"github.com/semel-go/semel/store"
 )
 
 // State is the state of this name in a table of rows; an error if a newer release
 // wrote it.
-func State(name, table string) (contract.RowState, error) {
-	s := contract.RowState(name)
+func State(name, table string) (store.RowState, error) {
+	s := store.RowState(name)
 	if s.Known() {
 		return s, nil
 	}
@@ -32,9 +32,9 @@ type Acted struct {
 
 // Understood is the row's state; an error that wraps semel.ErrState if only a
 // newer release knows what the row says, or its marker.
-func (a Acted) Understood() (contract.RowState, error) {
+func (a Acted) Understood() (store.RowState, error) {
 	s, err := State(a.State, a.Inbox)
-	if _, known := contract.KnownOutcome(a.Outcome); err == nil && !known {
+	if _, known := store.KnownOutcome(a.Outcome); err == nil && !known {
 		err = NewerError(a.Outcome, a.Markers)
 	}
 	if err != nil {
@@ -44,7 +44,7 @@ func (a Acted) Understood() (contract.RowState, error) {
 }
 
 // RowValues are a row's columns after its key, in the order of the statements.
-func RowValues(c Crypt, m *Mark, r *contract.Row) ([]any, error) {
+func RowValues(c Crypt, m *Mark, r *store.Row) ([]any, error) {
 	message := r.Message
 	if message == nil {
 		message = &semel.Message{}

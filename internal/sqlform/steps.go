@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"strconv"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // step is a step as the tables have it.
@@ -18,7 +18,7 @@ type step struct {
 }
 
 // Steps is the text of steps of a row in the tables. It is plain ASCII but for names.
-func Steps(c Crypt, row int64, done []contract.StepDone) (string, error) {
+func Steps(c Crypt, row int64, done []store.StepDone) (string, error) {
 	all := make([]step, len(done))
 	for i, d := range done {
 		output, err := c.Hide(ofStep, rowID(row), d.Output)
@@ -32,7 +32,7 @@ func Steps(c Crypt, row int64, done []contract.StepDone) (string, error) {
 }
 
 // ReadSteps is the inverse of Steps.
-func ReadSteps(c Crypt, row int64, text []byte) ([]contract.StepDone, error) {
+func ReadSteps(c Crypt, row int64, text []byte) ([]store.StepDone, error) {
 	if text == nil {
 		return nil, nil
 	}
@@ -40,7 +40,7 @@ func ReadSteps(c Crypt, row int64, text []byte) ([]contract.StepDone, error) {
 	if err := json.Unmarshal(text, &all); err != nil {
 		return nil, err
 	}
-	done := make([]contract.StepDone, len(all))
+	done := make([]store.StepDone, len(all))
 	for i, s := range all {
 		if c.required() && len(s.Output) > 0 && !bytes.HasPrefix(s.Output, marked) {
 			return nil, fmt.Errorf("the output of step %q is in plain text, and the store requires encryption", s.Name)
@@ -49,7 +49,7 @@ func ReadSteps(c Crypt, row int64, text []byte) ([]contract.StepDone, error) {
 		if err != nil {
 			return nil, err
 		}
-		done[i] = contract.StepDone{Name: s.Name, Output: output}
+		done[i] = store.StepDone{Name: s.Name, Output: output}
 		if s.Output == nil && !s.None {
 			done[i].Output = []byte{}
 		}

@@ -5,13 +5,13 @@ import (
 	"slices"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // Twin is one of several rows of an identity, each of which has a content of its own.
 type Twin struct {
 	Number   int64
-	State    contract.RowState
+	State    store.RowState
 	Conflict bool
 	// Version and Sum are its content, as its marker would have it.
 	Version int64
@@ -55,13 +55,13 @@ func Returned(closed Marker, others []Twin) Marker {
 	return closed
 }
 
-// StoredTwins are twins as contract.MayRun asks for them.
-func StoredTwins(all []Twin) []contract.StoredRow {
-	rows := make([]contract.StoredRow, len(all))
+// StoredTwins are twins as admin.MayRun asks for them.
+func StoredTwins(all []Twin) []store.StoredRow {
+	rows := make([]store.StoredRow, len(all))
 	for i, t := range all {
-		rows[i] = contract.StoredRow{Number: t.Number, State: t.State, Conflict: t.Conflict}
+		rows[i] = store.StoredRow{Number: t.Number, State: t.State, Conflict: t.Conflict}
 		if t.Stepped {
-			rows[i].Steps = make([]contract.StepDone, 1)
+			rows[i].Steps = make([]store.StepDone, 1)
 		}
 		if t.UnknownOutcome {
 			rows[i].CallsStarted = 1
@@ -73,31 +73,31 @@ func StoredTwins(all []Twin) []contract.StoredRow {
 // Over is what becomes of a row that was claimed although the marker of its identity does not wait
 // for it, and why, for people: no claim of such a row can end otherwise (law 16). Zero: no other
 // row waits, and the row takes the marker.
-func Over(marked bool, m Marker, own bool, others []Twin) (contract.RowEvent, string) {
+func Over(marked bool, m Marker, own bool, others []Twin) (store.RowEvent, string) {
 	switch {
 	case !marked:
-		return contract.RowParked, "it was due and has no marker, so that nobody can tell what became of its identity"
-	case m.Outcome == int64(contract.Applied) && own && !slices.ContainsFunc(others, tookEffect):
-		return contract.RowCompleted, ""
-	case m.Outcome == int64(contract.Applied):
-		return contract.RowDiscarded, "another content of this identity was applied, so that this one is over and had no effect"
-	case m.Outcome != int64(contract.Waiting):
-		return contract.RowParked, "it was due although the marker of its identity does not wait for it; retry or discard it"
+		return store.RowParked, "it was due and has no marker, so that nobody can tell what became of its identity"
+	case m.Outcome == int64(store.Applied) && own && !slices.ContainsFunc(others, tookEffect):
+		return store.RowCompleted, ""
+	case m.Outcome == int64(store.Applied):
+		return store.RowDiscarded, "another content of this identity was applied, so that this one is over and had no effect"
+	case m.Outcome != int64(store.Waiting):
+		return store.RowParked, "it was due although the marker of its identity does not wait for it; retry or discard it"
 	}
 	for _, o := range others {
-		if m.has(o) && o.State.Outcome() == contract.Waiting {
-			return contract.RowParked, "another content of this identity waits and has its marker; retry this one when that has ended without an effect"
+		if m.has(o) && o.State.Outcome() == store.Waiting {
+			return store.RowParked, "another content of this identity waits and has its marker; retry this one when that has ended without an effect"
 		}
 	}
 	return 0, ""
 }
 
 // tookEffect: an earlier release let a row end with the marker of another content.
-func tookEffect(t Twin) bool { return t.State == contract.StateCompleted }
+func tookEffect(t Twin) bool { return t.State == store.StateCompleted }
 
 // OverReason is the reason that such a row gets; empty leaves the one that it has.
-func OverReason(e contract.RowEvent) string {
-	if e == contract.RowCompleted {
+func OverReason(e store.RowEvent) string {
+	if e == store.RowCompleted {
 		return ""
 	}
 	return string(semel.ReasonConflict)

@@ -7,12 +7,12 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // Fit says why a row whose steps are not the first of these names is to be set aside, and
 // what to do; nil if they are, and one is left.
-func Fit(names []string, done []contract.StepDone) error {
+func Fit(names []string, done []store.StepDone) error {
 	if len(done) == 0 {
 		return nil
 	}
@@ -27,7 +27,7 @@ func Fit(names []string, done []contract.StepDone) error {
 	return nil
 }
 
-func quoted(done []contract.StepDone) string {
+func quoted(done []store.StepDone) string {
 	names := make([]string, len(done))
 	for i := range done {
 		names[i] = done[i].Name
@@ -36,13 +36,13 @@ func quoted(done []contract.StepDone) string {
 }
 
 // Next is which step of a row that fits is to run, counted from 0.
-func Next(done []contract.StepDone) int { return len(done) }
+func Next(done []store.StepDone) int { return len(done) }
 
 // Left reports whether a step is left.
-func Left(names []string, done []contract.StepDone) bool { return len(done) < len(names) }
+func Left(names []string, done []store.StepDone) bool { return len(done) < len(names) }
 
 // With are those that are done and one more, in memory of their own: a run that is taken
 // back leaves the list of the row as it was.
-func With(done []contract.StepDone, name string, output []byte) []contract.StepDone {
-	return append(slices.Clip(done), contract.StepDone{Name: name, Output: slices.Clone(output)})
+func With(done []store.StepDone, name string, output []byte) []store.StepDone {
+	return append(slices.Clip(done), store.StepDone{Name: name, Output: slices.Clone(output)})
 }

@@ -3,13 +3,13 @@ package steps_test
 import (
 	"testing"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/steps"
+	"github.com/semel-go/semel/store"
 )
 
-func done(names ...string) (all []contract.StepDone) {
+func done(names ...string) (all []store.StepDone) {
 	for _, name := range names {
-		all = append(all, contract.StepDone{Name: name})
+		all = append(all, store.StepDone{Name: name})
 	}
 	return all
 }
@@ -17,7 +17,7 @@ func done(names ...string) (all []contract.StepDone) {
 func TestWhatFits(t *testing.T) {
 	names := []string{"reserve", "charge", "ship"}
 	for name, is := range map[string]struct {
-		done []contract.StepDone
+		done []store.StepDone
 		fits bool
 	}{
 		"C11_nothing_is_done":               {nil, true},
@@ -37,7 +37,7 @@ func TestWhatFits(t *testing.T) {
 
 func TestOneMore(t *testing.T) {
 	t.Run("C11_a_run_that_is_taken_back_changes_nothing", func(t *testing.T) {
-		row := append(make([]contract.StepDone, 0, 8), done("reserve")...)
+		row := append(make([]store.StepDone, 0, 8), done("reserve")...)
 		output := []byte("x")
 		first := steps.With(row, "charge", output)
 		output[0] = 'y'

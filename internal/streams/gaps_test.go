@@ -4,34 +4,34 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/streams"
+	"github.com/semel-go/semel/store"
 )
 
 func TestAClaimThatIsParkedForAGap(t *testing.T) {
-	parks := func(reason semel.Reason, last int64) (contract.ClaimEnding, bool) {
-		claim := contract.Claim{Number: 1, Token: 7}
-		b := streams.Of([]contract.Mark{{ID: []byte("m"), As: contract.Parked, Claim: claim, Version: contract.Version{Stream: []byte("a"), Number: 3, Start: 1, Asks: true}}})
+	parks := func(reason semel.Reason, last int64) (store.ClaimEnding, bool) {
+		claim := store.Claim{Number: 1, Token: 7}
+		b := streams.Of([]store.Mark{{ID: []byte("m"), As: store.Parked, Claim: claim, Version: store.Version{Stream: []byte("a"), Number: 3, Start: 1, Asks: true}}})
 		b.All()[0].Last = last
-		b.Judge([]contract.Verdict{{Kind: contract.Fresh}})
-		e, moved := b.End(contract.Ending{Claims: []contract.ClaimEnding{{Claim: claim, Event: contract.RowParked, Reason: reason, Error: "not in time"}}})
+		b.Judge([]store.Verdict{{Kind: store.Fresh}})
+		e, moved := b.End(store.Ending{Claims: []store.ClaimEnding{{Claim: claim, Event: store.RowParked, Reason: reason, Error: "not in time"}}})
 		if len(moved) > 0 {
 			t.Errorf("%v moves", moved)
 		}
 		return e.Claims[0], b.Came()
 	}
 	t.Run("B9_trap_T55_is_released_if_its_predecessor_has_come_since", func(t *testing.T) {
-		if end, came := parks(semel.ReasonGap, 2); end.Event != contract.RowReleased || end.Reason != "" || end.Error != "" || !came {
+		if end, came := parks(semel.ReasonGap, 2); end.Event != store.RowReleased || end.Reason != "" || end.Error != "" || !came {
 			t.Errorf("%+v, %v", end, came)
 		}
 	})
 	t.Run("B9_trap_T55_is_parked_if_not", func(t *testing.T) {
-		if end, came := parks(semel.ReasonGap, 1); end.Event != contract.RowParked || end.Reason != semel.ReasonGap || came {
+		if end, came := parks(semel.ReasonGap, 1); end.Event != store.RowParked || end.Reason != semel.ReasonGap || came {
 			t.Errorf("%+v, %v", end, came)
 		}
 	})
 	t.Run("B9_one_that_is_parked_for_another_reason_stays_so", func(t *testing.T) {
-		if end, came := parks(semel.ReasonExhausted, 2); end.Event != contract.RowParked || came {
+		if end, came := parks(semel.ReasonExhausted, 2); end.Event != store.RowParked || came {
 			t.Errorf("%+v, %v", end, came)
 		}
 	})

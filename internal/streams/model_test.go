@@ -6,32 +6,32 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/streams"
+	"github.com/semel-go/semel/store"
 )
 
 // drawn is a batch that was drawn: its marks, what the store said of them, and how it
 // ends.
 type drawn struct {
-	marks    []contract.Mark
-	verdicts []contract.Verdict
-	ending   contract.Ending
+	marks    []store.Mark
+	verdicts []store.Verdict
+	ending   store.Ending
 }
 
 func draw(r *rand.Rand) (d drawn) {
 	for i := range 1 + r.IntN(7) {
-		m := contract.Mark{ID: []byte{byte(i)}, As: []contract.Outcome{contract.Applied, contract.Applied, contract.Discarded, contract.Waiting, contract.Parked}[r.IntN(5)], Fingerprint: semel.Fingerprint{Version: 1, Sum: [16]byte{byte(r.IntN(2))}}}
-		m.Version = contract.Version{Stream: []byte{"ab"[r.IntN(2)]}, Number: int64(1 + r.IntN(6)), Start: 1, Asks: r.IntN(8) > 0}
-		v := contract.Verdict{Kind: []contract.VerdictKind{contract.Fresh, contract.Fresh, contract.Fresh, contract.Seen}[r.IntN(4)]}
+		m := store.Mark{ID: []byte{byte(i)}, As: []store.Outcome{store.Applied, store.Applied, store.Discarded, store.Waiting, store.Parked}[r.IntN(5)], Fingerprint: semel.Fingerprint{Version: 1, Sum: [16]byte{byte(r.IntN(2))}}}
+		m.Version = store.Version{Stream: []byte{"ab"[r.IntN(2)]}, Number: int64(1 + r.IntN(6)), Start: 1, Asks: r.IntN(8) > 0}
+		v := store.Verdict{Kind: []store.VerdictKind{store.Fresh, store.Fresh, store.Fresh, store.Seen}[r.IntN(4)]}
 		switch {
 		case r.IntN(3) == 0:
-			m.Claim = contract.Claim{Number: int64(i + 1), Token: 7}
-			event := []contract.RowEvent{contract.RowCompleted, contract.RowDiscarded, contract.RowFailed, contract.RowBlocked, contract.RowParked}[r.IntN(5)]
-			d.ending.Claims = append(d.ending.Claims, contract.ClaimEnding{Claim: m.Claim, Mark: i, Event: event, Reason: semel.ReasonGap})
+			m.Claim = store.Claim{Number: int64(i + 1), Token: 7}
+			event := []store.RowEvent{store.RowCompleted, store.RowDiscarded, store.RowFailed, store.RowBlocked, store.RowParked}[r.IntN(5)]
+			d.ending.Claims = append(d.ending.Claims, store.ClaimEnding{Claim: m.Claim, Mark: i, Event: event, Reason: semel.ReasonGap})
 		case r.IntN(4) == 0:
 			d.ending.Trim = append(d.ending.Trim, i)
-		case m.As == contract.Waiting:
-			d.ending.Rows = append(d.ending.Rows, contract.Row{Mark: i, State: contract.StateBlocked, Reason: semel.ReasonGap})
+		case m.As == store.Waiting:
+			d.ending.Rows = append(d.ending.Rows, store.Row{Mark: i, State: store.StateBlocked, Reason: semel.ReasonGap})
 		}
 		d.marks, d.verdicts = append(d.marks, m), append(d.verdicts, v)
 	}
@@ -45,20 +45,20 @@ type place struct {
 }
 
 // judged are the verdicts as the model gives them, and which marks are next.
-func (d *drawn) judged(at map[string]place) (verdicts []contract.Verdict, next []bool) {
+func (d *drawn) judged(at map[string]place) (verdicts []store.Verdict, next []bool) {
 	verdicts, next = slices.Clone(d.verdicts), make([]bool, len(d.marks))
 	for i, m := range d.marks {
 		s, n := at[string(m.Version.Stream)], m.Version.Number
-		runs := m.Version.Asks && verdicts[i].Kind == contract.Fresh
+		runs := m.Version.Asks && verdicts[i].Kind == store.Fresh
 		switch {
-		case !runs || m.As != contract.Applied && m.As != contract.Discarded:
+		case !runs || m.As != store.Applied && m.As != store.Discarded:
 		case n == s.last+1:
 			next[i] = true
 			at[string(m.Version.Stream)] = place{n, m.Fingerprint}
 		case n > s.last:
-			verdicts[i] = contract.Verdict{Kind: contract.Gap, Missing: n - s.last - 1}
-		case m.As == contract.Applied:
-			verdicts[i] = contract.Verdict{Kind: contract.Stale, Known: n == s.last && m.Fingerprint.Conflicts(s.print)}
+			verdicts[i] = store.Verdict{Kind: store.Gap, Missing: n - s.last - 1}
+		case m.As == store.Applied:
+			verdicts[i] = store.Verdict{Kind: store.Stale, Known: n == s.last && m.Fingerprint.Conflicts(s.print)}
 		}
 	}
 	return verdicts, next
@@ -68,7 +68,7 @@ func (d *drawn) judged(at map[string]place) (verdicts []contract.Verdict, next [
 func (d *drawn) ends(i int) bool {
 	for _, c := range d.ending.Claims {
 		if c.Mark == i {
-			return c.Event == contract.RowCompleted || c.Event == contract.RowDiscarded
+			return c.Event == store.RowCompleted || c.Event == store.RowDiscarded
 		}
 	}
 	return d.marks[i].Claim.Token == 0 && !slices.Contains(d.ending.Trim, i)
@@ -120,13 +120,13 @@ func (d *drawn) holds(t *testing.T, before map[string]place) bool {
 		return v.Asks && v.Number <= after[string(v.Stream)].last+1
 	}
 	for i, row := range e.Rows {
-		if (row.State == contract.StateReceived) != due(d.ending.Rows[i].Mark) {
+		if (row.State == store.StateReceived) != due(d.ending.Rows[i].Mark) {
 			t.Errorf("the row of mark %d is %s", row.Mark, row.State)
 		}
 	}
 	for i, c := range e.Claims {
-		if was := d.ending.Claims[i].Event; was == contract.RowBlocked || was == contract.RowParked {
-			if (c.Event == contract.RowReleased) != due(c.Mark) {
+		if was := d.ending.Claims[i].Event; was == store.RowBlocked || was == store.RowParked {
+			if (c.Event == store.RowReleased) != due(c.Mark) {
 				t.Errorf("the claim of mark %d is %s", c.Mark, c.Event)
 			}
 		}

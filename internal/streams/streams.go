@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // Stream is a stream of a batch as its store knows it.
@@ -34,7 +34,7 @@ const Unbegun = -1
 
 // Batch is what a batch knows of its streams; nil where no mark asks for one.
 type Batch struct {
-	marks []contract.Mark
+	marks []store.Mark
 	all   []*Stream // sorted, so that no two batches wait for each other
 	of    []*Stream // by mark; nil for one that does not ask
 	next  []bool    // by mark: it was its stream's next
@@ -51,7 +51,7 @@ type key struct {
 }
 
 // Of finds the streams that the marks ask for.
-func Of(marks []contract.Mark) *Batch {
+func Of(marks []store.Mark) *Batch {
 	var b *Batch
 	for i := range marks {
 		v := &marks[i].Version
@@ -78,11 +78,11 @@ func Of(marks []contract.Mark) *Batch {
 	return b
 }
 
-func keyOf(m *contract.Mark) key { return key{m.Scope, string(m.Version.Stream)} }
+func keyOf(m *store.Mark) key { return key{m.Scope, string(m.Version.Stream)} }
 
 // begins reports whether a message that is not judged begins a stream: it is set aside,
 // or waits, and those that come behind it are to wait for it.
-func begins(m *contract.Mark) bool {
+func begins(m *store.Mark) bool {
 	return !m.Version.Asks && m.Version.Start == 0 && m.Version.Number > 0 && m.Claim.Token == 0
 }
 
@@ -101,7 +101,7 @@ func (b *Batch) All() []*Stream {
 
 // Judge turns the verdicts of marks that may run into those of their streams. Marks
 // are judged in their order: each counts on those before it.
-func (b *Batch) Judge(verdicts []contract.Verdict) {
+func (b *Batch) Judge(verdicts []store.Verdict) {
 	if b == nil {
 		return
 	}
@@ -109,7 +109,7 @@ func (b *Batch) Judge(verdicts []contract.Verdict) {
 	b.meet(verdicts)
 	for i, s := range b.of {
 		m := &b.marks[i]
-		if s == nil || verdicts[i].Kind != contract.Fresh || m.As != contract.Applied && m.As != contract.Discarded {
+		if s == nil || verdicts[i].Kind != store.Fresh || m.As != store.Applied && m.As != store.Discarded {
 			continue
 		}
 		n := m.Version.Number
@@ -119,10 +119,10 @@ func (b *Batch) Judge(verdicts []contract.Verdict) {
 			b.next[i] = true
 			s.now, s.print = n, m.Fingerprint
 		case n > s.now: // also what was discarded when it counted on one that was taken back
-			verdicts[i] = contract.Verdict{Kind: contract.Gap, Missing: n - s.now - 1}
-		case m.As == contract.Discarded:
+			verdicts[i] = store.Verdict{Kind: store.Gap, Missing: n - s.now - 1}
+		case m.As == store.Discarded:
 		default:
-			verdicts[i] = contract.Verdict{Kind: contract.Stale, Known: n == s.now && m.Fingerprint.Conflicts(s.print)}
+			verdicts[i] = store.Verdict{Kind: store.Stale, Known: n == s.now && m.Fingerprint.Conflicts(s.print)}
 		}
 	}
 }
@@ -136,9 +136,9 @@ func (s *Stream) beginAt(n int64) {
 
 // meet takes note of the fresh versions that are not judged, the smallest of each stream
 // first: a later one is not to pass an earlier one that waits beside it.
-func (b *Batch) meet(verdicts []contract.Verdict) {
+func (b *Batch) meet(verdicts []store.Verdict) {
 	for i := range b.marks {
-		if verdicts[i].Kind == contract.Fresh && begins(&b.marks[i]) {
+		if verdicts[i].Kind == store.Fresh && begins(&b.marks[i]) {
 			b.met = append(b.met, i)
 		}
 	}
@@ -167,7 +167,7 @@ func (b *Batch) Begun(trim []int) (all []*Stream) {
 }
 
 // Received are the streams that begin with messages which are received as they are.
-func Received(marks []contract.Mark, verdicts []contract.Verdict) []*Stream {
+func Received(marks []store.Mark, verdicts []store.Verdict) []*Stream {
 	b := Of(marks)
 	if b != nil {
 		b.meet(verdicts)
@@ -187,25 +187,25 @@ func (b *Batch) begin() {
 // blocked, or parked for a gap, and whose turn has come, are not. It returns the streams that move,
 // with Last and Print as they are then; what is taken back, or does not end, moves
 // none, nor do those after it.
-func (b *Batch) End(e contract.Ending) (contract.Ending, []*Stream) {
+func (b *Batch) End(e store.Ending) (store.Ending, []*Stream) {
 	if b == nil {
 		return e, nil
 	}
 	b.move(e)
 	e.Rows, e.Claims = slices.Clone(e.Rows), slices.Clone(e.Claims)
 	for i := range e.Rows {
-		if r := &e.Rows[i]; r.State == contract.StateBlocked && !r.Repeat && b.due(r.Mark) {
-			r.State, r.After, r.Reason, b.came = contract.StateReceived, 0, "", true
+		if r := &e.Rows[i]; r.State == store.StateBlocked && !r.Repeat && b.due(r.Mark) {
+			r.State, r.After, r.Reason, b.came = store.StateReceived, 0, "", true
 		}
 	}
 	for i := range e.Claims {
 		c := &e.Claims[i]
-		waits := c.Event == contract.RowBlocked || c.Event == contract.RowParked && c.Reason == semel.ReasonGap
+		waits := c.Event == store.RowBlocked || c.Event == store.RowParked && c.Reason == semel.ReasonGap
 		if waits && b.due(c.Mark) {
-			if c.Event == contract.RowParked {
+			if c.Event == store.RowParked {
 				c.Error = "" // it says that the version before it has not come
 			}
-			c.Event, c.After, c.Reason, b.came = contract.RowReleased, 0, "", true
+			c.Event, c.After, c.Reason, b.came = store.RowReleased, 0, "", true
 		}
 	}
 	var moved []*Stream
@@ -237,7 +237,7 @@ func Turns(moved []*Stream) (places, numbers []int64) {
 func (b *Batch) Came() bool { return b != nil && b.came }
 
 // move finds where the streams are after an end.
-func (b *Batch) move(e contract.Ending) {
+func (b *Batch) move(e store.Ending) {
 	b.begin()
 	stays := make([]bool, len(b.of))
 	for i := range b.marks {
@@ -248,7 +248,7 @@ func (b *Batch) move(e contract.Ending) {
 	}
 	for i := range e.Claims {
 		c := &e.Claims[i]
-		stays[c.Mark] = c.Event != contract.RowCompleted && c.Event != contract.RowDiscarded
+		stays[c.Mark] = c.Event != store.RowCompleted && c.Event != store.RowDiscarded
 	}
 	for i, s := range b.of {
 		if b.next[i] && !stays[i] && b.marks[i].Version.Number == s.now+1 {

@@ -6,20 +6,20 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/store"
 )
 
-func version(stream string, n int64, as contract.Outcome) contract.Mark {
-	return contract.Mark{Scope: 1, As: as, Fingerprint: semel.Fingerprint{Version: 1, Sum: [16]byte{byte(n)}},
-		Version: contract.Version{Stream: []byte(stream), Number: n, Start: 1, Asks: true}}
+func version(stream string, n int64, as store.Outcome) store.Mark {
+	return store.Mark{Scope: 1, As: as, Fingerprint: semel.Fingerprint{Version: 1, Sum: [16]byte{byte(n)}},
+		Version: store.Version{Stream: []byte(stream), Number: n, Start: 1, Asks: true}}
 }
 
 // judged are the verdicts on marks that were all fresh.
-func judged(b *Batch, marks []contract.Mark) (kinds []contract.VerdictKind) {
-	verdicts := make([]contract.Verdict, len(marks))
+func judged(b *Batch, marks []store.Mark) (kinds []store.VerdictKind) {
+	verdicts := make([]store.Verdict, len(marks))
 	for i := range verdicts {
-		verdicts[i].Kind = contract.Fresh
+		verdicts[i].Kind = store.Fresh
 	}
 	b.Judge(verdicts)
 	for _, v := range verdicts {
@@ -30,43 +30,43 @@ func judged(b *Batch, marks []contract.Mark) (kinds []contract.VerdictKind) {
 
 func TestVersionsOfABatch(t *testing.T) {
 	const (
-		applied, discarded, parked, waiting = contract.Applied, contract.Discarded, contract.Parked, contract.Waiting
-		fresh, gap, stale                   = contract.Fresh, contract.Gap, contract.Stale
+		applied, discarded, parked, waiting = store.Applied, store.Discarded, store.Parked, store.Waiting
+		fresh, gap, stale                   = store.Fresh, store.Gap, store.Stale
 	)
 	for name, c := range map[string]struct {
-		marks  []contract.Mark
-		want   []contract.VerdictKind
+		marks  []store.Mark
+		want   []store.VerdictKind
 		trim   []int
-		claims map[int]contract.RowEvent
+		claims map[int]store.RowEvent
 		moved  int64 // of the stream a; it was at 0
 	}{
-		"B4_each_counts_on_those_before_it": {marks: []contract.Mark{version("a", 1, applied), version("a", 2, applied), version("a", 4, applied), version("a", 3, applied)},
-			want: []contract.VerdictKind{fresh, fresh, gap, fresh}, trim: []int{2}, moved: 3},
-		"B4_one_that_is_taken_back_takes_back_those_after_it": {marks: []contract.Mark{version("a", 1, applied), version("a", 2, applied), version("a", 3, applied)},
-			want: []contract.VerdictKind{fresh, fresh, fresh}, trim: []int{1}, moved: 1},
-		"B4_what_is_discarded_is_passed": {marks: []contract.Mark{version("a", 1, discarded), version("a", 2, applied)},
-			want: []contract.VerdictKind{fresh, fresh}, moved: 2},
-		"B4_what_is_parked_is_not": {marks: []contract.Mark{version("a", 1, parked), version("a", 2, applied)},
-			want: []contract.VerdictKind{fresh, gap}, trim: []int{1}, moved: 0},
-		"B4_an_old_one_is_stale": {marks: []contract.Mark{version("a", 1, applied), version("a", 1, applied)},
-			want: []contract.VerdictKind{fresh, stale}, trim: []int{1}, moved: 1},
-		"B4_one_that_is_discarded_before_its_turn_waits_for_it": {marks: []contract.Mark{version("a", 3, discarded)}, want: []contract.VerdictKind{gap}, trim: []int{0}, moved: 0},
-		"B4_one_that_is_discarded_late_moves_nothing": {marks: []contract.Mark{version("a", 1, applied), version("a", 2, applied), version("a", 1, discarded)},
-			want: []contract.VerdictKind{fresh, fresh, fresh}, moved: 2},
-		"B9_what_waits_moves_nothing": {marks: []contract.Mark{version("a", 1, waiting)}, want: []contract.VerdictKind{fresh}, moved: 0},
-		"B9_a_claim_that_is_released_moves_nothing": {marks: []contract.Mark{version("a", 1, applied), version("a", 2, applied)},
-			want: []contract.VerdictKind{fresh, fresh}, claims: map[int]contract.RowEvent{0: contract.RowReleased, 1: contract.RowCompleted}, moved: 0},
-		"B9_a_claim_that_does_not_end_moves_nothing": {marks: []contract.Mark{version("a", 1, applied)}, want: []contract.VerdictKind{fresh}, claims: map[int]contract.RowEvent{}, moved: 0},
-		"B9_a_claim_that_is_completed_moves": {marks: []contract.Mark{version("a", 1, applied), version("a", 2, applied)},
-			want: []contract.VerdictKind{fresh, fresh}, claims: map[int]contract.RowEvent{0: contract.RowDiscarded, 1: contract.RowCompleted}, moved: 2},
+		"B4_each_counts_on_those_before_it": {marks: []store.Mark{version("a", 1, applied), version("a", 2, applied), version("a", 4, applied), version("a", 3, applied)},
+			want: []store.VerdictKind{fresh, fresh, gap, fresh}, trim: []int{2}, moved: 3},
+		"B4_one_that_is_taken_back_takes_back_those_after_it": {marks: []store.Mark{version("a", 1, applied), version("a", 2, applied), version("a", 3, applied)},
+			want: []store.VerdictKind{fresh, fresh, fresh}, trim: []int{1}, moved: 1},
+		"B4_what_is_discarded_is_passed": {marks: []store.Mark{version("a", 1, discarded), version("a", 2, applied)},
+			want: []store.VerdictKind{fresh, fresh}, moved: 2},
+		"B4_what_is_parked_is_not": {marks: []store.Mark{version("a", 1, parked), version("a", 2, applied)},
+			want: []store.VerdictKind{fresh, gap}, trim: []int{1}, moved: 0},
+		"B4_an_old_one_is_stale": {marks: []store.Mark{version("a", 1, applied), version("a", 1, applied)},
+			want: []store.VerdictKind{fresh, stale}, trim: []int{1}, moved: 1},
+		"B4_one_that_is_discarded_before_its_turn_waits_for_it": {marks: []store.Mark{version("a", 3, discarded)}, want: []store.VerdictKind{gap}, trim: []int{0}, moved: 0},
+		"B4_one_that_is_discarded_late_moves_nothing": {marks: []store.Mark{version("a", 1, applied), version("a", 2, applied), version("a", 1, discarded)},
+			want: []store.VerdictKind{fresh, fresh, fresh}, moved: 2},
+		"B9_what_waits_moves_nothing": {marks: []store.Mark{version("a", 1, waiting)}, want: []store.VerdictKind{fresh}, moved: 0},
+		"B9_a_claim_that_is_released_moves_nothing": {marks: []store.Mark{version("a", 1, applied), version("a", 2, applied)},
+			want: []store.VerdictKind{fresh, fresh}, claims: map[int]store.RowEvent{0: store.RowReleased, 1: store.RowCompleted}, moved: 0},
+		"B9_a_claim_that_does_not_end_moves_nothing": {marks: []store.Mark{version("a", 1, applied)}, want: []store.VerdictKind{fresh}, claims: map[int]store.RowEvent{}, moved: 0},
+		"B9_a_claim_that_is_completed_moves": {marks: []store.Mark{version("a", 1, applied), version("a", 2, applied)},
+			want: []store.VerdictKind{fresh, fresh}, claims: map[int]store.RowEvent{0: store.RowDiscarded, 1: store.RowCompleted}, moved: 2},
 	} {
 		t.Run(name, func(t *testing.T) {
-			e := contract.Ending{Trim: c.trim}
+			e := store.Ending{Trim: c.trim}
 			if c.claims != nil {
 				for i := range c.marks {
-					c.marks[i].Claim = contract.Claim{Number: int64(i + 1), Token: 7}
+					c.marks[i].Claim = store.Claim{Number: int64(i + 1), Token: 7}
 					if event, ends := c.claims[i]; ends {
-						e.Claims = append(e.Claims, contract.ClaimEnding{Mark: i, Event: event})
+						e.Claims = append(e.Claims, store.ClaimEnding{Mark: i, Event: event})
 					}
 				}
 			}
@@ -87,7 +87,7 @@ func TestVersionsOfABatch(t *testing.T) {
 	t.Run("B4_streams_are_taken_in_one_order_whatever_that_of_the_marks", func(t *testing.T) {
 		away := version("a", 1, applied)
 		away.Scope = 2
-		b := Of([]contract.Mark{away, version("b", 1, applied), version("a", 1, applied), {Scope: 1, As: applied}, version("b", 2, applied)})
+		b := Of([]store.Mark{away, version("b", 1, applied), version("a", 1, applied), {Scope: 1, As: applied}, version("b", 2, applied)})
 		var names []string
 		for _, s := range b.All() {
 			names = append(names, fmt.Sprint(s.Scope, string(s.Name)))
@@ -99,25 +99,25 @@ func TestVersionsOfABatch(t *testing.T) {
 	t.Run("B4_the_largest_version_moves_its_stream", func(t *testing.T) {
 		m := version("a", identity.MaxVersion, applied)
 		m.Version.Start = 0
-		b := Of([]contract.Mark{m})
-		b.Judge([]contract.Verdict{{Kind: contract.Fresh}})
-		_, moved := b.End(contract.Ending{})
+		b := Of([]store.Mark{m})
+		b.Judge([]store.Verdict{{Kind: store.Fresh}})
+		_, moved := b.End(store.Ending{})
 		if places, numbers := Turns(moved); !slices.Equal(places, []int64{1, 1}) || !slices.Equal(numbers, []int64{identity.MaxVersion, identity.MaxVersion + 1}) {
 			t.Errorf("the turn has come of %v in %v", numbers, places)
 		}
 	})
 	t.Run("B4_trap_T53_what_is_not_judged_begins_its_stream_with_its_smallest_version", func(t *testing.T) {
-		parked := func(stream string, n int64) contract.Mark {
-			return contract.Mark{Scope: 1, As: contract.Parked, Version: contract.Version{Stream: []byte(stream), Number: n}}
+		parked := func(stream string, n int64) store.Mark {
+			return store.Mark{Scope: 1, As: store.Parked, Version: store.Version{Stream: []byte(stream), Number: n}}
 		}
 		after := version("b", 9, applied)
 		after.Version.Start = 0
-		b := Of([]contract.Mark{parked("a", 7), parked("a", 5), parked("a", 6), parked("c", 3), after, parked("b", 8), parked("d", 1), parked("e", 1)})
+		b := Of([]store.Mark{parked("a", 7), parked("a", 5), parked("a", 6), parked("c", 3), after, parked("b", 8), parked("d", 1), parked("e", 1)})
 		b.All()[0].Last = Unbegun
-		verdicts := slices.Repeat([]contract.Verdict{{Kind: contract.Fresh}}, 8)
-		verdicts[7].Kind = contract.Seen
+		verdicts := slices.Repeat([]store.Verdict{{Kind: store.Fresh}}, 8)
+		verdicts[7].Kind = store.Seen
 		b.Judge(verdicts)
-		if verdicts[4] != (contract.Verdict{Kind: contract.Gap, Missing: 1}) {
+		if verdicts[4] != (store.Verdict{Kind: store.Gap, Missing: 1}) {
 			t.Errorf("the one behind is %v", verdicts[4])
 		}
 		var begun []string
@@ -127,13 +127,13 @@ func TestVersionsOfABatch(t *testing.T) {
 		if !slices.Equal(begun, []string{"a4", "c2"}) {
 			t.Errorf("begun: %v", begun)
 		}
-		if _, moved := b.End(contract.Ending{Trim: []int{4, 6}}); len(moved) != 1 || moved[0].Last != 7 || moved[0].Was != 7 {
+		if _, moved := b.End(store.Ending{Trim: []int{4, 6}}); len(moved) != 1 || moved[0].Last != 7 || moved[0].Was != 7 {
 			t.Errorf("%+v", moved)
 		}
 	})
 	t.Run("B4_without_versions_there_is_nothing_to_judge", func(t *testing.T) {
-		b := Of([]contract.Mark{{Scope: 1, As: applied}, {Scope: 1, As: applied, Version: contract.Version{Stream: []byte("a"), Number: 1, Start: 1}}})
-		if e, moved := b.End(contract.Ending{Trim: []int{1}}); b != nil || len(b.All()) != 0 || moved != nil || len(e.Trim) != 1 || b.Came() {
+		b := Of([]store.Mark{{Scope: 1, As: applied}, {Scope: 1, As: applied, Version: store.Version{Stream: []byte("a"), Number: 1, Start: 1}}})
+		if e, moved := b.End(store.Ending{Trim: []int{1}}); b != nil || len(b.All()) != 0 || moved != nil || len(e.Trim) != 1 || b.Came() {
 			t.Errorf("%+v", b)
 		}
 	})

@@ -21,12 +21,12 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/itest/children"
 	"github.com/semel-go/semel/pgxstore"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 func TestMain(m *testing.M) { children.Main(m, live) }
@@ -123,15 +123,15 @@ func dated(consumer string) sqlstore.Dated {
 }
 
 // pass is one of the reaper.
-func pass(ctx context.Context, s contract.Reaper, consumer string) error {
+func pass(ctx context.Context, s store.Reaper, consumer string) error {
 	if err := s.Progressed(ctx, consumer, nil); err != nil {
 		return err
 	}
 	if _, err := s.Advance(ctx, consumer); err != nil {
 		return err
 	}
-	for next := (contract.ReapMark{}); !next.Done; {
-		done, err := s.Reap(ctx, contract.Reaping{Consumer: consumer, Most: 10, After: next})
+	for next := (store.ReapMark{}); !next.Done; {
+		done, err := s.Reap(ctx, store.Reaping{Consumer: consumer, Most: 10, After: next})
 		if err != nil || done.Elsewhere {
 			return err
 		}

@@ -16,13 +16,13 @@ import (
 
 	_ "github.com/jackc/pgx/v5/stdlib"
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/itest/children"
 	"github.com/semel-go/semel/itest/processes"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // shop is a database with a store.
@@ -90,51 +90,51 @@ func (s *shop) count(t *testing.T, query string, args ...any) (n int) {
 }
 
 // marks has a store end messages of a consumer, or asks what became of them.
-func marks(t *testing.T, s *sqlstore.Store, consumer string, as contract.Outcome, ids ...string) []contract.Verdict {
+func marks(t *testing.T, s *sqlstore.Store, consumer string, as store.Outcome, ids ...string) []store.Verdict {
 	t.Helper()
 	scope, err := s.Scope(t.Context(), consumer, "shop", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := make([]contract.Mark, len(ids))
+	all := make([]store.Mark, len(ids))
 	for i, id := range ids {
-		all[i] = contract.Mark{Scope: scope, ID: []byte(id), As: as}
+		all[i] = store.Mark{Scope: scope, ID: []byte(id), As: as}
 	}
-	b, v := sqlsuite.Begin[*sql.Tx](t, s, contract.TxOptions{}, all)
-	end := contract.Ending{}
+	b, v := sqlsuite.Begin[*sql.Tx](t, s, store.TxOptions{}, all)
+	end := store.Ending{}
 	for i := range v {
-		if v[i].Kind == contract.Old {
+		if v[i].Kind == store.Old {
 			end.Trim = append(end.Trim, i)
 		}
-		if v[i].Kind == contract.Fresh && as == contract.Parked {
-			end.Rows = append(end.Rows, contract.Row{Mark: i, State: contract.StateParked, Reason: semel.ReasonExhausted, Message: &semel.Message{}})
+		if v[i].Kind == store.Fresh && as == store.Parked {
+			end.Rows = append(end.Rows, store.Row{Mark: i, State: store.StateParked, Reason: semel.ReasonExhausted, Message: &semel.Message{}})
 		}
 	}
-	if r := b.Commit(t.Context(), end); r.Outcome != contract.Committed {
+	if r := b.Commit(t.Context(), end); r.Outcome != store.Committed {
 		t.Fatalf("the commit says %+v", r)
 	}
 	return v
 }
 
 // asked is what a store says of ids, of which it keeps nothing.
-func asked(t *testing.T, s *sqlstore.Store, consumer string, ids ...string) []contract.Verdict {
+func asked(t *testing.T, s *sqlstore.Store, consumer string, ids ...string) []store.Verdict {
 	t.Helper()
 	scope, err := s.Scope(t.Context(), consumer, "shop", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := make([]contract.Mark, len(ids))
+	all := make([]store.Mark, len(ids))
 	for i, id := range ids {
-		all[i] = contract.Mark{Scope: scope, ID: []byte(id), As: contract.Applied}
+		all[i] = store.Mark{Scope: scope, ID: []byte(id), As: store.Applied}
 	}
 	return sqlsuite.Asked[*sql.Tx](t, s, all...)
 }
 
 var (
-	isApplied = contract.Verdict{Kind: contract.Seen, Was: contract.Applied}
-	isParked  = contract.Verdict{Kind: contract.Seen, Was: contract.Parked}
-	isOld     = contract.Verdict{Kind: contract.Old}
-	isFresh   = contract.Verdict{Kind: contract.Fresh}
+	isApplied = store.Verdict{Kind: store.Seen, Was: store.Applied}
+	isParked  = store.Verdict{Kind: store.Seen, Was: store.Parked}
+	isOld     = store.Verdict{Kind: store.Old}
+	isFresh   = store.Verdict{Kind: store.Fresh}
 )
 
 // byDay is the store of days of a consumer.
@@ -176,11 +176,11 @@ func TestWhoDropsDaysIsKilled(t *testing.T) {
 		late, held, young := uuid(-5, 1), uuid(-4, 2), uuid(-1, 3)
 		everyStatement(t, s, reaps, func(consumer string) {
 			own := s.byDay(t, consumer)
-			if err := own.Retain(t.Context(), contract.Retention{Consumer: consumer, Keep: 48 * time.Hour}); err != nil {
+			if err := own.Retain(t.Context(), store.Retention{Consumer: consumer, Keep: 48 * time.Hour}); err != nil {
 				t.Fatal(err)
 			}
-			marks(t, own, consumer, contract.Applied, late, young)
-			marks(t, own, consumer, contract.Parked, held)
+			marks(t, own, consumer, store.Applied, late, young)
+			marks(t, own, consumer, store.Parked, held)
 		}, func(t *testing.T, consumer string) {
 			own := s.byDay(t, consumer)
 			first := asked(t, own, consumer, late, held, young)
@@ -189,14 +189,14 @@ func TestWhoDropsDaysIsKilled(t *testing.T) {
 			}
 			for began := time.Now(); time.Since(began) < 20*time.Second; processes.Pause(t.Context(), 10*time.Millisecond) {
 				// The server may still have to notice that a process is gone.
-				if err := pass(t.Context(), own, consumer); err != nil && own.Classify(err) != contract.ClassContended {
+				if err := pass(t.Context(), own, consumer); err != nil && own.Classify(err) != store.ClassContended {
 					t.Error(err)
 				}
 				if s.days(t, consumer) == 7 {
 					break
 				}
 			}
-			if v := asked(t, own, consumer, late, held, young); !slices.Equal(v, []contract.Verdict{isOld, isParked, isApplied}) {
+			if v := asked(t, own, consumer, late, held, young); !slices.Equal(v, []store.Verdict{isOld, isParked, isApplied}) {
 				t.Errorf("when another had ended it the verdicts are %+v", v)
 			}
 			if days := s.days(t, consumer); days != 7 { // that which is held, and those of today and two before, three after
@@ -220,12 +220,12 @@ func TestWhoMovesAConsumerIsKilled(t *testing.T) {
 	s := open(t)
 	late, parked, young := uuid(-60, 1), uuid(-1, 2), uuid(-1, 3)
 	mark := func(consumer string) {
-		marks(t, s.store, consumer, contract.Applied, late, young)
-		marks(t, s.store, consumer, contract.Parked, parked)
+		marks(t, s.store, consumer, store.Applied, late, young)
+		marks(t, s.store, consumer, store.Parked, parked)
 	}
 	same := func(t *testing.T, consumer string, of *sqlstore.Store) {
 		t.Helper()
-		if v := asked(t, of, consumer, late, parked, young, uuid(0, 4)); !slices.Equal(v, []contract.Verdict{isApplied, isParked, isApplied, isFresh}) {
+		if v := asked(t, of, consumer, late, parked, young, uuid(0, 4)); !slices.Equal(v, []store.Verdict{isApplied, isParked, isApplied, isFresh}) {
 			t.Errorf("the verdicts are %+v", v)
 		}
 	}
@@ -273,14 +273,14 @@ func TestWhoMovesAConsumerIsKilled(t *testing.T) {
 // retried has a parked row wait again, and looks that its marker does.
 func (s *shop) retried(t *testing.T, consumer string, own *sqlstore.Store) {
 	t.Helper()
-	rows, err := s.store.Rows(t.Context(), contract.RowFilter{Consumer: consumer})
+	rows, err := s.store.Rows(t.Context(), store.RowFilter{Consumer: consumer})
 	if err != nil || len(rows) != 1 {
 		t.Fatalf("the rows are %+v, %v", rows, err)
 	}
-	if err := s.store.Requeue(t.Context(), rows[0].Number, rows[0].Revision, contract.Act{Verb: "retry", Who: "me", Why: "it"}); err != nil {
+	if err := s.store.Requeue(t.Context(), rows[0].Number, rows[0].Revision, store.Act{Verb: "retry", Who: "me", Why: "it"}); err != nil {
 		t.Error(err)
 	}
-	if v := asked(t, own, consumer, uuid(-1, 2)); v[0].Was != contract.Waiting {
+	if v := asked(t, own, consumer, uuid(-1, 2)); v[0].Was != store.Waiting {
 		t.Errorf("the marker of what waits again is %+v", v)
 	}
 }

@@ -10,9 +10,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/processes"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // load is what marks of a consumer were committed by workers that never stop.
@@ -31,13 +31,13 @@ func (l *load) work(stop <-chan struct{}) error {
 			return nil
 		default:
 		}
-		mark := []contract.Mark{{Scope: l.scope, ID: []byte(uuid(0, int(l.marked.Add(1)))), As: contract.Applied}}
+		mark := []store.Mark{{Scope: l.scope, ID: []byte(uuid(0, int(l.marked.Add(1)))), As: store.Applied}}
 		for committed := false; !committed; {
-			b, _, err := l.store.Begin(context.Background(), contract.TxOptions{}, mark)
+			b, _, err := l.store.Begin(context.Background(), store.TxOptions{}, mark)
 			if err == nil {
-				err = b.Commit(context.Background(), contract.Ending{}).Err
+				err = b.Commit(context.Background(), store.Ending{}).Err
 			}
-			if committed = err == nil; !committed && l.store.Classify(err) != contract.ClassContended {
+			if committed = err == nil; !committed && l.store.Classify(err) != store.ClassContended {
 				return err
 			}
 		}
@@ -56,7 +56,7 @@ func TestAMoveEndsUnderLoad(t *testing.T) {
 	s := open(t)
 	for n := range 5 {
 		consumer := fmt.Sprint("billing-", n)
-		marks(t, s.store, consumer, contract.Applied, uuid(-1, 1<<40))
+		marks(t, s.store, consumer, store.Applied, uuid(-1, 1<<40))
 		if err := s.store.BeginMove(t.Context(), dated(consumer)); err != nil {
 			t.Fatal(err)
 		}

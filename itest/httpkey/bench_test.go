@@ -12,10 +12,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/httpkey"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // Each request has one insert, or nothing where keys are leased. "make bench NAME=httpkey" runs it.
@@ -90,16 +90,16 @@ func timed(b *testing.B, h http.Handler, key string) time.Duration {
 }
 
 func overMemory(b *testing.B) kind {
-	store := memstore.New()
-	return overShop(b, inMemory(store), func(ctx context.Context) error {
-		t, _, err := store.Begin(ctx, contract.TxOptions{}, nil)
+	st := memstore.New()
+	return overShop(b, inMemory(st), func(ctx context.Context) error {
+		t, _, err := st.Begin(ctx, store.TxOptions{}, nil)
 		if err != nil {
 			return err
 		}
-		if err := t.Tx(contract.All).Add("plain", 1); err != nil {
+		if err := t.Tx(store.All).Add("plain", 1); err != nil {
 			return err
 		}
-		return t.Commit(ctx, contract.Ending{}).Err
+		return t.Commit(ctx, store.Ending{}).Err
 	})
 }
 
@@ -122,7 +122,7 @@ func overSQLite(b *testing.B) kind {
 }
 
 // overKeys has effects elsewhere, so that a handler takes no time.
-func overKeys(b *testing.B, keys contract.KeyStore) kind {
+func overKeys(b *testing.B, keys store.KeyStore) kind {
 	return overShop(b, leased(keys), func(context.Context) error { return nil })
 }
 

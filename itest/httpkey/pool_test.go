@@ -12,8 +12,8 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/httpkey"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/pgxstore"
 	"github.com/semel-go/semel/sqlstore"
@@ -80,7 +80,7 @@ func TestTrap131AStoreTellsTheSizeOfItsPool(t *testing.T) {
 		t.Errorf("a pool without a bound has %d", n)
 	}
 	db.SetMaxOpenConns(3)
-	for name, store := range map[string]contract.Pooled{"pgx": direct, "pgx queued": direct.Queued(), "database/sql": plain} {
+	for name, store := range map[string]admin.Pooled{"pgx": direct, "pgx queued": direct.Queued(), "database/sql": plain} {
 		if n := store.MostConnections(); n != 3 {
 			t.Errorf("%s has %d", name, n)
 		}

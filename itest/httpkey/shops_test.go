@@ -16,7 +16,6 @@ import (
 	"github.com/redis/rueidis"
 	_ "modernc.org/sqlite"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/httpkey"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/leasedkey"
@@ -24,6 +23,7 @@ import (
 	"github.com/semel-go/semel/pgxstore"
 	"github.com/semel-go/semel/redisstore"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // shop is a store of keys, and what handlers change.
@@ -57,11 +57,11 @@ func shops() map[string]func(testing.TB) *shop {
 }
 
 // guards returns guards over a store of markers.
-func guards[Tx any](store contract.TxStore[Tx]) func(httpkey.Config, httpkey.LeaseConfig) (*httpkey.Guard, error) {
-	return func(c httpkey.Config, _ httpkey.LeaseConfig) (*httpkey.Guard, error) { return httpkey.New(store, c) }
+func guards[Tx any](st store.TxStore[Tx]) func(httpkey.Config, httpkey.LeaseConfig) (*httpkey.Guard, error) {
+	return func(c httpkey.Config, _ httpkey.LeaseConfig) (*httpkey.Guard, error) { return httpkey.New(st, c) }
 }
 
-func leased(keys contract.KeyStore) *shop {
+func leased(keys store.KeyStore) *shop {
 	return &shop{guard: func(c httpkey.Config, l httpkey.LeaseConfig) (*httpkey.Guard, error) {
 		l.MayForget = "a test"
 		return httpkey.NewLeased(keys, c, l)
@@ -215,18 +215,18 @@ func inQueue(t testing.TB, dsn string) *shop {
 	}}
 }
 
-func redis(t testing.TB) contract.KeyStore {
+func redis(t testing.TB) store.KeyStore {
 	t.Helper()
 	c, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{services.StartRedis(t).Address()}, DisableCache: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(c.Close)
-	store, err := redisstore.New(t.Context(), c, redisstore.Options{Prefix: t.Name()})
+	st, err := redisstore.New(t.Context(), c, redisstore.Options{Prefix: t.Name()})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return store
+	return st
 }
 
 // config is one that fits.

@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/kafka"
+	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -21,9 +21,9 @@ type lanes struct {
 	given, lost int
 }
 
-func (l *lanes) Given(contract.Lane)                     { l.mu.Lock(); defer l.mu.Unlock(); l.given++ }
-func (l *lanes) Lost(contract.Lane)                      { l.mu.Lock(); defer l.mu.Unlock(); l.lost++ }
-func (l *lanes) Revoking(context.Context, contract.Lane) {}
+func (l *lanes) Given(source.Lane)                     { l.mu.Lock(); defer l.mu.Unlock(); l.given++ }
+func (l *lanes) Lost(source.Lane)                      { l.mu.Lock(); defer l.mu.Unlock(); l.lost++ }
+func (l *lanes) Revoking(context.Context, source.Lane) {}
 
 // crew are members of one group that settle what they get.
 type crew struct {
@@ -46,7 +46,7 @@ func (c *crew) member() (stop func()) {
 	var g sync.WaitGroup
 	g.Go(func() {
 		for ctx.Err() == nil {
-			got, err := s.Fetch(ctx, contract.Bound{Messages: 50, Bytes: 1 << 20})
+			got, err := s.Fetch(ctx, source.Bound{Messages: 50, Bytes: 1 << 20})
 			if err != nil && ctx.Err() == nil {
 				c.t.Errorf("fetch: %v", err)
 			}
@@ -60,14 +60,14 @@ func (c *crew) member() (stop func()) {
 	})
 }
 
-func (c *crew) settle(s *kafka.Source, got []contract.Delivery) {
-	all := make([]contract.Settlement, len(got))
+func (c *crew) settle(s *kafka.Source, got []source.Delivery) {
+	all := make([]source.Settlement, len(got))
 	for i := range got {
-		all[i] = contract.Settlement{Delivery: &got[i], Kind: semel.Ack}
+		all[i] = source.Settlement{Delivery: &got[i], Kind: semel.Ack}
 	}
 	for tries := 0; len(all) > 0 && tries < 50; tries++ {
 		left, _ := s.Settle(context.Background(), all)
-		var again []contract.Settlement
+		var again []source.Settlement
 		for _, i := range left {
 			again = append(again, all[i])
 		}
@@ -187,24 +187,24 @@ func TestAMemberWhoseEpochRisesKeepsItsLanes(t *testing.T) {
 		settings := config(t, topic)
 		settings.NextGen = true
 		put(t, c, topic, 0, 4)
-		owner := source(t, settings)
+		owner := newSource(t, settings)
 		told := &lanes{}
 		owner.Lanes(told)
 		got := take(t, owner, 4)
 		ack(t, owner, got[0])
 		for i := 1; i < 4; i++ { // each makes the group's epoch rise and gets nothing
-			idle := source(t, settings)
+			idle := newSource(t, settings)
 			for err := error(context.DeadlineExceeded); err != nil; { // also a busy broker lets it in
 				ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second) // more than a heartbeat
-				var some []contract.Delivery
-				some, err = idle.Fetch(ctx, contract.Bound{Messages: 1, Bytes: 1})
+				var some []source.Delivery
+				some, err = idle.Fetch(ctx, source.Bound{Messages: 1, Bytes: 1})
 				cancel()
 				if err != nil && !errors.Is(err, context.DeadlineExceeded) || len(some) > 0 {
 					t.Fatal(some, err)
 				}
 			}
 			for left := []int{0}; len(left) > 0; {
-				left, _ = owner.Settle(t.Context(), []contract.Settlement{{Delivery: &got[i], Kind: semel.Ack}})
+				left, _ = owner.Settle(t.Context(), []source.Settlement{{Delivery: &got[i], Kind: semel.Ack}})
 			}
 			awaitOffset(t, c, settings.Group, topic, 0, int64(i+1))
 		}

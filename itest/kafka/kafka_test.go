@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/kafka"
+	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/sourcetest"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -50,7 +50,7 @@ func (b *broker) Publish(lane int, m *semel.Message) error {
 
 func (b *broker) End() error { return nil }
 
-func (b *broker) Open() (contract.Source, error) { return kafka.New(b.config) }
+func (b *broker) Open() (source.Source, error) { return kafka.New(b.config) }
 
 // Dead reads the dead letters, of which there is one at least.
 func (b *broker) Dead() ([]*semel.Message, error) {
@@ -62,7 +62,7 @@ func (b *broker) Dead() ([]*semel.Message, error) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	got, err := s.Fetch(ctx, contract.Bound{Messages: 100, Bytes: 1 << 20})
+	got, err := s.Fetch(ctx, source.Bound{Messages: 100, Bytes: 1 << 20})
 	var all []*semel.Message
 	for _, d := range got {
 		all = append(all, d.Message)

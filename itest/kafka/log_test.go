@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/kafka"
+	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -37,7 +37,7 @@ func inTransaction(t testing.TB, topic string, end *kgo.TransactionEndTry, value
 	return c
 }
 
-func bodies(all []contract.Delivery) []string {
+func bodies(all []source.Delivery) []string {
 	var out []string
 	for _, d := range all {
 		out = append(out, string(d.Message.Body))
@@ -45,7 +45,7 @@ func bodies(all []contract.Delivery) []string {
 	return out
 }
 
-func wants(t testing.TB, got []contract.Delivery, want ...string) {
+func wants(t testing.TB, got []source.Delivery, want ...string) {
 	t.Helper()
 	if have := bodies(got); !slices.Equal(have, want) {
 		t.Fatalf("came %q, not %q", have, want)
@@ -58,7 +58,7 @@ func fetching(t testing.TB, s *kafka.Source) {
 	var g sync.WaitGroup
 	g.Go(func() {
 		for ctx.Err() == nil {
-			got, err := s.Fetch(ctx, contract.Bound{Messages: 100, Bytes: 1 << 20})
+			got, err := s.Fetch(ctx, source.Bound{Messages: 100, Bytes: 1 << 20})
 			if err != nil && ctx.Err() == nil {
 				t.Errorf("fetch: %v", err)
 				return
@@ -96,7 +96,7 @@ func TestTransactionsInTheLog(t *testing.T) {
 		inTransaction(t, topic, &commits, "a", "b")
 		inTransaction(t, topic, &aborts, "aborted")
 		settings := config(t, topic)
-		s := source(t, settings)
+		s := newSource(t, settings)
 		got := take(t, s, 3)
 		wants(t, got, "0", "a", "b")
 		ack(t, s, got...)
@@ -120,7 +120,7 @@ func TestTransactionsInTheLog(t *testing.T) {
 				}
 			}
 		}
-		fetching(t, source(t, settings))
+		fetching(t, newSource(t, settings))
 		await(t, held, "a lane is held up")
 		if err := open.EndTransaction(t.Context(), kgo.TryCommit); err != nil {
 			t.Fatal(err)
@@ -155,10 +155,10 @@ func TestACompactedTopic(t *testing.T) {
 		if err := c.ProduceSync(t.Context(), &kgo.Record{Topic: topic, Key: []byte{9}}).FirstErr(); err != nil { // a tombstone
 			t.Fatal(err)
 		}
-		s := source(t, settings)
+		s := newSource(t, settings)
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		var all []contract.Delivery
+		var all []source.Delivery
 		for ctx.Err() == nil && offset(t, c, settings.Group, topic, 0) != 21 {
 			// After the tombstone no record comes: only the offset is waited for.
 			most := patience
@@ -166,7 +166,7 @@ func TestACompactedTopic(t *testing.T) {
 				most = 100 * time.Millisecond
 			}
 			soon, cancel := context.WithTimeout(ctx, most)
-			got, err := s.Fetch(soon, contract.Bound{Messages: 3, Bytes: 1 << 20})
+			got, err := s.Fetch(soon, source.Bound{Messages: 3, Bytes: 1 << 20})
 			cancel()
 			if err != nil {
 				t.Fatal(err)
@@ -209,7 +209,7 @@ func TestTopicsThatChange(t *testing.T) {
 		topic := services.Topic(t, services.Kafka(t), 1)
 		put(t, c, topic, 0, 5)
 		settings := config(t, topic)
-		s := source(t, settings)
+		s := newSource(t, settings)
 		old := take(t, s, 5)
 		ack(t, s, old[:3]...)
 		admin := kadm.NewClient(c)
@@ -231,9 +231,9 @@ func TestTopicsThatChange(t *testing.T) {
 		put(t, client(t), topic, 0, 2)
 		ctx, cancel := context.WithTimeout(t.Context(), patience)
 		defer cancel()
-		var got []contract.Delivery
+		var got []source.Delivery
 		for ctx.Err() == nil && len(got) < 2 { // it may complain more than once
-			some, _ := s.Fetch(ctx, contract.Bound{Messages: 2, Bytes: 1 << 20})
+			some, _ := s.Fetch(ctx, source.Bound{Messages: 2, Bytes: 1 << 20})
 			got = append(got, some...)
 		}
 		wants(t, got, "0", "1")
@@ -245,7 +245,7 @@ func TestTopicsThatChange(t *testing.T) {
 		settings := config(t, topic)
 		settings.Start.Now = true
 		put(t, c, topic, 0, 3)
-		s := source(t, settings)
+		s := newSource(t, settings)
 		fetching(t, s)
 		awaitOffset(t, c, settings.Group, topic, 0, 3)
 		if _, err := kadm.NewClient(c).UpdatePartitions(t.Context(), 2, topic); err != nil {
@@ -260,7 +260,7 @@ func TestTopicsThatChange(t *testing.T) {
 		topic := services.Topic(t, services.Kafka(t), 1)
 		put(t, c, topic, 0, 10)
 		settings := config(t, topic)
-		s := source(t, settings)
+		s := newSource(t, settings)
 		ack(t, s, take(t, s, 10)[:3]...)
 		shut(t, s)
 		truncate := kadm.Offsets{}
@@ -268,7 +268,7 @@ func TestTopicsThatChange(t *testing.T) {
 		if _, err := kadm.NewClient(c).DeleteRecords(t.Context(), truncate); err != nil {
 			t.Fatal(err)
 		}
-		why := stands(t, source(t, settings))
+		why := stands(t, newSource(t, settings))
 		for _, part := range []string{"offset 3 of group", "no longer in the log", "--reset-offsets"} {
 			if !strings.Contains(why, part) {
 				t.Errorf("it does not say %q: %v", part, why)
@@ -300,7 +300,7 @@ func TestRecordsOfEverySize(t *testing.T) {
 	}
 	settings := config(t, topic)
 	settings.DeadLetters = letters
-	s := source(t, settings)
+	s := newSource(t, settings)
 	got := take(t, s, 4)
 	t.Run("trap_83_every_size_comes_as_it_was", func(t *testing.T) {
 		if len(got[0].Message.Body) != 0 || len(got[1].Message.Headers) != 1000 || !bytes.Equal(got[2].Message.Body, large) || got[2].Refused != "" {
@@ -313,14 +313,14 @@ func TestRecordsOfEverySize(t *testing.T) {
 		}
 	})
 	t.Run("G3_a_dead_letter_too_large_for_its_topic_is_cut_and_settled", func(t *testing.T) {
-		left, err := s.Settle(t.Context(), []contract.Settlement{{Delivery: &got[2], Kind: semel.DeadLetter}})
+		left, err := s.Settle(t.Context(), []source.Settlement{{Delivery: &got[2], Kind: semel.DeadLetter}})
 		for began := time.Now(); len(left) > 0 && time.Since(began) < patience; { // the brokers had not confirmed it yet
-			left, err = s.Settle(t.Context(), []contract.Settlement{{Delivery: &got[2], Kind: semel.DeadLetter}})
+			left, err = s.Settle(t.Context(), []source.Settlement{{Delivery: &got[2], Kind: semel.DeadLetter}})
 		}
 		if err != nil || len(left) > 0 {
 			t.Fatalf("left %v: %v", left, err)
 		}
-		letter := take(t, source(t, config(t, letters)), 1)[0]
+		letter := take(t, newSource(t, config(t, letters)), 1)[0]
 		length, _ := letter.Message.Headers.Get(kafka.HeaderLength)
 		at, _ := letter.Message.Headers.Get(kafka.HeaderOffset)
 		if string(length) != "16777216" || string(at) != "2" || len(letter.Message.Body) > 0 {

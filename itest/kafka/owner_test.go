@@ -8,10 +8,10 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/kafka"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -22,14 +22,14 @@ import (
 const patience = 3 * time.Minute
 
 // source opens a source that is closed with the test.
-func source(t testing.TB, c kafka.Config) *kafka.Source {
+func newSource(t testing.TB, c kafka.Config) *kafka.Source {
 	t.Helper()
 	s, err := kafka.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
 	// A store of its own that keeps no offsets: another one with them would be behind.
-	s.Positions("billing", struct{ contract.PositionStore }{memstore.New()})
+	s.Positions("billing", struct{ source.PositionStore }{memstore.New()})
 	t.Cleanup(func() { shut(t, s) })
 	return s
 }
@@ -43,13 +43,13 @@ func shut(t testing.TB, s *kafka.Source) {
 }
 
 // take fetches until n deliveries are there.
-func take(t testing.TB, s *kafka.Source, n int) []contract.Delivery {
+func take(t testing.TB, s *kafka.Source, n int) []source.Delivery {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	var all []contract.Delivery
+	var all []source.Delivery
 	for len(all) < n && ctx.Err() == nil {
-		got, err := s.Fetch(ctx, contract.Bound{Messages: n - len(all), Bytes: 1 << 30})
+		got, err := s.Fetch(ctx, source.Bound{Messages: n - len(all), Bytes: 1 << 30})
 		if err != nil {
 			t.Fatalf("fetch: %v", err)
 		}
@@ -67,7 +67,7 @@ func fails(t testing.TB, s *kafka.Source) error {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	for ctx.Err() == nil {
-		if _, err := s.Fetch(ctx, contract.Bound{Messages: 100, Bytes: 1 << 30}); err != nil {
+		if _, err := s.Fetch(ctx, source.Bound{Messages: 100, Bytes: 1 << 30}); err != nil {
 			return err
 		}
 	}
@@ -82,7 +82,7 @@ func stands(t testing.TB, s *kafka.Source) string {
 	defer cancel()
 	for ctx.Err() == nil {
 		call, end := context.WithTimeout(ctx, time.Second)
-		_, _ = s.Fetch(call, contract.Bound{Messages: 100, Bytes: 1 << 30})
+		_, _ = s.Fetch(call, source.Bound{Messages: 100, Bytes: 1 << 30})
 		end()
 		if faults := s.LaneFaults(); len(faults) > 0 {
 			return faults[0].Reason
@@ -92,11 +92,11 @@ func stands(t testing.TB, s *kafka.Source) string {
 	return ""
 }
 
-func ack(t testing.TB, s *kafka.Source, all ...contract.Delivery) {
+func ack(t testing.TB, s *kafka.Source, all ...source.Delivery) {
 	t.Helper()
-	settlements := make([]contract.Settlement, len(all))
+	settlements := make([]source.Settlement, len(all))
 	for i := range all {
-		settlements[i] = contract.Settlement{Delivery: &all[i], Kind: semel.Ack}
+		settlements[i] = source.Settlement{Delivery: &all[i], Kind: semel.Ack}
 	}
 	if left, err := s.Settle(t.Context(), settlements); err != nil || len(left) > 0 {
 		t.Fatalf("settle: left %v: %v", left, err)
@@ -182,16 +182,16 @@ func takeOut(ctx context.Context, c *kgo.Client, group, member string) error {
 // inherit takes n deliveries of a group's only partition from an heir. A former
 // member may have joined again before the heir, and would keep the partition for
 // good: then it is taken out once more.
-func inherit(t testing.TB, c *kgo.Client, group, former string, heir *kafka.Source, n int) []contract.Delivery {
+func inherit(t testing.TB, c *kgo.Client, group, former string, heir *kafka.Source, n int) []source.Delivery {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	var first []contract.Delivery
+	var first []source.Delivery
 	fetched := make(chan error, 1)
 	go func() {
 		var err error
 		for len(first) == 0 && err == nil && ctx.Err() == nil {
-			first, err = heir.Fetch(ctx, contract.Bound{Messages: n, Bytes: 1 << 30})
+			first, err = heir.Fetch(ctx, source.Bound{Messages: n, Bytes: 1 << 30})
 		}
 		fetched <- err
 	}()
@@ -228,11 +228,11 @@ func TestAFormerOwnerAndTheGroupsOffset(t *testing.T) {
 		settings := config(t, topic)
 		put(t, c, topic, 0, 10)
 		settings.ClientID = "former"
-		former := source(t, settings)
+		former := newSource(t, settings)
 		old := take(t, former, 10)
 		remove(t, c, settings.Group)
 		settings.ClientID = "heir"
-		heir := source(t, settings)
+		heir := newSource(t, settings)
 		ack(t, heir, inherit(t, c, settings.Group, "former", heir, 10)...)
 		ack(t, former, old[:3]...) // a lost lane is no error
 		awaitOffset(t, c, settings.Group, topic, 0, 10)

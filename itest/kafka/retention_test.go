@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/kafka"
+	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -17,8 +17,8 @@ func TestHowLateARecordOfARealTopicCanComeAgain(t *testing.T) {
 	t.Run("trap_T64_it_is_what_the_brokers_say_now", func(t *testing.T) {
 		const day = 24 * time.Hour
 		topic := services.Topic(t, services.Kafka(t), 1, "retention.ms=172800000", "segment.ms=86400000", "message.timestamp.after.max.ms=3600000")
-		s := source(t, config(t, topic))
-		want := contract.Horizon{
+		s := newSource(t, config(t, topic))
+		want := source.Horizon{
 			Late: 3*day + time.Hour + 5*time.Minute,
 			Why:  "topic " + topic + ": retention.ms 2d + segment.ms 1d + message.timestamp.after.max.ms 1h + 5m until the brokers remove it",
 		}
@@ -27,7 +27,7 @@ func TestHowLateARecordOfARealTopicCanComeAgain(t *testing.T) {
 		}
 		for _, one := range []struct{ name, value, before string }{{"cleanup.policy", "compact", "delete"}, {"retention.ms", "-1", "172800000"}} {
 			set(t, topic, one.name, one.value)
-			awaitHorizon(t, s, contract.Horizon{Unlimited: true, Why: "topic " + topic + ": " + one.name + " is " + one.value})
+			awaitHorizon(t, s, source.Horizon{Unlimited: true, Why: "topic " + topic + ": " + one.name + " is " + one.value})
 			set(t, topic, one.name, one.before)
 			awaitHorizon(t, s, want)
 		}
@@ -46,7 +46,7 @@ func TestHowFarTheLanesOfARealTopicAre(t *testing.T) {
 			if err := client(t).ProduceSync(t.Context(), &kgo.Record{Topic: topic, Timestamp: at, Value: []byte("a")}).FirstErr(); err != nil {
 				t.Fatal(err)
 			}
-			s := source(t, config(t, topic))
+			s := newSource(t, config(t, topic))
 			got := take(t, s, 1)
 			written := got[0].Message.Origin.Time()
 			if brokers == written.Equal(at) || brokers && written.Before(began) {
@@ -82,7 +82,7 @@ func awaitAges(t testing.TB, s *kafka.Source, want map[string]time.Time) {
 // awaitHorizon waits until a source says this of its topic: a broker acknowledges
 // a setting when it is in the log of the cluster's metadata, and answers with it
 // when it has read that log.
-func awaitHorizon(t testing.TB, s *kafka.Source, want contract.Horizon) {
+func awaitHorizon(t testing.TB, s *kafka.Source, want source.Horizon) {
 	t.Helper()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

@@ -16,12 +16,12 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/itest/children"
 	"github.com/semel-go/semel/itest/pgproxy"
 	"github.com/semel-go/semel/itest/workload"
 	"github.com/semel-go/semel/kafka"
+	"github.com/semel-go/semel/source"
 )
 
 // Points around the copy of a dead letter, beside those of the engine. In
@@ -81,8 +81,8 @@ func (o order) source() kafka.Config {
 }
 
 // policy ends everything that can be in dead letters.
-func policy(source contract.Source) consumer.Config {
-	c := workload.Config(source)
+func policy(src source.Source) consumer.Config {
+	c := workload.Config(src)
 	c.Lanes, c.Batch.Most, c.MaxUnsettled.Messages = consumer.LanesPartition, 4, 8
 	c.Retry = consumer.RetryPolicy{Attempts: attempts, First: time.Millisecond, Most: 2 * time.Millisecond, Then: consumer.ActionDeadLetter}
 	c.OnConflict, c.OnBadIdentity, c.OnUnmet = consumer.ActionDeadLetter, consumer.ActionDeadLetter, consumer.ActionDeadLetter
@@ -123,7 +123,7 @@ func (m *mortal) at(point string) {
 }
 
 // Settle dies before, during or after a copy.
-func (m *mortal) Settle(ctx context.Context, all []contract.Settlement) ([]int, error) {
+func (m *mortal) Settle(ctx context.Context, all []source.Settlement) ([]int, error) {
 	letters := 0
 	for i := range all {
 		if all[i].Kind == semel.DeadLetter {
@@ -145,7 +145,7 @@ func (m *mortal) Settle(ctx context.Context, all []contract.Settlement) ([]int, 
 
 // dieCopying says that it is about to copy, waits until the broker is frozen,
 // sends, and dies without an answer.
-func (m *mortal) dieCopying(ctx context.Context, all []contract.Settlement) {
+func (m *mortal) dieCopying(ctx context.Context, all []source.Settlement) {
 	fmt.Println("copying")
 	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
 	ctx, cancel := context.WithTimeout(ctx, 300*time.Millisecond)

@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/topics"
 	"github.com/semel-go/semel/kafka"
+	"github.com/semel-go/semel/store"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -106,7 +106,7 @@ func (w *world) complete() (twice int) {
 	for p, s := range w.sent {
 		switch {
 		case s.reason != "":
-			if dead[p] == 0 && !w.deleted[p] || rows[p].state != string(contract.StateDeadLettered) || rows[p].reason != string(s.reason) {
+			if dead[p] == 0 && !w.deleted[p] || rows[p].state != string(store.StateDeadLettered) || rows[p].reason != string(s.reason) {
 				w.t.Errorf("%v: %s, to be dead for %s, has %d dead letters and the row %+v", p, s.id, s.reason, dead[p], rows[p])
 			}
 			if dead[p] > 1 {

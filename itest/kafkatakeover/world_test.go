@@ -13,11 +13,11 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/topics"
 	"github.com/semel-go/semel/itest/workload"
 	"github.com/semel-go/semel/kafka"
+	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -81,7 +81,7 @@ func (w *world) publish(first, last int, partition, count int32) {
 	w.Produce(records...)
 }
 
-func (o order) source() (contract.Source, error) {
+func (o order) source() (source.Source, error) {
 	return kafka.New(kafka.Config{Brokers: o.Brokers, Topics: []string{o.Topic}, Group: o.Group, Start: o.Start,
 		Instance: "mover"}) // who comes back need not wait until the dead is missed
 }

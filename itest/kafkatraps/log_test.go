@@ -10,10 +10,10 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/kafka"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -232,7 +232,7 @@ func TestStrangeRecords(t *testing.T) {
 		w.start(count, func(c *kafka.Config) { c.MaxRecord = 1 << 20 })
 		w.settles()
 		w.once("before", "limit", "after")
-		rows, err := w.store.Rows(context.Background(), contract.RowFilter{Bodies: true})
+		rows, err := w.store.Rows(context.Background(), store.RowFilter{Bodies: true})
 		if err != nil || len(rows) != 1 || rows[0].Reason != semel.ReasonTooLarge || len(rows[0].Message.Body) != 64<<10 || w.effect("large") != "" {
 			t.Errorf("%d rows, %v, effect %q", len(rows), err, w.effect("large"))
 		}

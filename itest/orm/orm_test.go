@@ -16,10 +16,11 @@ import (
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/file"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/pgxstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
 	"gorm.io/driver/postgres"
@@ -67,7 +68,7 @@ func execute(t *testing.T, dsn string, statements ...string) {
 
 // payments are ten payments of 1 for account a and ten of 2 for b, each
 // delivered twice.
-func payments(t *testing.T) contract.Source {
+func payments(t *testing.T) source.Source {
 	t.Helper()
 	var text strings.Builder
 	for range 2 {
@@ -142,8 +143,8 @@ func migrated(t *testing.T, pool *pgxpool.Pool) *pgxstore.Store {
 
 func TestACallbackParksItsMessageAlone(t *testing.T) {
 	pool := database(t)
-	store := migrated(t, pool)
-	billing, err := consumer.New(store.Queued(), WithCallback, consumer.Config{Name: "billing", Identity: identity.CloudEvents(), Workers: 1})
+	st := migrated(t, pool)
+	billing, err := consumer.New(st.Queued(), WithCallback, consumer.Config{Name: "billing", Identity: identity.CloudEvents(), Workers: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -155,7 +156,7 @@ func TestACallbackParksItsMessageAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantOnce(t, pool, billing.Close(t.Context()))
-	rows, err := store.Rows(t.Context(), contract.RowFilter{ID: "2"})
+	rows, err := st.Rows(t.Context(), store.RowFilter{ID: "2"})
 	if err != nil || len(rows) != 1 || rows[0].Reason != "overdrawn" {
 		t.Errorf("the rows are %+v (%v)", rows, err)
 	}

@@ -7,13 +7,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/pgxstore"
+	"github.com/semel-go/semel/source"
 )
 
 // WithPGX gives handlers a pgx.Tx.
-func WithPGX(ctx context.Context, pool *pgxpool.Pool, payments contract.Source) error {
+func WithPGX(ctx context.Context, pool *pgxpool.Pool, payments source.Source) error {
 	store, err := pgxstore.New(pool, pgxstore.Options{})
 	if err != nil {
 		return err
@@ -35,7 +35,7 @@ func WithPGX(ctx context.Context, pool *pgxpool.Pool, payments contract.Source) 
 }
 
 // WithQueue lets handlers queue their statements, which are sent together.
-func WithQueue(ctx context.Context, store *pgxstore.Store, payments contract.Source) error {
+func WithQueue(ctx context.Context, store *pgxstore.Store, payments source.Source) error {
 	billing, err := consumer.New(store.Queued(), func(_ context.Context, q *pgxstore.Queue, m *semel.Message) error {
 		p, err := semel.JSON[Payment](m)
 		if err != nil {

@@ -6,13 +6,13 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/sqlstore"
 )
 
 // WithSQL gives handlers a *sql.Tx of any driver of PostgreSQL.
-func WithSQL(ctx context.Context, db *sql.DB, payments contract.Source, apply func(context.Context, *sql.Tx, Payment) error) error {
+func WithSQL(ctx context.Context, db *sql.DB, payments source.Source, apply func(context.Context, *sql.Tx, Payment) error) error {
 	store, err := sqlstore.Postgres(db, sqlstore.Options{})
 	if err != nil {
 		return err

@@ -9,12 +9,12 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/pgproxy"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/pgxstore"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 	"github.com/semel-go/semel/storetest"
 )
 
@@ -98,7 +98,7 @@ func bothCodes(t *testing.T, f form, h *shop) {
 		})
 		all.Go(func() {
 			for i := 0; i < len(ids); i += 20 {
-				if r := f.deliver(t, h, ids[i:i+20]); r.Outcome != contract.Committed {
+				if r := f.deliver(t, h, ids[i:i+20]); r.Outcome != store.Committed {
 					t.Error(r)
 					return
 				}
@@ -140,7 +140,7 @@ func TestRoundTripsWithAnAdoptedTable(t *testing.T) {
 	proxy := pgproxy.Start(t, services.Postgres(t))
 	h := newShop(t, open(t, proxy.DSN(), func(c *pgxpool.Config) { c.MaxConns = 1 }))
 	h.adopt(t, "create table in.processed (message_id text primary key)", sqlstore.Adopted{ID: "message_id", Source: "shop"})
-	for _, deliver := range []func(testing.TB, *shop, []string) contract.Result{deliverDirect, deliverQueued} {
+	for _, deliver := range []func(testing.TB, *shop, []string) store.Result{deliverDirect, deliverQueued} {
 		for range 2 { // prepares
 			wantCommitted(t, deliver(t, h, numbered(-2, 0)))
 		}
@@ -150,7 +150,7 @@ func TestRoundTripsWithAnAdoptedTable(t *testing.T) {
 	h.exec(t, "insert into in.processed select n::text from generate_series(650, 699) n")
 	for _, c := range []struct {
 		sentence string
-		deliver  func(testing.TB, *shop, []string) contract.Result
+		deliver  func(testing.TB, *shop, []string) store.Result
 		ids      []string
 		want     int
 	}{

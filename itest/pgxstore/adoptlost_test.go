@@ -4,9 +4,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 func TestAnAdoptedTableThatSwallowsRows(t *testing.T) {
@@ -16,12 +16,12 @@ func TestAnAdoptedTableThatSwallowsRows(t *testing.T) {
 		h.exec(t, "create function in.eat() returns trigger language plpgsql as $$ begin return null; end $$")
 		h.exec(t, "create trigger eats before insert on in.processed for each row when (new.message_id = '2') execute function in.eat()")
 		wantCommitted(t, deliverQueued(t, h, []string{"1"}))
-		b, v, err := h.Begin(t.Context(), contract.TxOptions{}, h.marks(t, "1", "2"))
+		b, v, err := h.Begin(t.Context(), store.TxOptions{}, h.marks(t, "1", "2"))
 		if err == nil {
 			b.Rollback(t.Context())
 			t.Fatalf("the verdicts are %v", v)
 		}
-		if h.Classify(err) != contract.ClassDown || !strings.Contains(err.Error(), "trigger or a rule on the adopted table") {
+		if h.Classify(err) != store.ClassDown || !strings.Contains(err.Error(), "trigger or a rule on the adopted table") {
 			t.Errorf("it says %v", err)
 		}
 		h.exec(t, "drop trigger eats on in.processed")

@@ -8,11 +8,11 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/itest/pgproxy"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/pgxstore"
+	"github.com/semel-go/semel/store"
 )
 
 func messages(first, last int) []*semel.Message {
@@ -25,9 +25,9 @@ func messages(first, last int) []*semel.Message {
 
 // process gives messages to a consumer until each is acknowledged, at most
 // ten times.
-func process[Tx any](t *testing.T, store contract.TxStore[Tx], handler func(context.Context, Tx, *semel.Message) error, ms []*semel.Message) {
+func process[Tx any](t *testing.T, st store.TxStore[Tx], handler func(context.Context, Tx, *semel.Message) error, ms []*semel.Message) {
 	t.Helper()
-	running, err := consumer.New(store, handler, consumer.Config{Name: "billing", Identity: identity.CloudEvents()})
+	running, err := consumer.New(st, handler, consumer.Config{Name: "billing", Identity: identity.CloudEvents()})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -96,17 +96,17 @@ func TestConsumers(t *testing.T) {
 		}, messages(0, 10))
 		straight.wantApplied(t, "0", "1", "2", "4", "6", "8", "9")
 		for id, want := range map[string]semel.Reason{"3": semel.ReasonUnmet, "5": "look at this"} {
-			rows, err := straight.Rows(t.Context(), contract.RowFilter{ID: id})
-			if err != nil || len(rows) != 1 || rows[0].State != contract.StateParked || rows[0].Reason != want {
+			rows, err := straight.Rows(t.Context(), store.RowFilter{ID: id})
+			if err != nil || len(rows) != 1 || rows[0].State != store.StateParked || rows[0].Reason != want {
 				t.Errorf("message %s has the rows %+v (%v), want one parked for %q", id, rows, err, want)
 			}
 			if straight.count(t, id) != 0 {
 				t.Errorf("message %s has an effect", id)
 			}
 		}
-		b, v := sqlsuite.Begin[pgx.Tx](t, straight.Store, contract.TxOptions{}, straight.marks(t, "7"))
+		b, v := sqlsuite.Begin[pgx.Tx](t, straight.Store, store.TxOptions{}, straight.marks(t, "7"))
 		b.Rollback(t.Context())
-		if !v[0].Already(contract.Applied) || straight.count(t, "7") != 0 {
+		if !v[0].Already(store.Applied) || straight.count(t, "7") != 0 {
 			t.Errorf("the duplicate's verdict is %d, its effects %d", v[0].Kind, straight.count(t, "7"))
 		}
 	})

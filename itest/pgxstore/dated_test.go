@@ -5,12 +5,12 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/pgxstore"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 	"github.com/semel-go/semel/storetest"
 )
 
@@ -76,19 +76,19 @@ func TestULIDsAreRoutedByTheirTime(t *testing.T) {
 		const past, future = "01B3EAF48P97R8MP9WS6MHDTZ3", "3ZZZZZZZZZ97R8MP9WS6MHDTZ3"
 		marks := h.marks(t, past, future)
 		v := sqlsuite.Asked[pgx.Tx](t, h.Store, marks...)
-		if v[0] != (contract.Verdict{Kind: contract.Old}) || v[1] != (contract.Verdict{Kind: contract.Old, Ahead: true}) {
+		if v[0] != (store.Verdict{Kind: store.Old}) || v[1] != (store.Verdict{Kind: store.Old, Ahead: true}) {
 			t.Errorf("the verdicts are %+v", v)
 		}
 		marks = append(marks, marks[1])
 		for i := range marks {
-			marks[i].As = contract.Parked
+			marks[i].As = store.Parked
 		}
-		b, v := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{}, marks)
-		if v[0].Kind != contract.Fresh || v[1].Kind != contract.Fresh || !v[2].Already(contract.Parked) {
+		b, v := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, marks)
+		if v[0].Kind != store.Fresh || v[1].Kind != store.Fresh || !v[2].Already(store.Parked) {
 			t.Errorf("the verdicts are %+v", v)
 		}
-		wantCommitted(t, b.Commit(t.Context(), contract.Ending{}))
-		if v = sqlsuite.Asked[pgx.Tx](t, h.Store, h.marks(t, past, future)...); !v[0].Already(contract.Parked) || !v[1].Already(contract.Parked) {
+		wantCommitted(t, b.Commit(t.Context(), store.Ending{}))
+		if v = sqlsuite.Asked[pgx.Tx](t, h.Store, h.marks(t, past, future)...); !v[0].Already(store.Parked) || !v[1].Already(store.Parked) {
 			t.Errorf("afterwards the verdicts are %+v", v)
 		}
 	})

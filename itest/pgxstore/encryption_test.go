@@ -7,15 +7,15 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/pgxstore"
+	"github.com/semel-go/semel/store"
 )
 
 func TestTablesAreEncrypted(t *testing.T) {
 	pool := open(t, services.Postgres(t), func(*pgxpool.Config) {})
-	opened := func(t testing.TB, in *shop, c contract.Cipher, since time.Time) *pgxstore.Store {
+	opened := func(t testing.TB, in *shop, c store.Cipher, since time.Time) *pgxstore.Store {
 		t.Helper()
 		s, err := pgxstore.New(pool, pgxstore.Options{Schema: in.schema, Cipher: c, EncryptedSince: since})
 		if err != nil {
@@ -49,13 +49,13 @@ func TestTablesAreEncrypted(t *testing.T) {
 	}
 	t.Run("handle", func(t *testing.T) {
 		in := newShop(t, pool)
-		sqlsuite.Encrypted(t, sqlsuite.Encrypting[pgx.Tx]{Where: where(in), Exec: exec(in), Open: func(t testing.TB, c contract.Cipher, since time.Time) sqlsuite.EncryptingStore[pgx.Tx] {
+		sqlsuite.Encrypted(t, sqlsuite.Encrypting[pgx.Tx]{Where: where(in), Exec: exec(in), Open: func(t testing.TB, c store.Cipher, since time.Time) sqlsuite.EncryptingStore[pgx.Tx] {
 			return opened(t, in, c, since)
 		}})
 	})
 	t.Run("queue", func(t *testing.T) {
 		in := newShop(t, pool)
-		sqlsuite.Encrypted(t, sqlsuite.Encrypting[*pgxstore.Queue]{Where: where(in), Exec: exec(in), Open: func(t testing.TB, c contract.Cipher, since time.Time) sqlsuite.EncryptingStore[*pgxstore.Queue] {
+		sqlsuite.Encrypted(t, sqlsuite.Encrypting[*pgxstore.Queue]{Where: where(in), Exec: exec(in), Open: func(t testing.TB, c store.Cipher, since time.Time) sqlsuite.EncryptingStore[*pgxstore.Queue] {
 			return opened(t, in, c, since).Queued()
 		}})
 	})

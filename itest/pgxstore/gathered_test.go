@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/pgxstore"
+	"github.com/semel-go/semel/store"
 )
 
 // A transaction that several claims share ends with the last of them that is killed: a
@@ -28,24 +28,24 @@ func TestGatheredKilled(t *testing.T) {
 		"law_7_one_of_several_does_not_cut_what_they_share": {2, nil, []int{0, 0}, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var all []contract.QueuedBatch[*pgxstore.Queue]
+			var all []store.QueuedBatch[*pgxstore.Queue]
 			for i := range c.claims {
 				id := name + strconv.Itoa(i)
 				marks, end := h.claimed(t, id)
 				b := h.Queued().Combinable(marks[0])
 				b.Tx(0).ExecOne(h.in(insert), []byte(id))
-				all = append(all, contract.QueuedBatch[*pgxstore.Queue]{Batch: b, Ending: end})
+				all = append(all, store.QueuedBatch[*pgxstore.Queue]{Batch: b, Ending: end})
 			}
-			lock, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "lock"))
+			lock, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, h.marks(t, "lock"))
 			if _, err := lock.Tx(0).Exec(t.Context(), h.in("lock table in.effects in exclusive mode")); err != nil {
 				t.Fatal(err)
 			}
 			for _, i := range c.before {
 				all[i].Batch.Kill()
 			}
-			ended := make(chan contract.Result, 1)
+			ended := make(chan store.Result, 1)
 			go func() {
-				ended <- h.Queued().CommitCombined(t.Context(), contract.TxOptions{EffectLock: time.Hour}, all)
+				ended <- h.Queued().CommitCombined(t.Context(), store.TxOptions{EffectLock: time.Hour}, all)
 			}()
 			h.wantLocked(t)
 			for _, i := range c.then {
@@ -56,10 +56,10 @@ func TestGatheredKilled(t *testing.T) {
 			}
 			r := <-ended
 			lock.Rollback(t.Context())
-			if want := c.claims; !c.ended && (r.Outcome != contract.Committed || h.count(t, name+"0")+h.count(t, name+"1") != want) {
+			if want := c.claims; !c.ended && (r.Outcome != store.Committed || h.count(t, name+"0")+h.count(t, name+"1") != want) {
 				t.Errorf("%+v", r)
 			}
-			if c.ended && (r.Outcome == contract.Committed || h.count(t, name+"0")+h.count(t, name+"1") != 0) {
+			if c.ended && (r.Outcome == store.Committed || h.count(t, name+"0")+h.count(t, name+"1") != 0) {
 				t.Errorf("%+v", r)
 			}
 		})

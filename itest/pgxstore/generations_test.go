@@ -4,11 +4,11 @@ import (
 	"testing"
 
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/pgproxy"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/pgxstore"
+	"github.com/semel-go/semel/store"
 )
 
 func TestRoundTripsInAGeneration(t *testing.T) {
@@ -18,12 +18,12 @@ func TestRoundTripsInAGeneration(t *testing.T) {
 		t.Fatal(err)
 	}
 	deliver := func(ids []string) {
-		o := contract.TxOptions{Working: contract.Working{Consumer: "billing", In: contract.GenerationActive}}
+		o := store.TxOptions{Working: store.Working{Consumer: "billing", In: store.GenerationActive}}
 		b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), o, h.marks(t, ids...))
 		for i := range ids {
 			b.Tx(i).ExecOne(h.in(insert), []byte(ids[i]))
 		}
-		wantCommitted(t, b.Commit(t.Context(), contract.Ending{}))
+		wantCommitted(t, b.Commit(t.Context(), store.Ending{}))
 	}
 	deliver(numbered(-2, 0)) // prepares
 	t.Run("G2_to_hold_a_batch_to_its_generation_costs_no_round_trip", func(t *testing.T) {

@@ -8,10 +8,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/pgxstore"
+	"github.com/semel-go/semel/store"
 )
 
 func TestCallbacksAreRunAsHandlersAre(t *testing.T) {
@@ -29,11 +29,11 @@ func TestCallbacksAreRunAsHandlersAre(t *testing.T) {
 	} {
 		t.Run("trap_T90_a_callback_is_its_messages_failure/"+name, func(t *testing.T) {
 			h := newShop(t, pool)
-			b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{Statement: time.Second}, h.marks(t, "a", "b"))
+			b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{Statement: time.Second}, h.marks(t, "a", "b"))
 			q := b.Tx(1)
 			q.Query("select 1").Do(func(rows pgx.Rows) error { return c.read(q, rows) })
-			r := b.Commit(t.Context(), contract.Ending{})
-			if r.Outcome != contract.NotCommitted || r.Culprit != 1 || r.Err == nil || !strings.Contains(r.Err.Error(), c.says) {
+			r := b.Commit(t.Context(), store.Ending{})
+			if r.Outcome != store.NotCommitted || r.Culprit != 1 || r.Err == nil || !strings.Contains(r.Err.Error(), c.says) {
 				t.Errorf("the commit says %+v", r)
 			}
 			h.wantNothing(t, "a", "b")

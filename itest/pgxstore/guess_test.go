@@ -6,10 +6,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/pgproxy"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/sqlsuite"
+	"github.com/semel-go/semel/store"
 )
 
 // part are so many ids of an own set.
@@ -54,24 +54,24 @@ func TestMarksThatAreTakenToBeNew(t *testing.T) {
 		h := newShop(t, open(t, services.Postgres(t)))
 		run(t, h, "b")
 		parked := h.marks(t, "parked")
-		parked[0].As = contract.Parked
-		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{}, parked)
-		wantCommitted(t, b.Commit(t.Context(), contract.Ending{}))
-		b, v := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, append(part("fresh", 14), "parked", "b3-1")...))
+		parked[0].As = store.Parked
+		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, parked)
+		wantCommitted(t, b.Commit(t.Context(), store.Ending{}))
+		b, v := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, h.marks(t, append(part("fresh", 14), "parked", "b3-1")...))
 		defer b.Rollback(t.Context())
 		for i := range 14 {
-			if v[i].Kind != contract.Fresh {
+			if v[i].Kind != store.Fresh {
 				t.Errorf("a new message has the verdict %v", v[i].Kind)
 			}
 		}
-		if !v[14].Already(contract.Parked) || !v[15].Already(contract.Applied) {
+		if !v[14].Already(store.Parked) || !v[15].Already(store.Applied) {
 			t.Errorf("a parked and an applied message have the verdicts %v and %v", v[14].Kind, v[15].Kind)
 		}
 	})
 	t.Run("B12_law_3_a_guess_that_was_rolled_back_leaves_nothing", func(t *testing.T) {
 		h := newShop(t, open(t, services.Postgres(t)))
 		run(t, h, "c")
-		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, part("gone", 16)...))
+		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, h.marks(t, part("gone", 16)...))
 		b.Rollback(t.Context())
 		h.wantNothing(t, part("gone", 16)...)
 	})
@@ -80,7 +80,7 @@ func TestMarksThatAreTakenToBeNew(t *testing.T) {
 		run(t, h, "d")
 		h.exec(t, `create function in.keep_out() returns trigger language plpgsql as $$ begin if position('x7'::bytea in new.id) > 0 then return null; end if; return new; end $$`)
 		h.exec(t, `create trigger keep_out before insert on in.semel_markers for each row execute function in.keep_out()`)
-		if b, _, err := h.Begin(t.Context(), contract.TxOptions{}, h.marks(t, part("x", 16)...)); err == nil {
+		if b, _, err := h.Begin(t.Context(), store.TxOptions{}, h.marks(t, part("x", 16)...)); err == nil {
 			b.Rollback(t.Context())
 			t.Error("a batch began of which one marker was not written")
 		}

@@ -53,7 +53,7 @@ func (l *listener) silent(t *testing.T) {
 	}
 }
 
-func store(t *testing.T, pool *pgxpool.Pool, o pgxstore.Options) *pgxstore.Store {
+func newStore(t *testing.T, pool *pgxpool.Pool, o pgxstore.Options) *pgxstore.Store {
 	t.Helper()
 	s, err := pgxstore.New(pool, o)
 	if err != nil {
@@ -81,7 +81,7 @@ func TestNotificationsThroughTheDatabase(t *testing.T) {
 	}
 	const listeners = "select count(*) from pg_stat_activity where query = 'listen semel_due' and datname = current_database()"
 	t.Run("D6_each_consumer_hears_its_own_over_one_connection_of_the_process", func(t *testing.T) {
-		here, there := store(t, pool, pgxstore.Options{Listen: dsn}), store(t, open(t, dsn), pgxstore.Options{Listen: dsn})
+		here, there := newStore(t, pool, pgxstore.Options{Listen: dsn}), newStore(t, open(t, dsn), pgxstore.Options{Listen: dsn})
 		billing, search := listening(t, here, "billing"), listening(t, here, "search")
 		if n := count(t, listeners); n != 1 {
 			t.Errorf("%d connections listen", n)
@@ -89,7 +89,7 @@ func TestNotificationsThroughTheDatabase(t *testing.T) {
 		notify(t, there, "billing")
 		billing.hears(t)
 		search.silent(t)
-		notify(t, store(t, pool, pgxstore.Options{Listen: dsn, Prefix: "other_"}), "search")
+		notify(t, newStore(t, pool, pgxstore.Options{Listen: dsn, Prefix: "other_"}), "search")
 		notify(t, there, "search")
 		search.hears(t)
 		search.silent(t)
@@ -103,7 +103,7 @@ func TestNotificationsThroughTheDatabase(t *testing.T) {
 		search.hears(t)
 	})
 	t.Run("D6_a_connection_that_is_ended_is_told_and_can_be_made_again", func(t *testing.T) {
-		s := store(t, pool, pgxstore.Options{Listen: dsn})
+		s := newStore(t, pool, pgxstore.Options{Listen: dsn})
 		l := listening(t, s, "billing")
 		// The server may still end the connections of those who listened before.
 		for deadline := time.Now().Add(time.Minute); count(t, "select count(*) from pg_stat_activity where query = 'listen semel_due' and datname = current_database()") > 1 && time.Now().Before(deadline); {
@@ -120,11 +120,11 @@ func TestNotificationsThroughTheDatabase(t *testing.T) {
 		again.hears(t)
 	})
 	t.Run("D6_without_an_address_nobody_listens_and_nothing_is_sent", func(t *testing.T) {
-		s := store(t, pool, pgxstore.Options{})
+		s := newStore(t, pool, pgxstore.Options{})
 		if err := s.Listen(t.Context(), "billing", func() {}); !errors.Is(err, semel.ErrUnsupported) {
 			t.Error(err)
 		}
-		l := listening(t, store(t, pool, pgxstore.Options{Listen: dsn}), "billing")
+		l := listening(t, newStore(t, pool, pgxstore.Options{Listen: dsn}), "billing")
 		notify(t, s, "billing")
 		l.silent(t)
 	})
@@ -141,14 +141,14 @@ func TestNotificationsBehindAPooler(t *testing.T) {
 	pooler := services.StartPgBouncer(t, direct)
 	pool := open(t, pooler)
 	t.Run("D6_a_pooler_that_keeps_what_is_heard_is_found_at_the_start", func(t *testing.T) {
-		s := store(t, pool, pgxstore.Options{Listen: pooler})
+		s := newStore(t, pool, pgxstore.Options{Listen: pooler})
 		err := s.Listen(t.Context(), "billing", func() { t.Error("it says that it hears") })
 		if err == nil || !strings.Contains(err.Error(), "give Options.Listen the address of the server") {
 			t.Error(err)
 		}
 	})
 	t.Run("D6_what_the_pooler_sends_is_heard_at_the_server", func(t *testing.T) {
-		s := store(t, pool, pgxstore.Options{Listen: direct})
+		s := newStore(t, pool, pgxstore.Options{Listen: direct})
 		l := listening(t, s, "billing")
 		notify(t, s, "billing")
 		l.hears(t)

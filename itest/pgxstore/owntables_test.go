@@ -10,10 +10,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/pgxstore"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // throughSQL is the shop's store through database/sql.
@@ -33,14 +33,14 @@ func (h *shop) throughSQL(t *testing.T) (*sql.DB, *sqlstore.Store) {
 
 // received has messages of the bodies received with one call in each way, and returns what
 // that said.
-func received[Tx any](t *testing.T, store contract.TxStore[Tx], begin func() (Tx, func() error), marks []contract.Mark, bodies ...string) error {
+func received[Tx any](t *testing.T, st store.TxStore[Tx], begin func() (Tx, func() error), marks []store.Mark, bodies ...string) error {
 	t.Helper()
 	messages := make([]*semel.Message, len(marks))
 	for i := range marks {
-		marks[i].As, messages[i] = contract.Waiting, &semel.Message{Body: []byte(bodies[i])}
+		marks[i].As, messages[i] = store.Waiting, &semel.Message{Body: []byte(bodies[i])}
 	}
 	tx, commit := begin()
-	_, err := store.(contract.TxReceiver[Tx]).ReceiveIn(t.Context(), tx, marks, messages)
+	_, err := st.(store.TxReceiver[Tx]).ReceiveIn(t.Context(), tx, marks, messages)
 	if end := commit(); err == nil {
 		err = end
 	}
@@ -48,10 +48,10 @@ func received[Tx any](t *testing.T, store contract.TxStore[Tx], begin func() (Tx
 }
 
 // ways are how messages are received on the shop's tables: with pgx and database/sql.
-func (h *shop) ways(t *testing.T) map[string]func(marks []contract.Mark, bodies ...string) error {
+func (h *shop) ways(t *testing.T) map[string]func(marks []store.Mark, bodies ...string) error {
 	db, inner := h.throughSQL(t)
-	return map[string]func(marks []contract.Mark, bodies ...string) error{
-		"pgx": func(marks []contract.Mark, bodies ...string) error {
+	return map[string]func(marks []store.Mark, bodies ...string) error{
+		"pgx": func(marks []store.Mark, bodies ...string) error {
 			return received[pgx.Tx](t, h.Store, func() (pgx.Tx, func() error) {
 				tx, err := h.pool.Begin(t.Context())
 				if err != nil {
@@ -60,7 +60,7 @@ func (h *shop) ways(t *testing.T) map[string]func(marks []contract.Mark, bodies 
 				return tx, func() error { return tx.Commit(t.Context()) }
 			}, marks, bodies...)
 		},
-		"database/sql": func(marks []contract.Mark, bodies ...string) error {
+		"database/sql": func(marks []store.Mark, bodies ...string) error {
 			return received[*sql.Tx](t, inner, func() (*sql.Tx, func() error) {
 				tx, err := db.BeginTx(t.Context(), nil)
 				if err != nil {
@@ -113,11 +113,11 @@ func TestArraysWithoutNulls(t *testing.T) {
 }
 
 // ended is a batch of claims that a store ends on tables that were spoiled.
-func ended[Tx any](t *testing.T, store contract.TxStore[Tx], marks []contract.Mark, e contract.Ending, spoil func()) contract.Result {
+func ended[Tx any](t *testing.T, st store.TxStore[Tx], marks []store.Mark, e store.Ending, spoil func()) store.Result {
 	t.Helper()
 	spoil()
-	b, v, err := store.Begin(t.Context(), contract.TxOptions{}, marks)
-	if err != nil || v[0].Kind != contract.Fresh {
+	b, v, err := st.Begin(t.Context(), store.TxOptions{}, marks)
+	if err != nil || v[0].Kind != store.Fresh {
 		t.Fatal(v, err)
 	}
 	return b.Commit(context.WithoutCancel(t.Context()), e)
@@ -128,41 +128,41 @@ func TestWhatKeepsAClaimFromItsEndIsNoMessagesFault(t *testing.T) {
 	_, inner := h.throughSQL(t)
 	h.exec(t, "create function in.eat() returns trigger language plpgsql as 'begin return null; end'")
 	h.exec(t, "create function in.refuse() returns trigger language plpgsql as $$ begin raise exception 'not on my watch'; end $$")
-	ways := map[string]func(marks []contract.Mark, e contract.Ending, spoil func()) contract.Result{
-		"queue": func(m []contract.Mark, e contract.Ending, s func()) contract.Result {
+	ways := map[string]func(marks []store.Mark, e store.Ending, spoil func()) store.Result{
+		"queue": func(m []store.Mark, e store.Ending, s func()) store.Result {
 			return ended[*pgxstore.Queue](t, h.Queued(), m, e, s)
 		},
-		"handle": func(m []contract.Mark, e contract.Ending, s func()) contract.Result {
+		"handle": func(m []store.Mark, e store.Ending, s func()) store.Result {
 			return ended[pgx.Tx](t, h.Store, m, e, s)
 		},
-		"database/sql": func(m []contract.Mark, e contract.Ending, s func()) contract.Result {
+		"database/sql": func(m []store.Mark, e store.Ending, s func()) store.Result {
 			return ended[*sql.Tx](t, inner, m, e, s)
 		},
 	}
 	for _, c := range []struct {
 		name, on, does string
-		want           contract.Class
+		want           store.Class
 	}{
-		{"law_5_what_is_not_written_is_a_claim_that_was_lost", "in.semel_inbox", "before update", contract.ClassClaimLost},
-		{"law_5_a_marker_that_is_not_written_is_a_claim_that_was_lost", "in.semel_markers", "before update", contract.ClassClaimLost},
-		{"C17_what_is_refused_is_the_stores", "in.semel_inbox", "after update", contract.ClassDown},
+		{"law_5_what_is_not_written_is_a_claim_that_was_lost", "in.semel_inbox", "before update", store.ClassClaimLost},
+		{"law_5_a_marker_that_is_not_written_is_a_claim_that_was_lost", "in.semel_markers", "before update", store.ClassClaimLost},
+		{"C17_what_is_refused_is_the_stores", "in.semel_inbox", "after update", store.ClassDown},
 	} {
 		for way, end := range ways {
 			for _, n := range []int{1, 3} {
 				t.Run(fmt.Sprintf("%s_%s_%d", c.name, way, n), func(t *testing.T) {
-					var marks []contract.Mark
-					var e contract.Ending
+					var marks []store.Mark
+					var e store.Ending
 					for i := range n {
 						m, one := h.claimed(t, fmt.Sprint(c.name, way, n, i))
 						one.Claims[0].Mark = i
 						marks, e.Claims = append(marks, m...), append(e.Claims, one.Claims...)
 					}
-					function := map[bool]string{true: "in.refuse()", false: "in.eat()"}[c.want == contract.ClassDown]
+					function := map[bool]string{true: "in.refuse()", false: "in.eat()"}[c.want == store.ClassDown]
 					r := end(marks, e, func() {
 						h.exec(t, "create trigger mine "+c.does+" on "+c.on+" for each row execute function "+function)
 					})
 					h.exec(t, "drop trigger mine on "+c.on)
-					if r.Outcome != contract.NotCommitted || r.Class != c.want || r.Culprit != contract.NoCulprit {
+					if r.Outcome != store.NotCommitted || r.Class != c.want || r.Culprit != store.NoCulprit {
 						t.Errorf("%+v", r)
 					}
 					if n := h.number(t, "select count(*) from in.semel_inbox where state <> 'IN_PROGRESS'"); n != 0 {

@@ -7,10 +7,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/pgxstore"
+	"github.com/semel-go/semel/store"
 )
 
 // preparing is one connection that keeps few statements.
@@ -24,11 +24,11 @@ func TestPreparedStatements(t *testing.T) {
 	t.Run("law_11_a_connection_keeps_a_bounded_number", func(t *testing.T) {
 		for n := range 10 {
 			ids := numbered(100*n, 100*n+30)
-			b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, h.marks(t, ids...))
+			b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{}, h.marks(t, ids...))
 			for i, id := range ids {
 				b.Tx(i).ExecOne(h.in("insert into in.effects values ('" + id + "')"))
 			}
-			wantCommitted(t, b.Commit(t.Context(), contract.Ending{}))
+			wantCommitted(t, b.Commit(t.Context(), store.Ending{}))
 			if got := prepared(); got > 64 || got == 0 {
 				t.Fatalf("%d statements are prepared", got)
 			}
@@ -36,12 +36,12 @@ func TestPreparedStatements(t *testing.T) {
 		}
 	})
 	t.Run("a_batch_may_have_more_statements_than_a_connection_keeps", func(t *testing.T) {
-		b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, h.marks(t, "many"))
+		b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{}, h.marks(t, "many"))
 		for i := range 200 {
 			b.Tx(0).Exec(fmt.Sprintf("select %d", i))
 		}
 		b.Tx(0).ExecOne(h.in(insert), []byte("many"))
-		wantCommitted(t, b.Commit(t.Context(), contract.Ending{}))
+		wantCommitted(t, b.Commit(t.Context(), store.Ending{}))
 		wantCommitted(t, deliverQueued(t, h, []string{"next"}))
 		h.wantApplied(t, "many", "next")
 	})
@@ -52,8 +52,8 @@ func TestPreparedStatements(t *testing.T) {
 				execute 'deallocate ' || name;
 			end loop;
 		end $$`)
-		_, _, err := h.Begin(t.Context(), contract.TxOptions{}, h.marks(t, "after"))
-		if err == nil || h.Classify(err) != contract.ClassContended {
+		_, _, err := h.Begin(t.Context(), store.TxOptions{}, h.marks(t, "after"))
+		if err == nil || h.Classify(err) != store.ClassContended {
 			t.Errorf("the batch says %v", err)
 		}
 		wantCommitted(t, deliverQueued(t, h, []string{"after"}))
@@ -64,19 +64,19 @@ func TestPreparedStatements(t *testing.T) {
 func TestTablesThatChangeUnderPreparedStatements(t *testing.T) {
 	h := newShop(t, open(t, services.Postgres(t), preparing))
 	t.Run("a_table_that_changes_under_a_prepared_statement_harms_nobody", func(t *testing.T) {
-		queue := func(id string) contract.Result {
-			b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, h.marks(t, id))
+		queue := func(id string) store.Result {
+			b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{}, h.marks(t, id))
 			b.Tx(0).Query(h.in("insert into in.once values ($1) returning *"), id).Do(func(rows pgx.Rows) error {
 				for rows.Next() {
 				}
 				return nil
 			})
-			return b.Commit(t.Context(), contract.Ending{})
+			return b.Commit(t.Context(), store.Ending{})
 		}
 		wantCommitted(t, queue("x"))
 		h.exec(t, "alter table in.once add column extra int")
-		if r := queue("y"); r.Outcome != contract.Committed {
-			wantRefused(t, r, contract.ClassContended, 0)
+		if r := queue("y"); r.Outcome != store.Committed {
+			wantRefused(t, r, store.ClassContended, 0)
 			wantCommitted(t, queue("y"))
 		}
 	})
@@ -95,16 +95,16 @@ func TestTablesThatChangeUnderPreparedStatements(t *testing.T) {
 	} {
 		t.Run("trap_T102_a_table_that_changes_is_nobodys_fault_and_the_next_run_works/"+name, func(t *testing.T) {
 			deliver := func(id string) error {
-				b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, id))
+				b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, h.marks(t, id))
 				err := run(b.Tx(0), id)
 				if err != nil {
-					if c := h.Classify(err); c != contract.ClassContended {
+					if c := h.Classify(err); c != store.ClassContended {
 						t.Errorf("%v is of class %v, want contended", err, c)
 					}
 					b.Rollback(t.Context())
 					return err
 				}
-				wantCommitted(t, b.Commit(t.Context(), contract.Ending{}))
+				wantCommitted(t, b.Commit(t.Context(), store.Ending{}))
 				return nil
 			}
 			if err := deliver("before " + name); err != nil {
@@ -129,7 +129,7 @@ func TestPlansOfTablesThatGrow(t *testing.T) {
 	again := func(n int) {
 		t.Helper()
 		for range n {
-			b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, h.marks(t, "1"))
+			b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{}, h.marks(t, "1"))
 			b.Rollback(t.Context())
 		}
 	}

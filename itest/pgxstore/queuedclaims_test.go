@@ -8,10 +8,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/pgxstore"
+	"github.com/semel-go/semel/store"
 )
 
 // committing is an argument that makes COMMIT of its statement.
@@ -24,18 +24,18 @@ func (committing) RewriteQuery(context.Context, *pgx.Conn, string, []any) (strin
 
 // claimed is the mark of a message that was received and is claimed, and how its batch
 // ends.
-func (h *shop) claimed(t *testing.T, id string) ([]contract.Mark, contract.Ending) {
+func (h *shop) claimed(t *testing.T, id string) ([]store.Mark, store.Ending) {
 	t.Helper()
 	marks := h.marks(t, id)
-	marks[0].As = contract.Waiting
-	b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{}, marks)
-	wantCommitted(t, b.Commit(t.Context(), contract.Ending{Rows: []contract.Row{{State: contract.StateReceived, Message: &semel.Message{Body: []byte(id)}}}}))
-	got, err := h.Claim(t.Context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 1, Lease: time.Minute})
+	marks[0].As = store.Waiting
+	b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, marks)
+	wantCommitted(t, b.Commit(t.Context(), store.Ending{Rows: []store.Row{{State: store.StateReceived, Message: &semel.Message{Body: []byte(id)}}}}))
+	got, err := h.Claim(t.Context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 1, Lease: time.Minute})
 	if err != nil || len(got) != 1 {
 		t.Fatalf("%d claims, %v", len(got), err)
 	}
-	marks[0].Claim, marks[0].As = got[0].Claim, contract.Applied
-	return marks, contract.Ending{Claims: []contract.ClaimEnding{{Claim: got[0].Claim, Event: contract.RowCompleted, Ran: true}}}
+	marks[0].Claim, marks[0].As = got[0].Claim, store.Applied
+	return marks, store.Ending{Claims: []store.ClaimEnding{{Claim: got[0].Claim, Event: store.RowCompleted, Ran: true}}}
 }
 
 // A batch of claims whose handlers queue writes everything with its COMMIT, so that it
@@ -43,11 +43,11 @@ func (h *shop) claimed(t *testing.T, id string) ([]contract.Mark, contract.Endin
 func TestQueuedClaims(t *testing.T) {
 	h := newShop(t, open(t, services.Postgres(t)))
 	// claimed is a batch with the claim of a message that waits, and how it ends.
-	claimed := func(t *testing.T, id string) (contract.Batch[*pgxstore.Queue], contract.Ending) {
+	claimed := func(t *testing.T, id string) (store.Batch[*pgxstore.Queue], store.Ending) {
 		t.Helper()
 		marks, end := h.claimed(t, id)
-		q, v := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, marks)
-		if v[0].Kind != contract.Fresh {
+		q, v := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{}, marks)
+		if v[0].Kind != store.Fresh {
 			t.Fatalf("the claim is %v", v[0])
 		}
 		return q, end
@@ -84,7 +84,7 @@ func TestQueuedClaims(t *testing.T) {
 		b, end := claimed(t, "c")
 		b.Tx(0).ExecOne(h.in(insert), []byte("c"))
 		b.Tx(0).Exec("select 1", committing{})
-		if r := b.Commit(t.Context(), end); r.Outcome != contract.NotCommitted || r.Class != contract.ClassPermanent || r.Culprit != 0 {
+		if r := b.Commit(t.Context(), end); r.Outcome != store.NotCommitted || r.Class != store.ClassPermanent || r.Culprit != 0 {
 			t.Errorf("%+v", r)
 		}
 		if n := h.count(t, "c"); n != 0 || state("c") != "IN_PROGRESS" {
@@ -97,8 +97,8 @@ func TestQueuedClaims(t *testing.T) {
 		} {
 			marks, _ := h.claimed(t, id)
 			h.exec(t, "update in.semel_inbox set "+lost+" where payload = '"+id+"'")
-			b, v := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, marks)
-			if b.Rollback(t.Context()); v[0].Kind != contract.ClaimLost {
+			b, v := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{}, marks)
+			if b.Rollback(t.Context()); v[0].Kind != store.ClaimLost {
 				t.Errorf("a claim that has lost its %s is %v", id, v[0])
 			}
 		}
@@ -107,7 +107,7 @@ func TestQueuedClaims(t *testing.T) {
 		b, end := claimed(t, "d")
 		b.Tx(0).ExecOne(h.in(insert), []byte("d"))
 		h.exec(t, "update in.semel_inbox set token = token + 1 where payload = 'd'")
-		if r := b.Commit(t.Context(), end); r.Outcome != contract.NotCommitted || r.Class != contract.ClassClaimLost {
+		if r := b.Commit(t.Context(), end); r.Outcome != store.NotCommitted || r.Class != store.ClassClaimLost {
 			t.Errorf("%+v", r)
 		}
 		if n := h.count(t, "d"); n != 0 {
@@ -121,13 +121,13 @@ func TestQueuedClaimsOnAConnectionWhoseSettingsWereChanged(t *testing.T) {
 		h := newShop(t, open(t, services.Postgres(t), func(c *pgxpool.Config) { c.MaxConns = 1 }))
 		spoils, end := h.claimed(t, "spoils")
 		next, endOfNext := h.claimed(t, "next")
-		b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, spoils)
+		b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{}, spoils)
 		b.Tx(0).Exec("set session characteristics as transaction read only")
 		wantCommitted(t, b.Commit(t.Context(), end))
-		if _, _, err := h.Queued().Begin(t.Context(), contract.TxOptions{}, next); err == nil || h.Classify(err) != contract.ClassDown {
+		if _, _, err := h.Queued().Begin(t.Context(), store.TxOptions{}, next); err == nil || h.Classify(err) != store.ClassDown {
 			t.Fatalf("the situation did not occur, or is somebody's fault: %v", err)
 		}
-		b, _ = sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, next)
+		b, _ = sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{}, next)
 		b.Tx(0).ExecOne(h.in(insert), []byte("next"))
 		wantCommitted(t, b.Commit(t.Context(), endOfNext))
 		h.wantApplied(t, "next")
@@ -141,7 +141,7 @@ func TestQueuedClaimsOnAConnectionWhoseSettingsWereChanged(t *testing.T) {
 		h.exec(t, "set role semel_worker")
 		for _, id := range []string{"first", "second"} {
 			marks, end := h.claimed(t, id)
-			b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, marks)
+			b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{}, marks)
 			b.Tx(0).ExecOne(h.in(insert), []byte(id))
 			wantCommitted(t, b.Commit(t.Context(), end))
 			h.wantApplied(t, id)

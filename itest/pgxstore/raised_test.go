@@ -8,10 +8,10 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/pgxstore"
+	"github.com/semel-go/semel/store"
 )
 
 // raised are codes that read as if the server were broken or gone.
@@ -29,8 +29,8 @@ func TestAnErrorWithAnyCodeOnAConnectionThatGoesOn(t *testing.T) {
 	h.raising(t)
 	for _, code := range raised {
 		t.Run("case_1_before_COMMIT_it_is_the_messages_that_queued/"+code, func(t *testing.T) {
-			r := batchOf(t, h, func(q *pgxstore.Queue) { q.Exec(h.in("select in.raises($1)"), code) }).Commit(t.Context(), contract.Ending{})
-			if r.Outcome != contract.NotCommitted || r.Culprit != 6 || h.IsStoreFault(r.Err) {
+			r := batchOf(t, h, func(q *pgxstore.Queue) { q.Exec(h.in("select in.raises($1)"), code) }).Commit(t.Context(), store.Ending{})
+			if r.Outcome != store.NotCommitted || r.Culprit != 6 || h.IsStoreFault(r.Err) {
 				t.Errorf("the commit says %+v, exonerated %t", r, h.IsStoreFault(r.Err))
 			}
 			h.wantNothing(t, numbered(0, 10)...)

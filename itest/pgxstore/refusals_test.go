@@ -8,9 +8,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/pgxstore"
+	"github.com/semel-go/semel/store"
 )
 
 // elsewhere is an error of a server that is not the batch's.
@@ -23,19 +23,19 @@ func TestWhatACallbackReturnsIsItsRefusal(t *testing.T) {
 	for _, c := range []struct {
 		name     string
 		read     func(pgx.Rows) error
-		class    contract.Class
+		class    store.Class
 		decision semel.Decision // 0 if it decides nothing
 	}{
-		{"of_another_database", func(pgx.Rows) error { return elsewhere("23514") }, contract.ClassRetry, 0},
-		{"of_another_database_that_contends", func(pgx.Rows) error { return elsewhere("40001") }, contract.ClassRetry, 0},
-		{"wrapped", func(pgx.Rows) error { return semel.Permanent(fmt.Errorf("other: %w", elsewhere("23514"))) }, contract.ClassRetry, semel.DecidePermanent},
-		{"joined", func(pgx.Rows) error { return errors.Join(semel.Park("overdrawn"), elsewhere("40001")) }, contract.ClassRetry, semel.DecidePark},
-		{"with_rows_closed_before", func(rows pgx.Rows) error { rows.Close(); return elsewhere("23514") }, contract.ClassRetry, 0},
+		{"of_another_database", func(pgx.Rows) error { return elsewhere("23514") }, store.ClassRetry, 0},
+		{"of_another_database_that_contends", func(pgx.Rows) error { return elsewhere("40001") }, store.ClassRetry, 0},
+		{"wrapped", func(pgx.Rows) error { return semel.Permanent(fmt.Errorf("other: %w", elsewhere("23514"))) }, store.ClassRetry, semel.DecidePermanent},
+		{"joined", func(pgx.Rows) error { return errors.Join(semel.Park("overdrawn"), elsewhere("40001")) }, store.ClassRetry, semel.DecidePark},
+		{"with_rows_closed_before", func(rows pgx.Rows) error { rows.Close(); return elsewhere("23514") }, store.ClassRetry, 0},
 	} {
 		t.Run("trap_T84_a_callbacks_refusal_with_an_error_of_PostgreSQL_commits_nothing/"+c.name, func(t *testing.T) {
 			h := newShop(t, pool)
 			b := batchOf(t, h, func(q *pgxstore.Queue) { q.Query("select generate_series(1, 1000)").Do(c.read) })
-			r := b.Commit(t.Context(), contract.Ending{})
+			r := b.Commit(t.Context(), store.Ending{})
 			wantRefused(t, r, c.class, 6)
 			var decided *semel.HandlerError
 			if errors.As(r.Err, &decided) != (c.decision != 0) || decided != nil && decided.Decision != c.decision {
@@ -53,8 +53,8 @@ func TestWhatACallbackReturnsIsItsRefusal(t *testing.T) {
 				return errors.Join(semel.Discard("nothing to divide"), rows.Err())
 			})
 		})
-		r := b.Commit(t.Context(), contract.Ending{})
-		wantRefused(t, r, contract.ClassPermanent, 6)
+		r := b.Commit(t.Context(), store.Ending{})
+		wantRefused(t, r, store.ClassPermanent, 6)
 		var decided *semel.HandlerError
 		if !errors.As(r.Err, &decided) || decided.Decision != semel.DecideDiscard {
 			t.Errorf("the error is %v", r.Err)
@@ -70,6 +70,6 @@ func TestWhatACallbackReturnsIsItsRefusal(t *testing.T) {
 			})
 		})
 		h.exec(t, "create function in.contends(n int) returns int language plpgsql as $$ begin if n = 2 then raise exception 'no' using errcode = '40001'; end if; return n; end $$")
-		wantRefused(t, b.Commit(t.Context(), contract.Ending{}), contract.ClassContended, 6)
+		wantRefused(t, b.Commit(t.Context(), store.Ending{}), store.ClassContended, 6)
 	})
 }

@@ -5,26 +5,26 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/pgproxy"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/pgxstore"
+	"github.com/semel-go/semel/store"
 )
 
 // readBack queues an effect and reads the row that it returns.
-func deliverReading(t testing.TB, h *shop, ids []string) contract.Result {
+func deliverReading(t testing.TB, h *shop, ids []string) store.Result {
 	t.Helper()
-	b, v := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, h.marks(t, ids...))
+	b, v := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{}, h.marks(t, ids...))
 	for i := range v {
-		if v[i].Kind == contract.Fresh {
+		if v[i].Kind == store.Fresh {
 			b.Tx(i).Query(h.in(insert+" returning 1"), []byte(ids[i])).Do(func(rows pgx.Rows) error {
 				_, err := pgx.CollectExactlyOneRow(rows, pgx.RowTo[int])
 				return err
 			})
 		}
 	}
-	return b.Commit(t.Context(), contract.Ending{})
+	return b.Commit(t.Context(), store.Ending{})
 }
 
 func TestRoundTripsOfABatch(t *testing.T) {
@@ -35,14 +35,14 @@ func TestRoundTripsOfABatch(t *testing.T) {
 		change func(*pgxpool.Config)
 	}{{"named", func(*pgxpool.Config) {}}, {"unnamed", unnamed}, {"undescribed", plain}} {
 		h := newShop(t, open(t, proxy.DSN(), mode.change, alone))
-		for _, deliver := range []func(testing.TB, *shop, []string) contract.Result{deliverDirect, deliverQueued, deliverReading} {
+		for _, deliver := range []func(testing.TB, *shop, []string) store.Result{deliverDirect, deliverQueued, deliverReading} {
 			wantCommitted(t, deliver(t, h, numbered(-2, 0))) // prepares
 			wantCommitted(t, deliver(t, h, numbered(-2, 0))) // prepares what duplicates need
 			h.exec(t, "delete from in.semel_markers")
 		}
 		for _, c := range []struct {
 			name    string
-			deliver func(testing.TB, *shop, []string) contract.Result
+			deliver func(testing.TB, *shop, []string) store.Result
 			ids     []string
 			want    int
 		}{

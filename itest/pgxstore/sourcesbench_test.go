@@ -11,22 +11,22 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/source"
 )
 
 // varied is a source of n messages, whose producer names so many sources in turn.
 type varied struct{ n, sources, next int }
 
-func (s *varied) Lanes(o contract.LaneObserver) { o.Given(contract.Lane{ID: "a", Epoch: 1}) }
-func (s *varied) Flow(contract.Lane, bool)      {}
-func (s *varied) Close(context.Context) error   { return nil }
+func (s *varied) Lanes(o source.LaneObserver) { o.Given(source.Lane{ID: "a", Epoch: 1}) }
+func (s *varied) Flow(source.Lane, bool)      {}
+func (s *varied) Close(context.Context) error { return nil }
 
-func (s *varied) Fetch(ctx context.Context, most contract.Bound) (all []contract.Delivery, err error) {
+func (s *varied) Fetch(ctx context.Context, most source.Bound) (all []source.Delivery, err error) {
 	for ; s.next < s.n && len(all) < most.Messages; s.next++ {
 		m := &semel.Message{Attributes: semel.Attributes{ID: strconv.Itoa(s.next), Source: fmt.Sprintf("/shops/%d", s.next%s.sources)}, Body: []byte(strconv.Itoa(s.next))}
-		all = append(all, contract.Delivery{Message: m, Lane: contract.Lane{ID: "a", Epoch: 1}, Before: contract.Unknown})
+		all = append(all, source.Delivery{Message: m, Lane: source.Lane{ID: "a", Epoch: 1}, Before: source.Unknown})
 	}
 	if len(all) == 0 {
 		<-ctx.Done()
@@ -34,7 +34,7 @@ func (s *varied) Fetch(ctx context.Context, most contract.Bound) (all []contract
 	return all, nil
 }
 
-func (s *varied) Settle(context.Context, []contract.Settlement) ([]int, error) { return nil, nil }
+func (s *varied) Settle(context.Context, []source.Settlement) ([]int, error) { return nil, nil }
 
 // BenchmarkSources receives messages into the inbox and applies them, of ten sources and of as
 // many sources as there are messages; SEMEL_BENCH_MESSAGES is how many messages, 20,000 where

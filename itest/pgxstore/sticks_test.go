@@ -9,9 +9,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/pgxstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 func TestACallbackThatSticks(t *testing.T) {
@@ -50,10 +51,10 @@ func TestACallbackThatSticks(t *testing.T) {
 			}
 		}
 		close(release)
-		if d := <-answered; d.Kind != semel.Ack || d.Ending != contract.EndParked {
+		if d := <-answered; d.Kind != semel.Ack || d.Ending != source.EndParked {
 			t.Errorf("it is answered with %+v", d)
 		}
-		rows, err := straight.Rows(t.Context(), contract.RowFilter{ID: "3"})
+		rows, err := straight.Rows(t.Context(), store.RowFilter{ID: "3"})
 		if err != nil || len(rows) != 1 || rows[0].Attempts != 1 || !strings.Contains(rows[0].LastError, "longer than the handler's timeout") || straight.count(t, "3") != 0 {
 			t.Errorf("%+v, %v", rows, err)
 		}

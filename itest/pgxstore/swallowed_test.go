@@ -8,9 +8,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/sqlsuite"
+	"github.com/semel-go/semel/store"
 )
 
 // deadlocked is a statement that fails as a deadlock does; a row comes first,
@@ -86,36 +86,36 @@ func TestWhatBrokeABatch(t *testing.T) {
 	h.exec(t, `create trigger refuse before insert on public.failing for each row execute function public.refuse()`)
 	by := func(t *testing.T, do func(tx pgx.Tx)) error {
 		t.Helper()
-		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "a"))
+		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, h.marks(t, "a"))
 		defer b.Rollback(t.Context())
-		if err := b.(contract.TxAbortCause).AbortCause(); err != nil {
+		if err := b.(store.TxAbortCause).AbortCause(); err != nil {
 			t.Errorf("a sound batch was broken by %v", err)
 		}
 		do(b.Tx(0))
-		if !b.(contract.TxStatus).TxAborted() {
+		if !b.(store.TxStatus).TxAborted() {
 			t.Fatal("the batch does not know that it is broken")
 		}
-		return b.(contract.TxAbortCause).AbortCause()
+		return b.(store.TxAbortCause).AbortCause()
 	}
 	for name, way := range ways {
 		t.Run("trap_95_the_error_that_broke_it_is_known_by/"+name, func(t *testing.T) {
 			err := by(t, func(tx pgx.Tx) { way(t, tx) })
 			var server *pgconn.PgError
-			if !errors.As(err, &server) || server.Code != "40P01" || h.Classify(err) != contract.ClassContended {
+			if !errors.As(err, &server) || server.Code != "40P01" || h.Classify(err) != store.ClassContended {
 				t.Errorf("it was broken by %v", err)
 			}
 		})
 	}
 	t.Run("law_13_a_connection_that_is_lost_is_what_broke_it", func(t *testing.T) {
 		err := by(t, func(tx pgx.Tx) { _, _ = tx.Exec(t.Context(), "select pg_terminate_backend(pg_backend_pid())") })
-		if h.Classify(err) != contract.ClassDown {
+		if h.Classify(err) != store.ClassDown {
 			t.Errorf("it was broken by %v", err)
 		}
 	})
 	t.Run("trap_96_a_handlers_own_end_is_its_messages_for_good", func(t *testing.T) {
 		for _, statement := range []string{"rollback", "commit"} {
 			err := by(t, func(tx pgx.Tx) { _, _ = tx.Conn().Exec(t.Context(), statement) })
-			if h.Classify(err) != contract.ClassPermanent {
+			if h.Classify(err) != store.ClassPermanent {
 				t.Errorf("%s: it was broken by %v", statement, err)
 			}
 		}
@@ -130,14 +130,14 @@ func TestWhatBrokeABatch(t *testing.T) {
 					}
 				}
 			})
-			if h.Classify(err) != contract.ClassPermanent {
+			if h.Classify(err) != store.ClassPermanent {
 				t.Errorf("%s: it was broken by %v", statement, err)
 			}
 		}
 	})
 	t.Run("trap_95_rows_left_open_are_their_messages_for_good", func(t *testing.T) {
 		err := by(t, func(tx pgx.Tx) { _, _ = tx.Query(t.Context(), "select generate_series(1, 10)") })
-		if h.Classify(err) != contract.ClassPermanent {
+		if h.Classify(err) != store.ClassPermanent {
 			t.Errorf("it was broken by %v", err)
 		}
 	})
@@ -151,44 +151,44 @@ func TestWhatBrokeABatch(t *testing.T) {
 func TestWhatABatchHeardDecides(t *testing.T) {
 	h := newShop(t, open(t, services.Postgres(t)))
 	spoil := h.in("insert into in.once values ('there')")
-	classOf := func(t *testing.T, handler func(tx pgx.Tx) error) contract.Class {
-		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "a"))
+	classOf := func(t *testing.T, handler func(tx pgx.Tx) error) store.Class {
+		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, h.marks(t, "a"))
 		defer b.Rollback(t.Context())
-		return b.(contract.HandlerClassifier).ClassifyHandler(t.Context(), handler(b.Tx(0)))
+		return b.(store.HandlerClassifier).ClassifyHandler(t.Context(), handler(b.Tx(0)))
 	}
 	for name, c := range map[string]struct {
 		handler func(tx pgx.Tx) error
-		want    contract.Class
+		want    store.Class
 	}{
 		"of_a_savepoint": {func(tx pgx.Tx) error {
 			return pgx.BeginFunc(t.Context(), tx, func(tx pgx.Tx) error { _, err := tx.Exec(t.Context(), spoil); return err })
-		}, contract.ClassPermanent},
+		}, store.ClassPermanent},
 		"contention_that_the_handler_hid": {func(tx pgx.Tx) error {
 			_, _ = tx.Exec(t.Context(), "do $$ begin raise exception 'no' using errcode = '40P01'; end $$")
 			return errors.New("it did not work")
-		}, contract.ClassContended},
+		}, store.ClassContended},
 		"after_an_error_that_the_handler_swallowed": {func(tx pgx.Tx) error {
 			_, _ = tx.Exec(t.Context(), spoil)
 			_, err := tx.Exec(t.Context(), "select 1")
 			return err
-		}, contract.ClassAborted},
-		"on_the_connection_itself":         {func(tx pgx.Tx) error { _, err := tx.Conn().Exec(t.Context(), spoil); return err }, contract.ClassPermanent},
-		"another_transaction_that_is_over": {func(pgx.Tx) error { return pgx.ErrTxClosed }, contract.ClassRetry},
+		}, store.ClassAborted},
+		"on_the_connection_itself":         {func(tx pgx.Tx) error { _, err := tx.Conn().Exec(t.Context(), spoil); return err }, store.ClassPermanent},
+		"another_transaction_that_is_over": {func(pgx.Tx) error { return pgx.ErrTxClosed }, store.ClassRetry},
 		"another_database": {func(pgx.Tx) error {
 			_, err := h.pool.Exec(t.Context(), spoil)
 			return err
-		}, contract.ClassRetry},
+		}, store.ClassRetry},
 		"a_lost_connection": {func(tx pgx.Tx) error {
 			_ = tx.Conn().PgConn().Conn().Close()
 			_, _ = tx.Exec(t.Context(), "select 1")
 			return errors.New("it did not work")
-		}, contract.ClassDown},
+		}, store.ClassDown},
 		"its_own_deadline": {func(tx pgx.Tx) error {
 			ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
 			defer cancel()
 			_, err := tx.Exec(ctx, "select pg_sleep(35)")
 			return err
-		}, contract.ClassRetry},
+		}, store.ClassRetry},
 	} {
 		t.Run("trap_T84_"+name, func(t *testing.T) {
 			if got := classOf(t, c.handler); got != c.want {

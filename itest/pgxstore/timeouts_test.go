@@ -10,12 +10,12 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/pgproxy"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/itest/workload"
 	"github.com/semel-go/semel/pgxstore"
+	"github.com/semel-go/semel/store"
 )
 
 // told are the events of a consumer, by kind.
@@ -38,7 +38,7 @@ func (o *told) of(kind semel.EventKind) int {
 }
 
 // work runs a consumer of one worker until all the messages are settled.
-func work[Tx any](t *testing.T, store contract.TxStore[Tx], handler func(context.Context, Tx, *semel.Message) error, n int, change func(*consumer.Config)) (semel.Counts, *told) {
+func work[Tx any](t *testing.T, st store.TxStore[Tx], handler func(context.Context, Tx, *semel.Message) error, n int, change func(*consumer.Config)) (semel.Counts, *told) {
 	t.Helper()
 	inlet := workload.NewInlet()
 	observer := &told{events: map[semel.EventKind]int{}}
@@ -47,7 +47,7 @@ func work[Tx any](t *testing.T, store contract.TxStore[Tx], handler func(context
 	if change != nil {
 		change(&c)
 	}
-	running, err := consumer.New(store, handler, c)
+	running, err := consumer.New(st, handler, c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,17 +101,17 @@ func TestQueuedStatementsHaveTheirOwnTimeOut(t *testing.T) {
 		straight := newShop(t, open(t, dsn))
 		h := straight.onPool(t, open(t, proxy.DSN()))
 		ids := numbered(0, 400)
-		b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{Statement: time.Second, Answer: time.Second}, h.marks(t, ids...))
+		b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{Statement: time.Second, Answer: time.Second}, h.marks(t, ids...))
 		for i := range ids {
 			b.Tx(i).Exec(h.in(insert), []byte(ids[i]))
 		}
-		if n := b.(contract.Queues).Queued(); n != len(ids) {
+		if n := b.(store.Queues).Queued(); n != len(ids) {
 			t.Errorf("%d statements are queued, want %d", n, len(ids))
 		}
 		rule := proxy.HoldReply(pgproxy.Nth(100, pgproxy.Containing("effects")))
 		t.Cleanup(rule.Remove)
 		at := time.Now()
-		r := b.Commit(t.Context(), contract.Ending{})
+		r := b.Commit(t.Context(), store.Ending{})
 		sqlsuite.Unknown(t, r)
 		if took := time.Since(at); took > time.Minute || !strings.Contains(r.Err.Error(), "did not answer") {
 			t.Errorf("it took %s and says %v; all statements together may take 400 s", took, r.Err)
@@ -122,13 +122,13 @@ func TestQueuedStatementsHaveTheirOwnTimeOut(t *testing.T) {
 		proxy := pgproxy.Start(t, dsn)
 		straight := newShop(t, open(t, dsn))
 		h := straight.onPool(t, open(t, proxy.DSN(), func(c *pgxpool.Config) { c.MaxConns = 1 }))
-		batch := func(first, last int, sql string) contract.Result {
+		batch := func(first, last int, sql string) store.Result {
 			ids := numbered(first, last)
-			b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{Statement: 2 * time.Second, Answer: time.Second}, h.marks(t, ids...))
+			b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{Statement: 2 * time.Second, Answer: time.Second}, h.marks(t, ids...))
 			for i := range ids {
 				b.Tx(i).Exec(h.in(sql), []byte(ids[i]))
 			}
-			return b.Commit(t.Context(), contract.Ending{})
+			return b.Commit(t.Context(), store.Ending{})
 		}
 		wantCommitted(t, batch(0, 500, insert))
 		wantCommitted(t, batch(500, 600, "insert into in.effects select $1 from pg_sleep(0.05)")) // 100 are answered after 5 s
@@ -148,14 +148,14 @@ func TestQueuedStatementsHaveTheirOwnTimeOut(t *testing.T) {
 		pool := open(t, pooled, unnamed)
 		h := newShop(t, pool)
 		ids := numbered(0, 3)
-		b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{Statement: 2 * time.Second, Answer: 20 * time.Second}, h.marks(t, ids...))
+		b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{Statement: 2 * time.Second, Answer: 20 * time.Second}, h.marks(t, ids...))
 		for i := range ids {
 			b.Tx(i).Exec("select pg_sleep($1::float8)", []string{"0", "35", "0"}[i])
 		}
-		wantRefused(t, b.Commit(t.Context(), contract.Ending{}), contract.ClassRetry, 1)
-		b, _ = sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{Statement: time.Hour}, h.marks(t, ids...))
+		wantRefused(t, b.Commit(t.Context(), store.Ending{}), store.ClassRetry, 1)
+		b, _ = sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{Statement: time.Hour}, h.marks(t, ids...))
 		b.Tx(0).ExecOne(h.in("insert into in.effects select name::bytea from in.once where current_setting('statement_timeout') = '1h'"))
-		wantCommitted(t, b.Commit(t.Context(), contract.Ending{}))
+		wantCommitted(t, b.Commit(t.Context(), store.Ending{}))
 		if n := h.number(t, "select current_setting('statement_timeout')::int"); n != 0 {
 			t.Errorf("after the batch the limit is %d", n)
 		}
@@ -174,7 +174,7 @@ func TestQueuedStatementsHaveTheirOwnTimeOut(t *testing.T) {
 		if counts.Applied != 19 || counts.Parked != 1 || observer.of(semel.EventUnknown) != 0 || observer.of(semel.EventNotReady) != 0 {
 			t.Errorf("%+v, told %v", counts, observer.events)
 		}
-		rows, err := h.Rows(t.Context(), contract.RowFilter{ID: "7"})
+		rows, err := h.Rows(t.Context(), store.RowFilter{ID: "7"})
 		if err != nil || len(rows) != 1 || rows[0].Reason != semel.ReasonExhausted || !strings.Contains(rows[0].LastError, "57014") || !strings.Contains(rows[0].LastError, "timeout") {
 			t.Errorf("message 7 has the rows %+v (%v)", rows, err)
 		}

@@ -10,9 +10,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/sqlsuite"
+	"github.com/semel-go/semel/store"
 )
 
 // queries is a tracer that knows queries and what is prepared.
@@ -139,11 +139,11 @@ func TestTracersSeeWhatIsSent(t *testing.T) {
 				"insert into: INSERT 0 1", "with ended: SELECT 1", "commit: COMMIT"})
 		})
 		t.Run("what_did_not_run_ends_with_the_error", func(t *testing.T) {
-			b, _ := sqlsuite.Begin(t, h.Queued(), contract.TxOptions{}, h.marks(t, "5"))
+			b, _ := sqlsuite.Begin(t, h.Queued(), store.TxOptions{}, h.marks(t, "5"))
 			b.Tx(0).Exec("select 1 / 0")
 			b.Tx(0).Exec("select 1")
 			seen.forget()
-			wantRefused(t, b.Commit(t.Context(), contract.Ending{}), contract.ClassPermanent, 0)
+			wantRefused(t, b.Commit(t.Context(), store.Ending{}), store.ClassPermanent, 0)
 			want(t, "queries", seen.ended, []string{"select 1: error", "select 1: error", "with ended: error", "commit: error", "rollback: ROLLBACK"})
 			want(t, "prepared", seen.prepared, []string{"select 1 / 0", "select 1"})
 		})
@@ -167,12 +167,12 @@ func TestTracersSeeWhatIsSent(t *testing.T) {
 			}
 		})
 		t.Run("one_that_fails_with_its_error", func(t *testing.T) {
-			b, _ := sqlsuite.Begin(t, h.Queued(), contract.TxOptions{}, h.marks(t, "5"))
+			b, _ := sqlsuite.Begin(t, h.Queued(), store.TxOptions{}, h.marks(t, "5"))
 			b.Tx(0).Exec("select 1 / 0")
 			b.Tx(0).Exec("seleckt 1")
 			seen.forget()
 			seen.seen = nil
-			wantRefused(t, b.Commit(t.Context(), contract.Ending{}), contract.ClassPermanent, 0)
+			wantRefused(t, b.Commit(t.Context(), store.Ending{}), store.ClassPermanent, 0)
 			want(t, "batches", seen.seen, nil)
 			want(t, "prepared", seen.prepared, []string{"select 1 / 0", "seleckt 1: error"})
 		})

@@ -7,11 +7,11 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/pgproxy"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/pgxstore"
+	"github.com/semel-go/semel/store"
 )
 
 // doing is a tracer that knows queries and what is prepared, and does something
@@ -85,23 +85,23 @@ func TestTheTimeOfATracerIsNotTheServers(t *testing.T) {
 				t.Parallel()
 				use, d := k.make()
 				h := newShop(t, open(t, services.Postgres(t), tracer(use)))
-				b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{Statement: time.Second, Answer: time.Second}, h.marks(t, "1"))
+				b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{Statement: time.Second, Answer: time.Second}, h.marks(t, "1"))
 				b.Tx(0).ExecOne(h.in(insert), []byte("1"))
 				d.do = func(string) { pass(t, 2200*time.Millisecond) }
-				wantCommitted(t, b.Commit(t.Context(), contract.Ending{}))
+				wantCommitted(t, b.Commit(t.Context(), store.Ending{}))
 			})
 			t.Run("one_that_falls_silent_behind_a_tracers_back_is_noticed", func(t *testing.T) {
 				t.Parallel()
 				proxy := pgproxy.Start(t, services.Postgres(t))
 				use, _ := k.make()
 				h := newShop(t, open(t, proxy.DSN(), tracer(use)))
-				b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{Statement: time.Second, Answer: time.Second}, h.marks(t, "1"))
+				b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{Statement: time.Second, Answer: time.Second}, h.marks(t, "1"))
 				held := proxy.HoldReply(pgproxy.Commit)
 				t.Cleanup(held.Remove)
 				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 				defer cancel()
-				r := b.Commit(ctx, contract.Ending{})
-				if r.Outcome != contract.CommitUnknown || !strings.Contains(r.Err.Error(), "did not answer") {
+				r := b.Commit(ctx, store.Ending{})
+				if r.Outcome != store.CommitUnknown || !strings.Contains(r.Err.Error(), "did not answer") {
 					t.Errorf("%+v", r)
 				}
 			})
@@ -126,9 +126,9 @@ func TestATracerThatPanicsHarmsNoBatch(t *testing.T) {
 					}
 					defer func() { d.do = nil }()
 					for i, id := range []string{call + " 1", call + " 2"} {
-						b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, h.marks(t, id))
+						b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{}, h.marks(t, id))
 						b.Tx(0).Exec(h.in("/* "+id+" */ "+insert), []byte(id))
-						wantCommitted(t, b.Commit(t.Context(), contract.Ending{}))
+						wantCommitted(t, b.Commit(t.Context(), store.Ending{}))
 						if calls != i+1 {
 							t.Errorf("called %d times in %d batches", calls, i+1)
 						}
@@ -140,7 +140,7 @@ func TestATracerThatPanicsHarmsNoBatch(t *testing.T) {
 			for _, call := range []string{"query start", "query end"} {
 				t.Run("at_a_rollbacks_"+strings.ReplaceAll(call, " ", "_"), func(t *testing.T) {
 					id := "rollback at " + call
-					b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), contract.TxOptions{}, h.marks(t, id))
+					b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{}, h.marks(t, id))
 					d.do = func(c string) {
 						if c == call {
 							panic("the tracer's fault")

@@ -8,10 +8,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/pgproxy"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/sqlsuite"
+	"github.com/semel-go/semel/store"
 )
 
 // cutting is a shop whose connections go through a proxy, and one that goes
@@ -50,7 +50,7 @@ func TestCommitsOfUnknownOutcome(t *testing.T) {
 		h, straight, proxy := cutting(t)
 		held := proxy.HoldReply(pgproxy.Commit)
 		ctx, cancel := context.WithCancel(t.Context())
-		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "a"))
+		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, h.marks(t, "a"))
 		if _, err := b.Tx(0).Exec(t.Context(), h.in(insert), []byte("a")); err != nil {
 			t.Fatal(err)
 		}
@@ -58,7 +58,7 @@ func TestCommitsOfUnknownOutcome(t *testing.T) {
 			_ = held.Wait(t.Context())
 			cancel()
 		}()
-		sqlsuite.Unknown(t, b.Commit(ctx, contract.Ending{}))
+		sqlsuite.Unknown(t, b.Commit(ctx, store.Ending{}))
 		held.Remove()
 		straight.wantApplied(t, "a")
 	})
@@ -100,9 +100,9 @@ func TestCommitsThatAreNotSent(t *testing.T) {
 			}
 		})
 		proxy.CutRequest(pgproxy.Commit)
-		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "a"))
-		sqlsuite.Unknown(t, b.Commit(t.Context(), contract.Ending{}))
-		if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.NotCommitted {
+		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, h.marks(t, "a"))
+		sqlsuite.Unknown(t, b.Commit(t.Context(), store.Ending{}))
+		if r := b.Commit(t.Context(), store.Ending{}); r.Outcome != store.NotCommitted {
 			t.Errorf("a second commit says %+v", r)
 		}
 		if commits.Load() != 1 {
@@ -114,7 +114,7 @@ func TestCommitsThatAreNotSent(t *testing.T) {
 		for _, f := range forms() {
 			h, straight, _ := cutting(t)
 			r := f.deliverUnder(t, h, cancelled(t), "a")
-			wantRefused(t, r, contract.ClassDown, contract.NoCulprit)
+			wantRefused(t, r, store.ClassDown, store.NoCulprit)
 			if !errors.Is(r.Err, context.Canceled) {
 				t.Errorf("%s: the error is %v", f.name, r.Err)
 			}
@@ -123,16 +123,16 @@ func TestCommitsThatAreNotSent(t *testing.T) {
 	})
 	t.Run("trap_T28_a_batch_cut_between_marker_and_effect_leaves_neither", func(t *testing.T) {
 		h, straight, proxy := cutting(t)
-		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, contract.TxOptions{}, h.marks(t, "a"))
+		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, h.marks(t, "a"))
 		proxy.CutReply(pgproxy.Containing("effects"))
 		_, err := b.Tx(0).Exec(t.Context(), h.in(insert), []byte("a"))
-		if err == nil || h.Classify(err) != contract.ClassDown {
+		if err == nil || h.Classify(err) != store.ClassDown {
 			t.Errorf("the effect says %v, of class %d", err, h.Classify(err))
 		}
-		if broken := b.(contract.TxStatus).TxAborted(); !broken {
+		if broken := b.(store.TxStatus).TxAborted(); !broken {
 			t.Error("the batch does not know that it is broken")
 		}
-		if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.NotCommitted {
+		if r := b.Commit(t.Context(), store.Ending{}); r.Outcome != store.NotCommitted {
 			t.Errorf("the commit says %+v", r)
 		}
 		straight.wantNothing(t, "a")

@@ -9,10 +9,10 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // simple is the smallest table of processed messages.
@@ -63,7 +63,7 @@ func oldRows(t *testing.T, db *sql.DB) {
 		a.ID = "the Id"
 		s.adopt(t, a)
 		for range 2 { // the second time by the marker
-			if v := s.verdict(t, old.id); !v.Already(contract.Applied) {
+			if v := s.verdict(t, old.id); !v.Already(store.Applied) {
 				t.Errorf("%s: the verdict on %q is %s", old.column, old.id, v)
 			}
 			s.delivered(t, old.id)
@@ -82,7 +82,7 @@ func oldRows(t *testing.T, db *sql.DB) {
 // delivered commits a batch whatever its verdicts.
 func (s *shop) delivered(t testing.TB, ids ...string) {
 	t.Helper()
-	if r, err := s.attempt(t, s.marks(t, ids...)); err != nil || r.Outcome != contract.Committed {
+	if r, err := s.attempt(t, s.marks(t, ids...)); err != nil || r.Outcome != store.Committed {
 		t.Fatal(r, err)
 	}
 }
@@ -105,7 +105,7 @@ func newRows(t *testing.T, db *sql.DB) {
 			marks[i].Scope = scope
 		}
 		for range 2 {
-			if r, err := s.attempt(t, marks); err != nil || r.Outcome != contract.Committed {
+			if r, err := s.attempt(t, marks); err != nil || r.Outcome != store.Committed {
 				t.Fatal(r, err)
 			}
 		}
@@ -124,22 +124,22 @@ func newRows(t *testing.T, db *sql.DB) {
 // also where the old code has put a row there meanwhile.
 func noRows(t *testing.T, db *sql.DB) {
 	s := newSimple(t, db)
-	b, _ := s.begin(t, contract.TxOptions{}, s.marks(t, "trimmed", "parked", "applied"))
+	b, _ := s.begin(t, store.TxOptions{}, s.marks(t, "trimmed", "parked", "applied"))
 	if err := s.Effect(t.Context(), b.Tx(2), "applied"); err != nil {
 		t.Fatal(err)
 	}
-	end := contract.Ending{Trim: []int{0}, Rows: []contract.Row{{Mark: 1, State: contract.StateParked, Message: &semel.Message{}}}}
-	if r := b.Commit(t.Context(), end); r.Outcome != contract.Committed {
+	end := store.Ending{Trim: []int{0}, Rows: []store.Row{{Mark: 1, State: store.StateParked, Message: &semel.Message{}}}}
+	if r := b.Commit(t.Context(), end); r.Outcome != store.Committed {
 		t.Fatal(r)
 	}
-	b, _ = s.begin(t, contract.TxOptions{}, s.marks(t, "rolled back"))
+	b, _ = s.begin(t, store.TxOptions{}, s.marks(t, "rolled back"))
 	b.Rollback(t.Context())
 	only := s.marks(t, "only parked", "parked and trimmed")
-	only[0].As, only[1].As = contract.Parked, contract.Parked
-	b, v := s.begin(t, contract.TxOptions{}, only)
+	only[0].As, only[1].As = store.Parked, store.Parked
+	b, v := s.begin(t, store.TxOptions{}, only)
 	s.exec(t, "insert into in.processed select unnest('{only parked,parked and trimmed}'::text[])")
-	end = contract.Ending{Trim: []int{1}, Rows: []contract.Row{{State: contract.StateDiscarded, Message: &semel.Message{}}}}
-	if r := b.Commit(t.Context(), end); r.Outcome != contract.Committed || v[0].Kind != contract.Fresh {
+	end = store.Ending{Trim: []int{1}, Rows: []store.Row{{State: store.StateDiscarded, Message: &semel.Message{}}}}
+	if r := b.Commit(t.Context(), end); r.Outcome != store.Committed || v[0].Kind != store.Fresh {
 		t.Fatal(r, v)
 	}
 	for id, rows := range map[string]int{"trimmed": 0, "parked": 0, "applied": 1, "rolled back": 0, "only parked": 1, "parked and trimmed": 1} {
@@ -158,21 +158,21 @@ func noRows(t *testing.T, db *sql.DB) {
 func retriedRows(t *testing.T, db *sql.DB) {
 	s := newSimple(t, db)
 	marks := s.marks(t, "first", "second")
-	b, _ := s.begin(t, contract.TxOptions{}, marks)
-	var rows []contract.Row
+	b, _ := s.begin(t, store.TxOptions{}, marks)
+	var rows []store.Row
 	for i := range marks {
-		rows = append(rows, contract.Row{Mark: i, State: contract.StateParked, Message: &semel.Message{}})
+		rows = append(rows, store.Row{Mark: i, State: store.StateParked, Message: &semel.Message{}})
 	}
-	if r := b.Commit(t.Context(), contract.Ending{Rows: rows}); r.Outcome != contract.Committed {
+	if r := b.Commit(t.Context(), store.Ending{Rows: rows}); r.Outcome != store.Committed {
 		t.Fatal(r)
 	}
 	s.exec(t, "insert into in.processed values ('second')") // by the old code, meanwhile
-	stored, err := s.store.Rows(t.Context(), contract.RowFilter{})
+	stored, err := s.store.Rows(t.Context(), store.RowFilter{})
 	if err != nil || len(stored) != 2 {
 		t.Fatal(stored, err)
 	}
 	for _, r := range stored {
-		if err := s.store.Requeue(t.Context(), r.Number, r.Revision, contract.Act{Verb: "retry", Who: "me"}); err != nil {
+		if err := s.store.Requeue(t.Context(), r.Number, r.Revision, store.Act{Verb: "retry", Who: "me"}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -210,7 +210,7 @@ func unfit(t *testing.T, db *sql.DB) {
 	if n := s.Count(t, id); n != 1 {
 		t.Errorf("%d effects of one UUID in two spellings", n)
 	}
-	rows, err := s.store.Rows(t.Context(), contract.RowFilter{})
+	rows, err := s.store.Rows(t.Context(), store.RowFilter{})
 	if err != nil || len(rows) != 2 || rows[0].Reason != semel.ReasonBadIdentity || !strings.Contains(rows[0].FirstError, "no UUID") {
 		t.Errorf("%+v, %v", rows, err)
 	}
@@ -223,16 +223,16 @@ func noPrint(t *testing.T, db *sql.DB) {
 	for i := range marks {
 		marks[i].Fingerprint = semel.Fingerprint{Version: 1, Sum: [16]byte{1}}
 	}
-	b, v := s.begin(t, contract.TxOptions{}, marks)
-	if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.Committed || !v[0].Already(contract.Applied) || v[1].Kind != contract.Fresh {
+	b, v := s.begin(t, store.TxOptions{}, marks)
+	if r := b.Commit(t.Context(), store.Ending{}); r.Outcome != store.Committed || !v[0].Already(store.Applied) || v[1].Kind != store.Fresh {
 		t.Fatal(r, v)
 	}
 	for i := range marks {
 		marks[i].Fingerprint.Sum = [16]byte{2}
 	}
-	b, v = s.begin(t, contract.TxOptions{}, marks)
+	b, v = s.begin(t, store.TxOptions{}, marks)
 	b.Rollback(t.Context())
-	if !v[0].Already(contract.Applied) || v[1].Kind != contract.Conflict {
+	if !v[0].Already(store.Applied) || v[1].Kind != store.Conflict {
 		t.Errorf("other content: %+v", v)
 	}
 }

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 func TestATableThatDoesNotFitIsRefused(t *testing.T) {
@@ -85,7 +85,7 @@ func TestATableThatDoesNotFitIsRefused(t *testing.T) {
 	t.Run("J2_another_source_is_refused_where_the_table_has_no_column_for_it", func(t *testing.T) {
 		s := newSimple(t, db)
 		_, err := s.store.Scope(t.Context(), "billing", "shop", 0)
-		s.is(t, err, contract.ClassDown, "give the identity a constant source")
+		s.is(t, err, store.ClassDown, "give the identity a constant source")
 	})
 }
 

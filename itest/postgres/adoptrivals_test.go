@@ -11,9 +11,9 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 func TestRivalsForAnAdoptedTable(t *testing.T) {
@@ -65,11 +65,11 @@ func bothCodes(t *testing.T, db *sql.DB) {
 			for i := 0; i < len(ids); i += 20 {
 				for ended := false; !ended; {
 					r, err := s.attempt(t, s.marks(t, ids[i:i+20]...))
-					if err != nil && s.store.Classify(err) != contract.ClassContended {
+					if err != nil && s.store.Classify(err) != store.ClassContended {
 						t.Error(err)
 						return
 					}
-					ended = r.Outcome == contract.Committed
+					ended = r.Outcome == store.Committed
 				}
 			}
 		})
@@ -90,8 +90,8 @@ func inFlight(t *testing.T, db *sql.DB) {
 		if _, err := old.Exec(s.in("insert into in.processed (message_id) values ($1)"), id); err != nil {
 			t.Fatal(err)
 		}
-		_, _, err := s.store.Begin(t.Context(), contract.TxOptions{MarkLock: 20 * time.Millisecond}, s.marks(t, id))
-		s.is(t, err, contract.ClassContended, "")
+		_, _, err := s.store.Begin(t.Context(), store.TxOptions{MarkLock: 20 * time.Millisecond}, s.marks(t, id))
+		s.is(t, err, store.ClassContended, "")
 		end := old.Commit
 		if id == "rolls back" {
 			end = old.Rollback
@@ -103,7 +103,7 @@ func inFlight(t *testing.T, db *sql.DB) {
 				t.Error(err)
 			}
 		})
-		b, v := s.begin(t, contract.TxOptions{}, s.marks(t, id))
+		b, v := s.begin(t, store.TxOptions{}, s.marks(t, id))
 		b.Rollback(t.Context())
 		asked.Wait()
 		if want := map[string]string{"commits": "already applied", "rolls back": "fresh"}[id]; v[0].String() != want {
@@ -135,10 +135,10 @@ func raceForIDs(t *testing.T, db *sql.DB) {
 			mine := &shop{Instance: s.Instance, db: db, store: other, schema: s.schema}
 			for ended := false; !ended; {
 				r, err := mine.attempt(t, mine.marks(t, ids...))
-				if err != nil && other.Classify(err) != contract.ClassContended {
+				if err != nil && other.Classify(err) != store.ClassContended {
 					t.Error(err)
 				}
-				ended = r.Outcome == contract.Committed
+				ended = r.Outcome == store.Committed
 			}
 		})
 	}
@@ -189,7 +189,7 @@ func bothEngines(t *testing.T, db *sql.DB) {
 	for _, id := range ids {
 		s.wants(t, id, 1, 1)
 	}
-	if rows, err := s.store.Rows(t.Context(), contract.RowFilter{}); err != nil || len(rows) != 0 {
+	if rows, err := s.store.Rows(t.Context(), store.RowFilter{}); err != nil || len(rows) != 0 {
 		t.Errorf("set aside: %+v, %v", rows, err)
 	}
 }

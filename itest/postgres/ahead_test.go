@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // refuseCuts has the server refuse to take back when a row was changed.
@@ -19,19 +19,19 @@ func TestAClaimWhileRowsThatWereDatedAheadCannotBeCut(t *testing.T) {
 	t.Run("trap_T113_takes_what_is_due", func(t *testing.T) {
 		s := newShop(t, fresh(t), sqlstore.Options{})
 		marks := sqlsuite.Marks[*sql.Tx](t, s.store, "shop", "ahead", "due")
-		ending := contract.Ending{}
+		ending := store.Ending{}
 		for i := range marks {
-			marks[i].As = contract.Waiting
-			ending.Rows = append(ending.Rows, contract.Row{Mark: i, State: contract.StateReceived, Message: &semel.Message{Body: []byte("x")}})
+			marks[i].As = store.Waiting
+			ending.Rows = append(ending.Rows, store.Row{Mark: i, State: store.StateReceived, Message: &semel.Message{Body: []byte("x")}})
 		}
-		b, _ := sqlsuite.Begin[*sql.Tx](t, s.store, contract.TxOptions{}, marks)
-		if r := b.Commit(t.Context(), ending); r.Outcome != contract.Committed {
+		b, _ := sqlsuite.Begin[*sql.Tx](t, s.store, store.TxOptions{}, marks)
+		if r := b.Commit(t.Context(), ending); r.Outcome != store.Committed {
 			t.Fatalf("%+v", r)
 		}
 		s.exec(t, "update in.semel_inbox set due_at = due_at + interval '1 day', changed_at = changed_at + interval '1 day' where number = (select min(number) from in.semel_inbox)")
 		s.exec(t, refuseCuts)
 		for range 2 {
-			got, err := s.store.Claim(t.Context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 10, Lease: time.Minute})
+			got, err := s.store.Claim(t.Context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 10, Lease: time.Minute})
 			if err != nil || len(got) > 1 {
 				t.Fatalf("claimed %+v, %v", got, err)
 			}

@@ -12,10 +12,11 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 func TestEachForgeryIsFoundInATable(t *testing.T) {
@@ -60,7 +61,7 @@ func TestSealingWaitsForNobodyAndLeavesNothingOut(t *testing.T) {
 					exec(t, db, "select pg_terminate_backend(pid, 10000) from pg_locks where locktype = 'advisory' and granted and database = (select oid from pg_database where datname = current_database()) and pid <> pg_backend_pid()")
 				}
 			}
-			if done, err := s.store.Seal(t.Context(), contract.Sealing{At: kill}); err == nil || done.Lines != 0 {
+			if done, err := s.store.Seal(t.Context(), admin.Sealing{At: kill}); err == nil || done.Lines != 0 {
 				t.Errorf("killed at %d: %+v, %v", at, done, err)
 			}
 			if n := sqlsuite.SealedAll(t, s.store, nil); n != 5 {
@@ -83,12 +84,12 @@ func TestSealingWaitsForNobodyAndLeavesNothingOut(t *testing.T) {
 			sqlsuite.SealedAll(t, store, nil)
 			s.exec(t, `insert into in.semel_acts (number, "row", verb, who, why, result, at) overriding system value
 				values (9223372036854775807, 0, 'discard', 'bo', 'forged', 'done', clock_timestamp())`)
-			forged, err := store.Seal(t.Context(), contract.Sealing{})
+			forged, err := store.Seal(t.Context(), admin.Sealing{})
 			if err != nil || role == "owner" && forged.Lines != 0 {
 				t.Errorf("as %s: the foreign number is sealed: %+v, %v", role, forged, err)
 			}
 			sqlsuite.Acted(t, store, 4, 6)
-			if done, err := store.Seal(t.Context(), contract.Sealing{}); err != nil || done.Lines != 3 {
+			if done, err := store.Seal(t.Context(), admin.Sealing{}); err != nil || done.Lines != 3 {
 				t.Errorf("as %s: %+v acts are sealed behind a foreign number: %v", role, done, err)
 			}
 		}
@@ -96,11 +97,11 @@ func TestSealingWaitsForNobodyAndLeavesNothingOut(t *testing.T) {
 	t.Run("G6_of_two_that_seal_one_returns_at_once", func(t *testing.T) {
 		s := newShop(t, db, sqlstore.Options{})
 		sqlsuite.Acted(t, s.store, 1, 3)
-		var beside contract.Sealed
+		var beside admin.Sealed
 		var err error
-		done, first := s.store.Seal(t.Context(), contract.Sealing{At: func(lines int) {
+		done, first := s.store.Seal(t.Context(), admin.Sealing{At: func(lines int) {
 			if lines == 1 {
-				beside, err = s.store.Seal(t.Context(), contract.Sealing{})
+				beside, err = s.store.Seal(t.Context(), admin.Sealing{})
 			}
 		}})
 		if first != nil || done.Lines != 3 || err != nil || !beside.Elsewhere || beside.Lines != 0 {
@@ -152,9 +153,9 @@ func TestActsCostAConsumerNoLockWait(t *testing.T) {
 			acting.Go(func() {
 				for n := 0; !over.Load(); n++ {
 					var err error
-					switch a := (contract.Act{Verb: "test", Who: fmt.Sprint("operator ", i), Why: fmt.Sprint(n)}); {
+					switch a := (store.Act{Verb: "test", Who: fmt.Sprint("operator ", i), Why: fmt.Sprint(n)}); {
 					case i >= 8:
-						_, err = shop.store.Seal(context.WithoutCancel(t.Context()), contract.Sealing{Most: 50, Whole: n%10 == 0})
+						_, err = shop.store.Seal(context.WithoutCancel(t.Context()), admin.Sealing{Most: 50, Whole: n%10 == 0})
 					case i%2 == 0:
 						err = shop.store.Pause(context.WithoutCancel(t.Context()), fmt.Sprint("consumer ", i), n%2 == 0, a)
 					default:
@@ -172,7 +173,7 @@ func TestActsCostAConsumerNoLockWait(t *testing.T) {
 			for i := range 20 {
 				ids = append(ids, fmt.Sprintf("message %d of %d", i, n))
 			}
-			if r, err := mine.attempt(t, mine.marks(t, ids...)); err != nil || r.Outcome != contract.Committed {
+			if r, err := mine.attempt(t, mine.marks(t, ids...)); err != nil || r.Outcome != store.Committed {
 				t.Fatalf("batch %d: %+v, %v", n, r, err)
 			}
 		}
@@ -198,7 +199,7 @@ func TestActsCostAConsumerNoLockWait(t *testing.T) {
 		}
 		ended := make(chan error, 1)
 		go func() {
-			ended <- mine.store.Record(context.WithoutCancel(t.Context()), contract.Act{Verb: "x", Who: "x"})
+			ended <- mine.store.Record(context.WithoutCancel(t.Context()), store.Act{Verb: "x", Who: "x"})
 		}()
 		until(t, operators, "select exists (select from pg_stat_activity where wait_event_type = 'Lock' and datname = current_database() and clock_timestamp() > query_start + interval '100ms')")
 		if err := tx.Rollback(); err != nil {

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // waitingRows has many rows of two consumers that wait, and as many that are done.
@@ -37,7 +37,7 @@ func TestClaimsReadNoMoreThanTheyTake(t *testing.T) {
 		s.exec(t, "analyze in.semel_inbox")
 		s.exec(t, "analyze in.semel_markers")
 		if text := plan(t, db, "explain (analyze, buffers) "+sqlstore.Statements(s.store, sqlform.Revision12{}).Claim,
-			true, []byte("billing"), int64(contract.NewToken()), 100, int64(0), int64(30_000), ""); strings.Contains(text, "Seq Scan on semel_inbox") || !strings.Contains(text, "semel_inbox_due") {
+			true, []byte("billing"), int64(store.NewToken()), 100, int64(0), int64(30_000), ""); strings.Contains(text, "Seq Scan on semel_inbox") || !strings.Contains(text, "semel_inbox_due") {
 			t.Errorf("the plan:\n%s", text)
 		}
 		s.findsByNumber(t, db)
@@ -63,7 +63,7 @@ func TestClaimsReadNoMoreThanTheyTake(t *testing.T) {
 // its number, and its marker by its identity.
 func (s *shop) findsByNumber(t *testing.T, db *sql.DB) {
 	t.Helper()
-	endings := []contract.ClaimEnding{{Claim: contract.Claim{Number: 4, Token: 1}, Event: contract.RowCompleted}, {Claim: contract.Claim{Number: 8, Token: 1}, Event: contract.RowCompleted}}
+	endings := []store.ClaimEnding{{Claim: store.Claim{Number: 4, Token: 1}, Event: store.RowCompleted}, {Claim: store.Claim{Number: 8, Token: 1}, Event: store.RowCompleted}}
 	some := []any{sqlstore.EndingsArgument(sqlform.Crypt{}, endings)}
 	statements := sqlstore.Statements(s.store, sqlform.Revision12{})
 	_, one := sqlstore.ClosingClaims(sqlform.Crypt{}, statements, endings[:1])

@@ -5,14 +5,14 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/pgproxy"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
-func wantUnknown(t testing.TB, r contract.Result, err error) {
+func wantUnknown(t testing.TB, r store.Result, err error) {
 	t.Helper()
 	if err != nil {
 		t.Errorf("the batch says %v", err)
@@ -29,9 +29,9 @@ func TestUnknownCommits(t *testing.T) {
 		r, err := s.attempt(t, marks)
 		cut.Remove()
 		wantUnknown(t, r, err)
-		b, v := s.begin(t, contract.TxOptions{}, marks)
+		b, v := s.begin(t, store.TxOptions{}, marks)
 		b.Rollback(t.Context())
-		if !v[0].Already(contract.Applied) || !v[1].Already(contract.Applied) {
+		if !v[0].Already(store.Applied) || !v[1].Already(store.Applied) {
 			t.Errorf("marked again: %v, want applied", v)
 		}
 		s.works(t, marks)
@@ -42,23 +42,23 @@ func TestUnknownCommits(t *testing.T) {
 		r, err := s.attempt(t, marks)
 		cut.Remove()
 		wantUnknown(t, r, err)
-		b, v := s.begin(t, contract.TxOptions{}, marks)
+		b, v := s.begin(t, store.TxOptions{}, marks)
 		b.Rollback(t.Context())
-		if v[0].Kind != contract.Fresh || v[1].Kind != contract.Fresh {
+		if v[0].Kind != store.Fresh || v[1].Kind != store.Fresh {
 			t.Errorf("marked again: %v, want fresh", v)
 		}
 		s.works(t, marks)
 	})
 	t.Run("trap_89_marking_again_waits_for_a_commit_that_still_runs", func(t *testing.T) {
 		marks := s.marks(t, "e")
-		b, _ := s.begin(t, contract.TxOptions{}, marks)
+		b, _ := s.begin(t, store.TxOptions{}, marks)
 		if err := s.Effect(t.Context(), b.Tx(0), "e"); err != nil {
 			t.Fatal(err)
 		}
 		commit := p.HoldRequest(pgproxy.Commit)
 		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan contract.Result, 1)
-		go func() { ended <- b.Commit(ctx, contract.Ending{}) }()
+		ended := make(chan store.Result, 1)
+		go func() { ended <- b.Commit(ctx, store.Ending{}) }()
 		if err := commit.Wait(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -76,17 +76,17 @@ func TestCommitsThatEndInTime(t *testing.T) {
 		marks := s.marks(t, "f")
 		// On a busy machine it may pass before anything is in flight: then it was too early.
 		for in := 100 * time.Millisecond; ; in *= 4 {
-			b, _ := s.begin(t, contract.TxOptions{}, marks)
+			b, _ := s.begin(t, store.TxOptions{}, marks)
 			if err := s.Effect(t.Context(), b.Tx(0), "f"); err != nil {
 				t.Fatal(err)
 			}
 			reply := p.HoldReply(pgproxy.Commit)
 			ctx, cancel := context.WithTimeout(t.Context(), in)
-			r := b.Commit(ctx, contract.Ending{})
+			r := b.Commit(ctx, store.Ending{})
 			cancel()
 			answered := reply.Hits() > 0
 			reply.Remove()
-			if answered || r.Outcome != contract.NotCommitted || in > time.Minute {
+			if answered || r.Outcome != store.NotCommitted || in > time.Minute {
 				sqlsuite.Unknown(t, r)
 				break
 			}
@@ -95,10 +95,10 @@ func TestCommitsThatEndInTime(t *testing.T) {
 	})
 	t.Run("trap_94_a_context_that_is_over_before_the_commit_commits_nothing", func(t *testing.T) {
 		marks := s.marks(t, "g")
-		b, _ := s.begin(t, contract.TxOptions{}, marks)
+		b, _ := s.begin(t, store.TxOptions{}, marks)
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if r := b.Commit(ctx, contract.Ending{}); r.Outcome != contract.NotCommitted || r.Class != contract.ClassDown {
+		if r := b.Commit(ctx, store.Ending{}); r.Outcome != store.NotCommitted || r.Class != store.ClassDown {
 			t.Errorf("the commit says %+v, want not committed, down", r)
 		}
 		s.works(t, marks)
@@ -149,15 +149,15 @@ func TestRefusedCommits(t *testing.T) {
 		s.exec(t, "create table in.audit (name text)")
 		s.exec(t, "create constraint trigger slow after insert on in.audit deferrable initially deferred for each row execute function in.slow()")
 		marks := s.marks(t, "a")
-		b, _ := s.begin(t, contract.TxOptions{}, marks)
+		b, _ := s.begin(t, store.TxOptions{}, marks)
 		if _, err := b.Tx(0).ExecContext(t.Context(), s.in("insert into in.audit values ('x')")); err != nil {
 			t.Fatal(err)
 		}
-		ended := make(chan contract.Result, 1)
-		go func() { ended <- b.Commit(t.Context(), contract.Ending{}) }()
+		ended := make(chan store.Result, 1)
+		go func() { ended <- b.Commit(t.Context(), store.Ending{}) }()
 		until(t, s.db, "select coalesce(bool_or(pg_cancel_backend(pid)), false) from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()")
 		r := <-ended
-		if r.Outcome != contract.NotCommitted || r.Culprit != contract.NoCulprit {
+		if r.Outcome != store.NotCommitted || r.Culprit != store.NoCulprit {
 			t.Errorf("the commit says %+v, want not committed", r)
 		}
 		s.works(t, marks)
@@ -169,12 +169,12 @@ func TestRefusedCommits(t *testing.T) {
 		s.exec(t, "create table in.parent (id int primary key)")
 		s.exec(t, "create table in.child (id int references in.parent deferrable initially deferred)")
 		marks := s.marks(t, "b", "c")
-		b, _ := s.begin(t, contract.TxOptions{}, marks)
+		b, _ := s.begin(t, store.TxOptions{}, marks)
 		if _, err := b.Tx(1).ExecContext(t.Context(), s.in("insert into in.child values (7)")); err != nil {
 			t.Fatal(err)
 		}
-		r := b.Commit(t.Context(), contract.Ending{})
-		if r.Outcome != contract.NotCommitted || r.Class != contract.ClassPermanent || r.Culprit != contract.NoCulprit {
+		r := b.Commit(t.Context(), store.Ending{})
+		if r.Outcome != store.NotCommitted || r.Class != store.ClassPermanent || r.Culprit != store.NoCulprit {
 			t.Errorf("the commit says %+v, want not committed, permanent, nobody named", r)
 		}
 		s.works(t, marks)
@@ -185,19 +185,19 @@ func TestHandlersThatBreakTheirTransaction(t *testing.T) {
 	s := newShop(t, fresh(t), sqlstore.Options{})
 	t.Run("trap_95_a_swallowed_error_never_commits", func(t *testing.T) {
 		marks := s.marks(t, "d", "e")
-		b, _ := s.begin(t, contract.TxOptions{}, marks)
-		if b.(contract.TxStatus).TxAborted() {
+		b, _ := s.begin(t, store.TxOptions{}, marks)
+		if b.(store.TxStatus).TxAborted() {
 			t.Error("a sound batch says that it is broken")
 		}
 		if err := s.Spoil(t.Context(), b.Tx(0)); err == nil {
 			t.Fatal("the statement did not fail")
 		}
-		if !b.(contract.TxStatus).TxAborted() {
+		if !b.(store.TxStatus).TxAborted() {
 			t.Error("the batch does not know that it is broken")
 		}
-		s.is(t, s.Effect(t.Context(), b.Tx(1), "e"), contract.ClassAborted, "25P02")
-		r := b.Commit(t.Context(), contract.Ending{})
-		if r.Outcome != contract.NotCommitted || r.Class != contract.ClassAborted {
+		s.is(t, s.Effect(t.Context(), b.Tx(1), "e"), store.ClassAborted, "25P02")
+		r := b.Commit(t.Context(), store.Ending{})
+		if r.Outcome != store.NotCommitted || r.Class != store.ClassAborted {
 			t.Errorf("the commit says %+v, want not committed, aborted", r)
 		}
 		s.works(t, marks)
@@ -205,16 +205,16 @@ func TestHandlersThatBreakTheirTransaction(t *testing.T) {
 	for _, statement := range []string{"commit", "rollback", "rollback; begin", "rollback and chain", "prepare transaction 'x'"} {
 		t.Run("trap_96_a_handler_that_says_"+statement+"_in_sql_leaves_nothing", func(t *testing.T) {
 			marks := s.marks(t, statement, statement+" 2")
-			b, _ := s.begin(t, contract.TxOptions{}, marks)
+			b, _ := s.begin(t, store.TxOptions{}, marks)
 			if err := s.Effect(t.Context(), b.Tx(0), statement); err != nil {
 				t.Fatal(err)
 			}
 			_, failed := b.Tx(0).ExecContext(t.Context(), statement)
-			if broken := b.(contract.TxStatus).TxAborted(); !broken && statement != "rollback; begin" && statement != "rollback and chain" {
+			if broken := b.(store.TxStatus).TxAborted(); !broken && statement != "rollback; begin" && statement != "rollback and chain" {
 				t.Errorf("the batch does not know that it is broken; the handler heard %v", failed)
 			}
-			r := b.Commit(t.Context(), contract.Ending{})
-			if r.Outcome != contract.NotCommitted || r.Class != contract.ClassAborted {
+			r := b.Commit(t.Context(), store.Ending{})
+			if r.Outcome != store.NotCommitted || r.Class != store.ClassAborted {
 				t.Errorf("the commit says %+v, want not committed, aborted", r)
 			}
 			s.works(t, marks)
@@ -226,7 +226,7 @@ func TestConnectionsAreCut(t *testing.T) {
 	s := newShop(t, fresh(t), sqlstore.Options{})
 	t.Run("law_11_kill_ends_a_statement_that_has_no_context", func(t *testing.T) {
 		marks := s.marks(t, "a")
-		b, _ := s.begin(t, contract.TxOptions{}, marks)
+		b, _ := s.begin(t, store.TxOptions{}, marks)
 		ended := make(chan error, 1)
 		go func() {
 			_, err := b.Tx(0).Exec("select pg_sleep(600)")
@@ -234,7 +234,7 @@ func TestConnectionsAreCut(t *testing.T) {
 		}()
 		until(t, s.db, "select exists (select from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database())")
 		b.Kill()
-		s.is(t, <-ended, contract.ClassDown, "")
+		s.is(t, <-ended, store.ClassDown, "")
 		b.Rollback(t.Context())
 		exec(t, s.db, "select pg_terminate_backend(pid) from pg_stat_activity where wait_event = 'PgSleep' and datname = current_database()")
 		s.works(t, marks)
@@ -242,7 +242,7 @@ func TestConnectionsAreCut(t *testing.T) {
 	t.Run("trap_T28_a_backend_that_is_ended_between_marks_and_effects_leaves_neither", func(t *testing.T) {
 		marks := s.marks(t, "b", "c")
 		for _, effects := range []int{0, 1, 2} {
-			b, _ := s.begin(t, contract.TxOptions{}, marks)
+			b, _ := s.begin(t, store.TxOptions{}, marks)
 			for i := range effects {
 				if err := s.Effect(t.Context(), b.Tx(i), string(marks[i].ID)); err != nil {
 					t.Fatal(err)
@@ -254,9 +254,9 @@ func TestConnectionsAreCut(t *testing.T) {
 			}
 			exec(t, s.db, "select pg_terminate_backend($1, 10000)", pid)
 			if effects == 1 {
-				s.is(t, s.Effect(t.Context(), b.Tx(1), "c"), contract.ClassDown, "")
+				s.is(t, s.Effect(t.Context(), b.Tx(1), "c"), store.ClassDown, "")
 			}
-			if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.NotCommitted || r.Class != contract.ClassDown {
+			if r := b.Commit(t.Context(), store.Ending{}); r.Outcome != store.NotCommitted || r.Class != store.ClassDown {
 				t.Errorf("the commit says %+v, want not committed, down", r)
 			}
 		}

@@ -6,8 +6,8 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 func TestWhatADatabaseRefusesIsTheMessagesFault(t *testing.T) {
@@ -19,11 +19,11 @@ func TestWhatADatabaseRefusesIsTheMessagesFault(t *testing.T) {
 	s.exec(t, "create trigger refuse before insert on in.guarded for each row execute function in.refuse()")
 	refused := func(t *testing.T, state, statement string, args ...any) error {
 		t.Helper()
-		b, _ := s.begin(t, contract.TxOptions{}, s.marks(t, "a"))
+		b, _ := s.begin(t, store.TxOptions{}, s.marks(t, "a"))
 		defer b.Rollback(t.Context())
 		_, err := b.Tx(0).ExecContext(t.Context(), s.in(statement), args...)
-		s.is(t, err, contract.ClassPermanent, state)
-		if !b.(contract.TxStatus).TxAborted() {
+		s.is(t, err, store.ClassPermanent, state)
+		if !b.(store.TxStatus).TxAborted() {
 			t.Error("the batch does not know that it is broken")
 		}
 		return err
@@ -60,17 +60,17 @@ func TestRowsKeepWhatCame(t *testing.T) {
 	t.Run("trap_83_a_body_comes_back_byte_for_byte", func(t *testing.T) {
 		bodies := []string{`{"b":1, "a":2,  "a":3}`, "\x00\xff", `{"n":1e400000,"s":"\ud800"}`, "", "1.0"}
 		marks := s.marks(t, "a", "b", "c", "d", "e")
-		b, _ := s.begin(t, contract.TxOptions{}, marks)
-		var rows []contract.Row
+		b, _ := s.begin(t, store.TxOptions{}, marks)
+		var rows []store.Row
 		for i, body := range bodies {
-			marks[i].As = contract.Parked
-			rows = append(rows, contract.Row{Mark: i, State: contract.StateParked, Reason: "\x00\xff", FirstError: "\x00",
+			marks[i].As = store.Parked
+			rows = append(rows, store.Row{Mark: i, State: store.StateParked, Reason: "\x00\xff", FirstError: "\x00",
 				Message: &semel.Message{Body: []byte(body), Topic: "\x00\xff", Headers: semel.Headers{{Name: "\xff", Value: []byte{0}}}}})
 		}
-		if r := b.Commit(t.Context(), contract.Ending{Rows: rows}); r.Outcome != contract.Committed {
+		if r := b.Commit(t.Context(), store.Ending{Rows: rows}); r.Outcome != store.Committed {
 			t.Fatal(r)
 		}
-		found, err := s.store.Rows(t.Context(), contract.RowFilter{Bodies: true})
+		found, err := s.store.Rows(t.Context(), store.RowFilter{Bodies: true})
 		if err != nil || len(found) != len(bodies) {
 			t.Fatal(found, err)
 		}
@@ -93,7 +93,7 @@ func TestTimesAndNumbers(t *testing.T) {
 		if _, err := tx.Exec("select now()"); err != nil {
 			t.Fatal(err)
 		}
-		if v, err := s.store.MarkIn(t.Context(), tx, s.marks(t, "late")); err != nil || v[0].Kind != contract.Fresh {
+		if v, err := s.store.MarkIn(t.Context(), tx, s.marks(t, "late")); err != nil || v[0].Kind != store.Fresh {
 			t.Fatal(v, err)
 		}
 		var later bool
@@ -102,14 +102,14 @@ func TestTimesAndNumbers(t *testing.T) {
 		}
 	})
 	t.Run("trap_103_a_row_that_commits_late_with_an_early_number_is_found", func(t *testing.T) {
-		park := func(id string) contract.Batch[*sql.Tx] {
+		park := func(id string) store.Batch[*sql.Tx] {
 			marks := s.marks(t, id)
-			marks[0].As = contract.Parked
-			b, _ := s.begin(t, contract.TxOptions{}, marks)
+			marks[0].As = store.Parked
+			b, _ := s.begin(t, store.TxOptions{}, marks)
 			return b
 		}
-		ending := contract.Ending{Rows: []contract.Row{{Mark: 0, State: contract.StateParked, Message: &semel.Message{}}}}
-		if r := park("first").Commit(t.Context(), ending); r.Outcome != contract.Committed {
+		ending := store.Ending{Rows: []store.Row{{Mark: 0, State: store.StateParked, Message: &semel.Message{}}}}
+		if r := park("first").Commit(t.Context(), ending); r.Outcome != store.Committed {
 			t.Fatal(r)
 		}
 		early, late := park("early"), park("later")
@@ -117,13 +117,13 @@ func TestTimesAndNumbers(t *testing.T) {
 		if _, err := early.Tx(0).Exec(s.in(copyRow), []byte("\x00early too")); err != nil {
 			t.Fatal(err)
 		}
-		var seen [2][]contract.StoredRow
-		for i, b := range []contract.Batch[*sql.Tx]{late, early} {
-			if r := b.Commit(t.Context(), ending); r.Outcome != contract.Committed {
+		var seen [2][]store.StoredRow
+		for i, b := range []store.Batch[*sql.Tx]{late, early} {
+			if r := b.Commit(t.Context(), ending); r.Outcome != store.Committed {
 				t.Fatal(r)
 			}
 			var err error
-			if seen[i], err = s.store.Rows(t.Context(), contract.RowFilter{States: []contract.RowState{contract.StateParked}}); err != nil {
+			if seen[i], err = s.store.Rows(t.Context(), store.RowFilter{States: []store.RowState{store.StateParked}}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -9,10 +9,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/pgproxy"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // counting is a database of one connection whose round trips are counted.
@@ -34,23 +34,23 @@ func counting(t *testing.T) (*pgproxy.Proxy, *sql.DB) {
 func TestRoundTripsOfABatch(t *testing.T) {
 	p, db := counting(t)
 	s := newShop(t, db, sqlstore.Options{})
-	row := contract.Row{Mark: 1, State: contract.StateParked, Message: &semel.Message{}}
+	row := store.Row{Mark: 1, State: store.StateParked, Message: &semel.Message{}}
 	for _, batch := range []struct {
 		name        string
 		first, last int // ids; those below the highest so far are duplicates
-		options     contract.TxOptions
-		ending      contract.Ending
+		options     store.TxOptions
+		ending      store.Ending
 		want        int
 	}{
-		{"what is prepared once", 0, 100, contract.TxOptions{}, contract.Ending{}, 0},
-		{"what is prepared once for duplicates, trims and rows", 99, 102, contract.TxOptions{Serial: true}, contract.Ending{Trim: []int{2}, Rows: []contract.Row{row}}, 0},
-		{"100 fresh messages: the effects and 4", 200, 300, contract.TxOptions{}, contract.Ending{}, 100 + 4},
-		{"one message", 300, 301, contract.TxOptions{}, contract.Ending{}, 1 + 4},
-		{"5,000 fresh messages", 1000, 6000, contract.TxOptions{}, contract.Ending{}, 5000 + 4},
-		{"50 duplicates and 50 fresh: one more", 5950, 6050, contract.TxOptions{}, contract.Ending{}, 50 + 5},
-		{"only duplicates", 0, 100, contract.TxOptions{}, contract.Ending{}, 5},
-		{"any number of trims is one more", 6100, 6200, contract.TxOptions{}, contract.Ending{Trim: []int{97, 98, 99}}, 97 + 5},
-		{"in turn with others of the consumer: one more", 6300, 6310, contract.TxOptions{Serial: true}, contract.Ending{}, 10 + 5},
+		{"what is prepared once", 0, 100, store.TxOptions{}, store.Ending{}, 0},
+		{"what is prepared once for duplicates, trims and rows", 99, 102, store.TxOptions{Serial: true}, store.Ending{Trim: []int{2}, Rows: []store.Row{row}}, 0},
+		{"100 fresh messages: the effects and 4", 200, 300, store.TxOptions{}, store.Ending{}, 100 + 4},
+		{"one message", 300, 301, store.TxOptions{}, store.Ending{}, 1 + 4},
+		{"5,000 fresh messages", 1000, 6000, store.TxOptions{}, store.Ending{}, 5000 + 4},
+		{"50 duplicates and 50 fresh: one more", 5950, 6050, store.TxOptions{}, store.Ending{}, 50 + 5},
+		{"only duplicates", 0, 100, store.TxOptions{}, store.Ending{}, 5},
+		{"any number of trims is one more", 6100, 6200, store.TxOptions{}, store.Ending{Trim: []int{97, 98, 99}}, 97 + 5},
+		{"in turn with others of the consumer: one more", 6300, 6310, store.TxOptions{Serial: true}, store.Ending{}, 10 + 5},
 	} {
 		t.Run(batch.name, func(t *testing.T) {
 			var ids []string
@@ -61,14 +61,14 @@ func TestRoundTripsOfABatch(t *testing.T) {
 			p.ResetCounts()
 			b, v := s.begin(t, batch.options, marks)
 			for i := range v[:len(v)-len(batch.ending.Trim)] {
-				if v[i].Kind != contract.Fresh {
+				if v[i].Kind != store.Fresh {
 					continue
 				}
 				if err := s.Effect(t.Context(), b.Tx(i), ids[i]); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if r := b.Commit(t.Context(), batch.ending); r.Outcome != contract.Committed {
+			if r := b.Commit(t.Context(), batch.ending); r.Outcome != store.Committed {
 				t.Fatal(r)
 			}
 			if got := p.Counts().RoundTrips; batch.want != 0 && got != batch.want {
@@ -87,10 +87,10 @@ func TestRoundTripsOfASlice(t *testing.T) {
 	if _, err := s.store.Advance(t.Context(), "billing"); err != nil {
 		t.Fatal(err)
 	}
-	next := contract.ReapMark{}
+	next := store.ReapMark{}
 	for _, want := range []int{0, slice, slice} { // what is prepared once is not counted
 		p.ResetCounts()
-		r, err := s.store.Reap(t.Context(), contract.Reaping{Consumer: "billing", Most: 500, After: next})
+		r, err := s.store.Reap(t.Context(), store.Reaping{Consumer: "billing", Most: 500, After: next})
 		if err != nil || r.Next.Done {
 			t.Fatal(r, err)
 		}

@@ -12,11 +12,11 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 	"github.com/semel-go/semel/storetest"
 )
 
@@ -90,20 +90,20 @@ func TestMarkersByDayKeepTheLaws(t *testing.T) {
 }
 
 // ends marks ids, commits what is fresh, and returns the verdicts.
-func (s *shop) ends(t testing.TB, as contract.Outcome, ids ...string) []contract.Verdict {
+func (s *shop) ends(t testing.TB, as store.Outcome, ids ...string) []store.Verdict {
 	t.Helper()
 	marks := sqlsuite.Marks[*sql.Tx](t, s.Instance.Store, "shop", ids...)
 	for i := range marks {
 		marks[i].As = as
 	}
-	b, v := sqlsuite.Begin[*sql.Tx](t, s.Instance.Store, contract.TxOptions{}, marks)
+	b, v := sqlsuite.Begin[*sql.Tx](t, s.Instance.Store, store.TxOptions{}, marks)
 	var trim []int
 	for i := range v {
-		if v[i].Kind == contract.Old {
+		if v[i].Kind == store.Old {
 			trim = append(trim, i)
 		}
 	}
-	if r := b.Commit(context.WithoutCancel(t.Context()), contract.Ending{Trim: trim}); r.Outcome != contract.Committed {
+	if r := b.Commit(context.WithoutCancel(t.Context()), store.Ending{Trim: trim}); r.Outcome != store.Committed {
 		t.Fatalf("the commit says %+v", r)
 	}
 	return v
@@ -111,14 +111,14 @@ func (s *shop) ends(t testing.TB, as contract.Outcome, ids ...string) []contract
 
 // The verdicts that the cases want.
 var (
-	isFresh   = contract.Verdict{Kind: contract.Fresh}
-	isOld     = contract.Verdict{Kind: contract.Old}
-	isAhead   = contract.Verdict{Kind: contract.Old, Ahead: true}
-	isApplied = contract.Verdict{Kind: contract.Seen, Was: contract.Applied}
-	isParked  = contract.Verdict{Kind: contract.Seen, Was: contract.Parked}
+	isFresh   = store.Verdict{Kind: store.Fresh}
+	isOld     = store.Verdict{Kind: store.Old}
+	isAhead   = store.Verdict{Kind: store.Old, Ahead: true}
+	isApplied = store.Verdict{Kind: store.Seen, Was: store.Applied}
+	isParked  = store.Verdict{Kind: store.Seen, Was: store.Parked}
 )
 
-func wantVerdicts(t testing.TB, got []contract.Verdict, want ...contract.Verdict) {
+func wantVerdicts(t testing.TB, got []store.Verdict, want ...store.Verdict) {
 	t.Helper()
 	if !slices.Equal(got, want) {
 		t.Errorf("the verdicts are %+v, want %+v", got, want)
@@ -126,18 +126,18 @@ func wantVerdicts(t testing.TB, got []contract.Verdict, want ...contract.Verdict
 }
 
 // kept is the store as the reaper uses it.
-func (s *shop) kept() contract.PartitionedMarkers { return s.store }
+func (s *shop) kept() store.PartitionedMarkers { return s.store }
 
 // retained has a policy of the consumer stand that keeps markers so long.
 func (s *shop) retained(t testing.TB, keep time.Duration) {
 	t.Helper()
-	if err := s.kept().Retain(t.Context(), contract.Retention{Consumer: "billing", Keep: keep}); err != nil {
+	if err := s.kept().Retain(t.Context(), store.Retention{Consumer: "billing", Keep: keep}); err != nil {
 		t.Fatal(err)
 	}
 }
 
 // pass advances and reaps once.
-func (s *shop) pass(t testing.TB) contract.Reaped {
+func (s *shop) pass(t testing.TB) store.Reaped {
 	t.Helper()
 	if err := s.kept().Progressed(t.Context(), "billing", nil); err != nil {
 		t.Fatal(err)
@@ -145,7 +145,7 @@ func (s *shop) pass(t testing.TB) contract.Reaped {
 	if _, err := s.kept().Advance(t.Context(), "billing"); err != nil {
 		t.Fatal(err)
 	}
-	r, err := s.kept().Reap(t.Context(), contract.Reaping{Consumer: "billing", Most: 100})
+	r, err := s.kept().Reap(t.Context(), store.Reaping{Consumer: "billing", Most: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -160,10 +160,10 @@ func TestMarkersByDayAreRoutedByTheirIDs(t *testing.T) {
 	t.Run("trap_88_an_id_of_ten_years_ago_or_ahead_is_not_fresh_and_stops_nobody", func(t *testing.T) {
 		s := open(t, 2)
 		past, now, future := uuid(-3650, 1), uuid(0, 2), uuid(3650, 3)
-		wantVerdicts(t, s.ends(t, contract.Applied, past, now, future), isOld, isFresh, isAhead)
-		wantVerdicts(t, s.ends(t, contract.Waiting, past, future), isOld, isAhead)
-		wantVerdicts(t, s.ends(t, contract.Parked, past, future, future), isFresh, isFresh, isParked)
-		wantVerdicts(t, s.ends(t, contract.Applied, past, now, future), isParked, isApplied, isParked)
+		wantVerdicts(t, s.ends(t, store.Applied, past, now, future), isOld, isFresh, isAhead)
+		wantVerdicts(t, s.ends(t, store.Waiting, past, future), isOld, isAhead)
+		wantVerdicts(t, s.ends(t, store.Parked, past, future, future), isFresh, isFresh, isParked)
+		wantVerdicts(t, s.ends(t, store.Applied, past, now, future), isParked, isApplied, isParked)
 		if n := one[int](t, s.db, s.in("select count(*) from in.semel_markers")); n != 0 {
 			t.Errorf("%d markers lie in the table of all", n)
 		}
@@ -171,16 +171,16 @@ func TestMarkersByDayAreRoutedByTheirIDs(t *testing.T) {
 	t.Run("trap_T19_uniqueness_does_not_end_at_the_border_of_a_day", func(t *testing.T) {
 		s := open(t, 2)
 		for day := -2; day <= 3; day++ {
-			wantVerdicts(t, s.ends(t, contract.Applied, uuid(day, 1)), isFresh) // another time is another id
+			wantVerdicts(t, s.ends(t, store.Applied, uuid(day, 1)), isFresh) // another time is another id
 		}
 		id := uuid(3, 7)
-		s.ends(t, contract.Parked, id)
-		wantVerdicts(t, s.ends(t, contract.Applied, id), isParked)
+		s.ends(t, store.Parked, id)
+		wantVerdicts(t, s.ends(t, store.Applied, id), isParked)
 	})
 	t.Run("trap_8_a_marker_lies_where_its_id_says_whenever_it_came", func(t *testing.T) {
 		s := open(t, 5)
 		id := uuid(-4, 1)
-		s.ends(t, contract.Applied, id)
+		s.ends(t, store.Applied, id)
 		day := time.Now().Add(-4 * aDay).UTC().Format("20060102")
 		if n := one[int](t, s.db, s.in("select count(*) from in.semel_markers_1_"+day)); n != 1 {
 			t.Errorf("%d markers lie in the day of their ids", n)
@@ -189,14 +189,14 @@ func TestMarkersByDayAreRoutedByTheirIDs(t *testing.T) {
 	t.Run("trap_88_what_stands_aside_is_the_judge_when_its_day_has_come", func(t *testing.T) {
 		s := open(t, 0)
 		id := uuid(5, 1)
-		s.ends(t, contract.Parked, id)
+		s.ends(t, store.Parked, id)
 		s.exec(t, "create table in.coming partition of in.semel_markers_1 for values from ('\\x02'::bytea) to ('\\x03'::bytea)") // stands in no way
 		s.exec(t, "update in.semel_dated set high = '\\x02'")
-		wantVerdicts(t, s.ends(t, contract.Applied, id), isParked)
+		wantVerdicts(t, s.ends(t, store.Applied, id), isParked)
 	})
 	t.Run("H3_ids_of_another_kind_are_no_identities", func(t *testing.T) {
 		s := open(t, 0)
-		fitter := s.Instance.Store.(contract.IdentityFitter)
+		fitter := s.Instance.Store.(store.IdentityFitter)
 		for _, id := range []string{"", "a", "0190a5e2-7d0b-4c3e-8f00-0123456789ab"} {
 			if _, err := fitter.FitIdentity("shop", id); err == nil {
 				t.Errorf("%q is fit", id)
@@ -210,7 +210,7 @@ func TestMarkersByDayAreRoutedByTheirIDs(t *testing.T) {
 		s := open(t, 0)
 		s.exec(t, "update in.semel_dated set high_day = current_date, high = in.semel_day_bound('uuidv7', current_date - 1)")
 		marks := sqlsuite.Marks[*sql.Tx](t, s.Instance.Store, "shop", uuid(0, 1))
-		if _, _, err := s.Instance.Store.Begin(t.Context(), contract.TxOptions{}, marks); err == nil || s.Instance.Store.Classify(err) != contract.ClassDown {
+		if _, _, err := s.Instance.Store.Begin(t.Context(), store.TxOptions{}, marks); err == nil || s.Instance.Store.Classify(err) != store.ClassDown {
 			t.Errorf("the error is %v", err)
 		}
 	})
@@ -226,11 +226,11 @@ func TestADayIsDropped(t *testing.T) {
 	t.Run("H3_with_its_markers_and_a_copy_of_it_is_never_fresh", func(t *testing.T) {
 		s := open(t, 6)
 		old, young := uuid(-4, 1), uuid(-1, 2)
-		s.ends(t, contract.Applied, old, young)
+		s.ends(t, store.Applied, old, young)
 		if r := s.pass(t); r.Days != 4 || len(s.partitions(t)) != 6 {
 			t.Errorf("the pass removed %+v, and %d days stand", r, len(s.partitions(t)))
 		}
-		wantVerdicts(t, s.ends(t, contract.Applied, old, young), isOld, isApplied)
+		wantVerdicts(t, s.ends(t, store.Applied, old, young), isOld, isApplied)
 		if r := s.pass(t); r.Days != 0 {
 			t.Errorf("the next pass removed %+v", r)
 		}
@@ -241,11 +241,11 @@ func TestADayIsDropped(t *testing.T) {
 	t.Run("trap_T68_not_while_it_holds_what_has_not_ended", func(t *testing.T) {
 		s := open(t, 6)
 		id := uuid(-4, 1)
-		s.ends(t, contract.Parked, id)
+		s.ends(t, store.Parked, id)
 		if r := s.pass(t); r.Days != 3 || len(s.partitions(t)) != 7 {
 			t.Errorf("the pass removed %+v, and %d days stand", r, len(s.partitions(t)))
 		}
-		wantVerdicts(t, s.ends(t, contract.Applied, id), isParked)
+		wantVerdicts(t, s.ends(t, store.Applied, id), isParked)
 		all, err := s.kept().Retentions(t.Context(), "billing")
 		if err != nil || len(all) != 1 || time.Since(all[0].First) < 4*aDay {
 			t.Errorf("its lateness is not shown: %+v, %v", all, err)
@@ -254,20 +254,20 @@ func TestADayIsDropped(t *testing.T) {
 	t.Run("H3_when_nobody_has_it_open_and_nobody_waits_for_it", func(t *testing.T) {
 		s := open(t, 6)
 		marks := sqlsuite.Marks[*sql.Tx](t, s.Instance.Store, "shop", uuid(-4, 1))
-		b, v := sqlsuite.Begin[*sql.Tx](t, s.Instance.Store, contract.TxOptions{}, marks)
+		b, v := sqlsuite.Begin[*sql.Tx](t, s.Instance.Store, store.TxOptions{}, marks)
 		wantVerdicts(t, v, isFresh)
 		if r := s.pass(t); r.Days != 0 || len(s.partitions(t)) != 10 {
 			t.Errorf("under an open transaction the pass removed %+v", r)
 		}
-		if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.Committed {
+		if r := b.Commit(t.Context(), store.Ending{}); r.Outcome != store.Committed {
 			t.Fatalf("the commit says %+v", r)
 		}
 		// Between the low mark and the drop, such as after a kill, the day is no fresh one.
-		wantVerdicts(t, s.ends(t, contract.Applied, uuid(-4, 1), uuid(-4, 2)), isApplied, isOld)
+		wantVerdicts(t, s.ends(t, store.Applied, uuid(-4, 1), uuid(-4, 2)), isApplied, isOld)
 		if r := s.pass(t); r.Days != 4 {
 			t.Errorf("the next pass removed %+v", r)
 		}
-		wantVerdicts(t, s.ends(t, contract.Applied, uuid(-4, 1)), isOld)
+		wantVerdicts(t, s.ends(t, store.Applied, uuid(-4, 1)), isOld)
 	})
 	t.Run("H3_a_day_that_somebody_holds_keeps_no_other", func(t *testing.T) {
 		s := open(t, 6)
@@ -300,16 +300,16 @@ func TestADayIsDropped(t *testing.T) {
 	t.Run("H3_by_hand_and_its_ids_wait_until_it_is_attached_again", func(t *testing.T) {
 		s := open(t, 1)
 		name := s.partitions(t)[1]
-		s.ends(t, contract.Applied, uuid(0, 1))
+		s.ends(t, store.Applied, uuid(0, 1))
 		s.exec(t, "alter table in.semel_markers_1 detach partition "+name)
 		if err := s.store.Check(t.Context()); !errors.Is(err, semel.ErrSchema) || !strings.Contains(err.Error(), "attach it again") {
 			t.Errorf("the check says %v", err)
 		}
 		marks := sqlsuite.Marks[*sql.Tx](t, s.Instance.Store, "shop", uuid(0, 1))
-		if _, _, err := s.Instance.Store.Begin(t.Context(), contract.TxOptions{}, marks); !errors.Is(err, semel.ErrSchema) {
+		if _, _, err := s.Instance.Store.Begin(t.Context(), store.TxOptions{}, marks); !errors.Is(err, semel.ErrSchema) {
 			t.Errorf("the error is %v", err)
 		}
-		wantVerdicts(t, s.ends(t, contract.Applied, uuid(1, 1)), isFresh)
+		wantVerdicts(t, s.ends(t, store.Applied, uuid(1, 1)), isFresh)
 		s.retained(t, 2*aDay) // makes no other in its place
 		day := time.Now().UTC().Truncate(aDay)
 		s.exec(t, fmt.Sprintf("alter table in.semel_markers_1 attach partition %s for values from (in.semel_day_bound('uuidv7', '%s')) to (in.semel_day_bound('uuidv7', '%s'))", name, day.Format("2006-01-02"), day.Add(aDay).Format("2006-01-02")))
@@ -334,12 +334,12 @@ func (s *shop) droppedUnderLoad(t *testing.T) {
 					return
 				default:
 				}
-				marks := []contract.Mark{{Scope: 1, ID: []byte(uuid(0, w<<40|n)), As: contract.Applied}, {Scope: 1, ID: []byte(uuid(-n%40, w<<40|n)), As: contract.Applied}}
-				b, _, err := s.Instance.Store.Begin(context.Background(), contract.TxOptions{}, marks)
+				marks := []store.Mark{{Scope: 1, ID: []byte(uuid(0, w<<40|n)), As: store.Applied}, {Scope: 1, ID: []byte(uuid(-n%40, w<<40|n)), As: store.Applied}}
+				b, _, err := s.Instance.Store.Begin(context.Background(), store.TxOptions{}, marks)
 				if err == nil {
-					err = b.Commit(context.Background(), contract.Ending{}).Err
+					err = b.Commit(context.Background(), store.Ending{}).Err
 				}
-				if err != nil && s.Instance.Store.Classify(err) != contract.ClassContended {
+				if err != nil && s.Instance.Store.Classify(err) != store.ClassContended {
 					t.Errorf("a worker: %v", err)
 					return
 				}
@@ -353,8 +353,8 @@ func (s *shop) droppedUnderLoad(t *testing.T) {
 			t.Error(err)
 			break
 		}
-		r, err := s.kept().Reap(t.Context(), contract.Reaping{Consumer: "billing", Most: 100})
-		if err != nil && s.Instance.Store.Classify(err) != contract.ClassContended {
+		r, err := s.kept().Reap(t.Context(), store.Reaping{Consumer: "billing", Most: 100})
+		if err != nil && s.Instance.Store.Classify(err) != store.ClassContended {
 			t.Error(err)
 			break
 		}

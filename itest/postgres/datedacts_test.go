@@ -10,10 +10,10 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 func TestActsReachMarkersByDay(t *testing.T) {
@@ -23,34 +23,34 @@ func TestActsReachMarkersByDay(t *testing.T) {
 	t.Run("G4_of_a_row_through_the_store_of_all", func(t *testing.T) {
 		id := uuid(0, 1)
 		marks := sqlsuite.Marks[*sql.Tx](t, s.Instance.Store, "shop", id)
-		marks[0].As = contract.Parked
-		b, _ := sqlsuite.Begin[*sql.Tx](t, s.Instance.Store, contract.TxOptions{}, marks)
-		row := contract.Row{State: contract.StateParked, Reason: semel.ReasonExhausted, Message: &semel.Message{}}
-		if r := b.Commit(t.Context(), contract.Ending{Rows: []contract.Row{row}}); r.Outcome != contract.Committed {
+		marks[0].As = store.Parked
+		b, _ := sqlsuite.Begin[*sql.Tx](t, s.Instance.Store, store.TxOptions{}, marks)
+		row := store.Row{State: store.StateParked, Reason: semel.ReasonExhausted, Message: &semel.Message{}}
+		if r := b.Commit(t.Context(), store.Ending{Rows: []store.Row{row}}); r.Outcome != store.Committed {
 			t.Fatalf("the commit says %+v", r)
 		}
-		rows, err := common.Rows(t.Context(), contract.RowFilter{})
+		rows, err := common.Rows(t.Context(), store.RowFilter{})
 		if err != nil || len(rows) != 1 {
 			t.Fatalf("the rows are %+v, %v", rows, err)
 		}
-		if err := common.Requeue(t.Context(), rows[0].Number, rows[0].Revision, contract.Act{Verb: "retry", Who: "me", Why: "it"}); err != nil {
+		if err := common.Requeue(t.Context(), rows[0].Number, rows[0].Revision, store.Act{Verb: "retry", Who: "me", Why: "it"}); err != nil {
 			t.Fatal(err)
 		}
 		m, there, err := common.Marker(t.Context(), semel.Key{Consumer: "billing", Source: "shop", ID: id})
-		if err != nil || !there || m.Outcome != contract.Waiting {
+		if err != nil || !there || m.Outcome != store.Waiting {
 			t.Errorf("its marker is %+v, %v, %v", m, there, err)
 		}
 	})
 	t.Run("K13_what_is_known_of_an_id_is_told_by_the_store_of_all", func(t *testing.T) {
 		aside := uuid(-40, 7) // of a day that is not kept
 		marks := sqlsuite.Marks[*sql.Tx](t, s.Instance.Store, "shop", aside)
-		marks[0].As = contract.Parked
-		b, _ := sqlsuite.Begin[*sql.Tx](t, s.Instance.Store, contract.TxOptions{}, marks)
-		row := contract.Row{State: contract.StateParked, Reason: semel.ReasonOld, Message: &semel.Message{}}
-		if r := b.Commit(t.Context(), contract.Ending{Rows: []contract.Row{row}}); r.Outcome != contract.Committed {
+		marks[0].As = store.Parked
+		b, _ := sqlsuite.Begin[*sql.Tx](t, s.Instance.Store, store.TxOptions{}, marks)
+		row := store.Row{State: store.StateParked, Reason: semel.ReasonOld, Message: &semel.Message{}}
+		if r := b.Commit(t.Context(), store.Ending{Rows: []store.Row{row}}); r.Outcome != store.Committed {
 			t.Fatalf("the commit says %+v", r)
 		}
-		for id, want := range map[string]contract.Outcome{uuid(0, 1): contract.Waiting, aside: contract.Parked} {
+		for id, want := range map[string]store.Outcome{uuid(0, 1): store.Waiting, aside: store.Parked} {
 			known, err := common.Known(t.Context(), "billing", id)
 			if err != nil || len(known) != 1 || known[0].Outcome != want || known[0].Key.Source != "shop" {
 				t.Errorf("of %s %+v is known, %v", id, known, err)
@@ -78,7 +78,7 @@ func TestActsReachMarkersByDay(t *testing.T) {
 		if _, err := other.Dated(t.Context(), sqlstore.Dated{Consumer: "billing", IDTime: identity.ULID}); !errors.Is(err, semel.ErrState) {
 			t.Errorf("of another kind the error is %v", err)
 		}
-		if err := other.Retain(t.Context(), contract.Retention{Consumer: "billing", Keep: aDay}); !errors.Is(err, semel.ErrState) {
+		if err := other.Retain(t.Context(), store.Retention{Consumer: "billing", Keep: aDay}); !errors.Is(err, semel.ErrState) {
 			t.Errorf("it keeps another retention: %v", err)
 		}
 		for _, keep := range []time.Duration{0, 5 * aDay} { // a policy without days, for ever or not
@@ -99,52 +99,52 @@ func TestMarkersAreMovedToDays(t *testing.T) {
 	t.Run("trap_T80_by_a_consumer_that_stands_still", func(t *testing.T) {
 		s := newShop(t, db, sqlstore.Options{})
 		young, old := uuid(-1, 1), uuid(-9, 2)
-		s.ends(t, contract.Applied, young, old)
-		s.ends(t, contract.Parked, uuid(-9, 3))
+		s.ends(t, store.Applied, young, old)
+		s.ends(t, store.Parked, uuid(-9, 3))
 		o := sqlstore.Dated{Consumer: "billing", IDTime: identity.UUIDv7, Back: 2}
 		if _, err := s.store.Dated(t.Context(), o); !errors.Is(err, semel.ErrState) || !strings.Contains(err.Error(), "move them") {
 			t.Errorf("without asking for it: %v", err)
 		}
 		o.Move = true
-		store, err := s.store.Dated(t.Context(), o)
+		st, err := s.store.Dated(t.Context(), o)
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.store, s.Instance.Store = store, store
-		wantVerdicts(t, s.ends(t, contract.Applied, young, old, uuid(-9, 3), uuid(-9, 4), uuid(0, 5)), isApplied, isApplied, isParked, isOld, isFresh)
-		if err := store.Check(t.Context()); err != nil {
+		s.store, s.Instance.Store = st, st
+		wantVerdicts(t, s.ends(t, store.Applied, young, old, uuid(-9, 3), uuid(-9, 4), uuid(0, 5)), isApplied, isApplied, isParked, isOld, isFresh)
+		if err := st.Check(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})
 	t.Run("trap_T80_with_the_rows_of_what_lies_outside", func(t *testing.T) {
 		s := newShop(t, db, sqlstore.Options{})
 		marks := sqlsuite.Marks[*sql.Tx](t, s.Instance.Store, "shop", uuid(-9, 1), uuid(0, 2), uuid(40, 3))
-		rows := make([]contract.Row, len(marks))
+		rows := make([]store.Row, len(marks))
 		for i := range marks {
-			marks[i].As = contract.Parked
-			rows[i] = contract.Row{Mark: i, State: contract.StateParked, Message: &semel.Message{}}
+			marks[i].As = store.Parked
+			rows[i] = store.Row{Mark: i, State: store.StateParked, Message: &semel.Message{}}
 		}
-		b, _ := sqlsuite.Begin[*sql.Tx](t, s.Instance.Store, contract.TxOptions{}, marks)
-		if r := b.Commit(t.Context(), contract.Ending{Rows: rows}); r.Outcome != contract.Committed {
+		b, _ := sqlsuite.Begin[*sql.Tx](t, s.Instance.Store, store.TxOptions{}, marks)
+		if r := b.Commit(t.Context(), store.Ending{Rows: rows}); r.Outcome != store.Committed {
 			t.Fatalf("the commit says %+v", r)
 		}
-		store, err := s.store.Dated(t.Context(), sqlstore.Dated{Consumer: "billing", IDTime: identity.UUIDv7, Back: 2, Move: true})
+		st, err := s.store.Dated(t.Context(), sqlstore.Dated{Consumer: "billing", IDTime: identity.UUIDv7, Back: 2, Move: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		moved, err := store.Rows(t.Context(), contract.RowFilter{})
+		moved, err := st.Rows(t.Context(), store.RowFilter{})
 		if err != nil || len(moved) != 3 {
 			t.Fatal(moved, err)
 		}
 		for _, r := range moved { // a row that lost its marker could not be retried
-			if err := store.Requeue(t.Context(), r.Number, r.Revision, contract.Act{Verb: "retry", Who: "me", Why: "it"}); err != nil {
+			if err := st.Requeue(t.Context(), r.Number, r.Revision, store.Act{Verb: "retry", Who: "me", Why: "it"}); err != nil {
 				t.Errorf("%s: %v", r.Key.ID, err)
 			}
 		}
 	})
 	t.Run("A7_not_where_ids_are_spelled_in_another_case", func(t *testing.T) {
 		s := newShop(t, db, sqlstore.Options{})
-		s.ends(t, contract.Applied, strings.ToUpper("0190a5e2-7d0b-7c3e-8f00-0123456789ab"))
+		s.ends(t, store.Applied, strings.ToUpper("0190a5e2-7d0b-7c3e-8f00-0123456789ab"))
 		if _, err := s.store.Dated(t.Context(), sqlstore.Dated{Consumer: "billing", IDTime: identity.UUIDv7, Back: 2, Move: true}); !errors.Is(err, semel.ErrState) || !strings.Contains(err.Error(), "spelled") {
 			t.Errorf("the error is %v", err)
 		}

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // BenchmarkADayIsDropped measures what it takes to drop a day of a million markers, and to
@@ -31,7 +31,7 @@ from generate_series(1, $1::bigint) n`, markers)
 			b.Fatal(err)
 		}
 		first, began := wal(), time.Now()
-		r, err := s.kept().Reap(b.Context(), contract.Reaping{Consumer: "billing", Most: 1000})
+		r, err := s.kept().Reap(b.Context(), store.Reaping{Consumer: "billing", Most: 1000})
 		if err != nil || r.Days != 1 {
 			b.Fatalf("%+v, %v", r, err)
 		}

@@ -6,10 +6,10 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // rowOf writes a row of a marker, which was changed so long ago.
@@ -38,29 +38,29 @@ func TestADayThatStays(t *testing.T) {
 	t.Run("H3_what_was_dropped_stays_dropped_under_a_longer_retention", func(t *testing.T) {
 		s := open(t, 6)
 		old := uuid(-4, 1)
-		s.ends(t, contract.Applied, old)
+		s.ends(t, store.Applied, old)
 		if r := s.pass(t); r.Days != 4 {
 			t.Fatalf("the pass removed %+v", r)
 		}
 		s.retained(t, 30*aDay)
 		s.pass(t)
-		wantVerdicts(t, s.ends(t, contract.Applied, old), isOld)
+		wantVerdicts(t, s.ends(t, store.Applied, old), isOld)
 		if err := s.store.Check(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})
 	t.Run("trap_T68_while_a_conflict_of_it_waits_for_a_person", func(t *testing.T) {
 		s := open(t, 6)
-		s.ends(t, contract.Applied, uuid(-4, 1))
+		s.ends(t, store.Applied, uuid(-4, 1))
 		s.rowOf(t, "PARKED", "01", "10 days")
 		if r := s.pass(t); r.Days != 3 || r.Rows != 0 || len(s.partitions(t)) != 7 {
 			t.Errorf("the pass removed %+v, and %d days stand", r, len(s.partitions(t)))
 		}
-		wantVerdicts(t, s.ends(t, contract.Applied, uuid(-4, 1)), isApplied)
+		wantVerdicts(t, s.ends(t, store.Applied, uuid(-4, 1)), isApplied)
 	})
 	t.Run("H3_while_a_message_of_it_has_ended_lately", func(t *testing.T) {
 		s := open(t, 6)
-		s.ends(t, contract.Applied, uuid(-4, 1))
+		s.ends(t, store.Applied, uuid(-4, 1))
 		s.rowOf(t, "COMPLETED", "", "1 hour")
 		if r := s.pass(t); r.Days != 3 || r.Rows != 0 {
 			t.Errorf("the pass removed %+v, and it ended an hour ago", r)
@@ -74,13 +74,13 @@ func TestADayThatStays(t *testing.T) {
 
 func TestWhatStandsAside(t *testing.T) {
 	db := fresh(t)
-	of := func(t *testing.T, s *shop, source string, as contract.Outcome, id string) contract.Verdict {
+	of := func(t *testing.T, s *shop, source string, as store.Outcome, id string) store.Verdict {
 		marks := sqlsuite.Marks[*sql.Tx](t, s.Instance.Store, source, id)
 		marks[0].As = as
-		b, v := sqlsuite.Begin[*sql.Tx](t, s.Instance.Store, contract.TxOptions{}, marks)
-		if as == contract.Applied {
+		b, v := sqlsuite.Begin[*sql.Tx](t, s.Instance.Store, store.TxOptions{}, marks)
+		if as == store.Applied {
 			b.Rollback(t.Context())
-		} else if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.Committed {
+		} else if r := b.Commit(t.Context(), store.Ending{}); r.Outcome != store.Committed {
 			t.Fatalf("the commit says %+v", r)
 		}
 		return v[0]
@@ -89,26 +89,26 @@ func TestWhatStandsAside(t *testing.T) {
 		s := newShop(t, db, sqlstore.Options{}).dated(t, 0)
 		past, coming := uuid(-3650, 1), uuid(5, 1)
 		for _, id := range []string{past, coming} {
-			wantVerdicts(t, []contract.Verdict{of(t, s, "shop", contract.Parked, id)}, isFresh)
+			wantVerdicts(t, []store.Verdict{of(t, s, "shop", store.Parked, id)}, isFresh)
 		}
-		wantVerdicts(t, []contract.Verdict{of(t, s, "mall", contract.Applied, past), of(t, s, "mall", contract.Applied, coming)}, isOld, isAhead)
-		wantVerdicts(t, []contract.Verdict{of(t, s, "mall", contract.Parked, past)}, isFresh)
+		wantVerdicts(t, []store.Verdict{of(t, s, "mall", store.Applied, past), of(t, s, "mall", store.Applied, coming)}, isOld, isAhead)
+		wantVerdicts(t, []store.Verdict{of(t, s, "mall", store.Parked, past)}, isFresh)
 		s.comes(t)
-		wantVerdicts(t, []contract.Verdict{of(t, s, "shop", contract.Applied, coming), of(t, s, "mall", contract.Applied, coming)}, isParked, isFresh)
+		wantVerdicts(t, []store.Verdict{of(t, s, "shop", store.Applied, coming), of(t, s, "mall", store.Applied, coming)}, isParked, isFresh)
 	})
 	t.Run("trap_88_goes_when_its_day_is_gone_and_not_while_it_is_to_come", func(t *testing.T) {
 		s := newShop(t, db, sqlstore.Options{}).dated(t, 3)
 		s.retained(t, 2*aDay)
 		past, coming := uuid(-3650, 1), uuid(20, 1)
 		for _, id := range []string{past, coming} {
-			wantVerdicts(t, []contract.Verdict{of(t, s, "shop", contract.Discarded, id)}, isFresh)
+			wantVerdicts(t, []store.Verdict{of(t, s, "shop", store.Discarded, id)}, isFresh)
 		}
 		s.exec(t, "update in.semel_markers_1 set at = now() - interval '10 days'")
 		if r := s.pass(t); r.Markers != 1 || r.Kept != 1 {
 			t.Errorf("the pass removed %+v", r)
 		}
-		discarded := contract.Verdict{Kind: contract.Seen, Was: contract.Discarded}
-		wantVerdicts(t, []contract.Verdict{of(t, s, "shop", contract.Applied, past), of(t, s, "shop", contract.Applied, coming)}, isOld, discarded)
+		discarded := store.Verdict{Kind: store.Seen, Was: store.Discarded}
+		wantVerdicts(t, []store.Verdict{of(t, s, "shop", store.Applied, past), of(t, s, "shop", store.Applied, coming)}, isOld, discarded)
 	})
 	t.Run("trap_88_is_no_id_whose_day_was_made_meanwhile_or_that_is_there", func(t *testing.T) {
 		s := newShop(t, db, sqlstore.Options{}).dated(t, 3)
@@ -120,11 +120,11 @@ func TestWhatStandsAside(t *testing.T) {
 			return one[[]byte](t, db, "select '\\x01'::bytea || decode(replace($1, '-', ''), 'hex')", id)
 		}
 		past, present, gone := uuid(-3650, 1), uuid(0, 1), uuid(-2, 1)
-		s.ends(t, contract.Applied, gone)
+		s.ends(t, store.Applied, gone)
 		s.exec(t, "update in.semel_dated set low_day = (now() at time zone 'UTC')::date, low = in.semel_day_bound('uuidv7', (now() at time zone 'UTC')::date - 1)") // and its day stands
 		for id, want := range map[string]int{past: 1, present: 0, gone: 0} {
 			done, err := db.ExecContext(t.Context(), sqlstore.DatedStatements(s.store, sqlform.Revision12{}).Aside,
-				[]int64{scope}, [][]byte{key(id)}, []int16{int16(contract.Parked)}, []int16{0}, [][]byte{nil}, [][]byte{nil})
+				[]int64{scope}, [][]byte{key(id)}, []int16{int16(store.Parked)}, []int16{0}, [][]byte{nil}, [][]byte{nil})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -136,9 +136,9 @@ func TestWhatStandsAside(t *testing.T) {
 	t.Run("G4_is_shown_by_its_id", func(t *testing.T) {
 		s := newShop(t, db, sqlstore.Options{}).dated(t, 0)
 		id := uuid(-3650, 1)
-		of(t, s, "shop", contract.Parked, id)
+		of(t, s, "shop", store.Parked, id)
 		m, there, err := s.store.Marker(t.Context(), semel.Key{Consumer: "billing", Source: "shop", ID: id})
-		if err != nil || !there || m.Outcome != contract.Parked {
+		if err != nil || !there || m.Outcome != store.Parked {
 			t.Errorf("its marker is %+v, %t, %v", m, there, err)
 		}
 	})
@@ -147,14 +147,14 @@ func TestWhatStandsAside(t *testing.T) {
 		marks := sqlsuite.Marks[*sql.Tx](t, s.Instance.Store, "shop", uuid(9, 1))
 		for days, ready := range map[int]bool{1: false, 2: true} {
 			s.exec(t, "update in.semel_dated set high_day = (now() at time zone 'UTC')::date + $1::int, high = in.semel_day_bound('uuidv7', (now() at time zone 'UTC')::date + $1::int)", days)
-			b, v, err := s.Instance.Store.Begin(t.Context(), contract.TxOptions{}, marks)
+			b, v, err := s.Instance.Store.Begin(t.Context(), store.TxOptions{}, marks)
 			if ready {
 				if err != nil {
 					t.Fatal(err)
 				}
 				b.Rollback(t.Context())
 				wantVerdicts(t, v, isAhead)
-			} else if err == nil || s.Instance.Store.Classify(err) != contract.ClassDown {
+			} else if err == nil || s.Instance.Store.Classify(err) != store.ClassDown {
 				t.Errorf("the days end before tomorrow, and it says %v", err)
 			}
 		}
@@ -162,7 +162,7 @@ func TestWhatStandsAside(t *testing.T) {
 	t.Run("trap_88_is_met_in_a_transaction_of_a_callers_own", func(t *testing.T) {
 		s := newShop(t, db, sqlstore.Options{}).dated(t, 0)
 		id := uuid(5, 1)
-		of(t, s, "shop", contract.Parked, id)
+		of(t, s, "shop", store.Parked, id)
 		s.comes(t)
 		tx, err := db.BeginTx(t.Context(), nil)
 		if err != nil {
@@ -194,28 +194,28 @@ func TestAClaimOfAMessageThatStandsAside(t *testing.T) {
 			s := newShop(t, fresh(t), sqlstore.Options{}).dated(t, 0)
 			id := uuid(5, 1)
 			marks := sqlsuite.Marks[*sql.Tx](t, s.Instance.Store, "shop", id)
-			marks[0].As = contract.Parked
-			b, v := sqlsuite.Begin[*sql.Tx](t, s.Instance.Store, contract.TxOptions{}, marks)
+			marks[0].As = store.Parked
+			b, v := sqlsuite.Begin[*sql.Tx](t, s.Instance.Store, store.TxOptions{}, marks)
 			wantVerdicts(t, v, isFresh)
-			b.Commit(t.Context(), contract.Ending{Rows: []contract.Row{{State: contract.StateParked, Message: &semel.Message{}}}})
-			rows, err := s.store.Rows(t.Context(), contract.RowFilter{})
+			b.Commit(t.Context(), store.Ending{Rows: []store.Row{{State: store.StateParked, Message: &semel.Message{}}}})
+			rows, err := s.store.Rows(t.Context(), store.RowFilter{})
 			if err != nil || len(rows) != 1 {
 				t.Fatal(rows, err)
 			}
-			if err := s.store.Requeue(t.Context(), rows[0].Number, rows[0].Revision, contract.Act{Verb: "retry", Who: "test", Why: "test"}); err != nil {
+			if err := s.store.Requeue(t.Context(), rows[0].Number, rows[0].Revision, store.Act{Verb: "retry", Who: "test", Why: "test"}); err != nil {
 				t.Fatal(err)
 			}
 			s.comes(t)
 			if statement != "" {
 				s.exec(t, statement)
 			}
-			got, err := s.store.Claim(t.Context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 1, Lease: time.Minute})
+			got, err := s.store.Claim(t.Context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 1, Lease: time.Minute})
 			if err != nil || len(got) != 1 {
 				t.Fatal(got, err)
 			}
-			marks[0].As, marks[0].Claim = contract.Applied, got[0].Claim
+			marks[0].As, marks[0].Claim = store.Applied, got[0].Claim
 			verdicts := sqlsuite.Asked[*sql.Tx](t, s.store, marks...)
-			if done := verdicts[0].Kind != contract.Fresh; done != (statement != "") {
+			if done := verdicts[0].Kind != store.Fresh; done != (statement != "") {
 				t.Errorf("the verdict is %+v", verdicts[0])
 			}
 		})

@@ -5,8 +5,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // printed has the database itself reap for the consumer.
@@ -32,27 +32,27 @@ func TestThePrintedReaperDropsDays(t *testing.T) {
 	t.Run("H3_none_of_who_keeps_for_ever", func(t *testing.T) {
 		s.retained(t, 0)
 		s.printed(t)
-		wantVerdicts(t, s.ends(t, contract.Applied, uuid(-5, 9)), isFresh)
+		wantVerdicts(t, s.ends(t, store.Applied, uuid(-5, 9)), isFresh)
 		if n := len(s.partitions(t)); n != 10 {
 			t.Errorf("%d days stand", n)
 		}
 	})
 	s.retained(t, 2*aDay)
-	s.ends(t, contract.Applied, uuid(-5, 1), uuid(-1, 2))
-	s.ends(t, contract.Parked, uuid(-4, 3))
+	s.ends(t, store.Applied, uuid(-5, 1), uuid(-1, 2))
+	s.ends(t, store.Parked, uuid(-4, 3))
 	t.Run("H3_what_would_go_is_counted", func(t *testing.T) {
-		r, err := s.kept().Reap(t.Context(), contract.Reaping{Consumer: "billing", Most: 100, DryRun: true})
+		r, err := s.kept().Reap(t.Context(), store.Reaping{Consumer: "billing", Most: 100, DryRun: true})
 		if err != nil || r.Days != 3 || len(s.partitions(t)) != 10 {
 			t.Errorf("%+v, %v; %d days stand", r, err, len(s.partitions(t)))
 		}
-		wantVerdicts(t, s.ends(t, contract.Applied, uuid(-5, 1)), isApplied)
+		wantVerdicts(t, s.ends(t, store.Applied, uuid(-5, 1)), isApplied)
 	})
 	t.Run("H3_those_that_are_due_but_what_has_not_ended", func(t *testing.T) {
 		s.printed(t)
 		if n := len(s.partitions(t)); n != 7 {
 			t.Errorf("%d days stand", n)
 		}
-		wantVerdicts(t, s.ends(t, contract.Applied, uuid(-5, 1), uuid(-5, 4), uuid(-4, 3), uuid(-1, 2)), isOld, isOld, isParked, isApplied)
+		wantVerdicts(t, s.ends(t, store.Applied, uuid(-5, 1), uuid(-5, 4), uuid(-4, 3), uuid(-1, 2)), isOld, isOld, isParked, isApplied)
 	})
 	t.Run("H3_the_days_that_stand_are_shown", func(t *testing.T) {
 		all, err := s.kept().Retentions(t.Context(), "billing")

@@ -5,9 +5,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // snowflake is an id of so many days from now.
@@ -19,15 +19,15 @@ func snowflake(days, n int64) string {
 
 func TestSnowflakesAreRoutedByTheirTime(t *testing.T) {
 	s := newShop(t, fresh(t), sqlstore.Options{})
-	store, err := s.store.Dated(t.Context(), sqlstore.Dated{Consumer: "billing", IDTime: identity.Snowflake, Back: 6})
+	st, err := s.store.Dated(t.Context(), sqlstore.Dated{Consumer: "billing", IDTime: identity.Snowflake, Back: 6})
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.store, s.Instance.Store = store, store
+	s.store, s.Instance.Store = st, st
 	s.retained(t, 2*aDay)
 	t.Run("trap_8_each_lies_in_its_day", func(t *testing.T) {
 		for day := int64(-6); day <= 3; day++ {
-			wantVerdicts(t, s.ends(t, contract.Applied, snowflake(day, 1)), isFresh)
+			wantVerdicts(t, s.ends(t, store.Applied, snowflake(day, 1)), isFresh)
 			name := "in.semel_markers_1_" + began.Add(time.Duration(day)*aDay).UTC().Format("20060102")
 			if n := one[int](t, s.db, s.in("select count(*) from "+name)); n != 1 {
 				t.Errorf("%d markers lie in day %d", n, day)
@@ -35,8 +35,8 @@ func TestSnowflakesAreRoutedByTheirTime(t *testing.T) {
 		}
 	})
 	t.Run("trap_88_ten_years_ago_or_ahead_is_not_fresh", func(t *testing.T) {
-		v := s.ends(t, contract.Applied, snowflake(3650, 1), snowflake(-3650, 1))
-		if v[0] != isAhead || v[1].Kind != contract.Old { // with fewer digits it may seem to lie ahead
+		v := s.ends(t, store.Applied, snowflake(3650, 1), snowflake(-3650, 1))
+		if v[0] != isAhead || v[1].Kind != store.Old { // with fewer digits it may seem to lie ahead
 			t.Errorf("the verdicts are %+v", v)
 		}
 	})
@@ -44,10 +44,10 @@ func TestSnowflakesAreRoutedByTheirTime(t *testing.T) {
 		if r := s.pass(t); r.Days != 4 {
 			t.Errorf("the pass removed %+v", r)
 		}
-		wantVerdicts(t, s.ends(t, contract.Applied, snowflake(-6, 1), snowflake(-3, 1), snowflake(-1, 1)), isOld, isOld, isApplied)
+		wantVerdicts(t, s.ends(t, store.Applied, snowflake(-6, 1), snowflake(-3, 1), snowflake(-1, 1)), isOld, isOld, isApplied)
 	})
 	t.Run("H3_only_canonical_decimals_are_of_the_kind", func(t *testing.T) {
-		fitter := s.Instance.Store.(contract.IdentityFitter)
+		fitter := s.Instance.Store.(store.IdentityFitter)
 		for _, id := range []string{"", "1", "0" + snowflake(0, 1), "9223372036854775808", "-" + snowflake(0, 1), "12e17"} {
 			if _, err := fitter.FitIdentity("shop", id); err == nil {
 				t.Errorf("%q is fit", id)

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
@@ -49,13 +49,13 @@ func TestTheIndexOfCauses(t *testing.T) {
 			"update pg_index set indisvalid = false where indexrelid = 'in.semel_inbox_cause'::regclass", // as a build that was interrupted
 		} {
 			s.exec(t, broken)
-			if _, err := s.store.Emit(t.Context(), contract.EmitOptions{}); err == nil || !strings.Contains(err.Error(), "semel migrate up") {
+			if _, err := s.store.Emit(t.Context(), admin.EmitOptions{}); err == nil || !strings.Contains(err.Error(), "semel migrate up") {
 				t.Errorf("%s: it can send again: %v", broken, err)
 			}
 			if _, err := s.store.Migrate(context.WithoutCancel(t.Context())); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := s.store.Emit(t.Context(), contract.EmitOptions{}); err != nil {
+			if _, err := s.store.Emit(t.Context(), admin.EmitOptions{}); err != nil {
 				t.Errorf("after the migration: %v", err)
 			}
 		}

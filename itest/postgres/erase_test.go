@@ -7,10 +7,11 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // Each row of each table of the schema is searched, whatever the tables and columns are.
@@ -66,16 +67,16 @@ func TestAnErasureWaitsForNobody(t *testing.T) {
 		s := newShop(t, fresh(t), sqlstore.Options{})
 		for _, id := range []string{"a", "b"} {
 			m := s.marks(t, id)
-			m[0].As = contract.Parked
-			b, _ := s.begin(t, contract.TxOptions{}, m)
-			b.Commit(t.Context(), contract.Ending{Rows: []contract.Row{{State: contract.StateParked, Message: &semel.Message{Body: []byte(id)}}}})
+			m[0].As = store.Parked
+			b, _ := s.begin(t, store.TxOptions{}, m)
+			b.Commit(t.Context(), store.Ending{Rows: []store.Row{{State: store.StateParked, Message: &semel.Message{Body: []byte(id)}}}})
 		}
-		rows, err := s.store.Rows(t.Context(), contract.RowFilter{})
+		rows, err := s.store.Rows(t.Context(), store.RowFilter{})
 		if err != nil || len(rows) != 2 {
 			t.Fatal(rows, err)
 		}
 		for _, r := range rows {
-			if err := s.store.Discard(t.Context(), r.Number, r.Revision, contract.Act{Verb: "discard", Who: "ana"}); err != nil {
+			if err := s.store.Discard(t.Context(), r.Number, r.Revision, store.Act{Verb: "discard", Who: "ana"}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -86,10 +87,10 @@ func TestAnErasureWaitsForNobody(t *testing.T) {
 		if _, err := tx.Exec(s.in("select 1 from in.semel_inbox where number = $1 for update"), rows[0].Number); err != nil {
 			t.Fatal(err)
 		}
-		o := contract.Erasing{Act: contract.Act{Verb: "erase", Who: "ana"}}
+		o := admin.Erasing{Act: store.Act{Verb: "erase", Who: "ana"}}
 		began := time.Now()
 		done, err := s.store.Erase(t.Context(), o)
-		if err != nil || done.Identities != 1 || len(done.Left) != 1 || done.Left[0].Why != contract.ErasureBusy || done.Left[0].Row != rows[0].Number {
+		if err != nil || done.Identities != 1 || len(done.Left) != 1 || done.Left[0].Why != admin.ErasureBusy || done.Left[0].Row != rows[0].Number {
 			t.Errorf("%+v, %v", done, err)
 		}
 		if waited := time.Since(began); waited > time.Minute {
@@ -108,7 +109,7 @@ func TestTablesAreEncrypted(t *testing.T) {
 	db := fresh(t)
 	first := newShop(t, db, sqlstore.Options{})
 	sqlsuite.Encrypted(t, sqlsuite.Encrypting[*sql.Tx]{
-		Open: func(t testing.TB, c contract.Cipher, since time.Time) sqlsuite.EncryptingStore[*sql.Tx] {
+		Open: func(t testing.TB, c store.Cipher, since time.Time) sqlsuite.EncryptingStore[*sql.Tx] {
 			return bare(t, db, sqlstore.Options{Schema: first.schema, Cipher: c, EncryptedSince: since})
 		},
 		Where: func(t testing.TB, forms [][]byte) []string { return tablesWith(t, db, first.schema, forms) },

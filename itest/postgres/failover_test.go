@@ -3,8 +3,8 @@ package postgres
 import (
 	"testing"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 func TestAServerThatComesBackWithoutItsLastScopes(t *testing.T) {
@@ -18,7 +18,7 @@ func TestAServerThatComesBackWithoutItsLastScopes(t *testing.T) {
 		s.exec(t, "delete from in.semel_scopes")
 		s.exec(t, "insert into in.semel_scopes (number, consumer, source, generation) overriding system value values ($1, 'billing', '/b', 0)", before)
 		_, err = s.db.ExecContext(t.Context(), "select pg_terminate_backend(pg_backend_pid())")
-		if class := s.store.Classify(err); class != contract.ClassDown {
+		if class := s.store.Classify(err); class != store.ClassDown {
 			t.Fatalf("the server that went away is %v: %v", class, err)
 		}
 		if after, err := s.store.Scope(t.Context(), "billing", "/a", 0); err != nil || after == before {

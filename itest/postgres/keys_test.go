@@ -8,9 +8,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 	"github.com/semel-go/semel/storetest"
 )
 
@@ -29,8 +29,8 @@ func TestPostgresKeepsLeasedKeys(t *testing.T) {
 		s := newShop(t, db, sqlstore.Options{})
 		claim := func(id string, keep time.Duration) {
 			t.Helper()
-			c := contract.KeyClaim{Key: semel.Key{Consumer: "billing", ID: id}, Token: contract.NewToken(), Lease: time.Millisecond, Keep: keep}
-			if a, err := s.store.ClaimKey(t.Context(), c); err != nil || a.State != contract.KeyClaimed {
+			c := store.KeyClaim{Key: semel.Key{Consumer: "billing", ID: id}, Token: store.NewToken(), Lease: time.Millisecond, Keep: keep}
+			if a, err := s.store.ClaimKey(t.Context(), c); err != nil || a.State != store.KeyClaimed {
 				t.Fatalf("%+v, %v", a, err)
 			}
 		}
@@ -47,7 +47,7 @@ func TestPostgresKeepsLeasedKeys(t *testing.T) {
 	})
 	t.Run("law_5_who_waits_for_a_claim_that_is_being_ended_hears_of_its_end", func(t *testing.T) {
 		s := newShop(t, db, sqlstore.Options{})
-		c := contract.KeyClaim{Key: semel.Key{Consumer: "billing", ID: "a"}, Token: contract.NewToken(), Lease: time.Minute, Keep: time.Hour}
+		c := store.KeyClaim{Key: semel.Key{Consumer: "billing", ID: "a"}, Token: store.NewToken(), Lease: time.Minute, Keep: time.Hour}
 		if _, err := s.store.ClaimKey(t.Context(), c); err != nil {
 			t.Fatal(err)
 		}
@@ -58,10 +58,10 @@ func TestPostgresKeepsLeasedKeys(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		answers := make(chan contract.KeyAnswer, 1)
+		answers := make(chan store.KeyAnswer, 1)
 		go func() {
 			other := c
-			other.Token = contract.NewToken()
+			other.Token = store.NewToken()
 			a, _ := s.store.ClaimKey(context.WithoutCancel(t.Context()), other)
 			answers <- a
 		}()
@@ -69,7 +69,7 @@ func TestPostgresKeepsLeasedKeys(t *testing.T) {
 		if err := tx.Commit(); err != nil {
 			t.Fatal(err)
 		}
-		if a := <-answers; a.State != contract.KeyCompleted {
+		if a := <-answers; a.State != store.KeyCompleted {
 			t.Errorf("it is %v", a.State)
 		}
 	})

@@ -8,9 +8,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // muteConn is a connection that shows nothing of its transaction.
@@ -57,22 +57,22 @@ func TestADriverThatShowsNothing(t *testing.T) {
 	s := newShop(t, db, sqlstore.Options{})
 	t.Run("trap_T99_the_database_is_asked_whether_a_handler_rolled_back", func(t *testing.T) {
 		marks := s.marks(t, "a", "b")
-		b, _ := s.begin(t, contract.TxOptions{}, marks)
-		if b.(contract.TxStatus).TxAborted() {
+		b, _ := s.begin(t, store.TxOptions{}, marks)
+		if b.(store.TxStatus).TxAborted() {
 			t.Error("a batch that stands is called broken")
 		}
 		if err := send(t.Context(), b.Tx(0), "rollback"); err != nil {
 			t.Fatal(err)
 		}
-		if !b.(contract.TxStatus).TxAborted() {
+		if !b.(store.TxStatus).TxAborted() {
 			t.Error("the next handler would write outside of any transaction")
 		}
 		b.Rollback(t.Context())
 		s.works(t, marks)
 	})
 	t.Run("a_swallowed_error_is_found_in_the_same_way", func(t *testing.T) {
-		b, _ := s.begin(t, contract.TxOptions{}, s.marks(t, "c"))
-		if s.spoil(t.Context(), b.Tx(0)) == nil || !b.(contract.TxStatus).TxAborted() {
+		b, _ := s.begin(t, store.TxOptions{}, s.marks(t, "c"))
+		if s.spoil(t.Context(), b.Tx(0)) == nil || !b.(store.TxStatus).TxAborted() {
 			t.Error("a failed transaction is not broken")
 		}
 		b.Rollback(t.Context())

@@ -10,9 +10,10 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // asNewer lets outcomes and states be written as a newer release does.
@@ -35,17 +36,17 @@ func TestMarkersAndRowsOfANewerRelease(t *testing.T) {
 	t.Run("P1_a_row_that_a_newer_release_wrote_is_shown_and_refused", func(t *testing.T) {
 		s := newShop(t, db, sqlstore.Options{})
 		s.asNewer(t)
-		b, _ := s.begin(t, contract.TxOptions{}, s.marks(t, "1"))
-		row := contract.Row{State: contract.StateParked, Message: &semel.Message{}}
-		if r := b.Commit(t.Context(), contract.Ending{Rows: []contract.Row{row}}); r.Outcome != contract.Committed {
+		b, _ := s.begin(t, store.TxOptions{}, s.marks(t, "1"))
+		row := store.Row{State: store.StateParked, Message: &semel.Message{}}
+		if r := b.Commit(t.Context(), store.Ending{Rows: []store.Row{row}}); r.Outcome != store.Committed {
 			t.Fatal(r)
 		}
 		s.exec(t, "update in.semel_inbox set state = 'FUTURE'")
-		rows, err := s.store.Rows(t.Context(), contract.RowFilter{})
+		rows, err := s.store.Rows(t.Context(), store.RowFilter{})
 		if err != nil || len(rows) != 1 || rows[0].State != "FUTURE" || !strings.Contains(rows[0].LastError, "newer release") {
 			t.Fatalf("%+v, %v", rows, err)
 		}
-		a := contract.Act{Verb: "discard", Who: "ana"}
+		a := store.Act{Verb: "discard", Who: "ana"}
 		retried := s.store.Requeue(t.Context(), rows[0].Number, rows[0].Revision, a)
 		for _, err := range []error{retried, s.store.Discard(t.Context(), rows[0].Number, rows[0].Revision, a)} {
 			if !errors.Is(err, semel.ErrState) || !strings.Contains(err.Error(), `the state "FUTURE", written by a newer release`) {
@@ -80,7 +81,7 @@ func (s *shop) heldAmongOthers(t *testing.T, outcome int) {
 		t.Errorf("outcome %d: %s", outcome, got)
 	}
 	s.exec(t, "update in.semel_markers set outcome = 1")
-	if d, err := running.Process(t.Context(), all[1]); err != nil || d.Ending != contract.EndDuplicate || s.Count(t, "held") != 1 {
+	if d, err := running.Process(t.Context(), all[1]); err != nil || d.Ending != source.EndDuplicate || s.Count(t, "held") != 1 {
 		t.Errorf("outcome %d, when it is known: %+v, %v", outcome, d, err)
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"database/sql"
 	"testing"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 func TestATableThatChangesUnderAPreparedStatement(t *testing.T) {
@@ -33,15 +33,15 @@ func TestATableThatChangesUnderAPreparedStatement(t *testing.T) {
 	for name, insert := range ways {
 		t.Run("trap_T102_it_is_nobodys_fault_and_the_next_run_works/"+name, func(t *testing.T) {
 			deliver := func(id string) error {
-				b, _ := s.begin(t, contract.TxOptions{}, s.marks(t, id))
+				b, _ := s.begin(t, store.TxOptions{}, s.marks(t, id))
 				err := insert(t.Context(), b.Tx(0), id)
 				if err == nil {
-					if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.Committed {
+					if r := b.Commit(t.Context(), store.Ending{}); r.Outcome != store.Committed {
 						t.Error(r)
 					}
 					return nil
 				}
-				if c := s.store.Classify(err); c != contract.ClassContended {
+				if c := s.store.Classify(err); c != store.ClassContended {
 					t.Errorf("%v is of class %v, want contended", err, c)
 				}
 				b.Rollback(t.Context())
@@ -60,9 +60,9 @@ func TestATableThatChangesUnderAPreparedStatement(t *testing.T) {
 		})
 	}
 	t.Run("trap_T102_another_thing_that_the_server_does_not_support_is_permanent", func(t *testing.T) {
-		b, _ := s.begin(t, contract.TxOptions{}, s.marks(t, "x"))
+		b, _ := s.begin(t, store.TxOptions{}, s.marks(t, "x"))
 		_, err := b.Tx(0).Exec("select 1 as a group by 1 for update")
-		s.is(t, err, contract.ClassPermanent, "0A000")
+		s.is(t, err, store.ClassPermanent, "0A000")
 		b.Rollback(t.Context())
 	})
 }

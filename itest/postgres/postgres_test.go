@@ -12,10 +12,10 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/stdlib"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 	"github.com/semel-go/semel/storetest"
 )
 
@@ -196,31 +196,31 @@ func send(ctx context.Context, tx *sql.Tx, statement string) error {
 	return err
 }
 
-func (s *shop) marks(t testing.TB, ids ...string) []contract.Mark {
+func (s *shop) marks(t testing.TB, ids ...string) []store.Mark {
 	t.Helper()
 	return sqlsuite.Marks(t, s.Store, "", ids...)
 }
 
-func (s *shop) begin(t testing.TB, o contract.TxOptions, marks []contract.Mark) (contract.Batch[*sql.Tx], []contract.Verdict) {
+func (s *shop) begin(t testing.TB, o store.TxOptions, marks []store.Mark) (store.Batch[*sql.Tx], []store.Verdict) {
 	t.Helper()
 	return sqlsuite.Begin(t, s.Store, o, marks)
 }
 
 // attempt is one batch with an effect for each fresh mark.
-func (s *shop) attempt(t testing.TB, marks []contract.Mark) (contract.Result, error) {
+func (s *shop) attempt(t testing.TB, marks []store.Mark) (store.Result, error) {
 	t.Helper()
 	r, _, err := sqlsuite.Attempt(t, s.Instance, marks)
 	return r, err
 }
 
 // works checks that the marks are applied once, now that the fault is over.
-func (s *shop) works(t testing.TB, marks []contract.Mark) {
+func (s *shop) works(t testing.TB, marks []store.Mark) {
 	t.Helper()
 	sqlsuite.Works(t, s.Instance, marks)
 }
 
 // is checks an error's class and that it says what it should.
-func (s *shop) is(t testing.TB, err error, class contract.Class, says string) {
+func (s *shop) is(t testing.TB, err error, class store.Class, says string) {
 	t.Helper()
 	sqlsuite.Is(t, s.Store, err, class, says)
 }

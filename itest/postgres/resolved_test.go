@@ -8,12 +8,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/internal/sqltext"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // placeholders are what Semel fills in before it sends a statement.
@@ -156,8 +156,8 @@ func TestStatementsResolveToBuiltInObjects(t *testing.T) {
 // beside the objects of the other schema.
 func movesResolve(t *testing.T, dsn string) {
 	db, s := beside(t, dsn)
-	s.ends(t, contract.Applied, uuid(-1, 1), uuid(-60, 2))
-	s.ends(t, contract.Parked, uuid(0, 3))
+	s.ends(t, store.Applied, uuid(-1, 1), uuid(-60, 2))
+	s.ends(t, store.Parked, uuid(0, 3))
 	if err := s.store.BeginMove(t.Context(), sqlstore.Dated{Consumer: "billing", IDTime: identity.UUIDv7, Back: 2}); err != nil {
 		t.Fatal(err)
 	}
@@ -186,7 +186,7 @@ func movesResolve(t *testing.T, dsn string) {
 	}
 	s.nothingKept(t)
 	s.dated(t, 2)
-	wantVerdicts(t, s.ends(t, contract.Applied, uuid(-1, 1), uuid(-60, 2), uuid(0, 3), uuid(0, 4)), isApplied, isApplied, isParked, isFresh)
+	wantVerdicts(t, s.ends(t, store.Applied, uuid(-1, 1), uuid(-60, 2), uuid(0, 3), uuid(0, 4)), isApplied, isApplied, isParked, isFresh)
 	s.retained(t, aDay)
 	s.pass(t)
 }

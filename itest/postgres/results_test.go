@@ -5,22 +5,22 @@ import (
 	"database/sql"
 	"testing"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // results applies messages that keep results of their own.
 func (s *shop) results(t *testing.T, ids ...string) {
 	t.Helper()
 	marks := sqlsuite.Marks[*sql.Tx](t, s.Instance.Store, "shop", ids...)
-	b, _ := sqlsuite.Begin[*sql.Tx](t, s.Instance.Store, contract.TxOptions{}, marks)
+	b, _ := sqlsuite.Begin[*sql.Tx](t, s.Instance.Store, store.TxOptions{}, marks)
 	for i, m := range marks {
-		if err := s.store.KeepResult(t.Context(), b.Tx(i), contract.ResultOf{Scope: m.Scope, ID: m.ID}, []byte("of "+ids[i])); err != nil {
+		if err := s.store.KeepResult(t.Context(), b.Tx(i), store.ResultOf{Scope: m.Scope, ID: m.ID}, []byte("of "+ids[i])); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if r := b.Commit(context.WithoutCancel(t.Context()), contract.Ending{}); r.Outcome != contract.Committed {
+	if r := b.Commit(context.WithoutCancel(t.Context()), store.Ending{}); r.Outcome != store.Committed {
 		t.Fatalf("the commit says %+v", r)
 	}
 }
@@ -68,7 +68,7 @@ func TestResultsGoWithTheirMarkers(t *testing.T) {
 		s.results(t, many(-100, 2500)...)
 		s.exec(t, "update in.semel_markers set at = at - interval '60 days'")
 		s.results(t, uuid(-1, 1))
-		if err := s.store.Retain(t.Context(), contract.Retention{Consumer: "billing", Keep: month}); err != nil {
+		if err := s.store.Retain(t.Context(), store.Retention{Consumer: "billing", Keep: month}); err != nil {
 			t.Fatal(err)
 		}
 		s.printed(t)

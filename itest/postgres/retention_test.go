@@ -9,10 +9,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // oldMarkers are markers of a year, one in a thousand parked with its row, and as many of
@@ -42,7 +42,7 @@ func keeping(t *testing.T, db *sql.DB, keep time.Duration) *shop {
 	for _, statement := range oldMarkers {
 		s.exec(t, statement)
 	}
-	if err := s.store.Retain(t.Context(), contract.Retention{Consumer: "billing", Keep: keep}); err != nil {
+	if err := s.store.Retain(t.Context(), store.Retention{Consumer: "billing", Keep: keep}); err != nil {
 		t.Fatal(err)
 	}
 	return s
@@ -130,11 +130,11 @@ func TestAReaperOfTheDatabasesOwn(t *testing.T) {
 		if k, err := s.store.Retentions(t.Context(), "billing"); err != nil || k[0].Low.IsZero() || !k[0].First.IsZero() && k[0].First.Before(k[0].Low) {
 			t.Errorf("%+v, %v", k, err)
 		}
-		again, err := s.store.Reap(t.Context(), contract.Reaping{Consumer: "billing", Most: 1000})
+		again, err := s.store.Reap(t.Context(), store.Reaping{Consumer: "billing", Most: 1000})
 		if err != nil || again.Markers != 0 {
 			t.Errorf("a reaper finds %+v, %v", again, err)
 		}
-		if err := s.store.Retain(t.Context(), contract.Retention{Consumer: "billing", Keep: time.Hour, Off: true}); err != nil {
+		if err := s.store.Retain(t.Context(), store.Retention{Consumer: "billing", Keep: time.Hour, Off: true}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := db.ExecContext(t.Context(), call); err != nil {
@@ -158,8 +158,8 @@ func TestReapersAtOnce(t *testing.T) {
 		var all sync.WaitGroup
 		for range 20 {
 			all.Go(func() {
-				for next := (contract.ReapMark{}); !next.Done; {
-					r, err := s.store.Reap(t.Context(), contract.Reaping{Consumer: "billing", Most: 500, After: next})
+				for next := (store.ReapMark{}); !next.Done; {
+					r, err := s.store.Reap(t.Context(), store.Reaping{Consumer: "billing", Most: 500, After: next})
 					if err != nil {
 						t.Error(err)
 						return
@@ -185,7 +185,7 @@ func TestReapersAtOnce(t *testing.T) {
 	t.Run("trap_T66_who_comes_second_is_told_and_another_consumer_goes_on", func(t *testing.T) {
 		s := newShop(t, db, sqlstore.Options{})
 		for _, consumer := range []string{"billing", "audit"} {
-			if err := s.store.Retain(t.Context(), contract.Retention{Consumer: consumer, Keep: time.Hour}); err != nil {
+			if err := s.store.Retain(t.Context(), store.Retention{Consumer: consumer, Keep: time.Hour}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -200,7 +200,7 @@ func TestReapersAtOnce(t *testing.T) {
 		}
 		_ = rows.Close()
 		for consumer, want := range map[string]bool{"billing": true, "audit": false} {
-			if r, err := s.store.Reap(t.Context(), contract.Reaping{Consumer: consumer, Most: 10}); err != nil || r.Elsewhere != want {
+			if r, err := s.store.Reap(t.Context(), store.Reaping{Consumer: consumer, Most: 10}); err != nil || r.Elsewhere != want {
 				t.Errorf("%s: %+v, %v", consumer, r, err)
 			}
 		}
@@ -220,8 +220,8 @@ func TestReapersAtOnce(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 		defer cancel()
-		for next := (contract.ReapMark{}); !next.Done; {
-			r, err := s.store.Reap(ctx, contract.Reaping{Consumer: "billing", Most: 5000, After: next})
+		for next := (store.ReapMark{}); !next.Done; {
+			r, err := s.store.Reap(ctx, store.Reaping{Consumer: "billing", Most: 5000, After: next})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -244,7 +244,7 @@ func TestTheIndexesOfTheReaper(t *testing.T) {
 			if _, err := s.store.Advance(t.Context(), "billing"); err == nil || !strings.Contains(err.Error(), "semel migrate up") {
 				t.Errorf("%s: Advance says %v", broken, err)
 			}
-			if err := s.store.Retain(t.Context(), contract.Retention{Consumer: "billing", Keep: month}); err == nil || !strings.Contains(err.Error(), "semel migrate up") {
+			if err := s.store.Retain(t.Context(), store.Retention{Consumer: "billing", Keep: month}); err == nil || !strings.Contains(err.Error(), "semel migrate up") {
 				t.Errorf("%s: Retain says %v", broken, err)
 			}
 			writer, err := s.db.BeginTx(t.Context(), nil)
@@ -294,7 +294,7 @@ func TestWhatLiesAtTheLowWaterMark(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.store.Retain(t.Context(), contract.Retention{Consumer: "billing", Keep: time.Hour}); err != nil {
+		if err := s.store.Retain(t.Context(), store.Retention{Consumer: "billing", Keep: time.Hour}); err != nil {
 			t.Fatal(err)
 		}
 		s.exec(t, "update in.semel_retention set progress_at = '2026-01-01 12:00:00.000007+00'")
@@ -304,14 +304,14 @@ func TestWhatLiesAtTheLowWaterMark(t *testing.T) {
 		if at, err := s.store.Advance(t.Context(), "billing"); err != nil || !at.Equal(low) {
 			t.Fatalf("the low-water mark is %v, %v", at, err)
 		}
-		if r, err := s.store.Reap(t.Context(), contract.Reaping{Consumer: "billing", Most: 10}); err != nil || r.Markers != 1 {
+		if r, err := s.store.Reap(t.Context(), store.Reaping{Consumer: "billing", Most: 10}); err != nil || r.Markers != 1 {
 			t.Errorf("%+v was removed, %v", r, err)
 		}
-		aged := func(id string, at time.Time) contract.Mark {
-			return contract.Mark{Scope: scope, ID: []byte(id), As: contract.Applied, Age: at}
+		aged := func(id string, at time.Time) store.Mark {
+			return store.Mark{Scope: scope, ID: []byte(id), As: store.Applied, Age: at}
 		}
 		v := sqlsuite.Asked[*sql.Tx](t, s.store, aged("a", low), aged("b", low.Add(-time.Microsecond)), aged("0", low))
-		if v[0].Kind != contract.Fresh || v[1].Kind != contract.Old || v[2].Kind != contract.Seen {
+		if v[0].Kind != store.Fresh || v[1].Kind != store.Old || v[2].Kind != store.Seen {
 			t.Errorf("the verdicts are %+v", v)
 		}
 	})

@@ -6,10 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 func TestASampleReadsLittle(t *testing.T) {
@@ -28,21 +28,21 @@ func TestASampleReadsLittle(t *testing.T) {
 	s.exec(t, "analyze in.semel_markers")
 	statements := sqlstore.Statements(s.store, sqlform.Revision12{})
 	t.Run("trap_T81_rows_are_counted_by_their_state_up_to_a_number", func(t *testing.T) {
-		for _, state := range []contract.RowState{contract.StateReceived, contract.StateBlocked, contract.StateParked} {
+		for _, state := range []store.RowState{store.StateReceived, store.StateBlocked, store.StateParked} {
 			text := plan(t, db, "explain (analyze, buffers) "+statements.SampleRows, string(state))
 			if strings.Contains(text, "Seq Scan on semel_inbox") || !strings.Contains(text, "semel_inbox_state") || strings.Contains(text, "Sort Key: semel_inbox.due_at") {
 				t.Errorf("the plan of %s:\n%s", state, text)
 			}
 		}
 		rows, err := sqlsuite.Sampled(t.Context(), func(ctx context.Context) (sqlstore.Sampled, error) {
-			return s.store.SampleRows(ctx, contract.StateReceived)
+			return s.store.SampleRows(ctx, store.StateReceived)
 		})
 		// A busy machine takes longer than a look may, and fewer are counted then.
 		if n := rows.Consumers["billing"].Rows + rows.Consumers["audit"].Rows; err != nil || !rows.AtLeast || n != sqlstore.MostSampled+1 && n != sqlstore.MostSampled/5+1 && n != sqlstore.MostSampled/25+1 {
 			t.Errorf("%+v: %v", rows, err)
 		}
 		rows, err = sqlsuite.Sampled(t.Context(), func(ctx context.Context) (sqlstore.Sampled, error) {
-			return s.store.SampleRows(ctx, contract.StateBlocked)
+			return s.store.SampleRows(ctx, store.StateBlocked)
 		})
 		if r := rows.Consumers["billing"]; err != nil || rows.AtLeast || r.Rows != 1 || r.Gap < time.Hour || r.Gap > 2*time.Hour || r.Oldest.Round(time.Second) != r.Gap.Round(time.Second) {
 			t.Errorf("%+v: %v", rows, err)
@@ -51,7 +51,7 @@ func TestASampleReadsLittle(t *testing.T) {
 	t.Run("K4_what_is_dated_ahead_of_the_stores_clock_has_no_age_yet", func(t *testing.T) {
 		s.exec(t, "update in.semel_inbox set received_at = now() + interval '1 hour' where state = 'BLOCKED'")
 		rows, err := sqlsuite.Sampled(t.Context(), func(ctx context.Context) (sqlstore.Sampled, error) {
-			return s.store.SampleRows(ctx, contract.StateBlocked)
+			return s.store.SampleRows(ctx, store.StateBlocked)
 		})
 		if r := rows.Consumers["billing"]; err != nil || r.Rows != 1 || r.Oldest != 0 || r.Gap != 0 {
 			t.Errorf("%+v: %v", rows, err)
@@ -66,7 +66,7 @@ func TestASampleReadsLittle(t *testing.T) {
 			t.Errorf("%+v: %v", tables, err)
 		}
 		outcomes, err := sqlsuite.Sampled(t.Context(), s.store.SampleOutcomes)
-		if n, parked := outcomes[contract.Applied], outcomes[contract.Parked]; err != nil || n < 70_000 || n > 90_000 || parked < 15_000 || parked > 25_000 || len(outcomes) != 2 {
+		if n, parked := outcomes[store.Applied], outcomes[store.Parked]; err != nil || n < 70_000 || n > 90_000 || parked < 15_000 || parked > 25_000 || len(outcomes) != 2 {
 			t.Errorf("%+v: %v", outcomes, err)
 		}
 		if text := plan(t, db, "explain (analyze, buffers) "+statements.SampleOutcomes); strings.Contains(text, "Scan on semel_markers") {
@@ -74,10 +74,10 @@ func TestASampleReadsLittle(t *testing.T) {
 		}
 	})
 	t.Run("K4_how_far_reapers_are_and_which_replays_run", func(t *testing.T) {
-		if err := s.store.Retain(t.Context(), contract.Retention{Consumer: "billing", Keep: time.Hour}); err != nil {
+		if err := s.store.Retain(t.Context(), store.Retention{Consumer: "billing", Keep: time.Hour}); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.store.Retain(t.Context(), contract.Retention{Consumer: "keeps"}); err != nil {
+		if err := s.store.Retain(t.Context(), store.Retention{Consumer: "keeps"}); err != nil {
 			t.Fatal(err)
 		}
 		s.exec(t, "update in.semel_retention set progress_at = now() - interval '2 hours', walked_to = now() - interval '4 hours'")
@@ -99,7 +99,7 @@ func TestASampleReadsLittle(t *testing.T) {
 		if _, err := tx.ExecContext(t.Context(), s.in("lock table in.semel_inbox in access exclusive mode")); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := s.store.SampleRows(t.Context(), contract.StateParked); err == nil || !strings.Contains(err.Error(), "statement timeout") {
+		if _, err := s.store.SampleRows(t.Context(), store.StateParked); err == nil || !strings.Contains(err.Error(), "statement timeout") {
 			t.Errorf("it says %v", err)
 		}
 	})
@@ -117,7 +117,7 @@ func TestMarkersThatAreKeptByDayAreEstimated(t *testing.T) {
 			t.Errorf("%+v: %v", tables, err)
 		}
 		outcomes, err := sqlsuite.Sampled(t.Context(), s.store.SampleOutcomes)
-		if err != nil || outcomes[contract.Applied] < 4_900 || outcomes[contract.Waiting] < 4_900 || outcomes[contract.Applied]+outcomes[contract.Waiting] != 10_000 {
+		if err != nil || outcomes[store.Applied] < 4_900 || outcomes[store.Waiting] < 4_900 || outcomes[store.Applied]+outcomes[store.Waiting] != 10_000 {
 			t.Errorf("%+v: %v", outcomes, err)
 		}
 	})

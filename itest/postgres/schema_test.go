@@ -9,10 +9,11 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/sqlsuite"
+	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 func TestMigrations(t *testing.T) {
@@ -20,8 +21,8 @@ func TestMigrations(t *testing.T) {
 	t.Run("a_missing_schema_is_named_with_its_command", func(t *testing.T) {
 		s := bare(t, db, sqlstore.Options{Schema: "nowhere"})
 		sqlsuite.Refused(t, s.Check(t.Context()), "0001_first")
-		_, _, err := s.Begin(t.Context(), contract.TxOptions{}, nil)
-		if c := s.Classify(err); c != contract.ClassDown || !strings.Contains(err.Error(), "semel migrate up") {
+		_, _, err := s.Begin(t.Context(), store.TxOptions{}, nil)
+		if c := s.Classify(err); c != store.ClassDown || !strings.Contains(err.Error(), "semel migrate up") {
 			t.Errorf("%v is of class %v, want down with the command", err, c)
 		}
 	})
@@ -89,11 +90,11 @@ func TestPrintedMigrations(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			b, v, err := s.Begin(t.Context(), contract.TxOptions{}, []contract.Mark{{Scope: scope, ID: []byte("a"), As: contract.Applied}})
-			if err != nil || v[0].Kind != contract.Fresh {
+			b, v, err := s.Begin(t.Context(), store.TxOptions{}, []store.Mark{{Scope: scope, ID: []byte("a"), As: store.Applied}})
+			if err != nil || v[0].Kind != store.Fresh {
 				t.Fatal(v, err)
 			}
-			if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.Committed {
+			if r := b.Commit(t.Context(), store.Ending{}); r.Outcome != store.Committed {
 				t.Error(r)
 			}
 		}
@@ -138,7 +139,7 @@ func TestTheSchemaIsLookedAtAtStart(t *testing.T) {
 func TestMarkersCanBeRead(t *testing.T) {
 	s := newShop(t, fresh(t), sqlstore.Options{})
 	want := []string{"0190a5e2-7d0b-7c3e-8f00-0123456789ab", `\377\000x`, "größe", strings.Repeat("long", 200)}
-	if r, err := s.attempt(t, s.marks(t, want[0], "\xff\x00x", want[2], want[3])); err != nil || r.Outcome != contract.Committed {
+	if r, err := s.attempt(t, s.marks(t, want[0], "\xff\x00x", want[2], want[3])); err != nil || r.Outcome != store.Committed {
 		t.Fatal(r, err)
 	}
 	rows, err := s.db.Query(s.in(`select consumer, id, outcome from in.semel_markers_readable order by id collate "C"`))
@@ -192,20 +193,20 @@ func TestARoleThatCannotCreate(t *testing.T) {
 			t.Errorf("a complete schema was migrated: %v, %v", applied, err)
 		}
 		marks := s.marks(t, "a", "b")
-		b, _ := s.begin(t, contract.TxOptions{Serial: true}, marks)
-		rows := []contract.Row{{Mark: 0, State: contract.StateParked, Message: &semel.Message{Body: []byte("x")}}}
-		if r := b.Commit(t.Context(), contract.Ending{Trim: []int{1}, Rows: rows}); r.Outcome != contract.Committed {
+		b, _ := s.begin(t, store.TxOptions{Serial: true}, marks)
+		rows := []store.Row{{Mark: 0, State: store.StateParked, Message: &semel.Message{Body: []byte("x")}}}
+		if r := b.Commit(t.Context(), store.Ending{Trim: []int{1}, Rows: rows}); r.Outcome != store.Committed {
 			t.Fatal(r)
 		}
 		s.works(t, marks[1:])
-		found, err := s.store.Rows(t.Context(), contract.RowFilter{})
+		found, err := s.store.Rows(t.Context(), store.RowFilter{})
 		if err != nil || len(found) != 1 {
 			t.Fatal(found, err)
 		}
-		if err := s.store.Discard(t.Context(), found[0].Number, found[0].Revision, contract.Act{Verb: "discard", Who: "ana"}); err != nil {
+		if err := s.store.Discard(t.Context(), found[0].Number, found[0].Revision, store.Act{Verb: "discard", Who: "ana"}); err != nil {
 			t.Error(err)
 		}
-		if err := s.store.SavePosition(t.Context(), "c", "l", contract.Position{Offset: 1}); err != nil {
+		if err := s.store.SavePosition(t.Context(), "c", "l", source.Position{Offset: 1}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -219,8 +220,8 @@ func TestARoleThatCannotCreate(t *testing.T) {
 	})
 	t.Run("a_right_that_is_missing_is_the_stores_failure_with_its_remedy", func(t *testing.T) {
 		services.Exec(t, dsn, fmt.Sprintf("revoke insert on all tables in schema %q from %s", owner.schema, one[string](t, db, "select current_user")))
-		_, _, err := s.store.Begin(t.Context(), contract.TxOptions{}, s.marks(t, "c"))
-		s.is(t, err, contract.ClassDown, "grant the role")
+		_, _, err := s.store.Begin(t.Context(), store.TxOptions{}, s.marks(t, "c"))
+		s.is(t, err, store.ClassDown, "grant the role")
 	})
 }
 

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // olds are the types that a column of ids may have, with a value and the id
@@ -26,9 +26,9 @@ var olds = []struct{ column, value, id string }{
 }
 
 // verdict asks what became of an id, and leaves no trace.
-func (s *shop) verdict(t testing.TB, id string) contract.Verdict {
+func (s *shop) verdict(t testing.TB, id string) store.Verdict {
 	t.Helper()
-	b, v := s.begin(t, contract.TxOptions{}, s.marks(t, id))
+	b, v := s.begin(t, store.TxOptions{}, s.marks(t, id))
 	b.Rollback(t.Context())
 	return v[0]
 }
@@ -54,7 +54,7 @@ func TestSeeding(t *testing.T) {
 			if sum := s.seed(t, sqlstore.Seed{Table: table, ID: "the Id"}); sum != (sqlstore.Seeded{Read: 1, Written: 1}) {
 				t.Errorf("%s: %+v", old.column, sum)
 			}
-			if v := s.verdict(t, old.id); !v.Already(contract.Applied) {
+			if v := s.verdict(t, old.id); !v.Already(store.Applied) {
 				t.Errorf("%s: the verdict on %q is %s", old.column, old.id, v)
 			}
 		}
@@ -81,7 +81,7 @@ func TestSeeding(t *testing.T) {
 		if sum.Written != 5 {
 			t.Errorf("%+v", sum)
 		}
-		if v := s.verdict(t, "2"); v.Kind != contract.Fresh {
+		if v := s.verdict(t, "2"); v.Kind != store.Fresh {
 			t.Errorf("another source's verdict is %s", v)
 		}
 		if n := one[int](t, db, s.in("select count(*) from in.semel_markers_readable where source = 'shop' and id = '2'")); n != 1 {
@@ -135,14 +135,14 @@ func interruptedSeeding(t *testing.T, db *sql.DB) {
 func seedingBeside(t *testing.T, db *sql.DB) {
 	s := newShop(t, db, sqlstore.Options{})
 	s.exec(t, "create table in.old as select lpad(n::text, 4, '0') as id from generate_series(0, 999) n")
-	inFlight, _ := s.begin(t, contract.TxOptions{}, s.marks(t, "0500"))
+	inFlight, _ := s.begin(t, store.TxOptions{}, s.marks(t, "0500"))
 	var beside sync.WaitGroup
 	beside.Go(func() {
 		until(t, db, s.in("select exists (select 1 from pg_stat_activity where datname = current_database() and wait_event = 'transactionid')"))
-		if v := s.verdict(t, "0007"); !v.Already(contract.Applied) {
+		if v := s.verdict(t, "0007"); !v.Already(store.Applied) {
 			t.Errorf("the verdict on a seeded id is %s", v)
 		}
-		if r := inFlight.Commit(context.WithoutCancel(t.Context()), contract.Ending{}); r.Outcome != contract.Committed {
+		if r := inFlight.Commit(context.WithoutCancel(t.Context()), store.Ending{}); r.Outcome != store.Committed {
 			t.Errorf("the batch in flight: %+v", r)
 		}
 	})

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 func TestAClaimLeavesOutRowsThatOthersHaveLocked(t *testing.T) {
@@ -17,13 +17,13 @@ func TestAClaimLeavesOutRowsThatOthersHaveLocked(t *testing.T) {
 	t.Run("D3_law_13_and_waits_for_nobody", func(t *testing.T) {
 		s := newShop(t, db, sqlstore.Options{})
 		marks := sqlsuite.Marks[*sql.Tx](t, s.store, "shop", "a", "b", "c")
-		ending := contract.Ending{}
+		ending := store.Ending{}
 		for i := range marks {
-			marks[i].As = contract.Waiting
-			ending.Rows = append(ending.Rows, contract.Row{Mark: i, State: contract.StateReceived, Message: &semel.Message{Body: []byte("x")}})
+			marks[i].As = store.Waiting
+			ending.Rows = append(ending.Rows, store.Row{Mark: i, State: store.StateReceived, Message: &semel.Message{Body: []byte("x")}})
 		}
-		b, _ := sqlsuite.Begin[*sql.Tx](t, s.store, contract.TxOptions{}, marks)
-		if r := b.Commit(t.Context(), ending); r.Outcome != contract.Committed {
+		b, _ := sqlsuite.Begin[*sql.Tx](t, s.store, store.TxOptions{}, marks)
+		if r := b.Commit(t.Context(), ending); r.Outcome != store.Committed {
 			t.Fatalf("%+v", r)
 		}
 		other, err := db.BeginTx(t.Context(), nil)
@@ -36,7 +36,7 @@ func TestAClaimLeavesOutRowsThatOthersHaveLocked(t *testing.T) {
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		got, err := s.store.Claim(ctx, contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 10, Lease: time.Minute})
+		got, err := s.store.Claim(ctx, store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 10, Lease: time.Minute})
 		if err != nil || len(got) != 2 || got[0].Row.Key.ID != "b" || got[1].Row.Key.ID != "c" {
 			t.Errorf("claimed %+v, %v; want the two rows that nobody has locked", got, err)
 		}
@@ -47,7 +47,7 @@ func TestADayThatIsWrittenToWhileItIsLocked(t *testing.T) {
 	t.Run("trap_T68_is_not_dropped_with_what_has_come_meanwhile", func(t *testing.T) {
 		s := newShop(t, fresh(t), sqlstore.Options{}).dated(t, 6)
 		s.retained(t, 2*aDay)
-		s.ends(t, contract.Parked, uuid(-4, 1))
+		s.ends(t, store.Parked, uuid(-4, 1))
 		if r := s.pass(t); r.Days != 3 {
 			t.Fatalf("%+v was dropped, want the three days that hold nothing", r)
 		}
@@ -87,6 +87,6 @@ func TestADayThatIsWrittenToWhileItIsLocked(t *testing.T) {
 		if days += s.pass(t).Days; days != 0 {
 			t.Error("the day was dropped")
 		}
-		wantVerdicts(t, s.ends(t, contract.Applied, uuid(-4, 1)), isParked)
+		wantVerdicts(t, s.ends(t, store.Applied, uuid(-4, 1)), isParked)
 	})
 }

@@ -9,9 +9,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // manySources has a consumer with so many sources, of which each hundredth has a row that is
@@ -61,7 +61,7 @@ func TestSourcesThatAProducerChooses(t *testing.T) {
 			most     int
 			blocks   int
 		}{{"billing", 10, 1000}, {"nobody", 10, 50}} {
-			text := plan(t, db, "explain (analyze, buffers) "+statements.Claim, true, []byte(c.consumer), int64(contract.NewToken()), c.most, int64(0), int64(30_000), "")
+			text := plan(t, db, "explain (analyze, buffers) "+statements.Claim, true, []byte(c.consumer), int64(store.NewToken()), c.most, int64(0), int64(30_000), "")
 			if n := blocksRead(t, text); n > c.blocks || strings.Contains(text, "Seq Scan on semel_scopes") || strings.Contains(text, "JIT") {
 				t.Errorf("a claim of %d rows of %s read %d blocks of the database, want at most %d:\n%s", c.most, c.consumer, n, c.blocks, text)
 			}
@@ -80,7 +80,7 @@ func TestSourcesThatAProducerChooses(t *testing.T) {
 			t.Errorf("%+v are pending, %v", p, err)
 		}
 		claim := func(consumer string, most int) (numbers []int64) {
-			all, err := s.store.Claim(t.Context(), contract.ClaimOptions{Consumer: consumer, Token: contract.NewToken(), Most: most, Lease: time.Minute})
+			all, err := s.store.Claim(t.Context(), store.ClaimOptions{Consumer: consumer, Token: store.NewToken(), Most: most, Lease: time.Minute})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -133,7 +133,7 @@ func TestTheReaperOfManySources(t *testing.T) {
 		s := newShop(t, db, sqlstore.Options{})
 		s.exec(t, `insert into in.semel_scopes (consumer, source, generation) select 'billing', ('/shops/' || n)::bytea, 0 from generate_series(1, $1::int) n`, sources)
 		s.exec(t, `insert into in.semel_markers (scope, id, outcome, version, at) select number, '\x0061', 1, 0, now() - interval '2 hours' from in.semel_scopes`)
-		if err := s.store.Retain(t.Context(), contract.Retention{Consumer: "billing", Keep: time.Hour}); err != nil {
+		if err := s.store.Retain(t.Context(), store.Retention{Consumer: "billing", Keep: time.Hour}); err != nil {
 			t.Fatal(err)
 		}
 		return s
@@ -174,15 +174,15 @@ func TestTheReaperOfManySources(t *testing.T) {
 		s := old(t, 1500)
 		s.advanced(t)
 		s.exec(t, "update in.semel_scopes set low = null where number = 700") // as of one that another process made meanwhile
-		if sum := s.walked(t, contract.Reaping{Most: 1000}); sum.Markers != 0 || s.left(t, "billing") != 1500 {
+		if sum := s.walked(t, store.Reaping{Most: 1000}); sum.Markers != 0 || s.left(t, "billing") != 1500 {
 			t.Errorf("it removed %+v, and a copy may come under a source that has no mark", sum)
 		}
 		s.exec(t, "update in.semel_scopes set low = now() - interval '1 day' where number = 700")
-		if sum := s.walked(t, contract.Reaping{Most: 1000}); sum.Markers != 0 {
+		if sum := s.walked(t, store.Reaping{Most: 1000}); sum.Markers != 0 {
 			t.Errorf("it removed %+v, and a copy may come under a source whose mark is earlier", sum)
 		}
 		s.advanced(t)
-		if sum := s.walked(t, contract.Reaping{Most: 1000}); sum.Markers != 1500 {
+		if sum := s.walked(t, store.Reaping{Most: 1000}); sum.Markers != 1500 {
 			t.Errorf("it removed %+v, want all of 1,500", sum)
 		}
 	})

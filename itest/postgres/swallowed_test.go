@@ -4,10 +4,10 @@ import (
 	"database/sql"
 	"testing"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 func TestASwallowedInsertIsNoticedInATable(t *testing.T) {
@@ -20,7 +20,7 @@ func TestASwallowedInsertIsNoticedInATable(t *testing.T) {
 	t.Run("trap_T145_a_rule_that_swallows_acts_is_noticed", func(t *testing.T) {
 		s.exec(t, "create rule eats as on insert to in.semel_acts do instead nothing")
 		defer s.exec(t, "drop rule eats on in.semel_acts")
-		if err := s.store.Pause(t.Context(), "billing", true, contract.Act{Verb: "pause", Who: "ana"}); err == nil {
+		if err := s.store.Pause(t.Context(), "billing", true, store.Act{Verb: "pause", Who: "ana"}); err == nil {
 			t.Error("a consumer is paused, and nothing tells by whom")
 		}
 		sqlsuite.Refused(t, s.store.Check(t.Context()), "semel_acts has the rule eats")
@@ -31,9 +31,9 @@ func TestATableOfDaysWhoseRowIsGone(t *testing.T) {
 	db := fresh(t)
 	t.Run("trap_T145_a_deleted_row_of_dated_is_noticed_at_start_and_no_second_table_is_made", func(t *testing.T) {
 		s := newShop(t, db, sqlstore.Options{}).dated(t, 0)
-		s.ends(t, contract.Applied, uuid(0, 1))
+		s.ends(t, store.Applied, uuid(0, 1))
 		s.exec(t, "delete from in.semel_dated")
-		b, v, err := s.store.Begin(t.Context(), contract.TxOptions{}, sqlsuite.Marks[*sql.Tx](t, s.store, "shop", uuid(0, 1)))
+		b, v, err := s.store.Begin(t.Context(), store.TxOptions{}, sqlsuite.Marks[*sql.Tx](t, s.store, "shop", uuid(0, 1)))
 		if err == nil {
 			b.Rollback(t.Context())
 			t.Errorf("a process that runs goes on: %+v", v)

@@ -4,12 +4,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // walked is the sum of a pass from its begin to its end.
-func (s *shop) walked(t *testing.T, o contract.Reaping) (sum contract.Reaped) {
+func (s *shop) walked(t *testing.T, o store.Reaping) (sum store.Reaped) {
 	t.Helper()
 	o.Consumer = "billing"
 	for calls, over := 0, false; !over; calls++ {
@@ -49,9 +49,9 @@ func TestTheReaperWalksThroughTheTable(t *testing.T) {
 	t.Run("H3_trap_T69_a_walk_begins_where_the_last_one_came_to_and_goes_all_the_way_round", func(t *testing.T) {
 		s := keeping(t, db, month)
 		s.advanced(t)
-		var first contract.Reaped
+		var first store.Reaped
 		for after := first.Next; s.block(t) < 200 && !after.Done; after = first.Next {
-			done, err := s.store.Reap(t.Context(), contract.Reaping{Consumer: "billing", Most: 1000, After: after})
+			done, err := s.store.Reap(t.Context(), store.Reaping{Consumer: "billing", Most: 1000, After: after})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -63,10 +63,10 @@ func TestTheReaperWalksThroughTheTable(t *testing.T) {
 		}
 		// It ended there, as with its process. What lies before is due by now, too.
 		s.exec(t, "update in.semel_markers set at = now() - interval '2 years' where ctid < '(20,0)'")
-		if done, err := s.store.Reap(t.Context(), contract.Reaping{Consumer: "billing", Most: 1000}); err != nil || done.Next.Block < began {
+		if done, err := s.store.Reap(t.Context(), store.Reaping{Consumer: "billing", Most: 1000}); err != nil || done.Next.Block < began {
 			t.Errorf("the next walk is at block %d and began at %d, %v", done.Next.Block, began, err)
 		}
-		s.walked(t, contract.Reaping{Most: 1000})
+		s.walked(t, store.Reaping{Most: 1000})
 		var due int
 		err := s.db.QueryRowContext(t.Context(), s.in(`select count(*) from in.semel_markers m join in.semel_scopes s on s.number = m.scope
 where s.consumer = 'billing' and m.at < s.low and m.outcome <> 3`)).Scan(&due)
@@ -80,22 +80,22 @@ where s.consumer = 'billing' and m.at < s.low and m.outcome <> 3`)).Scan(&due)
 	t.Run("H3_a_walk_through_many_blocks_rests_before_the_next", func(t *testing.T) {
 		s := keeping(t, db, month)
 		to := s.advanced(t)
-		s.walked(t, contract.Reaping{Most: 5000, Rest: time.Hour})
+		s.walked(t, store.Reaping{Most: 5000, Rest: time.Hour})
 		left := s.left(t, "billing")
 		if k, err := s.store.Retentions(t.Context(), "billing"); err != nil || !k[0].First.IsZero() {
 			t.Errorf("it is behind since %v, and removed all up to %v, %v", k[0].First, to, err)
 		}
-		if err := s.store.Retain(t.Context(), contract.Retention{Consumer: "billing", Keep: month / 2}); err != nil {
+		if err := s.store.Retain(t.Context(), store.Retention{Consumer: "billing", Keep: month / 2}); err != nil {
 			t.Fatal(err)
 		}
 		due := s.advanced(t)
 		if k, err := s.store.Retentions(t.Context(), "billing"); err != nil || !k[0].First.Before(due) || k[0].First.Before(to) {
 			t.Errorf("it is behind since %v, and removed all up to %v, %v", k[0].First, to, err)
 		}
-		if sum := s.walked(t, contract.Reaping{Most: 5000, Rest: time.Hour}); sum.Markers != 0 || s.left(t, "billing") != left {
+		if sum := s.walked(t, store.Reaping{Most: 5000, Rest: time.Hour}); sum.Markers != 0 || s.left(t, "billing") != left {
 			t.Errorf("while it rests it removed %+v", sum)
 		}
-		if sum := s.walked(t, contract.Reaping{Most: 5000}); sum.Markers < ofAMonth/2-10 || sum.Markers > ofAMonth/2 {
+		if sum := s.walked(t, store.Reaping{Most: 5000}); sum.Markers < ofAMonth/2-10 || sum.Markers > ofAMonth/2 {
 			t.Errorf("after it %d were removed, want %d but the parked ones", sum.Markers, ofAMonth/2)
 		}
 	})
@@ -105,13 +105,13 @@ where s.consumer = 'billing' and m.at < s.low and m.outcome <> 3`)).Scan(&due)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := s.store.Retain(t.Context(), contract.Retention{Consumer: "billing", Keep: time.Hour}); err != nil {
+		if err := s.store.Retain(t.Context(), store.Retention{Consumer: "billing", Keep: time.Hour}); err != nil {
 			t.Fatal(err)
 		}
 		s.exec(t, `insert into in.semel_markers (scope, id, outcome, version, at)
 select $1, '\x00'::bytea || n::text::bytea, case when n % 2 = 0 then 3 else 1 end, 0, now() - interval '1 day' from generate_series(1, 20) n`, scope)
 		s.advanced(t)
-		if sum := s.walked(t, contract.Reaping{Most: 1}); sum.Markers != 10 || sum.Kept != 10 {
+		if sum := s.walked(t, store.Reaping{Most: 1}); sum.Markers != 10 || sum.Kept != 10 {
 			t.Errorf("of ten that may go and ten that stay it says %+v", sum)
 		}
 	})

@@ -4,8 +4,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // BenchmarkWalk removes half a million markers that are all due, in calls of a thousand, and
@@ -19,7 +19,7 @@ func BenchmarkWalk(b *testing.B) {
 		if err != nil {
 			b.Fatal(err)
 		}
-		if err := s.store.Retain(b.Context(), contract.Retention{Consumer: "billing", Keep: time.Hour}); err != nil {
+		if err := s.store.Retain(b.Context(), store.Retention{Consumer: "billing", Keep: time.Hour}); err != nil {
 			b.Fatal(err)
 		}
 		s.exec(b, `insert into in.semel_markers (scope, id, outcome, version, at)
@@ -30,8 +30,8 @@ select $1, '\x01'::bytea || uuid_send(gen_random_uuid()), 1, 0, now() - interval
 		}
 		b.StartTimer()
 		began, removed := time.Now(), int64(0)
-		for next := (contract.ReapMark{}); !next.Done; {
-			done, err := s.store.Reap(b.Context(), contract.Reaping{Consumer: "billing", Most: 1000, After: next})
+		for next := (store.ReapMark{}); !next.Done; {
+			done, err := s.store.Reap(b.Context(), store.Reaping{Consumer: "billing", Most: 1000, After: next})
 			if err != nil {
 				b.Fatal(err)
 			}

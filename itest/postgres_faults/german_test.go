@@ -8,10 +8,10 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/workload"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // german is a private server that speaks German.
@@ -70,7 +70,7 @@ func TestAServerThatSpeaksGerman(t *testing.T) {
 				c.Retry.Attempts = 2
 			}})
 			around(t, w, message("twice", `{}`), message("zero", `{}`), message("nowhere", `{}`), message("raised", `{}`), message("late", `{}`), message("slow", `{}`))
-			if effects, marker := w.effects("twice"), w.marker("twice"); effects != 0 || marker != int(contract.Applied) {
+			if effects, marker := w.effects("twice"), w.marker("twice"); effects != 0 || marker != int(store.Applied) {
 				t.Errorf("twice has %d effects and the marker %d, want none, applied", effects, marker)
 			}
 			w.parked("zero", "permanent failure", "Division durch Null")

@@ -6,39 +6,39 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 func TestRowSecurityOnSemelsTables(t *testing.T) {
 	_, dsn := withRole(t)
 	db := look(t, migrated(t, dsn))
-	store, err := sqlstore.Postgres(db, sqlstore.Options{})
+	st, err := sqlstore.Postgres(db, sqlstore.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	scope, err := store.Scope(t.Context(), "billing", "", 0)
+	scope, err := st.Scope(t.Context(), "billing", "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	const remedy = `alter table "public".semel_markers disable row level security`
 	refused := func(t *testing.T) {
 		t.Helper()
-		if err := store.Check(t.Context()); !errors.Is(err, semel.ErrSchema) || !strings.Contains(err.Error(), remedy) {
+		if err := st.Check(t.Context()); !errors.Is(err, semel.ErrSchema) || !strings.Contains(err.Error(), remedy) {
 			t.Errorf("got %v, want ErrSchema and %q", err, remedy)
 		}
 	}
 	exec(t, db, "alter table semel_markers enable row level security")
 	t.Run("trap_T98_row_security_that_does_not_apply_to_the_role_is_let_alone", func(t *testing.T) {
-		if err := store.Check(t.Context()); err != nil {
+		if err := st.Check(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})
 	exec(t, db, "alter table semel_markers force row level security")
 	t.Run("trap_T98_row_security_that_applies_is_found_before_the_start", refused)
 	t.Run("a_mark_that_row_security_refuses_is_not_taken_for_a_missing_grant", func(t *testing.T) {
-		_, _, err := store.Begin(t.Context(), contract.TxOptions{}, []contract.Mark{{Scope: scope, ID: []byte("a"), As: contract.Applied}})
-		if err == nil || store.Classify(err) != contract.ClassDown {
+		_, _, err := st.Begin(t.Context(), store.TxOptions{}, []store.Mark{{Scope: scope, ID: []byte("a"), As: store.Applied}})
+		if err == nil || st.Classify(err) != store.ClassDown {
 			t.Fatalf("got %v, want a failure of the store", err)
 		}
 		if !strings.Contains(err.Error(), remedy) || strings.Contains(err.Error(), "grant the role") {
@@ -52,7 +52,7 @@ func TestRowSecurityOnSemelsTables(t *testing.T) {
 	t.Run("trap_T98_a_policy_that_hides_rows_is_found", refused)
 	exec(t, db, "create policy everything on semel_markers using (true)")
 	t.Run("trap_T98_a_policy_that_lets_everything_through_is_let_alone", func(t *testing.T) {
-		if err := store.Check(t.Context()); err != nil {
+		if err := st.Check(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})

@@ -8,9 +8,9 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/workload"
+	"github.com/semel-go/semel/store"
 )
 
 // failing makes a function of the database that fails with a code.
@@ -88,7 +88,7 @@ func uncharged(t *testing.T, code string, change func(*consumer.Config)) {
 		if !tells(driver) {
 			want = "[1 2 3]"
 		}
-		if w.effects("bad") != 1 || w.marker("bad") != int(contract.Applied) || fmt.Sprint(w.runs("bad")) != want {
+		if w.effects("bad") != 1 || w.marker("bad") != int(store.Applied) || fmt.Sprint(w.runs("bad")) != want {
 			t.Errorf("%d effects, marker %d, ran as attempts %v, want %s", w.effects("bad"), w.marker("bad"), w.runs("bad"), want)
 		}
 	})

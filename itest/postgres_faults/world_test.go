@@ -15,8 +15,8 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/workload"
+	"github.com/semel-go/semel/store"
 )
 
 const (
@@ -276,7 +276,7 @@ func (w *world) applied(ids ...string) {
 func (w *world) parked(id, reason, text string) {
 	w.t.Helper()
 	w.settled(id)
-	if effects, marker := w.effects(id), w.marker(id); effects != 0 || marker != int(contract.Parked) {
+	if effects, marker := w.effects(id), w.marker(id); effects != 0 || marker != int(store.Parked) {
 		w.t.Errorf("%s has %d effects and the marker %d, want none, parked", id, effects, marker)
 	}
 	var why, says string

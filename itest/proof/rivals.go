@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/ledger"
 	"github.com/semel-go/semel/itest/workload"
+	"github.com/semel-go/semel/source"
 )
 
 // Rivals are two consumers of one name in this process, each of which is
@@ -35,11 +35,11 @@ type Rivals struct {
 func (r *Rivals) Start(ctx context.Context) error {
 	r.Consumers, r.began = NewConsumers(ctx, 2), time.Now()
 	for n, name := range []string{"first", "second"} {
-		source := r.Feed.Source(uint64(n))
-		r.sources = append(r.sources, source)
-		c := workload.Config(source)
+		src := r.Feed.Source(uint64(n))
+		r.sources = append(r.sources, src)
+		c := workload.Config(src)
 		c.Workers, c.Batch.Most, c.Hold = r.Workers, r.Most, time.Second
-		c.MaxUnsettled = contract.Bound{Messages: 512, Bytes: 1 << 20}
+		c.MaxUnsettled = source.Bound{Messages: 512, Bytes: 1 << 20}
 		c.Observers = []semel.Observer{r}
 		if err := r.Add(r.Driver, workload.Options{DSN: r.DSN, Connections: r.Workers + 2, Handler: workload.Effect(name), Config: c, LookUp: r.LookUp}); err != nil {
 			return errors.Join(err, r.End())

@@ -21,10 +21,11 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // step is a message of a key, and what becomes of it.
@@ -76,19 +77,19 @@ func draw(t *rapid.T) (h history) {
 }
 
 // source brings the deliveries of a run that nobody has settled, and then nothing.
-type source struct {
+type generated struct {
 	mutex sync.Mutex
-	given []contract.Delivery
+	given []source.Delivery
 	open  map[*semel.Message]bool
 }
 
-var lane = contract.Lane{ID: "a", Epoch: 1}
+var lane = source.Lane{ID: "a", Epoch: 1}
 
-func (s *source) Lanes(o contract.LaneObserver) { o.Given(lane) }
-func (s *source) Flow(contract.Lane, bool)      {}
-func (s *source) Close(context.Context) error   { return nil }
+func (s *generated) Lanes(o source.LaneObserver) { o.Given(lane) }
+func (s *generated) Flow(source.Lane, bool)      {}
+func (s *generated) Close(context.Context) error { return nil }
 
-func (s *source) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+func (s *generated) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	s.mutex.Lock()
 	n := min(most.Messages, len(s.given))
 	all := s.given[:n]
@@ -100,7 +101,7 @@ func (s *source) Fetch(ctx context.Context, most contract.Bound) ([]contract.Del
 	return all, nil
 }
 
-func (s *source) Settle(_ context.Context, all []contract.Settlement) ([]int, error) {
+func (s *generated) Settle(_ context.Context, all []source.Settlement) ([]int, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	for _, one := range all {
@@ -121,9 +122,9 @@ func (h *history) lives(policy func(*consumer.Config)) (*memstore.Store, error) 
 		for _, i := range run {
 			pending = append(pending, h.steps[i].message())
 		}
-		src := &source{open: map[*semel.Message]bool{}}
+		src := &generated{open: map[*semel.Message]bool{}}
 		for _, m := range pending {
-			src.given, src.open[m] = append(src.given, contract.Delivery{Message: m, Lane: lane, Before: contract.Unknown}), true
+			src.given, src.open[m] = append(src.given, source.Delivery{Message: m, Lane: lane, Before: source.Unknown}), true
 		}
 		c := consumer.Config{Name: "property", Source: src, Identity: identity.By("header:id"), Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 			Workers: h.workers, Hold: h.hold, Batch: consumer.BatchLimits{Most: h.most},
@@ -204,24 +205,24 @@ func checked(t *testing.T, policy func(*consumer.Config)) {
 
 // holds runs the history in virtual time and says what is wrong with what is left of it.
 func (h *history) holds(t *testing.T, policy func(*consumer.Config)) error {
-	var store *memstore.Store
+	var st *memstore.Store
 	var err error
-	synctest.Test(t, func(*testing.T) { store, err = h.lives(policy) })
+	synctest.Test(t, func(*testing.T) { st, err = h.lives(policy) })
 	if err != nil {
 		return err
 	}
 	want := h.wants()
 	for _, key := range slices.Sorted(maps.Keys(want)) {
-		if got := string(store.Get(key)); got != want[key] {
+		if got := string(st.Get(key)); got != want[key] {
 			return fmt.Errorf("key %s took effect as %q, and should as %q", key, got, want[key])
 		}
 	}
-	rows, err := store.Rows(context.Background(), contract.RowFilter{})
+	rows, err := st.Rows(context.Background(), store.RowFilter{})
 	if err != nil {
 		return err
 	}
 	for _, r := range rows {
-		if o := r.State.Outcome(); o == contract.Waiting || o == contract.Parked {
+		if o := r.State.Outcome(); o == store.Waiting || o == store.Parked {
 			return fmt.Errorf("the row of %s is left %s", r.Key.ID, r.State)
 		}
 	}

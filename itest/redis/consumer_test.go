@@ -16,11 +16,12 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/file"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/redisstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // shop counts the calls for each message, and remembers what the consumer said of its store.
@@ -106,7 +107,7 @@ func (s *shop) want(t *testing.T, messages, most int) {
 }
 
 // lines are so many messages, each as often as copies says.
-func lines(messages, copies int) contract.Source {
+func lines(messages, copies int) source.Source {
 	var b strings.Builder
 	for n := range messages * copies {
 		fmt.Fprintf(&b, "{\"headers\":{\"id\":\"m%d\"},\"body\":{}}\n", n%messages)
@@ -115,9 +116,9 @@ func lines(messages, copies int) contract.Source {
 }
 
 // policy is that of every consumer here.
-func policy(source contract.Source) consumer.Config {
+func policy(src source.Source) consumer.Config {
 	return consumer.Config{
-		Name: "billing", Source: source, Identity: identity.By("header:id"), Lanes: consumer.LanesNone, Workers: workers,
+		Name: "billing", Source: src, Identity: identity.By("header:id"), Lanes: consumer.LanesNone, Workers: workers,
 		OnConflict: consumer.ActionHalt, OnBadIdentity: consumer.ActionHalt, Retry: consumer.RetryPolicy{Then: consumer.ActionHalt},
 	}
 }
@@ -132,9 +133,9 @@ const lease = 30 * time.Second
 var kept = consumer.KeyPolicy{Keep: 30 * 24 * time.Hour, MayForget: "it is a test"}
 
 // over is a consumer of a source whose keys are in a store.
-func (s *shop) over(t *testing.T, keys contract.KeyStore, source contract.Source, change func(*consumer.Config)) *consumer.Consumer[consumer.Call] {
+func (s *shop) over(t *testing.T, keys store.KeyStore, src source.Source, change func(*consumer.Config)) *consumer.Consumer[consumer.Call] {
 	t.Helper()
-	c := policy(source)
+	c := policy(src)
 	c.Logger, c.Observers = slog.New(slog.NewTextHandler(t.Output(), &slog.HandlerOptions{Level: slog.LevelWarn})), []semel.Observer{s}
 	if change != nil {
 		change(&c)
@@ -187,7 +188,7 @@ func TestB11ConsumersOverEachKindOfServer(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			const messages = 300
-			s, keys := newShop(), store(t, client(t, open(t)), redisstore.Options{})
+			s, keys := newShop(), newStore(t, client(t, open(t)), redisstore.Options{})
 			sum := runs(t, s.over(t, keys, lines(messages, 2), nil), s.over(t, keys, lines(messages, 2), nil))
 			if sum.Applied != messages || sum.Duplicates != 3*messages {
 				t.Errorf("%+v", sum)
@@ -209,7 +210,7 @@ func TestTrap118AConsumerWhoseServerFailsOverBetweenClaimAndCompletion(t *testin
 	t.Parallel()
 	pair := services.StartRedisPair(t, "appendonly yes", "appendfsync always")
 	c := client(t, sentinels(pair))
-	s, keys := newShop(), store(t, c, redisstore.Options{})
+	s, keys := newShop(), newStore(t, c, redisstore.Options{})
 	s.first = map[string]func(){"m20": func() {
 		if err := c.Do(t.Context(), c.B().Wait().Numreplicas(1).Timeout(5000).Build()).Error(); err != nil {
 			t.Error(err)
@@ -266,7 +267,7 @@ func TestNothingIsLostWhatRedisRefuses(t *testing.T) {
 				settings = append(slices.Clone(durable), "key-load-delay 1000", "loading-process-events-interval-bytes 1024", "enable-debug-command yes")
 			}
 			server := services.StartRedis(t, settings...)
-			s, keys := newShop(), store(t, client(t, rueidis.ClientOption{InitAddress: []string{server.Address()}, DisableRetry: code == "LOADING" || code == "READONLY"}), redisstore.Options{})
+			s, keys := newShop(), newStore(t, client(t, rueidis.ClientOption{InitAddress: []string{server.Address()}, DisableRetry: code == "LOADING" || code == "READONLY"}), redisstore.Options{})
 			operator := client(t, rueidis.ClientOption{InitAddress: []string{server.Address()}})
 			if code == "LOADING" {
 				run(t, operator, "DEBUG", "POPULATE", "2000")
@@ -291,7 +292,7 @@ func TestNothingIsLostWhatRedisRefuses(t *testing.T) {
 	t.Run("CLUSTERDOWN", func(t *testing.T) {
 		t.Parallel()
 		nodes := services.StartRedisCluster(t, durable...)
-		s, keys := newShop(), store(t, client(t, rueidis.ClientOption{InitAddress: []string{nodes[0].Address()}, DisableRetry: true}), redisstore.Options{})
+		s, keys := newShop(), newStore(t, client(t, rueidis.ClientOption{InitAddress: []string{nodes[0].Address()}, DisableRetry: true}), redisstore.Options{})
 		first := client(t, rueidis.ClientOption{InitAddress: []string{nodes[0].Address()}, ForceSingleClient: true})
 		s.first = map[string]func(){"m20": func() {
 			run(t, first, "CLUSTER", "DELSLOTSRANGE", "0", "5460")

@@ -11,10 +11,10 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/redisstore"
+	"github.com/semel-go/semel/store"
 	"github.com/semel-go/semel/storetest"
 )
 
@@ -24,12 +24,12 @@ func at(t testing.TB, r *services.Redis) rueidis.Client {
 	return client(t, rueidis.ClientOption{InitAddress: []string{r.Address()}, DisableRetry: true, ConnWriteTimeout: 5 * time.Second})
 }
 
-func claim(id string) contract.KeyClaim {
-	return contract.KeyClaim{Key: semel.Key{Consumer: "billing", Source: "shop", ID: id}, Token: contract.NewToken(), Lease: time.Minute, Keep: time.Hour}
+func claim(id string) store.KeyClaim {
+	return store.KeyClaim{Key: semel.Key{Consumer: "billing", Source: "shop", ID: id}, Token: store.NewToken(), Lease: time.Minute, Keep: time.Hour}
 }
 
 // want claims a key, with this answer.
-func want(t testing.TB, s *redisstore.Store, c contract.KeyClaim, state contract.KeyState) contract.KeyAnswer {
+func want(t testing.TB, s *redisstore.Store, c store.KeyClaim, state store.KeyState) store.KeyAnswer {
 	t.Helper()
 	a, err := s.ClaimKey(t.Context(), c)
 	if err != nil || a.State != state {
@@ -50,16 +50,16 @@ func TestJ4WhatAServerIsWorth(t *testing.T) {
 	for name, c := range map[string]struct {
 		settings []string
 		hide     []string
-		want     contract.Durability
+		want     store.Durability
 	}{
-		"each write is on disk":              {[]string{"appendonly yes", "appendfsync always"}, nil, contract.Durable},
-		"each second":                        {[]string{"appendonly yes", "appendfsync everysec"}, nil, contract.DurableButSeconds},
-		"trap_118_no append-only file":       {nil, nil, contract.Volatile},
-		"trap_118_keys are evicted":          {[]string{"appendonly yes", "appendfsync always", "maxmemory 100mb", "maxmemory-policy allkeys-lru"}, nil, contract.Volatile},
-		"a service that hides its settings":  {[]string{"appendonly yes", "appendfsync always"}, []string{"-config"}, contract.DurabilityUnknown},
-		"one that hides, and has no file":    {nil, []string{"-config"}, contract.Volatile},
-		"no eviction, and a bound on memory": {[]string{"appendonly yes", "appendfsync always", "maxmemory 100mb"}, nil, contract.Durable},
-		"a service that hides all of it":     {[]string{"appendonly yes", "appendfsync always"}, []string{"-config", "-info"}, contract.DurabilityUnknown},
+		"each write is on disk":              {[]string{"appendonly yes", "appendfsync always"}, nil, store.Durable},
+		"each second":                        {[]string{"appendonly yes", "appendfsync everysec"}, nil, store.DurableButSeconds},
+		"trap_118_no append-only file":       {nil, nil, store.Volatile},
+		"trap_118_keys are evicted":          {[]string{"appendonly yes", "appendfsync always", "maxmemory 100mb", "maxmemory-policy allkeys-lru"}, nil, store.Volatile},
+		"a service that hides its settings":  {[]string{"appendonly yes", "appendfsync always"}, []string{"-config"}, store.DurabilityUnknown},
+		"one that hides, and has no file":    {nil, []string{"-config"}, store.Volatile},
+		"no eviction, and a bound on memory": {[]string{"appendonly yes", "appendfsync always", "maxmemory 100mb"}, nil, store.Durable},
+		"a service that hides all of it":     {[]string{"appendonly yes", "appendfsync always"}, []string{"-config", "-info"}, store.DurabilityUnknown},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -68,12 +68,12 @@ func TestJ4WhatAServerIsWorth(t *testing.T) {
 			if c.hide != nil {
 				run(t, at(t, server), append([]string{"ACL", "SETUSER", "default"}, c.hide...)...)
 			}
-			s := store(t, client(t, o), redisstore.Options{})
+			s := newStore(t, client(t, o), redisstore.Options{})
 			if d, why := s.Durable(); d != c.want || why == "" {
 				t.Errorf("it is %v, %q, want %v", d, why, c.want)
 			}
-			s = store(t, client(t, o), redisstore.Options{Declared: contract.Durable, Because: "the provider says so"})
-			if d, _ := s.Durable(); c.want == contract.DurabilityUnknown != (d == contract.Durable) && c.want != contract.Durable {
+			s = newStore(t, client(t, o), redisstore.Options{Declared: store.Durable, Because: "the provider says so"})
+			if d, _ := s.Durable(); c.want == store.DurabilityUnknown != (d == store.Durable) && c.want != store.Durable {
 				t.Errorf("declared durable, it is %v, and tells %v", d, c.want)
 			}
 		})
@@ -90,12 +90,12 @@ func TestJ4AClusterIsWorthWhatItsWorstNodeIs(t *testing.T) {
 	for _, n := range nodes {
 		keeps(n, "yes")
 	}
-	if d, why := store(t, c, redisstore.Options{}).Durable(); d != contract.DurableButSeconds {
+	if d, why := newStore(t, c, redisstore.Options{}).Durable(); d != store.DurableButSeconds {
 		t.Errorf("where each keeps its file it is %v, %q", d, why)
 	}
 	for _, n := range nodes {
 		keeps(n, "no")
-		if d, why := store(t, c, redisstore.Options{}).Durable(); d != contract.Volatile || !strings.Contains(why, n.Address()) {
+		if d, why := newStore(t, c, redisstore.Options{}).Durable(); d != store.Volatile || !strings.Contains(why, n.Address()) {
 			t.Errorf("where %s keeps none it is %v, %q", n.Address(), d, why)
 		}
 		keeps(n, "yes")
@@ -105,7 +105,7 @@ func TestJ4AClusterIsWorthWhatItsWorstNodeIs(t *testing.T) {
 func TestAStoreThatIsNamedWronglyIsRefused(t *testing.T) {
 	t.Parallel()
 	c := at(t, services.StartRedis(t))
-	for want, o := range map[string]redisstore.Options{"braces": {Prefix: "a{b}"}, "without a reason": {Declared: contract.Durable}} {
+	for want, o := range map[string]redisstore.Options{"braces": {Prefix: "a{b}"}, "without a reason": {Declared: store.Durable}} {
 		if _, err := redisstore.New(t.Context(), c, o); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v", o, err)
 		}
@@ -118,17 +118,17 @@ func TestAStoreThatIsNamedWronglyIsRefused(t *testing.T) {
 func TestTrap120ScriptsThatAreForgottenAreSentAgain(t *testing.T) {
 	t.Parallel()
 	c := at(t, services.StartRedis(t))
-	s := store(t, c, redisstore.Options{})
+	s := newStore(t, c, redisstore.Options{})
 	a := claim("a")
-	want(t, s, a, contract.KeyClaimed)
+	want(t, s, a, store.KeyClaimed)
 	run(t, c, "SCRIPT", "FLUSH")
-	want(t, s, claim("a"), contract.KeyHeld)
+	want(t, s, claim("a"), store.KeyHeld)
 	run(t, c, "SCRIPT", "FLUSH")
-	if err := s.EndKey(t.Context(), a.Key, a.Token, contract.KeyEnding{Event: contract.KeyComplete, Keep: time.Hour}); err != nil {
+	if err := s.EndKey(t.Context(), a.Key, a.Token, store.KeyEnding{Event: store.KeyComplete, Keep: time.Hour}); err != nil {
 		t.Error(err)
 	}
 	run(t, c, "SCRIPT", "FLUSH")
-	if err := s.ExtendKey(t.Context(), a.Key, a.Token, time.Minute); !errors.Is(err, contract.ErrClaimLost) {
+	if err := s.ExtendKey(t.Context(), a.Key, a.Token, time.Minute); !errors.Is(err, store.ErrClaimLost) {
 		t.Error(err)
 	}
 }
@@ -136,10 +136,10 @@ func TestTrap120ScriptsThatAreForgottenAreSentAgain(t *testing.T) {
 func TestLaw6AClockThatIsSetBackHoldsALeaseForOnceMoreItsLength(t *testing.T) {
 	t.Parallel()
 	c := at(t, services.StartRedis(t))
-	s := store(t, c, redisstore.Options{Prefix: "clock"})
+	s := newStore(t, c, redisstore.Options{Prefix: "clock"})
 	a := claim("a")
 	a.Lease = time.Second
-	want(t, s, a, contract.KeyClaimed)
+	want(t, s, a, store.KeyClaimed)
 	// A deadline an hour away is what a clock leaves that was set back by an hour.
 	value, err := c.Do(t.Context(), c.B().Get().Key("clock:billing:shop:a").Build()).AsBytes()
 	if err != nil {
@@ -148,11 +148,11 @@ func TestLaw6AClockThatIsSetBackHoldsALeaseForOnceMoreItsLength(t *testing.T) {
 	const until = 10 // behind the form, the event and the token
 	binary.BigEndian.PutUint64(value[until:], binary.BigEndian.Uint64(value[until:])+uint64(time.Hour.Milliseconds()))
 	run(t, c, "SET", "clock:billing:shop:a", string(value), "KEEPTTL")
-	if b := want(t, s, claim("a"), contract.KeyHeld); b.Left > a.Lease {
+	if b := want(t, s, claim("a"), store.KeyHeld); b.Left > a.Lease {
 		t.Errorf("it is held for %v more, and was claimed for %v", b.Left, a.Lease)
 	}
 	storetest.RealTime(t, 2*a.Lease)
-	if b := want(t, s, claim("a"), contract.KeyClaimed); !b.Unknown() {
+	if b := want(t, s, claim("a"), store.KeyClaimed); !b.Unknown() {
 		t.Error("the outcome of the first is taken for known")
 	}
 }
@@ -160,10 +160,10 @@ func TestLaw6AClockThatIsSetBackHoldsALeaseForOnceMoreItsLength(t *testing.T) {
 func TestAKeyThatWasClaimedFirstWhileTheClockWasAhead(t *testing.T) {
 	t.Run("E3_trap_T113_was_claimed_longer_ago_than_any_window", func(t *testing.T) {
 		c := at(t, services.StartRedis(t))
-		s := store(t, c, redisstore.Options{Prefix: "first"})
+		s := newStore(t, c, redisstore.Options{Prefix: "first"})
 		a := claim("a")
 		a.Lease = time.Second
-		want(t, s, a, contract.KeyClaimed)
+		want(t, s, a, store.KeyClaimed)
 		move := func(by time.Duration) {
 			value, err := c.Do(t.Context(), c.B().Get().Key("first:billing:shop:a").Build()).AsBytes()
 			if err != nil {
@@ -175,12 +175,12 @@ func TestAKeyThatWasClaimedFirstWhileTheClockWasAhead(t *testing.T) {
 			run(t, c, "SET", "first:billing:shop:a", string(value), "KEEPTTL")
 		}
 		move(time.Hour)
-		want(t, s, claim("a"), contract.KeyHeld)
+		want(t, s, claim("a"), store.KeyHeld)
 		for range 2 {
 			storetest.RealTime(t, 2*a.Lease)
 			again := claim("a")
 			again.Lease = a.Lease
-			if b := want(t, s, again, contract.KeyClaimed); !(calls.Rule{Window: 365 * 24 * time.Hour}).Forgotten(b.Since) {
+			if b := want(t, s, again, store.KeyClaimed); !(calls.Rule{Window: 365 * 24 * time.Hour}).Forgotten(b.Since) {
 				t.Errorf("the first call was made %v ago, want longer than any window", b.Since)
 			}
 		}
@@ -190,7 +190,7 @@ func TestAKeyThatWasClaimedFirstWhileTheClockWasAhead(t *testing.T) {
 func TestWhatAnotherProgramPutThereIsNotTouched(t *testing.T) {
 	t.Parallel()
 	c := at(t, services.StartRedis(t))
-	s := store(t, c, redisstore.Options{})
+	s := newStore(t, c, redisstore.Options{})
 	run(t, c, "SET", "semel:billing:shop:text", "somebody's")
 	run(t, c, "HSET", "semel:billing:shop:hash", "a", "b")
 	newer := "\x02" + strings.Repeat("of a newer release", 10)
@@ -198,10 +198,10 @@ func TestWhatAnotherProgramPutThereIsNotTouched(t *testing.T) {
 	for _, id := range []string{"text", "hash", "newer"} {
 		a := claim(id)
 		_, err := s.ClaimKey(t.Context(), a)
-		if err == nil || s.Classify(err) != contract.ClassPermanent || !strings.Contains(err.Error(), "choose another Prefix") {
+		if err == nil || s.Classify(err) != store.ClassPermanent || !strings.Contains(err.Error(), "choose another Prefix") {
 			t.Errorf("%s: %v", id, err)
 		}
-		if err := s.EndKey(t.Context(), a.Key, a.Token, contract.KeyEnding{Event: contract.KeyForget, Keep: time.Hour}); err == nil {
+		if err := s.EndKey(t.Context(), a.Key, a.Token, store.KeyEnding{Event: store.KeyForget, Keep: time.Hour}); err == nil {
 			t.Errorf("%s is ended", id)
 		}
 	}
@@ -216,14 +216,14 @@ func TestLaw13AServerThatDoesNotServe(t *testing.T) {
 	t.Parallel()
 	server := services.StartRedis(t, "appendonly yes", "appendfsync always")
 	c := at(t, server)
-	s := store(t, c, redisstore.Options{})
+	s := newStore(t, c, redisstore.Options{})
 	a := claim("a")
-	want(t, s, a, contract.KeyClaimed)
+	want(t, s, a, store.KeyClaimed)
 	refused := func(code string) {
 		t.Helper()
 		_, err := s.ClaimKey(t.Context(), claim("b"))
 		var e *redisstore.Error
-		if !errors.As(err, &e) || e.Code != code || s.Classify(err) != contract.ClassDown {
+		if !errors.As(err, &e) || e.Code != code || s.Classify(err) != store.ClassDown {
 			t.Errorf("want %q: %v", code, err)
 		}
 	}
@@ -236,7 +236,7 @@ func TestLaw13AServerThatDoesNotServe(t *testing.T) {
 	server.Freeze()
 	ctx, done := context.WithTimeout(t.Context(), 200*time.Millisecond)
 	defer done()
-	if _, err := s.ClaimKey(ctx, claim("b")); err == nil || s.Classify(err) != contract.ClassDown {
+	if _, err := s.ClaimKey(ctx, claim("b")); err == nil || s.Classify(err) != store.ClassDown {
 		t.Errorf("a server that stands still: %v", err)
 	}
 	server.Thaw()
@@ -244,8 +244,8 @@ func TestLaw13AServerThatDoesNotServe(t *testing.T) {
 	refused("")
 	server.Start()
 	eventually(t, func() bool { _, err := s.ClaimKey(t.Context(), claim("c")); return err == nil })
-	want(t, s, claim("a"), contract.KeyHeld) // with appendfsync always it has forgotten nothing
-	if err := s.EndKey(t.Context(), a.Key, a.Token, contract.KeyEnding{Event: contract.KeyComplete, Keep: time.Hour, Result: []byte("r")}); err != nil {
+	want(t, s, claim("a"), store.KeyHeld) // with appendfsync always it has forgotten nothing
+	if err := s.EndKey(t.Context(), a.Key, a.Token, store.KeyEnding{Event: store.KeyComplete, Keep: time.Hour, Result: []byte("r")}); err != nil {
 		t.Error(err)
 	}
 }
@@ -264,16 +264,16 @@ func TestTrap118AFailOverBetweenTheStages(t *testing.T) {
 	t.Parallel()
 	pair := services.StartRedisPair(t, "appendonly yes", "appendfsync always")
 	c := client(t, rueidis.ClientOption{InitAddress: []string{pair.Sentinels[0].Address(), pair.Sentinels[1].Address()}, Sentinel: rueidis.SentinelOption{MasterSet: services.SentinelSet}})
-	s := store(t, c, redisstore.Options{})
-	if d, why := s.Durable(); d != contract.DurableButSeconds {
+	s := newStore(t, c, redisstore.Options{})
+	if d, why := s.Durable(); d != store.DurableButSeconds {
 		t.Errorf("a pair is %v, %s", d, why)
 	}
 	done, claimed := claim("done"), claim("claimed")
-	want(t, s, done, contract.KeyClaimed)
-	if err := s.EndKey(t.Context(), done.Key, done.Token, contract.KeyEnding{Event: contract.KeyComplete, Keep: time.Hour}); err != nil {
+	want(t, s, done, store.KeyClaimed)
+	if err := s.EndKey(t.Context(), done.Key, done.Token, store.KeyEnding{Event: store.KeyComplete, Keep: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
-	want(t, s, claimed, contract.KeyClaimed)
+	want(t, s, claimed, store.KeyClaimed)
 	if err := c.Do(t.Context(), c.B().Wait().Numreplicas(1).Timeout(5000).Build()).Error(); err != nil {
 		t.Fatal(err)
 	}
@@ -284,9 +284,9 @@ func TestTrap118AFailOverBetweenTheStages(t *testing.T) {
 		_, err := s.ClaimKey(ctx, claim("new"))
 		return err == nil
 	})
-	want(t, s, claim("done"), contract.KeyCompleted) // what the replica had heard, it knows
-	want(t, s, claim("claimed"), contract.KeyHeld)
-	if err := s.EndKey(t.Context(), claimed.Key, claimed.Token, contract.KeyEnding{Event: contract.KeyComplete, Keep: time.Hour}); err != nil {
+	want(t, s, claim("done"), store.KeyCompleted) // what the replica had heard, it knows
+	want(t, s, claim("claimed"), store.KeyHeld)
+	if err := s.EndKey(t.Context(), claimed.Key, claimed.Token, store.KeyEnding{Event: store.KeyComplete, Keep: time.Hour}); err != nil {
 		t.Error(err)
 	}
 }

@@ -74,7 +74,7 @@ func (m member) over(t *testing.T, s *shop) *consumer.Consumer[consumer.Call] {
 	if err != nil {
 		t.Fatal(err)
 	}
-	keys := store(t, client(t, rueidis.ClientOption{InitAddress: []string{m.Redis}}), redisstore.Options{})
+	keys := newStore(t, client(t, rueidis.ClientOption{InitAddress: []string{m.Redis}}), redisstore.Options{})
 	return s.over(t, keys, source, m.lasts)
 }
 

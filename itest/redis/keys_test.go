@@ -23,7 +23,7 @@ func client(t testing.TB, o rueidis.ClientOption) rueidis.Client {
 }
 
 // store is a store over a client.
-func store(t testing.TB, c rueidis.Client, o redisstore.Options) *redisstore.Store {
+func newStore(t testing.TB, c rueidis.Client, o redisstore.Options) *redisstore.Store {
 	t.Helper()
 	s, err := redisstore.New(t.Context(), c, o)
 	if err != nil {
@@ -37,7 +37,7 @@ func store(t testing.TB, c rueidis.Client, o redisstore.Options) *redisstore.Sto
 func suite(t *testing.T, c rueidis.Client) {
 	storetest.Keys(t, storetest.KeyHarness{Open: func(t testing.TB) storetest.KeyInstance {
 		return storetest.KeyInstance{
-			Store: store(t, c, redisstore.Options{Prefix: t.Name()}),
+			Store: newStore(t, c, redisstore.Options{Prefix: t.Name()}),
 			Pass:  storetest.RealTime,
 		}
 	}})

@@ -11,7 +11,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kadm"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/itest/services"
 )
 
@@ -41,9 +41,9 @@ func TestATopicIsReplayed(t *testing.T) {
 	services.Exec(t, s.dsn, "delete from entries where payment in (select 'p' || n from generate_series(1, 40) n)")
 	before := s.offsets(t)
 
-	var plan struct{ Would contract.ReplayCounts }
+	var plan struct{ Would admin.ReplayCounts }
 	s.replay(t, &plan, "plan")
-	want := contract.ReplayCounts{Read: 352, Applied: 60, Skipped: 292}
+	want := admin.ReplayCounts{Read: 352, Applied: 60, Skipped: 292}
 	t.Run("G1_what_it_would_do_is_said_in_advance", func(t *testing.T) {
 		if plan.Would != want {
 			t.Errorf("%+v, want %+v", plan.Would, want)
@@ -51,13 +51,13 @@ func TestATopicIsReplayed(t *testing.T) {
 		s.wantOnce(t, "billing", 260)
 	})
 	var done struct {
-		State    contract.ReplayState
-		Counts   contract.ReplayCounts
-		Foretold contract.ReplayCounts
+		State    admin.ReplayState
+		Counts   admin.ReplayCounts
+		Foretold admin.ReplayCounts
 	}
 	s.replay(t, &done, "start", "--because", "markers were lost")
 	t.Run("G1_law_14_what_is_missing_is_applied_once_and_as_foretold", func(t *testing.T) {
-		if done.State != contract.ReplayDone || done.Counts != want || done.Foretold != want {
+		if done.State != admin.ReplayDone || done.Counts != want || done.Foretold != want {
 			t.Errorf("%+v, want %+v", done, want)
 		}
 		s.wantOnce(t, "billing", 320)

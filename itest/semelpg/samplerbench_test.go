@@ -17,11 +17,11 @@ import (
 
 	_ "github.com/jackc/pgx/v5/stdlib"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/processes"
 	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 var (
@@ -98,7 +98,7 @@ func filled(b *testing.B) *sampledServer {
 		if _, err := s.store.Scope(b.Context(), consumer, "", 0); err != nil {
 			b.Fatal(err)
 		}
-		if err := s.store.Retain(b.Context(), contract.Retention{Consumer: consumer, Keep: 24 * time.Hour}); err != nil {
+		if err := s.store.Retain(b.Context(), store.Retention{Consumer: consumer, Keep: 24 * time.Hour}); err != nil {
 			b.Fatal(err)
 		}
 	}
@@ -119,7 +119,7 @@ func (s *sampledServer) statements() (names []string, ask map[string]func(contex
 		"replays": func(ctx context.Context) (int64, error) { _, err := s.store.SampleReplays(ctx); return 0, err },
 		"tables":  func(ctx context.Context) (int64, error) { _, err := s.store.SampleTables(ctx); return 0, err },
 	}
-	for _, state := range []contract.RowState{contract.StateReceived, contract.StateInProgress, contract.StateFailedRetryable, contract.StateBlocked, contract.StateParked, contract.StateDeadLettered} {
+	for _, state := range []store.RowState{store.StateReceived, store.StateInProgress, store.StateFailedRetryable, store.StateBlocked, store.StateParked, store.StateDeadLettered} {
 		ask["rows "+string(state)] = func(ctx context.Context) (rows int64, err error) {
 			all, err := s.store.SampleRows(ctx, state)
 			for _, of := range all.Consumers {

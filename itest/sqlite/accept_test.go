@@ -7,8 +7,8 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/store"
 )
 
 // What a program writes before it marks or receives makes its transaction SQLite's one
@@ -16,14 +16,14 @@ import (
 func TestATransactionThatHasWritten(t *testing.T) {
 	db := openFile(t, newFile(t), pragmas)
 	exec(t, db, "create table orders (id text primary key)")
-	store := storeOn(t, db)
-	c, err := consumer.New(store, func(context.Context, *sql.Tx, *semel.Message) error { return nil }, consumer.Config{
+	st := storeOn(t, db)
+	c, err := consumer.New(st, func(context.Context, *sql.Tx, *semel.Message) error { return nil }, consumer.Config{
 		Name: "billing", Identity: identity.By("body:/id").From("body:/source"), Strategy: consumer.StrategyInbox})
 	if err != nil {
 		t.Fatal(err)
 	}
 	// in does something with message id of source id, in a transaction that has written.
-	in := func(t *testing.T, id string, do func(tx *sql.Tx, m *semel.Message) (contract.Verdict, error)) (contract.Verdict, *sql.Tx) {
+	in := func(t *testing.T, id string, do func(tx *sql.Tx, m *semel.Message) (store.Verdict, error)) (store.Verdict, *sql.Tx) {
 		t.Helper()
 		tx, err := db.BeginTx(t.Context(), nil)
 		if err == nil {
@@ -38,29 +38,29 @@ func TestATransactionThatHasWritten(t *testing.T) {
 		}
 		return v, tx
 	}
-	accept := func(tx *sql.Tx, m *semel.Message) (contract.Verdict, error) {
+	accept := func(tx *sql.Tx, m *semel.Message) (store.Verdict, error) {
 		verdicts, err := c.Accept(t.Context(), tx, m)
 		if err != nil {
-			return contract.Verdict{}, err
+			return store.Verdict{}, err
 		}
 		return verdicts[0], nil
 	}
-	mark := func(tx *sql.Tx, m *semel.Message) (contract.Verdict, error) { return c.TryMark(t.Context(), tx, m) }
-	for name, do := range map[string]func(tx *sql.Tx, m *semel.Message) (contract.Verdict, error){"receives": accept, "marks": mark} {
+	mark := func(tx *sql.Tx, m *semel.Message) (store.Verdict, error) { return c.TryMark(t.Context(), tx, m) }
+	for name, do := range map[string]func(tx *sql.Tx, m *semel.Message) (store.Verdict, error){"receives": accept, "marks": mark} {
 		t.Run("D1_"+name+"_of_a_source_that_is_new", func(t *testing.T) {
 			v, tx := in(t, name, do)
-			if err := tx.Rollback(); v.Kind != contract.Fresh || err != nil { // and with it the source
+			if err := tx.Rollback(); v.Kind != store.Fresh || err != nil { // and with it the source
 				t.Error(v, err)
 			}
 			v, tx = in(t, name, do)
-			if err := tx.Commit(); v.Kind != contract.Fresh || err != nil {
+			if err := tx.Commit(); v.Kind != store.Fresh || err != nil {
 				t.Error(v, err)
 			}
-			v, tx = in(t, "again "+name, func(tx *sql.Tx, m *semel.Message) (contract.Verdict, error) {
+			v, tx = in(t, "again "+name, func(tx *sql.Tx, m *semel.Message) (store.Verdict, error) {
 				m.Body = []byte(`{"specversion": "1.0", "type": "order.placed", "id": "1", "source": "/` + name + `"}`)
 				return do(tx, m)
 			})
-			if err := tx.Commit(); v.Kind != contract.Seen || err != nil {
+			if err := tx.Commit(); v.Kind != store.Seen || err != nil {
 				t.Error(v, err)
 			}
 		})

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/itest/sqlsuite"
 )
 
@@ -48,7 +48,7 @@ func TestSealingThatIsKilledGoesOn(t *testing.T) {
 			if found, r := sqlsuite.AuditFindings(t, s, nil); len(found) > 0 || r.Lines != 7 {
 				t.Errorf("%q in %d lines", found, r.Lines)
 			}
-			if done, err := s.Seal(t.Context(), contract.Sealing{Whole: true}); err != nil || done.Lines != 0 {
+			if done, err := s.Seal(t.Context(), admin.Sealing{Whole: true}); err != nil || done.Lines != 0 {
 				t.Errorf("again: %+v, %v", done, err)
 			}
 		})

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // BenchmarkBatch is the time of a message in batches of 500 with one insert as
@@ -18,16 +18,16 @@ func BenchmarkBatch(b *testing.B) {
 	next := 0
 	run := func(b *testing.B, marked, broken bool) {
 		for b.Loop() {
-			var marks []contract.Mark
+			var marks []store.Mark
 			for n := range 500 {
-				marks = append(marks, contract.Mark{Scope: scope, ID: fmt.Appendf(nil, "%08x-0000-4000-8000-%012x", next+n, next+n), As: contract.Applied})
+				marks = append(marks, store.Mark{Scope: scope, ID: fmt.Appendf(nil, "%08x-0000-4000-8000-%012x", next+n, next+n), As: store.Applied})
 			}
 			next += 500
 			used := marks
 			if !marked {
 				used = nil
 			}
-			batch, _, err := i.Store.Begin(b.Context(), contract.TxOptions{}, used)
+			batch, _, err := i.Store.Begin(b.Context(), store.TxOptions{}, used)
 			if err != nil {
 				b.Fatal(err)
 			}
@@ -36,10 +36,10 @@ func BenchmarkBatch(b *testing.B) {
 					b.Fatal(err)
 				}
 				if broken {
-					batch.(contract.TxStatus).TxAborted()
+					batch.(store.TxStatus).TxAborted()
 				}
 			}
-			if r := batch.Commit(b.Context(), contract.Ending{}); r.Outcome != contract.Committed {
+			if r := batch.Commit(b.Context(), store.Ending{}); r.Outcome != store.Committed {
 				b.Fatal(r)
 			}
 		}

@@ -5,15 +5,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // A row that somebody makes due by hand has a marker that does not wait for it: no end of its
 // claim can stand.
 func TestARowThatIsMadeDueByHand(t *testing.T) {
-	reclaimed := func(t *testing.T, outcome int, otherContent bool) (row contract.StoredRow) {
+	reclaimed := func(t *testing.T, outcome int, otherContent bool) (row store.StoredRow) {
 		db := openFile(t, newFile(t), pragmas+foreignKeys)
 		s := storeOn(t, db)
 		number := parked(t, s, db)
@@ -25,12 +25,12 @@ func TestARowThatIsMadeDueByHand(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 3 {
-			if _, err := s.Claim(t.Context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 1, Lease: time.Millisecond}); err != nil {
+			if _, err := s.Claim(t.Context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 1, Lease: time.Millisecond}); err != nil {
 				t.Fatal(err)
 			}
 			exec(t, db, "update semel_inbox set due_at = 0, locked_until = 0 where state = 'IN_PROGRESS'")
 		}
-		rows, err := s.Rows(t.Context(), contract.RowFilter{Numbers: []int64{number}})
+		rows, err := s.Rows(t.Context(), store.RowFilter{Numbers: []int64{number}})
 		if err != nil || len(rows) != 1 {
 			t.Fatal(rows, err)
 		}
@@ -39,16 +39,16 @@ func TestARowThatIsMadeDueByHand(t *testing.T) {
 	for name, c := range map[string]struct {
 		outcome int
 		other   bool
-		want    contract.RowState
+		want    store.RowState
 	}{
-		"is_completed_when_its_content_is_applied":       {1, false, contract.StateCompleted},
-		"is_discarded_when_another_content_is_applied":   {1, true, contract.StateDiscarded},
-		"is_parked_when_its_marker_is_parked":            {3, false, contract.StateParked},
-		"is_parked_when_its_marker_is_discarded":         {5, false, contract.StateParked},
-		"stays_claimed_when_no_other_row_has_its_marker": {2, true, contract.StateInProgress},
+		"is_completed_when_its_content_is_applied":       {1, false, store.StateCompleted},
+		"is_discarded_when_another_content_is_applied":   {1, true, store.StateDiscarded},
+		"is_parked_when_its_marker_is_parked":            {3, false, store.StateParked},
+		"is_parked_when_its_marker_is_discarded":         {5, false, store.StateParked},
+		"stays_claimed_when_no_other_row_has_its_marker": {2, true, store.StateInProgress},
 	} {
 		t.Run("law_16_"+name, func(t *testing.T) {
-			if row := reclaimed(t, c.outcome, c.other); row.State != c.want || c.want == contract.StateParked && row.LastError == "" {
+			if row := reclaimed(t, c.outcome, c.other); row.State != c.want || c.want == store.StateParked && row.LastError == "" {
 				t.Errorf("it is %s, for %q, %q", row.State, row.Reason, row.LastError)
 			}
 		})
@@ -58,10 +58,10 @@ func TestARowThatIsMadeDueByHand(t *testing.T) {
 // A claim ends only while the marker waits for its row, so that a marker that says "applied" is
 // not overwritten and no row is completed beside it.
 func TestTheEndOfAClaimAsksForItsMarker(t *testing.T) {
-	for name, event := range map[string]contract.RowEvent{
-		"a_failure_is_not_written": contract.RowFailed,
-		"a_parking_is_not_written": contract.RowParked,
-		"a_release_is_not_written": contract.RowReleased,
+	for name, event := range map[string]store.RowEvent{
+		"a_failure_is_not_written": store.RowFailed,
+		"a_parking_is_not_written": store.RowParked,
+		"a_release_is_not_written": store.RowReleased,
 	} {
 		t.Run("law_16_"+name, func(t *testing.T) {
 			db := openFile(t, newFile(t), pragmas+foreignKeys)
@@ -69,17 +69,17 @@ func TestTheEndOfAClaimAsksForItsMarker(t *testing.T) {
 			number := parked(t, s, db)
 			exec(t, db, "update semel_inbox set state = 'RECEIVED', due_at = 0")
 			exec(t, db, "update semel_markers set outcome = 2")
-			claimed, err := s.Claim(t.Context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 1, Lease: time.Minute})
+			claimed, err := s.Claim(t.Context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 1, Lease: time.Minute})
 			if err != nil || len(claimed) != 1 {
 				t.Fatal(claimed, err)
 			}
 			exec(t, db, "update semel_markers set outcome = 1")
-			lost, err := s.End(t.Context(), []contract.ClaimEnding{{Claim: claimed[0].Claim, Event: event}})
+			lost, err := s.End(t.Context(), []store.ClaimEnding{{Claim: claimed[0].Claim, Event: event}})
 			if err != nil || len(lost) != 1 {
 				t.Errorf("lost %v, %v", lost, err)
 			}
-			rows, err := s.Rows(t.Context(), contract.RowFilter{Numbers: []int64{number}})
-			if err != nil || len(rows) != 1 || rows[0].State != contract.StateInProgress {
+			rows, err := s.Rows(t.Context(), store.RowFilter{Numbers: []int64{number}})
+			if err != nil || len(rows) != 1 || rows[0].State != store.StateInProgress {
 				t.Errorf("the row is %+v, %v", rows, err)
 			}
 			var outcome int
@@ -97,11 +97,11 @@ func parked(t *testing.T, s *sqlstore.Store, db *sql.DB) int64 {
 	if err != nil {
 		t.Fatal(err)
 	}
-	b, _, err := s.Begin(t.Context(), contract.TxOptions{}, []contract.Mark{{Scope: scope, ID: []byte("a"), As: contract.Parked}})
+	b, _, err := s.Begin(t.Context(), store.TxOptions{}, []store.Mark{{Scope: scope, ID: []byte("a"), As: store.Parked}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r := b.Commit(t.Context(), contract.Ending{Rows: []contract.Row{{State: contract.StateParked, Reason: "permanent failure"}}}); r.Outcome != contract.Committed {
+	if r := b.Commit(t.Context(), store.Ending{Rows: []store.Row{{State: store.StateParked, Reason: "permanent failure"}}}); r.Outcome != store.Committed {
 		t.Fatal(r)
 	}
 	var number int64

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/sqlsuite"
+	"github.com/semel-go/semel/store"
 	"modernc.org/sqlite"
 )
 
@@ -130,41 +130,41 @@ func TestStatementsOfABatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	row := contract.Row{State: contract.StateParked, Message: &semel.Message{}}
+	row := store.Row{State: store.StateParked, Message: &semel.Message{}}
 	for _, batch := range []struct {
 		name        string
 		first, last int // ids; those below the highest so far are duplicates
-		ending      contract.Ending
+		ending      store.Ending
 		want        int64
 	}{
-		{"100 fresh messages: the effects and 5", 0, 100, contract.Ending{}, 100 + 5},
-		{"50 duplicates and 50 fresh: what became of them in pieces of 20, 4 and 1", 50, 150, contract.Ending{}, 50 + 5 + 2 + 2 + 2},
-		{"only duplicates: one more", 0, 100, contract.Ending{}, 6},
-		{"500 fresh: the marks are one statement", 150, 650, contract.Ending{}, 500 + 5},
-		{"501 fresh: they are two", 650, 1151, contract.Ending{}, 501 + 6},
-		{"any number of trims is one more", 1151, 1251, contract.Ending{Trim: []int{90, 91, 92}}, 97 + 6},
-		{"a row is one, and one for the marker if its outcome differs", 1251, 1252, contract.Ending{Rows: []contract.Row{row}}, 1 + 7},
-		{"one message", 1252, 1253, contract.Ending{}, 1 + 5},
+		{"100 fresh messages: the effects and 5", 0, 100, store.Ending{}, 100 + 5},
+		{"50 duplicates and 50 fresh: what became of them in pieces of 20, 4 and 1", 50, 150, store.Ending{}, 50 + 5 + 2 + 2 + 2},
+		{"only duplicates: one more", 0, 100, store.Ending{}, 6},
+		{"500 fresh: the marks are one statement", 150, 650, store.Ending{}, 500 + 5},
+		{"501 fresh: they are two", 650, 1151, store.Ending{}, 501 + 6},
+		{"any number of trims is one more", 1151, 1251, store.Ending{Trim: []int{90, 91, 92}}, 97 + 6},
+		{"a row is one, and one for the marker if its outcome differs", 1251, 1252, store.Ending{Rows: []store.Row{row}}, 1 + 7},
+		{"one message", 1252, 1253, store.Ending{}, 1 + 5},
 	} {
 		t.Run(batch.name, func(t *testing.T) {
-			var marks []contract.Mark
+			var marks []store.Mark
 			for i := batch.first; i < batch.last; i++ {
-				marks = append(marks, contract.Mark{Scope: scope, ID: fmt.Append(nil, i), As: contract.Applied})
+				marks = append(marks, store.Mark{Scope: scope, ID: fmt.Append(nil, i), As: store.Applied})
 			}
 			before := c.n.Load()
-			b, verdicts, err := s.Begin(t.Context(), contract.TxOptions{}, marks)
+			b, verdicts, err := s.Begin(t.Context(), store.TxOptions{}, marks)
 			if err != nil {
 				t.Fatal(err)
 			}
 			for i, v := range verdicts[:len(verdicts)-len(batch.ending.Trim)] {
-				if v.Kind != contract.Fresh {
+				if v.Kind != store.Fresh {
 					continue
 				}
 				if _, err := b.Tx(i).Exec("insert into effects values (?)", i); err != nil {
 					t.Fatal(err)
 				}
 			}
-			if r := b.Commit(t.Context(), batch.ending); r.Outcome != contract.Committed {
+			if r := b.Commit(t.Context(), batch.ending); r.Outcome != store.Committed {
 				t.Fatal(r)
 			}
 			if got := c.n.Load() - before; got != batch.want {
@@ -188,20 +188,20 @@ func TestAConnectionIsThrownAwayAfterAnUncleanEnd(t *testing.T) {
 	all := marks(t, s, "a")
 	for _, end := range []struct {
 		name  string
-		do    func(b contract.Batch[*sql.Tx])
+		do    func(b store.Batch[*sql.Tx])
 		fresh int64
 	}{
-		{"a rollback is clean", func(b contract.Batch[*sql.Tx]) { b.Rollback(t.Context()) }, 0},
-		{"a handler's own commit is not", func(b contract.Batch[*sql.Tx]) {
+		{"a rollback is clean", func(b store.Batch[*sql.Tx]) { b.Rollback(t.Context()) }, 0},
+		{"a handler's own commit is not", func(b store.Batch[*sql.Tx]) {
 			_ = b.Tx(0).Commit()
-			b.Commit(t.Context(), contract.Ending{})
+			b.Commit(t.Context(), store.Ending{})
 		}, 1},
-		{"a kill is not", func(b contract.Batch[*sql.Tx]) { b.Kill(); b.Rollback(t.Context()) }, 1},
-		{"a commit is clean", func(b contract.Batch[*sql.Tx]) { b.Commit(t.Context(), contract.Ending{}) }, 0},
+		{"a kill is not", func(b store.Batch[*sql.Tx]) { b.Kill(); b.Rollback(t.Context()) }, 1},
+		{"a commit is clean", func(b store.Batch[*sql.Tx]) { b.Commit(t.Context(), store.Ending{}) }, 0},
 	} {
 		t.Run(end.name, func(t *testing.T) {
 			before := c.opened.Load()
-			b, _, err := s.Begin(t.Context(), contract.TxOptions{}, all)
+			b, _, err := s.Begin(t.Context(), store.TxOptions{}, all)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -235,14 +235,14 @@ func TestAnActWritesBeforeItReads(t *testing.T) {
 		if _, err := s.Scope(t.Context(), "c", "s", 0); err != nil {
 			t.Error(err)
 		}
-		b, _, err := s.Begin(t.Context(), contract.TxOptions{}, []contract.Mark{{Scope: 1, ID: []byte("a"), As: contract.Parked}})
+		b, _, err := s.Begin(t.Context(), store.TxOptions{}, []store.Mark{{Scope: 1, ID: []byte("a"), As: store.Parked}})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r := b.Commit(t.Context(), contract.Ending{Rows: []contract.Row{{State: contract.StateParked}}}); r.Outcome != contract.Committed {
+		if r := b.Commit(t.Context(), store.Ending{Rows: []store.Row{{State: store.StateParked}}}); r.Outcome != store.Committed {
 			t.Fatal(r)
 		}
-		if err := s.Discard(t.Context(), 1, 1, contract.Act{Verb: "discard", Who: "ana"}); err != nil {
+		if err := s.Discard(t.Context(), 1, 1, store.Act{Verb: "discard", Who: "ana"}); err != nil {
 			t.Error(err)
 		}
 	})
@@ -280,9 +280,9 @@ func TestAPoolThatKeepsNoConnectionPreparesNothing(t *testing.T) {
 				deleteFile(t, c.path)
 			}
 		}
-		b, _, err := s.Begin(t.Context(), contract.TxOptions{}, all)
+		b, _, err := s.Begin(t.Context(), store.TxOptions{}, all)
 		if err == nil { // on the connection to what was deleted, which commits nothing
-			if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome == contract.Committed {
+			if r := b.Commit(t.Context(), store.Ending{}); r.Outcome == store.Committed {
 				t.Error("it is committed to a file that is gone")
 			}
 		}

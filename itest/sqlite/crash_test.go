@@ -8,11 +8,12 @@ import (
 	"os"
 	"testing"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/itest/children"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // order is in which file a child makes a batch, and where it is killed.
@@ -34,7 +35,7 @@ func ready() {
 
 // seals seals acts, and waits after so many lines, or at last.
 func seals(s *sqlstore.Store, lines int) error {
-	_, err := s.Seal(context.Background(), contract.Sealing{At: func(n int) {
+	_, err := s.Seal(context.Background(), admin.Sealing{At: func(n int) {
 		if n == lines {
 			ready()
 		}
@@ -67,8 +68,8 @@ func child(o order) error {
 	if err != nil {
 		return err
 	}
-	b, _, err := s.Begin(ctx, contract.TxOptions{}, []contract.Mark{
-		{Scope: scope, ID: []byte("a"), As: contract.Applied}, {Scope: scope, ID: []byte("b"), As: contract.Applied},
+	b, _, err := s.Begin(ctx, store.TxOptions{}, []store.Mark{
+		{Scope: scope, ID: []byte("a"), As: store.Applied}, {Scope: scope, ID: []byte("b"), As: store.Applied},
 	})
 	if err != nil {
 		return err
@@ -80,7 +81,7 @@ func child(o order) error {
 		}
 	}
 	at(faults.AfterEffect)
-	if r := b.Commit(ctx, contract.Ending{}); r.Outcome != contract.Committed {
+	if r := b.Commit(ctx, store.Ending{}); r.Outcome != store.Committed {
 		return r.Err
 	}
 	at(faults.AfterCommit)
@@ -89,17 +90,17 @@ func child(o order) error {
 
 func TestAProcessThatIsKilled(t *testing.T) {
 	t.Run("trap_T14_killed_after_the_mark_the_message_runs_again", func(t *testing.T) {
-		killed(t, faults.AfterMark, contract.Verdict{Kind: contract.Fresh})
+		killed(t, faults.AfterMark, store.Verdict{Kind: store.Fresh})
 	})
 	t.Run("trap_3_killed_before_the_commit_the_message_runs_again", func(t *testing.T) {
-		killed(t, faults.AfterEffect, contract.Verdict{Kind: contract.Fresh})
+		killed(t, faults.AfterEffect, store.Verdict{Kind: store.Fresh})
 	})
 	t.Run("trap_2_killed_after_the_commit_the_message_is_a_duplicate", func(t *testing.T) {
-		killed(t, faults.AfterCommit, contract.Verdict{Kind: contract.Seen, Was: contract.Applied})
+		killed(t, faults.AfterCommit, store.Verdict{Kind: store.Seen, Was: store.Applied})
 	})
 }
 
-func killed(t *testing.T, point faults.Point, want contract.Verdict) {
+func killed(t *testing.T, point faults.Point, want store.Verdict) {
 	path := newFile(t)
 	db := openFile(t, path, pragmas+foreignKeys)
 	s := storeOn(t, db)

@@ -11,9 +11,9 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 func TestALookAtRowsInPages(t *testing.T) {
@@ -28,7 +28,7 @@ func TestALookAtRowsInPages(t *testing.T) {
 		t.Fatal(err)
 	}
 	// Each of them waits by its row, and there is no marker that says so.
-	states := []contract.RowState{contract.StateReceived, contract.StateInProgress, contract.StateFailedRetryable, contract.StateBlocked, contract.StateCompleted}
+	states := []store.RowState{store.StateReceived, store.StateInProgress, store.StateFailedRetryable, store.StateBlocked, store.StateCompleted}
 	for i := range 15 {
 		of := scope
 		if i%3 == 2 {
@@ -96,9 +96,9 @@ func denied(t *testing.T) (*sqlstore.Store, *sql.DB) {
 func TestWhatNoCommitWritesIsDenied(t *testing.T) {
 	const marker = "update semel_markers set outcome = %d where cast(substr(id, 2) as text) = 'm1'"
 	// The row that waits becomes one of the message that wrote an intent.
-	became := "update semel_inbox set state = 'PARKED', stream = null, id = (select id from semel_markers where cast(substr(id, 2) as text) = 'm1') where state = 'BLOCKED'; " + fmt.Sprintf(marker, contract.Parked)
-	stream := sqlstore.Denied{State: contract.StateBlocked, By: sqlstore.DeniedByStream}
-	intent := sqlstore.Denied{State: contract.StateReceived, By: sqlstore.DeniedByCause, Cause: semel.Key{Consumer: "billing", ID: "m1"}}
+	became := "update semel_inbox set state = 'PARKED', stream = null, id = (select id from semel_markers where cast(substr(id, 2) as text) = 'm1') where state = 'BLOCKED'; " + fmt.Sprintf(marker, store.Parked)
+	stream := sqlstore.Denied{State: store.StateBlocked, By: sqlstore.DeniedByStream}
+	intent := sqlstore.Denied{State: store.StateReceived, By: sqlstore.DeniedByCause, Cause: semel.Key{Consumer: "billing", ID: "m1"}}
 	with := func(d sqlstore.Denied, change func(*sqlstore.Denied)) []sqlstore.Denied {
 		change(&d)
 		return []sqlstore.Denied{d}
@@ -112,27 +112,27 @@ func TestWhatNoCommitWritesIsDenied(t *testing.T) {
 			with(stream, func(d *sqlstore.Denied) { d.Last = 3 })},
 		"K3_law_12_nobody_who_waits_for_the_next": {"update semel_streams set last = 2", nil},
 		"K3_law_12_who_is_parked_for_what_has_come": {"update semel_streams set last = 4; update semel_inbox set state = 'PARKED', reason = 'gap' where state = 'BLOCKED'; update semel_markers set outcome = 3 where outcome = 2 and cast(substr(id, 2) as text) = 'm4'",
-			with(stream, func(d *sqlstore.Denied) { d.State, d.Last = contract.StateParked, 4 })},
+			with(stream, func(d *sqlstore.Denied) { d.State, d.Last = store.StateParked, 4 })},
 		"K3_law_12_who_took_effect_and_its_stream_is_behind": {"update semel_inbox set state = 'COMPLETED' where state = 'BLOCKED'; update semel_markers set outcome = 1 where cast(substr(id, 2) as text) = 'm4'",
-			with(stream, func(d *sqlstore.Denied) { d.State, d.Last = contract.StateCompleted, 2 })},
+			with(stream, func(d *sqlstore.Denied) { d.State, d.Last = store.StateCompleted, 2 })},
 		"K3_law_12_who_took_effect_and_its_stream_is_gone": {"update semel_inbox set state = 'COMPLETED' where state = 'BLOCKED'; update semel_markers set outcome = 1 where cast(substr(id, 2) as text) = 'm4'; delete from semel_streams",
-			with(stream, func(d *sqlstore.Denied) { d.State, d.Last = contract.StateCompleted, -1 })},
+			with(stream, func(d *sqlstore.Denied) { d.State, d.Last = store.StateCompleted, -1 })},
 		"K3_law_12_an_intent_whose_message_is_not_marked": {"delete from semel_markers where cast(substr(id, 2) as text) = 'm1'",
 			with(intent, func(*sqlstore.Denied) {})},
 		"K3_law_12_no_intent_whose_message_may_have_been_removed":            {"delete from semel_markers where cast(substr(id, 2) as text) = 'm1'; update semel_scopes set low = (unixepoch() - 60) * 1000", nil},
 		"K3_law_12_no_intent_whose_message_came_again_when_it_was_forgotten": {became + "; update semel_scopes set low = (unixepoch() - 60) * 1000", nil},
 		"K3_law_12_no_intent_that_was_sent_again_after_its_time":             {"delete from semel_markers where cast(substr(id, 2) as text) = 'm1'; update semel_scopes set low = (unixepoch() - 7200) * 1000; update semel_inbox set emitted_at = received_at where state = 'RECEIVED'", nil},
-		"K3_law_12_an_intent_whose_message_is_parked": {fmt.Sprintf(marker, contract.Parked),
-			with(intent, func(d *sqlstore.Denied) { d.Marker = contract.Parked })},
-		"K3_law_12_an_intent_whose_message_is_set_aside_as_its_row_says": {became, with(intent, func(d *sqlstore.Denied) { d.Marker = contract.Parked })},
+		"K3_law_12_an_intent_whose_message_is_parked": {fmt.Sprintf(marker, store.Parked),
+			with(intent, func(d *sqlstore.Denied) { d.Marker = store.Parked })},
+		"K3_law_12_an_intent_whose_message_is_set_aside_as_its_row_says": {became, with(intent, func(d *sqlstore.Denied) { d.Marker = store.Parked })},
 		"K3_law_12_no_intent_of_a_message_whose_steps_took_effect":       {became + `; update semel_inbox set steps = '[{"name":"told"}]' where state = 'PARKED'`, nil},
 		"K3_law_12_no_intent_of_a_message_that_was_called":               {became + "; update semel_inbox set calls_started = 1 where state = 'PARKED'", nil},
-		"K3_law_12_no_intent_for_another_content_of_its_message":         {fmt.Sprintf(marker, contract.DeadLettered) + "; " + strings.ReplaceAll(became, "stream = null", "stream = null, conflict = x'01'") + "; " + fmt.Sprintf(marker, contract.DeadLettered), nil},
+		"K3_law_12_no_intent_for_another_content_of_its_message":         {fmt.Sprintf(marker, store.DeadLettered) + "; " + strings.ReplaceAll(became, "stream = null", "stream = null, conflict = x'01'") + "; " + fmt.Sprintf(marker, store.DeadLettered), nil},
 		"K3_law_12_nobody_who_is_parked_for_another_reason":              {"update semel_streams set last = 4; update semel_inbox set state = 'PARKED', reason = 'poison' where state = 'BLOCKED'; update semel_markers set outcome = 3 where outcome = 2 and cast(substr(id, 2) as text) = 'm4'", nil},
 		"K3_law_12_no_other_content_whatever_its_version":                {"update semel_streams set last = 3; update semel_inbox set conflict = x'01' where state = 'BLOCKED'", nil},
 		"K3_law_12_once_whom_both_deny": {"update semel_streams set last = 3; update semel_markers set outcome = 1 where cast(substr(id, 2) as text) = 'm4'",
-			with(stream, func(d *sqlstore.Denied) { d.By, d.Marker = sqlstore.DeniedByMarker, contract.Applied })},
-		"K3_law_12_no_intent_whose_message_has_ended_without_a_row":          {fmt.Sprintf(marker, contract.DeadLettered), nil},
+			with(stream, func(d *sqlstore.Denied) { d.By, d.Marker = sqlstore.DeniedByMarker, store.Applied })},
+		"K3_law_12_no_intent_whose_message_has_ended_without_a_row":          {fmt.Sprintf(marker, store.DeadLettered), nil},
 		"K3_law_12_nobody_knows_the_message_of_an_intent_without_its_header": {"delete from semel_markers where cast(substr(id, 2) as text) = 'm1'; update semel_inbox set envelope = '{}'", nil},
 	} {
 		t.Run(name, func(t *testing.T) {

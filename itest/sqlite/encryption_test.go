@@ -11,15 +11,15 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 	"github.com/semel-go/semel/storetest"
 )
 
 // encryptingOn is a store with a cipher.
-func encryptingOn(t testing.TB, db *sql.DB, c contract.Cipher, since time.Time) *sqlstore.Store {
+func encryptingOn(t testing.TB, db *sql.DB, c store.Cipher, since time.Time) *sqlstore.Store {
 	t.Helper()
 	s, err := sqlstore.SQLite(db, sqlstore.Options{Cipher: c, EncryptedSince: since})
 	if err == nil {
@@ -35,7 +35,7 @@ func TestAFileIsEncrypted(t *testing.T) {
 	path := newFile(t)
 	db := openFile(t, path, pragmas+foreignKeys)
 	sqlsuite.Encrypted(t, sqlsuite.Encrypting[*sql.Tx]{
-		Open: func(t testing.TB, c contract.Cipher, since time.Time) sqlsuite.EncryptingStore[*sql.Tx] {
+		Open: func(t testing.TB, c store.Cipher, since time.Time) sqlsuite.EncryptingStore[*sql.Tx] {
 			return encryptingOn(t, db, c, since)
 		},
 		Where: func(t testing.TB, forms [][]byte) []string { return left(t, path, forms) },
@@ -49,7 +49,7 @@ func TestAFileIsEncrypted(t *testing.T) {
 
 // refusing runs a consumer of an encrypted store until it is idle. A writer without the key has
 // put a row there in plain text and dated it years back.
-func refusing(t *testing.T, since time.Time) (s *sqlstore.Store, handled []string, rows []contract.StoredRow) {
+func refusing(t *testing.T, since time.Time) (s *sqlstore.Store, handled []string, rows []store.StoredRow) {
 	t.Helper()
 	db := openFile(t, newFile(t), pragmas+foreignKeys)
 	consumers := func(o sqlstore.Options) (*sqlstore.Store, *consumer.Consumer[*sql.Tx]) {
@@ -90,7 +90,7 @@ func refusing(t *testing.T, since time.Time) (s *sqlstore.Store, handled []strin
 	if err := c.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	rows, err := s.Rows(t.Context(), contract.RowFilter{Bodies: true})
+	rows, err := s.Rows(t.Context(), store.RowFilter{Bodies: true})
 	if err != nil || len(rows) != 2 {
 		t.Fatalf("%+v, %v", rows, err)
 	}
@@ -104,14 +104,14 @@ func TestARowInPlainText(t *testing.T) {
 		if !slices.Equal(handled, []string{"own"}) {
 			t.Errorf("%q were handled", handled)
 		}
-		if r := rows[0]; r.State != contract.StateParked || r.Reason != semel.ReasonUnreadable ||
+		if r := rows[0]; r.State != store.StateParked || r.Reason != semel.ReasonUnreadable ||
 			!strings.Contains(r.LastError, "it is in plain text, and the store requires encryption since") || string(r.Message.Body) != "1,000,000" {
 			t.Errorf("it is %+v with %q", r, r.Message.Body)
 		}
-		if err := s.Discard(t.Context(), rows[0].Number, rows[0].Revision, contract.Act{Verb: "discard", Who: "ana", Why: "forged"}); err != nil {
+		if err := s.Discard(t.Context(), rows[0].Number, rows[0].Revision, store.Act{Verb: "discard", Who: "ana", Why: "forged"}); err != nil {
 			t.Fatal(err)
 		}
-		closed, err := s.Rows(t.Context(), contract.RowFilter{States: []contract.RowState{contract.StateDiscarded}})
+		closed, err := s.Rows(t.Context(), store.RowFilter{States: []store.RowState{store.StateDiscarded}})
 		if err != nil || len(closed) != 1 || closed[0].Unreadable != "" || rows[0].Unreadable == "" {
 			t.Errorf("discarded, it is %+v, %v; before, it was unreadable because %q", closed, err, rows[0].Unreadable)
 		}

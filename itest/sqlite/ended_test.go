@@ -9,9 +9,9 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 func TestAHandlerThatRollsBackAndWrites(t *testing.T) {
@@ -47,7 +47,7 @@ func TestAHandlerThatRollsBackAndWrites(t *testing.T) {
 		if err := running.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-		rows, err := s.Rows(t.Context(), contract.RowFilter{})
+		rows, err := s.Rows(t.Context(), store.RowFilter{})
 		if err != nil || len(rows) != 1 || rows[0].Key.ID != "bad" || runs == 0 {
 			t.Errorf("after %d runs the rows are %+v, %v, want one of bad", runs, rows, err)
 		}

@@ -4,8 +4,9 @@ import (
 	"os"
 	"testing"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/itest/sqlsuite"
+	"github.com/semel-go/semel/store"
 )
 
 // left names the files of a database that have one of the forms of a word.
@@ -47,14 +48,14 @@ func TestWhatIsErasedIsOverwritten(t *testing.T) {
 		db.SetMaxOpenConns(1)
 		s := storeOn(t, db)
 		marks := sqlsuite.Marks(t, s, "shop", "a", "b")
-		b, _ := sqlsuite.Begin(t, s, contract.TxOptions{}, marks)
+		b, _ := sqlsuite.Begin(t, s, store.TxOptions{}, marks)
 		for i, word := range []string{"Ana-Vukovic", "Bo-Lindqvist"} {
-			if err := s.KeepResult(t.Context(), b.Tx(i), contract.ResultOf{Scope: marks[i].Scope, ID: marks[i].ID}, []byte(word)); err != nil {
+			if err := s.KeepResult(t.Context(), b.Tx(i), store.ResultOf{Scope: marks[i].Scope, ID: marks[i].ID}, []byte(word)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		b.Commit(t.Context(), contract.Ending{})
-		o := contract.Erasing{Filter: contract.ErasureFilter{IDs: []string{"a"}}, After: contract.ErasureMark{Part: contract.ErasureResults}, Act: contract.Act{Verb: "erase", Who: "ana"}}
+		b.Commit(t.Context(), store.Ending{})
+		o := admin.Erasing{Filter: admin.ErasureFilter{IDs: []string{"a"}}, After: admin.ErasureMark{Part: admin.ErasureResults}, Act: store.Act{Verb: "erase", Who: "ana"}}
 		if done, err := s.Erase(t.Context(), o); err != nil || done.Results != 1 {
 			t.Fatal(done, err)
 		}
@@ -84,7 +85,7 @@ func TestWhatIsErasedIsOverwritten(t *testing.T) {
 		if err := reader.QueryRow("select count(*) from semel_acts").Scan(&n); err != nil {
 			t.Fatal(err)
 		}
-		if err := s.Record(t.Context(), contract.Act{Verb: "erase", Who: "ana"}); err != nil {
+		if err := s.Record(t.Context(), store.Act{Verb: "erase", Who: "ana"}); err != nil {
 			t.Fatal(err)
 		}
 		if err := s.Scrub(t.Context(), false); err == nil {

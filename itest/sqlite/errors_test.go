@@ -6,21 +6,21 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 func TestErrorsOfTheRealDriver(t *testing.T) {
 	i := instance(t, pragmas+foreignKeys)
 	s := i.Store.(*sqlstore.Store)
-	b, _, err := s.Begin(t.Context(), contract.TxOptions{}, nil)
+	b, _, err := s.Begin(t.Context(), store.TxOptions{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.Rollback(t.Context())
 	exec := func(text string, args ...any) error {
-		_, err := b.Tx(contract.All).Exec(text, args...)
+		_, err := b.Tx(store.All).Exec(text, args...)
 		return err
 	}
 	for _, statement := range []string{
@@ -42,7 +42,7 @@ func TestErrorsOfTheRealDriver(t *testing.T) {
 			"insert into invoices values ('2', 2, 1, 77)", "insert into invoices values ('2', 'two', 1, null)",
 			"insert into strict_one values ('word')", "delete from invoices", "insert into missing values (1)", "insert int",
 		} {
-			if err := exec(statement); err == nil || s.Classify(err) != contract.ClassPermanent {
+			if err := exec(statement); err == nil || s.Classify(err) != store.ClassPermanent {
 				t.Errorf("%s: %v is of class %v, want permanent", statement, err, s.Classify(err))
 			}
 		}
@@ -57,7 +57,7 @@ func TestErrorsOfTheRealDriver(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 	})
-	if b.(contract.TxStatus).TxAborted() {
+	if b.(store.TxStatus).TxAborted() {
 		t.Error("errors of statements broke the batch")
 	}
 }
@@ -81,12 +81,12 @@ func TestAStatementThatIsCutOff(t *testing.T) {
 			}
 			_, err := b.Tx(1).ExecContext(ctx, "insert into effects with recursive n (i) as (select 1 union all select i + 1 from n) select i from n")
 			cancel()
-			if err == nil || i.Store.Classify(err) != contract.ClassRetry {
+			if err == nil || i.Store.Classify(err) != store.ClassRetry {
 				t.Errorf("%v is of class %v, want retry", err, i.Store.Classify(err))
 			}
-			broken := b.(contract.TxStatus).TxAborted()
-			r := b.Commit(t.Context(), contract.Ending{Trim: []int{1}})
-			if (r.Outcome == contract.Committed) == broken {
+			broken := b.(store.TxStatus).TxAborted()
+			r := b.Commit(t.Context(), store.Ending{Trim: []int{1}})
+			if (r.Outcome == store.Committed) == broken {
 				t.Errorf("broken: %t, and the commit says %+v", broken, r)
 			}
 			sqlsuite.Works(t, i, all)

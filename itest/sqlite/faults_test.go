@@ -8,22 +8,23 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/sqlsuite"
+	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 	"github.com/semel-go/semel/storetest"
 )
 
 const impatient = "?_pragma=busy_timeout(0)&_pragma=synchronous(off)" + foreignKeys
 
-func marks(t testing.TB, s *sqlstore.Store, ids ...string) []contract.Mark {
+func marks(t testing.TB, s *sqlstore.Store, ids ...string) []store.Mark {
 	t.Helper()
 	return sqlsuite.Marks(t, s, "", ids...)
 }
 
-func isDown(t testing.TB, s contract.TxStore[*sql.Tx], err error, says string) {
+func isDown(t testing.TB, s store.TxStore[*sql.Tx], err error, says string) {
 	t.Helper()
-	sqlsuite.Is(t, s, err, contract.ClassDown, says)
+	sqlsuite.Is(t, s, err, store.ClassDown, says)
 }
 
 func TestALockedDatabase(t *testing.T) {
@@ -42,7 +43,7 @@ func TestALockedDatabase(t *testing.T) {
 		}
 		_, _, err = sqlsuite.Attempt(t, i, all)
 		isDown(t, s, err, "busy_timeout")
-		isDown(t, s, s.SavePosition(t.Context(), "c", "l", contract.Position{}), "busy_timeout")
+		isDown(t, s, s.SavePosition(t.Context(), "c", "l", source.Position{}), "busy_timeout")
 		if _, err := other.ExecContext(t.Context(), "rollback"); err != nil {
 			t.Fatal(err)
 		}
@@ -60,7 +61,7 @@ func TestALockedDatabase(t *testing.T) {
 		}
 		reader.Next()
 		r, _, err := sqlsuite.Attempt(t, i, all)
-		if err != nil || r.Outcome != contract.NotCommitted || r.Class != contract.ClassDown {
+		if err != nil || r.Outcome != store.NotCommitted || r.Class != store.ClassDown {
 			t.Errorf("got %+v, %v, want not committed, down", r, err)
 		}
 		if err := reader.Close(); err != nil {
@@ -87,7 +88,7 @@ func TestADatabaseThatCannotBeWritten(t *testing.T) {
 		if applied, err := s.Migrate(t.Context()); len(applied) != 0 || err != nil {
 			t.Errorf("a complete schema was migrated: %v, %v", applied, err)
 		}
-		_, _, err = s.Begin(t.Context(), contract.TxOptions{}, all)
+		_, _, err = s.Begin(t.Context(), store.TxOptions{}, all)
 		isDown(t, s, err, "writable")
 		sqlsuite.Works(t, i, all)
 	})
@@ -105,7 +106,7 @@ func TestADatabaseThatCannotBeWritten(t *testing.T) {
 		all := marks(t, i.Store.(*sqlstore.Store), "a", "b")
 		for range 3 {
 			_, _, err := sqlsuite.Attempt(t, filling, all)
-			if err == nil || small.Store.Classify(err) != contract.ClassDown {
+			if err == nil || small.Store.Classify(err) != store.ClassDown {
 				t.Fatalf("got %v, want a failure of the store", err)
 			}
 		}
@@ -125,11 +126,11 @@ func TestADatabaseThatCannotBeWritten(t *testing.T) {
 }
 
 // halfDone is an open batch of two marks, of which the first has its effect.
-func halfDone(t *testing.T) (storetest.Instance[*sql.Tx], []contract.Mark, contract.Batch[*sql.Tx]) {
+func halfDone(t *testing.T) (storetest.Instance[*sql.Tx], []store.Mark, store.Batch[*sql.Tx]) {
 	t.Helper()
 	i := instance(t, pragmas+foreignKeys)
 	all := sqlsuite.Marks(t, i.Store, "", "a", "b")
-	b, _ := sqlsuite.Begin(t, i.Store, contract.TxOptions{}, all)
+	b, _ := sqlsuite.Begin(t, i.Store, store.TxOptions{}, all)
 	if err := i.Effect(t.Context(), b.Tx(0), "a"); err != nil {
 		t.Fatal(err)
 	}
@@ -142,17 +143,17 @@ func TestSwallowedRollbacks(t *testing.T) {
 		if _, err := b.Tx(0).Exec("insert or rollback into once values ('there')"); err == nil {
 			t.Fatal("the statement did not fail")
 		}
-		if !b.(contract.TxStatus).TxAborted() {
+		if !b.(store.TxStatus).TxAborted() {
 			t.Error("the batch does not know that it is broken")
 		}
-		if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.NotCommitted || r.Class != contract.ClassAborted {
+		if r := b.Commit(t.Context(), store.Ending{}); r.Outcome != store.NotCommitted || r.Class != store.ClassAborted {
 			t.Errorf("the commit says %+v, want not committed, aborted", r)
 		}
 		sqlsuite.Works(t, i, all)
 	})
 	t.Run("a_deferred_violation_fails_the_commit_for_good", func(t *testing.T) {
 		i := instance(t, pragmas+foreignKeys)
-		b, _, err := i.Store.Begin(t.Context(), contract.TxOptions{}, marks(t, i.Store.(*sqlstore.Store), "a"))
+		b, _, err := i.Store.Begin(t.Context(), store.TxOptions{}, marks(t, i.Store.(*sqlstore.Store), "a"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -164,7 +165,7 @@ func TestSwallowedRollbacks(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.NotCommitted || r.Class != contract.ClassPermanent {
+		if r := b.Commit(t.Context(), store.Ending{}); r.Outcome != store.NotCommitted || r.Class != store.ClassPermanent {
 			t.Errorf("the commit says %+v, want not committed, permanent", r)
 		}
 		sqlsuite.Works(t, i, marks(t, i.Store.(*sqlstore.Store), "a"))
@@ -185,7 +186,7 @@ func TestForeignKeys(t *testing.T) {
 		all := marks(t, s, "a")
 		db.SetMaxOpenConns(1)
 		exec(t, db, "pragma foreign_keys = off")
-		_, _, err := s.Begin(t.Context(), contract.TxOptions{}, all)
+		_, _, err := s.Begin(t.Context(), store.TxOptions{}, all)
 		isDown(t, s, err, "foreign_keys")
 	})
 }
@@ -213,21 +214,21 @@ func TestWritersOfTwoProcesses(t *testing.T) {
 }
 
 // readsThenWrites delivers each message with a handler that reads first.
-func readsThenWrites(t *testing.T, i storetest.Instance[*sql.Tx], ids []contract.Mark) {
+func readsThenWrites(t *testing.T, i storetest.Instance[*sql.Tx], ids []store.Mark) {
 	for n := range ids {
-		b, v, err := i.Store.Begin(t.Context(), contract.TxOptions{}, ids[n:n+1])
+		b, v, err := i.Store.Begin(t.Context(), store.TxOptions{}, ids[n:n+1])
 		if err != nil {
 			t.Error(err)
 			return
 		}
-		if v[0].Kind == contract.Fresh {
+		if v[0].Kind == store.Fresh {
 			var there int
 			read := b.Tx(0).QueryRow("select count(*) from effects").Scan(&there)
 			if err := errors.Join(read, i.Effect(t.Context(), b.Tx(0), string(ids[n].ID))); err != nil {
 				t.Error(err)
 			}
 		}
-		if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.Committed {
+		if r := b.Commit(t.Context(), store.Ending{}); r.Outcome != store.Committed {
 			t.Error(fmt.Sprint(r))
 		}
 	}

@@ -5,23 +5,23 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 func TestALeasedKeyIsToldToPeople(t *testing.T) {
-	store := storeOn(t, openFile(t, newFile(t), pragmas))
+	st := storeOn(t, openFile(t, newFile(t), pragmas))
 	key := semel.Key{Consumer: "charging", Source: "shop", ID: "o-1"}
-	token := contract.NewToken()
-	claim := contract.KeyClaim{Key: key, Fingerprint: semel.Fingerprint{Version: 1, Sum: [16]byte{7}}, Token: token, Lease: time.Minute, Keep: time.Hour}
-	if a, err := store.ClaimKey(t.Context(), claim); err != nil || a.State != contract.KeyClaimed {
+	token := store.NewToken()
+	claim := store.KeyClaim{Key: key, Fingerprint: semel.Fingerprint{Version: 1, Sum: [16]byte{7}}, Token: token, Lease: time.Minute, Keep: time.Hour}
+	if a, err := st.ClaimKey(t.Context(), claim); err != nil || a.State != store.KeyClaimed {
 		t.Fatalf("%+v, %v", a, err)
 	}
 	t.Run("K13_while_it_is_held", func(t *testing.T) {
-		now, err := store.Clock(t.Context())
+		now, err := st.Clock(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		k, found, err := store.LeasedKey(t.Context(), key)
+		k, found, err := st.LeasedKey(t.Context(), key)
 		if err != nil || !found || k.Ended != 0 || k.Started != 1 || k.Finished != 0 || k.Fingerprint != claim.Fingerprint {
 			t.Errorf("%+v, %v, %v", k, found, err)
 		}
@@ -30,16 +30,16 @@ func TestALeasedKeyIsToldToPeople(t *testing.T) {
 		}
 	})
 	t.Run("K13_when_it_has_ended", func(t *testing.T) {
-		if err := store.EndKey(t.Context(), key, token, contract.KeyEnding{Event: contract.KeyComplete, Result: []byte("done"), Keep: time.Hour}); err != nil {
+		if err := st.EndKey(t.Context(), key, token, store.KeyEnding{Event: store.KeyComplete, Result: []byte("done"), Keep: time.Hour}); err != nil {
 			t.Fatal(err)
 		}
-		k, found, err := store.LeasedKey(t.Context(), key)
-		if err != nil || !found || k.Ended != contract.KeyComplete || !k.Result || k.Finished != 1 {
+		k, found, err := st.LeasedKey(t.Context(), key)
+		if err != nil || !found || k.Ended != store.KeyComplete || !k.Result || k.Finished != 1 {
 			t.Errorf("%+v, %v, %v", k, found, err)
 		}
 	})
 	t.Run("K13_another_source_has_another_key", func(t *testing.T) {
-		if k, found, err := store.LeasedKey(t.Context(), semel.Key{Consumer: "charging", ID: "o-1"}); err != nil || found {
+		if k, found, err := st.LeasedKey(t.Context(), semel.Key{Consumer: "charging", ID: "o-1"}); err != nil || found {
 			t.Errorf("%+v, %v", k, err)
 		}
 	})

@@ -10,8 +10,8 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/store"
 )
 
 func TestTheRetentionOfCalls(t *testing.T) {
@@ -37,9 +37,9 @@ func TestTheRetentionOfCalls(t *testing.T) {
 func TestARowThatSomebodyElseMadeDue(t *testing.T) {
 	t.Run("law_1_nobody_calls_for_what_has_ended_as_its_marker_says", func(t *testing.T) {
 		db, calls := openFile(t, newFile(t), pragmas), 0
-		store := storeOn(t, db)
+		st := storeOn(t, db)
 		config := consumer.Config{Name: "billing", Identity: identity.By("header:id"), Strategy: consumer.StrategyInbox, IdleExit: time.Second, Logger: slog.New(slog.DiscardHandler)}
-		accepts, err := consumer.New(store, func(context.Context, *sql.Tx, *semel.Message) error { return nil }, config)
+		accepts, err := consumer.New(st, func(context.Context, *sql.Tx, *semel.Message) error { return nil }, config)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,8 +51,8 @@ func TestARowThatSomebodyElseMadeDue(t *testing.T) {
 		if err := errors.Join(err, tx.Commit()); err != nil {
 			t.Fatal(err)
 		}
-		exec(t, db, "update semel_markers set outcome = ?", int64(contract.Applied))
-		run, err := consumer.New(consumer.Leased(store), func(context.Context, consumer.Call, *semel.Message) error { calls++; return nil }, config)
+		exec(t, db, "update semel_markers set outcome = ?", int64(store.Applied))
+		run, err := consumer.New(consumer.Leased(st), func(context.Context, consumer.Call, *semel.Message) error { calls++; return nil }, config)
 		if err != nil {
 			t.Fatal(err)
 		}

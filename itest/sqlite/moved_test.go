@@ -8,9 +8,10 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/sqlsuite"
+	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 	"github.com/semel-go/semel/storetest"
 )
 
@@ -36,7 +37,7 @@ func deleteFile(t testing.TB, path string) {
 }
 
 func TestAFileThatIsTakenAway(t *testing.T) {
-	prepare := func(t *testing.T) (path string, i storetest.Instance[*sql.Tx], s *sqlstore.Store, all []contract.Mark) {
+	prepare := func(t *testing.T) (path string, i storetest.Instance[*sql.Tx], s *sqlstore.Store, all []store.Mark) {
 		path = newFile(t)
 		db := openFile(t, path, pragmas+foreignKeys)
 		s = storeOn(t, db)
@@ -49,7 +50,7 @@ func TestAFileThatIsTakenAway(t *testing.T) {
 		deleteFile(t, path)
 		_, _, err := sqlsuite.Attempt(t, i, all)
 		isDown(t, s, err, path)
-		isDown(t, s, s.SavePosition(t.Context(), "c", "l", contract.Position{}), path)
+		isDown(t, s, s.SavePosition(t.Context(), "c", "l", source.Position{}), path)
 		_, err = s.Scope(t.Context(), "another", "", 0)
 		isDown(t, s, err, path)
 		if _, err := os.Stat(path); !errors.Is(err, fs.ErrNotExist) {
@@ -58,13 +59,13 @@ func TestAFileThatIsTakenAway(t *testing.T) {
 	})
 	t.Run("trap_T111_a_commit_into_a_deleted_file_is_not_answered_as_one", func(t *testing.T) {
 		path, i, s, all := prepare(t)
-		b, _, err := i.Store.Begin(t.Context(), contract.TxOptions{}, all)
+		b, _, err := i.Store.Begin(t.Context(), store.TxOptions{}, all)
 		if err != nil {
 			t.Fatal(err)
 		}
 		deleteFile(t, path)
-		r := b.Commit(t.Context(), contract.Ending{})
-		if r.Outcome != contract.CommitUnknown || r.Class != contract.ClassDown {
+		r := b.Commit(t.Context(), store.Ending{})
+		if r.Outcome != store.CommitUnknown || r.Class != store.ClassDown {
 			t.Errorf("got %+v, want unknown, down", r)
 		}
 		isDown(t, s, r.Err, path)

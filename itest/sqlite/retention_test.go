@@ -5,19 +5,19 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/sqlsuite"
+	"github.com/semel-go/semel/store"
 )
 
 func TestWhatLiesAtTheLowWaterMark(t *testing.T) {
 	t.Run("H2_is_kept_to_the_millisecond", func(t *testing.T) {
 		db := openFile(t, newFile(t), pragmas)
-		store := storeOn(t, db)
-		scope, err := store.Scope(t.Context(), "billing", "", 0)
+		st := storeOn(t, db)
+		scope, err := st.Scope(t.Context(), "billing", "", 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := store.Retain(t.Context(), contract.Retention{Consumer: "billing", Keep: time.Hour}); err != nil {
+		if err := st.Retain(t.Context(), store.Retention{Consumer: "billing", Keep: time.Hour}); err != nil {
 			t.Fatal(err)
 		}
 		low := time.Date(2026, 1, 1, 11, 0, 0, 7_000_000, time.UTC)
@@ -25,17 +25,17 @@ func TestWhatLiesAtTheLowWaterMark(t *testing.T) {
 		for i, id := range []string{"0", "1", "2"} {
 			exec(t, db, "insert into semel_markers (scope, id, outcome, version, at) values (?, ?, 1, 0, ?)", scope, []byte("\x00"+id), low.UnixMilli()+int64(i)-1)
 		}
-		if at, err := store.Advance(t.Context(), "billing"); err != nil || !at.Equal(low) {
+		if at, err := st.Advance(t.Context(), "billing"); err != nil || !at.Equal(low) {
 			t.Fatalf("the low-water mark is %v, %v", at, err)
 		}
-		if r, err := store.Reap(t.Context(), contract.Reaping{Consumer: "billing", Most: 10}); err != nil || r.Markers != 1 {
+		if r, err := st.Reap(t.Context(), store.Reaping{Consumer: "billing", Most: 10}); err != nil || r.Markers != 1 {
 			t.Errorf("%+v was removed, %v", r, err)
 		}
-		aged := func(id string, at time.Time) contract.Mark {
-			return contract.Mark{Scope: scope, ID: []byte(id), As: contract.Applied, Age: at}
+		aged := func(id string, at time.Time) store.Mark {
+			return store.Mark{Scope: scope, ID: []byte(id), As: store.Applied, Age: at}
 		}
-		v := sqlsuite.Asked[*sql.Tx](t, store, aged("a", low), aged("b", low.Add(-time.Millisecond)), aged("1", low))
-		if v[0].Kind != contract.Fresh || v[1].Kind != contract.Old || v[2].Kind != contract.Seen {
+		v := sqlsuite.Asked[*sql.Tx](t, st, aged("a", low), aged("b", low.Add(-time.Millisecond)), aged("1", low))
+		if v[0].Kind != store.Fresh || v[1].Kind != store.Old || v[2].Kind != store.Seen {
 			t.Errorf("the verdicts are %+v", v)
 		}
 	})

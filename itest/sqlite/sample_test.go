@@ -5,22 +5,22 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 func TestASampleOfAFile(t *testing.T) {
 	db := openFile(t, newFile(t), pragmas)
 	s := storeOn(t, db)
-	if err := s.Retain(t.Context(), contract.Retention{Consumer: "keeps"}); err != nil {
+	if err := s.Retain(t.Context(), store.Retention{Consumer: "keeps"}); err != nil {
 		t.Fatal(err)
 	}
 	scope, err := s.Scope(t.Context(), "billing", "", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Retain(t.Context(), contract.Retention{Consumer: "billing", Keep: time.Hour}); err != nil {
+	if err := s.Retain(t.Context(), store.Retention{Consumer: "billing", Keep: time.Hour}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := db.Exec(`insert into semel_inbox (revision, scope, id, conflict, version, surrogate, state, reason, topic, partition, "offset",
@@ -37,7 +37,7 @@ values (1, ?, x'0061', x'', 0, 0, 'BLOCKED', 'gap', '', 0, 0, '', '', '', '{}', 
 		if _, err := tx.Exec("update semel_inbox set reason = 'other'"); err != nil {
 			t.Fatal(err)
 		}
-		rows, err := sqlsuite.Sampled(t.Context(), func(ctx context.Context) (sqlstore.Sampled, error) { return s.SampleRows(ctx, contract.StateBlocked) })
+		rows, err := sqlsuite.Sampled(t.Context(), func(ctx context.Context) (sqlstore.Sampled, error) { return s.SampleRows(ctx, store.StateBlocked) })
 		if r := rows.Consumers["billing"]; err != nil || rows.AtLeast || r.Rows != 1 || r.Gap.Round(time.Minute) != time.Minute || r.Oldest < time.Minute {
 			t.Errorf("%+v: %v", rows, err)
 		}

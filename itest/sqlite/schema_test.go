@@ -6,9 +6,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 func bare(t testing.TB, db *sql.DB, o sqlstore.Options) *sqlstore.Store {
@@ -26,7 +26,7 @@ func TestMigrations(t *testing.T) {
 		sqlsuite.Refused(t, s.Check(t.Context()), "semel migrate up")
 		_, err := s.Scope(t.Context(), "c", "", 0)
 		isDown(t, s, err, "semel migrate up")
-		_, _, err = s.Begin(t.Context(), contract.TxOptions{}, nil)
+		_, _, err = s.Begin(t.Context(), store.TxOptions{}, nil)
 		isDown(t, s, err, "semel migrate up")
 	})
 	t.Run("migrations_are_applied_once", func(t *testing.T) {

@@ -7,9 +7,9 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 func TestSeeding(t *testing.T) {
@@ -66,12 +66,12 @@ func wantSeeded(t *testing.T, s *sqlstore.Store, ids ...string) {
 		t.Fatal(err)
 	}
 	for _, id := range ids {
-		b, v, err := s.Begin(t.Context(), contract.TxOptions{}, []contract.Mark{{Scope: scope, ID: []byte(id), As: contract.Applied}})
+		b, v, err := s.Begin(t.Context(), store.TxOptions{}, []store.Mark{{Scope: scope, ID: []byte(id), As: store.Applied}})
 		if err != nil {
 			t.Fatal(err)
 		}
 		b.Rollback(t.Context())
-		if !v[0].Already(contract.Applied) {
+		if !v[0].Already(store.Applied) {
 			t.Errorf("the verdict on %q is %d", id, v[0].Kind)
 		}
 	}

@@ -6,13 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 func TestSourcesThatAProducerChooses(t *testing.T) {
 	t.Run("D3_rows_that_an_earlier_release_wrote_are_claimed_in_their_turn", func(t *testing.T) {
 		db := openFile(t, newFile(t), pragmas)
-		store := storeOn(t, db)
+		st := storeOn(t, db)
 		exec(t, db, `with recursive n (n) as (select 1 union all select n + 1 from n where n < 1000)
 insert into semel_scopes (consumer, source, generation) select cast('billing' as blob), cast('/shops/' || n as blob), 0 from n`)
 		exec(t, db, `insert into semel_inbox (revision, scope, id, conflict, version, surrogate, state, reason, topic, partition, "offset",
@@ -20,11 +20,11 @@ insert into semel_scopes (consumer, source, generation) select cast('billing' as
 select 1, number, x'0061', x'', 0, false, 'RECEIVED', '', '', 0, 0, '', '', '', '{}', x'', 1, 1, 10000 - number, 0, 0, 0, '', ''
 from semel_scopes where number % 100 = 0`)
 		exec(t, db, "update semel_inbox set consumer = cast('billing' as blob) where number in (2, 4, 6)")
-		if p, err := store.Pending(t.Context(), "billing"); err != nil || p.Due != 10 {
+		if p, err := st.Pending(t.Context(), "billing"); err != nil || p.Due != 10 {
 			t.Errorf("%+v are pending, %v", p, err)
 		}
 		claim := func(consumer string, most int) (numbers []int64) {
-			all, err := store.Claim(t.Context(), contract.ClaimOptions{Consumer: consumer, Token: contract.NewToken(), Most: most, Lease: time.Minute})
+			all, err := st.Claim(t.Context(), store.ClaimOptions{Consumer: consumer, Token: store.NewToken(), Most: most, Lease: time.Minute})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -65,14 +65,14 @@ from semel_scopes where number % 100 = 0`)
 	})
 	t.Run("H3_sources_beyond_a_thousand_share_a_low_water_mark_too", func(t *testing.T) {
 		db := openFile(t, newFile(t), pragmas)
-		store := storeOn(t, db)
-		if err := store.Retain(t.Context(), contract.Retention{Consumer: "billing", Keep: time.Hour}); err != nil {
+		st := storeOn(t, db)
+		if err := st.Retain(t.Context(), store.Retention{Consumer: "billing", Keep: time.Hour}); err != nil {
 			t.Fatal(err)
 		}
 		exec(t, db, `with recursive n (n) as (select 1 union all select n + 1 from n where n < 1500)
 insert into semel_scopes (consumer, source, generation) select cast('billing' as blob), cast('/shops/' || n as blob), 0 from n`)
 		lows := func() (least, most int64) {
-			to, err := store.Advance(t.Context(), "billing")
+			to, err := st.Advance(t.Context(), "billing")
 			if err == nil {
 				err = db.QueryRow("select coalesce(min(low), 0), coalesce(max(low), 0) from semel_scopes").Scan(&least, &most)
 			}
@@ -85,7 +85,7 @@ insert into semel_scopes (consumer, source, generation) select cast('billing' as
 		if first == 0 || first != most {
 			t.Errorf("the marks are %d to %d", first, most)
 		}
-		if err := store.Progressed(t.Context(), "billing", nil); err != nil {
+		if err := st.Progressed(t.Context(), "billing", nil); err != nil {
 			t.Fatal(err)
 		}
 		if again, _ := lows(); again != first {

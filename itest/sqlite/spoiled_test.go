@@ -8,8 +8,9 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 func TestAConnectionThatAHandlerSpoiled(t *testing.T) {
@@ -24,8 +25,8 @@ func TestAConnectionThatAHandlerSpoiled(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		begin := func(id string) (contract.Batch[*sql.Tx], error) {
-			b, _, err := s.Begin(t.Context(), contract.TxOptions{}, []contract.Mark{{Scope: scope, ID: []byte(id), As: contract.Applied}})
+		begin := func(id string) (store.Batch[*sql.Tx], error) {
+			b, _, err := s.Begin(t.Context(), store.TxOptions{}, []store.Mark{{Scope: scope, ID: []byte(id), As: store.Applied}})
 			return b, err
 		}
 		b, err := begin("spoils")
@@ -44,7 +45,7 @@ func TestAConnectionThatAHandlerSpoiled(t *testing.T) {
 		if b, err = begin("next"); err != nil {
 			t.Fatalf("the same connection was asked again: %v", err)
 		}
-		if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.Committed {
+		if r := b.Commit(t.Context(), store.Ending{}); r.Outcome != store.Committed {
 			t.Error(r)
 		}
 		if b, err = begin("spoils its own commit"); err != nil {
@@ -53,7 +54,7 @@ func TestAConnectionThatAHandlerSpoiled(t *testing.T) {
 		if _, err := b.Tx(0).Exec("pragma query_only = 1"); err != nil {
 			t.Fatal(err)
 		}
-		if r := b.Commit(t.Context(), contract.Ending{}); r.Outcome != contract.NotCommitted || r.Class != contract.ClassDown {
+		if r := b.Commit(t.Context(), store.Ending{}); r.Outcome != store.NotCommitted || r.Class != store.ClassDown {
 			t.Fatalf("the situation did not occur: %+v", r)
 		}
 		if b, err = begin("after"); err != nil {
@@ -62,7 +63,7 @@ func TestAConnectionThatAHandlerSpoiled(t *testing.T) {
 		if _, err := b.Tx(0).Exec("pragma query_only = 1"); err != nil {
 			t.Fatal(err)
 		}
-		if !b.(contract.TxStatus).TxAborted() {
+		if !b.(store.TxStatus).TxAborted() {
 			t.Fatal("the situation did not occur: the transaction stands")
 		}
 		b.Rollback(t.Context())
@@ -104,7 +105,7 @@ func TestAHandlerThatSpoilsItsConnection(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		ended := map[string]contract.End{}
+		ended := map[string]source.End{}
 		for attempt := 1; attempt <= 3; attempt++ {
 			for _, id := range []string{"first", "bad", "last"} {
 				d, err := running.Process(t.Context(), &semel.Message{Attributes: semel.Attributes{ID: id, Source: "shop"}, Attempt: attempt})
@@ -119,7 +120,7 @@ func TestAHandlerThatSpoilsItsConnection(t *testing.T) {
 		if err := running.Close(t.Context()); err != nil {
 			t.Error(err)
 		}
-		if ended["first"] != contract.EndApplied || ended["last"] != contract.EndApplied || ended["bad"] != contract.EndParked {
+		if ended["first"] != source.EndApplied || ended["last"] != source.EndApplied || ended["bad"] != source.EndParked {
 			t.Errorf("they ended as %v", ended)
 		}
 	})

@@ -8,17 +8,17 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/workload"
+	"github.com/semel-go/semel/store"
 )
 
 func TestAHandlersTimeOutHoldsInSQLite(t *testing.T) {
 	t.Run("C17_a_statement_without_end_is_ended_by_its_context_and_its_neighbours_apply", func(t *testing.T) {
-		store := storeOn(t, openFile(t, newFile(t), pragmas+foreignKeys))
+		st := storeOn(t, openFile(t, newFile(t), pragmas+foreignKeys))
 		inlet := workload.NewInlet()
 		c := workload.Config(inlet)
 		c.Timeout, c.Retry.Attempts = 200*time.Millisecond, 2
-		running, err := consumer.New(store, func(ctx context.Context, tx *sql.Tx, m *semel.Message) error {
+		running, err := consumer.New(st, func(ctx context.Context, tx *sql.Tx, m *semel.Message) error {
 			if string(m.Body) != "7" {
 				return nil
 			}
@@ -37,7 +37,7 @@ func TestAHandlersTimeOutHoldsInSQLite(t *testing.T) {
 		if err := running.Run(t.Context()); err != nil {
 			t.Error(err)
 		}
-		rows, err := store.Rows(t.Context(), contract.RowFilter{})
+		rows, err := st.Rows(t.Context(), store.RowFilter{})
 		if n := running.Counts(); n.Applied != 19 || n.Parked != 1 || err != nil || rows[0].Reason != semel.ReasonExhausted {
 			t.Errorf("%+v, rows %+v (%v)", n, rows, err)
 		}

@@ -7,14 +7,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/audit"
+	"github.com/semel-go/semel/store"
 )
 
 // AuditStore is a store whose acts are sealed.
 type AuditStore interface {
-	contract.Auditor
-	contract.Recorder
+	admin.Auditor
+	admin.Recorder
 }
 
 // AuditKey is a key, of no secret.
@@ -24,7 +25,7 @@ var AuditKey = []byte("0123456789abcdef0123456789abcdef")
 func Acted(t testing.TB, s AuditStore, from, to int) {
 	t.Helper()
 	for i := from; i <= to; i++ {
-		if err := s.Record(t.Context(), contract.Act{Verb: "discard", Who: "ana", Why: fmt.Sprint("reason ", i)}); err != nil {
+		if err := s.Record(t.Context(), store.Act{Verb: "discard", Who: "ana", Why: fmt.Sprint("reason ", i)}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -33,7 +34,7 @@ func Acted(t testing.TB, s AuditStore, from, to int) {
 // SealedAll seals all that there is to seal, and says how many lines were written.
 func SealedAll(t testing.TB, s AuditStore, key []byte) int {
 	t.Helper()
-	done, err := s.Seal(t.Context(), contract.Sealing{Key: key, Whole: true, Most: math.MaxInt32})
+	done, err := s.Seal(t.Context(), admin.Sealing{Key: key, Whole: true, Most: math.MaxInt32})
 	if err != nil || done.Elsewhere {
 		t.Fatalf("%+v: %v", done, err)
 	}
@@ -177,7 +178,7 @@ func LateActs(t *testing.T, s AuditStore, late func(t testing.TB) (commit func()
 		t.Errorf("%d lines", n)
 	}
 	commit()
-	done, err := s.Seal(t.Context(), contract.Sealing{})
+	done, err := s.Seal(t.Context(), admin.Sealing{})
 	if err != nil || done.Lines != 1 {
 		t.Errorf("the late one: %+v, %v", done, err)
 	}

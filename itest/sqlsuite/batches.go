@@ -10,26 +10,26 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 	"github.com/semel-go/semel/storetest"
 )
 
 // Marks are marks of the consumer "billing", which say applied.
-func Marks[Tx any](t testing.TB, s contract.TxStore[Tx], source string, ids ...string) []contract.Mark {
+func Marks[Tx any](t testing.TB, s store.TxStore[Tx], source string, ids ...string) []store.Mark {
 	t.Helper()
 	scope, err := s.Scope(context.WithoutCancel(t.Context()), "billing", source, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := make([]contract.Mark, len(ids))
+	all := make([]store.Mark, len(ids))
 	for i, id := range ids {
-		all[i] = contract.Mark{Scope: scope, Consumer: "billing", Source: source, ID: []byte(id), As: contract.Applied}
+		all[i] = store.Mark{Scope: scope, Consumer: "billing", Source: source, ID: []byte(id), As: store.Applied}
 	}
 	return all
 }
 
 // Begin opens a batch.
-func Begin[Tx any](t testing.TB, s contract.TxStore[Tx], o contract.TxOptions, marks []contract.Mark) (contract.Batch[Tx], []contract.Verdict) {
+func Begin[Tx any](t testing.TB, s store.TxStore[Tx], o store.TxOptions, marks []store.Mark) (store.Batch[Tx], []store.Verdict) {
 	t.Helper()
 	b, v, err := s.Begin(t.Context(), o, marks)
 	if err != nil {
@@ -39,37 +39,37 @@ func Begin[Tx any](t testing.TB, s contract.TxStore[Tx], o contract.TxOptions, m
 }
 
 // Asked are the verdicts on marks that leave no trace.
-func Asked[Tx any](t testing.TB, s contract.TxStore[Tx], marks ...contract.Mark) []contract.Verdict {
+func Asked[Tx any](t testing.TB, s store.TxStore[Tx], marks ...store.Mark) []store.Verdict {
 	t.Helper()
-	b, v := Begin(t, s, contract.TxOptions{}, marks)
+	b, v := Begin(t, s, store.TxOptions{}, marks)
 	b.Rollback(t.Context())
 	return v
 }
 
 // Attempt is one batch with an effect for each fresh mark.
-func Attempt[Tx any](t testing.TB, i storetest.Instance[Tx], marks []contract.Mark) (contract.Result, []contract.Verdict, error) {
+func Attempt[Tx any](t testing.TB, i storetest.Instance[Tx], marks []store.Mark) (store.Result, []store.Verdict, error) {
 	t.Helper()
-	b, v, err := i.Store.Begin(t.Context(), contract.TxOptions{}, marks)
+	b, v, err := i.Store.Begin(t.Context(), store.TxOptions{}, marks)
 	if err != nil {
-		return contract.Result{}, nil, err
+		return store.Result{}, nil, err
 	}
 	for n := range marks {
-		if v[n].Kind != contract.Fresh {
+		if v[n].Kind != store.Fresh {
 			continue
 		}
 		if err := i.Effect(t.Context(), b.Tx(n), string(marks[n].ID)); err != nil {
 			b.Rollback(t.Context())
-			return contract.Result{}, v, err
+			return store.Result{}, v, err
 		}
 	}
-	return b.Commit(t.Context(), contract.Ending{}), v, nil
+	return b.Commit(t.Context(), store.Ending{}), v, nil
 }
 
 // Works checks that the marks are applied once, now that the fault is over.
-func Works[Tx any](t testing.TB, i storetest.Instance[Tx], marks []contract.Mark) {
+func Works[Tx any](t testing.TB, i storetest.Instance[Tx], marks []store.Mark) {
 	t.Helper()
 	for range 2 {
-		if r, _, err := Attempt(t, i, marks); err != nil || r.Outcome != contract.Committed {
+		if r, _, err := Attempt(t, i, marks); err != nil || r.Outcome != store.Committed {
 			t.Fatalf("after the fault: %+v, %v", r, err)
 		}
 	}
@@ -81,7 +81,7 @@ func Works[Tx any](t testing.TB, i storetest.Instance[Tx], marks []contract.Mark
 }
 
 // Is checks an error's class and that it says what it should.
-func Is[Tx any](t testing.TB, s contract.TxStore[Tx], err error, class contract.Class, says string) {
+func Is[Tx any](t testing.TB, s store.TxStore[Tx], err error, class store.Class, says string) {
 	t.Helper()
 	if err == nil {
 		t.Fatal("there is no error")
@@ -92,9 +92,9 @@ func Is[Tx any](t testing.TB, s contract.TxStore[Tx], err error, class contract.
 }
 
 // Unknown checks that nobody claims to know what became of a commit.
-func Unknown(t testing.TB, r contract.Result) {
+func Unknown(t testing.TB, r store.Result) {
 	t.Helper()
-	if r.Outcome != contract.CommitUnknown || r.Class != contract.ClassDown || r.Culprit != contract.NoCulprit || r.Err == nil {
+	if r.Outcome != store.CommitUnknown || r.Class != store.ClassDown || r.Culprit != store.NoCulprit || r.Err == nil {
 		t.Errorf("the commit says %+v, want unknown", r)
 	}
 }

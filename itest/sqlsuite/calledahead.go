@@ -5,15 +5,15 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/calls"
+	"github.com/semel-go/semel/store"
 )
 
 // CalledAhead starts calls for a received row, the first of which was dated a day ahead by a
 // clock that is right again: how long ago it was is unknown, and counts as longer than any window,
 // also when that day has passed. With cut the row waits until then, too, and its wait is cut.
 // setCalled moves the date of the first call by so many days, and setRow the others of the row.
-func CalledAhead[Tx any](t *testing.T, s contract.TxStore[Tx], cut bool, setCalled, setRow func(days int)) {
+func CalledAhead[Tx any](t *testing.T, s store.TxStore[Tx], cut bool, setCalled, setRow func(days int)) {
 	t.Helper()
 	receiveCalled(t, s)
 	if first := startCall(t, s, nil); first.Since > time.Hour {
@@ -32,35 +32,35 @@ func CalledAhead[Tx any](t *testing.T, s contract.TxStore[Tx], cut bool, setCall
 }
 
 // receiveCalled receives the row for which CalledAhead calls.
-func receiveCalled[Tx any](t *testing.T, s contract.TxStore[Tx]) {
+func receiveCalled[Tx any](t *testing.T, s store.TxStore[Tx]) {
 	t.Helper()
 	marks := Marks(t, s, "shop", "called")
-	marks[0].As = contract.Waiting
-	b, _ := Begin(t, s, contract.TxOptions{}, marks)
-	ending := contract.Ending{Rows: []contract.Row{{State: contract.StateReceived, Message: &semel.Message{Body: []byte("x")}}}}
-	if r := b.Commit(t.Context(), ending); r.Outcome != contract.Committed {
+	marks[0].As = store.Waiting
+	b, _ := Begin(t, s, store.TxOptions{}, marks)
+	ending := store.Ending{Rows: []store.Row{{State: store.StateReceived, Message: &semel.Message{Body: []byte("x")}}}}
+	if r := b.Commit(t.Context(), ending); r.Outcome != store.Committed {
 		t.Fatalf("%+v", r)
 	}
 }
 
 // startCall claims the row, has something happen, and starts a call.
-func startCall[Tx any](t *testing.T, s contract.TxStore[Tx], claimed func()) contract.CallStarted {
+func startCall[Tx any](t *testing.T, s store.TxStore[Tx], claimed func()) store.CallStarted {
 	t.Helper()
-	rows, err := s.(contract.Inbox).Rows(t.Context(), contract.RowFilter{})
+	rows, err := s.(store.Inbox).Rows(t.Context(), store.RowFilter{})
 	if err != nil || len(rows) != 1 {
 		t.Fatal(rows, err)
 	}
-	var got []contract.Claimed
+	var got []store.Claimed
 	for len(got) == 0 {
-		o := contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Numbers: []int64{rows[0].Number}, Most: 1, Lease: time.Millisecond}
-		if got, err = s.(contract.Leases).Claim(t.Context(), o); err != nil {
+		o := store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Numbers: []int64{rows[0].Number}, Most: 1, Lease: time.Millisecond}
+		if got, err = s.(store.Leases).Claim(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if claimed != nil {
 		claimed()
 	}
-	all, err := s.(contract.Calls).StartCalls(t.Context(), []contract.Claim{got[0].Claim}, time.Millisecond)
+	all, err := s.(store.Calls).StartCalls(t.Context(), []store.Claim{got[0].Claim}, time.Millisecond)
 	if err != nil || len(all) != 1 || !all[0].Stands {
 		t.Fatal(all, err)
 	}

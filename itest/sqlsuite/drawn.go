@@ -10,8 +10,8 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/source"
 	"pgregory.net/rapid"
 )
 
@@ -136,9 +136,9 @@ func (s *drawnSource) again() *drawnSource {
 	return left
 }
 
-func (s *drawnSource) Fetch(ctx context.Context, most contract.Bound) (all []contract.Delivery, err error) {
+func (s *drawnSource) Fetch(ctx context.Context, most source.Bound) (all []source.Delivery, err error) {
 	for i := range min(most.Messages, s.most, len(s.all)-s.next) {
-		all = append(all, contract.Delivery{Message: s.all[s.next+i], Lane: onlyLane, Before: contract.Unknown, Handle: s.next + i})
+		all = append(all, source.Delivery{Message: s.all[s.next+i], Lane: onlyLane, Before: source.Unknown, Handle: s.next + i})
 	}
 	if s.next += len(all); len(all) == 0 {
 		<-ctx.Done()
@@ -146,7 +146,7 @@ func (s *drawnSource) Fetch(ctx context.Context, most contract.Bound) (all []con
 	return all, nil
 }
 
-func (s *drawnSource) Settle(_ context.Context, all []contract.Settlement) ([]int, error) {
+func (s *drawnSource) Settle(_ context.Context, all []source.Settlement) ([]int, error) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	for _, one := range all {

@@ -9,14 +9,15 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // Emission is a store whose duplicates have intents sent again.
 type Emission[Tx any] struct {
 	// Store is that of the consumer "billing", Sender the one that intents are written with.
-	Store, Sender contract.TxStore[Tx]
+	Store, Sender store.TxStore[Tx]
 	// ID is that of the message.
 	ID string
 	// Retention is what the store of days asks for.
@@ -41,7 +42,7 @@ func (e Emission[Tx]) Sends(t *testing.T) {
 			t.Errorf("%d intents were sent, want %d", got, want)
 		}
 	}
-	comes := func(copies int, ending contract.End, want int64) {
+	comes := func(copies int, ending source.End, want int64) {
 		t.Helper()
 		sent := make([]int64, 2)
 		var both sync.WaitGroup
@@ -53,15 +54,15 @@ func (e Emission[Tx]) Sends(t *testing.T) {
 			t.Errorf("%v intents are sent again, want %d", sent, want)
 		}
 	}
-	e.comes(t, 1, contract.EndApplied)
-	comes(1, contract.EndDuplicate, 0) // nothing was sent yet
+	e.comes(t, 1, source.EndApplied)
+	comes(1, source.EndDuplicate, 0) // nothing was sent yet
 	sends(2)
-	comes(3, contract.EndDuplicate, 0)
+	comes(3, source.EndDuplicate, 0)
 	e.Pass(t)
-	comes(100, contract.EndDuplicate, 2)
-	comes(1, contract.EndDuplicate, 0)
+	comes(100, source.EndDuplicate, 2)
+	comes(1, source.EndDuplicate, 0)
 	sends(2)
-	comes(10, contract.EndDuplicate, 0)
+	comes(10, source.EndDuplicate, 0)
 	sends(0)
 	different := 0
 	keys.Range(func(any, any) bool { different++; return true })
@@ -72,7 +73,7 @@ func (e Emission[Tx]) Sends(t *testing.T) {
 
 // comes has a process of its own given copies of the message, and tells how many intents are
 // sent again.
-func (e Emission[Tx]) comes(t testing.TB, copies int, ending contract.End) int64 {
+func (e Emission[Tx]) comes(t testing.TB, copies int, ending source.End) int64 {
 	t.Helper()
 	intents, err := consumer.NewIntents(e.Sender)
 	if err != nil {

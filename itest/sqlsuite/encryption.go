@@ -9,15 +9,15 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/encryption"
+	"github.com/semel-go/semel/store"
 )
 
 // KeyOf is a key, of no secret.
 func KeyOf(b byte) []byte { return bytes.Repeat([]byte{b}, encryption.KeySize) }
 
 // CipherOf is a cipher with keys of these bytes, the first one the current.
-func CipherOf(t testing.TB, keys ...byte) contract.Cipher {
+func CipherOf(t testing.TB, keys ...byte) store.Cipher {
 	t.Helper()
 	var former [][]byte
 	for _, k := range keys[1:] {
@@ -33,7 +33,7 @@ func CipherOf(t testing.TB, keys ...byte) contract.Cipher {
 // Encrypting are the tables of one database, opened by stores with one or another cipher.
 type Encrypting[Tx any] struct {
 	// Open opens them; encryption is required since a time, unless that is zero.
-	Open func(t testing.TB, c contract.Cipher, since time.Time) EncryptingStore[Tx]
+	Open func(t testing.TB, c store.Cipher, since time.Time) EncryptingStore[Tx]
 	// Where names the tables that have one of these forms of a word.
 	Where func(t testing.TB, forms [][]byte) []string
 	// Exec runs a statement as somebody who may write the tables and has no key. {prefix}
@@ -43,11 +43,11 @@ type Encrypting[Tx any] struct {
 
 // EncryptingStore is what of a store is encrypted.
 type EncryptingStore[Tx any] interface {
-	contract.TxStore[Tx]
-	contract.Inbox
-	contract.Leases
-	contract.ResultWriter[Tx]
-	contract.ResultReader
+	store.TxStore[Tx]
+	store.Inbox
+	store.Leases
+	store.ResultWriter[Tx]
+	store.ResultReader
 }
 
 const hiddenWord = "Ana-Vukovic"
@@ -100,12 +100,12 @@ func moved[Tx any](t *testing.T, e Encrypting[Tx]) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			rows, err := s.Rows(t.Context(), contract.RowFilter{ID: string(marks[3].ID)})
+			rows, err := s.Rows(t.Context(), store.RowFilter{ID: string(marks[3].ID)})
 			if err != nil || len(rows) != 1 || rows[0].Unreadable != "" {
 				t.Fatalf("%+v, %v", rows, err)
 			}
 			e.Exec(t, fmt.Sprintf("update {prefix}inbox set "+to.set+" where number = %[2]d", n, rows[0].Number))
-			claims, err := s.Claim(t.Context(), contract.ClaimOptions{Consumer: to.consumer, Token: contract.NewToken(), Most: 10, Lease: time.Minute})
+			claims, err := s.Claim(t.Context(), store.ClaimOptions{Consumer: to.consumer, Token: store.NewToken(), Most: 10, Lease: time.Minute})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -126,7 +126,7 @@ func moved[Tx any](t *testing.T, e Encrypting[Tx]) {
 }
 
 // hiddenMarks are marks of identities that are new to the tables.
-func hiddenMarks[Tx any](t testing.TB, s contract.TxStore[Tx]) []contract.Mark {
+func hiddenMarks[Tx any](t testing.TB, s store.TxStore[Tx]) []store.Mark {
 	t.Helper()
 	var ids []string
 	for i := range 4 {
@@ -137,24 +137,24 @@ func hiddenMarks[Tx any](t testing.TB, s contract.TxStore[Tx]) []contract.Mark {
 
 // keepHidden has a message parked, one parked in a transaction, one received and waiting,
 // and a result kept.
-func keepHidden[Tx any](t testing.TB, s EncryptingStore[Tx], marks []contract.Mark) {
+func keepHidden[Tx any](t testing.TB, s EncryptingStore[Tx], marks []store.Mark) {
 	t.Helper()
 	first := marks[0]
-	first.As = contract.Parked
-	b, _ := Begin(t, s, contract.TxOptions{}, []contract.Mark{first})
-	if r := b.Commit(t.Context(), contract.Ending{Rows: []contract.Row{{State: contract.StateParked, Message: hiddenMessage(), FirstError: "first: " + hiddenWord, LastError: "last: " + hiddenWord}}}); r.Outcome != contract.Committed {
+	first.As = store.Parked
+	b, _ := Begin(t, s, store.TxOptions{}, []store.Mark{first})
+	if r := b.Commit(t.Context(), store.Ending{Rows: []store.Row{{State: store.StateParked, Message: hiddenMessage(), FirstError: "first: " + hiddenWord, LastError: "last: " + hiddenWord}}}); r.Outcome != store.Committed {
 		t.Fatalf("%+v", r)
 	}
 	marks = marks[1:]
-	b, _ = Begin(t, s, contract.TxOptions{}, marks[:1])
-	into := func(m contract.Mark, reason semel.Reason) {
+	b, _ = Begin(t, s, store.TxOptions{}, marks[:1])
+	into := func(m store.Mark, reason semel.Reason) {
 		var err error
-		var v []contract.Verdict
-		all, messages := []contract.Mark{m}, []*semel.Message{hiddenMessage()}
+		var v []store.Verdict
+		all, messages := []store.Mark{m}, []*semel.Message{hiddenMessage()}
 		switch to := any(s).(type) {
 		case interface {
-			contract.TxReceiver[Tx]
-			contract.TxParker[Tx]
+			store.TxReceiver[Tx]
+			store.TxParker[Tx]
 		}:
 			if reason != semel.ReasonNone {
 				v, err = to.ParkIn(t.Context(), b.Tx(0), all, messages, reason)
@@ -162,43 +162,43 @@ func keepHidden[Tx any](t testing.TB, s EncryptingStore[Tx], marks []contract.Ma
 				v, err = to.ReceiveIn(t.Context(), b.Tx(0), all, messages)
 			}
 			_ = v
-		case contract.QueueReceiver[Tx]:
-			err = to.ReceiveQueued(b.Tx(0), all, messages, reason, func([]contract.Verdict) error { return nil })
+		case store.QueueReceiver[Tx]:
+			err = to.ReceiveQueued(b.Tx(0), all, messages, reason, func([]store.Verdict) error { return nil })
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
 	parked, waits := marks[1], marks[2]
-	parked.As, waits.As = contract.Parked, contract.Waiting
+	parked.As, waits.As = store.Parked, store.Waiting
 	into(parked, semel.ReasonSuppressed)
 	into(waits, semel.ReasonNone)
-	if err := s.KeepResult(t.Context(), b.Tx(0), contract.ResultOf{Scope: marks[0].Scope, ID: marks[0].ID}, []byte("made of "+hiddenWord)); err != nil {
+	if err := s.KeepResult(t.Context(), b.Tx(0), store.ResultOf{Scope: marks[0].Scope, ID: marks[0].ID}, []byte("made of "+hiddenWord)); err != nil {
 		t.Fatal(err)
 	}
 	committed(t, b)
 }
 
 // stepHidden has a step of the message that waits leave an output.
-func stepHidden[Tx any](t testing.TB, s EncryptingStore[Tx], m contract.Mark) {
+func stepHidden[Tx any](t testing.TB, s EncryptingStore[Tx], m store.Mark) {
 	t.Helper()
-	claims, err := s.Claim(t.Context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 1, Lease: time.Minute})
+	claims, err := s.Claim(t.Context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 1, Lease: time.Minute})
 	if err != nil || len(claims) != 1 || !bytes.Contains(claims[0].Row.Message.Body, []byte(hiddenWord)) {
 		t.Fatalf("%+v, %v", claims, err)
 	}
 	m.Claim = claims[0].Claim
-	b, _ := Begin(t, s, contract.TxOptions{}, []contract.Mark{m})
-	if r := b.Commit(context.WithoutCancel(t.Context()), contract.Ending{Claims: []contract.ClaimEnding{{Claim: m.Claim, Event: contract.RowStepped, Ran: true, Error: "invalid input: " + hiddenWord, Steps: []contract.StepDone{{Name: "one", Output: []byte("step of " + hiddenWord)}, {Name: "two"}}}}}); r.Outcome != contract.Committed {
+	b, _ := Begin(t, s, store.TxOptions{}, []store.Mark{m})
+	if r := b.Commit(context.WithoutCancel(t.Context()), store.Ending{Claims: []store.ClaimEnding{{Claim: m.Claim, Event: store.RowStepped, Ran: true, Error: "invalid input: " + hiddenWord, Steps: []store.StepDone{{Name: "one", Output: []byte("step of " + hiddenWord)}, {Name: "two"}}}}}); r.Outcome != store.Committed {
 		t.Fatalf("%+v", r)
 	}
 }
 
 // wantShown holds all that was kept to be read.
-func wantShown[Tx any](t testing.TB, s EncryptingStore[Tx], marks []contract.Mark, want int) {
+func wantShown[Tx any](t testing.TB, s EncryptingStore[Tx], marks []store.Mark, want int) {
 	t.Helper()
 	found := 0
 	for _, m := range marks {
-		rows, err := s.Rows(t.Context(), contract.RowFilter{ID: string(m.ID), Bodies: true})
+		rows, err := s.Rows(t.Context(), store.RowFilter{ID: string(m.ID), Bodies: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -222,7 +222,7 @@ func wantShown[Tx any](t testing.TB, s EncryptingStore[Tx], marks []contract.Mar
 			}
 		}
 	}
-	results, err := s.Results(t.Context(), []contract.ResultOf{{Scope: marks[1].Scope, ID: marks[1].ID}})
+	results, err := s.Results(t.Context(), []store.ResultOf{{Scope: marks[1].Scope, ID: marks[1].ID}})
 	if err != nil || string(results[0]) != "made of "+hiddenWord {
 		t.Errorf("the result is %q, %v", results, err)
 	}
@@ -234,7 +234,7 @@ func wantShown[Tx any](t testing.TB, s EncryptingStore[Tx], marks []contract.Mar
 // wantHidden holds the rows to be listed, and none of their messages to be read.
 func wantHidden[Tx any](t testing.TB, s EncryptingStore[Tx], why string) {
 	t.Helper()
-	rows, err := s.Rows(t.Context(), contract.RowFilter{Bodies: true})
+	rows, err := s.Rows(t.Context(), store.RowFilter{Bodies: true})
 	if err != nil || len(rows) < 3 {
 		t.Fatal(len(rows), err)
 	}

@@ -12,9 +12,10 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/intents"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // Personal is a store with what tells where a word stands in its database.
@@ -61,52 +62,52 @@ var traces = []struct {
 	leaves func(p *person, id string)
 }{
 	{"a message that was set aside", func(p *person, id string) {
-		p.put(p.mark(id, 1), contract.Row{State: contract.StateParked, Reason: semel.Reason("because of " + p.word), Message: p.message(), FirstError: "first " + p.word, LastError: "last " + p.word})
+		p.put(p.mark(id, 1), store.Row{State: store.StateParked, Reason: semel.Reason("because of " + p.word), Message: p.message(), FirstError: "first " + p.word, LastError: "last " + p.word})
 		p.discard(id)
 	}},
 	{"a message that was edited", func(p *person, id string) {
-		p.put(p.mark(id, 1), contract.Row{State: contract.StateParked, Reason: semel.ReasonExhausted, Message: p.message()})
+		p.put(p.mark(id, 1), store.Row{State: store.StateParked, Reason: semel.ReasonExhausted, Message: p.message()})
 		for n := range 2 {
 			r := p.rows(id)[0]
-			p.must(p.s.Edit(p.t.Context(), r.Number, r.Revision, fmt.Appendf(nil, `{"mail":"%s","edit":%d}`, p.word, n), contract.Act{Verb: "edit", Who: "ana", Why: "ticket 7"}))
+			p.must(p.s.Edit(p.t.Context(), r.Number, r.Revision, fmt.Appendf(nil, `{"mail":"%s","edit":%d}`, p.word, n), store.Act{Verb: "edit", Who: "ana", Why: "ticket 7"}))
 		}
 		p.discard(id)
 	}},
 	{"a dead letter", func(p *person, id string) {
-		p.put(p.mark(id, 1), contract.Row{State: contract.StateDeadLettered, Reason: semel.ReasonExhausted, Message: p.message()})
+		p.put(p.mark(id, 1), store.Row{State: store.StateDeadLettered, Reason: semel.ReasonExhausted, Message: p.message()})
 		p.discard(id)
 	}},
 	{"a conflict", func(p *person, id string) {
-		p.put(p.mark(id, 1), contract.Row{State: contract.StateParked, Message: &semel.Message{}})
-		p.put(p.mark(id, 2), contract.Row{Conflict: true, State: contract.StateParked, Reason: semel.ReasonConflict, Message: p.message()})
+		p.put(p.mark(id, 1), store.Row{State: store.StateParked, Message: &semel.Message{}})
+		p.put(p.mark(id, 2), store.Row{Conflict: true, State: store.StateParked, Reason: semel.ReasonConflict, Message: p.message()})
 		p.discard(id)
 	}},
 	{"a message that waited in a line", func(p *person, id string) {
 		m := p.mark(id, 1)
 		m.Line = []byte("billing\x00" + p.word)
-		p.put(m, contract.Row{State: contract.StateReceived, Message: p.message()})
+		p.put(m, store.Row{State: store.StateReceived, Message: p.message()})
 		p.discard(id)
 	}},
 	{"steps and errors of attempts", func(p *person, id string) {
-		p.put(p.mark(id, 1), contract.Row{State: contract.StateReceived, Message: p.message()})
-		p.work(id, contract.ClaimEnding{Event: contract.RowFailed, Ran: true, Error: "first " + p.word})
-		p.work(id, contract.ClaimEnding{Event: contract.RowStepped, Ran: true, Steps: []contract.StepDone{{Name: "one", Output: []byte("1" + p.word)}}})
-		p.work(id, contract.ClaimEnding{Event: contract.RowCompleted, Ran: true, Error: "last " + p.word, Steps: []contract.StepDone{{Name: "one", Output: []byte("12" + p.word)}}})
+		p.put(p.mark(id, 1), store.Row{State: store.StateReceived, Message: p.message()})
+		p.work(id, store.ClaimEnding{Event: store.RowFailed, Ran: true, Error: "first " + p.word})
+		p.work(id, store.ClaimEnding{Event: store.RowStepped, Ran: true, Steps: []store.StepDone{{Name: "one", Output: []byte("1" + p.word)}}})
+		p.work(id, store.ClaimEnding{Event: store.RowCompleted, Ran: true, Error: "last " + p.word, Steps: []store.StepDone{{Name: "one", Output: []byte("12" + p.word)}}})
 	}},
 	{"a result", func(p *person, id string) {
 		m := p.mark(id, 1)
-		b, _ := Begin(p.t, p.s, contract.TxOptions{}, []contract.Mark{m})
-		p.must(p.s.KeepResult(p.t.Context(), b.Tx(0), contract.ResultOf{Scope: m.Scope, ID: m.ID}, []byte("made of "+p.word)))
+		b, _ := Begin(p.t, p.s, store.TxOptions{}, []store.Mark{m})
+		p.must(p.s.KeepResult(p.t.Context(), b.Tx(0), store.ResultOf{Scope: m.Scope, ID: m.ID}, []byte("made of "+p.word)))
 		committed(p.t, b)
 	}},
 	{"the result of a leased key", func(p *person, id string) {
-		key, token := p.key(id), contract.NewToken()
-		_, err := p.s.ClaimKey(p.t.Context(), contract.KeyClaim{Key: key, Token: token, Lease: time.Minute, Keep: time.Hour})
+		key, token := p.key(id), store.NewToken()
+		_, err := p.s.ClaimKey(p.t.Context(), store.KeyClaim{Key: key, Token: token, Lease: time.Minute, Keep: time.Hour})
 		p.must(err)
-		p.must(p.s.EndKey(p.t.Context(), key, token, contract.KeyEnding{Event: contract.KeyComplete, Result: []byte("answer for " + p.word), Keep: time.Hour}))
+		p.must(p.s.EndKey(p.t.Context(), key, token, store.KeyEnding{Event: store.KeyComplete, Result: []byte("answer for " + p.word), Keep: time.Hour}))
 	}},
 	{"an intent, its answer and what that caused", func(p *person, id string) {
-		p.put(p.mark(id, 1), contract.Row{State: contract.StateParked, Message: &semel.Message{}})
+		p.put(p.mark(id, 1), store.Row{State: store.StateParked, Message: &semel.Message{}})
 		p.discard(id)
 		first := p.causes(p.key(id), "sender", id+" intent")
 		p.causes(first, "second", id+" of the intent")
@@ -124,8 +125,8 @@ func (p *person) key(id string) semel.Key {
 	return semel.Key{Consumer: "billing", Source: "shop", ID: id}
 }
 
-func (p *person) mark(id string, content byte) contract.Mark {
-	return contract.Mark{Scope: p.scope, Consumer: "billing", Source: "shop", ID: []byte(id), Fingerprint: semel.Fingerprint{Version: 1, Sum: [16]byte{content}}, As: contract.Applied}
+func (p *person) mark(id string, content byte) store.Mark {
+	return store.Mark{Scope: p.scope, Consumer: "billing", Source: "shop", ID: []byte(id), Fingerprint: semel.Fingerprint{Version: 1, Sum: [16]byte{content}}, As: store.Applied}
 }
 
 // message has the word wherever a producer can write it.
@@ -139,20 +140,20 @@ func (p *person) message() *semel.Message {
 	}
 }
 
-func (p *person) put(m contract.Mark, r contract.Row) {
+func (p *person) put(m store.Mark, r store.Row) {
 	p.t.Helper()
 	if !r.Conflict {
 		m.As = r.State.Outcome()
 	}
-	b, _ := Begin(p.t, p.s, contract.TxOptions{}, []contract.Mark{m})
-	if result := b.Commit(p.t.Context(), contract.Ending{Rows: []contract.Row{r}}); result.Outcome != contract.Committed {
+	b, _ := Begin(p.t, p.s, store.TxOptions{}, []store.Mark{m})
+	if result := b.Commit(p.t.Context(), store.Ending{Rows: []store.Row{r}}); result.Outcome != store.Committed {
 		p.t.Fatalf("%+v", result)
 	}
 }
 
-func (p *person) rows(id string) []contract.StoredRow {
+func (p *person) rows(id string) []store.StoredRow {
 	p.t.Helper()
-	rows, err := p.s.Rows(p.t.Context(), contract.RowFilter{ID: id, Bodies: true})
+	rows, err := p.s.Rows(p.t.Context(), store.RowFilter{ID: id, Bodies: true})
 	p.must(err)
 	return rows
 }
@@ -161,21 +162,21 @@ func (p *person) rows(id string) []contract.StoredRow {
 func (p *person) discard(id string) {
 	p.t.Helper()
 	for _, r := range p.rows(id) {
-		p.must(p.s.Discard(p.t.Context(), r.Number, r.Revision, contract.Act{Verb: "discard", Who: "ana", Why: "ticket 7"}))
+		p.must(p.s.Discard(p.t.Context(), r.Number, r.Revision, store.Act{Verb: "discard", Who: "ana", Why: "ticket 7"}))
 	}
 }
 
 // work claims the row of an identity, and ends the claim in a batch.
-func (p *person) work(id string, e contract.ClaimEnding) {
+func (p *person) work(id string, e store.ClaimEnding) {
 	p.t.Helper()
-	claims, err := p.s.Claim(p.t.Context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Numbers: []int64{p.rows(id)[0].Number}, Most: 1, Lease: time.Minute})
+	claims, err := p.s.Claim(p.t.Context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Numbers: []int64{p.rows(id)[0].Number}, Most: 1, Lease: time.Minute})
 	if err != nil || len(claims) != 1 {
 		p.t.Fatal(claims, err)
 	}
 	m := p.mark(id, 1)
 	m.Claim, e.Claim = claims[0].Claim, claims[0].Claim
-	b, _ := Begin(p.t, p.s, contract.TxOptions{}, []contract.Mark{m})
-	if result := b.Commit(p.t.Context(), contract.Ending{Claims: []contract.ClaimEnding{e}}); result.Outcome != contract.Committed {
+	b, _ := Begin(p.t, p.s, store.TxOptions{}, []store.Mark{m})
+	if result := b.Commit(p.t.Context(), store.Ending{Claims: []store.ClaimEnding{e}}); result.Outcome != store.Committed {
 		p.t.Fatalf("%+v", result)
 	}
 }
@@ -185,11 +186,11 @@ func (p *person) causes(cause semel.Key, sender, id string) semel.Key {
 	p.t.Helper()
 	scope, err := p.s.Scope(p.t.Context(), sender, "", 0)
 	p.must(err)
-	m := contract.Mark{Scope: scope, Consumer: sender, ID: []byte(id), As: contract.Waiting, Cause: intents.Cause(cause)}
-	b, _ := Begin(p.t, p.s, contract.TxOptions{}, nil)
-	_, err = p.s.ReceiveIn(p.t.Context(), b.Tx(contract.All), []contract.Mark{m}, []*semel.Message{p.message()})
+	m := store.Mark{Scope: scope, Consumer: sender, ID: []byte(id), As: store.Waiting, Cause: intents.Cause(cause)}
+	b, _ := Begin(p.t, p.s, store.TxOptions{}, nil)
+	_, err = p.s.ReceiveIn(p.t.Context(), b.Tx(store.All), []store.Mark{m}, []*semel.Message{p.message()})
 	p.must(err)
-	p.must(p.s.KeepResult(p.t.Context(), b.Tx(contract.All), contract.ResultOf{Scope: scope, ID: m.ID}, []byte("answered "+p.word)))
+	p.must(p.s.KeepResult(p.t.Context(), b.Tx(store.All), store.ResultOf{Scope: scope, ID: m.ID}, []byte("answered "+p.word)))
 	committed(p.t, b)
 	p.discard(id)
 	return semel.Key{Consumer: sender, ID: id}
@@ -260,8 +261,8 @@ func wantNowhere(t testing.TB, p Personal, word string) {
 // erase erases identities, so many looked at in a transaction.
 func (p *person) erase(ids []string, most int) {
 	p.t.Helper()
-	o := contract.Erasing{Filter: contract.ErasureFilter{IDs: ids}, Most: most, Act: contract.Act{Verb: "erase", Who: "ana", Why: "ticket 7"}}
-	for o.After.Part != contract.ErasureDone {
+	o := admin.Erasing{Filter: admin.ErasureFilter{IDs: ids}, Most: most, Act: store.Act{Verb: "erase", Who: "ana", Why: "ticket 7"}}
+	for o.After.Part != admin.ErasureDone {
 		done, err := p.s.Erase(p.t.Context(), o)
 		p.must(err)
 		if len(done.Left) > 0 {
@@ -286,10 +287,10 @@ func (p *person) absorbs(id string) {
 	p.t.Helper()
 	_, there, err := p.s.Marker(p.t.Context(), p.key(id))
 	p.must(err)
-	if v := Asked[*sql.Tx](p.t, p.s, p.mark(id, 1))[0]; there && v.Kind != contract.Seen {
+	if v := Asked[*sql.Tx](p.t, p.s, p.mark(id, 1))[0]; there && v.Kind != store.Seen {
 		p.t.Errorf("a copy of %s is %v", id, v)
 	}
-	if a, err := p.s.ClaimKey(p.t.Context(), contract.KeyClaim{Key: p.key(id), Token: contract.NewToken(), Lease: time.Minute, Keep: time.Hour}); !there && (err != nil || a.State != contract.KeyCompleted || len(a.Result) > 0) {
+	if a, err := p.s.ClaimKey(p.t.Context(), store.KeyClaim{Key: p.key(id), Token: store.NewToken(), Lease: time.Minute, Keep: time.Hour}); !there && (err != nil || a.State != store.KeyCompleted || len(a.Result) > 0) {
 		p.t.Errorf("a copy of key %s is %+v, %v", id, a, err)
 	}
 }

@@ -11,13 +11,14 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // Account is a store with an account in the same database.
 type Account[Tx any] struct {
-	Store contract.TxStore[Tx]
+	Store store.TxStore[Tx]
 	// Add adds to the account in a handler's transaction; Balance reads what is
 	// committed.
 	Add     func(ctx context.Context, tx Tx, amount int) error
@@ -33,22 +34,22 @@ type once struct {
 	fetched bool
 }
 
-func (s *once) Lanes(o contract.LaneObserver) { o.Given(onlyLane) }
-func (s *once) Flow(contract.Lane, bool)      {}
-func (s *once) Close(context.Context) error   { return nil }
+func (s *once) Lanes(o source.LaneObserver) { o.Given(onlyLane) }
+func (s *once) Flow(source.Lane, bool)      {}
+func (s *once) Close(context.Context) error { return nil }
 
-var onlyLane = contract.Lane{ID: "a", Epoch: 1}
+var onlyLane = source.Lane{ID: "a", Epoch: 1}
 
-func (s *once) Fetch(ctx context.Context, _ contract.Bound) ([]contract.Delivery, error) {
+func (s *once) Fetch(ctx context.Context, _ source.Bound) ([]source.Delivery, error) {
 	if s.fetched {
 		<-ctx.Done()
 		return nil, nil
 	}
 	s.fetched = true
-	return []contract.Delivery{{Message: s.message, Lane: onlyLane, Before: contract.Unknown}}, nil
+	return []source.Delivery{{Message: s.message, Lane: onlyLane, Before: source.Unknown}}, nil
 }
 
-func (s *once) Settle(_ context.Context, all []contract.Settlement) ([]int, error) {
+func (s *once) Settle(_ context.Context, all []source.Settlement) ([]int, error) {
 	s.settled.Add(int64(len(all)))
 	return nil, nil
 }
@@ -61,10 +62,10 @@ func payment() *semel.Message {
 }
 
 // billing is a consumer that receives before its handler runs.
-func (a Account[Tx]) billing(t testing.TB, handle func(context.Context, Tx, *semel.Message) error, source contract.Source, idle time.Duration) *consumer.Consumer[Tx] {
+func (a Account[Tx]) billing(t testing.TB, handle func(context.Context, Tx, *semel.Message) error, src source.Source, idle time.Duration) *consumer.Consumer[Tx] {
 	t.Helper()
 	c, err := consumer.New(a.Store, handle, consumer.Config{
-		Name: "billing", Source: source, Identity: identity.By("header:id"), Strategy: consumer.StrategyInbox, Settle: consumer.SettleAfterReceipt,
+		Name: "billing", Source: src, Identity: identity.By("header:id"), Strategy: consumer.StrategyInbox, Settle: consumer.SettleAfterReceipt,
 		Retry: consumer.RetryPolicy{Attempts: 5, First: time.Millisecond, Most: 5 * time.Millisecond},
 		Inbox: consumer.InboxPolicy{Lease: time.Second, Poll: 20 * time.Millisecond}, Timeout: 30 * time.Second, IdleExit: idle,
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
@@ -142,21 +143,21 @@ func (a Account[Tx]) rescued(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	receipt := []contract.Mark{{Scope: scope, ID: []byte("p1"), As: contract.Waiting}}
-	b, _ := Begin(t, a.Store, contract.TxOptions{}, receipt)
-	row := contract.Row{State: contract.StateReceived, Message: payment()}
-	if r := b.Commit(t.Context(), contract.Ending{Rows: []contract.Row{row}}); r.Outcome != contract.Committed {
+	receipt := []store.Mark{{Scope: scope, ID: []byte("p1"), As: store.Waiting}}
+	b, _ := Begin(t, a.Store, store.TxOptions{}, receipt)
+	row := store.Row{State: store.StateReceived, Message: payment()}
+	if r := b.Commit(t.Context(), store.Ending{Rows: []store.Row{row}}); r.Outcome != store.Committed {
 		t.Fatal(r)
 	}
-	mine, err := a.Store.(contract.Leases).Claim(t.Context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Most: 1, Lease: time.Second})
+	mine, err := a.Store.(store.Leases).Claim(t.Context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 1, Lease: time.Second})
 	if err != nil || len(mine) != 1 {
 		t.Fatal(mine, err)
 	}
-	asks := []contract.Mark{{Scope: scope, ID: []byte("p1"), As: contract.Applied, Claim: mine[0].Claim}}
-	var frozen contract.Batch[Tx]
+	asks := []store.Mark{{Scope: scope, ID: []byte("p1"), As: store.Applied, Claim: mine[0].Claim}}
+	var frozen store.Batch[Tx]
 	if !a.OneWriter {
-		var verdicts []contract.Verdict
-		if frozen, verdicts = Begin(t, a.Store, contract.TxOptions{}, asks); verdicts[0].Kind != contract.Fresh {
+		var verdicts []store.Verdict
+		if frozen, verdicts = Begin(t, a.Store, store.TxOptions{}, asks); verdicts[0].Kind != store.Fresh {
 			t.Fatal(verdicts)
 		}
 		if err := a.Add(t.Context(), frozen.Tx(0), 100); err != nil {
@@ -174,10 +175,10 @@ func (a Account[Tx]) rescued(t *testing.T) {
 	if a.OneWriter {
 		for ; rescuer.Counts().Inbox.Applied == 0 && ctx.Err() == nil; <-time.After(10 * time.Millisecond) {
 		}
-		if v := Asked(t, a.Store, asks...); v[0].Kind != contract.ClaimLost {
+		if v := Asked(t, a.Store, asks...); v[0].Kind != store.ClaimLost {
 			t.Errorf("the first is told %v", v[0])
 		}
-	} else if r := frozen.Commit(t.Context(), contract.Ending{Claims: []contract.ClaimEnding{{Claim: mine[0].Claim, Event: contract.RowCompleted, Ran: true}}}); r.Outcome != contract.NotCommitted || r.Class != contract.ClassClaimLost {
+	} else if r := frozen.Commit(t.Context(), store.Ending{Claims: []store.ClaimEnding{{Claim: mine[0].Claim, Event: store.RowCompleted, Ran: true}}}); r.Outcome != store.NotCommitted || r.Class != store.ClassClaimLost {
 		t.Errorf("the first is told %+v", r)
 	}
 	for ; rescuer.Counts().Inbox.Applied == 0 && ctx.Err() == nil; <-time.After(10 * time.Millisecond) {

@@ -9,8 +9,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
 // keyed holds a store to keep no hash of a content by which somebody without the key could guess
@@ -60,10 +61,10 @@ func keyed[Tx any](t *testing.T, e Encrypting[Tx]) {
 	t.Run("law_10_without_the_key_they_are_not_compared_and_a_copy_is_a_duplicate", func(t *testing.T) {
 		before := e.Open(t, CipherOf(t, 1), long)
 		m := printed(Marks[Tx](t, before, "shop", "not compared")[0], "a")
-		b, _ := Begin(t, before, contract.TxOptions{}, []contract.Mark{m})
+		b, _ := Begin(t, before, store.TxOptions{}, []store.Mark{m})
 		committed(t, b)
 		for name, s := range map[string]EncryptingStore[Tx]{"another key": e.Open(t, CipherOf(t, 2), long), "no key": e.Open(t, nil, time.Time{})} {
-			if v := Asked(t, s, m)[0]; !v.Already(contract.Applied) {
+			if v := Asked(t, s, m)[0]; !v.Already(store.Applied) {
 				t.Errorf("with %s a copy is %v", name, v)
 			}
 		}
@@ -71,7 +72,7 @@ func keyed[Tx any](t *testing.T, e Encrypting[Tx]) {
 }
 
 // printed is a mark with the fingerprint of a body.
-func printed(m contract.Mark, body string) contract.Mark {
+func printed(m store.Mark, body string) store.Mark {
 	m.Fingerprint, _ = identity.FingerprintBody().Fingerprint(&semel.Message{Body: []byte(body)})
 	return m
 }
@@ -80,7 +81,7 @@ func printed(m contract.Mark, body string) contract.Mark {
 func hashes(t testing.TB, bodies []string) (all [][]byte) {
 	t.Helper()
 	for _, body := range bodies {
-		print, whole := printed(contract.Mark{}, body).Fingerprint.Sum, sha256.Sum256([]byte(body))
+		print, whole := printed(store.Mark{}, body).Fingerprint.Sum, sha256.Sum256([]byte(body))
 		for _, sum := range [][]byte{print[:], whole[:]} {
 			all = append(all, Forms(string(sum))...)
 		}
@@ -97,32 +98,32 @@ func keepPins[Tx any](t testing.TB, s EncryptingStore[Tx], name string, pins []s
 	for i := range marks {
 		marks[i] = printed(marks[i], pins[i])
 	}
-	row := func(m contract.Mark, r contract.Row) {
+	row := func(m store.Mark, r store.Row) {
 		r.Message = &semel.Message{Body: []byte("1")}
-		b, _ := Begin(t, s, contract.TxOptions{}, []contract.Mark{m})
-		if result := b.Commit(t.Context(), contract.Ending{Rows: []contract.Row{r}}); result.Outcome != contract.Committed {
+		b, _ := Begin(t, s, store.TxOptions{}, []store.Mark{m})
+		if result := b.Commit(t.Context(), store.Ending{Rows: []store.Row{r}}); result.Outcome != store.Committed {
 			t.Fatalf("%+v", result)
 		}
 	}
-	marks[0].As, marks[3].As = contract.Parked, contract.Waiting
-	row(marks[0], contract.Row{State: contract.StateParked})
-	row(marks[1], contract.Row{State: contract.StateParked, Conflict: true})
-	marks[2].Version = contract.Version{Stream: []byte(name), Number: 1, Asks: true}
-	b, _ := Begin(t, s, contract.TxOptions{}, marks[2:3])
+	marks[0].As, marks[3].As = store.Parked, store.Waiting
+	row(marks[0], store.Row{State: store.StateParked})
+	row(marks[1], store.Row{State: store.StateParked, Conflict: true})
+	marks[2].Version = store.Version{Stream: []byte(name), Number: 1, Asks: true}
+	b, _ := Begin(t, s, store.TxOptions{}, marks[2:3])
 	committed(t, b)
-	row(marks[3], contract.Row{State: contract.StateReceived})
-	if keys, is := any(s).(contract.KeyStore); is {
-		claim := contract.KeyClaim{Key: semel.Key{Consumer: "billing", ID: name}, Fingerprint: printed(contract.Mark{}, pins[4]).Fingerprint, Token: contract.NewToken(), Lease: time.Minute, Keep: time.Hour}
+	row(marks[3], store.Row{State: store.StateReceived})
+	if keys, is := any(s).(store.KeyStore); is {
+		claim := store.KeyClaim{Key: semel.Key{Consumer: "billing", ID: name}, Fingerprint: printed(store.Mark{}, pins[4]).Fingerprint, Token: store.NewToken(), Lease: time.Minute, Keep: time.Hour}
 		if _, err := keys.ClaimKey(t.Context(), claim); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if editor, is := any(s).(contract.Editor); is {
-		rows, err := s.Rows(t.Context(), contract.RowFilter{ID: ids[0]})
+	if editor, is := any(s).(admin.Editor); is {
+		rows, err := s.Rows(t.Context(), store.RowFilter{ID: ids[0]})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := editor.Edit(t.Context(), rows[0].Number, rows[0].Revision, []byte(pins[5]), contract.Act{Verb: "edit", Who: "ana", Why: "ticket 7"}); err != nil {
+		if err := editor.Edit(t.Context(), rows[0].Number, rows[0].Revision, []byte(pins[5]), store.Act{Verb: "edit", Who: "ana", Why: "ticket 7"}); err != nil {
 			t.Fatal(err)
 		}
 		edits, err := editor.Edits(t.Context(), rows[0].Number, false)
@@ -140,44 +141,44 @@ func recognised[Tx any](t *testing.T, before, after, back EncryptingStore[Tx]) {
 	marks := Marks[Tx](t, before, "shop", name+" applied", name+" waits", name+" version")
 	applied, other, third := printed(marks[0], "a"), printed(marks[0], "b"), printed(marks[0], "c")
 	waits, version := printed(marks[1], "a"), printed(marks[2], "a")
-	waits.As = contract.Waiting
-	version.Version = contract.Version{Stream: []byte(name), Number: 1, Asks: true}
-	b, _ := Begin(t, before, contract.TxOptions{}, []contract.Mark{applied, waits, version})
-	if r := b.Commit(t.Context(), contract.Ending{Rows: []contract.Row{{Mark: 1, State: contract.StateReceived, Message: &semel.Message{Body: []byte("a")}}}}); r.Outcome != contract.Committed {
+	waits.As = store.Waiting
+	version.Version = store.Version{Stream: []byte(name), Number: 1, Asks: true}
+	b, _ := Begin(t, before, store.TxOptions{}, []store.Mark{applied, waits, version})
+	if r := b.Commit(t.Context(), store.Ending{Rows: []store.Row{{Mark: 1, State: store.StateReceived, Message: &semel.Message{Body: []byte("a")}}}}); r.Outcome != store.Committed {
 		t.Fatalf("%+v", r)
 	}
-	conflict := func(s EncryptingStore[Tx], m contract.Mark, known bool) {
+	conflict := func(s EncryptingStore[Tx], m store.Mark, known bool) {
 		t.Helper()
-		b, v := Begin(t, s, contract.TxOptions{}, []contract.Mark{m})
-		if v[0] != (contract.Verdict{Kind: contract.Conflict, Known: known}) {
+		b, v := Begin(t, s, store.TxOptions{}, []store.Mark{m})
+		if v[0] != (store.Verdict{Kind: store.Conflict, Known: known}) {
 			t.Errorf("%.4x is %+v, want a conflict, known %v", m.Fingerprint.Sum, v[0], known)
 		}
-		if r := b.Commit(t.Context(), contract.Ending{Rows: []contract.Row{{State: contract.StateParked, Conflict: true, Repeat: v[0].Known, Message: &semel.Message{Body: []byte("b")}}}}); r.Outcome != contract.Committed {
+		if r := b.Commit(t.Context(), store.Ending{Rows: []store.Row{{State: store.StateParked, Conflict: true, Repeat: v[0].Known, Message: &semel.Message{Body: []byte("b")}}}}); r.Outcome != store.Committed {
 			t.Fatalf("%+v", r)
 		}
 	}
 	conflict(before, other, false)
 	for who, s := range map[string]EncryptingStore[Tx]{"the store that marked it": before, "the other store": after} {
-		if v := Asked(t, s, applied)[0]; !v.Already(contract.Applied) {
+		if v := Asked(t, s, applied)[0]; !v.Already(store.Applied) {
 			t.Errorf("to %s a copy is %v", who, v)
 		}
 	}
-	if v := Asked(t, after, waits)[0]; !v.Already(contract.Waiting) {
+	if v := Asked(t, after, waits)[0]; !v.Already(store.Waiting) {
 		t.Errorf("a copy of what waits is %v", v)
 	}
 	again := version
 	again.ID = []byte(name + " another id of that version")
-	if v := Asked(t, after, again)[0]; v != (contract.Verdict{Kind: contract.Stale}) {
+	if v := Asked(t, after, again)[0]; v != (store.Verdict{Kind: store.Stale}) {
 		t.Errorf("the content of the last version is %+v", v)
 	}
 	again.Fingerprint = other.Fingerprint
-	if v := Asked(t, after, again)[0]; v != (contract.Verdict{Kind: contract.Stale, Known: true}) {
+	if v := Asked(t, after, again)[0]; v != (store.Verdict{Kind: store.Stale, Known: true}) {
 		t.Errorf("another content of the last version is %+v", v)
 	}
 	conflict(after, other, true)
 	conflict(after, third, false)
 	conflict(back, third, true)
-	rows, err := after.Rows(t.Context(), contract.RowFilter{ID: string(applied.ID)})
+	rows, err := after.Rows(t.Context(), store.RowFilter{ID: string(applied.ID)})
 	if err != nil || len(rows) != 2 || rows[0].Repeated != 1 || rows[1].Repeated != 1 || rows[0].Fingerprint != other.Fingerprint || rows[1].Fingerprint != third.Fingerprint {
 		t.Errorf("%+v, %v", rows, err)
 	}
@@ -186,26 +187,26 @@ func recognised[Tx any](t *testing.T, before, after, back EncryptingStore[Tx]) {
 }
 
 // claimedBy has a store work on the row of a mark that waits.
-func claimedBy[Tx any](t *testing.T, s EncryptingStore[Tx], m contract.Mark) {
+func claimedBy[Tx any](t *testing.T, s EncryptingStore[Tx], m store.Mark) {
 	t.Helper()
-	rows, err := s.Rows(t.Context(), contract.RowFilter{ID: string(m.ID)})
+	rows, err := s.Rows(t.Context(), store.RowFilter{ID: string(m.ID)})
 	if err != nil || len(rows) != 1 {
 		t.Fatalf("%+v, %v", rows, err)
 	}
-	claims, err := s.Claim(t.Context(), contract.ClaimOptions{Consumer: "billing", Token: contract.NewToken(), Numbers: []int64{rows[0].Number}, Most: 1, Lease: time.Minute})
+	claims, err := s.Claim(t.Context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Numbers: []int64{rows[0].Number}, Most: 1, Lease: time.Minute})
 	if err != nil || len(claims) != 1 {
 		t.Fatalf("%+v, %v", claims, err)
 	}
-	m.As, m.Claim = contract.Applied, claims[0].Claim
-	b, v := Begin(t, s, contract.TxOptions{}, []contract.Mark{m})
-	if v[0].Kind != contract.Fresh {
+	m.As, m.Claim = store.Applied, claims[0].Claim
+	b, v := Begin(t, s, store.TxOptions{}, []store.Mark{m})
+	if v[0].Kind != store.Fresh {
 		t.Errorf("the claim of the row that waits is %+v", v[0])
 	}
-	if r := b.Commit(t.Context(), contract.Ending{Claims: []contract.ClaimEnding{{Claim: m.Claim, Event: contract.RowCompleted, Ran: true}}}); r.Outcome != contract.Committed {
+	if r := b.Commit(t.Context(), store.Ending{Claims: []store.ClaimEnding{{Claim: m.Claim, Event: store.RowCompleted, Ran: true}}}); r.Outcome != store.Committed {
 		t.Fatalf("%+v", r)
 	}
-	m.Claim = contract.Claim{}
-	if v := Asked(t, s, m)[0]; !v.Already(contract.Applied) {
+	m.Claim = store.Claim{}
+	if v := Asked(t, s, m)[0]; !v.Already(store.Applied) {
 		t.Errorf("after its row was handled a copy is %v", v)
 	}
 }
@@ -213,17 +214,17 @@ func claimedBy[Tx any](t *testing.T, s EncryptingStore[Tx], m contract.Mark) {
 // sameKey has one store claim a leased key, and the other tell its content from another one.
 func sameKey(t *testing.T, before, after any, name string, own, other semel.Fingerprint) {
 	t.Helper()
-	first, is := before.(contract.KeyStore)
+	first, is := before.(store.KeyStore)
 	if !is {
 		return
 	}
-	key := contract.KeyClaim{Key: semel.Key{Consumer: "billing", ID: name}, Fingerprint: own, Token: contract.NewToken(), Lease: time.Minute, Keep: time.Hour}
-	if a, err := first.ClaimKey(t.Context(), key); err != nil || a.State != contract.KeyClaimed {
+	key := store.KeyClaim{Key: semel.Key{Consumer: "billing", ID: name}, Fingerprint: own, Token: store.NewToken(), Lease: time.Minute, Keep: time.Hour}
+	if a, err := first.ClaimKey(t.Context(), key); err != nil || a.State != store.KeyClaimed {
 		t.Fatalf("%+v, %v", a, err)
 	}
-	for print, want := range map[semel.Fingerprint]contract.KeyState{own: contract.KeyHeld, other: contract.KeyConflict} {
-		key.Token, key.Fingerprint = contract.NewToken(), print
-		if a, err := after.(contract.KeyStore).ClaimKey(t.Context(), key); err != nil || a.State != want {
+	for print, want := range map[semel.Fingerprint]store.KeyState{own: store.KeyHeld, other: store.KeyConflict} {
+		key.Token, key.Fingerprint = store.NewToken(), print
+		if a, err := after.(store.KeyStore).ClaimKey(t.Context(), key); err != nil || a.State != want {
 			t.Errorf("a claim with the content %s is %+v, %v, want %v", hex.EncodeToString(print.Sum[:2]), a, err, fmt.Sprint(want))
 		}
 	}

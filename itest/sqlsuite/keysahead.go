@@ -5,16 +5,16 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/calls"
+	"github.com/semel-go/semel/store"
 )
 
 // KeysAhead holds that leases of keys end after their own length if they were set while the
 // store's clock was ahead. move moves what columns of all keys say, as a clock does that jumps.
-func KeysAhead(t *testing.T, s contract.KeyStore, move func(by time.Duration, columns ...string)) {
+func KeysAhead(t *testing.T, s store.KeyStore, move func(by time.Duration, columns ...string)) {
 	const lease = time.Minute
 	const first, leased, until = "first_at", "leased_at", "locked_until"
-	claims := func(t *testing.T, c *contract.KeyClaim, want contract.KeyState) contract.KeyAnswer {
+	claims := func(t *testing.T, c *store.KeyClaim, want store.KeyState) store.KeyAnswer {
 		t.Helper()
 		a, err := s.ClaimKey(t.Context(), *c)
 		if err != nil || a.State != want || a.Left > lease {
@@ -22,44 +22,44 @@ func KeysAhead(t *testing.T, s contract.KeyStore, move func(by time.Duration, co
 		}
 		return a
 	}
-	claim := func(id string) *contract.KeyClaim {
-		return &contract.KeyClaim{Key: semel.Key{Consumer: "billing", ID: id}, Token: contract.NewToken(), Lease: lease, Keep: time.Hour}
+	claim := func(id string) *store.KeyClaim {
+		return &store.KeyClaim{Key: semel.Key{Consumer: "billing", ID: id}, Token: store.NewToken(), Lease: lease, Keep: time.Hour}
 	}
 	year := calls.Rule{Window: 365 * 24 * time.Hour}
 	t.Run("trap_T113_a_key_that_was_claimed_while_the_clock_was_ahead_is_free_after_its_own_lease", func(t *testing.T) {
 		holder := claim("ahead")
-		claims(t, holder, contract.KeyClaimed)
+		claims(t, holder, store.KeyClaimed)
 		move(24*time.Hour, first, leased, until)
-		claims(t, holder, contract.KeyClaimed) // its answer was lost
-		claims(t, claim("ahead"), contract.KeyHeld)
+		claims(t, holder, store.KeyClaimed) // its answer was lost
+		claims(t, claim("ahead"), store.KeyHeld)
 		move(-lease, leased, until)
-		if a := claims(t, claim("ahead"), contract.KeyClaimed); !year.Forgotten(a.Since) {
+		if a := claims(t, claim("ahead"), store.KeyClaimed); !year.Forgotten(a.Since) {
 			t.Errorf("the first call was made %v ago, want longer than any window", a.Since)
 		}
 		move(-lease, leased, until)
-		if a := claims(t, claim("ahead"), contract.KeyClaimed); !year.Forgotten(a.Since) {
+		if a := claims(t, claim("ahead"), store.KeyClaimed); !year.Forgotten(a.Since) {
 			t.Errorf("later the first call was made %v ago, want longer than any window", a.Since)
 		}
 	})
 	t.Run("trap_T113_a_key_that_was_claimed_anew_while_the_clock_was_ahead_is_free_after_its_own_lease", func(t *testing.T) {
-		claims(t, claim("anew"), contract.KeyClaimed)
+		claims(t, claim("anew"), store.KeyClaimed)
 		move(-lease, leased, until)
-		claims(t, claim("anew"), contract.KeyClaimed)
+		claims(t, claim("anew"), store.KeyClaimed)
 		move(24*time.Hour, leased, until)
-		claims(t, claim("anew"), contract.KeyHeld)
+		claims(t, claim("anew"), store.KeyHeld)
 		move(-lease, leased, until)
-		if a := claims(t, claim("anew"), contract.KeyClaimed); year.Forgotten(a.Since) {
+		if a := claims(t, claim("anew"), store.KeyClaimed); year.Forgotten(a.Since) {
 			t.Errorf("the first call was made %v ago", a.Since)
 		}
 	})
 	t.Run("trap_T113_a_lease_that_was_extended_since_is_left_alone", func(t *testing.T) {
 		holder := claim("extended")
-		claims(t, holder, contract.KeyClaimed)
+		claims(t, holder, store.KeyClaimed)
 		move(30*time.Second, first, leased, until) // which is less than a lease
 		if err := s.ExtendKey(t.Context(), holder.Key, holder.Token, lease); err != nil {
 			t.Fatal(err)
 		}
-		if a := claims(t, claim("extended"), contract.KeyHeld); a.Left < lease/2 {
+		if a := claims(t, claim("extended"), store.KeyHeld); a.Left < lease/2 {
 			t.Errorf("who extended it has it for %v", a.Left)
 		}
 	})

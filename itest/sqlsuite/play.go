@@ -13,9 +13,10 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 	"pgregory.net/rapid"
 )
 
@@ -155,7 +156,7 @@ func (p *played[Tx]) rests(ctx context.Context) error {
 			return err
 		}
 		p.source = p.source.again()
-		pending, err := p.Store.(contract.Inbox).Pending(ctx, p.name)
+		pending, err := p.Store.(store.Inbox).Pending(ctx, p.name)
 		if err != nil || len(p.source.all) == 0 && pending.Due+pending.Later+pending.InProgress == 0 {
 			return err
 		}
@@ -191,16 +192,16 @@ func (p *played[Tx]) effects(t testing.TB, late []place) error {
 
 // nothingIsLeft looks for what waits, and where the streams are.
 func (p *played[Tx]) nothingIsLeft(ctx context.Context) error {
-	rows, err := p.Store.(contract.Inbox).Rows(ctx, contract.RowFilter{Consumer: p.name})
+	rows, err := p.Store.(store.Inbox).Rows(ctx, store.RowFilter{Consumer: p.name})
 	if err != nil {
 		return err
 	}
 	for _, row := range rows {
-		if row.State != contract.StateCompleted && row.State != contract.StateDiscarded {
+		if row.State != store.StateCompleted && row.State != store.StateDiscarded {
 			return fmt.Errorf("version %d of %s is %s, %s", row.Version, row.Stream, row.State, row.Reason)
 		}
 	}
-	streams, err := p.Store.(contract.Streams).Streams(ctx, contract.StreamFilter{Consumer: p.name})
+	streams, err := p.Store.(admin.Streams).Streams(ctx, admin.StreamFilter{Consumer: p.name})
 	if err == nil && len(streams) != len(p.lengths) {
 		err = fmt.Errorf("%d streams are known, want %d", len(streams), len(p.lengths))
 	}

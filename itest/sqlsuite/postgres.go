@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 	"github.com/semel-go/semel/storetest"
 )
 
@@ -29,18 +29,18 @@ var Late = []string{
 // rollback and its message's fault, where the connection goes on.
 func RefusedAtCommit[Tx any](t *testing.T, i storetest.Instance[Tx], in func(string) string, code string) {
 	marks := Marks(t, i.Store, "", code)
-	b, _ := Begin(t, i.Store, contract.TxOptions{}, marks)
+	b, _ := Begin(t, i.Store, store.TxOptions{}, marks)
 	if err := i.Effect(t.Context(), b.Tx(0), code); err != nil {
 		t.Fatal(err)
 	}
 	if err := i.Send(t.Context(), b.Tx(0), in(fmt.Sprintf("insert into in.late values ('%s')", code))); err != nil {
 		t.Fatal(err)
 	}
-	r := b.Commit(t.Context(), contract.Ending{})
-	if r.Outcome != contract.NotCommitted || i.Store.(contract.FaultClassifier).IsStoreFault(r.Err) {
+	r := b.Commit(t.Context(), store.Ending{})
+	if r.Outcome != store.NotCommitted || i.Store.(store.FaultClassifier).IsStoreFault(r.Err) {
 		t.Errorf("the commit says %+v", r)
 	}
-	if v := Asked(t, i.Store, marks...); v[0].Kind != contract.Fresh || i.Count(t, code) != 0 {
+	if v := Asked(t, i.Store, marks...); v[0].Kind != store.Fresh || i.Count(t, code) != 0 {
 		t.Errorf("of what was refused %d effects are left, and the verdict is %s", i.Count(t, code), v[0])
 	}
 	Works(t, i, marks)
@@ -50,25 +50,25 @@ func RefusedAtCommit[Tx any](t *testing.T, i storetest.Instance[Tx], in func(str
 // setting which refuses writes costs one try: the connection is closed.
 func SpoiledConnection[Tx any](t *testing.T, i storetest.Instance[Tx]) {
 	spoils, next := Marks(t, i.Store, "", "spoils"), Marks(t, i.Store, "", "next")
-	b, _ := Begin(t, i.Store, contract.TxOptions{}, spoils)
+	b, _ := Begin(t, i.Store, store.TxOptions{}, spoils)
 	if err := i.Send(t.Context(), b.Tx(0), "set session characteristics as transaction read only"); err != nil {
 		t.Fatal(err)
 	}
 	committed(t, b)
-	if b, _, err := i.Store.Begin(t.Context(), contract.TxOptions{}, next); err == nil {
+	if b, _, err := i.Store.Begin(t.Context(), store.TxOptions{}, next); err == nil {
 		b.Rollback(t.Context())
 		t.Fatal("the situation did not occur: the connection writes")
 	}
-	b, _, err := i.Store.Begin(t.Context(), contract.TxOptions{}, next)
+	b, _, err := i.Store.Begin(t.Context(), store.TxOptions{}, next)
 	if err != nil {
 		t.Fatalf("the same connection was asked again: %v", err)
 	}
 	committed(t, b)
 }
 
-func committed[Tx any](t testing.TB, b contract.Batch[Tx]) {
+func committed[Tx any](t testing.TB, b store.Batch[Tx]) {
 	t.Helper()
-	if r := b.Commit(context.WithoutCancel(t.Context()), contract.Ending{}); r.Outcome != contract.Committed {
+	if r := b.Commit(context.WithoutCancel(t.Context()), store.Ending{}); r.Outcome != store.Committed {
 		t.Fatalf("the commit says %+v", r)
 	}
 }

@@ -7,7 +7,8 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
 // Swallowing is a database in which inserts into a table can be swallowed without an error.
@@ -20,58 +21,58 @@ type Swallowing[Tx any] struct {
 
 // SwallowedStore is what of a store writes rows that nobody reads at once.
 type SwallowedStore[Tx any] interface {
-	contract.TxStore[Tx]
-	contract.Inbox
-	contract.Controls
-	contract.Recorder
-	contract.Editor
-	contract.Auditor
-	contract.ResultWriter[Tx]
-	contract.SchemaChecker
+	store.TxStore[Tx]
+	store.Inbox
+	admin.Controls
+	admin.Recorder
+	admin.Editor
+	admin.Auditor
+	store.ResultWriter[Tx]
+	store.SchemaChecker
 }
 
 // Swallowed holds a store to notice that a trigger or a rule swallows what it writes, whatever
 // table that is of, and the check at start to name it.
 func Swallowed[Tx any](t *testing.T, w Swallowing[Tx]) {
 	s := w.Store
-	by := contract.Act{Verb: "discard", Who: "ana", Why: "test"}
+	by := store.Act{Verb: "discard", Who: "ana", Why: "test"}
 	noticed := func(t *testing.T, err error) {
 		t.Helper()
-		if err == nil || !strings.Contains(err.Error(), "a trigger or a rule keeps the others out") || s.Classify(err) != contract.ClassDown {
+		if err == nil || !strings.Contains(err.Error(), "a trigger or a rule keeps the others out") || s.Classify(err) != store.ClassDown {
 			t.Errorf("nobody noticed: %v", err)
 		}
 	}
 	for _, c := range []struct {
 		table, name string
-		do          func(t *testing.T, ctx context.Context, r contract.StoredRow) error
+		do          func(t *testing.T, ctx context.Context, r store.StoredRow) error
 	}{
-		{"acts", "discard", func(t *testing.T, ctx context.Context, r contract.StoredRow) error {
+		{"acts", "discard", func(t *testing.T, ctx context.Context, r store.StoredRow) error {
 			return s.Discard(ctx, r.Number, r.Revision, by)
 		}},
-		{"acts", "pause", func(t *testing.T, ctx context.Context, r contract.StoredRow) error {
+		{"acts", "pause", func(t *testing.T, ctx context.Context, r store.StoredRow) error {
 			return s.Pause(ctx, "billing", true, by)
 		}},
-		{"acts", "record", func(t *testing.T, ctx context.Context, r contract.StoredRow) error { return s.Record(ctx, by) }},
-		{"edits", "edit", func(t *testing.T, ctx context.Context, r contract.StoredRow) error {
+		{"acts", "record", func(t *testing.T, ctx context.Context, r store.StoredRow) error { return s.Record(ctx, by) }},
+		{"edits", "edit", func(t *testing.T, ctx context.Context, r store.StoredRow) error {
 			return s.Edit(ctx, r.Number, r.Revision, []byte("2"), by)
 		}},
-		{"seals", "seal", func(t *testing.T, ctx context.Context, r contract.StoredRow) error {
+		{"seals", "seal", func(t *testing.T, ctx context.Context, r store.StoredRow) error {
 			if err := s.Record(ctx, by); err != nil {
 				t.Fatal(err)
 			}
-			_, err := s.Seal(ctx, contract.Sealing{})
+			_, err := s.Seal(ctx, admin.Sealing{})
 			return err
 		}},
-		{"results", "keep a result", func(t *testing.T, ctx context.Context, r contract.StoredRow) error {
+		{"results", "keep a result", func(t *testing.T, ctx context.Context, r store.StoredRow) error {
 			return keepSwallowed(t, s, t.Name(), false)
 		}},
-		{"results", "keep a result at the end", func(t *testing.T, ctx context.Context, r contract.StoredRow) error {
+		{"results", "keep a result at the end", func(t *testing.T, ctx context.Context, r store.StoredRow) error {
 			return keepSwallowed(t, s, t.Name(), true)
 		}},
-		{"inbox", "park", func(t *testing.T, ctx context.Context, r contract.StoredRow) error {
+		{"inbox", "park", func(t *testing.T, ctx context.Context, r store.StoredRow) error {
 			return parkSwallowed(t, s, t.Name(), false)
 		}},
-		{"inbox", "park a conflict", func(t *testing.T, ctx context.Context, r contract.StoredRow) error {
+		{"inbox", "park a conflict", func(t *testing.T, ctx context.Context, r store.StoredRow) error {
 			return parkSwallowed(t, s, t.Name(), true)
 		}},
 	} {
@@ -86,7 +87,7 @@ func Swallowed[Tx any](t *testing.T, w Swallowing[Tx]) {
 			if err := s.Check(t.Context()); err != nil {
 				t.Error(err)
 			}
-			if after, err := s.Rows(t.Context(), contract.RowFilter{Numbers: []int64{r.Number}}); err != nil || len(after) != 1 || after[0].Revision != r.Revision {
+			if after, err := s.Rows(t.Context(), store.RowFilter{Numbers: []int64{r.Number}}); err != nil || len(after) != 1 || after[0].Revision != r.Revision {
 				t.Errorf("the row has changed: %+v, %v", after, err)
 			}
 		})
@@ -95,47 +96,47 @@ func Swallowed[Tx any](t *testing.T, w Swallowing[Tx]) {
 
 func keepSwallowed[Tx any](t *testing.T, s SwallowedStore[Tx], id string, atEnd bool) error {
 	mark := Marks(t, s, "shop", id)[0]
-	b, _ := Begin(t, s, contract.TxOptions{}, []contract.Mark{mark})
+	b, _ := Begin(t, s, store.TxOptions{}, []store.Mark{mark})
 	defer b.Rollback(t.Context())
-	of := contract.ResultOf{Scope: mark.Scope, ID: mark.ID}
-	if keeper, able := b.(contract.CommitResultWriter); able && atEnd {
+	of := store.ResultOf{Scope: mark.Scope, ID: mark.ID}
+	if keeper, able := b.(store.CommitResultWriter); able && atEnd {
 		keeper.WriteResultAtCommit(of, []byte("result"))
 	} else if err := s.KeepResult(t.Context(), b.Tx(0), of, []byte("result")); err != nil {
 		return err
 	}
-	return ended(b, contract.Ending{})
+	return ended(b, store.Ending{})
 }
 
 func parkSwallowed[Tx any](t *testing.T, s SwallowedStore[Tx], id string, conflict bool) error {
 	mark := Marks(t, s, "shop", id)[0]
 	mark.Fingerprint = semel.Fingerprint{Version: 1, Sum: [16]byte{1}}
 	if !conflict {
-		mark.As = contract.Parked
+		mark.As = store.Parked
 	}
-	b, _ := Begin(t, s, contract.TxOptions{}, []contract.Mark{mark})
+	b, _ := Begin(t, s, store.TxOptions{}, []store.Mark{mark})
 	defer b.Rollback(t.Context())
-	return ended(b, contract.Ending{Rows: []contract.Row{{Conflict: conflict, State: contract.StateParked, Message: &semel.Message{Body: []byte("1")}}}})
+	return ended(b, store.Ending{Rows: []store.Row{{Conflict: conflict, State: store.StateParked, Message: &semel.Message{Body: []byte("1")}}}})
 }
 
 // ended commits a batch; nil if it was committed.
-func ended[Tx any](b contract.Batch[Tx], e contract.Ending) error {
+func ended[Tx any](b store.Batch[Tx], e store.Ending) error {
 	r := b.Commit(context.Background(), e)
-	if r.Err != nil && r.Culprit != contract.NoCulprit {
+	if r.Err != nil && r.Culprit != store.NoCulprit {
 		r.Err = errors.New("a message is to blame for what the database swallowed")
 	}
 	return r.Err
 }
 
 // parkedRow is a row that a batch has parked.
-func parkedRow[Tx any](t *testing.T, s SwallowedStore[Tx], id string) contract.StoredRow {
+func parkedRow[Tx any](t *testing.T, s SwallowedStore[Tx], id string) store.StoredRow {
 	t.Helper()
 	mark := Marks(t, s, "shop", id)[0]
-	mark.As = contract.Parked
-	b, _ := Begin(t, s, contract.TxOptions{}, []contract.Mark{mark})
-	if r := b.Commit(t.Context(), contract.Ending{Rows: []contract.Row{{State: contract.StateParked, Message: &semel.Message{Body: []byte("1")}}}}); r.Outcome != contract.Committed {
+	mark.As = store.Parked
+	b, _ := Begin(t, s, store.TxOptions{}, []store.Mark{mark})
+	if r := b.Commit(t.Context(), store.Ending{Rows: []store.Row{{State: store.StateParked, Message: &semel.Message{Body: []byte("1")}}}}); r.Outcome != store.Committed {
 		t.Fatalf("%+v", r)
 	}
-	all, err := s.Rows(t.Context(), contract.RowFilter{})
+	all, err := s.Rows(t.Context(), store.RowFilter{})
 	if err != nil || len(all) == 0 {
 		t.Fatal(all, err)
 	}

@@ -15,13 +15,14 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // Followed is a store with a log of versions in the same database.
 type Followed[Tx any] struct {
-	Store contract.TxStore[Tx]
+	Store store.TxStore[Tx]
 	// Append writes a version of a stream in a handler's transaction; Versions reads
 	// what is committed, in the order in which it was written.
 	Append   func(ctx context.Context, tx Tx, stream string, version int) error
@@ -40,20 +41,20 @@ type several struct {
 	messages []*semel.Message
 }
 
-func (s *several) Fetch(ctx context.Context, most contract.Bound) (all []contract.Delivery, err error) {
+func (s *several) Fetch(ctx context.Context, most source.Bound) (all []source.Delivery, err error) {
 	if len(s.messages) == 0 {
 		<-ctx.Done()
 		return nil, nil
 	}
 	n := min(most.Messages, len(s.messages), 20)
 	for _, m := range s.messages[:n] {
-		all = append(all, contract.Delivery{Message: m, Lane: onlyLane, Before: contract.Unknown})
+		all = append(all, source.Delivery{Message: m, Lane: onlyLane, Before: source.Unknown})
 	}
 	s.messages = s.messages[n:]
 	return all, nil
 }
 
-func (s *several) Settle(context.Context, []contract.Settlement) ([]int, error) { return nil, nil }
+func (s *several) Settle(context.Context, []source.Settlement) ([]int, error) { return nil, nil }
 
 // shuffled are versions of streams in an order that is wrong within a window, some of
 // them twice.
@@ -130,10 +131,10 @@ func Versions[Tx any](t *testing.T, f Followed[Tx]) {
 	})
 }
 
-func (f Followed[Tx]) follower(t testing.TB, handle func(context.Context, Tx, *semel.Message) error, source contract.Source) *consumer.Consumer[Tx] {
+func (f Followed[Tx]) follower(t testing.TB, handle func(context.Context, Tx, *semel.Message) error, src source.Source) *consumer.Consumer[Tx] {
 	t.Helper()
 	c, err := consumer.New(f.Store, handle, consumer.Config{
-		Name: "history", Source: source, Identity: identity.By("header:id"), Lanes: consumer.LanesNone, Workers: 4,
+		Name: "history", Source: src, Identity: identity.By("header:id"), Lanes: consumer.LanesNone, Workers: 4,
 		Version: &consumer.VersionPolicy{By: identity.Stream("body:/order").At("body:/version")},
 		Retry:   consumer.RetryPolicy{First: 10 * time.Millisecond, Most: 50 * time.Millisecond, SerialAfter: 1000},
 		Inbox:   consumer.InboxPolicy{Poll: 50 * time.Millisecond}, IdleExit: 3 * time.Second, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),

@@ -8,8 +8,8 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/store"
 )
 
 func TestStepsOfTheFrozen(t *testing.T) {
@@ -33,12 +33,12 @@ func TestStepsOfTheFrozen(t *testing.T) {
 			if err := frozen.Process.Signal(syscall.SIGSTOP); err != nil {
 				t.Fatal(err)
 			}
-			if r, done := row(t, rows, "orders"); done != 1 || r.State != contract.StateInProgress {
+			if r, done := row(t, rows, "orders"); done != 1 || r.State != store.StateInProgress {
 				t.Fatalf("it is frozen with %d steps done, and its row is %s", done, r.State)
 			}
 			finish(t, order{Store: c.store, Where: where, Consumers: []string{"orders"}, Leased: c.leased, Who: "next"}, rows)
 			before, done := row(t, rows, "orders")
-			if done != len(names) || before.State != contract.StateCompleted {
+			if done != len(names) || before.State != store.StateCompleted {
 				t.Fatalf("the next process left it %s with %d steps done", before.State, done)
 			}
 			if err := frozen.Process.Signal(syscall.SIGCONT); err != nil {

@@ -20,7 +20,6 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib"
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/file"
 	"github.com/semel-go/semel/identity"
@@ -28,6 +27,7 @@ import (
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/pgxstore"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 	_ "modernc.org/sqlite"
 )
 
@@ -124,7 +124,7 @@ func openSQL(o order) (*sql.DB, *sqlstore.Store, error) {
 
 // work runs the consumers at once, each with its steps. Each step writes its name, and that
 // of the output before it.
-func work[Tx any](ctx context.Context, o order, store contract.TxStore[Tx], plan faults.Plan, add func(ctx context.Context, tx Tx, step, id string) error) error {
+func work[Tx any](ctx context.Context, o order, st store.TxStore[Tx], plan faults.Plan, add func(ctx context.Context, tx Tx, step, id string) error) error {
 	var steps []consumer.Step[Tx]
 	for i, name := range names {
 		steps = append(steps, consumer.Step[Tx]{Name: name, Run: func(ctx context.Context, tx Tx, m *semel.Message, done consumer.Done) ([]byte, error) {
@@ -137,7 +137,7 @@ func work[Tx any](ctx context.Context, o order, store contract.TxStore[Tx], plan
 	ended := make(chan error, len(o.Consumers))
 	for _, name := range o.Consumers {
 		body := fmt.Sprintf(`{"specversion":"1.0","id":"%s","source":"shop","type":"order","data":{}}`+"\n", name)
-		c, err := consumer.NewSteps(store, steps, consumer.Config{
+		c, err := consumer.NewSteps(st, steps, consumer.Config{
 			Name: name, Source: file.Stdin(strings.NewReader(body), file.Options{}), Identity: identity.CloudEvents(),
 			Strategy: consumer.StrategyInbox, Settle: consumer.SettleAfterReceipt, Workers: 1,
 			Inbox: consumer.InboxPolicy{Lease: time.Second, Poll: 20 * time.Millisecond, Starts: 100}, IdleExit: 3 * time.Second,
@@ -223,9 +223,9 @@ func place(t *testing.T, kind string) (where string, db *sql.DB, store *sqlstore
 }
 
 // row is the row of a consumer's message, and how many of its steps are done.
-func row(t *testing.T, store *sqlstore.Store, name string) (r contract.StoredRow, done int) {
+func row(t *testing.T, st *sqlstore.Store, name string) (r store.StoredRow, done int) {
 	t.Helper()
-	all, err := store.Rows(t.Context(), contract.RowFilter{Consumer: name})
+	all, err := st.Rows(t.Context(), store.RowFilter{Consumer: name})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -288,7 +288,7 @@ func finish(t *testing.T, o order, rows *sqlstore.Store) {
 		started(t, o).end(t)
 		left := slices.DeleteFunc(slices.Clone(o.Consumers), func(name string) bool {
 			r, _ := row(t, rows, name)
-			return r.State == contract.StateCompleted
+			return r.State == store.StateCompleted
 		})
 		if len(left) == 0 {
 			return
@@ -297,15 +297,15 @@ func finish(t *testing.T, o order, rows *sqlstore.Store) {
 }
 
 func TestStepsUnderKills(t *testing.T) {
-	for _, store := range []string{"sqlite", "postgres", "pgxstore", "pgxstore_queue"} {
-		t.Run("C11_law_1_killed_between_any_two_steps_those_that_are_done_never_run_again/"+store, func(t *testing.T) {
-			where, db, rows := place(t, store)
+	for _, st := range []string{"sqlite", "postgres", "pgxstore", "pgxstore_queue"} {
+		t.Run("C11_law_1_killed_between_any_two_steps_those_that_are_done_never_run_again/"+st, func(t *testing.T) {
+			where, db, rows := place(t, st)
 			between := map[int]int{} // kills, by how many steps were done
 			var all []string
 			for _, d := range deaths() {
 				name := fmt.Sprintf("%s-%d", d.point, d.n)
 				all = append(all, name)
-				c := started(t, order{Store: store, Where: where, Point: d.point, N: d.n, Consumers: []string{name}, Who: "killed"})
+				c := started(t, order{Store: st, Where: where, Point: d.point, N: d.n, Consumers: []string{name}, Who: "killed"})
 				_ = c.Process.Kill()
 				_ = c.Wait()
 				_, done := row(t, rows, name)
@@ -319,10 +319,10 @@ func TestStepsUnderKills(t *testing.T) {
 					t.Errorf("only %d processes were killed with %d steps done", between[done], done)
 				}
 			}
-			finish(t, order{Store: store, Where: where, Consumers: all, Who: "next"}, rows)
+			finish(t, order{Store: st, Where: where, Consumers: all, Who: "next"}, rows)
 			for i, d := range deaths() {
 				r, done := row(t, rows, all[i])
-				if r.State != contract.StateCompleted || done != len(names) {
+				if r.State != store.StateCompleted || done != len(names) {
 					t.Errorf("%s ended as %s with %d steps", all[i], r.State, done)
 				}
 				took := effects(t, db, all[i])

@@ -27,12 +27,13 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/pgxstore"
+	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 	"github.com/semel-go/semel/webhook"
 )
 
@@ -48,13 +49,13 @@ type runner interface{ Run(context.Context) error }
 
 // shop makes consumers over one store, whose handlers add an effect for each message.
 type shop struct {
-	consumer func(contract.Source) (runner, error)
+	consumer func(source.Source) (runner, error)
 	count    func(t *testing.T, id string) int
 }
 
-func made[Tx any](store contract.TxStore[Tx], effect func(ctx context.Context, tx Tx, id string) error) func(contract.Source) (runner, error) {
-	return func(s contract.Source) (runner, error) {
-		return consumer.New(store, func(ctx context.Context, tx Tx, m *semel.Message) error { return effect(ctx, tx, m.Identity.ID) }, consumer.Config{
+func made[Tx any](st store.TxStore[Tx], effect func(ctx context.Context, tx Tx, id string) error) func(source.Source) (runner, error) {
+	return func(s source.Source) (runner, error) {
+		return consumer.New(st, func(ctx context.Context, tx Tx, m *semel.Message) error { return effect(ctx, tx, m.Identity.ID) }, consumer.Config{
 			Name: "billing", Source: s, Identity: identity.By("body:/id"), Strategy: consumer.StrategyInbox, Settle: consumer.SettleAfterReceipt,
 			Lanes: consumer.LanesNone, Inbox: consumer.InboxPolicy{Poll: 50 * time.Millisecond}, Logger: slog.New(slog.DiscardHandler),
 		})

@@ -11,11 +11,12 @@ import (
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver "pgx" of database/sql
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/pgxstore"
+	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // Exec runs a statement in the transaction of the message.
@@ -127,19 +128,19 @@ var Levels = map[sql.IsolationLevel]pgx.TxIsoLevel{
 	sql.LevelReadCommitted: pgx.ReadCommitted, sql.LevelRepeatableRead: pgx.RepeatableRead, sql.LevelSerializable: pgx.Serializable,
 }
 
-func newConsumer[Tx any](store contract.TxStore[Tx], o Options, exec func(Tx) Exec) (Consumer, error) {
+func newConsumer[Tx any](st store.TxStore[Tx], o Options, exec func(Tx) Exec) (Consumer, error) {
 	if o.LookUp != nil {
-		store = &trusting[Tx]{TxStore: store, lookUp: o.LookUp, absent: map[string]bool{}}
+		st = &trusting[Tx]{TxStore: st, lookUp: o.LookUp, absent: map[string]bool{}}
 	}
-	return consumer.New(store, func(ctx context.Context, tx Tx, m *semel.Message) error {
+	return consumer.New(st, func(ctx context.Context, tx Tx, m *semel.Message) error {
 		return o.Handler(ctx, exec(tx), m)
 	}, o.Config, faults.Of(faults.Plan{Seed: 1}, o.Plan))
 }
 
 // Config is a policy for proofs: any order, quick retries, no log.
-func Config(source contract.Source) consumer.Config {
+func Config(src source.Source) consumer.Config {
 	return consumer.Config{
-		Name: "billing", Source: source, Identity: identity.By("header:id"),
+		Name: "billing", Source: src, Identity: identity.By("header:id"),
 		Lanes: consumer.LanesNone, Logger: slog.New(slog.DiscardHandler),
 		Retry: consumer.RetryPolicy{First: 10 * time.Millisecond, Most: time.Second},
 	}

@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 )
 
 // block is how many messages are shuffled among themselves.
@@ -81,7 +81,7 @@ type Source struct {
 	random   *rand.Rand
 	at       int
 	pending  []int
-	observer contract.LaneObserver
+	observer source.LaneObserver
 
 	mu      sync.Mutex
 	settled map[semel.SettleKind]int // guarded by mu
@@ -92,28 +92,28 @@ func (f *Feed) Source(number uint64) *Source {
 	return &Source{feed: f, random: rand.New(rand.NewPCG(f.Seed, number)), settled: map[semel.SettleKind]int{}}
 }
 
-var lane = contract.Lane{ID: "feed", Epoch: 1}
+var lane = source.Lane{ID: "feed", Epoch: 1}
 
-// Lanes implements contract.Source.
-func (s *Source) Lanes(o contract.LaneObserver) { s.observer = o }
+// Lanes implements source.Source.
+func (s *Source) Lanes(o source.LaneObserver) { s.observer = o }
 
-// Fetch implements contract.Source.
-func (s *Source) Fetch(_ context.Context, most contract.Bound) ([]contract.Delivery, error) {
+// Fetch implements source.Source.
+func (s *Source) Fetch(_ context.Context, most source.Bound) ([]source.Delivery, error) {
 	if s.at == 0 && s.pending == nil {
 		s.observer.Given(lane)
 	}
-	var taken []contract.Delivery
+	var taken []source.Delivery
 	for len(taken) < most.Messages {
 		if len(s.pending) == 0 {
 			end, ok := s.feed.next(s.at)
 			if !ok {
-				return taken, contract.ErrEnd
+				return taken, source.ErrEnd
 			}
 			s.shuffle(end)
 		}
 		n := s.pending[0]
 		s.pending = s.pending[1:]
-		taken = append(taken, contract.Delivery{Message: Message(n), Lane: lane, Before: contract.Unknown, Handle: n})
+		taken = append(taken, source.Delivery{Message: Message(n), Lane: lane, Before: source.Unknown, Handle: n})
 	}
 	return taken, nil
 }
@@ -125,8 +125,8 @@ func (s *Source) shuffle(end int) {
 	s.random.Shuffle(len(s.pending), func(i, j int) { s.pending[i], s.pending[j] = s.pending[j], s.pending[i] })
 }
 
-// Settle implements contract.Source.
-func (s *Source) Settle(_ context.Context, settlements []contract.Settlement) ([]int, error) {
+// Settle implements source.Source.
+func (s *Source) Settle(_ context.Context, settlements []source.Settlement) ([]int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range settlements {
@@ -142,8 +142,8 @@ func (s *Source) Settled(kind semel.SettleKind) int {
 	return s.settled[kind]
 }
 
-// Flow implements contract.Source.
-func (s *Source) Flow(contract.Lane, bool) {}
+// Flow implements source.Source.
+func (s *Source) Flow(source.Lane, bool) {}
 
-// Close implements contract.Source.
+// Close implements source.Source.
 func (s *Source) Close(context.Context) error { return nil }

@@ -5,12 +5,12 @@ import (
 	"sync"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 )
 
 // Inlet is a source into which a test puts messages at any time.
 type Inlet struct {
-	observer contract.LaneObserver
+	observer source.LaneObserver
 	given    bool
 	fresh    chan struct{} // has room for one signal that something changed
 
@@ -56,18 +56,18 @@ func (s *Inlet) Settled(id string) (semel.SettleKind, int) {
 	return s.settled[id], s.times[id]
 }
 
-// Lanes implements contract.Source.
-func (s *Inlet) Lanes(o contract.LaneObserver) { s.observer = o }
+// Lanes implements source.Source.
+func (s *Inlet) Lanes(o source.LaneObserver) { s.observer = o }
 
-// Fetch implements contract.Source.
-func (s *Inlet) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+// Fetch implements source.Source.
+func (s *Inlet) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	if !s.given {
 		s.given = true
 		s.observer.Given(lane)
 	}
 	for {
 		if taken, over := s.take(most.Messages); over {
-			return taken, contract.ErrEnd
+			return taken, source.ErrEnd
 		} else if len(taken) > 0 {
 			return taken, nil
 		}
@@ -79,19 +79,19 @@ func (s *Inlet) Fetch(ctx context.Context, most contract.Bound) ([]contract.Deli
 	}
 }
 
-func (s *Inlet) take(most int) (taken []contract.Delivery, over bool) {
+func (s *Inlet) take(most int) (taken []source.Delivery, over bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	n := min(most, len(s.pending))
 	for _, m := range s.pending[:n] {
-		taken = append(taken, contract.Delivery{Message: m, Lane: lane, Before: contract.Unknown})
+		taken = append(taken, source.Delivery{Message: m, Lane: lane, Before: source.Unknown})
 	}
 	s.pending = s.pending[n:]
 	return taken, s.ended && len(s.pending) == 0
 }
 
-// Settle implements contract.Source.
-func (s *Inlet) Settle(_ context.Context, settlements []contract.Settlement) ([]int, error) {
+// Settle implements source.Source.
+func (s *Inlet) Settle(_ context.Context, settlements []source.Settlement) ([]int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i := range settlements {
@@ -102,8 +102,8 @@ func (s *Inlet) Settle(_ context.Context, settlements []contract.Settlement) ([]
 	return nil, nil
 }
 
-// Flow implements contract.Source.
-func (s *Inlet) Flow(contract.Lane, bool) {}
+// Flow implements source.Source.
+func (s *Inlet) Flow(source.Lane, bool) {}
 
-// Close implements contract.Source.
+// Close implements source.Source.
 func (s *Inlet) Close(context.Context) error { return nil }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"sync"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // trusting is the planted fault: it resolves an unknown commit by a plain
@@ -12,7 +12,7 @@ import (
 // does not find is taken for not committed, and runs again without asking the
 // marker once more.
 type trusting[Tx any] struct {
-	contract.TxStore[Tx]
+	store.TxStore[Tx]
 	lookUp func(ctx context.Context, id []byte) (bool, error)
 
 	mu     sync.Mutex
@@ -20,9 +20,9 @@ type trusting[Tx any] struct {
 }
 
 // Begin marks what no look-up has answered for; the rest is called fresh.
-func (s *trusting[Tx]) Begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (contract.Batch[Tx], []contract.Verdict, error) {
+func (s *trusting[Tx]) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[Tx], []store.Verdict, error) {
 	b := &trustingBatch[Tx]{store: s, marks: marks, inner: make([]int, len(marks))}
-	var asked []contract.Mark
+	var asked []store.Mark
 	s.mu.Lock()
 	for i, m := range marks {
 		b.inner[i] = -1
@@ -37,27 +37,27 @@ func (s *trusting[Tx]) Begin(ctx context.Context, o contract.TxOptions, marks []
 		return nil, nil, err
 	}
 	b.Batch = batch
-	b.verdicts = make([]contract.Verdict, len(marks))
+	b.verdicts = make([]store.Verdict, len(marks))
 	for i, n := range b.inner {
-		b.verdicts[i].Kind = contract.Fresh
+		b.verdicts[i].Kind = store.Fresh
 		if n >= 0 {
 			b.verdicts[i] = answers[n]
 		}
 	}
-	return b, append([]contract.Verdict(nil), b.verdicts...), nil
+	return b, append([]store.Verdict(nil), b.verdicts...), nil
 }
 
 type trustingBatch[Tx any] struct {
-	contract.Batch[Tx]
+	store.Batch[Tx]
 	store    *trusting[Tx]
-	marks    []contract.Mark
+	marks    []store.Mark
 	inner    []int // by mark: its number below, -1 if it was not asked for
-	verdicts []contract.Verdict
+	verdicts []store.Verdict
 }
 
-func (b *trustingBatch[Tx]) Tx(int) Tx { return b.Batch.Tx(contract.All) }
+func (b *trustingBatch[Tx]) Tx(int) Tx { return b.Batch.Tx(store.All) }
 
-func (b *trustingBatch[Tx]) Commit(ctx context.Context, e contract.Ending) contract.Result {
+func (b *trustingBatch[Tx]) Commit(ctx context.Context, e store.Ending) store.Result {
 	var trim []int
 	for _, i := range e.Trim {
 		if b.inner[i] >= 0 {
@@ -69,7 +69,7 @@ func (b *trustingBatch[Tx]) Commit(ctx context.Context, e contract.Ending) contr
 	}
 	e.Trim = trim
 	r := b.Batch.Commit(ctx, e)
-	if r.Outcome == contract.CommitUnknown {
+	if r.Outcome == store.CommitUnknown {
 		r.Outcome = b.resolve(ctx)
 	}
 	return r
@@ -77,18 +77,18 @@ func (b *trustingBatch[Tx]) Commit(ctx context.Context, e contract.Ending) contr
 
 // resolve says that all was committed if all is there, and remembers what is
 // not.
-func (b *trustingBatch[Tx]) resolve(ctx context.Context) contract.CommitOutcome {
-	outcome := contract.Committed
+func (b *trustingBatch[Tx]) resolve(ctx context.Context) store.CommitOutcome {
+	outcome := store.Committed
 	for i, m := range b.marks {
-		if b.verdicts[i].Kind != contract.Fresh {
+		if b.verdicts[i].Kind != store.Fresh {
 			continue
 		}
 		there, err := b.store.lookUp(ctx, m.ID)
 		if err != nil {
-			return contract.CommitUnknown
+			return store.CommitUnknown
 		}
 		if !there {
-			outcome = contract.NotCommitted
+			outcome = store.NotCommitted
 			b.store.mu.Lock()
 			b.store.absent[string(m.ID)] = true
 			b.store.mu.Unlock()

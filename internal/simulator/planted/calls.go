@@ -21,9 +21,9 @@ func ofCallRules() []Fault {
 	}
 	return []Fault{
 		inRules("an answer that was lost says that nothing happened", "E3, outcome", "calls.go",
-			"\tif !errors.As(err, &decided) {\n\t\treturn contract.CallUnknown\n", "\tif !errors.As(err, &decided) {\n\t\treturn contract.CallFailed\n"),
+			"\tif !errors.As(err, &decided) {\n\t\treturn store.CallUnknown\n", "\tif !errors.As(err, &decided) {\n\t\treturn store.CallFailed\n"),
 		inRules("what came too late counts as heard", "E3, window", "calls.go",
-			"\tcase late:\n\t\treturn contract.CallUnknown\n", "\tcase late:\n\t\treturn contract.CallFailed\n"),
+			"\tcase late:\n\t\treturn store.CallUnknown\n", "\tcase late:\n\t\treturn store.CallFailed\n"),
 		inRules("the window begins with the last call", "E3, window", "ledger.go",
 			"if l.First.IsZero() {", "if !now.IsZero() {"),
 		inRules("the window counts for nothing", "E3, window", "calls.go",
@@ -31,9 +31,9 @@ func ofCallRules() []Fault {
 		inRules("a call that arrives after the window is made within it", "E3, window", "calls.go",
 			"since >= r.Window-r.Timeout", "since >= r.Window"),
 		inRules("a release after an unknown outcome takes its start back", "E3, window", "ledger.go",
-			"case o == contract.CallNotMade && begun:", "case (o == contract.CallNotMade || o == contract.CallUnknown) && begun:"),
+			"case o == store.CallNotMade && begun:", "case (o == store.CallNotMade || o == store.CallUnknown) && begun:"),
 		inRules("what took effect and is given back is known to the next", "E3, window", "calls.go",
-			"\tif c.Outcome() == contract.CallDecided {\n\t\treturn contract.CallUnknown\n", "\tif c.Outcome() == contract.CallDecided {\n\t\treturn contract.CallDecided\n"),
+			"\tif c.Outcome() == store.CallDecided {\n\t\treturn store.CallUnknown\n", "\tif c.Outcome() == store.CallDecided {\n\t\treturn store.CallDecided\n"),
 		inPackage("a second call of a claim is its first", "E3", "internal/calls/calls.go",
 			"c.unsure = true", "c.unsure = false",
 			"./internal/calls", "TestWhatIsKnownOfACall/E3_a_second_call_under_a_claim_is_not_its_first"),
@@ -64,7 +64,7 @@ func ofCallRules() []Fault {
 func ofCallModel() []Fault {
 	return []Fault{
 		inModel("a call is made whose start is not written down", "E3, start", simulator.Calls, "calling.go",
-			"f.started = c.row.startCall(c.token(), w)", "f.started = contract.CallStarted{Stands: true}"),
+			"f.started = c.row.startCall(c.token(), w)", "f.started = store.CallStarted{Stands: true}"),
 		inModel("the end of a call asks for no token", "law 5", simulator.Calls, "claiming.go",
 			"if !c.row.stands(f.sent[ends[i].Entry]) {", "if !c.row.waits() {"),
 		inModel("a claim is taken from a call in its lease", "B11", simulator.Calls, "inbox.go",

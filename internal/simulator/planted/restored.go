@@ -7,7 +7,7 @@ func ofRestores() []Fault {
 			"\tif err := c.positions.keep(ctx, all); err != nil {\n\t\treturn err\n\t}\n\tvar errs error\n", "\tvar errs error\n",
 			"TestAnOffsetIsCommittedAfterTheStoreHasIt/I7_while_the_store_does_not_take_it_nothing_is_committed_and_nothing_spins"),
 		inKafka("what was written before need not stand any more", "T110", "positions.go",
-			"Least: commit.kept,", "Least: contract.NoOffset,",
+			"Least: commit.kept,", "Least: source.NoOffset,",
 			"TestAStoreThatIsBehindItsGroup/trap_105_a_store_that_fails_over_without_its_last_commits_stops_the_running_consumer"),
 		inKafka("who is given a partition does not look at the store", "T110", "positions.go",
 			"\t\tif err := k.judge(found); err != nil {\n\t\t\treturn k.giveUp(err)\n\t\t}\n", "",

@@ -19,7 +19,7 @@ func ofSteps() []Fault {
 		inSteps("a message is done with its first step", "C11", "internal/machine/commit.go",
 			"en.As == AsApplied && c != nil && c.stepped {", "en.As == AsApplied && c == nil {"),
 		inSteps("after a step nobody asks for the next one", "D3", "internal/machine/commit.go",
-			"\tcase contract.EndReceived, contract.EndStepped:\n", "\tcase contract.EndReceived:\n"),
+			"\tcase source.EndReceived, source.EndStepped:\n", "\tcase source.EndReceived:\n"),
 		inSteps("a step of a claim that is lost commits late", "law 5", "internal/simulator/commit.go",
 			"\t\t\tf.lateStep()\n", "\t\t\tf.apply(a)\n"),
 		inPackage("a run that is taken back changes what is done", "C11", "internal/steps/steps.go",

@@ -6,7 +6,7 @@ func ofVersions() []Fault {
 		inMachine("a gap is discarded", "B9", "version.go",
 			"it.as, it.alone = AsBlocked, false", "it.as, it.alone = AsDiscarded, false"),
 		inMachine("a version that was passed runs", "B9", "flight.go",
-			"\t\tif v.Kind != contract.Fresh {\n", "\t\tif v.Kind != contract.Fresh && v.Kind != contract.Stale {\n"),
+			"\t\tif v.Kind != store.Fresh {\n", "\t\tif v.Kind != store.Fresh && v.Kind != store.Stale {\n"),
 		inMachine("a gap is an attempt", "C5", "version.go",
 			"why.reason, why.after = semel.ReasonGap, m.config.Gap\n", "why.reason, why.after = semel.ReasonGap, m.config.Gap\n\t\tit.attempts++\n"),
 		inMachine("a gap waits for no time", "trap T55", "version.go",
@@ -16,7 +16,7 @@ func ofVersions() []Fault {
 		inMachine("as many as may are too many", "trap T55", "version.go",
 			"gap.Missing > most", "gap.Missing >= most"),
 		inMachine("a gap asks again for a version that was taken back", "B9", "version.go",
-			"f.verdicts[i].Kind == contract.Fresh && en.As.moves()", "f.verdicts[i].Kind <= contract.Fresh && en.As.moves()"),
+			"f.verdicts[i].Kind == store.Fresh && en.As.moves()", "f.verdicts[i].Kind <= store.Fresh && en.As.moves()"),
 		inMachine("a gap waits for ever", "B9", "version.go",
 			"\tcase it.Claim != nil && it.Claim.Blocked:\n", "\tcase it.Claim != nil && false:\n"),
 		inMachine("a gap is parked without a look at its stream", "B9", "version.go",
@@ -46,7 +46,7 @@ func ofVersions() []Fault {
 		},
 		{
 			Name: "a gap whose predecessor has come is parked", Law: "trap T55", File: "internal/streams/streams.go",
-			Old: "c.Event == contract.RowParked && c.Reason == semel.ReasonGap\n", New: "false\n",
+			Old: "c.Event == store.RowParked && c.Reason == semel.ReasonGap\n", New: "false\n",
 			Test: "TestAClaimThatIsParkedForAGap/B9_trap_T55_is_released_if_its_predecessor_has_come_since", Package: "./internal/streams",
 		},
 		inStreams("a stream moves past a version that is taken back",
@@ -54,7 +54,7 @@ func ofVersions() []Fault {
 		inStreams("a release misses the next version",
 			"b.marks[mark].Version.Number <= s.now+1", "b.marks[mark].Version.Number < s.now+1"),
 		inStreams("a claim that fails moves its stream",
-			"stays[c.Mark] = c.Event != contract.RowCompleted && c.Event != contract.RowDiscarded", "stays[c.Mark] = c.Event == contract.RowBlocked"),
+			"stays[c.Mark] = c.Event != store.RowCompleted && c.Event != store.RowDiscarded", "stays[c.Mark] = c.Event == store.RowBlocked"),
 	}
 }
 

@@ -23,11 +23,11 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/itest/workload"
 	"github.com/semel-go/semel/kafka"
 	"github.com/semel-go/semel/pgxstore"
+	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -151,13 +151,13 @@ func (w *compressed) OnProduceBatchWritten(_ kgo.BrokerMetadata, _ string, _ int
 
 // read reads a topic and prints what this process needed.
 func read(ctx context.Context, broker, dsn, topic string, bound int64, waits bool) error {
-	source, err := kafka.New(kafka.Config{Brokers: []string{broker}, Topics: []string{topic}, Group: topic, Logger: slog.New(slog.DiscardHandler)})
+	src, err := kafka.New(kafka.Config{Brokers: []string{broker}, Topics: []string{topic}, Group: topic, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return err
 	}
 	run, closePool, err := workload.Drivers()[1].Open(workload.Options{DSN: dsn, Connections: 3,
 		Handler: func(context.Context, workload.Exec, *semel.Message) error { return nil },
-		Config: consumer.Config{Name: topic, Source: source, Identity: identity.By("header:id"), MaxUnsettled: contract.Bound{Messages: 100_000, Bytes: bound},
+		Config: consumer.Config{Name: topic, Source: src, Identity: identity.By("header:id"), MaxUnsettled: source.Bound{Messages: 100_000, Bytes: bound},
 			IdleExit: 3 * time.Second, Logger: slog.New(slog.DiscardHandler)}})
 	if err != nil {
 		return err

@@ -15,12 +15,12 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/itest/provider"
 	"github.com/semel-go/semel/kafka"
 	"github.com/semel-go/semel/pgxstore"
+	"github.com/semel-go/semel/store"
 )
 
 // consume books orders from the topic; the intent to charge is in the same transaction.
@@ -152,8 +152,8 @@ type forgetful struct {
 	traps *traps
 }
 
-// End implements contract.Leases.
-func (f forgetful) End(ctx context.Context, all []contract.ClaimEnding) ([]int, error) {
+// End implements store.Leases.
+func (f forgetful) End(ctx context.Context, all []store.ClaimEnding) ([]int, error) {
 	lost, err := f.Store.End(ctx, all)
 	if err == nil && f.traps.loses() {
 		return nil, errors.New("the answer was lost")

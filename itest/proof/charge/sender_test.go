@@ -16,9 +16,9 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/provider"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // direct is the way to a provider in the same process.
@@ -38,7 +38,7 @@ func (d direct) RoundTrip(r *http.Request) (answer *http.Response, err error) {
 
 // charged has a sender charge payments at a provider in virtual time, until nothing waits
 // but what is parked, and returns what the provider's log says and what waits for a person.
-func charged(t *testing.T, plant string) (all map[string]*history, parked []contract.StoredRow) {
+func charged(t *testing.T, plant string) (all map[string]*history, parked []store.StoredRow) {
 	t.Helper()
 	p := Quick()
 	p.Plant, p.Payments = plant, 300
@@ -52,11 +52,11 @@ func charged(t *testing.T, plant string) (all map[string]*history, parked []cont
 			t.Fatal(err)
 		}
 		s := &sender{Client: provider.Client{URL: "http://provider", HTTP: &http.Client{Transport: direct{here}, Timeout: p.Timeout * 3 / 4}}, traps: &traps{}, plant: plant}
-		store := memstore.New()
-		receive(t, store, p.Payments)
+		st := memstore.New()
+		receive(t, st, p.Payments)
 		policy := p.sending(s)
 		policy.Logger = slog.New(slog.DiscardHandler)
-		c, err := consumer.New(consumer.Leased(store), s.charge, policy)
+		c, err := consumer.New(consumer.Leased(st), s.charge, policy)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +65,7 @@ func charged(t *testing.T, plant string) (all map[string]*history, parked []cont
 		if err := c.Run(ctx); err != nil {
 			t.Error(err)
 		}
-		if parked, err = store.Rows(t.Context(), contract.RowFilter{Consumer: charges, States: []contract.RowState{contract.StateParked}}); err != nil {
+		if parked, err = st.Rows(t.Context(), store.RowFilter{Consumer: charges, States: []store.RowState{store.StateParked}}); err != nil {
 			t.Error(err)
 		}
 		if err := here.Close(); err != nil {
@@ -80,27 +80,27 @@ func charged(t *testing.T, plant string) (all map[string]*history, parked []cont
 }
 
 // receive writes the intents of so many payments.
-func receive(t *testing.T, store *memstore.Store, count int) {
+func receive(t *testing.T, st *memstore.Store, count int) {
 	t.Helper()
-	scope, err := store.Scope(t.Context(), charges, "shop", 0)
+	scope, err := st.Scope(t.Context(), charges, "shop", 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	marks, rows := make([]contract.Mark, count), make([]contract.Row, count)
+	marks, rows := make([]store.Mark, count), make([]store.Row, count)
 	for i := range count {
 		body, err := json.Marshal(provider.Payment{Reference: reference(i), Card: "4242", Cents: 100})
 		if err != nil {
 			t.Fatal(err)
 		}
-		marks[i] = contract.Mark{Scope: scope, ID: []byte(reference(i)), As: contract.Waiting}
+		marks[i] = store.Mark{Scope: scope, ID: []byte(reference(i)), As: store.Waiting}
 		m := semel.NewMessage(semel.Key{Consumer: charges, Source: "shop", ID: reference(i)}, body)
-		rows[i] = contract.Row{Mark: i, State: contract.StateReceived, Message: m}
+		rows[i] = store.Row{Mark: i, State: store.StateReceived, Message: m}
 	}
-	b, _, err := store.Begin(t.Context(), contract.TxOptions{}, marks)
+	b, _, err := st.Begin(t.Context(), store.TxOptions{}, marks)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if result := b.Commit(t.Context(), contract.Ending{Rows: rows}); result.Outcome != contract.Committed {
+	if result := b.Commit(t.Context(), store.Ending{Rows: rows}); result.Outcome != store.Committed {
 		t.Fatal(result)
 	}
 }

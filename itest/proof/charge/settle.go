@@ -9,8 +9,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/itest/provider"
+	"github.com/semel-go/semel/store"
 )
 
 // patience is how long what is left may take when nothing happens any more. Whether it is
@@ -72,7 +73,7 @@ func (r *run) decide(ctx context.Context) (decided int, err error) {
 	if err != nil {
 		return 0, err
 	}
-	rows, err := r.store.Rows(ctx, contract.RowFilter{Consumer: charges, States: []contract.RowState{contract.StateParked},
+	rows, err := r.store.Rows(ctx, store.RowFilter{Consumer: charges, States: []store.RowState{store.StateParked},
 		Limit: 10_000, Bodies: true})
 	if err != nil {
 		return 0, err
@@ -86,18 +87,18 @@ func (r *run) decide(ctx context.Context) (decided int, err error) {
 			// What was decided was called for once more, since its attempts are used up, and
 			// was refused for now. Anything else is stuck, and the ledger says so.
 			if r.ledger.decided[p.Reference] {
-				if err := r.store.Requeue(ctx, rows[i].Number, rows[i].Revision, contract.Act{Verb: "retry", Who: "proof", Why: "refused for now"}); err != nil {
+				if err := r.store.Requeue(ctx, rows[i].Number, rows[i].Revision, store.Act{Verb: "retry", Who: "proof", Why: "refused for now"}); err != nil {
 					return decided, fmt.Errorf("retry row %d of %s: %w", rows[i].Number, p.Reference, err)
 				}
 				decided++
 			}
 			continue
 		}
-		found := contract.ResolvedNotDone
+		found := admin.ResolvedNotDone
 		if charged[p.Reference] {
-			found = contract.ResolvedDone
+			found = admin.ResolvedDone
 		}
-		if err := r.store.Resolve(ctx, rows[i].Number, rows[i].Revision, found, contract.Act{Verb: "resolve", Who: "proof", Why: "the provider's books"}); err != nil {
+		if err := r.store.Resolve(ctx, rows[i].Number, rows[i].Revision, found, store.Act{Verb: "resolve", Who: "proof", Why: "the provider's books"}); err != nil {
 			return decided, fmt.Errorf("resolve row %d of %s: %w", rows[i].Number, p.Reference, err)
 		}
 		r.ledger.decided[p.Reference] = true

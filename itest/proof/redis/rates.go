@@ -13,11 +13,11 @@ import (
 	"github.com/redis/rueidis"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/bench"
 	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/redisstore"
+	"github.com/semel-go/semel/store"
 )
 
 // Rates measures claims and completions of leased keys beside a bare SET NX and SET through
@@ -120,17 +120,17 @@ func bareCalls(client rueidis.Client, round int) func(context.Context, int64) er
 	}
 }
 
-func keyCalls(store *redisstore.Store, round int) func(context.Context, int64) error {
+func keyCalls(st *redisstore.Store, round int) func(context.Context, int64) error {
 	return func(ctx context.Context, n int64) error {
-		c := contract.KeyClaim{Key: semel.Key{Consumer: "billing", Source: "shop", ID: id(round, n)}, Token: contract.NewToken(), Lease: time.Minute, Keep: keep}
-		a, err := store.ClaimKey(ctx, c)
-		if err == nil && a.State != contract.KeyClaimed {
+		c := store.KeyClaim{Key: semel.Key{Consumer: "billing", Source: "shop", ID: id(round, n)}, Token: store.NewToken(), Lease: time.Minute, Keep: keep}
+		a, err := st.ClaimKey(ctx, c)
+		if err == nil && a.State != store.KeyClaimed {
 			err = fmt.Errorf("a new key is %v", a.State)
 		}
 		if err != nil {
 			return err
 		}
-		return store.EndKey(ctx, c.Key, c.Token, contract.KeyEnding{Event: contract.KeyComplete, Keep: keep})
+		return st.EndKey(ctx, c.Key, c.Token, store.KeyEnding{Event: store.KeyComplete, Keep: keep})
 	}
 }
 

@@ -99,7 +99,7 @@ type place struct {
 }
 
 // source is what the producer sets as the messages' source.
-const source = "https://bank.example"
+const bank = "https://bank.example"
 
 // record is a transfer as a CloudEvent. Copies go to any partition, so that two members can
 // hold copies at once; what contradicts a transfer comes behind it.
@@ -110,7 +110,7 @@ func (r *run) record(p place, random *rand.Rand) *kgo.Record {
 	record := &kgo.Record{
 		Partition: int32(p.transfer % r.Partitions), Key: []byte(account(p.transfer)), Value: []byte(body(p.transfer)),
 		Headers: []kgo.RecordHeader{
-			header("ce_specversion", "1.0"), header("ce_id", id(p.transfer)), header("ce_source", source),
+			header("ce_specversion", "1.0"), header("ce_id", id(p.transfer)), header("ce_source", bank),
 			header("ce_type", kind(p.transfer)), header("content-type", "application/json"),
 		},
 	}

@@ -7,8 +7,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/pgxstore"
+	"github.com/semel-go/semel/store"
 )
 
 // crew are the workers, and what they did.
@@ -50,7 +50,7 @@ func (c *crew) rate(ctx context.Context, d time.Duration) float64 {
 
 // work applies batches until ctx ends.
 func (c *crew) work(ctx context.Context, random *rand.Rand) {
-	var before []contract.Mark
+	var before []store.Mark
 	for ctx.Err() == nil {
 		marks := c.batch(random, before)
 		began := time.Now()
@@ -68,8 +68,8 @@ func (c *crew) work(ctx context.Context, random *rand.Rand) {
 }
 
 // batch are marks of new messages, with copies of some of the last batch and of old ones.
-func (c *crew) batch(random *rand.Rand, before []contract.Mark) []contract.Mark {
-	marks := make([]contract.Mark, 0, batchOf+lateOf+repeatOf)
+func (c *crew) batch(random *rand.Rand, before []store.Mark) []store.Mark {
+	marks := make([]store.Mark, 0, batchOf+lateOf+repeatOf)
 	now := time.Now()
 	for range batchOf {
 		marks = append(marks, c.mark(newID(now, random), now))
@@ -82,11 +82,11 @@ func (c *crew) batch(random *rand.Rand, before []contract.Mark) []contract.Mark 
 	return marks
 }
 
-func (c *crew) mark(id string, at time.Time) contract.Mark {
+func (c *crew) mark(id string, at time.Time) store.Mark {
 	if c.run.Blind {
 		at = time.Time{}
 	}
-	return contract.Mark{Scope: c.run.scope, ID: []byte(id), As: contract.Applied, Age: at}
+	return store.Mark{Scope: c.run.scope, ID: []byte(id), As: store.Applied, Age: at}
 }
 
 // newID is a UUID of version 7.
@@ -96,32 +96,32 @@ func newID(at time.Time, random *rand.Rand) string {
 }
 
 // apply does what the engine does with a batch.
-func (c *crew) apply(ctx context.Context, marks []contract.Mark) error {
-	b, verdicts, err := c.run.store.Queued().Begin(ctx, contract.TxOptions{MarkLock: 10 * time.Second}, marks)
-	if err != nil && c.run.store.Classify(err) == contract.ClassContended {
+func (c *crew) apply(ctx context.Context, marks []store.Mark) error {
+	b, verdicts, err := c.run.store.Queued().Begin(ctx, store.TxOptions{MarkLock: 10 * time.Second}, marks)
+	if err != nil && c.run.store.Classify(err) == store.ClassContended {
 		return nil // a copy of what was removed between two statements: it is asked again, as others come
 	}
 	if err != nil {
 		return err
 	}
-	var e contract.Ending
+	var e store.Ending
 	applied, copies, late, wrong := 0, 0, 0, 0
 	for i, v := range verdicts {
 		switch v.Kind {
-		case contract.Fresh:
+		case store.Fresh:
 			applied++
 			if i >= len(marks)-lateOf {
 				wrong++
 			}
 			write(b.Tx(i), string(marks[i].ID))
-		case contract.Old:
+		case store.Old:
 			late++
 			e.Trim = append(e.Trim, i)
 		default:
 			copies++
 		}
 	}
-	if r := b.Commit(ctx, e); r.Outcome != contract.Committed {
+	if r := b.Commit(ctx, e); r.Outcome != store.Committed {
 		return fmt.Errorf("a batch: %v, %w", r.Outcome, r.Err)
 	}
 	c.mutex.Lock()

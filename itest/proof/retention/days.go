@@ -6,12 +6,12 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/itest/ledger"
 	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/pgxstore"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // Days proves the same where a whole day of markers is dropped; the day before it has parked
@@ -126,7 +126,7 @@ func (r *run) drop(ctx context.Context, l *DaysLedger) error {
 			return err
 		}
 		began := time.Now()
-		done, err := r.reaper.Reap(ctx, contract.Reaping{Consumer: "billing", Most: 500})
+		done, err := r.reaper.Reap(ctx, store.Reaping{Consumer: "billing", Most: 500})
 		if err != nil {
 			return err
 		}

@@ -19,10 +19,10 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/pgxstore"
+	"github.com/semel-go/semel/store"
 )
 
 // Proof is one run.
@@ -126,7 +126,7 @@ func (r *run) statements(ctx context.Context, all ...string) error {
 			return fmt.Errorf("%.60s: %w", statement, err)
 		}
 	}
-	return r.store.Retain(ctx, contract.Retention{Consumer: "billing", Keep: keep})
+	return r.store.Retain(ctx, store.Retention{Consumer: "billing", Keep: keep})
 }
 
 // old writes the old markers of some numbers, whose ids are UUIDs of version 7.
@@ -189,8 +189,8 @@ func (r *run) beside(ctx context.Context, p *Pace, do func() error) (*crew, erro
 // reap removes what is due, as a run does beside its work.
 func (r *run) reap(ctx context.Context, l *Ledger) error {
 	slice := 500
-	for next, idle := (contract.ReapMark{}), 0; idle < 3; {
-		if next == (contract.ReapMark{}) {
+	for next, idle := (store.ReapMark{}), 0; idle < 3; {
+		if next == (store.ReapMark{}) {
 			if err := r.reaper.Progressed(ctx, "billing", nil); err != nil {
 				return err
 			}
@@ -199,7 +199,7 @@ func (r *run) reap(ctx context.Context, l *Ledger) error {
 			}
 		}
 		began := time.Now()
-		done, err := r.reaper.Reap(ctx, contract.Reaping{Consumer: "billing", Most: slice, After: next})
+		done, err := r.reaper.Reap(ctx, store.Reaping{Consumer: "billing", Most: slice, After: next})
 		if err != nil {
 			return err
 		}
@@ -213,7 +213,7 @@ func (r *run) reap(ctx context.Context, l *Ledger) error {
 		}
 		l.Removed += int(done.Markers)
 		if next = done.Next; next.Done {
-			next, idle = contract.ReapMark{}, idle+1
+			next, idle = store.ReapMark{}, idle+1
 			if done.Markers > 0 {
 				idle = 0
 			}

@@ -9,12 +9,12 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/timing"
 	"github.com/semel-go/semel/itest/bench"
 	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/pgxstore"
+	"github.com/semel-go/semel/store"
 )
 
 // Rates measures what a retention costs while nothing is due, and what many markers do,
@@ -179,7 +179,7 @@ const (
 
 // retain gives the consumer a retention by which nothing is due.
 func (c *contestant) retain(ctx context.Context) error {
-	if err := c.store.Retain(ctx, contract.Retention{Consumer: "billing", Keep: keep}); err != nil {
+	if err := c.store.Retain(ctx, store.Retention{Consumer: "billing", Keep: keep}); err != nil {
 		return err
 	}
 	_, err := c.store.Advance(ctx, "billing")
@@ -188,15 +188,15 @@ func (c *contestant) retain(ctx context.Context) error {
 
 // walk is what a reaper does in a run while a pass of it is under way.
 func (c *contestant) walk(ctx context.Context, until time.Time) error {
-	var at contract.ReapMark
+	var at store.ReapMark
 	for time.Now().Before(until) {
 		began := time.Now()
-		done, err := c.store.Reap(ctx, contract.Reaping{Consumer: "billing", Most: 10_000, After: at})
+		done, err := c.store.Reap(ctx, store.Reaping{Consumer: "billing", Most: 10_000, After: at})
 		if err != nil {
 			return err
 		}
 		if at = done.Next; at.Done {
-			at = contract.ReapMark{}
+			at = store.ReapMark{}
 		}
 		if !timing.Wait(ctx, 3*time.Since(began)) {
 			return ctx.Err()
@@ -242,26 +242,26 @@ func (c *contestant) measure(ctx context.Context, random *rand.Rand) (applied in
 }
 
 func (c *contestant) apply(ctx context.Context, random *rand.Rand) (int, error) {
-	marks := make([]contract.Mark, 500)
+	marks := make([]store.Mark, 500)
 	now := time.Now()
 	for i := range marks {
 		id := newID(now, random)
 		if c.v4 {
 			id = fmt.Sprintf("%08x-%04x-4%03x-8%03x-%012x", random.Uint32(), random.IntN(1<<16), random.IntN(1<<12), random.IntN(1<<12), random.Int64N(1<<48))
 		}
-		marks[i] = contract.Mark{Scope: c.scope, ID: []byte(id), As: contract.Applied}
+		marks[i] = store.Mark{Scope: c.scope, ID: []byte(id), As: store.Applied}
 		if c.aged {
 			marks[i].Age = now
 		}
 	}
-	b, verdicts, err := c.store.Queued().Begin(ctx, contract.TxOptions{}, marks)
+	b, verdicts, err := c.store.Queued().Begin(ctx, store.TxOptions{}, marks)
 	if err != nil {
 		return 0, err
 	}
 	for i := range verdicts {
 		b.Tx(i).Exec("insert into "+c.name+".effects values ($1)", string(marks[i].ID))
 	}
-	if r := b.Commit(ctx, contract.Ending{}); r.Outcome != contract.Committed {
+	if r := b.Commit(ctx, store.Ending{}); r.Outcome != store.Committed {
 		return 0, fmt.Errorf("a batch: %v, %w", r.Outcome, r.Err)
 	}
 	return len(marks), nil

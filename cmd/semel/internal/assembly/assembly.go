@@ -15,9 +15,10 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/hookserver"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/kafka"
 	"github.com/semel-go/semel/recorder"
+	"github.com/semel-go/semel/source"
 )
 
 // Options say what is wanted of a policy.
@@ -244,7 +245,7 @@ func (a *Assembly) runner(c *policy.Consumer, made Consumer, source any) *Runner
 // PendingAge is how old the oldest message of a consumer may become that waits; 0
 // where its policy does not say.
 func (a *Assembly) PendingAge(consumer string) time.Duration {
-	public, _ := contract.GenerationOf(consumer)
+	public, _ := admin.GenerationOf(consumer)
 	if c := a.policy.Consumer(public); c != nil {
 		return c.Alerts.PendingAge
 	}
@@ -253,17 +254,17 @@ func (a *Assembly) PendingAge(consumer string) time.Duration {
 
 // Reader makes the consumer of this name with another source than its own, which it
 // reads to its end. That keeps no dead letters: what would go there is parked.
-func (a *Assembly) Reader(ctx context.Context, name string, source contract.Source) (Consumer, error) {
+func (a *Assembly) Reader(ctx context.Context, name string, src source.Source) (Consumer, error) {
 	c := *a.policy.Consumer(name)
 	c.ParkDeadLetters()
 	if err := a.enter(ctx, &c); err != nil {
 		return nil, err
 	}
-	return a.consumer(ctx, &c, source)
+	return a.consumer(ctx, &c, src)
 }
 
 // Worker makes the consumer of this name without its source, to work on rows of its
-// inbox. The name may be of a generation (contract.GenerationName).
+// inbox. The name may be of a generation (admin.GenerationName).
 func (a *Assembly) Worker(ctx context.Context, name string) (Consumer, error) {
 	return a.inGeneration(ctx, name, nil)
 }

@@ -7,8 +7,9 @@ import (
 	"testing/synctest"
 
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // sealedElsewhere is a new database in which another process seals for so many looks.
@@ -22,17 +23,17 @@ type sealedElsewhere struct {
 func (*sealedElsewhere) place() string           { return "database x" }
 func (*sealedElsewhere) explain(err error) error { return err }
 
-func (*sealedElsewhere) Record(context.Context, contract.Act) error           { return nil }
+func (*sealedElsewhere) Record(context.Context, store.Act) error              { return nil }
 func (*sealedElsewhere) Status(context.Context) ([]sqlstore.Migration, error) { return nil, nil }
 
 func (s *sealedElsewhere) Migrate(context.Context) ([]string, error) { return []string{s.applied}, nil }
 
-func (s *sealedElsewhere) Seal(context.Context, contract.Sealing) (contract.Sealed, error) {
+func (s *sealedElsewhere) Seal(context.Context, admin.Sealing) (admin.Sealed, error) {
 	if s.looks--; s.looks >= 0 {
-		return contract.Sealed{Elsewhere: true}, nil
+		return admin.Sealed{Elsewhere: true}, nil
 	}
 	s.sealed++
-	return contract.Sealed{Lines: 1}, nil
+	return admin.Sealed{Lines: 1}, nil
 }
 
 func TestTheChainBeginsWithTheFirstMigration(t *testing.T) {

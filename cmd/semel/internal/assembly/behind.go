@@ -6,8 +6,8 @@ import (
 	"os"
 	"sync/atomic"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/file"
+	"github.com/semel-go/semel/source"
 )
 
 // watched is a file that says how far its consumer is behind its end.
@@ -21,8 +21,8 @@ type watched struct {
 	began atomic.Int64
 }
 
-// Positions implements contract.Positioned: it sees each position that is saved.
-func (w *watched) Positions(consumer string, store contract.PositionStore) {
+// Positions implements source.Positioned: it sees each position that is saved.
+func (w *watched) Positions(consumer string, store source.PositionStore) {
 	w.Source.Positions(consumer, noting{store, w})
 }
 
@@ -45,13 +45,13 @@ func (w *watched) readBefore() (int64, bool) {
 
 // noting notes the offset of each position.
 type noting struct {
-	contract.PositionStore
+	source.PositionStore
 	file *watched
 }
 
-func (n noting) LoadPosition(ctx context.Context, consumer, lane string) (contract.Position, bool, error) {
+func (n noting) LoadPosition(ctx context.Context, consumer, lane string) (source.Position, bool, error) {
 	if n.file.fromStart {
-		return contract.Position{}, false, nil
+		return source.Position{}, false, nil
 	}
 	p, known, err := n.PositionStore.LoadPosition(ctx, consumer, lane)
 	n.file.done.Store(p.Offset)
@@ -59,7 +59,7 @@ func (n noting) LoadPosition(ctx context.Context, consumer, lane string) (contra
 	return p, known, err
 }
 
-func (n noting) SavePosition(ctx context.Context, consumer, lane string, p contract.Position) error {
+func (n noting) SavePosition(ctx context.Context, consumer, lane string, p source.Position) error {
 	err := n.PositionStore.SavePosition(ctx, consumer, lane, p)
 	if err == nil {
 		n.file.done.Store(p.Offset)

@@ -9,8 +9,9 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/measure"
+	"github.com/semel-go/semel/source"
 )
 
 // Consumer is a consumer of a policy, whatever its transactions are.
@@ -27,15 +28,15 @@ type Consumer interface {
 	// Load is what it has in hand.
 	Load() measure.Load
 	// Preview says what would become of deliveries; see consumer.Consumer.
-	Preview(ctx context.Context, all []contract.Delivery) ([]contract.Prediction, error)
+	Preview(ctx context.Context, all []source.Delivery) ([]admin.Prediction, error)
 	// Work works on rows of the inbox; see consumer.Consumer.
 	Work(ctx context.Context, numbers ...int64) error
 }
 
 // consumer makes a consumer; source may be nil where it only works on rows.
-func (a *Assembly) consumer(ctx context.Context, c *policy.Consumer, source contract.Source) (Consumer, error) {
+func (a *Assembly) consumer(ctx context.Context, c *policy.Consumer, src source.Source) (Consumer, error) {
 	if s := a.policy.Store(c.Store); s.Redis != nil {
-		return a.keyed(ctx, c, s, source)
+		return a.keyed(ctx, c, s, src)
 	}
 	store := a.store(c.Store)
 	switch {
@@ -44,19 +45,19 @@ func (a *Assembly) consumer(ctx context.Context, c *policy.Consumer, source cont
 		if err != nil {
 			return nil, err
 		}
-		return store.leased(publish, a.config(c, source))
+		return store.leased(publish, a.config(c, src))
 	case c.Handler.HTTP != nil:
 		endpoint, err := a.endpoint(c)
 		switch {
 		case err != nil:
 			return nil, err
 		case c.Handler.HTTP.Effects != nil:
-			return a.answered(ctx, c, store, endpoint, a.config(c, source))
+			return a.answered(ctx, c, store, endpoint, a.config(c, src))
 		}
 		if !c.Handler.HTTP.NoKey {
 			a.tellWindow(c, "its message is parked, for semel "+boxOf(c)+" resolve")
 		}
-		return store.leased(func(ctx context.Context, _ consumer.Call, m *semel.Message) error { return endpoint.Handle(ctx, m) }, a.config(c, source))
+		return store.leased(func(ctx context.Context, _ consumer.Call, m *semel.Message) error { return endpoint.Handle(ctx, m) }, a.config(c, src))
 	}
 	handlers, err := a.handlers(ctx, c, store)
 	if err != nil {
@@ -65,7 +66,7 @@ func (a *Assembly) consumer(ctx context.Context, c *policy.Consumer, source cont
 	if err := a.checkKey(ctx, c, store); err != nil {
 		return nil, err
 	}
-	consumer, err := store.consumer(ctx, handlers, c, a.config(c, source))
+	consumer, err := store.consumer(ctx, handlers, c, a.config(c, src))
 	switch {
 	case errors.Is(err, semel.ErrSchema):
 		return nil, a.policy.Fault("consumers."+c.Name+".dedup", err.Error(), "see docs/adoption.md")
@@ -75,9 +76,9 @@ func (a *Assembly) consumer(ctx context.Context, c *policy.Consumer, source cont
 	return consumer, err
 }
 
-func (a *Assembly) config(c *policy.Consumer, source contract.Source) consumer.Config {
+func (a *Assembly) config(c *policy.Consumer, src source.Source) consumer.Config {
 	config := c.Config()
-	config.Source, config.Replay = source, a.options.Replay
+	config.Source, config.Replay = src, a.options.Replay
 	config.SenderWindows = a.policy.SenderWindows(c)
 	config.IdleExit, config.MayEnd = a.options.IdleExit, a.mayEnd(c)
 	if c.Rebuilds() {

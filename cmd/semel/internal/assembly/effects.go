@@ -11,28 +11,28 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/store"
 )
 
 // asker is a handler that calls out, and what it was answered.
 type asker = func(context.Context, *semel.Message) (*sqlhandler.Answer, error)
 
 // answered makes the consumer of an endpoint whose answers name effects.
-func (a *Assembly) answered(ctx context.Context, c *policy.Consumer, store *Store, endpoint *httphandler.Handler, config consumer.Config) (Consumer, error) {
-	effects, err := sqlhandler.CompileEffects(c.Dialect(store.policy), named(c), c.Handler.HTTP.Effects.Intents, a.warnNamed(c.Name))
+func (a *Assembly) answered(ctx context.Context, c *policy.Consumer, st *Store, endpoint *httphandler.Handler, config consumer.Config) (Consumer, error) {
+	effects, err := sqlhandler.CompileEffects(c.Dialect(st.policy), named(c), c.Handler.HTTP.Effects.Intents, a.warnNamed(c.Name))
 	if err != nil {
 		return nil, fmt.Errorf("consumer %s: handler.http.effects: %w", c.Name, err)
 	}
-	name, err := effects.Try(func(h *sqlhandler.Handler) (int, error) { return store.try(ctx, h, c) })
-	if err != nil && store.Classify(err) == contract.ClassPermanent {
+	name, err := effects.Try(func(h *sqlhandler.Handler) (int, error) { return st.try(ctx, h, c) })
+	if err != nil && st.Classify(err) == store.ClassPermanent {
 		return nil, a.policy.Fault(fmt.Sprintf("consumers.%s.handler.http.effects.statements.%s", c.Name, name),
-			"the database refuses the statement: "+store.explain(err).Error(), "correct it, or create what is missing, such as with setup: FILE.sql at the store")
+			"the database refuses the statement: "+st.explain(err).Error(), "correct it, or create what is missing, such as with setup: FILE.sql at the store")
 	}
 	if c.Handler.HTTP.Pure {
 		a.options.Logger.Info("the endpoint only answers: it is called without a claim, as often as it takes, and the first answer that commits counts", "consumer", c.Name)
 	}
-	return store.answered(func(ctx context.Context, m *semel.Message) (*sqlhandler.Answer, error) {
+	return st.answered(func(ctx context.Context, m *semel.Message) (*sqlhandler.Answer, error) {
 		answer, err := endpoint.Ask(ctx, m)
 		if err != nil || answer == nil {
 			return &sqlhandler.Answer{}, err

@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // calling is a policy of a consumer and a sender, both of which call an endpoint.
@@ -65,7 +65,7 @@ func TestTheKeyThatIsShownIsTheOneThatIsSent(t *testing.T) {
 			if err := endpoint.Handle(t.Context(), m); err != nil {
 				t.Fatal(err)
 			}
-			if sent, shown := <-keys, a.CallKey(contract.StoredRow{Key: m.Identity, Message: m}); sent == "" || sent != shown || c.Sends() != (sent == "order-17") {
+			if sent, shown := <-keys, a.CallKey(store.StoredRow{Key: m.Identity, Message: m}); sent == "" || sent != shown || c.Sends() != (sent == "order-17") {
 				t.Errorf("%q is sent, and %q is shown; only an intent brings its own", sent, shown)
 			}
 		})

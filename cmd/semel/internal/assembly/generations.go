@@ -11,8 +11,10 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/measure"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // turning is a consumer with generations: while it runs another may be switched to, and it
@@ -30,7 +32,7 @@ type turning struct {
 // atWork is a consumer of one generation.
 type atWork struct {
 	Consumer
-	source contract.Source
+	source source.Source
 	number int64
 }
 
@@ -48,21 +50,21 @@ func (a *Assembly) turning(ctx context.Context, c *policy.Consumer) (*turning, e
 
 // active is the active generation of a consumer.
 func (a *Assembly) active(ctx context.Context, c *policy.Consumer) (int64, error) {
-	store := a.store(c.Store)
-	err := store.BeginGenerations(ctx, c.Name)
-	var all []contract.StoredGeneration
+	st := a.store(c.Store)
+	err := st.BeginGenerations(ctx, c.Name)
+	var all []admin.StoredGeneration
 	if err == nil {
-		all, err = store.Generations(ctx, c.Name)
+		all, err = st.Generations(ctx, c.Name)
 	}
 	for _, g := range all {
-		if g.State == contract.GenerationActive {
+		if g.State == store.GenerationActive {
 			return g.Number, nil
 		}
 	}
 	if err == nil {
 		err = fmt.Errorf("consumer %s has no active generation: somebody removed it from the table of generations: %w", c.Name, semel.ErrSchema)
 	}
-	return 0, store.Failed(err)
+	return 0, st.Failed(err)
 }
 
 // KeptAs is the name under which the records of a consumer stand now: that of its active
@@ -70,8 +72,8 @@ func (a *Assembly) active(ctx context.Context, c *policy.Consumer) (int64, error
 func (s *Store) KeptAs(ctx context.Context, name string) (string, error) {
 	all, err := s.Generations(ctx, name)
 	for _, g := range all {
-		if g.State == contract.GenerationActive {
-			return contract.GenerationName(name, g.Number), nil
+		if g.State == store.GenerationActive {
+			return admin.GenerationName(name, g.Number), nil
 		}
 	}
 	return name, s.Failed(err)
@@ -108,11 +110,11 @@ func (a *Assembly) makeIn(ctx context.Context, of *policy.Consumer, g consumer.G
 }
 
 // inGeneration makes the consumer that a name is of, which may be that of a generation.
-func (a *Assembly) inGeneration(ctx context.Context, name string, source contract.Source) (Consumer, error) {
+func (a *Assembly) inGeneration(ctx context.Context, name string, src source.Source) (Consumer, error) {
 	if c := a.policy.Consumer(name); c != nil && !a.policy.Generational(c) {
-		return a.consumer(ctx, c, source)
+		return a.consumer(ctx, c, src)
 	}
-	public, number := contract.GenerationOf(name)
+	public, number := admin.GenerationOf(name)
 	c := a.policy.Consumer(public)
 	if c == nil || !a.policy.Generational(c) {
 		return nil, fmt.Errorf("the policy has no consumer %s with generations; name the policy in which it has", public)
@@ -124,11 +126,11 @@ func (a *Assembly) inGeneration(ctx context.Context, name string, source contrac
 	own := *c
 	own.In = &consumer.Generation{Number: number}
 	for _, g := range all {
-		if g.Number == number && g.State == contract.GenerationBuilding {
+		if g.Number == number && g.State == store.GenerationBuilding {
 			own.In.Building = true
 		}
 	}
-	return a.consumer(ctx, &own, source)
+	return a.consumer(ctx, &own, src)
 }
 
 // Run implements Consumer.
@@ -177,7 +179,7 @@ func (t *turning) Work(ctx context.Context, numbers ...int64) error {
 }
 
 // Preview implements Consumer.
-func (t *turning) Preview(ctx context.Context, all []contract.Delivery) ([]contract.Prediction, error) {
+func (t *turning) Preview(ctx context.Context, all []source.Delivery) ([]admin.Prediction, error) {
 	return t.current().Preview(ctx, all)
 }
 

@@ -11,9 +11,9 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/pgxstore"
+	"github.com/semel-go/semel/store"
 )
 
 // handlers are the compiled statements of a consumer.
@@ -40,10 +40,10 @@ func handled(one *sqlhandler.Handler) runs[*sql.Tx] { return one.Handle }
 func queued(one *sqlhandler.Handler) runs[*pgxstore.Queue] { return one.Queue }
 
 // made makes the consumer of these handlers, as one of them runs in a store's transaction.
-func made[Tx any](store contract.TxStore[Tx], h handlers, run func(*sqlhandler.Handler) runs[Tx], w *consumer.Intents[Tx], config consumer.Config) (Consumer, error) {
+func made[Tx any](st store.TxStore[Tx], h handlers, run func(*sqlhandler.Handler) runs[Tx], w *consumer.Intents[Tx], config consumer.Config) (Consumer, error) {
 	as := func(one *sqlhandler.Handler) runs[Tx] { return writing(one, run(one), w) }
 	if h.steps == nil {
-		return consumer.New(store, dispatch(h.byType, as), config)
+		return consumer.New(st, dispatch(h.byType, as), config)
 	}
 	steps := make([]consumer.Step[Tx], len(h.steps))
 	for i, s := range h.steps {
@@ -52,7 +52,7 @@ func made[Tx any](store contract.TxStore[Tx], h handlers, run func(*sqlhandler.H
 			return nil, run(ctx, tx, m)
 		}}
 	}
-	return consumer.NewSteps(store, steps, config)
+	return consumer.NewSteps(st, steps, config)
 }
 
 // dispatch makes one handler of all.
@@ -68,16 +68,16 @@ func dispatch[Tx any](h map[string]*sqlhandler.Handler, as func(*sqlhandler.Hand
 }
 
 // handlers compiles a consumer's statements and lets the database look at them.
-func (a *Assembly) handlers(ctx context.Context, c *policy.Consumer, store *Store) (handlers, error) {
+func (a *Assembly) handlers(ctx context.Context, c *policy.Consumer, st *Store) (handlers, error) {
 	all := handlers{byType: map[string]*sqlhandler.Handler{}}
 	for _, s := range c.Handlers() {
-		h, err := sqlhandler.Compile(c.Dialect(store.policy), a.statements(c, s, store))
+		h, err := sqlhandler.Compile(c.Dialect(st.policy), a.statements(c, s, st))
 		if err != nil {
 			return all, fmt.Errorf("consumer %s: %s: %w", c.Name, s.At, err)
 		}
-		if i, err := store.try(ctx, h, c); err != nil && store.Classify(err) == contract.ClassPermanent {
+		if i, err := st.try(ctx, h, c); err != nil && st.Classify(err) == store.ClassPermanent {
 			return all, a.policy.Fault(fmt.Sprintf("consumers.%s.%s.statements[%d]", c.Name, s.At, i),
-				"the database refuses the statement: "+store.explain(err).Error(), "correct it, or create what is missing, such as with setup: FILE.sql at the store")
+				"the database refuses the statement: "+st.explain(err).Error(), "correct it, or create what is missing, such as with setup: FILE.sql at the store")
 		}
 		if s.Step != "" {
 			all.steps = append(all.steps, step{s.Step, h})

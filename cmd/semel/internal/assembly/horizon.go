@@ -5,20 +5,20 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 )
 
 // Horizon asks the brokers of a consumer's source how late they can deliver a record again.
 // It joins no group.
-func (a *Assembly) Horizon(ctx context.Context, c *policy.Consumer) (contract.Horizon, error) {
-	source, err := a.source(c)
+func (a *Assembly) Horizon(ctx context.Context, c *policy.Consumer) (source.Horizon, error) {
+	src, err := a.source(c)
 	if err != nil {
-		return contract.Horizon{}, err
+		return source.Horizon{}, err
 	}
-	defer source.Close(context.WithoutCancel(ctx))
-	asked, is := source.(contract.HorizonReporter)
+	defer src.Close(context.WithoutCancel(ctx))
+	asked, is := src.(source.HorizonReporter)
 	if !is {
-		return contract.Horizon{}, fmt.Errorf("consumer %s: source %s does not say how long it keeps its messages", c.Name, c.From)
+		return source.Horizon{}, fmt.Errorf("consumer %s: source %s does not say how long it keeps its messages", c.Name, c.From)
 	}
 	return asked.Horizon(ctx)
 }

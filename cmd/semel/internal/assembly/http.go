@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/httphandler"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // caller is a handler that calls out.
@@ -49,7 +49,7 @@ func (a *Assembly) endpoint(c *policy.Consumer) (*httphandler.Handler, error) {
 
 // CallKey is the idempotency key that an endpoint gets with the call for a row; empty where
 // the policy has no endpoint for it, or one that knows no keys.
-func (a *Assembly) CallKey(r contract.StoredRow) string {
+func (a *Assembly) CallKey(r store.StoredRow) string {
 	c := a.policy.Consumer(r.Key.Consumer)
 	if c == nil || c.Handler.HTTP == nil || c.Handler.HTTP.NoKey || r.Message == nil || r.Surrogate {
 		return ""

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/kafka"
+	"github.com/semel-go/semel/source"
 )
 
 // topics are a source of Kafka that says how far its consumer is behind.
@@ -15,17 +15,17 @@ type topics struct {
 	*lanes
 }
 
-func (a *Assembly) kafkaSource(c *policy.Consumer, s *policy.Source) (contract.Source, error) {
+func (a *Assembly) kafkaSource(c *policy.Consumer, s *policy.Source) (source.Source, error) {
 	lanes := newLanes(a.options.Logger.With(slog.String("consumer", c.Name), slog.String("source", s.Name)), time.Now)
 	config, err := a.kafkaConfig(c, s, lanes)
 	if err != nil {
 		return nil, err
 	}
-	source, err := kafka.New(config)
+	src, err := kafka.New(config)
 	if err != nil {
 		return nil, err
 	}
-	return &topics{source, lanes}, nil
+	return &topics{src, lanes}, nil
 }
 
 // kafkaConfig is what the policy says of one consumer's source. Each consumer

@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/rebuild"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 )
 
 // Rebuilder makes the consumer of a rebuild, whose messages are part of its replay. It reads
@@ -31,7 +31,7 @@ func (a *Assembly) Far(c *policy.Consumer, generation int64) (far rebuild.Far, c
 		if source.File.Path == policy.Stdin {
 			return nil, nil, fmt.Errorf("source %s is the standard input, which nobody can read twice", source.Name)
 		}
-		return &rebuild.File{Path: source.File.Path, Lane: a.lane(source.File.Path), Positions: a.store(c.Store), Name: contract.GenerationName(c.Name, generation)}, func() {}, nil
+		return &rebuild.File{Path: source.File.Path, Lane: a.lane(source.File.Path), Positions: a.store(c.Store), Name: admin.GenerationName(c.Name, generation)}, func() {}, nil
 	}
 	recovery, err := a.Recovery(&own)
 	if err != nil {

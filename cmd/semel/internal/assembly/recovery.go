@@ -6,8 +6,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/kafka"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // Recovery compares the store of a consumer with the offsets of its group, and sets
@@ -18,7 +19,7 @@ func (a *Assembly) Recovery(c *policy.Consumer) (*kafka.Recovery, error) {
 	if s == nil || s.Kafka == nil || a.policy.Store(c.Store).Redis != nil { // which keeps no positions
 		return nil, nil
 	}
-	offsets, keeps := a.store(c.Store).tables.(contract.OffsetStore)
+	offsets, keeps := a.store(c.Store).tables.(source.OffsetStore)
 	if !keeps {
 		return nil, fmt.Errorf("consumer %s: store %s keeps no positions of partitions", c.Name, c.Store)
 	}
@@ -34,7 +35,7 @@ func (a *Assembly) Recovery(c *policy.Consumer) (*kafka.Recovery, error) {
 }
 
 // RecordOf writes down in a consumer's store what a person did.
-func (a *Assembly) RecordOf(ctx context.Context, c *policy.Consumer, act contract.Act) error {
+func (a *Assembly) RecordOf(ctx context.Context, c *policy.Consumer, act store.Act) error {
 	s := a.store(c.Store)
 	return s.Failed(s.Record(ctx, act))
 }

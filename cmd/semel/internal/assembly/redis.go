@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/httphandler"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/redisstore"
+	"github.com/semel-go/semel/source"
 )
 
 // keyStore is a store of leased keys that was opened for a consumer.
@@ -22,24 +22,24 @@ type keyStore struct {
 
 // keyed makes a consumer that calls out under leased keys in Redis, and waits for that if it
 // is away.
-func (a *Assembly) keyed(ctx context.Context, c *policy.Consumer, s *policy.Store, source contract.Source) (Consumer, error) {
+func (a *Assembly) keyed(ctx context.Context, c *policy.Consumer, s *policy.Store, src source.Source) (Consumer, error) {
 	endpoint, err := a.endpoint(c)
 	if err != nil {
 		return nil, err
 	}
 	a.tellWindow(c, "its message ends as retry.then says") // nothing can be parked
 	return a.orWaiting(ctx, &waiting{name: c.Name, store: s.Name, logger: a.options.Logger, make: func(ctx context.Context) (Consumer, error) {
-		return a.makeKeyed(ctx, c, s, source, endpoint)
+		return a.makeKeyed(ctx, c, s, src, endpoint)
 	}})
 }
 
 // makeKeyed makes a consumer of leased keys, in a store that answers.
-func (a *Assembly) makeKeyed(ctx context.Context, c *policy.Consumer, s *policy.Store, source contract.Source, endpoint *httphandler.Handler) (Consumer, error) {
+func (a *Assembly) makeKeyed(ctx context.Context, c *policy.Consumer, s *policy.Store, src source.Source, endpoint *httphandler.Handler) (Consumer, error) {
 	store, err := a.openKeys(ctx, s)
 	if err != nil {
 		return nil, err
 	}
-	config := a.config(c, source)
+	config := a.config(c, src)
 	config.Strategy, config.Settle = consumer.StrategyMarker, consumer.SettleAfterEffect
 	config.Retention = consumer.RetentionPolicy{}
 	made, err := consumer.New(consumer.Keyed(store.keys, keyPolicy(c, s)), func(ctx context.Context, _ consumer.Call, m *semel.Message) error { return endpoint.Handle(ctx, m) }, config)

@@ -9,8 +9,8 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/replay"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/file"
+	"github.com/semel-go/semel/source"
 )
 
 // Origin is where the messages of a consumer are read again: beside its own source, whose
@@ -41,7 +41,7 @@ func (a *Assembly) Origin(c *policy.Consumer) (replay.Origin, error) {
 // Replayer makes the consumer of this name with another source than its own, whose messages
 // are part of a replay. What would go to the dead letters is parked, and no duplicate has
 // anything sent again.
-func (a *Assembly) Replayer(ctx context.Context, name string, source contract.Source, r semel.Replay) (Consumer, error) {
+func (a *Assembly) Replayer(ctx context.Context, name string, src source.Source, r semel.Replay) (Consumer, error) {
 	c := *a.policy.Consumer(name)
 	if calls := c.Handler.HTTP != nil || c.Handler.Kafka != nil; calls && !r.Effects && !c.Replay.Looks {
 		return nil, a.policy.Fault("consumers."+name+".replay.effects", "the replay has no effects outside of the store, and the handler is one", "start another with effects: real")
@@ -53,5 +53,5 @@ func (a *Assembly) Replayer(ctx context.Context, name string, source contract.So
 	a.options.Replay = &r
 	c.ParkDeadLetters()
 	c.Duplicates = consumer.DuplicatesSkip
-	return a.consumer(ctx, &c, source)
+	return a.consumer(ctx, &c, src)
 }

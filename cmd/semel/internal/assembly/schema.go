@@ -12,9 +12,10 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/timing"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // Change is what Up did to a store.
@@ -127,7 +128,7 @@ func (s *Store) Up(ctx context.Context, who, why string, key []byte) (Change, er
 		if why != "" {
 			what += ": " + why
 		}
-		failed := s.Record(ctx, contract.Act{Verb: "migrate", Who: who, Why: what})
+		failed := s.Record(ctx, store.Act{Verb: "migrate", Who: who, Why: what})
 		if failed == nil && len(key) > 0 && slices.Contains(change.Applied, makesSeals) {
 			failed = s.beginChain(ctx, key)
 		}
@@ -140,7 +141,7 @@ func (s *Store) Up(ctx context.Context, who, why string, key []byte) (Change, er
 // others from sealing, and may not begin the chain itself.
 func (s *Store) beginChain(ctx context.Context, key []byte) error {
 	for range 100 {
-		done, err := s.Seal(ctx, contract.Sealing{Key: key, Whole: true})
+		done, err := s.Seal(ctx, admin.Sealing{Key: key, Whole: true})
 		if err != nil || !done.Elsewhere {
 			return err
 		}

@@ -6,12 +6,12 @@ import (
 	"path/filepath"
 
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/file"
+	"github.com/semel-go/semel/source"
 )
 
 // source makes the source of one consumer: each reads for itself.
-func (a *Assembly) source(c *policy.Consumer) (contract.Source, error) {
+func (a *Assembly) source(c *policy.Consumer) (source.Source, error) {
 	if c.Sends() {
 		return nil, nil
 	}
@@ -36,7 +36,7 @@ func NotAFile(p *policy.Policy, consumer string) string {
 	return ""
 }
 
-func (a *Assembly) fileSource(c *policy.Consumer, f *policy.File) (contract.Source, error) {
+func (a *Assembly) fileSource(c *policy.Consumer, f *policy.File) (source.Source, error) {
 	format, err := formatOf(f.Format)
 	if err != nil {
 		return nil, err
@@ -53,11 +53,11 @@ func (a *Assembly) fileSource(c *policy.Consumer, f *policy.File) (contract.Sour
 	if f.Path == policy.Stdin {
 		return file.Stdin(a.options.Stdin, o), nil
 	}
-	source := &watched{Source: file.Open(f.Path, o), path: f.Path, fromStart: a.options.FromStart}
+	src := &watched{Source: file.Open(f.Path, o), path: f.Path, fromStart: a.options.FromStart}
 	if o.Follow {
-		return source, nil // a file that is followed may come later
+		return src, nil // a file that is followed may come later
 	}
-	return source, source.Validate()
+	return src, src.Validate()
 }
 
 // lane names a file's position: its path below the folder of the policy, so

@@ -14,10 +14,12 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/encryption"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/worker"
+	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // Store is an opened store.
@@ -35,30 +37,30 @@ type tables interface {
 	LackingRights(ctx context.Context) ([]string, error)
 	// Grants are the GRANT statements that a role needs, also in tables that were adopted.
 	Grants(ctx context.Context, role string, adopted ...string) ([]string, error)
-	contract.Inbox
-	contract.Requeuer
-	contract.Editor
-	contract.Resolver
-	contract.Recorder
-	contract.Auditor
-	contract.Eraser
-	contract.IntentHolder
-	contract.MarkerReader
-	contract.SchemaChecker
-	contract.Reaper
+	store.Inbox
+	admin.Requeuer
+	admin.Editor
+	admin.Resolver
+	admin.Recorder
+	admin.Auditor
+	admin.Eraser
+	admin.IntentHolder
+	admin.MarkerReader
+	store.SchemaChecker
+	store.Reaper
 	PrintReaper(w io.Writer, consumers []string) error
 	BeginMove(ctx context.Context, o sqlstore.Dated) error
 	EndMove(ctx context.Context, consumer string) (sqlstore.Moved, error)
-	contract.Controls
-	contract.Derivations
-	contract.Replays
-	contract.KeyStore
-	contract.Generations
-	contract.PositionStore
+	admin.Controls
+	admin.Derivations
+	admin.Replays
+	store.KeyStore
+	admin.Generations
+	source.PositionStore
 	Known(ctx context.Context, consumer, id string) ([]sqlstore.Known, error)
-	RowsOf(ctx context.Context, consumer, id string, bodies bool) ([]contract.StoredRow, error)
-	Caused(ctx context.Context, by semel.Key, after int64) ([]contract.StoredRow, error)
-	Erased(ctx context.Context, key semel.Key) ([]contract.Act, error)
+	RowsOf(ctx context.Context, consumer, id string, bodies bool) ([]store.StoredRow, error)
+	Caused(ctx context.Context, by semel.Key, after int64) ([]store.StoredRow, error)
+	Erased(ctx context.Context, key semel.Key) ([]store.Act, error)
 	LeasedKey(ctx context.Context, key semel.Key) (sqlstore.KnownKey, bool, error)
 	Clock(ctx context.Context) (time.Time, error)
 	Upkeep(ctx context.Context, consumer string) (sqlstore.Upkeep, error)
@@ -68,11 +70,11 @@ type tables interface {
 	Print(w io.Writer) error
 	Setup(ctx context.Context, name, statements string) (ran bool, err error)
 	Seed(ctx context.Context, o sqlstore.Seed) (sqlstore.Seeded, error)
-	SampleRows(ctx context.Context, state contract.RowState) (sqlstore.Sampled, error)
+	SampleRows(ctx context.Context, state store.RowState) (sqlstore.Sampled, error)
 	SampleReaping(ctx context.Context) (map[string]sqlstore.SampledReaping, error)
 	SampleReplays(ctx context.Context) (map[string]int64, error)
 	SampleTables(ctx context.Context) (map[string]sqlstore.SampledTable, error)
-	SampleOutcomes(ctx context.Context) (map[contract.Outcome]int64, error)
+	SampleOutcomes(ctx context.Context) (map[store.Outcome]int64, error)
 }
 
 // database is what differs between kinds of databases.
@@ -112,7 +114,7 @@ type opening struct {
 	// write for long.
 	patient bool
 	// cipher encrypts what is kept; nil: nothing does.
-	cipher contract.Cipher
+	cipher store.Cipher
 	// encryptedSince is from when on plain text is refused; zero: it is not.
 	encryptedSince time.Time
 	// connections is how many the consumers of the store need at most.
@@ -150,17 +152,17 @@ func (s *Store) Name() string { return s.policy.Name }
 func (s *Store) OnServer() bool { return s.policy.Postgres != nil }
 
 // Lines are those of the store; nil if it keeps none.
-func (s *Store) Lines() contract.Lines {
-	lines, _ := s.tables.(contract.Lines)
+func (s *Store) Lines() store.Lines {
+	lines, _ := s.tables.(store.Lines)
 	return lines
 }
 
 // Derivations are what the store remembers of identities.
-func (s *Store) Derivations() contract.Derivations { return s.tables }
+func (s *Store) Derivations() admin.Derivations { return s.tables }
 
 // Streams are those of the store; nil if it keeps none.
-func (s *Store) Streams() contract.Streams {
-	streams, _ := s.tables.(contract.Streams)
+func (s *Store) Streams() admin.Streams {
+	streams, _ := s.tables.(admin.Streams)
 	return streams
 }
 

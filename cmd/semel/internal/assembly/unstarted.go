@@ -5,8 +5,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/measure"
+	"github.com/semel-go/semel/source"
 )
 
 // unstarted is a consumer that cannot start, beside others that can: its run ends at once by
@@ -22,7 +23,7 @@ func (unstarted) StoreDown() (since time.Time, why string) { return time.Time{},
 func (unstarted) Load() measure.Load                       { return measure.Load{} }
 func (u unstarted) Work(context.Context, ...int64) error   { return u.err }
 
-func (u unstarted) Preview(context.Context, []contract.Delivery) ([]contract.Prediction, error) {
+func (u unstarted) Preview(context.Context, []source.Delivery) ([]admin.Prediction, error) {
 	return nil, u.err
 }
 

@@ -3,8 +3,9 @@ package assembly
 import (
 	"context"
 	"errors"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/measure"
+	"github.com/semel-go/semel/source"
 	"io"
 	"log/slog"
 	"net"
@@ -176,7 +177,7 @@ func passes(err error) bool {
 }
 
 // Preview implements Consumer.
-func (w *waiting) Preview(ctx context.Context, all []contract.Delivery) ([]contract.Prediction, error) {
+func (w *waiting) Preview(ctx context.Context, all []source.Delivery) ([]admin.Prediction, error) {
 	made, err := w.await(ctx)
 	if made == nil {
 		return nil, err

@@ -7,7 +7,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/hookserver"
 	"github.com/semel-go/semel/cmd/semel/internal/metrics"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/webhook"
 )
 
@@ -22,7 +22,7 @@ type hooks struct {
 	opened   bool // belongs to who made it, and then to Fetch
 }
 
-func (a *Assembly) webhookSource(c *policy.Consumer, s *policy.Source) (contract.Source, error) {
+func (a *Assembly) webhookSource(c *policy.Consumer, s *policy.Source) (source.Source, error) {
 	config, err := s.Webhook.Config(s.Name)
 	if err != nil {
 		return nil, err
@@ -37,8 +37,8 @@ func (a *Assembly) webhookSource(c *policy.Consumer, s *policy.Source) (contract
 	return &hooks{Receiver: r, assembly: a, hook: s.Webhook, logger: logger}, err
 }
 
-// Fetch implements contract.Source.
-func (h *hooks) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+// Fetch implements source.Source.
+func (h *hooks) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	if err := h.open(); err != nil { // of a generation that was switched to
 		return nil, err
 	}

@@ -10,8 +10,10 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 var update = flag.Bool("update", false, "write docs/check.md")
@@ -143,11 +145,11 @@ func subject(t *testing.T, text string, replace ...string) *Subject {
 	}
 	c := p.Consumers[0]
 	derivation, _ := derivation(c)
-	keep := contract.Retention{Consumer: c.Name, Keep: c.Retention.Keep}
+	keep := store.Retention{Consumer: c.Name, Keep: c.Retention.Keep}
 	return &Subject{Policy: p, Consumer: c, Source: p.Source(c.From), Store: p.Store(c.Store),
-		Facts: &Facts{Names: []string{c.Name}, Derivations: []contract.Derivation{{Consumer: c.Name, Text: derivation}},
-			Retention: &contract.StoredRetention{Retention: keep, Progress: time.Now()}},
-		Broker: &Broker{Horizon: contract.Horizon{Late: 8 * 24 * time.Hour, Why: "topic payments: retention.ms 7d"}, Partitions: 3}}
+		Facts: &Facts{Names: []string{c.Name}, Derivations: []admin.Derivation{{Consumer: c.Name, Text: derivation}},
+			Retention: &store.StoredRetention{Retention: keep, Progress: time.Now()}},
+		Broker: &Broker{Horizon: source.Horizon{Late: 8 * 24 * time.Hour, Why: "topic payments: retention.ms 7d"}, Partitions: 3}}
 }
 
 // answers are the numbers of the questions that are answered so.
@@ -215,16 +217,16 @@ func inStoreOrBroker() map[string]planted {
 			func(s *Subject) { s.Facts.Owner = "the handlers of refunded" }, "owned by the handlers of refunded"},
 		"K3_7_tables_that_do_not_protect": fact(7, "markers_pkey is missing", func(s *Subject) { s.Facts, s.NoFacts, s.Schema = nil, "the tables", "markers_pkey is missing" }),
 		"K3_7_a_marker_whose_row_says_otherwise": fact(7, "row 17 is COMPLETED, and its marker says waiting", func(s *Subject) {
-			s.Facts.Deep = &Deep{Rows: 2, Denied: []sqlstore.Denied{{Row: 17, State: contract.StateCompleted, Marker: contract.Waiting}}}
+			s.Facts.Deep = &Deep{Rows: 2, Denied: []sqlstore.Denied{{Row: 17, State: store.StateCompleted, Marker: store.Waiting}}}
 		}),
 		"K3_7_an_effect_that_its_stream_does_not_know": fact(7, "row 17 is COMPLETED, and its stream has come to version 3 only", func(s *Subject) {
-			s.Facts.Deep = &Deep{Rows: 2, Denied: []sqlstore.Denied{{Row: 17, State: contract.StateCompleted, By: sqlstore.DeniedByStream, Last: 3}}}
+			s.Facts.Deep = &Deep{Rows: 2, Denied: []sqlstore.Denied{{Row: 17, State: store.StateCompleted, By: sqlstore.DeniedByStream, Last: 3}}}
 		}),
 		"K3_7_who_waits_for_what_is_there": fact(7, "row 17 is BLOCKED, and its stream has come to version 3, behind which it waits no more", func(s *Subject) {
-			s.Facts.Deep = &Deep{Rows: 2, Denied: []sqlstore.Denied{{Row: 17, State: contract.StateBlocked, By: sqlstore.DeniedByStream, Last: 3}}}
+			s.Facts.Deep = &Deep{Rows: 2, Denied: []sqlstore.Denied{{Row: 17, State: store.StateBlocked, By: sqlstore.DeniedByStream, Last: 3}}}
 		}),
 		"K3_7_an_intent_without_its_cause": fact(7, "row 17 is RECEIVED, and an intent of message m1, which has not taken effect: there is no marker of it", func(s *Subject) {
-			s.Facts.Deep = &Deep{Rows: 2, Denied: []sqlstore.Denied{{Row: 17, State: contract.StateReceived, By: sqlstore.DeniedByCause, Cause: semel.Key{ID: "m1"}}}}
+			s.Facts.Deep = &Deep{Rows: 2, Denied: []sqlstore.Denied{{Row: 17, State: store.StateReceived, By: sqlstore.DeniedByCause, Cause: semel.Key{ID: "m1"}}}}
 		}),
 		"K3_12_another_retention_in_use":    fact(12, "30d by the policy, and 90d by what", func(s *Subject) { s.Facts.Retention.Keep = 90 * 24 * time.Hour }),
 		"K3_13_retention_under_the_horizon": fact(13, "ids are kept for 30d, and a copy can come 40d late", func(s *Subject) { s.Broker.Horizon.Late = 40 * 24 * time.Hour }),

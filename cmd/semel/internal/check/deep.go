@@ -7,9 +7,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 const (
@@ -113,7 +113,7 @@ func against(d sqlstore.Denied) string {
 		return marker
 	case d.Last < 0:
 		return "its stream has not begun"
-	case d.State == contract.StateCompleted:
+	case d.State == store.StateCompleted:
 		return fmt.Sprintf("its stream has come to version %d only", d.Last)
 	}
 	return fmt.Sprintf("its stream has come to version %d, behind which it waits no more", d.Last)

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // shelf has rows with every second number, some of which their markers deny.
@@ -29,7 +29,7 @@ func (s *shelf) denials(_ context.Context, after int64, most int) (found sqlstor
 			continue
 		}
 		if found.Last, found.Rows = row, found.Rows+1; s.denied[row] { // in no order, as a database may
-			found.Denied = append([]sqlstore.Denied{{Row: row, State: contract.StateCompleted, Marker: contract.Waiting}}, found.Denied...)
+			found.Denied = append([]sqlstore.Denied{{Row: row, State: store.StateCompleted, Marker: store.Waiting}}, found.Denied...)
 		}
 	}
 	return found, nil
@@ -131,7 +131,7 @@ func TestWhatWasNotLookedAtIsNotKnown(t *testing.T) {
 			a.Remedy != "semel check --deep --consumer billing --from 20000 --config semel.yaml" {
 			t.Errorf("%+v", a)
 		}
-		s.Facts.Deep.Denied = []sqlstore.Denied{{Row: 6000, State: contract.StateCompleted}}
+		s.Facts.Deep.Denied = []sqlstore.Denied{{Row: 6000, State: store.StateCompleted}}
 		if a := s.together(); a.Result != Fail || !strings.Contains(a.Evidence, "up to row 20000 1 row and other records of the same commits say different things") {
 			t.Errorf("%+v", a)
 		}
@@ -159,7 +159,7 @@ func TestWhatAPolicyExplainsIsNotDenied(t *testing.T) {
 	})
 	t.Run("K3_7_who_took_effect_without_its_stream_where_versions_are_not_guarded", func(t *testing.T) {
 		s := subject(t, sound)
-		astray := sqlstore.Denied{Row: 1, State: contract.StateCompleted, By: sqlstore.DeniedByStream}
+		astray := sqlstore.Denied{Row: 1, State: store.StateCompleted, By: sqlstore.DeniedByStream}
 		if s.Consumer.Version = nil; !s.explained(astray) {
 			t.Error("without versions it is denied")
 		}
@@ -171,7 +171,7 @@ func TestWhatAPolicyExplainsIsNotDenied(t *testing.T) {
 	t.Run("K3_7_what_a_marker_says_is_not_explained", func(t *testing.T) {
 		s := subject(t, sound)
 		s.Consumer.Strategy.Natural = &policy.Natural{}
-		if s.explained(sqlstore.Denied{By: sqlstore.DeniedByCause, Marker: contract.Parked}) || s.explained(sqlstore.Denied{By: sqlstore.DeniedByMarker}) {
+		if s.explained(sqlstore.Denied{By: sqlstore.DeniedByCause, Marker: store.Parked}) || s.explained(sqlstore.Denied{By: sqlstore.DeniedByMarker}) {
 			t.Error("it is")
 		}
 	})

@@ -7,7 +7,7 @@ import (
 
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/legible"
 )
 
@@ -86,7 +86,7 @@ func (s *Subject) stable() Answer {
 // derivation is how ids are found, as the store keeps it.
 func derivation(c *policy.Consumer) (string, bool) {
 	tells, is := c.Config().Identity.(interface{ Derivation() string })
-	if !is || len(tells.Derivation()) > contract.MaxDerivation {
+	if !is || len(tells.Derivation()) > admin.MaxDerivation {
 		return "", false
 	}
 	return tells.Derivation(), true
@@ -105,7 +105,7 @@ func (s *Subject) scoped() Answer {
 	}
 	now, _ := derivation(s.Consumer)
 	for _, d := range s.Facts.Derivations {
-		if public, _ := contract.GenerationOf(d.Consumer); d.Text == now && s.Policy.Consumer(public) == nil {
+		if public, _ := admin.GenerationOf(d.Consumer); d.Text == now && s.Policy.Consumer(public) == nil {
 			return fail("give it its name back, or, if this is another consumer, remove the records of that one", "the store knows no consumer of this name, and knows %s, which the policy lacks and which finds ids in the same way: if it was renamed, all that it applied will be applied again", legible.Printable(public))
 		}
 	}
@@ -114,7 +114,7 @@ func (s *Subject) scoped() Answer {
 
 // own reports whether records under a name are the consumer's.
 func (s *Subject) own(name string) bool {
-	public, _ := contract.GenerationOf(name)
+	public, _ := admin.GenerationOf(name)
 	return public == s.Consumer.Name
 }
 

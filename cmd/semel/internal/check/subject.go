@@ -5,8 +5,10 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // Subject is a consumer of which the questions are asked.
@@ -34,11 +36,11 @@ type Facts struct {
 	// Names are those of all consumers that the store has met, Derivations how the
 	// identities of this one were found, of all, by consumer, where others are.
 	Names       []string
-	Derivations []contract.Derivation
+	Derivations []admin.Derivation
 	Owner       string
 	// Retention is nil where the consumer never recorded one.
-	Retention *contract.StoredRetention
-	Pending   contract.Pending
+	Retention *store.StoredRetention
+	Pending   store.Pending
 	Upkeep    sqlstore.Upkeep
 	// Deep is what was found where that was asked for.
 	Deep *Deep
@@ -48,7 +50,7 @@ type Facts struct {
 
 // Broker is what the brokers say.
 type Broker struct {
-	Horizon   contract.Horizon
+	Horizon   source.Horizon
 	NoHorizon string
 	// Partitions are as many, of which Ahead are where the group is ahead of the store.
 	Partitions, Ahead int

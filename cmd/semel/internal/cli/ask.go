@@ -13,8 +13,8 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/store"
 	"github.com/spf13/cobra"
 )
 
@@ -46,7 +46,7 @@ func (c *common) confirm(ctx context.Context, box operate.Box, o *operate.Order,
 		return nil
 	}
 	var numbers []int64
-	var doubted []contract.StoredRow
+	var doubted []store.StoredRow
 	counts := tally{}
 	for r, err := range box.Rows(ctx, o.Filter) {
 		if err != nil {
@@ -57,7 +57,7 @@ func (c *common) confirm(ctx context.Context, box operate.Box, o *operate.Order,
 		}
 		numbers = append(numbers, r.Number)
 		counts.add(r.Key.Consumer, r.Reason)
-		if legal := r.State.MayBecome(contract.StateDiscarded) == nil; legal && r.UnknownOutcome() {
+		if legal := r.State.MayBecome(store.StateDiscarded) == nil; legal && r.UnknownOutcome() {
 			doubted = append(doubted, r)
 		}
 	}
@@ -65,7 +65,7 @@ func (c *common) confirm(ctx context.Context, box operate.Box, o *operate.Order,
 		if err := c.confirmAll(string(o.Verb), "message", counts.total(), counts.lines()); err != nil {
 			return err
 		}
-		o.Filter = contract.RowFilter{Numbers: numbers}
+		o.Filter = store.RowFilter{Numbers: numbers}
 	}
 	if o.Verb != operate.Discard || len(doubted) == 0 {
 		return nil
@@ -74,10 +74,10 @@ func (c *common) confirm(ctx context.Context, box operate.Box, o *operate.Order,
 }
 
 // confirmDoubted asks before rows are discarded with a call that may have taken effect.
-func (c *common) confirmDoubted(rows []contract.StoredRow) error {
+func (c *common) confirmDoubted(rows []store.StoredRow) error {
 	first := rows[0]
 	says := fmt.Sprintf("row %d: nobody knows what became of a call for it, which may have taken effect", first.Number)
-	if first.State == contract.StateInProgress {
+	if first.State == store.StateInProgress {
 		says = fmt.Sprintf("row %d: a call for it is under way, and takes effect whatever becomes of the row", first.Number)
 	}
 	if len(rows) > 1 {

@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/audit"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/spf13/cobra"
@@ -64,7 +64,7 @@ type chosenActs struct {
 	from             time.Time
 }
 
-func (f *chosenActs) has(a contract.AuditedAct) bool {
+func (f *chosenActs) has(a admin.AuditedAct) bool {
 	return (f.verb == "" || a.Verb == f.verb) && (f.who == "" || a.Who == f.who) && (f.row == 0 || a.Row == f.row) &&
 		(!f.unsealed || a.Sequence == 0) && !a.At.Before(f.from)
 }
@@ -178,7 +178,7 @@ func (c *common) export(ctx context.Context, a *assembly.Assembly) error {
 	}
 	out := bufio.NewWriter(terminal.JSON(c.Out))
 	lines := 0
-	end, err := operate.Chain(ctx, s, func(l contract.AuditedSeal) error {
+	end, err := operate.Chain(ctx, s, func(l admin.AuditedSeal) error {
 		lines++
 		return audit.WriteLine(out, l.Seal)
 	})

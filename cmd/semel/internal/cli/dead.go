@@ -7,13 +7,13 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 	"github.com/spf13/cobra"
 )
 
 // aside are the states of a message that failed for good.
-func aside() []contract.RowState {
-	return []contract.RowState{contract.StateParked, contract.StateDeadLettered}
+func aside() []store.RowState {
+	return []store.RowState{store.StateParked, store.StateDeadLettered}
 }
 
 func deadCommand(c *common) *cobra.Command {
@@ -55,7 +55,7 @@ unknown here, no identity, foreign (of another consumer, or of none), or cut.`,
 				}
 				return c.listTopic(cmd.Context(), topic, f, l)
 			}
-			return c.look(cmd, f, l, func(ctx context.Context, a *assembly.Assembly, chosen contract.RowFilter, l *listing) error {
+			return c.look(cmd, f, l, func(ctx context.Context, a *assembly.Assembly, chosen store.RowFilter, l *listing) error {
 				if letters || f.single(cmd) {
 					return c.listLetters(ctx, a, chosen, f.group, l)
 				}
@@ -82,7 +82,7 @@ func (f *filter) single(cmd *cobra.Command) bool {
 }
 
 // listLetters prints the letters, and on stderr how many there are.
-func (c *common) listLetters(ctx context.Context, a *assembly.Assembly, f contract.RowFilter, group string, l *listing) error {
+func (c *common) listLetters(ctx context.Context, a *assembly.Assembly, f store.RowFilter, group string, l *listing) error {
 	var err error
 	if f.Consumer, err = c.inActive(ctx, a, f.Consumer); err != nil {
 		return err

@@ -16,8 +16,9 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/linediff"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/store"
 	"github.com/spf13/cobra"
 )
 
@@ -122,23 +123,23 @@ func (c *common) edit(ctx context.Context, number int64, e *deadEditing) error {
 
 // notEdited says why a row was not edited, and what to do.
 func notEdited(err error) error {
-	if errors.Is(err, semel.ErrConflict) && !errors.Is(err, contract.ErrOpen) {
+	if errors.Is(err, semel.ErrConflict) && !errors.Is(err, admin.ErrOpen) {
 		err = fmt.Errorf("%w: it is not edited; correct the effect by hand if need be, and discard this row", err)
 	}
 	return failed(err)
 }
 
 // newBody is the payload that a row is to get: of a file, or as an editor leaves it.
-func (c *common) newBody(ctx context.Context, row contract.StoredRow, e *deadEditing) ([]byte, error) {
+func (c *common) newBody(ctx context.Context, row store.StoredRow, e *deadEditing) ([]byte, error) {
 	if e.file != "" {
 		in, err := c.input(e.file)
 		if err != nil {
 			return nil, failed(err)
 		}
 		defer in.Close()
-		body, err := io.ReadAll(io.LimitReader(in, contract.MaxEdit+1))
-		if err == nil && len(body) > contract.MaxEdit {
-			err = fmt.Errorf("file %s: a payload has at most %d bytes", e.file, contract.MaxEdit)
+		body, err := io.ReadAll(io.LimitReader(in, admin.MaxEdit+1))
+		if err == nil && len(body) > admin.MaxEdit {
+			err = fmt.Errorf("file %s: a payload has at most %d bytes", e.file, admin.MaxEdit)
 		}
 		if !bytes.HasSuffix(row.Message.Body, []byte("\n")) { // as editors put it at the end of a file
 			body = bytes.TrimSuffix(body, []byte("\n"))
@@ -191,8 +192,8 @@ func (c *common) inEditor(ctx context.Context, editor string, body []byte) ([]by
 }
 
 // sameIdentity refuses a payload in which the policy would find another identity.
-func sameIdentity(a *assembly.Assembly, row contract.StoredRow, body []byte) error {
-	public, _ := contract.GenerationOf(row.Key.Consumer)
+func sameIdentity(a *assembly.Assembly, row store.StoredRow, body []byte) error {
+	public, _ := admin.GenerationOf(row.Key.Consumer)
 	of := a.Policy().Consumer(public)
 	if of == nil {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/running"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 	"github.com/spf13/cobra"
 )
 
@@ -75,20 +75,20 @@ interrupted goes on when it is started again.`,
 }
 
 // targetRows are the rows that are meant; with a topic the flags choose among its letters.
-func (r *deadReplaying) targetRows(c *common, cmd *cobra.Command, args []string) (contract.RowFilter, error) {
+func (r *deadReplaying) targetRows(c *common, cmd *cobra.Command, args []string) (store.RowFilter, error) {
 	switch {
 	case r.ofTopic == "" && r.force:
-		return contract.RowFilter{}, usage("--force is for letters of a topic; of a row it is known whether it took effect")
+		return store.RowFilter{}, usage("--force is for letters of a topic; of a row it is known whether it took effect")
 	case r.ofTopic != "" && (len(args) > 0 || !r.all):
-		return contract.RowFilter{}, usage("with --topic say --all, with filters; a number names a row of the store")
+		return store.RowFilter{}, usage("with --topic say --all, with filters; a number names a row of the store")
 	case r.ofTopic != "" && cmd.Flags().Changed("state"):
-		return contract.RowFilter{}, usage("--state chooses rows of the store; a letter of a topic has none")
+		return store.RowFilter{}, usage("--state chooses rows of the store; a letter of a topic has none")
 	}
 	return r.targets(c, cmd, r.all, args)
 }
 
 // replayRows replays rows of the one store that their numbers belong to.
-func (c *common) replayRows(ctx context.Context, r *deadReplaying, chosen contract.RowFilter) error {
+func (c *common) replayRows(ctx context.Context, r *deadReplaying, chosen store.RowFilter) error {
 	a, err := c.openBox(ctx, r.store)
 	if err != nil {
 		return err
@@ -127,7 +127,7 @@ type deadReplayed struct {
 	*deadReplaying
 	assembly *assembly.Assembly
 	box      operate.Box
-	chosen   contract.RowFilter
+	chosen   store.RowFilter
 	// topic is nil of a replay of rows; plan is what was foretold of its letters last.
 	topic *deadTopic
 	plan  *operate.TopicPlan

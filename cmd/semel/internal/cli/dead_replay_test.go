@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // Another replay, or a live copy, may have been faster while this one waited for its turn.
@@ -14,7 +14,7 @@ func TestAReplayForetellsAnewWhenItsTurnHasCome(t *testing.T) {
 	t.Run("trap_T47_what_was_foretold_before_is_not_what_it_goes_by", func(t *testing.T) {
 		var out, log bytes.Buffer
 		c, _, a := bare(t, &out, &log)
-		d := &deadReplayed{common: c, assembly: a, box: boxOf(a.Stores[0]), deadReplaying: &deadReplaying{who: "ann", why: "x"}, chosen: contract.RowFilter{Numbers: []int64{7}}}
+		d := &deadReplayed{common: c, assembly: a, box: boxOf(a.Stores[0]), deadReplaying: &deadReplaying{who: "ann", why: "x"}, chosen: store.RowFilter{Numbers: []int64{7}}}
 		done, err := d.carry(t.Context(), []operate.Letter{{Number: 7, Consumer: "billing", Prediction: operate.FateApplied}})
 		if err != nil || len(done) != 1 || done[0].Prediction != operate.FateRefused || done[0].Changed() {
 			t.Errorf("%+v: %v", done, err)

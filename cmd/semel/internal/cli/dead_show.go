@@ -11,9 +11,9 @@ import (
 	"text/tabwriter"
 
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/kafka"
+	"github.com/semel-go/semel/store"
 	"github.com/spf13/cobra"
 )
 
@@ -51,13 +51,13 @@ const lettersShown = 20
 
 // showGroup shows a failure group with its first letters; false if the name may be a row's
 // number and is none of a group.
-func (c *common) showGroup(ctx context.Context, name, store string) (bool, error) {
-	a, err := c.openBoxes(ctx, store)
+func (c *common) showGroup(ctx context.Context, name, st string) (bool, error) {
+	a, err := c.openBoxes(ctx, st)
 	if err != nil {
 		return false, err
 	}
 	defer c.close(a)
-	chosen := contract.RowFilter{Consumer: c.consumer, States: aside()}
+	chosen := store.RowFilter{Consumer: c.consumer, States: aside()}
 	var groups []operate.Group
 	for _, s := range a.Stores {
 		all, err := boxOf(s).Failures(ctx, chosen)

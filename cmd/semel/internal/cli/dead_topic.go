@@ -11,8 +11,9 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/kafka"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 	"github.com/spf13/cobra"
 )
 
@@ -224,15 +225,15 @@ func (t *deadTopic) receive(ctx context.Context, d *deadReplayed, p *operate.Top
 	if n == 0 {
 		return nil
 	}
-	act := contract.Act{Verb: string(operate.Retry), Who: d.who, Why: fmt.Sprintf("consumer %s, %s of topic %s: %s", t.of.Name, counted(n, n, "letter"), t.name, d.why)}
+	act := store.Act{Verb: string(operate.Retry), Who: d.who, Why: fmt.Sprintf("consumer %s, %s of topic %s: %s", t.of.Name, counted(n, n, "letter"), t.name, d.why)}
 	if err := t.assembly.Stores[0].Record(ctx, act); err != nil {
 		return err
 	}
-	return d.box.Receive(ctx, p, d.rate, func(ctx context.Context, source contract.Source) error {
+	return d.box.Receive(ctx, p, d.rate, func(ctx context.Context, src source.Source) error {
 		if why, err := pausedWhy(ctx, t.assembly.Stores[0], t.of.Name); why != "" || err != nil {
 			return cmp.Or(err, fmt.Errorf("%s: nothing is received until semel resume lets it go on", why))
 		}
-		reader, err := t.assembly.Reader(ctx, t.of.Name, source)
+		reader, err := t.assembly.Reader(ctx, t.of.Name, src)
 		if err != nil {
 			return err
 		}

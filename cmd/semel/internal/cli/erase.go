@@ -11,7 +11,8 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 	"github.com/spf13/cobra"
 )
 
@@ -132,8 +133,8 @@ func (e *erasing) confirm(c *common) error {
 }
 
 // filter is what the flags choose.
-func (e *erasing) filter(c *common) (*contract.ErasureFilter, error) {
-	f := &contract.ErasureFilter{Consumers: e.consumers, Sources: e.sources, IDs: e.ids, Reason: semel.Reason(e.reason), Type: e.kind}
+func (e *erasing) filter(c *common) (*admin.ErasureFilter, error) {
+	f := &admin.ErasureFilter{Consumers: e.consumers, Sources: e.sources, IDs: e.ids, Reason: semel.Reason(e.reason), Type: e.kind}
 	if e.idFile != "" {
 		ids, err := c.readIDs(e.idFile)
 		if err != nil {
@@ -187,7 +188,7 @@ func (c *common) readIDs(name string) (ids []string, err error) {
 }
 
 // erase erases in each store, and prints what was erased.
-func (c *common) erase(ctx context.Context, a *assembly.Assembly, e *erasing, f contract.ErasureFilter) error {
+func (c *common) erase(ctx context.Context, a *assembly.Assembly, e *erasing, f admin.ErasureFilter) error {
 	if err := c.confirmErased(ctx, a, e, f); err != nil {
 		return err
 	}
@@ -221,12 +222,12 @@ func (c *common) erase(ctx context.Context, a *assembly.Assembly, e *erasing, f 
 
 // confirmErased asks before --discard closes rows with a call that may have taken effect, as a
 // discard by itself does.
-func (c *common) confirmErased(ctx context.Context, a *assembly.Assembly, e *erasing, f contract.ErasureFilter) error {
+func (c *common) confirmErased(ctx context.Context, a *assembly.Assembly, e *erasing, f admin.ErasureFilter) error {
 	if !e.discard || e.yes || e.dry {
 		return nil
 	}
-	var doubted []contract.StoredRow
-	look := operate.Erasure{Filter: f, DryRun: true, Shown: 1, Doubted: func(r contract.StoredRow) { doubted = append(doubted, r) }}
+	var doubted []store.StoredRow
+	look := operate.Erasure{Filter: f, DryRun: true, Shown: 1, Doubted: func(r store.StoredRow) { doubted = append(doubted, r) }}
 	for _, s := range a.Stores {
 		if _, err := boxOf(s).Erase(ctx, s, look); err != nil {
 			return failed(err)

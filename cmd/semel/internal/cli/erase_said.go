@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/legible"
 )
 
@@ -88,7 +88,7 @@ func (c *common) printLeft(all []operate.ErasureReport, e *erasing) error {
 		fmt.Fprintln(c.Err, counted(len(rows), int(count), "row"))
 	}
 	for _, r := range rows {
-		if r.Why == contract.ErasureUnfinished && !e.discard {
+		if r.Why == admin.ErasureUnfinished && !e.discard {
 			c.remark("what is unfinished may still be worked on; --discard discards and erases it")
 			break
 		}

@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 	"github.com/spf13/cobra"
 )
 
@@ -19,7 +20,7 @@ type filter struct {
 	// narrows them.
 	yes, everything bool
 	// legal are the states in which the act can change a row; nil: any.
-	legal []contract.RowState
+	legal []store.RowState
 }
 
 // offered are the words of --state.
@@ -35,7 +36,7 @@ const anyState = "ANY"
 
 // add adds the flags. --reason filters by the reason of a row in every command; --because is
 // the operator's own reason for an act. The states are chosen if the user gives none.
-func (f *filter) add(c *common, cmd *cobra.Command, standard ...contract.RowState) *cobra.Command {
+func (f *filter) add(c *common, cmd *cobra.Command, standard ...store.RowState) *cobra.Command {
 	flags := cmd.Flags()
 	flags.StringVar(&f.store, "store", "", "only this store, by its name in the policy, which acts need where there are several; or a database without a policy, as postgres://… or sqlite:FILE")
 	flags.StringVar(&f.reason, "reason", "", "only rows set aside for this reason")
@@ -64,10 +65,10 @@ func refuseEmpty(cmd *cobra.Command, names ...string) {
 }
 
 // rows is the filter of the flags.
-func (f *filter) rows(c *common, now func() time.Time) (contract.RowFilter, error) {
-	chosen := contract.RowFilter{Consumer: c.consumer, ID: f.id, Reason: semel.Reason(f.reason), Type: f.kind}
+func (f *filter) rows(c *common, now func() time.Time) (store.RowFilter, error) {
+	chosen := store.RowFilter{Consumer: c.consumer, ID: f.id, Reason: semel.Reason(f.reason), Type: f.kind}
 	for _, word := range f.states {
-		state := contract.RowState(strings.ToUpper(word))
+		state := store.RowState(strings.ToUpper(word))
 		switch {
 		case state == anyState:
 			chosen.States = nil
@@ -83,7 +84,7 @@ func (f *filter) rows(c *common, now func() time.Time) (contract.RowFilter, erro
 }
 
 // received reads --before.
-func (f *filter) received(chosen *contract.RowFilter, now func() time.Time) error {
+func (f *filter) received(chosen *store.RowFilter, now func() time.Time) error {
 	if f.before == "" {
 		return nil
 	}
@@ -106,20 +107,20 @@ func timeOf(flag, text string, now func() time.Time) (time.Time, error) {
 }
 
 // targets are the rows of an act: numbers, or with --all what the flags choose.
-func (f *filter) targets(c *common, cmd *cobra.Command, all bool, args []string) (contract.RowFilter, error) {
+func (f *filter) targets(c *common, cmd *cobra.Command, all bool, args []string) (store.RowFilter, error) {
 	numbers, err := parseNumbers(args)
 	given := givenFilter(cmd)
 	switch {
 	case err != nil:
-		return contract.RowFilter{}, err
+		return store.RowFilter{}, err
 	case all && len(numbers) > 0:
-		return contract.RowFilter{}, usage("give row numbers or --all, not both")
+		return store.RowFilter{}, usage("give row numbers or --all, not both")
 	case !all && len(numbers) == 0:
-		return contract.RowFilter{}, usage("name rows by number, or use --all with filters; ls shows them")
+		return store.RowFilter{}, usage("name rows by number, or use --all with filters; ls shows them")
 	case !all && given != "":
-		return contract.RowFilter{}, usage("give row numbers or --%s, not both: a number names one row, whatever it is; with --all the filters choose%s", given, meantBecause(given))
+		return store.RowFilter{}, usage("give row numbers or --%s, not both: a number names one row, whatever it is; with --all the filters choose%s", given, meantBecause(given))
 	case !all:
-		return contract.RowFilter{Numbers: numbers}, nil
+		return store.RowFilter{Numbers: numbers}, nil
 	}
 	f.everything = given == "" || given == "state" && slices.Contains(f.states, anyState)
 	return f.rows(c, time.Now)
@@ -194,7 +195,7 @@ func because(what, why string) string {
 }
 
 // words are states as a flag has them.
-func words(states []contract.RowState) []string {
+func words(states []store.RowState) []string {
 	all := make([]string, len(states))
 	for i, s := range states {
 		all[i] = string(s)
@@ -208,7 +209,7 @@ func reasons() []string {
 	var all []string
 	for _, r := range []semel.Reason{semel.ReasonConflict, semel.ReasonFormerConflict, semel.ReasonPermanent, semel.ReasonExhausted, semel.ReasonUnmet, semel.ReasonMissingParameter, semel.ReasonBadEffects,
 		semel.ReasonWaitTooLong, semel.ReasonUnknownType, semel.ReasonMalformed, semel.ReasonTooLarge, semel.ReasonNoIdentity, semel.ReasonBadIdentity, semel.ReasonIdentityTooLong, semel.ReasonForeign,
-		semel.ReasonNoVersion, semel.ReasonStale, semel.ReasonGap, semel.ReasonBehind, semel.ReasonOld, semel.ReasonKills, semel.ReasonSuppressed, semel.ReasonSteps, semel.ReasonOutcomeUnknown, semel.ReasonErased, contract.ReasonReopened, semel.ReasonUnreadable} {
+		semel.ReasonNoVersion, semel.ReasonStale, semel.ReasonGap, semel.ReasonBehind, semel.ReasonOld, semel.ReasonKills, semel.ReasonSuppressed, semel.ReasonSteps, semel.ReasonOutcomeUnknown, semel.ReasonErased, admin.ReasonReopened, semel.ReasonUnreadable} {
 		all = append(all, string(r))
 	}
 	return all

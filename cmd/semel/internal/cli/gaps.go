@@ -10,7 +10,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/spf13/cobra"
 )
 
@@ -60,7 +60,7 @@ func (f *streamFlags) withBoxes(c *common, cmd *cobra.Command, work func(context
 // streamIn is a stream in its store.
 type streamIn struct {
 	box    operate.Box
-	stream contract.StoredStream
+	stream admin.StoredStream
 }
 
 func (s streamIn) view() operate.StreamView { return operate.NewStreamView(s.box.Store, s.stream) }

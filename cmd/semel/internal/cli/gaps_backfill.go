@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/running"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/file"
+	"github.com/semel-go/semel/store"
 	"github.com/spf13/cobra"
 )
 
@@ -81,7 +81,7 @@ func (c *common) backfill(ctx context.Context, b backfill) error {
 func (c *common) recordBackfill(ctx context.Context, a *assembly.Assembly, of *policy.Consumer, b backfill) error {
 	for _, s := range a.Stores {
 		if s.Name() == of.Store {
-			return s.Record(ctx, contract.Act{Verb: "backfill", Who: b.who, Why: fmt.Sprintf("consumer %s, file %s: %s", of.Name, b.file, b.why)})
+			return s.Record(ctx, store.Act{Verb: "backfill", Who: b.who, Why: fmt.Sprintf("consumer %s, file %s: %s", of.Name, b.file, b.why)})
 		}
 	}
 	return nil

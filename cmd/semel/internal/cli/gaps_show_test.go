@@ -5,9 +5,10 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 func TestAStreamIsNamedAsItIsPrinted(t *testing.T) {
@@ -34,7 +35,7 @@ func TestAStreamWithManyRowsIsReadAsFarAsItIsShown(t *testing.T) {
 		takes(t, store, line(`"a"`, "4"), line(`"a"`, "3"), line(`"b"`, "2"))
 		asked.Store = store
 		boxes := []operate.Box{{Store: "shop", Inbox: asked, Streams: store}}
-		detail, err := boxes[0].Stream(t.Context(), contract.StoredStream{Consumer: "history", Name: "a", First: 3, Blocked: 2}, 1)
+		detail, err := boxes[0].Stream(t.Context(), admin.StoredStream{Consumer: "history", Name: "a", First: 3, Blocked: 2}, 1)
 		if err != nil || len(detail.Rows) != 1 || detail.Rows[0].Version != 3 || !detail.More || len(detail.Missing) != 1 || detail.Missing[0] != (operate.Span{From: 1, To: 2}) {
 			t.Errorf("%v, %+v", err, detail)
 		}
@@ -49,10 +50,10 @@ func TestAStreamWithManyRowsIsReadAsFarAsItIsShown(t *testing.T) {
 // asked notes what rows it is asked for.
 type asked struct {
 	*memstore.Store
-	filters []contract.RowFilter
+	filters []store.RowFilter
 }
 
-func (a *asked) Rows(ctx context.Context, f contract.RowFilter) ([]contract.StoredRow, error) {
+func (a *asked) Rows(ctx context.Context, f store.RowFilter) ([]store.StoredRow, error) {
 	a.filters = append(a.filters, f)
 	return a.Store.Rows(ctx, f)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/spf13/cobra"
 )
@@ -54,13 +54,13 @@ func gapsSkip(c *common) *cobra.Command {
 // skip moves the one stream of a name, or all that the filter chooses, and prints what
 // became of each.
 func (c *common) skip(ctx context.Context, boxes []operate.Box, o operate.Skip, yes bool) ([]operate.Skipped, error) {
-	chosen := map[string][]contract.StoredStream{}
+	chosen := map[string][]admin.StoredStream{}
 	if o.Filter.Stream != "" {
 		one, err := oneStream(ctx, boxes, o.Filter)
 		if err != nil {
 			return nil, err
 		}
-		chosen[one.box.Store] = []contract.StoredStream{one.stream}
+		chosen[one.box.Store] = []admin.StoredStream{one.stream}
 	} else {
 		o.Filter.Gaps = true
 		all, err := streamsIn(ctx, boxes, o.Filter)

@@ -18,9 +18,10 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/file"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // history is a policy of versions. Its store is not used: the tests keep streams in
@@ -166,104 +167,104 @@ func TestGapsOfAStoreInMemory(t *testing.T) {
 func TestAPersonSkipsWhatNeverComes(t *testing.T) {
 	act := operate.Skip{Filter: operate.StreamFilter{Stream: "a"}, Who: "ann", Why: "never sent"}
 	t.Run("B9_K6_to_the_version_before_the_first_that_waits", func(t *testing.T) {
-		store := memstore.New()
-		takes(t, store, line(`"a"`, "1"), line(`"a"`, "4"), line(`"a"`, "5"))
+		st := memstore.New()
+		takes(t, st, line(`"a"`, "1"), line(`"a"`, "4"), line(`"a"`, "5"))
 		dry := act
 		dry.DryRun = true
-		out, log, err := printing(skipping(t.Context(), store, dry))
+		out, log, err := printing(skipping(t.Context(), st, dry))
 		if has(t, out, "history a: 1 to 3: would be done\n"); err != nil || !strings.Contains(log, "would be due") {
 			t.Errorf("%v, %q", err, log)
 		}
-		out, log, err = printing(skipping(t.Context(), store, act))
+		out, log, err = printing(skipping(t.Context(), st, act))
 		if has(t, out, "history a: 1 to 3: done\n"); err != nil || !strings.Contains(log, "is due;\nwho runs the consumer takes it") {
 			t.Errorf("%v, %q", err, log)
 		}
-		if got := takes(t, store); got != line(`"a"`, "4")+line(`"a"`, "5") {
+		if got := takes(t, st); got != line(`"a"`, "4")+line(`"a"`, "5") {
 			t.Errorf("%q took effect", got)
 		}
-		acts, err := store.Acts(t.Context(), 0, 0)
+		acts, err := st.Acts(t.Context(), 0, 0)
 		if err != nil || len(acts) != 1 || acts[0].Who != "ann" || acts[0].Why != "consumer history, stream a, version 1 to 3: never sent" || acts[0].Verb != "skip" {
 			t.Errorf("%v, %+v", err, acts)
 		}
-		out, _, err = printing(skipping(t.Context(), store, act))
+		out, _, err = printing(skipping(t.Context(), st, act))
 		if has(t, out, "refused: nothing waits in it; it is at version 5"); report(&bytes.Buffer{}, err) != exitFailed {
 			t.Error(err)
 		}
 	})
 	t.Run("B9_K6_to_a_version_that_is_named_forward_only", func(t *testing.T) {
-		store := memstore.New()
-		takes(t, store, line(`"a"`, "1"), line(`"a"`, "2"), line(`"a"`, "5"), line(`"a"`, "7"))
+		st := memstore.New()
+		takes(t, st, line(`"a"`, "1"), line(`"a"`, "2"), line(`"a"`, "5"), line(`"a"`, "7"))
 		to := act
 		to.To = 2
-		out, _, err := printing(skipping(t.Context(), store, to))
+		out, _, err := printing(skipping(t.Context(), st, to))
 		if has(t, out, "refused: it is at version 2 already"); err == nil {
 			t.Error("no error")
 		}
 		to.To = 6
-		_, log, err := printing(skipping(t.Context(), store, to))
+		_, log, err := printing(skipping(t.Context(), st, to))
 		if err != nil || !strings.Contains(log, "a: skipped, too, and without an effect: row 1") {
 			t.Errorf("%v, %q", err, log)
 		}
-		if got := takes(t, store); got != line(`"a"`, "7") {
+		if got := takes(t, st); got != line(`"a"`, "7") {
 			t.Errorf("%q took effect", got)
 		}
 	})
 	t.Run("B9_K6_no_version_that_is_dead_lettered_either", func(t *testing.T) {
-		store := memstore.New()
-		takes(t, store, line(`"a"`, "1"), line(`"a"`, "3"))
-		scope, err := store.Scope(t.Context(), "history", "", 0)
+		st := memstore.New()
+		takes(t, st, line(`"a"`, "1"), line(`"a"`, "3"))
+		scope, err := st.Scope(t.Context(), "history", "", 0)
 		if err != nil {
 			t.Fatal(err)
 		}
-		mark := contract.Mark{Scope: scope, ID: []byte("dead"), As: contract.DeadLettered, Version: contract.Version{Stream: []byte("a"), Number: 2, Start: 1}}
-		b, _, err := store.Begin(t.Context(), contract.TxOptions{}, []contract.Mark{mark})
+		mark := store.Mark{Scope: scope, ID: []byte("dead"), As: store.DeadLettered, Version: store.Version{Stream: []byte("a"), Number: 2, Start: 1}}
+		b, _, err := st.Begin(t.Context(), store.TxOptions{}, []store.Mark{mark})
 		if err != nil {
 			t.Fatal(err)
 		}
-		b.Commit(t.Context(), contract.Ending{Rows: []contract.Row{{State: contract.StateDeadLettered, Reason: semel.ReasonExhausted, Message: &semel.Message{}}}})
-		out, _, err := printing(skipping(t.Context(), store, act))
+		b.Commit(t.Context(), store.Ending{Rows: []store.Row{{State: store.StateDeadLettered, Reason: semel.ReasonExhausted, Message: &semel.Message{}}}})
+		out, _, err := printing(skipping(t.Context(), st, act))
 		if err == nil || !strings.Contains(out, "refused: version 2 is not missing: row 2 has it, which is DEAD_LETTERED") {
 			t.Errorf("%v, %s", err, out)
 		}
 	})
 	t.Run("B9_K6_no_version_that_is_there_unless_it_is_named", func(t *testing.T) {
-		store := memstore.New()
-		takes(t, store, line(`"a"`, "1"), line(`"a"`, "4"), line(`"a"`, "7"))
-		if _, _, err := printing(skipping(t.Context(), store, act)); err != nil {
+		st := memstore.New()
+		takes(t, st, line(`"a"`, "1"), line(`"a"`, "4"), line(`"a"`, "7"))
+		if _, _, err := printing(skipping(t.Context(), st, act)); err != nil {
 			t.Fatal(err)
 		}
-		out, _, err := printing(skipping(t.Context(), store, act)) // nobody has taken version 4 yet
+		out, _, err := printing(skipping(t.Context(), st, act)) // nobody has taken version 4 yet
 		if err == nil || !strings.Contains(out, "refused: version 4 is not missing: row 1 has it, which is RECEIVED") {
 			t.Errorf("%v, %s", err, out)
 		}
 		out, _, _ = printing(func(c *common) error {
-			return c.showGap(t.Context(), box(store), operate.StreamFilter{Stream: "a"}, &listing{})
+			return c.showGap(t.Context(), box(st), operate.StreamFilter{Stream: "a"}, &listing{})
 		})
 		has(t, out, "missing 5 to 6\n")
-		if got := takes(t, store); got != line(`"a"`, "4") {
+		if got := takes(t, st); got != line(`"a"`, "4") {
 			t.Errorf("%q took effect", got)
 		}
 	})
 	t.Run("B9_K6_what_has_moved_meanwhile_is_refused", func(t *testing.T) {
-		store := memstore.New()
-		takes(t, store, line(`"a"`, "1"), line(`"a"`, "4"))
-		seen, err := store.Streams(t.Context(), contract.StreamFilter{})
+		st := memstore.New()
+		takes(t, st, line(`"a"`, "1"), line(`"a"`, "4"))
+		seen, err := st.Streams(t.Context(), admin.StreamFilter{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		takes(t, store, line(`"a"`, "2"))
-		for d := range box(store)[0].Skip(t.Context(), act, seen) {
+		takes(t, st, line(`"a"`, "2"))
+		for d := range box(st)[0].Skip(t.Context(), act, seen) {
 			if d.Result != operate.Refused || d.Error != "it has moved meanwhile; look again with semel gaps ls" {
 				t.Errorf("%+v", d)
 			}
 		}
 	})
 	t.Run("K6_all_that_match_and_no_others", func(t *testing.T) {
-		store := memstore.New()
-		takes(t, store, line(`"a"`, "2"), line(`"b"`, "1"), line(`"c"`, "3"), `{"order":"d","version":2,"from":"x"}`)
+		st := memstore.New()
+		takes(t, st, line(`"a"`, "2"), line(`"b"`, "1"), line(`"c"`, "3"), `{"order":"d","version":2,"from":"x"}`)
 		source := ""
 		all := operate.Skip{Filter: operate.StreamFilter{Source: &source}, Who: "ann", Why: "cut"}
-		out, _, err := printing(func(c *common) error { c.json = true; return skipping(t.Context(), store, all)(c) })
+		out, _, err := printing(func(c *common) error { c.json = true; return skipping(t.Context(), st, all)(c) })
 		var document struct {
 			Results []struct{ Stream, Result string }
 			Failed  int
@@ -271,7 +272,7 @@ func TestAPersonSkipsWhatNeverComes(t *testing.T) {
 		if wrong := json.Unmarshal([]byte(out), &document); err != nil || wrong != nil || len(document.Results) != 2 || document.Failed != 0 || document.Results[1].Stream != "c" {
 			t.Errorf("%v, %v, %+v", err, wrong, document)
 		}
-		if got := takes(t, store); !strings.Contains(got, line(`"a"`, "2")) || !strings.Contains(got, line(`"c"`, "3")) || strings.Contains(got, `"d"`) {
+		if got := takes(t, st); !strings.Contains(got, line(`"a"`, "2")) || !strings.Contains(got, line(`"c"`, "3")) || strings.Contains(got, `"d"`) {
 			t.Errorf("%q took effect", got)
 		}
 	})
@@ -314,14 +315,14 @@ func TestAStreamWhoseNameIsNoText(t *testing.T) {
 // oneNamed has one stream.
 type oneNamed string
 
-func (name oneNamed) Streams(_ context.Context, f contract.StreamFilter) ([]contract.StoredStream, error) {
+func (name oneNamed) Streams(_ context.Context, f admin.StreamFilter) ([]admin.StoredStream, error) {
 	if f.Stream != "" && f.Stream != string(name) {
 		return nil, nil
 	}
-	return []contract.StoredStream{{Consumer: "history", Name: string(name), Last: 1, First: 3, Blocked: 2, Row: 1, Oldest: time.Unix(0, 0)}}, nil
+	return []admin.StoredStream{{Consumer: "history", Name: string(name), Last: 1, First: 3, Blocked: 2, Row: 1, Oldest: time.Unix(0, 0)}}, nil
 }
 
-func (oneNamed) SkipTo(context.Context, contract.StoredStream, int64, contract.Act) error { return nil }
+func (oneNamed) SkipTo(context.Context, admin.StoredStream, int64, store.Act) error { return nil }
 
 func TestAStoreWithoutStreamsSaysSo(t *testing.T) {
 	t.Run("K6_gaps_need_a_store_that_keeps_streams", func(t *testing.T) {
@@ -352,13 +353,13 @@ func TestAConflictOfVersionsIsShownAsOne(t *testing.T) {
 
 func TestTheInboxShowsStreamsAndVersions(t *testing.T) {
 	t.Run("B9_K6_a_row_that_waits_for_an_earlier_version", func(t *testing.T) {
-		store := memstore.New()
-		takes(t, store, line(`"a"`, "2"))
-		rows, err := store.Rows(t.Context(), contract.RowFilter{States: waiting()})
+		st := memstore.New()
+		takes(t, st, line(`"a"`, "2"))
+		rows, err := st.Rows(t.Context(), store.RowFilter{States: waiting()})
 		if err != nil || len(rows) != 1 {
 			t.Fatal(rows, err)
 		}
-		detail, err := box(store)[0].Show(t.Context(), rows[0].Number, false)
+		detail, err := box(st)[0].Show(t.Context(), rows[0].Number, false)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -372,7 +373,7 @@ func TestTheInboxShowsStreamsAndVersions(t *testing.T) {
 			t.Fatal(err)
 		}
 		has(t, out.String(), "STREAM", "VERSION")
-		for r, err := range box(store)[0].Carry(t.Context(), operate.Order{Verb: operate.Retry, Filter: contract.RowFilter{Numbers: []int64{1}}, Who: "ann", Why: "now"}) {
+		for r, err := range box(st)[0].Carry(t.Context(), operate.Order{Verb: operate.Retry, Filter: store.RowFilter{Numbers: []int64{1}}, Who: "ann", Why: "now"}) {
 			if err != nil || r.Result != operate.Refused || !strings.Contains(r.Error, `it waits for an earlier version of stream "a"`) || !strings.Contains(r.Error, "semel gaps") {
 				t.Errorf("%+v, %v", r, err)
 			}

@@ -9,8 +9,9 @@ import (
 
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/store"
 )
 
 // What an operator asks of a consumer that works in generations is asked of the one that is
@@ -25,7 +26,7 @@ func generationOf(name string) (consumer string, number int64) {
 	if public, first := strings.CutSuffix(name, firstGeneration); first {
 		return public, 0
 	}
-	if public, number := contract.GenerationOf(name); number > 0 {
+	if public, number := admin.GenerationOf(name); number > 0 {
 		return public, number
 	}
 	return name, -1
@@ -55,8 +56,8 @@ func inActiveOf(ctx context.Context, stores []*assembly.Store, name string) (kep
 		}
 		for _, g := range all {
 			generational = true
-			if number < 0 && g.State == contract.GenerationActive || g.Number == number {
-				return contract.GenerationName(public, g.Number), true, nil
+			if number < 0 && g.State == store.GenerationActive || g.Number == number {
+				return admin.GenerationName(public, g.Number), true, nil
 			}
 		}
 	}
@@ -79,7 +80,7 @@ func (c *common) inAll(ctx context.Context, a *assembly.Assembly, name string) (
 			return nil, failed(fmt.Errorf("store %s: %w", s.Name(), err))
 		}
 		for _, g := range all {
-			names = append(names, contract.GenerationName(name, g.Number))
+			names = append(names, admin.GenerationName(name, g.Number))
 		}
 	}
 	if len(names) > 0 {
@@ -104,7 +105,7 @@ func worked(ctx context.Context, a *assembly.Assembly, s *assembly.Store) func(s
 }
 
 func unworked(ctx context.Context, p *policy.Policy, s *assembly.Store, name string) error {
-	public, number := contract.GenerationOf(name)
+	public, number := admin.GenerationOf(name)
 	if len(p.Consumers) > 0 && p.Consumer(public) == nil {
 		return fmt.Errorf("the policy has no consumer %q; name the policy file of that consumer", public)
 	}
@@ -115,7 +116,7 @@ func unworked(ctx context.Context, p *policy.Policy, s *assembly.Store, name str
 	for _, g := range all {
 		switch {
 		case g.Number != number:
-		case g.State == contract.GenerationActive || g.State == contract.GenerationBuilding:
+		case g.State == store.GenerationActive || g.State == store.GenerationBuilding:
 			return nil
 		default:
 			return errors.New("its consumer has left generation " + fmt.Sprint(number) + ", which is " + g.State.String() + "; whatever takes effect does so in the active one")
@@ -127,7 +128,7 @@ func unworked(ctx context.Context, p *policy.Policy, s *assembly.Store, name str
 // controlledAs is the name by which operators want something of whoever works on these rows: a
 // rebuild is paused by its generation's name, and the consumer by its own.
 func controlledAs(ctx context.Context, s *assembly.Store, name string) (string, error) {
-	public, _ := contract.GenerationOf(name)
+	public, _ := admin.GenerationOf(name)
 	if public == name {
 		return name, nil
 	}

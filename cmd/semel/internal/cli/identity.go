@@ -10,8 +10,9 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/store"
 	"github.com/spf13/cobra"
 )
 
@@ -127,7 +128,7 @@ func (d derivationView) state() string {
 type identityAct struct {
 	store  string
 	dryRun bool
-	act    contract.Act
+	act    store.Act
 }
 
 func (o *identityAct) flags(c *common, cmd *cobra.Command) *cobra.Command {
@@ -164,7 +165,7 @@ func (c *common) printIdentityAct(o *identityAct, consumer, what string) error {
 }
 
 func identityRetire(c *common) *cobra.Command {
-	o := &identityAct{act: contract.Act{Verb: "retire"}}
+	o := &identityAct{act: store.Act{Verb: "retire"}}
 	generation, undo := int64(-1), false
 	cmd := &cobra.Command{
 		Use:   "retire CONSUMER --generation N --because TEXT",
@@ -182,9 +183,9 @@ delivered again. Then the policy may leave identity.former out.`,
 			if undo {
 				o.act.Verb = "unretire"
 			}
-			return c.changeIdentity(cmd, o, args[0], fmt.Sprintf("generation %d", generation), func(ctx context.Context, d contract.Derivations, consumer string) (func() error, error) {
+			return c.changeIdentity(cmd, o, args[0], fmt.Sprintf("generation %d", generation), func(ctx context.Context, d admin.Derivations, consumer string) (func() error, error) {
 				all, err := d.Derivations(ctx, consumer)
-				live := slices.DeleteFunc(slices.Clone(all), func(one contract.Derivation) bool { return one.Retired })
+				live := slices.DeleteFunc(slices.Clone(all), func(one admin.Derivation) bool { return one.Retired })
 				if !undo && len(live) == 1 && live[0].Generation == generation {
 					return nil, fmt.Errorf("generation %d of consumer %s is its only one, by which its processes find identities: nothing else could start; what is retired is a former one", generation, consumer)
 				}
@@ -203,7 +204,7 @@ delivered again. Then the policy may leave identity.former out.`,
 }
 
 func identityRelease(c *common) *cobra.Command {
-	o := &identityAct{act: contract.Act{Verb: "release"}}
+	o := &identityAct{act: store.Act{Verb: "release"}}
 	cmd := &cobra.Command{
 		Use:   "release CONSUMER --because TEXT",
 		Short: "Let another set of handlers have a consumer's name",
@@ -211,7 +212,7 @@ func identityRelease(c *common) *cobra.Command {
 			if err := o.begin(args); err != nil {
 				return err
 			}
-			return c.changeIdentity(cmd, o, args[0], "the name", func(ctx context.Context, d contract.Derivations, consumer string) (func() error, error) {
+			return c.changeIdentity(cmd, o, args[0], "the name", func(ctx context.Context, d admin.Derivations, consumer string) (func() error, error) {
 				owner, err := d.Owner(ctx, consumer)
 				if err != nil || owner == "" {
 					return nil, err
@@ -234,7 +235,7 @@ var errNothing = errors.New("no store has that; semel identity ls shows what the
 
 // changeIdentity finds the one store that has what an act is about, and does it there; find
 // returns nil where a store has nothing of it.
-func (c *common) changeIdentity(cmd *cobra.Command, o *identityAct, consumer, what string, find func(ctx context.Context, d contract.Derivations, kept string) (func() error, error)) error {
+func (c *common) changeIdentity(cmd *cobra.Command, o *identityAct, consumer, what string, find func(ctx context.Context, d admin.Derivations, kept string) (func() error, error)) error {
 	found := 0
 	err := c.withDerivations(cmd, o.store, consumer, func(ctx context.Context, s *assembly.Store, kept string) error {
 		act, err := find(ctx, s.Derivations(), kept)

@@ -9,21 +9,22 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 	"github.com/spf13/cobra"
 )
 
 // waiting are the states of a row that is, or will be, worked on.
-func waiting() []contract.RowState {
-	return []contract.RowState{contract.StateReceived, contract.StateInProgress, contract.StateFailedRetryable, contract.StateBlocked}
+func waiting() []store.RowState {
+	return []store.RowState{store.StateReceived, store.StateInProgress, store.StateFailedRetryable, store.StateBlocked}
 }
 
 func inboxCommand(c *common) *cobra.Command {
 	return group("inbox", "Show what waits in the store, and retry, resolve or discard it",
 		rowList(c, "List what waits, is worked on, or will be", waiting()...), inboxStats(c), rowShow(c),
-		rowAct(c, operate.Retry, contract.StateFailedRetryable, contract.StateReceived), rowAct(c, operate.Release, contract.StateInProgress),
-		rowAct(c, operate.Pass, contract.StateParked, contract.StateFailedRetryable),
-		rowResolve(c, contract.ResolvedDone.String()), rowAct(c, operate.Discard, waiting()...))
+		rowAct(c, operate.Retry, store.StateFailedRetryable, store.StateReceived), rowAct(c, operate.Release, store.StateInProgress),
+		rowAct(c, operate.Pass, store.StateParked, store.StateFailedRetryable),
+		rowResolve(c, admin.ResolvedDone.String()), rowAct(c, operate.Discard, waiting()...))
 }
 
 // pending is what of a consumer waits in a store.

@@ -10,22 +10,22 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 	"github.com/spf13/cobra"
 )
 
 // unsent are the states of an intent that is not sent and may be.
-func unsent() []contract.RowState {
-	return []contract.RowState{contract.StateReceived, contract.StateInProgress, contract.StateFailedRetryable, contract.StateParked}
+func unsent() []store.RowState {
+	return []store.RowState{store.StateReceived, store.StateInProgress, store.StateFailedRetryable, store.StateParked}
 }
 
 // intentsCommand shows and moves what senders send. An intent is a row of its sender's
 // inbox, and so are its acts.
 func intentsCommand(c *common) *cobra.Command {
 	acts := []*cobra.Command{
-		rowAct(c, operate.Send, contract.StateParked, contract.StateFailedRetryable),
+		rowAct(c, operate.Send, store.StateParked, store.StateFailedRetryable),
 		rowResolve(c, "sent"),
-		rowAct(c, operate.Suppress, contract.StateReceived, contract.StateFailedRetryable),
+		rowAct(c, operate.Suppress, store.StateReceived, store.StateFailedRetryable),
 	}
 	for _, act := range acts {
 		ofOneSender(c, act)
@@ -98,7 +98,7 @@ func intentList(c *common) *cobra.Command {
 }
 
 // listIntents prints the intents of the senders, and on stderr how many there are.
-func (c *common) listIntents(ctx context.Context, a *assembly.Assembly, f contract.RowFilter, l *listing) error {
+func (c *common) listIntents(ctx context.Context, a *assembly.Assembly, f store.RowFilter, l *listing) error {
 	if err := c.refuseStranger(ctx, a, f.Consumer); err != nil {
 		return err
 	}
@@ -142,8 +142,8 @@ type intentView struct {
 	Recipient string `json:"recipient,omitempty"`
 }
 
-func newIntentView(store string, row contract.StoredRow) intentView {
-	v := operate.NewView(store, row)
+func newIntentView(st string, row store.StoredRow) intentView {
+	v := operate.NewView(st, row)
 	return intentView{v, v.KeyName()}
 }
 

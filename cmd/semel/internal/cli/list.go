@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 	"github.com/spf13/cobra"
 )
 
@@ -62,7 +62,7 @@ func (l *listing) columns(c *common) int {
 }
 
 // rowList lists rows, in these states where nobody says.
-func rowList(c *common, short string, standard ...contract.RowState) *cobra.Command {
+func rowList(c *common, short string, standard ...store.RowState) *cobra.Command {
 	f, l := &filter{}, &listing{}
 	cmd := &cobra.Command{
 		Use:   "ls",
@@ -77,7 +77,7 @@ func rowList(c *common, short string, standard ...contract.RowState) *cobra.Comm
 }
 
 // look opens the chosen stores while show shows what stands there.
-func (c *common) look(cmd *cobra.Command, f *filter, l *listing, show func(context.Context, *assembly.Assembly, contract.RowFilter, *listing) error) error {
+func (c *common) look(cmd *cobra.Command, f *filter, l *listing, show func(context.Context, *assembly.Assembly, store.RowFilter, *listing) error) error {
 	if err := l.check(c, cmd); err != nil {
 		return err
 	}
@@ -94,7 +94,7 @@ func (c *common) look(cmd *cobra.Command, f *filter, l *listing, show func(conte
 }
 
 // list prints the rows, and on stderr how many there are.
-func (c *common) list(ctx context.Context, a *assembly.Assembly, f contract.RowFilter, l *listing) error {
+func (c *common) list(ctx context.Context, a *assembly.Assembly, f store.RowFilter, l *listing) error {
 	var err error
 	if f.Consumer, err = c.inActive(ctx, a, f.Consumer); err != nil {
 		return err
@@ -147,11 +147,11 @@ const mostCounted = 1000
 
 // pointAtLetters says that the dead letters are not among the parked: whoever
 // looks for what was set aside would miss them.
-func (c *common) pointAtLetters(ctx context.Context, a *assembly.Assembly, f contract.RowFilter) error {
-	if !slices.Equal(f.States, []contract.RowState{contract.StateParked}) {
+func (c *common) pointAtLetters(ctx context.Context, a *assembly.Assembly, f store.RowFilter) error {
+	if !slices.Equal(f.States, []store.RowState{store.StateParked}) {
 		return nil
 	}
-	f.States = []contract.RowState{contract.StateDeadLettered}
+	f.States = []store.RowState{store.StateDeadLettered}
 	n := 0
 	for _, s := range a.Stores {
 		for _, err := range boxOf(s).Rows(ctx, f) {
@@ -265,7 +265,7 @@ func complete(cmd *cobra.Command, flag string, words []string) {
 
 // states are the words of --state: those that a row has in this release.
 func states() []string {
-	return append(words(waiting()), string(contract.StateParked), string(contract.StateDeadLettered), string(contract.StateDiscarded), string(contract.StateCompleted), anyState)
+	return append(words(waiting()), string(store.StateParked), string(store.StateDeadLettered), string(store.StateDiscarded), string(store.StateCompleted), anyState)
 }
 
 // stateWords are the states for a text.

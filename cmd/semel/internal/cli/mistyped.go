@@ -8,8 +8,9 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/spelling"
+	"github.com/semel-go/semel/store"
 )
 
 // A filter that is mistyped must not look like "nothing there".
@@ -47,12 +48,12 @@ func (c *common) noneOfThisName(kind, name string, names []string) error {
 // refuseStranger refuses the name of a consumer that is neither in the policy
 // nor has a row: one that was removed from the policy may have left some.
 func (c *common) refuseStranger(ctx context.Context, a *assembly.Assembly, name string) error {
-	public, _ := contract.GenerationOf(name)
+	public, _ := admin.GenerationOf(name)
 	if name == "" || a.Policy().Consumer(name) != nil || a.Policy().Consumer(public) != nil {
 		return nil
 	}
 	for _, s := range a.Stores {
-		rows, err := s.Rows(ctx, contract.RowFilter{Consumer: name, Limit: 1})
+		rows, err := s.Rows(ctx, store.RowFilter{Consumer: name, Limit: 1})
 		if err != nil {
 			return failed(fmt.Errorf("store %s: %w", s.Name(), err))
 		}
@@ -65,7 +66,7 @@ func (c *common) refuseStranger(ctx context.Context, a *assembly.Assembly, name 
 
 // pointAtReasons says, where no row has the reason that was asked for, which
 // reasons there are.
-func (c *common) pointAtReasons(ctx context.Context, a *assembly.Assembly, f contract.RowFilter) error {
+func (c *common) pointAtReasons(ctx context.Context, a *assembly.Assembly, f store.RowFilter) error {
 	if f.Reason == "" {
 		return nil
 	}

@@ -4,15 +4,16 @@ import (
 	"strconv"
 
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 	"github.com/spf13/cobra"
 )
 
 func parkedCommand(c *common) *cobra.Command {
 	return group("parked", "Show, retry, resolve, discard and reopen what was set aside",
-		rowList(c, "List what was set aside and is not done", contract.StateParked), parkedSummary(c), rowShow(c),
-		rowAct(c, operate.Retry, contract.StateParked), rowResolve(c, contract.ResolvedDone.String()), rowAct(c, operate.Discard, contract.StateParked),
-		rowAct(c, operate.Reopen, contract.StateDiscarded))
+		rowList(c, "List what was set aside and is not done", store.StateParked), parkedSummary(c), rowShow(c),
+		rowAct(c, operate.Retry, store.StateParked), rowResolve(c, admin.ResolvedDone.String()), rowAct(c, operate.Discard, store.StateParked),
+		rowAct(c, operate.Reopen, store.StateDiscarded))
 }
 
 // rowShow shows one row with its history.
@@ -62,12 +63,12 @@ func showCommand(c *common, short string, tell func(*operate.Detail)) *cobra.Com
 }
 
 // rowAct is retry, release or discard; --all chooses rows in these states.
-func rowAct(c *common, verb operate.Verb, standard ...contract.RowState) *cobra.Command {
+func rowAct(c *common, verb operate.Verb, standard ...store.RowState) *cobra.Command {
 	return rowActOf(c, &filter{}, verb, standard...)
 }
 
 // rowActOf is rowAct with a filter that may have flags of its own.
-func rowActOf(c *common, f *filter, verb operate.Verb, standard ...contract.RowState) *cobra.Command {
+func rowActOf(c *common, f *filter, verb operate.Verb, standard ...store.RowState) *cobra.Command {
 	var all, dryRun bool
 	var why, who string
 	var then follow

@@ -6,8 +6,8 @@ import (
 
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/store"
 	"github.com/spf13/cobra"
 )
 
@@ -94,7 +94,7 @@ func (c *common) setGroup(ctx context.Context, a *assembly.Assembly, g grouped, 
 	if s.DryRun || what == "" {
 		return nil
 	}
-	act := contract.Act{Verb: s.verb, Who: s.who, Why: fmt.Sprintf("consumer %s: %s: %s", g.consumer.Name, what, s.why)}
+	act := store.Act{Verb: s.verb, Who: s.who, Why: fmt.Sprintf("consumer %s: %s: %s", g.consumer.Name, what, s.why)}
 	if err := a.RecordOf(ctx, g.consumer, act); err != nil {
 		return err
 	}

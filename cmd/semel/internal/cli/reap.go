@@ -11,8 +11,8 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/store"
 	"github.com/spf13/cobra"
 )
 
@@ -75,7 +75,7 @@ func (f *reapFlags) withStores(c *common, cmd *cobra.Command, work func(context.
 }
 
 // kept calls do with each retention that is chosen, and says how many there are.
-func (c *common) kept(ctx context.Context, a *assembly.Assembly, do func(s *assembly.Store, r *contract.StoredRetention) error) (n int, err error) {
+func (c *common) kept(ctx context.Context, a *assembly.Assembly, do func(s *assembly.Store, r *store.StoredRetention) error) (n int, err error) {
 	for _, s := range a.Stores {
 		all, err := s.Retentions(ctx, c.consumer)
 		if err != nil {
@@ -94,7 +94,7 @@ func (c *common) kept(ctx context.Context, a *assembly.Assembly, do func(s *asse
 // reap reaps for each consumer and prints what was removed.
 func (c *common) reap(ctx context.Context, a *assembly.Assembly, f *reapFlags) error {
 	done := []operate.Reaped{}
-	_, err := c.kept(ctx, a, func(s *assembly.Store, r *contract.StoredRetention) error {
+	_, err := c.kept(ctx, a, func(s *assembly.Store, r *store.StoredRetention) error {
 		if r.Keep == 0 && r.Bodies == 0 {
 			return nil
 		}
@@ -122,7 +122,7 @@ func (c *common) reap(ctx context.Context, a *assembly.Assembly, f *reapFlags) e
 }
 
 // record writes down that a consumer is reaped, once something was removed.
-func (f *reapFlags) record(ctx context.Context, s *assembly.Store, r *contract.StoredRetention) func(operate.Reaped) error {
+func (f *reapFlags) record(ctx context.Context, s *assembly.Store, r *store.StoredRetention) func(operate.Reaped) error {
 	written := f.dry
 	return func(sum operate.Reaped) error {
 		if written || !sum.Due() {
@@ -133,7 +133,7 @@ func (f *reapFlags) record(ctx context.Context, s *assembly.Store, r *contract.S
 		if sum.Cutoff != nil {
 			what += ", markers up to " + sum.Cutoff.Format(time.RFC3339)
 		}
-		return s.Record(ctx, contract.Act{Verb: "reap", Who: f.who, Why: because(what, f.why)})
+		return s.Record(ctx, store.Act{Verb: "reap", Who: f.who, Why: because(what, f.why)})
 	}
 }
 
@@ -247,7 +247,7 @@ func reapStatus(c *common) *cobra.Command {
 
 func (c *common) reapStatus(ctx context.Context, a *assembly.Assembly, l *listing) error {
 	views := []operate.KeptView{}
-	n, err := c.kept(ctx, a, func(s *assembly.Store, r *contract.StoredRetention) error {
+	n, err := c.kept(ctx, a, func(s *assembly.Store, r *store.StoredRetention) error {
 		if !l.full(len(views)) {
 			views = append(views, operate.NewKeptView(s.Name(), r))
 		}
@@ -328,7 +328,7 @@ func reapForget(c *common) *cobra.Command {
 				return err
 			}
 			return f.withStores(c, cmd, func(ctx context.Context, a *assembly.Assembly) error {
-				return c.forgetLane(ctx, a, lane, contract.Act{Verb: "forget lane", Who: who, Why: why}, f.dry)
+				return c.forgetLane(ctx, a, lane, store.Act{Verb: "forget lane", Who: who, Why: why}, f.dry)
 			})
 		},
 	}
@@ -347,9 +347,9 @@ type forgotten struct {
 }
 
 // forgetLane forgets the lane in the one store that knows the consumer.
-func (c *common) forgetLane(ctx context.Context, a *assembly.Assembly, lane string, act contract.Act, dry bool) error {
+func (c *common) forgetLane(ctx context.Context, a *assembly.Assembly, lane string, act store.Act, dry bool) error {
 	var in []*assembly.Store
-	if _, err := c.kept(ctx, a, func(s *assembly.Store, _ *contract.StoredRetention) error {
+	if _, err := c.kept(ctx, a, func(s *assembly.Store, _ *store.StoredRetention) error {
 		in = append(in, s)
 		return nil
 	}); err != nil {

@@ -9,9 +9,9 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 	"github.com/spf13/cobra"
 )
 
@@ -82,7 +82,7 @@ func (c *common) moveIn(ctx context.Context, s *assembly.Store, of *policy.Consu
 		_, err := fmt.Fprintf(c.Out, "%s: would %s\n", name, verb)
 		return failed(err)
 	}
-	if err := s.Record(ctx, contract.Act{Verb: verb, Who: m.who, Why: fmt.Sprintf("consumer %s: %s", of.Name, m.why)}); err != nil {
+	if err := s.Record(ctx, store.Act{Verb: verb, Who: m.who, Why: fmt.Sprintf("consumer %s: %s", of.Name, m.why)}); err != nil {
 		return failed(fmt.Errorf("store %s: %w", s.Name(), err))
 	}
 	if !m.end {

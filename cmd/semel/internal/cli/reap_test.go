@@ -14,7 +14,8 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
 // bare is a database that is named without a policy, with Semel's tables.
@@ -40,7 +41,7 @@ func bare(t *testing.T, out, log *bytes.Buffer) (*common, *policy.Policy, *assem
 func TestABareDatabaseKnowsWhomAReaperIsCalledFor(t *testing.T) {
 	var out, log bytes.Buffer
 	c, p, a := bare(t, &out, &log)
-	for _, r := range []contract.Retention{{Consumer: "billing", Keep: time.Hour}, {Consumer: "bodies", Bodies: time.Hour}, {Consumer: "ledger"}} {
+	for _, r := range []store.Retention{{Consumer: "billing", Keep: time.Hour}, {Consumer: "bodies", Bodies: time.Hour}, {Consumer: "ledger"}} {
 		if err := a.Stores[0].Retain(t.Context(), r); err != nil {
 			t.Fatal(err)
 		}
@@ -58,14 +59,14 @@ func TestABareDatabaseKnowsWhomAReaperIsCalledFor(t *testing.T) {
 func TestAReaperIsCalledForTheGenerationThatIsActive(t *testing.T) {
 	var out, log bytes.Buffer
 	c, p, a := bare(t, &out, &log)
-	s, by := a.Stores[0], contract.Act{Verb: "switch", Who: "ana", Why: "x"}
+	s, by := a.Stores[0], store.Act{Verb: "switch", Who: "ana", Why: "x"}
 	err := s.BeginGenerations(t.Context(), "billing")
 	if err == nil {
 		_, err = s.OpenGeneration(t.Context(), "billing", by)
 	}
 	for n := range int64(2) {
 		err = errors.Join(err, s.FenceGeneration(t.Context(), "billing", n, time.Minute),
-			s.Retain(t.Context(), contract.Retention{Consumer: contract.GenerationName("billing", n), Keep: time.Hour}))
+			s.Retain(t.Context(), store.Retention{Consumer: admin.GenerationName("billing", n), Keep: time.Hour}))
 	}
 	if err = errors.Join(err, s.SwitchGeneration(t.Context(), "billing", 0, 1, by)); err != nil {
 		t.Fatal(err)

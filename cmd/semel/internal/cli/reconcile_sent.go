@@ -12,9 +12,10 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/reconcile"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/file"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/kafka"
+	"github.com/semel-go/semel/source"
 )
 
 // reconcile compares, and prints what it finds.
@@ -63,8 +64,8 @@ func (c *common) reconcileFile(ctx context.Context, r *reconciling) error {
 		return err
 	}
 	defer g.close()
-	source := file.Stdin(g.in, file.Options{Format: g.format, Lane: "sent", Notice: func(what string) { fmt.Fprintln(c.Err, terminal.Line(what)) }})
-	return c.compareSource(ctx, r, g.assembly.Stores[0], g.of, source, func(d *contract.Delivery) string {
+	src := file.Stdin(g.in, file.Options{Format: g.format, Lane: "sent", Notice: func(what string) { fmt.Fprintln(c.Err, terminal.Line(what)) }})
+	return c.compareSource(ctx, r, g.assembly.Stores[0], g.of, src, func(d *source.Delivery) string {
 		return fmt.Sprintf("no identity, at byte %d", d.Message.Origin.Offset)
 	})
 }
@@ -89,11 +90,11 @@ func (c *common) reconcileTopics(ctx context.Context, r *reconciling) error {
 		return failed(err)
 	}
 	c.sayLanes(r, lanes)
-	source, err := topics.Source(lanes)
+	src, err := topics.Source(lanes)
 	if err != nil {
 		return failed(err)
 	}
-	return c.compareSource(ctx, r, a.Stores[0], of, source, func(d *contract.Delivery) string {
+	return c.compareSource(ctx, r, a.Stores[0], of, src, func(d *source.Delivery) string {
 		return fmt.Sprintf("no identity, in %s at offset %d", d.Lane.ID, d.Message.Origin.Offset)
 	})
 }
@@ -102,7 +103,7 @@ func (c *common) reconcileTopics(ctx context.Context, r *reconciling) error {
 const mostLanes = 5
 
 // sayLanes says what is read of topics.
-func (c *common) sayLanes(r *reconciling, lanes []contract.ReplayLane) {
+func (c *common) sayLanes(r *reconciling, lanes []admin.ReplayLane) {
 	records := int64(0)
 	var parts []string
 	for i, l := range lanes {
@@ -121,10 +122,10 @@ func (c *common) sayLanes(r *reconciling, lanes []contract.ReplayLane) {
 }
 
 // compareSource compares with what a source has, which names a message without an identity.
-func (c *common) compareSource(ctx context.Context, r *reconciling, s *assembly.Store, of *policy.Consumer, source contract.Source, place func(*contract.Delivery) string) (err error) {
-	defer func() { err = errors.Join(err, failed(source.Close(context.WithoutCancel(ctx)))) }()
+func (c *common) compareSource(ctx context.Context, r *reconciling, s *assembly.Store, of *policy.Consumer, src source.Source, place func(*source.Delivery) string) (err error) {
+	defer func() { err = errors.Join(err, failed(src.Close(context.WithoutCancel(ctx)))) }()
 	return c.compare(ctx, r, s, of, func(to *reconcile.Comparison, told *findings) error {
-		return to.Read(ctx, source, of.Config(), func(d *contract.Delivery, _ error) error {
+		return to.Read(ctx, src, of.Config(), func(d *source.Delivery, _ error) error {
 			return told.add(reconcile.Finding{Kind: reconcile.Unknown, ID: place(d)})
 		})
 	})

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel/cmd/semel/internal/rebuild"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 	"github.com/spf13/cobra"
 )
 
@@ -50,7 +50,7 @@ func (c *common) drop(ctx context.Context, of *rebuiltOf, w *switching) error {
 	}
 	d := dropped{Number: of.replay.Number, Consumer: name, Generation: number, DryRun: w.dry}
 	if !w.dry {
-		if d.Removed, err = rebuild.Drop(ctx, of.store, name, number, contract.Act{Verb: "rebuild drop", Who: w.who, Why: w.why}); err != nil {
+		if d.Removed, err = rebuild.Drop(ctx, of.store, name, number, store.Act{Verb: "rebuild drop", Who: w.who, Why: w.why}); err != nil {
 			return failed(err)
 		}
 	}

@@ -12,18 +12,18 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/replay"
 	"github.com/semel-go/semel/cmd/semel/internal/running"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 )
 
 // planView is what a replay would do, as it is printed.
 type planView struct {
-	Consumer string                 `json:"consumer"`
-	Effects  string                 `json:"effects"`
-	Range    string                 `json:"range"`
-	Lanes    []contract.ReplayLane  `json:"lanes"`
-	Would    *contract.ReplayCounts `json:"would,omitempty"`
-	Resume   int64                  `json:"resume,omitempty"`
-	So       *contract.ReplayCounts `json:"so_far,omitempty"`
+	Consumer string              `json:"consumer"`
+	Effects  string              `json:"effects"`
+	Range    string              `json:"range"`
+	Lanes    []admin.ReplayLane  `json:"lanes"`
+	Would    *admin.ReplayCounts `json:"would,omitempty"`
+	Resume   int64               `json:"resume,omitempty"`
+	So       *admin.ReplayCounts `json:"so_far,omitempty"`
 }
 
 func (r *replayRun) printPlan() error {
@@ -33,7 +33,7 @@ func (r *replayRun) printPlan() error {
 	}
 	if r.json {
 		if view.Lanes == nil {
-			view.Lanes = []contract.ReplayLane{}
+			view.Lanes = []admin.ReplayLane{}
 		}
 		return writeJSON(r.Out, view)
 	}
@@ -66,9 +66,9 @@ func effectsWord(real bool) string {
 const everySoOften = 10 * time.Second
 
 // tellReading tells now and then how far what is foretold has come.
-func (r *replayRun) tellReading(s *replay.Source) func(contract.ReplayCounts) {
+func (r *replayRun) tellReading(s *replay.Source) func(admin.ReplayCounts) {
 	last := time.Now()
-	return func(c contract.ReplayCounts) {
+	return func(c admin.ReplayCounts) {
 		if time.Since(last) < everySoOften {
 			return
 		}
@@ -106,17 +106,17 @@ func (r *replayRun) watch(c assembly.Consumer) {
 
 // endView is how a replay ended, as it is printed.
 type endView struct {
-	Number     int64                  `json:"number"`
-	State      contract.ReplayState   `json:"state"`
-	Counts     contract.ReplayCounts  `json:"counts"`
-	Prediction *contract.ReplayCounts `json:"foretold,omitempty"`
+	Number     int64               `json:"number"`
+	State      admin.ReplayState   `json:"state"`
+	Counts     admin.ReplayCounts  `json:"counts"`
+	Prediction *admin.ReplayCounts `json:"foretold,omitempty"`
 	// Inbox is what this process did of the inbox meanwhile, where it had any of it.
 	Inbox   *semel.InboxCounts `json:"inbox,omitempty"`
 	Resumed bool               `json:"resumed"`
 }
 
 // end prints how the replay ended, beside what was foretold.
-func (r *replayRun) end(inbox semel.InboxCounts, state contract.ReplayState, err error) error {
+func (r *replayRun) end(inbox semel.InboxCounts, state admin.ReplayState, err error) error {
 	_, counts := r.runner.Source.Progress()
 	view := endView{Number: r.runner.Number, State: state, Counts: counts, Prediction: r.progress.Prediction, Resumed: r.wanted.resume > 0}
 	if inbox.Claimed > 0 {
@@ -128,7 +128,7 @@ func (r *replayRun) end(inbox semel.InboxCounts, state contract.ReplayState, err
 		}
 	} else {
 		fmt.Fprintf(r.Out, "replay %d %s: %s\n", view.Number, state, replay.Sum(counts))
-		if f := view.Prediction; f != nil && state == contract.ReplayDone && *f != counts {
+		if f := view.Prediction; f != nil && state == admin.ReplayDone && *f != counts {
 			fmt.Fprintf(r.Out, "foretold was: %s\n", replay.Sum(*f))
 		}
 		if inbox.Claimed > 0 {
@@ -136,7 +136,7 @@ func (r *replayRun) end(inbox semel.InboxCounts, state contract.ReplayState, err
 				{inbox.Parked, "parked"}, {inbox.DeadLettered, "dead-lettered"}, {inbox.Discarded, "discarded"}}), ", "))
 		}
 	}
-	if state != contract.ReplayDone {
+	if state != admin.ReplayDone {
 		r.remark("go on with it: %s", shell("semel", "replay", "start", "--config", r.config, "--consumer", r.of.Name, "--resume", fmt.Sprint(view.Number), "--because", "..."))
 	}
 	if stop := r.stoppedBy(state, err); stop != nil {
@@ -149,8 +149,8 @@ func (r *replayRun) end(inbox semel.InboxCounts, state contract.ReplayState, err
 }
 
 // stoppedBy says who has stopped the replay, if somebody did.
-func (r *replayRun) stoppedBy(state contract.ReplayState, err error) error {
-	if state != contract.ReplayStopped || !errors.Is(err, replay.ErrStopped) {
+func (r *replayRun) stoppedBy(state admin.ReplayState, err error) error {
+	if state != admin.ReplayStopped || !errors.Is(err, replay.ErrStopped) {
 		return nil
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), everySoOften)

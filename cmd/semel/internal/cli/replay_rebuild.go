@@ -16,7 +16,8 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/running"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
 // rebuildable is the consumer of the flags, of a policy that lets it be rebuilt.
@@ -69,14 +70,14 @@ func (c *common) rebuild(ctx context.Context, r *replaying) error {
 	if err != nil {
 		return failed(err)
 	}
-	name := contract.GenerationName(of.Name, run.Replay.Generation)
+	name := admin.GenerationName(of.Name, run.Replay.Generation)
 	fmt.Fprintf(c.Err, "rebuild %d fills generation %d of %s; when it has caught up:\n  %s\n", run.Replay.Number, run.Replay.Generation, of.Name,
 		c.switchLine(of.Name, run.Replay.Number))
 	run.Counts = one.Counts
-	run.Say = func(p contract.ReplayProgress) { fmt.Fprintln(c.Err, terminal.Line(rebuilt(p))) }
+	run.Say = func(p admin.ReplayProgress) { fmt.Fprintln(c.Err, terminal.Line(rebuilt(p))) }
 	if live != nil {
 		live.Add(name, one)
-		run.Say = func(contract.ReplayProgress) {}
+		run.Say = func(admin.ReplayProgress) {}
 	}
 	is, err := run.Run(ctx, func(ctx context.Context, _ consumer.Generation) error {
 		_, err := running.All(ctx, map[string]running.Consumer{name: one}, nil, nil)
@@ -102,33 +103,33 @@ func (c *common) watching() (live *running.Live, log *slog.Logger, end func(), e
 
 // beginRebuild writes a rebuild down, or takes one up.
 func (c *common) beginRebuild(ctx context.Context, a *assembly.Assembly, of *policy.Consumer, r *replaying) (run *rebuild.Runner, end func(), err error) {
-	store := a.StoreOf(of)
-	run = &rebuild.Runner{Store: store, Token: contract.NewToken(), Who: r.who}
+	st := a.StoreOf(of)
+	run = &rebuild.Runner{Store: st, Token: store.NewToken(), Who: r.who}
 	source := a.Policy().Source(of.From)
-	act := contract.Act{Verb: "rebuild start", Who: r.who, Why: r.why}
+	act := store.Act{Verb: "rebuild start", Who: r.who, Why: r.why}
 	switch {
 	case r.resume > 0:
 		act.Verb = "rebuild resume"
-		if run.Replay, err = store.Replay(ctx, r.resume); err == nil && (run.Replay.Kind != contract.ReplayRebuild || run.Replay.Consumer != of.Name) {
+		if run.Replay, err = st.Replay(ctx, r.resume); err == nil && (run.Replay.Kind != admin.ReplayRebuild || run.Replay.Consumer != of.Name) {
 			return nil, nil, usage("replay %d is no rebuild of consumer %s; semel replay status shows them", r.resume, of.Name)
 		}
-		run.Replay, err = store.TakeReplay(ctx, r.resume, run.Token, replay.Lease, act)
+		run.Replay, err = st.TakeReplay(ctx, r.resume, run.Token, replay.Lease, act)
 	case source.Webhook != nil:
 		err = fmt.Errorf("source %s is webhooks, which nobody can read twice", source.Name)
 	case source.File != nil && source.File.Path == policy.Stdin:
 		err = fmt.Errorf("source %s is the standard input, which nobody can read twice", source.Name)
 	default:
-		run.Replay, err = rebuild.Open(ctx, store, contract.Replay{Consumer: of.Name, Progress: contract.ReplayProgress{Range: "the whole of " + source.Name}}, run.Token, act)
+		run.Replay, err = rebuild.Open(ctx, st, admin.Replay{Consumer: of.Name, Progress: admin.ReplayProgress{Range: "the whole of " + source.Name}}, run.Token, act)
 		if err == nil && r.pauseLive {
-			err = store.Pause(ctx, of.Name, true, contract.Act{Verb: "pause", Who: r.who, Why: "while it is rebuilt: " + r.why})
+			err = st.Pause(ctx, of.Name, true, store.Act{Verb: "pause", Who: r.who, Why: "while it is rebuilt: " + r.why})
 		}
 	}
 	if err != nil {
 		return nil, nil, err
 	}
 	if r.perSecond > 0 {
-		name := contract.GenerationName(of.Name, run.Replay.Generation)
-		if err = store.Limit(ctx, name, r.perSecond, contract.Act{Verb: "limit", Who: r.who, Why: r.why}); err != nil {
+		name := admin.GenerationName(of.Name, run.Replay.Generation)
+		if err = st.Limit(ctx, name, r.perSecond, store.Act{Verb: "limit", Who: r.who, Why: r.why}); err != nil {
 			return nil, nil, err
 		}
 	}
@@ -137,14 +138,14 @@ func (c *common) beginRebuild(ctx context.Context, a *assembly.Assembly, of *pol
 }
 
 // rebuilt is how far a rebuild has come, for people.
-func rebuilt(p contract.ReplayProgress) string {
+func rebuilt(p admin.ReplayProgress) string {
 	percent, left := settledOf(p)
 	return fmt.Sprintf("%s; %.1f %% of the source is settled, %d are left", replay.Sum(p.Counts), percent, left)
 }
 
 // settledOf is how much of its source a rebuild has settled, and what is left of it: records of
 // topics, bytes of a file.
-func settledOf(p contract.ReplayProgress) (percent float64, left int64) {
+func settledOf(p admin.ReplayProgress) (percent float64, left int64) {
 	ends := int64(0)
 	for _, l := range p.Lanes {
 		left += max(l.To-l.After, 0)
@@ -160,28 +161,28 @@ func (c *common) switchLine(name string, number int64) string {
 	return shell("semel", "replay", "switch", "--config", c.config, "--consumer", name, fmt.Sprint(number), "--because", "…")
 }
 
-func (c *common) toldRebuild(run *rebuild.Runner, is contract.GenerationState, err error) error {
+func (c *common) toldRebuild(run *rebuild.Runner, is store.GenerationState, err error) error {
 	r := &run.Replay
 	if c.json {
 		if e := writeJSON(c.Out, struct {
-			Number     int64                 `json:"number"`
-			Generation int64                 `json:"generation"`
-			State      string                `json:"state"`
-			Counts     contract.ReplayCounts `json:"counts"`
+			Number     int64              `json:"number"`
+			Generation int64              `json:"generation"`
+			State      string             `json:"state"`
+			Counts     admin.ReplayCounts `json:"counts"`
 		}{r.Number, r.Generation, is.String(), r.Progress.Counts}); e != nil {
 			return e
 		}
 	} else {
 		far := rebuilt(r.Progress)
-		if is == contract.GenerationDropped { // with its position
+		if is == store.GenerationDropped { // with its position
 			far = replay.Sum(r.Progress.Counts)
 		}
 		fmt.Fprintf(c.Out, "rebuild %d, generation %d is %v: %s\n", r.Number, r.Generation, is, far)
 	}
-	if is == contract.GenerationBuilding && (err == nil || errors.Is(err, context.Canceled)) {
+	if is == store.GenerationBuilding && (err == nil || errors.Is(err, context.Canceled)) {
 		fmt.Fprintln(c.Err, terminal.Line("go on with it: "+shell("semel", "replay", "start", "--config", c.config, "--consumer", r.Consumer, "--rebuild", "--resume", fmt.Sprint(r.Number), "--because", "…")))
 	}
-	if is == contract.GenerationDropped && errors.Is(err, contract.ErrGeneration) {
+	if is == store.GenerationDropped && errors.Is(err, store.ErrGeneration) {
 		err = nil
 	}
 	return failed(err)

@@ -11,7 +11,8 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/replay"
 	"github.com/semel-go/semel/cmd/semel/internal/running"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
 // replayRun is a replay on its way.
@@ -22,7 +23,7 @@ type replayRun struct {
 	assembly *assembly.Assembly
 	origin   replay.Origin
 	at       time.Time // by which ages are judged
-	progress contract.ReplayProgress
+	progress admin.ReplayProgress
 	runner   replay.Runner
 	live     *running.Live // nil where nobody watches
 }
@@ -57,7 +58,7 @@ func (r *replayRun) plan(ctx context.Context) (err error) {
 	return nil
 }
 
-func (r *replayRun) foretell(ctx context.Context) (counts contract.ReplayCounts, err error) {
+func (r *replayRun) foretell(ctx context.Context) (counts admin.ReplayCounts, err error) {
 	inner, err := r.origin.Source(ctx, r.progress)
 	if err != nil {
 		return counts, err
@@ -72,7 +73,7 @@ func (r *replayRun) foretell(ctx context.Context) (counts contract.ReplayCounts,
 }
 
 // options are those of what reads a part of the source.
-func (r *replayRun) options(p contract.ReplayProgress, perSecond int) replay.Options {
+func (r *replayRun) options(p admin.ReplayProgress, perSecond int) replay.Options {
 	return replay.Options{Progress: p, Oldest: r.of.Replay.Oldest(r.at), SentAt: replay.SentAt(r.of.Config()), PerSecond: perSecond}
 }
 
@@ -84,12 +85,12 @@ func (r *replayRun) resume(ctx context.Context) error {
 		return err
 	case kept.Consumer != r.of.Name:
 		return usage("replay %d is of consumer %s, not of %s", kept.Number, kept.Consumer, r.of.Name)
-	case kept.Kind != contract.ReplayAgain:
+	case kept.Kind != admin.ReplayAgain:
 		return usage("replay %d is of the kind %s, which is not resumed so", kept.Number, kept.Kind)
 	case kept.Effects != r.of.Replay.Effects:
 		return r.assembly.Policy().Fault("consumers."+r.of.Name+".replay.effects", fmt.Sprintf("replay %d was begun with another value", kept.Number), "write what it was, or start another replay")
-	case kept.State == contract.ReplayDone:
-		return fmt.Errorf("replay %d: %w", kept.Number, contract.ErrReplayEnded)
+	case kept.State == admin.ReplayDone:
+		return fmt.Errorf("replay %d: %w", kept.Number, admin.ErrReplayEnded)
 	}
 	r.progress = kept.Progress
 	if r.wanted.dryRun {
@@ -129,15 +130,15 @@ func (r *replayRun) carryOut(ctx context.Context) (err error) {
 
 // begin writes the replay down, or takes it up.
 func (r *replayRun) begin(ctx context.Context) (err error) {
-	store := r.assembly.Stores[0]
-	r.runner = replay.Runner{Store: store, Token: contract.NewToken(), Number: r.wanted.resume, Who: r.wanted.who, Progress: r.progress}
-	act := contract.Act{Verb: "replay start", Who: r.wanted.who, Why: r.wanted.why}
+	st := r.assembly.Stores[0]
+	r.runner = replay.Runner{Store: st, Token: store.NewToken(), Number: r.wanted.resume, Who: r.wanted.who, Progress: r.progress}
+	act := store.Act{Verb: "replay start", Who: r.wanted.who, Why: r.wanted.why}
 	if r.wanted.resume == 0 {
-		r.runner.Number, err = store.NewReplay(ctx, contract.Replay{Consumer: r.of.Name, Kind: contract.ReplayAgain, Effects: r.of.Replay.Effects, Progress: r.progress}, r.runner.Token, replay.Lease, act)
+		r.runner.Number, err = st.NewReplay(ctx, admin.Replay{Consumer: r.of.Name, Kind: admin.ReplayAgain, Effects: r.of.Replay.Effects, Progress: r.progress}, r.runner.Token, replay.Lease, act)
 		return err
 	}
 	act.Verb = "replay resume"
-	taken, err := store.TakeReplay(ctx, r.runner.Number, r.runner.Token, replay.Lease, act)
+	taken, err := st.TakeReplay(ctx, r.runner.Number, r.runner.Token, replay.Lease, act)
 	r.progress, r.runner.Progress = taken.Progress, taken.Progress
 	return err
 }

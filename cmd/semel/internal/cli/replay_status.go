@@ -9,31 +9,32 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/replay"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 	"github.com/spf13/cobra"
 )
 
 // replayView is a replay as it is printed.
 type replayView struct {
-	Store      string                  `json:"store"`
-	Number     int64                   `json:"number"`
-	Consumer   string                  `json:"consumer"`
-	Kind       contract.ReplayKind     `json:"kind"`
-	Generation int64                   `json:"generation"`
-	Effects    string                  `json:"effects"`
-	State      contract.ReplayState    `json:"state"`
-	Run        bool                    `json:"run"`
-	Who        string                  `json:"who"`
-	Why        string                  `json:"why"`
-	Started    time.Time               `json:"started"`
-	StoppedBy  string                  `json:"stopped_by,omitempty"`
-	StoppedWhy string                  `json:"stopped_why,omitempty"`
-	Saved      time.Time               `json:"saved"`
-	Ended      time.Time               `json:"ended,omitzero"`
-	Progress   contract.ReplayProgress `json:"progress"`
+	Store      string               `json:"store"`
+	Number     int64                `json:"number"`
+	Consumer   string               `json:"consumer"`
+	Kind       admin.ReplayKind     `json:"kind"`
+	Generation int64                `json:"generation"`
+	Effects    string               `json:"effects"`
+	State      admin.ReplayState    `json:"state"`
+	Run        bool                 `json:"run"`
+	Who        string               `json:"who"`
+	Why        string               `json:"why"`
+	Started    time.Time            `json:"started"`
+	StoppedBy  string               `json:"stopped_by,omitempty"`
+	StoppedWhy string               `json:"stopped_why,omitempty"`
+	Saved      time.Time            `json:"saved"`
+	Ended      time.Time            `json:"ended,omitzero"`
+	Progress   admin.ReplayProgress `json:"progress"`
 }
 
-func viewOfReplay(store string, r *contract.Replay) replayView {
+func viewOfReplay(store string, r *admin.Replay) replayView {
 	effects := effectsWord(r.Effects)
 	return replayView{store, r.Number, r.Consumer, r.Kind, r.Generation, effects, r.State, r.Left > 0, r.Start.By, r.Start.Why, r.Start.At,
 		r.Stop.By, r.Stop.Why, r.Saved, r.Ended, r.Progress}
@@ -105,7 +106,7 @@ func (c *common) replays(ctx context.Context, store string, l *listing) error {
 }
 
 func replayStop(c *common) *cobra.Command {
-	var store, who, why string
+	var st, who, why string
 	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "stop NUMBER --because TEXT",
@@ -126,21 +127,21 @@ func replayStop(c *common) *cobra.Command {
 			if err := recorded(&who, why, dryRun); err != nil {
 				return err
 			}
-			a, err := c.openBox(cmd.Context(), store)
+			a, err := c.openBox(cmd.Context(), st)
 			if err != nil {
 				return err
 			}
 			defer c.close(a)
-			return c.stopReplay(cmd.Context(), a.Stores[0], number, contract.Act{Verb: "replay stop", Who: who, Why: why}, dryRun)
+			return c.stopReplay(cmd.Context(), a.Stores[0], number, store.Act{Verb: "replay stop", Who: who, Why: why}, dryRun)
 		},
 	}
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say how far it has come")
-	storeFlag(cmd, &store)
+	storeFlag(cmd, &st)
 	recordFlags(cmd, &who, &why)
 	return c.withConfig(cmd)
 }
 
-func (c *common) stopReplay(ctx context.Context, s *assembly.Store, number int64, a contract.Act, dryRun bool) error {
+func (c *common) stopReplay(ctx context.Context, s *assembly.Store, number int64, a store.Act, dryRun bool) error {
 	r, err := s.Replay(ctx, number)
 	if err == nil && !dryRun {
 		r, err = s.StopReplay(ctx, number, a)

@@ -12,7 +12,8 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/rebuild"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 	"github.com/spf13/cobra"
 )
 
@@ -74,10 +75,10 @@ func replayNumber(arg string) (int64, error) {
 // rebuiltOf is a rebuild of a consumer.
 type rebuiltOf struct {
 	consumer *policy.Consumer
-	replay   contract.Replay
+	replay   admin.Replay
 	store    interface {
 		rebuild.Store
-		contract.Inbox
+		store.Inbox
 	}
 	far rebuild.Far
 }
@@ -91,8 +92,8 @@ func (c *common) ofRebuild(ctx context.Context, arg string, w *switching, do fun
 	if c.consumer == "" {
 		return usage("--consumer is missing: say whose generation it is")
 	}
-	if w.fence > contract.LongestFence {
-		return usage("--fence %v: nobody applies anything meanwhile, so it is %v at most", w.fence, contract.LongestFence)
+	if w.fence > admin.LongestFence {
+		return usage("--fence %v: nobody applies anything meanwhile, so it is %v at most", w.fence, admin.LongestFence)
 	}
 	if err := recorded(&w.who, w.why, w.dry); err != nil {
 		return err
@@ -117,7 +118,7 @@ func (c *common) ofRebuild(ctx context.Context, arg string, w *switching, do fun
 	if one.replay, err = one.store.Replay(ctx, number); err != nil {
 		return failed(err)
 	}
-	if one.replay.Kind != contract.ReplayRebuild || one.replay.Consumer != of.Name {
+	if one.replay.Kind != admin.ReplayRebuild || one.replay.Consumer != of.Name {
 		return usage("replay %d is no rebuild of consumer %s; semel replay status shows them", number, of.Name)
 	}
 	far, end, err := a.Far(of, one.replay.Generation)
@@ -142,12 +143,12 @@ func (c *common) switchTo(ctx context.Context, of *rebuiltOf, w *switching) erro
 	if w.dry {
 		return c.wouldSwitch(ctx, of)
 	}
-	if of.replay.Left == 0 && of.replay.State != contract.ReplayDone {
+	if of.replay.Left == 0 && of.replay.State != admin.ReplayDone {
 		return failed(fmt.Errorf("nobody runs rebuild %d, so that it does not come to the end of its source: %s", of.replay.Number,
 			shell("semel", "replay", "start", "--config", c.config, "--consumer", of.consumer.Name, "--rebuild", "--resume", fmt.Sprint(of.replay.Number), "--because", "…")))
 	}
 	s := rebuild.Switch{Store: of.store, Consumer: of.consumer.Name, To: of.replay.Generation, Far: of.far, CatchUp: w.catchUp, Fence: w.fence, AllowParked: w.allow,
-		Act: contract.Act{Verb: "rebuild switch", Who: w.who, Why: w.why}, Say: func(what string) { fmt.Fprintln(c.Err, terminal.Line("waiting: "+what)) }}
+		Act: store.Act{Verb: "rebuild switch", Who: w.who, Why: w.why}, Say: func(what string) { fmt.Fprintln(c.Err, terminal.Line("waiting: "+what)) }}
 	from, err := s.Do(ctx)
 	if errors.Is(err, rebuild.ErrParked) {
 		return &failure{exitFound, err}
@@ -167,13 +168,13 @@ func (c *common) switchTo(ctx context.Context, of *rebuiltOf, w *switching) erro
 type couldSwitch struct {
 	switched
 	// State is of the replay, Run whether somebody runs it.
-	State contract.ReplayState `json:"state"`
-	Run   bool                 `json:"run"`
+	State admin.ReplayState `json:"state"`
+	Run   bool              `json:"run"`
 	// SettledPercent is how much of the source the rebuild has settled, Left what is left of
 	// it: records of topics, bytes of a file.
-	SettledPercent float64                 `json:"settled_percent"`
-	Left           int64                   `json:"left"`
-	Progress       contract.ReplayProgress `json:"progress"`
+	SettledPercent float64              `json:"settled_percent"`
+	Left           int64                `json:"left"`
+	Progress       admin.ReplayProgress `json:"progress"`
 }
 
 // wouldSwitch says how far a rebuild is.
@@ -189,7 +190,7 @@ func (c *common) wouldSwitch(ctx context.Context, of *rebuiltOf) error {
 	p := of.replay.Progress
 	p.Lanes = nil
 	for _, lane := range slices.Sorted(maps.Keys(ends)) {
-		p.Lanes = append(p.Lanes, contract.ReplayLane{Lane: lane, To: ends[lane], After: done[lane]})
+		p.Lanes = append(p.Lanes, admin.ReplayLane{Lane: lane, To: ends[lane], After: done[lane]})
 	}
 	if !c.json {
 		_, err = fmt.Fprintln(c.Out, rebuilt(p))
@@ -200,7 +201,7 @@ func (c *common) wouldSwitch(ctx context.Context, of *rebuiltOf) error {
 	says.SettledPercent, says.Left = settledOf(p)
 	all, err := of.store.Generations(ctx, of.consumer.Name)
 	for _, g := range all {
-		if g.State == contract.GenerationActive {
+		if g.State == store.GenerationActive {
 			says.From = g.Number
 		}
 	}

@@ -2,7 +2,8 @@ package cli
 
 import (
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 	"github.com/spf13/cobra"
 )
 
@@ -42,15 +43,15 @@ not-` + done + ` it is due at once, as if no call had been made for it. ` + atte
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be done")
 	yesFlag(cmd, &f.yes)
 	recordFlags(cmd, &who, &why)
-	return c.withConfig(f.add(c, cmd, contract.StateParked))
+	return c.withConfig(f.add(c, cmd, store.StateParked))
 }
 
-func parseOutcome(text, done string) (contract.Resolution, error) {
+func parseOutcome(text, done string) (admin.Resolution, error) {
 	switch text {
 	case done:
-		return contract.ResolvedDone, nil
+		return admin.ResolvedDone, nil
 	case "not-" + done:
-		return contract.ResolvedNotDone, nil
+		return admin.ResolvedNotDone, nil
 	case "":
 		return 0, usage("--outcome is missing: say what you found out, %s or not-%s; while nobody knows, the message waits as it is", done, done)
 	}

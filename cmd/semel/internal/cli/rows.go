@@ -8,8 +8,8 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/store"
 )
 
 // given is the name of a field that only some messages have: empty without a value.
@@ -30,7 +30,7 @@ func ofVersion(v operate.View, name string) string {
 
 // dueName says what the time is until which a row waits.
 func dueName(v operate.View) string {
-	if v.State == contract.StateBlocked {
+	if v.State == store.StateBlocked {
 		return "waits until"
 	}
 	return "due"
@@ -66,7 +66,7 @@ func lineOf(d operate.Detail) string {
 		return ""
 	case d.Behind > 0:
 		return fmt.Sprintf("behind row %d", d.Behind)
-	case d.State == contract.StateBlocked:
+	case d.State == store.StateBlocked:
 		return "first, since what kept it back was removed by hand: it is due within an hour, or when the consumer starts"
 	}
 	return "first: others of its line wait until it has ended"
@@ -79,7 +79,7 @@ func callsOf(v operate.View) string {
 		return ""
 	case v.UnknownCalls == 0:
 		return fmt.Sprintf("%d, of each it is known what became; the first at %s", v.Calls, whenGiven(v.Called))
-	case v.State == contract.StateInProgress:
+	case v.State == store.StateInProgress:
 		return fmt.Sprintf("%d, of %d it is not known what became, and one may be under way; the first at %s", v.Calls, v.UnknownCalls, whenGiven(v.Called))
 	}
 	return fmt.Sprintf("%d, of %d it is not known what became; the first at %s", v.Calls, v.UnknownCalls, whenGiven(v.Called))

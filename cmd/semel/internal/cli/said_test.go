@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 )
 
 func TestWhatTheLibrarySaysInTheWordsOfAPolicy(t *testing.T) {
@@ -33,7 +33,7 @@ func TestEveryReasonOfARowIsCompleted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{string(contract.ReasonReopened)}
+	want := []string{string(admin.ReasonReopened)}
 	ast.Inspect(file, func(n ast.Node) bool {
 		if word, ok := n.(*ast.BasicLit); ok && word.Kind == token.STRING {
 			text, err := strconv.Unquote(word.Value)

@@ -8,8 +8,8 @@ import (
 
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // seeding are the flags of migrate seed.
@@ -76,7 +76,7 @@ func (c *common) seed(ctx context.Context, f seeding) error {
 	}
 	defer c.close(a)
 	what := fmt.Sprintf("consumer %s, ids of %s", consumer.Name, f.from)
-	if err := a.RecordOf(ctx, consumer, contract.Act{Verb: "seed", Who: f.who, Why: because(what, f.why)}); err != nil {
+	if err := a.RecordOf(ctx, consumer, store.Act{Verb: "seed", Who: f.who, Why: because(what, f.why)}); err != nil {
 		return failed(err)
 	}
 	sum, err := a.Stores[0].Seed(ctx, sqlstore.Seed{

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 	"github.com/spf13/cobra"
 )
 
@@ -27,10 +27,10 @@ func parkedSummary(c *common) *cobra.Command {
 		},
 	}
 	l.add(c, cmd, groupsShown, "groups")
-	return c.withConfig(f.add(c, cmd, contract.StateParked, contract.StateDeadLettered))
+	return c.withConfig(f.add(c, cmd, store.StateParked, store.StateDeadLettered))
 }
 
-func (c *common) summarize(ctx context.Context, a *assembly.Assembly, f contract.RowFilter, l *listing) error {
+func (c *common) summarize(ctx context.Context, a *assembly.Assembly, f store.RowFilter, l *listing) error {
 	rows, err := c.summarizeBy(ctx, a, f, l, "row", operate.Box.Groups)
 	if err == nil && rows == 0 && !c.json {
 		return c.pointAtReasons(ctx, a, f)
@@ -40,8 +40,8 @@ func (c *common) summarize(ctx context.Context, a *assembly.Assembly, f contract
 
 // summarizeBy prints how many rows there are by group, each called so, and returns how many in
 // all.
-func (c *common) summarizeBy(ctx context.Context, a *assembly.Assembly, f contract.RowFilter, l *listing, what string,
-	by func(operate.Box, context.Context, contract.RowFilter) ([]operate.Group, error)) (rows int, err error) {
+func (c *common) summarizeBy(ctx context.Context, a *assembly.Assembly, f store.RowFilter, l *listing, what string,
+	by func(operate.Box, context.Context, store.RowFilter) ([]operate.Group, error)) (rows int, err error) {
 	if f.Consumer, err = c.inActive(ctx, a, f.Consumer); err != nil {
 		return 0, err
 	}

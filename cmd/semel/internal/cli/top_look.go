@@ -18,16 +18,17 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/metrics"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // topStore is what is asked of a store. Each question is bounded.
 type topStore interface {
-	contract.Controls
+	admin.Controls
 	Name() string
 	Consumers(ctx context.Context) ([]string, error)
-	SampleRows(ctx context.Context, state contract.RowState) (sqlstore.Sampled, error)
+	SampleRows(ctx context.Context, state store.RowState) (sqlstore.Sampled, error)
 	Unfit(ctx context.Context, err error) error
 }
 
@@ -123,8 +124,8 @@ func (w *watching) read(ctx context.Context, l *topLook, s topStore) error {
 	if err != nil {
 		return err
 	}
-	rows := map[contract.RowState]sqlstore.Sampled{}
-	for _, state := range append(waiting(), contract.StateParked, contract.StateDeadLettered) {
+	rows := map[store.RowState]sqlstore.Sampled{}
+	for _, state := range append(waiting(), store.StateParked, store.StateDeadLettered) {
 		if rows[state], err = s.SampleRows(ctx, state); err != nil {
 			return err
 		}
@@ -145,7 +146,7 @@ func (w *watching) read(ctx context.Context, l *topLook, s topStore) error {
 		}
 		for state, sampled := range rows {
 			of := sampled.Consumers[name]
-			if state == contract.StateParked || state == contract.StateDeadLettered {
+			if state == store.StateParked || state == store.StateDeadLettered {
 				v.Aside, v.MoreAside = v.Aside+of.Rows, v.MoreAside || sampled.AtLeast
 				continue
 			}

@@ -17,16 +17,17 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/metrics"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // shelf is a store for top.
 type shelf struct {
-	contract.Controls
+	admin.Controls
 	names []string
-	rows  map[contract.RowState]map[string]sqlstore.SampledRows
-	wants map[string]contract.Control
+	rows  map[store.RowState]map[string]sqlstore.SampledRows
+	wants map[string]admin.Control
 	err   error
 	unfit error
 	hangs bool // until nobody asks any more
@@ -42,11 +43,11 @@ func (s *shelf) Consumers(ctx context.Context) ([]string, error) {
 	}
 	return s.names, s.err
 }
-func (s *shelf) Control(_ context.Context, name string) (contract.Control, error) {
+func (s *shelf) Control(_ context.Context, name string) (admin.Control, error) {
 	return s.wants[name], s.err
 }
-func (s *shelf) SampleRows(_ context.Context, state contract.RowState) (sqlstore.Sampled, error) {
-	return sqlstore.Sampled{Consumers: s.rows[state], AtLeast: state == contract.StateParked}, s.err
+func (s *shelf) SampleRows(_ context.Context, state store.RowState) (sqlstore.Sampled, error) {
+	return sqlstore.Sampled{Consumers: s.rows[state], AtLeast: state == store.StateParked}, s.err
 }
 
 // topPolicy has the consumer history, and a run that can be asked.
@@ -85,12 +86,12 @@ func watch(t *testing.T, s *shelf, applied *int) (*watching, *bytes.Buffer) {
 func fullShelf() *shelf {
 	return &shelf{
 		names: []string{"history", "a consumer with a very long name that somebody gave it"},
-		rows: map[contract.RowState]map[string]sqlstore.SampledRows{
-			contract.StateReceived: {"history": {Rows: 12, Oldest: 90 * time.Second}},
-			contract.StateBlocked:  {"history": {Rows: 3, Oldest: 10 * time.Minute}},
-			contract.StateParked:   {"history": {Rows: 7}},
+		rows: map[store.RowState]map[string]sqlstore.SampledRows{
+			store.StateReceived: {"history": {Rows: 12, Oldest: 90 * time.Second}},
+			store.StateBlocked:  {"history": {Rows: 3, Oldest: 10 * time.Minute}},
+			store.StateParked:   {"history": {Rows: 7}},
 		},
-		wants: map[string]contract.Control{"a consumer with a very long name that somebody gave it": {Paused: true, Pause: contract.Order{By: "anna", Why: "bank \x1b[2Jclosed"}}},
+		wants: map[string]admin.Control{"a consumer with a very long name that somebody gave it": {Paused: true, Pause: admin.Order{By: "anna", Why: "bank \x1b[2Jclosed"}}},
 	}
 }
 

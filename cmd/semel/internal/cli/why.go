@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/why"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/spf13/cobra"
 )
@@ -203,7 +203,7 @@ func (c *common) meansConsumer(name string) bool {
 		return true
 	}
 	public, number := generationOf(c.consumer)
-	of, kept := contract.GenerationOf(name)
+	of, kept := admin.GenerationOf(name)
 	return public == of && (number < 0 || number == kept)
 }
 
@@ -221,7 +221,7 @@ func (c *common) whereOf(a *assembly.Assembly, s *assembly.Store) []string {
 
 func sendsIn(p *policy.Policy) func(string) bool {
 	return func(name string) bool {
-		public, _ := contract.GenerationOf(name)
+		public, _ := admin.GenerationOf(name)
 		consumer := p.Consumer(public)
 		return consumer != nil && consumer.Sends()
 	}
@@ -239,7 +239,7 @@ func cannotKnow(ctx context.Context, p *policy.Policy, s *assembly.Store, name s
 	if !removed.IsZero() {
 		all = append(all, fmt.Sprintf("whether it was applied before %s: markers from before then may have been removed (retention)", moment(removed)))
 	}
-	public, _ := contract.GenerationOf(name)
+	public, _ := admin.GenerationOf(name)
 	consumer := p.Consumer(public)
 	switch {
 	case consumer == nil:

@@ -9,8 +9,8 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/why"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // whyView is what is known of a message, as people and scripts see it.
@@ -123,7 +123,7 @@ func newFound(f *why.Facts) foundView {
 	for _, m := range f.Markers {
 		v.Markers = append(v.Markers, markerView{m.Outcome.String(), m.At.UTC(), m.Generation, fingerprintOf(m.Fingerprint), m.Result})
 	}
-	all := map[int64]contract.StoredRow{}
+	all := map[int64]store.StoredRow{}
 	for _, r := range f.Rows() {
 		all[r.Number] = r
 		v.CausedBy = causeOf(v.CausedBy, f, &r)
@@ -166,7 +166,7 @@ func (v *foundView) addConsumer(f *why.Facts) {
 }
 
 // causeOf reads from the headers of a row what caused its message.
-func causeOf(known *causeView, f *why.Facts, r *contract.StoredRow) *causeView {
+func causeOf(known *causeView, f *why.Facts, r *store.StoredRow) *causeView {
 	if known != nil || r.Message == nil {
 		return known
 	}

@@ -26,7 +26,7 @@ func withSemel(ctx context.Context, db *sql.DB, broker *client) error {
 	}
 	running, err := consumer.New(store, handle, consumer.Config{
 		Name:     "payments",
-		Source:   source{broker},
+		Source:   brokerSource{broker},
 		Identity: identity.By("body:/id").From("body:/producer"),
 	}, faults.Plan{At: broker.atPoint})
 	if err != nil {

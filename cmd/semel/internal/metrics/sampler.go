@@ -6,8 +6,9 @@ import (
 	"sync"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // sampleEvery is how often a store is read.
@@ -16,19 +17,19 @@ const sampleEvery = 15 * time.Second
 // Store is what a Sampler reads. Each of its statements is bounded.
 type Store interface {
 	Name() string
-	SampleRows(ctx context.Context, state contract.RowState) (sqlstore.Sampled, error)
+	SampleRows(ctx context.Context, state store.RowState) (sqlstore.Sampled, error)
 	SampleReaping(ctx context.Context) (map[string]sqlstore.SampledReaping, error)
 	SampleReplays(ctx context.Context) (map[string]int64, error)
 	SampleTables(ctx context.Context) (map[string]sqlstore.SampledTable, error)
-	SampleOutcomes(ctx context.Context) (map[contract.Outcome]int64, error)
+	SampleOutcomes(ctx context.Context) (map[store.Outcome]int64, error)
 	// Connections tells of those of this process. It waits for nobody.
 	Connections() (used, idle, most int)
 }
 
 // sampledStates are those of rows that wait or are set aside. Rows that have ended are not
 // counted: they are many, and nobody has to do anything.
-var sampledStates = []contract.RowState{contract.StateReceived, contract.StateInProgress, contract.StateFailedRetryable,
-	contract.StateBlocked, contract.StateParked, contract.StateDeadLettered}
+var sampledStates = []store.RowState{store.StateReceived, store.StateInProgress, store.StateFailedRetryable,
+	store.StateBlocked, store.StateParked, store.StateDeadLettered}
 
 // Sampler reads a store every few seconds and keeps what it said, for any number of scrapes,
 // also when the store does not answer any more.
@@ -158,32 +159,32 @@ func (s *Sampler) tell(to *scrape) {
 	to.tell("semel_store_connections", float64(most), s.store.Name(), "most")
 }
 
-func (s *Sampler) tellRows(to *scrape, state contract.RowState, rows sqlstore.Sampled) {
-	store := s.store.Name()
-	to.tell("semel_store_rows_at_least", truth(rows.AtLeast), store, string(state))
+func (s *Sampler) tellRows(to *scrape, state store.RowState, rows sqlstore.Sampled) {
+	st := s.store.Name()
+	to.tell("semel_store_rows_at_least", truth(rows.AtLeast), st, string(state))
 	all := ofConsumers(to, rows.Consumers, func(a, b sqlstore.SampledRows) sqlstore.SampledRows {
 		return sqlstore.SampledRows{Rows: a.Rows + b.Rows, Oldest: max(a.Oldest, b.Oldest), Gap: max(a.Gap, b.Gap), Suppressed: a.Suppressed + b.Suppressed}
 	})
 	for consumer := range to.watch.of { // also one without rows: an alert looks for more than 0
 		r := all[consumer]
-		to.tell("semel_store_rows", float64(r.Rows), store, consumer, string(state))
-		to.tell("semel_store_oldest_seconds", r.Oldest.Seconds(), store, consumer, string(state))
-		if state == contract.StateParked {
-			to.tell("semel_store_suppressed_effects", float64(r.Suppressed), store, consumer)
+		to.tell("semel_store_rows", float64(r.Rows), st, consumer, string(state))
+		to.tell("semel_store_oldest_seconds", r.Oldest.Seconds(), st, consumer, string(state))
+		if state == store.StateParked {
+			to.tell("semel_store_suppressed_effects", float64(r.Suppressed), st, consumer)
 		}
-		if state == contract.StateBlocked {
-			to.tell("semel_store_gap_oldest_seconds", r.Gap.Seconds(), store, consumer)
+		if state == store.StateBlocked {
+			to.tell("semel_store_gap_oldest_seconds", r.Gap.Seconds(), st, consumer)
 		}
 	}
 }
 
 // tellOutcomes sends estimates of all markers, of none where there are no estimates. The
 // server's sample misses what is rare: that is 0.
-func (s *Sampler) tellOutcomes(to *scrape, all map[contract.Outcome]int64) {
+func (s *Sampler) tellOutcomes(to *scrape, all map[store.Outcome]int64) {
 	if len(all) == 0 {
 		return
 	}
-	for o := contract.Applied; o <= contract.Discarded; o++ {
+	for o := store.Applied; o <= store.Discarded; o++ {
 		to.tell("semel_store_estimated_markers", float64(all[o]), s.store.Name(), o.String())
 	}
 }
@@ -208,7 +209,7 @@ func ofConsumers[V any](to *scrape, all map[string]V, join func(a, b V) V) map[s
 	for name, v := range all {
 		public := name
 		if _, known := to.watch.of[name]; !known {
-			public, _ = contract.GenerationOf(name)
+			public, _ = admin.GenerationOf(name)
 		}
 		if _, known := to.watch.of[public]; !known {
 			continue

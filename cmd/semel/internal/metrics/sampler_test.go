@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // halves is a store of two generations, whose rows and whose reaping can fail each by itself.
@@ -19,8 +19,8 @@ type halves struct {
 	reaping                map[string]sqlstore.SampledReaping
 }
 
-func (h *halves) SampleRows(ctx context.Context, state contract.RowState) (sqlstore.Sampled, error) {
-	if state == contract.StateBlocked {
+func (h *halves) SampleRows(ctx context.Context, state store.RowState) (sqlstore.Sampled, error) {
+	if state == store.StateBlocked {
 		return h.rows, h.rowsFail
 	}
 	rows, err := h.shelf.SampleRows(ctx, state)

@@ -17,9 +17,9 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/measure"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // still is a consumer that does nothing.
@@ -55,7 +55,7 @@ type shelf struct {
 }
 
 func (s *shelf) Name() string { return "shop" }
-func (s *shelf) SampleRows(ctx context.Context, state contract.RowState) (sqlstore.Sampled, error) {
+func (s *shelf) SampleRows(ctx context.Context, state store.RowState) (sqlstore.Sampled, error) {
 	if s.waits != nil {
 		select {
 		case <-s.waits:
@@ -63,7 +63,7 @@ func (s *shelf) SampleRows(ctx context.Context, state contract.RowState) (sqlsto
 			return sqlstore.Sampled{}, ctx.Err()
 		}
 	}
-	if state != contract.StateParked {
+	if state != store.StateParked {
 		return sqlstore.Sampled{}, s.fault()
 	}
 	return s.rows, s.fault()
@@ -77,8 +77,8 @@ func (s *shelf) SampleReplays(context.Context) (map[string]int64, error) {
 func (s *shelf) SampleTables(context.Context) (map[string]sqlstore.SampledTable, error) {
 	return map[string]sqlstore.SampledTable{"markers": {Rows: 10_000_000}}, s.fault()
 }
-func (s *shelf) SampleOutcomes(context.Context) (map[contract.Outcome]int64, error) {
-	return map[contract.Outcome]int64{contract.Applied: 9_000_000, 99: 7}, s.fault()
+func (s *shelf) SampleOutcomes(context.Context) (map[store.Outcome]int64, error) {
+	return map[store.Outcome]int64{store.Applied: 9_000_000, 99: 7}, s.fault()
 }
 func (s *shelf) Connections() (used, idle, most int) { return 1, 2, 3 }
 

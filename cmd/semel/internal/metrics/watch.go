@@ -8,7 +8,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/measure"
 )
 
@@ -60,7 +60,7 @@ func (w *Watch) consumer(name string) *watched {
 	if of, known := w.of[name]; known {
 		return of
 	}
-	public, _ := contract.GenerationOf(name)
+	public, _ := admin.GenerationOf(name)
 	return w.of[public]
 }
 

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/audit"
 )
 
@@ -29,17 +29,17 @@ type AuditView struct {
 }
 
 // NewAuditView is an act of a store of this name.
-func NewAuditView(store string, a contract.AuditedAct) AuditView {
+func NewAuditView(store string, a admin.AuditedAct) AuditView {
 	return AuditView{Store: store, Sequence: a.Sequence, Number: a.Number, At: a.At.UTC(), Verb: a.Verb, Who: a.Who, Why: a.Why, Row: a.Row, Result: a.Result}
 }
 
 // AuditedActs yields all acts of a store by number. It ends after an error.
-func AuditedActs(ctx context.Context, s contract.Auditor) iter.Seq2[contract.AuditedAct, error] {
-	return func(yield func(contract.AuditedAct, error) bool) {
+func AuditedActs(ctx context.Context, s admin.Auditor) iter.Seq2[admin.AuditedAct, error] {
+	return func(yield func(admin.AuditedAct, error) bool) {
 		for after := int64(math.MinInt64); ; {
 			acts, err := s.AuditedActs(ctx, after, page)
 			if err != nil {
-				yield(contract.AuditedAct{}, err)
+				yield(admin.AuditedAct{}, err)
 				return
 			}
 			for _, a := range acts {
@@ -58,7 +58,7 @@ func AuditedActs(ctx context.Context, s contract.Auditor) iter.Seq2[contract.Aud
 // Chain calls each with the lines of a store's chain, in their order, and returns its end.
 // Lines that are sealed meanwhile are read, too: the end is that of what was read, but where
 // the store itself has another.
-func Chain(ctx context.Context, s contract.Auditor, each func(contract.AuditedSeal) error) (end contract.SealHead, err error) {
+func Chain(ctx context.Context, s admin.Auditor, each func(admin.AuditedSeal) error) (end admin.SealHead, err error) {
 	for after := int64(math.MinInt64); ; {
 		lines, err := s.Seals(ctx, after, page)
 		if err != nil {
@@ -121,9 +121,9 @@ func (o Verification) begin() *audit.Verifier {
 }
 
 // Verify verifies the chain of a store, and each of its lines against its act.
-func (o Verification) Verify(ctx context.Context, store string, s contract.Auditor) (Verified, error) {
+func (o Verification) Verify(ctx context.Context, store string, s admin.Auditor) (Verified, error) {
 	v := o.begin()
-	end, err := Chain(ctx, s, func(l contract.AuditedSeal) error {
+	end, err := Chain(ctx, s, func(l admin.AuditedSeal) error {
 		v.Add(audit.Line{Seal: l.Seal, Compared: true, Now: l.Now})
 		return nil
 	})
@@ -164,7 +164,7 @@ func verifiedOf(r audit.Report) Verified {
 // VerifyFile verifies an exported chain.
 func (o Verification) VerifyFile(name string, r io.Reader) (Verified, error) {
 	v := o.begin()
-	end, err := audit.Read(r, func(s contract.Seal) { v.Add(audit.Line{Seal: s}) })
+	end, err := audit.Read(r, func(s admin.Seal) { v.Add(audit.Line{Seal: s}) })
 	if err != nil {
 		return Verified{}, err
 	}
@@ -182,9 +182,9 @@ func (o Verification) VerifyFile(name string, r io.Reader) (Verified, error) {
 
 // SealAll seals what a store has to seal, and says how many acts. begin allows it to begin a chain
 // under the key.
-func SealAll(ctx context.Context, s contract.Auditor, key []byte, begin bool) (lines int, elsewhere bool, err error) {
+func SealAll(ctx context.Context, s admin.Auditor, key []byte, begin bool) (lines int, elsewhere bool, err error) {
 	for {
-		done, err := s.Seal(ctx, contract.Sealing{Key: key, Continue: !begin, Most: page, Whole: true})
+		done, err := s.Seal(ctx, admin.Sealing{Key: key, Continue: !begin, Most: page, Whole: true})
 		lines += done.Lines
 		if err != nil || done.Lines < page {
 			return lines, done.Elsewhere, err

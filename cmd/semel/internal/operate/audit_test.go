@@ -5,16 +5,16 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/audit"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 func TestActsThatStandInNoLine(t *testing.T) {
 	t.Run("G6_are_a_finding_once_they_are_a_day_old", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			s := memstore.New()
-			if err := s.Record(t.Context(), contract.Act{Verb: "discard", Who: "ana"}); err != nil {
+			if err := s.Record(t.Context(), store.Act{Verb: "discard", Who: "ana"}); err != nil {
 				t.Fatal(err)
 			}
 			for _, want := range []int64{0, 1} {

@@ -5,7 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
 // The acts on a consumer.
@@ -60,7 +61,7 @@ type Controlled struct {
 func (c Controlled) OK() bool { return c.Result != Failed }
 
 // ControlOf reads what is wanted of a consumer of a store.
-func ControlOf(ctx context.Context, store string, s contract.Controls, consumer string) (ControlView, error) {
+func ControlOf(ctx context.Context, store string, s admin.Controls, consumer string) (ControlView, error) {
 	c, err := s.Control(ctx, consumer)
 	if err != nil {
 		return ControlView{}, fmt.Errorf("store %s: %w", store, err)
@@ -71,8 +72,8 @@ func ControlOf(ctx context.Context, store string, s contract.Controls, consumer 
 }
 
 // orderOf is nil where nobody ordered anything.
-func orderOf(o contract.Order) *OrderView {
-	if o == (contract.Order{}) {
+func orderOf(o admin.Order) *OrderView {
+	if o == (admin.Order{}) {
 		return nil
 	}
 	return &OrderView{By: o.By, Why: o.Why, At: o.At.UTC()}
@@ -81,9 +82,9 @@ func orderOf(o contract.Order) *OrderView {
 // Carry carries out a wish for a consumer of a store. A pause that is there is ordered
 // anew, so that its reason is the last one; to let go on, or without a limit, what does
 // so already is nothing to do.
-func (w Wish) Carry(ctx context.Context, s contract.Controls, v ControlView) Controlled {
+func (w Wish) Carry(ctx context.Context, s admin.Controls, v ControlView) Controlled {
 	done := Controlled{ControlView: v, Result: Done}
-	act := contract.Act{Verb: string(w.Verb), Who: w.Who, Why: w.Why}
+	act := store.Act{Verb: string(w.Verb), Who: w.Who, Why: w.Why}
 	var err error
 	switch {
 	case w.Verb == Resume && !v.Paused, w.Verb == Limit && w.PerSecond == 0 && v.PerSecond == 0:

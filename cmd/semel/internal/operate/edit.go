@@ -11,7 +11,8 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/linediff"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
 // EditView is an edit of a row's payload as people and scripts see it.
@@ -41,17 +42,17 @@ func NewEdit(before, after []byte) EditView {
 
 // Editable returns a row with its payload, if that may be replaced: by nil, which fits every
 // row that may be edited.
-func (b Box) Editable(ctx context.Context, number int64) (contract.StoredRow, error) {
-	rows, err := b.Inbox.Rows(ctx, contract.RowFilter{Numbers: []int64{number}, Bodies: true, Limit: 1})
+func (b Box) Editable(ctx context.Context, number int64) (store.StoredRow, error) {
+	rows, err := b.Inbox.Rows(ctx, store.RowFilter{Numbers: []int64{number}, Bodies: true, Limit: 1})
 	if err != nil {
-		return contract.StoredRow{}, fmt.Errorf("store %s: row %d: %w", b.Store, number, err)
+		return store.StoredRow{}, fmt.Errorf("store %s: row %d: %w", b.Store, number, err)
 	}
 	if len(rows) == 0 {
-		return contract.StoredRow{}, fmt.Errorf("store %s has no row %d; ls shows what there is", b.Store, number)
+		return store.StoredRow{}, fmt.Errorf("store %s has no row %d; ls shows what there is", b.Store, number)
 	}
 	r := rows[0]
-	e := contract.Edited{State: r.State, Surrogate: r.Surrogate, UnknownOutcome: r.UnknownOutcome(), BodyRemoved: r.BodyRemoved, Stepped: len(r.Steps) > 0}
-	if err := contract.MayEdit(number, e, nil); err != nil {
+	e := admin.Edited{State: r.State, Surrogate: r.Surrogate, UnknownOutcome: r.UnknownOutcome(), BodyRemoved: r.BodyRemoved, Stepped: len(r.Steps) > 0}
+	if err := admin.MayEdit(number, e, nil); err != nil {
 		return r, err
 	}
 	if r.Message == nil {
@@ -61,7 +62,7 @@ func (b Box) Editable(ctx context.Context, number int64) (contract.StoredRow, er
 	switch {
 	case err != nil:
 		return r, fmt.Errorf("store %s: row %d: what became of its identity: %w", b.Store, number, err)
-	case found && (first.Outcome == contract.Applied || first.Outcome == contract.Waiting):
+	case found && (first.Outcome == store.Applied || first.Outcome == store.Waiting):
 		return r, fmt.Errorf("row %d: %w", number, semel.ErrConflict)
 	}
 	return r, nil
@@ -84,10 +85,10 @@ func (e Editing) at(p ReplayPoint) {
 
 // Edit gives a row another payload, if it still has the one that was seen. A copy of the
 // message that is counted on the row meanwhile stands in nobody's way.
-func (b Box) Edit(ctx context.Context, seen contract.StoredRow, e Editing) error {
+func (b Box) Edit(ctx context.Context, seen store.StoredRow, e Editing) error {
 	e.at(BeforeEdit)
 	defer e.at(AfterEdit)
-	act := contract.Act{Verb: string(Edit), Who: e.Who, Why: e.Why, Row: seen.Number}
+	act := store.Act{Verb: string(Edit), Who: e.Who, Why: e.Why, Row: seen.Number}
 	for tries := 0; ; tries++ {
 		err := b.Editor.Edit(ctx, seen.Number, seen.Revision, e.Body, act)
 		if !errors.Is(err, semel.ErrChanged) || tries == changes {
@@ -105,7 +106,7 @@ func (b Box) Edit(ctx context.Context, seen contract.StoredRow, e Editing) error
 }
 
 // edits are those of a row; payload asks for what they changed.
-func (b Box) edits(ctx context.Context, r contract.StoredRow, payload bool) ([]EditView, error) {
+func (b Box) edits(ctx context.Context, r store.StoredRow, payload bool) ([]EditView, error) {
 	if b.Editor == nil {
 		return nil, nil
 	}

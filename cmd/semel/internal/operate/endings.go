@@ -9,7 +9,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
 // Endings says what became of rows that were retried: Done, Discarded, Failed with the
@@ -20,7 +21,7 @@ func (b Box) Endings(ctx context.Context, retried []Result) ([]Result, error) {
 		if all[i].Result != Due && all[i].Result != Waits {
 			continue
 		}
-		rows, err := b.Inbox.Rows(ctx, contract.RowFilter{Numbers: []int64{all[i].Number}, Limit: 1})
+		rows, err := b.Inbox.Rows(ctx, store.RowFilter{Numbers: []int64{all[i].Number}, Limit: 1})
 		if err != nil {
 			return nil, fmt.Errorf("store %s: row %d: %w", b.Store, all[i].Number, err)
 		}
@@ -32,17 +33,17 @@ func (b Box) Endings(ctx context.Context, retried []Result) ([]Result, error) {
 }
 
 // ending is what a row says of its retry.
-func ending(r contract.StoredRow) (result, why string) {
+func ending(r store.StoredRow) (result, why string) {
 	switch r.State {
-	case contract.StateCompleted:
+	case store.StateCompleted:
 		return Done, ""
-	case contract.StateDiscarded:
+	case store.StateDiscarded:
 		return Discarded, cmp.Or(r.LastError, "it was closed meanwhile, without an effect")
-	case contract.StateReceived, contract.StateInProgress:
+	case store.StateReceived, store.StateInProgress:
 		return Due, ""
-	case contract.StateBlocked:
+	case store.StateBlocked:
 		return Waits, "for an earlier version of its stream; semel gaps shows which"
-	case contract.StateFailedRetryable:
+	case store.StateFailedRetryable:
 		if wait := r.DueAt.Sub(r.ChangedAt); wait > 0 {
 			return Waits, fmt.Sprintf("for %v after attempt %d: %s", wait.Round(time.Second), r.Attempts, r.LastError)
 		}
@@ -57,12 +58,12 @@ func (r Result) after(err error, none string) Result {
 		r.Result = none
 		return r
 	}
-	if errors.Is(err, contract.ErrDueAlready) { // which is what was asked for
+	if errors.Is(err, admin.ErrDueAlready) { // which is what was asked for
 		r.Result, r.Error = Due, "it was before, and nothing is recorded"
 		return r
 	}
 	r.Result, r.Error = resultOf(err), plain(err)
-	if errors.Is(err, semel.ErrConflict) && !errors.Is(err, contract.ErrOpen) {
+	if errors.Is(err, semel.ErrConflict) && !errors.Is(err, admin.ErrOpen) {
 		then := "discard this row"
 		if r.closed {
 			then = "leave this row discarded"

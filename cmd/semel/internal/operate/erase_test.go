@@ -7,8 +7,9 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // filled is a store with messages that were set aside, those of even numbers discarded.
@@ -20,23 +21,23 @@ func filled(t *testing.T, n int, options ...memstore.Option) *memstore.Store {
 		t.Fatal(err)
 	}
 	for i := range n {
-		m := contract.Mark{Scope: scope, ID: fmt.Append(nil, "m", i), As: contract.Parked}
-		b, _, err := s.Begin(t.Context(), contract.TxOptions{}, []contract.Mark{m})
+		m := store.Mark{Scope: scope, ID: fmt.Append(nil, "m", i), As: store.Parked}
+		b, _, err := s.Begin(t.Context(), store.TxOptions{}, []store.Mark{m})
 		if err != nil {
 			t.Fatal(err)
 		}
-		row := contract.Row{State: contract.StateParked, Reason: semel.ReasonPermanent, Message: &semel.Message{Body: []byte("Ana")}}
+		row := store.Row{State: store.StateParked, Reason: semel.ReasonPermanent, Message: &semel.Message{Body: []byte("Ana")}}
 		if i%2 == 0 {
-			row.State = contract.StateDiscarded
+			row.State = store.StateDiscarded
 		}
-		b.Commit(t.Context(), contract.Ending{Rows: []contract.Row{row}})
+		b.Commit(t.Context(), store.Ending{Rows: []store.Row{row}})
 	}
 	return s
 }
 
 func bodies(t *testing.T, s *memstore.Store) (n int) {
 	t.Helper()
-	rows, err := s.Rows(t.Context(), contract.RowFilter{Bodies: true, Limit: 100_000})
+	rows, err := s.Rows(t.Context(), store.RowFilter{Bodies: true, Limit: 100_000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,7 +58,7 @@ func TestAnErasureGoesThroughAll(t *testing.T) {
 		s := filled(t, 1001)
 		told := 0
 		r, err := boxed(s).Erase(t.Context(), s, Erasure{Who: "ana", Why: "x", Shown: 7, Progress: func(ErasureReport) { told++ }})
-		if err != nil || r.Identities != 501 || r.Inbox != 501 || r.Left != 500 || len(r.List) != 7 || r.List[0].Why != contract.ErasureUnfinished || told < 5 || bodies(t, s) != 500 {
+		if err != nil || r.Identities != 501 || r.Inbox != 501 || r.Left != 500 || len(r.List) != 7 || r.List[0].Why != admin.ErasureUnfinished || told < 5 || bodies(t, s) != 500 {
 			t.Errorf("%+v, %v", r, err)
 		}
 	})
@@ -81,7 +82,7 @@ func TestAnErasureGoesThroughAll(t *testing.T) {
 		for i := range 2000 {
 			ids = append(ids, fmt.Sprint("m", i), "nobody's")
 		}
-		r, err := boxed(s).Erase(t.Context(), s, Erasure{Filter: contract.ErasureFilter{IDs: ids}, Who: "ana", Why: "x"})
+		r, err := boxed(s).Erase(t.Context(), s, Erasure{Filter: admin.ErasureFilter{IDs: ids}, Who: "ana", Why: "x"})
 		if err != nil || r.Identities != 1000 || r.Left != 1000 {
 			t.Errorf("%d erased, %d left, %v", r.Identities, r.Left, err)
 		}
@@ -114,7 +115,7 @@ func TestNobodyHasWhatWasErasedWorkedOn(t *testing.T) {
 	}
 	for _, verb := range []Verb{Retry, Send, Discard, Release, Resolve, Suppress, Pass} {
 		t.Run("P4_no_"+string(verb), func(t *testing.T) {
-			for r, err := range boxed(s).Carry(t.Context(), Order{Verb: verb, Who: "ana", Why: "x", Outcome: contract.ResolvedDone}) {
+			for r, err := range boxed(s).Carry(t.Context(), Order{Verb: verb, Who: "ana", Why: "x", Outcome: admin.ResolvedDone}) {
 				if err != nil || r.Result != Refused || r.Error == "" || r.Reason != semel.ReasonErased {
 					t.Errorf("%+v, %v", r, err)
 				}
@@ -124,9 +125,9 @@ func TestNobodyHasWhatWasErasedWorkedOn(t *testing.T) {
 }
 
 // kept is a store whose rows somebody keeps locks on.
-type kept struct{ contract.Inbox }
+type kept struct{ store.Inbox }
 
-func (kept) Discard(context.Context, int64, int64, contract.Act) error {
+func (kept) Discard(context.Context, int64, int64, store.Act) error {
 	return errors.New("canceling statement due to lock timeout")
 }
 
@@ -136,7 +137,7 @@ func TestWhatCannotBeDiscardedIsToldAsThat(t *testing.T) {
 		b := boxed(s)
 		b.Inbox = kept{s}
 		r, err := b.Erase(t.Context(), s, Erasure{Who: "ana", Why: "x", Discard: true})
-		if err != nil || r.Left != 1 || len(r.List) != 1 || r.List[0].Why != contract.ErasureBusy || r.List[0].Error == "" {
+		if err != nil || r.Left != 1 || len(r.List) != 1 || r.List[0].Why != admin.ErasureBusy || r.List[0].Error == "" {
 			t.Errorf("%+v, %v", r, err)
 		}
 	})

@@ -8,12 +8,12 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // Failures counts the rows that the filter chooses by failure group and state, the most first.
 // A failure group are those of one consumer and reason whose last errors are of one class.
-func (b Box) Failures(ctx context.Context, f contract.RowFilter) ([]Group, error) {
+func (b Box) Failures(ctx context.Context, f store.RowFilter) ([]Group, error) {
 	all, err := b.groups(ctx, f, ErrorClass)
 	for i, g := range all {
 		if g.Error != furtherErrors {
@@ -24,7 +24,7 @@ func (b Box) Failures(ctx context.Context, f contract.RowFilter) ([]Group, error
 }
 
 // Failure is the name of the failure group of a row.
-func Failure(r contract.StoredRow) string {
+func Failure(r store.StoredRow) string {
 	return failureID(r.Key.Consumer, r.Reason, ErrorClass(r.LastError))
 }
 

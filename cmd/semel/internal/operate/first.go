@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // FirstView is what is known of the content that came first under the identity
@@ -24,16 +24,16 @@ type FirstView struct {
 }
 
 // outcomes names what became of a message, as the summary does.
-var outcomes = map[contract.Outcome]string{
-	contract.Applied: "applied", contract.Waiting: "waiting", contract.Parked: "parked", contract.DeadLettered: "dead-lettered", contract.Discarded: "discarded",
+var outcomes = map[store.Outcome]string{
+	store.Applied: "applied", store.Waiting: "waiting", store.Parked: "parked", store.DeadLettered: "dead-lettered", store.Discarded: "discarded",
 }
 
 // firstContent looks up what the rows of a conflict are in conflict with; nil if
 // that is not known. The marker tells unless it belongs to a conflict that was let run.
 func (b Box) firstContent(ctx context.Context, key semel.Key) (*FirstView, error) {
-	var first *contract.StoredRow
-	var all []contract.StoredRow
-	for row, err := range b.Rows(ctx, contract.RowFilter{Consumer: key.Consumer, ID: key.ID}) {
+	var first *store.StoredRow
+	var all []store.StoredRow
+	for row, err := range b.Rows(ctx, store.RowFilter{Consumer: key.Consumer, ID: key.ID}) {
 		if err != nil {
 			return nil, err
 		}

@@ -10,7 +10,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
 // StreamFilter chooses streams. Zero fields choose all.
@@ -32,7 +33,7 @@ const mostStreams = 1_000_000
 const base64Prefix = "base64:"
 
 // StreamsOf returns the streams that the filter chooses.
-func (b Box) StreamsOf(ctx context.Context, f StreamFilter) ([]contract.StoredStream, error) {
+func (b Box) StreamsOf(ctx context.Context, f StreamFilter) ([]admin.StoredStream, error) {
 	found, err := b.streamsNamed(ctx, f, f.Stream)
 	if name := typed(f.Stream); err == nil && len(found) == 0 && name != "" {
 		return b.streamsNamed(ctx, f, name)
@@ -56,15 +57,15 @@ func typed(name string) string {
 	return plain
 }
 
-func (b Box) streamsNamed(ctx context.Context, f StreamFilter, name string) ([]contract.StoredStream, error) {
+func (b Box) streamsNamed(ctx context.Context, f StreamFilter, name string) ([]admin.StoredStream, error) {
 	if b.Streams == nil {
 		return nil, fmt.Errorf("store %s keeps no streams, so that no message in it waits for an earlier version: %w", b.Store, semel.ErrUnsupported)
 	}
-	all, err := b.Streams.Streams(ctx, contract.StreamFilter{Consumer: f.Consumer, Stream: name, Gaps: f.Gaps, Limit: mostStreams})
+	all, err := b.Streams.Streams(ctx, admin.StreamFilter{Consumer: f.Consumer, Stream: name, Gaps: f.Gaps, Limit: mostStreams})
 	if err != nil {
 		return nil, fmt.Errorf("store %s: %w", b.Store, err)
 	}
-	return slices.DeleteFunc(all, func(s contract.StoredStream) bool { return f.Source != nil && s.Source != *f.Source }), nil
+	return slices.DeleteFunc(all, func(s admin.StoredStream) bool { return f.Source != nil && s.Source != *f.Source }), nil
 }
 
 // StreamView is a stream as people and scripts see it.
@@ -84,7 +85,7 @@ type StreamView struct {
 }
 
 // NewStreamView shows a stream.
-func NewStreamView(store string, s contract.StoredStream) StreamView {
+func NewStreamView(store string, s admin.StoredStream) StreamView {
 	v := StreamView{Store: store, Consumer: s.Consumer, Source: s.Source, Last: s.Last, First: s.First, Blocked: s.Blocked, Oldest: given(s.Oldest)}
 	v.Stream, v.StreamBase64 = text(s.Name)
 	return v
@@ -118,13 +119,13 @@ type Span struct {
 }
 
 // open are the states of rows that are not done.
-func open() []contract.RowState {
-	return []contract.RowState{contract.StateReceived, contract.StateInProgress, contract.StateFailedRetryable, contract.StateBlocked,
-		contract.StateParked, contract.StateDeadLettered}
+func open() []store.RowState {
+	return []store.RowState{store.StateReceived, store.StateInProgress, store.StateFailedRetryable, store.StateBlocked,
+		store.StateParked, store.StateDeadLettered}
 }
 
 // Stream returns a stream with its first rows; a limit of 0 is none.
-func (b Box) Stream(ctx context.Context, s contract.StoredStream, limit int) (StreamDetail, error) {
+func (b Box) Stream(ctx context.Context, s admin.StoredStream, limit int) (StreamDetail, error) {
 	detail := StreamDetail{StreamView: NewStreamView(b.Store, s), Missing: []Span{}, Rows: []View{}}
 	f := rowsOf(s, 0, 0)
 	if limit > 0 {
@@ -146,8 +147,8 @@ func (b Box) Stream(ctx context.Context, s contract.StoredStream, limit int) (St
 
 // rowsOf chooses the rows of a stream that are not done and hold versions between two;
 // 0 bounds nothing.
-func rowsOf(s contract.StoredStream, from, to int64) contract.RowFilter {
-	return contract.RowFilter{Consumer: s.Consumer, States: open(), Stream: &contract.StreamRows{Source: s.Source, Name: s.Name, From: max(from, 1), To: to}}
+func rowsOf(s admin.StoredStream, from, to int64) store.RowFilter {
+	return store.RowFilter{Consumer: s.Consumer, States: open(), Stream: &store.StreamRows{Source: s.Source, Name: s.Name, From: max(from, 1), To: to}}
 }
 
 const (
@@ -158,7 +159,7 @@ const (
 )
 
 // missing are the first versions before the first that waits of which there is no row.
-func (b Box) missing(ctx context.Context, s contract.StoredStream) ([]Span, error) {
+func (b Box) missing(ctx context.Context, s admin.StoredStream) ([]Span, error) {
 	spans, next, read := []Span{}, s.Last+1, 0
 	if s.Blocked == 0 || next >= s.First {
 		return spans, nil

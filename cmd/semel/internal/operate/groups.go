@@ -8,19 +8,19 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // Group are rows that were set aside for one reason with one error.
 type Group struct {
 	// ID is what a failure group is named by; empty of other groups.
-	ID       string            `json:"group,omitempty"`
-	Store    string            `json:"store"`
-	Consumer string            `json:"consumer"`
-	State    contract.RowState `json:"state"`
-	Reason   semel.Reason      `json:"reason"`
-	Error    string            `json:"last_error"`
-	Count    int               `json:"count"`
+	ID       string         `json:"group,omitempty"`
+	Store    string         `json:"store"`
+	Consumer string         `json:"consumer"`
+	State    store.RowState `json:"state"`
+	Reason   semel.Reason   `json:"reason"`
+	Error    string         `json:"last_error"`
+	Count    int            `json:"count"`
 	// First and Last are when the oldest and the newest of them were received.
 	First time.Time `json:"first_received_at"`
 	Last  time.Time `json:"last_received_at"`
@@ -34,15 +34,15 @@ const furtherErrors = "(further errors)"
 
 // Groups counts the rows that the filter chooses by consumer, state, reason and
 // last error, the most first.
-func (b Box) Groups(ctx context.Context, f contract.RowFilter) ([]Group, error) {
+func (b Box) Groups(ctx context.Context, f store.RowFilter) ([]Group, error) {
 	return b.groups(ctx, f, func(text string) string { return text })
 }
 
 // groups counts rows by what class makes of their last errors.
-func (b Box) groups(ctx context.Context, f contract.RowFilter, class func(string) string) ([]Group, error) {
+func (b Box) groups(ctx context.Context, f store.RowFilter, class func(string) string) ([]Group, error) {
 	type key struct {
 		consumer string
-		state    contract.RowState
+		state    store.RowState
 		reason   semel.Reason
 		err      string
 	}

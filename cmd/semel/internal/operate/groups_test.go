@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 func TestGroupsAreCountedOverManyPagesTheMostFirst(t *testing.T) {
@@ -14,7 +14,7 @@ func TestGroupsAreCountedOverManyPagesTheMostFirst(t *testing.T) {
 	for i := range f.rows {
 		f.rows[i].Reason, f.rows[i].LastError = semel.ReasonPermanent, fmt.Sprint("error ", min(i/page, 1))
 	}
-	groups, err := (Box{Store: "shop", Inbox: f}).Groups(context.Background(), contract.RowFilter{})
+	groups, err := (Box{Store: "shop", Inbox: f}).Groups(context.Background(), store.RowFilter{})
 	if err != nil || len(groups) != 2 || groups[0].Count != 2*page+7 || groups[0].Error != "error 1" || groups[1].Count != page || groups[1].Consumer != "billing" {
 		t.Errorf("%v, %+v", err, groups)
 	}
@@ -25,7 +25,7 @@ func TestErrorsThatAreAllDifferentDoNotFillTheMemory(t *testing.T) {
 	for i := range f.rows {
 		f.rows[i].LastError = fmt.Sprint("error ", i)
 	}
-	groups, err := (Box{Inbox: f}).Groups(context.Background(), contract.RowFilter{})
+	groups, err := (Box{Inbox: f}).Groups(context.Background(), store.RowFilter{})
 	if err != nil || len(groups) != mostGroups+1 || groups[0].Error != furtherErrors || groups[0].Count != 500 {
 		t.Errorf("%v, %d groups, the first %+v", err, len(groups), groups[0])
 	}

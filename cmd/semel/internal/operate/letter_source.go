@@ -6,44 +6,44 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 )
 
 // letterSource delivers letters, once each, and ends.
 type letterSource struct {
-	all []contract.Delivery
+	all []source.Delivery
 	// rate is how many it delivers in a second at most; 0: no limit.
 	rate float64
 	// ended is told, by one goroutine at a time, how the delivery ended whose Handle is given.
-	ended func(handle int, s contract.Settlement)
+	ended func(handle int, s source.Settlement)
 
-	lane contract.Lane
+	lane source.Lane
 	next int
 	last time.Time
 	mu   sync.Mutex // Settle is told to ended one by one
 }
 
-// Bounded implements contract.EndOfSource.
+// Bounded implements source.EndOfSource.
 func (s *letterSource) Bounded() bool { return true }
 
-// AtEnd implements contract.EndOfSource.
+// AtEnd implements source.EndOfSource.
 func (s *letterSource) AtEnd() bool { return s.next == len(s.all) }
 
-// Idle implements contract.IdleReporter.
+// Idle implements source.IdleReporter.
 func (s *letterSource) Idle(context.Context) (bool, []semel.Unfinished, error) {
 	return s.AtEnd(), nil, nil
 }
 
-// Lanes implements contract.Source.
-func (s *letterSource) Lanes(o contract.LaneObserver) {
-	s.lane = contract.Lane{ID: "dead letters", Epoch: 1}
+// Lanes implements source.Source.
+func (s *letterSource) Lanes(o source.LaneObserver) {
+	s.lane = source.Lane{ID: "dead letters", Epoch: 1}
 	o.Given(s.lane)
 }
 
-// Fetch implements contract.Source.
-func (s *letterSource) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+// Fetch implements source.Source.
+func (s *letterSource) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	if s.AtEnd() {
-		return nil, contract.ErrEnd
+		return nil, source.ErrEnd
 	}
 	n := max(1, most.Messages)
 	if s.rate > 0 {
@@ -52,7 +52,7 @@ func (s *letterSource) Fetch(ctx context.Context, most contract.Bound) ([]contra
 		}
 		n, s.last = 1, time.Now()
 	}
-	var got []contract.Delivery
+	var got []source.Delivery
 	var bytes int64
 	for len(got) < n && s.next < len(s.all) && (len(got) == 0 || most.Bytes <= 0 || bytes < most.Bytes) {
 		d := s.all[s.next]
@@ -64,8 +64,8 @@ func (s *letterSource) Fetch(ctx context.Context, most contract.Bound) ([]contra
 	return got, nil
 }
 
-// Settle implements contract.Source.
-func (s *letterSource) Settle(_ context.Context, all []contract.Settlement) ([]int, error) {
+// Settle implements source.Source.
+func (s *letterSource) Settle(_ context.Context, all []source.Settlement) ([]int, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, one := range all {
@@ -76,8 +76,8 @@ func (s *letterSource) Settle(_ context.Context, all []contract.Settlement) ([]i
 	return nil, nil
 }
 
-// Flow implements contract.Source: what is there is read whatever waits.
-func (s *letterSource) Flow(contract.Lane, bool) {}
+// Flow implements source.Source: what is there is read whatever waits.
+func (s *letterSource) Flow(source.Lane, bool) {}
 
-// Close implements contract.Source.
+// Close implements source.Source.
 func (s *letterSource) Close(context.Context) error { return nil }

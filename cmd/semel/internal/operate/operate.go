@@ -13,32 +13,33 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
 // Box is the inbox of one store.
 type Box struct {
 	// Store is its name in the policy.
 	Store string
-	contract.Inbox
+	store.Inbox
 	// Requeuer lets rows be worked on again, Resolver records what became of calls; each may
 	// be nil, and is asked for nothing else.
-	Requeuer contract.Requeuer
-	Resolver contract.Resolver
+	Requeuer admin.Requeuer
+	Resolver admin.Resolver
 	// IntentHolder keeps rows from being worked on; it may be nil, and is asked for Suppress
 	// alone.
-	IntentHolder contract.IntentHolder
+	IntentHolder admin.IntentHolder
 	// Editor gives rows other payloads; it may be nil, and is asked for nothing else.
-	Editor contract.Editor
+	Editor admin.Editor
 	// CallKey is the idempotency key that the other side gets with the call for a row; empty
 	// where nobody can tell. It may be nil.
-	CallKey func(contract.StoredRow) string
+	CallKey func(store.StoredRow) string
 	// Markers tells of a conflict's first content; it may be nil.
-	Markers contract.MarkerReader
+	Markers admin.MarkerReader
 	// Streams are the store's; nil if it keeps none.
-	Streams contract.Streams
+	Streams admin.Streams
 	// Lines lets followers pass a row; nil if the store keeps none.
-	Lines contract.Lines
+	Lines store.Lines
 }
 
 // page is how many rows are read at once.
@@ -46,15 +47,15 @@ const page = 500
 
 // Rows yields the rows that the filter chooses, by number, those of one stream by
 // version, in pages of at most its limit. It ends after an error.
-func (b Box) Rows(ctx context.Context, f contract.RowFilter) iter.Seq2[contract.StoredRow, error] {
+func (b Box) Rows(ctx context.Context, f store.RowFilter) iter.Seq2[store.StoredRow, error] {
 	if f.Limit <= 0 || f.Limit > page {
 		f.Limit = page
 	}
-	return func(yield func(contract.StoredRow, error) bool) {
+	return func(yield func(store.StoredRow, error) bool) {
 		for {
 			rows, err := b.Inbox.Rows(ctx, f)
 			if err != nil {
-				yield(contract.StoredRow{}, fmt.Errorf("store %s: %w", b.Store, err))
+				yield(store.StoredRow{}, fmt.Errorf("store %s: %w", b.Store, err))
 				return
 			}
 			for _, r := range rows {
@@ -78,7 +79,7 @@ const maxActs = 1000
 
 // Show returns one row with its history; payload asks for headers and body too.
 func (b Box) Show(ctx context.Context, number int64, payload bool) (Detail, error) {
-	rows, err := b.Inbox.Rows(ctx, contract.RowFilter{Numbers: []int64{number}, Bodies: payload, Limit: 1})
+	rows, err := b.Inbox.Rows(ctx, store.RowFilter{Numbers: []int64{number}, Bodies: payload, Limit: 1})
 	if err != nil {
 		return Detail{}, fmt.Errorf("store %s: row %d: %w", b.Store, number, err)
 	}
@@ -115,13 +116,13 @@ func (b Box) Show(ctx context.Context, number int64, payload bool) (Detail, erro
 // Order is what to do to the rows that a filter chooses.
 type Order struct {
 	Verb   Verb
-	Filter contract.RowFilter
+	Filter store.RowFilter
 	// Group, if not empty, is the failure group of which the rows are, beside the filter.
 	Group string
 	// Who and Why are recorded with every act.
 	Who, Why string
 	// Outcome, for Resolve, is what somebody found out.
-	Outcome contract.Resolution
+	Outcome admin.Resolution
 	// DryRun only says what would be done.
 	DryRun bool
 	// Worked says of the consumer of a row why nobody would work on it, and is nil where
@@ -196,7 +197,7 @@ func (b Box) Carry(ctx context.Context, o Order) iter.Seq2[Result, error] {
 // Chosen returns the numbers before the first act: an act may change what the
 // filter chooses, and the failure group, if one is named. Numbers that are asked for and not
 // there stay, to be reported.
-func (b Box) Chosen(ctx context.Context, f contract.RowFilter, group string) ([]int64, error) {
+func (b Box) Chosen(ctx context.Context, f store.RowFilter, group string) ([]int64, error) {
 	if len(f.Numbers) > 0 {
 		return slices.Compact(slices.Sorted(slices.Values(f.Numbers))), nil
 	}
@@ -215,7 +216,7 @@ func (b Box) Chosen(ctx context.Context, f contract.RowFilter, group string) ([]
 // one reads a row and acts on it.
 func (b Box) one(ctx context.Context, o Order, number int64) (Result, error) {
 	result := Result{Store: b.Store, Number: number, Result: Refused}
-	rows, err := b.Inbox.Rows(ctx, contract.RowFilter{Numbers: []int64{number}, Limit: 1})
+	rows, err := b.Inbox.Rows(ctx, store.RowFilter{Numbers: []int64{number}, Limit: 1})
 	if err != nil {
 		return result, fmt.Errorf("store %s: row %d: %w", b.Store, number, err)
 	}
@@ -224,7 +225,7 @@ func (b Box) one(ctx context.Context, o Order, number int64) (Result, error) {
 		return result, nil
 	}
 	row := rows[0]
-	result.Consumer, result.ID, result.Reason, result.closed = row.Key.Consumer, row.Key.ID, row.Reason, row.State == contract.StateDiscarded
+	result.Consumer, result.ID, result.Reason, result.closed = row.Key.Consumer, row.Key.ID, row.Reason, row.State == store.StateDiscarded
 	if err := o.allows(row); err != nil {
 		result.Error = plain(err)
 		return result, nil
@@ -240,8 +241,8 @@ func (b Box) one(ctx context.Context, o Order, number int64) (Result, error) {
 	}
 	taken, err := b.taken(ctx, o.Verb, row)
 	switch {
-	case (o.Verb == Retry || o.Verb == Send || o.Verb == Release) && row.State == contract.StateReceived && !row.DueAt.After(time.Now()): // the store decides, by its own clock
-		return result.after(o.dueAnyway(row, contract.ErrDueAlready), Would), nil
+	case (o.Verb == Retry || o.Verb == Send || o.Verb == Release) && row.State == store.StateReceived && !row.DueAt.After(time.Now()): // the store decides, by its own clock
+		return result.after(o.dueAnyway(row, admin.ErrDueAlready), Would), nil
 	case err != nil:
 		return result, fmt.Errorf("store %s: row %d: what became of its identity: %w", b.Store, number, err)
 	case taken:
@@ -253,27 +254,27 @@ func (b Box) one(ctx context.Context, o Order, number int64) (Result, error) {
 // taken reports whether a retry would meet its identity applied, or another of its
 // rows waiting, which a store refuses: that of a conflict is applied where the first
 // content took effect.
-func (b Box) taken(ctx context.Context, verb Verb, row contract.StoredRow) (bool, error) {
-	if verb != Retry && verb != Send && verb != Resolve && verb != Reopen || b.Markers == nil || row.State.Outcome() == contract.Waiting {
+func (b Box) taken(ctx context.Context, verb Verb, row store.StoredRow) (bool, error) {
+	if verb != Retry && verb != Send && verb != Resolve && verb != Reopen || b.Markers == nil || row.State.Outcome() == store.Waiting {
 		return false, nil
 	}
 	m, found, err := b.Markers.Marker(ctx, row.Key)
-	return found && (m.Outcome == contract.Applied || m.Outcome == contract.Waiting), err
+	return found && (m.Outcome == store.Applied || m.Outcome == store.Waiting), err
 }
 
 // allows says what of an order can be judged without the store.
-func (o Order) allows(row contract.StoredRow) error {
+func (o Order) allows(row store.StoredRow) error {
 	if row.Reason == semel.ReasonErased {
 		return fmt.Errorf("it was erased, and nothing is left of it that could be worked on; what the producer sends again under this identity is a copy: %w", semel.ErrState)
 	}
 	if o.Verb == Reopen {
-		return contract.MayReopen(row.Number, row.State, row.Reason, row.UnknownOutcome(), row.BodyRemoved)
+		return admin.MayReopen(row.Number, row.State, row.Reason, row.UnknownOutcome(), row.BodyRemoved)
 	}
 	if o.Verb == Pass {
-		if row.State == contract.StateBlocked {
+		if row.State == store.StateBlocked {
 			return fmt.Errorf("it waits itself; show names the row that is first, and skip lets all pass that: %w", semel.ErrState)
 		}
-		if row.Place == 0 && row.State == contract.StateReceived && row.DueAt.After(time.Now()) {
+		if row.Place == 0 && row.State == store.StateReceived && row.DueAt.After(time.Now()) {
 			return fmt.Errorf("no message waits behind it; semel inbox retry makes it due now: %w", semel.ErrState)
 		}
 		if row.Place == 0 {
@@ -285,22 +286,22 @@ func (o Order) allows(row contract.StoredRow) error {
 		if why := o.runsAnyway(row.State); why != "" {
 			return fmt.Errorf("it is %s: %s: %w", row.State, why, semel.ErrState)
 		}
-		if row.State == contract.StateBlocked && o.Verb == Retry && row.Place > 0 {
+		if row.State == store.StateBlocked && o.Verb == Retry && row.Place > 0 {
 			return fmt.Errorf("it waits behind another message of its key, or of its partition; show names that, and skip lets it pass: %w", semel.ErrState)
 		}
-		if row.State == contract.StateBlocked && o.Verb == Retry {
+		if row.State == store.StateBlocked && o.Verb == Retry {
 			return fmt.Errorf("it waits for an earlier version of stream %q, which frees it; semel gaps shows which is missing, and lets it go on without: %w", row.Stream, semel.ErrState)
 		}
 		return fmt.Errorf("it is %s: %w", row.State, semel.ErrState)
 	}
 	if o.Verb == Resolve {
-		return contract.MayResolve(row.Number, row.State, row.UnknownOutcome())
+		return admin.MayResolve(row.Number, row.State, row.UnknownOutcome())
 	}
-	if o.Verb == Retry && row.Reason == semel.ReasonSuppressed && row.State == contract.StateParked {
+	if o.Verb == Retry && row.Reason == semel.ReasonSuppressed && row.State == store.StateParked {
 		return fmt.Errorf("it was suppressed, and a retry of what failed does not send it; semel intents send does: %w", semel.ErrState)
 	}
 	if o.Verb == Retry || o.Verb == Send {
-		if err := contract.MayRequeue(row.Number, row.Reason, row.UnknownOutcome()); err != nil {
+		if err := admin.MayRequeue(row.Number, row.Reason, row.UnknownOutcome()); err != nil {
 			return err
 		}
 		if o.Worked != nil {
@@ -317,8 +318,8 @@ func (o Order) allows(row contract.StoredRow) error {
 
 // dueAnyway is the store's answer to an act, which for a received row that is due says that the
 // row needs none. One that a database dated ahead, whose clock was ahead, is due later.
-func (o Order) dueAnyway(row contract.StoredRow, err error) error {
-	if why := o.runsAnyway(row.State); why != "" && errors.Is(err, contract.ErrDueAlready) {
+func (o Order) dueAnyway(row store.StoredRow, err error) error {
+	if why := o.runsAnyway(row.State); why != "" && errors.Is(err, admin.ErrDueAlready) {
 		return fmt.Errorf("it is %s: %s: %w", row.State, why, semel.ErrState)
 	}
 	return err
@@ -326,13 +327,13 @@ func (o Order) dueAnyway(row contract.StoredRow, err error) error {
 
 // runsAnyway says why a row needs no act to be worked on, and what to do where it is not;
 // empty where it does.
-func (o Order) runsAnyway(state contract.RowState) string {
+func (o Order) runsAnyway(state store.RowState) string {
 	switch {
 	case o.Verb != Retry && o.Verb != Send && o.Verb != Release:
 		return ""
-	case state == contract.StateReceived:
+	case state == store.StateReceived:
 		return "it is due without this, and whoever runs the consumer works on it"
-	case state == contract.StateInProgress && o.Verb != Release:
+	case state == store.StateInProgress && o.Verb != Release:
 		return "who claimed it works on it; semel inbox release ends the claim of a process that stands still"
 	}
 	return ""
@@ -352,8 +353,8 @@ func neverRuns(reason semel.Reason) string {
 	return "without an identity it cannot take effect once; have it sent again with one, and discard this row"
 }
 
-func (b Box) act(ctx context.Context, o Order, row contract.StoredRow) error {
-	act := contract.Act{Verb: string(o.Verb), Who: o.Who, Why: o.Why, Row: row.Number}
+func (b Box) act(ctx context.Context, o Order, row store.StoredRow) error {
+	act := store.Act{Verb: string(o.Verb), Who: o.Who, Why: o.Why, Row: row.Number}
 	switch {
 	case o.Verb == Discard:
 		return b.Discard(ctx, row.Number, row.Revision, act)
@@ -367,7 +368,7 @@ func (b Box) act(ctx context.Context, o Order, row contract.StoredRow) error {
 		return fmt.Errorf("store %s keeps no messages that wait: %w", b.Store, semel.ErrUnsupported)
 	case o.Verb == Reopen:
 		return b.Requeuer.Reopen(ctx, row.Number, row.Revision, act)
-	case o.Verb.event(row.State) == contract.RowReleased:
+	case o.Verb.event(row.State) == store.RowReleased:
 		return b.Requeuer.Release(ctx, row.Number, row.Revision, act)
 	}
 	return b.Requeuer.Requeue(ctx, row.Number, row.Revision, act)

@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
 // fakeInbox is an inbox in memory.
 type fakeInbox struct {
-	rows []contract.StoredRow
-	acts []contract.Act
+	rows []store.StoredRow
+	acts []store.Act
 	// answers are those of Requeue, by number.
 	answers map[int64]error
 }
@@ -28,23 +29,23 @@ func onlyBilling(consumer string) error {
 	return fmt.Errorf("the policy has no consumer %q", consumer)
 }
 
-func (f *fakeInbox) Requeue(_ context.Context, number, _ int64, a contract.Act) error {
+func (f *fakeInbox) Requeue(_ context.Context, number, _ int64, a store.Act) error {
 	if f.answers[number] == nil {
 		f.acts = append(f.acts, a)
 	}
 	return f.answers[number]
 }
 
-func (f *fakeInbox) Reopen(ctx context.Context, number, revision int64, a contract.Act) error {
+func (f *fakeInbox) Reopen(ctx context.Context, number, revision int64, a store.Act) error {
 	return f.Requeue(ctx, number, revision, a)
 }
 
-func (f *fakeInbox) Release(ctx context.Context, number, revision int64, a contract.Act) error {
+func (f *fakeInbox) Release(ctx context.Context, number, revision int64, a store.Act) error {
 	return f.Requeue(ctx, number, revision, a)
 }
 
-func (f *fakeInbox) Rows(_ context.Context, filter contract.RowFilter) ([]contract.StoredRow, error) {
-	var found []contract.StoredRow
+func (f *fakeInbox) Rows(_ context.Context, filter store.RowFilter) ([]store.StoredRow, error) {
+	var found []store.StoredRow
 	for _, r := range f.rows {
 		chosen := r.Number > filter.After && (len(filter.Numbers) == 0 || slices.Contains(filter.Numbers, r.Number)) &&
 			(len(filter.States) == 0 || slices.Contains(filter.States, r.State))
@@ -55,31 +56,31 @@ func (f *fakeInbox) Rows(_ context.Context, filter contract.RowFilter) ([]contra
 	return found, nil
 }
 
-func (f *fakeInbox) Discard(_ context.Context, number, revision int64, a contract.Act) error {
+func (f *fakeInbox) Discard(_ context.Context, number, revision int64, a store.Act) error {
 	for i := range f.rows {
 		if r := &f.rows[i]; r.Number == number {
 			if r.Revision != revision {
 				return semel.ErrChanged
 			}
-			r.State, r.Revision = contract.StateDiscarded, revision+1
+			r.State, r.Revision = store.StateDiscarded, revision+1
 			f.acts = append(f.acts, a)
 		}
 	}
 	return nil
 }
 
-func (f *fakeInbox) Pending(context.Context, string) (contract.Pending, error) {
-	return contract.Pending{}, nil
+func (f *fakeInbox) Pending(context.Context, string) (store.Pending, error) {
+	return store.Pending{}, nil
 }
 
-func (f *fakeInbox) Acts(context.Context, int64, int) ([]contract.Act, error) { return f.acts, nil }
+func (f *fakeInbox) Acts(context.Context, int64, int) ([]store.Act, error) { return f.acts, nil }
 
 // parked makes n parked rows of the consumer billing.
 func parked(n int) *fakeInbox {
 	f := &fakeInbox{}
 	for i := range n {
 		key := semel.Key{Consumer: "billing", ID: fmt.Sprintf("p-%d", i+1)}
-		f.rows = append(f.rows, contract.StoredRow{Number: int64(i + 1), Revision: 1, Key: key, State: contract.StateParked})
+		f.rows = append(f.rows, store.StoredRow{Number: int64(i + 1), Revision: 1, Key: key, State: store.StateParked})
 	}
 	return f
 }
@@ -98,7 +99,7 @@ func carry(t *testing.T, f *fakeInbox, o Order) []string {
 
 func TestAnOrderIsCarriedOutRowByRowOverManyPages(t *testing.T) {
 	f := parked(3*page + 1)
-	results := carry(t, f, Order{Verb: Discard, Filter: contract.RowFilter{States: []contract.RowState{contract.StateParked}}, Who: "ann", Why: "test data"})
+	results := carry(t, f, Order{Verb: Discard, Filter: store.RowFilter{States: []store.RowState{store.StateParked}}, Who: "ann", Why: "test data"})
 	if len(results) != 3*page+1 || len(f.acts) != len(results) {
 		t.Fatalf("%d results, %d acts", len(results), len(f.acts))
 	}
@@ -117,13 +118,13 @@ func TestADryRunChangesNothing(t *testing.T) {
 
 func TestOneRowThatIsRefusedOrFailsDoesNotStopTheOthers(t *testing.T) {
 	f := parked(6)
-	f.rows[1].State = contract.StateDiscarded
+	f.rows[1].State = store.StateDiscarded
 	f.rows[2].Surrogate = true
 	f.rows[3].Key.Consumer = "unknown"
 	f.answers = map[int64]error{1: semel.ErrChanged, 5: fmt.Errorf("again: %w", semel.ErrConflict), 6: errors.New("the server is gone")}
 	order := Order{
 		Verb:   Retry,
-		Filter: contract.RowFilter{Numbers: []int64{6, 5, 4, 3, 2, 1, 1, 99}},
+		Filter: store.RowFilter{Numbers: []int64{6, 5, 4, 3, 2, 1, 1, 99}},
 		Worked: onlyBilling,
 	}
 	want := []string{"1 refused", "2 refused", "3 refused", "4 refused", "5 refused", "6 failed", "99 refused"}
@@ -135,14 +136,14 @@ func TestOneRowThatIsRefusedOrFailsDoesNotStopTheOthers(t *testing.T) {
 // markers are those of identities that are applied.
 type markers map[string]bool
 
-func (m markers) Marker(_ context.Context, key semel.Key) (contract.StoredMarker, bool, error) {
-	return contract.StoredMarker{Outcome: contract.Applied}, m[key.ID], nil
+func (m markers) Marker(_ context.Context, key semel.Key) (store.StoredMarker, bool, error) {
+	return store.StoredMarker{Outcome: store.Applied}, m[key.ID], nil
 }
 
 func TestADryRunForeseesThatARetryIsRefused(t *testing.T) {
 	f := parked(3)
 	f.rows[0].Conflict, f.rows[0].Reason = true, semel.ReasonConflict
-	f.rows[2].State, f.rows[2].Surrogate, f.rows[2].Reason = contract.StateDiscarded, true, semel.ReasonMalformed
+	f.rows[2].State, f.rows[2].Surrogate, f.rows[2].Reason = store.StateDiscarded, true, semel.ReasonMalformed
 	f.answers = map[int64]error{1: fmt.Errorf("row %d: %w", 1, semel.ErrConflict)}
 	box := Box{Store: "shop", Inbox: f, Requeuer: f, Markers: markers{"p-1": true}}
 	for _, dry := range []bool{true, false} {
@@ -196,13 +197,13 @@ func TestARowWithoutAnIdentityIsRefusedForItsOwnCause(t *testing.T) {
 }
 
 func TestTheStatesThatAnActMayMeet(t *testing.T) {
-	want := map[Verb][]contract.RowState{
-		Retry:   {contract.StateReceived, contract.StateFailedRetryable, contract.StateParked, contract.StateDeadLettered},
-		Release: {contract.StateReceived, contract.StateInProgress},
-		Discard: {contract.StateReceived, contract.StateInProgress, contract.StateFailedRetryable, contract.StateBlocked, contract.StateParked, contract.StateDeadLettered},
+	want := map[Verb][]store.RowState{
+		Retry:   {store.StateReceived, store.StateFailedRetryable, store.StateParked, store.StateDeadLettered},
+		Release: {store.StateReceived, store.StateInProgress},
+		Discard: {store.StateReceived, store.StateInProgress, store.StateFailedRetryable, store.StateBlocked, store.StateParked, store.StateDeadLettered},
 	}
-	all := []contract.RowState{contract.StateReceived, contract.StateInProgress, contract.StateFailedRetryable, contract.StateCompleted,
-		contract.StateParked, contract.StateDeadLettered, contract.StateDiscarded, contract.StateBlocked, "FUTURE"}
+	all := []store.RowState{store.StateReceived, store.StateInProgress, store.StateFailedRetryable, store.StateCompleted,
+		store.StateParked, store.StateDeadLettered, store.StateDiscarded, store.StateBlocked, "FUTURE"}
 	for verb, allowed := range want {
 		for _, state := range all {
 			f := parked(1)
@@ -220,11 +221,11 @@ func TestARetryOfAReceivedRow(t *testing.T) {
 		due, later := "refused: it is RECEIVED: it is due without this, and whoever runs the consumer works on it: the row's state does not allow this", Due+": "
 		for _, dry := range []bool{false, true} {
 			f := parked(2)
-			f.rows[0].State, f.rows[1].State = contract.StateReceived, contract.StateReceived
+			f.rows[0].State, f.rows[1].State = store.StateReceived, store.StateReceived
 			f.rows[1].DueAt = time.Now().Add(24 * time.Hour)
-			f.answers = map[int64]error{1: fmt.Errorf("row 1: %w", contract.ErrDueAlready)}
+			f.answers = map[int64]error{1: fmt.Errorf("row 1: %w", admin.ErrDueAlready)}
 			var got []string
-			for r, err := range (Box{Inbox: f, Requeuer: f}).Carry(t.Context(), Order{Verb: Retry, DryRun: dry, Filter: contract.RowFilter{Numbers: []int64{1, 2}}}) {
+			for r, err := range (Box{Inbox: f, Requeuer: f}).Carry(t.Context(), Order{Verb: Retry, DryRun: dry, Filter: store.RowFilter{Numbers: []int64{1, 2}}}) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -244,7 +245,7 @@ func TestARetryOfAReceivedRow(t *testing.T) {
 func TestARetryThatMeetsAGapWaits(t *testing.T) {
 	t.Run("B9_a_retry_of_what_is_still_too_early_waits_and_has_not_failed", func(t *testing.T) {
 		f := parked(1)
-		f.rows[0].State = contract.StateBlocked
+		f.rows[0].State = store.StateBlocked
 		got, err := (Box{Inbox: f}).Endings(t.Context(), []Result{{Number: 1, Result: Due, seen: -1}})
 		if err != nil || got[0].Result != Waits || !strings.Contains(got[0].Error, "for an earlier version of its stream") {
 			t.Errorf("%v, %+v", err, got)
@@ -255,8 +256,8 @@ func TestARetryThatMeetsAGapWaits(t *testing.T) {
 func TestWhatBecameOfRetries(t *testing.T) {
 	f := parked(7)
 	at := time.Date(2026, 5, 1, 0, 0, 0, 0, time.UTC)
-	for i, state := range []contract.RowState{contract.StateCompleted, contract.StateFailedRetryable, contract.StateFailedRetryable, contract.StateParked, contract.StateInProgress,
-		contract.StateDiscarded, contract.StateFailedRetryable} {
+	for i, state := range []store.RowState{store.StateCompleted, store.StateFailedRetryable, store.StateFailedRetryable, store.StateParked, store.StateInProgress,
+		store.StateDiscarded, store.StateFailedRetryable} {
 		f.rows[i].State, f.rows[i].LastError, f.rows[i].Attempts = state, "no such account", 3
 		f.rows[i].ChangedAt, f.rows[i].DueAt = at, at
 	}

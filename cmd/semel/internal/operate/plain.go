@@ -6,13 +6,13 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // named are the errors of the library whose texts name it.
 var named = []error{
 	semel.ErrChanged, semel.ErrConflict, semel.ErrState, semel.ErrHalted, semel.ErrUnfinished, semel.ErrOld, semel.ErrBehind, semel.ErrSchema,
-	semel.ErrUnsupported, semel.ErrIdentityChanged, semel.ErrForeignOwner, semel.ErrClosed, contract.ErrClaimLost,
+	semel.ErrUnsupported, semel.ErrIdentityChanged, semel.ErrForeignOwner, semel.ErrClosed, store.ErrClaimLost,
 }
 
 // prefix is how such a text begins.

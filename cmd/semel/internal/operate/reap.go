@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // KeptView is the retention of a consumer as people and scripts see it.
@@ -50,8 +50,8 @@ type DaysView struct {
 }
 
 // NewKeptView is what stands in a store of this name.
-func NewKeptView(store string, r *contract.StoredRetention) KeptView {
-	v := KeptView{Store: store, Consumer: r.Consumer, Keep: r.Keep.Seconds(), Bodies: r.Bodies.Seconds(), Horizon: r.Horizon.Seconds(), Why: r.Why, Off: r.Off,
+func NewKeptView(st string, r *store.StoredRetention) KeptView {
+	v := KeptView{Store: st, Consumer: r.Consumer, Keep: r.Keep.Seconds(), Bodies: r.Bodies.Seconds(), Horizon: r.Horizon.Seconds(), Why: r.Why, Off: r.Off,
 		Progress: r.Progress.UTC(), Held: r.Held, Oldest: maybe(r.Oldest), Cutoff: maybe(r.Cutoff), Low: maybe(r.Low), LastDay: r.LastDay, MarkerBytes: r.MarkerBytes}
 	if !r.First.IsZero() {
 		v.Behind = r.Cutoff.Sub(r.First).Seconds()
@@ -106,8 +106,8 @@ const sliceOf = 1000
 
 // Reap removes what is past the retention of a consumer, or only counts it. told hears of
 // each slice, and its error ends the pass. What stops the reaper is no error.
-func Reap(ctx context.Context, store string, of contract.Reaper, r *contract.StoredRetention, dry bool, told func(Reaped) error) (Reaped, error) {
-	sum := Reaped{Store: store, Consumer: r.Consumer, Cutoff: maybe(r.Cutoff)}
+func Reap(ctx context.Context, st string, of store.Reaper, r *store.StoredRetention, dry bool, told func(Reaped) error) (Reaped, error) {
+	sum := Reaped{Store: st, Consumer: r.Consumer, Cutoff: maybe(r.Cutoff)}
 	if r.Days.Kept > 0 {
 		sum.Days = new(int64)
 	}
@@ -118,9 +118,9 @@ func Reap(ctx context.Context, store string, of contract.Reaper, r *contract.Sto
 		}
 		sum.Cutoff = maybe(to)
 	}
-	var all contract.Reaped
+	var all store.Reaped
 	for over := false; !over; {
-		o := contract.Reaping{Consumer: r.Consumer, Most: sliceOf, After: all.Next, DryRun: dry}
+		o := store.Reaping{Consumer: r.Consumer, Most: sliceOf, After: all.Next, DryRun: dry}
 		done, err := of.Reap(ctx, o)
 		if err != nil {
 			return sum.stop(err)

@@ -8,7 +8,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
 // Fate is what a replay makes of a letter: of a message that was set aside.
@@ -107,17 +108,17 @@ func (b Box) Preview(ctx context.Context, numbers []int64, worked func(consumer 
 // Letters are the numbers of the rows that a filter chooses, of one failure group if it is named,
 // and of those that a replay which did not come to its end has left due, or claimed: they still
 // have the reason for which they were set aside.
-func (b Box) Letters(ctx context.Context, f contract.RowFilter, group string) ([]int64, error) {
+func (b Box) Letters(ctx context.Context, f store.RowFilter, group string) ([]int64, error) {
 	numbers, err := b.Chosen(ctx, f, group)
-	if err != nil || len(f.Numbers) > 0 || !slices.Contains(f.States, contract.StateParked) {
+	if err != nil || len(f.Numbers) > 0 || !slices.Contains(f.States, store.StateParked) {
 		return numbers, err
 	}
-	f.States = []contract.RowState{contract.StateFailedRetryable, contract.StateReceived, contract.StateInProgress}
+	f.States = []store.RowState{store.StateFailedRetryable, store.StateReceived, store.StateInProgress}
 	for r, err := range b.Rows(ctx, f) {
 		if err != nil {
 			return nil, err
 		}
-		later := r.State == contract.StateFailedRetryable && r.DueAt.After(r.ChangedAt)
+		later := r.State == store.StateFailedRetryable && r.DueAt.After(r.ChangedAt)
 		if r.Reason != "" && !later && (group == "" || Failure(r) == group) {
 			numbers = append(numbers, r.Number)
 		}
@@ -126,7 +127,7 @@ func (b Box) Letters(ctx context.Context, f contract.RowFilter, group string) ([
 }
 
 // older orders rows by when they were received; those that are not there stand last.
-func older(rows map[int64]contract.StoredRow, x, y int64) int {
+func older(rows map[int64]store.StoredRow, x, y int64) int {
 	a, there := rows[x]
 	b, other := rows[y]
 	switch {
@@ -138,8 +139,8 @@ func older(rows map[int64]contract.StoredRow, x, y int64) int {
 	return int(min(max(x-y, -1), 1))
 }
 
-func letterOf(store string, r contract.StoredRow) Letter {
-	l := Letter{Store: store, Number: r.Number, Consumer: r.Key.Consumer, Reason: r.Reason, key: r.Key, received: r.ReceivedAt, print: r.Fingerprint}
+func letterOf(st string, r store.StoredRow) Letter {
+	l := Letter{Store: st, Number: r.Number, Consumer: r.Key.Consumer, Reason: r.Reason, key: r.Key, received: r.ReceivedAt, print: r.Fingerprint}
 	l.ID, l.IDBase64 = text(r.Key.ID)
 	l.lanes = []string{"id\x00" + r.Key.Consumer + "\x00" + r.Key.Source + "\x00" + r.Key.ID}
 	if r.Message != nil && len(r.Message.Key) > 0 {
@@ -149,10 +150,10 @@ func letterOf(store string, r contract.StoredRow) Letter {
 }
 
 // standing are the rows of these numbers as they stand now.
-func (b Box) standing(ctx context.Context, numbers []int64) (map[int64]contract.StoredRow, error) {
-	found := map[int64]contract.StoredRow{}
+func (b Box) standing(ctx context.Context, numbers []int64) (map[int64]store.StoredRow, error) {
+	found := map[int64]store.StoredRow{}
 	for some := range slices.Chunk(numbers, page) {
-		rows, err := b.Inbox.Rows(ctx, contract.RowFilter{Numbers: some, Limit: page})
+		rows, err := b.Inbox.Rows(ctx, store.RowFilter{Numbers: some, Limit: page})
 		if err != nil {
 			return nil, fmt.Errorf("store %s: %w", b.Store, err)
 		}
@@ -165,17 +166,17 @@ func (b Box) standing(ctx context.Context, numbers []int64) (map[int64]contract.
 
 // foretell says what would become of one row. taken: an earlier letter of its identity would
 // take effect.
-func (b Box) foretell(ctx context.Context, l *Letter, r contract.StoredRow, worked func(string) error, taken bool) error {
+func (b Box) foretell(ctx context.Context, l *Letter, r store.StoredRow, worked func(string) error, taken bool) error {
 	tell := func(f Fate, why string) error {
 		l.Prediction, l.Why = f, why
 		return nil
 	}
 	switch {
-	case r.State == contract.StateCompleted:
+	case r.State == store.StateCompleted:
 		return tell(FateSkipped, "")
-	case r.State == contract.StateDiscarded:
+	case r.State == store.StateDiscarded:
 		return tell(FateRefused, "it was discarded")
-	case r.State == contract.StateReceived || r.State == contract.StateInProgress:
+	case r.State == store.StateReceived || r.State == store.StateInProgress:
 		if worked != nil {
 			if err := worked(r.Key.Consumer); err != nil {
 				return tell(FateRefused, plain(err))
@@ -192,11 +193,11 @@ func (b Box) foretell(ctx context.Context, l *Letter, r contract.StoredRow, work
 	switch {
 	case err != nil:
 		return fmt.Errorf("store %s: row %d: what became of its identity: %w", b.Store, r.Number, err)
-	case r.State.Outcome() == contract.Waiting:
+	case r.State.Outcome() == store.Waiting:
 		return tell(FateApplied, "")
-	case found && first.Outcome == contract.Applied && !r.Fingerprint.Conflicts(first.Fingerprint):
+	case found && first.Outcome == store.Applied && !r.Fingerprint.Conflicts(first.Fingerprint):
 		return tell(FateSkipped, "")
-	case found && (first.Outcome == contract.Applied || first.Outcome == contract.Waiting):
+	case found && (first.Outcome == store.Applied || first.Outcome == store.Waiting):
 		return tell(FateConflict, "another content of this identity is "+outcomes[first.Outcome])
 	case taken:
 		return tell(FateConflict, "an older letter with another content of this identity is replayed first")
@@ -205,15 +206,15 @@ func (b Box) foretell(ctx context.Context, l *Letter, r contract.StoredRow, work
 }
 
 // first is what became of a row's identity.
-func (b Box) first(ctx context.Context, r contract.StoredRow) (contract.StoredMarker, bool, error) {
+func (b Box) first(ctx context.Context, r store.StoredRow) (store.StoredMarker, bool, error) {
 	if b.Markers == nil {
-		return contract.StoredMarker{}, false, nil
+		return store.StoredMarker{}, false, nil
 	}
 	return b.Markers.Marker(ctx, r.Key)
 }
 
 // happened is what a row says of its replay; false while it has not ended.
-func happened(r contract.StoredRow, patience time.Duration) (fate Fate, why string, ended bool) {
+func happened(r store.StoredRow, patience time.Duration) (fate Fate, why string, ended bool) {
 	switch result, why := ending(r); result {
 	case Done:
 		return FateApplied, "", true
@@ -222,7 +223,7 @@ func happened(r contract.StoredRow, patience time.Duration) (fate Fate, why stri
 	case Failed:
 		return FateFailed, why, true
 	case Waits:
-		return FateWaits, why, r.State == contract.StateBlocked || r.DueAt.Sub(r.ChangedAt) > patience
+		return FateWaits, why, r.State == store.StateBlocked || r.DueAt.Sub(r.ChangedAt) > patience
 	default:
 		return FateLeft, "it is due, and nobody has worked on it yet", false
 	}
@@ -244,9 +245,9 @@ func (b Box) refusedNow(ctx context.Context, l *Letter, act error) error {
 		return fmt.Errorf("store %s: row %d: what became of its identity: %w", b.Store, l.Number, err)
 	}
 	switch {
-	case r.State == contract.StateCompleted:
+	case r.State == store.StateCompleted:
 		l.Happened, l.Why = FateApplied, "who was faster has replayed it"
-	case errors.Is(act, contract.ErrOpen):
+	case errors.Is(act, admin.ErrOpen):
 		l.Happened, l.Why = FateRefused, plain(act)
 	case errors.Is(act, semel.ErrConflict) && marked && !r.Fingerprint.Conflicts(first.Fingerprint):
 		l.Happened, l.Why = FateSkipped, ""
@@ -261,7 +262,7 @@ func (b Box) refusedNow(ctx context.Context, l *Letter, act error) error {
 // gone says what became of a letter whose row is no longer there: it ended, and retention or a
 // person removed it. Only its marker can tell whether with an effect.
 func (b Box) gone(ctx context.Context, l *Letter) error {
-	var m contract.StoredMarker
+	var m store.StoredMarker
 	found := false
 	if b.Markers != nil {
 		var err error
@@ -274,9 +275,9 @@ func (b Box) gone(ctx context.Context, l *Letter) error {
 		l.Happened, l.Why = FateLeft, "its row is gone, and so is its marker: nobody knows whether it took effect"
 	case l.print.Conflicts(m.Fingerprint):
 		l.Happened, l.Why = FateConflict, "its row is gone, and another content of this identity is "+outcomes[m.Outcome]
-	case m.Outcome == contract.Applied:
+	case m.Outcome == store.Applied:
 		l.Happened, l.Why = FateApplied, "its row is gone, and its marker says that it is applied"
-	case m.Outcome == contract.Discarded:
+	case m.Outcome == store.Discarded:
 		l.Happened, l.Why = FateDiscarded, "its row is gone, and its marker says that it was closed"
 	default:
 		l.Happened, l.Why = FateLeft, "its row is gone, and its marker says that it is "+outcomes[m.Outcome]

@@ -7,7 +7,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
 // Replay is how letters are replayed: each is made due, in the order in which they are given,
@@ -199,7 +200,7 @@ func (r *replaying) due(ctx context.Context, i int) error {
 	err := r.requeue(ctx, l)
 	r.at(AfterRequeue)
 	switch {
-	case err == nil || errors.Is(err, contract.ErrDueAlready):
+	case err == nil || errors.Is(err, admin.ErrDueAlready):
 		r.failed = 0
 		r.open = append(r.open, i)
 		return nil
@@ -229,7 +230,7 @@ func (r *replaying) notDue(ctx context.Context, l *Letter, why error) error {
 
 // requeue makes a row due, whose revision changes with each copy that is counted on it.
 func (r *replaying) requeue(ctx context.Context, l *Letter) error {
-	act := contract.Act{Verb: string(Retry), Who: r.Who, Why: r.Why, Row: l.Number}
+	act := store.Act{Verb: string(Retry), Who: r.Who, Why: r.Why, Row: l.Number}
 	for tries := 0; ; tries++ {
 		rows, err := r.box.standing(ctx, []int64{l.Number})
 		if err != nil {
@@ -239,8 +240,8 @@ func (r *replaying) requeue(ctx context.Context, l *Letter) error {
 		switch {
 		case !found:
 			return semel.ErrChanged
-		case row.State == contract.StateReceived || row.State == contract.StateInProgress:
-			return contract.ErrDueAlready
+		case row.State == store.StateReceived || row.State == store.StateInProgress:
+			return admin.ErrDueAlready
 		}
 		if err := (Order{Verb: Retry}).allows(row); err != nil {
 			return err

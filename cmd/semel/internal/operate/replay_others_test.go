@@ -6,16 +6,19 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"os/exec"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
 func TestAReplayBesideOthers(t *testing.T) {
@@ -93,7 +96,7 @@ func TestAReplayBesideOthers(t *testing.T) {
 		case <-time.After(lease):
 			t.Error("it goes on")
 		}
-		if !errors.Is(context.Cause(ctx), contract.ErrClaimLost) {
+		if !errors.Is(context.Cause(ctx), store.ErrClaimLost) {
 			t.Error(context.Cause(ctx))
 		}
 		if err := turn.End(); err != nil {
@@ -206,11 +209,11 @@ func TestAnEditIsOfThePayloadThatWasSeen(t *testing.T) {
 
 // stubborn is a store that does not make some rows due.
 type stubborn struct {
-	contract.Requeuer
+	admin.Requeuer
 	not map[int64]bool
 }
 
-func (s stubborn) Requeue(ctx context.Context, number, revision int64, a contract.Act) error {
+func (s stubborn) Requeue(ctx context.Context, number, revision int64, a store.Act) error {
 	if s.not[number] {
 		return errors.New("canceling statement due to lock timeout")
 	}
@@ -272,8 +275,8 @@ func TestARowThatIsGoneBeforeAnybodyLooked(t *testing.T) {
 		why  string
 	}{
 		"applied":                     {"select 1", FateApplied, "its marker says that it is applied"},
-		"closed":                      {fmt.Sprintf("update semel_markers set outcome = %d", contract.Discarded), FateDiscarded, "closed"},
-		"set aside":                   {fmt.Sprintf("update semel_markers set outcome = %d", contract.Parked), FateLeft, "parked"},
+		"closed":                      {fmt.Sprintf("update semel_markers set outcome = %d", store.Discarded), FateDiscarded, "closed"},
+		"set aside":                   {fmt.Sprintf("update semel_markers set outcome = %d", store.Parked), FateLeft, "parked"},
 		"applied with other content":  {"update semel_markers set sum = zeroblob(16)", FateConflict, "another content of this identity is applied"},
 		"gone together with its mark": {"delete from semel_markers", FateLeft, "nobody knows"},
 	} {
@@ -291,7 +294,7 @@ func TestARowThatIsGoneBeforeAnybodyLooked(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, text := range []string{"delete from semel_inbox", fmt.Sprintf("update semel_markers set outcome = %d where hex(id) like '%%6D30'", contract.Applied), "delete from semel_markers where hex(id) like '%6D31'"} {
+		for _, text := range []string{"delete from semel_inbox", fmt.Sprintf("update semel_markers set outcome = %d where hex(id) like '%%6D30'", store.Applied), "delete from semel_markers where hex(id) like '%6D31'"} {
 			if _, err := s.db.Exec(text); err != nil {
 				t.Fatal(err)
 			}
@@ -301,4 +304,18 @@ func TestARowThatIsGoneBeforeAnybodyLooked(t *testing.T) {
 			t.Errorf("%+v, %v", done, err)
 		}
 	})
+}
+
+// dies kills this process at the point of the order.
+func (o replayOrder) dies() func(ReplayPoint) {
+	met := 0
+	return func(p ReplayPoint) {
+		if p != o.Death {
+			return
+		}
+		if met++; met > o.After {
+			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+			select {} // until the signal is here
+		}
+	}
 }

@@ -12,15 +12,15 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 	_ "modernc.org/sqlite"
 )
 
@@ -33,20 +33,6 @@ type replayOrder struct {
 	Lease time.Duration
 	// Body, if it is not empty, is what row 1 is edited to; nothing is replayed.
 	Body string
-}
-
-// dies kills this process at the point of the order.
-func (o replayOrder) dies() func(ReplayPoint) {
-	met := 0
-	return func(p ReplayPoint) {
-		if p != o.Death {
-			return
-		}
-		if met++; met > o.After {
-			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			select {} // until the signal is here
-		}
-	}
 }
 
 // ordered is the variable of the environment that has the order of a child.
@@ -150,7 +136,7 @@ func newLetters(t *testing.T) *letterShop {
 // consumer is one of the shop's database.
 func (s *letterShop) consumer() (*consumer.Consumer[*sql.Tx], error) { return s.consumerOf(nil) }
 
-func (s *letterShop) consumerOf(source contract.Source) (*consumer.Consumer[*sql.Tx], error) {
+func (s *letterShop) consumerOf(src source.Source) (*consumer.Consumer[*sql.Tx], error) {
 	outputs, err := consumer.NewIntents(s.store)
 	if err != nil {
 		return nil, err
@@ -170,7 +156,7 @@ func (s *letterShop) consumerOf(source contract.Source) (*consumer.Consumer[*sql
 		}
 		_, err := tx.ExecContext(ctx, "insert into effects (id, key, body) values (?, ?, ?)", m.ID(), string(m.Key), string(m.Body))
 		return err
-	}, consumer.Config{Name: "billing", Source: source, Identity: identity.CloudEvents(), OnParked: consumer.OnParkedSkip, Logger: slog.New(slog.DiscardHandler)})
+	}, consumer.Config{Name: "billing", Source: src, Identity: identity.CloudEvents(), OnParked: consumer.OnParkedSkip, Logger: slog.New(slog.DiscardHandler)})
 }
 
 // message is one of a key.
@@ -203,7 +189,7 @@ func (s *letterShop) mend(t *testing.T) {
 
 // foretell says of all letters what would become of them.
 func (s *letterShop) foretell(ctx context.Context) ([]Letter, error) {
-	numbers, err := s.box.Letters(ctx, contract.RowFilter{States: []contract.RowState{contract.StateParked, contract.StateDeadLettered}}, "")
+	numbers, err := s.box.Letters(ctx, store.RowFilter{States: []store.RowState{store.StateParked, store.StateDeadLettered}}, "")
 	if err != nil {
 		return nil, err
 	}

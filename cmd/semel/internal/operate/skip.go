@@ -7,7 +7,8 @@ import (
 	"iter"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
 // Skip is what to skip.
@@ -39,7 +40,7 @@ func (s Skipped) OK() bool { return s.Result == Done || s.Result == Would }
 
 // Skip moves streams on, each in a transaction of its own, as if what is missing had
 // taken effect, and yields what became of each.
-func (b Box) Skip(ctx context.Context, o Skip, all []contract.StoredStream) iter.Seq2[Skipped, error] {
+func (b Box) Skip(ctx context.Context, o Skip, all []admin.StoredStream) iter.Seq2[Skipped, error] {
 	return func(yield func(Skipped, error) bool) {
 		held, err := b.held(ctx, o, all)
 		if err != nil {
@@ -61,21 +62,21 @@ func (b Box) Skip(ctx context.Context, o Skip, all []contract.StoredStream) iter
 // streamKey is a stream of a store, whatever its generation.
 type streamKey struct{ consumer, source, name string }
 
-func keyOf(s contract.StoredStream) streamKey { return streamKey{s.Consumer, s.Source, s.Name} }
+func keyOf(s admin.StoredStream) streamKey { return streamKey{s.Consumer, s.Source, s.Name} }
 
 // mostPassed is how many rows of a stream are named that a skip passes over.
 const mostPassed = 20
 
 // held are rows that are not done and hold versions which would be skipped.
-func (b Box) held(ctx context.Context, o Skip, all []contract.StoredStream) (map[streamKey][]contract.StoredRow, error) {
-	held, streams := map[streamKey][]contract.StoredRow{}, map[streamKey]contract.StoredStream{}
+func (b Box) held(ctx context.Context, o Skip, all []admin.StoredStream) (map[streamKey][]store.StoredRow, error) {
+	held, streams := map[streamKey][]store.StoredRow{}, map[streamKey]admin.StoredStream{}
 	for _, s := range all {
 		streams[keyOf(s)] = s
 	}
 	if len(streams) == 0 {
 		return held, nil
 	}
-	chosen := contract.RowFilter{Consumer: o.Filter.Consumer, States: open()}
+	chosen := store.RowFilter{Consumer: o.Filter.Consumer, States: open()}
 	if len(all) == 1 {
 		if o.target(all[0]) <= all[0].Last {
 			return held, nil
@@ -100,14 +101,14 @@ func (b Box) held(ctx context.Context, o Skip, all []contract.StoredStream) (map
 }
 
 // target is the version that a stream is moved to.
-func (o Skip) target(s contract.StoredStream) int64 {
+func (o Skip) target(s admin.StoredStream) int64 {
 	if o.To == 0 {
 		return max(s.First-1, 0)
 	}
 	return o.To
 }
 
-func (b Box) skip(ctx context.Context, o Skip, s contract.StoredStream, held []contract.StoredRow) Skipped {
+func (b Box) skip(ctx context.Context, o Skip, s admin.StoredStream, held []store.StoredRow) Skipped {
 	done := Skipped{StreamView: NewStreamView(b.Store, s), To: o.target(s), Result: Would}
 	for _, r := range held {
 		done.Passed = append(done.Passed, r.Number)
@@ -121,7 +122,7 @@ func (b Box) skip(ctx context.Context, o Skip, s contract.StoredStream, held []c
 		return done
 	}
 	what := fmt.Sprintf("consumer %s, stream %s, version %d to %d: %s", s.Consumer, done.Name(), s.Last, done.To, o.Why)
-	err := b.Streams.SkipTo(ctx, s, done.To, contract.Act{Verb: "skip", Who: o.Who, Why: what})
+	err := b.Streams.SkipTo(ctx, s, done.To, store.Act{Verb: "skip", Who: o.Who, Why: what})
 	switch {
 	case err == nil:
 		done.Result = Done
@@ -134,7 +135,7 @@ func (b Box) skip(ctx context.Context, o Skip, s contract.StoredStream, held []c
 }
 
 // refusal says why a stream cannot be moved there.
-func refusal(o Skip, s contract.StoredStream, to int64, held []contract.StoredRow) string {
+func refusal(o Skip, s admin.StoredStream, to int64, held []store.StoredRow) string {
 	switch {
 	case o.To == 0 && s.Blocked == 0:
 		return fmt.Sprintf("nothing waits in it; it is at version %d", s.Last)

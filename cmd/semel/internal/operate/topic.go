@@ -8,8 +8,10 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/kafka"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // Standing is how a letter of a topic stands in the store of its consumer.
@@ -57,8 +59,8 @@ type TopicLetter struct {
 
 	key      semel.Key
 	print    semel.Fingerprint
-	at       time.Time         // when the record was sent
-	delivery contract.Delivery // of what is unknown here, no other
+	at       time.Time       // when the record was sent
+	delivery source.Delivery // of what is unknown here, no other
 }
 
 // Sent is when the record was sent that the letter is the copy of, as far as that is known.
@@ -94,7 +96,7 @@ func (j Joiner) Join(ctx context.Context, from kafka.Letter) (TopicLetter, error
 	if l.at.IsZero() {
 		l.at = from.WrittenAt
 	}
-	of, _ := contract.GenerationOf(from.Consumer)
+	of, _ := admin.GenerationOf(from.Consumer)
 	switch {
 	case from.Foreign:
 		l.Consumer = ""
@@ -144,7 +146,7 @@ func (j Joiner) stand(ctx context.Context, l TopicLetter) (TopicLetter, error) {
 	case row != nil:
 		l.Row = row.Number
 		l.Stands = standingOf(row.State.Outcome())
-		if l.Stands == StandsAside && marked && row.Fingerprint.Conflicts(marker.Fingerprint) && (marker.Outcome == contract.Applied || marker.Outcome == contract.Waiting) {
+		if l.Stands == StandsAside && marked && row.Fingerprint.Conflicts(marker.Fingerprint) && (marker.Outcome == store.Applied || marker.Outcome == store.Waiting) {
 			l.Stands = StandsOther
 		}
 	case marked && l.print.Conflicts(marker.Fingerprint), !marked && others:
@@ -160,25 +162,25 @@ func (j Joiner) stand(ctx context.Context, l TopicLetter) (TopicLetter, error) {
 		l.Stands = StandsUnknown
 		return l, nil
 	}
-	l.delivery = contract.Delivery{} // it is not needed, and may be large
+	l.delivery = source.Delivery{} // it is not needed, and may be large
 	return l, nil
 }
 
-func standingOf(o contract.Outcome) Standing {
+func standingOf(o store.Outcome) Standing {
 	switch o {
-	case contract.Applied:
+	case store.Applied:
 		return StandsDone
-	case contract.Waiting:
+	case store.Waiting:
 		return StandsDue
-	case contract.Discarded:
+	case store.Discarded:
 		return StandsClosed
 	}
 	return StandsAside
 }
 
 // rowOf is the row of a letter's content; others says that there is one of another content.
-func (j Joiner) rowOf(ctx context.Context, l TopicLetter) (found *contract.StoredRow, others bool, err error) {
-	for r, err := range j.Box.Rows(ctx, contract.RowFilter{Consumer: l.key.Consumer, ID: l.key.ID}) {
+func (j Joiner) rowOf(ctx context.Context, l TopicLetter) (found *store.StoredRow, others bool, err error) {
+	for r, err := range j.Box.Rows(ctx, store.RowFilter{Consumer: l.key.Consumer, ID: l.key.ID}) {
 		if err != nil {
 			return nil, false, err
 		}

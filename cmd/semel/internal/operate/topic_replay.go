@@ -8,7 +8,8 @@ import (
 	"slices"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // TopicPlan is what a replay of letters of a topic is made of.
@@ -107,7 +108,7 @@ func (p *TopicPlan) nameless(l TopicLetter, taken map[semel.Key]TopicLetter, dou
 
 // Receive gives the letters that the store knows nothing of to the consumer, under their
 // identities, by a run over them; what became of each is written into Letters.
-func (b Box) Receive(ctx context.Context, p *TopicPlan, rate float64, run func(context.Context, contract.Source) error) error {
+func (b Box) Receive(ctx context.Context, p *TopicPlan, rate float64, run func(context.Context, source.Source) error) error {
 	if len(p.unknown) == 0 {
 		return nil
 	}
@@ -117,14 +118,14 @@ func (b Box) Receive(ctx context.Context, p *TopicPlan, rate float64, run func(c
 			order = append(order, i)
 		}
 	}
-	source := &letterSource{rate: rate}
+	src := &letterSource{rate: rate}
 	for _, i := range order {
 		d := p.unknown[i].delivery
 		d.Handle = i
-		source.all = append(source.all, d)
+		src.all = append(src.all, d)
 	}
-	source.ended = func(i int, s contract.Settlement) { b.received(&p.Letters[i], s) }
-	err := run(ctx, source)
+	src.ended = func(i int, s source.Settlement) { b.received(&p.Letters[i], s) }
+	err := run(ctx, src)
 	for _, i := range order {
 		if e := b.settleReceived(context.WithoutCancel(ctx), &p.Letters[i]); e != nil {
 			return errors.Join(err, e)
@@ -134,22 +135,22 @@ func (b Box) Receive(ctx context.Context, p *TopicPlan, rate float64, run func(c
 }
 
 // received writes down how a delivery of a letter ended.
-func (b Box) received(l *Letter, s contract.Settlement) {
+func (b Box) received(l *Letter, s source.Settlement) {
 	switch s.Ending {
-	case contract.EndApplied:
+	case source.EndApplied:
 		l.Happened = FateApplied
-	case contract.EndDuplicate:
+	case source.EndDuplicate:
 		l.Happened = FateSkipped
 		if l.Prediction == FateApplied {
 			l.Why = "a copy of it took effect meanwhile"
 		}
-	case contract.EndConflict:
+	case source.EndConflict:
 		l.Happened = FateConflict
-	case contract.EndParked, contract.EndDeadLettered:
+	case source.EndParked, source.EndDeadLettered:
 		l.Happened, l.Why = FateFailed, string(s.Reason)+"; semel dead ls shows its row"
-	case contract.EndDiscarded, contract.EndSkipped:
+	case source.EndDiscarded, source.EndSkipped:
 		l.Happened, l.Why = FateDiscarded, string(s.Reason)
-	case contract.EndReceived, contract.EndWaiting, contract.EndStepped:
+	case source.EndReceived, source.EndWaiting, source.EndStepped:
 		l.Happened = FateWaits // in the inbox
 	}
 }
@@ -166,11 +167,11 @@ func (b Box) settleReceived(ctx context.Context, l *Letter) error {
 		return fmt.Errorf("store %s: letter %s: %w", b.Store, l.Place, err)
 	case !found:
 		l.Happened, l.Why = FateLeft, "its turn had not come; start the replay again"
-	case m.Outcome == contract.Applied:
+	case m.Outcome == store.Applied:
 		l.Happened = FateApplied
-	case m.Outcome == contract.Waiting:
+	case m.Outcome == store.Waiting:
 		l.Happened, l.Why = FateWaits, "it is in the inbox"
-	case m.Outcome == contract.Discarded:
+	case m.Outcome == store.Discarded:
 		l.Happened = FateDiscarded
 	default:
 		l.Happened, l.Why = FateFailed, "semel dead ls shows its row"

@@ -9,9 +9,10 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/kafka"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // recordOf is a letter of the consumer billing, of the record at an offset.
@@ -20,7 +21,7 @@ func recordOf(m *semel.Message, offset int64) kafka.Letter {
 	copied.Topic, copied.Origin = "orders", semel.Origin{Offset: offset}
 	copied.Origin.SetTime(time.Date(2026, 1, 2, 3, 4, int(offset), 0, time.UTC))
 	return kafka.Letter{Topic: "letters", Offset: offset, Consumer: "billing", Reason: semel.ReasonPermanent, Error: "no account " + string(m.Key), Attempts: 1,
-		Delivery: contract.Delivery{Message: &copied, Before: contract.Unknown}}
+		Delivery: source.Delivery{Message: &copied, Before: source.Unknown}}
 }
 
 func (s *letterShop) join(t *testing.T, letters ...kafka.Letter) (all []TopicLetter) {
@@ -38,8 +39,8 @@ func (s *letterShop) join(t *testing.T, letters ...kafka.Letter) (all []TopicLet
 
 // receive gives what is unknown to the consumer.
 func (s *letterShop) receive(ctx context.Context, p *TopicPlan) error {
-	return s.box.Receive(ctx, p, 0, func(ctx context.Context, source contract.Source) error {
-		c, err := s.consumerOf(source)
+	return s.box.Receive(ctx, p, 0, func(ctx context.Context, src source.Source) error {
+		c, err := s.consumerOf(src)
 		if err != nil {
 			return err
 		}
@@ -55,11 +56,11 @@ func (s *letterShop) every(t *testing.T) []kafka.Letter {
 	id := func(id string) *semel.Message { return message(id, "k", `{"id":"`+id+`"}`) }
 	s.deliver(t, id("aside"), id("closed"), id("waits"))
 	for verb, number := range map[string]int64{"discard": 2, "retry": 3} {
-		rows, err := s.store.Rows(t.Context(), contract.RowFilter{Numbers: []int64{number}})
+		rows, err := s.store.Rows(t.Context(), store.RowFilter{Numbers: []int64{number}})
 		if err != nil || len(rows) != 1 {
 			t.Fatal(len(rows), err)
 		}
-		act := contract.Act{Verb: verb, Who: "ann", Why: "a test"}
+		act := store.Act{Verb: verb, Who: "ann", Why: "a test"}
 		if verb == "discard" {
 			err = s.store.Discard(t.Context(), number, rows[0].Revision, act)
 		} else {

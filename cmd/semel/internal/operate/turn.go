@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/worker"
+	"github.com/semel-go/semel/store"
 )
 
 // TurnLease is how long a turn lasts, by the store's clock, once its process is dead.
@@ -16,8 +16,8 @@ const TurnLease = 10 * time.Second
 
 // Turn is the right of one process to replay letters of consumers, until End.
 type Turn struct {
-	store  contract.KeyStore
-	token  contract.Token
+	store  store.KeyStore
+	token  store.Token
 	taken  []semel.Key
 	lease  time.Duration
 	stop   context.CancelFunc
@@ -27,17 +27,17 @@ type Turn struct {
 // TakeTurn waits until nobody else replays letters of these consumers; waits is called once
 // with the first for which it has to. The context that it returns ends, with the cause, when
 // the turn is lost: then another may have it.
-func TakeTurn(ctx context.Context, store contract.KeyStore, consumers []string, lease time.Duration, waits func(consumer string)) (context.Context, *Turn, error) {
-	t := &Turn{store: store, token: contract.NewToken(), lease: lease, stop: func() {}}
+func TakeTurn(ctx context.Context, st store.KeyStore, consumers []string, lease time.Duration, waits func(consumer string)) (context.Context, *Turn, error) {
+	t := &Turn{store: st, token: store.NewToken(), lease: lease, stop: func() {}}
 	told := false
 	for _, name := range consumers {
 		key := turnOf(name)
 		for {
-			a, err := store.ClaimKey(ctx, contract.KeyClaim{Key: key, Token: t.token, Lease: lease, Keep: 2 * lease})
+			a, err := st.ClaimKey(ctx, store.KeyClaim{Key: key, Token: t.token, Lease: lease, Keep: 2 * lease})
 			if err != nil {
 				return ctx, nil, errors.Join(fmt.Errorf("consumer %s: take a turn to replay: %w", name, err), t.End())
 			}
-			if a.State == contract.KeyClaimed {
+			if a.State == store.KeyClaimed {
 				t.taken = append(t.taken, key)
 				break
 			}
@@ -70,7 +70,7 @@ func (t *Turn) keep(ctx context.Context, lost context.CancelCauseFunc) {
 			switch err := t.store.ExtendKey(ctx, key, t.token, t.lease); {
 			case ctx.Err() != nil:
 				return
-			case errors.Is(err, contract.ErrClaimLost) || err != nil && time.Since(kept) > t.lease:
+			case errors.Is(err, store.ErrClaimLost) || err != nil && time.Since(kept) > t.lease:
 				lost(fmt.Errorf("consumer %s: the turn to replay is lost: %w", key.Consumer, err))
 				return
 			case err == nil:
@@ -88,8 +88,8 @@ func (t *Turn) End() error {
 	defer cancel()
 	var errs []error
 	for _, key := range t.taken {
-		err := t.store.EndKey(ctx, key, t.token, contract.KeyEnding{Event: contract.KeyForget, Keep: t.lease})
-		if err != nil && !errors.Is(err, contract.ErrClaimLost) {
+		err := t.store.EndKey(ctx, key, t.token, store.KeyEnding{Event: store.KeyForget, Keep: t.lease})
+		if err != nil && !errors.Is(err, store.ErrClaimLost) {
 			errs = append(errs, fmt.Errorf("consumer %s: give back the turn to replay: %w", key.Consumer, err))
 		}
 	}

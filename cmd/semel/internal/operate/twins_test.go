@@ -4,18 +4,18 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 func TestARetryOfAllLeavesConflictsWhoseFirstContentIsNotClosed(t *testing.T) {
-	row := func(number int64, id string, conflict bool, state contract.RowState) contract.StoredRow {
-		return contract.StoredRow{Number: number, Key: semel.Key{Consumer: "billing", ID: id}, Conflict: conflict, State: state, Revision: 1, Message: &semel.Message{}}
+	row := func(number int64, id string, conflict bool, state store.RowState) store.StoredRow {
+		return store.StoredRow{Number: number, Key: semel.Key{Consumer: "billing", ID: id}, Conflict: conflict, State: state, Revision: 1, Message: &semel.Message{}}
 	}
-	f := &fakeInbox{rows: []contract.StoredRow{
-		row(1, "a", false, contract.StateParked), row(2, "a", true, contract.StateParked),
-		row(3, "b", false, contract.StateDiscarded), row(4, "b", true, contract.StateParked),
-		row(5, "c", false, contract.StateDeadLettered), row(6, "c", true, contract.StateParked),
-		row(7, "d", true, contract.StateParked),
+	f := &fakeInbox{rows: []store.StoredRow{
+		row(1, "a", false, store.StateParked), row(2, "a", true, store.StateParked),
+		row(3, "b", false, store.StateDiscarded), row(4, "b", true, store.StateParked),
+		row(5, "c", false, store.StateDeadLettered), row(6, "c", true, store.StateParked),
+		row(7, "d", true, store.StateParked),
 	}}
 	box := Box{Inbox: f, Requeuer: f}
 	results := func(o Order) map[int64]string {
@@ -31,7 +31,7 @@ func TestARetryOfAllLeavesConflictsWhoseFirstContentIsNotClosed(t *testing.T) {
 		}
 		return all
 	}
-	filter := contract.RowFilter{States: []contract.RowState{contract.StateParked}}
+	filter := store.RowFilter{States: []store.RowState{store.StateParked}}
 	for _, dry := range []bool{true, false} {
 		done := Due
 		if dry {
@@ -44,7 +44,7 @@ func TestARetryOfAllLeavesConflictsWhoseFirstContentIsNotClosed(t *testing.T) {
 			}
 		}
 	}
-	if got := results(Order{Verb: Retry, Filter: contract.RowFilter{Numbers: []int64{2}}}); got[2] != Due {
+	if got := results(Order{Verb: Retry, Filter: store.RowFilter{Numbers: []int64{2}}}); got[2] != Due {
 		t.Errorf("by its number it is %q", got[2])
 	}
 }

@@ -1,6 +1,9 @@
 package operate
 
-import "github.com/semel-go/semel/contract"
+import (
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
+)
 
 // Verb is an act.
 type Verb string
@@ -28,33 +31,33 @@ const (
 )
 
 // event is what an act does to a row in a state.
-func (v Verb) event(s contract.RowState) contract.RowEvent {
-	if v == Release && s == contract.StateReceived { // nobody has claimed it
+func (v Verb) event(s store.RowState) store.RowEvent {
+	if v == Release && s == store.StateReceived { // nobody has claimed it
 		v = Retry
 	}
 	switch v {
 	case Retry, Send:
-		return contract.RowRetried
+		return store.RowRetried
 	case Suppress:
-		return contract.RowSuppressed
+		return store.RowSuppressed
 	case Release:
-		return contract.RowReleased
+		return store.RowReleased
 	case Resolve:
-		return contract.RowResolved
+		return store.RowResolved
 	case Reopen:
-		return contract.RowReopened
+		return store.RowReopened
 	}
-	return contract.RowDiscarded
+	return store.RowDiscarded
 }
 
 // From are the states in which the act can change a row; nil of Pass, for which more than the
 // state decides.
-func (v Verb) From() (all []contract.RowState) {
+func (v Verb) From() (all []store.RowState) {
 	if v == Pass {
 		return nil
 	}
-	for _, s := range []contract.RowState{contract.StateReceived, contract.StateInProgress, contract.StateFailedRetryable, contract.StateBlocked,
-		contract.StateParked, contract.StateDeadLettered, contract.StateDiscarded, contract.StateCompleted} {
+	for _, s := range []store.RowState{store.StateReceived, store.StateInProgress, store.StateFailedRetryable, store.StateBlocked,
+		store.StateParked, store.StateDeadLettered, store.StateDiscarded, store.StateCompleted} {
 		if _, legal := s.After(v.event(s)); legal {
 			all = append(all, s)
 		}
@@ -64,7 +67,7 @@ func (v Verb) From() (all []contract.RowState) {
 
 // done is the result of an act that succeeded.
 func (o Order) done() string {
-	if o.Verb == Retry || o.Verb == Send || o.Verb == Resolve && o.Outcome == contract.ResolvedNotDone {
+	if o.Verb == Retry || o.Verb == Send || o.Verb == Resolve && o.Outcome == admin.ResolvedNotDone {
 		return Due
 	}
 	return Done

@@ -6,25 +6,25 @@ import (
 	"unicode/utf8"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // View is a row as people and scripts see it. Texts that are no UTF-8 stand in
 // the field of the same name with _base64 instead.
 type View struct {
-	Store     string            `json:"store"`
-	Number    int64             `json:"number"`
-	Revision  int64             `json:"revision"`
-	State     contract.RowState `json:"state"`
-	Reason    semel.Reason      `json:"reason"`
-	Conflict  bool              `json:"conflict"`
-	Surrogate bool              `json:"surrogate"`
-	Consumer  string            `json:"consumer"`
-	Source    string            `json:"source"`
-	ID        string            `json:"id"`
-	IDBase64  string            `json:"id_base64,omitempty"`
-	Type      string            `json:"type"`
-	Subject   string            `json:"subject,omitempty"`
+	Store     string         `json:"store"`
+	Number    int64          `json:"number"`
+	Revision  int64          `json:"revision"`
+	State     store.RowState `json:"state"`
+	Reason    semel.Reason   `json:"reason"`
+	Conflict  bool           `json:"conflict"`
+	Surrogate bool           `json:"surrogate"`
+	Consumer  string         `json:"consumer"`
+	Source    string         `json:"source"`
+	ID        string         `json:"id"`
+	IDBase64  string         `json:"id_base64,omitempty"`
+	Type      string         `json:"type"`
+	Subject   string         `json:"subject,omitempty"`
 	// Stream and Version are its place in its stream, if it has one.
 	Stream       string `json:"stream,omitempty"`
 	StreamBase64 string `json:"stream_base64,omitempty"`
@@ -59,9 +59,9 @@ type View struct {
 }
 
 // NewView shows a row without its headers and payload.
-func NewView(store string, r contract.StoredRow) View {
+func NewView(st string, r store.StoredRow) View {
 	v := View{
-		Store: store, Number: r.Number, Revision: r.Revision, State: r.State, Reason: r.Reason,
+		Store: st, Number: r.Number, Revision: r.Revision, State: r.State, Reason: r.Reason,
 		Conflict: r.Conflict, Surrogate: r.Surrogate,
 		Consumer: r.Key.Consumer, Source: r.Key.Source, ID: r.Key.ID,
 		Attempts: r.Attempts, Repeated: r.Repeated, First: r.FirstError, Last: r.LastError,
@@ -69,7 +69,7 @@ func NewView(store string, r contract.StoredRow) View {
 	}
 	v.ID, v.IDBase64 = text(r.Key.ID)
 	v.Stream, v.StreamBase64 = text(r.Stream)
-	v.Version, v.Lined = r.Version, r.Place > 0 && (r.State == contract.StateParked || r.State.Outcome() == contract.Waiting)
+	v.Version, v.Lined = r.Version, r.Place > 0 && (r.State == store.StateParked || r.State.Outcome() == store.Waiting)
 	v.Started, v.Due, v.Claimed = r.Started, given(r.DueAt), given(r.LockedUntil)
 	v.Calls, v.UnknownCalls, v.Called = r.CallsStarted, r.CallsStarted-r.CallsFinished, called(r.CalledAt)
 	for _, s := range r.Steps {
@@ -106,7 +106,7 @@ func given(t time.Time) *time.Time {
 }
 
 // called is the time of a first call, and nil also where the store does not know it: see
-// contract.Row.CalledAt.
+// store.Row.CalledAt.
 func called(t time.Time) *time.Time {
 	if t.Unix() == 0 {
 		return nil
@@ -159,8 +159,8 @@ type ActView struct {
 }
 
 // NewDetail shows a row; payload says that headers and payload are shown too.
-func NewDetail(store string, r contract.StoredRow, acts []contract.Act, payload bool) Detail {
-	d := Detail{View: NewView(store, r), Acts: []ActView{}}
+func NewDetail(st string, r store.StoredRow, acts []store.Act, payload bool) Detail {
+	d := Detail{View: NewView(st, r), Acts: []ActView{}}
 	for _, a := range acts {
 		d.Acts = append(d.Acts, ActView{At: a.At, Verb: a.Verb, Who: a.Who, Why: a.Why, Result: a.Result})
 	}

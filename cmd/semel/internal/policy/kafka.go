@@ -3,7 +3,7 @@ package policy
 import (
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/kafka"
 )
 
@@ -44,7 +44,7 @@ func (k *Kafka) GroupOf(c *Consumer) string {
 		group = k.Group
 	}
 	if c.In != nil && c.In.Building {
-		return contract.GenerationName(group, c.In.Number)
+		return admin.GenerationName(group, c.In.Number)
 	}
 	return group
 }

@@ -5,8 +5,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/source"
 )
 
 // The table of a consumer's keys, in the order of the reference.
@@ -98,7 +98,7 @@ func paceKeys() []field[Consumer] {
 		key(meta{name: "hold", def: legible.Span(consumer.DefaultHold), doc: "The longest wait that is kept in memory."},
 			span{least: time.Millisecond, most: time.Hour}, func(c *Consumer) *time.Duration { return &c.Hold }),
 		group(meta{name: "max_unsettled", doc: "The most that is fetched and not settled."},
-			boundShape(), func(c *Consumer) *contract.Bound { return &c.MaxUnsettled }),
+			boundShape(), func(c *Consumer) *source.Bound { return &c.MaxUnsettled }),
 		key(meta{name: "max_body", def: showSize(consumer.DefaultMaxBody), doc: "The longest body that is processed. No store sees a longer one: the message ends as `on_bad_identity` says, as `too large`, with its first 64 KiB and its length in the header `semel-length`. A source's own limit can only be smaller."},
 			size{least: 64 << 10, most: 1 << 30}, func(c *Consumer) *int64 { return &c.MaxBody }),
 		key(meta{name: "drain", def: legible.Span(consumer.DefaultDrain), doc: "How long a stop waits for running handlers."},
@@ -184,11 +184,11 @@ func batchShape() object[consumer.BatchLimits] {
 	}}
 }
 
-func boundShape() object[contract.Bound] {
-	return object[contract.Bound]{fields: []field[contract.Bound]{
+func boundShape() object[source.Bound] {
+	return object[source.Bound]{fields: []field[source.Bound]{
 		key(meta{name: "messages", def: fmt.Sprint(consumer.DefaultMaxMessages), doc: "The most messages."},
-			count{least: 1, most: 1_000_000}, func(b *contract.Bound) *int { return &b.Messages }),
+			count{least: 1, most: 1_000_000}, func(b *source.Bound) *int { return &b.Messages }),
 		key(meta{name: "bytes", def: showSize(consumer.DefaultMaxBytes), doc: "The most bytes; one message may go beyond."},
-			size{least: 1 << 10, most: 1 << 40}, func(b *contract.Bound) *int64 { return &b.Bytes }),
+			size{least: 1 << 10, most: 1 << 40}, func(b *source.Bound) *int64 { return &b.Bytes }),
 	}}
 }

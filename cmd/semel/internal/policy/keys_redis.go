@@ -3,7 +3,7 @@ package policy
 import (
 	"strings"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // The table of a store of leased keys in Redis.
@@ -24,9 +24,9 @@ func redisShape() object[Redis] {
 		key(meta{name: "hash_tag", doc: "A text that stands in braces behind the prefix: all keys are then on one node of a cluster. Without it they spread over all of them."},
 			word{what: "a text", check: badKeyPart}, func(r *Redis) *string { return &r.HashTag }),
 		key(meta{name: "persistence", doc: "What is declared of the server, where it does not tell its settings, as managed services do not: `durable`: what it acknowledged, it knows; `seconds`: but for the last seconds before a crash or a fail-over; `volatile`: it may forget keys, and calls may be made twice, which `because` says why it is bearable. Needs `because`. Without it a server that is volatile, or does not tell, is refused."},
-			choice[contract.Durability]{options: []option[contract.Durability]{
-				{word: "durable", value: contract.Durable}, {word: "seconds", value: contract.DurableButSeconds}, {word: "volatile", value: contract.Volatile}}},
-			func(r *Redis) *contract.Durability { return &r.Persistence }),
+			choice[store.Durability]{options: []option[store.Durability]{
+				{word: "durable", value: store.Durable}, {word: "seconds", value: store.DurableButSeconds}, {word: "volatile", value: store.Volatile}}},
+			func(r *Redis) *store.Durability { return &r.Persistence }),
 		key(meta{name: "because", doc: "Why `persistence` is so, or is bearable; it is printed at the start."},
 			word{what: "a sentence"}, func(r *Redis) *string { return &r.Because }),
 	}}

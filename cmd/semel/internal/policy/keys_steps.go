@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"regexp"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // SQLStep is a part of a handler of statements that takes effect by itself.
@@ -29,9 +29,9 @@ func stepShape() object[SQLStep] {
 }
 
 // stepName is what a step of a policy may be named.
-var stepName = regexp.MustCompile(fmt.Sprintf(`^[a-z0-9_-]{1,%d}$`, contract.MaxStepName))
+var stepName = regexp.MustCompile(fmt.Sprintf(`^[a-z0-9_-]{1,%d}$`, store.MaxStepName))
 
-var stepNameWords = fmt.Sprintf("a name of 1 to %d of a to z, 0 to 9, '_' and '-'", contract.MaxStepName)
+var stepNameWords = fmt.Sprintf("a name of 1 to %d of a to z, 0 to 9, '_' and '-'", store.MaxStepName)
 
 func badStepName(name string) (reason, remedy string) {
 	if stepName.MatchString(name) {

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/webhook"
 )
 
@@ -23,7 +23,7 @@ func webhookShape() object[Webhook] {
 		key(meta{name: "max_body", def: "16MiB", doc: "The longest body in bytes; a longer one is answered with 413. At most the `max_body` of the consumer."},
 			size{least: 1 << 10, most: 1 << 30}, func(w *Webhook) *int64 { return &w.MaxBody }),
 		group(meta{name: "in_hand", doc: "What may have been received and not committed. What comes beyond is answered with 429."},
-			inHandShape(), func(w *Webhook) *contract.Bound { return &w.InHand }),
+			inHandShape(), func(w *Webhook) *source.Bound { return &w.InHand }),
 		key(meta{name: "wait", def: legible.Span(webhook.DefaultWait), doc: "How long a request waits for the commit, before it is answered with 503. Less than the provider waits: GitHub for 10 s."},
 			span{least: 100 * time.Millisecond, most: 5 * time.Minute}, func(w *Webhook) *time.Duration { return &w.Wait }),
 		key(meta{name: "repeats", def: "30d", doc: "For how long the provider may send an event again, by itself or because a person asks it to. `semel check` compares it with `retention`."},
@@ -73,12 +73,12 @@ func unsignedShape() object[webhook.Unsigned] {
 	}}
 }
 
-func inHandShape() object[contract.Bound] {
-	return object[contract.Bound]{fields: []field[contract.Bound]{
+func inHandShape() object[source.Bound] {
+	return object[source.Bound]{fields: []field[source.Bound]{
 		key(meta{name: "messages", def: fmt.Sprint(webhook.DefaultMessages), doc: "So many messages."},
-			count{least: 1, most: 1_000_000}, func(b *contract.Bound) *int { return &b.Messages }),
+			count{least: 1, most: 1_000_000}, func(b *source.Bound) *int { return &b.Messages }),
 		key(meta{name: "bytes", def: "64MiB", doc: "So many bytes of bodies, those that are being read among them. At least `max_body`."},
-			size{least: 1 << 10, most: 64 << 30}, func(b *contract.Bound) *int64 { return &b.Bytes }),
+			size{least: 1 << 10, most: 64 << 30}, func(b *source.Bound) *int64 { return &b.Bytes }),
 	}}
 }
 

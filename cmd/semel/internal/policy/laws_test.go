@@ -9,8 +9,8 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
 )
 
 // wants reports a fault whose text holds all of want.
@@ -171,7 +171,7 @@ func TestDefaultsAreTheLibrarys(t *testing.T) {
 		c.Retry != (consumer.RetryPolicy{Attempts: consumer.DefaultAttempts, First: consumer.DefaultRetryFirst, Most: consumer.DefaultHold, SerialAfter: consumer.DefaultSerialAfter,
 			Budget: consumer.RetryBudget{PerSecond: consumer.DefaultRetriesPerSecond, Percent: consumer.DefaultRetriesPercent}}) ||
 		c.Batch != (consumer.BatchLimits{Most: consumer.DefaultBatchMost, Time: consumer.DefaultBatchTime}) ||
-		c.MaxUnsettled != (contract.Bound{Messages: consumer.DefaultMaxMessages, Bytes: consumer.DefaultMaxBytes}) {
+		c.MaxUnsettled != (source.Bound{Messages: consumer.DefaultMaxMessages, Bytes: consumer.DefaultMaxBytes}) {
 		t.Errorf("%+v", c)
 	}
 }

@@ -18,7 +18,7 @@ import (
 
 	"github.com/semel-go/semel/cmd/semel/internal/sqlhandler"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/upsert"
 )
 
@@ -148,7 +148,7 @@ type Consumer struct {
 	Workers           int
 	Batch             consumer.BatchLimits
 	Hold              time.Duration
-	MaxUnsettled      contract.Bound
+	MaxUnsettled      source.Bound
 	// MaxBody is the longest body in bytes that is processed.
 	MaxBody int64
 	Drain   time.Duration

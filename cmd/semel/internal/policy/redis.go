@@ -1,6 +1,6 @@
 package policy
 
-import "github.com/semel-go/semel/contract"
+import "github.com/semel-go/semel/store"
 
 // Redis is a store of leased keys, without Semel's tables.
 type Redis struct {
@@ -16,13 +16,13 @@ type Redis struct {
 	Prefix, HashTag string
 	// Persistence is what is declared of the server where it does not tell, 0 if nothing
 	// is; Because is why.
-	Persistence contract.Durability
+	Persistence store.Durability
 	Because     string
 }
 
 // MayForget says why it is bearable that the server forgets keys; empty if it is not.
 func (r *Redis) MayForget() string {
-	if r.Persistence == contract.Volatile {
+	if r.Persistence == store.Volatile {
 		return r.Because
 	}
 	return ""

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // steps judges a handler that is made of steps.
@@ -43,8 +43,8 @@ func (r rules) stepsKept() {
 }
 
 func (r rules) stepNames(at string, all []SQLStep) {
-	if len(all) > contract.MaxSteps {
-		r.refuse(at, fmt.Sprintf("there are %d steps", len(all)), fmt.Sprintf("write at most %d", contract.MaxSteps))
+	if len(all) > store.MaxSteps {
+		r.refuse(at, fmt.Sprintf("there are %d steps", len(all)), fmt.Sprintf("write at most %d", store.MaxSteps))
 	}
 	for i, step := range all {
 		if first := slices.IndexFunc(all, func(s SQLStep) bool { return s.Name == step.Name }); first < i {

@@ -5,7 +5,7 @@ import (
 	"net/netip"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/webhook"
 )
 
@@ -23,7 +23,7 @@ type Webhook struct {
 	Tolerance time.Duration
 	Unsigned  webhook.Unsigned
 	MaxBody   int64
-	InHand    contract.Bound
+	InHand    source.Bound
 	Wait      time.Duration
 	Repeats   time.Duration
 	// Connections bounds those that are open at the address.

@@ -8,14 +8,14 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 )
 
 // File says how far a rebuild has read a file.
 type File struct {
 	Path, Lane string
 	// Positions has that of the rebuild, under Name.
-	Positions contract.PositionStore
+	Positions source.PositionStore
 	Name      string
 }
 

@@ -7,7 +7,8 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/replay"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
 // mostReplays is how many replays of a consumer are looked at.
@@ -15,38 +16,38 @@ const mostReplays = 1000
 
 // Open writes a rebuild down: its generation, and then its replay. A generation that a killed
 // process opened, of which no replay is known, is taken up.
-func Open(ctx context.Context, store Store, r contract.Replay, t contract.Token, a contract.Act) (contract.Replay, error) {
-	if err := store.BeginGenerations(ctx, r.Consumer); err != nil {
+func Open(ctx context.Context, st Store, r admin.Replay, t store.Token, a store.Act) (admin.Replay, error) {
+	if err := st.BeginGenerations(ctx, r.Consumer); err != nil {
 		return r, err
 	}
-	number, err := store.OpenGeneration(ctx, r.Consumer, a)
+	number, err := st.OpenGeneration(ctx, r.Consumer, a)
 	if errors.Is(err, semel.ErrState) {
-		number, err = orphan(ctx, store, r.Consumer)
+		number, err = orphan(ctx, st, r.Consumer)
 	}
 	if err != nil {
 		return r, err
 	}
-	r.Kind, r.Generation = contract.ReplayRebuild, number
-	r.Number, err = store.NewReplay(ctx, r, t, replay.Lease, a)
+	r.Kind, r.Generation = admin.ReplayRebuild, number
+	r.Number, err = st.NewReplay(ctx, r, t, replay.Lease, a)
 	return r, err
 }
 
 // orphan is the generation of a consumer that is being built and of which no replay is known.
-func orphan(ctx context.Context, store Store, name string) (int64, error) {
-	all, err := store.Generations(ctx, name)
+func orphan(ctx context.Context, st Store, name string) (int64, error) {
+	all, err := st.Generations(ctx, name)
 	if err != nil {
 		return 0, err
 	}
-	known, err := store.ReplaysOf(ctx, name, mostReplays)
+	known, err := st.ReplaysOf(ctx, name, mostReplays)
 	if err != nil {
 		return 0, err
 	}
 	for _, g := range all {
-		if g.State != contract.GenerationBuilding {
+		if g.State != store.GenerationBuilding {
 			continue
 		}
 		for _, r := range known {
-			if r.Kind == contract.ReplayRebuild && r.Generation == g.Number {
+			if r.Kind == admin.ReplayRebuild && r.Generation == g.Number {
 				return 0, fmt.Errorf("replay %d rebuilds generation %d already: go on with it (--resume %d), switch to it, or drop it: %w", r.Number, g.Number, r.Number, semel.ErrState)
 			}
 		}

@@ -9,23 +9,24 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/replay"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/timing"
 	"github.com/semel-go/semel/internal/worker"
+	"github.com/semel-go/semel/store"
 )
 
 // Store is what a rebuild needs of a store.
 type Store interface {
-	contract.Replays
-	contract.Generations
+	admin.Replays
+	admin.Generations
 }
 
 // Runner runs one rebuild.
 type Runner struct {
 	Store Store
 	// Replay is the rebuild as the store keeps it; Token is who runs it.
-	Replay contract.Replay
-	Token  contract.Token
+	Replay admin.Replay
+	Token  store.Token
 	// Who runs it, for the record of its end.
 	Who string
 	// Counts are those of the consumer that runs, Far says how far its source is read; its
@@ -33,7 +34,7 @@ type Runner struct {
 	Counts func() semel.Counts
 	Far    Far
 	// Say is told now and then how far it has come.
-	Say func(contract.ReplayProgress)
+	Say func(admin.ReplayProgress)
 }
 
 // Far says how far a rebuild has come in its source, by lane.
@@ -46,7 +47,7 @@ type Far interface {
 
 // Run runs the rebuild until it is switched to, stopped or dropped, or ctx ends. The replay is
 // done when its generation is active, and may be resumed otherwise.
-func (r *Runner) Run(ctx context.Context, run func(context.Context, consumer.Generation) error) (contract.GenerationState, error) {
+func (r *Runner) Run(ctx context.Context, run func(context.Context, consumer.Generation) error) (store.GenerationState, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	keeping, done := context.WithCancel(ctx)
@@ -58,24 +59,24 @@ func (r *Runner) Run(ctx context.Context, run func(context.Context, consumer.Gen
 	done()
 	group.Wait()
 	cause := context.Cause(ctx)
-	if errors.Is(cause, contract.ErrClaimLost) { // it is another's
+	if errors.Is(cause, store.ErrClaimLost) { // it is another's
 		return is, errors.Join(err, cause)
 	}
-	state, act := contract.ReplayStopped, "replay stopped"
-	if is == contract.GenerationActive {
-		state, act, cause = contract.ReplayDone, "replay done", nil
+	state, act := admin.ReplayStopped, "replay stopped"
+	if is == store.GenerationActive {
+		state, act, cause = admin.ReplayDone, "replay done", nil
 	}
 	err = errors.Join(err, cause)
 	ending, end := context.WithTimeout(context.WithoutCancel(ctx), endWithin)
 	defer end()
 	r.progress(ending, before)
-	if is == contract.GenerationActive { // it had come to the end; what came since is the consumer's
+	if is == store.GenerationActive { // it had come to the end; what came since is the consumer's
 		for i := range r.Replay.Progress.Lanes {
 			r.Replay.Progress.Lanes[i].To = r.Replay.Progress.Lanes[i].After
 		}
 	}
-	ended := r.Store.EndReplay(ending, r.Replay.Number, r.Token, state, r.Replay.Progress, contract.Act{Verb: act, Who: r.Who, Why: replay.Sum(r.Replay.Progress.Counts)})
-	if errors.Is(ended, contract.ErrClaimLost) && is == contract.GenerationDropped {
+	ended := r.Store.EndReplay(ending, r.Replay.Number, r.Token, state, r.Replay.Progress, store.Act{Verb: act, Who: r.Who, Why: replay.Sum(r.Replay.Progress.Counts)})
+	if errors.Is(ended, store.ErrClaimLost) && is == store.GenerationDropped {
 		ended = nil
 	}
 	return is, errors.Join(err, ended)
@@ -85,19 +86,19 @@ func (r *Runner) Run(ctx context.Context, run func(context.Context, consumer.Gen
 const endWithin = 10 * time.Second
 
 // keep says that the rebuild is run, and hears whether it is to stop, until ctx ends.
-func (r *Runner) keep(ctx context.Context, before contract.ReplayCounts, stop context.CancelCauseFunc) {
+func (r *Runner) keep(ctx context.Context, before admin.ReplayCounts, stop context.CancelCauseFunc) {
 	alive := time.Now()
 	for timing.Wait(ctx, replay.Lease/3) {
 		r.progress(ctx, before)
 		state, err := r.Store.SaveReplay(ctx, r.Replay.Number, r.Token, replay.Lease, r.Replay.Progress)
 		switch {
-		case errors.Is(err, contract.ErrClaimLost):
+		case errors.Is(err, store.ErrClaimLost):
 			stop(err)
 			return
 		case err != nil && time.Since(alive) > replay.Lease && ctx.Err() == nil:
 			stop(fmt.Errorf("the store has not heard for %v that the rebuild is run, and may give it to another: %w", replay.Lease, err))
 			return
-		case err == nil && state == contract.ReplayStopping:
+		case err == nil && state == admin.ReplayStopping:
 			stop(replay.ErrStopped)
 			return
 		case err == nil:
@@ -108,7 +109,7 @@ func (r *Runner) keep(ctx context.Context, before contract.ReplayCounts, stop co
 }
 
 // progress takes down how far it has come; before is what was counted by who ran it before.
-func (r *Runner) progress(ctx context.Context, before contract.ReplayCounts) {
+func (r *Runner) progress(ctx context.Context, before admin.ReplayCounts) {
 	p := &r.Replay.Progress
 	p.Counts = counted(before, r.Counts())
 	ends, err := r.Far.Ends(ctx)
@@ -121,12 +122,12 @@ func (r *Runner) progress(ctx context.Context, before contract.ReplayCounts) {
 	}
 	p.Lanes = nil
 	for _, name := range sorted(ends) {
-		p.Lanes = append(p.Lanes, contract.ReplayLane{Lane: name, To: ends[name], After: done[name]})
+		p.Lanes = append(p.Lanes, admin.ReplayLane{Lane: name, To: ends[name], After: done[name]})
 	}
 }
 
 // counted adds what a consumer did.
-func counted(to contract.ReplayCounts, c semel.Counts) contract.ReplayCounts {
+func counted(to admin.ReplayCounts, c semel.Counts) admin.ReplayCounts {
 	to.Read += c.Deliveries - c.InFlight
 	to.Applied += c.Applied + c.Inbox.Applied
 	to.Skipped += c.Duplicates

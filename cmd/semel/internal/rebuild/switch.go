@@ -10,8 +10,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/timing"
+	"github.com/semel-go/semel/store"
 )
 
 // Point names a step of a switch, at which tests kill it.
@@ -34,8 +35,8 @@ func Points() []Point {
 // Switch says what is switched, and how.
 type Switch struct {
 	Store interface {
-		contract.Generations
-		contract.Inbox
+		admin.Generations
+		store.Inbox
 	}
 	Consumer string
 	// To is the generation that is being built.
@@ -46,7 +47,7 @@ type Switch struct {
 	CatchUp, Fence time.Duration
 	// AllowParked switches although messages of the new generation were set aside, or wait.
 	AllowParked bool
-	Act         contract.Act
+	Act         store.Act
 	// At, if not nil, is asked at each point; an error of it ends the switch as the death of
 	// its process would. For tests.
 	At func(Point) error
@@ -114,7 +115,7 @@ func (s *Switch) giveUp(ctx context.Context, why error) error {
 	}
 	all, err := s.Store.Generations(ctx, s.Consumer)
 	for _, g := range all {
-		if g.Number == s.To && g.State == contract.GenerationActive {
+		if g.Number == s.To && g.State == store.GenerationActive {
 			return nil
 		}
 	}
@@ -138,10 +139,10 @@ func (s *Switch) generations(ctx context.Context) (from int64, err error) {
 		switch {
 		case g.Fenced > 0:
 			return 0, fmt.Errorf("another switch of consumer %s is under way, or has died: wait for %v: %w", s.Consumer, g.Fenced.Round(time.Second), semel.ErrState)
-		case g.State == contract.GenerationActive:
+		case g.State == store.GenerationActive:
 			from = g.Number
 		case g.Number == s.To:
-			built = g.State == contract.GenerationBuilding
+			built = g.State == store.GenerationBuilding
 		}
 	}
 	if from == s.To {
@@ -233,7 +234,7 @@ func (s *Switch) equal(ctx context.Context, what string) error {
 	}
 }
 
-func (s *Switch) name() string { return contract.GenerationName(s.Consumer, s.To) }
+func (s *Switch) name() string { return admin.GenerationName(s.Consumer, s.To) }
 
 // behind are the lanes that have not come to their ends.
 func behind(ends, done map[string]int64) (short []string) {
@@ -248,14 +249,14 @@ func behind(ends, done map[string]int64) (short []string) {
 func sorted(of map[string]int64) []string { return slices.Sorted(maps.Keys(of)) }
 
 // unfinished are the states of messages that have not taken effect, and may wait for long.
-var unfinished = []contract.RowState{contract.StateParked, contract.StateBlocked, contract.StateFailedRetryable}
+var unfinished = []store.RowState{store.StateParked, store.StateBlocked, store.StateFailedRetryable}
 
 // clean refuses where messages of the new generation have not taken effect.
 func (s *Switch) clean(ctx context.Context) error {
 	if s.AllowParked {
 		return nil
 	}
-	rows, err := s.Store.Rows(ctx, contract.RowFilter{Consumer: s.name(), States: unfinished, Limit: mostShown})
+	rows, err := s.Store.Rows(ctx, store.RowFilter{Consumer: s.name(), States: unfinished, Limit: mostShown})
 	if err != nil || len(rows) == 0 {
 		return err
 	}

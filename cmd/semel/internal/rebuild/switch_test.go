@@ -12,7 +12,8 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/rebuild"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
 // pass lets time pass.
@@ -31,7 +32,7 @@ func TestASwitch(t *testing.T) {
 			w := newWorld(t)
 			w.log.send(10)
 			pass(3 * time.Second)
-			if _, err := w.store.OpenGeneration(t.Context(), "billing", contract.Act{Who: "ana"}); err != nil {
+			if _, err := w.store.OpenGeneration(t.Context(), "billing", store.Act{Who: "ana"}); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := w.turn().Do(t.Context()); !errors.Is(err, rebuild.ErrNotEqual) || !strings.Contains(err.Error(), "lane a is at 0 of 10") {
@@ -45,7 +46,7 @@ func TestASwitch(t *testing.T) {
 		})
 	})
 	t.Run("law_12_gives_up_while_rows_of_the_rebuild_are_due_or_in_progress", func(t *testing.T) {
-		for _, p := range []contract.Pending{{Due: 1}, {InProgress: 1}} {
+		for _, p := range []store.Pending{{Due: 1}, {InProgress: 1}} {
 			synctest.Test(t, func(t *testing.T) {
 				w := newWorld(t)
 				w.log.send(10)
@@ -173,12 +174,12 @@ func TestARebuild(t *testing.T) {
 			w := newWorld(t)
 			w.log.send(10)
 			pass(3 * time.Second)
-			r := rebuild.Runner{Store: w.store, Token: contract.NewToken(), Who: "ana", Far: w, Counts: func() semel.Counts { return semel.Counts{Deliveries: 10, Applied: 10} }, Say: func(contract.ReplayProgress) {}}
+			r := rebuild.Runner{Store: w.store, Token: store.NewToken(), Who: "ana", Far: w, Counts: func() semel.Counts { return semel.Counts{Deliveries: 10, Applied: 10} }, Say: func(admin.ReplayProgress) {}}
 			var err error
-			if r.Replay, err = rebuild.Open(t.Context(), w.store, contract.Replay{Consumer: "billing"}, r.Token, contract.Act{Verb: "rebuild start", Who: "ana", Why: "x"}); err != nil {
+			if r.Replay, err = rebuild.Open(t.Context(), w.store, admin.Replay{Consumer: "billing"}, r.Token, store.Act{Verb: "rebuild start", Who: "ana", Why: "x"}); err != nil {
 				t.Fatal(err)
 			}
-			ended := make(chan contract.GenerationState)
+			ended := make(chan store.GenerationState)
 			go func() {
 				is, err := r.Run(t.Context(), func(ctx context.Context, g consumer.Generation) error { return w.run(ctx, g, w.builder) })
 				if err != nil {
@@ -191,11 +192,11 @@ func TestARebuild(t *testing.T) {
 				t.Fatal(err)
 			}
 			w.log.send(5)
-			if is := <-ended; is != contract.GenerationActive {
+			if is := <-ended; is != store.GenerationActive {
 				t.Errorf("it is %v", is)
 			}
 			kept, err := w.store.Replay(t.Context(), r.Replay.Number)
-			if l := kept.Progress.Lanes; err != nil || kept.State != contract.ReplayDone || len(l) != 1 || l[0].After != 10 || l[0].To != 10 {
+			if l := kept.Progress.Lanes; err != nil || kept.State != admin.ReplayDone || len(l) != 1 || l[0].After != 10 || l[0].To != 10 {
 				t.Errorf("kept is %+v: %v", kept, err)
 			}
 			w.stop()
@@ -244,15 +245,15 @@ func killed(t *testing.T, at rebuild.Point) {
 
 func TestADropRemovesWhatWasBeforeASwitchOrARebuildThatIsNotWanted(t *testing.T) {
 	t.Run("G2_and_never_the_active_one", func(t *testing.T) {
-		of := func(states ...contract.GenerationState) (all []contract.StoredGeneration) {
+		of := func(states ...store.GenerationState) (all []admin.StoredGeneration) {
 			for i, s := range states {
-				all = append(all, contract.StoredGeneration{Number: int64(i), State: s})
+				all = append(all, admin.StoredGeneration{Number: int64(i), State: s})
 			}
 			return all
 		}
-		const building, active, old, dropped = contract.GenerationBuilding, contract.GenerationActive, contract.GenerationOld, contract.GenerationDropped
+		const building, active, old, dropped = store.GenerationBuilding, store.GenerationActive, store.GenerationOld, store.GenerationDropped
 		for _, one := range []struct {
-			all      []contract.StoredGeneration
+			all      []admin.StoredGeneration
 			of, want int64
 		}{
 			{of(active, building), 1, 1},
@@ -277,15 +278,15 @@ func TestAKilledStartIsTakenUp(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			w := newWorld(t)
 			pass(time.Second)
-			act := contract.Act{Verb: "rebuild start", Who: "ana", Why: "x"}
+			act := store.Act{Verb: "rebuild start", Who: "ana", Why: "x"}
 			if _, err := w.store.OpenGeneration(context.Background(), "billing", act); err != nil {
 				t.Fatal(err)
 			}
-			r, err := rebuild.Open(t.Context(), w.store, contract.Replay{Consumer: "billing"}, contract.NewToken(), act)
+			r, err := rebuild.Open(t.Context(), w.store, admin.Replay{Consumer: "billing"}, store.NewToken(), act)
 			if err != nil || r.Generation != 1 || r.Number != 1 {
 				t.Errorf("%+v, %v", r, err)
 			}
-			if _, err := rebuild.Open(t.Context(), w.store, contract.Replay{Consumer: "billing"}, contract.NewToken(), act); !errors.Is(err, semel.ErrState) || !strings.Contains(err.Error(), "replay 1") {
+			if _, err := rebuild.Open(t.Context(), w.store, admin.Replay{Consumer: "billing"}, store.NewToken(), act); !errors.Is(err, semel.ErrState) || !strings.Contains(err.Error(), "replay 1") {
 				t.Errorf("a second: %v", err)
 			}
 			w.stop()

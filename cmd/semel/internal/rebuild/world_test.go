@@ -13,9 +13,11 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/rebuild"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // log is what a producer has sent, for any number of readers.
@@ -39,7 +41,7 @@ func (l *log) send(n int) {
 // reader reads a log from a place, and knows up to where everything is settled.
 type reader struct {
 	log      *log
-	observer contract.LaneObserver
+	observer source.LaneObserver
 	given    bool
 	at       int
 
@@ -52,11 +54,11 @@ func (l *log) reader(from int) *reader {
 	return &reader{log: l, at: from, done: from, settled: map[int]bool{}}
 }
 
-func (r *reader) Lanes(o contract.LaneObserver) { r.observer = o }
-func (r *reader) Flow(contract.Lane, bool)      {}
-func (r *reader) Close(context.Context) error   { return nil }
-func (r *reader) lane() contract.Lane           { return contract.Lane{ID: "a", Epoch: 1} }
-func (r *reader) Settle(_ context.Context, all []contract.Settlement) ([]int, error) {
+func (r *reader) Lanes(o source.LaneObserver) { r.observer = o }
+func (r *reader) Flow(source.Lane, bool)      {}
+func (r *reader) Close(context.Context) error { return nil }
+func (r *reader) lane() source.Lane           { return source.Lane{ID: "a", Epoch: 1} }
+func (r *reader) Settle(_ context.Context, all []source.Settlement) ([]int, error) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	for _, s := range all {
@@ -68,7 +70,7 @@ func (r *reader) Settle(_ context.Context, all []contract.Settlement) ([]int, er
 	return nil, nil
 }
 
-func (r *reader) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+func (r *reader) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	if !r.given {
 		r.given = true
 		r.observer.Given(r.lane())
@@ -77,10 +79,10 @@ func (r *reader) Fetch(ctx context.Context, most contract.Bound) ([]contract.Del
 		r.log.mutex.Lock()
 		all, more := r.log.all, r.log.more
 		r.log.mutex.Unlock()
-		var out []contract.Delivery
+		var out []source.Delivery
 		for ; r.at < len(all) && len(out) < most.Messages; r.at++ {
 			m := *all[r.at]
-			out = append(out, contract.Delivery{Message: &m, Lane: r.lane(), Before: contract.Unknown, Handle: r.at})
+			out = append(out, source.Delivery{Message: &m, Lane: r.lane(), Before: source.Unknown, Handle: r.at})
 		}
 		if len(out) > 0 {
 			return out, nil
@@ -132,7 +134,7 @@ func newWorld(t *testing.T) *world {
 	return w
 }
 
-func (w *world) run(ctx context.Context, g consumer.Generation, source contract.Source) error {
+func (w *world) run(ctx context.Context, g consumer.Generation, src source.Source) error {
 	c, err := consumer.New(w.store, func(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 		if w.fail != nil && g.Building {
 			if err := w.fail(m); err != nil {
@@ -140,7 +142,7 @@ func (w *world) run(ctx context.Context, g consumer.Generation, source contract.
 			}
 		}
 		return tx.Add(fmt.Sprintf("%d %s", g.Number, m.Identity.ID), 1)
-	}, consumer.Config{Name: "billing", Source: source, Identity: identity.By("header:id"), Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Generation: &g})
+	}, consumer.Config{Name: "billing", Source: src, Identity: identity.By("header:id"), Logger: slog.New(slog.NewTextHandler(io.Discard, nil)), Generation: &g})
 	if err != nil {
 		return err
 	}
@@ -152,7 +154,7 @@ func (w *world) build() {
 	ctx, stop := context.WithCancel(w.t.Context())
 	before := w.stop
 	w.stop = func() { stop(); before() }
-	if _, err := w.store.OpenGeneration(w.t.Context(), "billing", contract.Act{Verb: "rebuild", Who: "ana", Why: "x"}); err != nil {
+	if _, err := w.store.OpenGeneration(w.t.Context(), "billing", store.Act{Verb: "rebuild", Who: "ana", Why: "x"}); err != nil {
 		w.t.Fatal(err)
 	}
 	w.running.Go(func() {
@@ -181,7 +183,7 @@ type lossy struct {
 	commits, stays, down bool
 }
 
-func (s *lossy) SwitchGeneration(ctx context.Context, consumer string, from, to int64, a contract.Act) error {
+func (s *lossy) SwitchGeneration(ctx context.Context, consumer string, from, to int64, a store.Act) error {
 	if s.commits {
 		if err := s.Store.SwitchGeneration(ctx, consumer, from, to, a); err != nil {
 			return err
@@ -191,7 +193,7 @@ func (s *lossy) SwitchGeneration(ctx context.Context, consumer string, from, to 
 	return errLost
 }
 
-func (s *lossy) Generations(ctx context.Context, consumer string) ([]contract.StoredGeneration, error) {
+func (s *lossy) Generations(ctx context.Context, consumer string) ([]admin.StoredGeneration, error) {
 	if s.down {
 		return nil, errLost
 	}
@@ -201,12 +203,12 @@ func (s *lossy) Generations(ctx context.Context, consumer string) ([]contract.St
 // unfinished is a store whose rebuild has rows that were not worked on.
 type unfinished struct {
 	*memstore.Store
-	pending contract.Pending
+	pending store.Pending
 }
 
-func (s *unfinished) Pending(_ context.Context, consumer string) (contract.Pending, error) {
-	if consumer != contract.GenerationName("billing", 1) {
-		return contract.Pending{}, nil
+func (s *unfinished) Pending(_ context.Context, consumer string) (store.Pending, error) {
+	if consumer != admin.GenerationName("billing", 1) {
+		return store.Pending{}, nil
 	}
 	return s.pending, nil
 }
@@ -214,7 +216,7 @@ func (s *unfinished) Pending(_ context.Context, consumer string) (contract.Pendi
 // turn is the switch to generation 1.
 func (w *world) turn() *rebuild.Switch {
 	return &rebuild.Switch{Store: w.store, Consumer: "billing", To: 1, Far: w, CatchUp: time.Minute, Fence: 30 * time.Second,
-		Act: contract.Act{Verb: "switch", Who: "ana", Why: "x"}}
+		Act: store.Act{Verb: "switch", Who: "ana", Why: "x"}}
 }
 
 // wantOnce sees that each of the first n messages took effect once in a generation, and no

@@ -8,7 +8,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 )
 
 // fetchMost and fetchBytes bound what is in memory of a source.
@@ -20,11 +20,11 @@ const (
 // Read tells the comparison of every message of a source that comes to an end, whose
 // identity is found and whose type is chosen as the consumer does. It calls each with
 // what is wrong with a message that has no identity.
-func (c *Comparison) Read(ctx context.Context, source contract.Source, config consumer.Config, each func(d *contract.Delivery, why error) error) error {
-	source.Lanes(deaf{})
+func (c *Comparison) Read(ctx context.Context, src source.Source, config consumer.Config, each func(d *source.Delivery, why error) error) error {
+	src.Lanes(deaf{})
 	for {
-		all, err := source.Fetch(ctx, contract.Bound{Messages: fetchMost, Bytes: fetchBytes})
-		if err != nil && !errors.Is(err, contract.ErrEnd) {
+		all, err := src.Fetch(ctx, source.Bound{Messages: fetchMost, Bytes: fetchBytes})
+		if err != nil && !errors.Is(err, source.ErrEnd) {
 			return err
 		}
 		if e := c.take(ctx, all, config, each); e != nil {
@@ -33,17 +33,17 @@ func (c *Comparison) Read(ctx context.Context, source contract.Source, config co
 		if err != nil {
 			return nil
 		}
-		settled := make([]contract.Settlement, len(all))
+		settled := make([]source.Settlement, len(all))
 		for i := range all {
-			settled[i] = contract.Settlement{Delivery: &all[i], Kind: semel.Ack}
+			settled[i] = source.Settlement{Delivery: &all[i], Kind: semel.Ack}
 		}
-		if _, err := source.Settle(ctx, settled); err != nil {
+		if _, err := src.Settle(ctx, settled); err != nil {
 			return err
 		}
 	}
 }
 
-func (c *Comparison) take(ctx context.Context, all []contract.Delivery, config consumer.Config, each func(d *contract.Delivery, why error) error) error {
+func (c *Comparison) take(ctx context.Context, all []source.Delivery, config consumer.Config, each func(d *source.Delivery, why error) error) error {
 	var keys, formers []semel.Key
 	var at []time.Time
 	for i := range all {
@@ -78,12 +78,12 @@ func (c *Comparison) formerOf(m *semel.Message, config consumer.Config) semel.Ke
 	return semel.Key{Consumer: c.Consumer, Source: source, ID: id}
 }
 
-func (c *Comparison) keyOf(d *contract.Delivery, config consumer.Config) (semel.Key, error) {
+func (c *Comparison) keyOf(d *source.Delivery, config consumer.Config) (semel.Key, error) {
 	if d.Refused != "" {
 		return semel.Key{}, errors.New(string(d.Refused) + ": " + d.Detail)
 	}
-	source, id, err := config.Identity.Identify(d.Message)
-	return semel.Key{Consumer: c.Consumer, Source: source, ID: id}, err
+	src, id, err := config.Identity.Identify(d.Message)
+	return semel.Key{Consumer: c.Consumer, Source: src, ID: id}, err
 }
 
 // sentAt is when the producer, else the broker, says that a message was sent.
@@ -97,9 +97,9 @@ func sentAt(m *semel.Message) time.Time {
 // deaf hears nothing of lanes.
 type deaf struct{}
 
-func (deaf) Given(contract.Lane)                     {}
-func (deaf) Revoking(context.Context, contract.Lane) {}
-func (deaf) Lost(contract.Lane)                      {}
+func (deaf) Given(source.Lane)                     {}
+func (deaf) Revoking(context.Context, source.Lane) {}
+func (deaf) Lost(source.Lane)                      {}
 
 // SentBy tells the comparison of identities that read adds, of which nobody says when they
 // were sent. They are kept in files until read has ended, which may hold the connection that

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // Outcome is what the store says of an identity.
@@ -27,11 +27,11 @@ const (
 )
 
 // OutcomeOf is what a marker says.
-func OutcomeOf(o contract.Outcome) Outcome {
+func OutcomeOf(o store.Outcome) Outcome {
 	switch o {
-	case contract.Applied:
+	case store.Applied:
 		return Applied
-	case contract.Waiting:
+	case store.Waiting:
 		return Waiting
 	default:
 		return Aside
@@ -92,7 +92,7 @@ func (c Counts) Found() int64 {
 // Comparison compares what Sent and Effect are told of. Close removes its files.
 type Comparison struct {
 	// Marker looks an identity up.
-	Marker func(ctx context.Context, key semel.Key) (contract.StoredMarker, bool, error)
+	Marker func(ctx context.Context, key semel.Key) (store.StoredMarker, bool, error)
 	// Consumer is whose identities they are.
 	Consumer string
 	// Until is up to when something that was sent must be there; zero: it always must.

@@ -12,22 +12,22 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 var errDown = errors.New("the store is away")
 
 // markers are what a store has; late are those that it has only when asked again.
 type markers struct {
-	has, late map[string]contract.Outcome
+	has, late map[string]store.Outcome
 }
 
-func (m markers) marker(_ context.Context, key semel.Key) (contract.StoredMarker, bool, error) {
+func (m markers) marker(_ context.Context, key semel.Key) (store.StoredMarker, bool, error) {
 	if key.ID == "down" {
-		return contract.StoredMarker{}, false, errDown
+		return store.StoredMarker{}, false, errDown
 	}
 	o, there := m.has[key.Source+key.ID]
-	return contract.StoredMarker{Outcome: o}, there, nil
+	return store.StoredMarker{Outcome: o}, there, nil
 }
 
 func compared(t *testing.T, m markers, c *Comparison, tell func(c *Comparison)) (map[string]Kind, Counts) {
@@ -82,7 +82,7 @@ func same(t *testing.T, found, want map[string]Kind) {
 func TestWhatDoesNotFit(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	t.Run("G7_missing_doubled_without_effect_and_unmarked", func(t *testing.T) {
-		m := markers{has: map[string]contract.Outcome{"ok": contract.Applied, "twice": contract.Applied, "gone": contract.Applied, "wait": contract.Waiting, "park": contract.Parked, "undone": contract.Waiting}}
+		m := markers{has: map[string]store.Outcome{"ok": store.Applied, "twice": store.Applied, "gone": store.Applied, "wait": store.Waiting, "park": store.Parked, "undone": store.Waiting}}
 		found, counts := compared(t, m, &Comparison{}, func(c *Comparison) {
 			sent(t, c, "", time.Time{}, "ok", "twice", "gone", "wait", "park", "undone", "lost", "made", "ok") // that one was sent twice
 			effects(t, c, "", "ok", "twice", "twice", "undone", "made", "somebody's", "somebody's")
@@ -94,7 +94,7 @@ func TestWhatDoesNotFit(t *testing.T) {
 		}
 	})
 	t.Run("G7_live_traffic_is_not_missing", func(t *testing.T) {
-		m := markers{has: map[string]contract.Outcome{}, late: map[string]contract.Outcome{"under way": contract.Applied, "too": contract.Applied, "after the query": contract.Applied}}
+		m := markers{has: map[string]store.Outcome{}, late: map[string]store.Outcome{"under way": store.Applied, "too": store.Applied, "after the query": store.Applied}}
 		found, counts := compared(t, m, &Comparison{Until: now}, func(c *Comparison) {
 			sent(t, c, "", now.Add(-time.Hour), "under way", "too", "after the query")
 			sent(t, c, "", now.Add(time.Second), "just sent")
@@ -107,14 +107,14 @@ func TestWhatDoesNotFit(t *testing.T) {
 		}
 	})
 	t.Run("G7_H3_what_is_older_than_the_markers_that_are_kept_is_unknown", func(t *testing.T) {
-		found, _ := compared(t, markers{has: map[string]contract.Outcome{"kept": contract.Applied}}, &Comparison{Kept: now}, func(c *Comparison) {
+		found, _ := compared(t, markers{has: map[string]store.Outcome{"kept": store.Applied}}, &Comparison{Kept: now}, func(c *Comparison) {
 			sent(t, c, "", now.Add(-time.Second), "kept", "old")
 			sent(t, c, "", now.Add(time.Second), "young")
 		})
 		same(t, found, map[string]Kind{"old": Unknown, "young": Missing})
 	})
 	t.Run("G7_A7_what_is_marked_under_a_former_identity_is_not_missing", func(t *testing.T) {
-		m := markers{has: map[string]contract.Outcome{"/old 1": contract.Applied}, late: map[string]contract.Outcome{"/old 2": contract.Applied}}
+		m := markers{has: map[string]store.Outcome{"/old 1": store.Applied}, late: map[string]store.Outcome{"/old 2": store.Applied}}
 		found, counts := compared(t, m, &Comparison{}, func(c *Comparison) {
 			var keys, formers []semel.Key
 			for _, id := range []string{"1", "2", "3", "4"} {
@@ -131,11 +131,11 @@ func TestWhatDoesNotFit(t *testing.T) {
 		}
 	})
 	t.Run("G7_what_a_query_says_was_sent_is_looked_up_when_it_has_ended", func(t *testing.T) {
-		m, ended := markers{has: map[string]contract.Outcome{"a": contract.Applied}}, false
+		m, ended := markers{has: map[string]store.Outcome{"a": store.Applied}}, false
 		c := &Comparison{}
 		found, counts := compared(t, m, c, func(c *Comparison) {
 			inner := c.Marker
-			c.Marker = func(ctx context.Context, k semel.Key) (contract.StoredMarker, bool, error) {
+			c.Marker = func(ctx context.Context, k semel.Key) (store.StoredMarker, bool, error) {
 				if !ended {
 					t.Error("the query holds its connection still")
 				}
@@ -154,7 +154,7 @@ func TestWhatDoesNotFit(t *testing.T) {
 		}
 	})
 	t.Run("A2_ids_of_two_sources_are_two", func(t *testing.T) {
-		m := markers{has: map[string]contract.Outcome{"a/1": contract.Applied, "b/1": contract.Applied}}
+		m := markers{has: map[string]store.Outcome{"a/1": store.Applied, "b/1": store.Applied}}
 		found, counts := compared(t, m, &Comparison{}, func(c *Comparison) {
 			sent(t, c, "a/", time.Time{}, "1")
 			sent(t, c, "b/", time.Time{}, "1")
@@ -173,7 +173,7 @@ func TestWhatDoesNotFit(t *testing.T) {
 		}
 	})
 	t.Run("G7_ids_of_any_bytes_and_lengths", func(t *testing.T) {
-		m := markers{has: map[string]contract.Outcome{}}
+		m := markers{has: map[string]store.Outcome{}}
 		odd := []string{"\x00", "a\nb", "\xff\xfe", strings.Repeat("é", 500), " "}
 		found, _ := compared(t, m, &Comparison{}, func(c *Comparison) { sent(t, c, "\x01\x00", time.Time{}, odd...) })
 		if len(found) != len(odd) {
@@ -183,12 +183,12 @@ func TestWhatDoesNotFit(t *testing.T) {
 }
 
 func TestManyAreCompared(t *testing.T) {
-	m := markers{has: map[string]contract.Outcome{}}
+	m := markers{has: map[string]store.Outcome{}}
 	var ids []string
 	for i := range 40_000 {
 		ids = append(ids, fmt.Sprint("order-", i))
 		if i%4000 != 7 {
-			m.has[ids[i]] = contract.Applied
+			m.has[ids[i]] = store.Applied
 		}
 	}
 	found, counts := compared(t, m, &Comparison{}, func(c *Comparison) {

@@ -10,8 +10,9 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/file"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/source"
 )
 
 // ErrOther: what is to be read is not what it was when the replay was begun.
@@ -51,12 +52,12 @@ func (f *File) open() (int64, error) {
 }
 
 // Plan implements Origin.
-func (f *File) Plan(_ context.Context, from, to Bound) (p contract.ReplayProgress, err error) {
+func (f *File) Plan(_ context.Context, from, to Bound) (p admin.ReplayProgress, err error) {
 	size, err := f.open()
 	if err != nil {
 		return p, err
 	}
-	l := contract.ReplayLane{Lane: f.lane, From: 0, To: size}
+	l := admin.ReplayLane{Lane: f.lane, From: 0, To: size}
 	if err := errors.Join(f.offset(from, &l.From), f.offset(to, &l.To)); err != nil {
 		return p, err
 	}
@@ -70,7 +71,7 @@ func (f *File) Plan(_ context.Context, from, to Bound) (p contract.ReplayProgres
 	}
 	l.After = l.From - 1
 	l.Is, err = recognised(f.opened, l.To)
-	return contract.ReplayProgress{Range: rangeOf(fmt.Sprintf("%s, bytes %d to %d", f.lane, l.From, l.To), from, to), Lanes: []contract.ReplayLane{l}, Since: from.Time, Until: to.Time}, err
+	return admin.ReplayProgress{Range: rangeOf(fmt.Sprintf("%s, bytes %d to %d", f.lane, l.From, l.To), from, to), Lanes: []admin.ReplayLane{l}, Since: from.Time, Until: to.Time}, err
 }
 
 // offset is that of a bound, if it has one.
@@ -106,7 +107,7 @@ func rangeOf(what string, from, to Bound) string {
 }
 
 // Source implements Origin.
-func (f *File) Source(_ context.Context, p contract.ReplayProgress) (contract.Source, error) {
+func (f *File) Source(_ context.Context, p admin.ReplayProgress) (source.Source, error) {
 	if len(p.Lanes) != 1 || p.Lanes[0].Lane != f.lane {
 		return nil, fmt.Errorf("file %s: the replay is of something else: %s: %w", f.path, p.Range, ErrOther)
 	}

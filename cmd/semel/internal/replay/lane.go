@@ -4,7 +4,8 @@ import (
 	"cmp"
 	"slices"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/source"
 )
 
 // ending is what became of a message.
@@ -31,32 +32,32 @@ const (
 )
 
 // endingOf is what a delivery ended with.
-func endingOf(e contract.End) ending {
+func endingOf(e source.End) ending {
 	switch e {
-	case contract.EndApplied:
+	case source.EndApplied:
 		return applied
-	case contract.EndDuplicate:
+	case source.EndDuplicate:
 		return skipped
-	case contract.EndConflict:
+	case source.EndConflict:
 		return conflict
-	case contract.EndReceived:
+	case source.EndReceived:
 		return received
-	case contract.EndWaiting, contract.EndStepped:
+	case source.EndWaiting, source.EndStepped:
 		return waiting
-	case contract.EndParked:
+	case source.EndParked:
 		return parked
-	case contract.EndDeadLettered:
+	case source.EndDeadLettered:
 		return deadLettered
-	case contract.EndDiscarded:
+	case source.EndDiscarded:
 		return discarded
-	case contract.EndSkipped:
+	case source.EndSkipped:
 		return foreign
 	}
 	return open
 }
 
 // count counts a message that has ended.
-func count(c *contract.ReplayCounts, e ending) {
+func count(c *admin.ReplayCounts, e ending) {
 	if e == outside {
 		return
 	}
@@ -70,7 +71,7 @@ func count(c *contract.ReplayCounts, e ending) {
 
 // lane is a lane on its way: its messages in their order, from the first that has not ended.
 type lane struct {
-	contract.ReplayLane
+	admin.ReplayLane
 	underWay []place
 }
 
@@ -94,7 +95,7 @@ func (l *lane) begin(offset int64) bool {
 }
 
 // end notes what became of a message, and counts those behind which nothing is open.
-func (l *lane) end(offset int64, e ending, c *contract.ReplayCounts) {
+func (l *lane) end(offset int64, e ending, c *admin.ReplayCounts) {
 	i, found := slices.BinarySearchFunc(l.underWay, offset, func(p place, offset int64) int { return cmp.Compare(p.offset, offset) })
 	if !found || l.underWay[i].ending != open {
 		return

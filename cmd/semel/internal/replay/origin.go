@@ -4,7 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/source"
 )
 
 // Bound is where a replay begins, or ends. The zero value is the beginning, or the end as it
@@ -20,9 +21,9 @@ type Bound struct {
 // Origin is where messages are read again.
 type Origin interface {
 	// Plan says what lies between two bounds, as it stands now.
-	Plan(ctx context.Context, from, to Bound) (contract.ReplayProgress, error)
+	Plan(ctx context.Context, from, to Bound) (admin.ReplayProgress, error)
 	// Source reads that, from where it has come to. An error that wraps ErrOther: it is not
 	// there any more as it was.
-	Source(ctx context.Context, p contract.ReplayProgress) (contract.Source, error)
+	Source(ctx context.Context, p admin.ReplayProgress) (source.Source, error)
 	Close()
 }

@@ -7,12 +7,13 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/source"
 )
 
 // Teller says what would become of deliveries.
 type Teller interface {
-	Preview(ctx context.Context, all []contract.Delivery) ([]contract.Prediction, error)
+	Preview(ctx context.Context, all []source.Delivery) ([]admin.Prediction, error)
 }
 
 // fetchMost and fetchBytes bound what is asked about at once.
@@ -25,24 +26,24 @@ const (
 // nil, hears now and then how many were read. Nothing is changed. Where two copies are both
 // new, the first would be applied, and the other be its duplicate, or in conflict with it: of
 // each new message some dozens of bytes are kept.
-func Preview(ctx context.Context, s *Source, t Teller, c consumer.Config, told func(contract.ReplayCounts)) (contract.ReplayCounts, error) {
+func Preview(ctx context.Context, s *Source, t Teller, c consumer.Config, told func(admin.ReplayCounts)) (admin.ReplayCounts, error) {
 	s.Lanes(deaf{})
 	copies := copies{seen: map[[16]byte]semel.Fingerprint{}, conflicts: map[[16]byte]bool{}, accept: c.OnConflict == consumer.ActionKeepFirst}
 	for {
-		all, err := s.Fetch(ctx, contract.Bound{Messages: fetchMost, Bytes: fetchBytes})
-		if err != nil && !errors.Is(err, contract.ErrEnd) {
-			return contract.ReplayCounts{}, err
+		all, err := s.Fetch(ctx, source.Bound{Messages: fetchMost, Bytes: fetchBytes})
+		if err != nil && !errors.Is(err, source.ErrEnd) {
+			return admin.ReplayCounts{}, err
 		}
 		found, e := t.Preview(ctx, all)
 		if e != nil {
-			return contract.ReplayCounts{}, e
+			return admin.ReplayCounts{}, e
 		}
 		endings := make([]ending, len(all))
 		for i := range found {
 			endings[i] = copies.ending(&found[i])
 		}
 		if e := s.foretold(ctx, all, endings); e != nil {
-			return contract.ReplayCounts{}, e
+			return admin.ReplayCounts{}, e
 		}
 		_, counts := s.Progress()
 		if told != nil {
@@ -61,13 +62,13 @@ type copies struct {
 	accept    bool              // the first content stands, and others leave no row
 }
 
-func (c *copies) ending(f *contract.Prediction) ending {
+func (c *copies) ending(f *admin.Prediction) ending {
 	switch f.End {
-	case contract.EndUnknown:
+	case source.EndUnknown:
 		return unknown
-	case contract.EndDuplicate, contract.EndSkipped:
+	case source.EndDuplicate, source.EndSkipped:
 		return endingOf(f.End)
-	case contract.EndConflict:
+	case source.EndConflict:
 		return c.conflict(f)
 	}
 	key := sumOf(f.Key, semel.Fingerprint{})
@@ -83,7 +84,7 @@ func (c *copies) ending(f *contract.Prediction) ending {
 }
 
 // conflict is how one ends: a further copy of its content is a duplicate of the first.
-func (c *copies) conflict(f *contract.Prediction) ending {
+func (c *copies) conflict(f *admin.Prediction) ending {
 	key := sumOf(f.Key, f.Fingerprint)
 	if c.conflicts[key] && !c.accept {
 		return skipped
@@ -106,6 +107,6 @@ func sumOf(k semel.Key, f semel.Fingerprint) (short [16]byte) {
 // deaf hears nothing of lanes.
 type deaf struct{}
 
-func (deaf) Given(contract.Lane)                     {}
-func (deaf) Revoking(context.Context, contract.Lane) {}
-func (deaf) Lost(contract.Lane)                      {}
+func (deaf) Given(source.Lane)                     {}
+func (deaf) Revoking(context.Context, source.Lane) {}
+func (deaf) Lost(source.Lane)                      {}

@@ -9,16 +9,18 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/kafka"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 func TestAReplayAppliesWhatIsMissing(t *testing.T) {
 	bubble(t, "G1_law_14_only_what_is_missing_is_applied_and_it_was_foretold", func(t *testing.T) {
 		w := newWorld(t, lines(0, 30)+lines(5, 8)+`{"id":"m3","n":99}`+"\n"+`{"id":"m29","n":98}`+"\n"+`{"id":"m29","n":98}`+"\n"+`{"n":1}`+"\n")
 		w.live(lines(0, 10))
-		want := contract.ReplayCounts{Read: 37, Applied: 20, Skipped: 14, Conflicts: 2, Parked: 1}
+		want := admin.ReplayCounts{Read: 37, Applied: 20, Skipped: 14, Conflicts: 2, Parked: 1}
 		if got := w.foretell(); got != want {
 			t.Errorf("foretold is %+v, want %+v", got, want)
 		}
@@ -27,12 +29,12 @@ func TestAReplayAppliesWhatIsMissing(t *testing.T) {
 		}
 		r := w.begin()
 		_, state, err := w.run(t.Context(), r, 0)
-		if err != nil || state != contract.ReplayDone {
+		if err != nil || state != admin.ReplayDone {
 			t.Fatalf("%s, %v", state, err)
 		}
 		w.wantEffects(0, 30)
 		kept, err := w.store.Replay(t.Context(), r.Number)
-		if err != nil || kept.Progress.Counts != want || kept.State != contract.ReplayDone || kept.Progress.Lanes[0].After < 0 {
+		if err != nil || kept.Progress.Counts != want || kept.State != admin.ReplayDone || kept.Progress.Lanes[0].After < 0 {
 			t.Errorf("kept is %+v, %v; want %+v", kept, err, want)
 		}
 		if got := w.foretell(); got.Applied+got.Conflicts+got.Parked != 0 || got.Skipped != 37 {
@@ -76,13 +78,13 @@ func TestAReplayAppliesWhatIsMissing(t *testing.T) {
 			return nil
 		}
 		r := w.begin()
-		if _, state, err := w.run(t.Context(), r, 0); err != nil || state != contract.ReplayDone {
+		if _, state, err := w.run(t.Context(), r, 0); err != nil || state != admin.ReplayDone {
 			t.Fatalf("%s, %v", state, err)
 		}
 		if kept, err := w.store.Replay(t.Context(), r.Number); err != nil || kept.Progress.Counts.Parked != 1 || kept.Progress.Counts.Applied != 99 {
 			t.Errorf("%+v, %v", kept.Progress.Counts, err)
 		}
-		rows, err := w.store.Rows(t.Context(), contract.RowFilter{})
+		rows, err := w.store.Rows(t.Context(), store.RowFilter{})
 		if err != nil || len(rows) != 1 {
 			t.Fatalf("%d rows, %v", len(rows), err)
 		}
@@ -133,17 +135,17 @@ func killed(t *testing.T, point faults.Point, times int64) {
 	}
 	w.dead.Store(false)
 	if died && point != faults.AfterReplayEnd {
-		if _, err := w.store.TakeReplay(t.Context(), r.Number, 1, Lease, start); !errors.Is(err, contract.ErrReplayHeld) {
+		if _, err := w.store.TakeReplay(t.Context(), r.Number, 1, Lease, start); !errors.Is(err, admin.ErrReplayHeld) {
 			t.Errorf("it is taken while its lease stands: %v", err)
 		}
 		wait(t, Lease+time.Second)
-		if _, state, err := w.run(t.Context(), w.take(r.Number), 0); err != nil || state != contract.ReplayDone {
+		if _, state, err := w.run(t.Context(), w.take(r.Number), 0); err != nil || state != admin.ReplayDone {
 			t.Fatalf("%s, %v", state, err)
 		}
 	}
 	w.wantEffects(0, 60)
 	kept, err := w.store.Replay(t.Context(), r.Number)
-	if c := kept.Progress.Counts; err != nil || kept.State != contract.ReplayDone || c.Read != 60 || c.Applied+c.Skipped != 60 || c.Skipped < 10 {
+	if c := kept.Progress.Counts; err != nil || kept.State != admin.ReplayDone || c.Read != 60 || c.Applied+c.Skipped != 60 || c.Skipped < 10 {
 		t.Errorf("kept is %+v, %v", kept, err)
 	}
 }
@@ -160,20 +162,20 @@ func TestAReplayIsStoppedFromElsewhere(t *testing.T) {
 		w := newWorld(t, lines(0, 60))
 		r := w.begin()
 		stop := time.AfterFunc(2*time.Second, func() {
-			if _, err := w.store.StopReplay(t.Context(), r.Number, contract.Act{Verb: "replay stop", Who: "cy", Why: "slow"}); err != nil {
+			if _, err := w.store.StopReplay(t.Context(), r.Number, store.Act{Verb: "replay stop", Who: "cy", Why: "slow"}); err != nil {
 				t.Error(err)
 			}
 		})
 		defer stop.Stop()
 		_, state, err := w.run(t.Context(), r, 4)
-		if !errors.Is(err, ErrStopped) || state != contract.ReplayStopped {
+		if !errors.Is(err, ErrStopped) || state != admin.ReplayStopped {
 			t.Errorf("%s, %v", state, err)
 		}
 		kept, err := w.store.Replay(t.Context(), r.Number)
-		if err != nil || kept.State != contract.ReplayStopped || kept.Progress.Counts.Read == 0 || kept.Progress.Counts.Read == 60 {
+		if err != nil || kept.State != admin.ReplayStopped || kept.Progress.Counts.Read == 0 || kept.Progress.Counts.Read == 60 {
 			t.Errorf("%+v, %v", kept, err)
 		}
-		if _, state, err := w.run(t.Context(), w.take(r.Number), 0); err != nil || state != contract.ReplayDone {
+		if _, state, err := w.run(t.Context(), w.take(r.Number), 0); err != nil || state != admin.ReplayDone {
 			t.Errorf("%s, %v", state, err)
 		}
 		w.wantEffects(0, 60)
@@ -198,10 +200,10 @@ func TestAReplayIsStoppedFromElsewhere(t *testing.T) {
 		wait(t, Lease+time.Second)
 		other := w.take(r.Number)
 		close(frozen)
-		if err := <-done; !errors.Is(err, contract.ErrClaimLost) {
+		if err := <-done; !errors.Is(err, store.ErrClaimLost) {
 			t.Errorf("who lost it says %v", err)
 		}
-		if _, state, err := w.run(t.Context(), other, 0); err != nil || state != contract.ReplayDone {
+		if _, state, err := w.run(t.Context(), other, 0); err != nil || state != admin.ReplayDone {
 			t.Errorf("%s, %v", state, err)
 		}
 		w.wantEffects(0, 60)
@@ -210,19 +212,19 @@ func TestAReplayIsStoppedFromElsewhere(t *testing.T) {
 
 // endless is a source that gives one message and then fails.
 type endless struct {
-	contract.Source
+	source.Source
 	given bool
 	err   error
 }
 
-func (s *endless) Settle(context.Context, []contract.Settlement) ([]int, error) { return nil, nil }
+func (s *endless) Settle(context.Context, []source.Settlement) ([]int, error) { return nil, nil }
 
-func (s *endless) Fetch(context.Context, contract.Bound) ([]contract.Delivery, error) {
+func (s *endless) Fetch(context.Context, source.Bound) ([]source.Delivery, error) {
 	if s.given {
 		return nil, s.err
 	}
 	s.given = true
-	return []contract.Delivery{{Message: &semel.Message{Origin: semel.Origin{Offset: 0}}, Lane: contract.Lane{ID: "in"}}}, nil
+	return []source.Delivery{{Message: &semel.Message{Origin: semel.Origin{Offset: 0}}, Lane: source.Lane{ID: "in"}}}, nil
 }
 
 func TestAReplayOfARangeThatIsGoneIsNotDone(t *testing.T) {
@@ -230,7 +232,7 @@ func TestAReplayOfARangeThatIsGoneIsNotDone(t *testing.T) {
 		err  error
 		done bool
 	}{
-		"the_end":                       {contract.ErrEnd, true},
+		"the_end":                       {source.ErrEnd, true},
 		"G1_another_file":               {ErrOther, false},
 		"G1_offsets_that_were_removed":  {kafka.ErrRange, false},
 		"G1_a_source_that_was_closed":   {semel.ErrClosed, false},
@@ -238,19 +240,19 @@ func TestAReplayOfARangeThatIsGoneIsNotDone(t *testing.T) {
 		"law_13_nothing_for_the_moment": {nil, false},
 	} {
 		t.Run(name, func(t *testing.T) {
-			s := NewSource(&endless{err: c.err}, Options{Progress: contract.ReplayProgress{Lanes: []contract.ReplayLane{{Lane: "in", To: 9, After: -1}}}})
-			all, err := s.Fetch(t.Context(), contract.Bound{Messages: 5})
+			s := NewSource(&endless{err: c.err}, Options{Progress: admin.ReplayProgress{Lanes: []admin.ReplayLane{{Lane: "in", To: 9, After: -1}}}})
+			all, err := s.Fetch(t.Context(), source.Bound{Messages: 5})
 			if err != nil || len(all) != 1 {
 				t.Fatalf("%d deliveries, %v", len(all), err)
 			}
-			_, err = s.Fetch(t.Context(), contract.Bound{Messages: 5})
-			if _, e := s.Settle(t.Context(), []contract.Settlement{{Delivery: &all[0], Kind: semel.Ack, Ending: contract.EndApplied}}); e != nil {
+			_, err = s.Fetch(t.Context(), source.Bound{Messages: 5})
+			if _, e := s.Settle(t.Context(), []source.Settlement{{Delivery: &all[0], Kind: semel.Ack, Ending: source.EndApplied}}); e != nil {
 				t.Fatal(e)
 			}
 			if s.Done() != c.done {
 				t.Errorf("done: %v after %v", s.Done(), c.err)
 			}
-			if ended := errors.Is(err, contract.ErrEnd); ended && !c.done && !errors.Is(s.Fault(), c.err) {
+			if ended := errors.Is(err, source.ErrEnd); ended && !c.done && !errors.Is(s.Fault(), c.err) {
 				t.Errorf("the source ended and its fault is %v, want %v", s.Fault(), c.err)
 			}
 		})
@@ -262,8 +264,8 @@ func TestAReplayOfATimeRange(t *testing.T) {
 		since := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 		until := since.Add(time.Hour)
 		for at, want := range map[time.Time]ending{since.Add(-1): outside, since: open, until.Add(-1): open, until: outside, {}: timeless} {
-			s := NewSource(&endless{}, Options{Progress: contract.ReplayProgress{Since: since, Until: until}, SentAt: func(*contract.Delivery) time.Time { return at }})
-			if got := s.refused(&contract.Delivery{}); got != want {
+			s := NewSource(&endless{}, Options{Progress: admin.ReplayProgress{Since: since, Until: until}, SentAt: func(*source.Delivery) time.Time { return at }})
+			if got := s.refused(&source.Delivery{}); got != want {
 				t.Errorf("a message of %v ends as %d, want %d", at, got, want)
 			}
 		}
@@ -272,11 +274,11 @@ func TestAReplayOfATimeRange(t *testing.T) {
 
 // silent is a store that keeps no progress from some moment on.
 type silent struct {
-	contract.Replays
+	admin.Replays
 	asked int
 }
 
-func (s *silent) SaveReplay(context.Context, int64, contract.Token, time.Duration, contract.ReplayProgress) (contract.ReplayState, error) {
+func (s *silent) SaveReplay(context.Context, int64, store.Token, time.Duration, admin.ReplayProgress) (admin.ReplayState, error) {
 	s.asked++
 	return "", errDead
 }
@@ -288,7 +290,7 @@ func TestAReplayEndsBeforeAnotherMayHaveIt(t *testing.T) {
 		r.Store = &silent{Replays: w.store}
 		began := time.Now()
 		_, state, err := w.run(t.Context(), r, 1)
-		if state == contract.ReplayDone || !errors.Is(err, errDead) {
+		if state == admin.ReplayDone || !errors.Is(err, errDead) {
 			t.Errorf("%s, %v", state, err)
 		}
 		if ran := time.Since(began); ran < Lease || ran > Lease+Lease/2 {
@@ -308,7 +310,7 @@ func TestWhatIsForetoldOfSeveralContentsOfOneIdentity(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			told := copies{seen: map[[16]byte]semel.Fingerprint{}, conflicts: map[[16]byte]bool{}, accept: c.accept}
 			for i, content := range []byte{'a', 'b', 'c', 'a', 'b', 'c'} {
-				f := contract.Prediction{Key: semel.Key{ID: "m"}, Fingerprint: semel.Fingerprint{Version: 1, Sum: [16]byte{content}}, End: contract.EndApplied}
+				f := admin.Prediction{Key: semel.Key{ID: "m"}, Fingerprint: semel.Fingerprint{Version: 1, Sum: [16]byte{content}}, End: source.EndApplied}
 				if got := told.ending(&f); got != c.want[i] {
 					t.Errorf("message %d with content %c ends as %d, want %d", i, content, got, c.want[i])
 				}

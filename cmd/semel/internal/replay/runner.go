@@ -8,10 +8,11 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/running"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/timing"
 	"github.com/semel-go/semel/internal/worker"
+	"github.com/semel-go/semel/store"
 )
 
 // Lease is how long a replay is a process's that does not say that it lives; every third of
@@ -23,12 +24,12 @@ var ErrStopped = errors.New("somebody has stopped the replay")
 
 // Runner runs one replay.
 type Runner struct {
-	Store  contract.Replays
+	Store  admin.Replays
 	Number int64
-	Token  contract.Token
+	Token  store.Token
 	Source *Source
 	// Progress is what is kept beside how far it has come.
-	Progress contract.ReplayProgress
+	Progress admin.ReplayProgress
 	// Who runs it, for the record of its end.
 	Who string
 	// Told, if not nil, is called whenever its progress was kept.
@@ -45,7 +46,7 @@ func (r *Runner) at(p faults.Point) {
 
 // Run runs the consumer until its source has ended, somebody stops the replay, or ctx ends,
 // and says how it ended: as ReplayDone, or as ReplayStopped with the reason.
-func (r *Runner) Run(ctx context.Context, name string, c running.Consumer) (running.Summary, contract.ReplayState, error) {
+func (r *Runner) Run(ctx context.Context, name string, c running.Consumer) (running.Summary, admin.ReplayState, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	keeping, done := context.WithCancel(context.WithoutCancel(ctx)) // it is run until what is in hand has ended
@@ -55,12 +56,12 @@ func (r *Runner) Run(ctx context.Context, name string, c running.Consumer) (runn
 	done()
 	group.Wait()
 	cause := context.Cause(ctx)
-	if errors.Is(cause, contract.ErrClaimLost) { // it is another's
-		return summary, contract.ReplayRunning, errors.Join(err, cause)
+	if errors.Is(cause, store.ErrClaimLost) { // it is another's
+		return summary, admin.ReplayRunning, errors.Join(err, cause)
 	}
-	state := contract.ReplayStopped
+	state := admin.ReplayStopped
 	if err == nil && r.Source.Done() {
-		state, cause = contract.ReplayDone, nil
+		state, cause = admin.ReplayDone, nil
 	}
 	err = errors.Join(err, r.Source.Fault(), cause)
 	return summary, state, errors.Join(err, r.end(context.WithoutCancel(ctx), state, err))
@@ -74,7 +75,7 @@ func (r *Runner) keep(ctx context.Context, stop context.CancelCauseFunc) {
 		state, err := r.Store.SaveReplay(ctx, r.Number, r.Token, Lease, r.progress())
 		r.at(faults.AfterProgress)
 		switch {
-		case errors.Is(err, contract.ErrClaimLost):
+		case errors.Is(err, store.ErrClaimLost):
 			stop(err)
 			return
 		case err != nil && time.Since(alive) > Lease && ctx.Err() == nil:
@@ -82,7 +83,7 @@ func (r *Runner) keep(ctx context.Context, stop context.CancelCauseFunc) {
 			return
 		case err == nil:
 			alive = time.Now()
-			if state == contract.ReplayStopping {
+			if state == admin.ReplayStopping {
 				stop(ErrStopped) // once; later ones are not heard
 			}
 			if r.Told != nil {
@@ -92,7 +93,7 @@ func (r *Runner) keep(ctx context.Context, stop context.CancelCauseFunc) {
 	}
 }
 
-func (r *Runner) progress() contract.ReplayProgress {
+func (r *Runner) progress() admin.ReplayProgress {
 	p := r.Progress
 	p.Lanes, p.Counts = r.Source.Progress()
 	return p
@@ -100,7 +101,7 @@ func (r *Runner) progress() contract.ReplayProgress {
 
 // Abandon ends a replay that was written down, and could not begin.
 func (r *Runner) Abandon(ctx context.Context) error {
-	return r.end(context.WithoutCancel(ctx), contract.ReplayStopped, errAbandoned)
+	return r.end(context.WithoutCancel(ctx), admin.ReplayStopped, errAbandoned)
 }
 
 var errAbandoned = errors.New("it could not begin")
@@ -109,12 +110,12 @@ var errAbandoned = errors.New("it could not begin")
 const endWithin = 10 * time.Second
 
 // end writes down how it ended.
-func (r *Runner) end(ctx context.Context, state contract.ReplayState, why error) error {
+func (r *Runner) end(ctx context.Context, state admin.ReplayState, why error) error {
 	ctx, cancel := context.WithTimeout(ctx, endWithin)
 	defer cancel()
 	p := r.progress()
-	act := contract.Act{Verb: "replay done", Who: r.Who, Why: Sum(p.Counts)}
-	if state != contract.ReplayDone {
+	act := store.Act{Verb: "replay done", Who: r.Who, Why: Sum(p.Counts)}
+	if state != admin.ReplayDone {
 		act.Verb = "replay stopped"
 		if why != nil && !errors.Is(why, ErrStopped) && !errors.Is(why, context.Canceled) {
 			act.Why += "; it could not go on"
@@ -130,7 +131,7 @@ func (r *Runner) end(ctx context.Context, state contract.ReplayState, why error)
 }
 
 // Sum says what became of messages.
-func Sum(c contract.ReplayCounts) string {
+func Sum(c admin.ReplayCounts) string {
 	text := fmt.Sprintf("%d messages read, %d applied, %d skipped", c.Read, c.Applied, c.Skipped)
 	for _, one := range []struct {
 		n    int64

@@ -7,41 +7,42 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/kafka"
+	"github.com/semel-go/semel/source"
 )
 
 // Source is what a replay gives to its consumer: what another source has, without what is too
 // old, and without what was done before. It knows how far each lane is done.
 type Source struct {
-	inner   contract.Source
+	inner   source.Source
 	options Options
 	pace    pace // of the goroutine that fetches
 
 	mutex  sync.Mutex
 	lanes  map[string]*lane
 	order  []string
-	counts contract.ReplayCounts
+	counts admin.ReplayCounts
 	ended  bool
 	fault  error
 }
 
-var _ contract.Source = (*Source)(nil)
+var _ source.Source = (*Source)(nil)
 
 // Options say what of a source is replayed.
 type Options struct {
 	// Progress is how far it has come; its lanes are those that are replayed.
-	Progress contract.ReplayProgress
+	Progress admin.ReplayProgress
 	// Oldest is when a message must have been sent at least; zero: any will do. SentAt says
 	// of a delivery when it was, zero if nobody knows.
 	Oldest time.Time
-	SentAt func(*contract.Delivery) time.Time
+	SentAt func(*source.Delivery) time.Time
 	// PerSecond is how many messages are given in a second; 0: no limit.
 	PerSecond int
 }
 
 // NewSource returns what gives the messages of inner behind those that are done.
-func NewSource(inner contract.Source, o Options) *Source {
+func NewSource(inner source.Source, o Options) *Source {
 	s := &Source{inner: inner, options: o, pace: pace{perSecond: o.PerSecond}, lanes: map[string]*lane{}, counts: o.Progress.Counts}
 	for _, l := range o.Progress.Lanes {
 		s.order = append(s.order, l.Lane)
@@ -50,18 +51,18 @@ func NewSource(inner contract.Source, o Options) *Source {
 	return s
 }
 
-// Lanes implements contract.Source.
-func (s *Source) Lanes(o contract.LaneObserver) { s.inner.Lanes(o) }
+// Lanes implements source.Source.
+func (s *Source) Lanes(o source.LaneObserver) { s.inner.Lanes(o) }
 
-// Flow implements contract.Source.
-func (s *Source) Flow(l contract.Lane, on bool) { s.inner.Flow(l, on) }
+// Flow implements source.Source.
+func (s *Source) Flow(l source.Lane, on bool) { s.inner.Flow(l, on) }
 
-// Close implements contract.Source.
+// Close implements source.Source.
 func (s *Source) Close(ctx context.Context) error { return s.inner.Close(ctx) }
 
-// Fetch implements contract.Source. That something is not there any more as it was ends it:
+// Fetch implements source.Source. That something is not there any more as it was ends it:
 // what was replayed is kept, and Fault tells. Other errors pass, as those of any source.
-func (s *Source) Fetch(ctx context.Context, most contract.Bound) ([]contract.Delivery, error) {
+func (s *Source) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	for {
 		if most.Messages = s.pace.ask(ctx, most.Messages); most.Messages == 0 {
 			return nil, nil
@@ -75,11 +76,11 @@ func (s *Source) Fetch(ctx context.Context, most contract.Bound) ([]contract.Del
 			}
 		}
 		switch {
-		case errors.Is(err, contract.ErrEnd):
+		case errors.Is(err, source.ErrEnd):
 			s.end(nil)
 		case gone(err):
 			s.end(err)
-			err = contract.ErrEnd
+			err = source.ErrEnd
 		}
 		if err != nil || len(wanted) > 0 || len(all) == 0 {
 			return wanted, err
@@ -100,7 +101,7 @@ func (s *Source) end(fault error) {
 }
 
 // choose takes out what is not for the consumer.
-func (s *Source) choose(all []contract.Delivery) (wanted []contract.Delivery, dropped []contract.Settlement) {
+func (s *Source) choose(all []source.Delivery) (wanted []source.Delivery, dropped []source.Settlement) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	for i := range all {
@@ -118,7 +119,7 @@ func (s *Source) choose(all []contract.Delivery) (wanted []contract.Delivery, dr
 			continue
 		}
 		l.end(offset, ending, &s.counts)
-		dropped = append(dropped, contract.Settlement{Delivery: d, Kind: semel.Ack, Ending: contract.EndSkipped})
+		dropped = append(dropped, source.Settlement{Delivery: d, Kind: semel.Ack, Ending: source.EndSkipped})
 	}
 	return wanted, dropped
 }
@@ -127,7 +128,7 @@ func (s *Source) choose(all []contract.Delivery) (wanted []contract.Delivery, dr
 func (s *Source) lane(id string) *lane {
 	l := s.lanes[id]
 	if l == nil {
-		l = &lane{ReplayLane: contract.ReplayLane{Lane: id, After: -1}}
+		l = &lane{ReplayLane: admin.ReplayLane{Lane: id, After: -1}}
 		s.order = append(s.order, id)
 		s.lanes[id] = l
 	}
@@ -135,7 +136,7 @@ func (s *Source) lane(id string) *lane {
 }
 
 // refused says why a message is not replayed; open if it is.
-func (s *Source) refused(d *contract.Delivery) ending {
+func (s *Source) refused(d *source.Delivery) ending {
 	p, oldest := s.options.Progress, s.options.Oldest
 	if oldest.IsZero() && p.Since.IsZero() && p.Until.IsZero() {
 		return open
@@ -151,8 +152,8 @@ func (s *Source) refused(d *contract.Delivery) ending {
 	return open
 }
 
-// Settle implements contract.Source.
-func (s *Source) Settle(ctx context.Context, all []contract.Settlement) ([]int, error) {
+// Settle implements source.Source.
+func (s *Source) Settle(ctx context.Context, all []source.Settlement) ([]int, error) {
 	left, err := s.inner.Settle(ctx, all)
 	if err != nil && len(left) == 0 {
 		return left, err
@@ -162,7 +163,7 @@ func (s *Source) Settle(ctx context.Context, all []contract.Settlement) ([]int, 
 }
 
 // settled notes what became of messages, but for those that are left.
-func (s *Source) settled(all []contract.Settlement, left []int) {
+func (s *Source) settled(all []source.Settlement, left []int) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	for i := range all {
@@ -178,11 +179,11 @@ func (s *Source) settled(all []contract.Settlement, left []int) {
 }
 
 // foretold ends deliveries as it is foretold of them.
-func (s *Source) foretold(ctx context.Context, all []contract.Delivery, endings []ending) error {
-	settled := make([]contract.Settlement, len(all))
+func (s *Source) foretold(ctx context.Context, all []source.Delivery, endings []ending) error {
+	settled := make([]source.Settlement, len(all))
 	s.mutex.Lock()
 	for i := range all {
-		settled[i] = contract.Settlement{Delivery: &all[i], Kind: semel.Ack, Ending: contract.EndSkipped}
+		settled[i] = source.Settlement{Delivery: &all[i], Kind: semel.Ack, Ending: source.EndSkipped}
 		s.lane(all[i].Lane.ID).end(all[i].Message.Origin.Offset, endings[i], &s.counts)
 	}
 	s.mutex.Unlock()
@@ -206,7 +207,7 @@ func (s *Source) Part() float64 {
 }
 
 // Progress is how far it has come.
-func (s *Source) Progress() (lanes []contract.ReplayLane, counts contract.ReplayCounts) {
+func (s *Source) Progress() (lanes []admin.ReplayLane, counts admin.ReplayCounts) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	for _, id := range s.order {

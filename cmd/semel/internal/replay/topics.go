@@ -6,8 +6,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/kafka"
+	"github.com/semel-go/semel/source"
 )
 
 // Topics are topics of Kafka that are replayed.
@@ -20,7 +21,7 @@ func NewTopics(c kafka.Config) (*Topics, error) {
 }
 
 // Plan implements Origin.
-func (t *Topics) Plan(ctx context.Context, from, to Bound) (p contract.ReplayProgress, err error) {
+func (t *Topics) Plan(ctx context.Context, from, to Bound) (p admin.ReplayProgress, err error) {
 	for _, b := range []Bound{from, to} {
 		if _, unnamed := b.Offsets[""]; unnamed {
 			return p, errors.New("an offset is of one partition: write it as orders/0=1200")
@@ -43,7 +44,7 @@ func (t *Topics) Plan(ctx context.Context, from, to Bound) (p contract.ReplayPro
 const mostNamed = 8
 
 // Source implements Origin.
-func (t *Topics) Source(ctx context.Context, p contract.ReplayProgress) (contract.Source, error) {
+func (t *Topics) Source(ctx context.Context, p admin.ReplayProgress) (source.Source, error) {
 	if err := t.reader.Check(ctx, p.Lanes); err != nil {
 		return nil, err
 	}

@@ -15,11 +15,13 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/running"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/file"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // world is a store, and what a consumer's file has.
@@ -55,17 +57,17 @@ func lines(from, to int) string {
 	return b.String()
 }
 
-func (w *world) config(source contract.Source) consumer.Config {
+func (w *world) config(src source.Source) consumer.Config {
 	return consumer.Config{
-		Name: "billing", Source: source, Identity: identity.By("body:/id"), Lanes: consumer.LanesNone, Workers: 2, Batch: consumer.BatchLimits{Most: 4},
+		Name: "billing", Source: src, Identity: identity.By("body:/id"), Lanes: consumer.LanesNone, Workers: 2, Batch: consumer.BatchLimits{Most: 4},
 		Retry: consumer.RetryPolicy{Attempts: 2, First: time.Millisecond}, Logger: slog.New(slog.DiscardHandler),
 	}
 }
 
 // consumer is the one whose messages are replayed.
-func (w *world) consumer(source contract.Source, r *semel.Replay, plans ...faults.Plan) *consumer.Consumer[*memstore.Tx] {
+func (w *world) consumer(src source.Source, r *semel.Replay, plans ...faults.Plan) *consumer.Consumer[*memstore.Tx] {
 	w.t.Helper()
-	c := w.config(source)
+	c := w.config(src)
 	c.Replay = r
 	made, err := consumer.New(w.store, func(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 		if w.handle != nil {
@@ -90,18 +92,18 @@ func (w *world) live(text string) {
 }
 
 // source is what a replay gives, from where it has come to.
-func (w *world) source(p contract.ReplayProgress, perSecond int) *Source {
+func (w *world) source(p admin.ReplayProgress, perSecond int) *Source {
 	from := max(p.Lanes[0].From, p.Lanes[0].After)
 	section := file.Section(strings.NewReader(w.text[from:p.Lanes[0].To]), from, "in", file.Options{Format: file.JSON, Lane: "in"})
 	return NewSource(section, Options{Progress: p, PerSecond: perSecond})
 }
 
-func (w *world) whole() contract.ReplayProgress {
-	return contract.ReplayProgress{Lanes: []contract.ReplayLane{{Lane: "in", From: 0, To: int64(len(w.text)), After: -1}}}
+func (w *world) whole() admin.ReplayProgress {
+	return admin.ReplayProgress{Lanes: []admin.ReplayLane{{Lane: "in", From: 0, To: int64(len(w.text)), After: -1}}}
 }
 
 // foretell says what would become of everything.
-func (w *world) foretell() contract.ReplayCounts {
+func (w *world) foretell() admin.ReplayCounts {
 	w.t.Helper()
 	source := w.source(w.whole(), 0)
 	defer func() { _ = source.Close(w.t.Context()) }()
@@ -112,14 +114,14 @@ func (w *world) foretell() contract.ReplayCounts {
 	return counts
 }
 
-var start = contract.Act{Verb: "replay start", Who: "ana", Why: "x"}
+var start = store.Act{Verb: "replay start", Who: "ana", Why: "x"}
 
 // begin writes a replay of everything down.
 func (w *world) begin() *Runner {
 	w.t.Helper()
-	r := &Runner{Store: w.store, Token: contract.NewToken(), Progress: w.whole(), Who: "ana"}
+	r := &Runner{Store: w.store, Token: store.NewToken(), Progress: w.whole(), Who: "ana"}
 	var err error
-	if r.Number, err = w.store.NewReplay(w.t.Context(), contract.Replay{Consumer: "billing", Kind: contract.ReplayAgain, Progress: r.Progress}, r.Token, Lease, start); err != nil {
+	if r.Number, err = w.store.NewReplay(w.t.Context(), admin.Replay{Consumer: "billing", Kind: admin.ReplayAgain, Progress: r.Progress}, r.Token, Lease, start); err != nil {
 		w.t.Fatal(err)
 	}
 	return r
@@ -128,7 +130,7 @@ func (w *world) begin() *Runner {
 // take takes up a replay.
 func (w *world) take(number int64) *Runner {
 	w.t.Helper()
-	r := &Runner{Store: w.store, Token: contract.NewToken(), Number: number, Who: "bo"}
+	r := &Runner{Store: w.store, Token: store.NewToken(), Number: number, Who: "bo"}
 	taken, err := w.store.TakeReplay(w.t.Context(), number, r.Token, Lease, start)
 	if err != nil {
 		w.t.Fatal(err)
@@ -138,7 +140,7 @@ func (w *world) take(number int64) *Runner {
 }
 
 // run runs a replay to its end.
-func (w *world) run(ctx context.Context, r *Runner, perSecond int, plans ...faults.Plan) (running.Summary, contract.ReplayState, error) {
+func (w *world) run(ctx context.Context, r *Runner, perSecond int, plans ...faults.Plan) (running.Summary, admin.ReplayState, error) {
 	r.Source = w.source(r.Progress, perSecond)
 	return r.Run(ctx, "billing", w.consumer(r.Source, &semel.Replay{ID: r.Number}, plans...))
 }

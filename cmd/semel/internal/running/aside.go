@@ -13,7 +13,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // Aside counts, while consumers run, what they set aside and why. It is a
@@ -144,9 +144,9 @@ func (g group) flags() []string {
 	flags := []string{"--reason", string(g.reason)}
 	switch g.how {
 	case semel.EventDeadLettered:
-		flags = append(flags, "--state", string(contract.StateDeadLettered))
+		flags = append(flags, "--state", string(store.StateDeadLettered))
 	case semel.EventDiscarded:
-		flags = append(flags, "--state", string(contract.StateDiscarded))
+		flags = append(flags, "--state", string(store.StateDiscarded))
 	}
 	return flags
 }

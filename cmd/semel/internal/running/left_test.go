@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/source"
 )
 
 // behind is a consumer that ended idle with something left.
@@ -20,7 +20,7 @@ func (b behind) Left() []semel.Unfinished  { return b.left }
 func TestTheSummaryNamesWhatIsLeft(t *testing.T) {
 	t.Run("trap_T95_with_lane_and_count_for_people_and_programs", func(t *testing.T) {
 		s, err := All(t.Context(), map[string]Consumer{
-			"billing": behind{[]semel.Unfinished{{Lane: "orders/0", Messages: 3, Reason: "held up by an open transaction"}, {Lane: "orders/1", Messages: contract.Unknown, Reason: "lost"}}},
+			"billing": behind{[]semel.Unfinished{{Lane: "orders/0", Messages: 3, Reason: "held up by an open transaction"}, {Lane: "orders/1", Messages: source.Unknown, Reason: "lost"}}},
 			"audit":   behind{},
 		}, nil, nil)
 		if err != nil {

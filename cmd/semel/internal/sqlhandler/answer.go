@@ -6,8 +6,8 @@ import (
 	"slices"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/internal/strictjson"
+	"github.com/semel-go/semel/store"
 )
 
 // MostEffects is how many effects an answer may have, and how many intents.
@@ -63,8 +63,8 @@ func (e *Effects) read(answer []byte, m *semel.Message) (*Answer, error) {
 		return nil, errors.New(`it is no object with a list "effects", or "intents", or a "result"`)
 	case !only(document.Root(), "effects", "intents", "result"):
 		return nil, errors.New(`it has a member beside "effects", "intents" and "result", which this release does not know`)
-	case made && len(result.Raw()) > contract.MaxResult:
-		return nil, fmt.Errorf("its result has %d bytes, and at most %d are kept", len(result.Raw()), contract.MaxResult)
+	case made && len(result.Raw()) > store.MaxResult:
+		return nil, fmt.Errorf("its result has %d bytes, and at most %d are kept", len(result.Raw()), store.MaxResult)
 	}
 	var all Answer
 	if has {

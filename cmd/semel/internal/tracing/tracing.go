@@ -17,7 +17,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/measure"
 	"github.com/semel-go/semel/otel"
 )
@@ -99,7 +99,7 @@ func (*Tracer) Observe(semel.Event) {}
 
 // TraceBatch implements measure.Tracer.
 func (t *Tracer) TraceBatch(b measure.Begun) measure.BatchTrace {
-	name, _ := contract.GenerationOf(b.Consumer)
+	name, _ := admin.GenerationOf(b.Consumer)
 	of := t.of[name]
 	if of == nil {
 		return nil

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // Command is a command line, word by word.
@@ -21,12 +21,12 @@ func (f *Facts) command(words ...string) Command {
 
 // tell is a command that shows a row, act one that changes it; both are written with a space
 // between their words.
-func (f *Facts) tell(name string, r *contract.StoredRow) Command {
+func (f *Facts) tell(name string, r *store.StoredRow) Command {
 	return f.command(append(strings.Fields(name), fmt.Sprint(r.Number))...)
 }
 
-func (f *Facts) act(name string, r *contract.StoredRow) Command { return f.tell(name, r).because() }
+func (f *Facts) act(name string, r *store.StoredRow) Command { return f.tell(name, r).because() }
 
-func (f *Facts) show(r *contract.StoredRow) Command {
+func (f *Facts) show(r *store.StoredRow) Command {
 	return f.tell(f.verb("inbox show", "intents show"), r)
 }

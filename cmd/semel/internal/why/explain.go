@@ -7,7 +7,8 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
 // Explain says whether the effect of a message is there, why or why not, and what changes
@@ -21,7 +22,7 @@ func Explain(f *Facts) Answer {
 		more = append(more, fmt.Sprintf("Under the same identity %s, which %s: row %d.", contents(len(others)), effectOf(&others[0]), others[0].Number))
 		a.Do = append(a.Do, f.show(&others[0]))
 	}
-	if g := f.Generation; g != nil && g.State != contract.GenerationActive {
+	if g := f.Generation; g != nil && g.State != store.GenerationActive {
 		more = append(more, fmt.Sprintf("This is of generation %d, which is %s: what takes effect does so in the active one.", g.Number, g.State))
 	}
 	if len(f.Unread) > 0 {
@@ -60,7 +61,7 @@ func (f *Facts) first() Answer {
 		}
 		says := "Its marker says %s and its row says %s: these are written in one commit, so something other than Semel changed one of them."
 		return Answer{StageBroken, Unknown, fmt.Sprintf(says, named(f.marker().Outcome), r.State), []Command{f.show(r)}}
-	case r.Unreadable != "" && r.State != contract.StateCompleted && r.State != contract.StateDiscarded:
+	case r.Unreadable != "" && r.State != store.StateCompleted && r.State != store.StateDiscarded:
 		says := fmt.Sprintf("%sit is %s, and its content cannot be read here: %s.", lead(r, "It was not applied: "), r.State, r.Unreadable)
 		return doubted(r, Answer{StageParked, No, says, []Command{f.show(r)}})
 	}
@@ -72,7 +73,7 @@ func (f *Facts) first() Answer {
 const unknownCall = "Nobody knows whether it was applied: what became of a call for it is unknown. "
 
 // lead begins an answer: with certain, unless a call of the row has an unknown outcome.
-func lead(r *contract.StoredRow, certain string) string {
+func lead(r *store.StoredRow, certain string) string {
 	if r.UnknownOutcome() {
 		return unknownCall + "What is known: "
 	}
@@ -80,7 +81,7 @@ func lead(r *contract.StoredRow, certain string) string {
 }
 
 // doubted is an answer that does not deny the effect of a call whose outcome is unknown.
-func doubted(r *contract.StoredRow, a Answer) Answer {
+func doubted(r *store.StoredRow, a Answer) Answer {
 	if r.UnknownOutcome() && a.Applied == No {
 		a.Applied = Unknown
 	}
@@ -96,7 +97,7 @@ func (f *Facts) newer() bool {
 	return f.Row != nil && !f.Row.State.Known() || owner != nil && !owner.State.Known()
 }
 
-func known(o contract.Outcome) bool { return o >= contract.Applied && o <= contract.Discarded }
+func known(o store.Outcome) bool { return o >= store.Applied && o <= store.Discarded }
 
 // disagree reports whether marker and row say different things, which one commit never
 // writes. A row under a surrogate, or of an old derivation, has a marker of its own.
@@ -112,38 +113,38 @@ func (f *Facts) disagree() bool {
 }
 
 // ofRow is the answer about a row whose marker agrees.
-func (f *Facts) ofRow(r *contract.StoredRow) Answer {
+func (f *Facts) ofRow(r *store.StoredRow) Answer {
 	switch r.State {
-	case contract.StateReceived:
+	case store.StateReceived:
 		return f.received(r)
-	case contract.StateInProgress:
+	case store.StateInProgress:
 		return f.claimed(r)
-	case contract.StateFailedRetryable:
+	case store.StateFailedRetryable:
 		return f.retry(r)
-	case contract.StateBlocked:
+	case store.StateBlocked:
 		return f.blocked(r)
-	case contract.StateParked:
+	case store.StateParked:
 		return f.parked(r)
-	case contract.StateDeadLettered:
+	case store.StateDeadLettered:
 		return f.deadLettered(r)
-	case contract.StateDiscarded:
+	case store.StateDiscarded:
 		return f.discarded(r)
 	}
 	return f.applied(r)
 }
 
 // datedAhead reports whether a row was written while the store's clock was ahead.
-func (f *Facts) datedAhead(r *contract.StoredRow) bool {
-	return r.ChangedAt.Sub(f.Now) > contract.ClockSlack
+func (f *Facts) datedAhead(r *store.StoredRow) bool {
+	return r.ChangedAt.Sub(f.Now) > store.ClockSlack
 }
 
 // notBefore is the answer about a row that was written while the store's clock was ahead.
-func (f *Facts) notBefore(stage Stage, r *contract.StoredRow, says string, at time.Time) Answer {
+func (f *Facts) notBefore(stage Stage, r *store.StoredRow, says string, at time.Time) Answer {
 	return Answer{stage, No, says + fmt.Sprintf(" It is not due before %s; the database clock was probably ahead when the row was written at %s. "+
 		"A process that runs a consumer on this store makes it due at the right time within a minute.", moment(at), moment(r.ChangedAt)), nil}
 }
 
-func (f *Facts) received(r *contract.StoredRow) Answer {
+func (f *Facts) received(r *store.StoredRow) Answer {
 	if r.DueAt.After(f.Now) && f.datedAhead(r) {
 		a := f.notBefore(StageLater, r, "It was not applied yet.", r.DueAt)
 		a.Do = []Command{f.act(f.verb("inbox retry", "intents send"), r)}
@@ -166,19 +167,19 @@ func (f *Facts) received(r *contract.StoredRow) Answer {
 
 // waits is the answer about what is due, and says why nobody takes it where that is known.
 func (f *Facts) waits(stage Stage, says string) Answer {
-	name, _ := contract.GenerationOf(f.Key.Consumer)
+	name, _ := admin.GenerationOf(f.Key.Consumer)
 	switch {
 	case f.Control.Paused:
 		return Answer{stage, No, says + fmt.Sprintf(" The consumer is paused, by %s: %s.", f.Control.Pause.By, strings.TrimSuffix(f.Control.Pause.Why, ".")),
 			[]Command{f.command("resume", "--consumer", name).because()}}
-	case !f.Progress.IsZero() && f.Now.Sub(f.Progress) > contract.LaneTimeout:
+	case !f.Progress.IsZero() && f.Now.Sub(f.Progress) > store.LaneTimeout:
 		return Answer{stage, No, says + fmt.Sprintf(" Nobody seems to run the consumer, or its run stands still: it told last at %s that it works.", moment(f.Progress)),
 			[]Command{f.command("run", "--consumer", name)}}
 	}
 	return Answer{stage, No, says, []Command{f.command("inbox", "stats", "--consumer", name)}}
 }
 
-func (f *Facts) claimed(r *contract.StoredRow) Answer {
+func (f *Facts) claimed(r *store.StoredRow) Answer {
 	call := ""
 	if r.UnknownOutcome() {
 		call = " A call for it was begun of which it is not known what became."
@@ -195,7 +196,7 @@ func (f *Facts) claimed(r *contract.StoredRow) Answer {
 	return f.waits(StageStale, fmt.Sprintf("It was not applied yet: who had claimed it came to no end, and the lease ended at %s, so that the next worker of its consumer takes it.%s", moment(r.LockedUntil), call))
 }
 
-func (f *Facts) retry(r *contract.StoredRow) Answer {
+func (f *Facts) retry(r *store.StoredRow) Answer {
 	failed := fmt.Sprintf("It was not applied yet: %s failed%s", attempts(r.Attempts), because(r.LastError))
 	if r.UnknownOutcome() {
 		failed = fmt.Sprintf("Nobody knows whether it was applied: what became of a call for it is unknown%s", because(r.LastError))
@@ -218,7 +219,7 @@ func (f *Facts) retry(r *contract.StoredRow) Answer {
 	return a
 }
 
-func (f *Facts) blocked(r *contract.StoredRow) Answer {
+func (f *Facts) blocked(r *store.StoredRow) Answer {
 	if r.Version > 0 && f.Ahead == nil {
 		return f.gap(r, "It was not applied yet: it waits, as version %d of its stream, for version %d, which has not taken effect.", StageGap)
 	}
@@ -228,7 +229,7 @@ func (f *Facts) blocked(r *contract.StoredRow) Answer {
 	b := f.Ahead
 	says := fmt.Sprintf("It was not applied yet: it keeps an order, and waits behind row %d, which is %s%s.", b.Number, b.State, ofReason(b))
 	a := Answer{StageBehind, No, says, []Command{f.show(b)}}
-	if b.State == contract.StateParked {
+	if b.State == store.StateParked {
 		a.Do = append(a.Do, f.act("parked retry", b))
 	}
 	a.Do = append(a.Do, f.act("inbox skip", b))
@@ -236,7 +237,7 @@ func (f *Facts) blocked(r *contract.StoredRow) Answer {
 }
 
 // gap is the answer about a version whose turn has not come.
-func (f *Facts) gap(r *contract.StoredRow, says string, stage Stage) Answer {
+func (f *Facts) gap(r *store.StoredRow, says string, stage Stage) Answer {
 	next := r.Version - 1
 	if f.Stream != nil {
 		next = f.Stream.Last + 1
@@ -250,7 +251,7 @@ func (f *Facts) gap(r *contract.StoredRow, says string, stage Stage) Answer {
 	return a
 }
 
-func (f *Facts) applied(r *contract.StoredRow) Answer {
+func (f *Facts) applied(r *store.StoredRow) Answer {
 	at := r.ChangedAt
 	if m := f.marker(); m != nil && !m.At.IsZero() {
 		at = m.At
@@ -266,7 +267,7 @@ func (f *Facts) applied(r *contract.StoredRow) Answer {
 }
 
 // after says how many attempts it took.
-func after(r *contract.StoredRow) string {
+func after(r *store.StoredRow) string {
 	if r.Attempts < 2 {
 		return ""
 	}
@@ -274,7 +275,7 @@ func after(r *contract.StoredRow) string {
 }
 
 // copied says how many copies came.
-func (f *Facts) copied(a Answer, r *contract.StoredRow) Answer {
+func (f *Facts) copied(a Answer, r *store.StoredRow) Answer {
 	switch n := r.Repeated; {
 	case n == 1:
 		a.Says += " A copy came since and had no effect: it was a duplicate."
@@ -284,7 +285,7 @@ func (f *Facts) copied(a Answer, r *contract.StoredRow) Answer {
 	return a
 }
 
-func (f *Facts) deadLettered(r *contract.StoredRow) Answer {
+func (f *Facts) deadLettered(r *store.StoredRow) Answer {
 	says := fmt.Sprintf("%safter %s it was given up and dead-lettered at %s%s%s.",
 		lead(r, "It was not applied: "), attempts(r.Attempts), moment(r.ChangedAt), ofReason(r), because(r.LastError))
 	return f.copied(Answer{StageDeadLettered, No, says, []Command{
@@ -293,9 +294,9 @@ func (f *Facts) deadLettered(r *contract.StoredRow) Answer {
 	}}, r)
 }
 
-func (f *Facts) discarded(r *contract.StoredRow) Answer {
+func (f *Facts) discarded(r *store.StoredRow) Answer {
 	a, never := Answer{Stage: StageDiscarded, Applied: No}, "It was not applied and never will be: "
-	if contract.MayReopen(r.Number, r.State, r.Reason, r.UnknownOutcome(), r.BodyRemoved) == nil && r.Reason != semel.ReasonStale {
+	if admin.MayReopen(r.Number, r.State, r.Reason, r.UnknownOutcome(), r.BodyRemoved) == nil && r.Reason != semel.ReasonStale {
 		a.Do, never = []Command{f.act("parked reopen", r)}, "It was not applied, and will not be unless it is reopened: "
 	}
 	if r.UnknownOutcome() {
@@ -320,7 +321,7 @@ func (f *Facts) discarded(r *contract.StoredRow) Answer {
 
 // conflict is the answer about another content of an identity of whose first content no row
 // is kept.
-func (f *Facts) conflict(r *contract.StoredRow) Answer {
+func (f *Facts) conflict(r *store.StoredRow) Answer {
 	m := f.marker()
 	a := Answer{Stage: StageConflict, Do: []Command{f.show(r)}, Applied: Unknown}
 	switch {
@@ -328,7 +329,7 @@ func (f *Facts) conflict(r *contract.StoredRow) Answer {
 		a.Says = "Two contents came under this identity, and of the first nothing may be read here."
 	case m == nil:
 		a.Says = "Two contents came under this identity, and of the first nothing is kept any more."
-	case m.Outcome == contract.Applied:
+	case m.Outcome == store.Applied:
 		a.Applied = Yes
 		a.Says = fmt.Sprintf("The content that came first was applied at %s.", moment(m.At))
 	default:
@@ -354,9 +355,9 @@ func (f *Facts) markedOnly() Answer {
 	}
 	a := Answer{Stage: StageMarked, Applied: No}
 	switch m.Outcome {
-	case contract.Applied:
+	case store.Applied:
 		a = Answer{Stage: StageApplied, Applied: Yes, Says: fmt.Sprintf("It was applied at %s, in the commit of its marker. Copies that come are duplicates and have no effect.", moment(m.At))}
-	case contract.Discarded:
+	case store.Discarded:
 		a.Stage = StageDiscarded
 		if f.NoRows {
 			a.Says = fmt.Sprintf("It was not applied and never will be: it was discarded at %s.", moment(m.At))
@@ -377,14 +378,14 @@ func (f *Facts) markedOnly() Answer {
 }
 
 // last is the last act of this name on a row that was done; nil if there is none.
-func (f *Facts) last(row int64, verb string) *contract.Act {
+func (f *Facts) last(row int64, verb string) *store.Act {
 	for _, d := range f.Details {
 		if d.Number != row {
 			continue
 		}
 		for i := len(d.Acts) - 1; i >= 0; i-- {
 			if a := d.Acts[i]; a.Verb == verb {
-				return &contract.Act{Verb: a.Verb, Who: a.Who, Why: a.Why, At: a.At, Result: a.Result}
+				return &store.Act{Verb: a.Verb, Who: a.Who, Why: a.Why, At: a.At, Result: a.Result}
 			}
 		}
 	}

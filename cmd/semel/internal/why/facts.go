@@ -6,8 +6,9 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // Facts are what one consumer's part of a store knows of an identity.
@@ -21,36 +22,36 @@ type Facts struct {
 	Markers []sqlstore.Known
 	// Row is the one of the content that came first; nil if there is none. Conflicts are
 	// rows of other contents under the identity.
-	Row       *contract.StoredRow
-	Conflicts []contract.StoredRow
+	Row       *store.StoredRow
+	Conflicts []store.StoredRow
 	// Leased is the leased key of the identity; nil if there is none.
 	Leased *sqlstore.KnownKey
 	// Details show the rows, by number.
 	Details []operate.Detail
 	// Ahead is the row that this one waits for in its line, if it waits for one.
-	Ahead *contract.StoredRow
+	Ahead *store.StoredRow
 	// Stream is where the message has its version; nil if it has none. Missing are versions
 	// before the first that waits of which there is no row.
-	Stream  *contract.StoredStream
+	Stream  *admin.StoredStream
 	Missing []operate.Span
 	// Control is what operators want of the consumer.
-	Control contract.Control
+	Control admin.Control
 	// Progress is when the consumer told last that it works; zero if it never did, and where
 	// it keeps its markers for ever, since then it does not.
 	Progress time.Time
 	// Generation is the consumer's, where it works in generations.
-	Generation *contract.StoredGeneration
+	Generation *admin.StoredGeneration
 	// Caused are rows of what the message caused; MoreCaused says that there are more, and
 	// UnknownCaused why they are not known.
-	Caused        []contract.StoredRow
+	Caused        []store.StoredRow
 	MoreCaused    bool
 	UnknownCaused string
 	// Replays have, or had, the place of a row in their range.
-	Replays []contract.Replay
+	Replays []admin.Replay
 	// Sends says that the consumer carries out intents; its rows are those of semel intents.
 	Sends bool
 	// Erasures are acts that erased the identity where it has no row.
-	Erasures []contract.Act
+	Erasures []store.Act
 	// NoMarkers and NoRows say that the role may read no markers, or no rows; Unread is all
 	// that it may not read, each with the right that is missing.
 	NoMarkers, NoRows bool

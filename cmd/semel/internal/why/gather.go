@@ -9,20 +9,21 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 // Store is what is asked of a store.
 type Store interface {
-	contract.Controls
-	contract.Generations
-	contract.Reaper
-	contract.Replays
+	admin.Controls
+	admin.Generations
+	store.Reaper
+	admin.Replays
 	Known(ctx context.Context, consumer, id string) ([]sqlstore.Known, error)
-	RowsOf(ctx context.Context, consumer, id string, bodies bool) ([]contract.StoredRow, error)
-	Caused(ctx context.Context, by semel.Key, after int64) ([]contract.StoredRow, error)
-	Erased(ctx context.Context, key semel.Key) ([]contract.Act, error)
+	RowsOf(ctx context.Context, consumer, id string, bodies bool) ([]store.StoredRow, error)
+	Caused(ctx context.Context, by semel.Key, after int64) ([]store.StoredRow, error)
+	Erased(ctx context.Context, key semel.Key) ([]store.Act, error)
 	LeasedKey(ctx context.Context, key semel.Key) (sqlstore.KnownKey, bool, error)
 	Clock(ctx context.Context) (time.Time, error)
 }
@@ -133,7 +134,7 @@ func (s Search) look(ctx context.Context, consumer, id string) ([]*Facts, unread
 }
 
 // sort puts what belongs to one source together.
-func (s Search) sort(consumer, id string, markers []sqlstore.Known, rows []contract.StoredRow) (all []*Facts) {
+func (s Search) sort(consumer, id string, markers []sqlstore.Known, rows []store.StoredRow) (all []*Facts) {
 	of := map[string]*Facts{}
 	facts := func(source string) *Facts {
 		f := of[source]
@@ -192,8 +193,8 @@ func (s Search) facts(key semel.Key) *Facts {
 }
 
 // Rows are all that stand under the identity, that of the first content first.
-func (f *Facts) Rows() []contract.StoredRow {
-	var all []contract.StoredRow
+func (f *Facts) Rows() []store.StoredRow {
+	var all []store.StoredRow
 	if f.Row != nil {
 		all = append(all, *f.Row)
 	}
@@ -232,7 +233,7 @@ func (s Search) order(ctx context.Context, f *Facts) error {
 		return nil
 	}
 	if behind := f.Details[at].Behind; behind > 0 {
-		ahead, err := s.Box.Inbox.Rows(ctx, contract.RowFilter{Numbers: []int64{behind}, Limit: 1})
+		ahead, err := s.Box.Inbox.Rows(ctx, store.RowFilter{Numbers: []int64{behind}, Limit: 1})
 		if err != nil {
 			return err
 		}
@@ -243,7 +244,7 @@ func (s Search) order(ctx context.Context, f *Facts) error {
 	if r.Version == 0 || s.Box.Streams == nil {
 		return nil
 	}
-	streams, err := s.Box.Streams.Streams(ctx, contract.StreamFilter{Consumer: f.Key.Consumer, Stream: r.Stream})
+	streams, err := s.Box.Streams.Streams(ctx, admin.StreamFilter{Consumer: f.Key.Consumer, Stream: r.Stream})
 	if err != nil {
 		return err
 	}
@@ -261,7 +262,7 @@ func (s Search) order(ctx context.Context, f *Facts) error {
 
 // generation, control and progress find what is known of who would work on the message.
 func (s Search) generation(ctx context.Context, f *Facts) error {
-	public, number := contract.GenerationOf(f.Key.Consumer)
+	public, number := admin.GenerationOf(f.Key.Consumer)
 	generations, err := s.Store.Generations(ctx, public)
 	if err != nil {
 		return err
@@ -275,7 +276,7 @@ func (s Search) generation(ctx context.Context, f *Facts) error {
 }
 
 func (s Search) control(ctx context.Context, f *Facts) (err error) {
-	public, _ := contract.GenerationOf(f.Key.Consumer)
+	public, _ := admin.GenerationOf(f.Key.Consumer)
 	f.Control, err = s.Store.Control(ctx, public)
 	return err
 }
@@ -303,13 +304,13 @@ func (s Search) caused(ctx context.Context, f *Facts) error {
 
 // replays finds those of the consumer that have, or had, the place of a row in their range.
 func (s Search) replays(ctx context.Context, f *Facts) error {
-	public, _ := contract.GenerationOf(f.Key.Consumer)
+	public, _ := admin.GenerationOf(f.Key.Consumer)
 	all, err := s.Store.ReplaysOf(ctx, public, 100)
 	if err != nil {
 		return err
 	}
 	for _, r := range all {
-		if slices.ContainsFunc(f.Rows(), func(row contract.StoredRow) bool { return covers(&r, &row) }) {
+		if slices.ContainsFunc(f.Rows(), func(row store.StoredRow) bool { return covers(&r, &row) }) {
 			f.Replays = append(f.Replays, r)
 		}
 	}
@@ -317,7 +318,7 @@ func (s Search) replays(ctx context.Context, f *Facts) error {
 }
 
 // covers reports whether a row's place lies in the range of a replay.
-func covers(r *contract.Replay, row *contract.StoredRow) bool {
+func covers(r *admin.Replay, row *store.StoredRow) bool {
 	m := row.Message
 	if m == nil || m.Origin.Offset < 0 {
 		return false
@@ -326,7 +327,7 @@ func covers(r *contract.Replay, row *contract.StoredRow) bool {
 	if m.Origin.Partition >= 0 {
 		lane = fmt.Sprintf("%s/%d", m.Topic, m.Origin.Partition)
 	}
-	return slices.ContainsFunc(r.Progress.Lanes, func(l contract.ReplayLane) bool {
+	return slices.ContainsFunc(r.Progress.Lanes, func(l admin.ReplayLane) bool {
 		return l.Lane == lane && l.From <= m.Origin.Offset && m.Origin.Offset < l.To
 	})
 }

@@ -6,7 +6,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
-	"github.com/semel-go/semel/contract"
+	"github.com/semel-go/semel/store"
 )
 
 // remedies say of what was set aside for a reason what is to be done before a retry, or in
@@ -37,7 +37,7 @@ var remedies = map[semel.Reason]struct {
 	semel.ReasonBehind:           {"Its turn in its line has not come.", true},
 }
 
-func (f *Facts) parked(r *contract.StoredRow) Answer {
+func (f *Facts) parked(r *store.StoredRow) Answer {
 	switch {
 	case r.Reason == semel.ReasonGap:
 		return f.gap(r, "It was not applied: it waited in vain, as version %d of its stream, for version %d, and was set aside. It is freed when that comes.", StageGap)
@@ -62,7 +62,7 @@ func (f *Facts) parked(r *contract.StoredRow) Answer {
 	return f.copied(a, r)
 }
 
-func (f *Facts) suppressed(r *contract.StoredRow) Answer {
+func (f *Facts) suppressed(r *store.StoredRow) Answer {
 	says := "It was not sent: the run that wrote it, or a replay, was to have no effects outside."
 	if act := f.last(r.Number, string(operate.Suppress)); act != nil {
 		says = fmt.Sprintf("It was not sent: %s suppressed it at %s: %s.", act.Who, moment(act.At), strings.TrimSuffix(act.Why, "."))
@@ -75,7 +75,7 @@ func (f *Facts) suppressed(r *contract.StoredRow) Answer {
 
 // conflicting is the answer about a row that is a conflict, and no other content of its
 // identity has a row: as a version of its stream, or with a former identity.
-func (f *Facts) conflicting(r *contract.StoredRow) Answer {
+func (f *Facts) conflicting(r *store.StoredRow) Answer {
 	says := "another content has its identity"
 	switch {
 	case r.Reason == semel.ReasonFormerConflict:
@@ -88,7 +88,7 @@ func (f *Facts) conflicting(r *contract.StoredRow) Answer {
 	}}
 }
 
-func (f *Facts) resolve(r *contract.StoredRow) Command {
+func (f *Facts) resolve(r *store.StoredRow) Command {
 	return f.command(f.verb("inbox", "intents"), "resolve", fmt.Sprint(r.Number), "--outcome", f.verb("done", "sent")).because()
 }
 
@@ -101,7 +101,7 @@ func (f *Facts) verb(row, intent string) string {
 }
 
 // ofReason says why a row was set aside, in front of which stands what became of it.
-func ofReason(r *contract.StoredRow) string {
+func ofReason(r *store.StoredRow) string {
 	if r.Reason == semel.ReasonNone {
 		return ""
 	}
@@ -128,7 +128,7 @@ func attempts(n int) string {
 }
 
 // named are the outcomes as people read them.
-func named(o contract.Outcome) string { return strings.ReplaceAll(o.String(), "_", "-") }
+func named(o store.Outcome) string { return strings.ReplaceAll(o.String(), "_", "-") }
 
 func spans(all []operate.Span) string {
 	var texts []string

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 	"github.com/semel-go/semel/storetest"
 	_ "modernc.org/sqlite"
 )
@@ -74,12 +74,12 @@ func says(t testing.TB, search Search, id string, is storetest.Twins) {
 	if a.Applied != want || a.Stage == StageBroken || strings.Contains(a.Says, "other than Semel") {
 		t.Errorf("%s: applied %q, %s; want %q: %s", id, a.Applied, a.Stage, want, a.Says)
 	}
-	states := map[int64]contract.RowState{}
+	states := map[int64]store.RowState{}
 	for _, r := range all[0].Rows() {
 		states[r.Number] = r.State
 	}
 	for i := range all[0].Details {
-		if first := all[0].Details[i].FirstContent; first != nil && (first.Outcome == "applied") != (states[first.Row] == contract.StateCompleted) {
+		if first := all[0].Details[i].FirstContent; first != nil && (first.Outcome == "applied") != (states[first.Row] == store.StateCompleted) {
 			t.Errorf("%s: a row shows its first content as %+v, whose row is %s", id, first, states[first.Row])
 		}
 	}

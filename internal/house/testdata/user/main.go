@@ -6,8 +6,8 @@ import (
 	"fmt"
 
 	"github.com/jackc/pgx/v5/pgxpool"
-	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/pgxstore"
+	"github.com/semel-go/semel/store"
 )
 
 func main() {
@@ -19,13 +19,13 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	store, err := pgxstore.New(pool, pgxstore.Options{})
+	st, err := pgxstore.New(pool, pgxstore.Options{})
 	if err != nil {
 		return err
 	}
-	if _, err := store.Migrate(ctx); err != nil {
+	if _, err := st.Migrate(ctx); err != nil {
 		return err
 	}
-	_, _, err = store.Begin(ctx, contract.TxOptions{}, nil)
+	_, _, err = st.Begin(ctx, store.TxOptions{}, nil)
 	return err
 }

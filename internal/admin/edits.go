@@ -1,0 +1,93 @@
+package admin
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/store"
+)
+
+// StoredEdit is an edit of a row's body by an operator.
+type StoredEdit struct {
+	// Number is 1 for the first edit of a row, 2 for the second and so on.
+	Number int
+	// Who edited it, At by the store's clock.
+	Who string
+	At  time.Time
+	// Was is the body before the edit; nil unless it was requested, and if it was removed together with
+	// the row's body (Removed).
+	Was     []byte
+	Removed bool
+	// Before and After are the SHA-256 hashes of the bodies; SizeBefore and SizeAfter their lengths.
+	Before, After         [sha256.Size]byte
+	SizeBefore, SizeAfter int
+}
+
+// Editor is implemented by an Inbox in which operators can replace the body of a parked or dead-lettered row.
+// The handler gets the new body when the row is retried. The rest of the row stays, including the fingerprint
+// of the producer's message: copies of that message are duplicates before and after the retry, and any other
+// content of the identity, even that of the edit, is a conflict.
+type Editor interface {
+	store.Inbox
+	// Edit replaces the body of a row and keeps the old one, in the transaction of the act, whose Why
+	// contains the hashes of both bodies (EditAct). semel.ErrChanged: the row has another revision.
+	// semel.ErrConflict: the identity, or for a conflict its first content, is applied or waits.
+	// semel.ErrState: MayEdit rejects it. Nothing is changed then.
+	Edit(ctx context.Context, number, revision int64, body []byte, a store.Act) error
+	// Edits returns the edits of a row, oldest first, with Was if bodies is set.
+	Edits(ctx context.Context, number int64, bodies bool) ([]StoredEdit, error)
+}
+
+// MaxEdit is the maximum size of an edited body in bytes.
+const MaxEdit = 16 << 20
+
+// Edited contains the fields of a row that decide whether its body may be replaced.
+type Edited struct {
+	State store.RowState
+	// Surrogate, UnknownOutcome and BodyRemoved are as in StoredRow. Stepped reports that the row has
+	// completed steps.
+	Surrogate, UnknownOutcome, BodyRemoved, Stepped bool
+}
+
+// MayEdit returns nil if the body of a row may be replaced by body, and otherwise an error that wraps
+// semel.ErrState and says why not.
+func MayEdit(number int64, e Edited, body []byte) error {
+	why := ""
+	switch {
+	case e.State != store.StateParked && e.State != store.StateDeadLettered:
+		why = fmt.Sprintf("is %s, and only what was set aside may be edited", e.State)
+	case e.Surrogate:
+		why = "has no identity, and is never run; have it sent again with one"
+	case e.Stepped:
+		why = "has steps that took effect with the body that it has"
+	case e.UnknownOutcome:
+		why = "had a call of which nobody knows what became, so its body may have taken effect; find out and resolve it first"
+	case e.BodyRemoved:
+		why = "has no body any more"
+	case len(body) > MaxEdit:
+		why = fmt.Sprintf("cannot have a body of %d bytes; at most %d", len(body), MaxEdit)
+	default:
+		return nil
+	}
+	return fmt.Errorf("row %d %s: %w", number, why, semel.ErrState)
+}
+
+// EditAct returns an act whose Why contains the hashes of both bodies. With a secret the hashes are keyed, so that
+// a short body cannot be guessed from its hash.
+func EditAct(a store.Act, before, after, secret []byte) store.Act {
+	name, h := "sha256", sha256.New()
+	if secret != nil {
+		name, h = "hmac-sha256", hmac.New(sha256.New, secret)
+	}
+	sum := func(body []byte) []byte {
+		h.Reset()
+		_, _ = h.Write(body) // a hash never returns an error
+		return h.Sum(nil)
+	}
+	a.Why = fmt.Sprintf("%s %x (%d bytes) to %x (%d bytes): %s", name, sum(before), len(before), sum(after), len(after), a.Why)
+	return a
+}

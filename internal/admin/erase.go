@@ -1,0 +1,159 @@
+package admin
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/enum"
+	"github.com/semel-go/semel/store"
+)
+
+// ErasureFilter selects identities by their stored data. Zero fields select all.
+type ErasureFilter struct {
+	// Consumers, Sources and IDs are alternatives each.
+	Consumers, Sources, IDs []string
+	// States, Reason, Type and Header apply to rows. With one of them, identities without a row are not
+	// selected.
+	States []store.RowState
+	Reason semel.Reason
+	Type   string
+	// Header, if it has a name, selects messages with a header of this name and value.
+	Header semel.Header
+	// From (inclusive) and Before (exclusive) limit the time when a row was received or, without a row,
+	// when the marker or key was written.
+	From, Before time.Time
+}
+
+// OfRows reports whether the filter uses fields that only rows have.
+func (f *ErasureFilter) OfRows() bool {
+	return len(f.States) > 0 || f.Reason != semel.ReasonNone || f.Type != "" || f.Header.Name != ""
+}
+
+// OfKey reports whether the filter selects an identity by its consumer, source and id.
+func (f *ErasureFilter) OfKey(k semel.Key) bool {
+	in := func(of []string, one string) bool { return len(of) == 0 || slices.Contains(of, one) }
+	return in(f.Consumers, k.Consumer) && in(f.Sources, k.Source) && in(f.IDs, k.ID)
+}
+
+// OfTime reports whether the filter selects this time.
+func (f *ErasureFilter) OfTime(at time.Time) bool {
+	return (f.From.IsZero() || !at.Before(f.From)) && (f.Before.IsZero() || at.Before(f.Before))
+}
+
+// OfHeaders reports whether the filter selects a message with these headers.
+func (f *ErasureFilter) OfHeaders(all semel.Headers) bool {
+	return f.Header.Name == "" || slices.ContainsFunc(all, func(h semel.Header) bool {
+		return h.Name == f.Header.Name && string(h.Value) == string(f.Header.Value)
+	})
+}
+
+// OfRow reports whether the filter selects a row, and thereby its identity.
+func (f *ErasureFilter) OfRow(r *store.StoredRow) bool {
+	return f.OfKey(r.Key) && f.OfTime(r.ReceivedAt) &&
+		(len(f.States) == 0 || slices.Contains(f.States, r.State)) &&
+		(f.Reason == semel.ReasonNone || f.Reason == r.Reason) &&
+		(f.Type == "" || f.Type == r.Message.Type()) && f.OfHeaders(r.Message.Headers)
+}
+
+// ErasurePart is a part of an erasure. Erase processes the parts in this order.
+type ErasurePart uint8
+
+// The parts.
+const (
+	// ErasureRows are identities with rows.
+	ErasureRows ErasurePart = iota
+	// ErasureResults are identities with a result and without a selected row.
+	ErasureResults
+	// ErasureKeys are leased keys with a result.
+	ErasureKeys
+	// ErasureDone: the erasure is complete.
+	ErasureDone
+)
+
+// String is the part's name.
+func (p ErasurePart) String() string {
+	return enum.Name([]string{ErasureRows: "rows", ErasureResults: "results", ErasureKeys: "keys", ErasureDone: "done"}, p, "ErasurePart")
+}
+
+// ErasureMark is a position in an erasure. The zero value is its start.
+type ErasureMark struct {
+	Part   ErasurePart
+	Number int64  // of the last row, or the scope of the last result
+	ID     []byte // of the last result, or the last key
+}
+
+// Erasing is the argument of Eraser.Erase.
+type Erasing struct {
+	Filter ErasureFilter
+	// After is Erased.Next of the previous call.
+	After ErasureMark
+	// Most is the maximum number of rows, results or keys that the call examines; 0 means 50. Copies of
+	// these messages wait for the transaction.
+	Most int
+	// DryRun only counts. An identity that is selected itself and also as an output of a selected identity
+	// may be counted twice in different calls.
+	DryRun bool
+	// Act contains who and why for the act that is recorded for each identity.
+	Act store.Act
+}
+
+// Erased is the result of Eraser.Erase.
+type Erased struct {
+	Next ErasureMark
+	// Identities is the number of erased identities. Rows, Results and Keys count their data.
+	Identities, Rows, Results, Keys int64
+	// Left are selected identities of which nothing was erased.
+	Left []ErasureLeft
+}
+
+// ErasureLeft is an identity of which nothing was erased.
+type ErasureLeft struct {
+	Key semel.Key
+	// Row is the row that prevents the erasure, and State its state; 0 if unknown. It may belong to an
+	// output of the message.
+	Row   int64
+	State store.RowState
+	Why   ErasureWhy
+}
+
+// ErasureWhy is the reason why nothing of an identity was erased.
+type ErasureWhy string
+
+// The reasons.
+const (
+	// ErasureUnfinished: a row has not ended; discard it first.
+	ErasureUnfinished ErasureWhy = "unfinished"
+	// ErasureBusy: another transaction is writing a row; erase again.
+	ErasureBusy ErasureWhy = "busy"
+	// ErasureNewer: the row has a state of a newer release.
+	ErasureNewer ErasureWhy = "of a newer release"
+	// ErasureUnreadable: only a hash of the id is stored, so that outputs cannot be found, or the filter
+	// uses headers and they cannot be read.
+	ErasureUnreadable ErasureWhy = "unreadable"
+)
+
+// Eraser is implemented by an Inbox that can erase the contents of messages. The identity, its marker and its
+// fingerprint stay, so that copies are still recognised as duplicates.
+type Eraser interface {
+	// Erase erases some of the selected identities in its own transaction and returns its position in
+	// Erased.Next. Each identity is erased completely or not at all:
+	//
+	//   - of all its rows, including conflicts: body, key, headers, attributes except the type, errors and
+	//     steps
+	//   - its result, and the result of its leased key
+	//   - the same data in the other generations of its consumer
+	//   - the same data of its outputs, such as intents
+	//
+	// Erased rows have semel.ReasonErased and StoredRow.BodyRemoved. Erase does not wait for transactions
+	// that write one of the rows; such identities are left.
+	//
+	// An act is recorded for each identity, with the number of its first row. Without a row the number is
+	// 0 and the result of the act is a hash of the identity.
+	Erase(ctx context.Context, o Erasing) (Erased, error)
+	// Scrub removes old versions of changed rows from the database files, as far as the database supports
+	// it. With whole it rewrites tables, which takes long and may block writers; otherwise it does only
+	// what is cheap.
+	Scrub(ctx context.Context, whole bool) error
+}

@@ -1,0 +1,59 @@
+package admin
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/store"
+)
+
+// RequestStore is implemented by a KeyStore that can store a request with a claim, so that another
+// process can finish it, and can find abandoned claims.
+type RequestStore interface {
+	// SaveRequest stores a note of 1 to MaxKeyResult bytes with a valid claim and replaces an earlier
+	// note. The note is kept, also for later claims, until every claim has a known outcome.
+	// ErrClaimLost is returned as by ExtendKey.
+	SaveRequest(ctx context.Context, key semel.Key, t store.Token, note []byte) error
+	// AbandonedKeys scans a page of keys and returns those of a consumer that have a note, have no
+	// known outcome, and whose lease ended AbandonedKeysQuery.Quiet ago or earlier.
+	AbandonedKeys(ctx context.Context, of AbandonedKeysQuery) (AbandonedKeys, error)
+}
+
+// NoteFits returns an error if the size of a note is invalid.
+func NoteFits(note []byte) error {
+	if n := len(note); n == 0 || n > store.MaxKeyResult {
+		return fmt.Errorf("a note has 1 to %d bytes; this one has %d", store.MaxKeyResult, n)
+	}
+	return nil
+}
+
+// AbandonedKeysQuery is the argument of RequestStore.AbandonedKeys.
+type AbandonedKeysQuery struct {
+	Consumer string
+	// Quiet is the minimum time since the end of the last lease.
+	Quiet time.Duration
+	// After is AbandonedKeys.Next of the previous page; nil for the first page.
+	After []byte
+	// Most is the number of keys to scan, of all consumers; at least 1.
+	Most int
+}
+
+// AbandonedKeys is a page of abandoned keys.
+type AbandonedKeys struct {
+	Keys []AbandonedKey
+	// Next is the position of the next page; nil after the last page.
+	Next []byte
+}
+
+// AbandonedKey is a key whose last claim was not ended before its lease ended.
+type AbandonedKey struct {
+	Key semel.Key
+	// Note is nil if it was encrypted with a key that the store does not have any more.
+	Note []byte
+	// Started is the number of claims.
+	Started int
+	// Quiet is the time since the end of the last lease.
+	Quiet time.Duration
+}

@@ -1,0 +1,46 @@
+package admin
+
+import (
+	"context"
+	"time"
+
+	"github.com/semel-go/semel/store"
+)
+
+// StoredStream is a stored stream.
+type StoredStream struct {
+	Consumer, Source string
+	Generation       int64
+	Name             string
+	// Last is the last version that was applied or skipped. It is -1 for a stream that starts with
+	// its first message if only duplicates were delivered so far.
+	Last int64
+	// Blocked is the number of rows that wait for an earlier version or were parked because it did
+	// not arrive in time. First is their smallest version, Row the number of its row, and Oldest
+	// the time when the first of them was received, by the store's clock.
+	Blocked    int64
+	First, Row int64
+	Oldest     time.Time
+}
+
+// StreamFilter selects streams. Zero fields select all.
+type StreamFilter struct {
+	Consumer, Stream string
+	// Gaps selects streams with blocked rows.
+	Gaps bool
+	// Limit is the maximum number of streams; 0 means 1,000.
+	Limit int
+}
+
+// Streams is implemented by an Inbox with Leases that keeps the versions of streams. The commit that
+// applies a version unblocks the rows that wait for it. Blocked rows can also be claimed after the
+// maximum wait that was set when they were written.
+type Streams interface {
+	// Streams returns streams by consumer, source and name.
+	Streams(ctx context.Context, f StreamFilter) ([]StoredStream, error)
+	// SkipTo moves a stream from its last version to a later one, as if the versions between them had
+	// been applied, and unblocks the rows that wait for them. semel.ErrChanged: the stream is not
+	// at that version any more or does not exist; nothing is changed. The act is recorded with the
+	// first blocked row.
+	SkipTo(ctx context.Context, s StoredStream, to int64, a store.Act) error
+}

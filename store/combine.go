@@ -1,0 +1,30 @@
+package store
+
+import "context"
+
+// BatchCombiner is implemented by a TxStore whose handlers queue their statements. It collects the
+// statements while no transaction is open, and executes those of several claims in one
+// transaction, so that many workers share one commit.
+type BatchCombiner[Tx any] interface {
+	// Combinable returns a batch for the handler of one claim, without an open transaction. Its
+	// Tx queues statements, Rollback discards them, and Kill does not close a connection that
+	// others use. Its Commit is a CommitCombined of this batch alone, with the zero TxOptions.
+	Combinable(m Mark) Batch[Tx]
+	// CommitCombined opens a transaction with the marks, sends the queued statements in the
+	// given order, ends the claims and commits: all or nothing. Every claim must be valid, and
+	// the claims belong to different rows. Result.Culprit is an index into all. If one of
+	// several batches may have caused a failure, nothing is committed, and the caller commits
+	// each batch alone. Queued statements may therefore be sent more than once.
+	CommitCombined(ctx context.Context, o TxOptions, all []QueuedBatch[Tx]) Result
+}
+
+// QueuedBatch is the batch of one claim, whose statements are queued, and how it ends.
+type QueuedBatch[Tx any] struct {
+	// Batch was returned by Combinable. Ending is that of a batch with its mark alone.
+	Batch  Batch[Tx]
+	Ending Ending
+}
+
+// CombineChecker is implemented by a batch of Combinable that knows whether it may share a
+// transaction. A batch whose Commit calls functions of its handler needs its own transaction.
+type CombineChecker interface{ MayCombine() bool }

@@ -1,0 +1,12 @@
+// Package store defines what a store is: the interfaces that an author of a store implements, as
+// package database/sql/driver does for databases. Programs that use existing stores need only a few
+// of its types: Verdict (the result of TryMark), StoredRow and RowFilter (inbox rows).
+//
+// A store that writes markers and effects in one transaction implements TxStore; a Batch is an open
+// transaction with its marks. Further features are optional interfaces, such as Inbox, Leases,
+// TxMarker and SchemaChecker. The engine checks for them when a consumer starts, and a consumer that
+// needs a missing feature does not start.
+//
+// The comments of the methods are the specification. Package storetest contains the test suites that
+// every store must pass.
+package store

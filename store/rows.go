@@ -1,0 +1,135 @@
+package store
+
+import (
+	"context"
+	"time"
+
+	"github.com/semel-go/semel"
+)
+
+// StoredRow is a stored inbox row.
+type StoredRow struct {
+	// Number is the number of the row in its store. It never changes.
+	Number int64
+	// Revision changes with every write. Acts name the revision that they saw.
+	Revision    int64
+	Key         semel.Key
+	Fingerprint semel.Fingerprint
+	Conflict    bool
+	// Surrogate means that the message has no usable identity and Key.ID was generated for this row.
+	Surrogate bool
+	State     RowState
+	Reason    semel.Reason
+	// Attempts is the number of finished runs of the handler, Repeated the number of further
+	// deliveries.
+	Attempts, Repeated    int
+	FirstError, LastError string
+	// Started is the number of recorded starts without a known end; see Leases.Start.
+	Started int
+	// Times are by the store's clock.
+	ReceivedAt, ChangedAt time.Time
+	// DueAt is the time from which a waiting row may be claimed. LockedUntil is the end of the lease of
+	// a row in progress. Otherwise they are zero.
+	DueAt, LockedUntil time.Time
+	// Stream and Version are the message's position in its stream; empty and 0 if it has none.
+	Stream  string
+	Version int64
+	// Line and Place are the row's line and its position in the line; empty and 0 if it has none. Place
+	// is also 0 if the row was removed from its line.
+	Line  string
+	Place int64
+	// CallsStarted is the number of external calls that were started for the message, CallsFinished the
+	// number of calls with a known outcome, and CalledAt the start of the first call by the store's
+	// clock, the epoch where that is unknown because the clock was ahead then. They are zero for a row
+	// without calls. See Calls.
+	CallsStarted, CallsFinished int
+	CalledAt                    time.Time
+	// Steps are the completed steps of the message, in order.
+	Steps []StepDone
+	// Unreadable, if not empty, says why the row must not be processed: its message cannot be decrypted,
+	// so that only topic and type are known, or it is in plain text although the store requires
+	// encryption.
+	Unreadable string
+	// Message is the message. Its Body is nil unless RowFilter.Bodies is set.
+	Message *semel.Message
+	// Size is the length of the body in bytes. BodyRemoved reports that the body was removed after
+	// Retention.Bodies.
+	Size        int
+	BodyRemoved bool
+}
+
+// RowFilter selects rows. Zero fields select all.
+type RowFilter struct {
+	Consumer string
+	// Numbers selects these rows.
+	Numbers []int64
+	// ID selects rows of this identity.
+	ID     string
+	States []RowState
+	Reason semel.Reason
+	Type   string
+	// Stream, if not nil, selects rows of one stream.
+	Stream *StreamRows
+	// DueLater excludes rows in StateReceived that are due now, by the store's clock. Rows in other
+	// states are not affected.
+	DueLater bool
+	// ReceivedBefore selects rows received earlier.
+	ReceivedBefore time.Time
+	// After selects rows with a greater number, for paging.
+	After int64
+	// Limit is the maximum number of rows; 0 means 1,000.
+	Limit int
+	// Bodies includes the messages' bodies.
+	Bodies bool
+}
+
+// Act is an audited action of an operator.
+type Act struct {
+	// Number is set by an Auditor. Later acts usually have greater numbers; numbers can have gaps.
+	Number int64
+	// Verb is "retry", "discard", ...
+	Verb string
+	// Who is never empty. A store may reject an empty Why.
+	Who, Why string
+	// Result is set by the store: "done" or the failure, and for an act of a Resolver its
+	// Resolution.
+	Result string
+	Row    int64
+	// At is set by the store's clock.
+	At time.Time
+}
+
+// Pending counts the rows of a consumer that wait in the inbox, by the store's clock.
+type Pending struct {
+	// Due rows may be claimed now, Later rows are due later, InProgress rows have a valid claim, and
+	// Blocked rows wait for an earlier version of their stream or an earlier row of their line.
+	Due, Later, InProgress, Blocked int64
+	// Next is the time until the first of Later is due, and Oldest the time since the first of all
+	// these rows was received; zero if there is none.
+	Next, Oldest time.Duration
+}
+
+// Inbox is implemented by a store whose rows operators can list and change. Acts are recorded in the
+// transaction of the change. Recorded acts are never changed.
+type Inbox interface {
+	// Rows returns rows in ascending order of their numbers, and rows of one stream by version and then
+	// by number. A row that can only be read in part is returned with a LastError that says so.
+	Rows(ctx context.Context, f RowFilter) ([]StoredRow, error)
+	// Pending counts the waiting rows of a consumer.
+	Pending(ctx context.Context, consumer string) (Pending, error)
+	// Discard sets a row to StateDiscarded, and its marker to Discarded. semel.ErrChanged: the row has
+	// another revision; nothing is changed.
+	Discard(ctx context.Context, number, revision int64, a Act) error
+	// Acts returns the acts on a row, or on all rows with 0, oldest first.
+	Acts(ctx context.Context, number int64, limit int) ([]Act, error)
+}
+
+// StoredMarker is the stored marker of an identity. Markers are small because they are kept for long, so
+// they do not contain where the message came from.
+type StoredMarker struct {
+	Outcome Outcome
+	// At is the time of the last change, by the store's clock.
+	At time.Time
+	// Fingerprint is the fingerprint of the marked content; zero if none is stored.
+	Fingerprint semel.Fingerprint
+}

@@ -1,0 +1,25 @@
+package store
+
+// StepDone is a completed step of a message.
+type StepDone struct {
+	// Name is the name of the step, 1 to MaxStepName bytes.
+	Name string
+	// Output is the output of the step for later steps, at most MaxStepOutput bytes; nil if it
+	// has none.
+	Output []byte
+}
+
+// The limits of the steps that a row stores.
+const (
+	MaxSteps      = 32
+	MaxStepName   = 64
+	MaxStepOutput = 64 << 10
+)
+
+// StepWriter is implemented by a store with Leases that stores the completed steps of messages.
+// ClaimEnding.Steps names the steps that are complete with a commit; the row stores them in the
+// same commit as their effects, and later claims return them in StoredRow.Steps.
+type StepWriter interface {
+	// MaxOutput returns the maximum size of a step's output in bytes.
+	MaxOutput() int
+}

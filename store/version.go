@@ -1,0 +1,30 @@
+package store
+
+// Version is a message's position in a stream. A stream contains the versions of one aggregate,
+// numbered without gaps. For each stream of a scope the store keeps the last applied version, and
+// updates it in the commit of the effect. Versions are therefore applied in order, each once, whatever
+// the order of their delivery.
+type Version struct {
+	// Stream is the stream's name, 1 to identity.MaxStream bytes. Streams belong to the mark's scope,
+	// so two sources never share a stream.
+	Stream []byte
+	// Number is the version, at least 1; 0 if the message has none.
+	Number int64
+	// Start is the first version of a stream that the store does not know yet; 0 means the version
+	// of the stream's first fresh mark.
+	Start int64
+	// Asks makes the store check the version. A mark with the outcome Applied then gets the verdict
+	// Gap if an earlier version is missing, and Stale if the stream is already further. The batch
+	// locks the stream until it ends. The stream moves to the version of a mark with the outcome
+	// Applied or Discarded if that version is the next one and the mark is not trimmed, and to
+	// the version of a claim if the claim is completed or discarded.
+	Asks bool
+}
+
+// StreamRows selects rows of one stream of a consumer, ordered by version and then by number.
+type StreamRows struct {
+	Source, Name string
+	// From is the first version; its rows start after number RowFilter.After, for paging. To is the
+	// last version; 0 means no limit.
+	From, To int64
+}
