@@ -10,6 +10,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
 )
 
 // finite is a listSource that waits at its end and says whether it is there.
@@ -18,8 +19,7 @@ type finite struct {
 	atEnd func() bool
 }
 
-func (s *finite) Bounded() bool { return false }
-func (s *finite) AtEnd() bool   { return s.atEnd() }
+func (s *finite) Info() source.Info { return source.Info{AtEnd: s.atEnd} }
 
 func TestWhatIsLeftBesideMessagesOfANewerRelease(t *testing.T) {
 	leaves := func(t *testing.T, unread ...semel.Unfinished) ([]semel.Unfinished, error) {

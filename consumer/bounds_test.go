@@ -66,6 +66,8 @@ func (s *flood) Settle(_ context.Context, all []source.Settlement) ([]int, error
 	return nil, nil
 }
 
+func (*flood) Info() source.Info { return source.Info{} }
+
 func (s *flood) Flow(source.Lane, bool)      {}
 func (s *flood) Close(context.Context) error { return nil }
 

@@ -197,7 +197,7 @@ type Config struct {
 	// IdleExit, when positive, ends Run when the source has been empty and
 	// nothing has been in memory for so long. A source that fails is not empty;
 	// one that has given no lane yet has a minute for it. A source that knows
-	// what is there (source.IdleReporter) is asked before; see Consumer.Left. Messages that
+	// what is there (source.Info.Idle) is asked before; see Consumer.Left. Messages that
 	// are held because a newer release wrote their markers, and what waits for
 	// them, keep no run from ending: nothing of them is settled, Left names their
 	// lanes, and Run returns semel.ErrUnfinished.

@@ -145,4 +145,6 @@ type positioned struct {
 	consumer string
 }
 
-func (s *positioned) Positions(consumer string, _ source.PositionStore) { s.consumer = consumer }
+func (s *positioned) Info() source.Info {
+	return source.Info{Positions: func(consumer string, _ source.PositionStore) { s.consumer = consumer }}
+}

@@ -145,12 +145,13 @@ func (c *Consumer[Tx]) startRun(ctx context.Context) (*engine[Tx], error) {
 
 // start checks what the run needs and takes the consumer, which runs once.
 func (c *Consumer[Tx]) start(ctx context.Context, src source.Source) (*engine[Tx], error) {
-	if err := c.check(ctx, src); err != nil {
+	info, err := c.check(ctx, src)
+	if err != nil {
 		return nil, err
 	}
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
-	return c.take(src)
+	return c.take(src, info)
 }
 
 // checkStore asks whether the store fits, and has it remember whose consumer this is.
@@ -170,55 +171,72 @@ func (c *Consumer[Tx]) checkStore(ctx context.Context) error {
 	return c.lookBack(ctx)
 }
 
-func (c *Consumer[Tx]) check(ctx context.Context, src source.Source) error {
+// check asks the store and the source whether they fit, and returns what the source says of itself.
+func (c *Consumer[Tx]) check(ctx context.Context, src source.Source) (source.Info, error) {
+	info, err := infoOf(&c.config, src)
+	if err != nil {
+		return info, err
+	}
 	if err := c.checkStore(ctx); err != nil {
-		return err
+		return info, err
 	}
-	if err := c.config.retain(ctx, c.store, src); err != nil {
-		return err
+	if err := c.config.retain(ctx, c.store, src, info); err != nil {
+		return info, err
 	}
+	return info, c.checkSource(ctx, info)
+}
+
+// infoOf returns what a source says of itself.
+func infoOf(c *Config, src source.Source) (info source.Info, err error) {
+	if err := notPanicking(c, "Info", func() error { info = src.Info(); return nil }); err != nil {
+		return info, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
+	}
+	return info, nil
+}
+
+// checkSource prepares the source for what the policy asks of it.
+func (c *Consumer[Tx]) checkSource(ctx context.Context, info source.Info) error {
 	keys, isKeyed := any(c.store).(*keyed)
 	if isKeyed {
-		if err := keys.covers(ctx, &c.config, src); err != nil {
+		if err := keys.covers(ctx, &c.config, info); err != nil {
 			return err
 		}
 	}
-	if p, ok := src.(source.Positioned); ok && !isKeyed { // keys recognise what is read again
+	if info.Positions != nil && !isKeyed { // keys recognise what is read again
 		positions, ok := abilityOf[source.PositionStore](c.store)
 		if !ok {
 			return fmt.Errorf("semel: consumer %q: its source needs positions and its store keeps none: %w", c.config.Name, semel.ErrUnsupported)
 		}
-		if err := notPanicking(&c.config, "Positions", func() error { p.Positions(c.config.controlled(), positions); return nil }); err != nil {
+		if err := notPanicking(&c.config, "Positions", func() error { info.Positions(c.config.controlled(), positions); return nil }); err != nil {
 			return fmt.Errorf("semel: consumer %q: %w", c.config.Name, err)
 		}
 	}
-	if err := c.checkDeadLetters(src); err != nil {
+	if err := c.checkDeadLetters(info); err != nil {
 		return err
 	}
 	return c.control.start(ctx)
 }
 
-func (c *Consumer[Tx]) checkDeadLetters(src source.Source) error {
+func (c *Consumer[Tx]) checkDeadLetters(info source.Info) error {
 	if !c.config.deadLetters() {
 		return nil
 	}
-	d, ok := src.(source.DeadLettering)
-	if !ok {
+	if info.DeadLetters == nil {
 		return fmt.Errorf("semel: consumer %q: its policy ends messages in dead letters and its source keeps none (nor does Process); use ActionPark, or a source that does: %w", c.config.Name, semel.ErrUnsupported)
 	}
-	if err := notPanicking(&c.config, "DeadLetters", func() error { return d.DeadLetters(c.config.Name) }); err != nil {
+	if err := notPanicking(&c.config, "DeadLetters", func() error { return info.DeadLetters(c.config.Name) }); err != nil {
 		return fmt.Errorf("semel: consumer %q: dead letters: %w", c.config.Name, err)
 	}
 	return nil
 }
 
 // take makes the engine of the only run; the consumer's mutex is held.
-func (c *Consumer[Tx]) take(src source.Source) (*engine[Tx], error) {
+func (c *Consumer[Tx]) take(src source.Source, info source.Info) (*engine[Tx], error) {
 	if c.started {
 		return nil, fmt.Errorf("semel: consumer %q has been started already, and Run and Work are for once: make another with New: %w", c.config.Name, semel.ErrClosed)
 	}
 	c.started = true
-	c.engine = newEngine(c, src)
+	c.engine = newEngine(c, src, info)
 	return c.engine, nil
 }
 
@@ -240,7 +258,7 @@ func (c *Consumer[Tx]) Counts() semel.Counts {
 
 // Left returns, when Run has ended because of Config.IdleExit or of the source's
 // end, what is left: what the source had and could not deliver, where it knows
-// (source.IdleReporter), and what is unsettled because a newer release marked it or a message
+// (source.Info.Idle), and what is unsettled because a newer release marked it or a message
 // that it waits for. A source that has ended is waited for 5 s longer for those.
 func (c *Consumer[Tx]) Left() []semel.Unfinished {
 	e := c.running()
@@ -264,7 +282,7 @@ func (c *Consumer[Tx]) Left() []semel.Unfinished {
 // it, or limits what it takes (admin.Controls), messages that are held because a newer
 // release wrote their markers, that the store of its keys is down and it goes on without
 // (KeyPolicy.ApplyWhenDown), and lanes that stand still by a fault, on a source that
-// tells them (source.LaneFailer), while the others go on.
+// tells them (source.Info.LaneFaults), while the others go on.
 func (c *Consumer[Tx]) Ready() (bool, string) {
 	ready, why := c.reporter.state()
 	var reasons []string
@@ -279,12 +297,17 @@ func (c *Consumer[Tx]) Ready() (bool, string) {
 
 // laneFaults says which lanes stand still by a fault.
 func (c *Consumer[Tx]) laneFaults() (reasons []string) {
-	faulting, able := c.config.Source.(source.LaneFailer)
-	if !able {
+	if c.config.Source == nil {
 		return nil
 	}
 	var faults []semel.Unfinished
-	if err := notPanicking(&c.config, "LaneFaults", func() error { faults = faulting.LaneFaults(); return nil }); err != nil {
+	err := notPanicking(&c.config, "LaneFaults", func() error {
+		if failed := c.config.Source.Info().LaneFaults; failed != nil {
+			faults = failed()
+		}
+		return nil
+	})
+	if err != nil {
 		reasons = append(reasons, "which lanes stand still is not known: "+err.Error())
 	}
 	for _, l := range faults {

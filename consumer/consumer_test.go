@@ -105,6 +105,8 @@ func (s *listSource) Settle(_ context.Context, settlements []source.Settlement) 
 	return nil, nil
 }
 
+func (*listSource) Info() source.Info { return source.Info{} }
+
 func (s *listSource) Flow(_ source.Lane, on bool) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()

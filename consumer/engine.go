@@ -72,9 +72,9 @@ type engine[Tx any] struct {
 	lined bool
 }
 
-func newEngine[Tx any](c *Consumer[Tx], src source.Source) *engine[Tx] {
+func newEngine[Tx any](c *Consumer[Tx], src source.Source, info source.Info) *engine[Tx] {
 	in := c.inbox()
-	policy := machineConfig(c.config, src, c.oneAttempt, in != nil, takesTurns(c.store))
+	policy := machineConfig(c.config, info, c.oneAttempt, in != nil, takesTurns(c.store))
 	e := &engine[Tx]{
 		config: c.config, store: c.store, source: src, handler: c.handler, scopes: c.scopes,
 		machine: machine.New(policy),
@@ -95,9 +95,9 @@ func newEngine[Tx any](c *Consumer[Tx], src source.Source) *engine[Tx] {
 	e.recheck = newRecheck(c.store, c.scopes.forget, e.began)
 	e.base, e.cancel = context.WithCancel(context.WithValue(context.Background(), keepingOf{}, e.keeps()))
 	ages := new(laneAges)
-	e.reaping = newReaping(e, c.oneAttempt, ages)
+	e.reaping = newReaping(e, info, c.oneAttempt, ages)
 	e.sealing = newSealing(e)
-	e.intake = &intake{config: c.config, source: src, reaping: e.reaping, ages: ages, orders: make(chan machine.Fetch, 1), reporter: c.reporter}
+	e.intake = &intake{config: c.config, source: src, info: info, reaping: e.reaping, ages: ages, orders: make(chan machine.Fetch, 1), reporter: c.reporter}
 	if !c.oneAttempt { // Process hands back, and waits for nothing
 		e.intake.control = c.control
 	}
@@ -359,24 +359,16 @@ func (m LaneMode) kept() machine.Lanes {
 	return machine.Partition
 }
 
-// bounded asks a source that comes to an end whether that is known before. One
-// that panics says no.
-func bounded(c *Config, src source.EndOfSource) (is bool) {
-	_ = notPanicking(c, "Bounded", func() error { is = src.Bounded(); return nil })
-	return is
-}
-
 func takesTurns(st any) bool {
 	t, can := st.(store.TurnTaker)
 	return can && t.TakesTurns()
 }
 
-func machineConfig(c Config, src source.Source, oneAttempt, inbox, turns bool) machine.Config {
+func machineConfig(c Config, info source.Info, oneAttempt, inbox, turns bool) machine.Config {
 	lanes := c.Lanes.kept()
 	if oneAttempt {
 		lanes = machine.NoOrder
 	}
-	finite, ends := src.(source.EndOfSource)
 	cost := time.Second / time.Duration(c.Retry.Budget.PerSecond)
 	gap, most := c.gap()
 	return machine.Config{
@@ -386,7 +378,7 @@ func machineConfig(c Config, src source.Source, oneAttempt, inbox, turns bool) m
 		RetryCost: cost, RetryShare: cost * time.Duration(c.Retry.Budget.Percent) / 100, RetrySaved: time.Minute, TrialAfter: c.Retry.SerialAfter,
 		HaltAfter: c.Retry.haltAfter(), HaltLater: c.Retry.HaltAfter > 0,
 		OnConflict: c.OnConflict.ending(), OnRefused: c.OnBadIdentity.ending(), OnUnmet: c.OnUnmet.ending(), OnForeign: c.Otherwise.ending(), OnUnversioned: c.onUnversioned().ending(), OnOld: c.Retention.OnOld.ending(), Gap: gap, GapCap: most,
-		IdleExit: c.IdleExit, Ends: ends, Bounded: ends && bounded(&c, finite), BackoffFirst: 50 * time.Millisecond, BackoffMost: 5 * time.Second, SerialFor: c.serialFor(), OneWriter: turns,
+		IdleExit: c.IdleExit, Ends: info.AtEnd != nil, Bounded: info.Bounded, BackoffFirst: 50 * time.Millisecond, BackoffMost: 5 * time.Second, SerialFor: c.serialFor(), OneWriter: turns,
 		Unmarked: !c.Strategy.marks(), OneAttempt: oneAttempt, Seed: c.plan.Seed,
 		Inbox: inbox, Wait: inbox && c.Strategy.marks(), Poll: c.Inbox.Poll, Receive: inbox && c.Settle == SettleAfterReceipt, Keep: inbox && c.Strategy == StrategyInbox,
 		Block: inbox && c.OnParked == OnParkedBlock, NoRows: c.keyed, ClaimsAlone: c.callsOut || c.stepsOfVersions(), Alone: c.pure,

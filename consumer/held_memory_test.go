@@ -45,8 +45,10 @@ func (s *freshSource) Fetch(ctx context.Context, most source.Bound) ([]source.De
 }
 
 func (s *freshSource) Settle(context.Context, []source.Settlement) ([]int, error) { return nil, nil }
-func (s *freshSource) Flow(source.Lane, bool)                                     {}
-func (s *freshSource) Close(context.Context) error                                { return nil }
+func (*freshSource) Info() source.Info                                            { return source.Info{} }
+
+func (s *freshSource) Flow(source.Lane, bool)      {}
+func (s *freshSource) Close(context.Context) error { return nil }
 
 // heap is what lives after a collection.
 func heap() int64 {

@@ -12,7 +12,6 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/machine"
-	"github.com/semel-go/semel/source"
 )
 
 // askIdleFor is how long a source may take to say whether it has more.
@@ -30,8 +29,7 @@ func (t *intake) askIdle(base context.Context, e *machine.Fetched) {
 	if !t.mayEnd(e) {
 		return
 	}
-	idler, able := t.source.(source.IdleReporter)
-	if !able {
+	if t.info.Idle == nil {
 		return
 	}
 	ctx, cancel := context.WithTimeout(base, askIdleFor)
@@ -42,7 +40,7 @@ func (t *intake) askIdle(base context.Context, e *machine.Fetched) {
 	var idle bool
 	var left []semel.Unfinished
 	err := notPanicking(&t.config, "Idle", func() (err error) {
-		idle, left, err = idler.Idle(ctx)
+		idle, left, err = t.info.Idle(ctx)
 		return err
 	})
 	if err != nil && !errors.Is(ctx.Err(), context.Canceled) {
@@ -69,11 +67,10 @@ func (t *intake) mayEnd(e *machine.Fetched) (may bool) {
 
 // atEnd asks a source that comes to an end whether it has.
 func (t *intake) atEnd(e *machine.Fetched) (is bool) {
-	finite, able := t.source.(source.EndOfSource)
-	if !able {
+	if t.info.AtEnd == nil {
 		return false
 	}
-	e.Err = notPanicking(&t.config, "AtEnd", func() error { is = finite.AtEnd(); return nil })
+	e.Err = notPanicking(&t.config, "AtEnd", func() error { is = t.info.AtEnd(); return nil })
 	e.Failed = e.Err != nil
 	e.More = !is
 	return is && !e.Failed

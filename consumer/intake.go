@@ -20,6 +20,7 @@ import (
 type intake struct {
 	config   Config
 	source   source.Source
+	info     source.Info // of source
 	orders   chan machine.Fetch
 	reporter *reporter
 	reaping  *reaping

@@ -143,10 +143,10 @@ func (s *keyed) durable(c *Config) error {
 
 // covers says why keys are kept for a shorter time than a copy can take to come (H1); nil if
 // they are not.
-func (s *keyed) covers(ctx context.Context, c *Config, src source.Source) error {
+func (s *keyed) covers(ctx context.Context, c *Config, info source.Info) error {
 	within := *c
 	within.Retention.Keep, within.Retention.Delay = s.policy.Keep, s.policy.Delay
-	h, err := within.horizon(ctx, src)
+	h, err := within.horizon(ctx, info)
 	if err != nil {
 		return err
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// laneAges are how far the lanes of a run are whose source does not tell (source.RecordAges):
+// laneAges are how far the lanes of a run are whose source does not tell (source.Info.Ages):
 // as far as the oldest of what was delivered since the last record, and done when nothing
 // was, nothing is under way and the source has nothing more.
 type laneAges struct {
@@ -85,7 +85,7 @@ func (r *reaping) delivered(items []*machine.Item) {
 	if r == nil || r.config.Retention.Keep == 0 {
 		return
 	}
-	if _, tells := r.source.(source.RecordAges); tells {
+	if r.info.Ages != nil {
 		return
 	}
 	r.lanes.note(func(yield func(string, time.Time) bool) {

@@ -22,7 +22,9 @@ type idler struct {
 	asked   int
 }
 
-func (s *idler) Idle(context.Context) (bool, []semel.Unfinished, error) {
+func (s *idler) Info() source.Info { return source.Info{Idle: s.isIdle} }
+
+func (s *idler) isIdle(context.Context) (bool, []semel.Unfinished, error) {
 	answer := s.answers[min(s.asked, len(s.answers)-1)]
 	s.asked++
 	return answer()
@@ -129,7 +131,9 @@ func (s *questioned) Fetch(ctx context.Context, _ source.Bound) ([]source.Delive
 	return nil, nil
 }
 
-func (s *questioned) Idle(ctx context.Context) (bool, []semel.Unfinished, error) {
+func (s *questioned) Info() source.Info { return source.Info{Idle: s.isIdle} }
+
+func (s *questioned) isIdle(ctx context.Context) (bool, []semel.Unfinished, error) {
 	s.asked++
 	<-ctx.Done()
 	return false, nil, fmt.Errorf("the ends of the log: %w", ctx.Err())

@@ -159,28 +159,33 @@ type panickingStart struct {
 
 func (s panickingStart) Lanes(source.LaneObserver) { panic("no") }
 
-func (s panickingStart) LaneFaults() []semel.Unfinished { panic("no") }
-
-func (s panickingStart) DeadLetters(string) error {
-	if s.dead {
-		panic("no")
+func (s panickingStart) Info() source.Info {
+	return source.Info{
+		LaneFaults: func() []semel.Unfinished { panic("no") },
+		DeadLetters: func(string) error {
+			if s.dead {
+				panic("no")
+			}
+			return nil
+		},
 	}
-	return nil
 }
 
-// unbounded panics where it is asked whether it ends.
-type unbounded struct{ *listSource }
+// uninformed panics where it is asked what it knows of itself.
+type uninformed struct{ *listSource }
 
-func (unbounded) Bounded() bool { panic("no") }
-func (unbounded) AtEnd() bool   { return true }
+func (uninformed) Info() source.Info { panic("no") }
 
 func TestASourceThatPanicsBeforeTheFirstFetch(t *testing.T) {
-	bubble(t, "trap_T90_asked_whether_it_ends_it_counts_as_one_that_nobody_knows_it_of", func(t *testing.T) {
-		said := &log{}
-		c := config(unbounded{newListSource(numbered("m", 10)...)})
-		c.Logger = slog.New(slog.NewTextHandler(said, nil))
-		if counts := runs(t, memstore.New(), add, c); counts.Applied != 10 || !strings.Contains(said.String(), "Bounded panicked") {
-			t.Errorf("%+v, and the log says %s", counts, said)
+	t.Run("trap_T90_asked_what_it_knows_of_itself_the_consumer_does_not_start", func(t *testing.T) {
+		c := config(uninformed{newListSource(numbered("m", 10)...)})
+		c.Logger = slog.New(slog.DiscardHandler)
+		running := mustNew(t, memstore.New(), add, c)
+		if err := running.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "the source's Info panicked") {
+			t.Error(err)
+		}
+		if counts := running.Counts(); counts.Deliveries != 0 {
+			t.Errorf("%+v", counts)
 		}
 	})
 }

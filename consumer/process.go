@@ -95,7 +95,8 @@ func (c *Consumer[Tx]) looping(ctx context.Context) (*loopSource, error) {
 		return nil, fmt.Errorf("semel: consumer %q: Process runs a handler when a message comes, and steps run when it is claimed; use Accept, and Work or Run: %w", c.config.Name, semel.ErrUnsupported)
 	}
 	loop = newLoopSource()
-	if err := c.check(ctx, loop); err != nil {
+	info, err := c.check(ctx, loop)
+	if err != nil {
 		return nil, err
 	}
 	c.mutex.Lock()
@@ -104,7 +105,7 @@ func (c *Consumer[Tx]) looping(ctx context.Context) (*loopSource, error) {
 		return c.loop, nil
 	}
 	c.oneAttempt = true
-	e, err := c.take(loop)
+	e, err := c.take(loop, info)
 	if err != nil {
 		return nil, err
 	}
@@ -277,6 +278,9 @@ func (s *loopSource) Settle(_ context.Context, settlements []source.Settlement) 
 	}
 	return nil, nil
 }
+
+// Info implements source.Source.
+func (*loopSource) Info() source.Info { return source.Info{} }
 
 func (s *loopSource) Flow(source.Lane, bool) {}
 

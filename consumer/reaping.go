@@ -42,8 +42,8 @@ type reaping struct {
 	config   *Config
 	reaper   store.Reaper
 	beside   beside
-	source   source.Source
-	loop     bool // messages come by calls of Process: nobody knows what is still unread
+	info     source.Info // of the source
+	loop     bool        // messages come by calls of Process: nobody knows what is still unread
 	ready    func() (bool, string)
 	inFlight func() int64
 
@@ -53,13 +53,13 @@ type reaping struct {
 	lanes  *laneAges // of a source that does not tell
 }
 
-func newReaping[Tx any](e *engine[Tx], oneAttempt bool, lanes *laneAges) *reaping {
+func newReaping[Tx any](e *engine[Tx], info source.Info, oneAttempt bool, lanes *laneAges) *reaping {
 	reaper, able := abilityOf[store.Reaper](e.store)
 	if !able || e.source == (noSource{ends: true}) {
 		return nil
 	}
 	return &reaping{
-		config: &e.config, reaper: reaper, beside: e.control.besides(), source: e.source, loop: oneAttempt, lanes: lanes, slice: firstSlice, asked: time.Now(),
+		config: &e.config, reaper: reaper, beside: e.control.besides(), info: info, loop: oneAttempt, lanes: lanes, slice: firstSlice, asked: time.Now(),
 		ready: e.reporter.state, inFlight: func() int64 { return e.snapshot().InFlight },
 	}
 }
@@ -143,8 +143,8 @@ func (r *reaping) record(base context.Context, over bool) bool {
 
 // ages are how far the lanes are; false: that is not known. over: nothing was left.
 func (r *reaping) ages(over bool) (lanes []source.LaneAge, known bool) {
-	if dated, tells := r.source.(source.RecordAges); tells {
-		err := notPanicking(r.config, "Ages", func() error { lanes, known = dated.Ages(); return nil })
+	if dated := r.info.Ages; dated != nil {
+		err := notPanicking(r.config, "Ages", func() error { lanes, known = dated(); return nil })
 		return lanes, known && err == nil
 	}
 	return r.lanes.take(r.loop || r.inFlight() > 0, over)
@@ -159,7 +159,7 @@ func (r *reaping) askHorizon(base context.Context) {
 	}
 	ctx, cancel := context.WithTimeout(base, callTimeout)
 	defer cancel()
-	h, err := c.horizon(ctx, r.source)
+	h, err := c.horizon(ctx, r.info)
 	if err == nil {
 		kept := c.kept()
 		kept.Horizon, kept.Why = h.Late, h.Why

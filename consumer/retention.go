@@ -141,11 +141,11 @@ func sentAt(m *semel.Message) time.Time {
 }
 
 // horizon is how late a copy can come, and of what that is made.
-func (c *Config) horizon(ctx context.Context, src source.Source) (source.Horizon, error) {
+func (c *Config) horizon(ctx context.Context, info source.Info) (source.Horizon, error) {
 	var h source.Horizon
-	if broker, able := src.(source.HorizonReporter); able {
+	if info.Horizon != nil {
 		err := notPanicking(c, "Horizon", func() (err error) {
-			h, err = broker.Horizon(ctx)
+			h, err = info.Horizon(ctx)
 			return err
 		})
 		if err != nil {
@@ -193,12 +193,12 @@ func (c *Config) covers(h source.Horizon) error {
 
 // retain finds the horizon and keeps the policy in the store, before a run begins that
 // removes anything. That everything is kept for ever, the run says itself.
-func (c *Config) retain(ctx context.Context, st any, src source.Source) error {
+func (c *Config) retain(ctx context.Context, st any, src source.Source, info source.Info) error {
 	reaper, able := abilityOf[store.Reaper](st)
 	if !able || c.Retention.Keep == 0 || src == (noSource{ends: true}) { // which tells nothing of how late copies can come
 		return nil
 	}
-	h, err := c.horizon(ctx, src)
+	h, err := c.horizon(ctx, info)
 	if err == nil {
 		err = c.covers(h)
 	}

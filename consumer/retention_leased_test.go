@@ -96,7 +96,9 @@ type saving struct {
 	in source.PositionStore
 }
 
-func (s *saving) Positions(_ string, in source.PositionStore) { s.in = in }
+func (s *saving) Info() source.Info {
+	return source.Info{Positions: func(_ string, in source.PositionStore) { s.in = in }}
+}
 
 func TestThePositionsOfCalls(t *testing.T) {
 	bubble(t, "case_13_a_source_keeps_its_positions_in_the_store_that_Leased_was_given", func(t *testing.T) {

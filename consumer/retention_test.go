@@ -80,13 +80,15 @@ func newBroker() *broker {
 	return &broker{feed: newFeed(), lanes: []source.LaneAge{{Lane: "a"}}, known: true}
 }
 
-func (b *broker) Ages() ([]source.LaneAge, bool) {
+func (b *broker) Info() source.Info { return source.Info{Ages: b.ages, Horizon: b.tellHorizon} }
+
+func (b *broker) ages() ([]source.LaneAge, bool) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	return b.lanes, b.known
 }
 
-func (b *broker) Horizon(context.Context) (source.Horizon, error) {
+func (b *broker) tellHorizon(context.Context) (source.Horizon, error) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	return b.horizon, b.err

@@ -35,11 +35,14 @@ func (c *Consumer[Tx]) startWork(ctx context.Context, s noSource) (*engine[Tx], 
 // noSource is the source of a consumer that has only its inbox. It brings nothing.
 type noSource struct{ ends bool }
 
-// Bounded implements source.EndOfSource.
-func (s noSource) Bounded() bool { return s.ends }
-
-// AtEnd implements source.EndOfSource.
-func (s noSource) AtEnd() bool { return s.ends }
+// Info implements source.Source. A claim is parked instead of becoming a dead letter.
+func (s noSource) Info() source.Info {
+	return source.Info{
+		Bounded: s.ends, AtEnd: func() bool { return s.ends },
+		Idle:        func(context.Context) (bool, []semel.Unfinished, error) { return true, nil, nil },
+		DeadLetters: func(string) error { return nil },
+	}
+}
 
 // Lanes implements source.Source.
 func (noSource) Lanes(o source.LaneObserver) { o.Given(source.Lane{ID: "semel:none", Epoch: 1}) }
@@ -58,12 +61,6 @@ func (noSource) Settle(context.Context, []source.Settlement) ([]int, error) { re
 
 // Flow implements source.Source.
 func (noSource) Flow(source.Lane, bool) {}
-
-// Idle implements source.IdleReporter.
-func (noSource) Idle(context.Context) (bool, []semel.Unfinished, error) { return true, nil, nil }
-
-// DeadLetters implements source.DeadLettering: a claim is parked instead.
-func (noSource) DeadLetters(string) error { return nil }
 
 // Close implements source.Source.
 func (noSource) Close(context.Context) error { return nil }

@@ -8,16 +8,11 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-var (
-	_ source.IdleReporter = (*lane)(nil)
-	_ source.EndOfSource  = (*lane)(nil)
-)
-
-// Idle implements source.IdleReporter: everything was read, also what came since, and
+// isIdle is the source's source.Info.Idle: everything was read, also what came since, and
 // nothing that was handed back waits. A Fetch that was slow and brought nothing
 // does not say that: it may have ended before it could read. What a paused lane
 // has is no reason to go on.
-func (l *lane) Idle(context.Context) (idle bool, left []semel.Unfinished, err error) {
+func (l *lane) isIdle(context.Context) (idle bool, left []semel.Unfinished, err error) {
 	paused, _ := l.flags()
 	switch {
 	case !l.begun, l.waitsBack():
@@ -33,6 +28,11 @@ func (l *lane) Idle(context.Context) (idle bool, left []semel.Unfinished, err er
 	return !more && l.caughtUp, l.torn(), err
 }
 
+// Info implements source.Source.
+func (l *lane) Info() source.Info {
+	return source.Info{Idle: l.isIdle, Bounded: l.bounded(), AtEnd: l.atEnd}
+}
+
 // torn is the line without its end that a followed file ends in: its writer may
 // still be at it.
 func (l *lane) torn() []semel.Unfinished {
@@ -43,13 +43,13 @@ func (l *lane) torn() []semel.Unfinished {
 	return []semel.Unfinished{{Lane: l.id.ID, Messages: 1, Reason: fmt.Sprintf("the last line, from byte %d, has no line end yet", rest.start)}}
 }
 
-// Bounded implements source.EndOfSource. Standard input counts as endless, because its end cannot
+// bounded reports whether the source ends by itself. Standard input counts as endless, because its end cannot
 // be known.
-func (l *lane) Bounded() bool { return !l.options.Follow && !l.endless }
+func (l *lane) bounded() bool { return !l.options.Follow && !l.endless }
 
-// AtEnd implements source.EndOfSource: a file that is not followed is at its end when
+// atEnd is the source's source.Info.AtEnd: a file that is not followed is at its end when
 // it was read, or when its lane is paused.
-func (l *lane) AtEnd() bool {
+func (l *lane) atEnd() bool {
 	paused, _ := l.flags()
-	return !l.options.Follow && l.over || paused && l.Bounded()
+	return !l.options.Follow && l.over || paused && l.bounded()
 }

@@ -22,7 +22,6 @@ import (
 // machine that is busy.
 type lateReader struct {
 	source.Source
-	source.IdleReporter
 	source.LaneObserver
 	late time.Duration
 }
@@ -41,13 +40,10 @@ func TestARunEndsIdleWhereAllWasRead(t *testing.T) {
 	lines := func(n int) string {
 		return strings.Repeat(`{"specversion":"1.0","id":"1","source":"shop","type":"order"}`+"\n", n)
 	}
-	run := func(t *testing.T, s interface {
-		source.Source
-		source.IdleReporter
-	}) (semel.Counts, []semel.Unfinished) {
+	run := func(t *testing.T, s source.Source) (semel.Counts, []semel.Unfinished) {
 		t.Helper()
 		c, err := consumer.New(memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error { return nil }, consumer.Config{
-			Name: "billing", Source: &lateReader{Source: s, IdleReporter: s, late: 50 * time.Millisecond}, Identity: identity.CloudEvents(),
+			Name: "billing", Source: &lateReader{Source: s, late: 50 * time.Millisecond}, Identity: identity.CloudEvents(),
 			IdleExit: 10 * time.Millisecond, Logger: slog.New(slog.DiscardHandler),
 		})
 		if err != nil {
@@ -127,7 +123,7 @@ func TestASourceSaysWhetherItHasMore(t *testing.T) {
 		})
 		return s, path, func(want bool) {
 			t.Helper()
-			if is, _, err := s.Idle(t.Context()); is != want || err != nil {
+			if is, _, err := s.Info().Idle(t.Context()); is != want || err != nil {
 				t.Errorf("idle %t, want %t: %v", is, want, err)
 			}
 		}
@@ -177,7 +173,7 @@ func TestASourceSaysWhetherItHasMore(t *testing.T) {
 			t.Fatal(err)
 		}
 		write(t, folder, "no folder")
-		if idle, _, err := s.Idle(t.Context()); idle || err == nil {
+		if idle, _, err := s.Info().Idle(t.Context()); idle || err == nil {
 			t.Errorf("idle %t, %v", idle, err)
 		}
 		if err := s.Close(t.Context()); err != nil {
@@ -189,13 +185,13 @@ func TestASourceSaysWhetherItHasMore(t *testing.T) {
 			s, _, idle := open(t, file.Options{Follow: follow})
 			first := fetchFor(t, s, 1, 1)
 			idle(false)
-			if s.AtEnd() {
+			if s.Info().AtEnd() {
 				t.Error("it is at its end before that")
 			}
 			s.Flow(first[0].Lane, false)
 			idle(true)
-			if s.AtEnd() == follow {
-				t.Errorf("followed %t: at its end %t", follow, s.AtEnd())
+			if s.Info().AtEnd() == follow {
+				t.Errorf("followed %t: at its end %t", follow, s.Info().AtEnd())
 			}
 		}
 	})
@@ -204,8 +200,8 @@ func TestASourceSaysWhetherItHasMore(t *testing.T) {
 			s, _, _ := open(t, file.Options{Follow: follow})
 			fetchFor(t, s, large, 2)
 			fetchFor(t, s, large, 0)
-			if s.AtEnd() == follow {
-				t.Errorf("followed %t: at its end %t", follow, s.AtEnd())
+			if s.Info().AtEnd() == follow {
+				t.Errorf("followed %t: at its end %t", follow, s.Info().AtEnd())
 			}
 		}
 	})
@@ -213,13 +209,13 @@ func TestASourceSaysWhetherItHasMore(t *testing.T) {
 		s := file.Stdin(strings.NewReader(two), file.Options{Format: file.JSON})
 		first := fetchFor(t, s, 1, 1)
 		s.Flow(first[0].Lane, false)
-		if s.AtEnd() {
+		if s.Info().AtEnd() {
 			t.Error("it is at its end")
 		}
 		s.Flow(first[0].Lane, true)
 		fetchFor(t, s, large, 1)
 		fetchFor(t, s, large, 0)
-		if !s.AtEnd() {
+		if !s.Info().AtEnd() {
 			t.Error("it was read, and is not at its end")
 		}
 		if err := s.Close(t.Context()); err != nil {

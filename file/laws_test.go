@@ -77,7 +77,7 @@ func (b *fileBroker) End() error { return nil }
 
 func (b *fileBroker) Open() (source.Source, error) {
 	s := file.Open(b.path, file.Options{Format: file.Envelope, Follow: b.follow})
-	s.Positions("consumer", b.store)
+	s.Info().Positions("consumer", b.store)
 	return s, s.Validate()
 }
 

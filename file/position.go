@@ -30,10 +30,14 @@ type saver struct {
 	failed bool
 }
 
-// Positions sets where the position is kept. Without it the file is read from
-// its start each time.
-func (s *Source) Positions(consumer string, store source.PositionStore) {
-	s.saver.consumer, s.saver.store = consumer, store
+// Info implements source.Source. Without source.Info.Positions the file is read from its start each
+// time.
+func (s *Source) Info() source.Info {
+	info := s.lane.Info()
+	info.Positions = func(consumer string, store source.PositionStore) {
+		s.saver.consumer, s.saver.store = consumer, store
+	}
+	return info
 }
 
 // load returns where to begin, and tells when the position is of another file.

@@ -46,7 +46,7 @@ func newDesk(t *testing.T, text string, o file.Options) *desk {
 func (d *desk) open(o file.Options) {
 	o.Notice = func(s string) { d.notices = append(d.notices, s) }
 	d.Source = file.Open(d.path, o)
-	d.Positions("consumer", d.store)
+	d.Info().Positions("consumer", d.store)
 	d.Lanes(d)
 	d.t.Cleanup(func() { _ = d.Close(context.Background()) })
 }
@@ -307,7 +307,7 @@ func TestSeveralReadersOfOneConsumerHaveEachTheirOwnFile(t *testing.T) {
 			second := newDesk(t, "3\n4\n", file.Options{Format: file.JSON})
 			for _, d := range []*desk{first, second} {
 				d.store = store
-				d.Positions("consumer", store)
+				d.Info().Positions("consumer", store)
 			}
 			a, b := first.expect("1", "2"), second.expect("3", "4")
 			if a[0].Lane == b[0].Lane {

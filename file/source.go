@@ -28,10 +28,7 @@ type Source struct {
 	tail     tail
 }
 
-var (
-	_ source.Source     = (*Source)(nil)
-	_ source.Positioned = (*Source)(nil)
-)
+var _ source.Source = (*Source)(nil)
 
 // Open returns a source that reads the file at path. It touches nothing before
 // Validate or the first Fetch. Deliveries have the file's base name as topic

@@ -57,7 +57,7 @@ func TestStandardInputIsReadToItsEnd(t *testing.T) {
 func TestStandardInputHasNoPosition(t *testing.T) {
 	t.Run("case_13_a_stream_needs_no_position_store", func(t *testing.T) {
 		var s source.Source = file.Stdin(strings.NewReader(""), plain)
-		if _, ok := s.(source.Positioned); ok {
+		if s.Info().Positions != nil {
 			t.Error("it asks for one")
 		}
 	})

@@ -8,7 +8,7 @@ import (
 )
 
 // How far a lane is, by the broker's time, keeps its markers from being removed: see
-// source.RecordAges. So whatever is not known for certain is told as older than it may
+// source.Info.Ages. So whatever is not known for certain is told as older than it may
 // be, or not at all, and never as settled.
 
 // endKnown is for how long it counts that a lane has got to the end of its log, from
@@ -16,7 +16,7 @@ import (
 // is written meanwhile, and may not say that all of it is settled.
 const endKnown = 4 * askEvery
 
-// Ages implements source.RecordAges. A lane has its topic's and partition's name, as in
+// ages is source.Info.Ages. A lane has its topic's and partition's name, as in
 // "payments/3". Its time is that of the oldest record that was read and of which the
 // group does not know yet that it is done, taken as no later than its delivery, as
 // producers' clocks may be ahead. If there is none it is zero while the lane is at the
@@ -31,7 +31,7 @@ const endKnown = 4 * askEvery
 // how old it is; and one with a record that has no time. all is also false while the
 // group has not said which lanes there are, and when no broker has answered for a
 // minute: who was cut off may have lost lanes, and none is no progress.
-func (s *Source) Ages() (lanes []source.LaneAge, all bool) {
+func (s *Source) ages() (lanes []source.LaneAge, all bool) {
 	now, before := time.Now(), s.assignment()
 	lanes, all = s.progress.ages(now)
 	all = all && before.client != nil && s.assignment() == before

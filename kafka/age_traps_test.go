@@ -36,7 +36,7 @@ func (w *world) dated(partition int32, id string, at time.Time) {
 
 // ages are what a source tells, by lane.
 func ages(s *Source) (map[string]time.Time, bool) {
-	lanes, all := s.Ages()
+	lanes, all := s.Info().Ages()
 	told := map[string]time.Time{}
 	for _, l := range lanes {
 		told[l.Lane] = l.Oldest
@@ -182,7 +182,7 @@ func TestLanesThatAreStuck(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
-		w.until(time.Minute, "it stands still", func() bool { return len(p.source.LaneFaults()) == 1 })
+		w.until(time.Minute, "it stands still", func() bool { return len(p.source.Info().LaneFaults()) == 1 })
 		for range 10 {
 			pass(time.Minute)
 			w.ages(p.source, false, map[string]time.Time{lane1: {}})
@@ -199,7 +199,7 @@ func TestLanesThatAreStuck(t *testing.T) {
 		open := w.begin("hangs", 0, "b")
 		ended := time.Now()
 		p := w.start(count, nil, nil)
-		w.until(5*time.Minute, "it is known", func() bool { _, all := p.source.Ages(); return all })
+		w.until(5*time.Minute, "it is known", func() bool { _, all := p.source.Info().Ages(); return all })
 		told, _ := ages(p.source)
 		if at := told[lane0]; at.Before(began.Truncate(time.Millisecond)) || at.After(ended) {
 			t.Errorf("it tells %v; the transaction was written to from %v to %v", told, began, ended)
@@ -300,11 +300,11 @@ func TestLanesThatAreNotThisProcesss(t *testing.T) {
 		}
 		defer s.member.current().Close()
 		s.member.assigned(true)
-		if told, all := s.Ages(); len(told) > 0 || all {
+		if told, all := s.Info().Ages(); len(told) > 0 || all {
 			t.Errorf("it tells %v, all %t", told, all)
 		}
 		s.brokers.lastAnswer.OnBrokerE2E(kgo.BrokerMetadata{}, 0, kgo.BrokerE2E{})
-		if told, all := s.Ages(); len(told) > 0 || !all {
+		if told, all := s.Info().Ages(); len(told) > 0 || !all {
 			t.Errorf("when one has answered it tells %v, all %t", told, all)
 		}
 	})

@@ -190,7 +190,7 @@ func TestProcessesAgreeOnWhereTheGroupBegan(t *testing.T) {
 			t.Fatal(err)
 		}
 		others := beginning{topicID: topics["orders"].ID, starts: []int64{1}}
-		s.Positions("billing", &first{memstore.New(), others.position()})
+		s.Info().Positions("billing", &first{memstore.New(), others.position()})
 		wants(t, s.take(1), "since the other began")
 	})
 	t.Run("trap_T92_each_consumer_of_a_store_and_each_group_begins_for_itself", func(t *testing.T) {
@@ -202,7 +202,7 @@ func TestProcessesAgreeOnWhereTheGroupBegan(t *testing.T) {
 			t.Helper()
 			config.Group = group
 			r := read(t, config)
-			r.Positions(consumer, store)
+			r.Info().Positions(consumer, store)
 			r.begins(c, want)
 		}
 		begin("billing", "billing", 1)
@@ -216,7 +216,7 @@ func TestProcessesAgreeOnWhereTheGroupBegan(t *testing.T) {
 		p := producer(t, config.Brokers)
 		put(t, p, "orders", 0, "history")
 		former := read(t, config)
-		former.Positions("billing", anotherStore())
+		former.Info().Positions("billing", anotherStore())
 		former.begins(p, 1)
 		former.close()
 		added, err := kadm.NewClient(p).UpdatePartitions(t.Context(), 3, "orders")
@@ -228,7 +228,7 @@ func TestProcessesAgreeOnWhereTheGroupBegan(t *testing.T) {
 		}
 		put(t, producer(t, config.Brokers), "orders", 2, "new")
 		latter := read(t, config)
-		latter.Positions("billing", anotherStore())
+		latter.Info().Positions("billing", anotherStore())
 		wants(t, latter.take(1), "new")
 	})
 }
@@ -251,7 +251,7 @@ func TestAStartNeedsAMemory(t *testing.T) {
 		config, c := setUp(t)
 		put(t, c, "orders", 0, "0")
 		s := read(t, config)
-		s.Positions("billing", away{})
+		s.Info().Positions("billing", away{})
 		if err := s.fails(); !errors.Is(err, errAway) || !strings.Contains(err.Error(), "topic orders") {
 			t.Errorf("it says: %v", err)
 		}
@@ -264,7 +264,7 @@ func TestAStartNeedsAMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		s := read(t, config)
-		s.Positions("billing", store)
+		s.Info().Positions("billing", store)
 		if err := s.fails(); !strings.Contains(err.Error(), "newer release") {
 			t.Errorf("it says: %v", err)
 		}

@@ -22,9 +22,9 @@ const (
 	letterWait = 5 * time.Second
 )
 
-// DeadLetters implements source.DeadLettering. Its error says that
+// prepareDeadLetters is source.Info.DeadLetters. Its error says that
 // Config.DeadLetters is empty.
-func (s *Source) DeadLetters(consumer string) error {
+func (s *Source) prepareDeadLetters(consumer string) error {
 	if s.config.DeadLetters == "" {
 		return errors.New("kafka: there is no topic for dead letters; set Config.DeadLetters (in a policy: dead_letter: {topic: …} at the consumer), or end messages otherwise")
 	}

@@ -20,7 +20,7 @@ func sameHeader(a, b semel.Header) bool { return a.Name == b.Name && bytes.Equal
 func setAside(t *testing.T, c Config) (*semel.Message, Letter) {
 	t.Helper()
 	r := read(t, c)
-	if err := r.DeadLetters(c.Group); err != nil {
+	if err := r.Info().DeadLetters(c.Group); err != nil {
 		t.Fatal(err)
 	}
 	got := r.take(1)

@@ -68,7 +68,7 @@ func TestADeadLetterIsACopyThatSaysWhy(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := read(t, config)
-	if err := r.DeadLetters("billing"); err != nil {
+	if err := r.Info().DeadLetters("billing"); err != nil {
 		t.Fatal(err)
 	}
 	got := r.take(2)
@@ -123,7 +123,7 @@ func TestADeadLetterThatCannotBeWrittenIsLeft(t *testing.T) {
 		config, c := setUp(t)
 		put(t, c, "orders", 0, "0")
 		r := read(t, config)
-		if err := r.DeadLetters("billing"); err == nil || !strings.Contains(err.Error(), "Config.DeadLetters") {
+		if err := r.Info().DeadLetters("billing"); err == nil || !strings.Contains(err.Error(), "Config.DeadLetters") {
 			t.Errorf("it says: %v", err)
 		}
 		left, err := r.Settle(t.Context(), settlements(semel.DeadLetter, r.take(1)))

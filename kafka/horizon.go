@@ -35,7 +35,7 @@ const (
 	removalCheck = 5 * time.Minute
 )
 
-// Horizon implements source.HorizonReporter: how long a record of the topics that are read
+// horizon is source.Info.Horizon: how long a record of the topics that are read
 // now may stay in them, and of the topic for dead letters, from which records are
 // brought back. The topic counts in which that is longest. The brokers remove a segment
 // when its newest record is older than retention.ms, and a segment takes records for
@@ -48,7 +48,7 @@ const (
 // It fails where the brokers cannot be reached or do not tell the settings, as for a user
 // without DESCRIBE_CONFIGS on the topics; after Close its error wraps semel.ErrClosed. It
 // connects if that has not happened.
-func (s *Source) Horizon(ctx context.Context) (source.Horizon, error) {
+func (s *Source) horizon(ctx context.Context) (source.Horizon, error) {
 	if open, err := s.brokers.open(s.startBackground); err != nil {
 		return source.Horizon{}, err
 	} else if !open {

@@ -33,7 +33,7 @@ func (w *world) sets(topic string, pairs ...string) {
 // horizon is what a source answers.
 func (w *world) horizon(s *Source) source.Horizon {
 	w.t.Helper()
-	h, err := s.Horizon(context.Background())
+	h, err := s.Info().Horizon(context.Background())
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -118,14 +118,14 @@ func TestAHorizonThatIsNotKnown(t *testing.T) {
 	bubble(t, "H1_a_user_who_may_not_read_the_settings_is_told_which_right_is_missing", func(t *testing.T) {
 		w := newWorld(t, 1)
 		w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.DescribeConfigs}, Err: kerr.TopicAuthorizationFailed, Count: -1})
-		_, err := w.reads(nil).Horizon(t.Context())
+		_, err := w.reads(nil).Info().Horizon(t.Context())
 		if !errors.Is(err, kerr.TopicAuthorizationFailed) || !strings.Contains(err.Error(), "topic orders") || !strings.Contains(err.Error(), "DESCRIBE_CONFIGS") {
 			t.Errorf("it says %v", err)
 		}
 	})
 	bubble(t, "H1_a_topic_that_is_not_there_is_named", func(t *testing.T) {
 		w := newWorld(t, 1)
-		_, err := w.reads(func(c *Config) { c.Topics = []string{theTopic, "payments"} }).Horizon(t.Context())
+		_, err := w.reads(func(c *Config) { c.Topics = []string{theTopic, "payments"} }).Info().Horizon(t.Context())
 		if !errors.Is(err, kerr.UnknownTopicOrPartition) || !strings.Contains(err.Error(), "topic payments does not exist") {
 			t.Errorf("it says %v", err)
 		}
@@ -138,7 +138,7 @@ func TestAHorizonThatIsNotKnown(t *testing.T) {
 		wire.freeze()
 		r.brokers.dial = wire.dial
 		began := time.Now()
-		if _, err := r.Horizon(t.Context()); err == nil || time.Since(began) > time.Minute {
+		if _, err := r.Info().Horizon(t.Context()); err == nil || time.Since(began) > time.Minute {
 			t.Errorf("after %v it says %v", time.Since(began), err)
 		}
 		wire.thaw()
@@ -148,7 +148,7 @@ func TestAHorizonThatIsNotKnown(t *testing.T) {
 		if err := r.Close(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.Horizon(t.Context()); !errors.Is(err, semel.ErrClosed) {
+		if _, err := r.Info().Horizon(t.Context()); !errors.Is(err, semel.ErrClosed) {
 			t.Errorf("it says %v", err)
 		}
 	})

@@ -10,11 +10,11 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// Idle implements source.IdleReporter: the source is idle when each of its lanes is at
+// isIdle is source.Info.Idle: the source is idle when each of its lanes is at
 // its stable end, which is where an open transaction begins, or the end of the
 // log. Left are lanes that an open transaction holds up and, as faults, those
 // that stand still. A member without lanes is idle.
-func (s *Source) Idle(ctx context.Context) (bool, []semel.Unfinished, error) {
+func (s *Source) isIdle(ctx context.Context) (bool, []semel.Unfinished, error) {
 	if settled, err := s.topicsShared(ctx); !settled {
 		return false, nil, err
 	}

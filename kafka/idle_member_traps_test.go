@@ -24,7 +24,7 @@ func (w *world) slowJoins(d time.Duration) {
 // busy fails if a source says that it is idle.
 func busy(t testing.TB, s *Source, when string) {
 	t.Helper()
-	if idle, left, err := s.Idle(t.Context()); idle || err != nil {
+	if idle, left, err := s.Info().Idle(t.Context()); idle || err != nil {
 		t.Errorf("%s: idle %t, left %+v, %v", when, idle, left, err)
 	}
 }
@@ -137,7 +137,7 @@ func TestAPlaceThatIsNotThereIsNotAskedFor(t *testing.T) {
 				}
 				return nil, nil, false
 			})
-			idle, left, err := p.source.Idle(t.Context())
+			idle, left, err := p.source.Info().Idle(t.Context())
 			if idle || err != nil || len(left) != 1 || left[0].Lane != "orders/0" || !strings.Contains(left[0].Reason, "not known") {
 				t.Errorf("idle %t, left %+v, %v", idle, left, err)
 			}

@@ -144,7 +144,7 @@ func TestARunEndsIdleWhenEverythingIsDelivered(t *testing.T) {
 		}
 		p.source.lanes.mu.Unlock()
 		w.cluster.ControlKey(int16(kmsg.Fetch), emptyFetches(w))
-		idle, left, err := p.source.Idle(t.Context())
+		idle, left, err := p.source.Info().Idle(t.Context())
 		if err != nil || !idle || len(left) > 0 {
 			t.Errorf("idle %t, left %+v, %v", idle, left, err)
 		}

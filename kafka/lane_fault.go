@@ -34,9 +34,6 @@ func (p *progress) logFaults(now time.Time) {
 	}
 }
 
-// LaneFaults implements source.LaneFailer.
-func (s *Source) LaneFaults() []semel.Unfinished { return s.progress.faulty() }
-
 // faulty are the lanes that stand still.
 func (p *progress) faulty() []semel.Unfinished {
 	var all []semel.Unfinished

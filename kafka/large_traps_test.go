@@ -79,7 +79,7 @@ func TestALaneWithABatchThatIsTooLarge(t *testing.T) {
 		p.source.Flow(p.lane(0), false)
 		p.source.Flow(p.lane(0), true)
 		p.paused(t, "after the consumer has paused and resumed it", 0)
-		if _, left, err := p.source.Idle(t.Context()); err != nil || len(left) != 1 || left[0].Lane != "orders/0" || !left[0].Fault || left[0].Messages != 2 {
+		if _, left, err := p.source.Info().Idle(t.Context()); err != nil || len(left) != 1 || left[0].Lane != "orders/0" || !left[0].Fault || left[0].Messages != 2 {
 			t.Errorf("left is %+v: %v", left, err)
 		}
 	})

@@ -41,7 +41,7 @@ func TestLettersAreReadAsTheirRecordsWere(t *testing.T) {
 	}
 	config := whoseLetters(cluster)
 	r := read(t, config)
-	if err := r.DeadLetters("billing"); err != nil {
+	if err := r.Info().DeadLetters("billing"); err != nil {
 		t.Fatal(err)
 	}
 	got := r.take(2)

@@ -59,7 +59,7 @@ func TestTopicsThatComeAndGoDisturbNothingElse(t *testing.T) {
 		w.create("orders.eu", "b")
 		began := time.Now()
 		for w.effect("b") == 0 && time.Since(began) < 2*time.Minute {
-			if idle, _, err := p.source.Idle(t.Context()); err != nil || idle && w.effect("b") == 0 {
+			if idle, _, err := p.source.Info().Idle(t.Context()); err != nil || idle && w.effect("b") == 0 {
 				t.Fatalf("after %v: idle %t, %v", time.Since(began), idle, err)
 			}
 			pass(time.Second)
@@ -69,7 +69,7 @@ func TestTopicsThatComeAndGoDisturbNothingElse(t *testing.T) {
 			t.Error("it was not shared out late")
 		}
 		w.until(time.Minute, "it is idle again", func() bool {
-			idle, left, err := p.source.Idle(t.Context())
+			idle, left, err := p.source.Info().Idle(t.Context())
 			return idle && err == nil && len(left) == 0
 		})
 	})
@@ -80,7 +80,7 @@ func TestTopicsThatComeAndGoDisturbNothingElse(t *testing.T) {
 		w.settles(time.Minute)
 		w.create("orders.eu", "b")
 		w.until(time.Minute, "it is idle", func() bool {
-			idle, left, err := p.source.Idle(t.Context())
+			idle, left, err := p.source.Info().Idle(t.Context())
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -100,7 +100,7 @@ func TestIdleAsksAsItReads(t *testing.T) {
 				l.next, l.delivered = 1, 1 // where the transaction begins
 			}
 			second.source.lanes.mu.Unlock()
-			idle, left, err := second.source.Idle(t.Context())
+			idle, left, err := second.source.Info().Idle(t.Context())
 			if idle || err != nil || len(left) > 0 || asked.Load() == 0 {
 				t.Errorf("idle %t, left %+v, %v, %d questions", idle, left, err, asked.Load())
 			}

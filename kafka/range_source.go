@@ -47,10 +47,7 @@ type rangeLane struct {
 	paused bool
 }
 
-var (
-	_ source.Source      = (*rangeSource)(nil)
-	_ source.EndOfSource = (*rangeSource)(nil)
-)
+var _ source.Source = (*rangeSource)(nil)
 
 // Source reads the lanes, which Lanes returned, from where each has come to. Deliveries are
 // those of the group's source, with the same lanes. What is handed back is kept in memory.
@@ -97,11 +94,11 @@ func laneNamed(lane string) (topicPartition, error) {
 // Lanes implements source.Source.
 func (s *rangeSource) Lanes(o source.LaneObserver) { s.observer = o }
 
-// Bounded implements source.EndOfSource.
-func (s *rangeSource) Bounded() bool { return true }
+// Info implements source.Source.
+func (s *rangeSource) Info() source.Info { return source.Info{Bounded: true, AtEnd: s.atEnd} }
 
-// AtEnd implements source.EndOfSource.
-func (s *rangeSource) AtEnd() bool {
+// atEnd is source.Info.AtEnd.
+func (s *rangeSource) atEnd() bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return !slices.ContainsFunc(s.order, func(l *rangeLane) bool { return l.next < l.to && !l.paused }) && len(s.back) == 0 &&

@@ -42,7 +42,7 @@ func read(t testing.TB, c Config) *reader {
 		t.Fatal(err)
 	}
 	r := &reader{Source: s, t: t, here: map[source.Lane]bool{}, changed: make(chan struct{})}
-	s.Positions("billing", anotherStore())
+	s.Info().Positions("billing", anotherStore())
 	s.commits.interval = 0 // each settlement is committed at once, so that tests see it
 	s.Lanes(r)
 	t.Cleanup(r.close)

@@ -11,8 +11,7 @@ import (
 )
 
 // Source reads topics as a member of a consumer group. It implements
-// [source.Source], [source.DeadLettering], [source.Positioned], [source.RecordAges] and
-// [source.HorizonReporter].
+// [source.Source], and its Info has everything but an end.
 type Source struct {
 	config  Config
 	between func() // of tests: after a poll, before its records find their lanes
@@ -42,15 +41,15 @@ type Source struct {
 	background worker.Group
 }
 
-var (
-	_ source.Source          = (*Source)(nil)
-	_ source.DeadLettering   = (*Source)(nil)
-	_ source.Positioned      = (*Source)(nil)
-	_ source.IdleReporter    = (*Source)(nil)
-	_ source.LaneFailer      = (*Source)(nil)
-	_ source.RecordAges      = (*Source)(nil)
-	_ source.HorizonReporter = (*Source)(nil)
-)
+var _ source.Source = (*Source)(nil)
+
+// Info implements source.Source.
+func (s *Source) Info() source.Info {
+	return source.Info{
+		DeadLetters: s.prepareDeadLetters, Positions: s.keepPositions, Horizon: s.horizon,
+		Idle: s.isIdle, LaneFaults: s.progress.faulty, Ages: s.ages,
+	}
+}
 
 // New checks the configuration and reports every fault of it. It does not
 // connect: the first Fetch does, and says what it finds wrong.
@@ -97,11 +96,11 @@ func (s *Source) assemble(c *Config) {
 	}
 }
 
-// Positions implements source.Positioned: where the group first began is kept in
+// keepPositions is source.Info.Positions: where the group first began is kept in
 // the consumer's store, under the name "kafka:GROUP:TOPIC". A store that is a
 // source.OffsetStore is told, before the group is, how far each partition is done,
 // as "kafka:GROUP:TOPIC/PARTITION@ID" with the topic's id.
-func (s *Source) Positions(consumer string, store source.PositionStore) {
+func (s *Source) keepPositions(consumer string, store source.PositionStore) {
 	s.beginnings.store = positionStore{consumer, store}
 	s.positions.consumer = consumer
 	s.positions.store, _ = store.(source.OffsetStore)

@@ -90,7 +90,7 @@ func TestALaneThatStandsStillIsNotASourceThatDoesNotWork(t *testing.T) {
 		if ready, why := p.consumer.Ready(); !ready || !strings.Contains(why, "orders/0 stands still") {
 			t.Errorf("ready %t: %q", ready, why)
 		}
-		if faults := p.source.LaneFaults(); len(faults) != 1 || faults[0].Lane != "orders/0" || faults[0].Messages != 20 {
+		if faults := p.source.Info().LaneFaults(); len(faults) != 1 || faults[0].Lane != "orders/0" || faults[0].Messages != 20 {
 			t.Errorf("its faults are %+v", faults)
 		}
 	})
@@ -115,7 +115,7 @@ func (r *reader) stands() string {
 	ctx, cancel := contextFor(r.t, patience)
 	defer cancel()
 	for ctx.Err() == nil {
-		if faults := r.LaneFaults(); len(faults) > 0 {
+		if faults := r.Info().LaneFaults(); len(faults) > 0 {
 			return faults[0].Reason
 		}
 		short, end := contextFor(r.t, 100*time.Millisecond)

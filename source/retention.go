@@ -1,7 +1,6 @@
 package source
 
 import (
-	"context"
 	"time"
 )
 
@@ -14,14 +13,6 @@ type LaneAge struct {
 	Oldest time.Time
 }
 
-// RecordAges is implemented by a Source that knows the age of its unsettled records.
-type RecordAges interface {
-	// Ages returns the progress of each lane of this process. all is false if the progress of a lane is
-	// not known, for example before the first record of a new lane. It does not block and may be
-	// called at any time.
-	Ages() (lanes []LaneAge, all bool)
-}
-
 // Horizon is how late a broker can redeliver a record.
 type Horizon struct {
 	// Late is the maximum time after the record was written. Unlimited means that there is no maximum.
@@ -29,10 +20,4 @@ type Horizon struct {
 	Unlimited bool
 	// Why describes how it was determined, such as "topic payments: retention.ms 7d".
 	Why string
-}
-
-// HorizonReporter is implemented by a Source that knows how late its broker can redeliver a record. The
-// engine calls Horizon before the first Fetch and once an hour.
-type HorizonReporter interface {
-	Horizon(ctx context.Context) (Horizon, error)
 }

@@ -149,46 +149,48 @@ type Source interface {
 	Flow(l Lane, on bool)
 	// Close releases the source's resources. Unsettled deliveries are delivered again.
 	Close(ctx context.Context) error
+	// Info returns what the source knows about itself. It has no side effect, may be called before
+	// Lanes and more than once, and always returns the same features.
+	Info() Info
 }
 
-// DeadLettering is implemented by a Source with a dead-letter queue. If a consumer's policy can send
-// messages there, the engine calls DeadLetters once before Lanes. The consumer does not start if the
-// source does not implement DeadLettering or DeadLetters returns an error.
-type DeadLettering interface {
-	// DeadLetters prepares for dead letters of the consumer. The error says what is missing, such
-	// as the topic for them.
-	DeadLetters(consumer string) error
-}
-
-// IdleReporter is implemented by a Source that knows whether it has undelivered messages. The engine
-// calls Idle before a run ends because of consumer.Config.IdleExit, while no Fetch runs.
-type IdleReporter interface {
-	// Idle reports whether every message that can be delivered now was delivered and no nacked
-	// message waits. With false the run continues. left lists messages that cannot be delivered
-	// now, such as those of paused lanes. An error means that the source does not know; the run
-	// continues as after a failed Fetch.
-	Idle(ctx context.Context) (idle bool, left []semel.Unfinished, err error)
-}
-
-// EndOfSource is implemented by a Source that can end while some of its deliveries are unsettled, such
-// as a file. The engine calls AtEnd, while no Fetch runs, before a run without
-// consumer.Config.IdleExit ends although messages wait for a newer release.
-type EndOfSource interface {
-	// Bounded reports whether the source ends by itself, as far as that is known before the first
-	// read. It is called once.
-	Bounded() bool
-	// AtEnd reports whether the source returns nothing more while its deliveries stay unsettled:
-	// everything was read, except in paused lanes that have an end.
-	AtEnd() bool
-}
-
-// LaneFailer is implemented by a Source in which one lane can fail, for example because messages were
-// lost, while other lanes continue. Its Fetch must not return an error for such a lane, because an
-// error of Fetch means that nothing can be read.
-type LaneFailer interface {
-	// LaneFaults returns the failed lanes, each with Fault set. It does not block and is safe for
-	// concurrent use with every other method.
-	LaneFaults() []semel.Unfinished
+// Info contains what a source knows about itself and its broker, and what it can do beyond Source. A zero
+// field means that the source does not know it or cannot do it. A source that wraps another returns the
+// other's Info with its own changes.
+type Info struct {
+	// DeadLetters, for a source with a dead-letter queue, prepares for dead letters of the consumer. The
+	// error says what is missing, such as the topic for them. If a consumer's policy can send messages
+	// there, the engine calls it once before Lanes. The consumer does not start without DeadLetters, or
+	// if it returns an error.
+	DeadLetters func(consumer string) error
+	// Positions gives a source without a broker, such as a file, the store of its positions. The engine
+	// calls it once before Lanes. The consumer does not start if its store is not a PositionStore.
+	Positions func(consumer string, s PositionStore)
+	// Horizon returns how late the broker can redeliver a record. The engine calls it before the first
+	// Fetch and once an hour.
+	Horizon func(ctx context.Context) (Horizon, error)
+	// Idle reports whether every message that can be delivered now was delivered and no nacked message
+	// waits. The engine calls it before a run ends because of consumer.Config.IdleExit, while no Fetch
+	// runs. With false the run continues. left lists messages that cannot be delivered now, such as
+	// those of paused lanes. An error means that the source does not know; the run continues as after
+	// a failed Fetch.
+	Idle func(ctx context.Context) (idle bool, left []semel.Unfinished, err error)
+	// Bounded means that the source ends by itself, as far as that is known before the first read.
+	Bounded bool
+	// AtEnd, for a source that can end while some of its deliveries are unsettled, such as a file, reports
+	// whether it returns nothing more while they stay unsettled: everything was read, except in paused
+	// lanes that have an end. The engine calls it, while no Fetch runs, before a run without
+	// consumer.Config.IdleExit ends although messages wait for a newer release.
+	AtEnd func() bool
+	// LaneFaults, for a source in which one lane can fail while others continue, for example because
+	// messages were lost, returns the failed lanes, each with Fault set. Fetch must not return an error
+	// for such a lane, because an error of Fetch means that nothing can be read. LaneFaults does not
+	// block and is safe for concurrent use with every other method.
+	LaneFaults func() []semel.Unfinished
+	// Ages returns the progress of each lane of this process. all is false if the progress of a lane is
+	// not known, for example before the first record of a new lane. It does not block and may be called
+	// at any time.
+	Ages func() (lanes []LaneAge, all bool)
 }
 
 // ErrEnd is returned by Fetch at the end of a source, such as a file or standard input.
@@ -214,10 +216,4 @@ type PositionStore interface {
 	// that call it concurrently all get the same position. After an error it is unknown whether
 	// p was saved.
 	KeepPosition(ctx context.Context, consumer, lane string, p Position) (Position, error)
-}
-
-// Positioned is implemented by a Source that needs a PositionStore. The engine calls Positions once
-// before Lanes. The consumer does not start if its store is not a PositionStore.
-type Positioned interface {
-	Positions(consumer string, store PositionStore)
 }

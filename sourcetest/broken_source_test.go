@@ -19,8 +19,17 @@ type broken struct {
 	ages   func([]source.LaneAge) []source.LaneAge
 }
 
-// Ages implements source.RecordAges.
-func (b *broken) Ages() ([]source.LaneAge, bool) {
+// Info implements source.Source.
+func (b *broken) Info() source.Info {
+	info := b.Memory.Info()
+	info.Ages = b.agesOfLanes
+	if b.idle != nil {
+		info.Idle = func(context.Context) (bool, []semel.Unfinished, error) { return b.idle(), nil, nil }
+	}
+	return info
+}
+
+func (b *broken) agesOfLanes() ([]source.LaneAge, bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var all []source.LaneAge
@@ -39,13 +48,6 @@ func (b *broken) Ages() ([]source.LaneAge, bool) {
 		all = b.ages(all)
 	}
 	return all, true
-}
-
-func (b *broken) Idle(ctx context.Context) (bool, []semel.Unfinished, error) {
-	if b.idle != nil {
-		return b.idle(), nil, nil
-	}
-	return b.Memory.Idle(ctx)
 }
 
 func (b *broken) Open() (source.Source, error) {

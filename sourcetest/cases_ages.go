@@ -15,19 +15,22 @@ func ageCases() []Case {
 	}
 }
 
+// lanesAges is source.Info.Ages.
+type lanesAges func() (lanes []source.LaneAge, all bool)
+
 func agesOfUnsettled(s *session) error {
 	began := time.Now().Truncate(time.Millisecond) // which is how exact brokers are
 	n := 3 * s.Can.Lanes
 	s.publish(n)
 	s.open()
-	dated, able := s.source.(source.RecordAges)
+	dated := s.source.Info().Ages
 	switch {
-	case able != s.Can.Dated:
-		return fmt.Errorf("it is a source.RecordAges: %t, and its harness declares otherwise", able)
-	case !able:
+	case (dated != nil) != s.Can.Dated:
+		return fmt.Errorf("its Info has Ages: %t, and its harness declares otherwise", dated != nil)
+	case dated == nil:
 		return s.collect(n)
 	}
-	if lanes, _ := dated.Ages(); settledOf(lanes) > 0 {
+	if lanes, _ := dated(); settledOf(lanes) > 0 {
 		return fmt.Errorf("before anything was delivered it says %v", lanes)
 	}
 	if err := s.collect(n); err != nil {
@@ -54,7 +57,7 @@ func agesOfUnsettled(s *session) error {
 }
 
 // agesOfSettled settles all but one message, and then that one.
-func (s *session) agesOfSettled(dated source.RecordAges, lanes int) error {
+func (s *session) agesOfSettled(dated lanesAges, lanes int) error {
 	last := s.first(0)
 	if err := s.settle(semel.Ack, 0, s.without(0)...); err != nil {
 		return err
@@ -78,9 +81,9 @@ func (s *session) agesOfSettled(dated source.RecordAges, lanes int) error {
 }
 
 // settledLanes asks until all is known and as many lanes are settled as there should be.
-func (s *session) settledLanes(dated source.RecordAges, enough func(settled int) bool) ([]source.LaneAge, error) {
+func (s *session) settledLanes(dated lanesAges, enough func(settled int) bool) ([]source.LaneAge, error) {
 	for deadline := time.Now().Add(s.Patience); ; {
-		lanes, all := dated.Ages()
+		lanes, all := dated()
 		switch {
 		case all && len(lanes) == 0:
 			return nil, errors.New("it names no lane")

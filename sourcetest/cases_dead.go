@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/source"
 )
 
 func deadLetter(s *session) error {
@@ -16,15 +15,11 @@ func deadLetter(s *session) error {
 	if err := s.collect(5); err != nil {
 		return err
 	}
-	keeper, keeps := s.source.(source.DeadLettering)
-	if keeps {
-		if err := keeper.DeadLetters("consumer"); err != nil {
-			keeps = false
-		}
-	}
+	prepare := s.source.Info().DeadLetters
+	keeps := prepare != nil && prepare("consumer") == nil
 	switch {
 	case s.Can.DeadLetters && !keeps:
-		return errors.New("Can.DeadLetters, and the source is no source.DeadLettering or refuses")
+		return errors.New("Can.DeadLetters, and the source has no source.Info.DeadLetters or refuses")
 	case keeps && !s.Can.DeadLetters:
 		return nil // it can more than the harness can look at
 	}

@@ -64,12 +64,12 @@ func idleAtTheEnd(s *session) error {
 	if err != nil {
 		return err
 	}
-	idler, able := s.source.(source.IdleReporter)
+	idler := s.source.Info().Idle
 	switch {
 	case !s.Can.Idles:
 		return nil
-	case !able:
-		return errors.New("it is no source.IdleReporter")
+	case idler == nil:
+		return errors.New("Can.Idles, and the source has no source.Info.Idle")
 	}
 	if err := s.wantIdle(idler, false, "19 of 20 messages were not delivered"); err != nil {
 		return err
@@ -90,9 +90,9 @@ func idleAtTheEnd(s *session) error {
 
 // wantIdle asks until the answer is the one that is wanted, if that can come
 // later: idleness can, its absence cannot.
-func (s *session) wantIdle(idler source.IdleReporter, want bool, when string) error {
+func (s *session) wantIdle(idler func(context.Context) (bool, []semel.Unfinished, error), want bool, when string) error {
 	for deadline := time.Now().Add(s.Patience); ; {
-		idle, left, err := idler.Idle(s.ctx)
+		idle, left, err := idler(s.ctx)
 		switch {
 		case err == nil && idle == want && len(left) == 0:
 			return nil

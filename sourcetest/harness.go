@@ -58,12 +58,12 @@ type Can struct {
 	Counts bool
 	// Pauses: Flow stops and resumes a lane.
 	Pauses bool
-	// DeadLetters: the source keeps dead letters (source.DeadLettering); the
+	// DeadLetters: the source keeps dead letters (source.Info.DeadLetters); the
 	// broker is a DeadLetterBroker.
 	DeadLetters bool
-	// Idles: the source knows what is there (source.IdleReporter).
+	// Idles: the source knows what is there (source.Info.Idle).
 	Idles bool
-	// Dated: the source knows how old what is not settled is (source.RecordAges).
+	// Dated: the source knows how old what is not settled is (source.Info.Ages).
 	Dated bool
 	// Ends: after Broker.End, Fetch returns source.ErrEnd when everything is
 	// settled. Without it Fetch never does.

@@ -76,9 +76,7 @@ var (
 	_ source.Source = (*Memory)(nil)
 	_ Broker        = (*Memory)(nil)
 
-	_ source.DeadLettering = (*Memory)(nil)
-	_ source.IdleReporter  = (*Memory)(nil)
-	_ DeadLetterBroker     = (*Memory)(nil)
+	_ DeadLetterBroker = (*Memory)(nil)
 )
 
 // NewMemory returns an empty broker whose lanes are named "0", "1" and so on.
@@ -168,8 +166,12 @@ func (m *Memory) Fetch(ctx context.Context, most source.Bound) ([]source.Deliver
 	}
 }
 
-// Idle implements source.IdleReporter.
-func (m *Memory) Idle(context.Context) (bool, []semel.Unfinished, error) {
+// Info implements source.Source.
+func (m *Memory) Info() source.Info {
+	return source.Info{Idle: m.idle, DeadLetters: func(string) error { return nil }}
+}
+
+func (m *Memory) idle(context.Context) (bool, []semel.Unfinished, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for i := range m.lanes {
@@ -319,9 +321,6 @@ func (m *Memory) Settle(_ context.Context, all []source.Settlement) ([]int, erro
 	m.rouse()
 	return nil, nil
 }
-
-// DeadLetters implements source.DeadLettering.
-func (m *Memory) DeadLetters(string) error { return nil }
 
 // Dead returns the dead letters so far, in the order in which they were made.
 func (m *Memory) Dead() ([]*semel.Message, error) {

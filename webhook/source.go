@@ -10,11 +10,12 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-var (
-	_ source.IdleReporter    = (*Receiver)(nil)
-	_ source.RecordAges      = (*Receiver)(nil)
-	_ source.HorizonReporter = (*Receiver)(nil)
-)
+var _ source.Source = (*Receiver)(nil)
+
+// Info implements source.Source.
+func (r *Receiver) Info() source.Info {
+	return source.Info{Idle: r.idle, Ages: r.ages, Horizon: r.horizon}
+}
 
 // Lanes implements source.Source: there is one lane, given with the first Fetch.
 func (r *Receiver) Lanes(o source.LaneObserver) { r.observer = o }
@@ -100,9 +101,9 @@ func (r *Receiver) Flow(l source.Lane, on bool) {
 	}
 }
 
-// Idle implements source.IdleReporter: no request waits to be fetched. Those of a lane that is
+// idle is source.Info.Idle: no request waits to be fetched. Those of a lane that is
 // paused are left.
-func (r *Receiver) Idle(context.Context) (bool, []semel.Unfinished, error) {
+func (r *Receiver) idle(context.Context) (bool, []semel.Unfinished, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if waiting := len(r.queue); waiting > 0 && r.paused {
@@ -111,8 +112,8 @@ func (r *Receiver) Idle(context.Context) (bool, []semel.Unfinished, error) {
 	return len(r.queue) == 0, nil, nil
 }
 
-// Ages implements source.RecordAges.
-func (r *Receiver) Ages() (lanes []source.LaneAge, all bool) {
+// ages is source.Info.Ages.
+func (r *Receiver) ages() (lanes []source.LaneAge, all bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	age := source.LaneAge{Lane: r.lane.ID}
@@ -124,8 +125,8 @@ func (r *Receiver) Ages() (lanes []source.LaneAge, all bool) {
 	return []source.LaneAge{age}, true
 }
 
-// Horizon implements source.HorizonReporter: for how long the provider may repeat.
-func (r *Receiver) Horizon(context.Context) (source.Horizon, error) {
+// horizon is source.Info.Horizon: for how long the provider may repeat.
+func (r *Receiver) horizon(context.Context) (source.Horizon, error) {
 	return source.Horizon{Late: r.config.Repeats, Why: fmt.Sprintf("webhook %s: the provider repeats for %s", r.config.Name, legible.Span(r.config.Repeats))}, nil
 }
 

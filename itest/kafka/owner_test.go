@@ -29,7 +29,7 @@ func newSource(t testing.TB, c kafka.Config) *kafka.Source {
 		t.Fatal(err)
 	}
 	// A store of its own that keeps no offsets: another one with them would be behind.
-	s.Positions("billing", struct{ source.PositionStore }{memstore.New()})
+	s.Info().Positions("billing", struct{ source.PositionStore }{memstore.New()})
 	t.Cleanup(func() { shut(t, s) })
 	return s
 }
@@ -84,7 +84,7 @@ func stands(t testing.TB, s *kafka.Source) string {
 		call, end := context.WithTimeout(ctx, time.Second)
 		_, _ = s.Fetch(call, source.Bound{Messages: 100, Bytes: 1 << 30})
 		end()
-		if faults := s.LaneFaults(); len(faults) > 0 {
+		if faults := s.Info().LaneFaults(); len(faults) > 0 {
 			return faults[0].Reason
 		}
 	}

@@ -22,7 +22,7 @@ func TestHowLateARecordOfARealTopicCanComeAgain(t *testing.T) {
 			Late: 3*day + time.Hour + 5*time.Minute,
 			Why:  "topic " + topic + ": retention.ms 2d + segment.ms 1d + message.timestamp.after.max.ms 1h + 5m until the brokers remove it",
 		}
-		if h, err := s.Horizon(t.Context()); err != nil || h != want {
+		if h, err := s.Info().Horizon(t.Context()); err != nil || h != want {
 			t.Fatalf("it is %+v, %v", h, err)
 		}
 		for _, one := range []struct{ name, value, before string }{{"cleanup.policy", "compact", "delete"}, {"retention.ms", "-1", "172800000"}} {
@@ -65,7 +65,7 @@ func awaitAges(t testing.TB, s *kafka.Source, want map[string]time.Time) {
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(patience); ; <-tick.C {
-		lanes, all := s.Ages()
+		lanes, all := s.Info().Ages()
 		told := map[string]time.Time{}
 		for _, l := range lanes {
 			told[l.Lane] = l.Oldest.Truncate(time.Second)
@@ -87,7 +87,7 @@ func awaitHorizon(t testing.TB, s *kafka.Source, want source.Horizon) {
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()
 	for deadline := time.Now().Add(patience); ; <-tick.C {
-		h, err := s.Horizon(t.Context())
+		h, err := s.Info().Horizon(t.Context())
 		if err == nil && h == want {
 			return
 		}

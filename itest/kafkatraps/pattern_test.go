@@ -108,7 +108,7 @@ func TestTopicsByPattern(t *testing.T) {
 			w.settles()
 			w.publishTo(w.create(".asia"), "asia1")
 			w.until("it is idle", func() bool {
-				idle, _, err := p.source.Idle(t.Context())
+				idle, _, err := p.source.Info().Idle(t.Context())
 				if err != nil {
 					t.Logf("not known yet: %v", err) // a broker under load has no coordinator for a moment
 				}

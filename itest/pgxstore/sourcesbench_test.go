@@ -20,6 +20,8 @@ import (
 type varied struct{ n, sources, next int }
 
 func (s *varied) Lanes(o source.LaneObserver) { o.Given(source.Lane{ID: "a", Epoch: 1}) }
+func (*varied) Info() source.Info             { return source.Info{} }
+
 func (s *varied) Flow(source.Lane, bool)      {}
 func (s *varied) Close(context.Context) error { return nil }
 

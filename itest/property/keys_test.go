@@ -86,6 +86,8 @@ type generated struct {
 var lane = source.Lane{ID: "a", Epoch: 1}
 
 func (s *generated) Lanes(o source.LaneObserver) { o.Given(lane) }
+func (*generated) Info() source.Info             { return source.Info{} }
+
 func (s *generated) Flow(source.Lane, bool)      {}
 func (s *generated) Close(context.Context) error { return nil }
 

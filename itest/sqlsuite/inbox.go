@@ -35,6 +35,10 @@ type once struct {
 }
 
 func (s *once) Lanes(o source.LaneObserver) { o.Given(onlyLane) }
+
+// Info implements source.Source.
+func (*once) Info() source.Info { return source.Info{} }
+
 func (s *once) Flow(source.Lane, bool)      {}
 func (s *once) Close(context.Context) error { return nil }
 

@@ -142,6 +142,9 @@ func (s *Source) Settled(kind semel.SettleKind) int {
 	return s.settled[kind]
 }
 
+// Info implements source.Source.
+func (*Source) Info() source.Info { return source.Info{} }
+
 // Flow implements source.Source.
 func (s *Source) Flow(source.Lane, bool) {}
 

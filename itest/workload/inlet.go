@@ -102,6 +102,9 @@ func (s *Inlet) Settle(_ context.Context, settlements []source.Settlement) ([]in
 	return nil, nil
 }
 
+// Info implements source.Source.
+func (*Inlet) Info() source.Info { return source.Info{} }
+
 // Flow implements source.Source.
 func (s *Inlet) Flow(source.Lane, bool) {}
 

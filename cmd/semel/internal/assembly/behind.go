@@ -21,9 +21,12 @@ type watched struct {
 	began atomic.Int64
 }
 
-// Positions implements source.Positioned: it sees each position that is saved.
-func (w *watched) Positions(consumer string, store source.PositionStore) {
-	w.Source.Positions(consumer, noting{store, w})
+// Info implements source.Source: it sees each position that is saved.
+func (w *watched) Info() source.Info {
+	info := w.Source.Info()
+	keep := info.Positions
+	info.Positions = func(consumer string, store source.PositionStore) { keep(consumer, noting{store, w}) }
+	return info
 }
 
 // line is for the terminal: how many bytes of the file are not settled yet.

@@ -16,11 +16,11 @@ func (a *Assembly) Horizon(ctx context.Context, c *policy.Consumer) (source.Hori
 		return source.Horizon{}, err
 	}
 	defer src.Close(context.WithoutCancel(ctx))
-	asked, is := src.(source.HorizonReporter)
-	if !is {
+	ask := src.Info().Horizon
+	if ask == nil {
 		return source.Horizon{}, fmt.Errorf("consumer %s: source %s does not say how long it keeps its messages", c.Name, c.From)
 	}
-	return asked.Horizon(ctx)
+	return ask(ctx)
 }
 
 // HasUnique reports whether the store has a constraint of this name that can decide what is a

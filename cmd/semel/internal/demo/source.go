@@ -42,6 +42,9 @@ func (s brokerSource) Settle(_ context.Context, all []source.Settlement) ([]int,
 	return nil, s.send(r)
 }
 
+// Info implements source.Source.
+func (brokerSource) Info() source.Info { return source.Info{} }
+
 func (s brokerSource) Flow(source.Lane, bool) {}
 
 func (s brokerSource) Close(context.Context) error { return nil }

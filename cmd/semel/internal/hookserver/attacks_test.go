@@ -144,7 +144,7 @@ func TestRequestsThatNoProviderSends(t *testing.T) {
 			if got := int(s.hooks.Count(webhook.Received)); got != c.stored {
 				t.Errorf("%d were stored, want %d", got, c.stored)
 			}
-			if left, _ := s.hooks.Ages(); !left[0].Oldest.IsZero() {
+			if left, _ := s.hooks.Info().Ages(); !left[0].Oldest.IsZero() {
 				t.Errorf("in hand are still %+v", left)
 			}
 		})

@@ -23,16 +23,15 @@ type letterSource struct {
 	mu   sync.Mutex // Settle is told to ended one by one
 }
 
-// Bounded implements source.EndOfSource.
-func (s *letterSource) Bounded() bool { return true }
-
-// AtEnd implements source.EndOfSource.
-func (s *letterSource) AtEnd() bool { return s.next == len(s.all) }
-
-// Idle implements source.IdleReporter.
-func (s *letterSource) Idle(context.Context) (bool, []semel.Unfinished, error) {
-	return s.AtEnd(), nil, nil
+// Info implements source.Source.
+func (s *letterSource) Info() source.Info {
+	return source.Info{
+		Bounded: true, AtEnd: s.atEnd,
+		Idle: func(context.Context) (bool, []semel.Unfinished, error) { return s.atEnd(), nil, nil },
+	}
 }
+
+func (s *letterSource) atEnd() bool { return s.next == len(s.all) }
 
 // Lanes implements source.Source.
 func (s *letterSource) Lanes(o source.LaneObserver) {
@@ -42,7 +41,7 @@ func (s *letterSource) Lanes(o source.LaneObserver) {
 
 // Fetch implements source.Source.
 func (s *letterSource) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
-	if s.AtEnd() {
+	if s.atEnd() {
 		return nil, source.ErrEnd
 	}
 	n := max(1, most.Messages)

@@ -55,6 +55,8 @@ func (l *log) reader(from int) *reader {
 }
 
 func (r *reader) Lanes(o source.LaneObserver) { r.observer = o }
+func (*reader) Info() source.Info             { return source.Info{} }
+
 func (r *reader) Flow(source.Lane, bool)      {}
 func (r *reader) Close(context.Context) error { return nil }
 func (r *reader) lane() source.Lane           { return source.Lane{ID: "a", Epoch: 1} }

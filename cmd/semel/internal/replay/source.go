@@ -54,6 +54,9 @@ func NewSource(inner source.Source, o Options) *Source {
 // Lanes implements source.Source.
 func (s *Source) Lanes(o source.LaneObserver) { s.inner.Lanes(o) }
 
+// Info implements source.Source.
+func (*Source) Info() source.Info { return source.Info{} }
+
 // Flow implements source.Source.
 func (s *Source) Flow(l source.Lane, on bool) { s.inner.Flow(l, on) }
 
