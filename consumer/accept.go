@@ -10,7 +10,7 @@ import (
 )
 
 // Accept receives messages into the store's inbox in a transaction that the user
-// opened, on a store that can (store.TxReceiver), for webhooks, outboxes and jobs
+// opened, on a store that can (store.CallerTx), for webhooks, outboxes and jobs
 // of their own: when tx commits they wait there, and the consumer works on them. The
 // verdicts say which were new; one that is not Fresh was here before, as Verdict.Was
 // says, or stands in conflict with what was. Commit tx, and only then tell whoever
@@ -18,7 +18,7 @@ import (
 // without a usable identity it is an identity.Error, before anything was written, and
 // semel.ErrOld of such as are older than what is kept.
 func (c *Consumer[Tx]) Accept(ctx context.Context, tx Tx, messages ...*semel.Message) ([]store.Verdict, error) {
-	receiver, ok := c.store.(store.TxReceiver[Tx])
+	receiver, ok := c.store.(store.CallerTx[Tx])
 	if !ok {
 		return nil, fmt.Errorf("semel: the store receives in no transaction of yours: %w", semel.ErrUnsupported)
 	}
@@ -45,7 +45,7 @@ func (c *Consumer[Tx]) Accept(ctx context.Context, tx Tx, messages ...*semel.Mes
 		mark.Version, mark.Line = c.config.versionOf(p, false), c.config.lineName(nil, p)
 		marks[i], kept[i] = mark, &p.message
 	}
-	verdicts, err := receiver.ReceiveIn(ctx, tx, marks, kept)
+	verdicts, err := receiver.ReceiveIn(ctx, tx, marks, kept, semel.ReasonNone)
 	if err == nil {
 		err = c.tooOld(marks, verdicts)
 	}

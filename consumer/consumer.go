@@ -317,13 +317,13 @@ func (c *Consumer[Tx]) laneFaults() (reasons []string) {
 }
 
 // TryMark marks the message in a transaction that the user opened, on a store
-// that can (store.TxMarker). Fresh means that the effect belongs into tx now;
+// that can (store.CallerTx). Fresh means that the effect belongs into tx now;
 // anything else that it must not happen. Commit tx with the effect; settle the
 // broker afterwards. semel.ErrUnsupported and identity errors say that nothing was
 // written. semel.ErrOld: it is older than what is kept; roll tx back. semel.ErrSchema, with the verdict Newer, says that a newer release marked it:
 // do not settle it.
 func (c *Consumer[Tx]) TryMark(ctx context.Context, tx Tx, m *semel.Message) (store.Verdict, error) {
-	marker, ok := c.store.(store.TxMarker[Tx])
+	marker, ok := c.store.(store.CallerTx[Tx])
 	if !ok {
 		return store.Verdict{}, fmt.Errorf("semel: the store marks in no transaction of yours: %w", semel.ErrUnsupported)
 	}

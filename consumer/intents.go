@@ -17,8 +17,7 @@ import (
 // goroutines.
 type Intents[Tx any] struct {
 	store      store.TxStore[Tx]
-	receiver   store.TxReceiver[Tx]
-	parker     store.TxParker[Tx]
+	caller     store.CallerTx[Tx]
 	queue      store.QueueReceiver[Tx]
 	suppressed bool
 	senders    *senders[Tx]
@@ -39,10 +38,9 @@ func NewIntents[Tx any](st store.TxStore[Tx]) (*Intents[Tx], error) {
 	if keeper, ok := st.(store.PartitionedMarkers); ok && keeper.PartitionedBy() != "" {
 		return nil, fmt.Errorf("semel: the store keeps markers by day, where no sender finds intents; give the one that it was made of: %w", semel.ErrUnsupported)
 	}
-	w.receiver, _ = st.(store.TxReceiver[Tx])
-	w.parker, _ = st.(store.TxParker[Tx])
+	w.caller, _ = st.(store.CallerTx[Tx])
 	w.queue, _ = st.(store.QueueReceiver[Tx])
-	if _, keeps := st.(store.Leases); !keeps || w.queue == nil && (w.receiver == nil || w.parker == nil) {
+	if _, keeps := st.(store.Leases); !keeps || w.queue == nil && w.caller == nil {
 		return nil, fmt.Errorf("semel: the store has no inbox that intents could be written into in a transaction: %w", semel.ErrUnsupported)
 	}
 	return w, nil
@@ -103,13 +101,7 @@ func (w *Intents[Tx]) write(ctx context.Context, tx Tx, marks []store.Mark, mess
 	if w.queue != nil {
 		return w.queue.ReceiveQueued(tx, marks, messages, reason, judge)
 	}
-	var verdicts []store.Verdict
-	var err error
-	if w.suppressed {
-		verdicts, err = w.parker.ParkIn(ctx, tx, marks, messages, reason)
-	} else {
-		verdicts, err = w.receiver.ReceiveIn(ctx, tx, marks, messages)
-	}
+	verdicts, err := w.caller.ReceiveIn(ctx, tx, marks, messages, reason)
 	if err != nil {
 		return err
 	}

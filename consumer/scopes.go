@@ -57,8 +57,8 @@ func (s *scopes[Tx]) find(of scopeOf) (number, generation int64, known bool) {
 }
 
 // inTurn is the store where it numbers scopes in the transaction that marks, nil otherwise.
-func (s *scopes[Tx]) inTurn() store.TxScoper[Tx] {
-	if scoper, can := s.store.(store.TxScoper[Tx]); can && scoper.TakesTurns() {
+func (s *scopes[Tx]) inTurn() store.CallerTx[Tx] {
+	if scoper, can := s.store.(store.CallerTx[Tx]); can && takesTurns(s.store) {
 		return scoper
 	}
 	return nil

@@ -88,7 +88,7 @@ func (s *Store) lookAtRows(former *formers.Batch, verdicts []store.Verdict) {
 	}
 }
 
-// MarkIn implements store.TxMarker. Its marks share the fate of tx, which
+// MarkIn implements store.CallerTx. Its marks share the fate of tx, which
 // comes from a batch's Tx.
 func (s *Store) MarkIn(ctx context.Context, tx *Tx, marks []store.Mark) ([]store.Verdict, error) {
 	s.mu.Lock()
@@ -114,13 +114,13 @@ func (s *Store) MarkIn(ctx context.Context, tx *Tx, marks []store.Mark) ([]store
 	return answers, nil
 }
 
-// ReceiveIn implements store.TxReceiver.
-func (s *Store) ReceiveIn(ctx context.Context, tx *Tx, marks []store.Mark, messages []*semel.Message) ([]store.Verdict, error) {
-	return s.ParkIn(ctx, tx, marks, messages, semel.ReasonNone)
+// ScopeIn implements store.CallerTx.
+func (s *Store) ScopeIn(ctx context.Context, _ *Tx, consumer, source string, generation int64) (int64, error) {
+	return s.Scope(ctx, consumer, source, generation)
 }
 
-// ParkIn implements store.TxParker.
-func (s *Store) ParkIn(ctx context.Context, tx *Tx, marks []store.Mark, messages []*semel.Message, reason semel.Reason) ([]store.Verdict, error) {
+// ReceiveIn implements store.CallerTx.
+func (s *Store) ReceiveIn(ctx context.Context, tx *Tx, marks []store.Mark, messages []*semel.Message, reason semel.Reason) ([]store.Verdict, error) {
 	verdicts, err := s.MarkIn(ctx, tx, marks)
 	if err != nil {
 		return nil, err

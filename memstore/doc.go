@@ -20,7 +20,7 @@ import (
 
 var (
 	_ store.TxStore[*Tx]   = (*Store)(nil)
-	_ store.TxMarker[*Tx]  = (*Store)(nil)
+	_ store.CallerTx[*Tx]  = (*Store)(nil)
 	_ store.Inbox          = (*Store)(nil)
 	_ admin.Requeuer       = (*Store)(nil)
 	_ store.Leases         = (*Store)(nil)

@@ -203,12 +203,20 @@ func (s *Store) onlyClaims(m *marking) bool {
 	return len(claims) > 0 && len(claims) == len(m.marks) && s.sql.BeginClaims != ""
 }
 
-// ReceiveIn implements store.TxReceiver, in any transaction of pgx: one round trip
+// ScopeIn implements store.CallerTx. The server has many writers, so it takes a connection of its own.
+func (s *Store) ScopeIn(ctx context.Context, _ pgx.Tx, consumer, source string, generation int64) (int64, error) {
+	return s.Scope(ctx, consumer, source, generation)
+}
+
+// ReceiveIn implements store.CallerTx, in any transaction of pgx: one round trip
 // more for the rows.
-func (s *Store) ReceiveIn(ctx context.Context, tx pgx.Tx, marks []store.Mark, messages []*semel.Message) ([]store.Verdict, error) {
+func (s *Store) ReceiveIn(ctx context.Context, tx pgx.Tx, marks []store.Mark, messages []*semel.Message, reason semel.Reason) ([]store.Verdict, error) {
 	verdicts, err := s.MarkIn(ctx, tx, marks)
 	if err != nil {
 		return nil, err
+	}
+	if reason != semel.ReasonNone {
+		return verdicts, s.parkIn(ctx, tx, marks, verdicts, messages, reason)
 	}
 	pieces, err := sqlform.Receive(s.crypt(), marks, verdicts, messages)
 	if err != nil {
@@ -234,7 +242,7 @@ func (s *Store) ReceiveIn(ctx context.Context, tx pgx.Tx, marks []store.Mark, me
 	return verdicts, nil
 }
 
-// MarkIn implements store.TxMarker, in any transaction of pgx. A copy in flight
+// MarkIn implements store.CallerTx, in any transaction of pgx. A copy in flight
 // elsewhere is waited for as long as the transaction's lock_timeout allows.
 func (s *Store) MarkIn(ctx context.Context, tx pgx.Tx, marks []store.Mark) ([]store.Verdict, error) {
 	former := formers.Of(marks)

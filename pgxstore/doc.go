@@ -39,7 +39,7 @@ import (
 
 var (
 	_ store.TxStore[pgx.Tx]  = (*Store)(nil)
-	_ store.TxMarker[pgx.Tx] = (*Store)(nil)
+	_ store.CallerTx[pgx.Tx] = (*Store)(nil)
 	_ store.Inbox            = (*Store)(nil)
 	_ source.PositionStore   = (*Store)(nil)
 	_ admin.Controls         = (*Store)(nil)

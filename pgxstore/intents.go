@@ -14,31 +14,24 @@ import (
 )
 
 var (
-	_ store.TxReceiver[pgx.Tx]    = (*Store)(nil)
-	_ store.TxParker[pgx.Tx]      = (*Store)(nil)
 	_ store.QueueReceiver[*Queue] = (*QueuedStore)(nil)
 	_ admin.IntentHolder          = (*Store)(nil)
 	_ admin.Editor                = (*Store)(nil)
 )
 
-// ParkIn implements store.TxParker, in any transaction of pgx: one round trip more for
-// the rows.
-func (s *Store) ParkIn(ctx context.Context, tx pgx.Tx, marks []store.Mark, messages []*semel.Message, reason semel.Reason) ([]store.Verdict, error) {
-	verdicts, err := s.MarkIn(ctx, tx, marks)
-	if err != nil {
-		return nil, err
-	}
+// parkIn writes parked rows of the messages whose marks are fresh.
+func (s *Store) parkIn(ctx context.Context, tx pgx.Tx, marks []store.Mark, verdicts []store.Verdict, messages []*semel.Message, reason semel.Reason) error {
 	var rows pgx.Batch
-	err = s.parked(marks, verdicts, messages, reason, func(text string, args []any) {
+	err := s.parked(marks, verdicts, messages, reason, func(text string, args []any) {
 		rows.Queue(text, args...).Exec(func(tag pgconn.CommandTag) error { return sqlform.Written(tag.RowsAffected(), 1) })
 	})
 	if err == nil && rows.Len() > 0 {
 		err = tx.SendBatch(ctx, &rows).Close()
 	}
 	if err != nil {
-		return nil, s.blameless("park", err)
+		return s.blameless("park", err)
 	}
-	return verdicts, nil
+	return nil
 }
 
 // parked sends the statement that writes a parked row for each message whose mark is fresh.

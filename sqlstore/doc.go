@@ -76,7 +76,7 @@ import (
 
 var (
 	_ store.TxStore[*sql.Tx]  = (*Store)(nil)
-	_ store.TxMarker[*sql.Tx] = (*Store)(nil)
+	_ store.CallerTx[*sql.Tx] = (*Store)(nil)
 	_ store.Inbox             = (*Store)(nil)
 	_ store.Leases            = (*Store)(nil)
 	_ admin.Requeuer          = (*Store)(nil)

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// MarkIn implements store.TxMarker. In SQLite a transaction that has read and
+// MarkIn implements store.CallerTx. In SQLite a transaction that has read and
 // not written when it marks may fail with an error of store.ClassContended: begin it
 // with a write.
 func (s *Store) MarkIn(ctx context.Context, tx *sql.Tx, marks []store.Mark) ([]store.Verdict, error) {

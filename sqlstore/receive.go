@@ -11,11 +11,14 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// ReceiveIn implements store.TxReceiver.
-func (s *Store) ReceiveIn(ctx context.Context, tx *sql.Tx, marks []store.Mark, messages []*semel.Message) ([]store.Verdict, error) {
+// ReceiveIn implements store.CallerTx.
+func (s *Store) ReceiveIn(ctx context.Context, tx *sql.Tx, marks []store.Mark, messages []*semel.Message, reason semel.Reason) ([]store.Verdict, error) {
 	verdicts, err := s.MarkIn(ctx, tx, marks)
 	if err != nil {
 		return nil, err
+	}
+	if reason != semel.ReasonNone {
+		return verdicts, s.park(ctx, tx, marks, verdicts, messages, reason)
 	}
 	if err := s.receive(ctx, tx, marks, verdicts, messages); err != nil {
 		return nil, s.blameless("receive", err)
@@ -29,21 +32,17 @@ func (s *Store) ReceiveIn(ctx context.Context, tx *sql.Tx, marks []store.Mark, m
 	return verdicts, nil
 }
 
-// ParkIn implements store.TxParker.
-func (s *Store) ParkIn(ctx context.Context, tx *sql.Tx, marks []store.Mark, messages []*semel.Message, reason semel.Reason) ([]store.Verdict, error) {
-	verdicts, err := s.MarkIn(ctx, tx, marks)
-	if err != nil {
-		return nil, err
-	}
+// park writes parked rows of the messages whose marks are fresh.
+func (s *Store) park(ctx context.Context, tx *sql.Tx, marks []store.Mark, verdicts []store.Verdict, messages []*semel.Message, reason semel.Reason) error {
 	for i, m := range sqlform.Marks(marks) {
 		if verdicts[i].Kind != store.Fresh {
 			continue
 		}
 		if err := s.receiveOne(ctx, tx, &m, &store.Row{State: store.StateParked, Reason: reason, Message: messages[i]}); err != nil {
-			return nil, s.blameless("park", err)
+			return s.blameless("park", err)
 		}
 	}
-	return verdicts, nil
+	return nil
 }
 
 // receive writes the rows of the messages whose marks are fresh.

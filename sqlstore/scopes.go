@@ -76,7 +76,7 @@ func (s *Store) forgetScopes() {
 	s.mu.Unlock()
 }
 
-// ScopeIn implements store.TxScoper.
+// ScopeIn implements store.CallerTx.
 func (s *Store) ScopeIn(ctx context.Context, tx *sql.Tx, consumer, source string, generation int64) (n int64, err error) {
 	key := scope{consumer, source, generation}
 	if err = s.admits(key); err == nil {

@@ -6,26 +6,20 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// TxMarker is implemented by a TxStore that can write marks in a transaction of the caller.
-type TxMarker[Tx any] interface {
+// CallerTx is implemented by a TxStore with an inbox that can write marks and inbox rows in a transaction
+// of the caller.
+type CallerTx[Tx any] interface {
 	// MarkIn writes the marks in tx and returns their verdicts. After an error the caller must
 	// roll tx back.
 	MarkIn(ctx context.Context, tx Tx, marks []Mark) ([]Verdict, error)
-}
-
-// TxReceiver is implemented by a TxMarker with an inbox that can receive messages in a transaction
-// of the caller.
-type TxReceiver[Tx any] interface {
-	// ReceiveIn writes marks with the outcome Waiting, as MarkIn does, and for each fresh mark an
-	// inbox row of its message that is due now. Rows of duplicates are not changed.
-	ReceiveIn(ctx context.Context, tx Tx, marks []Mark, messages []*semel.Message) ([]Verdict, error)
-}
-
-// TxScoper is implemented by a TxMarker with a single writer that can assign a scope in a
-// transaction of the caller. TxStore.Scope would wait for that transaction if it has written.
-type TxScoper[Tx any] interface {
-	TurnTaker
-	// ScopeIn does in tx what TxStore.Scope does. The number is valid once tx has committed.
+	// ReceiveIn does what MarkIn does and writes an inbox row for the message of each fresh mark.
+	// Without a reason the marks have the outcome Waiting and the rows are due now. With a reason
+	// the marks have the outcome Parked and the rows are parked with it, so that they are processed
+	// only if an operator retries them. Rows of duplicates are not changed.
+	ReceiveIn(ctx context.Context, tx Tx, marks []Mark, messages []*semel.Message, reason semel.Reason) ([]Verdict, error)
+	// ScopeIn does what TxStore.Scope does, for a caller whose open transaction is tx. In a store
+	// with a single writer it works in tx, because TxStore.Scope would wait for that transaction,
+	// and the number is valid once tx has committed.
 	ScopeIn(ctx context.Context, tx Tx, consumer, source string, generation int64) (int64, error)
 }
 

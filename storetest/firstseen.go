@@ -24,9 +24,9 @@ func (h *fixture[Tx]) firstSeen() {
 	b, v = h.begin(h.first("beside", 5, store.Parked), h.first("beside", 6, store.Applied))
 	h.wantKinds(v, fresh, gap)
 	h.commit(b, store.Ending{Trim: []int{1}, Rows: []store.Row{row(0, store.StateParked)}})
-	if receiver, ok := h.Store.(store.TxReceiver[Tx]); ok {
+	if receiver, ok := h.Store.(store.CallerTx[Tx]); ok {
 		b, _ = h.begin()
-		_, err := receiver.ReceiveIn(h.t.context(), b.Tx(store.All), []store.Mark{h.first("received", 5, store.Waiting)}, []*semel.Message{{}})
+		_, err := receiver.ReceiveIn(h.t.context(), b.Tx(store.All), []store.Mark{h.first("received", 5, store.Waiting)}, []*semel.Message{{}}, semel.ReasonNone)
 		h.t.must(err)
 		h.commit(b, store.Ending{})
 		h.wantAt("received", 4)

@@ -222,13 +222,13 @@ func (s suite[Tx]) formerCallers(t *T) {
 			h := s.changed(t)
 			h.deliver(h.print("1", 1), h.own("c", 1))
 			b, _ := h.begin()
-			v, err := h.Store.(store.TxMarker[Tx]).MarkIn(t.context(), b.Tx(store.All), []store.Mark{h.both("a", "1", 1), h.both("b", "2", 1), h.both("c", "3", 1), h.both("d", "1", 2)})
+			v, err := h.Store.(store.CallerTx[Tx]).MarkIn(t.context(), b.Tx(store.All), []store.Mark{h.both("a", "1", 1), h.both("b", "2", 1), h.both("c", "3", 1), h.both("d", "1", 2)})
 			t.must(err)
 			h.wantKinds(v, already(store.Applied), fresh, already(store.Applied), conflict)
-			if receiver, ok := h.Store.(store.TxReceiver[Tx]); ok && s.h.Can.Inbox {
+			if receiver, ok := h.Store.(store.CallerTx[Tx]); ok && s.h.Can.Inbox {
 				marks := []store.Mark{h.both("e", "1", 1), h.both("f", "4", 1)}
 				marks[0].As, marks[1].As = store.Waiting, store.Waiting
-				v, err = receiver.ReceiveIn(t.context(), b.Tx(store.All), marks, []*semel.Message{{}, {}})
+				v, err = receiver.ReceiveIn(t.context(), b.Tx(store.All), marks, []*semel.Message{{}, {}}, semel.ReasonNone)
 				t.must(err)
 				h.wantKinds(v, already(store.Applied), fresh)
 			}

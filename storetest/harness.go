@@ -41,13 +41,13 @@ type Abilities struct {
 	Look bool
 	// Gather: store.BatchCombiner, beside claims.
 	Gather bool
-	// Intents: store.TxParker or store.QueueReceiver, and admin.IntentHolder.
+	// Intents: store.CallerTx or store.QueueReceiver, and admin.IntentHolder.
 	Intents bool
 	// Emission: admin.Emitter, beside intents and calls.
 	Emission bool
 	// Results: store.ResultWriter and store.ResultReader.
 	Results bool
-	// MarkIn: store.TxMarker.
+	// MarkIn: store.CallerTx.
 	MarkIn bool
 	// Positions: source.PositionStore.
 	Positions bool

@@ -11,11 +11,10 @@ import (
 // hasIntents reports whether messages can be written into the inbox in a handler's
 // transaction, waiting or parked, and be suppressed.
 func hasIntents[Tx any](st store.TxStore[Tx]) bool {
-	_, receiver := st.(store.TxReceiver[Tx])
-	_, parker := st.(store.TxParker[Tx])
+	_, caller := st.(store.CallerTx[Tx])
 	_, queue := st.(store.QueueReceiver[Tx])
 	_, suppressor := st.(admin.IntentHolder)
-	return suppressor && (queue || receiver && parker)
+	return suppressor && (queue || caller)
 }
 
 // writes writes messages in the transaction of a batch, waiting, or parked for a reason. The
@@ -33,13 +32,10 @@ func (h *fixture[Tx]) writes(b store.Batch[Tx], reason semel.Reason, marks ...st
 	var err error
 	tx := b.Tx(store.All)
 	queue, queues := h.Store.(store.QueueReceiver[Tx])
-	switch {
-	case queues:
+	if queues {
 		err = queue.ReceiveQueued(tx, marks, messages, reason, func(v []store.Verdict) error { *told = v; return nil })
-	case reason != semel.ReasonNone:
-		*told, err = h.Store.(store.TxParker[Tx]).ParkIn(h.t.context(), tx, marks, messages, reason)
-	default:
-		*told, err = h.Store.(store.TxReceiver[Tx]).ReceiveIn(h.t.context(), tx, marks, messages)
+	} else {
+		*told, err = h.Store.(store.CallerTx[Tx]).ReceiveIn(h.t.context(), tx, marks, messages, reason)
 	}
 	h.t.must(err)
 	return told

@@ -27,11 +27,11 @@ func emitting(emit func(s *memstore.Store, ctx context.Context, o admin.EmitOpti
 // causesNothing forgets what caused a row.
 type causesNothing struct{ *memstore.Store }
 
-func (s causesNothing) ReceiveIn(ctx context.Context, tx *memstore.Tx, marks []store.Mark, messages []*semel.Message) ([]store.Verdict, error) {
+func (s causesNothing) ReceiveIn(ctx context.Context, tx *memstore.Tx, marks []store.Mark, messages []*semel.Message, reason semel.Reason) ([]store.Verdict, error) {
 	for i := range marks {
 		marks[i].Cause = nil
 	}
-	return s.Store.ReceiveIn(ctx, tx, marks, messages)
+	return s.Store.ReceiveIn(ctx, tx, marks, messages, reason)
 }
 
 // knowsCallsInside takes what became of a call for known where a transaction has ended it.

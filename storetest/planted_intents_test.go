@@ -11,18 +11,18 @@ import (
 // sendsParked writes what is to be parked as if it were to be worked on.
 type sendsParked struct{ *memstore.Store }
 
-func (s sendsParked) ParkIn(ctx context.Context, tx *memstore.Tx, marks []store.Mark, messages []*semel.Message, _ semel.Reason) ([]store.Verdict, error) {
-	return s.ReceiveIn(ctx, tx, marks, messages)
+func (s sendsParked) ReceiveIn(ctx context.Context, tx *memstore.Tx, marks []store.Mark, messages []*semel.Message, _ semel.Reason) ([]store.Verdict, error) {
+	return s.Store.ReceiveIn(ctx, tx, marks, messages, semel.ReasonNone)
 }
 
 // writesAgain writes the row of what was there before anew.
 type writesAgain struct{ *memstore.Store }
 
-func (s writesAgain) ReceiveIn(ctx context.Context, tx *memstore.Tx, marks []store.Mark, messages []*semel.Message) ([]store.Verdict, error) {
+func (s writesAgain) ReceiveIn(ctx context.Context, tx *memstore.Tx, marks []store.Mark, messages []*semel.Message, reason semel.Reason) ([]store.Verdict, error) {
 	for i := range marks {
 		marks[i].Fingerprint = semel.Fingerprint{}
 	}
-	return s.Store.ReceiveIn(ctx, tx, marks, messages)
+	return s.Store.ReceiveIn(ctx, tx, marks, messages, reason)
 }
 
 // suppressesNothing records the act, and lets the row be worked on.

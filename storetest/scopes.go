@@ -171,7 +171,7 @@ func (s suite[Tx]) receives(t *T) {
 					m.As = store.Waiting
 					marks, messages = append(marks, m), append(messages, &semel.Message{Body: []byte(id)})
 				}
-				v, err := h.Store.(store.TxReceiver[Tx]).ReceiveIn(t.context(), b.Tx(store.All), marks, messages)
+				v, err := h.Store.(store.CallerTx[Tx]).ReceiveIn(t.context(), b.Tx(store.All), marks, messages, semel.ReasonNone)
 				t.must(err)
 				return v
 			}
@@ -218,7 +218,7 @@ func (s suite[Tx]) receivedTogether(t *T) {
 		marks[4].Version = store.Version{Stream: []byte("NULL"), Number: 1 << 62}
 	}
 	b, _ := h.begin()
-	v, err := h.Store.(store.TxReceiver[Tx]).ReceiveIn(t.context(), b.Tx(store.All), marks, in)
+	v, err := h.Store.(store.CallerTx[Tx]).ReceiveIn(t.context(), b.Tx(store.All), marks, in, semel.ReasonNone)
 	t.must(err)
 	for i := range v {
 		if v[i].Kind != store.Fresh {
@@ -251,7 +251,7 @@ func (s suite[Tx]) callers(t *T) {
 			h.deliver(h.mark("a"))
 			b, _ := h.begin()
 			t.must(h.Effect(t.context(), b.Tx(store.All), "prior"))
-			v, err := h.Store.(store.TxMarker[Tx]).MarkIn(t.context(), b.Tx(store.All), h.markAll("b", "a"))
+			v, err := h.Store.(store.CallerTx[Tx]).MarkIn(t.context(), b.Tx(store.All), h.markAll("b", "a"))
 			t.must(err)
 			h.wantKinds(v, fresh, already(store.Applied))
 			t.must(h.Effect(t.context(), b.Tx(store.All), "b"))
@@ -268,7 +268,7 @@ func (s suite[Tx]) callers(t *T) {
 			h := s.opened(t)
 			b, _ := h.begin()
 			for _, want := range []store.Verdict{fresh, already(store.Applied)} {
-				v, err := h.Store.(store.TxMarker[Tx]).MarkIn(t.context(), b.Tx(store.All), h.markAll("a"))
+				v, err := h.Store.(store.CallerTx[Tx]).MarkIn(t.context(), b.Tx(store.All), h.markAll("a"))
 				t.must(err)
 				h.wantKinds(v, want)
 			}

@@ -160,7 +160,7 @@ func (s suite[Tx]) abilities(t *T) {
 		func(t *T) {
 			st := s.h.Open(t).Store
 			_, inbox := st.(store.Inbox)
-			_, marker := st.(store.TxMarker[Tx])
+			_, marker := st.(store.CallerTx[Tx])
 			_, positions := st.(source.PositionStore)
 			_, offsets := st.(source.OffsetStore)
 			_, able := st.(store.Leases)

@@ -40,7 +40,7 @@ func received[Tx any](t *testing.T, st store.TxStore[Tx], begin func() (Tx, func
 		marks[i].As, messages[i] = store.Waiting, &semel.Message{Body: []byte(bodies[i])}
 	}
 	tx, commit := begin()
-	_, err := st.(store.TxReceiver[Tx]).ReceiveIn(t.Context(), tx, marks, messages)
+	_, err := st.(store.CallerTx[Tx]).ReceiveIn(t.Context(), tx, marks, messages, semel.ReasonNone)
 	if end := commit(); err == nil {
 		err = end
 	}

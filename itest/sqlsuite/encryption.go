@@ -149,19 +149,10 @@ func keepHidden[Tx any](t testing.TB, s EncryptingStore[Tx], marks []store.Mark)
 	b, _ = Begin(t, s, store.TxOptions{}, marks[:1])
 	into := func(m store.Mark, reason semel.Reason) {
 		var err error
-		var v []store.Verdict
 		all, messages := []store.Mark{m}, []*semel.Message{hiddenMessage()}
 		switch to := any(s).(type) {
-		case interface {
-			store.TxReceiver[Tx]
-			store.TxParker[Tx]
-		}:
-			if reason != semel.ReasonNone {
-				v, err = to.ParkIn(t.Context(), b.Tx(0), all, messages, reason)
-			} else {
-				v, err = to.ReceiveIn(t.Context(), b.Tx(0), all, messages)
-			}
-			_ = v
+		case store.CallerTx[Tx]:
+			_, err = to.ReceiveIn(t.Context(), b.Tx(0), all, messages, reason)
 		case store.QueueReceiver[Tx]:
 			err = to.ReceiveQueued(b.Tx(0), all, messages, reason, func([]store.Verdict) error { return nil })
 		}

@@ -188,7 +188,7 @@ func (p *person) causes(cause semel.Key, sender, id string) semel.Key {
 	p.must(err)
 	m := store.Mark{Scope: scope, Consumer: sender, ID: []byte(id), As: store.Waiting, Cause: intents.Cause(cause)}
 	b, _ := Begin(p.t, p.s, store.TxOptions{}, nil)
-	_, err = p.s.ReceiveIn(p.t.Context(), b.Tx(store.All), []store.Mark{m}, []*semel.Message{p.message()})
+	_, err = p.s.ReceiveIn(p.t.Context(), b.Tx(store.All), []store.Mark{m}, []*semel.Message{p.message()}, semel.ReasonNone)
 	p.must(err)
 	p.must(p.s.KeepResult(p.t.Context(), b.Tx(store.All), store.ResultOf{Scope: scope, ID: m.ID}, []byte("answered "+p.word)))
 	committed(p.t, b)
