@@ -12,7 +12,6 @@ import (
 	"github.com/semel-go/semel/internal/enum"
 	"github.com/semel-go/semel/recorder"
 	"github.com/semel-go/semel/source"
-	"github.com/semel-go/semel/store"
 )
 
 // LaneMode says what keeps its order.
@@ -247,7 +246,7 @@ type Config struct {
 	// reaped: markers were removed under an earlier policy; New sets it, lookBack finds out.
 	reaped *atomic.Bool
 	// fitter is of the store; nil if it holds every identity.
-	fitter store.IdentityFitter
+	fitter func(source, id string) (string, error)
 }
 
 // SettlePoint says when the source is told that it may forget a message.

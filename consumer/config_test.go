@@ -137,7 +137,7 @@ func (unfit) Check(context.Context) error {
 // limited is a store that takes batches of three.
 type limited struct{ *watchedStore }
 
-func (*limited) BatchLimit() int { return 3 }
+func (*limited) Limits() store.Limits { return store.Limits{Batch: 3} }
 
 // positioned is a source that needs positions.
 type positioned struct {

@@ -89,11 +89,10 @@ func newConsumer[Tx any](st store.TxStore[Tx], h handler[Tx], missing bool, c Co
 	if err := c.fitsCalls(st); err != nil {
 		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
 	}
-	if limiter, ok := st.(store.BatchLimiter); ok {
-		if most := limiter.BatchLimit(); most > 0 && most < c.Batch.Most {
-			c.Logger.Warn("the store limits the batch, because it cannot refuse a commit of the handler's own; its constructor's documentation says how it could", "consumer", c.Name, "most", most)
-			c.Batch.Most = most
-		}
+	limits := st.Limits()
+	if most := limits.Batch; most > 0 && most < c.Batch.Most {
+		c.Logger.Warn("the store limits the batch, because it cannot refuse a commit of the handler's own; its constructor's documentation says how it could", "consumer", c.Name, "most", most)
+		c.Batch.Most = most
 	}
 	if _, waits := st.(store.Leases); !waits {
 		switch {
@@ -103,8 +102,8 @@ func newConsumer[Tx any](st store.TxStore[Tx], h handler[Tx], missing bool, c Co
 			return nil, fmt.Errorf("semel: consumer %q: Strategy is %v, and the store has no inbox: %w", c.Name, c.Strategy, semel.ErrUnsupported)
 		}
 	}
-	if fitter, ok := st.(store.IdentityFitter); ok && c.Identity != nil {
-		c.fitter = fitter
+	if c.Identity != nil {
+		c.fitter = limits.FitIdentity
 	}
 	n := newReporter(&c, st)
 	return &Consumer[Tx]{

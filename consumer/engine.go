@@ -359,10 +359,7 @@ func (m LaneMode) kept() machine.Lanes {
 	return machine.Partition
 }
 
-func takesTurns(st any) bool {
-	t, can := st.(store.TurnTaker)
-	return can && t.TakesTurns()
-}
+func takesTurns[Tx any](st store.TxStore[Tx]) bool { return st.Limits().SingleWriter }
 
 func machineConfig(c Config, info source.Info, oneAttempt, inbox, turns bool) machine.Config {
 	lanes := c.Lanes.kept()

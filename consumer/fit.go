@@ -30,7 +30,7 @@ func (c *Config) spell(source, id string) (spelled string, err error) {
 			err = fmt.Errorf("the store's FitIdentity panicked: %s", legible.Panic(value))
 		}
 	}()
-	return c.fitter.FitIdentity(source, id)
+	return c.fitter(source, id)
 }
 
 // held holds what the store answered to the rules of identities, its error, too.

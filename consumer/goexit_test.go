@@ -40,7 +40,9 @@ func (e exiting) Fingerprint(m *semel.Message) (semel.Fingerprint, error) {
 // that says so.
 type exitingFitter struct{ *memstore.Store }
 
-func (exitingFitter) FitIdentity(_, id string) (string, error) {
+func (f exitingFitter) Limits() store.Limits { return store.Limits{FitIdentity: f.fit} }
+
+func (exitingFitter) fit(_, id string) (string, error) {
 	if strings.HasPrefix(id, "exit") {
 		runtime.Goexit()
 	}

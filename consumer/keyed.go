@@ -156,6 +156,9 @@ func (s *keyed) covers(ctx context.Context, c *Config, info source.Info) error {
 	return err
 }
 
+// Limits implements store.TxStore.
+func (*keyed) Limits() store.Limits { return store.Limits{} }
+
 // Scope implements store.TxStore.
 func (s *keyed) Scope(_ context.Context, consumer, source string, generation int64) (int64, error) {
 	s.mutex.Lock()

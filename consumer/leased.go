@@ -146,13 +146,8 @@ func (s *leased[Tx]) Check(ctx context.Context) error {
 	return nil
 }
 
-// FitIdentity implements store.IdentityFitter.
-func (s *leased[Tx]) FitIdentity(source, id string) (string, error) {
-	if fitter, ok := s.store.(store.IdentityFitter); ok {
-		return fitter.FitIdentity(source, id)
-	}
-	return id, nil
-}
+// Limits implements store.TxStore.
+func (s *leased[Tx]) Limits() store.Limits { return s.store.Limits() }
 
 // IsStoreFault implements store.FaultClassifier.
 func (s *leased[Tx]) IsStoreFault(err error) bool { return exonerates(s.store, err) }

@@ -51,9 +51,7 @@ func (s *answering[Tx, Answer]) fitsPure(c *Config) error {
 	c.Provider.Window = WindowAlways // a row that is claimed is called for as often as it takes
 	s.looks = &together[store.Mark, store.Verdict]{carry: looker.LookUpMarkers, alone: s.isOnes, pace: &pace{}}
 	s.marks = &together[marking[Tx], store.Result]{carry: s.markAll, alone: isApart, pace: &pace{}}
-	if limiter, limits := s.store.(store.BatchLimiter); limits {
-		s.marks.limit = limiter.BatchLimit()
-	}
+	s.marks.limit = s.store.Limits().Batch
 	s.timeout, s.committing = c.Timeout, c.commitTimeout
 	return nil
 }

@@ -19,7 +19,7 @@ type limiting struct {
 	most int
 }
 
-func (s *limiting) BatchLimit() int { return s.most }
+func (s *limiting) Limits() store.Limits { return store.Limits{Batch: s.most} }
 
 func TestWhatAnswersMayShare(t *testing.T) {
 	bubble(t, "law_7_as_many_as_the_store_lets_a_batch_have", func(t *testing.T) {

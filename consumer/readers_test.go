@@ -20,6 +20,7 @@ import (
 	"github.com/semel-go/semel/internal/reading"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
 )
 
 // readBy reads deliveries with n goroutines, whatever the machine has.
@@ -128,7 +129,9 @@ func TestABodyIsParsedOnceADelivery(t *testing.T) {
 // choosy is a store that spells ids in its own way.
 type choosy struct{ *memstore.Store }
 
-func (choosy) FitIdentity(source, id string) (string, error) {
+func (c choosy) Limits() store.Limits { return store.Limits{FitIdentity: c.fit} }
+
+func (choosy) fit(source, id string) (string, error) {
 	switch id {
 	case "panic":
 		panic("no")

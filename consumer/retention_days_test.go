@@ -17,8 +17,7 @@ type daily struct {
 	kind string
 }
 
-func (d daily) PartitionedBy() string                    { return d.kind }
-func (d daily) FitIdentity(_, id string) (string, error) { return id, nil }
+func (d daily) PartitionedBy() string { return d.kind }
 
 func TestMarkersByDayAreOfAStoreThatHasDays(t *testing.T) {
 	with := RetentionPolicy{Keep: 24 * time.Hour, IDTime: identity.UUIDv7, Drop: true}

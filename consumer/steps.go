@@ -48,7 +48,7 @@ func (d Done) Output(step string) []byte {
 // its last step. Attempts are counted by step.
 //
 // Between two steps the message waits in the inbox, where it keeps its place in its line
-// and its stream. So it needs StrategyInbox, a store with store.StepWriter, and, where
+// and its stream. So it needs StrategyInbox, a store with store.Limits.StepOutput, and, where
 // there is a Source, SettleAfterReceipt; Process is not for it. On a store of Leased no
 // transaction is open while a step runs: a step is then done at least once, and never
 // again after its end was written.
@@ -64,8 +64,8 @@ func NewSteps[Tx any](st store.TxStore[Tx], steps []Step[Tx], c Config, plans ..
 			return nil, fmt.Errorf("semel: consumer %q: the step %q has no Run; give it a function", c.Name, steps[i].Name)
 		}
 	}
-	if keeper, able := abilityOf[store.StepWriter](st); able {
-		c.mostOutput = min(keeper.MaxOutput(), store.MaxStepOutput)
+	if st != nil {
+		c.mostOutput = min(st.Limits().StepOutput, store.MaxStepOutput)
 	}
 	return newConsumer(st, handler[Tx]{steps: steps}, len(steps) == 0, c, plans)
 }

@@ -31,7 +31,7 @@ func (s *oneWriter) Claim(ctx context.Context, o store.ClaimOptions) ([]store.Cl
 	}
 }
 
-func (s *oneWriter) TakesTurns() bool { return true }
+func (s *oneWriter) Limits() store.Limits { return store.Limits{SingleWriter: true} }
 
 func (s *oneWriter) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[*memstore.Tx], []store.Verdict, error) {
 	select {

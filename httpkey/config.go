@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
 )
 
 // Config says which requests have a key, and what becomes of their answers. Name, Keep and
@@ -294,10 +294,10 @@ const defaultOpen = 8
 
 // poolFits reports that as many keys could be open as the store's pool has connections, and
 // sets the default.
-func (c *Config) poolFits(store any) error {
+func (c *Config) poolFits(st any) error {
 	size := 0
-	if pooled, tells := store.(admin.Pooled); tells {
-		size = pooled.MostConnections()
+	if limited, tells := st.(interface{ Limits() store.Limits }); tells {
+		size = limited.Limits().Connections
 	}
 	if size == 0 {
 		c.MostOpen = cmp.Or(c.MostOpen, defaultOpen)

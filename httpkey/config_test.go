@@ -91,7 +91,7 @@ type pooled struct {
 	size int
 }
 
-func (p pooled) MostConnections() int { return p.size }
+func (p pooled) Limits() store.Limits { return store.Limits{Connections: p.size} }
 
 // daily is a store that keeps its markers by day.
 type daily struct {

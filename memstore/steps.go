@@ -7,9 +7,6 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// MaxOutput implements store.StepWriter.
-func (s *Store) MaxOutput() int { return store.MaxStepOutput }
-
 // steps are steps that nobody else can change.
 func steps(done []store.StepDone) []store.StepDone {
 	done = slices.Clone(done)

@@ -158,6 +158,9 @@ func (s *Store) Classify(err error) store.Class {
 	}
 }
 
+// Limits implements store.TxStore.
+func (s *Store) Limits() store.Limits { return store.Limits{StepOutput: store.MaxStepOutput} }
+
 // Scope implements store.TxStore.
 func (s *Store) Scope(ctx context.Context, consumer, source string, generation int64) (int64, error) {
 	if err := errors.Join(ctx.Err(), s.ask("scope")); err != nil {

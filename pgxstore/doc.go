@@ -46,7 +46,6 @@ var (
 	_ source.OffsetStore     = (*Store)(nil)
 	_ admin.Auditor          = (*Store)(nil)
 	_ store.SchemaChecker    = (*Store)(nil)
-	_ store.IdentityFitter   = (*Store)(nil)
 
 	_ store.TxStore[*Queue] = (*QueuedStore)(nil)
 	_ store.Inbox           = (*QueuedStore)(nil)
@@ -55,5 +54,4 @@ var (
 	_ source.OffsetStore    = (*QueuedStore)(nil)
 	_ admin.Auditor         = (*QueuedStore)(nil)
 	_ store.SchemaChecker   = (*QueuedStore)(nil)
-	_ store.IdentityFitter  = (*QueuedStore)(nil)
 )

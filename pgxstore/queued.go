@@ -17,6 +17,9 @@ type QueuedStore struct {
 	direct *Store
 }
 
+// Limits implements store.TxStore.
+func (s *QueuedStore) Limits() store.Limits { return s.direct.Limits() }
+
 // Begin implements store.TxStore.
 func (s *QueuedStore) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[*Queue], []store.Verdict, error) {
 	b, verdicts, err := s.direct.open(ctx, o, marks, false)

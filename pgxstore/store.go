@@ -58,6 +58,13 @@ type Store struct {
 	guesses *guesses
 }
 
+// Limits implements store.TxStore. The connections are those of the pgx pool.
+func (s *Store) Limits() store.Limits {
+	l := s.inner.Limits()
+	l.Connections = int(s.pool.Config().MaxConns)
+	return l
+}
+
 // New returns a store in the database of the pool. It creates nothing and asks
 // nothing: see Migrate and Check. For what is done seldom it opens a handle of
 // database/sql over the pool, which stays open as long as the process: one

@@ -155,9 +155,6 @@ func (t *tables) Reclaim(ctx context.Context, numbers []int64, from []store.Toke
 	return t.inner.Reclaim(ctx, numbers, from, to)
 }
 
-// MaxOutput implements store.StepWriter.
-func (t *tables) MaxOutput() int { return t.inner.MaxOutput() }
-
 // Marker implements admin.MarkerReader: what became of a message, and whether
 // there is anything.
 func (t *tables) Marker(ctx context.Context, key semel.Key) (store.StoredMarker, bool, error) {
@@ -241,11 +238,6 @@ func (t *tables) Offsets(ctx context.Context, consumer string, lanes []string) (
 // AdvanceOffsets implements source.OffsetStore.
 func (t *tables) AdvanceOffsets(ctx context.Context, consumer string, to []source.OffsetAdvance) ([]source.LaneOffset, error) {
 	return t.inner.AdvanceOffsets(ctx, consumer, to)
-}
-
-// FitIdentity implements store.IdentityFitter.
-func (t *tables) FitIdentity(source, id string) (string, error) {
-	return t.inner.FitIdentity(source, id)
 }
 
 // IsStoreFault implements store.FaultClassifier: for lock time-outs, full disks, lack

@@ -23,9 +23,6 @@ func (nothing) Fit(_, id string) (string, error)  { return id, nil }
 func (nothing) Check(context.Context) error       { return nil }
 func (nothing) Missing(error) error               { return nil }
 
-// FitIdentity implements store.IdentityFitter.
-func (s *Store) FitIdentity(source, id string) (string, error) { return s.beside.Fit(source, id) }
-
 // marksAlone: its statements are of Semel's tables only, so that advice about those
 // fits an error of theirs.
 func (s *Store) marksAlone() bool { return s.beside == nothing{} || s.days != nil }

@@ -86,6 +86,4 @@ var (
 	_ admin.Controls          = (*Store)(nil)
 	_ source.OffsetStore      = (*Store)(nil)
 	_ store.SchemaChecker     = (*Store)(nil)
-	_ store.BatchLimiter      = (*Store)(nil)
-	_ store.IdentityFitter    = (*Store)(nil)
 )

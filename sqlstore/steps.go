@@ -8,9 +8,6 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// MaxOutput implements store.StepWriter.
-func (s *Store) MaxOutput() int { return store.MaxStepOutput }
-
 // stepsArg are the steps of a row as PostgreSQL's statement takes them.
 type stepsArg struct {
 	N int64  `json:"n"`

@@ -132,19 +132,19 @@ func (s *Store) Classify(err error) store.Class {
 // of memory and files that cannot be read or written.
 func (s *Store) IsStoreFault(err error) bool { return s.dialect.exonerates(readable(err)) }
 
-// BatchLimit implements store.BatchLimiter: 1 in SQLite without foreign keys,
-// because there a handler's own COMMIT would take its neighbours' marks with it,
-// and with a driver that has no commit hook, because there what it writes after
-// a ROLLBACK would stand.
-func (s *Store) BatchLimit() int {
-	if s.alone {
-		return 1
+// Limits implements store.TxStore. SQLite has one writer. Without foreign keys a batch of SQLite has one
+// message, because a handler's own COMMIT would also commit its neighbours' marks; and with a driver that
+// has no commit hook, because there what a handler writes after a ROLLBACK would stay.
+func (s *Store) Limits() store.Limits {
+	l := store.Limits{
+		SingleWriter: s.dialect.writers == 1, StepOutput: store.MaxStepOutput,
+		Connections: max(s.db.Stats().MaxOpenConnections, 0), FitIdentity: s.beside.Fit,
 	}
-	return 0
+	if s.alone {
+		l.Batch = 1
+	}
+	return l
 }
-
-// TakesTurns implements store.TurnTaker: SQLite has one writer.
-func (s *Store) TakesTurns() bool { return s.dialect.writers == 1 }
 
 // LoadPosition implements source.PositionStore.
 func (s *Store) LoadPosition(ctx context.Context, consumer, lane string) (source.Position, bool, error) {

@@ -163,7 +163,6 @@ type Reaper interface {
 // are not removed with a day.
 type PartitionedMarkers interface {
 	Reaper
-	IdentityFitter // which refuses ids that do not carry a time
 	// PartitionedBy returns the kind of the ids as in a policy file, such as "uuidv7"; empty if the store
 	// is not partitioned.
 	PartitionedBy() string

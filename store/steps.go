@@ -15,11 +15,3 @@ const (
 	MaxStepName   = 64
 	MaxStepOutput = 64 << 10
 )
-
-// StepWriter is implemented by a store with Leases that stores the completed steps of messages.
-// ClaimEnding.Steps names the steps that are complete with a commit; the row stores them in the
-// same commit as their effects, and later claims return them in StoredRow.Steps.
-type StepWriter interface {
-	// MaxOutput returns the maximum size of a step's output in bytes.
-	MaxOutput() int
-}

@@ -49,6 +49,8 @@ type TxStore[Tx any] interface {
 	// this transaction wrote the mark. After an error no transaction is open and nothing is
 	// written. Cancelling ctx ends the call, but not the returned batch.
 	Begin(ctx context.Context, o TxOptions, marks []Mark) (Batch[Tx], []Verdict, error)
+	// Limits returns what the store cannot do. It may be called at any time.
+	Limits() Limits
 	// Classify returns the class of an error of the store's driver. It is also called for a
 	// handler's error if the batch does not implement HandlerClassifier.
 	Classify(err error) Class
@@ -365,27 +367,28 @@ type SchemaChecker interface {
 	Check(ctx context.Context) error
 }
 
-// BatchLimiter is implemented by a store that limits the messages of a batch, because it cannot
-// prevent a handler from committing by itself. Such a commit would also commit the marks of the
-// batch's other messages.
-type BatchLimiter interface {
-	// BatchLimit returns the maximum number of messages in a batch; 0 means no limit.
-	BatchLimit() int
-}
-
-// TurnTaker is implemented by a store with a single writer. A consumer then begins a batch only
-// after the previous one ended, so that no message is claimed, or counted as started, while it
-// only waits in Begin.
-type TurnTaker interface {
-	// TakesTurns reports whether the store can have only one open batch at a time.
-	TakesTurns() bool
-}
-
-// IdentityFitter is implemented by a store whose table of markers cannot hold every identity, such
-// as a column of type uuid.
-type IdentityFitter interface {
-	// FitIdentity returns the canonical form of the id, so that two spellings of one id have
-	// one marker. An error says why the store cannot hold the identity; the message then has
-	// no usable identity. It is safe for concurrent use.
-	FitIdentity(source, id string) (string, error)
+// Limits contains what a store cannot do for every message and every batch. With the zero value it has no
+// limits and stores no steps.
+type Limits struct {
+	// Batch is the maximum number of messages in a batch, for a store that cannot prevent a handler
+	// from committing by itself: such a commit would also commit the marks of the batch's other
+	// messages. 0 means no limit.
+	Batch int
+	// SingleWriter means that the store can have only one open batch at a time. A consumer then begins
+	// a batch only after the previous one ended, so that no message is claimed, or counted as started,
+	// while it only waits in Begin.
+	SingleWriter bool
+	// StepOutput is the maximum size of a step's output in bytes. 0 means that the store does not store
+	// the completed steps of messages. A store that does has Leases: ClaimEnding.Steps names the steps
+	// that are complete with a commit; the row stores them in the same commit as their effects, and
+	// later claims return them in StoredRow.Steps.
+	StepOutput int
+	// Connections is the size of the store's connection pool; 0 means no limit. Other limits, such as
+	// the number of concurrent HTTP requests, are kept below it.
+	Connections int
+	// FitIdentity, for a store whose table of markers cannot hold every identity, such as a column of
+	// type uuid, returns the canonical form of an id, so that two spellings of one id have one marker.
+	// An error says why the store cannot hold the identity; the message then has no usable identity.
+	// nil means that the store holds every identity. It is safe for concurrent use.
+	FitIdentity func(source, id string) (string, error)
 }

@@ -77,8 +77,7 @@ func (s suite[Tx]) waits(t *T) {
 	t.Run("D3_a_store_whose_batches_take_turns_says_so",
 		"A store of which one batch at a time can be open says so, so that nothing waits for its turn inside Begin while its lease ends.",
 		func(t *T) {
-			st, says := s.opened(t).Store.(store.TurnTaker)
-			if says = says && st.TakesTurns(); says != s.h.Can.OneWriter {
+			if says := s.opened(t).Store.Limits().SingleWriter; says != s.h.Can.OneWriter {
 				t.Errorf("the store says %v, and of the ability OneWriter the test says %v", says, s.h.Can.OneWriter)
 			}
 		})

@@ -127,8 +127,8 @@ func (s suite[Tx]) endsItself(t *T, commit bool) {
 		return
 	}
 	all := []string{"a", "b", "c"}
-	if l, ok := h.Store.(store.BatchLimiter); ok && l.BatchLimit() > 0 {
-		all = all[:l.BatchLimit()]
+	if most := h.Store.Limits().Batch; most > 0 {
+		all = all[:most]
 	}
 	b, _ := h.begin(h.markAll(all...)...)
 	t.must(h.Effect(t.context(), b.Tx(0), "a"))

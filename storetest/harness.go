@@ -35,7 +35,7 @@ type Abilities struct {
 	Leases bool
 	// Calls: store.Calls and admin.Resolver, beside claims and an inbox.
 	Calls bool
-	// Steps: store.StepWriter, with steps in ends of claims.
+	// Steps: store.Limits.StepOutput, with steps in ends of claims.
 	Steps bool
 	// Look: store.MarkerLookup.
 	Look bool
@@ -71,7 +71,7 @@ type Abilities struct {
 	// alone, and Scope refuses what else it is asked for.
 	OneConsumer bool
 	// LongestID, if not 0, is the longest id that the store holds; it is a
-	// store.IdentityFitter, which refuses longer ones.
+	// store.Limits.FitIdentity, which refuses longer ones.
 	LongestID int
 	// OneWriter: batches take turns, so that no copy is ever in flight beside
 	// another and MarkLock has no meaning.

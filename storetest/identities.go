@@ -95,15 +95,15 @@ func (s suite[Tx]) manyConsumers(t *T) {
 }
 
 func (s suite[Tx]) longest(t *T) {
-	fitter, ok := s.opened(t).Store.(store.IdentityFitter)
-	if !ok {
-		t.Fatal("the store is no store.IdentityFitter")
+	fits := s.opened(t).Store.Limits().FitIdentity
+	if fits == nil {
+		t.Fatal("its store.Limits have no FitIdentity")
 	}
 	id := strings.Repeat("x", s.h.Can.LongestID)
-	if fit, err := fitter.FitIdentity("shop", id); err != nil || fit != id {
+	if fit, err := fits("shop", id); err != nil || fit != id {
 		t.Errorf("the longest id is refused or changed: %v", err)
 	}
-	if _, err := fitter.FitIdentity("shop", id+"x"); err == nil {
+	if _, err := fits("shop", id+"x"); err == nil {
 		t.Error("a longer id is not refused")
 	}
 }

@@ -23,7 +23,7 @@ func (s suite[Tx]) endsByStatement(t *T, ending, again string) {
 		return
 	}
 	all := []string{"a", "b"}
-	if l, ok := h.Store.(store.BatchLimiter); ok && l.BatchLimit() > 0 {
+	if most := h.Store.Limits().Batch; most > 0 {
 		all = all[1:]
 	}
 	b, _ := h.begin(h.markAll(all...)...)

@@ -172,7 +172,7 @@ func (s suite[Tx]) abilities(t *T) {
 			_, controls := st.(admin.Controls)
 			_, derivations := st.(admin.Derivations)
 			keeper, days := st.(store.PartitionedMarkers)
-			_, got.Steps = st.(store.StepWriter)
+			got.Steps = st.Limits().StepOutput > 0
 			_, got.Look = st.(store.MarkerLookup)
 			_, got.Gather = st.(store.BatchCombiner[Tx])
 			got.Days = days && keeper.PartitionedBy() != ""

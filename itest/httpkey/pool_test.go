@@ -76,12 +76,12 @@ func TestTrap131AStoreTellsTheSizeOfItsPool(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := plain.MostConnections(); n != 0 {
+	if n := plain.Limits().Connections; n != 0 {
 		t.Errorf("a pool without a bound has %d", n)
 	}
 	db.SetMaxOpenConns(3)
-	for name, store := range map[string]admin.Pooled{"pgx": direct, "pgx queued": direct.Queued(), "database/sql": plain} {
-		if n := store.MostConnections(); n != 3 {
+	for name, limited := range map[string]interface{ Limits() store.Limits }{"pgx": direct, "pgx queued": direct.Queued(), "database/sql": plain} {
+		if n := limited.Limits().Connections; n != 3 {
 			t.Errorf("%s has %d", name, n)
 		}
 	}

@@ -196,13 +196,13 @@ func TestMarkersByDayAreRoutedByTheirIDs(t *testing.T) {
 	})
 	t.Run("H3_ids_of_another_kind_are_no_identities", func(t *testing.T) {
 		s := open(t, 0)
-		fitter := s.Instance.Store.(store.IdentityFitter)
+		fits := s.Instance.Store.Limits().FitIdentity
 		for _, id := range []string{"", "a", "0190a5e2-7d0b-4c3e-8f00-0123456789ab"} {
-			if _, err := fitter.FitIdentity("shop", id); err == nil {
+			if _, err := fits("shop", id); err == nil {
 				t.Errorf("%q is fit", id)
 			}
 		}
-		if id, err := fitter.FitIdentity("shop", "0190A5E2-7D0B-7C3E-8F00-0123456789AB"); err != nil || id != "0190a5e2-7d0b-7c3e-8f00-0123456789ab" {
+		if id, err := fits("shop", "0190A5E2-7D0B-7C3E-8F00-0123456789AB"); err != nil || id != "0190a5e2-7d0b-7c3e-8f00-0123456789ab" {
 			t.Errorf("it is spelled %q, %v", id, err)
 		}
 	})

@@ -47,13 +47,13 @@ func TestSnowflakesAreRoutedByTheirTime(t *testing.T) {
 		wantVerdicts(t, s.ends(t, store.Applied, snowflake(-6, 1), snowflake(-3, 1), snowflake(-1, 1)), isOld, isOld, isApplied)
 	})
 	t.Run("H3_only_canonical_decimals_are_of_the_kind", func(t *testing.T) {
-		fitter := s.Instance.Store.(store.IdentityFitter)
+		fits := s.Instance.Store.Limits().FitIdentity
 		for _, id := range []string{"", "1", "0" + snowflake(0, 1), "9223372036854775808", "-" + snowflake(0, 1), "12e17"} {
-			if _, err := fitter.FitIdentity("shop", id); err == nil {
+			if _, err := fits("shop", id); err == nil {
 				t.Errorf("%q is fit", id)
 			}
 		}
-		if id, err := fitter.FitIdentity("shop", snowflake(0, 1)); err != nil || id != snowflake(0, 1) {
+		if id, err := fits("shop", snowflake(0, 1)); err != nil || id != snowflake(0, 1) {
 			t.Errorf("it is spelled %q, %v", id, err)
 		}
 	})

@@ -175,7 +175,7 @@ func TestSwallowedRollbacks(t *testing.T) {
 func TestForeignKeys(t *testing.T) {
 	t.Run("a_store_without_foreign_keys_says_one_message_a_batch", func(t *testing.T) {
 		for options, want := range map[string]int{pragmas: 1, pragmas + foreignKeys: 0} {
-			if got := storeOn(t, openFile(t, newFile(t), options)).BatchLimit(); got != want {
+			if got := storeOn(t, openFile(t, newFile(t), options)).Limits().Batch; got != want {
 				t.Errorf("the limit is %d, want %d", got, want)
 			}
 		}
