@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"github.com/semel-go/semel/internal/simulator"
 )
 
 // Target is code whose mutants tests have to find.
@@ -18,9 +20,10 @@ type Target struct {
 	// Files are patterns as Functions takes them.
 	Files []string
 	// Tests find mutants, those that are the fastest first. Simulated has the simulator's
-	// seeds look for what the tests do not find.
+	// seeds look for what the tests do not find, and Mode only those of a mode.
 	Tests     []Test
 	Simulated bool
+	Mode      simulator.Mode
 }
 
 // Test is the tests of a package, or those of them that match Run.
@@ -146,7 +149,7 @@ func (r *runner) prepare(root, folder string, mutants []Change) (err error) {
 		r.programs = append(r.programs, p)
 	}
 	if r.score.Target.Simulated && r.seeds > 0 {
-		p := program{folder: ".", args: []string{"-first", "-seeds", fmt.Sprint(r.seeds)}, simulates: true}
+		p := program{folder: ".", args: []string{"-first", "-seeds", fmt.Sprint(r.seeds), "-mode", string(r.score.Target.Mode)}, simulates: true}
 		if p.path, err = r.tree.Program("./internal/simulator/simulate"); err != nil {
 			return err
 		}
