@@ -1,13 +1,15 @@
 // Command mutate makes small mistakes in the code, one at a time, and reports
 // which of them the tests and the simulator find. It takes the names of
 // targets; without names it runs all of them. It exits with 1 if a target
-// scores less than -least.
+// scores less than -least. An interrupt ends it with the score so far.
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
+	"os/signal"
 	"regexp"
 	"slices"
 
@@ -32,7 +34,10 @@ func main() {
 		fmt.Fprintf(os.Stderr, "mutate: no target %q, or a wrong expression: %v\n", unknown, err)
 		os.Exit(2)
 	}
-	os.Exit(measure(chosen, o, *least))
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	code := measure(ctx, chosen, o, *least)
+	stop()
+	os.Exit(code)
 }
 
 func usage() {
@@ -59,14 +64,14 @@ func choose(names []string) (chosen []mutation.Target, unknown string) {
 	return chosen, ""
 }
 
-func measure(chosen []mutation.Target, o mutation.Options, least float64) (code int) {
+func measure(ctx context.Context, chosen []mutation.Target, o mutation.Options, least float64) (code int) {
 	root, err := mutation.Root()
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 2
 	}
 	for _, t := range chosen {
-		s, err := mutation.Measure(root, t, o)
+		s, err := mutation.Measure(ctx, root, t, o)
 		if err != nil {
 			fmt.Fprintln(os.Stderr, err)
 			return 2
@@ -74,6 +79,9 @@ func measure(chosen []mutation.Target, o mutation.Options, least float64) (code 
 		fmt.Print(s.Text())
 		if s.Percent() < least {
 			code = 1
+		}
+		if ctx.Err() != nil {
+			return 1
 		}
 	}
 	return code

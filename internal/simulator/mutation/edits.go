@@ -51,17 +51,6 @@ func Never(names ...string) Edit { return condition(" && false", "is never true"
 // Always makes a condition true.
 func Always(names ...string) Edit { return condition(" || true", "is always true", names) }
 
-// Negate turns a condition round.
-func Negate(names ...string) Edit {
-	return func(fn *Function) (Change, error) {
-		e, err := only(fn, "condition", names, fn.conditions())
-		if err != nil {
-			return Change{}, err
-		}
-		return fn.replace(e, "!("+fn.file.text(e)+")", fn.file.short(e)+" is negated"), nil
-	}
-}
-
 func condition(and, what string, names []string) Edit {
 	return func(fn *Function) (Change, error) {
 		e, err := only(fn, "condition", names, fn.conditions())

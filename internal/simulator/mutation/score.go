@@ -1,6 +1,7 @@
 package mutation
 
 import (
+	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -68,8 +69,9 @@ func (s *Score) Text() string {
 	return out.String()
 }
 
-// Measure runs the mutants of a target in the tree at root.
-func Measure(root string, target Target, o Options) (*Score, error) {
+// Measure runs the mutants of a target in the tree at root. When ctx is done it
+// stops and returns the score of those that ran.
+func Measure(ctx context.Context, root string, target Target, o Options) (*Score, error) {
 	began := time.Now()
 	s := &Score{Target: target}
 	mutants, err := s.choose(root, o)
@@ -84,12 +86,11 @@ func Measure(root string, target Target, o Options) (*Score, error) {
 	if mutants, err = Compiling(root, folder, mutants); err != nil {
 		return nil, err
 	}
-	s.Mutants = len(mutants)
 	r := &runner{score: s, seeds: o.Seeds}
-	if err := r.prepare(root, folder, mutants); err != nil {
+	if err := r.prepare(ctx, root, folder, mutants); err != nil {
 		return nil, err
 	}
-	err = r.all(mutants)
+	err = r.all(ctx, mutants)
 	s.Took = time.Since(began)
 	return s, err
 }
@@ -137,7 +138,7 @@ type runner struct {
 }
 
 // prepare builds the programs and runs each without a mutant: it must pass, and a mutant may take ten times as long.
-func (r *runner) prepare(root, folder string, mutants []Change) (err error) {
+func (r *runner) prepare(ctx context.Context, root, folder string, mutants []Change) (err error) {
 	if r.tree, err = Plant(root, folder, mutants); err != nil {
 		return err
 	}
@@ -157,7 +158,10 @@ func (r *runner) prepare(root, folder string, mutants []Change) (err error) {
 	}
 	for i := range r.programs {
 		p, began := &r.programs[i], time.Now()
-		ran, err := r.tree.Run(0, time.Hour, p.folder, p.path, p.args...)
+		ran, err := r.tree.Run(ctx, 0, time.Hour, p.folder, p.path, p.args...)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
 		if err != nil || ran.Failed {
 			return fmt.Errorf("mutation: %s: without a mutant the program of %s fails; mend the code first: %v: %s", r.score.Target.Name, p.folder, err, ran.Out)
 		}
@@ -167,18 +171,20 @@ func (r *runner) prepare(root, folder string, mutants []Change) (err error) {
 }
 
 // all runs the mutants, as many at once as there are cores.
-func (r *runner) all(mutants []Change) error {
+func (r *runner) all(ctx context.Context, mutants []Change) error {
 	next := make(chan int)
 	var workers sync.WaitGroup
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for i := range next {
-				r.one(i+1, mutants[i])
+				r.one(ctx, i+1, mutants[i])
 			}
 		})
 	}
 	for i := range mutants {
-		next <- i
+		if ctx.Err() == nil {
+			next <- i
+		}
 	}
 	close(next)
 	workers.Wait()
@@ -187,22 +193,27 @@ func (r *runner) all(mutants []Change) error {
 }
 
 // one runs a mutant through the programs until one finds it.
-func (r *runner) one(number int, mutant Change) {
+func (r *runner) one(ctx context.Context, number int, mutant Change) {
 	for _, p := range r.programs {
-		ran, err := r.tree.Run(number, p.most, p.folder, p.path, p.args...)
-		if err != nil || ran.Failed {
+		ran, err := r.tree.Run(ctx, number, p.most, p.folder, p.path, p.args...)
+		switch {
+		case ctx.Err() != nil: // it did not run to its end
+			return
+		case err != nil || ran.Failed:
 			r.found(p, ran, err)
 			return
 		}
 	}
 	r.lock.Lock()
 	defer r.lock.Unlock()
+	r.score.Mutants++
 	r.score.Survivors = append(r.score.Survivors, mutant)
 }
 
 func (r *runner) found(p program, ran Ran, err error) {
 	r.lock.Lock()
 	defer r.lock.Unlock()
+	r.score.Mutants++
 	if err != nil {
 		r.err = err
 	}

@@ -176,8 +176,8 @@ func Switch(change int) string { return fmt.Sprintf("%s=%d", number, change) }
 // Run runs a program in a folder of the module, with the change of this number
 // switched on: 1 is the first that was planted, 0 is none. The program is
 // killed after most.
-func (t *Tree) Run(change int, most time.Duration, folder, program string, args ...string) (Ran, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), most)
+func (t *Tree) Run(ctx context.Context, change int, most time.Duration, folder, program string, args ...string) (Ran, error) {
+	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	limited := fmt.Sprintf(`ulimit -v %d; exec "$@"`, mostMemory)
 	command := exec.CommandContext(ctx, "sh", slices.Concat([]string{"-c", limited, "sh", program}, args)...)

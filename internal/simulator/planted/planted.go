@@ -8,6 +8,7 @@
 package planted
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -92,22 +93,22 @@ func (t *Tree) program(f Fault) (string, error) {
 
 // Find looks for a fault of the tree: with up to so many seeds, or with its
 // test. After Build, several may be looked for at once.
-func (t *Tree) Find(f Fault, seeds int) (Found, error) {
+func (t *Tree) Find(ctx context.Context, f Fault, seeds int) (Found, error) {
 	number := 1 + slices.IndexFunc(t.faults, func(other Fault) bool { return other.Name == f.Name })
 	program, err := t.program(f)
 	if err != nil {
 		return Found{}, err
 	}
 	if f.Test != "" {
-		return t.byTest(f, number, program)
+		return t.byTest(ctx, f, number, program)
 	}
-	return t.bySeed(f, number, program, seeds)
+	return t.bySeed(ctx, f, number, program, seeds)
 }
 
 // bySeed runs seeds until one breaks the fault's law. A seed that breaks a law
 // without the fault proves nothing.
-func (t *Tree) bySeed(f Fault, number int, program string, seeds int) (Found, error) {
-	ran, err := t.tree.Run(number, most, ".", program, "-first", "-law", f.Law, "-seeds", fmt.Sprint(seeds), "-mode", string(f.Mode))
+func (t *Tree) bySeed(ctx context.Context, f Fault, number int, program string, seeds int) (Found, error) {
+	ran, err := t.tree.Run(ctx, number, most, ".", program, "-first", "-law", f.Law, "-seeds", fmt.Sprint(seeds), "-mode", string(f.Mode))
 	if err != nil {
 		return Found{}, err
 	}
@@ -132,13 +133,13 @@ func clean(seed uint64, unchanged simulator.Maker) error {
 }
 
 // byTest runs the fault's test, which must fail with it and pass without.
-func (t *Tree) byTest(f Fault, number int, program string) (Found, error) {
+func (t *Tree) byTest(ctx context.Context, f Fault, number int, program string) (Found, error) {
 	test := []string{"-test.run", "^" + strings.ReplaceAll(f.Test, "/", "$/^") + "$"}
-	ran, err := t.tree.Run(0, most, f.Package, program, test...)
+	ran, err := t.tree.Run(ctx, 0, most, f.Package, program, test...)
 	if err != nil || ran.Failed || strings.Contains(ran.Out, "no tests to run") {
 		return Found{}, errors.Join(err, fmt.Errorf("without the fault %s does not pass: %s", f.Test, ran.Out))
 	}
-	ran, err = t.tree.Run(number, most, f.Package, program, test...)
+	ran, err = t.tree.Run(ctx, number, most, f.Package, program, test...)
 	switch {
 	case err != nil || !ran.Failed:
 		return Found{}, err

@@ -30,7 +30,7 @@ func TestPlantedFaults(t *testing.T) {
 		for _, f := range Faults() {
 			t.Run(f.Name, func(t *testing.T) {
 				t.Parallel()
-				found, err := tree.Find(f, 3000)
+				found, err := tree.Find(t.Context(), f, 3000)
 				switch {
 				case err != nil:
 					t.Fatal(err)
