@@ -15,7 +15,7 @@ func targets() []mutation.Target {
 		{Name: "calls", Files: []string{"internal/calls/*.go"}, Tests: []mutation.Test{of("internal/calls"), memstore}, Simulated: true, Mode: simulator.Calls},
 		{Name: "keys", Files: []string{"internal/keyclaim/*.go", "memstore/keys.go", "contract/keys.go"},
 			Tests: []mutation.Test{of("internal/keyclaim"), of("memstore"), of("httpkey"), memstore}},
-		{Name: "lines", Files: []string{"internal/lines/*.go", "memstore/lines.go"}, Tests: []mutation.Test{of("memstore"), memstore}},
+		{Name: "lines", Files: []string{"internal/lines/*.go", "memstore/lines.go"}, Tests: []mutation.Test{of("internal/lines"), of("memstore"), memstore}},
 		{Name: "streams", Files: []string{"internal/streams/*.go", "memstore/streams.go"}, Tests: []mutation.Test{of("internal/streams"), memstore}, Simulated: true},
 		{Name: "claims", Files: []string{"memstore/leases.go", "contract/lease.go", "contract/twins.go", "internal/sqlform/twins.go"},
 			Tests: []mutation.Test{of("memstore"), of("contract"), of("internal/sqlform"), memstore}, Simulated: true, Mode: simulator.Twins},
