@@ -159,7 +159,7 @@ func TestHandlersThatCallAndThenWrite(t *testing.T) {
 		counts := callsThen(t, &claimsOnce{Store: store}, func(ctx context.Context, _ *semel.Message) (int64, error) {
 			rows, err := store.Rows(ctx, contract.RowFilter{})
 			if err == nil {
-				err = store.Release(ctx, rows[0].Number, rows[0].Revision, contract.Act{Verb: "release", Who: "me", Why: "a test", Row: rows[0].Number})
+				err = errors.Join(store.Release(ctx, contract.Act{Verb: "release", Who: "me", Why: "a test", Row: rows[0].Number}, rows[0].Seen())...)
 			}
 			second, unfit := consumer.NewCalling(store, (&asked{}).call, addAnswer, callingConfig())
 			if err := errors.Join(err, unfit, second.Work(ctx)); err != nil || second.Counts().Inbox.Applied != 1 {

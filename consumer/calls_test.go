@@ -77,7 +77,7 @@ func TestOutcomesThatNobodyKnows(t *testing.T) {
 			store, p := diedCalling(t, 25*time.Hour), provides{}
 			runs(t, consumer.Leased(store), p.call, callsOut())
 			r, act := row(t, store, "m0"), contract.Act{Verb: "resolve", Who: "ana", Why: "the provider's list"}
-			if err := store.Requeue(t.Context(), r.Number, r.Revision, act); !errors.Is(err, semel.ErrState) {
+			if err := errors.Join(store.Requeue(t.Context(), act, r.Seen())...); !errors.Is(err, semel.ErrState) {
 				t.Errorf("a blind retry: %v", err)
 			}
 			if err := store.Resolve(t.Context(), r.Number, r.Revision, resolution, act); err != nil {

@@ -88,7 +88,7 @@ func TestGaps(t *testing.T) {
 		c = working2(guards(source))
 		runs(t, store, follows, c)
 		head := row(t, store, "a-1")
-		if err := store.Requeue(t.Context(), head.Number, head.Revision, contract.Act{Verb: "retry", Who: "ann", Why: "it is up"}); err != nil {
+		if err := errors.Join(store.Requeue(t.Context(), contract.Act{Verb: "retry", Who: "ann", Why: "it is up"}, head.Seen())...); err != nil {
 			t.Fatal(err)
 		}
 		runs(t, store, follows, working2(c))

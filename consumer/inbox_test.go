@@ -185,7 +185,7 @@ func TestWhatSomebodyRetries(t *testing.T) {
 			pass(10 * time.Second)
 			broken = false
 			r := row(t, store, "m1")
-			if err := store.Requeue(t.Context(), r.Number, r.Revision, contract.Act{Verb: "retry", Who: "ann"}); err != nil {
+			if err := errors.Join(store.Requeue(t.Context(), contract.Act{Verb: "retry", Who: "ann"}, r.Seen())...); err != nil {
 				t.Fatal(err)
 			}
 			pass(2 * time.Second)

@@ -191,7 +191,7 @@ func TestIntents(t *testing.T) {
 		if r.State != contract.StateParked || r.Reason != semel.ReasonSuppressed {
 			t.Errorf("%+v", r)
 		}
-		if err := store.Requeue(t.Context(), r.Number, r.Revision, contract.Act{Verb: "send", Who: "me", Why: "now"}); err != nil {
+		if err := errors.Join(store.Requeue(t.Context(), contract.Act{Verb: "send", Who: "me", Why: "now"}, r.Seen())...); err != nil {
 			t.Fatal(err)
 		}
 		if err := sender(t, store, "mailer", &sent, nil).Work(t.Context()); err != nil || len(sent) != 1 {

@@ -65,7 +65,7 @@ func TestWhatIsOlderThanWhatIsKept(t *testing.T) {
 		if err != nil || len(rows) != 1 {
 			t.Fatal(rows, err)
 		}
-		if err := store.Requeue(t.Context(), rows[0].Number, rows[0].Revision, contract.Act{Verb: "retry", Who: "me", Why: "it was never sent"}); err != nil {
+		if err := errors.Join(store.Requeue(t.Context(), contract.Act{Verb: "retry", Who: "me", Why: "it was never sent"}, rows[0].Seen())...); err != nil {
 			t.Fatal(err)
 		}
 		if err := mustNew(t, store, add, keeping(newListSource())).Work(t.Context()); err != nil || effect(t, store, "2") != "1" {

@@ -160,7 +160,7 @@ func TestHandlersThatCallOut(t *testing.T) {
 		counts := runs(t, consumer.Leased(store), func(ctx context.Context, _ consumer.Call, _ *semel.Message) error {
 			rows, err := store.Rows(ctx, contract.RowFilter{})
 			if err == nil {
-				err = store.Discard(ctx, rows[0].Number, rows[0].Revision, contract.Act{Verb: "discard", Who: "me", Why: "a test", Row: rows[0].Number})
+				err = errors.Join(store.Discard(ctx, contract.Act{Verb: "discard", Who: "me", Why: "a test", Row: rows[0].Number}, rows[0].Seen())...)
 			}
 			if err != nil {
 				t.Error(err)

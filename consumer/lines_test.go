@@ -69,7 +69,7 @@ func TestFollowersOfAParkedMessage(t *testing.T) {
 			t.Errorf("a later run: %q and %q", streamOf(store, "a"), streamOf(store, "b"))
 		}
 		first := row(t, store, "a-1")
-		if err := store.Requeue(t.Context(), first.Number, first.Revision, contract.Act{Verb: "retry", Who: "ann"}); err != nil {
+		if err := errors.Join(store.Requeue(t.Context(), contract.Act{Verb: "retry", Who: "ann"}, first.Seen())...); err != nil {
 			t.Fatal(err)
 		}
 		runs(t, store, follows, byKey(newListSource(keyedMessage("a", 5))))

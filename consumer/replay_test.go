@@ -66,7 +66,7 @@ func TestAReplayFollowsItsPolicyOfEffects(t *testing.T) {
 		seen.Store(nil)
 		fails = false
 		r := rows(t, m.store)[0]
-		if err := m.store.Requeue(t.Context(), r.Number, r.Revision, contract.Act{Verb: "retry", Who: "me", Why: "mended"}); err != nil {
+		if err := errors.Join(m.store.Requeue(t.Context(), contract.Act{Verb: "retry", Who: "me", Why: "mended"}, r.Seen())...); err != nil {
 			t.Fatal(err)
 		}
 		live := mustNew(t, m.store, handle, config(nil))

@@ -26,7 +26,7 @@ func parked(t *testing.T) (*memstore.Store, contract.StoredRow) {
 // memstore.
 func retried(t *testing.T, store contract.TxStore[*memstore.Tx], inner *memstore.Store, r contract.StoredRow, handle func(context.Context, *memstore.Tx, *semel.Message) error) *consumer.Consumer[*memstore.Tx] {
 	t.Helper()
-	if err := inner.Requeue(t.Context(), r.Number, r.Revision, byAnn); err != nil {
+	if err := errors.Join(inner.Requeue(t.Context(), byAnn, r.Seen())...); err != nil {
 		t.Fatal(err)
 	}
 	running := mustNew(t, store, handle, config(nil))
@@ -59,7 +59,7 @@ func TestRetryOfARow(t *testing.T) {
 		store, r := parked(t)
 		retried(t, store, store, r, add)
 		for revision, want := range map[int64]error{r.Revision: semel.ErrChanged, row(t, store, "1").Revision: semel.ErrState} {
-			if err := store.Requeue(t.Context(), r.Number, revision, byAnn); !errors.Is(err, want) {
+			if err := errors.Join(store.Requeue(t.Context(), byAnn, contract.RowRevision{Number: r.Number, Revision: revision})...); !errors.Is(err, want) {
 				t.Errorf("a second retry says %v, want %v", err, want)
 			}
 		}
@@ -122,7 +122,7 @@ func TestARetryThatFails(t *testing.T) {
 	}
 	bubble(t, "one_that_was_interrupted_is_no_attempt_and_its_claim_is_given_back", func(t *testing.T) {
 		store, r := parked(t)
-		if err := store.Requeue(t.Context(), r.Number, r.Revision, byAnn); err != nil {
+		if err := errors.Join(store.Requeue(t.Context(), byAnn, r.Seen())...); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())

@@ -119,7 +119,7 @@ func TestSteps(t *testing.T) {
 			t.Error("the step that parked took effect")
 		}
 		away = false
-		if err := store.Requeue(t.Context(), r.Number, r.Revision, byAnn); err != nil {
+		if err := errors.Join(store.Requeue(t.Context(), byAnn, r.Seen())...); err != nil {
 			t.Fatal(err)
 		}
 		stepped(t, store, steppedConfig(newListSource()), steps...)
@@ -165,7 +165,7 @@ func TestStepsThatChange(t *testing.T) {
 			away = nil
 			again := func() contract.StoredRow {
 				r := row(t, store, "1")
-				if err := store.Requeue(t.Context(), r.Number, r.Revision, byAnn); err != nil {
+				if err := errors.Join(store.Requeue(t.Context(), byAnn, r.Seen())...); err != nil {
 					t.Fatal(err)
 				}
 				if after == nil {
@@ -180,7 +180,7 @@ func TestStepsThatChange(t *testing.T) {
 			}
 			after = []string{"reserve", "charge", "pack", "ship"} // of what was not done anything may change
 			r := row(t, store, "1")
-			if err := store.Requeue(t.Context(), r.Number, r.Revision, byAnn); err != nil {
+			if err := errors.Join(store.Requeue(t.Context(), byAnn, r.Seen())...); err != nil {
 				t.Fatal(err)
 			}
 			stepped(t, store, steppedConfig(newListSource()), steps(after)...)

@@ -125,7 +125,7 @@ func TestVersions(t *testing.T) {
 		mended = true
 		for _, r := range all {
 			if r.State == contract.StateParked {
-				if err := store.Requeue(t.Context(), r.Number, r.Revision, contract.Act{Verb: "retry", Who: "ann", Why: "mended"}); err != nil {
+				if err := errors.Join(store.Requeue(t.Context(), contract.Act{Verb: "retry", Who: "ann", Why: "mended"}, r.Seen())...); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -324,7 +324,7 @@ func TestVersionsOfSeveralStreams(t *testing.T) {
 		}
 		mended = true
 		r := row(t, store, "a-2")
-		if err := store.Requeue(t.Context(), r.Number, r.Revision, contract.Act{Verb: "retry", Who: "ann", Why: "mended"}); err != nil {
+		if err := errors.Join(store.Requeue(t.Context(), contract.Act{Verb: "retry", Who: "ann", Why: "mended"}, r.Seen())...); err != nil {
 			t.Fatal(err)
 		}
 		runs(t, store, handle, working2(guards(nil)))

@@ -102,15 +102,6 @@ type Resolver interface {
 // while a call is in progress.
 func (r *StoredRow) UnknownOutcome() bool { return r.CallsStarted > r.CallsFinished }
 
-// MayRequeue returns an error that wraps semel.ErrState if a row with this reason must not be retried,
-// because its outcome is unknown.
-func MayRequeue(number int64, reason semel.Reason, unknown bool) error {
-	if unknown && reason == semel.ReasonOutcomeUnknown {
-		return fmt.Errorf("row %d: nobody knows whether a call for it took effect, and the other side may have forgotten its key; find out, and say so with semel inbox resolve: %w", number, semel.ErrState)
-	}
-	return nil
-}
-
 // MayResolve returns an error that wraps semel.ErrState if a row in this state cannot be resolved, or has
 // no unknown outcome.
 func MayResolve(number int64, state RowState, unknown bool) error {

@@ -64,8 +64,8 @@ type RowFilter struct {
 	Consumer string
 	// Numbers selects these rows.
 	Numbers []int64
-	// ID selects rows of this identity.
-	ID     string
+	// IDs selects rows of these identities.
+	IDs    []string
 	States []RowState
 	Reason semel.Reason
 	Type   string
@@ -83,6 +83,12 @@ type RowFilter struct {
 	// Bodies includes the messages' bodies.
 	Bodies bool
 }
+
+// RowRevision names a row and the revision that the caller saw.
+type RowRevision struct{ Number, Revision int64 }
+
+// Seen returns the number and the revision of the row, for an act on it.
+func (r StoredRow) Seen() RowRevision { return RowRevision{r.Number, r.Revision} }
 
 // Act is an audited action of an operator.
 type Act struct {
@@ -118,9 +124,10 @@ type Inbox interface {
 	Rows(ctx context.Context, f RowFilter) ([]StoredRow, error)
 	// Pending counts the waiting rows of a consumer.
 	Pending(ctx context.Context, consumer string) (Pending, error)
-	// Discard sets a row to StateDiscarded, and its marker to Discarded. semel.ErrChanged: the row has
-	// another revision; nothing is changed.
-	Discard(ctx context.Context, number, revision int64, a Act) error
+	// Discard sets rows to StateDiscarded, and their markers to Discarded. It returns one error for each
+	// row, in their order; see Requeuer. semel.ErrChanged: the row has another revision. semel.ErrState:
+	// its state does not allow the act.
+	Discard(ctx context.Context, a Act, rows ...RowRevision) []error
 	// Acts returns the acts on a row, or on all rows with 0, oldest first.
 	Acts(ctx context.Context, number int64, limit int) ([]Act, error)
 }
@@ -141,16 +148,21 @@ var ErrDueAlready = fmt.Errorf("it is due already: %w", semel.ErrState)
 var ErrOpen = fmt.Errorf("another content of this identity is not closed: %w", semel.ErrConflict)
 
 // Requeuer is implemented by an Inbox with Leases whose rows operators can make due again. Acts are
-// recorded as those of an Inbox. semel.ErrChanged: the row has another revision. semel.ErrState: its
-// state does not allow the act. Nothing is changed then.
+// recorded as those of an Inbox, and Act.Row is ignored.
+//
+// An act on several rows judges each row on its own and returns one error for each row, in their order; nil
+// means that the row is changed and the act recorded. A row with an error is unchanged, unless the error is
+// of a commit whose outcome is unknown. A store may change many rows in one transaction: after a crash each
+// row is either changed, with its act, or not. semel.ErrChanged: the row has another revision.
+// semel.ErrState: its state does not allow the act.
 type Requeuer interface {
-	// Requeue makes a parked, dead-lettered or waiting row due now and sets its marker to Waiting.
-	// ErrDueAlready: the row is due. semel.ErrConflict: the identity is applied, or another row of
-	// it waits.
-	Requeue(ctx context.Context, number, revision int64, a Act) error
-	// Release ends the claim of a row in progress and makes the row due. The previous claimant can no
+	// Requeue makes parked, dead-lettered or waiting rows due now and sets their markers to Waiting, if
+	// MayRequeue and MayRun allow it. ErrDueAlready: the row is due. semel.ErrConflict: the identity
+	// is applied, or another row of it waits.
+	Requeue(ctx context.Context, a Act, rows ...RowRevision) []error
+	// Release ends the claims of rows in progress and makes the rows due. The previous claimant can no
 	// longer end its claim.
-	Release(ctx context.Context, number, revision int64, a Act) error
+	Release(ctx context.Context, a Act, rows ...RowRevision) []error
 	// Reopen sets a discarded row to StateParked, with its marker if that belongs to the row, so that
 	// it can be retried. The row keeps its reason, or gets ReopenedReason if that is not a reason of
 	// parked rows. The row is not put back into its line. semel.ErrState: MayReopen rejects the row.
@@ -167,6 +179,23 @@ type StoredMarker struct {
 	At time.Time
 	// Fingerprint is the fingerprint of the marked content; zero if none is stored.
 	Fingerprint semel.Fingerprint
+}
+
+// MayRequeue returns nil if the state of a row allows an event that makes it due now, RowRetried or
+// RowReleased, and otherwise an error that wraps semel.ErrState and says why not. due reports that a waiting
+// row is due already, by the store's clock: then the error is ErrDueAlready. A row that was parked because
+// the outcome of a call is unknown is not retried. MayRun judges the other rows of its identity.
+func MayRequeue(r *StoredRow, e RowEvent, due bool) error {
+	_, legal := r.State.After(e)
+	switch {
+	case !legal:
+		return fmt.Errorf("row %d is %s: %w", r.Number, r.State, semel.ErrState)
+	case due && r.State.Outcome() == Waiting && r.State != StateInProgress:
+		return fmt.Errorf("row %d: %w", r.Number, ErrDueAlready)
+	case e == RowRetried && r.UnknownOutcome() && r.Reason == semel.ReasonOutcomeUnknown:
+		return fmt.Errorf("row %d: nobody knows whether a call for it took effect, and the other side may have forgotten its key; find out, and say so with semel inbox resolve: %w", r.Number, semel.ErrState)
+	}
+	return nil
 }
 
 // MarkerReader is implemented by a store that can show the marker of an identity. The result is

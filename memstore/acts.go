@@ -56,7 +56,20 @@ func (s *Store) Record(_ context.Context, a contract.Act) error {
 }
 
 // Discard implements contract.Inbox.
-func (s *Store) Discard(ctx context.Context, number, revision int64, a contract.Act) error {
+func (s *Store) Discard(ctx context.Context, a contract.Act, rows ...contract.RowRevision) []error {
+	return each(rows, func(number, revision int64) error { return s.discard(ctx, number, revision, a) })
+}
+
+// each calls act for each row, and returns its errors.
+func each(rows []contract.RowRevision, act func(number, revision int64) error) []error {
+	errs := make([]error, len(rows))
+	for i, r := range rows {
+		errs[i] = act(r.Number, r.Revision)
+	}
+	return errs
+}
+
+func (s *Store) discard(ctx context.Context, number, revision int64, a contract.Act) error {
 	if err := s.ask("rows"); err != nil {
 		return err
 	}
@@ -78,13 +91,13 @@ func (s *Store) Discard(ctx context.Context, number, revision int64, a contract.
 }
 
 // Requeue implements contract.Requeuer.
-func (s *Store) Requeue(ctx context.Context, number, revision int64, a contract.Act) error {
-	return s.act(ctx, number, revision, contract.RowRetried, a)
+func (s *Store) Requeue(ctx context.Context, a contract.Act, rows ...contract.RowRevision) []error {
+	return each(rows, func(number, revision int64) error { return s.act(ctx, number, revision, contract.RowRetried, a) })
 }
 
 // Release implements contract.Requeuer.
-func (s *Store) Release(ctx context.Context, number, revision int64, a contract.Act) error {
-	return s.act(ctx, number, revision, contract.RowReleased, a)
+func (s *Store) Release(ctx context.Context, a contract.Act, rows ...contract.RowRevision) []error {
+	return each(rows, func(number, revision int64) error { return s.act(ctx, number, revision, contract.RowReleased, a) })
 }
 
 // Reopen implements contract.Requeuer.
@@ -124,17 +137,8 @@ func (s *Store) act(ctx context.Context, number, revision int64, e contract.RowE
 	if err != nil {
 		return err
 	}
-	next, legal := r.State.After(e)
-	switch {
-	case !legal:
-		return fmt.Errorf("row %d is %s: %w", number, r.State, semel.ErrState)
-	case r.State.Outcome() == contract.Waiting && r.State != contract.StateInProgress && !r.DueAt.After(s.now()):
-		return fmt.Errorf("row %d: %w", number, contract.ErrDueAlready)
-	}
-	if e == contract.RowRetried {
-		if err := contract.MayRequeue(number, r.Reason, r.UnknownOutcome()); err != nil {
-			return err
-		}
+	if err := contract.MayRequeue(&r.StoredRow, e, !r.DueAt.After(s.now())); err != nil {
+		return err
 	}
 	if err := s.takeMarker(r, s.others(r)); err != nil {
 		return err
@@ -142,7 +146,8 @@ func (s *Store) act(ctx context.Context, number, revision int64, e contract.RowE
 	if r.State == contract.StateDeadLettered {
 		r.Place = 0 // it has left its line
 	}
-	r.State, r.token, r.DueAt, r.LockedUntil = next, 0, s.now(), time.Time{}
+	r.State, _ = r.State.After(e)
+	r.token, r.DueAt, r.LockedUntil = 0, s.now(), time.Time{}
 	s.touch(r)
 	s.record(a, number, "done")
 	return nil

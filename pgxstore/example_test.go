@@ -98,7 +98,7 @@ func ExampleStore_Rows() {
 		fmt.Println(r.Number, r.Key.ID, r.Reason, r.LastError)
 	}
 	if len(rows) > 0 {
-		err = store.Discard(ctx, rows[0].Number, rows[0].Revision, contract.Act{Verb: "discard", Who: "ada", Why: "paid by hand"})
+		err = errors.Join(store.Discard(ctx, contract.Act{Verb: "discard", Who: "ada", Why: "paid by hand"}, rows[0].Seen())...)
 	}
 	if errors.Is(err, semel.ErrChanged) {
 		fmt.Println("somebody was faster: look again")

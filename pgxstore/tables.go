@@ -65,12 +65,9 @@ func (t *tables) Rows(ctx context.Context, f contract.RowFilter) ([]contract.Sto
 	return t.inner.Rows(ctx, f)
 }
 
-// Discard implements contract.Inbox: it closes a row, with its marker and a record of
-// the act. semel.ErrChanged: the row has another revision, or is gone.
-// semel.ErrState: its state cannot become discarded. After an error nothing has
-// changed.
-func (t *tables) Discard(ctx context.Context, number, revision int64, a contract.Act) error {
-	return t.inner.Discard(ctx, number, revision, a)
+// Discard implements contract.Inbox: it closes rows, with their markers and a record of each act.
+func (t *tables) Discard(ctx context.Context, a contract.Act, rows ...contract.RowRevision) []error {
+	return t.inner.Discard(ctx, a, rows...)
 }
 
 // Record implements contract.Recorder: it writes down what a person did to no one row.
@@ -87,9 +84,9 @@ func (t *tables) Pending(ctx context.Context, consumer string) (contract.Pending
 	return t.inner.Pending(ctx, consumer)
 }
 
-// Requeue implements contract.Requeuer: it makes a row due now.
-func (t *tables) Requeue(ctx context.Context, number, revision int64, a contract.Act) error {
-	return t.inner.Requeue(ctx, number, revision, a)
+// Requeue implements contract.Requeuer: it makes rows due now.
+func (t *tables) Requeue(ctx context.Context, a contract.Act, rows ...contract.RowRevision) []error {
+	return t.inner.Requeue(ctx, a, rows...)
 }
 
 // Edit implements contract.Editor.
@@ -102,9 +99,9 @@ func (t *tables) Edits(ctx context.Context, number int64, bodies bool) ([]contra
 	return t.inner.Edits(ctx, number, bodies)
 }
 
-// Release implements contract.Requeuer: it ends the claim of a row.
-func (t *tables) Release(ctx context.Context, number, revision int64, a contract.Act) error {
-	return t.inner.Release(ctx, number, revision, a)
+// Release implements contract.Requeuer: it ends the claims of rows.
+func (t *tables) Release(ctx context.Context, a contract.Act, rows ...contract.RowRevision) []error {
+	return t.inner.Release(ctx, a, rows...)
 }
 
 // Reopen implements contract.Requeuer: it parks a row again that was discarded.

@@ -39,7 +39,7 @@ func (h *fixture[Tx]) causes(cause string, ids ...string) (numbers []int64) {
 	h.writes(b, semel.ReasonNone, marks...)
 	h.commit(b, contract.Ending{})
 	for _, id := range ids {
-		rows := h.list(contract.RowFilter{ID: id})
+		rows := h.list(contract.RowFilter{IDs: []string{id}})
 		if len(rows) != 1 {
 			h.t.Fatalf("there are %d rows of %s", len(rows), id)
 		}

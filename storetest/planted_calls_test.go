@@ -44,12 +44,15 @@ func (s startsBriefly) StartCalls(ctx context.Context, claims []contract.Claim, 
 // retriesBlindly lets people repeat what nobody knows of.
 type retriesBlindly struct{ *memstore.Store }
 
-func (s retriesBlindly) Requeue(ctx context.Context, number, revision int64, a contract.Act) error {
-	rows, err := s.Rows(ctx, contract.RowFilter{Numbers: []int64{number}})
-	if err == nil && len(rows) == 1 && rows[0].UnknownOutcome() {
-		return s.Resolve(ctx, number, revision, contract.ResolvedNotDone, a)
+func (s retriesBlindly) Requeue(ctx context.Context, a contract.Act, rows ...contract.RowRevision) []error {
+	errs := s.Store.Requeue(ctx, a, rows...)
+	for i, r := range rows {
+		now, err := s.Rows(ctx, contract.RowFilter{Numbers: []int64{r.Number}})
+		if errs[i] != nil && err == nil && len(now) == 1 && now[0].UnknownOutcome() {
+			errs[i] = s.Resolve(ctx, r.Number, r.Revision, contract.ResolvedNotDone, a)
+		}
 	}
-	return s.Store.Requeue(ctx, number, revision, a)
+	return errs
 }
 
 // believesNobody has a message called for again whatever somebody found out.

@@ -2,6 +2,7 @@ package storetest_test
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -93,7 +94,7 @@ var emissionFaults = []fault{
 		did, err := s.Emit(ctx, o)
 		rows, _ := s.Rows(ctx, contract.RowFilter{States: []contract.RowState{contract.StateParked}})
 		for _, r := range rows {
-			_ = s.Requeue(ctx, r.Number, r.Revision, contract.Act{Verb: "retry", Who: "nobody"})
+			_ = errors.Join(s.Requeue(ctx, contract.Act{Verb: "retry", Who: "nobody"}, r.Seen())...)
 		}
 		return did, err
 	})},

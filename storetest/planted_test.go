@@ -103,12 +103,14 @@ func (b splitCommit) Tx(int) *memstore.Tx {
 
 type anyRevision struct{ *memstore.Store }
 
-func (s anyRevision) Discard(ctx context.Context, number, revision int64, a contract.Act) error {
-	rows, err := s.Rows(ctx, contract.RowFilter{Numbers: []int64{number}})
-	if err == nil && len(rows) == 1 {
-		revision = rows[0].Revision
+func (s anyRevision) Discard(ctx context.Context, a contract.Act, rows ...contract.RowRevision) []error {
+	for i := range rows {
+		now, err := s.Rows(ctx, contract.RowFilter{Numbers: []int64{rows[i].Number}})
+		if err == nil && len(now) == 1 {
+			rows[i] = now[0].Seen()
+		}
 	}
-	return s.Store.Discard(ctx, number, revision, a)
+	return s.Store.Discard(ctx, a, rows...)
 }
 
 // keepsLast keeps what is there for nobody.

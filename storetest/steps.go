@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 
 	"github.com/semel-go/semel"
@@ -146,7 +147,7 @@ func (s suite[Tx]) steps(t *T) {
 			}
 			if e == contract.RowParked {
 				r := h.number(c.Number)
-				h.t.must(h.Store.(contract.Requeuer).Requeue(t.context(), r.Number, r.Revision, contract.Act{Verb: "retry", Who: "ann", Why: "again"}))
+				h.t.must(errors.Join(h.Store.(contract.Requeuer).Requeue(t.context(), contract.Act{Verb: "retry", Who: "ann", Why: "again"}, r.Seen())...))
 			}
 			if c = h.claimNext(); !sameSteps(c.Row.Steps, done[:2]) {
 				t.Errorf("after %s there are %d steps", e, len(c.Row.Steps))

@@ -62,14 +62,8 @@ func (w *world) actOnTwin() {
 
 // retryTwin lets a row run again that was set aside, or that waits for its time.
 func (w *world) retryTwin(r *row) error {
-	_, legal := r.state().After(contract.RowRetried)
-	switch {
-	case !legal:
-		return semel.ErrState
-	case r.waits() && r.due <= w.at():
-		return contract.ErrDueAlready
-	}
-	if err := contract.MayRequeue(0, r.reason, r.calls.Started > r.calls.Finished); err != nil {
+	stored := contract.StoredRow{State: r.state(), Reason: r.reason, CallsStarted: r.calls.Started, CallsFinished: r.calls.Finished}
+	if err := contract.MayRequeue(&stored, contract.RowRetried, r.due <= w.at()); err != nil {
 		return err
 	}
 	return w.runTwin(r, machine.AsWaiting)

@@ -155,7 +155,7 @@ func TestACallbackParksItsMessageAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantOnce(t, pool, billing.Close(t.Context()))
-	rows, err := store.Rows(t.Context(), contract.RowFilter{ID: "2"})
+	rows, err := store.Rows(t.Context(), contract.RowFilter{IDs: []string{"2"}})
 	if err != nil || len(rows) != 1 || rows[0].Reason != "overdrawn" {
 		t.Errorf("the rows are %+v (%v)", rows, err)
 	}

@@ -106,7 +106,7 @@ func TestARetryOfAConflictBesideTheEndOfAGap(t *testing.T) {
 		return firstSaid, secondSaid
 	}
 	retry := func(s *shop, _ contract.Mark, conflict contract.StoredRow) error {
-		return s.store.Requeue(ctx, conflict.Number, conflict.Revision, act)
+		return errors.Join(s.store.Requeue(ctx, act, conflict.Seen())...)
 	}
 	for name, free := range frees {
 		free := func(s *shop, missing contract.Mark, _ contract.StoredRow) error { return free(s, missing) }

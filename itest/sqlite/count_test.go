@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"os"
 	"sync/atomic"
@@ -242,7 +243,7 @@ func TestAnActWritesBeforeItReads(t *testing.T) {
 		if r := b.Commit(t.Context(), contract.Ending{Rows: []contract.Row{{State: contract.StateParked}}}); r.Outcome != contract.Committed {
 			t.Fatal(r)
 		}
-		if err := s.Discard(t.Context(), 1, 1, contract.Act{Verb: "discard", Who: "ana"}); err != nil {
+		if err := errors.Join(s.Discard(t.Context(), contract.Act{Verb: "discard", Who: "ana"}, contract.RowRevision{Number: 1, Revision: 1})...); err != nil {
 			t.Error(err)
 		}
 	})

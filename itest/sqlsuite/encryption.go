@@ -100,7 +100,7 @@ func moved[Tx any](t *testing.T, e Encrypting[Tx]) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			rows, err := s.Rows(t.Context(), contract.RowFilter{ID: string(marks[3].ID)})
+			rows, err := s.Rows(t.Context(), contract.RowFilter{IDs: []string{string(marks[3].ID)}})
 			if err != nil || len(rows) != 1 || rows[0].Unreadable != "" {
 				t.Fatalf("%+v, %v", rows, err)
 			}
@@ -198,7 +198,7 @@ func wantShown[Tx any](t testing.TB, s EncryptingStore[Tx], marks []contract.Mar
 	t.Helper()
 	found := 0
 	for _, m := range marks {
-		rows, err := s.Rows(t.Context(), contract.RowFilter{ID: string(m.ID), Bodies: true})
+		rows, err := s.Rows(t.Context(), contract.RowFilter{IDs: []string{string(m.ID)}, Bodies: true})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -152,7 +153,7 @@ func (p *person) put(m contract.Mark, r contract.Row) {
 
 func (p *person) rows(id string) []contract.StoredRow {
 	p.t.Helper()
-	rows, err := p.s.Rows(p.t.Context(), contract.RowFilter{ID: id, Bodies: true})
+	rows, err := p.s.Rows(p.t.Context(), contract.RowFilter{IDs: []string{id}, Bodies: true})
 	p.must(err)
 	return rows
 }
@@ -161,7 +162,7 @@ func (p *person) rows(id string) []contract.StoredRow {
 func (p *person) discard(id string) {
 	p.t.Helper()
 	for _, r := range p.rows(id) {
-		p.must(p.s.Discard(p.t.Context(), r.Number, r.Revision, contract.Act{Verb: "discard", Who: "ana", Why: "ticket 7"}))
+		p.must(errors.Join(p.s.Discard(p.t.Context(), contract.Act{Verb: "discard", Who: "ana", Why: "ticket 7"}, r.Seen())...))
 	}
 }
 

@@ -1,6 +1,7 @@
 package sqlsuite
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -21,7 +22,7 @@ func OpenTwins[Tx any](t *testing.T, i storetest.Instance[Tx], due func(number i
 		contract.Requeuer
 	})
 	marks, rows := parkedTwins(t, i.Store), twinRows(t, store)
-	if err := store.Requeue(ctx, rows[0].Number, rows[0].Revision, contract.Act{Verb: "retry", Who: "test"}); err != nil {
+	if err := errors.Join(store.Requeue(ctx, contract.Act{Verb: "retry", Who: "test"}, rows[0].Seen())...); err != nil {
 		t.Fatal(err)
 	}
 	due(rows[1].Number)

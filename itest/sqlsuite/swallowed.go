@@ -46,7 +46,7 @@ func Swallowed[Tx any](t *testing.T, w Swallowing[Tx]) {
 		do          func(t *testing.T, ctx context.Context, r contract.StoredRow) error
 	}{
 		{"acts", "discard", func(t *testing.T, ctx context.Context, r contract.StoredRow) error {
-			return s.Discard(ctx, r.Number, r.Revision, by)
+			return errors.Join(s.Discard(ctx, by, r.Seen())...)
 		}},
 		{"acts", "pause", func(t *testing.T, ctx context.Context, r contract.StoredRow) error {
 			return s.Pause(ctx, "billing", true, by)

@@ -31,9 +31,12 @@ delete from {prefix}markers where (scope, id) in (values {list:(?, ?)});
 -- name: outcome
 update {prefix}markers set outcome = ? where scope = ? and id = ?;
 
--- Turn marker changes a marker that is still what was seen, so that it belongs to the row which
--- it was found to belong to.
+-- Turn markers changes markers that still have the content that was seen, so that each marker still
+-- belongs to the row to which it was found to belong.
 
--- name: turn marker
-update {prefix}markers set outcome = ?, version = ?, sum = ?, at = cast(unixepoch('subsec') * 1000 as integer)
-where scope = ? and id = ? and outcome = ? and version = ? and sum is ?;
+-- name: turn markers
+update {prefix}markers as m set outcome = a.value ->> 'outcome', version = a.value ->> 'version', sum = unhex(a.value ->> 'sum'),
+  at = cast(unixepoch('subsec') * 1000 as integer)
+from json_each(?1) a cross join {prefix}inbox i
+where i.number = a.value ->> 'n' and m.scope = i.scope and m.id = i.id
+  and m.outcome = a.value ->> 'seen_outcome' and m.version = a.value ->> 'seen_version' and m.sum is unhex(a.value ->> 'seen_sum');

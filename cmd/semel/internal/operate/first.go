@@ -33,7 +33,7 @@ var outcomes = map[contract.Outcome]string{
 func (b Box) firstContent(ctx context.Context, key semel.Key) (*FirstView, error) {
 	var first *contract.StoredRow
 	var all []contract.StoredRow
-	for row, err := range b.Rows(ctx, contract.RowFilter{Consumer: key.Consumer, ID: key.ID}) {
+	for row, err := range b.Rows(ctx, contract.RowFilter{Consumer: key.Consumer, IDs: []string{key.ID}}) {
 		if err != nil {
 			return nil, err
 		}

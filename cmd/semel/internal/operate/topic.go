@@ -178,7 +178,7 @@ func standingOf(o contract.Outcome) Standing {
 
 // rowOf is the row of a letter's content; others says that there is one of another content.
 func (j Joiner) rowOf(ctx context.Context, l TopicLetter) (found *contract.StoredRow, others bool, err error) {
-	for r, err := range j.Box.Rows(ctx, contract.RowFilter{Consumer: l.key.Consumer, ID: l.key.ID}) {
+	for r, err := range j.Box.Rows(ctx, contract.RowFilter{Consumer: l.key.Consumer, IDs: []string{l.key.ID}}) {
 		if err != nil {
 			return nil, false, err
 		}
