@@ -158,7 +158,12 @@ update {prefix}inbox as i set state = ?2, revision = i.revision + 1, changed_at 
 from json_each(?1) a
 where i.number = a.value ->> 'n' and i.revision = a.value ->> 'r';
 
+-- The rows are materialized so that SQLite finds the marker of each row by its key. Otherwise it reads all
+-- markers, and the rows for each.
+
 -- name: markers wait
-update {prefix}markers as m set outcome = 2, version = i.version, sum = i.sum, at = cast(unixepoch('subsec') * 1000 as integer)
-from json_each(?1) a cross join {prefix}inbox i
-where i.number = a.value ->> 'n' and m.scope = i.scope and m.id = i.id;
+with asked as materialized (
+  select i.scope, i.id, i.version, i.sum from json_each(?1) a cross join {prefix}inbox i where i.number = a.value ->> 'n'
+)
+update {prefix}markers as m set outcome = 2, version = a.version, sum = a.sum, at = cast(unixepoch('subsec') * 1000 as integer)
+from asked a where m.scope = a.scope and m.id = a.id;

@@ -35,8 +35,11 @@ update {prefix}markers set outcome = ? where scope = ? and id = ?;
 -- belongs to the row to which it was found to belong.
 
 -- name: turn markers
-update {prefix}markers as m set outcome = a.value ->> 'outcome', version = a.value ->> 'version', sum = unhex(a.value ->> 'sum'),
+with asked as materialized (
+  select i.scope, i.id, a.value as turn from json_each(?1) a cross join {prefix}inbox i where i.number = a.value ->> 'n'
+)
+update {prefix}markers as m set outcome = a.turn ->> 'outcome', version = a.turn ->> 'version', sum = unhex(a.turn ->> 'sum'),
   at = cast(unixepoch('subsec') * 1000 as integer)
-from json_each(?1) a cross join {prefix}inbox i
-where i.number = a.value ->> 'n' and m.scope = i.scope and m.id = i.id
-  and m.outcome = a.value ->> 'seen_outcome' and m.version = a.value ->> 'seen_version' and m.sum is unhex(a.value ->> 'seen_sum');
+from asked a
+where m.scope = a.scope and m.id = a.id
+  and m.outcome = a.turn ->> 'seen_outcome' and m.version = a.turn ->> 'seen_version' and m.sum is unhex(a.turn ->> 'seen_sum');
