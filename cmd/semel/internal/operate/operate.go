@@ -115,6 +115,9 @@ func (b Box) Show(ctx context.Context, number int64, payload bool) (Detail, erro
 type Order struct {
 	Verb   Verb
 	Filter contract.RowFilter
+	// Counted reports that Filter.Numbers are the rows that other filters chose, when they were counted for a
+	// question. Otherwise a person named these rows.
+	Counted bool
 	// Group, if not empty, is the failure group of which the rows are, beside the filter.
 	Group string
 	// Who and Why are recorded with every act.
