@@ -46,9 +46,6 @@ func (a *acting) carry(ctx context.Context, s *Store) []error {
 			a.some(ctx, own, some)
 		}
 	}
-	for i, err := range a.errs {
-		a.errs[i] = s.answer(a.verb, err)
-	}
 	return a.errs
 }
 
@@ -66,7 +63,7 @@ func (a *acting) some(ctx context.Context, s *Store, places []int) {
 	switch {
 	case err == nil:
 	case len(places) == 1 || !t.mayBeOfOne(ctx, err):
-		a.fail(places, err)
+		a.fail(places, s.answer(a.verb, err))
 		return
 	default:
 		a.some(ctx, s, places[:len(places)/2])

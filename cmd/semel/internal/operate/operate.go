@@ -232,9 +232,12 @@ func (o Order) allows(row contract.StoredRow) error {
 	return nil
 }
 
-// advise returns the error of an act that the state of a row does not allow, with what to do. refused is the
-// contract's error, which says enough about a row whose state is not the reason.
+// advise returns the error of an act that a row does not allow, with what to do. refused is the contract's
+// error, which says enough about a row whose state is not the reason.
 func (o Order) advise(row contract.StoredRow, refused error) error {
+	if _, legal := row.State.After(o.Verb.event(row.State)); legal {
+		return refused
+	}
 	why := o.runsAnyway(row.State)
 	switch {
 	case why != "":
@@ -243,8 +246,6 @@ func (o Order) advise(row contract.StoredRow, refused error) error {
 		return fmt.Errorf("it waits behind another message of its key, or of its partition; show names that, and skip lets it pass: %w", semel.ErrState)
 	case row.State == contract.StateBlocked && o.Verb == Retry:
 		return fmt.Errorf("it waits for an earlier version of stream %q, which frees it; semel gaps shows which is missing, and lets it go on without: %w", row.Stream, semel.ErrState)
-	case row.State == contract.StateParked && refused != nil && o.Verb != Release:
-		return refused // because of its calls
 	}
 	return fmt.Errorf("it is %s: %w", row.State, semel.ErrState)
 }

@@ -211,6 +211,18 @@ func TestARowWithoutAnIdentityIsRefusedForItsOwnCause(t *testing.T) {
 	}
 }
 
+func TestARetryOfARowWithAnUnknownOutcomeSaysToResolveIt(t *testing.T) {
+	for _, state := range []contract.RowState{contract.StateParked, contract.StateDeadLettered} {
+		f := parked(1)
+		f.rows[0].State, f.rows[0].Reason, f.rows[0].CallsStarted = state, semel.ReasonOutcomeUnknown, 1
+		for r, err := range (Box{Inbox: f, Requeuer: f}).Carry(t.Context(), Order{Verb: Retry}) {
+			if err != nil || r.Result != Refused || !strings.Contains(r.Error, "semel inbox resolve") || len(f.acts) > 0 {
+				t.Errorf("%s: %+v, %v", state, r, err)
+			}
+		}
+	}
+}
+
 func TestTheStatesThatAnActMayMeet(t *testing.T) {
 	want := map[Verb][]contract.RowState{
 		Retry:   {contract.StateReceived, contract.StateFailedRetryable, contract.StateParked, contract.StateDeadLettered},
