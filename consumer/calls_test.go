@@ -78,7 +78,7 @@ func TestOutcomesThatNobodyKnows(t *testing.T) {
 			st, p := diedCalling(t, 25*time.Hour), provides{}
 			runs(t, consumer.Leased(st), p.call, callsOut())
 			r, act := row(t, st, "m0"), store.Act{Verb: "resolve", Who: "ana", Why: "the provider's list"}
-			if err := st.Requeue(t.Context(), r.Number, r.Revision, act); !errors.Is(err, semel.ErrState) {
+			if err := errors.Join(st.Requeue(t.Context(), act, r.Seen())...); !errors.Is(err, semel.ErrState) {
 				t.Errorf("a blind retry: %v", err)
 			}
 			if err := st.Resolve(t.Context(), r.Number, r.Revision, resolution, act); err != nil {

@@ -191,7 +191,7 @@ func TestIntents(t *testing.T) {
 		if r.State != store.StateParked || r.Reason != semel.ReasonSuppressed {
 			t.Errorf("%+v", r)
 		}
-		if err := st.Requeue(t.Context(), r.Number, r.Revision, store.Act{Verb: "send", Who: "me", Why: "now"}); err != nil {
+		if err := errors.Join(st.Requeue(t.Context(), store.Act{Verb: "send", Who: "me", Why: "now"}, r.Seen())...); err != nil {
 			t.Fatal(err)
 		}
 		if err := sender(t, st, "mailer", &sent, nil).Work(t.Context()); err != nil || len(sent) != 1 {

@@ -160,7 +160,7 @@ func TestHandlersThatCallOut(t *testing.T) {
 		counts := runs(t, consumer.Leased(st), func(ctx context.Context, _ consumer.Call, _ *semel.Message) error {
 			rows, err := st.Rows(ctx, store.RowFilter{})
 			if err == nil {
-				err = st.Discard(ctx, rows[0].Number, rows[0].Revision, store.Act{Verb: "discard", Who: "me", Why: "a test", Row: rows[0].Number})
+				err = errors.Join(st.Discard(ctx, store.Act{Verb: "discard", Who: "me", Why: "a test", Row: rows[0].Number}, rows[0].Seen())...)
 			}
 			if err != nil {
 				t.Error(err)
