@@ -17,7 +17,7 @@ import (
 // rings when a receipt is committed and never with it, and only so often, however much
 // is received: who hears it claims all that is due.
 type bell struct {
-	config *Config
+	config *settings
 	store  contract.Notifier
 	// rung: others are to be told; heard: others have told.
 	rung, heard chan struct{}
@@ -35,7 +35,7 @@ const (
 	listensLate  = time.Minute
 )
 
-func newBell(c *Config, store contract.Notifier) *bell {
+func newBell(c *settings, store contract.Notifier) *bell {
 	return &bell{config: c, store: store, rung: make(chan struct{}, 1), heard: make(chan struct{}, 1)}
 }
 

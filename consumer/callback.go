@@ -20,7 +20,7 @@ func (p *pilot[Tx]) calls(f *flight[Tx]) {
 	back.OnCallback(func(mark int) func() {
 		p.handling.Store(true)
 		p.committing.Store(false)
-		ended := watchCall(&e.config, func() {
+		ended := watchCall(e.config, func() {
 			f.batch.Kill()
 			e.reporter.callSticks(f.item(mark))
 			e.lanes.send(machine.Stuck{Flight: f.Flight, Item: f.item(mark), Committing: true})
@@ -34,7 +34,7 @@ func (p *pilot[Tx]) calls(f *flight[Tx]) {
 }
 
 // watchCall watches one call. stuck and, when it was, over are called once each.
-func watchCall(c *Config, stuck, over func()) (ended func()) {
+func watchCall(c *settings, stuck, over func()) (ended func()) {
 	w, sticks := &watch{}, make(chan struct{})
 	w.start(c.Timeout, func(error) {}, func(*machine.Item) {
 		stuck()

@@ -111,7 +111,7 @@ func newAnswering[Tx, Answer any](store contract.TxStore[Tx]) *answering[Tx, Ans
 }
 
 // fitsLeased implements callsOut.
-func (s *answering[Tx, Answer]) fitsLeased(c *Config) error {
+func (s *answering[Tx, Answer]) fitsLeased(c *settings) error {
 	if c.Strategy == StrategyMarker {
 		return s.fitsPure(c)
 	}
@@ -154,7 +154,7 @@ type later[Tx, Answer any] struct {
 // call implements caller. An answer is applied when its transaction commits, which ends the
 // claim; until then it is not known here what the call did, so that nobody makes another one
 // after Provider.Window.
-func (l *later[Tx, Answer]) call(ctx context.Context, c *Config, h *heldRow, left func() time.Duration, m *semel.Message, run func() error) error {
+func (l *later[Tx, Answer]) call(ctx context.Context, c *settings, h *heldRow, left func() time.Duration, m *semel.Message, run func() error) error {
 	if l.s.answers.has(l.marks[0].Claim) { // nobody is called
 		h.calls.Making()
 		return run()

@@ -13,7 +13,7 @@ import (
 // caller is a batch whose handler calls out. It makes the call, unless nobody may, and
 // notes at the row what is known of it.
 type caller interface {
-	call(ctx context.Context, c *Config, h *heldRow, left func() time.Duration, m *semel.Message, run func() error) error
+	call(ctx context.Context, c *settings, h *heldRow, left func() time.Duration, m *semel.Message, run func() error) error
 	// begun reports whether its start is written down.
 	begun() bool
 	// gone reports whether its claim is another's, or may be. A handler may return
@@ -27,7 +27,7 @@ type caller interface {
 // calling has the handler of one message run by its batch, if that is for calls.
 func (p *pilot[Tx]) calling(f *flight[Tx], i int, m *semel.Message, run func() error) func() error {
 	if k, keyed := any(f.batch).(*keyedCall); keyed {
-		return func() error { return k.call(f.ctx, &p.engine.config, f.cancel, m, run) }
+		return func() error { return k.call(f.ctx, p.engine.config, f.cancel, m, run) }
 	}
 	out, ok := f.batch.(caller)
 	h := rowOf(&f.Entries[i])
@@ -35,7 +35,7 @@ func (p *pilot[Tx]) calling(f *flight[Tx], i int, m *semel.Message, run func() e
 		return run
 	}
 	return func() error {
-		err := out.call(f.ctx, &p.engine.config, h, func() time.Duration { return p.engine.inbox.keeper.left(h) }, m, run)
+		err := out.call(f.ctx, p.engine.config, h, func() time.Duration { return p.engine.inbox.keeper.left(h) }, m, run)
 		if out.gone() {
 			f.cancel(contract.ErrClaimLost)
 		}
@@ -85,7 +85,7 @@ func (b *outside) leave() error {
 }
 
 // call implements caller.
-func (b *outside) call(ctx context.Context, c *Config, h *heldRow, left func() time.Duration, m *semel.Message, run func() error) error {
+func (b *outside) call(ctx context.Context, c *settings, h *heldRow, left func() time.Duration, m *semel.Message, run func() error) error {
 	switch h.calls.Next(b.started, c.callRule(), time.Since(b.asked), left()) {
 	case calls.Leave:
 		return b.leave()
@@ -114,13 +114,13 @@ func (b *outside) call(ctx context.Context, c *Config, h *heldRow, left func() t
 }
 
 // callRule is what the policy says of the other side.
-func (c *Config) callRule() calls.Rule {
+func (c *settings) callRule() calls.Rule {
 	return calls.Rule{Window: c.Provider.Window, Timeout: c.Timeout, Asks: c.Provider.Ask != nil}
 }
 
 // doubt finds out what became of calls whose key the other side may have forgotten, or
 // says how the message ends about which nobody knows. Nobody calls then.
-func (c *Config) doubt(ctx context.Context, since time.Duration, m *semel.Message) (Finding, error) {
+func (c *settings) doubt(ctx context.Context, since time.Duration, m *semel.Message) (Finding, error) {
 	ended := &semel.HandlerError{Decision: semel.DecidePark, Reason: semel.ReasonOutcomeUnknown}
 	first := calls.Text(since)
 	switch {
@@ -150,7 +150,7 @@ func (c *Config) doubt(ctx context.Context, since time.Duration, m *semel.Messag
 // serialFor is for how long contention makes batches run one at a time. Where each message
 // is called out for, calls would be made one at a time, and all for a lock that somebody
 // keeps of one of them; what follows from one answer is short, and is tried again alone.
-func (c *Config) serialFor() time.Duration {
+func (c *settings) serialFor() time.Duration {
 	if c.callsOut {
 		return 0
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
@@ -19,7 +18,7 @@ import (
 // Consumer is a named handler with its policy. Its methods may be called from
 // several goroutines.
 type Consumer[Tx any] struct {
-	config   Config
+	config   *settings
 	store    contract.TxStore[Tx]
 	handler  handler[Tx]
 	scopes   *scopes[Tx]
@@ -52,9 +51,9 @@ func NewAll[Tx any](store contract.TxStore[Tx], handle func(ctx context.Context,
 	return newConsumer(store, handler[Tx]{all: handle}, handle == nil, c, plans)
 }
 
-func newConsumer[Tx any](store contract.TxStore[Tx], h handler[Tx], missing bool, c Config, plans []faults.Plan) (*Consumer[Tx], error) {
-	c.plan, c.reaped = faults.Of(plans...), new(atomic.Bool)
-	c, err := c.complete()
+func newConsumer[Tx any](store contract.TxStore[Tx], h handler[Tx], missing bool, policy Config, plans []faults.Plan) (*Consumer[Tx], error) {
+	c, err := policy.settings(plans)
+	c.steps, c.mostOutput = h.names(), mostOutput(store)
 	if missing {
 		err = errors.Join(err, errors.New("the handler is nil; pass a function"))
 	}
@@ -105,11 +104,11 @@ func newConsumer[Tx any](store contract.TxStore[Tx], h handler[Tx], missing bool
 	if fitter, ok := store.(contract.IdentityFitter); ok && c.Identity != nil {
 		c.fitter = fitter
 	}
-	n := newReporter(&c, store)
+	n := newReporter(c, store)
 	return &Consumer[Tx]{
 		config: c, store: store, handler: h, reporter: n,
 		scopes:  &scopes[Tx]{consumer: c.Name, store: store},
-		control: newControl(&c, store, newBeside(), n),
+		control: newControl(c, store, newBeside(), n),
 	}, nil
 }
 
@@ -178,7 +177,7 @@ func (c *Consumer[Tx]) check(ctx context.Context, source contract.Source) error 
 	}
 	keys, isKeyed := any(c.store).(*keyed)
 	if isKeyed {
-		if err := keys.covers(ctx, &c.config, source); err != nil {
+		if err := keys.covers(ctx, c.config, source); err != nil {
 			return err
 		}
 	}
@@ -187,7 +186,7 @@ func (c *Consumer[Tx]) check(ctx context.Context, source contract.Source) error 
 		if !ok {
 			return fmt.Errorf("semel: consumer %q: its source needs positions and its store keeps none: %w", c.config.Name, semel.ErrUnsupported)
 		}
-		if err := notPanicking(&c.config, "Positions", func() error { p.Positions(c.config.controlled(), positions); return nil }); err != nil {
+		if err := notPanicking(c.config, "Positions", func() error { p.Positions(c.config.controlled(), positions); return nil }); err != nil {
 			return fmt.Errorf("semel: consumer %q: %w", c.config.Name, err)
 		}
 	}
@@ -205,7 +204,7 @@ func (c *Consumer[Tx]) checkDeadLetters(source contract.Source) error {
 	if !ok {
 		return fmt.Errorf("semel: consumer %q: its policy ends messages in dead letters and its source keeps none (nor does Process); use ActionPark, or a source that does: %w", c.config.Name, semel.ErrUnsupported)
 	}
-	if err := notPanicking(&c.config, "DeadLetters", func() error { return d.DeadLetters(c.config.Name) }); err != nil {
+	if err := notPanicking(c.config, "DeadLetters", func() error { return d.DeadLetters(c.config.Name) }); err != nil {
 		return fmt.Errorf("semel: consumer %q: dead letters: %w", c.config.Name, err)
 	}
 	return nil
@@ -283,7 +282,7 @@ func (c *Consumer[Tx]) laneFaults() (reasons []string) {
 		return nil
 	}
 	var faults []semel.Unfinished
-	if err := notPanicking(&c.config, "LaneFaults", func() error { faults = faulting.LaneFaults(); return nil }); err != nil {
+	if err := notPanicking(c.config, "LaneFaults", func() error { faults = faulting.LaneFaults(); return nil }); err != nil {
 		reasons = append(reasons, "which lanes stand still is not known: "+err.Error())
 	}
 	for _, l := range faults {
@@ -316,7 +315,7 @@ func (c *Consumer[Tx]) TryMark(ctx context.Context, tx Tx, m *semel.Message) (co
 		return contract.Verdict{}, err
 	}
 	var p parcel
-	p.readAlone(&c.config, m)
+	p.readAlone(c.config, m)
 	if p.item.Refused != nil {
 		return contract.Verdict{}, &identity.Error{Reason: p.item.Refused.Reason, Detail: "nothing was marked"}
 	}

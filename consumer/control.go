@@ -29,7 +29,7 @@ const (
 // fetched and nothing claimed, and never more than the limit allows. What was taken
 // before goes on, so the machine needs to know nothing of it.
 type control struct {
-	config   *Config
+	config   *settings
 	store    contract.Controls
 	beside   beside
 	reporter *reporter
@@ -47,7 +47,7 @@ type control struct {
 }
 
 // newControl returns nil where the store keeps none.
-func newControl(c *Config, store any, b beside, n *reporter) *control {
+func newControl(c *settings, store any, b beside, n *reporter) *control {
 	controls, able := abilityOf[contract.Controls](store)
 	if !able {
 		return nil

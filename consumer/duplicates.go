@@ -12,7 +12,7 @@ import (
 )
 
 // fitsDuplicates reports what keeps duplicates from being told of.
-func (c *Config) fitsDuplicates(store any) error {
+func (c *settings) fitsDuplicates(store any) error {
 	if c.OnDuplicate == nil {
 		return nil
 	}

@@ -56,7 +56,7 @@ func (c *Config) checkDuplicates(fault faultFunc) {
 }
 
 // fitsReEmission reports what keeps intents from being sent again.
-func (c *Config) fitsReEmission(store any) error {
+func (c *settings) fitsReEmission(store any) error {
 	if c.Duplicates != DuplicatesReEmit {
 		return nil
 	}

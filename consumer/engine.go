@@ -21,7 +21,7 @@ import (
 // handler.go (run), flight.go (commit), settler.go. The loop below owns the machine; everything
 // else reports to it through events.
 type engine[Tx any] struct {
-	config  Config
+	config  *settings
 	store   contract.TxStore[Tx]
 	source  contract.Source
 	handler handler[Tx]
@@ -89,7 +89,7 @@ func newEngine[Tx any](c *Consumer[Tx], source contract.Source) *engine[Tx] {
 		in.since, in.lines, in.control = e.began, linesOf(c.store), c.control
 	}
 	if notifier, ok := c.store.(contract.Notifier); ok && in != nil && source != (noSource{ends: true}) {
-		e.bell = newBell(&e.config, notifier)
+		e.bell = newBell(e.config, notifier)
 	}
 	e.recheck = newRecheck(c.store, c.scopes.forget, e.began)
 	e.base, e.cancel = context.WithCancel(context.WithValue(context.Background(), keepingOf{}, e.keeps()))
@@ -116,7 +116,7 @@ func (e *engine[Tx]) run(ctx context.Context) error {
 	defer e.cancel()
 	e.timer = time.NewTimer(time.Hour)
 	defer e.timer.Stop()
-	if err := notPanicking(&e.config, "Lanes", func() error { e.source.Lanes(e.lanes); return nil }); err != nil {
+	if err := notPanicking(e.config, "Lanes", func() error { e.source.Lanes(e.lanes); return nil }); err != nil {
 		return fmt.Errorf("semel: consumer %s: %w", e.config.Name, err)
 	}
 	e.logStart()
@@ -360,7 +360,7 @@ func (m LaneMode) kept() machine.Lanes {
 
 // bounded asks a source that comes to an end whether that is known before. One
 // that panics says no.
-func bounded(c *Config, source contract.EndOfSource) (is bool) {
+func bounded(c *settings, source contract.EndOfSource) (is bool) {
 	_ = notPanicking(c, "Bounded", func() error { is = source.Bounded(); return nil })
 	return is
 }
@@ -370,7 +370,7 @@ func takesTurns(store any) bool {
 	return can && t.TakesTurns()
 }
 
-func machineConfig(c Config, source contract.Source, oneAttempt, inbox, turns bool) machine.Config {
+func machineConfig(c *settings, source contract.Source, oneAttempt, inbox, turns bool) machine.Config {
 	lanes := c.Lanes.kept()
 	if oneAttempt {
 		lanes = machine.NoOrder
@@ -385,7 +385,7 @@ func machineConfig(c Config, source contract.Source, oneAttempt, inbox, turns bo
 		RetryCost: cost, RetryShare: cost * time.Duration(c.Retry.Budget.Percent) / 100, RetrySaved: time.Minute, TrialAfter: c.Retry.SerialAfter,
 		HaltAfter: c.Retry.haltAfter(), HaltLater: c.Retry.HaltAfter > 0,
 		OnConflict: c.OnConflict.ending(), OnRefused: c.OnBadIdentity.ending(), OnUnmet: c.OnUnmet.ending(), OnForeign: c.Otherwise.ending(), OnUnversioned: c.onUnversioned().ending(), OnOld: c.Retention.OnOld.ending(), Gap: gap, GapCap: most,
-		IdleExit: c.IdleExit, Ends: ends, Bounded: ends && bounded(&c, finite), BackoffFirst: 50 * time.Millisecond, BackoffMost: 5 * time.Second, SerialFor: c.serialFor(), OneWriter: turns,
+		IdleExit: c.IdleExit, Ends: ends, Bounded: ends && bounded(c, finite), BackoffFirst: 50 * time.Millisecond, BackoffMost: 5 * time.Second, SerialFor: c.serialFor(), OneWriter: turns,
 		Unmarked: !c.Strategy.marks(), OneAttempt: oneAttempt, Seed: c.plan.Seed,
 		Inbox: inbox, Wait: inbox && c.Strategy.marks(), Poll: c.Inbox.Poll, Receive: inbox && c.Settle == SettleAfterReceipt, Keep: inbox && c.Strategy == StrategyInbox,
 		Block: inbox && c.OnParked == OnParkedBlock, NoRows: c.keyed, ClaimsAlone: c.callsOut || c.stepsOfVersions(), Alone: c.pure,

@@ -180,7 +180,7 @@ const idleGrace = 10 * time.Second
 
 // txOptions are the settings of a flight's transaction. A wait for a lock ends
 // before the statement that waits would be charged to its message.
-func (c *Config) txOptions(serial bool) contract.TxOptions {
+func (c *settings) txOptions(serial bool) contract.TxOptions {
 	return contract.TxOptions{
 		MarkLock: markLock, EffectLock: min(effectLock, c.Timeout/2), Idle: c.Timeout + idleGrace,
 		Statement: c.Timeout, Answer: c.CommitTimeout, Lease: c.Inbox.Lease,
@@ -193,7 +193,7 @@ func (c *Config) txOptions(serial bool) contract.TxOptions {
 
 // commitTimeout is how long a commit may take at most, with the statements that
 // handlers queued.
-func (c *Config) commitTimeout(batch any) time.Duration {
+func (c *settings) commitTimeout(batch any) time.Duration {
 	q, ok := batch.(contract.Queues)
 	if !ok {
 		return c.CommitTimeout

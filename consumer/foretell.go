@@ -23,8 +23,8 @@ func (c *Consumer[Tx]) Preview(ctx context.Context, all []contract.Delivery) ([]
 	out := make([]contract.Prediction, len(all))
 	for i := range all {
 		p := &parcels[i]
-		p.read(&c.config, reader{room: room}, &all[i])
-		out[i] = contract.Prediction{Key: p.key(&c.config), Fingerprint: p.item.Print, End: c.unmarked(p)}
+		p.read(c.config, reader{room: room}, &all[i])
+		out[i] = contract.Prediction{Key: p.key(c.config), Fingerprint: p.item.Print, End: c.unmarked(p)}
 		if r := p.item.Refused; r != nil {
 			out[i].Reason = string(r.Reason)
 		}

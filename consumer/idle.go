@@ -41,7 +41,7 @@ func (t *intake) askIdle(base context.Context, e *machine.Fetched) {
 	}
 	var idle bool
 	var left []semel.Unfinished
-	err := notPanicking(&t.config, "Idle", func() (err error) {
+	err := notPanicking(t.config, "Idle", func() (err error) {
 		idle, left, err = idler.Idle(ctx)
 		return err
 	})
@@ -60,7 +60,7 @@ func (t *intake) mayEnd(e *machine.Fetched) (may bool) {
 	if t.config.IdleExit == 0 || t.config.MayEnd == nil {
 		return true
 	}
-	e.Err = notPanicking(&t.config, "MayEnd", func() error { may = t.config.MayEnd(); return nil })
+	e.Err = notPanicking(t.config, "MayEnd", func() error { may = t.config.MayEnd(); return nil })
 	e.Failed = e.Err != nil
 	e.More = !may || !t.may
 	t.may = may
@@ -73,7 +73,7 @@ func (t *intake) atEnd(e *machine.Fetched) (is bool) {
 	if !able {
 		return false
 	}
-	e.Err = notPanicking(&t.config, "AtEnd", func() error { is = finite.AtEnd(); return nil })
+	e.Err = notPanicking(t.config, "AtEnd", func() error { is = finite.AtEnd(); return nil })
 	e.Failed = e.Err != nil
 	e.More = !is
 	return is && !e.Failed

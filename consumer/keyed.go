@@ -94,7 +94,7 @@ type openKey struct {
 func (s *keyed) inner() any { return nil }
 
 // fitsLeased implements callsOut.
-func (s *keyed) fitsLeased(c *Config) error {
+func (s *keyed) fitsLeased(c *settings) error {
 	const remedy = "there is no inbox in which a message could be parked; use ActionDeadLetter, with a source that keeps dead letters, or ActionHalt"
 	switch {
 	case s.keys == nil:
@@ -120,7 +120,7 @@ func (s *keyed) fitsLeased(c *Config) error {
 }
 
 // durable refuses a store that may forget, unless somebody said why that is bearable (J4).
-func (s *keyed) durable(c *Config) error {
+func (s *keyed) durable(c *settings) error {
 	degree, why := contract.Durable, "the store keeps what it acknowledged"
 	if says, able := s.keys.(contract.KeyDurability); able {
 		degree, why = says.Durable()
@@ -142,7 +142,7 @@ func (s *keyed) durable(c *Config) error {
 
 // covers says why keys are kept for a shorter time than a copy can take to come (H1); nil if
 // they are not.
-func (s *keyed) covers(ctx context.Context, c *Config, source contract.Source) error {
+func (s *keyed) covers(ctx context.Context, c *settings, source contract.Source) error {
 	within := *c
 	within.Retention.Keep, within.Retention.Delay = s.policy.Keep, s.policy.Delay
 	h, err := within.horizon(ctx, source)

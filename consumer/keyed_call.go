@@ -54,7 +54,7 @@ func (c *keyedCall) holds(lost func(error)) bool {
 }
 
 // call makes the call, unless nobody may.
-func (c *keyedCall) call(ctx context.Context, config *Config, lost func(error), m *semel.Message, run func() error) error {
+func (c *keyedCall) call(ctx context.Context, config *settings, lost func(error), m *semel.Message, run func() error) error {
 	if c.refused != nil {
 		return semel.Permanent(c.refused)
 	}

@@ -27,7 +27,7 @@ func TestTrapT77TheWindowOfAKeyPassesAlsoAfterItsClaim(t *testing.T) {
 			defer c.claim.LetGo()
 			<-time.After(wait) // as a process that stands still
 			called := false
-			config := &Config{Provider: Provider{Window: 24 * time.Hour}, Timeout: time.Minute}
+			config := &settings{Config: Config{Provider: Provider{Window: 24 * time.Hour}, Timeout: time.Minute}}
 			err := c.call(t.Context(), config, func(error) {}, nil, func() error { called = true; return nil })
 			if called != (wait == 0) || called == (err != nil) {
 				t.Errorf("after %v more it is called: %v, %v", wait, called, err)
@@ -39,10 +39,10 @@ func TestTrapT77TheWindowOfAKeyPassesAlsoAfterItsClaim(t *testing.T) {
 func TestNobodyIsCalledUnderAKeyThatWasLostWhileTheOtherSideWasAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := claimedLongAgo(25 * time.Hour)
-		config := &Config{Timeout: time.Minute, Provider: Provider{Window: 24 * time.Hour, Ask: func(context.Context, *semel.Message) (Finding, error) {
+		config := &settings{Config: Config{Timeout: time.Minute, Provider: Provider{Window: 24 * time.Hour, Ask: func(context.Context, *semel.Message) (Finding, error) {
 			c.claim.LetGo() // as the lease ends when another has it
 			return DidNotHappen, nil
-		}}}
+		}}}}
 		err := c.call(t.Context(), config, func(error) {}, nil, func() error { t.Error("called"); return nil })
 		if !errors.Is(err, contract.ErrClaimLost) {
 			t.Errorf("it says %v", err)

@@ -84,13 +84,13 @@ func (s *leased[Tx]) isOnes(err error) bool {
 
 // callsOut is what New knows a leased store by.
 type callsOut interface {
-	fitsLeased(c *Config) error
+	fitsLeased(c *settings) error
 	inner() any
 }
 
 // fitsCalls reports what is in the way of a consumer that calls out with this policy, or
 // what of it is only for one.
-func (c *Config) fitsCalls(store any) error {
+func (c *settings) fitsCalls(store any) error {
 	if out, ok := store.(callsOut); ok {
 		return out.fitsLeased(c)
 	}
@@ -111,7 +111,7 @@ func abilityOf[A any](store any) (ability A, able bool) {
 
 // fitsLeased reports what is in the way of a consumer with this policy, and
 // lets each claim fly alone: receipts, which hold nobody's call, are in batches.
-func (s *leased[Tx]) fitsLeased(c *Config) error {
+func (s *leased[Tx]) fitsLeased(c *settings) error {
 	switch {
 	case s.store == nil:
 		return errors.New("the store of Leased is nil; pass one that is open")

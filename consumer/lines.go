@@ -50,7 +50,7 @@ func (c *Config) checkOnParked(fault faultFunc) {
 
 // fitsLines decides whether messages wait behind others, and reports what of a store is in
 // the way.
-func (c *Config) fitsLines(store any) error {
+func (c *settings) fitsLines(store any) error {
 	keeps := linesOf(store) != nil
 	switch c.OnParked {
 	case OnParkedBlock:
@@ -75,7 +75,7 @@ func linesOf(store any) contract.Lines {
 // lineName appends to a text the line that a message keeps its order with, nothing if it
 // has none: of its key, or of its lane. One that is refused is none of a line, since nobody
 // knows what it would have been.
-func (c *Config) lineName(to []byte, p *parcel) []byte {
+func (c *settings) lineName(to []byte, p *parcel) []byte {
 	switch {
 	case c.OnParked != OnParkedBlock || p.item.Refused != nil:
 		return to

@@ -35,7 +35,7 @@ type marking[Tx any] struct {
 }
 
 // fitsPure is fitsLeased for calls that change nothing.
-func (s *answering[Tx, Answer]) fitsPure(c *Config) error {
+func (s *answering[Tx, Answer]) fitsPure(c *settings) error {
 	looker, looks := s.store.(contract.MarkerLookup)
 	switch {
 	case s.store == nil:

@@ -38,7 +38,7 @@ const (
 // reaping records a consumer's progress and removes what is past its retention, beside a
 // run; nil if its store cannot.
 type reaping struct {
-	config   *Config
+	config   *settings
 	reaper   contract.Reaper
 	beside   beside
 	source   contract.Source
@@ -58,7 +58,7 @@ func newReaping[Tx any](e *engine[Tx], oneAttempt bool, lanes *laneAges) *reapin
 		return nil
 	}
 	return &reaping{
-		config: &e.config, reaper: reaper, beside: e.control.besides(), source: e.source, loop: oneAttempt, lanes: lanes, slice: firstSlice, asked: time.Now(),
+		config: e.config, reaper: reaper, beside: e.control.besides(), source: e.source, loop: oneAttempt, lanes: lanes, slice: firstSlice, asked: time.Now(),
 		ready: e.reporter.state, inFlight: func() int64 { return e.snapshot().InFlight },
 	}
 }

@@ -50,7 +50,7 @@ type reporter struct {
 	panicked map[int]bool
 }
 
-func newReporter(c *Config, store any) *reporter {
+func newReporter(c *settings, store any) *reporter {
 	n := &reporter{consumer: c.Name, logger: c.Logger, observers: c.Observers, meters: metersOf(c.Observers), tracer: tracerOf(c.Observers), ready: unasked(c.Source), outages: map[string]*outage{}}
 	if s, is := store.(*keyed); is {
 		s.reporter = n

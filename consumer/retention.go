@@ -106,7 +106,7 @@ var noTime = time.Unix(0, 0)
 // judgeTimes turns the verdicts of fresh marks into contract.Old whose messages have no time
 // that tells their age, whether something was removed yet or not: with a retention they are
 // set aside from the first on, and not from the first day on which something is removed.
-func (c *Config) judgeTimes(marks []contract.Mark, verdicts []contract.Verdict) {
+func (c *settings) judgeTimes(marks []contract.Mark, verdicts []contract.Verdict) {
 	if c.Retention.Keep == 0 || c.Retention.Drop { // days are judged by ids
 		return
 	}
@@ -118,7 +118,7 @@ func (c *Config) judgeTimes(marks []contract.Mark, verdicts []contract.Verdict) 
 }
 
 // ageOf is the time by which a message's age is judged; zero: it is not.
-func (c *Config) ageOf(p *parcel) time.Time {
+func (c *settings) ageOf(p *parcel) time.Time {
 	if !c.judgesAge() || p.item.Version != nil || p.item.Refused != nil {
 		return time.Time{}
 	}
@@ -140,7 +140,7 @@ func sentAt(m *semel.Message) time.Time {
 }
 
 // horizon is how late a copy can come, and of what that is made.
-func (c *Config) horizon(ctx context.Context, source contract.Source) (contract.Horizon, error) {
+func (c *settings) horizon(ctx context.Context, source contract.Source) (contract.Horizon, error) {
 	var h contract.Horizon
 	if broker, able := source.(contract.HorizonReporter); able {
 		err := notPanicking(c, "Horizon", func() (err error) {
@@ -165,7 +165,7 @@ func (c *Config) horizon(ctx context.Context, source contract.Source) (contract.
 }
 
 // ladder is how long all retries of a message take at most.
-func (c *Config) ladder() (sum time.Duration) {
+func (c *settings) ladder() (sum time.Duration) {
 	wait := c.Retry.First
 	for n := 1; n < c.Retry.Attempts; n++ {
 		if wait >= c.Retry.Most {
@@ -178,7 +178,7 @@ func (c *Config) ladder() (sum time.Duration) {
 }
 
 // covers says why a retention is shorter than what it has to cover; nil if it is not.
-func (c *Config) covers(h contract.Horizon) error {
+func (c *settings) covers(h contract.Horizon) error {
 	switch keep := c.Retention.Keep; {
 	case keep == 0:
 		return nil
@@ -192,7 +192,7 @@ func (c *Config) covers(h contract.Horizon) error {
 
 // retain finds the horizon and keeps the policy in the store, before a run begins that
 // removes anything. That everything is kept for ever, the run says itself.
-func (c *Config) retain(ctx context.Context, store any, source contract.Source) error {
+func (c *settings) retain(ctx context.Context, store any, source contract.Source) error {
 	reaper, able := abilityOf[contract.Reaper](store)
 	if !able || c.Retention.Keep == 0 || source == (noSource{ends: true}) { // which tells nothing of how late copies can come
 		return nil
@@ -213,6 +213,6 @@ func (c *Config) retain(ctx context.Context, store any, source contract.Source) 
 }
 
 // kept is what the store keeps of the policy, without the horizon.
-func (c *Config) kept() contract.Retention {
+func (c *settings) kept() contract.Retention {
 	return contract.Retention{Consumer: c.Name, Keep: c.Retention.Keep, Bodies: c.Retention.Bodies, Off: c.Retention.Off}
 }

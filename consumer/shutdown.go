@@ -95,7 +95,7 @@ func (e *engine[Tx]) closeSource(over time.Time) error {
 	closing.Go(func() {
 		ctx, cancel := context.WithDeadline(context.Background(), over.Add(-cutRest))
 		defer cancel()
-		ended <- notPanicking(&e.config, "Close", func() error { return e.source.Close(ctx) })
+		ended <- notPanicking(e.config, "Close", func() error { return e.source.Close(ctx) })
 	})
 	if !closing.WaitFor(time.Until(over)) {
 		return fmt.Errorf("semel: consumer %s: the source's Close ignores its context and still runs; what is not settled comes again", e.config.Name)

@@ -59,19 +59,32 @@ func (d Done) Output(step string) []byte {
 func NewSteps[Tx any](store contract.TxStore[Tx], steps []Step[Tx], c Config, plans ...faults.Plan) (*Consumer[Tx], error) {
 	steps = slices.Clone(steps)
 	for i := range steps {
-		c.steps = append(c.steps, steps[i].Name)
 		if steps[i].Run == nil {
 			return nil, fmt.Errorf("semel: consumer %q: the step %q has no Run; give it a function", c.Name, steps[i].Name)
 		}
 	}
-	if keeper, able := abilityOf[contract.StepWriter](store); able {
-		c.mostOutput = min(keeper.MaxOutput(), contract.MaxStepOutput)
-	}
 	return newConsumer(store, handler[Tx]{steps: steps}, len(steps) == 0, c, plans)
 }
 
+// names are those of the steps, nil without any.
+func (h *handler[Tx]) names() (all []string) {
+	for i := range h.steps {
+		all = append(all, h.steps[i].Name)
+	}
+	return all
+}
+
+// mostOutput is how many bytes of the output of a step the store keeps, 0 if it keeps no steps.
+func mostOutput(store any) int {
+	keeper, able := abilityOf[contract.StepWriter](store)
+	if !able {
+		return 0
+	}
+	return min(keeper.MaxOutput(), contract.MaxStepOutput)
+}
+
 // fitsSteps reports what of the policy, or of the store, is in the way of steps.
-func (c *Config) fitsSteps() error {
+func (c *settings) fitsSteps() error {
 	switch {
 	case c.steps == nil:
 		return nil
@@ -98,10 +111,10 @@ func (c *Config) fitsSteps() error {
 // stepsOfVersions reports whether messages have both steps and a place in a stream. Then
 // no two of one stream may share a batch, where a version counts on those before it: one
 // of which a step is left has not taken effect.
-func (c *Config) stepsOfVersions() bool { return c.steps != nil && c.Version != nil }
+func (c *settings) stepsOfVersions() bool { return c.steps != nil && c.Version != nil }
 
 // setAside says why a claimed row is not to be run, and under which reason; nil if it is.
-func (c *Config) setAside(r *contract.StoredRow) *machine.Refusal {
+func (c *settings) setAside(r *contract.StoredRow) *machine.Refusal {
 	if why := c.neverProcessed(r); why != nil {
 		return &machine.Refusal{Reason: r.Reason, Why: why}
 	}
