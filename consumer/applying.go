@@ -19,36 +19,36 @@ var errApart = errors.New("semel: what was to be written together was not")
 
 func isApart(err error) bool { return errors.Is(err, errApart) }
 
-// apply writes one, with what others have to write at the same time.
-func (s *answering[Tx, Answer]) apply(ctx context.Context, one applying[Tx]) contract.Result {
+// applyQueued writes one, with what others have to write at the same time.
+func (r *answering[Tx, Answer]) applyQueued(ctx context.Context, one applying[Tx]) contract.Result {
 	if shares, says := one.Batch.(contract.CombineChecker); says && !shares.MayCombine() {
-		return s.gatherer.CommitCombined(ctx, one.options, []contract.QueuedBatch[Tx]{one.QueuedBatch})
+		return r.gatherer.CommitCombined(ctx, one.options, []contract.QueuedBatch[Tx]{one.QueuedBatch})
 	}
-	r, err := s.applies.do(ctx, one)
+	result, err := r.applies.do(ctx, one)
 	if err != nil { // nobody knows what became of those that share the transaction
 		return contract.Result{Outcome: contract.CommitUnknown, Class: contract.ClassDown, Culprit: contract.NoCulprit, Err: err}
 	}
-	return r
+	return result
 }
 
 // applyAll writes several in one transaction. Where that fails, each is written by itself:
 // what was queued has had no effect, nobody is called again, and the failure finds the one
 // whose it is.
-func (s *answering[Tx, Answer]) applyAll(ctx context.Context, all []applying[Tx]) ([]contract.Result, error) {
+func (r *answering[Tx, Answer]) applyAll(ctx context.Context, all []applying[Tx]) ([]contract.Result, error) {
 	gathered := make([]contract.QueuedBatch[Tx], len(all))
 	for i := range all {
 		gathered[i] = all[i].QueuedBatch
 	}
-	r := s.gatherer.CommitCombined(ctx, all[0].options, gathered)
+	result := r.gatherer.CommitCombined(ctx, all[0].options, gathered)
 	if len(all) > 1 {
-		if r.Outcome == contract.NotCommitted && r.Class != contract.ClassDown {
+		if result.Outcome == contract.NotCommitted && result.Class != contract.ClassDown {
 			return nil, errApart
 		}
-		r.Culprit = contract.NoCulprit
+		result.Culprit = contract.NoCulprit
 	}
 	out := make([]contract.Result, len(all))
 	for i := range out {
-		out[i] = r
+		out[i] = result
 	}
 	return out, nil
 }

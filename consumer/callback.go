@@ -12,7 +12,7 @@ import (
 // one that goes on has its connection cut, and is told of; its worker waits
 // until it returns, and the others go on.
 func (p *pilot[Tx]) calls(f *flight[Tx]) {
-	back, able := f.batch.(contract.CommitCallbacks)
+	back, able := f.transaction().(contract.CommitCallbacks)
 	if !able {
 		return
 	}
@@ -21,7 +21,7 @@ func (p *pilot[Tx]) calls(f *flight[Tx]) {
 		p.handling.Store(true)
 		p.committing.Store(false)
 		ended := watchCall(e.config, func() {
-			f.batch.Kill()
+			f.kill()
 			e.reporter.callSticks(f.item(mark))
 			e.lanes.send(machine.Stuck{Flight: f.Flight, Item: f.item(mark), Committing: true})
 		}, e.reporter.callEnds)

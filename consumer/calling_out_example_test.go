@@ -63,7 +63,7 @@ func callingOut(source contract.Source) consumer.Config {
 }
 
 func withoutTransaction[Tx any](store contract.TxStore[Tx], source contract.Source, provider string) (*consumer.Consumer[consumer.Call], error) {
-	return consumer.New(consumer.Leased(store), func(ctx context.Context, _ consumer.Call, m *semel.Message) error {
+	return consumer.NewLeased(store, func(ctx context.Context, _ consumer.Call, m *semel.Message) error {
 		return capture(ctx, provider, m)
 	}, consumer.Config{
 		Name: "billing", Source: source, Identity: identity.CloudEvents(),

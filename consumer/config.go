@@ -178,7 +178,7 @@ type Config struct {
 	// Inbox says how messages that wait in the store's inbox are worked on: those
 	// received there, and those whose wait is longer than Hold.
 	Inbox InboxPolicy
-	// Provider, with Leased, says what is known of the other side that handlers call.
+	// Provider, with NewLeased, NewKeyed and NewCalling, says what is known of the other side that handlers call.
 	Provider Provider
 	// Replay, if set, says that what the consumer takes from its source is a replay, which
 	// each message knows then (semel.Message.Replay), and keeps in the inbox. What it takes

@@ -24,7 +24,7 @@ const (
 	DefaultDrain         = 20 * time.Second
 	DefaultAttempts      = 10
 	DefaultRetryFirst    = time.Second
-	DefaultCommitTimeout = 30 * time.Second
+	defaultCommitTimeout = 30 * time.Second
 	DefaultLease         = 30 * time.Second
 	DefaultPoll          = time.Second
 	DefaultStarts        = 3
@@ -58,7 +58,7 @@ func (c *Config) defaults() {
 	setDefault(&c.Retry.Budget.PerSecond, DefaultRetriesPerSecond)
 	setDefault(&c.Retry.Budget.Percent, DefaultRetriesPercent)
 	setDefault(&c.Retry.SerialAfter, DefaultSerialAfter)
-	setDefault(&c.CommitTimeout, DefaultCommitTimeout)
+	setDefault(&c.CommitTimeout, defaultCommitTimeout)
 	setDefault(&c.Inbox.Lease, DefaultLease)
 	setDefault(&c.Inbox.Poll, DefaultPoll)
 	setDefault(&c.Inbox.Starts, DefaultStarts)

@@ -2,7 +2,6 @@ package consumer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -19,11 +18,13 @@ import (
 // several goroutines.
 type Consumer[Tx any] struct {
 	config   *settings
-	store    contract.TxStore[Tx]
+	store    classifier
+	runner   runner[Tx]
 	handler  handler[Tx]
 	scopes   *scopes[Tx]
 	reporter *reporter
 	control  *control // nil: the store keeps none
+	detour   *detour  // nil: there is no way past the store
 
 	mutex      sync.Mutex
 	started    bool        // guarded by mutex
@@ -52,64 +53,21 @@ func NewAll[Tx any](store contract.TxStore[Tx], handle func(ctx context.Context,
 }
 
 func newConsumer[Tx any](store contract.TxStore[Tx], h handler[Tx], missing bool, policy Config, plans []faults.Plan) (*Consumer[Tx], error) {
-	c, err := policy.settings(plans)
-	c.steps, c.mostOutput = h.names(), mostOutput(store)
-	if missing {
-		err = errors.Join(err, errors.New("the handler is nil; pass a function"))
-	}
-	if store == nil {
-		err = errors.Join(err, errors.New("the store is nil; pass an opened store"))
-	}
+	c, err := policy.settings(needs{way: byTransaction, store: store, noHandler: missing, steps: h.names()}, plans)
 	if err != nil {
-		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
+		return nil, err
 	}
-	if err := c.fitsGeneration(store); err != nil {
-		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
-	}
-	if err := c.fitsVersions(store); err != nil {
-		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
-	}
-	if err := c.fitsLines(store); err != nil {
-		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
-	}
-	if err := c.fitsRetention(store); err != nil {
-		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
-	}
-	if err := c.fitsFormer(store); err != nil {
-		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
-	}
-	if err := c.fitsSteps(); err != nil {
-		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
-	}
-	if err := errors.Join(c.fitsDuplicates(store), c.fitsReEmission(store)); err != nil {
-		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
-	}
-	if err := c.fitsCalls(store); err != nil {
-		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
-	}
-	if limiter, ok := store.(contract.BatchLimiter); ok {
-		if most := limiter.BatchLimit(); most > 0 && most < c.Batch.Most {
-			c.Logger.Warn("the store limits the batch, because it cannot refuse a commit of the handler's own; its constructor's documentation says how it could", "consumer", c.Name, "most", most)
-			c.Batch.Most = most
-		}
-	}
-	if _, waits := store.(contract.Leases); !waits {
-		switch {
-		case c.Retry.Most > c.Hold:
-			return nil, fmt.Errorf("semel: consumer %q: Retry.Most is %v, longer than Hold, %v, and the store has no inbox in which a message could wait; lower Retry.Most or raise Hold: %w", c.Name, c.Retry.Most, c.Hold, semel.ErrUnsupported)
-		case c.Strategy == StrategyInbox:
-			return nil, fmt.Errorf("semel: consumer %q: Strategy is %v, and the store has no inbox: %w", c.Name, c.Strategy, semel.ErrUnsupported)
-		}
-	}
-	if fitter, ok := store.(contract.IdentityFitter); ok && c.Identity != nil {
-		c.fitter = fitter
-	}
-	n := newReporter(c, store)
+	return assemble(c, store, store, transactions[Tx]{store}, h), nil
+}
+
+// assemble makes a consumer of its parts, which fit one another.
+func assemble[Tx any](c *settings, store classifier, numbers scoper, r runner[Tx], h handler[Tx]) *Consumer[Tx] {
+	n := newReporter(c)
 	return &Consumer[Tx]{
-		config: c, store: store, handler: h, reporter: n,
-		scopes:  &scopes[Tx]{consumer: c.Name, store: store},
+		config: c, store: store, runner: r, handler: h, reporter: n,
+		scopes:  &scopes[Tx]{consumer: c.Name, store: numbers},
 		control: newControl(c, store, newBeside(), n),
-	}, nil
+	}
 }
 
 // Run consumes until ctx ends, the source ends, Config.IdleExit has passed, or
@@ -175,14 +133,14 @@ func (c *Consumer[Tx]) check(ctx context.Context, source contract.Source) error 
 	if err := c.config.retain(ctx, c.store, source); err != nil {
 		return err
 	}
-	keys, isKeyed := any(c.store).(*keyed)
-	if isKeyed {
-		if err := keys.covers(ctx, c.config, source); err != nil {
+	keyed := c.config.way == byKey
+	if keyed {
+		if err := c.config.coversKeys(ctx, source); err != nil {
 			return err
 		}
 	}
-	if p, ok := source.(contract.Positioned); ok && !isKeyed { // keys recognise what is read again
-		positions, ok := abilityOf[contract.PositionStore](c.store)
+	if p, ok := source.(contract.Positioned); ok && !keyed { // keys recognise what is read again
+		positions, ok := c.store.(contract.PositionStore)
 		if !ok {
 			return fmt.Errorf("semel: consumer %q: its source needs positions and its store keeps none: %w", c.config.Name, semel.ErrUnsupported)
 		}
@@ -271,7 +229,7 @@ func (c *Consumer[Tx]) Ready() (bool, string) {
 	}
 	reasons = append(reasons, c.control.reasons()...)
 	reasons = append(reasons, c.reporter.held()...)
-	reasons = append(reasons, c.detours()...)
+	reasons = append(reasons, c.detour.reasons()...)
 	return ready, strings.Join(append(reasons, c.laneFaults()...), "; ")
 }
 

@@ -48,7 +48,7 @@ type control struct {
 
 // newControl returns nil where the store keeps none.
 func newControl(c *settings, store any, b beside, n *reporter) *control {
-	controls, able := abilityOf[contract.Controls](store)
+	controls, able := store.(contract.Controls)
 	if !able {
 		return nil
 	}

@@ -19,7 +19,7 @@ func (c *settings) fitsDuplicates(store any) error {
 	if !c.Strategy.marks() {
 		return fmt.Errorf("OnDuplicate is set, and with the Strategy %v no marker tells which messages are duplicates; remove it", c.Strategy)
 	}
-	if _, reads := abilityOf[contract.ResultReader](store); !reads {
+	if _, reads := store.(contract.ResultReader); !reads {
 		return fmt.Errorf("OnDuplicate is set, and the store keeps no results that it could be given: %w", semel.ErrUnsupported)
 	}
 	return nil

@@ -22,7 +22,9 @@ import (
 // else reports to it through events.
 type engine[Tx any] struct {
 	config  *settings
-	store   contract.TxStore[Tx]
+	store   classifier
+	runner  runner[Tx]
+	detour  *detour // nil: there is no way past the store
 	source  contract.Source
 	handler handler[Tx]
 	scopes  *scopes[Tx]
@@ -73,9 +75,9 @@ type engine[Tx any] struct {
 
 func newEngine[Tx any](c *Consumer[Tx], source contract.Source) *engine[Tx] {
 	in := c.inbox()
-	policy := machineConfig(c.config, source, c.oneAttempt, in != nil, takesTurns(c.store))
+	policy := machineConfig(c.config, source, c.oneAttempt, in != nil, c.config.way == byTransaction && takesTurns(c.store))
 	e := &engine[Tx]{
-		config: c.config, store: c.store, source: source, handler: c.handler, scopes: c.scopes,
+		config: c.config, store: c.store, runner: c.runner, detour: c.detour, source: source, handler: c.handler, scopes: c.scopes,
 		machine: machine.New(policy),
 		began:   time.Now(),
 		// Every sender below has at most one event under way, except lanes,
@@ -247,7 +249,7 @@ func (e *engine[Tx]) snapshot() semel.Counts {
 	out := semel.Counts{
 		Deliveries: c.Deliveries, Applied: c.Applied, Duplicates: c.Duplicates, Conflicts: c.Conflicts, Parked: c.Parked,
 		DeadLettered: c.DeadLettered, Discarded: c.Discarded, Skipped: c.Skipped, Failed: c.Failed, Retried: c.Retried, Rerun: c.Rerun,
-		SameContent: e.reporter.recent.count.Load(), WithoutKey: withoutKey(e.store), ReEmitted: e.reporter.reEmitted.Load(), NotReEmitted: e.reporter.forgotten.Load(), Received: c.Received, Waiting: c.Waiting, Inbox: semel.InboxCounts(c.Claims),
+		SameContent: e.reporter.recent.count.Load(), WithoutKey: e.detour.count(), ReEmitted: e.reporter.reEmitted.Load(), NotReEmitted: e.reporter.forgotten.Load(), Received: c.Received, Waiting: c.Waiting, Inbox: semel.InboxCounts(c.Claims),
 	}
 	out.InFlight = out.Deliveries - out.Applied - out.Duplicates - out.Conflicts - out.Parked - out.DeadLettered - out.Discarded - out.Skipped - out.Received - out.Waiting - out.Failed
 	return out
@@ -388,6 +390,6 @@ func machineConfig(c *settings, source contract.Source, oneAttempt, inbox, turns
 		IdleExit: c.IdleExit, Ends: ends, Bounded: ends && bounded(c, finite), BackoffFirst: 50 * time.Millisecond, BackoffMost: 5 * time.Second, SerialFor: c.serialFor(), OneWriter: turns,
 		Unmarked: !c.Strategy.marks(), OneAttempt: oneAttempt, Seed: c.plan.Seed,
 		Inbox: inbox, Wait: inbox && c.Strategy.marks(), Poll: c.Inbox.Poll, Receive: inbox && c.Settle == SettleAfterReceipt, Keep: inbox && c.Strategy == StrategyInbox,
-		Block: inbox && c.OnParked == OnParkedBlock, NoRows: c.keyed, ClaimsAlone: c.callsOut || c.stepsOfVersions(), Alone: c.pure,
+		Block: inbox && c.OnParked == OnParkedBlock, NoRows: c.way == byKey, ClaimsAlone: c.way.overRows() || c.stepsOfVersions(), Alone: c.way == byLookup,
 	}
 }

@@ -105,7 +105,7 @@ func (c *Consumer[Tx]) generations(ctx context.Context) (now, former int64, err 
 // foretellMarks asks for the marks of parcels, or with former, of what is not marked, for
 // those under their former identities.
 func (c *Consumer[Tx]) foretellMarks(ctx context.Context, generation int64, parcels []parcel, out []contract.Prediction, former bool) error {
-	teller, able := abilityOf[contract.Previewer](c.store)
+	teller, able := c.store.(contract.Previewer)
 	if !able {
 		return fmt.Errorf("semel: consumer %q: its store foretells nothing: %w", c.config.Name, semel.ErrUnsupported)
 	}

@@ -89,7 +89,7 @@ func (c *settings) fitsFormer(store any) error {
 
 // derivationsOf are those of a store, nil if it keeps none.
 func derivationsOf(store any) contract.Derivations {
-	derivations, _ := abilityOf[contract.Derivations](store)
+	derivations, _ := store.(contract.Derivations)
 	return derivations
 }
 

@@ -48,7 +48,7 @@ func (c *settings) fitsGeneration(store any) error {
 	if c.Generation == nil {
 		return nil
 	}
-	if _, able := store.(contract.Generations); !able {
+	if _, able := store.(contract.Generations); !able || c.way != byTransaction {
 		return fmt.Errorf("Generation is set, and the store keeps none, or handlers call out of its transactions: %w", semel.ErrUnsupported)
 	}
 	return nil

@@ -7,8 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/semel-go/semel"
 )
 
 // How a store of keys that is down is asked where messages are applied without it.
@@ -23,8 +21,7 @@ const (
 // detour is the way past a store of keys that is down, for effects that are idempotent by
 // nature (KeyPolicy.ApplyWhenDown). It is closed for all others.
 type detour struct {
-	because string
-	// logger and consumer are set when the consumer is made.
+	because  string
 	logger   *slog.Logger
 	consumer string
 	// applied are all that went this way.
@@ -38,6 +35,18 @@ type detour struct {
 	// next is when it is asked again, and why what it said last. Guarded by mutex.
 	next time.Time
 	why  error
+}
+
+func newDetour(c *settings) *detour {
+	return &detour{because: c.keys.ApplyWhenDown, logger: c.Logger, consumer: c.Name}
+}
+
+// count is how many messages went this way. A nil detour has none.
+func (d *detour) count() int64 {
+	if d == nil {
+		return 0
+	}
+	return d.applied.Load()
 }
 
 // open reports whether there is such a way.
@@ -99,42 +108,15 @@ func (d *detour) works() {
 	d.since, d.why = time.Time{}, nil
 }
 
-// reason says that messages go this way, and why; empty if they do not.
-func (d *detour) reason() string {
+// reasons says that messages go this way, and why, if they do.
+func (d *detour) reasons() []string {
+	if d == nil {
+		return nil
+	}
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	if d.since.IsZero() {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("store: %s; messages are applied without a key", cause(d.why))
-}
-
-// detours says that messages are applied without a key, and why, if they are.
-func (c *Consumer[Tx]) detours() []string {
-	if s, is := any(c.store).(*keyed); is {
-		if why := s.detour.reason(); why != "" {
-			return []string{why}
-		}
-	}
-	return nil
-}
-
-// withoutKey is how many messages a consumer of this store applied without a key.
-func withoutKey(store any) int64 {
-	if s, is := store.(*keyed); is {
-		return s.detour.applied.Load()
-	}
-	return 0
-}
-
-// tellWithoutKey tells of a message that was applied without a key, or whose key does not
-// say so, if this was one.
-func (p *pilot[Tx]) tellWithoutKey(f *flight[Tx]) {
-	c, is := any(f.batch).(*keyedCall)
-	if !is || c.unrecorded == nil || !c.applied {
-		return
-	}
-	c.store.detour.applied.Add(1)
-	n := p.engine.reporter
-	n.message(slog.LevelWarn, n.about(f.Entries[0].Item, semel.Event{Kind: semel.EventWithoutKey, Messages: 1, Err: c.unrecorded}))
+	return []string{fmt.Sprintf("store: %s; messages are applied without a key", cause(d.why))}
 }

@@ -48,27 +48,25 @@ func (c *Config) checkOnParked(fault faultFunc) {
 	}
 }
 
-// fitsLines decides whether messages wait behind others, and reports what of a store is in
-// the way.
+// fitsLines reports that the store keeps no lines, which OnParkedBlock needs.
 func (c *settings) fitsLines(store any) error {
-	keeps := linesOf(store) != nil
-	switch c.OnParked {
-	case OnParkedBlock:
-		if !keeps {
-			return fmt.Errorf("OnParked is block, which needs a store that keeps lines in its inbox, and this one does not: %w", semel.ErrUnsupported)
-		}
-	case OnParkedDefault:
-		c.OnParked = OnParkedSkip
-		if keeps && c.Lanes == LanesKey && c.Strategy.marks() && c.Version == nil {
-			c.OnParked = OnParkedBlock
-		}
+	if c.OnParked == OnParkedBlock && linesOf(store) == nil {
+		return fmt.Errorf("OnParked is block, which needs a store that keeps lines in its inbox, and this one does not: %w", semel.ErrUnsupported)
 	}
 	return nil
 }
 
+// onParked is what OnParkedDefault means on a store.
+func (c *settings) onParked(store any) OnParked {
+	if linesOf(store) != nil && c.Lanes == LanesKey && c.Strategy.marks() && c.Version == nil {
+		return OnParkedBlock
+	}
+	return OnParkedSkip
+}
+
 // linesOf are those of a store, nil if it keeps none.
 func linesOf(store any) contract.Lines {
-	lines, _ := abilityOf[contract.Lines](store)
+	lines, _ := store.(contract.Lines)
 	return lines
 }
 

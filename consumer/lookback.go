@@ -15,7 +15,7 @@ import (
 // each message is asked for its age, which the store judges.
 // An error that wraps semel.ErrState: the store looks for the markers where they are not.
 func (c *Consumer[Tx]) lookBack(ctx context.Context) error {
-	reaper, able := abilityOf[contract.Reaper](c.store)
+	reaper, able := c.store.(contract.Reaper)
 	if !able {
 		return nil
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/internal/enum"
 )
 
-// Provider is what is known of the other side that handlers of Leased call: what becomes
+// Provider is what is known of the other side that handlers call out to: what becomes
 // of a message when nobody knows whether an earlier call for it took effect. Within
 // Window it is called again under the same key, which is harmless. After that it is never
 // called blindly: Ask finds out, or the message is parked with

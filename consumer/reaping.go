@@ -53,7 +53,7 @@ type reaping struct {
 }
 
 func newReaping[Tx any](e *engine[Tx], oneAttempt bool, lanes *laneAges) *reaping {
-	reaper, able := abilityOf[contract.Reaper](e.store)
+	reaper, able := e.store.(contract.Reaper)
 	if !able || e.source == (noSource{ends: true}) {
 		return nil
 	}

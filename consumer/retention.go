@@ -77,7 +77,7 @@ func (c *Config) checkRetention(fault faultFunc) {
 
 // fitsRetention says why the store cannot do what the policy asks for; nil if it can.
 func (c *Config) fitsRetention(store any) error {
-	if _, able := abilityOf[contract.Reaper](store); !able && c.Retention != (RetentionPolicy{}) {
+	if _, able := store.(contract.Reaper); !able && c.Retention != (RetentionPolicy{}) {
 		return fmt.Errorf("the store keeps everything for ever, and Retention is set; use a store that can remove, or leave it out: %w", semel.ErrUnsupported)
 	}
 	return c.fitsDays(store)
@@ -86,7 +86,7 @@ func (c *Config) fitsRetention(store any) error {
 // fitsDays says why policy and store do not both keep markers by day.
 func (c *Config) fitsDays(store any) error {
 	kind := ""
-	if keeper, able := abilityOf[contract.PartitionedMarkers](store); able {
+	if keeper, able := store.(contract.PartitionedMarkers); able {
 		kind = keeper.PartitionedBy()
 	}
 	switch r := &c.Retention; {
@@ -193,7 +193,7 @@ func (c *settings) covers(h contract.Horizon) error {
 // retain finds the horizon and keeps the policy in the store, before a run begins that
 // removes anything. That everything is kept for ever, the run says itself.
 func (c *settings) retain(ctx context.Context, store any, source contract.Source) error {
-	reaper, able := abilityOf[contract.Reaper](store)
+	reaper, able := store.(contract.Reaper)
 	if !able || c.Retention.Keep == 0 || source == (noSource{ends: true}) { // which tells nothing of how late copies can come
 		return nil
 	}

@@ -31,7 +31,7 @@ func TestTheRetentionOfCalls(t *testing.T) {
 	bubble(t, "H3_H4_what_is_past_its_retention_goes_and_its_copies_are_called_for_no_more", func(t *testing.T) {
 		store, source := memstore.New(), newBroker()
 		var made []string
-		running := mustNew(t, consumer.Leased(store), func(_ context.Context, _ consumer.Call, m *semel.Message) error {
+		running := mustNewLeased(t, store, func(_ context.Context, _ consumer.Call, m *semel.Message) error {
 			made = append(made, m.Identity.ID)
 			return nil
 		}, leased(source))
@@ -60,7 +60,7 @@ func TestTheRetentionOfCalls(t *testing.T) {
 		}
 		c := leased(newFeed())
 		c.Retention = consumer.RetentionPolicy{}
-		run := start(t, mustNew(t, consumer.Leased(store), noCall, c))
+		run := start(t, mustNewLeased(t, store, noCall, c))
 		pass(time.Minute)
 		if all, err := store.Retentions(t.Context(), "billing"); err != nil || len(all) != 1 || all[0].Keep != 0 {
 			t.Errorf("%+v, %v", all, err)
@@ -73,14 +73,14 @@ func TestTheRetentionOfCalls(t *testing.T) {
 	bubble(t, "H1_a_horizon_that_is_longer_is_refused", func(t *testing.T) {
 		source := newBroker()
 		source.horizon = contract.Horizon{Late: 7 * 24 * time.Hour, Why: "topic payments: retention.ms 7d"}
-		err := mustNew(t, consumer.Leased(memstore.New()), noCall, leased(source)).Run(t.Context())
+		err := mustNewLeased(t, memstore.New(), noCall, leased(source)).Run(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "topic payments: retention.ms 7d") {
 			t.Errorf("the run says %v", err)
 		}
 	})
 	t.Run("H1_a_store_that_removes_nothing_is_refused_by_what_it_is", func(t *testing.T) {
 		inner := memstore.New()
-		_, err := consumer.New(consumer.Leased(forgetful{inner, inner, inner}), noCall, leased(newFeed()))
+		_, err := consumer.NewLeased(forgetful{inner, inner, inner}, noCall, leased(newFeed()))
 		if !errors.Is(err, semel.ErrUnsupported) || !strings.Contains(err.Error(), "keeps everything for ever") {
 			t.Errorf("New says %v", err)
 		}
@@ -98,11 +98,11 @@ type saving struct {
 func (s *saving) Positions(_ string, in contract.PositionStore) { s.in = in }
 
 func TestThePositionsOfCalls(t *testing.T) {
-	bubble(t, "case_13_a_source_keeps_its_positions_in_the_store_that_Leased_was_given", func(t *testing.T) {
+	bubble(t, "case_13_a_source_keeps_its_positions_in_the_store_that_NewLeased_was_given", func(t *testing.T) {
 		store, source := memstore.New(), &saving{listSource: newListSource()}
 		c := config(source)
 		c.Strategy, c.Settle, c.IdleExit = consumer.StrategyInbox, consumer.SettleAfterReceipt, time.Second
-		err := mustNew(t, consumer.Leased(store), noCall, c).Run(t.Context())
+		err := mustNewLeased(t, store, noCall, c).Run(t.Context())
 		if err != nil && !errors.Is(err, io.EOF) || source.in != contract.PositionStore(store) {
 			t.Errorf("%v; it keeps them in %v", err, source.in)
 		}

@@ -33,7 +33,7 @@ type sealing struct {
 }
 
 func newSealing[Tx any](e *engine[Tx]) *sealing {
-	auditor, able := abilityOf[contract.Auditor](e.store)
+	auditor, able := e.store.(contract.Auditor)
 	if !able || e.source == (noSource{ends: true}) {
 		return nil
 	}

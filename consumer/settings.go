@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"sync/atomic"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/contract"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/identity"
@@ -20,12 +21,9 @@ type settings struct {
 	// kind is the selector of Config.Type; kinds notices that no message has a type.
 	kind  identity.Selector
 	kinds *typeWatch
-	// keyed says that the store keeps keys, and no rows.
-	keyed bool
-	// callsOut says that handlers call out, for one claim at a time.
-	callsOut bool
-	// pure says that their calls change nothing, and need no claim.
-	pure bool
+	// way is what makes effects happen once, and keys with byKey how keys are kept.
+	way  way
+	keys KeyPolicy
 	// plan is of tests.
 	plan faults.Plan
 	// steps are the names of the steps, nil without; mostOutput is how many bytes of the output
@@ -38,24 +36,122 @@ type settings struct {
 	fitter contract.IdentityFitter
 }
 
-// settings fills in the defaults and reports every fault of the policy.
-func (c Config) settings(plans []faults.Plan) (*settings, error) {
+// needs is what a constructor wants a policy for.
+type needs struct {
+	way way
+	// store is nil if the user gave none.
+	store any
+	keys  KeyPolicy
+	// noHandler reports that the user gave no function.
+	noHandler bool
+	// steps are the names of the steps, nil without.
+	steps []string
+}
+
+// settings fills in the defaults and reports every fault of the policy, and after that the first
+// thing of the store that is in its way.
+func (c Config) settings(n needs, plans []faults.Plan) (*settings, error) {
 	c.defaults()
 	err := c.check()
+	if n.noHandler {
+		err = errors.Join(err, errors.New("the handler is nil; pass a function"))
+	}
+	if n.store == nil {
+		err = errors.Join(err, errors.New("the store is nil; pass an opened store"))
+	}
 	setDefault(&c.Provider.Window, DefaultWindow) // after the check: it may be shorter than Timeout where nobody is called
-	s := &settings{Config: c, public: c.Name, plan: faults.Of(plans...), reaped: new(atomic.Bool)}
-	setDefault(&s.plan.Seed, rand.Uint64())
+	s := &settings{Config: c, public: c.Name, way: n.way, keys: n.keys, plan: faults.Of(plans...), steps: n.steps, mostOutput: mostOutput(n.store), reaped: new(atomic.Bool)}
+	if err == nil {
+		err = s.fits(n.store)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
+	}
+	s.derive(n.store)
+	return s, nil
+}
+
+// derive sets what follows from the policy and the store.
+func (c *settings) derive(store any) {
+	setDefault(&c.plan.Seed, rand.Uint64())
 	if c.Generation != nil {
-		s.Name = contract.GenerationName(c.Name, c.Generation.Number)
+		c.Name = contract.GenerationName(c.public, c.Generation.Number)
 	}
 	if c.Type != "" {
-		s.kind, _ = identity.ParseSelector(c.Type)
+		c.kind, _ = identity.ParseSelector(c.Type)
 	}
-	s.kinds = &typeWatch{warn: s.warnTypeless}
+	c.kinds = &typeWatch{warn: c.warnTypeless}
 	if len(c.Only.Types) > 0 {
-		s.kinds.ask()
+		c.kinds.ask()
 	}
-	return s, err
+	if c.OnParked == OnParkedDefault {
+		c.OnParked = c.onParked(store)
+	}
+	c.fitter, _ = store.(contract.IdentityFitter)
+	if c.Identity == nil {
+		c.fitter = nil
+	}
+	switch c.way {
+	case byTransaction:
+		if most := batchLimit(store); most > 0 && most < c.Batch.Most {
+			c.Logger.Warn("the store limits the batch, because it cannot refuse a commit of the handler's own; its constructor's documentation says how it could", "consumer", c.Name, "most", most)
+			c.Batch.Most = most
+		}
+	case byKey:
+		c.Batch.Most = 1
+	case byLookup:
+		c.Provider.Window = WindowAlways // a row that is claimed is called for as often as it takes
+	}
+}
+
+// fits reports the first thing of the store that is in the way of the policy.
+func (c *settings) fits(store any) error {
+	for _, check := range []func(store any) error{
+		c.fitsGeneration, c.fitsVersions, c.fitsLines, c.fitsRetention, c.fitsFormer, c.fitsSteps, c.fitsDuplicates, c.fitsReEmission, c.fitsWay, c.fitsWaits,
+	} {
+		if err := check(store); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fitsWay reports what is in the way of what makes the consumer's effects happen once.
+func (c *settings) fitsWay(store any) error {
+	switch c.way {
+	case byClaim, byAnswer:
+		return c.fitsClaims(store)
+	case byLookup:
+		return c.fitsLookups(store)
+	case byKey:
+		return c.fitsKeys(store)
+	}
+	if c.Provider.Ask != nil || c.Provider.Window != DefaultWindow || c.Provider.OnUnknown != ActionPark {
+		return errors.New("Provider is set, and nobody is called: it is for NewLeased, NewKeyed and NewCalling; remove it")
+	}
+	return nil
+}
+
+// fitsWaits reports waits that need an inbox on a store without one.
+func (c *settings) fitsWaits(store any) error {
+	if _, waits := store.(contract.Leases); waits {
+		return nil
+	}
+	switch {
+	case c.Retry.Most > c.Hold:
+		return fmt.Errorf("Retry.Most is %v, longer than Hold, %v, and the store has no inbox in which a message could wait; lower Retry.Most or raise Hold: %w", c.Retry.Most, c.Hold, semel.ErrUnsupported)
+	case c.Strategy == StrategyInbox:
+		return fmt.Errorf("Strategy is %v, and the store has no inbox: %w", c.Strategy, semel.ErrUnsupported)
+	}
+	return nil
+}
+
+// batchLimit is how many messages a transaction of the store has at most, 0 for any number.
+func batchLimit(store any) int {
+	if limiter, limits := store.(contract.BatchLimiter); limits {
+		return limiter.BatchLimit()
+	}
+	return 0
 }
 
 // check reports every fault of the policy, whatever the store is.

@@ -62,7 +62,7 @@ func (p *pilot[Tx]) abandon() {
 	f := p.flight
 	p.mutex.Unlock()
 	if f != nil {
-		f.batch.Kill()
+		f.kill()
 	}
 }
 

@@ -49,7 +49,7 @@ func (d Done) Output(step string) []byte {
 //
 // Between two steps the message waits in the inbox, where it keeps its place in its line
 // and its stream. So it needs StrategyInbox, a store with contract.StepWriter, and, where
-// there is a Source, SettleAfterReceipt; Process is not for it. On a store of Leased no
+// there is a Source, SettleAfterReceipt; Process is not for it. With NewLeasedSteps no
 // transaction is open while a step runs: a step is then done at least once, and never
 // again after its end was written.
 //
@@ -57,13 +57,21 @@ func (d Done) Output(step string) []byte {
 // were all of them, is parked with semel.ReasonSteps: a release that renames, removes or
 // moves a step does not guess what became of it.
 func NewSteps[Tx any](store contract.TxStore[Tx], steps []Step[Tx], c Config, plans ...faults.Plan) (*Consumer[Tx], error) {
-	steps = slices.Clone(steps)
+	h, err := stepsOf(steps, &c)
+	if err != nil {
+		return nil, err
+	}
+	return newConsumer(store, h, len(steps) == 0, c, plans)
+}
+
+// stepsOf is the handler that is made of steps.
+func stepsOf[Tx any](steps []Step[Tx], c *Config) (handler[Tx], error) {
 	for i := range steps {
 		if steps[i].Run == nil {
-			return nil, fmt.Errorf("semel: consumer %q: the step %q has no Run; give it a function", c.Name, steps[i].Name)
+			return handler[Tx]{}, fmt.Errorf("semel: consumer %q: the step %q has no Run; give it a function", c.Name, steps[i].Name)
 		}
 	}
-	return newConsumer(store, handler[Tx]{steps: steps}, len(steps) == 0, c, plans)
+	return handler[Tx]{steps: slices.Clone(steps)}, nil
 }
 
 // names are those of the steps, nil without any.
@@ -76,7 +84,7 @@ func (h *handler[Tx]) names() (all []string) {
 
 // mostOutput is how many bytes of the output of a step the store keeps, 0 if it keeps no steps.
 func mostOutput(store any) int {
-	keeper, able := abilityOf[contract.StepWriter](store)
+	keeper, able := store.(contract.StepWriter)
 	if !able {
 		return 0
 	}
@@ -84,7 +92,7 @@ func mostOutput(store any) int {
 }
 
 // fitsSteps reports what of the policy, or of the store, is in the way of steps.
-func (c *settings) fitsSteps() error {
+func (c *settings) fitsSteps(any) error {
 	switch {
 	case c.steps == nil:
 		return nil

@@ -88,8 +88,8 @@ func (c *settings) fitsVersions(store any) error {
 	if c.Version == nil {
 		return nil
 	}
-	if _, leases := store.(callsOut); leases {
-		return fmt.Errorf("field Version needs a transaction, in which a stream moves with the effect, and Leased has none: %w", semel.ErrUnsupported)
+	if c.way != byTransaction {
+		return fmt.Errorf("field Version needs a transaction, in which a stream moves with the effect, and handlers that call out have none: %w", semel.ErrUnsupported)
 	}
 	if _, keeps := store.(contract.Streams); !keeps {
 		return fmt.Errorf("field Version needs a store that keeps streams, and this one does not: %w", semel.ErrUnsupported)

@@ -30,7 +30,7 @@ func ExampleNewPublisher() {
 		return
 	}
 	defer publisher.Close()
-	running, err := consumer.New(consumer.Leased(memstore.New()), func(ctx context.Context, _ consumer.Call, m *semel.Message) error {
+	running, err := consumer.NewLeased(memstore.New(), func(ctx context.Context, _ consumer.Call, m *semel.Message) error {
 		if err := publisher.Publish(ctx, m); err != nil {
 			return err
 		}
@@ -62,7 +62,7 @@ func publishing[Tx any](ctx context.Context, store contract.TxStore[Tx], source 
 		return err
 	}
 	defer publisher.Close()
-	running, err := consumer.New(consumer.Leased(store), func(ctx context.Context, _ consumer.Call, m *semel.Message) error {
+	running, err := consumer.NewLeased(store, func(ctx context.Context, _ consumer.Call, m *semel.Message) error {
 		return publisher.Publish(ctx, m)
 	}, consumer.Config{
 		Name: "receipts", Source: source, Identity: identity.CloudEvents(),

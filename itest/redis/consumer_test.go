@@ -139,7 +139,7 @@ func (s *shop) over(t *testing.T, keys contract.KeyStore, source contract.Source
 	if change != nil {
 		change(&c)
 	}
-	made, err := consumer.New(consumer.Keyed(keys, kept), s.call, c)
+	made, err := consumer.NewKeyed(keys, kept, s.call, c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -56,7 +56,7 @@ func charged(t *testing.T, plant string) (all map[string]*history, parked []cont
 		receive(t, store, p.Payments)
 		policy := p.sending(s)
 		policy.Logger = slog.New(slog.DiscardHandler)
-		c, err := consumer.New(consumer.Leased(store), s.charge, policy)
+		c, err := consumer.NewLeased(store, s.charge, policy)
 		if err != nil {
 			t.Fatal(err)
 		}
