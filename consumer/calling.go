@@ -55,9 +55,9 @@ func NewCalling[Tx, Answer any](store contract.TxStore[Tx], call func(ctx contex
 	}
 	r := newAnswering(s, store, call, apply)
 	if way == byLookup {
-		return assemble(s, store, store, newLookups(r), handler[Call]{}), nil
+		return assemble(s, store, newLookups(r), handler[Call]{}), nil
 	}
-	return assemble(s, store, store, r, handler[Call]{}), nil
+	return assemble(s, store, r, handler[Call]{}), nil
 }
 
 // answering runs a flight of a claim as a call and then a transaction, and receives messages as

@@ -18,7 +18,7 @@ import (
 // several goroutines.
 type Consumer[Tx any] struct {
 	config   *settings
-	store    classifier
+	store    anyStore
 	runner   runner[Tx]
 	handler  handler[Tx]
 	scopes   *scopes[Tx]
@@ -43,29 +43,29 @@ type Consumer[Tx any] struct {
 // may run again after a rollback; see Retry, Permanent, Park for what it can
 // return. Plans are for tests.
 func New[Tx any](store contract.TxStore[Tx], handle func(ctx context.Context, tx Tx, m *semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Tx], error) {
-	return newConsumer(store, handler[Tx]{one: handle}, handle == nil, c, plans)
+	return newConsumer(store, handler[Tx]{one: handle}, c, plans)
 }
 
 // NewAll is New for a handler of whole batches, for set-based effects. When it
 // fails, the batch is cut until the message to blame is alone.
 func NewAll[Tx any](store contract.TxStore[Tx], handle func(ctx context.Context, tx Tx, ms []*semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Tx], error) {
-	return newConsumer(store, handler[Tx]{all: handle}, handle == nil, c, plans)
+	return newConsumer(store, handler[Tx]{all: handle}, c, plans)
 }
 
-func newConsumer[Tx any](store contract.TxStore[Tx], h handler[Tx], missing bool, policy Config, plans []faults.Plan) (*Consumer[Tx], error) {
-	c, err := policy.settings(needs{way: byTransaction, store: store, noHandler: missing, steps: h.names()}, plans)
+func newConsumer[Tx any](store contract.TxStore[Tx], h handler[Tx], policy Config, plans []faults.Plan) (*Consumer[Tx], error) {
+	c, err := policy.settings(h.needs(byTransaction, store), plans)
 	if err != nil {
 		return nil, err
 	}
-	return assemble(c, store, store, transactions[Tx]{store}, h), nil
+	return assemble(c, store, transactions[Tx]{store}, h), nil
 }
 
 // assemble makes a consumer of its parts, which fit one another.
-func assemble[Tx any](c *settings, store classifier, numbers scoper, r runner[Tx], h handler[Tx]) *Consumer[Tx] {
+func assemble[Tx any](c *settings, store anyStore, r runner[Tx], h handler[Tx]) *Consumer[Tx] {
 	n := newReporter(c)
 	return &Consumer[Tx]{
 		config: c, store: store, runner: r, handler: h, reporter: n,
-		scopes:  &scopes[Tx]{consumer: c.Name, store: numbers},
+		scopes:  &scopes[Tx]{consumer: c.Name, store: store},
 		control: newControl(c, store, newBeside(), n),
 	}
 }

@@ -128,7 +128,7 @@ func (c *Consumer[Tx]) keepsGeneration(ctx context.Context, missing *contract.De
 	if missing.Generation == 0 {
 		return nil
 	}
-	if _, err := c.scopes.store.Scope(ctx, c.config.Name, "", missing.Generation); errors.Is(err, semel.ErrUnsupported) {
+	if _, err := c.store.Scope(ctx, c.config.Name, "", missing.Generation); errors.Is(err, semel.ErrUnsupported) {
 		return fmt.Errorf("semel: consumer %q cannot start: its identity (%s) is another than before (%s), and where its markers lie one table has the ids of one identity; give it its former identity back, or start a consumer of another name where this one has ended: %w", c.config.Name, missing.Text, texts(all), err)
 	}
 	return nil // what else is in the way, who marks is told

@@ -22,7 +22,7 @@ import (
 // else reports to it through events.
 type engine[Tx any] struct {
 	config  *settings
-	store   classifier
+	store   anyStore
 	runner  runner[Tx]
 	detour  *detour // nil: there is no way past the store
 	source  contract.Source

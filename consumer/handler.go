@@ -83,14 +83,12 @@ func (p *pilot[Tx]) runEach(f *flight[Tx], a machine.Run, out *machine.Ran) {
 func (p *pilot[Tx]) runOne(f *flight[Tx], i int, m *semel.Message) error {
 	h, row := &p.engine.handler, rowOf(&f.Entries[i])
 	ctx, m := f.within(i, m)
-	j := &job[Tx]{ctx: ctx, message: m, mark: f.mark[i], row: row, left: func() time.Duration { return p.engine.inbox.keeper.left(row) }, lost: f.cancel}
-	j.handle = func(tx Tx) error {
+	err := f.call(&job[Tx]{ctx: ctx, message: m, mark: f.mark[i], row: row, inbox: p.engine.inbox, lost: f.cancel, handle: func(tx Tx) error {
 		if h.steps != nil {
 			return h.step(ctx, tx, m, row, p.engine.config.mostOutput)
 		}
 		return h.one(ctx, tx, m)
-	}
-	err := f.call(j)
+	}})
 	p.engine.config.handled(m)
 	return err
 }
@@ -141,7 +139,7 @@ func (p *pilot[Tx]) runAll(f *flight[Tx], a machine.Run, out *machine.Ran) {
 // whose transaction can no longer commit.
 func (f *flight[Tx]) call(j *job[Tx]) (err error) {
 	defer recovered(&err)
-	err = legible.Error(f.run(j), decidedAgain)
+	err = legible.Error(f.attempt.run(j), decidedAgain)
 	f.watch.returned()
 	if err == nil && f.ctx.Err() != nil {
 		err = context.Cause(f.ctx)

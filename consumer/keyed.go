@@ -59,23 +59,34 @@ type KeyPolicy struct {
 // was dead-lettered with an outcome that is unknown stays so: leasedkey.Keys.Resolve ends it.
 // Process is not for it: see package leasedkey.
 func NewKeyed(keys contract.KeyStore, p KeyPolicy, handle func(ctx context.Context, call Call, m *semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Call], error) {
-	s, err := c.settings(needs{way: byKey, store: keys, keys: p, noHandler: handle == nil}, plans)
+	h := handler[Call]{one: handle}
+	n := h.needs(byKey, nil)
+	n.keys = p
+	if keys != nil {
+		n.store = onlyKeys{keys}
+	}
+	s, err := c.settings(n, plans)
 	if err != nil {
 		return nil, err
 	}
-	logDurability(s, keys)
-	scopes := &keyScopes{scopes: map[int64]keyScope{}, numbers: map[keyScope]int64{}}
-	r := &leasedKeys{config: s, keys: keys, scopes: scopes, detour: newDetour(s), open: map[semel.Key]*openKey{}}
-	made := assemble(s, keys, scopes, r, handler[Call]{one: handle})
+	s.logDurability(keys)
+	r := &leasedKeys{config: s, keys: keys, detour: &detour{config: s}, open: map[semel.Key]*openKey{}}
+	made := assemble(s, onlyKeys{keys}, r, h)
 	made.detour, r.reporter = r.detour, made.reporter
 	return made, nil
 }
+
+// onlyKeys hides what else a store of keys can do: a database has an inbox and markers as well,
+// which are not of a consumer of keys.
+type onlyKeys struct{ contract.KeyStore }
+
+// Scope implements anyStore. Keys have names, and no numbers.
+func (onlyKeys) Scope(context.Context, string, string, int64) (int64, error) { return 0, nil }
 
 // leasedKeys runs a flight under the claim of a key.
 type leasedKeys struct {
 	config   *settings
 	keys     contract.KeyStore
-	scopes   *keyScopes
 	detour   *detour
 	reporter *reporter
 
@@ -83,19 +94,6 @@ type leasedKeys struct {
 	// open are the keys of which the store did not answer: whether they are claimed, or
 	// ended. Guarded by mutex.
 	open map[semel.Key]*openKey
-}
-
-// keyScopes numbers scopes for this process alone: keys have names.
-type keyScopes struct {
-	mutex   sync.Mutex
-	scopes  map[int64]keyScope // guarded by mutex
-	numbers map[keyScope]int64 // guarded by mutex
-}
-
-// keyScope is what a scope's number stands for.
-type keyScope struct {
-	consumer, source string
-	generation       int64
 }
 
 // openKey is what is asked again of a key under the same token.
@@ -106,7 +104,7 @@ type openKey struct {
 }
 
 // fitsKeys reports what of the policy or of the store is in the way of a consumer over keys.
-func (c *settings) fitsKeys(keys any) error {
+func (c *settings) fitsKeys(store any) error {
 	const remedy = "there is no inbox in which a message could be parked; use ActionDeadLetter, with a source that keeps dead letters, or ActionHalt"
 	switch {
 	case c.Strategy != StrategyMarker:
@@ -124,14 +122,14 @@ func (c *settings) fitsKeys(keys any) error {
 	case c.keys.Delay < 0:
 		return fmt.Errorf("KeyPolicy.Delay is %v; it is a time, or 0", c.keys.Delay)
 	}
-	if degree, why := durability(keys); degree > contract.DurableButSeconds && c.keys.MayForget == "" { // J4
+	if degree, why := durability(store.(onlyKeys).KeyStore); degree > contract.DurableButSeconds && c.keys.MayForget == "" { // J4
 		return fmt.Errorf("the store of the keys is %v (%s), so that calls may be made twice; make it durable, or say in KeyPolicy.MayForget why that is bearable", degree, why)
 	}
 	return nil
 }
 
 // durability is what a store of keys says of what it may forget, and why.
-func durability(keys any) (contract.Durability, string) {
+func durability(keys contract.KeyStore) (contract.Durability, string) {
 	if says, able := keys.(contract.KeyDurability); able {
 		return says.Durable()
 	}
@@ -139,7 +137,7 @@ func durability(keys any) (contract.Durability, string) {
 }
 
 // logDurability says at the start what the store may forget.
-func logDurability(c *settings, keys contract.KeyStore) {
+func (c *settings) logDurability(keys contract.KeyStore) {
 	degree, why := durability(keys)
 	log := c.Logger.Info
 	if degree != contract.Durable {
@@ -167,27 +165,6 @@ func (c *settings) coversKeys(ctx context.Context, source contract.Source) error
 	return err
 }
 
-// Scope implements scoper.
-func (s *keyScopes) Scope(_ context.Context, consumer, source string, generation int64) (int64, error) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	named := keyScope{consumer, source, generation}
-	n, known := s.numbers[named]
-	if !known {
-		n = int64(len(s.numbers)) + 1
-		s.numbers[named], s.scopes[n] = n, named
-	}
-	return n, nil
-}
-
-// key is the one of a mark.
-func (s *keyScopes) key(m *contract.Mark) semel.Key {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	of := s.scopes[m.Scope]
-	return semel.Key{Consumer: of.consumer, Source: of.source, ID: string(m.ID)}
-}
-
 // begin claims the key. What the store did not answer of it before is asked again first, under
 // the token of then.
 func (s *leasedKeys) begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (begun[Call], error) {
@@ -195,7 +172,7 @@ func (s *leasedKeys) begin(ctx context.Context, o contract.TxOptions, marks []co
 		return begun[Call]{}, fmt.Errorf("semel: a flight of keys has one message, and this one has %d", len(marks))
 	}
 	m := &marks[0]
-	c := &leasedKey{store: s, key: s.scopes.key(m), as: m.As}
+	c := &leasedKey{store: s, key: semel.Key{Consumer: m.Consumer, Source: m.Source, ID: string(m.ID)}, as: m.As}
 	c.claim = keyclaim.Claim{Store: s.keys, Key: c.key, Token: contract.NewToken(), Lease: o.Lease, Unheeded: s.detour.open()}
 	verdict, err := contract.Verdict{Kind: contract.Fresh}, error(nil)
 	if c.unrecorded = s.detour.leads(); c.unrecorded == nil {
@@ -216,7 +193,7 @@ func (s *leasedKeys) claim(ctx context.Context, c *leasedKey, print semel.Finger
 		replaced := err != nil && !errors.Is(err, contract.ErrClaimLost) && s.keys.Classify(err) == contract.ClassPermanent
 		switch {
 		case replaced:
-			s.detour.logger.Warn("a call has ended, and its key cannot say so; a copy of its message is refused", "consumer", c.key.Consumer, "id", c.key.ID, "error", cause(err))
+			s.config.Logger.Warn("a call has ended, and its key cannot say so; a copy of its message is refused", "consumer", c.key.Consumer, "id", c.key.ID, "error", cause(err))
 			fallthrough
 		case err == nil:
 			s.settleOpen(c.key)

@@ -3,7 +3,6 @@ package consumer
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -21,9 +20,7 @@ const (
 // detour is the way past a store of keys that is down, for effects that are idempotent by
 // nature (KeyPolicy.ApplyWhenDown). It is closed for all others.
 type detour struct {
-	because  string
-	logger   *slog.Logger
-	consumer string
+	config *settings
 	// applied are all that went this way.
 	applied atomic.Int64
 
@@ -37,10 +34,6 @@ type detour struct {
 	why  error
 }
 
-func newDetour(c *settings) *detour {
-	return &detour{because: c.keys.ApplyWhenDown, logger: c.Logger, consumer: c.Name}
-}
-
 // count is how many messages went this way. A nil detour has none.
 func (d *detour) count() int64 {
 	if d == nil {
@@ -50,7 +43,7 @@ func (d *detour) count() int64 {
 }
 
 // open reports whether there is such a way.
-func (d *detour) open() bool { return d.because != "" }
+func (d *detour) open() bool { return d.config.keys.ApplyWhenDown != "" }
 
 // within is the context of one question to the store.
 func (d *detour) within(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -88,8 +81,8 @@ func (d *detour) after(ctx context.Context, err error) bool {
 	d.next, d.why = now.Add(askOpen), err
 	if d.since.IsZero() {
 		d.since, d.before = now, d.applied.Load()
-		d.logger.Warn("the store of the keys does not work; messages are applied without a key, and copies of them again, until it does",
-			"consumer", d.consumer, "bearable", d.because, "error", cause(err))
+		d.config.Logger.Warn("the store of the keys does not work; messages are applied without a key, and copies of them again, until it does",
+			"consumer", d.config.Name, "bearable", d.config.keys.ApplyWhenDown, "error", cause(err))
 	}
 	return true
 }
@@ -104,7 +97,7 @@ func (d *detour) works() {
 	if d.since.IsZero() {
 		return
 	}
-	d.logger.Info("the store of the keys works again", "consumer", d.consumer, "after", rounded(time.Since(d.since)), "applied_without_a_key", d.applied.Load()-d.before)
+	d.config.Logger.Info("the store of the keys works again", "consumer", d.config.Name, "after", rounded(time.Since(d.since)), "applied_without_a_key", d.applied.Load()-d.before)
 	d.since, d.why = time.Time{}, nil
 }
 

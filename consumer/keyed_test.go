@@ -284,6 +284,27 @@ func (o *odd) Classify(err error) contract.Class {
 	return o.Keys.Classify(err)
 }
 
+// database is a store of keys that has an inbox and markers as well.
+type database struct {
+	contract.KeyStore
+	contract.Leases
+	contract.Inbox
+	contract.Controls
+	contract.Reaper
+	contract.Derivations
+	contract.IdentityFitter
+	contract.SchemaChecker
+}
+
+func TestAConsumerOfKeysTouchesNothingElseOfItsStore(t *testing.T) {
+	bubble(t, "a_database_that_keeps_keys_is_asked_for_its_keys_alone", func(t *testing.T) {
+		counts := runsKeyed(t, database{KeyStore: memstore.NewKeys()}, keptKeys, func(context.Context, consumer.Call, *semel.Message) error { return nil }, keyedConfigOf(newListSource(numbered("m", 3)...)))
+		if counts.Applied != 3 || counts.Inbox.Claimed != 0 {
+			t.Errorf("%+v", counts)
+		}
+	})
+}
+
 func TestKeyedConsumersAreRefused(t *testing.T) {
 	for want, spoil := range map[string]func(c *consumer.Config, p *consumer.KeyPolicy){
 		"Retry.Then cannot be ActionPark":    func(c *consumer.Config, _ *consumer.KeyPolicy) { c.Retry.Then = consumer.ActionPark },

@@ -29,25 +29,21 @@ type Call struct{}
 // where there is a Source, SettleAfterReceipt: receipts are transactions of the store, and the
 // only ones. Process is not for it.
 func NewLeased[Tx any](store contract.TxStore[Tx], handle func(ctx context.Context, call Call, m *semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Call], error) {
-	return newLeased(store, handler[Call]{one: handle}, handle == nil, c, plans)
+	return newLeased(store, handler[Call]{one: handle}, c, plans)
 }
 
 // NewLeasedSteps is NewSteps for steps that call out: no transaction is open while a step runs.
 // A step is done at least once, and never again after its end was written.
 func NewLeasedSteps[Tx any](store contract.TxStore[Tx], steps []Step[Call], c Config, plans ...faults.Plan) (*Consumer[Call], error) {
-	h, err := stepsOf(steps, &c)
-	if err != nil {
-		return nil, err
-	}
-	return newLeased(store, h, len(steps) == 0, c, plans)
+	return newLeased(store, handler[Call]{steps: slices.Clone(steps)}, c, plans)
 }
 
-func newLeased[Tx any](store contract.TxStore[Tx], h handler[Call], missing bool, policy Config, plans []faults.Plan) (*Consumer[Call], error) {
-	c, err := policy.settings(needs{way: byClaim, store: store, noHandler: missing, steps: h.names()}, plans)
+func newLeased[Tx any](store contract.TxStore[Tx], h handler[Call], policy Config, plans []faults.Plan) (*Consumer[Call], error) {
+	c, err := policy.settings(h.needs(byClaim, store), plans)
 	if err != nil {
 		return nil, err
 	}
-	return assemble(c, store, store, newClaims(c, store), h), nil
+	return assemble(c, store, newClaims(c, store), h), nil
 }
 
 // fitsClaims reports what of the policy or of the store is in the way of a consumer whose
@@ -213,12 +209,6 @@ func (a *claimed) run(j *job[Call]) error {
 		return &semel.HandlerError{Decision: semel.DecideDiscard, Reason: semel.ReasonOutcomeUnknown, Err: err}
 	}
 	return err
-}
-
-// leave is the error of a claim under which nobody may call.
-func (j *job[Tx]) leave() error {
-	j.lost(contract.ErrClaimLost)
-	return contract.ErrClaimLost
 }
 
 // commit ends the claim. What the store did not answer is not known: the claim is taken anew

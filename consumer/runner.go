@@ -85,24 +85,29 @@ type job[Tx any] struct {
 	message *semel.Message
 	// mark is the index of the message's mark, contract.All for a handler of whole batches.
 	mark int
-	// row is the claimed row of the message, nil if it has none; left is how long its lease
-	// surely lasts.
-	row  *heldRow
-	left func() time.Duration
+	// row is the claimed row of the message in the inbox, nil if it has none.
+	row   *heldRow
+	inbox *inbox
 	// lost ends ctx, because the claim is another's, or may be.
 	lost context.CancelCauseFunc
 	// handle runs the handler.
 	handle func(tx Tx) error
 }
 
-// classifier is what every store is. Optional features are found by assertion.
-type classifier interface {
-	Classify(err error) contract.Class
+// left is how long the lease of the row surely lasts.
+func (j *job[Tx]) left() time.Duration { return j.inbox.keeper.left(j.row) }
+
+// leave is the error of a claim under which nobody may call.
+func (j *job[Tx]) leave() error {
+	j.lost(contract.ErrClaimLost)
+	return contract.ErrClaimLost
 }
 
-// scoper numbers the scopes of a consumer.
-type scoper interface {
+// anyStore is what the engine needs of every store. It asks the store for optional features by
+// assertion.
+type anyStore interface {
 	Scope(ctx context.Context, consumer, source string, generation int64) (int64, error)
+	Classify(err error) contract.Class
 }
 
 // transactions runs each flight in one transaction of the store.

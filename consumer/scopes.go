@@ -14,7 +14,7 @@ const maxScopes = 10000
 // scopes remembers the interned numbers of a consumer's sources.
 type scopes[Tx any] struct {
 	consumer string
-	store    scoper
+	store    anyStore
 
 	mutex sync.Mutex
 	known map[scopeOf]int64 // guarded by mutex

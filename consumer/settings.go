@@ -42,20 +42,32 @@ type needs struct {
 	// store is nil if the user gave none.
 	store any
 	keys  KeyPolicy
-	// noHandler reports that the user gave no function.
-	noHandler bool
+	// noHandler is what the user left out of the handler, otherwise nil.
+	noHandler error
 	// steps are the names of the steps, nil without.
 	steps []string
+}
+
+// needs are those of a consumer with this handler.
+func (h *handler[Tx]) needs(w way, store any) needs {
+	n := needs{way: w, store: store}
+	if h.one == nil && h.all == nil && len(h.steps) == 0 {
+		n.noHandler = errors.New("the handler is nil; pass a function")
+	}
+	for i := range h.steps {
+		n.steps = append(n.steps, h.steps[i].Name)
+		if h.steps[i].Run == nil {
+			n.noHandler = fmt.Errorf("the step %q has no Run; give it a function", h.steps[i].Name)
+		}
+	}
+	return n
 }
 
 // settings fills in the defaults and reports every fault of the policy, and after that the first
 // thing of the store that is in its way.
 func (c Config) settings(n needs, plans []faults.Plan) (*settings, error) {
 	c.defaults()
-	err := c.check()
-	if n.noHandler {
-		err = errors.Join(err, errors.New("the handler is nil; pass a function"))
-	}
+	err := errors.Join(c.check(), n.noHandler)
 	if n.store == nil {
 		err = errors.Join(err, errors.New("the store is nil; pass an opened store"))
 	}
@@ -67,12 +79,12 @@ func (c Config) settings(n needs, plans []faults.Plan) (*settings, error) {
 	if err != nil {
 		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
 	}
-	s.derive(n.store)
+	s.resolve(n.store)
 	return s, nil
 }
 
-// derive sets what follows from the policy and the store.
-func (c *settings) derive(store any) {
+// resolve sets what follows from the policy and the store.
+func (c *settings) resolve(store any) {
 	setDefault(&c.plan.Seed, rand.Uint64())
 	if c.Generation != nil {
 		c.Name = contract.GenerationName(c.public, c.Generation.Number)

@@ -57,29 +57,7 @@ func (d Done) Output(step string) []byte {
 // were all of them, is parked with semel.ReasonSteps: a release that renames, removes or
 // moves a step does not guess what became of it.
 func NewSteps[Tx any](store contract.TxStore[Tx], steps []Step[Tx], c Config, plans ...faults.Plan) (*Consumer[Tx], error) {
-	h, err := stepsOf(steps, &c)
-	if err != nil {
-		return nil, err
-	}
-	return newConsumer(store, h, len(steps) == 0, c, plans)
-}
-
-// stepsOf is the handler that is made of steps.
-func stepsOf[Tx any](steps []Step[Tx], c *Config) (handler[Tx], error) {
-	for i := range steps {
-		if steps[i].Run == nil {
-			return handler[Tx]{}, fmt.Errorf("semel: consumer %q: the step %q has no Run; give it a function", c.Name, steps[i].Name)
-		}
-	}
-	return handler[Tx]{steps: slices.Clone(steps)}, nil
-}
-
-// names are those of the steps, nil without any.
-func (h *handler[Tx]) names() (all []string) {
-	for i := range h.steps {
-		all = append(all, h.steps[i].Name)
-	}
-	return all
+	return newConsumer(store, handler[Tx]{steps: slices.Clone(steps)}, c, plans)
 }
 
 // mostOutput is how many bytes of the output of a step the store keeps, 0 if it keeps no steps.
