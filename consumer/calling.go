@@ -60,8 +60,8 @@ func NewCalling[Tx, Answer any](store contract.TxStore[Tx], call func(ctx contex
 	return assemble(s, store, r, handler[Call]{}), nil
 }
 
-// answering runs a flight of a claim as a call and then a transaction, and receives messages as
-// claims does.
+// answering runs the flight of a claim as a call and then a transaction that applies the answer
+// and ends the claim. It receives messages as claims does.
 type answering[Tx, Answer any] struct {
 	*claims[Tx]
 	call  func(ctx context.Context, m *semel.Message) (Answer, error)

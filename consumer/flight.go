@@ -50,6 +50,8 @@ type flight[Tx any] struct {
 	cancel context.CancelCauseFunc
 	stop   atomic.Bool
 	watch  watch
+	// job is the handler that runs. The flight holds it to save an allocation.
+	job job[Tx]
 }
 
 func (p *pilot[Tx]) work() {
@@ -325,7 +327,7 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 	return ended
 }
 
-// tellCommitted tells of what a commit left undone.
+// tellCommitted reports what a commit left undone.
 func (p *pilot[Tx]) tellCommitted(f *flight[Tx], o *outcome) {
 	n := p.engine.reporter
 	if o.withoutKey != nil {

@@ -83,12 +83,13 @@ func (p *pilot[Tx]) runEach(f *flight[Tx], a machine.Run, out *machine.Ran) {
 func (p *pilot[Tx]) runOne(f *flight[Tx], i int, m *semel.Message) error {
 	h, row := &p.engine.handler, rowOf(&f.Entries[i])
 	ctx, m := f.within(i, m)
-	err := f.call(&job[Tx]{ctx: ctx, message: m, mark: f.mark[i], row: row, inbox: p.engine.inbox, lost: f.cancel, handle: func(tx Tx) error {
+	f.job = job[Tx]{ctx: ctx, message: m, mark: f.mark[i], row: row, inbox: p.engine.inbox, lost: f.cancel, handle: func(tx Tx) error {
 		if h.steps != nil {
 			return h.step(ctx, tx, m, row, p.engine.config.mostOutput)
 		}
 		return h.one(ctx, tx, m)
-	}})
+	}}
+	err := f.call()
 	p.engine.config.handled(m)
 	return err
 }
@@ -123,7 +124,8 @@ func (p *pilot[Tx]) runAll(f *flight[Tx], a machine.Run, out *machine.Ran) {
 	}
 	ctx := f.together()
 	f.watch.begin(nil)
-	err := f.call(&job[Tx]{ctx: ctx, message: messages[0], mark: contract.All, handle: func(tx Tx) error { return p.engine.handler.all(ctx, tx, messages) }})
+	f.job = job[Tx]{ctx: ctx, message: messages[0], mark: contract.All, handle: func(tx Tx) error { return p.engine.handler.all(ctx, tx, messages) }}
+	err := f.call()
 	for _, m := range messages {
 		p.engine.config.handled(m)
 	}
@@ -134,12 +136,12 @@ func (p *pilot[Tx]) runAll(f *flight[Tx], a machine.Run, out *machine.Ran) {
 	out.Done = len(a.Fresh)
 }
 
-// call runs a handler; a panic is a failure with its stack. A handler that
+// call does the flight's job; a panic is a failure with its stack. A handler that
 // comes back after its context was cancelled has failed, whatever it says, and so has one
 // whose transaction can no longer commit.
-func (f *flight[Tx]) call(j *job[Tx]) (err error) {
+func (f *flight[Tx]) call() (err error) {
 	defer recovered(&err)
-	err = legible.Error(f.attempt.run(j), decidedAgain)
+	err = legible.Error(f.attempt.run(&f.job), decidedAgain)
 	f.watch.returned()
 	if err == nil && f.ctx.Err() != nil {
 		err = context.Cause(f.ctx)
@@ -195,8 +197,7 @@ func (p *pilot[Tx]) failure(f *flight[Tx], err error) machine.Failure {
 	return out
 }
 
-// exonerates reports whether it is known that an error is not the doing of the message that
-// met it.
+// exonerates reports whether the message that met an error is known not to have caused it.
 func exonerates(store any, err error) bool {
 	if _, closed := errors.AsType[*notOpened](err); closed {
 		return true

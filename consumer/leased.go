@@ -114,8 +114,8 @@ func (r *claims[Tx]) isOnes(err error) bool {
 	return class == contract.ClassPermanent || class == contract.ClassRetry
 }
 
-// areClaim reports whether marks are of a flight of a claim. They are none if it is known
-// already what became of the claim.
+// areClaim reports whether marks belong to the flight of one claim. Such a flight has no marks if
+// it is known already what became of the claim.
 func areClaim(marks []contract.Mark) bool {
 	return len(marks) == 0 || len(marks) == 1 && marks[0].Claim.Token != 0
 }

@@ -52,8 +52,8 @@ func (c *settings) fitsLookups(store any) error {
 	return nil
 }
 
-// lookups runs the flight of a message that was not received as a call and then a mark, and any
-// other as answering does.
+// lookups runs the flight of a message that has no inbox row: it looks up the marker, calls, and
+// then marks. It runs all other flights as answering does.
 type lookups[Tx, Answer any] struct {
 	*answering[Tx, Answer]
 	// unmarked are answers that may be applied again, and doubts messages that a look at markers
@@ -73,9 +73,8 @@ func newLookups[Tx, Answer any](over *answering[Tx, Answer]) *lookups[Tx, Answer
 	return r
 }
 
-// begin begins a flight. Nothing is open in that of a message that is called for without a
-// claim. The store is asked as a batch asks it of one in doubt, and of one that is marked and
-// not applied.
+// begin looks up the marker and opens nothing. If the look-up cannot tell enough, because the
+// message is in doubt or is marked and not applied, begin asks with a transaction.
 func (r *lookups[Tx, Answer]) begin(ctx context.Context, o contract.TxOptions, marks []contract.Mark) (begun[Call], error) {
 	if len(marks) != 1 || marks[0].As != contract.Applied || marks[0].Claim.Token != 0 {
 		return r.answering.begin(ctx, o, marks)
@@ -129,8 +128,9 @@ func (a *lookup[Tx, Answer]) run(j *job[Call]) (err error) {
 		}
 	}
 	a.answer = answer
+	handler, m := j.ctx, j.message
 	a.apply = func(commit context.Context, tx Tx) error {
-		return a.r.apply(handlersContext{commit, j.ctx}, tx, answer, j.message)
+		return a.r.apply(handlersContext{commit, handler}, tx, answer, m)
 	}
 	return nil
 }

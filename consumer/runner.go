@@ -53,25 +53,27 @@ type begun[Tx any] struct {
 // attempt runs the handlers of a flight, and commits or rolls back. One goroutine calls its
 // methods, except kill.
 type attempt[Tx any] interface {
-	// run runs a handler, or returns the error that the message ends with instead.
+	// run runs the handler of a job, or returns the error that the message fails with instead.
 	run(j *job[Tx]) error
+	// commit ends the flight and records what its handlers did.
 	commit(ctx context.Context, e contract.Ending) outcome
+	// rollback ends the flight and discards what can be discarded: a call cannot.
 	rollback(ctx context.Context)
-	// kill cuts the connection that a handler does not return from, if there is one.
+	// kill closes the connection of a handler that does not return, if there is one.
 	kill()
 	// classify returns the class of a handler's error.
 	classify(ctx context.Context, err error) contract.Class
-	// transaction is the batch of the store that is open, nil if none is. The engine asks it
-	// for the optional features of batches.
+	// transaction returns the open batch of the store, nil if none is open. The engine asks this
+	// batch for the optional features of batches.
 	transaction() any
-	// queued is how many statements and functions of handlers commit still runs.
+	// queued returns how many statements and functions of handlers commit will run.
 	queued() int
 }
 
-// outcome is what a commit came to.
+// outcome is the result of commit.
 type outcome struct {
 	contract.Result
-	// withoutKey is why an effect that was committed is recorded under no key, otherwise nil.
+	// withoutKey is the reason why no key records the effect; nil if a key does, or none is needed.
 	withoutKey error
 	// notReEmitted reports that an intent was not sent again, because the other side may have
 	// forgotten its key.
@@ -81,23 +83,23 @@ type outcome struct {
 // job is a handler that is to run: for one message, or for all of a batch.
 type job[Tx any] struct {
 	ctx context.Context
-	// message is the first of a batch.
+	// message is the message of the handler; of a handler of whole batches the first one.
 	message *semel.Message
 	// mark is the index of the message's mark, contract.All for a handler of whole batches.
 	mark int
-	// row is the claimed row of the message in the inbox, nil if it has none.
+	// row is the claimed row of the message in inbox, nil if the message has no row.
 	row   *heldRow
 	inbox *inbox
-	// lost ends ctx, because the claim is another's, or may be.
+	// lost cancels ctx: another process holds the claim, or may hold it.
 	lost context.CancelCauseFunc
 	// handle runs the handler.
 	handle func(tx Tx) error
 }
 
-// left is how long the lease of the row surely lasts.
+// left returns how long the lease of the row still lasts at least.
 func (j *job[Tx]) left() time.Duration { return j.inbox.keeper.left(j.row) }
 
-// leave is the error of a claim under which nobody may call.
+// leave reports that the claim is lost and returns the error of the message: nobody may call.
 func (j *job[Tx]) leave() error {
 	j.lost(contract.ErrClaimLost)
 	return contract.ErrClaimLost
@@ -149,7 +151,7 @@ func (*receipt[Tx]) run(*job[Call]) error { return errCallUnclaimed }
 
 var errCallUnclaimed = errors.New("semel: a call needs a claim")
 
-// beginReceipt begins a flight without handlers.
+// beginReceipt begins a flight that runs no handler.
 func beginReceipt[Tx any](ctx context.Context, store contract.TxStore[Tx], o contract.TxOptions, marks []contract.Mark) (begun[Call], error) {
 	b, verdicts, err := store.Begin(ctx, o, marks)
 	if err != nil {
@@ -158,7 +160,7 @@ func beginReceipt[Tx any](ctx context.Context, store contract.TxStore[Tx], o con
 	return begun[Call]{attempt: &receipt[Tx]{transacted[Tx]{store, b}}, verdicts: verdicts}, nil
 }
 
-// queuedIn is how many statements wait for the commit of a batch.
+// queuedIn returns how many statements a batch sends when it commits.
 func queuedIn(batch any) int {
 	if q, queues := batch.(contract.Queues); queues {
 		return q.Queued()
@@ -166,8 +168,8 @@ func queuedIn(batch any) int {
 	return 0
 }
 
-// untransacted is what attempts have in common while no transaction is open: a handler's error
-// is never the store's.
+// untransacted is embedded by attempts without an open transaction. The error of a handler is
+// then never the store's.
 type untransacted struct{}
 
 func (untransacted) transaction() any                               { return nil }

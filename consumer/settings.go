@@ -42,13 +42,13 @@ type needs struct {
 	// store is nil if the user gave none.
 	store any
 	keys  KeyPolicy
-	// noHandler is what the user left out of the handler, otherwise nil.
+	// noHandler says what is missing of the handler; nil if nothing is.
 	noHandler error
 	// steps are the names of the steps, nil without.
 	steps []string
 }
 
-// needs are those of a consumer with this handler.
+// needs returns what a consumer with this handler wants its policy for.
 func (h *handler[Tx]) needs(w way, store any) needs {
 	n := needs{way: w, store: store}
 	if h.one == nil && h.all == nil && len(h.steps) == 0 {
@@ -63,8 +63,8 @@ func (h *handler[Tx]) needs(w way, store any) needs {
 	return n
 }
 
-// settings fills in the defaults and reports every fault of the policy, and after that the first
-// thing of the store that is in its way.
+// settings fills in the defaults. It reports every fault of the policy, or, if there is none, the
+// first reason why the store does not fit the policy.
 func (c Config) settings(n needs, plans []faults.Plan) (*settings, error) {
 	c.defaults()
 	err := errors.Join(c.check(), n.noHandler)
@@ -116,7 +116,7 @@ func (c *settings) resolve(store any) {
 	}
 }
 
-// fits reports the first thing of the store that is in the way of the policy.
+// fits reports the first reason why the store does not fit the policy.
 func (c *settings) fits(store any) error {
 	for _, check := range []func(store any) error{
 		c.fitsGeneration, c.fitsVersions, c.fitsLines, c.fitsRetention, c.fitsFormer, c.fitsSteps, c.fitsDuplicates, c.fitsReEmission, c.fitsWay, c.fitsWaits,
@@ -128,7 +128,7 @@ func (c *settings) fits(store any) error {
 	return nil
 }
 
-// fitsWay reports what is in the way of what makes the consumer's effects happen once.
+// fitsWay reports why policy and store do not fit the way in which effects happen once.
 func (c *settings) fitsWay(store any) error {
 	switch c.way {
 	case byClaim, byAnswer:
