@@ -26,7 +26,7 @@ func sender(t *testing.T, store *memstore.Store, name string, sent *[]*semel.Mes
 		change(&c)
 	}
 	var mu sync.Mutex // workers send at once
-	return mustNew(t, consumer.Leased(store), func(_ context.Context, _ consumer.Call, m *semel.Message) error {
+	return mustNewLeased(t, store, func(_ context.Context, _ consumer.Call, m *semel.Message) error {
 		mu.Lock()
 		defer mu.Unlock()
 		*sent = append(*sent, m)

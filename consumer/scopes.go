@@ -14,7 +14,7 @@ const maxScopes = 10000
 // scopes remembers the interned numbers of a consumer's sources.
 type scopes[Tx any] struct {
 	consumer string
-	store    store.TxStore[Tx]
+	store    anyStore
 
 	mutex sync.Mutex
 	known map[scopeOf]int64 // guarded by mutex
@@ -133,7 +133,7 @@ func (s *scopes[Tx]) unknown(all []scopeOf) map[scopeOf]bool {
 
 // ask has the store number sources, with one call if it can.
 func (s *scopes[Tx]) ask(ctx context.Context, sources []string, generation int64) ([]int64, error) {
-	if interner, able := abilityOf[store.Interner](s.store); able {
+	if interner, able := s.store.(store.Interner); able {
 		return interner.Scopes(ctx, s.consumer, sources, generation)
 	}
 	numbers := make([]int64, len(sources))
