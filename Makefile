@@ -21,7 +21,7 @@ LONGEST = $(shell $(GO) list ./itest/postgres ./itest/postgres_faults ./itest/ne
 SERVERS = $(LONGEST) $(filter-out $(STORES) $(BINARY) $(LONGEST),$(shell $(GO) list ./itest/... ./itest/orm/...))
 RACED = $(filter-out $(PURE) $(STORES) $(BINARY) $(SERVERS) %$(PLANTED:.%=%),$(shell $(GO) list $(PACKAGES)))
 
-.PHONY: test verify lint simulate proof bench docs example vet
+.PHONY: test verify lint simulate mutation proof bench docs example vet
 
 # The parts of test, and of verify, run at once. A test waits for servers more than it computes, so
 # what computes and waits for nobody fills in, and is nice: where as much wants to run as there is,
@@ -86,7 +86,7 @@ binary:
 servers:
 	scripts/services install redis python3 node prometheus
 	scripts/services with postgres pgbouncer kafka -- $(TEST) $(MEASURED) -p 4 -parallel 8 $(SERVERS)
-# Those planted faults that a test or a few seeds find.
+# One planted fault for each law.
 faults:
 	nice -n 19 $(TEST) $(MEASURED) $(PLANTED)
 # The ways to open a file of SQLite, of which test takes one.
@@ -110,10 +110,14 @@ vet:
 lint:
 	nice -n 19 scripts/lint $(PACKAGES)
 
-## simulate: SEEDS histories of the engine under faults; SEED=n prints one; ARGS=-planted plants
-## faults in the code, and looks for the seed or test that finds each by the law that it breaks
+## simulate: SEEDS histories of the engine under faults; SEED=n prints one
 simulate:
 	$(GO) run ./internal/simulator/simulate $(if $(SEED),-seed $(SEED) -history,-seeds $(SEEDS)) $(ARGS)
+
+## mutation: small mistakes in the code, one at a time, and how many of them tests and the simulator
+## find; for nights; ARGS="-sample 50 machine" runs 50 mistakes of the machine, ARGS=-help lists the rest
+mutation:
+	nice -n 19 $(GO) run ./internal/simulator/mutate $(ARGS)
 
 ## proof: NAME=inbox, or another: messages under kills, freezes and restarts, and what was lost or
 ## doubled; ARGS=-quick, a minute; without a name it lists them

@@ -80,7 +80,7 @@ func RetryAfter(err error, d time.Duration) error {
 
 // Unknown says that nobody knows whether a call of the handler took effect: its answer was
 // lost, or came too late. The message is tried again after the policy's wait. With
-// consumer.Leased the row remembers that its outcome is unknown until it is known what
+// consumer.NewLeased the row remembers that its outcome is unknown until it is known what
 // became of it, and after consumer.Provider.Window nobody calls blindly. There an error
 // that has no decision, and a panic, say the same; Retry and RetryAfter say that this
 // attempt had no effect, unless it is Unknown what they wrap. Calls of leasedkey are

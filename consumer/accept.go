@@ -62,7 +62,7 @@ func (c *Consumer[Tx]) readAll(ctx context.Context, messages []*semel.Message) (
 			return nil, fmt.Errorf("semel: message %d is nil; nothing was received", i)
 		}
 		p := new(parcel)
-		p.readAlone(&c.config, m)
+		p.readAlone(c.config, m)
 		if r := p.item.Refused; r != nil {
 			return nil, &identity.Error{Reason: r.Reason, Detail: fmt.Sprintf("message %d: %v; nothing was received", i, r.Why)}
 		}

@@ -19,36 +19,36 @@ var errApart = errors.New("semel: what was to be written together was not")
 
 func isApart(err error) bool { return errors.Is(err, errApart) }
 
-// apply writes one, with what others have to write at the same time.
-func (s *answering[Tx, Answer]) apply(ctx context.Context, one applying[Tx]) store.Result {
+// applyQueued writes one, with what others have to write at the same time.
+func (r *answering[Tx, Answer]) applyQueued(ctx context.Context, one applying[Tx]) store.Result {
 	if shares, says := one.Batch.(store.CombineChecker); says && !shares.MayCombine() {
-		return s.gatherer.CommitCombined(ctx, one.options, []store.QueuedBatch[Tx]{one.QueuedBatch})
+		return r.gatherer.CommitCombined(ctx, one.options, []store.QueuedBatch[Tx]{one.QueuedBatch})
 	}
-	r, err := s.applies.do(ctx, one)
+	result, err := r.applies.do(ctx, one)
 	if err != nil { // nobody knows what became of those that share the transaction
 		return store.Result{Outcome: store.CommitUnknown, Class: store.ClassDown, Culprit: store.NoCulprit, Err: err}
 	}
-	return r
+	return result
 }
 
 // applyAll writes several in one transaction. Where that fails, each is written by itself:
 // what was queued has had no effect, nobody is called again, and the failure finds the one
 // whose it is.
-func (s *answering[Tx, Answer]) applyAll(ctx context.Context, all []applying[Tx]) ([]store.Result, error) {
+func (r *answering[Tx, Answer]) applyAll(ctx context.Context, all []applying[Tx]) ([]store.Result, error) {
 	gathered := make([]store.QueuedBatch[Tx], len(all))
 	for i := range all {
 		gathered[i] = all[i].QueuedBatch
 	}
-	r := s.gatherer.CommitCombined(ctx, all[0].options, gathered)
+	result := r.gatherer.CommitCombined(ctx, all[0].options, gathered)
 	if len(all) > 1 {
-		if r.Outcome == store.NotCommitted && r.Class != store.ClassDown {
+		if result.Outcome == store.NotCommitted && result.Class != store.ClassDown {
 			return nil, errApart
 		}
-		r.Culprit = store.NoCulprit
+		result.Culprit = store.NoCulprit
 	}
 	out := make([]store.Result, len(all))
 	for i := range out {
-		out[i] = r
+		out[i] = result
 	}
 	return out, nil
 }

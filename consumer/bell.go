@@ -18,7 +18,7 @@ import (
 // rings when a receipt is committed and never with it, and only so often, however much
 // is received: who hears it claims all that is due.
 type bell struct {
-	config *Config
+	config *settings
 	store  store.Notifier
 	// rung: others are to be told; heard: others have told.
 	rung, heard chan struct{}
@@ -36,7 +36,7 @@ const (
 	listensLate  = time.Minute
 )
 
-func newBell(c *Config, st store.Notifier) *bell {
+func newBell(c *settings, st store.Notifier) *bell {
 	return &bell{config: c, store: st, rung: make(chan struct{}, 1), heard: make(chan struct{}, 1)}
 }
 

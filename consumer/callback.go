@@ -12,7 +12,7 @@ import (
 // one that goes on has its connection cut, and is told of; its worker waits
 // until it returns, and the others go on.
 func (p *pilot[Tx]) calls(f *flight[Tx]) {
-	back, able := f.batch.(store.CommitCallbacks)
+	back, able := f.transaction().(store.CommitCallbacks)
 	if !able {
 		return
 	}
@@ -20,8 +20,8 @@ func (p *pilot[Tx]) calls(f *flight[Tx]) {
 	back.OnCallback(func(mark int) func() {
 		p.handling.Store(true)
 		p.committing.Store(false)
-		ended := watchCall(&e.config, func() {
-			f.batch.Kill()
+		ended := watchCall(e.config, func() {
+			f.kill()
 			e.reporter.callSticks(f.item(mark))
 			e.lanes.send(machine.Stuck{Flight: f.Flight, Item: f.item(mark), Committing: true})
 		}, e.reporter.callEnds)
@@ -34,7 +34,7 @@ func (p *pilot[Tx]) calls(f *flight[Tx]) {
 }
 
 // watchCall watches one call. stuck and, when it was, over are called once each.
-func watchCall(c *Config, stuck, over func()) (ended func()) {
+func watchCall(c *settings, stuck, over func()) (ended func()) {
 	w, sticks := &watch{}, make(chan struct{})
 	w.start(c.Timeout, func(error) {}, func(*machine.Item) {
 		stuck()

@@ -15,7 +15,7 @@ import (
 // else while no transaction is open, and apply writes into tx what follows from the
 // answer, in the one transaction that completes the message's claim under its token. So
 // what apply writes happens once, while the call happens at least once and needs
-// Message.IdempotencyKey, as with Leased.
+// Message.IdempotencyKey, as with NewLeased.
 //
 // Of several calls for a message, after a crash or a lease that ended, the first answer
 // whose transaction commits counts. A later one changes nothing: its claim is lost, and
@@ -28,9 +28,9 @@ import (
 // together. A message without an effect needs no other form: apply returns nil.
 //
 // What became of a call is known when its answer is applied. Provider holds for calls as with
-// Leased, without Ask.
+// NewLeased, without Ask.
 //
-// Config is what Leased needs: StrategyInbox and, where there is a Source,
+// Config is what NewLeased needs: StrategyInbox and, where there is a Source,
 // SettleAfterReceipt. Or it is StrategyMarker, for a call that changes nothing by itself,
 // so that what it answers is all: then no claim is taken and nothing is written before the
 // call, which is made any number of times, by several processes at once where copies
@@ -45,50 +45,29 @@ func NewCalling[Tx, Answer any](st store.TxStore[Tx], call func(ctx context.Cont
 	if c.Provider.Ask != nil {
 		return nil, fmt.Errorf("semel: consumer %q: Provider.Ask is set, and with NewCalling it could say that a call took effect, and not what it answered, which apply needs; leave it out", c.Name)
 	}
-	called := func() {}
-	consumer, err := New(newAnswering[Tx, Answer](st), func(ctx context.Context, over Call, m *semel.Message) error {
-		if p, is := over.later.(*pure[Tx, Answer]); is {
-			answer, err := p.ask(func() (Answer, error) { return call(ctx, m) }, called)
-			if err == nil {
-				p.apply = func(commit context.Context, tx Tx) error {
-					return apply(handlersContext{commit, ctx}, tx, answer, m)
-				}
-			}
-			return err
-		}
-		l := over.later.(*later[Tx, Answer])
-		answer, err := l.ask(func() (Answer, error) { return call(ctx, m) }, called)
-		if err != nil {
-			return err
-		}
-		tx, err := l.open(ctx)
-		if err != nil {
-			return err
-		}
-		return apply(ctx, tx, answer, m)
-	}, c, plans...)
-	if err == nil {
-		called = func() { consumer.config.at(faults.AfterCall, 1) }
+	way := byAnswer
+	if c.Strategy == StrategyMarker {
+		way = byLookup
 	}
-	return consumer, err
+	s, err := c.settings(needs{way: way, store: st}, plans)
+	if err != nil {
+		return nil, err
+	}
+	r := newAnswering(s, st, call, apply)
+	if way == byLookup {
+		return assemble(s, st, newLookups(r), handler[Call]{}), nil
+	}
+	return assemble(s, st, r, handler[Call]{}), nil
 }
 
-// answering carries out a flight of a claim as a call and then a transaction, and any other
-// as leased does.
+// answering runs the flight of a claim as a call and then a transaction that applies the answer
+// and ends the claim. It receives messages as claims does.
 type answering[Tx, Answer any] struct {
-	*leased[Tx]
-	answers unapplied[store.Claim, Answer]
-	// unmarked are answers, and doubts messages that a look at markers says too little of,
-	// of calls that change nothing; looks and marks are those of many workers, and nil for
-	// other calls.
-	unmarked unapplied[identityOf, Answer]
-	doubts   unapplied[identityOf, struct{}]
-	looks    *together[store.Mark, store.Verdict]
-	marks    *together[marking[Tx], store.Result]
-	// timeout is Config.Timeout, and committing how long a commit of a batch may take, where
-	// marks is not nil.
-	timeout    time.Duration
-	committing func(batch any) time.Duration
+	*claims[Tx]
+	call  func(ctx context.Context, m *semel.Message) (Answer, error)
+	apply func(ctx context.Context, tx Tx, answer Answer, m *semel.Message) error
+	// unapplied are answers that the same claim may apply again.
+	unapplied unapplied[store.Claim, Answer]
 	// gatherer: what is queued of several answers shares transactions; nil if the store's
 	// handlers do not queue.
 	gatherer store.BatchCombiner[Tx]
@@ -98,52 +77,52 @@ type answering[Tx, Answer any] struct {
 	turn chan struct{}
 }
 
-func newAnswering[Tx, Answer any](st store.TxStore[Tx]) *answering[Tx, Answer] {
-	s := &answering[Tx, Answer]{leased: Leased(st).(*leased[Tx])}
-	if takesTurns(st) {
-		s.turn = make(chan struct{}, 1)
+func newAnswering[Tx, Answer any](c *settings, st store.TxStore[Tx], call func(context.Context, *semel.Message) (Answer, error), apply func(context.Context, Tx, Answer, *semel.Message) error) *answering[Tx, Answer] {
+	r := &answering[Tx, Answer]{claims: newClaims(c, st), call: call, apply: apply}
+	if st.Limits().SingleWriter {
+		r.turn = make(chan struct{}, 1)
 	}
 	if g, able := st.(store.BatchCombiner[Tx]); able {
-		s.gatherer = g
-		s.applies = &together[applying[Tx], store.Result]{carry: s.applyAll, alone: isApart, pace: &pace{}}
+		r.gatherer = g
+		r.applies = &together[applying[Tx], store.Result]{carry: r.applyAll, alone: isApart, pace: &pace{}}
 	}
-	return s
+	return r
 }
 
-// fitsLeased implements callsOut.
-func (s *answering[Tx, Answer]) fitsLeased(c *Config) error {
-	if c.Strategy == StrategyMarker {
-		return s.fitsPure(c)
+func (r *answering[Tx, Answer]) begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (begun[Call], error) {
+	if len(marks) == 0 || !areClaim(marks) {
+		return r.claims.begin(ctx, o, marks)
 	}
-	return s.leased.fitsLeased(c)
+	claim, b, err := r.beginClaim(ctx, o, marks)
+	if err != nil {
+		return begun[Call]{}, err
+	}
+	if b.verdicts[0].Kind == store.ClaimLost {
+		r.unapplied.take(marks[0].Claim)
+	}
+	b.attempt = &answered[Tx, Answer]{claimed: claim, r: r, options: o, marks: marks}
+	return b, nil
 }
 
-// Begin implements store.TxStore.
-func (s *answering[Tx, Answer]) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[Call], []store.Verdict, error) {
-	if s.marks != nil && len(marks) == 1 && marks[0].As == store.Applied && marks[0].Claim.Token == 0 {
-		return s.beginPure(ctx, o, marks)
+// makeCall makes the call of a message.
+func (r *answering[Tx, Answer]) makeCall(ctx context.Context, m *semel.Message) (Answer, error) {
+	answer, err := r.call(ctx, m)
+	if err == nil {
+		r.config.at(faults.AfterCall, 1)
 	}
-	b, verdicts, err := s.leased.Begin(ctx, o, marks)
-	claim, is := b.(*outside)
-	if err != nil || !is || len(marks) == 0 {
-		return b, verdicts, err
-	}
-	if verdicts[0].Kind == store.ClaimLost {
-		s.answers.take(marks[0].Claim)
-	}
-	return &later[Tx, Answer]{outside: claim, s: s, options: o, marks: marks}, verdicts, nil
+	return answer, err
 }
 
-// later is the flight of a claim whose transaction begins when its call was answered.
-type later[Tx, Answer any] struct {
-	*outside // as long as no transaction is open
-	s        *answering[Tx, Answer]
+// answered is the flight of a claim whose transaction begins when its call was answered.
+type answered[Tx, Answer any] struct {
+	*claimed // as long as no transaction is open
+	r        *answering[Tx, Answer]
 	options  store.TxOptions
 	marks    []store.Mark
 	turn     bool // held
 
-	answered bool
-	answer   Answer
+	isAnswered bool
+	answer     Answer
 	// refused is why no transaction could begin, again that what was open is to be
 	// tried again with the same answer.
 	refused store.Class
@@ -151,90 +130,98 @@ type later[Tx, Answer any] struct {
 	opened  opened[Tx]
 }
 
-// call implements caller. An answer is applied when its transaction commits, which ends the
-// claim; until then it is not known here what the call did, so that nobody makes another one
-// after Provider.Window.
-func (l *later[Tx, Answer]) call(ctx context.Context, c *Config, h *heldRow, left func() time.Duration, m *semel.Message, run func() error) error {
-	if l.s.answers.has(l.marks[0].Claim) { // nobody is called
+// run makes the call and applies its answer. An answer is applied when its transaction commits,
+// which ends the claim; until then it is not known here what the call did, so that nobody makes
+// another one after Provider.Window.
+func (a *answered[Tx, Answer]) run(j *job[Call]) error {
+	h := j.row
+	if a.r.unapplied.has(a.marks[0].Claim) { // nobody is called
 		h.calls.Making()
-		return run()
+		return a.callAndApply(j)
 	}
-	rule := c.callRule()
+	rule := a.config.callRule()
 	rule.Once = true
-	switch h.calls.Next(l.started, rule, time.Since(l.asked), left()) {
+	switch h.calls.Next(a.started, rule, time.Since(a.asked), j.left()) {
 	case calls.Make:
 	case calls.Keep:
-		return l.keep()
+		a.kept = true
+		return nil
 	case calls.Leave:
-		return l.leave()
+		return j.leave()
 	default:
-		_, err := c.doubt(ctx, l.started.Since, m) // without Ask it says how the message ends
+		_, err := a.config.doubt(j.ctx, a.started.Since, j.message) // without Ask it says how the message ends
 		return err
 	}
 	h.calls.Making()
-	err := run()
-	if !l.answered {
-		h.calls.Made(ctx.Err() != nil, err)
+	err := a.callAndApply(j)
+	if !a.isAnswered {
+		h.calls.Made(j.ctx.Err() != nil, err)
 	}
 	return err
 }
 
-// ask returns the answer that is kept from a try before, or that of a call.
-func (l *later[Tx, Answer]) ask(call func() (Answer, error), called func()) (answer Answer, err error) {
-	answer, kept := l.s.answers.take(l.marks[0].Claim)
+// callAndApply applies the answer that is kept from a try before, or that of a call.
+func (a *answered[Tx, Answer]) callAndApply(j *job[Call]) (err error) {
+	answer, kept := a.r.unapplied.take(a.marks[0].Claim)
 	if !kept {
-		if answer, err = call(); err != nil {
-			return answer, err
+		if answer, err = a.r.makeCall(j.ctx, j.message); err != nil {
+			return err
 		}
-		called()
 	}
-	l.answered, l.answer = true, answer
-	return answer, nil
+	a.isAnswered, a.answer = true, answer
+	tx, err := a.open(j)
+	if err != nil {
+		return err
+	}
+	return a.r.apply(j.ctx, tx, answer, j.message)
 }
 
 // open begins the transaction, in which the claim must stand.
-func (l *later[Tx, Answer]) open(ctx context.Context) (tx Tx, err error) {
-	if ctx.Err() != nil { // the answer came too late
-		return tx, context.Cause(ctx)
+func (a *answered[Tx, Answer]) open(j *job[Call]) (tx Tx, err error) {
+	if j.ctx.Err() != nil { // the answer came too late
+		return tx, context.Cause(j.ctx)
 	}
-	if l.s.gatherer != nil && !l.options.Serial {
-		b := l.s.gatherer.Combinable(l.marks[0])
-		l.opened.set(b)
+	if a.gathers() {
+		b := a.r.gatherer.Combinable(a.marks[0])
+		a.opened.set(b)
 		return b.Tx(0), nil
 	}
-	if err := l.s.takeTurn(ctx); err != nil {
+	if err := a.r.takeTurn(j.ctx); err != nil {
 		return tx, err
 	}
-	l.turn = true
-	begin, cancel := context.WithTimeout(ctx, l.options.Answer)
+	a.turn = true
+	begin, cancel := context.WithTimeout(j.ctx, a.options.Answer)
 	defer cancel()
-	b, verdicts, err := l.s.store.Begin(begin, l.options, l.marks)
+	b, verdicts, err := a.r.store.Begin(begin, a.options, a.marks)
 	if err != nil {
-		if l.refused = l.s.store.Classify(err); l.refused != store.ClassContended {
-			l.refused = store.ClassDown // whatever it is, it is no message's fault
+		if a.refused = a.r.store.Classify(err); a.refused != store.ClassContended {
+			a.refused = store.ClassDown // whatever it is, it is no message's fault
 		}
 		return tx, err
 	}
-	l.opened.set(b)
+	a.opened.set(b)
 	switch v := verdicts[0]; v.Kind {
 	case store.Fresh:
 		return b.Tx(0), nil
 	case store.ClaimLost:
-		l.refused = store.ClassClaimLost
-		return tx, l.leave()
+		a.refused = store.ClassClaimLost
+		return tx, j.leave()
 	default:
-		l.refused = store.ClassRetry
+		a.refused = store.ClassRetry
 		return tx, fmt.Errorf("semel: the claim stands and its transaction says %v", v)
 	}
 }
 
+// gathers reports whether what is queued of the answer shares a transaction with others.
+func (a *answered[Tx, Answer]) gathers() bool { return a.r.gatherer != nil && !a.options.Serial }
+
 // takeTurn waits until no other transaction is open, where the store has one writer.
-func (s *answering[Tx, Answer]) takeTurn(ctx context.Context) error {
-	if s.turn == nil {
+func (r *answering[Tx, Answer]) takeTurn(ctx context.Context) error {
+	if r.turn == nil {
 		return nil
 	}
 	select {
-	case s.turn <- struct{}{}:
+	case r.turn <- struct{}{}:
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -242,101 +229,68 @@ func (s *answering[Tx, Answer]) takeTurn(ctx context.Context) error {
 }
 
 // endTurn is for who has taken it.
-func (s *answering[Tx, Answer]) endTurn() {
-	if s.turn != nil {
-		<-s.turn
+func (r *answering[Tx, Answer]) endTurn() {
+	if r.turn != nil {
+		<-r.turn
 	}
 }
 
 // end ends the turn, and keeps the answer if the same claim may apply it again.
-func (l *later[Tx, Answer]) end() {
-	l.opened.set(nil)
-	if l.turn {
-		l.s.endTurn()
-		l.turn = false
+func (a *answered[Tx, Answer]) end() {
+	a.opened.set(nil)
+	if a.turn {
+		a.r.endTurn()
+		a.turn = false
 	}
-	if l.again && l.answered {
-		l.s.answers.keep(l.marks[0].Claim, l.answer)
+	if a.again && a.isAnswered {
+		a.r.unapplied.keep(a.marks[0].Claim, a.answer)
 	}
 }
 
 // mayAgain reports whether what failed so is nobody's fault.
 func mayAgain(c store.Class) bool { return c == store.ClassContended || c == store.ClassDown }
 
-// Tx implements store.Batch.
-func (l *later[Tx, Answer]) Tx(int) Call { return Call{l} }
-
-// Commit implements store.Batch.
-func (l *later[Tx, Answer]) Commit(ctx context.Context, e store.Ending) store.Result {
-	defer l.end()
-	b := l.opened.get()
+func (a *answered[Tx, Answer]) commit(ctx context.Context, e store.Ending) outcome {
+	defer a.end()
+	b := a.opened.get()
 	if b == nil { // no handler ran
-		return l.outside.Commit(ctx, e)
+		return a.claimed.commit(ctx, e)
 	}
 	var r store.Result
-	if l.s.gatherer != nil && !l.options.Serial {
-		r = l.s.apply(ctx, applying[Tx]{store.QueuedBatch[Tx]{Batch: b, Ending: e}, l.options})
+	if a.gathers() {
+		r = a.r.applyQueued(ctx, applying[Tx]{store.QueuedBatch[Tx]{Batch: b, Ending: e}, a.options})
 	} else {
 		r = b.Commit(ctx, e)
 	}
-	l.again = r.Outcome == store.NotCommitted && mayAgain(r.Class)
-	return r
+	a.again = r.Outcome == store.NotCommitted && mayAgain(r.Class)
+	return outcome{Result: r}
 }
 
-// Rollback implements store.Batch.
-func (l *later[Tx, Answer]) Rollback(ctx context.Context) {
-	defer l.end()
-	if b := l.opened.get(); b != nil {
+func (a *answered[Tx, Answer]) rollback(ctx context.Context) {
+	defer a.end()
+	if b := a.opened.get(); b != nil {
 		b.Rollback(ctx)
 	}
 }
 
-// Kill implements store.Batch.
-func (l *later[Tx, Answer]) Kill() {
-	if b := l.opened.get(); b != nil {
+func (a *answered[Tx, Answer]) kill() {
+	if b := a.opened.get(); b != nil {
 		b.Kill()
 	}
 }
 
-// ClassifyHandler implements store.HandlerClassifier. Before its transaction is open a
-// message meets nothing of the store.
-func (l *later[Tx, Answer]) ClassifyHandler(ctx context.Context, err error) store.Class {
-	class := l.refused
-	if b := l.opened.get(); b != nil && class == store.ClassNone {
-		class = classifyHandler(ctx, l.s.store, b, err)
+// classify: before its transaction is open a message meets nothing of the store.
+func (a *answered[Tx, Answer]) classify(ctx context.Context, err error) store.Class {
+	class := a.refused
+	if b := a.opened.get(); b != nil && class == store.ClassNone {
+		class = classifyHandler(ctx, a.r.store, b, err)
 	}
 	if class == store.ClassNone {
 		return store.ClassRetry
 	}
-	l.again = mayAgain(class)
+	a.again = mayAgain(class)
 	return class
 }
 
-// TxAborted implements store.TxStatus.
-func (l *later[Tx, Answer]) TxAborted() bool {
-	b, asks := l.opened.get().(store.TxStatus)
-	return asks && b.TxAborted()
-}
-
-// AbortCause implements store.TxAbortCause.
-func (l *later[Tx, Answer]) AbortCause() error {
-	if b, knows := l.opened.get().(store.TxAbortCause); knows {
-		return b.AbortCause()
-	}
-	return nil
-}
-
-// Queued implements store.Queues.
-func (l *later[Tx, Answer]) Queued() int {
-	if b, queues := l.opened.get().(store.Queues); queues {
-		return b.Queued()
-	}
-	return 0
-}
-
-// OnCallback implements store.CommitCallbacks.
-func (l *later[Tx, Answer]) OnCallback(begin func(mark int) (ended func())) {
-	if b, calls := l.opened.get().(store.CommitCallbacks); calls {
-		b.OnCallback(begin)
-	}
-}
+func (a *answered[Tx, Answer]) transaction() any { return a.opened.get() }
+func (a *answered[Tx, Answer]) queued() int      { return queuedIn(a.opened.get()) }

@@ -64,7 +64,7 @@ func callingOut(src source.Source) consumer.Config {
 }
 
 func withoutTransaction[Tx any](st store.TxStore[Tx], src source.Source, provider string) (*consumer.Consumer[consumer.Call], error) {
-	return consumer.New(consumer.Leased(st), func(ctx context.Context, _ consumer.Call, m *semel.Message) error {
+	return consumer.NewLeased(st, func(ctx context.Context, _ consumer.Call, m *semel.Message) error {
 		return capture(ctx, provider, m)
 	}, consumer.Config{
 		Name: "billing", Source: src, Identity: identity.CloudEvents(),

@@ -159,7 +159,7 @@ func TestHandlersThatCallAndThenWrite(t *testing.T) {
 		counts := callsThen(t, &claimsOnce{Store: st}, func(ctx context.Context, _ *semel.Message) (int64, error) {
 			rows, err := st.Rows(ctx, store.RowFilter{})
 			if err == nil {
-				err = st.Release(ctx, rows[0].Number, rows[0].Revision, store.Act{Verb: "release", Who: "me", Why: "a test", Row: rows[0].Number})
+				err = errors.Join(st.Release(ctx, store.Act{Verb: "release", Who: "me", Why: "a test", Row: rows[0].Number}, rows[0].Seen())...)
 			}
 			second, unfit := consumer.NewCalling(st, (&asked{}).call, addAnswer, callingConfig())
 			if err := errors.Join(err, unfit, second.Work(ctx)); err != nil || second.Counts().Inbox.Applied != 1 {

@@ -54,7 +54,7 @@ func TestCallsOfTheFrozen(t *testing.T) {
 		st.refuses.Store(true)
 		c.Provider.Window = consumer.WindowNever
 		ctx, stop := context.WithCancel(t.Context())
-		running := mustNew(t, consumer.Leased(st), func(ctx context.Context, call consumer.Call, m *semel.Message) error {
+		running := mustNewLeased(t, st, func(ctx context.Context, call consumer.Call, m *semel.Message) error {
 			defer stop()
 			return p.call(ctx, call, m)
 		}, c)
@@ -65,7 +65,7 @@ func TestCallsOfTheFrozen(t *testing.T) {
 			t.Errorf("%d calls, %+v", p.calls, r)
 		}
 		st.refuses.Store(false)
-		runs(t, consumer.Leased(st), p.call, c)
+		runsLeased(t, st, p.call, c)
 		if r := row(t, st.Store, "m0"); p.calls != 1 || r.Reason != semel.ReasonOutcomeUnknown {
 			t.Errorf("%d calls, %+v", p.calls, r)
 		}
@@ -76,7 +76,7 @@ func TestCallsOfTheFrozen(t *testing.T) {
 		c.Inbox.Lease = 3 * time.Second
 		st.slow = 10 * time.Second // as long as another may have had it
 		made, since := 0, time.Now()
-		counts := runs(t, consumer.Leased(st), func(context.Context, consumer.Call, *semel.Message) error {
+		counts := runsLeased(t, st, func(context.Context, consumer.Call, *semel.Message) error {
 			made++
 			if late := time.Since(since); late > 10*time.Second && late < 10*time.Second+time.Millisecond {
 				t.Error("it is made under the lease that has ended")

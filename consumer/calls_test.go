@@ -57,14 +57,14 @@ func (p *provides) call(_ context.Context, _ consumer.Call, m *semel.Message) er
 func TestOutcomesThatNobodyKnows(t *testing.T) {
 	bubble(t, "E3_trap_119_within_the_window_it_is_called_again_under_the_same_key", func(t *testing.T) {
 		st, p := diedCalling(t, 23*time.Hour), provides{}
-		counts := runs(t, consumer.Leased(st), p.call, callsOut())
+		counts := runsLeased(t, st, p.call, callsOut())
 		if r := row(t, st, "m0"); p.calls != 1 || counts.Inbox.Applied != 1 || r.UnknownOutcome() || r.CallsStarted != 2 {
 			t.Errorf("%d calls, %+v, %+v", p.calls, counts.Inbox, r)
 		}
 	})
 	bubble(t, "E3_trap_T77_after_the_window_it_waits_for_a_person", func(t *testing.T) {
 		st, p := diedCalling(t, 24*time.Hour-30*time.Second), provides{}
-		counts := runs(t, consumer.Leased(st), p.call, callsOut())
+		counts := runsLeased(t, st, p.call, callsOut())
 		r := row(t, st, "m0")
 		if p.calls != 0 || counts.Inbox.Parked != 1 || r.Reason != semel.ReasonOutcomeUnknown || r.CallsStarted != 1 || !r.UnknownOutcome() || r.Attempts != 0 {
 			t.Errorf("%d calls, %+v, %+v", p.calls, counts.Inbox, r)
@@ -76,15 +76,15 @@ func TestOutcomesThatNobodyKnows(t *testing.T) {
 	for resolution, want := range map[admin.Resolution]int{admin.ResolvedDone: 0, admin.ResolvedNotDone: 1} {
 		bubble(t, "E3_what_a_person_says_of_it_decides/"+resolution.String(), func(t *testing.T) {
 			st, p := diedCalling(t, 25*time.Hour), provides{}
-			runs(t, consumer.Leased(st), p.call, callsOut())
+			runsLeased(t, st, p.call, callsOut())
 			r, act := row(t, st, "m0"), store.Act{Verb: "resolve", Who: "ana", Why: "the provider's list"}
-			if err := st.Requeue(t.Context(), r.Number, r.Revision, act); !errors.Is(err, semel.ErrState) {
+			if err := errors.Join(st.Requeue(t.Context(), act, r.Seen())...); !errors.Is(err, semel.ErrState) {
 				t.Errorf("a blind retry: %v", err)
 			}
 			if err := st.Resolve(t.Context(), r.Number, r.Revision, resolution, act); err != nil {
 				t.Fatal(err)
 			}
-			runs(t, consumer.Leased(st), p.call, callsOut())
+			runsLeased(t, st, p.call, callsOut())
 			if r := row(t, st, "m0"); p.calls != want || r.State != store.StateCompleted || r.UnknownOutcome() || !outcome(t, st, "m0").Already(store.Applied) {
 				t.Errorf("%d calls, %+v", p.calls, r)
 			}
@@ -93,7 +93,7 @@ func TestOutcomesThatNobodyKnows(t *testing.T) {
 	bubble(t, "E3_a_provider_that_knows_no_keys_is_called_once", func(t *testing.T) {
 		st, p, c := diedCalling(t, time.Minute), provides{}, callsOut()
 		c.Provider.Window = consumer.WindowNever
-		runs(t, consumer.Leased(st), p.call, c)
+		runsLeased(t, st, p.call, c)
 		if r := row(t, st, "m0"); p.calls != 0 || r.Reason != semel.ReasonOutcomeUnknown {
 			t.Errorf("%d calls, %+v", p.calls, r)
 		}
@@ -101,7 +101,7 @@ func TestOutcomesThatNobodyKnows(t *testing.T) {
 	bubble(t, "E3_a_provider_that_never_forgets_is_called_again", func(t *testing.T) {
 		st, p, c := diedCalling(t, 1000*time.Hour), provides{}, callsOut()
 		c.Provider.Window = consumer.WindowAlways
-		runs(t, consumer.Leased(st), p.call, c)
+		runsLeased(t, st, p.call, c)
 		if r := row(t, st, "m0"); p.calls != 1 || r.State != store.StateCompleted {
 			t.Errorf("%d calls, %+v", p.calls, r)
 		}
@@ -131,7 +131,7 @@ func TestAProviderIsAsked(t *testing.T) {
 				}
 				return is.finding, is.err
 			}
-			counts := runs(t, consumer.Leased(st), p.call, c)
+			counts := runsLeased(t, st, p.call, c)
 			r := row(t, st, "m0")
 			if p.calls != is.calls || int(counts.Inbox.Parked) != is.parked || r.State != is.state || r.UnknownOutcome() != (is.parked > 0) {
 				t.Errorf("%d calls, %+v, %+v", p.calls, counts.Inbox, r)
@@ -147,7 +147,7 @@ func TestAProviderIsAsked(t *testing.T) {
 			t.Error("asked")
 			return consumer.StillUnknown, nil
 		}
-		runs(t, consumer.Leased(st), p.call, c)
+		runsLeased(t, st, p.call, c)
 		if p.calls != 1 {
 			t.Errorf("%d calls", p.calls)
 		}
@@ -160,7 +160,7 @@ func TestAProviderIsAsked(t *testing.T) {
 			}
 			return consumer.Happened, nil
 		}
-		runs(t, consumer.Leased(st), func(context.Context, consumer.Call, *semel.Message) error {
+		runsLeased(t, st, func(context.Context, consumer.Call, *semel.Message) error {
 			calls++
 			return semel.Unknown(io.EOF)
 		}, c)
@@ -192,7 +192,7 @@ func TestWhatAnAnswerLeavesUnknown(t *testing.T) {
 			received(t, st, 1)
 			c.OnUnmet, c.Timeout = consumer.ActionRetry, 30*time.Second
 			c.Provider.Window = c.Timeout + time.Second
-			runs(t, consumer.Leased(st), func(ctx context.Context, _ consumer.Call, _ *semel.Message) error {
+			runsLeased(t, st, func(ctx context.Context, _ consumer.Call, _ *semel.Message) error {
 				calls++
 				if calls > 1 {
 					return nil
@@ -236,17 +236,17 @@ func TestAProviderThatDoesNotFitIsRefused(t *testing.T) {
 	} {
 		c := callsOut()
 		c.Provider.Window = window
-		if _, err := consumer.New(consumer.Leased(memstore.New()), handle, c); err == nil || !strings.Contains(err.Error(), says) {
+		if _, err := consumer.NewLeased(memstore.New(), handle, c); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v: %v", window, err)
 		}
 	}
 	c := config(newListSource())
 	c.Provider.Window = time.Hour
-	if _, err := consumer.New(memstore.New(), add, c); err == nil || !strings.Contains(err.Error(), "it is for the store of Leased") {
+	if _, err := consumer.New(memstore.New(), add, c); err == nil || !strings.Contains(err.Error(), "it is for NewLeased") {
 		t.Error(err)
 	}
 	store := memstore.New()
-	if _, err := consumer.New(consumer.Leased[*memstore.Tx](remembersNoCalls{store, store, store}), handle, callsOut()); !errors.Is(err, semel.ErrUnsupported) || !strings.Contains(err.Error(), "remember calls") {
+	if _, err := consumer.NewLeased[*memstore.Tx](remembersNoCalls{store, store, store}, handle, callsOut()); !errors.Is(err, semel.ErrUnsupported) || !strings.Contains(err.Error(), "remember calls") {
 		t.Error(err)
 	}
 }

@@ -20,7 +20,7 @@ func TestAHandlerWhoseOwnClaimIsLost(t *testing.T) {
 		c := config(newListSource(message("1", "")))
 		c.Strategy, c.Settle = consumer.StrategyInbox, consumer.SettleAfterReceipt
 		c.Retry = consumer.RetryPolicy{Attempts: 3, First: time.Millisecond, Most: time.Millisecond}
-		run := mustNew(t, consumer.Leased(memstore.New()), func(context.Context, consumer.Call, *semel.Message) error {
+		run := mustNewLeased(t, memstore.New(), func(context.Context, consumer.Call, *semel.Message) error {
 			if calls++; calls > 100 {
 				return nil
 			}

@@ -17,7 +17,7 @@ func (c *Consumer[Tx]) inbox() *inbox {
 	if !claims || !keeps || c.oneAttempt {
 		return nil
 	}
-	b := newInbox(&c.config, leases, rows)
+	b := newInbox(c.config, leases, rows)
 	b.tell = c.reporter.tell
 	return b
 }
@@ -199,4 +199,4 @@ func (f *flight[Tx]) claimEnding(r *machine.Row, h *heldRow) store.ClaimEnding {
 }
 
 // flightTime is how long a flight may take until its commit begins.
-func (c *Config) flightTime() time.Duration { return c.Batch.Time + c.Timeout }
+func (c *settings) flightTime() time.Duration { return c.Batch.Time + c.Timeout }

@@ -292,7 +292,7 @@ func TestAHandlerWhoseClaimIsLost(t *testing.T) {
 		run := start(t, running)
 		pass(7 * time.Second) // the second runs
 		r := row(t, st, "m4")
-		if err := st.Discard(t.Context(), r.Number, r.Revision, store.Act{Verb: "discard", Who: "ann"}); err != nil {
+		if err := errors.Join(st.Discard(t.Context(), store.Act{Verb: "discard", Who: "ann"}, r.Seen())...); err != nil {
 			t.Fatal(err)
 		}
 		if err := run.wait(); err != nil {

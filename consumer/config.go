@@ -3,11 +3,9 @@ package consumer
 import (
 	"context"
 	"log/slog"
-	"sync/atomic"
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/enum"
 	"github.com/semel-go/semel/recorder"
@@ -180,7 +178,7 @@ type Config struct {
 	// Inbox says how messages that wait in the store's inbox are worked on: those
 	// received there, and those whose wait is longer than Hold.
 	Inbox InboxPolicy
-	// Provider, with Leased, says what is known of the other side that handlers call.
+	// Provider, with NewLeased, NewKeyed and NewCalling, says what is known of the other side that handlers call.
 	Provider Provider
 	// Replay, if set, says that what the consumer takes from its source is a replay, which
 	// each message knows then (semel.Message.Replay), and keeps in the inbox. What it takes
@@ -226,27 +224,6 @@ type Config struct {
 	Observers []semel.Observer
 	// Recorder, if set, keeps what the engine heard and decided last.
 	Recorder *recorder.Recorder
-	// kind is the selector of Type; kinds notices that no message has one. New sets both.
-	kind  identity.Selector
-	kinds *typeWatch
-	// public is Name without the generation; New sets it.
-	public string
-	// keyed says that the store keeps keys, and no rows; New sets it.
-	keyed bool
-	// callsOut says that handlers call out, for one claim at a time; New sets it.
-	callsOut bool
-	// pure says that their calls change nothing, and need no claim; New sets it.
-	pure bool
-	// plan is of tests; New sets it.
-	plan faults.Plan
-	// steps are the names of the steps, nil without; mostOutput is what the store keeps of
-	// the output of one. NewSteps sets both.
-	steps      []string
-	mostOutput int
-	// reaped: markers were removed under an earlier policy; New sets it, lookBack finds out.
-	reaped *atomic.Bool
-	// fitter is of the store; nil if it holds every identity.
-	fitter func(source, id string) (string, error)
 }
 
 // SettlePoint says when the source is told that it may forget a message.

@@ -1,10 +1,7 @@
 package consumer
 
 import (
-	"errors"
-	"fmt"
 	"log/slog"
-	"math/rand/v2"
 	"slices"
 	"time"
 	"unicode"
@@ -27,7 +24,7 @@ const (
 	DefaultDrain         = 20 * time.Second
 	DefaultAttempts      = 10
 	DefaultRetryFirst    = time.Second
-	DefaultCommitTimeout = 30 * time.Second
+	defaultCommitTimeout = 30 * time.Second
 	DefaultLease         = 30 * time.Second
 	DefaultPoll          = time.Second
 	DefaultStarts        = 3
@@ -37,33 +34,6 @@ const (
 	DefaultRetriesPerSecond = 10
 	DefaultRetriesPercent   = 10
 )
-
-// complete fills in the defaults and reports every fault.
-func (c Config) complete() (Config, error) {
-	c.defaults()
-	var faults []error
-	fault := func(field, format string, a ...any) {
-		faults = append(faults, fmt.Errorf("%s: %s", field, fmt.Sprintf(format, a...)))
-	}
-	c.checkName(fault)
-	c.checkIdentity(fault)
-	c.checkType(fault)
-	c.checkFormer(fault)
-	c.checkOwner(fault)
-	c.checkAuditKey(fault)
-	c.checkTracers(fault)
-	c.checkStrategy(fault)
-	c.checkVersion(fault)
-	c.checkOnParked(fault)
-	c.checkEndings(fault)
-	c.checkDuplicates(fault)
-	c.checkLimits(fault)
-	c.checkRetention(fault)
-	c.checkReplay(fault)
-	c.checkGeneration(fault)
-	c.fitsProvider(fault)
-	return c, errors.Join(faults...)
-}
 
 func setDefault[T comparable](field *T, value T) {
 	var zero T
@@ -88,11 +58,10 @@ func (c *Config) defaults() {
 	setDefault(&c.Retry.Budget.PerSecond, DefaultRetriesPerSecond)
 	setDefault(&c.Retry.Budget.Percent, DefaultRetriesPercent)
 	setDefault(&c.Retry.SerialAfter, DefaultSerialAfter)
-	setDefault(&c.CommitTimeout, DefaultCommitTimeout)
+	setDefault(&c.CommitTimeout, defaultCommitTimeout)
 	setDefault(&c.Inbox.Lease, DefaultLease)
 	setDefault(&c.Inbox.Poll, DefaultPoll)
 	setDefault(&c.Inbox.Starts, DefaultStarts)
-	setDefault(&c.plan.Seed, rand.Uint64())
 	if c.Version != nil {
 		c.Version = c.Version.defaults()
 	}

@@ -2,12 +2,10 @@ package consumer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
-	"sync/atomic"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/faults"
@@ -20,12 +18,14 @@ import (
 // Consumer is a named handler with its policy. Its methods may be called from
 // several goroutines.
 type Consumer[Tx any] struct {
-	config   Config
-	store    store.TxStore[Tx]
+	config   *settings
+	store    anyStore
+	runner   runner[Tx]
 	handler  handler[Tx]
 	scopes   *scopes[Tx]
 	reporter *reporter
 	control  *control // nil: the store keeps none
+	detour   *detour  // nil: there is no way past the store
 
 	mutex      sync.Mutex
 	started    bool        // guarded by mutex
@@ -44,73 +44,31 @@ type Consumer[Tx any] struct {
 // may run again after a rollback; see Retry, Permanent, Park for what it can
 // return. Plans are for tests.
 func New[Tx any](st store.TxStore[Tx], handle func(ctx context.Context, tx Tx, m *semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Tx], error) {
-	return newConsumer(st, handler[Tx]{one: handle}, handle == nil, c, plans)
+	return newConsumer(st, handler[Tx]{one: handle}, c, plans)
 }
 
 // NewAll is New for a handler of whole batches, for set-based effects. When it
 // fails, the batch is cut until the message to blame is alone.
 func NewAll[Tx any](st store.TxStore[Tx], handle func(ctx context.Context, tx Tx, ms []*semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Tx], error) {
-	return newConsumer(st, handler[Tx]{all: handle}, handle == nil, c, plans)
+	return newConsumer(st, handler[Tx]{all: handle}, c, plans)
 }
 
-func newConsumer[Tx any](st store.TxStore[Tx], h handler[Tx], missing bool, c Config, plans []faults.Plan) (*Consumer[Tx], error) {
-	c.plan, c.reaped = faults.Of(plans...), new(atomic.Bool)
-	c, err := c.complete()
-	if missing {
-		err = errors.Join(err, errors.New("the handler is nil; pass a function"))
-	}
-	if st == nil {
-		err = errors.Join(err, errors.New("the store is nil; pass an opened store"))
-	}
+func newConsumer[Tx any](st store.TxStore[Tx], h handler[Tx], policy Config, plans []faults.Plan) (*Consumer[Tx], error) {
+	c, err := policy.settings(h.needs(byTransaction, st), plans)
 	if err != nil {
-		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
+		return nil, err
 	}
-	if err := c.fitsGeneration(st); err != nil {
-		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
-	}
-	if err := c.fitsVersions(st); err != nil {
-		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
-	}
-	if err := c.fitsLines(st); err != nil {
-		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
-	}
-	if err := c.fitsRetention(st); err != nil {
-		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
-	}
-	if err := c.fitsFormer(st); err != nil {
-		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
-	}
-	if err := c.fitsSteps(); err != nil {
-		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
-	}
-	if err := errors.Join(c.fitsDuplicates(st), c.fitsReEmission(st)); err != nil {
-		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
-	}
-	if err := c.fitsCalls(st); err != nil {
-		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
-	}
-	limits := st.Limits()
-	if most := limits.Batch; most > 0 && most < c.Batch.Most {
-		c.Logger.Warn("the store limits the batch, because it cannot refuse a commit of the handler's own; its constructor's documentation says how it could", "consumer", c.Name, "most", most)
-		c.Batch.Most = most
-	}
-	if _, waits := st.(store.Leases); !waits {
-		switch {
-		case c.Retry.Most > c.Hold:
-			return nil, fmt.Errorf("semel: consumer %q: Retry.Most is %v, longer than Hold, %v, and the store has no inbox in which a message could wait; lower Retry.Most or raise Hold: %w", c.Name, c.Retry.Most, c.Hold, semel.ErrUnsupported)
-		case c.Strategy == StrategyInbox:
-			return nil, fmt.Errorf("semel: consumer %q: Strategy is %v, and the store has no inbox: %w", c.Name, c.Strategy, semel.ErrUnsupported)
-		}
-	}
-	if c.Identity != nil {
-		c.fitter = limits.FitIdentity
-	}
-	n := newReporter(&c, st)
+	return assemble(c, st, transactions[Tx]{st}, h), nil
+}
+
+// assemble makes a consumer of its parts, which fit one another.
+func assemble[Tx any](c *settings, store anyStore, r runner[Tx], h handler[Tx]) *Consumer[Tx] {
+	n := newReporter(c)
 	return &Consumer[Tx]{
-		config: c, store: st, handler: h, reporter: n,
-		scopes:  &scopes[Tx]{consumer: c.Name, store: st},
-		control: newControl(&c, st, newBeside(), n),
-	}, nil
+		config: c, store: store, runner: r, handler: h, reporter: n,
+		scopes:  &scopes[Tx]{consumer: c.Name, store: store, singleWriter: c.limits.SingleWriter},
+		control: newControl(c, store, newBeside(), n),
+	}
 }
 
 // Run consumes until ctx ends, the source ends, Config.IdleExit has passed, or
@@ -172,7 +130,7 @@ func (c *Consumer[Tx]) checkStore(ctx context.Context) error {
 
 // check asks the store and the source whether they fit, and returns what the source says of itself.
 func (c *Consumer[Tx]) check(ctx context.Context, src source.Source) (source.Info, error) {
-	info, err := infoOf(&c.config, src)
+	info, err := infoOf(c.config, src)
 	if err != nil {
 		return info, err
 	}
@@ -186,7 +144,7 @@ func (c *Consumer[Tx]) check(ctx context.Context, src source.Source) (source.Inf
 }
 
 // infoOf returns what a source says of itself.
-func infoOf(c *Config, src source.Source) (info source.Info, err error) {
+func infoOf(c *settings, src source.Source) (info source.Info, err error) {
 	if err := notPanicking(c, "Info", func() error { info = src.Info(); return nil }); err != nil {
 		return info, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
 	}
@@ -195,18 +153,18 @@ func infoOf(c *Config, src source.Source) (info source.Info, err error) {
 
 // checkSource prepares the source for what the policy asks of it.
 func (c *Consumer[Tx]) checkSource(ctx context.Context, info source.Info) error {
-	keys, isKeyed := any(c.store).(*keyed)
-	if isKeyed {
-		if err := keys.covers(ctx, &c.config, info); err != nil {
+	keyed := c.config.way == byKey
+	if keyed {
+		if err := c.config.coversKeys(ctx, info); err != nil {
 			return err
 		}
 	}
-	if info.Positions != nil && !isKeyed { // keys recognise what is read again
-		positions, ok := abilityOf[source.PositionStore](c.store)
+	if info.Positions != nil && !keyed { // keys recognise what is read again
+		positions, ok := c.store.(source.PositionStore)
 		if !ok {
 			return fmt.Errorf("semel: consumer %q: its source needs positions and its store keeps none: %w", c.config.Name, semel.ErrUnsupported)
 		}
-		if err := notPanicking(&c.config, "Positions", func() error { info.Positions(c.config.controlled(), positions); return nil }); err != nil {
+		if err := notPanicking(c.config, "Positions", func() error { info.Positions(c.config.controlled(), positions); return nil }); err != nil {
 			return fmt.Errorf("semel: consumer %q: %w", c.config.Name, err)
 		}
 	}
@@ -223,7 +181,7 @@ func (c *Consumer[Tx]) checkDeadLetters(info source.Info) error {
 	if info.DeadLetters == nil {
 		return fmt.Errorf("semel: consumer %q: its policy ends messages in dead letters and its source keeps none (nor does Process); use ActionPark, or a source that does: %w", c.config.Name, semel.ErrUnsupported)
 	}
-	if err := notPanicking(&c.config, "DeadLetters", func() error { return info.DeadLetters(c.config.Name) }); err != nil {
+	if err := notPanicking(c.config, "DeadLetters", func() error { return info.DeadLetters(c.config.Name) }); err != nil {
 		return fmt.Errorf("semel: consumer %q: dead letters: %w", c.config.Name, err)
 	}
 	return nil
@@ -290,7 +248,7 @@ func (c *Consumer[Tx]) Ready() (bool, string) {
 	}
 	reasons = append(reasons, c.control.reasons()...)
 	reasons = append(reasons, c.reporter.held()...)
-	reasons = append(reasons, c.detours()...)
+	reasons = append(reasons, c.detour.reasons()...)
 	return ready, strings.Join(append(reasons, c.laneFaults()...), "; ")
 }
 
@@ -300,7 +258,7 @@ func (c *Consumer[Tx]) laneFaults() (reasons []string) {
 		return nil
 	}
 	var faults []semel.Unfinished
-	err := notPanicking(&c.config, "LaneFaults", func() error {
+	err := notPanicking(c.config, "LaneFaults", func() error {
 		if failed := c.config.Source.Info().LaneFaults; failed != nil {
 			faults = failed()
 		}
@@ -339,7 +297,7 @@ func (c *Consumer[Tx]) TryMark(ctx context.Context, tx Tx, m *semel.Message) (st
 		return store.Verdict{}, err
 	}
 	var p parcel
-	p.readAlone(&c.config, m)
+	p.readAlone(c.config, m)
 	if p.item.Refused != nil {
 		return store.Verdict{}, &identity.Error{Reason: p.item.Refused.Reason, Detail: "nothing was marked"}
 	}

@@ -29,7 +29,7 @@ const (
 // fetched and nothing claimed, and never more than the limit allows. What was taken
 // before goes on, so the machine needs to know nothing of it.
 type control struct {
-	config   *Config
+	config   *settings
 	store    admin.Controls
 	beside   beside
 	reporter *reporter
@@ -47,8 +47,8 @@ type control struct {
 }
 
 // newControl returns nil where the store keeps none.
-func newControl(c *Config, store any, b beside, n *reporter) *control {
-	controls, able := abilityOf[admin.Controls](store)
+func newControl(c *settings, store any, b beside, n *reporter) *control {
+	controls, able := store.(admin.Controls)
 	if !able {
 		return nil
 	}

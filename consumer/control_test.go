@@ -251,7 +251,7 @@ func TestPausedCalls(t *testing.T) {
 		pause(t, store, "billing", true)
 		called := 0
 		c.Workers = 1
-		running := mustNew(t, consumer.Leased(store), func(context.Context, consumer.Call, *semel.Message) error { called++; return nil }, c)
+		running := mustNewLeased(t, store, func(context.Context, consumer.Call, *semel.Message) error { called++; return nil }, c)
 		ended := make(chan error, 1)
 		go func() { ended <- running.Work(t.Context()) }()
 		pass(time.Hour)

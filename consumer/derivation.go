@@ -42,7 +42,7 @@ func (c *Consumer[Tx]) deriveOnce(ctx context.Context) error {
 	if err := c.lookBack(ctx); err != nil {
 		return err
 	}
-	return c.derive(ctx, takesTurns(c.store))
+	return c.derive(ctx, c.config.limits.SingleWriter)
 }
 
 // derive has the store remember how identities are found, or refuses to start. With

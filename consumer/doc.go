@@ -4,7 +4,8 @@
 //
 // A Consumer is a handler with its policy, a Config. Make one with New, with
 // NewAll for set-based effects, and with ByType for a handler for each type of
-// message. Run drives a source until it is told to stop; Process and ProcessAll
+// message. NewLeased, NewCalling and NewKeyed are for handlers that call other
+// systems. Run drives a source until it is told to stop; Process and ProcessAll
 // serve a loop of your own; TryMark marks inside a transaction of your own. The Requeue of a
 // store makes parked messages due again, and a running consumer processes them.
 package consumer

@@ -13,14 +13,14 @@ import (
 )
 
 // fitsDuplicates reports what keeps duplicates from being told of.
-func (c *Config) fitsDuplicates(st any) error {
+func (c *settings) fitsDuplicates(st any) error {
 	if c.OnDuplicate == nil {
 		return nil
 	}
 	if !c.Strategy.marks() {
 		return fmt.Errorf("OnDuplicate is set, and with the Strategy %v no marker tells which messages are duplicates; remove it", c.Strategy)
 	}
-	if _, reads := abilityOf[store.ResultReader](st); !reads {
+	if _, reads := st.(store.ResultReader); !reads {
 		return fmt.Errorf("OnDuplicate is set, and the store keeps no results that it could be given: %w", semel.ErrUnsupported)
 	}
 	return nil

@@ -31,13 +31,6 @@ func (d DuplicatePolicy) String() string {
 	return enum.Name([]string{DuplicatesSkip: "skip", DuplicatesReEmit: "re_emit"}, d, "DuplicatePolicy")
 }
 
-// withoutTransaction is what New knows by whether handlers of a store that calls out have no
-// transaction.
-type withoutTransaction interface{ noTransaction() bool }
-
-func (s *leased[Tx]) noTransaction() bool            { return true }
-func (s *answering[Tx, Answer]) noTransaction() bool { return false }
-
 // checkDuplicates reports what is wrong with what becomes of duplicates.
 func (c *Config) checkDuplicates(fault faultFunc) {
 	switch {
@@ -56,14 +49,14 @@ func (c *Config) checkDuplicates(fault faultFunc) {
 }
 
 // fitsReEmission reports what keeps intents from being sent again.
-func (c *Config) fitsReEmission(store any) error {
+func (c *settings) fitsReEmission(store any) error {
 	if c.Duplicates != DuplicatesReEmit {
 		return nil
 	}
-	if s, calls := store.(withoutTransaction); calls && s.noTransaction() {
-		return errors.New("with Leased a handler has no transaction in which it could write intents, and Duplicates has them sent again; remove that")
+	if c.way == byClaim {
+		return errors.New("with NewLeased a handler has no transaction in which it could write intents, and Duplicates has them sent again; remove that")
 	}
-	if _, can := abilityOf[admin.Emitter](store); !can {
+	if _, can := store.(admin.Emitter); !can {
 		return fmt.Errorf("the store keeps no intents that it could have sent again (admin.Emitter), and Duplicates asks for that; remove it: %w", semel.ErrUnsupported)
 	}
 	return nil
@@ -74,7 +67,7 @@ func (c *Consumer[Tx]) canEmit(ctx context.Context) error {
 	if c.config.Duplicates != DuplicatesReEmit {
 		return nil
 	}
-	emitter, _ := abilityOf[admin.Emitter](c.store)
+	emitter, _ := c.store.(admin.Emitter)
 	if _, err := emitter.Emit(ctx, admin.EmitOptions{}); err != nil {
 		return fmt.Errorf("semel: consumer %q: Duplicates is DuplicatesReEmit: %w", c.config.Name, err)
 	}
@@ -83,7 +76,7 @@ func (c *Consumer[Tx]) canEmit(ctx context.Context) error {
 
 // emit has what these messages caused sent again, and what came of their former identities.
 func (e *engine[Tx]) emit(ctx context.Context, of []resultOf) error {
-	emitter, can := abilityOf[admin.Emitter](e.store)
+	emitter, can := e.store.(admin.Emitter)
 	if !can {
 		return fmt.Errorf("semel: consumer %q: its store cannot have intents sent again: %w", e.config.Name, semel.ErrUnsupported)
 	}
@@ -138,12 +131,5 @@ func (n *reporter) notReEmitted(forgotten int) {
 				"why", "the other side may have forgotten their keys, and would do them a second time")
 			return
 		}
-	}
-}
-
-// tellNotReEmitted tells of a message that was to be sent again, and was not.
-func (p *pilot[Tx]) tellNotReEmitted(f *flight[Tx]) {
-	if b, calls := any(f.batch).(caller); calls && b.doneBefore() {
-		p.engine.reporter.notReEmitted(1)
 	}
 }

@@ -125,10 +125,10 @@ func TestADuplicateHasIntentsSentAgain(t *testing.T) {
 		m.comes(nil, numbered("m", 4)...)
 		all := rows(t, m.store)
 		act := store.Act{Verb: "test", Who: "me", Why: "a test"}
-		if err := errors.Join(m.store.Suppress(t.Context(), all[0].Number, all[0].Revision, act), m.store.Discard(t.Context(), all[1].Number, all[1].Revision, act)); err != nil {
+		if err := errors.Join(m.store.Suppress(t.Context(), all[0].Number, all[0].Revision, act), errors.Join(m.store.Discard(t.Context(), act, all[1].Seen())...)); err != nil {
 			t.Fatal(err)
 		}
-		running := mustNew(t, consumer.Leased(m.store), func(_ context.Context, _ consumer.Call, sent *semel.Message) error {
+		running := mustNewLeased(t, m.store, func(_ context.Context, _ consumer.Call, sent *semel.Message) error {
 			return semel.Permanent(errors.New("no such address"))
 		}, senderConfig())
 		if err := running.Work(t.Context(), all[2].Number); err != nil {
@@ -176,7 +176,7 @@ func TestADuplicateHasIntentsSentAgain(t *testing.T) {
 		m.comes(nil, numbered("m", 1)...)
 		c := senderConfig()
 		c.Retry.Attempts, c.IdleExit = 3, time.Hour
-		if counts := runs(t, consumer.Leased(m.store), func(context.Context, consumer.Call, *semel.Message) error {
+		if counts := runsLeased(t, m.store, func(context.Context, consumer.Call, *semel.Message) error {
 			calls++
 			return semel.Retry(errors.New("not now"))
 		}, c); calls != 3 || counts.Inbox.Parked != 1 {
@@ -355,8 +355,8 @@ func TestSendingAgainThatCannotBe(t *testing.T) {
 		}
 		leased := senderConfig()
 		leased.Duplicates = consumer.DuplicatesReEmit
-		_, err = consumer.New(consumer.Leased(memstore.New()), func(context.Context, consumer.Call, *semel.Message) error { return nil }, leased)
-		refused(t, "with Leased a handler has no transaction", err)
+		_, err = consumer.NewLeased(memstore.New(), func(context.Context, consumer.Call, *semel.Message) error { return nil }, leased)
+		refused(t, "with NewLeased a handler has no transaction", err)
 		skipping := config(nil)
 		skipping.SenderWindows = map[string]time.Duration{"mailer": time.Hour}
 		_, err = consumer.New(memstore.New(), add, skipping)

@@ -22,8 +22,10 @@ import (
 // handler.go (run), flight.go (commit), settler.go. The loop below owns the machine; everything
 // else reports to it through events.
 type engine[Tx any] struct {
-	config  Config
-	store   store.TxStore[Tx]
+	config  *settings
+	store   anyStore
+	runner  runner[Tx]
+	detour  *detour // nil: there is no way past the store
 	source  source.Source
 	handler handler[Tx]
 	scopes  *scopes[Tx]
@@ -74,9 +76,9 @@ type engine[Tx any] struct {
 
 func newEngine[Tx any](c *Consumer[Tx], src source.Source, info source.Info) *engine[Tx] {
 	in := c.inbox()
-	policy := machineConfig(c.config, info, c.oneAttempt, in != nil, takesTurns(c.store))
+	policy := machineConfig(c.config, info, c.oneAttempt, in != nil, c.config.way == byTransaction && c.config.limits.SingleWriter)
 	e := &engine[Tx]{
-		config: c.config, store: c.store, source: src, handler: c.handler, scopes: c.scopes,
+		config: c.config, store: c.store, runner: c.runner, detour: c.detour, source: src, handler: c.handler, scopes: c.scopes,
 		machine: machine.New(policy),
 		began:   time.Now(),
 		// Every sender below has at most one event under way, except lanes,
@@ -90,7 +92,7 @@ func newEngine[Tx any](c *Consumer[Tx], src source.Source, info source.Info) *en
 		in.since, in.lines, in.control = e.began, linesOf(c.store), c.control
 	}
 	if notifier, ok := c.store.(store.Notifier); ok && in != nil && src != (noSource{ends: true}) {
-		e.bell = newBell(&e.config, notifier)
+		e.bell = newBell(e.config, notifier)
 	}
 	e.recheck = newRecheck(c.store, c.scopes.forget, e.began)
 	e.base, e.cancel = context.WithCancel(context.WithValue(context.Background(), keepingOf{}, e.keeps()))
@@ -117,7 +119,7 @@ func (e *engine[Tx]) run(ctx context.Context) error {
 	defer e.cancel()
 	e.timer = time.NewTimer(time.Hour)
 	defer e.timer.Stop()
-	if err := notPanicking(&e.config, "Lanes", func() error { e.source.Lanes(e.lanes); return nil }); err != nil {
+	if err := notPanicking(e.config, "Lanes", func() error { e.source.Lanes(e.lanes); return nil }); err != nil {
 		return fmt.Errorf("semel: consumer %s: %w", e.config.Name, err)
 	}
 	e.logStart()
@@ -248,7 +250,7 @@ func (e *engine[Tx]) snapshot() semel.Counts {
 	out := semel.Counts{
 		Deliveries: c.Deliveries, Applied: c.Applied, Duplicates: c.Duplicates, Conflicts: c.Conflicts, Parked: c.Parked,
 		DeadLettered: c.DeadLettered, Discarded: c.Discarded, Skipped: c.Skipped, Failed: c.Failed, Retried: c.Retried, Rerun: c.Rerun,
-		SameContent: e.reporter.recent.count.Load(), WithoutKey: withoutKey(e.store), ReEmitted: e.reporter.reEmitted.Load(), NotReEmitted: e.reporter.forgotten.Load(), Received: c.Received, Waiting: c.Waiting, Inbox: semel.InboxCounts(c.Claims),
+		SameContent: e.reporter.recent.count.Load(), WithoutKey: e.detour.count(), ReEmitted: e.reporter.reEmitted.Load(), NotReEmitted: e.reporter.forgotten.Load(), Received: c.Received, Waiting: c.Waiting, Inbox: semel.InboxCounts(c.Claims),
 	}
 	out.InFlight = out.Deliveries - out.Applied - out.Duplicates - out.Conflicts - out.Parked - out.DeadLettered - out.Discarded - out.Skipped - out.Received - out.Waiting - out.Failed
 	return out
@@ -359,9 +361,7 @@ func (m LaneMode) kept() machine.Lanes {
 	return machine.Partition
 }
 
-func takesTurns[Tx any](st store.TxStore[Tx]) bool { return st.Limits().SingleWriter }
-
-func machineConfig(c Config, info source.Info, oneAttempt, inbox, turns bool) machine.Config {
+func machineConfig(c *settings, info source.Info, oneAttempt, inbox, turns bool) machine.Config {
 	lanes := c.Lanes.kept()
 	if oneAttempt {
 		lanes = machine.NoOrder
@@ -378,6 +378,6 @@ func machineConfig(c Config, info source.Info, oneAttempt, inbox, turns bool) ma
 		IdleExit: c.IdleExit, Ends: info.AtEnd != nil, Bounded: info.Bounded, BackoffFirst: 50 * time.Millisecond, BackoffMost: 5 * time.Second, SerialFor: c.serialFor(), OneWriter: turns,
 		Unmarked: !c.Strategy.marks(), OneAttempt: oneAttempt, Seed: c.plan.Seed,
 		Inbox: inbox, Wait: inbox && c.Strategy.marks(), Poll: c.Inbox.Poll, Receive: inbox && c.Settle == SettleAfterReceipt, Keep: inbox && c.Strategy == StrategyInbox,
-		Block: inbox && c.OnParked == OnParkedBlock, NoRows: c.keyed, ClaimsAlone: c.callsOut || c.stepsOfVersions(), Alone: c.pure,
+		Block: inbox && c.OnParked == OnParkedBlock, NoRows: c.way == byKey, ClaimsAlone: c.way.overRows() || c.stepsOfVersions(), Alone: c.way == byLookup,
 	}
 }

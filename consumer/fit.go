@@ -11,8 +11,8 @@ import (
 // fit is an identity that was found as the store can hold it. It is no part of
 // finding, which reads the body in the engine's room: a type of our own around
 // the user's identity would have each body parsed a second time.
-func (c *Config) fit(source, id string) (_, _ string, err error) {
-	if c.fitter == nil || id == "" {
+func (c *settings) fit(source, id string) (_, _ string, err error) {
+	if c.limits.FitIdentity == nil || id == "" {
 		return source, id, nil
 	}
 	spelled, err := c.spell(source, id)
@@ -23,14 +23,14 @@ func (c *Config) fit(source, id string) (_, _ string, err error) {
 }
 
 // spell asks the store.
-func (c *Config) spell(source, id string) (spelled string, err error) {
+func (c *settings) spell(source, id string) (spelled string, err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			logPanic(c.Logger, c.Name, "the store's FitIdentity", value)
 			err = fmt.Errorf("the store's FitIdentity panicked: %s", legible.Panic(value))
 		}
 	}()
-	return c.fitter(source, id)
+	return c.limits.FitIdentity(source, id)
 }
 
 // held holds what the store answered to the rules of identities, its error, too.

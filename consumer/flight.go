@@ -3,10 +3,12 @@ package consumer
 import (
 	"context"
 	"errors"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/machine"
@@ -29,7 +31,7 @@ type pilot[Tx any] struct {
 // flight is a batch under way.
 type flight[Tx any] struct {
 	*machine.Flight
-	batch store.Batch[Tx]
+	attempt[Tx]
 	marks []store.Mark
 	// mark is the index in marks of each entry, All for one without.
 	mark []int
@@ -48,6 +50,8 @@ type flight[Tx any] struct {
 	cancel context.CancelCauseFunc
 	stop   atomic.Bool
 	watch  watch
+	// job is the handler that runs. The flight holds it to save an allocation.
+	job job[Tx]
 }
 
 func (p *pilot[Tx]) work() {
@@ -106,7 +110,7 @@ func (p *pilot[Tx]) stopRun(a machine.StopRun) {
 // kill is called by the loop beside the pilot.
 func (p *pilot[Tx]) kill(m *machine.Flight) {
 	if f := p.current(m); f != nil {
-		f.batch.Kill()
+		f.kill()
 	}
 }
 
@@ -121,7 +125,7 @@ func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 	f := &flight[Tx]{Flight: a.Flight, began: time.Now(), failed: store.NoCulprit}
 	defer func() {
 		f.figures.Marking = p.lap(f)
-		if f.batch == nil {
+		if f.attempt == nil {
 			p.measured(f, measure.NotBegun, store.NoCulprit)
 		}
 	}()
@@ -139,17 +143,21 @@ func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 	p.keepWaiting(f)
 	p.aboutToCall(f)
 	asked := time.Now()
-	batch, verdicts, err := e.store.Begin(ctx, e.config.txOptions(a.Serial), f.marks)
+	b, err := e.runner.begin(ctx, e.config.txOptions(a.Serial), f.marks)
 	if err != nil {
 		p.keepNothing(f)
 		return notBegun(a.Flight, e.store.Classify(err), err)
 	}
-	e.config.judgeTimes(f.marks, verdicts)
-	f.batch = batch
+	e.config.judgeTimes(f.marks, b.verdicts)
+	f.attempt = b.attempt
 	f.ctx, f.cancel = context.WithCancelCause(context.WithoutCancel(e.base))
 	p.set(f)
-	all := f.verdicts(verdicts)
-	p.begunToCall(f, asked, all)
+	all := f.verdicts(b.verdicts)
+	if b.extended {
+		for _, h := range f.stand(all) {
+			e.inbox.keeper.lasts(h, asked.Add(e.config.Inbox.Lease))
+		}
+	}
 	p.keep(f, all)
 	e.config.at(faults.AfterMark, len(f.Entries))
 	p.forgetLost(f, all)
@@ -180,7 +188,7 @@ const idleGrace = 10 * time.Second
 
 // txOptions are the settings of a flight's transaction. A wait for a lock ends
 // before the statement that waits would be charged to its message.
-func (c *Config) txOptions(serial bool) store.TxOptions {
+func (c *settings) txOptions(serial bool) store.TxOptions {
 	return store.TxOptions{
 		MarkLock: markLock, EffectLock: min(effectLock, c.Timeout/2), Idle: c.Timeout + idleGrace,
 		Statement: c.Timeout, Answer: c.CommitTimeout, Lease: c.Inbox.Lease,
@@ -193,12 +201,8 @@ func (c *Config) txOptions(serial bool) store.TxOptions {
 
 // commitTimeout is how long a commit may take at most, with the statements that
 // handlers queued.
-func (c *Config) commitTimeout(batch any) time.Duration {
-	q, ok := batch.(store.Queues)
-	if !ok {
-		return c.CommitTimeout
-	}
-	return c.CommitTimeout + min(time.Duration(q.Queued()), longestCommit/c.Timeout)*c.Timeout
+func (c *settings) commitTimeout(queued int) time.Duration {
+	return c.CommitTimeout + min(time.Duration(queued), longestCommit/c.Timeout)*c.Timeout
 }
 
 // longestCommit bounds the sum of what queued statements may take.
@@ -290,14 +294,14 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 		}
 	}
 	if f.known != nil {
-		e.inbox.keeper.move(f.claims(), time.Now().Add(e.config.commitTimeout(f.batch)))
+		e.inbox.keeper.move(f.claims(), time.Now().Add(e.config.commitTimeout(f.queued())))
 	}
 	e.config.at(faults.BeforeCommit, len(f.Entries))
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.base), e.config.commitTimeout(f.batch))
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(e.base), e.config.commitTimeout(f.queued()))
 	defer cancel()
 	p.committing.Store(true)
 	p.calls(f)
-	result := f.batch.Commit(ctx, ending)
+	result := f.attempt.commit(ctx, ending)
 	p.committing.Store(false)
 	p.set(nil)
 	f.figures.Committing = p.lap(f)
@@ -312,8 +316,7 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 		if over != nil {
 			e.inbox.forget(over...)
 		}
-		p.tellWithoutKey(f)
-		p.tellNotReEmitted(f)
+		p.tellCommitted(f, &result)
 		e.config.at(faults.AfterCommit, len(f.Entries))
 	case store.CommitUnknown:
 		p.keepNothing(f) // they are taken anew
@@ -322,6 +325,17 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 		ended.Until = p.keepAfter(ctx, f)
 	}
 	return ended
+}
+
+// tellCommitted reports what a commit left undone.
+func (p *pilot[Tx]) tellCommitted(f *flight[Tx], o *outcome) {
+	n := p.engine.reporter
+	if o.withoutKey != nil {
+		n.message(slog.LevelWarn, n.about(f.Entries[0].Item, semel.Event{Kind: semel.EventWithoutKey, Messages: 1, Err: o.withoutKey}))
+	}
+	if o.notReEmitted {
+		n.notReEmitted(1)
+	}
 }
 
 func (f *flight[Tx]) entryOf(mark int) int {
@@ -369,7 +383,7 @@ func (p *pilot[Tx]) rollback(a machine.Rollback) machine.Event {
 	defer f.cancel(nil)
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.engine.base), p.engine.config.CommitTimeout)
 	defer cancel()
-	f.batch.Rollback(ctx)
+	f.attempt.rollback(ctx)
 	until := p.keepAfter(ctx, f)
 	p.set(nil)
 	p.measured(f, measure.RolledBack, f.failed)

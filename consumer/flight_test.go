@@ -7,7 +7,8 @@ import (
 
 func TestTheTimeOutsOfATransactionFitIntoOneAnother(t *testing.T) {
 	t.Run("law_13_a_wait_for_a_turn_or_a_lock_ends_before_it_looks_like_an_outage_or_the_messages_fault", func(t *testing.T) {
-		for _, c := range []Config{{Timeout: 200 * time.Millisecond, CommitTimeout: time.Second}, {Timeout: time.Hour, CommitTimeout: time.Minute}} {
+		for _, config := range []Config{{Timeout: 200 * time.Millisecond, CommitTimeout: time.Second}, {Timeout: time.Hour, CommitTimeout: time.Minute}} {
+			c := settings{Config: config}
 			o := c.txOptions(true)
 			if o.Turn <= 0 || o.Turn >= c.CommitTimeout {
 				t.Errorf("a turn is waited for %s, and Begin has %s", o.Turn, c.CommitTimeout)
@@ -21,9 +22,9 @@ func TestTheTimeOutsOfATransactionFitIntoOneAnother(t *testing.T) {
 		}
 	})
 	t.Run("trap_T82_a_commit_has_the_time_of_all_that_was_queued_and_no_overflow", func(t *testing.T) {
-		c := Config{Timeout: time.Hour, CommitTimeout: time.Minute}
+		c := settings{Config: Config{Timeout: time.Hour, CommitTimeout: time.Minute}}
 		for n, want := range map[int]time.Duration{0: time.Minute, 3: 3*time.Hour + time.Minute, 1 << 40: longestCommit + time.Minute} {
-			if got := c.commitTimeout(queuing(n)); got != want {
+			if got := c.commitTimeout(queuedIn(queuing(n))); got != want {
 				t.Errorf("with %d statements a commit may take %s, want %s", n, got, want)
 			}
 		}

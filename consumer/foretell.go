@@ -25,8 +25,8 @@ func (c *Consumer[Tx]) Preview(ctx context.Context, all []source.Delivery) ([]ad
 	out := make([]admin.Prediction, len(all))
 	for i := range all {
 		p := &parcels[i]
-		p.read(&c.config, reader{room: room}, &all[i])
-		out[i] = admin.Prediction{Key: p.key(&c.config), Fingerprint: p.item.Print, End: c.unmarked(p)}
+		p.read(c.config, reader{room: room}, &all[i])
+		out[i] = admin.Prediction{Key: p.key(c.config), Fingerprint: p.item.Print, End: c.unmarked(p)}
 		if r := p.item.Refused; r != nil {
 			out[i].Reason = string(r.Reason)
 		}
@@ -107,7 +107,7 @@ func (c *Consumer[Tx]) generations(ctx context.Context) (now, former int64, err 
 // foretellMarks asks for the marks of parcels, or with former, of what is not marked, for
 // those under their former identities.
 func (c *Consumer[Tx]) foretellMarks(ctx context.Context, generation int64, parcels []parcel, out []admin.Prediction, former bool) error {
-	teller, able := abilityOf[admin.Previewer](c.store)
+	teller, able := c.store.(admin.Previewer)
 	if !able {
 		return fmt.Errorf("semel: consumer %q: its store foretells nothing: %w", c.config.Name, semel.ErrUnsupported)
 	}

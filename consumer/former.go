@@ -76,7 +76,7 @@ func derivationOf(by identity.Identity) string {
 }
 
 // fitsFormer reports whether the store can mark under a former identity.
-func (c *Config) fitsFormer(store any) error {
+func (c *settings) fitsFormer(store any) error {
 	switch {
 	case c.Former == nil:
 		return nil
@@ -90,13 +90,13 @@ func (c *Config) fitsFormer(store any) error {
 
 // derivationsOf are those of a store, nil if it keeps none.
 func derivationsOf(store any) admin.Derivations {
-	derivations, _ := abilityOf[admin.Derivations](store)
+	derivations, _ := store.(admin.Derivations)
 	return derivations
 }
 
 // identifyFormer finds the former identity of a message, which may have none: then nothing
 // was marked under it.
-func (p *parcel) identifyFormer(c *Config, r reader, m *semel.Message) {
+func (p *parcel) identifyFormer(c *settings, r reader, m *semel.Message) {
 	if c.Former == nil || c.Identity == nil {
 		return
 	}

@@ -104,7 +104,7 @@ func TestAnIdentityThatChanges(t *testing.T) {
 		if err != nil || len(rows) != 1 || rows[0].Key.ID != "paid" || rows[0].Reason != semel.ReasonFormerConflict || rows[0].Repeated != 1 {
 			t.Fatalf("the rows are %+v, %v", rows, err)
 		}
-		if err := st.Requeue(t.Context(), rows[0].Number, rows[0].Revision, store.Act{Verb: "retry", Who: "a test"}); err != nil {
+		if err := errors.Join(st.Requeue(t.Context(), store.Act{Verb: "retry", Who: "a test"}, rows[0].Seen())...); err != nil {
 			t.Fatal(err)
 		}
 		if err := newRelease(t, st, byEvent, former, nil).consumer.Work(t.Context()); err != nil {

@@ -89,7 +89,7 @@ func TestGaps(t *testing.T) {
 		c = working2(guards(source))
 		runs(t, st, follows, c)
 		head := row(t, st, "a-1")
-		if err := st.Requeue(t.Context(), head.Number, head.Revision, store.Act{Verb: "retry", Who: "ann", Why: "it is up"}); err != nil {
+		if err := errors.Join(st.Requeue(t.Context(), store.Act{Verb: "retry", Who: "ann", Why: "it is up"}, head.Seen())...); err != nil {
 			t.Fatal(err)
 		}
 		runs(t, st, follows, working2(c))

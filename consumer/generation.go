@@ -44,22 +44,19 @@ func (c *Config) checkGeneration(fault faultFunc) {
 	}
 }
 
-// fitsGeneration gives a consumer the name of its generation, if the store can hold batches to
-// it.
-func (c *Config) fitsGeneration(store any) error {
-	c.public = c.Name
+// fitsGeneration reports that the store cannot hold batches to the generation.
+func (c *settings) fitsGeneration(store any) error {
 	if c.Generation == nil {
 		return nil
 	}
-	if _, able := store.(admin.Generations); !able {
+	if _, able := store.(admin.Generations); !able || c.way != byTransaction {
 		return fmt.Errorf("Generation is set, and the store keeps none, or handlers call out of its transactions: %w", semel.ErrUnsupported)
 	}
-	c.Name = admin.GenerationName(c.Name, c.Generation.Number)
 	return nil
 }
 
 // working is the generation that batches are held to.
-func (c *Config) working() store.Working {
+func (c *settings) working() store.Working {
 	if c.Generation == nil {
 		return store.Working{}
 	}
@@ -76,7 +73,7 @@ func (c *Config) generation() int64 {
 
 // controlled is the name by which operators want something of the consumer: that of a rebuild
 // is its generation's, so that each can be paused by itself.
-func (c *Config) controlled() string {
+func (c *settings) controlled() string {
 	if c.Generation != nil && !c.Generation.Building {
 		return c.public
 	}
@@ -84,7 +81,7 @@ func (c *Config) controlled() string {
 }
 
 // ownTransactions refuses to mark in a transaction of the user's, which no switch waits for.
-func (c *Config) ownTransactions() error {
+func (c *settings) ownTransactions() error {
 	if c.Generation == nil {
 		return nil
 	}

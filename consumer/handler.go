@@ -58,7 +58,6 @@ var errGoexit = errors.New("the handler ended its goroutine (runtime.Goexit)")
 
 func (p *pilot[Tx]) runEach(f *flight[Tx], a machine.Run, out *machine.Ran) {
 	began := time.Now()
-	broken, _ := f.batch.(store.TxStatus)
 	for n, i := range a.Fresh {
 		if f.stop.Load() || n > 0 && time.Since(began) > a.Budget {
 			return
@@ -67,10 +66,7 @@ func (p *pilot[Tx]) runEach(f *flight[Tx], a machine.Run, out *machine.Ran) {
 		m := &q.message
 		m.Attempt = f.Entries[i].Item.Attempt()
 		f.watch.begin(f.Entries[i].Item)
-		err := f.call(p.calling(f, i, m, func() error { return p.runOne(f, i, m) }))
-		if err == nil && broken != nil && broken.TxAborted() {
-			err = swallowed(broken)
-		}
+		err := p.runOne(f, i, m)
 		if err != nil {
 			out.Failed, out.Failure = true, p.failure(f, err)
 			f.failed = i
@@ -85,14 +81,15 @@ func (p *pilot[Tx]) runEach(f *flight[Tx], a machine.Run, out *machine.Ran) {
 
 // runOne runs the handler of one entry, or its next step.
 func (p *pilot[Tx]) runOne(f *flight[Tx], i int, m *semel.Message) error {
-	tx, h := f.batch.Tx(f.mark[i]), &p.engine.handler
+	h, row := &p.engine.handler, rowOf(&f.Entries[i])
 	ctx, m := f.within(i, m)
-	var err error
-	if h.steps != nil {
-		err = h.step(ctx, tx, m, rowOf(&f.Entries[i]), p.engine.config.mostOutput)
-	} else {
-		err = h.one(ctx, tx, m)
-	}
+	f.job = job[Tx]{ctx: ctx, message: m, mark: f.mark[i], row: row, inbox: p.engine.inbox, lost: f.cancel, handle: func(tx Tx) error {
+		if h.steps != nil {
+			return h.step(ctx, tx, m, row, min(p.engine.config.limits.StepOutput, store.MaxStepOutput))
+		}
+		return h.one(ctx, tx, m)
+	}}
+	err := f.call()
 	p.engine.config.handled(m)
 	return err
 }
@@ -103,8 +100,8 @@ var errSwallowed = errors.New("the handler returned nil although its transaction
 
 // swallowed is what a handler should have returned that left its transaction
 // broken and said nothing.
-func swallowed(b store.TxStatus) error {
-	knows, _ := b.(store.TxAbortCause)
+func swallowed(batch any) error {
+	knows, _ := batch.(store.TxAbortCause)
 	if knows == nil {
 		return errSwallowed
 	}
@@ -127,12 +124,10 @@ func (p *pilot[Tx]) runAll(f *flight[Tx], a machine.Run, out *machine.Ran) {
 	}
 	ctx := f.together()
 	f.watch.begin(nil)
-	err := f.call(p.calling(f, a.Fresh[0], messages[0], func() error { return p.engine.handler.all(ctx, f.batch.Tx(store.All), messages) }))
+	f.job = job[Tx]{ctx: ctx, message: messages[0], mark: store.All, handle: func(tx Tx) error { return p.engine.handler.all(ctx, tx, messages) }}
+	err := f.call()
 	for _, m := range messages {
 		p.engine.config.handled(m)
-	}
-	if broken, ok := f.batch.(store.TxStatus); err == nil && ok && broken.TxAborted() {
-		err = swallowed(broken)
 	}
 	if err != nil {
 		out.Failed, out.Failure, out.Whole = true, p.failure(f, err), true
@@ -141,16 +136,26 @@ func (p *pilot[Tx]) runAll(f *flight[Tx], a machine.Run, out *machine.Ran) {
 	out.Done = len(a.Fresh)
 }
 
-// call runs a handler; a panic is a failure with its stack. A handler that
-// comes back after its context was cancelled has failed, whatever it says.
-func (f *flight[Tx]) call(run func() error) (err error) {
+// call does the flight's job; a panic is a failure with its stack. A handler that
+// comes back after its context was cancelled has failed, whatever it says, and so has one
+// whose transaction can no longer commit.
+func (f *flight[Tx]) call() (err error) {
 	defer recovered(&err)
-	err = legible.Error(run(), decidedAgain)
+	err = legible.Error(f.attempt.run(&f.job), decidedAgain)
 	f.watch.returned()
 	if err == nil && f.ctx.Err() != nil {
 		err = context.Cause(f.ctx)
 	}
+	if err == nil && aborted(f.transaction()) {
+		err = swallowed(f.transaction())
+	}
 	return err
+}
+
+// aborted reports whether a batch knows that it can no longer commit.
+func aborted(batch any) bool {
+	status, knows := batch.(store.TxStatus)
+	return knows && status.TxAborted()
 }
 
 // recovered makes a panic of a handler its failure; it is deferred.
@@ -181,7 +186,7 @@ func (p *pilot[Tx]) failure(f *flight[Tx], err error) machine.Failure {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(p.engine.base), p.engine.config.CommitTimeout)
 	defer cancel()
-	switch class := classifyHandler(ctx, p.engine.store, f.batch, err); class {
+	switch class := f.classify(ctx, err); class {
 	case store.ClassContended, store.ClassDown, store.ClassAborted, store.ClassClaimLost:
 		out.Class, out.Outside = class, exonerates(p.engine.store, err)
 		return out
@@ -192,9 +197,11 @@ func (p *pilot[Tx]) failure(f *flight[Tx], err error) machine.Failure {
 	return out
 }
 
-// exonerates reports whether the store knows that an error is not the doing of
-// the message that met it.
-func exonerates[Tx any](st store.TxStore[Tx], err error) bool {
+// exonerates reports whether the message that met an error is known not to have caused it.
+func exonerates(st any, err error) bool {
+	if _, closed := errors.AsType[*notOpened](err); closed {
+		return true
+	}
 	e, ok := st.(store.FaultClassifier)
 	return ok && err != nil && e.IsStoreFault(err)
 }

@@ -20,7 +20,7 @@ import (
 // and gives back what the machine does not want. A claim's end is no affair of
 // its: that is in the flight's own transaction.
 type inbox struct {
-	config *Config
+	config *settings
 	leases store.Leases
 	rows   store.Inbox
 	keeper *keeper
@@ -74,7 +74,7 @@ func (h *heldRow) claim() store.Claim {
 	return store.Claim{Number: h.Number, Token: h.tokens[len(h.tokens)-1]}
 }
 
-func newInbox(c *Config, leases store.Leases, rows store.Inbox) *inbox {
+func newInbox(c *settings, leases store.Leases, rows store.Inbox) *inbox {
 	return &inbox{config: c, leases: leases, rows: rows, wake: make(chan struct{}, 1), held: map[int64]*heldRow{},
 		keeper: newKeeper(leases, c.Inbox.Lease, func(err error) {
 			c.Logger.Warn("the leases of claims were not extended", "consumer", c.Name, "error", err)

@@ -185,7 +185,7 @@ func TestWhatSomebodyRetries(t *testing.T) {
 			pass(10 * time.Second)
 			broken = false
 			r := row(t, st, "m1")
-			if err := st.Requeue(t.Context(), r.Number, r.Revision, store.Act{Verb: "retry", Who: "ann"}); err != nil {
+			if err := errors.Join(st.Requeue(t.Context(), store.Act{Verb: "retry", Who: "ann"}, r.Seen())...); err != nil {
 				t.Fatal(err)
 			}
 			pass(2 * time.Second)

@@ -18,7 +18,7 @@ import (
 // intake fetches, one call at a time, and finds identities and fingerprints,
 // so that the loop has only decisions to make.
 type intake struct {
-	config   Config
+	config   *settings
 	source   source.Source
 	info     source.Info // of source
 	orders   chan machine.Fetch
@@ -113,7 +113,7 @@ func (t *intake) answer(base context.Context, order machine.Fetch, events chan<-
 	}()
 	t.ages.asks(true)
 	defer t.ages.asks(false)
-	err = notPanicking(&t.config, "Fetch", func() (err error) {
+	err = notPanicking(t.config, "Fetch", func() (err error) {
 		deliveries, err = t.source.Fetch(ctx, source.Bound{Messages: order.Messages, Bytes: order.Bytes})
 		return err
 	})
@@ -128,7 +128,7 @@ func (t *intake) read(ctx, base context.Context, deliveries []source.Delivery, e
 		t.known = true
 		t.reporter.sourceAnswers()
 	}
-	e := machine.Fetched{Items: t.readers.items(&t.config, deliveries), End: errors.Is(err, source.ErrEnd)}
+	e := machine.Fetched{Items: t.readers.items(t.config, deliveries), End: errors.Is(err, source.ErrEnd)}
 	t.reaping.delivered(e.Items)
 	switch {
 	case err == nil && len(deliveries) == 0 && t.control.isPaused():
@@ -148,7 +148,7 @@ func (t *intake) read(ctx, base context.Context, deliveries []source.Delivery, e
 var routes = maphash.MakeSeed()
 
 // read finds what the machine must know of a delivery.
-func (p *parcel) read(c *Config, r reader, d *source.Delivery) {
+func (p *parcel) read(c *settings, r reader, d *source.Delivery) {
 	d.Decode(r.room)
 	p.take(d)
 	p.message.Replayed = c.Replay
@@ -171,7 +171,7 @@ var (
 
 // unread is what becomes of a delivery for which a function of the user's ended
 // its goroutine. There is a key as soon as the identity has returned.
-func (p *parcel) unread(c *Config, r reader) {
+func (p *parcel) unread(c *settings, r reader) {
 	if p.item.Identity == "" {
 		p.become(c, r, semel.ReasonBadIdentity, errIdentityGoexit)
 		return
@@ -184,7 +184,7 @@ func (p *parcel) unread(c *Config, r reader) {
 }
 
 // become makes the item of what was recognised.
-func (p *parcel) become(c *Config, r reader, refused semel.Reason, why error) {
+func (p *parcel) become(c *settings, r reader, refused semel.Reason, why error) {
 	m, it := &p.message, &p.item
 	switch refused {
 	case semel.ReasonNone:
@@ -203,7 +203,7 @@ func (p *parcel) become(c *Config, r reader, refused semel.Reason, why error) {
 
 // refuse makes the item one that never runs. It is named after what it is, unless
 // it is another consumer's and no row will need a name.
-func (p *parcel) refuse(c *Config, reason semel.Reason, why error) {
+func (p *parcel) refuse(c *settings, reason semel.Reason, why error) {
 	m, it := &p.message, &p.item
 	foreign := reason == semel.ReasonForeign
 	if foreign && c.Otherwise == OtherwiseSkip {
@@ -226,7 +226,7 @@ func (p *parcel) prove(r reader) {
 
 // recognise fills key and fingerprint, or says why there are none. kind and partly are as
 // typeOf found them.
-func (p *parcel) recognise(c *Config, r reader, d *source.Delivery, kind string, partly bool) (semel.Reason, error) {
+func (p *parcel) recognise(c *settings, r reader, d *source.Delivery, kind string, partly bool) (semel.Reason, error) {
 	m := &p.message
 	if missed := c.Only.misses(m, kind, partly || d.Refused != semel.ReasonNone); missed != "" {
 		return semel.ReasonForeign, fmt.Errorf("its %s is none of those that this consumer takes", missed)
@@ -244,7 +244,7 @@ func (p *parcel) recognise(c *Config, r reader, d *source.Delivery, kind string,
 }
 
 // name finds identity and fingerprint.
-func (p *parcel) name(c *Config, r reader, m *semel.Message) (refused semel.Reason, err error) {
+func (p *parcel) name(c *settings, r reader, m *semel.Message) (refused semel.Reason, err error) {
 	// One type of the user's may be both, and keep what it read for the one until it
 	// is asked for the other, so that no other message may come between.
 	by, prints := c.usersOwn()
@@ -268,7 +268,7 @@ func (p *parcel) name(c *Config, r reader, m *semel.Message) (refused semel.Reas
 	return semel.ReasonNone, nil
 }
 
-func (p *parcel) identify(c *Config, r reader, m *semel.Message) error {
+func (p *parcel) identify(c *settings, r reader, m *semel.Message) error {
 	if c.Identity == nil { // natural: only a row will ever need one
 		p.item.Source, p.item.Identity = surrogateSource, surrogate(m)
 		return nil

@@ -13,7 +13,7 @@ import (
 // readAs is what the machine is told of a message of a consumer.
 func readAs(c Config, m *semel.Message) machine.Item {
 	var p parcel
-	p.readAlone(&c, m)
+	p.readAlone(&settings{Config: c}, m)
 	return p.item
 }
 

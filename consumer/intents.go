@@ -13,7 +13,7 @@ import (
 // Intents writes intents into the inbox of their senders, in the transactions of others:
 // when such a transaction commits they wait there, and when it rolls back there are none.
 // A sender is a consumer of the name that Intent.To gives, with StrategyInbox and without a
-// Source, mostly one of a store that Leased made. Intents may be used by several
+// Source, mostly one that NewLeased made. Intents may be used by several
 // goroutines.
 type Intents[Tx any] struct {
 	store      store.TxStore[Tx]
@@ -116,7 +116,7 @@ func (s *senders[Tx]) of(st store.TxStore[Tx], name string) *scopes[Tx] {
 		if len(s.known) >= maxScopes {
 			clear(s.known)
 		}
-		s.known[name] = &scopes[Tx]{consumer: name, store: st}
+		s.known[name] = &scopes[Tx]{consumer: name, store: st, singleWriter: st.Limits().SingleWriter}
 	}
 	return s.known[name]
 }

@@ -26,7 +26,7 @@ func sender(t *testing.T, store *memstore.Store, name string, sent *[]*semel.Mes
 		change(&c)
 	}
 	var mu sync.Mutex // workers send at once
-	return mustNew(t, consumer.Leased(store), func(_ context.Context, _ consumer.Call, m *semel.Message) error {
+	return mustNewLeased(t, store, func(_ context.Context, _ consumer.Call, m *semel.Message) error {
 		mu.Lock()
 		defer mu.Unlock()
 		*sent = append(*sent, m)
@@ -191,7 +191,7 @@ func TestIntents(t *testing.T) {
 		if r.State != store.StateParked || r.Reason != semel.ReasonSuppressed {
 			t.Errorf("%+v", r)
 		}
-		if err := st.Requeue(t.Context(), r.Number, r.Revision, store.Act{Verb: "send", Who: "me", Why: "now"}); err != nil {
+		if err := errors.Join(st.Requeue(t.Context(), store.Act{Verb: "send", Who: "me", Why: "now"}, r.Seen())...); err != nil {
 			t.Fatal(err)
 		}
 		if err := sender(t, st, "mailer", &sent, nil).Work(t.Context()); err != nil || len(sent) != 1 {

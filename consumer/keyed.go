@@ -9,13 +9,14 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/keyclaim"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
 )
 
-// KeyPolicy says how the keys of Keyed are kept.
+// KeyPolicy says how the keys of NewKeyed are kept.
 type KeyPolicy struct {
 	// Keep is how long a key is kept after its last change. Required, and not shorter than
 	// the horizon, which is how late a copy can come (see RetentionPolicy.Keep): what
@@ -36,7 +37,7 @@ type KeyPolicy struct {
 	ApplyWhenDown string
 }
 
-// Keyed is a store for handlers that call out, without any database: a message is claimed by
+// NewKeyed is New for handlers that call out, without any database: a message is claimed by
 // a leased key, such as one in Redis, its handler is called, the key is completed, and then
 // the source is told. The lease, Config.Inbox.Lease, is extended while the handler runs. Of
 // the processes of a consumer one at a time calls for a message, as long as handlers heed
@@ -58,31 +59,42 @@ type KeyPolicy struct {
 // ActionKeepFirst), and what a handler parks ends as Retry.Then says. A key whose message
 // was dead-lettered with an outcome that is unknown stays so: leasedkey.Keys.Resolve ends it.
 // Process is not for it: see package leasedkey.
-func Keyed(st store.KeyStore, p KeyPolicy) store.TxStore[Call] {
-	return &keyed{keys: st, policy: p, detour: detour{because: p.ApplyWhenDown}, sources: map[int64]keyScope{}, numbers: map[keyScope]int64{}, open: map[semel.Key]*openKey{}}
+func NewKeyed(keys store.KeyStore, p KeyPolicy, handle func(ctx context.Context, call Call, m *semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Call], error) {
+	h := handler[Call]{one: handle}
+	n := h.needs(byKey, nil)
+	n.keys = p
+	if keys != nil {
+		n.store = onlyKeys{keys}
+	}
+	s, err := c.settings(n, plans)
+	if err != nil {
+		return nil, err
+	}
+	s.logDurability(keys)
+	r := &leasedKeys{config: s, keys: keys, detour: &detour{config: s}, open: map[semel.Key]*openKey{}}
+	made := assemble(s, onlyKeys{keys}, r, h)
+	made.detour, r.reporter = r.detour, made.reporter
+	return made, nil
 }
 
-// keyed carries out a flight as the claim of a key.
-type keyed struct {
-	keys   store.KeyStore
-	policy KeyPolicy
-	detour detour
-	// reporter is set when the consumer is made.
+// onlyKeys hides what else a store of keys can do: a database has an inbox and markers as well,
+// which are not of a consumer of keys.
+type onlyKeys struct{ store.KeyStore }
+
+// Scope implements anyStore. Keys have names, and no numbers.
+func (onlyKeys) Scope(context.Context, string, string, int64) (int64, error) { return 0, nil }
+
+// leasedKeys runs a flight under the claim of a key.
+type leasedKeys struct {
+	config   *settings
+	keys     store.KeyStore
+	detour   *detour
 	reporter *reporter
 
 	mutex sync.Mutex
-	// Scopes are numbered for this process alone: keys have names. Guarded by mutex.
-	sources map[int64]keyScope
-	numbers map[keyScope]int64
 	// open are the keys of which the store did not answer: whether they are claimed, or
 	// ended. Guarded by mutex.
 	open map[semel.Key]*openKey
-}
-
-// keyScope is what a scope's number stands for.
-type keyScope struct {
-	consumer, source string
-	generation       int64
 }
 
 // openKey is what is asked again of a key under the same token.
@@ -92,118 +104,89 @@ type openKey struct {
 	ending *store.KeyEnding
 }
 
-func (s *keyed) inner() any { return nil }
-
-// fitsLeased implements callsOut.
-func (s *keyed) fitsLeased(c *Config) error {
+// fitsKeys reports what of the policy or of the store is in the way of a consumer over keys.
+func (c *settings) fitsKeys(st any) error {
 	const remedy = "there is no inbox in which a message could be parked; use ActionDeadLetter, with a source that keeps dead letters, or ActionHalt"
 	switch {
-	case s.keys == nil:
-		return errors.New("the store of Keyed is nil; pass one that is open")
 	case c.Strategy != StrategyMarker:
-		return fmt.Errorf("with Keyed the Strategy is %v, and must be %v: the key is what recognises a copy", c.Strategy, StrategyMarker)
+		return fmt.Errorf("with NewKeyed the Strategy is %v, and must be %v: the key is what recognises a copy", c.Strategy, StrategyMarker)
 	case c.Retry.Then == ActionPark:
-		return fmt.Errorf("with Keyed Retry.Then cannot be ActionPark, its default: %s", remedy)
+		return fmt.Errorf("with NewKeyed Retry.Then cannot be ActionPark, its default: %s", remedy)
 	case c.OnConflict == ActionPark:
-		return fmt.Errorf("with Keyed OnConflict cannot be ActionPark, its default: %s, or ActionKeepFirst", remedy)
+		return fmt.Errorf("with NewKeyed OnConflict cannot be ActionPark, its default: %s, or ActionKeepFirst", remedy)
 	case c.OnBadIdentity == ActionPark:
-		return fmt.Errorf("with Keyed OnBadIdentity cannot be ActionPark, its default: %s", remedy)
+		return fmt.Errorf("with NewKeyed OnBadIdentity cannot be ActionPark, its default: %s", remedy)
 	case c.Otherwise == OtherwisePark:
-		return errors.New("with Keyed Otherwise cannot be OtherwisePark: there is no inbox; use OtherwiseDeadLetter or OtherwiseSkip")
-	case s.policy.Keep < max(leastKeep, c.Inbox.Lease):
-		return fmt.Errorf("KeyPolicy.Keep is %v, and must be at least %v, and longer than a copy can take to come", s.policy.Keep, max(leastKeep, c.Inbox.Lease))
-	case s.policy.Delay < 0:
-		return fmt.Errorf("KeyPolicy.Delay is %v; it is a time, or 0", s.policy.Delay)
+		return errors.New("with NewKeyed Otherwise cannot be OtherwisePark: there is no inbox; use OtherwiseDeadLetter or OtherwiseSkip")
+	case c.keys.Keep < max(leastKeep, c.Inbox.Lease):
+		return fmt.Errorf("KeyPolicy.Keep is %v, and must be at least %v, and longer than a copy can take to come", c.keys.Keep, max(leastKeep, c.Inbox.Lease))
+	case c.keys.Delay < 0:
+		return fmt.Errorf("KeyPolicy.Delay is %v; it is a time, or 0", c.keys.Delay)
 	}
-	c.Batch.Most, c.keyed = 1, true
-	s.detour.logger, s.detour.consumer = c.Logger, c.Name
-	return s.durable(c)
-}
-
-// durable refuses a store that may forget, unless somebody said why that is bearable (J4).
-func (s *keyed) durable(c *Config) error {
-	degree, why := store.Durable, "the store keeps what it acknowledged"
-	if says, able := s.keys.(store.KeyDurability); able {
-		degree, why = says.Durable()
-	}
-	if degree > store.DurableButSeconds && s.policy.MayForget == "" {
+	if degree, why := durability(st.(onlyKeys).KeyStore); degree > store.DurableButSeconds && c.keys.MayForget == "" { // J4
 		return fmt.Errorf("the store of the keys is %v (%s), so that calls may be made twice; make it durable, or say in KeyPolicy.MayForget why that is bearable", degree, why)
 	}
+	return nil
+}
+
+// durability is what a store of keys says of what it may forget, and why.
+func durability(keys store.KeyStore) (store.Durability, string) {
+	if says, able := keys.(store.KeyDurability); able {
+		return says.Durable()
+	}
+	return store.Durable, "the store keeps what it acknowledged"
+}
+
+// logDurability says at the start what the store may forget.
+func (c *settings) logDurability(keys store.KeyStore) {
+	degree, why := durability(keys)
 	log := c.Logger.Info
 	if degree != store.Durable {
 		log = c.Logger.Warn
 	}
-	told := []any{"consumer", c.Name, "keys", degree.String(), "by", why, "kept", legible.Span(s.policy.Keep)}
-	if s.policy.MayForget != "" {
-		told = append(told, "bearable", s.policy.MayForget)
+	told := []any{"consumer", c.Name, "keys", degree.String(), "by", why, "kept", legible.Span(c.keys.Keep)}
+	if c.keys.MayForget != "" {
+		told = append(told, "bearable", c.keys.MayForget)
 	}
 	log("calls are claimed by leased keys: one at a time, at least once, under one idempotency key; what the store of the keys forgets is called for again", told...)
-	return nil
 }
 
-// covers says why keys are kept for a shorter time than a copy can take to come (H1); nil if
-// they are not.
-func (s *keyed) covers(ctx context.Context, c *Config, info source.Info) error {
+// coversKeys says why keys are kept for a shorter time than a copy can take to come (H1); nil
+// if they are not.
+func (c *settings) coversKeys(ctx context.Context, info source.Info) error {
 	within := *c
-	within.Retention.Keep, within.Retention.Delay = s.policy.Keep, s.policy.Delay
+	within.Retention.Keep, within.Retention.Delay = c.keys.Keep, c.keys.Delay
 	h, err := within.horizon(ctx, info)
 	if err != nil {
 		return err
 	}
 	if err = within.covers(h); err == nil {
-		c.Logger.Info("keys are kept for longer than a copy can take to come", "consumer", c.Name, "kept", legible.Span(s.policy.Keep), "horizon", legible.Span(h.Late), "of", h.Why)
+		c.Logger.Info("keys are kept for longer than a copy can take to come", "consumer", c.Name, "kept", legible.Span(c.keys.Keep), "horizon", legible.Span(h.Late), "of", h.Why)
 	}
 	return err
 }
 
-// Limits implements store.TxStore.
-func (*keyed) Limits() store.Limits { return store.Limits{} }
-
-// Scope implements store.TxStore.
-func (s *keyed) Scope(_ context.Context, consumer, source string, generation int64) (int64, error) {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	named := keyScope{consumer, source, generation}
-	n, known := s.numbers[named]
-	if !known {
-		n = int64(len(s.numbers)) + 1
-		s.numbers[named], s.sources[n] = n, named
-	}
-	return n, nil
-}
-
-// Classify implements store.TxStore.
-func (s *keyed) Classify(err error) store.Class { return s.keys.Classify(err) }
-
-// key is the one of a mark.
-func (s *keyed) key(m *store.Mark) semel.Key {
-	s.mutex.Lock()
-	defer s.mutex.Unlock()
-	of := s.sources[m.Scope]
-	return semel.Key{Consumer: of.consumer, Source: of.source, ID: string(m.ID)}
-}
-
-// Begin implements store.TxStore: it claims the key. What the store did not answer of it
-// before is asked again first, under the token of then.
-func (s *keyed) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[Call], []store.Verdict, error) {
+// begin claims the key. What the store did not answer of it before is asked again first, under
+// the token of then.
+func (s *leasedKeys) begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (begun[Call], error) {
 	if len(marks) != 1 {
-		return nil, nil, fmt.Errorf("semel: a flight of keys has one message, and this one has %d", len(marks))
+		return begun[Call]{}, fmt.Errorf("semel: a flight of keys has one message, and this one has %d", len(marks))
 	}
 	m := &marks[0]
-	c := &keyedCall{store: s, key: s.key(m), as: m.As}
+	c := &leasedKey{store: s, key: semel.Key{Consumer: m.Consumer, Source: m.Source, ID: string(m.ID)}, as: m.As}
 	c.claim = keyclaim.Claim{Store: s.keys, Key: c.key, Token: store.NewToken(), Lease: o.Lease, Unheeded: s.detour.open()}
 	verdict, err := store.Verdict{Kind: store.Fresh}, error(nil)
 	if c.unrecorded = s.detour.leads(); c.unrecorded == nil {
 		verdict, err = s.claim(ctx, c, m.Fingerprint)
 	}
 	if err != nil {
-		return nil, nil, err
+		return begun[Call]{}, err
 	}
-	return c, []store.Verdict{verdict}, nil
+	return begun[Call]{attempt: c, verdicts: []store.Verdict{verdict}}, nil
 }
 
 // claim claims the key of a call.
-func (s *keyed) claim(ctx context.Context, c *keyedCall, print semel.Fingerprint) (store.Verdict, error) {
+func (s *leasedKeys) claim(ctx context.Context, c *leasedKey, print semel.Fingerprint) (store.Verdict, error) {
 	if before := s.opened(c.key); before != nil && before.ending != nil {
 		err := s.keys.EndKey(ctx, c.key, before.token, *before.ending)
 		// Where something else took the key's place, nothing can be recorded; what became of
@@ -211,7 +194,7 @@ func (s *keyed) claim(ctx context.Context, c *keyedCall, print semel.Fingerprint
 		replaced := err != nil && !errors.Is(err, store.ErrClaimLost) && s.keys.Classify(err) == store.ClassPermanent
 		switch {
 		case replaced:
-			s.detour.logger.Warn("a call has ended, and its key cannot say so; a copy of its message is refused", "consumer", c.key.Consumer, "id", c.key.ID, "error", cause(err))
+			s.config.Logger.Warn("a call has ended, and its key cannot say so; a copy of its message is refused", "consumer", c.key.Consumer, "id", c.key.ID, "error", cause(err))
 			fallthrough
 		case err == nil:
 			s.settleOpen(c.key)
@@ -226,7 +209,7 @@ func (s *keyed) claim(ctx context.Context, c *keyedCall, print semel.Fingerprint
 	asked := time.Now()
 	answering, cancel := s.detour.within(ctx)
 	defer cancel()
-	answer, err := s.keys.ClaimKey(answering, store.KeyClaim{Key: c.key, Fingerprint: print, Token: c.claim.Token, Lease: c.claim.Lease, Keep: s.policy.Keep})
+	answer, err := s.keys.ClaimKey(answering, store.KeyClaim{Key: c.key, Fingerprint: print, Token: c.claim.Token, Lease: c.claim.Lease, Keep: s.config.keys.Keep})
 	permanent := err != nil && s.keys.Classify(err) == store.ClassPermanent
 	switch {
 	case permanent: // of this key alone: its neighbours go on
@@ -282,7 +265,7 @@ func outcomeOf(e *store.KeyEnding) store.Outcome {
 }
 
 // opened is what is open of a key; nil if nothing is.
-func (s *keyed) opened(key semel.Key) *openKey {
+func (s *leasedKeys) opened(key semel.Key) *openKey {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return s.open[key]
@@ -292,7 +275,7 @@ func (s *keyed) opened(key semel.Key) *openKey {
 // What is not remembered waits for the end of its lease.
 const mostOpen = 100_000
 
-func (s *keyed) keepOpen(key semel.Key, o *openKey) {
+func (s *leasedKeys) keepOpen(key semel.Key, o *openKey) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if _, there := s.open[key]; there || len(s.open) < mostOpen {
@@ -300,7 +283,7 @@ func (s *keyed) keepOpen(key semel.Key, o *openKey) {
 	}
 }
 
-func (s *keyed) settleOpen(key semel.Key) {
+func (s *leasedKeys) settleOpen(key semel.Key) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	delete(s.open, key)

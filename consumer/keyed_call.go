@@ -12,9 +12,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// keyedCall is a flight of one message under its key. Nothing is open.
-type keyedCall struct {
-	store *keyed
+// leasedKey is a flight of one message under its key. Nothing is open.
+type leasedKey struct {
+	untransacted
+	store *leasedKeys
 	key   semel.Key
 	as    store.Outcome
 	// claim is of the key while it is this process's.
@@ -26,60 +27,49 @@ type keyedCall struct {
 	refused error
 	// unrecorded is why no key is claimed or completed for an effect that needs none.
 	unrecorded error
-	// applied: the flight ends with the effect there. Of the pilot.
-	applied bool
 	// outcome is what is known of the call. Of the pilot.
 	outcome store.CallOutcome
 }
 
 var errKeyLost = fmt.Errorf("the lease of the key is over, or may be: %w", store.ErrClaimLost)
 
-// Tx implements store.Batch.
-func (c *keyedCall) Tx(int) Call { return Call{} }
-
-// Kill implements store.Batch: a handler that does not end loses its claim when its lease
-// ends.
-func (c *keyedCall) Kill() { c.claim.LetGo() }
-
-// ClassifyHandler implements store.HandlerClassifier: whatever a handler meets, it is none
-// of the store's.
-func (c *keyedCall) ClassifyHandler(context.Context, error) store.Class {
-	return store.ClassRetry
-}
+// kill: a handler that does not end loses its claim when its lease ends.
+func (c *leasedKey) kill() { c.claim.LetGo() }
 
 // holds reports whether the lease still lasts, and has the handler's context end when it does
 // no more, whoever says so.
-func (c *keyedCall) holds(lost func(error)) bool {
+func (c *leasedKey) holds(lost func(error)) bool {
 	return c.claim.Holds(func(error) { lost(errKeyLost) })
 }
 
-// call makes the call, unless nobody may.
-func (c *keyedCall) call(ctx context.Context, config *Config, lost func(error), m *semel.Message, run func() error) error {
+// run makes the call, unless nobody may.
+func (c *leasedKey) run(j *job[Call]) error {
+	config := c.store.config
 	if c.refused != nil {
 		return semel.Permanent(c.refused)
 	}
 	if c.unrecorded != nil {
-		return run()
+		return j.handle(Call{})
 	}
-	if !c.holds(lost) {
-		lost(errKeyLost)
+	if !c.holds(j.lost) {
+		j.lost(errKeyLost)
 		return errKeyLost
 	}
 	if c.answer.Unknown() && !c.store.detour.open() && config.callRule().Forgotten(c.answer.Since+time.Since(c.asked)) {
 		c.outcome = store.CallUnknown
-		switch finding, err := config.doubt(ctx, c.answer.Since, m); {
+		switch finding, err := config.doubt(j.ctx, c.answer.Since, j.message); {
 		case err != nil:
 			return err
 		case finding == Happened:
 			return nil
-		case !c.holds(lost): // it was lost while the other side was asked
-			lost(errKeyLost)
+		case !c.holds(j.lost): // it was lost while the other side was asked
+			j.lost(errKeyLost)
 			return errKeyLost
 		}
 	}
 	c.outcome = store.CallUnknown
-	err := run()
-	c.outcome = calls.OutcomeOf(ctx.Err() != nil, err)
+	err := j.handle(Call{})
+	c.outcome = calls.OutcomeOf(j.ctx.Err() != nil, err)
 	var decided *semel.HandlerError
 	if c.outcome == store.CallDecided && errors.As(err, &decided) && decided.Decision == semel.DecideDuplicate {
 		c.outcome = store.CallUnknown // until the key is completed, which the next flight does
@@ -87,9 +77,9 @@ func (c *keyedCall) call(ctx context.Context, config *Config, lost func(error), 
 	return err
 }
 
-// Rollback implements store.Batch: the key is freed, with what is known of the call. What
+// rollback frees the key, with what is known of the call. What
 // the store does not hear, the end of the lease tells.
-func (c *keyedCall) Rollback(ctx context.Context) {
+func (c *leasedKey) rollback(ctx context.Context) {
 	event := store.KeyRelease
 	switch {
 	case c.outcome == store.CallUnknown:
@@ -97,35 +87,45 @@ func (c *keyedCall) Rollback(ctx context.Context) {
 	case c.outcome == store.CallDecided && c.answer.Unknown():
 		event = store.KeyForget // this answer speaks for all calls under the key
 	}
-	_ = c.end(ctx, store.KeyEnding{Event: event, Keep: c.store.policy.Keep})
+	_ = c.end(ctx, store.KeyEnding{Event: event, Keep: c.store.config.keys.Keep})
 }
 
-// Commit implements store.Batch: it ends the key. One end that the store does not answer is
-// asked again under the same token, here and when the message flies again.
-func (c *keyedCall) Commit(ctx context.Context, e store.Ending) store.Result {
-	c.applied = c.as == store.Applied && len(e.Trim) == 0
+// commit ends the key. One end that the store does not answer is asked again under the same
+// token, here and when the message flies again.
+func (c *leasedKey) commit(ctx context.Context, e store.Ending) outcome {
+	out := outcome{Result: store.Result{Outcome: store.Committed, Culprit: store.NoCulprit}}
 	if c.answer.State != store.KeyClaimed {
 		c.store.settleOpen(c.key)
-		return store.Result{Outcome: store.Committed, Culprit: store.NoCulprit}
+	} else if err := c.complete(ctx, &e, &out.Result); err != nil {
+		c.unrecorded = err
 	}
-	ending := c.ending(&e)
+	if c.unrecorded != nil && c.as == store.Applied && len(e.Trim) == 0 {
+		c.store.detour.applied.Add(1)
+		out.withoutKey = c.unrecorded
+	}
+	return out
+}
+
+// complete ends the claimed key, and says why that cannot be recorded of an effect that needs
+// no record.
+func (c *leasedKey) complete(ctx context.Context, e *store.Ending, r *store.Result) (unrecorded error) {
+	ending := c.ending(e)
 	switch err := c.end(ctx, ending); {
 	case err == nil:
-		return store.Result{Outcome: store.Committed, Culprit: store.NoCulprit}
 	case errors.Is(err, store.ErrClaimLost):
-		return store.Result{Outcome: store.NotCommitted, Class: store.ClassClaimLost, Culprit: store.NoCulprit, Err: err}
+		r.Outcome, r.Class, r.Err = store.NotCommitted, store.ClassClaimLost, err
 	case c.store.keys.Classify(err) != store.ClassPermanent && c.store.detour.after(ctx, err):
-		c.unrecorded = err
-		return store.Result{Outcome: store.Committed, Culprit: store.NoCulprit}
+		return err
 	default:
 		c.store.keepOpen(c.key, &openKey{c.claim.Token, &ending})
-		return store.Result{Outcome: store.CommitUnknown, Culprit: store.NoCulprit, Err: err}
+		r.Outcome, r.Err = store.CommitUnknown, err
 	}
+	return nil
 }
 
 // ending is how the key ends with what the flight did.
-func (c *keyedCall) ending(e *store.Ending) store.KeyEnding {
-	out := store.KeyEnding{Event: store.KeyComplete, Keep: c.store.policy.Keep}
+func (c *leasedKey) ending(e *store.Ending) store.KeyEnding {
+	out := store.KeyEnding{Event: store.KeyComplete, Keep: c.store.config.keys.Keep}
 	switch {
 	case len(e.Trim) > 0: // nobody was called
 		out.Event = store.KeyRelease
@@ -148,7 +148,7 @@ func reasonIn(rows []store.Row) semel.Reason {
 }
 
 // end ends the key; the lease is extended until the store has answered.
-func (c *keyedCall) end(ctx context.Context, e store.KeyEnding) error {
+func (c *leasedKey) end(ctx context.Context, e store.KeyEnding) error {
 	if c.answer.State != store.KeyClaimed {
 		c.claim.LetGo()
 		return nil

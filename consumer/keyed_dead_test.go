@@ -20,7 +20,7 @@ func TestKeyedConsumersAndTheDead(t *testing.T) {
 		keys, made := memstore.NewKeys(), newCalled()
 		diesHolding(t, keys, "m0", 30*time.Second)
 		began := time.Now()
-		counts := runs(t, consumer.Keyed(keys, keptKeys), well(made), keyedConfigOf(newListSource(numbered("m", 3)...)))
+		counts := runsKeyed(t, keys, keptKeys, well(made), keyedConfigOf(newListSource(numbered("m", 3)...)))
 		if took := time.Since(began); counts.Applied != 3 || counts.Duplicates != 0 || took < 30*time.Second || took > 45*time.Second {
 			t.Errorf("%+v after %v", counts, took)
 		}
@@ -31,7 +31,7 @@ func TestKeyedConsumersAndTheDead(t *testing.T) {
 		diesHolding(t, keys, "a", time.Second)
 		pass(48 * time.Hour)
 		g := bury(t, message("a", ""), message("b", ""))
-		counts := runs(t, consumer.Keyed(keys, keptKeys), well(made), keyedConfig(g))
+		counts := runsKeyed(t, keys, keptKeys, well(made), keyedConfig(g))
 		if counts.Applied != 1 || counts.DeadLettered != 1 || g.lies(t)["a"] != 1 {
 			t.Errorf("%+v, %v", counts, g.lies(t))
 		}
@@ -47,7 +47,7 @@ func TestKeyedConsumersAndTheDead(t *testing.T) {
 			pass(48 * time.Hour)
 			c := keyedConfigOf(newListSource(numbered("m", 1)...))
 			c.Provider.Ask = func(context.Context, *semel.Message) (consumer.Finding, error) { return finding, nil }
-			if counts := runs(t, consumer.Keyed(keys, keptKeys), well(made), c); counts.Applied != 1 {
+			if counts := runsKeyed(t, keys, keptKeys, well(made), c); counts.Applied != 1 {
 				t.Errorf("%v: %+v", finding, counts)
 			}
 			made.want(t, "m0", calls)
@@ -68,7 +68,7 @@ func TestKeyedConsumersAndTheDead(t *testing.T) {
 			c.Inbox.Lease = 2 * time.Second
 			return c
 		}
-		one, other := start(t, mustNew(t, consumer.Keyed(keys, keptKeys), slow, config())), start(t, mustNew(t, consumer.Keyed(keys, keptKeys), slow, config()))
+		one, other := start(t, mustNewKeyed(t, keys, keptKeys, slow, config())), start(t, mustNewKeyed(t, keys, keptKeys, slow, config()))
 		if err := errors.Join(one.wait(), other.wait()); err != nil {
 			t.Error(err)
 		}
@@ -85,7 +85,7 @@ func TestKeyedConsumersAndTheDead(t *testing.T) {
 		}
 		c := keyedConfigOf(newListSource(numbered("m", 1)...))
 		c.Inbox.Lease, c.Timeout = 3*time.Second, time.Minute
-		counts := runs(t, consumer.Keyed(keys, keptKeys), func(ctx context.Context, _ consumer.Call, m *semel.Message) error {
+		counts := runsKeyed(t, keys, keptKeys, func(ctx context.Context, _ consumer.Call, m *semel.Message) error {
 			if !away {
 				return nil
 			}
@@ -106,7 +106,7 @@ func TestKeyedConsumersAndTheDead(t *testing.T) {
 		diesHolding(t, keys, "a", time.Second)
 		pass(time.Minute)
 		g := bury(t, message("a", ""))
-		counts := runs(t, consumer.Keyed(keys, keptKeys), func(_ context.Context, _ consumer.Call, m *semel.Message) error {
+		counts := runsKeyed(t, keys, keptKeys, func(_ context.Context, _ consumer.Call, m *semel.Message) error {
 			made.call(m)
 			return semel.Permanent(errTest)
 		}, keyedConfig(g))
@@ -128,7 +128,7 @@ func TestKeyedConsumersAndTheDead(t *testing.T) {
 		c := keyedConfigOf(newListSource(numbered("m", 1)...))
 		c.Inbox.Lease = 3 * time.Second
 		began := time.Now()
-		counts := runs(t, consumer.Keyed(keys, keptKeys), func(_ context.Context, _ consumer.Call, m *semel.Message) error {
+		counts := runsKeyed(t, keys, keptKeys, func(_ context.Context, _ consumer.Call, m *semel.Message) error {
 			if made.call(m); time.Since(began) < 34*time.Second {
 				t.Errorf("it is called for after %v, while another has the key", time.Since(began))
 			}
@@ -144,7 +144,7 @@ func TestKeyedConsumersAndTheDead(t *testing.T) {
 		g := bury(t, message("a", ""))
 		c := keyedConfig(g)
 		c.Retry.Attempts = 1
-		counts := runs(t, consumer.Keyed(keys, keptKeys), func(context.Context, consumer.Call, *semel.Message) error { panic("x") }, c)
+		counts := runsKeyed(t, keys, keptKeys, func(context.Context, consumer.Call, *semel.Message) error { panic("x") }, c)
 		if a := keyOf(t, keys, "a"); counts.DeadLettered != 1 || !a.Unknown() {
 			t.Errorf("%+v, and its key is %+v", counts, a)
 		}
@@ -162,7 +162,7 @@ func TestKeyedConsumersAndTheDead(t *testing.T) {
 		c.Inbox.Lease, c.Timeout = 3*time.Second, time.Minute
 		ended := make(chan semel.Counts)
 		go func() {
-			ended <- runs(t, consumer.Keyed(keys, keptKeys), func(_ context.Context, _ consumer.Call, m *semel.Message) error {
+			ended <- runsKeyed(t, keys, keptKeys, func(_ context.Context, _ consumer.Call, m *semel.Message) error {
 				if made.call(m) == 1 {
 					pass(20 * time.Second)
 				}
@@ -170,7 +170,7 @@ func TestKeyedConsumersAndTheDead(t *testing.T) {
 			}, c)
 		}()
 		pass(10 * time.Second)
-		second := runs(t, consumer.Keyed(keys.KeyStore, keptKeys), well(made), keyedConfigOf(newListSource(numbered("m", 1)...)))
+		second := runsKeyed(t, keys.KeyStore, keptKeys, well(made), keyedConfigOf(newListSource(numbered("m", 1)...)))
 		first := <-ended
 		if second.Applied != 1 || first.Applied != 0 || first.Duplicates != 1 {
 			t.Errorf("the second %+v, the first %+v", second, first)
@@ -195,7 +195,7 @@ func TestKeyedConsumersWithoutAnswers(t *testing.T) {
 				}
 				return nil
 			}
-			counts := runs(t, consumer.Keyed(keys, keptKeys), func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.call(m); return nil }, keyedConfigOf(newListSource(numbered("m", 1)...)))
+			counts := runsKeyed(t, keys, keptKeys, func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.call(m); return nil }, keyedConfigOf(newListSource(numbered("m", 1)...)))
 			if counts.Applied != 1 || counts.Duplicates != 0 {
 				t.Errorf("%s: %+v", name, counts)
 			}
@@ -213,7 +213,7 @@ func TestKeyedConsumersWithoutAnswers(t *testing.T) {
 			return nil
 		}
 		began := time.Now()
-		counts := runs(t, consumer.Keyed(keys, keptKeys), func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.call(m); return nil }, keyedConfigOf(newListSource(numbered("m", 1)...)))
+		counts := runsKeyed(t, keys, keptKeys, func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.call(m); return nil }, keyedConfigOf(newListSource(numbered("m", 1)...)))
 		if took := time.Since(began); counts.Applied != 1 || took > 5*time.Second {
 			t.Errorf("%+v after %v", counts, took)
 		}
@@ -232,7 +232,7 @@ func TestKeyedConsumersWithoutAnswers(t *testing.T) {
 			return nil
 		}
 		source := newListSource(numbered("m", 100)...)
-		running := start(t, mustNew(t, consumer.Keyed(keys, keptKeys), func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.call(m); return nil }, keyedConfigOf(source)))
+		running := start(t, mustNewKeyed(t, keys, keptKeys, func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.call(m); return nil }, keyedConfigOf(source)))
 		pass(time.Hour - time.Second)
 		if asked := keys.claimed(); made.of("m0") != 0 || source.isSettled(0) != 0 || asked > 3000 {
 			t.Errorf("%d calls, %d settled, %d asked in an hour", made.of("m0"), source.isSettled(0), asked)

@@ -3,12 +3,9 @@ package consumer
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/semel-go/semel"
 )
 
 // How a store of keys that is down is asked where messages are applied without it.
@@ -23,10 +20,7 @@ const (
 // detour is the way past a store of keys that is down, for effects that are idempotent by
 // nature (KeyPolicy.ApplyWhenDown). It is closed for all others.
 type detour struct {
-	because string
-	// logger and consumer are set when the consumer is made.
-	logger   *slog.Logger
-	consumer string
+	config *settings
 	// applied are all that went this way.
 	applied atomic.Int64
 
@@ -40,8 +34,16 @@ type detour struct {
 	why  error
 }
 
+// count is how many messages went this way. A nil detour has none.
+func (d *detour) count() int64 {
+	if d == nil {
+		return 0
+	}
+	return d.applied.Load()
+}
+
 // open reports whether there is such a way.
-func (d *detour) open() bool { return d.because != "" }
+func (d *detour) open() bool { return d.config.keys.ApplyWhenDown != "" }
 
 // within is the context of one question to the store.
 func (d *detour) within(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -79,8 +81,8 @@ func (d *detour) after(ctx context.Context, err error) bool {
 	d.next, d.why = now.Add(askOpen), err
 	if d.since.IsZero() {
 		d.since, d.before = now, d.applied.Load()
-		d.logger.Warn("the store of the keys does not work; messages are applied without a key, and copies of them again, until it does",
-			"consumer", d.consumer, "bearable", d.because, "error", cause(err))
+		d.config.Logger.Warn("the store of the keys does not work; messages are applied without a key, and copies of them again, until it does",
+			"consumer", d.config.Name, "bearable", d.config.keys.ApplyWhenDown, "error", cause(err))
 	}
 	return true
 }
@@ -95,46 +97,19 @@ func (d *detour) works() {
 	if d.since.IsZero() {
 		return
 	}
-	d.logger.Info("the store of the keys works again", "consumer", d.consumer, "after", rounded(time.Since(d.since)), "applied_without_a_key", d.applied.Load()-d.before)
+	d.config.Logger.Info("the store of the keys works again", "consumer", d.config.Name, "after", rounded(time.Since(d.since)), "applied_without_a_key", d.applied.Load()-d.before)
 	d.since, d.why = time.Time{}, nil
 }
 
-// reason says that messages go this way, and why; empty if they do not.
-func (d *detour) reason() string {
+// reasons says that messages go this way, and why, if they do.
+func (d *detour) reasons() []string {
+	if d == nil {
+		return nil
+	}
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	if d.since.IsZero() {
-		return ""
+		return nil
 	}
-	return fmt.Sprintf("store: %s; messages are applied without a key", cause(d.why))
-}
-
-// detours says that messages are applied without a key, and why, if they are.
-func (c *Consumer[Tx]) detours() []string {
-	if s, is := any(c.store).(*keyed); is {
-		if why := s.detour.reason(); why != "" {
-			return []string{why}
-		}
-	}
-	return nil
-}
-
-// withoutKey is how many messages a consumer of this store applied without a key.
-func withoutKey(store any) int64 {
-	if s, is := store.(*keyed); is {
-		return s.detour.applied.Load()
-	}
-	return 0
-}
-
-// tellWithoutKey tells of a message that was applied without a key, or whose key does not
-// say so, if this was one.
-func (p *pilot[Tx]) tellWithoutKey(f *flight[Tx]) {
-	c, is := any(f.batch).(*keyedCall)
-	if !is || c.unrecorded == nil || !c.applied {
-		return
-	}
-	c.store.detour.applied.Add(1)
-	n := p.engine.reporter
-	n.message(slog.LevelWarn, n.about(f.Entries[0].Item, semel.Event{Kind: semel.EventWithoutKey, Messages: 1, Err: c.unrecorded}))
+	return []string{fmt.Sprintf("store: %s; messages are applied without a key", cause(d.why))}
 }

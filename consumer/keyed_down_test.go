@@ -62,7 +62,7 @@ func TestC10AStoreOfKeysThatIsDown(t *testing.T) {
 	}
 	bubble(t, "C10_without_a_declaration_nobody_is_called_and_the_consumer_is_not_ready", func(t *testing.T) {
 		keys, made := &flaky{KeyStore: memstore.NewKeys(), fault: away(false, "claim", "end", "extend")}, newCalled()
-		c := mustNew(t, consumer.Keyed(keys, keptKeys), always(made), keyedConfigOf(newListSource(numbered("m", 3)...)))
+		c := mustNewKeyed(t, keys, keptKeys, always(made), keyedConfigOf(newListSource(numbered("m", 3)...)))
 		run := start(t, c)
 		pass(time.Minute)
 		if ready, why := c.Ready(); ready || !strings.Contains(why, errKeysAway.Error()) {
@@ -81,7 +81,7 @@ func TestC10AStoreOfKeysThatIsDown(t *testing.T) {
 			keys, made, seen, text := &flaky{KeyStore: memstore.NewKeys(), fault: away(false, "end")}, newCalled(), &witness{}, &log{}
 			config := keyedConfigOf(newListSource(numbered("m", 60)...)) // so many that each worker has one, whatever the hash of their ids
 			config.Observers, config.Logger, config.Workers = []semel.Observer{seen}, text.logger(), 2
-			c := mustNew(t, consumer.Keyed(keys, keptKeys), func(_ context.Context, _ consumer.Call, m *semel.Message) error {
+			c := mustNewKeyed(t, keys, keptKeys, func(_ context.Context, _ consumer.Call, m *semel.Message) error {
 				if made.call(m) > 1 {
 					return nil
 				}
@@ -112,7 +112,7 @@ func TestC10AStoreOfKeysThatIsDown(t *testing.T) {
 		keys, made, seen, text := &flaky{KeyStore: memstore.NewKeys(), fault: away(false, "end")}, newCalled(), &witness{}, &log{}
 		config := keyedConfigOf(newListSource(numbered("m", 1)...))
 		config.Observers, config.Logger = []semel.Observer{seen}, text.logger()
-		run := start(t, mustNew(t, consumer.Keyed(keys, keptKeys), always(made), config))
+		run := start(t, mustNewKeyed(t, keys, keptKeys, always(made), config))
 		pass(10 * time.Second)
 		keys.mutex.Lock()
 		keys.fault = func(step string, _ bool) error {
@@ -147,7 +147,7 @@ func TestC10AStoreOfKeysThatIsDown(t *testing.T) {
 			config := keyedConfigOf(newListSource(append(numbered("m", 30), numbered("m", 30)...)...))
 			config.Observers = []semel.Observer{told}
 			began := time.Now()
-			counts := runs(t, consumer.Keyed(keys, natural()), always(made), config)
+			counts := runsKeyed(t, keys, natural(), always(made), config)
 			if counts.Applied+counts.Duplicates != 60 || counts.Applied < 30 || counts.WithoutKey == 0 || int64(told.of(semel.EventWithoutKey)) != counts.WithoutKey {
 				t.Errorf("%+v, told of %d", counts, told.of(semel.EventWithoutKey))
 			}
@@ -178,7 +178,7 @@ func TestC10AStoreOfKeysThatIsDown(t *testing.T) {
 		}
 		config := keyedConfigOf(newListSource(numbered("m", 400)...))
 		config.Workers = 1
-		c := mustNew(t, consumer.Keyed(keys, natural()), slow, config)
+		c := mustNewKeyed(t, keys, natural(), slow, config)
 		run := start(t, c)
 		pass(20 * time.Second)
 		if n := keys.claimed(); n < 10 || n > 25 {
@@ -206,7 +206,7 @@ func TestC10AStoreOfKeysThatIsDown(t *testing.T) {
 		keys, made := &mute{Keys: memstore.NewKeys()}, newCalled()
 		began := time.Now()
 		config := keyedConfigOf(newListSource(numbered("m", 100)...))
-		if counts := runs(t, consumer.Keyed(keys, natural()), always(made), config); counts.Applied != 100 || counts.WithoutKey != 100 {
+		if counts := runsKeyed(t, keys, natural(), always(made), config); counts.Applied != 100 || counts.WithoutKey != 100 {
 			t.Errorf("%+v", counts)
 		}
 		if took := time.Since(began); took > 30*time.Second {
@@ -222,7 +222,7 @@ func TestC10AStoreOfKeysThatIsDown(t *testing.T) {
 		}
 		config := keyedConfigOf(newListSource(numbered("m", 1)...))
 		config.Inbox.Lease = 3 * time.Second
-		if counts := runs(t, consumer.Keyed(keys, natural()), slow, config); counts.Applied != 1 || counts.Retried != 0 {
+		if counts := runsKeyed(t, keys, natural(), slow, config); counts.Applied != 1 || counts.Retried != 0 {
 			t.Errorf("%+v", counts)
 		}
 		made.want(t, "m0", 1)
@@ -242,7 +242,7 @@ func (r *replaced) EndKey(ctx context.Context, key semel.Key, token store.Token,
 func TestLaw7AKeyThatCannotBeCompletedHarmsNoOther(t *testing.T) {
 	bubble(t, "law_7_its_message_has_ended_and_the_others_go_on", func(t *testing.T) {
 		keys, made := &replaced{&odd{memstore.NewKeys()}}, newCalled()
-		c := mustNew(t, consumer.Keyed(keys, keptKeys), func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.call(m); return nil }, keyedConfigOf(newListSource(numbered("m", 5)...)))
+		c := mustNewKeyed(t, keys, keptKeys, func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.call(m); return nil }, keyedConfigOf(newListSource(numbered("m", 5)...)))
 		run := start(t, c)
 		pass(time.Hour)
 		if counts := c.Counts(); counts.Applied != 5 {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
@@ -156,8 +157,8 @@ func TestKeyedConsumersCallOnce(t *testing.T) {
 		keys, made := memstore.NewKeys(), newCalled()
 		source := newListSource(append(numbered("m", 50), numbered("m", 50)...)...)
 		handle := func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.call(m); return nil }
-		counts := runs(t, consumer.Keyed(keys, keptKeys), handle, keyedConfigOf(source))
-		again := runs(t, consumer.Keyed(keys, keptKeys), handle, keyedConfigOf(newListSource(numbered("m", 50)...)))
+		counts := runsKeyed(t, keys, keptKeys, handle, keyedConfigOf(source))
+		again := runsKeyed(t, keys, keptKeys, handle, keyedConfigOf(newListSource(numbered("m", 50)...)))
 		if counts.Applied != 50 || counts.Duplicates != 50 || again.Duplicates != 50 || again.Applied != 0 {
 			t.Errorf("%+v; %+v", counts, again)
 		}
@@ -181,7 +182,7 @@ func TestKeyedConsumersCallOnce(t *testing.T) {
 			}
 			return nil
 		}
-		counts := runs(t, consumer.Keyed(keys, keptKeys), func(context.Context, consumer.Call, *semel.Message) error { return nil }, keyedConfigOf(source))
+		counts := runsKeyed(t, keys, keptKeys, func(context.Context, consumer.Call, *semel.Message) error { return nil }, keyedConfigOf(source))
 		if counts.Applied != 20 || completed.Load() != 20 {
 			t.Errorf("%+v, %d ended", counts, completed.Load())
 		}
@@ -189,7 +190,7 @@ func TestKeyedConsumersCallOnce(t *testing.T) {
 	bubble(t, "law_10_another_content_under_the_same_identity_is_a_conflict", func(t *testing.T) {
 		keys, made := memstore.NewKeys(), newCalled()
 		g := bury(t, message("1", "a"), message("1", "b"))
-		counts := runs(t, consumer.Keyed(keys, keptKeys), func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.call(m); return nil }, keyedConfig(g))
+		counts := runsKeyed(t, keys, keptKeys, func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.call(m); return nil }, keyedConfig(g))
 		if counts.Applied != 1 || counts.Conflicts != 1 || g.lies(t)["1"] != 1 {
 			t.Errorf("%+v, %v", counts, g.lies(t))
 		}
@@ -227,7 +228,7 @@ func TestKeyedConsumersFail(t *testing.T) {
 			}
 			return nil
 		}
-		counts := runs(t, consumer.Keyed(keys, keptKeys), handle, keyedConfig(g))
+		counts := runsKeyed(t, keys, keptKeys, handle, keyedConfig(g))
 		if counts.Applied != 2 || counts.Duplicates != 1 || counts.DeadLettered != 4 || counts.Discarded != 1 || counts.Parked != 0 {
 			t.Errorf("%+v", counts)
 		}
@@ -242,7 +243,7 @@ func TestKeyedConsumersFail(t *testing.T) {
 			}
 		}
 		made.want(t, "worse", consumer.DefaultAttempts)
-		again := runs(t, consumer.Keyed(keys, keptKeys), handle, keyedConfig(bury(t, message("bad", ""), message("dropped", ""), message("there", ""))))
+		again := runsKeyed(t, keys, keptKeys, handle, keyedConfig(bury(t, message("bad", ""), message("dropped", ""), message("there", ""))))
 		if again.Duplicates != 3 {
 			t.Errorf("copies of what has ended: %+v", again)
 		}
@@ -250,14 +251,14 @@ func TestKeyedConsumersFail(t *testing.T) {
 	bubble(t, "law_7_a_key_that_cannot_be_claimed_harms_no_other", func(t *testing.T) {
 		keys, made := &odd{memstore.NewKeys()}, newCalled()
 		g := bury(t, message("a", ""), message("odd", ""), message("b", ""))
-		counts := runs(t, consumer.Keyed(keys, keptKeys), func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.call(m); return nil }, keyedConfig(g))
+		counts := runsKeyed(t, keys, keptKeys, func(_ context.Context, _ consumer.Call, m *semel.Message) error { made.call(m); return nil }, keyedConfig(g))
 		if counts.Applied != 2 || counts.DeadLettered != 1 || g.lies(t)["odd"] != 1 || made.of("odd") != 0 {
 			t.Errorf("%+v, %v", counts, g.lies(t))
 		}
 	})
 	bubble(t, "case_6_a_wait_longer_than_hold_ends_as_retry_says", func(t *testing.T) {
 		keys, g := memstore.NewKeys(), bury(t, message("a", ""))
-		counts := runs(t, consumer.Keyed(keys, keptKeys), func(context.Context, consumer.Call, *semel.Message) error {
+		counts := runsKeyed(t, keys, keptKeys, func(context.Context, consumer.Call, *semel.Message) error {
 			return semel.RetryAfter(errTest, time.Hour)
 		}, keyedConfig(g))
 		if counts.DeadLettered != 1 || g.lies(t)["a"] != 1 {
@@ -285,6 +286,27 @@ func (o *odd) Classify(err error) store.Class {
 	return o.Keys.Classify(err)
 }
 
+// database is a store of keys that has an inbox and markers as well.
+type database struct {
+	store.KeyStore
+	store.Leases
+	store.Inbox
+	admin.Controls
+	store.Reaper
+	admin.Derivations
+	narrow
+	store.SchemaChecker
+}
+
+func TestAConsumerOfKeysTouchesNothingElseOfItsStore(t *testing.T) {
+	bubble(t, "a_database_that_keeps_keys_is_asked_for_its_keys_alone", func(t *testing.T) {
+		counts := runsKeyed(t, database{KeyStore: memstore.NewKeys()}, keptKeys, func(context.Context, consumer.Call, *semel.Message) error { return nil }, keyedConfigOf(newListSource(numbered("m", 3)...)))
+		if counts.Applied != 3 || counts.Inbox.Claimed != 0 {
+			t.Errorf("%+v", counts)
+		}
+	})
+}
+
 func TestKeyedConsumersAreRefused(t *testing.T) {
 	for want, spoil := range map[string]func(c *consumer.Config, p *consumer.KeyPolicy){
 		"Retry.Then cannot be ActionPark":    func(c *consumer.Config, _ *consumer.KeyPolicy) { c.Retry.Then = consumer.ActionPark },
@@ -298,7 +320,7 @@ func TestKeyedConsumersAreRefused(t *testing.T) {
 		t.Run(want, func(t *testing.T) {
 			c, p := keyedConfig(nil), keptKeys
 			spoil(&c, &p)
-			_, err := consumer.New(consumer.Keyed(memstore.NewKeys(), p), func(context.Context, consumer.Call, *semel.Message) error { return nil }, c)
+			_, err := consumer.NewKeyed(memstore.NewKeys(), p, func(context.Context, consumer.Call, *semel.Message) error { return nil }, c)
 			if err == nil || !strings.Contains(err.Error(), strings.TrimPrefix(want, "J4 ")) {
 				t.Errorf("it says %v", err)
 			}
@@ -307,12 +329,17 @@ func TestKeyedConsumersAreRefused(t *testing.T) {
 	bubble(t, "H1_keys_that_go_before_a_copy_can_come_are_refused", func(t *testing.T) {
 		p := keptKeys
 		p.Keep, p.Delay = time.Hour, 2*time.Hour
-		c := mustNew(t, consumer.Keyed(memstore.NewKeys(), p), func(context.Context, consumer.Call, *semel.Message) error { return nil }, keyedConfigOf(newListSource()))
+		c := mustNewKeyed(t, memstore.NewKeys(), p, func(context.Context, consumer.Call, *semel.Message) error { return nil }, keyedConfigOf(newListSource()))
 		if err := c.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "a copy can come") {
 			t.Errorf("it says %v", err)
 		}
 	})
-	if _, err := mustNew(t, consumer.Keyed(memstore.NewKeys(), keptKeys), func(context.Context, consumer.Call, *semel.Message) error { return io.EOF }, keyedConfig(nil)).Process(t.Context(), message("a", "")); !errors.Is(err, semel.ErrUnsupported) {
+	if _, err := mustNewKeyed(t, memstore.NewKeys(), keptKeys, func(context.Context, consumer.Call, *semel.Message) error { return io.EOF }, keyedConfig(nil)).Process(t.Context(), message("a", "")); !errors.Is(err, semel.ErrUnsupported) {
 		t.Errorf("Process says %v", err)
 	}
 }
+
+// narrow is a store that has one writer.
+type narrow struct{}
+
+func (narrow) Limits() store.Limits { return store.Limits{SingleWriter: true, Batch: 1} }

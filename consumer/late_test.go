@@ -66,7 +66,7 @@ func TestWhatIsOlderThanWhatIsKept(t *testing.T) {
 		if err != nil || len(rows) != 1 {
 			t.Fatal(rows, err)
 		}
-		if err := st.Requeue(t.Context(), rows[0].Number, rows[0].Revision, store.Act{Verb: "retry", Who: "me", Why: "it was never sent"}); err != nil {
+		if err := errors.Join(st.Requeue(t.Context(), store.Act{Verb: "retry", Who: "me", Why: "it was never sent"}, rows[0].Seen())...); err != nil {
 			t.Fatal(err)
 		}
 		if err := mustNew(t, st, add, keeping(newListSource())).Work(t.Context()); err != nil || effect(t, st, "2") != "1" {

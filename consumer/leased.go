@@ -2,55 +2,87 @@ package consumer
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/store"
 )
 
-// Call is what a handler gets in place of a transaction; see Leased and NewCalling.
-type Call struct {
-	// later is the flight's transaction, which is to begin; nil with Leased.
-	later any
-}
+// Call is what handlers that call out get in place of a transaction; see NewLeased and NewKeyed.
+type Call struct{}
 
-// Leased is a store for handlers that call out: what they do is in no transaction,
-// and none is open while they run. A message waits in the store's inbox, is claimed
-// for a lease that is extended while its handler runs, and is completed under its
-// token when the handler has returned. So of the processes of a consumer one at a time
-// calls for a message, as long as handlers heed their contexts and processes are not
-// frozen for longer than a lease. The call happens at least once: again after a crash
-// between it and its record, and where the lease was lost meanwhile. Give the other
-// side Message.IdempotencyKey.
+// NewLeased is New for handlers that call out: what they do is in no transaction, and none is
+// open while they run. A message waits in the store's inbox, is claimed for a lease that is
+// extended while its handler runs, and is completed under its token when the handler has
+// returned. So of the processes of a consumer one at a time calls for a message, as long as
+// handlers heed their contexts and processes are not frozen for longer than a lease. The call
+// happens at least once: again after a crash between it and its record, and where the lease was
+// lost meanwhile. Give the other side Message.IdempotencyKey.
 //
 // A flight has one message, since no call can be rolled back for a neighbour's sake;
 // Config.Workers bounds how many run at once. It needs a store with an inbox
-// (store.Leases, store.Inbox), StrategyInbox, and, where there is a Source,
-// SettleAfterReceipt: receipts are transactions of the store, and the only ones.
-// Process is not for it.
-func Leased[Tx any](st store.TxStore[Tx]) store.TxStore[Call] {
-	leases, _ := st.(store.Leases)
-	rows, _ := st.(store.Inbox)
-	calls, _ := st.(store.Calls)
-	s := &leased[Tx]{store: st, Leases: leases, Inbox: rows, calls: calls}
-	s.starts = &together[start, store.CallStarted]{carry: s.startAll, alone: s.isOnes, pace: &pace{}}
-	s.ends = &together[store.ClaimEnding, bool]{carry: s.endAll, alone: s.isOnes, pace: &pace{}}
-	return s
+// (store.Leases, store.Inbox) that remembers calls (store.Calls), StrategyInbox, and,
+// where there is a Source, SettleAfterReceipt: receipts are transactions of the store, and the
+// only ones. Process is not for it.
+func NewLeased[Tx any](st store.TxStore[Tx], handle func(ctx context.Context, call Call, m *semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Call], error) {
+	return newLeased(st, handler[Call]{one: handle}, c, plans)
 }
 
-// leased carries out a flight of a claim without a transaction, and any other as a
-// batch of its store.
-type leased[Tx any] struct {
-	store store.TxStore[Tx]
-	store.Leases
-	store.Inbox
-	calls store.Calls
+// NewLeasedSteps is NewSteps for steps that call out: no transaction is open while a step runs.
+// A step is done at least once, and never again after its end was written.
+func NewLeasedSteps[Tx any](st store.TxStore[Tx], steps []Step[Call], c Config, plans ...faults.Plan) (*Consumer[Call], error) {
+	return newLeased(st, handler[Call]{steps: slices.Clone(steps)}, c, plans)
+}
+
+func newLeased[Tx any](st store.TxStore[Tx], h handler[Call], policy Config, plans []faults.Plan) (*Consumer[Call], error) {
+	c, err := policy.settings(h.needs(byClaim, st), plans)
+	if err != nil {
+		return nil, err
+	}
+	return assemble(c, st, newClaims(c, st), h), nil
+}
+
+// fitsClaims reports what of the policy or of the store is in the way of a consumer whose
+// handlers call out under claims.
+func (c *settings) fitsClaims(st any) error {
+	_, leases := st.(store.Leases)
+	_, rows := st.(store.Inbox)
+	_, remembers := st.(store.Calls)
+	switch {
+	case !leases || !rows:
+		return fmt.Errorf("the store has no inbox, which claims are of: %w", semel.ErrUnsupported)
+	case !remembers:
+		return fmt.Errorf("the store does not remember calls (store.Calls), so that nobody would know of one whose outcome is unknown: %w", semel.ErrUnsupported)
+	case c.Strategy != StrategyInbox:
+		return fmt.Errorf("handlers call out and the Strategy is %v; it must be %v: calls are no part of a transaction that a marker could be in", c.Strategy, StrategyInbox)
+	case c.Source != nil && c.Settle != SettleAfterReceipt:
+		return fmt.Errorf("handlers call out, there is a Source, and Settle is %v; it must be %v: a message is called for only when it is claimed", c.Settle, SettleAfterReceipt)
+	}
+	return nil
+}
+
+// claims runs a flight of a claim without a transaction, and receives messages in transactions
+// of the store.
+type claims[Tx any] struct {
+	config *settings
+	store  store.TxStore[Tx]
+	leases store.Leases
+	calls  store.Calls
 	// starts and ends are those of the calls of many workers; ends says which stood.
 	starts *together[start, store.CallStarted]
 	ends   *together[store.ClaimEnding, bool]
+}
+
+// newClaims is for a store that fitsClaims accepts.
+func newClaims[Tx any](c *settings, st store.TxStore[Tx]) *claims[Tx] {
+	r := &claims[Tx]{config: c, store: st, leases: st.(store.Leases), calls: st.(store.Calls)}
+	r.starts = &together[start, store.CallStarted]{carry: r.startAll, alone: r.isOnes, pace: &pace{}}
+	r.ends = &together[store.ClaimEnding, bool]{carry: r.endAll, alone: r.isOnes, pace: &pace{}}
+	return r
 }
 
 // start is a call that is about to be made, under a claim with this lease.
@@ -59,16 +91,16 @@ type start struct {
 	lease time.Duration
 }
 
-func (s *leased[Tx]) startAll(ctx context.Context, all []start) ([]store.CallStarted, error) {
+func (r *claims[Tx]) startAll(ctx context.Context, all []start) ([]store.CallStarted, error) {
 	claims, lease := make([]store.Claim, len(all)), time.Duration(0)
 	for i, one := range all {
 		claims[i], lease = one.claim, max(lease, one.lease)
 	}
-	return s.calls.StartCalls(ctx, claims, lease)
+	return r.calls.StartCalls(ctx, claims, lease)
 }
 
-func (s *leased[Tx]) endAll(ctx context.Context, all []store.ClaimEnding) ([]bool, error) {
-	lost, err := s.End(ctx, all)
+func (r *claims[Tx]) endAll(ctx context.Context, all []store.ClaimEnding) ([]bool, error) {
+	lost, err := r.leases.End(ctx, all)
 	stood := make([]bool, len(all))
 	for i := range stood {
 		stood[i] = !slices.Contains(lost, i)
@@ -77,179 +109,120 @@ func (s *leased[Tx]) endAll(ctx context.Context, all []store.ClaimEnding) ([]boo
 }
 
 // isOnes reports whether an error is the store's answer to one of several.
-func (s *leased[Tx]) isOnes(err error) bool {
-	class := s.store.Classify(err)
+func (r *claims[Tx]) isOnes(err error) bool {
+	class := r.store.Classify(err)
 	return class == store.ClassPermanent || class == store.ClassRetry
 }
 
-// callsOut is what New knows a leased store by.
-type callsOut interface {
-	fitsLeased(c *Config) error
-	inner() any
+// areClaim reports whether marks belong to the flight of one claim. Such a flight has no marks if
+// it is known already what became of the claim.
+func areClaim(marks []store.Mark) bool {
+	return len(marks) == 0 || len(marks) == 1 && marks[0].Claim.Token != 0
 }
 
-// fitsCalls reports what is in the way of a consumer that calls out with this policy, or
-// what of it is only for one.
-func (c *Config) fitsCalls(store any) error {
-	if out, ok := store.(callsOut); ok {
-		return out.fitsLeased(c)
-	}
-	if c.Provider.Ask != nil || c.Provider.Window != DefaultWindow || c.Provider.OnUnknown != ActionPark {
-		return errors.New("Provider is set, and nobody is called: it is for the store of Leased; remove it")
-	}
-	return nil
-}
-
-// abilityOf is an optional ability of a store, also of the one that Leased was given.
-func abilityOf[A any](store any) (ability A, able bool) {
-	if l, calls := store.(callsOut); calls {
-		store = l.inner()
-	}
-	ability, able = store.(A)
-	return ability, able
-}
-
-// fitsLeased reports what is in the way of a consumer with this policy, and
-// lets each claim fly alone: receipts, which hold nobody's call, are in batches.
-func (s *leased[Tx]) fitsLeased(c *Config) error {
-	switch {
-	case s.store == nil:
-		return errors.New("the store of Leased is nil; pass one that is open")
-	case s.Leases == nil || s.Inbox == nil:
-		return fmt.Errorf("the store of Leased has no inbox, which its claims are of: %w", semel.ErrUnsupported)
-	case s.calls == nil:
-		return fmt.Errorf("the store of Leased does not remember calls (store.Calls), so that nobody would know of one whose outcome is unknown: %w", semel.ErrUnsupported)
-	case c.Strategy != StrategyInbox:
-		return fmt.Errorf("with Leased the Strategy is %v, and must be %v: its calls are no part of a transaction that a marker could be in", c.Strategy, StrategyInbox)
-	case c.Source != nil && c.Settle != SettleAfterReceipt:
-		return fmt.Errorf("with Leased and a Source, Settle is %v, and must be %v: a message is called for only when it is claimed", c.Settle, SettleAfterReceipt)
-	}
-	c.callsOut = true
-	return nil
-}
-
-func (s *leased[Tx]) inner() any { return s.store }
-
-// Scope implements store.TxStore.
-func (s *leased[Tx]) Scope(ctx context.Context, consumer, source string, generation int64) (int64, error) {
-	return s.store.Scope(ctx, consumer, source, generation)
-}
-
-// Classify implements store.TxStore. What a handler meets is its own.
-func (s *leased[Tx]) Classify(err error) store.Class { return s.store.Classify(err) }
-
-// Check implements store.SchemaChecker.
-func (s *leased[Tx]) Check(ctx context.Context) error {
-	if checker, ok := s.store.(store.SchemaChecker); ok {
-		return checker.Check(ctx)
-	}
-	return nil
-}
-
-// Limits implements store.TxStore.
-func (s *leased[Tx]) Limits() store.Limits { return s.store.Limits() }
-
-// IsStoreFault implements store.FaultClassifier.
-func (s *leased[Tx]) IsStoreFault(err error) bool { return exonerates(s.store, err) }
-
-// Listen implements store.Notifier.
-func (s *leased[Tx]) Listen(ctx context.Context, consumer string, due func()) error {
-	if n, ok := s.store.(store.Notifier); ok {
-		return n.Listen(ctx, consumer, due)
-	}
-	return semel.ErrUnsupported
-}
-
-// Notify implements store.Notifier.
-func (s *leased[Tx]) Notify(ctx context.Context, consumer string) error {
-	if n, ok := s.store.(store.Notifier); ok {
-		return n.Notify(ctx, consumer)
-	}
-	return nil
-}
-
-var errCallUnclaimed = errors.New("semel: a call needs a claim; with Leased, Process cannot run handlers")
-
-// Begin implements store.TxStore. Of a claim under which a call is to be made, the
-// start is committed, which only the one that stands can; another is looked at by
-// extending its lease.
-func (s *leased[Tx]) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[Call], []store.Verdict, error) {
-	if len(marks) == 0 { // what became of the claim is known already
-		return &outside{ends: s.ends}, nil, nil
-	}
-	if len(marks) == 1 && marks[0].Claim.Token != 0 && marks[0].As == store.Applied {
-		asked := time.Now()
-		started, err := s.starts.do(ctx, start{marks[0].Claim, o.Lease})
+func (r *claims[Tx]) begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (begun[Call], error) {
+	if areClaim(marks) {
+		a, b, err := r.beginClaim(ctx, o, marks)
 		if err != nil {
-			return nil, nil, err
+			return begun[Call]{}, err
 		}
-		v := store.Verdict{Kind: store.Fresh}
-		if !started.Stands {
-			v.Kind = store.ClaimLost
-		}
-		return &outside{started: started, asked: asked, ends: s.ends}, []store.Verdict{v}, nil
-	}
-	if len(marks) == 1 && marks[0].Claim.Token != 0 {
-		lost, err := s.Extend(ctx, []store.Claim{marks[0].Claim}, o.Lease)
-		if err != nil {
-			return nil, nil, err
-		}
-		v := store.Verdict{Kind: store.Fresh}
-		if len(lost) > 0 {
-			v.Kind = store.ClaimLost
-		}
-		return &outside{ends: s.ends}, []store.Verdict{v}, nil
+		b.attempt = a
+		return b, nil
 	}
 	for i := range marks {
 		if marks[i].As == store.Applied || marks[i].Claim.Token != 0 {
-			return nil, nil, errCallUnclaimed
+			return begun[Call]{}, errCallUnclaimed
 		}
 	}
-	b, verdicts, err := s.store.Begin(ctx, o, marks)
-	if err != nil {
-		return nil, nil, err
-	}
-	return receipt[Tx]{b}, verdicts, nil
+	return beginReceipt(ctx, r.store, o, marks)
 }
 
-// outside is the flight of a claim: nothing is open.
-type outside struct {
+// beginClaim begins the flight of a claim. If a call is to be made, its start is committed,
+// which only the claim that stands can; otherwise extending the lease tells whether it does.
+func (r *claims[Tx]) beginClaim(ctx context.Context, o store.TxOptions, marks []store.Mark) (*claimed, begun[Call], error) {
+	a, b := &claimed{config: r.config, ends: r.ends}, begun[Call]{}
+	if len(marks) == 0 {
+		return a, b, nil
+	}
+	stands := false
+	if marks[0].As == store.Applied {
+		a.asked = time.Now()
+		started, err := r.starts.do(ctx, start{marks[0].Claim, o.Lease})
+		if err != nil {
+			return nil, b, err
+		}
+		a.started, b.extended, stands = started, started.Stands, started.Stands
+	} else {
+		lost, err := r.leases.Extend(ctx, []store.Claim{marks[0].Claim}, o.Lease)
+		if err != nil {
+			return nil, b, err
+		}
+		stands = len(lost) == 0
+	}
+	v := store.Verdict{Kind: store.ClaimLost}
+	if stands {
+		v.Kind = store.Fresh
+	}
+	b.verdicts = []store.Verdict{v}
+	return a, b, nil
+}
+
+// claimed is the flight of a claim.
+type claimed struct {
+	untransacted
+	config *settings
 	// started is what the row knew when the call was begun; the zero value if none is.
 	started store.CallStarted
 	// asked is before the store was asked for it.
 	asked time.Time
-	// lost: the claim is another's, or may be. Of the pilot.
-	lost bool
 	// kept: what was done before is not done again.
 	kept bool
 	ends *together[store.ClaimEnding, bool]
 }
 
-func (*outside) Tx(int) Call              { return Call{} }
-func (*outside) Rollback(context.Context) {}
-func (*outside) Kill()                    {}
-
-// ClassifyHandler implements store.HandlerClassifier: whatever a handler meets, it
-// is none of the store's.
-func (*outside) ClassifyHandler(context.Context, error) store.Class { return store.ClassRetry }
-
-// Commit implements store.Batch. What the store did not answer is not known: the
-// claim is taken anew then, or what became of its row is asked.
-func (b *outside) Commit(ctx context.Context, e store.Ending) store.Result {
-	if len(e.Claims) == 0 { // the claim was lost before
-		return store.Result{Outcome: store.Committed, Culprit: store.NoCulprit}
+// run makes the call, unless nobody may, and notes at the row what is known of it.
+func (a *claimed) run(j *job[Call]) error {
+	h := j.row
+	switch h.calls.Next(a.started, a.config.callRule(), time.Since(a.asked), j.left()) {
+	case calls.Leave:
+		return j.leave()
+	case calls.Nothing:
+		return nil
+	case calls.Keep:
+		a.kept = true
+		return nil
+	case calls.Ask, calls.GiveUp:
+		switch finding, err := a.config.doubt(j.ctx, a.started.Since, j.message); {
+		case err != nil:
+			return err
+		case finding == Happened:
+			h.calls.Happened()
+			return nil
+		case h.calls.DidNotHappen(j.left()) == calls.Leave:
+			return j.leave()
+		}
 	}
-	switch stood, err := b.ends.do(ctx, e.Claims[0]); {
-	case err != nil:
-		return store.Result{Outcome: store.CommitUnknown, Culprit: store.NoCulprit, Err: err}
-	case !stood:
-		return store.Result{Outcome: store.NotCommitted, Class: store.ClassClaimLost, Culprit: store.NoCulprit, Err: store.ErrClaimLost}
+	h.calls.Making()
+	err := j.handle(Call{})
+	h.calls.Made(j.ctx.Err() != nil, err)
+	if h.calls.Outcome() == store.CallUnknown && j.ctx.Err() == nil && a.config.Provider.isLost() {
+		return &semel.HandlerError{Decision: semel.DecideDiscard, Reason: semel.ReasonOutcomeUnknown, Err: err}
 	}
-	return store.Result{Outcome: store.Committed, Culprit: store.NoCulprit}
+	return err
 }
 
-// receipt is a batch of the store in which no handler runs.
-type receipt[Tx any] struct{ store.Batch[Tx] }
-
-// Tx implements store.Batch.
-func (receipt[Tx]) Tx(int) Call { return Call{} }
+// commit ends the claim. What the store did not answer is not known: the claim is taken anew
+// then, or what became of its row is asked.
+func (a *claimed) commit(ctx context.Context, e store.Ending) outcome {
+	out := outcome{Result: store.Result{Outcome: store.Committed, Culprit: store.NoCulprit}, notReEmitted: a.kept}
+	if len(e.Claims) == 0 { // the claim was lost before
+		return out
+	}
+	switch stood, err := a.ends.do(ctx, e.Claims[0]); {
+	case err != nil:
+		out.Result = store.Result{Outcome: store.CommitUnknown, Culprit: store.NoCulprit, Err: err}
+	case !stood:
+		out.Result = store.Result{Outcome: store.NotCommitted, Class: store.ClassClaimLost, Culprit: store.NoCulprit, Err: store.ErrClaimLost}
+	}
+	return out
+}

@@ -10,7 +10,7 @@ import (
 
 // A handler that asks somebody else, while no transaction is open. The message is
 // received first, so that the source is not kept waiting; its copy is a duplicate.
-func ExampleLeased() {
+func ExampleNewLeased() {
 	taken, calls := map[string]bool{}, 1
 	server := provider(taken, &calls)
 	defer server.Close()

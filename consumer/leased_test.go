@@ -87,7 +87,7 @@ func TestHandlersThatCallOut(t *testing.T) {
 	bubble(t, "law_4_D3_without_any_transaction_each_message_comes_to_its_end", func(t *testing.T) {
 		st, made := &opening{Store: memstore.New(), never: true}, calls{}
 		received(t, st.Store, 20)
-		counts := runs(t, consumer.Leased(st), func(_ context.Context, _ consumer.Call, m *semel.Message) error {
+		counts := runsLeased(t, st, func(_ context.Context, _ consumer.Call, m *semel.Message) error {
 			made[m.Identity.ID]++
 			switch {
 			case m.Identity.ID == "m3":
@@ -116,7 +116,7 @@ func TestHandlersThatCallOut(t *testing.T) {
 		c := leasedConfig()
 		c.Source, c.IdleExit = newListSource(numbered("m", 50)...), 0
 		open := int32(0)
-		counts := runs(t, consumer.Leased(st), func(context.Context, consumer.Call, *semel.Message) error {
+		counts := runsLeased(t, st, func(context.Context, consumer.Call, *semel.Message) error {
 			open = max(open, st.open.Load())
 			pass(time.Second)
 			return nil
@@ -132,7 +132,7 @@ func TestHandlersThatCallOut(t *testing.T) {
 		c.Inbox.Lease, c.Timeout = 3*time.Second, 10*time.Second
 		done := make(chan semel.Counts)
 		go func() {
-			done <- runs(t, consumer.Leased(st), func(ctx context.Context, _ consumer.Call, m *semel.Message) error {
+			done <- runsLeased(t, st, func(ctx context.Context, _ consumer.Call, m *semel.Message) error {
 				made[m.Identity.ID]++
 				if m.Identity.ID == "m0" {
 					pass(9 * time.Second) // three leases
@@ -145,7 +145,7 @@ func TestHandlersThatCallOut(t *testing.T) {
 		pass(25 * time.Second)
 		other, again := leasedConfig(), calls{}
 		other.Inbox.Lease = time.Minute
-		second := runs(t, consumer.Leased(st), func(_ context.Context, _ consumer.Call, m *semel.Message) error {
+		second := runsLeased(t, st, func(_ context.Context, _ consumer.Call, m *semel.Message) error {
 			again[m.Identity.ID]++
 			return nil
 		}, other)
@@ -157,10 +157,10 @@ func TestHandlersThatCallOut(t *testing.T) {
 	bubble(t, "law_5_a_call_whose_row_a_person_took_meanwhile_ends_nothing", func(t *testing.T) {
 		st := &opening{Store: memstore.New(), never: true}
 		received(t, st.Store, 1)
-		counts := runs(t, consumer.Leased(st), func(ctx context.Context, _ consumer.Call, _ *semel.Message) error {
+		counts := runsLeased(t, st, func(ctx context.Context, _ consumer.Call, _ *semel.Message) error {
 			rows, err := st.Rows(ctx, store.RowFilter{})
 			if err == nil {
-				err = st.Discard(ctx, rows[0].Number, rows[0].Revision, store.Act{Verb: "discard", Who: "me", Why: "a test", Row: rows[0].Number})
+				err = errors.Join(st.Discard(ctx, store.Act{Verb: "discard", Who: "me", Why: "a test", Row: rows[0].Number}, rows[0].Seen())...)
 			}
 			if err != nil {
 				t.Error(err)
@@ -176,7 +176,7 @@ func TestHandlersThatCallOut(t *testing.T) {
 		st, made := &opening{Store: memstore.New(), never: true}, calls{}
 		received(t, st.Store, 3)
 		st.lose.Store(true)
-		counts := runs(t, consumer.Leased(st), func(_ context.Context, _ consumer.Call, m *semel.Message) error {
+		counts := runsLeased(t, st, func(_ context.Context, _ consumer.Call, m *semel.Message) error {
 			made[m.Identity.ID]++
 			return nil
 		}, leasedConfig())
@@ -192,17 +192,17 @@ func TestHandlersThatCallOut(t *testing.T) {
 		} {
 			c := leasedConfig()
 			change(&c)
-			if _, err := consumer.New(consumer.Leased(memstore.New()), handle, c); err == nil || !strings.Contains(err.Error(), says) {
+			if _, err := consumer.NewLeased(memstore.New(), handle, c); err == nil || !strings.Contains(err.Error(), says) {
 				t.Errorf("%s: %v", says, err)
 			}
 		}
-		if _, err := consumer.New(consumer.Leased(plain(memstore.New())), handle, leasedConfig()); !errors.Is(err, semel.ErrUnsupported) {
+		if _, err := consumer.NewLeased(plain(memstore.New()), handle, leasedConfig()); !errors.Is(err, semel.ErrUnsupported) {
 			t.Error(err)
 		}
-		if _, err := consumer.New(consumer.Leased[*memstore.Tx](nil), handle, leasedConfig()); err == nil {
+		if _, err := consumer.NewLeased[*memstore.Tx](nil, handle, leasedConfig()); err == nil {
 			t.Error("a store that is nil is taken")
 		}
-		running := mustNew(t, consumer.Leased(memstore.New()), handle, leasedConfig())
+		running := mustNewLeased(t, memstore.New(), handle, leasedConfig())
 		if _, err := running.Process(t.Context(), message("m", "{}")); !errors.Is(err, semel.ErrUnsupported) {
 			t.Error(err)
 		}

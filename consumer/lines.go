@@ -48,34 +48,32 @@ func (c *Config) checkOnParked(fault faultFunc) {
 	}
 }
 
-// fitsLines decides whether messages wait behind others, and reports what of a store is in
-// the way.
-func (c *Config) fitsLines(store any) error {
-	keeps := linesOf(store) != nil
-	switch c.OnParked {
-	case OnParkedBlock:
-		if !keeps {
-			return fmt.Errorf("OnParked is block, which needs a store that keeps lines in its inbox, and this one does not: %w", semel.ErrUnsupported)
-		}
-	case OnParkedDefault:
-		c.OnParked = OnParkedSkip
-		if keeps && c.Lanes == LanesKey && c.Strategy.marks() && c.Version == nil {
-			c.OnParked = OnParkedBlock
-		}
+// fitsLines reports that the store keeps no lines, which OnParkedBlock needs.
+func (c *settings) fitsLines(store any) error {
+	if c.OnParked == OnParkedBlock && linesOf(store) == nil {
+		return fmt.Errorf("OnParked is block, which needs a store that keeps lines in its inbox, and this one does not: %w", semel.ErrUnsupported)
 	}
 	return nil
 }
 
+// onParked is what OnParkedDefault means on a store.
+func (c *settings) onParked(store any) OnParked {
+	if linesOf(store) != nil && c.Lanes == LanesKey && c.Strategy.marks() && c.Version == nil {
+		return OnParkedBlock
+	}
+	return OnParkedSkip
+}
+
 // linesOf are those of a store, nil if it keeps none.
 func linesOf(st any) store.Lines {
-	lines, _ := abilityOf[store.Lines](st)
+	lines, _ := st.(store.Lines)
 	return lines
 }
 
 // lineName appends to a text the line that a message keeps its order with, nothing if it
 // has none: of its key, or of its lane. One that is refused is none of a line, since nobody
 // knows what it would have been.
-func (c *Config) lineName(to []byte, p *parcel) []byte {
+func (c *settings) lineName(to []byte, p *parcel) []byte {
 	switch {
 	case c.OnParked != OnParkedBlock || p.item.Refused != nil:
 		return to

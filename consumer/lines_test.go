@@ -69,7 +69,7 @@ func TestFollowersOfAParkedMessage(t *testing.T) {
 			t.Errorf("a later run: %q and %q", streamOf(st, "a"), streamOf(st, "b"))
 		}
 		first := row(t, st, "a-1")
-		if err := st.Requeue(t.Context(), first.Number, first.Revision, store.Act{Verb: "retry", Who: "ann"}); err != nil {
+		if err := errors.Join(st.Requeue(t.Context(), store.Act{Verb: "retry", Who: "ann"}, first.Seen())...); err != nil {
 			t.Fatal(err)
 		}
 		runs(t, st, follows, byKey(newListSource(keyedMessage("a", 5))))

@@ -15,7 +15,7 @@ import (
 // each message is asked for its age, which the store judges.
 // An error that wraps semel.ErrState: the store looks for the markers where they are not.
 func (c *Consumer[Tx]) lookBack(ctx context.Context) error {
-	reaper, able := abilityOf[store.Reaper](c.store)
+	reaper, able := c.store.(store.Reaper)
 	if !able {
 		return nil
 	}
@@ -32,11 +32,11 @@ func (c *Consumer[Tx]) lookBack(ctx context.Context) error {
 }
 
 // noteRemoved has each message asked for its age from now on, if something was removed.
-func (c *Config) noteRemoved(before time.Time) {
+func (c *settings) noteRemoved(before time.Time) {
 	if !before.IsZero() && !c.reaped.Swap(true) {
 		c.Logger.Info("markers of this consumer were removed under another policy: what is older is not taken for new", "consumer", c.Name, "before", before)
 	}
 }
 
 // judgesAge reports whether a message that is not known is asked for its age.
-func (c *Config) judgesAge() bool { return c.Retention.Keep != 0 || c.reaped.Load() }
+func (c *settings) judgesAge() bool { return c.Retention.Keep != 0 || c.reaped.Load() }

@@ -32,7 +32,7 @@ func TestCallsThatMayBeLost(t *testing.T) {
 	}
 	bubble(t, "E5_a_call_that_died_with_its_process_is_not_made_again_and_counted", func(t *testing.T) {
 		st, p := diedCalling(t, time.Minute), provides{}
-		lost(t, st, runs(t, consumer.Leased(st), p.call, mayBeLost()))
+		lost(t, st, runsLeased(t, st, p.call, mayBeLost()))
 		if p.calls != 0 {
 			t.Errorf("%d calls", p.calls)
 		}
@@ -41,7 +41,7 @@ func TestCallsThatMayBeLost(t *testing.T) {
 		st, calls, lastTry := memstore.New(), 0, mayBeLost()
 		lastTry.Retry.Attempts = 1
 		received(t, st, 1)
-		lost(t, st, runs(t, consumer.Leased(st), func(context.Context, consumer.Call, *semel.Message) error {
+		lost(t, st, runsLeased(t, st, func(context.Context, consumer.Call, *semel.Message) error {
 			calls++
 			return semel.Unknown(io.EOF)
 		}, lastTry))
@@ -52,7 +52,7 @@ func TestCallsThatMayBeLost(t *testing.T) {
 	bubble(t, "E5_one_that_was_refused_is_made_again", func(t *testing.T) {
 		st, calls := memstore.New(), 0
 		received(t, st, 1)
-		counts := runs(t, consumer.Leased(st), func(context.Context, consumer.Call, *semel.Message) error {
+		counts := runsLeased(t, st, func(context.Context, consumer.Call, *semel.Message) error {
 			if calls++; calls == 1 {
 				return semel.Retry(io.EOF)
 			}
@@ -65,7 +65,7 @@ func TestCallsThatMayBeLost(t *testing.T) {
 	t.Run("an_end_that_is_none_of_the_two_is_refused", func(t *testing.T) {
 		c := mayBeLost()
 		c.Provider.OnUnknown = consumer.ActionHalt
-		_, err := consumer.New(consumer.Leased(memstore.New()), func(context.Context, consumer.Call, *semel.Message) error { return errors.New("never") }, c, faults.Plan{})
+		_, err := consumer.NewLeased(memstore.New(), func(context.Context, consumer.Call, *semel.Message) error { return errors.New("never") }, c, faults.Plan{})
 		if err == nil || !strings.Contains(err.Error(), "Provider.OnUnknown") {
 			t.Error(err)
 		}

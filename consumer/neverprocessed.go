@@ -10,7 +10,7 @@ import (
 // neverProcessed says why the row of a message that no handler may get is set aside
 // again, whoever had it retried, and what to do; nil if a handler may get it. A
 // message without usable identity may be had by a consumer that needs none.
-func (c *Config) neverProcessed(r *store.StoredRow) error {
+func (c *settings) neverProcessed(r *store.StoredRow) error {
 	if !r.Surrogate {
 		return nil
 	}

@@ -23,7 +23,7 @@ func logPanic(logger *slog.Logger, consumer, where string, value any) {
 
 // notPrinting is deferred by who makes a fingerprint. A Fingerprinter that panics
 // cannot read the message, which is set aside.
-func notPrinting(c *Config, f *semel.Fingerprint, err *error) {
+func notPrinting(c *settings, f *semel.Fingerprint, err *error) {
 	if value := recover(); value != nil {
 		logPanic(c.Logger, c.Name, "the fingerprinter", value)
 		*f, *err = semel.Fingerprint{}, fmt.Errorf("the fingerprinter panicked: %s", legible.Panic(value))
@@ -31,7 +31,7 @@ func notPrinting(c *Config, f *semel.Fingerprint, err *error) {
 }
 
 // notPanicking runs a call of the source's and turns its panic into an error.
-func notPanicking(c *Config, what string, call func() error) (err error) {
+func notPanicking(c *settings, what string, call func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			logPanic(c.Logger, c.Name, "the source's "+what, value)
@@ -44,11 +44,11 @@ func notPanicking(c *Config, what string, call func() error) (err error) {
 // flow pauses or resumes a lane. Where that panics the lane goes on delivering,
 // within the bounds of what is unsettled.
 func (e *engine[Tx]) flow(a machine.Flow) {
-	_ = notPanicking(&e.config, "Flow", func() error { e.source.Flow(source.Lane(a.Lane), a.On); return nil })
+	_ = notPanicking(e.config, "Flow", func() error { e.source.Flow(source.Lane(a.Lane), a.On); return nil })
 }
 
 // at tells a test where the engine is.
-func (c *Config) at(p faults.Point, n int) {
+func (c *settings) at(p faults.Point, n int) {
 	if c.plan.At == nil {
 		return
 	}

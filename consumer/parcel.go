@@ -43,7 +43,7 @@ func (p *parcel) row() *heldRow {
 }
 
 // key is the message's identity, whatever a handler wrote into the message.
-func (p *parcel) key(c *Config) semel.Key { return keyOf(c.Name, &p.item) }
+func (p *parcel) key(c *settings) semel.Key { return keyOf(c.Name, &p.item) }
 
 // keyOf is what a consumer's item is called.
 func keyOf(consumer string, it *machine.Item) semel.Key {

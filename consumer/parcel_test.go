@@ -12,7 +12,7 @@ import (
 )
 
 func TestASourceGetsBackWhatItDelivered(t *testing.T) {
-	c := Config{Name: "billing", Identity: identity.By("header:id"), Fingerprint: identity.FingerprintNone(), MaxBody: 1 << 20}
+	c := settings{Config: Config{Name: "billing", Identity: identity.By("header:id"), Fingerprint: identity.FingerprintNone(), MaxBody: 1 << 20}}
 	want := deliveriesOf("{}")[0]
 	want.Before = 7
 	var p parcel
@@ -42,7 +42,7 @@ func (unsure) Validate() error { return nil }
 
 // What is refused has no content that a copy could differ from.
 func TestARefusedMessageHasNoFingerprint(t *testing.T) {
-	c := Config{Name: "billing", Identity: identity.By("header:id"), Fingerprint: unsure{}, MaxBody: 1 << 20}
+	c := settings{Config: Config{Name: "billing", Identity: identity.By("header:id"), Fingerprint: unsure{}, MaxBody: 1 << 20}}
 	var p parcel
 	d := deliveriesOf("{}")[0]
 	p.read(&c, reader{room: new(reading.Room)}, &d)

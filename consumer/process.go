@@ -85,11 +85,11 @@ func (c *Consumer[Tx]) looping(ctx context.Context) (*loopSource, error) {
 	if loop != nil {
 		return loop, nil
 	}
-	if _, isKeyed := any(c.store).(*keyed); isKeyed {
-		return nil, fmt.Errorf("semel: consumer %q: Process is not for Keyed; for a loop of your own use leasedkey.Keys.Do: %w", c.config.Name, semel.ErrUnsupported)
+	if c.config.way == byKey {
+		return nil, fmt.Errorf("semel: consumer %q: Process is not for NewKeyed; for a loop of your own use leasedkey.Keys.Do: %w", c.config.Name, semel.ErrUnsupported)
 	}
-	if _, calls := c.store.(callsOut); calls {
-		return nil, fmt.Errorf("semel: consumer %q: Process runs a handler when a message comes, and with Leased one runs when its message is claimed; use Accept of a consumer on the store itself, and Work or Run here: %w", c.config.Name, semel.ErrUnsupported)
+	if c.config.way != byTransaction {
+		return nil, fmt.Errorf("semel: consumer %q: Process runs a handler when a message comes, and one that calls out runs when its message is claimed; use Accept of a consumer that New made on the same store, and Work or Run here: %w", c.config.Name, semel.ErrUnsupported)
 	}
 	if c.config.steps != nil {
 		return nil, fmt.Errorf("semel: consumer %q: Process runs a handler when a message comes, and steps run when it is claimed; use Accept, and Work or Run: %w", c.config.Name, semel.ErrUnsupported)

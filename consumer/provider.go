@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/internal/enum"
 )
 
-// Provider is what is known of the other side that handlers of Leased call: what becomes
+// Provider is what is known of the other side that handlers call out to: what becomes
 // of a message when nobody knows whether an earlier call for it took effect. Within
 // Window it is called again under the same key, which is harmless. After that it is never
 // called blindly: Ask finds out, or the message is parked with
@@ -66,9 +66,9 @@ func (f Finding) String() string {
 	return enum.Name([]string{StillUnknown: "still unknown", Happened: "happened", DidNotHappen: "did not happen"}, f, "Finding")
 }
 
-// fitsProvider reports what is wrong with a policy's provider, and sets what was left
+// checkProvider reports what is wrong with a policy's provider, and sets what was left
 // open.
-func (c *Config) fitsProvider(fault faultFunc) {
+func (c *Config) checkProvider(fault faultFunc) {
 	p := &c.Provider
 	if p.OnUnknown != ActionPark && p.OnUnknown != ActionDiscard {
 		fault("Provider.OnUnknown", "is %v; it is %v or %v", p.OnUnknown, ActionPark, ActionDiscard)
@@ -79,5 +79,4 @@ func (c *Config) fitsProvider(fault faultFunc) {
 	case p.Window > 0 && p.Window <= c.Timeout:
 		fault("Provider.Window", "is %v, and must be longer than Timeout, %v: a call may arrive as late as that", p.Window, c.Timeout)
 	}
-	setDefault(&p.Window, DefaultWindow) // of a consumer that calls nobody, too, whose Timeout may be longer
 }

@@ -34,58 +34,80 @@ type marking[Tx any] struct {
 	apply   func(context.Context, Tx) error // nil: it is only marked
 }
 
-// fitsPure is fitsLeased for calls that change nothing.
-func (s *answering[Tx, Answer]) fitsPure(c *Config) error {
-	looker, looks := s.store.(store.MarkerLookup)
+// fitsLookups reports what of the policy or of the store is in the way of a consumer whose
+// calls change nothing.
+func (c *settings) fitsLookups(st any) error {
+	_, leases := st.(store.Leases)
+	_, rows := st.(store.Inbox)
+	_, remembers := st.(store.Calls)
+	_, looks := st.(store.MarkerLookup)
 	switch {
-	case s.store == nil:
-		return errors.New("the store of NewCalling is nil; pass one that is open")
-	case s.Leases == nil || s.Inbox == nil || s.calls == nil:
+	case !leases || !rows || !remembers:
 		return fmt.Errorf("the store has no inbox, in which a message could wait to be called for again: %w", semel.ErrUnsupported)
 	case !looks:
 		return fmt.Errorf("the store cannot say what became of a message before it is called for (store.MarkerLookup): %w", semel.ErrUnsupported)
 	case c.Former != nil:
 		return fmt.Errorf("field Former: messages that share a former identity never share a transaction, and those of NewCalling with %v do; use %v while the identity changes: %w", StrategyMarker, StrategyInbox, semel.ErrUnsupported)
 	}
-	c.callsOut, c.pure = true, true
-	c.Provider.Window = WindowAlways // a row that is claimed is called for as often as it takes
-	s.looks = &together[store.Mark, store.Verdict]{carry: looker.LookUpMarkers, alone: s.isOnes, pace: &pace{}}
-	s.marks = &together[marking[Tx], store.Result]{carry: s.markAll, alone: isApart, pace: &pace{}}
-	s.marks.limit = s.store.Limits().Batch
-	s.timeout, s.committing = c.Timeout, c.commitTimeout
 	return nil
 }
 
-// beginPure begins the flight of a message that is called for without a claim. Nothing is
-// open. Of one in doubt, and of one that is marked and not applied, the store is asked as a
-// batch asks it.
-func (s *answering[Tx, Answer]) beginPure(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[Call], []store.Verdict, error) {
-	id := ofMark(&marks[0])
-	if _, doubted := s.doubts.take(id); !doubted {
-		v, err := s.looks.do(ctx, marks[0])
-		if err != nil {
-			return nil, nil, err
-		}
-		if v.Kind == store.Fresh || v.Already(store.Applied) {
-			return &pure[Tx, Answer]{s: s, options: o, mark: marks[0], seen: v.Kind == store.Seen}, []store.Verdict{v}, nil
-		}
-	}
-	b, verdicts, err := s.store.Begin(ctx, o, marks)
-	switch {
-	case err != nil:
-		s.doubts.keep(id, struct{}{})
-		return nil, nil, err
-	case verdicts[0].Kind != store.Fresh:
-		s.unmarked.take(id) // its answer has no use any more
-		return receipt[Tx]{b}, verdicts, nil
-	}
-	b.Rollback(ctx) // and no transaction is open that a look could not see
-	return &pure[Tx, Answer]{s: s, options: o, mark: marks[0]}, verdicts, nil
+// lookups runs the flight of a message that has no inbox row: it looks up the marker, calls, and
+// then marks. It runs all other flights as answering does.
+type lookups[Tx, Answer any] struct {
+	*answering[Tx, Answer]
+	// unmarked are answers that may be applied again, and doubts messages that a look at markers
+	// says too little of.
+	unmarked unapplied[identityOf, Answer]
+	doubts   unapplied[identityOf, struct{}]
+	// looks and marks are those of many workers.
+	looks *together[store.Mark, store.Verdict]
+	marks *together[marking[Tx], store.Result]
 }
 
-// pure is the flight of a message that is marked when its call was answered.
-type pure[Tx, Answer any] struct {
-	s       *answering[Tx, Answer]
+// newLookups is for a store that fitsLookups accepts.
+func newLookups[Tx, Answer any](over *answering[Tx, Answer]) *lookups[Tx, Answer] {
+	r := &lookups[Tx, Answer]{answering: over}
+	r.looks = &together[store.Mark, store.Verdict]{carry: over.store.(store.MarkerLookup).LookUpMarkers, alone: r.isOnes, pace: &pace{}}
+	r.marks = &together[marking[Tx], store.Result]{carry: r.markAll, alone: isApart, pace: &pace{}, limit: over.store.Limits().Batch}
+	return r
+}
+
+// begin looks up the marker and opens nothing. If the look-up cannot tell enough, because the
+// message is in doubt or is marked and not applied, begin asks with a transaction.
+func (r *lookups[Tx, Answer]) begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (begun[Call], error) {
+	if len(marks) != 1 || marks[0].As != store.Applied || marks[0].Claim.Token != 0 {
+		return r.answering.begin(ctx, o, marks)
+	}
+	id := ofMark(&marks[0])
+	if _, doubted := r.doubts.take(id); !doubted {
+		v, err := r.looks.do(ctx, marks[0])
+		if err != nil {
+			return begun[Call]{}, err
+		}
+		if v.Kind == store.Fresh || v.Already(store.Applied) {
+			return begun[Call]{attempt: &lookup[Tx, Answer]{r: r, options: o, mark: marks[0], seen: v.Kind == store.Seen}, verdicts: []store.Verdict{v}}, nil
+		}
+	}
+	b, err := beginReceipt(ctx, r.store, o, marks)
+	switch {
+	case err != nil:
+		r.doubts.keep(id, struct{}{})
+		return begun[Call]{}, err
+	case b.verdicts[0].Kind != store.Fresh:
+		r.unmarked.take(id) // its answer has no use any more
+		return b, nil
+	}
+	b.rollback(ctx) // and no transaction is open that a look could not see
+	b.attempt = &lookup[Tx, Answer]{r: r, options: o, mark: marks[0]}
+	return b, nil
+}
+
+// lookup is the flight of a message that is marked when its call was answered. No connection
+// waits for the call.
+type lookup[Tx, Answer any] struct {
+	untransacted
+	r       *lookups[Tx, Answer]
 	options store.TxOptions
 	mark    store.Mark
 	// seen: it has taken effect before, and nobody calls.
@@ -97,63 +119,51 @@ type pure[Tx, Answer any] struct {
 	apply func(context.Context, Tx) error
 }
 
-// ask returns the answer that is kept from a try before, or that of a call.
-func (p *pure[Tx, Answer]) ask(call func() (Answer, error), called func()) (answer Answer, err error) {
-	answer, kept := p.s.unmarked.take(ofMark(&p.mark))
+// run takes the answer that is kept from a try before, or that of a call. The commit applies it.
+func (a *lookup[Tx, Answer]) run(j *job[Call]) (err error) {
+	answer, kept := a.r.unmarked.take(ofMark(&a.mark))
 	if !kept {
-		if answer, err = call(); err != nil {
-			return answer, err
+		if answer, err = a.r.makeCall(j.ctx, j.message); err != nil {
+			return err
 		}
-		called()
 	}
-	p.answer = answer
-	return answer, nil
+	a.answer = answer
+	handler, m := j.ctx, j.message
+	a.apply = func(commit context.Context, tx Tx) error {
+		return a.r.apply(handlersContext{commit, handler}, tx, answer, m)
+	}
+	return nil
 }
 
-// Tx implements store.Batch.
-func (p *pure[Tx, Answer]) Tx(int) Call { return Call{p} }
-
-// Rollback implements store.Batch.
-func (*pure[Tx, Answer]) Rollback(context.Context) {}
-
-// Kill implements store.Batch: no connection waits for a call.
-func (*pure[Tx, Answer]) Kill() {}
-
-// Queued implements store.Queues: what follows from the answer is done in the commit, and
-// may take as long as a handler.
-func (p *pure[Tx, Answer]) Queued() int {
-	if p.apply == nil {
+// queued: what follows from the answer is done in the commit, and may take as long as a
+// handler.
+func (a *lookup[Tx, Answer]) queued() int {
+	if a.apply == nil {
 		return 0
 	}
 	return 1
 }
 
-// ClassifyHandler implements store.HandlerClassifier: nothing of the store is met
-// before the commit.
-func (*pure[Tx, Answer]) ClassifyHandler(context.Context, error) store.Class {
-	return store.ClassRetry
-}
-
-// Commit implements store.Batch: it marks and applies, with what others have to. A strategy
-// that keeps no row of what is applied writes none. Where a mark is only to be taken back, the
-// store is asked all the same: it shows whether it takes transactions.
-func (p *pure[Tx, Answer]) Commit(ctx context.Context, e store.Ending) store.Result {
-	if p.seen {
-		return store.Result{Outcome: store.Committed, Culprit: store.NoCulprit}
+// commit marks and applies, with what others have to. A strategy that keeps no row of what is
+// applied writes none. Where a mark is only to be taken back, the store is asked all the same:
+// it shows whether it takes transactions.
+func (a *lookup[Tx, Answer]) commit(ctx context.Context, e store.Ending) outcome {
+	if a.seen {
+		return outcome{Result: store.Result{Outcome: store.Committed, Culprit: store.NoCulprit}}
 	}
-	id := ofMark(&p.mark)
-	r, err := p.s.marks.do(ctx, marking[Tx]{p.mark, p.options, len(e.Trim) > 0, p.apply})
+	id := ofMark(&a.mark)
+	r, err := a.r.marks.do(ctx, marking[Tx]{a.mark, a.options, len(e.Trim) > 0, a.apply})
 	if err != nil { // nobody knows what became of those that share the transaction
 		r = store.Result{Outcome: store.CommitUnknown, Class: store.ClassDown, Culprit: store.NoCulprit, Err: err}
 	}
 	if r.Outcome == store.CommitUnknown || r.Class == store.ClassClaimLost {
-		p.s.doubts.keep(id, struct{}{})
+		a.r.doubts.keep(id, struct{}{})
 	}
 	again := r.Outcome == store.CommitUnknown || r.Outcome == store.NotCommitted && mayAgain(r.Class) || errors.Is(r.Err, errMarkBusy)
-	if again && p.apply != nil {
-		p.s.unmarked.keep(id, p.answer)
+	if again && a.apply != nil {
+		a.r.unmarked.keep(id, a.answer)
 	}
-	return r
+	return outcome{Result: r}
 }
 
 // errMarkedElsewhere: the next Begin asks the store what became of the message. It is
@@ -163,11 +173,11 @@ var errMarkedElsewhere = errors.New("semel: what was called for was marked elsew
 // markAll marks several and applies what they were answered, in one transaction. Where one
 // of them fails nothing is left of it, and each goes by itself: nobody is called again, and
 // the failure finds the one whose it is.
-func (s *answering[Tx, Answer]) markAll(ctx context.Context, all []marking[Tx]) (out []store.Result, err error) {
+func (r *lookups[Tx, Answer]) markAll(ctx context.Context, all []marking[Tx]) (out []store.Result, err error) {
 	var group worker.Group // functions of the user's run in it, which may end their goroutine
 	group.Go(func() {
 		err = errGoexit
-		out, err = s.markAndApply(ctx, all)
+		out, err = r.markAndApply(ctx, all)
 	})
 	group.Wait()
 	if errors.Is(err, errGoexit) && len(all) == 1 {
@@ -180,18 +190,18 @@ func (s *answering[Tx, Answer]) markAll(ctx context.Context, all []marking[Tx]) 
 }
 
 // markAndApply is markAll; with an error nothing is left.
-func (s *answering[Tx, Answer]) markAndApply(ctx context.Context, all []marking[Tx]) ([]store.Result, error) {
-	if err := s.takeTurn(ctx); err != nil {
+func (r *lookups[Tx, Answer]) markAndApply(ctx context.Context, all []marking[Tx]) ([]store.Result, error) {
+	if err := r.takeTurn(ctx); err != nil {
 		return each(all, notBegunYet(store.ClassContended, err)), nil
 	}
-	defer s.endTurn()
+	defer r.endTurn()
 	marks := make([]store.Mark, len(all))
 	for i := range all {
 		marks[i] = all[i].mark
 	}
-	b, verdicts, err := s.store.Begin(ctx, all[0].options, marks)
+	b, verdicts, err := r.store.Begin(ctx, all[0].options, marks)
 	if err != nil {
-		class := s.store.Classify(err)
+		class := r.store.Classify(err)
 		if class == store.ClassContended && len(all) > 1 {
 			return nil, errApart // a copy of one of them may be in flight
 		}
@@ -203,33 +213,33 @@ func (s *answering[Tx, Answer]) markAndApply(ctx context.Context, all []marking[
 			b.Rollback(context.WithoutCancel(ctx))
 		}
 	}()
-	e, out, err := s.applyMarked(ctx, b, verdicts, all)
+	e, out, err := r.applyMarked(ctx, b, verdicts, all)
 	if err != nil {
-		r := store.Result{Outcome: store.NotCommitted, Class: s.classOf(ctx, b, err), Err: err}
-		if ctx.Err() != nil && r.Class == store.ClassRetry { // what it shared with others took its time
-			r.Class, r.Culprit = store.ClassContended, store.NoCulprit
+		failed := store.Result{Outcome: store.NotCommitted, Class: r.classOf(ctx, b, err), Err: err}
+		if ctx.Err() != nil && failed.Class == store.ClassRetry { // what it shared with others took its time
+			failed.Class, failed.Culprit = store.ClassContended, store.NoCulprit
 		}
 		over = true
 		b.Rollback(ctx)
 		if len(all) > 1 {
 			return nil, errApart
 		}
-		return each(all, r), nil
+		return each(all, failed), nil
 	}
 	over = true
 	// What it takes is not known before; whoever waits for it no longer asks the store.
-	commit, cancel := context.WithTimeout(context.WithoutCancel(ctx), s.committing(b))
+	commit, cancel := context.WithTimeout(context.WithoutCancel(ctx), r.config.commitTimeout(queuedIn(b)))
 	defer cancel()
-	r := b.Commit(commit, e)
+	result := b.Commit(commit, e)
 	if len(all) > 1 {
-		if r.Outcome == store.NotCommitted && r.Class != store.ClassDown {
+		if result.Outcome == store.NotCommitted && result.Class != store.ClassDown {
 			return nil, errApart
 		}
-		r.Culprit = store.NoCulprit
+		result.Culprit = store.NoCulprit
 	}
 	for i := range out {
 		if out[i].Outcome == 0 {
-			out[i] = r
+			out[i] = result
 		}
 	}
 	return out, nil
@@ -237,9 +247,8 @@ func (s *answering[Tx, Answer]) markAndApply(ctx context.Context, all []marking[
 
 // applyMarked applies the answers of those whose marks are fresh, and says what becomes of
 // the others.
-func (s *answering[Tx, Answer]) applyMarked(ctx context.Context, b store.Batch[Tx], verdicts []store.Verdict, all []marking[Tx]) (e store.Ending, out []store.Result, err error) {
+func (r *lookups[Tx, Answer]) applyMarked(ctx context.Context, b store.Batch[Tx], verdicts []store.Verdict, all []marking[Tx]) (e store.Ending, out []store.Result, err error) {
 	out = make([]store.Result, len(all))
-	broken, _ := b.(store.TxStatus)
 	for i := range all {
 		switch verdicts[i].Kind {
 		case store.Fresh:
@@ -248,10 +257,10 @@ func (s *answering[Tx, Answer]) applyMarked(ctx context.Context, b store.Batch[T
 				continue
 			}
 			if all[i].apply != nil {
-				err = all[i].run(ctx, s.timeout, b.Tx(i))
+				err = all[i].run(ctx, r.config.Timeout, b.Tx(i))
 			}
-			if err == nil && broken != nil && broken.TxAborted() {
-				err = swallowed(broken)
+			if err == nil && aborted(b) {
+				err = swallowed(b)
 			}
 			if err != nil {
 				return e, nil, err
@@ -278,8 +287,8 @@ func (m *marking[Tx]) run(ctx context.Context, timeout time.Duration, tx Tx) (er
 }
 
 // classOf is what an error of a function that applies means for its message.
-func (s *answering[Tx, Answer]) classOf(ctx context.Context, b store.Batch[Tx], err error) store.Class {
-	if class := classifyHandler(ctx, s.store, b, err); class != store.ClassNone {
+func (r *lookups[Tx, Answer]) classOf(ctx context.Context, b store.Batch[Tx], err error) store.Class {
+	if class := classifyHandler(ctx, r.store, b, err); class != store.ClassNone {
 		return class
 	}
 	return store.ClassRetry
@@ -298,17 +307,11 @@ func notBegunYet(class store.Class, err error) store.Result {
 // errMarkBusy: what was answered is kept for when it is known what the copy does.
 var errMarkBusy = errors.New("semel: a copy of what was called for is in flight elsewhere")
 
-// notOpened is why no transaction could begin in which an answer was to be applied.
+// notOpened is why no transaction could begin in which an answer was to be applied. It is no
+// message's fault: any message would have met it, however well the store answers looks.
 type notOpened struct{ error }
 
 func (e *notOpened) Unwrap() error { return e.error }
-
-// IsStoreFault implements store.FaultClassifier: any message would have met a store that begins
-// no transaction, however well it answers looks.
-func (s *answering[Tx, Answer]) IsStoreFault(err error) bool {
-	var closed *notOpened
-	return errors.As(err, &closed) || s.leased.IsStoreFault(err)
-}
 
 func each[Tx any](all []marking[Tx], r store.Result) []store.Result {
 	out := make([]store.Result, len(all))

@@ -40,7 +40,7 @@ const perReader = 64 << 10
 const perTurn = 16 << 10
 
 // items reads deliveries; they stay in their order.
-func (r *readers) items(c *Config, deliveries []source.Delivery) []*machine.Item {
+func (r *readers) items(c *settings, deliveries []source.Delivery) []*machine.Item {
 	if len(deliveries) == 0 {
 		return nil
 	}
@@ -60,7 +60,7 @@ func (r *readers) items(c *Config, deliveries []source.Delivery) []*machine.Item
 func (r *readers) read(f *fetched, n int) {
 	n = max(1, n)
 	by, prints := f.config.usersOwn()
-	f.own = by || prints || f.config.fitter != nil
+	f.own = by || prints || f.config.limits.FitIdentity != nil
 	for len(r.rooms) < n {
 		r.rooms = append(r.rooms, new(reading.Room))
 	}
@@ -87,7 +87,7 @@ func (r *readers) read(f *fetched, n int) {
 
 // fetched is a fetch that is being read.
 type fetched struct {
-	config     *Config
+	config     *settings
 	deliveries []source.Delivery
 	items      []*machine.Item
 	own        bool // functions of the user's run, or what their store makes of an id
@@ -153,7 +153,7 @@ func (f *fetched) ownOne(r reader, i int, p *parcel) {
 }
 
 // readAlone reads a delivery that came without a fetch.
-func (p *parcel) readAlone(c *Config, m *semel.Message) {
+func (p *parcel) readAlone(c *settings, m *semel.Message) {
 	room := reading.Borrow()
 	defer room.Return()
 	p.read(c, reader{room: room}, &source.Delivery{Message: m, Before: source.Unknown})
@@ -170,7 +170,7 @@ func (r reader) find(by identity.Identity, m *semel.Message) (source, id string,
 }
 
 // print is the message's fingerprint.
-func (r reader) print(c *Config, m *semel.Message) (f semel.Fingerprint, err error) {
+func (r reader) print(c *settings, m *semel.Message) (f semel.Fingerprint, err error) {
 	defer notPrinting(c, &f, &err)
 	if ours, ok := c.Fingerprint.(reading.Printer); ok {
 		f, err = ours.FingerprintIn(r.room, m)
@@ -181,7 +181,7 @@ func (r reader) print(c *Config, m *semel.Message) (f semel.Fingerprint, err err
 }
 
 // usersOwn reports whether identity and fingerprint are of types of the user's.
-func (c *Config) usersOwn() (by, prints bool) {
+func (c *settings) usersOwn() (by, prints bool) {
 	_, selected := c.Identity.(*identity.Selected)
 	_, ours := c.Fingerprint.(reading.Printer)
 	formerly := true

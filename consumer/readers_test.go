@@ -24,9 +24,9 @@ import (
 )
 
 // readBy reads deliveries with n goroutines, whatever the machine has.
-func readBy(n int, c Config, deliveries []source.Delivery) ([]*machine.Item, *readers) {
+func readBy(n int, c *settings, deliveries []source.Delivery) ([]*machine.Item, *readers) {
 	r := &readers{}
-	f := &fetched{config: &c, deliveries: deliveries, items: make([]*machine.Item, len(deliveries)), turn: 2}
+	f := &fetched{config: c, deliveries: deliveries, items: make([]*machine.Item, len(deliveries)), turn: 2}
 	r.read(f, n)
 	return f.items, r
 }
@@ -81,7 +81,7 @@ func TestManyReadersTellTheMachineWhatOneDoes(t *testing.T) {
 	prints := []identity.Fingerprinter{identity.FingerprintBody(), identity.FingerprintNone(), identity.FingerprintOf("body:/amount", "body:/order?", "header:id")}
 	identities := []identity.Identity{identity.By("body:/order/id"), identity.By("header:id", "body:/order/id"), identity.By("header:id"), nil}
 	for range 60 {
-		c := Config{Name: "billing", Identity: identities[r.IntN(len(identities))], Fingerprint: prints[r.IntN(len(prints))], MaxBody: 64 << 10}
+		c := &settings{Config: Config{Name: "billing", Identity: identities[r.IntN(len(identities))], Fingerprint: prints[r.IntN(len(prints))], MaxBody: 64 << 10}}
 		bodies := make([]string, r.IntN(40))
 		for i := range bodies {
 			bodies[i] = someBody(r)
@@ -112,7 +112,7 @@ func TestABodyIsParsedOnceADelivery(t *testing.T) {
 		"nor_where_only_headers_are_fingerprint": {identity.By("header:id"), identity.FingerprintOf("header:id"), 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			items, r := readBy(1, Config{Name: "billing", Identity: c.by, Fingerprint: c.print, MaxBody: 1 << 20}, deliveriesOf(body, body, body))
+			items, r := readBy(1, &settings{Config: Config{Name: "billing", Identity: c.by, Fingerprint: c.print, MaxBody: 1 << 20}}, deliveriesOf(body, body, body))
 			for _, i := range items {
 				if i.Refused != nil {
 					t.Fatal(i.Refused.Why)
@@ -178,7 +178,7 @@ func TestAStoreThatFitsIdentitiesHasEachBodyReadOnce(t *testing.T) {
 			t.Errorf("%d is refused as %q (%v), want %q", i, reason, why, want)
 		}
 	}
-	for _, c := range []Config{c.config, {}} {
+	for _, c := range []*settings{c.config, {}} {
 		if n := testing.AllocsPerRun(100, func() { _, _, _ = c.fit("shop", "abc") }); n != 0 {
 			t.Errorf("an id that is spelled as the store does has %v allocations", n)
 		}
@@ -189,13 +189,13 @@ func TestAStoreThatFitsIdentitiesHasEachBodyReadOnce(t *testing.T) {
 }
 
 func TestTheSameMemoryIsReadAgainForAnotherDelivery(t *testing.T) {
-	c := Config{Name: "billing", Identity: identity.By("body:/id"), Fingerprint: identity.FingerprintBody(), MaxBody: 1 << 20}
+	c := &settings{Config: Config{Name: "billing", Identity: identity.By("body:/id"), Fingerprint: identity.FingerprintBody(), MaxBody: 1 << 20}}
 	p, q, d := new(parcel), new(parcel), deliveriesOf(`{"id":"1"}`)[0]
 	r := reader{room: new(reading.Room)}
-	p.read(&c, r, &d)
+	p.read(c, r, &d)
 	copy(d.Message.Body, `{"id":2  }`) // of another layout, so that what is remembered does not fit
 	r.room.Begin()
-	q.read(&c, r, &d)
+	q.read(c, r, &d)
 	if p.item.Identity != "1" || q.item.Identity != "2" || p.item.Print == q.item.Print {
 		t.Errorf("%q and %q", p.item.Identity, q.item.Identity)
 	}
@@ -227,8 +227,8 @@ func (s *scribble) Fingerprint(m *semel.Message) (semel.Fingerprint, error) {
 
 func TestAUsersFunctionsInReadersBesideEachOther(t *testing.T) {
 	quiet := slog.New(slog.NewTextHandler(io.Discard, nil))
-	config := func(s *scribble) Config {
-		return Config{Name: "billing", Identity: identity.By("header:id"), Fingerprint: s, MaxBody: 1 << 20, Logger: quiet}
+	config := func(s *scribble) *settings {
+		return &settings{Config: Config{Name: "billing", Identity: identity.By("header:id"), Fingerprint: s, MaxBody: 1 << 20, Logger: quiet}}
 	}
 	bodies := slices.Repeat([]string{"a", "b", "c", "panic"}, 50)
 	t.Run("one_that_panics_is_charged_to_its_message_alone", func(t *testing.T) {
@@ -271,7 +271,7 @@ func TestAUsersFunctionsInReadersBesideEachOther(t *testing.T) {
 			copy(m.Body, `{"a":2}`)
 			return "", "1", nil
 		})
-		c := Config{Name: "billing", Identity: by, Fingerprint: identity.FingerprintBody(), MaxBody: 1 << 20}
+		c := &settings{Config: Config{Name: "billing", Identity: by, Fingerprint: identity.FingerprintBody(), MaxBody: 1 << 20}}
 		one, _ := readBy(1, c, deliveriesOf(`{"a":1}`))
 		two, _ := readBy(1, c, deliveriesOf(`{"a":2}`))
 		if one[0].Print != two[0].Print {
@@ -282,16 +282,16 @@ func TestAUsersFunctionsInReadersBesideEachOther(t *testing.T) {
 
 func TestASmallFetchStartsNoGoroutine(t *testing.T) {
 	r := &readers{}
-	c := Config{Name: "billing", Identity: identity.By("header:id"), Fingerprint: identity.FingerprintBody(), MaxBody: 1 << 20}
-	r.items(&c, deliveriesOf(slices.Repeat([]string{`{"a":1}`}, 100)...))
+	c := &settings{Config: Config{Name: "billing", Identity: identity.By("header:id"), Fingerprint: identity.FingerprintBody(), MaxBody: 1 << 20}}
+	r.items(c, deliveriesOf(slices.Repeat([]string{`{"a":1}`}, 100)...))
 	if len(r.rooms) != 1 {
 		t.Errorf("%d rooms for 700 bytes", len(r.rooms))
 	}
-	r.items(&c, deliveriesOf(slices.Repeat([]string{`"` + strings.Repeat("x", 64<<10) + `"`}, 9)...))
+	r.items(c, deliveriesOf(slices.Repeat([]string{`"` + strings.Repeat("x", 64<<10) + `"`}, 9)...))
 	if most := runtime.GOMAXPROCS(0); len(r.rooms) != min(9, most) {
 		t.Errorf("%d rooms for 576 KiB on %d cores", len(r.rooms), most)
 	}
-	if items := r.items(&c, nil); items != nil {
+	if items := r.items(c, nil); items != nil {
 		t.Error("items of nothing")
 	}
 }
@@ -319,7 +319,7 @@ func TestNoMessageComesBetweenAnothersIdentityAndFingerprint(t *testing.T) {
 	for i := range bodies {
 		bodies[i] = fmt.Sprint("message ", i)
 	}
-	items, _ := readBy(4, Config{Name: "billing", Identity: both, Fingerprint: both, MaxBody: 1 << 20}, deliveriesOf(bodies...))
+	items, _ := readBy(4, &settings{Config: Config{Name: "billing", Identity: both, Fingerprint: both, MaxBody: 1 << 20}}, deliveriesOf(bodies...))
 	for i, item := range items {
 		want := semel.Fingerprint{Version: 1}
 		copy(want.Sum[:], bodies[i])
@@ -347,7 +347,7 @@ func TestAProofThatAMessageCameWithIsNotTrusted(t *testing.T) {
 		}
 		return "", "1", err
 	})
-	items, _ := readBy(1, Config{Name: "billing", Identity: by, Fingerprint: identity.FingerprintNone(), MaxBody: 1 << 20}, d)
+	items, _ := readBy(1, &settings{Config: Config{Name: "billing", Identity: by, Fingerprint: identity.FingerprintNone(), MaxBody: 1 << 20}}, d)
 	if reason, why := refusal(items[0]); !asked || reason != semel.ReasonMalformed {
 		t.Errorf("asked %v, refused %q: %v", asked, reason, why)
 	}

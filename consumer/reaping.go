@@ -39,7 +39,7 @@ const (
 // reaping records a consumer's progress and removes what is past its retention, beside a
 // run; nil if its store cannot.
 type reaping struct {
-	config   *Config
+	config   *settings
 	reaper   store.Reaper
 	beside   beside
 	info     source.Info // of the source
@@ -54,12 +54,12 @@ type reaping struct {
 }
 
 func newReaping[Tx any](e *engine[Tx], info source.Info, oneAttempt bool, lanes *laneAges) *reaping {
-	reaper, able := abilityOf[store.Reaper](e.store)
+	reaper, able := e.store.(store.Reaper)
 	if !able || e.source == (noSource{ends: true}) {
 		return nil
 	}
 	return &reaping{
-		config: &e.config, reaper: reaper, beside: e.control.besides(), info: info, loop: oneAttempt, lanes: lanes, slice: firstSlice, asked: time.Now(),
+		config: e.config, reaper: reaper, beside: e.control.besides(), info: info, loop: oneAttempt, lanes: lanes, slice: firstSlice, asked: time.Now(),
 		ready: e.reporter.state, inFlight: func() int64 { return e.snapshot().InFlight },
 	}
 }

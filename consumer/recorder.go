@@ -8,7 +8,7 @@ import (
 )
 
 // recorded begins the recording of a run's machine; nil where nothing is recorded.
-func (c *Config) recorded(m *machine.Machine, policy machine.Config, began time.Time) *recording.Tape {
+func (c *settings) recorded(m *machine.Machine, policy machine.Config, began time.Time) *recording.Tape {
 	r := c.Recorder.Recording()
 	if r == nil {
 		return nil

@@ -67,7 +67,7 @@ func TestAReplayFollowsItsPolicyOfEffects(t *testing.T) {
 		seen.Store(nil)
 		fails = false
 		r := rows(t, m.store)[0]
-		if err := m.store.Requeue(t.Context(), r.Number, r.Revision, store.Act{Verb: "retry", Who: "me", Why: "mended"}); err != nil {
+		if err := errors.Join(m.store.Requeue(t.Context(), store.Act{Verb: "retry", Who: "me", Why: "mended"}, r.Seen())...); err != nil {
 			t.Fatal(err)
 		}
 		live := mustNew(t, m.store, handle, config(nil))

@@ -50,12 +50,8 @@ type reporter struct {
 	panicked map[int]bool
 }
 
-func newReporter(c *Config, store any) *reporter {
-	n := &reporter{consumer: c.Name, logger: c.Logger, observers: c.Observers, meters: metersOf(c.Observers), tracer: tracerOf(c.Observers), ready: unasked(c.Source), outages: map[string]*outage{}}
-	if s, is := store.(*keyed); is {
-		s.reporter = n
-	}
-	return n
+func newReporter(c *settings) *reporter {
+	return &reporter{consumer: c.Name, logger: c.Logger, observers: c.Observers, meters: metersOf(c.Observers), tracer: tracerOf(c.Observers), ready: unasked(c.Source), outages: map[string]*outage{}}
 }
 
 // flood keeps outages that come and go out of the log; observers hear each. What else comes

@@ -17,7 +17,7 @@ import (
 // It costs a statement, which a Queue sends with the others. A result has at most
 // store.MaxResult bytes, and goes with its marker. It needs a store that keeps results
 // (store.ResultWriter) and StrategyMarker or StrategyInbox; with NewCalling it is for
-// the function that applies, and with Leased, which has no transaction, there is none. An
+// the function that applies, and with NewLeased, which has no transaction, there is none. An
 // error says that nothing is kept, and must be returned.
 func KeepResult[Tx any](ctx context.Context, tx Tx, m *semel.Message, result []byte) error {
 	k, _ := ctx.Value(keepingOf{}).(*keeping)
@@ -31,7 +31,7 @@ func KeepResult[Tx any](ctx context.Context, tx Tx, m *semel.Message, result []b
 	case len(result) > store.MaxResult:
 		return semel.Permanent(fmt.Errorf("semel: the result has %d bytes, and at most %d are kept; keep a reference to it", len(result), store.MaxResult))
 	}
-	keeper, can := abilityOf[store.ResultWriter[Tx]](k.store)
+	keeper, can := k.store.(store.ResultWriter[Tx])
 	if !can {
 		return semel.Permanent(fmt.Errorf("semel: consumer %q: its store keeps no results in a %T: %w", k.consumer, tx, semel.ErrUnsupported))
 	}
@@ -98,7 +98,7 @@ type resultOf struct {
 
 // results are what is kept of these, nil for one of which nothing is.
 func (e *engine[Tx]) results(ctx context.Context, of []resultOf) ([][]byte, error) {
-	reader, can := abilityOf[store.ResultReader](e.store)
+	reader, can := e.store.(store.ResultReader)
 	if !can {
 		return nil, fmt.Errorf("semel: consumer %q: its store keeps no results: %w", e.config.Name, semel.ErrUnsupported)
 	}

@@ -78,7 +78,7 @@ func (c *Config) checkRetention(fault faultFunc) {
 
 // fitsRetention says why the store cannot do what the policy asks for; nil if it can.
 func (c *Config) fitsRetention(st any) error {
-	if _, able := abilityOf[store.Reaper](st); !able && c.Retention != (RetentionPolicy{}) {
+	if _, able := st.(store.Reaper); !able && c.Retention != (RetentionPolicy{}) {
 		return fmt.Errorf("the store keeps everything for ever, and Retention is set; use a store that can remove, or leave it out: %w", semel.ErrUnsupported)
 	}
 	return c.fitsDays(st)
@@ -87,7 +87,7 @@ func (c *Config) fitsRetention(st any) error {
 // fitsDays says why policy and store do not both keep markers by day.
 func (c *Config) fitsDays(st any) error {
 	kind := ""
-	if keeper, able := abilityOf[store.PartitionedMarkers](st); able {
+	if keeper, able := st.(store.PartitionedMarkers); able {
 		kind = keeper.PartitionedBy()
 	}
 	switch r := &c.Retention; {
@@ -107,7 +107,7 @@ var noTime = time.Unix(0, 0)
 // judgeTimes turns the verdicts of fresh marks into store.Old whose messages have no time
 // that tells their age, whether something was removed yet or not: with a retention they are
 // set aside from the first on, and not from the first day on which something is removed.
-func (c *Config) judgeTimes(marks []store.Mark, verdicts []store.Verdict) {
+func (c *settings) judgeTimes(marks []store.Mark, verdicts []store.Verdict) {
 	if c.Retention.Keep == 0 || c.Retention.Drop { // days are judged by ids
 		return
 	}
@@ -119,7 +119,7 @@ func (c *Config) judgeTimes(marks []store.Mark, verdicts []store.Verdict) {
 }
 
 // ageOf is the time by which a message's age is judged; zero: it is not.
-func (c *Config) ageOf(p *parcel) time.Time {
+func (c *settings) ageOf(p *parcel) time.Time {
 	if !c.judgesAge() || p.item.Version != nil || p.item.Refused != nil {
 		return time.Time{}
 	}
@@ -141,7 +141,7 @@ func sentAt(m *semel.Message) time.Time {
 }
 
 // horizon is how late a copy can come, and of what that is made.
-func (c *Config) horizon(ctx context.Context, info source.Info) (source.Horizon, error) {
+func (c *settings) horizon(ctx context.Context, info source.Info) (source.Horizon, error) {
 	var h source.Horizon
 	if info.Horizon != nil {
 		err := notPanicking(c, "Horizon", func() (err error) {
@@ -166,7 +166,7 @@ func (c *Config) horizon(ctx context.Context, info source.Info) (source.Horizon,
 }
 
 // ladder is how long all retries of a message take at most.
-func (c *Config) ladder() (sum time.Duration) {
+func (c *settings) ladder() (sum time.Duration) {
 	wait := c.Retry.First
 	for n := 1; n < c.Retry.Attempts; n++ {
 		if wait >= c.Retry.Most {
@@ -179,7 +179,7 @@ func (c *Config) ladder() (sum time.Duration) {
 }
 
 // covers says why a retention is shorter than what it has to cover; nil if it is not.
-func (c *Config) covers(h source.Horizon) error {
+func (c *settings) covers(h source.Horizon) error {
 	switch keep := c.Retention.Keep; {
 	case keep == 0:
 		return nil
@@ -193,8 +193,8 @@ func (c *Config) covers(h source.Horizon) error {
 
 // retain finds the horizon and keeps the policy in the store, before a run begins that
 // removes anything. That everything is kept for ever, the run says itself.
-func (c *Config) retain(ctx context.Context, st any, src source.Source, info source.Info) error {
-	reaper, able := abilityOf[store.Reaper](st)
+func (c *settings) retain(ctx context.Context, st any, src source.Source, info source.Info) error {
+	reaper, able := st.(store.Reaper)
 	if !able || c.Retention.Keep == 0 || src == (noSource{ends: true}) { // which tells nothing of how late copies can come
 		return nil
 	}
@@ -214,6 +214,6 @@ func (c *Config) retain(ctx context.Context, st any, src source.Source, info sou
 }
 
 // kept is what the store keeps of the policy, without the horizon.
-func (c *Config) kept() store.Retention {
+func (c *settings) kept() store.Retention {
 	return store.Retention{Consumer: c.Name, Keep: c.Retention.Keep, Bodies: c.Retention.Bodies, Off: c.Retention.Off}
 }

@@ -32,7 +32,7 @@ func TestTheRetentionOfCalls(t *testing.T) {
 	bubble(t, "H3_H4_what_is_past_its_retention_goes_and_its_copies_are_called_for_no_more", func(t *testing.T) {
 		st, src := memstore.New(), newBroker()
 		var made []string
-		running := mustNew(t, consumer.Leased(st), func(_ context.Context, _ consumer.Call, m *semel.Message) error {
+		running := mustNewLeased(t, st, func(_ context.Context, _ consumer.Call, m *semel.Message) error {
 			made = append(made, m.Identity.ID)
 			return nil
 		}, leased(src))
@@ -61,7 +61,7 @@ func TestTheRetentionOfCalls(t *testing.T) {
 		}
 		c := leased(newFeed())
 		c.Retention = consumer.RetentionPolicy{}
-		run := start(t, mustNew(t, consumer.Leased(st), noCall, c))
+		run := start(t, mustNewLeased(t, st, noCall, c))
 		pass(time.Minute)
 		if all, err := st.Retentions(t.Context(), "billing"); err != nil || len(all) != 1 || all[0].Keep != 0 {
 			t.Errorf("%+v, %v", all, err)
@@ -74,14 +74,14 @@ func TestTheRetentionOfCalls(t *testing.T) {
 	bubble(t, "H1_a_horizon_that_is_longer_is_refused", func(t *testing.T) {
 		src := newBroker()
 		src.horizon = source.Horizon{Late: 7 * 24 * time.Hour, Why: "topic payments: retention.ms 7d"}
-		err := mustNew(t, consumer.Leased(memstore.New()), noCall, leased(src)).Run(t.Context())
+		err := mustNewLeased(t, memstore.New(), noCall, leased(src)).Run(t.Context())
 		if err == nil || !strings.Contains(err.Error(), "topic payments: retention.ms 7d") {
 			t.Errorf("the run says %v", err)
 		}
 	})
 	t.Run("H1_a_store_that_removes_nothing_is_refused_by_what_it_is", func(t *testing.T) {
 		inner := memstore.New()
-		_, err := consumer.New(consumer.Leased(forgetful{inner, inner, inner}), noCall, leased(newFeed()))
+		_, err := consumer.NewLeased(forgetful{inner, inner, inner}, noCall, leased(newFeed()))
 		if !errors.Is(err, semel.ErrUnsupported) || !strings.Contains(err.Error(), "keeps everything for ever") {
 			t.Errorf("New says %v", err)
 		}
@@ -101,11 +101,11 @@ func (s *saving) Info() source.Info {
 }
 
 func TestThePositionsOfCalls(t *testing.T) {
-	bubble(t, "case_13_a_source_keeps_its_positions_in_the_store_that_Leased_was_given", func(t *testing.T) {
+	bubble(t, "case_13_a_source_keeps_its_positions_in_the_store_that_NewLeased_was_given", func(t *testing.T) {
 		store, src := memstore.New(), &saving{listSource: newListSource()}
 		c := config(src)
 		c.Strategy, c.Settle, c.IdleExit = consumer.StrategyInbox, consumer.SettleAfterReceipt, time.Second
-		err := mustNew(t, consumer.Leased(store), noCall, c).Run(t.Context())
+		err := mustNewLeased(t, store, noCall, c).Run(t.Context())
 		if err != nil && !errors.Is(err, io.EOF) || src.in != source.PositionStore(store) {
 			t.Errorf("%v; it keeps them in %v", err, src.in)
 		}

@@ -26,7 +26,7 @@ func parked(t *testing.T) (*memstore.Store, store.StoredRow) {
 // memstore.
 func retried(t *testing.T, st store.TxStore[*memstore.Tx], inner *memstore.Store, r store.StoredRow, handle func(context.Context, *memstore.Tx, *semel.Message) error) *consumer.Consumer[*memstore.Tx] {
 	t.Helper()
-	if err := inner.Requeue(t.Context(), r.Number, r.Revision, byAnn); err != nil {
+	if err := errors.Join(inner.Requeue(t.Context(), byAnn, r.Seen())...); err != nil {
 		t.Fatal(err)
 	}
 	running := mustNew(t, st, handle, config(nil))
@@ -59,7 +59,7 @@ func TestRetryOfARow(t *testing.T) {
 		st, r := parked(t)
 		retried(t, st, st, r, add)
 		for revision, want := range map[int64]error{r.Revision: semel.ErrChanged, row(t, st, "1").Revision: semel.ErrState} {
-			if err := st.Requeue(t.Context(), r.Number, revision, byAnn); !errors.Is(err, want) {
+			if err := errors.Join(st.Requeue(t.Context(), byAnn, store.RowRevision{Number: r.Number, Revision: revision})...); !errors.Is(err, want) {
 				t.Errorf("a second retry says %v, want %v", err, want)
 			}
 		}
@@ -122,7 +122,7 @@ func TestARetryThatFails(t *testing.T) {
 	}
 	bubble(t, "one_that_was_interrupted_is_no_attempt_and_its_claim_is_given_back", func(t *testing.T) {
 		st, r := parked(t)
-		if err := st.Requeue(t.Context(), r.Number, r.Revision, byAnn); err != nil {
+		if err := errors.Join(st.Requeue(t.Context(), byAnn, r.Seen())...); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())

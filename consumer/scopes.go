@@ -14,7 +14,9 @@ const maxScopes = 10000
 // scopes remembers the interned numbers of a consumer's sources.
 type scopes[Tx any] struct {
 	consumer string
-	store    store.TxStore[Tx]
+	store    anyStore
+	// singleWriter is store.Limits.SingleWriter of the store.
+	singleWriter bool
 
 	mutex sync.Mutex
 	known map[scopeOf]int64 // guarded by mutex
@@ -58,7 +60,7 @@ func (s *scopes[Tx]) find(of scopeOf) (number, generation int64, known bool) {
 
 // inTurn is the store where it numbers scopes in the transaction that marks, nil otherwise.
 func (s *scopes[Tx]) inTurn() store.CallerTx[Tx] {
-	if scoper, can := s.store.(store.CallerTx[Tx]); can && takesTurns(s.store) {
+	if scoper, can := s.store.(store.CallerTx[Tx]); can && s.singleWriter {
 		return scoper
 	}
 	return nil
@@ -133,7 +135,7 @@ func (s *scopes[Tx]) unknown(all []scopeOf) map[scopeOf]bool {
 
 // ask has the store number sources, with one call if it can.
 func (s *scopes[Tx]) ask(ctx context.Context, sources []string, generation int64) ([]int64, error) {
-	if interner, able := abilityOf[store.Interner](s.store); able {
+	if interner, able := s.store.(store.Interner); able {
 		return interner.Scopes(ctx, s.consumer, sources, generation)
 	}
 	numbers := make([]int64, len(sources))

@@ -24,7 +24,7 @@ const sealedAtOnce = 500
 // sealing seals acts of operators beside a run; nil if its store cannot. Every consumer of
 // a store does it, and the store lets one at a time.
 type sealing struct {
-	config  *Config
+	config  *settings
 	auditor admin.Auditor
 	beside  beside
 
@@ -33,17 +33,17 @@ type sealing struct {
 }
 
 func newSealing[Tx any](e *engine[Tx]) *sealing {
-	auditor, able := abilityOf[admin.Auditor](e.store)
+	auditor, able := e.store.(admin.Auditor)
 	if !able || e.source == (noSource{ends: true}) {
 		return nil
 	}
-	return &sealing{config: &e.config, auditor: auditor, beside: e.control.besides()}
+	return &sealing{config: e.config, auditor: auditor, beside: e.control.besides()}
 }
 
 // leastKey is how many bytes a key has at least: with fewer it could be guessed.
 const leastKey = 32
 
-func (c *Config) checkAuditKey(fault func(field, format string, a ...any)) {
+func (c *Config) checkAuditKey(fault faultFunc) {
 	if n := len(c.AuditKey); n > 0 && n < leastKey {
 		fault("AuditKey", "a key of %d bytes could be guessed; give %d or more, at random", n, leastKey)
 	}

@@ -19,7 +19,7 @@ const settleTimeout = 30 * time.Second
 // one call. Its queue is bounded by what the machine holds unsettled.
 type settler struct {
 	source source.Source
-	config Config
+	config *settings
 	// results are those of duplicates.
 	results func(context.Context, []resultOf) ([][]byte, error)
 	// emit has what the messages of duplicates caused sent again.
@@ -30,7 +30,7 @@ type settler struct {
 	queue []*machine.Settle // guarded by mutex
 }
 
-func newSettler(src source.Source, c Config, results func(context.Context, []resultOf) ([][]byte, error)) *settler {
+func newSettler(src source.Source, c *settings, results func(context.Context, []resultOf) ([][]byte, error)) *settler {
 	return &settler{source: src, config: c, results: results, wake: make(chan struct{}, 1)}
 }
 
@@ -114,7 +114,7 @@ func (s *settler) send(base context.Context, all []source.Settlement) (left []in
 	s.config.at(faults.BeforeSettle, len(all))
 	ctx, cancel := context.WithTimeout(base, settleTimeout)
 	defer cancel()
-	err = notPanicking(&s.config, "Settle", func() (err error) {
+	err = notPanicking(s.config, "Settle", func() (err error) {
 		left, err = s.source.Settle(ctx, all)
 		return err
 	})

@@ -62,7 +62,7 @@ func (p *pilot[Tx]) abandon() {
 	f := p.flight
 	p.mutex.Unlock()
 	if f != nil {
-		f.batch.Kill()
+		f.kill()
 	}
 }
 
@@ -95,7 +95,7 @@ func (e *engine[Tx]) closeSource(over time.Time) error {
 	closing.Go(func() {
 		ctx, cancel := context.WithDeadline(context.Background(), over.Add(-cutRest))
 		defer cancel()
-		ended <- notPanicking(&e.config, "Close", func() error { return e.source.Close(ctx) })
+		ended <- notPanicking(e.config, "Close", func() error { return e.source.Close(ctx) })
 	})
 	if !closing.WaitFor(time.Until(over)) {
 		return fmt.Errorf("semel: consumer %s: the source's Close ignores its context and still runs; what is not settled comes again", e.config.Name)

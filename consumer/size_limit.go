@@ -13,15 +13,15 @@ import (
 const keptOfLargest = 64 << 10
 
 // isTooLarge reports whether no store may see the body.
-func (c *Config) isTooLarge(m *semel.Message) bool { return int64(len(m.Body)) > c.MaxBody }
+func (c *settings) isTooLarge(m *semel.Message) bool { return int64(len(m.Body)) > c.MaxBody }
 
-func (c *Config) tooLarge(m *semel.Message) error {
+func (c *settings) tooLarge(m *semel.Message) error {
 	return fmt.Errorf("the body has %d bytes, more than the limit of %d; its first 64 KiB are kept", len(m.Body), c.MaxBody)
 }
 
 // cut bounds a body that is too large, in memory of its own, and says how long
 // it was.
-func (c *Config) cut(m *semel.Message) {
+func (c *settings) cut(m *semel.Message) {
 	if !c.isTooLarge(m) {
 		return
 	}

@@ -49,7 +49,7 @@ func (d Done) Output(step string) []byte {
 //
 // Between two steps the message waits in the inbox, where it keeps its place in its line
 // and its stream. So it needs StrategyInbox, a store with store.Limits.StepOutput, and, where
-// there is a Source, SettleAfterReceipt; Process is not for it. On a store of Leased no
+// there is a Source, SettleAfterReceipt; Process is not for it. With NewLeasedSteps no
 // transaction is open while a step runs: a step is then done at least once, and never
 // again after its end was written.
 //
@@ -57,25 +57,15 @@ func (d Done) Output(step string) []byte {
 // were all of them, is parked with semel.ReasonSteps: a release that renames, removes or
 // moves a step does not guess what became of it.
 func NewSteps[Tx any](st store.TxStore[Tx], steps []Step[Tx], c Config, plans ...faults.Plan) (*Consumer[Tx], error) {
-	steps = slices.Clone(steps)
-	for i := range steps {
-		c.steps = append(c.steps, steps[i].Name)
-		if steps[i].Run == nil {
-			return nil, fmt.Errorf("semel: consumer %q: the step %q has no Run; give it a function", c.Name, steps[i].Name)
-		}
-	}
-	if st != nil {
-		c.mostOutput = min(st.Limits().StepOutput, store.MaxStepOutput)
-	}
-	return newConsumer(st, handler[Tx]{steps: steps}, len(steps) == 0, c, plans)
+	return newConsumer(st, handler[Tx]{steps: slices.Clone(steps)}, c, plans)
 }
 
 // fitsSteps reports what of the policy, or of the store, is in the way of steps.
-func (c *Config) fitsSteps() error {
+func (c *settings) fitsSteps(any) error {
 	switch {
 	case c.steps == nil:
 		return nil
-	case c.mostOutput == 0:
+	case c.limits.StepOutput == 0:
 		return fmt.Errorf("the store keeps no steps: %w", semel.ErrUnsupported)
 	case c.Strategy != StrategyInbox:
 		return fmt.Errorf("with steps the Strategy is %v, and must be %v: between two steps a message waits in its row", c.Strategy, StrategyInbox)
@@ -98,10 +88,10 @@ func (c *Config) fitsSteps() error {
 // stepsOfVersions reports whether messages have both steps and a place in a stream. Then
 // no two of one stream may share a batch, where a version counts on those before it: one
 // of which a step is left has not taken effect.
-func (c *Config) stepsOfVersions() bool { return c.steps != nil && c.Version != nil }
+func (c *settings) stepsOfVersions() bool { return c.steps != nil && c.Version != nil }
 
 // setAside says why a claimed row is not to be run, and under which reason; nil if it is.
-func (c *Config) setAside(r *store.StoredRow) *machine.Refusal {
+func (c *settings) setAside(r *store.StoredRow) *machine.Refusal {
 	if why := c.neverProcessed(r); why != nil {
 		return &machine.Refusal{Reason: r.Reason, Why: why}
 	}

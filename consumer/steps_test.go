@@ -120,7 +120,7 @@ func TestSteps(t *testing.T) {
 			t.Error("the step that parked took effect")
 		}
 		away = false
-		if err := st.Requeue(t.Context(), r.Number, r.Revision, byAnn); err != nil {
+		if err := errors.Join(st.Requeue(t.Context(), byAnn, r.Seen())...); err != nil {
 			t.Fatal(err)
 		}
 		stepped(t, st, steppedConfig(newListSource()), steps...)
@@ -166,7 +166,7 @@ func TestStepsThatChange(t *testing.T) {
 			away = nil
 			again := func() store.StoredRow {
 				r := row(t, st, "1")
-				if err := st.Requeue(t.Context(), r.Number, r.Revision, byAnn); err != nil {
+				if err := errors.Join(st.Requeue(t.Context(), byAnn, r.Seen())...); err != nil {
 					t.Fatal(err)
 				}
 				if after == nil {
@@ -181,7 +181,7 @@ func TestStepsThatChange(t *testing.T) {
 			}
 			after = []string{"reserve", "charge", "pack", "ship"} // of what was not done anything may change
 			r := row(t, st, "1")
-			if err := st.Requeue(t.Context(), r.Number, r.Revision, byAnn); err != nil {
+			if err := errors.Join(st.Requeue(t.Context(), byAnn, r.Seen())...); err != nil {
 				t.Fatal(err)
 			}
 			stepped(t, st, steppedConfig(newListSource()), steps(after)...)

@@ -85,7 +85,7 @@ func TestTheOrderOfStepsInAStream(t *testing.T) {
 	})
 }
 
-// On a store of Leased a step has no transaction, and its end is written all the same.
+// With NewLeasedSteps a step has no transaction, and its end is written all the same.
 func TestStepsThatCallOut(t *testing.T) {
 	bubble(t, "C11_without_a_transaction_a_step_that_is_done_does_not_call_again", func(t *testing.T) {
 		calls := map[string]int{}
@@ -109,7 +109,7 @@ func TestStepsThatCallOut(t *testing.T) {
 		source.endless = true
 		c := steppedConfig(source)
 		c.IdleExit, c.Retry = time.Minute, consumer.RetryPolicy{First: time.Second, Most: time.Second}
-		called, err := consumer.NewSteps(consumer.Leased(st), []consumer.Step[consumer.Call]{step("charge"), step("ship")}, c)
+		called, err := consumer.NewLeasedSteps(st, []consumer.Step[consumer.Call]{step("charge"), step("ship")}, c)
 		if err != nil {
 			t.Fatal(err)
 		}

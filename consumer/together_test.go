@@ -40,7 +40,7 @@ func TestCallsOfManyWorkersShareTransactions(t *testing.T) {
 		received(t, st.Store, n)
 		c := callsOut()
 		c.Workers = 64
-		counts := runs(t, consumer.Leased(st), func(context.Context, consumer.Call, *semel.Message) error {
+		counts := runsLeased(t, st, func(context.Context, consumer.Call, *semel.Message) error {
 			pass(time.Millisecond)
 			return nil
 		}, c)
@@ -56,7 +56,7 @@ func TestCallsOfManyWorkersShareTransactions(t *testing.T) {
 	bubble(t, "case_3_of_a_call_that_took_effect_and_whose_end_is_lost_none_is_made_again", func(t *testing.T) {
 		st, calls := &losesOnce{Store: memstore.New()}, 0
 		received(t, st.Store, 1)
-		counts := runs(t, consumer.Leased(st), func(context.Context, consumer.Call, *semel.Message) error {
+		counts := runsLeased(t, st, func(context.Context, consumer.Call, *semel.Message) error {
 			calls++
 			return nil
 		}, callsOut())

@@ -8,12 +8,8 @@ import (
 	"github.com/semel-go/semel/internal/reading"
 )
 
-// checkType parses Config.Type.
+// checkType reports what is wrong with Config.Type.
 func (c *Config) checkType(fault faultFunc) {
-	c.kinds = &typeWatch{warn: c.warnTypeless}
-	if len(c.Only.Types) > 0 {
-		c.kinds.ask()
-	}
 	if c.Type == "" {
 		return
 	}
@@ -24,7 +20,6 @@ func (c *Config) checkType(fault faultFunc) {
 	case kind.Unique():
 		fault("Type", "%q finds another value in each message, and a type is shared by many; name the place of the type, such as header:event-type or body:/type", c.Type)
 	}
-	c.kind = kind
 	if v, ok := c.versions(); ok && c.Type != "type" && v.UsesType() {
 		fault("Type", "is %q, and Version names the selector type, which would change with it; name %q in Version, too", c.Type, c.Type)
 	}
@@ -39,14 +34,14 @@ func (c *Config) versions() (*identity.Versions, bool) {
 	return v, ok && v != nil
 }
 
-func (c *Config) warnTypeless(messages int) {
+func (c *settings) warnTypeless(messages int) {
 	c.Logger.Warn("types of messages are asked for, and no message has had one; if producers write the type in another place, name it: type: header:NAME or body:/POINTER in a policy, Config.Type in Go",
 		"consumer", c.Name, "messages", messages)
 }
 
 // typeOf finds the type that Config.Type selects; "" for one that is not there. partly
 // says that what is found may not be all: then a type that is missing shows nothing.
-func (c *Config) typeOf(r reader, m *semel.Message) (kind string, partly bool, err error) {
+func (c *settings) typeOf(r reader, m *semel.Message) (kind string, partly bool, err error) {
 	switch {
 	case c.Type == "" && len(c.Only.Types) == 0 && !c.kinds.deciding():
 		return "", false, nil // nobody needs it
@@ -68,16 +63,17 @@ func (c *Config) typeOf(r reader, m *semel.Message) (kind string, partly bool, e
 // source refused it, so that it may have lost its type and headers with its form: then only
 // what is there can show that it is not.
 func (c *Config) Takes(m *semel.Message, refused bool) bool {
-	if c.Type != "" && c.kind.String() == "" { // New has not seen it
-		c.kind, _ = identity.ParseSelector(c.Type)
+	s := settings{Config: *c}
+	if c.Type != "" {
+		s.kind, _ = identity.ParseSelector(c.Type)
 	}
-	kind, partly, _ := c.typeOf(reader{}, m)
+	kind, partly, _ := s.typeOf(reader{}, m)
 	return c.Only.misses(m, kind, refused || partly) == ""
 }
 
 // typed gives the message the type that Config.Type found. Identity and fingerprint have
 // been found before, so that a change of Config.Type changes neither.
-func (p *parcel) typed(c *Config, kind string) {
+func (p *parcel) typed(c *settings, kind string) {
 	if c.Type != "" && kind != "" {
 		p.message.Attributes.Type = kind
 	}
@@ -85,7 +81,7 @@ func (p *parcel) typed(c *Config, kind string) {
 
 // typedAlone is typed for a row, which may have been received before Config.Type was set. A
 // type that cannot be read stays what the row says.
-func (p *parcel) typedAlone(c *Config) {
+func (p *parcel) typedAlone(c *settings) {
 	if c.Type == "" {
 		return
 	}

@@ -47,7 +47,7 @@ func (w *typeWatch) judge() {
 }
 
 // handled looks whether the handler has asked m for its type, and in vain.
-func (c *Config) handled(m *semel.Message) {
+func (c *settings) handled(m *semel.Message) {
 	if w := c.kinds; w != nil && !w.over.Load() && m.Strict.TypeAsked() {
 		w.ask()
 	}

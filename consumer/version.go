@@ -85,12 +85,12 @@ func (c *Config) checkVersion(fault faultFunc) {
 }
 
 // fitsVersions reports what of a store is in the way of versions.
-func (c *Config) fitsVersions(store any) error {
+func (c *settings) fitsVersions(store any) error {
 	if c.Version == nil {
 		return nil
 	}
-	if _, leases := store.(callsOut); leases {
-		return fmt.Errorf("field Version needs a transaction, in which a stream moves with the effect, and Leased has none: %w", semel.ErrUnsupported)
+	if c.way != byTransaction {
+		return fmt.Errorf("field Version needs a transaction, in which a stream moves with the effect, and handlers that call out have none: %w", semel.ErrUnsupported)
 	}
 	if _, keeps := store.(admin.Streams); !keeps {
 		return fmt.Errorf("field Version needs a store that keeps streams, and this one does not: %w", semel.ErrUnsupported)
@@ -101,7 +101,7 @@ func (c *Config) fitsVersions(store any) error {
 var errVersionGoexit = errors.New("the function that finds the version ended its goroutine (runtime.Goexit)")
 
 // place finds a message's place in its stream.
-func (p *parcel) place(c *Config, r reader, m *semel.Message) error {
+func (p *parcel) place(c *settings, r reader, m *semel.Message) error {
 	stream, number, err := r.version(c, m)
 	if err == nil {
 		err = identity.CheckStream(stream)
@@ -116,7 +116,7 @@ func (p *parcel) place(c *Config, r reader, m *semel.Message) error {
 	return nil
 }
 
-func (r reader) version(c *Config, m *semel.Message) (stream string, number int64, err error) {
+func (r reader) version(c *settings, m *semel.Message) (stream string, number int64, err error) {
 	if ours, ok := c.Version.By.(*identity.Versions); ok {
 		return ours.FindIn(r.room, m)
 	}
@@ -132,21 +132,21 @@ func (r reader) version(c *Config, m *semel.Message) (stream string, number int6
 
 // placeAlone is place of a message that came without a fetch. One that ends its
 // goroutine ends that of who asks.
-func (p *parcel) placeAlone(c *Config) error {
+func (p *parcel) placeAlone(c *settings) error {
 	room := reading.Borrow()
 	defer room.Return()
 	return p.place(c, reader{room: room}, &p.message)
 }
 
 // onUnversioned and gap are of the policy, if there is one.
-func (c *Config) onUnversioned() Action {
+func (c *settings) onUnversioned() Action {
 	if c.Version == nil {
 		return ActionPark
 	}
 	return c.Version.Missing
 }
 
-func (c *Config) gap() (wait time.Duration, most int64) {
+func (c *settings) gap() (wait time.Duration, most int64) {
 	if c.Version == nil {
 		return 0, 0
 	}
@@ -161,7 +161,7 @@ func (p *parcel) unversioned(why error) {
 }
 
 // versionOf is a message's place in its stream, as its mark has it; zero if it has none.
-func (c *Config) versionOf(p *parcel, asks bool) store.Version {
+func (c *settings) versionOf(p *parcel, asks bool) store.Version {
 	if p.item.Version == nil {
 		return store.Version{}
 	}

@@ -127,7 +127,7 @@ func TestVersions(t *testing.T) {
 		mended = true
 		for _, r := range all {
 			if r.State == store.StateParked {
-				if err := st.Requeue(t.Context(), r.Number, r.Revision, store.Act{Verb: "retry", Who: "ann", Why: "mended"}); err != nil {
+				if err := errors.Join(st.Requeue(t.Context(), store.Act{Verb: "retry", Who: "ann", Why: "mended"}, r.Seen())...); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -326,7 +326,7 @@ func TestVersionsOfSeveralStreams(t *testing.T) {
 		}
 		mended = true
 		r := row(t, st, "a-2")
-		if err := st.Requeue(t.Context(), r.Number, r.Revision, store.Act{Verb: "retry", Who: "ann", Why: "mended"}); err != nil {
+		if err := errors.Join(st.Requeue(t.Context(), store.Act{Verb: "retry", Who: "ann", Why: "mended"}, r.Seen())...); err != nil {
 			t.Fatal(err)
 		}
 		runs(t, st, handle, working2(guards(nil)))

@@ -205,6 +205,26 @@ func mustNew[Tx any](t *testing.T, s store.TxStore[Tx], handle func(context.Cont
 	return running
 }
 
+// mustNewLeased is mustNew for handlers that call out under claims.
+func mustNewLeased[Tx any](t *testing.T, s store.TxStore[Tx], handle func(context.Context, consumer.Call, *semel.Message) error, c consumer.Config, plans ...faults.Plan) *consumer.Consumer[consumer.Call] {
+	t.Helper()
+	running, err := consumer.NewLeased(s, handle, c, firstSeed, faults.Of(plans...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return running
+}
+
+// mustNewKeyed is mustNew for handlers that call out under leased keys.
+func mustNewKeyed(t *testing.T, keys store.KeyStore, p consumer.KeyPolicy, handle func(context.Context, consumer.Call, *semel.Message) error, c consumer.Config, plans ...faults.Plan) *consumer.Consumer[consumer.Call] {
+	t.Helper()
+	running, err := consumer.NewKeyed(keys, p, handle, c, firstSeed, faults.Of(plans...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return running
+}
+
 // addsUp fails unless every delivery has one ending.
 func addsUp(t *testing.T, c semel.Counts) {
 	t.Helper()
@@ -216,12 +236,29 @@ func addsUp(t *testing.T, c semel.Counts) {
 // runs runs a consumer to its end and returns its counts.
 func runs[Tx any](t *testing.T, s store.TxStore[Tx], handle func(context.Context, Tx, *semel.Message) error, c consumer.Config, plans ...faults.Plan) semel.Counts {
 	t.Helper()
-	consumer := mustNew(t, s, handle, c, plans...)
-	if err := consumer.Run(t.Context()); err != nil {
+	return ranToItsEnd(t, mustNew(t, s, handle, c, plans...))
+}
+
+// runsLeased is runs for handlers that call out under claims.
+func runsLeased[Tx any](t *testing.T, s store.TxStore[Tx], handle func(context.Context, consumer.Call, *semel.Message) error, c consumer.Config, plans ...faults.Plan) semel.Counts {
+	t.Helper()
+	return ranToItsEnd(t, mustNewLeased(t, s, handle, c, plans...))
+}
+
+// runsKeyed is runs for handlers that call out under leased keys.
+func runsKeyed(t *testing.T, keys store.KeyStore, p consumer.KeyPolicy, handle func(context.Context, consumer.Call, *semel.Message) error, c consumer.Config, plans ...faults.Plan) semel.Counts {
+	t.Helper()
+	return ranToItsEnd(t, mustNewKeyed(t, keys, p, handle, c, plans...))
+}
+
+// ranToItsEnd runs a consumer to its end.
+func ranToItsEnd[Tx any](t *testing.T, c *consumer.Consumer[Tx]) semel.Counts {
+	t.Helper()
+	if err := c.Run(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	addsUp(t, consumer.Counts())
-	return consumer.Counts()
+	addsUp(t, c.Counts())
+	return c.Counts()
 }
 
 // started is a consumer that runs beside the test.

@@ -283,7 +283,7 @@ func TestMessagesThatFail(t *testing.T) {
 			t.Fatalf("%+v, %v", rows, err)
 		}
 		for try := range 2 {
-			err := w.store.Requeue(context.Background(), rows[0].Number, rows[0].Revision, store.Act{Who: "operator"})
+			err := errors.Join(w.store.Requeue(context.Background(), store.Act{Who: "operator"}, rows[0].Seen())...)
 			if (err == nil) != (try == 0) {
 				t.Errorf("try %d: %v", try, err)
 			}

@@ -94,7 +94,7 @@
 //
 // # Publishing
 //
-// A [Publisher] is the handler of a consumer of consumer.Leased. Each message that
+// A [Publisher] is the handler of a consumer that consumer.NewLeased made. Each message that
 // it was given is in its topic at least once when the handler has returned nil: on
 // all replicas, by an idempotent producer. It is there again, with the same id, key,
 // value and headers, where a process died between the brokers' answer and the record

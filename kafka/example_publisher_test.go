@@ -31,7 +31,7 @@ func ExampleNewPublisher() {
 		return
 	}
 	defer publisher.Close()
-	running, err := consumer.New(consumer.Leased(memstore.New()), func(ctx context.Context, _ consumer.Call, m *semel.Message) error {
+	running, err := consumer.NewLeased(memstore.New(), func(ctx context.Context, _ consumer.Call, m *semel.Message) error {
 		if err := publisher.Publish(ctx, m); err != nil {
 			return err
 		}
@@ -63,7 +63,7 @@ func publishing[Tx any](ctx context.Context, st store.TxStore[Tx], src source.So
 		return err
 	}
 	defer publisher.Close()
-	running, err := consumer.New(consumer.Leased(st), func(ctx context.Context, _ consumer.Call, m *semel.Message) error {
+	running, err := consumer.NewLeased(st, func(ctx context.Context, _ consumer.Call, m *semel.Message) error {
 		return publisher.Publish(ctx, m)
 	}, consumer.Config{
 		Name: "receipts", Source: src, Identity: identity.CloudEvents(),

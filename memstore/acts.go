@@ -57,7 +57,20 @@ func (s *Store) Record(_ context.Context, a store.Act) error {
 }
 
 // Discard implements store.Inbox.
-func (s *Store) Discard(ctx context.Context, number, revision int64, a store.Act) error {
+func (s *Store) Discard(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
+	return each(rows, func(number, revision int64) error { return s.discard(ctx, number, revision, a) })
+}
+
+// each calls act for each row, and returns its errors.
+func each(rows []store.RowRevision, act func(number, revision int64) error) []error {
+	errs := make([]error, len(rows))
+	for i, r := range rows {
+		errs[i] = act(r.Number, r.Revision)
+	}
+	return errs
+}
+
+func (s *Store) discard(ctx context.Context, number, revision int64, a store.Act) error {
 	if err := s.ask("rows"); err != nil {
 		return err
 	}
@@ -79,13 +92,13 @@ func (s *Store) Discard(ctx context.Context, number, revision int64, a store.Act
 }
 
 // Requeue implements admin.Requeuer.
-func (s *Store) Requeue(ctx context.Context, number, revision int64, a store.Act) error {
-	return s.act(ctx, number, revision, store.RowRetried, a)
+func (s *Store) Requeue(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
+	return each(rows, func(number, revision int64) error { return s.act(ctx, number, revision, store.RowRetried, a) })
 }
 
 // Release implements admin.Requeuer.
-func (s *Store) Release(ctx context.Context, number, revision int64, a store.Act) error {
-	return s.act(ctx, number, revision, store.RowReleased, a)
+func (s *Store) Release(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
+	return each(rows, func(number, revision int64) error { return s.act(ctx, number, revision, store.RowReleased, a) })
 }
 
 // Reopen implements admin.Requeuer.
@@ -125,17 +138,8 @@ func (s *Store) act(ctx context.Context, number, revision int64, e store.RowEven
 	if err != nil {
 		return err
 	}
-	next, legal := r.State.After(e)
-	switch {
-	case !legal:
-		return fmt.Errorf("row %d is %s: %w", number, r.State, semel.ErrState)
-	case r.State.Outcome() == store.Waiting && r.State != store.StateInProgress && !r.DueAt.After(s.now()):
-		return fmt.Errorf("row %d: %w", number, admin.ErrDueAlready)
-	}
-	if e == store.RowRetried {
-		if err := admin.MayRequeue(number, r.Reason, r.UnknownOutcome()); err != nil {
-			return err
-		}
+	if err := admin.MayRequeue(&r.StoredRow, e, !r.DueAt.After(s.now())); err != nil {
+		return err
 	}
 	if err := s.takeMarker(r, s.others(r)); err != nil {
 		return err
@@ -143,7 +147,8 @@ func (s *Store) act(ctx context.Context, number, revision int64, e store.RowEven
 	if r.State == store.StateDeadLettered {
 		r.Place = 0 // it has left its line
 	}
-	r.State, r.token, r.DueAt, r.LockedUntil = next, 0, s.now(), time.Time{}
+	r.State, _ = r.State.After(e)
+	r.token, r.DueAt, r.LockedUntil = 0, s.now(), time.Time{}
 	s.touch(r)
 	s.record(a, number, "done")
 	return nil

@@ -201,7 +201,7 @@ func shown(r *row, body bool) store.StoredRow {
 func chosen(f *store.RowFilter, r *store.StoredRow, now time.Time) bool {
 	switch {
 	case f.Consumer != "" && f.Consumer != r.Key.Consumer,
-		f.ID != "" && f.ID != r.Key.ID,
+		len(f.IDs) > 0 && !slices.Contains(f.IDs, r.Key.ID),
 		f.Reason != "" && f.Reason != r.Reason,
 		f.Type != "" && f.Type != r.Message.Type(),
 		len(f.Numbers) > 0 && !slices.Contains(f.Numbers, r.Number),

@@ -99,7 +99,7 @@ func ExampleStore_Rows() {
 		fmt.Println(r.Number, r.Key.ID, r.Reason, r.LastError)
 	}
 	if len(rows) > 0 {
-		err = st.Discard(ctx, rows[0].Number, rows[0].Revision, store.Act{Verb: "discard", Who: "ada", Why: "paid by hand"})
+		err = errors.Join(st.Discard(ctx, store.Act{Verb: "discard", Who: "ada", Why: "paid by hand"}, rows[0].Seen())...)
 	}
 	if errors.Is(err, semel.ErrChanged) {
 		fmt.Println("somebody was faster: look again")

@@ -67,12 +67,9 @@ func (t *tables) Rows(ctx context.Context, f store.RowFilter) ([]store.StoredRow
 	return t.inner.Rows(ctx, f)
 }
 
-// Discard implements store.Inbox: it closes a row, with its marker and a record of
-// the act. semel.ErrChanged: the row has another revision, or is gone.
-// semel.ErrState: its state cannot become discarded. After an error nothing has
-// changed.
-func (t *tables) Discard(ctx context.Context, number, revision int64, a store.Act) error {
-	return t.inner.Discard(ctx, number, revision, a)
+// Discard implements store.Inbox: it closes rows, with their markers and a record of each act.
+func (t *tables) Discard(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
+	return t.inner.Discard(ctx, a, rows...)
 }
 
 // Record implements admin.Recorder: it writes down what a person did to no one row.
@@ -89,9 +86,9 @@ func (t *tables) Pending(ctx context.Context, consumer string) (store.Pending, e
 	return t.inner.Pending(ctx, consumer)
 }
 
-// Requeue implements admin.Requeuer: it makes a row due now.
-func (t *tables) Requeue(ctx context.Context, number, revision int64, a store.Act) error {
-	return t.inner.Requeue(ctx, number, revision, a)
+// Requeue implements admin.Requeuer: it makes rows due now.
+func (t *tables) Requeue(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
+	return t.inner.Requeue(ctx, a, rows...)
 }
 
 // Edit implements admin.Editor.
@@ -104,9 +101,9 @@ func (t *tables) Edits(ctx context.Context, number int64, bodies bool) ([]admin.
 	return t.inner.Edits(ctx, number, bodies)
 }
 
-// Release implements admin.Requeuer: it ends the claim of a row.
-func (t *tables) Release(ctx context.Context, number, revision int64, a store.Act) error {
-	return t.inner.Release(ctx, number, revision, a)
+// Release implements admin.Requeuer: it ends the claims of rows.
+func (t *tables) Release(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
+	return t.inner.Release(ctx, a, rows...)
 }
 
 // Reopen implements admin.Requeuer: it parks a row again that was discarded.

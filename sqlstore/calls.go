@@ -6,7 +6,6 @@ import (
 	"errors"
 	"time"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/sqlform"
@@ -54,25 +53,6 @@ func (sqliteClaims) calls(ctx context.Context, s *Store, claims []store.Claim, l
 	return all, err
 }
 
-// unknownOutcome is what a row says of its calls: why it was set aside, and whether what
-// became of one is unknown.
-func (s *Store) unknownOutcome(ctx context.Context, tx *sql.Tx, number int64) (reason semel.Reason, unknown bool, err error) {
-	err = tx.QueryRowContext(ctx, s.sql.RowCalls, number).Scan(&reason, &unknown)
-	return reason, unknown, err
-}
-
-// mayRequeue refuses a retry that would repeat a call blindly.
-func (s *Store) mayRequeue(ctx context.Context, tx *sql.Tx, number int64, e store.RowEvent) error {
-	if e != store.RowRetried {
-		return nil
-	}
-	reason, unknown, err := s.unknownOutcome(ctx, tx, number)
-	if err != nil {
-		return err
-	}
-	return admin.MayRequeue(number, reason, unknown)
-}
-
 // Resolve implements admin.Resolver.
 func (s *Store) Resolve(ctx context.Context, number, revision int64, found admin.Resolution, a store.Act) error {
 	if err := found.Fits(); err != nil {
@@ -87,11 +67,7 @@ func (s *Store) Resolve(ctx context.Context, number, revision int64, found admin
 		if err != nil {
 			return err
 		}
-		_, unknown, err := s.unknownOutcome(ctx, tx, number)
-		if err != nil {
-			return err
-		}
-		if err := admin.MayResolve(number, r.state, unknown); err != nil {
+		if err := admin.MayResolve(number, r.state, r.unknown); err != nil {
 			return err
 		}
 		if err := s.readTwins(ctx, tx, r); err != nil {
@@ -101,7 +77,10 @@ func (s *Store) Resolve(ctx context.Context, number, revision int64, found admin
 		if found == admin.ResolvedDone {
 			others = nil // that it is done is so whatever became of them
 		}
-		if err := s.takeMarker(ctx, tx, r, others); err != nil {
+		if err := r.mayTakeMarker(others); err != nil {
+			return err
+		}
+		if err := s.takeMarkers(ctx, tx, r); err != nil {
 			return err
 		}
 		if found == admin.ResolvedDone {
@@ -121,7 +100,7 @@ func (s *Store) complete(ctx context.Context, tx *sql.Tx, r *actedRow) error {
 	if err := s.set(ctx, tx, r, s.sql.CompleteRow); err != nil {
 		return err
 	}
-	if err := s.turnMarker(ctx, tx, r, sqlform.Marker{Outcome: int64(store.Applied), Version: r.version, Sum: r.sum}); err != nil {
+	if err := s.turnMarkers(ctx, tx, turn{r, sqlform.Marker{Outcome: int64(store.Applied), Version: r.version, Sum: r.sum}}); err != nil {
 		return err
 	}
 	return s.leaveLines(ctx, tx, []int64{r.number})
@@ -129,7 +108,7 @@ func (s *Store) complete(ctx context.Context, tx *sql.Tx, r *actedRow) error {
 
 // callAnew makes a row due as if no call had been made for it.
 func (s *Store) callAnew(ctx context.Context, tx *sql.Tx, r *actedRow) error {
-	if err := s.set(ctx, tx, r, s.sql.Requeue, string(store.StateFailedRetryable)); err != nil {
+	if err := s.setAll(ctx, tx, []*actedRow{r}, s.sql.RequeueRows, string(store.StateFailedRetryable)); err != nil {
 		return err
 	}
 	_, err := tx.ExecContext(ctx, s.sql.ForgetCalls, r.number)

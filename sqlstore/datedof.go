@@ -8,6 +8,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/store"
 )
 
 // dated is the number and the kind of the table of days where the markers of a consumer
@@ -47,14 +48,44 @@ func (s *Store) ofConsumer(ctx context.Context, consumer string) (*Store, error)
 
 // ofRow is the store where the marker of a row is, for acts of people.
 func (s *Store) ofRow(ctx context.Context, number int64) (*Store, error) {
-	if s.postgres == nil || s.days != nil {
-		return s, nil
+	stores, err := s.ofRows(ctx, []store.RowRevision{{Number: number}})
+	for own := range stores {
+		return own, nil
 	}
-	var consumer []byte
-	var kind string
-	var table int64
-	err := s.db.QueryRowContext(ctx, s.postgres.DatedRow, number).Scan(&consumer, &kind, &table)
-	return s.ofDays(string(consumer), kind, table, err)
+	return nil, err
+}
+
+// ofRows is ofRow for several rows: the places of the rows by the store where their markers are.
+func (s *Store) ofRows(ctx context.Context, rows []store.RowRevision) (map[*Store][]int, error) {
+	stores, byTable, byRow := map[*Store][]int{}, map[int64]*Store{}, map[int64]*Store{}
+	if s.postgres != nil && s.days == nil {
+		numbers := make([]int64, len(rows))
+		for i, r := range rows {
+			numbers[i] = r.Number
+		}
+		err := eachRow(ctx, s.db, s.postgres.DatedRows, func(found *sql.Rows) error {
+			var number, table int64
+			var consumer []byte
+			var kind string
+			err := found.Scan(&number, &consumer, &kind, &table)
+			if err == nil && byTable[table] == nil {
+				byTable[table], err = s.ofDays(string(consumer), kind, table, nil)
+			}
+			byRow[number] = byTable[table]
+			return err
+		}, []any{actedNumbers(numbers...)})
+		if err != nil {
+			return nil, s.answer("markers by day", err)
+		}
+	}
+	for i, r := range rows {
+		own := byRow[r.Number]
+		if own == nil {
+			own = s
+		}
+		stores[own] = append(stores[own], i)
+	}
+	return stores, nil
 }
 
 func (s *Store) ofDays(consumer, kind string, number int64, err error) (*Store, error) {

@@ -100,7 +100,7 @@ func (s *Store) emit(ctx context.Context, c *caused) (admin.Emitted, error) {
 		if err := s.set(ctx, tx, r, s.sql.EmitRow); err != nil {
 			return err
 		}
-		done, err := tx.ExecContext(ctx, s.sql.WaitAgain, r.version, r.sum, r.scope, r.id)
+		done, err := tx.ExecContext(ctx, s.sql.MarkersWait, actedRows(r))
 		if err != nil {
 			return err
 		}

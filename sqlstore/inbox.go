@@ -81,9 +81,12 @@ func (c *conditions) filter(f *store.RowFilter) {
 	if f.Consumer != "" {
 		c.and("s.consumer = ?", []byte(f.Consumer))
 	}
-	if f.ID != "" {
-		id, _ := sqlform.ID([]byte(f.ID))
-		c.and("i.id = ?", id)
+	if len(f.IDs) > 0 {
+		keys := make([]any, len(f.IDs))
+		for i, id := range f.IDs {
+			keys[i], _ = sqlform.ID([]byte(id))
+		}
+		c.and("i.id in (?"+strings.Repeat(", ?", len(keys)-1)+")", keys...)
 	}
 	if f.Reason != "" {
 		c.and("i.reason = ?", sqlform.Plain(string(f.Reason)))

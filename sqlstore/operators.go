@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -17,54 +18,87 @@ import (
 type actedRow struct {
 	number, revision, scope int64
 	state                   store.RowState
+	reason                  semel.Reason
 	outcome                 store.Outcome // of its marker; parked if there is none
 	version                 int64
-	id, conflict, sum       []byte
-	due                     bool
+	id, conflict, sum, line []byte
+	// due: the time from which it may be claimed has come. unknown: the outcome of a call for it is unknown.
+	due, unknown bool
 	// marked is whether there is a marker, marker its content; others are the other rows of
 	// the identity, and owns whether the marker belongs to this row. See Store.readTwins.
 	marked bool
 	marker sqlform.Marker
 	others []sqlform.Twin
 	owns   bool
+	// unread says why no act may change the row: only a newer release knows what it or its marker says.
+	unread error
+	// place is where the row is in the list of an act on several rows.
+	place int
 }
 
 // look reads the row that an act is about, in the act's transaction.
 func (s *Store) look(ctx context.Context, tx *sql.Tx, number, revision int64) (*actedRow, error) {
-	r := &actedRow{number: number}
-	found := sqlform.Acted{Number: number, Inbox: s.sql.Inbox, Markers: s.sql.Markers}
-	err := tx.QueryRowContext(ctx, s.sql.State, number).Scan(&r.revision, &found.State, &r.scope, &r.id, &r.conflict, &r.version, &r.sum, &r.due)
+	found, err := s.lookAll(ctx, tx, []int64{number}, false)
+	r := found[number]
 	switch {
-	case errors.Is(err, sql.ErrNoRows) || err == nil && r.revision != revision:
-		return nil, fmt.Errorf("row %d: %w", number, semel.ErrChanged)
 	case err != nil:
 		return nil, err
+	case r == nil || r.revision != revision:
+		return nil, fmt.Errorf("row %d: %w", number, semel.ErrChanged)
 	}
-	found.Outcome = int64(store.Parked)
-	err = tx.QueryRowContext(ctx, s.sql.RowMarker, number).Scan(&found.Outcome, &r.marker.Version, &r.marker.Sum)
-	if r.marked = err == nil; err != nil && !errors.Is(err, sql.ErrNoRows) {
-		return nil, err
-	}
-	r.state, err = found.Understood()
-	r.outcome = store.Outcome(found.Outcome)
-	return r, err
+	return r, r.unread
 }
 
-// readTwins reads the other rows of a row's identity, once the row and its marker are locked, and
-// finds out whether the marker belongs to this row (law 16).
-func (s *Store) readTwins(ctx context.Context, tx *sql.Tx, r *actedRow) error {
-	r.others = nil
-	err := eachRow(ctx, tx, s.sql.Twins, func(rows *sql.Rows) error {
+// lookAll locks and reads rows with their markers, in an act's transaction. Those that others have locked are
+// waited for, or left out with skip.
+func (s *Store) lookAll(ctx context.Context, tx *sql.Tx, numbers []int64, skip bool) (map[int64]*actedRow, error) {
+	all := make(map[int64]*actedRow, len(numbers))
+	busy := ""
+	if skip {
+		busy = " skip locked"
+	}
+	err := eachRow(ctx, tx, strings.ReplaceAll(s.sql.ActedRows, "{busy}", busy), func(rows *sql.Rows) error {
+		r := &actedRow{}
+		found := sqlform.Acted{Inbox: s.sql.Inbox, Markers: s.sql.Markers, Outcome: int64(store.Parked)}
+		var outcome, version sql.NullInt64
+		err := rows.Scan(&r.number, &r.revision, &found.State, &r.scope, &r.id, &r.conflict, &r.version, &r.sum, &r.due,
+			&r.reason, &r.unknown, &r.line, &outcome, &version, &r.marker.Sum)
+		if r.marked = outcome.Valid; r.marked {
+			found.Outcome, r.marker.Version = outcome.Int64, version.Int64
+		}
+		found.Number = r.number
+		r.state, r.unread = found.Understood()
+		r.outcome = store.Outcome(found.Outcome)
+		all[r.number] = r
+		return err
+	}, []any{actedNumbers(numbers...)})
+	return all, err
+}
+
+// readTwins reads the other rows of the identities of rows, once the rows and their markers are locked, and
+// finds out whether each marker belongs to its row (law 16).
+func (s *Store) readTwins(ctx context.Context, tx *sql.Tx, of ...*actedRow) error {
+	if len(of) == 0 {
+		return nil
+	}
+	byNumber := make(map[int64]*actedRow, len(of))
+	for _, r := range of {
+		r.others, byNumber[r.number] = nil, r
+	}
+	err := eachRow(ctx, tx, s.sql.OtherRows, func(rows *sql.Rows) error {
+		var number int64
 		var t sqlform.Twin
 		var state string
-		err := rows.Scan(&t.Number, &state, &t.Conflict, &t.Version, &t.Sum, &t.Stepped, &t.UnknownOutcome)
+		err := rows.Scan(&number, &t.Number, &state, &t.Conflict, &t.Version, &t.Sum, &t.Stepped, &t.UnknownOutcome)
 		t.State = store.RowState(state)
-		r.others = append(r.others, t)
+		byNumber[number].others = append(byNumber[number].others, t)
 		return err
-	}, []any{r.number})
-	r.marker.Outcome = int64(r.outcome)
-	own := sqlform.Twin{Number: r.number, State: r.state, Conflict: len(r.conflict) > 0, Version: r.version, Sum: r.sum}
-	r.owns = r.marked && r.marker.Of(own, r.others)
+	}, []any{actedRows(of...)})
+	for _, r := range of {
+		r.marker.Outcome = int64(r.outcome)
+		own := sqlform.Twin{Number: r.number, State: r.state, Conflict: len(r.conflict) > 0, Version: r.version, Sum: r.sum}
+		r.owns = r.marked && r.marker.Of(own, r.others)
+	}
 	return err
 }
 
@@ -77,30 +111,14 @@ func (r *actedRow) mayRun(others []sqlform.Twin) error {
 	return admin.MayRun(r.number, said, r.owns, sqlform.StoredTwins(others))
 }
 
-// closeMarker closes the marker of a row that is closed without an effect, if it belongs to
-// that row. One that a conflict had is given back to the row of the first content.
-func (s *Store) closeMarker(ctx context.Context, tx *sql.Tx, r *actedRow) error {
+// closed is the marker of a row that is closed without an effect. A marker that a conflict had is
+// returned to the row of the first content.
+func (r *actedRow) closed() turn {
 	to := sqlform.Marker{Outcome: int64(store.Discarded), Version: r.version, Sum: r.sum}
 	if len(r.conflict) > 0 {
 		to = sqlform.Returned(to, r.others)
 	}
-	return s.turnMarker(ctx, tx, r, to)
-}
-
-// turnMarker has the marker of a row say something else, if it belongs to the row and does not
-// say that its content is applied.
-func (s *Store) turnMarker(ctx context.Context, tx *sql.Tx, r *actedRow, to sqlform.Marker) error {
-	if !r.owns || r.outcome == store.Applied {
-		return nil
-	}
-	done, err := tx.ExecContext(ctx, s.sql.TurnMarker, to.Outcome, to.Version, to.Sum, r.scope, r.id, r.marker.Outcome, r.marker.Version, r.marker.Sum)
-	if err != nil {
-		return err
-	}
-	if n, err := done.RowsAffected(); err != nil || n != 1 {
-		return errors.Join(fmt.Errorf("row %d: its marker was not written: %w", r.number, semel.ErrChanged), err)
-	}
-	return nil
+	return turn{r, to}
 }
 
 // set changes a row if nobody has since it was seen.
@@ -116,7 +134,7 @@ func (s *Store) set(ctx context.Context, tx *sql.Tx, r *actedRow, statement stri
 }
 
 func (s *Store) record(ctx context.Context, tx *sql.Tx, a store.Act, number int64, result string) error {
-	return writeIn(ctx, tx, sqlform.Acts, 1, s.sql.Act, number, sqlform.Plain(a.Verb), sqlform.Plain(a.Who), sqlform.Plain(a.Why), result)
+	return s.recordOn(ctx, tx, a, result, number)
 }
 
 // answer passes on what an act's caller asks for and wraps the rest.
@@ -127,36 +145,42 @@ func (s *Store) answer(doing string, err error) error {
 	return s.blameless(doing, err)
 }
 
-// Discard implements store.Inbox. semel.ErrState: the row's state cannot become
-// discarded.
-func (s *Store) Discard(ctx context.Context, number, revision int64, a store.Act) error {
-	s, err := s.ofRow(ctx, number)
-	if err != nil {
+// Discard implements store.Inbox.
+func (s *Store) Discard(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
+	of := acting{verb: "discard", act: a, rows: rows, change: (*Store).discard, judge: func(r *actedRow) error {
+		if err := r.state.MayBecome(store.StateDiscarded); err != nil {
+			return fmt.Errorf("row %d %w", r.number, err)
+		}
+		return nil
+	}}
+	return of.carry(ctx, s)
+}
+
+// discard closes rows and their markers, and lets their lines go on.
+func (s *Store) discard(ctx context.Context, tx *sql.Tx, rows []*actedRow) error {
+	if err := s.setAll(ctx, tx, rows, s.sql.DiscardRows); err != nil {
 		return err
 	}
-	err = s.write(ctx, func(tx *sql.Tx) error {
-		r, err := s.look(ctx, tx, number, revision)
-		if err != nil {
-			return err
+	turns := make([]turn, len(rows))
+	for k, r := range rows {
+		turns[k] = r.closed()
+	}
+	if err := s.turnMarkers(ctx, tx, turns...); err != nil {
+		return err
+	}
+	return s.leaveLines(ctx, tx, firstOfLines(rows))
+}
+
+// firstOfLines returns the number of one row of each line that the rows are in.
+func firstOfLines(rows []*actedRow) (numbers []int64) {
+	had := map[string]bool{}
+	for _, r := range rows {
+		if r.line != nil && !had[string(r.line)] {
+			had[string(r.line)] = true
+			numbers = append(numbers, r.number)
 		}
-		if err := r.state.MayBecome(store.StateDiscarded); err != nil {
-			return fmt.Errorf("row %d %w", number, err)
-		}
-		if err := s.readTwins(ctx, tx, r); err != nil {
-			return err
-		}
-		if err := s.set(ctx, tx, r, s.sql.DiscardRow); err != nil {
-			return err
-		}
-		if err := s.closeMarker(ctx, tx, r); err != nil {
-			return err
-		}
-		if err := s.leaveLines(ctx, tx, []int64{number}); err != nil {
-			return err
-		}
-		return s.record(ctx, tx, a, number, "done")
-	})
-	return s.answer("discard", err)
+	}
+	return numbers
 }
 
 // Record implements admin.Recorder.

@@ -50,7 +50,7 @@ func (s *Store) over(ctx context.Context, c store.Claimed) (over bool, err error
 		}
 		e, why := sqlform.Over(r.marked, r.marker, r.owns, r.others)
 		if over = e != 0; !over {
-			_, err := tx.ExecContext(ctx, s.sql.WaitAgain, r.version, r.sum, r.scope, r.id)
+			_, err := tx.ExecContext(ctx, s.sql.MarkersWait, actedRows(r))
 			return err
 		}
 		next, _ := store.StateInProgress.After(e)

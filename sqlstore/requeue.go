@@ -3,8 +3,9 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
@@ -13,47 +14,50 @@ import (
 )
 
 // Requeue implements admin.Requeuer.
-func (s *Store) Requeue(ctx context.Context, number, revision int64, a store.Act) error {
-	return s.answer("retry", s.again(ctx, number, revision, store.RowRetried, a))
+func (s *Store) Requeue(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
+	return s.again(ctx, "retry", store.RowRetried, a, rows)
 }
 
 // Release implements admin.Requeuer.
-func (s *Store) Release(ctx context.Context, number, revision int64, a store.Act) error {
-	return s.answer("release", s.again(ctx, number, revision, store.RowReleased, a))
+func (s *Store) Release(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
+	return s.again(ctx, "release", store.RowReleased, a, rows)
 }
 
-// again lets a row be worked on again.
-func (s *Store) again(ctx context.Context, number, revision int64, e store.RowEvent, a store.Act) error {
-	s, err := s.ofRow(ctx, number)
-	if err != nil {
-		return err
+// again makes rows due now.
+func (s *Store) again(ctx context.Context, verb string, e store.RowEvent, a store.Act, rows []store.RowRevision) []error {
+	judge := func(r *actedRow) error {
+		if err := admin.MayRequeue(r.stored(), e, r.due); err != nil {
+			return err
+		}
+		return r.mayTakeMarker(r.others)
 	}
-	return s.write(ctx, func(tx *sql.Tx) error {
-		r, err := s.look(ctx, tx, number, revision)
-		if err != nil {
+	change := func(s *Store, ctx context.Context, tx *sql.Tx, rows []*actedRow) error {
+		if err := s.takeMarkers(ctx, tx, rows...); err != nil {
 			return err
 		}
-		next, legal := r.state.After(e)
-		switch {
-		case !legal:
-			return fmt.Errorf("row %d is %s: %w", number, r.state, semel.ErrState)
-		case r.state.Outcome() == store.Waiting && r.state != store.StateInProgress && r.due:
-			return fmt.Errorf("row %d: %w", number, admin.ErrDueAlready)
+		to := map[store.RowState][]*actedRow{}
+		for _, r := range rows {
+			next, _ := r.state.After(e)
+			to[next] = append(to[next], r)
 		}
-		if err := s.mayRequeue(ctx, tx, number, e); err != nil {
-			return err
+		for _, next := range slices.Sorted(maps.Keys(to)) {
+			if err := s.setAll(ctx, tx, to[next], s.sql.RequeueRows, string(next)); err != nil {
+				return err
+			}
 		}
-		if err := s.readTwins(ctx, tx, r); err != nil {
-			return err
-		}
-		if err := s.takeMarker(ctx, tx, r, r.others); err != nil {
-			return err
-		}
-		if err := s.set(ctx, tx, r, s.sql.Requeue, string(next)); err != nil {
-			return err
-		}
-		return s.record(ctx, tx, a, number, "done")
-	})
+		return nil
+	}
+	of := acting{verb: verb, act: a, rows: rows, judge: judge, change: change}
+	return of.carry(ctx, s)
+}
+
+// stored is the row as the rules about acts ask for it.
+func (r *actedRow) stored() *store.StoredRow {
+	row := &store.StoredRow{Number: r.number, Revision: r.revision, State: r.state, Reason: r.reason, Conflict: len(r.conflict) > 0}
+	if r.unknown {
+		row.CallsStarted = 1
+	}
+	return row
 }
 
 // Reopen implements admin.Requeuer.
@@ -67,12 +71,11 @@ func (s *Store) Reopen(ctx context.Context, number, revision int64, a store.Act)
 		if err != nil {
 			return err
 		}
-		var reason semel.Reason
-		var unknown, bodiless bool
-		if err := tx.QueryRowContext(ctx, s.sql.Reopenable, number).Scan(&reason, &unknown, &bodiless); err != nil {
+		var bodiless bool
+		if err := tx.QueryRowContext(ctx, s.sql.Bodiless, number).Scan(&bodiless); err != nil {
 			return err
 		}
-		if err := admin.MayReopen(number, r.state, reason, unknown, bodiless); err != nil {
+		if err := admin.MayReopen(number, r.state, r.reason, r.unknown, bodiless); err != nil {
 			return err
 		}
 		if err := s.readTwins(ctx, tx, r); err != nil {
@@ -84,45 +87,73 @@ func (s *Store) Reopen(ctx context.Context, number, revision int64, a store.Act)
 		if !r.marked && len(r.conflict) == 0 {
 			return noMarker(number)
 		}
-		if err := s.set(ctx, tx, r, s.sql.ReopenRow, string(admin.ReopenedReason(reason))); err != nil {
+		if err := s.set(ctx, tx, r, s.sql.ReopenRow, string(admin.ReopenedReason(r.reason))); err != nil {
 			return err
 		}
-		if err := s.turnMarker(ctx, tx, r, sqlform.Marker{Outcome: int64(store.Parked), Version: r.version, Sum: r.sum}); err != nil {
+		if err := s.turnMarkers(ctx, tx, turn{r, sqlform.Marker{Outcome: int64(store.Parked), Version: r.version, Sum: r.sum}}); err != nil {
 			return err
 		}
 		return s.record(ctx, tx, a, number, "done")
 	}))
 }
 
-// noMarker refuses to have a row worked on of whose identity nobody knows what became.
-func noMarker(number int64) error {
-	return fmt.Errorf("row %d has no marker, and what became of its identity is not known: %w", number, semel.ErrConflict)
+// errNoMarker refuses to process a row whose identity has no marker.
+var errNoMarker = fmt.Errorf("it has no marker, and what became of its identity is not known: %w", semel.ErrConflict)
+
+func noMarker(number int64) error { return fmt.Errorf("row %d: %w", number, errNoMarker) }
+
+// waits reports whether a row waits and its marker waits for it.
+func (r *actedRow) waits() bool {
+	return r.state.Outcome() == store.Waiting && r.owns && r.outcome == store.Waiting
 }
 
-// takeMarker has the marker of a row's identity belong to the row, and say that it waits. It
-// refuses that beside others of which one is open; see admin.MayRun.
-func (s *Store) takeMarker(ctx context.Context, tx *sql.Tx, r *actedRow, others []sqlform.Twin) error {
-	if r.state.Outcome() == store.Waiting && r.owns && r.outcome == store.Waiting {
+// formerConflict reports whether a row is a conflict with a former identity: its own identity was never
+// marked, so that it may have no marker.
+func (r *actedRow) formerConflict() bool {
+	return len(r.conflict) > 0 && r.reason == semel.ReasonFormerConflict
+}
+
+// mayTakeMarker returns why the marker of a row's identity must not wait for the row beside these others; see
+// admin.MayRun.
+func (r *actedRow) mayTakeMarker(others []sqlform.Twin) error {
+	if r.waits() {
 		return nil
 	}
 	if err := r.mayRun(others); err != nil {
 		return err
 	}
-	var done sql.Result
-	var err error
-	if r.marked {
-		done, err = tx.ExecContext(ctx, s.sql.WaitAgain, r.version, r.sum, r.scope, r.id)
-	} else { // of a conflict with a former identity nothing was marked, and no lock keeps others from it
-		done, err = tx.ExecContext(ctx, s.sql.WaitAnew, r.number, string(semel.ReasonFormerConflict))
+	if !r.marked && !r.formerConflict() {
+		return noMarker(r.number)
 	}
-	var n int64
-	if err == nil {
-		n, err = done.RowsAffected()
+	return nil
+}
+
+// takeMarkers has the markers of rows wait for the rows, which mayTakeMarker allows.
+func (s *Store) takeMarkers(ctx context.Context, tx *sql.Tx, rows ...*actedRow) error {
+	var marked, bare []*actedRow
+	for _, r := range rows {
+		switch {
+		case r.waits():
+			continue
+		case r.marked:
+			marked = append(marked, r)
+		default:
+			bare = append(bare, r) // no lock keeps others from marking it
+		}
 	}
-	if err != nil || n != 1 {
-		return errors.Join(noMarker(r.number), err)
+	if len(marked) > 0 {
+		if err := s.changeAll(ctx, tx, numbersOf(marked), errNoMarker, s.sql.MarkersWait, actedRows(marked...)); err != nil {
+			return err
+		}
 	}
-	r.owns, r.outcome = true, store.Waiting
-	r.marker = sqlform.Marker{Outcome: int64(store.Waiting), Version: r.version, Sum: r.sum}
+	if len(bare) > 0 {
+		if err := s.changeAll(ctx, tx, numbersOf(bare), errNoMarker, s.sql.NewMarkersWait, actedRows(bare...), string(semel.ReasonFormerConflict)); err != nil {
+			return err
+		}
+	}
+	for _, r := range slices.Concat(marked, bare) {
+		r.owns, r.outcome = true, store.Waiting
+		r.marker = sqlform.Marker{Outcome: int64(store.Waiting), Version: r.version, Sum: r.sum}
+	}
 	return nil
 }

@@ -24,7 +24,7 @@ var sqliteFiles embed.FS
 //
 // The database must be a file: the store discards a connection whose end was
 // unclean, and with it a database that lives in its memory. Open it so that
-// every connection has foreign_keys on (otherwise BatchLimit is 1) and a
+// every connection has foreign_keys on (otherwise Limits.Batch is 1) and a
 // busy_timeout; journal_mode WAL lets others read while a batch is open. With
 // modernc.org/sqlite:
 //

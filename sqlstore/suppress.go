@@ -30,7 +30,7 @@ func (s *Store) Suppress(ctx context.Context, number, revision int64, a store.Ac
 		if err := s.set(ctx, tx, r, s.sql.SuppressRow, string(semel.ReasonSuppressed)); err != nil {
 			return err
 		}
-		if err := s.turnMarker(ctx, tx, r, sqlform.Marker{Outcome: int64(store.Parked), Version: r.version, Sum: r.sum}); err != nil {
+		if err := s.turnMarkers(ctx, tx, turn{r, sqlform.Marker{Outcome: int64(store.Parked), Version: r.version, Sum: r.sum}}); err != nil {
 			return err
 		}
 		return s.record(ctx, tx, a, number, "done")

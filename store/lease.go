@@ -104,7 +104,7 @@ type ClaimEnding struct {
 	// Error is an error message, truncated to MaxErrorText. The row stores its first and its last.
 	Error string
 	// Steps, with RowStepped and RowCompleted, are all steps that are complete with this commit, in
-	// order; nil leaves the row's steps unchanged. See StepWriter.
+	// order; nil leaves the row's steps unchanged. See Limits.StepOutput.
 	Steps []StepDone
 }
 

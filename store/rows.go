@@ -63,8 +63,8 @@ type RowFilter struct {
 	Consumer string
 	// Numbers selects these rows.
 	Numbers []int64
-	// ID selects rows of this identity.
-	ID     string
+	// IDs selects rows of these identities.
+	IDs    []string
 	States []RowState
 	Reason semel.Reason
 	Type   string
@@ -82,6 +82,12 @@ type RowFilter struct {
 	// Bodies includes the messages' bodies.
 	Bodies bool
 }
+
+// RowRevision names a row and the revision that the caller saw.
+type RowRevision struct{ Number, Revision int64 }
+
+// Seen returns the number and the revision of the row, for an act on it.
+func (r StoredRow) Seen() RowRevision { return RowRevision{r.Number, r.Revision} }
 
 // Act is an audited action of an operator.
 type Act struct {
@@ -117,9 +123,10 @@ type Inbox interface {
 	Rows(ctx context.Context, f RowFilter) ([]StoredRow, error)
 	// Pending counts the waiting rows of a consumer.
 	Pending(ctx context.Context, consumer string) (Pending, error)
-	// Discard sets a row to StateDiscarded, and its marker to Discarded. semel.ErrChanged: the row has
-	// another revision; nothing is changed.
-	Discard(ctx context.Context, number, revision int64, a Act) error
+	// Discard sets rows to StateDiscarded, and their markers to Discarded. It returns one error for each
+	// row, in their order; see Requeuer. semel.ErrChanged: the row has another revision. semel.ErrState:
+	// its state does not allow the act.
+	Discard(ctx context.Context, a Act, rows ...RowRevision) []error
 	// Acts returns the acts on a row, or on all rows with 0, oldest first.
 	Acts(ctx context.Context, number int64, limit int) ([]Act, error)
 }

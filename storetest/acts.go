@@ -34,7 +34,7 @@ func (s suite[Tx]) acts(t *T) {
 		func(t *T) {
 			h := s.opened(t)
 			r := h.park("a")
-			t.must(h.inbox().Discard(t.context(), r.Number, r.Revision, act("discard")))
+			t.must(errors.Join(h.inbox().Discard(t.context(), act("discard"), r.Seen())...))
 			if after := h.row("a", false); after.State != store.StateDiscarded || after.Revision == r.Revision {
 				t.Errorf("the row is %+v", after)
 			}
@@ -48,7 +48,7 @@ func (s suite[Tx]) acts(t *T) {
 			h.deliver(h.print("a", 1))
 			h.conflict("a", 2)
 			r := h.row("a", true)
-			t.must(h.inbox().Discard(t.context(), r.Number, r.Revision, act("discard")))
+			t.must(errors.Join(h.inbox().Discard(t.context(), act("discard"), r.Seen())...))
 			h.wantKinds(h.asks(h.print("a", 1)), already(store.Applied))
 		})
 }
@@ -58,7 +58,7 @@ func (s suite[Tx]) requeues(t *T) {
 	t.Run("a_retry_makes_a_row_due_and_whoever_claims_it_works_on_it", "A parked row that somebody retries waits with its marker, is claimed, and takes effect once.", func(t *T) {
 		h := s.opened(t)
 		r := h.park("a")
-		t.must(h.requeuer().Requeue(t.context(), r.Number, r.Revision, act("retry")))
+		t.must(errors.Join(h.requeuer().Requeue(t.context(), act("retry"), r.Seen())...))
 		if after := h.number(r.Number); after.State != store.StateFailedRetryable || after.Revision == r.Revision {
 			t.Errorf("the row is %+v", after)
 		}
@@ -71,8 +71,8 @@ func (s suite[Tx]) requeues(t *T) {
 	t.Run("a_wait_that_somebody_ends_is_due_now", "A row that waits for later is due once somebody says so.", func(t *T) {
 		h := s.opened(t)
 		r := h.put("a", store.Row{State: store.StateFailedRetryable, After: long, Message: &semel.Message{Body: []byte("a")}})
-		t.must(h.requeuer().Requeue(t.context(), r.Number, r.Revision, act("retry")))
-		if err := h.requeuer().Requeue(t.context(), r.Number, h.number(r.Number).Revision, act("retry")); !errors.Is(err, semel.ErrState) {
+		t.must(errors.Join(h.requeuer().Requeue(t.context(), act("retry"), r.Seen())...))
+		if err := errors.Join(h.requeuer().Requeue(t.context(), act("retry"), h.number(r.Number).Seen())...); !errors.Is(err, semel.ErrState) {
 			t.Errorf("a second time: %v, want ErrState", err)
 		}
 		h.works(r.Number)
@@ -80,10 +80,10 @@ func (s suite[Tx]) requeues(t *T) {
 	t.Run("law_5_a_claim_that_a_person_released_ends_nothing", "Who had a row that a person released or discarded can end it no more.", func(t *T) {
 		for verb, do := range map[string]func(h *fixture[Tx], r store.StoredRow) error{
 			"release": func(h *fixture[Tx], r store.StoredRow) error {
-				return h.requeuer().Release(t.context(), r.Number, r.Revision, act("release"))
+				return errors.Join(h.requeuer().Release(t.context(), act("release"), r.Seen())...)
 			},
 			"discard": func(h *fixture[Tx], r store.StoredRow) error {
-				return h.inbox().Discard(t.context(), r.Number, r.Revision, act("discard"))
+				return errors.Join(h.inbox().Discard(t.context(), act("discard"), r.Seen())...)
 			},
 		} {
 			h := s.opened(t)
@@ -113,12 +113,12 @@ func (s suite[Tx]) requeues(t *T) {
 		first := h.park("a")
 		h.conflict("a", 2)
 		other := h.row("a", true)
-		t.must(h.requeuer().Requeue(t.context(), other.Number, other.Revision, act("retry")))
-		if err := h.requeuer().Requeue(t.context(), first.Number, first.Revision, act("retry")); !errors.Is(err, semel.ErrConflict) {
+		t.must(errors.Join(h.requeuer().Requeue(t.context(), act("retry"), other.Seen())...))
+		if err := errors.Join(h.requeuer().Requeue(t.context(), act("retry"), first.Seen())...); !errors.Is(err, semel.ErrConflict) {
 			t.Errorf("beside another that waits: %v, want ErrConflict", err)
 		}
 		h.works(other.Number)
-		if err := h.requeuer().Requeue(t.context(), first.Number, first.Revision, act("retry")); !errors.Is(err, semel.ErrConflict) {
+		if err := errors.Join(h.requeuer().Requeue(t.context(), act("retry"), first.Seen())...); !errors.Is(err, semel.ErrConflict) {
 			t.Errorf("of an identity that is applied: %v, want ErrConflict", err)
 		}
 		h.wantKinds(h.asks(h.print("a", 2)), already(store.Applied))
@@ -128,16 +128,17 @@ func (s suite[Tx]) requeues(t *T) {
 	t.Run("what_is_done_is_not_worked_on_again", "A row that is closed, or that changed meanwhile, is refused and stays.", func(t *T) {
 		h := s.opened(t)
 		r := h.park("a")
-		for _, do := range []func(context.Context, int64, int64, store.Act) error{h.requeuer().Requeue, h.requeuer().Release} {
-			if err := do(t.context(), r.Number, r.Revision+1, act("retry")); !errors.Is(err, semel.ErrChanged) {
-				t.Errorf("with another revision: %v", err)
+		for _, do := range []func(context.Context, store.Act, ...store.RowRevision) []error{h.requeuer().Requeue, h.requeuer().Release} {
+			errs := do(t.context(), act("retry"), store.RowRevision{Number: r.Number, Revision: r.Revision + 1})
+			if len(errs) != 1 || !errors.Is(errs[0], semel.ErrChanged) {
+				t.Errorf("with another revision: %v", errs)
 			}
 		}
-		if err := h.requeuer().Release(t.context(), r.Number, r.Revision, act("release")); !errors.Is(err, semel.ErrState) {
+		if err := errors.Join(h.requeuer().Release(t.context(), act("release"), r.Seen())...); !errors.Is(err, semel.ErrState) {
 			t.Errorf("a release of a parked row: %v", err)
 		}
-		t.must(h.inbox().Discard(t.context(), r.Number, r.Revision, act("discard")))
-		if err := h.requeuer().Requeue(t.context(), r.Number, h.number(r.Number).Revision, act("retry")); !errors.Is(err, semel.ErrState) {
+		t.must(errors.Join(h.inbox().Discard(t.context(), act("discard"), r.Seen())...))
+		if err := errors.Join(h.requeuer().Requeue(t.context(), act("retry"), h.number(r.Number).Seen())...); !errors.Is(err, semel.ErrState) {
 			t.Errorf("a retry of a discarded row: %v", err)
 		}
 		h.wantActs(r.Number, "discard done")
@@ -172,7 +173,7 @@ func (s suite[Tx]) refusals(t *T) {
 			h := s.opened(t)
 			r := h.park("a")
 			for _, at := range [][2]int64{{r.Number, r.Revision + 1}, {r.Number + 1, r.Revision}, {-1, 1}} {
-				if err := h.inbox().Discard(t.context(), at[0], at[1], act("discard")); !errors.Is(err, semel.ErrChanged) {
+				if err := errors.Join(h.inbox().Discard(t.context(), act("discard"), store.RowRevision{Number: at[0], Revision: at[1]})...); !errors.Is(err, semel.ErrChanged) {
 					t.Errorf("discard says %v, want ErrChanged", err)
 				}
 			}
@@ -183,9 +184,9 @@ func (s suite[Tx]) refusals(t *T) {
 		func(t *T) {
 			h := s.opened(t)
 			r := h.park("a")
-			t.must(h.inbox().Discard(t.context(), r.Number, r.Revision, act("discard")))
+			t.must(errors.Join(h.inbox().Discard(t.context(), act("discard"), r.Seen())...))
 			r = h.row("a", false)
-			if err := h.inbox().Discard(t.context(), r.Number, r.Revision, act("discard")); !errors.Is(err, semel.ErrState) {
+			if err := errors.Join(h.inbox().Discard(t.context(), act("discard"), r.Seen())...); !errors.Is(err, semel.ErrState) {
 				t.Errorf("a second discard says %v, want ErrState", err)
 			}
 			h.wantActs(r.Number, "discard done")
@@ -200,7 +201,7 @@ func (s suite[Tx]) records(t *T) {
 			h := s.opened(t)
 			a, b, c := h.park("a"), h.park("b"), h.park("c")
 			for _, r := range []store.StoredRow{b, c, a} {
-				t.must(h.inbox().Discard(t.context(), r.Number, r.Revision, act("discard of "+r.Key.ID)))
+				t.must(errors.Join(h.inbox().Discard(t.context(), act("discard of "+r.Key.ID), r.Seen())...))
 			}
 			h.wantActs(0, "discard of b done", "discard of c done", "discard of a done")
 			h.wantActs(b.Number, "discard of b done")

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -119,7 +120,7 @@ func (s suite[Tx]) aheads(t *T) {
 		if all, err := h.inbox().Rows(t.context(), store.RowFilter{DueLater: true}); err != nil || len(all) != 2 || all[1].Number != parked.Number {
 			t.Errorf("with rows in other states it chooses %+v, %v, want rows %d and %d", all, err, n, parked.Number)
 		}
-		t.must(h.requeuer().Requeue(t.context(), n, found[0].Revision, act("release")))
+		t.must(errors.Join(h.requeuer().Requeue(t.context(), act("release"), store.RowRevision{Number: n, Revision: found[0].Revision})...))
 		if found, err = h.inbox().Rows(t.context(), f); err != nil || len(found) > 0 {
 			t.Errorf("the filter chooses %+v, %v", found, err)
 		}
@@ -144,12 +145,12 @@ func (s suite[Tx]) aheads(t *T) {
 	t.Run("trap_T113_a_person_makes_a_row_due_that_waits", "A retry makes a received row due that is due later, and is refused for one that is due.", func(t *T) {
 		h := s.opened(t)
 		r := h.receive("a", aDay, []byte("a"))
-		t.must(h.requeuer().Requeue(t.context(), r.Number, r.Revision, act("retry")))
+		t.must(errors.Join(h.requeuer().Requeue(t.context(), act("retry"), r.Seen())...))
 		r = h.number(r.Number)
 		if r.State != store.StateReceived || r.DueAt.Sub(r.ReceivedAt) > long {
 			t.Errorf("it is %s and due at %v", r.State, r.DueAt)
 		}
-		h.wantRefused(h.requeuer().Requeue(t.context(), r.Number, r.Revision, act("retry")), admin.ErrDueAlready)
+		h.wantRefused(errors.Join(h.requeuer().Requeue(t.context(), act("retry"), r.Seen())...), admin.ErrDueAlready)
 		h.wantActs(r.Number, "retry done")
 		h.works(r.Number)
 	})

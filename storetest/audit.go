@@ -107,7 +107,7 @@ func (s suite[Tx]) audited(t *T) {
 		func(t *T) {
 			h := s.opened(t)
 			r := h.park("a")
-			t.must(h.inbox().Discard(t.context(), r.Number, r.Revision, act("discard")))
+			t.must(errors.Join(h.inbox().Discard(t.context(), act("discard"), r.Seen())...))
 			h.wantSealed(admin.Sealing{}, 1)
 			_, lines := h.sealed()
 			acts, err := h.inbox().Acts(t.context(), r.Number, 0)

@@ -38,7 +38,7 @@ func (s suite[Tx]) beside(t *T) {
 				first := half(h, "a")
 				h.conflict("a", 2)
 				second := h.row("a", true)
-				if err := h.requeuer().Requeue(t.context(), second.Number, second.Revision, act("retry")); !errors.Is(err, admin.ErrOpen) {
+				if err := errors.Join(h.requeuer().Requeue(t.context(), act("retry"), second.Seen())...); !errors.Is(err, admin.ErrOpen) {
 					t.Errorf("%v, want ErrOpen", err)
 				}
 				if after := h.number(second.Number); after.Revision != second.Revision {
@@ -47,7 +47,7 @@ func (s suite[Tx]) beside(t *T) {
 				h.wantActs(second.Number)
 				first = h.discards(first)
 				if len(first.Steps) > 0 { // a discard undoes none
-					if err := h.requeuer().Requeue(t.context(), second.Number, second.Revision, act("retry")); !errors.Is(err, admin.ErrOpen) {
+					if err := errors.Join(h.requeuer().Requeue(t.context(), act("retry"), second.Seen())...); !errors.Is(err, admin.ErrOpen) {
 						t.Errorf("beside steps of a discarded row: %v, want ErrOpen", err)
 					}
 					return

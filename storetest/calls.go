@@ -155,7 +155,7 @@ func (s suite[Tx]) resolutions(t *T) {
 	t.Run("E3_trap_T77_a_retry_that_would_be_blind_is_refused", "A row that was parked because its outcome is unknown is not made due until somebody says what became of it.", func(t *T) {
 		h := s.opened(t)
 		r := h.doubted("a", store.RowParked)
-		if err := h.requeuer().Requeue(t.context(), r.Number, r.Revision, act("retry")); !errors.Is(err, semel.ErrState) {
+		if err := errors.Join(h.requeuer().Requeue(t.context(), act("retry"), r.Seen())...); !errors.Is(err, semel.ErrState) {
 			t.Errorf("a blind retry says %v, want ErrState", err)
 		}
 		if after := h.number(r.Number); after.State != store.StateParked || after.Revision != r.Revision {

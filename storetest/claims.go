@@ -24,6 +24,7 @@ func (s suite[Tx]) leased(t *T) {
 	s.claims(t)
 	s.waiting(t)
 	s.requeues(t)
+	s.manyActs(t)
 	s.transitions(t)
 	s.rivals(t)
 	s.owned(t)

@@ -43,7 +43,7 @@ func (s suite[Tx]) conflicts(t *T) {
 				t.Error("a third content is called known")
 			}
 			h.wantKinds(h.asks(h.print("a", 1)), already(store.Applied))
-			rows := h.list(store.RowFilter{ID: "a"})
+			rows := h.list(store.RowFilter{IDs: []string{"a"}})
 			if len(rows) != 2 || rows[0].Repeated != 2 || rows[1].Repeated != 0 || !rows[0].Conflict || rows[0].Message.Body[0] != 2 {
 				t.Errorf("the rows are %+v", rows)
 			}
@@ -89,7 +89,7 @@ func (s suite[Tx]) conflictsAtOnce(t *T) {
 			h := s.opened(t)
 			h.deliver(h.print("a", 1))
 			together(10, func(int) { h.conflict("a", 2) })
-			rows := h.list(store.RowFilter{ID: "a"})
+			rows := h.list(store.RowFilter{IDs: []string{"a"}})
 			if len(rows) != 1 || rows[0].Repeated != 9 {
 				t.Errorf("the rows are %+v", rows)
 			}
@@ -123,7 +123,7 @@ func (s suite[Tx]) conflictsAtOnce(t *T) {
 				if v := h.conflict("a", 2); !v.Known {
 					t.Error("the row that was written is not known")
 				}
-				rows := h.list(store.RowFilter{ID: "a"})
+				rows := h.list(store.RowFilter{IDs: []string{"a"}})
 				if len(rows) != 1 || int64(rows[0].Repeated) != want {
 					t.Errorf("the rows are %+v, want one that was repeated %d times", rows, want)
 				}

@@ -40,7 +40,7 @@ func (h *fixture[Tx]) causes(cause string, ids ...string) (numbers []int64) {
 	h.writes(b, semel.ReasonNone, marks...)
 	h.commit(b, store.Ending{})
 	for _, id := range ids {
-		rows := h.list(store.RowFilter{ID: id})
+		rows := h.list(store.RowFilter{IDs: []string{id}})
 		if len(rows) != 1 {
 			h.t.Fatalf("there are %d rows of %s", len(rows), id)
 		}

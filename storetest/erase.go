@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -73,7 +74,7 @@ func secret(word string) *semel.Message {
 func (h *fixture[Tx]) closed(id, word string) store.StoredRow {
 	h.t.Helper()
 	r := h.put(id, store.Row{State: store.StateParked, Reason: semel.ReasonPermanent, Message: secret(word), FirstError: "of " + word, LastError: "of " + word})
-	h.t.must(h.inbox().Discard(h.t.context(), r.Number, r.Revision, act("discard")))
+	h.t.must(errors.Join(h.inbox().Discard(h.t.context(), act("discard"), r.Seen())...))
 	return h.number(r.Number)
 }
 
@@ -84,7 +85,7 @@ func (s suite[Tx]) erasures(t *T) {
 		r := h.closed("a", "Ana")
 		h.conflict("a", 2)
 		other := h.row("a", true)
-		h.t.must(h.inbox().Discard(t.context(), other.Number, other.Revision, act("discard")))
+		h.t.must(errors.Join(h.inbox().Discard(t.context(), act("discard"), other.Seen())...))
 		kept := h.closed("b", "Bo")
 		h.wantErased(h.erases(admin.ErasureFilter{IDs: []string{"a"}}, 0, false), 1, 2, 0)
 		h.wantGone(r.Number)
@@ -123,11 +124,11 @@ func (s suite[Tx]) erasures(t *T) {
 		h.erases(admin.ErasureFilter{}, 0, false)
 		r = h.number(r.Number)
 		if requeuer, able := h.Store.(admin.Requeuer); able {
-			if err := requeuer.Requeue(t.context(), r.Number, r.Revision, act("retry")); err == nil {
+			if err := errors.Join(requeuer.Requeue(t.context(), act("retry"), r.Seen())...); err == nil {
 				t.Error("an erased row is due")
 			}
 		}
-		if err := h.inbox().Discard(t.context(), r.Number, r.Revision, act("discard")); err == nil {
+		if err := errors.Join(h.inbox().Discard(t.context(), act("discard"), r.Seen())...); err == nil {
 			t.Error("an erased row is discarded")
 		}
 		h.wantGone(r.Number)
@@ -149,7 +150,7 @@ func (s suite[Tx]) erasures(t *T) {
 		t.Run("P4_G5_what_a_body_was_before_an_edit_is_erased_with_it", "No payload of an erased row is kept anywhere; the hashes of its edits stay, as the acts have them.", func(t *T) {
 			h := s.opened(t)
 			r := h.edits(h.park("Ana"), "Bo")
-			h.t.must(h.inbox().Discard(t.context(), r.Number, r.Revision, act("discard")))
+			h.t.must(errors.Join(h.inbox().Discard(t.context(), act("discard"), r.Seen())...))
 			h.wantErased(h.erases(admin.ErasureFilter{}, 0, false), 1, 1, 0)
 			edits, err := h.editor().Edits(t.context(), r.Number, true)
 			if err != nil || len(edits) != 1 || edits[0].Was != nil || !edits[0].Removed || edits[0].SizeBefore != len("Ana") {
@@ -217,7 +218,7 @@ func (s suite[Tx]) erasureFilters(t *T) {
 			h.closed(id, "Ana")
 			h.conflict(id, 2)
 			r := h.row(id, true)
-			h.t.must(h.inbox().Discard(t.context(), r.Number, r.Revision, act("discard")))
+			h.t.must(errors.Join(h.inbox().Discard(t.context(), act("discard"), r.Seen())...))
 		}
 		for _, most := range []int{1, 2, 3, 100} {
 			h.wantErased(h.erases(admin.ErasureFilter{}, most, true), 5, 10, 0)
@@ -272,7 +273,7 @@ func (s suite[Tx]) erasedOutputs(t *T) {
 			t.Errorf("left is %+v", got.Left)
 		}
 		z := h.number(waits)
-		h.t.must(h.inbox().Discard(t.context(), waits, z.Revision, act("discard")))
+		h.t.must(errors.Join(h.inbox().Discard(t.context(), act("discard"), store.RowRevision{Number: waits, Revision: z.Revision})...))
 		h.wantErased(h.erases(f, 0, false), 4, 4, 0)
 		for _, number := range append(n, r.Number, waits) {
 			h.wantGone(number)
@@ -303,7 +304,7 @@ func (s suite[Tx]) erasedGenerations(t *T) {
 		if len(got.Left) == 1 && got.Left[0].Row != rebuilt.Number {
 			t.Errorf("left is %+v", got.Left)
 		}
-		h.t.must(h.inbox().Discard(t.context(), rebuilt.Number, rebuilt.Revision, act("discard")))
+		h.t.must(errors.Join(h.inbox().Discard(t.context(), act("discard"), rebuilt.Seen())...))
 		h.wantErased(h.erases(admin.ErasureFilter{IDs: []string{"a"}}, 0, true), 2, 2, 0)
 		h.wantErased(h.erases(f, 0, false), 2, 2, 0)
 		h.wantGone(r.Number)

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -181,7 +182,7 @@ func (s suite[Tx]) formerRows(t *T) {
 				h.commit(b, store.Ending{Rows: []store.Row{r}})
 			}
 			for id, repeated := range map[string]int64{"a": 1, "1": 1, "2": 1} {
-				rows := h.list(store.RowFilter{ID: id})
+				rows := h.list(store.RowFilter{IDs: []string{id}})
 				if len(rows) != 1 || int64(rows[0].Repeated) != repeated {
 					t.Errorf("the rows of %s are %+v", id, rows)
 				}
@@ -197,8 +198,8 @@ func (s suite[Tx]) formerRows(t *T) {
 			h.deliver(h.print("1", 1))
 			b, _ := h.begin(h.both("a", "1", 2))
 			h.commit(b, store.Ending{Rows: []store.Row{{Conflict: true, State: store.StateParked, Reason: semel.ReasonFormerConflict, Message: &semel.Message{}}}})
-			row := h.list(store.RowFilter{ID: "a"})[0]
-			t.must(h.requeuer().Requeue(t.context(), row.Number, row.Revision, store.Act{Verb: "retry", Who: "a test"}))
+			row := h.list(store.RowFilter{IDs: []string{"a"}})[0]
+			t.must(errors.Join(h.requeuer().Requeue(t.context(), store.Act{Verb: "retry", Who: "a test"}, row.Seen())...))
 			h.wantKinds(h.asks(h.own("a", 2), h.both("a", "1", 2)), already(store.Waiting), already(store.Waiting))
 			claimed, err := h.leases().Claim(t.context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 10, Lease: long})
 			t.must(err)

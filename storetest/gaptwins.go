@@ -38,7 +38,7 @@ func (s suite[Tx]) gapTwins(t *T) {
 				other := h.retries(h.row("a3", true))
 				h.conflict("a3", 1)
 				var copied store.StoredRow
-				for _, r := range h.list(store.RowFilter{ID: "a3"}) {
+				for _, r := range h.list(store.RowFilter{IDs: []string{"a3"}}) {
 					if r.Conflict && r.Fingerprint == first.Fingerprint {
 						copied = r
 					}
@@ -47,7 +47,7 @@ func (s suite[Tx]) gapTwins(t *T) {
 				prepare(h, copied)
 				h.next("a", 2)
 				due := int64(0)
-				for _, r := range h.list(store.RowFilter{ID: "a3"}) {
+				for _, r := range h.list(store.RowFilter{IDs: []string{"a3"}}) {
 					if r.State.Outcome() != store.Waiting {
 						continue
 					}

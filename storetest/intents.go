@@ -114,7 +114,7 @@ func (s suite[Tx]) intents(t *T) {
 		if err := suppressor.Suppress(t.context(), r.Number, now.Revision, act); !errors.Is(err, semel.ErrState) {
 			t.Errorf("suppressed twice: %v", err)
 		}
-		t.must(h.requeuer().Requeue(t.context(), r.Number, now.Revision, store.Act{Verb: "send", Who: "me", Why: "it is needed"}))
+		t.must(errors.Join(h.requeuer().Requeue(t.context(), store.Act{Verb: "send", Who: "me", Why: "it is needed"}, store.RowRevision{Number: r.Number, Revision: now.Revision})...))
 		h.works(r.Number)
 		if err := suppressor.Suppress(t.context(), r.Number, h.number(r.Number).Revision, act); !errors.Is(err, semel.ErrState) {
 			t.Errorf("suppressed when it is done: %v", err)

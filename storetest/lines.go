@@ -164,7 +164,7 @@ func (s suite[Tx]) firsts(t *T) {
 	t.Run("D8_G6_a_parked_first_that_is_retried_is_still_the_first", "Those behind it wait until it has ended.", func(t *T) {
 		h := s.opened(t)
 		rows := append(h.enters("k", parked, "1"), h.enters("k", blocked, "2")...)
-		t.must(h.requeuer().Requeue(t.context(), rows[0].Number, rows[0].Revision, act("retry")))
+		t.must(errors.Join(h.requeuer().Requeue(t.context(), act("retry"), rows[0].Seen())...))
 		h.wantStates(rows, waiting, blocked)
 		h.ends("k", rows[0].Number, store.RowCompleted)
 		h.wantStates(rows, completed, received)
@@ -227,7 +227,7 @@ func (s suite[Tx]) passing(t *T) {
 		if err := h.lines().Skip(t.context(), passed.Number, passed.Revision, act("skip")); !errors.Is(err, semel.ErrState) {
 			t.Errorf("of a row in no line it says %v", err)
 		}
-		t.must(h.requeuer().Requeue(t.context(), passed.Number, passed.Revision, act("retry")))
+		t.must(errors.Join(h.requeuer().Requeue(t.context(), act("retry"), passed.Seen())...))
 		h.wantStates(rows, waiting, received, blocked)
 		last := h.number(rows[2].Number)
 		t.must(h.lines().Skip(t.context(), last.Number, last.Revision, act("skip")))
@@ -236,9 +236,9 @@ func (s suite[Tx]) passing(t *T) {
 	t.Run("C8_G6_discarding_a_row_of_a_line_lets_it_go_on", "The first frees the next one; another one leaves its place.", func(t *T) {
 		h := s.opened(t)
 		rows := append(h.enters("k", parked, "1"), h.enters("k", blocked, "2", "3")...)
-		t.must(h.inbox().Discard(t.context(), rows[1].Number, rows[1].Revision, act("discard")))
+		t.must(errors.Join(h.inbox().Discard(t.context(), act("discard"), rows[1].Seen())...))
 		h.wantStates(rows, parked, discarded, blocked)
-		t.must(h.inbox().Discard(t.context(), rows[0].Number, rows[0].Revision, act("discard")))
+		t.must(errors.Join(h.inbox().Discard(t.context(), act("discard"), rows[0].Seen())...))
 		h.wantStates(rows, discarded, discarded, received)
 	})
 	t.Run("C8_a_dead_letter_that_is_retried_has_left_its_line", "Those behind it went on long ago.", func(t *T) {
@@ -246,7 +246,7 @@ func (s suite[Tx]) passing(t *T) {
 		rows := h.enters("k", received, "1", "2")
 		h.ends("k", rows[0].Number, store.RowDeadLettered)
 		letter := h.number(rows[0].Number)
-		t.must(h.requeuer().Requeue(t.context(), letter.Number, letter.Revision, act("retry")))
+		t.must(errors.Join(h.requeuer().Requeue(t.context(), act("retry"), letter.Seen())...))
 		h.wantStates(rows, waiting, received)
 		if r := h.number(letter.Number); r.Place != 0 {
 			t.Errorf("it is %+v", r)
@@ -309,7 +309,7 @@ func (s suite[Tx]) emptyLines(t *T) {
 		for i, end := range []func(store.StoredRow){
 			func(r store.StoredRow) { h.ends("k", r.Number, store.RowCompleted) },
 			func(r store.StoredRow) {
-				t.must(h.inbox().Discard(t.context(), r.Number, r.Revision, act("discard")))
+				t.must(errors.Join(h.inbox().Discard(t.context(), act("discard"), r.Seen())...))
 			},
 			func(r store.StoredRow) { t.must(h.lines().Skip(t.context(), r.Number, r.Revision, act("skip"))) },
 		} {

@@ -68,11 +68,11 @@ func (s suite[Tx]) untouched(h *fixture[Tx], state store.RowState) {
 		t.Errorf("the row is %+v", r)
 	}
 	h.wantNewer(errors.New(r.LastError), state)
-	acts := []error{h.inbox().Discard(t.context(), r.Number, r.Revision, act("discard"))}
+	acts := []error{errors.Join(h.inbox().Discard(t.context(), act("discard"), r.Seen())...)}
 	if s.h.Can.Leases {
 		acts = append(acts,
-			h.requeuer().Requeue(t.context(), r.Number, r.Revision, act("retry")),
-			h.requeuer().Release(t.context(), r.Number, r.Revision, act("release")))
+			errors.Join(h.requeuer().Requeue(t.context(), act("retry"), r.Seen())...),
+			errors.Join(h.requeuer().Release(t.context(), act("release"), r.Seen())...))
 	}
 	for _, err := range acts {
 

@@ -135,11 +135,11 @@ func (h *fixture[Tx]) happens(event store.RowEvent, seen store.StoredRow, c stor
 		}
 		return len(h.takes(seen.Number, long)) == 1
 	case event == store.RowRetried:
-		return person(func() error { return h.requeuer().Requeue(h.t.context(), seen.Number, seen.Revision, act("retry")) })
+		return person(func() error { return errors.Join(h.requeuer().Requeue(h.t.context(), act("retry"), seen.Seen())...) })
 	case event == store.RowDiscarded && seen.State != store.StateInProgress:
-		return person(func() error { return h.inbox().Discard(h.t.context(), seen.Number, seen.Revision, act("discard")) })
+		return person(func() error { return errors.Join(h.inbox().Discard(h.t.context(), act("discard"), seen.Seen())...) })
 	case event == store.RowReleased && seen.State != store.StateInProgress:
-		if person(func() error { return h.requeuer().Release(h.t.context(), seen.Number, seen.Revision, act("release")) }) {
+		if person(func() error { return errors.Join(h.requeuer().Release(h.t.context(), act("release"), seen.Seen())...) }) {
 			return true
 		}
 	}

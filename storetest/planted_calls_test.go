@@ -45,12 +45,15 @@ func (s startsBriefly) StartCalls(ctx context.Context, claims []store.Claim, _ t
 // retriesBlindly lets people repeat what nobody knows of.
 type retriesBlindly struct{ *memstore.Store }
 
-func (s retriesBlindly) Requeue(ctx context.Context, number, revision int64, a store.Act) error {
-	rows, err := s.Rows(ctx, store.RowFilter{Numbers: []int64{number}})
-	if err == nil && len(rows) == 1 && rows[0].UnknownOutcome() {
-		return s.Resolve(ctx, number, revision, admin.ResolvedNotDone, a)
+func (s retriesBlindly) Requeue(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
+	errs := s.Store.Requeue(ctx, a, rows...)
+	for i, r := range rows {
+		now, err := s.Rows(ctx, store.RowFilter{Numbers: []int64{r.Number}})
+		if errs[i] != nil && err == nil && len(now) == 1 && now[0].UnknownOutcome() {
+			errs[i] = s.Resolve(ctx, r.Number, r.Revision, admin.ResolvedNotDone, a)
+		}
 	}
-	return s.Store.Requeue(ctx, number, revision, a)
+	return errs
 }
 
 // believesNobody has a message called for again whatever somebody found out.

@@ -2,6 +2,7 @@ package storetest_test
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -94,7 +95,7 @@ var emissionFaults = []fault{
 		did, err := s.Emit(ctx, o)
 		rows, _ := s.Rows(ctx, store.RowFilter{States: []store.RowState{store.StateParked}})
 		for _, r := range rows {
-			_ = s.Requeue(ctx, r.Number, r.Revision, store.Act{Verb: "retry", Who: "nobody"})
+			_ = errors.Join(s.Requeue(ctx, store.Act{Verb: "retry", Who: "nobody"}, r.Seen())...)
 		}
 		return did, err
 	})},

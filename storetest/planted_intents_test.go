@@ -2,6 +2,7 @@ package storetest_test
 
 import (
 	"context"
+	"errors"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/memstore"
@@ -36,7 +37,7 @@ func (s suppressesNothing) Suppress(ctx context.Context, number, revision int64,
 	if err != nil {
 		return err
 	}
-	return s.Requeue(ctx, number, rows[0].Revision, a)
+	return errors.Join(s.Requeue(ctx, a, store.RowRevision{Number: number, Revision: rows[0].Revision})...)
 }
 
 // intentFaults are faults in what handlers write down for other consumers.

@@ -105,12 +105,32 @@ func (b splitCommit) Tx(int) *memstore.Tx {
 
 type anyRevision struct{ *memstore.Store }
 
-func (s anyRevision) Discard(ctx context.Context, number, revision int64, a store.Act) error {
-	rows, err := s.Rows(ctx, store.RowFilter{Numbers: []int64{number}})
-	if err == nil && len(rows) == 1 {
-		revision = rows[0].Revision
+func (s anyRevision) Discard(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
+	for i := range rows {
+		now, err := s.Rows(ctx, store.RowFilter{Numbers: []int64{rows[i].Number}})
+		if err == nil && len(now) == 1 {
+			rows[i] = now[0].Seen()
+		}
 	}
-	return s.Store.Discard(ctx, number, revision, a)
+	return s.Store.Discard(ctx, a, rows...)
+}
+
+// oneForAll gives up an act on many rows with the first row that is refused, and never discards the last.
+type oneForAll struct{ *memstore.Store }
+
+func (s oneForAll) Requeue(ctx context.Context, a store.Act, rows ...store.RowRevision) (errs []error) {
+	for i := range rows {
+		if i > 0 && errs[i-1] != nil {
+			errs = append(errs, errs[i-1])
+			continue
+		}
+		errs = append(errs, s.Store.Requeue(ctx, a, rows[i])...)
+	}
+	return errs
+}
+
+func (s oneForAll) Discard(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
+	return append(s.Store.Discard(ctx, a, rows[:max(1, len(rows)-1)]...), make([]error, min(1, len(rows)-1))...)
 }
 
 // keepsLast keeps what is there for nobody.
@@ -246,6 +266,8 @@ var faults = []fault{
 	{"acts ignore the revision", "an_act_on_a_changed_row", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return anyRevision{s}
 	}},
+	{"a row that is refused ends an act on many", "of_many_rows_each", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return oneForAll{s} }},
+	{"an act on many rows is done to all but the last", "many_rows_are_discarded", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return oneForAll{s} }},
 	{"who keeps last wins", "trap_T92", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return keepsLast{s} }},
 	{"a pause lifts the limit", "I0_what_is_wanted", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return pauseLifts{s} }},
 	{"a pause is of every consumer", "I0_what_is_wanted", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return oneControl{s} }},

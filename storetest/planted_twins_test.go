@@ -14,11 +14,13 @@ type closesAll struct {
 	closed map[string]bool
 }
 
-func (s *closesAll) Discard(ctx context.Context, number, revision int64, a store.Act) error {
-	if r := rowNow(s.Store, number); !r.Conflict {
-		s.closed[r.Key.ID] = true
+func (s *closesAll) Discard(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
+	for _, of := range rows {
+		if r := rowNow(s.Store, of.Number); !r.Conflict {
+			s.closed[r.Key.ID] = true
+		}
 	}
-	return s.Store.Discard(ctx, number, revision, a)
+	return s.Store.Discard(ctx, a, rows...)
 }
 
 // judge answers as if the marker of a closed identity were closed.

@@ -161,7 +161,7 @@ func (s suite[Tx]) retention(t *T) {
 		h := s.opened(t)
 		h.retain(store.Retention{Keep: soon})
 		r := h.park("discarded")
-		h.t.must(h.inbox().Discard(h.t.context(), r.Number, r.Revision, store.Act{Verb: "discard", Who: "test", Why: "test"}))
+		h.t.must(errors.Join(h.inbox().Discard(h.t.context(), store.Act{Verb: "discard", Who: "test", Why: "test"}, r.Seen())...))
 		h.put("dead", store.Row{State: dead, Reason: semel.ReasonPermanent, Message: &semel.Message{}})
 		h.put("done", store.Row{State: completed, Message: &semel.Message{}})
 		if r := h.reaped(3); r.Rows != 3 {

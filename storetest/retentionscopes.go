@@ -81,7 +81,7 @@ func (s suite[Tx]) bounded(t *T, old store.Verdict) {
 		h.deliver(h.print("due", 1))
 		h.reaped(1) // so that the mark is behind all of them
 		for _, r := range []store.StoredRow{lone, second} {
-			h.t.must(h.inbox().Discard(h.t.context(), r.Number, r.Revision, act))
+			h.t.must(errors.Join(h.inbox().Discard(h.t.context(), act, r.Seen())...))
 		}
 		if r := h.pass(10); r.Markers != 0 || r.Rows != 0 {
 			t.Errorf("%+v was removed, and has ended in this moment", r)

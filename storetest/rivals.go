@@ -18,7 +18,7 @@ func (s suite[Tx]) rivals(t *T) {
 			var mu sync.Mutex
 			done, changed := 0, 0
 			together(20, func(int) {
-				err := h.requeuer().Requeue(t.context(), r.Number, r.Revision, act("retry"))
+				err := errors.Join(h.requeuer().Requeue(t.context(), act("retry"), r.Seen())...)
 				mu.Lock()
 				defer mu.Unlock()
 				switch {
@@ -46,9 +46,9 @@ func (s suite[Tx]) rivals(t *T) {
 				var retried, discarded error
 				together(2, func(i int) {
 					if i == 0 {
-						discarded = h.inbox().Discard(t.context(), r.Number, r.Revision, act("discard"))
+						discarded = errors.Join(h.inbox().Discard(t.context(), act("discard"), r.Seen())...)
 					} else {
-						retried = h.requeuer().Requeue(t.context(), r.Number, r.Revision, act("retry"))
+						retried = errors.Join(h.requeuer().Requeue(t.context(), act("retry"), r.Seen())...)
 					}
 				})
 				late, want := retried, store.StateDiscarded
@@ -70,7 +70,7 @@ func (s suite[Tx]) rivals(t *T) {
 			h.deliver(h.print("a", 1))
 			h.conflict("a", 2)
 			before := h.row("a", true)
-			if err := h.requeuer().Requeue(t.context(), before.Number, before.Revision, act("retry")); !errors.Is(err, semel.ErrConflict) {
+			if err := errors.Join(h.requeuer().Requeue(t.context(), act("retry"), before.Seen())...); !errors.Is(err, semel.ErrConflict) {
 				t.Errorf("%v, want ErrConflict", err)
 			}
 			if after := h.row("a", true); after.Revision != before.Revision || after.State != store.StateParked {

@@ -40,7 +40,7 @@ func (h *fixture[Tx]) put(id string, r store.Row) store.StoredRow {
 // row is the row of this identity, or the conflict's.
 func (h *fixture[Tx]) row(id string, conflict bool) store.StoredRow {
 	h.t.Helper()
-	for _, r := range h.list(store.RowFilter{ID: id}) {
+	for _, r := range h.list(store.RowFilter{IDs: []string{id}}) {
 		if r.Conflict == conflict {
 			return r
 		}
@@ -198,7 +198,7 @@ func (s suite[Tx]) filters(t *T) {
 	}
 	for want, f := range map[string]store.RowFilter{
 		"ab":  {Consumer: "billing"},
-		"aa":  {ID: "a"},
+		"aa":  {IDs: []string{"a"}},
 		"b":   {States: []store.RowState{store.StateDiscarded, store.StateCompleted}},
 		"ba":  {Reason: "r2"},
 		"ab ": {Type: "paid"},
@@ -208,7 +208,7 @@ func (s suite[Tx]) filters(t *T) {
 		"aba": {ReceivedBefore: all[2].ReceivedAt.Add(time.Hour)},
 		"ba ": {After: all[0].Number},
 		"a  ": {Limit: 1},
-		" ":   {ID: "a", Reason: "r1", Consumer: "shipping"},
+		" ":   {IDs: []string{"a"}, Reason: "r1", Consumer: "shipping"},
 	} {
 		got := ""
 		for _, r := range h.list(f) {

@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bytes"
+	"errors"
 	"slices"
 
 	"github.com/semel-go/semel"
@@ -147,7 +148,7 @@ func (s suite[Tx]) steps(t *T) {
 			}
 			if e == store.RowParked {
 				r := h.number(c.Number)
-				h.t.must(h.Store.(admin.Requeuer).Requeue(t.context(), r.Number, r.Revision, store.Act{Verb: "retry", Who: "ann", Why: "again"}))
+				h.t.must(errors.Join(h.Store.(admin.Requeuer).Requeue(t.context(), store.Act{Verb: "retry", Who: "ann", Why: "again"}, r.Seen())...))
 			}
 			if c = h.claimNext(); !sameSteps(c.Row.Steps, done[:2]) {
 				t.Errorf("after %s there are %d steps", e, len(c.Row.Steps))

@@ -19,14 +19,14 @@ func (h *fixture[Tx]) twins(id string) (first, second store.StoredRow) {
 // retries makes a row due, and returns it as it is then.
 func (h *fixture[Tx]) retries(r store.StoredRow) store.StoredRow {
 	h.t.Helper()
-	h.t.must(h.requeuer().Requeue(h.t.context(), r.Number, r.Revision, act("retry")))
+	h.t.must(errors.Join(h.requeuer().Requeue(h.t.context(), act("retry"), r.Seen())...))
 	return h.number(r.Number)
 }
 
 // discards closes a row, and returns it as it is then.
 func (h *fixture[Tx]) discards(r store.StoredRow) store.StoredRow {
 	h.t.Helper()
-	h.t.must(h.inbox().Discard(h.t.context(), r.Number, r.Revision, act("discard")))
+	h.t.must(errors.Join(h.inbox().Discard(h.t.context(), act("discard"), r.Seen())...))
 	return h.number(r.Number)
 }
 
@@ -87,12 +87,12 @@ func (s suite[Tx]) owned(t *T) {
 			h := s.opened(t)
 			first, second := h.twins("a")
 			h.retries(second)
-			err := h.requeuer().Requeue(t.context(), first.Number, h.number(first.Number).Revision, act("retry"))
+			err := errors.Join(h.requeuer().Requeue(t.context(), act("retry"), h.number(first.Number).Seen())...)
 			if !errors.Is(err, semel.ErrConflict) || !errors.Is(err, admin.ErrOpen) {
 				t.Errorf("while another waits: %v, want ErrOpen", err)
 			}
 			h.works(second.Number)
-			err = h.requeuer().Requeue(t.context(), first.Number, h.number(first.Number).Revision, act("retry"))
+			err = errors.Join(h.requeuer().Requeue(t.context(), act("retry"), h.number(first.Number).Seen())...)
 			if !errors.Is(err, semel.ErrConflict) || errors.Is(err, admin.ErrOpen) {
 				t.Errorf("when another is applied: %v, want ErrConflict alone", err)
 			}

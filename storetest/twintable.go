@@ -161,11 +161,11 @@ func (w *twinWorld[Tx]) act(verb string, number int64) {
 	var err error
 	switch ctx := w.t.context(); verb {
 	case "retry":
-		err = w.requeuer().Requeue(ctx, number, r.Revision, act(verb))
+		err = errors.Join(w.requeuer().Requeue(ctx, act(verb), store.RowRevision{Number: number, Revision: r.Revision})...)
 	case "discard":
-		err = w.inbox().Discard(ctx, number, r.Revision, act(verb))
+		err = errors.Join(w.inbox().Discard(ctx, act(verb), store.RowRevision{Number: number, Revision: r.Revision})...)
 	case "release":
-		err = w.requeuer().Release(ctx, number, r.Revision, act(verb))
+		err = errors.Join(w.requeuer().Release(ctx, act(verb), store.RowRevision{Number: number, Revision: r.Revision})...)
 	case "reopen":
 		err = w.requeuer().Reopen(ctx, number, r.Revision, act(verb))
 	case "edit":
@@ -267,7 +267,7 @@ func (w *twinWorld[Tx]) holds(id string) {
 		w.t.Errorf("several contents took effect: %v", w.effects)
 	}
 	agrees, is := false, Twins{Applied: all > 0}
-	for _, r := range w.list(store.RowFilter{ID: id}) {
+	for _, r := range w.list(store.RowFilter{IDs: []string{id}}) {
 		if r.State.Outcome() == store.Waiting {
 			w.t.Errorf("row %d is %s after everything that is due has been worked on", r.Number, r.State)
 		}

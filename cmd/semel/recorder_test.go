@@ -2,7 +2,6 @@ package main
 
 import (
 	"encoding/json"
-	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -11,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel/internal/recording"
+	"github.com/semel-go/semel/internal/simulator/mutation"
 )
 
 // recordedFolder is folderWith, with a flight recorder.
@@ -88,47 +88,44 @@ func TestAStuckRunIsReplayedFromItsRecording(t *testing.T) {
 	})
 }
 
-// planted builds programs with a fault of the machine: a failed handler's transaction is
-// committed.
-func planted(t *testing.T, programs map[string]string) {
+// planted builds programs in which a failed handler's transaction is committed, if their
+// environment has the setting that planted returns last.
+func planted(t *testing.T) (semel, simulate, setting string) {
 	t.Helper()
-	const file, before, after = "internal/machine/flight.go", "\tm.do(Rollback{Flight: f})\n", "\tm.commit(f)\n"
-	root, err := filepath.Abs("../..")
+	root, err := mutation.Root()
 	if err != nil {
 		t.Fatal(err)
 	}
-	source, err := os.ReadFile(filepath.Join(root, file))
-	if err != nil || strings.Count(string(source), before) != 1 {
-		t.Fatalf("%v; the fault cannot be planted in %s any more", err, file)
+	fault, err := mutation.Find(root, "internal/machine/*.go", "(*Machine).ran", mutation.Call("do", "m.commit(f)", "Rollback"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	folder := t.TempDir()
-	changed, overlay := filepath.Join(folder, "flight.go"), filepath.Join(folder, "overlay.json")
-	for name, text := range map[string]string{
-		changed: strings.Replace(string(source), before, after, 1),
-		overlay: fmt.Sprintf(`{"Replace": {%q: %q}}`, filepath.Join(root, file), changed),
-	} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+	tree, err := mutation.Plant(root, t.TempDir(), []mutation.Change{fault})
+	if err == nil {
+		semel, err = tree.Program("./cmd/semel")
 	}
-	for program, pkg := range programs {
-		build := exec.CommandContext(t.Context(), "go", "build", "-buildvcs=false", "-overlay", overlay, "-o", program, pkg)
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
+	if err == nil {
+		simulate, err = tree.Program("./internal/simulator/simulate")
 	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return semel, simulate, mutation.Switch(1)
 }
 
 func TestABrokenLawIsReplayedFromItsRecording(t *testing.T) {
 	t.Run("K14_a_law_that_a_real_process_breaks_is_recorded_by_itself_and_named_by_the_replay", func(t *testing.T) {
 		folder := recordedFolder(t, `"insert into done (id) values (:id)", "insert into done (id) values (nullif(:id, :id))"`)
-		faulty, simulate := filepath.Join(folder, "faulty"), filepath.Join(folder, "simulate")
-		planted(t, map[string]string{faulty: ".", simulate: "github.com/semel-go/semel/internal/simulator/simulate"})
-		run := startAs(t, folder, exec.Command(faulty, "run", "--log-level", "debug"))
+		faulty, simulate, setting := planted(t)
+		command := exec.Command(faulty, "run", "--log-level", "debug")
+		command.Env = append(os.Environ(), setting)
+		run := startAs(t, folder, command)
 		file := recordedFile(t, run)
 		_ = run.cmd.Process.Kill()
 		run.end(t)
-		out, err := exec.CommandContext(t.Context(), simulate, file).CombinedOutput()
+		replay := exec.CommandContext(t.Context(), simulate, file)
+		replay.Env = append(os.Environ(), setting)
+		out, err := replay.CombinedOutput()
 		if err == nil || !strings.Contains(string(out), "breaks law 3: flight ") || !strings.Contains(string(out), "are decided as recorded, byte for byte") {
 			t.Errorf("%v\n%s", err, out)
 		}

@@ -47,15 +47,6 @@ type Resolver interface {
 	Resolve(ctx context.Context, number, revision int64, r Resolution, a store.Act) error
 }
 
-// MayRequeue returns an error that wraps semel.ErrState if a row with this reason must not be retried,
-// because its outcome is unknown.
-func MayRequeue(number int64, reason semel.Reason, unknown bool) error {
-	if unknown && reason == semel.ReasonOutcomeUnknown {
-		return fmt.Errorf("row %d: nobody knows whether a call for it took effect, and the other side may have forgotten its key; find out, and say so with semel inbox resolve: %w", number, semel.ErrState)
-	}
-	return nil
-}
-
 // MayResolve returns an error that wraps semel.ErrState if a row in this state cannot be resolved, or has
 // no unknown outcome.
 func MayResolve(number int64, state store.RowState, unknown bool) error {

@@ -33,3 +33,23 @@ func TestHowLongAgoAFirstCallWasBegun(t *testing.T) {
 		})
 	}
 }
+
+func TestWhatAClockSaysOfAFirstCall(t *testing.T) {
+	const century = 100 * 365 * 24 * time.Hour
+	for name, is := range map[string]struct{ measured, want time.Duration }{
+		"E3_what_it_measures":                        {time.Hour, time.Hour},
+		"E3_no_time_where_clocks_differ_a_little":    {-store.ClockSlack, 0},
+		"E3_trap_T113_nothing_where_it_was_set_back": {-store.ClockSlack - 1, calls.Unmeasured},
+		"E3_nothing_since_the_epoch":                 {century, calls.Unmeasured},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := calls.Ago(is.measured)
+			if got != is.want {
+				t.Errorf("%v, want %v", got, is.want)
+			}
+			if text := calls.Text(got); (text == "before the store's clock was set back") != (got == calls.Unmeasured) {
+				t.Errorf("it is told as %q", text)
+			}
+		})
+	}
+}

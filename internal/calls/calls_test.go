@@ -56,6 +56,25 @@ func TestWhatIsDoneAboutACall(t *testing.T) {
 	}
 }
 
+// unreadable is an error that panics when somebody asks what it wraps.
+type unreadable struct{}
+
+func (unreadable) Error() string { return "unreadable" }
+func (unreadable) Unwrap() error { panic("unreadable") }
+
+func TestACallThatIsKeptIsDecided(t *testing.T) {
+	t.Run("C12_E3_and_nothing_is_called_again_under_its_claim", func(t *testing.T) {
+		var c calls.Claim
+		rule := calls.Rule{Window: calls.Never}
+		if got := c.Next(sent, rule, 0, 1); got != calls.Keep || c.Outcome() != store.CallDecided {
+			t.Errorf("step %d, and the call is %v", got, c.Outcome())
+		}
+		if got := c.Next(sent, rule, 0, 1); got != calls.Nothing {
+			t.Errorf("then step %d, want %d", got, calls.Nothing)
+		}
+	})
+}
+
 func TestWhatIsKnownOfACall(t *testing.T) {
 	for name, is := range map[string]struct {
 		late bool
@@ -69,6 +88,7 @@ func TestWhatIsKnownOfACall(t *testing.T) {
 		"a_failure_heard_too_late": {true, semel.Retry(errTest), store.CallUnknown},
 		"a_refusal":                {false, semel.Permanent(errTest), store.CallDecided},
 		"unknown":                  {false, semel.Unknown(errTest), store.CallUnknown},
+		"an_error_that_panics":     {false, unreadable{}, store.CallUnknown},
 		"unknown_within_a_failure": {false, semel.Retry(semel.Unknown(errTest)), store.CallUnknown},
 	} {
 		t.Run("E3_"+name, func(t *testing.T) {

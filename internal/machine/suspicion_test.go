@@ -151,6 +151,24 @@ func TestAStoreThatComesAndGoes(t *testing.T) {
 			}
 		}
 	})
+	t.Run("case_1_nor_does_what_it_exonerates_when_it_refuses_a_commit", func(t *testing.T) {
+		for _, class := range []store.Class{store.ClassContended, store.ClassDown} {
+			times := 40
+			w := newWorld(t, testConfig())
+			w.input = [][]*Item{items(600, "a")}
+			w.refuses = func(a Commit) *Ended {
+				if holdsGuilty(a) < 0 || times == 0 {
+					return nil
+				}
+				times--
+				return &Ended{Class: class, Outside: true, Culprit: -1}
+			}
+			w.run(100000)
+			if got := w.m.Counts(); got.Applied != 600 || w.named(guilty) != 0 || times != 0 {
+				t.Errorf("class %d: %+v, named %d times, %d failures left", class, got, w.named(guilty), times)
+			}
+		}
+	})
 }
 
 func TestAMessageThatLosesAgainstOthers(t *testing.T) {

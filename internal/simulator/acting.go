@@ -63,14 +63,8 @@ func (w *world) actOnTwin() {
 
 // retryTwin lets a row run again that was set aside, or that waits for its time.
 func (w *world) retryTwin(r *row) error {
-	_, legal := r.state().After(store.RowRetried)
-	switch {
-	case !legal:
-		return semel.ErrState
-	case r.waits() && r.due <= w.at():
-		return admin.ErrDueAlready
-	}
-	if err := admin.MayRequeue(0, r.reason, r.calls.Started > r.calls.Finished); err != nil {
+	stored := store.StoredRow{State: r.state(), Reason: r.reason, CallsStarted: r.calls.Started, CallsFinished: r.calls.Finished}
+	if err := admin.MayRequeue(&stored, store.RowRetried, r.due <= w.at()); err != nil {
 		return err
 	}
 	return w.runTwin(r, machine.AsWaiting)

@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/store"
@@ -208,4 +209,14 @@ func claimWord(e machine.Entry) string {
 		return "claim, "
 	}
 	return ""
+}
+
+// Laws returns the laws that the checker can see broken and that a long row of seeds must test.
+func Laws() (laws []string) {
+	for law := range strings.Lines(required["law"]) {
+		if law = strings.TrimSpace(law); law != "" {
+			laws = append(laws, law)
+		}
+	}
+	return laws
 }

@@ -43,31 +43,11 @@ type Search struct {
 	// only one that counts.
 	Mode Mode
 	Law  string
-	// Near, if not 0, is a seed with which it begins, and with its neighbours.
-	Near uint64
 }
 
-// neighbours is how many seeds before and behind one are near it.
-const neighbours = 8
-
-// First returns the first seed found that breaks the law: the given one, or the smallest of
-// its neighbours, or else of all.
+// First returns the smallest seed that breaks the law. It looks at a few seeds at a time,
+// since most are found soon, and later at many.
 func First(make Maker, s Search) (Failure, bool) {
-	if s.Near > 0 {
-		itself, near := s, s
-		itself.Start, itself.Seeds = s.Near, 1
-		near.Start, near.Seeds = max(s.Near, neighbours+1)-neighbours, 2*neighbours+1
-		for _, some := range []Search{itself, near} {
-			if f, found := some.first(make); found {
-				return f, true
-			}
-		}
-	}
-	return s.first(make)
-}
-
-// first looks for a few seeds at a time, since most are found soon, and later for many.
-func (s *Search) first(make Maker) (Failure, bool) {
 	chunk, end := 4, s.Start+uint64(s.Seeds)
 	for next := s.Start; next < end; chunk = min(2*chunk, 64) {
 		var seeds []uint64

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// drawCalls lets handlers call out, as those of consumer.Leased do: what they do is in no
+// drawCalls lets handlers call out, as those of consumer.NewLeased do: what they do is in no
 // transaction. Whether they do is told by a number that was drawn before, so that the
 // other seeds keep their histories.
 func (p *plan) drawCalls(c *choices) {

@@ -47,18 +47,21 @@ type Statements struct {
 	// A batch: its guard, its marks, and what becomes of them.
 	Lock, Guard, Guarded, Unguard string
 	Mark, Judge, Trim, Outcome    string
-	// TurnMarker has a marker say something else that says what it is asked for; Twins are the
-	// other rows of a row's identity.
-	TurnMarker, Twins string
-	// Reopenable is what of a row says whether it may be reopened, which ReopenRow does.
-	Reopenable, ReopenRow string
+	// TurnMarkers changes markers that have the content that was seen. OtherRows returns the other
+	// rows of the identities of some rows.
+	TurnMarkers, OtherRows string
+	// Bodiless tells whether the body of a row was removed, so that it cannot be reopened, which ReopenRow
+	// does.
+	Bodiless, ReopenRow string
 	// OverRow ends a claim whose marker does not wait for its row.
 	OverRow string
 	// Rows of the inbox and acts on them. RowColumns are what Rows and the statements
 	// of claims return of a row.
 	// ConflictRow is Row or Repeat, whichever it has to be.
-	Row, ConflictRow, Repeat, RowColumns, Rows, State, RowMarker, DiscardRow, SuppressRow string
-	Act, Acts                                                                             string
+	// ActedRows locks and returns rows with their markers, for acts; DiscardRows and RecordActs are
+	// for several rows, too.
+	Row, ConflictRow, Repeat, RowColumns, Rows, ActedRows, DiscardRows, SuppressRow string
+	RecordActs, Acts                                                                string
 	// Unsealed are acts that are in no line of the chain, Seal writes a line, SealEnd tells
 	// where the chain ends, which SetSealEnd writes. Seals are lines with their acts,
 	// AuditedActs acts with the sequences of their lines. Erased are acts of such a result that
@@ -67,15 +70,18 @@ type Statements struct {
 	// Editable is what of a row says whether it may get another body, which EditRow gives it;
 	// KeepEdit keeps the one before, and Edits are those that were kept.
 	Editable, EditRow, KeepEdit, Edits string
-	// RowCalls tells what a row says of its calls; CompleteRow and ForgetCalls resolve them.
-	RowCalls, CompleteRow, ForgetCalls string
+	// CompleteRow and ForgetCalls resolve the calls of a row.
+	CompleteRow, ForgetCalls string
 	// Claims. CutAhead is for rows that were written while the clock was ahead; LeaseEnds stands
 	// in what moves the end of a lease.
 	// Owned stands in those that ask whether a claim's row has its marker.
 	Held, Look, Extend, Reclaim, CutAhead, LeaseEnds, Owned string
 	// ClaimSteps writes the steps of claims, after their end.
-	ClaimSteps                  string
-	Pending, Requeue, WaitAgain string
+	ClaimSteps string
+	Pending    string
+	// RequeueRows makes rows due. MarkersWait sets the markers of rows to Waiting, with the content of
+	// the rows; NewMarkersWait inserts them for conflicts with a former identity.
+	RequeueRows, MarkersWait, NewMarkersWait string
 	// Caused are the rows that messages caused, EmitRow has one sent again.
 	Caused, EmitRow string
 	// KeepResult writes what a handler made of a message, Results reads it of several.
@@ -103,11 +109,9 @@ type Statements struct {
 	// KnownKey reads one for people.
 	// AbandonedKeys reads keys with a note whose lease ended without a known outcome.
 	Key, NewKey, ChangeKey, RemoveKey, ForgetKeys, KnownKey, AbandonedKeys string
-	// Derivations of identities, and who owns a consumer's name. WaitAnew is WaitAgain for
-	// the row of a conflict with a former identity.
+	// Derivations of identities, and who owns a consumer's name.
 	Derivations, AddDerivation, RetireDerivation, ForgetFormer string
 	Owner, NewOwner, ChangeOwner                               string
-	WaitAnew                                                   string
 	// Generations of a consumer: Working holds the one that a batch works in, and the others
 	// change what they are. ForgetRows and those beside it remove what one has kept, some at a
 	// time.
@@ -199,10 +203,10 @@ type Postgres struct {
 	// Reaper is a procedure that does what a reaper does.
 	Reaper string
 	// Dated tells of a consumer whether its markers lie in a table of days, and of which
-	// kind its ids are, DatedRow of the consumer of a row; LockDated and NewDated make one,
+	// kind its ids are, DatedRows of the consumers of rows; LockDated and NewDated make one,
 	// where UndatedMarkers finds none in the table of all. Moving is Dated for a consumer
 	// whose markers are being moved there.
-	Dated, DatedRow, LockDated, NewDated, UndatedMarkers, Moving string
+	Dated, DatedRows, LockDated, NewDated, UndatedMarkers, Moving string
 	// What adopting a table asks of it.
 	OldKey, OldUnlogged, SetupName string
 }

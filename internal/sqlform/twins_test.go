@@ -39,3 +39,91 @@ func TestAMarkerThatAConflictHad(t *testing.T) {
 		})
 	}
 }
+
+func TestWhoseMarkerItIs(t *testing.T) {
+	marker := Marker{Outcome: int64(store.Parked), Version: 1, Sum: []byte{1}}
+	first := Twin{Number: 1, State: store.StateParked, Version: 1, Sum: []byte{1}}
+	conflict := Twin{Number: 2, State: store.StateParked, Conflict: true, Version: 1, Sum: []byte{2}}
+	same, waiting := conflict, conflict
+	same.Sum = first.Sum
+	waiting.Sum, waiting.State = first.Sum, store.StateReceived
+	for name, c := range map[string]struct {
+		row    Twin
+		others []Twin
+		want   bool
+	}{
+		"law_16_it_belongs_to_the_row_of_its_content":         {first, []Twin{conflict}, true},
+		"law_16_and_to_no_row_of_another_content":             {conflict, []Twin{first}, false},
+		"law_16_nor_to_one_that_is_the_only_row":              {conflict, nil, false},
+		"law_16_of_two_with_its_content_to_the_one_it_tells":  {first, []Twin{waiting}, true},
+		"law_16_and_not_to_the_one_that_it_does_not_tell":     {waiting, []Twin{first}, false},
+		"law_16_of_two_that_it_tells_to_the_first":            {first, []Twin{same}, true},
+		"law_16_and_not_to_the_conflict_of_two_that_it_tells": {same, []Twin{first}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if got := marker.Of(c.row, c.others); got != c.want {
+				t.Errorf("it is its: %v", got)
+			}
+		})
+	}
+}
+
+func TestWhatIsAskedOfStoredTwins(t *testing.T) {
+	t.Run("law_16_which_took_effect_in_part_or_perhaps", func(t *testing.T) {
+		rows := StoredTwins([]Twin{{Number: 1}, {Number: 2, Stepped: true}, {Number: 3, UnknownOutcome: true, Conflict: true, State: store.StateParked}})
+		for i, want := range []struct{ stepped, unknown bool }{{}, {true, false}, {false, true}} {
+			if r := rows[i]; r.Number != int64(i+1) || len(r.Steps) > 0 != want.stepped || r.UnknownOutcome() != want.unknown {
+				t.Errorf("row %d has %d steps, and a call of unknown outcome: %v", r.Number, len(r.Steps), r.UnknownOutcome())
+			}
+		}
+		if !rows[2].Conflict || rows[2].State != store.StateParked {
+			t.Errorf("%+v", rows[2])
+		}
+	})
+}
+
+func TestAClaimedRowBesideAnotherThatWaits(t *testing.T) {
+	waits := Marker{Outcome: int64(store.Waiting), Version: 1, Sum: []byte{2}}
+	twin := Twin{Number: 2, State: store.StateReceived, Version: 1, Sum: []byte{2}}
+	for name, c := range map[string]struct {
+		state store.RowState
+		sum   byte
+		want  store.RowEvent
+	}{
+		"law_16_is_parked_while_the_other_has_the_marker": {store.StateReceived, 2, store.RowParked},
+		"law_16_takes_the_marker_of_one_that_has_ended":   {store.StateDiscarded, 2, 0},
+		"law_16_takes_the_marker_that_no_other_row_has":   {store.StateReceived, 3, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			twin.State, twin.Sum = c.state, []byte{c.sum}
+			if got, why := Over(true, waits, false, []Twin{twin}); got != c.want {
+				t.Errorf("it is %s (%s), want %s", got, why, c.want)
+			}
+		})
+	}
+}
+
+func TestAClaimedRowWhoseMarkerDoesNotWait(t *testing.T) {
+	applied, parked := Marker{Outcome: int64(store.Applied)}, Marker{Outcome: int64(store.Parked)}
+	for name, c := range map[string]struct {
+		marked bool
+		marker Marker
+		own    bool
+		want   store.RowEvent
+	}{
+		"law_16_is_parked_where_there_is_no_marker":         {false, Marker{}, false, store.RowParked},
+		"law_16_is_discarded_where_another_content_applied": {true, applied, false, store.RowDiscarded},
+		"law_16_is_completed_where_its_own_content_applied": {true, applied, true, store.RowCompleted},
+		"law_16_is_parked_where_the_marker_says_parked":     {true, parked, true, store.RowParked},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got, why := Over(c.marked, c.marker, c.own, nil)
+			if got != c.want || why == "" != (c.want == store.RowCompleted) {
+				t.Errorf("it is %s (%s), want %s", got, why, c.want)
+			}
+			if reason := OverReason(got); reason == "" != (c.want == store.RowCompleted) {
+				t.Errorf("its reason is %q", reason)
+			}
+		})
+	}
+}

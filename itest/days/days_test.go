@@ -277,7 +277,7 @@ func (s *shop) retried(t *testing.T, consumer string, own *sqlstore.Store) {
 	if err != nil || len(rows) != 1 {
 		t.Fatalf("the rows are %+v, %v", rows, err)
 	}
-	if err := s.store.Requeue(t.Context(), rows[0].Number, rows[0].Revision, store.Act{Verb: "retry", Who: "me", Why: "it"}); err != nil {
+	if err := errors.Join(s.store.Requeue(t.Context(), store.Act{Verb: "retry", Who: "me", Why: "it"}, rows[0].Seen())...); err != nil {
 		t.Error(err)
 	}
 	if v := asked(t, own, consumer, uuid(-1, 2)); v[0].Was != store.Waiting {

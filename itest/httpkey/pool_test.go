@@ -13,10 +13,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semel-go/semel/httpkey"
-	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/pgxstore"
 	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
 )
 
 func TestTrap131HandlersThatTakeASecondConnectionDoNotWaitForEachOther(t *testing.T) {

@@ -156,7 +156,7 @@ func TestACallbackParksItsMessageAlone(t *testing.T) {
 		t.Fatal(err)
 	}
 	wantOnce(t, pool, billing.Close(t.Context()))
-	rows, err := st.Rows(t.Context(), store.RowFilter{ID: "2"})
+	rows, err := st.Rows(t.Context(), store.RowFilter{IDs: []string{"2"}})
 	if err != nil || len(rows) != 1 || rows[0].Reason != "overdrawn" {
 		t.Errorf("the rows are %+v (%v)", rows, err)
 	}

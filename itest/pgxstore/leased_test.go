@@ -34,7 +34,7 @@ func TestHandlersThatCallOut(t *testing.T) {
 		}
 		called := make(chan string, 1000)
 		opened := make(chan int, 1000)
-		running, err := consumer.New(consumer.Leased(h.Store), func(ctx context.Context, _ consumer.Call, m *semel.Message) error {
+		running, err := consumer.NewLeased(h.Store, func(ctx context.Context, _ consumer.Call, m *semel.Message) error {
 			var n int
 			err := pool.QueryRow(ctx, "select count(*) from pg_stat_activity where datname = current_database() and state like 'idle in transaction%'").Scan(&n)
 			opened <- n

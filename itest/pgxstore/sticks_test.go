@@ -54,7 +54,7 @@ func TestACallbackThatSticks(t *testing.T) {
 		if d := <-answered; d.Kind != semel.Ack || d.Ending != source.EndParked {
 			t.Errorf("it is answered with %+v", d)
 		}
-		rows, err := straight.Rows(t.Context(), store.RowFilter{ID: "3"})
+		rows, err := straight.Rows(t.Context(), store.RowFilter{IDs: []string{"3"}})
 		if err != nil || len(rows) != 1 || rows[0].Attempts != 1 || !strings.Contains(rows[0].LastError, "longer than the handler's timeout") || straight.count(t, "3") != 0 {
 			t.Errorf("%+v, %v", rows, err)
 		}

@@ -174,7 +174,7 @@ func TestQueuedStatementsHaveTheirOwnTimeOut(t *testing.T) {
 		if counts.Applied != 19 || counts.Parked != 1 || observer.of(semel.EventUnknown) != 0 || observer.of(semel.EventNotReady) != 0 {
 			t.Errorf("%+v, told %v", counts, observer.events)
 		}
-		rows, err := h.Rows(t.Context(), store.RowFilter{ID: "7"})
+		rows, err := h.Rows(t.Context(), store.RowFilter{IDs: []string{"7"}})
 		if err != nil || len(rows) != 1 || rows[0].Reason != semel.ReasonExhausted || !strings.Contains(rows[0].LastError, "57014") || !strings.Contains(rows[0].LastError, "timeout") {
 			t.Errorf("message 7 has the rows %+v (%v)", rows, err)
 		}

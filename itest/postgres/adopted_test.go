@@ -3,6 +3,7 @@ package postgres
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -172,7 +173,7 @@ func retriedRows(t *testing.T, db *sql.DB) {
 		t.Fatal(stored, err)
 	}
 	for _, r := range stored {
-		if err := s.store.Requeue(t.Context(), r.Number, r.Revision, store.Act{Verb: "retry", Who: "me"}); err != nil {
+		if err := errors.Join(s.store.Requeue(t.Context(), store.Act{Verb: "retry", Who: "me"}, r.Seen())...); err != nil {
 			t.Fatal(err)
 		}
 	}

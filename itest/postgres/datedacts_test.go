@@ -33,7 +33,7 @@ func TestActsReachMarkersByDay(t *testing.T) {
 		if err != nil || len(rows) != 1 {
 			t.Fatalf("the rows are %+v, %v", rows, err)
 		}
-		if err := common.Requeue(t.Context(), rows[0].Number, rows[0].Revision, store.Act{Verb: "retry", Who: "me", Why: "it"}); err != nil {
+		if err := errors.Join(common.Requeue(t.Context(), store.Act{Verb: "retry", Who: "me", Why: "it"}, rows[0].Seen())...); err != nil {
 			t.Fatal(err)
 		}
 		m, there, err := common.Marker(t.Context(), semel.Key{Consumer: "billing", Source: "shop", ID: id})
@@ -137,7 +137,7 @@ func TestMarkersAreMovedToDays(t *testing.T) {
 			t.Fatal(moved, err)
 		}
 		for _, r := range moved { // a row that lost its marker could not be retried
-			if err := st.Requeue(t.Context(), r.Number, r.Revision, store.Act{Verb: "retry", Who: "me", Why: "it"}); err != nil {
+			if err := errors.Join(st.Requeue(t.Context(), store.Act{Verb: "retry", Who: "me", Why: "it"}, r.Seen())...); err != nil {
 				t.Errorf("%s: %v", r.Key.ID, err)
 			}
 		}

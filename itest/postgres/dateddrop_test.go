@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"database/sql"
+	"errors"
 	"testing"
 	"time"
 
@@ -202,7 +203,7 @@ func TestAClaimOfAMessageThatStandsAside(t *testing.T) {
 			if err != nil || len(rows) != 1 {
 				t.Fatal(rows, err)
 			}
-			if err := s.store.Requeue(t.Context(), rows[0].Number, rows[0].Revision, store.Act{Verb: "retry", Who: "test", Why: "test"}); err != nil {
+			if err := errors.Join(s.store.Requeue(t.Context(), store.Act{Verb: "retry", Who: "test", Why: "test"}, rows[0].Seen())...); err != nil {
 				t.Fatal(err)
 			}
 			s.comes(t)

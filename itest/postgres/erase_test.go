@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"database/sql"
+	"errors"
 	"strings"
 	"testing"
 	"time"
@@ -76,7 +77,7 @@ func TestAnErasureWaitsForNobody(t *testing.T) {
 			t.Fatal(rows, err)
 		}
 		for _, r := range rows {
-			if err := s.store.Discard(t.Context(), r.Number, r.Revision, store.Act{Verb: "discard", Who: "ana"}); err != nil {
+			if err := errors.Join(s.store.Discard(t.Context(), store.Act{Verb: "discard", Who: "ana"}, r.Seen())...); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -107,7 +107,7 @@ func TestARetryOfAConflictBesideTheEndOfAGap(t *testing.T) {
 		return firstSaid, secondSaid
 	}
 	retry := func(s *shop, _ store.Mark, conflict store.StoredRow) error {
-		return s.store.Requeue(ctx, conflict.Number, conflict.Revision, act)
+		return errors.Join(s.store.Requeue(ctx, act, conflict.Seen())...)
 	}
 	for name, free := range frees {
 		free := func(s *shop, missing store.Mark, _ store.StoredRow) error { return free(s, missing) }

@@ -47,8 +47,8 @@ func TestMarkersAndRowsOfANewerRelease(t *testing.T) {
 			t.Fatalf("%+v, %v", rows, err)
 		}
 		a := store.Act{Verb: "discard", Who: "ana"}
-		retried := s.store.Requeue(t.Context(), rows[0].Number, rows[0].Revision, a)
-		for _, err := range []error{retried, s.store.Discard(t.Context(), rows[0].Number, rows[0].Revision, a)} {
+		retried := errors.Join(s.store.Requeue(t.Context(), a, rows[0].Seen())...)
+		for _, err := range []error{retried, errors.Join(s.store.Discard(t.Context(), a, rows[0].Seen())...)} {
 			if !errors.Is(err, semel.ErrState) || !strings.Contains(err.Error(), `the state "FUTURE", written by a newer release`) {
 				t.Errorf("acted on: %v", err)
 			}

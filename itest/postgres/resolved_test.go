@@ -17,7 +17,7 @@ import (
 )
 
 // placeholders are what Semel fills in before it sends a statement.
-var placeholders = strings.NewReplacer("{filter}", "", "{order}", "i.number", "{by}", "i.number", "{statement}", "select 1")
+var placeholders = strings.NewReplacer("{filter}", "", "{order}", "i.number", "{by}", "i.number", "{statement}", "select 1", "{busy}", " skip locked")
 
 // unprepared are parts of other statements, and what PostgreSQL does not prepare: it calls no
 // operators.

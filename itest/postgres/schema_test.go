@@ -2,6 +2,7 @@ package postgres
 
 import (
 	"database/sql"
+	"errors"
 	"fmt"
 	"net/url"
 	"slices"
@@ -203,7 +204,7 @@ func TestARoleThatCannotCreate(t *testing.T) {
 		if err != nil || len(found) != 1 {
 			t.Fatal(found, err)
 		}
-		if err := s.store.Discard(t.Context(), found[0].Number, found[0].Revision, store.Act{Verb: "discard", Who: "ana"}); err != nil {
+		if err := errors.Join(s.store.Discard(t.Context(), store.Act{Verb: "discard", Who: "ana"}, found[0].Seen())...); err != nil {
 			t.Error(err)
 		}
 		if err := s.store.SavePosition(t.Context(), "c", "l", source.Position{Offset: 1}); err != nil {

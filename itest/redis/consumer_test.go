@@ -140,7 +140,7 @@ func (s *shop) over(t *testing.T, keys store.KeyStore, src source.Source, change
 	if change != nil {
 		change(&c)
 	}
-	made, err := consumer.New(consumer.Keyed(keys, kept), s.call, c)
+	made, err := consumer.NewKeyed(keys, kept, s.call, c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -112,7 +112,7 @@ func live(m member) error {
 	config := policy(source)
 	m.lasts(&config)
 	config.Logger = slog.New(slog.DiscardHandler)
-	made, err := consumer.New(consumer.Keyed(keys, kept), func(_ context.Context, _ consumer.Call, m *semel.Message) error {
+	made, err := consumer.NewKeyed(keys, kept, func(_ context.Context, _ consumer.Call, m *semel.Message) error {
 		fmt.Println(m.Identity.ID, m.IdempotencyKey("call"))
 		if m.Identity.ID == held {
 			_, _ = io.Copy(io.Discard, os.Stdin)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"errors"
 	"fmt"
 	"os"
 	"sync/atomic"
@@ -242,7 +243,7 @@ func TestAnActWritesBeforeItReads(t *testing.T) {
 		if r := b.Commit(t.Context(), store.Ending{Rows: []store.Row{{State: store.StateParked}}}); r.Outcome != store.Committed {
 			t.Fatal(r)
 		}
-		if err := s.Discard(t.Context(), 1, 1, store.Act{Verb: "discard", Who: "ana"}); err != nil {
+		if err := errors.Join(s.Discard(t.Context(), store.Act{Verb: "discard", Who: "ana"}, store.RowRevision{Number: 1, Revision: 1})...); err != nil {
 			t.Error(err)
 		}
 	})

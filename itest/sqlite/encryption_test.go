@@ -3,6 +3,7 @@ package sqlite
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"log/slog"
 	"slices"
 	"strings"
@@ -108,7 +109,7 @@ func TestARowInPlainText(t *testing.T) {
 			!strings.Contains(r.LastError, "it is in plain text, and the store requires encryption since") || string(r.Message.Body) != "1,000,000" {
 			t.Errorf("it is %+v with %q", r, r.Message.Body)
 		}
-		if err := s.Discard(t.Context(), rows[0].Number, rows[0].Revision, store.Act{Verb: "discard", Who: "ana", Why: "forged"}); err != nil {
+		if err := errors.Join(s.Discard(t.Context(), store.Act{Verb: "discard", Who: "ana", Why: "forged"}, rows[0].Seen())...); err != nil {
 			t.Fatal(err)
 		}
 		closed, err := s.Rows(t.Context(), store.RowFilter{States: []store.RowState{store.StateDiscarded}})

@@ -18,7 +18,7 @@ func TestTheRetentionOfCalls(t *testing.T) {
 	db := openFile(t, newFile(t), pragmas)
 	store := storeOn(t, db)
 	for _, keep := range []time.Duration{time.Hour, 0} {
-		run, err := consumer.New(consumer.Leased(store), func(context.Context, consumer.Call, *semel.Message) error { return nil }, consumer.Config{
+		run, err := consumer.NewLeased(store, func(context.Context, consumer.Call, *semel.Message) error { return nil }, consumer.Config{
 			Name: "billing", Identity: identity.By("header:id"), Strategy: consumer.StrategyInbox, IdleExit: time.Second,
 			Retention: consumer.RetentionPolicy{Keep: keep}, Logger: slog.New(slog.DiscardHandler),
 		})
@@ -52,7 +52,7 @@ func TestARowThatSomebodyElseMadeDue(t *testing.T) {
 			t.Fatal(err)
 		}
 		exec(t, db, "update semel_markers set outcome = ?", int64(store.Applied))
-		run, err := consumer.New(consumer.Leased(st), func(context.Context, consumer.Call, *semel.Message) error { calls++; return nil }, config)
+		run, err := consumer.NewLeased(st, func(context.Context, consumer.Call, *semel.Message) error { calls++; return nil }, config)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -107,7 +107,7 @@ func (e Emission[Tx]) comes(t testing.TB, copies int, ending source.End) int64 {
 // sender works on what is due.
 func (e Emission[Tx]) sender(t testing.TB, sent func(*semel.Message)) {
 	t.Helper()
-	c, err := consumer.New(consumer.Leased(e.Sender), func(_ context.Context, _ consumer.Call, m *semel.Message) error {
+	c, err := consumer.NewLeased(e.Sender, func(_ context.Context, _ consumer.Call, m *semel.Message) error {
 		sent(m)
 		return nil
 	}, consumer.Config{Name: "mailer", Strategy: consumer.StrategyInbox, Identity: identity.CloudEvents(), Logger: slog.New(slog.DiscardHandler)})

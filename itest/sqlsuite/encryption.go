@@ -100,7 +100,7 @@ func moved[Tx any](t *testing.T, e Encrypting[Tx]) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			rows, err := s.Rows(t.Context(), store.RowFilter{ID: string(marks[3].ID)})
+			rows, err := s.Rows(t.Context(), store.RowFilter{IDs: []string{string(marks[3].ID)}})
 			if err != nil || len(rows) != 1 || rows[0].Unreadable != "" {
 				t.Fatalf("%+v, %v", rows, err)
 			}
@@ -189,7 +189,7 @@ func wantShown[Tx any](t testing.TB, s EncryptingStore[Tx], marks []store.Mark, 
 	t.Helper()
 	found := 0
 	for _, m := range marks {
-		rows, err := s.Rows(t.Context(), store.RowFilter{ID: string(m.ID), Bodies: true})
+		rows, err := s.Rows(t.Context(), store.RowFilter{IDs: []string{string(m.ID)}, Bodies: true})
 		if err != nil {
 			t.Fatal(err)
 		}

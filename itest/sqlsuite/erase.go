@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/base64"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"strings"
@@ -153,7 +154,7 @@ func (p *person) put(m store.Mark, r store.Row) {
 
 func (p *person) rows(id string) []store.StoredRow {
 	p.t.Helper()
-	rows, err := p.s.Rows(p.t.Context(), store.RowFilter{ID: id, Bodies: true})
+	rows, err := p.s.Rows(p.t.Context(), store.RowFilter{IDs: []string{id}, Bodies: true})
 	p.must(err)
 	return rows
 }
@@ -162,7 +163,7 @@ func (p *person) rows(id string) []store.StoredRow {
 func (p *person) discard(id string) {
 	p.t.Helper()
 	for _, r := range p.rows(id) {
-		p.must(p.s.Discard(p.t.Context(), r.Number, r.Revision, store.Act{Verb: "discard", Who: "ana", Why: "ticket 7"}))
+		p.must(errors.Join(p.s.Discard(p.t.Context(), store.Act{Verb: "discard", Who: "ana", Why: "ticket 7"}, r.Seen())...))
 	}
 }
 

@@ -119,7 +119,7 @@ func keepPins[Tx any](t testing.TB, s EncryptingStore[Tx], name string, pins []s
 		}
 	}
 	if editor, is := any(s).(admin.Editor); is {
-		rows, err := s.Rows(t.Context(), store.RowFilter{ID: ids[0]})
+		rows, err := s.Rows(t.Context(), store.RowFilter{IDs: []string{ids[0]}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +178,7 @@ func recognised[Tx any](t *testing.T, before, after, back EncryptingStore[Tx]) {
 	conflict(after, other, true)
 	conflict(after, third, false)
 	conflict(back, third, true)
-	rows, err := after.Rows(t.Context(), store.RowFilter{ID: string(applied.ID)})
+	rows, err := after.Rows(t.Context(), store.RowFilter{IDs: []string{string(applied.ID)}})
 	if err != nil || len(rows) != 2 || rows[0].Repeated != 1 || rows[1].Repeated != 1 || rows[0].Fingerprint != other.Fingerprint || rows[1].Fingerprint != third.Fingerprint {
 		t.Errorf("%+v, %v", rows, err)
 	}
@@ -189,7 +189,7 @@ func recognised[Tx any](t *testing.T, before, after, back EncryptingStore[Tx]) {
 // claimedBy has a store work on the row of a mark that waits.
 func claimedBy[Tx any](t *testing.T, s EncryptingStore[Tx], m store.Mark) {
 	t.Helper()
-	rows, err := s.Rows(t.Context(), store.RowFilter{ID: string(m.ID)})
+	rows, err := s.Rows(t.Context(), store.RowFilter{IDs: []string{string(m.ID)}})
 	if err != nil || len(rows) != 1 {
 		t.Fatalf("%+v, %v", rows, err)
 	}

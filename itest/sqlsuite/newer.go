@@ -73,8 +73,8 @@ func (w *NewerRelease[Tx]) HoldsOutcome(t *testing.T, outcome int) {
 		t.Fatalf("%v, %v", rows, err)
 	}
 	number, revision := rows[0].Number, rows[0].Revision
-	retried := w.store.Requeue(t.Context(), number, revision, store.Act{Verb: "retry", Who: "ana"})
-	discarded := w.store.Discard(t.Context(), number, revision, store.Act{Verb: "discard", Who: "ana"})
+	retried := errors.Join(w.store.Requeue(t.Context(), store.Act{Verb: "retry", Who: "ana"}, store.RowRevision{Number: number, Revision: revision})...)
+	discarded := errors.Join(w.store.Discard(t.Context(), store.Act{Verb: "discard", Who: "ana"}, store.RowRevision{Number: number, Revision: revision})...)
 	for _, err := range []error{retried, discarded} {
 		if !errors.Is(err, newer.Err) || !errors.Is(err, semel.ErrState) {
 			t.Errorf("acted on: %v", err)

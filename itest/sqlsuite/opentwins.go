@@ -1,6 +1,7 @@
 package sqlsuite
 
 import (
+	"errors"
 	"testing"
 	"time"
 
@@ -22,7 +23,7 @@ func OpenTwins[Tx any](t *testing.T, i storetest.Instance[Tx], due func(number i
 		admin.Requeuer
 	})
 	marks, rows := parkedTwins(t, i.Store), twinRows(t, st)
-	if err := st.Requeue(ctx, rows[0].Number, rows[0].Revision, store.Act{Verb: "retry", Who: "test"}); err != nil {
+	if err := errors.Join(st.Requeue(ctx, store.Act{Verb: "retry", Who: "test"}, rows[0].Seen())...); err != nil {
 		t.Fatal(err)
 	}
 	due(rows[1].Number)

@@ -47,7 +47,7 @@ func Swallowed[Tx any](t *testing.T, w Swallowing[Tx]) {
 		do          func(t *testing.T, ctx context.Context, r store.StoredRow) error
 	}{
 		{"acts", "discard", func(t *testing.T, ctx context.Context, r store.StoredRow) error {
-			return s.Discard(ctx, r.Number, r.Revision, by)
+			return errors.Join(s.Discard(ctx, by, r.Seen())...)
 		}},
 		{"acts", "pause", func(t *testing.T, ctx context.Context, r store.StoredRow) error {
 			return s.Pause(ctx, "billing", true, by)

@@ -74,12 +74,12 @@ func live(o order) error {
 		defer db.Close()
 		values := map[string]string{"sqlite": "?, ?, ?", "postgres": "$1, $2, $3"}[o.Store]
 		if o.Leased {
-			return work(ctx, o, consumer.Leased(store), plan, func(ctx context.Context, _ consumer.Call, step, id string) error {
+			return work(ctx, o, leased(store, plan), func(ctx context.Context, _ consumer.Call, step, id string) error {
 				_, err := db.ExecContext(ctx, fmt.Sprintf(record, values), step, id, o.Who)
 				return err
 			})
 		}
-		return work(ctx, o, store, plan, func(ctx context.Context, tx *sql.Tx, step, id string) error {
+		return work(ctx, o, within(store, plan), func(ctx context.Context, tx *sql.Tx, step, id string) error {
 			_, err := tx.ExecContext(ctx, fmt.Sprintf(record, values), step, id, o.Who)
 			return err
 		})
@@ -94,15 +94,32 @@ func live(o order) error {
 		return err
 	}
 	if o.Store == "pgxstore_queue" {
-		return work(ctx, o, store.Queued(), plan, func(_ context.Context, q *pgxstore.Queue, step, id string) error {
+		return work(ctx, o, within(store.Queued(), plan), func(_ context.Context, q *pgxstore.Queue, step, id string) error {
 			q.Exec(fmt.Sprintf(record, "$1, $2, $3"), step, id, o.Who)
 			return nil
 		})
 	}
-	return work(ctx, o, store, plan, func(ctx context.Context, tx pgx.Tx, step, id string) error {
+	return work(ctx, o, within(store, plan), func(ctx context.Context, tx pgx.Tx, step, id string) error {
 		_, err := tx.Exec(ctx, fmt.Sprintf(record, "$1, $2, $3"), step, id, o.Who)
 		return err
 	})
+}
+
+// maker makes a consumer of steps.
+type maker[Tx any] func([]consumer.Step[Tx], consumer.Config) (*consumer.Consumer[Tx], error)
+
+// within makes consumers whose steps run in transactions of the store.
+func within[Tx any](st store.TxStore[Tx], plan faults.Plan) maker[Tx] {
+	return func(steps []consumer.Step[Tx], c consumer.Config) (*consumer.Consumer[Tx], error) {
+		return consumer.NewSteps(st, steps, c, plan)
+	}
+}
+
+// leased makes consumers whose steps run without a transaction.
+func leased[Tx any](st store.TxStore[Tx], plan faults.Plan) maker[consumer.Call] {
+	return func(steps []consumer.Step[consumer.Call], c consumer.Config) (*consumer.Consumer[consumer.Call], error) {
+		return consumer.NewLeasedSteps(st, steps, c, plan)
+	}
 }
 
 func openSQL(o order) (*sql.DB, *sqlstore.Store, error) {
@@ -124,7 +141,7 @@ func openSQL(o order) (*sql.DB, *sqlstore.Store, error) {
 
 // work runs the consumers at once, each with its steps. Each step writes its name, and that
 // of the output before it.
-func work[Tx any](ctx context.Context, o order, st store.TxStore[Tx], plan faults.Plan, add func(ctx context.Context, tx Tx, step, id string) error) error {
+func work[Tx any](ctx context.Context, o order, of maker[Tx], add func(ctx context.Context, tx Tx, step, id string) error) error {
 	var steps []consumer.Step[Tx]
 	for i, name := range names {
 		steps = append(steps, consumer.Step[Tx]{Name: name, Run: func(ctx context.Context, tx Tx, m *semel.Message, done consumer.Done) ([]byte, error) {
@@ -137,12 +154,12 @@ func work[Tx any](ctx context.Context, o order, st store.TxStore[Tx], plan fault
 	ended := make(chan error, len(o.Consumers))
 	for _, name := range o.Consumers {
 		body := fmt.Sprintf(`{"specversion":"1.0","id":"%s","source":"shop","type":"order","data":{}}`+"\n", name)
-		c, err := consumer.NewSteps(st, steps, consumer.Config{
+		c, err := of(steps, consumer.Config{
 			Name: name, Source: file.Stdin(strings.NewReader(body), file.Options{}), Identity: identity.CloudEvents(),
 			Strategy: consumer.StrategyInbox, Settle: consumer.SettleAfterReceipt, Workers: 1,
 			Inbox: consumer.InboxPolicy{Lease: time.Second, Poll: 20 * time.Millisecond, Starts: 100}, IdleExit: 3 * time.Second,
 			Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
-		}, plan)
+		})
 		if err != nil {
 			return err
 		}

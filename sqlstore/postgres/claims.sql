@@ -307,14 +307,17 @@ from (
     and (select s.consumer from {prefix}scopes s where s.number = i.scope) = $1
 ) i;
 
--- name: requeue
-update {prefix}inbox set state = $1, revision = revision + 1, changed_at = clock_timestamp(), processed_at = null,
-  place = case when state = 'DEAD_LETTERED' then null else place end, -- it has left its line
+-- name: requeue rows
+update {prefix}inbox i set state = $2, revision = i.revision + 1, changed_at = clock_timestamp(), processed_at = null,
+  place = case when i.state = 'DEAD_LETTERED' then null else i.place end, -- it has left its line
   token = null, locked_until = null, due_at = date_trunc('milliseconds', clock_timestamp())
-where number = $2 and revision = $3;
+from jsonb_to_recordset($1::text::jsonb) a (k bigint, n bigint, r bigint)
+where a.k between 0 and 1000000 and a.n > 0 and i.number = a.n and i.revision = a.r;
 
--- name: wait again
-update {prefix}markers set outcome = 2, version = $1, sum = $2, at = clock_timestamp() where scope = $3 and id = $4;
+-- name: markers wait
+update {prefix}markers m set outcome = 2, version = i.version, sum = i.sum, at = clock_timestamp()
+from jsonb_to_recordset($1::text::jsonb) a (k bigint, n bigint, r bigint) join {prefix}inbox i on i.number = a.n
+where a.k between 0 and 1000000 and a.n > 0 and m.scope = i.scope and m.id = i.id;
 
 -- Owned is whether a marker m waits for a row i: it is that row's own (law 16). Of two rows with
 -- its content the first has it, if that waits.

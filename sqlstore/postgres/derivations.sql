@@ -23,10 +23,12 @@ on conflict do nothing;
 -- name: change owner
 update {prefix}owners set owner = $1, changed_at = clock_timestamp() where consumer = $2 and owner = $3;
 
--- Wait anew writes the marker of a conflict with a former identity, which has none.
+-- New markers wait writes the markers of conflicts with a former identity, which have none.
 
--- name: wait anew
+-- name: new markers wait
 insert into {prefix}markers (scope, id, outcome, version, sum, long_id, at)
-select scope, id, 2, version, sum, long_id, clock_timestamp() from {prefix}inbox
-where number = $1 and reason = $2 and length(conflict) > 0
+select i.scope, i.id, 2, i.version, i.sum, i.long_id, clock_timestamp()
+from jsonb_to_recordset($1::text::jsonb) a (k bigint, n bigint, r bigint) join {prefix}inbox i on i.number = a.n
+where a.k between 0 and 1000000 and a.n > 0 and i.reason = $2 and length(i.conflict) > 0
+order by i.scope, i.id
 on conflict (scope, id) do nothing;

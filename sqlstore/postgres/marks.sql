@@ -100,12 +100,16 @@ select set_config('idle_in_transaction_session_timeout', '30s', true), set_confi
 -- name: outcome
 update {prefix}markers set outcome = $1 where scope = $2 and id = $3;
 
--- Turn marker changes a marker that is still what was seen, so that it belongs to the row which
--- it was found to belong to.
+-- Turn markers changes markers that still have the content that was seen, so that each marker still
+-- belongs to the row to which it was found to belong.
 
--- name: turn marker
-update {prefix}markers set outcome = $1, version = $2, sum = $3, at = clock_timestamp()
-where scope = $4 and id = $5 and outcome = $6 and version = $7 and sum is not distinct from $8;
+-- name: turn markers
+update {prefix}markers m set outcome = a.outcome, version = a.version, sum = decode(a.sum, 'hex'), at = clock_timestamp()
+from jsonb_to_recordset($1::text::jsonb)
+  a (k bigint, n bigint, outcome smallint, version smallint, sum text, seen_outcome smallint, seen_version smallint, seen_sum text)
+join {prefix}inbox i on i.number = a.n
+where a.k between 0 and 1000000 and a.n > 0 and m.scope = i.scope and m.id = i.id
+  and m.outcome = a.seen_outcome and m.version = a.seen_version and m.sum is not distinct from decode(a.seen_sum, 'hex');
 
 -- name: close
 with ended as (

@@ -132,26 +132,44 @@ union all select coalesce(max(number), 0), '', count(*), null from page;
 select i.number, i.cause from {prefix}inbox i join {prefix}scopes s on s.number = i.scope
 where s.source = $1 and i.number > $2 and i.number <= $3 and i.cause is not null and i.emitted_at is null;
 
--- name: state
-select i.revision, i.state, i.scope, i.id, i.conflict, i.version, i.sum,
-  coalesce(i.due_at <= clock_timestamp(), false) from {prefix}inbox i where i.number = $1 for update;
+-- Operators' acts name rows as JSON: k is an index, n a row's number and r the revision that the
+-- operator saw; claims.sql explains the conditions on k and n. Acted rows locks the rows with their
+-- markers, in the order of claim ends, and returns them. {busy} is " skip locked" if there are several
+-- rows: an act that waits for one lock while it holds others could deadlock with consumers.
 
--- name: row marker
-select m.outcome, m.version, m.sum from {prefix}inbox i join {prefix}markers m on m.scope = i.scope and m.id = i.id
-where i.number = $1 for update of m;
+-- name: acted rows
+with asked as materialized (
+  select a.n from jsonb_to_recordset($1::text::jsonb) a (k bigint, n bigint, r bigint)
+  where a.k between 0 and 1000000 and a.n > 0
+), marked as materialized (
+  select i.number, i.revision, i.state, i.scope, i.id, i.conflict, i.version, i.sum, i.due_at, i.reason, i.calls_started > i.calls_finished as unknown, i.line,
+    m.outcome as marker_outcome, m.version as marker_version, m.sum as marker_sum
+  from asked a join {prefix}inbox i on i.number = a.n
+  join {prefix}markers m on m.scope = i.scope and m.id = i.id
+  order by i.number for update of i, m{busy}
+), unmarked as materialized (
+  select i.number, i.revision, i.state, i.scope, i.id, i.conflict, i.version, i.sum, i.due_at, i.reason, i.calls_started > i.calls_finished as unknown, i.line
+  from asked a join {prefix}inbox i on i.number = a.n
+  where not exists (select 1 from {prefix}markers m where m.scope = i.scope and m.id = i.id)
+  order by i.number for update of i{busy}
+)
+select r.number, r.revision, r.state, r.scope, r.id, r.conflict, r.version, r.sum, coalesce(r.due_at <= clock_timestamp(), false),
+  r.reason, r.unknown, r.line, r.marker_outcome, r.marker_version, r.marker_sum
+from (select * from marked union all select u.*, null::smallint, null::smallint, null::bytea from unmarked u) r;
 
--- Twins are the other rows of the identity of a row, each with a content of its own.
 
--- name: twins
-select o.number, o.state, length(o.conflict) > 0, o.version, o.sum, o.steps is not null, o.calls_started > o.calls_finished
-from {prefix}inbox i join {prefix}inbox o on o.scope = i.scope and o.id = i.id and o.number <> i.number
-where i.number = $1 order by o.number;
+-- Other rows returns the other rows of the identity of each row, each with a content of its own.
+
+-- name: other rows
+select i.number, o.number, o.state, length(o.conflict) > 0, o.version, o.sum, o.steps is not null, o.calls_started > o.calls_finished
+from jsonb_to_recordset($1::text::jsonb) a (k bigint, n bigint, r bigint)
+join {prefix}inbox i on i.number = a.n
+join {prefix}inbox o on o.scope = i.scope and o.id = i.id and o.number <> i.number
+where a.k between 0 and 1000000 and a.n > 0 order by i.number, o.number;
 
 -- Complete row ends a row whose effect is there, as somebody found out: it is known what
 -- became of all its calls. Forget calls has a row as if none had been made.
 
--- name: row calls
-select i.reason, i.calls_started > i.calls_finished from {prefix}inbox i where i.number = $1;
 
 -- name: complete row
 update {prefix}inbox set state = 'COMPLETED', revision = revision + 1,
@@ -185,15 +203,16 @@ update {prefix}inbox set state = 'RECEIVED', reason = '', revision = revision + 
   calls_finished = calls_started - 1, call_token = null
 where number = $1 and revision = $2;
 
--- name: discard row
-update {prefix}inbox set state = 'DISCARDED', revision = revision + 1,
+-- name: discard rows
+update {prefix}inbox i set state = 'DISCARDED', revision = i.revision + 1,
   changed_at = clock_timestamp(), processed_at = clock_timestamp(),
   token = null, due_at = null, locked_until = null,
-  started = finished
-where number = $1 and revision = $2;
+  started = i.finished
+from jsonb_to_recordset($1::text::jsonb) a (k bigint, n bigint, r bigint)
+where a.k between 0 and 1000000 and a.n > 0 and i.number = a.n and i.revision = a.r;
 
--- name: reopenable
-select i.reason, i.calls_started > i.calls_finished, i.payload is null and i.body_removed_at is not null
+-- name: bodiless
+select i.payload is null and i.body_removed_at is not null
 from {prefix}inbox i where i.number = $1;
 
 -- name: reopen row
@@ -213,8 +232,9 @@ where number = $4 and revision = $5;
 update {prefix}inbox set state = 'PARKED', reason = $1, revision = revision + 1, changed_at = clock_timestamp(), due_at = null
 where number = $2 and revision = $3;
 
--- name: act
-insert into {prefix}acts ("row", verb, who, why, result, at) values ($1, $2, $3, $4, $5, clock_timestamp());
+-- name: record acts
+insert into {prefix}acts ("row", verb, who, why, result, at)
+select a.n, $2::text, $3::text, $4::text, $5::text, clock_timestamp() from jsonb_to_recordset($1::text::jsonb) a (k bigint, n bigint, r bigint) order by a.k;
 
 -- name: acts
 select "row", verb, who, why, result, (extract(epoch from at) * 1000)::bigint from {prefix}acts

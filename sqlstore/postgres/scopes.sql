@@ -101,9 +101,11 @@ from (select (clock_timestamp() at time zone 'UTC')::date - $3::int as day) w re
 -- name: undated markers
 select exists (select 1 from {prefix}scopes s cross join lateral (select 1 from {prefix}markers m where m.scope = s.number limit 1) m where s.consumer = $1);
 
--- Dated row tells the consumer of a row whose markers lie in a table of days, or move there.
+-- Dated rows returns, of the rows that are asked for, those whose markers are in a table of days or are being moved to one.
 
--- name: dated row
-select s.consumer, d.kind, d.number from {prefix}inbox i join {prefix}scopes s on s.number = i.scope
+-- name: dated rows
+select i.number, s.consumer, d.kind, d.number
+from jsonb_to_recordset($1::text::jsonb) a (k bigint, n bigint, r bigint)
+join {prefix}inbox i on i.number = a.n join {prefix}scopes s on s.number = i.scope
 join {prefix}dated d on d.consumer in (s.consumer, '\x01'::bytea || s.consumer)
-where i.number = $1;
+where a.k between 0 and 1000000 and a.n > 0;

@@ -151,12 +151,19 @@ cross join (
   where i.consumer = x'' and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS', 'BLOCKED') and s.consumer = ?1
 ) i;
 
--- name: requeue
-update {prefix}inbox set state = ?, revision = revision + 1, changed_at = cast(unixepoch('subsec') * 1000 as integer),
+-- name: requeue rows
+update {prefix}inbox as i set state = ?2, revision = i.revision + 1, changed_at = cast(unixepoch('subsec') * 1000 as integer),
   processed_at = null, token = null, locked_until = null, due_at = cast(unixepoch('subsec') * 1000 as integer),
-  place = case when state = 'DEAD_LETTERED' then null else place end -- it has left its line
-where number = ? and revision = ?;
+  place = case when i.state = 'DEAD_LETTERED' then null else i.place end -- it has left its line
+from json_each(?1) a
+where i.number = a.value ->> 'n' and i.revision = a.value ->> 'r';
 
--- name: wait again
-update {prefix}markers set outcome = 2, version = ?, sum = ?, at = cast(unixepoch('subsec') * 1000 as integer)
-where scope = ? and id = ?;
+-- The rows are materialized so that SQLite finds the marker of each row by its key. Otherwise it reads all
+-- markers, and the rows for each.
+
+-- name: markers wait
+with asked as materialized (
+  select i.scope, i.id, i.version, i.sum from json_each(?1) a cross join {prefix}inbox i where i.number = a.value ->> 'n'
+)
+update {prefix}markers as m set outcome = 2, version = a.version, sum = a.sum, at = cast(unixepoch('subsec') * 1000 as integer)
+from asked a where m.scope = a.scope and m.id = a.id;

@@ -23,10 +23,11 @@ on conflict do nothing;
 -- name: change owner
 update {prefix}owners set owner = ?1, changed_at = cast(unixepoch('subsec') * 1000 as integer) where consumer = ?2 and owner = ?3;
 
--- Wait anew writes the marker of a conflict with a former identity, which has none.
+-- New markers wait writes the markers of conflicts with a former identity, which have none.
 
--- name: wait anew
+-- name: new markers wait
 insert into {prefix}markers (scope, id, outcome, version, sum, long_id, at)
-select scope, id, 2, version, sum, long_id, cast(unixepoch('subsec') * 1000 as integer) from {prefix}inbox
-where number = ?1 and reason = ?2 and length(conflict) > 0
+select i.scope, i.id, 2, i.version, i.sum, i.long_id, cast(unixepoch('subsec') * 1000 as integer)
+from json_each(?1) a cross join {prefix}inbox i
+where i.number = a.value ->> 'n' and i.reason = ?2 and length(i.conflict) > 0
 on conflict (scope, id) do nothing;

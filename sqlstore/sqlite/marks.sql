@@ -31,9 +31,15 @@ delete from {prefix}markers where (scope, id) in (values {list:(?, ?)});
 -- name: outcome
 update {prefix}markers set outcome = ? where scope = ? and id = ?;
 
--- Turn marker changes a marker that is still what was seen, so that it belongs to the row which
--- it was found to belong to.
+-- Turn markers changes markers that still have the content that was seen, so that each marker still
+-- belongs to the row to which it was found to belong.
 
--- name: turn marker
-update {prefix}markers set outcome = ?, version = ?, sum = ?, at = cast(unixepoch('subsec') * 1000 as integer)
-where scope = ? and id = ? and outcome = ? and version = ? and sum is ?;
+-- name: turn markers
+with asked as materialized (
+  select i.scope, i.id, a.value as turn from json_each(?1) a cross join {prefix}inbox i where i.number = a.value ->> 'n'
+)
+update {prefix}markers as m set outcome = a.turn ->> 'outcome', version = a.turn ->> 'version', sum = unhex(a.turn ->> 'sum'),
+  at = cast(unixepoch('subsec') * 1000 as integer)
+from asked a
+where m.scope = a.scope and m.id = a.id
+  and m.outcome = a.turn ->> 'seen_outcome' and m.version = a.turn ->> 'seen_version' and m.sum is unhex(a.turn ->> 'seen_sum');

@@ -109,26 +109,27 @@ union all select coalesce(max(number), 0), '', count(*), null from page;
 select i.number, i.cause from {prefix}inbox i join {prefix}scopes s on s.number = i.scope
 where s.source = ?1 and i.number > ?2 and i.number <= ?3 and i.cause is not null and i.emitted_at is null;
 
--- name: state
-select i.revision, i.state, i.scope, i.id, i.conflict, i.version, i.sum,
-  coalesce(i.due_at <= cast(unixepoch('subsec') * 1000 as integer), false) from {prefix}inbox i where i.number = ?;
+-- Operators' acts name rows as JSON: n is a row's number and r the revision that the operator saw.
 
--- name: row marker
-select m.outcome, m.version, m.sum from {prefix}inbox i join {prefix}markers m on m.scope = i.scope and m.id = i.id
-where i.number = ?;
+-- name: acted rows
+select i.number, i.revision, i.state, i.scope, i.id, i.conflict, i.version, i.sum,
+  coalesce(i.due_at <= cast(unixepoch('subsec') * 1000 as integer), false),
+  i.reason, i.calls_started > i.calls_finished, i.line, m.outcome, m.version, m.sum
+from json_each(?1) a cross join {prefix}inbox i left join {prefix}markers m on m.scope = i.scope and m.id = i.id
+where i.number = a.value ->> 'n';
 
--- Twins are the other rows of the identity of a row, each with a content of its own.
 
--- name: twins
-select o.number, o.state, length(o.conflict) > 0, o.version, o.sum, o.steps is not null, o.calls_started > o.calls_finished
-from {prefix}inbox i join {prefix}inbox o on o.scope = i.scope and o.id = i.id and o.number <> i.number
-where i.number = ? order by o.number;
+-- Other rows returns the other rows of the identity of each row, each with a content of its own.
+
+-- name: other rows
+select i.number, o.number, o.state, length(o.conflict) > 0, o.version, o.sum, o.steps is not null, o.calls_started > o.calls_finished
+from json_each(?1) a cross join {prefix}inbox i cross join {prefix}inbox o
+where i.number = a.value ->> 'n' and o.scope = i.scope and o.id = i.id and o.number <> i.number
+order by i.number, o.number;
 
 -- Complete row ends a row whose effect is there, as somebody found out: it is known what
 -- became of all its calls. Forget calls has a row as if none had been made.
 
--- name: row calls
-select i.reason, i.calls_started > i.calls_finished from {prefix}inbox i where i.number = ?1;
 
 -- name: complete row
 update {prefix}inbox set state = 'COMPLETED', revision = revision + 1,
@@ -164,16 +165,17 @@ update {prefix}inbox set state = 'RECEIVED', reason = '', revision = revision + 
   calls_finished = calls_started - 1, call_token = null
 where number = ? and revision = ?;
 
--- name: discard row
-update {prefix}inbox set state = 'DISCARDED', revision = revision + 1,
+-- name: discard rows
+update {prefix}inbox as i set state = 'DISCARDED', revision = i.revision + 1,
   changed_at = cast(unixepoch('subsec') * 1000 as integer),
   processed_at = cast(unixepoch('subsec') * 1000 as integer),
   token = null, due_at = null, locked_until = null,
-  started = finished
-where number = ? and revision = ?;
+  started = i.finished
+from json_each(?1) a
+where i.number = a.value ->> 'n' and i.revision = a.value ->> 'r';
 
--- name: reopenable
-select i.reason, i.calls_started > i.calls_finished, i.payload is null and i.body_removed_at is not null
+-- name: bodiless
+select i.payload is null and i.body_removed_at is not null
 from {prefix}inbox i where i.number = ?;
 
 -- name: reopen row
@@ -194,9 +196,9 @@ update {prefix}inbox set state = 'PARKED', reason = ?, revision = revision + 1,
   changed_at = cast(unixepoch('subsec') * 1000 as integer), due_at = null
 where number = ? and revision = ?;
 
--- name: act
+-- name: record acts
 insert into {prefix}acts (row, verb, who, why, result, at)
-values (?, ?, ?, ?, ?, cast(unixepoch('subsec') * 1000 as integer));
+select a.value ->> 'n', ?2, ?3, ?4, ?5, cast(unixepoch('subsec') * 1000 as integer) from json_each(?1) a order by a.key;
 
 -- name: acts
 select row, verb, who, why, result, at from {prefix}acts

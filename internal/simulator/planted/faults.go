@@ -1,214 +1,157 @@
 package planted
 
-import "slices"
+import (
+	"slices"
 
-// inMachine is a fault of the machine's that the simulator finds.
-func inMachine(name, law, file, before, after string) Fault {
-	return Fault{Name: name, Law: law, File: "internal/machine/" + file, Old: before, New: after}
+	"github.com/semel-go/semel/internal/simulator"
+	"github.com/semel-go/semel/internal/simulator/mutation"
+)
+
+// inMachine is a fault of the machine that the simulator finds.
+func inMachine(law, name, function string, edit mutation.Edit) Fault {
+	return Fault{Name: name, Law: law, In: "internal/machine", Func: "(*Machine)." + function, Edit: edit}
 }
 
-// inShell is a fault of the engine's shell that a test of the library finds.
-func inShell(name, law, file, before, after, test string) Fault {
-	return Fault{Name: name, Law: law, File: file, Old: before, New: after, Test: test, Package: "./consumer"}
+// inRules is a fault of a rule that the simulator's store and shell share with the
+// real ones, or of theirs; seeds of the mode find it.
+func inRules(law, name string, mode simulator.Mode, in, function string, edit mutation.Edit) Fault {
+	return Fault{Name: name, Law: law, In: in, Func: function, Edit: edit, Mode: mode}
 }
 
-// Faults are mistakes that engines of this kind have made, or could make.
+// byTest is a fault that a test of a package finds.
+func byTest(law, name, in, function string, edit mutation.Edit, pkg, test string) Fault {
+	return Fault{Name: name, Law: law, In: in, Func: function, Edit: edit, Package: pkg, Test: test}
+}
+
+// Faults returns at least one fault for each law that the simulator checks, and some
+// for laws that it cannot see.
 func Faults() []Fault {
-	return slices.Concat(ofCommits(), ofOrder(), ofWaits(), ofAsking(), ofClaims(), ofSources(), ofCalls(), ofSteps(), ofIntents(), ofTurns(), ofRetries(), ofVersions(), ofStreams(), ofLines(), ofFormers(), ofRetention(), ofRestores(), ofReplays(), ofTwins(), ofFencing(), ofShell())
+	return slices.Concat(ofLaws(), ofCases(), ofOrder(), ofRetries(), ofCalls(), ofIntents(), ofPersons(), ofStores())
 }
 
-// ofCommits are faults of marks, commits and what is settled after them.
-func ofCommits() []Fault {
+// ofLaws are faults of the machine that break the laws 1 to 13.
+func ofLaws() []Fault {
 	return []Fault{
-		inMachine("copies are not counted again when the commit failed", "case 8", "commit.go",
-			"r.counted = false", "r.counted = r.counted || false"),
-		inMachine("what a lost commit did is a duplicate", "case 3", "item.go",
-			"\tit.unknown = true\n", ""),
-		inMachine("a mark that is taken back counts as done", "law 2", "commit.go",
-			"f.verdicts[i].Kind = untouched", "_ = i"),
-		inMachine("a copy of another content is counted on the row", "case 8", "commit.go",
-			"it.copies(r) && !r.counted", "!r.counted"),
-		inMachine("a commit of unknown outcome is taken for committed", "law 2", "commit.go",
-			"case e.Outcome == store.Committed:", "case e.Outcome != store.NotCommitted:"),
-		inMachine("a commit that failed is settled", "law 2", "commit.go",
-			"\tdefault:\n\t\tm.refused(w, f, e)", "\tdefault:\n\t\tm.committed(w, f)"),
-		inMachine("marks whose handlers did not run are not taken back", "law 1", "commit.go",
-			"Trim: append(f.trim, early...), Rows", "Trim: early, Rows"),
-		inMachine("a failed handler's transaction is committed", "law 3", "flight.go",
-			"m.do(Rollback{Flight: f})", "m.commit(f)"),
-		inMachine("a copy in flight elsewhere is a duplicate", "law 2", "commit.go",
-			"\t\tcase v.Kind == store.Busy:\n\t\t\tm.holdBusy(en.Item)\n", ""),
-		inMachine("what a newer release marked is a duplicate", "P1", "commit.go",
-			"\t\tcase v.Kind == store.Newer:\n\t\t\tm.holdNewer(en.Item, v)\n", ""),
-		inMachine("a copy is settled before its carrier has ended", "law 2", "carrier.go",
-			"m.move(it, placement{state: riding, carrier: carrier})\n", "m.settleCopy(it)\n"),
-		inMachine("a revoked lane is released at once", "law 2", "lane.go",
-			"case l.items == 0:", "case true:"),
-		inMachine("another content is a duplicate", "law 10", "commit.go",
-			"case v.Kind == store.Conflict && (!v.Known || m.config.OnConflict == ThenAcceptFirst):\n\t\treturn source.EndConflict", "case v.Kind == store.Conflict && (!v.Known || m.config.OnConflict == ThenAcceptFirst):\n\t\treturn source.EndDuplicate"),
-		inMachine("a dead letter is marked before its copy is made", "law 2", "carrier.go",
-			"it.as == AsDeadLettered && !it.copied", "it.as > AsDeadLettered"),
-		inMachine("a conflict is settled before its copy is made", "law 2", "commit.go",
-			"return v.Known || it.copied", "return true"),
-		inMachine("every marker after an unknown commit is taken for the message's own", "law 2", "commit.go",
-			"\t\treturn en.As != AsDuplicate && v.Was == en.As.Outcome()\n", "\t\treturn true\n"),
-		inMachine("a copy in an unknown commit is taken for what it did", "law 12", "commit.go",
-			"v.Kind == store.Fresh || v.Kind == store.Conflict && !v.Known && m.keepsConflict(en.Item, v)", "v.Kind != store.Busy"),
-		inMachine("what contention undid is no rerun", "counts", "commit.go",
-			"\t\tm.undone(f, f.done)\n\t\tm.runAgain(w, f, f.why, f.cause, f.culprit)\n", "\t\tm.runAgain(w, f, f.why, f.cause, f.culprit)\n"),
+		inMachine("law 1", "marks of messages out of their turn stay", "commit", mutation.Call("append", "f.trim", "trim", "early")),
+		inMachine("law 2", "a commit of unknown outcome is taken for committed", "ended", mutation.Call("unknown", "m.committed(w, f)")),
+		inMachine("law 2", "a dead letter is marked before its copy is made", "enqueue", mutation.Never("AsDeadLettered")),
+		inMachine("law 3", "a failed handler's transaction is committed", "ran", mutation.Call("do", "m.commit(f)", "Rollback")),
+		inMachine("law 7", "a neighbour is charged for the culprit", "ran", mutation.Drop("suspects")),
+		inMachine("law 7", "what the store exonerates is suspected", "runAloneAgain", mutation.Always("outside")),
+		inMachine("law 9", "a duplicate runs", "sift", mutation.Never("Fresh")),
+		inMachine("law 10", "another content is a duplicate", "endingOf", mutation.Swap("EndConflict", "EndDuplicate", "OnConflict")),
+		inMachine("law 11", "nobody wakes a message that waits", "nextMoment", mutation.Delete("consider", "held")),
+		inMachine("law 11", "a claim that leaves is not given back", "leave", mutation.Delete("free")),
+		inMachine("law 12", "a claim that is lost ends as a duplicate", "committed", mutation.Never("ClaimLost")),
+		inMachine("law 13", "nobody asks again whether the store is back", "nextMoment", mutation.Delete("consider", "store")),
+		inMachine("A7", "two messages with one former identity fly together", "collect", mutation.Drop("sharesFormer")),
+		inMachine("C16", "what is skipped flies with the others", "admit", mutation.Never("ThenSkip")),
+		inMachine("D2", "what is to be received runs at once", "admit", mutation.Never("Receive")),
+		inMachine("D3", "a claim that was not begun in time is begun late", "freeLate", mutation.Always("until")),
+		inMachine("D3, turns", "batches of a store with one writer wait inside of it", "oneAtATime", mutation.Drop("OneWriter")),
+		inMachine("D5", "what kills its process runs again", "admitClaim", mutation.Never("r")),
+		inMachine("P1", "what a newer release marked is a duplicate", "committed", mutation.Never("Newer")),
+		inMachine("H4", "what is too old is parked whatever the policy says", "old", mutation.Call("endAs", "m.endAs(it, ThenPark, semel.ReasonOld)")),
+		inMachine("trap T95", "a source that has more is asked again at once", "fetched", mutation.Never("Items", "More")),
+		inMachine("counts", "a rerun is not counted", "marked", mutation.Delete("Rerun")),
+		inMachine("reports", "nobody is told of a commit", "committed", mutation.Delete("ReportCommitted")),
 	}
 }
 
-// ofOrder are faults of order, of neighbours and of who is charged.
+// ofCases are faults of the machine that break decided cases.
+func ofCases() []Fault {
+	return []Fault{
+		inMachine("case 1", "a retry has company", "hold", mutation.Delete("alone")),
+		inMachine("case 2", "a batch stays whole after contention", "contention", mutation.Delete("quarter")),
+		{Law: "case 3", Name: "what a lost commit did is a duplicate", In: "internal/machine", Func: "(*Item).doubt", Edit: mutation.Delete("unknown")},
+		inMachine("case 6", "a claim waits in memory for its retry", "tryLater", mutation.Drop("Claim")),
+		inMachine("case 7", "what is behind another is discarded", "standBehind", mutation.Swap("AsBlocked", "AsDiscarded")),
+		{Law: "case 8", Name: "copies are not counted again when the commit failed", In: "internal/machine", Func: "(*Item).uncount", Edit: mutation.Return("")},
+		inMachine("case 10", "a carrier that waits keeps the copies of revoked lanes", "hold", mutation.Delete("shed")),
+	}
+}
+
+// ofOrder are faults of order within lanes, keys and streams.
 func ofOrder() []Fault {
 	return []Fault{
-		inMachine("a copy behind another lane's carrier does not keep its place", "law 8", "move.go",
-			"it.line != it.carrier.line || it.lane != it.carrier.lane || ", ""),
-		inMachine("a key's order is lost with a retry", "law 8", "move.go",
-			"\t\treturn it.line.ordered\n", "\t\treturn it.line.ordered && m.config.Lanes == Partition\n"),
-		inMachine("a worker takes over what is in flight", "C8", "line.go",
-			"l.flying > 0 && m.forming != l.worker", "false"),
-		{
-			Name: "nobody takes over what waits behind another's handler", Law: "C8", File: "internal/machine/batch.go",
-			Old: "\t\t\tm.takeOver(w)\n", New: "",
-			Test: "TestKeys/C8_a_busy_one_keeps_its_worker_and_the_others_of_it_are_taken_over", Package: "./internal/machine",
-		},
-		inMachine("deliveries of an older epoch are taken", "protocol", "admission.go",
-			"l.name != it.Lane || ", ""),
-		inMachine("lane-mates behind a busy copy run on", "law 8", "flight.go",
-			"return v.Kind == store.Busy || v.Kind == store.Newer", "return v.Kind == store.Newer"),
-		inMachine("lane-mates behind what a newer release marked run on", "law 8", "flight.go",
-			"return v.Kind == store.Busy || v.Kind == store.Newer", "return v.Kind == store.Busy"),
-		inMachine("followers pass a message that waits", "law 8", "queue.go",
-			"if q.blockers.keeps(it) {", "if q.blockers.count > 1000 {"),
-		inMachine("what comes back is queued at the end", "law 8", "queue.go",
-			"case n == q.head || q.items[n-1].arrival < it.arrival:", "case n >= 0:"),
-		inMachine("a neighbour is charged for the culprit", "law 7", "flight.go",
-			"default:\n\t\tf.culprit = f.fresh[e.Done]", "default:\n\t\tf.culprit = f.fresh[0]"),
-		inMachine("without order, the worker is chosen by arrival", "C8", "worker.go",
-			"first := it.Route % n", "first := it.arrival % n"),
-		inMachine("no pause follows contention", "case 2", "worker.go",
-			"\tw.until = m.now + m.jitter(m.config.BackoffFirst, m.config.BackoffMost, w.contended)\n", ""),
-		inMachine("a batch stays whole after contention", "case 2", "worker.go",
-			"\tw.limit = quarter(len(f.Entries))\n\tw.until", "\tw.until"),
-		inMachine("a row that is refused is charged as an attempt", "C5", "blame.go",
-			"\tif !ran {", "\tif false {"),
-		inMachine("an outage charges who was alone in it", "law 4", "suspicion.go",
-			"case s.outages != m.outages:", "case s.outages > m.outages:"),
-		inMachine("who is suspected runs again although nobody asked whether the store works", "case 1", "suspicion.go",
-			"\t\treturn true, false\n", "\t\treturn false, false\n"),
-		inMachine("what the store exonerates is suspected", "law 7", "rollback.go",
-			"\tif !f.outside {\n", "\tif !f.outside || true {\n"),
-		inMachine("a retry has company", "case 1", "carrier.go",
-			"\tit.alone = true\n", ""),
+		{Law: "law 8", Name: "followers pass a message that waits", In: "internal/machine", Func: "(*queue).first", Edit: mutation.Never("blockers")},
+		{Law: "law 8", Name: "what comes back is queued at the end", In: "internal/machine", Func: "(*queue).push", Edit: mutation.Always("n")},
+		inMachine("C8", "without order, the worker is chosen by arrival", "looseWorker", mutation.Swap("Route", "arrival")),
+		inMachine("B4", "another content of a version is discarded as a late one", "stale", mutation.Never("Known")),
+		inMachine("B9", "a gap is discarded", "gap", mutation.Swap("AsBlocked", "AsDiscarded")),
+		inMachine("trap T55", "as many as may be missing are too many", "tooFar", mutation.Compare(">=", "Missing")),
+		inRules("C11", "a step that is done runs again", simulator.Steps, "internal/steps", "Next", mutation.Return("max(len(done)-1, 0)")),
 	}
 }
 
-// ofWaits are faults of waits, bounds, outages and stops.
-func ofWaits() []Fault {
+// ofRetries are faults of what bounds retries.
+func ofRetries() []Fault {
 	return []Fault{
-		inMachine("copies are lost with their carrier", "law 11", "carrier.go",
-			"\tm.uncarry(it)\n\tif it.Claim", "\tif it.Claim"),
-		inMachine("a quiet source is not asked whether it works again", "law 11", "fetch.go",
-			"f.limit != 0 && f.limit <= m.now", "f.limit < 0"),
-		inMachine("nobody wakes a message that waits", "law 11", "wake.go",
-			"consider(m.held[0].until)", "consider(0)"),
-		inMachine("what the broker did not settle is forgotten", "law 11", "settle.go",
-			"left := e.Left\n", "left := e.Left[:0]\n"),
-		inMachine("a store that is down is asked again and again", "law 13", "outage.go",
-			"s.down, s.tries, s.until = true, s.tries+1, m.now+wait", "s.down, s.tries, s.until = true, s.tries+1, m.now+1"),
-		inMachine("a handler that does not end keeps its connection", "law 11", "flight.go",
-			"\tm.do(Kill{Flight: f})\n", ""),
-		inMachine("a run ends idle although a message waits for its retry", "law 11", "idle.go",
-			"n[held]+n[copying]", "n[copying]"),
-		inMachine("more is fetched than memory may hold", "law 11", "idle.go",
-			"m.config.MaxMessages - m.live.count", "m.config.MaxMessages"),
-		inMachine("a dead letter is forgotten once its copy is made", "law 11", "settle.go",
-			"\t\t\tm.requeue(s.Item)\n\t\t\tcontinue\n", ""),
-		inMachine("a retry never ends", "law 11", "blame.go",
-			"case int(it.attempts) >= m.config.Attempts:", "case int(it.attempts) > m.config.Attempts:"),
-		{Name: "a store that opens a transaction is not back", Law: "trap T85", File: "internal/machine/outage.go",
-			Old: "\tcase !s.full:\n\t\tm.up()\n", New: "\tcase !s.full:\n",
-			Test: "TestAStoreIsBackWhenATransactionOpens", Package: "./internal/machine"},
-		inMachine("nobody asks again whether the store is back", "law 13", "wake.go",
-			"\t\tconsider(m.store.until)\n", ""),
-		inMachine("a stop waits for a handler that does not return", "law 11", "stop.go",
-			"case m.end.stopping && m.now >= m.end.at:", "case m.end.stopping && m.now >= m.end.at && !m.anyStuck():"),
-		inMachine("each rider that leaves is looked for among all", "law 11", "riders.go",
-			"if r.left++; 2*r.left <= len(r.list) {", "if r.left++; r.left < 0 {"),
-		inMachine("copies are handed back one by one, each with the others on it", "law 11", "outage.go",
-			"m.handBackAll(it, Settlement{Kind: semel.Nack, After: wait, Err: s.err})", "m.uncarry(it)\n\t\t\t\tm.settle(it, Settlement{Kind: semel.Nack, After: wait, Err: s.err})"),
-		inMachine("the bytes of what has left are never given back", "law 11", "move.go",
-			"\tm.bytes -= int64(it.Size)\n", ""),
-		inMachine("fetching goes on in an outage", "law 13", "fetch.go",
-			" || m.store.closed(m.now) && !m.config.OneAttempt {", " {"),
-		inMachine("a carrier that waits keeps the riders of revoked lanes", "case 10", "carrier.go",
-			"\tm.shed(it)\n\tit.alone", "\tit.alone"),
-		inMachine("a stop during Begin runs the batch all the same", "case 10", "flight.go",
-			" || f.stopped || m.end.stopping {", " {"),
-		inMachine("what was fetched beside an error is dropped", "counts", "fetch.go",
-			"\t\tm.admit(it)\n", "\t\tif !e.Failed {\n\t\t\tm.admit(it)\n\t\t}\n"),
+		inMachine("C5", "a row that is refused is charged as an attempt", "blame", mutation.Never("ran")),
+		inMachine("C5, budget", "what the budget did not use is kept for ever", "plan", mutation.Call("max", "b.empty")),
+		inMachine("C6", "a success does not end the trial", "committed", mutation.Delete("trySucceeded")),
+		inMachine("C19", "a success does not close the breaker", "handlerWorks", mutation.Delete("breakerState")),
 	}
 }
 
-// ofAsking are faults of how a run ends idle, and of what is another consumer's.
-func ofAsking() []Fault {
+// ofCalls are faults of calls outside of any transaction.
+func ofCalls() []Fault {
+	const calls, model = "internal/calls", "internal/simulator"
 	return []Fault{
-		inMachine("a run ends idle for a fetch that was cancelled for another reason", "trap T95", "fetch.go",
-			"!e.Unanswered && (f.ends || !f.canceled)", "!e.Unanswered"),
-		inMachine("a source that has more is asked again at once", "trap T95", "fetch.go",
-			"len(e.Items) > 0 || e.More {", "len(e.Items) > 0 {"),
-		inMachine("a stop does not end the question whether the source has more", "case 10", "interrupt.go",
-			"f.canceled && (idle || !f.ends)", "f.canceled"),
-		inMachine("what waits and leaves is kept until its moment comes", "law 11", "move.go",
-			"\tcase held, awaited:\n\t\theap.Remove(&m.held, int(it.index))\n",
-			"\t\tif len(m.held) > 0 && m.held[0] == it {\n\t\t\theap.Pop(&m.held)\n\t\t}\n\tcase held, awaited:\n\t\tif it.until <= m.now {\n\t\t\theap.Remove(&m.held, int(it.index))\n\t\t}\n"),
-		inMachine("another consumer's message has a handler", "C16", "admission.go",
-			"\tif r := it.Refused; r != nil {\n\t\tit.as", "\tif r := it.Refused; r != nil && !r.Foreign {\n\t\tit.as"),
-		inMachine("what is skipped flies with the others", "C16", "admission.go",
-			"\tif it.Refused != nil && m.onRefused(it) == ThenSkip {", "\tif false {"),
-		inMachine("what is skipped waits for a store that nothing asks for", "C16", "admission.go",
-			"m.store.down && m.willAsk() &&", "m.store.down &&"),
-		inPackage("what is skipped waits for a dead letter", "law 11", "internal/machine/admission.go",
-			"n[inFlight]+n[held]+n[awaited] > 0", "n[queued]+n[copying]+n[inFlight]+n[held]+n[awaited] > 0", "./internal/machine",
-			"TestWhatIsSkippedWhileTheStoreIsDown/C16_law_11_it_waits_for_no_dead_letter_nor_for_what_stands_behind_one"),
-		inMachine("what is skipped is settled while the store is down", "law 13", "admission.go",
-			"waits := m.store.down &&", "waits := m.store.down && m.config.OneAttempt &&"),
-		inMachine("what is skipped is not counted", "counts", "settle.go",
-			"\t\tm.counts.Skipped++\n", ""),
+		inRules("B11", "who was frozen calls whatever its lease", simulator.Calls, calls, "(*Claim).Next", mutation.Never("left")),
+		inRules("law 5", "the end of a call asks for no token", simulator.Calls, model, "(*flight).claimsLost", mutation.Never("stands")),
+		inRules("E3, window", "the window counts for nothing", simulator.Calls, calls, "Rule.Forgotten", mutation.Return("false")),
+		inRules("E3, outcome", "an answer that was lost says that nothing happened", simulator.Calls, calls, "OutcomeOf",
+			mutation.Prepend("if known := new(semel.HandlerError); err != nil && !errors.As(err, &known) { return store.CallFailed };")),
+		inRules("E3, start", "a call is made whose start is not written down", simulator.Calls, model, "(*flight).beginOutside", mutation.Call("startCall", "store.CallStarted{Stands: true}")),
+		inRules("E3, key", "a chosen key is not given to the other side", simulator.Intents, ".", "(*Message).IntentKey", mutation.Never("key")),
 	}
 }
 
-// ofShell are faults that tests find: of the engine around the machine, of the
-// Kafka source, and of what takes a million messages.
-func ofShell() []Fault {
+// ofIntents are faults of what is written down to be sent.
+func ofIntents() []Fault {
 	return []Fault{
-		inShell("nil after the time-out is a success", "law 3", "consumer/handler.go",
-			"if err == nil && f.ctx.Err() != nil {", "if false {",
-			"TestTimeOuts/law_3_a_handler_that_returns_nil_after_its_time_out_has_failed"),
-		inShell("one handler's time goes on for the next", "law 7", "consumer/handler.go",
-			"w.running, w.item, w.began = true, it, time.Now()", "w.running, w.item = true, it\n\tif w.began.IsZero() {\n\t\tw.began = time.Now()\n\t}",
-			"TestTimeOuts/law_7_the_time_of_one_handler_is_not_the_nexts"),
-		inShell("one handler's time-out falls on the next", "law 7", "consumer/handler.go",
-			"\tw.running = false\n", "",
-			"TestTimeOuts/law_7_what_passes_between_two_handlers_is_neithers_time"),
-		{
-			Name: "a queue keeps what has left it behind its head", Law: "law 11", File: "internal/machine/queue.go",
-			Old: "\t\tif it.state == queued {\n", New: "\t\tif it != nil {\n",
-			Test:    "TestAQueueThatIsNeverEmpty/trap_T88_it_lets_go_of_what_has_left_behind_its_head",
-			Package: "./internal/machine",
-		},
-		{
-			Name: "a callback that sticks in a commit holds the other workers up", Law: "C17", File: "internal/machine/flight.go",
-			Old: "if !f.running && !e.Committing {", New: "if !f.running {",
-			Test:    "TestACallbackOfACommitThatDoesNotEndHoldsNoSerialisedBatchUp",
-			Package: "./internal/machine",
-		},
-		{
-			Name: "polls and assignments do not take turns", Law: "law 8", File: "kafka/group.go",
-			Old: "\tg.gate.hold()\n\tdefer g.gate.release()\n", New: "",
-			Test:    "TestPollsAndAssignmentsTakeTurns/law_8_what_was_polled_before_a_partition_is_given_again_is_not_of_its_new_epoch",
-			Package: "./kafka",
-		},
+		inRules("E1", "another intent of the same id is passed over", simulator.Intents, "internal/intents", "Judge", mutation.Always("Fresh")),
+		inRules("E2", "intents for two recipients have one id", simulator.Intents, "internal/intents", "Message", mutation.Call("OutputID", `cause.OutputID(n.Purpose, "")`)),
+		inRules("E4", "what is written suppressed is sent", simulator.Intents, "internal/simulator", "(*row).claimable", mutation.Call("waits", "(r.waits() || r.reason == semel.ReasonSuppressed)")),
+	}
+}
+
+// ofPersons are faults of operators, replays and rebuilds, and of stores whose clock is wrong.
+func ofPersons() []Fault {
+	inModel := func(law, name, function string, edit mutation.Edit) Fault {
+		return inRules(law, name, simulator.Replays, "internal/simulator", function, edit)
+	}
+	return []Fault{
+		inModel("law 14", "nobody records who made a row due", "(*world).requeue", mutation.Delete("acts")),
+		inModel("law 4", "a replay stores a place that is not settled", "(*process).storePositions", mutation.Call("settledUpTo", "l.next")),
+		inModel("trap T45", "a replay moves the places of live processes", "(*lane).store", mutation.Prepend("for _, d := range l.log[:position] { d.of.settled = true };")),
+		inModel("G2", "a frozen process goes on in the generation that was active", "(*flight).closedOut", mutation.Never("active")),
+		inModel("G4", "a plan takes another content for a copy", "(*world).foreseeOne", mutation.Call("judge", "w.store.judge(m.id, semel.Fingerprint{})")),
+		inModel("G5", "what has taken effect is edited", "(*world).edit", mutation.Both(mutation.Never("revision"), mutation.Never("marked"))),
+		inModel("trap T47", "an operator goes on whose turn another has taken", "(*operator).goOn", mutation.Both(mutation.DropCase("by"), mutation.Prepend("if o.w.operating.by == nil { o.takeTurn(); return };"))),
+		inRules("law 16", "a discarded conflict keeps the marker of the first row", simulator.Twins, "internal/sqlform", "Returned", mutation.Compare("==", "said")),
+		inRules("trap T113", "rows that were dated ahead are not cut", simulator.Clocks, "internal/sqlform", "CutAhead", mutation.Always("ClockSlack")),
+	}
+}
+
+// ofStores are faults of the reference store and of a real shell, which tests find.
+func ofStores() []Fault {
+	const suite, laws = "storetest", "TestMemstoreKeepsTheLaws/"
+	return []Fault{
+		byTest("law 5", "an ending asks for no token", "memstore", "(*Store).claimed", mutation.Drop("token"),
+			suite, laws+"law_5_an_effect_whose_claim_is_lost_is_rolled_back"),
+		byTest("law 6", "a lease that has ended can be begun", "memstore", "(*Store).look", mutation.Drop("LockedUntil"),
+			"memstore", "TestALeaseThatHasEnded/law_6_begins_nothing_although_nobody_else_has_claimed"),
+		byTest("law 16", "a discard ends the marker of another row", "memstore", "(*Store).closeMarker", mutation.Drop("owns"),
+			suite, laws+"law_16_a_discard_of_the_first_row_leaves_the_marker_of_a_conflict_that_waits"),
+		byTest("H3", "what is due is removed before the low-water mark says so", "memstore", "(*Store).Reap", mutation.Never("low"),
+			suite, laws+"H3_nothing_is_removed_before_the_low_water_mark_is_raised"),
+		byTest("law 3", "nil after the time-out is a success", "consumer", "(*flight).call", mutation.Never("ctx"),
+			"consumer", "TestTimeOuts/law_3_a_handler_that_returns_nil_after_its_time_out_has_failed"),
+		byTest("D6", "who hears a notification does not ask", "consumer", "(*engine).loop", mutation.Swap("Due", "Timer"),
+			"consumer", "TestNotifications/D6_who_hears_a_notification_asks_at_once"),
+		byTest("I7", "an offset is committed before the store has it", "kafka", "(*commits).commit", mutation.Call("keep", "error(nil)"),
+			"kafka", "TestAnOffsetIsCommittedAfterTheStoreHasIt/I7_while_the_store_does_not_take_it_nothing_is_committed_and_nothing_spins"),
 	}
 }

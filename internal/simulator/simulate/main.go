@@ -11,7 +11,6 @@ import (
 	"os"
 
 	"github.com/semel-go/semel/internal/simulator"
-	"github.com/semel-go/semel/internal/simulator/planted"
 )
 
 func main() {
@@ -22,8 +21,6 @@ func main() {
 	first := flag.Bool("first", false, "print only the first seed that breaks a law")
 	law := flag.String("law", "", "with -first: count this `law` only")
 	mode := flag.String("mode", "", "run only seeds of this `mode`: calls, steps, intents, replay, twins or clocks")
-	near := flag.Uint64("near", 0, "with -first: begin with this `seed` and its neighbours")
-	plant := flag.Bool("planted", false, "plant faults in copies of the machine and find them")
 	tries := flag.Int("shrink", 1500, "how many `runs` may be spent to shorten a failing history")
 	flag.Parse()
 	switch {
@@ -32,12 +29,10 @@ func main() {
 		os.Exit(2)
 	case flag.NArg() == 1:
 		os.Exit(replay(flag.Arg(0), *history))
-	case *plant:
-		os.Exit(findPlanted(*seeds))
 	case *seed != 0:
 		os.Exit(one(*seed, *history, *tries))
 	case *first:
-		os.Exit(findFirst(simulator.Search{Start: *start, Seeds: *seeds, Mode: simulator.Mode(*mode), Law: *law, Near: *near}))
+		os.Exit(findFirst(simulator.Search{Start: *start, Seeds: *seeds, Mode: simulator.Mode(*mode), Law: *law}))
 	}
 	os.Exit(many(*start, *seeds, *tries, simulator.Mode(*mode)))
 }
@@ -85,48 +80,4 @@ func many(start uint64, seeds, tries int, mode simulator.Mode) int {
 		return 1
 	}
 	return 0
-}
-
-// findPlanted prints a table of the planted faults.
-func findPlanted(seeds int) int {
-	folder, err := os.MkdirTemp("", "planted")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(folder)
-	tree, err := plantAll(folder)
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	failed := 0
-	for _, f := range planted.Faults() {
-		found, err := tree.Find(f, seeds)
-		switch {
-		case err != nil:
-			failed = 1
-			fmt.Fprintln(os.Stderr, err)
-		case found.How == "":
-			failed = 1
-			fmt.Printf("%-62s breaks %s, and is not found\n", f.Name, f.Law)
-		case found.Seed == 0:
-			fmt.Printf("%-62s found by a test: %s\n", f.Name, found.How)
-		default:
-			fmt.Printf("%-62s found in seed %4d: %s\n", f.Name, found.Seed, found.How)
-		}
-	}
-	return failed
-}
-
-func plantAll(folder string) (*planted.Tree, error) {
-	root, err := planted.Root()
-	if err != nil {
-		return nil, err
-	}
-	tree, err := planted.Plant(root, folder, planted.Faults())
-	if err != nil {
-		return nil, err
-	}
-	return tree, tree.Build()
 }

@@ -61,7 +61,7 @@ func intentOf(m *semel.Message, p provider.Payment) semel.Intent {
 // send charges what the intents say.
 func (o *order) send(ctx context.Context, store *pgxstore.Store, t *traps) error {
 	s := &sender{Client: o.client(), traps: t, plant: o.Proof.Plant}
-	c, err := consumer.New(consumer.Leased(forgetful{store, t}), s.charge, o.Proof.sending(s), faults.Plan{At: t.at})
+	c, err := consumer.NewLeased(forgetful{store, t}, s.charge, o.Proof.sending(s), faults.Plan{At: t.at})
 	if err != nil {
 		return err
 	}

@@ -56,7 +56,7 @@ func charged(t *testing.T, plant string) (all map[string]*history, parked []stor
 		receive(t, st, p.Payments)
 		policy := p.sending(s)
 		policy.Logger = slog.New(slog.DiscardHandler)
-		c, err := consumer.New(consumer.Leased(st), s.charge, policy)
+		c, err := consumer.NewLeased(st, s.charge, policy)
 		if err != nil {
 			t.Fatal(err)
 		}

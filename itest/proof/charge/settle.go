@@ -87,7 +87,7 @@ func (r *run) decide(ctx context.Context) (decided int, err error) {
 			// What was decided was called for once more, since its attempts are used up, and
 			// was refused for now. Anything else is stuck, and the ledger says so.
 			if r.ledger.decided[p.Reference] {
-				if err := r.store.Requeue(ctx, rows[i].Number, rows[i].Revision, store.Act{Verb: "retry", Who: "proof", Why: "refused for now"}); err != nil {
+				if err := errors.Join(r.store.Requeue(ctx, store.Act{Verb: "retry", Who: "proof", Why: "refused for now"}, rows[i].Seen())...); err != nil {
 					return decided, fmt.Errorf("retry row %d of %s: %w", rows[i].Number, p.Reference, err)
 				}
 				decided++

@@ -170,7 +170,7 @@ func (d *postgres) consumer(ctx context.Context, h handlers, c *policy.Consumer,
 }
 
 func (d *postgres) leased(call caller, config consumer.Config) (Consumer, error) {
-	return consumer.New(consumer.Leased(d.direct), call, config)
+	return consumer.NewLeased(d.direct, call, config)
 }
 
 func (d *postgres) answered(ask asker, effects *sqlhandler.Effects, config consumer.Config) (Consumer, error) {

@@ -42,7 +42,7 @@ func (a *Assembly) makeKeyed(ctx context.Context, c *policy.Consumer, s *policy.
 	config := a.config(c, src)
 	config.Strategy, config.Settle = consumer.StrategyMarker, consumer.SettleAfterEffect
 	config.Retention = consumer.RetentionPolicy{}
-	made, err := consumer.New(consumer.Keyed(store.keys, keyPolicy(c, s)), func(ctx context.Context, _ consumer.Call, m *semel.Message) error { return endpoint.Handle(ctx, m) }, config)
+	made, err := consumer.NewKeyed(store.keys, keyPolicy(c, s), func(ctx context.Context, _ consumer.Call, m *semel.Message) error { return endpoint.Handle(ctx, m) }, config)
 	if err != nil {
 		return nil, fmt.Errorf("store %s: %w", s.Name, err)
 	}

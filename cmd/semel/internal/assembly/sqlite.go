@@ -154,7 +154,7 @@ func (d *sqlite) consumer(_ context.Context, h handlers, _ *policy.Consumer, con
 }
 
 func (d *sqlite) leased(call caller, config consumer.Config) (Consumer, error) {
-	return consumer.New(consumer.Leased(d.store), call, config)
+	return consumer.NewLeased(d.store, call, config)
 }
 
 func (d *sqlite) answered(ask asker, effects *sqlhandler.Effects, config consumer.Config) (Consumer, error) {

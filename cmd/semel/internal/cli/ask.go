@@ -65,7 +65,7 @@ func (c *common) confirm(ctx context.Context, box operate.Box, o *operate.Order,
 		if err := c.confirmAll(string(o.Verb), "message", counts.total(), counts.lines()); err != nil {
 			return err
 		}
-		o.Filter = store.RowFilter{Numbers: numbers}
+		o.Filter, o.Counted = store.RowFilter{Numbers: numbers}, true
 	}
 	if o.Verb != operate.Discard || len(doubted) == 0 {
 		return nil

@@ -66,7 +66,10 @@ func refuseEmpty(cmd *cobra.Command, names ...string) {
 
 // rows is the filter of the flags.
 func (f *filter) rows(c *common, now func() time.Time) (store.RowFilter, error) {
-	chosen := store.RowFilter{Consumer: c.consumer, ID: f.id, Reason: semel.Reason(f.reason), Type: f.kind}
+	chosen := store.RowFilter{Consumer: c.consumer, Reason: semel.Reason(f.reason), Type: f.kind}
+	if f.id != "" {
+		chosen.IDs = []string{f.id}
+	}
 	for _, word := range f.states {
 		state := store.RowState(strings.ToUpper(word))
 		switch {

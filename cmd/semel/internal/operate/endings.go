@@ -17,16 +17,20 @@ import (
 // error of the last run, Waits, or still Due.
 func (b Box) Endings(ctx context.Context, retried []Result) ([]Result, error) {
 	all := slices.Clone(retried)
+	open := func(r Result) bool { return r.Result == Due || r.Result == Waits }
+	var numbers []int64
+	for _, r := range all {
+		if open(r) {
+			numbers = append(numbers, r.Number)
+		}
+	}
+	rows, err := b.standing(ctx, numbers)
+	if err != nil {
+		return nil, err
+	}
 	for i := range all {
-		if all[i].Result != Due && all[i].Result != Waits {
-			continue
-		}
-		rows, err := b.Inbox.Rows(ctx, store.RowFilter{Numbers: []int64{all[i].Number}, Limit: 1})
-		if err != nil {
-			return nil, fmt.Errorf("store %s: row %d: %w", b.Store, all[i].Number, err)
-		}
-		if len(rows) == 1 && rows[0].Revision != all[i].seen {
-			all[i].Result, all[i].Error = ending(rows[0])
+		if row, found := rows[all[i].Number]; found && open(all[i]) && row.Revision != all[i].seen {
+			all[i].Result, all[i].Error = ending(row)
 		}
 	}
 	return all, nil

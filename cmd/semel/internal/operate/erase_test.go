@@ -127,8 +127,11 @@ func TestNobodyHasWhatWasErasedWorkedOn(t *testing.T) {
 // kept is a store whose rows somebody keeps locks on.
 type kept struct{ store.Inbox }
 
-func (kept) Discard(context.Context, int64, int64, store.Act) error {
-	return errors.New("canceling statement due to lock timeout")
+func (kept) Discard(_ context.Context, _ store.Act, rows ...store.RowRevision) (errs []error) {
+	for range rows {
+		errs = append(errs, errors.New("canceling statement due to lock timeout"))
+	}
+	return errs
 }
 
 func TestWhatCannotBeDiscardedIsToldAsThat(t *testing.T) {

@@ -33,7 +33,7 @@ var outcomes = map[store.Outcome]string{
 func (b Box) firstContent(ctx context.Context, key semel.Key) (*FirstView, error) {
 	var first *store.StoredRow
 	var all []store.StoredRow
-	for row, err := range b.Rows(ctx, store.RowFilter{Consumer: key.Consumer, ID: key.ID}) {
+	for row, err := range b.Rows(ctx, store.RowFilter{Consumer: key.Consumer, IDs: []string{key.ID}}) {
 		if err != nil {
 			return nil, err
 		}

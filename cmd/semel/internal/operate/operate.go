@@ -9,7 +9,6 @@ import (
 	"errors"
 	"fmt"
 	"iter"
-	"slices"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -117,6 +116,9 @@ func (b Box) Show(ctx context.Context, number int64, payload bool) (Detail, erro
 type Order struct {
 	Verb   Verb
 	Filter store.RowFilter
+	// Counted reports that Filter.Numbers are the rows that other filters chose, when they were counted for a
+	// question. Otherwise a person named these rows.
+	Counted bool
 	// Group, if not empty, is the failure group of which the rows are, beside the filter.
 	Group string
 	// Who and Why are recorded with every act.
@@ -171,86 +173,6 @@ func (r Result) OK() bool {
 	return r.Result == Done || r.Result == Would || r.Result == Due || r.Result == Left
 }
 
-// Carry carries out an order row by row, each in a transaction of its own, and
-// yields what became of each. An error ends it: the store cannot be read, or
-// ctx is over. What was yielded before is done.
-func (b Box) Carry(ctx context.Context, o Order) iter.Seq2[Result, error] {
-	return func(yield func(Result, error) bool) {
-		numbers, err := b.Chosen(ctx, o.Filter, o.Group)
-		if err != nil {
-			yield(Result{}, err)
-			return
-		}
-		for _, n := range numbers {
-			if ctx.Err() != nil {
-				yield(Result{}, ctx.Err())
-				return
-			}
-			result, err := b.one(ctx, o, n)
-			if !yield(result, err) || err != nil {
-				return
-			}
-		}
-	}
-}
-
-// Chosen returns the numbers before the first act: an act may change what the
-// filter chooses, and the failure group, if one is named. Numbers that are asked for and not
-// there stay, to be reported.
-func (b Box) Chosen(ctx context.Context, f store.RowFilter, group string) ([]int64, error) {
-	if len(f.Numbers) > 0 {
-		return slices.Compact(slices.Sorted(slices.Values(f.Numbers))), nil
-	}
-	var numbers []int64
-	for r, err := range b.Rows(ctx, f) {
-		if err != nil {
-			return nil, err
-		}
-		if group == "" || Failure(r) == group {
-			numbers = append(numbers, r.Number)
-		}
-	}
-	return numbers, nil
-}
-
-// one reads a row and acts on it.
-func (b Box) one(ctx context.Context, o Order, number int64) (Result, error) {
-	result := Result{Store: b.Store, Number: number, Result: Refused}
-	rows, err := b.Inbox.Rows(ctx, store.RowFilter{Numbers: []int64{number}, Limit: 1})
-	if err != nil {
-		return result, fmt.Errorf("store %s: row %d: %w", b.Store, number, err)
-	}
-	if len(rows) == 0 {
-		result.Error = "there is no row of this number"
-		return result, nil
-	}
-	row := rows[0]
-	result.Consumer, result.ID, result.Reason, result.closed = row.Key.Consumer, row.Key.ID, row.Reason, row.State == store.StateDiscarded
-	if err := o.allows(row); err != nil {
-		result.Error = plain(err)
-		return result, nil
-	}
-	if why, err := b.leaves(ctx, o, row); err != nil || why != "" {
-		result.Result, result.Error = Left, why
-		return result, err
-	}
-	if !o.DryRun {
-		result = result.after(o.dueAnyway(row, b.act(ctx, o, row)), o.done())
-		result.seen = row.Revision
-		return result, nil
-	}
-	taken, err := b.taken(ctx, o.Verb, row)
-	switch {
-	case (o.Verb == Retry || o.Verb == Send || o.Verb == Release) && row.State == store.StateReceived && !row.DueAt.After(time.Now()): // the store decides, by its own clock
-		return result.after(o.dueAnyway(row, admin.ErrDueAlready), Would), nil
-	case err != nil:
-		return result, fmt.Errorf("store %s: row %d: what became of its identity: %w", b.Store, number, err)
-	case taken:
-		return result.after(fmt.Errorf("row %d: %w", number, semel.ErrConflict), Would), nil
-	}
-	return result.after(nil, Would), nil
-}
-
 // taken reports whether a retry would meet its identity applied, or another of its
 // rows waiting, which a store refuses: that of a conflict is applied where the first
 // content took effect.
@@ -282,17 +204,15 @@ func (o Order) allows(row store.StoredRow) error {
 		}
 		return nil
 	}
-	if _, legal := row.State.After(o.Verb.event(row.State)); !legal {
-		if why := o.runsAnyway(row.State); why != "" {
-			return fmt.Errorf("it is %s: %s: %w", row.State, why, semel.ErrState)
+	switch e := o.Verb.event(row.State); {
+	case e == store.RowRetried || e == store.RowReleased:
+		if err := admin.MayRequeue(&row, e, false); err != nil {
+			return o.advise(row, err)
 		}
-		if row.State == store.StateBlocked && o.Verb == Retry && row.Place > 0 {
-			return fmt.Errorf("it waits behind another message of its key, or of its partition; show names that, and skip lets it pass: %w", semel.ErrState)
+	default:
+		if _, legal := row.State.After(e); !legal {
+			return o.advise(row, nil)
 		}
-		if row.State == store.StateBlocked && o.Verb == Retry {
-			return fmt.Errorf("it waits for an earlier version of stream %q, which frees it; semel gaps shows which is missing, and lets it go on without: %w", row.Stream, semel.ErrState)
-		}
-		return fmt.Errorf("it is %s: %w", row.State, semel.ErrState)
 	}
 	if o.Verb == Resolve {
 		return admin.MayResolve(row.Number, row.State, row.UnknownOutcome())
@@ -301,9 +221,6 @@ func (o Order) allows(row store.StoredRow) error {
 		return fmt.Errorf("it was suppressed, and a retry of what failed does not send it; semel intents send does: %w", semel.ErrState)
 	}
 	if o.Verb == Retry || o.Verb == Send {
-		if err := admin.MayRequeue(row.Number, row.Reason, row.UnknownOutcome()); err != nil {
-			return err
-		}
 		if o.Worked != nil {
 			if err := o.Worked(row.Key.Consumer); err != nil {
 				return err
@@ -314,6 +231,24 @@ func (o Order) allows(row store.StoredRow) error {
 		}
 	}
 	return nil
+}
+
+// advise returns the error of an act that a row does not allow, with what to do. refused is the contract's
+// error, which says enough about a row whose state is not the reason.
+func (o Order) advise(row store.StoredRow, refused error) error {
+	if _, legal := row.State.After(o.Verb.event(row.State)); legal {
+		return refused
+	}
+	why := o.runsAnyway(row.State)
+	switch {
+	case why != "":
+		return fmt.Errorf("it is %s: %s: %w", row.State, why, semel.ErrState)
+	case row.State == store.StateBlocked && o.Verb == Retry && row.Place > 0:
+		return fmt.Errorf("it waits behind another message of its key, or of its partition; show names that, and skip lets it pass: %w", semel.ErrState)
+	case row.State == store.StateBlocked && o.Verb == Retry:
+		return fmt.Errorf("it waits for an earlier version of stream %q, which frees it; semel gaps shows which is missing, and lets it go on without: %w", row.Stream, semel.ErrState)
+	}
+	return fmt.Errorf("it is %s: %w", row.State, semel.ErrState)
 }
 
 // dueAnyway is the store's answer to an act, which for a received row that is due says that the
@@ -351,27 +286,6 @@ func neverRuns(reason semel.Reason) string {
 		return "the source could not read it; have it sent again as the source's format wants it, and discard this row"
 	}
 	return "without an identity it cannot take effect once; have it sent again with one, and discard this row"
-}
-
-func (b Box) act(ctx context.Context, o Order, row store.StoredRow) error {
-	act := store.Act{Verb: string(o.Verb), Who: o.Who, Why: o.Why, Row: row.Number}
-	switch {
-	case o.Verb == Discard:
-		return b.Discard(ctx, row.Number, row.Revision, act)
-	case o.Verb == Resolve && b.Resolver != nil:
-		return b.Resolver.Resolve(ctx, row.Number, row.Revision, o.Outcome, act)
-	case o.Verb == Pass && b.Lines != nil:
-		return b.Lines.Skip(ctx, row.Number, row.Revision, act)
-	case o.Verb == Suppress && b.IntentHolder != nil:
-		return b.IntentHolder.Suppress(ctx, row.Number, row.Revision, act)
-	case b.Requeuer == nil || o.Verb == Suppress || o.Verb == Pass || o.Verb == Resolve:
-		return fmt.Errorf("store %s keeps no messages that wait: %w", b.Store, semel.ErrUnsupported)
-	case o.Verb == Reopen:
-		return b.Requeuer.Reopen(ctx, row.Number, row.Revision, act)
-	case o.Verb.event(row.State) == store.RowReleased:
-		return b.Requeuer.Release(ctx, row.Number, row.Revision, act)
-	}
-	return b.Requeuer.Requeue(ctx, row.Number, row.Revision, act)
 }
 
 func resultOf(err error) string {

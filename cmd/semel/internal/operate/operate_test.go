@@ -20,6 +20,8 @@ type fakeInbox struct {
 	acts []store.Act
 	// answers are those of Requeue, by number.
 	answers map[int64]error
+	// requeues, if not nil, is called before Requeue.
+	requeues func(f *fakeInbox)
 }
 
 func onlyBilling(consumer string) error {
@@ -29,19 +31,26 @@ func onlyBilling(consumer string) error {
 	return fmt.Errorf("the policy has no consumer %q", consumer)
 }
 
-func (f *fakeInbox) Requeue(_ context.Context, number, _ int64, a store.Act) error {
-	if f.answers[number] == nil {
-		f.acts = append(f.acts, a)
+func (f *fakeInbox) Requeue(_ context.Context, a store.Act, rows ...store.RowRevision) (errs []error) {
+	if f.requeues != nil {
+		f.requeues(f)
 	}
-	return f.answers[number]
+	for _, r := range rows {
+		if f.answers[r.Number] == nil {
+			a.Row = r.Number
+			f.acts = append(f.acts, a)
+		}
+		errs = append(errs, f.answers[r.Number])
+	}
+	return errs
 }
 
 func (f *fakeInbox) Reopen(ctx context.Context, number, revision int64, a store.Act) error {
-	return f.Requeue(ctx, number, revision, a)
+	return f.Requeue(ctx, a, store.RowRevision{Number: number, Revision: revision})[0]
 }
 
-func (f *fakeInbox) Release(ctx context.Context, number, revision int64, a store.Act) error {
-	return f.Requeue(ctx, number, revision, a)
+func (f *fakeInbox) Release(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
+	return f.Requeue(ctx, a, rows...)
 }
 
 func (f *fakeInbox) Rows(_ context.Context, filter store.RowFilter) ([]store.StoredRow, error) {
@@ -56,17 +65,21 @@ func (f *fakeInbox) Rows(_ context.Context, filter store.RowFilter) ([]store.Sto
 	return found, nil
 }
 
-func (f *fakeInbox) Discard(_ context.Context, number, revision int64, a store.Act) error {
-	for i := range f.rows {
-		if r := &f.rows[i]; r.Number == number {
-			if r.Revision != revision {
-				return semel.ErrChanged
+func (f *fakeInbox) Discard(_ context.Context, a store.Act, rows ...store.RowRevision) []error {
+	errs := make([]error, len(rows))
+	for k, seen := range rows {
+		for i := range f.rows {
+			switch r := &f.rows[i]; {
+			case r.Number != seen.Number:
+			case r.Revision != seen.Revision:
+				errs[k] = semel.ErrChanged
+			default:
+				r.State, r.Revision, a.Row = store.StateDiscarded, r.Revision+1, r.Number
+				f.acts = append(f.acts, a)
 			}
-			r.State, r.Revision = store.StateDiscarded, revision+1
-			f.acts = append(f.acts, a)
 		}
 	}
-	return nil
+	return errs
 }
 
 func (f *fakeInbox) Pending(context.Context, string) (store.Pending, error) {
@@ -168,16 +181,19 @@ func TestADryRunForeseesThatARetryIsRefused(t *testing.T) {
 }
 
 func TestAnOrderEndsWithItsContext(t *testing.T) {
-	f := parked(3)
+	f := parked(page + 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	var last error
-	for _, err := range (Box{Inbox: f}).Carry(ctx, Order{Verb: Discard}) {
-		last = err
+	results := 0
+	for r, err := range (Box{Inbox: f}).Carry(ctx, Order{Verb: Discard}) {
+		if last = err; r.Result == Done {
+			results++
+		}
 		cancel()
 	}
-	if !errors.Is(last, context.Canceled) || len(f.acts) != 1 {
-		t.Errorf("%v after %d acts", last, len(f.acts))
+	if !errors.Is(last, context.Canceled) || results != page || len(f.acts) != page {
+		t.Errorf("%v after %d acts, of which %d were told, want a page", last, len(f.acts), results)
 	}
 }
 
@@ -191,6 +207,18 @@ func TestARowWithoutAnIdentityIsRefusedForItsOwnCause(t *testing.T) {
 		for r, err := range (Box{Inbox: inbox, Requeuer: inbox}).Carry(t.Context(), Order{Verb: Retry}) {
 			if err != nil || r.Result != Refused || r.Reason != reason || !strings.HasPrefix(r.Error, string(reason)+": ") || !strings.Contains(r.Error, remedy) {
 				t.Errorf("%s: %+v, %v", reason, r, err)
+			}
+		}
+	}
+}
+
+func TestARetryOfARowWithAnUnknownOutcomeSaysToResolveIt(t *testing.T) {
+	for _, state := range []store.RowState{store.StateParked, store.StateDeadLettered} {
+		f := parked(1)
+		f.rows[0].State, f.rows[0].Reason, f.rows[0].CallsStarted = state, semel.ReasonOutcomeUnknown, 1
+		for r, err := range (Box{Inbox: f, Requeuer: f}).Carry(t.Context(), Order{Verb: Retry}) {
+			if err != nil || r.Result != Refused || !strings.Contains(r.Error, "semel inbox resolve") || len(f.acts) > 0 {
+				t.Errorf("%s: %+v, %v", state, r, err)
 			}
 		}
 	}

@@ -246,7 +246,7 @@ func (r *replaying) requeue(ctx context.Context, l *Letter) error {
 		if err := (Order{Verb: Retry}).allows(row); err != nil {
 			return err
 		}
-		err = r.box.Requeuer.Requeue(ctx, row.Number, row.Revision, act)
+		err = errors.Join(r.box.Requeuer.Requeue(ctx, act, row.Seen())...)
 		if !errors.Is(err, semel.ErrChanged) || tries == changes {
 			return err
 		}

@@ -213,11 +213,16 @@ type stubborn struct {
 	not map[int64]bool
 }
 
-func (s stubborn) Requeue(ctx context.Context, number, revision int64, a store.Act) error {
-	if s.not[number] {
-		return errors.New("canceling statement due to lock timeout")
+func (s stubborn) Requeue(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
+	var errs []error
+	for _, r := range rows {
+		if s.not[r.Number] {
+			errs = append(errs, errors.New("canceling statement due to lock timeout"))
+			continue
+		}
+		errs = append(errs, s.Requeuer.Requeue(ctx, a, r)...)
 	}
-	return s.Requeuer.Requeue(ctx, number, revision, a)
+	return errs
 }
 
 func TestARowThatSomebodyKeepsALockOn(t *testing.T) {

@@ -180,7 +180,7 @@ func standingOf(o store.Outcome) Standing {
 
 // rowOf is the row of a letter's content; others says that there is one of another content.
 func (j Joiner) rowOf(ctx context.Context, l TopicLetter) (found *store.StoredRow, others bool, err error) {
-	for r, err := range j.Box.Rows(ctx, store.RowFilter{Consumer: l.key.Consumer, ID: l.key.ID}) {
+	for r, err := range j.Box.Rows(ctx, store.RowFilter{Consumer: l.key.Consumer, IDs: []string{l.key.ID}}) {
 		if err != nil {
 			return nil, false, err
 		}

@@ -2,6 +2,7 @@ package operate
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"testing"
@@ -62,9 +63,9 @@ func (s *letterShop) every(t *testing.T) []kafka.Letter {
 		}
 		act := store.Act{Verb: verb, Who: "ann", Why: "a test"}
 		if verb == "discard" {
-			err = s.store.Discard(t.Context(), number, rows[0].Revision, act)
+			err = errors.Join(s.store.Discard(t.Context(), act, store.RowRevision{Number: number, Revision: rows[0].Revision})...)
 		} else {
-			err = s.store.Requeue(t.Context(), number, rows[0].Revision, act)
+			err = errors.Join(s.store.Requeue(t.Context(), act, store.RowRevision{Number: number, Revision: rows[0].Revision})...)
 		}
 		if err != nil {
 			t.Fatal(err)

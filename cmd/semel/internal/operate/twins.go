@@ -4,23 +4,37 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/store"
 )
 
-// leaves says why an order of many rows leaves this one; empty if it does not. A retry of all lets
-// no conflict run whose first content is not closed: a person names such a row by its number, who
-// has found out which content is right.
-func (b Box) leaves(ctx context.Context, o Order, row store.StoredRow) (string, error) {
-	if o.Verb != Retry && o.Verb != Send || len(o.Filter.Numbers) > 0 || !row.Conflict {
-		return "", nil
+// leaves returns why an order of many rows leaves some of these rows, by their numbers. A retry of all rows
+// does not run a conflict while the row with the first content of its identity is open: a person who has found
+// out which content is right names the row by its number.
+func (b Box) leaves(ctx context.Context, o Order, rows []allowed) (map[int64]string, error) {
+	if o.Verb != Retry && o.Verb != Send || len(o.Filter.Numbers) > 0 && !o.Counted {
+		return nil, nil
 	}
-	for other, err := range b.Rows(ctx, store.RowFilter{Consumer: row.Key.Consumer, ID: row.Key.ID}) {
-		if err != nil {
-			return "", err
-		}
-		if other.Key == row.Key && !other.Conflict && other.State != store.StateCompleted && other.State != store.StateDiscarded {
-			return fmt.Sprintf("row %d has the first content of this identity and is %s; find out which is right, and discard that row or retry this one by its number", other.Number, other.State), nil
+	ids, conflicts := map[string][]string{}, map[semel.Key][]int64{}
+	for _, a := range rows {
+		if key := a.row.Key; a.row.Conflict {
+			ids[key.Consumer] = append(ids[key.Consumer], key.ID)
+			conflicts[key] = append(conflicts[key], a.row.Number)
 		}
 	}
-	return "", nil
+	left := map[int64]string{}
+	for consumer, of := range ids {
+		for first, err := range b.Rows(ctx, store.RowFilter{Consumer: consumer, IDs: of}) {
+			if err != nil {
+				return nil, err
+			}
+			if first.Conflict || first.State == store.StateCompleted || first.State == store.StateDiscarded {
+				continue
+			}
+			for _, n := range conflicts[first.Key] {
+				left[n] = fmt.Sprintf("row %d has the first content of this identity and is %s; find out which is right, and discard that row or retry this one by its number", first.Number, first.State)
+			}
+		}
+	}
+	return left, nil
 }

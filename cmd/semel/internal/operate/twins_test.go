@@ -44,6 +44,9 @@ func TestARetryOfAllLeavesConflictsWhoseFirstContentIsNotClosed(t *testing.T) {
 			}
 		}
 	}
+	if got := results(Order{Verb: Retry, Filter: store.RowFilter{Numbers: []int64{2}}, Counted: true}); got[2] != Left {
+		t.Errorf("of all rows, after they were counted, it is %q", got[2])
+	}
 	if got := results(Order{Verb: Retry, Filter: store.RowFilter{Numbers: []int64{2}}}); got[2] != Due {
 		t.Errorf("by its number it is %q", got[2])
 	}

@@ -157,7 +157,7 @@ func accepts(p *Consumer) (err error) {
 		_, err = consumer.NewCalling(memstore.New(), func(context.Context, *semel.Message) (int, error) { return 0, nil },
 			func(context.Context, *memstore.Tx, int, *semel.Message) error { return nil }, p.Config())
 	case p.Strategy.Lease:
-		_, err = consumer.New(consumer.Leased(memstore.New()), func(context.Context, consumer.Call, *semel.Message) error { return nil }, p.Config())
+		_, err = consumer.NewLeased(memstore.New(), func(context.Context, consumer.Call, *semel.Message) error { return nil }, p.Config())
 	default:
 		_, err = consumer.New(memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error { return nil }, p.Config())
 	}

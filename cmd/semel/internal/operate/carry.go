@@ -1,0 +1,306 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
+)
+
+// Carry carries out an order and yields what became of each row. It reads, judges and changes a page of rows
+// at a time, so that the number of statements depends on the number of pages. An error ends it: the store
+// cannot be read, or ctx is over. What was yielded before is done.
+func (b Box) Carry(ctx context.Context, o Order) iter.Seq2[Result, error] {
+	return func(yield func(Result, error) bool) {
+		rows, err := b.choose(ctx, o.Filter, o.Group)
+		if err != nil {
+			yield(Result{}, err)
+			return
+		}
+		for some := range slices.Chunk(rows, page) {
+			if ctx.Err() != nil {
+				yield(Result{}, ctx.Err())
+				return
+			}
+			results, err := b.some(ctx, o, some)
+			for _, r := range results {
+				if !yield(r, nil) {
+					return
+				}
+			}
+			if err != nil {
+				yield(Result{}, err)
+				return
+			}
+		}
+	}
+}
+
+// choice is a row that an order chooses, with the state in which the order saw it first; empty if it has not
+// seen the row.
+type choice struct {
+	number int64
+	state  store.RowState
+}
+
+// Chosen returns the numbers before the first act: an act may change what the
+// filter chooses, and the failure group, if one is named. Numbers that are asked for and not
+// there stay, to be reported.
+func (b Box) Chosen(ctx context.Context, f store.RowFilter, group string) ([]int64, error) {
+	rows, err := b.choose(ctx, f, group)
+	numbers := make([]int64, len(rows))
+	for i, c := range rows {
+		numbers[i] = c.number
+	}
+	return numbers, err
+}
+
+func (b Box) choose(ctx context.Context, f store.RowFilter, group string) (rows []choice, err error) {
+	for _, n := range slices.Compact(slices.Sorted(slices.Values(f.Numbers))) {
+		rows = append(rows, choice{number: n})
+	}
+	if len(rows) > 0 {
+		return rows, nil
+	}
+	for r, err := range b.Rows(ctx, f) {
+		if err != nil {
+			return nil, err
+		}
+		if group == "" || Failure(r) == group {
+			rows = append(rows, choice{r.Number, r.State})
+		}
+	}
+	return rows, nil
+}
+
+// page of an order: its rows, and what became of each.
+type carrying struct {
+	Box
+	Order
+	rows    []choice
+	results []Result
+}
+
+// some carries out an order on a page of rows. A row that was changed after it was read, such as by a
+// consumer, is read and judged once more. After an error only the rows with a result are returned.
+func (b Box) some(ctx context.Context, o Order, rows []choice) ([]Result, error) {
+	c := &carrying{Box: b, Order: o, rows: rows, results: make([]Result, len(rows))}
+	open := make([]int, len(rows))
+	for i := range open {
+		open[i] = i
+	}
+	changed, err := c.carry(ctx, open)
+	if err == nil && len(changed) > 0 && ctx.Err() == nil {
+		_, err = c.carry(ctx, changed)
+	}
+	none := func(r Result) bool { return r.Result == "" }
+	if err == nil && slices.ContainsFunc(c.results, none) {
+		err = ctx.Err()
+	}
+	return slices.DeleteFunc(c.results, none), err
+}
+
+// carry reads the rows of these places, acts on those that the order allows, and returns the places of rows
+// that were changed meanwhile.
+func (c *carrying) carry(ctx context.Context, places []int) (changed []int, err error) {
+	allowed, err := c.judge(ctx, places)
+	if err != nil {
+		return nil, err
+	}
+	if c.DryRun {
+		return nil, c.foresee(ctx, allowed)
+	}
+	rows := make([]store.StoredRow, len(allowed))
+	for k, a := range allowed {
+		rows[k] = a.row
+	}
+	for k, err := range c.act(ctx, c.Order, rows) {
+		i, row := allowed[k].place, rows[k]
+		c.results[i] = c.freed(i, row.State, c.results[i].after(c.dueAnyway(row, err), c.done()))
+		c.results[i].seen = row.Revision
+		if errors.Is(err, semel.ErrChanged) {
+			changed = append(changed, i)
+		}
+	}
+	return changed, nil
+}
+
+// allowed is a row on which an order may act, as far as that is known without the store.
+type allowed struct {
+	place int
+	row   store.StoredRow
+}
+
+// judge reads the rows of these places, gives those that the order refuses or leaves their results, and returns
+// the others.
+func (c *carrying) judge(ctx context.Context, places []int) ([]allowed, error) {
+	numbers := make([]int64, len(places))
+	for k, i := range places {
+		numbers[k] = c.rows[i].number
+	}
+	found, err := c.standing(ctx, numbers)
+	if err != nil {
+		return nil, err
+	}
+	var all []allowed
+	refused := map[int]Result{}
+	for _, i := range places {
+		row, there := found[c.rows[i].number]
+		r := Result{Store: c.Store, Number: c.rows[i].number, Result: Refused}
+		if !there {
+			r.Error = "there is no row of this number"
+			refused[i] = r
+			continue
+		}
+		if c.rows[i].state == "" {
+			c.rows[i].state = row.State
+		}
+		r.Consumer, r.ID, r.Reason, r.closed = row.Key.Consumer, row.Key.ID, row.Reason, row.State == store.StateDiscarded
+		if err := c.allows(row); err != nil {
+			r.Error, r.seen = plain(err), row.Revision
+			refused[i] = c.freed(i, row.State, r)
+			continue
+		}
+		c.results[i] = r
+		all = append(all, allowed{i, row})
+	}
+	left, err := c.leaves(ctx, c.Order, all)
+	if err != nil {
+		for _, a := range all {
+			c.results[a.place] = Result{}
+		}
+		return nil, err
+	}
+	for i, r := range refused {
+		c.results[i] = r
+	}
+	return slices.DeleteFunc(all, func(a allowed) bool {
+		why, leaves := left[a.row.Number]
+		if leaves {
+			c.results[a.place].Result, c.results[a.place].Error = Left, why
+		}
+		return leaves
+	}), nil
+}
+
+// freed is the result of a row that an order to retry refuses, which was set aside or waited when the order saw
+// it first, and has become due since, such as because a row before it in its stream was applied. Such a row
+// needs no act.
+func (c *carrying) freed(place int, now store.RowState, r Result) Result {
+	was := c.rows[place].state
+	if c.Verb != Retry && c.Verb != Send || r.Result != Refused || was == now {
+		return r
+	}
+	switch was {
+	case store.StateParked, store.StateDeadLettered, store.StateFailedRetryable, store.StateBlocked:
+	default:
+		return r
+	}
+	switch now {
+	case store.StateReceived, store.StateInProgress:
+		r.Result, r.Error = Due, "it was freed since this began, and nothing is recorded"
+	case store.StateCompleted:
+		r.Result, r.Error = Done, "it was freed and applied since this began, and nothing is recorded"
+	}
+	return r
+}
+
+// foresee says what would become of rows.
+func (c *carrying) foresee(ctx context.Context, all []allowed) error {
+	for _, a := range all {
+		r := &c.results[a.place]
+		if makesDue(c.Verb) && a.row.State == store.StateReceived && !a.row.DueAt.After(time.Now()) { // the store decides, by its own clock
+			*r = r.after(c.dueAnyway(a.row, admin.ErrDueAlready), Would)
+			continue
+		}
+		taken, err := c.taken(ctx, c.Verb, a.row)
+		switch {
+		case err != nil:
+			r.Result = ""
+			return fmt.Errorf("store %s: row %d: what became of its identity: %w", c.Store, a.row.Number, err)
+		case taken:
+			*r = r.after(fmt.Errorf("row %d: %w", a.row.Number, semel.ErrConflict), Would)
+		default:
+			*r = r.after(nil, Would)
+		}
+	}
+	return nil
+}
+
+func makesDue(v Verb) bool { return v == Retry || v == Send || v == Release }
+
+// act acts on rows and returns an error for each. After the end of ctx these may be fewer: the others were not
+// acted on.
+func (b Box) act(ctx context.Context, o Order, rows []store.StoredRow) (errs []error) {
+	act := store.Act{Verb: string(o.Verb), Who: o.Who, Why: o.Why}
+	switch {
+	case len(rows) == 0:
+		return nil
+	case o.Verb == Discard:
+		return b.Discard(ctx, act, seen(rows)...)
+	case makesDue(o.Verb) && b.Requeuer != nil:
+		return b.requeue(ctx, o.Verb, act, rows)
+	}
+	for _, row := range rows {
+		if ctx.Err() != nil {
+			break
+		}
+		errs = append(errs, b.actOnOne(ctx, o, act, row))
+	}
+	return errs
+}
+
+func seen(rows []store.StoredRow) []store.RowRevision {
+	all := make([]store.RowRevision, len(rows))
+	for k, r := range rows {
+		all[k] = r.Seen()
+	}
+	return all
+}
+
+// requeue makes rows due, or ends their claims.
+func (b Box) requeue(ctx context.Context, verb Verb, act store.Act, rows []store.StoredRow) []error {
+	errs := make([]error, len(rows))
+	for _, e := range []store.RowEvent{store.RowRetried, store.RowReleased} {
+		var of []store.StoredRow
+		var places []int
+		for k, r := range rows {
+			if verb.event(r.State) == e {
+				of, places = append(of, r), append(places, k)
+			}
+		}
+		do := b.Requeuer.Requeue
+		if e == store.RowReleased {
+			do = b.Requeuer.Release
+		}
+		if len(of) == 0 {
+			continue
+		}
+		for k, err := range do(ctx, act, seen(of)...) {
+			errs[places[k]] = err
+		}
+	}
+	return errs
+}
+
+// actOnOne carries out an act that stores do row by row.
+func (b Box) actOnOne(ctx context.Context, o Order, act store.Act, row store.StoredRow) error {
+	act.Row = row.Number
+	switch {
+	case o.Verb == Resolve && b.Resolver != nil:
+		return b.Resolver.Resolve(ctx, row.Number, row.Revision, o.Outcome, act)
+	case o.Verb == Pass && b.Lines != nil:
+		return b.Lines.Skip(ctx, row.Number, row.Revision, act)
+	case o.Verb == Suppress && b.IntentHolder != nil:
+		return b.IntentHolder.Suppress(ctx, row.Number, row.Revision, act)
+	case o.Verb == Reopen && b.Requeuer != nil:
+		return b.Requeuer.Reopen(ctx, row.Number, row.Revision, act)
+	}
+	return fmt.Errorf("store %s keeps no messages that wait: %w", b.Store, semel.ErrUnsupported)
+}

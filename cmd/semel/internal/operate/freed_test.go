@@ -1,0 +1,42 @@
+package operate
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
+)
+
+// A consumer that runs beside a retry applies what is due, and frees what waited for it.
+func TestARetryOfAllCountsRowsThatAnEarlierRowFreed(t *testing.T) {
+	f := parked(page + 4)
+	f.answers = map[int64]error{}
+	set := func(number int64, state store.RowState, answer error) {
+		f.rows[number-1].State, f.answers[number] = state, answer
+	}
+	due := fmt.Errorf("row: %w", admin.ErrDueAlready)
+	calls := 0
+	f.requeues = func(*fakeInbox) {
+		switch calls++; calls {
+		case 1: // of the first page, on which row 2 is freed between its read and the act
+			set(2, store.StateReceived, semel.ErrChanged)
+			set(page+1, store.StateReceived, due)
+			set(page+2, store.StateInProgress, nil)
+			set(page+3, store.StateCompleted, nil)
+			set(page+4, store.StateDiscarded, nil)
+		case 2: // row 2 once more
+			f.answers[2] = due
+		}
+	}
+	got := carry(t, f, Order{Verb: Retry, Filter: store.RowFilter{States: []store.RowState{store.StateParked}}})
+	want := []string{"1 due now", "2 due now", fmt.Sprint(page+1, " due now"), fmt.Sprint(page+2, " due now"), fmt.Sprint(page+3, " done"), fmt.Sprint(page+4, " refused")}
+	if got = slices.Concat(got[:2], got[page:]); !slices.Equal(got, want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if len(f.acts) != page-1 {
+		t.Errorf("%d acts are recorded, want one for each row but those that were freed", len(f.acts))
+	}
+}

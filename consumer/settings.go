@@ -1,0 +1,183 @@
+package consumer
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"sync/atomic"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
+)
+
+// settings are a checked Config with its defaults and with what the constructor of the consumer
+// derives from it. They do not change while the consumer runs, except kinds and reaped.
+type settings struct {
+	Config
+	// public is Config.Name without the generation.
+	public string
+	// kind is the selector of Config.Type; kinds notices that no message has a type.
+	kind  identity.Selector
+	kinds *typeWatch
+	// way is what makes effects happen once, and keys with byKey how keys are kept.
+	way  way
+	keys KeyPolicy
+	// plan is of tests.
+	plan faults.Plan
+	// steps are the names of the steps, nil without.
+	steps []string
+	// reaped: markers were removed under an earlier policy; lookBack finds that out.
+	reaped *atomic.Bool
+	// limits are those of the store, without FitIdentity if there is no Identity.
+	limits store.Limits
+}
+
+// needs is what a constructor wants a policy for.
+type needs struct {
+	way way
+	// store is nil if the user gave none.
+	store any
+	keys  KeyPolicy
+	// noHandler says what is missing of the handler; nil if nothing is.
+	noHandler error
+	// steps are the names of the steps, nil without.
+	steps []string
+}
+
+// needs returns what a consumer with this handler wants its policy for.
+func (h *handler[Tx]) needs(w way, store any) needs {
+	n := needs{way: w, store: store}
+	if h.one == nil && h.all == nil && len(h.steps) == 0 {
+		n.noHandler = errors.New("the handler is nil; pass a function")
+	}
+	for i := range h.steps {
+		n.steps = append(n.steps, h.steps[i].Name)
+		if h.steps[i].Run == nil {
+			n.noHandler = fmt.Errorf("the step %q has no Run; give it a function", h.steps[i].Name)
+		}
+	}
+	return n
+}
+
+// settings fills in the defaults. It reports every fault of the policy, or, if there is none, the
+// first reason why the store does not fit the policy.
+func (c Config) settings(n needs, plans []faults.Plan) (*settings, error) {
+	c.defaults()
+	err := errors.Join(c.check(), n.noHandler)
+	if n.store == nil {
+		err = errors.Join(err, errors.New("the store is nil; pass an opened store"))
+	}
+	setDefault(&c.Provider.Window, DefaultWindow) // after the check: it may be shorter than Timeout where nobody is called
+	s := &settings{Config: c, public: c.Name, way: n.way, keys: n.keys, plan: faults.Of(plans...), steps: n.steps, limits: limitsOf(n.way, n.store), reaped: new(atomic.Bool)}
+	if err == nil {
+		err = s.fits(n.store)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("semel: consumer %q: %w", c.Name, err)
+	}
+	s.resolve(n.store)
+	return s, nil
+}
+
+// resolve sets what follows from the policy and the store.
+func (c *settings) resolve(st any) {
+	setDefault(&c.plan.Seed, rand.Uint64())
+	if c.Generation != nil {
+		c.Name = admin.GenerationName(c.public, c.Generation.Number)
+	}
+	if c.Type != "" {
+		c.kind, _ = identity.ParseSelector(c.Type)
+	}
+	c.kinds = &typeWatch{warn: c.warnTypeless}
+	if len(c.Only.Types) > 0 {
+		c.kinds.ask()
+	}
+	if c.OnParked == OnParkedDefault {
+		c.OnParked = c.onParked(st)
+	}
+	if c.Identity == nil {
+		c.limits.FitIdentity = nil
+	}
+	switch c.way {
+	case byTransaction:
+		if most := c.limits.Batch; most > 0 && most < c.Batch.Most {
+			c.Logger.Warn("the store limits the batch, because it cannot refuse a commit of the handler's own; its constructor's documentation says how it could", "consumer", c.Name, "most", most)
+			c.Batch.Most = most
+		}
+	case byKey:
+		c.Batch.Most = 1
+	case byLookup:
+		c.Provider.Window = WindowAlways // a row that is claimed is called for as often as it takes
+	}
+}
+
+// fits reports the first reason why the store does not fit the policy.
+func (c *settings) fits(store any) error {
+	for _, check := range []func(store any) error{
+		c.fitsGeneration, c.fitsVersions, c.fitsLines, c.fitsRetention, c.fitsFormer, c.fitsSteps, c.fitsDuplicates, c.fitsReEmission, c.fitsWay, c.fitsWaits,
+	} {
+		if err := check(store); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// fitsWay reports why policy and store do not fit the way in which effects happen once.
+func (c *settings) fitsWay(store any) error {
+	switch c.way {
+	case byClaim, byAnswer:
+		return c.fitsClaims(store)
+	case byLookup:
+		return c.fitsLookups(store)
+	case byKey:
+		return c.fitsKeys(store)
+	}
+	if c.Provider.Ask != nil || c.Provider.Window != DefaultWindow || c.Provider.OnUnknown != ActionPark {
+		return errors.New("Provider is set, and nobody is called: it is for NewLeased, NewKeyed and NewCalling; remove it")
+	}
+	return nil
+}
+
+// fitsWaits reports waits that need an inbox on a store without one.
+func (c *settings) fitsWaits(st any) error {
+	if _, waits := st.(store.Leases); waits {
+		return nil
+	}
+	switch {
+	case c.Retry.Most > c.Hold:
+		return fmt.Errorf("Retry.Most is %v, longer than Hold, %v, and the store has no inbox in which a message could wait; lower Retry.Most or raise Hold: %w", c.Retry.Most, c.Hold, semel.ErrUnsupported)
+	case c.Strategy == StrategyInbox:
+		return fmt.Errorf("Strategy is %v, and the store has no inbox: %w", c.Strategy, semel.ErrUnsupported)
+	}
+	return nil
+}
+
+// limitsOf returns the limits of a store. Keys have none, also those of a database.
+func limitsOf(w way, st any) store.Limits {
+	if w == byKey {
+		return store.Limits{}
+	}
+	if limited, has := st.(interface{ Limits() store.Limits }); has {
+		return limited.Limits()
+	}
+	return store.Limits{}
+}
+
+// check reports every fault of the policy, whatever the store is.
+func (c *Config) check() error {
+	var faults []error
+	fault := func(field, format string, a ...any) {
+		faults = append(faults, fmt.Errorf("%s: %s", field, fmt.Sprintf(format, a...)))
+	}
+	for _, check := range []func(faultFunc){
+		c.checkName, c.checkIdentity, c.checkType, c.checkFormer, c.checkOwner, c.checkAuditKey, c.checkTracers, c.checkStrategy, c.checkVersion,
+		c.checkOnParked, c.checkEndings, c.checkDuplicates, c.checkLimits, c.checkRetention, c.checkReplay, c.checkGeneration, c.checkProvider,
+	} {
+		check(fault)
+	}
+	return errors.Join(faults...)
+}

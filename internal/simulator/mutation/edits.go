@@ -1,0 +1,313 @@
+package mutation
+
+import (
+	"fmt"
+	"go/ast"
+	"go/token"
+	"strings"
+)
+
+// Edit makes a change of a function. It finds the place by the names of the
+// functions, fields, constants and variables that the code there uses, so it
+// holds while the text around them changes. The place must be the only one of
+// its kind in the function; otherwise the error says what was looked for.
+type Edit func(*Function) (Change, error)
+
+// Find returns the change that an edit makes of the function with this name,
+// in the files that match pattern.
+func Find(root, pattern, function string, edit Edit) (Change, error) {
+	all, err := Functions(root, pattern)
+	if err != nil {
+		return Change{}, err
+	}
+	for _, fn := range all {
+		if fn.Name == function {
+			return edit(fn)
+		}
+	}
+	return Change{}, fmt.Errorf("%s has no function %s; name the function that does this now", pattern, function)
+}
+
+// Delete leaves out a statement: a call, an assignment, a return or another one
+// without a block of its own.
+func Delete(names ...string) Edit {
+	return func(fn *Function) (Change, error) {
+		s, err := only(fn, "statement", names, func(n ast.Stmt) ast.Node {
+			if simple(n) {
+				return n
+			}
+			return nil
+		})
+		if err != nil {
+			return Change{}, err
+		}
+		return fn.deletion(s), nil
+	}
+}
+
+// Never makes a condition false: of an if, of a loop, or of a case in a switch without a value.
+func Never(names ...string) Edit { return condition(" && false", "is never true", names) }
+
+// Always makes a condition true.
+func Always(names ...string) Edit { return condition(" || true", "is always true", names) }
+
+func condition(and, what string, names []string) Edit {
+	return func(fn *Function) (Change, error) {
+		e, err := only(fn, "condition", names, fn.conditions())
+		if err != nil {
+			return Change{}, err
+		}
+		return fn.replace(e, "("+fn.file.text(e)+")"+and, fn.file.short(e)+" "+what), nil
+	}
+}
+
+// conditions returns a function that gives the condition of an if, of a loop
+// or of a case; the cases of a switch with a value have none.
+func (fn *Function) conditions() func(ast.Node) ast.Node {
+	cases := map[ast.Node]bool{}
+	return func(n ast.Node) ast.Node {
+		switch n := n.(type) {
+		case *ast.IfStmt:
+			return n.Cond
+		case *ast.ForStmt:
+			if n.Cond != nil {
+				return n.Cond
+			}
+		case *ast.SwitchStmt:
+			for _, c := range n.Body.List {
+				cases[c] = n.Tag == nil
+			}
+		case *ast.CaseClause:
+			if cases[n] && len(n.List) == 1 {
+				return n.List[0]
+			}
+		}
+		return nil
+	}
+}
+
+// Drop leaves out one side of && or ||: the side that uses name. Where there
+// are several, beside names what the whole condition uses, too.
+func Drop(name string, beside ...string) Edit {
+	return func(fn *Function) (Change, error) {
+		side := func(n *ast.BinaryExpr) ast.Node {
+			if chain(n) && dropped(n, name) != nil {
+				return n
+			}
+			return nil
+		}
+		n, err := only(fn, "&& or ||", append([]string{name}, beside...), side)
+		if err != nil {
+			return Change{}, err
+		}
+		b := n.(*ast.BinaryExpr)
+		drop, keep := b.Y, b.X
+		if dropped(b, name) == b.X {
+			drop, keep = b.X, b.Y
+		}
+		return fn.replace(b, fn.file.text(keep), fn.file.short(drop)+" is not asked"), nil
+	}
+}
+
+// dropped is the side of && or || that uses a name and is not such a chain itself.
+func dropped(b *ast.BinaryExpr, name string) ast.Expr {
+	for _, e := range []ast.Expr{b.Y, b.X} {
+		if mentions(e, []string{name}) && !chain(e) {
+			return e
+		}
+	}
+	return nil
+}
+
+// chain reports whether an expression is itself a && or ||, without parentheses.
+func chain(e ast.Expr) bool {
+	b, ok := e.(*ast.BinaryExpr)
+	return ok && (b.Op == token.LAND || b.Op == token.LOR)
+}
+
+// DropCase leaves out a case of a switch with a value, or of a select.
+func DropCase(names ...string) Edit {
+	return func(fn *Function) (Change, error) {
+		var about ast.Node
+		_, err := only(fn, "case", names, func(n *ast.CaseClause) ast.Node {
+			for _, e := range n.List {
+				if mentions(e, names) {
+					about = n
+					return e
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return Change{}, err
+		}
+		return fn.replace(about, "", "the case of "+strings.Join(names, ", ")+" is gone"), nil
+	}
+}
+
+// Call puts an expression in the place of a call. Where a function calls the
+// other one several times, beside names what this call uses, too.
+func Call(function, expression string, beside ...string) Edit {
+	return func(fn *Function) (Change, error) {
+		c, err := only(fn, "call", append([]string{function}, beside...), func(n *ast.CallExpr) ast.Node {
+			if called(n) == function {
+				return n
+			}
+			return nil
+		})
+		if err != nil {
+			return Change{}, err
+		}
+		return fn.replace(c, expression, fn.file.short(c)+" becomes "+expression), nil
+	}
+}
+
+// Swap puts one name in the place of another. Where the name is used several
+// times, beside narrows it to the innermost statement or case that uses those, too.
+func Swap(name, other string, beside ...string) Edit {
+	return func(fn *Function) (Change, error) {
+		within, err := fn.innermost(append([]string{name}, beside...))
+		if err != nil {
+			return Change{}, err
+		}
+		id, err := onlyIn(fn, within, "name", []string{name}, func(n *ast.Ident) ast.Node { return n })
+		if err != nil {
+			return Change{}, err
+		}
+		return fn.replace(id, other, name+" becomes "+other), nil
+	}
+}
+
+// innermost is the smallest statement that uses the names, or the function's body.
+func (fn *Function) innermost(names []string) (ast.Node, error) {
+	if len(names) == 1 {
+		return fn.decl.Body, nil
+	}
+	return only(fn, "statement", names, func(n ast.Stmt) ast.Node { return n })
+}
+
+// Compare puts another operator into a comparison or a sum.
+func Compare(operator string, names ...string) Edit {
+	return func(fn *Function) (Change, error) {
+		n, err := only(fn, "comparison or sum", names, func(n *ast.BinaryExpr) ast.Node {
+			if chain(n) {
+				return nil
+			}
+			return n
+		})
+		if err != nil {
+			return Change{}, err
+		}
+		b := n.(*ast.BinaryExpr)
+		text := fn.file.text(b.X) + " " + operator + " " + fn.file.text(b.Y)
+		return fn.replace(b, text, fn.file.short(b)+" becomes "+text), nil
+	}
+}
+
+// Return makes a function return an expression and do nothing else; "" is for
+// a function without results.
+func Return(expression string) Edit {
+	return func(fn *Function) (Change, error) {
+		return fn.replace(fn.decl.Body, "{ return "+expression+" }", "returns "+expression+" at once"), nil
+	}
+}
+
+// Prepend puts statements at the beginning of a function; they end with a semicolon.
+func Prepend(statements string) Edit {
+	return func(fn *Function) (Change, error) {
+		begin := fn.file.offset(fn.decl.Body.Lbrace) + 1
+		return Change{Fn: fn, What: "begins with " + statements, from: begin, to: begin, text: " " + statements}, nil
+	}
+}
+
+// Both makes two edits of one function, in places that do not overlap.
+func Both(one, other Edit) Edit {
+	return func(fn *Function) (Change, error) {
+		a, err := one(fn)
+		if err != nil {
+			return a, err
+		}
+		b, err := other(fn)
+		if err != nil {
+			return b, err
+		}
+		if b.from < a.from {
+			a, b = b, a
+		}
+		if b.from < a.to {
+			return a, fmt.Errorf("%s: %s: two edits overlap", fn.file.path, fn.Name)
+		}
+		return Change{Fn: fn, What: a.What + ", and " + b.What, from: a.from, to: b.to, text: a.text + string(fn.file.source[a.to:b.from]) + b.text}, nil
+	}
+}
+
+// only returns the one place in a function that pick finds and that uses all the names.
+func only[N ast.Node](fn *Function, kind string, names []string, pick func(N) ast.Node) (ast.Node, error) {
+	return onlyIn(fn, fn.decl.Body, kind, names, pick)
+}
+
+// onlyIn is only within a part of the function. Of places that lie in one another the innermost counts.
+func onlyIn[N ast.Node](fn *Function, within ast.Node, kind string, names []string, pick func(N) ast.Node) (ast.Node, error) {
+	var found []ast.Node
+	ast.Inspect(within, func(n ast.Node) bool {
+		candidate, ok := n.(N)
+		if !ok {
+			return true
+		}
+		if place := pick(candidate); place != nil && mentions(place, names) {
+			if last := len(found) - 1; last >= 0 && found[last].Pos() <= place.Pos() && place.End() <= found[last].End() {
+				found = found[:last]
+			}
+			found = append(found, place)
+		}
+		return true
+	})
+	if len(found) == 1 {
+		return found[0], nil
+	}
+	return nil, fmt.Errorf("%s: %s has %d places to change, not 1: a %s that uses %s; name what does this now",
+		fn.file.path, fn.Name, len(found), kind, strings.Join(names, " and "))
+}
+
+// mentions reports whether each name occurs as an identifier or a field in a node.
+func mentions(n ast.Node, names []string) bool {
+	for _, name := range names {
+		there := false
+		ast.Inspect(n, func(n ast.Node) bool {
+			id, ok := n.(*ast.Ident)
+			there = there || ok && id.Name == name
+			return !there
+		})
+		if !there {
+			return false
+		}
+	}
+	return true
+}
+
+// called is the name of the function or method that is called.
+func called(c *ast.CallExpr) string {
+	switch f := ast.Unparen(c.Fun).(type) {
+	case *ast.Ident:
+		return f.Name
+	case *ast.SelectorExpr:
+		return f.Sel.Name
+	}
+	return ""
+}
+
+// simple reports whether a statement can be left out: it has no block of its own and declares nothing.
+func simple(n ast.Stmt) bool {
+	switch s := n.(type) {
+	case *ast.ExprStmt, *ast.IncDecStmt, *ast.DeferStmt, *ast.BranchStmt, *ast.ReturnStmt, *ast.SendStmt:
+		return true
+	case *ast.AssignStmt:
+		return s.Tok != token.DEFINE
+	}
+	return false
+}
+
+// deletion is the change that leaves a statement out.
+func (fn *Function) deletion(s ast.Node) Change {
+	return fn.replace(s, "", "“"+fn.file.short(s)+"” is left out")
+}

@@ -1,0 +1,228 @@
+package mutation
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"regexp"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/semel-go/semel/internal/simulator"
+)
+
+// Target is code whose mutants tests have to find.
+type Target struct {
+	Name string
+	// Files are patterns as Functions takes them.
+	Files []string
+	// Tests find mutants, those that are the fastest first. Simulated has the simulator's
+	// seeds look for what the tests do not find, and Mode only those of a mode.
+	Tests     []Test
+	Simulated bool
+	Mode      simulator.Mode
+}
+
+// Test is the tests of a package, or those of them that match Run.
+type Test struct{ Package, Run string }
+
+// Options says how much of a target is run.
+type Options struct {
+	// Sample, if not 0, is how many mutants are taken, chosen by Seed.
+	Sample int
+	Seed   uint64
+	// Match, if not nil, leaves out mutants whose text it does not match.
+	Match *regexp.Regexp
+	// Seeds is how many seeds of the simulator run where Target.Simulated is set.
+	Seeds int
+}
+
+// Score says which mutants of a target were found.
+type Score struct {
+	Target Target
+	// Possible is how many mutants there are before the sample and before those are sorted out
+	// that do not compile; Mutants is how many ran.
+	Possible, Mutants int
+	// ByTests and BySeeds are how many mutants were found; of them TimedOut did not end in time.
+	ByTests, BySeeds, TimedOut int
+	Survivors                  []Change
+	Took                       time.Duration
+}
+
+// Percent is how many of 100 mutants were found.
+func (s *Score) Percent() float64 {
+	return 100 * float64(s.ByTests+s.BySeeds) / float64(max(1, s.Mutants))
+}
+
+// Text is the score with a line for each survivor.
+func (s *Score) Text() string {
+	var out strings.Builder
+	fmt.Fprintf(&out, "%s: %.1f %% of %d mutants found (%d possible): %d by tests, %d by seeds, %d of them did not end in time; %d survived; %v\n", s.Target.Name,
+		s.Percent(), s.Mutants, s.Possible, s.ByTests, s.BySeeds, s.TimedOut, len(s.Survivors), s.Took.Round(time.Second))
+	for _, c := range s.Survivors {
+		fmt.Fprintf(&out, "  %s\n", c)
+	}
+	return out.String()
+}
+
+// Measure runs the mutants of a target in the tree at root. When ctx is done it
+// stops and returns the score of those that ran.
+func Measure(ctx context.Context, root string, target Target, o Options) (*Score, error) {
+	began := time.Now()
+	s := &Score{Target: target}
+	mutants, err := s.choose(root, o)
+	if err != nil {
+		return nil, err
+	}
+	folder, err := os.MkdirTemp("", "mutation")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(folder)
+	if mutants, err = Compiling(root, folder, mutants); err != nil {
+		return nil, err
+	}
+	r := &runner{score: s, seeds: o.Seeds}
+	if err := r.prepare(ctx, root, folder, mutants); err != nil {
+		return nil, err
+	}
+	err = r.all(ctx, mutants)
+	s.Took = time.Since(began)
+	return s, err
+}
+
+// choose lists the target's mutants and takes the sample.
+func (s *Score) choose(root string, o Options) ([]Change, error) {
+	var mutants []Change
+	for _, pattern := range s.Target.Files {
+		all, err := Functions(root, pattern)
+		if err != nil {
+			return nil, err
+		}
+		for _, fn := range all {
+			mutants = append(mutants, Mutants(fn)...)
+		}
+	}
+	if o.Match != nil {
+		mutants = slices.DeleteFunc(mutants, func(c Change) bool { return !o.Match.MatchString(c.String()) })
+	}
+	s.Possible = len(mutants)
+	if o.Sample > 0 && o.Sample < len(mutants) {
+		random := rand.New(rand.NewPCG(o.Seed, 0))
+		random.Shuffle(len(mutants), func(i, j int) { mutants[i], mutants[j] = mutants[j], mutants[i] })
+		mutants = mutants[:o.Sample]
+	}
+	return mutants, nil
+}
+
+// program is a program that finds mutants by failing.
+type program struct {
+	folder, path string
+	args         []string
+	most         time.Duration
+	simulates    bool
+}
+
+// runner runs mutants of one target.
+type runner struct {
+	score    *Score
+	seeds    int
+	tree     *Tree
+	programs []program
+	lock     sync.Mutex // guards score and err
+	err      error
+}
+
+// prepare builds the programs and runs each without a mutant: it must pass, and a mutant may take ten times as long.
+func (r *runner) prepare(ctx context.Context, root, folder string, mutants []Change) (err error) {
+	if r.tree, err = Plant(root, folder, mutants); err != nil {
+		return err
+	}
+	for _, test := range r.score.Target.Tests {
+		p := program{folder: test.Package, args: []string{"-test.failfast", "-test.run", test.Run}}
+		if p.path, err = r.tree.Test("./" + test.Package); err != nil {
+			return err
+		}
+		r.programs = append(r.programs, p)
+	}
+	if r.score.Target.Simulated && r.seeds > 0 {
+		p := program{folder: ".", args: []string{"-first", "-seeds", fmt.Sprint(r.seeds), "-mode", string(r.score.Target.Mode)}, simulates: true}
+		if p.path, err = r.tree.Program("./internal/simulator/simulate"); err != nil {
+			return err
+		}
+		r.programs = append(r.programs, p)
+	}
+	for i := range r.programs {
+		p, began := &r.programs[i], time.Now()
+		ran, err := r.tree.Run(ctx, 0, time.Hour, p.folder, p.path, p.args...)
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil || ran.Failed {
+			return fmt.Errorf("mutation: %s: without a mutant the program of %s fails; mend the code first: %v: %s", r.score.Target.Name, p.folder, err, ran.Out)
+		}
+		p.most = 10*time.Since(began) + 5*time.Second
+	}
+	return nil
+}
+
+// all runs the mutants, as many at once as there are cores.
+func (r *runner) all(ctx context.Context, mutants []Change) error {
+	next := make(chan int)
+	var workers sync.WaitGroup
+	for range runtime.GOMAXPROCS(0) {
+		workers.Go(func() {
+			for i := range next {
+				r.one(ctx, i+1, mutants[i])
+			}
+		})
+	}
+	for i := range mutants {
+		if ctx.Err() == nil {
+			next <- i
+		}
+	}
+	close(next)
+	workers.Wait()
+	slices.SortFunc(r.score.Survivors, func(a, b Change) int { return strings.Compare(a.String(), b.String()) })
+	return r.err
+}
+
+// one runs a mutant through the programs until one finds it.
+func (r *runner) one(ctx context.Context, number int, mutant Change) {
+	for _, p := range r.programs {
+		ran, err := r.tree.Run(ctx, number, p.most, p.folder, p.path, p.args...)
+		switch {
+		case ctx.Err() != nil: // it did not run to its end
+			return
+		case err != nil || ran.Failed:
+			r.found(p, ran, err)
+			return
+		}
+	}
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	r.score.Mutants++
+	r.score.Survivors = append(r.score.Survivors, mutant)
+}
+
+func (r *runner) found(p program, ran Ran, err error) {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	r.score.Mutants++
+	if err != nil {
+		r.err = err
+	}
+	if ran.TimedOut {
+		r.score.TimedOut++
+	}
+	if p.simulates {
+		r.score.BySeeds++
+	} else {
+		r.score.ByTests++
+	}
+}

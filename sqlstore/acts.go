@@ -1,0 +1,275 @@
+package sqlstore
+
+import (
+	"context"
+	"database/sql"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/store"
+)
+
+// mostActed is the maximum number of rows that an act changes in one transaction.
+const mostActed = 500
+
+// acting is an act on any number of rows. Each statement of a transaction is for all of its rows.
+type acting struct {
+	verb string // for errors
+	act  store.Act
+	rows []store.RowRevision
+	// errs is what acting returns: an error, or nil, for each row.
+	errs []error
+	// judge returns why the act must not change a row.
+	judge func(*actedRow) error
+	// change writes the rows that judge allows.
+	change func(s *Store, ctx context.Context, tx *sql.Tx, rows []*actedRow) error
+}
+
+// carry carries out the act and returns an error for each row.
+func (a *acting) carry(ctx context.Context, s *Store) []error {
+	a.errs = make([]error, len(a.rows))
+	all := make([]int, len(a.rows))
+	for i := range all {
+		all[i] = i
+	}
+	stores, err := s.ofRows(ctx, a.rows)
+	if err != nil {
+		a.fail(all, err)
+		return a.errs
+	}
+	for own, places := range stores {
+		for some := range slices.Chunk(places, mostActed) {
+			a.some(ctx, own, some)
+		}
+	}
+	return a.errs
+}
+
+func (a *acting) fail(places []int, err error) {
+	for _, i := range places {
+		a.errs[i] = err
+	}
+}
+
+// some acts on the rows at these places in one transaction. If the transaction fails because of one of
+// them, some acts on each half, so that one row cannot keep the others from being changed.
+func (a *acting) some(ctx context.Context, s *Store, places []int) {
+	t := &actsTogether{acting: a, store: s, places: places}
+	err := s.write(ctx, func(tx *sql.Tx) error { return t.run(ctx, tx) })
+	switch {
+	case err == nil:
+	case len(places) == 1 || !t.mayBeOfOne(ctx, err):
+		a.fail(places, s.answer(a.verb, err))
+		return
+	default:
+		a.some(ctx, s, places[:len(places)/2])
+		a.some(ctx, s, places[len(places)/2:])
+		return
+	}
+	if len(t.twins) > 0 {
+		a.some(ctx, s, t.twins)
+	}
+	for _, i := range t.busy {
+		a.some(ctx, s, []int{i})
+	}
+}
+
+// actsTogether is one transaction of an acting.
+type actsTogether struct {
+	*acting
+	store  *Store
+	places []int
+	// began reports that the transaction had begun, so that an error may be of one row.
+	began bool
+	// twins are places of rows whose identity an earlier row of the transaction has. They are judged after
+	// its commit. busy are places of rows that are locked or do not exist. Each is acted on alone, so that
+	// a transaction that waits for a lock holds no other.
+	twins, busy []int
+}
+
+// mayBeOfOne reports whether an error may be of one of the rows, so that the others can be changed
+// without it. After a COMMIT with an unknown outcome nothing is tried again.
+func (t *actsTogether) mayBeOfOne(ctx context.Context, err error) bool {
+	var unknown *unknownError
+	if !t.began || ctx.Err() != nil || errors.As(err, &unknown) {
+		return false
+	}
+	return t.store.Classify(err) != store.ClassDown || t.store.dialect.coded(err)
+}
+
+// run judges the rows, changes those that the act may change, and records the acts.
+func (t *actsTogether) run(ctx context.Context, tx *sql.Tx) error {
+	t.began, t.twins, t.busy = true, nil, nil
+	found, err := t.store.lookAll(ctx, tx, t.numbers(), len(t.places) > 1)
+	if err != nil {
+		return err
+	}
+	rows := t.chosen(found)
+	if err := t.store.readTwins(ctx, tx, rows...); err != nil {
+		return err
+	}
+	rows = slices.DeleteFunc(rows, func(r *actedRow) bool {
+		t.errs[r.place] = t.judge(r)
+		return t.errs[r.place] != nil
+	})
+	if len(rows) == 0 {
+		return nil
+	}
+	if err := t.change(t.store, ctx, tx, rows); err != nil {
+		return err
+	}
+	return t.store.recordAll(ctx, tx, t.act, "done", rows...)
+}
+
+func (t *actsTogether) numbers() []int64 {
+	all := make([]int64, len(t.places))
+	for k, i := range t.places {
+		all[k] = t.rows[i].Number
+	}
+	return all
+}
+
+// chosen returns the rows that are judged in this transaction, and says why the others are not.
+func (t *actsTogether) chosen(found map[int64]*actedRow) (rows []*actedRow) {
+	type identity struct {
+		scope int64
+		id    string
+	}
+	had := map[identity]bool{}
+	for _, i := range t.places {
+		r := found[t.rows[i].Number]
+		t.errs[i] = nil
+		switch {
+		case r == nil && len(t.places) > 1:
+			t.busy = append(t.busy, i)
+			continue
+		case r == nil || r.revision != t.rows[i].Revision:
+			t.errs[i] = fmt.Errorf("row %d: %w", t.rows[i].Number, semel.ErrChanged)
+			continue
+		case had[identity{r.scope, string(r.id)}]:
+			t.twins = append(t.twins, i)
+			continue
+		case r.unread != nil:
+			t.errs[i] = r.unread
+			continue
+		}
+		had[identity{r.scope, string(r.id)}] = true
+		r.place = i
+		rows = append(rows, r)
+	}
+	return rows
+}
+
+// actedArg is a row in the argument of statements about acts.
+type actedArg struct {
+	K int   `json:"k"`
+	N int64 `json:"n"`
+	R int64 `json:"r"`
+}
+
+// actedRows is the argument of statements about acts on these rows.
+func actedRows(rows ...*actedRow) string {
+	all := make([]actedArg, len(rows))
+	for k, r := range rows {
+		all[k] = actedArg{k, r.number, r.revision}
+	}
+	return jsonText(all)
+}
+
+// actedNumbers is actedRows for rows of which only the numbers are known.
+func actedNumbers(numbers ...int64) string {
+	all := make([]actedArg, len(numbers))
+	for k, n := range numbers {
+		all[k] = actedArg{K: k, N: n}
+	}
+	return jsonText(all)
+}
+
+// turn is what becomes of the marker of a row.
+type turn struct {
+	row *actedRow
+	to  sqlform.Marker
+}
+
+type turnArg struct {
+	actedArg
+	Outcome     int64   `json:"outcome"`
+	Version     int64   `json:"version"`
+	Sum         *string `json:"sum"`
+	SeenOutcome int64   `json:"seen_outcome"`
+	SeenVersion int64   `json:"seen_version"`
+	SeenSum     *string `json:"seen_sum"`
+}
+
+// turnMarkers changes the markers of rows, each if it belongs to its row and does not say that the row's
+// content is applied.
+func (s *Store) turnMarkers(ctx context.Context, tx *sql.Tx, turns ...turn) error {
+	var all []turnArg
+	var numbers []int64
+	for _, t := range turns {
+		if r := t.row; r.owns && r.outcome != store.Applied {
+			all = append(all, turnArg{actedArg{len(all), r.number, r.revision}, t.to.Outcome, t.to.Version, hexOf(t.to.Sum),
+				r.marker.Outcome, r.marker.Version, hexOf(r.marker.Sum)})
+			numbers = append(numbers, r.number)
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	return s.changeAll(ctx, tx, numbers, fmt.Errorf("its marker was not written: %w", semel.ErrChanged), s.sql.TurnMarkers, jsonText(all))
+}
+
+// hexOf is a sum as turn markers takes it; nil is NULL.
+func hexOf(sum []byte) *string {
+	if sum == nil {
+		return nil
+	}
+	text := hex.EncodeToString(sum)
+	return &text
+}
+
+// changeAll runs a statement that changes one row of a table for each of these rows of the inbox. If it
+// changes fewer, the error is otherwise, with the numbers.
+func (s *Store) changeAll(ctx context.Context, tx *sql.Tx, numbers []int64, otherwise error, statement string, args ...any) error {
+	done, err := tx.ExecContext(ctx, statement, args...)
+	if err != nil {
+		return err
+	}
+	n, err := done.RowsAffected()
+	switch {
+	case err == nil && n == int64(len(numbers)):
+		return nil
+	case len(numbers) == 1:
+		otherwise = fmt.Errorf("row %d: %w", numbers[0], otherwise)
+	default:
+		otherwise = fmt.Errorf("one of rows %d to %d: %w", slices.Min(numbers), slices.Max(numbers), otherwise)
+	}
+	return errors.Join(otherwise, err)
+}
+
+// setAll changes rows that nobody has changed since they were seen.
+func (s *Store) setAll(ctx context.Context, tx *sql.Tx, rows []*actedRow, statement string, args ...any) error {
+	return s.changeAll(ctx, tx, numbersOf(rows), semel.ErrChanged, statement, append([]any{actedRows(rows...)}, args...)...)
+}
+
+func numbersOf(rows []*actedRow) []int64 {
+	all := make([]int64, len(rows))
+	for k, r := range rows {
+		all[k] = r.number
+	}
+	return all
+}
+
+// recordAll records an act on each of these rows.
+func (s *Store) recordAll(ctx context.Context, tx *sql.Tx, a store.Act, result string, rows ...*actedRow) error {
+	return s.recordOn(ctx, tx, a, result, numbersOf(rows)...)
+}
+
+// recordOn records an act on each row with one of these numbers, of which 0 is no row.
+func (s *Store) recordOn(ctx context.Context, tx *sql.Tx, a store.Act, result string, numbers ...int64) error {
+	return writeIn(ctx, tx, sqlform.Acts, len(numbers), s.sql.RecordActs, actedNumbers(numbers...), sqlform.Plain(a.Verb), sqlform.Plain(a.Who), sqlform.Plain(a.Why), result)
+}
