@@ -9,7 +9,6 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/source"
-	"github.com/semel-go/semel/store"
 )
 
 // fitsDuplicates reports what keeps duplicates from being told of.
@@ -20,7 +19,7 @@ func (c *settings) fitsDuplicates(st any) error {
 	if !c.Strategy.marks() {
 		return fmt.Errorf("OnDuplicate is set, and with the Strategy %v no marker tells which messages are duplicates; remove it", c.Strategy)
 	}
-	if _, reads := st.(store.ResultReader); !reads {
+	if _, reads := st.(resultReader); !reads {
 		return fmt.Errorf("OnDuplicate is set, and the store keeps no results that it could be given: %w", semel.ErrUnsupported)
 	}
 	return nil

@@ -30,7 +30,7 @@ func (s oneGeneration) Scope(ctx context.Context, consumer, source string, gener
 // byDay is such a store that keeps days.
 type byDay struct{ oneGeneration }
 
-func (byDay) PartitionedBy() string { return "uuidv7" }
+func (byDay) Limits() store.Limits { return store.Limits{PartitionedBy: "uuidv7"} }
 
 func TestAFormerIdentityBesideEachStrategy(t *testing.T) {
 	former := &consumer.FormerIdentity{Identity: byOrder}

@@ -35,7 +35,7 @@ type senders[Tx any] struct {
 // as it serves one consumer alone: give the store that it was made of.
 func NewIntents[Tx any](st store.TxStore[Tx]) (*Intents[Tx], error) {
 	w := &Intents[Tx]{store: st, senders: &senders[Tx]{known: map[string]*scopes[Tx]{}}}
-	if keeper, ok := st.(store.PartitionedMarkers); ok && keeper.PartitionedBy() != "" {
+	if st.Limits().PartitionedBy != "" {
 		return nil, fmt.Errorf("semel: the store keeps markers by day, where no sender finds intents; give the one that it was made of: %w", semel.ErrUnsupported)
 	}
 	w.caller, _ = st.(store.CallerTx[Tx])

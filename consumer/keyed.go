@@ -123,23 +123,15 @@ func (c *settings) fitsKeys(st any) error {
 	case c.keys.Delay < 0:
 		return fmt.Errorf("KeyPolicy.Delay is %v; it is a time, or 0", c.keys.Delay)
 	}
-	if degree, why := durability(st.(onlyKeys).KeyStore); degree > store.DurableButSeconds && c.keys.MayForget == "" { // J4
+	if degree, why := st.(onlyKeys).Durable(); degree > store.DurableButSeconds && c.keys.MayForget == "" { // J4
 		return fmt.Errorf("the store of the keys is %v (%s), so that calls may be made twice; make it durable, or say in KeyPolicy.MayForget why that is bearable", degree, why)
 	}
 	return nil
 }
 
-// durability is what a store of keys says of what it may forget, and why.
-func durability(keys store.KeyStore) (store.Durability, string) {
-	if says, able := keys.(store.KeyDurability); able {
-		return says.Durable()
-	}
-	return store.Durable, "the store keeps what it acknowledged"
-}
-
 // logDurability says at the start what the store may forget.
 func (c *settings) logDurability(keys store.KeyStore) {
-	degree, why := durability(keys)
+	degree, why := keys.Durable()
 	log := c.Logger.Info
 	if degree != store.Durable {
 		log = c.Logger.Warn

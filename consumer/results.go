@@ -16,7 +16,7 @@ import (
 //
 // It costs a statement, which a Queue sends with the others. A result has at most
 // store.MaxResult bytes, and goes with its marker. It needs a store that keeps results
-// (store.ResultWriter) and StrategyMarker or StrategyInbox; with NewCalling it is for
+// (store.Results) and StrategyMarker or StrategyInbox; with NewCalling it is for
 // the function that applies, and with NewLeased, which has no transaction, there is none. An
 // error says that nothing is kept, and must be returned.
 func KeepResult[Tx any](ctx context.Context, tx Tx, m *semel.Message, result []byte) error {
@@ -31,7 +31,7 @@ func KeepResult[Tx any](ctx context.Context, tx Tx, m *semel.Message, result []b
 	case len(result) > store.MaxResult:
 		return semel.Permanent(fmt.Errorf("semel: the result has %d bytes, and at most %d are kept; keep a reference to it", len(result), store.MaxResult))
 	}
-	keeper, can := k.store.(store.ResultWriter[Tx])
+	keeper, can := k.store.(store.Results[Tx])
 	if !can {
 		return semel.Permanent(fmt.Errorf("semel: consumer %q: its store keeps no results in a %T: %w", k.consumer, tx, semel.ErrUnsupported))
 	}
@@ -96,9 +96,14 @@ type resultOf struct {
 	former     *semel.Key
 }
 
+// resultReader is what store.Results has for every kind of transaction.
+type resultReader interface {
+	Results(ctx context.Context, of []store.ResultOf) ([][]byte, error)
+}
+
 // results are what is kept of these, nil for one of which nothing is.
 func (e *engine[Tx]) results(ctx context.Context, of []resultOf) ([][]byte, error) {
-	reader, can := e.store.(store.ResultReader)
+	reader, can := e.store.(resultReader)
 	if !can {
 		return nil, fmt.Errorf("semel: consumer %q: its store keeps no results: %w", e.config.Name, semel.ErrUnsupported)
 	}

@@ -86,10 +86,7 @@ func (c *Config) fitsRetention(st any) error {
 
 // fitsDays says why policy and store do not both keep markers by day.
 func (c *Config) fitsDays(st any) error {
-	kind := ""
-	if keeper, able := st.(store.PartitionedMarkers); able {
-		kind = keeper.PartitionedBy()
-	}
+	kind := limitsOf(byTransaction, st).PartitionedBy
 	switch r := &c.Retention; {
 	case r.Drop && kind == "":
 		return fmt.Errorf("Retention.Drop is set, and the store keeps no markers by day; give it the one that Dated returns, of a store in PostgreSQL: %w", semel.ErrUnsupported)

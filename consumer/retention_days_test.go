@@ -9,6 +9,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
 )
 
 // daily is a store that keeps markers by day.
@@ -17,7 +18,7 @@ type daily struct {
 	kind string
 }
 
-func (d daily) PartitionedBy() string { return d.kind }
+func (d daily) Limits() store.Limits { return store.Limits{PartitionedBy: d.kind} }
 
 func TestMarkersByDayAreOfAStoreThatHasDays(t *testing.T) {
 	with := RetentionPolicy{Keep: 24 * time.Hour, IDTime: identity.UUIDv7, Drop: true}

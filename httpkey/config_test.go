@@ -96,10 +96,9 @@ func (p pooled) Limits() store.Limits { return store.Limits{Connections: p.size}
 // daily is a store that keeps its markers by day.
 type daily struct {
 	store.TxStore[*memstore.Tx]
-	store.PartitionedMarkers
 }
 
-func (daily) PartitionedBy() string { return "uuidv7" }
+func (daily) Limits() store.Limits { return store.Limits{PartitionedBy: "uuidv7"} }
 
 func TestAStoreThatCannotIsRefused(t *testing.T) {
 	if _, err := httpkey.New[*memstore.Tx](nil, config()); err == nil {

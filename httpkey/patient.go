@@ -27,14 +27,6 @@ func (p patient) ClaimKey(ctx context.Context, c store.KeyClaim) (store.KeyAnswe
 	return a, err
 }
 
-// Durable implements store.KeyDurability, for the store.
-func (p patient) Durable() (d store.Durability, why string) {
-	if says, able := p.KeyStore.(store.KeyDurability); able {
-		return says.Durable()
-	}
-	return store.Durable, "the store says nothing else"
-}
-
 // patientNotes is patient of a store that keeps notes.
 type patientNotes struct {
 	patient

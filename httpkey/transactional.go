@@ -15,10 +15,9 @@ import (
 
 // transactional is the door of keys that are marked in the transactions of their effects.
 type transactional[Tx any] struct {
-	guard  *Guard
-	store  store.TxStore[Tx]
-	keeper store.ResultWriter[Tx]
-	reader store.ResultReader
+	guard *Guard
+	store store.TxStore[Tx]
+	kept  store.Results[Tx]
 
 	scope atomic.Int64 // 0: not known yet
 }
@@ -33,14 +32,12 @@ func New[Tx any](st store.TxStore[Tx], c Config) (*Guard, error) {
 	}
 	faults := []error{c.fits(false), c.poolFits(st)}
 	t := &transactional[Tx]{guard: &Guard{config: c, places: c.places(), bodies: c.bodies()}, store: st}
-	var keeps, reads bool
-	t.keeper, keeps = st.(store.ResultWriter[Tx])
-	t.reader, reads = st.(store.ResultReader)
-	if !keeps || !reads {
+	var keeps bool
+	if t.kept, keeps = st.(store.Results[Tx]); !keeps {
 		faults = append(faults, fmt.Errorf("the store keeps no results, in which the answers would be: %w", semel.ErrUnsupported))
 	}
-	if days, able := st.(store.PartitionedMarkers); able && days.PartitionedBy() != "" {
-		faults = append(faults, fmt.Errorf("the store keeps its markers by the time in their ids (%s), which the keys of clients do not carry; give the guard a table of its own: %w", days.PartitionedBy(), semel.ErrUnsupported))
+	if kind := st.Limits().PartitionedBy; kind != "" {
+		faults = append(faults, fmt.Errorf("the store keeps its markers by the time in their ids (%s), which the keys of clients do not carry; give the guard a table of its own: %w", kind, semel.ErrUnsupported))
 	}
 	if err := errors.Join(faults...); err != nil {
 		return nil, fmt.Errorf("httpkey: %w", err)
@@ -130,7 +127,7 @@ func (t *transactional[Tx]) stands(ctx context.Context, q *request, v store.Verd
 	case v.Kind == store.Busy:
 		return refused(t.guard.inFlight(again), nil)
 	case v.Already(store.Applied):
-		results, err := t.reader.Results(ctx, []store.ResultOf{t.resultOf(q)})
+		results, err := t.kept.Results(ctx, []store.ResultOf{t.resultOf(q)})
 		if err != nil {
 			return refused(unavailable(), err)
 		}
@@ -190,7 +187,7 @@ func (t *transactional[Tx]) commit(ctx context.Context, b store.Batch[Tx], q *re
 	}
 	if end, able := b.(store.CommitResultWriter); able {
 		end.WriteResultAtCommit(t.resultOf(q), kept)
-	} else if err := t.keeper.KeepResult(ctx, b.Tx(0), t.resultOf(q), kept); err != nil {
+	} else if err := t.kept.KeepResult(ctx, b.Tx(0), t.resultOf(q), kept); err != nil {
 		b.Rollback(ctx)
 		return t.undone(t.store.Classify(err), err)
 	}

@@ -86,11 +86,10 @@ func (c *Config) fits(st store.KeyStore) error {
 
 // durable refuses a store that may forget, unless somebody said why that is bearable.
 func (c *Config) durable(st store.KeyStore) error {
-	says, able := st.(store.KeyDurability)
-	if !able || c.MayForget != "" {
+	if c.MayForget != "" {
 		return nil
 	}
-	if d, why := says.Durable(); d > store.DurableButSeconds {
+	if d, why := st.Durable(); d > store.DurableButSeconds {
 		return fmt.Errorf("the store is %v (%s), so that calls may be made twice; make it durable, or say in MayForget why that is bearable", d, why)
 	}
 	return nil

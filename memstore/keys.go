@@ -27,7 +27,7 @@ func NewKeys(options ...Option) *Keys {
 	return &Keys{store: New(options...), keys: map[semel.Key]sqlform.Key{}}
 }
 
-// Durable implements store.KeyDurability.
+// Durable implements store.KeyStore.
 func (*Keys) Durable() (store.Durability, string) {
 	return store.Volatile, "keys are in the memory of the process"
 }

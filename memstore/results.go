@@ -8,11 +8,10 @@ import (
 )
 
 var (
-	_ store.ResultWriter[*Tx] = (*Store)(nil)
-	_ store.ResultReader      = (*Store)(nil)
+	_ store.Results[*Tx] = (*Store)(nil)
 )
 
-// KeepResult implements store.ResultWriter.
+// KeepResult implements store.Results.
 func (s *Store) KeepResult(_ context.Context, tx *Tx, of store.ResultOf, result []byte) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -40,7 +39,7 @@ func (tx *Tx) keep(of store.ResultOf, result []byte) error {
 	return nil
 }
 
-// Results implements store.ResultReader.
+// Results implements store.Results.
 func (s *Store) Results(_ context.Context, of []store.ResultOf) ([][]byte, error) {
 	if err := s.ask("results"); err != nil {
 		return nil, err

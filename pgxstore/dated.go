@@ -21,9 +21,6 @@ func (s *Store) Dated(ctx context.Context, o sqlstore.Dated) (*Store, error) {
 	return &Store{tables: tables{inner, s.exchange}, pool: s.pool, begin: s.begin, sql: sqlstore.Statements(inner, sqlform.Revision12{}), days: days}, nil
 }
 
-// PartitionedBy implements store.PartitionedMarkers.
-func (t *tables) PartitionedBy() string { return t.inner.PartitionedBy() }
-
 // outside are the marks of ids outside of the days that are kept which only say what became
 // of their messages.
 func (m *marking) outside() (outside []int) {

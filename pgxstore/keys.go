@@ -14,6 +14,9 @@ func (t *tables) ClaimKey(ctx context.Context, c store.KeyClaim) (store.KeyAnswe
 	return t.inner.ClaimKey(ctx, c)
 }
 
+// Durable implements store.KeyStore.
+func (t *tables) Durable() (store.Durability, string) { return t.inner.Durable() }
+
 // ExtendKey implements store.KeyStore: it lets the lease of a key end later.
 func (t *tables) ExtendKey(ctx context.Context, key semel.Key, token store.Token, lease time.Duration) error {
 	return t.inner.ExtendKey(ctx, key, token, lease)

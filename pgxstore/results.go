@@ -12,12 +12,11 @@ import (
 )
 
 var (
-	_ store.ResultWriter[pgx.Tx] = (*Store)(nil)
-	_ store.ResultWriter[*Queue] = (*QueuedStore)(nil)
-	_ store.ResultReader         = (*Store)(nil)
+	_ store.Results[pgx.Tx] = (*Store)(nil)
+	_ store.Results[*Queue] = (*QueuedStore)(nil)
 )
 
-// KeepResult implements store.ResultWriter.
+// KeepResult implements store.Results.
 func (s *Store) KeepResult(ctx context.Context, tx pgx.Tx, of store.ResultOf, result []byte) error {
 	r, err := s.keptResult(of, result)
 	if err == nil {
@@ -47,7 +46,7 @@ func (b *batch) WriteResultAtCommit(of store.ResultOf, result []byte) {
 	b.results = append(b.results, b.written(sqlform.Results, r.sql, r.args))
 }
 
-// KeepResult implements store.ResultWriter: the statement is sent with the others of its
+// KeepResult implements store.Results: the statement is sent with the others of its
 // batch, and costs no round trip.
 func (s *QueuedStore) KeepResult(_ context.Context, q *Queue, of store.ResultOf, result []byte) error {
 	r, err := s.direct.keptResult(of, result)
@@ -58,7 +57,7 @@ func (s *QueuedStore) KeepResult(_ context.Context, q *Queue, of store.ResultOf,
 	return q.Err()
 }
 
-// Results implements store.ResultReader.
+// Results implements store.Results.
 func (t *tables) Results(ctx context.Context, of []store.ResultOf) ([][]byte, error) {
 	return t.inner.Results(ctx, of)
 }

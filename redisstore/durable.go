@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Durable implements store.KeyDurability: as New has read it, of a cluster's nodes the
+// Durable implements store.KeyStore: as New has read it, of a cluster's nodes the
 // worst.
 func (s *Store) Durable() (d store.Durability, why string) { return s.durable, s.why }
 

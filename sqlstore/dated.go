@@ -37,7 +37,7 @@ const mostBack = 3650
 // Dated returns a store on the same database for one consumer, whose markers lie in a
 // table of their own of a partition for each day, by the time that ids carry. A day that is
 // past its retention is dropped, with no dead rows and hardly any work, in place of deleting
-// its markers one by one; see store.PartitionedMarkers for what becomes of ids outside of the days
+// its markers one by one; see store.Limits.PartitionedBy for what becomes of ids outside of the days
 // that are kept. Ids that are not of the kind are no usable identities.
 //
 // The first call makes the table, which takes the right to create tables in the schema; so
@@ -277,14 +277,6 @@ func (d *days) Check(ctx context.Context) error { return d.store.faults(ctx, d.s
 
 // Missing implements beside.
 func (d *days) Missing(err error) error { return err }
-
-// PartitionedBy implements store.PartitionedMarkers.
-func (s *Store) PartitionedBy() string {
-	if s.days == nil {
-		return ""
-	}
-	return s.days.IDTime.String()
-}
 
 // Judged is the verdict on a mark that met this marker, or none, in a table of days, for
 // drivers of their own; the mark has the key under which its marker stands.

@@ -92,6 +92,11 @@ func (s *Store) changeKey(ctx context.Context, tx *sql.Tx, sum []byte, k *sqlfor
 	return s.writeAll(ctx, tx, 1, s.sql.ChangeKey, append([]any{sum}, values...))
 }
 
+// Durable implements store.KeyStore.
+func (s *Store) Durable() (store.Durability, string) {
+	return store.Durable, "the database keeps what it acknowledged"
+}
+
 // ExtendKey implements store.KeyStore.
 func (s *Store) ExtendKey(ctx context.Context, key semel.Key, t store.Token, lease time.Duration) error {
 	return s.ofKey(ctx, "extend a key", key, func(tx *sql.Tx, sum []byte, k *sqlform.Key, now int64) error {

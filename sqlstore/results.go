@@ -11,11 +11,10 @@ import (
 )
 
 var (
-	_ store.ResultWriter[*sql.Tx] = (*Store)(nil)
-	_ store.ResultReader          = (*Store)(nil)
+	_ store.Results[*sql.Tx] = (*Store)(nil)
 )
 
-// KeepResult implements store.ResultWriter.
+// KeepResult implements store.Results.
 func (s *Store) KeepResult(ctx context.Context, tx *sql.Tx, of store.ResultOf, result []byte) error {
 	args, err := s.keptResult(of, result)
 	if err == nil {
@@ -105,7 +104,7 @@ func notNil(b []byte) []byte {
 	return b
 }
 
-// Results implements store.ResultReader.
+// Results implements store.Results.
 func (s *Store) Results(ctx context.Context, of []store.ResultOf) ([][]byte, error) {
 	results := make([][]byte, len(of))
 	all := make([]int, len(of))

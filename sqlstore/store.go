@@ -143,6 +143,9 @@ func (s *Store) Limits() store.Limits {
 	if s.alone {
 		l.Batch = 1
 	}
+	if s.days != nil {
+		l.PartitionedBy = s.days.IDTime.String()
+	}
 	return l
 }
 

@@ -30,6 +30,8 @@ type KeyStore interface {
 	// Classify returns the class of an error of the store: ClassDown, ClassRetry or
 	// ClassPermanent.
 	Classify(err error) Class
+	// Durable returns how durable the store is, and the settings that decide it as a short text.
+	Durable() (d Durability, why string)
 }
 
 // MaxKeyResult is the maximum size of a key's result in bytes.
@@ -178,11 +180,4 @@ const (
 // String is the degree's name.
 func (d Durability) String() string {
 	return enum.Name([]string{Durable: "durable", DurableButSeconds: "durable but for the last seconds", Volatile: "volatile", DurabilityUnknown: "unknown"}, d, "Durability")
-}
-
-// KeyDurability is implemented by a KeyStore whose durability depends on settings. A store without it
-// counts as Durable.
-type KeyDurability interface {
-	// Durable returns the durability, and the settings that decide it as a short text.
-	Durable() (d Durability, why string)
 }

@@ -11,27 +11,22 @@ type ResultOf struct {
 	ID    []byte
 }
 
-// ResultWriter is implemented by a TxStore that can store a handler's result beside the marker. The
-// result exists exactly if the transaction that applied the message committed, and is removed
-// together with the marker.
-type ResultWriter[Tx any] interface {
+// Results is implemented by a TxStore that can store a handler's result beside the marker. The result exists
+// exactly if the transaction that applied the message committed, and is removed together with the marker.
+type Results[Tx any] interface {
 	// KeepResult writes, or queues, a result of at most MaxResult bytes in tx, which must be
 	// the Tx of a batch with the mark. A second result replaces the first.
 	KeepResult(ctx context.Context, tx Tx, of ResultOf, result []byte) error
-}
-
-// CommitResultWriter is implemented by a Batch of a ResultWriter that writes results when it commits.
-// The result is sent together with the statements of the commit and costs no round trip.
-type CommitResultWriter interface {
-	// WriteResultAtCommit makes Commit write a result, as ResultWriter.KeepResult does. Commit
-	// returns the error if that fails. The caller must not change result until the batch has
-	// ended.
-	WriteResultAtCommit(of ResultOf, result []byte)
-}
-
-// ResultReader is implemented by a ResultWriter that can read results.
-type ResultReader interface {
 	// Results returns the result of each key, or nil if there is none. An empty result is not
 	// nil. It reads in its own transactions.
 	Results(ctx context.Context, of []ResultOf) ([][]byte, error)
+}
+
+// CommitResultWriter is implemented by a Batch of a store with Results that writes results when it commits.
+// The result is sent together with the statements of the commit and costs no round trip.
+type CommitResultWriter interface {
+	// WriteResultAtCommit makes Commit write a result, as Results.KeepResult does. Commit
+	// returns the error if that fails. The caller must not change result until the batch has
+	// ended.
+	WriteResultAtCommit(of ResultOf, result []byte)
 }

@@ -53,7 +53,7 @@ type StoredRetention struct {
 	Days MarkerDays
 }
 
-// MarkerDays describes the daily partitions of a store that implements PartitionedMarkers. It is zero for
+// MarkerDays describes the daily partitions of a store with Limits.PartitionedBy. It is zero for
 // other stores.
 type MarkerDays struct {
 	// Kept is the number of partitions, including those created ahead, and First is the start of the
@@ -103,7 +103,7 @@ type Reaped struct {
 	// Next is the position of the next call. Next.Done reports that all markers were examined.
 	Next ReapMark
 	// Days is the number of dropped daily partitions. Markers does not count their markers. See
-	// PartitionedMarkers.
+	// Limits.PartitionedBy.
 	Days int64
 	// Elsewhere reports that another process reaps for this consumer. Nothing was done.
 	Elsewhere bool
@@ -154,16 +154,4 @@ type Reaper interface {
 	// Reap removes some of the markers and rows below the low-water marks, in its own transaction, which
 	// waits for no lock.
 	Reap(ctx context.Context, r Reaping) (Reaped, error)
-}
-
-// PartitionedMarkers is implemented by a Reaper that partitions the markers of one consumer by day, using the
-// timestamp in the ids, and drops whole days. Retain, Progressed and Advance create partitions ahead. If the
-// id of a mark is older than the oldest partition, or newer than the newest, the mark is not written and
-// gets the verdict Old, provided that it asks (Mark.Asks) and no marker exists. Other marks are written and
-// are not removed with a day.
-type PartitionedMarkers interface {
-	Reaper
-	// PartitionedBy returns the kind of the ids as in a policy file, such as "uuidv7"; empty if the store
-	// is not partitioned.
-	PartitionedBy() string
 }

@@ -163,7 +163,7 @@ const (
 	Behind
 	// Old: the message is older than the retention of the scope's markers. Its marker may have
 	// been removed, so the store cannot tell whether it was applied. The mark is written,
-	// except by a store that implements PartitionedMarkers.
+	// except by a store with Limits.PartitionedBy.
 	Old
 )
 
@@ -183,7 +183,7 @@ type Verdict struct {
 	// Missing, with Gap, is the number of versions that are missing before the mark's.
 	Missing int64
 	// Ahead, with Old, reports that the message's time is too far in the future instead of too
-	// old. See PartitionedMarkers and MaxClockSkew.
+	// old. See Limits.PartitionedBy and MaxClockSkew.
 	Ahead bool
 }
 
@@ -386,6 +386,13 @@ type Limits struct {
 	// Connections is the size of the store's connection pool; 0 means no limit. Other limits, such as
 	// the number of concurrent HTTP requests, are kept below it.
 	Connections int
+	// PartitionedBy, for a store that partitions the markers of one consumer by day, is the kind of ids
+	// whose timestamp decides the day, as in a policy file, such as "uuidv7"; FitIdentity rejects other
+	// ids. Such a store drops whole days instead of single markers. Retain, Progressed and Advance create
+	// partitions ahead. If the id of a mark is older than the oldest partition, or newer than the newest,
+	// the mark is not written and gets the verdict Old, provided that it asks (Mark.Asks) and no marker
+	// exists. Other marks are written and are not removed with a day.
+	PartitionedBy string
 	// FitIdentity, for a store whose table of markers cannot hold every identity, such as a column of
 	// type uuid, returns the canonical form of an id, so that two spellings of one id have one marker.
 	// An error says why the store cannot hold the identity; the message then has no usable identity.

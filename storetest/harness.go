@@ -28,7 +28,7 @@ type Abilities struct {
 	Lines bool
 	// Retention: store.Reaper, with ages in batches.
 	Retention bool
-	// Days: a store.PartitionedMarkers that keeps days, for the consumer "billing" alone: its
+	// Days: a store with store.Limits.PartitionedBy, for the consumer "billing" alone: its
 	// markers go by the day, so that the cases of single ones that go are not run.
 	Days bool
 	// Leases: store.Leases, with claims in batches.
@@ -45,7 +45,7 @@ type Abilities struct {
 	Intents bool
 	// Emission: admin.Emitter, beside intents and calls.
 	Emission bool
-	// Results: store.ResultWriter and store.ResultReader.
+	// Results: store.Results.
 	Results bool
 	// MarkIn: store.CallerTx.
 	MarkIn bool

@@ -10,15 +10,14 @@ import (
 
 // hasResults reports whether the store keeps results and tells them.
 func hasResults[Tx any](st store.TxStore[Tx]) bool {
-	_, keeps := st.(store.ResultWriter[Tx])
-	_, reads := st.(store.ResultReader)
-	return keeps && reads
+	_, keeps := st.(store.Results[Tx])
+	return keeps
 }
 
 // keeps keeps a result in the transaction of mark i of a batch.
 func (h *fixture[Tx]) keeps(b store.Batch[Tx], i int, m store.Mark, result []byte) {
 	h.t.Helper()
-	h.t.must(h.Store.(store.ResultWriter[Tx]).KeepResult(h.t.context(), b.Tx(i), store.ResultOf{Scope: m.Scope, ID: m.ID}, result))
+	h.t.must(h.Store.(store.Results[Tx]).KeepResult(h.t.context(), b.Tx(i), store.ResultOf{Scope: m.Scope, ID: m.ID}, result))
 }
 
 // wantResults asks what is kept of marks; nil stands for nothing.
@@ -28,7 +27,7 @@ func (h *fixture[Tx]) wantResults(marks []store.Mark, want ...[]byte) {
 	for i, m := range marks {
 		of[i] = store.ResultOf{Scope: m.Scope, ID: m.ID}
 	}
-	got, err := h.Store.(store.ResultReader).Results(h.t.context(), of)
+	got, err := h.Store.(store.Results[Tx]).Results(h.t.context(), of)
 	h.t.must(err)
 	if len(got) != len(want) {
 		h.t.Fatalf("%d results of %d", len(got), len(want))

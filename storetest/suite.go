@@ -171,11 +171,10 @@ func (s suite[Tx]) abilities(t *T) {
 			got := s.h.Can
 			_, controls := st.(admin.Controls)
 			_, derivations := st.(admin.Derivations)
-			keeper, days := st.(store.PartitionedMarkers)
 			got.Steps = st.Limits().StepOutput > 0
 			_, got.Look = st.(store.MarkerLookup)
 			_, got.Gather = st.(store.BatchCombiner[Tx])
-			got.Days = days && keeper.PartitionedBy() != ""
+			got.Days = st.Limits().PartitionedBy != ""
 			got.Inbox, got.MarkIn, got.Positions, got.Leases, got.Streams = inbox, marker, positions, able, streams
 			got.Calls = calls && resolver
 			got.Intents = hasIntents(st)

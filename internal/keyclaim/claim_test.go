@@ -25,6 +25,8 @@ type keyStore struct {
 	class   store.Class
 }
 
+func (*keyStore) Durable() (store.Durability, string) { return store.Volatile, "a test" }
+
 func (s *keyStore) ExtendKey(ctx context.Context, _ semel.Key, _ store.Token, _ time.Duration) error {
 	s.extends++
 	return s.extend(ctx)

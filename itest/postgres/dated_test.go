@@ -126,7 +126,7 @@ func wantVerdicts(t testing.TB, got []store.Verdict, want ...store.Verdict) {
 }
 
 // kept is the store as the reaper uses it.
-func (s *shop) kept() store.PartitionedMarkers { return s.store }
+func (s *shop) kept() store.Reaper { return s.store }
 
 // retained has a policy of the consumer stand that keeps markers so long.
 func (s *shop) retained(t testing.TB, keep time.Duration) {

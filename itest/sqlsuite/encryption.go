@@ -46,8 +46,7 @@ type EncryptingStore[Tx any] interface {
 	store.TxStore[Tx]
 	store.Inbox
 	store.Leases
-	store.ResultWriter[Tx]
-	store.ResultReader
+	store.Results[Tx]
 }
 
 const hiddenWord = "Ana-Vukovic"

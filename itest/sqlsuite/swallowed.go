@@ -27,7 +27,7 @@ type SwallowedStore[Tx any] interface {
 	admin.Recorder
 	admin.Editor
 	admin.Auditor
-	store.ResultWriter[Tx]
+	store.Results[Tx]
 	store.SchemaChecker
 }
 
