@@ -21,7 +21,7 @@ func isApart(err error) bool { return errors.Is(err, errApart) }
 
 // applyQueued writes one, with what others have to write at the same time.
 func (r *answering[Tx, Answer]) applyQueued(ctx context.Context, one applying[Tx]) store.Result {
-	if shares, says := one.Batch.(store.CombineChecker); says && !shares.MayCombine() {
+	if !r.gatherer.MayCombine(one.Batch) {
 		return r.gatherer.CommitCombined(ctx, one.options, []store.QueuedBatch[Tx]{one.QueuedBatch})
 	}
 	result, err := r.applies.do(ctx, one)

@@ -9,7 +9,7 @@ import (
 
 // saying is a store that says the same of each transaction.
 type saying struct {
-	store.BatchCombiner[int]
+	store.QueueStore[int]
 	result store.Result
 }
 

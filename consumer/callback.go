@@ -12,7 +12,7 @@ import (
 // one that goes on has its connection cut, and is told of; its worker waits
 // until it returns, and the others go on.
 func (p *pilot[Tx]) calls(f *flight[Tx]) {
-	back, able := f.transaction().(store.CommitCallbacks)
+	back, able := f.transaction().(store.QueuedStatements)
 	if !able {
 		return
 	}

@@ -35,6 +35,8 @@ func (s *calling) Begin(ctx context.Context, o store.TxOptions, marks []store.Ma
 	return &callingBatch{Batch: b, store: s, marks: marks}, v, err
 }
 
+func (*callingBatch) Queued() int { return 0 }
+
 func (b *callingBatch) OnCallback(begin func(mark int) func()) { b.begin = begin }
 
 func (b *callingBatch) Kill() {

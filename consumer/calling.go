@@ -70,7 +70,7 @@ type answering[Tx, Answer any] struct {
 	unapplied unapplied[store.Claim, Answer]
 	// gatherer: what is queued of several answers shares transactions; nil if the store's
 	// handlers do not queue.
-	gatherer store.BatchCombiner[Tx]
+	gatherer store.QueueStore[Tx]
 	applies  *together[applying[Tx], store.Result]
 	// turn is held while a transaction is open of a store that has one writer; nil for
 	// others.
@@ -82,7 +82,7 @@ func newAnswering[Tx, Answer any](c *settings, st store.TxStore[Tx], call func(c
 	if st.Limits().SingleWriter {
 		r.turn = make(chan struct{}, 1)
 	}
-	if g, able := st.(store.BatchCombiner[Tx]); able {
+	if g, able := st.(store.QueueStore[Tx]); able {
 		r.gatherer = g
 		r.applies = &together[applying[Tx], store.Result]{carry: r.applyAll, alone: isApart, pace: &pace{}}
 	}

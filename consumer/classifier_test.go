@@ -30,6 +30,9 @@ func (s *judging) Begin(ctx context.Context, o store.TxOptions, marks []store.Ma
 	return &judgingBatch{b, s}, v, err
 }
 
+func (*judgingBatch) TxAborted() bool   { return false }
+func (*judgingBatch) AbortCause() error { return nil }
+
 func (b *judgingBatch) ClassifyHandler(ctx context.Context, err error) store.Class {
 	return b.store.judge(ctx, err)
 }

@@ -34,5 +34,8 @@ func TestTheTimeOutsOfATransactionFitIntoOneAnother(t *testing.T) {
 // queuing is a batch with so many statements that wait for the commit.
 type queuing int
 
-// Queued implements Queues.
+// Queued implements store.QueuedStatements.
 func (q queuing) Queued() int { return int(q) }
+
+// OnCallback implements store.QueuedStatements.
+func (queuing) OnCallback(func(int) func()) {}

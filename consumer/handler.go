@@ -101,7 +101,7 @@ var errSwallowed = errors.New("the handler returned nil although its transaction
 // swallowed is what a handler should have returned that left its transaction
 // broken and said nothing.
 func swallowed(batch any) error {
-	knows, _ := batch.(store.TxAbortCause)
+	knows, _ := batch.(store.TxStatus)
 	if knows == nil {
 		return errSwallowed
 	}
@@ -208,7 +208,7 @@ func exonerates(st any, err error) bool {
 
 // classifyHandler says what an error that a handler returned means for its batch.
 func classifyHandler[Tx any](ctx context.Context, st store.TxStore[Tx], batch store.Batch[Tx], err error) store.Class {
-	if knows, ok := batch.(store.HandlerClassifier); ok {
+	if knows, ok := batch.(store.TxStatus); ok {
 		return knows.ClassifyHandler(ctx, err)
 	}
 	return st.Classify(err)

@@ -18,7 +18,7 @@ import (
 type Intents[Tx any] struct {
 	store      store.TxStore[Tx]
 	caller     store.CallerTx[Tx]
-	queue      store.QueueReceiver[Tx]
+	queue      store.QueueStore[Tx]
 	suppressed bool
 	senders    *senders[Tx]
 }
@@ -39,7 +39,7 @@ func NewIntents[Tx any](st store.TxStore[Tx]) (*Intents[Tx], error) {
 		return nil, fmt.Errorf("semel: the store keeps markers by day, where no sender finds intents; give the one that it was made of: %w", semel.ErrUnsupported)
 	}
 	w.caller, _ = st.(store.CallerTx[Tx])
-	w.queue, _ = st.(store.QueueReceiver[Tx])
+	w.queue, _ = st.(store.QueueStore[Tx])
 	if _, keeps := st.(store.Leases); !keeps || w.queue == nil && w.caller == nil {
 		return nil, fmt.Errorf("semel: the store has no inbox that intents could be written into in a transaction: %w", semel.ErrUnsupported)
 	}
@@ -98,7 +98,7 @@ func (w *Intents[Tx]) write(ctx context.Context, tx Tx, marks []store.Mark, mess
 	if w.suppressed {
 		reason = semel.ReasonSuppressed
 	}
-	if w.queue != nil {
+	if w.caller == nil {
 		return w.queue.ReceiveQueued(tx, marks, messages, reason, judge)
 	}
 	verdicts, err := w.caller.ReceiveIn(ctx, tx, marks, messages, reason)

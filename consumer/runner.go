@@ -162,7 +162,7 @@ func beginReceipt[Tx any](ctx context.Context, st store.TxStore[Tx], o store.TxO
 
 // queuedIn returns how many statements a batch sends when it commits.
 func queuedIn(batch any) int {
-	if q, queues := batch.(store.Queues); queues {
+	if q, queues := batch.(store.QueuedStatements); queues {
 		return q.Queued()
 	}
 	return 0

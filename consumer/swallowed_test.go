@@ -55,6 +55,12 @@ func (s *breaking) Classify(err error) store.Class {
 
 func (b *breakingBatch) TxAborted() bool { return b.store.broken != nil }
 
+func (*breakingBatch) AbortCause() error { return nil }
+
+func (b *breakingBatch) ClassifyHandler(_ context.Context, err error) store.Class {
+	return b.store.Classify(err)
+}
+
 func (b knowingBatch) AbortCause() error { return b.store.broken }
 
 func (b *breakingBatch) Commit(ctx context.Context, e store.Ending) store.Result {

@@ -22,17 +22,23 @@ func (s *slowToTell) Begin(ctx context.Context, o store.TxOptions, marks []store
 	if err != nil {
 		return nil, nil, err
 	}
-	return &slowBatch{b, s.long}, v, nil
+	return &slowBatch{b.(watchable), s.long}, v, nil
+}
+
+// watchable is a batch of a memstore.Store.
+type watchable interface {
+	store.Batch[*memstore.Tx]
+	store.TxStatus
 }
 
 type slowBatch struct {
-	store.Batch[*memstore.Tx]
+	watchable
 	long time.Duration
 }
 
 func (b *slowBatch) TxAborted() bool {
 	pass(b.long)
-	return b.Batch.(store.TxStatus).TxAborted()
+	return b.watchable.TxAborted()
 }
 
 func TestTimeOuts(t *testing.T) {

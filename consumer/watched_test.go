@@ -77,6 +77,12 @@ type watchedBatch struct {
 
 func (b *watchedBatch) TxAborted() bool { return b.Batch.(store.TxStatus).TxAborted() }
 
+func (*watchedBatch) AbortCause() error { return nil }
+
+func (b *watchedBatch) ClassifyHandler(_ context.Context, err error) store.Class {
+	return (&downStore{b.store}).Classify(err)
+}
+
 func (b *watchedBatch) Commit(ctx context.Context, e store.Ending) store.Result {
 	commit := func(ctx context.Context) store.Result { return b.Batch.Commit(ctx, e) }
 	var result store.Result

@@ -68,6 +68,10 @@ func (b *lentBatch) TxAborted() bool { return b.store.brokenBy != nil }
 
 func (b *lentBatch) AbortCause() error { return b.store.brokenBy }
 
+func (b *lentBatch) ClassifyHandler(_ context.Context, err error) store.Class {
+	return b.store.Classify(err)
+}
+
 // shop is one on the store.
 func (p *lending) shop(t *testing.T, handler http.HandlerFunc) *shop {
 	t.Helper()

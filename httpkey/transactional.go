@@ -206,7 +206,7 @@ func (t *transactional[Tx]) commit(ctx context.Context, b store.Batch[Tx], q *re
 
 // commitTime is how long a commit may take, with the statements that the handler has queued.
 func (t *transactional[Tx]) commitTime(b store.Batch[Tx]) time.Duration {
-	q, queues := b.(store.Queues)
+	q, queues := b.(store.QueuedStatements)
 	if !queues {
 		return storeTime
 	}
@@ -220,7 +220,7 @@ var errBroken = errors.New("httpkey: a statement of the handler failed, and it a
 
 // broken is the outcome of a request whose handler answered in a transaction that cannot commit.
 func (t *transactional[Tx]) broken(b store.Batch[Tx]) outcome {
-	if tells, able := b.(store.TxAbortCause); able {
+	if tells, able := b.(store.TxStatus); able {
 		if by := tells.AbortCause(); by != nil { // a row that others held, or a lost connection, is worth another request
 			return t.undone(t.store.Classify(by), fmt.Errorf("%w: %w", errBroken, by))
 		}

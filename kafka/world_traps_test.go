@@ -248,6 +248,12 @@ type mortalBatch struct {
 
 func (b *mortalBatch) TxAborted() bool { return b.Batch.(store.TxStatus).TxAborted() }
 
+func (*mortalBatch) AbortCause() error { return nil }
+
+func (b *mortalBatch) ClassifyHandler(ctx context.Context, err error) store.Class {
+	return b.Batch.(store.TxStatus).ClassifyHandler(ctx, err)
+}
+
 func (b *mortalBatch) Commit(ctx context.Context, e store.Ending) store.Result {
 	if b.dead.Load() {
 		b.Batch.Rollback(ctx)

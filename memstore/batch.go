@@ -262,7 +262,10 @@ func (b *batch) TxAborted() bool {
 	return b.over
 }
 
-// ClassifyHandler implements store.HandlerClassifier. A statement of a Tx fails
+// AbortCause implements store.TxStatus: it is not known.
+func (b *batch) AbortCause() error { return nil }
+
+// ClassifyHandler implements store.TxStatus. A statement of a Tx fails
 // for want of a number, which is its message's, or because the batch is over.
 func (b *batch) ClassifyHandler(_ context.Context, err error) store.Class {
 	switch class := b.store.Classify(err); {

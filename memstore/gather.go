@@ -5,10 +5,11 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/store"
 )
 
-var _ store.BatchCombiner[*Tx] = (*Store)(nil)
+var _ store.QueueStore[*Tx] = (*Store)(nil)
 
 // gathered is what the handler of a claim does while its batch is not begun.
 type gathered struct {
@@ -16,14 +17,24 @@ type gathered struct {
 	mark store.Mark
 }
 
-// Combinable implements store.BatchCombiner. What its Tx reads must be so when it is committed.
+// Combinable implements store.QueueStore. What its Tx reads must be so when it is committed.
 func (s *Store) Combinable(m store.Mark) store.Batch[*Tx] { return &gathered{s.open(), m} }
 
-// MayCombine implements store.CombineChecker: markers that its handler wrote are its own.
-func (g *gathered) MayCombine() bool {
-	g.store.mu.Lock()
-	defer g.store.mu.Unlock()
+// MayCombine implements store.QueueStore: markers that its handler wrote are its own.
+func (s *Store) MayCombine(b store.Batch[*Tx]) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	g := b.(*gathered)
 	return len(g.fresh)+len(g.received) == 0
+}
+
+// ReceiveQueued implements store.QueueStore. A Tx marks at once, and judge is called before it returns.
+func (s *Store) ReceiveQueued(tx *Tx, marks []store.Mark, messages []*semel.Message, reason semel.Reason, judge func([]store.Verdict) error) error {
+	verdicts, err := s.ReceiveIn(context.Background(), tx, marks, messages, reason)
+	if err != nil {
+		return err
+	}
+	return judge(verdicts)
 }
 
 // Commit implements store.Batch.
@@ -31,7 +42,7 @@ func (g *gathered) Commit(ctx context.Context, e store.Ending) store.Result {
 	return g.store.CommitCombined(ctx, store.TxOptions{}, []store.QueuedBatch[*Tx]{{Batch: g, Ending: e}})
 }
 
-// CommitCombined implements store.BatchCombiner.
+// CommitCombined implements store.QueueStore.
 func (s *Store) CommitCombined(ctx context.Context, o store.TxOptions, all []store.QueuedBatch[*Tx]) store.Result {
 	marks := make([]store.Mark, len(all))
 	for i := range all {

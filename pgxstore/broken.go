@@ -22,7 +22,7 @@ const (
 // of the transaction with its last answer.
 func (b *batch) TxAborted() bool { return b.ends || b.state() != nil || b.pg.TxStatus() == txFailed }
 
-// AbortCause implements store.TxAbortCause. It does not know an error that a handler
+// AbortCause implements store.TxStatus. It does not know an error that a handler
 // met on the connection itself, beside its pgx.Tx.
 func (b *batch) AbortCause() error {
 	b.mutex.Lock()

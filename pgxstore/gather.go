@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-var _ store.BatchCombiner[*Queue] = (*QueuedStore)(nil)
+var _ store.QueueStore[*Queue] = (*QueuedStore)(nil)
 
 // gathered is what the handler of a claim queued while no transaction is open.
 type gathered struct {
@@ -51,12 +51,12 @@ func (g *gathered) join(s *shared) {
 	}
 }
 
-// Combinable implements store.BatchCombiner.
+// Combinable implements store.QueueStore.
 func (s *QueuedStore) Combinable(m store.Mark) store.Batch[*Queue] {
 	return &gathered{store: s, mark: m}
 }
 
-// CommitCombined implements store.BatchCombiner.
+// CommitCombined implements store.QueueStore.
 func (s *QueuedStore) CommitCombined(ctx context.Context, o store.TxOptions, all []store.QueuedBatch[*Queue]) store.Result {
 	marks := make([]store.Mark, len(all))
 	for i := range all {
@@ -150,8 +150,8 @@ func (g *gathered) willRead() { g.reads = true }
 // call implements queueing. Nothing is read before a batch has it.
 func (g *gathered) call(int, func(pgx.Rows) error, pgx.Rows) error { return errEnded }
 
-// MayCombine implements store.CombineChecker.
-func (g *gathered) MayCombine() bool { return !g.reads }
+// MayCombine implements store.QueueStore.
+func (s *QueuedStore) MayCombine(b store.Batch[*Queue]) bool { return !b.(*gathered).reads }
 
 // Tx implements store.Batch.
 func (g *gathered) Tx(int) *Queue {
@@ -178,19 +178,19 @@ func (g *gathered) Kill() {
 	g.killed = true
 }
 
-// Queued implements store.Queues.
+// Queued implements store.QueuedStatements.
 func (g *gathered) Queued() int { return len(g.requests) }
 
-// OnCallback implements store.CommitCallbacks.
+// OnCallback implements store.QueuedStatements.
 func (g *gathered) OnCallback(begin func(mark int) (ended func())) { g.begins = begin }
 
 // TxAborted implements store.TxStatus.
 func (g *gathered) TxAborted() bool { return g.ends }
 
-// AbortCause implements store.TxAbortCause.
+// AbortCause implements store.TxStatus.
 func (g *gathered) AbortCause() error { return g.err() }
 
-// ClassifyHandler implements store.HandlerClassifier: nothing was sent yet.
+// ClassifyHandler implements store.TxStatus: nothing was sent yet.
 func (g *gathered) ClassifyHandler(_ context.Context, err error) store.Class {
 	if g.ends {
 		return store.ClassPermanent

@@ -25,7 +25,7 @@ func (b *batch) hear(err error) {
 	b.heard = append(b.heard, server)
 }
 
-// ClassifyHandler implements store.HandlerClassifier. The batch hears every
+// ClassifyHandler implements store.TxStatus. The batch hears every
 // error of its own statements, so an error of another server, of a provider or of
 // another transaction is the handler's own, whatever it looks like.
 func (b *batch) ClassifyHandler(_ context.Context, err error) store.Class {

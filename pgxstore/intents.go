@@ -14,9 +14,8 @@ import (
 )
 
 var (
-	_ store.QueueReceiver[*Queue] = (*QueuedStore)(nil)
-	_ admin.IntentHolder          = (*Store)(nil)
-	_ admin.Editor                = (*Store)(nil)
+	_ admin.IntentHolder = (*Store)(nil)
+	_ admin.Editor       = (*Store)(nil)
 )
 
 // parkIn writes parked rows of the messages whose marks are fresh.
@@ -49,7 +48,7 @@ func (s *Store) parked(marks []store.Mark, verdicts []store.Verdict, messages []
 	return nil
 }
 
-// ReceiveQueued implements store.QueueReceiver. Its marks may have neither a former
+// ReceiveQueued implements store.QueueStore. Its marks may have neither a former
 // identity nor an age. It costs its batch a round trip, and another one where something
 // was there before.
 func (s *QueuedStore) ReceiveQueued(q *Queue, marks []store.Mark, messages []*semel.Message, reason semel.Reason, judge func([]store.Verdict) error) error {

@@ -97,7 +97,7 @@ func (b *batch) TxAborted() bool {
 var errEnded = &storeError{"the transaction is over", store.ClassPermanent,
 	errors.New("the handler committed or rolled back by itself: return nil to commit, an error to roll back")}
 
-// AbortCause implements store.TxAbortCause. A handler's *sql.Tx is database/sql's
+// AbortCause implements store.TxStatus. A handler's *sql.Tx is database/sql's
 // own, so nobody hears which error its statement met: that is not known. Known
 // is that the handler ended it.
 func (b *batch) AbortCause() error {

@@ -15,7 +15,7 @@ const (
 	silent                 // nothing answers
 )
 
-// ClassifyHandler implements store.HandlerClassifier. What looks like contention
+// ClassifyHandler implements store.TxStatus. What looks like contention
 // or like a store that is down is the handler's own unless the transaction is
 // broken and the error has the server's code, or nothing answers. database/sql
 // tells an error of a statement to the handler only, so where the driver's

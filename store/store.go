@@ -52,7 +52,7 @@ type TxStore[Tx any] interface {
 	// Limits returns what the store cannot do. It may be called at any time.
 	Limits() Limits
 	// Classify returns the class of an error of the store's driver. It is also called for a
-	// handler's error if the batch does not implement HandlerClassifier.
+	// handler's error if the batch does not implement TxStatus.
 	Classify(err error) Class
 }
 
@@ -70,7 +70,7 @@ type TxOptions struct {
 	// COMMIT waits for a synchronous standby: the commit would be reported as successful
 	// although no standby has it.
 	Statement time.Duration
-	// Answer is how long the commit of a batch that implements Queues waits for one response
+	// Answer is how long the commit of a batch that implements QueuedStatements waits for one response
 	// of the server, in addition to Statement for each statement of that response. If it
 	// expires after COMMIT was sent, the outcome of the commit is unknown.
 	Answer time.Duration
@@ -207,52 +207,30 @@ type Batch[Tx any] interface {
 	Kill()
 }
 
-// Queues is implemented by a Batch whose handlers only queue their statements. Commit sends them.
-type Queues interface {
-	// Queued returns the number of queued statements. The caller extends the deadline of Commit
-	// by TxOptions.Statement for each of them. If the server does not respond,
-	// TxOptions.Answer ends Commit earlier.
-	Queued() int
-}
-
-// CommitCallbacks is implemented by a Batch whose Commit calls functions of its handlers, such as
-// functions that read result rows before COMMIT is sent. consumer.Config.Timeout limits these
-// functions as it limits handlers.
-type CommitCallbacks interface {
-	// OnCallback registers begin before Commit. The batch calls begin with the mark of the
-	// message before each such function, and calls ended after the function returned. If a
-	// function exceeds the timeout, the engine kills the batch while the function runs, and
-	// the message is charged with an attempt, whatever the function returns.
-	OnCallback(begin func(mark int) (ended func()))
-}
-
 // All is the argument of Batch.Tx for a handler of the whole batch.
 const All = -1
 
-// HandlerClassifier is implemented by a Batch that can classify the errors of handlers. A handler
-// can return errors of other systems, such as a provider or another database, which look like
-// errors of a store that is down.
-type HandlerClassifier interface {
-	// ClassifyHandler returns the class of a handler's error. It returns ClassContended,
-	// ClassDown or ClassAborted only for failures of this batch: its server returned the
-	// error, its connection is lost, or its transaction has ended. A batch that does not see
-	// its handlers' statements sends a query to its server. If the server responds before ctx
-	// ends, the error is the handler's own (ClassRetry); otherwise the store is down
-	// (ClassDown). ClassifyHandler is called before the batch ends.
+// TxStatus is implemented by a Batch that knows the state of its transaction. Without it the engine calls
+// TxStore.Classify for a handler's error, and finds out at the commit that a handler ignored an error.
+type TxStatus interface {
+	// TxAborted reports, without a round trip, whether the transaction can no longer commit. The engine
+	// calls it after each handler, so that an error that a handler ignored is charged to the message
+	// that caused it.
+	TxAborted() bool
+	// AbortCause returns the error that aborted the transaction. Classify classifies this error, so
+	// that contention and a lost connection are not charged to a message even if the handler ignored
+	// them. If the handler committed or rolled back by itself, it returns an error of ClassPermanent.
+	// nil means that the cause is unknown; then the message is charged with an attempt.
+	AbortCause() error
+	// ClassifyHandler returns the class of a handler's error. A handler can return errors of other
+	// systems, such as a provider or another database, which look like errors of a store that is down.
+	// So it returns ClassContended, ClassDown or ClassAborted only for failures of this batch: its
+	// server returned the error, its connection is lost, or its transaction has ended. A batch that
+	// does not see its handlers' statements sends a query to its server. If the server responds before
+	// ctx ends, the error is the handler's own (ClassRetry); otherwise the store is down (ClassDown).
+	// It is called before the batch ends.
 	ClassifyHandler(ctx context.Context, err error) Class
 }
-
-// TxStatus is implemented by a Batch that knows, without a round trip, whether its transaction can
-// still commit. The engine calls TxAborted after each handler, so that an error that a handler
-// ignored is charged to the message that caused it.
-type TxStatus interface{ TxAborted() bool }
-
-// TxAbortCause is implemented by a Batch with TxStatus that knows which error aborted its
-// transaction. Classify classifies this error, so that contention and a lost connection are not
-// charged to a message even if the handler ignored them. If the handler committed or rolled back
-// by itself, AbortCause returns an error of ClassPermanent. If it returns nil, the cause is unknown
-// and the message is charged with an attempt.
-type TxAbortCause interface{ AbortCause() error }
 
 // Ending lists what a batch writes when it commits.
 type Ending struct {

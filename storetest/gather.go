@@ -7,13 +7,13 @@ import (
 // gathers has the handler of a claim add to an effect before anything is begun.
 func (h *fixture[Tx]) gathers(c store.Claimed, effect string) store.QueuedBatch[Tx] {
 	h.t.Helper()
-	b := h.Store.(store.BatchCombiner[Tx]).Combinable(h.asking(c))
+	b := h.Store.(store.QueueStore[Tx]).Combinable(h.asking(c))
 	h.t.must(h.Effect(h.t.context(), b.Tx(0), effect))
 	return store.QueuedBatch[Tx]{Batch: b, Ending: store.Ending{Claims: []store.ClaimEnding{{Claim: c.Claim, Event: store.RowCompleted, Ran: true}}}}
 }
 
 func (h *fixture[Tx]) commitsGathered(all ...store.QueuedBatch[Tx]) store.Result {
-	return h.Store.(store.BatchCombiner[Tx]).CommitCombined(h.t.context(), store.TxOptions{}, all)
+	return h.Store.(store.QueueStore[Tx]).CommitCombined(h.t.context(), store.TxOptions{}, all)
 }
 
 // wantGathered compares what became of a claim.

@@ -78,7 +78,7 @@ func (s suite[Tx]) elsewhere(t *T) {
 
 // classify says what an error that a handler returned means for its batch.
 func (h *fixture[Tx]) classify(b store.Batch[Tx], err error) store.Class {
-	if knows, ok := b.(store.HandlerClassifier); ok {
+	if knows, ok := b.(store.TxStatus); ok {
 		return knows.ClassifyHandler(h.t.context(), err)
 	}
 	return h.Store.Classify(err)
@@ -112,7 +112,7 @@ func (s suite[Tx]) swallowed(t *T) {
 // brokenAs checks that a batch which says what broke it says an error of this
 // class, or that it does not know.
 func (h *fixture[Tx]) brokenAs(b store.Batch[Tx], class store.Class) {
-	knows, ok := b.(store.TxAbortCause)
+	knows, ok := b.(store.TxStatus)
 	if !ok {
 		return
 	}

@@ -39,9 +39,9 @@ type Abilities struct {
 	Steps bool
 	// Look: store.MarkerLookup.
 	Look bool
-	// Gather: store.BatchCombiner, beside claims.
+	// Gather: store.QueueStore, beside claims.
 	Gather bool
-	// Intents: store.CallerTx or store.QueueReceiver, and admin.IntentHolder.
+	// Intents: store.CallerTx or store.QueueStore, and admin.IntentHolder.
 	Intents bool
 	// Emission: admin.Emitter, beside intents and calls.
 	Emission bool

@@ -12,7 +12,7 @@ import (
 // transaction, waiting or parked, and be suppressed.
 func hasIntents[Tx any](st store.TxStore[Tx]) bool {
 	_, caller := st.(store.CallerTx[Tx])
-	_, queue := st.(store.QueueReceiver[Tx])
+	_, queue := st.(store.QueueStore[Tx])
 	_, suppressor := st.(admin.IntentHolder)
 	return suppressor && (queue || caller)
 }
@@ -31,11 +31,10 @@ func (h *fixture[Tx]) writes(b store.Batch[Tx], reason semel.Reason, marks ...st
 	told := new([]store.Verdict)
 	var err error
 	tx := b.Tx(store.All)
-	queue, queues := h.Store.(store.QueueReceiver[Tx])
-	if queues {
-		err = queue.ReceiveQueued(tx, marks, messages, reason, func(v []store.Verdict) error { *told = v; return nil })
+	if caller, able := h.Store.(store.CallerTx[Tx]); able {
+		*told, err = caller.ReceiveIn(h.t.context(), tx, marks, messages, reason)
 	} else {
-		*told, err = h.Store.(store.CallerTx[Tx]).ReceiveIn(h.t.context(), tx, marks, messages, reason)
+		err = h.Store.(store.QueueStore[Tx]).ReceiveQueued(tx, marks, messages, reason, func(v []store.Verdict) error { *told = v; return nil })
 	}
 	h.t.must(err)
 	return told

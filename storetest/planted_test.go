@@ -192,6 +192,9 @@ type deafClassify struct{ *memstore.Store }
 // gullible takes an end of file of a handler's for the store's.
 type gullible struct{ batch }
 
+func (gullible) TxAborted() bool   { return false }
+func (gullible) AbortCause() error { return nil }
+
 func (gullible) ClassifyHandler(_ context.Context, err error) store.Class {
 	if errors.Is(err, io.EOF) {
 		return store.ClassDown

@@ -173,7 +173,7 @@ func (s suite[Tx]) abilities(t *T) {
 			_, derivations := st.(admin.Derivations)
 			got.Steps = st.Limits().StepOutput > 0
 			_, got.Look = st.(store.MarkerLookup)
-			_, got.Gather = st.(store.BatchCombiner[Tx])
+			_, got.Gather = st.(store.QueueStore[Tx])
 			got.Days = st.Limits().PartitionedBy != ""
 			got.Inbox, got.MarkIn, got.Positions, got.Leases, got.Streams = inbox, marker, positions, able, streams
 			got.Calls = calls && resolver

@@ -27,7 +27,7 @@ func TestABatchThatHearsMuch(t *testing.T) {
 		if _, err := b.Tx(0).Exec(t.Context(), "select 1"); err != nil { // the transaction goes on
 			t.Fatal(err)
 		}
-		if class := b.(store.HandlerClassifier).ClassifyHandler(t.Context(), last); class != store.ClassPermanent {
+		if class := b.(store.TxStatus).ClassifyHandler(t.Context(), last); class != store.ClassPermanent {
 			t.Errorf("%v is of class %d", last, class)
 		}
 	})

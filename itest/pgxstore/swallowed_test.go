@@ -88,14 +88,14 @@ func TestWhatBrokeABatch(t *testing.T) {
 		t.Helper()
 		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, h.marks(t, "a"))
 		defer b.Rollback(t.Context())
-		if err := b.(store.TxAbortCause).AbortCause(); err != nil {
+		if err := b.(store.TxStatus).AbortCause(); err != nil {
 			t.Errorf("a sound batch was broken by %v", err)
 		}
 		do(b.Tx(0))
 		if !b.(store.TxStatus).TxAborted() {
 			t.Fatal("the batch does not know that it is broken")
 		}
-		return b.(store.TxAbortCause).AbortCause()
+		return b.(store.TxStatus).AbortCause()
 	}
 	for name, way := range ways {
 		t.Run("trap_95_the_error_that_broke_it_is_known_by/"+name, func(t *testing.T) {
@@ -154,7 +154,7 @@ func TestWhatABatchHeardDecides(t *testing.T) {
 	classOf := func(t *testing.T, handler func(tx pgx.Tx) error) store.Class {
 		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, h.marks(t, "a"))
 		defer b.Rollback(t.Context())
-		return b.(store.HandlerClassifier).ClassifyHandler(t.Context(), handler(b.Tx(0)))
+		return b.(store.TxStatus).ClassifyHandler(t.Context(), handler(b.Tx(0)))
 	}
 	for name, c := range map[string]struct {
 		handler func(tx pgx.Tx) error

@@ -105,7 +105,7 @@ func TestQueuedStatementsHaveTheirOwnTimeOut(t *testing.T) {
 		for i := range ids {
 			b.Tx(i).Exec(h.in(insert), []byte(ids[i]))
 		}
-		if n := b.(store.Queues).Queued(); n != len(ids) {
+		if n := b.(store.QueuedStatements).Queued(); n != len(ids) {
 			t.Errorf("%d statements are queued, want %d", n, len(ids))
 		}
 		rule := proxy.HoldReply(pgproxy.Nth(100, pgproxy.Containing("effects")))

@@ -152,7 +152,7 @@ func keepHidden[Tx any](t testing.TB, s EncryptingStore[Tx], marks []store.Mark)
 		switch to := any(s).(type) {
 		case store.CallerTx[Tx]:
 			_, err = to.ReceiveIn(t.Context(), b.Tx(0), all, messages, reason)
-		case store.QueueReceiver[Tx]:
+		case store.QueueStore[Tx]:
 			err = to.ReceiveQueued(b.Tx(0), all, messages, reason, func([]store.Verdict) error { return nil })
 		}
 		if err != nil {

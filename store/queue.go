@@ -1,0 +1,51 @@
+package store
+
+import (
+	"context"
+
+	"github.com/semel-go/semel"
+)
+
+// QueueStore is implemented by a TxStore whose handlers queue their statements, which are sent together. It
+// collects the statements while no transaction is open, and executes those of several claims in one
+// transaction, so that many workers share one commit.
+type QueueStore[Tx any] interface {
+	// Combinable returns a batch for the handler of one claim, without an open transaction. Its
+	// Tx queues statements, Rollback discards them, and Kill does not close a connection that
+	// others use. Its Commit is a CommitCombined of this batch alone, with the zero TxOptions.
+	Combinable(m Mark) Batch[Tx]
+	// MayCombine reports whether a batch of Combinable may share a transaction. A batch whose Commit
+	// calls functions of its handler needs its own transaction.
+	MayCombine(b Batch[Tx]) bool
+	// CommitCombined opens a transaction with the marks, sends the queued statements in the
+	// given order, ends the claims and commits: all or nothing. Every claim must be valid, and
+	// the claims belong to different rows. Result.Culprit is an index into all. If one of
+	// several batches may have caused a failure, nothing is committed, and the caller commits
+	// each batch alone. Queued statements may therefore be sent more than once.
+	CommitCombined(ctx context.Context, o TxOptions, all []QueuedBatch[Tx]) Result
+	// ReceiveQueued queues the statements of CallerTx.ReceiveIn. judge is called with the verdicts
+	// before the commit. Its error counts as an error of the handler that uses tx.
+	ReceiveQueued(tx Tx, marks []Mark, messages []*semel.Message, reason semel.Reason, judge func([]Verdict) error) error
+}
+
+// QueuedBatch is the batch of one claim, whose statements are queued, and how it ends.
+type QueuedBatch[Tx any] struct {
+	// Batch was returned by Combinable. Ending is that of a batch with its mark alone.
+	Batch  Batch[Tx]
+	Ending Ending
+}
+
+// QueuedStatements is implemented by a Batch whose handlers only queue their statements. Commit sends them.
+type QueuedStatements interface {
+	// Queued returns the number of queued statements. The caller extends the deadline of Commit
+	// by TxOptions.Statement for each of them. If the server does not respond,
+	// TxOptions.Answer ends Commit earlier.
+	Queued() int
+	// OnCallback registers begin before Commit, for a Commit that calls functions of its handlers,
+	// such as functions that read result rows before COMMIT is sent. consumer.Config.Timeout limits
+	// these functions as it limits handlers. The batch calls begin with the mark of the message
+	// before each such function, and calls ended after the function returned. If a function exceeds
+	// the timeout, the engine kills the batch while the function runs, and the message is charged
+	// with an attempt, whatever the function returns.
+	OnCallback(begin func(mark int) (ended func()))
+}
