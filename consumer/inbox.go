@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/source"
@@ -34,7 +35,7 @@ type inbox struct {
 	since time.Time
 
 	// lines are tended now and then; nil: the store keeps none.
-	lines  store.Lines
+	lines  admin.Lines
 	tendAt time.Time // of the goroutine that claims
 
 	wake  chan struct{}

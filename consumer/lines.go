@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/enum"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/store"
@@ -16,7 +17,7 @@ type OnParked uint8
 
 const (
 	// OnParkedDefault is OnParkedBlock with LanesKey where the store can
-	// (store.Lines), a marker is written and no Version is set, and OnParkedSkip
+	// (admin.Lines), a marker is written and no Version is set, and OnParkedSkip
 	// otherwise.
 	OnParkedDefault OnParked = iota
 	// OnParkedSkip: they go on, and a later retry is out of order.
@@ -25,7 +26,7 @@ const (
 	// commit that ends it frees the next one, and so on; a person lets them pass
 	// (semel inbox skip). With LanesKey these are the messages of its key, with
 	// LanesPartition those of its partition. The consumer's processes need the store's
-	// inbox for it (store.Lines), and Process keeps no such order.
+	// inbox for it (admin.Lines), and Process keeps no such order.
 	OnParkedBlock
 )
 
@@ -65,8 +66,8 @@ func (c *settings) onParked(store any) OnParked {
 }
 
 // linesOf are those of a store, nil if it keeps none.
-func linesOf(st any) store.Lines {
-	lines, _ := st.(store.Lines)
+func linesOf(st any) admin.Lines {
+	lines, _ := st.(admin.Lines)
 	return lines
 }
 

@@ -82,7 +82,7 @@ func (s *Store) advance(left *row) (freed bool) {
 	return true
 }
 
-// First implements store.Lines.
+// First implements admin.Lines.
 func (s *Store) First(_ context.Context, number int64) (int64, error) {
 	if err := s.ask("rows"); err != nil {
 		return 0, err
@@ -96,7 +96,7 @@ func (s *Store) First(_ context.Context, number int64) (int64, error) {
 	return s.first(r.Line).Number, nil
 }
 
-// Sweep implements store.Lines.
+// Sweep implements admin.Lines.
 func (s *Store) Sweep(context.Context) (freed int64, err error) {
 	if err := s.ask("rows"); err != nil {
 		return 0, err
@@ -113,7 +113,7 @@ func (s *Store) Sweep(context.Context) (freed int64, err error) {
 	return freed, nil
 }
 
-// Dissolve implements store.Lines.
+// Dissolve implements admin.Lines.
 func (s *Store) Dissolve(_ context.Context, consumer string) (rows int64, err error) {
 	if err := s.ask("rows"); err != nil {
 		return 0, err
@@ -140,7 +140,7 @@ func (s *Store) leave(r *row) {
 	r.Place = 0
 }
 
-// Skip implements store.Lines.
+// Skip implements admin.Lines.
 func (s *Store) Skip(ctx context.Context, number, revision int64, a store.Act) error {
 	if err := s.ask("rows"); err != nil {
 		return err

@@ -85,20 +85,20 @@ func (b *batch) countFreed(rows pgx.Rows) error {
 	return rows.Err()
 }
 
-// First implements store.Lines: the number of the row that keeps another back.
+// First implements admin.Lines: the number of the row that keeps another back.
 func (t *tables) First(ctx context.Context, number int64) (int64, error) {
 	return t.inner.First(ctx, number)
 }
 
-// Sweep implements store.Lines: it frees what waits in a line for nothing.
+// Sweep implements admin.Lines: it frees what waits in a line for nothing.
 func (t *tables) Sweep(ctx context.Context) (int64, error) { return t.inner.Sweep(ctx) }
 
-// Dissolve implements store.Lines: it takes a consumer's rows out of their lines.
+// Dissolve implements admin.Lines: it takes a consumer's rows out of their lines.
 func (t *tables) Dissolve(ctx context.Context, consumer string) (int64, error) {
 	return t.inner.Dissolve(ctx, consumer)
 }
 
-// Skip implements store.Lines: it takes a row out of its line, so that those behind it
+// Skip implements admin.Lines: it takes a row out of its line, so that those behind it
 // go on.
 func (t *tables) Skip(ctx context.Context, number, revision int64, a store.Act) error {
 	return t.inner.Skip(ctx, number, revision, a)

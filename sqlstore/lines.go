@@ -140,7 +140,7 @@ func (s *Store) advanceLines(ctx context.Context, tx *sql.Tx, left []int64) (fre
 	return freed, nil
 }
 
-// First implements store.Lines.
+// First implements admin.Lines.
 func (s *Store) First(ctx context.Context, number int64) (first int64, err error) {
 	err = s.db.QueryRowContext(ctx, s.sql.FirstInLine, number).Scan(&first)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -149,7 +149,7 @@ func (s *Store) First(ctx context.Context, number int64) (first int64, err error
 	return first, s.answer("first in line", err)
 }
 
-// Sweep implements store.Lines.
+// Sweep implements admin.Lines.
 func (s *Store) Sweep(ctx context.Context) (freed int64, err error) {
 	err = s.write(ctx, func(tx *sql.Tx) error {
 		if s.postgres != nil {
@@ -168,7 +168,7 @@ func (s *Store) Sweep(ctx context.Context) (freed int64, err error) {
 // dissolvedAtOnce is how many rows leave their lines in one transaction.
 const dissolvedAtOnce = 1000
 
-// Dissolve implements store.Lines.
+// Dissolve implements admin.Lines.
 func (s *Store) Dissolve(ctx context.Context, consumer string) (rows int64, err error) {
 	first, end := append([]byte(consumer), 0), append([]byte(consumer), 1)
 	for more := true; more && err == nil; {
@@ -199,7 +199,7 @@ func (s *Store) dropLines(ctx context.Context, tx *sql.Tx, first, end []byte) er
 	return err
 }
 
-// Skip implements store.Lines.
+// Skip implements admin.Lines.
 func (s *Store) Skip(ctx context.Context, number, revision int64, a store.Act) error {
 	// A row that was dated ahead waits for its own wait, before the act sees it.
 	if _, _, err := s.dialect.claims.cutAhead(ctx, s, jsonText([]int64{number})); err != nil {

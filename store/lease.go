@@ -90,8 +90,8 @@ type ClaimEnding struct {
 	Reason semel.Reason
 	// Version, with RowBlocked, is the version that the row waits with; the row stores it.
 	Version Version
-	// Lined reports that the row is in a line, whose next row is unblocked when this one ends; see
-	// Lines.
+	// Lined reports that the row is in a line, whose next row is unblocked when this one ends. Only
+	// Semel's own stores keep lines.
 	Lined bool
 	// Began, with RowReleased, removes the recorded Start of this claim, because its process is
 	// alive. Starts of other claims stay.

@@ -113,7 +113,7 @@ type Mark struct {
 	Version Version
 	// Line, if not empty, names the queue in which messages are processed in order, such as a
 	// key or a lane; 1 to MaxLine bytes. All scopes share one namespace of lines, so a name
-	// starts with the consumer's name and a zero byte. See Lines.
+	// starts with the consumer's name and a zero byte. Only Semel's own stores keep lines.
 	Line []byte
 	// Age, if not zero, is the time of the message. A fresh mark gets the verdict Old if that
 	// time is before the scope's low-water mark, because markers of that age may have been

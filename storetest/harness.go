@@ -24,7 +24,7 @@ type Abilities struct {
 	Inbox bool
 	// Streams: admin.Streams, with versions in batches.
 	Streams bool
-	// Lines: store.Lines, with lines in batches.
+	// Lines: admin.Lines, with lines in batches.
 	Lines bool
 	// Retention: store.Reaper, with ages in batches.
 	Retention bool

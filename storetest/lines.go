@@ -5,10 +5,11 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/store"
 )
 
-func (h *fixture[Tx]) lines() store.Lines { return h.Store.(store.Lines) }
+func (h *fixture[Tx]) lines() admin.Lines { return h.Store.(admin.Lines) }
 
 var behind = store.Verdict{Kind: store.Behind}
 

@@ -173,7 +173,7 @@ func (w *twinWorld[Tx]) act(verb string, number int64) {
 			err = e.Edit(ctx, number, r.Revision, []byte("edited"), act(verb))
 		}
 	case "skip":
-		if e, able := w.Store.(store.Lines); able {
+		if e, able := w.Store.(admin.Lines); able {
 			err = e.Skip(ctx, number, r.Revision, act(verb))
 		}
 	case "resolve":

@@ -152,8 +152,8 @@ func (s *Store) Name() string { return s.policy.Name }
 func (s *Store) OnServer() bool { return s.policy.Postgres != nil }
 
 // Lines are those of the store; nil if it keeps none.
-func (s *Store) Lines() store.Lines {
-	lines, _ := s.tables.(store.Lines)
+func (s *Store) Lines() admin.Lines {
+	lines, _ := s.tables.(admin.Lines)
 	return lines
 }
 

@@ -38,7 +38,7 @@ type Box struct {
 	// Streams are the store's; nil if it keeps none.
 	Streams admin.Streams
 	// Lines lets followers pass a row; nil if the store keeps none.
-	Lines store.Lines
+	Lines admin.Lines
 }
 
 // page is how many rows are read at once.
