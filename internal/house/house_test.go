@@ -247,7 +247,7 @@ func TestTheListOfWhatTestsCoverHasATestOfEachLaw(t *testing.T) {
 }
 
 func TestThePicturesAreWhatTheImportsSay(t *testing.T) {
-	for name, write := range map[string]func(io.Writer, []*File) error{"rooms.svg": WriteRooms, "way.svg": WriteWay} {
+	for name, write := range map[string]func(io.Writer, []*File) error{"rooms.svg": WriteRooms, "way.svg": WriteWay, "retry.svg": WriteRetryWay} {
 		var want bytes.Buffer
 		if err := write(&want, files(t)); err != nil {
 			t.Fatal(err)

@@ -97,7 +97,7 @@ type step struct {
 }
 
 // way is the way of one message. Each room imports, or is imported by, the next:
-// WriteWay refuses to draw what the code does not say.
+// what the code does not say is not drawn.
 var way = []step{
 	{"file", "file/source.go", "delivers"},
 	{"source", "source/source.go", "Fetch"},
@@ -109,8 +109,30 @@ var way = []step{
 	{"consumer", "consumer/settler.go", "settles"},
 }
 
+// retryWay is the way of semel parked retry of one row, from the command to the handler.
+var retryWay = []step{
+	{"cmd/semel", "cmd/semel/internal/cli/acts.go", "order"},
+	{"cmd/semel", "cmd/semel/internal/operate/carry.go", "reads, judges"},
+	{"internal/admin", "internal/admin/rows.go", "Requeue"},
+	{"sqlstore", "sqlstore/acts.go", "row, marker, act"},
+	{"store", "store/lease.go", "Claim"},
+	{"consumer", "consumer/inbox.go", "claims the row"},
+	{"internal/machine", "internal/machine/claims.go", "decides"},
+	{"consumer", "consumer/flight.go", "begin, commit"},
+}
+
 // WriteWay draws the way of one message through the rooms.
 func WriteWay(w io.Writer, files []*File) error {
+	return writeSteps(w, files, "The way of one message", way)
+}
+
+// WriteRetryWay draws the way of semel parked retry of one row.
+func WriteRetryWay(w io.Writer, files []*File) error {
+	return writeSteps(w, files, "The way of a retry", retryWay)
+}
+
+// writeSteps draws steps through the rooms, one after the other.
+func writeSteps(w io.Writer, files []*File, title string, way []step) error {
 	rooms := RoomsOf(files)
 	for i, s := range way {
 		if !slices.ContainsFunc(files, func(f *File) bool { return f.Path == s.file }) {
@@ -121,7 +143,7 @@ func WriteWay(w io.Writer, files []*File) error {
 		}
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, pictureHead, wayWidth, 190, "The way of one message")
+	fmt.Fprintf(&b, pictureHead, wayWidth, 190, title)
 	const perRow = 4
 	at := func(i int) [2]int {
 		column := i % perRow

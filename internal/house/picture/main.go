@@ -20,6 +20,9 @@ func main() {
 	if err == nil {
 		err = draw("docs/pictures/way.svg", files, house.WriteWay)
 	}
+	if err == nil {
+		err = draw("docs/pictures/retry.svg", files, house.WriteRetryWay)
+	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "picture:", err)
 		os.Exit(1)
