@@ -142,6 +142,30 @@ func TestACommitWhoseSyncFailsIsTakenBackOrUnknown(t *testing.T) {
 	}
 }
 
+func TestNoMarkIsJudgedWhileACommitMayStillBeInTheFile(t *testing.T) {
+	s := open(t, filepath.Join(t.TempDir(), "test.log"))
+	scope := scopeOf(t, s, "shop")
+	sync, broken := s.log.sync, true
+	s.log.sync = func() error {
+		if broken {
+			return errors.New("no space left")
+		}
+		return sync()
+	}
+	b, _ := begin(t, s, scope, "1")
+	if r := b.Commit(context.Background(), store.Ending{}); r.Outcome != store.CommitUnknown {
+		t.Fatalf("%+v", r)
+	}
+	_, _, err := s.Begin(context.Background(), store.TxOptions{}, []store.Mark{{Scope: scope, ID: []byte("1"), As: store.Applied}})
+	if s.Classify(err) != store.ClassDown {
+		t.Errorf("Begin says %v", err)
+	}
+	broken = false
+	if v := apply(t, s, scope, "1"); v.Kind != store.Fresh {
+		t.Errorf("the next try is %v", v)
+	}
+}
+
 func TestWhatOnlyAnInboxCanDoIsRefused(t *testing.T) {
 	ctx := context.Background()
 	s := open(t, filepath.Join(t.TempDir(), "test.log"))

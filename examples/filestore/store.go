@@ -194,7 +194,7 @@ func (s *Store) IsStoreFault(err error) bool {
 	return errors.Is(err, ErrFile) || errors.Is(err, ErrTurn)
 }
 
-// enter waits for the turn.
+// enter waits for the turn, and removes what a commit of unknown outcome may have left.
 func (s *Store) enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("%w: %w", ErrTurn, err)
@@ -206,11 +206,14 @@ func (s *Store) enter(ctx context.Context) error {
 	}
 	s.writing.Lock()
 	defer s.writing.Unlock()
-	if s.closed {
-		s.leave()
-		return ErrClosed
+	err := ErrClosed
+	if !s.closed {
+		err = s.log.repair()
 	}
-	return nil
+	if err != nil {
+		s.leave()
+	}
+	return err
 }
 
 func (s *Store) leave() { <-s.turn }
