@@ -32,8 +32,8 @@
 // two deliveries copies of one message. A store keeps the markers and gives
 // handlers their transaction: packages sqlstore, pgxstore (a module of its own)
 // and, for tests, memstore. A source delivers: packages file and kafka (a module
-// of its own). Who writes a store or a source of their own implements package
-// contract.
+// of its own). Authors of a store implement package store, authors of a source
+// package source.
 //
 // # What a handler returns
 //

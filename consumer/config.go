@@ -32,7 +32,9 @@ type Action uint8
 
 // The endings.
 const (
-	// ActionPark sets the message aside for a person. The default.
+	// ActionPark sets the message aside for a person. The default. It needs a store with an
+	// inbox (store.Inbox): without one New refuses it, and what a handler parks ends as
+	// RetryPolicy.Then says.
 	ActionPark Action = iota
 	// ActionHalt stops the consumer; the message stays unsettled.
 	ActionHalt

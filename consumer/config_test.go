@@ -107,7 +107,7 @@ func TestConfig(t *testing.T) {
 	})
 	bubble(t, "a_source_that_needs_positions_is_refused_by_a_store_that_keeps_none", func(t *testing.T) {
 		source := &positioned{listSource: newListSource(message("1", `{}`))}
-		if err := mustNew(t, store.TxStore[*memstore.Tx](bare{memstore.New()}), add, config(source)).Run(t.Context()); err == nil || source.fetches != 0 {
+		if err := mustNew(t, store.TxStore[*memstore.Tx](bare{memstore.New()}), add, unparked(source)).Run(t.Context()); err == nil || source.fetches != 0 {
 			t.Errorf("Run says %v after %d fetches", err, source.fetches)
 		}
 		runs(t, memstore.New(), add, config(source))

@@ -42,7 +42,8 @@ type Consumer[Tx any] struct {
 // that share a transaction. It reports every fault of the configuration at once.
 // handle must write its effect through tx, must not commit or roll back, and
 // may run again after a rollback; see Retry, Permanent, Park for what it can
-// return. Plans are for tests.
+// return. Plans are for tests. Where the store has no inbox (store.Inbox), c must not park
+// messages, which is the default of Retry.Then, OnConflict, OnBadIdentity and OnUnmet.
 func New[Tx any](st store.TxStore[Tx], handle func(ctx context.Context, tx Tx, m *semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Tx], error) {
 	return newConsumer(st, handler[Tx]{one: handle}, c, plans)
 }
@@ -58,7 +59,7 @@ func newConsumer[Tx any](st store.TxStore[Tx], h handler[Tx], policy Config, pla
 	if err != nil {
 		return nil, err
 	}
-	return assemble(c, st, transactions[Tx]{st}, h), nil
+	return assemble(c, st, transactions[Tx]{st, c.rows}, h), nil
 }
 
 // assemble makes a consumer of its parts, which fit one another.
@@ -179,7 +180,7 @@ func (c *Consumer[Tx]) checkDeadLetters(info source.Info) error {
 		return nil
 	}
 	if info.DeadLetters == nil {
-		return fmt.Errorf("semel: consumer %q: its policy ends messages in dead letters and its source keeps none (nor does Process); use ActionPark, or a source that does: %w", c.config.Name, semel.ErrUnsupported)
+		return fmt.Errorf("semel: consumer %q: its policy ends messages in dead letters and its source keeps none (nor does Process); use ActionPark, if the store has an inbox, ActionHalt, or a source that does: %w", c.config.Name, semel.ErrUnsupported)
 	}
 	if err := notPanicking(c.config, "DeadLetters", func() error { return info.DeadLetters(c.config.Name) }); err != nil {
 		return fmt.Errorf("semel: consumer %q: dead letters: %w", c.config.Name, err)

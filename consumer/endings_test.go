@@ -192,13 +192,15 @@ func TestWaitsInMemory(t *testing.T) {
 			t.Errorf("the last ran after %v, the run took %v", last, time.Since(began))
 		}
 	})
-	bubble(t, "case_6_without_an_inbox_a_wait_longer_than_hold_is_parked_as_such", func(t *testing.T) {
-		store := memstore.New()
-		counts := runs(t, plain(store), func(context.Context, *memstore.Tx, *semel.Message) error {
+	bubble(t, "case_6_without_an_inbox_a_wait_longer_than_hold_ends_as_Retry_Then_says", func(t *testing.T) {
+		st, g, seen := memstore.New(), bury(t, message("1", `{}`)), &witness{}
+		c := deadConfig(g)
+		c.Observers = []semel.Observer{seen}
+		counts := runs(t, plain(st), func(context.Context, *memstore.Tx, *semel.Message) error {
 			return semel.RetryAfter(errTest, 11*time.Second)
-		}, config(newListSource(message("1", `{}`))))
-		if counts.Parked != 1 || row(t, store, "1").Reason != semel.ReasonWaitTooLong {
-			t.Errorf("%+v", counts)
+		}, c)
+		if letters := seen.of(semel.EventDeadLettered); counts.DeadLettered != 1 || g.lies(t)["1"] != 1 || len(letters) != 1 || letters[0].Reason != semel.ReasonWaitTooLong {
+			t.Errorf("%+v, %+v", counts, seen.events)
 		}
 	})
 	bubble(t, "C5_waits_double_with_full_jitter_up_to_their_cap", func(t *testing.T) {

@@ -242,7 +242,7 @@ func TestWorkOnTheInboxAlone(t *testing.T) {
 		}
 	})
 	t.Run("a_store_without_an_inbox_needs_a_source", func(t *testing.T) {
-		if err := mustNew(t, plain(memstore.New()), add, config(nil)).Work(t.Context()); !errors.Is(err, semel.ErrUnsupported) || !strings.Contains(err.Error(), "no inbox") {
+		if err := mustNew(t, plain(memstore.New()), add, unparked(nil)).Work(t.Context()); !errors.Is(err, semel.ErrUnsupported) || !strings.Contains(err.Error(), "no inbox") {
 			t.Error(err)
 		}
 	})

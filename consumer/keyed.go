@@ -106,18 +106,9 @@ type openKey struct {
 
 // fitsKeys reports what of the policy or of the store is in the way of a consumer over keys.
 func (c *settings) fitsKeys(st any) error {
-	const remedy = "there is no inbox in which a message could be parked; use ActionDeadLetter, with a source that keeps dead letters, or ActionHalt"
 	switch {
 	case c.Strategy != StrategyMarker:
 		return fmt.Errorf("with NewKeyed the Strategy is %v, and must be %v: the key is what recognises a copy", c.Strategy, StrategyMarker)
-	case c.Retry.Then == ActionPark:
-		return fmt.Errorf("with NewKeyed Retry.Then cannot be ActionPark, its default: %s", remedy)
-	case c.OnConflict == ActionPark:
-		return fmt.Errorf("with NewKeyed OnConflict cannot be ActionPark, its default: %s, or ActionKeepFirst", remedy)
-	case c.OnBadIdentity == ActionPark:
-		return fmt.Errorf("with NewKeyed OnBadIdentity cannot be ActionPark, its default: %s", remedy)
-	case c.Otherwise == OtherwisePark:
-		return errors.New("with NewKeyed Otherwise cannot be OtherwisePark: there is no inbox; use OtherwiseDeadLetter or OtherwiseSkip")
 	case c.keys.Keep < max(leastKeep, c.Inbox.Lease):
 		return fmt.Errorf("KeyPolicy.Keep is %v, and must be at least %v, and longer than a copy can take to come", c.keys.Keep, max(leastKeep, c.Inbox.Lease))
 	case c.keys.Delay < 0:

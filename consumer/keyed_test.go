@@ -309,13 +309,16 @@ func TestAConsumerOfKeysTouchesNothingElseOfItsStore(t *testing.T) {
 
 func TestKeyedConsumersAreRefused(t *testing.T) {
 	for want, spoil := range map[string]func(c *consumer.Config, p *consumer.KeyPolicy){
-		"Retry.Then cannot be ActionPark":    func(c *consumer.Config, _ *consumer.KeyPolicy) { c.Retry.Then = consumer.ActionPark },
-		"OnConflict cannot be ActionPark":    func(c *consumer.Config, _ *consumer.KeyPolicy) { c.OnConflict = consumer.ActionPark },
-		"OnBadIdentity cannot be ActionPark": func(c *consumer.Config, _ *consumer.KeyPolicy) { c.OnBadIdentity = consumer.ActionPark },
-		"must be marker":                     func(c *consumer.Config, _ *consumer.KeyPolicy) { c.Strategy = consumer.StrategyInbox },
-		"KeyPolicy.Keep is 0s":               func(_ *consumer.Config, p *consumer.KeyPolicy) { p.Keep = 0 },
-		"J4 volatile":                        func(_ *consumer.Config, p *consumer.KeyPolicy) { p.MayForget = "" },
-		"longer than Hold":                   func(c *consumer.Config, _ *consumer.KeyPolicy) { c.Retry.Most = time.Hour },
+		"set Retry.Then to ActionHalt":    func(c *consumer.Config, _ *consumer.KeyPolicy) { c.Retry.Then = consumer.ActionPark },
+		"set OnConflict to ActionHalt":    func(c *consumer.Config, _ *consumer.KeyPolicy) { c.OnConflict = consumer.ActionPark },
+		"set OnBadIdentity to ActionHalt": func(c *consumer.Config, _ *consumer.KeyPolicy) { c.OnBadIdentity = consumer.ActionPark },
+		"set Otherwise to OtherwiseSkip": func(c *consumer.Config, _ *consumer.KeyPolicy) {
+			c.Only.Types, c.Otherwise = []string{"paid"}, consumer.OtherwisePark
+		},
+		"must be marker":       func(c *consumer.Config, _ *consumer.KeyPolicy) { c.Strategy = consumer.StrategyInbox },
+		"KeyPolicy.Keep is 0s": func(_ *consumer.Config, p *consumer.KeyPolicy) { p.Keep = 0 },
+		"J4 volatile":          func(_ *consumer.Config, p *consumer.KeyPolicy) { p.MayForget = "" },
+		"longer than Hold":     func(c *consumer.Config, _ *consumer.KeyPolicy) { c.Retry.Most = time.Hour },
 	} {
 		t.Run(want, func(t *testing.T) {
 			c, p := keyedConfig(nil), keptKeys

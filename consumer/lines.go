@@ -59,7 +59,7 @@ func (c *settings) fitsLines(store any) error {
 
 // onParked is what OnParkedDefault means on a store.
 func (c *settings) onParked(store any) OnParked {
-	if linesOf(store) != nil && c.Lanes == LanesKey && c.Strategy.marks() && c.Version == nil {
+	if c.rows && linesOf(store) != nil && c.Lanes == LanesKey && c.Strategy.marks() && c.Version == nil {
 		return OnParkedBlock
 	}
 	return OnParkedSkip

@@ -346,7 +346,7 @@ func TestTryMark(t *testing.T) {
 		if counts := runs(t, st, add, config(newListSource(message("1", `{}`)))); counts.Duplicates != 1 {
 			t.Errorf("a run afterwards: %+v", counts)
 		}
-		if _, err := mustNew(t, store.TxStore[*memstore.Tx](bare{st}), add, config(nil)).TryMark(t.Context(), nil, message("1", `{}`)); !errors.Is(err, semel.ErrUnsupported) {
+		if _, err := mustNew(t, store.TxStore[*memstore.Tx](bare{st}), add, unparked(nil)).TryMark(t.Context(), nil, message("1", `{}`)); !errors.Is(err, semel.ErrUnsupported) {
 			t.Errorf("on a store that cannot: %v", err)
 		}
 	})

@@ -112,26 +112,34 @@ type anyStore interface {
 	Classify(err error) store.Class
 }
 
-// transactions runs each flight in one transaction of the store.
-type transactions[Tx any] struct{ store store.TxStore[Tx] }
+// transactions runs each flight in one transaction of the store. Without rows, the store has no
+// inbox, and no commit has rows for it.
+type transactions[Tx any] struct {
+	store store.TxStore[Tx]
+	rows  bool
+}
 
 func (r transactions[Tx]) begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (begun[Tx], error) {
 	b, verdicts, err := r.store.Begin(ctx, o, marks)
 	if err != nil {
 		return begun[Tx]{}, err
 	}
-	return begun[Tx]{attempt: &transacted[Tx]{store: r.store, batch: b}, verdicts: verdicts}, nil
+	return begun[Tx]{attempt: &transacted[Tx]{store: r.store, batch: b, rows: r.rows}, verdicts: verdicts}, nil
 }
 
 // transacted is an open transaction of the store, with its marks.
 type transacted[Tx any] struct {
 	store store.TxStore[Tx]
 	batch store.Batch[Tx]
+	rows  bool // the store has an inbox
 }
 
 func (t *transacted[Tx]) run(j *job[Tx]) error { return j.handle(t.batch.Tx(j.mark)) }
 
 func (t *transacted[Tx]) commit(ctx context.Context, e store.Ending) outcome {
+	if !t.rows {
+		e.Rows = nil
+	}
 	return outcome{Result: t.batch.Commit(ctx, e)}
 }
 
@@ -157,7 +165,7 @@ func beginReceipt[Tx any](ctx context.Context, st store.TxStore[Tx], o store.TxO
 	if err != nil {
 		return begun[Call]{}, err
 	}
-	return begun[Call]{attempt: &receipt[Tx]{transacted[Tx]{st, b}}, verdicts: verdicts}, nil
+	return begun[Call]{attempt: &receipt[Tx]{transacted[Tx]{st, b, true}}, verdicts: verdicts}, nil
 }
 
 // queuedIn returns how many statements a batch sends when it commits.

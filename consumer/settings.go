@@ -31,6 +31,8 @@ type settings struct {
 	steps []string
 	// reaped: markers were removed under an earlier policy; lookBack finds that out.
 	reaped *atomic.Bool
+	// rows: the store has an inbox.
+	rows bool
 	// limits are those of the store, without FitIdentity if there is no Identity.
 	limits store.Limits
 }
@@ -71,7 +73,7 @@ func (c Config) settings(n needs, plans []faults.Plan) (*settings, error) {
 		err = errors.Join(err, errors.New("the store is nil; pass an opened store"))
 	}
 	setDefault(&c.Provider.Window, DefaultWindow) // after the check: it may be shorter than Timeout where nobody is called
-	s := &settings{Config: c, public: c.Name, way: n.way, keys: n.keys, plan: faults.Of(plans...), steps: n.steps, limits: limitsOf(n.way, n.store), reaped: new(atomic.Bool)}
+	s := &settings{Config: c, public: c.Name, way: n.way, keys: n.keys, plan: faults.Of(plans...), steps: n.steps, rows: keepsRows(n.store), limits: limitsOf(n.way, n.store), reaped: new(atomic.Bool)}
 	if err == nil {
 		err = s.fits(n.store)
 	}
@@ -117,7 +119,7 @@ func (c *settings) resolve(st any) {
 // fits reports the first reason why the store does not fit the policy.
 func (c *settings) fits(store any) error {
 	for _, check := range []func(store any) error{
-		c.fitsGeneration, c.fitsVersions, c.fitsLines, c.fitsRetention, c.fitsFormer, c.fitsSteps, c.fitsDuplicates, c.fitsReEmission, c.fitsWay, c.fitsWaits,
+		c.fitsGeneration, c.fitsVersions, c.fitsLines, c.fitsRetention, c.fitsFormer, c.fitsSteps, c.fitsDuplicates, c.fitsReEmission, c.fitsWay, c.fitsWaits, c.fitsParking,
 	} {
 		if err := check(store); err != nil {
 			return err

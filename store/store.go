@@ -44,15 +44,17 @@ type TxStore[Tx any] interface {
 	// none. The same arguments always return the same number. It runs in its own transaction.
 	Scope(ctx context.Context, consumer, source string, generation int64) (int64, error)
 	// Begin opens a transaction, writes the marks and returns one verdict for each mark.
-	// The marks must have distinct identities. Begin writes them in an order that is the
-	// same for every batch, so that batches do not deadlock. A verdict is Fresh exactly when
-	// this transaction wrote the mark. After an error no transaction is open and nothing is
-	// written. Cancelling ctx ends the call, but not the returned batch.
+	// Of marks with the same identity, only the first can be Fresh; the later ones are Seen, or
+	// Conflict with another content. Begin writes markers in an order that is the same for every
+	// batch, so that batches do not deadlock. A verdict is Fresh exactly when this transaction
+	// wrote the mark. After an error no transaction is open and nothing is written. Cancelling
+	// ctx ends the call, but not the returned batch.
 	Begin(ctx context.Context, o TxOptions, marks []Mark) (Batch[Tx], []Verdict, error)
 	// Limits returns what the store cannot do. It may be called at any time.
 	Limits() Limits
 	// Classify returns the class of an error of the store's driver. It is also called for a
-	// handler's error if the batch does not implement TxStatus.
+	// handler's error if the batch does not implement TxStatus. A bare context error is
+	// the handler's own; a store wraps those of its calls, for ClassContended or ClassDown.
 	Classify(err error) Class
 }
 
@@ -234,12 +236,14 @@ type TxStatus interface {
 
 // Ending lists what a batch writes when it commits.
 type Ending struct {
-	// Trim are the indexes of marks to remove, because their handlers did not run.
+	// Trim are the indexes of marks to remove, because their handlers did not run. If this batch
+	// did not write a mark, because its verdict was Seen or Conflict, removing it does nothing.
 	Trim []int
+	// Rows are for a store with an Inbox. A store without one refuses them with ClassPermanent.
 	Rows []Row
 	// Claims end with the commit: each row and its marker change as the event says. If one of
 	// the claims is no longer valid, nothing is committed and Result.Class is
-	// ClassClaimLost.
+	// ClassClaimLost. Only a store with Leases gets claims.
 	Claims []ClaimEnding
 }
 
@@ -280,18 +284,19 @@ const (
 	Committed CommitOutcome = iota + 1
 	NotCommitted
 	// CommitUnknown: the connection was lost after COMMIT was sent. Only another Begin with
-	// the same marks can tell whether it was committed.
+	// the same marks can tell whether it was committed, so Begin must not answer while the
+	// commit can still take effect. A store without a server undoes it first, or fails.
 	CommitUnknown
 )
 
 // Result is what Commit returns.
 type Result struct {
 	Outcome CommitOutcome
-	// Class, if not committed, is the class of Err.
+	// Class, if not committed, is the class of Err: ClassContended or ClassDown if ctx ended.
 	Class Class
-	// Culprit is the mark index of the message that caused the failure, or NoCulprit if the
-	// store cannot tell. With ClassContended and ClassDown it is the message whose statement
-	// failed; that message is not charged.
+	// Culprit, if not committed, is the mark index of the message that caused the failure,
+	// otherwise and if the store cannot tell NoCulprit. With ClassContended and ClassDown it is
+	// the message whose statement failed; that message is not charged.
 	Culprit int
 	Err     error
 	// Freed reports that this commit unblocked waiting rows.

@@ -22,7 +22,7 @@ func (s suite[Tx]) aheads(t *T) {
 		t.Run("trap_T113_"+name+"_that_was_dated_ahead_is_due_now", "A row that was received while the clock was ahead waits for nothing, so a claim takes it, and tells of it.", func(t *T) {
 			h := s.opened(t)
 			if h.Ahead == nil {
-				return
+				t.lacks("Instance.Ahead")
 			}
 			n := h.receive("a", 0, []byte("a")).Number
 			h.Ahead(t, aDay)
@@ -47,7 +47,7 @@ func (s suite[Tx]) aheads(t *T) {
 	t.Run("trap_T113_a_retry_that_was_dated_ahead_waits_for_its_own_wait", "A row whose next try was set while the clock was ahead waits for as long as it was to, from now; a copy that comes changes nothing of that.", func(t *T) {
 		h := s.opened(t)
 		if h.Ahead == nil {
-			return
+			t.lacks("Instance.Ahead")
 		}
 		r := h.put("a", store.Row{State: store.StateFailedRetryable, After: long, Message: &semel.Message{Body: []byte("a")}})
 		h.Ahead(t, aDay)
@@ -64,7 +64,7 @@ func (s suite[Tx]) aheads(t *T) {
 	t.Run("trap_T113_a_lease_that_was_dated_ahead_ends_after_its_own_length", "A claim that was made, or extended, while the clock was ahead stands for its lease from now, and then another takes the row.", func(t *T) {
 		h := s.opened(t)
 		if h.Ahead == nil {
-			return
+			t.lacks("Instance.Ahead")
 		}
 		c := h.claimed("a")[0]
 		h.Ahead(t, aDay)
@@ -87,7 +87,7 @@ func (s suite[Tx]) aheads(t *T) {
 	t.Run("trap_T113_an_extension_ends_a_lease_that_was_dated_ahead", "Whoever extends a claim of a time when the clock was ahead has it for the lease, not for a day.", func(t *T) {
 		h := s.opened(t)
 		if h.Ahead == nil {
-			return
+			t.lacks("Instance.Ahead")
 		}
 		c := h.claimed("a")[0]
 		h.Ahead(t, aDay)
@@ -105,7 +105,7 @@ func (s suite[Tx]) aheads(t *T) {
 	t.Run("trap_T113_a_person_makes_a_received_row_due_that_was_dated_ahead", "A retry makes it due now; and of the received rows a filter chooses those that are due later.", func(t *T) {
 		h := s.opened(t)
 		if h.Ahead == nil {
-			return
+			t.lacks("Instance.Ahead")
 		}
 		n := h.receive("a", 0, []byte("a")).Number
 		h.Ahead(t, aDay)
@@ -131,8 +131,11 @@ func (s suite[Tx]) aheads(t *T) {
 	})
 	t.Run("trap_T113_a_row_that_was_dated_ahead_and_is_skipped_is_due_now", "Those behind it go on, and the row waits no longer than it would have by a right clock.", func(t *T) {
 		h := s.opened(t)
-		if h.Ahead == nil || !s.h.Can.Lines {
-			return
+		if h.Ahead == nil {
+			t.lacks("Instance.Ahead")
+		}
+		if !s.h.Can.Lines {
+			t.lacks("Abilities.Lines")
 		}
 		rows := append(h.enters("k", received, "1"), h.enters("k", blocked, "2")...)
 		h.Ahead(t, aDay)

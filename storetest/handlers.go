@@ -87,7 +87,7 @@ func (h *fixture[Tx]) classify(b store.Batch[Tx], err error) store.Class {
 func (s suite[Tx]) swallowed(t *T) {
 	h := s.opened(t)
 	if h.Spoil == nil {
-		return
+		t.lacks("Instance.Spoil")
 	}
 	marks := h.markAll("a", "b", "c")
 	b, _ := h.begin(marks...)
@@ -124,7 +124,7 @@ func (h *fixture[Tx]) brokenAs(b store.Batch[Tx], class store.Class) {
 func (s suite[Tx]) endsItself(t *T, commit bool) {
 	h := s.opened(t)
 	if h.End == nil {
-		return
+		t.lacks("Instance.End")
 	}
 	all := []string{"a", "b", "c"}
 	if most := h.Store.Limits().Batch; most > 0 {

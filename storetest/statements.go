@@ -20,7 +20,7 @@ func (s suite[Tx]) statements(t *T) {
 func (s suite[Tx]) endsByStatement(t *T, ending, again string) {
 	h := s.opened(t)
 	if h.Send == nil {
-		return
+		t.lacks("Instance.Send")
 	}
 	all := []string{"a", "b"}
 	if most := h.Store.Limits().Batch; most > 0 {

@@ -4,8 +4,6 @@ import (
 	"sync"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/internal/admin"
-	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
 )
 
@@ -152,40 +150,4 @@ func together(n int, f func(i int)) {
 	}
 	close(start)
 	all.Wait()
-}
-
-func (s suite[Tx]) abilities(t *T) {
-	t.Run("a_store_has_the_abilities_it_declares_and_no_others",
-		"What a store declares it has, and what it does not declare it has not, so that a missing ability is an error at start.",
-		func(t *T) {
-			st := s.h.Open(t).Store
-			_, inbox := st.(store.Inbox)
-			_, marker := st.(store.CallerTx[Tx])
-			_, positions := st.(source.PositionStore)
-			_, offsets := st.(source.OffsetStore)
-			_, able := st.(store.Leases)
-			_, calls := st.(store.Calls)
-			_, resolver := st.(admin.Resolver)
-			_, streams := st.(admin.Streams)
-			_, reaper := st.(store.Reaper)
-			got := s.h.Can
-			_, controls := st.(admin.Controls)
-			_, derivations := st.(admin.Derivations)
-			got.Steps = st.Limits().StepOutput > 0
-			_, got.Look = st.(store.MarkerLookup)
-			_, got.Gather = st.(store.QueueStore[Tx])
-			got.Days = st.Limits().PartitionedBy != ""
-			got.Inbox, got.MarkIn, got.Positions, got.Leases, got.Streams = inbox, marker, positions, able, streams
-			got.Calls = calls && resolver
-			got.Intents = hasIntents(st)
-			_, got.Emission = st.(admin.Emitter)
-			got.Results = hasResults(st)
-			got.Replays = hasReplays(st)
-			got.Audit, got.Edits, got.Erasure = hasAudit(st), hasEdits(st), hasErasure(st)
-			_, got.Generations = st.(admin.Generations)
-			got.Retention, got.Controls, got.Derivations, got.Offsets = reaper, controls, derivations, offsets
-			if got != s.h.Can {
-				t.Errorf("the store has %+v and declares %+v", got, s.h.Can)
-			}
-		})
 }

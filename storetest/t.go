@@ -37,6 +37,12 @@ func (t *T) must(err error) {
 	}
 }
 
+// lacks skips a case that needs a field of the instance, or an ability, that is not set.
+func (t *T) lacks(field string) {
+	t.Helper()
+	t.Skipf("%s is not set, so this law is not tested", field)
+}
+
 // recorder notes failures instead of failing the test around it.
 type recorder struct {
 	testing.TB
@@ -72,6 +78,7 @@ func (r *recorder) Fatalf(format string, args ...any) {
 	r.fail(fmt.Sprintf(format, args...))
 	runtime.Goexit()
 }
+func (r *recorder) Skipf(string, ...any)     { runtime.Goexit() }
 func (r *recorder) Fail()                    { r.fail("failed") }
 func (r *recorder) FailNow()                 { r.fail("failed"); runtime.Goexit() }
 func (r *recorder) Log(...any)               {}

@@ -71,7 +71,7 @@ type Config struct {
 	GapCap        int64         // how far ahead of its stream's next a version may wait; 0: any distance
 	Block         bool          // what comes behind a message that waits in the inbox, or is parked, waits there, too
 	Receive       bool          // deliveries are kept in the inbox before any handler runs
-	NoRows        bool          // nothing can be parked: that ends as RetryThen says
+	NoRows        bool          // the store has no inbox: what a handler parks ends as RetryThen says, and Commit.Rows are for the shell alone
 	Seed          uint64
 }
 

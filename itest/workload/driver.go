@@ -130,7 +130,7 @@ var Levels = map[sql.IsolationLevel]pgx.TxIsoLevel{
 
 func newConsumer[Tx any](st store.TxStore[Tx], o Options, exec func(Tx) Exec) (Consumer, error) {
 	if o.LookUp != nil {
-		st = &trusting[Tx]{TxStore: st, lookUp: o.LookUp, absent: map[string]bool{}}
+		st = &trusting[Tx]{TxStore: st, Inbox: st.(store.Inbox), lookUp: o.LookUp, absent: map[string]bool{}}
 	}
 	return consumer.New(st, func(ctx context.Context, tx Tx, m *semel.Message) error {
 		return o.Handler(ctx, exec(tx), m)

@@ -13,6 +13,7 @@ import (
 // marker once more.
 type trusting[Tx any] struct {
 	store.TxStore[Tx]
+	store.Inbox
 	lookUp func(ctx context.Context, id []byte) (bool, error)
 
 	mu     sync.Mutex

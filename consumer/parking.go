@@ -1,0 +1,52 @@
+package consumer
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/store"
+)
+
+// keepsRows reports whether a store has an inbox. A store without one must never be given rows: a
+// parked message would be acked and exist nowhere.
+func keepsRows(st any) bool {
+	_, keeps := st.(store.Inbox)
+	return keeps
+}
+
+// fitsParking reports the fields of the policy that need an inbox if the store has none.
+func (c *settings) fitsParking(any) error {
+	changes := c.withoutParking()
+	if c.rows || len(changes) == 0 {
+		return nil
+	}
+	where := "the store has no inbox (store.Inbox)"
+	if c.way == byKey {
+		where = "with NewKeyed there is no inbox"
+	}
+	return fmt.Errorf("%s, so no message can be parked, which is the default: %s; dead letters need a source that keeps them: %w", where, strings.Join(changes, "; "), semel.ErrUnsupported)
+}
+
+// withoutParking returns what must change in the policy if the store has no inbox.
+func (c *settings) withoutParking() (changes []string) {
+	for _, f := range []struct {
+		parks  bool
+		change string
+	}{
+		{c.Retry.Then == ActionPark, "set Retry.Then to ActionHalt or ActionDeadLetter"},
+		{c.OnConflict == ActionPark, "set OnConflict to ActionHalt, ActionDeadLetter or ActionKeepFirst"},
+		{c.OnBadIdentity == ActionPark, "set OnBadIdentity to ActionHalt or ActionDeadLetter"},
+		// With NewKeyed an unmet condition ends as Retry.Then says: few of its handlers have one.
+		{c.OnUnmet == ActionPark && c.way != byKey, "set OnUnmet to ActionRetry, ActionDiscard or ActionDeadLetter"},
+		{c.Otherwise == OtherwisePark, "set Otherwise to OtherwiseSkip or OtherwiseDeadLetter"},
+		{c.Retention.OnOld == ActionPark && c.Retention.Keep > 0, "set Retention.OnOld to ActionHalt, ActionDeadLetter or ActionDiscard"},
+		{c.OnParked == OnParkedBlock, "set OnParked to OnParkedSkip"},
+		{c.Version != nil, "remove Version: a version waits in the inbox for the one before it"},
+	} {
+		if f.parks {
+			changes = append(changes, f.change)
+		}
+	}
+	return changes
+}

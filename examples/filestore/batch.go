@@ -1,0 +1,192 @@
+package filestore
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/store"
+)
+
+var _ store.Batch[*Tx] = (*Batch)(nil)
+
+// Batch is an open transaction with its marks. It has the turn of its store until it ends.
+type Batch struct {
+	store *Store
+	// marks has an entry for each mark: what it writes, or nil if it met a marker.
+	marks []*markRecord
+	// own are the markers that this batch writes.
+	own map[markerKey]marker
+	tx  Tx
+}
+
+// Tx is the transaction that handlers use. It is safe for concurrent use, as a handler may
+// still run when its batch is killed.
+type Tx struct {
+	mu   sync.Mutex
+	open bool
+	// base are the committed values, which do not change while the batch has the turn.
+	base    map[string][]byte
+	changed map[string]change
+}
+
+// change is what a transaction does to a value.
+type change struct {
+	value []byte
+	gone  bool
+}
+
+// Get returns a value, and whether there is one.
+func (t *Tx) Get(key string) ([]byte, bool, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.open {
+		return nil, false, ErrTxDone
+	}
+	v, ok := t.get(key)
+	return slices.Clone(v), ok, nil
+}
+
+// Set writes a value.
+func (t *Tx) Set(key string, value []byte) error {
+	return t.change(key, change{value: slices.Clone(value)})
+}
+
+// Delete removes a value, if there is one.
+func (t *Tx) Delete(key string) error {
+	return t.change(key, change{gone: true})
+}
+
+// Add adds n to a value that is a decimal number, and returns the sum. A missing value is 0.
+func (t *Tx) Add(key string, n int64) (int64, error) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.open {
+		return 0, ErrTxDone
+	}
+	if v, ok := t.get(key); ok {
+		old, err := strconv.ParseInt(string(v), 10, 64)
+		if err != nil {
+			return 0, fmt.Errorf("%w: %q", ErrNoNumber, key)
+		}
+		n += old
+	}
+	t.set(key, change{value: strconv.AppendInt(nil, n, 10)})
+	return n, nil
+}
+
+func (t *Tx) change(key string, c change) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.open {
+		return ErrTxDone
+	}
+	t.set(key, c)
+	return nil
+}
+
+func (t *Tx) get(key string) ([]byte, bool) {
+	if c, ok := t.changed[key]; ok {
+		return c.value, !c.gone
+	}
+	v, ok := t.base[key]
+	return v, ok
+}
+
+func (t *Tx) set(key string, c change) {
+	if t.changed == nil {
+		t.changed = map[string]change{}
+	}
+	t.changed[key] = c
+}
+
+// end closes the transaction and reports whether it was open. Only the caller that closed it may
+// use the turn of its batch or give it back.
+func (t *Tx) end() bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	was := t.open
+	t.open = false
+	return was
+}
+
+// mark writes a mark, unless there is a marker of its identity: a committed one, or that of an
+// earlier mark of the batch.
+func (b *Batch) mark(i int, m *store.Mark) store.Verdict {
+	key := markerKey{m.Scope, string(m.ID)}
+	old, ok := b.store.state.markers[key]
+	if !ok {
+		old, ok = b.own[key]
+	}
+	if !ok {
+		b.own[key] = marker{int64(m.As), m.Fingerprint}
+		b.marks[i] = &markRecord{Scope: m.Scope, ID: slices.Clone(m.ID), Outcome: int64(m.As), Rule: m.Fingerprint.Version, Sum: m.Fingerprint.Sum}
+		return store.Verdict{Kind: store.Fresh}
+	}
+	found := store.Found(old.outcome)
+	if found.Kind == store.Seen && m.Other(old.fingerprint) {
+		return store.Verdict{Kind: store.Conflict}
+	}
+	return found
+}
+
+// Tx returns the transaction. All handlers of a batch share it.
+func (b *Batch) Tx(int) *Tx { return &b.tx }
+
+// Commit writes the batch as one record of the file.
+func (b *Batch) Commit(ctx context.Context, e store.Ending) store.Result {
+	if !b.tx.end() {
+		return failed(store.ClassAborted, ErrTxDone)
+	}
+	defer b.store.leave()
+	if len(e.Rows) > 0 || len(e.Claims) > 0 {
+		return failed(store.ClassPermanent, fmt.Errorf("filestore has no inbox: %w", semel.ErrUnsupported))
+	}
+	if err := ctx.Err(); err != nil {
+		return failed(store.ClassContended, fmt.Errorf("%w: %w", ErrTurn, err))
+	}
+	for _, i := range e.Trim {
+		b.marks[i] = nil
+	}
+	b.store.writing.Lock()
+	defer b.store.writing.Unlock()
+	unknown, err := b.store.write(b.record())
+	switch {
+	case unknown:
+		return store.Result{Outcome: store.CommitUnknown, Culprit: store.NoCulprit, Err: err}
+	case err != nil:
+		return failed(b.store.Classify(err), err)
+	}
+	return store.Result{Outcome: store.Committed, Culprit: store.NoCulprit}
+}
+
+// record is what the batch writes.
+func (b *Batch) record() record {
+	var r record
+	for _, m := range b.marks {
+		if m != nil {
+			r.Marks = append(r.Marks, *m)
+		}
+	}
+	for key, c := range b.tx.changed {
+		r.Values = append(r.Values, valueRecord{Key: []byte(key), Value: c.value, Gone: c.gone})
+	}
+	return r
+}
+
+func failed(c store.Class, err error) store.Result {
+	return store.Result{Outcome: store.NotCommitted, Class: c, Culprit: store.NoCulprit, Err: err}
+}
+
+// Rollback ends the batch. Nothing of it is in the file yet.
+func (b *Batch) Rollback(context.Context) { b.Kill() }
+
+// Kill ends the batch, too: its handler gets ErrTxDone from its next call.
+func (b *Batch) Kill() {
+	if b.tx.end() {
+		b.store.leave()
+	}
+}

@@ -1,0 +1,11 @@
+//go:build darwin || dragonfly || freebsd || linux || netbsd || openbsd
+
+package filestore
+
+import (
+	"os"
+	"syscall"
+)
+
+// lock keeps other processes from opening the file until it is closed.
+func lock(f *os.File) error { return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
