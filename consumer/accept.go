@@ -22,6 +22,9 @@ func (c *Consumer[Tx]) Accept(ctx context.Context, tx Tx, messages ...*semel.Mes
 	if !ok {
 		return nil, fmt.Errorf("semel: the store receives in no transaction of yours: %w", semel.ErrUnsupported)
 	}
+	if !c.config.rows {
+		return nil, fmt.Errorf("semel: consumer %q: the store has no inbox (store.Inbox) in which an accepted message could wait: %w", c.config.Name, semel.ErrUnsupported)
+	}
 	if err := c.config.ownTransactions(); err != nil {
 		return nil, err
 	}

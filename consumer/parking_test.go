@@ -69,6 +69,33 @@ func TestAPolicyThatParksWithoutAnInbox(t *testing.T) {
 			}
 		})
 	}
+	t.Run("case_6_claims_without_rows_are_no_inbox_in_which_a_message_could_wait", func(t *testing.T) {
+		for _, set := range []func(*consumer.Config){
+			func(c *consumer.Config) { c.Retry.Most = time.Hour },
+			func(c *consumer.Config) { c.Strategy = consumer.StrategyInbox },
+		} {
+			s, c := memstore.New(), unparked(nil)
+			set(&c)
+			if _, err := consumer.New(leasesAlone{s, s}, add, c); !errors.Is(err, semel.ErrUnsupported) || !strings.Contains(err.Error(), "no inbox") {
+				t.Error(err)
+			}
+		}
+	})
+	t.Run("case_7_nothing_is_accepted_without_an_inbox", func(t *testing.T) {
+		s := memstore.New()
+		b, _, err := s.Begin(t.Context(), store.TxOptions{}, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer b.Rollback(t.Context())
+		running := mustNew(t, store.TxStore[*memstore.Tx](callersAlone{s, s}), add, unparked(nil))
+		if _, err := running.Accept(t.Context(), b.Tx(store.All), message("1", `{}`)); !errors.Is(err, semel.ErrUnsupported) || !strings.Contains(err.Error(), "store.Inbox") {
+			t.Error(err)
+		}
+		if v, err := running.TryMark(t.Context(), b.Tx(store.All), message("1", `{}`)); err != nil || v.Kind != store.Fresh {
+			t.Errorf("TryMark says %v, %v", v, err)
+		}
+	})
 	t.Run("case_7_the_default_is_refused_with_all_of_its_fields", func(t *testing.T) {
 		for name, made := range map[string]func() error{
 			"New": func() error { _, err := consumer.New(plain(memstore.New()), add, config(nil)); return err },
@@ -92,6 +119,18 @@ type linesAndReaper struct {
 	store.TxStore[*memstore.Tx]
 	admin.Lines
 	store.Reaper
+}
+
+// leasesAlone is a store with claims and without rows.
+type leasesAlone struct {
+	store.TxStore[*memstore.Tx]
+	store.Leases
+}
+
+// callersAlone is a store that marks in transactions of the user's and has no inbox.
+type callersAlone struct {
+	store.TxStore[*memstore.Tx]
+	store.CallerTx[*memstore.Tx]
 }
 
 // TestNoMessageIsLostWithoutAnInbox: no message is acked unless it was applied, dead-lettered, or
