@@ -3,6 +3,7 @@ package sqlite
 import (
 	"database/sql"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -16,7 +17,11 @@ func TestActsOnManyRows(t *testing.T) {
 	db := sql.OpenDB(c)
 	t.Cleanup(func() { _ = db.Close() })
 	s := storeOn(t, db)
-	sqlsuite.ManyActs[*sql.Tx]{Store: s, Statements: c.n.Load, Poison: func(t testing.TB, number int64) func() {
+	lose := func() func() {
+		c.committed = func() error { return io.ErrUnexpectedEOF }
+		return func() { c.committed = nil }
+	}
+	sqlsuite.ManyActs[*sql.Tx]{Store: s, Statements: c.n.Load, Lose: lose, Poison: func(t testing.TB, number int64) func() {
 		exec(t, db, fmt.Sprintf("create trigger poison before update on semel_inbox when old.number = %d begin select raise(abort, 'poisoned'); end", number))
 		return func() { exec(t, db, "drop trigger poison") }
 	}}.Run(t)
