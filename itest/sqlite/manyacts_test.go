@@ -17,8 +17,12 @@ func TestActsOnManyRows(t *testing.T) {
 	db := sql.OpenDB(c)
 	t.Cleanup(func() { _ = db.Close() })
 	s := storeOn(t, db)
+	_, coded := db.Exec("no statement")
+	answers := []error{coded, io.ErrUnexpectedEOF} // neither says that nothing was committed
 	lose := func() func() {
-		c.committed = func() error { return io.ErrUnexpectedEOF }
+		answer := answers[0]
+		answers = answers[1:]
+		c.committed = func() error { return answer }
 		return func() { c.committed = nil }
 	}
 	sqlsuite.ManyActs[*sql.Tx]{Store: s, Statements: c.n.Load, Lose: lose, Poison: func(t testing.TB, number int64) func() {

@@ -25,8 +25,8 @@ type ManyActs[Tx any] struct {
 	Poison func(t testing.TB, number int64) (end func())
 	// Hold locks a row, until the call that it returns; nil where a writer locks everything.
 	Hold func(t testing.TB, number int64) (end func())
-	// Lose has each COMMIT succeed without an answer, until the call that it returns; nil where no driver
-	// can be made to.
+	// Lose has each COMMIT succeed and return an error that does not say so, until the call that it returns:
+	// first one of the server, then one of the connection. nil where no driver can be made to.
 	Lose func() (end func())
 }
 
@@ -43,7 +43,8 @@ func (w ManyActs[Tx]) Run(t *testing.T) {
 		return ctx, w.Poison(t, n)
 	})
 	if w.Lose != nil {
-		w.unanswered(t)
+		w.unanswered(t, "an_error_of_the_server")
+		w.unanswered(t, "an_error_of_the_connection")
 	}
 	if w.Hold != nil {
 		w.one(t, "one_row_that_is_locked_keeps_no_other_waiting", func(ctx context.Context, n int64) (context.Context, func()) {
@@ -56,8 +57,8 @@ func (w ManyActs[Tx]) Run(t *testing.T) {
 
 // unanswered acts on rows, and the answer of the COMMIT is lost: nobody knows what became of them, and nothing is
 // tried again.
-func (w ManyActs[Tx]) unanswered(t *testing.T) {
-	t.Run("no_row_is_acted_on_again_after_a_commit_without_an_answer", func(t *testing.T) {
+func (w ManyActs[Tx]) unanswered(t *testing.T, by string) {
+	t.Run("no_row_is_acted_on_again_after_a_commit_without_an_answer/"+by, func(t *testing.T) {
 		rows := w.park(t, 100)
 		seen := w.seen(t, rows)
 		before, end := w.Statements(), w.Lose()
