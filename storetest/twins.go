@@ -67,6 +67,24 @@ func (s suite[Tx]) owned(t *T) {
 				h.wantCount("a", 1)
 			}
 		})
+	t.Run("law_16_of_two_rows_of_one_content_the_marker_belongs_to_the_one_that_it_tells",
+		"A copy of the first content that came while a conflict had the marker takes effect once, and the closed row of the first content contradicts nothing.",
+		func(t *T) {
+			h := s.opened(t)
+			first, second := h.twins("a")
+			h.discards(first)
+			second = h.retries(second)
+			h.conflict("a", 1)
+			h.discards(second)
+			for _, r := range h.list(store.RowFilter{IDs: []string{"a"}, States: []store.RowState{store.StateParked}}) {
+				h.works(h.retries(r).Number)
+			}
+			h.wantKinds(h.asks(h.print("a", 1)), already(store.Applied))
+			h.wantCount("a", 1)
+			if h.Agrees != nil {
+				h.Agrees(t)
+			}
+		})
 	t.Run("law_16_a_conflict_that_was_parked_again_keeps_the_marker",
 		"Closing the first content leaves the marker to the conflict that has it, which can be retried.",
 		func(t *T) {

@@ -28,6 +28,8 @@ type counter struct {
 	connected func(n int64)
 	// queried, if not nil, is told of each query when it has begun.
 	queried func(text string)
+	// committed, if not nil, is what a COMMIT answers that has succeeded.
+	committed func() error
 }
 
 func (c *counter) Driver() driver.Driver { return &sqlite.Driver{} }
@@ -61,7 +63,7 @@ type countedConn struct {
 func (c countedConn) BeginTx(ctx context.Context, o driver.TxOptions) (driver.Tx, error) {
 	c.counter.n.Add(1)
 	tx, err := c.fullConn.BeginTx(ctx, o)
-	return countedTx{tx, &c.counter.n}, err
+	return countedTx{tx, c.counter}, err
 }
 
 func (c countedConn) ExecContext(ctx context.Context, q string, args []driver.NamedValue) (driver.Result, error) {
@@ -115,11 +117,19 @@ func (s countedStmt) QueryContext(ctx context.Context, args []driver.NamedValue)
 
 type countedTx struct {
 	driver.Tx
-	n *atomic.Int64
+	counter *counter
 }
 
-func (t countedTx) Commit() error   { t.n.Add(1); return t.Tx.Commit() }
-func (t countedTx) Rollback() error { t.n.Add(1); return t.Tx.Rollback() }
+func (t countedTx) Commit() error {
+	t.counter.n.Add(1)
+	err := t.Tx.Commit()
+	if err == nil && t.counter.committed != nil {
+		err = t.counter.committed()
+	}
+	return err
+}
+
+func (t countedTx) Rollback() error { t.counter.n.Add(1); return t.Tx.Rollback() }
 
 func TestStatementsOfABatch(t *testing.T) {
 	c := &counter{path: newFile(t)}

@@ -3,6 +3,7 @@ package sqlite
 import (
 	"database/sql"
 	"fmt"
+	"io"
 	"os"
 	"strings"
 	"testing"
@@ -16,7 +17,15 @@ func TestActsOnManyRows(t *testing.T) {
 	db := sql.OpenDB(c)
 	t.Cleanup(func() { _ = db.Close() })
 	s := storeOn(t, db)
-	sqlsuite.ManyActs[*sql.Tx]{Store: s, Statements: c.n.Load, Poison: func(t testing.TB, number int64) func() {
+	_, coded := db.Exec("no statement")
+	answers := []error{coded, io.ErrUnexpectedEOF} // neither says that nothing was committed
+	lose := func() func() {
+		answer := answers[0]
+		answers = answers[1:]
+		c.committed = func() error { return answer }
+		return func() { c.committed = nil }
+	}
+	sqlsuite.ManyActs[*sql.Tx]{Store: s, Statements: c.n.Load, Lose: lose, Poison: func(t testing.TB, number int64) func() {
 		exec(t, db, fmt.Sprintf("create trigger poison before update on semel_inbox when old.number = %d begin select raise(abort, 'poisoned'); end", number))
 		return func() { exec(t, db, "drop trigger poison") }
 	}}.Run(t)

@@ -25,6 +25,9 @@ type ManyActs[Tx any] struct {
 	Poison func(t testing.TB, number int64) (end func())
 	// Hold locks a row, until the call that it returns; nil where a writer locks everything.
 	Hold func(t testing.TB, number int64) (end func())
+	// Lose has each COMMIT succeed and return an error that does not say so, until the call that it returns:
+	// first one of the server, then one of the connection. nil where no driver can be made to.
+	Lose func() (end func())
 }
 
 const (
@@ -39,6 +42,10 @@ func (w ManyActs[Tx]) Run(t *testing.T) {
 	w.one(t, "one_row_that_cannot_be_written_keeps_no_other_from_it", func(ctx context.Context, n int64) (context.Context, func()) {
 		return ctx, w.Poison(t, n)
 	})
+	if w.Lose != nil {
+		w.unanswered(t, "an_error_of_the_server")
+		w.unanswered(t, "an_error_of_the_connection")
+	}
 	if w.Hold != nil {
 		w.one(t, "one_row_that_is_locked_keeps_no_other_waiting", func(ctx context.Context, n int64) (context.Context, func()) {
 			ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
@@ -46,6 +53,27 @@ func (w ManyActs[Tx]) Run(t *testing.T) {
 			return ctx, func() { cancel(); end() }
 		})
 	}
+}
+
+// unanswered acts on rows, and the answer of the COMMIT is lost: nobody knows what became of them, and nothing is
+// tried again.
+func (w ManyActs[Tx]) unanswered(t *testing.T, by string) {
+	t.Run("no_row_is_acted_on_again_after_a_commit_without_an_answer/"+by, func(t *testing.T) {
+		rows := w.park(t, 100)
+		seen := w.seen(t, rows)
+		before, end := w.Statements(), w.Lose()
+		errs := w.Store.Requeue(t.Context(), store.Act{Verb: "retry", Who: "ana", Why: "test"}, seen...)
+		end()
+		if sent := w.Statements() - before; sent > mostStatements {
+			t.Errorf("%d statements", sent)
+		}
+		for i, err := range errs {
+			acts, actsErr := w.Store.Acts(t.Context(), rows[i], 0)
+			if err == nil || errors.Is(err, semel.ErrChanged) || actsErr != nil || len(acts) != 1 {
+				t.Errorf("row %d of %d: %v, with %d acts, %v", i, len(rows), err, len(acts), actsErr)
+			}
+		}
+	})
 }
 
 // few retries and discards all of the rows, and leaves them discarded.

@@ -95,7 +95,8 @@ from rows;
 -- Denied are rows of a page, by number, whose markers say otherwise, or whose streams, which no
 -- commit writes, and at the end the last number of the page and how many rows it has. What was
 -- set aside or discarded may have no marker, or one that belongs to another content of its
--- identity (law 16). A conflict that waits or took effect has the marker.
+-- identity, or to another row of its content (law 16). A conflict that waits or took effect has the
+-- marker.
 
 -- name: denied
 with page as materialized (
@@ -110,7 +111,10 @@ with page as materialized (
     when 'RECEIVED' then coalesce(m.outcome, 0) <> 2 when 'IN_PROGRESS' then coalesce(m.outcome, 0) <> 2
     when 'FAILED_RETRYABLE' then coalesce(m.outcome, 0) <> 2 when 'BLOCKED' then coalesce(m.outcome, 0) <> 2
     else m.version = p.version and m.sum is not distinct from p.sum and case p.state
-      when 'PARKED' then m.outcome <> 3 when 'DEAD_LETTERED' then m.outcome <> 4 when 'DISCARDED' then m.outcome <> 5 else false end end
+      when 'PARKED' then m.outcome <> 3 when 'DEAD_LETTERED' then m.outcome <> 4 when 'DISCARDED' then m.outcome <> 5 else false end
+      and not exists (
+        select 1 from {prefix}inbox o where o.scope = p.scope and o.id = p.id and o.number <> p.number and o.version = p.version and o.sum is not distinct from p.sum
+          and m.outcome = case o.state when 'COMPLETED' then 1 when 'PARKED' then 3 when 'DEAD_LETTERED' then 4 when 'DISCARDED' then 5 else 2 end) end
   or not p.own and not p.surrogate and case p.state when 'COMPLETED' then m.outcome <> 1
     when 'RECEIVED' then m.outcome <> 2 when 'IN_PROGRESS' then m.outcome <> 2 when 'FAILED_RETRYABLE' then m.outcome <> 2 else false end
 ), astray as (

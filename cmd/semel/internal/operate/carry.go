@@ -152,9 +152,9 @@ func (c *carrying) judge(ctx context.Context, places []int) ([]allowed, error) {
 	refused := map[int]Result{}
 	for _, i := range places {
 		row, there := found[c.rows[i].number]
-		r := Result{Store: c.Store, Number: c.rows[i].number, Result: Refused}
+		r := Result{Store: c.Store, Number: c.rows[i].number}
 		if !there {
-			r.Error = "there is no row of this number"
+			r.Result, r.Error = Refused, "there is no row of this number"
 			refused[i] = r
 			continue
 		}
@@ -163,18 +163,15 @@ func (c *carrying) judge(ctx context.Context, places []int) ([]allowed, error) {
 		}
 		r.Consumer, r.ID, r.Reason, r.closed = row.Key.Consumer, row.Key.ID, row.Reason, row.State == store.StateDiscarded
 		if err := c.allows(row); err != nil {
-			r.Error, r.seen = plain(err), row.Revision
+			r.Result, r.Error, r.seen = Refused, plain(err), row.Revision
 			refused[i] = c.freed(i, row.State, r)
 			continue
 		}
-		c.results[i] = r
+		c.results[i] = r // without a Result until something became of the row
 		all = append(all, allowed{i, row})
 	}
 	left, err := c.leaves(ctx, c.Order, all)
 	if err != nil {
-		for _, a := range all {
-			c.results[a.place] = Result{}
-		}
 		return nil, err
 	}
 	for i, r := range refused {
@@ -194,7 +191,7 @@ func (c *carrying) judge(ctx context.Context, places []int) ([]allowed, error) {
 // needs no act.
 func (c *carrying) freed(place int, now store.RowState, r Result) Result {
 	was := c.rows[place].state
-	if c.Verb != Retry && c.Verb != Send || r.Result != Refused || was == now {
+	if c.Verb != Retry && c.Verb != Send || r.Result != Refused {
 		return r
 	}
 	switch was {
@@ -222,7 +219,6 @@ func (c *carrying) foresee(ctx context.Context, all []allowed) error {
 		taken, err := c.taken(ctx, c.Verb, a.row)
 		switch {
 		case err != nil:
-			r.Result = ""
 			return fmt.Errorf("store %s: row %d: what became of its identity: %w", c.Store, a.row.Number, err)
 		case taken:
 			*r = r.after(fmt.Errorf("row %d: %w", a.row.Number, semel.ErrConflict), Would)

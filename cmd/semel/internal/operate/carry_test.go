@@ -1,0 +1,126 @@
+package operate
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
+)
+
+// failingMarkers answers so often, and then fails.
+type failingMarkers struct{ answers int }
+
+func (f *failingMarkers) Marker(context.Context, semel.Key) (store.StoredMarker, bool, error) {
+	if f.answers--; f.answers < 0 {
+		return store.StoredMarker{}, false, errors.New("away")
+	}
+	return store.StoredMarker{}, false, nil
+}
+
+func TestRowsThatAnOrderDidNotComeToHaveNoResult(t *testing.T) {
+	for name, c := range map[string]struct {
+		order Order
+		state store.RowState
+		want  []string
+	}{
+		"a dry run whose store fails": {Order{Verb: Retry, DryRun: true}, store.StateParked, []string{"1 would be done"}},
+		"acts row by row that end":    {Order{Verb: Reopen}, store.StateDiscarded, []string{"1 done"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			f := parked(4)
+			for i := range f.rows {
+				f.rows[i].State = c.state
+			}
+			f.requeues = func(*fakeInbox) { cancel() }
+			c.order.Filter.States = []store.RowState{c.state}
+			var got []string
+			var failed error
+			for r, err := range (Box{Inbox: f, Requeuer: f, Markers: &failingMarkers{answers: 1}}).Carry(ctx, c.order) {
+				if failed = err; err == nil {
+					got = append(got, fmt.Sprintf("%d %s", r.Number, r.Result))
+				}
+			}
+			if failed == nil || !slices.Equal(got, c.want) {
+				t.Errorf("%v and %v, want %v and an error", got, failed, c.want)
+			}
+		})
+	}
+}
+
+// releasing is an inbox that notes whose claims are ended.
+type releasing struct {
+	*fakeInbox
+	released []int64
+}
+
+func (r *releasing) Release(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
+	for _, row := range rows {
+		r.released = append(r.released, row.Number)
+	}
+	return r.Requeue(ctx, a, rows...)
+}
+
+func TestAReleaseEndsClaimsAndHastensTheOthersAndEachRowHasItsOwnAnswer(t *testing.T) {
+	f := parked(5)
+	for i, state := range []store.RowState{store.StateReceived, store.StateInProgress, store.StateReceived, store.StateInProgress, store.StateReceived} {
+		f.rows[i].State, f.rows[i].DueAt = state, time.Now().Add(time.Hour)
+	}
+	f.answers = map[int64]error{2: semel.ErrState, 5: errors.New("away")}
+	box := &releasing{fakeInbox: f}
+	var got []string
+	for r, err := range (Box{Inbox: box, Requeuer: box}).Carry(t.Context(), Order{Verb: Release}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprintf("%d %s", r.Number, r.Result))
+	}
+	if want := []string{"1 done", "2 refused", "3 done", "4 done", "5 failed"}; !slices.Equal(got, want) || !slices.Equal(box.released, []int64{2, 4}) {
+		t.Errorf("%v, want %v; released %v", got, want, box.released)
+	}
+}
+
+func TestWhatWasDueBeforeIsToldSoUntilSomebodyWorksOnIt(t *testing.T) {
+	f := parked(1)
+	f.rows[0].State, f.rows[0].DueAt = store.StateFailedRetryable, time.Now().Add(-time.Hour)
+	f.answers = map[int64]error{1: admin.ErrDueAlready}
+	box := Box{Inbox: f, Requeuer: f}
+	var told []Result
+	for r, err := range box.Carry(t.Context(), Order{Verb: Retry}) {
+		if told = append(told, r); err != nil || r.Result != Due || r.Error == "" {
+			t.Fatalf("%+v, %v", r, err)
+		}
+	}
+	if all, err := box.Endings(t.Context(), told); err != nil || all[0] != told[0] {
+		t.Errorf("%+v, %v", all, err)
+	}
+	f.rows[0].Revision++
+	f.rows[0].State = store.StateCompleted
+	if all, err := box.Endings(t.Context(), told); err != nil || all[0].Result != Done || all[0].Error != "" {
+		t.Errorf("once it was applied: %+v, %v", all, err)
+	}
+}
+
+func TestAConflictThatStaysDiscardedIsNotToBeDiscarded(t *testing.T) {
+	for state, want := range map[store.RowState]string{store.StateDiscarded: "leave this row discarded", store.StateParked: "discard this row"} {
+		f := parked(1)
+		f.rows[0].State = state
+		f.answers = map[int64]error{1: semel.ErrConflict}
+		verb := Retry
+		if state == store.StateDiscarded {
+			verb = Reopen
+		}
+		for r, err := range (Box{Inbox: f, Requeuer: f}).Carry(t.Context(), Order{Verb: verb}) {
+			if err != nil || r.Result != Refused || !strings.HasSuffix(r.Error, want) {
+				t.Errorf("%s: %+v, %v", state, r, err)
+			}
+		}
+	}
+}
