@@ -202,7 +202,7 @@ func exonerates(st any, err error) bool {
 	if _, closed := errors.AsType[*notOpened](err); closed {
 		return true
 	}
-	e, ok := st.(store.FaultClassifier)
+	e, ok := st.(interface{ IsStoreFault(err error) bool })
 	return ok && err != nil && e.IsStoreFault(err)
 }
 

@@ -158,6 +158,9 @@ func (s *Store) Classify(err error) store.Class {
 	}
 }
 
+// IsStoreFault implements store.TxStore: only outages of tests are, which it does not tell from others.
+func (s *Store) IsStoreFault(error) bool { return false }
+
 // Limits implements store.TxStore.
 func (s *Store) Limits() store.Limits { return store.Limits{StepOutput: store.MaxStepOutput} }
 

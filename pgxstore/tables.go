@@ -237,6 +237,6 @@ func (t *tables) AdvanceOffsets(ctx context.Context, consumer string, to []sourc
 	return t.inner.AdvanceOffsets(ctx, consumer, to)
 }
 
-// IsStoreFault implements store.FaultClassifier: for lock time-outs, full disks, lack
+// IsStoreFault implements store.TxStore: for lock time-outs, full disks, lack
 // of memory and files that cannot be read or written.
 func (t *tables) IsStoreFault(err error) bool { return t.inner.IsStoreFault(err) }

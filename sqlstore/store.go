@@ -128,7 +128,7 @@ func (s *Store) Classify(err error) store.Class {
 	return cmp.Or(class, store.ClassRetry)
 }
 
-// IsStoreFault implements store.FaultClassifier: for lock time-outs, full disks, lack
+// IsStoreFault implements store.TxStore: for lock time-outs, full disks, lack
 // of memory and files that cannot be read or written.
 func (s *Store) IsStoreFault(err error) bool { return s.dialect.exonerates(readable(err)) }
 

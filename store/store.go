@@ -56,6 +56,12 @@ type TxStore[Tx any] interface {
 	// handler's error if the batch does not implement TxStatus. A bare context error is
 	// the handler's own; a store wraps those of its calls, for ClassContended or ClassDown.
 	Classify(err error) Class
+	// IsStoreFault reports whether an error of ClassContended or ClassDown is one that a message cannot
+	// have caused: another transaction holds a lock or committed first, or the server lacks something
+	// that every transaction needs, such as disk space. A message that fails alone with such a class,
+	// again and again while other messages commit, is charged in the end; for a store fault it is
+	// never charged, however long the fault lasts. A store that cannot tell returns false.
+	IsStoreFault(err error) bool
 }
 
 // TxOptions configures the transaction of one batch. With a zero field the store uses its own
@@ -329,17 +335,6 @@ const (
 	// charged. The verdicts of the next Begin tell which claim it is.
 	ClassClaimLost
 )
-
-// FaultClassifier is implemented by a TxStore that recognises errors that a message cannot have
-// caused, such as a lock held elsewhere or a full disk. A message that fails alone with
-// ClassContended or ClassDown, again and again while other messages commit, is charged in the end.
-// For a store fault it is never charged, however long the fault lasts.
-type FaultClassifier interface {
-	// IsStoreFault reports whether an error of ClassContended or ClassDown means that another
-	// transaction holds a lock or committed first, or that the server lacks something that
-	// every transaction needs, such as disk space.
-	IsStoreFault(err error) bool
-}
 
 // SchemaChecker is implemented by a store that can check its schema. The engine calls Check before
 // the first fetch, before the first transaction after a failure of the store, and once an hour. An

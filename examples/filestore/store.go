@@ -75,11 +75,7 @@ type marker struct {
 	fingerprint semel.Fingerprint
 }
 
-// The interfaces that a consumer finds.
-var (
-	_ store.TxStore[*Tx]    = (*Store)(nil)
-	_ store.FaultClassifier = (*Store)(nil)
-)
+var _ store.TxStore[*Tx] = (*Store)(nil)
 
 // Open opens the file of a store, and creates it if it does not exist. Only one process at a
 // time may have it open.

@@ -37,7 +37,7 @@ func RefusedAtCommit[Tx any](t *testing.T, i storetest.Instance[Tx], in func(str
 		t.Fatal(err)
 	}
 	r := b.Commit(t.Context(), store.Ending{})
-	if r.Outcome != store.NotCommitted || i.Store.(store.FaultClassifier).IsStoreFault(r.Err) {
+	if r.Outcome != store.NotCommitted || i.Store.IsStoreFault(r.Err) {
 		t.Errorf("the commit says %+v", r)
 	}
 	if v := Asked(t, i.Store, marks...); v[0].Kind != store.Fresh || i.Count(t, code) != 0 {
