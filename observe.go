@@ -81,7 +81,7 @@ const (
 	// Err is what the store said.
 	EventWithoutKey EventKind = "applied without a key"
 	// EventNotReEmitted: as many intents as Messages says were to be sent again because of
-	// duplicates (consumer.DuplicatesReEmit) and are not, since the other side may have forgotten their keys.
+	// duplicates (consumer.Config.ReEmitIntents) and are not, since the other side may have forgotten their keys.
 	EventNotReEmitted EventKind = "intents not sent again"
 )
 
@@ -141,7 +141,7 @@ type Counts struct {
 	// says so.
 	WithoutKey int64 `json:"without_key"`
 	// ReEmitted counts intents that duplicates have made due again
-	// (consumer.DuplicatesReEmit), NotReEmitted those that were to be sent again and were
+	// (consumer.Config.ReEmitIntents), NotReEmitted those that were to be sent again and were
 	// not, since the other side may have forgotten their keys: of the consumer that wrote
 	// them, or of their sender.
 	ReEmitted    int64 `json:"re_emitted"`

@@ -16,7 +16,7 @@ func (r *RetryPolicy) haltAfter() int {
 	case r.BreakerThreshold > 0:
 		return r.BreakerThreshold
 	}
-	return defaultHaltAfter
+	return defaultBreakerThreshold
 }
 
 // breakerOpen tells of a message that failed for good while the circuit breaker is open,

@@ -40,7 +40,7 @@ func TestTheCircuitBreaker(t *testing.T) {
 	for name, set := range map[string]func(*consumer.Config){
 		"by partition":  func(*consumer.Config) {},
 		"without order": func(c *consumer.Config) { c.Lanes = consumer.LanesNone },
-		"in the inbox":  func(c *consumer.Config) { c.Strategy, c.AckPoint = consumer.StrategyInbox, consumer.AckAfterReceipt },
+		"in the inbox":  func(c *consumer.Config) { c.Strategy, c.AckOnReceipt = consumer.StrategyInbox, true },
 	} {
 		bubble(t, "C19_a_bad_deployment_does_not_park_a_topic/"+name, func(t *testing.T) {
 			const most = 20 - 1

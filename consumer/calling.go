@@ -31,7 +31,7 @@ import (
 // NewLeased, without Ask.
 //
 // Config is what NewLeased needs: StrategyInbox and, where there is a Source,
-// AckAfterReceipt. Or it is StrategyMarker, for a call that changes nothing by itself,
+// AckOnReceipt. Or it is StrategyMarker, for a call that changes nothing by itself,
 // so that what it answers is all: then no claim is taken and nothing is written before the
 // call, which is made any number of times, by several processes at once where copies
 // arrive; a duplicate of what has taken effect calls nobody. The answers of several

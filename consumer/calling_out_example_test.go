@@ -68,7 +68,7 @@ func withoutTransaction[Tx any](st store.TxStore[Tx], src source.Source, provide
 		return capture(ctx, provider, m)
 	}, consumer.Config{
 		Name: "billing", Source: src, Identity: identity.CloudEvents(),
-		Strategy: consumer.StrategyInbox, AckPoint: consumer.AckAfterReceipt,
+		Strategy: consumer.StrategyInbox, AckOnReceipt: true,
 		Workers: 64, Timeout: 10 * time.Second,
 	})
 }
@@ -80,7 +80,7 @@ func callThenWrite(store *memstore.Store, src source.Source, provider string) (*
 		return tx.Set("receipt of "+m.Identity.ID, []byte(receipt)) // commits with the completion
 	}, consumer.Config{
 		Name: "billing", Source: src, Identity: identity.CloudEvents(),
-		Strategy: consumer.StrategyInbox, AckPoint: consumer.AckAfterReceipt,
+		Strategy: consumer.StrategyInbox, AckOnReceipt: true,
 		Workers: 64, Timeout: 10 * time.Second,
 	})
 }

@@ -18,7 +18,7 @@ import (
 
 func callingConfig() consumer.Config {
 	c := working(config(nil))
-	c.AckPoint, c.IdleExit, c.Workers = consumer.AckAfterReceipt, time.Minute, 1
+	c.AckOnReceipt, c.IdleExit, c.Workers = true, time.Minute, 1
 	return c
 }
 

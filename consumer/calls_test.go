@@ -18,7 +18,7 @@ import (
 // callsOut is a consumer of what was received that calls out, one message at a time.
 func callsOut() consumer.Config {
 	c := working(config(nil))
-	c.AckPoint, c.IdleExit, c.Workers = consumer.AckAfterReceipt, time.Hour, 1
+	c.AckOnReceipt, c.IdleExit, c.Workers = true, time.Hour, 1
 	return c
 }
 

@@ -64,7 +64,7 @@ const (
 	// handler reports its violation with Duplicate. No marker is written.
 	StrategyBusinessKey
 	// StrategyInbox: a marker, and a row of the store's inbox with the message,
-	// commit with the effect. Config.AckPoint says whether the effect comes with the
+	// commit with the effect. Config.AckOnReceipt says whether the effect comes with the
 	// receipt or after it.
 	StrategyInbox
 )
@@ -137,13 +137,13 @@ type Config struct {
 	// comes again. One at a time: as long as it runs, nothing is settled. ctx ends after
 	// 30 s. It needs StrategyMarker or StrategyInbox, and a store that keeps results.
 	OnDuplicate func(ctx context.Context, m *semel.Message, result []byte) error
-	// Duplicates says what becomes of the intents of a message when a duplicate of it comes:
-	// DuplicatesSkip unless set. With DuplicatesReEmit those that were sent become due again
-	// before the duplicate is settled; an error leaves it unsettled, and they become due
-	// after a wait. It needs StrategyMarker or StrategyInbox, and a store that can
-	// (admin.Emitter).
-	Duplicates DuplicatePolicy
-	// SenderWindows, with DuplicatesReEmit, are Provider.Window of senders, by their names:
+	// ReEmitIntents sends the intents of a message again when a duplicate of the message
+	// arrives, each with its identity and idempotency key and at most once a minute
+	// (admin.EmitInterval). They become due before the duplicate is acked. If that fails, the
+	// duplicate stays unacked, and it is tried again after a wait. It needs StrategyMarker or
+	// StrategyInbox, and a store with admin.Emitter.
+	ReEmitIntents bool
+	// SenderWindows, with ReEmitIntents, are Provider.Window of senders, by their names:
 	// an intent that was called for first so long ago is left, and counted. A sender that is
 	// not named finds by itself that it is too late, and ends the intent without a call.
 	SenderWindows map[string]time.Duration
@@ -176,9 +176,10 @@ type Config struct {
 	Drain time.Duration
 	// Retry says when to try again and what then.
 	Retry RetryPolicy
-	// AckPoint, with StrategyInbox, is when a message is acked. The default is
-	// AckAfterEffect.
-	AckPoint AckPoint
+	// AckOnReceipt, with StrategyInbox, acks a message as soon as it is stored in the inbox. A
+	// worker applies its effect later, and the backlog is in the inbox, not at the broker.
+	// Otherwise a message is acked when its effect is committed or the message is parked.
+	AckOnReceipt bool
 	// Inbox says how messages that wait in the store's inbox are worked on: those
 	// received there, and those whose wait is longer than MaxInMemoryWait.
 	Inbox InboxPolicy
@@ -186,8 +187,8 @@ type Config struct {
 	Provider Provider
 	// Replay, if set, says that what the consumer takes from its source is a replay, which
 	// each message knows then (semel.Message.Replay), and keeps in the inbox. What it takes
-	// from the inbox is part of that replay alone that left it there. Duplicates must be
-	// DuplicatesSkip beside it: most of a replay are duplicates.
+	// from the inbox is part of that replay alone that left it there. ReEmitIntents must be
+	// false beside it: most of a replay are duplicates.
 	Replay *semel.Replay
 	// Generation, if set, is the one that the consumer works in, on a store that can
 	// (admin.Generations), for effects that can be built anew beside the live ones; see
@@ -228,23 +229,6 @@ type Config struct {
 	Observers []semel.Observer
 	// Recorder, if set, keeps what the engine heard and decided last.
 	Recorder *recorder.Recorder
-}
-
-// AckPoint is when a message is acked.
-type AckPoint uint8
-
-// The points.
-const (
-	// AckAfterEffect: when its effect is committed, or the message is parked. The default.
-	AckAfterEffect AckPoint = iota
-	// AckAfterReceipt: when it is stored in the inbox. A worker applies its effect later. The
-	// backlog is then in the inbox, not at the broker.
-	AckAfterReceipt
-)
-
-// String is the point's word in a policy file.
-func (s AckPoint) String() string {
-	return enum.Name([]string{AckAfterEffect: "after_effect", AckAfterReceipt: "after_receipt"}, s, "AckPoint")
 }
 
 // InboxPolicy says how the rows of an inbox are claimed. They are claimed by any

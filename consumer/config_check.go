@@ -11,28 +11,27 @@ import (
 	"github.com/semel-go/semel/internal/loglimit"
 )
 
-// The defaults of a Config.
 const (
-	DefaultWorkers         = 8
-	DefaultTimeout         = 30 * time.Second
-	DefaultBatchMaxSize    = 500
-	DefaultBatchMaxTime    = 50 * time.Millisecond
-	DefaultMaxInMemoryWait = 10 * time.Second
-	DefaultMaxMessages     = 10000
-	DefaultMaxBytes        = 64 << 20
-	DefaultMaxBody         = 16 << 20
-	DefaultDrain           = 20 * time.Second
-	DefaultMaxAttempts     = 10
-	DefaultInitialDelay    = time.Second
-	defaultCommitTimeout   = 30 * time.Second
-	DefaultLease           = 30 * time.Second
-	DefaultPoll            = time.Second
-	DefaultMaxCrashes      = 3
-	DefaultSerialAfter     = 20
-	defaultHaltAfter       = 20
+	defaultWorkers          = 8
+	defaultTimeout          = 30 * time.Second
+	defaultBatchMaxSize     = 500
+	defaultBatchMaxTime     = 50 * time.Millisecond
+	defaultMaxInMemoryWait  = 10 * time.Second
+	defaultMaxMessages      = 10000
+	defaultMaxBytes         = 64 << 20
+	defaultMaxBody          = 16 << 20
+	defaultDrain            = 20 * time.Second
+	defaultMaxAttempts      = 10
+	defaultInitialDelay     = time.Second
+	defaultCommitTimeout    = 30 * time.Second
+	defaultLease            = 30 * time.Second
+	defaultPoll             = time.Second
+	defaultMaxCrashes       = 3
+	defaultSerialAfter      = 20
+	defaultBreakerThreshold = 20
 	// Of a RetryBudget.
-	DefaultRetriesPerSecond = 10
-	DefaultRetriesPercent   = 10
+	defaultRetriesPerSecond = 10
+	defaultRetriesPercent   = 10
 )
 
 func setDefault[T comparable](field *T, value T) {
@@ -42,26 +41,17 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
+// Defaults returns a Config in which every field that has a default is set to it. It lacks what
+// is required, and what depends on other fields: Fingerprint and Version.
+func Defaults() Config {
+	var c Config
+	c.setLimits()
+	c.Provider.Window = defaultWindow
+	return c
+}
+
 func (c *Config) defaults() {
-	setDefault(&c.Workers, DefaultWorkers)
-	setDefault(&c.Timeout, DefaultTimeout)
-	setDefault(&c.Batch.MaxSize, DefaultBatchMaxSize)
-	setDefault(&c.Batch.MaxTime, DefaultBatchMaxTime)
-	setDefault(&c.MaxInMemoryWait, DefaultMaxInMemoryWait)
-	setDefault(&c.MaxUnacked.Messages, DefaultMaxMessages)
-	setDefault(&c.MaxUnacked.Bytes, DefaultMaxBytes)
-	setDefault(&c.MaxBody, DefaultMaxBody)
-	setDefault(&c.Drain, DefaultDrain)
-	setDefault(&c.Retry.MaxAttempts, DefaultMaxAttempts)
-	setDefault(&c.Retry.InitialDelay, min(DefaultInitialDelay, c.MaxInMemoryWait))
-	setDefault(&c.Retry.MaxDelay, c.MaxInMemoryWait)
-	setDefault(&c.Retry.Budget.PerSecond, DefaultRetriesPerSecond)
-	setDefault(&c.Retry.Budget.Percent, DefaultRetriesPercent)
-	setDefault(&c.Retry.SerialAfter, DefaultSerialAfter)
-	setDefault(&c.CommitTimeout, defaultCommitTimeout)
-	setDefault(&c.Inbox.Lease, DefaultLease)
-	setDefault(&c.Inbox.Poll, DefaultPoll)
-	setDefault(&c.Inbox.MaxCrashes, DefaultMaxCrashes)
+	c.setLimits()
 	if c.Version != nil {
 		c.Version = c.Version.defaults()
 	}
@@ -75,6 +65,29 @@ func (c *Config) defaults() {
 			c.Fingerprint = identity.FingerprintNone()
 		}
 	}
+}
+
+// setLimits sets each limit that is 0 to its default.
+func (c *Config) setLimits() {
+	setDefault(&c.Workers, defaultWorkers)
+	setDefault(&c.Timeout, defaultTimeout)
+	setDefault(&c.Batch.MaxSize, defaultBatchMaxSize)
+	setDefault(&c.Batch.MaxTime, defaultBatchMaxTime)
+	setDefault(&c.MaxInMemoryWait, defaultMaxInMemoryWait)
+	setDefault(&c.MaxUnacked.Messages, defaultMaxMessages)
+	setDefault(&c.MaxUnacked.Bytes, defaultMaxBytes)
+	setDefault(&c.MaxBody, defaultMaxBody)
+	setDefault(&c.Drain, defaultDrain)
+	setDefault(&c.Retry.MaxAttempts, defaultMaxAttempts)
+	setDefault(&c.Retry.InitialDelay, min(defaultInitialDelay, c.MaxInMemoryWait))
+	setDefault(&c.Retry.MaxDelay, c.MaxInMemoryWait)
+	setDefault(&c.Retry.Budget.PerSecond, defaultRetriesPerSecond)
+	setDefault(&c.Retry.Budget.Percent, defaultRetriesPercent)
+	setDefault(&c.Retry.SerialAfter, defaultSerialAfter)
+	setDefault(&c.CommitTimeout, defaultCommitTimeout)
+	setDefault(&c.Inbox.Lease, defaultLease)
+	setDefault(&c.Inbox.Poll, defaultPoll)
+	setDefault(&c.Inbox.MaxCrashes, defaultMaxCrashes)
 }
 
 type faultFunc func(field, format string, a ...any)
@@ -187,11 +200,8 @@ func (c *Config) checkLimits(fault faultFunc) {
 	within("Inbox.Lease", c.Inbox.Lease, time.Second, time.Hour)
 	within("Inbox.Poll", c.Inbox.Poll, 10*time.Millisecond, time.Minute)
 	between("Inbox.MaxCrashes", int64(c.Inbox.MaxCrashes), 1, 100)
-	switch {
-	case c.AckPoint > AckAfterReceipt:
-		fault("AckPoint", "%v is not one of AckAfterEffect and AckAfterReceipt", c.AckPoint)
-	case c.AckPoint == AckAfterReceipt && c.Strategy != StrategyInbox:
-		fault("AckPoint", "is %v, and the strategy is %v, which receives nothing; use StrategyInbox", c.AckPoint, c.Strategy)
+	if c.AckOnReceipt && c.Strategy != StrategyInbox {
+		fault("AckOnReceipt", "is set, and the strategy is %v, which stores no message before its effect; use StrategyInbox", c.Strategy)
 	}
 	within("IdleExit", c.IdleExit, 0, 24*time.Hour)
 	if c.Retry.MaxDelay < c.Retry.InitialDelay {

@@ -117,7 +117,7 @@ func TestDeadLetters(t *testing.T) {
 			t.Errorf("dead letters %s, %d told", got, len(told))
 		}
 		for _, s := range told {
-			if s.Reason == "" || string(s.Delivery.Message.Body) == "worse" && (s.Attempts != consumer.DefaultMaxAttempts || !errors.Is(s.Err, errTest)) {
+			if s.Reason == "" || string(s.Delivery.Message.Body) == "worse" && (s.Attempts != consumer.Defaults().Retry.MaxAttempts || !errors.Is(s.Err, errTest)) {
 				t.Errorf("told %+v", s)
 			}
 		}

@@ -31,7 +31,7 @@ func TestWhatProcessSaysOfAMessage(t *testing.T) {
 			return m
 		}
 		// another process has begun with this message and does not end
-		other := mustNew(t, store, slow(consumer.DefaultTimeout/2), c)
+		other := mustNew(t, store, slow(consumer.Defaults().Timeout/2), c)
 		under := make(chan error, 1)
 		go func() { _, err := other.Process(t.Context(), ours("busy", "{}")); under <- err }()
 		synctest.Wait()

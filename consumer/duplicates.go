@@ -28,7 +28,7 @@ func (c *settings) fitsDuplicates(st any) error {
 // hold does what the policy says of the duplicates of a queue, and says which of its
 // settlements must not be made yet, in order: those of which it could not be done.
 func (s *settler) hold(ctx context.Context, queue []*machine.Settle) (held []int, why error) {
-	if s.config.OnDuplicate == nil && s.config.Duplicates == DuplicatesSkip {
+	if s.config.OnDuplicate == nil && !s.config.ReEmitIntents {
 		return nil, nil
 	}
 	var places []int
@@ -45,7 +45,7 @@ func (s *settler) hold(ctx context.Context, queue []*machine.Settle) (held []int
 	if len(items) == 0 {
 		return nil, nil
 	}
-	if s.config.Duplicates == DuplicatesReEmit {
+	if s.config.ReEmitIntents {
 		if err := s.emit(ctx, resultsOf(items)); err != nil {
 			return places, fmt.Errorf("what duplicates caused cannot be sent again: %w", err)
 		}

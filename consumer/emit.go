@@ -9,37 +9,16 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
-	"github.com/semel-go/semel/internal/enum"
 	"github.com/semel-go/semel/internal/intents"
 )
-
-// DuplicatePolicy says what becomes of what the first processing of a message has written
-// down for senders when a duplicate of it comes.
-type DuplicatePolicy uint8
-
-// The policies.
-const (
-	// DuplicatesSkip: nothing. The default.
-	DuplicatesSkip DuplicatePolicy = iota
-	// DuplicatesReEmit: the intents that were sent are sent again, each under its identity
-	// and idempotency key, at most once a minute (admin.EmitInterval).
-	DuplicatesReEmit
-)
-
-// String is the policy's word in a policy file.
-func (d DuplicatePolicy) String() string {
-	return enum.Name([]string{DuplicatesSkip: "skip", DuplicatesReEmit: "re_emit"}, d, "DuplicatePolicy")
-}
 
 // checkDuplicates reports what is wrong with what becomes of duplicates.
 func (c *Config) checkDuplicates(fault faultFunc) {
 	switch {
-	case c.Duplicates > DuplicatesReEmit:
-		fault("Duplicates", "%v is not one of DuplicatesSkip and DuplicatesReEmit", c.Duplicates)
-	case c.Duplicates != DuplicatesReEmit && len(c.SenderWindows) > 0:
-		fault("SenderWindows", "says how old what is sent again may be, and Duplicates is %v; set DuplicatesReEmit, or remove it", c.Duplicates)
-	case c.Duplicates == DuplicatesReEmit && !c.Strategy.marks():
-		fault("Duplicates", "is %v, and with the Strategy %v no marker tells which messages are duplicates; remove it", c.Duplicates, c.Strategy)
+	case !c.ReEmitIntents && len(c.SenderWindows) > 0:
+		fault("SenderWindows", "says how old an intent may be that is sent again, and ReEmitIntents is not set; set it, or remove SenderWindows")
+	case c.ReEmitIntents && !c.Strategy.marks():
+		fault("ReEmitIntents", "is set, and with the Strategy %v no marker tells which messages are duplicates; remove it", c.Strategy)
 	}
 	for sender, window := range c.SenderWindows {
 		if window <= 0 && window != WindowNever {
@@ -50,7 +29,7 @@ func (c *Config) checkDuplicates(fault faultFunc) {
 
 // fitsReEmission reports what keeps intents from being sent again.
 func (c *settings) fitsReEmission(store any) error {
-	if c.Duplicates != DuplicatesReEmit {
+	if !c.ReEmitIntents {
 		return nil
 	}
 	if c.way == byClaim {
@@ -64,12 +43,12 @@ func (c *settings) fitsReEmission(store any) error {
 
 // canEmit asks the store whether it can have intents sent again, where it has to.
 func (c *Consumer[Tx]) canEmit(ctx context.Context) error {
-	if c.config.Duplicates != DuplicatesReEmit {
+	if !c.config.ReEmitIntents {
 		return nil
 	}
 	emitter, _ := c.store.(admin.Emitter)
 	if _, err := emitter.Emit(ctx, admin.EmitOptions{}); err != nil {
-		return fmt.Errorf("semel: consumer %q: Duplicates is DuplicatesReEmit: %w", c.config.Name, err)
+		return fmt.Errorf("semel: consumer %q: ReEmitIntents is set: %w", c.config.Name, err)
 	}
 	return nil
 }

@@ -42,7 +42,7 @@ func (m *mailing) handle(ctx context.Context, tx *memstore.Tx, message *semel.Me
 func (m *mailing) comes(change func(*consumer.Config), messages ...*semel.Message) semel.Counts {
 	m.t.Helper()
 	c := config(newListSource(messages...))
-	c.Duplicates = consumer.DuplicatesReEmit
+	c.ReEmitIntents = true
 	if change != nil {
 		change(&c)
 	}
@@ -67,7 +67,7 @@ func (m *mailing) sends(want int, change func(*consumer.Config)) semel.Counts {
 	return running.Counts()
 }
 
-func skips(c *consumer.Config) { c.Duplicates = consumer.DuplicatesSkip }
+func skips(c *consumer.Config) { c.ReEmitIntents = false }
 
 // copies are so many of the message "m1".
 func copies(n int) (all []*semel.Message) {
@@ -147,7 +147,7 @@ func TestADuplicateHasIntentsSentAgain(t *testing.T) {
 		m := newMailing(t)
 		answered := func() semel.Counts {
 			c := config(newListSource(numbered("m", 2)...))
-			c.Strategy, c.AckPoint, c.IdleExit, c.Duplicates = consumer.StrategyInbox, consumer.AckAfterReceipt, time.Second, consumer.DuplicatesReEmit
+			c.Strategy, c.AckOnReceipt, c.IdleExit, c.ReEmitIntents = consumer.StrategyInbox, true, time.Second, true
 			running, err := consumer.NewCalling(m.store, func(context.Context, *semel.Message) (string, error) { return "yes", nil },
 				func(ctx context.Context, tx *memstore.Tx, _ string, message *semel.Message) error {
 					return m.handle(ctx, tx, message)
@@ -230,7 +230,7 @@ func TestADuplicateHasIntentsSentAgain(t *testing.T) {
 	bubble(t, "C12_with_a_loop_of_ones_own", func(t *testing.T) {
 		m := newMailing(t)
 		c := config(nil)
-		c.Duplicates = consumer.DuplicatesReEmit
+		c.ReEmitIntents = true
 		running := mustNew(t, m.store, m.handle, c)
 		ask(t.Context(), running, numbered("m", 1)...)
 		m.sends(1, nil)
@@ -343,7 +343,7 @@ func TestSendingAgainThatCannotBe(t *testing.T) {
 	}
 	t.Run("C12_is_refused_with_the_reason", func(t *testing.T) {
 		c := config(nil)
-		c.Duplicates = consumer.DuplicatesReEmit
+		c.ReEmitIntents = true
 		natural := c
 		natural.Strategy, natural.NaturalReason = consumer.StrategyNatural, "a test"
 		_, err := consumer.New(memstore.New(), add, natural)
@@ -354,18 +354,15 @@ func TestSendingAgainThatCannotBe(t *testing.T) {
 			t.Error(err)
 		}
 		leased := senderConfig()
-		leased.Duplicates = consumer.DuplicatesReEmit
+		leased.ReEmitIntents = true
 		_, err = consumer.NewLeased(memstore.New(), func(context.Context, consumer.Call, *semel.Message) error { return nil }, leased)
 		refused(t, "with NewLeased a handler has no transaction", err)
 		skipping := config(nil)
 		skipping.SenderWindows = map[string]time.Duration{"mailer": time.Hour}
 		_, err = consumer.New(memstore.New(), add, skipping)
-		refused(t, "Duplicates is skip", err)
+		refused(t, "ReEmitIntents is not set", err)
 		c.SenderWindows = map[string]time.Duration{"mailer": -2}
 		_, err = consumer.New(memstore.New(), add, c)
 		refused(t, `of "mailer"`, err)
-		c.SenderWindows, c.Duplicates = nil, 7
-		_, err = consumer.New(memstore.New(), add, c)
-		refused(t, "is not one of DuplicatesSkip and DuplicatesReEmit", err)
 	})
 }

@@ -138,7 +138,7 @@ func TestReceipt(t *testing.T) {
 	bubble(t, "D2_after_receipt_the_broker_is_settled_before_the_handler_runs", func(t *testing.T) {
 		st, source := memstore.New(), newListSource(numbered("m", 20)...)
 		c := config(source)
-		c.Strategy, c.AckPoint = consumer.StrategyInbox, consumer.AckAfterReceipt
+		c.Strategy, c.AckOnReceipt = consumer.StrategyInbox, true
 		counts := runs(t, st, add, c)
 		if counts.Received != 20 || counts.Inbox.Applied != 20 || len(source.settled) != 20 {
 			t.Errorf("%+v, %d settled", counts, len(source.settled))

@@ -242,7 +242,7 @@ func TestKeyedConsumersFail(t *testing.T) {
 				t.Errorf("the key of %s is %q, unknown %v; want %q", id, got, a.Unknown(), want)
 			}
 		}
-		made.want(t, "worse", consumer.DefaultMaxAttempts)
+		made.want(t, "worse", consumer.Defaults().Retry.MaxAttempts)
 		again := runsKeyed(t, keys, keptKeys, handle, keyedConfig(bury(t, message("bad", ""), message("dropped", ""), message("there", ""))))
 		if again.Duplicates != 3 {
 			t.Errorf("copies of what has ended: %+v", again)

@@ -111,7 +111,7 @@ func TestWhatIsOlderThanWhatIsKept(t *testing.T) {
 	bubble(t, "D2_it_is_not_received_either", func(t *testing.T) {
 		st := reaped(t)
 		c := keeping(newListSource(old("7")))
-		c.Strategy, c.AckPoint = consumer.StrategyInbox, consumer.AckAfterReceipt
+		c.Strategy, c.AckOnReceipt = consumer.StrategyInbox, true
 		if got, err := consume(t, st, add, c); err != nil || got.Parked != 1 || got.Received != 0 || effect(t, st, "7") != "" {
 			t.Errorf("%+v, %v", got, err)
 		}

@@ -140,7 +140,7 @@ func TestFollowersOfARetry(t *testing.T) {
 	bubble(t, "D8_law_8_keys_keep_their_order_behind_a_receipt", func(t *testing.T) {
 		for seed := range uint64(20) {
 			keepsOrder(t, seed, func(c *consumer.Config) {
-				c.Strategy, c.AckPoint = consumer.StrategyInbox, consumer.AckAfterReceipt
+				c.Strategy, c.AckOnReceipt = consumer.StrategyInbox, true
 			})
 		}
 	})

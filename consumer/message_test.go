@@ -14,7 +14,7 @@ func TestAMessageOfATestIsAsAHandlerSeesIt(t *testing.T) {
 	t.Run("its keys are those of a delivered message", func(t *testing.T) {
 		var p parcel
 		delivered := &semel.Message{Headers: semel.Headers{{Name: "ce-id", Value: []byte("1")}, {Name: "ce-source", Value: []byte("s")}, {Name: "ce-specversion", Value: []byte("1.0")}, {Name: "ce-type", Value: []byte("order")}}}
-		p.readAlone(&settings{Config: Config{Name: "c", Identity: identity.CloudEvents(), Fingerprint: identity.FingerprintNone(), MaxBody: DefaultMaxBody}}, delivered)
+		p.readAlone(&settings{Config: Config{Name: "c", Identity: identity.CloudEvents(), Fingerprint: identity.FingerprintNone(), MaxBody: defaultMaxBody}}, delivered)
 		if p.message.IdempotencyKey("x") != m.IdempotencyKey("x") || p.message.OutputID("x", "y") != m.OutputID("x", "y") {
 			t.Error("they differ")
 		}

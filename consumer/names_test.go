@@ -30,8 +30,6 @@ var enumerations = map[string]func(n uint8) fmt.Stringer{
 	"OnFiltered":      func(n uint8) fmt.Stringer { return consumer.OnFiltered(n) },
 	"LaneMode":        func(n uint8) fmt.Stringer { return consumer.LaneMode(n) },
 	"OnParked":        func(n uint8) fmt.Stringer { return consumer.OnParked(n) },
-	"AckPoint":        func(n uint8) fmt.Stringer { return consumer.AckPoint(n) },
-	"DuplicatePolicy": func(n uint8) fmt.Stringer { return consumer.DuplicatePolicy(n) },
 	"CallOutcome":     func(n uint8) fmt.Stringer { return store.CallOutcome(n) },
 	"Resolution":      func(n uint8) fmt.Stringer { return admin.Resolution(n) },
 	"LookupResult":    func(n uint8) fmt.Stringer { return consumer.LookupResult(n) },

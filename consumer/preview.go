@@ -50,7 +50,7 @@ func (c *Consumer[Tx]) unmarked(p *parcel) source.End {
 	switch r := p.item.Refused; {
 	case r == nil && p.item.Version != nil, r == nil && !c.config.Strategy.marks():
 		return source.EndUnknown
-	case r == nil && c.config.AckPoint == AckAfterReceipt:
+	case r == nil && c.config.AckOnReceipt:
 		return source.EndReceived
 	case r == nil:
 		return source.EndApplied

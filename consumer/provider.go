@@ -46,7 +46,7 @@ const (
 )
 
 // DefaultWindow is the default of Provider.Window.
-const DefaultWindow = 24 * time.Hour
+const defaultWindow = 24 * time.Hour
 
 // Finding is what Provider.Lookup found out.
 type LookupResult uint8

@@ -10,8 +10,8 @@ func (c *Config) checkReplay(fault faultFunc) {
 		fault("Replay.ID", "is %d; it is the replay's number in the store, 1 or more", r.ID)
 	case r.Generation != c.generation():
 		fault("Replay.Generation", "is %d, and the consumer works in generation %d; give both the same", r.Generation, c.generation())
-	case c.Duplicates != DuplicatesSkip:
-		fault("Duplicates", "is %v, and in a replay most messages are duplicates, whose intents would all be sent again; set DuplicatesSkip", c.Duplicates)
+	case c.ReEmitIntents:
+		fault("ReEmitIntents", "is set, and in a replay most messages are duplicates, whose intents would all be sent again; remove it")
 	}
 }
 

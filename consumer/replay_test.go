@@ -97,8 +97,8 @@ func TestAReplayFollowsItsPolicyOfEffects(t *testing.T) {
 		for want, change := range map[string]func(*consumer.Config){
 			"Replay.ID: is 0":         func(c *consumer.Config) { c.Replay = &semel.Replay{} },
 			"Replay.Generation: is 2": func(c *consumer.Config) { c.Replay = &semel.Replay{ID: 1, Generation: 2} },
-			"Duplicates: is re_emit": func(c *consumer.Config) {
-				c.Replay, c.Duplicates = &semel.Replay{ID: 1}, consumer.DuplicatesReEmit
+			"ReEmitIntents: is set": func(c *consumer.Config) {
+				c.Replay, c.ReEmitIntents = &semel.Replay{ID: 1}, true
 			},
 		} {
 			c := config(nil)
@@ -160,7 +160,7 @@ func TestWhatWouldBecomeOfMessagesIsForetold(t *testing.T) {
 		c.OnFiltered = consumer.OnFilteredPark
 		want(t, foretells(t, store, c, message("1", "{}")), "parked")
 		c = config(nil)
-		c.Strategy, c.AckPoint = consumer.StrategyInbox, consumer.AckAfterReceipt
+		c.Strategy, c.AckOnReceipt = consumer.StrategyInbox, true
 		want(t, foretells(t, store, c, message("1", "{}"), nameless), "received", "parked")
 		c = config(nil)
 		c.Strategy, c.NaturalReason = consumer.StrategyNatural, "order: irrelevant"

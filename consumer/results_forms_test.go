@@ -79,7 +79,7 @@ func TestResultsOfEveryForm(t *testing.T) {
 		}
 		run.stop()
 		began := time.Now()
-		if err := run.wait(); err != nil || time.Since(began) > consumer.DefaultDrain+5*time.Second {
+		if err := run.wait(); err != nil || time.Since(began) > consumer.Defaults().Drain+5*time.Second {
 			t.Errorf("it stopped after %v: %v", time.Since(began), err)
 		}
 		if source.settled["3"] != 0 || source.settled["0"] != 1 {

@@ -204,7 +204,7 @@ func TestProcessAndResults(t *testing.T) {
 	bubble(t, "C12_of_an_answer_that_is_applied_once_the_result_is_kept_once", func(t *testing.T) {
 		store, heard := memstore.New(), told{}
 		c := config(newListSource(numbered("m", 3)...))
-		c.Strategy, c.AckPoint, c.OnDuplicate = consumer.StrategyInbox, consumer.AckAfterReceipt, heard.hook
+		c.Strategy, c.AckOnReceipt, c.OnDuplicate = consumer.StrategyInbox, true, heard.hook
 		call := func(_ context.Context, m *semel.Message) (string, error) { return "answer to " + m.Identity.ID, nil }
 		apply := func(ctx context.Context, tx *memstore.Tx, answer string, m *semel.Message) error {
 			return consumer.KeepResult(ctx, tx, m, []byte(answer))

@@ -72,7 +72,7 @@ func (c Config) settings(n needs, plans []faults.Plan) (*settings, error) {
 	if n.store == nil {
 		err = errors.Join(err, errors.New("the store is nil; pass an opened store"))
 	}
-	setDefault(&c.Provider.Window, DefaultWindow) // after the check: it may be shorter than Timeout where nobody is called
+	setDefault(&c.Provider.Window, defaultWindow) // after the check: it may be shorter than Timeout where nobody is called
 	s := &settings{Config: c, public: c.Name, way: n.way, keys: n.keys, plan: faults.Of(plans...), steps: n.steps, rows: keepsRows(n.store), limits: limitsOf(n.way, n.store), reaped: new(atomic.Bool)}
 	if err == nil {
 		err = s.fits(n.store)
@@ -138,7 +138,7 @@ func (c *settings) fitsWay(store any) error {
 	case byKey:
 		return c.fitsKeys(store)
 	}
-	if c.Provider.Lookup != nil || c.Provider.Window != DefaultWindow || c.Provider.OnUnknown != ActionPark {
+	if c.Provider.Lookup != nil || c.Provider.Window != defaultWindow || c.Provider.OnUnknown != ActionPark {
 		return errors.New("Provider is set, and nobody is called: it is for NewLeased, NewKeyed and NewCalling; remove it")
 	}
 	return nil

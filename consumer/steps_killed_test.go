@@ -97,7 +97,7 @@ func TestStepsOfTheKilled(t *testing.T) {
 				if len(all) != 1 || len(all[0].Steps) != want {
 					t.Fatalf("%d steps are done when it is killed, want %d", len(all[0].Steps), want)
 				}
-				pass(consumer.DefaultLease + time.Second)
+				pass(consumer.Defaults().Inbox.Lease + time.Second)
 				stepped(t, st, steppedConfig(newListSource()), k.steps()...)
 				wantSteps(t, st, all[0].Key.ID, store.StateCompleted, "reserve", "charge", "ship")
 			})

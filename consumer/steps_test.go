@@ -34,7 +34,7 @@ func countedStep(name string, then run) consumer.Step[*memstore.Tx] {
 
 func steppedConfig(src source.Source) consumer.Config {
 	c := config(src)
-	c.Strategy, c.AckPoint = consumer.StrategyInbox, consumer.AckAfterReceipt
+	c.Strategy, c.AckOnReceipt = consumer.StrategyInbox, true
 	return c
 }
 
@@ -193,8 +193,8 @@ func TestStepsThatChange(t *testing.T) {
 func TestWhatStepsAskFor(t *testing.T) {
 	good := []consumer.Step[*memstore.Tx]{countedStep("reserve", nil), countedStep("charge", nil)}
 	for want, change := range map[string]func(c *consumer.Config, steps *[]consumer.Step[*memstore.Tx]){
-		"Strategy is":        func(c *consumer.Config, _ *[]consumer.Step[*memstore.Tx]) { c.Strategy, c.AckPoint = 0, 0 },
-		"AckPoint is":        func(c *consumer.Config, _ *[]consumer.Step[*memstore.Tx]) { c.AckPoint = consumer.AckAfterEffect },
+		"Strategy is":        func(c *consumer.Config, _ *[]consumer.Step[*memstore.Tx]) { c.Strategy, c.AckOnReceipt = 0, false },
+		"AckOnReceipt":       func(c *consumer.Config, _ *[]consumer.Step[*memstore.Tx]) { c.AckOnReceipt = false },
 		"two steps":          func(_ *consumer.Config, s *[]consumer.Step[*memstore.Tx]) { *s = append(*s, good[0]) },
 		"has no Run":         func(_ *consumer.Config, s *[]consumer.Step[*memstore.Tx]) { (*s)[1].Run = nil },
 		"1 to 64 bytes":      func(_ *consumer.Config, s *[]consumer.Step[*memstore.Tx]) { (*s)[1].Name = "" },

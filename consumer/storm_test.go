@@ -77,10 +77,10 @@ func TestWhatAHandlerCallsIsAway(t *testing.T) {
 	bubble(t, "C6_one_message_is_tried_at_a_time_and_ten_a_second_until_one_succeeds", func(t *testing.T) {
 		p, seen, counts, began := away(t, func(*consumer.Config) {})
 		meanwhile := before(p.back, p.calls) + before(p.back, p.retries)
-		if meanwhile < 100 || meanwhile > consumer.DefaultSerialAfter+consumer.DefaultWorkers+60*consumer.DefaultRetriesPerSecond {
+		if meanwhile < 100 || meanwhile > consumer.Defaults().Retry.SerialAfter+consumer.Defaults().Workers+60*consumer.Defaults().Retry.Budget.PerSecond {
 			t.Errorf("%d tries in the minute in which all failed", meanwhile)
 		}
-		if n := seen.of(semel.EventTrial); len(n) != 1 || n[0].Messages < consumer.DefaultSerialAfter || !errors.Is(n[0].Err, errAway) {
+		if n := seen.of(semel.EventTrial); len(n) != 1 || n[0].Messages < consumer.Defaults().Retry.SerialAfter || !errors.Is(n[0].Err, errAway) {
 			t.Errorf("%+v", n)
 		}
 		if n := seen.of(semel.EventTrialEnds); len(n) != 1 {
@@ -93,7 +93,7 @@ func TestWhatAHandlerCallsIsAway(t *testing.T) {
 	bubble(t, "C6_what_is_received_is_settled_meanwhile", func(t *testing.T) {
 		var received time.Time
 		p, _, counts, began := away(t, func(c *consumer.Config) {
-			c.AckPoint = consumer.AckAfterReceipt
+			c.AckOnReceipt = true
 			var n int
 			c.Observers = append(c.Observers, observerFunc(func(e semel.Event) {
 				if e.Kind == semel.EventCommitted && received.IsZero() {
@@ -116,7 +116,7 @@ func TestWhatAHandlerCallsIsAway(t *testing.T) {
 			until := at.Add(time.Minute)
 			n := before(until, p.retries) - i
 			firsts := before(until, p.calls) // the bucket may be full, and keeps what it was given for a minute
-			if most := 2*60*consumer.DefaultRetriesPerSecond + firsts*consumer.DefaultRetriesPercent/100; n > most {
+			if most := 2*60*consumer.Defaults().Retry.Budget.PerSecond + firsts*consumer.Defaults().Retry.Budget.Percent/100; n > most {
 				t.Fatalf("%d retries within a minute, and the budget is %d", n, most)
 			}
 		}

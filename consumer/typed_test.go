@@ -108,7 +108,7 @@ func TestTypesThatNoMessageHasAreWarnedAboutOnce(t *testing.T) {
 		"a message of the first hundred has one": {300, 50, asks, func(*consumer.Config) {}, 0},
 		"too few to know":                        {99, -1, asks, func(*consumer.Config) {}, 0},
 		"the selector finds them":                {300, -1, asks, func(c *consumer.Config) { c.Type = "header:event-type" }, 0},
-		"an inbox that keeps them":               {300, -1, add, func(c *consumer.Config) { c.Strategy, c.AckPoint = consumer.StrategyInbox, consumer.AckAfterReceipt }, 0},
+		"an inbox that keeps them":               {300, -1, add, func(c *consumer.Config) { c.Strategy, c.AckOnReceipt = consumer.StrategyInbox, true }, 0},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			var log bytes.Buffer

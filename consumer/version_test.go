@@ -269,7 +269,7 @@ func versionProgram(t *testing.T, seed uint64) {
 		c.Retry.SerialAfter = 1000
 		if random.IntN(3) == 0 {
 			c.Strategy = consumer.StrategyInbox
-			c.AckPoint = consumer.AckPoint(random.IntN(2))
+			c.AckOnReceipt = random.IntN(2) == 1
 		}
 		runs(t, store, handle, c, faults.Plan{Seed: seed + 1})
 	}

@@ -34,15 +34,15 @@ var waysOfEffects = map[string]func(t *testing.T, st *memstore.Store, fails func
 		}, c)
 	},
 	"under_a_claim": func(t *testing.T, st *memstore.Store, fails func(context.Context) error, c consumer.Config) semel.Counts {
-		c.Strategy, c.AckPoint = consumer.StrategyInbox, consumer.AckAfterReceipt
+		c.Strategy, c.AckOnReceipt = consumer.StrategyInbox, true
 		return runsLeased(t, st, func(ctx context.Context, _ consumer.Call, _ *semel.Message) error { return fails(ctx) }, c)
 	},
 	"under_a_claim_before_its_answer": func(t *testing.T, st *memstore.Store, fails func(context.Context) error, c consumer.Config) semel.Counts {
-		c.Strategy, c.AckPoint = consumer.StrategyInbox, consumer.AckAfterReceipt
+		c.Strategy, c.AckOnReceipt = consumer.StrategyInbox, true
 		return callsThen(t, st, func(ctx context.Context, _ *semel.Message) (int64, error) { return 1, fails(ctx) }, addAnswer, c)
 	},
 	"under_a_claim_after_its_answer": func(t *testing.T, st *memstore.Store, fails func(context.Context) error, c consumer.Config) semel.Counts {
-		c.Strategy, c.AckPoint = consumer.StrategyInbox, consumer.AckAfterReceipt
+		c.Strategy, c.AckOnReceipt = consumer.StrategyInbox, true
 		return callsThen(t, st, answers1, failsOrAdds(fails), c)
 	},
 	"after_a_lookup_before_its_answer": func(t *testing.T, st *memstore.Store, fails func(context.Context) error, c consumer.Config) semel.Counts {

@@ -28,7 +28,7 @@ func handles(t *testing.T, store *memstore.Store, r *webhook.Receiver, h func(co
 	t.Helper()
 	c := consumer.Config{
 		Name: "billing", Source: r, Identity: identity.By("body:/id"), Logger: slog.New(slog.DiscardHandler), Workers: 1,
-		Strategy: consumer.StrategyInbox, AckPoint: consumer.AckAfterReceipt,
+		Strategy: consumer.StrategyInbox, AckOnReceipt: true,
 	}
 	set(&c)
 	made, err := consumer.New(store, h, c)

@@ -73,7 +73,7 @@ func kafkaPlan(of []Body) (plan []Conditions) {
 			kinds = kinds[:1]
 		}
 		for _, ids := range kinds {
-			for _, workers := range []int{consumer.DefaultWorkers, 1} {
+			for _, workers := range []int{consumer.Defaults().Workers, 1} {
 				plan = append(plan, Conditions{Form: Queue, Effect: Insert, Workers: workers, IDs: ids, Body: body})
 			}
 		}

@@ -237,7 +237,7 @@ func TestKeysInTheirOrder(t *testing.T) {
 	})
 	t.Run("D8_law_8_keep_it_behind_a_receipt", func(t *testing.T) {
 		checked(t, func(c *consumer.Config) {
-			c.Lanes, c.Strategy, c.AckPoint = consumer.LanesKey, consumer.StrategyInbox, consumer.AckAfterReceipt
+			c.Lanes, c.Strategy, c.AckOnReceipt = consumer.LanesKey, consumer.StrategyInbox, true
 		})
 	})
 }

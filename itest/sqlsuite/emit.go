@@ -82,7 +82,7 @@ func (e Emission[Tx]) comes(t testing.TB, copies int, ending source.End) int64 {
 	}
 	c, err := consumer.New(e.Store, func(ctx context.Context, tx Tx, m *semel.Message) error {
 		return intents.Write(ctx, tx, m, semel.Intent{To: "mailer", Purpose: "one", Body: m.Body}, semel.Intent{To: "mailer", Purpose: "two", Body: m.Body})
-	}, consumer.Config{Name: "billing", Identity: identity.By("header:id"), Duplicates: consumer.DuplicatesReEmit, Retention: e.Retention, Logger: slog.New(slog.DiscardHandler)})
+	}, consumer.Config{Name: "billing", Identity: identity.By("header:id"), ReEmitIntents: true, Retention: e.Retention, Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Error(err)
 		return 0

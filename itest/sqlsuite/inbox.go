@@ -69,7 +69,7 @@ func payment() *semel.Message {
 func (a Account[Tx]) billing(t testing.TB, handle func(context.Context, Tx, *semel.Message) error, src source.Source, idle time.Duration) *consumer.Consumer[Tx] {
 	t.Helper()
 	c, err := consumer.New(a.Store, handle, consumer.Config{
-		Name: "billing", Source: src, Identity: identity.By("header:id"), Strategy: consumer.StrategyInbox, AckPoint: consumer.AckAfterReceipt,
+		Name: "billing", Source: src, Identity: identity.By("header:id"), Strategy: consumer.StrategyInbox, AckOnReceipt: true,
 		Retry: consumer.RetryPolicy{MaxAttempts: 5, InitialDelay: time.Millisecond, MaxDelay: 5 * time.Millisecond},
 		Inbox: consumer.InboxPolicy{Lease: time.Second, Poll: 20 * time.Millisecond}, Timeout: 30 * time.Second, IdleExit: idle,
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),

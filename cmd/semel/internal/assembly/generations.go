@@ -95,7 +95,7 @@ func (a *Assembly) makeIn(ctx context.Context, of *policy.Consumer, g consumer.G
 	c.In = &g
 	if g.Building {
 		c.ParkDeadLetters()
-		c.Duplicates = consumer.DuplicatesSkip
+		c.ReEmitIntents = false
 		c.DeadLetter = nil
 	}
 	source, err := a.source(&c)

@@ -40,7 +40,7 @@ func (a *Assembly) makeKeyed(ctx context.Context, c *policy.Consumer, s *policy.
 		return nil, err
 	}
 	config := a.config(c, src)
-	config.Strategy, config.AckPoint = consumer.StrategyMarker, consumer.AckAfterEffect
+	config.Strategy, config.AckOnReceipt = consumer.StrategyMarker, false
 	config.Retention = consumer.RetentionPolicy{}
 	made, err := consumer.NewKeyed(store.keys, keyPolicy(c, s), func(ctx context.Context, _ consumer.Call, m *semel.Message) error { return endpoint.Handle(ctx, m) }, config)
 	if err != nil {

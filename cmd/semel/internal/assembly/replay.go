@@ -8,7 +8,6 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/replay"
-	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/file"
 	"github.com/semel-go/semel/source"
 )
@@ -52,6 +51,6 @@ func (a *Assembly) Replayer(ctx context.Context, name string, src source.Source,
 	r.Generation = *c.Generation()
 	a.options.Replay = &r
 	c.ParkDeadLetters()
-	c.Duplicates = consumer.DuplicatesSkip
+	c.ReEmitIntents = false
 	return a.consumer(ctx, &c, src)
 }

@@ -148,7 +148,7 @@ func (s *Subject) lease() Answer {
 	if s.Facts != nil && s.Facts.Upkeep.Killing > 0 {
 		return fail("find what they do in the last logs of those processes: semel parked ls --reason 'kills its process'", "%s since processes that began them never came to an end", rows(s.Facts.Upkeep.Killing, "is parked", "are parked"))
 	}
-	receives := c.Strategy.Lease || c.Strategy.Inbox && c.AckPoint == consumer.AckAfterReceipt
+	receives := c.Strategy.Lease || c.Strategy.Inbox && c.AckOnReceipt
 	switch {
 	case !receives:
 		return pass("a handler runs in the transaction of its marker, which no other can pass, for %s at most", legible.Span(c.Timeout))

@@ -52,8 +52,8 @@ func TestAConsumerThatSendsAgain(t *testing.T) {
 		}
 		c := p.Consumer("orders")
 		windows := p.SenderWindows(c)
-		if c.Config().Duplicates != consumer.DuplicatesReEmit || len(windows) != 3 || windows["charger"] != time.Hour || windows["mailer"] != consumer.DefaultWindow || windows["receipts"] != consumer.WindowAlways {
-			t.Errorf("%v, %v", c.Config().Duplicates, windows)
+		if c.Config().ReEmitIntents != true || len(windows) != 3 || windows["charger"] != time.Hour || windows["mailer"] != consumer.Defaults().Provider.Window || windows["receipts"] != consumer.WindowAlways {
+			t.Errorf("%v, %v", c.Config().ReEmitIntents, windows)
 		}
 		if p.SenderWindows(p.Consumer("mailer")) != nil {
 			t.Error("a consumer that sends nothing again has windows")

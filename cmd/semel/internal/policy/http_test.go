@@ -131,8 +131,8 @@ func TestAConsumerThatCallsOut(t *testing.T) {
 			t.Fatal(lines(faults))
 		}
 		c := p.Consumers[0].Config()
-		if c.Strategy != consumer.StrategyMarker || c.AckPoint != consumer.AckAfterEffect || c.Workers != leasedWorkers || c.Lanes != consumer.LanesNone {
-			t.Errorf("%v, %v, %d workers, %v", c.Strategy, c.AckPoint, c.Workers, c.Lanes)
+		if c.Strategy != consumer.StrategyMarker || c.AckOnReceipt != false || c.Workers != leasedWorkers || c.Lanes != consumer.LanesNone {
+			t.Errorf("%v, %v, %d workers, %v", c.Strategy, c.AckOnReceipt, c.Workers, c.Lanes)
 		}
 	})
 	t.Run("B11_it_has_workers_and_receives_first", func(t *testing.T) {
@@ -141,8 +141,8 @@ func TestAConsumerThatCallsOut(t *testing.T) {
 			t.Fatal(lines(faults))
 		}
 		c := p.Consumers[0].Config()
-		if c.Strategy != consumer.StrategyInbox || c.AckPoint != consumer.AckAfterReceipt || c.Workers != leasedWorkers {
-			t.Errorf("%v, %v, %d workers", c.Strategy, c.AckPoint, c.Workers)
+		if c.Strategy != consumer.StrategyInbox || !c.AckOnReceipt || c.Workers != leasedWorkers {
+			t.Errorf("%v, %v, %d workers", c.Strategy, c.AckOnReceipt, c.Workers)
 		}
 		if h := p.Consumers[0].Handler.HTTP; h.Timeout != 10*time.Second || h.MaxRetryAfter != time.Hour {
 			t.Errorf("%+v", h)

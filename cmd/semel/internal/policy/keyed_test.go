@@ -41,7 +41,7 @@ func TestAConsumerWhoseClaimsAreLeasedKeys(t *testing.T) {
 		"retry.on_exhausted: there is no inbox in Redis":            {"retry: {on_exhausted: halt}", "retry: {on_exhausted: park}"},
 		"H1 retention: a key in Redis goes at its time":             {"    retention: 30d\n", ""},
 		"strategy: store keys is Redis":                             {"strategy: lease", "strategy: marker"},
-		"ack: a key is completed":                                {"lanes: none", "ack: after_effect"},
+		"ack: a key is completed":                                   {"lanes: none", "ack: after_effect"},
 		"on_expired: no key tells the age":                          {"lanes: none", "on_expired: discard"},
 		"retry.max_delay: a wait of 1h":                             {"{on_exhausted: halt}", "{on_exhausted: halt, max_delay: 1h}"},
 		"stores.keys.setup: leased keys have no tables":             {"stores:\n  keys:\n", "stores:\n  keys:\n    setup: a.sql\n"},

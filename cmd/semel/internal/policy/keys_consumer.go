@@ -67,8 +67,8 @@ func endingKeys() []field[Consumer] {
 			endings(park(), deadLetter(), option[consumer.Action]{word: "discard", value: consumer.ActionDiscard}, option[consumer.Action]{word: "retry", value: consumer.ActionRetry}),
 			func(c *Consumer) *consumer.Action { return &c.OnPrecondition }),
 		key(meta{name: "on_duplicate", def: "skip", doc: "What becomes of a duplicate, besides that it is settled and counted. `skip`: nothing. `re_emit`: the [intents](intents.md) that the first processing wrote, and that were sent, are sent again under the same keys, each once a minute at most, and none whose key the other side may have forgotten. See [results](results.md#sending-again). In Go a duplicate is told of the result that was kept."},
-			choice[consumer.DuplicatePolicy]{options: []option[consumer.DuplicatePolicy]{{word: "skip", value: consumer.DuplicatesSkip}, {word: "re_emit", value: consumer.DuplicatesReEmit}}},
-			func(c *Consumer) *consumer.DuplicatePolicy { return &c.Duplicates }),
+			choice[bool]{options: []option[bool]{{word: "skip", value: false}, {word: "re_emit", value: true}}},
+			func(c *Consumer) *bool { return &c.ReEmitIntents }),
 		key(meta{name: "on_parked", doc: "What becomes of the messages behind one that is parked, or waits in the store. `skip`: they go on, and a later retry is out of order. `block`: those of its key, or with `lanes: partition` of its partition, wait behind it in the store, until it has ended or somebody lets them pass (`semel inbox skip`). The default is `block` with `lanes: key`, a marker and no `version`, otherwise `skip`."},
 			choice[consumer.OnParked]{options: []option[consumer.OnParked]{{word: "skip", value: consumer.OnParkedSkip}, {word: "block", value: consumer.OnParkedBlock}}},
 			func(c *Consumer) *consumer.OnParked { return &c.OnParked }),
@@ -89,19 +89,19 @@ func paceKeys() []field[Consumer] {
 			choice[consumer.LaneMode]{options: []option[consumer.LaneMode]{
 				{word: "partition", value: consumer.LanesPartition}, {word: "key", value: consumer.LanesKey}, {word: "none", value: consumer.LanesNone}}},
 			func(c *Consumer) *consumer.LaneMode { return &c.Lanes }),
-		key(meta{name: "workers", def: fmt.Sprint(consumer.DefaultWorkers), doc: "How many batches run at once."},
+		key(meta{name: "workers", def: fmt.Sprint(consumer.Defaults().Workers), doc: "How many batches run at once."},
 			count{least: 1, most: 1024}, func(c *Consumer) *int { return &c.Workers }),
 		group(meta{name: "batch", doc: "The bounds of one transaction. A batch never waits to fill."},
 			batchShape(), func(c *Consumer) *consumer.BatchLimits { return &c.Batch }),
-		key(meta{name: "timeout", def: legible.Span(consumer.DefaultTimeout), doc: "The longest a handler may run for one message."},
+		key(meta{name: "timeout", def: legible.Span(consumer.Defaults().Timeout), doc: "The longest a handler may run for one message."},
 			span{least: time.Millisecond, most: day}, func(c *Consumer) *time.Duration { return &c.Timeout }),
-		key(meta{name: "max_in_memory_wait", def: legible.Span(consumer.DefaultMaxInMemoryWait), doc: "The longest wait that is kept in memory."},
+		key(meta{name: "max_in_memory_wait", def: legible.Span(consumer.Defaults().MaxInMemoryWait), doc: "The longest wait that is kept in memory."},
 			span{least: time.Millisecond, most: time.Hour}, func(c *Consumer) *time.Duration { return &c.MaxInMemoryWait }),
 		group(meta{name: "max_unacked", doc: "The most that is fetched and not settled."},
 			boundShape(), func(c *Consumer) *source.Bound { return &c.MaxUnacked }),
-		key(meta{name: "max_body", def: showSize(consumer.DefaultMaxBody), doc: "The longest body that is processed. No store sees a longer one: the message ends as `on_bad_identity` says, as `too large`, with its first 64 KiB and its length in the header `semel-length`. A source's own limit can only be smaller."},
+		key(meta{name: "max_body", def: showSize(consumer.Defaults().MaxBody), doc: "The longest body that is processed. No store sees a longer one: the message ends as `on_bad_identity` says, as `too large`, with its first 64 KiB and its length in the header `semel-length`. A source's own limit can only be smaller."},
 			size{least: 64 << 10, most: 1 << 30}, func(c *Consumer) *int64 { return &c.MaxBody }),
-		key(meta{name: "drain", def: legible.Span(consumer.DefaultDrain), doc: "How long a stop waits for running handlers."},
+		key(meta{name: "drain", def: legible.Span(consumer.Defaults().Drain), doc: "How long a stop waits for running handlers."},
 			span{least: time.Millisecond, most: time.Hour}, func(c *Consumer) *time.Duration { return &c.Drain }),
 	}
 }
@@ -147,9 +147,9 @@ func endings(options ...option[consumer.Action]) choice[consumer.Action] {
 
 func retryShape() object[consumer.RetryPolicy] {
 	return object[consumer.RetryPolicy]{fields: []field[consumer.RetryPolicy]{
-		key(meta{name: "max_attempts", def: fmt.Sprint(consumer.DefaultMaxAttempts), doc: "How often a handler runs at most."},
+		key(meta{name: "max_attempts", def: fmt.Sprint(consumer.Defaults().Retry.MaxAttempts), doc: "How often a handler runs at most."},
 			count{least: 1, most: 1_000_000}, func(r *consumer.RetryPolicy) *int { return &r.MaxAttempts }),
-		key(meta{name: "initial_delay", def: legible.Span(consumer.DefaultInitialDelay), doc: "The upper end of the first wait."},
+		key(meta{name: "initial_delay", def: legible.Span(consumer.Defaults().Retry.InitialDelay), doc: "The upper end of the first wait."},
 			span{least: time.Millisecond, most: time.Hour}, func(r *consumer.RetryPolicy) *time.Duration { return &r.InitialDelay }),
 		key(meta{name: "max_delay", doc: "The upper end of every wait; the default is `max_in_memory_wait`. A message whose wait is longer than `max_in_memory_wait` waits in the store's inbox, and its broker is settled: a marker is needed for that."},
 			span{least: time.Millisecond, most: 365 * day}, func(r *consumer.RetryPolicy) *time.Duration { return &r.MaxDelay }),
@@ -157,7 +157,7 @@ func retryShape() object[consumer.RetryPolicy] {
 			endings(park(), halt(), deadLetter()), func(r *consumer.RetryPolicy) *consumer.Action { return &r.OnExhausted }),
 		group(meta{name: "budget", doc: "How many retries there are of all messages together, so that many that fail at once are no storm. What is not used is kept, up to what a minute of `per_second` gives; a retry beyond it waits, which is no attempt. Each process has a budget of its own."},
 			budgetShape(), func(r *consumer.RetryPolicy) *consumer.RetryBudget { return &r.Budget }),
-		key(meta{name: "serial_after", def: fmt.Sprint(consumer.DefaultSerialAfter), doc: "After how many failed attempts in a row, of any messages, only one message is tried at a time, and `budget.per_second` at most, until one succeeds. What fails for good does not count."},
+		key(meta{name: "serial_after", def: fmt.Sprint(consumer.Defaults().Retry.SerialAfter), doc: "After how many failed attempts in a row, of any messages, only one message is tried at a time, and `budget.per_second` at most, until one succeeds. What fails for good does not count."},
 			count{least: 1, most: 1_000_000}, func(r *consumer.RetryPolicy) *int { return &r.SerialAfter }),
 		key(meta{name: "breaker_threshold", doc: "After how many messages in a row that fail for good (a permanent failure, an unmet condition, the last attempt) a circuit breaker opens: nothing more is fetched, the consumer is not ready, and one message is tried at a time, after waits of 1 s up to 1 min, until one succeeds. Messages that fail meanwhile wait, for `attempts` tries and at least 5. Without the key the breaker opens after 20, and only while nothing has succeeded since the start: one bad producer cannot stop a consumer that works. See [when everything fails](inbox.md#when-everything-fails)."},
 			count{least: 1, most: 1_000_000}, func(r *consumer.RetryPolicy) *int { return &r.BreakerThreshold }),
@@ -168,27 +168,27 @@ func retryShape() object[consumer.RetryPolicy] {
 
 func budgetShape() object[consumer.RetryBudget] {
 	return object[consumer.RetryBudget]{fields: []field[consumer.RetryBudget]{
-		key(meta{name: "per_second", def: fmt.Sprint(consumer.DefaultRetriesPerSecond), doc: "Retries in a second."},
+		key(meta{name: "per_second", def: fmt.Sprint(consumer.Defaults().Retry.Budget.PerSecond), doc: "Retries in a second."},
 			count{least: 1, most: 1_000_000}, func(b *consumer.RetryBudget) *int { return &b.PerSecond }),
-		key(meta{name: "percent", def: fmt.Sprint(consumer.DefaultRetriesPercent), doc: "Retries for each hundred first attempts, beside them."},
+		key(meta{name: "percent", def: fmt.Sprint(consumer.Defaults().Retry.Budget.Percent), doc: "Retries for each hundred first attempts, beside them."},
 			count{least: 1, most: 1000}, func(b *consumer.RetryBudget) *int { return &b.Percent }),
 	}}
 }
 
 func batchShape() object[consumer.BatchLimits] {
 	return object[consumer.BatchLimits]{fields: []field[consumer.BatchLimits]{
-		key(meta{name: "max_size", def: fmt.Sprint(consumer.DefaultBatchMaxSize), doc: "The most messages of a transaction."},
+		key(meta{name: "max_size", def: fmt.Sprint(consumer.Defaults().Batch.MaxSize), doc: "The most messages of a transaction."},
 			count{least: 1, most: 10_000}, func(b *consumer.BatchLimits) *int { return &b.MaxSize }),
-		key(meta{name: "max_time", def: legible.Span(consumer.DefaultBatchMaxTime), doc: "How long handlers of one batch may run before it commits."},
+		key(meta{name: "max_time", def: legible.Span(consumer.Defaults().Batch.MaxTime), doc: "How long handlers of one batch may run before it commits."},
 			span{least: time.Millisecond, most: time.Minute}, func(b *consumer.BatchLimits) *time.Duration { return &b.MaxTime }),
 	}}
 }
 
 func boundShape() object[source.Bound] {
 	return object[source.Bound]{fields: []field[source.Bound]{
-		key(meta{name: "messages", def: fmt.Sprint(consumer.DefaultMaxMessages), doc: "The most messages."},
+		key(meta{name: "messages", def: fmt.Sprint(consumer.Defaults().MaxUnacked.Messages), doc: "The most messages."},
 			count{least: 1, most: 1_000_000}, func(b *source.Bound) *int { return &b.Messages }),
-		key(meta{name: "bytes", def: showSize(consumer.DefaultMaxBytes), doc: "The most bytes; one message may go beyond."},
+		key(meta{name: "bytes", def: showSize(consumer.Defaults().MaxUnacked.Bytes), doc: "The most bytes; one message may go beyond."},
 			size{least: 1 << 10, most: 1 << 40}, func(b *source.Bound) *int64 { return &b.Bytes }),
 	}}
 }

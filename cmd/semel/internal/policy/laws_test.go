@@ -167,11 +167,11 @@ func accepts(p *Consumer) (err error) {
 func TestDefaultsAreTheLibrarys(t *testing.T) {
 	p, _ := parse(policyCase{})
 	c := p.Consumers[0].Config()
-	if c.Workers != consumer.DefaultWorkers || c.Timeout != consumer.DefaultTimeout || c.Drain != consumer.DefaultDrain || c.MaxInMemoryWait != consumer.DefaultMaxInMemoryWait ||
-		c.Retry != (consumer.RetryPolicy{MaxAttempts: consumer.DefaultMaxAttempts, InitialDelay: consumer.DefaultInitialDelay, MaxDelay: consumer.DefaultMaxInMemoryWait, SerialAfter: consumer.DefaultSerialAfter,
-			Budget: consumer.RetryBudget{PerSecond: consumer.DefaultRetriesPerSecond, Percent: consumer.DefaultRetriesPercent}}) ||
-		c.Batch != (consumer.BatchLimits{MaxSize: consumer.DefaultBatchMaxSize, MaxTime: consumer.DefaultBatchMaxTime}) ||
-		c.MaxUnacked != (source.Bound{Messages: consumer.DefaultMaxMessages, Bytes: consumer.DefaultMaxBytes}) {
+	if c.Workers != consumer.Defaults().Workers || c.Timeout != consumer.Defaults().Timeout || c.Drain != consumer.Defaults().Drain || c.MaxInMemoryWait != consumer.Defaults().MaxInMemoryWait ||
+		c.Retry != (consumer.RetryPolicy{MaxAttempts: consumer.Defaults().Retry.MaxAttempts, InitialDelay: consumer.Defaults().Retry.InitialDelay, MaxDelay: consumer.Defaults().MaxInMemoryWait, SerialAfter: consumer.Defaults().Retry.SerialAfter,
+			Budget: consumer.RetryBudget{PerSecond: consumer.Defaults().Retry.Budget.PerSecond, Percent: consumer.Defaults().Retry.Budget.Percent}}) ||
+		c.Batch != (consumer.BatchLimits{MaxSize: consumer.Defaults().Batch.MaxSize, MaxTime: consumer.Defaults().Batch.MaxTime}) ||
+		c.MaxUnacked != (source.Bound{Messages: consumer.Defaults().MaxUnacked.Messages, Bytes: consumer.Defaults().MaxUnacked.Bytes}) {
 		t.Errorf("%+v", c)
 	}
 }

@@ -137,7 +137,7 @@ type Consumer struct {
 	OnBadIdentity  consumer.Action
 	OnPrecondition consumer.Action
 	// Duplicates is what becomes of what the first processing wrote down for senders.
-	Duplicates consumer.DuplicatePolicy
+	ReEmitIntents bool
 	// DeadLetter is nil where the policy names none.
 	DeadLetter *DeadLetter
 	Lanes      consumer.LaneMode
@@ -155,7 +155,7 @@ type Consumer struct {
 	Handler Handler
 	Retry   consumer.RetryPolicy
 	// Settle is when the broker is settled, of a consumer with strategy inbox.
-	AckPoint consumer.AckPoint
+	AckOnReceipt bool
 	// Inbox says how messages that wait in the store are worked on.
 	Inbox consumer.InboxPolicy
 	// Effect is nil where the policy does not say what kind it is.

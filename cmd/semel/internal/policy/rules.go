@@ -154,7 +154,7 @@ func (r rules) waits() {
 	if r.ok("max_in_memory_wait", "retry") {
 		r.retryWaits()
 	}
-	if c.Handler.outside() == nil && r.ok("drain", "timeout") && (c.Drain != consumer.DefaultDrain || c.Timeout != consumer.DefaultTimeout) && c.Drain < c.Timeout {
+	if c.Handler.outside() == nil && r.ok("drain", "timeout") && (c.Drain != consumer.Defaults().Drain || c.Timeout != consumer.Defaults().Timeout) && c.Drain < c.Timeout {
 		r.warn("drain", fmt.Sprintf("a stop waits %s for a handler that may run %s, and then abandons it", legible.Span(c.Drain), legible.Span(c.Timeout)),
 			"let drain be at least timeout; nothing is lost either way")
 	}

@@ -32,7 +32,7 @@ func (c *Consumer) recipients() (names, keys []string) {
 // SenderWindows are for how long the other sides of those senders know a key that the
 // consumer's duplicates have send again; nil where they have nothing sent.
 func (p *Policy) SenderWindows(c *Consumer) map[string]time.Duration {
-	if c.Duplicates != consumer.DuplicatesReEmit {
+	if !c.ReEmitIntents {
 		return nil
 	}
 	windows := map[string]time.Duration{}
@@ -40,7 +40,7 @@ func (p *Policy) SenderWindows(c *Consumer) map[string]time.Duration {
 	for _, name := range names {
 		window := p.Consumer(name).provider().Window
 		if window == 0 {
-			window = consumer.DefaultWindow
+			window = consumer.Defaults().Provider.Window
 		}
 		windows[name] = window
 	}
@@ -51,7 +51,7 @@ func (p *Policy) SenderWindows(c *Consumer) map[string]time.Duration {
 func (r rules) reEmission(p *Policy) {
 	c := r.consumer
 	const key = "on_duplicate"
-	if c.Duplicates != consumer.DuplicatesReEmit || !r.ok(key, "strategy", "handler", "from", "store") {
+	if !c.ReEmitIntents || !r.ok(key, "strategy", "handler", "from", "store") {
 		return
 	}
 	names, keys := c.recipients()

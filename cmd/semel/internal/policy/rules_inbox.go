@@ -20,7 +20,7 @@ func (r rules) inbox() {
 	case c.Alerts.PendingAge != 0, r.keyed():
 	case c.Strategy.Lease:
 		r.refuse("strategy", "with lease the broker is settled when a message is received; nobody sees there how much waits, and no alert says how old it may become", "write alerts: {pending_age: 60s}")
-	case c.AckPoint != 0:
+	case c.AckOnReceipt:
 		r.refuse("ack", "once the broker is settled nobody sees there how much waits, and no alert says how old it may become",
 			"write alerts: {pending_age: 60s}, or ack: after_effect")
 	}
@@ -40,7 +40,7 @@ func (r rules) keys(s *Source) {
 	if c.Lanes != consumer.LanesKey || !r.ok("lanes") {
 		return
 	}
-	if r.ok("ack", "on_parked") && c.AckPoint == consumer.AckAfterReceipt && !r.set("version") && c.OnParked == consumer.OnParkedSkip {
+	if r.ok("ack", "on_parked") && c.AckOnReceipt && !r.set("version") && c.OnParked == consumer.OnParkedSkip {
 		r.warn("on_parked", "messages are received in order, and what is worked on from the inbox keeps none with skip", "write on_parked: block, or let version keep the order")
 	}
 	if s.once() {

@@ -50,7 +50,7 @@ func (r rules) keyStore() {
 		return
 	}
 	r.keyedHandler()
-	c.AckPoint = consumer.AckAfterEffect // the only one there is
+	c.AckOnReceipt = false // the only one there is
 	if r.ok("retention") && c.Retention.Keep == 0 {
 		r.refuse("retention", "a key in Redis goes at its time, and for ever is none", "write how long copies are recognised, longer than one can take to come, as retention: 30d")
 	}

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/internal/legible"
 )
 
@@ -48,10 +47,10 @@ func (r rules) leased(out *outside) {
 	if !r.set("workers") {
 		c.Workers = leasedWorkers
 	}
-	if r.set("ack") && !r.keyed() && c.AckPoint == consumer.AckAfterEffect && r.ok("ack") {
+	if r.set("ack") && !r.keyed() && !c.AckOnReceipt && r.ok("ack") {
 		r.refuse("ack", "with lease a message is called for only when it is claimed from the inbox, where it is received first", "remove it")
 	}
-	c.AckPoint = consumer.AckAfterReceipt
+	c.AckOnReceipt = true
 	r.callTimes(out)
 	if c.Handler.HTTP != nil {
 		r.window(c.Handler.HTTP)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/store"
 )
 
@@ -37,7 +36,7 @@ func (r rules) stepsKept() {
 		r.refuse("strategy", "a business key that one step meets says nothing of the others", "write strategy: inbox, and let a statement meet the key with on conflict")
 	case !c.Strategy.Inbox:
 		r.refuse("strategy", "between two steps a message waits in its row of the inbox, and this strategy keeps none", "write strategy: inbox, ack: after_receipt and alerts: {pending_age: 60s}")
-	case c.AckPoint != consumer.AckAfterReceipt:
+	case !c.AckOnReceipt:
 		r.refuse("ack", "with steps the message is in the store from its first step on, and whoever claims it there goes on; a broker that keeps it as well would wait for its slowest step, and let go of it with the first retry that is longer than hold", "write ack: after_receipt and alerts: {pending_age: 60s}")
 	}
 }

@@ -127,7 +127,7 @@ func (r rules) webhooks(s *Source) {
 	case c.Strategy.Lease: // which receives, too
 	case !c.Strategy.Inbox:
 		r.refuse("strategy", "a provider waits for seconds and stops repeating after days: what it sends must be in the store before it is answered, whatever becomes of its handler", "write strategy: inbox, ack: after_receipt and alerts: {pending_age: 60s}")
-	case c.AckPoint != consumer.AckAfterReceipt:
+	case !c.AckOnReceipt:
 		r.refuse("ack", "a provider waits for seconds, and would wait here for the handler and its retries", "write ack: after_receipt and alerts: {pending_age: 60s}")
 	}
 	at := "sources." + s.Name + ".webhook"

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/semel-go/semel/consumer"
 )
 
 // withSteps makes the base's handler one of steps.
@@ -72,7 +71,7 @@ func TestStepsOfAPolicy(t *testing.T) {
 				t.Errorf("step %s: %+v", s.Step, s.SQL)
 			}
 		}
-		if c.Config().AckPoint != consumer.AckAfterReceipt {
+		if c.Config().AckOnReceipt != true {
 			t.Error("it is not received first")
 		}
 	})
