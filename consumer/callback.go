@@ -4,15 +4,15 @@ import (
 	"log/slog"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/machine"
-	"github.com/semel-go/semel/store"
 )
 
 // calls holds what a batch calls back in its Commit to the time-out of handlers:
 // one that goes on has its connection cut, and is told of; its worker waits
 // until it returns, and the others go on.
 func (p *pilot[Tx]) calls(f *flight[Tx]) {
-	back, able := f.transaction().(store.QueuedStatements)
+	back, able := f.transaction().(admin.QueuedStatements)
 	if !able {
 		return
 	}

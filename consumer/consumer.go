@@ -10,6 +10,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/worker"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
@@ -114,7 +115,7 @@ func (c *Consumer[Tx]) start(ctx context.Context, src source.Source) (*engine[Tx
 
 // checkStore asks whether the store fits, and has it remember whose consumer this is.
 func (c *Consumer[Tx]) checkStore(ctx context.Context) error {
-	if checker, ok := c.store.(store.SchemaChecker); ok {
+	if checker, ok := c.store.(admin.SchemaChecker); ok {
 		if err := checker.Check(ctx); err != nil {
 			c.reporter.setReady("store", err.Error())
 			return fmt.Errorf("semel: consumer %q cannot start: %w", c.config.Name, err)

@@ -34,8 +34,8 @@ func TestTheTimeOutsOfATransactionFitIntoOneAnother(t *testing.T) {
 // queuing is a batch with so many statements that wait for the commit.
 type queuing int
 
-// Queued implements store.QueuedStatements.
+// Queued implements admin.QueuedStatements.
 func (q queuing) Queued() int { return int(q) }
 
-// OnCallback implements store.QueuedStatements.
+// OnCallback implements admin.QueuedStatements.
 func (queuing) OnCallback(func(int) func()) {}

@@ -295,7 +295,7 @@ type database struct {
 	store.Reaper
 	admin.Derivations
 	narrow
-	store.SchemaChecker
+	admin.SchemaChecker
 }
 
 func TestAConsumerOfKeysTouchesNothingElseOfItsStore(t *testing.T) {

@@ -26,7 +26,7 @@ type Call struct{}
 //
 // A flight has one message, since no call can be rolled back for a neighbour's sake;
 // Config.Workers bounds how many run at once. It needs a store with an inbox
-// (store.Leases, store.Inbox) that remembers calls (store.Calls), StrategyInbox, and,
+// (store.Leases, store.Inbox) that remembers calls (store.Leases), StrategyInbox, and,
 // where there is a Source, AckOnReceipt: receipts are transactions of the store, and the
 // only ones. Process is not for it.
 func NewLeased[Tx any](st store.TxStore[Tx], handle func(ctx context.Context, call Call, m *semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Call], error) {
@@ -52,12 +52,12 @@ func newLeased[Tx any](st store.TxStore[Tx], h handler[Call], policy Config, pla
 func (c *settings) fitsClaims(st any) error {
 	_, leases := st.(store.Leases)
 	_, rows := st.(store.Inbox)
-	_, remembers := st.(store.Calls)
+	_, remembers := st.(store.Leases)
 	switch {
 	case !leases || !rows:
 		return fmt.Errorf("the store has no inbox, which claims are of: %w", semel.ErrUnsupported)
 	case !remembers:
-		return fmt.Errorf("the store does not remember calls (store.Calls), so that nobody would know of one whose outcome is unknown: %w", semel.ErrUnsupported)
+		return fmt.Errorf("the store does not remember calls (store.Leases), so that nobody would know of one whose outcome is unknown: %w", semel.ErrUnsupported)
 	case c.Strategy != StrategyInbox:
 		return fmt.Errorf("handlers call out and the Strategy is %v; it must be %v: calls are no part of a transaction that a marker could be in", c.Strategy, StrategyInbox)
 	case c.Source != nil && !c.AckOnReceipt:
@@ -72,7 +72,7 @@ type claims[Tx any] struct {
 	config *settings
 	store  store.TxStore[Tx]
 	leases store.Leases
-	calls  store.Calls
+	calls  store.Leases
 	// starts and ends are those of the calls of many workers; ends says which stood.
 	starts *together[start, store.CallStarted]
 	ends   *together[store.ClaimEnding, bool]
@@ -80,7 +80,7 @@ type claims[Tx any] struct {
 
 // newClaims is for a store that fitsClaims accepts.
 func newClaims[Tx any](c *settings, st store.TxStore[Tx]) *claims[Tx] {
-	r := &claims[Tx]{config: c, store: st, leases: st.(store.Leases), calls: st.(store.Calls)}
+	r := &claims[Tx]{config: c, store: st, leases: st.(store.Leases), calls: st.(store.Leases)}
 	r.starts = &together[start, store.CallStarted]{carry: r.startAll, alone: r.isOnes, pace: &pace{}}
 	r.ends = &together[store.ClaimEnding, bool]{carry: r.endAll, alone: r.isOnes, pace: &pace{}}
 	return r

@@ -39,13 +39,13 @@ type marking[Tx any] struct {
 func (c *settings) fitsLookups(st any) error {
 	_, leases := st.(store.Leases)
 	_, rows := st.(store.Inbox)
-	_, remembers := st.(store.Calls)
-	_, looks := st.(store.MarkerLookup)
+	_, remembers := st.(store.Leases)
+	_, looks := st.(store.Leases)
 	switch {
 	case !leases || !rows || !remembers:
 		return fmt.Errorf("the store has no inbox, in which a message could wait to be called for again: %w", semel.ErrUnsupported)
 	case !looks:
-		return fmt.Errorf("the store cannot say what became of a message before it is called for (store.MarkerLookup): %w", semel.ErrUnsupported)
+		return fmt.Errorf("the store cannot say what became of a message before it is called for (store.Leases): %w", semel.ErrUnsupported)
 	case c.PreviousIdentity != nil:
 		return fmt.Errorf("field Former: messages that share a former identity never share a transaction, and those of NewCalling with %v do; use %v while the identity changes: %w", StrategyMarker, StrategyInbox, semel.ErrUnsupported)
 	}
@@ -68,7 +68,7 @@ type lookups[Tx, Answer any] struct {
 // newLookups is for a store that fitsLookups accepts.
 func newLookups[Tx, Answer any](over *answering[Tx, Answer]) *lookups[Tx, Answer] {
 	r := &lookups[Tx, Answer]{answering: over}
-	r.looks = &together[store.Mark, store.Verdict]{carry: over.store.(store.MarkerLookup).LookUpMarkers, alone: r.isOnes, pace: &pace{}}
+	r.looks = &together[store.Mark, store.Verdict]{carry: over.store.(store.Leases).LookUpMarkers, alone: r.isOnes, pace: &pace{}}
 	r.marks = &together[marking[Tx], store.Result]{carry: r.markAll, alone: isApart, pace: &pace{}, limit: over.store.Limits().Batch}
 	return r
 }

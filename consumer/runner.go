@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/store"
 )
 
@@ -170,7 +171,7 @@ func beginReceipt[Tx any](ctx context.Context, st store.TxStore[Tx], o store.TxO
 
 // queuedIn returns how many statements a batch sends when it commits.
 func queuedIn(batch any) int {
-	if q, queues := batch.(store.QueuedStatements); queues {
+	if q, queues := batch.(admin.QueuedStatements); queues {
 		return q.Queued()
 	}
 	return 0

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/store"
 )
@@ -22,7 +23,7 @@ const forgetEvery = 10 * time.Second
 // the next outage: so no transaction is opened after one before the tables were
 // looked at. While the store works, that costs nothing but a look an hour.
 type recheck struct {
-	checker store.SchemaChecker // nil if the store is none
+	checker admin.SchemaChecker // nil if the store is none
 	forget  func()              // what was remembered of a store that was away
 	// failures counts the events that say that the store did not work; checked
 	// is the count that the last look has seen; looked is when it was, and forgot
@@ -33,7 +34,7 @@ type recheck struct {
 }
 
 func newRecheck(st any, forget func(), began time.Time) *recheck {
-	checker, _ := st.(store.SchemaChecker)
+	checker, _ := st.(admin.SchemaChecker)
 	return &recheck{checker: checker, forget: forget, began: began}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/store"
 )
 
@@ -135,7 +136,7 @@ func (s *scopes[Tx]) unknown(all []scopeOf) map[scopeOf]bool {
 
 // ask has the store number sources, with one call if it can.
 func (s *scopes[Tx]) ask(ctx context.Context, sources []string, generation int64) ([]int64, error) {
-	if interner, able := s.store.(store.Interner); able {
+	if interner, able := s.store.(admin.Interner); able {
 		return interner.Scopes(ctx, s.consumer, sources, generation)
 	}
 	numbers := make([]int64, len(sources))

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/measure"
 	"github.com/semel-go/semel/store"
 )
@@ -80,7 +81,7 @@ func (g *Guard) Check(ctx context.Context) error {
 }
 
 func (t *transactional[Tx]) check(ctx context.Context) error {
-	if checker, able := t.store.(store.SchemaChecker); able {
+	if checker, able := t.store.(admin.SchemaChecker); able {
 		if err := checker.Check(ctx); err != nil {
 			return err
 		}
@@ -94,7 +95,7 @@ func (t *transactional[Tx]) check(ctx context.Context) error {
 
 // check asks for what no request is called, since a key is not empty.
 func (l *leased) check(ctx context.Context) error {
-	if checker, able := l.store.(store.SchemaChecker); able {
+	if checker, able := l.store.(admin.SchemaChecker); able {
 		if err := checker.Check(ctx); err != nil {
 			return err
 		}

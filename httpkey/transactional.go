@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/timing"
 	"github.com/semel-go/semel/store"
 )
@@ -185,7 +186,7 @@ func (t *transactional[Tx]) commit(ctx context.Context, b store.Batch[Tx], q *re
 		b.Rollback(ctx)
 		return t.guard.silent(because(http.StatusInternalServerError, codeAnswer, "its headers have too many bytes", 0), err).outcome
 	}
-	if end, able := b.(store.CommitResultWriter); able {
+	if end, able := b.(admin.CommitResultWriter); able {
 		end.WriteResultAtCommit(t.resultOf(q), kept)
 	} else if err := t.kept.KeepResult(ctx, b.Tx(0), t.resultOf(q), kept); err != nil {
 		b.Rollback(ctx)
@@ -206,7 +207,7 @@ func (t *transactional[Tx]) commit(ctx context.Context, b store.Batch[Tx], q *re
 
 // commitTime is how long a commit may take, with the statements that the handler has queued.
 func (t *transactional[Tx]) commitTime(b store.Batch[Tx]) time.Duration {
-	q, queues := b.(store.QueuedStatements)
+	q, queues := b.(admin.QueuedStatements)
 	if !queues {
 		return storeTime
 	}

@@ -9,7 +9,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// StartCalls implements store.Calls.
+// StartCalls implements store.Leases.
 func (s *Store) StartCalls(_ context.Context, claims []store.Claim, lease time.Duration) ([]store.CallStarted, error) {
 	before, after := s.ask("claim-before"), s.ask("claim-after")
 	if before != nil {

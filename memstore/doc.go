@@ -24,7 +24,7 @@ var (
 	_ store.Inbox          = (*Store)(nil)
 	_ admin.Requeuer       = (*Store)(nil)
 	_ store.Leases         = (*Store)(nil)
-	_ store.Calls          = (*Store)(nil)
+	_ store.Leases         = (*Store)(nil)
 	_ admin.Resolver       = (*Store)(nil)
 	_ source.PositionStore = (*Store)(nil)
 	_ admin.Controls       = (*Store)(nil)

@@ -6,7 +6,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// LookUpMarkers implements store.MarkerLookup.
+// LookUpMarkers implements store.Leases.
 func (s *Store) LookUpMarkers(ctx context.Context, marks []store.Mark) ([]store.Verdict, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err

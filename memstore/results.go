@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/store"
 )
 
@@ -18,9 +19,9 @@ func (s *Store) KeepResult(_ context.Context, tx *Tx, of store.ResultOf, result 
 	return tx.keep(of, result)
 }
 
-var _ store.CommitResultWriter = (*batch)(nil)
+var _ admin.CommitResultWriter = (*batch)(nil)
 
-// WriteResultAtCommit implements store.CommitResultWriter: what is in the transaction comes with its commit.
+// WriteResultAtCommit implements admin.CommitResultWriter: what is in the transaction comes with its commit.
 func (b *batch) WriteResultAtCommit(of store.ResultOf, result []byte) {
 	b.store.mu.Lock()
 	defer b.store.mu.Unlock()

@@ -178,10 +178,10 @@ func (g *gathered) Kill() {
 	g.killed = true
 }
 
-// Queued implements store.QueuedStatements.
+// Queued implements admin.QueuedStatements.
 func (g *gathered) Queued() int { return len(g.requests) }
 
-// OnCallback implements store.QueuedStatements.
+// OnCallback implements admin.QueuedStatements.
 func (g *gathered) OnCallback(begin func(mark int) (ended func())) { g.begins = begin }
 
 // TxAborted implements store.TxStatus.

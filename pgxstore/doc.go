@@ -45,7 +45,7 @@ var (
 	_ admin.Controls         = (*Store)(nil)
 	_ source.OffsetStore     = (*Store)(nil)
 	_ admin.Auditor          = (*Store)(nil)
-	_ store.SchemaChecker    = (*Store)(nil)
+	_ admin.SchemaChecker    = (*Store)(nil)
 
 	_ store.TxStore[*Queue] = (*QueuedStore)(nil)
 	_ store.Inbox           = (*QueuedStore)(nil)
@@ -53,5 +53,5 @@ var (
 	_ admin.Controls        = (*QueuedStore)(nil)
 	_ source.OffsetStore    = (*QueuedStore)(nil)
 	_ admin.Auditor         = (*QueuedStore)(nil)
-	_ store.SchemaChecker   = (*QueuedStore)(nil)
+	_ admin.SchemaChecker   = (*QueuedStore)(nil)
 )

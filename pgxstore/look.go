@@ -7,7 +7,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// LookUpMarkers implements store.MarkerLookup.
+// LookUpMarkers implements store.Leases.
 func (s *Store) LookUpMarkers(ctx context.Context, marks []store.Mark) ([]store.Verdict, error) {
 	m := s.marking(sqlform.Marks(marks), nil)
 	r := m.judge(s.sql.Judge)
@@ -30,7 +30,7 @@ func (s *Store) LookUpMarkers(ctx context.Context, marks []store.Mark) ([]store.
 	return m.verdicts, nil
 }
 
-// LookUpMarkers implements store.MarkerLookup.
+// LookUpMarkers implements store.Leases.
 func (s *QueuedStore) LookUpMarkers(ctx context.Context, marks []store.Mark) ([]store.Verdict, error) {
 	return s.direct.LookUpMarkers(ctx, marks)
 }

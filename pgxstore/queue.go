@@ -110,10 +110,10 @@ func (b *queued) err() error {
 	return b.state()
 }
 
-// OnCallback implements store.QueuedStatements.
+// OnCallback implements admin.QueuedStatements.
 func (b *queued) OnCallback(begin func(mark int) (ended func())) { b.begins = begin }
 
-// Queued implements store.QueuedStatements.
+// Queued implements admin.QueuedStatements.
 func (b *queued) Queued() int { return b.queued }
 
 // Tx implements store.Batch.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/store"
@@ -34,9 +35,9 @@ func (s *Store) keptResult(of store.ResultOf, result []byte) (*request, error) {
 	return &request{sql: s.sql.KeepResult, args: []any{of.Scope, slices.Clone(id), kept}}, err
 }
 
-var _ store.CommitResultWriter = (*batch)(nil)
+var _ admin.CommitResultWriter = (*batch)(nil)
 
-// WriteResultAtCommit implements store.CommitResultWriter: the statement is sent with COMMIT.
+// WriteResultAtCommit implements admin.CommitResultWriter: the statement is sent with COMMIT.
 func (b *batch) WriteResultAtCommit(of store.ResultOf, result []byte) {
 	r, err := b.store.keptResult(of, result)
 	if err != nil {

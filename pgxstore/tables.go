@@ -41,7 +41,7 @@ func (t *tables) Status(ctx context.Context) ([]sqlstore.Migration, error) {
 // apply it with a tool of their own. It asks the database nothing.
 func (t *tables) Print(w io.Writer) error { return t.inner.Print(w) }
 
-// Check implements store.SchemaChecker: it reports whether the tables are such
+// Check implements admin.SchemaChecker: it reports whether the tables are such
 // that this release works with and have kept what once-only effects stand on. Its
 // error names every fault with what to do, and wraps semel.ErrSchema. It changes
 // nothing.
@@ -126,7 +126,7 @@ func (t *tables) Extend(ctx context.Context, claims []store.Claim, lease time.Du
 	return t.inner.Extend(ctx, claims, lease)
 }
 
-// StartCalls implements store.Calls.
+// StartCalls implements store.Leases.
 func (t *tables) StartCalls(ctx context.Context, claims []store.Claim, lease time.Duration) ([]store.CallStarted, error) {
 	return t.inner.StartCalls(ctx, claims, lease)
 }
@@ -163,7 +163,7 @@ func (t *tables) Scope(ctx context.Context, consumer, source string, generation 
 	return t.inner.Scope(ctx, consumer, source, generation)
 }
 
-// Scopes implements store.Interner.
+// Scopes implements admin.Interner.
 func (t *tables) Scopes(ctx context.Context, consumer string, sources []string, generation int64) ([]int64, error) {
 	return t.inner.Scopes(ctx, consumer, sources, generation)
 }

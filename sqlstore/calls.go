@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// StartCalls implements store.Calls.
+// StartCalls implements store.Leases.
 func (s *Store) StartCalls(ctx context.Context, claims []store.Claim, lease time.Duration) ([]store.CallStarted, error) {
 	all, err := s.dialect.claims.calls(ctx, s, claims, lease)
 	return all, s.answer("start of calls", err)

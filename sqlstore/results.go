@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/store"
 )
@@ -51,9 +52,9 @@ type endResult struct {
 	result []byte
 }
 
-var _ store.CommitResultWriter = (*batch)(nil)
+var _ admin.CommitResultWriter = (*batch)(nil)
 
-// WriteResultAtCommit implements store.CommitResultWriter.
+// WriteResultAtCommit implements admin.CommitResultWriter.
 func (b *batch) WriteResultAtCommit(of store.ResultOf, result []byte) {
 	b.results = append(b.results, endResult{of, result})
 }

@@ -6,10 +6,10 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/semel-go/semel/store"
+	"github.com/semel-go/semel/internal/admin"
 )
 
-var _ store.Interner = (*Store)(nil)
+var _ admin.Interner = (*Store)(nil)
 
 type scope struct {
 	consumer, source string
@@ -30,7 +30,7 @@ func (s *Store) Scope(ctx context.Context, consumer, source string, generation i
 	return numbers[0], nil
 }
 
-// Scopes implements store.Interner: PostgreSQL is asked once for all that this process does
+// Scopes implements admin.Interner: PostgreSQL is asked once for all that this process does
 // not remember, and those that are not there are written in one transaction.
 func (s *Store) Scopes(ctx context.Context, consumer string, sources []string, generation int64) ([]int64, error) {
 	numbers := make([]int64, len(sources))

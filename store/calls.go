@@ -1,23 +1,10 @@
 package store
 
 import (
-	"context"
 	"time"
 
 	"github.com/semel-go/semel/internal/enum"
 )
-
-// Calls is implemented by a store with Leases that records the external calls of a row's message: how
-// many were started, when the first was started, and how many have a known outcome. A row with fewer
-// known outcomes than started calls has an unknown outcome: a process may have made the call and
-// crashed, or received no response. The record is kept as long as the row.
-type Calls interface {
-	// StartCalls records, for each valid claim, that its call is about to be made, and extends its
-	// lease to this duration from now unless it ends later already. A repeated call with the same
-	// token, after a lost response, counts once. It returns the calls of each row in the order of
-	// the claims.
-	StartCalls(ctx context.Context, claims []Claim, lease time.Duration) ([]CallStarted, error)
-}
 
 // CallStarted contains the calls of a row when another call is started.
 type CallStarted struct {

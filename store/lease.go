@@ -138,4 +138,18 @@ type Leases interface {
 	// with unknown outcome. It waits for transactions that are ending one of the claims, and
 	// returns the state of each row afterwards.
 	Reclaim(ctx context.Context, numbers []int64, from []Token, to Token) ([]Reclaimed, error)
+	// StartCalls records, for each valid claim, that an external call for its message is about to be
+	// made, and extends its lease to this duration from now unless it ends later already. A repeated
+	// call with the same token, after a lost response, counts once. It returns the calls of each row
+	// in the order of the claims: how many were started, when the first was started, and how many
+	// have a known outcome. A row with fewer known outcomes than started calls has an unknown
+	// outcome: a process may have made the call and crashed, or received no response. The record is
+	// kept as long as the row.
+	StartCalls(ctx context.Context, claims []Claim, lease time.Duration) ([]CallStarted, error)
+	// LookUpMarkers returns one verdict for each mark, from committed markers: Seen, Conflict or
+	// Newer if there is a marker, as Begin would return. Fresh means that no marker was visible. It
+	// is not binding, because another transaction may be about to commit one, and only Begin can
+	// decide. Only Scope, ID and Fingerprint of a mark are used. It takes one round trip, writes
+	// nothing and waits for no lock.
+	LookUpMarkers(ctx context.Context, marks []Mark) ([]Verdict, error)
 }

@@ -34,18 +34,3 @@ type QueuedBatch[Tx any] struct {
 	Batch  Batch[Tx]
 	Ending Ending
 }
-
-// QueuedStatements is implemented by a Batch whose handlers only queue their statements. Commit sends them.
-type QueuedStatements interface {
-	// Queued returns the number of queued statements. The caller extends the deadline of Commit
-	// by TxOptions.Statement for each of them. If the server does not respond,
-	// TxOptions.Answer ends Commit earlier.
-	Queued() int
-	// OnCallback registers begin before Commit, for a Commit that calls functions of its handlers,
-	// such as functions that read result rows before COMMIT is sent. consumer.Config.Timeout limits
-	// these functions as it limits handlers. The batch calls begin with the mark of the message
-	// before each such function, and calls ended after the function returned. If a function exceeds
-	// the timeout, the engine kills the batch while the function runs, and the message is charged
-	// with an attempt, whatever the function returns.
-	OnCallback(begin func(mark int) (ended func()))
-}

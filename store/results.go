@@ -21,12 +21,3 @@ type Results[Tx any] interface {
 	// nil. It reads in its own transactions.
 	Results(ctx context.Context, of []ResultOf) ([][]byte, error)
 }
-
-// CommitResultWriter is implemented by a Batch of a store with Results that writes results when it commits.
-// The result is sent together with the statements of the commit and costs no round trip.
-type CommitResultWriter interface {
-	// WriteResultAtCommit makes Commit write a result, as Results.KeepResult does. Commit
-	// returns the error if that fails. The caller must not change result until the batch has
-	// ended.
-	WriteResultAtCommit(of ResultOf, result []byte)
-}

@@ -336,15 +336,6 @@ const (
 	ClassClaimLost
 )
 
-// SchemaChecker is implemented by a store that can check its schema. The engine calls Check before
-// the first fetch, before the first transaction after a failure of the store, and once an hour. An
-// error of a later check counts as a store that is down.
-type SchemaChecker interface {
-	// Check returns nil if the tables fit this release, or an error that wraps semel.ErrSchema
-	// and names the remedy. It is safe for concurrent use.
-	Check(ctx context.Context) error
-}
-
 // Limits contains what a store cannot do for every message and every batch. With the zero value it has no
 // limits and stores no steps.
 type Limits struct {

@@ -22,13 +22,3 @@ type CallerTx[Tx any] interface {
 	// and the number is valid once tx has committed.
 	ScopeIn(ctx context.Context, tx Tx, consumer, source string, generation int64) (int64, error)
 }
-
-// Interner is implemented by a store that can assign the scopes of many sources at once. Producers
-// choose their sources, so a batch may have as many new sources as messages. Without Interner, the
-// engine calls TxStore.Scope for each of them.
-type Interner interface {
-	// Scopes does what TxStore.Scope does for several sources of one consumer, and returns the
-	// numbers in the order of the sources. If statements cost a round trip, the number of
-	// statements does not depend on the number of sources.
-	Scopes(ctx context.Context, consumer string, sources []string, generation int64) ([]int64, error)
-}

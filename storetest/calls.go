@@ -12,7 +12,7 @@ import (
 // starts begins a call under a claim that stands.
 func (h *fixture[Tx]) starts(c store.Claim, lease time.Duration) store.CallStarted {
 	h.t.Helper()
-	got, err := h.Store.(store.Calls).StartCalls(h.t.context(), []store.Claim{c}, lease)
+	got, err := h.Store.(store.Leases).StartCalls(h.t.context(), []store.Claim{c}, lease)
 	h.t.must(err)
 	if len(got) != 1 {
 		h.t.Fatalf("%d answers to one claim", len(got))
@@ -78,7 +78,7 @@ func (s suite[Tx]) calls(t *T) {
 		a, b := h.receive("a", 0, nil).Number, h.receive("b", 0, nil).Number
 		one, two := h.takes(a, long)[0], h.takes(b, long)[0]
 		before := h.number(b).LockedUntil
-		got, err := h.Store.(store.Calls).StartCalls(t.context(), []store.Claim{two.Claim, {Number: a, Token: one.Token + 1}, {Number: a}, one.Claim}, 3*long)
+		got, err := h.Store.(store.Leases).StartCalls(t.context(), []store.Claim{two.Claim, {Number: a, Token: one.Token + 1}, {Number: a}, one.Claim}, 3*long)
 		t.must(err)
 		if len(got) != 4 || !got[0].Stands || got[1] != (store.CallStarted{}) || got[2] != (store.CallStarted{}) || !got[3].Stands {
 			t.Errorf("%+v", got)

@@ -34,11 +34,11 @@ type Abilities struct {
 	Days bool
 	// Leases: store.Leases, with claims in batches.
 	Leases bool
-	// Calls: store.Calls and admin.Resolver, beside claims and an inbox.
+	// Calls: store.Leases and admin.Resolver, beside claims and an inbox.
 	Calls bool
 	// Steps: store.Limits.StepOutput, with steps in ends of claims.
 	Steps bool
-	// Look: store.MarkerLookup.
+	// Look: store.Leases.
 	Look bool
 	// Gather: store.QueueStore, beside claims.
 	Gather bool

@@ -9,7 +9,7 @@ import (
 // looks asks what became of marks, outside of any transaction.
 func (h *fixture[Tx]) looks(marks ...store.Mark) []store.Verdict {
 	h.t.Helper()
-	v, err := h.Store.(store.MarkerLookup).LookUpMarkers(h.t.context(), marks)
+	v, err := h.Store.(store.Leases).LookUpMarkers(h.t.context(), marks)
 	h.t.must(err)
 	if len(v) != len(marks) {
 		h.t.Fatalf("%d marks have %d verdicts", len(marks), len(v))

@@ -4,6 +4,7 @@ import (
 	"context"
 	"maps"
 
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/store"
 )
@@ -58,7 +59,7 @@ func (b *oneAtEnd) WriteResultAtCommit(of store.ResultOf, result []byte) {
 
 func (b *oneAtEnd) Commit(ctx context.Context, e store.Ending) store.Result {
 	if b.of.ID != nil {
-		b.batch.(store.CommitResultWriter).WriteResultAtCommit(b.of, b.result)
+		b.batch.(admin.CommitResultWriter).WriteResultAtCommit(b.of, b.result)
 	}
 	return b.batch.Commit(ctx, e)
 }

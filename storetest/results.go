@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/store"
 )
 
@@ -64,7 +65,7 @@ func (s suite[Tx]) results(t *T) {
 		h := s.opened(t)
 		marks := h.markAll("a", "b", "c")
 		b, _ := h.begin(marks...)
-		end, able := b.(store.CommitResultWriter)
+		end, able := b.(admin.CommitResultWriter)
 		defer b.Rollback(t.context())
 		if !able {
 			return
@@ -77,7 +78,7 @@ func (s suite[Tx]) results(t *T) {
 		b, _ = h.begin(marks...)
 		h.t.must(h.Effect(t.context(), b.Tx(0), "effect"))
 		h.keeps(b, 1, marks[1], []byte("before"))
-		end = b.(store.CommitResultWriter)
+		end = b.(admin.CommitResultWriter)
 		for i, result := range map[int]string{0: "first", 1: "after", 2: ""} {
 			end.WriteResultAtCommit(of(i), []byte(result))
 		}

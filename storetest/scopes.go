@@ -60,7 +60,7 @@ func (s suite[Tx]) scopes(t *T) {
 // internsMany asks for many scopes at once, if the store can.
 func (s suite[Tx]) internsMany(t *T) {
 	h := s.opened(t)
-	interner, able := h.Store.(store.Interner)
+	interner, able := h.Store.(admin.Interner)
 	if !able {
 		return
 	}

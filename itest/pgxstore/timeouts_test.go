@@ -10,6 +10,7 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/itest/pgproxy"
 	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/sqlsuite"
@@ -105,7 +106,7 @@ func TestQueuedStatementsHaveTheirOwnTimeOut(t *testing.T) {
 		for i := range ids {
 			b.Tx(i).Exec(h.in(insert), []byte(ids[i]))
 		}
-		if n := b.(store.QueuedStatements).Queued(); n != len(ids) {
+		if n := b.(admin.QueuedStatements).Queued(); n != len(ids) {
 			t.Errorf("%d statements are queued, want %d", n, len(ids))
 		}
 		rule := proxy.HoldReply(pgproxy.Nth(100, pgproxy.Containing("effects")))

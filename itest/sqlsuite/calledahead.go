@@ -60,7 +60,7 @@ func startCall[Tx any](t *testing.T, s store.TxStore[Tx], claimed func()) store.
 	if claimed != nil {
 		claimed()
 	}
-	all, err := s.(store.Calls).StartCalls(t.Context(), []store.Claim{got[0].Claim}, time.Millisecond)
+	all, err := s.(store.Leases).StartCalls(t.Context(), []store.Claim{got[0].Claim}, time.Millisecond)
 	if err != nil || len(all) != 1 || !all[0].Stands {
 		t.Fatal(all, err)
 	}

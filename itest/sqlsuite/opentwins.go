@@ -19,7 +19,7 @@ func OpenTwins[Tx any](t *testing.T, i storetest.Instance[Tx], due func(number i
 	st := i.Store.(interface {
 		store.Inbox
 		store.Leases
-		store.Calls
+		store.Leases
 		admin.Requeuer
 	})
 	marks, rows := parkedTwins(t, i.Store), twinRows(t, st)

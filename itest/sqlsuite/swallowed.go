@@ -28,7 +28,7 @@ type SwallowedStore[Tx any] interface {
 	admin.Editor
 	admin.Auditor
 	store.Results[Tx]
-	store.SchemaChecker
+	admin.SchemaChecker
 }
 
 // Swallowed holds a store to notice that a trigger or a rule swallows what it writes, whatever
@@ -99,7 +99,7 @@ func keepSwallowed[Tx any](t *testing.T, s SwallowedStore[Tx], id string, atEnd 
 	b, _ := Begin(t, s, store.TxOptions{}, []store.Mark{mark})
 	defer b.Rollback(t.Context())
 	of := store.ResultOf{Scope: mark.Scope, ID: mark.ID}
-	if keeper, able := b.(store.CommitResultWriter); able && atEnd {
+	if keeper, able := b.(admin.CommitResultWriter); able && atEnd {
 		keeper.WriteResultAtCommit(of, []byte("result"))
 	} else if err := s.KeepResult(t.Context(), b.Tx(0), of, []byte("result")); err != nil {
 		return err

@@ -46,7 +46,7 @@ type tables interface {
 	admin.Eraser
 	admin.IntentHolder
 	admin.MarkerReader
-	store.SchemaChecker
+	admin.SchemaChecker
 	store.Reaper
 	PrintReaper(w io.Writer, consumers []string) error
 	BeginMove(ctx context.Context, o sqlstore.Dated) error
