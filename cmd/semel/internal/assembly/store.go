@@ -44,7 +44,6 @@ type tables interface {
 	admin.Recorder
 	admin.Auditor
 	admin.Eraser
-	admin.IntentHolder
 	admin.MarkerReader
 	store.SchemaChecker
 	store.Reaper

@@ -12,6 +12,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/legible"
 )
 
@@ -167,7 +168,7 @@ func (c *common) concludeActs(o operate.Order, done []operate.Result, stopped er
 	}
 	if c.json {
 		document := struct {
-			Verb    operate.Verb     `json:"verb"`
+			Verb    admin.Verb       `json:"verb"`
 			DryRun  bool             `json:"dry_run"`
 			Results []operate.Result `json:"results"`
 			Failed  int              `json:"failed"`

@@ -10,6 +10,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/spf13/cobra"
 )
@@ -206,7 +207,7 @@ func (c *common) wish(ctx context.Context, w operate.Wish, all []controlled) err
 	}
 	if c.json {
 		document := struct {
-			Verb      operate.Verb         `json:"verb"`
+			Verb      admin.Verb           `json:"verb"`
 			PerSecond int                  `json:"per_second"`
 			DryRun    bool                 `json:"dry_run"`
 			Results   []operate.Controlled `json:"results"`

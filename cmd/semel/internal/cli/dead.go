@@ -7,6 +7,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/store"
 	"github.com/spf13/cobra"
 )
@@ -28,7 +29,7 @@ func (f *filter) addGroup(cmd *cobra.Command) {
 
 func deadDiscard(c *common) *cobra.Command {
 	f := &filter{}
-	cmd := rowActOf(c, f, operate.Discard, aside()...)
+	cmd := rowActOf(c, f, admin.Discard, aside()...)
 	f.addGroup(cmd)
 	return cmd
 }

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
-	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/store"
@@ -22,9 +21,9 @@ func waiting() []store.RowState {
 func inboxCommand(c *common) *cobra.Command {
 	return group("inbox", "Show what waits in the store, and retry, resolve or discard it",
 		rowList(c, "List what waits, is worked on, or will be", waiting()...), inboxStats(c), rowShow(c),
-		rowAct(c, operate.Retry, store.StateFailedRetryable, store.StateReceived), rowAct(c, operate.Release, store.StateInProgress),
-		rowAct(c, operate.Pass, store.StateParked, store.StateFailedRetryable),
-		rowResolve(c, admin.ResolvedDone.String()), rowAct(c, operate.Discard, waiting()...))
+		rowAct(c, admin.Retry, store.StateFailedRetryable, store.StateReceived), rowAct(c, admin.Release, store.StateInProgress),
+		rowAct(c, admin.Skip, store.StateParked, store.StateFailedRetryable),
+		rowResolve(c, admin.ResolvedDone.String()), rowAct(c, admin.Discard, waiting()...))
 }
 
 // pending is what of a consumer waits in a store.

@@ -10,7 +10,7 @@ import (
 // rowResolve records what became of calls whose outcome is unknown; done is the word of
 // --outcome for what took effect, and what did not is not-DONE.
 func rowResolve(c *common, done string) *cobra.Command {
-	f := &filter{legal: operate.Resolve.From()}
+	f := &filter{legal: admin.Resolve.From()}
 	var all, dryRun bool
 	var why, who, outcome string
 	cmd := &cobra.Command{
@@ -33,7 +33,7 @@ not-` + done + ` it is due at once, as if no call had been made for it. ` + atte
 			if err := recorded(&who, why, dryRun); err != nil {
 				return err
 			}
-			order := operate.Order{Verb: operate.Resolve, Outcome: found, Filter: chosen, Who: who, Why: why, DryRun: dryRun}
+			order := operate.Order{Verb: admin.Resolve, Outcome: found, Filter: chosen, Who: who, Why: why, DryRun: dryRun}
 			return c.carry(cmd.Context(), order, f, follow{})
 		},
 	}

@@ -87,5 +87,5 @@ func (c *common) openChecked(ctx context.Context, p *policy.Policy, store string
 }
 
 func boxOf(s *assembly.Store) operate.Box {
-	return operate.Box{Store: s.Name(), Inbox: s, Requeuer: s, Editor: s, Resolver: s, IntentHolder: s, Markers: s, Streams: s.Streams(), Lines: s.Lines()}
+	return operate.Box{Store: s.Name(), Inbox: s, Requeuer: s, Editor: s, Resolver: s, Markers: s, Streams: s.Streams(), Lines: s.Lines()}
 }

@@ -88,7 +88,7 @@ func (e Editing) at(p ReplayPoint) {
 func (b Box) Edit(ctx context.Context, seen store.StoredRow, e Editing) error {
 	e.at(BeforeEdit)
 	defer e.at(AfterEdit)
-	act := store.Act{Verb: string(Edit), Who: e.Who, Why: e.Why, Row: seen.Number}
+	act := store.Act{Verb: string(admin.Edit), Who: e.Who, Why: e.Why, Row: seen.Number}
 	for tries := 0; ; tries++ {
 		err := b.Editor.Edit(ctx, seen.Number, seen.Revision, e.Body, act)
 		if !errors.Is(err, semel.ErrChanged) || tries == changes {

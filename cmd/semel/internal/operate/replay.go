@@ -179,15 +179,15 @@ func (b Box) foretell(ctx context.Context, l *Letter, r store.StoredRow, worked 
 	case r.State == store.StateReceived || r.State == store.StateInProgress:
 		if worked != nil {
 			if err := worked(r.Key.Consumer); err != nil {
-				return tell(FateRefused, plain(err))
+				return tell(FateRefused, plainOf(r.Number, err))
 			}
 		}
 		return tell(FateApplied, "it is due already")
 	case r.BodyRemoved:
 		return tell(FateRefused, "its payload was removed, and nothing is left to replay")
 	}
-	if err := (Order{Verb: Retry, Worked: worked}).allows(r); err != nil {
-		return tell(FateRefused, plain(err))
+	if err := (Order{Verb: admin.Retry, Worked: worked}).allows(r); err != nil {
+		return tell(FateRefused, plainOf(r.Number, err))
 	}
 	first, found, err := b.first(ctx, r)
 	switch {
@@ -248,13 +248,13 @@ func (b Box) refusedNow(ctx context.Context, l *Letter, act error) error {
 	case r.State == store.StateCompleted:
 		l.Happened, l.Why = FateApplied, "who was faster has replayed it"
 	case errors.Is(act, admin.ErrOpen):
-		l.Happened, l.Why = FateRefused, plain(act)
+		l.Happened, l.Why = FateRefused, plainOf(r.Number, act)
 	case errors.Is(act, semel.ErrConflict) && marked && !r.Fingerprint.Conflicts(first.Fingerprint):
 		l.Happened, l.Why = FateSkipped, ""
 	case errors.Is(act, semel.ErrConflict):
 		l.Happened, l.Why = FateConflict, "another content of this identity took effect meanwhile"
 	default:
-		l.Happened, l.Why = FateRefused, plain(act)
+		l.Happened, l.Why = FateRefused, plainOf(r.Number, act)
 	}
 	return nil
 }

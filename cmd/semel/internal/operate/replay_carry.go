@@ -230,7 +230,7 @@ func (r *replaying) notDue(ctx context.Context, l *Letter, why error) error {
 
 // requeue makes a row due, whose revision changes with each copy that is counted on it.
 func (r *replaying) requeue(ctx context.Context, l *Letter) error {
-	act := store.Act{Verb: string(Retry), Who: r.Who, Why: r.Why, Row: l.Number}
+	act := store.Act{Verb: string(admin.Retry), Who: r.Who, Why: r.Why, Row: l.Number}
 	for tries := 0; ; tries++ {
 		rows, err := r.box.standing(ctx, []int64{l.Number})
 		if err != nil {
@@ -243,7 +243,7 @@ func (r *replaying) requeue(ctx context.Context, l *Letter) error {
 		case row.State == store.StateReceived || row.State == store.StateInProgress:
 			return admin.ErrDueAlready
 		}
-		if err := (Order{Verb: Retry}).allows(row); err != nil {
+		if err := (Order{Verb: admin.Retry}).allows(row); err != nil {
 			return err
 		}
 		err = errors.Join(r.box.Requeuer.Requeue(ctx, act, row.Seen())...)

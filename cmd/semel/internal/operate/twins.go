@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/store"
 )
 
@@ -12,7 +13,7 @@ import (
 // does not run a conflict while the row with the first content of its identity is open: a person who has found
 // out which content is right names the row by its number.
 func (b Box) leaves(ctx context.Context, o Order, rows []allowed) (map[int64]string, error) {
-	if o.Verb != Retry && o.Verb != Send || len(o.Filter.Numbers) > 0 && !o.Counted {
+	if o.Verb != admin.Retry && o.Verb != admin.Send || len(o.Filter.Numbers) > 0 && !o.Counted {
 		return nil, nil
 	}
 	ids, conflicts := map[string][]string{}, map[semel.Key][]int64{}

@@ -296,7 +296,7 @@ func (f *Facts) deadLettered(r *store.StoredRow) Answer {
 
 func (f *Facts) discarded(r *store.StoredRow) Answer {
 	a, never := Answer{Stage: StageDiscarded, Applied: No}, "It was not applied and never will be: "
-	if admin.MayReopen(r.Number, r.State, r.Reason, r.UnknownOutcome(), r.BodyRemoved) == nil && r.Reason != semel.ReasonStale {
+	if admin.MayAct(store.RowReopened, r, false) == nil && r.Reason != semel.ReasonStale {
 		a.Do, never = []Command{f.act("parked reopen", r)}, "It was not applied, and will not be unless it is reopened: "
 	}
 	if r.UnknownOutcome() {
