@@ -274,9 +274,9 @@ func pausedWhy(ctx context.Context, s *assembly.Store, consumer string) (string,
 	return fmt.Sprintf("consumer %s is paused by %s: %s", legible.Printable(consumer), legible.Printable(v.Pause.By), legible.Printable(v.Pause.Why)), nil
 }
 
-// sayPaused says which consumers of rows that are due are paused, where others work on
-// them.
-func (c *common) sayPaused(ctx context.Context, s *assembly.Store, done []operate.Result, then follow) error {
+// printPaused prints which consumers of rows that are due are paused, unless this command
+// works on the rows.
+func (c *common) printPaused(ctx context.Context, s *assembly.Store, done []operate.Result, then follow) error {
 	told := map[string]bool{}
 	for _, r := range done {
 		if !due(r) || told[r.Consumer] || then.run {

@@ -158,7 +158,7 @@ func (c *common) replayTopic(ctx context.Context, r *deadReplaying) error {
 	}
 	defer c.close(t.assembly)
 	d := &deadReplayed{common: c, assembly: t.assembly, box: t.joiner.Box, deadReplaying: r, topic: t}
-	letters, err := d.foretell(ctx)
+	letters, err := d.predict(ctx)
 	if err != nil {
 		return failed(err)
 	}

@@ -86,7 +86,7 @@ func (c *common) stats(ctx context.Context, a *assembly.Assembly, l *listing) er
 			all = append(all, pending{Store: s.Name(), Consumer: name, Due: p.Due, InProgress: p.InProgress, Later: p.Later, Blocked: p.Blocked, Next: p.Next.Seconds(), Oldest: p.Oldest.Seconds()})
 		}
 	}
-	c.sayOverdue(a, all)
+	c.printOverdue(a, all)
 	if c.json {
 		return writeJSON(c.Out, struct {
 			Consumers []pending `json:"consumers"`
@@ -111,9 +111,9 @@ func (c *common) stats(ctx context.Context, a *assembly.Assembly, l *listing) er
 	}, l.columns(c)))
 }
 
-// sayOverdue names the consumers whose oldest message is older than their policy
+// printOverdue prints the consumers whose oldest message is older than their policy
 // allows.
-func (c *common) sayOverdue(a *assembly.Assembly, all []pending) {
+func (c *common) printOverdue(a *assembly.Assembly, all []pending) {
 	for _, p := range all {
 		oldest := time.Duration(p.Oldest * float64(time.Second)).Round(time.Second)
 		if most := a.PendingAge(p.Consumer); most > 0 && oldest > most {

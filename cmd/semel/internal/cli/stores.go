@@ -29,7 +29,7 @@ func (c *common) open(p *policy.Policy, store string, create bool) (*assembly.As
 
 func (c *common) close(a *assembly.Assembly) {
 	if err := a.Close(); err != nil {
-		say(c.Err, fmt.Errorf("close the stores: %w", err))
+		printError(c.Err, fmt.Errorf("close the stores: %w", err))
 	}
 }
 

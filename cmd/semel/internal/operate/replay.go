@@ -96,7 +96,7 @@ func (b Box) Preview(ctx context.Context, numbers []int64, worked func(consumer 
 			continue
 		}
 		l := letterOf(b.Store, r)
-		if err := b.foretell(ctx, &l, r, worked, taken[r.Key]); err != nil {
+		if err := b.predict(ctx, &l, r, worked, taken[r.Key]); err != nil {
 			return nil, err
 		}
 		taken[r.Key] = taken[r.Key] || l.Prediction == FateApplied
@@ -164,9 +164,9 @@ func (b Box) standing(ctx context.Context, numbers []int64) (map[int64]store.Sto
 	return found, nil
 }
 
-// foretell says what would become of one row. taken: an earlier letter of its identity would
+// predict says what would become of one row. taken: an earlier letter of its identity would
 // take effect.
-func (b Box) foretell(ctx context.Context, l *Letter, r store.StoredRow, worked func(string) error, taken bool) error {
+func (b Box) predict(ctx context.Context, l *Letter, r store.StoredRow, worked func(string) error, taken bool) error {
 	tell := func(f Fate, why string) error {
 		l.Prediction, l.Why = f, why
 		return nil

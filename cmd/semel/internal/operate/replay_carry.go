@@ -23,8 +23,8 @@ type Replay struct {
 	Rouse func(ctx context.Context, consumer string)
 	// Rate is how many letters become due in a second at most; 0: as many as can be.
 	Rate float64
-	// Tell is called with the letters each time that something has happened; it may be nil.
-	Tell func([]Letter)
+	// Progress is called with the letters after each change; it may be nil.
+	Progress func([]Letter)
 	// Alone is called once where nobody works on what is due; it may be nil.
 	Alone func()
 	// At is called at the named points of a replay, for tests; it may be nil.
@@ -319,8 +319,8 @@ func (r *replaying) look(ctx context.Context) (ended int, err error) {
 	ended = len(r.open) - len(open)
 	if r.open = open; ended > 0 {
 		r.ended = time.Now()
-		if r.Tell != nil {
-			r.Tell(r.letters)
+		if r.Progress != nil {
+			r.Progress(r.letters)
 		}
 	}
 	return ended, nil

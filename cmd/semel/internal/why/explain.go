@@ -289,7 +289,7 @@ func (f *Facts) deadLettered(r *store.StoredRow) Answer {
 	says := fmt.Sprintf("%safter %s it was given up and dead-lettered at %s%s%s.",
 		lead(r, "It was not applied: "), attempts(r.Attempts), moment(r.ChangedAt), ofReason(r), because(r.LastError))
 	return f.copied(Answer{StageDeadLettered, No, says, []Command{
-		f.tell("dead show", r),
+		f.rowCommand("dead show", r),
 		f.act("dead replay", r),
 	}}, r)
 }
