@@ -81,7 +81,7 @@ func TestOutcomesThatNobodyKnows(t *testing.T) {
 			if err := errors.Join(st.Requeue(t.Context(), act, r.Seen())...); !errors.Is(err, semel.ErrState) {
 				t.Errorf("a blind retry: %v", err)
 			}
-			if err := st.Resolve(t.Context(), r.Number, r.Revision, resolution, act); err != nil {
+			if err := errors.Join(st.Resolve(t.Context(), resolution, act, r.Seen())...); err != nil {
 				t.Fatal(err)
 			}
 			runsLeased(t, st, p.call, callsOut())

@@ -125,7 +125,7 @@ func TestADuplicateHasIntentsSentAgain(t *testing.T) {
 		m.comes(nil, numbered("m", 4)...)
 		all := rows(t, m.store)
 		act := store.Act{Verb: "test", Who: "me", Why: "a test"}
-		if err := errors.Join(m.store.Suppress(t.Context(), all[0].Number, all[0].Revision, act), errors.Join(m.store.Discard(t.Context(), act, all[1].Seen())...)); err != nil {
+		if err := errors.Join(append(m.store.Suppress(t.Context(), act, all[0].Seen()), m.store.Discard(t.Context(), act, all[1].Seen())...)...); err != nil {
 			t.Fatal(err)
 		}
 		running := mustNewLeased(t, m.store, func(_ context.Context, _ consumer.Call, sent *semel.Message) error {

@@ -81,7 +81,7 @@ func TestFollowersOfAParkedMessage(t *testing.T) {
 		st, source := memstore.New(), newListSource(keyedMessage("a", 1), keyedMessage("a", 2), keyedMessage("a", 3))
 		runs(t, st, stumbles(parks("a-1")), byKey(source))
 		first := row(t, st, "a-1")
-		if err := st.Skip(t.Context(), first.Number, first.Revision, store.Act{Verb: "skip", Who: "ann"}); err != nil {
+		if err := errors.Join(st.Skip(t.Context(), store.Act{Verb: "skip", Who: "ann"}, first.Seen())...); err != nil {
 			t.Fatal(err)
 		}
 		runs(t, st, follows, byKey(newListSource(keyedMessage("a", 4))))

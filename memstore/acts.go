@@ -80,8 +80,8 @@ func (s *Store) discard(ctx context.Context, number, revision int64, a store.Act
 	if err != nil {
 		return err
 	}
-	if err := r.State.MayBecome(store.StateDiscarded); err != nil {
-		return fmt.Errorf("row %d %w", number, err)
+	if err := admin.MayAct(store.RowDiscarded, &r.StoredRow, false); err != nil {
+		return err
 	}
 	s.closeMarker(r)
 	r.State, r.token, r.DueAt, r.LockedUntil = store.StateDiscarded, 0, time.Time{}, time.Time{}
@@ -102,7 +102,11 @@ func (s *Store) Release(ctx context.Context, a store.Act, rows ...store.RowRevis
 }
 
 // Reopen implements admin.Requeuer.
-func (s *Store) Reopen(ctx context.Context, number, revision int64, a store.Act) error {
+func (s *Store) Reopen(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
+	return each(rows, func(number, revision int64) error { return s.reopen(ctx, number, revision, a) })
+}
+
+func (s *Store) reopen(ctx context.Context, number, revision int64, a store.Act) error {
 	if err := s.ask("rows"); err != nil {
 		return err
 	}
@@ -112,7 +116,7 @@ func (s *Store) Reopen(ctx context.Context, number, revision int64, a store.Act)
 	if err != nil {
 		return err
 	}
-	if err := admin.MayReopen(number, r.State, r.Reason, r.UnknownOutcome(), r.BodyRemoved); err != nil {
+	if err := admin.MayAct(store.RowReopened, &r.StoredRow, false); err != nil {
 		return err
 	}
 	if err := s.mayRun(r, s.others(r)); err != nil {
@@ -138,7 +142,7 @@ func (s *Store) act(ctx context.Context, number, revision int64, e store.RowEven
 	if err != nil {
 		return err
 	}
-	if err := admin.MayRequeue(&r.StoredRow, e, !r.DueAt.After(s.now())); err != nil {
+	if err := admin.MayAct(e, &r.StoredRow, !r.DueAt.After(s.now())); err != nil {
 		return err
 	}
 	if err := s.takeMarker(r, s.others(r)); err != nil {

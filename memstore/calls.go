@@ -55,7 +55,11 @@ func (r *row) endCall(o store.CallOutcome, t store.Token) {
 }
 
 // Resolve implements admin.Resolver.
-func (s *Store) Resolve(ctx context.Context, number, revision int64, found admin.Resolution, a store.Act) error {
+func (s *Store) Resolve(ctx context.Context, found admin.Resolution, a store.Act, rows ...store.RowRevision) []error {
+	return each(rows, func(number, revision int64) error { return s.resolve(ctx, number, revision, found, a) })
+}
+
+func (s *Store) resolve(ctx context.Context, number, revision int64, found admin.Resolution, a store.Act) error {
 	if err := found.Fits(); err != nil {
 		return err
 	}
@@ -68,7 +72,7 @@ func (s *Store) Resolve(ctx context.Context, number, revision int64, found admin
 	if err != nil {
 		return err
 	}
-	if err := admin.MayResolve(number, r.State, r.UnknownOutcome()); err != nil {
+	if err := admin.MayAct(store.RowResolved, &r.StoredRow, false); err != nil {
 		return err
 	}
 	others := s.others(r)

@@ -22,8 +22,7 @@ func (s *Store) Edit(ctx context.Context, number, revision int64, body []byte, a
 	if err != nil {
 		return err
 	}
-	e := admin.Edited{State: r.State, Surrogate: r.Surrogate, UnknownOutcome: r.UnknownOutcome(), BodyRemoved: r.BodyRemoved, Stepped: len(r.Steps) > 0}
-	if err := admin.MayEdit(number, e, body); err != nil {
+	if err := admin.MayEdit(&r.StoredRow, body); err != nil {
 		return err
 	}
 	if err := admin.MayRun(number, s.markers[r.key.identity].outcome, false, nil); err != nil {

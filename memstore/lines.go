@@ -2,10 +2,10 @@ package memstore
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/lines"
 	"github.com/semel-go/semel/store"
 )
@@ -141,7 +141,11 @@ func (s *Store) leave(r *row) {
 }
 
 // Skip implements admin.Lines.
-func (s *Store) Skip(ctx context.Context, number, revision int64, a store.Act) error {
+func (s *Store) Skip(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
+	return each(rows, func(number, revision int64) error { return s.skip(ctx, number, revision, a) })
+}
+
+func (s *Store) skip(ctx context.Context, number, revision int64, a store.Act) error {
 	if err := s.ask("rows"); err != nil {
 		return err
 	}
@@ -151,8 +155,8 @@ func (s *Store) Skip(ctx context.Context, number, revision int64, a store.Act) e
 	if err != nil {
 		return err
 	}
-	if !r.stands() {
-		return fmt.Errorf("row %d keeps nothing back: %w", number, semel.ErrState)
+	if err := admin.MaySkip(&r.StoredRow); err != nil {
+		return err
 	}
 	r.cutAhead(s.now())
 	s.leave(r)

@@ -14,8 +14,7 @@ import (
 )
 
 var (
-	_ admin.IntentHolder = (*Store)(nil)
-	_ admin.Editor       = (*Store)(nil)
+	_ admin.Editor = (*Store)(nil)
 )
 
 // parkIn writes parked rows of the messages whose marks are fresh.
@@ -114,9 +113,4 @@ func (q *Queue) write(rows int, text string, args []any) {
 		}
 		return sqlform.Written(r.CommandTag().RowsAffected(), rows)
 	})
-}
-
-// Suppress implements admin.IntentHolder.
-func (t *tables) Suppress(ctx context.Context, number, revision int64, a store.Act) error {
-	return t.inner.Suppress(ctx, number, revision, a)
 }

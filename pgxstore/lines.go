@@ -98,8 +98,7 @@ func (t *tables) Dissolve(ctx context.Context, consumer string) (int64, error) {
 	return t.inner.Dissolve(ctx, consumer)
 }
 
-// Skip implements admin.Lines: it takes a row out of its line, so that those behind it
-// go on.
-func (t *tables) Skip(ctx context.Context, number, revision int64, a store.Act) error {
-	return t.inner.Skip(ctx, number, revision, a)
+// Skip implements admin.Lines: it removes rows from their lines.
+func (t *tables) Skip(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
+	return t.inner.Skip(ctx, a, rows...)
 }

@@ -106,9 +106,14 @@ func (t *tables) Release(ctx context.Context, a store.Act, rows ...store.RowRevi
 	return t.inner.Release(ctx, a, rows...)
 }
 
-// Reopen implements admin.Requeuer: it parks a row again that was discarded.
-func (t *tables) Reopen(ctx context.Context, number, revision int64, a store.Act) error {
-	return t.inner.Reopen(ctx, number, revision, a)
+// Reopen implements admin.Requeuer: it parks rows again that were discarded.
+func (t *tables) Reopen(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
+	return t.inner.Reopen(ctx, a, rows...)
+}
+
+// Suppress implements admin.Requeuer: it parks rows that wait.
+func (t *tables) Suppress(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
+	return t.inner.Suppress(ctx, a, rows...)
 }
 
 // Claim implements store.Leases.
@@ -133,8 +138,8 @@ func (t *tables) StartCalls(ctx context.Context, claims []store.Claim, lease tim
 
 // Resolve implements admin.Resolver: it records what became of calls whose outcome is
 // unknown.
-func (t *tables) Resolve(ctx context.Context, number, revision int64, r admin.Resolution, a store.Act) error {
-	return t.inner.Resolve(ctx, number, revision, r, a)
+func (t *tables) Resolve(ctx context.Context, r admin.Resolution, a store.Act, rows ...store.RowRevision) []error {
+	return t.inner.Resolve(ctx, r, a, rows...)
 }
 
 // Start implements store.Leases.

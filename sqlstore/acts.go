@@ -1,11 +1,13 @@
 package sqlstore
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/semel-go/semel"
@@ -21,6 +23,8 @@ type acting struct {
 	verb string // for errors
 	act  store.Act
 	rows []store.RowRevision
+	// result is recorded with the act of each row; empty: done.
+	result string
 	// errs is what acting returns: an error, or nil, for each row.
 	errs []error
 	// judge returns why the act must not change a row.
@@ -29,17 +33,21 @@ type acting struct {
 	change func(s *Store, ctx context.Context, tx *sql.Tx, rows []*actedRow) error
 }
 
+// none returns this error for each row.
+func (a *acting) none(err error) []error {
+	errs := make([]error, len(a.rows))
+	for i := range errs {
+		errs[i] = err
+	}
+	return errs
+}
+
 // carry carries out the act and returns an error for each row.
 func (a *acting) carry(ctx context.Context, s *Store) []error {
 	a.errs = make([]error, len(a.rows))
-	all := make([]int, len(a.rows))
-	for i := range all {
-		all[i] = i
-	}
 	stores, err := s.ofRows(ctx, a.rows)
 	if err != nil {
-		a.fail(all, err)
-		return a.errs
+		return a.none(err)
 	}
 	for own, places := range stores {
 		for some := range slices.Chunk(places, mostActed) {
@@ -113,8 +121,8 @@ func (t *actsTogether) run(ctx context.Context, tx *sql.Tx) error {
 		return err
 	}
 	rows = slices.DeleteFunc(rows, func(r *actedRow) bool {
-		t.errs[r.place] = t.judge(r)
-		return t.errs[r.place] != nil
+		t.errs[r.at] = t.judge(r)
+		return t.errs[r.at] != nil
 	})
 	if len(rows) == 0 {
 		return nil
@@ -122,7 +130,7 @@ func (t *actsTogether) run(ctx context.Context, tx *sql.Tx) error {
 	if err := t.change(t.store, ctx, tx, rows); err != nil {
 		return err
 	}
-	return t.store.recordAll(ctx, tx, t.act, "done", rows...)
+	return t.store.recordOn(ctx, tx, t.act, cmp.Or(t.result, "done"), numbersOf(rows)...)
 }
 
 func (t *actsTogether) numbers() []int64 {
@@ -158,7 +166,7 @@ func (t *actsTogether) chosen(found map[int64]*actedRow) (rows []*actedRow) {
 			continue
 		}
 		had[identity{r.scope, string(r.id)}] = true
-		r.place = i
+		r.at = i
 		rows = append(rows, r)
 	}
 	return rows
@@ -256,17 +264,35 @@ func (s *Store) setAll(ctx context.Context, tx *sql.Tx, rows []*actedRow, statem
 	return s.changeAll(ctx, tx, numbersOf(rows), semel.ErrChanged, statement, append([]any{actedRows(rows...)}, args...)...)
 }
 
+// setGrouped is setAll with an argument that arg returns for each row. It runs the statement once for each value.
+func (s *Store) setGrouped(ctx context.Context, tx *sql.Tx, rows []*actedRow, statement string, arg func(*actedRow) string) error {
+	groups := map[string][]*actedRow{}
+	for _, r := range rows {
+		groups[arg(r)] = append(groups[arg(r)], r)
+	}
+	for _, value := range slices.Sorted(maps.Keys(groups)) {
+		if err := s.setAll(ctx, tx, groups[value], statement, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// turnAll changes the markers of rows to this outcome, with the rows' contents.
+func (s *Store) turnAll(ctx context.Context, tx *sql.Tx, rows []*actedRow, to store.Outcome) error {
+	turns := make([]turn, len(rows))
+	for k, r := range rows {
+		turns[k] = turn{r, sqlform.Marker{Outcome: int64(to), Version: r.version, Sum: r.sum}}
+	}
+	return s.turnMarkers(ctx, tx, turns...)
+}
+
 func numbersOf(rows []*actedRow) []int64 {
 	all := make([]int64, len(rows))
 	for k, r := range rows {
 		all[k] = r.number
 	}
 	return all
-}
-
-// recordAll records an act on each of these rows.
-func (s *Store) recordAll(ctx context.Context, tx *sql.Tx, a store.Act, result string, rows ...*actedRow) error {
-	return s.recordOn(ctx, tx, a, result, numbersOf(rows)...)
 }
 
 // recordOn records an act on each row with one of these numbers, of which 0 is no row.

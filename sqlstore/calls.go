@@ -8,7 +8,6 @@ import (
 
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/calls"
-	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/store"
 )
 
@@ -54,63 +53,48 @@ func (sqliteClaims) calls(ctx context.Context, s *Store, claims []store.Claim, l
 }
 
 // Resolve implements admin.Resolver.
-func (s *Store) Resolve(ctx context.Context, number, revision int64, found admin.Resolution, a store.Act) error {
+func (s *Store) Resolve(ctx context.Context, found admin.Resolution, a store.Act, rows ...store.RowRevision) []error {
+	of := acting{verb: "resolve", act: a, result: found.String(), rows: rows}
 	if err := found.Fits(); err != nil {
-		return err
+		return of.none(err)
 	}
-	s, err := s.ofRow(ctx, number)
-	if err != nil {
-		return err
-	}
-	return s.answer("resolve", s.write(ctx, func(tx *sql.Tx) error {
-		r, err := s.look(ctx, tx, number, revision)
-		if err != nil {
-			return err
-		}
-		if err := admin.MayResolve(number, r.state, r.unknown); err != nil {
-			return err
-		}
-		if err := s.readTwins(ctx, tx, r); err != nil {
-			return err
-		}
-		others := r.others
-		if found == admin.ResolvedDone {
-			others = nil // that it is done is so whatever became of them
-		}
-		if err := r.mayTakeMarker(others); err != nil {
-			return err
-		}
-		if err := s.takeMarkers(ctx, tx, r); err != nil {
+	of.judge = func(r *actedRow) error {
+		if err := admin.MayAct(store.RowResolved, r.stored(), r.due); err != nil {
 			return err
 		}
 		if found == admin.ResolvedDone {
-			err = s.complete(ctx, tx, r)
-		} else {
-			err = s.callAnew(ctx, tx, r)
+			return r.mayTakeMarker(nil) // the effect exists, whatever became of the other rows
 		}
-		if err != nil {
+		return r.mayTakeMarker(r.others)
+	}
+	of.change = func(s *Store, ctx context.Context, tx *sql.Tx, rows []*actedRow) error {
+		if err := s.takeMarkers(ctx, tx, rows...); err != nil {
 			return err
 		}
-		return s.record(ctx, tx, a, number, found.String())
-	}))
+		if found == admin.ResolvedDone {
+			return s.complete(ctx, tx, rows)
+		}
+		return s.callAnew(ctx, tx, rows)
+	}
+	return of.carry(ctx, s)
 }
 
-// complete ends a row whose effect is there, and its marker, which is the row's.
-func (s *Store) complete(ctx context.Context, tx *sql.Tx, r *actedRow) error {
-	if err := s.set(ctx, tx, r, s.sql.CompleteRow); err != nil {
+// complete ends rows whose effects exist, and their markers, which belong to the rows.
+func (s *Store) complete(ctx context.Context, tx *sql.Tx, rows []*actedRow) error {
+	if err := s.setAll(ctx, tx, rows, s.sql.CompleteRows); err != nil {
 		return err
 	}
-	if err := s.turnMarkers(ctx, tx, turn{r, sqlform.Marker{Outcome: int64(store.Applied), Version: r.version, Sum: r.sum}}); err != nil {
+	if err := s.turnAll(ctx, tx, rows, store.Applied); err != nil {
 		return err
 	}
-	return s.leaveLines(ctx, tx, []int64{r.number})
+	return s.leaveLines(ctx, tx, firstOfLines(rows))
 }
 
-// callAnew makes a row due as if no call had been made for it.
-func (s *Store) callAnew(ctx context.Context, tx *sql.Tx, r *actedRow) error {
-	if err := s.setAll(ctx, tx, []*actedRow{r}, s.sql.RequeueRows, string(store.StateFailedRetryable)); err != nil {
+// callAnew makes rows due as if no call had been made for them.
+func (s *Store) callAnew(ctx context.Context, tx *sql.Tx, rows []*actedRow) error {
+	if err := s.setAll(ctx, tx, rows, s.sql.RequeueRows, string(store.StateFailedRetryable)); err != nil {
 		return err
 	}
-	_, err := tx.ExecContext(ctx, s.sql.ForgetCalls, r.number)
+	_, err := tx.ExecContext(ctx, s.sql.ForgetCalls, actedNumbers(numbersOf(rows)...))
 	return err
 }

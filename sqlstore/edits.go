@@ -25,17 +25,20 @@ func (s *Store) Edit(ctx context.Context, number, revision int64, body []byte, a
 		if err != nil {
 			return err
 		}
-		e := admin.Edited{State: r.state}
+		row, stepped := r.stored(), false
 		var kept []byte
 		var in enclosed
-		if err := tx.QueryRowContext(ctx, s.sql.Editable, number).Scan(&e.Surrogate, &e.Stepped, &e.UnknownOutcome, &e.BodyRemoved, &kept, &in.key, &in.long, &in.consumer, &in.source, &in.envelope); err != nil {
+		if err := tx.QueryRowContext(ctx, s.sql.Editable, number).Scan(&row.Surrogate, &stepped, &kept, &in.key, &in.long, &in.consumer, &in.source, &in.envelope); err != nil {
 			return err
+		}
+		if stepped {
+			row.Steps = make([]store.StepDone, 1)
 		}
 		was, err := in.show(s, kept)
 		if err != nil {
 			return fmt.Errorf("row %d: %w", number, err)
 		}
-		if err := admin.MayEdit(number, e, body); err != nil {
+		if err := admin.MayEdit(row, body); err != nil {
 			return err
 		}
 		if err := r.mayRun(nil); err != nil {

@@ -4,9 +4,9 @@ import (
 	"context"
 	"database/sql"
 	"errors"
-	"fmt"
+	"slices"
 
-	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/lines"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/store"
@@ -123,21 +123,17 @@ func (s *Store) advanceLines(ctx context.Context, tx *sql.Tx, left []int64) (fre
 		err := tx.QueryRowContext(ctx, s.postgres.AdvanceLines, arrays(1, anys(left))...).Scan(&n)
 		return n > 0, err
 	}
-	for _, n := range left {
-		done, err := tx.ExecContext(ctx, s.sqlite.AdvanceLine, n)
-		if err != nil {
-			return false, err
-		}
-		if changed, err := done.RowsAffected(); err != nil {
-			return false, err
-		} else if changed > 0 {
-			freed = true
-		}
-		if _, err := tx.ExecContext(ctx, s.sqlite.ForgetLine, n); err != nil {
-			return false, err
-		}
+	numbers := jsonText(left)
+	done, err := tx.ExecContext(ctx, s.sqlite.AdvanceLines, numbers)
+	if err != nil {
+		return false, err
 	}
-	return freed, nil
+	n, err := done.RowsAffected()
+	if err != nil {
+		return false, err
+	}
+	_, err = tx.ExecContext(ctx, s.sqlite.ForgetLines, numbers)
+	return n > 0, err
 }
 
 // First implements admin.Lines.
@@ -200,30 +196,24 @@ func (s *Store) dropLines(ctx context.Context, tx *sql.Tx, first, end []byte) er
 }
 
 // Skip implements admin.Lines.
-func (s *Store) Skip(ctx context.Context, number, revision int64, a store.Act) error {
-	// A row that was dated ahead waits for its own wait, before the act sees it.
-	if _, _, err := s.dialect.claims.cutAhead(ctx, s, jsonText([]int64{number})); err != nil {
-		return s.answer("skip", err)
+func (s *Store) Skip(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
+	judge := func(r *actedRow) error { return admin.MaySkip(r.stored()) }
+	change := func(s *Store, ctx context.Context, tx *sql.Tx, rows []*actedRow) error {
+		if err := s.setAll(ctx, tx, rows, s.sql.SkipRows); err != nil {
+			return err
+		}
+		return s.leaveLines(ctx, tx, firstOfLines(rows))
 	}
-	err := s.write(ctx, func(tx *sql.Tx) error {
-		r, err := s.look(ctx, tx, number, revision)
-		if err != nil {
-			return err
+	of := acting{verb: "skip", act: a, rows: rows, judge: judge, change: change}
+	for some := range slices.Chunk(rows, mostActed) {
+		numbers := make([]int64, len(some))
+		for i, r := range some {
+			numbers[i] = r.Number
 		}
-		var one int
-		switch err := tx.QueryRowContext(ctx, s.sql.RowStands, number).Scan(&one); {
-		case errors.Is(err, sql.ErrNoRows):
-			return fmt.Errorf("row %d keeps nothing back: %w", number, semel.ErrState)
-		case err != nil:
-			return err
+		// A row that was dated ahead waits for its own wait, before the act sees it.
+		if _, _, err := s.dialect.claims.cutAhead(ctx, s, jsonText(numbers)); err != nil {
+			return of.none(s.answer("skip", err))
 		}
-		if err := s.set(ctx, tx, r, s.sql.SkipRow); err != nil {
-			return err
-		}
-		if err := s.leaveLines(ctx, tx, []int64{number}); err != nil {
-			return err
-		}
-		return s.record(ctx, tx, a, number, "done")
-	})
-	return s.answer("skip", err)
+	}
+	return of.carry(ctx, s)
 }

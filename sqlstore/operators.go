@@ -23,7 +23,10 @@ type actedRow struct {
 	version                 int64
 	id, conflict, sum, line []byte
 	// due: the time from which it may be claimed has come. unknown: the outcome of a call for it is unknown.
-	due, unknown bool
+	// bodiless: its payload was removed.
+	due, unknown, bodiless bool
+	place                  int64 // in its line, 0 if it is in none
+	stream                 []byte
 	// marked is whether there is a marker, marker its content; others are the other rows of
 	// the identity, and owns whether the marker belongs to this row. See Store.readTwins.
 	marked bool
@@ -32,8 +35,8 @@ type actedRow struct {
 	owns   bool
 	// unread says why no act may change the row: only a newer release knows what it or its marker says.
 	unread error
-	// place is where the row is in the list of an act on several rows.
-	place int
+	// at is the index of the row in the list of an act on several rows.
+	at int
 }
 
 // look reads the row that an act is about, in the act's transaction.
@@ -62,7 +65,7 @@ func (s *Store) lookAll(ctx context.Context, tx *sql.Tx, numbers []int64, skip b
 		found := sqlform.Acted{Inbox: s.sql.Inbox, Markers: s.sql.Markers, Outcome: int64(store.Parked)}
 		var outcome, version sql.NullInt64
 		err := rows.Scan(&r.number, &r.revision, &found.State, &r.scope, &r.id, &r.conflict, &r.version, &r.sum, &r.due,
-			&r.reason, &r.unknown, &r.line, &outcome, &version, &r.marker.Sum)
+			&r.reason, &r.unknown, &r.line, &r.place, &r.stream, &r.bodiless, &outcome, &version, &r.marker.Sum)
 		if r.marked = outcome.Valid; r.marked {
 			found.Outcome, r.marker.Version = outcome.Int64, version.Int64
 		}
@@ -147,12 +150,8 @@ func (s *Store) answer(doing string, err error) error {
 
 // Discard implements store.Inbox.
 func (s *Store) Discard(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
-	of := acting{verb: "discard", act: a, rows: rows, change: (*Store).discard, judge: func(r *actedRow) error {
-		if err := r.state.MayBecome(store.StateDiscarded); err != nil {
-			return fmt.Errorf("row %d %w", r.number, err)
-		}
-		return nil
-	}}
+	judge := func(r *actedRow) error { return admin.MayAct(store.RowDiscarded, r.stored(), r.due) }
+	of := acting{verb: "discard", act: a, rows: rows, judge: judge, change: (*Store).discard}
 	return of.carry(ctx, s)
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/semel-go/semel"
@@ -26,7 +25,7 @@ func (s *Store) Release(ctx context.Context, a store.Act, rows ...store.RowRevis
 // again makes rows due now.
 func (s *Store) again(ctx context.Context, verb string, e store.RowEvent, a store.Act, rows []store.RowRevision) []error {
 	judge := func(r *actedRow) error {
-		if err := admin.MayRequeue(r.stored(), e, r.due); err != nil {
+		if err := admin.MayAct(e, r.stored(), r.due); err != nil {
 			return err
 		}
 		return r.mayTakeMarker(r.others)
@@ -35,17 +34,10 @@ func (s *Store) again(ctx context.Context, verb string, e store.RowEvent, a stor
 		if err := s.takeMarkers(ctx, tx, rows...); err != nil {
 			return err
 		}
-		to := map[store.RowState][]*actedRow{}
-		for _, r := range rows {
+		return s.setGrouped(ctx, tx, rows, s.sql.RequeueRows, func(r *actedRow) string {
 			next, _ := r.state.After(e)
-			to[next] = append(to[next], r)
-		}
-		for _, next := range slices.Sorted(maps.Keys(to)) {
-			if err := s.setAll(ctx, tx, to[next], s.sql.RequeueRows, string(next)); err != nil {
-				return err
-			}
-		}
-		return nil
+			return string(next)
+		})
 	}
 	of := acting{verb: verb, act: a, rows: rows, judge: judge, change: change}
 	return of.carry(ctx, s)
@@ -53,7 +45,8 @@ func (s *Store) again(ctx context.Context, verb string, e store.RowEvent, a stor
 
 // stored is the row as the rules about acts ask for it.
 func (r *actedRow) stored() *store.StoredRow {
-	row := &store.StoredRow{Number: r.number, Revision: r.revision, State: r.state, Reason: r.reason, Conflict: len(r.conflict) > 0}
+	row := &store.StoredRow{Number: r.number, Revision: r.revision, State: r.state, Reason: r.reason, Conflict: len(r.conflict) > 0,
+		BodyRemoved: r.bodiless, Stream: string(r.stream), Place: r.place}
 	if r.unknown {
 		row.CallsStarted = 1
 	}
@@ -61,40 +54,33 @@ func (r *actedRow) stored() *store.StoredRow {
 }
 
 // Reopen implements admin.Requeuer.
-func (s *Store) Reopen(ctx context.Context, number, revision int64, a store.Act) error {
-	s, err := s.ofRow(ctx, number)
-	if err != nil {
-		return err
-	}
-	return s.answer("reopen", s.write(ctx, func(tx *sql.Tx) error {
-		r, err := s.look(ctx, tx, number, revision)
-		if err != nil {
-			return err
-		}
-		var bodiless bool
-		if err := tx.QueryRowContext(ctx, s.sql.Bodiless, number).Scan(&bodiless); err != nil {
-			return err
-		}
-		if err := admin.MayReopen(number, r.state, r.reason, r.unknown, bodiless); err != nil {
-			return err
-		}
-		if err := s.readTwins(ctx, tx, r); err != nil {
+func (s *Store) Reopen(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
+	of := acting{verb: "reopen", act: a, rows: rows, change: (*Store).reopen, judge: func(r *actedRow) error {
+		if err := admin.MayAct(store.RowReopened, r.stored(), r.due); err != nil {
 			return err
 		}
 		if err := r.mayRun(r.others); err != nil {
 			return err
 		}
 		if !r.marked && len(r.conflict) == 0 {
-			return noMarker(number)
+			return noMarker(r.number)
 		}
-		if err := s.set(ctx, tx, r, s.sql.ReopenRow, string(admin.ReopenedReason(r.reason))); err != nil {
-			return err
+		return nil
+	}}
+	return of.carry(ctx, s)
+}
+
+func (s *Store) reopen(ctx context.Context, tx *sql.Tx, rows []*actedRow) error {
+	err := s.setGrouped(ctx, tx, rows, s.sql.ReopenRows, func(r *actedRow) string {
+		if reason := admin.ReopenedReason(r.reason); reason != r.reason {
+			return string(reason)
 		}
-		if err := s.turnMarkers(ctx, tx, turn{r, sqlform.Marker{Outcome: int64(store.Parked), Version: r.version, Sum: r.sum}}); err != nil {
-			return err
-		}
-		return s.record(ctx, tx, a, number, "done")
-	}))
+		return "" // it keeps its reason
+	})
+	if err != nil {
+		return err
+	}
+	return s.turnAll(ctx, tx, rows, store.Parked)
 }
 
 // errNoMarker refuses to process a row whose identity has no marker.

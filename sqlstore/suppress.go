@@ -3,37 +3,21 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"fmt"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/internal/sqlform"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/store"
 )
 
-// Suppress implements admin.IntentHolder.
-func (s *Store) Suppress(ctx context.Context, number, revision int64, a store.Act) error {
-	s, err := s.ofRow(ctx, number)
-	if err != nil {
-		return err
+// Suppress implements admin.Requeuer.
+func (s *Store) Suppress(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
+	judge := func(r *actedRow) error { return admin.MayAct(store.RowSuppressed, r.stored(), r.due) }
+	change := func(s *Store, ctx context.Context, tx *sql.Tx, rows []*actedRow) error {
+		if err := s.setAll(ctx, tx, rows, s.sql.SuppressRows, string(semel.ReasonSuppressed)); err != nil {
+			return err
+		}
+		return s.turnAll(ctx, tx, rows, store.Parked)
 	}
-	err = s.write(ctx, func(tx *sql.Tx) error {
-		r, err := s.look(ctx, tx, number, revision)
-		if err != nil {
-			return err
-		}
-		if _, legal := r.state.After(store.RowSuppressed); !legal {
-			return fmt.Errorf("row %d is %s: %w", number, r.state, semel.ErrState)
-		}
-		if err := s.readTwins(ctx, tx, r); err != nil {
-			return err
-		}
-		if err := s.set(ctx, tx, r, s.sql.SuppressRow, string(semel.ReasonSuppressed)); err != nil {
-			return err
-		}
-		if err := s.turnMarkers(ctx, tx, turn{r, sqlform.Marker{Outcome: int64(store.Parked), Version: r.version, Sum: r.sum}}); err != nil {
-			return err
-		}
-		return s.record(ctx, tx, a, number, "done")
-	})
-	return s.answer("suppress", err)
+	of := acting{verb: "suppress", act: a, rows: rows, judge: judge, change: change}
+	return of.carry(ctx, s)
 }

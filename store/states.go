@@ -64,7 +64,7 @@ const (
 	RowFreed
 	// RowResolved: an operator found out that its effect exists; see Resolver.
 	RowResolved
-	// RowSuppressed: an operator holds it back; see IntentHolder.
+	// RowSuppressed: an operator holds it back.
 	RowSuppressed
 	// RowStepped: a step is committed, and the next step is due now. Attempts are counted from zero.
 	RowStepped

@@ -45,7 +45,7 @@ func abilitiesOf[Tx any](can Abilities, st store.TxStore[Tx]) []ability {
 		{"Steps", can.Steps, st.Limits().StepOutput > 0, "store.Limits.StepOutput above 0"},
 		{"Look", can.Look, has[store.Leases](st), "store.Leases"},
 		{"Gather", can.Gather, has[store.QueueStore[Tx]](st), "store.QueueStore"},
-		{"Intents", can.Intents, hasIntents(st), "store.CallerTx or store.QueueStore, and admin.IntentHolder"},
+		{"Intents", can.Intents, hasIntents(st), "store.CallerTx or store.QueueStore, and admin.Requeuer"},
 		{"Emission", can.Emission, has[admin.Emitter](st), "admin.Emitter"},
 		{"Results", can.Results, hasResults(st), "store.Results"},
 		{"MarkIn", can.MarkIn, has[store.CallerTx[Tx]](st), "store.CallerTx"},

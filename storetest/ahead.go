@@ -139,7 +139,7 @@ func (s suite[Tx]) aheads(t *T) {
 		}
 		rows := append(h.enters("k", received, "1"), h.enters("k", blocked, "2")...)
 		h.Ahead(t, aDay)
-		t.must(h.lines().Skip(t.context(), rows[0].Number, rows[0].Revision, act("skip")))
+		t.must(errors.Join(h.lines().Skip(t.context(), act("skip"), rows[0].Seen())...))
 		h.wantStates(rows, received, received)
 		if r := h.number(rows[0].Number); r.DueAt.Sub(h.storesTime()) > 0 {
 			t.Errorf("it is due at %v", r.DueAt)

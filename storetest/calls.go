@@ -188,7 +188,7 @@ func (s suite[Tx]) resolutions(t *T) {
 }
 
 func (h *fixture[Tx]) resolve(r store.StoredRow, as admin.Resolution) error {
-	return h.Store.(admin.Resolver).Resolve(h.t.context(), r.Number, r.Revision, as, act("resolve"))
+	return errors.Join(h.Store.(admin.Resolver).Resolve(h.t.context(), as, act("resolve"), r.Seen())...)
 }
 
 // doubted is a row whose only call has an unknown outcome, and whose claim ended so.

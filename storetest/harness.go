@@ -42,7 +42,7 @@ type Abilities struct {
 	Look bool
 	// Gather: store.QueueStore, beside claims.
 	Gather bool
-	// Intents: store.CallerTx or store.QueueStore, and admin.IntentHolder.
+	// Intents: store.CallerTx or store.QueueStore, and admin.Requeuer.
 	Intents bool
 	// Emission: admin.Emitter, beside intents and calls.
 	Emission bool

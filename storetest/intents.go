@@ -13,7 +13,7 @@ import (
 func hasIntents[Tx any](st store.TxStore[Tx]) bool {
 	_, caller := st.(store.CallerTx[Tx])
 	_, queue := st.(store.QueueStore[Tx])
-	_, suppressor := st.(admin.IntentHolder)
+	_, suppressor := st.(admin.Requeuer)
 	return suppressor && (queue || caller)
 }
 
@@ -93,12 +93,12 @@ func (s suite[Tx]) intents(t *T) {
 	t.Run("E4_what_is_suppressed_waits_for_a_person", "It is claimed by nobody, and its act is recorded; made due again it is worked on once.", func(t *T) {
 		h := s.opened(t)
 		r := h.receive("a", 0, nil)
-		suppressor := h.Store.(admin.IntentHolder)
+		suppressor := h.requeuer()
 		act := store.Act{Verb: "suppress", Who: "me", Why: "a replay"}
-		if err := suppressor.Suppress(t.context(), r.Number, r.Revision+1, act); !errors.Is(err, semel.ErrChanged) {
+		if err := errors.Join(suppressor.Suppress(t.context(), act, store.RowRevision{Number: r.Number, Revision: r.Revision + 1})...); !errors.Is(err, semel.ErrChanged) {
 			t.Errorf("another revision: %v", err)
 		}
-		t.must(suppressor.Suppress(t.context(), r.Number, r.Revision, act))
+		t.must(errors.Join(suppressor.Suppress(t.context(), act, r.Seen())...))
 		if got, err := h.leases().Claim(t.context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 10, Lease: long}); err != nil || len(got) != 0 {
 			t.Errorf("claimed %+v, %v", got, err)
 		}
@@ -110,12 +110,12 @@ func (s suite[Tx]) intents(t *T) {
 		if acts, err := h.Store.(store.Inbox).Acts(t.context(), r.Number, 0); err != nil || len(acts) != 1 || acts[0].Verb != "suppress" || acts[0].Why != "a replay" || acts[0].Result != "done" {
 			t.Errorf("%+v, %v", acts, err)
 		}
-		if err := suppressor.Suppress(t.context(), r.Number, now.Revision, act); !errors.Is(err, semel.ErrState) {
+		if err := errors.Join(suppressor.Suppress(t.context(), act, store.RowRevision{Number: r.Number, Revision: now.Revision})...); !errors.Is(err, semel.ErrState) {
 			t.Errorf("suppressed twice: %v", err)
 		}
 		t.must(errors.Join(h.requeuer().Requeue(t.context(), store.Act{Verb: "send", Who: "me", Why: "it is needed"}, store.RowRevision{Number: r.Number, Revision: now.Revision})...))
 		h.works(r.Number)
-		if err := suppressor.Suppress(t.context(), r.Number, h.number(r.Number).Revision, act); !errors.Is(err, semel.ErrState) {
+		if err := errors.Join(suppressor.Suppress(t.context(), act, store.RowRevision{Number: r.Number, Revision: h.number(r.Number).Revision})...); !errors.Is(err, semel.ErrState) {
 			t.Errorf("suppressed when it is done: %v", err)
 		}
 	})

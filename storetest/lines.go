@@ -210,7 +210,7 @@ func (s suite[Tx]) passing(t *T) {
 	t.Run("C8_G6_a_person_lets_followers_pass_a_row", "It stays as it is, outside of its line; with a record.", func(t *T) {
 		h := s.opened(t)
 		rows := append(h.enters("k", parked, "1"), h.enters("k", blocked, "2", "3")...)
-		t.must(h.lines().Skip(t.context(), rows[0].Number, rows[0].Revision, act("skip")))
+		t.must(errors.Join(h.lines().Skip(t.context(), act("skip"), rows[0].Seen())...))
 		h.wantStates(rows, parked, received, blocked)
 		for i, want := range []int64{0, rows[1].Number, rows[1].Number} {
 			if first, err := h.lines().First(t.context(), rows[i].Number); err != nil || first != want {
@@ -222,16 +222,16 @@ func (s suite[Tx]) passing(t *T) {
 		if passed.Place != 0 || passed.Revision == rows[0].Revision {
 			t.Errorf("the row is %+v", passed)
 		}
-		if err := h.lines().Skip(t.context(), passed.Number, rows[0].Revision, act("skip")); !errors.Is(err, semel.ErrChanged) {
+		if err := errors.Join(h.lines().Skip(t.context(), act("skip"), store.RowRevision{Number: passed.Number, Revision: rows[0].Revision})...); !errors.Is(err, semel.ErrChanged) {
 			t.Errorf("who saw it elsewhere is told %v", err)
 		}
-		if err := h.lines().Skip(t.context(), passed.Number, passed.Revision, act("skip")); !errors.Is(err, semel.ErrState) {
+		if err := errors.Join(h.lines().Skip(t.context(), act("skip"), passed.Seen())...); !errors.Is(err, semel.ErrState) {
 			t.Errorf("of a row in no line it says %v", err)
 		}
 		t.must(errors.Join(h.requeuer().Requeue(t.context(), act("retry"), passed.Seen())...))
 		h.wantStates(rows, waiting, received, blocked)
 		last := h.number(rows[2].Number)
-		t.must(h.lines().Skip(t.context(), last.Number, last.Revision, act("skip")))
+		t.must(errors.Join(h.lines().Skip(t.context(), act("skip"), last.Seen())...))
 		h.wantStates(rows, waiting, received, received)
 	})
 	t.Run("C8_G6_discarding_a_row_of_a_line_lets_it_go_on", "The first frees the next one; another one leaves its place.", func(t *T) {
@@ -312,7 +312,7 @@ func (s suite[Tx]) emptyLines(t *T) {
 			func(r store.StoredRow) {
 				t.must(errors.Join(h.inbox().Discard(t.context(), act("discard"), r.Seen())...))
 			},
-			func(r store.StoredRow) { t.must(h.lines().Skip(t.context(), r.Number, r.Revision, act("skip"))) },
+			func(r store.StoredRow) { t.must(errors.Join(h.lines().Skip(t.context(), act("skip"), r.Seen())...)) },
 		} {
 			rows := h.enters("k", received, fmt.Sprint("row ", i))
 			h.wantKinds(h.asks(h.inLine("k", "next", store.Applied)), behind)

@@ -2,6 +2,7 @@ package storetest_test
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/semel-go/semel/internal/admin"
@@ -50,7 +51,7 @@ func (s retriesBlindly) Requeue(ctx context.Context, a store.Act, rows ...store.
 	for i, r := range rows {
 		now, err := s.Rows(ctx, store.RowFilter{Numbers: []int64{r.Number}})
 		if errs[i] != nil && err == nil && len(now) == 1 && now[0].UnknownOutcome() {
-			errs[i] = s.Resolve(ctx, r.Number, r.Revision, admin.ResolvedNotDone, a)
+			errs[i] = errors.Join(s.Resolve(ctx, admin.ResolvedNotDone, a, r)...)
 		}
 	}
 	return errs
@@ -59,20 +60,22 @@ func (s retriesBlindly) Requeue(ctx context.Context, a store.Act, rows ...store.
 // believesNobody has a message called for again whatever somebody found out.
 type believesNobody struct{ *memstore.Store }
 
-func (s believesNobody) Resolve(ctx context.Context, number, revision int64, _ admin.Resolution, a store.Act) error {
-	return s.Store.Resolve(ctx, number, revision, admin.ResolvedNotDone, a)
+func (s believesNobody) Resolve(ctx context.Context, _ admin.Resolution, a store.Act, rows ...store.RowRevision) []error {
+	return s.Store.Resolve(ctx, admin.ResolvedNotDone, a, rows...)
 }
 
 // resolvesWhatIsKnown lets people end a row that was called for, also where nothing is unknown.
 type resolvesWhatIsKnown struct{ *memstore.Store }
 
-func (s resolvesWhatIsKnown) Resolve(ctx context.Context, number, revision int64, as admin.Resolution, a store.Act) error {
-	err := s.Store.Resolve(ctx, number, revision, as, a)
-	rows, failed := s.Rows(ctx, store.RowFilter{Numbers: []int64{number}})
-	if failed == nil && len(rows) == 1 && rows[0].State == store.StateParked && rows[0].CallsFinished > 0 {
-		return nil
+func (s resolvesWhatIsKnown) Resolve(ctx context.Context, as admin.Resolution, a store.Act, rows ...store.RowRevision) []error {
+	errs := s.Store.Resolve(ctx, as, a, rows...)
+	for i, r := range rows {
+		now, err := s.Rows(ctx, store.RowFilter{Numbers: []int64{r.Number}})
+		if err == nil && len(now) == 1 && now[0].State == store.StateParked && now[0].CallsFinished > 0 {
+			errs[i] = nil
+		}
 	}
-	return err
+	return errs
 }
 
 // remembersWhatIsKnown forgets only the calls of which nobody knew, when they are resolved.
@@ -81,11 +84,13 @@ type remembersWhatIsKnown struct {
 	known map[int64]int
 }
 
-func (s remembersWhatIsKnown) Resolve(ctx context.Context, number, revision int64, as admin.Resolution, a store.Act) error {
-	if rows, err := s.Store.Rows(ctx, store.RowFilter{Numbers: []int64{number}}); err == nil && len(rows) == 1 {
-		s.known[number] = rows[0].CallsFinished
+func (s remembersWhatIsKnown) Resolve(ctx context.Context, as admin.Resolution, a store.Act, rows ...store.RowRevision) []error {
+	for _, r := range rows {
+		if now, err := s.Store.Rows(ctx, store.RowFilter{Numbers: []int64{r.Number}}); err == nil && len(now) == 1 {
+			s.known[r.Number] = now[0].CallsFinished
+		}
 	}
-	return s.Store.Resolve(ctx, number, revision, as, a)
+	return s.Store.Resolve(ctx, as, a, rows...)
 }
 
 func (s remembersWhatIsKnown) Rows(ctx context.Context, f store.RowFilter) ([]store.StoredRow, error) {

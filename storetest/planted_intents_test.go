@@ -29,15 +29,15 @@ func (s writesAgain) ReceiveIn(ctx context.Context, tx *memstore.Tx, marks []sto
 // suppressesNothing records the act, and lets the row be worked on.
 type suppressesNothing struct{ *memstore.Store }
 
-func (s suppressesNothing) Suppress(ctx context.Context, number, revision int64, a store.Act) error {
-	if err := s.Store.Suppress(ctx, number, revision, a); err != nil {
-		return err
+func (s suppressesNothing) Suppress(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
+	errs := s.Store.Suppress(ctx, a, rows...)
+	for i, r := range rows {
+		now, err := s.Rows(ctx, store.RowFilter{Numbers: []int64{r.Number}})
+		if errs[i] == nil && err == nil && len(now) == 1 {
+			errs[i] = errors.Join(s.Requeue(ctx, a, now[0].Seen())...)
+		}
 	}
-	rows, err := s.Rows(ctx, store.RowFilter{Numbers: []int64{number}})
-	if err != nil {
-		return err
-	}
-	return errors.Join(s.Requeue(ctx, a, store.RowRevision{Number: number, Revision: rows[0].Revision})...)
+	return errs
 }
 
 // intentFaults are faults in what handlers write down for other consumers.

@@ -120,7 +120,7 @@ func (s suite[Tx]) owned(t *T) {
 // reopened are the cases of discards that are taken back.
 func (s suite[Tx]) reopened(t *T) {
 	reopen := func(h *fixture[Tx], r store.StoredRow) error {
-		return h.requeuer().Reopen(t.context(), r.Number, r.Revision, act("reopen"))
+		return errors.Join(h.requeuer().Reopen(t.context(), act("reopen"), r.Seen())...)
 	}
 	t.Run("G5_a_discard_is_taken_back",
 		"A discarded row is parked again with its marker and a record of it, keeps its reason, and can be retried.",

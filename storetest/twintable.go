@@ -158,27 +158,28 @@ func (w *twinWorld[Tx]) step(c store.Claimed) {
 func (w *twinWorld[Tx]) act(verb string, number int64) {
 	w.t.Helper()
 	r := w.number(number)
+	seen := store.RowRevision{Number: number, Revision: r.Revision}
 	var err error
 	switch ctx := w.t.context(); verb {
 	case "retry":
-		err = errors.Join(w.requeuer().Requeue(ctx, act(verb), store.RowRevision{Number: number, Revision: r.Revision})...)
+		err = errors.Join(w.requeuer().Requeue(ctx, act(verb), seen)...)
 	case "discard":
-		err = errors.Join(w.inbox().Discard(ctx, act(verb), store.RowRevision{Number: number, Revision: r.Revision})...)
+		err = errors.Join(w.inbox().Discard(ctx, act(verb), seen)...)
 	case "release":
-		err = errors.Join(w.requeuer().Release(ctx, act(verb), store.RowRevision{Number: number, Revision: r.Revision})...)
+		err = errors.Join(w.requeuer().Release(ctx, act(verb), seen)...)
 	case "reopen":
-		err = w.requeuer().Reopen(ctx, number, r.Revision, act(verb))
+		err = errors.Join(w.requeuer().Reopen(ctx, act(verb), seen)...)
 	case "edit":
 		if e, able := w.Store.(admin.Editor); able {
 			err = e.Edit(ctx, number, r.Revision, []byte("edited"), act(verb))
 		}
 	case "skip":
 		if e, able := w.Store.(admin.Lines); able {
-			err = e.Skip(ctx, number, r.Revision, act(verb))
+			err = errors.Join(e.Skip(ctx, act(verb), seen)...)
 		}
 	case "resolve":
 		if e, able := w.Store.(admin.Resolver); able {
-			err = e.Resolve(ctx, number, r.Revision, admin.ResolvedNotDone, act(verb))
+			err = errors.Join(e.Resolve(ctx, admin.ResolvedNotDone, act(verb), seen)...)
 		}
 	}
 	if err != nil && !errors.Is(err, semel.ErrState) && !errors.Is(err, semel.ErrConflict) {

@@ -3,6 +3,7 @@ module github.com/semel-go/semel/cmd/semel
 go 1.26.0
 
 require (
+	github.com/aymanbagabas/go-udiff v0.4.1
 	github.com/go-logr/logr v1.4.4
 	github.com/mattn/go-runewidth v0.0.16
 	github.com/prometheus/client_golang v1.25.0

@@ -3,9 +3,7 @@ package admin
 import (
 	"context"
 	"errors"
-	"fmt"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/enum"
 	"github.com/semel-go/semel/store"
 )
@@ -39,22 +37,9 @@ func (r Resolution) Fits() error {
 // rejects, with semel.ErrState, a row that was parked with semel.ReasonOutcomeUnknown, because a retry
 // could repeat the call.
 type Resolver interface {
-	// Resolve completes a row and marks it as Applied (ResolvedDone), or clears its calls and makes it
-	// due now with a Waiting marker (ResolvedNotDone). The row must be parked, dead-lettered or
-	// waiting for a retry. semel.ErrChanged: the row has another revision. semel.ErrState: its state
-	// does not allow it, or it has no unknown outcome. semel.ErrConflict: its identity is applied, or
-	// another row of it waits. Nothing is changed then.
-	Resolve(ctx context.Context, number, revision int64, r Resolution, a store.Act) error
-}
-
-// MayResolve returns an error that wraps semel.ErrState if a row in this state cannot be resolved, or has
-// no unknown outcome.
-func MayResolve(number int64, state store.RowState, unknown bool) error {
-	if _, legal := state.After(store.RowResolved); !legal {
-		return fmt.Errorf("row %d is %s, and is resolved when it is parked, waits for its time, or is dead-lettered: %w", number, state, semel.ErrState)
-	}
-	if !unknown {
-		return fmt.Errorf("row %d: of its calls no outcome is unknown: %w", number, semel.ErrState)
-	}
-	return nil
+	// Resolve completes rows and marks them as Applied (ResolvedDone), or clears their calls and makes them
+	// due now with Waiting markers (ResolvedNotDone). The rows must be parked, dead-lettered or
+	// waiting for a retry, and have an unknown outcome. It returns one error for each row, as a Requeuer
+	// does. semel.ErrConflict: the identity is applied, or another row of it waits.
+	Resolve(ctx context.Context, r Resolution, a store.Act, rows ...store.RowRevision) []error
 }

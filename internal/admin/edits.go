@@ -45,35 +45,27 @@ type Editor interface {
 // MaxEdit is the maximum size of an edited body in bytes.
 const MaxEdit = 16 << 20
 
-// Edited contains the fields of a row that decide whether its body may be replaced.
-type Edited struct {
-	State store.RowState
-	// Surrogate, UnknownOutcome and BodyRemoved are as in StoredRow. Stepped reports that the row has
-	// completed steps.
-	Surrogate, UnknownOutcome, BodyRemoved, Stepped bool
-}
-
 // MayEdit returns nil if the body of a row may be replaced by body, and otherwise an error that wraps
 // semel.ErrState and says why not.
-func MayEdit(number int64, e Edited, body []byte) error {
+func MayEdit(r *store.StoredRow, body []byte) error {
 	why := ""
 	switch {
-	case e.State != store.StateParked && e.State != store.StateDeadLettered:
-		why = fmt.Sprintf("is %s, and only what was set aside may be edited", e.State)
-	case e.Surrogate:
+	case r.State != store.StateParked && r.State != store.StateDeadLettered:
+		why = fmt.Sprintf("is %s, and only what was set aside may be edited", r.State)
+	case r.Surrogate:
 		why = "has no identity, and is never run; have it sent again with one"
-	case e.Stepped:
+	case len(r.Steps) > 0:
 		why = "has steps that took effect with the body that it has"
-	case e.UnknownOutcome:
+	case r.UnknownOutcome():
 		why = "had a call of which nobody knows what became, so its body may have taken effect; find out and resolve it first"
-	case e.BodyRemoved:
+	case r.BodyRemoved:
 		why = "has no body any more"
 	case len(body) > MaxEdit:
 		why = fmt.Sprintf("cannot have a body of %d bytes; at most %d", len(body), MaxEdit)
 	default:
 		return nil
 	}
-	return fmt.Errorf("row %d %s: %w", number, why, semel.ErrState)
+	return fmt.Errorf("row %d %s: %w", r.Number, why, semel.ErrState)
 }
 
 // EditAct returns an act whose Why contains the hashes of both bodies. With a secret the hashes are keyed, so that

@@ -16,10 +16,10 @@ import (
 // the outcome store.Applied and without a claim gets the verdict store.Behind. So does a mark that follows, in its
 // batch, a mark whose message stays in the inbox.
 type Lines interface {
-	// Skip removes a row from its line without changing its state, and unblocks the next row if it
-	// was the first. semel.ErrChanged: the row has another revision. semel.ErrState: the row is
-	// not in a line or has ended. Nothing is changed then.
-	Skip(ctx context.Context, number, revision int64, a store.Act) error
+	// Skip removes rows from their lines without changing their states, and unblocks the first rows of
+	// these lines. It returns one error for each row, as a Requeuer does; MaySkip says which rows
+	// it rejects.
+	Skip(ctx context.Context, a store.Act, rows ...store.RowRevision) []error
 	// First returns the number of the first row of the line that the given row is in; 0 if it is
 	// not in a line.
 	First(ctx context.Context, number int64) (int64, error)

@@ -33,35 +33,20 @@ var ErrOpen = fmt.Errorf("another content of this identity is not closed: %w", s
 // semel.ErrState: its state does not allow the act.
 type Requeuer interface {
 	// Requeue makes parked, dead-lettered or waiting rows due now and sets their markers to Waiting, if
-	// MayRequeue and MayRun allow it. ErrDueAlready: the row is due. semel.ErrConflict: the identity
+	// MayAct and MayRun allow it. ErrDueAlready: the row is due. semel.ErrConflict: the identity
 	// is applied, or another row of it waits.
 	Requeue(ctx context.Context, a store.Act, rows ...store.RowRevision) []error
 	// Release ends the claims of rows in progress and makes the rows due. The previous claimant can no
 	// longer end its claim.
 	Release(ctx context.Context, a store.Act, rows ...store.RowRevision) []error
-	// Reopen sets a discarded row to StateParked, with its marker if that belongs to the row, so that
-	// it can be retried. The row keeps its reason, or gets ReopenedReason if that is not a reason of
-	// parked rows. The row is not put back into its line. semel.ErrState: MayReopen rejects the row.
-	// semel.ErrConflict: MayRun rejects the row, or the identity has no marker, so that its outcome is
-	// unknown.
-	Reopen(ctx context.Context, number, revision int64, a store.Act) error
-}
-
-// MayRequeue returns nil if the state of a row allows an event that makes it due now, RowRetried or
-// RowReleased, and otherwise an error that wraps semel.ErrState and says why not. due reports that a waiting
-// row is due already, by the store's clock: then the error is ErrDueAlready. A row that was parked because
-// the outcome of a call is unknown is not retried. MayRun judges the other rows of its identity.
-func MayRequeue(r *store.StoredRow, e store.RowEvent, due bool) error {
-	_, legal := r.State.After(e)
-	switch {
-	case !legal:
-		return fmt.Errorf("row %d is %s: %w", r.Number, r.State, semel.ErrState)
-	case due && r.State.Outcome() == store.Waiting && r.State != store.StateInProgress:
-		return fmt.Errorf("row %d: %w", r.Number, ErrDueAlready)
-	case e == store.RowRetried && r.UnknownOutcome() && r.Reason == semel.ReasonOutcomeUnknown:
-		return fmt.Errorf("row %d: nobody knows whether a call for it took effect, and the other side may have forgotten its key; find out, and say so with semel inbox resolve: %w", r.Number, semel.ErrState)
-	}
-	return nil
+	// Reopen sets discarded rows to StateParked, with their markers if these belong to the rows, so that
+	// they can be retried. A row keeps its reason, or gets ReopenedReason if that is not a reason of
+	// parked rows. It is not put back into its line. semel.ErrConflict: MayRun rejects the row, or the
+	// identity has no marker, so that its outcome is unknown.
+	Reopen(ctx context.Context, a store.Act, rows ...store.RowRevision) []error
+	// Suppress parks waiting rows that are not in progress, and their markers, with
+	// semel.ReasonSuppressed. Requeue makes them due again.
+	Suppress(ctx context.Context, a store.Act, rows ...store.RowRevision) []error
 }
 
 // MarkerReader is implemented by a store that can show the marker of an identity. The result is

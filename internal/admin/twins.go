@@ -7,12 +7,10 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// openError names the row that prevents another row of its identity from being processed.
-type openError string
-
-func (e openError) Error() string { return string(e) }
-
-func (openError) Unwrap() error { return ErrOpen }
+// refuseOpen names the row that prevents another row of its identity from being processed.
+func refuseOpen(format string, args ...any) error {
+	return &refusal{fmt.Sprintf(format, args...), ErrOpen}
+}
 
 // MayRun returns nil if a row may be processed although its identity has other rows, each with another
 // content: no other row is completed, waiting or in progress, none was applied in part, and none with an unknown
@@ -31,7 +29,7 @@ func MayRun(number int64, marker store.Outcome, own bool, others []store.StoredR
 	case marker == store.Applied:
 		return fmt.Errorf("row %d: %w", number, semel.ErrConflict)
 	case marker == store.Waiting && !own:
-		return openError(fmt.Sprintf("row %d: another content of its identity waits, and may take effect; wait until it has ended", number))
+		return refuseOpen("row %d: another content of its identity waits, and may take effect; wait until it has ended", number)
 	}
 	return nil
 }
@@ -42,36 +40,17 @@ func lets(r *store.StoredRow, number int64) error {
 	case state == store.StateCompleted:
 		return fmt.Errorf("row %d: row %d has the content that took effect: %w", number, r.Number, semel.ErrConflict)
 	case state.Outcome() == store.Waiting, !state.Known():
-		return openError(fmt.Sprintf("row %d: row %d has another content of its identity, is %s, and may take effect; wait until it has ended, or discard it first", number, r.Number, state))
+		return refuseOpen("row %d: row %d has another content of its identity, is %s, and may take effect; wait until it has ended, or discard it first", number, r.Number, state)
 	case state == store.StateDiscarded && len(r.Steps) > 0:
-		return openError(fmt.Sprintf("row %d: row %d has another content of its identity, and steps of it took effect before it was discarded; reopen and retry that row, or have this message sent again under another identity", number, r.Number))
+		return refuseOpen("row %d: row %d has another content of its identity, and steps of it took effect before it was discarded; reopen and retry that row, or have this message sent again under another identity", number, r.Number)
 	case state == store.StateDiscarded:
 		return nil
 	case r.UnknownOutcome():
-		return openError(fmt.Sprintf("row %d: row %d has another content of its identity, and nobody knows whether a call for it took effect; find out, and resolve or discard that row first", number, r.Number))
+		return refuseOpen("row %d: row %d has another content of its identity, and nobody knows whether a call for it took effect; find out, and resolve or discard that row first", number, r.Number)
 	case len(r.Steps) > 0:
-		return openError(fmt.Sprintf("row %d: row %d has another content of its identity, and steps of it took effect; retry that row", number, r.Number))
+		return refuseOpen("row %d: row %d has another content of its identity, and steps of it took effect; retry that row", number, r.Number)
 	}
 	return nil
-}
-
-// MayReopen returns nil if the state of a row allows it to be reopened, and otherwise an error that wraps
-// semel.ErrState and says why not. unknown reports that a call for the row has an unknown outcome, and bodiless
-// that its payload was removed.
-func MayReopen(number int64, state store.RowState, reason semel.Reason, unknown, bodiless bool) error {
-	_, legal := state.After(store.RowReopened)
-	why := ""
-	switch {
-	case !legal:
-		why = fmt.Sprintf("is %s, and only what was discarded can be reopened", state)
-	case unknown:
-		why = "had a call of which nobody knows whether it took effect, so that a retry might double it; correct the effect by hand"
-	case bodiless || reason == semel.ReasonErased:
-		why = "has no payload any more; have the message sent again under another identity"
-	default:
-		return nil
-	}
-	return fmt.Errorf("row %d %s: %w", number, why, semel.ErrState)
 }
 
 // ReasonReopened is the reason of a reopened row that has no other reason to be parked.

@@ -63,11 +63,15 @@ func (w *world) actOnTwin() {
 
 // retryTwin lets a row run again that was set aside, or that waits for its time.
 func (w *world) retryTwin(r *row) error {
-	stored := store.StoredRow{State: r.state(), Reason: r.reason, CallsStarted: r.calls.Started, CallsFinished: r.calls.Finished}
-	if err := admin.MayRequeue(&stored, store.RowRetried, r.due <= w.at()); err != nil {
+	if err := admin.MayAct(store.RowRetried, r.stored(), r.due <= w.at()); err != nil {
 		return err
 	}
 	return w.runTwin(r, machine.AsWaiting)
+}
+
+// stored is the row as the rules about acts ask for it.
+func (r *row) stored() *store.StoredRow {
+	return &store.StoredRow{State: r.state(), Reason: r.reason, CallsStarted: r.calls.Started, CallsFinished: r.calls.Finished}
 }
 
 // runTwin has a row be due now, if it may run beside the others of its identity.
@@ -90,8 +94,8 @@ func (w *world) runTwin(r *row, as machine.As) error {
 
 // releaseTwin ends the claim of a row.
 func (w *world) releaseTwin(r *row) error {
-	if _, legal := r.state().After(store.RowReleased); !legal {
-		return semel.ErrState
+	if err := admin.MayAct(store.RowReleased, r.stored(), false); err != nil {
+		return err
 	}
 	return w.runTwin(r, machine.AsReceived)
 }
@@ -99,7 +103,7 @@ func (w *world) releaseTwin(r *row) error {
 // discardTwin closes a row without an effect. Nobody discards what has taken effect in part,
 // or may have: that would be a decision to have it twice.
 func (w *world) discardTwin(r *row) error {
-	if err := r.state().MayBecome(store.StateDiscarded); err != nil {
+	if err := admin.MayAct(store.RowDiscarded, r.stored(), false); err != nil {
 		return err
 	}
 	if w.inPart(r) {
@@ -123,7 +127,7 @@ func (w *world) inPart(r *row) bool {
 
 // reopenTwin takes back that a row was discarded.
 func (w *world) reopenTwin(r *row) error {
-	if err := admin.MayReopen(0, r.state(), r.reason, r.calls.Started > r.calls.Finished, false); err != nil {
+	if err := admin.MayAct(store.RowReopened, r.stored(), false); err != nil {
 		return err
 	}
 	s := w.store

@@ -50,9 +50,8 @@ type Statements struct {
 	// TurnMarkers changes markers that have the content that was seen. OtherRows returns the other
 	// rows of the identities of some rows.
 	TurnMarkers, OtherRows string
-	// Bodiless tells whether the body of a row was removed, so that it cannot be reopened, which ReopenRow
-	// does.
-	Bodiless, ReopenRow string
+	// ReopenRows parks discarded rows.
+	ReopenRows string
 	// OverRow ends a claim whose marker does not wait for its row.
 	OverRow string
 	// Rows of the inbox and acts on them. RowColumns are what Rows and the statements
@@ -60,8 +59,8 @@ type Statements struct {
 	// ConflictRow is Row or Repeat, whichever it has to be.
 	// ActedRows locks and returns rows with their markers, for acts; DiscardRows and RecordActs are
 	// for several rows, too.
-	Row, ConflictRow, Repeat, RowColumns, Rows, ActedRows, DiscardRows, SuppressRow string
-	RecordActs, Acts                                                                string
+	Row, ConflictRow, Repeat, RowColumns, Rows, ActedRows, DiscardRows, SuppressRows string
+	RecordActs, Acts                                                                 string
 	// Unsealed are acts that are in no line of the chain, Seal writes a line, SealEnd tells
 	// where the chain ends, which SetSealEnd writes. Seals are lines with their acts,
 	// AuditedActs acts with the sequences of their lines. Erased are acts of such a result that
@@ -70,8 +69,8 @@ type Statements struct {
 	// Editable is what of a row says whether it may get another body, which EditRow gives it;
 	// KeepEdit keeps the one before, and Edits are those that were kept.
 	Editable, EditRow, KeepEdit, Edits string
-	// CompleteRow and ForgetCalls resolve the calls of a row.
-	CompleteRow, ForgetCalls string
+	// CompleteRows and ForgetCalls resolve the calls of rows.
+	CompleteRows, ForgetCalls string
 	// Claims. CutAhead is for rows that were written while the clock was ahead; LeaseEnds stands
 	// in what moves the end of a lease.
 	// Owned stands in those that ask whether a claim's row has its marker.
@@ -95,11 +94,10 @@ type Statements struct {
 	Vacuum string
 	// Streams lists them; Stream is one, of which it tells the last version, and locks it.
 	Stream, Streams string
-	// RowStands tells whether a row keeps others of its line back; SkipRow takes it out.
-	// FirstInLine is the first row of the line which a row stands in. SweepLines frees what
-	// is first and blocked all the same. DissolveRows takes rows of a consumer out of their
+	// SkipRows takes rows out of their lines. FirstInLine is the first row of the line that a row is in.
+	// SweepLines frees what is first and blocked all the same. DissolveRows takes rows of a consumer out of their
 	// lines, some at a time, and DropLines removes the lines that are left.
-	RowStands, SkipRow, FirstInLine, SweepLines, DissolveRows, DropLines string
+	SkipRows, FirstInLine, SweepLines, DissolveRows, DropLines string
 	// Retention: what is kept of a consumer, and what of it is due. Cutoff stands in
 	// Retentions and Advance. Low tells the low-water marks of scopes.
 	Retain, ReapPolicy, Progress, Age, ForgetAge, Cutoff, Retentions, Removed, FirstDue, LastDay, MarkerBytes string
@@ -238,9 +236,9 @@ type SQLite struct {
 	// KnowStream, BeginStream, TakeStream, MoveStream, FreeMarkers and FreeRows are about
 	// one stream.
 	KnowStream, BeginStream, TakeStream, MoveStream, FreeMarkers, FreeRows string
-	// BusyLine, KnowLine and EnterLine are about one line, AdvanceLine and ForgetLine about
-	// that of a row that has left it.
-	BusyLine, KnowLine, EnterLine, AdvanceLine, ForgetLine string
+	// BusyLine, KnowLine and EnterLine are about one line, AdvanceLines and ForgetLines about the lines of
+	// rows that have left them.
+	BusyLine, KnowLine, EnterLine, AdvanceLines, ForgetLines string
 	// SecureDelete tells whether what is deleted is overwritten; Overwrite has it so, and
 	// NoOverwrite not. Checkpoint moves the log of writes into the file and empties it.
 	SecureDelete, Overwrite, NoOverwrite, Checkpoint string

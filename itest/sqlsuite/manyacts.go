@@ -17,7 +17,11 @@ type ManyActs[Tx any] struct {
 	Store interface {
 		store.TxStore[Tx]
 		store.Inbox
+		store.Leases
+		store.Calls
 		admin.Requeuer
+		admin.Resolver
+		admin.Lines
 	}
 	// Statements returns how many statements were sent, BEGIN and COMMIT among them.
 	Statements func() int64
@@ -39,6 +43,7 @@ const (
 // Run holds a store to act on many rows with few statements, whatever one of them does.
 func (w ManyActs[Tx]) Run(t *testing.T) {
 	w.few(t, w.park(t, many))
+	w.lines(t)
 	w.one(t, "one_row_that_cannot_be_written_keeps_no_other_from_it", func(ctx context.Context, n int64) (context.Context, func()) {
 		return ctx, w.Poison(t, n)
 	})
@@ -76,37 +81,83 @@ func (w ManyActs[Tx]) unanswered(t *testing.T, by string) {
 	})
 }
 
-// few retries and discards all of the rows, and leaves them discarded.
+// few does every act on all of the rows that is not about lines, and leaves them discarded.
 func (w ManyActs[Tx]) few(t *testing.T, rows []int64) {
 	t.Run("many_rows_take_few_statements", func(t *testing.T) {
-		for _, a := range []struct {
-			verb string
-			do   func(context.Context, store.Act, ...store.RowRevision) []error
-			want store.RowState
-		}{
-			{"retry", w.Store.Requeue, store.StateFailedRetryable},
-			{"discard", w.Store.Discard, store.StateDiscarded},
-		} {
-			seen := w.seen(t, rows)
-			before := w.Statements()
-			if err := errors.Join(a.do(t.Context(), store.Act{Verb: a.verb, Who: "ana", Why: "test"}, seen...)...); err != nil {
-				t.Fatal(err)
-			}
-			sent := w.Statements() - before
-			t.Logf("%s of %d rows: %d statements", a.verb, len(rows), sent)
-			if sent > mostStatements {
-				t.Errorf("%s of %d rows took %d statements, want at most %d", a.verb, len(rows), sent, mostStatements)
-			}
-			for _, r := range w.rows(t, rows) {
-				if r.State != a.want {
-					t.Fatalf("after %s row %d is %s", a.verb, r.Number, r.State)
-				}
+		w.act(t, rows, "retry", w.Store.Requeue, store.StateFailedRetryable)
+		w.doubt(t, rows)
+		w.act(t, rows, "resolve", w.resolves(admin.ResolvedNotDone), store.StateFailedRetryable)
+		w.act(t, rows, "suppress", w.Store.Suppress, store.StateParked)
+		w.act(t, rows, "discard", w.Store.Discard, store.StateDiscarded)
+		w.act(t, rows, "reopen", w.Store.Reopen, store.StateParked)
+		w.act(t, rows, "retry", w.Store.Requeue, store.StateFailedRetryable)
+		w.doubt(t, rows[:many/2])
+		w.act(t, rows[:many/2], "resolve", w.resolves(admin.ResolvedDone), store.StateCompleted)
+		w.act(t, rows[many/2:], "discard", w.Store.Discard, store.StateDiscarded)
+		acts, err := w.Store.Acts(t.Context(), 0, 10*many)
+		if err != nil || len(acts) != 10*len(rows) {
+			t.Errorf("%d acts are recorded, want %d: %v", len(acts), 10*len(rows), err)
+		}
+	})
+}
+
+func (w ManyActs[Tx]) resolves(r admin.Resolution) func(context.Context, store.Act, ...store.RowRevision) []error {
+	return func(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
+		return w.Store.Resolve(ctx, r, a, rows...)
+	}
+}
+
+// act acts on rows, which it wants in this state then, and counts the statements.
+func (w ManyActs[Tx]) act(t *testing.T, rows []int64, verb string, do func(context.Context, store.Act, ...store.RowRevision) []error, want store.RowState) {
+	t.Helper()
+	seen := w.seen(t, rows)
+	before := w.Statements()
+	if err := errors.Join(do(t.Context(), store.Act{Verb: verb, Who: "ana", Why: "test"}, seen...)...); err != nil {
+		t.Fatal(verb, err)
+	}
+	sent := w.Statements() - before
+	t.Logf("%s of %d rows: %d statements", verb, len(rows), sent)
+	if sent > mostStatements {
+		t.Errorf("%s of %d rows took %d statements, want at most %d", verb, len(rows), sent, mostStatements)
+	}
+	for _, r := range w.rows(t, rows) {
+		if r.State != want {
+			t.Fatalf("after %s row %d is %s", verb, r.Number, r.State)
+		}
+	}
+}
+
+// doubt claims rows that are due, starts a call for each, and leaves them parked with the outcomes unknown.
+func (w ManyActs[Tx]) doubt(t *testing.T, rows []int64) {
+	t.Helper()
+	claimed, err := w.Store.Claim(t.Context(), store.ClaimOptions{Consumer: "billing", Numbers: rows, Token: store.NewToken(), Most: len(rows), Lease: time.Minute})
+	if err != nil || len(claimed) != len(rows) {
+		t.Fatalf("%d rows are claimed, want %d: %v", len(claimed), len(rows), err)
+	}
+	claims := make([]store.Claim, len(claimed))
+	for i, c := range claimed {
+		claims[i] = c.Claim
+	}
+	if _, err := w.Store.StartCalls(t.Context(), claims, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	w.act(t, rows, "release", w.Store.Release, store.StateReceived)
+	w.act(t, rows, "suppress", w.Store.Suppress, store.StateParked)
+}
+
+// lines skips and discards rows that are each the first of a line, and so free the rows behind them.
+func (w ManyActs[Tx]) lines(t *testing.T) {
+	t.Run("many_first_rows_of_lines_take_few_statements", func(t *testing.T) {
+		first, behind := w.parkInLines(t, many)
+		w.act(t, first[:many/2], "skip", w.Store.Skip, store.StateParked)
+		w.act(t, first[many/2:], "discard", w.Store.Discard, store.StateDiscarded)
+		for _, r := range w.rows(t, behind) {
+			if r.State != store.StateReceived {
+				t.Fatalf("row %d behind another is %s", r.Number, r.State)
 			}
 		}
-		acts, err := w.Store.Acts(t.Context(), 0, 3*many)
-		if err != nil || len(acts) != 2*len(rows) {
-			t.Errorf("%d acts are recorded, want %d: %v", len(acts), 2*len(rows), err)
-		}
+		w.act(t, behind, "discard", w.Store.Discard, store.StateDiscarded)
+		w.act(t, first[:many/2], "discard", w.Store.Discard, store.StateDiscarded)
 	})
 }
 
@@ -134,24 +185,49 @@ func (w ManyActs[Tx]) one(t *testing.T, name string, hinder func(context.Context
 }
 
 // park sets messages aside, and returns the numbers of their rows.
-func (w ManyActs[Tx]) park(t *testing.T, n int) (numbers []int64) {
+func (w ManyActs[Tx]) park(t *testing.T, n int) []int64 {
 	t.Helper()
-	ids := make([]string, n)
-	for i := range ids {
-		ids[i] = fmt.Sprintf("%s %d", t.Name(), i)
+	w.enter(t, n, store.StateParked)
+	return w.numbers(t, store.StateParked)
+}
+
+// parkInLines sets messages aside that are each the first of a line, and one behind each.
+func (w ManyActs[Tx]) parkInLines(t *testing.T, n int) (first, behind []int64) {
+	t.Helper()
+	w.enter(t, n, store.StateParked, store.StateBlocked)
+	return w.numbers(t, store.StateParked), w.numbers(t, store.StateBlocked)
+}
+
+// enter writes n lines of rows in these states; a single row is in no line.
+func (w ManyActs[Tx]) enter(t *testing.T, n int, states ...store.RowState) {
+	t.Helper()
+	var ids []string
+	for i := range n {
+		for _, state := range states {
+			ids = append(ids, fmt.Sprintf("%s %d %s", t.Name(), i, state))
+		}
 	}
 	marks := Marks(t, w.Store, "shop", ids...)
-	rows := make([]store.Row, n)
+	rows := make([]store.Row, len(marks))
 	for i := range marks {
-		marks[i].As = store.Parked
-		rows[i] = store.Row{Mark: i, State: store.StateParked, Reason: semel.ReasonPermanent, Message: &semel.Message{Body: []byte("1")}}
+		state := states[i%len(states)]
+		marks[i].As = state.Outcome()
+		if len(states) > 1 {
+			marks[i].Line = fmt.Appendf(nil, "billing\x00%d", i/len(states))
+		}
+		rows[i] = store.Row{Mark: i, State: state, Reason: semel.ReasonPermanent, Message: &semel.Message{Body: []byte("1")}}
 	}
 	b, _ := Begin(t, w.Store, store.TxOptions{}, marks)
 	if r := b.Commit(t.Context(), store.Ending{Rows: rows}); r.Outcome != store.Committed {
 		t.Fatalf("%+v", r)
 	}
+}
+
+// numbers returns the numbers of all rows in this state.
+func (w ManyActs[Tx]) numbers(t *testing.T, state store.RowState) (numbers []int64) {
+	t.Helper()
 	for after := int64(0); ; {
-		all, err := w.Store.Rows(t.Context(), store.RowFilter{States: []store.RowState{store.StateParked}, After: after})
+		all, err := w.Store.Rows(t.Context(), store.RowFilter{States: []store.RowState{state}, After: after})
 		if err != nil {
 			t.Fatal(err)
 		}

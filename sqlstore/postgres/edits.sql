@@ -1,8 +1,7 @@
 -- Editable is what of a row says whether it may get another body, and the one it has.
 
 -- name: editable
-select i.surrogate::int, (i.steps is not null)::int, (i.calls_started > i.calls_finished)::int,
-  (i.payload is null and i.body_removed_at is not null)::int, i.payload, i.id, i.long_id,
+select i.surrogate::int, (i.steps is not null)::int, i.payload, i.id, i.long_id,
   s.consumer, s.source, i.envelope
 from {prefix}inbox i left join {prefix}scopes s on s.number = i.scope where i.number = $1;
 

@@ -56,18 +56,16 @@ with left_by as (
 )
 select count(*) from freed;
 
--- name: row stands
-select 1 from {prefix}inbox where number = $1 and place is not null
-  and state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE', 'BLOCKED', 'PARKED');
+-- Skip rows and dissolve rows keep when a row was changed in the future: see cut ahead.
 
--- Skip row and dissolve rows keep when a row was changed in the future: see cut ahead.
-
--- name: skip row
-update {prefix}inbox set place = null, revision = revision + 1, changed_at = case state when 'BLOCKED' then clock_timestamp() else greatest(changed_at, clock_timestamp()) end,
-  reason = case state when 'BLOCKED' then '' else reason end,
-  due_at = case state when 'BLOCKED' then date_trunc('milliseconds', clock_timestamp()) else due_at end,
-  state = case state when 'BLOCKED' then 'RECEIVED' else state end
-where number = $1 and revision = $2;
+-- name: skip rows
+update {prefix}inbox i set place = null, revision = i.revision + 1,
+  changed_at = case i.state when 'BLOCKED' then clock_timestamp() else greatest(i.changed_at, clock_timestamp()) end,
+  reason = case i.state when 'BLOCKED' then '' else i.reason end,
+  due_at = case i.state when 'BLOCKED' then date_trunc('milliseconds', clock_timestamp()) else i.due_at end,
+  state = case i.state when 'BLOCKED' then 'RECEIVED' else i.state end
+from jsonb_to_recordset($1::text::jsonb) a (k bigint, n bigint, r bigint)
+where a.k between 0 and 1000000 and a.n > 0 and i.number = a.n and i.revision = a.r;
 
 -- name: dissolve rows
 with chosen as (

@@ -147,18 +147,20 @@ with asked as materialized (
   where a.k between 0 and 1000000 and a.n > 0
 ), marked as materialized (
   select i.number, i.revision, i.state, i.scope, i.id, i.conflict, i.version, i.sum, i.due_at, i.reason, i.calls_started > i.calls_finished as unknown, i.line,
+    coalesce(i.place, 0) as place, coalesce(i.stream, '') as stream, i.payload is null and i.body_removed_at is not null as bodiless,
     m.outcome as marker_outcome, m.version as marker_version, m.sum as marker_sum
   from asked a join {prefix}inbox i on i.number = a.n
   join {prefix}markers m on m.scope = i.scope and m.id = i.id
   order by i.number for update of i, m{busy}
 ), unmarked as materialized (
-  select i.number, i.revision, i.state, i.scope, i.id, i.conflict, i.version, i.sum, i.due_at, i.reason, i.calls_started > i.calls_finished as unknown, i.line
+  select i.number, i.revision, i.state, i.scope, i.id, i.conflict, i.version, i.sum, i.due_at, i.reason, i.calls_started > i.calls_finished as unknown, i.line,
+    coalesce(i.place, 0) as place, coalesce(i.stream, '') as stream, i.payload is null and i.body_removed_at is not null as bodiless
   from asked a join {prefix}inbox i on i.number = a.n
   where not exists (select 1 from {prefix}markers m where m.scope = i.scope and m.id = i.id)
   order by i.number for update of i{busy}
 )
 select r.number, r.revision, r.state, r.scope, r.id, r.conflict, r.version, r.sum, coalesce(r.due_at <= clock_timestamp(), false),
-  r.reason, r.unknown, r.line, r.marker_outcome, r.marker_version, r.marker_sum
+  r.reason, r.unknown, r.line, r.place, r.stream, r.bodiless, r.marker_outcome, r.marker_version, r.marker_sum
 from (select * from marked union all select u.*, null::smallint, null::smallint, null::bytea from unmarked u) r;
 
 
@@ -171,20 +173,22 @@ join {prefix}inbox i on i.number = a.n
 join {prefix}inbox o on o.scope = i.scope and o.id = i.id and o.number <> i.number
 where a.k between 0 and 1000000 and a.n > 0 order by i.number, o.number;
 
--- Complete row ends a row whose effect is there, as somebody found out: it is known what
--- became of all its calls. Forget calls has a row as if none had been made.
+-- Complete rows ends rows whose effect exists, as an operator found out. Forget calls makes rows look as if no
+-- call had been made for them.
 
 
--- name: complete row
-update {prefix}inbox set state = 'COMPLETED', revision = revision + 1,
+-- name: complete rows
+update {prefix}inbox i set state = 'COMPLETED', revision = i.revision + 1,
   changed_at = clock_timestamp(), processed_at = clock_timestamp(),
-  token = null, due_at = null, locked_until = null, started = finished,
-  calls_finished = calls_started, call_token = null
-where number = $1 and revision = $2;
+  token = null, due_at = null, locked_until = null, started = i.finished,
+  calls_finished = i.calls_started, call_token = null
+from jsonb_to_recordset($1::text::jsonb) a (k bigint, n bigint, r bigint)
+where a.k between 0 and 1000000 and a.n > 0 and i.number = a.n and i.revision = a.r;
 
 -- name: forget calls
-update {prefix}inbox set calls_started = 0, calls_finished = 0, called_at = null, call_token = null, started = finished, emitted_at = null
-where number = $1;
+update {prefix}inbox i set calls_started = 0, calls_finished = 0, called_at = null, call_token = null, started = i.finished, emitted_at = null
+from jsonb_to_recordset($1::text::jsonb) a (k bigint, n bigint)
+where a.k between 0 and 1000000 and a.n > 0 and i.number = a.n;
 
 -- Caused are the rows of what messages caused. Emit row has one sent again under its
 -- identity: a call of it counts as one of unknown outcome, so that an earlier release, which
@@ -215,14 +219,13 @@ update {prefix}inbox i set state = 'DISCARDED', revision = i.revision + 1,
 from jsonb_to_recordset($1::text::jsonb) a (k bigint, n bigint, r bigint)
 where a.k between 0 and 1000000 and a.n > 0 and i.number = a.n and i.revision = a.r;
 
--- name: bodiless
-select i.payload is null and i.body_removed_at is not null
-from {prefix}inbox i where i.number = $1;
+-- Reopen rows keeps the reasons of the rows if the reason it is given is empty.
 
--- name: reopen row
-update {prefix}inbox set state = 'PARKED', reason = $1, revision = revision + 1, changed_at = clock_timestamp(),
-  processed_at = null, place = null
-where number = $2 and revision = $3;
+-- name: reopen rows
+update {prefix}inbox i set state = 'PARKED', reason = case when $2::text = '' then i.reason else $2::text end, revision = i.revision + 1,
+  changed_at = clock_timestamp(), processed_at = null, place = null
+from jsonb_to_recordset($1::text::jsonb) a (k bigint, n bigint, r bigint)
+where a.k between 0 and 1000000 and a.n > 0 and i.number = a.n and i.revision = a.r;
 
 -- name: over row
 update {prefix}inbox set state = $1::text, revision = revision + 1, changed_at = clock_timestamp(), processed_at = clock_timestamp(),
@@ -232,9 +235,10 @@ update {prefix}inbox set state = $1::text, revision = revision + 1, changed_at =
   token = null, due_at = null, locked_until = null, started = finished
 where number = $4 and revision = $5;
 
--- name: suppress row
-update {prefix}inbox set state = 'PARKED', reason = $1, revision = revision + 1, changed_at = clock_timestamp(), due_at = null
-where number = $2 and revision = $3;
+-- name: suppress rows
+update {prefix}inbox i set state = 'PARKED', reason = $2, revision = i.revision + 1, changed_at = clock_timestamp(), due_at = null
+from jsonb_to_recordset($1::text::jsonb) a (k bigint, n bigint, r bigint)
+where a.k between 0 and 1000000 and a.n > 0 and i.number = a.n and i.revision = a.r;
 
 -- name: record acts
 insert into {prefix}acts ("row", verb, who, why, result, at)

@@ -118,7 +118,8 @@ where s.source = ?1 and i.number > ?2 and i.number <= ?3 and i.cause is not null
 -- name: acted rows
 select i.number, i.revision, i.state, i.scope, i.id, i.conflict, i.version, i.sum,
   coalesce(i.due_at <= cast(unixepoch('subsec') * 1000 as integer), false),
-  i.reason, i.calls_started > i.calls_finished, i.line, m.outcome, m.version, m.sum
+  i.reason, i.calls_started > i.calls_finished, i.line, coalesce(i.place, 0), coalesce(i.stream, x''),
+  i.payload is null and i.body_removed_at is not null, m.outcome, m.version, m.sum
 from json_each(?1) a cross join {prefix}inbox i left join {prefix}markers m on m.scope = i.scope and m.id = i.id
 where i.number = a.value ->> 'n';
 
@@ -131,20 +132,21 @@ from json_each(?1) a cross join {prefix}inbox i cross join {prefix}inbox o
 where i.number = a.value ->> 'n' and o.scope = i.scope and o.id = i.id and o.number <> i.number
 order by i.number, o.number;
 
--- Complete row ends a row whose effect is there, as somebody found out: it is known what
--- became of all its calls. Forget calls has a row as if none had been made.
+-- Complete rows ends rows whose effect exists, as an operator found out. Forget calls makes rows look as if no
+-- call had been made for them.
 
 
--- name: complete row
-update {prefix}inbox set state = 'COMPLETED', revision = revision + 1,
+-- name: complete rows
+update {prefix}inbox as i set state = 'COMPLETED', revision = i.revision + 1,
   changed_at = cast(unixepoch('subsec') * 1000 as integer), processed_at = cast(unixepoch('subsec') * 1000 as integer),
-  token = null, due_at = null, locked_until = null, started = finished,
-  calls_finished = calls_started, call_token = null
-where number = ?1 and revision = ?2;
+  token = null, due_at = null, locked_until = null, started = i.finished,
+  calls_finished = i.calls_started, call_token = null
+from json_each(?1) a
+where i.number = a.value ->> 'n' and i.revision = a.value ->> 'r';
 
 -- name: forget calls
 update {prefix}inbox set calls_started = 0, calls_finished = 0, called_at = null, call_token = null, started = finished, emitted_at = null
-where number = ?1;
+where number in (select a.value ->> 'n' from json_each(?1) a);
 
 -- Caused are the rows of what messages caused. Emit row has one sent again under its
 -- identity: a call of it counts as one of unknown outcome, so that an earlier release, which
@@ -178,14 +180,13 @@ update {prefix}inbox as i set state = 'DISCARDED', revision = i.revision + 1,
 from json_each(?1) a
 where i.number = a.value ->> 'n' and i.revision = a.value ->> 'r';
 
--- name: bodiless
-select i.payload is null and i.body_removed_at is not null
-from {prefix}inbox i where i.number = ?;
+-- Reopen rows keeps the reasons of the rows if the reason it is given is empty.
 
--- name: reopen row
-update {prefix}inbox set state = 'PARKED', reason = ?, revision = revision + 1, changed_at = cast(unixepoch('subsec') * 1000 as integer),
-  processed_at = null, place = null
-where number = ? and revision = ?;
+-- name: reopen rows
+update {prefix}inbox as i set state = 'PARKED', reason = case when ?2 = '' then i.reason else ?2 end, revision = i.revision + 1,
+  changed_at = cast(unixepoch('subsec') * 1000 as integer), processed_at = null, place = null
+from json_each(?1) a
+where i.number = a.value ->> 'n' and i.revision = a.value ->> 'r';
 
 -- name: over row
 update {prefix}inbox set state = ?1, revision = revision + 1, changed_at = cast(unixepoch('subsec') * 1000 as integer), processed_at = cast(unixepoch('subsec') * 1000 as integer),
@@ -195,10 +196,11 @@ update {prefix}inbox set state = ?1, revision = revision + 1, changed_at = cast(
   token = null, due_at = null, locked_until = null, started = finished
 where number = ?4 and revision = ?5;
 
--- name: suppress row
-update {prefix}inbox set state = 'PARKED', reason = ?, revision = revision + 1,
+-- name: suppress rows
+update {prefix}inbox as i set state = 'PARKED', reason = ?2, revision = i.revision + 1,
   changed_at = cast(unixepoch('subsec') * 1000 as integer), due_at = null
-where number = ? and revision = ?;
+from json_each(?1) a
+where i.number = a.value ->> 'n' and i.revision = a.value ->> 'r';
 
 -- name: record acts
 insert into {prefix}acts (row, verb, who, why, result, at)

@@ -98,7 +98,7 @@ func (r *run) decide(ctx context.Context) (decided int, err error) {
 		if charged[p.Reference] {
 			found = admin.ResolvedDone
 		}
-		if err := r.store.Resolve(ctx, rows[i].Number, rows[i].Revision, found, store.Act{Verb: "resolve", Who: "proof", Why: "the provider's books"}); err != nil {
+		if err := errors.Join(r.store.Resolve(ctx, found, store.Act{Verb: "resolve", Who: "proof", Why: "the provider's books"}, rows[i].Seen())...); err != nil {
 			return decided, fmt.Errorf("resolve row %d of %s: %w", rows[i].Number, p.Reference, err)
 		}
 		r.ledger.decided[p.Reference] = true

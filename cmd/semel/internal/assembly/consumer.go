@@ -55,7 +55,7 @@ func (a *Assembly) consumer(ctx context.Context, c *policy.Consumer, src source.
 			return a.answered(ctx, c, store, endpoint, a.config(c, src))
 		}
 		if !c.Handler.HTTP.NoKey {
-			a.tellWindow(c, "its message is parked, for semel "+boxOf(c)+" resolve")
+			a.logWindow(c, "its message is parked, for semel "+boxOf(c)+" resolve")
 		}
 		return store.leased(func(ctx context.Context, _ consumer.Call, m *semel.Message) error { return endpoint.Handle(ctx, m) }, a.config(c, src))
 	}

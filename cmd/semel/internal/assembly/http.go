@@ -43,7 +43,7 @@ func (a *Assembly) endpoint(c *policy.Consumer) (*httphandler.Handler, error) {
 	if err != nil {
 		return nil, fmt.Errorf("consumer %s: handler.http: %w", c.Name, err)
 	}
-	a.tellRisk(c)
+	a.logRisk(c)
 	return handler, nil
 }
 

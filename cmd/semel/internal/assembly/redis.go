@@ -27,7 +27,7 @@ func (a *Assembly) keyed(ctx context.Context, c *policy.Consumer, s *policy.Stor
 	if err != nil {
 		return nil, err
 	}
-	a.tellWindow(c, "its message ends as retry.on_exhausted says") // nothing can be parked
+	a.logWindow(c, "its message ends as retry.on_exhausted says") // nothing can be parked
 	return a.orWaiting(ctx, &waiting{name: c.Name, store: s.Name, logger: a.options.Logger, make: func(ctx context.Context) (Consumer, error) {
 		return a.makeKeyed(ctx, c, s, src, endpoint)
 	}})

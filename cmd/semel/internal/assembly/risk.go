@@ -8,9 +8,9 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// tellRisk says at the start what the policy has taken upon itself: the calls of a consumer
+// logRisk logs at the start which risk the policy accepts: the calls of a consumer
 // carry no key.
-func (a *Assembly) tellRisk(c *policy.Consumer) {
+func (a *Assembly) logRisk(c *policy.Consumer) {
 	because := func(text string) []any {
 		return []any{slog.String("consumer", c.Name), slog.String("because", legible.Printable(text))}
 	}
@@ -22,9 +22,9 @@ func (a *Assembly) tellRisk(c *policy.Consumer) {
 	}
 }
 
-// tellWindow says at the start what becomes of a call whose outcome nobody knows, and how its
+// logWindow logs at the start what becomes of a call with an unknown outcome, and how its
 // message ends when it may not be made again.
-func (a *Assembly) tellWindow(c *policy.Consumer, ends string) {
+func (a *Assembly) logWindow(c *policy.Consumer, ends string) {
 	says := ""
 	switch window := c.Handler.HTTP.Window; window {
 	case consumer.WindowAlways:

@@ -44,7 +44,6 @@ type tables interface {
 	admin.Recorder
 	admin.Auditor
 	admin.Eraser
-	admin.IntentHolder
 	admin.MarkerReader
 	admin.SchemaChecker
 	store.Reaper

@@ -216,16 +216,16 @@ func (s *Subject) replay() Answer {
 	case !r.Allowed:
 		return pass("no")
 	case r.Effects && (s.outside() || s.orders()):
-		return fail("write replay: {effects: none}, or allowed: false", "yes, and a replay makes the effects outside again: %s", s.says())
+		return fail("write replay: {effects: none}, or allowed: false", "yes, and a replay makes the effects outside again: %s", s.describe())
 	case kind == "":
 		return fail(`declare the kind: effect: {kind: …, says: "…"}`, "yes, and the policy does not say what a second effect would do")
 	case !repeatable(kind):
-		return pass("yes, of %s, whose markers keep it from taking effect again for as long as ids are kept: %s", a(kind), s.says())
+		return pass("yes, of %s, whose markers keep it from taking effect again for as long as ids are kept: %s", a(kind), s.describe())
 	}
 	return pass("yes: %s makes the same anew", a(kind))
 }
 
-func (s *Subject) says() string {
+func (s *Subject) describe() string {
 	if s.Consumer.Effect == nil {
 		return "what that does is not declared"
 	}

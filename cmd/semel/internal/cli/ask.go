@@ -13,6 +13,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/store"
 	"github.com/spf13/cobra"
@@ -42,7 +43,7 @@ func (c *common) asks() bool { return c.OutTerminal && !c.json }
 // confirm asks before an act on all rows that no filter narrows, and before rows are discarded
 // of which a call may have taken effect. The act then changes only the rows that were counted.
 func (c *common) confirm(ctx context.Context, box operate.Box, o *operate.Order, f *filter) error {
-	if f.yes || o.DryRun || !f.everything && o.Verb != operate.Discard {
+	if f.yes || o.DryRun || !f.everything && o.Verb != admin.Discard {
 		return nil
 	}
 	var numbers []int64
@@ -57,7 +58,7 @@ func (c *common) confirm(ctx context.Context, box operate.Box, o *operate.Order,
 		}
 		numbers = append(numbers, r.Number)
 		counts.add(r.Key.Consumer, r.Reason)
-		if legal := r.State.MayBecome(store.StateDiscarded) == nil; legal && r.UnknownOutcome() {
+		if r.UnknownOutcome() && admin.Discard.May(&r, false) == nil {
 			doubted = append(doubted, r)
 		}
 	}
@@ -67,7 +68,7 @@ func (c *common) confirm(ctx context.Context, box operate.Box, o *operate.Order,
 		}
 		o.Filter, o.Counted = store.RowFilter{Numbers: numbers}, true
 	}
-	if o.Verb != operate.Discard || len(doubted) == 0 {
+	if o.Verb != admin.Discard || len(doubted) == 0 {
 		return nil
 	}
 	return c.confirmDoubted(doubted)

@@ -10,6 +10,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/spf13/cobra"
 )
@@ -206,7 +207,7 @@ func (c *common) wish(ctx context.Context, w operate.Wish, all []controlled) err
 	}
 	if c.json {
 		document := struct {
-			Verb      operate.Verb         `json:"verb"`
+			Verb      admin.Verb           `json:"verb"`
 			PerSecond int                  `json:"per_second"`
 			DryRun    bool                 `json:"dry_run"`
 			Results   []operate.Controlled `json:"results"`
@@ -273,9 +274,9 @@ func pausedWhy(ctx context.Context, s *assembly.Store, consumer string) (string,
 	return fmt.Sprintf("consumer %s is paused by %s: %s", legible.Printable(consumer), legible.Printable(v.Pause.By), legible.Printable(v.Pause.Why)), nil
 }
 
-// sayPaused says which consumers of rows that are due are paused, where others work on
-// them.
-func (c *common) sayPaused(ctx context.Context, s *assembly.Store, done []operate.Result, then follow) error {
+// printPaused prints which consumers of rows that are due are paused, unless this command
+// works on the rows.
+func (c *common) printPaused(ctx context.Context, s *assembly.Store, done []operate.Result, then follow) error {
 	told := map[string]bool{}
 	for _, r := range done {
 		if !due(r) || told[r.Consumer] || then.run {

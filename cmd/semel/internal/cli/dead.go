@@ -1,12 +1,18 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/store"
 	"github.com/spf13/cobra"
 )
@@ -28,7 +34,7 @@ func (f *filter) addGroup(cmd *cobra.Command) {
 
 func deadDiscard(c *common) *cobra.Command {
 	f := &filter{}
-	cmd := rowActOf(c, f, operate.Discard, aside()...)
+	cmd := rowActOf(c, f, admin.Discard, aside()...)
 	f.addGroup(cmd)
 	return cmd
 }
@@ -114,4 +120,142 @@ func (c *common) listLetters(ctx context.Context, a *assembly.Assembly, f store.
 		return c.pointAtReasons(ctx, a, f)
 	}
 	return nil
+}
+
+// replayed is a replay as one document.
+type replayed struct {
+	Verb   string `json:"verb"`
+	DryRun bool   `json:"dry_run"`
+	// Prediction and Happened count letters by what was said of them before, and after.
+	Prediction map[operate.Fate]int `json:"foretold"`
+	Happened   map[operate.Fate]int `json:"happened,omitempty"`
+	// Changed are letters of which something else happened than was foretold.
+	Changed int              `json:"changed"`
+	Letters []operate.Letter `json:"letters"`
+}
+
+// concludeReplay prints what was foretold, what happened, and what differs.
+func (c *common) concludeReplay(r *deadReplaying, letters []operate.Letter, stopped error) error {
+	done := replayed{Verb: "replay", DryRun: r.dryRun, Prediction: map[operate.Fate]int{}, Letters: append([]operate.Letter{}, letters...)}
+	bad := 0
+	for _, l := range letters {
+		done.Prediction[l.Prediction]++
+		if l.Happened != "" {
+			if done.Happened == nil {
+				done.Happened = map[operate.Fate]int{}
+			}
+			done.Happened[l.Happened]++
+		}
+		if l.Changed() {
+			done.Changed++
+		}
+		if !l.OK() {
+			bad++
+		}
+	}
+	if c.json {
+		if err := writeJSON(c.Out, done); err != nil {
+			return err
+		}
+	} else {
+		c.printReplay(done)
+	}
+	switch {
+	case stopped != nil:
+		return failed(stopped)
+	case bad > 0 && r.dryRun:
+		return failed(fmt.Errorf("replay: %d of %d letters would not be applied", bad, len(letters)))
+	case bad > 0:
+		return failed(fmt.Errorf("replay: %d of %d letters were not applied", bad, len(letters)))
+	}
+	return nil
+}
+
+func (c *common) printReplay(done replayed) {
+	if len(done.Letters) == 0 {
+		return
+	}
+	for _, l := range done.Letters {
+		if !l.OK() || l.Changed() {
+			fmt.Fprintln(c.Out, c.letterLine(l))
+		}
+	}
+	if done.DryRun {
+		fmt.Fprintln(c.Out, "foretold: "+countsOf(done.Prediction, done.Letters, func(l operate.Letter) operate.Fate { return l.Prediction }))
+	}
+	if done.Happened != nil {
+		fmt.Fprintln(c.Out, "happened: "+countsOf(done.Happened, nil, nil))
+		if done.Changed == 0 {
+			fmt.Fprintln(c.Out, "all is as it was foretold")
+		} else {
+			fmt.Fprintf(c.Out, "%s not as foretold\n", verbed(done.Changed, "letter", "is", "are"))
+		}
+	}
+}
+
+// verbed is a number of things with its verb.
+func verbed(n int, thing, one, many string) string {
+	if n == 1 {
+		return fmt.Sprintf("1 %s %s", thing, one)
+	}
+	return fmt.Sprintf("%d %ss %s", n, thing, many)
+}
+
+func (c *common) letterLine(l operate.Letter) string {
+	id := legible.Printable(cmp.Or(l.ID, base64Named(l.IDBase64), "-"))
+	if c.OutTerminal {
+		id = terminal.Cut(id, longestID)
+	}
+	line := fmt.Sprintf("%s %s %s: ", cmp.Or(legible.Printable(l.Place), fmt.Sprint(l.Number)), cmp.Or(legible.Printable(l.Consumer), "-"), id)
+	if l.Happened == "" {
+		line += "would be " + string(l.Prediction)
+	} else {
+		line += string(l.Happened)
+	}
+	if l.Changed() {
+		line += fmt.Sprintf(" (foretold: %s)", l.Prediction)
+	}
+	if l.Why != "" {
+		line += ": " + legible.Printable(l.Why)
+	}
+	return line
+}
+
+// fatesOf counts letters by a fate.
+func fatesOf(letters []operate.Letter, of func(operate.Letter) operate.Fate) string {
+	counts := map[operate.Fate]int{}
+	for _, l := range letters {
+		counts[of(l)]++
+	}
+	return countsOf(counts, letters, of)
+}
+
+// countsOf lists counts in the order of the fates, those that were refused with why.
+func countsOf(counts map[operate.Fate]int, letters []operate.Letter, of func(operate.Letter) operate.Fate) string {
+	var parts []string
+	for _, fate := range operate.Fates() {
+		if n := counts[fate]; n > 0 {
+			parts = append(parts, fmt.Sprintf("%d %s", n, fate)+refusals(fate, letters, of))
+		}
+	}
+	return cmp.Or(strings.Join(parts, ", "), "nothing")
+}
+
+// refusals counts why letters are refused.
+func refusals(fate operate.Fate, letters []operate.Letter, of func(operate.Letter) operate.Fate) string {
+	if fate != operate.FateRefused || of == nil {
+		return ""
+	}
+	whys := map[string]int{}
+	for _, l := range letters {
+		if of(l) == fate {
+			why, _, _ := strings.Cut(l.Why, ";")
+			whys[why]++
+		}
+	}
+	var parts []string
+	for _, why := range slices.Sorted(maps.Keys(whys)) {
+		parts = append(parts, fmt.Sprintf("%d because %s", whys[why], legible.Printable(why)))
+	}
+	return " (" + strings.Join(parts, "; ") + ")"
 }

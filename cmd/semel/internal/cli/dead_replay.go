@@ -101,7 +101,7 @@ func (c *common) replayRows(ctx context.Context, r *deadReplaying, chosen store.
 		return usage("--run needs the policy of the consumer, which has its handler: --config FILE")
 	}
 	replay := &deadReplayed{common: c, assembly: a, box: boxOf(a.Stores[0]), deadReplaying: r, chosen: chosen}
-	letters, err := replay.foretell(ctx)
+	letters, err := replay.predict(ctx)
 	if err != nil {
 		return failed(err)
 	}
@@ -145,7 +145,7 @@ func (d *deadReplayed) confirm(letters []operate.Letter) error {
 	return d.confirmAll("replay", "letter", counts.total(), counts.lines())
 }
 
-func (d *deadReplayed) foretell(ctx context.Context) (letters []operate.Letter, err error) {
+func (d *deadReplayed) predict(ctx context.Context) (letters []operate.Letter, err error) {
 	if d.topic != nil {
 		if d.plan, err = d.topic.plan(ctx, d); err != nil {
 			return nil, err
@@ -169,7 +169,7 @@ func (d *deadReplayed) carry(ctx context.Context, letters []operate.Letter) (all
 		return letters, err
 	}
 	defer func() { err = cmp.Or(err, turn.End()) }()
-	if letters, err = d.foretell(kept); err != nil {
+	if letters, err = d.predict(kept); err != nil {
 		return letters, err
 	}
 	if d.topic == nil { // what came meanwhile may be of consumers whose turn is another's
@@ -183,7 +183,7 @@ func (d *deadReplayed) carry(ctx context.Context, letters []operate.Letter) (all
 		o.Work = d.work
 	} else {
 		o.Rouse = func(ctx context.Context, consumer string) {
-			rouse(ctx, s, []operate.Result{{Consumer: consumer, Result: operate.Due}})
+			notify(ctx, s, []operate.Result{{Consumer: consumer, Result: operate.Due}})
 		}
 		o.Alone = func() {
 			d.remark("still waiting for whoever runs the consumer; --run works on them here")
@@ -191,7 +191,7 @@ func (d *deadReplayed) carry(ctx context.Context, letters []operate.Letter) (all
 	}
 	progress := d.progress(letters)
 	defer progress.Close()
-	o.Tell = func(all []operate.Letter) { progress.Set(ended(all)) }
+	o.Progress = func(all []operate.Letter) { progress.Set(ended(all)) }
 	if d.topic == nil {
 		return d.box.Replay(kept, letters, o)
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/kafka"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
@@ -157,7 +158,7 @@ func (c *common) replayTopic(ctx context.Context, r *deadReplaying) error {
 	}
 	defer c.close(t.assembly)
 	d := &deadReplayed{common: c, assembly: t.assembly, box: t.joiner.Box, deadReplaying: r, topic: t}
-	letters, err := d.foretell(ctx)
+	letters, err := d.predict(ctx)
 	if err != nil {
 		return failed(err)
 	}
@@ -225,7 +226,7 @@ func (t *deadTopic) receive(ctx context.Context, d *deadReplayed, p *operate.Top
 	if n == 0 {
 		return nil
 	}
-	act := store.Act{Verb: string(operate.Retry), Who: d.who, Why: fmt.Sprintf("consumer %s, %s of topic %s: %s", t.of.Name, counted(n, n, "letter"), t.name, d.why)}
+	act := store.Act{Verb: string(admin.Retry), Who: d.who, Why: fmt.Sprintf("consumer %s, %s of topic %s: %s", t.of.Name, counted(n, n, "letter"), t.name, d.why)}
 	if err := t.assembly.Stores[0].Record(ctx, act); err != nil {
 		return err
 	}

@@ -197,7 +197,7 @@ func (c *common) erase(ctx context.Context, a *assembly.Assembly, e *erasing, f 
 	for _, s := range a.Stores {
 		live := c.liveLine()
 		o := operate.Erasure{Filter: f, Who: e.who, Why: e.why, DryRun: e.dry, Discard: e.discard, Shown: e.limit, Progress: func(r operate.ErasureReport) {
-			live.say("%s: %d identities erased, %d rows left", r.Store, r.Identities, r.Left)
+			live.printf("%s: %d identities erased, %d rows left", r.Store, r.Identities, r.Left)
 		}}
 		report, err := boxOf(s).Erase(ctx, s, o)
 		live.end()

@@ -5,6 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
+	"os/signal"
+	"sync"
+	"syscall"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
@@ -72,15 +76,15 @@ func report(w io.Writer, err error) int {
 		return exitPolicy
 	case errors.Is(err, context.Canceled) && !errors.Is(err, semel.ErrHalted):
 		if rest := uncancelled(err); rest != nil {
-			say(w, rest)
+			printError(w, rest)
 		}
 		fmt.Fprintln(w, "semel: interrupted")
 		return exitInterrupted
 	case errors.As(err, &f):
-		say(w, f.err)
+		printError(w, f.err)
 		return f.code
 	default:
-		say(w, err)
+		printError(w, err)
 		fmt.Fprintln(w, "Run 'semel --help' for usage.")
 		return exitUsage
 	}
@@ -105,9 +109,39 @@ func uncancelled(err error) error {
 	return nil
 }
 
-// say prints each of the errors that err joins on a line of its own.
-func say(w io.Writer, err error) {
+// printError prints each of the errors that err joins on a line of its own.
+func printError(w io.Writer, err error) {
 	for _, line := range terminal.Lines(err) {
-		fmt.Fprintln(w, "semel: "+said(line))
+		fmt.Fprintln(w, "semel: "+message(line))
+	}
+}
+
+// interruptible returns a context that the first SIGINT, SIGTERM or SIGHUP
+// ends, so that a command can finish what it does. A second SIGINT or SIGTERM
+// ends the process at once; a second SIGHUP does not, because of one terminal
+// that goes away both the kernel and the shell tell. Who started the process
+// with SIGHUP ignored, as nohup does, wants it to go on.
+func interruptible(ctx context.Context) (context.Context, func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	signals := make(chan os.Signal, 3)
+	wanted := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) {
+		wanted = append(wanted, syscall.SIGHUP)
+	}
+	signal.Notify(signals, wanted...)
+	var watch sync.WaitGroup
+	watch.Go(func() {
+		for s := range signals {
+			if ctx.Err() != nil && s != syscall.SIGHUP {
+				os.Exit(exitInterrupted)
+			}
+			cancel()
+		}
+	})
+	return ctx, func() {
+		signal.Stop(signals)
+		close(signals)
+		watch.Wait()
+		cancel()
 	}
 }

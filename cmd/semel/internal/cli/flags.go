@@ -1,10 +1,73 @@
 package cli
 
 import (
+	"slices"
 	"strings"
 
+	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
+
+// ofFiles are the flags whose value is a file, or a folder.
+var ofFiles = []string{"config", "file", "keep", "key-file", "head-file", "ids"}
+
+// completeWords has the shell propose no files where the commands want none. What has words
+// of its own keeps them.
+func completeWords(c *common, root *cobra.Command) {
+	walk(root, func(cmd *cobra.Command) {
+		if cmd.ValidArgsFunction == nil && len(cmd.ValidArgs) == 0 {
+			cmd.ValidArgsFunction = cobra.NoFileCompletions
+		}
+		cmd.Flags().VisitAll(func(f *pflag.Flag) {
+			if _, has := cmd.GetFlagCompletionFunc(f.Name); has || slices.Contains(ofFiles, f.Name) || f.NoOptDefVal != "" {
+				return
+			}
+			propose := cobra.NoFileCompletions
+			if f.Name == "store" {
+				propose = c.storeNames
+			}
+			if err := cmd.RegisterFlagCompletionFunc(f.Name, propose); err != nil {
+				panic(err)
+			}
+		})
+	})
+}
+
+func walk(cmd *cobra.Command, see func(*cobra.Command)) {
+	see(cmd)
+	for _, child := range cmd.Commands() {
+		walk(child, see)
+	}
+}
+
+// storeNames completes the name of a store of the policy.
+func (c *common) storeNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return c.named(func(p *policy.Policy) (all []string) {
+		for _, s := range p.Stores {
+			all = append(all, s.Name)
+		}
+		return all
+	})
+}
+
+// consumerNames completes the name of a consumer of the policy.
+func (c *common) consumerNames(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+	return c.named(func(p *policy.Policy) (all []string) {
+		for _, consumer := range p.Consumers {
+			all = append(all, consumer.Name)
+		}
+		return all
+	})
+}
+
+// named proposes names of the policy, if it can be read.
+func (c *common) named(of func(*policy.Policy) []string) (all []string, _ cobra.ShellCompDirective) {
+	if p, err := c.load(); err == nil {
+		all = of(p)
+	}
+	return all, cobra.ShellCompDirectiveNoFileComp
+}
 
 // flagFault says what is wrong with a flag and whose help tells more. Behind a
 // command that does not exist any flag is unknown: then the command is named.
@@ -22,4 +85,18 @@ func flagFault(root *cobra.Command, args []string) func(*cobra.Command, error) e
 		}
 		return usage("%s; see '%s --help'", text, cmd.CommandPath())
 	}
+}
+
+// unquoted are the characters that no shell takes for anything else.
+const unquoted = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=,+@%"
+
+// shell is a command line that a person can paste into a shell.
+func shell(words ...string) string {
+	quoted := make([]string, len(words))
+	for i, w := range words {
+		if quoted[i] = w; w == "" || strings.Trim(w, unquoted) != "" {
+			quoted[i] = "'" + strings.ReplaceAll(w, "'", `'\''`) + "'"
+		}
+	}
+	return strings.Join(quoted, " ")
 }

@@ -373,7 +373,7 @@ func TestTheInboxShowsStreamsAndVersions(t *testing.T) {
 			t.Fatal(err)
 		}
 		has(t, out.String(), "STREAM", "VERSION")
-		for r, err := range box(st)[0].Carry(t.Context(), operate.Order{Verb: operate.Retry, Filter: store.RowFilter{Numbers: []int64{1}}, Who: "ann", Why: "now"}) {
+		for r, err := range box(st)[0].Carry(t.Context(), operate.Order{Verb: admin.Retry, Filter: store.RowFilter{Numbers: []int64{1}}, Who: "ann", Why: "now"}) {
 			if err != nil || r.Result != operate.Refused || !strings.Contains(r.Error, `it waits for an earlier version of stream "a"`) || !strings.Contains(r.Error, "semel gaps") {
 				t.Errorf("%+v, %v", r, err)
 			}

@@ -14,12 +14,11 @@ import (
 	"slices"
 	"time"
 
-	"github.com/spf13/cobra"
-
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/metrics"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/tracing"
+	"github.com/spf13/cobra"
 )
 
 // serve opens the address of metrics and health, before anything is read; nil where the
@@ -77,8 +76,8 @@ func secure(l policy.Listen) *metrics.TLS {
 	return &metrics.TLS{Certificate: l.TLS.Certificate, Key: l.TLS.Key, Clients: l.TLS.Clients}
 }
 
-// told are the consumers as the server of metrics asks them.
-func told(consumers map[string]*assembly.Runner) map[string]metrics.Consumer {
+// asMetrics returns the consumers as the server of metrics takes them.
+func asMetrics(consumers map[string]*assembly.Runner) map[string]metrics.Consumer {
 	all := map[string]metrics.Consumer{}
 	for name, c := range consumers {
 		all[name] = c
@@ -243,4 +242,23 @@ func dialled(address string) string {
 		return net.JoinHostPort(loopback, port)
 	}
 	return address
+}
+
+// trace has spans of the consumers sent to the policy's collector; nil where it has none.
+func (e *execution) trace(ctx context.Context, a *assembly.Assembly) (*tracing.Tracer, error) {
+	t := e.policy.Traces
+	if t.OTLP == "" {
+		return nil, nil
+	}
+	o := tracing.Options{Endpoint: t.Endpoint(), Ratio: t.Ratio, Sources: map[string]string{}, Logger: e.options.Logger}
+	for _, c := range e.policy.Consumers {
+		o.Sources[c.Name] = a.SourceKind(c)
+	}
+	traced, err := tracing.Open(ctx, o)
+	if err != nil {
+		return nil, err
+	}
+	a.Observe(traced)
+	e.options.Logger.Info("spans of sampled messages are sent", "endpoint", o.Endpoint)
+	return traced, nil
 }

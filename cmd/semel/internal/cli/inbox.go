@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
-	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/store"
@@ -22,9 +21,9 @@ func waiting() []store.RowState {
 func inboxCommand(c *common) *cobra.Command {
 	return group("inbox", "Show what waits in the store, and retry, resolve or discard it",
 		rowList(c, "List what waits, is worked on, or will be", waiting()...), inboxStats(c), rowShow(c),
-		rowAct(c, operate.Retry, store.StateFailedRetryable, store.StateReceived), rowAct(c, operate.Release, store.StateInProgress),
-		rowAct(c, operate.Pass, store.StateParked, store.StateFailedRetryable),
-		rowResolve(c, admin.ResolvedDone.String()), rowAct(c, operate.Discard, waiting()...))
+		rowAct(c, admin.Retry, store.StateFailedRetryable, store.StateReceived), rowAct(c, admin.Release, store.StateInProgress),
+		rowAct(c, admin.Skip, store.StateParked, store.StateFailedRetryable),
+		rowResolve(c, admin.ResolvedDone.String()), rowAct(c, admin.Discard, waiting()...))
 }
 
 // pending is what of a consumer waits in a store.
@@ -87,7 +86,7 @@ func (c *common) stats(ctx context.Context, a *assembly.Assembly, l *listing) er
 			all = append(all, pending{Store: s.Name(), Consumer: name, Due: p.Due, InProgress: p.InProgress, Later: p.Later, Blocked: p.Blocked, Next: p.Next.Seconds(), Oldest: p.Oldest.Seconds()})
 		}
 	}
-	c.sayOverdue(a, all)
+	c.printOverdue(a, all)
 	if c.json {
 		return writeJSON(c.Out, struct {
 			Consumers []pending `json:"consumers"`
@@ -112,9 +111,9 @@ func (c *common) stats(ctx context.Context, a *assembly.Assembly, l *listing) er
 	}, l.columns(c)))
 }
 
-// sayOverdue names the consumers whose oldest message is older than their policy
+// printOverdue prints the consumers whose oldest message is older than their policy
 // allows.
-func (c *common) sayOverdue(a *assembly.Assembly, all []pending) {
+func (c *common) printOverdue(a *assembly.Assembly, all []pending) {
 	for _, p := range all {
 		oldest := time.Duration(p.Oldest * float64(time.Second)).Round(time.Second)
 		if most := a.PendingAge(p.Consumer); most > 0 && oldest > most {

@@ -10,6 +10,7 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/store"
 	"github.com/spf13/cobra"
 )
@@ -23,9 +24,9 @@ func unsent() []store.RowState {
 // inbox, and so are its acts.
 func intentsCommand(c *common) *cobra.Command {
 	acts := []*cobra.Command{
-		rowAct(c, operate.Send, store.StateParked, store.StateFailedRetryable),
+		rowAct(c, admin.Send, store.StateParked, store.StateFailedRetryable),
 		rowResolve(c, "sent"),
-		rowAct(c, operate.Suppress, store.StateReceived, store.StateFailedRetryable),
+		rowAct(c, admin.Suppress, store.StateReceived, store.StateFailedRetryable),
 	}
 	for _, act := range acts {
 		ofOneSender(c, act)

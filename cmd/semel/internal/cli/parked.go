@@ -12,8 +12,8 @@ import (
 func parkedCommand(c *common) *cobra.Command {
 	return group("parked", "Show, retry, resolve, discard and reopen what was set aside",
 		rowList(c, "List what was set aside and is not done", store.StateParked), parkedSummary(c), rowShow(c),
-		rowAct(c, operate.Retry, store.StateParked), rowResolve(c, admin.ResolvedDone.String()), rowAct(c, operate.Discard, store.StateParked),
-		rowAct(c, operate.Reopen, store.StateDiscarded))
+		rowAct(c, admin.Retry, store.StateParked), rowResolve(c, admin.ResolvedDone.String()), rowAct(c, admin.Discard, store.StateParked),
+		rowAct(c, admin.Reopen, store.StateDiscarded))
 }
 
 // rowShow shows one row with its history.
@@ -63,24 +63,24 @@ func showCommand(c *common, short string, tell func(*operate.Detail)) *cobra.Com
 }
 
 // rowAct is retry, release or discard; --all chooses rows in these states.
-func rowAct(c *common, verb operate.Verb, standard ...store.RowState) *cobra.Command {
+func rowAct(c *common, verb admin.Verb, standard ...store.RowState) *cobra.Command {
 	return rowActOf(c, &filter{}, verb, standard...)
 }
 
 // rowActOf is rowAct with a filter that may have flags of its own.
-func rowActOf(c *common, f *filter, verb operate.Verb, standard ...store.RowState) *cobra.Command {
+func rowActOf(c *common, f *filter, verb admin.Verb, standard ...store.RowState) *cobra.Command {
 	var all, dryRun bool
 	var why, who string
 	var then follow
 	f.legal = verb.From()
-	shorts := map[operate.Verb]string{
-		operate.Retry:    "Make messages due now, for the consumer that runs or for --run",
-		operate.Release:  "End claims, and make received messages due now",
-		operate.Pass:     "Let the messages go on that wait behind these",
-		operate.Discard:  "Close messages without an effect; reopen takes that back",
-		operate.Reopen:   "Park discarded messages again, so that they can be retried",
-		operate.Send:     "Make intents due now, suppressed ones too",
-		operate.Suppress: "Keep intents from being sent, until somebody sends them",
+	shorts := map[admin.Verb]string{
+		admin.Retry:    "Make messages due now, for the consumer that runs or for --run",
+		admin.Release:  "End claims, and make received messages due now",
+		admin.Skip:     "Let the messages go on that wait behind these",
+		admin.Discard:  "Close messages without an effect; reopen takes that back",
+		admin.Reopen:   "Park discarded messages again, so that they can be retried",
+		admin.Send:     "Make intents due now, suppressed ones too",
+		admin.Suppress: "Keep intents from being sent, until somebody sends them",
 	}
 	cmd := &cobra.Command{
 		Use:   string(verb) + " [NUMBER...] --because TEXT",
@@ -93,7 +93,7 @@ func rowActOf(c *common, f *filter, verb operate.Verb, standard ...store.RowStat
 			if err != nil {
 				return err
 			}
-			chosen.DueLater = all && (verb == operate.Retry || verb == operate.Release) // those that are due need no act
+			chosen.DueLater = all && (verb == admin.Retry || verb == admin.Release) // those that are due need no act
 			if err := recorded(&who, why, dryRun); err != nil {
 				return err
 			}
@@ -108,7 +108,7 @@ func rowActOf(c *common, f *filter, verb operate.Verb, standard ...store.RowStat
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be done, and count it by consumer and reason")
 	yesFlag(cmd, &f.yes)
 	recordFlags(cmd, &who, &why)
-	if verb == operate.Retry || verb == operate.Send {
+	if verb == admin.Retry || verb == admin.Send {
 		cmd.Long = shorts[verb] + ".\n\n" + attemptsStay
 		cmd.Flags().BoolVar(&then.wait, "wait", false, "wait until the consumer that runs has worked on them, and say how they ended")
 		cmd.Flags().BoolVar(&then.run, "run", false, "work on them here, with the policy's handler, and say how they ended")

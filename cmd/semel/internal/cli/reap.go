@@ -101,7 +101,7 @@ func (c *common) reap(ctx context.Context, a *assembly.Assembly, f *reapFlags) e
 		live := c.liveLine()
 		record := f.record(ctx, s, r)
 		sum, err := operate.Reap(ctx, s.Name(), s, r, f.dry, func(sum operate.Reaped) error {
-			live.tell(sum)
+			live.update(sum)
 			return record(sum)
 		})
 		live.end()
@@ -146,7 +146,7 @@ type liveLine struct {
 	any   bool
 }
 
-func (l *liveLine) tell(sum operate.Reaped) {
+func (l *liveLine) update(sum operate.Reaped) {
 	l.show(fmt.Sprintf("%s: %d markers, %d bodies", legible.Printable(sum.Consumer), sum.Markers, sum.Bodies))
 }
 

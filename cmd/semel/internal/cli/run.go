@@ -81,7 +81,7 @@ func (c *common) run(ctx context.Context, p *policy.Policy, migrate bool, o asse
 		closeLive()
 		return err
 	}
-	overhear(e.options.Logger)
+	redirectLog(e.options.Logger)
 	e.aside.Rowless = func(consumer string) bool {
 		of := p.Consumer(consumer)
 		return of != nil && p.Store(of.Store).Redis != nil
@@ -159,9 +159,9 @@ func (e *execution) consume(ctx context.Context) (running.Summary, error) {
 		}
 	}
 	if served != nil {
-		served.Started(told(consumers))
+		served.Started(asMetrics(consumers))
 	}
-	defer sayStopping(ctx, o.Logger, e.live)()
+	defer logStopping(ctx, o.Logger, e.live)()
 	summary, err := running.All(ctx, runnable, o.Logger, func(name string) bool { return consumers[name].EndsProcess() })
 	summary.ReadBefore = map[string]int64{}
 	for name, consumer := range consumers {
@@ -198,9 +198,9 @@ func start(ctx context.Context, a *assembly.Assembly, migrate bool, log *slog.Lo
 	return consumers, err
 }
 
-// sayStopping logs that ctx has ended. What it returns waits until that is
+// logStopping logs that ctx has ended. What it returns waits until that is
 // written, so that it does not stand below the summary.
-func sayStopping(ctx context.Context, log *slog.Logger, live *running.Live) func() {
+func logStopping(ctx context.Context, log *slog.Logger, live *running.Live) func() {
 	said := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {
 		defer close(said)

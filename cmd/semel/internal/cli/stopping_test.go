@@ -26,7 +26,7 @@ func TestThatARunStopsIsSaidBeforeItsSummary(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		log := &slowLog{Handler: slog.NewTextHandler(t.Output(), nil)}
 		ctx, cancel := context.WithCancel(t.Context())
-		said := sayStopping(ctx, slog.New(log), nil)
+		said := logStopping(ctx, slog.New(log), nil)
 		cancel()
 		synctest.Wait()
 		if said(); log.lines != 1 {
@@ -38,7 +38,7 @@ func TestThatARunStopsIsSaidBeforeItsSummary(t *testing.T) {
 
 func TestARunThatEndsByItselfSaysNothingOfAStop(t *testing.T) {
 	log := &slowLog{Handler: slog.NewTextHandler(t.Output(), nil)}
-	sayStopping(t.Context(), slog.New(log), nil)()
+	logStopping(t.Context(), slog.New(log), nil)()
 	if log.lines != 0 {
 		t.Errorf("%d lines", log.lines)
 	}

@@ -29,7 +29,7 @@ func (c *common) open(p *policy.Policy, store string, create bool) (*assembly.As
 
 func (c *common) close(a *assembly.Assembly) {
 	if err := a.Close(); err != nil {
-		say(c.Err, fmt.Errorf("close the stores: %w", err))
+		printError(c.Err, fmt.Errorf("close the stores: %w", err))
 	}
 }
 
@@ -87,5 +87,5 @@ func (c *common) openChecked(ctx context.Context, p *policy.Policy, store string
 }
 
 func boxOf(s *assembly.Store) operate.Box {
-	return operate.Box{Store: s.Name(), Inbox: s, Requeuer: s, Editor: s, Resolver: s, IntentHolder: s, Markers: s, Streams: s.Streams(), Lines: s.Lines()}
+	return operate.Box{Store: s.Name(), Inbox: s, Requeuer: s, Editor: s, Resolver: s, Markers: s, Streams: s.Streams(), Lines: s.Lines()}
 }

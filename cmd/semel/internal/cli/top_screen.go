@@ -1,15 +1,20 @@
 package cli
 
 import (
+	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strings"
 	"sync"
+	"time"
 
-	"golang.org/x/term"
-
+	"github.com/semel-go/semel/cmd/semel/internal/metrics"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/semel-go/semel/internal/legible"
+	"golang.org/x/term"
 )
 
 // screen is a terminal whose keys are read one by one. What stood there comes back when it
@@ -85,4 +90,113 @@ func (s *screen) draw(frame []string, rows, top int) error {
 	text.WriteString(restOfAll)
 	_, err := io.WriteString(s.out, text.String())
 	return err
+}
+
+func compareFigures(a, b *float64) int {
+	value := func(f *float64) float64 {
+		if f == nil {
+			return -1
+		}
+		return *f
+	}
+	return cmp.Compare(value(a), value(b))
+}
+
+// keysLine is below a frame where there are keys.
+const keysLine = "q: end  left, right: sort  up, down: scroll"
+
+// frame is a look as lines of so many columns: a line of what it is, the table, what could
+// not be read.
+func (l *topLook) frame(columns int, s sorting) []string {
+	head := fmt.Sprintf("%s  %s, by %s", l.At.Format(time.TimeOnly), counted(len(l.Consumers), len(l.Consumers), "consumer"), orders[s.by].name)
+	lines := []string{fit(head, columns)}
+	all := slices.Clone(l.Consumers)
+	slices.SortStableFunc(all, func(a, b topView) int {
+		return cmp.Or(orders[s.by].compare(a, b), strings.Compare(a.Consumer, b.Consumer))
+	})
+	if len(all) == 0 && l.Asking {
+		lines = append(lines, "")
+	} else if len(all) == 0 {
+		lines = append(lines, fit("there are no consumers: neither the policy nor a store knows one", columns))
+	} else {
+		var table bytes.Buffer
+		_ = show(&table, all, topColumns(all, l.At), columns) // a buffer takes everything
+		lines = append(lines, strings.Split(strings.TrimRight(table.String(), "\n"), "\n")...)
+	}
+	for _, note := range l.Notes {
+		for line := range strings.Lines(terminal.Wrap(legible.Printable(note), columns)) {
+			lines = append(lines, fit(strings.TrimSuffix(line, "\n"), columns))
+		}
+	}
+	return lines
+}
+
+func fit(text string, columns int) string {
+	if columns == terminal.Unlimited {
+		return text
+	}
+	return terminal.Cut(text, columns)
+}
+
+func unlimitedUnless(narrow bool, columns int) int {
+	if !narrow {
+		return terminal.Unlimited
+	}
+	return columns
+}
+
+func topColumns(all []topView, now time.Time) []column[topView] {
+	storeOf := func(v topView) string { return v.Store }
+	number := func(title string, of func(topView) (int64, bool)) column[topView] {
+		return column[topView]{terminal.Column{Title: title}, true, func(v topView) string {
+			n, more := of(v)
+			switch {
+			case v.Unread:
+				return "?"
+			case more:
+				return fmt.Sprintf("%d+", n)
+			}
+			return fmt.Sprint(n)
+		}}
+	}
+	return []column[topView]{
+		{terminal.Column{Title: "STORE", Flexible: true}, differ(all, storeOf), storeOf},
+		{terminal.Column{Title: "CONSUMER", Flexible: true}, true, func(v topView) string { return legible.Printable(v.Consumer) }},
+		{terminal.Column{Title: "STATE"}, true, func(v topView) string { return cmp.Or(v.State, "-") }},
+		{terminal.Column{Title: "RATE/S"}, true, func(v topView) string { return figure(v.PerSecond, "%.1f") }},
+		{terminal.Column{Title: "LAG"}, true, func(v topView) string { return figure(v.Lag, "%.0f") }},
+		number("WAIT", func(v topView) (int64, bool) { return v.Waiting, v.MoreWaiting }),
+		{terminal.Column{Title: "OLDEST"}, true, oldest},
+		number("ASIDE", func(v topView) (int64, bool) { return v.Aside, v.MoreAside }),
+		{terminal.Column{Title: "WHY", Flexible: true}, true, func(v topView) string { return cmp.Or(legible.Printable(v.Error), lastError(v.LastError, now), "-") }},
+	}
+}
+
+// lastError is what a consumer met last, and how long ago.
+func lastError(e *metrics.LastError, now time.Time) string {
+	if e == nil {
+		return ""
+	}
+	ago := max(now.Sub(e.At), 0).Round(time.Second)
+	if ago >= time.Hour {
+		ago = ago.Round(time.Hour)
+	}
+	return fmt.Sprintf("%s ago, %s: %s", legible.Span(ago), legible.Printable(e.Event), legible.Printable(e.Error))
+}
+
+func figure(f *float64, format string) string {
+	if f == nil {
+		return "-"
+	}
+	return fmt.Sprintf(format, *f)
+}
+
+func oldest(v topView) string {
+	switch {
+	case v.Unread:
+		return "?"
+	case v.Waiting == 0:
+		return "-"
+	}
+	return time.Duration(v.Oldest * float64(time.Second)).Round(time.Second).String()
 }

@@ -69,12 +69,12 @@ func (c *conversation) run(requests *json.Decoder, show func()) error {
 		case err != nil:
 			return err
 		}
-		c.hear(r)
+		c.handle(r)
 		show()
 	}
 }
 
-func (c *conversation) hear(r request) {
+func (c *conversation) handle(r request) {
 	c.broker.settle(r.Settle)
 	c.broker.back(r.Back)
 	if r.Fetch > 0 {

@@ -105,7 +105,7 @@ func (h *Handler) judge(a answer, now time.Time) error {
 	switch {
 	case h.config.MayBeLost && refuses(a.status):
 		return semel.RetryAfter(err, after)
-	case tellsNothing(a.status):
+	case leavesOpen(a.status):
 		return &semel.HandlerError{Decision: semel.DecideUnknown, After: after, Err: err}
 	case again(a.status):
 		return semel.RetryAfter(err, after)
@@ -131,10 +131,10 @@ func again(status int) bool {
 	return status == http.StatusTooEarly || status == http.StatusTooManyRequests
 }
 
-// tellsNothing reports whether an answer leaves open whether the call was carried out: a
+// leavesOpen reports whether an answer leaves open whether the call was carried out: a
 // server that failed may have done so before or after the effect, a gateway heard no
 // answer itself, and with 409 the call before, under the same key, may still be under way.
-func tellsNothing(status int) bool {
+func leavesOpen(status int) bool {
 	return status >= 500 || status == http.StatusRequestTimeout || status == http.StatusConflict
 }
 

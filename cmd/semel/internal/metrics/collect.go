@@ -91,7 +91,7 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	for name, of := range c.watch.of {
 		s.watched(name, of)
 		for _, risk := range c.options.Risks[name] {
-			s.tell("semel_residual_risk", 1, name, risk)
+			s.report("semel_residual_risk", 1, name, risk)
 		}
 		if consumer := consumers[name]; consumer != nil {
 			figures := s.figures(name, consumer.SourceKind())
@@ -106,11 +106,11 @@ func (c *collector) Collect(out chan<- prometheus.Metric) {
 	}
 	if c.options.Spans != nil {
 		sent, dropped := c.options.Spans()
-		s.tell("semel_spans_sent_total", float64(sent))
-		s.tell("semel_spans_dropped_total", float64(dropped))
+		s.report("semel_spans_sent_total", float64(sent))
+		s.report("semel_spans_dropped_total", float64(dropped))
 	}
 	for _, sampler := range c.samplers {
-		sampler.tell(&s)
+		sampler.report(&s)
 	}
 }
 
@@ -121,8 +121,8 @@ type scrape struct {
 	now time.Time
 }
 
-// tell sends a figure with the values of its labels, in the table's order.
-func (s *scrape) tell(name string, value float64, labels ...string) {
+// report sends a figure with the values of its labels, in the table's order.
+func (s *scrape) report(name string, value float64, labels ...string) {
 	s.out <- s.made(name, value, labels...)
 }
 
@@ -139,7 +139,7 @@ func (s *scrape) made(name string, value float64, labels ...string) prometheus.M
 func (s *scrape) aside(name string, of *watched, a measure.Aside, n int64) {
 	const metric = "semel_set_aside_total"
 	if n > 0 {
-		s.tell(metric, float64(n), name, a.How, a.Reason)
+		s.report(metric, float64(n), name, a.How, a.Reason)
 		return
 	}
 	if of.none[a] == nil {
@@ -151,30 +151,30 @@ func (s *scrape) aside(name string, of *watched, a measure.Aside, n int64) {
 // labelValue is a text as the value of a label, which is UTF-8.
 func labelValue(text string) string { return strings.ToValidUTF8(text, "\uFFFD") }
 
-// tellTally sends a histogram.
-func (s *scrape) tellTally(name, consumer string, t *tally) {
+// reportTally sends a histogram.
+func (s *scrape) reportTally(name, consumer string, t *tally) {
 	d := s.described[name]
 	count, sum, below := t.read(d.buckets)
 	s.out <- prometheus.MustNewConstHistogram(d.desc, count, sum, below, labelValue(consumer))
 }
 
 func (s *scrape) watched(name string, of *watched) {
-	s.tellTally("semel_batch_messages", name, of.messages)
-	s.tellTally("semel_batch_mark_seconds", name, of.marking)
-	s.tellTally("semel_batch_handle_seconds", name, of.handling)
-	s.tellTally("semel_batch_commit_seconds", name, of.committing)
+	s.reportTally("semel_batch_messages", name, of.messages)
+	s.reportTally("semel_batch_mark_seconds", name, of.marking)
+	s.reportTally("semel_batch_handle_seconds", name, of.handling)
+	s.reportTally("semel_batch_commit_seconds", name, of.committing)
 	for _, end := range measure.Ends() {
-		s.tell("semel_batches_total", float64(of.ends[end].Load()), name, end.String())
+		s.report("semel_batches_total", float64(of.ends[end].Load()), name, end.String())
 	}
 	of.setAside(func(a measure.Aside, n int64) { s.aside(name, of, a, n) })
-	of.failures(func(part string, n int64) { s.tell("semel_not_ready_total", float64(n), name, part) })
+	of.failures(func(part string, n int64) { s.report("semel_not_ready_total", float64(n), name, part) })
 	took, now := of.serialised(s.now)
-	s.tell("semel_serialised_seconds_total", took.Seconds(), name)
-	s.tell("semel_serialised", truth(now), name)
-	s.tell("semel_contended_total", float64(of.contended.Load()), name)
-	s.tell("semel_backstops_total", float64(of.backstops.Load()), name)
-	s.tell("semel_retry_budget_waits_total", float64(of.budget.Load()), name)
-	s.tell("semel_paused", truth(of.paused.Load()), name)
+	s.report("semel_serialised_seconds_total", took.Seconds(), name)
+	s.report("semel_serialised", truth(now), name)
+	s.report("semel_contended_total", float64(of.contended.Load()), name)
+	s.report("semel_backstops_total", float64(of.backstops.Load()), name)
+	s.report("semel_retry_budget_waits_total", float64(of.budget.Load()), name)
+	s.report("semel_paused", truth(of.paused.Load()), name)
 }
 
 func (s *scrape) requests(name string, r *Requests) {
@@ -182,9 +182,9 @@ func (s *scrape) requests(name string, r *Requests) {
 		return
 	}
 	for end, n := range r.By {
-		s.tell("semel_webhook_requests_total", float64(n), name, end)
+		s.report("semel_webhook_requests_total", float64(n), name, end)
 	}
-	s.tell("semel_webhook_equal_bodies_total", float64(r.EqualBodies), name)
+	s.report("semel_webhook_equal_bodies_total", float64(r.EqualBodies), name)
 }
 
 // figures sends what a consumer tells of itself.
@@ -197,7 +197,7 @@ func (s *scrape) figures(name, source string) func(measure.Figure) {
 		if f.Label != "" {
 			labels = append(labels, f.Value)
 		}
-		s.tell(f.Name, f.Is, labels...)
+		s.report(f.Name, f.Is, labels...)
 	}
 }
 
@@ -205,18 +205,18 @@ func (s *scrape) lanes(name string, l *Lanes) {
 	if l == nil {
 		return
 	}
-	s.tell("semel_lanes", float64(l.HeldUp), name, "held up")
-	s.tell("semel_lanes", float64(l.Standing), name, "standing")
+	s.report("semel_lanes", float64(l.HeldUp), name, "held up")
+	s.report("semel_lanes", float64(l.Standing), name, "standing")
 	if l.Behind >= 0 {
-		s.tell("semel_broker_lag_messages", float64(l.Behind), name)
+		s.report("semel_broker_lag_messages", float64(l.Behind), name)
 	}
 }
 
 func (s *scrape) health(name string, c Consumer) {
 	ready, _ := c.Ready()
 	alive, _ := alive(c, s.options.RestartOnOutage)
-	s.tell("semel_ready", truth(ready), name)
-	s.tell("semel_alive", truth(alive), name)
+	s.report("semel_ready", truth(ready), name)
+	s.report("semel_alive", truth(alive), name)
 }
 
 // truth is 1 or 0.

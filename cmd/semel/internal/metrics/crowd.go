@@ -30,8 +30,8 @@ type presence struct {
 
 func newCrowd(most int) *crowd { return &crowd{most: most, all: map[net.Conn]presence{}} }
 
-// hear is told of each connection's state, as http.Server.ConnState.
-func (c *crowd) hear(conn net.Conn, state http.ConnState) {
+// onState is the http.Server.ConnState hook.
+func (c *crowd) onState(conn net.Conn, state http.ConnState) {
 	if ends := c.take(conn, state); ends != nil {
 		if encrypted, is := ends.(*tls.Conn); is { // whose own Close may wait for the other side
 			ends = encrypted.NetConn()

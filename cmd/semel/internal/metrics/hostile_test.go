@@ -65,8 +65,8 @@ func TestConnectionsAreBounded(t *testing.T) {
 	meets := func(state http.ConnState) {
 		v := &visitor{}
 		all = append(all, v)
-		c.hear(v, http.StateNew)
-		c.hear(v, state)
+		c.onState(v, http.StateNew)
+		c.onState(v, state)
 	}
 	synctest.Test(t, func(t *testing.T) {
 		meets(http.StateActive)
@@ -84,11 +84,11 @@ func TestConnectionsAreBounded(t *testing.T) {
 			}
 			pass(time.Second)
 		}
-		c.hear(all[0], http.StateActive) // its handler has not heard of it yet
+		c.onState(all[0], http.StateActive) // its handler has not heard of it yet
 		if len(c.all) != 3 {
 			t.Errorf("%d are counted", len(c.all))
 		}
-		c.hear(all[5], http.StateClosed)
+		c.onState(all[5], http.StateClosed)
 		if meets(http.StateActive); all[3].ended || all[4].ended {
 			t.Error("one ended though another had gone")
 		}

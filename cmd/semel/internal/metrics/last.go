@@ -27,8 +27,8 @@ type lastError struct {
 	kept  *LastError // never changed once it is kept; guarded by mutex
 }
 
-// hear keeps what an event says, if it is one of an error.
-func (l *lastError) hear(e semel.Event, now time.Time) {
+// record keeps what an event says, if it is one of an error.
+func (l *lastError) record(e semel.Event, now time.Time) {
 	if e.Err == nil || e.Kind == semel.EventControl {
 		return
 	}

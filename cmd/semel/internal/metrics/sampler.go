@@ -55,7 +55,7 @@ func (s *Sampler) work(ctx context.Context) {
 	timer := time.NewTicker(sampleEvery)
 	defer timer.Stop()
 	for {
-		s.hear(ctx, s.sample(ctx))
+		s.logFailure(ctx, s.sample(ctx))
 		select {
 		case <-timer.C:
 		case <-ctx.Done():
@@ -64,8 +64,8 @@ func (s *Sampler) work(ctx context.Context) {
 	}
 }
 
-// hear tells of a store that could not be read twice, in a row: a moment of load is not told of.
-func (s *Sampler) hear(ctx context.Context, fault error) {
+// logFailure logs that a store could not be read twice in a row. A single failure may be a moment of load.
+func (s *Sampler) logFailure(ctx context.Context, fault error) {
 	switch {
 	case ctx.Err() != nil:
 	case fault != nil:
@@ -91,31 +91,31 @@ func (s *Sampler) sample(ctx context.Context) (first error) {
 	for _, state := range sampledStates {
 		part(string(state), func() (func(*scrape), error) {
 			rows, err := s.store.SampleRows(ctx, state)
-			return func(to *scrape) { s.tellRows(to, state, rows) }, err
+			return func(to *scrape) { s.reportRows(to, state, rows) }, err
 		})
 	}
 	part("reaping", func() (func(*scrape), error) {
 		all, err := s.store.SampleReaping(ctx)
-		return func(to *scrape) { s.tellReaping(to, all) }, err
+		return func(to *scrape) { s.reportReaping(to, all) }, err
 	})
 	part("replays", func() (func(*scrape), error) {
 		all, err := s.store.SampleReplays(ctx)
 		return func(to *scrape) {
 			for consumer, n := range ofConsumers(to, all, func(a, b int64) int64 { return a + b }) {
-				to.tell("semel_store_replays", float64(n), s.store.Name(), consumer)
+				to.report("semel_store_replays", float64(n), s.store.Name(), consumer)
 			}
 		}, err
 	})
 	part("outcomes", func() (func(*scrape), error) {
 		all, err := s.store.SampleOutcomes(ctx)
-		return func(to *scrape) { s.tellOutcomes(to, all) }, err
+		return func(to *scrape) { s.reportOutcomes(to, all) }, err
 	})
 	part("tables", func() (func(*scrape), error) {
 		all, err := s.store.SampleTables(ctx)
 		return func(to *scrape) {
 			for table, t := range all {
-				to.tell("semel_store_estimated_rows", float64(t.Rows), s.store.Name(), table)
-				to.tell("semel_store_estimated_dead_rows", float64(t.Dead), s.store.Name(), table)
+				to.report("semel_store_estimated_rows", float64(t.Rows), s.store.Name(), table)
+				to.report("semel_store_estimated_dead_rows", float64(t.Dead), s.store.Name(), table)
 			}
 		}, err
 	})
@@ -135,8 +135,8 @@ func (s *Sampler) part(ctx context.Context, name string, read func() (func(*scra
 	return err
 }
 
-// tell sends what the store said last. It waits for nobody.
-func (s *Sampler) tell(to *scrape) {
+// report sends what the store said last. It waits for nobody.
+func (s *Sampler) report(to *scrape) {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	stale, oldest := len(s.read) == 0, time.Time{}
@@ -149,54 +149,54 @@ func (s *Sampler) tell(to *scrape) {
 			oldest = at
 		}
 	}
-	to.tell("semel_store_sample_stale", truth(stale), s.store.Name())
+	to.report("semel_store_sample_stale", truth(stale), s.store.Name())
 	if !oldest.IsZero() {
-		to.tell("semel_store_sample_age_seconds", to.now.Sub(oldest).Seconds(), s.store.Name())
+		to.report("semel_store_sample_age_seconds", to.now.Sub(oldest).Seconds(), s.store.Name())
 	}
 	used, idle, most := s.store.Connections()
-	to.tell("semel_store_connections", float64(used), s.store.Name(), "used")
-	to.tell("semel_store_connections", float64(idle), s.store.Name(), "idle")
-	to.tell("semel_store_connections", float64(most), s.store.Name(), "most")
+	to.report("semel_store_connections", float64(used), s.store.Name(), "used")
+	to.report("semel_store_connections", float64(idle), s.store.Name(), "idle")
+	to.report("semel_store_connections", float64(most), s.store.Name(), "most")
 }
 
-func (s *Sampler) tellRows(to *scrape, state store.RowState, rows sqlstore.Sampled) {
+func (s *Sampler) reportRows(to *scrape, state store.RowState, rows sqlstore.Sampled) {
 	st := s.store.Name()
-	to.tell("semel_store_rows_at_least", truth(rows.AtLeast), st, string(state))
+	to.report("semel_store_rows_at_least", truth(rows.AtLeast), st, string(state))
 	all := ofConsumers(to, rows.Consumers, func(a, b sqlstore.SampledRows) sqlstore.SampledRows {
 		return sqlstore.SampledRows{Rows: a.Rows + b.Rows, Oldest: max(a.Oldest, b.Oldest), Gap: max(a.Gap, b.Gap), Suppressed: a.Suppressed + b.Suppressed}
 	})
 	for consumer := range to.watch.of { // also one without rows: an alert looks for more than 0
 		r := all[consumer]
-		to.tell("semel_store_rows", float64(r.Rows), st, consumer, string(state))
-		to.tell("semel_store_oldest_seconds", r.Oldest.Seconds(), st, consumer, string(state))
+		to.report("semel_store_rows", float64(r.Rows), st, consumer, string(state))
+		to.report("semel_store_oldest_seconds", r.Oldest.Seconds(), st, consumer, string(state))
 		if state == store.StateParked {
-			to.tell("semel_store_suppressed_effects", float64(r.Suppressed), st, consumer)
+			to.report("semel_store_suppressed_effects", float64(r.Suppressed), st, consumer)
 		}
 		if state == store.StateBlocked {
-			to.tell("semel_store_gap_oldest_seconds", r.Gap.Seconds(), st, consumer)
+			to.report("semel_store_gap_oldest_seconds", r.Gap.Seconds(), st, consumer)
 		}
 	}
 }
 
-// tellOutcomes sends estimates of all markers, of none where there are no estimates. The
+// reportOutcomes sends estimates of all markers, of none where there are no estimates. The
 // server's sample misses what is rare: that is 0.
-func (s *Sampler) tellOutcomes(to *scrape, all map[store.Outcome]int64) {
+func (s *Sampler) reportOutcomes(to *scrape, all map[store.Outcome]int64) {
 	if len(all) == 0 {
 		return
 	}
 	for o := store.Applied; o <= store.Discarded; o++ {
-		to.tell("semel_store_estimated_markers", float64(all[o]), s.store.Name(), o.String())
+		to.report("semel_store_estimated_markers", float64(all[o]), s.store.Name(), o.String())
 	}
 }
 
-func (s *Sampler) tellReaping(to *scrape, all map[string]sqlstore.SampledReaping) {
+func (s *Sampler) reportReaping(to *scrape, all map[string]sqlstore.SampledReaping) {
 	worst := func(a, b sqlstore.SampledReaping) sqlstore.SampledReaping {
 		return sqlstore.SampledReaping{Progress: min(a.Progress, b.Progress), Lag: max(a.Lag, b.Lag), Walked: a.Walked || b.Walked}
 	}
 	for consumer, r := range ofConsumers(to, all, worst) {
-		to.tell("semel_store_reaper_progress_seconds", r.Progress.Seconds(), s.store.Name(), consumer)
+		to.report("semel_store_reaper_progress_seconds", r.Progress.Seconds(), s.store.Name(), consumer)
 		if r.Walked {
-			to.tell("semel_store_reaper_lag_seconds", r.Lag.Seconds(), s.store.Name(), consumer)
+			to.report("semel_store_reaper_lag_seconds", r.Lag.Seconds(), s.store.Name(), consumer)
 		}
 	}
 }

@@ -95,7 +95,7 @@ func Open(o Options, stores []Store) (*Server, error) {
 	}
 	s.registry.MustRegister(newCollector(s.watch, s.running, s.samplers, o), collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	s.server = &http.Server{Handler: s.handler(), ReadHeaderTimeout: 5 * time.Second, ReadTimeout: 5 * time.Second, WriteTimeout: 10 * time.Second,
-		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10, ConnState: newCrowd(mostConnections).hear, ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug)}
+		IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 16 << 10, ConnState: newCrowd(mostConnections).onState, ErrorLog: slog.NewLogLogger(o.Logger.Handler(), slog.LevelDebug)}
 	s.base, s.stop = context.WithCancel(context.Background())
 	s.group.Go(func() {
 		if err := s.server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {

@@ -75,7 +75,7 @@ func (t *together) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	select {
 	case <-a.made:
-		a.tell(w)
+		a.write(w)
 	case <-r.Context().Done(): // who asked has gone
 	}
 }
@@ -117,8 +117,8 @@ func (a *shared) pack(packer *gzip.Writer) {
 	a.header.Set("Content-Encoding", "gzip")
 }
 
-// tell sends it, and no part of one that a panic of who made it left.
-func (a *shared) tell(w http.ResponseWriter) {
+// write sends it, and no part of one that a panic of who made it left.
+func (a *shared) write(w http.ResponseWriter) {
 	if !a.whole {
 		http.Error(w, "the metrics could not be read: another request for them panicked", http.StatusInternalServerError)
 		return

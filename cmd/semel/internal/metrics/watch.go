@@ -93,7 +93,7 @@ func (w *Watch) Observe(e semel.Event) {
 	if of == nil {
 		return
 	}
-	of.last.hear(e, time.Now())
+	of.last.record(e, time.Now())
 	switch e.Kind {
 	case semel.EventContended:
 		of.contended.Add(1)

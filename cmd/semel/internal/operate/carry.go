@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
@@ -99,11 +98,7 @@ func (b Box) some(ctx context.Context, o Order, rows []choice) ([]Result, error)
 	if err == nil && len(changed) > 0 && ctx.Err() == nil {
 		_, err = c.carry(ctx, changed)
 	}
-	none := func(r Result) bool { return r.Result == "" }
-	if err == nil && slices.ContainsFunc(c.results, none) {
-		err = ctx.Err()
-	}
-	return slices.DeleteFunc(c.results, none), err
+	return slices.DeleteFunc(c.results, func(r Result) bool { return r.Result == "" }), err
 }
 
 // carry reads the rows of these places, acts on those that the order allows, and returns the places of rows
@@ -122,7 +117,7 @@ func (c *carrying) carry(ctx context.Context, places []int) (changed []int, err 
 	}
 	for k, err := range c.act(ctx, c.Order, rows) {
 		i, row := allowed[k].place, rows[k]
-		c.results[i] = c.freed(i, row.State, c.results[i].after(c.dueAnyway(row, err), c.done()))
+		c.results[i] = c.freed(i, row.State, c.results[i].after(err, c.done()))
 		c.results[i].seen = row.Revision
 		if errors.Is(err, semel.ErrChanged) {
 			changed = append(changed, i)
@@ -161,9 +156,12 @@ func (c *carrying) judge(ctx context.Context, places []int) ([]allowed, error) {
 		if c.rows[i].state == "" {
 			c.rows[i].state = row.State
 		}
-		r.Consumer, r.ID, r.Reason, r.closed = row.Key.Consumer, row.Key.ID, row.Reason, row.State == store.StateDiscarded
+		r.Consumer, r.ID, r.Reason, r.was = row.Key.Consumer, row.Key.ID, row.Reason, row.State
 		if err := c.allows(row); err != nil {
-			r.Result, r.Error, r.seen = Refused, plain(err), row.Revision
+			r.seen = row.Revision
+			if r = r.after(err, ""); r.Result == Failed {
+				r.Result = Refused
+			}
 			refused[i] = c.freed(i, row.State, r)
 			continue
 		}
@@ -191,7 +189,7 @@ func (c *carrying) judge(ctx context.Context, places []int) ([]allowed, error) {
 // needs no act.
 func (c *carrying) freed(place int, now store.RowState, r Result) Result {
 	was := c.rows[place].state
-	if c.Verb != Retry && c.Verb != Send || r.Result != Refused {
+	if c.Verb != admin.Retry && c.Verb != admin.Send || r.Result != Refused {
 		return r
 	}
 	switch was {
@@ -212,16 +210,12 @@ func (c *carrying) freed(place int, now store.RowState, r Result) Result {
 func (c *carrying) foresee(ctx context.Context, all []allowed) error {
 	for _, a := range all {
 		r := &c.results[a.place]
-		if makesDue(c.Verb) && a.row.State == store.StateReceived && !a.row.DueAt.After(time.Now()) { // the store decides, by its own clock
-			*r = r.after(c.dueAnyway(a.row, admin.ErrDueAlready), Would)
-			continue
-		}
 		taken, err := c.taken(ctx, c.Verb, a.row)
 		switch {
 		case err != nil:
 			return fmt.Errorf("store %s: row %d: what became of its identity: %w", c.Store, a.row.Number, err)
 		case taken:
-			*r = r.after(fmt.Errorf("row %d: %w", a.row.Number, semel.ErrConflict), Would)
+			*r = r.after(semel.ErrConflict, Would)
 		default:
 			*r = r.after(nil, Would)
 		}
@@ -229,74 +223,56 @@ func (c *carrying) foresee(ctx context.Context, all []allowed) error {
 	return nil
 }
 
-func makesDue(v Verb) bool { return v == Retry || v == Send || v == Release }
-
-// act acts on rows and returns an error for each. After the end of ctx these may be fewer: the others were not
-// acted on.
-func (b Box) act(ctx context.Context, o Order, rows []store.StoredRow) (errs []error) {
-	act := store.Act{Verb: string(o.Verb), Who: o.Who, Why: o.Why}
+// act acts on rows and returns an error for each.
+func (b Box) act(ctx context.Context, o Order, rows []store.StoredRow) []error {
+	act, seen := store.Act{Verb: string(o.Verb), Who: o.Who, Why: o.Why}, make([]store.RowRevision, len(rows))
+	for k, r := range rows {
+		seen[k] = r.Seen()
+	}
 	switch {
 	case len(rows) == 0:
 		return nil
-	case o.Verb == Discard:
-		return b.Discard(ctx, act, seen(rows)...)
-	case makesDue(o.Verb) && b.Requeuer != nil:
+	case o.Verb == admin.Discard:
+		return b.Discard(ctx, act, seen...)
+	case o.Verb.MakesDue() && b.Requeuer != nil:
 		return b.requeue(ctx, o.Verb, act, rows)
+	case o.Verb == admin.Reopen && b.Requeuer != nil:
+		return b.Requeuer.Reopen(ctx, act, seen...)
+	case o.Verb == admin.Suppress && b.Requeuer != nil:
+		return b.Requeuer.Suppress(ctx, act, seen...)
+	case o.Verb == admin.Resolve && b.Resolver != nil:
+		return b.Resolver.Resolve(ctx, o.Outcome, act, seen...)
+	case o.Verb == admin.Skip && b.Lines != nil:
+		return b.Lines.Skip(ctx, act, seen...)
 	}
-	for _, row := range rows {
-		if ctx.Err() != nil {
-			break
-		}
-		errs = append(errs, b.actOnOne(ctx, o, act, row))
+	errs := make([]error, len(rows))
+	for k := range errs {
+		errs[k] = fmt.Errorf("store %s keeps no messages that wait: %w", b.Store, semel.ErrUnsupported)
 	}
 	return errs
 }
 
-func seen(rows []store.StoredRow) []store.RowRevision {
-	all := make([]store.RowRevision, len(rows))
-	for k, r := range rows {
-		all[k] = r.Seen()
-	}
-	return all
-}
-
 // requeue makes rows due, or ends their claims.
-func (b Box) requeue(ctx context.Context, verb Verb, act store.Act, rows []store.StoredRow) []error {
+func (b Box) requeue(ctx context.Context, verb admin.Verb, act store.Act, rows []store.StoredRow) []error {
 	errs := make([]error, len(rows))
 	for _, e := range []store.RowEvent{store.RowRetried, store.RowReleased} {
-		var of []store.StoredRow
+		var seen []store.RowRevision
 		var places []int
 		for k, r := range rows {
-			if verb.event(r.State) == e {
-				of, places = append(of, r), append(places, k)
+			if verb.Event(r.State) == e {
+				seen, places = append(seen, r.Seen()), append(places, k)
 			}
 		}
 		do := b.Requeuer.Requeue
 		if e == store.RowReleased {
 			do = b.Requeuer.Release
 		}
-		if len(of) == 0 {
+		if len(seen) == 0 {
 			continue
 		}
-		for k, err := range do(ctx, act, seen(of)...) {
+		for k, err := range do(ctx, act, seen...) {
 			errs[places[k]] = err
 		}
 	}
 	return errs
-}
-
-// actOnOne carries out an act that stores do row by row.
-func (b Box) actOnOne(ctx context.Context, o Order, act store.Act, row store.StoredRow) error {
-	act.Row = row.Number
-	switch {
-	case o.Verb == Resolve && b.Resolver != nil:
-		return b.Resolver.Resolve(ctx, row.Number, row.Revision, o.Outcome, act)
-	case o.Verb == Pass && b.Lines != nil:
-		return b.Lines.Skip(ctx, row.Number, row.Revision, act)
-	case o.Verb == Suppress && b.IntentHolder != nil:
-		return b.IntentHolder.Suppress(ctx, row.Number, row.Revision, act)
-	case o.Verb == Reopen && b.Requeuer != nil:
-		return b.Requeuer.Reopen(ctx, row.Number, row.Revision, act)
-	}
-	return fmt.Errorf("store %s keeps no messages that wait: %w", b.Store, semel.ErrUnsupported)
 }

@@ -11,9 +11,9 @@ import (
 
 // The acts on a consumer.
 const (
-	Pause  Verb = "pause"
-	Resume Verb = "resume"
-	Limit  Verb = "limit"
+	Pause  admin.Verb = "pause"
+	Resume admin.Verb = "resume"
+	Limit  admin.Verb = "limit"
 )
 
 // Unchanged is the result of an act on a consumer of which nothing else is wanted than
@@ -22,7 +22,7 @@ const Unchanged = "unchanged"
 
 // Wish is what is to be wanted of a consumer.
 type Wish struct {
-	Verb Verb
+	Verb admin.Verb
 	// PerSecond is of Limit: so many messages a second, 0 for no limit.
 	PerSecond int
 	// Who and Why are recorded.

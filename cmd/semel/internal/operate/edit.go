@@ -51,8 +51,7 @@ func (b Box) Editable(ctx context.Context, number int64) (store.StoredRow, error
 		return store.StoredRow{}, fmt.Errorf("store %s has no row %d; ls shows what there is", b.Store, number)
 	}
 	r := rows[0]
-	e := admin.Edited{State: r.State, Surrogate: r.Surrogate, UnknownOutcome: r.UnknownOutcome(), BodyRemoved: r.BodyRemoved, Stepped: len(r.Steps) > 0}
-	if err := admin.MayEdit(number, e, nil); err != nil {
+	if err := admin.MayEdit(&r, nil); err != nil {
 		return r, err
 	}
 	if r.Message == nil {
@@ -88,7 +87,7 @@ func (e Editing) at(p ReplayPoint) {
 func (b Box) Edit(ctx context.Context, seen store.StoredRow, e Editing) error {
 	e.at(BeforeEdit)
 	defer e.at(AfterEdit)
-	act := store.Act{Verb: string(Edit), Who: e.Who, Why: e.Why, Row: seen.Number}
+	act := store.Act{Verb: string(admin.Edit), Who: e.Who, Why: e.Why, Row: seen.Number}
 	for tries := 0; ; tries++ {
 		err := b.Editor.Edit(ctx, seen.Number, seen.Revision, e.Body, act)
 		if !errors.Is(err, semel.ErrChanged) || tries == changes {

@@ -138,7 +138,7 @@ func unfinished(left []admin.ErasureLeft) (rows []int64) {
 // discarded discards rows, and says how many, and what became of the others.
 func (b Box) discarded(ctx context.Context, e *Erasure, rows []int64) (n int64, others map[int64]Result, err error) {
 	others = map[int64]Result{}
-	for r, err := range b.Carry(ctx, Order{Verb: Discard, Filter: store.RowFilter{Numbers: rows}, Who: e.Who, Why: e.Why}) {
+	for r, err := range b.Carry(ctx, Order{Verb: admin.Discard, Filter: store.RowFilter{Numbers: rows}, Who: e.Who, Why: e.Why}) {
 		switch {
 		case err != nil:
 			return n, others, err

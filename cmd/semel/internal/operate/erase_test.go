@@ -50,7 +50,7 @@ func bodies(t *testing.T, s *memstore.Store) (n int) {
 }
 
 func boxed(s *memstore.Store) Box {
-	return Box{Store: "shop", Inbox: s, Requeuer: s, Resolver: s, IntentHolder: s}
+	return Box{Store: "shop", Inbox: s, Requeuer: s, Resolver: s}
 }
 
 func TestAnErasureGoesThroughAll(t *testing.T) {
@@ -113,7 +113,7 @@ func TestNobodyHasWhatWasErasedWorkedOn(t *testing.T) {
 	if _, err := boxed(s).Erase(t.Context(), s, Erasure{Who: "ana", Why: "x", Discard: true}); err != nil {
 		t.Fatal(err)
 	}
-	for _, verb := range []Verb{Retry, Send, Discard, Release, Resolve, Suppress, Pass} {
+	for _, verb := range []admin.Verb{admin.Retry, admin.Send, admin.Discard, admin.Release, admin.Resolve, admin.Suppress, admin.Skip} {
 		t.Run("P4_no_"+string(verb), func(t *testing.T) {
 			for r, err := range boxed(s).Carry(t.Context(), Order{Verb: verb, Who: "ana", Why: "x", Outcome: admin.ResolvedDone}) {
 				if err != nil || r.Result != Refused || r.Error == "" || r.Reason != semel.ReasonErased {

@@ -31,7 +31,7 @@ func TestARetryOfAllCountsRowsThatAnEarlierRowFreed(t *testing.T) {
 			f.answers[2] = due
 		}
 	}
-	got := carry(t, f, Order{Verb: Retry, Filter: store.RowFilter{States: []store.RowState{store.StateParked}}})
+	got := carry(t, f, Order{Verb: admin.Retry, Filter: store.RowFilter{States: []store.RowState{store.StateParked}}})
 	want := []string{"1 due now", "2 due now", fmt.Sprint(page+1, " due now"), fmt.Sprint(page+2, " due now"), fmt.Sprint(page+3, " done"), fmt.Sprint(page+4, " refused")}
 	if got = slices.Concat(got[:2], got[page:]); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)

@@ -25,9 +25,6 @@ type Box struct {
 	// be nil, and is asked for nothing else.
 	Requeuer admin.Requeuer
 	Resolver admin.Resolver
-	// IntentHolder keeps rows from being worked on; it may be nil, and is asked for Suppress
-	// alone.
-	IntentHolder admin.IntentHolder
 	// Editor gives rows other payloads; it may be nil, and is asked for nothing else.
 	Editor admin.Editor
 	// CallKey is the idempotency key that the other side gets with the call for a row; empty
@@ -114,7 +111,7 @@ func (b Box) Show(ctx context.Context, number int64, payload bool) (Detail, erro
 
 // Order is what to do to the rows that a filter chooses.
 type Order struct {
-	Verb   Verb
+	Verb   admin.Verb
 	Filter store.RowFilter
 	// Counted reports that Filter.Numbers are the rows that other filters chose, when they were counted for a
 	// question. Otherwise a person named these rows.
@@ -146,8 +143,8 @@ type Result struct {
 	// seen is the revision of a row that was due before; with it nobody has worked on
 	// the row yet.
 	seen int64
-	// closed: the row was discarded before the act.
-	closed bool
+	// was is the state of the row before the act.
+	was store.RowState
 }
 
 // The results.
@@ -176,116 +173,33 @@ func (r Result) OK() bool {
 // taken reports whether a retry would meet its identity applied, or another of its
 // rows waiting, which a store refuses: that of a conflict is applied where the first
 // content took effect.
-func (b Box) taken(ctx context.Context, verb Verb, row store.StoredRow) (bool, error) {
-	if verb != Retry && verb != Send && verb != Resolve && verb != Reopen || b.Markers == nil || row.State.Outcome() == store.Waiting {
+func (b Box) taken(ctx context.Context, verb admin.Verb, row store.StoredRow) (bool, error) {
+	if verb != admin.Retry && verb != admin.Send && verb != admin.Resolve && verb != admin.Reopen || b.Markers == nil || row.State.Outcome() == store.Waiting {
 		return false, nil
 	}
 	m, found, err := b.Markers.Marker(ctx, row.Key)
 	return found && (m.Outcome == store.Applied || m.Outcome == store.Waiting), err
 }
 
-// allows says what of an order can be judged without the store.
+// allows returns why the order must not act on a row, as far as that is known without the store, which knows
+// other rows and has the clock. A dry run takes this clock.
 func (o Order) allows(row store.StoredRow) error {
-	if row.Reason == semel.ReasonErased {
-		return fmt.Errorf("it was erased, and nothing is left of it that could be worked on; what the producer sends again under this identity is a copy: %w", semel.ErrState)
+	due := (o.DryRun || o.Verb == admin.Skip) && !row.DueAt.After(time.Now())
+	if err := o.Verb.May(&row, due); err != nil {
+		return err
 	}
-	if o.Verb == Reopen {
-		return admin.MayReopen(row.Number, row.State, row.Reason, row.UnknownOutcome(), row.BodyRemoved)
-	}
-	if o.Verb == Pass {
-		if row.State == store.StateBlocked {
-			return fmt.Errorf("it waits itself; show names the row that is first, and skip lets all pass that: %w", semel.ErrState)
-		}
-		if row.Place == 0 && row.State == store.StateReceived && row.DueAt.After(time.Now()) {
-			return fmt.Errorf("no message waits behind it; semel inbox retry makes it due now: %w", semel.ErrState)
-		}
-		if row.Place == 0 {
-			return fmt.Errorf("no message waits behind it: with on_parked: block those of its key do, or of its partition, while it waits or is parked: %w", semel.ErrState)
-		}
-		return nil
-	}
-	switch e := o.Verb.event(row.State); {
-	case e == store.RowRetried || e == store.RowReleased:
-		if err := admin.MayRequeue(&row, e, false); err != nil {
-			return o.advise(row, err)
-		}
-	default:
-		if _, legal := row.State.After(e); !legal {
-			return o.advise(row, nil)
-		}
-	}
-	if o.Verb == Resolve {
-		return admin.MayResolve(row.Number, row.State, row.UnknownOutcome())
-	}
-	if o.Verb == Retry && row.Reason == semel.ReasonSuppressed && row.State == store.StateParked {
-		return fmt.Errorf("it was suppressed, and a retry of what failed does not send it; semel intents send does: %w", semel.ErrState)
-	}
-	if o.Verb == Retry || o.Verb == Send {
-		if o.Worked != nil {
-			if err := o.Worked(row.Key.Consumer); err != nil {
-				return err
-			}
-		}
-		if row.Surrogate {
-			return fmt.Errorf("%s: %s", row.Reason, neverRuns(row.Reason))
-		}
+	if (o.Verb == admin.Retry || o.Verb == admin.Send) && o.Worked != nil {
+		return o.Worked(row.Key.Consumer)
 	}
 	return nil
 }
 
-// advise returns the error of an act that a row does not allow, with what to do. refused is the contract's
-// error, which says enough about a row whose state is not the reason.
-func (o Order) advise(row store.StoredRow, refused error) error {
-	if _, legal := row.State.After(o.Verb.event(row.State)); legal {
-		return refused
+// done is the result of an act that succeeded.
+func (o Order) done() string {
+	if o.Verb == admin.Retry || o.Verb == admin.Send || o.Verb == admin.Resolve && o.Outcome == admin.ResolvedNotDone {
+		return Due
 	}
-	why := o.runsAnyway(row.State)
-	switch {
-	case why != "":
-		return fmt.Errorf("it is %s: %s: %w", row.State, why, semel.ErrState)
-	case row.State == store.StateBlocked && o.Verb == Retry && row.Place > 0:
-		return fmt.Errorf("it waits behind another message of its key, or of its partition; show names that, and skip lets it pass: %w", semel.ErrState)
-	case row.State == store.StateBlocked && o.Verb == Retry:
-		return fmt.Errorf("it waits for an earlier version of stream %q, which frees it; semel gaps shows which is missing, and lets it go on without: %w", row.Stream, semel.ErrState)
-	}
-	return fmt.Errorf("it is %s: %w", row.State, semel.ErrState)
-}
-
-// dueAnyway is the store's answer to an act, which for a received row that is due says that the
-// row needs none. One that a database dated ahead, whose clock was ahead, is due later.
-func (o Order) dueAnyway(row store.StoredRow, err error) error {
-	if why := o.runsAnyway(row.State); why != "" && errors.Is(err, admin.ErrDueAlready) {
-		return fmt.Errorf("it is %s: %s: %w", row.State, why, semel.ErrState)
-	}
-	return err
-}
-
-// runsAnyway says why a row needs no act to be worked on, and what to do where it is not;
-// empty where it does.
-func (o Order) runsAnyway(state store.RowState) string {
-	switch {
-	case o.Verb != Retry && o.Verb != Send && o.Verb != Release:
-		return ""
-	case state == store.StateReceived:
-		return "it is due without this, and whoever runs the consumer works on it"
-	case state == store.StateInProgress && o.Verb != Release:
-		return "who claimed it works on it; semel inbox release ends the claim of a process that stands still"
-	}
-	return ""
-}
-
-// neverRuns says why a row whose message has no identity of its own is not run
-// again, and what to do.
-func neverRuns(reason semel.Reason) string {
-	switch reason {
-	case semel.ReasonTooLarge:
-		return "only its beginning was kept; raise max_body at the consumer, or the source's own limit, have it sent again, and discard this row"
-	case semel.ReasonFiltered:
-		return "the consumer's only leaves it out, so that its identity was never read; if it is the consumer's, correct only in the policy and have it sent again; discard this row"
-	case semel.ReasonMalformed:
-		return "the source could not read it; have it sent again as the source's format wants it, and discard this row"
-	}
-	return "without an identity it cannot take effect once; have it sent again with one, and discard this row"
+	return Done
 }
 
 func resultOf(err error) string {

@@ -45,8 +45,12 @@ func (f *fakeInbox) Requeue(_ context.Context, a store.Act, rows ...store.RowRev
 	return errs
 }
 
-func (f *fakeInbox) Reopen(ctx context.Context, number, revision int64, a store.Act) error {
-	return f.Requeue(ctx, a, store.RowRevision{Number: number, Revision: revision})[0]
+func (f *fakeInbox) Reopen(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
+	return f.Requeue(ctx, a, rows...)
+}
+
+func (f *fakeInbox) Suppress(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
+	return f.Requeue(ctx, a, rows...)
 }
 
 func (f *fakeInbox) Release(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
@@ -112,7 +116,7 @@ func carry(t *testing.T, f *fakeInbox, o Order) []string {
 
 func TestAnOrderIsCarriedOutRowByRowOverManyPages(t *testing.T) {
 	f := parked(3*page + 1)
-	results := carry(t, f, Order{Verb: Discard, Filter: store.RowFilter{States: []store.RowState{store.StateParked}}, Who: "ann", Why: "test data"})
+	results := carry(t, f, Order{Verb: admin.Discard, Filter: store.RowFilter{States: []store.RowState{store.StateParked}}, Who: "ann", Why: "test data"})
 	if len(results) != 3*page+1 || len(f.acts) != len(results) {
 		t.Fatalf("%d results, %d acts", len(results), len(f.acts))
 	}
@@ -123,7 +127,7 @@ func TestAnOrderIsCarriedOutRowByRowOverManyPages(t *testing.T) {
 
 func TestADryRunChangesNothing(t *testing.T) {
 	f := parked(2)
-	results := carry(t, f, Order{Verb: Discard, DryRun: true})
+	results := carry(t, f, Order{Verb: admin.Discard, DryRun: true})
 	if !slices.Equal(results, []string{"1 would be done", "2 would be done"}) || len(f.acts) != 0 {
 		t.Errorf("%v, %d acts", results, len(f.acts))
 	}
@@ -136,7 +140,7 @@ func TestOneRowThatIsRefusedOrFailsDoesNotStopTheOthers(t *testing.T) {
 	f.rows[3].Key.Consumer = "unknown"
 	f.answers = map[int64]error{1: semel.ErrChanged, 5: fmt.Errorf("again: %w", semel.ErrConflict), 6: errors.New("the server is gone")}
 	order := Order{
-		Verb:   Retry,
+		Verb:   admin.Retry,
 		Filter: store.RowFilter{Numbers: []int64{6, 5, 4, 3, 2, 1, 1, 99}},
 		Worked: onlyBilling,
 	}
@@ -160,7 +164,7 @@ func TestADryRunForeseesThatARetryIsRefused(t *testing.T) {
 	f.answers = map[int64]error{1: fmt.Errorf("row %d: %w", 1, semel.ErrConflict)}
 	box := Box{Store: "shop", Inbox: f, Requeuer: f, Markers: markers{"p-1": true}}
 	for _, dry := range []bool{true, false} {
-		order := Order{Verb: Retry, DryRun: dry, Worked: onlyBilling}
+		order := Order{Verb: admin.Retry, DryRun: dry, Worked: onlyBilling}
 		done := map[bool]string{true: Would, false: Due}[dry]
 		var got []string
 		for r, err := range box.Carry(t.Context(), order) {
@@ -170,7 +174,7 @@ func TestADryRunForeseesThatARetryIsRefused(t *testing.T) {
 			got = append(got, r.Result+": "+r.Error)
 		}
 		want := []string{
-			"refused: row 1: another content of this identity is applied; find out from the producer which content is right, correct the effect by hand if it is this one, and discard this row",
+			"refused: another content of this identity is applied; find out from the producer which content is right, correct the effect by hand if it is this one, and discard this row",
 			done + ": ",
 			"refused: it is DISCARDED: the row's state does not allow this",
 		}
@@ -186,7 +190,7 @@ func TestAnOrderEndsWithItsContext(t *testing.T) {
 	defer cancel()
 	var last error
 	results := 0
-	for r, err := range (Box{Inbox: f}).Carry(ctx, Order{Verb: Discard}) {
+	for r, err := range (Box{Inbox: f}).Carry(ctx, Order{Verb: admin.Discard}) {
 		if last = err; r.Result == Done {
 			results++
 		}
@@ -204,7 +208,7 @@ func TestARowWithoutAnIdentityIsRefusedForItsOwnCause(t *testing.T) {
 	} {
 		inbox := parked(1)
 		inbox.rows[0].Surrogate, inbox.rows[0].Reason = true, reason
-		for r, err := range (Box{Inbox: inbox, Requeuer: inbox}).Carry(t.Context(), Order{Verb: Retry}) {
+		for r, err := range (Box{Inbox: inbox, Requeuer: inbox}).Carry(t.Context(), Order{Verb: admin.Retry}) {
 			if err != nil || r.Result != Refused || r.Reason != reason || !strings.HasPrefix(r.Error, string(reason)+": ") || !strings.Contains(r.Error, remedy) {
 				t.Errorf("%s: %+v, %v", reason, r, err)
 			}
@@ -216,7 +220,7 @@ func TestARetryOfARowWithAnUnknownOutcomeSaysToResolveIt(t *testing.T) {
 	for _, state := range []store.RowState{store.StateParked, store.StateDeadLettered} {
 		f := parked(1)
 		f.rows[0].State, f.rows[0].Reason, f.rows[0].CallsStarted = state, semel.ReasonOutcomeUnknown, 1
-		for r, err := range (Box{Inbox: f, Requeuer: f}).Carry(t.Context(), Order{Verb: Retry}) {
+		for r, err := range (Box{Inbox: f, Requeuer: f}).Carry(t.Context(), Order{Verb: admin.Retry}) {
 			if err != nil || r.Result != Refused || !strings.Contains(r.Error, "semel inbox resolve") || len(f.acts) > 0 {
 				t.Errorf("%s: %+v, %v", state, r, err)
 			}
@@ -225,10 +229,10 @@ func TestARetryOfARowWithAnUnknownOutcomeSaysToResolveIt(t *testing.T) {
 }
 
 func TestTheStatesThatAnActMayMeet(t *testing.T) {
-	want := map[Verb][]store.RowState{
-		Retry:   {store.StateReceived, store.StateFailedRetryable, store.StateParked, store.StateDeadLettered},
-		Release: {store.StateReceived, store.StateInProgress},
-		Discard: {store.StateReceived, store.StateInProgress, store.StateFailedRetryable, store.StateBlocked, store.StateParked, store.StateDeadLettered},
+	want := map[admin.Verb][]store.RowState{
+		admin.Retry:   {store.StateReceived, store.StateFailedRetryable, store.StateParked, store.StateDeadLettered},
+		admin.Release: {store.StateReceived, store.StateInProgress},
+		admin.Discard: {store.StateReceived, store.StateInProgress, store.StateFailedRetryable, store.StateBlocked, store.StateParked, store.StateDeadLettered},
 	}
 	all := []store.RowState{store.StateReceived, store.StateInProgress, store.StateFailedRetryable, store.StateCompleted,
 		store.StateParked, store.StateDeadLettered, store.StateDiscarded, store.StateBlocked, "FUTURE"}
@@ -251,9 +255,9 @@ func TestARetryOfAReceivedRow(t *testing.T) {
 			f := parked(2)
 			f.rows[0].State, f.rows[1].State = store.StateReceived, store.StateReceived
 			f.rows[1].DueAt = time.Now().Add(24 * time.Hour)
-			f.answers = map[int64]error{1: fmt.Errorf("row 1: %w", admin.ErrDueAlready)}
+			f.answers = map[int64]error{1: admin.MayAct(store.RowRetried, &f.rows[0], true)}
 			var got []string
-			for r, err := range (Box{Inbox: f, Requeuer: f}).Carry(t.Context(), Order{Verb: Retry, DryRun: dry, Filter: store.RowFilter{Numbers: []int64{1, 2}}}) {
+			for r, err := range (Box{Inbox: f, Requeuer: f}).Carry(t.Context(), Order{Verb: admin.Retry, DryRun: dry, Filter: store.RowFilter{Numbers: []int64{1, 2}}}) {
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -96,7 +96,7 @@ func (b Box) Preview(ctx context.Context, numbers []int64, worked func(consumer 
 			continue
 		}
 		l := letterOf(b.Store, r)
-		if err := b.foretell(ctx, &l, r, worked, taken[r.Key]); err != nil {
+		if err := b.predict(ctx, &l, r, worked, taken[r.Key]); err != nil {
 			return nil, err
 		}
 		taken[r.Key] = taken[r.Key] || l.Prediction == FateApplied
@@ -164,9 +164,9 @@ func (b Box) standing(ctx context.Context, numbers []int64) (map[int64]store.Sto
 	return found, nil
 }
 
-// foretell says what would become of one row. taken: an earlier letter of its identity would
+// predict says what would become of one row. taken: an earlier letter of its identity would
 // take effect.
-func (b Box) foretell(ctx context.Context, l *Letter, r store.StoredRow, worked func(string) error, taken bool) error {
+func (b Box) predict(ctx context.Context, l *Letter, r store.StoredRow, worked func(string) error, taken bool) error {
 	tell := func(f Fate, why string) error {
 		l.Prediction, l.Why = f, why
 		return nil
@@ -179,15 +179,15 @@ func (b Box) foretell(ctx context.Context, l *Letter, r store.StoredRow, worked 
 	case r.State == store.StateReceived || r.State == store.StateInProgress:
 		if worked != nil {
 			if err := worked(r.Key.Consumer); err != nil {
-				return tell(FateRefused, plain(err))
+				return tell(FateRefused, plainOf(r.Number, err))
 			}
 		}
 		return tell(FateApplied, "it is due already")
 	case r.BodyRemoved:
 		return tell(FateRefused, "its payload was removed, and nothing is left to replay")
 	}
-	if err := (Order{Verb: Retry, Worked: worked}).allows(r); err != nil {
-		return tell(FateRefused, plain(err))
+	if err := (Order{Verb: admin.Retry, Worked: worked}).allows(r); err != nil {
+		return tell(FateRefused, plainOf(r.Number, err))
 	}
 	first, found, err := b.first(ctx, r)
 	switch {
@@ -248,13 +248,13 @@ func (b Box) refusedNow(ctx context.Context, l *Letter, act error) error {
 	case r.State == store.StateCompleted:
 		l.Happened, l.Why = FateApplied, "who was faster has replayed it"
 	case errors.Is(act, admin.ErrOpen):
-		l.Happened, l.Why = FateRefused, plain(act)
+		l.Happened, l.Why = FateRefused, plainOf(r.Number, act)
 	case errors.Is(act, semel.ErrConflict) && marked && !r.Fingerprint.Conflicts(first.Fingerprint):
 		l.Happened, l.Why = FateSkipped, ""
 	case errors.Is(act, semel.ErrConflict):
 		l.Happened, l.Why = FateConflict, "another content of this identity took effect meanwhile"
 	default:
-		l.Happened, l.Why = FateRefused, plain(act)
+		l.Happened, l.Why = FateRefused, plainOf(r.Number, act)
 	}
 	return nil
 }

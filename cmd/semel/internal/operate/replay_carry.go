@@ -23,8 +23,8 @@ type Replay struct {
 	Rouse func(ctx context.Context, consumer string)
 	// Rate is how many letters become due in a second at most; 0: as many as can be.
 	Rate float64
-	// Tell is called with the letters each time that something has happened; it may be nil.
-	Tell func([]Letter)
+	// Progress is called with the letters after each change; it may be nil.
+	Progress func([]Letter)
 	// Alone is called once where nobody works on what is due; it may be nil.
 	Alone func()
 	// At is called at the named points of a replay, for tests; it may be nil.
@@ -230,7 +230,7 @@ func (r *replaying) notDue(ctx context.Context, l *Letter, why error) error {
 
 // requeue makes a row due, whose revision changes with each copy that is counted on it.
 func (r *replaying) requeue(ctx context.Context, l *Letter) error {
-	act := store.Act{Verb: string(Retry), Who: r.Who, Why: r.Why, Row: l.Number}
+	act := store.Act{Verb: string(admin.Retry), Who: r.Who, Why: r.Why, Row: l.Number}
 	for tries := 0; ; tries++ {
 		rows, err := r.box.standing(ctx, []int64{l.Number})
 		if err != nil {
@@ -243,7 +243,7 @@ func (r *replaying) requeue(ctx context.Context, l *Letter) error {
 		case row.State == store.StateReceived || row.State == store.StateInProgress:
 			return admin.ErrDueAlready
 		}
-		if err := (Order{Verb: Retry}).allows(row); err != nil {
+		if err := (Order{Verb: admin.Retry}).allows(row); err != nil {
 			return err
 		}
 		err = errors.Join(r.box.Requeuer.Requeue(ctx, act, row.Seen())...)
@@ -319,8 +319,8 @@ func (r *replaying) look(ctx context.Context) (ended int, err error) {
 	ended = len(r.open) - len(open)
 	if r.open = open; ended > 0 {
 		r.ended = time.Now()
-		if r.Tell != nil {
-			r.Tell(r.letters)
+		if r.Progress != nil {
+			r.Progress(r.letters)
 		}
 	}
 	return ended, nil

@@ -295,7 +295,7 @@ func TestARowThatIsGoneBeforeAnybodyLooked(t *testing.T) {
 		s := newLetters(t)
 		s.letters(t, 2, 2)
 		s.mend(t)
-		letters, err := s.foretell(t.Context())
+		letters, err := s.predict(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -187,8 +187,8 @@ func (s *letterShop) mend(t *testing.T) {
 	}
 }
 
-// foretell says of all letters what would become of them.
-func (s *letterShop) foretell(ctx context.Context) ([]Letter, error) {
+// predict says of all letters what would become of them.
+func (s *letterShop) predict(ctx context.Context) ([]Letter, error) {
 	numbers, err := s.box.Letters(ctx, store.RowFilter{States: []store.RowState{store.StateParked, store.StateDeadLettered}}, "")
 	if err != nil {
 		return nil, err
@@ -203,7 +203,7 @@ func (s *letterShop) replay(ctx context.Context, o replayOrder) (letters []Lette
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, turn.End()) }()
-	if letters, err = s.foretell(ctx); err != nil {
+	if letters, err = s.predict(ctx); err != nil {
 		return nil, err
 	}
 	work := s.work
@@ -362,7 +362,7 @@ func TestAReplayDoesWhatItForetold(t *testing.T) {
 		if err != nil || tally(done, happenedTo) != "3 failed again" || !done[0].Changed() || done[0].OK() {
 			t.Errorf("%s, %v", tally(done, happenedTo), err)
 		}
-		if left, err := s.foretell(t.Context()); err != nil || len(left) != 3 {
+		if left, err := s.predict(t.Context()); err != nil || len(left) != 3 {
 			t.Errorf("%d letters are left: %v", len(left), err)
 		}
 	})
@@ -370,7 +370,7 @@ func TestAReplayDoesWhatItForetold(t *testing.T) {
 		s := newLetters(t)
 		s.letters(t, 6, 6)
 		s.mend(t)
-		letters, err := s.foretell(t.Context())
+		letters, err := s.predict(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,8 +8,10 @@ import (
 	"path/filepath"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/store"
 	"modernc.org/sqlite"
@@ -93,10 +95,10 @@ func TestAnOrderOfAThousandRowsTakesFewStatements(t *testing.T) {
 			t.Fatalf("%+v", r)
 		}
 	}
-	run := func(name string, verb Verb, states []store.RowState, want map[string]int) {
+	run := func(name string, verb admin.Verb, states []store.RowState, want map[string]int) {
 		t.Helper()
 		before, got := sent.Load(), map[string]int{}
-		for r, err := range (Box{Store: "shop", Inbox: s, Requeuer: s}).Carry(t.Context(), Order{Verb: verb, Filter: store.RowFilter{States: states}, Who: "ana", Why: "test"}) {
+		for r, err := range (Box{Store: "shop", Inbox: s, Requeuer: s, Resolver: s, Lines: s}).Carry(t.Context(), Order{Verb: verb, Filter: store.RowFilter{States: states}, Outcome: admin.ResolvedDone, Who: "ana", Why: "test"}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -113,9 +115,29 @@ func TestAnOrderOfAThousandRowsTakesFewStatements(t *testing.T) {
 	}
 	parked, waiting := []store.RowState{store.StateParked}, []store.RowState{store.StateFailedRetryable}
 	park("a", 1, false)
-	run("retry", Retry, parked, map[string]int{Due: rows})
-	run("retry of what is due", Retry, waiting, map[string]int{Due: rows})
+	run("retry", admin.Retry, parked, map[string]int{Due: rows})
+	run("retry of what is due", admin.Retry, waiting, map[string]int{Due: rows})
 	park("a", 2, true)
-	run("retry of conflicts", Retry, parked, map[string]int{Left: rows})
-	run("discard", Discard, parked, map[string]int{Done: rows})
+	run("retry of conflicts", admin.Retry, parked, map[string]int{Left: rows})
+	run("discard", admin.Discard, parked, map[string]int{Done: rows})
+	claimed, err := s.Claim(t.Context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: rows, Lease: time.Minute})
+	if err != nil || len(claimed) != rows {
+		t.Fatal(len(claimed), err)
+	}
+	claims := make([]store.Claim, rows)
+	for i, c := range claimed {
+		claims[i] = c.Claim
+	}
+	if _, err := s.StartCalls(t.Context(), claims, time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	run("skip of rows that are in no line", admin.Skip, []store.RowState{store.StateInProgress}, map[string]int{Refused: rows})
+	run("release", admin.Release, []store.RowState{store.StateInProgress}, map[string]int{Done: rows})
+	run("suppress", admin.Suppress, []store.RowState{store.StateReceived}, map[string]int{Done: rows})
+	run("retry of what was suppressed", admin.Retry, parked, map[string]int{Refused: rows})
+	run("resolve", admin.Resolve, parked, map[string]int{Done: rows})
+	run("reopen of conflicts with what is applied", admin.Reopen, []store.RowState{store.StateDiscarded}, map[string]int{Refused: rows})
+	park("b", 1, false)
+	run("discard", admin.Discard, parked, map[string]int{Done: rows})
+	run("reopen", admin.Reopen, []store.RowState{store.StateDiscarded}, map[string]int{Done: rows, Refused: rows})
 }

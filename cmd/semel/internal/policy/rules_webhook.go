@@ -52,7 +52,7 @@ func (r webhookRules) scheme() {
 	}
 	scheme, err := w.Signed()
 	if err != nil {
-		r.faultAt(r.at+".hmac", said(err), "correct it; docs/webhooks.md has examples")
+		r.faultAt(r.at+".hmac", withoutPackage(err), "correct it; docs/webhooks.md has examples")
 		return
 	}
 	if r.ok("tolerance") && w.Tolerance > 0 && !scheme.Timed() {
@@ -63,7 +63,7 @@ func (r webhookRules) scheme() {
 		return
 	}
 	if _, err := webhook.NewVerifier(scheme, w.Secrets, w.Tolerance); err != nil {
-		r.faultAt(r.at+".secret", said(err), "write into the environment what the provider shows as the secret of this endpoint")
+		r.faultAt(r.at+".secret", withoutPackage(err), "write into the environment what the provider shows as the secret of this endpoint")
 		return
 	}
 	if !r.ok("unsigned", "in_hand", "max_body", "wait", "repeats") || w.InHand.Bytes < w.MaxBody {
@@ -71,13 +71,13 @@ func (r webhookRules) scheme() {
 	}
 	config, _ := w.Config("source")
 	if _, err := webhook.New(config); err != nil {
-		reason, remedy := split(errors.New(said(err)), "correct it")
+		reason, remedy := split(errors.New(withoutPackage(err)), "correct it")
 		r.faultAt(r.at+".unsigned", reason, remedy)
 	}
 }
 
-// said is an error without the name of its package.
-func said(err error) string { return strings.TrimPrefix(err.Error(), "webhook: ") }
+// withoutPackage is an error without the name of its package.
+func withoutPackage(err error) string { return strings.TrimPrefix(err.Error(), "webhook: ") }
 
 // checkWebhooks: a request reaches one consumer, and an address has one server.
 func (p *Policy) checkWebhooks(d *decoder) {

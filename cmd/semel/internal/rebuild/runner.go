@@ -33,8 +33,8 @@ type Runner struct {
 	// errors leave what is known.
 	Counts func() semel.Counts
 	Far    Far
-	// Say is told now and then how far it has come.
-	Say func(admin.ReplayProgress)
+	// Report is called now and then with the progress.
+	Report func(admin.ReplayProgress)
 }
 
 // Far says how far a rebuild has come in its source, by lane.
@@ -103,7 +103,7 @@ func (r *Runner) keep(ctx context.Context, before admin.ReplayCounts, stop conte
 			return
 		case err == nil:
 			alive = time.Now()
-			r.Say(r.Replay.Progress)
+			r.Report(r.Replay.Progress)
 		}
 	}
 }

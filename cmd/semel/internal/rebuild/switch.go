@@ -51,8 +51,8 @@ type Switch struct {
 	// At, if not nil, is asked at each point; an error of it ends the switch as the death of
 	// its process would. For tests.
 	At func(Point) error
-	// Say, if not nil, is told what is waited for.
-	Say func(string)
+	// Report, if not nil, is called with what the switch waits for.
+	Report func(string)
 }
 
 // Errors of a switch after which nothing has changed.
@@ -160,7 +160,7 @@ func (s *Switch) generations(ctx context.Context) (from int64, err error) {
 func (s *Switch) fenced(ctx context.Context, from int64) error {
 	ctx, cancel := context.WithTimeout(ctx, s.Fence)
 	defer cancel()
-	s.say("whoever works in the old generation comes to his end")
+	s.report("whoever works in the old generation comes to his end")
 	if err := s.Store.FenceGeneration(ctx, s.Consumer, from, s.Fence); err != nil {
 		return fmt.Errorf("a batch of the live consumer did not end in time, or a switch is under way: %w", err)
 	}
@@ -198,16 +198,16 @@ func (s *Switch) at(p Point) error {
 	return nil
 }
 
-func (s *Switch) say(what string) {
-	if s.Say != nil {
-		s.Say(what)
+func (s *Switch) report(what string) {
+	if s.Report != nil {
+		s.Report(what)
 	}
 }
 
 // equal waits until the rebuild has come to where the source ends now, and has nothing in
 // hand.
 func (s *Switch) equal(ctx context.Context, what string) error {
-	s.say(what)
+	s.report(what)
 	ends, err := s.Far.Ends(ctx)
 	if err != nil {
 		return err

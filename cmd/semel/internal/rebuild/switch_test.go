@@ -174,7 +174,7 @@ func TestARebuild(t *testing.T) {
 			w := newWorld(t)
 			w.log.send(10)
 			pass(3 * time.Second)
-			r := rebuild.Runner{Store: w.store, Token: store.NewToken(), Who: "ana", Far: w, Counts: func() semel.Counts { return semel.Counts{Deliveries: 10, Applied: 10} }, Say: func(admin.ReplayProgress) {}}
+			r := rebuild.Runner{Store: w.store, Token: store.NewToken(), Who: "ana", Far: w, Counts: func() semel.Counts { return semel.Counts{Deliveries: 10, Applied: 10} }, Report: func(admin.ReplayProgress) {}}
 			var err error
 			if r.Replay, err = rebuild.Open(t.Context(), w.store, admin.Replay{Consumer: "billing"}, r.Token, store.Act{Verb: "rebuild start", Who: "ana", Why: "x"}); err != nil {
 				t.Fatal(err)

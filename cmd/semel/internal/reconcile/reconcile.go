@@ -109,7 +109,7 @@ type Comparison struct {
 	read    [2]int64 // messages, effects
 }
 
-func (c *Comparison) tell(compared float64) {
+func (c *Comparison) report(compared float64) {
 	if c.Progress != nil {
 		c.Progress(c.read[0], c.read[1], compared)
 	}
@@ -150,7 +150,7 @@ func (c *Comparison) SentAs(ctx context.Context, keys, formers []semel.Key, at [
 		}
 	}
 	c.read[0] += int64(len(keys))
-	c.tell(0)
+	c.report(0)
 	return nil
 }
 
@@ -161,7 +161,7 @@ func (c *Comparison) WithEffects() { c.effects = true }
 // Effect tells that the effect of an id was found once; source is "" where nobody says.
 func (c *Comparison) Effect(id, source string) error {
 	if c.read[1]++; c.read[1]%1024 == 0 {
-		c.tell(0)
+		c.report(0)
 	}
 	return c.add(record{effect: true, id: id, source: source})
 }
@@ -183,7 +183,7 @@ func (c *Comparison) Compare(ctx context.Context, each func(Finding) error) (Cou
 		if err := c.compare(ctx, part, each); err != nil {
 			return c.counts, err
 		}
-		c.tell(float64(part+1) / parts)
+		c.report(float64(part+1) / parts)
 	}
 	return c.counts, nil
 }

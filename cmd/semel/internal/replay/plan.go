@@ -42,7 +42,7 @@ func Preview(ctx context.Context, s *Source, t Teller, c consumer.Config, told f
 		for i := range found {
 			endings[i] = copies.ending(&found[i])
 		}
-		if e := s.foretold(ctx, all, endings); e != nil {
+		if e := s.predict(ctx, all, endings); e != nil {
 			return admin.ReplayCounts{}, e
 		}
 		_, counts := s.Progress()

@@ -181,8 +181,8 @@ func (s *Source) settled(all []source.Settlement, left []int) {
 	}
 }
 
-// foretold ends deliveries as it is foretold of them.
-func (s *Source) foretold(ctx context.Context, all []source.Delivery, endings []ending) error {
+// predict ends deliveries as it is foretold of them.
+func (s *Source) predict(ctx context.Context, all []source.Delivery, endings []ending) error {
 	settled := make([]source.Settlement, len(all))
 	s.mutex.Lock()
 	for i := range all {

@@ -41,7 +41,7 @@ func All(ctx context.Context, consumers map[string]Consumer, log *slog.Logger, s
 				err = fmt.Errorf("consumer %s: %w", name, err)
 			}
 			if err != nil {
-				tellFailed(over, log, name, err)
+				logFailure(over, log, name, err)
 				errs <- err
 				if stops != nil && stops(name) {
 					if log != nil && len(consumers) > 1 && ctx.Err() == nil {
@@ -72,12 +72,12 @@ func All(ctx context.Context, consumers map[string]Consumer, log *slog.Logger, s
 // failedEvery is how often the log has it that the run of a consumer has ended by an error.
 const failedEvery = time.Minute
 
-// tellFailed logs that the run of a consumer has ended by an error, now and until over ends.
+// logFailure logs that the run of a consumer has ended by an error, now and until over ends.
 // A run whose source ended with something left is the command's error only.
-func tellFailed(over context.Context, log *slog.Logger, name string, err error) {
+func logFailure(over context.Context, log *slog.Logger, name string, err error) {
 	if log == nil || errors.Is(err, semel.ErrUnfinished) || errors.Is(err, context.Canceled) || over.Err() != nil {
 		return
 	}
 	log.Error("the consumer's run has ended, and it is not started again; restart the process when the cause is mended", "consumer", name, "error", err)
-	time.AfterFunc(failedEvery, func() { tellFailed(over, log, name, err) })
+	time.AfterFunc(failedEvery, func() { logFailure(over, log, name, err) })
 }

@@ -66,15 +66,15 @@ func (e exporter) ExportSpans(ctx context.Context, spans []sdktrace.ReadOnlySpan
 	} else {
 		g.dropped.Add(n)
 	}
-	g.hear(err, time.Now())
+	g.observe(err, time.Now())
 	return nil
 }
 
 // Shutdown implements sdktrace.SpanExporter.
 func (e exporter) Shutdown(ctx context.Context) error { return e.of.to.Shutdown(ctx) }
 
-// hear tells of a collector that takes nothing, at first and once a minute, and of its return.
-func (g *gate) hear(err error, now time.Time) {
+// observe logs that the collector accepts nothing, at first and once a minute, and that it accepts spans again.
+func (g *gate) observe(err error, now time.Time) {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	switch {

@@ -60,7 +60,7 @@ var _ measure.Tracer = (*Tracer)(nil)
 // Open makes a Tracer. It connects to nobody: a collector that is away keeps no run from its
 // start.
 func Open(ctx context.Context, o Options) (*Tracer, error) {
-	api.SetLogger(logr.New(said{o.Logger}))
+	api.SetLogger(logr.New(logSink{o.Logger}))
 	to, err := otlptracehttp.New(ctx, otlptracehttp.WithEndpointURL(o.Endpoint), otlptracehttp.WithTimeout(within))
 	if err != nil {
 		return nil, fmt.Errorf("traces: %w", err)

@@ -19,14 +19,14 @@ func (f *Facts) command(words ...string) Command {
 	return slices.Concat(Command{"semel"}, words, f.Where)
 }
 
-// tell is a command that shows a row, act one that changes it; both are written with a space
+// rowCommand is a command that shows a row, act one that changes it; both are written with a space
 // between their words.
-func (f *Facts) tell(name string, r *store.StoredRow) Command {
+func (f *Facts) rowCommand(name string, r *store.StoredRow) Command {
 	return f.command(append(strings.Fields(name), fmt.Sprint(r.Number))...)
 }
 
-func (f *Facts) act(name string, r *store.StoredRow) Command { return f.tell(name, r).because() }
+func (f *Facts) act(name string, r *store.StoredRow) Command { return f.rowCommand(name, r).because() }
 
 func (f *Facts) show(r *store.StoredRow) Command {
-	return f.tell(f.verb("inbox show", "intents show"), r)
+	return f.rowCommand(f.verb("inbox show", "intents show"), r)
 }

@@ -289,14 +289,14 @@ func (f *Facts) deadLettered(r *store.StoredRow) Answer {
 	says := fmt.Sprintf("%safter %s it was given up and dead-lettered at %s%s%s.",
 		lead(r, "It was not applied: "), attempts(r.Attempts), moment(r.ChangedAt), ofReason(r), because(r.LastError))
 	return f.copied(Answer{StageDeadLettered, No, says, []Command{
-		f.tell("dead show", r),
+		f.rowCommand("dead show", r),
 		f.act("dead replay", r),
 	}}, r)
 }
 
 func (f *Facts) discarded(r *store.StoredRow) Answer {
 	a, never := Answer{Stage: StageDiscarded, Applied: No}, "It was not applied and never will be: "
-	if admin.MayReopen(r.Number, r.State, r.Reason, r.UnknownOutcome(), r.BodyRemoved) == nil && r.Reason != semel.ReasonStale {
+	if admin.MayAct(store.RowReopened, r, false) == nil && r.Reason != semel.ReasonStale {
 		a.Do, never = []Command{f.act("parked reopen", r)}, "It was not applied, and will not be unless it is reopened: "
 	}
 	if r.UnknownOutcome() {

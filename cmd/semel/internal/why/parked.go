@@ -6,6 +6,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/store"
 )
 
@@ -64,7 +65,7 @@ func (f *Facts) parked(r *store.StoredRow) Answer {
 
 func (f *Facts) suppressed(r *store.StoredRow) Answer {
 	says := "It was not sent: the run that wrote it, or a replay, was to have no effects outside."
-	if act := f.last(r.Number, string(operate.Suppress)); act != nil {
+	if act := f.last(r.Number, string(admin.Suppress)); act != nil {
 		says = fmt.Sprintf("It was not sent: %s suppressed it at %s: %s.", act.Who, moment(act.At), strings.TrimSuffix(act.Why, "."))
 	}
 	return Answer{StageSuppressed, No, says, []Command{

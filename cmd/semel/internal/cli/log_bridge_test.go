@@ -14,7 +14,7 @@ import (
 func TestNothingOfAnAnswerIsInTheLog(t *testing.T) {
 	t.Run("law_15_a_body_where_none_may_be", func(t *testing.T) {
 		said := make(chan string, 10)
-		overhear(slog.New(slog.NewJSONHandler(lines(said), nil)))
+		redirectLog(slog.New(slog.NewJSONHandler(lines(said), nil)))
 		defer log.SetOutput(io.Discard)
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 			conn, _, err := w.(http.Hijacker).Hijack()

@@ -12,7 +12,10 @@ import (
 	"github.com/semel-go/semel/cmd/semel/internal/assembly"
 	"github.com/semel-go/semel/cmd/semel/internal/operate"
 	"github.com/semel-go/semel/cmd/semel/internal/terminal"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/store"
+	"github.com/spf13/cobra"
 )
 
 // follow is what an act does after its rows were changed.
@@ -66,9 +69,9 @@ func (c *common) carry(ctx context.Context, o operate.Order, f *filter, then fol
 
 func due(r operate.Result) bool { return r.Result == operate.Due }
 
-// rouse tells whoever runs the consumers of rows that are due. Who does not hear it
-// finds them when it asks.
-func rouse(ctx context.Context, s *assembly.Store, done []operate.Result) {
+// notify wakes the processes that run the consumers of rows that are due. A process that
+// misses it finds the rows at its next poll.
+func notify(ctx context.Context, s *assembly.Store, done []operate.Result) {
 	ctx, cancel := context.WithTimeout(ctx, 2*time.Second)
 	defer cancel()
 	told := map[string]bool{}
@@ -84,9 +87,9 @@ func rouse(ctx context.Context, s *assembly.Store, done []operate.Result) {
 // prints what became of them.
 func (c *common) followUp(ctx context.Context, a *assembly.Assembly, box operate.Box, done []operate.Result, then follow) ([]operate.Result, error) {
 	if !then.run {
-		rouse(ctx, a.Stores[0], done)
+		notify(ctx, a.Stores[0], done)
 	}
-	if err := c.sayPaused(ctx, a.Stores[0], done, then); err != nil {
+	if err := c.printPaused(ctx, a.Stores[0], done, then); err != nil {
 		return done, err
 	}
 	switch {
@@ -167,7 +170,7 @@ func (c *common) concludeActs(o operate.Order, done []operate.Result, stopped er
 	}
 	if c.json {
 		document := struct {
-			Verb    operate.Verb     `json:"verb"`
+			Verb    admin.Verb       `json:"verb"`
 			DryRun  bool             `json:"dry_run"`
 			Results []operate.Result `json:"results"`
 			Failed  int              `json:"failed"`
@@ -223,4 +226,55 @@ func (c *common) resultLine(r operate.Result) string {
 		line += ": " + legible.Printable(r.Error)
 	}
 	return line
+}
+
+// rowResolve records what became of calls whose outcome is unknown; done is the word of
+// --outcome for what took effect, and what did not is not-DONE.
+func rowResolve(c *common, done string) *cobra.Command {
+	f := &filter{legal: admin.Resolve.From()}
+	var all, dryRun bool
+	var why, who, outcome string
+	cmd := &cobra.Command{
+		Use:   "resolve [NUMBER...] --outcome WORD --because TEXT",
+		Short: "Say what became of calls whose outcome nobody knew",
+		Long: `Say what became of calls whose outcome nobody knew.
+
+Find out from the other side whether it was ` + done + `, before you say so.
+With ` + done + ` the message is completed, and nobody calls for it again. With
+not-` + done + ` it is due at once, as if no call had been made for it. ` + attemptsStay,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			found, err := parseOutcome(outcome, done)
+			if err != nil {
+				return err
+			}
+			chosen, err := f.targets(c, cmd, all, args)
+			if err != nil {
+				return err
+			}
+			if err := recorded(&who, why, dryRun); err != nil {
+				return err
+			}
+			order := operate.Order{Verb: admin.Resolve, Outcome: found, Filter: chosen, Who: who, Why: why, DryRun: dryRun}
+			return c.carry(cmd.Context(), order, f, follow{})
+		},
+	}
+	cmd.Flags().StringVar(&outcome, "outcome", "", "what you found out: "+done+" or not-"+done)
+	complete(cmd, "outcome", []string{done, "not-" + done})
+	cmd.Flags().BoolVar(&all, "all", false, "all that the filters choose, instead of numbers")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "only say what would be done")
+	yesFlag(cmd, &f.yes)
+	recordFlags(cmd, &who, &why)
+	return c.withConfig(f.add(c, cmd, store.StateParked))
+}
+
+func parseOutcome(text, done string) (admin.Resolution, error) {
+	switch text {
+	case done:
+		return admin.ResolvedDone, nil
+	case "not-" + done:
+		return admin.ResolvedNotDone, nil
+	case "":
+		return 0, usage("--outcome is missing: say what you found out, %s or not-%s; while nobody knows, the message waits as it is", done, done)
+	}
+	return 0, usage("--outcome is %q; it is %s or not-%s", text, done, done)
 }

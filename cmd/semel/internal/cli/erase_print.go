@@ -96,8 +96,8 @@ func (c *common) printLeft(all []operate.ErasureReport, e *erasing) error {
 	return err
 }
 
-// say shows how far an erasure is, on a terminal.
-func (l *liveLine) say(format string, args ...any) {
+// printf shows how far an erasure is, on a terminal.
+func (l *liveLine) printf(format string, args ...any) {
 	l.show(legible.Printable(fmt.Sprintf(format, args...)))
 }
 

@@ -1,6 +1,7 @@
 package operate
 
 import (
+	"fmt"
 	"regexp"
 	"strconv"
 	"strings"
@@ -21,6 +22,11 @@ const prefix = "semel: "
 // plain is the text of an error, in which those of the library go without the
 // prefix that names it: in the middle of a line it says nothing.
 func plain(err error) string { return unnamed(err.Error()) }
+
+// plainOf is plain for an error about a row, where the line names the row before it.
+func plainOf(row int64, err error) string {
+	return strings.TrimPrefix(plain(err), fmt.Sprintf("row %d: ", row))
+}
 
 func unnamed(text string) string {
 	for _, inner := range named {

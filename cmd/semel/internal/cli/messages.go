@@ -20,8 +20,8 @@ var spans = []struct {
 	{regexp.MustCompile(`\bkeeps markers for ([0-9.hmsµn]+) only\b`), "keeps markers for % only"},
 }
 
-// said is a line of an error in the words of who writes policies.
-func said(line string) string {
+// message returns a line of an error in the words of a policy.
+func message(line string) string {
 	line = operate.Plain(line)
 	for _, s := range spans {
 		line = s.at.ReplaceAllStringFunc(line, func(found string) string {

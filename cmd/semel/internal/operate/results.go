@@ -62,14 +62,14 @@ func (r Result) after(err error, none string) Result {
 		r.Result = none
 		return r
 	}
-	if errors.Is(err, admin.ErrDueAlready) { // which is what was asked for
+	if errors.Is(err, admin.ErrDueAlready) && r.was != store.StateReceived { // which is what was asked for
 		r.Result, r.Error = Due, "it was before, and nothing is recorded"
 		return r
 	}
-	r.Result, r.Error = resultOf(err), plain(err)
+	r.Result, r.Error = resultOf(err), plainOf(r.Number, err)
 	if errors.Is(err, semel.ErrConflict) && !errors.Is(err, admin.ErrOpen) {
 		then := "discard this row"
-		if r.closed {
+		if r.was == store.StateDiscarded {
 			then = "leave this row discarded"
 		}
 		r.Error += "; find out from the producer which content is right, correct the effect by hand if it is this one, and " + then

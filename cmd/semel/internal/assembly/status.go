@@ -65,20 +65,20 @@ func (r *Runner) EndsProcess() bool {
 func (r *Runner) SourceKind() string { return r.kind }
 
 // Lanes implements metrics.Consumer.
-func (r *Runner) Lanes() *metrics.Lanes { return toldBy(r.source) }
+func (r *Runner) Lanes() *metrics.Lanes { return lanesOf(r.source) }
 
-func (t *turning) told() *metrics.Lanes { return toldBy(t.current().source) }
+func (t *turning) laneCounts() *metrics.Lanes { return lanesOf(t.current().source) }
 
-// toldBy is what a source knows of its lanes; nil of one that knows nothing.
-func toldBy(source any) *metrics.Lanes {
-	if s, ok := source.(interface{ told() *metrics.Lanes }); ok {
-		return s.told()
+// lanesOf returns what a source knows about its lanes; nil if it counts none.
+func lanesOf(source any) *metrics.Lanes {
+	if s, ok := source.(interface{ laneCounts() *metrics.Lanes }); ok {
+		return s.laneCounts()
 	}
 	return nil
 }
 
-// told sums up what is known of the partitions.
-func (l *lanes) told() *metrics.Lanes {
+// laneCounts sums up what is known of the partitions.
+func (l *lanes) laneCounts() *metrics.Lanes {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	out := &metrics.Lanes{Behind: -1}

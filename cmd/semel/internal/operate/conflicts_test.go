@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/store"
 )
 
@@ -37,17 +38,17 @@ func TestARetryOfAllLeavesConflictsWhoseFirstContentIsNotClosed(t *testing.T) {
 		if dry {
 			done = Would
 		}
-		got := results(Order{Verb: Retry, Filter: filter, DryRun: dry})
+		got := results(Order{Verb: admin.Retry, Filter: filter, DryRun: dry})
 		for n, want := range map[int64]string{1: done, 2: Left, 4: done, 6: Left, 7: done} {
 			if got[n] != want {
 				t.Errorf("dry run %t: row %d is %q, want %q", dry, n, got[n], want)
 			}
 		}
 	}
-	if got := results(Order{Verb: Retry, Filter: store.RowFilter{Numbers: []int64{2}}, Counted: true}); got[2] != Left {
+	if got := results(Order{Verb: admin.Retry, Filter: store.RowFilter{Numbers: []int64{2}}, Counted: true}); got[2] != Left {
 		t.Errorf("of all rows, after they were counted, it is %q", got[2])
 	}
-	if got := results(Order{Verb: Retry, Filter: store.RowFilter{Numbers: []int64{2}}}); got[2] != Due {
+	if got := results(Order{Verb: admin.Retry, Filter: store.RowFilter{Numbers: []int64{2}}}); got[2] != Due {
 		t.Errorf("by its number it is %q", got[2])
 	}
 }

@@ -19,7 +19,7 @@ func TestWhatTheLibrarySaysInTheWordsOfAPolicy(t *testing.T) {
 		`consumer "billing" cannot start: Retention.Keep is 720h0m0s, and the source's broker can deliver a record again without an end (x); keep markers for ever, or let it`: `consumer "billing" cannot start: its retention is 30d, and the source's broker can deliver a record again without an end (x); keep markers for ever, or let it`,
 		"a copy can come ... late": "a copy can come ... late",
 	} {
-		if got := said(line); got != want {
+		if got := message(line); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}

@@ -1,0 +1,180 @@
+package admin
+
+import (
+	"fmt"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/store"
+)
+
+// refusal is an error with a text of its own that is also another error.
+type refusal struct {
+	text string
+	is   error
+}
+
+func (r *refusal) Error() string { return r.text }
+
+func (r *refusal) Unwrap() error { return r.is }
+
+// Verb is an act of an operator on rows, as it is recorded.
+type Verb string
+
+// The acts.
+const (
+	// Retry makes a row due now; whoever claims it works on it.
+	Retry Verb = "retry"
+	// Send makes an intent due now, also one that was suppressed.
+	Send Verb = "send"
+	// Release ends the claim of a row in progress, and makes a received row due now that is due later.
+	Release Verb = "release"
+	// Discard closes a row without an effect, Reopen parks it again.
+	Discard Verb = "discard"
+	Reopen  Verb = "reopen"
+	// Edit replaces the payload of a row.
+	Edit Verb = "edit"
+	// Skip removes a row from its line, so that the rows behind it can be processed.
+	Skip Verb = "skip"
+	// Resolve records the outcome of calls that was unknown.
+	Resolve Verb = "resolve"
+	// Suppress keeps an intent from being sent until an operator sends it.
+	Suppress Verb = "suppress"
+)
+
+// Event returns what the act does to a row in state s.
+func (v Verb) Event(s store.RowState) store.RowEvent {
+	switch v {
+	case Retry, Send:
+		return store.RowRetried
+	case Release:
+		if s == store.StateReceived { // no process has claimed it
+			return store.RowRetried
+		}
+		return store.RowReleased
+	case Suppress:
+		return store.RowSuppressed
+	case Resolve:
+		return store.RowResolved
+	case Reopen:
+		return store.RowReopened
+	}
+	return store.RowDiscarded
+}
+
+// MakesDue reports whether the act makes rows due.
+func (v Verb) MakesDue() bool { return v == Retry || v == Send || v == Release }
+
+// From returns the states in which the act can change a row; nil for Skip, which does not depend on the state
+// alone.
+func (v Verb) From() (all []store.RowState) {
+	if v == Skip {
+		return nil
+	}
+	for _, s := range []store.RowState{store.StateReceived, store.StateInProgress, store.StateFailedRetryable, store.StateBlocked,
+		store.StateParked, store.StateDeadLettered, store.StateDiscarded, store.StateCompleted} {
+		if _, legal := s.After(v.Event(s)); legal {
+			all = append(all, s)
+		}
+	}
+	return all
+}
+
+// May returns nil if the command v may act on a row. It is MayAct or MaySkip, and three rules of the commands:
+// retry does not send a suppressed intent, nothing retries a message without an identity of its own, and skip acts
+// on the first row of a line only.
+func (v Verb) May(r *store.StoredRow, due bool) error {
+	switch {
+	case v == Retry && r.Reason == semel.ReasonSuppressed && r.State == store.StateParked:
+		return refuse(r, "it was suppressed, and a retry of what failed does not send it; semel intents send does")
+	case v == Skip && r.State == store.StateBlocked:
+		return refuse(r, "it waits itself; show names the row that is first, and skip lets all pass that")
+	case v == Skip && r.Place == 0 && r.State == store.StateReceived && !due:
+		return refuse(r, "no message waits behind it; semel inbox retry makes it due now")
+	case v == Skip:
+		return MaySkip(r)
+	}
+	if err := MayAct(v.Event(r.State), r, due); err != nil {
+		return err
+	}
+	if r.Surrogate && (v == Retry || v == Send) {
+		return &refusal{fmt.Sprintf("row %d: %s: %s", r.Number, r.Reason, neverRuns(r.Reason)), semel.ErrState}
+	}
+	return nil
+}
+
+// MayAct returns nil if a row allows an act with this event. Otherwise the error wraps semel.ErrState and says why
+// not and what to do. due reports that a waiting row is due already: then RowRetried returns ErrDueAlready. MayAct
+// does not know the other rows of the identity, which MayRun judges.
+//
+// Commands call it for what they have read, and stores for what they have locked, so that both refuse the same
+// rows with the same words.
+func MayAct(e store.RowEvent, r *store.StoredRow, due bool) error {
+	_, legal := r.State.After(e)
+	switch {
+	case r.Reason == semel.ReasonErased:
+		return refuse(r, "it was erased, and nothing is left of it that could be worked on; what the producer sends again under this identity is a copy")
+	case !legal:
+		return refuse(r, illegal(e, r))
+	case e == store.RowRetried && due && r.State == store.StateReceived:
+		return &refusal{refuse(r, illegal(e, r)).Error(), ErrDueAlready}
+	case e == store.RowRetried && due && r.State.Outcome() == store.Waiting:
+		return fmt.Errorf("row %d: %w", r.Number, ErrDueAlready)
+	case e == store.RowRetried && r.UnknownOutcome() && r.Reason == semel.ReasonOutcomeUnknown:
+		return refuse(r, "nobody knows whether a call for it took effect, and the other side may have forgotten its key; find out, and say so with semel inbox resolve")
+	case e == store.RowResolved && !r.UnknownOutcome():
+		return refuse(r, "the outcomes of all its calls are known")
+	case e == store.RowReopened && r.UnknownOutcome():
+		return refuse(r, "it had a call of which nobody knows whether it took effect, so that a retry might double it; correct the effect by hand")
+	case e == store.RowReopened && r.BodyRemoved:
+		return refuse(r, "it has no payload any more; have the message sent again under another identity")
+	}
+	return nil
+}
+
+// MaySkip is MayAct for Lines.Skip: the row must be in a line.
+func MaySkip(r *store.StoredRow) error {
+	if r.Place == 0 || r.State != store.StateParked && r.State.Outcome() != store.Waiting {
+		return refuse(r, "no message waits behind it: with on_parked: block those of its key do, or of its partition, while it waits or is parked")
+	}
+	return nil
+}
+
+func refuse(r *store.StoredRow, why string) error {
+	return fmt.Errorf("row %d: %s: %w", r.Number, why, semel.ErrState)
+}
+
+// illegal says why the state of a row does not allow an event, and what to do.
+func illegal(e store.RowEvent, r *store.StoredRow) string {
+	is := fmt.Sprintf("it is %s", r.State)
+	retried := e == store.RowRetried
+	switch {
+	case !r.State.Known():
+		return is + ", which a newer release wrote; only that release, or a newer one, may act on it"
+	case retried && r.State == store.StateReceived:
+		return is + ": it is due without this, and whoever runs the consumer works on it"
+	case retried && r.State == store.StateInProgress:
+		return is + ": who claimed it works on it; semel inbox release ends the claim of a process that stands still"
+	case retried && r.State == store.StateBlocked && r.Place > 0:
+		return "it waits behind another message of its key, or of its partition; show names that, and skip lets it pass"
+	case retried && r.State == store.StateBlocked:
+		return fmt.Sprintf("it waits for an earlier version of stream %q, which frees it; semel gaps shows which is missing, and lets it go on without", r.Stream)
+	case e == store.RowResolved:
+		return is + ", and only what is parked, dead-lettered or waits for its next try can be resolved"
+	case e == store.RowReopened:
+		return is + ", and only what was discarded can be reopened"
+	}
+	return is
+}
+
+// neverRuns says why a row whose message has no identity of its own is not run again, and what to do.
+func neverRuns(reason semel.Reason) string {
+	switch reason {
+	case semel.ReasonTooLarge:
+		return "only its beginning was kept; raise max_body at the consumer, or the source's own limit, have it sent again, and discard this row"
+	case semel.ReasonFiltered:
+		return "the consumer's only leaves it out, so that its identity was never read; if it is the consumer's, correct only in the policy and have it sent again; discard this row"
+	case semel.ReasonMalformed:
+		return "the source could not read it; have it sent again as the source's format wants it, and discard this row"
+	}
+	return "without an identity it cannot take effect once; have it sent again with one, and discard this row"
+}
