@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
-	"github.com/semel-go/semel/recorder"
+	"github.com/semel-go/semel/consumer"
 )
 
 // recorders are the flight recorders of a run's consumers.
@@ -22,11 +22,11 @@ type recorders struct {
 
 	mutex sync.Mutex
 	names []string
-	all   map[string]*recorder.Recorder // guarded by mutex
+	all   map[string]*consumer.Recorder // guarded by mutex
 }
 
 func recordings(p *policy.Policy, log *slog.Logger) *recorders {
-	return &recorders{fault: p.Fault, policy: p.Recorder, log: log, now: time.Now, all: map[string]*recorder.Recorder{}}
+	return &recorders{fault: p.Fault, policy: p.Recorder, log: log, now: time.Now, all: map[string]*consumer.Recorder{}}
 }
 
 // check finds before anything is read that nothing could be written.
@@ -48,24 +48,24 @@ func (r *recorders) check() error {
 }
 
 // of gives each consumer its recorder; nil where nothing is recorded.
-func (r *recorders) of() func(name string) *recorder.Recorder {
+func (r *recorders) of() func(name string) *consumer.Recorder {
 	if r.policy.Folder == "" {
 		return nil
 	}
-	return func(name string) *recorder.Recorder {
+	return func(name string) *consumer.Recorder {
 		r.mutex.Lock()
 		defer r.mutex.Unlock()
 		if r.all[name] == nil {
 			r.names = append(r.names, name)
-			r.all[name] = recorder.New(recorder.Options{Size: r.policy.Size, IDs: r.policy.IDs, Broken: func(law string) {
+			r.all[name] = &consumer.Recorder{Size: r.policy.Size, IDs: r.policy.IDs, Broken: func(law string) {
 				r.said(r.writeOne(name, law+" is broken", ofLaw))
-			}})
+			}}
 		}
 		return r.all[name]
 	}
 }
 
-func (r *recorders) recorder(name string) *recorder.Recorder {
+func (r *recorders) recorder(name string) *consumer.Recorder {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	return r.all[name]
