@@ -31,8 +31,6 @@ type Release struct {
 type Plant struct {
 	// Prefix is of its tables: markers of its own.
 	Prefix string
-	// Scope is the source under which it marks.
-	Scope string
 	// Fingerprint is what it takes for the content of a message.
 	Fingerprint string
 }
