@@ -20,9 +20,9 @@ func (r *run) add() error {
 		return err
 	}
 	c := workload.Config(source)
-	c.Lanes, c.Workers, c.Batch.Most = consumer.LanesPartition, 4, 200
+	c.Lanes, c.Workers, c.Batch.MaxSize = consumer.LanesPartition, 4, 200
 	if r.Natural {
-		c.Strategy, c.NaturalBecause = consumer.StrategyNatural, "planted"
+		c.Strategy, c.NaturalReason = consumer.StrategyNatural, "planted"
 	}
 	r.started++
 	name := fmt.Sprintf("member-%d", r.started)
