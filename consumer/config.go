@@ -8,7 +8,6 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/enum"
-	"github.com/semel-go/semel/recorder"
 	"github.com/semel-go/semel/source"
 )
 
@@ -228,7 +227,7 @@ type Config struct {
 	// them may implement measure.Tracer, which makes spans.
 	Observers []semel.Observer
 	// Recorder, if set, keeps what the engine heard and decided last.
-	Recorder *recorder.Recorder
+	Recorder *Recorder
 }
 
 // InboxPolicy says how the rows of an inbox are claimed. They are claimed by any

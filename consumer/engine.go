@@ -45,7 +45,6 @@ type engine[Tx any] struct {
 	intake   *intake
 	inbox    *inbox   // nil: the store keeps none
 	reaping  *reaping // nil: all is kept for ever
-	sealing  *sealing // nil: the store seals no acts
 	control  *control // nil: the store keeps none
 	bell     *bell    // nil: nobody notifies
 	pilots   []*pilot[Tx]
@@ -98,7 +97,6 @@ func newEngine[Tx any](c *Consumer[Tx], src source.Source, info source.Info) *en
 	e.base, e.cancel = context.WithCancel(context.WithValue(context.Background(), keepingOf{}, e.keeps()))
 	ages := new(laneAges)
 	e.reaping = newReaping(e, info, c.oneAttempt, ages)
-	e.sealing = newSealing(e)
 	e.intake = &intake{config: c.config, source: src, info: info, reaping: e.reaping, ages: ages, orders: make(chan machine.Fetch, 1), reporter: c.reporter}
 	if !c.oneAttempt { // Process hands back, and waits for nothing
 		e.intake.control = c.control
@@ -133,11 +131,8 @@ func (e *engine[Tx]) run(ctx context.Context) error {
 		e.group.Keep(func() { e.bell.send(e.base) })
 		e.group.Keep(func() { e.bell.listen(e.base) })
 	}
-	if e.reaping != nil {
-		e.group.Keep(func() { e.reaping.work(e.base) })
-	}
-	if e.sealing != nil {
-		e.group.Keep(func() { e.sealing.work(e.base) })
+	if tasks := e.upkeep(); len(tasks) > 0 {
+		e.group.Keep(func() { runTasks(e.base, tasks) })
 	}
 	if e.control != nil {
 		e.group.Keep(func() { e.control.watch(e.base) })

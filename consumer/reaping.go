@@ -8,7 +8,6 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/faults"
-	"github.com/semel-go/semel/internal/timing"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
 )
@@ -48,9 +47,17 @@ type reaping struct {
 	inFlight func() int64
 
 	slice  int
-	asked  time.Time // when the horizon was asked for
-	behind error     // why nothing is removed, as it was told last
-	lanes  *laneAges // of a source that does not tell
+	asked  time.Time     // when the horizon was asked for
+	behind error         // why nothing is removed, as it was told last
+	lanes  *laneAges     // of a source that does not tell
+	keeps  time.Duration // until the store is told again that everything is kept; 0: it was told
+	walk   *walk         // the pass that is under way, if one is
+}
+
+// walk is a pass of the reaper: when it began, and what it has removed.
+type walk struct {
+	began time.Time
+	sum   store.Reaped
 }
 
 func newReaping[Tx any](e *engine[Tx], info source.Info, oneAttempt bool, lanes *laneAges) *reaping {
@@ -64,35 +71,49 @@ func newReaping[Tx any](e *engine[Tx], info source.Info, oneAttempt bool, lanes 
 	}
 }
 
-// work records and reaps until base ends.
-func (r *reaping) work(base context.Context) {
+// task records and reaps.
+func (r *reaping) task() *task {
 	if r.config.Retention.Keep == 0 {
-		r.keepAll(base)
+		r.keeps = time.Second
+		return &task{do: r.step}
 	}
-	wait := time.Duration(rand.Int64N(int64(reapEvery))) // processes that start together do not reap together
-	for wait += reapEvery / 2; timing.Wait(base, wait); wait = reapEvery {
-		r.lookAgain(base)
-		r.askHorizon(base)
-		if r.record(base, false) && r.config.Retention.Keep+r.config.Retention.Bodies > 0 {
-			r.pass(base)
-		}
+	return &task{at: time.Now().Add(firstReap()), do: r.step}
+}
+
+// firstReap is random, so that processes that start together do not reap together.
+func firstReap() time.Duration { return reapEvery/2 + rand.N(reapEvery) }
+
+// step does what is next and returns how long to wait after it.
+func (r *reaping) step(base context.Context) time.Duration {
+	switch {
+	case r.keeps > 0:
+		return r.keepAll(base)
+	case r.walk != nil:
+		return r.reapSome(base)
 	}
+	r.lookAgain(base)
+	r.askHorizon(base)
+	if r.record(base, false) && r.config.Retention.Keep+r.config.Retention.Bodies > 0 {
+		return r.reapFirst(base)
+	}
+	return reapEvery
 }
 
 // keepAll tells the store that everything is kept for ever, so that nobody goes on with an
-// older policy. A store that is down is told later.
-func (r *reaping) keepAll(base context.Context) {
-	for wait := time.Second; ; wait = min(2*wait, reapEvery) {
-		ctx, cancel := context.WithTimeout(base, callTimeout)
-		err := r.beside.do(ctx, func() error { return r.reaper.Retain(ctx, r.config.kept()) })
-		cancel()
-		if err == nil || !timing.Wait(base, wait) {
-			return
-		}
-		if wait == reapEvery {
-			r.config.Logger.Warn("the store does not take that everything is kept for ever: that is tried again", "consumer", r.config.Name, "error", err)
-		}
+// older policy. It tells a store that is down later.
+func (r *reaping) keepAll(base context.Context) time.Duration {
+	ctx, cancel := context.WithTimeout(base, callTimeout)
+	defer cancel()
+	err := r.beside.do(ctx, func() error { return r.reaper.Retain(ctx, r.config.kept()) })
+	if err == nil {
+		r.keeps = 0
+		return firstReap()
 	}
+	wait := r.keeps
+	if r.keeps = min(2*wait, reapEvery); wait == reapEvery && base.Err() == nil {
+		r.config.Logger.Warn("the store does not take that everything is kept for ever: that is tried again", "consumer", r.config.Name, "error", err)
+	}
+	return wait
 }
 
 // lookAgain looks, where all is kept, whether another process with another policy removes
@@ -178,36 +199,40 @@ func (r *reaping) askHorizon(base context.Context) {
 // forEver is the horizon of a broker that drops nothing.
 const forEver = 290 * 365 * 24 * time.Hour
 
-// pass removes what is due.
-func (r *reaping) pass(base context.Context) {
+// reapFirst begins a pass, which removes what is due.
+func (r *reaping) reapFirst(base context.Context) time.Duration {
 	if err := r.advance(base); err != nil {
 		r.tell(base, err)
-		return
+		return reapEvery
 	}
-	r.behind = nil
-	began, sum, over := time.Now(), store.Reaped{}, false
-	for !over && time.Since(began) < reapEvery {
-		took := time.Now()
-		r.config.at(faults.BeforeReap, r.slice)
-		o := store.Reaping{Consumer: r.config.Name, Most: r.slice, After: sum.Next, Rest: min(r.config.Retention.Keep/restShare, longestRest)}
-		done, err := r.reap(base, o)
-		if err != nil {
+	r.behind, r.walk = nil, &walk{began: time.Now()}
+	return r.reapSome(base)
+}
+
+// reapSome removes one slice, and ends the pass if nothing is left or its time is over.
+func (r *reaping) reapSome(base context.Context) time.Duration {
+	pass, began := r.walk, time.Now()
+	r.config.at(faults.BeforeReap, r.slice)
+	o := store.Reaping{Consumer: r.config.Name, Most: r.slice, After: pass.sum.Next, Rest: min(r.config.Retention.Keep/restShare, longestRest)}
+	done, err := r.reap(base, o)
+	if err != nil || done.Elsewhere {
+		if r.walk = nil; err != nil {
 			r.tell(base, err)
-			return
 		}
-		if done.Elsewhere {
-			return
-		}
-		r.config.at(faults.AfterReap, int(done.Markers))
-		over = sum.Add(o, done)
-		r.fit(time.Since(took))
-		if !over && !timing.Wait(base, restFor*time.Since(took)) {
-			return
-		}
+		return reapEvery
 	}
-	if sum.Markers+sum.Bodies+sum.Days > 0 {
+	r.config.at(faults.AfterReap, int(done.Markers))
+	over := pass.sum.Add(o, done)
+	took := time.Since(began)
+	r.fit(took)
+	if rest := restFor * took; !over && time.Since(pass.began)+rest < reapEvery {
+		return rest
+	}
+	r.walk = nil
+	if sum := pass.sum; sum.Markers+sum.Bodies+sum.Days > 0 {
 		r.config.Logger.Debug("retention run", "consumer", r.config.Name, "days", sum.Days, "markers", sum.Markers, "rows", sum.Rows, "bodies", sum.Bodies)
 	}
+	return reapEvery
 }
 
 // advance raises the low-water marks; without Keep only bodies are removed.

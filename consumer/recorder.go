@@ -1,19 +1,61 @@
 package consumer
 
 import (
+	"cmp"
+	"io"
+	"sync"
 	"time"
 
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/internal/recording"
 )
 
+// Recorder keeps what the engine of a consumer heard and decided last, in bounded memory, so
+// that a run that is stuck or wrong can be replayed step by step (docs/recorder.md). Set its
+// address as Config.Recorder of one consumer; it has the last run of that consumer. A Recorder
+// keeps nothing of a message's content, and of an error only that there was one. Write may be
+// called at any time, from any goroutine. The fields must not change after the first run begins.
+type Recorder struct {
+	// Size is about how many bytes it takes at most, 64 KiB or more; default 8 MiB. A
+	// message takes about 260. What the engine has in hand stands there up to four times,
+	// beside that, with about 300 bytes a message.
+	Size int64
+	// IDs has identities, sources, streams and the reasons of handlers recorded as they are,
+	// so that a message can be found in a recording. Otherwise they are hashed under a seed
+	// that no recording has, or left out.
+	IDs bool
+	// Broken, if set, is called the first time that the engine breaks one of its laws. It may
+	// call Write. The engine stands still meanwhile.
+	Broken func(law string)
+
+	once sync.Once
+	kept *recording.Recorder
+}
+
+// The default size of a recording, and the smallest.
+const (
+	usualRecording = 8 << 20
+	leastRecording = 64 << 10
+)
+
+func (r *Recorder) recording() *recording.Recorder {
+	r.once.Do(func() {
+		r.kept = recording.New(int(max(cmp.Or(r.Size, usualRecording), leastRecording)), r.IDs)
+		r.kept.Broken = r.Broken
+	})
+	return r.kept
+}
+
+// Write writes what is recorded as lines of JSON, with a reason for people. It fails if the
+// consumer has not run yet, or as w fails.
+func (r *Recorder) Write(w io.Writer, why string) error { return r.recording().Write(w, why) }
+
 // recorded begins the recording of a run's machine; nil where nothing is recorded.
 func (c *settings) recorded(m *machine.Machine, policy machine.Config, began time.Time) *recording.Tape {
-	r := c.Recorder.Recording()
-	if r == nil {
+	if c.Recorder == nil {
 		return nil
 	}
-	return r.Begin(c.Name, m, policy, began)
+	return c.Recorder.recording().Begin(c.Name, m, policy, began)
 }
 
 // step is the machine's, recorded.
@@ -25,14 +67,14 @@ func (e *engine[Tx]) step(event machine.Event, now machine.Time) []machine.Actio
 	ended := false
 	defer func() {
 		if !ended { // it panics, and the process with it
-			e.config.Recorder.Recording().Tell("no panic")
+			e.config.Recorder.recording().Tell("no panic")
 		}
 	}()
 	actions := e.machine.Step(event, now)
 	ended = true
 	if broken := e.recording.Actions(actions); broken != nil {
 		e.config.Logger.Error("the engine has broken a law: please report it, with the recording", "consumer", e.config.public, "law", broken.Law, "how", broken.How)
-		e.config.Recorder.Recording().Tell(broken.Law)
+		e.config.Recorder.recording().Tell(broken.Law)
 	}
 	return actions
 }

@@ -9,7 +9,6 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/admin"
-	"github.com/semel-go/semel/internal/timing"
 )
 
 // How often a run looks for acts of operators that are not sealed, and how often among all.
@@ -21,8 +20,8 @@ const (
 // sealedAtOnce is how many acts a call seals: the transaction is to be short.
 const sealedAtOnce = 500
 
-// sealing seals acts of operators beside a run; nil if its store cannot. Every consumer of
-// a store does it, and the store lets one at a time.
+// sealing seals acts of operators. Every consumer of a store does it, and the store lets one
+// process at a time do it.
 type sealing struct {
 	config  *settings
 	auditor admin.Auditor
@@ -32,6 +31,7 @@ type sealing struct {
 	told  string    // why nothing is sealed
 }
 
+// newSealing returns nil if the store seals no acts.
 func newSealing[Tx any](e *engine[Tx]) *sealing {
 	auditor, able := e.store.(admin.Auditor)
 	if !able || e.source == (noSource{ends: true}) {
@@ -49,12 +49,12 @@ func (c *Config) checkAuditKey(fault faultFunc) {
 	}
 }
 
-// work seals until base ends.
-func (s *sealing) work(base context.Context) {
-	wait := time.Duration(rand.Int64N(int64(sealEvery))) // processes that start together do not look together
-	for wait += sealEvery / 2; timing.Wait(base, wait); wait = sealEvery {
+// task begins at a random moment, so that processes that start together do not look together.
+func (s *sealing) task() *task {
+	return &task{at: time.Now().Add(sealEvery/2 + rand.N(sealEvery)), do: func(base context.Context) time.Duration {
 		s.tell(base, s.pass(base))
-	}
+		return sealEvery
+	}}
 }
 
 // pass seals what there is to seal.

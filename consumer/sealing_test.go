@@ -1,6 +1,7 @@
 package consumer_test
 
 import (
+	"context"
 	"strings"
 	"testing"
 	"time"
@@ -29,6 +30,18 @@ func wantLines(t *testing.T, s *memstore.Store, want int64) {
 	if end, err := s.SealHead(t.Context()); err != nil || end.Sequence != want {
 		t.Errorf("%d lines are sealed, want %d: %v", end.Sequence, want, err)
 	}
+}
+
+// slowReaper is a store whose reaper takes 10 s for each call and always leaves some.
+type slowReaper struct {
+	*memstore.Store
+	calls int
+}
+
+func (s *slowReaper) Reap(context.Context, store.Reaping) (store.Reaped, error) {
+	s.calls++
+	pass(10 * time.Second)
+	return store.Reaped{Markers: 1, Next: store.ReapMark{Scope: int64(s.calls), ID: "a"}}, nil
 }
 
 func TestARunSealsActs(t *testing.T) {
@@ -60,6 +73,19 @@ func TestARunSealsActs(t *testing.T) {
 		if len(points) < 3 || points[0] != faults.BeforeSeal || points[1] != faults.WithinSeal || points[2] != faults.AfterSeal {
 			t.Errorf("the points are %q", points)
 		}
+	})
+	bubble(t, "G6_also_while_the_reaper_has_much_to_remove", func(t *testing.T) {
+		store := &slowReaper{Store: memstore.New()}
+		run := start(t, mustNew(t, store, add, keeping(newBroker())))
+		for n := range int64(10) {
+			recordActs(t, store.Store, 1)
+			pass(17 * time.Second) // a call of the reaper and the wait between two looks
+			wantLines(t, store.Store, n+1)
+		}
+		if store.calls < 3 {
+			t.Errorf("the reaper was called %d times", store.calls)
+		}
+		ran(t, run)
 	})
 	bubble(t, "G6_it_begins_no_chain_under_a_key_and_says_so_once", func(t *testing.T) {
 		store := memstore.New()

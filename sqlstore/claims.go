@@ -110,7 +110,7 @@ func (s *Store) withRows() []*string {
 	if s.postgres != nil {
 		return append(all, &s.postgres.Claim)
 	}
-	return append(all, &s.sqlite.Claimable, &s.sqlite.ClaimableUnnamed)
+	return append(all, &s.sqlite.Claimable)
 }
 
 // claimArg is a claim as PostgreSQL's statements take it.

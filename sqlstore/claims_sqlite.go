@@ -1,11 +1,9 @@
 package sqlstore
 
 import (
-	"cmp"
 	"context"
 	"database/sql"
 	"errors"
-	"slices"
 	"time"
 
 	"github.com/semel-go/semel/internal/lines"
@@ -20,7 +18,6 @@ type sqliteClaims struct{}
 // claimable is a row that may be claimed, and since when.
 type claimable struct {
 	row     store.StoredRow
-	due     int64
 	suspect bool
 	blocked bool
 }
@@ -41,7 +38,7 @@ func (sqliteClaims) claim(ctx context.Context, s *Store, o store.ClaimOptions) (
 			if bytes += int64(c.row.Size); len(all) == o.Most || len(all) > 0 && o.Bytes > 0 && bytes > o.Bytes {
 				break
 			}
-			if _, err := tx.ExecContext(ctx, s.sqlite.Take, int64(o.Token), o.Lease.Milliseconds(), c.row.Number, []byte(o.Consumer)); err != nil {
+			if _, err := tx.ExecContext(ctx, s.sqlite.Take, int64(o.Token), o.Lease.Milliseconds(), c.row.Number); err != nil {
 				return err
 			}
 			all = append(all, store.Claimed{Claim: store.Claim{Number: c.row.Number, Token: o.Token}, Row: claimedNow(c.row, c.suspect), Left: o.Lease, Suspect: c.suspect, Blocked: c.blocked})
@@ -62,30 +59,14 @@ func (s *Store) mayBeDue(ctx context.Context, consumer string) (bool, error) {
 	return some, err
 }
 
-// claimable are the rows that are due, the longest due first: as many as may be claimed,
-// and as many of an earlier release, which have no consumer.
+// claimable returns the rows that are due, the longest due first. It stops reading one row after
+// their bodies exceed what may be claimed at once.
 func (s *Store) claimable(ctx context.Context, tx *sql.Tx, o store.ClaimOptions) ([]claimable, error) {
 	only := ""
 	if len(o.Numbers) > 0 {
 		only = jsonText(o.Numbers)
 	}
-	var all []claimable
-	for _, statement := range []string{s.sqlite.Claimable, s.sqlite.ClaimableUnnamed} {
-		some, err := s.claimableBy(ctx, tx, statement, only, o)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, some...)
-	}
-	slices.SortFunc(all, func(a, b claimable) int {
-		return cmp.Or(cmp.Compare(a.due, b.due), cmp.Compare(a.row.Number, b.row.Number))
-	})
-	return all, nil
-}
-
-// claimableBy reads no more bodies by one statement than may be claimed at once, and one.
-func (s *Store) claimableBy(ctx context.Context, tx *sql.Tx, statement, only string, o store.ClaimOptions) ([]claimable, error) {
-	rows, err := tx.QueryContext(ctx, statement, true, []byte(o.Consumer), only, o.Most)
+	rows, err := tx.QueryContext(ctx, s.sqlite.Claimable, true, []byte(o.Consumer), only, o.Most)
 	if err != nil {
 		return nil, err
 	}
@@ -94,7 +75,7 @@ func (s *Store) claimableBy(ctx context.Context, tx *sql.Tx, statement, only str
 	bytes := int64(0)
 	for (o.Bytes <= 0 || bytes <= o.Bytes) && rows.Next() {
 		var c claimable
-		if c.row, err = s.scanRow(rows, &c.due, &c.suspect, &c.blocked); err != nil {
+		if c.row, err = s.scanRow(rows, &c.suspect, &c.blocked); err != nil {
 			return nil, err
 		}
 		all, bytes = append(all, c), bytes+int64(c.row.Size)

@@ -9,16 +9,16 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// besides is an index that is built with the tables, and where these have rows already
-// beside those that write.
+// besides is an index that Migrate also builds in a table that is in use: concurrently, so that
+// it blocks no writer.
 type besides struct {
-	// build builds it, missing tells whether it does not stand, drop removes it.
+	// build builds the index, drop removes it. missing returns a row if the index cannot be used.
 	build, missing, drop string
-	// what is done by it.
+	// what the index is for, as errors say it.
 	what string
 }
 
-// besides are those that claims, the reaper and what is sent again need.
+// besides returns the indexes of claims, of low-water marks, of the reaper and of causes.
 func (s *Store) besides() []besides {
 	if s.postgres == nil {
 		return nil
@@ -42,7 +42,7 @@ func (s *Store) ofCauses() besides {
 	return besides{s.postgres.IndexCauses, s.postgres.UnindexedCauses, s.postgres.UnindexCauses, "what a message caused is found"}
 }
 
-// indexed reports that an index does not stand.
+// indexed returns an error if the index cannot be used.
 func (s *Store) indexed(ctx context.Context, of func(*Store) besides) error {
 	if s.postgres == nil {
 		return nil
@@ -58,8 +58,8 @@ func (s *Store) indexed(ctx context.Context, of func(*Store) besides) error {
 	return nil
 }
 
-// unindexed tells whether an index does not stand, and whether it is there all the same: it
-// was not built to its end.
+// unindexed reports whether an index cannot be used, and whether it exists all the same because
+// its build was interrupted.
 func (s *Store) unindexed(ctx context.Context, b besides) (missing, broken bool, err error) {
 	err = s.db.QueryRowContext(ctx, b.missing).Scan(&broken)
 	if errors.Is(err, sql.ErrNoRows) {
@@ -68,8 +68,8 @@ func (s *Store) unindexed(ctx context.Context, b besides) (missing, broken bool,
 	return err == nil, broken, err
 }
 
-// index builds the indexes that do not stand, beside those that write and in no transaction.
-// One that was not built to its end is removed first.
+// index builds the indexes that are missing, outside of a transaction. An index whose build was
+// interrupted is removed first.
 func (s *Store) index(ctx context.Context) error {
 	for _, b := range s.besides() {
 		missing, broken, err := s.unindexed(ctx, b)
@@ -85,32 +85,6 @@ func (s *Store) index(ctx context.Context) error {
 			if _, err := s.db.ExecContext(ctx, b.build); err != nil {
 				return err
 			}
-		}
-	}
-	return nil
-}
-
-// namedAtOnce is how many rows one transaction of nameRows names, as the statement says.
-const namedAtOnce = 1000
-
-// nameRows gives rows that wait, and that an earlier release wrote, their consumer. Those that
-// others hold locked are left to the claims, which name what they meet when it is due, and so are
-// all where the role may not write. It fails only when its caller cancels. SQLite's migration has
-// done it.
-func (s *Store) nameRows(ctx context.Context) error {
-	if s.postgres == nil {
-		return nil
-	}
-	for named := int64(namedAtOnce); named == namedAtOnce; {
-		err := s.write(ctx, func(tx *sql.Tx) error {
-			done, err := tx.ExecContext(ctx, s.postgres.NameRows)
-			if err == nil {
-				named, err = done.RowsAffected()
-			}
-			return err
-		})
-		if err != nil {
-			return ctx.Err()
 		}
 	}
 	return nil

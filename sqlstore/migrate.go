@@ -31,8 +31,12 @@ type Migration struct {
 	SQL string
 }
 
-// migrateTries is how often a migration is tried that finds a table locked. Each try waits
-// for as long as boundWait says, and then lets those go on that wait behind it.
+// tableWait limits how long a migration waits for the lock of a table, because everybody else
+// who needs the table waits behind it.
+const tableWait = "set local lock_timeout = '1s'"
+
+// migrateTries limits how often a migration is tried that finds a table locked. Between two
+// tries those go on that waited behind it.
 const migrateTries = 30
 
 // aMajor is how many numbers of migrations a major version of the schema has:
@@ -143,12 +147,9 @@ func (s *Store) applied(ctx context.Context) ([]Migration, error) {
 // which the tables would not do what they are for is refused before anything is
 // made, and so is a schema of a later major version; the error wraps
 // semel.ErrSchema. Migrate does not look at tables that
-// are there: see Check. To those of PostgreSQL that the role owns it adds the
-// constraints of known outcomes and states that they lack; what keeps it from
-// that is no error and is left to the next call, and it takes no more than half
-// of the time that ctx leaves. On PostgreSQL a migration waits for a table's lock for a second
-// at a time, and fails after half a minute. Indexes that a table with rows lacks are built
-// beside those that write.
+// are there: see Check. On PostgreSQL a migration waits for a table's lock for a second
+// at a time and fails after half a minute; an index that is missing or was not built to its
+// end is built concurrently, so that it blocks no writer.
 func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 	if s.sqlite != nil && s.file == nil {
 		return nil, fmt.Errorf("sqlstore: the database is in memory, and forgets what was applied when its connection ends; open a file, or in tests use memstore: %w", semel.ErrUnsupported)
@@ -176,13 +177,7 @@ func (s *Store) Migrate(ctx context.Context) (applied []string, err error) {
 		}
 	}
 	if err := s.index(ctx); err != nil {
-		return applied, s.blameless("the index of the reaper", err)
-	}
-	if err := s.nameRows(ctx); err != nil {
-		return applied, s.blameless("the consumers of rows that an earlier release wrote", err)
-	}
-	if err := s.bound(ctx); err != nil {
-		return applied, s.blameless("the constraints of known outcomes and states", err)
+		return applied, s.blameless("building an index", err)
 	}
 	return applied, nil
 }
@@ -214,8 +209,8 @@ func (s *Store) migrateIn(ctx context.Context, tx *sql.Tx, m Migration) (ran boo
 	if n, err := done.RowsAffected(); err != nil || n == 0 {
 		return false, err
 	}
-	if s.postgres != nil { // behind one that waits for a table's lock all others would wait
-		if _, err := tx.ExecContext(ctx, boundWait); err != nil {
+	if s.postgres != nil {
+		if _, err := tx.ExecContext(ctx, tableWait); err != nil {
 			return false, err
 		}
 	}
@@ -253,12 +248,7 @@ func (s *Store) Print(w io.Writer) error {
 		}
 	}
 	for _, b := range s.besides() {
-		if _, err := fmt.Fprintf(w, "\n-- Only where the table has rows, in no transaction, beside those that write:\n-- %s;\n", strings.ReplaceAll(b.build, "\n", "\n-- ")); err != nil {
-			return err
-		}
-	}
-	for _, statement := range s.bounds() {
-		if _, err := fmt.Fprintf(w, "\n%s;\n", statement); err != nil {
+		if _, err := fmt.Fprintf(w, "\n-- Only if this index is missing, and outside of a transaction:\n-- %s;\n", strings.ReplaceAll(b.build, "\n", "\n-- ")); err != nil {
 			return err
 		}
 	}

@@ -12,7 +12,7 @@ import (
 
 // forTheOwner are statements that only the owner of the tables sends: those of migrations, and those
 // that make, move and drop tables of days, with what they write on the way.
-var forTheOwner = []string{"migrations", "migrated", "bounds", "new dated", "new moving", "end moving", "cleared", "move", "reaper"}
+var forTheOwner = []string{"migrations", "migrated", "new dated", "new moving", "end moving", "cleared", "move", "reaper"}
 
 var (
 	inQuotes   = regexp.MustCompile(`'(?:[^']|'')*'`)

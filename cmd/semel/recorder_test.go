@@ -131,7 +131,7 @@ func TestABrokenLawIsReplayedFromItsRecording(t *testing.T) {
 		}
 		t.Logf("%s", out)
 		result, err := readRecording(t, file).Replay(nil)
-		if err != nil || result.Differs == nil || !strings.HasPrefix(result.Differs.Recorded[0], "commit flight ") || !strings.HasPrefix(result.Differs.Replay[0], "roll flight ") {
+		if err != nil || result.Differs == nil || !strings.HasPrefix(result.Differs.Recorded[0], `{"action":"Commit"`) || !strings.HasPrefix(result.Differs.Replay[0], `{"action":"Rollback"`) {
 			t.Errorf("%v; the machine without the fault decides %+v", err, result.Differs)
 		}
 	})

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"strconv"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -193,6 +194,19 @@ const (
 	// a person, has its row.
 	ReportClaimLost
 )
+
+// String is the report's name.
+func (k ReportKind) String() string {
+	return nameOf(uint8(k), "", "retry", "ready", "not ready", "unknown", "stuck", "backstop", "committed", "contended", "serial", "parallel", "budget",
+		"trial", "trial ends", "busy", "waits", "newer", "newer ends", "full", "full ends", "claim lost")
+}
+
+func nameOf(n uint8, names ...string) string {
+	if int(n) < len(names) {
+		return names[n]
+	}
+	return strconv.Itoa(int(n))
+}
 
 func (Fetch) action()       {}
 func (CancelFetch) action() {}

@@ -111,6 +111,11 @@ const (
 	AsStepped
 )
 
+// String is the value's name.
+func (a As) String() string {
+	return nameOf(uint8(a), "", "applied", "duplicate", "parked", "discarded", "dead-lettered", "received", "waiting", "blocked", "overdue", "stepped")
+}
+
 // Entry is one item in a flight.
 type Entry struct {
 	Item *Item

@@ -116,7 +116,7 @@ func (m *mill) carry(actions []machine.Action) {
 // BenchmarkRecording is what recording takes of a message, in a ring that has gone round
 // many times.
 func BenchmarkRecording(b *testing.B) {
-	m := newMill(1 << 20)
+	m := newMill(8 << 20)
 	for range 400 {
 		m.batch()
 	}
@@ -130,7 +130,7 @@ func BenchmarkRecording(b *testing.B) {
 }
 
 func TestRecordingAllocatesNothingForAMessage(t *testing.T) {
-	m := newMill(1 << 20)
+	m := newMill(8 << 20)
 	for range 200 {
 		m.batch()
 	}

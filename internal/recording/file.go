@@ -2,25 +2,25 @@ package recording
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"hash/crc32"
-	"hash/fnv"
 	"io"
 	"runtime/debug"
-	"sync"
 	"time"
 
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// format is the version of the file's form, in its first line.
-const format = "semel recording 1\n"
+// form is the version of the file's form.
+const form = 1
 
-// Header is what a file says before its steps, as JSON on its second line.
+// begins is what the first line of a recording begins with, before the version of its form.
+const begins = `{"semel_recording":`
+
+// Header is the first line of a file.
 type Header struct {
+	Form int `json:"semel_recording"`
 	// Consumer is whose machine it was.
 	Consumer string `json:"consumer"`
 	// Build is what recorded it.
@@ -35,8 +35,11 @@ type Header struct {
 	IDs bool `json:"ids"`
 	// Config is the machine's policy.
 	Config machine.Config `json:"config"`
-	// Shape is of the machine's parts: a build of another cannot read the pictures.
-	Shape string `json:"shape"`
+}
+
+// sum is the last line of a file: the CRC-32 of the lines before it.
+type sum struct {
+	CRC32 uint32 `json:"crc32"`
 }
 
 // Build names a program.
@@ -80,16 +83,6 @@ func ThisBuild() Build {
 	return b
 }
 
-// shapeNumber is shape, short.
-var shapeNumber = sync.OnceValue(func() string {
-	h := fnv.New64a()
-	_, _ = io.WriteString(h, shape())
-	return fmt.Sprintf("%016x", h.Sum64())
-})
-
-// piece is a segment in the file.
-type piece struct{ Picture, Steps []byte }
-
 // ErrNothing is returned by Write where no machine has begun.
 var ErrNothing = errors.New("nothing is recorded yet")
 
@@ -101,37 +94,26 @@ func (r *Recorder) Write(w io.Writer, why string) error {
 	if t == nil {
 		return ErrNothing
 	}
-	h, all := t.copy(why, r.hide.ids)
-	return write(w, h, all)
-}
-
-// copy is what is recorded now.
-func (t *Tape) copy(why string, ids bool) (Header, []piece) {
-	t.mutex.Lock()
-	defer t.mutex.Unlock()
-	all := t.pieces()
-	oldest := &t.ring[(t.current+segments+1-t.used)%segments]
-	return Header{
-		Consumer: t.name, Build: ThisBuild(), Began: t.began, From: t.began.Add(oldest.began), Until: t.began.Add(t.last),
-		Why: why, IDs: ids, Config: t.config, Shape: shapeNumber(),
-	}, all
-}
-
-func write(w io.Writer, h Header, all []piece) error {
+	h, lines := t.copy(why, r.hide.ids)
 	head, err := json.Marshal(h)
 	if err != nil {
 		return err
 	}
-	out := append([]byte(format), head...)
-	out = append(out, '\n')
-	for _, p := range all {
-		out = binary.AppendUvarint(out, uint64(len(p.Picture)))
-		out = binary.AppendUvarint(out, uint64(len(p.Steps)))
-		out = append(append(out, p.Picture...), p.Steps...)
-	}
-	out = binary.BigEndian.AppendUint32(out, crc32.ChecksumIEEE(out))
-	_, err = w.Write(out)
+	out := append(append(head, '\n'), lines...)
+	end, _ := json.Marshal(sum{crc32.ChecksumIEEE(out)})
+	_, err = w.Write(append(append(out, end...), '\n'))
 	return err
+}
+
+// copy is what is recorded now.
+func (t *Tape) copy(why string, ids bool) (Header, []byte) {
+	t.mutex.Lock()
+	defer t.mutex.Unlock()
+	oldest := &t.ring[(t.current+segments+1-t.used)%segments]
+	return Header{
+		Form: form, Consumer: t.name, Build: ThisBuild(), Began: t.began, From: t.began.Add(oldest.began), Until: t.began.Add(t.last),
+		Why: why, IDs: ids, Config: t.config,
+	}, t.lines()
 }
 
 // Read errors.
@@ -144,7 +126,7 @@ var (
 // File is a recording that was read.
 type File struct {
 	Header
-	pieces []piece
+	lines []byte
 }
 
 // Read reads a recording.
@@ -153,29 +135,20 @@ func Read(r io.Reader) (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	rest, ours := bytes.CutPrefix(all, []byte(format))
+	rest, ours := bytes.CutPrefix(all, []byte(begins))
 	switch {
-	case !ours && bytes.HasPrefix(all, []byte("semel recording ")):
-		return nil, ErrNewerForm
 	case !ours:
 		return nil, ErrNoRecording
-	case len(rest) < 4 || crc32.ChecksumIEEE(all[:len(all)-4]) != binary.BigEndian.Uint32(all[len(all)-4:]):
-		return nil, ErrDamaged
+	case !bytes.HasPrefix(rest, []byte("1,")):
+		return nil, ErrNewerForm
 	}
-	head, body, _ := bytes.Cut(rest[:len(rest)-4], []byte("\n"))
+	end := bytes.LastIndexByte(bytes.TrimSuffix(all, []byte("\n")), '\n') + 1
+	var want sum
 	f := &File{}
-	if err := json.Unmarshal(head, &f.Header); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
-	}
-	for in := (reader{in: body}); len(in.in) > 0; {
-		picture, steps := in.uint(), in.uint()
-		if size := uint64(len(in.in)); picture > size || steps > size-picture {
-			return nil, ErrDamaged
-		}
-		f.pieces = append(f.pieces, piece{Picture: in.take(int(picture)), Steps: in.take(int(steps))})
-	}
-	if len(f.pieces) == 0 {
+	head, lines, _ := bytes.Cut(all[:end], []byte("\n"))
+	if err := errors.Join(json.Unmarshal(all[end:], &want), json.Unmarshal(head, &f.Header)); err != nil || want.CRC32 != crc32.ChecksumIEEE(all[:end]) {
 		return nil, ErrDamaged
 	}
+	f.lines = lines
 	return f, nil
 }

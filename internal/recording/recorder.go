@@ -41,9 +41,7 @@ type Tape struct {
 	event   machine.Event // of the step under way
 	now     time.Duration
 	last    time.Duration // of the step before
-	events  eventWriter
-	actions actionWriter
-	painter painter
+	writer  writer
 	broken  bool // a law was broken
 }
 
@@ -72,8 +70,7 @@ func (r *Recorder) Tell(law string) {
 func (r *Recorder) Begin(name string, m *machine.Machine, c machine.Config, at time.Time) *Tape {
 	t := &Tape{size: r.size, name: name, config: c, began: at, known: known{Machine: m, Flights: make([]*machine.Flight, c.Workers)}}
 	t.watch.workers = make([]watched, c.Workers)
-	t.events.known = &t.known
-	t.events.hide, t.actions.hide, t.painter.hide = &r.hide, &r.hide, &r.hide
+	t.writer.known, t.writer.hide = &t.known, &r.hide
 	t.open(0)
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -90,12 +87,7 @@ func (t *Tape) Event(e machine.Event, now time.Duration) {
 		t.open(t.last)
 	}
 	t.event, t.now = e, now
-	s := &t.ring[t.current]
-	w := &t.events
-	w.out = s.out
-	w.time(now - t.last)
-	w.event(e)
-	s.out, w.out = w.out, nil
+	t.write(func(w *writer) { w.event(e, now) })
 	t.last = now
 }
 
@@ -104,12 +96,7 @@ func (t *Tape) Event(e machine.Event, now time.Duration) {
 func (t *Tape) Actions(all []machine.Action) *Broken {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	s := &t.ring[t.current]
-	w := &t.actions
-	w.out = s.out
-	w.uint(uint64(len(all)))
-	w.actions(all)
-	s.out, w.out = w.out, nil
+	t.write(func(w *writer) { w.actions(all) })
 	t.known.step(t.event, all)
 	if t.broken {
 		return nil
@@ -123,20 +110,27 @@ func (t *Tape) Actions(all []machine.Action) *Broken {
 func (t *Tape) open(at time.Duration) {
 	s := &t.ring[t.current]
 	t.used = min(t.used+1, segments)
-	p := &t.painter
-	p.out = s.out[:0]
-	p.time(at)
-	p.paint(&t.known)
-	s.out, p.out = p.out, nil
+	s.out = s.out[:0]
+	t.write(func(w *writer) { w.paint(at) })
 	s.began, s.body = at, len(s.out)
-	t.events.last = nil
 }
 
-// pieces are copies of the segments, the oldest first.
-func (t *Tape) pieces() (all []piece) {
+// write appends to the current segment.
+func (t *Tape) write(what func(w *writer)) {
+	s, w := &t.ring[t.current], &t.writer
+	w.out = s.out
+	what(w)
+	s.out, w.out = w.out, nil
+}
+
+// lines are a copy of what is recorded, the oldest first, with one picture at its begin.
+func (t *Tape) lines() (all []byte) {
 	for i := range t.used {
 		s := &t.ring[(t.current+segments+1-t.used+i)%segments]
-		all = append(all, piece{Picture: append([]byte(nil), s.out[:s.body]...), Steps: append([]byte(nil), s.out[s.body:]...)})
+		if i == 0 {
+			all = append(all, s.out[:s.body]...)
+		}
+		all = append(all, s.out[s.body:]...)
 	}
 	return all
 }

@@ -52,7 +52,7 @@ func (p *Postgres) WithDays(d *Dated, of *Postgres) *Postgres {
 	own.Begin, own.Mark, own.Judge, own.Look, own.Marker, own.KnownMarkers = d.Begin, d.Mark, d.Judge, d.Look, d.Marker, d.KnownMarkers
 	own.FirstDue, own.LastDay, own.MarkerBytes, own.Reap = d.FirstDue, d.LastDay, d.MarkerBytes, d.Reap
 	own.BeginClaims, own.BeginQueuedClaims = "", "" // Look asks more than they do
-	own.Lint, own.LintRows, own.Bounds, own.Unbounded = of.Lint, of.LintRows, of.Bounds, of.Unbounded
+	own.Lint, own.LintRows = of.Lint, of.LintRows
 	own.Index, own.Unindexed, own.Unindex, own.Reaper = of.Index, of.Unindexed, of.Unindex, of.Reaper
 	return &own
 }

@@ -152,9 +152,6 @@ type Postgres struct {
 	Close string
 	// UnguardKeeping is Unguard, and writes a result with it.
 	UnguardKeeping string
-	// Bounds are statements that keep unknown numbers and names out of the tables;
-	// Unbounded tells by number which of them have not run.
-	Bounds, Unbounded string
 	// Claim takes rows. StartClaims and EndClaims return the claims that stand;
 	// BeginClaims is Begin and Look where all are claims, and BeginQueuedClaims where
 	// nothing is written before the end, either. CloseClaims fails if one does not stand,
@@ -187,9 +184,9 @@ type Postgres struct {
 	SealTurn string
 	// EraseTurn are the settings of an erasure's transaction.
 	EraseTurn string
-	// NameRows gives rows of an earlier release their consumer, some at a time. IndexDue,
-	// UnindexedDue and UnindexDue are Index, Unindexed and Unindex of what Claim goes by.
-	NameRows, IndexDue, UnindexedDue, UnindexDue string
+	// IndexDue, UnindexedDue and UnindexDue are Index, Unindexed and Unindex of the index that
+	// Claim uses.
+	IndexDue, UnindexedDue, UnindexDue string
 	// IndexLow, UnindexedLow and UnindexLow are these of the index of low-water marks.
 	IndexLow, UnindexedLow, UnindexLow string
 	// Index builds that of the reaper. Unindexed returns a row if it does not stand, and
@@ -226,8 +223,8 @@ func (p *Postgres) With(a Adopted) *Postgres {
 type SQLite struct {
 	Statements
 	ForeignKeys, File string
-	// AnyDue and Claimable find what Take claims, ClaimableUnnamed what an earlier release wrote.
-	AnyDue, Claimable, ClaimableUnnamed, Take string
+	// AnyDue and Claimable find the rows that Take claims.
+	AnyDue, Claimable, Take string
 	// DatedAhead tells what CutAhead would cut.
 	DatedAhead string
 	// HasClaim, StartClaim, EndClaim and EndMarker are about one claim; StateOf about a

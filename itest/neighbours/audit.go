@@ -117,7 +117,7 @@ func (r *run) duplicates(release Release, by map[string]string) error {
 		}
 		for lines := bufio.NewScanner(log); lines.Scan(); {
 			var line struct{ Msg, ID string }
-			if json.Unmarshal(lines.Bytes(), &line) == nil && isDuplicate(line.Msg) && by[line.ID] == r.other(release).Name {
+			if json.Unmarshal(lines.Bytes(), &line) == nil && line.Msg == "duplicate" && by[line.ID] == r.other(release).Name {
 				met[line.ID] = true
 			}
 		}
@@ -171,7 +171,3 @@ func (r *run) readFeed(s *slot, again []string) error {
 	r.ledger.Again[s.release.Name] += int(counts.Deliveries - counts.Duplicates)
 	return nil
 }
-
-// isDuplicate reports whether a line of a log tells of a copy that was settled:
-// earlier releases said it otherwise.
-func isDuplicate(line string) bool { return line == "duplicate" || line == "duplicate skipped" }

@@ -17,20 +17,30 @@ import (
 	"github.com/semel-go/semel/itest/processes"
 )
 
-// newer builds the present tree with a migration that is to come, of this number,
-// which adds a table.
+// later are migrations that are to come: the statement of each dialect.
+var later = map[string]string{
+	"sqlite":   "create table {prefix}later (number integer primary key);\n",
+	"postgres": "alter table {prefix}inbox add column later text;\n",
+}
+
+// newer builds the present tree with a migration of this number that is to come.
 func newer(t *testing.T, number int) Release {
 	t.Helper()
 	folder := t.TempDir()
-	migration := filepath.Join(folder, "later.sql")
 	root, err := history.Root(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	next := filepath.Join(root, fmt.Sprintf("sqlstore/sqlite/migrations/%04d_later.sql", number))
-	overlay, err := json.Marshal(map[string]any{"Replace": map[string]string{next: migration}})
-	if err := errors.Join(err, os.WriteFile(migration, []byte("create table {prefix}later (number integer primary key);\n"), 0o644),
-		os.WriteFile(filepath.Join(folder, "overlay.json"), overlay, 0o644)); err != nil {
+	replace := map[string]string{}
+	for dialect, statement := range later {
+		migration := filepath.Join(folder, dialect+".sql")
+		replace[filepath.Join(root, fmt.Sprintf("sqlstore/%s/migrations/%04d_later.sql", dialect, number))] = migration
+		if err := os.WriteFile(migration, []byte(statement), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	if err := errors.Join(err, os.WriteFile(filepath.Join(folder, "overlay.json"), overlay, 0o644)); err != nil {
 		t.Fatal(err)
 	}
 	binary, err := processes.Build(t.Context(), folder, "-overlay", filepath.Join(folder, "overlay.json"))
@@ -40,12 +50,13 @@ func newer(t *testing.T, number int) Release {
 	return Release{Name: "newer", Binary: binary}
 }
 
-// A release that adds to the schema: its neighbour works on, also when it starts
-// behind the migration. Where the schema has a new major version, the neighbour does
-// not, and says by name why.
+// The neighbour of a release that adds to the schema works on, also if it starts after the
+// migration. The neighbour of a release with a new major version of the schema refuses to
+// start, and its error names the migration.
 func TestAReleaseWithAMigrationTakesOver(t *testing.T) {
 	_, present := neighbours(t)
 	adds, breaks := newer(t, 99), newer(t, 1000)
+	t.Run("L5_others_work_while_a_migration_waits_for_a_table", func(t *testing.T) { worksBesideAMigration(t, present, adds) })
 	for name, run := range map[string]struct {
 		first, second, newer Release
 	}{
@@ -64,6 +75,40 @@ func TestAReleaseWithAMigrationTakesOver(t *testing.T) {
 				t.Errorf("%+v", ledger)
 			}
 		})
+	}
+}
+
+// worksBesideAMigration has a release alter a table that a long transaction reads.
+func worksBesideAMigration(t *testing.T, present, adds Release) {
+	r := prepared(t, inServer, present)
+	s := r.slots[0]
+	if err := s.migrate(); err != nil {
+		t.Fatal(err)
+	}
+	db := r.Store.(server).DB
+	report, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = report.Rollback() }()
+	if _, err := report.ExecContext(t.Context(), "select count(*) from semel_inbox"); err != nil {
+		t.Fatal(err)
+	}
+	s.release = adds
+	result := make(chan error, 1)
+	go func() { result <- s.migrate() }()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // the migration gives up later
+	defer cancel()
+	for waits := 0; waits == 0; processes.Pause(ctx, 5*time.Millisecond) {
+		if err := db.QueryRowContext(ctx, "select count(*) from pg_locks where not granted and relation = 'semel_inbox'::regclass").Scan(&waits); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := db.ExecContext(ctx, "delete from semel_inbox"); err != nil {
+		t.Errorf("behind the migration that waits: %v", err)
+	}
+	if err := errors.Join(report.Rollback(), <-result); err != nil {
+		t.Errorf("once the table was free: %v", err)
 	}
 }
 

@@ -15,7 +15,6 @@ func TestAPlantedFaultIsFound(t *testing.T) {
 		found func(*Ledger) bool
 	}{
 		"tables of its own":                 {Plant{Prefix: "other_"}, func(l *Ledger) bool { return l.Doubled > 0 && l.Unmarked > 0 }},
-		"a scope of its own":                {Plant{Scope: "other"}, func(l *Ledger) bool { return l.Doubled > 0 && l.Rows > l.ExpectedRows }},
 		"another rule for the fingerprints": {Plant{Fingerprint: `"body:/amount"`}, func(l *Ledger) bool { return l.Rows < l.ExpectedRows || l.Uncounted != 0 }},
 	} {
 		t.Run(name, func(t *testing.T) {

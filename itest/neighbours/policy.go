@@ -54,5 +54,5 @@ func (r Release) text(p *Proof, reader string, follow bool) []byte {
 		batch = 5
 	}
 	return fmt.Appendf(nil, policy, p.Store.Policy(cmp.Or(r.Plant.Prefix, prefix)), p.Source.Policy(reader, follow),
-		cmp.Or(r.Plant.Scope, scope), cmp.Or(r.Plant.Fingerprint, fingerprint), batch)
+		scope, cmp.Or(r.Plant.Fingerprint, fingerprint), batch)
 }

@@ -17,7 +17,7 @@ import (
 
 // Pinned is the commit whose binary is the earlier neighbour. CONTRIBUTING.md
 // says when it moves.
-const Pinned = "0a75b4cebfa67252acf19aab225ce9ef09264e6b"
+const Pinned = "fa464c4fecc1f0cae71fd41bd20b608e8a98bf8f"
 
 // Release is a binary that works beside another one.
 type Release struct {
@@ -31,8 +31,6 @@ type Release struct {
 type Plant struct {
 	// Prefix is of its tables: markers of its own.
 	Prefix string
-	// Scope is the source under which it marks.
-	Scope string
 	// Fingerprint is what it takes for the content of a message.
 	Fingerprint string
 }

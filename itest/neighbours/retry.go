@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os/exec"
 	"strconv"
-	"strings"
 )
 
 // openGate lets pass what was parked because its condition was not met.
@@ -90,17 +89,7 @@ func (s *slot) retry(numbers []string) error {
 	if len(numbers) == 0 {
 		return nil
 	}
-	help, err := s.call("parked", "retry", "--help").CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("semel parked retry --help of %s: %w", s.release.Name, err)
-	}
-	args := []string{"parked", "retry", "--reason", "the account is open"}
-	if strings.Contains(string(help), "--because ") { // earlier releases say why with --reason
-		args[2] = "--because"
-	}
-	if strings.Contains(string(help), "--run ") { // releases before it ran them by themselves
-		args = append(args, "--run")
-	}
+	args := []string{"parked", "retry", "--because", "the account is open", "--run"}
 	said, err := s.call(append(args, numbers...)...).CombinedOutput()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) && exit.ExitCode() == 1 {

@@ -32,14 +32,14 @@ func TestMigrations(t *testing.T) {
 	t.Run("migrations_are_applied_once", func(t *testing.T) {
 		s := bare(t, openFile(t, newFile(t), pragmas), sqlstore.Options{})
 		applied, err := s.Migrate(t.Context())
-		if err != nil || !slices.Equal(applied, []string{"0001_first", "0002_claims", "0003_streams", "0004_lines", "0005_retention", "0007_derivations", "0009_controls", "0012_keys", "0013_calls", "0015_steps", "0016_results", "0018_causes", "0019_seals", "0020_replays", "0021_generations", "0022_edits", "0025_due", "0027_leased"}) {
+		if err != nil || !slices.Equal(applied, []string{"0001_first"}) {
 			t.Errorf("applied %v, %v", applied, err)
 		}
 		if again, err := s.Migrate(t.Context()); err != nil || len(again) != 0 {
 			t.Errorf("applied again: %v, %v", again, err)
 		}
 		status, err := s.Status(t.Context())
-		if err != nil || len(status) != 18 || status[1].AppliedAt.IsZero() || status[0].Checksum == "" {
+		if err != nil || len(status) != 1 || status[0].AppliedAt.IsZero() || status[0].Checksum == "" {
 			t.Errorf("the status is %+v, %v", status, err)
 		}
 	})
@@ -51,7 +51,7 @@ func TestMigrations(t *testing.T) {
 			stores = append(stores, bare(t, openFile(t, path, pragmas), sqlstore.Options{}))
 		}
 		all := sqlsuite.MigrateTogether(t, stores)
-		if len(all) != 18 {
+		if len(all) != 1 {
 			t.Errorf("applied %v, want each once", all)
 		}
 	})
@@ -75,7 +75,7 @@ func TestSchemasThatDoNotFit(t *testing.T) {
 			t.Errorf("applied %v, %v", applied, err)
 		}
 		status, err := s.Status(t.Context())
-		if err != nil || len(status) != 19 || status[18].String() != "0099_later" || status[18].SQL != "" {
+		if err != nil || len(status) != 2 || status[1].String() != "0099_later" || status[1].SQL != "" {
 			t.Errorf("the status is %+v, %v", status, err)
 		}
 	})

@@ -18,7 +18,7 @@ type ManyActs[Tx any] struct {
 		store.TxStore[Tx]
 		store.Inbox
 		store.Leases
-		store.Calls
+		store.Leases
 		admin.Requeuer
 		admin.Resolver
 		admin.Lines

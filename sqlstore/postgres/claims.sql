@@ -4,45 +4,25 @@
 -- that had no statistics yet, for each few claims, and kept that plan while it grew. A state
 -- in parentheses keeps it from the index of states, which churns.
 
--- Due rows are found by their consumer, in the order in which they are due: to ask each of
--- its scopes would take as long as it has sources. In rows that an earlier release wrote the
--- consumer is empty. Of those that are due, some are looked through, whosever they are, and those that
--- are not taken get their consumer, so that the next claim finds them or passes them over.
+-- Due rows are found by their consumer, in the order in which they are due. To ask each of the
+-- consumer's scopes would take longer the more sources it has.
 
 -- name: claim
-with named as materialized (
+with due as materialized (
   select i.number, i.due_at, i.state, i.started > i.finished as doubted, coalesce(length(i.payload), 0)::bigint as size
   from {prefix}inbox i
   where i.consumer = $2 and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS', 'BLOCKED') and i.due_at <= statement_timestamp()
     and ($7::text = '' or i.number in (select value::bigint from jsonb_array_elements_text(nullif($7::text, '')::jsonb)))
   order by i.due_at, i.number limit $4::int
   for update of i skip locked
-), unnamed as materialized (
-  select i.number, i.due_at, i.state, i.started > i.finished as doubted, coalesce(length(i.payload), 0)::bigint as size,
-    coalesce((select s.consumer from {prefix}scopes s where s.number = i.scope), '\x00') as consumer
-  from {prefix}inbox i
-  where i.consumer = '' and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS', 'BLOCKED') and i.due_at <= statement_timestamp()
-  order by i.due_at, i.number limit 500
-  for update of i skip locked
-), due as (
-  select * from (
-    select number, due_at, state, doubted, size from named
-    union all
-    select number, due_at, state, doubted, size from unnamed
-    where consumer = $2 and ($7::text = '' or number in (select value::bigint from jsonb_array_elements_text(nullif($7::text, '')::jsonb)))
-  ) d
-  order by d.due_at, d.number limit $4::int
 ), sized as (
   select number, state, doubted, row_number() over w as place, sum(size) over w as bytes
   from due window w as (order by due_at, number)
 ), taken as materialized (
   select * from sized where place = 1 or $5::bigint = 0 or bytes <= $5::bigint::numeric
-), left_over as (
-  update {prefix}inbox i set consumer = u.consumer from unnamed u
-  where i.number = u.number and u.number not in (select number from taken)
 ), claimed as (
   update {prefix}inbox i
-  set state = 'IN_PROGRESS', token = $3, revision = i.revision + 1, changed_at = clock_timestamp(), consumer = $2,
+  set state = 'IN_PROGRESS', token = $3, revision = i.revision + 1, changed_at = clock_timestamp(),
     started = greatest(i.started, i.finished + (t.state = 'IN_PROGRESS')::int),
     due_at = clock_timestamp() + $6::bigint * interval '1 millisecond',
     locked_until = clock_timestamp() + $6::bigint * interval '1 millisecond'
@@ -79,21 +59,11 @@ with ahead as materialized (
 )
 select count(*), coalesce(max(by), 0) from cut;
 
--- What is claimed has its consumer's name.
-
 -- name: held
 select {columns}, 1, greatest((extract(epoch from i.locked_until - clock_timestamp()) * 1000)::bigint, 0), 0
 from {prefix}inbox i join {prefix}scopes s on s.number = i.scope
 where i.consumer = $2 and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS', 'BLOCKED') and (i.state = 'IN_PROGRESS') is true and i.token = $3
 order by i.number;
-
--- name: name rows
-with unnamed as materialized (
-  select i.number, coalesce((select s.consumer from {prefix}scopes s where s.number = i.scope), '\x00') as consumer from {prefix}inbox i
-  where i.consumer = '' and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS', 'BLOCKED')
-  limit 1000 for update of i skip locked
-)
-update {prefix}inbox i set consumer = u.consumer from unnamed u where i.number = u.number;
 
 -- Look tells which claims stand, and whether other code has applied the identity.
 
@@ -298,14 +268,8 @@ select count(*) filter (where i.due_at <= statement_timestamp()),
   count(*) filter (where (i.due_at > statement_timestamp()) is not false and i.state = 'BLOCKED'),
   coalesce((extract(epoch from min(i.due_at) filter (where i.due_at > statement_timestamp() and isfinite(i.due_at) and i.state not in ('IN_PROGRESS', 'BLOCKED')) - statement_timestamp()) * 1000)::bigint, 0),
   coalesce((extract(epoch from statement_timestamp() - min(i.received_at) filter (where isfinite(i.received_at))) * 1000)::bigint, 0)
-from (
-  select i.due_at, i.state, i.received_at from {prefix}inbox i
-  where i.consumer = $1 and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS', 'BLOCKED')
-  union all
-  select i.due_at, i.state, i.received_at from {prefix}inbox i
-  where i.consumer = '' and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS', 'BLOCKED')
-    and (select s.consumer from {prefix}scopes s where s.number = i.scope) = $1
-) i;
+from {prefix}inbox i
+where i.consumer = $1 and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS', 'BLOCKED');
 
 -- name: requeue rows
 update {prefix}inbox i set state = $2, revision = i.revision + 1, changed_at = clock_timestamp(), processed_at = null,

@@ -1,32 +1,19 @@
 -- Claims are given one by one: there is one writer.
 
--- Due rows are found by their consumer, in the order in which they are due: to ask each of
--- its scopes would take as long as it has sources. The consumer is empty in
--- rows that an earlier release wrote, until they are claimed.
+-- Due rows are found by their consumer, in the order in which they are due. To ask each of the
+-- consumer's scopes would take longer the more sources it has.
 
 -- name: any due
 select exists (
   select 1 from {prefix}inbox i
   where i.consumer = ?1 and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS', 'BLOCKED')
-    and i.due_at <= cast(unixepoch('subsec') * 1000 as integer)
-) or exists (
-  select 1 from {prefix}inbox i cross join {prefix}scopes s on s.number = i.scope
-  where i.consumer = x'' and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS', 'BLOCKED')
-    and i.due_at <= cast(unixepoch('subsec') * 1000 as integer) and s.consumer = ?1);
+    and i.due_at <= cast(unixepoch('subsec') * 1000 as integer));
 
 -- name: claimable
-select {columns}, i.due_at, i.state = 'IN_PROGRESS' or i.started > i.finished, i.state = 'BLOCKED'
+select {columns}, i.state = 'IN_PROGRESS' or i.started > i.finished, i.state = 'BLOCKED'
 from {prefix}inbox i left join {prefix}scopes s on s.number = i.scope
 where i.consumer = ?2 and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS', 'BLOCKED')
   and i.due_at <= cast(unixepoch('subsec') * 1000 as integer)
-  and (?3 = '' or i.number in (select value from json_each(?3)))
-order by i.due_at, i.number limit ?4;
-
--- name: claimable unnamed
-select {columns}, i.due_at, i.state = 'IN_PROGRESS' or i.started > i.finished, i.state = 'BLOCKED'
-from {prefix}inbox i cross join {prefix}scopes s on s.number = i.scope
-where i.consumer = x'' and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS', 'BLOCKED')
-  and i.due_at <= cast(unixepoch('subsec') * 1000 as integer) and s.consumer = ?2
   and (?3 = '' or i.number in (select value from json_each(?3)))
 order by i.due_at, i.number limit ?4;
 
@@ -35,7 +22,7 @@ update {prefix}inbox set state = 'IN_PROGRESS', token = ?1, revision = revision 
   started = max(started, finished + (state = 'IN_PROGRESS')),
   changed_at = cast(unixepoch('subsec') * 1000 as integer),
   due_at = cast(unixepoch('subsec') * 1000 as integer) + ?2,
-  locked_until = cast(unixepoch('subsec') * 1000 as integer) + ?2, consumer = ?4
+  locked_until = cast(unixepoch('subsec') * 1000 as integer) + ?2
 where number = ?3;
 
 -- Cut ahead is for rows that were written while the clock was ahead. They were changed in the
@@ -143,13 +130,8 @@ select coalesce(sum(i.due_at <= n.now), 0), coalesce(sum(coalesce(i.due_at > n.n
   coalesce(min(case when i.due_at > n.now and i.state not in ('IN_PROGRESS', 'BLOCKED') then i.due_at end) - n.now, 0),
   coalesce(n.now - min(i.received_at), 0)
 from (select cast(unixepoch('subsec') * 1000 as integer) as now) n
-cross join (
-  select i.due_at, i.state, i.received_at from {prefix}inbox i
-  where i.consumer = ?1 and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS', 'BLOCKED')
-  union all
-  select i.due_at, i.state, i.received_at from {prefix}inbox i cross join {prefix}scopes s on s.number = i.scope
-  where i.consumer = x'' and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS', 'BLOCKED') and s.consumer = ?1
-) i;
+cross join {prefix}inbox i
+where i.consumer = ?1 and i.state in ('RECEIVED', 'FAILED_RETRYABLE', 'IN_PROGRESS', 'BLOCKED');
 
 -- name: requeue rows
 update {prefix}inbox as i set state = ?2, revision = i.revision + 1, changed_at = cast(unixepoch('subsec') * 1000 as integer),

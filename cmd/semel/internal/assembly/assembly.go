@@ -15,9 +15,9 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/cmd/semel/internal/hookserver"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
+	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/kafka"
-	"github.com/semel-go/semel/recorder"
 	"github.com/semel-go/semel/source"
 )
 
@@ -45,7 +45,7 @@ type Options struct {
 	// Observers are told what consumers do.
 	Observers []semel.Observer
 	// Recorder, if set, gives the recorder of a consumer's run, by the name of the consumer.
-	Recorder func(name string) *recorder.Recorder
+	Recorder func(name string) *consumer.Recorder
 }
 
 // Assembly holds opened stores of a policy.

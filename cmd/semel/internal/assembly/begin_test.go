@@ -43,7 +43,7 @@ func TestTheChainBeginsWithTheFirstMigration(t *testing.T) {
 		fault         string
 	}{
 		// Whoever removed the lines had the acts signed anew by the next release's first start.
-		"and_with_no_other": {applied: "0027_later"},
+		"and_with_no_other": {applied: "0002_later"},
 		"although_another_process_looks_for_acts_at_that_moment": {applied: makesSeals, looks: 3, sealed: 1},
 		"or_the_migration_says_that_it_has_not_begun":            {applied: makesSeals, looks: 1 << 20, fault: "semel audit seal --begin"},
 	} {

@@ -152,17 +152,13 @@ func (s *Store) beginChain(ctx context.Context, key []byte) error {
 	return errors.New("the chain of acts has not begun, because another process has been sealing for seconds: run semel audit seal --begin")
 }
 
-// makesSeals is the migration that makes the table of seals.
-const makesSeals = "0019_seals"
+// makesSeals is the migration that creates the table of seals.
+const makesSeals = "0001_first"
 
-// text is what was done as it is recorded; empty for nothing. Of many migrations the first
-// and the last are named.
+// text says what was done, as it is recorded. It is empty if nothing was done.
 func (c Change) text() string {
 	var parts []string
-	switch n := len(c.Applied); {
-	case n > 2:
-		parts = append(parts, fmt.Sprintf("applied %d migrations, %s to %s", n, c.Applied[0], c.Applied[n-1]))
-	case n > 0:
+	if len(c.Applied) > 0 {
 		parts = append(parts, "applied "+strings.Join(c.Applied, ", "))
 	}
 	if c.Setup != "" {

@@ -19,7 +19,7 @@ import (
 
 	"github.com/semel-go/semel/cmd/semel/internal/metrics"
 	"github.com/semel-go/semel/cmd/semel/internal/policy"
-	"github.com/semel-go/semel/recorder"
+	"github.com/semel-go/semel/consumer"
 	"github.com/spf13/cobra"
 )
 
@@ -156,11 +156,11 @@ type recorders struct {
 
 	mutex sync.Mutex
 	names []string
-	all   map[string]*recorder.Recorder // guarded by mutex
+	all   map[string]*consumer.Recorder // guarded by mutex
 }
 
 func recordings(p *policy.Policy, log *slog.Logger) *recorders {
-	return &recorders{fault: p.Fault, policy: p.Recorder, log: log, now: time.Now, all: map[string]*recorder.Recorder{}}
+	return &recorders{fault: p.Fault, policy: p.Recorder, log: log, now: time.Now, all: map[string]*consumer.Recorder{}}
 }
 
 // check finds before anything is read that nothing could be written.
@@ -182,24 +182,24 @@ func (r *recorders) check() error {
 }
 
 // of gives each consumer its recorder; nil where nothing is recorded.
-func (r *recorders) of() func(name string) *recorder.Recorder {
+func (r *recorders) of() func(name string) *consumer.Recorder {
 	if r.policy.Folder == "" {
 		return nil
 	}
-	return func(name string) *recorder.Recorder {
+	return func(name string) *consumer.Recorder {
 		r.mutex.Lock()
 		defer r.mutex.Unlock()
 		if r.all[name] == nil {
 			r.names = append(r.names, name)
-			r.all[name] = recorder.New(recorder.Options{Size: r.policy.Size, IDs: r.policy.IDs, Broken: func(law string) {
+			r.all[name] = &consumer.Recorder{Size: r.policy.Size, IDs: r.policy.IDs, Broken: func(law string) {
 				r.logWritten(r.writeOne(name, law+" is broken", ofLaw))
-			}})
+			}}
 		}
 		return r.all[name]
 	}
 }
 
-func (r *recorders) recorder(name string) *recorder.Recorder {
+func (r *recorders) recorder(name string) *consumer.Recorder {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	return r.all[name]

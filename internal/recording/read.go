@@ -1,0 +1,215 @@
+package recording
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strconv"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// reader makes what a writer wrote from decoded JSON. It panics if that does not fit: Replay
+// turns the panic into an error.
+type reader struct {
+	known   *known
+	picture bool
+	met     []reflect.Value // in a picture, by number
+}
+
+// events are all that a machine can be told, by name.
+var events = func() map[string]reflect.Type {
+	all := map[string]reflect.Type{}
+	for _, e := range []machine.Event{machine.Given{}, machine.Revoking{}, machine.Lost{}, machine.Fetched{}, machine.Claimed{}, machine.Due{}, machine.Marked{},
+		machine.Ran{}, machine.Stuck{}, machine.Ended{}, machine.Settled{}, machine.Timer{}, machine.Stop{}} {
+		all[reflect.TypeOf(e).Name()] = reflect.TypeOf(e)
+	}
+	return all
+}()
+
+func (r *reader) event(name string, with any) machine.Event {
+	t := events[name]
+	if t == nil {
+		panic(fmt.Errorf("%w: it has an event %q", ErrOtherShape, name))
+	}
+	v := reflect.New(t).Elem()
+	if with != nil {
+		r.into(v, with)
+	}
+	return v.Interface().(machine.Event)
+}
+
+// restore makes what is known from a picture.
+func (r *reader) restore(picture []any) *known {
+	r.picture = true
+	k := &known{}
+	r.into(reflect.ValueOf(k).Elem(), picture[0])
+	for i := 0; i < len(r.met); i++ {
+		r.content(r.met[i], picture[i+1])
+	}
+	r.known, r.picture = k, false
+	_ = k.Machine.Load() // which a damaged picture has not
+	return k
+}
+
+func (r *reader) into(v reflect.Value, from any) {
+	switch v.Type() {
+	case typeRandom:
+		r.random(v, from.([]any))
+		return
+	case typePrint:
+		v.Set(reflect.ValueOf(print(from.([]any))))
+		return
+	}
+	switch v.Kind() {
+	case reflect.Bool:
+		v.SetBool(from.(bool))
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
+		n, err := from.(json.Number).Int64()
+		must(err)
+		v.SetInt(n)
+	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		if names := words(v.Type()); names != nil {
+			v.SetUint(uint64(slices.Index(names[:], from.(string))))
+		} else {
+			v.SetUint(number(from))
+		}
+	case reflect.String:
+		v.SetString(from.(string))
+	case reflect.Struct:
+		r.object(v, from.(map[string]any))
+	case reflect.Array, reflect.Slice:
+		all := from.([]any)
+		if v.Kind() == reflect.Slice {
+			v.Set(reflect.MakeSlice(v.Type(), len(all), len(all)))
+		}
+		for i, x := range all {
+			r.into(open(v.Index(i)), x)
+		}
+	case reflect.Pointer, reflect.Map:
+		r.pointer(v, from)
+	default:
+		if from.(bool) {
+			v.Set(reflect.ValueOf(errUnrecorded))
+		}
+	}
+}
+
+func must(err error) {
+	if err != nil {
+		panic(err)
+	}
+}
+
+func number(from any) uint64 {
+	n, err := strconv.ParseUint(from.(json.Number).String(), 10, 64)
+	must(err)
+	return n
+}
+
+// object reads the fields of a struct in their order, which numbers what they lead to.
+func (r *reader) object(v reflect.Value, from map[string]any) {
+	met := 0
+	for _, f := range parts(v.Type()) {
+		if x, there := from[f.name]; there {
+			r.into(open(v.Field(f.index)), x)
+			met++
+		}
+	}
+	if met < len(from) {
+		panic(fmt.Errorf("%w: a %s of this build lacks a part", ErrOtherShape, v.Type()))
+	}
+}
+
+func (r *reader) pointer(v reflect.Value, from any) {
+	switch t := v.Type(); {
+	case r.picture:
+		n := int(number(from))
+		if n == len(r.met)+1 {
+			r.met = append(r.met, empty(t))
+		}
+		if n > 0 {
+			v.Set(r.met[n-1])
+		}
+	case from == nil:
+	case t == typeFlight:
+		pair := from.([]any)
+		v.Set(reflect.ValueOf(r.flight(number(pair[0]), int(number(pair[1])))))
+	case t == typeSettle:
+		v.Set(reflect.ValueOf(r.known.Under[number(from)]))
+	default:
+		if arrival, is := from.(json.Number); is {
+			v.Set(reflect.ValueOf(r.item(number(arrival))))
+			return
+		}
+		v.Set(reflect.New(t.Elem()))
+		r.into(v.Elem(), from)
+	}
+}
+
+// flight returns the flight of a worker that is under way. One that is over is told from it by
+// its number.
+func (r *reader) flight(number uint64, worker int) *machine.Flight {
+	if f := r.known.Flights[worker]; f != nil && f.Number == number {
+		return f
+	}
+	return &machine.Flight{Number: number, Worker: worker}
+}
+
+// item returns an item of a flight that is under way.
+func (r *reader) item(arrival uint64) *machine.Item {
+	for _, f := range r.known.Flights {
+		for i := 0; f != nil && i < len(f.Entries); i++ {
+			if it := f.Entries[i].Item; it.Arrival() == arrival {
+				return it
+			}
+		}
+	}
+	return nil
+}
+
+// empty is what a pointer or a map of a type leads to, before it is read.
+func empty(t reflect.Type) reflect.Value {
+	if t.Kind() == reflect.Map {
+		return reflect.MakeMap(t)
+	}
+	return reflect.New(t.Elem())
+}
+
+func (r *reader) content(v reflect.Value, from any) {
+	if v.Kind() == reflect.Pointer {
+		r.into(v.Elem(), from)
+		return
+	}
+	for pair := range slices.Chunk(from.([]any), 2) {
+		key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
+		r.into(key, pair[0])
+		r.into(value, pair[1])
+		v.SetMapIndex(key, value)
+	}
+}
+
+func (r *reader) random(v reflect.Value, from []any) {
+	state := []byte("pcg:")
+	for _, x := range from {
+		state = binary.BigEndian.AppendUint64(state, number(x))
+	}
+	pcg := &rand.PCG{}
+	must(pcg.UnmarshalBinary(state))
+	v.Set(reflect.ValueOf(rand.New(pcg)))
+}
+
+// print reads a fingerprint whose sum is the hash that was recorded.
+func print(from []any) (p semel.Fingerprint) {
+	p.Version = uint8(number(from[0]))
+	if len(from) > 1 {
+		sum, err := strconv.ParseUint(from[1].(string), 16, 64)
+		must(err)
+		binary.LittleEndian.PutUint64(p.Sum[:], sum)
+	}
+	return p
+}
