@@ -18,7 +18,7 @@ PURE = $(shell $(GO) list ./internal/... ./storetest ./sourcetest ./cmd/semel/in
 STORES = $(shell $(GO) list ./itest/sqlite ./itest/httpkey ./itest/redis ./itest/kafka)
 BINARY = $(shell $(GO) list ./cmd/semel ./itest/kafkatakeover ./itest/pgxstore)
 LONGEST = $(shell $(GO) list ./itest/postgres ./itest/postgres_faults ./itest/neighbours ./itest/days)
-SERVERS = $(LONGEST) $(filter-out $(STORES) $(BINARY) $(LONGEST),$(shell $(GO) list ./itest/... ./itest/orm/...))
+SERVERS = $(LONGEST) $(filter-out $(STORES) $(BINARY) $(LONGEST),$(shell $(GO) list ./itest/...))
 RACED = $(filter-out $(PURE) $(STORES) $(BINARY) $(SERVERS) %$(PLANTED:.%=%),$(shell $(GO) list $(PACKAGES)))
 
 .PHONY: test verify lint simulate mutation proof bench docs example vet

@@ -1,4 +1,4 @@
-module github.com/semel-go/semel/examples/kafka
+module github.com/semel-go/semel/examples
 
 go 1.26.0
 
@@ -9,6 +9,7 @@ require (
 	github.com/semel-go/semel/pgxstore v0.0.0
 	github.com/twmb/franz-go v1.22.2
 	github.com/twmb/franz-go/pkg/kmsg v1.15.0
+	golang.org/x/sync v0.22.0
 )
 
 require (
@@ -18,6 +19,5 @@ require (
 	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/pierrec/lz4/v4 v4.1.33 // indirect
 	github.com/twmb/franz-go/pkg/kadm v1.19.0 // indirect
-	golang.org/x/sync v0.22.0 // indirect
 	golang.org/x/text v0.41.0 // indirect
 )
