@@ -3,8 +3,8 @@
 // share is here; each has a room of its own below, with what only it does:
 //
 //	file      a process that reads a file is killed; or a fleet of them on PostgreSQL
-//	kafka     a fleet that reads a topic is killed, frozen, added and ended, servers restart
-//	brokers   of three brokers one is killed and another frozen
+//	kafka     a fleet that reads a topic is killed, frozen, added and ended, servers restart;
+//	          or of three brokers one is killed and another frozen
 //	charge    who charges payments is killed and frozen, and the provider loses answers
 //	commit    the connection is cut at COMMIT
 //	failover  the primary is killed and its standby promoted
@@ -20,7 +20,7 @@
 // A further proof is a package below this one with three things: a type whose
 // Run takes a [Stage], does its harm and returns a ledger; the ledger, a struct
 // that embeds [ledger.Balance] and has Wrong and Fault (its fields are the
-// report, see [Print]); and a [Room], which declares flags and says what is run.
+// report, see [Print]); and a [Room], mostly a [Form], which declares flags and says what is run.
 // Then a line in itest/cmd/proof and a target in the Makefile. A fault that it
 // can plant is a name in Plants, and each proof should have one: a check that
 // no fault has failed proves nothing.

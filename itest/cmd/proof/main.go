@@ -1,7 +1,7 @@
 //go:build unix
 
 // Proof runs a proof by its name, with flags of its own (-help): file, kafka,
-// brokers, charge, commit, failover, retention, redis, reconcile, keyed, replay,
+// charge, commit, failover, retention, redis, reconcile, keyed, replay,
 // webhook or alerts; see the package itest/proof. It prints the ledger. Its exit code is 1 if anything was lost, doubled or stuck, if too
 // little happened, or if a planted fault was not found.
 package main
@@ -17,7 +17,6 @@ import (
 
 	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/proof/alerts"
-	"github.com/semel-go/semel/itest/proof/brokers"
 	"github.com/semel-go/semel/itest/proof/charge"
 	"github.com/semel-go/semel/itest/proof/commit"
 	"github.com/semel-go/semel/itest/proof/failover"
@@ -49,7 +48,8 @@ func prove(args []string) error {
 		return webhook.Live()
 	}
 	rooms := map[string]proof.Room{
-		"alerts": &alerts.Room{}, "file": &file.Room{}, "kafka": &kafka.Room{}, "brokers": &brokers.Room{}, "charge": &charge.Room{}, "commit": &commit.Room{}, "failover": &failover.Room{}, "retention": &retention.Room{}, "redis": &redis.Room{}, "reconcile": &reconcile.Room{}, "keyed": &keyed.Room{}, "replay": &replay.Room{}, "webhook": &webhook.Room{},
+		"alerts": alerts.Room(), "charge": charge.Room(), "commit": &commit.Room{}, "failover": &failover.Room{}, "file": &file.Room{}, "kafka": &kafka.Room{}, "keyed": keyed.Room(),
+		"reconcile": reconcile.Room(), "redis": redis.Room(), "replay": replay.Room(), "retention": &retention.Room{}, "webhook": webhook.Room(),
 	}
 	if len(args) == 0 || rooms[args[0]] == nil {
 		return fmt.Errorf("name one of %v; with -help behind it, it lists its flags", slices.Sorted(maps.Keys(rooms)))

@@ -29,15 +29,15 @@ import (
 
 // Proof is one run.
 type Proof struct {
-	// Payments are published, each with an identity of its own, and Duplicates of them a
-	// second time, over at least Publish.
-	Payments, Duplicates int
-	Publish              time.Duration
+	Payments   int           `flag:"payments, each with an identity of its own"`
+	Duplicates int           `flag:"copies by producers"`
+	Publish    time.Duration `flag:"over how long they are published, at least"`
 	// Consumers, Senders and Naive are how many processes there are of each.
 	Consumers, Senders, Naive int
-	// Kills and Freezes are at random moments; Rounds is how often there is a kill, or a
-	// freeze, at each named point. Restarts are of the provider, by SIGKILL.
-	Kills, Freezes, Rounds, Restarts int
+	Kills                     int `flag:"kills at random moments"`
+	Freezes                   int `flag:"freezes at random moments"`
+	Rounds                    int `flag:"kills, or freezes, at each named point"`
+	Restarts                  int `flag:"restarts of the provider, by SIGKILL"`
 	// Window is for how long senders repeat a call under its key. The provider knows a key
 	// for longer, by more than a process stands still: one that is frozen before it calls
 	// looks at no clock when it goes on.

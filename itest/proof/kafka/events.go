@@ -3,7 +3,9 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"time"
 
 	"github.com/semel-go/semel/itest/processes"
@@ -107,35 +109,47 @@ func (r *run) freezeForGood(ctx context.Context) error {
 	return r.add()
 }
 
-// restartBroker also kills a member when the broker is away: what it applied
-// meanwhile it could not settle.
+// restartBroker also kills a member while the broker is away: the member could not settle
+// what it applied meanwhile.
 func (r *run) restartBroker(ctx context.Context) error {
+	n, err := r.broker(ctx)
+	if err != nil {
+		return err
+	}
 	m := r.Members[r.random.IntN(len(r.Members))]
-	broker := r.brokers.Node(r.ledger.BrokerRestarts % r.Brokers)
-	broker.Kill()
+	r.brokers.Node(n).Kill()
 	processes.Pause(ctx, 500*time.Millisecond)
 	if err := r.Kill(m, false); err != nil {
 		return err
 	}
-	broker.Start()
+	if r.Brokers > 1 { // one of three may be away for as long as it likes
+		err = errors.Join(m.Start(), r.moreEffects(ctx, "after a broker was killed"))
+	}
+	r.brokers.Node(n).Start()
 	r.ledger.BrokerRestarts++
 	r.Outages++
-	r.Say("restart %d of %d of the broker; %s was killed meanwhile", r.ledger.BrokerRestarts, r.BrokerRestarts, m.Name)
-	return m.Start()
+	r.Say("restart %d of %d of broker %d; %s was killed meanwhile", r.ledger.BrokerRestarts, r.BrokerRestarts, n+1, m.Name)
+	if r.Brokers == 1 {
+		err = m.Start()
+	}
+	return err
 }
 
 // outlast is longer than the brokers wait for one of them.
-const outlast = 10 * time.Second
+const outlast = 12 * time.Second
 
-// freezeBroker freezes a broker until the others have taken its partitions
-// over. Those who wait for its answer find out by themselves.
+// freezeBroker freezes a broker until the others have taken its partitions over. Whoever waits
+// for its answer finds out alone.
 func (r *run) freezeBroker(ctx context.Context) error {
-	n := (r.ledger.BrokerFreezes + 1) % r.Brokers
-	broker := r.brokers.Node(n)
-	broker.Freeze()
+	n, err := r.broker(ctx)
+	if err != nil {
+		return err
+	}
+	until := time.Now().Add(outlast)
+	r.brokers.Node(n).Freeze()
 	r.Say("broker %d is frozen for %v", n+1, outlast)
-	err := r.tendUntilTime(ctx, time.Now().Add(outlast))
-	broker.Thaw()
+	err = cmp.Or(r.moreEffects(ctx, "while a broker is frozen"), r.tendUntilTime(ctx, until))
+	r.brokers.Node(n).Thaw()
 	r.ledger.BrokerFreezes++
 	return err
 }

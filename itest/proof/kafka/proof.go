@@ -22,30 +22,27 @@ import (
 
 // Proof is one run.
 type Proof struct {
-	Webhooks []webhooks.Webhook
-	// Events are published, each with an identity of its own, and Duplicates
-	// of them a second time, over at least Publish.
-	Events, Duplicates int
-	Publish            time.Duration
-	Partitions         int
+	Webhooks   []webhooks.Webhook
+	Events     int           `flag:"events, each with an identity of its own"`
+	Duplicates int           `flag:"copies by producers"`
+	Publish    time.Duration `flag:"over how long they are published, at least"`
+	Partitions int
 	// Brokers are 1 or 3; with 3, each partition has a copy on every one.
 	Brokers int
-	// NextGen has the members join with the protocol of KIP-848.
-	NextGen bool
+	NextGen bool `flag:"have the members join with the protocol of KIP-848"`
 	// AtFirst is how many members run at the start. Batch is the most messages of a transaction.
 	AtFirst, Batch int
 	// Session is after how long the group gives a silent member up.
 	Session time.Duration
-	// Kills is how often a member is killed in an open transaction, Freezes
-	// how often one is frozen beyond its session and goes on; ForGood also
-	// freezes one that never does.
-	Kills, Freezes int
-	ForGood        bool
-	// BrokerRestarts are by SIGKILL, each with a member killed while the
-	// broker is away; DatabaseRestarts every other time by SIGKILL. With each
-	// of Changes a member is added, and later one ended. BrokerFreezes are
-	// longer than the other brokers wait for one.
-	BrokerRestarts, BrokerFreezes, DatabaseRestarts, Changes int
+	Kills   int  `flag:"kills in an open transaction"`
+	Freezes int  `flag:"freezes beyond the session that are resumed"`
+	ForGood bool `flag:"freeze one member for good"`
+	// A member is killed while a broker is away. BrokerFreezes are longer than the other
+	// brokers wait for one. Of three brokers it is the one that coordinates the group.
+	BrokerRestarts   int `flag:"restarts of a broker, by SIGKILL"`
+	BrokerFreezes    int `flag:"freezes of a broker, of three"`
+	DatabaseRestarts int `flag:"restarts of PostgreSQL, every other time by SIGKILL"`
+	Changes          int `flag:"members added, and as many removed"`
 	// Inbox has the members receive before their handlers run, which fail now and
 	// then, and ten messages parked until somebody retries them.
 	Inbox bool
@@ -56,9 +53,8 @@ type Proof struct {
 	// what comes behind one that fails or is parked waits in the inbox.
 	Keys bool
 	// Refused is how many writes there must be that their token refuses.
-	Refused int
-	// Redelivered is how many redeliveries there must be.
-	Redelivered int64
+	Refused     int
+	Redelivered int64 `flag:"redeliveries that there must be"`
 	// Plant, when set, plants a fault: see Room.Plants.
 	Plant string
 	Seed  uint64

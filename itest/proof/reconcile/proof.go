@@ -30,7 +30,7 @@ const planted = 10
 
 // Proof is one run.
 type Proof struct {
-	Messages int
+	Messages int `flag:"how many were sent"`
 	// Blind plants the fault that nobody looks at the effects.
 	Blind bool
 }

@@ -23,7 +23,8 @@ import (
 // Rates measures claims and completions of leased keys beside a bare SET NX and SET through
 // the same client on the same server, in rounds that take turns.
 type Rates struct {
-	Rounds, Workers int
+	Rounds  int `flag:"how often each takes its turn"`
+	Workers int `flag:"how many messages are under way"`
 }
 
 // RatesLedger are the quartiles of all rounds.

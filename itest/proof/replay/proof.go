@@ -23,23 +23,20 @@ import (
 
 // Proof is one run.
 type Proof struct {
-	// Messages are published, each with an identity of its own, and Copies of them again:
-	// the first part of them over at least Publish, and the others while people repair.
-	Messages, Copies int
-	Publish          time.Duration
-	Partitions       int
+	// The first part of the messages is published over Publish, the others while people repair.
+	Messages   int           `flag:"transfers, each with an identity of its own"`
+	Copies     int           `flag:"copies by producers"`
+	Publish    time.Duration `flag:"over how long the first part is published, at least"`
+	Partitions int
 	// Crew are processes of the consumer, Batch the most messages of a transaction.
 	Crew, Batch int
 	// Session is after how long the group gives a silent member up; one that is Static comes
 	// back as the same member.
 	Session time.Duration
 	Static  bool
-	// Kills is how often a member is killed in an open transaction while the first part is
-	// published, and as often again over the other parts; Shots of commands.
-	Kills int
-	Shots Shots
-	// Edited is how many dead letters are edited before they are replayed.
-	Edited int
+	Kills   int   `flag:"kills of members while the first part is published, and as many over the others"`
+	Shots   Shots // of commands
+	Edited  int   `flag:"dead letters that are edited before they are replayed"`
 	// Plant, when set, plants a fault: see Room.Plants.
 	Plant string
 	Seed  uint64

@@ -1,0 +1,69 @@
+//go:build unix
+
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+)
+
+// broker is the one that is to suffer: of three, the coordinator of the group, once all
+// replicas are in sync.
+func (r *run) broker(ctx context.Context) (node int, err error) {
+	if r.Brokers == 1 {
+		return 0, nil
+	}
+	err = r.patiently(ctx, "all replicas are in sync, and the group has a coordinator", func(ctx context.Context) bool {
+		if !r.inSync(ctx) {
+			return false
+		}
+		c := r.kafka.Admin.FindGroupCoordinators(ctx, group)[group]
+		node = int(c.NodeID) - 1
+		return c.Err == nil && node >= 0
+	})
+	return node, err
+}
+
+// inSync reports whether all brokers have every partition of the topic and of the groups'
+// offsets.
+func (r *run) inSync(ctx context.Context) bool {
+	found, err := r.kafka.Admin.ListTopicsWithInternal(ctx, topic, "__consumer_offsets")
+	if err != nil || len(found) != 2 {
+		return false
+	}
+	complete := true
+	found.EachPartition(func(p kadm.PartitionDetail) { complete = complete && p.Err == nil && len(p.ISR) == r.Brokers })
+	return complete
+}
+
+// moreEffects waits until messages that are published from now on take effect.
+func (r *run) moreEffects(ctx context.Context, when string) error {
+	const more = 300
+	published, before := r.feed.Acknowledged(), r.effects()
+	return r.patiently(ctx, "messages are published and applied "+when, func(context.Context) bool {
+		return r.feed.Acknowledged() >= published+more && r.effects() >= before+more
+	})
+}
+
+// patiently looks after the members until it is so, which is asked twice a second.
+func (r *run) patiently(ctx context.Context, what string, so func(context.Context) bool) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	looked := time.Time{}
+	err := r.tendUntil(ctx, func() bool {
+		if time.Since(looked) < 500*time.Millisecond {
+			return false
+		}
+		looked = time.Now()
+		most, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		return so(most)
+	})
+	if err != nil {
+		return fmt.Errorf("not in time: %s: %w", what, err)
+	}
+	return nil
+}
