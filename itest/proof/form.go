@@ -15,7 +15,7 @@ type Form[P any, L Ledger] struct {
 	Sizes P
 	// Quick returns the short form; nil if there is none.
 	Quick func(P) P
-	// Faults can be planted. Choose takes seed and fault over into the proof.
+	// Faults can be planted. Choose, if set, takes seed and fault over into the proof.
 	Faults []string
 	Choose func(*P, Choice)
 	// Prove is the method Run of the proof.
@@ -41,7 +41,9 @@ func (f *Form[P, L]) Runs(c Choice) []Run {
 	if f.quick {
 		p = f.Quick(p)
 	}
-	f.Choose(&p, c)
+	if f.Choose != nil {
+		f.Choose(&p, c)
+	}
 	prove := func(ctx context.Context, s Stage) (L, error) { return f.Prove(p, ctx, s) }
 	return []Run{{Title: f.Title, Within: f.Within, Prove: Proving(prove)}}
 }

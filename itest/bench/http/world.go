@@ -1,26 +1,32 @@
-package main
+//go:build unix
+
+package http
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"testing"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/semel-go/semel/itest/services"
 )
 
 // world is where the contestants take turns.
 type world struct {
-	sizes
-	dsn, folder, binary string
+	Bench
+	t              testing.TB
+	server         *services.Server
+	folder, binary string
 }
 
-// database is the name of the database that each turn makes and drops.
-const database = "semel_httpbench"
+// database is the name of the database that each turn makes anew.
+const database = "bank"
 
 // accounts is how many there are: so many that transfers hardly meet.
 const accounts = 10_000
@@ -83,35 +89,18 @@ const statements = `    batch: {most: 1}
 // through runs semel over all messages in a database of its own, and returns how many a
 // second it booked.
 func (w *world) through(ctx context.Context, policy string) (rate float64, err error) {
-	admin, err := pgx.Connect(ctx, w.dsn)
-	if err != nil {
-		return 0, err
-	}
-	drop := func() error {
-		_, err := admin.Exec(context.WithoutCancel(ctx), "drop database if exists "+database+" with (force)")
-		return err
-	}
-	defer func() { err = errors.Join(err, drop(), admin.Close(context.WithoutCancel(ctx))) }()
-	if err := drop(); err != nil {
-		return 0, err
-	}
-	if _, err := admin.Exec(ctx, "create database "+database); err != nil {
-		return 0, err
-	}
-	place, err := url.Parse(w.dsn)
-	if err != nil {
-		return 0, err
-	}
-	place.Path = "/" + database
+	services.Exec(w.t, w.server.DSN(), "drop database if exists "+database+" with (force)")
+	services.Exec(w.t, w.server.DSN(), "create database "+database)
+	dsn := strings.Replace(w.server.DSN(), "/postgres?", "/"+database+"?", 1)
 	if err := w.write("semel.yaml", policy); err != nil {
 		return 0, err
 	}
 	cmd := exec.CommandContext(ctx, w.binary, "run", "--log-level", "error")
-	cmd.Dir, cmd.Env = w.folder, append(os.Environ(), "DATABASE_URL="+place.String())
+	cmd.Dir, cmd.Env = w.folder, append(os.Environ(), "DATABASE_URL="+dsn)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return 0, fmt.Errorf("%w: %s", err, out)
 	}
-	return w.booked(ctx, place.String())
+	return w.booked(ctx, dsn)
 }
 
 // booked is how many transfers a second took effect; each must have, once.
@@ -128,8 +117,8 @@ func (w *world) booked(ctx context.Context, dsn string) (rate float64, err error
 	switch {
 	case err != nil:
 		return 0, err
-	case n != w.messages || distinct != n || sum != accounts*1_000_000:
-		return 0, fmt.Errorf("%d of %d transfers are booked, %d different ones, and %d is in the accounts", n, w.messages, distinct, sum)
+	case n != w.Messages || distinct != n || sum != accounts*1_000_000:
+		return 0, fmt.Errorf("%d of %d transfers are booked, %d different ones, and %d is in the accounts", n, w.Messages, distinct, sum)
 	}
 	return float64(n-1) / took, nil
 }
@@ -141,7 +130,7 @@ func (w *world) write(name, text string) error {
 // files are what all turns through Semel read.
 func (w *world) files() error {
 	var lines strings.Builder
-	for i := range w.messages {
+	for i := range w.Messages {
 		fmt.Fprintf(&lines, `{"specversion":"1.0","id":"t-%d","source":"/bank","type":"transfer.ordered","data":%s}`+"\n", i, transfer(i))
 	}
 	return errors.Join(w.write("transfers.jsonl", lines.String()), w.write("setup.sql", fmt.Sprintf(setup, accounts-1)))
@@ -151,11 +140,11 @@ func (w *world) files() error {
 // once: while some wait for the store, the endpoint has as many requests in flight as under
 // the bare load.
 func (w *world) behind(url string) string {
-	if w.lease {
-		return fmt.Sprintf(head, w.inFlight) + claimed + fmt.Sprintf(endpoint, url)
+	if w.Lease {
+		return fmt.Sprintf(head, w.InFlight) + claimed + fmt.Sprintf(endpoint, url)
 	}
-	return fmt.Sprintf(head, 2*w.inFlight) + fmt.Sprintf(pure, w.inFlight) + fmt.Sprintf(endpoint, url)
+	return fmt.Sprintf(head, 2*w.InFlight) + fmt.Sprintf(pure, w.InFlight) + fmt.Sprintf(endpoint, url)
 }
 
 // asStatements is the policy for the same statements.
-func (w *world) asStatements() string { return fmt.Sprintf(head, w.inFlight) + statements }
+func (w *world) asStatements() string { return fmt.Sprintf(head, w.InFlight) + statements }

@@ -1,4 +1,4 @@
-package main
+package river
 
 import (
 	"context"
@@ -31,12 +31,12 @@ const effect = "insert into effects (job) values ($1)"
 
 // world is the tables of both, in one database.
 type world struct {
-	sizes
+	Bench
 	pool  *pgxpool.Pool
 	store *pgxstore.Store
 }
 
-func newWorld(ctx context.Context, pool *pgxpool.Pool, s sizes) (*world, error) {
+func newWorld(ctx context.Context, pool *pgxpool.Pool, p Bench) (*world, error) {
 	migrator, err := rivermigrate.New(riverpgxv5.New(pool), nil)
 	if err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func newWorld(ctx context.Context, pool *pgxpool.Pool, s sizes) (*world, error) 
 		return nil, err
 	}
 	_, err = pool.Exec(ctx, "create table effects (job bigint not null)")
-	return &world{s, pool, store}, err
+	return &world{p, pool, store}, err
 }
 
 // clear empties the tables, and lets the server write down what it has to.
@@ -71,8 +71,8 @@ func (w *world) complete(ctx context.Context) error {
 	if err := w.pool.QueryRow(ctx, "select count(*), count(distinct job) from effects").Scan(&all, &different); err != nil {
 		return err
 	}
-	if all != w.jobs || different != w.jobs {
-		return fmt.Errorf("%d effects of %d jobs, want %d", all, different, w.jobs)
+	if all != w.Jobs || different != w.Jobs {
+		return fmt.Errorf("%d effects of %d jobs, want %d", all, different, w.Jobs)
 	}
 	return nil
 }
@@ -109,27 +109,27 @@ func (w *world) river(ctx context.Context, tx bool) error {
 	workers := river.NewWorkers()
 	river.AddWorker(workers, &worker{w: w, tx: tx})
 	client, err := river.NewClient(riverpgxv5.New(w.pool), &river.Config{
-		Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: w.rivers}}, Workers: workers,
+		Queues: map[string]river.QueueConfig{river.QueueDefault: {MaxWorkers: w.RiverWorkers}}, Workers: workers,
 		FetchCooldown: river.FetchCooldownMin, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		return err
 	}
-	done, unsubscribe := client.SubscribeConfig(&river.SubscribeConfig{Kinds: []river.EventKind{river.EventKindJobCompleted, river.EventKindJobFailed}, ChanSize: 2 * w.jobs})
+	done, unsubscribe := client.SubscribeConfig(&river.SubscribeConfig{Kinds: []river.EventKind{river.EventKindJobCompleted, river.EventKindJobFailed}, ChanSize: 2 * w.Jobs})
 	defer unsubscribe()
 	if err := client.Start(ctx); err != nil {
 		return err
 	}
-	for at := 0; at < w.jobs; at += w.insert {
+	for at := 0; at < w.Jobs; at += w.Insert {
 		var some []river.InsertManyParams
-		for n := at; n < min(at+w.insert, w.jobs); n++ {
+		for n := at; n < min(at+w.Insert, w.Jobs); n++ {
 			some = append(some, river.InsertManyParams{Args: job{n}})
 		}
 		if err := w.inTx(ctx, func(tx pgx.Tx) error { _, err := client.InsertManyFastTx(ctx, tx, some); return err }); err != nil {
 			return err
 		}
 	}
-	for range w.jobs {
+	for range w.Jobs {
 		select {
 		case e := <-done:
 			if e.Kind != river.EventKindJobCompleted {
@@ -175,9 +175,9 @@ func (w *world) semel(ctx context.Context, queued bool, most, workers int) error
 
 // accept hands the jobs over, some in a transaction.
 func (w *world) accept(ctx context.Context, c *consumer.Consumer[pgx.Tx]) error {
-	for at := 0; at < w.jobs; at += w.insert {
+	for at := 0; at < w.Jobs; at += w.Insert {
 		var some []*semel.Message
-		for n := at; n < min(at+w.insert, w.jobs); n++ {
+		for n := at; n < min(at+w.Insert, w.Jobs); n++ {
 			body, err := json.Marshal(job{n})
 			if err != nil {
 				return err

@@ -1,4 +1,6 @@
-package main
+//go:build unix
+
+package http
 
 import (
 	"bufio"
@@ -16,43 +18,6 @@ import (
 	"sync/atomic"
 	"time"
 )
-
-// measure lets the contestants take turns.
-func (w *world) measure(ctx context.Context) (map[string][]float64, error) {
-	if err := w.files(); err != nil {
-		return nil, err
-	}
-	pythons, stopPython, err := startPython(ctx)
-	if err != nil {
-		return nil, err
-	}
-	defer stopPython()
-	gos, stopGo, err := startInstant()
-	if err != nil {
-		return nil, err
-	}
-	defer stopGo()
-	rates := map[string][]float64{}
-	for range w.rounds {
-		for _, turn := range []struct {
-			name string
-			take func() (float64, error)
-		}{
-			{bare, func() (float64, error) { return w.load(ctx, pythons) }},
-			{python, func() (float64, error) { return w.through(ctx, w.behind(pythons)) }},
-			{instant, func() (float64, error) { return w.through(ctx, w.behind(gos)) }},
-			{asSQL, func() (float64, error) { return w.through(ctx, w.asStatements()) }},
-		} {
-			rate, err := turn.take()
-			if err != nil {
-				return nil, fmt.Errorf("%s: %w", turn.name, err)
-			}
-			fmt.Fprintf(os.Stderr, "%s: %.0f/s\n", turn.name, rate)
-			rates[turn.name] = append(rates[turn.name], rate)
-		}
-	}
-	return rates, nil
-}
 
 // startPython starts the example's server on a free port.
 func startPython(ctx context.Context) (url string, stop func(), err error) {
@@ -109,21 +74,21 @@ func answer(to http.ResponseWriter, r *http.Request) {
 // load calls the endpoint for each message, so many at once, and returns how many answers
 // came a second.
 func (w *world) load(ctx context.Context, url string) (float64, error) {
-	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: w.inFlight, MaxIdleConnsPerHost: w.inFlight}}
+	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: w.InFlight, MaxIdleConnsPerHost: w.InFlight}}
 	defer client.CloseIdleConnections()
 	var next atomic.Int64
 	var group sync.WaitGroup
-	errs := make([]error, w.inFlight)
+	errs := make([]error, w.InFlight)
 	began := time.Now()
-	for worker := range w.inFlight {
+	for worker := range w.InFlight {
 		group.Go(func() {
-			for i := next.Add(1); i <= int64(w.messages) && errs[worker] == nil; i = next.Add(1) {
+			for i := next.Add(1); i <= int64(w.Messages) && errs[worker] == nil; i = next.Add(1) {
 				errs[worker] = ask(ctx, client, url, transfer(int(i)))
 			}
 		})
 	}
 	group.Wait()
-	return float64(w.messages) / time.Since(began).Seconds(), errors.Join(errs...)
+	return float64(w.Messages) / time.Since(began).Seconds(), errors.Join(errs...)
 }
 
 func ask(ctx context.Context, client *http.Client, url, body string) error {

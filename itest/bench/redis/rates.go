@@ -20,70 +20,64 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Rates measures claims and completions of leased keys beside a bare SET NX and SET through
-// the same client on the same server, in rounds that take turns.
-type Rates struct {
+// Bench measures claims and completions of leased keys beside a bare SET NX and SET through
+// the same client on the same server.
+type Bench struct {
 	Rounds  int `flag:"how often each takes its turn"`
 	Workers int `flag:"how many messages are under way"`
 }
 
-// RatesLedger are the quartiles of all rounds.
-type RatesLedger struct {
-	Workers int `json:"workers"`
-	// Bare and Keys are thousands of messages a second, of two calls each; Ratio is the one
-	// by the other in the same round.
-	Bare  string `json:"bare_k_per_second"`
-	Keys  string `json:"keys_k_per_second"`
-	Ratio string `json:"keys_to_bare"`
-	// Set and Script are the server's microseconds a call.
-	Set    float64 `json:"server_us_a_set"`
-	Script float64 `json:"server_us_a_script"`
+// Room offers the measurement.
+func Room() proof.Room {
+	return &proof.Form[Bench, *bench.Rates]{Title: "redis", Within: time.Hour, Sizes: Bench{Rounds: 11, Workers: 64}, Prove: Bench.Run}
 }
 
-// Wrong implements proof.Ledger: figures are read by people.
-func (RatesLedger) Wrong() error { return nil }
-
-// Fault implements proof.Ledger.
-func (RatesLedger) Fault() error { return nil }
+// The contestants. A message is two calls.
+const (
+	bare = "messages a second, bare"
+	keys = "messages a second, under keys"
+)
 
 // Run measures.
-func (p Rates) Run(ctx context.Context, s proof.Stage) (RatesLedger, error) {
+func (p Bench) Run(ctx context.Context, s proof.Stage) (*bench.Rates, error) {
 	server := services.StartRedis(s.T)
 	client, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{server.Address()}, DisableCache: true})
 	if err != nil {
-		return RatesLedger{}, err
+		return nil, err
 	}
 	defer client.Close()
 	store, err := redisstore.New(ctx, client, redisstore.Options{})
 	if err != nil {
-		return RatesLedger{}, err
+		return nil, err
 	}
-	var bare, keys, ratio []float64
-	for round := range p.Rounds {
-		for i, do := range []func(context.Context, int64) error{bareCalls(client, round), keyCalls(store, round)} {
-			rate, err := p.measure(ctx, do)
-			if err != nil {
-				return RatesLedger{}, err
+	turns := 0
+	turn := func(calls func(turn int) func(context.Context, int64) error) func(context.Context) (float64, error) {
+		return func(ctx context.Context) (float64, error) {
+			turns++
+			if err := client.Do(ctx, client.B().Flushall().Sync().Build()).Error(); err != nil {
+				return 0, err
 			}
-			to := []*[]float64{&bare, &keys}[i]
-			*to = append(*to, rate/1000)
-		}
-		ratio = append(ratio, keys[round]/bare[round])
-		s.Say("round %d of %d: %.0f thousand messages a second bare, %.0f with keys", round+1, p.Rounds, bare[round], keys[round])
-		if err := client.Do(ctx, client.B().Flushall().Sync().Build()).Error(); err != nil {
-			return RatesLedger{}, err
+			return p.measure(ctx, calls(turns))
 		}
 	}
-	l := RatesLedger{Workers: p.Workers, Bare: bench.QuartilesOf(bare).Text("%.0f"), Keys: bench.QuartilesOf(keys).Text("%.0f"), Ratio: bench.QuartilesOf(ratio).Text("%.3f")}
-	l.Set, l.Script, err = serverTimes(ctx, client)
-	return l, err
+	r, err := bench.TakeTurns(ctx, s.Say, p.Rounds, "%.0f",
+		bench.Turn{Name: bare, Rate: turn(func(n int) func(context.Context, int64) error { return bareCalls(client, n) })},
+		bench.Turn{Name: keys, Rate: turn(func(n int) func(context.Context, int64) error { return keyCalls(store, n) })})
+	if err != nil {
+		return r, err
+	}
+	r.AddRatio("keys to bare", keys, bare, "%.3f")
+	set, script, err := serverTimes(ctx, client)
+	r.Add("server us a SET", set)
+	r.Add("server us a script", script)
+	return r, err
 }
 
 // turn is how long one measurement lasts.
 const turn = 2 * time.Second
 
 // measure is how many messages a second the workers do.
-func (p Rates) measure(ctx context.Context, do func(context.Context, int64) error) (rate float64, err error) {
+func (p Bench) measure(ctx context.Context, do func(context.Context, int64) error) (rate float64, err error) {
 	var all sync.WaitGroup
 	var number atomic.Int64
 	var failed atomic.Pointer[error]

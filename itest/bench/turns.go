@@ -1,0 +1,111 @@
+package bench
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"runtime"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/semel-go/semel/itest/history"
+)
+
+// Turn is what one contestant does when it is its turn.
+type Turn struct {
+	// Name is its row in the report.
+	Name string
+	// Rate does the work and returns how much of it was done in a second.
+	Rate func(context.Context) (float64, error)
+}
+
+// Rates are a report of contestants that took turns. It is a ledger in which nothing is wrong,
+// because people read its figures.
+type Rates struct {
+	rows   []row
+	by     map[string][]float64
+	format string
+}
+
+// row is one line of the report.
+type row struct {
+	name  string
+	value any
+}
+
+// TakeTurns has all contestants take a turn in each round, in an order that is drawn anew. The
+// report tells of the machine and has the quartiles of each contestant's rates in this format.
+func TakeTurns(ctx context.Context, say func(format string, args ...any), rounds int, format string, all ...Turn) (*Rates, error) {
+	r := &Rates{by: map[string][]float64{}, format: format}
+	commit, err := history.Commit(ctx, "")
+	if err != nil {
+		commit = "unknown"
+	}
+	r.Add("commit", commit)
+	r.Add("machine", fmt.Sprintf("%d cores, %s, load %s", runtime.NumCPU(), runtime.Version(), Load()))
+	r.Add("rounds", rounds)
+	random := rand.New(rand.NewPCG(1, 2))
+	for n := range rounds {
+		for _, i := range random.Perm(len(all)) {
+			rate, err := all[i].Rate(ctx)
+			if err != nil {
+				return r, fmt.Errorf("%s: %w", all[i].Name, err)
+			}
+			r.by[all[i].Name] = append(r.by[all[i].Name], rate)
+			say("round %d of %d, %s: "+format+" a second", n+1, rounds, all[i].Name, rate)
+		}
+	}
+	for _, t := range all {
+		r.Add(t.Name, QuartilesOf(r.by[t.Name]).Text(format))
+	}
+	return r, nil
+}
+
+// Add adds a line.
+func (r *Rates) Add(name string, value any) { r.rows = append(r.rows, row{name, value}) }
+
+// AddRatio adds the quartiles of one contestant's rates to another's, round by round.
+func (r *Rates) AddRatio(name, of, to, format string) {
+	var all []float64
+	for i := range r.by[of] {
+		all = append(all, r.by[of][i]/r.by[to][i])
+	}
+	r.Add(name, QuartilesOf(all).Text(format))
+}
+
+// AddServer tells of the PostgreSQL server at dsn.
+func (r *Rates) AddServer(ctx context.Context, dsn string) error {
+	c, err := pgx.Connect(ctx, dsn)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = c.Close(ctx) }()
+	r.Add("PostgreSQL on the same host", c.PgConn().ParameterStatus("server_version"))
+	return nil
+}
+
+// Wrong implements proof.Ledger.
+func (*Rates) Wrong() error { return nil }
+
+// Fault implements proof.Ledger.
+func (*Rates) Fault() error { return nil }
+
+// MarshalJSON has the lines in their order.
+func (r *Rates) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, row := range r.rows {
+		text, err := json.Marshal(row.value)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "%q:%s", row.name, text)
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
+}
