@@ -101,11 +101,11 @@ func histories(log string) (senders, naive map[string]*history, err error) {
 // audit adds up.
 func (r *run) audit(ctx context.Context) (err error) {
 	l := r.ledger
-	if l.Offsets, err = r.watch.Audit(ctx); err != nil {
+	if l.Offsets, err = r.Watch.Audit(ctx); err != nil {
 		return err
 	}
 	sent := map[string]bool{}
-	r.kafka.Each(topic, func(record *kgo.Record) {
+	r.Kafka.Each(topic, func(record *kgo.Record) {
 		l.Records++
 		sent[topics.Header(record, "ce_id")] = true
 	})

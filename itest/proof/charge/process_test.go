@@ -31,12 +31,12 @@ func TestAProviderThatIsKilledAndFrozenKnowsWhatItAnswered(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{Proof: Quick(), Stage: proof.InTest(t), address: address, ledger: &Ledger{At: map[string]int{}}}
+	r := newRun(Quick(), proof.InTest(t), &Ledger{At: map[string]int{}})
+	r.address = address
 	o := r.providerOrder()
 	o.Fates = provider.Fates{}
-	m := &member{order: order{Role: theProvider, Provider: o, Traps: []trap{{faults.AfterMark, true}}}, name: "provider"}
-	r.crew.members = []*member{m}
-	defer r.crew.kill()
+	m := r.add(order{Role: theProvider, Provider: o, Traps: []trap{{faults.AfterMark, true}}}, "provider")
+	defer r.close()
 	if err := r.start(m); err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestAProviderThatIsKilledAndFrozenKnowsWhatItAnswered(t *testing.T) {
 	if err := syscall.Kill(m.PID, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.until(t.Context(), func() (bool, error) { return r.ledger.Resumed == 1, nil }); err != nil {
+	if err := r.Until(t.Context(), func() (bool, error) { return r.ledger.Resumed == 1, nil }); err != nil {
 		t.Fatal(err)
 	}
 	if third := charge(); first != second || first != third || first.Charge != 1 || r.ledger.Restarts != 1 || len(r.ledger.At) != 1 {

@@ -12,9 +12,7 @@ package charge
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"time"
 
@@ -23,7 +21,6 @@ import (
 	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/provider"
 	"github.com/semel-go/semel/itest/services"
-	"github.com/semel-go/semel/itest/topics"
 	"github.com/semel-go/semel/pgxstore"
 )
 
@@ -71,16 +68,11 @@ func (p Proof) forgets() time.Duration { return p.Window + p.freeze() + 2*p.Time
 // run is a Proof under way.
 type run struct {
 	Proof
-	proof.Stage
-	server  *services.Server
-	brokers *services.Cluster
-	kafka   *topics.Cluster
+	*proof.Fleet
 	pool    *pgxpool.Pool
 	store   *pgxstore.Store
-	feed    *proof.Publisher
-	watch   *proof.Watch
 	address string // of the provider
-	crew    crew
+	crew    []*member
 	random  *rand.Rand
 	ledger  *Ledger
 }
@@ -89,7 +81,7 @@ type run struct {
 // An error says that the run itself failed.
 func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
 	l := Ledger{Payments: p.Payments, Planted: p.Plant, At: map[string]int{}, least: p}
-	r := &run{Proof: p, Stage: s, ledger: &l, random: rand.New(rand.NewPCG(p.Seed, 9))}
+	r := newRun(p, s, &l)
 	defer r.close()
 	if err := r.prepare(ctx); err != nil {
 		return l, err
@@ -102,14 +94,14 @@ func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
 	return l, r.audit(ctx)
 }
 
+func newRun(p Proof, s proof.Stage, l *Ledger) *run {
+	r := &run{Proof: p, ledger: l, random: rand.New(rand.NewPCG(p.Seed, 9))}
+	r.Fleet = &proof.Fleet{Stage: s, Care: r.tend}
+	return r
+}
+
 func (r *run) close() {
-	r.crew.kill()
-	if r.watch != nil {
-		r.watch.Stop()
-	}
-	if r.feed != nil {
-		r.feed.Stop()
-	}
+	r.Close()
 	if r.pool != nil {
 		r.pool.Close()
 	}
@@ -120,13 +112,14 @@ const setup = `create table effects (delivery text not null, cents bigint not nu
 
 // prepare starts servers and makes topic and tables.
 func (r *run) prepare(ctx context.Context) (err error) {
-	r.brokers = services.StartKafka(r.T, services.KafkaOptions{Nodes: 1})
-	r.server = services.StartPostgres(r.T, services.Options{})
-	r.kafka = topics.Open(r.T, r.brokers.Brokers())
+	r.OnKafka(services.KafkaOptions{})
+	if err := r.OnPostgres(); err != nil {
+		return err
+	}
 	if r.address, err = proof.FreeAddress(); err != nil {
 		return err
 	}
-	if r.pool, err = pgxpool.New(ctx, r.server.DSN()); err != nil {
+	if r.pool, err = pgxpool.New(ctx, r.Server.DSN()); err != nil {
 		return err
 	}
 	if r.store, err = pgxstore.New(r.pool, pgxstore.Options{}); err != nil {
@@ -138,7 +131,7 @@ func (r *run) prepare(ctx context.Context) (err error) {
 	if _, err = r.pool.Exec(ctx, setup); err != nil {
 		return err
 	}
-	_, err = r.kafka.Admin.CreateTopic(ctx, partitions, -1, nil, topic)
+	_, err = r.Kafka.Admin.CreateTopic(ctx, partitions, -1, nil, topic)
 	return err
 }
 
@@ -148,27 +141,20 @@ func (r *run) prove(ctx context.Context) (err error) {
 	if err := r.enlist(); err != nil {
 		return err
 	}
-	r.watch = proof.WatchOffsets(r.kafka, bookings, topic)
-	if r.feed, err = r.publish(ctx); err != nil {
+	r.Watch = proof.WatchOffsets(r.Kafka, bookings, topic)
+	if r.Feed, err = r.publish(ctx); err != nil {
 		return err
 	}
-	r.Progress.Watch(proof.Count{Name: "published", Total: int64(r.Payments + r.Duplicates), Now: r.feed.Acknowledged})
-	began := time.Now()
-	err = r.events().Run(ctx, func(ctx context.Context, at float64) error {
-		until := began.Add(time.Duration(at * float64(r.Publish)))
-		return r.until(ctx, func() (bool, error) { return !time.Now().Before(until), nil })
-	})
-	if err != nil {
+	r.Progress.Watch(proof.Count{Name: "published", Total: int64(r.Payments + r.Duplicates), Now: r.Feed.Acknowledged})
+	if err := r.Spread(ctx, r.events(), r.Publish); err != nil {
 		return err
 	}
 	if err := r.sprungAll(ctx); err != nil {
 		return err
 	}
-	r.feed.Rest()
-	if err := r.until(ctx, func() (bool, error) { return r.feed.Over(), r.feed.Err() }); err != nil {
+	if err := r.Published(ctx); err != nil {
 		return err
 	}
-	r.Say("all %d records are published", r.feed.Acknowledged())
 	if err := r.settled(ctx); err != nil {
 		return err
 	}
@@ -187,13 +173,4 @@ func (r *run) providerOrder() provider.Order {
 		Address: r.address, Log: r.log(), Window: r.forgets(), Hold: 10 * r.Timeout,
 		Fates: provider.Fates{Seed: r.Seed, PerMille: 150, Stubborn: uint64(40 * 1_000_000 / r.Payments)},
 	}
-}
-
-// program is this program, which is also each of the processes.
-func program() (string, error) {
-	path, err := os.Executable()
-	if err != nil {
-		return "", fmt.Errorf("where this program lies: %w", err)
-	}
-	return path, nil
 }

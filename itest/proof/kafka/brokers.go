@@ -20,7 +20,7 @@ func (r *run) broker(ctx context.Context) (node int, err error) {
 		if !r.inSync(ctx) {
 			return false
 		}
-		c := r.kafka.Admin.FindGroupCoordinators(ctx, group)[group]
+		c := r.Kafka.Admin.FindGroupCoordinators(ctx, group)[group]
 		node = int(c.NodeID) - 1
 		return c.Err == nil && node >= 0
 	})
@@ -30,7 +30,7 @@ func (r *run) broker(ctx context.Context) (node int, err error) {
 // inSync reports whether all brokers have every partition of the topic and of the groups'
 // offsets.
 func (r *run) inSync(ctx context.Context) bool {
-	found, err := r.kafka.Admin.ListTopicsWithInternal(ctx, topic, "__consumer_offsets")
+	found, err := r.Kafka.Admin.ListTopicsWithInternal(ctx, topic, "__consumer_offsets")
 	if err != nil || len(found) != 2 {
 		return false
 	}
@@ -42,28 +42,21 @@ func (r *run) inSync(ctx context.Context) bool {
 // moreEffects waits until messages that are published from now on take effect.
 func (r *run) moreEffects(ctx context.Context, when string) error {
 	const more = 300
-	published, before := r.feed.Acknowledged(), r.effects()
+	published, before := r.Feed.Acknowledged(), r.effects()
 	return r.patiently(ctx, "messages are published and applied "+when, func(context.Context) bool {
-		return r.feed.Acknowledged() >= published+more && r.effects() >= before+more
+		return r.Feed.Acknowledged() >= published+more && r.effects() >= before+more
 	})
 }
 
-// patiently looks after the members until it is so, which is asked twice a second.
+// patiently waits until it is so, which is asked twice a second.
 func (r *run) patiently(ctx context.Context, what string, so func(context.Context) bool) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	looked := time.Time{}
-	err := r.tendUntil(ctx, func() bool {
-		if time.Since(looked) < 500*time.Millisecond {
-			return false
-		}
-		looked = time.Now()
+	is, err := r.Patiently(ctx, patience, 500*time.Millisecond, func(ctx context.Context) (bool, error) {
 		most, cancel := context.WithTimeout(ctx, 5*time.Second)
 		defer cancel()
-		return so(most)
+		return so(most), nil
 	})
-	if err != nil {
-		return fmt.Errorf("not in time: %s: %w", what, err)
+	if err == nil && !is {
+		err = fmt.Errorf("not within %v: %s", patience, what)
 	}
-	return nil
+	return err
 }

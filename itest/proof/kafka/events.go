@@ -60,8 +60,8 @@ func (r *run) freezeOne(ctx context.Context) error {
 		if due == 0 || before >= due {
 			return nil
 		}
-		refused := func() bool { return r.refusals() >= due }
-		if err := r.tendSome(ctx, 2*time.Second, refused); err != nil || refused() {
+		refused := func(context.Context) (bool, error) { return r.refusals() >= due, nil }
+		if is, err := r.Patiently(ctx, 2*time.Second, 0, refused); err != nil || is {
 			return err
 		}
 		r.Say("%d of %d writes were refused by their token: another one is frozen", r.refusals(), due)
@@ -78,12 +78,12 @@ func (r *run) freezeOnce(ctx context.Context) error {
 		return err
 	}
 	r.Say("%s is frozen for %v", m.Name, r.Session+beyond)
-	if err := r.tendUntilTime(ctx, time.Now().Add(r.Session+beyond)); err != nil {
+	if err := r.UntilTime(ctx, time.Now().Add(r.Session+beyond)); err != nil {
 		return err
 	}
-	other := r.next()
+	other := r.Next()
 	if other == m {
-		other = r.next()
+		other = r.Next()
 	}
 	r.Say("%s, which waited for it, was delivered %d", other.Name, other.Shown())
 	if err := r.Kill(other, false); err != nil {
@@ -117,7 +117,7 @@ func (r *run) restartBroker(ctx context.Context) error {
 		return err
 	}
 	m := r.Members[r.random.IntN(len(r.Members))]
-	r.brokers.Node(n).Kill()
+	r.Cluster.Node(n).Kill()
 	processes.Pause(ctx, 500*time.Millisecond)
 	if err := r.Kill(m, false); err != nil {
 		return err
@@ -125,7 +125,7 @@ func (r *run) restartBroker(ctx context.Context) error {
 	if r.Brokers > 1 { // one of three may be away for as long as it likes
 		err = errors.Join(m.Start(), r.moreEffects(ctx, "after a broker was killed"))
 	}
-	r.brokers.Node(n).Start()
+	r.Cluster.Node(n).Start()
 	r.ledger.BrokerRestarts++
 	r.Outages++
 	r.Say("restart %d of %d of broker %d; %s was killed meanwhile", r.ledger.BrokerRestarts, r.BrokerRestarts, n+1, m.Name)
@@ -146,10 +146,10 @@ func (r *run) freezeBroker(ctx context.Context) error {
 		return err
 	}
 	until := time.Now().Add(outlast)
-	r.brokers.Node(n).Freeze()
+	r.Cluster.Node(n).Freeze()
 	r.Say("broker %d is frozen for %v", n+1, outlast)
-	err = cmp.Or(r.moreEffects(ctx, "while a broker is frozen"), r.tendUntilTime(ctx, until))
-	r.brokers.Node(n).Thaw()
+	err = cmp.Or(r.moreEffects(ctx, "while a broker is frozen"), r.UntilTime(ctx, until))
+	r.Cluster.Node(n).Thaw()
 	r.ledger.BrokerFreezes++
 	return err
 }
@@ -167,8 +167,8 @@ func (r *run) addOne(context.Context) error {
 // starts may just be about to say that a server is away.
 func (r *run) removeOne(ctx context.Context) error {
 	m := r.Members[0]
-	atWork := func() bool { return r.plain() || m.Shown() > 0 }
-	if err := r.tendUntil(ctx, atWork); err != nil {
+	atWork := func() (bool, error) { return r.plain() || m.Shown() > 0, nil }
+	if err := r.Until(ctx, atWork); err != nil {
 		return err
 	}
 	if err := r.end(m); err != nil {

@@ -5,7 +5,6 @@ package kafka
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"strings"
 
 	"github.com/semel-go/semel"
@@ -65,13 +64,11 @@ func (r *run) workOff(ctx context.Context) error {
 		return err
 	}
 	// What is behind a gap is parked, too, when it has waited for ten minutes: for its gap.
-	cmd := exec.CommandContext(ctx, r.Binary, "parked", "retry", "--config", dynamicPolicy, "--all", "--reason", string(semel.ReasonPermanent), "--yes", "--wait", "--because", "mended", "--as", "proof")
-	cmd.Dir, cmd.Env = r.Folder, append(cmd.Environ(), r.Members[0].Env...)
-	said, err := cmd.CombinedOutput()
+	said, err := r.Members[0].Semel(ctx, "parked", "retry", "--all", "--reason", string(semel.ReasonPermanent), "--yes", "--wait", "--because", "mended", "--as", "proof")
 	if err != nil {
-		return fmt.Errorf("semel parked retry: %w\n%s", err, said)
+		return err
 	}
-	r.ledger.Retried = strings.Count(string(said), ": done")
+	r.ledger.Retried = strings.Count(said, ": done")
 	r.Say("%d parked messages are retried", r.ledger.Retried)
 	if err := r.drained(ctx, untilFilled); err != nil {
 		return err

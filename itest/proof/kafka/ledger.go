@@ -33,15 +33,13 @@ type Ledger struct {
 	proof.Tally
 	proof.Offsets
 	proof.Accord
-	// Resumed are freezes beyond the session time-out. Unleft are members that
-	// drained and could not leave the group in time.
+	// Resumed are freezes beyond the session time-out.
 	Resumed        int `json:"freezes_resumed"`
 	Brokers        int `json:"brokers"`
 	BrokerRestarts int `json:"broker_restarts"`
 	BrokerFreezes  int `json:"broker_freezes"`
 	Added          int `json:"members_added"`
 	Removed        int `json:"members_removed"`
-	Unleft         int `json:"ended_without_leaving"`
 	// Failed are runs of handlers that failed, Retried messages that were parked and
 	// retried by a command, Refused writes that a token refused, Claims what was
 	// taken over from others.
@@ -75,15 +73,15 @@ func (r *run) audit(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	if l.Offsets, err = r.watch.Audit(ctx); err != nil {
+	if l.Offsets, err = r.Watch.Audit(ctx); err != nil {
 		return err
 	}
-	committed, err := r.kafka.TryCommitted(ctx, group, topic)
+	committed, err := r.Kafka.TryCommitted(ctx, group, topic)
 	if err != nil {
 		return err
 	}
 	settled := map[string]bool{} // by id: the group has passed a record of it
-	r.kafka.Each(topic, func(record *kgo.Record) {
+	r.Kafka.Each(topic, func(record *kgo.Record) {
 		l.Records++
 		id := topics.Header(record, "ce_id")
 		settled[id] = settled[id] || record.Offset < committed[record.Partition]

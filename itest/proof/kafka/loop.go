@@ -29,7 +29,7 @@ func (r *run) plant(m *proof.Member) (err error) {
 		return nil
 	}
 	m.Args = []string{LoopCommand, r.Plant}
-	m.Env = append(m.Env, "BROKERS="+strings.Join(r.brokers.Brokers(), ","), "SESSION="+r.Session.String())
+	m.Env = append(m.Env, "BROKERS="+strings.Join(r.Cluster.Brokers(), ","), "SESSION="+r.Session.String())
 	m.Binary, err = os.Executable()
 	return err
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -120,11 +119,8 @@ func (r *run) fillGaps(ctx context.Context) error {
 	if err := os.WriteFile(filepath.Join(r.Folder, "missing.jsonl"), text.Bytes(), 0o644); err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, r.Binary, "gaps", "backfill", "--config", dynamicPolicy, "--consumer", proof.Consumer, "--file", "missing.jsonl", "--because", "found", "--as", "proof", "--json")
-	cmd.Dir, cmd.Env = r.Folder, append(cmd.Environ(), r.Members[0].Env...)
-	said, err := cmd.CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("semel gaps backfill: %w\n%s", err, said)
+	if _, err := r.Members[0].Semel(ctx, "gaps", "backfill", "--consumer", proof.Consumer, "--file", "missing.jsonl", "--because", "found", "--as", "proof", "--json"); err != nil {
+		return err
 	}
 	r.ledger.Filled = bytes.Count(text.Bytes(), []byte("\n"))
 	r.Say("%d gaps are filled from a file", r.ledger.Filled)
@@ -139,13 +135,11 @@ func (r *run) skipGaps(ctx context.Context) error {
 	if err := r.fillGaps(ctx); err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, r.Binary, "gaps", "skip", "--config", dynamicPolicy, "--all", "--yes", "--because", "never sent", "--as", "proof")
-	cmd.Dir, cmd.Env = r.Folder, append(cmd.Environ(), r.Members[0].Env...)
-	said, err := cmd.CombinedOutput()
+	said, err := r.Members[0].Semel(ctx, "gaps", "skip", "--all", "--yes", "--because", "never sent", "--as", "proof")
 	if err != nil {
-		return fmt.Errorf("semel gaps skip: %w\n%s", err, said)
+		return err
 	}
-	r.ledger.Skipped = strings.Count(string(said), ": done")
+	r.ledger.Skipped = strings.Count(said, ": done")
 	r.Say("%d gaps are skipped", r.ledger.Skipped)
 	return r.drained(ctx, untilNothing)
 }

@@ -9,14 +9,12 @@ package kafka
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
 
 	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/services"
-	"github.com/semel-go/semel/itest/topics"
 	"github.com/semel-go/semel/itest/webhooks"
 )
 
@@ -72,17 +70,12 @@ const (
 type run struct {
 	Proof
 	*proof.Fleet
-	brokers *services.Cluster
-	kafka   *topics.Cluster
-	feed    *proof.Publisher
-	places  []version // with Order: of events
-	watch   *proof.Watch
-	random  *rand.Rand
-	frozen  *proof.Member // for good
-	added   int           // members
-	turn    int           // whose turn it is to suffer
-	share   int           // which of the freezes it is
-	ledger  *Ledger
+	places []version // with Order: of events
+	random *rand.Rand
+	frozen *proof.Member // for good
+	added  int           // members
+	share  int           // which of the freezes it is
+	ledger *Ledger
 }
 
 // Run proves on private servers and returns the ledger; judge it with Fault.
@@ -98,11 +91,10 @@ func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
 		return l, err
 	}
 	defer r.Close()
-	r.brokers = services.StartKafka(s.T, services.KafkaOptions{Nodes: p.Brokers, Settings: []string{
+	r.OnKafka(services.KafkaOptions{Nodes: p.Brokers, Settings: []string{
 		// With the protocol of KIP-848 the session is the broker's setting.
 		fmt.Sprintf("group.consumer.session.timeout.ms=%d", p.Session.Milliseconds()), "group.consumer.heartbeat.interval.ms=2000",
 	}})
-	r.kafka = topics.Open(s.T, r.brokers.Brokers())
 	if err := r.OnPostgres(); err != nil {
 		return l, err
 	}
@@ -125,7 +117,7 @@ func (r *run) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	_, err := r.kafka.Admin.CreateTopic(ctx, int32(r.Partitions), -1, nil, topic)
+	_, err := r.Kafka.Admin.CreateTopic(ctx, int32(r.Partitions), -1, nil, topic)
 	return err
 }
 
@@ -137,27 +129,23 @@ func (r *run) prove(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	r.watch = proof.WatchOffsets(r.kafka, group, topic)
-	defer r.watch.Stop()
-	if r.feed, err = r.publish(ctx); err != nil {
+	r.Watch = proof.WatchOffsets(r.Kafka, group, topic)
+	if r.Feed, err = r.publish(ctx); err != nil {
 		return err
 	}
-	defer r.feed.Stop()
-	r.Progress.Watch(proof.Count{Name: "published", Total: int64(r.Events + r.Duplicates), Now: r.feed.Acknowledged},
+	r.Progress.Watch(proof.Count{Name: "published", Total: int64(r.Events + r.Duplicates), Now: r.Feed.Acknowledged},
 		proof.Count{Name: "applied", Total: int64(r.Events), Now: r.effects})
-	began := time.Now()
-	err = r.events().Run(ctx, func(ctx context.Context, at float64) error {
-		return r.tendUntilTime(ctx, began.Add(time.Duration(at*float64(r.Publish))))
-	})
-	if err == nil {
-		r.feed.Rest()
-		err = r.settle(ctx)
+	steps := []func(context.Context) error{
+		func(ctx context.Context) error { return r.Spread(ctx, r.events(), r.Publish) }, r.Published,
+		func(ctx context.Context) error { return r.Fleet.Settled(ctx, patience) },
 	}
-	if err == nil && (r.Inbox || r.Order) {
-		err = r.workOff(ctx)
+	if r.Inbox || r.Order {
+		steps = append(steps, r.workOff)
 	}
-	if err != nil {
-		return err
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			return err
+		}
 	}
 	return r.endAll()
 }
@@ -173,25 +161,3 @@ func (r *run) effects() int64 {
 // patience is how long the group may take to settle what is left when nothing
 // happens any more. Whether it has, the ledger says.
 const patience = 2 * time.Minute
-
-// settle waits until the group's offsets are at the end of each partition.
-func (r *run) settle(ctx context.Context) error {
-	if err := r.tendUntil(ctx, r.feed.Over); err != nil {
-		return err
-	}
-	r.Say("all %d records are published", r.feed.Acknowledged())
-	most, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	looked := time.Time{}
-	err := r.tendUntil(most, func() bool {
-		if time.Since(looked) < 200*time.Millisecond {
-			return false
-		}
-		looked = time.Now()
-		return r.watch.AtEnd(most)
-	})
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return nil
-	}
-	return err
-}
