@@ -16,7 +16,6 @@ import (
 	"syscall"
 
 	"github.com/semel-go/semel/itest/bench/http"
-	"github.com/semel-go/semel/itest/bench/redis"
 	"github.com/semel-go/semel/itest/bench/river"
 	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/proof/alerts"
@@ -51,7 +50,7 @@ func prove(args []string) error {
 	}
 	rooms := map[string]proof.Room{
 		"alerts": alerts.Room(), "charge": charge.Room(), "commit": &commit.Room{}, "failover": &failover.Room{}, "file": &file.Room{}, "http": http.Room(), "kafka": &kafka.Room{}, "keyed": keyed.Room(),
-		"reconcile": reconcile.Room(), "redis": redis.Room(), "river": river.Room(), "replay": replay.Room(), "retention": &retention.Room{}, "webhook": webhook.Room(),
+		"reconcile": reconcile.Room(), "river": river.Room(), "replay": replay.Room(), "retention": &retention.Room{}, "webhook": webhook.Room(),
 	}
 	if len(args) == 0 || rooms[args[0]] == nil {
 		return fmt.Errorf("name one of %v; with -help behind it, it lists its flags", slices.Sorted(maps.Keys(rooms)))
