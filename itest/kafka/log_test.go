@@ -185,20 +185,15 @@ func TestACompactedTopic(t *testing.T) {
 // it was told to add it says a while later.
 func awaitPartitions(t testing.TB, c *kgo.Client, topic string, n int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for {
-		topics, err := kadm.NewClient(c).ListTopics(ctx, topic)
-		if err == nil && len(topics[topic].Partitions) == n {
-			return
-		}
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("%s has %d partitions, not %d: %v", topic, len(topics[topic].Partitions), n, err)
-		}
+	var last error
+	there := 0
+	known := services.Within(patience, func() bool {
+		topics, err := kadm.NewClient(c).ListTopics(t.Context(), topic)
+		last, there = err, len(topics[topic].Partitions)
+		return err == nil && there == n
+	})
+	if !known {
+		t.Fatalf("%s has %d partitions, not %d: %v", topic, there, n, last)
 	}
 }
 

@@ -131,16 +131,8 @@ func offset(t testing.TB, c *kgo.Client, group, topic string, partition int32) i
 // awaitOffset waits until the group has an offset.
 func awaitOffset(t testing.TB, c *kgo.Client, group, topic string, partition int32, want int64) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for at := offset(t, c, group, topic, partition); at != want; at = offset(t, c, group, topic, partition) {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("the group's offset of %s/%d is %d, not %d", topic, partition, at, want)
-		}
+	if !services.Within(patience, func() bool { return offset(t, c, group, topic, partition) == want }) {
+		t.Fatalf("the group's offset of %s/%d is %d, not %d", topic, partition, offset(t, c, group, topic, partition), want)
 	}
 }
 

@@ -62,20 +62,18 @@ func TestHowFarTheLanesOfARealTopicAre(t *testing.T) {
 // awaitAges waits until a source tells just this of its lanes, and knows all.
 func awaitAges(t testing.TB, s *kafka.Source, want map[string]time.Time) {
 	t.Helper()
-	tick := time.NewTicker(50 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(patience); ; <-tick.C {
-		lanes, all := s.Info().Ages()
-		told := map[string]time.Time{}
+	told, all := map[string]time.Time{}, false
+	is := services.Within(patience, func() bool {
+		var lanes []source.LaneAge
+		lanes, all = s.Info().Ages()
+		told = map[string]time.Time{}
 		for _, l := range lanes {
 			told[l.Lane] = l.Oldest.Truncate(time.Second)
 		}
-		switch {
-		case all && maps.EqualFunc(told, want, time.Time.Equal):
-			return
-		case time.Now().After(deadline):
-			t.Fatalf("it tells %v, all %t; not %v", told, all, want)
-		}
+		return all && maps.EqualFunc(told, want, time.Time.Equal)
+	})
+	if !is {
+		t.Fatalf("it tells %v, all %t; not %v", told, all, want)
 	}
 }
 
@@ -84,16 +82,14 @@ func awaitAges(t testing.TB, s *kafka.Source, want map[string]time.Time) {
 // when it has read that log.
 func awaitHorizon(t testing.TB, s *kafka.Source, want source.Horizon) {
 	t.Helper()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for deadline := time.Now().Add(patience); ; <-tick.C {
-		h, err := s.Info().Horizon(t.Context())
-		if err == nil && h == want {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("it is %+v, %v; not %+v", h, err, want)
-		}
+	var h source.Horizon
+	var err error
+	is := services.Within(patience, func() bool {
+		h, err = s.Info().Horizon(t.Context())
+		return err == nil && h == want
+	})
+	if !is {
+		t.Fatalf("it is %+v, %v; not %+v", h, err, want)
 	}
 }
 

@@ -51,17 +51,9 @@ func run(w *world) *running {
 // until waits for what must come.
 func (r *running) until(what string, there func() bool) {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), 3*time.Minute)
-	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !there() {
-		select {
-		case <-ctx.Done():
-			ready, why := r.consumer.Ready()
-			r.t.Fatalf("after a minute still not: %s; ready %v %s; %+v", what, ready, why, r.consumer.Counts())
-		case <-tick.C:
-		}
+	if !services.Within(3*time.Minute, there) {
+		ready, why := r.consumer.Ready()
+		r.t.Fatalf("after three minutes still not: %s; ready %v %s; %+v", what, ready, why, r.consumer.Counts())
 	}
 }
 

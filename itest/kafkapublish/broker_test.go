@@ -3,7 +3,6 @@
 package kafkapublish
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -77,16 +76,9 @@ func (p *publishing) work(worker int) {
 // await waits for a count to grow by so much.
 func (p *publishing) await(of *atomic.Int64, more int64) {
 	p.t.Helper()
-	ctx, cancel := context.WithTimeout(p.t.Context(), patience)
-	defer cancel()
-	tick := time.NewTicker(10 * time.Millisecond)
-	defer tick.Stop()
-	for want := of.Load() + more; of.Load() < want; {
-		select {
-		case <-ctx.Done():
-			p.t.Fatalf("published %d, unknown %d, unsent %d, and no more", p.published.Load(), p.unknown.Load(), p.unsent.Load())
-		case <-tick.C:
-		}
+	want := of.Load() + more
+	if !services.Within(patience, func() bool { return of.Load() >= want }) {
+		p.t.Fatalf("published %d, unknown %d, unsent %d, and no more", p.published.Load(), p.unknown.Load(), p.unsent.Load())
 	}
 }
 

@@ -148,17 +148,9 @@ func (s *site) read(t *testing.T, c kafka.Config) *reader {
 
 func (r *reader) until(what string, so func() bool) {
 	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), 3*time.Minute)
-	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !so() {
-		select {
-		case <-ctx.Done():
-			ready, why := r.consumer.Ready()
-			r.t.Fatalf("after a minute still not: %s; ready %v %s; %+v", what, ready, why, r.consumer.Counts())
-		case <-tick.C:
-		}
+	if !services.Within(3*time.Minute, so) {
+		ready, why := r.consumer.Ready()
+		r.t.Fatalf("after three minutes still not: %s; ready %v %s; %+v", what, ready, why, r.consumer.Counts())
 	}
 }
 

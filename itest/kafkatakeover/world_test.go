@@ -137,16 +137,8 @@ func (w *world) reach() error {
 }
 
 func (w *world) until(what string, so func() bool) error {
-	ctx, cancel := context.WithTimeout(w.t.Context(), 3*time.Minute)
-	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !so() {
-		select {
-		case <-ctx.Done():
-			return fmt.Errorf("after a minute still not: %s; the group is at %v", what, w.Committed(w.order.Group, w.order.Topic))
-		case <-tick.C:
-		}
+	if !services.Within(3*time.Minute, so) {
+		return fmt.Errorf("after three minutes still not: %s; the group is at %v", what, w.Committed(w.order.Group, w.order.Topic))
 	}
 	return nil
 }

@@ -171,15 +171,7 @@ func (w *world) settles() {
 
 func (w *world) until(what string, true func() bool) {
 	w.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	tick := time.NewTicker(20 * time.Millisecond)
-	defer tick.Stop()
-	for !true() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			w.t.Fatalf("within %v it is not so that %s", patience, what)
-		}
+	if !services.Within(patience, true) {
+		w.t.Fatalf("within %v it is not so that %s", patience, what)
 	}
 }

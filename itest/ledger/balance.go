@@ -1,3 +1,4 @@
+// Package ledger is what the proofs share when they add up: the effect log and the balance.
 package ledger
 
 import (

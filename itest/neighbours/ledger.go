@@ -3,10 +3,9 @@
 package neighbours
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
-
-	"github.com/semel-go/semel/itest/ledger"
 )
 
 // Ledger is what came out of a Proof.
@@ -92,33 +91,12 @@ func (l *Ledger) tame() error {
 	return nil
 }
 
-// Write prints the ledger for people.
+// Write prints the ledger.
 func (l *Ledger) Write(w io.Writer) error {
-	lines := []ledger.Line{
-		{"first, then", l.Order[0] + ", " + l.Order[1]},
-		{"deliveries", l.Deliveries},
-		{"expected to take effect", l.Expected},
-		{"applied", l.Applied},
-		{"lost", l.Lost},
-		{"doubled", l.Doubled},
-		{"effects without a marker", l.Unmarked},
-		{"markers without an effect", l.Hollow},
-		{"parked rows", fmt.Sprintf("%d of %d", l.Rows, l.ExpectedRows)},
-		{"copies counted on rows", fmt.Sprintf("%d, sent %d", l.Copies, l.LeastCopies)},
-		{"rows retried by both", fmt.Sprintf("%d of %d", l.Retried, l.ExpectedRetried)},
-		{"guards left", l.Guards},
-		{"positions that are not the end", l.Astray},
-		{"kills", l.Kills},
-		{"kills that hit an open transaction", l.Open},
-		{"refusals of a newer schema", l.Refusals},
+	text, err := json.MarshalIndent(l, "", "  ")
+	if err != nil {
+		return err
 	}
-	for _, name := range l.Order {
-		lines = append(lines,
-			ledger.Line{"applied by " + name, l.By[name]},
-			ledger.Line{"markers of the other met by " + name, l.Met[name]},
-			ledger.Line{"all again by " + name + ", not duplicates", l.Again[name]})
-	}
-	return ledger.WriteTable(w, append(lines,
-		ledger.Line{"copies then not counted on rows", l.Uncounted},
-		ledger.Line{"seconds", fmt.Sprintf("%.1f", l.Seconds)}))
+	_, err = fmt.Fprintf(w, "%s\n", text)
+	return err
 }

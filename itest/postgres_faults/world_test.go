@@ -15,6 +15,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/itest/services"
 	"github.com/semel-go/semel/itest/workload"
 	"github.com/semel-go/semel/store"
 )
@@ -173,16 +174,8 @@ func (w *world) told(kind semel.EventKind, text string) int {
 // until waits for a condition.
 func until(t testing.TB, what string, is func() bool) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
-	defer cancel()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for !is() {
-		select {
-		case <-tick.C:
-		case <-ctx.Done():
-			t.Fatalf("waited %s until %s", patience, what)
-		}
+	if !services.Within(patience, is) {
+		t.Fatalf("waited %s until %s", patience, what)
 	}
 }
 

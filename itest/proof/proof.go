@@ -37,8 +37,6 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/term"
-
 	"github.com/semel-go/semel/itest/workload"
 )
 
@@ -93,17 +91,19 @@ type Stage struct {
 	T testing.TB
 	// Folder holds everything that is written, but for the servers' data.
 	Folder string
-	// Progress is told of each step.
-	Progress Progress
+	told   io.Writer // of each step
+	began  time.Time
 }
 
 // InTest is a stage for the short form of a proof.
 func InTest(t testing.TB) Stage {
-	return Stage{T: t, Folder: t.TempDir(), Progress: NewLines(t.Output())}
+	return Stage{T: t, Folder: t.TempDir(), told: t.Output(), began: time.Now()}
 }
 
-// Say tells of a step.
-func (s Stage) Say(format string, args ...any) { s.Progress.Say(fmt.Sprintf(format, args...)) }
+// Say tells of a step, with the seconds since the start.
+func (s Stage) Say(format string, args ...any) {
+	fmt.Fprintf(s.told, "%5.1f s  %s\n", time.Since(s.began).Seconds(), fmt.Sprintf(format, args...))
+}
 
 // Main does all runs of a room as these arguments say, and prints their
 // ledgers. An error says which of them are no proof and why.
@@ -162,12 +162,7 @@ func (r Run) stage(ctx context.Context, folder string) (Ledger, error) {
 	defer cancel()
 	outside := &workload.Outside{}
 	defer outside.End()
-	s := Stage{T: outside, Folder: folder, Progress: NewLines(os.Stderr)}
-	if term.IsTerminal(int(os.Stderr.Fd())) {
-		s.Progress = NewBars(os.Stderr)
-	}
-	defer s.Progress.Close()
-	return r.Prove(ctx, s)
+	return r.Prove(ctx, Stage{T: outside, Folder: folder, told: os.Stderr, began: time.Now()})
 }
 
 // judge says why a ledger is not what it was to be.

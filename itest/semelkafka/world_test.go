@@ -245,13 +245,7 @@ func query(t *testing.T, dsn, sql string, into ...any) {
 // until waits for what another process does.
 func until(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	deadline, tick := time.After(patience), time.NewTicker(50*time.Millisecond)
-	defer tick.Stop()
-	for !done() {
-		select {
-		case <-deadline:
-			t.Fatalf("%s: not within %v", what, patience)
-		case <-tick.C:
-		}
+	if !services.Within(patience, done) {
+		t.Fatalf("%s: not within %v", what, patience)
 	}
 }

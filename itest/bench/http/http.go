@@ -18,7 +18,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/semel-go/semel/itest/bench"
+	"github.com/semel-go/semel/itest/bench/turns"
 	"github.com/semel-go/semel/itest/processes"
 	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/services"
@@ -34,7 +34,7 @@ type Bench struct {
 
 // Room offers the measurement.
 func Room() proof.Room {
-	return &proof.Form[Bench, *bench.Rates]{Title: "http", Within: time.Hour, Sizes: Bench{Rounds: 11, Messages: 12000, InFlight: 32}, Prove: Bench.Run}
+	return &proof.Form[Bench, *turns.Rates]{Title: "http", Within: time.Hour, Sizes: Bench{Rounds: 11, Messages: 12000, InFlight: 32}, Prove: Bench.Run}
 }
 
 // The contestants.
@@ -46,7 +46,7 @@ const (
 )
 
 // Run lets the contestants take turns.
-func (p Bench) Run(ctx context.Context, s proof.Stage) (*bench.Rates, error) {
+func (p Bench) Run(ctx context.Context, s proof.Stage) (*turns.Rates, error) {
 	w := &world{Bench: p, t: s.T, server: services.StartPostgres(s.T, services.Options{}), folder: s.Folder}
 	var err error
 	if w.binary, err = processes.Build(ctx, s.Folder); err != nil {
@@ -68,11 +68,11 @@ func (p Bench) Run(ctx context.Context, s proof.Stage) (*bench.Rates, error) {
 	through := func(policy string) func(context.Context) (float64, error) {
 		return func(ctx context.Context) (float64, error) { return w.through(ctx, policy) }
 	}
-	r, err := bench.TakeTurns(ctx, s.Say, p.Rounds, "%.0f",
-		bench.Turn{Name: bare, Rate: func(ctx context.Context) (float64, error) { return w.load(ctx, pythons) }},
-		bench.Turn{Name: python, Rate: through(w.behind(pythons))},
-		bench.Turn{Name: instant, Rate: through(w.behind(gos))},
-		bench.Turn{Name: asSQL, Rate: through(w.asStatements())})
+	r, err := turns.Take(ctx, s.Say, p.Rounds, "%.0f",
+		turns.Turn{Name: bare, Rate: func(ctx context.Context) (float64, error) { return w.load(ctx, pythons) }},
+		turns.Turn{Name: python, Rate: through(w.behind(pythons))},
+		turns.Turn{Name: instant, Rate: through(w.behind(gos))},
+		turns.Turn{Name: asSQL, Rate: through(w.asStatements())})
 	r.AddRatio(python+", to bare", python, bare, "%.2f")
 	r.AddRatio(instant+", to SQL", instant, asSQL, "%.2f")
 	return r, cmp.Or(err, r.AddServer(ctx, w.server.DSN()))

@@ -15,7 +15,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/semel-go/semel/itest/bench"
+	"github.com/semel-go/semel/itest/bench/turns"
 	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/services"
 )
@@ -31,7 +31,7 @@ type Bench struct {
 
 // Room offers the measurement.
 func Room() proof.Room {
-	return &proof.Form[Bench, *bench.Rates]{Title: "river", Within: time.Hour, Sizes: Bench{Rounds: 11, Jobs: 5000, Workers: 16, RiverWorkers: 24, Insert: 500}, Prove: Bench.Run}
+	return &proof.Form[Bench, *turns.Rates]{Title: "river", Within: time.Hour, Sizes: Bench{Rounds: 11, Jobs: 5000, Workers: 16, RiverWorkers: 24, Insert: 500}, Prove: Bench.Run}
 }
 
 // The contestants.
@@ -44,7 +44,7 @@ const (
 )
 
 // Run lets the contestants take turns.
-func (p Bench) Run(ctx context.Context, s proof.Stage) (*bench.Rates, error) {
+func (p Bench) Run(ctx context.Context, s proof.Stage) (*turns.Rates, error) {
 	config, err := pgxpool.ParseConfig(services.StartPostgres(s.T, services.Options{}).DSN())
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func (p Bench) Run(ctx context.Context, s proof.Stage) (*bench.Rates, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := bench.TakeTurns(ctx, s.Say, p.Rounds, "%.0f",
+	r, err := turns.Take(ctx, s.Say, p.Rounds, "%.0f",
 		w.turn(riverTx, func(ctx context.Context) error { return w.river(ctx, true) }),
 		w.turn(semelTx, func(ctx context.Context) error { return w.semel(ctx, false, 1, p.Workers) }),
 		w.turn(semelQueue, func(ctx context.Context) error { return w.semel(ctx, true, 1, p.Workers) }),
@@ -72,8 +72,8 @@ func (p Bench) Run(ctx context.Context, s proof.Stage) (*bench.Rates, error) {
 }
 
 // turn does all jobs once, on empty tables.
-func (w *world) turn(name string, do func(context.Context) error) bench.Turn {
-	return bench.Turn{Name: name, Rate: func(ctx context.Context) (float64, error) {
+func (w *world) turn(name string, do func(context.Context) error) turns.Turn {
+	return turns.Turn{Name: name, Rate: func(ctx context.Context) (float64, error) {
 		if err := w.clear(ctx); err != nil {
 			return 0, err
 		}

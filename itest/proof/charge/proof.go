@@ -145,7 +145,6 @@ func (r *run) prove(ctx context.Context) (err error) {
 	if r.Feed, err = r.publish(ctx); err != nil {
 		return err
 	}
-	r.Progress.Watch(proof.Count{Name: "published", Total: int64(r.Payments + r.Duplicates), Now: r.Feed.Acknowledged})
 	if err := r.Spread(ctx, r.events(), r.Publish); err != nil {
 		return err
 	}

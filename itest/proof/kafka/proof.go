@@ -133,8 +133,6 @@ func (r *run) prove(ctx context.Context) (err error) {
 	if r.Feed, err = r.publish(ctx); err != nil {
 		return err
 	}
-	r.Progress.Watch(proof.Count{Name: "published", Total: int64(r.Events + r.Duplicates), Now: r.Feed.Acknowledged},
-		proof.Count{Name: "applied", Total: int64(r.Events), Now: r.effects})
 	steps := []func(context.Context) error{
 		func(ctx context.Context) error { return r.Spread(ctx, r.events(), r.Publish) }, r.Published,
 		func(ctx context.Context) error { return r.Fleet.Settled(ctx, patience) },

@@ -1,16 +1,17 @@
-package bench
+// Package turns measures contestants that take turns, and reports their rates.
+package turns
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"runtime"
 
 	"github.com/jackc/pgx/v5"
 
+	"github.com/semel-go/semel/itest/bench"
 	"github.com/semel-go/semel/itest/history"
+	"github.com/semel-go/semel/itest/proof"
 )
 
 // Turn is what one contestant does when it is its turn.
@@ -24,27 +25,20 @@ type Turn struct {
 // Rates are a report of contestants that took turns. It is a ledger in which nothing is wrong,
 // because people read its figures.
 type Rates struct {
-	rows   []row
-	by     map[string][]float64
-	format string
+	proof.Fields
+	by map[string][]float64
 }
 
-// row is one line of the report.
-type row struct {
-	name  string
-	value any
-}
-
-// TakeTurns has all contestants take a turn in each round, in an order that is drawn anew. The
+// Take has all contestants take a turn in each round, in an order that is drawn anew. The
 // report tells of the machine and has the quartiles of each contestant's rates in this format.
-func TakeTurns(ctx context.Context, say func(format string, args ...any), rounds int, format string, all ...Turn) (*Rates, error) {
-	r := &Rates{by: map[string][]float64{}, format: format}
+func Take(ctx context.Context, say func(format string, args ...any), rounds int, format string, all ...Turn) (*Rates, error) {
+	r := &Rates{by: map[string][]float64{}}
 	commit, err := history.Commit(ctx, "")
 	if err != nil {
 		commit = "unknown"
 	}
 	r.Add("commit", commit)
-	r.Add("machine", fmt.Sprintf("%d cores, %s, load %s", runtime.NumCPU(), runtime.Version(), Load()))
+	r.Add("machine", fmt.Sprintf("%d cores, %s, load %s", runtime.NumCPU(), runtime.Version(), bench.Load()))
 	r.Add("rounds", rounds)
 	random := rand.New(rand.NewPCG(1, 2))
 	for n := range rounds {
@@ -58,13 +52,10 @@ func TakeTurns(ctx context.Context, say func(format string, args ...any), rounds
 		}
 	}
 	for _, t := range all {
-		r.Add(t.Name, QuartilesOf(r.by[t.Name]).Text(format))
+		r.Add(t.Name, bench.QuartilesOf(r.by[t.Name]).Text(format))
 	}
 	return r, nil
 }
-
-// Add adds a line.
-func (r *Rates) Add(name string, value any) { r.rows = append(r.rows, row{name, value}) }
 
 // AddRatio adds the quartiles of one contestant's rates to another's, round by round.
 func (r *Rates) AddRatio(name, of, to, format string) {
@@ -72,7 +63,7 @@ func (r *Rates) AddRatio(name, of, to, format string) {
 	for i := range r.by[of] {
 		all = append(all, r.by[of][i]/r.by[to][i])
 	}
-	r.Add(name, QuartilesOf(all).Text(format))
+	r.Add(name, bench.QuartilesOf(all).Text(format))
 }
 
 // AddServer tells of the PostgreSQL server at dsn.
@@ -91,21 +82,3 @@ func (*Rates) Wrong() error { return nil }
 
 // Fault implements proof.Ledger.
 func (*Rates) Fault() error { return nil }
-
-// MarshalJSON has the lines in their order.
-func (r *Rates) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteByte('{')
-	for i, row := range r.rows {
-		text, err := json.Marshal(row.value)
-		if err != nil {
-			return nil, err
-		}
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		fmt.Fprintf(&b, "%q:%s", row.name, text)
-	}
-	b.WriteByte('}')
-	return b.Bytes(), nil
-}
