@@ -11,9 +11,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/semel-go/semel/itest/ledger"
-	"github.com/semel-go/semel/itest/processes"
+	"github.com/semel-go/semel/itest/proof/ledger"
 	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
 // Fleet is processes of one consumer, `semel run`, and what happens to them.

@@ -8,7 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/semel-go/semel/itest/processes"
+	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
 // Member is one process of a fleet, over all its restarts.

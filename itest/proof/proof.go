@@ -37,7 +37,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/itest/workload"
+	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
 // Room is one kind of proof, as the program offers it.

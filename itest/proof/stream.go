@@ -14,9 +14,9 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/semel-go/semel/itest/processes"
 	"github.com/semel-go/semel/itest/services"
-	"github.com/semel-go/semel/itest/topics"
+	"github.com/semel-go/semel/itest/services/topics"
+	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
 // Stream is the side of Kafka in a proof: who publishes, and what the group settles.

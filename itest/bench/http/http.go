@@ -19,9 +19,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/itest/bench/turns"
-	"github.com/semel-go/semel/itest/processes"
 	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
 // Bench is what a run is made of.

@@ -10,8 +10,8 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/semel-go/semel/itest/bench"
-	"github.com/semel-go/semel/itest/history"
 	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/worlds/history"
 )
 
 // Turn is what one contestant does when it is its turn.

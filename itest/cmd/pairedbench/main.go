@@ -20,8 +20,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/itest/bench"
-	"github.com/semel-go/semel/itest/history"
-	"github.com/semel-go/semel/itest/paired"
+	"github.com/semel-go/semel/itest/bench/paired"
+	"github.com/semel-go/semel/itest/worlds/history"
 )
 
 type flags struct {

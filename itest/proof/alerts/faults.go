@@ -11,7 +11,7 @@ import (
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/semel-go/semel/itest/pgproxy"
+	"github.com/semel-go/semel/itest/services/pgproxy"
 )
 
 // fault is something that goes wrong.

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/semel-go/semel/itest/ledger"
 	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
 // Ledger is what came out.

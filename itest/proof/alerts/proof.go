@@ -5,7 +5,7 @@
 // alert must be pending, fire, and be resolved when the fault is mended; in a healthy run
 // none may fire, neither of the rules that ship nor of those at the time scale. The rules are
 // those of deploy/alerts.yaml with shorter durations, so that a fault need not last for an
-// hour; how long they are, itest/alerts tests on figures.
+// hour; how long they are, itest/binary/alerts tests on figures.
 package alerts
 
 import (
@@ -20,10 +20,10 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/twmb/franz-go/pkg/kerr"
 
-	"github.com/semel-go/semel/itest/pgproxy"
-	"github.com/semel-go/semel/itest/processes"
 	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/services/pgproxy"
+	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
 // Proof is one run.

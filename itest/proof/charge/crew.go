@@ -13,8 +13,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/faults"
-	"github.com/semel-go/semel/itest/processes"
 	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
 // member is one process over all its restarts.

@@ -12,7 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/semel-go/semel/itest/proof"
-	"github.com/semel-go/semel/itest/provider"
+	"github.com/semel-go/semel/itest/worlds/provider"
 )
 
 // producers publish side by side.

@@ -13,10 +13,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/semel-go/semel/faults"
-	"github.com/semel-go/semel/itest/ledger"
 	"github.com/semel-go/semel/itest/proof"
-	"github.com/semel-go/semel/itest/provider"
-	"github.com/semel-go/semel/itest/topics"
+	"github.com/semel-go/semel/itest/proof/ledger"
+	"github.com/semel-go/semel/itest/services/topics"
+	"github.com/semel-go/semel/itest/worlds/provider"
 )
 
 // Ledger is what came out. What is lost, doubled and stuck is read from the provider's

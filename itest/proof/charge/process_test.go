@@ -12,7 +12,7 @@ import (
 
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/itest/proof"
-	"github.com/semel-go/semel/itest/provider"
+	"github.com/semel-go/semel/itest/worlds/provider"
 )
 
 func TestMain(m *testing.M) {

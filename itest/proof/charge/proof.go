@@ -3,7 +3,7 @@
 // Package charge proves that payments are charged once although the calls that charge
 // them are in no transaction: orders come from a topic, a consumer books each and writes
 // an intent in the same transaction, and a sender charges it at a provider that loses
-// answers, fails after it took the money and forgets keys (itest/provider). Consumers and
+// answers, fails after it took the money and forgets keys (itest/worlds/provider). Consumers and
 // senders are processes, which are killed and frozen at random and at each named point.
 // What was charged, the provider's own log says. Beside them a naive consumer works on the
 // same topic, which calls without a key and settles afterwards: what it doubles and loses
@@ -19,8 +19,8 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semel-go/semel/itest/proof"
-	"github.com/semel-go/semel/itest/provider"
 	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/worlds/provider"
 	"github.com/semel-go/semel/pgxstore"
 )
 

@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/itest/proof"
-	"github.com/semel-go/semel/itest/provider"
+	"github.com/semel-go/semel/itest/worlds/provider"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/store"
 )

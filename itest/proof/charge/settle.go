@@ -10,7 +10,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
-	"github.com/semel-go/semel/itest/provider"
+	"github.com/semel-go/semel/itest/worlds/provider"
 	"github.com/semel-go/semel/store"
 )
 

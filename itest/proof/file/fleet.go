@@ -9,8 +9,8 @@ import (
 	"os"
 	"time"
 
-	"github.com/semel-go/semel/itest/processes"
 	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
 // Fleet is a proof into PostgreSQL: three processes of one consumer, each of

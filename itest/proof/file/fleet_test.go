@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/itest/ledger"
 	"github.com/semel-go/semel/itest/proof"
-	"github.com/semel-go/semel/itest/webhooks"
+	"github.com/semel-go/semel/itest/proof/ledger"
+	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
 func TestProcessesOnPostgreSQLThatAreFrozenAndKilledLoseAndDoubleNothing(t *testing.T) {

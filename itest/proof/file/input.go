@@ -10,7 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 
-	"github.com/semel-go/semel/itest/webhooks"
+	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
 // Input says what the file holds: Deliveries of IDs webhooks, in the order

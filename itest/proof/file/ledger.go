@@ -6,8 +6,8 @@ import (
 	"cmp"
 	"errors"
 
-	"github.com/semel-go/semel/itest/ledger"
 	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
 // Ledger is what came out.

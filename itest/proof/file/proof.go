@@ -13,8 +13,8 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/semel-go/semel/itest/processes"
 	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
 // Proof is one run with SQLite.

@@ -9,9 +9,9 @@ import (
 	"os"
 	"time"
 
-	"github.com/semel-go/semel/itest/ledger"
-	"github.com/semel-go/semel/itest/processes"
 	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/proof/ledger"
+	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
 // run is a proof under way, on either database.

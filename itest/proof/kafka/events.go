@@ -8,8 +8,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/semel-go/semel/itest/processes"
 	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
 // events are spread evenly over the time of publishing, each kind for itself.

@@ -10,7 +10,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/semel-go/semel/itest/proof"
-	"github.com/semel-go/semel/itest/webhooks"
+	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
 // producers publish side by side, so that copies of one event can come from

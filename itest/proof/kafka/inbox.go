@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/itest/webhooks"
+	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
 // inboxKeys are the consumer's where members receive first. The lease is shorter

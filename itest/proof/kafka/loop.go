@@ -14,9 +14,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/semel-go/semel/itest/processes"
 	"github.com/semel-go/semel/itest/proof"
-	"github.com/semel-go/semel/itest/topics"
+	"github.com/semel-go/semel/itest/services/topics"
+	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
 // LoopCommand is the first argument of a program that is to be a plain loop:

@@ -7,8 +7,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/semel-go/semel/itest/processes"
 	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
 // add starts a further member. Every third is a static one.

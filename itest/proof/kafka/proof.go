@@ -15,7 +15,7 @@ import (
 
 	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/services"
-	"github.com/semel-go/semel/itest/webhooks"
+	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
 // Proof is one run.

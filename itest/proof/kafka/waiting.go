@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/semel-go/semel/itest/webhooks"
+	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
 // stage is what the messages that still wait in the inbox wait for, once all is published.

@@ -13,9 +13,9 @@ import (
 	"os"
 	"time"
 
-	"github.com/semel-go/semel/itest/processes"
 	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
 // Proof is what is done.

@@ -20,9 +20,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/internal/worker"
-	"github.com/semel-go/semel/itest/processes"
 	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
 // planted is how many are lost, and how many doubled.

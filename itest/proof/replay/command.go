@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/semel-go/semel/itest/processes"
+	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
 // semel is a command of the binary with the policy, which is read as JSON into what is

@@ -6,8 +6,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/semel-go/semel/itest/processes"
 	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
 // patiently waits until it is so, or for long; it says so then.

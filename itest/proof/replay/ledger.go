@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/semel-go/semel/itest/ledger"
 	"github.com/semel-go/semel/itest/proof"
-	"github.com/semel-go/semel/itest/topics"
+	"github.com/semel-go/semel/itest/proof/ledger"
+	"github.com/semel-go/semel/itest/services/topics"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 

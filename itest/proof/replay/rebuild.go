@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/semel-go/semel/itest/ledger"
+	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
 // rebuild has the projection built anew beside the live one while messages come, members are

@@ -17,9 +17,9 @@ import (
 	"os"
 	"time"
 
-	"github.com/semel-go/semel/itest/pgproxy"
-	"github.com/semel-go/semel/itest/processes"
 	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/services/pgproxy"
+	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
 // Proof is one run.

@@ -9,8 +9,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/itest/ledger"
 	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
 func TestMain(m *testing.M) {
