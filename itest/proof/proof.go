@@ -2,7 +2,7 @@
 // worst nights of production, and afterwards add up what took effect. What they
 // share is here; each has a room of its own below, with what only it does:
 //
-//	file      a process that reads a file is killed; or a fleet of them on PostgreSQL
+//	file      a process that reads a file into SQLite is killed
 //	kafka     a fleet that reads a topic is killed, frozen, added and ended, servers restart;
 //	          or of three brokers one is killed and another frozen
 //	charge    who charges payments is killed and frozen, and the provider loses answers

@@ -96,17 +96,27 @@ func (r *run) freezeOnce(ctx context.Context) error {
 	return other.Start()
 }
 
-// freezeForGood freezes a member in a transaction that stays open, and adds
-// one in its place. The server ends the transaction after a while.
+// freezeForGood freezes a member in a transaction that stays open, and adds one in its place.
+// The server ends the transaction when it has been idle for long, while the others go on.
 func (r *run) freezeForGood(ctx context.Context) error {
 	m, err := r.catch(ctx)
 	if err != nil {
 		return err
 	}
+	frozen := time.Now()
 	r.Remove(m)
 	r.frozen = m
 	r.Say("%s is frozen for good", m.Name)
-	return r.add()
+	if err := r.add(); err != nil || r.Inbox { // whose transaction may not have written, and so is not seen
+		return err
+	}
+	_, err = r.Patiently(ctx, 2*idle, 50*time.Millisecond, func(ctx context.Context) (bool, error) {
+		open, err := r.Activity.Open(ctx, m.Name)
+		return err == nil && !open, nil // the server may be away
+	})
+	r.ledger.FrozenSeconds = proof.Seconds(time.Since(frozen).Seconds())
+	r.Say("the server ended its transaction after %.1f s", r.ledger.FrozenSeconds)
+	return err
 }
 
 // restartBroker also kills a member while the broker is away: the member could not settle

@@ -34,12 +34,15 @@ type Ledger struct {
 	proof.Offsets
 	proof.Accord
 	// Resumed are freezes beyond the session time-out.
-	Resumed        int `json:"freezes_resumed"`
-	Brokers        int `json:"brokers"`
-	BrokerRestarts int `json:"broker_restarts"`
-	BrokerFreezes  int `json:"broker_freezes"`
-	Added          int `json:"members_added"`
-	Removed        int `json:"members_removed"`
+	Resumed int `json:"freezes_resumed"`
+	// FrozenSeconds is when the server ended the transaction of the member that is frozen for
+	// good.
+	FrozenSeconds  proof.Seconds `json:"seconds_until_the_frozen_transaction_ended,omitempty"`
+	Brokers        int           `json:"brokers"`
+	BrokerRestarts int           `json:"broker_restarts"`
+	BrokerFreezes  int           `json:"broker_freezes"`
+	Added          int           `json:"members_added"`
+	Removed        int           `json:"members_removed"`
 	// Failed are runs of handlers that failed, Retried messages that were parked and
 	// retried by a command, Refused writes that a token refused, Claims what was
 	// taken over from others.
@@ -138,6 +141,9 @@ func (l Ledger) Fault() error {
 	least := l.least
 	if least.ForGood && !l.Frozen {
 		return cmp.Or(l.Wrong(), errors.New("no member stood still to the end: no proof"))
+	}
+	if least.ForGood && !least.Inbox && float64(l.FrozenSeconds) < idle.Seconds()-3 {
+		return cmp.Or(l.Wrong(), fmt.Errorf("the transaction of the frozen member ended after %v s, by itself: no proof", l.FrozenSeconds))
 	}
 	return cmp.Or(
 		l.Wrong(),

@@ -62,8 +62,9 @@ const (
 	topic = "webhooks"
 	group = "counter"
 	// timeout is what a handler has. The server gives an idle transaction
-	// that, and semel's grace of 10 s.
+	// that, and semel's grace.
 	timeout = 5 * time.Second
+	idle    = timeout + 10*time.Second
 )
 
 // run is a Proof under way.
