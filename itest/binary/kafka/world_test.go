@@ -47,23 +47,7 @@ func newShop(t *testing.T, partitions int) shop {
 // built says where the binary is, which is built once.
 const built = "SEMELKAFKA_BINARY"
 
-func TestMain(m *testing.M) { os.Exit(withBinary(m)) }
-
-func withBinary(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "semelkafka")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(dir)
-	binary, err := processes.Build(context.Background(), dir)
-	if err != nil {
-		panic(err)
-	}
-	if err := os.Setenv(built, binary); err != nil {
-		panic(err)
-	}
-	return m.Run()
-}
+func TestMain(m *testing.M) { os.Exit(processes.WithBinary(m, built)) }
 
 // consumer is one of the policy, under a name that no other test has. Its
 // entries have no unique key: a second effect would be seen.

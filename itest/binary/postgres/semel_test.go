@@ -5,7 +5,6 @@ package postgres
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"errors"
 	"io/fs"
@@ -35,23 +34,7 @@ func example(t *testing.T, dsn string) shop {
 // built says where the binary is, which is built once.
 const built = "SEMELPG_BINARY"
 
-func TestMain(m *testing.M) { os.Exit(withBinary(m)) }
-
-func withBinary(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "semelpg")
-	if err != nil {
-		panic(err)
-	}
-	defer os.RemoveAll(dir)
-	binary, err := processes.Build(context.Background(), dir)
-	if err == nil {
-		err = os.Setenv(built, binary)
-	}
-	if err != nil {
-		panic(err)
-	}
-	return m.Run()
-}
+func TestMain(m *testing.M) { os.Exit(processes.WithBinary(m, built)) }
 
 // copyExample copies the policies and what they read. The database stays that a
 // run in this clone left beside them: with it the next run has nothing to do.

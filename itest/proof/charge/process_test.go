@@ -3,28 +3,18 @@
 package charge
 
 import (
-	"fmt"
 	"net/http"
-	"os"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/worlds/processes"
 	"github.com/semel-go/semel/itest/worlds/provider"
 )
 
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == Command {
-		if err := Live(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { processes.OwnProgram(m, Command, Live) }
 
 func TestAProviderThatIsKilledAndFrozenKnowsWhatItAnswered(t *testing.T) {
 	address, err := proof.FreeAddress()
