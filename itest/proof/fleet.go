@@ -30,10 +30,11 @@ type Fleet struct {
 	Outages int
 	// Tally is counted up.
 	Tally *Tally
-	// Care looks after one member; nil starts one again that ended, as a supervisor does.
+	// Care looks after one member. If it is nil, a member that ended is started again, as a
+	// supervisor does.
 	Care  func(*Member) error
 	all   []*Member // also those that are no longer Members
-	turn  int       // whose turn it is to suffer
+	turn  int       // of Next
 	began time.Time
 }
 

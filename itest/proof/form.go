@@ -6,16 +6,17 @@ import (
 	"time"
 )
 
-// Form is a [Room] with one run, in its full size and, with -quick, in a short one.
+// Form is a [Room] with one run, which has a full size and, with -quick, a short one.
 type Form[P any, L Ledger] struct {
-	// Title tells the run from others, Within is how long it may take.
+	// Title names the run in errors. Within limits how long it takes.
 	Title  string
 	Within time.Duration
-	// Sizes are those of the full proof. Fields with a tag `flag` are flags, see [Sizes].
+	// Sizes is the proof in full size. Fields with a tag `flag` become flags, see [Sizes].
 	Sizes P
 	// Quick returns the short form; nil if there is none.
 	Quick func(P) P
-	// Faults can be planted. Choose, if set, takes seed and fault over into the proof.
+	// Faults are the names of faults that can be planted. Choose, if set, copies seed and fault
+	// into the proof.
 	Faults []string
 	Choose func(*P, Choice)
 	// Prove is the method Run of the proof.

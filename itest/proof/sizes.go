@@ -9,9 +9,9 @@ import (
 	"unicode"
 )
 
-// Sizes declares a flag for each field of a proof that has a usage in its tag `flag`. A field
-// MostKills is the flag -most-kills, unless its tag `name` names another; its present value is
-// the default.
+// Sizes declares a flag for each field of a struct with a tag `flag`, which is the usage. The field
+// MostKills becomes the flag -most-kills, unless the tag `name` gives another name. The present
+// value of the field is the default.
 func Sizes(flags *flag.FlagSet, proof any) {
 	v := reflect.ValueOf(proof).Elem()
 	for i := range v.NumField() {

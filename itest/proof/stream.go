@@ -19,7 +19,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// Stream is the side of Kafka in a proof: who publishes, and what the group settles.
+// Stream holds the brokers of a proof, its publisher, and the watch over the offsets of the group.
 type Stream struct {
 	Cluster *services.Cluster
 	Kafka   *topics.Cluster
@@ -27,13 +27,13 @@ type Stream struct {
 	Watch   *Watch
 }
 
-// OnKafka gives the fleet brokers of its own.
+// OnKafka starts brokers for this fleet alone.
 func (f *Fleet) OnKafka(o services.KafkaOptions) {
 	f.Cluster = services.StartKafka(f.T, o)
 	f.Kafka = topics.Open(f.T, f.Cluster.Brokers())
 }
 
-// close ends what still goes on.
+// close stops the watch and the publisher, where they were started.
 func (s *Stream) close() {
 	if s.Watch != nil {
 		s.Watch.Stop()
@@ -43,7 +43,7 @@ func (s *Stream) close() {
 	}
 }
 
-// CloudEvent is a record in the binary mode of CloudEvents.
+// CloudEvent returns a record that is a CloudEvent in binary mode.
 func CloudEvent(partition int32, key, body []byte, id, source, kind string) *kgo.Record {
 	header := func(name, value string) kgo.RecordHeader {
 		return kgo.RecordHeader{Key: name, Value: []byte(value)}
@@ -53,9 +53,10 @@ func CloudEvent(partition int32, key, body []byte, id, source, kind string) *kgo
 	}}
 }
 
-// Plan lists n messages in the order in which they are published: each once, and copies of some
-// of them up to so many messages behind. If place is set, it says where a message is published,
-// in halves of a message, or that it is not.
+// Plan returns the numbers of n messages in the order in which they are published: each message
+// once, and copies of random messages, each at most behind messages after its original. If place
+// is set, it returns the position of a message in units of half a message, or false if the message
+// is not published.
 func Plan(seed uint64, n, copies, behind int, place func(message int, random *rand.Rand) (at int, is bool)) []int {
 	random := rand.New(rand.NewPCG(seed, 7))
 	type entry struct{ message, at int }
@@ -86,12 +87,12 @@ func Plan(seed uint64, n, copies, behind int, place func(message int, random *ra
 	return messages
 }
 
-// UntilTime looks after the members until so late.
+// UntilTime looks after the members until that time.
 func (f *Fleet) UntilTime(ctx context.Context, until time.Time) error {
 	return f.Until(ctx, func() (bool, error) { return !time.Now().Before(until), nil })
 }
 
-// Spread lets what is in the schedule happen, spread over a time, while it looks after the members.
+// Spread runs the schedule over a time and looks after the members meanwhile.
 func (f *Fleet) Spread(ctx context.Context, all Schedule, within time.Duration) error {
 	began := time.Now()
 	return all.Run(ctx, func(ctx context.Context, at float64) error {
@@ -99,8 +100,8 @@ func (f *Fleet) Spread(ctx context.Context, all Schedule, within time.Duration) 
 	})
 }
 
-// Patiently looks after the members until it is so, or for so long, and reports whether it is. It
-// asks every so often.
+// Patiently looks after the members until the condition holds, for at most that long, and reports
+// whether it holds. It checks the condition once in every interval.
 func (f *Fleet) Patiently(ctx context.Context, most, every time.Duration, so func(context.Context) (bool, error)) (is bool, err error) {
 	within, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
@@ -118,7 +119,7 @@ func (f *Fleet) Patiently(ctx context.Context, most, every time.Duration, so fun
 	return err == nil, err
 }
 
-// Published has nothing more happen, and waits until all is published.
+// Published tells the publisher that no more faults follow, and waits until it has published all.
 func (f *Fleet) Published(ctx context.Context) error {
 	f.Feed.Rest()
 	if err := f.Until(ctx, func() (bool, error) { return f.Feed.Over(), nil }); err != nil {
@@ -128,7 +129,7 @@ func (f *Fleet) Published(ctx context.Context) error {
 	return nil
 }
 
-// Settled waits until the group is at the ends of the partitions, or for so long.
+// Settled waits until the group's offsets are at the ends of the partitions, for at most that long.
 func (f *Fleet) Settled(ctx context.Context, most time.Duration) error {
 	is, err := f.Patiently(ctx, most, 200*time.Millisecond, func(ctx context.Context) (bool, error) { return f.Watch.AtEnd(ctx), nil })
 	if err == nil && !is {
@@ -137,21 +138,21 @@ func (f *Fleet) Settled(ctx context.Context, most time.Duration) error {
 	return err
 }
 
-// Hunt is how Catch looks for a member with an open transaction.
+// Hunt configures how Catch looks for a member with an open transaction.
 type Hunt struct {
 	// Opening is the statement that begins the transaction.
 	Opening processes.Opening
-	// Most is how long it looks. After Corner it also has members wait for the table of the
-	// opening; 0 never does.
+	// Most is how long Catch looks. After Corner it also locks the table of the opening, so that
+	// a member waits there; 0 never locks it.
 	Most, Corner time.Duration
 	Random       *rand.Rand
 }
 
-// maxCorner is how long the fleet stands still for a member that may have nothing to do.
+// maxCorner limits how long the lock holds up the fleet for a member that may have no work.
 const maxCorner = 5 * time.Second
 
-// Catch freezes one member after the other at random moments until one has begun a transaction
-// that is open, and returns it frozen; or, when it has looked for long, any of them.
+// Catch freezes one member after the other at random moments until one has an open transaction,
+// and returns that member frozen. After h.Most it returns any frozen member, and false.
 func (f *Fleet) Catch(ctx context.Context, h Hunt) (m *Member, open bool, err error) {
 	began := time.Now()
 	for ctx.Err() == nil {
@@ -183,22 +184,22 @@ func (f *Fleet) Catch(ctx context.Context, h Hunt) (m *Member, open bool, err er
 	return nil, false, ctx.Err()
 }
 
-// cornered tries to freeze a member where its transaction opens; after a failure it runs, or has
-// ended and is started again.
+// cornered tries to freeze a member right after it has opened its transaction. If that fails, the
+// member runs on, or has ended and Tend starts it again.
 func (f *Fleet) cornered(ctx context.Context, m *Member, opening processes.Opening) bool {
 	ctx, cancel := context.WithTimeout(ctx, maxCorner)
 	defer cancel()
 	return f.Activity.Corner(ctx, m.Process, m.Name, opening) == nil
 }
 
-// Next is the member whose turn it is to suffer.
+// Next returns the next member in turn.
 func (f *Fleet) Next() *Member {
 	f.turn++
 	return f.Members[f.turn%len(f.Members)]
 }
 
-// Drain has a member drain and end. One that cannot leave the group in time, because others were
-// killed just now, drains too, says so and fails.
+// Drain ends a member with SIGTERM. A member that drained but could not leave the group in time,
+// because others were killed just now, exits with 1 and is counted in Tally.Unleft.
 func (f *Fleet) Drain(m *Member, consumer string) error {
 	err := m.End()
 	if err == nil {
@@ -212,14 +213,14 @@ func (f *Fleet) Drain(m *Member, consumer string) error {
 	return nil
 }
 
-// Call is a command of the binary with a member's policy and environment.
+// Call returns a command of the binary with the member's policy and environment.
 func (m *Member) Call(ctx context.Context, args ...string) *exec.Cmd {
 	cmd := exec.CommandContext(ctx, m.Binary, append(args, "--config", m.Policy)...)
 	cmd.Dir, cmd.Env = m.Folder, append(cmd.Environ(), m.Env...)
 	return cmd
 }
 
-// Semel runs a command of the binary as Call has it, and returns what it said.
+// Semel runs such a command and returns its output.
 func (m *Member) Semel(ctx context.Context, args ...string) (string, error) {
 	said, err := m.Call(ctx, args...).CombinedOutput()
 	if err != nil {

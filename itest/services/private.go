@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// private is a server that one test has for itself: a folder, a port that stays the same, and
-// the process that runs now. It ends, and its folder is removed, at the test's end.
+// private is a server of one test: its folder, its port, which stays the same over restarts, and
+// its present process. At the test's end the process is killed and the folder removed.
 type private struct {
 	t       testing.TB
 	folder  string

@@ -160,7 +160,8 @@ func run(ctx context.Context, c *pgconn.PgConn, statements ...string) error {
 	return nil
 }
 
-// Within asks every 10 ms until it is so, for so long, and reports whether it is.
+// Within checks a condition every 10 ms until it holds, for at most that long, and reports whether
+// it holds.
 func Within(most time.Duration, so func() bool) bool {
 	ctx, cancel := context.WithTimeout(context.Background(), most)
 	defer cancel()

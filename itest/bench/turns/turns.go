@@ -14,7 +14,7 @@ import (
 	"github.com/semel-go/semel/itest/worlds/history"
 )
 
-// Turn is what one contestant does when it is its turn.
+// Turn is one contestant of a measurement.
 type Turn struct {
 	// Name is its row in the report.
 	Name string
@@ -22,15 +22,15 @@ type Turn struct {
 	Rate func(context.Context) (float64, error)
 }
 
-// Rates are a report of contestants that took turns. It is a ledger in which nothing is wrong,
-// because people read its figures.
+// Rates is the report of a measurement. It is a proof.Ledger without faults: people judge its
+// figures.
 type Rates struct {
 	proof.Fields
 	by map[string][]float64
 }
 
-// Take has all contestants take a turn in each round, in an order that is drawn anew. The
-// report tells of the machine and has the quartiles of each contestant's rates in this format.
+// Take runs every contestant once in each round, in a random order. The report describes the
+// machine and has the quartiles of each contestant's rates in this format.
 func Take(ctx context.Context, say func(format string, args ...any), rounds int, format string, all ...Turn) (*Rates, error) {
 	r := &Rates{by: map[string][]float64{}}
 	commit, err := history.Commit(ctx, "")
@@ -66,7 +66,7 @@ func (r *Rates) AddRatio(name, of, to, format string) {
 	r.Add(name, bench.QuartilesOf(all).Text(format))
 }
 
-// AddServer tells of the PostgreSQL server at dsn.
+// AddServer adds the version of the PostgreSQL server at dsn.
 func (r *Rates) AddServer(ctx context.Context, dsn string) error {
 	c, err := pgx.Connect(ctx, dsn)
 	if err != nil {

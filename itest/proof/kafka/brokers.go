@@ -10,8 +10,8 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 )
 
-// broker is the one that is to suffer: of three, the coordinator of the group, once all
-// replicas are in sync.
+// broker returns the number of the broker to kill or freeze: of three brokers, the coordinator of
+// the group, as soon as all replicas are in sync.
 func (r *run) broker(ctx context.Context) (node int, err error) {
 	if r.Brokers == 1 {
 		return 0, nil
@@ -48,7 +48,7 @@ func (r *run) moreEffects(ctx context.Context, when string) error {
 	})
 }
 
-// patiently waits until it is so, which is asked twice a second.
+// patiently waits until the condition holds, and fails if it takes too long.
 func (r *run) patiently(ctx context.Context, what string, so func(context.Context) bool) error {
 	is, err := r.Patiently(ctx, patience, 500*time.Millisecond, func(ctx context.Context) (bool, error) {
 		most, cancel := context.WithTimeout(ctx, 5*time.Second)

@@ -148,8 +148,8 @@ func (r *run) restartBroker(ctx context.Context) error {
 // outlast is longer than the brokers wait for one of them.
 const outlast = 12 * time.Second
 
-// freezeBroker freezes a broker until the others have taken its partitions over. Whoever waits
-// for its answer finds out alone.
+// freezeBroker freezes a broker until the others have taken over its partitions. Clients that wait
+// for its answers have to notice that by themselves.
 func (r *run) freezeBroker(ctx context.Context) error {
 	n, err := r.broker(ctx)
 	if err != nil {
