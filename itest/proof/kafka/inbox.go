@@ -86,19 +86,3 @@ func (r *run) inboxLedger() {
 		r.ledger.Failed = r.Server.Logged("bad luck")
 	}
 }
-
-func parkedFor(p Proof) int {
-	if p.Inbox || p.Order {
-		return poisoned
-	}
-	return 0
-}
-
-// failuresFor is how many runs must have failed: as many as the messages of which
-// handlers fail, which is one in a hundred.
-func failuresFor(p Proof) int {
-	if p.Inbox || p.Order {
-		return p.Events / 150
-	}
-	return 0
-}

@@ -175,32 +175,3 @@ func (r *run) inOrder(ctx context.Context) (placed, misplaced int, err error) {
 	}
 	return placed, misplaced, rows.Err()
 }
-
-// placedFor, blockedFor, filledFor and skippedFor are how many there must be.
-func placedFor(p Proof) int {
-	if p.Order {
-		return p.Events
-	}
-	return 0
-}
-
-func blockedFor(p Proof) int {
-	if p.Order {
-		return p.Events / 100
-	}
-	return 0
-}
-
-func filledFor(p Proof) int {
-	if p.Order && !p.Keys {
-		return filledStreams
-	}
-	return 0
-}
-
-func skippedFor(p Proof) int {
-	if p.Order && !p.Keys {
-		return skippedStreams
-	}
-	return 0
-}
