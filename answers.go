@@ -12,7 +12,7 @@ import (
 func (d Decision) String() string {
 	return enum.Name([]string{
 		DecideRetry: "retry", DecidePermanent: "permanent", DecidePark: "park", DecideDiscard: "discard",
-		DecideDuplicate: "duplicate", DecideUnmet: "unmet", DecideUnknown: "unknown",
+		DecideDuplicate: "duplicate", DecidePreconditionFailed: "unmet", DecideUnknown: "unknown",
 	}, d, "Decision")
 }
 
@@ -37,7 +37,7 @@ const (
 	// DecideDuplicate: the effect is there already, as its own constraint says.
 	DecideDuplicate
 	// DecideUnmet: a guarded effect found nothing to change.
-	DecideUnmet
+	DecidePreconditionFailed
 	// DecideUnknown: nobody knows whether what it called for was done; run again later.
 	DecideUnknown
 )
@@ -69,7 +69,7 @@ func (e *HandlerError) Unwrap() error { return e.Err }
 func Retry(err error) error { return RetryAfter(err, 0) }
 
 // RetryAfter asks for another attempt no sooner than after d. A wait longer
-// than consumer.Config.Hold is kept in the store's inbox; where that is none, or no
+// than consumer.Config.MaxInMemoryWait is kept in the store's inbox; where that is none, or no
 // marker is written, the message is parked with ReasonWaitTooLong.
 func RetryAfter(err error, d time.Duration) error {
 	if err == nil {
@@ -93,7 +93,7 @@ func Unknown(err error) error {
 }
 
 // Permanent says that waiting cannot mend err: the message ends at once as
-// consumer.Config.Retry.Then says.
+// consumer.Config.Retry.OnExhausted says.
 func Permanent(err error) error {
 	if err == nil {
 		return nil
@@ -121,9 +121,9 @@ func Duplicate(err error) error {
 }
 
 // Unmet says that a guarded effect (… where status = 'awaiting') met no row.
-// consumer.Config.OnUnmet decides what becomes of the message.
-func Unmet(what string) error {
-	return &HandlerError{Decision: DecideUnmet, Reason: ReasonUnmet, Err: errors.New(what)}
+// consumer.Config.OnPrecondition decides what becomes of the message.
+func PreconditionFailed(what string) error {
+	return &HandlerError{Decision: DecidePreconditionFailed, Reason: ReasonPrecondition, Err: errors.New(what)}
 }
 
 // OneRow turns the answer to a guarded statement, such as a sql.Result, into the
@@ -137,7 +137,7 @@ func OneRow(result interface{ RowsAffected() (int64, error) }, err error) error 
 	}
 	n, err := result.RowsAffected()
 	if err == nil && n != 1 {
-		err = Unmet(fmt.Sprintf("changed %d rows, not 1", n))
+		err = PreconditionFailed(fmt.Sprintf("changed %d rows, not 1", n))
 	}
 	return err
 }

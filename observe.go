@@ -20,7 +20,7 @@ const (
 	EventConflict  EventKind = "conflict"
 	EventParked    EventKind = "parked"
 	EventDiscarded EventKind = "discarded"
-	// EventSkipped: consumer.Config.Only leaves it to other consumers.
+	// EventSkipped: consumer.Config.Filter leaves it to other consumers.
 	EventSkipped EventKind = "skipped"
 	// EventDeadLettered: the copy is in the dead letters, the store knows.
 	EventDeadLettered EventKind = "dead-lettered"
@@ -77,7 +77,7 @@ const (
 	// decides nothing. See Counts.SameContent.
 	EventSameContent EventKind = "same content under another id"
 	// EventWithoutKey: a message was applied while the store of the leased keys did not work,
-	// so that no key says so, and a copy is applied again (consumer.KeyPolicy.ApplyWhenDown).
+	// so that no key says so, and a copy is applied again (consumer.KeyPolicy.FailOpen).
 	// Err is what the store said.
 	EventWithoutKey EventKind = "applied without a key"
 	// EventNotReEmitted: as many intents as Messages says were to be sent again because of
@@ -114,7 +114,7 @@ type Counts struct {
 	Parked       int64 `json:"parked"`
 	DeadLettered int64 `json:"dead_lettered"`
 	Discarded    int64 `json:"discarded"`
-	// Skipped are messages of others, which consumer.Config.Only leaves out: settled.
+	// Skipped are messages of others, which consumer.Config.Filter leaves out: settled.
 	Skipped int64 `json:"skipped"`
 	// Received are messages that ended in the inbox before any handler ran, Waiting
 	// those that wait there for their next try. What becomes of them, Inbox counts.
@@ -137,7 +137,7 @@ type Counts struct {
 	// and fewer of those before, of this process since it started.
 	SameContent int64 `json:"same_content"`
 	// WithoutKey counts messages that were applied while the store of the leased keys did
-	// not work (consumer.KeyPolicy.ApplyWhenDown); they are in Applied, too, and no key
+	// not work (consumer.KeyPolicy.FailOpen); they are in Applied, too, and no key
 	// says so.
 	WithoutKey int64 `json:"without_key"`
 	// ReEmitted counts intents that duplicates have made due again

@@ -17,11 +17,11 @@ const (
 	ReasonPermanent        Reason = "permanent failure"
 	ReasonExhausted        Reason = "attempts exhausted"
 	ReasonWaitTooLong      Reason = "wait too long"
-	ReasonUnmet            Reason = "condition unmet"
+	ReasonPrecondition     Reason = "condition unmet"
 	ReasonMissingParameter Reason = "missing parameter"
 	// ReasonBadEffects: an endpoint answered with effects that its policy does not allow.
 	ReasonBadEffects Reason = "bad effects"
-	ReasonForeign    Reason = "not for this consumer"
+	ReasonFiltered   Reason = "not for this consumer"
 	ReasonNoVersion  Reason = "no version"
 	// ReasonFormerConflict: its former identity is marked with another content.
 	ReasonFormerConflict Reason = "conflict with a former identity"
@@ -31,9 +31,9 @@ const (
 	ReasonGap Reason = "gap"
 	// ReasonBehind: an earlier message of its key, or of its lane, waits or is parked.
 	ReasonBehind Reason = "behind another"
-	// ReasonOld: it is older than what is kept, so that nobody can tell whether it took
+	// ReasonExpired: it is older than what is kept, so that nobody can tell whether it took
 	// effect before.
-	ReasonOld Reason = "too old"
+	ReasonExpired Reason = "too old"
 	// ReasonKills: processes that began it never came to its end.
 	ReasonKills Reason = "kills its process"
 	// ReasonOutcomeUnknown: nobody knows whether a call for it took effect, and the other

@@ -7,9 +7,9 @@ import (
 )
 
 func TestEveryEndingOfAPolicyIsTheMachinesOfThatName(t *testing.T) {
-	want := map[Action]machine.Then{
-		ActionPark: machine.ThenPark, ActionHalt: machine.ThenHalt, ActionDiscard: machine.ThenDiscard,
-		ActionKeepFirst: machine.ThenAcceptFirst, ActionRetry: machine.ThenRetry, ActionDeadLetter: machine.ThenDeadLetter,
+	want := map[Action]machine.Ending{
+		ActionPark: machine.EndPark, ActionHalt: machine.EndHalt, ActionDiscard: machine.EndDiscard,
+		ActionKeepFirst: machine.EndKeepFirst, ActionRetry: machine.EndRetry, ActionDeadLetter: machine.EndDeadLetter,
 	}
 	for then, ending := range want {
 		if got := then.ending(); got != ending {

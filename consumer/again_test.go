@@ -38,8 +38,8 @@ func TestAHandlerOfWholeBatchesIsToldTheAttempt(t *testing.T) {
 		store, source := memstore.New(), newListSource(message("1", `{}`))
 		var attempts []int
 		c := config(source)
-		c.Retry = consumer.RetryPolicy{Attempts: 5, First: time.Second, Most: time.Second}
-		running, err := consumer.NewAll(store, func(_ context.Context, _ *memstore.Tx, ms []*semel.Message) error {
+		c.Retry = consumer.RetryPolicy{MaxAttempts: 5, InitialDelay: time.Second, MaxDelay: time.Second}
+		running, err := consumer.NewBatch(store, func(_ context.Context, _ *memstore.Tx, ms []*semel.Message) error {
 			attempts = append(attempts, ms[0].Attempt)
 			if len(attempts) < 3 {
 				return errors.New("not yet")

@@ -77,7 +77,7 @@ func TestAnswersShareTransactions(t *testing.T) {
 		st, began, last := &sharing{Store: memstore.New(), class: store.ClassContended}, time.Now(), time.Duration(0)
 		received(t, st.Store, 80)
 		c := callingConfig()
-		c.Workers, c.Timeout, c.Retry.Attempts = 8, time.Minute, 1000
+		c.Workers, c.Timeout, c.Retry.MaxAttempts = 8, time.Minute, 1000
 		counts := callsThen(t, st, func(context.Context, *semel.Message) (int64, error) {
 			pass(10 * time.Second)
 			return 1, nil

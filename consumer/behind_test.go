@@ -36,7 +36,7 @@ func TestWhatIsLeftBesideMessagesOfANewerRelease(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		err := running.Run(ctx)
-		return running.Left(), err
+		return running.Unfinished(), err
 	}
 	counts := func(all []semel.Unfinished) (n []int64) {
 		for _, l := range all {

@@ -142,7 +142,7 @@ func TestNotifications(t *testing.T) {
 		store, source := newBelfry(), newListSource(numbered("m", 4000)...)
 		source.endless = true
 		c := config(source)
-		c.Strategy, c.Settle, c.IdleExit, c.Batch.Most, c.MaxUnsettled.Messages = consumer.StrategyInbox, consumer.SettleAfterReceipt, time.Second, 10, 100
+		c.Strategy, c.AckPoint, c.IdleExit, c.Batch.MaxSize, c.MaxUnacked.Messages = consumer.StrategyInbox, consumer.AckAfterReceipt, time.Second, 10, 100
 		source.takes = 20 * time.Millisecond
 		began := time.Now()
 		runs(t, store, add, c)
@@ -155,8 +155,8 @@ func TestNotifications(t *testing.T) {
 		store, source, said := newBelfry(), newListSource(numbered("m", 400)...), &log{}
 		store.deaf, source.endless = errors.New("no room"), true
 		c := config(source)
-		c.Strategy, c.Settle, c.IdleExit, c.Batch.Most, c.Logger = consumer.StrategyInbox, consumer.SettleAfterReceipt, time.Second, 10, said.logger()
-		source.takes, c.MaxUnsettled.Messages = 200*time.Millisecond, 10
+		c.Strategy, c.AckPoint, c.IdleExit, c.Batch.MaxSize, c.Logger = consumer.StrategyInbox, consumer.AckAfterReceipt, time.Second, 10, said.logger()
+		source.takes, c.MaxUnacked.Messages = 200*time.Millisecond, 10
 		if counts := runs(t, store, add, c); counts.Inbox.Applied != 400 {
 			t.Errorf("%+v", counts)
 		}

@@ -166,7 +166,7 @@ func BenchmarkEngineMeter(b *testing.B) {
 		for _, metered := range []bool{false, true} {
 			b.Run(fmt.Sprintf("batch=%d/metered=%t", most, metered), func(b *testing.B) {
 				benchRun(b, benchMessages(b.N, []byte(benchBody)), 1, func(c *consumer.Config) {
-					if c.Workers, c.Batch.Most = 1, most; metered {
+					if c.Workers, c.Batch.MaxSize = 1, most; metered {
 						c.Observers = []semel.Observer{&total{}}
 					}
 				})
@@ -190,7 +190,7 @@ func benchRun(b *testing.B, messages []*semel.Message, lanes int, policy func(*c
 		b.Fatal(err)
 	}
 	c := config(source)
-	c.Batch.Most = benchBatch
+	c.Batch.MaxSize = benchBatch
 	policy(&c)
 	running, err := consumer.New(memstore.New(), touch, c)
 	if err != nil {

@@ -76,8 +76,8 @@ func TestMemoryIsBounded(t *testing.T) {
 		bubble(t, fmt.Sprint("law_11_messages_and_bytes_in_memory_stay_below_their_bounds_when_everything_fails/", lanes), func(t *testing.T) {
 			src := &flood{size: 1000}
 			c := config(src)
-			c.Lanes, c.MaxUnsettled, c.Drain = lanes, source.Bound{Messages: 700, Bytes: 1 << 20}, time.Second
-			c.Retry.Attempts = 1000000
+			c.Lanes, c.MaxUnacked, c.Drain = lanes, source.Bound{Messages: 700, Bytes: 1 << 20}, time.Second
+			c.Retry.MaxAttempts = 1000000
 			consumer := mustNew(t, memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error { return errTest }, c)
 			run := start(t, consumer)
 			pass(20 * time.Second)
@@ -95,8 +95,8 @@ func TestMemoryIsBounded(t *testing.T) {
 		bubble(t, fmt.Sprint("trap_T41_bytes_bound_what_waits_for_a_retry/", lanes), func(t *testing.T) {
 			src := &flood{size: 10000}
 			c := config(src)
-			c.Lanes, c.MaxUnsettled, c.Drain = lanes, source.Bound{Messages: 100000, Bytes: 1 << 20}, time.Second
-			c.Retry.Attempts = 1000000
+			c.Lanes, c.MaxUnacked, c.Drain = lanes, source.Bound{Messages: 100000, Bytes: 1 << 20}, time.Second
+			c.Retry.MaxAttempts = 1000000
 			run := start(t, mustNew(t, memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error { return errTest }, c))
 			pass(20 * time.Second)
 			run.stop()
@@ -113,7 +113,7 @@ func TestMemoryIsBounded(t *testing.T) {
 		src.endless = true
 		src.onSettle = func(context.Context, []source.Settlement) ([]int, error) { return nil, errTest }
 		c := config(src)
-		c.MaxUnsettled.Messages, c.Drain = 500, time.Second
+		c.MaxUnacked.Messages, c.Drain = 500, time.Second
 		consumer := mustNew(t, memstore.New(), add, c)
 		run := start(t, consumer)
 		pass(20 * time.Second)
@@ -170,7 +170,7 @@ func TestProcessForgetsCallsThatEnded(t *testing.T) {
 		st := watch(memstore.New())
 		st.onBegin = func(context.Context, []store.Mark) error { pass(time.Minute); return nil }
 		c := config(nil)
-		c.MaxUnsettled.Messages = 100
+		c.MaxUnacked.Messages = 100
 		consumer := mustNew(t, st, add, c)
 		for i := range 1000 {
 			ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)

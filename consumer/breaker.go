@@ -11,10 +11,10 @@ import (
 // haltAfter is after how many messages that fail for good the breaker opens, 0: never.
 func (r *RetryPolicy) haltAfter() int {
 	switch {
-	case r.NeverHalt:
+	case r.DisableBreaker:
 		return 0
-	case r.HaltAfter > 0:
-		return r.HaltAfter
+	case r.BreakerThreshold > 0:
+		return r.BreakerThreshold
 	}
 	return defaultHaltAfter
 }

@@ -40,7 +40,7 @@ func TestTheCircuitBreaker(t *testing.T) {
 	for name, set := range map[string]func(*consumer.Config){
 		"by partition":  func(*consumer.Config) {},
 		"without order": func(c *consumer.Config) { c.Lanes = consumer.LanesNone },
-		"in the inbox":  func(c *consumer.Config) { c.Strategy, c.Settle = consumer.StrategyInbox, consumer.SettleAfterReceipt },
+		"in the inbox":  func(c *consumer.Config) { c.Strategy, c.AckPoint = consumer.StrategyInbox, consumer.AckAfterReceipt },
 	} {
 		bubble(t, "C19_a_bad_deployment_does_not_park_a_topic/"+name, func(t *testing.T) {
 			const most = 20 - 1
@@ -71,7 +71,7 @@ func TestTheCircuitBreaker(t *testing.T) {
 		}
 	})
 	bubble(t, "C19_with_halt_after_they_do", func(t *testing.T) {
-		running, _, _, _ := broken(t, deployment{}, lane("a", numbered("m", 1), numbered("bad", 100)), func(c *consumer.Config) { c.Retry.HaltAfter = 50; c.Workers = 1 })
+		running, _, _, _ := broken(t, deployment{}, lane("a", numbered("m", 1), numbered("bad", 100)), func(c *consumer.Config) { c.Retry.BreakerThreshold = 50; c.Workers = 1 })
 		run := start(t, running)
 		pass(time.Minute)
 		// The first failed before the message in front of it had succeeded.
@@ -91,7 +91,7 @@ func TestTheCircuitBreaker(t *testing.T) {
 	})
 	bubble(t, "C19_those_that_fail_at_one_moment_make_the_wait_no_longer", func(t *testing.T) {
 		bad := deployment{time.Now().Add(500 * time.Millisecond), 100 * time.Millisecond}
-		running, said, _, _ := broken(t, bad, numbered("m", 100), func(c *consumer.Config) { c.Lanes, c.Workers, c.Batch.Most = consumer.LanesNone, 40, 1 })
+		running, said, _, _ := broken(t, bad, numbered("m", 100), func(c *consumer.Config) { c.Lanes, c.Workers, c.Batch.MaxSize = consumer.LanesNone, 40, 1 })
 		run := start(t, running)
 		pass(3 * time.Second)
 		if ready, why := running.Ready(); !ready || strings.Count(said.String(), "the circuit breaker is closed") != 1 {
@@ -102,21 +102,21 @@ func TestTheCircuitBreaker(t *testing.T) {
 		}
 	})
 	bubble(t, "C19_one_message_is_tried_five_times_also_where_the_policy_says_one", func(t *testing.T) {
-		running, _, _, _ := broken(t, deployment{mended: time.Now().Add(10 * time.Second)}, numbered("m", 100), func(c *consumer.Config) { c.Retry.Attempts, c.Workers = 1, 1 })
+		running, _, _, _ := broken(t, deployment{mended: time.Now().Add(10 * time.Second)}, numbered("m", 100), func(c *consumer.Config) { c.Retry.MaxAttempts, c.Workers = 1, 1 })
 		if err := start(t, running).wait(); err != nil || parkedIn(running) != 19 || running.Counts().Applied != 81 {
 			t.Errorf("%v, %d are parked, %+v", err, parkedIn(running), running.Counts())
 		}
 	})
 	bubble(t, "C19_never_halt_parks_them_all", func(t *testing.T) {
-		running, said, _, _ := broken(t, deployment{}, numbered("bad", 100), func(c *consumer.Config) { c.Retry.NeverHalt = true })
+		running, said, _, _ := broken(t, deployment{}, numbered("bad", 100), func(c *consumer.Config) { c.Retry.DisableBreaker = true })
 		if err := start(t, running).wait(); err != nil || parkedIn(running) != 100 || strings.Count(said.String(), "breaker") > 0 {
 			t.Errorf("%v, %d are parked", err, parkedIn(running))
 		}
 	})
 	t.Run("C19_halt_after_beside_never_halt_is_refused", func(t *testing.T) {
 		c := config(newListSource())
-		c.Retry.HaltAfter, c.Retry.NeverHalt = 5, true
-		if _, err := consumer.New(memstore.New(), add, c); err == nil || !strings.Contains(err.Error(), "Retry.HaltAfter") {
+		c.Retry.BreakerThreshold, c.Retry.DisableBreaker = 5, true
+		if _, err := consumer.New(memstore.New(), add, c); err == nil || !strings.Contains(err.Error(), "Retry.BreakerThreshold") {
 			t.Error(err)
 		}
 	})

@@ -19,7 +19,7 @@ import (
 // follows its last slash, colon or number sign ("payment.made@2"). The first
 // that is there runs: type and whole schema, type and version, type.
 //
-// A message for which there is none ends at once as Config.Retry.Then says,
+// A message for which there is none ends at once as Config.Retry.OnExhausted says,
 // with semel.ReasonUnknownType, and spends no further attempt. ByType panics if a
 // handler is nil.
 func ByType[Tx any](handlers map[string]func(ctx context.Context, tx Tx, m *semel.Message) error) func(ctx context.Context, tx Tx, m *semel.Message) error {

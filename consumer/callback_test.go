@@ -83,7 +83,7 @@ func startStuck(t *testing.T, contended int32) *stuck {
 	source := newListSource(numbered("m", 100)...)
 	source.endless = true
 	c := config(source)
-	c.Lanes, c.Workers, c.Batch.Most, c.Timeout, c.Observers = consumer.LanesNone, 8, 1, 5*time.Second, []semel.Observer{s.seen}
+	c.Lanes, c.Workers, c.Batch.MaxSize, c.Timeout, c.Observers = consumer.LanesNone, 8, 1, 5*time.Second, []semel.Observer{s.seen}
 	s.consumer = mustNew(t, s.store, add, c)
 	s.run = start(t, s.consumer)
 	return s
@@ -139,7 +139,7 @@ func TestACallbackThatSticks(t *testing.T) {
 		source := newListSource(numbered("m", 4)...)
 		source.endless = true
 		c := config(source)
-		c.Batch.Most, c.Drain = 1, 2*time.Second
+		c.Batch.MaxSize, c.Drain = 1, 2*time.Second
 		run := start(t, mustNew(t, sticks(release), add, c))
 		pass(time.Second)
 		began := time.Now()

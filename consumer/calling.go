@@ -31,7 +31,7 @@ import (
 // NewLeased, without Ask.
 //
 // Config is what NewLeased needs: StrategyInbox and, where there is a Source,
-// SettleAfterReceipt. Or it is StrategyMarker, for a call that changes nothing by itself,
+// AckAfterReceipt. Or it is StrategyMarker, for a call that changes nothing by itself,
 // so that what it answers is all: then no claim is taken and nothing is written before the
 // call, which is made any number of times, by several processes at once where copies
 // arrive; a duplicate of what has taken effect calls nobody. The answers of several
@@ -42,8 +42,8 @@ func NewCalling[Tx, Answer any](st store.TxStore[Tx], call func(ctx context.Cont
 	if st == nil || call == nil || apply == nil {
 		return nil, fmt.Errorf("semel: consumer %q: NewCalling needs an opened store, a function that calls and one that applies the answer; one of them is nil", c.Name)
 	}
-	if c.Provider.Ask != nil {
-		return nil, fmt.Errorf("semel: consumer %q: Provider.Ask is set, and with NewCalling it could say that a call took effect, and not what it answered, which apply needs; leave it out", c.Name)
+	if c.Provider.Lookup != nil {
+		return nil, fmt.Errorf("semel: consumer %q: Provider.Lookup is set, and with NewCalling it could say that a call took effect, and not what it answered, which apply needs; leave it out", c.Name)
 	}
 	way := byAnswer
 	if c.Strategy == StrategyMarker {

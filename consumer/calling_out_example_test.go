@@ -56,10 +56,10 @@ func judge(answer *http.Response) error {
 func callingOut(src source.Source) consumer.Config {
 	return consumer.Config{
 		Name: "billing", Source: src, Identity: identity.CloudEvents(),
-		Batch:   consumer.BatchLimits{Most: 1}, // a neighbour's failure repeats no call
-		Timeout: 10 * time.Second,
-		Hold:    10 * time.Minute, // the longest wait; the lane waits with it
-		Retry:   consumer.RetryPolicy{Attempts: 30, First: time.Second, Most: time.Minute},
+		Batch:           consumer.BatchLimits{MaxSize: 1}, // a neighbour's failure repeats no call
+		Timeout:         10 * time.Second,
+		MaxInMemoryWait: 10 * time.Minute, // the longest wait; the lane waits with it
+		Retry:           consumer.RetryPolicy{MaxAttempts: 30, InitialDelay: time.Second, MaxDelay: time.Minute},
 	}
 }
 
@@ -68,7 +68,7 @@ func withoutTransaction[Tx any](st store.TxStore[Tx], src source.Source, provide
 		return capture(ctx, provider, m)
 	}, consumer.Config{
 		Name: "billing", Source: src, Identity: identity.CloudEvents(),
-		Strategy: consumer.StrategyInbox, Settle: consumer.SettleAfterReceipt,
+		Strategy: consumer.StrategyInbox, AckPoint: consumer.AckAfterReceipt,
 		Workers: 64, Timeout: 10 * time.Second,
 	})
 }
@@ -80,7 +80,7 @@ func callThenWrite(store *memstore.Store, src source.Source, provider string) (*
 		return tx.Set("receipt of "+m.Identity.ID, []byte(receipt)) // commits with the completion
 	}, consumer.Config{
 		Name: "billing", Source: src, Identity: identity.CloudEvents(),
-		Strategy: consumer.StrategyInbox, Settle: consumer.SettleAfterReceipt,
+		Strategy: consumer.StrategyInbox, AckPoint: consumer.AckAfterReceipt,
 		Workers: 64, Timeout: 10 * time.Second,
 	})
 }
@@ -103,7 +103,7 @@ func ExampleNewCalling() {
 func asking(provider string) consumer.Provider {
 	return consumer.Provider{
 		Window: 24 * time.Hour,
-		Ask: func(ctx context.Context, m *semel.Message) (consumer.Finding, error) {
+		Lookup: func(ctx context.Context, m *semel.Message) (consumer.LookupResult, error) {
 			request, err := http.NewRequestWithContext(ctx, http.MethodGet, provider+"/captures/"+m.IdempotencyKey("capture"), nil)
 			if err != nil {
 				return consumer.StillUnknown, err
@@ -140,7 +140,7 @@ func Example_callingOut() {
 	defer server.Close()
 	source := newListSource(semel.NewMessage(semel.Key{Source: "shop", ID: "order-17"}, []byte(`{"amount":12}`)))
 	c := callingOut(source)
-	c.Logger, c.Retry.First = quiet(), time.Millisecond
+	c.Logger, c.Retry.InitialDelay = quiet(), time.Millisecond
 	store := memstore.New()
 	running, err := consumer.New(store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 		if err := capture(ctx, server.URL, m); err != nil {
@@ -190,7 +190,7 @@ func TestWhatAnAnswerOfAProviderMeans(t *testing.T) {
 
 func TestAProviderIsAskedByItsKey(t *testing.T) {
 	var path string
-	for status, want := range map[int]consumer.Finding{
+	for status, want := range map[int]consumer.LookupResult{
 		http.StatusOK: consumer.Happened, http.StatusNotFound: consumer.DidNotHappen, http.StatusBadGateway: consumer.StillUnknown,
 	} {
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -198,7 +198,7 @@ func TestAProviderIsAskedByItsKey(t *testing.T) {
 			w.WriteHeader(status)
 		}))
 		m := semel.NewMessage(semel.Key{Consumer: "billing", Source: "shop", ID: "order-17"}, nil)
-		found, err := asking(server.URL).Ask(t.Context(), m)
+		found, err := asking(server.URL).Lookup(t.Context(), m)
 		server.Close()
 		if found != want || (err != nil) != (want == consumer.StillUnknown) || path != "/captures/"+m.IdempotencyKey("capture") {
 			t.Errorf("%d means %v, %v, of %s", status, found, err, path)

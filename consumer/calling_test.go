@@ -18,7 +18,7 @@ import (
 
 func callingConfig() consumer.Config {
 	c := working(config(nil))
-	c.Settle, c.IdleExit, c.Workers = consumer.SettleAfterReceipt, time.Minute, 1
+	c.AckPoint, c.IdleExit, c.Workers = consumer.AckAfterReceipt, time.Minute, 1
 	return c
 }
 
@@ -251,7 +251,7 @@ func TestACallWhoseAnswerWasNotApplied(t *testing.T) {
 		bubble(t, "E3_after_the_window_nobody_calls_again_when_"+name, func(t *testing.T) {
 			store, calls, c := memstore.New(), 0, callingConfig()
 			received(t, store, 1)
-			c.Retry = consumer.RetryPolicy{Attempts: 3, First: time.Minute, Most: time.Hour}
+			c.Retry = consumer.RetryPolicy{MaxAttempts: 3, InitialDelay: time.Minute, MaxDelay: time.Hour}
 			c.Timeout, c.Provider.Window = time.Second, time.Second+time.Millisecond
 			counts := callsThen(t, store, func(context.Context, *semel.Message) (int64, error) {
 				calls++
@@ -278,9 +278,9 @@ func TestACallWhoseAnswerWasNotApplied(t *testing.T) {
 	})
 	t.Run("E3_what_it_answered_cannot_be_asked", func(t *testing.T) {
 		c := callingConfig()
-		c.Provider.Ask = func(context.Context, *semel.Message) (consumer.Finding, error) { return consumer.Happened, nil }
+		c.Provider.Lookup = func(context.Context, *semel.Message) (consumer.LookupResult, error) { return consumer.Happened, nil }
 		_, err := consumer.NewCalling(memstore.New(), (&asked{}).call, addAnswer, c)
-		if err == nil || !strings.Contains(err.Error(), "Provider.Ask") {
+		if err == nil || !strings.Contains(err.Error(), "Provider.Lookup") {
 			t.Errorf("it is taken: %v", err)
 		}
 	})

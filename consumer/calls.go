@@ -25,12 +25,12 @@ func (p *pilot[Tx]) aboutToCall(f *flight[Tx]) {
 
 // callRule is what the policy says of the other side.
 func (c *settings) callRule() calls.Rule {
-	return calls.Rule{Window: c.Provider.Window, Timeout: c.Timeout, Asks: c.Provider.Ask != nil}
+	return calls.Rule{Window: c.Provider.Window, Timeout: c.Timeout, Asks: c.Provider.Lookup != nil}
 }
 
 // doubt finds out what became of calls whose key the other side may have forgotten, or
 // says how the message ends about which nobody knows. Nobody calls then.
-func (c *settings) doubt(ctx context.Context, since time.Duration, m *semel.Message) (Finding, error) {
+func (c *settings) doubt(ctx context.Context, since time.Duration, m *semel.Message) (LookupResult, error) {
 	ended := &semel.HandlerError{Decision: semel.DecidePark, Reason: semel.ReasonOutcomeUnknown}
 	first := calls.Text(since)
 	switch {
@@ -39,14 +39,14 @@ func (c *settings) doubt(ctx context.Context, since time.Duration, m *semel.Mess
 	default:
 		ended.Err = fmt.Errorf("what became of an earlier call is not known, the first was made %s, and keys are known for %v", first, c.Provider.Window)
 	}
-	if c.Provider.Ask == nil && c.Provider.OnUnknown == ActionDiscard {
+	if c.Provider.Lookup == nil && c.Provider.OnUnknown == ActionDiscard {
 		ended.Decision = semel.DecideDiscard
 	}
-	if c.Provider.Ask == nil {
+	if c.Provider.Lookup == nil {
 		return StillUnknown, ended
 	}
 	ended.Decision = semel.DecideRetry
-	switch finding, err := c.Provider.Ask(ctx, m); {
+	switch finding, err := c.Provider.Lookup(ctx, m); {
 	case err != nil:
 		ended.Err = fmt.Errorf("%w; asked, the other side answers: %w", ended.Err, err)
 	case finding == Happened || finding == DidNotHappen:

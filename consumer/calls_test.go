@@ -18,7 +18,7 @@ import (
 // callsOut is a consumer of what was received that calls out, one message at a time.
 func callsOut() consumer.Config {
 	c := working(config(nil))
-	c.Settle, c.IdleExit, c.Workers = consumer.SettleAfterReceipt, time.Hour, 1
+	c.AckPoint, c.IdleExit, c.Workers = consumer.AckAfterReceipt, time.Hour, 1
 	return c
 }
 
@@ -110,7 +110,7 @@ func TestOutcomesThatNobodyKnows(t *testing.T) {
 
 func TestAProviderIsAsked(t *testing.T) {
 	for name, is := range map[string]struct {
-		finding       consumer.Finding
+		finding       consumer.LookupResult
 		err           error
 		calls, parked int
 		state         store.RowState
@@ -119,12 +119,12 @@ func TestAProviderIsAsked(t *testing.T) {
 		"that_it_did_not":           {consumer.DidNotHappen, nil, 1, 0, store.StateCompleted},
 		"in_vain":                   {consumer.StillUnknown, nil, 0, 1, store.StateParked},
 		"and_does_not_answer":       {consumer.DidNotHappen, io.EOF, 0, 1, store.StateParked},
-		"and_answers_what_is_none_": {consumer.Finding(9), nil, 0, 1, store.StateParked},
+		"and_answers_what_is_none_": {consumer.LookupResult(9), nil, 0, 1, store.StateParked},
 	} {
 		bubble(t, "E3_after_the_window/"+name, func(t *testing.T) {
 			st, p, c, asked := diedCalling(t, 25*time.Hour), provides{}, callsOut(), 0
-			c.Retry.Attempts = 3
-			c.Provider.Ask = func(_ context.Context, m *semel.Message) (consumer.Finding, error) {
+			c.Retry.MaxAttempts = 3
+			c.Provider.Lookup = func(_ context.Context, m *semel.Message) (consumer.LookupResult, error) {
 				asked++
 				if m.Identity.ID != "m0" {
 					t.Errorf("asked about %v", m.Identity)
@@ -143,7 +143,7 @@ func TestAProviderIsAsked(t *testing.T) {
 	}
 	bubble(t, "E3_within_the_window_nobody_is_asked", func(t *testing.T) {
 		st, p, c := diedCalling(t, time.Hour), provides{}, callsOut()
-		c.Provider.Ask = func(context.Context, *semel.Message) (consumer.Finding, error) {
+		c.Provider.Lookup = func(context.Context, *semel.Message) (consumer.LookupResult, error) {
 			t.Error("asked")
 			return consumer.StillUnknown, nil
 		}
@@ -154,7 +154,7 @@ func TestAProviderIsAsked(t *testing.T) {
 	})
 	bubble(t, "E3_a_call_that_is_made_after_asking_and_is_lost_is_asked_about_again", func(t *testing.T) {
 		st, c, asked, calls := diedCalling(t, 25*time.Hour), callsOut(), 0, 0
-		c.Provider.Ask = func(context.Context, *semel.Message) (consumer.Finding, error) {
+		c.Provider.Lookup = func(context.Context, *semel.Message) (consumer.LookupResult, error) {
 			if asked++; asked == 1 {
 				return consumer.DidNotHappen, nil
 			}
@@ -179,7 +179,7 @@ func TestWhatAnAnswerLeavesUnknown(t *testing.T) {
 	}{
 		"refused_for_now":                       {semel.Retry(io.EOF), false},
 		"refused_until_later":                   {semel.RetryAfter(io.EOF, time.Second), false},
-		"unmet":                                 {semel.Unmet("nothing to change"), false},
+		"unmet":                                 {semel.PreconditionFailed("nothing to change"), false},
 		"said_to_be_unknown":                    {semel.Unknown(io.EOF), true},
 		"a_retry_of_what_is_said_to_be_unknown": {semel.RetryAfter(semel.Unknown(io.EOF), time.Second), true},
 		"an_error_without_a_decision":           {io.EOF, true},
@@ -190,7 +190,7 @@ func TestWhatAnAnswerLeavesUnknown(t *testing.T) {
 		bubble(t, "E3_after_the_window/"+name, func(t *testing.T) {
 			st, c, calls := memstore.New(), callsOut(), 0
 			received(t, st, 1)
-			c.OnUnmet, c.Timeout = consumer.ActionRetry, 30*time.Second
+			c.OnPrecondition, c.Timeout = consumer.ActionRetry, 30*time.Second
 			c.Provider.Window = c.Timeout + time.Second
 			runsLeased(t, st, func(ctx context.Context, _ consumer.Call, _ *semel.Message) error {
 				calls++

@@ -18,8 +18,8 @@ func TestAHandlerWhoseOwnClaimIsLost(t *testing.T) {
 	bubble(t, "C4_its_error_is_an_attempt_as_any_other", func(t *testing.T) {
 		calls := 0
 		c := config(newListSource(message("1", "")))
-		c.Strategy, c.Settle = consumer.StrategyInbox, consumer.SettleAfterReceipt
-		c.Retry = consumer.RetryPolicy{Attempts: 3, First: time.Millisecond, Most: time.Millisecond}
+		c.Strategy, c.AckPoint = consumer.StrategyInbox, consumer.AckAfterReceipt
+		c.Retry = consumer.RetryPolicy{MaxAttempts: 3, InitialDelay: time.Millisecond, MaxDelay: time.Millisecond}
 		run := mustNewLeased(t, memstore.New(), func(context.Context, consumer.Call, *semel.Message) error {
 			if calls++; calls > 100 {
 				return nil

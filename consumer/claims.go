@@ -199,4 +199,4 @@ func (f *flight[Tx]) claimEnding(r *machine.Row, h *heldRow) store.ClaimEnding {
 }
 
 // flightTime is how long a flight may take until its commit begins.
-func (c *settings) flightTime() time.Duration { return c.Batch.Time + c.Timeout }
+func (c *settings) flightTime() time.Duration { return c.Batch.MaxTime + c.Timeout }

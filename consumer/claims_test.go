@@ -187,8 +187,8 @@ func TestLeasesOfTheLiving(t *testing.T) {
 		st := memstore.New()
 		received(t, st, 40)
 		c := working(config(nil))
-		c.Workers, c.Batch.Most, c.Inbox.Lease, c.IdleExit = 1, 10, 9*time.Second, 20*time.Second
-		c.Batch.Time = time.Second
+		c.Workers, c.Batch.MaxSize, c.Inbox.Lease, c.IdleExit = 1, 10, 9*time.Second, 20*time.Second
+		c.Batch.MaxTime = time.Second
 		handle := func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			pass(time.Second)
 			return add(ctx, tx, m)
@@ -207,7 +207,7 @@ func TestLeasesOfTheLiving(t *testing.T) {
 		st := memstore.New()
 		received(t, st, 100)
 		c := working(config(nil))
-		c.Workers, c.Batch.Most = 1, 1
+		c.Workers, c.Batch.MaxSize = 1, 1
 		consumer := mustNew(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			pass(time.Second)
 			return add(ctx, tx, m)
@@ -277,7 +277,7 @@ func TestAHandlerWhoseClaimIsLost(t *testing.T) {
 		st := memstore.New()
 		received(t, st, 5)
 		c := working(config(nil))
-		c.Workers, c.Inbox.Lease, c.Timeout, c.Batch.Time = 1, 9*time.Second, time.Minute, time.Minute
+		c.Workers, c.Inbox.Lease, c.Timeout, c.Batch.MaxTime = 1, 9*time.Second, time.Minute, time.Minute
 		c.IdleExit = time.Minute
 		cancelled := 0
 		running := mustNew(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {

@@ -84,7 +84,7 @@ func TestWhatAHandlersErrorMeans(t *testing.T) {
 			return store.ClassRetry
 		}
 		c := config(newListSource(numbered("m", 20)...))
-		c.Workers, c.Retry.Attempts = 1, 3
+		c.Workers, c.Retry.MaxAttempts = 1, 3
 		highest, met := map[string]int{}, map[string]bool{}
 		counts := runs(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			id := m.Identity.ID

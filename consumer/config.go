@@ -34,7 +34,7 @@ type Action uint8
 const (
 	// ActionPark sets the message aside for a person. The default. It needs a store with an
 	// inbox (store.Inbox): without one New refuses it, and what a handler parks ends as
-	// RetryPolicy.Then says.
+	// RetryPolicy.OnExhausted says.
 	ActionPark Action = iota
 	// ActionHalt stops the consumer; the message stays unsettled.
 	ActionHalt
@@ -43,7 +43,7 @@ const (
 	// ActionKeepFirst, for conflicts: the first content stands, the other is
 	// settled and counted as a conflict.
 	ActionKeepFirst
-	// ActionRetry, for OnUnmet: the condition may be met later.
+	// ActionRetry, for OnPrecondition: the condition may be met later.
 	ActionRetry
 	// ActionDeadLetter copies it to the source's dead letters, then sets it aside
 	// in the store as dead-lettered, then settles it.
@@ -58,13 +58,13 @@ const (
 	// StrategyMarker: a marker commits with the effect. The default.
 	StrategyMarker Strategy = iota
 	// StrategyNatural: the effect is idempotent by nature and late copies do
-	// no harm; no marker is written. Config.NaturalBecause says why.
+	// no harm; no marker is written. Config.NaturalReason says why.
 	StrategyNatural
 	// StrategyBusinessKey: the effect's own unique constraint decides; the
 	// handler reports its violation with Duplicate. No marker is written.
 	StrategyBusinessKey
 	// StrategyInbox: a marker, and a row of the store's inbox with the message,
-	// commit with the effect. Config.Settle says whether the effect comes with the
+	// commit with the effect. Config.AckPoint says whether the effect comes with the
 	// receipt or after it.
 	StrategyInbox
 )
@@ -86,7 +86,7 @@ type Config struct {
 	Identity identity.Identity
 	// Former, when set, is how Identity was found before, while it changes: on a store
 	// that can (admin.Derivations), not beside Version.
-	Former *FormerIdentity
+	PreviousIdentity *PreviousIdentity
 	// Owner, if not empty, is whose consumer this is, such as the name of the service or of
 	// the types that it handles: a start with another owner than the last one's is told in
 	// the log, since two services under one name would take each other's messages for their
@@ -97,25 +97,25 @@ type Config struct {
 	Exclusive bool
 	// Type is a selector (see identity.ParseSelector) of the place where producers write the
 	// type of a message, such as "header:event-type" or "body:/type". Handlers get this type
-	// from Message.Type, Only.Types is compared with it, and rows of the inbox store it. By
+	// from Message.Type, Filter.Types is compared with it, and rows of the inbox store it. By
 	// default, and for a message in which the selector finds nothing, the type is the
 	// attribute type of CloudEvents. A message whose type cannot be read (a body that is
 	// no JSON, a header that stands twice with different values) is set aside as
 	// semel.ReasonMalformed. Identity and Fingerprint do not see it.
 	Type string
 	// Only says which messages are the consumer's; the default is all.
-	Only Only
-	// Otherwise says what becomes of the others: OtherwiseSkip, OtherwisePark or
-	// OtherwiseDeadLetter.
-	Otherwise Otherwise
+	Filter Filter
+	// Otherwise says what becomes of the others: OnFilteredSkip, OnFilteredPark or
+	// OnFilteredDeadLetter.
+	OnFiltered OnFiltered
 	// Fingerprint recognises content; the default is
 	// identity.FingerprintBody(), where no marker is written identity.FingerprintNone().
 	Fingerprint identity.Fingerprinter
 	// Strategy is StrategyMarker unless set.
 	Strategy Strategy
-	// NaturalBecause says why late copies do no harm; required with
+	// NaturalReason says why late copies do no harm; required with
 	// StrategyNatural: "order: irrelevant", "version guard in the statement".
-	NaturalBecause string
+	NaturalReason string
 	// Version, when set, lets the versions of one aggregate take effect in their order.
 	// Its store keeps streams (admin.Streams).
 	Version *VersionPolicy
@@ -125,9 +125,9 @@ type Config struct {
 	// OnBadIdentity ends a message without usable identity: ActionPark,
 	// ActionDeadLetter or ActionHalt.
 	OnBadIdentity Action
-	// OnUnmet ends a message whose handler returned Unmet: ActionPark,
+	// OnPrecondition ends a message whose handler returned Unmet: ActionPark,
 	// ActionDeadLetter, ActionDiscard, or ActionRetry.
-	OnUnmet Action
+	OnPrecondition Action
 	// OnDuplicate, when set, is called for each delivery that is a duplicate, before it is
 	// settled, with what KeepResult has kept for its message: to answer whoever asks again.
 	// result is nil where nothing is kept, or not yet; it and m must not be changed. An
@@ -160,10 +160,10 @@ type Config struct {
 	Timeout time.Duration
 	// Batch bounds a transaction.
 	Batch BatchLimits
-	// Hold is the longest wait kept in memory; default 10 s.
-	Hold time.Duration
-	// MaxUnsettled bounds what is fetched and not settled.
-	MaxUnsettled source.Bound
+	// MaxInMemoryWait is the longest wait kept in memory; default 10 s.
+	MaxInMemoryWait time.Duration
+	// MaxUnacked bounds what is fetched and not settled.
+	MaxUnacked source.Bound
 	// MaxBody is the longest body in bytes that is processed, 64 KiB to 1 GiB;
 	// default 16 MiB. No store sees a longer one: the message ends as
 	// OnBadIdentity says, as semel.ReasonTooLarge, with its first 64 KiB and its length
@@ -174,11 +174,11 @@ type Config struct {
 	Drain time.Duration
 	// Retry says when to try again and what then.
 	Retry RetryPolicy
-	// Settle, with StrategyInbox, says when the source is told: SettleAfterEffect
+	// Settle, with StrategyInbox, says when the source is told: AckAfterEffect
 	// unless set.
-	Settle SettlePoint
+	AckPoint AckPoint
 	// Inbox says how messages that wait in the store's inbox are worked on: those
-	// received there, and those whose wait is longer than Hold.
+	// received there, and those whose wait is longer than MaxInMemoryWait.
 	Inbox InboxPolicy
 	// Provider, with NewLeased, NewKeyed and NewCalling, says what is known of the other side that handlers call.
 	Provider Provider
@@ -228,22 +228,22 @@ type Config struct {
 	Recorder *recorder.Recorder
 }
 
-// SettlePoint says when the source is told that it may forget a message.
-type SettlePoint uint8
+// AckPoint says when the source is told that it may forget a message.
+type AckPoint uint8
 
 // The points.
 const (
-	// SettleAfterEffect: when its effect is committed, or it was set aside. The
+	// AckAfterEffect: when its effect is committed, or it was set aside. The
 	// default.
-	SettleAfterEffect SettlePoint = iota
-	// SettleAfterReceipt: when it stands in the store's inbox. A worker applies its
+	AckAfterEffect AckPoint = iota
+	// AckAfterReceipt: when it stands in the store's inbox. A worker applies its
 	// effect later, and the backlog is the inbox's and no more the broker's.
-	SettleAfterReceipt
+	AckAfterReceipt
 )
 
 // String is the point's word in a policy file.
-func (s SettlePoint) String() string {
-	return enum.Name([]string{SettleAfterEffect: "after_effect", SettleAfterReceipt: "after_receipt"}, s, "SettlePoint")
+func (s AckPoint) String() string {
+	return enum.Name([]string{AckAfterEffect: "after_effect", AckAfterReceipt: "after_receipt"}, s, "AckPoint")
 }
 
 // InboxPolicy says how the rows of an inbox are claimed. They are claimed by any
@@ -258,31 +258,31 @@ type InboxPolicy struct {
 	Poll time.Duration
 	// Starts is how often a message may be begun by processes that do not come to
 	// its end, 1 to 100; default 3. Then it is parked (semel.ReasonKills).
-	Starts int
+	MaxCrashes int
 }
 
 // BatchLimits bound a transaction; a batch never waits to fill.
 type BatchLimits struct {
 	// Most is the most messages, 1 to 10,000; default 500.
-	Most int
+	MaxSize int
 	// Time is how long handlers of one batch may run before it commits;
 	// default 50 ms.
-	Time time.Duration
+	MaxTime time.Duration
 }
 
 // RetryPolicy says how a failed message is tried again: after a random wait of
 // up to First, doubling to Most ("full jitter").
 type RetryPolicy struct {
 	// Attempts is how often a handler runs at most; default 10.
-	Attempts int
+	MaxAttempts int
 	// First is the upper end of the first wait; default 1 s.
-	First time.Duration
-	// Most is the upper end of every wait; default Hold. A wait longer than Hold needs
+	InitialDelay time.Duration
+	// Most is the upper end of every wait; default MaxInMemoryWait. A wait longer than MaxInMemoryWait needs
 	// a store with an inbox (store.Leases), where the message waits.
-	Most time.Duration
+	MaxDelay time.Duration
 	// Then ends a message whose attempts are exhausted or whose failure cannot
 	// pass by waiting: ActionPark, ActionDeadLetter or ActionHalt.
-	Then Action
+	OnExhausted Action
 	// Budget bounds the retries of all messages together.
 	Budget RetryBudget
 	// SerialAfter is after how many failed attempts in a row, of any messages, only one
@@ -291,16 +291,16 @@ type RetryPolicy struct {
 	// all would spend their attempts. 1 to 1,000,000; default 20. What fails for good
 	// does not count; Process is as concurrent as its callers.
 	SerialAfter int
-	// HaltAfter is after how many messages in a row that fail for good (by a permanent
+	// BreakerThreshold is after how many messages in a row that fail for good (by a permanent
 	// failure, an unmet condition, or their last attempt) a circuit breaker opens: nothing
 	// more is fetched or claimed, the consumer is not ready, and one message is tried at a
 	// time, after waits of 1 s up to 1 min, until one succeeds. Messages that fail meanwhile
 	// wait, until they have had Attempts, and at least 5. 1 to 1,000,000. Unless it is set,
 	// the breaker opens after 20, and only while nothing has succeeded since
 	// Run began: one bad producer cannot stop a consumer that works. Process has no breaker.
-	HaltAfter int
-	// NeverHalt keeps the breaker closed.
-	NeverHalt bool
+	BreakerThreshold int
+	// DisableBreaker keeps the breaker closed.
+	DisableBreaker bool
 }
 
 // RetryBudget bounds retries, so that many that fail together are no storm: PerSecond
@@ -317,7 +317,7 @@ type RetryBudget struct {
 // String is the ending's word in a policy file.
 func (t Action) String() string {
 	return enum.Name([]string{
-		ActionPark: "park", ActionHalt: "halt", ActionDiscard: "discard", ActionKeepFirst: "accept_first", ActionRetry: "retry",
+		ActionPark: "park", ActionHalt: "halt", ActionDiscard: "discard", ActionKeepFirst: "keep_first", ActionRetry: "retry",
 		ActionDeadLetter: "dead_letter",
 	}, t, "Action")
 }

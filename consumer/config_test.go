@@ -32,34 +32,34 @@ var faultyConfigs = []struct {
 		c.Identity, c.Fingerprint = identity.By("key", "const:orders"), identity.FingerprintNone()
 	}},
 	{"Strategy", func(c *consumer.Config) { c.Strategy = 99 }},
-	{"NaturalBecause", func(c *consumer.Config) { c.Strategy = consumer.StrategyNatural }},
-	{"NaturalBecause", func(c *consumer.Config) { c.NaturalBecause = "order: irrelevant" }},
+	{"NaturalReason", func(c *consumer.Config) { c.Strategy = consumer.StrategyNatural }},
+	{"NaturalReason", func(c *consumer.Config) { c.NaturalReason = "order: irrelevant" }},
 	{"OnConflict", func(c *consumer.Config) { c.OnConflict = consumer.ActionDiscard }},
 	{"OnConflict", func(c *consumer.Config) { c.OnConflict = consumer.ActionRetry }},
 	{"OnBadIdentity", func(c *consumer.Config) { c.OnBadIdentity = consumer.ActionDiscard }},
 	{"OnBadIdentity", func(c *consumer.Config) { c.OnBadIdentity = consumer.ActionKeepFirst }},
-	{"OnUnmet", func(c *consumer.Config) { c.OnUnmet = consumer.ActionHalt }},
-	{"Retry.Then", func(c *consumer.Config) { c.Retry.Then = consumer.ActionDiscard }},
+	{"OnPrecondition", func(c *consumer.Config) { c.OnPrecondition = consumer.ActionHalt }},
+	{"Retry.OnExhausted", func(c *consumer.Config) { c.Retry.OnExhausted = consumer.ActionDiscard }},
 	{"Lanes", func(c *consumer.Config) { c.Lanes = 9 }},
 	{"Workers", func(c *consumer.Config) { c.Workers = -1 }},
 	{"Workers", func(c *consumer.Config) { c.Workers = 1025 }},
-	{"Batch.Most", func(c *consumer.Config) { c.Batch.Most = 10001 }},
-	{"Batch.Time", func(c *consumer.Config) { c.Batch.Time = -time.Second }},
-	{"MaxUnsettled.Messages", func(c *consumer.Config) { c.MaxUnsettled.Messages = -5 }},
-	{"MaxUnsettled.Bytes", func(c *consumer.Config) { c.MaxUnsettled.Bytes = -5 }},
-	{"Retry.Attempts", func(c *consumer.Config) { c.Retry.Attempts = -1 }},
-	{"Retry.First", func(c *consumer.Config) { c.Retry.First = -time.Second }},
-	{"Retry.Most", func(c *consumer.Config) { c.Retry.First, c.Retry.Most = 2*time.Second, time.Second }},
-	{"Retry.Most", func(c *consumer.Config) { c.Retry.Most = 9000 * time.Hour }},
-	{"Settle", func(c *consumer.Config) { c.Settle = 2 }},
-	{"Settle", func(c *consumer.Config) { c.Settle = consumer.SettleAfterReceipt }},
+	{"Batch.MaxSize", func(c *consumer.Config) { c.Batch.MaxSize = 10001 }},
+	{"Batch.MaxTime", func(c *consumer.Config) { c.Batch.MaxTime = -time.Second }},
+	{"MaxUnacked.Messages", func(c *consumer.Config) { c.MaxUnacked.Messages = -5 }},
+	{"MaxUnacked.Bytes", func(c *consumer.Config) { c.MaxUnacked.Bytes = -5 }},
+	{"Retry.MaxAttempts", func(c *consumer.Config) { c.Retry.MaxAttempts = -1 }},
+	{"Retry.InitialDelay", func(c *consumer.Config) { c.Retry.InitialDelay = -time.Second }},
+	{"Retry.MaxDelay", func(c *consumer.Config) { c.Retry.InitialDelay, c.Retry.MaxDelay = 2*time.Second, time.Second }},
+	{"Retry.MaxDelay", func(c *consumer.Config) { c.Retry.MaxDelay = 9000 * time.Hour }},
+	{"Settle", func(c *consumer.Config) { c.AckPoint = 2 }},
+	{"Settle", func(c *consumer.Config) { c.AckPoint = consumer.AckAfterReceipt }},
 	{"Inbox.Lease", func(c *consumer.Config) { c.Inbox.Lease = 10 * time.Millisecond }},
 	{"Inbox.Lease", func(c *consumer.Config) { c.Inbox.Lease = 2 * time.Hour }},
 	{"Inbox.Poll", func(c *consumer.Config) { c.Inbox.Poll = -time.Second }},
 	{"Inbox.Poll", func(c *consumer.Config) { c.Inbox.Poll = time.Hour }},
-	{"Inbox.Starts", func(c *consumer.Config) { c.Inbox.Starts = 101 }},
+	{"Inbox.MaxCrashes", func(c *consumer.Config) { c.Inbox.MaxCrashes = 101 }},
 	{"Timeout", func(c *consumer.Config) { c.Timeout = time.Nanosecond }},
-	{"Hold", func(c *consumer.Config) { c.Hold = 2 * time.Hour }},
+	{"MaxInMemoryWait", func(c *consumer.Config) { c.MaxInMemoryWait = 2 * time.Hour }},
 	{"Drain", func(c *consumer.Config) { c.Drain = -time.Second }},
 	{"CommitTimeout", func(c *consumer.Config) { c.CommitTimeout = time.Nanosecond }},
 	{"IdleExit", func(c *consumer.Config) { c.IdleExit = -time.Second }},
@@ -78,16 +78,16 @@ func TestConfig(t *testing.T) {
 	})
 	t.Run("K1_all_faults_are_reported_at_once", func(t *testing.T) {
 		var c consumer.Config
-		c.Strategy, c.OnConflict, c.Workers, c.Hold, c.Timeout = 99, consumer.ActionRetry, -1, -1, -1
+		c.Strategy, c.OnConflict, c.Workers, c.MaxInMemoryWait, c.Timeout = 99, consumer.ActionRetry, -1, -1, -1
 		_, err := consumer.New(store.TxStore[*memstore.Tx](nil), nil, c)
 		text := fmt.Sprint(err)
-		for _, want := range []string{"Name: ", "Strategy: ", "OnConflict: ", "Workers: ", "Hold: ", "Timeout: ", "the handler is nil", "the store is nil"} {
+		for _, want := range []string{"Name: ", "Strategy: ", "OnConflict: ", "Workers: ", "MaxInMemoryWait: ", "Timeout: ", "the handler is nil", "the store is nil"} {
 			if !strings.Contains(text, want) {
 				t.Errorf("%q is not in %s", want, text)
 			}
 		}
-		if _, err := consumer.NewAll(memstore.New(), (func(context.Context, *memstore.Tx, []*semel.Message) error)(nil), config(nil)); err == nil || !strings.Contains(err.Error(), "the handler is nil") {
-			t.Errorf("NewAll says %v", err)
+		if _, err := consumer.NewBatch(memstore.New(), (func(context.Context, *memstore.Tx, []*semel.Message) error)(nil), config(nil)); err == nil || !strings.Contains(err.Error(), "the handler is nil") {
+			t.Errorf("NewBatch says %v", err)
 		}
 	})
 	t.Run("the_defaults_are_no_fault", func(t *testing.T) {

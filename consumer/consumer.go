@@ -43,14 +43,14 @@ type Consumer[Tx any] struct {
 // handle must write its effect through tx, must not commit or roll back, and
 // may run again after a rollback; see Retry, Permanent, Park for what it can
 // return. Plans are for tests. Where the store has no inbox (store.Inbox), c must not park
-// messages, which is the default of Retry.Then, OnConflict, OnBadIdentity and OnUnmet.
+// messages, which is the default of Retry.OnExhausted, OnConflict, OnBadIdentity and OnPrecondition.
 func New[Tx any](st store.TxStore[Tx], handle func(ctx context.Context, tx Tx, m *semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Tx], error) {
 	return newConsumer(st, handler[Tx]{one: handle}, c, plans)
 }
 
-// NewAll is New for a handler of whole batches, for set-based effects. When it
+// NewBatch is New for a handler of whole batches, for set-based effects. When it
 // fails, the batch is cut until the message to blame is alone.
-func NewAll[Tx any](st store.TxStore[Tx], handle func(ctx context.Context, tx Tx, ms []*semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Tx], error) {
+func NewBatch[Tx any](st store.TxStore[Tx], handle func(ctx context.Context, tx Tx, ms []*semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Tx], error) {
 	return newConsumer(st, handler[Tx]{all: handle}, c, plans)
 }
 
@@ -218,7 +218,7 @@ func (c *Consumer[Tx]) Counts() semel.Counts {
 // end, what is left: what the source had and could not deliver, where it knows
 // (source.Info.Idle), and what is unsettled because a newer release marked it or a message
 // that it waits for. A source that has ended is waited for 5 s longer for those.
-func (c *Consumer[Tx]) Left() []semel.Unfinished {
+func (c *Consumer[Tx]) Unfinished() []semel.Unfinished {
 	e := c.running()
 	if e == nil {
 		return nil
@@ -231,7 +231,7 @@ func (c *Consumer[Tx]) Left() []semel.Unfinished {
 // Ready reports whether the consumer works, and if not, why: the store or the
 // source is down, or has not been asked yet, or a handler does not end, or the store of
 // the keys does not record what calls have come to, or nothing is fetched because messages
-// that a newer release marked, and what waits for them, fill Config.MaxUnsettled. A source
+// that a newer release marked, and what waits for them, fill Config.MaxUnacked. A source
 // that is quiet counts as asked when it gives its first lane, or a minute after
 // the start. A consumer for Process checks its store with the first call, and is
 // taken for ready until then.
@@ -239,7 +239,7 @@ func (c *Consumer[Tx]) Left() []semel.Unfinished {
 // A consumer that is ready may have a reason all the same: that an operator has paused
 // it, or limits what it takes (admin.Controls), messages that are held because a newer
 // release wrote their markers, that the store of its keys is down and it goes on without
-// (KeyPolicy.ApplyWhenDown), and lanes that stand still by a fault, on a source that
+// (KeyPolicy.FailOpen), and lanes that stand still by a fault, on a source that
 // tells them (source.Info.LaneFaults), while the others go on.
 func (c *Consumer[Tx]) Ready() (bool, string) {
 	ready, why := c.reporter.state()

@@ -188,7 +188,7 @@ func TestWhatHandlersReturn(t *testing.T) {
 		"park":      func() error { return semel.Park("look at it") },
 		"discard":   func() error { return semel.Discard("not ours") },
 		"duplicate": func() error { return semel.Duplicate(errors.New("unique")) },
-		"unmet":     func() error { return semel.Unmet("status") },
+		"unmet":     func() error { return semel.PreconditionFailed("status") },
 		"long":      func() error { return semel.RetryAfter(errors.New("no"), time.Hour) },
 		"panic":     func() error { panic("no") },
 		"goexit":    func() error { runtime.Goexit(); return nil },
@@ -252,7 +252,7 @@ func TestAHandlerThatIgnoresItsContextIsCutOff(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			store := memstore.New()
 			c := config(newListSource(message("slow", `{}`), message("2", `{}`)))
-			c.Timeout, c.Retry.Attempts = time.Second, 1
+			c.Timeout, c.Retry.MaxAttempts = time.Second, 1
 			var running *consumer.Consumer[*memstore.Tx]
 			ready := true
 			running, err := consumer.New(store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {

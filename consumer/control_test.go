@@ -42,7 +42,7 @@ func TestAPausedConsumer(t *testing.T) {
 			return add(ctx, tx, m)
 		}
 		c, seen := config(src), &witness{}
-		c.Workers, c.MaxUnsettled.Messages, c.Timeout = 1, 2, time.Hour
+		c.Workers, c.MaxUnacked.Messages, c.Timeout = 1, 2, time.Hour
 		c.Observers = []semel.Observer{seen}
 		running := mustNew(t, store, handle, c)
 		run := start(t, running)

@@ -33,7 +33,7 @@ func TestCopiesInsideOneProcess(t *testing.T) {
 			store, source, ran := memstore.New(), newListSource(messages...), 0
 			var mutex sync.Mutex
 			c := config(source)
-			c.Batch.Most = 2
+			c.Batch.MaxSize = 2
 			counts := runs(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 				mutex.Lock()
 				defer mutex.Unlock()
@@ -93,7 +93,7 @@ func pairOf(t *testing.T, says error) (store *memstore.Store, second semel.Count
 	store = memstore.New()
 	began := time.Now()
 	first := config(newListSource(message("1", `{}`)))
-	first.Retry.Attempts, first.Retry.First, first.Hold = 1000, 10*time.Second, 10*time.Second
+	first.Retry.MaxAttempts, first.Retry.InitialDelay, first.MaxInMemoryWait = 1000, 10*time.Second, 10*time.Second
 	ctx, cancel := context.WithCancel(t.Context())
 	holder := mustNew(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 		pass(3 * time.Second)
@@ -120,7 +120,7 @@ func pairOf(t *testing.T, says error) (store *memstore.Store, second semel.Count
 	}
 	var mutex sync.Mutex
 	c := config(src)
-	c.Retry.Attempts, c.Workers = 1, 2
+	c.Retry.MaxAttempts, c.Workers = 1, 2
 	second = runs(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 		mutex.Lock()
 		defer mutex.Unlock()

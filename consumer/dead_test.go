@@ -83,7 +83,7 @@ func (g *grave) lies(t *testing.T) map[string]int {
 
 func deadConfig(src source.Source) consumer.Config {
 	c := config(src)
-	c.Retry.Then, c.OnConflict, c.OnBadIdentity, c.OnUnmet = consumer.ActionDeadLetter, consumer.ActionDeadLetter, consumer.ActionDeadLetter, consumer.ActionDeadLetter
+	c.Retry.OnExhausted, c.OnConflict, c.OnBadIdentity, c.OnPrecondition = consumer.ActionDeadLetter, consumer.ActionDeadLetter, consumer.ActionDeadLetter, consumer.ActionDeadLetter
 	return c
 }
 
@@ -95,7 +95,7 @@ func failsIf(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 	case "worse":
 		return errTest
 	case "unmet":
-		return semel.Unmet("nothing to change")
+		return semel.PreconditionFailed("nothing to change")
 	}
 	return add(ctx, tx, m)
 }
@@ -117,11 +117,11 @@ func TestDeadLetters(t *testing.T) {
 			t.Errorf("dead letters %s, %d told", got, len(told))
 		}
 		for _, s := range told {
-			if s.Reason == "" || string(s.Delivery.Message.Body) == "worse" && (s.Attempts != consumer.DefaultAttempts || !errors.Is(s.Err, errTest)) {
+			if s.Reason == "" || string(s.Delivery.Message.Body) == "worse" && (s.Attempts != consumer.DefaultMaxAttempts || !errors.Is(s.Err, errTest)) {
 				t.Errorf("told %+v", s)
 			}
 		}
-		for id, want := range map[string]semel.Reason{"2": semel.ReasonPermanent, "3": semel.ReasonExhausted, "4": semel.ReasonUnmet, "1": semel.ReasonConflict} {
+		for id, want := range map[string]semel.Reason{"2": semel.ReasonPermanent, "3": semel.ReasonExhausted, "4": semel.ReasonPrecondition, "1": semel.ReasonConflict} {
 			if r := row(t, st, id); r.State != store.StateDeadLettered || r.Reason != want {
 				t.Errorf("row of %s: %s, %s; want it dead-lettered, %s", id, r.State, r.Reason, want)
 			}
@@ -222,7 +222,7 @@ func runsUntil(t *testing.T, store *memstore.Store, g *grave, point faults.Point
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	c := deadConfig(g)
-	c.Batch.Most, c.Drain = 5, time.Second
+	c.Batch.MaxSize, c.Drain = 5, time.Second
 	var passed atomic.Int32
 	plan := faults.Plan{At: func(p faults.Point, _ int) {
 		if p == point && int(passed.Add(1)) == n {

@@ -66,8 +66,8 @@ func (c *Consumer[Tx]) derive(ctx context.Context, onlyRead bool) error {
 // asked is the derivation that the consumer starts with, and the text of its former one.
 func (c *Consumer[Tx]) asked() (ask derivationAsk) {
 	ask.Consumer, ask.Text = c.config.Name, noted(derivationOf(c.config.Identity))
-	if c.config.Former != nil {
-		ask.former = noted(derivationOf(c.config.Former.Identity))
+	if c.config.PreviousIdentity != nil {
+		ask.former = noted(derivationOf(c.config.PreviousIdentity.Identity))
 	}
 	return ask
 }
@@ -175,7 +175,7 @@ func (a *derivationAsk) settle(all []admin.Derivation) (missing *admin.Derivatio
 // refused is why the consumer must not start beside a derivation that it does not name.
 func (a *derivationAsk) refused(d *admin.Derivation) error {
 	return fmt.Errorf("its messages are marked under the identity %s, recorded %s, and would be new under %s, so that each takes effect again: "+
-		"write what it was as the former identity (identity.former, Config.Former), or, when none of them can come any more, retire it (semel identity retire): %w",
+		"write what it was as the former identity (identity.previous, Config.PreviousIdentity), or, when none of them can come any more, retire it (semel identity retire): %w",
 		d.Text, d.First.UTC().Format("2006-01-02"), a.Text, semel.ErrIdentityChanged)
 }
 

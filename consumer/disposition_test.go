@@ -15,7 +15,7 @@ func TestWhatProcessSaysOfAMessage(t *testing.T) {
 	bubble(t, "case_12_applied_duplicate_conflict_busy_and_what_is_set_aside_are_told_apart", func(t *testing.T) {
 		store := memstore.New()
 		c := config(nil)
-		c.Only = consumer.Only{Headers: map[string][]string{"region": {"eu"}}}
+		c.Filter = consumer.Filter{Headers: map[string][]string{"region": {"eu"}}}
 		running := mustNew(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			switch m.Identity.ID {
 			case "discard":
@@ -44,7 +44,7 @@ func TestWhatProcessSaysOfAMessage(t *testing.T) {
 			{ours("1", "[]"), consumer.Disposition{Kind: semel.Ack, Ending: source.EndConflict}},
 			{ours("", "{}"), consumer.Disposition{Kind: semel.Ack, Ending: source.EndParked, Reason: semel.ReasonNoIdentity}},
 			{ours("discard", "{}"), consumer.Disposition{Kind: semel.Ack, Ending: source.EndDiscarded, Reason: "old"}},
-			{message("2", "{}"), consumer.Disposition{Kind: semel.Ack, Ending: source.EndSkipped, Reason: semel.ReasonForeign}},
+			{message("2", "{}"), consumer.Disposition{Kind: semel.Ack, Ending: source.EndSkipped, Reason: semel.ReasonFiltered}},
 			{ours("fails", "{}"), consumer.Disposition{Kind: semel.Nack, Charged: true}},
 			{ours("busy", "{}"), consumer.Disposition{Kind: semel.Nack, Reason: semel.ReasonBusy}},
 		} {

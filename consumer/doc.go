@@ -3,7 +3,7 @@
 // tells the source afterwards. What it promises stands in package semel.
 //
 // A Consumer is a handler with its policy, a Config. Make one with New, with
-// NewAll for set-based effects, and with ByType for a handler for each type of
+// NewBatch for set-based effects, and with ByType for a handler for each type of
 // message. NewLeased, NewCalling and NewKeyed are for handlers that call other
 // systems. Run drives a source until it is told to stop; Process and ProcessAll
 // serve a loop of your own; TryMark marks inside a transaction of your own. The Requeue of a

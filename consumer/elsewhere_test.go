@@ -36,7 +36,7 @@ func TestDuplicatesThatCannotBeRedeliveriesAreWarnedAboutOnce(t *testing.T) {
 	}{
 		"different messages share an identity": {messages: byKey, want: 1},
 		"received before they are applied": {messages: byKey, want: 1,
-			set: func(c *consumer.Config) { c.Strategy, c.Settle = consumer.StrategyInbox, consumer.SettleAfterReceipt }},
+			set: func(c *consumer.Config) { c.Strategy, c.AckPoint = consumer.StrategyInbox, consumer.AckAfterReceipt }},
 		"fewer than a thousand":       {messages: byKey[:999]},
 		"producers send all twice":    {messages: many(6000, func(i int) *semel.Message { return at(fmt.Sprint(i/2), i) })},
 		"the broker delivers again":   {messages: many(6000, func(i int) *semel.Message { return at(fmt.Sprint(i%1000), i%1000) })},

@@ -147,7 +147,7 @@ func TestADuplicateHasIntentsSentAgain(t *testing.T) {
 		m := newMailing(t)
 		answered := func() semel.Counts {
 			c := config(newListSource(numbered("m", 2)...))
-			c.Strategy, c.Settle, c.IdleExit, c.Duplicates = consumer.StrategyInbox, consumer.SettleAfterReceipt, time.Second, consumer.DuplicatesReEmit
+			c.Strategy, c.AckPoint, c.IdleExit, c.Duplicates = consumer.StrategyInbox, consumer.AckAfterReceipt, time.Second, consumer.DuplicatesReEmit
 			running, err := consumer.NewCalling(m.store, func(context.Context, *semel.Message) (string, error) { return "yes", nil },
 				func(ctx context.Context, tx *memstore.Tx, _ string, message *semel.Message) error {
 					return m.handle(ctx, tx, message)
@@ -175,7 +175,7 @@ func TestADuplicateHasIntentsSentAgain(t *testing.T) {
 		pass(2 * admin.EmitInterval)
 		m.comes(nil, numbered("m", 1)...)
 		c := senderConfig()
-		c.Retry.Attempts, c.IdleExit = 3, time.Hour
+		c.Retry.MaxAttempts, c.IdleExit = 3, time.Hour
 		if counts := runsLeased(t, m.store, func(context.Context, consumer.Call, *semel.Message) error {
 			calls++
 			return semel.Retry(errors.New("not now"))
@@ -200,7 +200,7 @@ func TestADuplicateHasIntentsSentAgain(t *testing.T) {
 		m.sends(1, nil)
 		pass(2 * admin.EmitInterval)
 		if counts := event(func(c *consumer.Config) {
-			c.Identity, c.Former = byEvent, &consumer.FormerIdentity{Identity: byOrder}
+			c.Identity, c.PreviousIdentity = byEvent, &consumer.PreviousIdentity{Identity: byOrder}
 		}); counts.Duplicates != 1 || counts.ReEmitted != 1 {
 			t.Errorf("%+v", counts)
 		}
@@ -345,7 +345,7 @@ func TestSendingAgainThatCannotBe(t *testing.T) {
 		c := config(nil)
 		c.Duplicates = consumer.DuplicatesReEmit
 		natural := c
-		natural.Strategy, natural.NaturalBecause = consumer.StrategyNatural, "a test"
+		natural.Strategy, natural.NaturalReason = consumer.StrategyNatural, "a test"
 		_, err := consumer.New(memstore.New(), add, natural)
 		refused(t, "no marker tells which messages are duplicates", err)
 		_, err = consumer.New(struct{ store.TxStore[*memstore.Tx] }{memstore.New()}, add, c)

@@ -137,7 +137,7 @@ func TestRetryThenHalt(t *testing.T) {
 	bubble(t, "C5_exhausted_attempts_halt_where_the_policy_says_so_and_the_message_comes_again", func(t *testing.T) {
 		st, source := memstore.New(), newListSource(numbered("m", 5)...)
 		c := config(source)
-		c.Retry.Attempts, c.Retry.Then = 3, consumer.ActionHalt
+		c.Retry.MaxAttempts, c.Retry.OnExhausted = 3, consumer.ActionHalt
 		ran := 0
 		counts, err := halts(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			if m.Identity.ID == "m2" {
@@ -206,7 +206,7 @@ func TestWaitsInMemory(t *testing.T) {
 	bubble(t, "C5_waits_double_with_full_jitter_up_to_their_cap", func(t *testing.T) {
 		seen := &witness{}
 		c := config(newListSource(message("1", `{}`)))
-		c.Observers, c.Retry = []semel.Observer{seen}, consumer.RetryPolicy{Attempts: 200, First: 100 * time.Millisecond, Most: 3 * time.Second}
+		c.Observers, c.Retry = []semel.Observer{seen}, consumer.RetryPolicy{MaxAttempts: 200, InitialDelay: 100 * time.Millisecond, MaxDelay: 3 * time.Second}
 		runs(t, memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error { return errTest }, c)
 		waits := seen.of(semel.EventRetry)
 		longest := time.Duration(0)

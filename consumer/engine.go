@@ -334,20 +334,20 @@ func (d *laneEvents) release(l source.Lane) {
 }
 
 // ending is the machine's name for it.
-func (t Action) ending() machine.Then {
+func (t Action) ending() machine.Ending {
 	switch t {
 	case ActionHalt:
-		return machine.ThenHalt
+		return machine.EndHalt
 	case ActionDiscard:
-		return machine.ThenDiscard
+		return machine.EndDiscard
 	case ActionKeepFirst:
-		return machine.ThenAcceptFirst
+		return machine.EndKeepFirst
 	case ActionRetry:
-		return machine.ThenRetry
+		return machine.EndRetry
 	case ActionDeadLetter:
-		return machine.ThenDeadLetter
+		return machine.EndDeadLetter
 	}
-	return machine.ThenPark
+	return machine.EndPark
 }
 
 // kept is the machine's name for it.
@@ -369,15 +369,15 @@ func machineConfig(c *settings, info source.Info, oneAttempt, inbox, turns bool)
 	cost := time.Second / time.Duration(c.Retry.Budget.PerSecond)
 	gap, most := c.gap()
 	return machine.Config{
-		Lanes: lanes, Workers: c.Workers, Most: c.Batch.Most, BatchTime: c.Batch.Time, Hold: c.Hold,
-		MaxMessages: c.MaxUnsettled.Messages, MaxBytes: c.MaxUnsettled.Bytes, Drain: c.Drain,
-		Attempts: c.Retry.Attempts, RetryFirst: c.Retry.First, RetryMost: c.Retry.Most, RetryThen: c.Retry.Then.ending(),
+		Lanes: lanes, Workers: c.Workers, Most: c.Batch.MaxSize, BatchTime: c.Batch.MaxTime, MaxInMemoryWait: c.MaxInMemoryWait,
+		MaxMessages: c.MaxUnacked.Messages, MaxBytes: c.MaxUnacked.Bytes, Drain: c.Drain,
+		MaxAttempts: c.Retry.MaxAttempts, InitialDelay: c.Retry.InitialDelay, MaxDelay: c.Retry.MaxDelay, OnExhausted: c.Retry.OnExhausted.ending(),
 		RetryCost: cost, RetryShare: cost * time.Duration(c.Retry.Budget.Percent) / 100, RetrySaved: time.Minute, TrialAfter: c.Retry.SerialAfter,
-		HaltAfter: c.Retry.haltAfter(), HaltLater: c.Retry.HaltAfter > 0,
-		OnConflict: c.OnConflict.ending(), OnRefused: c.OnBadIdentity.ending(), OnUnmet: c.OnUnmet.ending(), OnForeign: c.Otherwise.ending(), OnUnversioned: c.onUnversioned().ending(), OnOld: c.Retention.OnOld.ending(), Gap: gap, GapCap: most,
+		BreakerThreshold: c.Retry.haltAfter(), HaltLater: c.Retry.BreakerThreshold > 0,
+		OnConflict: c.OnConflict.ending(), OnBadIdentity: c.OnBadIdentity.ending(), OnPrecondition: c.OnPrecondition.ending(), OnFiltered: c.OnFiltered.ending(), OnUnversioned: c.onUnversioned().ending(), OnExpired: c.Retention.OnExpired.ending(), Gap: gap, GapCap: most,
 		IdleExit: c.IdleExit, Ends: info.AtEnd != nil, Bounded: info.Bounded, BackoffFirst: 50 * time.Millisecond, BackoffMost: 5 * time.Second, SerialFor: c.serialFor(), OneWriter: turns,
 		Unmarked: !c.Strategy.marks(), OneAttempt: oneAttempt, Seed: c.plan.Seed,
-		Inbox: inbox, Wait: inbox && c.Strategy.marks(), Poll: c.Inbox.Poll, Receive: inbox && c.Settle == SettleAfterReceipt, Keep: inbox && c.Strategy == StrategyInbox,
+		Inbox: inbox, Wait: inbox && c.Strategy.marks(), Poll: c.Inbox.Poll, Receive: inbox && c.AckPoint == AckAfterReceipt, Keep: inbox && c.Strategy == StrategyInbox,
 		Block: inbox && c.OnParked == OnParkedBlock, NoRows: !c.rows, ClaimsAlone: c.way.overRows() || c.stepsOfVersions(), Alone: c.way == byLookup,
 	}
 }

@@ -231,7 +231,7 @@ func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
 		}
 		f.mark[i] = len(f.marks)
 		m := store.Mark{Scope: scope, Consumer: p.engine.config.Name, Source: en.Item.Source, ID: ids[first:len(ids):len(ids)], Fingerprint: en.Item.Print, As: en.As.Outcome(), Version: p.engine.config.versionOf(en.Item.Handle.(*parcel), asksStream(en.As))}
-		if m.Former, err = p.markFormer(ctx, en.Item, &ids); err != nil {
+		if m.Previous, err = p.markFormer(ctx, en.Item, &ids); err != nil {
 			return err
 		}
 		m.Line = p.markLine(&names, &f.Entries[i])

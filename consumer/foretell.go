@@ -38,7 +38,7 @@ func (c *Consumer[Tx]) Preview(ctx context.Context, all []source.Delivery) ([]ad
 	if err != nil {
 		return nil, err
 	}
-	if err := c.foretellMarks(ctx, now, parcels, out, false); err != nil || c.config.Former == nil {
+	if err := c.foretellMarks(ctx, now, parcels, out, false); err != nil || c.config.PreviousIdentity == nil {
 		return out, err
 	}
 	return out, c.foretellMarks(ctx, former, parcels, out, true)
@@ -50,13 +50,13 @@ func (c *Consumer[Tx]) unmarked(p *parcel) source.End {
 	switch r := p.item.Refused; {
 	case r == nil && p.item.Version != nil, r == nil && !c.config.Strategy.marks():
 		return source.EndUnknown
-	case r == nil && c.config.Settle == SettleAfterReceipt:
+	case r == nil && c.config.AckPoint == AckAfterReceipt:
 		return source.EndReceived
 	case r == nil:
 		return source.EndApplied
-	case r.Foreign && c.config.Otherwise == OtherwiseSkip:
+	case r.Foreign && c.config.OnFiltered == OnFilteredSkip:
 		return source.EndSkipped
-	case r.Foreign && c.config.Otherwise == OtherwiseDeadLetter:
+	case r.Foreign && c.config.OnFiltered == OnFilteredDeadLetter:
 		then = ActionDeadLetter
 	case r.Foreign:
 	case r.Unversioned:
@@ -120,7 +120,7 @@ func (c *Consumer[Tx]) foretellMarks(ctx context.Context, generation int64, parc
 			if it.Former == nil || out[i].End != source.EndApplied && out[i].End != source.EndReceived {
 				continue
 			}
-			q.Source, q.Mark.ID, q.Mark.Strict = it.Former.Source, []byte(it.Former.Identity), !c.config.Former.TrustUnfingerprinted
+			q.Source, q.Mark.ID, q.Mark.Strict = it.Former.Source, []byte(it.Former.Identity), !c.config.PreviousIdentity.TrustUnfingerprinted
 		}
 		if out[i].End == source.EndSkipped {
 			continue

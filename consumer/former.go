@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// FormerIdentity is how the identities of a consumer's messages were found before.
+// PreviousIdentity is how the identities of a consumer's messages were found before.
 //
 // Messages are marked under it as well as under Config.Identity, in the same statement,
 // and a message is fresh only where both are. So processes of both versions may run side
@@ -27,7 +27,7 @@ import (
 // derivation that does not name the recorded one here (semel.ErrIdentityChanged). Name it
 // until no message can come again that was processed before the change, and then retire it
 // (semel identity retire, admin.Derivations).
-type FormerIdentity struct {
+type PreviousIdentity struct {
 	// Identity is what Config.Identity was. Required; it tells its derivation
 	// (identity.Derived), as those made of selectors do.
 	Identity identity.Identity
@@ -39,16 +39,16 @@ type FormerIdentity struct {
 
 // checkFormer reports what a former identity cannot stand beside.
 func (c *Config) checkFormer(fault faultFunc) {
-	if c.Former == nil {
+	if c.PreviousIdentity == nil {
 		return
 	}
 	own, former := derivationOf(c.Identity), ""
-	if c.Former.Identity != nil {
-		former = derivationOf(c.Former.Identity)
+	if c.PreviousIdentity.Identity != nil {
+		former = derivationOf(c.PreviousIdentity.Identity)
 	}
 	unprinted := c.Fingerprint == identity.FingerprintNone()
 	switch {
-	case c.Former.Identity == nil:
+	case c.PreviousIdentity.Identity == nil:
 		fault("Former.Identity", "is missing; say what Identity was before, or leave Former out")
 		return
 	case !c.Strategy.marks():
@@ -62,7 +62,7 @@ func (c *Config) checkFormer(fault faultFunc) {
 	case own == former:
 		fault("Former.Identity", "is what Identity is now, %s; name what it was before, or leave Former out", own)
 	}
-	if err := c.Former.Identity.Validate(); err != nil {
+	if err := c.PreviousIdentity.Identity.Validate(); err != nil {
 		fault("Former.Identity", "%v", err)
 	}
 }
@@ -78,12 +78,12 @@ func derivationOf(by identity.Identity) string {
 // fitsFormer reports whether the store can mark under a former identity.
 func (c *settings) fitsFormer(store any) error {
 	switch {
-	case c.Former == nil:
+	case c.PreviousIdentity == nil:
 		return nil
 	case derivationsOf(store) == nil:
 		return fmt.Errorf("the store marks under no former identity, and Former is set: %w", semel.ErrUnsupported)
-	case c.Retention.Drop:
-		return fmt.Errorf("field Former is set beside Retention.Drop: a table of days has the ids of one identity; remove one of them: %w", semel.ErrUnsupported)
+	case c.Retention.DailyPartitions:
+		return fmt.Errorf("field Former is set beside Retention.DailyPartitions: a table of days has the ids of one identity; remove one of them: %w", semel.ErrUnsupported)
 	}
 	return nil
 }
@@ -97,10 +97,10 @@ func derivationsOf(store any) admin.Derivations {
 // identifyFormer finds the former identity of a message, which may have none: then nothing
 // was marked under it.
 func (p *parcel) identifyFormer(c *settings, r reader, m *semel.Message) {
-	if c.Former == nil || c.Identity == nil {
+	if c.PreviousIdentity == nil || c.Identity == nil {
 		return
 	}
-	source, id, err := r.find(c.Former.Identity, m)
+	source, id, err := r.find(c.PreviousIdentity.Identity, m)
 	if own := (*identity.Error)(nil); err != nil && errors.As(err, &own) {
 		return
 	}
@@ -130,7 +130,7 @@ func (f *flight[Tx]) scopes(all []scopeOf) []scopeOf {
 
 // markFormer is the mark of an item's former identity, nil if it has none. ids has room
 // for it.
-func (p *pilot[Tx]) markFormer(ctx context.Context, it *machine.Item, ids *[]byte) (*store.FormerMark, error) {
+func (p *pilot[Tx]) markFormer(ctx context.Context, it *machine.Item, ids *[]byte) (*store.PreviousMark, error) {
 	if it.Former == nil {
 		return nil, nil
 	}
@@ -140,7 +140,7 @@ func (p *pilot[Tx]) markFormer(ctx context.Context, it *machine.Item, ids *[]byt
 	}
 	first := len(*ids)
 	*ids = append(*ids, it.Former.Identity...)
-	return &store.FormerMark{Scope: scope, ID: (*ids)[first:len(*ids):len(*ids)], Strict: !p.engine.config.Former.TrustUnfingerprinted}, nil
+	return &store.PreviousMark{Scope: scope, ID: (*ids)[first:len(*ids):len(*ids)], Strict: !p.engine.config.PreviousIdentity.TrustUnfingerprinted}, nil
 }
 
 // markIn is the mark of a message in a transaction of the user's.
@@ -149,8 +149,8 @@ func (c *Consumer[Tx]) markIn(ctx context.Context, tx Tx, p *parcel, as store.Ou
 	m := store.Mark{Consumer: c.config.Name, Source: it.Source, ID: []byte(it.Identity), Fingerprint: it.Print, As: as, Age: c.config.ageOf(p)}
 	var err error
 	if it.Former != nil {
-		m.Former = &store.FormerMark{ID: []byte(it.Former.Identity), Strict: !c.config.Former.TrustUnfingerprinted}
-		if m.Former.Scope, err = c.scopes.numberIn(ctx, tx, scopeOf{it.Former.Source, true}); err != nil {
+		m.Previous = &store.PreviousMark{ID: []byte(it.Former.Identity), Strict: !c.config.PreviousIdentity.TrustUnfingerprinted}
+		if m.Previous.Scope, err = c.scopes.numberIn(ctx, tx, scopeOf{it.Former.Source, true}); err != nil {
 			return m, err
 		}
 	}

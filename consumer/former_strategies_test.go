@@ -33,8 +33,8 @@ type byDay struct{ oneGeneration }
 func (byDay) Limits() store.Limits { return store.Limits{PartitionedBy: "uuidv7"} }
 
 func TestAFormerIdentityBesideEachStrategy(t *testing.T) {
-	former := &consumer.FormerIdentity{Identity: byOrder}
-	natural := func(c *consumer.Config) { c.Strategy, c.NaturalBecause = consumer.StrategyNatural, "a test" }
+	former := &consumer.PreviousIdentity{Identity: byOrder}
+	natural := func(c *consumer.Config) { c.Strategy, c.NaturalReason = consumer.StrategyNatural, "a test" }
 	version := func(c *consumer.Config) {
 		c.Version = &consumer.VersionPolicy{By: identity.Stream("key").At("header:n")}
 	}
@@ -56,7 +56,7 @@ func TestAFormerIdentityBesideEachStrategy(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			store := memstore.New()
 			newRelease(t, store, byOrder, nil, nil).says(source.EndApplied, said("1", "a", "one"))
-			config := consumer.Config{Name: "billing", Identity: byEvent, Former: former, Logger: quiet()}
+			config := consumer.Config{Name: "billing", Identity: byEvent, PreviousIdentity: former, Logger: quiet()}
 			if c.change(&config); c.refused != "" {
 				_, err := consumer.New(store, add, config)
 				if err == nil || !strings.Contains(err.Error(), c.refused) {
@@ -76,14 +76,14 @@ func TestAFormerIdentityBesideEachStrategy(t *testing.T) {
 }
 
 func TestAnotherIdentityOnATableThatHasOne(t *testing.T) {
-	check := func(st oneGeneration, by identity.Identity, former *consumer.FormerIdentity) error {
-		running, err := consumer.New(st, add, consumer.Config{Name: "billing", Identity: by, Former: former, Logger: quiet()})
+	check := func(st oneGeneration, by identity.Identity, former *consumer.PreviousIdentity) error {
+		running, err := consumer.New(st, add, consumer.Config{Name: "billing", Identity: by, PreviousIdentity: former, Logger: quiet()})
 		if err == nil {
 			err = running.Check(t.Context())
 		}
 		return err
 	}
-	for name, former := range map[string]*consumer.FormerIdentity{"A7_with_a_former_one_it_is_refused_and_not_recorded": {Identity: byOrder}, "A7_after_the_first_was_retired_it_is_refused_and_not_recorded": nil} {
+	for name, former := range map[string]*consumer.PreviousIdentity{"A7_with_a_former_one_it_is_refused_and_not_recorded": {Identity: byOrder}, "A7_after_the_first_was_retired_it_is_refused_and_not_recorded": nil} {
 		t.Run(name, func(t *testing.T) {
 			st := oneGeneration{memstore.New()}
 			if err := check(st, byOrder, nil); err != nil {
@@ -103,9 +103,9 @@ func TestAnotherIdentityOnATableThatHasOne(t *testing.T) {
 		})
 	}
 	t.Run("A7_beside_days_it_is_refused_by_New", func(t *testing.T) {
-		_, err := consumer.New(byDay{oneGeneration{memstore.New()}}, add, consumer.Config{Name: "billing", Identity: byEvent, Former: &consumer.FormerIdentity{Identity: byOrder}, Logger: quiet(),
-			Retention: consumer.RetentionPolicy{Keep: 1e15, IDTime: identity.UUIDv7, Drop: true}})
-		if !errors.Is(err, semel.ErrUnsupported) || !strings.Contains(err.Error(), "Former is set beside Retention.Drop") {
+		_, err := consumer.New(byDay{oneGeneration{memstore.New()}}, add, consumer.Config{Name: "billing", Identity: byEvent, PreviousIdentity: &consumer.PreviousIdentity{Identity: byOrder}, Logger: quiet(),
+			Retention: consumer.RetentionPolicy{Keep: 1e15, IDTime: identity.UUIDv7, DailyPartitions: true}})
+		if !errors.Is(err, semel.ErrUnsupported) || !strings.Contains(err.Error(), "Former is set beside Retention.DailyPartitions") {
 			t.Errorf("got %v", err)
 		}
 	})

@@ -30,10 +30,10 @@ var (
 )
 
 // newRelease makes one; change may be nil.
-func newRelease(t *testing.T, store *memstore.Store, by identity.Identity, former *consumer.FormerIdentity, change func(*consumer.Config)) *release {
+func newRelease(t *testing.T, store *memstore.Store, by identity.Identity, former *consumer.PreviousIdentity, change func(*consumer.Config)) *release {
 	t.Helper()
 	r := &release{t: t, store: store}
-	config := consumer.Config{Name: "billing", Identity: by, Former: former, Workers: 2}
+	config := consumer.Config{Name: "billing", Identity: by, PreviousIdentity: former, Workers: 2}
 	if change != nil {
 		change(&config)
 	}
@@ -78,7 +78,7 @@ func effects(store *memstore.Store, name string) string {
 }
 
 func TestAnIdentityThatChanges(t *testing.T) {
-	former := &consumer.FormerIdentity{Identity: byOrder}
+	former := &consumer.PreviousIdentity{Identity: byOrder}
 	t.Run("A7_two_releases_side_by_side_apply_each_message_once", func(t *testing.T) {
 		st := memstore.New()
 		older := newRelease(t, st, byOrder, nil, nil)
@@ -127,7 +127,7 @@ func TestAnIdentityThatChanges(t *testing.T) {
 		for trust, want := range map[bool]source.End{false: source.EndConflict, true: source.EndDuplicate} {
 			st := memstore.New()
 			newRelease(t, st, byOrder, nil, func(c *consumer.Config) { c.Fingerprint = identity.FingerprintNone() }).says(source.EndApplied, said("1", "a", "one"))
-			newRelease(t, st, byEvent, &consumer.FormerIdentity{Identity: byOrder, TrustUnfingerprinted: trust}, nil).says(want, said("1", "a", "one"))
+			newRelease(t, st, byEvent, &consumer.PreviousIdentity{Identity: byOrder, TrustUnfingerprinted: trust}, nil).says(want, said("1", "a", "one"))
 		}
 	})
 	t.Run("A7_a_mark_in_a_transaction_of_a_callers_own_is_of_both_identities", func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestAnIdentityThatChanges(t *testing.T) {
 			older := newRelease(t, st, byOrder, nil, nil)
 			older.says(source.EndApplied, said("1", "a", "one"))
 			newRelease(t, st, byOrder, nil, func(c *consumer.Config) { c.Fingerprint = identity.FingerprintNone() }).says(source.EndApplied, said("3", "c", "three"))
-			newer := newRelease(t, st, byEvent, &consumer.FormerIdentity{Identity: byOrder, TrustUnfingerprinted: trust}, nil)
+			newer := newRelease(t, st, byEvent, &consumer.PreviousIdentity{Identity: byOrder, TrustUnfingerprinted: trust}, nil)
 			b, _, err := st.Begin(t.Context(), store.TxOptions{}, nil)
 			if err != nil {
 				t.Fatal(err)
@@ -165,7 +165,7 @@ func TestAnIdentityThatChanges(t *testing.T) {
 	})
 	t.Run("trap_T13_a_message_that_failed_is_not_its_own_former_duplicate", func(t *testing.T) {
 		st := memstore.New()
-		newer := newRelease(t, st, byEvent, former, func(c *consumer.Config) { c.Retry.First = time.Millisecond })
+		newer := newRelease(t, st, byEvent, former, func(c *consumer.Config) { c.Retry.InitialDelay = time.Millisecond })
 		newer.fail = errors.New("away")
 		newer.says(source.EndUnknown, said("1", "a", "one"))
 		newer.fail = nil
@@ -195,8 +195,8 @@ func TestAnIdentityThatChanges(t *testing.T) {
 }
 
 func TestADerivationIsRecorded(t *testing.T) {
-	former := &consumer.FormerIdentity{Identity: byOrder}
-	start := func(t *testing.T, st *memstore.Store, by identity.Identity, former *consumer.FormerIdentity) error {
+	former := &consumer.PreviousIdentity{Identity: byOrder}
+	start := func(t *testing.T, st *memstore.Store, by identity.Identity, former *consumer.PreviousIdentity) error {
 		return newRelease(t, st, by, former, nil).consumer.Check(t.Context())
 	}
 	t.Run("A7_another_derivation_is_refused_with_both_and_the_remedy", func(t *testing.T) {
@@ -205,7 +205,7 @@ func TestADerivationIsRecorded(t *testing.T) {
 			t.Fatal(err)
 		}
 		err := start(t, st, byEvent, nil)
-		if !errors.Is(err, semel.ErrIdentityChanged) || !strings.Contains(err.Error(), "header:order") || !strings.Contains(err.Error(), "header:event") || !strings.Contains(err.Error(), "identity.former") {
+		if !errors.Is(err, semel.ErrIdentityChanged) || !strings.Contains(err.Error(), "header:order") || !strings.Contains(err.Error(), "header:event") || !strings.Contains(err.Error(), "identity.previous") {
 			t.Errorf("got %v", err)
 		}
 		if err := start(t, st, byOrder, nil); err != nil {
@@ -254,13 +254,13 @@ func TestADerivationIsRecorded(t *testing.T) {
 		if err := start(t, st, byEvent, nil); !errors.Is(err, semel.ErrIdentityChanged) {
 			t.Errorf("without the former identity, which is still live: %v", err)
 		}
-		if err := start(t, st, identity.By("header:third"), &consumer.FormerIdentity{Identity: byEvent}); !errors.Is(err, semel.ErrIdentityChanged) {
+		if err := start(t, st, identity.By("header:third"), &consumer.PreviousIdentity{Identity: byEvent}); !errors.Is(err, semel.ErrIdentityChanged) {
 			t.Errorf("a third beside two: %v", err)
 		}
 		if err := st.RetireDerivation(t.Context(), "billing", 0, true, store.Act{Verb: "retire", Who: "a test"}); err != nil {
 			t.Fatal(err)
 		}
-		for _, f := range []*consumer.FormerIdentity{nil, former} {
+		for _, f := range []*consumer.PreviousIdentity{nil, former} {
 			if err := start(t, st, byEvent, f); err != nil {
 				t.Errorf("former %v: %v", f, err)
 			}
@@ -274,7 +274,7 @@ func TestADerivationIsRecorded(t *testing.T) {
 		if err := start(t, st, byOrder, nil); !errors.Is(err, semel.ErrIdentityChanged) {
 			t.Errorf("one that was retired, without the present one: %v", err)
 		}
-		if err := start(t, st, byOrder, &consumer.FormerIdentity{Identity: byEvent}); err != nil {
+		if err := start(t, st, byOrder, &consumer.PreviousIdentity{Identity: byEvent}); err != nil {
 			t.Errorf("back to the first: %v", err)
 		}
 	})
@@ -292,7 +292,7 @@ func TestADerivationIsRecorded(t *testing.T) {
 		if err := start(t, st, byEvent, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := start(t, st, byOrder, &consumer.FormerIdentity{Identity: byEvent}); !errors.Is(err, semel.ErrIdentityChanged) {
+		if err := start(t, st, byOrder, &consumer.PreviousIdentity{Identity: byEvent}); !errors.Is(err, semel.ErrIdentityChanged) {
 			t.Errorf("with the present one as its former: %v", err)
 		}
 	})
@@ -302,7 +302,7 @@ func TestADerivationIsRecorded(t *testing.T) {
 		for _, err := range []error{
 			start(t, st, byOrder, nil), start(t, st, byEvent, former),
 			st.RetireDerivation(t.Context(), "billing", 0, true, act),
-			start(t, st, third, &consumer.FormerIdentity{Identity: byEvent}),
+			start(t, st, third, &consumer.PreviousIdentity{Identity: byEvent}),
 			start(t, st, byEvent, nil), // whose successor it is
 			st.RetireDerivation(t.Context(), "billing", 0, false, act),
 		} {
@@ -310,7 +310,7 @@ func TestADerivationIsRecorded(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := start(t, st, byOrder, &consumer.FormerIdentity{Identity: byEvent}); !errors.Is(err, semel.ErrIdentityChanged) || !strings.Contains(err.Error(), "header:third") {
+		if err := start(t, st, byOrder, &consumer.PreviousIdentity{Identity: byEvent}); !errors.Is(err, semel.ErrIdentityChanged) || !strings.Contains(err.Error(), "header:third") {
 			t.Errorf("the third marks under no identity of the first: %v", err)
 		}
 	})
@@ -319,7 +319,7 @@ func TestADerivationIsRecorded(t *testing.T) {
 		if err := start(t, st, byOrder, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := start(t, st, byOrder, &consumer.FormerIdentity{Identity: byEvent}); !errors.Is(err, semel.ErrIdentityChanged) || !strings.Contains(err.Error(), "never recorded") {
+		if err := start(t, st, byOrder, &consumer.PreviousIdentity{Identity: byEvent}); !errors.Is(err, semel.ErrIdentityChanged) || !strings.Contains(err.Error(), "never recorded") {
 			t.Errorf("got %v", err)
 		}
 	})
@@ -353,10 +353,12 @@ func TestADerivationIsRecorded(t *testing.T) {
 
 func TestAFormerIdentityIsRefusedWithTheReason(t *testing.T) {
 	for says, change := range map[string]func(*consumer.Config){
-		"is what Identity is now":     func(c *consumer.Config) { c.Identity = byOrder },
-		"other coordinates":           func(c *consumer.Config) { c.Former = &consumer.FormerIdentity{Identity: identity.By("offset")} },
-		"Former.Identity: is missing": func(c *consumer.Config) { c.Former = &consumer.FormerIdentity{} },
-		"writes no markers":           func(c *consumer.Config) { c.Strategy, c.NaturalBecause = consumer.StrategyNatural, "a test" },
+		"is what Identity is now": func(c *consumer.Config) { c.Identity = byOrder },
+		"other coordinates": func(c *consumer.Config) {
+			c.PreviousIdentity = &consumer.PreviousIdentity{Identity: identity.By("offset")}
+		},
+		"Former.Identity: is missing": func(c *consumer.Config) { c.PreviousIdentity = &consumer.PreviousIdentity{} },
+		"writes no markers":           func(c *consumer.Config) { c.Strategy, c.NaturalReason = consumer.StrategyNatural, "a test" },
 		"all but one would be lost":   func(c *consumer.Config) { c.Fingerprint = identity.FingerprintNone() },
 		"beside Version": func(c *consumer.Config) {
 			c.Version = &consumer.VersionPolicy{By: identity.Stream("key").At("header:n")}
@@ -366,7 +368,7 @@ func TestAFormerIdentityIsRefusedWithTheReason(t *testing.T) {
 		},
 		"Exclusive: is set and Owner is em": func(c *consumer.Config) { c.Exclusive = true },
 	} {
-		config := consumer.Config{Name: "billing", Identity: byEvent, Former: &consumer.FormerIdentity{Identity: byOrder}}
+		config := consumer.Config{Name: "billing", Identity: byEvent, PreviousIdentity: &consumer.PreviousIdentity{Identity: byOrder}}
 		change(&config)
 		_, err := consumer.New(memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error { return nil }, config)
 		if err == nil || !strings.Contains(err.Error(), says) {

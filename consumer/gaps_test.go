@@ -81,7 +81,7 @@ func TestGaps(t *testing.T) {
 		source.endless = true
 		c := guards(source)
 		c.Version, c.Lanes = nil, consumer.LanesKey
-		c.Retry = consumer.RetryPolicy{Attempts: 1}
+		c.Retry = consumer.RetryPolicy{MaxAttempts: 1}
 		counts := runs(t, st, func(context.Context, *memstore.Tx, *semel.Message) error { return errors.New("down") }, c)
 		if counts.Parked != 1 || counts.Waiting != 3 {
 			t.Fatalf("%+v", counts)

@@ -222,7 +222,7 @@ func TestAGenerationIsRefused(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		c = config(nil)
-		c.Generation, c.Strategy, c.NaturalBecause = &consumer.Generation{Number: 1, Building: true}, consumer.StrategyNatural, "x"
+		c.Generation, c.Strategy, c.NaturalReason = &consumer.Generation{Number: 1, Building: true}, consumer.StrategyNatural, "x"
 		if _, err := consumer.New(memstore.New(), add, c); err == nil || !strings.Contains(err.Error(), "Generation.Building") {
 			t.Errorf("%v", err)
 		}

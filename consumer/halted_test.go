@@ -17,7 +17,7 @@ func TestTheErrorOfAHaltedConsumerCanBePrinted(t *testing.T) {
 		payload := "no account \x1b[2J\x1b]0;owned\x07\nINJECTED \u202e\u009b2J\xff"
 		cause := errors.New(payload)
 		c := config(newListSource(message("id \x1b[2J\n\u2066", `{}`)))
-		c.Retry.Then = consumer.ActionHalt
+		c.Retry.OnExhausted = consumer.ActionHalt
 		_, err := consume(t, memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error { return semel.Permanent(cause) }, c)
 		if !errors.Is(err, semel.ErrHalted) || !errors.Is(err, cause) {
 			t.Fatalf("the run ended with %v", err)

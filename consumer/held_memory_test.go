@@ -64,8 +64,8 @@ func TestMessagesThatWaitKeepTheirOwnMemoryOnly(t *testing.T) {
 		bubble(t, fmt.Sprintf("trap_T87_one_in_256_waits_with_bodies_of_%d_bytes", c.body), func(t *testing.T) {
 			source := &freshSource{total: c.messages, body: c.body}
 			conf := config(source)
-			conf.Strategy, conf.NaturalBecause, conf.Identity = consumer.StrategyNatural, "markers would fill the store in memory", nil
-			conf.Lanes, conf.Hold, conf.Drain = consumer.LanesNone, time.Hour, time.Second
+			conf.Strategy, conf.NaturalReason, conf.Identity = consumer.StrategyNatural, "markers would fill the store in memory", nil
+			conf.Lanes, conf.MaxInMemoryWait, conf.Drain = consumer.LanesNone, time.Hour, time.Second
 			waiting := 0
 			conf.Workers = 1
 			consumer := mustNew(t, memstore.New(), func(_ context.Context, _ *memstore.Tx, m *semel.Message) error {

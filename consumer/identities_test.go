@@ -135,7 +135,7 @@ func TestWhatACopyMeets(t *testing.T) {
 	bubble(t, "trap_15_a_message_that_always_fails_is_parked_with_payload_and_error_and_the_others_go_on", func(t *testing.T) {
 		st, source := memstore.New(), newListSource(numbered("m", 10)...)
 		c := config(source)
-		c.Retry.Attempts = 4
+		c.Retry.MaxAttempts = 4
 		ran := 0
 		counts := runs(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			if m.Identity.ID == "m3" {

@@ -140,7 +140,7 @@ func heldBack(done *machine.Done) []semel.Unfinished {
 		}
 		if done.Full {
 			l.Messages = -1
-			l.Reason += "; such messages fill max_unsettled, so that nothing more was read, of other lanes either"
+			l.Reason += "; such messages fill max_unacked, so that nothing more was read, of other lanes either"
 		}
 		all = append(all, l)
 	}

@@ -22,7 +22,7 @@ func TestErrorsThatCannotBeRead(t *testing.T) {
 		bubble(t, "trap_T90_a_nil_pointer_as_an_error_sets_its_message_aside_and_says_so/"+name, func(t *testing.T) {
 			store := memstore.New()
 			c := config(newListSource(numbered("m", 5)...))
-			c.Retry.Attempts = 2
+			c.Retry.MaxAttempts = 2
 			counts := runs(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 				if m.Identity.ID == "m3" {
 					return err
@@ -51,7 +51,7 @@ func TestAnErrorThatWrapsItselfHoldsNobodyUp(t *testing.T) {
 		bubble(t, "trap_T90_its_message_is_set_aside_and_says_so/"+name, func(t *testing.T) {
 			store := memstore.New()
 			c := config(newListSource(numbered("m", 5)...))
-			c.Retry.Attempts = 2
+			c.Retry.MaxAttempts = 2
 			counts := runs(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 				if m.Identity.ID == "m3" {
 					return err

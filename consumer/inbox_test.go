@@ -36,8 +36,8 @@ func plain(s *memstore.Store) store.TxStore[*memstore.Tx] {
 func TestAStoreWithoutAnInbox(t *testing.T) {
 	t.Run("D2_what_needs_an_inbox_is_refused_without_one", func(t *testing.T) {
 		for field, set := range map[string]func(*consumer.Config){
-			"Retry.Most": func(c *consumer.Config) { c.Retry.Most = time.Minute },
-			"Strategy":   func(c *consumer.Config) { c.Strategy = consumer.StrategyInbox },
+			"Retry.MaxDelay": func(c *consumer.Config) { c.Retry.MaxDelay = time.Minute },
+			"Strategy":       func(c *consumer.Config) { c.Strategy = consumer.StrategyInbox },
 		} {
 			c := config(nil)
 			set(&c)
@@ -53,9 +53,9 @@ func TestAStoreWithoutAnInbox(t *testing.T) {
 
 func TestLeasesOutOfBounds(t *testing.T) {
 	for field, values := range map[string][]consumer.InboxPolicy{
-		"Inbox.Lease":  {{Lease: -1}, {Lease: 1}, {Lease: 30}, {Lease: time.Second - 1}, {Lease: time.Hour + 1}, {Lease: 1 << 62}},
-		"Inbox.Poll":   {{Poll: -1}, {Poll: 1}, {Poll: 1 << 62}},
-		"Inbox.Starts": {{Starts: -1}, {Starts: 1 << 40}},
+		"Inbox.Lease":      {{Lease: -1}, {Lease: 1}, {Lease: 30}, {Lease: time.Second - 1}, {Lease: time.Hour + 1}, {Lease: 1 << 62}},
+		"Inbox.Poll":       {{Poll: -1}, {Poll: 1}, {Poll: 1 << 62}},
+		"Inbox.MaxCrashes": {{MaxCrashes: -1}, {MaxCrashes: 1 << 40}},
 	} {
 		t.Run("trap_T5_they_are_refused_by_name/"+field, func(t *testing.T) {
 			for _, v := range values {
@@ -94,7 +94,7 @@ func TestWaitsBeyondHold(t *testing.T) {
 		st, source := memstore.New(), newListSource(numbered("m", 1)...)
 		source.endless = true
 		c := config(source)
-		c.IdleExit, c.Retry = time.Hour, consumer.RetryPolicy{Attempts: 6, First: 5 * time.Second, Most: 10 * time.Minute}
+		c.IdleExit, c.Retry = time.Hour, consumer.RetryPolicy{MaxAttempts: 6, InitialDelay: 5 * time.Second, MaxDelay: 10 * time.Minute}
 		runs := runs(t, st, failing(99, func() error { return errTest }), c)
 		r := row(t, st, "m0")
 		if r.State != store.StateParked || r.Reason != semel.ReasonExhausted || r.Attempts != 6 || effect(t, st, "m0") != "" {
@@ -138,7 +138,7 @@ func TestReceipt(t *testing.T) {
 	bubble(t, "D2_after_receipt_the_broker_is_settled_before_the_handler_runs", func(t *testing.T) {
 		st, source := memstore.New(), newListSource(numbered("m", 20)...)
 		c := config(source)
-		c.Strategy, c.Settle = consumer.StrategyInbox, consumer.SettleAfterReceipt
+		c.Strategy, c.AckPoint = consumer.StrategyInbox, consumer.AckAfterReceipt
 		counts := runs(t, st, add, c)
 		if counts.Received != 20 || counts.Inbox.Applied != 20 || len(source.settled) != 20 {
 			t.Errorf("%+v, %d settled", counts, len(source.settled))
@@ -160,7 +160,7 @@ func TestWhatSomebodyRetries(t *testing.T) {
 	for name, set := range map[string]func(*consumer.Config){
 		"a_consumer_with_markers_works_on_it": func(*consumer.Config) {},
 		"a_natural_consumer_does_too": func(c *consumer.Config) {
-			c.Strategy, c.NaturalBecause = consumer.StrategyNatural, "tests"
+			c.Strategy, c.NaturalReason = consumer.StrategyNatural, "tests"
 		},
 		"a_business_key_that_finds_it_done_completes_it": func(c *consumer.Config) { c.Strategy = consumer.StrategyBusinessKey },
 	} {
@@ -237,7 +237,7 @@ func TestWorkOnTheInboxAlone(t *testing.T) {
 				t.Errorf("%+v", r)
 			}
 		}
-		if left := running.Left(); len(left) != 1 || left[0].Messages != 8 {
+		if left := running.Unfinished(); len(left) != 1 || left[0].Messages != 8 {
 			t.Errorf("left %+v", left)
 		}
 	})
@@ -297,7 +297,7 @@ func TestAcceptance(t *testing.T) {
 			t.Errorf("no message: %v", err)
 		}
 		natural := config(nil)
-		natural.Strategy, natural.NaturalBecause, natural.Identity = consumer.StrategyNatural, "a test", nil
+		natural.Strategy, natural.NaturalReason, natural.Identity = consumer.StrategyNatural, "a test", nil
 		unmarked := mustNew(t, st, add, natural)
 		_, err = unmarked.Accept(t.Context(), b.Tx(store.All), numbered("n", 1)...)
 		_, marking := unmarked.TryMark(t.Context(), b.Tx(store.All), numbered("n", 1)[0])
@@ -340,7 +340,7 @@ func TestAMessageOfTheInboxHaltsTheConsumer(t *testing.T) {
 		st := &unwilling{Store: memstore.New(), times: 1}
 		received(t, st.Store, 3)
 		c := working(config(nil))
-		c.Retry, c.Workers = consumer.RetryPolicy{Attempts: 1, Then: consumer.ActionHalt}, 1
+		c.Retry, c.Workers = consumer.RetryPolicy{MaxAttempts: 1, OnExhausted: consumer.ActionHalt}, 1
 		halting := mustNew(t, st, func(context.Context, *memstore.Tx, *semel.Message) error { return errTest }, c)
 		if err := halting.Run(t.Context()); !errors.Is(err, semel.ErrHalted) || !strings.Contains(err.Error(), "it waits in the inbox and is tried again at the next start") {
 			t.Fatal(err)

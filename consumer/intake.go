@@ -205,8 +205,8 @@ func (p *parcel) become(c *settings, r reader, refused semel.Reason, why error) 
 // it is another consumer's and no row will need a name.
 func (p *parcel) refuse(c *settings, reason semel.Reason, why error) {
 	m, it := &p.message, &p.item
-	foreign := reason == semel.ReasonForeign
-	if foreign && c.Otherwise == OtherwiseSkip {
+	foreign := reason == semel.ReasonFiltered
+	if foreign && c.OnFiltered == OnFilteredSkip {
 		it.Source, it.Identity = m.Source(), m.ID()
 	} else {
 		it.Source, it.Identity = surrogateSource, surrogate(m)
@@ -228,8 +228,8 @@ func (p *parcel) prove(r reader) {
 // typeOf found them.
 func (p *parcel) recognise(c *settings, r reader, d *source.Delivery, kind string, partly bool) (semel.Reason, error) {
 	m := &p.message
-	if missed := c.Only.misses(m, kind, partly || d.Refused != semel.ReasonNone); missed != "" {
-		return semel.ReasonForeign, fmt.Errorf("its %s is none of those that this consumer takes", missed)
+	if missed := c.Filter.misses(m, kind, partly || d.Refused != semel.ReasonNone); missed != "" {
+		return semel.ReasonFiltered, fmt.Errorf("its %s is none of those that this consumer takes", missed)
 	}
 	if d.Refused != semel.ReasonNone {
 		return d.Refused, errors.New(d.Detail)

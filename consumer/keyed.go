@@ -25,16 +25,16 @@ type KeyPolicy struct {
 	// Delay is how late a producer, or what lies between it and the broker, may send a
 	// copy. It is part of the horizon.
 	Delay time.Duration
-	// MayForget says why it is bearable that the store may forget keys, and calls be made
+	// AllowVolatile says why it is bearable that the store may forget keys, and calls be made
 	// twice. Without it a store that is volatile, or does not say, is refused.
-	MayForget string
-	// ApplyWhenDown says why the effect is idempotent by nature, so that repeating it, also
+	AllowVolatile string
+	// FailOpen says why the effect is idempotent by nature, so that repeating it, also
 	// by several processes at once, does no harm. With it messages are called for without a
 	// key while the store does not work (fail open): this is logged, told
 	// (semel.EventWithoutKey) and counted (semel.Counts.WithoutKey), copies of such messages
 	// are called for again, and the consumer stays ready, with the reason. Empty: nobody is
 	// called then, nothing is settled, and the consumer is not ready (fail closed).
-	ApplyWhenDown string
+	FailOpen string
 }
 
 // NewKeyed is New for handlers that call out, without any database: a message is claimed by
@@ -54,9 +54,9 @@ type KeyPolicy struct {
 // has one message; Config.Workers bounds how many run at once, and with LanesPartition one of
 // a partition does. It needs StrategyMarker.
 //
-// There is no inbox: no wait is longer than Config.Hold, and nothing can be parked.
-// Retry.Then, OnConflict and OnBadIdentity are ActionDeadLetter or ActionHalt (OnConflict also
-// ActionKeepFirst), and what a handler parks ends as Retry.Then says. A key whose message
+// There is no inbox: no wait is longer than Config.MaxInMemoryWait, and nothing can be parked.
+// Retry.OnExhausted, OnConflict and OnBadIdentity are ActionDeadLetter or ActionHalt (OnConflict also
+// ActionKeepFirst), and what a handler parks ends as Retry.OnExhausted says. A key whose message
 // was dead-lettered with an outcome that is unknown stays so: leasedkey.Keys.Resolve ends it.
 // Process is not for it: see package leasedkey.
 func NewKeyed(keys store.KeyStore, p KeyPolicy, handle func(ctx context.Context, call Call, m *semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Call], error) {
@@ -114,8 +114,8 @@ func (c *settings) fitsKeys(st any) error {
 	case c.keys.Delay < 0:
 		return fmt.Errorf("KeyPolicy.Delay is %v; it is a time, or 0", c.keys.Delay)
 	}
-	if degree, why := st.(onlyKeys).Durable(); degree > store.DurableButSeconds && c.keys.MayForget == "" { // J4
-		return fmt.Errorf("the store of the keys is %v (%s), so that calls may be made twice; make it durable, or say in KeyPolicy.MayForget why that is bearable", degree, why)
+	if degree, why := st.(onlyKeys).Durable(); degree > store.DurableExceptSeconds && c.keys.AllowVolatile == "" { // J4
+		return fmt.Errorf("the store of the keys is %v (%s), so that calls may be made twice; make it durable, or say in KeyPolicy.AllowVolatile why that is bearable", degree, why)
 	}
 	return nil
 }
@@ -128,8 +128,8 @@ func (c *settings) logDurability(keys store.KeyStore) {
 		log = c.Logger.Warn
 	}
 	told := []any{"consumer", c.Name, "keys", degree.String(), "by", why, "kept", legible.Span(c.keys.Keep)}
-	if c.keys.MayForget != "" {
-		told = append(told, "bearable", c.keys.MayForget)
+	if c.keys.AllowVolatile != "" {
+		told = append(told, "bearable", c.keys.AllowVolatile)
 	}
 	log("calls are claimed by leased keys: one at a time, at least once, under one idempotency key; what the store of the keys forgets is called for again", told...)
 }

@@ -41,12 +41,12 @@ func TestKeyedConsumersAndTheDead(t *testing.T) {
 		}
 	})
 	bubble(t, "E3_the_other_side_is_asked_after_the_window", func(t *testing.T) {
-		for finding, calls := range map[consumer.Finding]int{consumer.Happened: 0, consumer.DidNotHappen: 1} {
+		for finding, calls := range map[consumer.LookupResult]int{consumer.Happened: 0, consumer.DidNotHappen: 1} {
 			keys, made := memstore.NewKeys(), newCalled()
 			diesHolding(t, keys, "m0", time.Second)
 			pass(48 * time.Hour)
 			c := keyedConfigOf(newListSource(numbered("m", 1)...))
-			c.Provider.Ask = func(context.Context, *semel.Message) (consumer.Finding, error) { return finding, nil }
+			c.Provider.Lookup = func(context.Context, *semel.Message) (consumer.LookupResult, error) { return finding, nil }
 			if counts := runsKeyed(t, keys, keptKeys, well(made), c); counts.Applied != 1 {
 				t.Errorf("%v: %+v", finding, counts)
 			}
@@ -143,7 +143,7 @@ func TestKeyedConsumersAndTheDead(t *testing.T) {
 		keys := memstore.NewKeys()
 		g := bury(t, message("a", ""))
 		c := keyedConfig(g)
-		c.Retry.Attempts = 1
+		c.Retry.MaxAttempts = 1
 		counts := runsKeyed(t, keys, keptKeys, func(context.Context, consumer.Call, *semel.Message) error { panic("x") }, c)
 		if a := keyOf(t, keys, "a"); counts.DeadLettered != 1 || !a.Unknown() {
 			t.Errorf("%+v, and its key is %+v", counts, a)

@@ -18,7 +18,7 @@ const (
 )
 
 // detour is the way past a store of keys that is down, for effects that are idempotent by
-// nature (KeyPolicy.ApplyWhenDown). It is closed for all others.
+// nature (KeyPolicy.FailOpen). It is closed for all others.
 type detour struct {
 	config *settings
 	// applied are all that went this way.
@@ -43,7 +43,7 @@ func (d *detour) count() int64 {
 }
 
 // open reports whether there is such a way.
-func (d *detour) open() bool { return d.config.keys.ApplyWhenDown != "" }
+func (d *detour) open() bool { return d.config.keys.FailOpen != "" }
 
 // within is the context of one question to the store.
 func (d *detour) within(ctx context.Context) (context.Context, context.CancelFunc) {
@@ -82,7 +82,7 @@ func (d *detour) after(ctx context.Context, err error) bool {
 	if d.since.IsZero() {
 		d.since, d.before = now, d.applied.Load()
 		d.config.Logger.Warn("the store of the keys does not work; messages are applied without a key, and copies of them again, until it does",
-			"consumer", d.config.Name, "bearable", d.config.keys.ApplyWhenDown, "error", cause(err))
+			"consumer", d.config.Name, "bearable", d.config.keys.FailOpen, "error", cause(err))
 	}
 	return true
 }

@@ -19,7 +19,7 @@ import (
 // natural is the policy of an effect that is idempotent by nature.
 func natural() consumer.KeyPolicy {
 	p := keptKeys
-	p.ApplyWhenDown = "each message sets the whole price"
+	p.FailOpen = "each message sets the whole price"
 	return p
 }
 

@@ -44,7 +44,7 @@ func TestTrapT77TheWindowOfAKeyPassesAlsoAfterItsClaim(t *testing.T) {
 func TestNobodyIsCalledUnderAKeyThatWasLostWhileTheOtherSideWasAsked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := claimedLongAgo(25 * time.Hour)
-		c.store.config = &settings{Config: Config{Timeout: time.Minute, Provider: Provider{Window: 24 * time.Hour, Ask: func(context.Context, *semel.Message) (Finding, error) {
+		c.store.config = &settings{Config: Config{Timeout: time.Minute, Provider: Provider{Window: 24 * time.Hour, Lookup: func(context.Context, *semel.Message) (LookupResult, error) {
 			c.claim.LetGo() // as the lease ends when another has it
 			return DidNotHappen, nil
 		}}}}

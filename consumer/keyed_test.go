@@ -20,7 +20,7 @@ import (
 )
 
 // keptKeys is a policy for keys in memory.
-var keptKeys = consumer.KeyPolicy{Keep: 30 * 24 * time.Hour, MayForget: "it is a test"}
+var keptKeys = consumer.KeyPolicy{Keep: 30 * 24 * time.Hour, AllowVolatile: "it is a test"}
 
 // keyedConfig ends what cannot be applied in the dead letters of a source.
 func keyedConfig(src source.Source) consumer.Config {
@@ -202,7 +202,7 @@ func TestKeyedConsumersCallOnce(t *testing.T) {
 func keyedConfigOf(src source.Source) consumer.Config {
 	c := config(src)
 	c.Workers, c.Lanes = 4, consumer.LanesNone
-	c.Retry.Then, c.OnConflict, c.OnBadIdentity = consumer.ActionHalt, consumer.ActionHalt, consumer.ActionHalt
+	c.Retry.OnExhausted, c.OnConflict, c.OnBadIdentity = consumer.ActionHalt, consumer.ActionHalt, consumer.ActionHalt
 	return c
 }
 
@@ -242,7 +242,7 @@ func TestKeyedConsumersFail(t *testing.T) {
 				t.Errorf("the key of %s is %q, unknown %v; want %q", id, got, a.Unknown(), want)
 			}
 		}
-		made.want(t, "worse", consumer.DefaultAttempts)
+		made.want(t, "worse", consumer.DefaultMaxAttempts)
 		again := runsKeyed(t, keys, keptKeys, handle, keyedConfig(bury(t, message("bad", ""), message("dropped", ""), message("there", ""))))
 		if again.Duplicates != 3 {
 			t.Errorf("copies of what has ended: %+v", again)
@@ -309,16 +309,16 @@ func TestAConsumerOfKeysTouchesNothingElseOfItsStore(t *testing.T) {
 
 func TestKeyedConsumersAreRefused(t *testing.T) {
 	for want, spoil := range map[string]func(c *consumer.Config, p *consumer.KeyPolicy){
-		"set Retry.Then to ActionHalt":    func(c *consumer.Config, _ *consumer.KeyPolicy) { c.Retry.Then = consumer.ActionPark },
-		"set OnConflict to ActionHalt":    func(c *consumer.Config, _ *consumer.KeyPolicy) { c.OnConflict = consumer.ActionPark },
-		"set OnBadIdentity to ActionHalt": func(c *consumer.Config, _ *consumer.KeyPolicy) { c.OnBadIdentity = consumer.ActionPark },
-		"set Otherwise to OtherwiseSkip": func(c *consumer.Config, _ *consumer.KeyPolicy) {
-			c.Only.Types, c.Otherwise = []string{"paid"}, consumer.OtherwisePark
+		"set Retry.OnExhausted to ActionHalt": func(c *consumer.Config, _ *consumer.KeyPolicy) { c.Retry.OnExhausted = consumer.ActionPark },
+		"set OnConflict to ActionHalt":        func(c *consumer.Config, _ *consumer.KeyPolicy) { c.OnConflict = consumer.ActionPark },
+		"set OnBadIdentity to ActionHalt":     func(c *consumer.Config, _ *consumer.KeyPolicy) { c.OnBadIdentity = consumer.ActionPark },
+		"set Otherwise to OnFilteredSkip": func(c *consumer.Config, _ *consumer.KeyPolicy) {
+			c.Filter.Types, c.OnFiltered = []string{"paid"}, consumer.OnFilteredPark
 		},
-		"must be marker":       func(c *consumer.Config, _ *consumer.KeyPolicy) { c.Strategy = consumer.StrategyInbox },
-		"KeyPolicy.Keep is 0s": func(_ *consumer.Config, p *consumer.KeyPolicy) { p.Keep = 0 },
-		"J4 volatile":          func(_ *consumer.Config, p *consumer.KeyPolicy) { p.MayForget = "" },
-		"longer than Hold":     func(c *consumer.Config, _ *consumer.KeyPolicy) { c.Retry.Most = time.Hour },
+		"must be marker":              func(c *consumer.Config, _ *consumer.KeyPolicy) { c.Strategy = consumer.StrategyInbox },
+		"KeyPolicy.Keep is 0s":        func(_ *consumer.Config, p *consumer.KeyPolicy) { p.Keep = 0 },
+		"J4 volatile":                 func(_ *consumer.Config, p *consumer.KeyPolicy) { p.AllowVolatile = "" },
+		"longer than MaxInMemoryWait": func(c *consumer.Config, _ *consumer.KeyPolicy) { c.Retry.MaxDelay = time.Hour },
 	} {
 		t.Run(want, func(t *testing.T) {
 			c, p := keyedConfig(nil), keptKeys

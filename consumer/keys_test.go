@@ -49,7 +49,7 @@ func TestLanesOfKeys(t *testing.T) {
 	bubble(t, "C8_law_8_each_keeps_its_order_through_retries_and_others_go_on", func(t *testing.T) {
 		messages, _ := ofKeys(3000, 50)
 		c := config(newListSource(messages...))
-		c.Lanes, c.Workers, c.Retry.First, c.Retry.Most, c.IdleExit = consumer.LanesKey, 6, 20*time.Millisecond, time.Second, time.Minute
+		c.Lanes, c.Workers, c.Retry.InitialDelay, c.Retry.MaxDelay, c.IdleExit = consumer.LanesKey, 6, 20*time.Millisecond, time.Second, time.Minute
 		c.Retry.Budget = consumer.RetryBudget{PerSecond: 1000, Percent: 100}
 		var under, most atomic.Int32
 		store := memstore.New()

@@ -17,7 +17,7 @@ func TestLanesThatAreTakenAway(t *testing.T) {
 		store, src := memstore.New(), newListSource(append(numbered("a", 10), numbered("b", 10)...)...)
 		src.endless = true
 		c := config(src)
-		c.Batch.Time = time.Hour
+		c.Batch.MaxTime = time.Hour
 		consumer := mustNew(t, store, slow(time.Second), c)
 		run := start(t, consumer)
 		pass(2500 * time.Millisecond) // inside the third handler of both lanes
@@ -89,7 +89,7 @@ func TestObservers(t *testing.T) {
 		one, two := &witness{}, &witness{}
 		messages := []*semel.Message{message("park", `{}`), message("park", `{}`), message("discard", `{}`), message("retry", `{}`), message("stuck", `{}`)}
 		c := config(newListSource(messages...))
-		c.Observers, c.Timeout, c.Retry.Attempts = []semel.Observer{one, two}, time.Second, 2
+		c.Observers, c.Timeout, c.Retry.MaxAttempts = []semel.Observer{one, two}, time.Second, 2
 		runs(t, memstore.New(), func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			switch m.Identity.ID {
 			case "park":

@@ -46,13 +46,13 @@ func TestWhatIsOlderThanWhatIsKept(t *testing.T) {
 		} {
 			st := reaped(t)
 			c := keeping(newListSource(old("1"), old("2")))
-			c.Retention.OnOld = then
+			c.Retention.OnExpired = then
 			if got, err := consume(t, st, add, c); err != nil || got != want {
 				t.Errorf("%v: %+v, %v", then, got, err)
 			}
 		}
 		c := keeping(newListSource(old("1")))
-		c.Retention.OnOld = consumer.ActionHalt
+		c.Retention.OnExpired = consumer.ActionHalt
 		if _, err := consume(t, reaped(t), add, c); !errors.Is(err, semel.ErrHalted) {
 			t.Errorf("halt: %v", err)
 		}
@@ -111,7 +111,7 @@ func TestWhatIsOlderThanWhatIsKept(t *testing.T) {
 	bubble(t, "D2_it_is_not_received_either", func(t *testing.T) {
 		st := reaped(t)
 		c := keeping(newListSource(old("7")))
-		c.Strategy, c.Settle = consumer.StrategyInbox, consumer.SettleAfterReceipt
+		c.Strategy, c.AckPoint = consumer.StrategyInbox, consumer.AckAfterReceipt
 		if got, err := consume(t, st, add, c); err != nil || got.Parked != 1 || got.Received != 0 || effect(t, st, "7") != "" {
 			t.Errorf("%+v, %v", got, err)
 		}
@@ -139,7 +139,7 @@ func TestWhatIsOlderThanWhatIsKept(t *testing.T) {
 				t.Errorf("%s: %+v, %v", id, got, err)
 			}
 		}
-		if r := row(t, st, "1"); r.State != store.StateParked || r.Reason != semel.ReasonOld {
+		if r := row(t, st, "1"); r.State != store.StateParked || r.Reason != semel.ReasonExpired {
 			t.Errorf("it is %s, %s", r.State, r.Reason)
 		}
 	})
@@ -153,8 +153,8 @@ func TestRetentionsThatAreRefused(t *testing.T) {
 		"H1_seconds":             {consumer.RetentionPolicy{Keep: 30}, "Retention.Keep: is 30ns"},
 		"H1_negative":            {consumer.RetentionPolicy{Keep: -time.Hour}, "Retention.Keep"},
 		"D7_bodies_for_longer":   {consumer.RetentionPolicy{Keep: time.Hour, Bodies: time.Hour}, "Retention.Bodies"},
-		"H4_for_ever_and_an_end": {consumer.RetentionPolicy{OnOld: consumer.ActionDiscard}, "set Keep"},
-		"H4_an_unknown_end":      {consumer.RetentionPolicy{Keep: time.Hour, OnOld: consumer.ActionRetry}, "Retention.OnOld"},
+		"H4_for_ever_and_an_end": {consumer.RetentionPolicy{OnExpired: consumer.ActionDiscard}, "set Keep"},
+		"H4_an_unknown_end":      {consumer.RetentionPolicy{Keep: time.Hour, OnExpired: consumer.ActionRetry}, "Retention.OnExpired"},
 		"H4_an_unknown_kind":     {consumer.RetentionPolicy{Keep: time.Hour, IDTime: 9}, "IDTime(9)"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -33,7 +33,7 @@ func crash(t *testing.T, store *memstore.Store, handle func(context.Context, *me
 		return nil
 	}
 	c := config(source)
-	c.Batch.Most, c.Drain = 5, time.Second
+	c.Batch.MaxSize, c.Drain = 5, time.Second
 	passed := 0
 	var mutex sync.Mutex
 	plan := faults.Plan{At: func(p faults.Point, _ int) {
@@ -120,7 +120,7 @@ func TestSettleFollowsTheCommit(t *testing.T) {
 			return nil, nil
 		}
 		c := config(src)
-		c.Batch.Most = 5
+		c.Batch.MaxSize = 5
 		runs(t, st, add, c)
 		if len(src.settled) != 50 {
 			t.Errorf("%d settled, want 50", len(src.settled))
@@ -153,7 +153,7 @@ func TestSettleFollowsTheCommit(t *testing.T) {
 			return nil, nil
 		}
 		c := config(src)
-		c.Batch.Most, c.Workers = 5, 1
+		c.Batch.MaxSize, c.Workers = 5, 1
 		began := time.Now()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
@@ -191,7 +191,7 @@ func TestAFailedAttemptLeavesNothing(t *testing.T) {
 	bubble(t, "law_4_while_a_failed_message_waits_another_process_may_run_it", func(t *testing.T) {
 		st := memstore.New()
 		first := config(newListSource(message("1", `{}`)))
-		first.Retry.First, first.Hold = 10*time.Second, 10*time.Second
+		first.Retry.InitialDelay, first.MaxInMemoryWait = 10*time.Second, 10*time.Second
 		ran := 0
 		waiting := mustNew(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			ran++
@@ -212,7 +212,7 @@ func TestAFailedAttemptLeavesNothing(t *testing.T) {
 	bubble(t, "trap_T14_a_message_whose_attempt_failed_and_whose_process_ended_runs_again", func(t *testing.T) {
 		st := memstore.New()
 		c := config(newListSource(message("1", `{}`)))
-		c.Retry.First = 10 * time.Second
+		c.Retry.InitialDelay = 10 * time.Second
 		consumer := mustNew(t, st, func(context.Context, *memstore.Tx, *semel.Message) error {
 			return semel.RetryAfter(errTest, 10*time.Second)
 		}, c)
@@ -250,7 +250,7 @@ func TestOneBadMessageHarmsNoNeighbours(t *testing.T) {
 				messages := numbered("m", 6)
 				messages[place].Headers[0].Value, messages[place].Body = []byte(kind), []byte(`{}`)
 				c := config(newListSource(messages...))
-				c.Retry.Attempts = 2
+				c.Retry.MaxAttempts = 2
 				attempts := map[string]int{}
 				counts := runs(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 					attempts[m.Identity.ID] = max(attempts[m.Identity.ID], m.Attempt)
@@ -290,7 +290,7 @@ func TestOrderWithinALane(t *testing.T) {
 		failures := map[string]int{"a1": 2, "a4": 1, "b3": 3}
 		source := newListSource(append(numbered("a", 8), numbered("b", 8)...)...)
 		c := config(source)
-		c.Workers, c.Batch.Most = 2, 3
+		c.Workers, c.Batch.MaxSize = 2, 3
 		began := time.Now()
 		times := map[string]time.Duration{}
 		counts := runs(t, watch(store), func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {

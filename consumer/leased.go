@@ -26,7 +26,7 @@ type Call struct{}
 // A flight has one message, since no call can be rolled back for a neighbour's sake;
 // Config.Workers bounds how many run at once. It needs a store with an inbox
 // (store.Leases, store.Inbox) that remembers calls (store.Calls), StrategyInbox, and,
-// where there is a Source, SettleAfterReceipt: receipts are transactions of the store, and the
+// where there is a Source, AckAfterReceipt: receipts are transactions of the store, and the
 // only ones. Process is not for it.
 func NewLeased[Tx any](st store.TxStore[Tx], handle func(ctx context.Context, call Call, m *semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Call], error) {
 	return newLeased(st, handler[Call]{one: handle}, c, plans)
@@ -59,8 +59,8 @@ func (c *settings) fitsClaims(st any) error {
 		return fmt.Errorf("the store does not remember calls (store.Calls), so that nobody would know of one whose outcome is unknown: %w", semel.ErrUnsupported)
 	case c.Strategy != StrategyInbox:
 		return fmt.Errorf("handlers call out and the Strategy is %v; it must be %v: calls are no part of a transaction that a marker could be in", c.Strategy, StrategyInbox)
-	case c.Source != nil && c.Settle != SettleAfterReceipt:
-		return fmt.Errorf("handlers call out, there is a Source, and Settle is %v; it must be %v: a message is called for only when it is claimed", c.Settle, SettleAfterReceipt)
+	case c.Source != nil && c.AckPoint != AckAfterReceipt:
+		return fmt.Errorf("handlers call out, there is a Source, and Settle is %v; it must be %v: a message is called for only when it is claimed", c.AckPoint, AckAfterReceipt)
 	}
 	return nil
 }

@@ -81,7 +81,7 @@ type calls map[string]int
 func TestHandlersThatCallOut(t *testing.T) {
 	leasedConfig := func() consumer.Config {
 		c := working(config(nil))
-		c.Settle, c.IdleExit, c.Workers = consumer.SettleAfterReceipt, time.Minute, 1
+		c.AckPoint, c.IdleExit, c.Workers = consumer.AckAfterReceipt, time.Minute, 1
 		return c
 	}
 	bubble(t, "law_4_D3_without_any_transaction_each_message_comes_to_its_end", func(t *testing.T) {
@@ -187,8 +187,8 @@ func TestHandlersThatCallOut(t *testing.T) {
 	t.Run("K1_what_does_not_fit_is_refused", func(t *testing.T) {
 		handle := func(context.Context, consumer.Call, *semel.Message) error { return nil }
 		for says, change := range map[string]func(*consumer.Config){
-			"the Strategy is marker": func(c *consumer.Config) { c.Strategy, c.Settle = consumer.StrategyMarker, consumer.SettleAfterEffect },
-			"Settle is after_effect": func(c *consumer.Config) { c.Settle = consumer.SettleAfterEffect },
+			"the Strategy is marker": func(c *consumer.Config) { c.Strategy, c.AckPoint = consumer.StrategyMarker, consumer.AckAfterEffect },
+			"Settle is after_effect": func(c *consumer.Config) { c.AckPoint = consumer.AckAfterEffect },
 		} {
 			c := leasedConfig()
 			change(&c)

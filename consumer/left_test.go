@@ -58,13 +58,13 @@ func TestASourceIsAskedBeforeARunEndsIdle(t *testing.T) {
 	})
 	bubble(t, "trap_T95_what_it_cannot_deliver_is_known_when_the_run_has_ended", func(t *testing.T) {
 		s, c, _, err := run(t, says(true, held, nil))
-		if err != nil || s.asked != 1 || !slices.Equal(c.Left(), held) {
-			t.Errorf("asked %d times, left %+v: %v", s.asked, c.Left(), err)
+		if err != nil || s.asked != 1 || !slices.Equal(c.Unfinished(), held) {
+			t.Errorf("asked %d times, left %+v: %v", s.asked, c.Unfinished(), err)
 		}
 	})
 	bubble(t, "trap_T95_a_lane_that_stands_still_fails_the_run", func(t *testing.T) {
-		if _, c, _, err := run(t, says(true, stands, nil)); !errors.Is(err, semel.ErrUnfinished) || !slices.Equal(c.Left(), stands) {
-			t.Errorf("left %+v: %v", c.Left(), err)
+		if _, c, _, err := run(t, says(true, stands, nil)); !errors.Is(err, semel.ErrUnfinished) || !slices.Equal(c.Unfinished(), stands) {
+			t.Errorf("left %+v: %v", c.Unfinished(), err)
 		}
 	})
 	bubble(t, "trap_T95_a_source_that_does_not_know_is_asked_again", func(t *testing.T) {

@@ -140,7 +140,7 @@ func TestFollowersOfARetry(t *testing.T) {
 	bubble(t, "D8_law_8_keys_keep_their_order_behind_a_receipt", func(t *testing.T) {
 		for seed := range uint64(20) {
 			keepsOrder(t, seed, func(c *consumer.Config) {
-				c.Strategy, c.Settle = consumer.StrategyInbox, consumer.SettleAfterReceipt
+				c.Strategy, c.AckPoint = consumer.StrategyInbox, consumer.AckAfterReceipt
 			})
 		}
 	})
@@ -165,8 +165,8 @@ func keepsOrder(t *testing.T, seed uint64, policy func(*consumer.Config)) {
 	}
 	store, source := memstore.New(), newListSource(all...)
 	c := byKey(source)
-	c.Workers, c.Batch.Most, c.Hold, c.IdleExit = 4, 7, time.Second, time.Hour
-	c.Retry.First, c.Retry.Most, c.Retry.Attempts = 100*time.Millisecond, 30*time.Second, 100
+	c.Workers, c.Batch.MaxSize, c.MaxInMemoryWait, c.IdleExit = 4, 7, time.Second, time.Hour
+	c.Retry.InitialDelay, c.Retry.MaxDelay, c.Retry.MaxAttempts = 100*time.Millisecond, 30*time.Second, 100
 	policy(&c)
 	var mutex sync.Mutex
 	runs(t, store, stumbles(func(id string) error {

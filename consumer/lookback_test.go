@@ -78,7 +78,7 @@ func TestWhatWasRemovedUnderAnEarlierPolicy(t *testing.T) {
 		late.Origin.Written = uint32(first.Unix())
 		billing := mustNew(t, st, add, c)
 		d, err := billing.Process(t.Context(), late)
-		if err != nil || d.Ending != source.EndParked || d.Reason != semel.ReasonOld {
+		if err != nil || d.Ending != source.EndParked || d.Reason != semel.ReasonExpired {
 			t.Errorf("it is %+v, %v", d, err)
 		}
 		if err := billing.Close(t.Context()); err != nil {

@@ -39,7 +39,7 @@ func TestCallsThatMayBeLost(t *testing.T) {
 	})
 	bubble(t, "E5_one_whose_answer_is_lost_is_not_made_again_and_counted", func(t *testing.T) {
 		st, calls, lastTry := memstore.New(), 0, mayBeLost()
-		lastTry.Retry.Attempts = 1
+		lastTry.Retry.MaxAttempts = 1
 		received(t, st, 1)
 		lost(t, st, runsLeased(t, st, func(context.Context, consumer.Call, *semel.Message) error {
 			calls++

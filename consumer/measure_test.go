@@ -74,7 +74,7 @@ func TestAMeterIsToldOfEachBatch(t *testing.T) {
 		told := &scale{}
 		c := config(newListSource(message("1", `{}`), message("2", `{}`)))
 		c.Observers = []semel.Observer{told}
-		c.Batch.Most, c.Workers = 1, 1
+		c.Batch.MaxSize, c.Workers = 1, 1
 		err := mustNew(t, st, func(context.Context, *memstore.Tx, *semel.Message) error {
 			if ran++; ran == 1 {
 				return errors.New("not yet")
@@ -97,7 +97,7 @@ func TestAMeterIsToldOfEachBatch(t *testing.T) {
 	bubble(t, "trap_T90_one_that_panics_is_logged_once", func(t *testing.T) {
 		said := &strings.Builder{}
 		c := config(newListSource(message("1", `{}`), message("2", `{}`)))
-		c.Observers, c.Logger, c.Batch.Most = []semel.Observer{panicky{observerFunc(func(semel.Event) {})}}, slog.New(slog.NewTextHandler(said, nil)), 1
+		c.Observers, c.Logger, c.Batch.MaxSize = []semel.Observer{panicky{observerFunc(func(semel.Event) {})}}, slog.New(slog.NewTextHandler(said, nil)), 1
 		if counts := runs(t, memstore.New(), add, c); counts.Applied != 2 || strings.Count(said.String(), "meter 1 of 1") != 1 {
 			t.Errorf("%+v: %s", counts, said)
 		}
@@ -154,7 +154,7 @@ func TestAlive(t *testing.T) {
 		source := newListSource(message("1", `{}`))
 		source.endless = true
 		c := config(source)
-		c.Workers, c.Batch.Most, c.Timeout = 2, 1, time.Second
+		c.Workers, c.Batch.MaxSize, c.Timeout = 2, 1, time.Second
 		consumer := mustNew(t, memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error { <-goOn; return nil }, c)
 		run := start(t, consumer)
 		pass(5 * time.Second)
@@ -198,7 +198,7 @@ func TestAlive(t *testing.T) {
 		source := newListSource(message("1", `{}`), message("2", `{}`))
 		source.endless = true
 		c := config(source)
-		c.Workers, c.Batch.Most, c.Timeout = 1, 1, time.Second
+		c.Workers, c.Batch.MaxSize, c.Timeout = 1, 1, time.Second
 		consumer := mustNew(t, memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error { <-goOn; return nil }, c)
 		run := start(t, consumer)
 		synctest.Wait()

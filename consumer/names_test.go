@@ -27,14 +27,14 @@ var enumerations = map[string]func(n uint8) fmt.Stringer{
 	"SettleKind":      func(n uint8) fmt.Stringer { return semel.SettleKind(n) },
 	"End":             func(n uint8) fmt.Stringer { return source.End(n) },
 	"Action":          func(n uint8) fmt.Stringer { return consumer.Action(n) },
-	"Otherwise":       func(n uint8) fmt.Stringer { return consumer.Otherwise(n) },
+	"Otherwise":       func(n uint8) fmt.Stringer { return consumer.OnFiltered(n) },
 	"LaneMode":        func(n uint8) fmt.Stringer { return consumer.LaneMode(n) },
 	"OnParked":        func(n uint8) fmt.Stringer { return consumer.OnParked(n) },
-	"SettlePoint":     func(n uint8) fmt.Stringer { return consumer.SettlePoint(n) },
+	"AckPoint":        func(n uint8) fmt.Stringer { return consumer.AckPoint(n) },
 	"DuplicatePolicy": func(n uint8) fmt.Stringer { return consumer.DuplicatePolicy(n) },
 	"CallOutcome":     func(n uint8) fmt.Stringer { return store.CallOutcome(n) },
 	"Resolution":      func(n uint8) fmt.Stringer { return admin.Resolution(n) },
-	"Finding":         func(n uint8) fmt.Stringer { return consumer.Finding(n) },
+	"Finding":         func(n uint8) fmt.Stringer { return consumer.LookupResult(n) },
 	"KeyState":        func(n uint8) fmt.Stringer { return store.KeyState(n) },
 	"KeyEvent":        func(n uint8) fmt.Stringer { return store.KeyEvent(n) },
 	"Durability":      func(n uint8) fmt.Stringer { return store.Durability(n) },
@@ -67,7 +67,7 @@ func TestEveryValueOfAListHasItsOwnName(t *testing.T) {
 			t.Errorf("%s has %d values and no names; give it a String method, and this test a line", kind, n)
 		}
 	}
-	if got := fmt.Sprint(store.StateParked, " ", store.Parked, " ", consumer.ActionKeepFirst); got != "PARKED parked accept_first" {
+	if got := fmt.Sprint(store.StateParked, " ", store.Parked, " ", consumer.ActionKeepFirst); got != "PARKED parked keep_first" {
 		t.Errorf("printed: %s", got)
 	}
 }

@@ -69,7 +69,7 @@ func ExampleNewAll() {
 		}
 		return tx.Add("turnover", sum)
 	}
-	reports, err := consumer.NewAll(store, all, policy(file.Stdin(strings.NewReader(payments), file.Options{})))
+	reports, err := consumer.NewBatch(store, all, policy(file.Stdin(strings.NewReader(payments), file.Options{})))
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -34,7 +34,7 @@ const partFetch = "fetch"
 
 // fullOfNewer says that nothing is fetched any more.
 func (n *reporter) fullOfNewer(messages int) {
-	err := fmt.Errorf("%d messages that a newer release marked, or that wait for those, fill Config.MaxUnsettled: start that release, or a newer one", messages)
+	err := fmt.Errorf("%d messages that a newer release marked, or that wait for those, fill Config.MaxUnacked: start that release, or a newer one", messages)
 	n.setReady(partFetch, err.Error())
 	n.tell(semel.Event{Kind: semel.EventNotReady, Reason: partFetch, Messages: messages, Err: err})
 	n.logger.Warn("nothing is fetched", "consumer", n.consumer, "error", err)

@@ -79,7 +79,7 @@ func TestWhatANewerReleaseMarked(t *testing.T) {
 		src := newListSource(message("1", `{}`), message("2", `{}`), message("3", `{}`))
 		src.endless = true
 		c := config(src)
-		c.Lanes, c.MaxUnsettled.Messages = consumer.LanesNone, 2
+		c.Lanes, c.MaxUnacked.Messages = consumer.LanesNone, 2
 		consumer := mustNew(t, st, add, c)
 		run := start(t, consumer)
 		began := time.Now()
@@ -159,7 +159,7 @@ func endsBesideIt(t *testing.T, exit time.Duration) {
 	if ctx.Err() != nil || !errors.Is(err, semel.ErrUnfinished) || !strings.Contains(err.Error(), `message "2"`) || !strings.Contains(err.Error(), "outcome 9") {
 		t.Errorf("IdleExit %v: %v (%v)", exit, err, ctx.Err())
 	}
-	if left := consumer.Left(); len(left) != 1 || left[0].Lane != "a" || left[0].Messages != 2 || !left[0].Fault {
+	if left := consumer.Unfinished(); len(left) != 1 || left[0].Lane != "a" || left[0].Messages != 2 || !left[0].Fault {
 		t.Errorf("IdleExit %v: left %+v", exit, left)
 	}
 	for i, want := range []int{1, 0, 0, 1} {

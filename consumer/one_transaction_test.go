@@ -18,7 +18,7 @@ func TestOneTransactionHoldsMarkerAndEffect(t *testing.T) {
 		// is the handler's, and there is no second store to name.
 		type tx = *memstore.Tx
 		var fits func(store.TxStore[tx], func(context.Context, tx, *semel.Message) error, consumer.Config, ...faults.Plan) (*consumer.Consumer[tx], error) = consumer.New[tx]
-		var all func(store.TxStore[tx], func(context.Context, tx, []*semel.Message) error, consumer.Config, ...faults.Plan) (*consumer.Consumer[tx], error) = consumer.NewAll[tx]
+		var all func(store.TxStore[tx], func(context.Context, tx, []*semel.Message) error, consumer.Config, ...faults.Plan) (*consumer.Consumer[tx], error) = consumer.NewBatch[tx]
 		for _, made := range []reflect.Type{reflect.TypeOf(fits), reflect.TypeOf(all), reflect.TypeFor[consumer.Config]()} {
 			stores := 0
 			for _, in := range parts(made) {

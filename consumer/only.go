@@ -14,15 +14,15 @@ import (
 )
 
 // String is its word in a policy file.
-func (o Otherwise) String() string {
-	return enum.Name([]string{OtherwiseSkip: "skip", OtherwisePark: "park", OtherwiseDeadLetter: "dead_letter"}, o, "Otherwise")
+func (o OnFiltered) String() string {
+	return enum.Name([]string{OnFilteredSkip: "skip", OnFilteredPark: "park", OnFilteredDeadLetter: "dead_letter"}, o, "Otherwise")
 }
 
 // Only says which messages of a shared topic are the consumer's: those that
 // meet every condition that is set. The zero value takes all. Messages are
-// judged before their identity is looked for; Config.Otherwise says what becomes
+// judged before their identity is looked for; Config.OnFiltered says what becomes
 // of the others.
-type Only struct {
+type Filter struct {
 	// Types lists the types that the consumer takes (see Config.Type). A message
 	// without a type is not taken.
 	Types []string
@@ -32,39 +32,39 @@ type Only struct {
 	Headers map[string][]string
 }
 
-// Otherwise is what becomes of a message that Config.Only leaves out.
-type Otherwise uint8
+// Otherwise is what becomes of a message that Config.Filter leaves out.
+type OnFiltered uint8
 
 // What can become of it.
 const (
-	// OtherwiseSkip settles it and counts it as skipped; nothing is written. The
+	// OnFilteredSkip settles it and counts it as skipped; nothing is written. The
 	// default.
-	OtherwiseSkip Otherwise = iota
-	// OtherwisePark sets it aside for a person, with semel.ReasonForeign.
-	OtherwisePark
-	// OtherwiseDeadLetter copies it to the source's dead letters, then sets it
-	// aside in the store, with semel.ReasonForeign.
-	OtherwiseDeadLetter
+	OnFilteredSkip OnFiltered = iota
+	// OnFilteredPark sets it aside for a person, with semel.ReasonFiltered.
+	OnFilteredPark
+	// OnFilteredDeadLetter copies it to the source's dead letters, then sets it
+	// aside in the store, with semel.ReasonFiltered.
+	OnFilteredDeadLetter
 )
 
 // ending is the machine's name for it.
-func (o Otherwise) ending() machine.Then {
+func (o OnFiltered) ending() machine.Ending {
 	switch o {
-	case OtherwisePark:
-		return machine.ThenPark
-	case OtherwiseDeadLetter:
-		return machine.ThenDeadLetter
+	case OnFilteredPark:
+		return machine.EndPark
+	case OnFilteredDeadLetter:
+		return machine.EndDeadLetter
 	}
-	return machine.ThenSkip
+	return machine.EndSkip
 }
 
 // all reports whether no condition is set.
-func (o *Only) all() bool { return len(o.Types) == 0 && len(o.Headers) == 0 }
+func (o *Filter) takesAll() bool { return len(o.Types) == 0 && len(o.Headers) == 0 }
 
 // misses returns the name of a condition that message m with type kind fails to meet, or
 // "" if m is the consumer's. What a source refused may have lost its type and headers with its form: then
 // only what is there can show that it is somebody else's.
-func (o *Only) misses(m *semel.Message, kind string, refused bool) string {
+func (o *Filter) misses(m *semel.Message, kind string, refused bool) string {
 	if len(o.Types) > 0 && !slices.Contains(o.Types, kind) && (kind != "" || !refused) {
 		return "type"
 	}
@@ -110,7 +110,7 @@ func headerIs(headers semel.Headers, name string, values []string, absent bool) 
 
 // Validate reports every condition that no message could meet, at once; nil if
 // there is none.
-func (o Only) Validate() error {
+func (o Filter) Validate() error {
 	var faults []error
 	if slices.Contains(o.Types, "") {
 		faults = append(faults, errors.New("an empty type matches nothing: a message without a type has none of them; leave it out"))

@@ -53,7 +53,7 @@ func TestAConsumerThatSkipsEverythingSaysSo(t *testing.T) {
 				messages = append(messages, typedAs("invoice", fmt.Sprint("i", i)))
 			}
 			config := config(newListSource(messages...))
-			config.Only, config.Logger = consumer.Only{Types: c.types}, slog.New(slog.NewTextHandler(&log, nil))
+			config.Filter, config.Logger = consumer.Filter{Types: c.types}, slog.New(slog.NewTextHandler(&log, nil))
 			runs(t, memstore.New(), add, config)
 			some, ended := strings.Count(log.String(), "left out everything so far"), strings.Count(log.String(), "left out everything that was read")
 			if some != c.some || ended != c.ended {
@@ -67,7 +67,7 @@ func TestATopicIsShared(t *testing.T) {
 	bubble(t, "C16_what_is_not_the_consumers_is_settled_counted_and_written_nowhere", func(t *testing.T) {
 		st, source := memstore.New(), shared()
 		c := config(source)
-		c.Only = consumer.Only{Types: []string{"order"}}
+		c.Filter = consumer.Filter{Types: []string{"order"}}
 		counts := runs(t, st, add, c)
 		if want := (semel.Counts{Deliveries: 5, Applied: 2, Skipped: 3, SameContent: 1}); counts != want {
 			t.Errorf("%+v, not %+v", counts, want)
@@ -79,21 +79,21 @@ func TestATopicIsShared(t *testing.T) {
 	bubble(t, "C16_otherwise_park_sets_it_aside_with_its_reason", func(t *testing.T) {
 		st, source := memstore.New(), shared()
 		c := config(source)
-		c.Only, c.Otherwise = consumer.Only{Types: []string{"order"}}, consumer.OtherwisePark
+		c.Filter, c.OnFiltered = consumer.Filter{Types: []string{"order"}}, consumer.OnFilteredPark
 		c.OnBadIdentity = consumer.ActionHalt // is another question
 		counts := runs(t, st, add, c)
 		if counts.Applied != 2 || counts.Parked != 3 || counts.Skipped != 0 || len(source.settled) != 5 {
 			t.Errorf("%+v, settled %v", counts, source.settled)
 		}
 		for _, r := range rows(t, st) {
-			if r.Reason != semel.ReasonForeign || r.Attempts != 0 || !r.Surrogate {
+			if r.Reason != semel.ReasonFiltered || r.Attempts != 0 || !r.Surrogate {
 				t.Errorf("a row says %q after %d attempts", r.Reason, r.Attempts)
 			}
 		}
 	})
 	bubble(t, "C16_otherwise_dead_letter_needs_a_source_that_keeps_them", func(t *testing.T) {
 		c := config(shared())
-		c.Only, c.Otherwise = consumer.Only{Types: []string{"order"}}, consumer.OtherwiseDeadLetter
+		c.Filter, c.OnFiltered = consumer.Filter{Types: []string{"order"}}, consumer.OnFilteredDeadLetter
 		running, err := consumer.New(memstore.New(), add, c)
 		if err != nil {
 			t.Fatal(err)
@@ -105,11 +105,11 @@ func TestATopicIsShared(t *testing.T) {
 	bubble(t, "C16_otherwise_dead_letter_copies_it_and_keeps_a_row", func(t *testing.T) {
 		st, source := memstore.New(), bury(t, typedAs("order", "1"), typedAs("invoice", "2"))
 		c := config(source)
-		c.Only, c.Otherwise = consumer.Only{Types: []string{"order"}}, consumer.OtherwiseDeadLetter
+		c.Filter, c.OnFiltered = consumer.Filter{Types: []string{"order"}}, consumer.OnFilteredDeadLetter
 		if counts := runs(t, st, add, c); counts.Applied != 1 || counts.DeadLettered != 1 || counts.Skipped != 0 {
 			t.Errorf("%+v", counts)
 		}
-		if all := rows(t, st); len(all) != 1 || all[0].Reason != semel.ReasonForeign || all[0].State != store.StateDeadLettered || source.lies(t)["2"] != 1 {
+		if all := rows(t, st); len(all) != 1 || all[0].Reason != semel.ReasonFiltered || all[0].State != store.StateDeadLettered || source.lies(t)["2"] != 1 {
 			t.Errorf("rows %+v, dead letters %v", all, source.lies(t))
 		}
 	})
@@ -118,7 +118,7 @@ func TestATopicIsShared(t *testing.T) {
 		source := newListSource(typedAs("order", "1", header("eu")), typedAs("order", "2"), typedAs("order", "3", header("us")),
 			typedAs("invoice", "4", header("eu")), typedAs("order", "5", header("us"), header("eu")))
 		c := config(source)
-		c.Only = consumer.Only{Types: []string{"order"}, Headers: map[string][]string{"region": {"eu", "asia"}}}
+		c.Filter = consumer.Filter{Types: []string{"order"}, Headers: map[string][]string{"region": {"eu", "asia"}}}
 		if counts := runs(t, memstore.New(), add, c); counts.Applied != 2 || counts.Skipped != 3 {
 			t.Errorf("%+v", counts)
 		}
@@ -129,7 +129,7 @@ func TestATopicIsShared(t *testing.T) {
 			source.pending[i].Refused = semel.ReasonMalformed
 		}
 		c := config(source)
-		c.Only = consumer.Only{Types: []string{"order"}, Headers: map[string][]string{"region": {"eu"}}}
+		c.Filter = consumer.Filter{Types: []string{"order"}, Headers: map[string][]string{"region": {"eu"}}}
 		if counts := runs(t, memstore.New(), add, c); counts.Parked != 2 || counts.Skipped != 1 {
 			t.Errorf("%+v", counts)
 		}
@@ -140,17 +140,17 @@ func TestWhatIsSkippedInALoopOfOnesOwn(t *testing.T) {
 	bubble(t, "C16_Process_says_so_and_TryMark_marks_nothing", func(t *testing.T) {
 		store := memstore.New()
 		c := config(nil)
-		c.Only = consumer.Only{Types: []string{"order"}}
+		c.Filter = consumer.Filter{Types: []string{"order"}}
 		running, err := consumer.New(store, add, c)
 		if err != nil {
 			t.Fatal(err)
 		}
 		d, err := running.Process(t.Context(), typedAs("invoice", "1"))
-		if err != nil || d.Kind != semel.Ack || d.Reason != semel.ReasonForeign || running.Counts().Skipped != 1 {
+		if err != nil || d.Kind != semel.Ack || d.Reason != semel.ReasonFiltered || running.Counts().Skipped != 1 {
 			t.Errorf("%+v, %v, %+v", d, err, running.Counts())
 		}
 		var fault *identity.Error
-		if _, err := running.TryMark(t.Context(), nil, typedAs("invoice", "1")); !errors.As(err, &fault) || fault.Reason != semel.ReasonForeign {
+		if _, err := running.TryMark(t.Context(), nil, typedAs("invoice", "1")); !errors.As(err, &fault) || fault.Reason != semel.ReasonFiltered {
 			t.Errorf("TryMark says %v", err)
 		}
 		if err := running.Close(t.Context()); err != nil {
@@ -178,7 +178,7 @@ func TestWhatIsSkippedWhileTheStoreIsDown(t *testing.T) {
 			return nil
 		}
 		c := config(source)
-		c.Only, c.IdleExit = consumer.Only{Types: []string{"order"}}, time.Minute
+		c.Filter, c.IdleExit = consumer.Filter{Types: []string{"order"}}, time.Minute
 		c.Observers = []semel.Observer{tellOnce(semel.EventNotReady, func() { close(down) })}
 		fetches := 0
 		plan := faults.Plan{At: func(p faults.Point, _ int) {
@@ -200,20 +200,20 @@ func TestWhatIsSkippedWhileTheStoreIsDown(t *testing.T) {
 
 func TestConditionsThatNothingMeetsAreRefused(t *testing.T) {
 	for name, c := range map[string]struct {
-		only      consumer.Only
-		otherwise consumer.Otherwise
+		only      consumer.Filter
+		otherwise consumer.OnFiltered
 		says      string
 	}{
-		"an empty type":           {consumer.Only{Types: []string{"order", ""}}, 0, "without a type has none"},
-		"a header without values": {consumer.Only{Headers: map[string][]string{"region": nil}}, 0, "no values"},
-		"a header without a name": {consumer.Only{Headers: map[string][]string{"": {"x"}}}, 0, "no name"},
-		"a header twice":          {consumer.Only{Headers: map[string][]string{"a": {"x"}, "A": {"y"}}}, 0, "case does not count"},
-		"otherwise without only":  {consumer.Only{}, consumer.OtherwisePark, "Only takes all"},
-		"an unknown word for it":  {consumer.Only{Types: []string{"order"}}, 9, "OtherwiseSkip"},
+		"an empty type":           {consumer.Filter{Types: []string{"order", ""}}, 0, "without a type has none"},
+		"a header without values": {consumer.Filter{Headers: map[string][]string{"region": nil}}, 0, "no values"},
+		"a header without a name": {consumer.Filter{Headers: map[string][]string{"": {"x"}}}, 0, "no name"},
+		"a header twice":          {consumer.Filter{Headers: map[string][]string{"a": {"x"}, "A": {"y"}}}, 0, "case does not count"},
+		"otherwise without only":  {consumer.Filter{}, consumer.OnFilteredPark, "Only takes all"},
+		"an unknown word for it":  {consumer.Filter{Types: []string{"order"}}, 9, "OnFilteredSkip"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := config(nil)
-			config.Only, config.Otherwise = c.only, c.otherwise
+			config.Filter, config.OnFiltered = c.only, c.otherwise
 			if _, err := consumer.New(memstore.New(), add, config); err == nil || !strings.Contains(err.Error(), c.says) {
 				t.Errorf("it says: %v", err)
 			}

@@ -45,8 +45,8 @@ func TestAStoreThatIsDown(t *testing.T) {
 			src := newListSource(append(numbered("a", 6000), numbered("b", 6000)...)...)
 			src.endless, src.takes = true, time.Millisecond // else one core fetches all before it begins a batch
 			c := config(src)
-			c.MaxUnsettled.Messages = 20000 // what pauses the fetching is not the bound
-			c.Observers, c.Retry.Attempts, c.Batch.Most = []semel.Observer{seen}, 2, 20
+			c.MaxUnacked.Messages = 20000 // what pauses the fetching is not the bound
+			c.Observers, c.Retry.MaxAttempts, c.Batch.MaxSize = []semel.Observer{seen}, 2, 20
 			attempts := atomic.Int64{}
 			consumer := mustNew(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 				attempts.Store(max(attempts.Load(), int64(m.Attempt)))
@@ -105,7 +105,7 @@ func TestAStoreThatIsDown(t *testing.T) {
 			return nil
 		}
 		c := config(src)
-		c.Batch.Most, c.Workers, c.Retry.Attempts = 50, 2, 1
+		c.Batch.MaxSize, c.Workers, c.Retry.MaxAttempts = 50, 2, 1
 		consumer := mustNew(t, store, add, c)
 		run := start(t, consumer)
 		pass(5 * time.Minute)
@@ -168,7 +168,7 @@ func TestHowOftenAStoreThatIsDownIsAsked(t *testing.T) {
 				src.onFetch = func(context.Context, source.Bound) error { pass(5 * time.Millisecond); return nil }
 				src.endless = true
 				c := config(src)
-				c.Workers, c.Lanes, c.Batch.Most = 8, consumer.LanesNone, 20
+				c.Workers, c.Lanes, c.Batch.MaxSize = 8, consumer.LanesNone, 20
 				run := start(t, mustNew(t, st, slow(time.Millisecond), c, faults.Plan{Seed: 1 + seed}))
 				pass(50 * time.Millisecond)
 				down.Store(true)
@@ -244,7 +244,7 @@ func TestAHandlerThatMeetsADeadStore(t *testing.T) {
 		// Once in its batch and once alone; see case 1 for what follows.
 		store, failures := &downStore{watch(memstore.New())}, 2
 		c := config(newListSource(numbered("m", 10)...))
-		c.Retry.Attempts = 2
+		c.Retry.MaxAttempts = 2
 		counts := runs(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			if m.Identity.ID == "m4" && failures > 0 {
 				failures--

@@ -119,7 +119,7 @@ func TestAnOutageIsOneLineThenOneAMinute(t *testing.T) {
 			return nil
 		}
 		c := config(watchSource(numbered("m", 200)...))
-		c.Logger, c.Batch.Most = slog.New(slog.NewTextHandler(&log, nil)), 1
+		c.Logger, c.Batch.MaxSize = slog.New(slog.NewTextHandler(&log, nil)), 1
 		runs(t, st, add, c)
 		if n := len(linesWith(log.String(), "store ")); asked < 100 || n < 2 || n > 40 {
 			t.Errorf("%d lines of %d failures", n, asked/2)

@@ -16,7 +16,7 @@ func TestAMessageThatLooksLikeAnOutage(t *testing.T) {
 	bubble(t, "trap_T83_it_is_named_and_parked_with_its_error_and_its_neighbours_go_on", func(t *testing.T) {
 		store, seen := &downStore{watch(memstore.New())}, &witness{}
 		c := config(newListSource(numbered("m", 20)...))
-		c.Retry.Attempts, c.Observers = 3, []semel.Observer{seen}
+		c.Retry.MaxAttempts, c.Observers = 3, []semel.Observer{seen}
 		runsOf := 0
 		counts := runs(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			if m.Identity.ID == "m11" {
@@ -44,7 +44,7 @@ func TestAMessageThatLooksLikeAnOutage(t *testing.T) {
 	bubble(t, "C17_Process_hands_it_back_as_a_failed_attempt", func(t *testing.T) {
 		store := &downStore{watch(memstore.New())}
 		c := config(nil)
-		c.Retry.Attempts = 2
+		c.Retry.MaxAttempts = 2
 		consumer := mustNew(t, store, func(context.Context, *memstore.Tx, *semel.Message) error { return &downError{} }, c)
 		for i, want := range []semel.SettleKind{semel.Nack, semel.Ack} {
 			m := message("1", `{}`)
@@ -72,7 +72,7 @@ func TestAHandlerThatSticksWhileTheStoreIsAsked(t *testing.T) {
 		source := newListSource(append(numbered("a", 100), numbered("b", 100)...)...)
 		source.endless = true
 		c := config(source)
-		c.Workers, c.Batch.Most = 2, 10
+		c.Workers, c.Batch.MaxSize = 2, 10
 		release, stuck := make(chan struct{}), atomic.Bool{}
 		consumer := mustNew(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			if stuck.CompareAndSwap(false, true) {

@@ -80,7 +80,7 @@ func TestAPanicThatIsNotTheHandlers(t *testing.T) {
 	bubble(t, "trap_T90_in_an_observer_is_logged_once_and_the_others_hear_of_the_event", func(t *testing.T) {
 		said, seen := &log{}, &witness{}
 		c := config(newListSource(numbered("m", 10)...))
-		c.Batch.Most, c.Logger = 1, slog.New(slog.NewTextHandler(said, nil))
+		c.Batch.MaxSize, c.Logger = 1, slog.New(slog.NewTextHandler(said, nil))
 		c.Observers = []semel.Observer{observerFunc(func(semel.Event) { panic("no") }), seen}
 		if counts := runs(t, memstore.New(), add, c); counts.Applied != 10 {
 			t.Errorf("%+v", counts)

@@ -34,13 +34,13 @@ func (c *settings) withoutParking() (changes []string) {
 		parks  bool
 		change string
 	}{
-		{c.Retry.Then == ActionPark, "set Retry.Then to ActionHalt or ActionDeadLetter"},
+		{c.Retry.OnExhausted == ActionPark, "set Retry.OnExhausted to ActionHalt or ActionDeadLetter"},
 		{c.OnConflict == ActionPark, "set OnConflict to ActionHalt, ActionDeadLetter or ActionKeepFirst"},
 		{c.OnBadIdentity == ActionPark, "set OnBadIdentity to ActionHalt or ActionDeadLetter"},
-		// With NewKeyed an unmet condition ends as Retry.Then says: few of its handlers have one.
-		{c.OnUnmet == ActionPark && c.way != byKey, "set OnUnmet to ActionRetry, ActionDiscard or ActionDeadLetter"},
-		{c.Otherwise == OtherwisePark, "set Otherwise to OtherwiseSkip or OtherwiseDeadLetter"},
-		{c.Retention.OnOld == ActionPark && c.Retention.Keep > 0, "set Retention.OnOld to ActionHalt, ActionDeadLetter or ActionDiscard"},
+		// With NewKeyed an unmet condition ends as Retry.OnExhausted says: few of its handlers have one.
+		{c.OnPrecondition == ActionPark && c.way != byKey, "set OnPrecondition to ActionRetry, ActionDiscard or ActionDeadLetter"},
+		{c.OnFiltered == OnFilteredPark, "set Otherwise to OnFilteredSkip or OnFilteredDeadLetter"},
+		{c.Retention.OnExpired == ActionPark && c.Retention.Keep > 0, "set Retention.OnExpired to ActionHalt, ActionDeadLetter or ActionDiscard"},
 		{c.OnParked == OnParkedBlock, "set OnParked to OnParkedSkip"},
 		{c.Version != nil, "remove Version: a version waits in the inbox for the one before it"},
 	} {

@@ -20,7 +20,7 @@ import (
 // unparked is a policy that parks nothing, for a store without an inbox.
 func unparked(src source.Source) consumer.Config {
 	c := config(src)
-	c.Retry.Then, c.OnConflict, c.OnBadIdentity, c.OnUnmet = consumer.ActionHalt, consumer.ActionHalt, consumer.ActionHalt, consumer.ActionRetry
+	c.Retry.OnExhausted, c.OnConflict, c.OnBadIdentity, c.OnPrecondition = consumer.ActionHalt, consumer.ActionHalt, consumer.ActionHalt, consumer.ActionRetry
 	return c
 }
 
@@ -49,13 +49,13 @@ func (b rowlessBatch) Commit(ctx context.Context, e store.Ending) store.Result {
 
 func TestAPolicyThatParksWithoutAnInbox(t *testing.T) {
 	for field, set := range map[string]func(*consumer.Config){
-		"Retry.Then":      func(c *consumer.Config) { c.Retry.Then = consumer.ActionPark },
-		"OnConflict":      func(c *consumer.Config) { c.OnConflict = consumer.ActionPark },
-		"OnBadIdentity":   func(c *consumer.Config) { c.OnBadIdentity = consumer.ActionPark },
-		"OnUnmet":         func(c *consumer.Config) { c.OnUnmet = consumer.ActionPark },
-		"Otherwise":       func(c *consumer.Config) { c.Only.Types, c.Otherwise = []string{"paid"}, consumer.OtherwisePark },
-		"Retention.OnOld": func(c *consumer.Config) { c.Retention = consumer.RetentionPolicy{Keep: time.Hour} },
-		"OnParked":        func(c *consumer.Config) { c.Lanes, c.OnParked = consumer.LanesKey, consumer.OnParkedBlock },
+		"Retry.OnExhausted":   func(c *consumer.Config) { c.Retry.OnExhausted = consumer.ActionPark },
+		"OnConflict":          func(c *consumer.Config) { c.OnConflict = consumer.ActionPark },
+		"OnBadIdentity":       func(c *consumer.Config) { c.OnBadIdentity = consumer.ActionPark },
+		"OnPrecondition":      func(c *consumer.Config) { c.OnPrecondition = consumer.ActionPark },
+		"Otherwise":           func(c *consumer.Config) { c.Filter.Types, c.OnFiltered = []string{"paid"}, consumer.OnFilteredPark },
+		"Retention.OnExpired": func(c *consumer.Config) { c.Retention = consumer.RetentionPolicy{Keep: time.Hour} },
+		"OnParked":            func(c *consumer.Config) { c.Lanes, c.OnParked = consumer.LanesKey, consumer.OnParkedBlock },
 	} {
 		t.Run("case_7_it_is_refused_with_the_field_and_what_to_set/"+field, func(t *testing.T) {
 			s, c := memstore.New(), unparked(nil)
@@ -71,7 +71,7 @@ func TestAPolicyThatParksWithoutAnInbox(t *testing.T) {
 	}
 	t.Run("case_6_claims_without_rows_are_no_inbox_in_which_a_message_could_wait", func(t *testing.T) {
 		for _, set := range []func(*consumer.Config){
-			func(c *consumer.Config) { c.Retry.Most = time.Hour },
+			func(c *consumer.Config) { c.Retry.MaxDelay = time.Hour },
 			func(c *consumer.Config) { c.Strategy = consumer.StrategyInbox },
 		} {
 			s, c := memstore.New(), unparked(nil)
@@ -99,13 +99,13 @@ func TestAPolicyThatParksWithoutAnInbox(t *testing.T) {
 	t.Run("case_7_the_default_is_refused_with_all_of_its_fields", func(t *testing.T) {
 		for name, made := range map[string]func() error{
 			"New": func() error { _, err := consumer.New(plain(memstore.New()), add, config(nil)); return err },
-			"NewAll": func() error {
-				_, err := consumer.NewAll(plain(memstore.New()), func(context.Context, *memstore.Tx, []*semel.Message) error { return nil }, config(nil))
+			"NewBatch": func() error {
+				_, err := consumer.NewBatch(plain(memstore.New()), func(context.Context, *memstore.Tx, []*semel.Message) error { return nil }, config(nil))
 				return err
 			},
 		} {
 			err := made()
-			for _, field := range []string{"Retry.Then", "OnConflict", "OnBadIdentity", "OnUnmet"} {
+			for _, field := range []string{"Retry.OnExhausted", "OnConflict", "OnBadIdentity", "OnPrecondition"} {
 				if err == nil || !strings.Contains(err.Error(), "set "+field+" to ") {
 					t.Errorf("%s does not name %s: %v", name, field, err)
 				}
@@ -145,7 +145,7 @@ func TestNoMessageIsLostWithoutAnInbox(t *testing.T) {
 		case "park":
 			return semel.Park("look at it")
 		case "unmet":
-			return semel.Unmet("status")
+			return semel.PreconditionFailed("status")
 		case "discard":
 			return semel.Discard("not ours")
 		case "later":
@@ -192,7 +192,7 @@ func TestNoMessageIsLostWithoutAnInbox(t *testing.T) {
 		bubble(t, "case_7_case_12_or_Process_returns_an_error_and_no_disposition/"+body, func(t *testing.T) {
 			s := newRowless(memstore.New())
 			c := unparked(nil)
-			c.Retry.Attempts = 1
+			c.Retry.MaxAttempts = 1
 			running := mustNew(t, store.TxStore[*memstore.Tx](s), ends, c)
 			d, err := running.Process(t.Context(), message("2", body))
 			if !errors.Is(err, semel.ErrHalted) || d != (consumer.Disposition{}) || s.rows.Load() != 0 {

@@ -46,7 +46,7 @@ type Disposition struct {
 // Process makes one attempt for a message and waits only for that: for those
 // who bring their own loop. Concurrent calls form batches from what is waiting.
 // A failure is handed back with the time to wait before the next delivery, and
-// ends as Config.Retry says when m.Attempt has reached Config.Retry.Attempts: the
+// ends as Config.Retry says when m.Attempt has reached Config.Retry.MaxAttempts: the
 // broker's count of deliveries, or better of attempts, see Disposition.Charged;
 // with 0, not known, each delivery is taken for the first. While the store is down
 // one call at a time asks whether it is back; the others are handed back at once.

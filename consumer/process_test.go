@@ -76,7 +76,7 @@ func TestProcess(t *testing.T) {
 	bubble(t, "case_12_the_brokers_count_of_deliveries_is_the_attempt_and_the_last_one_parks", func(t *testing.T) {
 		st, attempts := memstore.New(), []int(nil)
 		c := config(nil)
-		c.Retry.Attempts = 3
+		c.Retry.MaxAttempts = 3
 		running := mustNew(t, st, func(_ context.Context, _ *memstore.Tx, m *semel.Message) error {
 			attempts = append(attempts, m.Attempt)
 			return errTest
@@ -233,7 +233,7 @@ func TestWhatProcessDoesNotTake(t *testing.T) {
 			return nil
 		}))
 		c := config(nil)
-		c.Retry.Attempts = 1
+		c.Retry.MaxAttempts = 1
 		running := mustNew(t, store, add, c)
 		for range 3 {
 			d, err := running.Process(t.Context(), message("1", `{}`))

@@ -25,9 +25,9 @@ type Provider struct {
 	// completed without another call. DidNotHappen: it is called for, and asked about
 	// again should that call's outcome be unknown, too: Window does not begin anew.
 	// StillUnknown, or an error: it is tried again as Retry says, and when its attempts
-	// are used up it ends as Retry.Then says, with semel.ReasonOutcomeUnknown. Ask and
+	// are used up it ends as Retry.OnExhausted says, with semel.ReasonOutcomeUnknown. Ask and
 	// the call after it have Timeout together.
-	Ask func(ctx context.Context, m *semel.Message) (Finding, error)
+	Lookup func(ctx context.Context, m *semel.Message) (LookupResult, error)
 	// OnUnknown ends a message whose outcome nobody knows, when it may not be called
 	// again and there is no Ask: ActionPark, the default, for a person; ActionDiscard, for an
 	// effect that may be lost.
@@ -36,7 +36,7 @@ type Provider struct {
 
 // isLost reports whether a message ends as soon as nobody knows what became of its call.
 func (p *Provider) isLost() bool {
-	return p.Window == WindowNever && p.Ask == nil && p.OnUnknown == ActionDiscard
+	return p.Window == WindowNever && p.Lookup == nil && p.OnUnknown == ActionDiscard
 }
 
 // The ends of Provider.Window.
@@ -48,13 +48,13 @@ const (
 // DefaultWindow is the default of Provider.Window.
 const DefaultWindow = 24 * time.Hour
 
-// Finding is what Provider.Ask found out.
-type Finding uint8
+// Finding is what Provider.Lookup found out.
+type LookupResult uint8
 
 // The findings.
 const (
 	// StillUnknown: it could not be found out.
-	StillUnknown Finding = iota
+	StillUnknown LookupResult = iota
 	// Happened: the effect is there.
 	Happened
 	// DidNotHappen: there is none, of any of the calls.
@@ -62,7 +62,7 @@ const (
 )
 
 // String is the finding's name.
-func (f Finding) String() string {
+func (f LookupResult) String() string {
 	return enum.Name([]string{StillUnknown: "still unknown", Happened: "happened", DidNotHappen: "did not happen"}, f, "Finding")
 }
 

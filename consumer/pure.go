@@ -46,7 +46,7 @@ func (c *settings) fitsLookups(st any) error {
 		return fmt.Errorf("the store has no inbox, in which a message could wait to be called for again: %w", semel.ErrUnsupported)
 	case !looks:
 		return fmt.Errorf("the store cannot say what became of a message before it is called for (store.MarkerLookup): %w", semel.ErrUnsupported)
-	case c.Former != nil:
+	case c.PreviousIdentity != nil:
 		return fmt.Errorf("field Former: messages that share a former identity never share a transaction, and those of NewCalling with %v do; use %v while the identity changes: %w", StrategyMarker, StrategyInbox, semel.ErrUnsupported)
 	}
 	return nil

@@ -88,7 +88,7 @@ func TestHowLongAnAnswerMayBeApplied(t *testing.T) {
 	bubble(t, "law_7_law_13_one_that_takes_longer_is_an_attempt_and_no_store_that_is_down", func(t *testing.T) {
 		store, a := memstore.New(), &asked{}
 		c := pureConfig(numbered("m", 10)...)
-		c.Timeout, c.CommitTimeout, c.Retry.Attempts = 10*time.Second, 5*time.Second, 3
+		c.Timeout, c.CommitTimeout, c.Retry.MaxAttempts = 10*time.Second, 5*time.Second, 3
 		counts := callsThen(t, store, a.call, slowly(time.Hour), c)
 		if counts.Applied != 9 || counts.Parked != 1 || a.calls["m1"] != 3 || a.calls["m2"] != 1 {
 			t.Errorf("%+v, %v", counts, a.calls)
@@ -112,7 +112,7 @@ func TestAStoreThatOnlyAnswersLooks(t *testing.T) {
 			messages = append(append(messages, m), numbered("d", 60)[3*i:3*i+3]...)
 		}
 		c := pureConfig(messages...)
-		c.Retry.Attempts = 1
+		c.Retry.MaxAttempts = 1
 		counts := callsThen(t, downs{st}, a.call, addAnswer, c)
 		if counts.Applied != 20 || counts.Duplicates != 60 || slices.Max(values(a.calls)) != 1 {
 			t.Errorf("%+v, %v", counts, a.calls)
@@ -129,7 +129,7 @@ func TestAStoreThatOnlyAnswersLooks(t *testing.T) {
 			return b.Commit(ctx, e)
 		}
 		c := pureConfig(numbered("m", 20)...)
-		c.Retry.Attempts = 1
+		c.Retry.MaxAttempts = 1
 		counts := callsThen(t, st, a.call, addAnswer, c)
 		if counts.Applied != 20 || slices.Max(values(a.calls)) != 1 {
 			t.Errorf("%+v, %v", counts, a.calls)
@@ -165,7 +165,7 @@ func TestACopyThatIsMarkedElsewhereMeanwhile(t *testing.T) {
 		var others atomic.Int64 // when the last of them was applied; transactions run at once
 		serialised := false
 		c := pureConfig(numbered("m", 20)...)
-		c.Retry.Attempts = 1
+		c.Retry.MaxAttempts = 1
 		c.Observers = []semel.Observer{observing(func(e semel.Event) { serialised = serialised || e.Kind == semel.EventSerial })}
 		counts := callsThen(t, contended{st}, a.call, func(ctx context.Context, tx *memstore.Tx, n int64, m *semel.Message) error {
 			if m.Identity.ID != "m1" {

@@ -136,7 +136,7 @@ func TestAnAnswerThatFailsHarmsNoOther(t *testing.T) {
 		bubble(t, "law_3_law_7_"+name, func(t *testing.T) {
 			store, a, failed := memstore.New(), &asked{}, 0
 			c := pureConfig(numbered("m", 30)...)
-			c.Retry.Attempts = 3
+			c.Retry.MaxAttempts = 3
 			var mutex sync.Mutex
 			counts := callsThen(t, store, a.call, func(ctx context.Context, tx *memstore.Tx, n int64, m *semel.Message) error {
 				mutex.Lock()
@@ -229,7 +229,7 @@ func TestAMessageThatIsMarkedWhileItIsCalledFor(t *testing.T) {
 			return nil
 		}))}
 		c := pureConfig(numbered("m", 5)...)
-		c.Retry.Attempts = 1
+		c.Retry.MaxAttempts = 1
 		counts := callsThen(t, st, a.call, addAnswer, c)
 		if counts.Applied != 5 || slices.Max(values(a.calls)) != 1 || downs.Load() <= 5 {
 			t.Errorf("%+v, %v, %d", counts, a.calls, downs.Load())
@@ -294,10 +294,12 @@ func TestWhatIsInTheWayOfCallsWithoutAClaim(t *testing.T) {
 		store  store.TxStore[*memstore.Tx]
 		change func(*consumer.Config)
 	}{
-		"a_store_without_looks":           {onlyTransactions{memstore.New()}, func(*consumer.Config) {}},
-		"trap_114_a_former_identity":      {memstore.New(), func(c *consumer.Config) { c.Former = &consumer.FormerIdentity{Identity: identity.CloudEvents()} }},
+		"a_store_without_looks": {onlyTransactions{memstore.New()}, func(*consumer.Config) {}},
+		"trap_114_a_former_identity": {memstore.New(), func(c *consumer.Config) {
+			c.PreviousIdentity = &consumer.PreviousIdentity{Identity: identity.CloudEvents()}
+		}},
 		"B5_versions":                     {memstore.New(), func(c *consumer.Config) { c.Version = &consumer.VersionPolicy{} }},
-		"a_natural_effect_needs_no_claim": {memstore.New(), func(c *consumer.Config) { c.Strategy, c.NaturalBecause = consumer.StrategyNatural, "test" }},
+		"a_natural_effect_needs_no_claim": {memstore.New(), func(c *consumer.Config) { c.Strategy, c.NaturalReason = consumer.StrategyNatural, "test" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := c
@@ -347,7 +349,7 @@ func TestRandomCallsWithoutClaims(t *testing.T) {
 			for range 2 {
 				group.Go(func() {
 					c := pureConfig(append(numbered("m", 25), numbered("m", 25)...)...)
-					c.Retry.Attempts = 1000
+					c.Retry.MaxAttempts = 1000
 					callsThen(t, st, func(context.Context, *semel.Message) (int64, error) {
 						pass(time.Duration(draw(5)) * time.Millisecond)
 						if chance(8) {

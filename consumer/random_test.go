@@ -138,12 +138,12 @@ func TestRandomPrograms(t *testing.T) {
 				p := newProgram(seed)
 				store, source := p.store(), newListSource(p.messages...)
 				c := config(source)
-				c.Workers, c.Batch.Most = 1+p.random.IntN(4), 1+p.random.IntN(20)
+				c.Workers, c.Batch.MaxSize = 1+p.random.IntN(4), 1+p.random.IntN(20)
 				c.Lanes = consumer.LaneMode(p.random.IntN(2))
-				c.Retry.Attempts = 4
+				c.Retry.MaxAttempts = 4
 				counts := runs(t, store, p.handle, c, faults.Plan{Seed: seed + 1})
 				if err := p.check(store, counts, c.Lanes); err != nil {
-					t.Errorf("seed %d, %d workers, batches of %d, lanes %d: %v", seed, c.Workers, c.Batch.Most, c.Lanes, err)
+					t.Errorf("seed %d, %d workers, batches of %d, lanes %d: %v", seed, c.Workers, c.Batch.MaxSize, c.Lanes, err)
 				}
 				if len(source.settled) != len(p.messages) {
 					t.Errorf("seed %d: %d of %d deliveries are settled", seed, len(source.settled), len(p.messages))

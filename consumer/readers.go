@@ -185,8 +185,8 @@ func (c *settings) usersOwn() (by, prints bool) {
 	_, selected := c.Identity.(*identity.Selected)
 	_, ours := c.Fingerprint.(reading.Printer)
 	formerly := true
-	if c.Former != nil {
-		_, formerly = c.Former.Identity.(*identity.Selected)
+	if c.PreviousIdentity != nil {
+		_, formerly = c.PreviousIdentity.Identity.(*identity.Selected)
 	}
 	return !selected && c.Identity != nil || !formerly, !ours
 }

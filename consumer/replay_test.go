@@ -155,15 +155,15 @@ func TestWhatWouldBecomeOfMessagesIsForetold(t *testing.T) {
 	bubble(t, "G4_as_the_policy_ends_it", func(t *testing.T) {
 		store := memstore.New()
 		c := config(nil)
-		c.Only = consumer.Only{Types: []string{"t"}}
+		c.Filter = consumer.Filter{Types: []string{"t"}}
 		want(t, foretells(t, store, c, message("1", "{}")), "skipped")
-		c.Otherwise = consumer.OtherwisePark
+		c.OnFiltered = consumer.OnFilteredPark
 		want(t, foretells(t, store, c, message("1", "{}")), "parked")
 		c = config(nil)
-		c.Strategy, c.Settle = consumer.StrategyInbox, consumer.SettleAfterReceipt
+		c.Strategy, c.AckPoint = consumer.StrategyInbox, consumer.AckAfterReceipt
 		want(t, foretells(t, store, c, message("1", "{}"), nameless), "received", "parked")
 		c = config(nil)
-		c.Strategy, c.NaturalBecause = consumer.StrategyNatural, "order: irrelevant"
+		c.Strategy, c.NaturalReason = consumer.StrategyNatural, "order: irrelevant"
 		want(t, foretells(t, store, c, message("1", "{}")), "not ended")
 		c = config(nil)
 		c.OnBadIdentity = consumer.ActionHalt
@@ -181,7 +181,7 @@ func TestWhatWouldBecomeOfMessagesIsForetold(t *testing.T) {
 			return m
 		}
 		c := config(nil)
-		c.Identity, c.Former = identity.By("header:new"), &consumer.FormerIdentity{Identity: before.Identity}
+		c.Identity, c.PreviousIdentity = identity.By("header:new"), &consumer.PreviousIdentity{Identity: before.Identity}
 		want(t, foretells(t, store, c, both("a", "1"), both("b", "2")), "duplicate of applied", "applied")
 	})
 	bubble(t, "G4_a_store_that_does_not_answer_is_an_error", func(t *testing.T) {

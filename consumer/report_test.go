@@ -25,7 +25,7 @@ func TestAStormOfOneKindDoesNotFloodTheLog(t *testing.T) {
 			messages = append(messages, message(fmt.Sprint("bad ", i), `{}`))
 		}
 		c := config(newListSource(messages...))
-		c.Retry.NeverHalt = true
+		c.Retry.DisableBreaker = true
 		c.Logger = slog.New(slog.NewTextHandler(&log, nil))
 		observer := &counter{}
 		c.Observers = []semel.Observer{observer}
@@ -75,7 +75,7 @@ func TestAHealthyConsumerIsSilent(t *testing.T) {
 			return r
 		}
 		c := config(newListSource(numbered("m", 200)...))
-		c.Logger, c.Batch.Most, c.Workers = slog.New(slog.NewTextHandler(&log, nil)), 1, 1
+		c.Logger, c.Batch.MaxSize, c.Workers = slog.New(slog.NewTextHandler(&log, nil)), 1, 1
 		began := time.Now()
 		runs(t, st, add, c)
 		n := strings.Count(log.String(), "a commit's outcome is unknown")

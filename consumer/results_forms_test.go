@@ -18,7 +18,7 @@ func TestResultsOfEveryForm(t *testing.T) {
 		heard := told{}
 		c := config(newListSource(twice...))
 		c.OnDuplicate = heard.hook
-		running, err := consumer.NewAll(memstore.New(), func(ctx context.Context, tx *memstore.Tx, ms []*semel.Message) error {
+		running, err := consumer.NewBatch(memstore.New(), func(ctx context.Context, tx *memstore.Tx, ms []*semel.Message) error {
 			for _, m := range ms {
 				if err := makes(ctx, tx, m); err != nil {
 					return err
@@ -60,7 +60,7 @@ func TestResultsOfEveryForm(t *testing.T) {
 		}
 		run(func(c *consumer.Config) { c.Identity = byOrder })
 		run(func(c *consumer.Config) {
-			c.Identity, c.Former = byEvent, &consumer.FormerIdentity{Identity: byOrder}
+			c.Identity, c.PreviousIdentity = byEvent, &consumer.PreviousIdentity{Identity: byOrder}
 		})
 		if fmt.Sprint(heard) != "map[e1:[made of o1]]" {
 			t.Errorf("%v", heard)

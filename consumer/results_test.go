@@ -162,7 +162,7 @@ func TestAResultThatCannotBeKept(t *testing.T) {
 			return consumer.KeepResult(ctx, 1, m, nil)
 		})
 		refused(t, "the Strategy natural writes none", func(c *consumer.Config) {
-			c.Strategy, c.NaturalBecause, c.Fingerprint = consumer.StrategyNatural, "a test", identity.FingerprintNone()
+			c.Strategy, c.NaturalReason, c.Fingerprint = consumer.StrategyNatural, "a test", identity.FingerprintNone()
 		}, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			return consumer.KeepResult(ctx, tx, m, nil)
 		})
@@ -170,11 +170,11 @@ func TestAResultThatCannotBeKept(t *testing.T) {
 	t.Run("C12_a_hook_that_no_duplicate_could_be_told_by_is_refused", func(t *testing.T) {
 		c := config(nil)
 		c.OnDuplicate = told{}.hook
-		c.Strategy, c.NaturalBecause = consumer.StrategyNatural, "a test"
+		c.Strategy, c.NaturalReason = consumer.StrategyNatural, "a test"
 		if _, err := consumer.New(memstore.New(), add, c); err == nil || !strings.Contains(err.Error(), "no marker tells which messages are duplicates") {
 			t.Error(err)
 		}
-		c.Strategy, c.NaturalBecause = consumer.StrategyMarker, ""
+		c.Strategy, c.NaturalReason = consumer.StrategyMarker, ""
 		bare := struct{ store.TxStore[*memstore.Tx] }{memstore.New()}
 		if _, err := consumer.New(bare, add, c); !errors.Is(err, semel.ErrUnsupported) {
 			t.Error(err)
@@ -204,7 +204,7 @@ func TestProcessAndResults(t *testing.T) {
 	bubble(t, "C12_of_an_answer_that_is_applied_once_the_result_is_kept_once", func(t *testing.T) {
 		store, heard := memstore.New(), told{}
 		c := config(newListSource(numbered("m", 3)...))
-		c.Strategy, c.Settle, c.OnDuplicate = consumer.StrategyInbox, consumer.SettleAfterReceipt, heard.hook
+		c.Strategy, c.AckPoint, c.OnDuplicate = consumer.StrategyInbox, consumer.AckAfterReceipt, heard.hook
 		call := func(_ context.Context, m *semel.Message) (string, error) { return "answer to " + m.Identity.ID, nil }
 		apply := func(ctx context.Context, tx *memstore.Tx, answer string, m *semel.Message) error {
 			return consumer.KeepResult(ctx, tx, m, []byte(answer))

@@ -38,13 +38,13 @@ type RetentionPolicy struct {
 	// Drop says that markers are kept by day and removed so: of a store for this consumer
 	// alone (sqlstore.Store.Dated, pgxstore.Store.Dated) whose kind of ids is IDTime. An
 	// id that carries no such time is a bad identity; one of a day that has not come is
-	// ended by OnOld, too.
-	Drop bool
-	// OnOld ends a message that is older than what is kept, and of which nothing is known:
+	// ended by OnExpired, too.
+	DailyPartitions bool
+	// OnExpired ends a message that is older than what is kept, and of which nothing is known:
 	// whether it has taken effect, nobody can tell. ActionPark, ActionDeadLetter, ActionHalt or
 	// ActionDiscard. Messages with a version are not asked for their age: their streams
 	// tell.
-	OnOld Action
+	OnExpired Action
 	// Off: nothing is removed, whoever runs a reaper.
 	Off bool
 }
@@ -67,11 +67,11 @@ func (c *Config) checkRetention(fault faultFunc) {
 		fault("Retention.Bodies", "is %v, and the identities are kept for %v only; make it shorter, or leave it out", r.Bodies, r.Keep)
 	case r.IDTime > identity.Snowflake:
 		fault("Retention.IDTime", "%v is not a kind of id", r.IDTime)
-	case r.OnOld != ActionPark && r.OnOld != ActionDeadLetter && r.OnOld != ActionHalt && r.OnOld != ActionDiscard:
-		fault("Retention.OnOld", "%v is not an ending that is possible here", r.OnOld)
-	case r.Drop && r.IDTime == identity.NoIDTime:
-		fault("Retention.Drop", "needs ids that carry their time; set IDTime")
-	case r.Keep == 0 && (r.Drop || r.Delay != 0 || r.IDTime != identity.NoIDTime || r.OnOld != ActionPark):
+	case r.OnExpired != ActionPark && r.OnExpired != ActionDeadLetter && r.OnExpired != ActionHalt && r.OnExpired != ActionDiscard:
+		fault("Retention.OnExpired", "%v is not an ending that is possible here", r.OnExpired)
+	case r.DailyPartitions && r.IDTime == identity.NoIDTime:
+		fault("Retention.DailyPartitions", "needs ids that carry their time; set IDTime")
+	case r.Keep == 0 && (r.DailyPartitions || r.Delay != 0 || r.IDTime != identity.NoIDTime || r.OnExpired != ActionPark):
 		fault("Retention", "says what becomes of what is older than what is kept, and all is kept for ever; set Keep")
 	}
 }
@@ -88,10 +88,10 @@ func (c *Config) fitsRetention(st any) error {
 func (c *Config) fitsDays(st any) error {
 	kind := limitsOf(byTransaction, st).PartitionedBy
 	switch r := &c.Retention; {
-	case r.Drop && kind == "":
-		return fmt.Errorf("Retention.Drop is set, and the store keeps no markers by day; give it the one that Dated returns, of a store in PostgreSQL: %w", semel.ErrUnsupported)
-	case kind != "" && !r.Drop:
-		return fmt.Errorf("the store keeps markers by day, and Retention.Drop is not set; set it, with IDTime %s: %w", kind, semel.ErrUnsupported)
+	case r.DailyPartitions && kind == "":
+		return fmt.Errorf("Retention.DailyPartitions is set, and the store keeps no markers by day; give it the one that Dated returns, of a store in PostgreSQL: %w", semel.ErrUnsupported)
+	case kind != "" && !r.DailyPartitions:
+		return fmt.Errorf("the store keeps markers by day, and Retention.DailyPartitions is not set; set it, with IDTime %s: %w", kind, semel.ErrUnsupported)
 	case kind != "" && kind != r.IDTime.String():
 		return fmt.Errorf("the store keeps markers by the time of ids of the kind %s, and Retention.IDTime is %v: %w", kind, r.IDTime, semel.ErrUnsupported)
 	}
@@ -105,7 +105,7 @@ var noTime = time.Unix(0, 0)
 // that tells their age, whether something was removed yet or not: with a retention they are
 // set aside from the first on, and not from the first day on which something is removed.
 func (c *settings) judgeTimes(marks []store.Mark, verdicts []store.Verdict) {
-	if c.Retention.Keep == 0 || c.Retention.Drop { // days are judged by ids
+	if c.Retention.Keep == 0 || c.Retention.DailyPartitions { // days are judged by ids
 		return
 	}
 	for i := range verdicts {
@@ -164,10 +164,10 @@ func (c *settings) horizon(ctx context.Context, info source.Info) (source.Horizo
 
 // ladder is how long all retries of a message take at most.
 func (c *settings) ladder() (sum time.Duration) {
-	wait := c.Retry.First
-	for n := 1; n < c.Retry.Attempts; n++ {
-		if wait >= c.Retry.Most {
-			return sum + time.Duration(c.Retry.Attempts-n)*c.Retry.Most
+	wait := c.Retry.InitialDelay
+	for n := 1; n < c.Retry.MaxAttempts; n++ {
+		if wait >= c.Retry.MaxDelay {
+			return sum + time.Duration(c.Retry.MaxAttempts-n)*c.Retry.MaxDelay
 		}
 		sum += wait
 		wait *= 2

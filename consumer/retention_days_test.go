@@ -21,9 +21,9 @@ type daily struct {
 func (d daily) Limits() store.Limits { return store.Limits{PartitionedBy: d.kind} }
 
 func TestMarkersByDayAreOfAStoreThatHasDays(t *testing.T) {
-	with := RetentionPolicy{Keep: 24 * time.Hour, IDTime: identity.UUIDv7, Drop: true}
+	with := RetentionPolicy{Keep: 24 * time.Hour, IDTime: identity.UUIDv7, DailyPartitions: true}
 	without := RetentionPolicy{Keep: 24 * time.Hour, IDTime: identity.UUIDv7}
-	other := RetentionPolicy{Keep: 24 * time.Hour, IDTime: identity.ULID, Drop: true}
+	other := RetentionPolicy{Keep: 24 * time.Hour, IDTime: identity.ULID, DailyPartitions: true}
 	t.Run("H3_policy_and_store_say_the_same", func(t *testing.T) {
 		for _, c := range []struct {
 			store  any
@@ -42,7 +42,7 @@ func TestMarkersByDayAreOfAStoreThatHasDays(t *testing.T) {
 		}
 	})
 	t.Run("H3_ids_whose_order_is_not_their_time_are_refused", func(t *testing.T) {
-		for _, p := range []RetentionPolicy{{Keep: time.Hour, Drop: true}, {IDTime: identity.ULID, Drop: true}} {
+		for _, p := range []RetentionPolicy{{Keep: time.Hour, DailyPartitions: true}, {IDTime: identity.ULID, DailyPartitions: true}} {
 			config, faults := Config{Retention: p}, 0
 			config.checkRetention(func(field, _ string, _ ...any) { faults++ })
 			if faults == 0 {

@@ -26,7 +26,7 @@ type forgetful struct {
 func TestTheRetentionOfCalls(t *testing.T) {
 	leased := func(src source.Source) consumer.Config {
 		c := keeping(src)
-		c.Strategy, c.Settle = consumer.StrategyInbox, consumer.SettleAfterReceipt
+		c.Strategy, c.AckPoint = consumer.StrategyInbox, consumer.AckAfterReceipt
 		return c
 	}
 	bubble(t, "H3_H4_what_is_past_its_retention_goes_and_its_copies_are_called_for_no_more", func(t *testing.T) {
@@ -104,7 +104,7 @@ func TestThePositionsOfCalls(t *testing.T) {
 	bubble(t, "case_13_a_source_keeps_its_positions_in_the_store_that_NewLeased_was_given", func(t *testing.T) {
 		store, src := memstore.New(), &saving{listSource: newListSource()}
 		c := config(src)
-		c.Strategy, c.Settle, c.IdleExit = consumer.StrategyInbox, consumer.SettleAfterReceipt, time.Second
+		c.Strategy, c.AckPoint, c.IdleExit = consumer.StrategyInbox, consumer.AckAfterReceipt, time.Second
 		err := mustNewLeased(t, store, noCall, c).Run(t.Context())
 		if err != nil && !errors.Is(err, io.EOF) || src.in != source.PositionStore(store) {
 			t.Errorf("%v; it keeps them in %v", err, src.in)

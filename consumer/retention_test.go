@@ -137,7 +137,7 @@ func TestRetentionBesideARun(t *testing.T) {
 		if counts.Applied != 3 || counts.Duplicates != 1 || counts.Parked != 3 {
 			t.Errorf("%+v", counts)
 		}
-		rows, err := st.Rows(t.Context(), store.RowFilter{Reason: semel.ReasonOld})
+		rows, err := st.Rows(t.Context(), store.RowFilter{Reason: semel.ReasonExpired})
 		if err != nil || len(rows) != 3 || !strings.Contains(rows[0].LastError, "older than what is kept") {
 			t.Errorf("%d rows, %v", len(rows), err)
 		}

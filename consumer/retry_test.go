@@ -115,7 +115,7 @@ func TestARetryThatFails(t *testing.T) {
 			if after.State != store.StateFailedRetryable || after.Attempts != r.Attempts+1 || !strings.Contains(after.LastError, "no") || effect(t, st, "1") != "" || !outcome(t, st, "1").Already(store.Waiting) {
 				t.Errorf("%+v, effect %q", after, effect(t, st, "1"))
 			}
-			if left := running.Left(); len(left) != 1 || left[0].Messages != 1 {
+			if left := running.Unfinished(); len(left) != 1 || left[0].Messages != 1 {
 				t.Errorf("left %+v", left)
 			}
 		})
@@ -167,14 +167,14 @@ func TestWhatARetrysHandlerDecides(t *testing.T) {
 
 func TestWhatIsNeverProcessedIsNotByARetry(t *testing.T) {
 	for reason, c := range map[semel.Reason]struct {
-		only consumer.Only
+		only consumer.Filter
 		body string
 		says string
 	}{
-		semel.ReasonForeign:    {consumer.Only{Types: []string{"order"}}, `{}`, "Config.Only leaves"},
-		semel.ReasonTooLarge:   {consumer.Only{}, strings.Repeat("x", 70<<10), "only the beginning of its message"},
-		semel.ReasonMalformed:  {consumer.Only{}, `5`, "could not be read"},
-		semel.ReasonNoIdentity: {consumer.Only{}, `{}`, "no usable identity"},
+		semel.ReasonFiltered:   {consumer.Filter{Types: []string{"order"}}, `{}`, "Config.Filter leaves"},
+		semel.ReasonTooLarge:   {consumer.Filter{}, strings.Repeat("x", 70<<10), "only the beginning of its message"},
+		semel.ReasonMalformed:  {consumer.Filter{}, `5`, "could not be read"},
+		semel.ReasonNoIdentity: {consumer.Filter{}, `{}`, "no usable identity"},
 	} {
 		bubble(t, "A4_it_is_parked_again_with_its_own_reason/"+string(reason), func(t *testing.T) {
 			st, m := memstore.New(), &semel.Message{Body: []byte(c.body)}
@@ -182,9 +182,9 @@ func TestWhatIsNeverProcessedIsNotByARetry(t *testing.T) {
 				m = message("1", c.body)
 			}
 			consumes := config(newListSource(m))
-			consumes.MaxBody, consumes.Only, consumes.Fingerprint = 64<<10, c.only, panickingPrint{}
-			if reason == semel.ReasonForeign {
-				consumes.Otherwise = consumer.OtherwisePark
+			consumes.MaxBody, consumes.Filter, consumes.Fingerprint = 64<<10, c.only, panickingPrint{}
+			if reason == semel.ReasonFiltered {
+				consumes.OnFiltered = consumer.OnFilteredPark
 			}
 			running := mustNew(t, st, add, consumes)
 			if err := running.Run(t.Context()); err != nil {

@@ -15,7 +15,7 @@ type way uint8
 
 // The ways.
 const (
-	// byTransaction: the marker commits with the handler's writes (New, NewAll, NewSteps).
+	// byTransaction: the marker commits with the handler's writes (New, NewBatch, NewSteps).
 	byTransaction way = iota
 	// byClaim: the inbox row is claimed, the handler calls out, and the claim ends
 	// (NewLeased, NewLeasedSteps).

@@ -67,7 +67,7 @@ func TestOneContentUnderSeveralIDs(t *testing.T) {
 	bubble(t, "A8_what_was_received_is_looked_at_when_it_is_applied", func(t *testing.T) {
 		store := memstore.New()
 		c := working(config(nil))
-		c.Source, c.Settle = newListSource(minted(3)...), consumer.SettleAfterReceipt
+		c.Source, c.AckPoint = newListSource(minted(3)...), consumer.AckAfterReceipt
 		if counts := runs(t, store, add, c); counts.Received != 12 || counts.Inbox.Applied != 12 || counts.SameContent != 8 {
 			t.Errorf("%+v", counts)
 		}

@@ -55,7 +55,7 @@ func decode(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 		var none []byte
 		_ = none[len(m.Body)]
 	case "unmet":
-		return semel.Unmet("status")
+		return semel.PreconditionFailed("status")
 	case "unique":
 		return semel.Duplicate(errors.New("unique"))
 	case "wait":
@@ -102,14 +102,14 @@ func TestNothingOfAPayloadIsTold(t *testing.T) {
 				return nil, nil
 			}
 			c := config(src)
-			c.Identity, c.Logger, c.Observers, c.Retry.Attempts = identity, told.logger(), []semel.Observer{&told.witness}, 2
+			c.Identity, c.Logger, c.Observers, c.Retry.MaxAttempts = identity, told.logger(), []semel.Observer{&told.witness}, 2
 			counts := runs(t, store, decode, c)
 			if counts.Parked < 3 {
 				t.Errorf("the corpus did not fail: %+v", counts)
 			}
 		}
 		halting := config(newListSource(secretive("number", `{"Amount":{"Cents":HIDDEN}}`)))
-		halting.Logger, halting.Observers, halting.Retry.Then = told.logger(), []semel.Observer{&told.witness}, consumer.ActionHalt
+		halting.Logger, halting.Observers, halting.Retry.OnExhausted = told.logger(), []semel.Observer{&told.witness}, consumer.ActionHalt
 		err := mustNew(t, memstore.New(), decode, halting).Run(t.Context())
 		if !errors.Is(err, semel.ErrHalted) {
 			t.Fatal(err)
@@ -132,7 +132,7 @@ func TestNothingOfAPayloadIsTold(t *testing.T) {
 		text := &log{}
 		id := "1\n2026-01-01 level=ERROR msg=forged\r\x1b[31m\x00"
 		c := config(newListSource(message(id, `{}`)))
-		c.Logger, c.Retry.Then = text.logger(), consumer.ActionHalt
+		c.Logger, c.Retry.OnExhausted = text.logger(), consumer.ActionHalt
 		err := mustNew(t, memstore.New(), func(context.Context, *memstore.Tx, *semel.Message) error { return semel.Permanent(errTest) }, c).Run(t.Context())
 		if err == nil || strings.ContainsAny(err.Error(), "\n\r\x1b\x00") {
 			t.Errorf("the error is %q", err)

@@ -94,7 +94,7 @@ func (c *settings) resolve(st any) {
 		c.kind, _ = identity.ParseSelector(c.Type)
 	}
 	c.kinds = &typeWatch{warn: c.warnTypeless}
-	if len(c.Only.Types) > 0 {
+	if len(c.Filter.Types) > 0 {
 		c.kinds.ask()
 	}
 	if c.OnParked == OnParkedDefault {
@@ -105,12 +105,12 @@ func (c *settings) resolve(st any) {
 	}
 	switch c.way {
 	case byTransaction:
-		if most := c.limits.Batch; most > 0 && most < c.Batch.Most {
+		if most := c.limits.Batch; most > 0 && most < c.Batch.MaxSize {
 			c.Logger.Warn("the store limits the batch, because it cannot refuse a commit of the handler's own; its constructor's documentation says how it could", "consumer", c.Name, "most", most)
-			c.Batch.Most = most
+			c.Batch.MaxSize = most
 		}
 	case byKey:
-		c.Batch.Most = 1
+		c.Batch.MaxSize = 1
 	case byLookup:
 		c.Provider.Window = WindowAlways // a row that is claimed is called for as often as it takes
 	}
@@ -138,7 +138,7 @@ func (c *settings) fitsWay(store any) error {
 	case byKey:
 		return c.fitsKeys(store)
 	}
-	if c.Provider.Ask != nil || c.Provider.Window != DefaultWindow || c.Provider.OnUnknown != ActionPark {
+	if c.Provider.Lookup != nil || c.Provider.Window != DefaultWindow || c.Provider.OnUnknown != ActionPark {
 		return errors.New("Provider is set, and nobody is called: it is for NewLeased, NewKeyed and NewCalling; remove it")
 	}
 	return nil
@@ -150,8 +150,8 @@ func (c *settings) fitsWaits(st any) error {
 		return nil
 	}
 	switch {
-	case c.Retry.Most > c.Hold:
-		return fmt.Errorf("Retry.Most is %v, longer than Hold, %v, and the store has no inbox in which a message could wait; lower Retry.Most or raise Hold: %w", c.Retry.Most, c.Hold, semel.ErrUnsupported)
+	case c.Retry.MaxDelay > c.MaxInMemoryWait:
+		return fmt.Errorf("Retry.MaxDelay is %v, longer than MaxInMemoryWait, %v, and the store has no inbox in which a message could wait; lower Retry.MaxDelay or raise MaxInMemoryWait: %w", c.Retry.MaxDelay, c.MaxInMemoryWait, semel.ErrUnsupported)
 	case c.Strategy == StrategyInbox:
 		return fmt.Errorf("Strategy is %v, and the store has no inbox: %w", c.Strategy, semel.ErrUnsupported)
 	}

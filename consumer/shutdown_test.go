@@ -76,7 +76,7 @@ func TestAStopWhereAllIgnoreTheirContext(t *testing.T) {
 			return commit(ctx)
 		}
 		c := config(src)
-		c.Lanes, c.Workers, c.Batch.Most, c.Drain, c.Logger = consumer.LanesNone, 64, 1, 7*time.Second, said.logger()
+		c.Lanes, c.Workers, c.Batch.MaxSize, c.Drain, c.Logger = consumer.LanesNone, 64, 1, 7*time.Second, said.logger()
 		// The first two that run are of two workers: who is given which message is chance.
 		var begun atomic.Int32
 		run := start(t, mustNew(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {

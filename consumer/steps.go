@@ -49,7 +49,7 @@ func (d Done) Output(step string) []byte {
 //
 // Between two steps the message waits in the inbox, where it keeps its place in its line
 // and its stream. So it needs StrategyInbox, a store with store.Limits.StepOutput, and, where
-// there is a Source, SettleAfterReceipt; Process is not for it. With NewLeasedSteps no
+// there is a Source, AckAfterReceipt; Process is not for it. With NewLeasedSteps no
 // transaction is open while a step runs: a step is then done at least once, and never
 // again after its end was written.
 //
@@ -69,8 +69,8 @@ func (c *settings) fitsSteps(any) error {
 		return fmt.Errorf("the store keeps no steps: %w", semel.ErrUnsupported)
 	case c.Strategy != StrategyInbox:
 		return fmt.Errorf("with steps the Strategy is %v, and must be %v: between two steps a message waits in its row", c.Strategy, StrategyInbox)
-	case c.Source != nil && c.Settle != SettleAfterReceipt:
-		return fmt.Errorf("with steps and a Source, Settle is %v, and must be %v: from the first step on the message is worked on in its row, by whoever claims it, and a broker that kept it as well would have to let go of it before the last step wherever one waits for longer than Hold", c.Settle, SettleAfterReceipt)
+	case c.Source != nil && c.AckPoint != AckAfterReceipt:
+		return fmt.Errorf("with steps and a Source, Settle is %v, and must be %v: from the first step on the message is worked on in its row, by whoever claims it, and a broker that kept it as well would have to let go of it before the last step wherever one waits for longer than MaxInMemoryWait", c.AckPoint, AckAfterReceipt)
 	case len(c.steps) > store.MaxSteps:
 		return fmt.Errorf("there are %d steps; a message has at most %d", len(c.steps), store.MaxSteps)
 	}
@@ -101,7 +101,7 @@ func (c *settings) setAside(r *store.StoredRow) *machine.Refusal {
 	if why := steps.Fit(c.steps, r.Steps); why != nil {
 		return &machine.Refusal{Reason: semel.ReasonSteps, Why: why}
 	}
-	if r.Started >= c.Inbox.Starts {
+	if r.Started >= c.Inbox.MaxCrashes {
 		return &machine.Refusal{Reason: semel.ReasonKills, Why: fmt.Errorf("it was begun %d times and never came to its end: its process died each time, or its handler did not return", r.Started)}
 	}
 	return nil

@@ -34,7 +34,7 @@ func countedStep(name string, then run) consumer.Step[*memstore.Tx] {
 
 func steppedConfig(src source.Source) consumer.Config {
 	c := config(src)
-	c.Strategy, c.Settle = consumer.StrategyInbox, consumer.SettleAfterReceipt
+	c.Strategy, c.AckPoint = consumer.StrategyInbox, consumer.AckAfterReceipt
 	return c
 }
 
@@ -101,7 +101,7 @@ func TestSteps(t *testing.T) {
 		source := newListSource(message("1", "{}"))
 		source.endless = true
 		c := steppedConfig(source)
-		c.Retry, c.IdleExit = consumer.RetryPolicy{Attempts: 3, First: time.Millisecond}, time.Minute
+		c.Retry, c.IdleExit = consumer.RetryPolicy{MaxAttempts: 3, InitialDelay: time.Millisecond}, time.Minute
 		stepped(t, st, c, countedStep("reserve", fails(2)), countedStep("charge", fails(2)), countedStep("ship", fails(2)))
 		wantSteps(t, st, "1", store.StateCompleted, "reserve", "charge", "ship")
 	})
@@ -193,8 +193,8 @@ func TestStepsThatChange(t *testing.T) {
 func TestWhatStepsAskFor(t *testing.T) {
 	good := []consumer.Step[*memstore.Tx]{countedStep("reserve", nil), countedStep("charge", nil)}
 	for want, change := range map[string]func(c *consumer.Config, steps *[]consumer.Step[*memstore.Tx]){
-		"Strategy is":        func(c *consumer.Config, _ *[]consumer.Step[*memstore.Tx]) { c.Strategy, c.Settle = 0, 0 },
-		"Settle is":          func(c *consumer.Config, _ *[]consumer.Step[*memstore.Tx]) { c.Settle = consumer.SettleAfterEffect },
+		"Strategy is":        func(c *consumer.Config, _ *[]consumer.Step[*memstore.Tx]) { c.Strategy, c.AckPoint = 0, 0 },
+		"Settle is":          func(c *consumer.Config, _ *[]consumer.Step[*memstore.Tx]) { c.AckPoint = consumer.AckAfterEffect },
 		"two steps":          func(_ *consumer.Config, s *[]consumer.Step[*memstore.Tx]) { *s = append(*s, good[0]) },
 		"has no Run":         func(_ *consumer.Config, s *[]consumer.Step[*memstore.Tx]) { (*s)[1].Run = nil },
 		"1 to 64 bytes":      func(_ *consumer.Config, s *[]consumer.Step[*memstore.Tx]) { (*s)[1].Name = "" },

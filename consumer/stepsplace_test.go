@@ -108,7 +108,7 @@ func TestStepsThatCallOut(t *testing.T) {
 		source := newListSource(message("1", "{}"))
 		source.endless = true
 		c := steppedConfig(source)
-		c.IdleExit, c.Retry = time.Minute, consumer.RetryPolicy{First: time.Second, Most: time.Second}
+		c.IdleExit, c.Retry = time.Minute, consumer.RetryPolicy{InitialDelay: time.Second, MaxDelay: time.Second}
 		called, err := consumer.NewLeasedSteps(st, []consumer.Step[consumer.Call]{step("charge"), step("ship")}, c)
 		if err != nil {
 			t.Fatal(err)

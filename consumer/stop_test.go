@@ -30,7 +30,7 @@ func TestStopping(t *testing.T) {
 		st, source := memstore.New(), newListSource(numbered("m", 10)...)
 		source.endless = true
 		c := config(source)
-		c.Batch.Time = time.Minute
+		c.Batch.MaxTime = time.Minute
 		consumer := mustNew(t, st, slow(time.Second), c)
 		run := start(t, consumer)
 		pass(3500 * time.Millisecond) // inside the fourth handler
@@ -57,7 +57,7 @@ func TestStopping(t *testing.T) {
 		for range 5 {
 			source := newListSource(message("1", `{}`))
 			c := config(source)
-			c.Retry.Attempts, c.Drain = 1, time.Second
+			c.Retry.MaxAttempts, c.Drain = 1, time.Second
 			run := start(t, mustNew(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 				attempts = max(attempts, m.Attempt)
 				<-ctx.Done()
@@ -200,7 +200,7 @@ func TestAStopOfASource(t *testing.T) {
 			src := newListSource(messages...)
 			src.endless = true
 			c := config(src)
-			c.Batch.Most, c.Workers = 10, 2
+			c.Batch.MaxSize, c.Workers = 10, 2
 			run := start(t, mustNew(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 				mutex.Lock()
 				ran[m.Identity.ID]++
@@ -227,7 +227,7 @@ func TestWhatOfABatchIsSettled(t *testing.T) {
 		store, source := memstore.New(), newListSource(numbered("m", 40)...)
 		source.endless = true
 		c := config(source)
-		c.Lanes, c.Workers, c.Batch.Most, c.Drain = consumer.LanesNone, 4, 1, time.Second
+		c.Lanes, c.Workers, c.Batch.MaxSize, c.Drain = consumer.LanesNone, 4, 1, time.Second
 		run := start(t, mustNew(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			if m.Identity.ID == "m0" {
 				<-ctx.Done()
@@ -253,7 +253,7 @@ func TestWhatOfABatchIsSettled(t *testing.T) {
 		store, source := memstore.New(), newListSource(numbered("m", 10)...)
 		source.endless = true
 		c := config(source)
-		c.Batch.Time, c.Drain = time.Hour, time.Second
+		c.Batch.MaxTime, c.Drain = time.Hour, time.Second
 		run := start(t, mustNew(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			if m.Identity.ID == "m6" {
 				<-ctx.Done()
@@ -299,7 +299,7 @@ func TestHandlersThatRunTooLong(t *testing.T) {
 		store := memstore.New()
 		var late error
 		c := config(newListSource(message("1", `{}`)))
-		c.Timeout, c.Retry.Attempts = time.Second, 1
+		c.Timeout, c.Retry.MaxAttempts = time.Second, 1
 		counts := runs(t, store, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			pass(time.Minute)
 			late = tx.Set("late", []byte("x"))
@@ -327,7 +327,7 @@ func TestHandlersThatRunTooLong(t *testing.T) {
 	bubble(t, "a_handler_that_ends_just_when_its_time_is_up_charges_nobody_behind_it", func(t *testing.T) {
 		for range 300 {
 			c := config(newListSource(numbered("m", 2)...))
-			c.Timeout, c.Batch.Time, c.Retry.Attempts = time.Second, time.Minute, 1
+			c.Timeout, c.Batch.MaxTime, c.Retry.MaxAttempts = time.Second, time.Minute, 1
 			counts := runs(t, memstore.New(), func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 				if m.Identity.ID == "m0" {
 					pass(time.Second)
@@ -343,7 +343,7 @@ func TestHandlersThatRunTooLong(t *testing.T) {
 		one, two := message("1", `{}`), message("2", `{}`)
 		one.Topic, two.Topic = "a", "b"
 		c := config(newListSource(one, two))
-		c.Timeout, c.Workers, c.Retry.Attempts = time.Second, 2, 1
+		c.Timeout, c.Workers, c.Retry.MaxAttempts = time.Second, 2, 1
 		consumer := mustNew(t, memstore.New(), func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			if m.Identity.ID == "1" {
 				pass(10 * time.Second)

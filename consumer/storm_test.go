@@ -58,8 +58,8 @@ func TestWhatAHandlerCallsIsAway(t *testing.T) {
 		source.endless = true
 		c := config(source)
 		c.Strategy, c.Lanes, c.Observers = consumer.StrategyInbox, consumer.LanesNone, []semel.Observer{seen}
-		c.Retry.Most, c.IdleExit, c.Batch.Most = time.Minute, 5*time.Minute, 10
-		c.Retry.Attempts = 100 // chance gives some message more than ten of the tries of that minute
+		c.Retry.MaxDelay, c.IdleExit, c.Batch.MaxSize = time.Minute, 5*time.Minute, 10
+		c.Retry.MaxAttempts = 100 // chance gives some message more than ten of the tries of that minute
 		set(&c)
 		began := time.Now()
 		p := &partner{back: began.Add(time.Minute), failed: map[string]bool{}}
@@ -93,7 +93,7 @@ func TestWhatAHandlerCallsIsAway(t *testing.T) {
 	bubble(t, "C6_what_is_received_is_settled_meanwhile", func(t *testing.T) {
 		var received time.Time
 		p, _, counts, began := away(t, func(c *consumer.Config) {
-			c.Settle = consumer.SettleAfterReceipt
+			c.AckPoint = consumer.AckAfterReceipt
 			var n int
 			c.Observers = append(c.Observers, observerFunc(func(e semel.Event) {
 				if e.Kind == semel.EventCommitted && received.IsZero() {

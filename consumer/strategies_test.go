@@ -78,7 +78,7 @@ func TestNaturalIdempotency(t *testing.T) {
 	bubble(t, "B13_no_marker_is_written_and_every_delivery_is_counted_and_settled_after_its_commit", func(t *testing.T) {
 		store := watch(memstore.New())
 		source := newListSource(message("1", `a`), message("1", `b`), message("", `c`))
-		c := consumer.Config{Name: "billing", Source: source, Strategy: consumer.StrategyNatural, NaturalBecause: "the last state wins", Logger: quiet()}
+		c := consumer.Config{Name: "billing", Source: source, Strategy: consumer.StrategyNatural, NaturalReason: "the last state wins", Logger: quiet()}
 		counts := runs(t, store, func(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 			return tx.Set("state", m.Body)
 		}, c)
@@ -89,7 +89,7 @@ func TestNaturalIdempotency(t *testing.T) {
 	bubble(t, "B13_what_fails_for_good_is_parked_and_its_copies_are_counted", func(t *testing.T) {
 		store := memstore.New()
 		for range 2 {
-			c := consumer.Config{Name: "billing", Source: newListSource(message("1", `a`)), Strategy: consumer.StrategyNatural, NaturalBecause: "order: irrelevant", Logger: quiet()}
+			c := consumer.Config{Name: "billing", Source: newListSource(message("1", `a`)), Strategy: consumer.StrategyNatural, NaturalReason: "order: irrelevant", Logger: quiet()}
 			runs(t, store, func(context.Context, *memstore.Tx, *semel.Message) error { return semel.Permanent(errTest) }, c)
 		}
 		if all := rows(t, store); len(all) != 1 || all[0].Repeated != 1 || string(all[0].Message.Body) != "a" {
@@ -131,14 +131,14 @@ func TestAGuardedEffect(t *testing.T) {
 		st := memstore.New()
 		awaiting(t, st, "1")
 		counts := runs(t, st, guarded, config(newListSource(message("1", `{}`), message("2", `{}`))))
-		if r := row(t, st, "2"); counts.Applied != 1 || counts.Parked != 1 || r.Reason != semel.ReasonUnmet || r.Attempts != 1 || !strings.Contains(r.LastError, "changed 0 rows, not 1") {
+		if r := row(t, st, "2"); counts.Applied != 1 || counts.Parked != 1 || r.Reason != semel.ReasonPrecondition || r.Attempts != 1 || !strings.Contains(r.LastError, "changed 0 rows, not 1") {
 			t.Errorf("%+v, %+v", counts, r)
 		}
 	})
 	bubble(t, "B6_or_discards_where_the_policy_says_so", func(t *testing.T) {
 		st := memstore.New()
 		c := config(newListSource(message("2", `{}`)))
-		c.OnUnmet = consumer.ActionDiscard
+		c.OnPrecondition = consumer.ActionDiscard
 		if counts := runs(t, st, guarded, c); counts.Discarded != 1 || row(t, st, "2").State != store.StateDiscarded || !outcome(t, st, "2").Already(store.Discarded) {
 			t.Errorf("%+v, %+v", counts, rows(t, st))
 		}
@@ -146,7 +146,7 @@ func TestAGuardedEffect(t *testing.T) {
 	bubble(t, "B6_or_waits_until_the_condition_is_met", func(t *testing.T) {
 		st := memstore.New()
 		c := config(newListSource(message("2", `{}`)))
-		c.OnUnmet, c.Retry.Attempts = consumer.ActionRetry, 100
+		c.OnPrecondition, c.Retry.MaxAttempts = consumer.ActionRetry, 100
 		run := start(t, mustNew(t, st, guarded, c))
 		pass(5 * time.Second)
 		awaiting(t, st, "2")
@@ -157,7 +157,7 @@ func TestAGuardedEffect(t *testing.T) {
 	bubble(t, "B6_or_parks_when_the_attempts_are_used_up", func(t *testing.T) {
 		st := memstore.New()
 		c := config(newListSource(message("2", `{}`)))
-		c.OnUnmet, c.Retry.Attempts = consumer.ActionRetry, 3
+		c.OnPrecondition, c.Retry.MaxAttempts = consumer.ActionRetry, 3
 		if counts := runs(t, st, guarded, c); counts.Parked != 1 || counts.Retried != 2 || row(t, st, "2").Attempts != 3 {
 			t.Errorf("%+v, %+v", counts, rows(t, st))
 		}
@@ -170,7 +170,7 @@ func TestAGuardedEffect(t *testing.T) {
 			t.Errorf("%v", err)
 		}
 		var unmet *semel.HandlerError
-		if err := semel.OneRow(driver.RowsAffected(2), nil); !errors.As(err, &unmet) || unmet.Decision != semel.DecideUnmet {
+		if err := semel.OneRow(driver.RowsAffected(2), nil); !errors.As(err, &unmet) || unmet.Decision != semel.DecidePreconditionFailed {
 			t.Errorf("two rows: %v", err)
 		}
 		if err := semel.OneRow(driver.ResultNoRows, nil); err == nil {
@@ -216,8 +216,8 @@ func TestAHandlerOfWholeBatches(t *testing.T) {
 			for _, bad := range []int{0, 37, 99} {
 				store, source, sizes := memstore.New(), newListSource(numbered("m", 100)...), []int(nil)
 				c := config(source)
-				c.Retry.Attempts = 2
-				running, err := consumer.NewAll(store, all(fmt.Sprint("m", bad), fails, &sizes), c)
+				c.Retry.MaxAttempts = 2
+				running, err := consumer.NewBatch(store, all(fmt.Sprint("m", bad), fails, &sizes), c)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -241,7 +241,7 @@ func TestAHandlerOfWholeBatches(t *testing.T) {
 	})
 	bubble(t, "C7_a_whole_batch_is_one_call_and_one_transaction", func(t *testing.T) {
 		store, sizes := watch(memstore.New()), []int(nil)
-		running, err := consumer.NewAll(store, all("none", nil, &sizes), config(newListSource(append(numbered("m", 100), numbered("m", 50)...)...)))
+		running, err := consumer.NewBatch(store, all("none", nil, &sizes), config(newListSource(append(numbered("m", 100), numbered("m", 50)...)...)))
 		if err != nil {
 			t.Fatal(err)
 		}

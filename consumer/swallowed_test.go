@@ -76,7 +76,7 @@ func (b *breakingBatch) Commit(ctx context.Context, e store.Ending) store.Result
 func swallowing(t *testing.T, s *breaking, class store.Class, times int, change func(*consumer.Config)) (semel.Counts, []int) {
 	t.Helper()
 	c := config(newListSource(numbered("m", 20)...))
-	c.Workers, c.Retry.Attempts = 1, 3
+	c.Workers, c.Retry.MaxAttempts = 1, 3
 	if change != nil {
 		change(&c)
 	}
@@ -134,7 +134,7 @@ func TestAnErrorThatAHandlerSwallowed(t *testing.T) {
 		st := &breaking{watchedStore: watch(memstore.New()), knows: true}
 		c := config(newListSource(numbered("m", 20)...))
 		c.Workers = 1
-		running, err := consumer.NewAll(st, func(ctx context.Context, tx *memstore.Tx, all []*semel.Message) error {
+		running, err := consumer.NewBatch(st, func(ctx context.Context, tx *memstore.Tx, all []*semel.Message) error {
 			for _, m := range all {
 				if m.Identity.ID == "m11" {
 					st.broken = ofClass(store.ClassPermanent)

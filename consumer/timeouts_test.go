@@ -61,7 +61,7 @@ func TestTimeOuts(t *testing.T) {
 		bubble(t, name, func(t *testing.T) {
 			store := memstore.New()
 			c := config(newListSource(numbered("m", 4)...))
-			c.Timeout, c.Batch.Time, c.Retry.Attempts = time.Second, time.Minute, 1
+			c.Timeout, c.Batch.MaxTime, c.Retry.MaxAttempts = time.Second, time.Minute, 1
 			counts := runs(t, &slowToTell{store, between}, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 				pass(handler)
 				return add(ctx, tx, m)

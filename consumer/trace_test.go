@@ -117,7 +117,7 @@ func TestATracerIsToldOfSampledMessages(t *testing.T) {
 		st := memstore.New()
 		runs(t, st, add, config(newListSource(message("0", `{}`))))
 		c := config(newListSource(sampled("0"), sampled("1"), sampled("2")))
-		c.Observers, c.Batch.Most, c.Workers, c.Retry.Attempts = []semel.Observer{told}, 1, 1, 2
+		c.Observers, c.Batch.MaxSize, c.Workers, c.Retry.MaxAttempts = []semel.Observer{told}, 1, 1, 2
 		runs(t, st, func(_ context.Context, _ *memstore.Tx, m *semel.Message) error {
 			if m.Identity.ID == "2" {
 				return fmt.Errorf("the body says %s", m.Body)
@@ -170,7 +170,7 @@ func TestATracerIsToldOfSampledMessages(t *testing.T) {
 		told := &scribe{}
 		c := config(newListSource(sampled("1"), unsampled("2"), sampled("3")))
 		c.Observers = []semel.Observer{told}
-		all, err := consumer.NewAll(memstore.New(), func(ctx context.Context, _ *memstore.Tx, ms []*semel.Message) error {
+		all, err := consumer.NewBatch(memstore.New(), func(ctx context.Context, _ *memstore.Tx, ms []*semel.Message) error {
 			at, _ := ms[2].TraceContext()
 			other, _ := ms[1].TraceContext()
 			if ctx.Value(inSpan{}) != "batch" || at.SpanID[0] != 2 || other.SpanID[0] != 0xb7 {
@@ -210,7 +210,7 @@ func TestATracerIsOneAndCanFallOut(t *testing.T) {
 	bubble(t, "trap_T90_one_that_panics_is_logged_once", func(t *testing.T) {
 		said := &strings.Builder{}
 		c := config(newListSource(sampled("1"), sampled("2")))
-		c.Observers, c.Logger, c.Batch.Most = []semel.Observer{&fallen{}}, slog.New(slog.NewTextHandler(said, nil)), 1
+		c.Observers, c.Logger, c.Batch.MaxSize = []semel.Observer{&fallen{}}, slog.New(slog.NewTextHandler(said, nil)), 1
 		if counts := runs(t, memstore.New(), add, c); counts.Applied != 2 || strings.Count(said.String(), "the tracer panicked") != 1 {
 			t.Errorf("%+v: %s", counts, said)
 		}

@@ -43,7 +43,7 @@ func (c *settings) warnTypeless(messages int) {
 // says that what is found may not be all: then a type that is missing shows nothing.
 func (c *settings) typeOf(r reader, m *semel.Message) (kind string, partly bool, err error) {
 	switch {
-	case c.Type == "" && len(c.Only.Types) == 0 && !c.kinds.deciding():
+	case c.Type == "" && len(c.Filter.Types) == 0 && !c.kinds.deciding():
 		return "", false, nil // nobody needs it
 	case c.Type == "":
 		return m.Type(), false, nil
@@ -59,7 +59,7 @@ func (c *settings) typeOf(r reader, m *semel.Message) (kind string, partly bool,
 	return kind, false, nil
 }
 
-// Takes reports whether a message is the consumer's by Config.Only. refused says that the
+// Takes reports whether a message is the consumer's by Config.Filter. refused says that the
 // source refused it, so that it may have lost its type and headers with its form: then only
 // what is there can show that it is not.
 func (c *Config) Takes(m *semel.Message, refused bool) bool {
@@ -68,7 +68,7 @@ func (c *Config) Takes(m *semel.Message, refused bool) bool {
 		s.kind, _ = identity.ParseSelector(c.Type)
 	}
 	kind, partly, _ := s.typeOf(reader{}, m)
-	return c.Only.misses(m, kind, refused || partly) == ""
+	return c.Filter.misses(m, kind, refused || partly) == ""
 }
 
 // typed gives the message the type that Config.Type found. Identity and fingerprint have

@@ -22,7 +22,7 @@ func eventOf(kind, id string) *semel.Message {
 func TestATypeIsReadWhereItIsSaidToBe(t *testing.T) {
 	bubble(t, "a_handler_only_and_ByType_see_a_type_in_a_header", func(t *testing.T) {
 		c := config(newListSource(eventOf("paid", "1"), eventOf("refunded", "2"), eventOf("mailed", "3"), typedAs("paid", "4")))
-		c.Type, c.Only = "header:Event-Type", consumer.Only{Types: []string{"paid", "refunded"}}
+		c.Type, c.Filter = "header:Event-Type", consumer.Filter{Types: []string{"paid", "refunded"}}
 		seen := map[string]string{}
 		counts := runs(t, memstore.New(), consumer.ByType(map[string]func(context.Context, *memstore.Tx, *semel.Message) error{
 			"paid": func(_ context.Context, _ *memstore.Tx, m *semel.Message) error {
@@ -56,7 +56,7 @@ func TestATypeIsReadWhereItIsSaidToBe(t *testing.T) {
 	bubble(t, "what_cannot_be_read_is_not_left_out_as_another_consumers", func(t *testing.T) {
 		large := message("2", `{"type": "paid", "x": "`+strings.Repeat("x", 70<<10)+`"}`)
 		c := config(newListSource(message("1", `{"type": "paid"`), large, message("3", `{"type": "other"}`)))
-		c.Type, c.Only, c.MaxBody = "body:/type", consumer.Only{Types: []string{"paid"}}, 64<<10
+		c.Type, c.Filter, c.MaxBody = "body:/type", consumer.Filter{Types: []string{"paid"}}, 64<<10
 		if counts := runs(t, memstore.New(), add, c); counts.Parked != 2 || counts.Skipped != 1 {
 			t.Errorf("%+v", counts)
 		}
@@ -104,11 +104,11 @@ func TestTypesThatNoMessageHasAreWarnedAboutOnce(t *testing.T) {
 	}{
 		"a handler asks":                         {300, -1, asks, func(*consumer.Config) {}, 1},
 		"nobody asks":                            {300, -1, add, func(*consumer.Config) {}, 0},
-		"only asks":                              {300, -1, add, func(c *consumer.Config) { c.Only.Types = []string{"paid"} }, 1},
+		"only asks":                              {300, -1, add, func(c *consumer.Config) { c.Filter.Types = []string{"paid"} }, 1},
 		"a message of the first hundred has one": {300, 50, asks, func(*consumer.Config) {}, 0},
 		"too few to know":                        {99, -1, asks, func(*consumer.Config) {}, 0},
 		"the selector finds them":                {300, -1, asks, func(c *consumer.Config) { c.Type = "header:event-type" }, 0},
-		"an inbox that keeps them":               {300, -1, add, func(c *consumer.Config) { c.Strategy, c.Settle = consumer.StrategyInbox, consumer.SettleAfterReceipt }, 0},
+		"an inbox that keeps them":               {300, -1, add, func(c *consumer.Config) { c.Strategy, c.AckPoint = consumer.StrategyInbox, consumer.AckAfterReceipt }, 0},
 	} {
 		bubble(t, name, func(t *testing.T) {
 			var log bytes.Buffer

@@ -54,7 +54,7 @@ func TestACommitThatLastsTooLongForItsBatch(t *testing.T) {
 			return commit(ctx)
 		}
 		c := config(newListSource(numbered("m", 100)...))
-		c.Workers, c.Batch.Most = 1, 100
+		c.Workers, c.Batch.MaxSize = 1, 100
 		if counts := runs(t, st, add, c); counts.Applied != 100 || commits > 60 {
 			t.Errorf("%+v after %d commits", counts, commits)
 		}
@@ -80,7 +80,7 @@ func TestACommitWhoseReplyIsLost(t *testing.T) {
 				}
 				source := newListSource(numbered("m", 10)...)
 				c := config(source)
-				c.Lanes, c.Workers, c.Observers, c.Retry.Attempts = lanes, 1, []semel.Observer{seen}, 1
+				c.Lanes, c.Workers, c.Observers, c.Retry.MaxAttempts = lanes, 1, []semel.Observer{seen}, 1
 				ran := map[string]int{}
 				counts := runs(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 					ran[m.Identity.ID]++
@@ -194,7 +194,7 @@ func TestACommitThatIsRefused(t *testing.T) {
 	bubble(t, "case_1_a_serialization_failure_is_nobodys_attempt", func(t *testing.T) {
 		st := memstore.New()
 		c := config(newListSource(append(numbered("a", 50), numbered("b", 50)...)...))
-		c.Workers, c.Batch.Most, c.Retry.Attempts = 2, 10, 1
+		c.Workers, c.Batch.MaxSize, c.Retry.MaxAttempts = 2, 10, 1
 		counts := runs(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			n, err := tx.Get("sum")
 			if err != nil {

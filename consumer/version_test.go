@@ -66,7 +66,7 @@ func TestVersions(t *testing.T) {
 	bubble(t, "B4_B9_trap_T53_they_take_effect_in_their_order_whatever_order_they_come_in", func(t *testing.T) {
 		st, source := memstore.New(), newListSource(versioned("a", 3), versioned("a", 5), versioned("b", 2), versioned("a", 1), versioned("a", 2), versioned("b", 1), versioned("a", 4))
 		c := guards(source)
-		c.Batch.Most = 1
+		c.Batch.MaxSize = 1
 		source.endless = true
 		counts := runs(t, st, follows, c)
 		if streamOf(st, "a") != upTo(5) || streamOf(st, "b") != upTo(2) {
@@ -90,7 +90,7 @@ func TestVersions(t *testing.T) {
 			return follows(ctx, tx, m)
 		}
 		c := guards(newListSource(versioned("a", 1), versioned("a", 2), versioned("a", 3)))
-		c.Lanes, c.Workers, c.Batch.Most = consumer.LanesNone, 1, 2
+		c.Lanes, c.Workers, c.Batch.MaxSize = consumer.LanesNone, 1, 2
 		runs(t, st, handle, c)
 		if at, err := st.Streams(t.Context(), admin.StreamFilter{}); err != nil || len(at) != 1 || at[0].Last != 3 || at[0].Blocked != 0 || streamOf(st, "a") != "1 3 " {
 			t.Errorf("%+v, %v, %q", at, err, streamOf(st, "a"))
@@ -264,12 +264,12 @@ func versionProgram(t *testing.T, seed uint64) {
 		source := newListSource(slices.Clone(part)...)
 		source.endless = true
 		c := guards(source)
-		c.Workers, c.Batch.Most = 1+random.IntN(4), 1+random.IntN(20)
+		c.Workers, c.Batch.MaxSize = 1+random.IntN(4), 1+random.IntN(20)
 		c.Lanes = consumer.LaneMode(random.IntN(3))
 		c.Retry.SerialAfter = 1000
 		if random.IntN(3) == 0 {
 			c.Strategy = consumer.StrategyInbox
-			c.Settle = consumer.SettlePoint(random.IntN(2))
+			c.AckPoint = consumer.AckPoint(random.IntN(2))
 		}
 		runs(t, store, handle, c, faults.Plan{Seed: seed + 1})
 	}
@@ -286,7 +286,7 @@ func TestVersionsOfSeveralStreams(t *testing.T) {
 		st, source := memstore.New(), newListSource(versioned("a", 2), versioned("a", 2), other, versioned("a", 1))
 		source.endless = true
 		c := guards(source)
-		c.Batch.Most = 1
+		c.Batch.MaxSize = 1
 		counts := runs(t, st, follows, c)
 		if streamOf(st, "a") != upTo(2) || counts.Duplicates != 1 || counts.Inbox.Applied != 1 || counts.Inbox.Discarded != 1 {
 			t.Errorf("%q after %+v", streamOf(st, "a"), counts)
@@ -371,7 +371,7 @@ func TestVersionsOfSeveralStreams(t *testing.T) {
 	})
 	bubble(t, "B4_what_cannot_keep_streams_is_refused", func(t *testing.T) {
 		for says, change := range map[string]func(*consumer.Config){
-			"StrategyMarker":          func(c *consumer.Config) { c.Strategy, c.NaturalBecause = consumer.StrategyNatural, "of order" },
+			"StrategyMarker":          func(c *consumer.Config) { c.Strategy, c.NaturalReason = consumer.StrategyNatural, "of order" },
 			"Version.By":              func(c *consumer.Config) { c.Version.By = identity.Stream("partition").At("offset") },
 			"selector of the":         func(c *consumer.Config) { c.Version.By = identity.Stream("body:/order") },
 			"Version.Start":           func(c *consumer.Config) { c.Version.Start = -1 },

@@ -34,15 +34,15 @@ var waysOfEffects = map[string]func(t *testing.T, st *memstore.Store, fails func
 		}, c)
 	},
 	"under_a_claim": func(t *testing.T, st *memstore.Store, fails func(context.Context) error, c consumer.Config) semel.Counts {
-		c.Strategy, c.Settle = consumer.StrategyInbox, consumer.SettleAfterReceipt
+		c.Strategy, c.AckPoint = consumer.StrategyInbox, consumer.AckAfterReceipt
 		return runsLeased(t, st, func(ctx context.Context, _ consumer.Call, _ *semel.Message) error { return fails(ctx) }, c)
 	},
 	"under_a_claim_before_its_answer": func(t *testing.T, st *memstore.Store, fails func(context.Context) error, c consumer.Config) semel.Counts {
-		c.Strategy, c.Settle = consumer.StrategyInbox, consumer.SettleAfterReceipt
+		c.Strategy, c.AckPoint = consumer.StrategyInbox, consumer.AckAfterReceipt
 		return callsThen(t, st, func(ctx context.Context, _ *semel.Message) (int64, error) { return 1, fails(ctx) }, addAnswer, c)
 	},
 	"under_a_claim_after_its_answer": func(t *testing.T, st *memstore.Store, fails func(context.Context) error, c consumer.Config) semel.Counts {
-		c.Strategy, c.Settle = consumer.StrategyInbox, consumer.SettleAfterReceipt
+		c.Strategy, c.AckPoint = consumer.StrategyInbox, consumer.AckAfterReceipt
 		return callsThen(t, st, answers1, failsOrAdds(fails), c)
 	},
 	"after_a_lookup_before_its_answer": func(t *testing.T, st *memstore.Store, fails func(context.Context) error, c consumer.Config) semel.Counts {
@@ -52,7 +52,7 @@ var waysOfEffects = map[string]func(t *testing.T, st *memstore.Store, fails func
 		return callsThen(t, st, answers1, failsOrAdds(fails), c)
 	},
 	"under_a_key": func(t *testing.T, _ *memstore.Store, fails func(context.Context) error, c consumer.Config) semel.Counts {
-		c.Retry.Then, c.OnConflict, c.OnBadIdentity, c.OnUnmet = consumer.ActionDeadLetter, consumer.ActionDeadLetter, consumer.ActionDeadLetter, consumer.ActionDeadLetter
+		c.Retry.OnExhausted, c.OnConflict, c.OnBadIdentity, c.OnPrecondition = consumer.ActionDeadLetter, consumer.ActionDeadLetter, consumer.ActionDeadLetter, consumer.ActionDeadLetter
 		return runsKeyed(t, memstore.NewKeys(), keptKeys, func(ctx context.Context, _ consumer.Call, _ *semel.Message) error { return fails(ctx) }, c)
 	},
 }
@@ -84,7 +84,7 @@ func TestWhatMisbehavesIsAnAttemptWhateverMakesEffectsHappenOnce(t *testing.T) {
 					st, src, ran := memstore.New(), burying{newListSource(message("m", `{}`))}, 0
 					src.endless = true
 					c := config(src)
-					c.Retry = consumer.RetryPolicy{Attempts: attempts, First: time.Second, Most: time.Second, NeverHalt: true}
+					c.Retry = consumer.RetryPolicy{MaxAttempts: attempts, InitialDelay: time.Second, MaxDelay: time.Second, DisableBreaker: true}
 					c.Workers, c.Lanes, c.IdleExit = 1, consumer.LanesNone, 10*time.Minute
 					counts := run(t, st, func(ctx context.Context) error {
 						if ran++; ran <= bad {

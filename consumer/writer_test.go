@@ -67,7 +67,7 @@ func TestLeasesOfAStoreWithOneWriter(t *testing.T) {
 		st := &opening{Store: memstore.New()}
 		received(t, st.Store, 1)
 		c := working(config(nil))
-		c.Inbox.Lease, c.Retry.First, c.IdleExit = 2*time.Second, time.Millisecond, time.Minute
+		c.Inbox.Lease, c.Retry.InitialDelay, c.IdleExit = 2*time.Second, time.Millisecond, time.Minute
 		entries := 0
 		counts := runs(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			pass(6 * time.Second)
@@ -129,8 +129,8 @@ func TestLeasesOfAStoreWithOneWriter(t *testing.T) {
 		st := memstore.New()
 		received(t, st, 60)
 		c := working(config(nil))
-		c.Workers, c.Inbox.Lease, c.IdleExit, c.Retry.SerialAfter, c.Retry.Attempts, c.Retry.Budget.PerSecond = 2, 3*time.Second, time.Minute, 3, 100, 1
-		c.Retry.First, c.Retry.Most = time.Millisecond, time.Second
+		c.Workers, c.Inbox.Lease, c.IdleExit, c.Retry.SerialAfter, c.Retry.MaxAttempts, c.Retry.Budget.PerSecond = 2, 3*time.Second, time.Minute, 3, 100, 1
+		c.Retry.InitialDelay, c.Retry.MaxDelay = time.Millisecond, time.Second
 		began := time.Now()
 		counts := runs(t, st, func(ctx context.Context, tx *memstore.Tx, m *semel.Message) error {
 			if time.Since(began) < 30*time.Second {

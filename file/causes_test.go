@@ -66,7 +66,7 @@ func (s *shelf) process(name string, point faults.Point) semel.Counts {
 	}
 	c := consumer.Config{
 		Name: "billing", Source: file.Open(s.path(name), file.Options{}), Identity: identity.CloudEvents(),
-		Logger: slog.New(slog.DiscardHandler), Batch: consumer.BatchLimits{Most: 5}, Workers: 1,
+		Logger: slog.New(slog.DiscardHandler), Batch: consumer.BatchLimits{MaxSize: 5}, Workers: 1,
 	}
 	plan := faults.Plan{
 		Seed: 1,

@@ -44,7 +44,7 @@ func besideNewer(t *testing.T, n, room int, open func(path string) source.Source
 	write(t, path, all.String())
 	c, err := consumer.New(st, func(context.Context, *memstore.Tx, *semel.Message) error { return nil }, consumer.Config{
 		Name: "billing", Source: open(path), Identity: identity.CloudEvents(), IdleExit: idle,
-		MaxUnsettled: source.Bound{Messages: room, Bytes: 1 << 30}, Logger: slog.New(slog.DiscardHandler),
+		MaxUnacked: source.Bound{Messages: room, Bytes: 1 << 30}, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -53,7 +53,7 @@ func besideNewer(t *testing.T, n, room int, open func(path string) source.Source
 	defer cancel()
 	began := time.Now()
 	err = c.Run(ctx)
-	return c.Left(), time.Since(began), err
+	return c.Unfinished(), time.Since(began), err
 }
 
 func TestWhatANewerReleaseMarkedFillsTheMemory(t *testing.T) {

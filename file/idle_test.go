@@ -52,7 +52,7 @@ func TestARunEndsIdleWhereAllWasRead(t *testing.T) {
 		if err := c.Run(t.Context()); err != nil {
 			t.Error(err)
 		}
-		return c.Counts(), c.Left()
+		return c.Counts(), c.Unfinished()
 	}
 	t.Run("trap_T95_not_where_a_first_Fetch_was_too_slow_to_read", func(t *testing.T) {
 		for name, o := range map[string]file.Options{"read to its end": {}, "followed": {Follow: true}} {

@@ -250,13 +250,13 @@ func TestF2ACompletionThatDoesNotFitIsRefused(t *testing.T) {
 		"a key would be gone":                       func(l *httpkey.LeaseConfig) { l.Completion.After = 72 * time.Hour },
 		"which steps are done":                      func(l *httpkey.LeaseConfig) { l.FailOpen = "a test" },
 	} {
-		l := httpkey.LeaseConfig{Window: leasedkey.Always, MayForget: "a test", Stepped: true, Completion: &httpkey.Completion{}}
+		l := httpkey.LeaseConfig{Window: leasedkey.Always, AllowVolatile: "a test", Stepped: true, Completion: &httpkey.Completion{}}
 		spoil(&l)
 		if _, err := httpkey.NewLeased(memstore.NewKeys(), config(), l); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("it says %v, want %s", err, want)
 		}
 	}
-	l := httpkey.LeaseConfig{Window: leasedkey.Always, MayForget: "a test", Completion: &httpkey.Completion{}}
+	l := httpkey.LeaseConfig{Window: leasedkey.Always, AllowVolatile: "a test", Completion: &httpkey.Completion{}}
 	if _, err := httpkey.NewLeased(struct{ store.KeyStore }{memstore.NewKeys()}, config(), l); !errors.Is(err, semel.ErrUnsupported) {
 		t.Errorf("a store without notes: %v", err)
 	}

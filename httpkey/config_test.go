@@ -65,14 +65,14 @@ func TestAConfigurationThatDoesNotFitIsRefused(t *testing.T) {
 
 func TestJ4AStoreThatForgetsIsRefusedUnlessThatIsBearable(t *testing.T) {
 	l := httpkey.LeaseConfig{Window: leasedkey.Always}
-	if _, err := httpkey.NewLeased(memstore.NewKeys(), config(), l); err == nil || !strings.Contains(err.Error(), "MayForget") {
+	if _, err := httpkey.NewLeased(memstore.NewKeys(), config(), l); err == nil || !strings.Contains(err.Error(), "AllowVolatile") {
 		t.Errorf("it says %v", err)
 	}
 	for want, spoil := range map[string]func(*httpkey.Config, *httpkey.LeaseConfig){
 		"Window is not set":  func(_ *httpkey.Config, l *httpkey.LeaseConfig) { l.Window = 0 },
 		"shorter than Lease": func(c *httpkey.Config, _ *httpkey.LeaseConfig) { c.Timeout = time.Minute },
 	} {
-		c, l := config(), httpkey.LeaseConfig{Window: leasedkey.Always, MayForget: "a test"}
+		c, l := config(), httpkey.LeaseConfig{Window: leasedkey.Always, AllowVolatile: "a test"}
 		spoil(&c, &l)
 		if _, err := httpkey.NewLeased(memstore.NewKeys(), c, l); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("it says %v", err)

@@ -14,7 +14,7 @@ func TestEveryProblemIsInAContractAndHasATitle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	second, err := NewLeased(memstore.NewKeys(), c, LeaseConfig{Window: leasedkey.Always, MayForget: "a test"})
+	second, err := NewLeased(memstore.NewKeys(), c, LeaseConfig{Window: leasedkey.Always, AllowVolatile: "a test"})
 	if err != nil {
 		t.Fatal(err)
 	}

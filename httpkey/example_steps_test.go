@@ -45,10 +45,10 @@ func (s *shopOrders) order(w http.ResponseWriter, r *http.Request) {
 
 func ExampleStep() {
 	guard, err := httpkey.NewLeased(memstore.NewKeys(), httpkey.Config{Name: "orders", OneTenant: true, Keep: 72 * time.Hour}, httpkey.LeaseConfig{
-		Window:     23 * time.Hour, // of each step: bank and mailer know a key for a day
-		Stepped:    true,
-		Completion: &httpkey.Completion{Headers: []string{"X-Currency"}},
-		MayForget:  "an example",
+		Window:        23 * time.Hour, // of each step: bank and mailer know a key for a day
+		Stepped:       true,
+		Completion:    &httpkey.Completion{Headers: []string{"X-Currency"}},
+		AllowVolatile: "an example",
 	})
 	if err != nil {
 		fmt.Println(err)
@@ -74,7 +74,7 @@ func ExampleGuard_Completer() {
 	ctx, stop := context.WithCancel(context.Background())
 	defer stop()
 	guard, err := httpkey.NewLeased(memstore.NewKeys(), httpkey.Config{Name: "orders", OneTenant: true, Keep: 72 * time.Hour},
-		httpkey.LeaseConfig{Window: 23 * time.Hour, Stepped: true, Completion: &httpkey.Completion{}, MayForget: "an example"})
+		httpkey.LeaseConfig{Window: 23 * time.Hour, Stepped: true, Completion: &httpkey.Completion{}, AllowVolatile: "an example"})
 	if err != nil {
 		fmt.Println(err)
 		return

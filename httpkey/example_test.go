@@ -50,7 +50,7 @@ func ExampleNew() {
 
 func ExampleNewLeased() {
 	guard, err := httpkey.NewLeased(memstore.NewKeys(), httpkey.Config{Name: "charges", OneTenant: true, Keep: 72 * time.Hour},
-		httpkey.LeaseConfig{Window: leasedkey.Always, MayForget: "an example"})
+		httpkey.LeaseConfig{Window: leasedkey.Always, AllowVolatile: "an example"})
 	if err != nil {
 		fmt.Println(err)
 		return

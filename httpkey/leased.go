@@ -27,9 +27,9 @@ type LeaseConfig struct {
 	// Lease is how long a process that died keeps others from running the handler; 0 is a
 	// minute. While the handler runs it is extended.
 	Lease time.Duration
-	// MayForget says why it is bearable that the store may forget keys, and handlers run
+	// AllowVolatile says why it is bearable that the store may forget keys, and handlers run
 	// twice: without it a store that is volatile, or does not say, is refused.
-	MayForget string
+	AllowVolatile string
 	// FailOpen says why it is bearable that handlers run unprotected while the store is
 	// down. Empty: they do not, and the request is answered with 503.
 	FailOpen string
@@ -63,7 +63,7 @@ func NewLeased(st store.KeyStore, c Config, l LeaseConfig) (*Guard, error) {
 	} else if st != nil {
 		st = patient{st}
 	}
-	of := leasedkey.Config{Consumer: c.Name, Keep: c.Keep, Window: l.Window, Lease: l.Lease, Timeout: c.Timeout, MayForget: l.MayForget}
+	of := leasedkey.Config{Consumer: c.Name, Keep: c.Keep, Window: l.Window, Lease: l.Lease, Timeout: c.Timeout, AllowVolatile: l.AllowVolatile}
 	keys, err := leasedkey.New(st, of)
 	d := &leased{store: given, keys: keys, notes: notes, config: l}
 	if err == nil && l.Stepped {

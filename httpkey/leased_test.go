@@ -22,7 +22,7 @@ import (
 func lend(t *testing.T, keys store.KeyStore, handler http.HandlerFunc, change func(*httpkey.Config, *httpkey.LeaseConfig)) *shop {
 	t.Helper()
 	s := &shop{}
-	c, l := config(), httpkey.LeaseConfig{Window: leasedkey.Always, MayForget: "a test"}
+	c, l := config(), httpkey.LeaseConfig{Window: leasedkey.Always, AllowVolatile: "a test"}
 	c.Observe = func(o httpkey.Observation) { s.seen = append(s.seen, o) }
 	if change != nil {
 		change(&c, &l)

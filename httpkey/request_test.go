@@ -180,7 +180,7 @@ func TestF1WhatHasNoKeyPassesOnlyWhereThatIsSaid(t *testing.T) {
 func TestTrapT74AKeyThatAnEarlierReleaseStoredIsAnswered(t *testing.T) {
 	t.Run("F1_trap_T74_by_a_fingerprint_without_content_type", func(t *testing.T) {
 		store, handler := memstore.NewKeys(), &calls{status: http.StatusCreated}
-		earlier, err := leasedkey.New(store, leasedkey.Config{Consumer: "orders", Keep: 72 * time.Hour, Window: leasedkey.Always, MayForget: "a test"})
+		earlier, err := leasedkey.New(store, leasedkey.Config{Consumer: "orders", Keep: 72 * time.Hour, Window: leasedkey.Always, AllowVolatile: "a test"})
 		if err != nil {
 			t.Fatal(err)
 		}

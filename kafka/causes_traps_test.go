@@ -117,7 +117,7 @@ func hiddenSuccess(w *world) *process {
 		return nil
 	}))
 	w.publish(0, numbered("m", 1, 30)...)
-	p := w.start(count, nil, func(c *settings) { c.Workers, c.Batch.Most = 1, 5 })
+	p := w.start(count, nil, func(c *settings) { c.Workers, c.Batch.MaxSize = 1, 5 })
 	w.until(time.Minute, "all is applied", func() bool { return w.effect("m0030") == 1 })
 	if lost != 3 {
 		w.t.Errorf("%d answers were lost", lost)

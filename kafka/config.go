@@ -89,12 +89,12 @@ type Config struct {
 	// decompressed; default 32 MiB, or as much as a record of MaxRecord needs.
 	// A larger one stops its partition, and the log says how to go on. To read a
 	// batch takes about four times its size, as it is decompressed.
-	// What the source needs beside the consumer's MaxUnsettled is bounded by
+	// What the source needs beside the consumer's MaxUnacked is bounded by
 	// this.
 	MaxBatch int
 	// MaxFetch is the most bytes, as they are compressed, that one broker
 	// sends at once, MaxPartitionFetch those of one partition. The defaults
-	// follow from the consumer's MaxUnsettled.Bytes: a quarter of it shared by
+	// follow from the consumer's MaxUnacked.Bytes: a quarter of it shared by
 	// all brokers, 1 to 16 MiB each; and 1 MiB a partition.
 	MaxFetch, MaxPartitionFetch int
 	// DeadLetters is the topic for dead letters; empty for none. Records keep

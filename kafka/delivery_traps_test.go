@@ -25,7 +25,7 @@ func (w *world) dies(point faults.Point, handle handler) *process {
 	born, died := make(chan *process, 1), make(chan bool)
 	var once sync.Once
 	p := w.start(handle, nil, func(c *settings) {
-		c.Batch.Most = 5
+		c.Batch.MaxSize = 5
 		c.plan.At = func(at faults.Point, _ int) {
 			if at == point {
 				once.Do(func() { (<-born).kill(); close(died) })
@@ -258,7 +258,7 @@ func TestMessagesThatFail(t *testing.T) {
 				return errSpoilt
 			}
 			return count(ctx, tx, m)
-		}, nil, func(c *settings) { c.Retry.Attempts = 3 })
+		}, nil, func(c *settings) { c.Retry.MaxAttempts = 3 })
 		w.settles(5 * time.Minute)
 		w.once("a", "b")
 		rows, err := w.store.Rows(context.Background(), store.RowFilter{Bodies: true})

@@ -78,7 +78,7 @@
 // # Memory
 //
 // What is fetched and what is unsettled stay together within the largest bound
-// on bytes that Fetch was called with, the consumer's MaxUnsettled.Bytes, and
+// on bytes that Fetch was called with, the consumer's MaxUnacked.Bytes, and
 // one batch of at most [Config.MaxBatch] bytes, however well records compress.
 // Of a record that is too large the whole is counted.
 //

@@ -78,7 +78,7 @@ func runOn(store *memstore.Store, c kafka.Config, handle handler) {
 	}
 	policy := consumer.Config{Name: "billing", Source: source, Logger: slog.New(slog.DiscardHandler), Identity: identity.CloudEvents(), IdleExit: 200 * time.Millisecond}
 	if c.DeadLetters != "" {
-		policy.Retry.Then = consumer.ActionDeadLetter
+		policy.Retry.OnExhausted = consumer.ActionDeadLetter
 	}
 	consumer, err := consumer.New(store, handle, policy)
 	if err == nil {

@@ -39,7 +39,7 @@ func ExampleNewPublisher() {
 		return nil
 	}, consumer.Config{
 		Name: "receipts", Source: source, Identity: identity.CloudEvents(), Workers: 1,
-		Strategy: consumer.StrategyInbox, Settle: consumer.SettleAfterReceipt, IdleExit: 200 * time.Millisecond,
+		Strategy: consumer.StrategyInbox, AckPoint: consumer.AckAfterReceipt, IdleExit: 200 * time.Millisecond,
 		Provider: consumer.Provider{Window: consumer.WindowAlways}, // who reads the topic recognises copies whenever they come
 	})
 	if err != nil {
@@ -67,7 +67,7 @@ func publishing[Tx any](ctx context.Context, st store.TxStore[Tx], src source.So
 		return publisher.Publish(ctx, m)
 	}, consumer.Config{
 		Name: "receipts", Source: src, Identity: identity.CloudEvents(),
-		Strategy: consumer.StrategyInbox, Settle: consumer.SettleAfterReceipt, Workers: 16,
+		Strategy: consumer.StrategyInbox, AckPoint: consumer.AckAfterReceipt, Workers: 16,
 		Provider: consumer.Provider{Window: consumer.WindowAlways}, // who reads the topic recognises copies whenever they come
 	})
 	if err != nil {

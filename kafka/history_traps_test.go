@@ -138,8 +138,8 @@ func (h *history) join() {
 		c.NextGen = h.nextGen
 		c.RevokeTimeout = 3 * time.Second
 	}, func(c *settings) {
-		c.Workers, c.Batch.Most, c.plan.Seed = 1+h.random.IntN(4), 1+h.random.IntN(20), 1+h.seed
-		c.MaxUnsettled.Messages = 1 + h.random.IntN(200)
+		c.Workers, c.Batch.MaxSize, c.plan.Seed = 1+h.random.IntN(4), 1+h.random.IntN(20), 1+h.seed
+		c.MaxUnacked.Messages = 1 + h.random.IntN(200)
 		c.Drain = 3 * time.Second
 	})
 	h.living = append(h.living, p)

@@ -74,14 +74,14 @@ func TestARunEndsIdleWhenEverythingIsDelivered(t *testing.T) {
 			t.Error(err)
 		}
 		w.once("before", "beside")
-		left := p.consumer.Left()
+		left := p.consumer.Unfinished()
 		if len(left) != 1 || left[0].Lane != "orders/0" || left[0].Messages != 3 || !strings.Contains(left[0].Reason, "held up by an open transaction") {
 			t.Errorf("left is %+v", left)
 		}
 		w.finish(open, kgo.TryCommit)
 		again := w.start(count, nil, whenIdle)
-		if err := again.ends(t); err != nil || len(again.consumer.Left()) > 0 {
-			t.Errorf("%v, left %+v", err, again.consumer.Left())
+		if err := again.ends(t); err != nil || len(again.consumer.Unfinished()) > 0 {
+			t.Errorf("%v, left %+v", err, again.consumer.Unfinished())
 		}
 		w.once("before", "inside", "inside too", "behind", "beside")
 	})
@@ -90,13 +90,13 @@ func TestARunEndsIdleWhenEverythingIsDelivered(t *testing.T) {
 		w.publish(0, numbered("a", 1, 2000)...)
 		w.publish(1, "beside")
 		w.ofNewer("a0002")
-		p := w.start(count, nil, func(c *settings) { whenIdle(c); c.Batch.Most = 1 })
+		p := w.start(count, nil, func(c *settings) { whenIdle(c); c.Batch.MaxSize = 1 })
 		if err := p.ends(t); !errors.Is(err, semel.ErrUnfinished) || !strings.Contains(err.Error(), `message "a0002"`) {
 			t.Errorf("the run says: %v", err)
 		}
 		w.once("a0001", "beside")
 		w.without("a0002", "a0003", "a2000")
-		left := p.consumer.Left()
+		left := p.consumer.Unfinished()
 		if len(left) != 1 || left[0].Lane != "orders/0" || left[0].Messages != 1999 || !left[0].Fault {
 			t.Errorf("left is %+v", left)
 		}
@@ -109,8 +109,8 @@ func TestARunEndsIdleWhenEverythingIsDelivered(t *testing.T) {
 		w.publish(0, "a")
 		w.finish(w.begin("b", 0, "aborted"), kgo.TryAbort)
 		p := w.start(count, nil, whenIdle)
-		if err := p.ends(t); err != nil || len(p.consumer.Left()) > 0 {
-			t.Errorf("%v, left %+v", err, p.consumer.Left())
+		if err := p.ends(t); err != nil || len(p.consumer.Unfinished()) > 0 {
+			t.Errorf("%v, left %+v", err, p.consumer.Unfinished())
 		}
 		w.once("a")
 	})

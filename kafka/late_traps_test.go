@@ -20,7 +20,7 @@ func TestCommitsThatTheBrokerCarriesOutLate(t *testing.T) {
 			return nil, nil, false
 		})
 		w.publish(0, numbered("m", 1, 5)...)
-		p := w.start(count, nil, func(c *settings) { c.Batch.Most = 5 })
+		p := w.start(count, nil, func(c *settings) { c.Batch.MaxSize = 5 })
 		w.until(time.Minute, "it is applied", func() bool { return w.effect("m0005") == 1 })
 		w.publish(0, numbered("m", 6, 100)...)
 		w.until(time.Minute, "it has gone back", func() bool { return w.committed(0) == 5 })

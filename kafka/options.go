@@ -19,7 +19,7 @@ const (
 	whyCommits = "offsets are committed by this package only, after the store has committed"
 	whyMember  = "partitions are given and taken by this package only, or messages could be settled by who does not own them"
 	whyReads   = "what is read, and from where, follows from Topics or TopicPattern, Group, Start and ReadUncommitted"
-	whyMemory  = "memory is bounded by MaxUnsettled; set MaxBatch, MaxFetch or MaxPartitionFetch"
+	whyMemory  = "memory is bounded by MaxUnacked; set MaxBatch, MaxFetch or MaxPartitionFetch"
 	whyWrites  = "dead letters are idempotent and acknowledged by all replicas"
 )
 

@@ -39,7 +39,7 @@ func TestOwnersThatWereFrozen(t *testing.T) {
 		ids := numbered("m", 1, 20)
 		w.publish(0, ids...)
 		s := newStuck()
-		old := w.start(s.handle, nil, func(c *settings) { c.Batch.Most = 1 })
+		old := w.start(s.handle, nil, func(c *settings) { c.Batch.MaxSize = 1 })
 		<-s.began
 		old.wire.freeze() // longer than the session
 		w.start(count, nil, nil)
@@ -62,7 +62,7 @@ func TestOwnersThatWereFrozen(t *testing.T) {
 				w.wires[0].freeze() // what is settled so far is on its way to the brokers
 			}
 			return count(ctx, tx, m)
-		}, nil, func(c *settings) { c.Batch.Most = 5 })
+		}, nil, func(c *settings) { c.Batch.MaxSize = 5 })
 		w.until(time.Minute, "the old owner has done its work", func() bool { return w.effect("m0010") == 1 })
 		w.publish(0, numbered("m", 11, 30)...)
 		w.start(count, nil, nil)
@@ -146,7 +146,7 @@ func strikeAt(t *testing.T, point faults.Point, strike func(*world, *process)) {
 	born, struck := make(chan *process, 1), make(chan bool)
 	var passed atomic.Int32
 	p := w.start(count, func(c *Config) { c.RevokeTimeout = 5 * time.Second }, func(c *settings) {
-		c.Batch.Most, c.Workers, c.MaxUnsettled.Messages = 5, 1, 30
+		c.Batch.MaxSize, c.Workers, c.MaxUnacked.Messages = 5, 1, 30
 		c.plan.At = func(at faults.Point, _ int) {
 			if at == point && passed.Add(1) == 3 {
 				close(struck)
@@ -225,7 +225,7 @@ func TestAnswersThatProveNothing(t *testing.T) {
 			w.cluster.SleepControl(func() { pass(8 * time.Second) })
 			return nil, nil, false
 		})
-		p := w.start(count, nil, func(c *settings) { c.Batch.Most = 5 })
+		p := w.start(count, nil, func(c *settings) { c.Batch.MaxSize = 5 })
 		ids := numbered("m", 1, 100)
 		w.publish(0, ids...)
 		began := time.Now()
@@ -326,7 +326,7 @@ func TestWorkDoneInAnyOrderIsNotLost(t *testing.T) {
 						pass(waits[m.Identity.ID])
 						return count(ctx, tx, m)
 					}, nil, func(c *settings) {
-						c.Lanes, c.Workers, c.Batch.Most = consumer.LanesNone, 8, 1+random.IntN(10)
+						c.Lanes, c.Workers, c.Batch.MaxSize = consumer.LanesNone, 8, 1+random.IntN(10)
 					})
 					pass(time.Duration(random.IntN(2500)) * time.Millisecond)
 					for partition := range int32(2) {

@@ -81,7 +81,7 @@ func TestIdleAsksAsItReads(t *testing.T) {
 				t.Error(err)
 			}
 			w.once("before")
-			if left := p.consumer.Left(); uncommitted != (len(left) == 0) {
+			if left := p.consumer.Unfinished(); uncommitted != (len(left) == 0) {
 				t.Errorf("left is %+v", left)
 			}
 			if uncommitted {

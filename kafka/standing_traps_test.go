@@ -51,7 +51,7 @@ func TestALaneThatStandsStillIsNotASourceThatDoesNotWork(t *testing.T) {
 				t.Errorf("it took %v", took)
 			}
 			w.once("beside")
-			if left := p.consumer.Left(); len(left) != 1 || !left[0].Fault || left[0].Lane != "orders/0" {
+			if left := p.consumer.Unfinished(); len(left) != 1 || !left[0].Fault || left[0].Lane != "orders/0" {
 				t.Errorf("left is %+v", left)
 			}
 			if !strings.Contains(text.String(), "a partition stands still") {
@@ -101,8 +101,8 @@ func TestALaneThatStandsStillIsNotASourceThatDoesNotWork(t *testing.T) {
 				t.Fatal(err)
 			}
 		})
-		if err := p.ends(t); err != nil || len(p.consumer.Left()) > 0 {
-			t.Errorf("%v, left %+v", err, p.consumer.Left())
+		if err := p.ends(t); err != nil || len(p.consumer.Unfinished()) > 0 {
+			t.Errorf("%v, left %+v", err, p.consumer.Unfinished())
 		}
 		w.once(append(numbered("a", 21, 30), "beside")...)
 	})

@@ -177,7 +177,7 @@ func (c Config) validateRecords() error {
 		bytes int
 	}{{"MaxFetch", c.MaxFetch}, {"MaxPartitionFetch", c.MaxPartitionFetch}} {
 		if fetch.bytes != 0 && (fetch.bytes < leastFetch || fetch.bytes > mostRecord) {
-			err = errors.Join(err, fmt.Errorf("kafka: %s is %d bytes; use %d to %d, or 0 for what follows from MaxUnsettled", fetch.name, fetch.bytes, leastFetch, mostRecord))
+			err = errors.Join(err, fmt.Errorf("kafka: %s is %d bytes; use %d to %d, or 0 for what follows from MaxUnacked", fetch.name, fetch.bytes, leastFetch, mostRecord))
 		}
 	}
 	return err

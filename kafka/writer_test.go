@@ -43,7 +43,7 @@ func TestDeadLettersThatNobodyConfirms(t *testing.T) {
 		w := newWorld(t, 2, kfake.SeedTopics(1, "letters"))
 		confirmed := w.lettersConfirmed()
 		w.publish(0, "worst", "follower")
-		p := w.start(worst, func(c *Config) { c.DeadLetters = "letters" }, func(c *settings) { c.Retry.Then = consumer.ActionDeadLetter })
+		p := w.start(worst, func(c *Config) { c.DeadLetters = "letters" }, func(c *settings) { c.Retry.OnExhausted = consumer.ActionDeadLetter })
 		w.until(time.Minute, "the consumer says that the dead letter is not confirmed", func() bool {
 			_, why := p.consumer.Ready()
 			return strings.Contains(why, "the brokers have not confirmed it")

@@ -30,9 +30,9 @@ type Config struct {
 	// once Window has passed. It has Timeout. A result of more than store.MaxKeyResult
 	// bytes is not kept; Do returns an error that says so, once.
 	Ask func(ctx context.Context, a Attempt) (Finding, []byte, error)
-	// MayForget says why it is bearable that the store may forget keys, and calls be made
+	// AllowVolatile says why it is bearable that the store may forget keys, and calls be made
 	// twice: without it a store that is volatile, or does not say, is refused.
-	MayForget string
+	AllowVolatile string
 }
 
 // The ends of Config.Window.
@@ -86,11 +86,11 @@ func (c *Config) fits(st store.KeyStore) error {
 
 // durable refuses a store that may forget, unless somebody said why that is bearable.
 func (c *Config) durable(st store.KeyStore) error {
-	if c.MayForget != "" {
+	if c.AllowVolatile != "" {
 		return nil
 	}
-	if d, why := st.Durable(); d > store.DurableButSeconds {
-		return fmt.Errorf("the store is %v (%s), so that calls may be made twice; make it durable, or say in MayForget why that is bearable", d, why)
+	if d, why := st.Durable(); d > store.DurableExceptSeconds {
+		return fmt.Errorf("the store is %v (%s), so that calls may be made twice; make it durable, or say in AllowVolatile why that is bearable", d, why)
 	}
 	return nil
 }

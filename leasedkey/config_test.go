@@ -19,7 +19,7 @@ func TestAConfigurationThatDoesNotFitIsRefused(t *testing.T) {
 		"must be shorter than Lease":    func(c *leasedkey.Config) { c.Timeout = time.Minute },
 		"Timeout is -1s":                func(c *leasedkey.Config) { c.Timeout = -time.Second },
 		"Keep is 0s":                    func(c *leasedkey.Config) { c.Keep = 0 },
-		"keys are in the memory of the": func(c *leasedkey.Config) { c.MayForget = "" },
+		"keys are in the memory of the": func(c *leasedkey.Config) { c.AllowVolatile = "" },
 	} {
 		t.Run(want, func(t *testing.T) {
 			c := config()
@@ -44,14 +44,14 @@ func (s says) Durable() (store.Durability, string) { return s.d, "it says so" }
 
 func TestJ4AStoreThatForgetsIsRefusedUnlessThatIsBearable(t *testing.T) {
 	for d, refused := range map[store.Durability]bool{
-		store.Durable: false, store.DurableButSeconds: false, store.Volatile: true, store.DurabilityUnknown: true,
+		store.Durable: false, store.DurableExceptSeconds: false, store.Volatile: true, store.DurabilityUnknown: true,
 	} {
 		c := config()
-		c.MayForget = ""
+		c.AllowVolatile = ""
 		if _, err := leasedkey.New(says{memstore.NewKeys(), d}, c); (err != nil) != refused {
 			t.Errorf("one that is %v: %v", d, err)
 		}
-		c.MayForget = "mails may come twice"
+		c.AllowVolatile = "mails may come twice"
 		if _, err := leasedkey.New(says{memstore.NewKeys(), d}, c); err != nil {
 			t.Errorf("one that is %v, which is bearable: %v", d, err)
 		}

@@ -12,10 +12,10 @@ import (
 // A payment is charged once, however often it is asked for.
 func Example() {
 	keys, err := leasedkey.New(memstore.NewKeys(), leasedkey.Config{
-		Consumer:  "billing",
-		Keep:      30 * 24 * time.Hour,
-		Window:    24 * time.Hour, // the provider knows a key for a day
-		MayForget: "an example keeps its keys in memory",
+		Consumer:      "billing",
+		Keep:          30 * 24 * time.Hour,
+		Window:        24 * time.Hour, // the provider knows a key for a day
+		AllowVolatile: "an example keeps its keys in memory",
 	})
 	if err != nil {
 		panic(err)

@@ -18,7 +18,7 @@ import (
 
 // config is one that fits.
 func config() leasedkey.Config {
-	return leasedkey.Config{Consumer: "billing", Keep: 30 * 24 * time.Hour, Window: 24 * time.Hour, MayForget: "it is a test"}
+	return leasedkey.Config{Consumer: "billing", Keep: 30 * 24 * time.Hour, Window: 24 * time.Hour, AllowVolatile: "it is a test"}
 }
 
 // pass lets time pass by, in a bubble.

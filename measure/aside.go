@@ -27,9 +27,9 @@ var asides = slices.Concat(
 	// A policy says which of the two.
 	endings([]string{parked, deadLettered}, semel.ReasonMalformed, semel.ReasonTooLarge, semel.ReasonNoIdentity, semel.ReasonBadIdentity,
 		semel.ReasonIdentityTooLong, semel.ReasonUnknownType, semel.ReasonPermanent, semel.ReasonExhausted, semel.ReasonWaitTooLong,
-		semel.ReasonMissingParameter, semel.ReasonBadEffects, semel.ReasonForeign, semel.ReasonNoVersion),
+		semel.ReasonMissingParameter, semel.ReasonBadEffects, semel.ReasonFiltered, semel.ReasonNoVersion),
 	// A policy or a handler says which of the three.
-	endings([]string{parked, deadLettered, discarded}, semel.ReasonUnmet, semel.ReasonOld, semel.ReasonOutcomeUnknown, noReason, otherReason),
+	endings([]string{parked, deadLettered, discarded}, semel.ReasonPrecondition, semel.ReasonExpired, semel.ReasonOutcomeUnknown, noReason, otherReason),
 	// Another content of a version, and what was marked until its copy was in the dead letters,
 	// are no conflicts of an identity.
 	endings([]string{conflict, parked, deadLettered}, semel.ReasonConflict),

@@ -16,8 +16,8 @@ const (
 var own = []semel.Reason{
 	semel.ReasonMalformed, semel.ReasonTooLarge, semel.ReasonNoIdentity, semel.ReasonBadIdentity, semel.ReasonIdentityTooLong,
 	semel.ReasonConflict, semel.ReasonUnknownType, semel.ReasonPermanent, semel.ReasonExhausted, semel.ReasonWaitTooLong,
-	semel.ReasonUnmet, semel.ReasonMissingParameter, semel.ReasonBadEffects, semel.ReasonForeign, semel.ReasonNoVersion,
-	semel.ReasonFormerConflict, semel.ReasonStale, semel.ReasonGap, semel.ReasonBehind, semel.ReasonOld, semel.ReasonKills,
+	semel.ReasonPrecondition, semel.ReasonMissingParameter, semel.ReasonBadEffects, semel.ReasonFiltered, semel.ReasonNoVersion,
+	semel.ReasonFormerConflict, semel.ReasonStale, semel.ReasonGap, semel.ReasonBehind, semel.ReasonExpired, semel.ReasonKills,
 	semel.ReasonOutcomeUnknown, semel.ReasonSuppressed, semel.ReasonSteps, semel.ReasonUnreadable, semel.ReasonErased, "reopened",
 	semel.ReasonBusy, semel.ReasonNewer, semel.ReasonPaused,
 }

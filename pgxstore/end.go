@@ -30,7 +30,7 @@ func (c charged) meant(s *Store, err error) error {
 	case c.one && c.unmet != nil && code(err) == codeUnmet:
 		return fmt.Errorf("%w: %w", c.unmet, err)
 	case c.one && code(err) == codeUnmet:
-		return fmt.Errorf("%w: %w", semel.Unmet("the statement "+strconv.Quote(c.text)), err)
+		return fmt.Errorf("%w: %w", semel.PreconditionFailed("the statement "+strconv.Quote(c.text)), err)
 	case c.mark == store.NoCulprit && code(err) == codeCanceled:
 		return &storeError{"the end of the batch", store.ClassContended, err}
 	case c.own && sqlstore.Remedy(err, false) == "": // any other is added with the result

@@ -147,6 +147,6 @@ func ExampleStore_Print() {
 func ExampleOneRow() {
 	err := pgxstore.OneRow(pgconn.NewCommandTag("UPDATE 0"), nil)
 	var unmet *semel.HandlerError
-	fmt.Println(errors.As(err, &unmet) && unmet.Decision == semel.DecideUnmet, err)
+	fmt.Println(errors.As(err, &unmet) && unmet.Decision == semel.DecidePreconditionFailed, err)
 	// Output: true condition unmet: changed 0 rows, not 1
 }

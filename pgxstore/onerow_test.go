@@ -13,7 +13,7 @@ func TestOneRow(t *testing.T) {
 	for tag, want := range map[string]bool{"UPDATE 1": true, "INSERT 0 1": true, "UPDATE 0": false, "DELETE 2": false, "SET": false} {
 		err := OneRow(pgconn.NewCommandTag(tag), nil)
 		var unmet *semel.HandlerError
-		if want && err != nil || !want && (!errors.As(err, &unmet) || unmet.Decision != semel.DecideUnmet) {
+		if want && err != nil || !want && (!errors.As(err, &unmet) || unmet.Decision != semel.DecidePreconditionFailed) {
 			t.Errorf("B6: %s: %v", tag, err)
 		}
 		if err := OneRow(pgconn.NewCommandTag(tag), refused); err != refused {

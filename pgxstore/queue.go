@@ -33,7 +33,7 @@ type queueing interface {
 func (q *Queue) Exec(sql string, args ...any) { q.to.take(q.mark, &request{sql: sql, args: args}) }
 
 // ExecOne queues an insert, update or delete that must change exactly one row;
-// otherwise its message ends as after semel.Unmet. The server judges, so this
+// otherwise its message ends as after semel.PreconditionFailed. The server judges, so this
 // costs no round trip, but about as much again as the statement itself takes
 // there. The statement must have no RETURNING and must not begin
 // with a WITH that changes rows itself: use Query for those, and for MERGE.

@@ -22,7 +22,7 @@ type request struct {
 	read func(pgx.Rows) error
 	// one says that the server judges the count of rows.
 	one bool
-	// unmet, if not nil, is the error of its message then, instead of semel.Unmet.
+	// unmet, if not nil, is the error of its message then, instead of semel.PreconditionFailed.
 	unmet error
 	// kept is the table of Semel's that it writes a row of, if the server judges that; see
 	// sqlform.SwallowedError.

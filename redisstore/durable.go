@@ -87,9 +87,9 @@ func (s settings) judge() (d store.Durability, why string) {
 	case s["appendfsync"] == "no":
 		return store.Volatile, "appendfsync no: the operating system writes when it likes"
 	case s["appendfsync"] != "always":
-		return store.DurableButSeconds, "appendfsync " + s["appendfsync"]
+		return store.DurableExceptSeconds, "appendfsync " + s["appendfsync"]
 	case s["connected_slaves"] != "0" || s["cluster_enabled"] == "1":
-		return store.DurableButSeconds, "appendfsync always; a replica that is promoted lacks what had not reached it"
+		return store.DurableExceptSeconds, "appendfsync always; a replica that is promoted lacks what had not reached it"
 	}
 	return store.Durable, "appendfsync always, noeviction"
 }

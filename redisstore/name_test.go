@@ -36,10 +36,10 @@ func TestJ4WhatSettingsAreWorth(t *testing.T) {
 		"evicts, but memory has no bound":  {settings{"maxmemory_policy": "allkeys-lru"}, store.Durable},
 		"trap_118_evicts":                  {settings{"maxmemory_policy": "volatile-ttl", "maxmemory": "1000"}, store.Volatile},
 		"trap_118_no_append_only_file":     {settings{"aof_enabled": "0"}, store.Volatile},
-		"each second":                      {settings{"appendfsync": "everysec"}, store.DurableButSeconds},
+		"each second":                      {settings{"appendfsync": "everysec"}, store.DurableExceptSeconds},
 		"when the system likes":            {settings{"appendfsync": "no"}, store.Volatile},
-		"trap_118_a_replica_may_be_chosen": {settings{"connected_slaves": "1"}, store.DurableButSeconds},
-		"trap_118_in_a_cluster":            {settings{"cluster_enabled": "1"}, store.DurableButSeconds},
+		"trap_118_a_replica_may_be_chosen": {settings{"connected_slaves": "1"}, store.DurableExceptSeconds},
+		"trap_118_in_a_cluster":            {settings{"cluster_enabled": "1"}, store.DurableExceptSeconds},
 		"appendfsync is hidden":            {settings{"appendfsync": ""}, store.DurabilityUnknown},
 		"all is hidden":                    {settings{"aof_enabled": "", "maxmemory_policy": ""}, store.DurabilityUnknown},
 	} {

@@ -87,7 +87,7 @@ const (
 	EndParked
 	EndDeadLettered
 	EndDiscarded
-	// EndSkipped: consumer.Config.Only does not select it.
+	// EndSkipped: consumer.Config.Filter does not select it.
 	EndSkipped
 	// EndReceived: it is stored in the inbox, and its handler has not run.
 	EndReceived

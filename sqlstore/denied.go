@@ -13,23 +13,23 @@ import (
 )
 
 // Denier is what says another thing than a row.
-type Denier int
+type MismatchKind int
 
 const (
 	// DeniedByMarker: the row's marker has another outcome, or there is none.
-	DeniedByMarker Denier = iota
+	MismatchMarker MismatchKind = iota
 	// DeniedByStream: the row took effect and its stream has not come to its version, or it
 	// waits for one before it that its stream has passed.
-	DeniedByStream
+	MismatchStream
 	// DeniedByCause: the row is an intent, and the message that wrote it has not taken effect.
-	DeniedByCause
+	MismatchCause
 )
 
 // Denied is a row of which another record says otherwise that is written in the same commits.
-type Denied struct {
+type Mismatch struct {
 	Row   int64
 	State store.RowState
-	By    Denier
+	By    MismatchKind
 	// Marker is the outcome of the row's marker or, of an intent, of that of its cause; 0:
 	// there is none.
 	Marker store.Outcome
@@ -41,7 +41,7 @@ type Denied struct {
 
 // Looked is what a look at some rows found.
 type Looked struct {
-	Denied []Denied
+	Denied []Mismatch
 	// Last is the number of the last row, Rows are as many that were looked at.
 	Last, Rows int64
 	// Intents are as many intents as were compared with what their causes' markers say. Left
@@ -66,7 +66,7 @@ func (s *Store) Denials(ctx context.Context, consumer string, after int64, most 
 	}
 	var found Looked
 	err = eachRow(ctx, s.db, own.sql.Denied, func(rows *sql.Rows) error {
-		d := Denied{By: DeniedByMarker}
+		d := Mismatch{By: MismatchMarker}
 		var state string
 		var outcome int64
 		var last sql.NullInt64
@@ -78,7 +78,7 @@ func (s *Store) Denials(ctx context.Context, consumer string, after int64, most 
 			return nil
 		}
 		if d.State, d.Marker = store.RowState(state), store.Outcome(outcome); last.Valid {
-			d.By, d.Last = DeniedByStream, last.Int64
+			d.By, d.Last = MismatchStream, last.Int64
 		}
 		found.Denied = append(found.Denied, d)
 		return nil
@@ -133,7 +133,7 @@ func (s *Store) uncaused(ctx context.Context, consumer string, after int64, most
 		if denied, err := s.deniesIntent(ctx, in); err != nil {
 			return err
 		} else if denied {
-			found.Denied = append(found.Denied, Denied{Row: in.Number, State: in.State, By: DeniedByCause, Marker: in.was, Cause: in.cause})
+			found.Denied = append(found.Denied, Mismatch{Row: in.Number, State: in.State, By: MismatchCause, Marker: in.was, Cause: in.cause})
 		}
 	}
 	return nil

@@ -2,7 +2,7 @@ package store
 
 import "github.com/semel-go/semel"
 
-// FormerMark is the identity of a message under the previous derivation. It is marked together with its Mark,
+// PreviousMark is the identity of a message under the previous derivation. It is marked together with its Mark,
 // with the same fingerprint and outcome, and is trimmed with it. The Mark is Fresh only if both identities
 // are.
 //
@@ -14,7 +14,7 @@ import "github.com/semel-go/semel"
 //
 // A Repeat counts on the row of the identity whose verdict counts. If two marks of a batch have an identity in
 // common that the batch itself marked for the first of them, the second is Busy.
-type FormerMark struct {
+type PreviousMark struct {
 	Scope int64
 	// ID is at most semel.MaxID bytes.
 	ID []byte

@@ -170,7 +170,7 @@ const (
 	// Durable: acknowledged writes survive a crash.
 	Durable Durability = iota + 1
 	// DurableButSeconds: a crash may lose writes that were acknowledged in the last seconds.
-	DurableButSeconds
+	DurableExceptSeconds
 	// Volatile: a crash, a failover or eviction may lose keys.
 	Volatile
 	// DurabilityUnknown: the settings that decide could not be read.
@@ -179,5 +179,5 @@ const (
 
 // String is the degree's name.
 func (d Durability) String() string {
-	return enum.Name([]string{Durable: "durable", DurableButSeconds: "durable but for the last seconds", Volatile: "volatile", DurabilityUnknown: "unknown"}, d, "Durability")
+	return enum.Name([]string{Durable: "durable", DurableExceptSeconds: "durable but for the last seconds", Volatile: "volatile", DurabilityUnknown: "unknown"}, d, "Durability")
 }

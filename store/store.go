@@ -129,7 +129,7 @@ type Mark struct {
 	Age time.Time
 	// Former, if not nil, is the message's previous identity, which is marked in the same
 	// statement. See Derivations.
-	Former *FormerMark
+	Previous *PreviousMark
 	// Strict makes an existing marker a Conflict unless its fingerprint can be compared with
 	// the mark's and is equal.
 	Strict bool

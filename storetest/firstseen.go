@@ -57,10 +57,10 @@ func (h *fixture[Tx]) passesParked() {
 	m := h.version("passed", 1, store.Parked)
 	m.Version.Asks = false
 	b, _ := h.begin(m)
-	h.commit(b, store.Ending{Rows: []store.Row{{State: store.StateParked, Reason: semel.ReasonUnmet, Message: &semel.Message{}}}})
+	h.commit(b, store.Ending{Rows: []store.Row{{State: store.StateParked, Reason: semel.ReasonPrecondition, Message: &semel.Message{}}}})
 	h.blocks("passed", 2, long)
 	h.t.must(h.streams().SkipTo(h.t.context(), h.at("passed"), 1, act("skip")))
-	if got := h.row(string(m.ID), false); got.State != store.StateParked || got.Reason != semel.ReasonUnmet {
+	if got := h.row(string(m.ID), false); got.State != store.StateParked || got.Reason != semel.ReasonPrecondition {
 		h.t.Errorf("what was parked is %s, %s", got.State, got.Reason)
 	}
 	h.wantOutcome(string(m.ID), store.Parked)

@@ -25,7 +25,7 @@ func (s suite[Tx]) changed(t *T) changed[Tx] {
 // both is a mark of an identity of today with a former one.
 func (h changed[Tx]) both(id, former string, content byte) store.Mark {
 	m := h.own(id, content)
-	m.Former = &store.FormerMark{Scope: h.scope, ID: []byte(former), Strict: true}
+	m.Previous = &store.PreviousMark{Scope: h.scope, ID: []byte(former), Strict: true}
 	return m
 }
 
@@ -80,7 +80,7 @@ func (s suite[Tx]) formers(t *T) {
 			h.deliver(h.mark("1"), other)
 			one, two := h.both("a", "1", 1), h.both("b", "2", 1)
 			h.wantKinds(h.asks(one, two), conflict, conflict)
-			one.Former.Strict, two.Former.Strict = false, false
+			one.Previous.Strict, two.Previous.Strict = false, false
 			h.wantKinds(h.asks(one, two), already(store.Applied), already(store.Applied))
 		})
 	t.Run("A7_the_own_identity_decides_where_it_is_marked",
@@ -169,7 +169,7 @@ func (s suite[Tx]) formerRows(t *T) {
 			h.conflict("1", 3) // the older release parks it
 			h.park("2")
 			parked := h.both("c", "2", 1)
-			parked.Former.Strict = false
+			parked.Previous.Strict = false
 			for i, c := range []struct {
 				mark  store.Mark
 				known bool

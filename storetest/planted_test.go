@@ -152,11 +152,11 @@ func (s looksUp) Begin(ctx context.Context, o store.TxOptions, marks []store.Mar
 	}
 	before.Rollback(ctx)
 	for i := range asked {
-		asked[i].Former = nil
+		asked[i].Previous = nil
 	}
 	b, verdicts, err := s.Store.Begin(ctx, o, asked)
 	for i := range verdicts {
-		if marks[i].Former != nil {
+		if marks[i].Previous != nil {
 			verdicts[i] = found[i]
 		}
 	}
@@ -279,7 +279,7 @@ var faults = []fault{
 	{"any limit is kept", "I0_a_limit_below", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return anyLimit{s} }},
 	{"a pass begins anew for bodies", "D7_a_pass_goes_on", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return beginsAnew{s} }},
 	{"nothing is marked under a former identity", "A7_a_mark_is_fresh", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
-		return &broken{Store: s, mark: func(m store.Mark) store.Mark { m.Former = nil; return m }}
+		return &broken{Store: s, mark: func(m store.Mark) store.Mark { m.Previous = nil; return m }}
 	}},
 	{"a former identity is only looked up", "A7_a_mark_is_fresh", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return looksUp{s} }},
 	{"a conflict with a former identity is a duplicate", "A7_other_content", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
@@ -292,16 +292,16 @@ var faults = []fault{
 	}},
 	{"what cannot be compared is a copy", "A7_what_cannot_be_compared", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return &broken{Store: s, mark: func(m store.Mark) store.Mark {
-			if m.Former != nil {
-				former := *m.Former
-				former.Strict, m.Former = false, &former
+			if m.Previous != nil {
+				former := *m.Previous
+				former.Strict, m.Previous = false, &former
 			}
 			return m
 		}}
 	}},
 	{"a second with one former identity is a duplicate of the first", "A7_of_two_with", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
 		return &broken{Store: s, verdict: func(m store.Mark, v store.Verdict) store.Verdict {
-			if m.Former != nil && v.Kind == store.Busy {
+			if m.Previous != nil && v.Kind == store.Busy {
 				v = store.Verdict{Kind: store.Seen, Was: store.Applied}
 			}
 			return v

@@ -8,7 +8,7 @@
 //	hooks, err := webhook.New(webhook.Config{Name: "github", Scheme: webhook.GitHub(), Secrets: []string{secret}})
 //	…
 //	mux.Handle("POST /hooks/github", hooks)
-//	received, err := consumer.New(store, handle, consumer.Config{Source: hooks, Strategy: consumer.StrategyInbox, Settle: consumer.SettleAfterReceipt, Lanes: consumer.LanesNone, …})
+//	received, err := consumer.New(store, handle, consumer.Config{Source: hooks, Strategy: consumer.StrategyInbox, AckPoint: consumer.AckAfterReceipt, Lanes: consumer.LanesNone, …})
 //	…
 //	go received.Run(ctx)
 //

@@ -72,7 +72,7 @@ func receives(t *testing.T, st store.TxStore[*memstore.Tx], r source.Source, set
 	t.Helper()
 	c := consumer.Config{
 		Name: "billing", Source: r, Identity: identity.By("body:/id"), Logger: slog.New(slog.DiscardHandler),
-		Strategy: consumer.StrategyInbox, Settle: consumer.SettleAfterReceipt,
+		Strategy: consumer.StrategyInbox, AckPoint: consumer.AckAfterReceipt,
 	}
 	if set != nil {
 		set(&c)

@@ -28,7 +28,7 @@ func handles(t *testing.T, store *memstore.Store, r *webhook.Receiver, h func(co
 	t.Helper()
 	c := consumer.Config{
 		Name: "billing", Source: r, Identity: identity.By("body:/id"), Logger: slog.New(slog.DiscardHandler), Workers: 1,
-		Strategy: consumer.StrategyInbox, Settle: consumer.SettleAfterReceipt,
+		Strategy: consumer.StrategyInbox, AckPoint: consumer.AckAfterReceipt,
 	}
 	set(&c)
 	made, err := consumer.New(store, h, c)
@@ -62,7 +62,7 @@ func TestHandlersThatFailAreNotTheProviders(t *testing.T) {
 					end()
 				}
 				return tx.Add("effect "+m.Identity.ID, 1)
-			}, func(c *consumer.Config) { c.Retry.Attempts = 2 })
+			}, func(c *consumer.Config) { c.Retry.MaxAttempts = 2 })
 			for _, id := range []string{"before", "bad", "after"} {
 				says(t, post(r, paidRequest(event(id))), 200, "received")
 			}
@@ -81,7 +81,7 @@ func TestHandlersThatFailAreNotTheProviders(t *testing.T) {
 				<-time.After(time.Hour)
 			}
 			return tx.Add("effect "+m.Identity.ID, 1)
-		}, func(c *consumer.Config) { c.Timeout, c.Retry.Attempts, c.Workers = time.Second, 1, 4 }) // more than starts
+		}, func(c *consumer.Config) { c.Timeout, c.Retry.MaxAttempts, c.Workers = time.Second, 1, 4 }) // more than starts
 		for _, id := range []string{"slow", "1", "2"} {
 			began := time.Now()
 			says(t, post(r, paidRequest(event(id))), 200, "received")

@@ -70,7 +70,7 @@ func TestTheExamplesWhoseHandlersAnswerWithEffectsUnderKillsOfBothProcesses(t *t
 			replace(t, folder, "transfers.jsonl", func(string) string { return lines.String() })
 			replace(t, folder, "semel.yaml", func(policy string) string {
 				return strings.NewReplacer("timeout: 5s", "timeout: 2500ms", "format: cloudevents", "format: cloudevents, follow: true", "    handler:\n",
-					"    inbox: {lease: 3s, poll: 50ms, starts: 100}\n    retry: {attempts: 1000, first: 10ms, most: 100ms, budget: {per_second: 1000}}\n    handler:\n").Replace(policy)
+					"    inbox: {lease: 3s, poll: 50ms, max_crashes: 100}\n    retry: {max_attempts: 1000, initial_delay: 10ms, max_delay: 100ms, budget: {per_second: 1000}}\n    handler:\n").Replace(policy)
 			})
 			killBoth(t, folder, kills, "POST /transfer", func() *python { return startHandler(t, folder, command...) },
 				func() bool {

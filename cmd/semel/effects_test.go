@@ -25,7 +25,7 @@ consumers:
     strategy: lease
     identity: {id: id}
     alerts: {pending_age: 60s}
-    retry: {attempts: 3, first: 1ms, most: 5ms}
+    retry: {max_attempts: 3, initial_delay: 1ms, max_delay: 5ms}
     handler:
       http:
         url: %s

@@ -25,7 +25,7 @@ consumers:
     from: payments
     store: shop
     identity: {id: "body:/id", source: "const:shop"}
-    retry: {attempts: 1}
+    retry: {max_attempts: 1}
     handler: {sql: {params: {id: "body:/id", amount: "body:/amount"}, statements: ["insert into booked values (:id, :amount)"]}}
 `
 

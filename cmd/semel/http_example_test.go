@@ -119,7 +119,7 @@ func TestTheExampleInPythonDoesWhatItsTextSays(t *testing.T) {
 		startPython(t, folder)
 		t.Setenv("WEBHOOK_SECRET", "whsec_aHVudGVyMmh1bnRlcjJodW50ZXIyaHVudGVyMg==")
 		replace(t, folder, "semel.yaml", func(policy string) string { // else the breaker opens, and the run goes on
-			return strings.Replace(policy, "    handler:\n", "    retry: {never_halt: true}\n    handler:\n", 1)
+			return strings.Replace(policy, "    handler:\n", "    retry: {disable_breaker: true}\n    handler:\n", 1)
 		})
 		output(t, folder, "semel", "run")
 		if got := string(output(t, folder, "sqlite", "charges.db", charges)); got != "0 charges under 0 keys\n" {
@@ -139,7 +139,7 @@ func TestTheExampleInPythonUnderKillsOfBothProcesses(t *testing.T) {
 		replace(t, folder, "orders.jsonl", func(string) string { return lines.String() })
 		replace(t, folder, "semel.yaml", func(policy string) string {
 			return strings.NewReplacer("timeout: 5s", "timeout: 2500ms", "format: cloudevents", "format: cloudevents, follow: true", "    handler:\n",
-				"    inbox: {lease: 3s, poll: 50ms, starts: 100}\n    retry: {attempts: 1000, first: 10ms, most: 100ms, budget: {per_second: 1000}}\n    handler:\n").Replace(policy)
+				"    inbox: {lease: 3s, poll: 50ms, max_crashes: 100}\n    retry: {max_attempts: 1000, initial_delay: 10ms, max_delay: 100ms, budget: {per_second: 1000}}\n    handler:\n").Replace(policy)
 		})
 		killBoth(t, folder, kills, "POST /charge", func() *python { return startPython(t, folder) },
 			func() bool { return ended(t, folder, "shop.db", orders) })

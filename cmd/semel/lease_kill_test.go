@@ -23,8 +23,8 @@ consumers:
     alerts: {pending_age: 60s}
     identity: {id: id, source: source}
     workers: 4
-    inbox: {lease: 3s, poll: 50ms, starts: 100}
-    retry: {attempts: 100, first: 10ms, most: 100ms}
+    inbox: {lease: 3s, poll: 50ms, max_crashes: 100}
+    retry: {max_attempts: 100, initial_delay: 10ms, max_delay: 100ms}
     handler: {http: {url: "%s", timeout: 2500ms}}
 `
 

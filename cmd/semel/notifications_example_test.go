@@ -65,7 +65,7 @@ func TestTheExampleOfIntentsUnderKillsOfBothProcesses(t *testing.T) {
 		replace(t, folder, "orders.jsonl", func(string) string { return lines.String() })
 		replace(t, folder, "semel.yaml", func(policy string) string {
 			return strings.NewReplacer("timeout: 5s", "timeout: 2500ms", "format: cloudevents", "format: cloudevents, follow: true", "    strategy: lease\n",
-				"    strategy: lease\n    inbox: {lease: 3s, poll: 50ms, starts: 100}\n    retry: {attempts: 1000, first: 10ms, most: 100ms, budget: {per_second: 1000}}\n").Replace(policy)
+				"    strategy: lease\n    inbox: {lease: 3s, poll: 50ms, max_crashes: 100}\n    retry: {max_attempts: 1000, initial_delay: 10ms, max_delay: 100ms, budget: {per_second: 1000}}\n").Replace(policy)
 		})
 		killBoth(t, folder, kills, "POST /send", func() *python { return startMailer(t, folder) },
 			func() bool { return ended(t, folder, "shop.db", orders) })

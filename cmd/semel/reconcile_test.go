@@ -17,7 +17,7 @@ consumers:
   billing:
     from: in
     store: bank
-    only: {type: paid}
+    filter: {type: paid}
     identity: {id: id, source: source}
     handler:
       sql:

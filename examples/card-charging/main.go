@@ -45,10 +45,10 @@ var ErrDeclined = errors.New("the card was declined")
 // NewCharger returns one of possibly many that share a store of keys.
 func NewCharger(st store.KeyStore, company Company) (*Charger, error) {
 	keys, err := leasedkey.New(st, leasedkey.Config{
-		Consumer:  "card-charging",
-		Keep:      30 * 24 * time.Hour, // longer than a copy of an order can take to come
-		Window:    23 * time.Hour,      // the company knows a key for a day
-		MayForget: "an example keeps its keys in memory",
+		Consumer:      "card-charging",
+		Keep:          30 * 24 * time.Hour, // longer than a copy of an order can take to come
+		Window:        23 * time.Hour,      // the company knows a key for a day
+		AllowVolatile: "an example keeps its keys in memory",
 	})
 	return &Charger{keys, company}, err
 }

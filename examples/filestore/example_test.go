@@ -42,10 +42,10 @@ func Example() {
 		Identity: identity.CloudEvents(),
 		Logger:   slog.New(slog.DiscardHandler),
 		// The store has no inbox, so it cannot park messages.
-		OnConflict:    consumer.ActionHalt,
-		OnBadIdentity: consumer.ActionHalt,
-		OnUnmet:       consumer.ActionRetry,
-		Retry:         consumer.RetryPolicy{Then: consumer.ActionHalt},
+		OnConflict:     consumer.ActionHalt,
+		OnBadIdentity:  consumer.ActionHalt,
+		OnPrecondition: consumer.ActionRetry,
+		Retry:          consumer.RetryPolicy{OnExhausted: consumer.ActionHalt},
 	})
 	check(err)
 

@@ -162,7 +162,7 @@ func supported(m *store.Mark) error {
 		return fmt.Errorf("claims: %w", semel.ErrUnsupported)
 	case m.Version.Asks:
 		return fmt.Errorf("versions: %w", semel.ErrUnsupported)
-	case m.Former != nil:
+	case m.Previous != nil:
 		return fmt.Errorf("former identities: %w", semel.ErrUnsupported)
 	}
 	return nil

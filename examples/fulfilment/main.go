@@ -101,8 +101,8 @@ func process(ctx context.Context, store *memstore.Store, p *provider, dead *atom
 	}
 	c, err := consumer.NewSteps(store, steps, consumer.Config{
 		Name: "fulfilment", Source: file.Stdin(strings.NewReader(orders), file.Options{}), Identity: identity.CloudEvents(),
-		Strategy: consumer.StrategyInbox, Settle: consumer.SettleAfterReceipt,
-		Workers: 1, Batch: consumer.BatchLimits{Most: 1}, Inbox: consumer.InboxPolicy{Lease: lease, Poll: 50 * time.Millisecond},
+		Strategy: consumer.StrategyInbox, AckPoint: consumer.AckAfterReceipt,
+		Workers: 1, Batch: consumer.BatchLimits{MaxSize: 1}, Inbox: consumer.InboxPolicy{Lease: lease, Poll: 50 * time.Millisecond},
 		Drain: time.Second, IdleExit: 2 * time.Second, Logger: slog.New(slog.DiscardHandler),
 	}, plan)
 	if err != nil {

@@ -41,8 +41,8 @@ func routes(orders *memstore.Store, keys *memstore.Keys, company Company) (http.
 		Keep:   72 * time.Hour,   // longer than a client repeats a request
 		Wait:   10 * time.Second, // a copy waits for the answer so long
 	}, httpkey.LeaseConfig{
-		Window:    23 * time.Hour, // the company knows a key for a day
-		MayForget: "an example keeps its keys in memory",
+		Window:        23 * time.Hour, // the company knows a key for a day
+		AllowVolatile: "an example keeps its keys in memory",
 	})
 	if err != nil {
 		return nil, err

@@ -203,7 +203,7 @@ func OutcomeOf(late bool, err error) (o store.CallOutcome) {
 		return store.CallUnknown
 	}
 	switch decided.Decision {
-	case semel.DecideRetry, semel.DecideUnmet:
+	case semel.DecideRetry, semel.DecidePreconditionFailed:
 		return store.CallFailed
 	case semel.DecideDuplicate, semel.DecidePermanent, semel.DecidePark, semel.DecideDiscard:
 		return store.CallDecided

@@ -25,13 +25,13 @@ const none = -1
 
 // Of finds the former identities of marks.
 func Of(marks []store.Mark) *Batch {
-	if !slices.ContainsFunc(marks, func(m store.Mark) bool { return m.Former != nil }) {
+	if !slices.ContainsFunc(marks, func(m store.Mark) bool { return m.Previous != nil }) {
 		return nil
 	}
 	b := &Batch{asked: marks, all: slices.Clone(marks), of: make([]int, len(marks)), place: make([]int, len(marks))}
 	for i := range marks {
 		b.of[i], b.place[i] = none, i
-		if f := marks[i].Former; f != nil && marks[i].Claim.Token == 0 {
+		if f := marks[i].Previous; f != nil && marks[i].Claim.Token == 0 {
 			b.of[i] = len(b.all)
 			b.all = append(b.all, store.Mark{Scope: f.Scope, ID: f.ID, Fingerprint: marks[i].Fingerprint, As: marks[i].As, Strict: f.Strict})
 		}

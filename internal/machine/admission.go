@@ -23,15 +23,15 @@ func (m *Machine) admit(it *Item) {
 	if r := it.Refused; r != nil {
 		it.as, it.alone = AsParked, true
 		it.failure = &failure{reason: r.Reason, first: r.Why, last: r.Why}
-		if m.onRefused(it) == ThenDeadLetter {
+		if m.onRefused(it) == EndDeadLetter {
 			it.as = AsDeadLettered
 		}
 	}
-	if it.Refused != nil && m.onRefused(it) == ThenSkip {
+	if it.Refused != nil && m.onRefused(it) == EndSkip {
 		m.skip(it)
 		return
 	}
-	if it.Refused != nil && m.onRefused(it) == ThenHalt {
+	if it.Refused != nil && m.onRefused(it) == EndHalt {
 		m.halt(it)
 		return
 	}
@@ -39,14 +39,14 @@ func (m *Machine) admit(it *Item) {
 }
 
 // onRefused is how a refused item ends.
-func (m *Machine) onRefused(it *Item) Then {
+func (m *Machine) onRefused(it *Item) Ending {
 	switch {
 	case it.Refused.Foreign:
-		return m.config.OnForeign
+		return m.config.OnFiltered
 	case it.Refused.Unversioned:
 		return m.config.OnUnversioned
 	}
-	return m.config.OnRefused
+	return m.config.OnBadIdentity
 }
 
 // skip ends an item that is not this consumer's: no flight takes it and nothing

@@ -98,7 +98,7 @@ func (m *Machine) marksTwice(entries []Entry, it *Item) bool {
 
 // claimsNext reports whether the worker's next flight is of claims. Flights of claims and of
 // deliveries take turns where there are both. By arrival alone, claims would wait behind all
-// deliveries that were fetched before them, which may be max_unsettled: little would be
+// deliveries that were fetched before them, which may be max_unacked: little would be
 // applied while much is received. What a flight that was cut runs again is of its kind.
 func (m *Machine) claimsNext(w *worker) bool {
 	claims := w.claims == (w.before != 0)

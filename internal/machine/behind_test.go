@@ -36,7 +36,7 @@ func (k *keyed) answers(now Time, kinds ...store.VerdictKind) (c Commit) {
 
 func newBlocking(t *testing.T) *keyed {
 	c := testConfig()
-	c.Lanes, c.Workers, c.Block, c.Inbox, c.Wait, c.Poll = Key, 1, true, true, true, c.Hold
+	c.Lanes, c.Workers, c.Block, c.Inbox, c.Wait, c.Poll = Key, 1, true, true, true, c.MaxInMemoryWait
 	k := &keyed{t: t, m: New(c), flights: map[int]*Flight{}}
 	k.step(Given{Lane: source.Lane{ID: "a", Epoch: 1}}, 0)
 	return k

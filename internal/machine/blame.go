@@ -17,7 +17,7 @@ func (m *Machine) blame(it *Item, f Failure, ran bool) {
 	if !ran {
 		t := it.troubled()
 		f.Free = true
-		m.wait(it, f, m.jitter(m.config.RetryFirst, m.config.Hold, t.busy))
+		m.wait(it, f, m.jitter(m.config.InitialDelay, m.config.MaxInMemoryWait, t.busy))
 		t.busy++
 		return
 	}
@@ -34,21 +34,21 @@ func (m *Machine) blame(it *Item, f Failure, ran bool) {
 	}
 	switch f.decision() {
 	case semel.DecidePermanent:
-		m.endFailed(it, f, m.config.RetryThen, semel.ReasonPermanent)
+		m.endFailed(it, f, m.config.OnExhausted, semel.ReasonPermanent)
 	case semel.DecidePark:
-		m.endAs(it, ThenPark, f.Reason)
+		m.endAs(it, EndPark, f.Reason)
 	case semel.DecideDiscard:
 		m.handlerWorks()
-		m.endAs(it, ThenDiscard, f.Reason)
+		m.endAs(it, EndDiscard, f.Reason)
 	case semel.DecideDuplicate:
 		m.handlerWorks()
 		m.alreadyThere(it)
-	case semel.DecideUnmet:
-		if m.config.OnUnmet == ThenRetry {
+	case semel.DecidePreconditionFailed:
+		if m.config.OnPrecondition == EndRetry {
 			m.retry(it, f)
 			return
 		}
-		m.endFailed(it, f, m.config.OnUnmet, semel.ReasonUnmet)
+		m.endFailed(it, f, m.config.OnPrecondition, semel.ReasonPrecondition)
 	default:
 		m.retry(it, f)
 	}
@@ -75,14 +75,14 @@ func (m *Machine) retry(it *Item, f Failure) {
 		m.tryFailed(it, f.Err)
 	}
 	switch {
-	case int(it.attempts) >= m.config.Attempts:
-		m.endFailed(it, f, m.config.RetryThen, semel.ReasonExhausted)
+	case int(it.attempts) >= m.config.MaxAttempts:
+		m.endFailed(it, f, m.config.OnExhausted, semel.ReasonExhausted)
 		return
-	case f.After > m.config.Hold && !m.config.OneAttempt && !m.config.Wait && it.Claim == nil:
-		m.endAs(it, ThenPark, semel.ReasonWaitTooLong)
+	case f.After > m.config.MaxInMemoryWait && !m.config.OneAttempt && !m.config.Wait && it.Claim == nil:
+		m.endAs(it, EndPark, semel.ReasonWaitTooLong)
 		return
 	}
-	m.tryLater(it, f, max(f.After, m.jitter(m.config.RetryFirst, m.config.RetryMost, max(int(it.attempts)-1, 0))))
+	m.tryLater(it, f, max(f.After, m.jitter(m.config.InitialDelay, m.config.MaxDelay, max(int(it.attempts)-1, 0))))
 }
 
 // tryLater lets a message wait until its next try, which the budget may put off.
@@ -94,7 +94,7 @@ func (m *Machine) tryLater(it *Item, f Failure, d Time) {
 	if !f.Free {
 		d = m.plan(d)
 	}
-	if it.Claim != nil || m.config.Wait && d > m.config.Hold && !m.config.OneAttempt {
+	if it.Claim != nil || m.config.Wait && d > m.config.MaxInMemoryWait && !m.config.OneAttempt {
 		m.waitInInbox(it, f, d)
 		return
 	}
@@ -127,8 +127,8 @@ func (m *Machine) wait(it *Item, f Failure, d Time) {
 }
 
 // endFailed ends a message that failed for good, or keeps it while the breaker is open.
-func (m *Machine) endFailed(it *Item, f Failure, then Then, reason semel.Reason) {
-	if then != ThenDiscard {
+func (m *Machine) endFailed(it *Item, f Failure, then Ending, reason semel.Reason) {
+	if then != EndDiscard {
 		if wait, kept := m.failsForGood(it, f); kept {
 			m.tryLater(it, f, wait)
 			return
@@ -139,18 +139,18 @@ func (m *Machine) endFailed(it *Item, f Failure, then Then, reason semel.Reason)
 
 // endAs lets a message that failed for good ride in its worker's next flight
 // as a mark without a handler.
-func (m *Machine) endAs(it *Item, then Then, reason semel.Reason) {
+func (m *Machine) endAs(it *Item, then Ending, reason semel.Reason) {
 	it.failing().reason = reason
-	if then == ThenPark && m.config.NoRows {
-		then = m.config.RetryThen
+	if then == EndPark && m.config.NoRows {
+		then = m.config.OnExhausted
 	}
 	switch then {
-	case ThenHalt:
+	case EndHalt:
 		m.halt(it)
 		return
-	case ThenDiscard:
+	case EndDiscard:
 		it.as = AsDiscarded
-	case ThenDeadLetter:
+	case EndDeadLetter:
 		it.as = AsDeadLettered
 		if it.Claim != nil { // the source has no delivery of it to copy
 			it.as = AsParked
@@ -225,7 +225,7 @@ func (m *Machine) holdAsking(it *Item, kind ReportKind, err error) (told bool) {
 	}
 	told = m.tellWaiting(it, kind, err)
 	t := it.troubled()
-	wait := m.jitter(m.config.BackoffFirst, m.config.Hold, t.busy)
+	wait := m.jitter(m.config.BackoffFirst, m.config.MaxInMemoryWait, t.busy)
 	t.busy++
 	until := m.now + wait
 	if kind == ReportNewer {

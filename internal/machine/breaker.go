@@ -41,11 +41,11 @@ const PartBreaker = "breaker"
 // reports whether the breaker keeps the item instead, to be tried again in wait.
 func (m *Machine) failsForGood(it *Item, f Failure) (wait Time, kept bool) {
 	b := &m.breaker
-	if m.config.HaltAfter == 0 || m.config.OneAttempt || f.Free {
+	if m.config.BreakerThreshold == 0 || m.config.OneAttempt || f.Free {
 		return 0, false
 	}
 	b.row++
-	if !b.open && (b.row < m.config.HaltAfter || b.succeeded && !m.config.HaltLater) {
+	if !b.open && (b.row < m.config.BreakerThreshold || b.succeeded && !m.config.HaltLater) {
 		return 0, false
 	}
 	b.open = true
@@ -57,11 +57,11 @@ func (m *Machine) failsForGood(it *Item, f Failure) (wait Time, kept bool) {
 	if int(it.attempts) >= m.keptFor() {
 		return 0, false
 	}
-	return min(b.until-m.now, m.config.Hold), true
+	return min(b.until-m.now, m.config.MaxInMemoryWait), true
 }
 
 // keptFor is how many attempts a message has before it ends although the breaker is open.
-func (m *Machine) keptFor() int { return max(m.config.Attempts, breakerTries) }
+func (m *Machine) keptFor() int { return max(m.config.MaxAttempts, breakerTries) }
 
 // handlerWorks takes that a handler has succeeded, or has decided on purpose how its
 // message ends.

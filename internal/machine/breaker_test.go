@@ -12,7 +12,7 @@ import (
 func TestTheInboxWhileTheBreakerIsOpen(t *testing.T) {
 	t.Run("D3_C19_a_run_does_not_end_idle_on_what_the_inbox_said_before_a_row_was_due", func(t *testing.T) {
 		a := newAsking(t, func(c *Config) {
-			c.HaltAfter, c.Hold, c.IdleExit, c.Poll = 1, 100*time.Millisecond, 300*time.Millisecond, time.Hour
+			c.BreakerThreshold, c.MaxInMemoryWait, c.IdleExit, c.Poll = 1, 100*time.Millisecond, 300*time.Millisecond, time.Hour
 		})
 		step[Action](a, 0, Given{Lane: source.Lane{ID: "a", Epoch: 1}})
 		step[Action](a, 0, a.claimed(1, time.Minute))

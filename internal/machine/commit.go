@@ -98,9 +98,9 @@ func (m *Machine) attempted(en Entry) int {
 // to be dead-lettered does when its copy is there.
 func (m *Machine) keepsConflict(it *Item, v store.Verdict) bool {
 	switch m.config.OnConflict {
-	case ThenPark:
+	case EndPark:
 		return true
-	case ThenDeadLetter:
+	case EndDeadLetter:
 		return v.Known || it.copied
 	}
 	return false
@@ -116,7 +116,7 @@ func conflictOf(v store.Verdict) semel.Reason {
 
 // asConflict is how a conflict's row ends.
 func (m *Machine) asConflict() As {
-	if m.config.OnConflict == ThenDeadLetter {
+	if m.config.OnConflict == EndDeadLetter {
 		return AsDeadLettered
 	}
 	return AsParked
@@ -213,14 +213,14 @@ func (m *Machine) committed(w *worker, f *Flight) {
 			m.standBehind(en.Item)
 		case v.Kind == store.Old:
 			m.old(en.Item, v.Ahead)
-		case v.Kind == store.Conflict && m.config.OnConflict == ThenHalt:
+		case v.Kind == store.Conflict && m.config.OnConflict == EndHalt:
 			en.Item.failing().reason = conflictOf(v)
 			m.halt(en.Item)
-		case v.Kind == store.Conflict && !v.Known && m.config.OnConflict == ThenDeadLetter && !en.Item.copied:
+		case v.Kind == store.Conflict && !v.Known && m.config.OnConflict == EndDeadLetter && !en.Item.copied:
 			if t := en.Item.trouble; t != nil {
 				t.suspicion = suspicion{} // no run of its follows
 			}
-			m.endAs(en.Item, ThenDeadLetter, conflictOf(v))
+			m.endAs(en.Item, EndDeadLetter, conflictOf(v))
 		default:
 			m.conclude(en, v)
 		}
@@ -267,7 +267,7 @@ func (m *Machine) Ending(f *Flight, i int) (source.End, semel.Reason) {
 // endingOf says how a delivery ended.
 func (m *Machine) endingOf(en Entry, v store.Verdict) source.End {
 	switch {
-	case v.Kind == store.Conflict && (!v.Known || m.config.OnConflict == ThenAcceptFirst):
+	case v.Kind == store.Conflict && (!v.Known || m.config.OnConflict == EndKeepFirst):
 		return source.EndConflict
 	case v.Kind != store.Fresh && !m.own(en, v):
 		return source.EndDuplicate

@@ -114,7 +114,7 @@ func (m *Machine) sift(f *Flight) {
 		if v.Kind != store.Busy && !m.own(en, v) {
 			en.Item.uncount()
 		}
-		if en.Item.line.ordered && (mustWait(v) || v.Kind == store.Conflict && m.config.OnConflict == ThenHalt) {
+		if en.Item.line.ordered && (mustWait(v) || v.Kind == store.Conflict && m.config.OnConflict == EndHalt) {
 			waited = append(waited, en.Item.line)
 			continue
 		}

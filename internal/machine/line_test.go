@@ -92,7 +92,7 @@ func TestKeys(t *testing.T) {
 		if got := k.settled; len(got) != 2 || got[0] != "m1" || got[1] != "m3" || k.flows != 0 {
 			t.Errorf("%q are settled, %d pauses and resumptions of the lane", got, k.flows)
 		}
-		for now := Time(1); len(k.settled) < 5 && now < testConfig().RetryMost*2; now += testConfig().RetryMost {
+		for now := Time(1); len(k.settled) < 5 && now < testConfig().MaxDelay*2; now += testConfig().MaxDelay {
 			k.step(Timer{}, now)
 			for k.flights[0] != nil {
 				k.ends(0, -1, now)

@@ -34,8 +34,8 @@ type world struct {
 }
 
 func testConfig() Config {
-	return Config{Workers: 1, Most: 500, BatchTime: time.Second, Hold: 10 * time.Second, MaxMessages: 10000, MaxBytes: 1 << 30,
-		Drain: time.Second, Attempts: 3, RetryFirst: time.Second, RetryMost: 5 * time.Second, BackoffFirst: 10 * time.Millisecond, BackoffMost: time.Second, TrialAfter: 1 << 30, Seed: 1}
+	return Config{Workers: 1, Most: 500, BatchTime: time.Second, MaxInMemoryWait: 10 * time.Second, MaxMessages: 10000, MaxBytes: 1 << 30,
+		Drain: time.Second, MaxAttempts: 3, InitialDelay: time.Second, MaxDelay: 5 * time.Second, BackoffFirst: 10 * time.Millisecond, BackoffMost: time.Second, TrialAfter: 1 << 30, Seed: 1}
 }
 
 func newWorld(t *testing.T, c Config) *world {

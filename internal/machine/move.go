@@ -106,7 +106,7 @@ func (m *Machine) keepsBack(it *Item) bool {
 	case held, awaited, copying:
 		return it.line.ordered
 	case riding:
-		return it.line.ordered && (it.line != it.carrier.line || it.lane != it.carrier.lane || it.ridesForFormer() || it.Print != it.carrier.Print && m.config.OnConflict == ThenHalt)
+		return it.line.ordered && (it.line != it.carrier.line || it.lane != it.carrier.lane || it.ridesForFormer() || it.Print != it.carrier.Print && m.config.OnConflict == EndHalt)
 	}
 	return false
 }

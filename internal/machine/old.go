@@ -20,5 +20,5 @@ func (m *Machine) old(it *Item, ahead bool) {
 	if ahead {
 		it.failing().last = errAhead
 	}
-	m.endAs(it, m.config.OnOld, semel.ReasonOld)
+	m.endAs(it, m.config.OnExpired, semel.ReasonExpired)
 }

@@ -11,7 +11,7 @@ import (
 func skipping(t *testing.T) (*Machine, source.Lane) {
 	t.Helper()
 	c := testConfig()
-	c.OnForeign = ThenSkip
+	c.OnFiltered = EndSkip
 	m := New(c)
 	lane := source.Lane{ID: "a", Epoch: 1}
 	m.Step(Given{Lane: lane}, 0)
@@ -73,7 +73,7 @@ func TestWhatIsSkippedWhileTheStoreIsDown(t *testing.T) {
 	})
 	t.Run("law_13_it_is_settled_where_only_a_handler_is_left_that_does_not_end", func(t *testing.T) {
 		c := testConfig()
-		c.OnForeign, c.Workers = ThenSkip, 2
+		c.OnFiltered, c.Workers = EndSkip, 2
 		m := New(c)
 		m.Step(Given{Lane: source.Lane{ID: "a", Epoch: 1}}, 0)
 		m.Step(Given{Lane: source.Lane{ID: "b", Epoch: 1}}, 0)
@@ -88,7 +88,7 @@ func TestWhatIsSkippedWhileTheStoreIsDown(t *testing.T) {
 	})
 	t.Run("C16_law_11_it_waits_for_no_dead_letter_nor_for_what_stands_behind_one", func(t *testing.T) {
 		c := testConfig()
-		c.OnForeign, c.OnRefused, c.Lanes = ThenSkip, ThenDeadLetter, Partition
+		c.OnFiltered, c.OnBadIdentity, c.Lanes = EndSkip, EndDeadLetter, Partition
 		m := New(c)
 		for _, id := range []string{"a", "b", "c"} {
 			m.Step(Given{Lane: source.Lane{ID: id, Epoch: 1}}, 0)

@@ -47,7 +47,7 @@ func (m *Machine) suspect(it *Item, enough int, err error) {
 func (m *Machine) waitAlone(w *worker, it *Item) {
 	it.alone, w.limit = true, 1
 	t := it.troubled()
-	wait := m.jitter(m.config.BackoffFirst, min(m.config.BackoffMost, m.config.Hold), t.busy)
+	wait := m.jitter(m.config.BackoffFirst, min(m.config.BackoffMost, m.config.MaxInMemoryWait), t.busy)
 	t.busy++
 	switch {
 	case m.leaving(it):

@@ -73,7 +73,7 @@ func TestAMessageWhoseErrorIsAlwaysTheStores(t *testing.T) {
 					fails(w, class, always)
 					w.run(100000)
 					got := w.m.Counts()
-					if got.Applied != 1199 || got.Parked != 1 || w.named(guilty) != c.Attempts-1 {
+					if got.Applied != 1199 || got.Parked != 1 || w.named(guilty) != c.MaxAttempts-1 {
 						t.Errorf("%s, class %d, lanes %d: %+v, named %d times", name, class, lanes, got, w.named(guilty))
 					}
 				}
@@ -93,7 +93,7 @@ func TestAMessageWhoseErrorIsAlwaysTheStores(t *testing.T) {
 	t.Run("C17_where_nothing_waits_it_is_an_attempt_of_the_delivery", func(t *testing.T) {
 		for name, fails := range ways {
 			c := testConfig()
-			c.OneAttempt, c.Lanes, c.Attempts = true, NoOrder, 2
+			c.OneAttempt, c.Lanes, c.MaxAttempts = true, NoOrder, 2
 			w := newWorld(t, c)
 			w.input = [][]*Item{items(20, "a")}
 			w.input[0][7].Before = 1

@@ -81,7 +81,7 @@ func TestOneMessageIsTriedAtATime(t *testing.T) {
 	})
 	t.Run("law_11_a_run_does_not_end_idle_while_one_waits_to_be_tried", func(t *testing.T) {
 		c := testConfig()
-		c.IdleExit, c.TrialAfter, c.RetryFirst, c.RetryMost, c.RetryCost, c.RetrySaved = time.Second, 1, time.Millisecond, time.Millisecond, 10*time.Minute, 20*time.Minute
+		c.IdleExit, c.TrialAfter, c.InitialDelay, c.MaxDelay, c.RetryCost, c.RetrySaved = time.Second, 1, time.Millisecond, time.Millisecond, 10*time.Minute, 20*time.Minute
 		c.BackoffFirst, c.BackoffMost = 5*time.Minute, 5*time.Minute
 		lanes, fetches, runs := []string{"a", "b"}, 0, 0
 		done := anHour(c, lanes, func(a Action) Event {

@@ -78,12 +78,12 @@ func (m *Machine) stale(f *Flight, it *Item, v store.Verdict) {
 	if t := it.trouble; t != nil {
 		t.suspicion = suspicion{} // no run of its follows
 	}
-	if v.Known && m.config.OnConflict != ThenAcceptFirst {
+	if v.Known && m.config.OnConflict != EndKeepFirst {
 		it.failing().last = errTaken
 		m.endAs(it, m.config.OnConflict, semel.ReasonConflict)
 		return
 	}
-	m.endAs(it, ThenDiscard, semel.ReasonStale)
+	m.endAs(it, EndDiscard, semel.ReasonStale)
 }
 
 // passedInVain reports whether a mark was taken back in a flight that would have brought an

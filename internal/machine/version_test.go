@@ -123,14 +123,14 @@ func TestAVersionBeforeItsTurn(t *testing.T) {
 
 func TestAVersionThatWasPassed(t *testing.T) {
 	for name, c := range map[string]struct {
-		on    Then
+		on    Ending
 		taken bool
 		as    As
 		why   semel.Reason
 	}{
-		"B4_trap_T54_is_discarded":                           {ThenPark, false, AsDiscarded, semel.ReasonStale},
-		"B4_is_a_conflict_if_another_content_took_its_place": {ThenPark, true, AsParked, semel.ReasonConflict},
-		"B4_is_discarded_where_the_first_content_stands":     {ThenAcceptFirst, true, AsDiscarded, semel.ReasonStale},
+		"B4_trap_T54_is_discarded":                           {EndPark, false, AsDiscarded, semel.ReasonStale},
+		"B4_is_a_conflict_if_another_content_took_its_place": {EndPark, true, AsParked, semel.ReasonConflict},
+		"B4_is_discarded_where_the_first_content_stands":     {EndKeepFirst, true, AsDiscarded, semel.ReasonStale},
 	} {
 		t.Run(name, func(t *testing.T) {
 			v := newVersions(t, func(config *Config) { config.OnConflict = c.on })

@@ -34,8 +34,8 @@ func newMill(size int) *mill { return newMillOf(recording.New(size, false)) }
 
 func newMillOf(r *recording.Recorder) *mill {
 	c := machine.Config{
-		Lanes: machine.Partition, Workers: 1, Most: 500, BatchTime: time.Second, Hold: time.Second, MaxMessages: 2000, MaxBytes: 1 << 30, Drain: time.Second,
-		Attempts: 3, RetryFirst: time.Second, RetryMost: time.Second, RetryCost: time.Millisecond, RetryShare: time.Millisecond, RetrySaved: time.Second,
+		Lanes: machine.Partition, Workers: 1, Most: 500, BatchTime: time.Second, MaxInMemoryWait: time.Second, MaxMessages: 2000, MaxBytes: 1 << 30, Drain: time.Second,
+		MaxAttempts: 3, InitialDelay: time.Second, MaxDelay: time.Second, RetryCost: time.Millisecond, RetryShare: time.Millisecond, RetrySaved: time.Second,
 		TrialAfter: 10, BackoffFirst: time.Millisecond, BackoffMost: time.Second, Seed: 1,
 	}
 	m := &mill{machine: machine.New(c), recorder: r}

@@ -61,7 +61,7 @@ func TestARecordingNamesNoMessage(t *testing.T) {
 		if !strings.Contains(text, "a handler's reason") {
 			t.Error("no reason is recorded, so that this test looks for nothing")
 		}
-		if known := setAside(t, false, id, print, semel.ReasonUnmet); !strings.Contains(known, string(semel.ReasonUnmet)) {
+		if known := setAside(t, false, id, print, semel.ReasonPrecondition); !strings.Contains(known, string(semel.ReasonPrecondition)) {
 			t.Error("one of Semel's reasons is not recorded")
 		}
 	})

@@ -21,16 +21,16 @@ type breakerKnown struct {
 // breaks says which lives have a breaker, without a choice that would change the others.
 func breaks(conf *machine.Config) {
 	if conf.Seed%4 == 1 {
-		conf.HaltAfter, conf.HaltLater = 1+int(conf.Seed/4%4), conf.Seed/16%2 == 0
+		conf.BreakerThreshold, conf.HaltLater = 1+int(conf.Seed/4%4), conf.Seed/16%2 == 0
 	}
 }
 
 // mostAttempts is how many attempts a message has at most.
 func (c *checker) mostAttempts() int {
-	if c.p.config.HaltAfter > 0 {
-		return max(c.p.config.Attempts, 5)
+	if c.p.config.BreakerThreshold > 0 {
+		return max(c.p.config.MaxAttempts, 5)
 	}
-	return c.p.config.Attempts
+	return c.p.config.MaxAttempts
 }
 
 // failedForGood is called when a message is charged with an attempt.
@@ -43,7 +43,7 @@ func (c *checker) failedForGood(f *flight, h *handed) {
 	switch d := f.failure.Decision; {
 	case d == semel.DecideDiscard, d == semel.DecideDuplicate:
 		c.handlerWorks()
-	case d == semel.DecidePermanent, d == semel.DecideUnmet && conf.OnUnmet != machine.ThenDiscard && conf.OnUnmet != machine.ThenRetry:
+	case d == semel.DecidePermanent, d == semel.DecidePreconditionFailed && conf.OnPrecondition != machine.EndDiscard && conf.OnPrecondition != machine.EndRetry:
 		b.surely++
 		h.mustTry = b.open && h.attempts < c.mostAttempts()
 	}
@@ -72,7 +72,7 @@ func (c *checker) breakerSaid(a machine.Report) {
 				perhaps++
 			}
 		}
-		if conf.HaltAfter == 0 || conf.OneAttempt || perhaps < conf.HaltAfter && !b.open || b.succeeded && !conf.HaltLater {
+		if conf.BreakerThreshold == 0 || conf.OneAttempt || perhaps < conf.BreakerThreshold && !b.open || b.succeeded && !conf.HaltLater {
 			c.broke("C19", "the breaker is open after %d failures, and %d are said (a handler has worked before: %v)", perhaps, a.N, b.succeeded)
 		}
 		if !b.open {
@@ -89,7 +89,7 @@ func (c *checker) checkBreaker() {
 	switch {
 	case b.open && b.worked && b.perhaps == 0:
 		c.broke("C19", "a handler has worked, and the breaker is still open")
-	case !b.open && conf.HaltAfter > 0 && b.surely >= conf.HaltAfter && (!b.succeeded || conf.HaltLater) && !conf.OneAttempt && !c.over:
+	case !b.open && conf.BreakerThreshold > 0 && b.surely >= conf.BreakerThreshold && (!b.succeeded || conf.HaltLater) && !conf.OneAttempt && !c.over:
 		c.broke("C19", "%d messages have failed for good one after the other, and the breaker is closed", b.surely)
 	}
 	b.worked = false

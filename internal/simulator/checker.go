@@ -223,7 +223,7 @@ func (c *checker) learned(f *flight) {
 			h.suspicion = suspicion{} // no run of its follows
 			h.must = 0                // the conflict is how it ends
 		}
-		again := newConflict(v) && c.p.config.OnConflict == machine.ThenDeadLetter && !h.copied
+		again := newConflict(v) && c.p.config.OnConflict == machine.EndDeadLetter && !h.copied
 		if v.Kind != store.Fresh && v.Kind != store.Busy && v.Kind != store.Newer && v.Kind != store.ClaimLost && !again {
 			h.known = true
 		}
@@ -319,7 +319,7 @@ func (c *checker) checkCounts() {
 }
 
 func (c *checker) mayHalt() bool {
-	return machine.ThenHalt == c.p.config.RetryThen || machine.ThenHalt == c.p.config.OnConflict || machine.ThenHalt == c.p.config.OnRefused
+	return machine.EndHalt == c.p.config.OnExhausted || machine.EndHalt == c.p.config.OnConflict || machine.EndHalt == c.p.config.OnBadIdentity
 }
 
 // ended is the sum of what counts as an end.

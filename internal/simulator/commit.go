@@ -218,7 +218,7 @@ func (f *flight) rowOf(r *machine.Row) *row {
 	i := f.of.Entries[r.Entry].Item
 	is := &row{key: f.keyOf(*r), as: r.As, reason: r.Reason, message: f.message(r.Entry), print: i.Print, changed: f.p.w.now, attempts: r.Attempts, by: f.p, quiet: f.quiet(r.Entry)}
 	is.dates(f.p.w.at(), r.After)
-	if r.Reason == semel.ReasonOld {
+	if r.Reason == semel.ReasonExpired {
 		is.from = handOf(i).delivery
 	}
 	return is

@@ -195,7 +195,7 @@ func (c *checker) proven(s *machine.Settlement, h *handed) bool {
 		if row != nil && row.as == machine.AsDeadLettered && !c.copied(s.Item) {
 			return false
 		}
-		return parted && (row != nil || c.p.config.OnConflict == machine.ThenAcceptFirst)
+		return parted && (row != nil || c.p.config.OnConflict == machine.EndKeepFirst)
 	case source.EndDeadLettered:
 		return marked && !parted && st.rows[rowKey{id: id}] != nil && c.copied(s.Item)
 	case source.EndReceived, source.EndWaiting:
@@ -241,7 +241,7 @@ func (c *checker) wrongEnd(e source.End, h *handed) string {
 		if m.harmless && m.refused == "" && m.charged == 0 {
 			return "law 7"
 		}
-		if !c.mayEnd(m, machine.ThenPark) && !(h.claim != nil && c.mayDeadLetter(m)) {
+		if !c.mayEnd(m, machine.EndPark) && !(h.claim != nil && c.mayDeadLetter(m)) {
 			return "law 4"
 		}
 	case source.EndDeadLettered:
@@ -249,7 +249,7 @@ func (c *checker) wrongEnd(e source.End, h *handed) string {
 			return "law 4"
 		}
 	case source.EndDiscarded:
-		if m.conduct != asksDiscard && !(m.conduct == findsUnmet && c.p.config.OnUnmet == machine.ThenDiscard) {
+		if m.conduct != asksDiscard && !(m.conduct == findsUnmet && c.p.config.OnPrecondition == machine.EndDiscard) {
 			return "law 4"
 		}
 	}
@@ -259,11 +259,11 @@ func (c *checker) wrongEnd(e source.End, h *handed) string {
 // mayDeadLetter reports whether the policy dead-letters a message that behaves
 // so, or another content of a known identity.
 func (c *checker) mayDeadLetter(m *message) bool {
-	return c.mayEnd(m, machine.ThenDeadLetter) || c.p.config.OnConflict == machine.ThenDeadLetter && c.w.hasOtherContent(m)
+	return c.mayEnd(m, machine.EndDeadLetter) || c.p.config.OnConflict == machine.EndDeadLetter && c.w.hasOtherContent(m)
 }
 
 // mayEnd reports whether the policy ends a message that behaves so like that.
-func (c *checker) mayEnd(m *message, then machine.Then) bool {
+func (c *checker) mayEnd(m *message, then machine.Ending) bool {
 	conf := c.p.config
 	blamed := m.failed + m.charged
 	if m.looksInnocent() {
@@ -271,26 +271,26 @@ func (c *checker) mayEnd(m *message, then machine.Then) bool {
 	}
 	exhausted := blamed >= 1
 	if !c.w.plan.queue && !c.w.plan.whole {
-		exhausted = blamed >= conf.Attempts
+		exhausted = blamed >= conf.MaxAttempts
 	}
-	exhausted = exhausted && conf.RetryThen == then
+	exhausted = exhausted && conf.OnExhausted == then
 	switch {
 	case m.charged > 0 && exhausted:
 		return true
-	case m.doubted && (then == machine.ThenPark || exhausted):
+	case m.doubted && (then == machine.EndPark || exhausted):
 		return true
 	case m.refused != "":
 		return onRefused(conf, m) == then
 	case m.conduct == asksPark:
-		return then == machine.ThenPark
+		return then == machine.EndPark
 	case m.conduct == asksTooLong:
-		return then == machine.ThenPark && !conf.Wait || exhausted
-	case m.clashed && conf.RetryThen == then:
+		return then == machine.EndPark && !conf.Wait || exhausted
+	case m.clashed && conf.OnExhausted == then:
 		return true
 	case m.conduct == failsForGood || m.conduct == unknownType || m.conduct == failsAtCommit || m.conduct == sticks || m.conduct == breaksQuietly:
-		return conf.RetryThen == then && m.failed >= 1
+		return conf.OnExhausted == then && m.failed >= 1
 	case m.conduct == findsUnmet:
-		return conf.OnUnmet == then || conf.OnUnmet == machine.ThenRetry && exhausted
+		return conf.OnPrecondition == then || conf.OnPrecondition == machine.EndRetry && exhausted
 	case m.conduct == failsRetryable || m.conduct == failsWithWait:
 		return exhausted
 	}
@@ -345,9 +345,9 @@ func (c *checker) allowed(as machine.As, h *handed) {
 // halted checks that a message may halt the machine.
 func (c *checker) halted(m *message) {
 	conf := c.p.config
-	conflict := conf.OnConflict == machine.ThenHalt && c.w.hasOtherContent(m)
-	refused := onRefused(conf, m) == machine.ThenHalt && m.refused != ""
-	failed := conf.RetryThen == machine.ThenHalt && m.failed+m.charged > 0
+	conflict := conf.OnConflict == machine.EndHalt && c.w.hasOtherContent(m)
+	refused := onRefused(conf, m) == machine.EndHalt && m.refused != ""
+	failed := conf.OnExhausted == machine.EndHalt && m.failed+m.charged > 0
 	if !conflict && !refused && !failed {
 		c.broke("law 7", "%s (%s) halts the machine", m.name(), word(conductNames[:], m.conduct))
 	}

@@ -209,7 +209,7 @@ func (c *checker) asksOn() {
 	for _, h := range c.hands {
 		waiting = waiting || c.alive(h) && !stuck[h] && !h.asked && h.flight == nil
 	}
-	patience := 2*conf.BackoffMost + conf.Hold + 10*c.w.plan.lag
+	patience := 2*conf.BackoffMost + conf.MaxInMemoryWait + 10*c.w.plan.lag
 	switch {
 	case !waiting:
 	case c.w.now-c.askedAt > patience:

@@ -35,11 +35,11 @@ func (c *checker) endOf(as machine.As, v store.Verdict, h *handed) source.End {
 	conf := c.p.config
 	conflict := v.Kind == store.Conflict
 	switch {
-	case v.Kind == store.Busy, v.Kind == store.Newer, v.Kind == store.ClaimLost, early(v), conflict && conf.OnConflict == machine.ThenHalt:
+	case v.Kind == store.Busy, v.Kind == store.Newer, v.Kind == store.ClaimLost, early(v), conflict && conf.OnConflict == machine.EndHalt:
 		return source.EndUnknown
-	case newConflict(v) && conf.OnConflict == machine.ThenDeadLetter && !h.copied:
+	case newConflict(v) && conf.OnConflict == machine.EndDeadLetter && !h.copied:
 		return source.EndUnknown
-	case newConflict(v), conflict && v.Known && (conf.OnConflict == machine.ThenAcceptFirst || h.doubt):
+	case newConflict(v), conflict && v.Known && (conf.OnConflict == machine.EndKeepFirst || h.doubt):
 		return source.EndConflict
 	case v.Kind != store.Fresh && !(h.doubt && c.ownOutcome(as, v, h)):
 		return source.EndDuplicate
@@ -82,7 +82,7 @@ func (c *checker) doubts(f *flight) {
 	for i, e := range f.of.Entries {
 		h := handOf(e.Item)
 		conf := c.p.config.OnConflict
-		kept := newConflict(f.verdicts[i]) && (conf == machine.ThenPark || conf == machine.ThenDeadLetter && h.copied)
+		kept := newConflict(f.verdicts[i]) && (conf == machine.EndPark || conf == machine.EndDeadLetter && h.copied)
 		if f.verdicts[i].Kind == store.Fresh && !slices.Contains(f.trim, i) || kept {
 			h.doubt, h.conflicted = true, kept
 			h.stepInDoubt = f.endsAs(i) == machine.AsStepped
@@ -155,12 +155,12 @@ func (c *checker) report(a machine.Report) {
 func (c *checker) retry(a machine.Report) {
 	h := handOf(a.Item)
 	inInbox := h.claim != nil || c.p.config.Wait
-	h.waitsInInbox = h.waitsInInbox || (a.Wait > c.p.config.Hold || h.claim != nil && !h.unwritten) && inInbox
+	h.waitsInInbox = h.waitsInInbox || (a.Wait > c.p.config.MaxInMemoryWait || h.claim != nil && !h.unwritten) && inInbox
 	if !h.unwritten {
 		c.planned(a.Wait)
 	}
-	if a.Wait > c.p.config.Hold && a.Wait > c.retries.put && !inInbox {
-		c.broke("case 6", "%s waits %v in memory; the most is %v", showItem(a.Item), a.Wait, c.p.config.Hold)
+	if a.Wait > c.p.config.MaxInMemoryWait && a.Wait > c.retries.put && !inInbox {
+		c.broke("case 6", "%s waits %v in memory; the most is %v", showItem(a.Item), a.Wait, c.p.config.MaxInMemoryWait)
 	}
 	c.arose("case 6")
 	if h.unwritten {

@@ -14,7 +14,7 @@ import (
 func (w *world) makeForeign(m *message, i int) {
 	m.refused, m.foreign, m.conduct, m.times, m.print = "foreign", true, succeeds, 0, semel.Fingerprint{}
 	switch {
-	case w.plan.config.OnForeign != machine.ThenSkip:
+	case w.plan.config.OnFiltered != machine.EndSkip:
 		m.source, m.identity = "surrogate", strconv.Itoa(i)
 	case len(w.messages) > 0 && w.choices.flip():
 		other := w.messages[w.choices.below(len(w.messages))]
@@ -24,15 +24,15 @@ func (w *world) makeForeign(m *message, i int) {
 
 // skips reports whether a message is one that is only settled.
 func (c *checker) skips(m *message) bool {
-	return m.foreign && c.p.config.OnForeign == machine.ThenSkip
+	return m.foreign && c.p.config.OnFiltered == machine.EndSkip
 }
 
 // onRefused is what the policy does with a message that is refused.
-func onRefused(conf machine.Config, m *message) machine.Then {
+func onRefused(conf machine.Config, m *message) machine.Ending {
 	if m.foreign {
-		return conf.OnForeign
+		return conf.OnFiltered
 	}
-	return conf.OnRefused
+	return conf.OnBadIdentity
 }
 
 // foreignEntry checks that nothing of another consumer's has a handler, and that
@@ -91,7 +91,7 @@ func (c *checker) besideSkipped(a *machine.Settle) (n int) {
 // checkSkipped checks that what is another consumer's is settled at once, unless
 // it waits for a store that something else asks for (C16).
 func (c *checker) checkSkipped() {
-	if c.over || c.stopping || c.halting() || c.p.config.OnForeign != machine.ThenSkip {
+	if c.over || c.stopping || c.halting() || c.p.config.OnFiltered != machine.EndSkip {
 		return
 	}
 	var waits *handed
@@ -128,7 +128,7 @@ func (c *checker) behindCopy(h *handed) bool {
 
 // checkForeign checks that nothing is written of what was skipped (C16).
 func (w *world) checkForeign(m *message) {
-	if m.foreign && w.plan.config.OnForeign == machine.ThenSkip && !w.named(m.id) {
+	if m.foreign && w.plan.config.OnFiltered == machine.EndSkip && !w.named(m.id) {
 		_, marked := w.store.markers[m.id]
 		if marked || w.store.effects[m.id] > 0 || w.store.rows[rowKey{id: m.id}] != nil {
 			w.broke("C16", "%s is another consumer's, and the store holds something of it", m.name())

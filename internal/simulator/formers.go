@@ -127,7 +127,7 @@ func (w *world) keptAsConflict(m *message) bool {
 	if m.former == "" || !conflicts(w.store.markers[m.former].print, byFirstRule(m)) {
 		return false
 	}
-	return w.plan.config.OnConflict == machine.ThenAcceptFirst || w.store.rows[rowKey{m.id, true, byFirstRule(m)}] != nil
+	return w.plan.config.OnConflict == machine.EndKeepFirst || w.store.rows[rowKey{m.id, true, byFirstRule(m)}] != nil
 }
 
 // twoFormers reports whether another content of a message's identity had another former

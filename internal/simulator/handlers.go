@@ -125,7 +125,7 @@ func (f *flight) blame(m *message) *machine.Failure {
 	case saysDuplicate:
 		a.Decision = semel.DecideDuplicate
 	case findsUnmet:
-		a.Decision, a.Reason = semel.DecideUnmet, "condition unmet"
+		a.Decision, a.Reason = semel.DecidePreconditionFailed, "condition unmet"
 	case meetsContention, alwaysContends:
 		a.Class, a.Outside = store.ClassContended, m.outside()
 	case meetsDown, alwaysDown:
@@ -135,9 +135,9 @@ func (f *flight) blame(m *message) *machine.Failure {
 	}
 	switch m.conduct {
 	case failsWithWait:
-		a.After = conf.Hold / 4
+		a.After = conf.MaxInMemoryWait / 4
 	case asksTooLong:
-		a.After = conf.Hold + time.Second
+		a.After = conf.MaxInMemoryWait + time.Second
 	}
 	return &a
 }

@@ -187,7 +187,7 @@ func (w *world) person() {
 		w.skip(r)
 	case r.keepsBack() && w.choices.chance(3):
 		w.pass(r)
-	case (r.as == machine.AsParked || r.overdue()) && marked && m.outcome == store.Parked && r.reason != semel.ReasonOld:
+	case (r.as == machine.AsParked || r.overdue()) && marked && m.outcome == store.Parked && r.reason != semel.ReasonExpired:
 		verb := "retries"
 		if r.reason == semel.ReasonSuppressed {
 			verb, r.ofReplay = "sends what was suppressed", false

@@ -198,7 +198,7 @@ func (w *world) conclude() {
 	w.finished = true
 	w.note("finished")
 	for _, m := range w.messages {
-		if w.checkForeign(m); !m.foreign || w.plan.config.OnForeign != machine.ThenSkip {
+		if w.checkForeign(m); !m.foreign || w.plan.config.OnFiltered != machine.EndSkip {
 			w.checkMessage(m)
 			w.checkCalls(m)
 		}

@@ -14,7 +14,7 @@ var (
 		machine.AsReceived: "received", machine.AsWaiting: "waiting", machine.AsBlocked: "blocked", machine.AsOverdue: "overdue", machine.AsStepped: "stepped"}
 	decisionNames = [...]string{0: "none", semel.DecideRetry: "retry", semel.DecidePermanent: "permanent",
 		semel.DecidePark: "park", semel.DecideDiscard: "discard", semel.DecideDuplicate: "duplicate",
-		semel.DecideUnmet: "unmet", semel.DecideUnknown: "unknown"}
+		semel.DecidePreconditionFailed: "unmet", semel.DecideUnknown: "unknown"}
 	reportNames = [...]string{machine.ReportRetry: "retry", machine.ReportReady: "ready", machine.ReportNotReady: "not ready",
 		machine.ReportUnknown: "unknown", machine.ReportStuck: "stuck", machine.ReportBackstop: "backstop",
 		machine.ReportCommitted: "committed", machine.ReportContended: "contended", machine.ReportSerial: "serial",

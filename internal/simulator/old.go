@@ -8,10 +8,10 @@ import (
 
 // asOld is how the policy ends what is too old.
 func (c *checker) asOld() machine.As {
-	switch c.p.config.OnOld {
-	case machine.ThenDiscard:
+	switch c.p.config.OnExpired {
+	case machine.EndDiscard:
 		return machine.AsDiscarded
-	case machine.ThenDeadLetter:
+	case machine.EndDeadLetter:
 		return machine.AsDeadLettered
 	}
 	return machine.AsParked
@@ -28,13 +28,13 @@ func (c *checker) tooOld(h *handed, as machine.As) {
 	if id := identity(h.item); !c.w.store.wasRemoved(id) && !c.w.passedBy[id] {
 		c.broke("H3", "%s is too old for the store, and nothing was ever removed of it", id)
 	}
-	h.must, h.reason = c.asOld(), semel.ReasonOld
+	h.must, h.reason = c.asOld(), semel.ReasonExpired
 	c.w.coverage.add("fault", "too old, and ends as "+word(asNames[:], h.must))
 	h.suspicion = suspicion{} // no run of its follows
 }
 
 // endsAsOld reports whether a delivery was found too old, and has not ended as that.
-func (h *handed) endsAsOld() bool { return h.must != 0 && h.reason == semel.ReasonOld }
+func (h *handed) endsAsOld() bool { return h.must != 0 && h.reason == semel.ReasonExpired }
 
 // oldBefore returns the first entry of a flight that is too old and stands before another
 // in its line, -1 if there is none.

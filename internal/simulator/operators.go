@@ -188,7 +188,7 @@ func (r *row) setAside() bool {
 // waitsForPerson reports whether a person may let the row run again without finding out
 // anything first.
 func (r *row) waitsForPerson() bool {
-	return !r.key.conflict && r.reason != semel.ReasonOutcomeUnknown && r.reason != semel.ReasonOld && r.reason != semel.ReasonSuppressed
+	return !r.key.conflict && r.reason != semel.ReasonOutcomeUnknown && r.reason != semel.ReasonExpired && r.reason != semel.ReasonSuppressed
 }
 
 // requeue makes a row due that was set aside, if it is as it was seen, and records who did

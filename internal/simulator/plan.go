@@ -163,25 +163,25 @@ func drawPlan(c *choices) plan {
 func drawConfig(c *choices) machine.Config {
 	hold := time.Duration(c.between(1, 5)) * time.Second
 	conf := machine.Config{
-		Lanes:        []machine.Lanes{machine.Partition, machine.Key, machine.NoOrder}[c.below(3)],
-		Workers:      c.between(1, 8),
-		Most:         c.between(1, 32),
-		BatchTime:    time.Duration(c.between(1, 10)) * 5 * time.Millisecond,
-		Hold:         hold,
-		MaxMessages:  c.between(1, 60),
-		MaxBytes:     int64(c.between(1, 40)) * 200,
-		Drain:        time.Duration(c.between(1, 30)) * 100 * time.Millisecond,
-		Attempts:     c.between(1, 5),
-		RetryFirst:   time.Duration(c.between(1, 20)) * 10 * time.Millisecond,
-		RetryMost:    hold / time.Duration(c.between(1, 4)),
-		RetryCost:    c.wait(500 * time.Millisecond),
-		RetrySaved:   c.wait(5 * time.Second),
-		TrialAfter:   1000,
-		BackoffFirst: time.Duration(c.between(1, 10)) * 10 * time.Millisecond,
-		BackoffMost:  time.Duration(c.between(1, 5)) * time.Second,
-		Unmarked:     c.chance(5),
-		OneAttempt:   c.chance(6),
-		Seed:         uint64(c.below(1 << 16)),
+		Lanes:           []machine.Lanes{machine.Partition, machine.Key, machine.NoOrder}[c.below(3)],
+		Workers:         c.between(1, 8),
+		Most:            c.between(1, 32),
+		BatchTime:       time.Duration(c.between(1, 10)) * 5 * time.Millisecond,
+		MaxInMemoryWait: hold,
+		MaxMessages:     c.between(1, 60),
+		MaxBytes:        int64(c.between(1, 40)) * 200,
+		Drain:           time.Duration(c.between(1, 30)) * 100 * time.Millisecond,
+		MaxAttempts:     c.between(1, 5),
+		InitialDelay:    time.Duration(c.between(1, 20)) * 10 * time.Millisecond,
+		MaxDelay:        hold / time.Duration(c.between(1, 4)),
+		RetryCost:       c.wait(500 * time.Millisecond),
+		RetrySaved:      c.wait(5 * time.Second),
+		TrialAfter:      1000,
+		BackoffFirst:    time.Duration(c.between(1, 10)) * 10 * time.Millisecond,
+		BackoffMost:     time.Duration(c.between(1, 5)) * time.Second,
+		Unmarked:        c.chance(5),
+		OneAttempt:      c.chance(6),
+		Seed:            uint64(c.below(1 << 16)),
 	}
 	conf.RetryShare = conf.RetryCost / time.Duration(c.between(1, 20))
 	if c.flip() {
@@ -211,24 +211,24 @@ func (p *plan) drawInbox(c *choices) {
 }
 
 func drawEndings(c *choices, conf *machine.Config) {
-	pick := func(of ...machine.Then) machine.Then { return of[c.below(len(of))] }
-	setAside := machine.ThenPark
+	pick := func(of ...machine.Ending) machine.Ending { return of[c.below(len(of))] }
+	setAside := machine.EndPark
 	if c.chance(3) && !conf.OneAttempt {
-		setAside = machine.ThenDeadLetter
+		setAside = machine.EndDeadLetter
 	}
-	conf.RetryThen = pick(machine.ThenPark, setAside, machine.ThenHalt)
-	conf.OnConflict = pick(machine.ThenPark, machine.ThenAcceptFirst, setAside, machine.ThenHalt)
-	conf.OnRefused = pick(machine.ThenPark, setAside, machine.ThenHalt)
-	conf.OnForeign = pick(machine.ThenSkip, machine.ThenSkip, machine.ThenPark, setAside)
-	conf.OnUnmet = pick(setAside, machine.ThenDiscard, machine.ThenRetry)
+	conf.OnExhausted = pick(machine.EndPark, setAside, machine.EndHalt)
+	conf.OnConflict = pick(machine.EndPark, machine.EndKeepFirst, setAside, machine.EndHalt)
+	conf.OnBadIdentity = pick(machine.EndPark, setAside, machine.EndHalt)
+	conf.OnFiltered = pick(machine.EndSkip, machine.EndSkip, machine.EndPark, setAside)
+	conf.OnPrecondition = pick(setAside, machine.EndDiscard, machine.EndRetry)
 }
 
 // calmed returns the policy an operator would choose for the calm phase:
 // nothing halts, because a message that halts would do so for ever.
 func calmed(c machine.Config) machine.Config {
-	for _, then := range []*machine.Then{&c.RetryThen, &c.OnConflict, &c.OnRefused, &c.OnUnmet} {
-		if *then == machine.ThenHalt {
-			*then = machine.ThenPark
+	for _, then := range []*machine.Ending{&c.OnExhausted, &c.OnConflict, &c.OnBadIdentity, &c.OnPrecondition} {
+		if *then == machine.EndHalt {
+			*then = machine.EndPark
 		}
 	}
 	return c

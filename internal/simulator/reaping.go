@@ -17,12 +17,12 @@ func (p *plan) drawReaping(c *choices) {
 		return
 	}
 	p.keep = time.Duration(c.between(1, 20)) * 100 * time.Millisecond
-	p.config.OnOld = []machine.Then{machine.ThenPark, machine.ThenDiscard}[c.below(2)]
+	p.config.OnExpired = []machine.Ending{machine.EndPark, machine.EndDiscard}[c.below(2)]
 	if p.config.Block {
-		p.config.OnOld = machine.ThenPark // which keeps a line back
+		p.config.OnExpired = machine.EndPark // which keeps a line back
 	}
-	if p.config.OnConflict == machine.ThenDeadLetter || p.config.RetryThen == machine.ThenDeadLetter {
-		p.config.OnOld = machine.ThenDeadLetter
+	if p.config.OnConflict == machine.EndDeadLetter || p.config.OnExhausted == machine.EndDeadLetter {
+		p.config.OnExpired = machine.EndDeadLetter
 	}
 }
 

@@ -66,7 +66,7 @@ func (w *world) checkSwitch() {
 
 // skippedOnly reports whether a message is another consumer's, and is only settled.
 func (w *world) skippedOnly(m *message) bool {
-	return m.foreign && w.plan.config.OnForeign == machine.ThenSkip
+	return m.foreign && w.plan.config.OnFiltered == machine.EndSkip
 }
 
 // checkProjection holds the effects of the new generation against those of the old one,

@@ -43,7 +43,7 @@ func (c *checker) planned(wait time.Duration) {
 	if r.put > 0 {
 		c.arose("C5, budget")
 	}
-	switch most := max(conf.RetryMost, conf.Hold+time.Second, r.put); {
+	switch most := max(conf.MaxDelay, conf.MaxInMemoryWait+time.Second, r.put); {
 	case wait < r.put:
 		c.broke("C5, budget", "a retry begins in %v, and the budget has room in %v", wait, r.put)
 	case wait > most:

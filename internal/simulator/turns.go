@@ -37,7 +37,7 @@ func (c *checker) outOfTurn(f *flight, i int) {
 	switch {
 	case v.Kind == store.Old:
 		c.tooOld(h, f.of.Entries[i].As)
-	case v.Kind == store.Stale && v.Known && c.p.config.OnConflict != machine.ThenAcceptFirst:
+	case v.Kind == store.Stale && v.Known && c.p.config.OnConflict != machine.EndKeepFirst:
 		h.must, h.reason = machine.AsParked, semel.ReasonConflict
 	case v.Kind == store.Stale:
 		h.must, h.reason = machine.AsDiscarded, semel.ReasonStale
@@ -106,7 +106,7 @@ func (h *handed) lawOfTurn() string {
 		return "B9"
 	case semel.ReasonBehind:
 		return "case 7"
-	case semel.ReasonOld:
+	case semel.ReasonExpired:
 		return "H4"
 	}
 	return "B4"

@@ -19,9 +19,9 @@ func (p *plan) drawTwins() {
 		return
 	}
 	p.has[troubleContent], p.has[troubleHandler] = true, true
-	for _, then := range []*machine.Then{&p.config.OnConflict, &p.config.RetryThen} {
-		if *then == machine.ThenHalt || *then == machine.ThenAcceptFirst {
-			*then = machine.ThenPark
+	for _, then := range []*machine.Ending{&p.config.OnConflict, &p.config.OnExhausted} {
+		if *then == machine.EndHalt || *then == machine.EndKeepFirst {
+			*then = machine.EndPark
 		}
 	}
 }

@@ -13,8 +13,8 @@ func (p *plan) drawStreams(c *choices) {
 		return
 	}
 	p.streams = c.between(1, 4)
-	if p.config.OnConflict != machine.ThenAcceptFirst {
-		p.config.OnConflict = machine.ThenPark // what else there is, conflicts of identities show
+	if p.config.OnConflict != machine.EndKeepFirst {
+		p.config.OnConflict = machine.EndPark // what else there is, conflicts of identities show
 	}
 	p.config.ClaimsAlone = p.steps > 0 // as the shell has it
 	p.config.Gap = time.Duration(c.between(1, 12)) * 500 * time.Millisecond

@@ -293,6 +293,6 @@ func (w *world) patience() time.Duration {
 	if w.main != nil {
 		messages = w.mostIntents()
 	}
-	each := c.RetryMost + c.Hold + c.BackoffMost + w.plan.timeout + 20*w.plan.lag + 2*w.plan.lease + c.Poll + 2*c.Gap
-	return time.Minute + 2*c.IdleExit + time.Duration(messages*4*(c.Attempts+10))*each
+	each := c.MaxDelay + c.MaxInMemoryWait + c.BackoffMost + w.plan.timeout + 20*w.plan.lag + 2*w.plan.lease + c.Poll + 2*c.Gap
+	return time.Minute + 2*c.IdleExit + time.Duration(messages*4*(c.MaxAttempts+10))*each
 }

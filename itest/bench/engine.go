@@ -89,7 +89,7 @@ func (d *database) applySemel(ctx context.Context, c Conditions, messages []*sem
 	observer := &contention{}
 	run, err := d.consumer(c, consumer.Config{
 		Name: "bench", Source: source, Identity: identity.By("header:id"), Lanes: lanes, Workers: c.Workers,
-		Batch:  consumer.BatchLimits{Most: mostOf(c, lanes), Time: time.Minute},
+		Batch:  consumer.BatchLimits{MaxSize: mostOf(c, lanes), MaxTime: time.Minute},
 		Logger: slog.New(slog.DiscardHandler), Observers: []semel.Observer{observer},
 	})
 	if err != nil {
@@ -115,7 +115,7 @@ func (d *database) consumer(c Conditions, config consumer.Config) (func(context.
 	case Queue:
 		return running(consumer.New(d.pgx.Queued(), queueOne(c.Effect.one()), config, seeded))
 	case HandleAll:
-		return running(consumer.NewAll(d.pgx, handleAll(c.Effect.all()), config, seeded))
+		return running(consumer.NewBatch(d.pgx, handleAll(c.Effect.all()), config, seeded))
 	case HandleSQL:
 		return running(consumer.New(d.sql, handleSQL(c.Effect.one()), config, seeded))
 	}

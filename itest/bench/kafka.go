@@ -197,7 +197,7 @@ func (d *database) kafkaSemel(ctx context.Context, c Conditions, t kafkaTopic, g
 	e.left.Store(int64(t.messages))
 	run, err := d.consumer(c, consumer.Config{
 		Name: "bench", Source: source, Identity: identity.By("header:id"), Workers: c.Workers,
-		Batch:  consumer.BatchLimits{Most: batchMost, Time: time.Minute},
+		Batch:  consumer.BatchLimits{MaxSize: batchMost, MaxTime: time.Minute},
 		Logger: slog.New(slog.DiscardHandler), Observers: []semel.Observer{e},
 	})
 	if err != nil {

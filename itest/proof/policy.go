@@ -51,7 +51,7 @@ consumers:
     store: counts
     strategy: %s
     identity: %s
-    batch: {most: %d}
+    batch: {max_size: %d}
     timeout: %s
 %s    handler:
       sql:

@@ -38,8 +38,8 @@ func (r *Rivals) Start(ctx context.Context) error {
 		src := r.Feed.Source(uint64(n))
 		r.sources = append(r.sources, src)
 		c := workload.Config(src)
-		c.Workers, c.Batch.Most, c.Hold = r.Workers, r.Most, time.Second
-		c.MaxUnsettled = source.Bound{Messages: 512, Bytes: 1 << 20}
+		c.Workers, c.Batch.MaxSize, c.MaxInMemoryWait = r.Workers, r.Most, time.Second
+		c.MaxUnacked = source.Bound{Messages: 512, Bytes: 1 << 20}
 		c.Observers = []semel.Observer{r}
 		if err := r.Add(r.Driver, workload.Options{DSN: r.DSN, Connections: r.Workers + 2, Handler: workload.Effect(name), Config: c, LookUp: r.LookUp}); err != nil {
 			return errors.Join(err, r.End())

@@ -23,7 +23,7 @@ consumers:
     strategy: marker
     identity: {id: "header:id", source: "const:%s"}
     fingerprint: %s
-    batch: {most: %d}
+    batch: {max_size: %d}
     handler:
       sql:
         params: {id: "header:id", release: "const:${RELEASE}", amount: "body:/amount"}

@@ -51,7 +51,7 @@ func ofLaws() []Fault {
 		inMachine("D3, turns", "batches of a store with one writer wait inside of it", "oneAtATime", mutation.Drop("OneWriter")),
 		inMachine("D5", "what kills its process runs again", "admitClaim", mutation.Never("r")),
 		inMachine("P1", "what a newer release marked is a duplicate", "committed", mutation.Never("Newer")),
-		inMachine("H4", "what is too old is parked whatever the policy says", "old", mutation.Call("endAs", "m.endAs(it, ThenPark, semel.ReasonOld)")),
+		inMachine("H4", "what is too old is parked whatever the policy says", "old", mutation.Call("endAs", "m.endAs(it, ThenPark, semel.ReasonExpired)")),
 		inMachine("trap T95", "a source that has more is asked again at once", "fetched", mutation.Never("Items", "More")),
 		inMachine("counts", "a rerun is not counted", "marked", mutation.Delete("Rerun")),
 		inMachine("reports", "nobody is told of a commit", "committed", mutation.Delete("ReportCommitted")),

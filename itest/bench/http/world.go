@@ -75,7 +75,7 @@ const endpoint = `        url: "%s"
             note: {sql: "insert into notes (account, text) values (:account, :text)", params: {account: text, text: "text?"}}
 `
 
-const statements = `    batch: {most: 1}
+const statements = `    batch: {max_size: 1}
     lanes: none
     handler:
       sql:

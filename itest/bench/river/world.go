@@ -146,7 +146,7 @@ func (w *world) river(ctx context.Context, tx bool) error {
 // own, or some together. queued says that statements are sent with the commit.
 func (w *world) semel(ctx context.Context, queued bool, most, workers int) error {
 	config := consumer.Config{Name: "effects", Identity: identity.By("header:id"), Fingerprint: identity.FingerprintNone(), Strategy: consumer.StrategyInbox,
-		Workers: workers, Batch: consumer.BatchLimits{Most: most}, Logger: slog.New(slog.DiscardHandler)}
+		Workers: workers, Batch: consumer.BatchLimits{MaxSize: most}, Logger: slog.New(slog.DiscardHandler)}
 	direct, err := consumer.New(w.store, func(ctx context.Context, tx pgx.Tx, m *semel.Message) error {
 		j, err := semel.JSON[job](m)
 		if err == nil {

@@ -23,7 +23,7 @@ func TestSeveralConsumersInOneProcess(t *testing.T) {
 	poison.Value = []byte(`{"amount":0}`) // the database does not divide by it
 	s.produce(t, append(s.payments(1, 200), poison)...)
 	s.policy(t, "p.yaml", "", s.consumer("billing", "payments", ""), s.consumer("audit", "payments", "lanes: none"),
-		s.consumer("lines", "lines", ""), s.consumer("strict", "payments", "workers: 1\n    retry: {attempts: 1, then: halt}"))
+		s.consumer("lines", "lines", ""), s.consumer("strict", "payments", "workers: 1\n    retry: {max_attempts: 1, on_exhausted: halt}"))
 	counts, log := s.run(t, "p.yaml", 1)
 	each := semel.Counts{Deliveries: 221, Applied: 200, Duplicates: 20, Parked: 1}
 	t.Run("each_consumer_gets_every_record_in_a_group_of_its_own", func(t *testing.T) {
@@ -87,7 +87,7 @@ func TestDeadLettersGoToTheirTopic(t *testing.T) {
 	s := newShop(t, 2)
 	dead := services.Topic(t, s.brokers, 1)
 	s.policy(t, "p.yaml", "", s.consumer("billing", "payments",
-		"retry: {attempts: 1, then: dead_letter}\n    on_conflict: dead_letter\n    on_bad_identity: dead_letter\n    dead_letter: {topic: "+dead+"}"))
+		"retry: {max_attempts: 1, on_exhausted: dead_letter}\n    on_conflict: dead_letter\n    on_bad_identity: dead_letter\n    dead_letter: {topic: "+dead+"}"))
 	poison, conflict, nameless := s.payments(11, 11)[0], s.payments(1, 1)[0], s.payments(12, 12)[0]
 	poison.Value, conflict.Value, nameless.Headers = []byte(`{"amount":0}`), []byte(`{"amount":2}`), nameless.Headers[1:]
 	s.produce(t, append(s.payments(1, 9), poison, conflict, nameless)...)

@@ -39,7 +39,7 @@ func (s deadShop) paying(name string) string {
     store: shop
     identity: {id: id, source: source}
     dead_letter: {topic: %s}
-    on_unmet: dead_letter
+    on_precondition: dead_letter
     handler:
       sql:
         params: {payment: id, account: "body:/account"}

@@ -34,7 +34,7 @@ const restoring = "session_timeout: 6s"
 
 func newLoaded(t *testing.T) *loaded {
 	l := &loaded{shop: newShop(t, 4), t: t}
-	l.policy(t, "semel.yaml", restoring, l.consumer("billing", "payments", "batch: {most: 10}\n    workers: 1"))
+	l.policy(t, "semel.yaml", restoring, l.consumer("billing", "payments", "batch: {max_size: 10}\n    workers: 1"))
 	return l
 }
 
@@ -276,7 +276,7 @@ consumers:
   %s:
     from: lines
     store: shop
-    batch: {most: 10}
+    batch: {max_size: 10}
     workers: 1
     identity: {id: "body:/id"}
     handler: {sql: {params: {id: "body:/id"}, statements: ["insert into entries values ('billing', :id, 1)"]}}

@@ -27,8 +27,8 @@ consumers:
     effect: {kind: ledger, says: "a second one books it twice"}
     retention: forever
     identity: {id: id, source: source}
-    inbox: {lease: 3s, poll: 100ms, starts: 100}
-    retry: {attempts: 1000, first: 10ms, most: 100ms}
+    inbox: {lease: 3s, poll: 100ms, max_crashes: 100}
+    retry: {max_attempts: 1000, initial_delay: 10ms, max_delay: 100ms}
     handler:
       http:
         url: "%s"

@@ -53,7 +53,7 @@ func faultsOfOperation() []fault {
 		{name: "K3_15_a_backlog_without_an_alert", under: []int{15}, says: "nothing says how old one may become", policy: []string{receiving, "    strategy: inbox\n"}},
 		{name: "K3_19_no_fingerprint", under: []int{19}, says: "none is kept", policy: []string{"    timeout: 20s\n", "    timeout: 20s\n    fingerprint: none\n"}},
 		{name: "K3_20_a_key_that_is_forgotten_before_the_next_try", under: []int{20}, says: "find the key forgotten",
-			policy: calling("window: 1h", "    timeout: 20s\n", "    timeout: 20s\n    retry: {first: 1s, most: 2h}\n")},
+			policy: calling("window: 1h", "    timeout: 20s\n", "    timeout: 20s\n    retry: {initial_delay: 1s, max_delay: 2h}\n")},
 		{name: "K3_23_what_was_aborted_is_read", under: []int{23}, says: "were aborted", policy: []string{"topics: [payments]", "topics: [payments], isolation: read_uncommitted"}},
 		{name: "K3_26_a_lease_shorter_than_the_longest_handler", under: []int{26}, says: "may run for 1m30s, and its lease of 30s", policy: []string{"timeout: 20s", "timeout: 90s"}},
 	}

@@ -94,7 +94,7 @@ consumers:
     from: sales
     store: shop
     identity: {id: "body:/id"}
-    retry: {attempts: 1}
+    retry: {max_attempts: 1}
     handler:
       sql:
         params: {item: "body:/item"}

@@ -34,7 +34,7 @@ func TestAConsumerIsMovedToDays(t *testing.T) {
 	s.write(t, "moved.jsonl", lines.String())
 	s.write(t, "moved.sql", "create table sold (id text not null)")
 	s.write(t, "before.yaml", fmt.Sprintf(moved, "uuidv7"))
-	s.write(t, "days.yaml", fmt.Sprintf(moved, "uuidv7, drop: day"))
+	s.write(t, "days.yaml", fmt.Sprintf(moved, "uuidv7, daily_partitions: true"))
 	run := func(t *testing.T, policy string, applied, duplicates int) {
 		t.Helper()
 		var got summary

@@ -34,7 +34,7 @@ consumers:
     from: payments
     store: shop
     strategy: inbox
-    settle: after_receipt
+    ack: after_receipt
     alerts: {pending_age: 60s}
     identity: {id: id, source: source}
     retention: 30d
@@ -45,7 +45,7 @@ consumers:
 
 // Pieces of it, which faults replace.
 const (
-	receiving = "    strategy: inbox\n    settle: after_receipt\n    alerts: {pending_age: 60s}\n"
+	receiving = "    strategy: inbox\n    ack: after_receipt\n    alerts: {pending_age: 60s}\n"
 	declared  = "    effect: {kind: ledger, says: a second one books twice}\n"
 	handling  = `    handler: {types: {payment: {sql: {params: {id: id, amount: "body:/amount"}, statements: ["insert into booked values (:id, :amount)"]}}}}` + "\n"
 	topic     = `{kafka: {brokers: "BROKERS", topics: [payments]}}`

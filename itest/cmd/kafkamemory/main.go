@@ -55,7 +55,7 @@ func loads() []load {
 func main() {
 	broker := flag.String("kafka", os.Getenv("SEMEL_KAFKA"), "a broker, host:port")
 	dsn := flag.String("dsn", os.Getenv("SEMEL_POSTGRES"), "a database (postgres://…)")
-	bound := flag.Int64("bound", 64<<20, "max_unsettled in bytes")
+	bound := flag.Int64("bound", 64<<20, "max_unacked in bytes")
 	topic := flag.String("read", "", "read this topic and say what that needed")
 	waits := flag.Bool("waits", false, "with -read, the topic's partition must be left waiting for a person")
 	flag.Parse()
@@ -82,7 +82,7 @@ func all(ctx context.Context, broker, dsn string, bound int64) error {
 	if err := migrate(ctx, dsn); err != nil {
 		return err
 	}
-	fmt.Printf("max_unsettled %d MiB\n", bound>>20)
+	fmt.Printf("max_unacked %d MiB\n", bound>>20)
 	for n, l := range loads() {
 		topic := fmt.Sprintf("kafkamemory-%d-%d", os.Getpid(), n)
 		onDisk, err := l.write(ctx, broker, topic)
@@ -157,7 +157,7 @@ func read(ctx context.Context, broker, dsn, topic string, bound int64, waits boo
 	}
 	run, closePool, err := workload.Drivers()[1].Open(workload.Options{DSN: dsn, Connections: 3,
 		Handler: func(context.Context, workload.Exec, *semel.Message) error { return nil },
-		Config: consumer.Config{Name: topic, Source: src, Identity: identity.By("header:id"), MaxUnsettled: source.Bound{Messages: 100_000, Bytes: bound},
+		Config: consumer.Config{Name: topic, Source: src, Identity: identity.By("header:id"), MaxUnacked: source.Bound{Messages: 100_000, Bytes: bound},
 			IdleExit: 3 * time.Second, Logger: slog.New(slog.DiscardHandler)}})
 	if err != nil {
 		return err

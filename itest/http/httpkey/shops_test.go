@@ -63,7 +63,7 @@ func guards[Tx any](st store.TxStore[Tx]) func(httpkey.Config, httpkey.LeaseConf
 
 func leased(keys store.KeyStore) *shop {
 	return &shop{guard: func(c httpkey.Config, l httpkey.LeaseConfig) (*httpkey.Guard, error) {
-		l.MayForget = "a test"
+		l.AllowVolatile = "a test"
 		return httpkey.NewLeased(keys, c, l)
 	}}
 }

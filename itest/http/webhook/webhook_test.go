@@ -56,7 +56,7 @@ type shop struct {
 func made[Tx any](st store.TxStore[Tx], effect func(ctx context.Context, tx Tx, id string) error) func(source.Source) (runner, error) {
 	return func(s source.Source) (runner, error) {
 		return consumer.New(st, func(ctx context.Context, tx Tx, m *semel.Message) error { return effect(ctx, tx, m.Identity.ID) }, consumer.Config{
-			Name: "billing", Source: s, Identity: identity.By("body:/id"), Strategy: consumer.StrategyInbox, Settle: consumer.SettleAfterReceipt,
+			Name: "billing", Source: s, Identity: identity.By("body:/id"), Strategy: consumer.StrategyInbox, AckPoint: consumer.AckAfterReceipt,
 			Lanes: consumer.LanesNone, Inbox: consumer.InboxPolicy{Poll: 50 * time.Millisecond}, Logger: slog.New(slog.DiscardHandler),
 		})
 	}

@@ -26,7 +26,7 @@ func (r *run) withHooks(policy string) (text string, err error) {
 	}
 	source := fmt.Sprintf("  %s:\n    webhook: {listen: %q, path: /hooks, scheme: stripe, secret: \"${HOOK_SECRET}\"}\n", hooking, r.hooks)
 	r.first.Env = append(r.first.Env, "HOOK_SECRET="+hookSecret)
-	consumer := strings.Replace(plain(hooking, "strategy: inbox", "settle: after_receipt", "lanes: none", "alerts: {pending_age: 15m}"), "{id: id, source: source}", `{id: "body:/id"}`, 1)
+	consumer := strings.Replace(plain(hooking, "strategy: inbox", "ack: after_receipt", "lanes: none", "alerts: {pending_age: 15m}"), "{id: id, source: source}", `{id: "body:/id"}`, 1)
 	consumer = strings.Replace(consumer, "{id: id, amount:", `{id: "body:/id", amount:`, 1)
 	return strings.Replace(policy, "consumers:\n", source+"consumers:\n", 1) + consumer, nil
 }

@@ -75,15 +75,15 @@ func (r *run) calls(path string) string {
 // write writes the policies and the set-up file.
 func (r *run) write() (err error) {
 	call := handled(calling, r.calls("/slow"), "strategy: lease", "inbox: {lease: 2s, poll: 200ms}", "timeout: 2s",
-		"effect: {kind: external, says: a second one charges twice}", "retention: forever", "retry: {attempts: 1000, first: 100ms, most: 1s}", "alerts: {pending_age: 15m}")
+		"effect: {kind: external, says: a second one charges twice}", "retention: forever", "retry: {max_attempts: 1000, initial_delay: 100ms, max_delay: 1s}", "alerts: {pending_age: 15m}")
 	first := r.head(strconv.Quote(r.first.address), "${DATABASE}", billing, guarded, calling, ordering, trailing, holding, cached, repeated, keeping) +
-		handled(billing, "      types:\n        payment.made:\n"+strings.ReplaceAll(strings.TrimPrefix(fmt.Sprintf(effect, billing), "    handler:\n"), "      ", "          "), "retry: {attempts: 2, first: 100ms}") +
+		handled(billing, "      types:\n        payment.made:\n"+strings.ReplaceAll(strings.TrimPrefix(fmt.Sprintf(effect, billing), "    handler:\n"), "      ", "          "), "retry: {max_attempts: 2, initial_delay: 100ms}") +
 		handled(guarded, "      sql:\n        params: {id: id}\n        statements: [insert into invoices (number) values (:id)]\n", "strategy: {marker: true, business_key: {constraint: invoices_number}}") +
 		call +
 		plain(ordering, `version: {stream: "body:/order", number: "body:/version", gap_deadline: 1h}`) +
-		handled(trailing, "      sql: {statements: [select n from gate for share]}\n", "retry: {attempts: 1000}", "lanes: none") +
-		handled(holding, "      sql: {statements: [update gate set n = n + 1]}\n", "retry: {attempts: 1000}", "batch: {most: 1}") +
-		strings.Replace(handled(cached, r.calls("/fast"), "strategy: lease", "lanes: none", "on_store_down: apply", "on_conflict: halt", "on_bad_identity: halt", "retry: {then: halt}", "retention: 30d",
+		handled(trailing, "      sql: {statements: [select n from gate for share]}\n", "retry: {max_attempts: 1000}", "lanes: none") +
+		handled(holding, "      sql: {statements: [update gate set n = n + 1]}\n", "retry: {max_attempts: 1000}", "batch: {max_size: 1}") +
+		strings.Replace(handled(cached, r.calls("/fast"), "strategy: lease", "lanes: none", "on_store_down: apply", "on_conflict: halt", "on_bad_identity: halt", "retry: {on_exhausted: halt}", "retention: 30d",
 			"effect: {kind: cache, says: it is written again}"), "store: shop", "store: keys", 1) +
 		plain(repeated, "replay: {allowed: true}") +
 		plain(keeping, "retention: 30d")

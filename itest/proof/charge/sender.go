@@ -76,9 +76,9 @@ func (p *Proof) sending(s *sender) consumer.Config {
 	}
 	return consumer.Config{
 		Name: charges, Identity: identity.CloudEvents(), Strategy: consumer.StrategyInbox, Workers: workers, Timeout: p.Timeout,
-		Inbox:    consumer.InboxPolicy{Lease: p.Lease, Poll: 100 * time.Millisecond, Starts: 50},
-		Retry:    consumer.RetryPolicy{Attempts: most, First: 100 * time.Millisecond, Most: p.Most, SerialAfter: 10_000, Budget: consumer.RetryBudget{PerSecond: 10_000}},
-		Provider: consumer.Provider{Window: window, Ask: s.ask},
+		Inbox:    consumer.InboxPolicy{Lease: p.Lease, Poll: 100 * time.Millisecond, MaxCrashes: 50},
+		Retry:    consumer.RetryPolicy{MaxAttempts: most, InitialDelay: 100 * time.Millisecond, MaxDelay: p.Most, SerialAfter: 10_000, Budget: consumer.RetryBudget{PerSecond: 10_000}},
+		Provider: consumer.Provider{Window: window, Lookup: s.ask},
 	}
 }
 
@@ -131,7 +131,7 @@ func judge(err error) error {
 }
 
 // ask finds out what became of the calls for a payment whose key may be forgotten.
-func (s *sender) ask(ctx context.Context, m *semel.Message) (consumer.Finding, error) {
+func (s *sender) ask(ctx context.Context, m *semel.Message) (consumer.LookupResult, error) {
 	p, err := semel.JSON[provider.Payment](m)
 	if err != nil {
 		return consumer.StillUnknown, err

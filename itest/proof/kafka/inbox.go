@@ -15,8 +15,8 @@ import (
 // than a freeze, which is shorter than what the server gives an idle transaction: so
 // one that goes on after it meets its token and no closed connection.
 var inboxKeys = []string{
-	"settle: after_receipt", "alerts: {pending_age: 1m}", "inbox: {lease: 4s, poll: 200ms}",
-	"retry: {attempts: 40, first: 100ms, most: 2s}", "hold: 1s",
+	"ack: after_receipt", "alerts: {pending_age: 1m}", "inbox: {lease: 4s, poll: 200ms}",
+	"retry: {max_attempts: 40, initial_delay: 100ms, max_delay: 2s}", "max_in_memory_wait: 1s",
 }
 
 // poisoned is how many messages are parked until somebody mends their cause.

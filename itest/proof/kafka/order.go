@@ -28,7 +28,7 @@ func (p Proof) orderKeys() []string {
 	}
 	return []string{
 		"lanes: key", `version: {stream: "header:stream", number: "header:version"}`, "inbox: {lease: 4s, poll: 200ms}",
-		"retry: {attempts: 40, first: 100ms, most: 2s}", "hold: 1s",
+		"retry: {max_attempts: 40, initial_delay: 100ms, max_delay: 2s}", "max_in_memory_wait: 1s",
 	}
 }
 

@@ -165,7 +165,7 @@ consumers:
     on_bad_identity: halt
     inbox: {lease: %s}
     timeout: 4s
-    retry: {attempts: 1000, first: 100ms, then: halt}
+    retry: {max_attempts: 1000, initial_delay: 100ms, on_exhausted: halt}
     handler: {http: {url: %q, timeout: 3s, pass: [` + idHeader + `], headers: {` + memberHeader + `: %s}}}
 `
 

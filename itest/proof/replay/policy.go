@@ -57,9 +57,9 @@ consumers:
     from: transfers
     store: bank
     identity: {id: "header:ce-id", source: "header:ce-source"}
-    batch: {most: %d}
+    batch: {max_size: %d}
     timeout: 5s
-    retry: {attempts: 4, first: 50ms, most: 500ms, then: dead_letter}
+    retry: {max_attempts: 4, initial_delay: 50ms, max_delay: 500ms, on_exhausted: dead_letter}
     on_conflict: dead_letter
     dead_letter: {topic: ` + dead + `}
     replay: {allowed: true}

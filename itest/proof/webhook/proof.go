@@ -104,11 +104,11 @@ consumers:
     store: shop
     identity: {id: "body:/id"}
     strategy: inbox
-    settle: after_receipt
+    ack: after_receipt
     lanes: none
-    inbox: {lease: 2s, poll: 100ms, starts: 100} # no message kills its process here
+    inbox: {lease: 2s, poll: 100ms, max_crashes: 100} # no message kills its process here
     timeout: 1s
-    retry: {attempts: 1000, first: 50ms, most: 500ms}
+    retry: {max_attempts: 1000, initial_delay: 50ms, max_delay: 500ms}
     alerts: {pending_age: 60s}
     handler:
       sql:

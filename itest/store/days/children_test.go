@@ -163,7 +163,7 @@ func consume(ctx context.Context, o order, s *sqlstore.Store) error {
 		}
 	}}
 	config := consumer.Config{Name: o.Consumer, Identity: identity.By("header:id"), Workers: 2, Logger: slog.New(slog.DiscardHandler),
-		Retention: consumer.RetentionPolicy{Keep: 30 * 24 * time.Hour, IDTime: identity.UUIDv7, Drop: o.Work != before}}
+		Retention: consumer.RetentionPolicy{Keep: 30 * 24 * time.Hour, IDTime: identity.UUIDv7, DailyPartitions: o.Work != before}}
 	const insert = "insert into effects values ("
 	plain := func(ctx context.Context, tx *sql.Tx, m *semel.Message) error {
 		_, err := tx.ExecContext(ctx, insert+string(m.Body)+")")

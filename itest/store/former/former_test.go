@@ -68,7 +68,7 @@ func live(o order) error {
 	defer db.Close()
 	config := consumer.Config{Name: "billing", Identity: identity.By("header:order"), Workers: 2, Logger: slog.New(slog.DiscardHandler)}
 	if o.Newer {
-		config.Identity, config.Former = identity.By("header:event"), &consumer.FormerIdentity{Identity: config.Identity}
+		config.Identity, config.PreviousIdentity = identity.By("header:event"), &consumer.PreviousIdentity{Identity: config.Identity}
 	}
 	var hits atomic.Int64
 	plan := faults.Plan{At: func(p faults.Point, _ int) {

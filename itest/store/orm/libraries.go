@@ -34,7 +34,7 @@ func ByGORM(ctx context.Context, db *gorm.DB, tx *sql.Tx, p Payment) error {
 	g.Statement.ConnPool = tx
 	done := g.Model(&Account{}).Where("id = ?", p.Account).Update("balance", gorm.Expr("balance + ?", p.Amount))
 	if done.Error == nil && done.RowsAffected != 1 {
-		return semel.Unmet("no such account")
+		return semel.PreconditionFailed("no such account")
 	}
 	return done.Error
 }

@@ -95,7 +95,7 @@ func TestConsumers(t *testing.T) {
 			return nil
 		}, messages(0, 10))
 		straight.wantApplied(t, "0", "1", "2", "4", "6", "8", "9")
-		for id, want := range map[string]semel.Reason{"3": semel.ReasonUnmet, "5": "look at this"} {
+		for id, want := range map[string]semel.Reason{"3": semel.ReasonPrecondition, "5": "look at this"} {
 			rows, err := straight.Rows(t.Context(), store.RowFilter{IDs: []string{id}})
 			if err != nil || len(rows) != 1 || rows[0].State != store.StateParked || rows[0].Reason != want {
 				t.Errorf("message %s has the rows %+v (%v), want one parked for %q", id, rows, err, want)

@@ -140,7 +140,7 @@ func TestUnmetStatements(t *testing.T) {
 		})
 		r := b.Commit(t.Context(), store.Ending{})
 		var decided *semel.HandlerError
-		if !errors.As(r.Err, &decided) || decided.Decision != semel.DecideUnmet || !strings.Contains(r.Err.Error(), "update") {
+		if !errors.As(r.Err, &decided) || decided.Decision != semel.DecidePreconditionFailed || !strings.Contains(r.Err.Error(), "update") {
 			t.Errorf("the error is %v", r.Err)
 		}
 	})

@@ -51,7 +51,7 @@ func TestAnErrorWithAnyCodeOnAConnectionThatGoesOn(t *testing.T) {
 					}
 					return nil
 				}, 20, func(c *consumer.Config) {
-					c.Retry = consumer.RetryPolicy{Attempts: 2, First: 5 * time.Millisecond, Most: 10 * time.Millisecond}
+					c.Retry = consumer.RetryPolicy{MaxAttempts: 2, InitialDelay: 5 * time.Millisecond, MaxDelay: 10 * time.Millisecond}
 				})
 				if counts.Applied != 19 || counts.Parked != 1 {
 					t.Errorf("%+v", counts)

@@ -62,7 +62,7 @@ func applyInbox(b *testing.B, h *shop, source *varied) {
 	b.Helper()
 	began := time.Now()
 	c, err := consumer.New(h.Queued(), h.applyQueued, consumer.Config{
-		Name: "billing", Source: source, Identity: identity.CloudEvents(), Strategy: consumer.StrategyInbox, Settle: consumer.SettleAfterReceipt,
+		Name: "billing", Source: source, Identity: identity.CloudEvents(), Strategy: consumer.StrategyInbox, AckPoint: consumer.AckAfterReceipt,
 		Inbox: consumer.InboxPolicy{Poll: 20 * time.Millisecond}, IdleExit: time.Second, Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {

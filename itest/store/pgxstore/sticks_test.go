@@ -27,7 +27,7 @@ func TestACallbackThatSticks(t *testing.T) {
 			}
 			return nil
 		}, consumer.Config{
-			Name: "billing", Identity: identity.CloudEvents(), Timeout: time.Second, Retry: consumer.RetryPolicy{Attempts: 1},
+			Name: "billing", Identity: identity.CloudEvents(), Timeout: time.Second, Retry: consumer.RetryPolicy{MaxAttempts: 1},
 			Observers: []semel.Observer{stuckTo(told)},
 		})
 		if err != nil {

@@ -89,7 +89,7 @@ func TestQueuedStatementsHaveTheirOwnTimeOut(t *testing.T) {
 		t.Parallel()
 		h := newShop(t, open(t, dsn))
 		counts, observer := work(t, h.Queued(), h.slow("0.12"), 300, func(c *consumer.Config) {
-			c.Batch.Time = time.Second
+			c.Batch.MaxTime = time.Second
 		})
 		if counts.Applied != 300 || observer.of(semel.EventUnknown) != 0 {
 			t.Errorf("%+v, told %v", counts, observer.events)
@@ -169,7 +169,7 @@ func TestQueuedStatementsHaveTheirOwnTimeOut(t *testing.T) {
 			}
 			return h.slow("0")(ctx, q, m)
 		}, 20, func(c *consumer.Config) {
-			c.Timeout, c.CommitTimeout, c.Retry.Attempts = 2*time.Second, 10*time.Second, 2
+			c.Timeout, c.CommitTimeout, c.Retry.MaxAttempts = 2*time.Second, 10*time.Second, 2
 		})
 		if counts.Applied != 19 || counts.Parked != 1 || observer.of(semel.EventUnknown) != 0 || observer.of(semel.EventNotReady) != 0 {
 			t.Errorf("%+v, told %v", counts, observer.events)

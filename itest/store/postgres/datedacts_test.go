@@ -46,7 +46,7 @@ func TestActsReachMarkersByDay(t *testing.T) {
 		marks := sqlsuite.Marks[*sql.Tx](t, s.Instance.Store, "shop", aside)
 		marks[0].As = store.Parked
 		b, _ := sqlsuite.Begin[*sql.Tx](t, s.Instance.Store, store.TxOptions{}, marks)
-		row := store.Row{State: store.StateParked, Reason: semel.ReasonOld, Message: &semel.Message{}}
+		row := store.Row{State: store.StateParked, Reason: semel.ReasonExpired, Message: &semel.Message{}}
 		if r := b.Commit(t.Context(), store.Ending{Rows: []store.Row{row}}); r.Outcome != store.Committed {
 			t.Fatalf("the commit says %+v", r)
 		}

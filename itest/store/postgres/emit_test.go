@@ -37,7 +37,7 @@ func TestIntentsThatAreSentAgain(t *testing.T) {
 		all := s.store
 		s.dated(t, 6)
 		sqlsuite.Emission[*sql.Tx]{Store: s.store, Sender: all, ID: uuid(0, 1), Pass: s.minute,
-			Retention: consumer.RetentionPolicy{Keep: 2 * aDay, IDTime: identity.UUIDv7, Drop: true}}.Sends(t)
+			Retention: consumer.RetentionPolicy{Keep: 2 * aDay, IDTime: identity.UUIDv7, DailyPartitions: true}}.Sends(t)
 	})
 }
 

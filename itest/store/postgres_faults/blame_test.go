@@ -38,7 +38,7 @@ func oneWorker(c *consumer.Config) { c.Workers = 1 }
 // twoAttempts is oneWorker where a message is tried twice.
 func twoAttempts(c *consumer.Config) {
 	oneWorker(c)
-	c.Retry.Attempts = 2
+	c.Retry.MaxAttempts = 2
 }
 
 // refusedAtCommit has a deferred trigger fail for one message among others with

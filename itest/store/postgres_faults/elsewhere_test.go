@@ -46,7 +46,7 @@ func TestAHandlersErrorsFromElsewhere(t *testing.T) {
 			other := look(t, dsn)
 			w := begin(t, settings{driver: driver, dsn: dsn, change: func(c *consumer.Config) {
 				oneWorker(c)
-				c.Retry.Attempts = 2
+				c.Retry.MaxAttempts = 2
 			}, handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 				if err := workload.Effect("here")(ctx, exec, m); err != nil {
 					return err

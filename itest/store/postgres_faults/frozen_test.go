@@ -83,7 +83,7 @@ func TestAnOwnerThatIsFrozenInItsTransaction(t *testing.T) {
 			freeze(t, dsn, driver.Name)
 			heir := begin(t, settings{driver: driver, dsn: dsn, change: func(c *consumer.Config) {
 				oneWorker(c)
-				c.Timeout, c.Hold, c.Retry.Most = frozenTimeout, 500*time.Millisecond, 500*time.Millisecond
+				c.Timeout, c.MaxInMemoryWait, c.Retry.MaxDelay = frozenTimeout, 500*time.Millisecond, 500*time.Millisecond
 			}})
 			neighbours := numbered("neighbour", 10)
 			heir.deliver(append([]string{"held"}, neighbours...)...)

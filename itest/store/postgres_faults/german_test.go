@@ -67,7 +67,7 @@ func TestAServerThatSpeaksGerman(t *testing.T) {
 				`create table late (name text references things (name) deferrable initially deferred)`)
 			w := begin(t, settings{driver: driver, dsn: dsn, handler: worded, change: func(c *consumer.Config) {
 				oneWorker(c)
-				c.Retry.Attempts = 2
+				c.Retry.MaxAttempts = 2
 			}})
 			around(t, w, message("twice", `{}`), message("zero", `{}`), message("nowhere", `{}`), message("raised", `{}`), message("late", `{}`), message("slow", `{}`))
 			if effects, marker := w.effects("twice"), w.marker("twice"); effects != 0 || marker != int(store.Applied) {

@@ -15,7 +15,7 @@ func TestTheServerLimitsStatements(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
 			w := begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t)), change: func(c *consumer.Config) {
 				oneWorker(c)
-				c.Timeout, c.Retry.Attempts = brief, 2
+				c.Timeout, c.Retry.MaxAttempts = brief, 2
 			}, handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 				if m.Identity.ID == "slow" {
 					return exec(context.WithoutCancel(ctx), `select pg_sleep(35)`)

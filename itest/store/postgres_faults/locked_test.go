@@ -23,7 +23,7 @@ func TestALockThatSomebodyHoldsForLong(t *testing.T) {
 			w := begin(t, settings{driver: driver, dsn: dsn, change: func(c *consumer.Config) {
 				oneWorker(c)
 				c.Lanes = consumer.LanesNone
-				c.Retry.Attempts = 2
+				c.Retry.MaxAttempts = 2
 			}, handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 				if m.Identity.ID == "waits" {
 					if err := countImpatiently(ctx, exec); err != nil {
@@ -58,7 +58,7 @@ func TestARowThatOthersKeepChanging(t *testing.T) {
 			w := begin(t, settings{driver: driver, dsn: dsn, isolation: sql.LevelRepeatableRead, change: func(c *consumer.Config) {
 				oneWorker(c)
 				c.Lanes = consumer.LanesNone
-				c.Retry.Attempts = 2
+				c.Retry.MaxAttempts = 2
 			}, handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 				if m.Identity.ID == "waits" {
 					if met.Add(1) <= meetings {

@@ -71,7 +71,7 @@ func TestAMessageThatAlwaysLooksLikeContentionOrAnOutage(t *testing.T) {
 			eachForm(t, func(t *testing.T, driver workload.Driver) {
 				w := begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t), c.statements...), change: func(o *consumer.Config) {
 					oneWorker(o)
-					o.Retry.Attempts = 2
+					o.Retry.MaxAttempts = 2
 					if strings.Contains(c.bad, "copy") { // which waits for data until its time is up
 						o.Timeout = 5 * time.Second
 					}

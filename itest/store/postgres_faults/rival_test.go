@@ -39,7 +39,7 @@ func held(t *testing.T, driver workload.Driver) (w *world, stranger *sql.Tx) {
 	t.Helper()
 	w = begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t)), change: func(c *consumer.Config) {
 		oneWorker(c)
-		c.Hold, c.Retry.Most = 300*time.Millisecond, 300*time.Millisecond
+		c.MaxInMemoryWait, c.Retry.MaxDelay = 300*time.Millisecond, 300*time.Millisecond
 	}})
 	w.deliver("before") // so that the scope is there
 	w.applied("before")
@@ -157,7 +157,7 @@ func TestTwoConsumersOfTheSameMessagesAtEachLevel(t *testing.T) {
 
 func compete(t *testing.T, driver workload.Driver, level sql.IsolationLevel) {
 	dsn := counted(t)
-	s := settings{driver: driver, dsn: dsn, isolation: level, change: func(c *consumer.Config) { c.Batch.Most = 20 },
+	s := settings{driver: driver, dsn: dsn, isolation: level, change: func(c *consumer.Config) { c.Batch.MaxSize = 20 },
 		handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 			if err := exec(ctx, countOne); err != nil {
 				return err

@@ -21,7 +21,7 @@ func stalled(t *testing.T, driver workload.Driver, match pgproxy.Match, told sem
 	w := begin(t, settings{driver: driver, dsn: dsn, through: proxy.DSN(), change: func(c *consumer.Config) {
 		oneWorker(c)
 		c.CommitTimeout, c.Timeout = brief, brief
-		c.Hold, c.Retry.Most = 300*time.Millisecond, 300*time.Millisecond
+		c.MaxInMemoryWait, c.Retry.MaxDelay = 300*time.Millisecond, 300*time.Millisecond
 	}})
 	w.deliver("before")
 	w.applied("before")
@@ -67,7 +67,7 @@ func TestAHandlerThatNeedsASecondConnection(t *testing.T) {
 			var outside workload.Exec
 			w := begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t)), connections: 1, outside: &outside, change: func(c *consumer.Config) {
 				oneWorker(c)
-				c.Timeout, c.Retry.Attempts = brief, 2
+				c.Timeout, c.Retry.MaxAttempts = brief, 2
 			}, handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 				if m.Identity.ID == "greedy" {
 					return outside(ctx, `select 1`)
@@ -88,7 +88,7 @@ func TestTheConnectionsOfAConsumer(t *testing.T) {
 			var together atomic.Int64
 			all := make(chan struct{})
 			w := begin(t, settings{driver: driver, dsn: dsn, through: proxy.DSN(), connections: 50, change: func(c *consumer.Config) {
-				c.Workers, c.Batch.Most = 4, 20
+				c.Workers, c.Batch.MaxSize = 4, 20
 			}, handler: func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 				if together.Add(1) == 4 { // each worker is in its first handler
 					close(all)
@@ -107,7 +107,7 @@ func TestTheConnectionsOfAConsumer(t *testing.T) {
 	t.Run("law_11_eight_workers_share_a_pool_of_one", func(t *testing.T) {
 		eachDriver(t, func(t *testing.T, driver workload.Driver) {
 			w := begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t)), connections: 1, change: func(c *consumer.Config) {
-				c.Workers, c.Batch.Most = 8, 20
+				c.Workers, c.Batch.MaxSize = 8, 20
 			}})
 			ids := numbered("m", 500)
 			w.deliver(ids...)

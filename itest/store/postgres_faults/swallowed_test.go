@@ -37,7 +37,7 @@ func tells(driver workload.Driver) bool { return driver.Name == "pgx" }
 func TestAHandlerThatSwallows(t *testing.T) {
 	few := func(c *consumer.Config) {
 		oneWorker(c)
-		c.Retry.Attempts = 3
+		c.Retry.MaxAttempts = 3
 	}
 	for _, code := range []string{"40P01", "40001", "55P03"} {
 		t.Run(code, func(t *testing.T) {

@@ -102,7 +102,7 @@ func begin(t testing.TB, s settings) *world {
 	t.Helper()
 	w := &world{t: t, inlet: workload.NewInlet(), over: make(chan error, 1), attempts: map[string][]int{}, db: look(t, s.dsn)}
 	c := workload.Config(w.inlet)
-	c.Workers, c.Batch.Most = 2, 100
+	c.Workers, c.Batch.MaxSize = 2, 100
 	c.Observers = []semel.Observer{w}
 	if s.change != nil {
 		s.change(&c)

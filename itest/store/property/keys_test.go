@@ -129,8 +129,8 @@ func (h *history) lives(policy func(*consumer.Config)) (*memstore.Store, error) 
 			src.given, src.open[m] = append(src.given, source.Delivery{Message: m, Lane: lane, Before: source.Unknown}), true
 		}
 		c := consumer.Config{Name: "property", Source: src, Identity: identity.By("header:id"), Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
-			Workers: h.workers, Hold: h.hold, Batch: consumer.BatchLimits{Most: h.most},
-			Retry: consumer.RetryPolicy{Attempts: 50, First: 20 * time.Millisecond, Most: time.Minute}}
+			Workers: h.workers, MaxInMemoryWait: h.hold, Batch: consumer.BatchLimits{MaxSize: h.most},
+			Retry: consumer.RetryPolicy{MaxAttempts: 50, InitialDelay: 20 * time.Millisecond, MaxDelay: time.Minute}}
 		ctx, cancel := context.WithTimeout(context.Background(), h.ends[n])
 		if n == len(h.runs)-1 {
 			c.IdleExit = 10 * time.Minute
@@ -237,7 +237,7 @@ func TestKeysInTheirOrder(t *testing.T) {
 	})
 	t.Run("D8_law_8_keep_it_behind_a_receipt", func(t *testing.T) {
 		checked(t, func(c *consumer.Config) {
-			c.Lanes, c.Strategy, c.Settle = consumer.LanesKey, consumer.StrategyInbox, consumer.SettleAfterReceipt
+			c.Lanes, c.Strategy, c.AckPoint = consumer.LanesKey, consumer.StrategyInbox, consumer.AckAfterReceipt
 		})
 	})
 }

@@ -119,7 +119,7 @@ func lines(messages, copies int) source.Source {
 func policy(src source.Source) consumer.Config {
 	return consumer.Config{
 		Name: "billing", Source: src, Identity: identity.By("header:id"), Lanes: consumer.LanesNone, Workers: workers,
-		OnConflict: consumer.ActionHalt, OnBadIdentity: consumer.ActionHalt, Retry: consumer.RetryPolicy{Then: consumer.ActionHalt},
+		OnConflict: consumer.ActionHalt, OnBadIdentity: consumer.ActionHalt, Retry: consumer.RetryPolicy{OnExhausted: consumer.ActionHalt},
 	}
 }
 
@@ -130,7 +130,7 @@ const workers = 8
 const lease = 30 * time.Second
 
 // kept is how the keys are kept.
-var kept = consumer.KeyPolicy{Keep: 30 * 24 * time.Hour, MayForget: "it is a test"}
+var kept = consumer.KeyPolicy{Keep: 30 * 24 * time.Hour, AllowVolatile: "it is a test"}
 
 // over is a consumer of a source whose keys are in a store.
 func (s *shop) over(t *testing.T, keys store.KeyStore, src source.Source, change func(*consumer.Config)) *consumer.Consumer[consumer.Call] {

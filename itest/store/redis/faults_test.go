@@ -53,7 +53,7 @@ func TestJ4WhatAServerIsWorth(t *testing.T) {
 		want     store.Durability
 	}{
 		"each write is on disk":              {[]string{"appendonly yes", "appendfsync always"}, nil, store.Durable},
-		"each second":                        {[]string{"appendonly yes", "appendfsync everysec"}, nil, store.DurableButSeconds},
+		"each second":                        {[]string{"appendonly yes", "appendfsync everysec"}, nil, store.DurableExceptSeconds},
 		"trap_118_no append-only file":       {nil, nil, store.Volatile},
 		"trap_118_keys are evicted":          {[]string{"appendonly yes", "appendfsync always", "maxmemory 100mb", "maxmemory-policy allkeys-lru"}, nil, store.Volatile},
 		"a service that hides its settings":  {[]string{"appendonly yes", "appendfsync always"}, []string{"-config"}, store.DurabilityUnknown},
@@ -90,7 +90,7 @@ func TestJ4AClusterIsWorthWhatItsWorstNodeIs(t *testing.T) {
 	for _, n := range nodes {
 		keeps(n, "yes")
 	}
-	if d, why := newStore(t, c, redisstore.Options{}).Durable(); d != store.DurableButSeconds {
+	if d, why := newStore(t, c, redisstore.Options{}).Durable(); d != store.DurableExceptSeconds {
 		t.Errorf("where each keeps its file it is %v, %q", d, why)
 	}
 	for _, n := range nodes {
@@ -265,7 +265,7 @@ func TestTrap118AFailOverBetweenTheStages(t *testing.T) {
 	pair := services.StartRedisPair(t, "appendonly yes", "appendfsync always")
 	c := client(t, rueidis.ClientOption{InitAddress: []string{pair.Sentinels[0].Address(), pair.Sentinels[1].Address()}, Sentinel: rueidis.SentinelOption{MasterSet: services.SentinelSet}})
 	s := newStore(t, c, redisstore.Options{})
-	if d, why := s.Durable(); d != store.DurableButSeconds {
+	if d, why := s.Durable(); d != store.DurableExceptSeconds {
 		t.Errorf("a pair is %v, %s", d, why)
 	}
 	done, claimed := claim("done"), claim("claimed")

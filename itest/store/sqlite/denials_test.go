@@ -97,41 +97,41 @@ func TestWhatNoCommitWritesIsDenied(t *testing.T) {
 	const marker = "update semel_markers set outcome = %d where cast(substr(id, 2) as text) = 'm1'"
 	// The row that waits becomes one of the message that wrote an intent.
 	became := "update semel_inbox set state = 'PARKED', stream = null, id = (select id from semel_markers where cast(substr(id, 2) as text) = 'm1') where state = 'BLOCKED'; " + fmt.Sprintf(marker, store.Parked)
-	stream := sqlstore.Denied{State: store.StateBlocked, By: sqlstore.DeniedByStream}
-	intent := sqlstore.Denied{State: store.StateReceived, By: sqlstore.DeniedByCause, Cause: semel.Key{Consumer: "billing", ID: "m1"}}
-	with := func(d sqlstore.Denied, change func(*sqlstore.Denied)) []sqlstore.Denied {
+	stream := sqlstore.Mismatch{State: store.StateBlocked, By: sqlstore.MismatchStream}
+	intent := sqlstore.Mismatch{State: store.StateReceived, By: sqlstore.MismatchCause, Cause: semel.Key{Consumer: "billing", ID: "m1"}}
+	with := func(d sqlstore.Mismatch, change func(*sqlstore.Mismatch)) []sqlstore.Mismatch {
 		change(&d)
-		return []sqlstore.Denied{d}
+		return []sqlstore.Mismatch{d}
 	}
 	for name, c := range map[string]struct {
 		plant string
-		want  []sqlstore.Denied
+		want  []sqlstore.Mismatch
 	}{
 		"K3_law_12_nothing_where_nothing_was_changed": {"select 1", nil},
 		"K3_law_12_who_waits_for_what_its_stream_has_passed": {"update semel_streams set last = 3",
-			with(stream, func(d *sqlstore.Denied) { d.Last = 3 })},
+			with(stream, func(d *sqlstore.Mismatch) { d.Last = 3 })},
 		"K3_law_12_nobody_who_waits_for_the_next": {"update semel_streams set last = 2", nil},
 		"K3_law_12_who_is_parked_for_what_has_come": {"update semel_streams set last = 4; update semel_inbox set state = 'PARKED', reason = 'gap' where state = 'BLOCKED'; update semel_markers set outcome = 3 where outcome = 2 and cast(substr(id, 2) as text) = 'm4'",
-			with(stream, func(d *sqlstore.Denied) { d.State, d.Last = store.StateParked, 4 })},
+			with(stream, func(d *sqlstore.Mismatch) { d.State, d.Last = store.StateParked, 4 })},
 		"K3_law_12_who_took_effect_and_its_stream_is_behind": {"update semel_inbox set state = 'COMPLETED' where state = 'BLOCKED'; update semel_markers set outcome = 1 where cast(substr(id, 2) as text) = 'm4'",
-			with(stream, func(d *sqlstore.Denied) { d.State, d.Last = store.StateCompleted, 2 })},
+			with(stream, func(d *sqlstore.Mismatch) { d.State, d.Last = store.StateCompleted, 2 })},
 		"K3_law_12_who_took_effect_and_its_stream_is_gone": {"update semel_inbox set state = 'COMPLETED' where state = 'BLOCKED'; update semel_markers set outcome = 1 where cast(substr(id, 2) as text) = 'm4'; delete from semel_streams",
-			with(stream, func(d *sqlstore.Denied) { d.State, d.Last = store.StateCompleted, -1 })},
+			with(stream, func(d *sqlstore.Mismatch) { d.State, d.Last = store.StateCompleted, -1 })},
 		"K3_law_12_an_intent_whose_message_is_not_marked": {"delete from semel_markers where cast(substr(id, 2) as text) = 'm1'",
-			with(intent, func(*sqlstore.Denied) {})},
+			with(intent, func(*sqlstore.Mismatch) {})},
 		"K3_law_12_no_intent_whose_message_may_have_been_removed":            {"delete from semel_markers where cast(substr(id, 2) as text) = 'm1'; update semel_scopes set low = (unixepoch() - 60) * 1000", nil},
 		"K3_law_12_no_intent_whose_message_came_again_when_it_was_forgotten": {became + "; update semel_scopes set low = (unixepoch() - 60) * 1000", nil},
 		"K3_law_12_no_intent_that_was_sent_again_after_its_time":             {"delete from semel_markers where cast(substr(id, 2) as text) = 'm1'; update semel_scopes set low = (unixepoch() - 7200) * 1000; update semel_inbox set emitted_at = received_at where state = 'RECEIVED'", nil},
 		"K3_law_12_an_intent_whose_message_is_parked": {fmt.Sprintf(marker, store.Parked),
-			with(intent, func(d *sqlstore.Denied) { d.Marker = store.Parked })},
-		"K3_law_12_an_intent_whose_message_is_set_aside_as_its_row_says": {became, with(intent, func(d *sqlstore.Denied) { d.Marker = store.Parked })},
+			with(intent, func(d *sqlstore.Mismatch) { d.Marker = store.Parked })},
+		"K3_law_12_an_intent_whose_message_is_set_aside_as_its_row_says": {became, with(intent, func(d *sqlstore.Mismatch) { d.Marker = store.Parked })},
 		"K3_law_12_no_intent_of_a_message_whose_steps_took_effect":       {became + `; update semel_inbox set steps = '[{"name":"told"}]' where state = 'PARKED'`, nil},
 		"K3_law_12_no_intent_of_a_message_that_was_called":               {became + "; update semel_inbox set calls_started = 1 where state = 'PARKED'", nil},
 		"K3_law_12_no_intent_for_another_content_of_its_message":         {fmt.Sprintf(marker, store.DeadLettered) + "; " + strings.ReplaceAll(became, "stream = null", "stream = null, conflict = x'01'") + "; " + fmt.Sprintf(marker, store.DeadLettered), nil},
 		"K3_law_12_nobody_who_is_parked_for_another_reason":              {"update semel_streams set last = 4; update semel_inbox set state = 'PARKED', reason = 'poison' where state = 'BLOCKED'; update semel_markers set outcome = 3 where outcome = 2 and cast(substr(id, 2) as text) = 'm4'", nil},
 		"K3_law_12_no_other_content_whatever_its_version":                {"update semel_streams set last = 3; update semel_inbox set conflict = x'01' where state = 'BLOCKED'", nil},
 		"K3_law_12_once_whom_both_deny": {"update semel_streams set last = 3; update semel_markers set outcome = 1 where cast(substr(id, 2) as text) = 'm4'",
-			with(stream, func(d *sqlstore.Denied) { d.By, d.Marker = sqlstore.DeniedByMarker, store.Applied })},
+			with(stream, func(d *sqlstore.Mismatch) { d.By, d.Marker = sqlstore.MismatchMarker, store.Applied })},
 		"K3_law_12_no_intent_whose_message_has_ended_without_a_row":          {fmt.Sprintf(marker, store.DeadLettered), nil},
 		"K3_law_12_nobody_knows_the_message_of_an_intent_without_its_header": {"delete from semel_markers where cast(substr(id, 2) as text) = 'm1'; update semel_inbox set envelope = '{}'", nil},
 	} {

@@ -27,7 +27,7 @@ func TestAHandlerThatRollsBackAndWrites(t *testing.T) {
 			return errors.Join(i.Send(ctx, tx, "rollback"), i.Effect(ctx, tx, "bad"))
 		}
 		running, err := consumer.New(s, handle, consumer.Config{Name: "billing", Identity: identity.CloudEvents(),
-			Retry: consumer.RetryPolicy{Attempts: 3, First: time.Millisecond, Most: time.Millisecond}})
+			Retry: consumer.RetryPolicy{MaxAttempts: 3, InitialDelay: time.Millisecond, MaxDelay: time.Millisecond}})
 		if err != nil {
 			t.Fatal(err)
 		}

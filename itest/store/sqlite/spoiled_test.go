@@ -101,7 +101,7 @@ func TestAHandlerThatSpoilsItsConnection(t *testing.T) {
 			return i.Effect(ctx, tx, m.Attributes.ID)
 		}
 		running, err := consumer.New(i.Store, handle, consumer.Config{Name: "billing", Identity: identity.CloudEvents(),
-			Retry: consumer.RetryPolicy{Attempts: 2, First: time.Millisecond, Most: time.Millisecond}})
+			Retry: consumer.RetryPolicy{MaxAttempts: 2, InitialDelay: time.Millisecond, MaxDelay: time.Millisecond}})
 		if err != nil {
 			t.Fatal(err)
 		}

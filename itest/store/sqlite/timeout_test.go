@@ -17,7 +17,7 @@ func TestAHandlersTimeOutHoldsInSQLite(t *testing.T) {
 		st := storeOn(t, openFile(t, newFile(t), pragmas+foreignKeys))
 		inlet := workload.NewInlet()
 		c := workload.Config(inlet)
-		c.Timeout, c.Retry.Attempts = 200*time.Millisecond, 2
+		c.Timeout, c.Retry.MaxAttempts = 200*time.Millisecond, 2
 		running, err := consumer.New(st, func(ctx context.Context, tx *sql.Tx, m *semel.Message) error {
 			if string(m.Body) != "7" {
 				return nil

@@ -86,10 +86,10 @@ func draw(t *rapid.T) drawn {
 	d.discards = rapid.SliceOfN(one, 0, 2).Draw(t, "discards")
 	d.stops = rapid.SliceOfN(rapid.IntRange(1, 10), 0, 3).Draw(t, "stops")
 	d.fetch = rapid.IntRange(1, 20).Draw(t, "fetch")
-	d.config.Batch.Most = rapid.IntRange(1, 20).Draw(t, "batch")
+	d.config.Batch.MaxSize = rapid.IntRange(1, 20).Draw(t, "batch")
 	d.config.Workers = rapid.IntRange(1, 3).Draw(t, "workers")
 	d.config.Lanes = rapid.SampledFrom([]consumer.LaneMode{consumer.LanesPartition, consumer.LanesNone}).Draw(t, "lanes")
-	d.config.Hold = rapid.SampledFrom([]time.Duration{10 * time.Second, time.Millisecond}).Draw(t, "hold")
+	d.config.MaxInMemoryWait = rapid.SampledFrom([]time.Duration{10 * time.Second, time.Millisecond}).Draw(t, "hold")
 	gap := rapid.SampledFrom([]time.Duration{consumer.DefaultGap, time.Second}).Draw(t, "gap")
 	d.config.Version = &consumer.VersionPolicy{By: identity.Stream("body:/order").At("body:/version"), Gap: gap}
 	return d

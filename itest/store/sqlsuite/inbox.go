@@ -69,8 +69,8 @@ func payment() *semel.Message {
 func (a Account[Tx]) billing(t testing.TB, handle func(context.Context, Tx, *semel.Message) error, src source.Source, idle time.Duration) *consumer.Consumer[Tx] {
 	t.Helper()
 	c, err := consumer.New(a.Store, handle, consumer.Config{
-		Name: "billing", Source: src, Identity: identity.By("header:id"), Strategy: consumer.StrategyInbox, Settle: consumer.SettleAfterReceipt,
-		Retry: consumer.RetryPolicy{Attempts: 5, First: time.Millisecond, Most: 5 * time.Millisecond},
+		Name: "billing", Source: src, Identity: identity.By("header:id"), Strategy: consumer.StrategyInbox, AckPoint: consumer.AckAfterReceipt,
+		Retry: consumer.RetryPolicy{MaxAttempts: 5, InitialDelay: time.Millisecond, MaxDelay: 5 * time.Millisecond},
 		Inbox: consumer.InboxPolicy{Lease: time.Second, Poll: 20 * time.Millisecond}, Timeout: 30 * time.Second, IdleExit: idle,
 		Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})

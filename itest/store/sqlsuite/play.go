@@ -86,7 +86,7 @@ func (p *played[Tx]) configure(idle time.Duration) (err error) {
 	c := &p.config
 	c.Name, c.IdleExit, c.Inbox.Poll = p.name, idle, idle/5
 	c.Identity, c.Logger = identity.By("header:id"), slog.New(slog.DiscardHandler)
-	c.Retry = consumer.RetryPolicy{First: time.Millisecond, Most: 5 * time.Millisecond, SerialAfter: 1000, Budget: consumer.RetryBudget{PerSecond: 1000, Percent: 1000}}
+	c.Retry = consumer.RetryPolicy{InitialDelay: time.Millisecond, MaxDelay: 5 * time.Millisecond, SerialAfter: 1000, Budget: consumer.RetryBudget{PerSecond: 1000, Percent: 1000}}
 	p.intents, err = consumer.NewIntents(p.Store)
 	return err
 }

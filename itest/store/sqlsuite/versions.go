@@ -136,7 +136,7 @@ func (f Followed[Tx]) follower(t testing.TB, handle func(context.Context, Tx, *s
 	c, err := consumer.New(f.Store, handle, consumer.Config{
 		Name: "history", Source: src, Identity: identity.By("header:id"), Lanes: consumer.LanesNone, Workers: 4,
 		Version: &consumer.VersionPolicy{By: identity.Stream("body:/order").At("body:/version")},
-		Retry:   consumer.RetryPolicy{First: 10 * time.Millisecond, Most: 50 * time.Millisecond, SerialAfter: 1000},
+		Retry:   consumer.RetryPolicy{InitialDelay: 10 * time.Millisecond, MaxDelay: 50 * time.Millisecond, SerialAfter: 1000},
 		Inbox:   consumer.InboxPolicy{Poll: 50 * time.Millisecond}, IdleExit: 3 * time.Second, Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 	})
 	if err != nil {

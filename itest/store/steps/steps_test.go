@@ -156,8 +156,8 @@ func work[Tx any](ctx context.Context, o order, of maker[Tx], add func(ctx conte
 		body := fmt.Sprintf(`{"specversion":"1.0","id":"%s","source":"shop","type":"order","data":{}}`+"\n", name)
 		c, err := of(steps, consumer.Config{
 			Name: name, Source: file.Stdin(strings.NewReader(body), file.Options{}), Identity: identity.CloudEvents(),
-			Strategy: consumer.StrategyInbox, Settle: consumer.SettleAfterReceipt, Workers: 1,
-			Inbox: consumer.InboxPolicy{Lease: time.Second, Poll: 20 * time.Millisecond, Starts: 100}, IdleExit: 3 * time.Second,
+			Strategy: consumer.StrategyInbox, AckPoint: consumer.AckAfterReceipt, Workers: 1,
+			Inbox: consumer.InboxPolicy{Lease: time.Second, Poll: 20 * time.Millisecond, MaxCrashes: 100}, IdleExit: 3 * time.Second,
 			Logger: slog.New(slog.NewTextHandler(io.Discard, nil)),
 		})
 		if err != nil {

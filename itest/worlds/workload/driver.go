@@ -142,7 +142,7 @@ func Config(src source.Source) consumer.Config {
 	return consumer.Config{
 		Name: "billing", Source: src, Identity: identity.By("header:id"),
 		Lanes: consumer.LanesNone, Logger: slog.New(slog.DiscardHandler),
-		Retry: consumer.RetryPolicy{First: 10 * time.Millisecond, Most: time.Second},
+		Retry: consumer.RetryPolicy{InitialDelay: 10 * time.Millisecond, MaxDelay: time.Second},
 	}
 }
 

@@ -18,7 +18,7 @@ import (
 type Consumer interface {
 	Run(ctx context.Context) error
 	Counts() semel.Counts
-	Left() []semel.Unfinished
+	Unfinished() []semel.Unfinished
 	// Ready is false, with the reason, while something stands still.
 	Ready() (bool, string)
 	// Alive is false, with the reason, while it neither works nor pauses by decision.
@@ -94,7 +94,7 @@ func (a *Assembly) config(c *policy.Consumer, src source.Source) consumer.Config
 }
 
 // otherwise is how a message ends whose statement changed another number of rows. What a policy
-// says of a statement is a decision, and no failure for the circuit breaker, also where on_unmet
+// says of a statement is a decision, and no failure for the circuit breaker, also where on_precondition
 // says the same.
 func otherwise(word string) sqlhandler.Otherwise {
 	switch word {

@@ -22,7 +22,7 @@ consumers:
     strategy: lease
     identity: {id: id}
     alerts: {pending_age: 1m}
-    on_unmet: discard
+    on_precondition: discard
     handler:
       http:
         url: "${URL}"

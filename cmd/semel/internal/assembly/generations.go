@@ -191,7 +191,7 @@ func (t *turning) Counts() semel.Counts {
 }
 
 // Left implements Consumer.
-func (t *turning) Left() []semel.Unfinished { return t.current().Left() }
+func (t *turning) Unfinished() []semel.Unfinished { return t.current().Unfinished() }
 
 // Ready implements Consumer.
 func (t *turning) Ready() (bool, string) { return t.current().Ready() }

@@ -87,7 +87,7 @@ func TestAPolicysSourceIsTheAdaptersConfiguration(t *testing.T) {
 		"from a time on":       {keys: []string{"start: {at: 2026-01-01T00:00:00Z}"}, want: func(c *kafka.Config) { c.Start.At = at }},
 		"from a group on":      {keys: []string{"start: {group: old}"}, want: func(c *kafka.Config) { c.Start.Group = "old" }},
 		"the consumer's drain": {consumer: "drain: 5s, timeout: 5s,", want: func(c *kafka.Config) { c.RevokeTimeout = 5 * time.Second }},
-		"the dead letters":     {consumer: "dead_letter: {topic: dead}, retry: {then: dead_letter},", want: func(c *kafka.Config) { c.DeadLetters = "dead" }},
+		"the dead letters":     {consumer: "dead_letter: {topic: dead}, retry: {on_exhausted: dead_letter},", want: func(c *kafka.Config) { c.DeadLetters = "dead" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			want := usual
@@ -103,7 +103,7 @@ func TestAPolicysSourceIsTheAdaptersConfiguration(t *testing.T) {
 func TestAPolicyAnswersEveryFieldOfTheConfiguration(t *testing.T) {
 	folder := t.TempDir()
 	certificate(t, folder)
-	config, err := configured(t, folder, "dead_letter: {topic: dead}, retry: {then: dead_letter},", "group: g", "instance: i", "start: now", "on_lost_records: go_on", "rack: r", "max_batch: 64MiB", "max_fetch: 8MiB", "max_partition_fetch: 2MiB",
+	config, err := configured(t, folder, "dead_letter: {topic: dead}, retry: {on_exhausted: dead_letter},", "group: g", "instance: i", "start: now", "on_lost_records: go_on", "rack: r", "max_batch: 64MiB", "max_fetch: 8MiB", "max_partition_fetch: 2MiB",
 		"isolation: read_uncommitted", "format: cloudevents", "tls: {ca: ca.pem}", `sasl: {plain: {user: u, password: "${SECRET}"}}`)
 	if err != nil {
 		t.Fatal(err)

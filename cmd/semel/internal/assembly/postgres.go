@@ -149,7 +149,7 @@ func (d *postgres) consumer(ctx context.Context, h handlers, c *policy.Consumer,
 			return nil, err
 		}
 	}
-	if c.Retention.Drop {
+	if c.Retention.DailyPartitions {
 		var err error
 		if plain, direct, err = d.dated(ctx, c); err != nil {
 			return nil, err

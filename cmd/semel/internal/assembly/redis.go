@@ -27,7 +27,7 @@ func (a *Assembly) keyed(ctx context.Context, c *policy.Consumer, s *policy.Stor
 	if err != nil {
 		return nil, err
 	}
-	a.tellWindow(c, "its message ends as retry.then says") // nothing can be parked
+	a.tellWindow(c, "its message ends as retry.on_exhausted says") // nothing can be parked
 	return a.orWaiting(ctx, &waiting{name: c.Name, store: s.Name, logger: a.options.Logger, make: func(ctx context.Context) (Consumer, error) {
 		return a.makeKeyed(ctx, c, s, src, endpoint)
 	}})
@@ -40,7 +40,7 @@ func (a *Assembly) makeKeyed(ctx context.Context, c *policy.Consumer, s *policy.
 		return nil, err
 	}
 	config := a.config(c, src)
-	config.Strategy, config.Settle = consumer.StrategyMarker, consumer.SettleAfterEffect
+	config.Strategy, config.AckPoint = consumer.StrategyMarker, consumer.AckAfterEffect
 	config.Retention = consumer.RetentionPolicy{}
 	made, err := consumer.NewKeyed(store.keys, keyPolicy(c, s), func(ctx context.Context, _ consumer.Call, m *semel.Message) error { return endpoint.Handle(ctx, m) }, config)
 	if err != nil {
@@ -51,7 +51,7 @@ func (a *Assembly) makeKeyed(ctx context.Context, c *policy.Consumer, s *policy.
 
 // keyPolicy is how the keys of a consumer are kept.
 func keyPolicy(c *policy.Consumer, s *policy.Store) consumer.KeyPolicy {
-	return consumer.KeyPolicy{Keep: c.Retention.Keep, Delay: c.Retention.Delay, MayForget: s.Redis.MayForget(), ApplyWhenDown: c.NaturalBecause()}
+	return consumer.KeyPolicy{Keep: c.Retention.Keep, Delay: c.Retention.Delay, AllowVolatile: s.Redis.AllowVolatile(), FailOpen: c.NaturalReason()}
 }
 
 // openKeys connects to a store of keys, once for all of its consumers, and reads how durable

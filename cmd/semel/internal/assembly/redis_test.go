@@ -30,7 +30,7 @@ consumers:
     on_bad_identity: halt
     on_store_down: apply
     effect: {kind: projection, says: "a search index"}
-    retry: {then: halt}
+    retry: {on_exhausted: halt}
     handler: {http: {url: "https://mail.example/send"}}
 `
 	for persistence, bearable := range map[string]string{"volatile": "a mail twice does no harm", "durable": "", "seconds": ""} {
@@ -39,7 +39,7 @@ consumers:
 			if p == nil {
 				t.Fatal(faults)
 			}
-			want := consumer.KeyPolicy{Keep: 30 * 24 * time.Hour, Delay: 2 * time.Hour, MayForget: bearable, ApplyWhenDown: "the effect is a projection: a search index"}
+			want := consumer.KeyPolicy{Keep: 30 * 24 * time.Hour, Delay: 2 * time.Hour, AllowVolatile: bearable, FailOpen: "the effect is a projection: a search index"}
 			if got := keyPolicy(p.Consumers[0], p.Stores[0]); got != want {
 				t.Errorf("%+v", got)
 			}

@@ -125,7 +125,7 @@ type opening struct {
 
 func openStore(s *policy.Store, o opening) (*Store, error) {
 	if e := s.Encryption; e != nil {
-		c, err := encryption.New(e.Key, e.Former...)
+		c, err := encryption.New(e.Key, e.PreviousKeys...)
 		if err != nil {
 			return nil, fmt.Errorf("store %s: %w", s.Name, err)
 		}

@@ -16,7 +16,7 @@ type unstarted struct{ err error }
 
 func (u unstarted) Run(context.Context) error              { return u.err }
 func (unstarted) Counts() semel.Counts                     { return semel.Counts{} }
-func (unstarted) Left() []semel.Unfinished                 { return nil }
+func (unstarted) Unfinished() []semel.Unfinished           { return nil }
 func (u unstarted) Ready() (bool, string)                  { return false, u.err.Error() }
 func (unstarted) Alive() (bool, string)                    { return true, "" }
 func (unstarted) StoreDown() (since time.Time, why string) { return time.Time{}, "" }

@@ -115,9 +115,9 @@ func (w *waiting) Counts() semel.Counts {
 }
 
 // Left implements Consumer.
-func (w *waiting) Left() []semel.Unfinished {
+func (w *waiting) Unfinished() []semel.Unfinished {
 	if made, _ := w.now(); made != nil {
-		return made.Left()
+		return made.Unfinished()
 	}
 	return nil
 }

@@ -53,7 +53,7 @@ func TestAConsumerWhoseStoreOfKeysIsAwayAtItsStart(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if ready, why := c.Ready(); ready || !strings.Contains(why, "connection refused") || c.Counts().Deliveries != 0 || c.Left() != nil {
+			if ready, why := c.Ready(); ready || !strings.Contains(why, "connection refused") || c.Counts().Deliveries != 0 || c.Unfinished() != nil {
 				t.Errorf("ready %v, %q", ready, why)
 			}
 			began := time.Now()

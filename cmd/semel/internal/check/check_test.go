@@ -53,7 +53,7 @@ consumers:
     from: payments
     store: shop
     strategy: inbox
-    settle: after_receipt
+    ack: after_receipt
     alerts: {pending_age: 60s}
     identity: {id: id, source: source}
     retention: 30d
@@ -72,7 +72,7 @@ consumers:
     from: hooks
     store: shop
     strategy: inbox
-    settle: after_receipt
+    ack: after_receipt
     alerts: {pending_age: 60s}
     identity: {id: "header:x-github-delivery"}
     retention: forever
@@ -197,8 +197,8 @@ func inPolicy() map[string]planted {
 		"K3_12_a_reaper_that_is_switched_off":              {12, sound, []string{"retention: 30d", "retention: {keep: 30d, off: true}"}, nil, "switches the reaper off"},
 		"K3_14_a_state_that_is_overwritten":                {14, sound, []string{"kind: ledger", "kind: entity"}, nil, "a message that comes late overwrites"},
 		"K3_19_no_fingerprint":                             {19, sound, []string{"    timeout: 20s\n", "    timeout: 20s\n    fingerprint: none\n"}, nil, "taken for a copy"},
-		"K3_20_a_window_shorter_than_a_wait":               {20, calling, []string{"window: 24h", "window: 1h", "    timeout: 20s\n", "    timeout: 20s\n    retry: {first: 1s, most: 2h}\n"}, nil, "find the key forgotten"},
-		"K3_20_a_window_as_long_as_a_wait":                 {20, calling, []string{"window: 24h", "window: 2h", "    timeout: 20s\n", "    timeout: 20s\n    retry: {first: 1s, most: 2h}\n"}, nil, "find the key forgotten"},
+		"K3_20_a_window_shorter_than_a_wait":               {20, calling, []string{"window: 24h", "window: 1h", "    timeout: 20s\n", "    timeout: 20s\n    retry: {initial_delay: 1s, max_delay: 2h}\n"}, nil, "find the key forgotten"},
+		"K3_20_a_window_as_long_as_a_wait":                 {20, calling, []string{"window: 24h", "window: 2h", "    timeout: 20s\n", "    timeout: 20s\n    retry: {initial_delay: 1s, max_delay: 2h}\n"}, nil, "find the key forgotten"},
 		"K3_23_what_was_aborted_is_read":                   {23, sound, []string{"topics: [payments]", "topics: [payments], isolation: read_uncommitted"}, nil, "aborted"},
 		"K3_26_a_lease_shorter_than_the_handler":           {26, sound, []string{"timeout: 20s", "timeout: 90s"}, nil, "a handler may run for 1m30s, and its lease of 30s"},
 	}
@@ -217,16 +217,16 @@ func inStoreOrBroker() map[string]planted {
 			func(s *Subject) { s.Facts.Owner = "the handlers of refunded" }, "owned by the handlers of refunded"},
 		"K3_7_tables_that_do_not_protect": fact(7, "markers_pkey is missing", func(s *Subject) { s.Facts, s.NoFacts, s.Schema = nil, "the tables", "markers_pkey is missing" }),
 		"K3_7_a_marker_whose_row_says_otherwise": fact(7, "row 17 is COMPLETED, and its marker says waiting", func(s *Subject) {
-			s.Facts.Deep = &Deep{Rows: 2, Denied: []sqlstore.Denied{{Row: 17, State: store.StateCompleted, Marker: store.Waiting}}}
+			s.Facts.Deep = &Deep{Rows: 2, Denied: []sqlstore.Mismatch{{Row: 17, State: store.StateCompleted, Marker: store.Waiting}}}
 		}),
 		"K3_7_an_effect_that_its_stream_does_not_know": fact(7, "row 17 is COMPLETED, and its stream has come to version 3 only", func(s *Subject) {
-			s.Facts.Deep = &Deep{Rows: 2, Denied: []sqlstore.Denied{{Row: 17, State: store.StateCompleted, By: sqlstore.DeniedByStream, Last: 3}}}
+			s.Facts.Deep = &Deep{Rows: 2, Denied: []sqlstore.Mismatch{{Row: 17, State: store.StateCompleted, By: sqlstore.MismatchStream, Last: 3}}}
 		}),
 		"K3_7_who_waits_for_what_is_there": fact(7, "row 17 is BLOCKED, and its stream has come to version 3, behind which it waits no more", func(s *Subject) {
-			s.Facts.Deep = &Deep{Rows: 2, Denied: []sqlstore.Denied{{Row: 17, State: store.StateBlocked, By: sqlstore.DeniedByStream, Last: 3}}}
+			s.Facts.Deep = &Deep{Rows: 2, Denied: []sqlstore.Mismatch{{Row: 17, State: store.StateBlocked, By: sqlstore.MismatchStream, Last: 3}}}
 		}),
 		"K3_7_an_intent_without_its_cause": fact(7, "row 17 is RECEIVED, and an intent of message m1, which has not taken effect: there is no marker of it", func(s *Subject) {
-			s.Facts.Deep = &Deep{Rows: 2, Denied: []sqlstore.Denied{{Row: 17, State: store.StateReceived, By: sqlstore.DeniedByCause, Cause: semel.Key{ID: "m1"}}}}
+			s.Facts.Deep = &Deep{Rows: 2, Denied: []sqlstore.Mismatch{{Row: 17, State: store.StateReceived, By: sqlstore.MismatchCause, Cause: semel.Key{ID: "m1"}}}}
 		}),
 		"K3_12_another_retention_in_use":    fact(12, "30d by the policy, and 90d by what", func(s *Subject) { s.Facts.Retention.Keep = 90 * 24 * time.Hour }),
 		"K3_13_retention_under_the_horizon": fact(13, "ids are kept for 30d, and a copy can come 40d late", func(s *Subject) { s.Broker.Horizon.Late = 40 * 24 * time.Hour }),
@@ -277,7 +277,7 @@ func TestPlantedFaultsAreFoundUnderTheirNumbers(t *testing.T) {
 
 func TestABusinessKeyWithoutItsConstraintIsFound(t *testing.T) {
 	t.Run("K3_7_no_constraint_of_this_name", func(t *testing.T) {
-		s := subject(t, sound, "strategy: inbox\n    settle: after_receipt\n    alerts: {pending_age: 60s}", "strategy: {business_key: {constraint: booked_pkey}}",
+		s := subject(t, sound, "strategy: inbox\n    ack: after_receipt\n    alerts: {pending_age: 60s}", "strategy: {business_key: {constraint: booked_pkey}}",
 			"retention: 30d", "retention: forever")
 		there := false
 		s.Facts.Unique = &there
@@ -288,7 +288,7 @@ func TestABusinessKeyWithoutItsConstraintIsFound(t *testing.T) {
 }
 
 // marking keeps markers and no row of what was applied.
-var marking = []string{"strategy: inbox\n    settle: after_receipt\n    alerts: {pending_age: 60s}", "strategy: marker"}
+var marking = []string{"strategy: inbox\n    ack: after_receipt\n    alerts: {pending_age: 60s}", "strategy: marker"}
 
 // leasing is a consumer whose claims are keys in Redis.
 const leasing = `version: 1
@@ -306,7 +306,7 @@ consumers:
     lanes: none
     on_conflict: halt
     on_bad_identity: halt
-    retry: {then: halt}
+    retry: {on_exhausted: halt}
     effect: {kind: external, says: a second one charges twice}
     handler: {http: {url: "http://127.0.0.1:1/charge", window: 24h}}
 `

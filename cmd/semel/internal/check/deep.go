@@ -26,7 +26,7 @@ type Deep struct {
 	// Rows are as many that were looked at, Intents as many among them that were compared
 	// with what the markers say of their causes.
 	Rows, Intents int64
-	Denied        []sqlstore.Denied
+	Denied        []sqlstore.Mismatch
 	// Rest says why rows behind To were not looked at; empty: all were.
 	Rest string
 }
@@ -60,8 +60,8 @@ func deeply(ctx context.Context, from int64, within time.Duration, of denials) *
 
 // add takes a slice, up to the row with which there are as many as are named.
 func (d *Deep) add(found sqlstore.Looked) {
-	slices.SortStableFunc(found.Denied, func(a, b sqlstore.Denied) int { return cmp.Compare(a.Row, b.Row) })
-	found.Denied = slices.CompactFunc(found.Denied, func(a, b sqlstore.Denied) bool { return a.Row == b.Row }) // an intent is a row, too
+	slices.SortStableFunc(found.Denied, func(a, b sqlstore.Mismatch) int { return cmp.Compare(a.Row, b.Row) })
+	found.Denied = slices.CompactFunc(found.Denied, func(a, b sqlstore.Mismatch) bool { return a.Row == b.Row }) // an intent is a row, too
 	if room := mostDenied - len(d.Denied); len(found.Denied) > room {
 		found = sqlstore.Looked{Denied: found.Denied[:room], Last: d.To}
 		if room > 0 {
@@ -81,12 +81,12 @@ func (s *Subject) Command() string {
 // explained reports whether the policy explains what a row is denied by: where no markers are
 // written an intent's message has none, and where versions are not guarded what was received
 // while they were takes effect without its stream.
-func (s *Subject) explained(d sqlstore.Denied) bool {
+func (s *Subject) explained(d sqlstore.Mismatch) bool {
 	t := s.Consumer.Strategy
-	if d.By == sqlstore.DeniedByStream {
+	if d.By == sqlstore.MismatchStream {
 		return s.Consumer.Version == nil
 	}
-	return d.By == sqlstore.DeniedByCause && d.Marker == 0 && (t.Natural != nil || t.BusinessKey != nil && !t.Marker)
+	return d.By == sqlstore.MismatchCause && d.Marker == 0 && (t.Natural != nil || t.BusinessKey != nil && !t.Marker)
 }
 
 // denied is the answer where rows are denied.
@@ -101,15 +101,15 @@ func (s *Subject) denied() Answer {
 }
 
 // against is what speaks against a row.
-func against(d sqlstore.Denied) string {
+func against(d sqlstore.Mismatch) string {
 	marker := "there is no marker of it"
 	if d.Marker != 0 {
 		marker = "its marker says " + d.Marker.String()
 	}
 	switch {
-	case d.By == sqlstore.DeniedByCause:
+	case d.By == sqlstore.MismatchCause:
 		return fmt.Sprintf("an intent of message %s, which has not taken effect: %s", legible.Printable(d.Cause.ID), marker)
-	case d.By == sqlstore.DeniedByMarker:
+	case d.By == sqlstore.MismatchMarker:
 		return marker
 	case d.Last < 0:
 		return "its stream has not begun"

@@ -29,13 +29,13 @@ func (s *shelf) denials(_ context.Context, after int64, most int) (found sqlstor
 			continue
 		}
 		if found.Last, found.Rows = row, found.Rows+1; s.denied[row] { // in no order, as a database may
-			found.Denied = append([]sqlstore.Denied{{Row: row, State: store.StateCompleted, Marker: store.Waiting}}, found.Denied...)
+			found.Denied = append([]sqlstore.Mismatch{{Row: row, State: store.StateCompleted, Marker: store.Waiting}}, found.Denied...)
 		}
 	}
 	return found, nil
 }
 
-func rowsOf(all ...sqlstore.Denied) (rows []int64) {
+func rowsOf(all ...sqlstore.Mismatch) (rows []int64) {
 	for _, d := range all {
 		rows = append(rows, d.Row)
 	}
@@ -131,7 +131,7 @@ func TestWhatWasNotLookedAtIsNotKnown(t *testing.T) {
 			a.Remedy != "semel check --deep --consumer billing --from 20000 --config semel.yaml" {
 			t.Errorf("%+v", a)
 		}
-		s.Facts.Deep.Denied = []sqlstore.Denied{{Row: 6000, State: store.StateCompleted}}
+		s.Facts.Deep.Denied = []sqlstore.Mismatch{{Row: 6000, State: store.StateCompleted}}
 		if a := s.together(); a.Result != Fail || !strings.Contains(a.Evidence, "up to row 20000 1 row and other records of the same commits say different things") {
 			t.Errorf("%+v", a)
 		}
@@ -139,7 +139,7 @@ func TestWhatWasNotLookedAtIsNotKnown(t *testing.T) {
 }
 
 func TestWhatAPolicyExplainsIsNotDenied(t *testing.T) {
-	unmarked := sqlstore.Denied{By: sqlstore.DeniedByCause}
+	unmarked := sqlstore.Mismatch{By: sqlstore.MismatchCause}
 	t.Run("K3_7_an_intent_without_a_marker_where_none_are_written", func(t *testing.T) {
 		s := subject(t, sound)
 		if s.explained(unmarked) {
@@ -159,7 +159,7 @@ func TestWhatAPolicyExplainsIsNotDenied(t *testing.T) {
 	})
 	t.Run("K3_7_who_took_effect_without_its_stream_where_versions_are_not_guarded", func(t *testing.T) {
 		s := subject(t, sound)
-		astray := sqlstore.Denied{Row: 1, State: store.StateCompleted, By: sqlstore.DeniedByStream}
+		astray := sqlstore.Mismatch{Row: 1, State: store.StateCompleted, By: sqlstore.MismatchStream}
 		if s.Consumer.Version = nil; !s.explained(astray) {
 			t.Error("without versions it is denied")
 		}
@@ -171,14 +171,14 @@ func TestWhatAPolicyExplainsIsNotDenied(t *testing.T) {
 	t.Run("K3_7_what_a_marker_says_is_not_explained", func(t *testing.T) {
 		s := subject(t, sound)
 		s.Consumer.Strategy.Natural = &policy.Natural{}
-		if s.explained(sqlstore.Denied{By: sqlstore.DeniedByCause, Marker: store.Parked}) || s.explained(sqlstore.Denied{By: sqlstore.DeniedByMarker}) {
+		if s.explained(sqlstore.Mismatch{By: sqlstore.MismatchCause, Marker: store.Parked}) || s.explained(sqlstore.Mismatch{By: sqlstore.MismatchMarker}) {
 			t.Error("it is")
 		}
 	})
 	t.Run("K3_7_a_row_that_is_denied_twice_is_one", func(t *testing.T) {
 		d := &Deep{}
-		d.add(sqlstore.Looked{Denied: []sqlstore.Denied{{Row: 2}, {Row: 1}, {Row: 2, By: sqlstore.DeniedByCause}}, Last: 2, Rows: 2, Intents: 1})
-		if len(d.Denied) != 2 || d.Denied[1] != (sqlstore.Denied{Row: 2}) || d.Intents != 1 || d.To != 2 {
+		d.add(sqlstore.Looked{Denied: []sqlstore.Mismatch{{Row: 2}, {Row: 1}, {Row: 2, By: sqlstore.MismatchCause}}, Last: 2, Rows: 2, Intents: 1})
+		if len(d.Denied) != 2 || d.Denied[1] != (sqlstore.Mismatch{Row: 2}) || d.Intents != 1 || d.To != 2 {
 			t.Errorf("%+v", d)
 		}
 		if said := d.compared(); said != "2 rows each says what its marker and its stream say, and each of 1 intent what its message's marker says" {

@@ -74,8 +74,8 @@ func (s *Subject) stable() Answer {
 	switch {
 	case !telling || len(live) == 0:
 		return pass("it comes from the producer (%s): the policy refuses what redelivery or a replay changes", strings.Join(s.Consumer.Identity.ID, ", "))
-	case !known && s.Consumer.Identity.Former == nil:
-		return fail("write the identity as it was, or name the former one: identity: {former: …}", "processes found ids by %s until now, and the policy says another: what was applied would not be recognised", legible.Printable(live[len(live)-1]))
+	case !known && s.Consumer.Identity.Previous == nil:
+		return fail("write the identity as it was, or name the former one: identity: {previous: …}", "processes found ids by %s until now, and the policy says another: what was applied would not be recognised", legible.Printable(live[len(live)-1]))
 	}
 	if former := len(live) - 1; former > 0 {
 		return pass("it comes from the producer; the store knows %d former ways of finding it, one of which the policy names or nobody has retired: semel identity ls", former)
@@ -239,7 +239,7 @@ func (s *Subject) letters() Answer {
 	case s.Consumer.DeadLetter != nil:
 		return pass("yes: a letter has the headers, key and body of its message, in which the id stands")
 	}
-	return notApplicable("there are no dead letters: what fails for good %s", ending(s.Consumer.Retry.Then))
+	return notApplicable("there are no dead letters: what fails for good %s", ending(s.Consumer.Retry.OnExhausted))
 }
 
 func ending(t consumer.Action) string {

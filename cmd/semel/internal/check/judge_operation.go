@@ -54,8 +54,8 @@ func (s *Subject) expiry() Answer {
 		return pass("the endpoint never forgets a key")
 	case h.Window == consumer.WindowNever:
 		return pass("the endpoint knows no keys: of a call whose outcome is unknown none is made again, and a person is asked")
-	case s.Consumer.Retry.Most >= h.Window:
-		return fail("have the other side keep keys for longer and say so in window, or write a lower retry.most", "the endpoint knows a key for %s, and a try can be %s after the one before: it would find the key forgotten, and is parked as outcome unknown instead", legible.Span(h.Window), legible.Span(s.Consumer.Retry.Most))
+	case s.Consumer.Retry.MaxDelay >= h.Window:
+		return fail("have the other side keep keys for longer and say so in window, or write a lower retry.max_delay", "the endpoint knows a key for %s, and a try can be %s after the one before: it would find the key forgotten, and is parked as outcome unknown instead", legible.Span(h.Window), legible.Span(s.Consumer.Retry.MaxDelay))
 	}
 	return pass("the endpoint knows a key for %s from the first call, and after that no call is made blindly", legible.Span(h.Window))
 }
@@ -148,7 +148,7 @@ func (s *Subject) lease() Answer {
 	if s.Facts != nil && s.Facts.Upkeep.Killing > 0 {
 		return fail("find what they do in the last logs of those processes: semel parked ls --reason 'kills its process'", "%s since processes that began them never came to an end", rows(s.Facts.Upkeep.Killing, "is parked", "are parked"))
 	}
-	receives := c.Strategy.Lease || c.Strategy.Inbox && c.Settle == consumer.SettleAfterReceipt
+	receives := c.Strategy.Lease || c.Strategy.Inbox && c.AckPoint == consumer.AckAfterReceipt
 	switch {
 	case !receives:
 		return pass("a handler runs in the transaction of its marker, which no other can pass, for %s at most", legible.Span(c.Timeout))

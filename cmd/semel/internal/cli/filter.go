@@ -210,9 +210,9 @@ func words(states []store.RowState) []string {
 // holds them to the list in reason.go.
 func reasons() []string {
 	var all []string
-	for _, r := range []semel.Reason{semel.ReasonConflict, semel.ReasonFormerConflict, semel.ReasonPermanent, semel.ReasonExhausted, semel.ReasonUnmet, semel.ReasonMissingParameter, semel.ReasonBadEffects,
-		semel.ReasonWaitTooLong, semel.ReasonUnknownType, semel.ReasonMalformed, semel.ReasonTooLarge, semel.ReasonNoIdentity, semel.ReasonBadIdentity, semel.ReasonIdentityTooLong, semel.ReasonForeign,
-		semel.ReasonNoVersion, semel.ReasonStale, semel.ReasonGap, semel.ReasonBehind, semel.ReasonOld, semel.ReasonKills, semel.ReasonSuppressed, semel.ReasonSteps, semel.ReasonOutcomeUnknown, semel.ReasonErased, admin.ReasonReopened, semel.ReasonUnreadable} {
+	for _, r := range []semel.Reason{semel.ReasonConflict, semel.ReasonFormerConflict, semel.ReasonPermanent, semel.ReasonExhausted, semel.ReasonPrecondition, semel.ReasonMissingParameter, semel.ReasonBadEffects,
+		semel.ReasonWaitTooLong, semel.ReasonUnknownType, semel.ReasonMalformed, semel.ReasonTooLarge, semel.ReasonNoIdentity, semel.ReasonBadIdentity, semel.ReasonIdentityTooLong, semel.ReasonFiltered,
+		semel.ReasonNoVersion, semel.ReasonStale, semel.ReasonGap, semel.ReasonBehind, semel.ReasonExpired, semel.ReasonKills, semel.ReasonSuppressed, semel.ReasonSteps, semel.ReasonOutcomeUnknown, semel.ReasonErased, admin.ReasonReopened, semel.ReasonUnreadable} {
 		all = append(all, string(r))
 	}
 	return all

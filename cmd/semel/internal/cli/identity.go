@@ -172,7 +172,7 @@ func identityRetire(c *common) *cobra.Command {
 		Short: "Say that a former identity is needed no more",
 		Long: `Say that no message comes any more that was marked under a former identity:
 no process of the version before runs, and nothing that it has processed can be
-delivered again. Then the policy may leave identity.former out.`,
+delivered again. Then the policy may leave identity.previous out.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if err := o.begin(args); err != nil {
 				return err

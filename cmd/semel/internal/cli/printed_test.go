@@ -39,14 +39,14 @@ consumers:
     from: notes
     store: shop
     identity: {id: "body:/id"}
-    retry: {attempts: 1, then: park}
+    retry: {max_attempts: 1, on_exhausted: park}
     replay: {allowed: true}
     handler: {sql: {params: {note: "body:/note"}, statements: [insert into notes (note) values (:note)]}}
   halting:
     from: notes
     store: shop
     identity: {id: "body:/id"}
-    retry: {attempts: 1, then: halt}
+    retry: {max_attempts: 1, on_exhausted: halt}
     handler: {sql: {params: {note: "body:/note"}, statements: [insert into notes (note) values (:note)]}}
 `
 

@@ -26,7 +26,7 @@ func reapMove(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "move --consumer NAME --because TEXT [--end]",
 		Short: "Move a consumer's markers to a table of days while it works",
-		Long: `Begins to move markers of a consumer whose policy says drop: day out of the
+		Long: `Begins to move markers of a consumer whose policy says daily_partitions: true out of the
 table of all. From then on processes with that policy start, beside those of
 before. When none of those runs any more, --end copies the markers, has the
 consumer wait while it copies the last ones, and removes them from the table
@@ -62,8 +62,8 @@ func (c *common) move(ctx context.Context, m moving) error {
 	switch {
 	case of == nil:
 		return usage("no consumer %q in %s", c.consumer, c.config)
-	case !of.Retention.Drop:
-		return usage("consumer %q keeps no days in %s: say retention: {drop: day} first", of.Name, c.config)
+	case !of.Retention.DailyPartitions:
+		return usage("consumer %q keeps no days in %s: say retention: {daily_partitions: true} first", of.Name, c.config)
 	}
 	a, err := c.openChecked(ctx, p, of.Store)
 	if err != nil {

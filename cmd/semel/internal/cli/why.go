@@ -252,7 +252,7 @@ func cannotKnow(ctx context.Context, p *policy.Policy, s *assembly.Store, name s
 	if consumer.Dedup != nil {
 		all = append(all, "whether other code marked it in the table "+consumer.Dedup.Table+", which is not looked at")
 	}
-	if consumer.Identity.Former != nil {
+	if consumer.Identity.Previous != nil {
 		all = append(all, "whether it was applied under its former identity, which has another id: ask for that")
 	}
 	if consumer.From != "" {

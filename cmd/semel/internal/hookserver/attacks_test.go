@@ -49,7 +49,7 @@ func attack(t *testing.T, o Options, set func(*webhook.Config)) *attacked {
 	behind, err := consumer.New(memstore.New(), func(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
 		return tx.Add(m.Identity.ID, 1)
 	}, consumer.Config{Name: "a", Source: hooks, Identity: identity.By("body:/id"), Logger: slog.New(slog.DiscardHandler),
-		Strategy: consumer.StrategyInbox, Settle: consumer.SettleAfterReceipt, Lanes: consumer.LanesNone})
+		Strategy: consumer.StrategyInbox, AckPoint: consumer.AckAfterReceipt, Lanes: consumer.LanesNone})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -68,7 +68,7 @@ func waitingRow() row {
 			named("gap", "max by (store, consumer) (semel_store_gap_oldest_seconds{"+chosen+"})")}},
 		{"Set aside", "Parked and dead-lettered: a person decides.", plainCount, []query{
 			{"max by (store, consumer, state) (semel_store_rows{" + chosen + `,state=~"PARKED|DEAD_LETTERED"})`, "{{consumer}} {{state}}"}}},
-		{"Broker lag", "Records that are not settled. With settle: after_receipt it says nothing of what waits in the store.", plainCount, []query{
+		{"Broker lag", "Records that are not settled. With ack: after_receipt it says nothing of what waits in the store.", plainCount, []query{
 			{"sum by (consumer) (semel_broker_lag_messages{" + chosen + "})", "{{consumer}}"}}},
 		{"In memory", "Deliveries and claims that are not settled, by state.", plainCount, []query{
 			{"sum by (state) (semel_unsettled_messages{" + chosen + "})", "{{state}}"}}},

@@ -70,7 +70,7 @@ var labelMeanings = [][2]string{
 	{byState, "what a figure is divided by, as its meaning says"},
 	{byRisk, "what a policy may take upon itself: `may double`, `may be lost` (calls without a key), `without key` (while Redis is down), `late copies` (by nature), `uncompared` (a former identity), `records passed by` (that the broker has lost), `unsigned` (headers of webhooks that nobody signed)"},
 	{byTable, "`markers` or `inbox`"},
-	{byPart, "what a consumer needs to go on: `store`, `source`, `inbox`, `broker` (which is told of endings), `fetch` (room for more), `keys` (the store of leased keys records what calls have come to), `breaker` (messages do not all fail for good; see `retry.halt_after`), `clock` (no rows are dated in the future of the store's clock)"},
+	{byPart, "what a consumer needs to go on: `store`, `source`, `inbox`, `broker` (which is told of endings), `fetch` (room for more), `keys` (the store of leased keys records what calls have come to), `breaker` (messages do not all fail for good; see `retry.breaker_threshold`), `clock` (no rows are dated in the future of the store's clock)"},
 }
 
 // seconds are the buckets of what a batch takes: from a fast commit to a statement's end.

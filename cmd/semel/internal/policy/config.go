@@ -16,44 +16,44 @@ import (
 // else a policy file does not say. It opens nothing.
 func (c *Consumer) Config() consumer.Config {
 	return consumer.Config{
-		Name:           c.Name,
-		Type:           c.Type,
-		Only:           c.Only,
-		Otherwise:      c.Otherwise,
-		Identity:       c.Identity.identity(),
-		Former:         c.Identity.Former.identity(),
-		Owner:          c.owner(),
-		Exclusive:      c.Exclusive,
-		Fingerprint:    c.Fingerprint.fingerprinter(),
-		Strategy:       c.Strategy.kind(),
-		NaturalBecause: c.Strategy.because(),
-		OnConflict:     c.OnConflict,
-		OnBadIdentity:  c.OnBadIdentity,
-		OnUnmet:        c.OnUnmet,
-		Duplicates:     c.Duplicates,
-		Lanes:          c.Lanes,
-		OnParked:       c.OnParked,
-		Workers:        c.Workers,
-		Timeout:        c.Timeout,
-		Batch:          c.Batch,
-		Hold:           c.Hold,
-		MaxUnsettled:   c.MaxUnsettled,
-		MaxBody:        c.MaxBody,
-		Drain:          c.Drain,
-		Retry:          c.Retry,
-		Settle:         c.Settle,
-		Inbox:          c.Inbox,
-		Version:        c.Version.policy(),
-		Retention:      c.retention(),
-		Provider:       c.provider(),
-		Generation:     c.In,
+		Name:             c.Name,
+		Type:             c.Type,
+		Filter:           c.Filter,
+		OnFiltered:       c.OnFiltered,
+		Identity:         c.Identity.identity(),
+		PreviousIdentity: c.Identity.Previous.identity(),
+		Owner:            c.owner(),
+		Exclusive:        c.Exclusive,
+		Fingerprint:      c.Fingerprint.fingerprinter(),
+		Strategy:         c.Strategy.kind(),
+		NaturalReason:    c.Strategy.because(),
+		OnConflict:       c.OnConflict,
+		OnBadIdentity:    c.OnBadIdentity,
+		OnPrecondition:   c.OnPrecondition,
+		Duplicates:       c.Duplicates,
+		Lanes:            c.Lanes,
+		OnParked:         c.OnParked,
+		Workers:          c.Workers,
+		Timeout:          c.Timeout,
+		Batch:            c.Batch,
+		MaxInMemoryWait:  c.MaxInMemoryWait,
+		MaxUnacked:       c.MaxUnacked,
+		MaxBody:          c.MaxBody,
+		Drain:            c.Drain,
+		Retry:            c.Retry,
+		AckPoint:         c.AckPoint,
+		Inbox:            c.Inbox,
+		Version:          c.Version.policy(),
+		Retention:        c.retention(),
+		Provider:         c.provider(),
+		Generation:       c.In,
 	}
 }
 
-// NaturalBecause says why it does no harm that messages are applied without a key; empty where
+// NaturalReason says why it does no harm that messages are applied without a key; empty where
 // they are not.
-func (c *Consumer) NaturalBecause() string {
-	if !c.ApplyWhenDown {
+func (c *Consumer) NaturalReason() string {
+	if !c.FailOpen {
 		return ""
 	}
 	return strings.TrimSuffix(fmt.Sprintf("the effect is a %s: %s", c.Effect.Kind, c.Effect.Says), ": ")
@@ -73,14 +73,14 @@ func (c *Consumer) retention() consumer.RetentionPolicy {
 	if r.Keep == 0 {
 		return consumer.RetentionPolicy{Bodies: r.Bodies, Off: r.Off}
 	}
-	r.OnOld = c.OnLate
+	r.OnExpired = c.OnLate
 	return r
 }
 
 // ParkDeadLetters sets aside in the store what would go to the dead letters, for a source
 // that keeps none.
 func (c *Consumer) ParkDeadLetters() {
-	ends := []*consumer.Action{&c.OnLate, &c.OnConflict, &c.OnBadIdentity, &c.OnUnmet, &c.Retry.Then}
+	ends := []*consumer.Action{&c.OnLate, &c.OnConflict, &c.OnBadIdentity, &c.OnPrecondition, &c.Retry.OnExhausted}
 	if c.Version != nil {
 		own := *c.Version
 		c.Version = &own
@@ -91,8 +91,8 @@ func (c *Consumer) ParkDeadLetters() {
 			*then = consumer.ActionPark
 		}
 	}
-	if c.Otherwise == consumer.OtherwiseDeadLetter {
-		c.Otherwise = consumer.OtherwisePark
+	if c.OnFiltered == consumer.OnFilteredDeadLetter {
+		c.OnFiltered = consumer.OnFilteredPark
 	}
 }
 
@@ -154,11 +154,11 @@ func selected(id []string, source string) *identity.Selected {
 }
 
 // identity is nil where the policy names no former identity.
-func (f *FormerIdentity) identity() *consumer.FormerIdentity {
+func (f *PreviousIdentity) identity() *consumer.PreviousIdentity {
 	if f == nil {
 		return nil
 	}
-	return &consumer.FormerIdentity{Identity: selected(f.ID, f.Source).Trusted(), TrustUnfingerprinted: f.TrustUnfingerprinted}
+	return &consumer.PreviousIdentity{Identity: selected(f.ID, f.Source).Trusted(), TrustUnfingerprinted: f.TrustUnfingerprinted}
 }
 
 // owner is the set of handler types, by which a service under the same name is told from

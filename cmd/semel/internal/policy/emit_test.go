@@ -73,7 +73,7 @@ func TestAConsumerThatSendsAgain(t *testing.T) {
 		"of_an_unknown_sender": {`there is no consumer "maler"`, []string{"to: mailer", "to: maler"}},
 		"of_an_unknown_word":   {"consumers.orders.on_duplicate", []string{"re_emit", "reemit"}},
 		"in_redis": {"consumers.orders.on_duplicate: the store is Redis", []string{"shop: {sqlite: {path: shop.db}}", "shop: {redis: {addresses: [\"127.0.0.1:6379\"], prefix: pay, persistence: seconds, because: x}}",
-			by, "strategy: lease\n    retention: 30d\n    lanes: none\n    on_conflict: halt\n    on_bad_identity: halt\n    retry: {then: halt}", "      sql:\n        params: {id: id}\n        statements: " + statements, `      http: {url: "https://bank.example/charge"}`,
+			by, "strategy: lease\n    retention: 30d\n    lanes: none\n    on_conflict: halt\n    on_bad_identity: halt\n    retry: {on_exhausted: halt}", "      sql:\n        params: {id: id}\n        statements: " + statements, `      http: {url: "https://bank.example/charge"}`,
 			"        intents: [{to: mailer, purpose: confirmation}, {to: receipts, purpose: receipt}, {to: charger, purpose: charge}]\n", ""}},
 	} {
 		t.Run("C12_is_refused_"+name, func(t *testing.T) {

@@ -10,8 +10,8 @@ func encrypts(line string) []string {
 func acceptedEncryption() []policyCase {
 	return []policyCase{
 		{name: "encryption", edits: encrypts(`{key: "${KEY}"}`)},
-		{name: "encryption after a change of the key", edits: encrypts(`{key: "${KEY}", former: ["${OTHER_KEY}"]}`)},
-		{name: "encryption with one former key", edits: encrypts(`{key: "${KEY}", former: "${OTHER_KEY}"}`)},
+		{name: "encryption after a change of the key", edits: encrypts(`{key: "${KEY}", previous_keys: ["${OTHER_KEY}"]}`)},
+		{name: "encryption with one former key", edits: encrypts(`{key: "${KEY}", previous_keys: "${OTHER_KEY}"}`)},
 		{name: "encryption that is required since a date", edits: encrypts(`{key: "${KEY}", required_since: "2026-07-01"}`)},
 		{name: "encryption that is required since a time", edits: encrypts(`{key: "${KEY}", required_since: "2026-07-01T12:00:00+02:00"}`)},
 	}
@@ -19,10 +19,10 @@ func acceptedEncryption() []policyCase {
 
 func refusedEncryption() []policyCase {
 	return []policyCase{
-		{name: "encryption without a key", edits: encrypts(`{former: "${KEY}"}`), shape: true},
+		{name: "encryption without a key", edits: encrypts(`{previous_keys: "${KEY}"}`), shape: true},
 		{name: "a key of encryption in the file", edits: encrypts(`{key: aHVudGVyMg==}`), shape: true},
 		{name: "a key of encryption that is no base64", edits: encrypts(`{key: "${SECRET}"}`)},
-		{name: "a key of encryption that is short", edits: encrypts(`{key: "${SHORT_KEY}", former: "${SHORT_KEY}"}`)},
+		{name: "a key of encryption that is short", edits: encrypts(`{key: "${SHORT_KEY}", previous_keys: "${SHORT_KEY}"}`)},
 		{name: "encryption that is required since no time", edits: encrypts(`{key: "${KEY}", required_since: always}`), shape: true},
 		{name: "encryption that is required since the zero time", edits: encrypts(`{key: "${KEY}", required_since: "0001-01-01"}`)},
 		{name: "encryption of Redis", edits: []string{"sqlite: {path: shop.db}", "redis: {addresses: \"127.0.0.1:6379\"}\n    encryption: {key: \"${KEY}\"}"}},
@@ -30,8 +30,8 @@ func refusedEncryption() []policyCase {
 }
 
 func TestKeysOfEncryptionAreRead(t *testing.T) {
-	p, faults := parse(policyCase{edits: encrypts(`{key: "${KEY}", former: ["${OTHER_KEY}"]}`)})
-	if len(faults) > 0 || p.Store("shop").Encryption == nil || len(p.Store("shop").Encryption.Key) != 32 || len(p.Store("shop").Encryption.Former) != 1 {
+	p, faults := parse(policyCase{edits: encrypts(`{key: "${KEY}", previous_keys: ["${OTHER_KEY}"]}`)})
+	if len(faults) > 0 || p.Store("shop").Encryption == nil || len(p.Store("shop").Encryption.Key) != 32 || len(p.Store("shop").Encryption.PreviousKeys) != 1 {
 		t.Errorf("%+v, %v", p, faults)
 	}
 }

@@ -30,7 +30,7 @@ type Fault struct {
 	File         string
 	Line, Column int
 	Kind         FaultKind
-	// Path is the key's, as "consumers.billing.retry.most"; empty for the
+	// Path is the key's, as "consumers.billing.retry.max_delay"; empty for the
 	// whole file.
 	Path string
 	// Reason says what is wrong, Remedy what to do.

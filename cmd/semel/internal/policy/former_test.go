@@ -11,7 +11,7 @@ const presentIdentity = `{id: "header:ce-id", source: "header:ce-source"}`
 
 // formerly is the edit that gives the identity a former one.
 func formerly(former string, more ...string) []string {
-	edits := []string{presentIdentity, `{id: "header:ce-id", source: "header:ce-source", former: ` + former + `}`}
+	edits := []string{presentIdentity, `{id: "header:ce-id", source: "header:ce-source", previous: ` + former + `}`}
 	return append(edits, more...)
 }
 
@@ -29,7 +29,7 @@ func refusedFormers() []policyCase {
 		{name: "former identity without markers", edits: formerly(byKey, "strategy: marker", "strategy: {natural: {because: \"order: irrelevant\"}}")},
 		{name: "former identity beside versions", edits: formerly(byKey, inConsumer("version: {stream: \"body:/order\", number: \"body:/version\"}")...)},
 		{name: "former identity beside a business key alone", edits: formerly(byKey, "strategy: marker", "strategy: {business_key: {constraint: payments.id}}")},
-		{name: "former identity beside days", edits: formerly(byKey, adopts("retention: {keep: 30d, id_time: uuidv7, drop: day}")...)},
+		{name: "former identity beside days", edits: formerly(byKey, adopts("retention: {keep: 30d, id_time: uuidv7, daily_partitions: true}")...)},
 		{name: "former identity beside an adopted table", edits: formerly(byKey, adopts("dedup: {table: processed, columns: {id: message_id, source: origin}}")...)},
 		{name: "exclusive without types", edits: inConsumer("exclusive: true")},
 	}
@@ -48,13 +48,13 @@ func acceptedFormers() []policyCase {
 
 func TestAFormerIdentityIsTheConsumers(t *testing.T) {
 	t.Run("A7_identity_former_is_what_the_consumer_marks_under_too", func(t *testing.T) {
-		c := &Consumer{Identity: Identity{ID: []string{"header:ce-id"}, Former: &FormerIdentity{ID: []string{"body:/order", "topic"}, Source: "const:shop", TrustUnfingerprinted: true}}}
-		former := c.Config().Former
+		c := &Consumer{Identity: Identity{ID: []string{"header:ce-id"}, Previous: &PreviousIdentity{ID: []string{"body:/order", "topic"}, Source: "const:shop", TrustUnfingerprinted: true}}}
+		former := c.Config().PreviousIdentity
 		want := identity.By("body:/order", "topic").From("const:shop").Derivation()
 		if former == nil || former.Identity.(identity.Derived).Derivation() != want || !former.TrustUnfingerprinted {
 			t.Errorf("got %+v, want %s", former, want)
 		}
-		if c.Identity.Former = nil; c.Config().Former != (*consumer.FormerIdentity)(nil) {
+		if c.Identity.Previous = nil; c.Config().PreviousIdentity != (*consumer.PreviousIdentity)(nil) {
 			t.Error("without the key there is one")
 		}
 	})

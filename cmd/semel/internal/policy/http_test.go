@@ -39,7 +39,7 @@ const signing = `sign: {secret: "${SIGNING}"}`
 func acceptedHTTP() []policyCase {
 	return []policyCase{
 		{name: "an endpoint", edits: called()},
-		{name: "an endpoint in the map of strategies", edits: calls("strategy: {lease: true}", "settle: after_receipt", "alerts: {pending_age: 1m}")},
+		{name: "an endpoint in the map of strategies", edits: calls("strategy: {lease: true}", "ack: after_receipt", "alerts: {pending_age: 1m}")},
 		{name: "an endpoint with all keys", edits: with(`headers: {Authorization: "Bearer ${SECRET}", X-Shop: north}`, "pass: [x-tenant, x-region]", "timeout: 5s",
 			"max_retry_after: 10m", signing, "tls: {ca: ca.pem, cert: me.pem, key: me.key}")},
 		{name: "an endpoint of two secrets", edits: with(`sign: {secret: ["${SIGNING}", "${SIGNING}"]}`)},
@@ -59,10 +59,10 @@ func acceptedHTTP() []policyCase {
 		{name: "calls with a key", edits: with("key: idempotency_key")},
 		{name: "effects in the answer", edits: append(with(effects), "effects:", "timeout: 5s\n        effects:")},
 		{name: "effects of all types", edits: with(`effects: {statements: {put: {sql: "insert into t values (:a, :b, :c, :d, :e, :f)", params: {a: "text?", b: integer, c: "decimal?", d: boolean, e: json, f: timestamp}, otherwise: park, rows: 1}, none: {sql: "delete from t"}}}`)},
-		{name: "effects whose condition is unmet", edits: append(called("on_unmet: retry")[:2], endpoint(effects)...)},
-		{name: "calls in batches", edits: called("batch: {most: 10}", "on_unmet: retry"),
+		{name: "effects whose condition is unmet", edits: append(called("on_precondition: retry")[:2], endpoint(effects)...)},
+		{name: "calls in batches", edits: called("batch: {max_size: 10}", "on_precondition: retry"),
 			want: "14:12: warning: consumers.billing.batch: with lease each call is of one message; remove it\n" +
-				"15:15: warning: consumers.billing.on_unmet: an endpoint cannot answer that its condition is unmet; remove it; retry.then says what follows an answer that refuses"},
+				"15:15: warning: consumers.billing.on_precondition: an endpoint cannot answer that its condition is unmet; remove it; retry.on_exhausted says what follows an answer that refuses"},
 	}
 }
 
@@ -71,16 +71,16 @@ func refusedHTTP() []policyCase {
 	https := `url: "https://bank.example/charge"`
 	return []policyCase{
 		{name: "an endpoint with a marker", edits: calls("strategy: marker")},
-		{name: "an endpoint with an inbox", edits: calls("strategy: inbox", "settle: after_receipt", "alerts: {pending_age: 1m}")},
+		{name: "an endpoint with an inbox", edits: calls("strategy: inbox", "ack: after_receipt", "alerts: {pending_age: 1m}")},
 		{name: "an endpoint by nature", edits: calls("strategy: {natural: {order: irrelevant}}")},
 		{name: "an endpoint by a constraint", edits: calls("strategy: {business_key: {constraint: a.b}}")},
 		{name: "statements under a lease", edits: append(plain, inConsumer("alerts: {pending_age: 1m}")...)},
 		{name: "a lease beside a marker", edits: calls("strategy: {lease: true, marker: true}", "alerts: {pending_age: 1m}")},
 		{name: "a lease by nature", edits: calls("strategy: {lease: true, natural: {order: irrelevant}}", "alerts: {pending_age: 1m}")},
 		{name: "a lease without an alert", edits: calls("strategy: lease")},
-		{name: "calls before the broker is settled", edits: called("settle: after_effect")},
+		{name: "calls before the broker is settled", edits: called("ack: after_effect")},
 		{name: "versions of calls", edits: called(`version: {stream: "body:/order", number: "body:/version"}`)},
-		{name: "days of calls", edits: called("retention: {keep: 30d, id_time: uuidv7, drop: day}")},
+		{name: "days of calls", edits: called("retention: {keep: 30d, id_time: uuidv7, daily_partitions: true}")},
 		{name: "an adopted table of calls", edits: append(called("dedup: {table: processed, columns: {id: id, source: origin}}"), "sqlite: {path: shop.db}", "postgres: {url: \"postgres:///shop\"}")},
 		{name: "a call longer than its lease", edits: with("timeout: 30s")},
 		{name: "a call longer than its consumer's", edits: append(called("inbox: {lease: 5m}"), https, https+"\n        timeout: 1m")},
@@ -131,8 +131,8 @@ func TestAConsumerThatCallsOut(t *testing.T) {
 			t.Fatal(lines(faults))
 		}
 		c := p.Consumers[0].Config()
-		if c.Strategy != consumer.StrategyMarker || c.Settle != consumer.SettleAfterEffect || c.Workers != leasedWorkers || c.Lanes != consumer.LanesNone {
-			t.Errorf("%v, %v, %d workers, %v", c.Strategy, c.Settle, c.Workers, c.Lanes)
+		if c.Strategy != consumer.StrategyMarker || c.AckPoint != consumer.AckAfterEffect || c.Workers != leasedWorkers || c.Lanes != consumer.LanesNone {
+			t.Errorf("%v, %v, %d workers, %v", c.Strategy, c.AckPoint, c.Workers, c.Lanes)
 		}
 	})
 	t.Run("B11_it_has_workers_and_receives_first", func(t *testing.T) {
@@ -141,8 +141,8 @@ func TestAConsumerThatCallsOut(t *testing.T) {
 			t.Fatal(lines(faults))
 		}
 		c := p.Consumers[0].Config()
-		if c.Strategy != consumer.StrategyInbox || c.Settle != consumer.SettleAfterReceipt || c.Workers != leasedWorkers {
-			t.Errorf("%v, %v, %d workers", c.Strategy, c.Settle, c.Workers)
+		if c.Strategy != consumer.StrategyInbox || c.AckPoint != consumer.AckAfterReceipt || c.Workers != leasedWorkers {
+			t.Errorf("%v, %v, %d workers", c.Strategy, c.AckPoint, c.Workers)
 		}
 		if h := p.Consumers[0].Handler.HTTP; h.Timeout != 10*time.Second || h.MaxRetryAfter != time.Hour {
 			t.Errorf("%+v", h)

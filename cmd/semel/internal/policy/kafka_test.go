@@ -48,10 +48,10 @@ func acceptedKafka() []policyCase {
 		{name: "one group of two clusters", edits: append(topic("group: g"), "consumers:\n",
 			"  copy: {kafka: {brokers: \"other:9092\", topics: [payments], group: g}}\nconsumers:\n"+strings.Replace(spare, "from: payments", "from: copy", 1))},
 		{name: "dead letters", edits: append(append(topic(), "handler:\n", "dead_letter: {topic: payments-dead}\n    handler:\n"),
-			inConsumer("on_conflict: dead_letter", "on_bad_identity: dead_letter", "on_unmet: dead_letter", "retry: {then: dead_letter}")...)},
+			inConsumer("on_conflict: dead_letter", "on_bad_identity: dead_letter", "on_precondition: dead_letter", "retry: {on_exhausted: dead_letter}")...)},
 		{name: "a batch of one record", edits: topic("max_record: 8MiB", "max_batch: 8MiB")},
 		{name: "dead letters that nothing makes", edits: append(topic(), inConsumer("dead_letter: {topic: payments-dead}")...),
-			want: "16:18: warning: consumers.billing.dead_letter: no ending of this consumer is dead_letter; remove it, or write retry: {then: dead_letter}"},
+			want: "16:18: warning: consumers.billing.dead_letter: no ending of this consumer is dead_letter; remove it, or write retry: {on_exhausted: dead_letter}"},
 	}
 }
 
@@ -85,7 +85,7 @@ func refusedKafkaValues() []policyCase {
 		{name: "secrets as a default", edits: topic("tls: true", `sasl: {plain: {user: a, password: "${NONE:-hunter2}"}}`), shape: true},
 		{name: "a secret that is not set, or empty", edits: topic("tls: true", `sasl: {plain: {user: "${NOBODY}", password: "${EMPTY}"}}`)},
 		{name: "a secret that is a number", edits: topic("tls: true", `sasl: {plain: {user: a, password: 123456}}`), shape: true},
-		{name: "dead letters without topic", edits: append(topic(), inConsumer("dead_letter: {}", "retry: {then: dead_letter}")...), shape: true},
+		{name: "dead letters without topic", edits: append(topic(), inConsumer("dead_letter: {}", "retry: {on_exhausted: dead_letter}")...), shape: true},
 	}
 }
 
@@ -103,10 +103,10 @@ func refusedKafkaCombinations() []policyCase {
 		{name: "key without certificate", edits: topic("tls: {key: k.pem}")},
 		{name: "a start at its own offsets", edits: topic("start: {group: billing}")},
 		{name: "a drain longer than a rebalance", edits: append(topic(), inConsumer("drain: 46s")...)},
-		{name: "dead letters without a place", edits: append(topic(), inConsumer("on_conflict: dead_letter", "on_bad_identity: dead_letter", "on_unmet: dead_letter", "retry: {then: dead_letter}")...)},
-		{name: "dead letters of a file", edits: inConsumer("on_conflict: dead_letter", "retry: {then: dead_letter}")},
-		{name: "a place for the dead letters of a file", edits: inConsumer("dead_letter: {topic: payments-dead}", "retry: {then: dead_letter}")},
-		{name: "dead letters into the topic that is read", edits: append(topic(), inConsumer("dead_letter: {topic: payments}", "retry: {then: dead_letter}")...)},
+		{name: "dead letters without a place", edits: append(topic(), inConsumer("on_conflict: dead_letter", "on_bad_identity: dead_letter", "on_precondition: dead_letter", "retry: {on_exhausted: dead_letter}")...)},
+		{name: "dead letters of a file", edits: inConsumer("on_conflict: dead_letter", "retry: {on_exhausted: dead_letter}")},
+		{name: "a place for the dead letters of a file", edits: inConsumer("dead_letter: {topic: payments-dead}", "retry: {on_exhausted: dead_letter}")},
+		{name: "dead letters into the topic that is read", edits: append(topic(), inConsumer("dead_letter: {topic: payments}", "retry: {on_exhausted: dead_letter}")...)},
 		{name: "dead letters that another consumer would read", edits: append(append(byPattern(`orders\\..*`), "consumers:\n", "consumers:\n"+spare), inConsumer("dead_letter: {topic: orders.dead}", "on_conflict: dead_letter")...)},
 		{name: "every fault of Kafka at once", edits: append(append(topic("group: g", "protocol: next_gen", "session_timeout: 20s", "tls: {cert: c.pem}"), "consumers:\n", "consumers:\n"+spare),
 			inConsumer("drain: 50s", "on_conflict: dead_letter")...)},
@@ -190,7 +190,7 @@ func TestDeadLettersReachTheEngine(t *testing.T) {
 			t.Fatal(lines(faults))
 		}
 		got := p.Consumer("billing").Config()
-		if got.OnConflict != consumer.ActionDeadLetter || got.OnBadIdentity != consumer.ActionDeadLetter || got.OnUnmet != consumer.ActionDeadLetter || got.Retry.Then != consumer.ActionDeadLetter {
+		if got.OnConflict != consumer.ActionDeadLetter || got.OnBadIdentity != consumer.ActionDeadLetter || got.OnPrecondition != consumer.ActionDeadLetter || got.Retry.OnExhausted != consumer.ActionDeadLetter {
 			t.Errorf("%+v", got)
 		}
 		if letter := p.Consumer("billing").DeadLetter; letter == nil || letter.Topic != "payments-dead" {

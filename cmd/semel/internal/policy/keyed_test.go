@@ -22,7 +22,7 @@ consumers:
     lanes: none
     on_conflict: halt
     on_bad_identity: halt
-    retry: {then: halt}
+    retry: {on_exhausted: halt}
     handler: {http: {url: "https://bank.example/charge"}}
 `
 
@@ -32,18 +32,18 @@ func TestAConsumerWhoseClaimsAreLeasedKeys(t *testing.T) {
 	if len(faults) > 0 || len(p.Warnings) > 0 {
 		t.Fatal(faults, p)
 	}
-	if r := p.Stores[0].Redis; len(r.Addresses) != 2 || r.Password != "x" || r.HashTag != "t" || r.MayForget() != "" || p.HasTables("") {
+	if r := p.Stores[0].Redis; len(r.Addresses) != 2 || r.Password != "x" || r.HashTag != "t" || r.AllowVolatile() != "" || p.HasTables("") {
 		t.Errorf("%+v", r)
 	}
 	for want, edit := range map[string][2]string{
 		"on_conflict: there is no inbox in Redis":                   {"    on_conflict: halt\n", ""},
 		"on_bad_identity: there is no inbox in Redis":               {"on_bad_identity: halt", "on_bad_identity: park"},
-		"retry.then: there is no inbox in Redis":                    {"retry: {then: halt}", "retry: {then: park}"},
+		"retry.on_exhausted: there is no inbox in Redis":            {"retry: {on_exhausted: halt}", "retry: {on_exhausted: park}"},
 		"H1 retention: a key in Redis goes at its time":             {"    retention: 30d\n", ""},
 		"strategy: store keys is Redis":                             {"strategy: lease", "strategy: marker"},
-		"settle: a key is completed":                                {"lanes: none", "settle: after_effect"},
-		"on_late: no key tells the age":                             {"lanes: none", "on_late: discard"},
-		"retry.most: a wait of 1h":                                  {"{then: halt}", "{then: halt, most: 1h}"},
+		"settle: a key is completed":                                {"lanes: none", "ack: after_effect"},
+		"on_expired: no key tells the age":                          {"lanes: none", "on_expired: discard"},
+		"retry.max_delay: a wait of 1h":                             {"{then: halt}", "{then: halt, most: 1h}"},
 		"stores.keys.setup: leased keys have no tables":             {"stores:\n  keys:\n", "stores:\n  keys:\n    setup: a.sql\n"},
 		"J4 stores.keys.redis.persistence: what is declared":        {", because: \"it has a replica\"", ""},
 		"stores.keys.redis.because: it is a reason for nothing":     {"persistence: seconds, ", ""},
@@ -54,12 +54,12 @@ func TestAConsumerWhoseClaimsAreLeasedKeys(t *testing.T) {
 		"handler.http.effects: no statement could run":              {"/charge\"}", "/charge\", effects: {statements: {put: {sql: \"delete from t\"}}}}"},
 		"from: this key is missing":                                 {"    from: orders\n", ""},
 		"alerts.pending_age: nothing waits in the store":            {"lanes: none", "alerts: {pending_age: 1m}"},
-		"inbox.starts: there is no inbox whose rows":                {"lanes: none", "inbox: {starts: 5}"},
+		"inbox.max_crashes: there is no inbox whose rows":           {"lanes: none", "inbox: {max_crashes: 5}"},
 		"inbox.poll: there is no inbox that could be asked":         {"lanes: none", "inbox: {poll: 1s}"},
 		"retention.bodies: no bodies are kept":                      {"retention: 30d", "retention: {keep: 30d, bodies: 1d}"},
 		"retention.id_time: no key tells the age":                   {"retention: 30d", "retention: {keep: 30d, id_time: uuidv7}"},
 		"retention.off: keys go by themselves":                      {"retention: 30d", "retention: {keep: 30d, off: true}"},
-		"identity.former: a key is under one identity":              {"{id: \"header:id\"}", "{id: \"header:id\", former: {id: \"header:old\"}}"},
+		"identity.previous: a key is under one identity":            {"{id: \"header:id\"}", "{id: \"header:id\", former: {id: \"header:old\"}}"},
 		"handler.http.timeout: a call may take 10s, and its claim":  {"lanes: none", "inbox: {lease: 5s}"},
 		"version: a stream's version moves in the transaction of t": {"lanes: none", "version: {stream: \"body:/a\", number: \"body:/n\"}"},
 	} {
@@ -80,7 +80,7 @@ func TestAConsumerWhoseClaimsAreLeasedKeys(t *testing.T) {
 			return Parse("semel.yaml", []byte(strings.Replace(keyedPolicy, "lanes: none\n", "lanes: none\n    on_store_down: apply\n"+with, 1)), env)
 		}
 		p, faults := apply("    effect: {kind: projection, says: \"a search index\"}\n")
-		if len(faults) > 0 || p.Consumers[0].NaturalBecause() != "the effect is a projection: a search index" {
+		if len(faults) > 0 || p.Consumers[0].NaturalReason() != "the effect is a projection: a search index" {
 			t.Error(faults)
 		}
 		for with, want := range map[string]string{
@@ -93,7 +93,7 @@ func TestAConsumerWhoseClaimsAreLeasedKeys(t *testing.T) {
 			}
 		}
 	})
-	if volatile, faults := Parse("semel.yaml", []byte(strings.Replace(keyedPolicy, "persistence: seconds", "persistence: volatile", 1)), env); len(faults) > 0 || volatile.Stores[0].Redis.MayForget() != "it has a replica" {
+	if volatile, faults := Parse("semel.yaml", []byte(strings.Replace(keyedPolicy, "persistence: seconds", "persistence: volatile", 1)), env); len(faults) > 0 || volatile.Stores[0].Redis.AllowVolatile() != "it has a replica" {
 		t.Error(faults)
 	}
 }

@@ -27,7 +27,7 @@ func answerStatementShape() object[AnswerStatement] {
 			answerParamsShape{}, func(s *AnswerStatement) *[]AnswerParam { return &s.Params }),
 		key(meta{name: "rows", doc: "How many rows it must change."},
 			pointer[int64]{count64{count{least: 0, most: 1_000_000}}}, func(s *AnswerStatement) **int64 { return &s.Rows }),
-		key(meta{name: "otherwise", doc: "What becomes of a message whose statement changes another number of rows. Without it, `on_unmet` decides."},
+		key(meta{name: "otherwise", doc: "What becomes of a message whose statement changes another number of rows. Without it, `on_precondition` decides."},
 			words("park", "discard", "fail"), func(s *AnswerStatement) *string { return &s.Otherwise }),
 	}}
 }

@@ -14,8 +14,8 @@ import (
 // print them.
 type Encryption struct {
 	// Key encrypts, and it and Former decrypt; each has encryption.KeySize bytes.
-	Key    []byte
-	Former [][]byte
+	Key          []byte
+	PreviousKeys [][]byte
 	// RequiredSince, if not zero, is from when on rows in plain text are refused.
 	RequiredSince time.Time
 }
@@ -24,8 +24,8 @@ func encryptionShape() object[Encryption] {
 	return object[Encryption]{fields: []field[Encryption]{
 		key(meta{name: "key", required: true, doc: "The key, 32 bytes at random in base64, as `${SHOP_KEY}`; `openssl rand -base64 32` makes one. All processes of a store need the same one. Keep it: without it nobody can read what was kept."},
 			encryptionKey{secret{noFile: true}}, func(e *Encryption) *[]byte { return &e.Key }),
-		key(meta{name: "former", doc: "Keys that encrypted before, which are needed for reading. See [erasing and encrypting](erase.md#changing-the-key)."},
-			list[[]byte]{item: encryptionKey{secret{noFile: true}}, single: true}, func(e *Encryption) *[][]byte { return &e.Former }),
+		key(meta{name: "previous_keys", doc: "Keys that encrypted before, which are needed for reading. See [erasing and encrypting](erase.md#changing-the-key)."},
+			list[[]byte]{item: encryptionKey{secret{noFile: true}}, single: true}, func(e *Encryption) *[][]byte { return &e.PreviousKeys }),
 		key(meta{name: "required_since", doc: "From this time on rows in plain text are parked as `unreadable` and not handled, whenever they say that they were received. Without it they are handled. Processes that start later also [encrypt fingerprints](erase.md#keyed-fingerprints). See [refusing plain text](erase.md#refusing-plain-text)."},
 			instantOrDate{}, func(e *Encryption) *time.Time { return &e.RequiredSince }),
 	}}

@@ -18,7 +18,7 @@ func handlerShape() object[Handler] {
 		fields: []field[Handler]{
 			key(meta{name: "sql", doc: "SQL statements, run in the message's transaction."},
 				pointer[SQL]{sqlShape()}, func(h *Handler) **SQL { return &h.SQL }),
-			key(meta{name: "types", doc: "A handler for each type of message: `\"payment.made\": {sql: …}`. A type may have a schema version behind it: `payment.made@2` is preferred to `payment.made` for a message whose dataschema is 2 or ends in /2, :2 or #2. A message without a handler for its type ends as `unknown_type`, as `retry.then` says and without an attempt."},
+			key(meta{name: "types", doc: "A handler for each type of message: `\"payment.made\": {sql: …}`. A type may have a schema version behind it: `payment.made@2` is preferred to `payment.made` for a message whose dataschema is 2 or ends in /2, :2 or #2. A message without a handler for its type ends as `unknown_type`, as `retry.on_exhausted` says and without an attempt."},
 				typesShape{typedHandlerShape()}, func(h *Handler) *[]TypedHandler { return &h.Types }),
 			key(meta{name: "http", doc: "An endpoint that is called for each message, in any language; with `strategy: lease`. See [HTTP handlers](#http-handlers)."},
 				pointer[HTTP]{httpShape()}, func(h *Handler) **HTTP { return &h.HTTP }),
@@ -36,7 +36,7 @@ func sqlShape() object[SQL] {
 			list[Statement]{item: statementShape()}, func(s *SQL) *[]Statement { return &s.Statements }),
 		key(meta{name: "intents", doc: "Effects elsewhere, written down in the same transaction and carried out after it by the consumer that each names. See [intents](intents.md)."},
 			list[SQLIntent]{item: intentShape()}, func(s *SQL) *[]SQLIntent { return &s.Intents }),
-		key(meta{name: "steps", doc: "In place of `statements`: parts that take effect one after another, each in a transaction of its own, and each once; with `strategy: inbox` and `settle: after_receipt`. See [steps](steps.md#in-a-policy)."},
+		key(meta{name: "steps", doc: "In place of `statements`: parts that take effect one after another, each in a transaction of its own, and each once; with `strategy: inbox` and `ack: after_receipt`. See [steps](steps.md#in-a-policy)."},
 			list[SQLStep]{item: stepShape()}, func(s *SQL) *[]SQLStep { return &s.Steps }),
 	}}
 }
@@ -51,7 +51,7 @@ func statementShape() statementObject {
 				pointer[upsert.Newer]{upsertShape()}, func(s *Statement) **upsert.Newer { return &s.Upsert }),
 			key(meta{name: "rows", doc: "How many rows it must change."},
 				pointer[int64]{count64{count{least: 0, most: 1_000_000}}}, func(s *Statement) **int64 { return &s.Rows }),
-			key(meta{name: "otherwise", doc: "What becomes of a message whose statement changes another number of rows. Without it, `on_unmet` decides."},
+			key(meta{name: "otherwise", doc: "What becomes of a message whose statement changes another number of rows. Without it, `on_precondition` decides."},
 				words("park", "discard", "fail"), func(s *Statement) *string { return &s.Otherwise }),
 		}}}
 }

@@ -31,7 +31,7 @@ func httpShape() object[HTTP] {
 			word{what: "a sentence"}, func(h *HTTP) *string { return &h.MayBeLost }),
 		key(meta{name: "timeout", def: "10s", doc: "The longest that one call may take, to the end of its answer. Shorter than `inbox.lease`, so that it has ended when another process may call, and at most `timeout` of the consumer."},
 			span{least: 10 * time.Millisecond, most: time.Hour}, func(h *HTTP) *time.Duration { return &h.Timeout }),
-		key(meta{name: "max_retry_after", def: "1h", doc: "The longest wait that an answer may ask for with Retry-After; a longer one is cut to it. A wait longer than `hold` is kept in the store."},
+		key(meta{name: "max_retry_after", def: "1h", doc: "The longest wait that an answer may ask for with Retry-After; a longer one is cut to it. A wait longer than `max_in_memory_wait` is kept in the store."},
 			span{least: time.Second, most: 365 * day}, func(h *HTTP) *time.Duration { return &h.MaxRetryAfter }),
 		key(meta{name: "window", def: legible.Span(consumer.DefaultWindow), doc: "For how long the endpoint knows an `Idempotency-Key`, from the first call for a message, by the store's clock: a duration, `forever`, or `none` if it knows no keys. While it lasts, less one `timeout` of the consumer, a call whose outcome nobody knows is made again under the same key. After it nobody calls blindly: the message is parked as `outcome unknown`, until `semel inbox resolve` says what became of it."},
 			windowShape{}, func(h *HTTP) *time.Duration { return &h.Window }),

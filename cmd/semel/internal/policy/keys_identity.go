@@ -18,7 +18,7 @@ func strategyShape() object[Strategy] {
 				pointer[Natural]{naturalShape()}, func(s *Strategy) **Natural { return &s.Natural }),
 			key(meta{name: "business_key", doc: "A unique constraint of the effect decides: its violation is a duplicate, any other an error. Alone or beside the marker."},
 				pointer[BusinessKey]{businessKeyShape()}, func(s *Strategy) **BusinessKey { return &s.BusinessKey }),
-			key(meta{name: "inbox", doc: "A marker and a row with the message commit with the effect; with `settle: after_receipt` they commit first, the broker is settled, and a worker applies the effect."},
+			key(meta{name: "inbox", doc: "A marker and a row with the message commit with the effect; with `ack: after_receipt` they commit first, the broker is settled, and a worker applies the effect."},
 				boolean{}, func(s *Strategy) *bool { return &s.Inbox }),
 			key(meta{name: "lease", doc: "For effects elsewhere, with `handler: {http: …}` or `{kafka: …}`: the message is received into the store's inbox and its broker settled; then it is claimed for a lease, the other side is called while no transaction is open, and the claim is completed under its token. The call happens at least once, one at a time, with the same key each time."},
 				boolean{}, func(s *Strategy) *bool { return &s.Lease }),
@@ -65,21 +65,21 @@ func identityShape() object[Identity] {
 			selector(sourceSelector), func(i *Identity) *string { return &i.Source }),
 		key(meta{name: "trusted", def: "false", doc: "`true` accepts an `id` whose name says that it differs between copies of a message, or is shared by messages, as `header:x-attempt-id` or `header:date`: the producer is known to set it once for a message."},
 			boolean{}, func(i *Identity) *bool { return &i.Trusted }),
-		key(meta{name: "former", doc: "What the identity was before, while it changes: messages are marked under it, too, and are new only where both are. Needed when another identity than the recorded one is written here; remove it when no message comes again that was processed before, and `semel identity retire` has said so. Not beside `version`, `dedup`, `retention: {drop: day}` and `fingerprint: none`."},
-			pointer[FormerIdentity]{formerShape()}, func(i *Identity) **FormerIdentity { return &i.Former }),
+		key(meta{name: "previous", doc: "What the identity was before, while it changes: messages are marked under it, too, and are new only where both are. Needed when another identity than the recorded one is written here; remove it when no message comes again that was processed before, and `semel identity retire` has said so. Not beside `version`, `dedup`, `retention: {daily_partitions: true}` and `fingerprint: none`."},
+			pointer[PreviousIdentity]{formerShape()}, func(i *Identity) **PreviousIdentity { return &i.Previous }),
 		later[Identity]("broker", "The broker's own id, for producers that send nothing: `redelivery_only`."),
 	}}
 }
 
-func formerShape() object[FormerIdentity] {
-	return object[FormerIdentity]{fields: []field[FormerIdentity]{
+func formerShape() object[PreviousIdentity] {
+	return object[PreviousIdentity]{fields: []field[PreviousIdentity]{
 		key(meta{name: "id", required: true, doc: "What `identity.id` was."},
-			list[string]{item: selector(idSelector), single: true}, func(i *FormerIdentity) *[]string { return &i.ID }),
+			list[string]{item: selector(idSelector), single: true}, func(i *PreviousIdentity) *[]string { return &i.ID }),
 		key(meta{name: "source", doc: "What `identity.source` was."},
-			selector(sourceSelector), func(i *FormerIdentity) *string { return &i.Source }),
+			selector(sourceSelector), func(i *PreviousIdentity) *string { return &i.Source }),
 		key(meta{name: "unfingerprinted", def: "park", doc: "What becomes of a message whose former identity is marked without a fingerprint, or with one of another rule, so that nobody can tell whether it is a copy: `park` makes it a conflict, which ends as `on_conflict` says; `duplicate` takes it for a copy."},
 			choice[bool]{options: []option[bool]{{word: "park", value: false}, {word: "duplicate", value: true}}},
-			func(i *FormerIdentity) *bool { return &i.TrustUnfingerprinted }),
+			func(i *PreviousIdentity) *bool { return &i.TrustUnfingerprinted }),
 	}}
 }
 

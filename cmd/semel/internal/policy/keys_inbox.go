@@ -12,11 +12,11 @@ import (
 
 func inboxKeys() []field[Consumer] {
 	return []field[Consumer]{
-		key(meta{name: "settle", def: "after_effect", doc: "When the broker is settled, with `strategy: inbox`: `after_effect`, or `after_receipt`, when the message stands in the store's inbox. Its backlog is the inbox's then, which the broker does not show: `alerts.pending_age` must say how old it may become."},
-			choice[consumer.SettlePoint]{options: []option[consumer.SettlePoint]{
-				{word: "after_effect", value: consumer.SettleAfterEffect}, {word: "after_receipt", value: consumer.SettleAfterReceipt}}},
-			func(c *Consumer) *consumer.SettlePoint { return &c.Settle }),
-		group(meta{name: "inbox", doc: "How messages that wait in the store are worked on: received ones, and those whose wait is longer than `hold`. Each process claims some for a time."},
+		key(meta{name: "ack", def: "after_effect", doc: "When the broker is settled, with `strategy: inbox`: `after_effect`, or `after_receipt`, when the message stands in the store's inbox. Its backlog is the inbox's then, which the broker does not show: `alerts.pending_age` must say how old it may become."},
+			choice[consumer.AckPoint]{options: []option[consumer.AckPoint]{
+				{word: "after_effect", value: consumer.AckAfterEffect}, {word: "after_receipt", value: consumer.AckAfterReceipt}}},
+			func(c *Consumer) *consumer.AckPoint { return &c.AckPoint }),
+		group(meta{name: "inbox", doc: "How messages that wait in the store are worked on: received ones, and those whose wait is longer than `max_in_memory_wait`. Each process claims some for a time."},
 			inboxShape(), func(c *Consumer) *consumer.InboxPolicy { return &c.Inbox }),
 		group(meta{name: "alerts", doc: "What somebody wants to be told of. `semel alerts` makes rules for Prometheus of them; see [alerts](alerts.md)."},
 			alertsShape(), func(c *Consumer) *Alerts { return &c.Alerts }),
@@ -29,8 +29,8 @@ func inboxShape() object[consumer.InboxPolicy] {
 			span{least: time.Second, most: time.Hour}, func(i *consumer.InboxPolicy) *time.Duration { return &i.Lease }),
 		key(meta{name: "poll", def: legible.Span(consumer.DefaultPoll), doc: "How long a consumer with nothing to do waits at most before it asks the store for what is due."},
 			span{least: 10 * time.Millisecond, most: time.Minute}, func(i *consumer.InboxPolicy) *time.Duration { return &i.Poll }),
-		key(meta{name: "starts", def: fmt.Sprint(consumer.DefaultStarts), doc: "How often a message may be begun by processes that die of it, or of something else. Then it is parked as `kills its process`."},
-			count{least: 1, most: 100}, func(i *consumer.InboxPolicy) *int { return &i.Starts }),
+		key(meta{name: "max_crashes", def: fmt.Sprint(consumer.DefaultMaxCrashes), doc: "How often a message may be begun by processes that die of it, or of something else. Then it is parked as `kills its process`."},
+			count{least: 1, most: 100}, func(i *consumer.InboxPolicy) *int { return &i.MaxCrashes }),
 	}}
 }
 

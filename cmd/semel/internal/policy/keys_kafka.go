@@ -62,7 +62,7 @@ func recordKeys() []field[Kafka] {
 			size{least: 64 << 10, most: 90 << 20}, func(k *Kafka) *int64 { return &k.MaxRecord }),
 		key(meta{name: "max_batch", doc: "The most that a batch of records may be when it is decompressed; 32 MiB, or what a record of `max_record` needs, unless it is set. A larger one stops its partition, and the log says how to go on."},
 			size{least: 64 << 10, most: 1 << 30}, func(k *Kafka) *int64 { return &k.MaxBatch }),
-		key(meta{name: "max_fetch", doc: "The most that one broker sends at once, as it is compressed. Unless it is set, all brokers share a quarter of `max_unsettled`, with 1 to 16 MiB each."},
+		key(meta{name: "max_fetch", doc: "The most that one broker sends at once, as it is compressed. Unless it is set, all brokers share a quarter of `max_unacked`, with 1 to 16 MiB each."},
 			size{least: 1 << 10, most: 90 << 20}, func(k *Kafka) *int64 { return &k.MaxFetch }),
 		key(meta{name: "max_partition_fetch", doc: "The same of one partition; 1 MiB, or `max_fetch` if that is less, unless it is set."},
 			size{least: 1 << 10, most: 90 << 20}, func(k *Kafka) *int64 { return &k.MaxPartitionFetch }),

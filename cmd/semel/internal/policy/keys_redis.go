@@ -25,7 +25,7 @@ func redisShape() object[Redis] {
 			word{what: "a text", check: badKeyPart}, func(r *Redis) *string { return &r.HashTag }),
 		key(meta{name: "persistence", doc: "What is declared of the server, where it does not tell its settings, as managed services do not: `durable`: what it acknowledged, it knows; `seconds`: but for the last seconds before a crash or a fail-over; `volatile`: it may forget keys, and calls may be made twice, which `because` says why it is bearable. Needs `because`. Without it a server that is volatile, or does not tell, is refused."},
 			choice[store.Durability]{options: []option[store.Durability]{
-				{word: "durable", value: store.Durable}, {word: "seconds", value: store.DurableButSeconds}, {word: "volatile", value: store.Volatile}}},
+				{word: "durable", value: store.Durable}, {word: "seconds", value: store.DurableExceptSeconds}, {word: "volatile", value: store.Volatile}}},
 			func(r *Redis) *store.Durability { return &r.Persistence }),
 		key(meta{name: "because", doc: "Why `persistence` is so, or is bearable; it is printed at the start."},
 			word{what: "a sentence"}, func(r *Redis) *string { return &r.Because }),

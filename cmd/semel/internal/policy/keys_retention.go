@@ -13,7 +13,7 @@ func retentionKeys() []field[Consumer] {
 	return []field[Consumer]{
 		key(meta{name: "retention", def: "forever", doc: "How long identities are recognised after their messages have ended: a duration, or `forever`. What is parked, or has not ended, stays. It must not be shorter than a copy can come late; see [retention](retention.md)."},
 			retentionShape(), func(c *Consumer) *consumer.RetentionPolicy { return &c.Retention }),
-		key(meta{name: "on_late", def: "park", doc: "What becomes of a message that is older than what `retention` covers, and of which nothing is known: nobody can tell whether it took effect before."},
+		key(meta{name: "on_expired", def: "park", doc: "What becomes of a message that is older than what `retention` covers, and of which nothing is known: nobody can tell whether it took effect before."},
 			endings(park(), deadLetter(), halt(), option[consumer.Action]{word: "discard", value: consumer.ActionDiscard}),
 			func(c *Consumer) *consumer.Action { return &c.OnLate }),
 	}
@@ -29,13 +29,13 @@ func retentionShape() object[consumer.RetentionPolicy] {
 				span{least: time.Minute, most: longestKeep}, func(r *consumer.RetentionPolicy) *time.Duration { return &r.Bodies }),
 			key(meta{name: "delay", doc: "How late a producer, or what lies between it and the broker, may send a copy. It is added to what the broker keeps."},
 				span{least: 0, most: longestKeep}, func(r *consumer.RetentionPolicy) *time.Duration { return &r.Delay }),
-			key(meta{name: "id_time", def: "none", doc: "Which time ids carry, by which a message's age is judged: `uuidv7`, `ulid` or `snowflake`. Without it, or where an id is of another kind, it is the time of its record, else the `time` of the event. A message without any is ended by `on_late` from the first on."},
+			key(meta{name: "id_time", def: "none", doc: "Which time ids carry, by which a message's age is judged: `uuidv7`, `ulid` or `snowflake`. Without it, or where an id is of another kind, it is the time of its record, else the `time` of the event. A message without any is ended by `on_expired` from the first on."},
 				choice[identity.IDTime]{options: []option[identity.IDTime]{
 					{word: "none", value: identity.NoIDTime}, {word: "uuidv7", value: identity.UUIDv7}, {word: "ulid", value: identity.ULID}, {word: "snowflake", value: identity.Snowflake}}},
 				func(r *consumer.RetentionPolicy) *identity.IDTime { return &r.IDTime }),
-			key(meta{name: "drop", def: "none", doc: "With `day`, markers lie in a table of this consumer's own, in PostgreSQL, of a partition for each day by the time of the ids (`id_time`), and a day that is past `keep` is dropped at once; see [operations](operations.md#dropping-days-of-markers). An id of another kind is a bad identity, and `on_late` says what becomes of one of a day that has not come."},
-				choice[bool]{options: []option[bool]{{word: "none", value: false}, {word: "day", value: true}}},
-				func(r *consumer.RetentionPolicy) *bool { return &r.Drop }),
+			key(meta{name: "daily_partitions", def: "false", doc: "With `true`, markers lie in a table of this consumer's own, in PostgreSQL, of a partition for each day by the time of the ids (`id_time`), and a day that is past `keep` is dropped at once; see [operations](operations.md#dropping-days-of-markers). An id of another kind is a bad identity, and `on_expired` says what becomes of one of a day that has not come."},
+				boolean{},
+				func(r *consumer.RetentionPolicy) *bool { return &r.DailyPartitions }),
 			key(meta{name: "off", def: "false", doc: "Whether nothing is removed, whoever runs a reaper."},
 				boolean{}, func(r *consumer.RetentionPolicy) *bool { return &r.Off }),
 		}}

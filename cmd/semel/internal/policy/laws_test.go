@@ -64,7 +64,7 @@ func TestNoFaultShowsWhatTheEnvironmentHolds(t *testing.T) {
 func TestGoingOnWithoutTheStoreNeedsADeclaration(t *testing.T) {
 	t.Run("trap_143_a_policy_pauses_unless_it_says_otherwise", func(t *testing.T) {
 		for _, c := range accepted() {
-			if p, _ := parse(c); p == nil || p.Consumers[0].ApplyWhenDown {
+			if p, _ := parse(c); p == nil || p.Consumers[0].FailOpen {
 				t.Errorf("%s does not pause", c.name)
 			}
 		}
@@ -114,8 +114,8 @@ func TestTheKnownMistakesOfConsumersAreRefused(t *testing.T) {
 	})
 	t.Run("K1_receipt_without_backlog_metric", func(t *testing.T) {
 		inbox := []string{"strategy: marker", "strategy: inbox"}
-		wants(t, append(inbox, inConsumer("settle: after_receipt")...), "consumers.billing.settle: once the broker is settled nobody sees there how much waits", "pending_age")
-		if _, faults := parse(policyCase{edits: append(inbox, inConsumer("settle: after_receipt", "alerts: {pending_age: 60s}")...)}); len(faults) > 0 {
+		wants(t, append(inbox, inConsumer("ack: after_receipt")...), "consumers.billing.settle: once the broker is settled nobody sees there how much waits", "pending_age")
+		if _, faults := parse(policyCase{edits: append(inbox, inConsumer("ack: after_receipt", "alerts: {pending_age: 60s}")...)}); len(faults) > 0 {
 			t.Error(lines(faults))
 		}
 	})
@@ -167,11 +167,11 @@ func accepts(p *Consumer) (err error) {
 func TestDefaultsAreTheLibrarys(t *testing.T) {
 	p, _ := parse(policyCase{})
 	c := p.Consumers[0].Config()
-	if c.Workers != consumer.DefaultWorkers || c.Timeout != consumer.DefaultTimeout || c.Drain != consumer.DefaultDrain || c.Hold != consumer.DefaultHold ||
-		c.Retry != (consumer.RetryPolicy{Attempts: consumer.DefaultAttempts, First: consumer.DefaultRetryFirst, Most: consumer.DefaultHold, SerialAfter: consumer.DefaultSerialAfter,
+	if c.Workers != consumer.DefaultWorkers || c.Timeout != consumer.DefaultTimeout || c.Drain != consumer.DefaultDrain || c.MaxInMemoryWait != consumer.DefaultMaxInMemoryWait ||
+		c.Retry != (consumer.RetryPolicy{MaxAttempts: consumer.DefaultMaxAttempts, InitialDelay: consumer.DefaultInitialDelay, MaxDelay: consumer.DefaultMaxInMemoryWait, SerialAfter: consumer.DefaultSerialAfter,
 			Budget: consumer.RetryBudget{PerSecond: consumer.DefaultRetriesPerSecond, Percent: consumer.DefaultRetriesPercent}}) ||
-		c.Batch != (consumer.BatchLimits{Most: consumer.DefaultBatchMost, Time: consumer.DefaultBatchTime}) ||
-		c.MaxUnsettled != (source.Bound{Messages: consumer.DefaultMaxMessages, Bytes: consumer.DefaultMaxBytes}) {
+		c.Batch != (consumer.BatchLimits{MaxSize: consumer.DefaultBatchMaxSize, MaxTime: consumer.DefaultBatchMaxTime}) ||
+		c.MaxUnacked != (source.Bound{Messages: consumer.DefaultMaxMessages, Bytes: consumer.DefaultMaxBytes}) {
 		t.Errorf("%+v", c)
 	}
 }

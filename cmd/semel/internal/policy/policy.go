@@ -72,7 +72,7 @@ type SQLite struct {
 
 // Dialect is that of the consumer's statements in this store.
 func (c *Consumer) Dialect(s *Store) sqlhandler.Dialect {
-	if c.Batch.Most == 1 || c.Strategy.Lease {
+	if c.Batch.MaxSize == 1 || c.Strategy.Lease {
 		return s.dialect().Alone()
 	}
 	return s.dialect()
@@ -122,8 +122,8 @@ type Consumer struct {
 	// Type is the selector of a message's type, empty for the attribute of CloudEvents.
 	Type string
 	// Only says which messages are the consumer's, Otherwise what becomes of the others.
-	Only      consumer.Only
-	Otherwise consumer.Otherwise
+	Filter     consumer.Filter
+	OnFiltered consumer.OnFiltered
 	// Exclusive refuses to start beside another set of handlers of the same name.
 	Exclusive   bool
 	Strategy    Strategy
@@ -132,10 +132,10 @@ type Consumer struct {
 	// Version is set when versions of a stream take effect in their order.
 	Version *Version
 	// Dedup is set when a table of the user's is marked in, too.
-	Dedup         *Dedup
-	OnConflict    consumer.Action
-	OnBadIdentity consumer.Action
-	OnUnmet       consumer.Action
+	Dedup          *Dedup
+	OnConflict     consumer.Action
+	OnBadIdentity  consumer.Action
+	OnPrecondition consumer.Action
 	// Duplicates is what becomes of what the first processing wrote down for senders.
 	Duplicates consumer.DuplicatePolicy
 	// DeadLetter is nil where the policy names none.
@@ -147,15 +147,15 @@ type Consumer struct {
 	Timeout           time.Duration
 	Workers           int
 	Batch             consumer.BatchLimits
-	Hold              time.Duration
-	MaxUnsettled      source.Bound
+	MaxInMemoryWait   time.Duration
+	MaxUnacked        source.Bound
 	// MaxBody is the longest body in bytes that is processed.
 	MaxBody int64
 	Drain   time.Duration
 	Handler Handler
 	Retry   consumer.RetryPolicy
 	// Settle is when the broker is settled, of a consumer with strategy inbox.
-	Settle consumer.SettlePoint
+	AckPoint consumer.AckPoint
 	// Inbox says how messages that wait in the store are worked on.
 	Inbox consumer.InboxPolicy
 	// Effect is nil where the policy does not say what kind it is.
@@ -170,8 +170,8 @@ type Consumer struct {
 	Retention consumer.RetentionPolicy
 	OnLate    consumer.Action
 
-	// ApplyWhenDown: messages are applied without a key while the store of the keys is down.
-	ApplyWhenDown bool
+	// FailOpen: messages are applied without a key while the store of the keys is down.
+	FailOpen bool
 }
 
 // Strategy says what makes the effect happen once.
@@ -216,11 +216,11 @@ type Identity struct {
 	// Trusted lets selectors pass whose names say that they are no identity.
 	Trusted bool
 	// Former is set while the identity changes.
-	Former *FormerIdentity
+	Previous *PreviousIdentity
 }
 
-// FormerIdentity says where a message's identity was found before.
-type FormerIdentity struct {
+// PreviousIdentity says where a message's identity was found before.
+type PreviousIdentity struct {
 	// ID and Source are as in Identity.
 	ID     []string
 	Source string

@@ -20,8 +20,8 @@ type Redis struct {
 	Because     string
 }
 
-// MayForget says why it is bearable that the server forgets keys; empty if it is not.
-func (r *Redis) MayForget() string {
+// AllowVolatile says why it is bearable that the server forgets keys; empty if it is not.
+func (r *Redis) AllowVolatile() string {
 	if r.Persistence == store.Volatile {
 		return r.Because
 	}

@@ -34,9 +34,9 @@ func (p *Policy) Risks(c *Consumer) (all []Risk) {
 		add(h.MayDouble != "", RiskMayDouble, "calls may double: "+h.MayDouble)
 		add(h.MayBeLost != "", RiskMayBeLost, "calls may be lost: "+h.MayBeLost)
 	}
-	add(c.ApplyWhenDown, RiskWithoutKey, "while Redis is down messages are applied without a key")
+	add(c.FailOpen, RiskWithoutKey, "while Redis is down messages are applied without a key")
 	add(c.Strategy.Natural != nil, RiskLateCopies, "late copies are applied again")
-	add(c.Identity.Former != nil && c.Identity.Former.TrustUnfingerprinted, RiskUncompared, "under the former identity what cannot be compared counts as a copy")
+	add(c.Identity.Previous != nil && c.Identity.Previous.TrustUnfingerprinted, RiskUncompared, "under the former identity what cannot be compared counts as a copy")
 	if s := p.Source(c.From); s != nil && s.Webhook != nil {
 		u := s.Webhook.Unsigned
 		add(len(u.Headers) > 0, RiskUnsigned, "nobody signed the headers "+strings.Join(u.Headers, ", ")+": "+u.Because)

@@ -151,34 +151,34 @@ func (r rules) fingerprint() {
 // waits judges durations against one another.
 func (r rules) waits() {
 	c := r.consumer
-	if r.ok("hold", "retry") {
+	if r.ok("max_in_memory_wait", "retry") {
 		r.retryWaits()
 	}
 	if c.Handler.outside() == nil && r.ok("drain", "timeout") && (c.Drain != consumer.DefaultDrain || c.Timeout != consumer.DefaultTimeout) && c.Drain < c.Timeout {
 		r.warn("drain", fmt.Sprintf("a stop waits %s for a handler that may run %s, and then abandons it", legible.Span(c.Drain), legible.Span(c.Timeout)),
 			"let drain be at least timeout; nothing is lost either way")
 	}
-	if r.ok("batch", "timeout") && c.Batch.Time > c.Timeout {
-		r.warn("batch.time", "a batch may run longer than a handler", "let it be at most timeout")
+	if r.ok("batch", "timeout") && c.Batch.MaxTime > c.Timeout {
+		r.warn("batch.max_time", "a batch may run longer than a handler", "let it be at most timeout")
 	}
 }
 
 func (r rules) retryWaits() {
 	c := r.consumer
-	if !r.set("retry.most") {
-		c.Retry.Most = c.Hold
+	if !r.set("retry.max_delay") {
+		c.Retry.MaxDelay = c.MaxInMemoryWait
 	}
-	if !r.set("retry.first") {
-		c.Retry.First = min(c.Retry.First, c.Retry.Most)
+	if !r.set("retry.initial_delay") {
+		c.Retry.InitialDelay = min(c.Retry.InitialDelay, c.Retry.MaxDelay)
 	}
 	if r.ok("strategy") {
 		r.longWaits()
 	}
-	if c.Retry.NeverHalt && c.Retry.HaltAfter > 0 {
-		r.refuse("retry.halt_after", "the circuit breaker never opens beside never_halt: true", "remove one of them")
+	if c.Retry.DisableBreaker && c.Retry.BreakerThreshold > 0 {
+		r.refuse("retry.breaker_threshold", "the circuit breaker never opens beside disable_breaker: true", "remove one of them")
 	}
-	if c.Retry.First > c.Retry.Most {
-		r.refuse("retry.first", fmt.Sprintf("the first wait, %s, is longer than the longest, %s", legible.Span(c.Retry.First), legible.Span(c.Retry.Most)),
-			fmt.Sprintf("write at most %s", legible.Span(c.Retry.Most)))
+	if c.Retry.InitialDelay > c.Retry.MaxDelay {
+		r.refuse("retry.initial_delay", fmt.Sprintf("the first wait, %s, is longer than the longest, %s", legible.Span(c.Retry.InitialDelay), legible.Span(c.Retry.MaxDelay)),
+			fmt.Sprintf("write at most %s", legible.Span(c.Retry.MaxDelay)))
 	}
 }

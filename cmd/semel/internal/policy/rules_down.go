@@ -8,7 +8,7 @@ import (
 // whenDown judges whether a consumer may go on while its store is down (C10).
 func (r rules) whenDown() {
 	c := r.consumer
-	if !c.ApplyWhenDown || !r.ok("on_store_down", "store", "strategy", "effect") {
+	if !c.FailOpen || !r.ok("on_store_down", "store", "strategy", "effect") {
 		return
 	}
 	const pause = "write on_store_down: pause"

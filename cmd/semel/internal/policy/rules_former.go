@@ -3,11 +3,11 @@ package policy
 // former judges what stands beside a former identity.
 func (r rules) former() {
 	c := r.consumer
-	f := c.Identity.Former
+	f := c.Identity.Previous
 	if f == nil || !r.ok("identity", "strategy", "fingerprint", "version", "dedup", "retention") {
 		return
 	}
-	const key, remove = "identity.former", "remove it"
+	const key, remove = "identity.previous", "remove it"
 	switch {
 	case !c.Strategy.Marks():
 		r.refuse(key, "this strategy writes no marker, so that nothing is marked under another identity", remove)
@@ -17,8 +17,8 @@ func (r rules) former() {
 		r.refuse(key, "without a fingerprint several messages that had one former identity cannot be told from copies, and all but one would be lost", "write fingerprint: body")
 	case c.Version != nil:
 		r.refuse(key, "the streams of another identity begin anew, and their versions would be judged twice", "remove it, or version; a consumer of another name can begin where this one has ended")
-	case c.Retention.Drop:
-		r.refuse(key, "markers by day have the ids of one identity", "remove it, or retention.drop")
+	case c.Retention.DailyPartitions:
+		r.refuse(key, "markers by day have the ids of one identity", "remove it, or retention.daily_partitions")
 	case r.set("dedup"):
 		r.refuse(key, "a table that was adopted keeps the ids of one identity", "remove it, or dedup; semel migrate seed takes over the ids of such a table")
 	}

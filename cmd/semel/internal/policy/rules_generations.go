@@ -70,8 +70,8 @@ func (r rules) generations(store *Store) {
 		r.refuse(first, "it has :generation, and without markers a generation recognises nothing", "use strategy: marker or inbox")
 	case c.Dedup != nil:
 		r.refuse(first, "it has :generation, and a table of yours (dedup) has the markers of one alone", "remove dedup, or :generation")
-	case c.Retention.Drop:
-		r.refuse(first, "it has :generation, and markers by day (retention.drop) are of one alone", "remove drop, or :generation")
+	case c.Retention.DailyPartitions:
+		r.refuse(first, "it has :generation, and markers by day (retention.daily_partitions) are of one alone", "remove daily_partitions, or :generation")
 	}
 }
 

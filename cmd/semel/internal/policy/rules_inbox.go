@@ -10,19 +10,19 @@ import (
 // inbox judges what needs the store's inbox, and what needs none.
 func (r rules) inbox() {
 	c := r.consumer
-	if !r.ok("strategy", "settle", "inbox", "alerts") {
+	if !r.ok("strategy", "ack", "inbox", "alerts") {
 		return
 	}
-	if !c.Strategy.Inbox && !c.Strategy.Lease && r.set("settle") {
-		r.refuse("settle", "only strategy inbox keeps messages before their effect", "remove it, or write strategy: inbox")
+	if !c.Strategy.Inbox && !c.Strategy.Lease && r.set("ack") {
+		r.refuse("ack", "only strategy inbox keeps messages before their effect", "remove it, or write strategy: inbox")
 	}
 	switch {
 	case c.Alerts.PendingAge != 0, r.keyed():
 	case c.Strategy.Lease:
 		r.refuse("strategy", "with lease the broker is settled when a message is received; nobody sees there how much waits, and no alert says how old it may become", "write alerts: {pending_age: 60s}")
-	case c.Settle != 0:
-		r.refuse("settle", "once the broker is settled nobody sees there how much waits, and no alert says how old it may become",
-			"write alerts: {pending_age: 60s}, or settle: after_effect")
+	case c.AckPoint != 0:
+		r.refuse("ack", "once the broker is settled nobody sees there how much waits, and no alert says how old it may become",
+			"write alerts: {pending_age: 60s}, or ack: after_effect")
 	}
 	if !c.Strategy.Marks() && r.set("inbox") {
 		r.refuse("inbox", noInbox, "remove it")
@@ -40,7 +40,7 @@ func (r rules) keys(s *Source) {
 	if c.Lanes != consumer.LanesKey || !r.ok("lanes") {
 		return
 	}
-	if r.ok("settle", "on_parked") && c.Settle == consumer.SettleAfterReceipt && !r.set("version") && c.OnParked == consumer.OnParkedSkip {
+	if r.ok("ack", "on_parked") && c.AckPoint == consumer.AckAfterReceipt && !r.set("version") && c.OnParked == consumer.OnParkedSkip {
 		r.warn("on_parked", "messages are received in order, and what is worked on from the inbox keeps none with skip", "write on_parked: block, or let version keep the order")
 	}
 	if s.once() {
@@ -74,8 +74,8 @@ const noInbox = "this strategy writes no marker, and only what has one can wait 
 // longWaits refuses waits that nothing could keep.
 func (r rules) longWaits() {
 	c := r.consumer
-	if c.Retry.Most > c.Hold && !c.Strategy.Marks() {
-		r.refuse("retry.most", fmt.Sprintf("a wait of %s is longer than hold, %s, and cannot be kept: %s", legible.Span(c.Retry.Most), legible.Span(c.Hold), noInbox),
-			fmt.Sprintf("write at most %s, or a longer hold", legible.Span(c.Hold)))
+	if c.Retry.MaxDelay > c.MaxInMemoryWait && !c.Strategy.Marks() {
+		r.refuse("retry.max_delay", fmt.Sprintf("a wait of %s is longer than max_in_memory_wait, %s, and cannot be kept: %s", legible.Span(c.Retry.MaxDelay), legible.Span(c.MaxInMemoryWait), noInbox),
+			fmt.Sprintf("write at most %s, or a longer max_in_memory_wait", legible.Span(c.MaxInMemoryWait)))
 	}
 }

@@ -19,12 +19,12 @@ func (r rules) sender() {
 		r.refuse("from", "this key is missing", "add from: the name of a source; only a consumer with strategy: lease has none, which sends intents")
 		return
 	}
-	for _, key := range []string{"only", "otherwise", "identity", "dead_letter", "settle", "max_unsettled"} {
+	for _, key := range []string{"filter", "on_filtered", "identity", "dead_letter", "ack", "max_unacked"} {
 		if r.set(key) {
 			r.refuse(key, "a consumer without from sends intents, which others write: it reads no source that this could be of", "remove it, or add from: the name of a source")
 		}
 	}
-	if r.ok("retry", "on_conflict", "on_bad_identity", "on_unmet", "otherwise") {
+	if r.ok("retry", "on_conflict", "on_bad_identity", "on_precondition", "on_filtered") {
 		r.refuseAll(r.deadLetterEndings(), "a consumer without from keeps no dead letters", "write park: the intent is kept in the store")
 	}
 	c.Identity = Identity{ID: []string{"id"}, Source: "source"}

@@ -133,13 +133,13 @@ func (p *Policy) shareGroup(a, b *Consumer) bool {
 
 // deadLetters: where an ending says dead_letter, there is a place for them.
 func (r rules) deadLetters(s *Source) {
-	if s == nil || !r.ok("on_conflict", "on_bad_identity", "on_unmet", "retry", "otherwise", "dead_letter", "version") {
+	if s == nil || !r.ok("on_conflict", "on_bad_identity", "on_precondition", "retry", "on_filtered", "dead_letter", "version") {
 		return
 	}
 	endings := r.deadLetterEndings()
 	without, instead := "remove it, and let messages be parked in the store", "write park: the message is kept in the store"
 	if r.keyed() { // where nothing can be parked
-		without, instead = "remove it, and write halt where an ending is dead_letter", "write halt, or skip for otherwise"
+		without, instead = "remove it, and write halt where an ending is dead_letter", "write halt, or skip for on_filtered"
 	}
 	switch place := r.consumer.DeadLetter; {
 	case s.Kafka == nil && place != nil:
@@ -149,7 +149,7 @@ func (r rules) deadLetters(s *Source) {
 	case place == nil:
 		r.refuseAll(endings, "nothing says where dead letters go", "add dead_letter: {topic: …} at the consumer, or write park")
 	case len(endings) == 0:
-		r.warn("dead_letter", "no ending of this consumer is dead_letter", "remove it, or write retry: {then: dead_letter}")
+		r.warn("dead_letter", "no ending of this consumer is dead_letter", "remove it, or write retry: {on_exhausted: dead_letter}")
 	case slices.Contains(s.Kafka.Topics, place.Topic):
 		r.refuse("dead_letter.topic", fmt.Sprintf("source %s reads topic %q: a dead letter would come back as a message", s.Name, place.Topic),
 			"name another topic")
@@ -198,7 +198,7 @@ func (r rules) deadLetterEndings() []string {
 	for _, e := range []struct {
 		key  string
 		then consumer.Action
-	}{{"on_conflict", c.OnConflict}, {"on_bad_identity", c.OnBadIdentity}, {"on_unmet", c.OnUnmet}, {"retry.then", c.Retry.Then}} {
+	}{{"on_conflict", c.OnConflict}, {"on_bad_identity", c.OnBadIdentity}, {"on_precondition", c.OnPrecondition}, {"retry.on_exhausted", c.Retry.OnExhausted}} {
 		if e.then == consumer.ActionDeadLetter {
 			keys = append(keys, e.key)
 		}
@@ -206,8 +206,8 @@ func (r rules) deadLetterEndings() []string {
 	if c.Version != nil && c.Version.Missing == consumer.ActionDeadLetter {
 		keys = append(keys, "version.missing")
 	}
-	if c.Otherwise == consumer.OtherwiseDeadLetter {
-		keys = append(keys, "otherwise")
+	if c.OnFiltered == consumer.OnFilteredDeadLetter {
+		keys = append(keys, "on_filtered")
 	}
 	return keys
 }

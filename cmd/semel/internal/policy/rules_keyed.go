@@ -50,42 +50,42 @@ func (r rules) keyStore() {
 		return
 	}
 	r.keyedHandler()
-	c.Settle = consumer.SettleAfterEffect // the only one there is
+	c.AckPoint = consumer.AckAfterEffect // the only one there is
 	if r.ok("retention") && c.Retention.Keep == 0 {
 		r.refuse("retention", "a key in Redis goes at its time, and for ever is none", "write how long copies are recognised, longer than one can take to come, as retention: 30d")
 	}
 	const noRows = "there is no inbox in Redis, in which something could be parked"
-	for key, then := range map[string]consumer.Action{"on_conflict": c.OnConflict, "on_bad_identity": c.OnBadIdentity, "retry.then": c.Retry.Then} {
+	for key, then := range map[string]consumer.Action{"on_conflict": c.OnConflict, "on_bad_identity": c.OnBadIdentity, "retry.on_exhausted": c.Retry.OnExhausted} {
 		if then == consumer.ActionPark && r.ok(key) {
 			r.refuse(key, noRows, "write dead_letter, with dead_letter: {…} at the consumer, or halt")
 		}
 	}
-	if c.Otherwise == consumer.OtherwisePark && r.ok("otherwise") {
-		r.refuse("otherwise", noRows, "write skip or dead_letter")
+	if c.OnFiltered == consumer.OnFilteredPark && r.ok("on_filtered") {
+		r.refuse("on_filtered", noRows, "write skip or dead_letter")
 	}
 	if c.OnParked == consumer.OnParkedBlock && r.ok("on_parked") {
 		r.refuse("on_parked", noRows, "remove it")
 	}
 	for key, why := range map[string]string{
-		"settle":             "a key is completed, and then the broker is settled",
-		"on_late":            "no key tells the age of a message",
+		"ack":                "a key is completed, and then the broker is settled",
+		"on_expired":         "no key tells the age of a message",
 		"retention.bodies":   "no bodies are kept",
 		"retention.id_time":  "no key tells the age of a message",
 		"retention.off":      "keys go by themselves",
 		"alerts.pending_age": "nothing waits in the store",
 		"alerts.parked":      "nothing can be parked",
-		"identity.former":    "a key is under one identity",
+		"identity.previous":  "a key is under one identity",
 		"inbox.poll":         "there is no inbox that could be asked",
-		"inbox.starts":       "there is no inbox whose rows know their starts",
+		"inbox.max_crashes":  "there is no inbox whose rows know their starts",
 		"exclusive":          "keys do not tell whose a consumer is",
 	} {
 		if r.set(key) && r.ok(key) {
 			r.refuse(key, why+" where the store is Redis", "remove it")
 		}
 	}
-	if c.Retry.Most > c.Hold && r.ok("retry", "hold") {
-		r.refuse("retry.most", fmt.Sprintf("a wait of %s is longer than hold, %s, and cannot be kept: there is no inbox in Redis", legible.Span(c.Retry.Most), legible.Span(c.Hold)),
-			fmt.Sprintf("write at most %s, or a longer hold", legible.Span(c.Hold)))
+	if c.Retry.MaxDelay > c.MaxInMemoryWait && r.ok("retry", "max_in_memory_wait") {
+		r.refuse("retry.max_delay", fmt.Sprintf("a wait of %s is longer than max_in_memory_wait, %s, and cannot be kept: there is no inbox in Redis", legible.Span(c.Retry.MaxDelay), legible.Span(c.MaxInMemoryWait)),
+			fmt.Sprintf("write at most %s, or a longer max_in_memory_wait", legible.Span(c.MaxInMemoryWait)))
 	}
 }
 

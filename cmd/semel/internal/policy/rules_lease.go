@@ -48,10 +48,10 @@ func (r rules) leased(out *outside) {
 	if !r.set("workers") {
 		c.Workers = leasedWorkers
 	}
-	if r.set("settle") && !r.keyed() && c.Settle == consumer.SettleAfterEffect && r.ok("settle") {
-		r.refuse("settle", "with lease a message is called for only when it is claimed from the inbox, where it is received first", "remove it")
+	if r.set("ack") && !r.keyed() && c.AckPoint == consumer.AckAfterEffect && r.ok("ack") {
+		r.refuse("ack", "with lease a message is called for only when it is claimed from the inbox, where it is received first", "remove it")
 	}
-	c.Settle = consumer.SettleAfterReceipt
+	c.AckPoint = consumer.AckAfterReceipt
 	r.callTimes(out)
 	if c.Handler.HTTP != nil {
 		r.window(c.Handler.HTTP)
@@ -65,8 +65,8 @@ func (r rules) leased(out *outside) {
 			r.refuse(key, why, "remove it")
 		}
 	}
-	if r.ok("retention") && c.Retention.Drop {
-		r.refuse("retention.drop", "markers by day stand beside strategy marker or inbox in this release", "remove it: they are removed in slices")
+	if r.ok("retention") && c.Retention.DailyPartitions {
+		r.refuse("retention.daily_partitions", "markers by day stand beside strategy marker or inbox in this release", "remove it: they are removed in slices")
 	}
 	if r.set("batch") {
 		r.warn("batch", "with lease each call is of one message", "remove it")
@@ -77,8 +77,8 @@ func (r rules) leased(out *outside) {
 	if http := c.Handler.HTTP; http != nil && http.Pure && r.ok("handler.http.pure") {
 		r.warn("handler.http.pure", "with lease a message is claimed before its call, and its start is written down, though an endpoint that changes nothing needs neither", "write strategy: marker")
 	}
-	if http := c.Handler.HTTP; r.set("on_unmet") && (http == nil || http.Effects == nil) {
-		r.warn("on_unmet", "an endpoint cannot answer that its condition is unmet", "remove it; retry.then says what follows an answer that refuses")
+	if http := c.Handler.HTTP; r.set("on_precondition") && (http == nil || http.Effects == nil) {
+		r.warn("on_precondition", "an endpoint cannot answer that its condition is unmet", "remove it; retry.on_exhausted says what follows an answer that refuses")
 	}
 }
 

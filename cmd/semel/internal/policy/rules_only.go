@@ -9,16 +9,16 @@ import (
 
 // only: what becomes of others is a question only where there are others.
 func (r rules) only() {
-	if r.ok("only", "otherwise") && r.set("otherwise") && !r.set("only") {
-		r.refuse("otherwise", "nothing says which messages are others", `add only: {type: [TYPE]}, or remove it`)
+	if r.ok("filter", "on_filtered") && r.set("on_filtered") && !r.set("filter") {
+		r.refuse("on_filtered", "nothing says which messages are others", `add filter: {type: [TYPE]}, or remove it`)
 	}
 	if v := r.consumer.Version; v != nil && r.set("type") && r.ok("type", "version") && r.consumer.Type != "type" && v.by().UsesType() {
 		r.refuse("type", "version names the selector type, which would change with it", fmt.Sprintf("name %q in version, too", r.consumer.Type))
 	}
-	if !r.ok("only") {
+	if !r.ok("filter") {
 		return
 	}
-	for _, name := range slices.Sorted(maps.Keys(r.consumer.Only.Headers)) {
+	for _, name := range slices.Sorted(maps.Keys(r.consumer.Filter.Headers)) {
 		if len(strings.Fields(name)) > 1 || strings.TrimSpace(name) != name {
 			r.warn("only."+headerCondition+name, fmt.Sprintf("the name %q has a blank, which few producers give to a header; a message without it is somebody else's", name),
 				"see that the producer writes it so")
@@ -33,7 +33,7 @@ func (r rules) only() {
 // A handler that never runs is a fault: its messages would be skipped. A type
 // without a handler may be meant: its messages are kept as unknown_type.
 func (r rules) onlyTypes() {
-	in, handlers := r.consumer.Only.Types, r.consumer.Handler.Types
+	in, handlers := r.consumer.Filter.Types, r.consumer.Handler.Types
 	if len(in) == 0 || len(handlers) == 0 {
 		return
 	}
@@ -48,7 +48,7 @@ func (r rules) onlyTypes() {
 	}
 	for i, kind := range in {
 		if !handled[kind] {
-			r.warn("only.type", fmt.Sprintf("type %q is let in and has no handler: its messages end as unknown_type", in[i]),
+			r.warn("filter.type", fmt.Sprintf("type %q is let in and has no handler: its messages end as unknown_type", in[i]),
 				"add a handler for it, or remove it here")
 		}
 	}

@@ -10,15 +10,15 @@ import (
 // onlyCanBeMet: a condition that no message of the source can meet leaves out
 // all of them, and nothing is said of a message that is left out.
 func (r rules) onlyCanBeMet(s *Source) {
-	if s == nil || s.File == nil || !r.ok("only", "type") || !r.sound("sources."+s.Name+".file.format") {
+	if s == nil || s.File == nil || !r.ok("filter", "type") || !r.sound("sources."+s.Name+".file.format") {
 		return
 	}
-	only := r.consumer.Only
+	only := r.consumer.Filter
 	switch s.File.Format {
 	case "json":
 		nowhere := r.consumer.Type == "" || strings.HasPrefix(r.consumer.Type, headerCondition)
 		if len(only.Types) > 0 && nowhere || len(only.Headers) > 0 {
-			r.refuse("only", fmt.Sprintf("source %s has the format json, whose lines are bodies and have neither a type nor headers, so that every message would be left out", s.Name),
+			r.refuse("filter", fmt.Sprintf("source %s has the format json, whose lines are bodies and have neither a type nor headers, so that every message would be left out", s.Name),
 				"write format: cloudevents or format: envelope at the source, or type: body:/POINTER if the body says the type, or remove only")
 		}
 	case "cloudevents":

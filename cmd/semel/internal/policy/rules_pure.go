@@ -35,7 +35,7 @@ func (r rules) pure(out *outside) {
 	for key, why := range map[string]string{
 		"version":               "a stream's version moves with its message alone, and answers share transactions",
 		"dedup":                 "an adopted table is marked by a transaction of one store, and answers share them",
-		"identity.former":       "messages that share a former identity never share a transaction, and answers do",
+		"identity.previous":     "messages that share a former identity never share a transaction, and answers do",
 		"handler.http.window":   "a call to an endpoint that changes nothing is made again whenever it is needed",
 		"strategy.business_key": "the constraint would refuse the answers of all messages that share the transaction",
 	} {
@@ -46,8 +46,8 @@ func (r rules) pure(out *outside) {
 	if c.Effect != nil && c.Effect.Kind == External && r.ok("effect.kind", out.at+".pure") {
 		r.refuse(out.at+".pure", "the endpoint changes nothing by itself, and an effect of the kind external is something outside of the database", "write the kind of what its answers do, or strategy: lease and remove pure")
 	}
-	if r.ok("retention") && c.Retention.Drop {
-		r.refuse("retention.drop", "markers by day stand beside strategy marker or inbox without an endpoint in this release", "remove it: they are removed in slices")
+	if r.ok("retention") && c.Retention.DailyPartitions {
+		r.refuse("retention.daily_partitions", "markers by day stand beside strategy marker or inbox without an endpoint in this release", "remove it: they are removed in slices")
 	}
 	if r.set("batch") {
 		r.warn("batch", "each call is of one message, and how many answers share a transaction is found out while it runs", "remove it")

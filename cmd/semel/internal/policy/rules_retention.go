@@ -10,16 +10,16 @@ import (
 // is removed.
 func (r rules) retention(s *Source, store *Store) {
 	c := r.consumer
-	if r.keyed() || !r.ok("retention", "on_late", "strategy") {
+	if r.keyed() || !r.ok("retention", "on_expired", "strategy") {
 		return
 	}
-	if c.Retention.Drop && r.days(store) {
+	if c.Retention.DailyPartitions && r.days(store) {
 		return
 	}
 	keep := c.Retention.Keep
 	switch {
-	case keep == 0 && r.set("on_late"):
-		r.warn("on_late", "nothing is late where identities are kept for ever", "remove it, or write how long they are kept, as retention: 30d")
+	case keep == 0 && r.set("on_expired"):
+		r.warn("on_expired", "nothing is late where identities are kept for ever", "remove it, or write how long they are kept, as retention: 30d")
 	case keep == 0 && (c.Retention.Delay > 0 || c.Retention.IDTime != identity.NoIDTime):
 		r.warn("retention", "identities are kept for ever, however late a copy comes", "write nothing but forever, or how long they are kept, as keep: 30d")
 	case keep > 0 && c.Retention.Bodies >= keep && c.Retention.Bodies > 0:
@@ -40,11 +40,11 @@ func (r rules) days(store *Store) bool {
 	case c.Strategy.Lease: // which says so itself
 		return false
 	case c.Retention.Keep == 0 || c.Retention.IDTime == identity.NoIDTime:
-		r.refuse("retention.drop", "days can be dropped where ids carry their time, and where something is removed", "write keep: 30d and id_time: uuidv7 (or ulid, or snowflake) beside it, or remove it")
+		r.refuse("retention.daily_partitions", "days can be dropped where ids carry their time, and where something is removed", "write keep: 30d and id_time: uuidv7 (or ulid, or snowflake) beside it, or remove it")
 	case c.Dedup != nil || !c.Strategy.Marks():
-		r.refuse("retention.drop", "its markers would lie in a table of the consumer's own, and this consumer marks elsewhere", "remove it, or dedup, and write strategy: marker")
+		r.refuse("retention.daily_partitions", "its markers would lie in a table of the consumer's own, and this consumer marks elsewhere", "remove it, or dedup, and write strategy: marker")
 	case store != nil && store.SQLite != nil:
-		r.refuse("retention.drop", fmt.Sprintf("days are partitions of a table in PostgreSQL, and store %s is SQLite", store.Name), "remove it: markers are removed in slices there; or use a store in PostgreSQL")
+		r.refuse("retention.daily_partitions", fmt.Sprintf("days are partitions of a table in PostgreSQL, and store %s is SQLite", store.Name), "remove it: markers are removed in slices there; or use a store in PostgreSQL")
 	default:
 		return false
 	}

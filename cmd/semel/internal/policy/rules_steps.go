@@ -14,7 +14,7 @@ func (r rules) steps() {
 	for _, h := range c.Handler.Types {
 		if h.SQL != nil && h.SQL.Steps != nil {
 			r.refuse("handler.types"+typePath(h.Type)+".sql.steps", "the steps of a consumer are one list for all of its messages",
-				"give this type a consumer of its own, with only: {type: …} and handler: {sql: {steps: …}}")
+				"give this type a consumer of its own, with filter: {type: …} and handler: {sql: {steps: …}}")
 		}
 	}
 	const at = "handler.sql.steps"
@@ -25,7 +25,7 @@ func (r rules) steps() {
 	if r.set("handler.sql.intents") {
 		r.refuse("handler.sql.intents", "with steps an intent is written down with the step that it belongs to", "move it into a step")
 	}
-	if r.ok("strategy", "settle") {
+	if r.ok("strategy", "ack") {
 		r.stepsKept()
 	}
 }
@@ -36,9 +36,9 @@ func (r rules) stepsKept() {
 	case c.Strategy.BusinessKey != nil:
 		r.refuse("strategy", "a business key that one step meets says nothing of the others", "write strategy: inbox, and let a statement meet the key with on conflict")
 	case !c.Strategy.Inbox:
-		r.refuse("strategy", "between two steps a message waits in its row of the inbox, and this strategy keeps none", "write strategy: inbox, settle: after_receipt and alerts: {pending_age: 60s}")
-	case c.Settle != consumer.SettleAfterReceipt:
-		r.refuse("settle", "with steps the message is in the store from its first step on, and whoever claims it there goes on; a broker that keeps it as well would wait for its slowest step, and let go of it with the first retry that is longer than hold", "write settle: after_receipt and alerts: {pending_age: 60s}")
+		r.refuse("strategy", "between two steps a message waits in its row of the inbox, and this strategy keeps none", "write strategy: inbox, ack: after_receipt and alerts: {pending_age: 60s}")
+	case c.AckPoint != consumer.AckAfterReceipt:
+		r.refuse("ack", "with steps the message is in the store from its first step on, and whoever claims it there goes on; a broker that keeps it as well would wait for its slowest step, and let go of it with the first retry that is longer than hold", "write ack: after_receipt and alerts: {pending_age: 60s}")
 	}
 }
 

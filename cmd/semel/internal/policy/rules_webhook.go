@@ -120,15 +120,15 @@ func (r rules) webhooks(s *Source) {
 	if s.once() && !r.set("lanes") && c.OnParked != consumer.OnParkedBlock {
 		c.Lanes = consumer.LanesNone // or one event that is held would keep all of an endpoint, which is one lane
 	}
-	if !s.once() || !r.ok("strategy", "settle") {
+	if !s.once() || !r.ok("strategy", "ack") {
 		return
 	}
 	switch {
 	case c.Strategy.Lease: // which receives, too
 	case !c.Strategy.Inbox:
-		r.refuse("strategy", "a provider waits for seconds and stops repeating after days: what it sends must be in the store before it is answered, whatever becomes of its handler", "write strategy: inbox, settle: after_receipt and alerts: {pending_age: 60s}")
-	case c.Settle != consumer.SettleAfterReceipt:
-		r.refuse("settle", "a provider waits for seconds, and would wait here for the handler and its retries", "write settle: after_receipt and alerts: {pending_age: 60s}")
+		r.refuse("strategy", "a provider waits for seconds and stops repeating after days: what it sends must be in the store before it is answered, whatever becomes of its handler", "write strategy: inbox, ack: after_receipt and alerts: {pending_age: 60s}")
+	case c.AckPoint != consumer.AckAfterReceipt:
+		r.refuse("ack", "a provider waits for seconds, and would wait here for the handler and its retries", "write ack: after_receipt and alerts: {pending_age: 60s}")
 	}
 	at := "sources." + s.Name + ".webhook"
 	scheme, err := s.Webhook.Signed()

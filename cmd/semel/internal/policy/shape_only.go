@@ -14,8 +14,8 @@ type onlyShape struct{ leaf }
 // headerCondition begins the key of a condition on a header.
 const headerCondition = "header:"
 
-func (s onlyShape) read(d *decoder, p place) (consumer.Only, bool) {
-	var only consumer.Only
+func (s onlyShape) read(d *decoder, p place) (consumer.Filter, bool) {
+	var only consumer.Filter
 	before := len(d.faults)
 	if p.value().Kind != yaml.MappingNode {
 		d.wrongType(p, s.words())
@@ -62,10 +62,10 @@ func (s onlyShape) schema() schema {
 		"propertyNames": schema{"pattern": `^(type|header:.+)$`}}
 }
 
-func otherwiseWord() choice[consumer.Otherwise] {
-	return choice[consumer.Otherwise]{options: []option[consumer.Otherwise]{
-		{word: "skip", value: consumer.OtherwiseSkip},
-		{word: "park", value: consumer.OtherwisePark},
-		{word: "dead_letter", value: consumer.OtherwiseDeadLetter},
+func otherwiseWord() choice[consumer.OnFiltered] {
+	return choice[consumer.OnFiltered]{options: []option[consumer.OnFiltered]{
+		{word: "skip", value: consumer.OnFilteredSkip},
+		{word: "park", value: consumer.OnFilteredPark},
+		{word: "dead_letter", value: consumer.OnFilteredDeadLetter},
 	}}
 }

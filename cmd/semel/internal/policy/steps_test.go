@@ -16,7 +16,7 @@ func withSteps(strategy string, steps ...string) []string {
 }
 
 const (
-	received = "strategy: inbox\n    settle: after_receipt\n    alerts: {pending_age: 60s}"
+	received = "strategy: inbox\n    ack: after_receipt\n    alerts: {pending_age: 60s}"
 	debit    = `{name: debit, statements: ["update accounts set balance = balance - :amount where id = :account"]}`
 	note     = `{name: note_2, statements: [{sql: "insert into notes values (:account)", rows: 1}]}`
 )
@@ -37,7 +37,7 @@ func refusedSteps() []policyCase {
 	return []policyCase{
 		{name: "steps of a marker", edits: withSteps("strategy: marker", debit, note)},
 		{name: "steps of a broker that keeps", edits: withSteps("strategy: inbox", debit, note)},
-		{name: "steps beside a business key", edits: withSteps("strategy: {inbox: true, business_key: {constraint: accounts.id}}\n    settle: after_receipt\n    alerts: {pending_age: 60s}", debit)},
+		{name: "steps beside a business key", edits: withSteps("strategy: {inbox: true, business_key: {constraint: accounts.id}}\n    ack: after_receipt\n    alerts: {pending_age: 60s}", debit)},
 		{name: "two steps of one name", edits: withSteps(received, debit, debit)},
 		{name: "too many steps", edits: withSteps(received, many...)},
 		{name: "no step", edits: append(withSteps(received, debit), "        steps:\n          - "+debit, "        steps: []"), shape: true},
@@ -72,7 +72,7 @@ func TestStepsOfAPolicy(t *testing.T) {
 				t.Errorf("step %s: %+v", s.Step, s.SQL)
 			}
 		}
-		if c.Config().Settle != consumer.SettleAfterReceipt {
+		if c.Config().AckPoint != consumer.AckAfterReceipt {
 			t.Error("it is not received first")
 		}
 	})

@@ -19,7 +19,7 @@ func hooks(keys string, edits ...string) []string {
 	return append([]string{
 		"file: {path: payments.jsonl, format: envelope}", source + keys + "}",
 		`{id: "header:ce-id", source: "header:ce-source"}`, `{id: "body:/id"}`,
-		"strategy: marker", "strategy: inbox\n    settle: after_receipt\n    alerts: {pending_age: 60s}",
+		"strategy: marker", "strategy: inbox\n    ack: after_receipt\n    alerts: {pending_age: 60s}",
 	}, edits...)
 }
 
@@ -50,8 +50,8 @@ func refusedWebhooks() []policyCase {
 		{name: "webhooks with credentials", edits: hooks("unsigned: {headers: [Authorization], because: so}")},
 		{name: "webhooks by a header that nobody signed", edits: hooks("", "body:/id", "header:x-github-delivery")},
 		{name: "webhooks by an attribute", edits: hooks("", "\"body:/id\"", "id")},
-		{name: "webhooks without an inbox", edits: hooks("", "strategy: inbox\n    settle: after_receipt\n    alerts: {pending_age: 60s}", "strategy: marker")},
-		{name: "webhooks that wait for their effect", edits: hooks("", "    settle: after_receipt\n    alerts: {pending_age: 60s}\n", "")},
+		{name: "webhooks without an inbox", edits: hooks("", "strategy: inbox\n    ack: after_receipt\n    alerts: {pending_age: 60s}", "strategy: marker")},
+		{name: "webhooks that wait for their effect", edits: hooks("", "    ack: after_receipt\n    alerts: {pending_age: 60s}\n", "")},
 		{name: "webhooks at an address of nobody", edits: hooks("", "127.0.0.1:8080", "8080")},
 		{name: "webhooks at a path that is none", edits: hooks("", "/hooks", "hooks"), shape: true},
 		{name: "webhooks at a path with escapes", edits: hooks("", "/hooks", "/a%20hook"), shape: true},
@@ -86,7 +86,7 @@ func TestWhatKeepsTheOrderOfWebhooks(t *testing.T) {
 func TestSourcesOfWebhooksAtOneAddress(t *testing.T) {
 	second := func(keys string) policyCase {
 		text := strings.Join([]string{"  more:", `    webhook: {listen: "127.0.0.1:8080", scheme: github, secret: "${GITHUB_SECRET}", ` + keys + "}", "consumers:", "  other:",
-			"    from: more", "    store: shop", "    strategy: inbox", "    settle: after_receipt", "    alerts: {pending_age: 60s}", `    identity: {id: "body:/id"}`,
+			"    from: more", "    store: shop", "    strategy: inbox", "    ack: after_receipt", "    alerts: {pending_age: 60s}", `    identity: {id: "body:/id"}`,
 			`    handler: {sql: {params: {id: "body:/id"}, statements: ["insert into a values (:id)"]}}`, ""}, "\n")
 		return policyCase{edits: hooks("", "consumers:\n", text)}
 	}

@@ -68,10 +68,10 @@ func (c *Comparison) take(ctx context.Context, all []source.Delivery, config con
 
 // formerOf is what a message was called formerly; zero where nothing is.
 func (c *Comparison) formerOf(m *semel.Message, config consumer.Config) semel.Key {
-	if config.Former == nil {
+	if config.PreviousIdentity == nil {
 		return semel.Key{}
 	}
-	source, id, err := config.Former.Identity.Identify(m)
+	source, id, err := config.PreviousIdentity.Identity.Identify(m)
 	if err != nil {
 		return semel.Key{}
 	}

@@ -59,8 +59,8 @@ func lines(from, to int) string {
 
 func (w *world) config(src source.Source) consumer.Config {
 	return consumer.Config{
-		Name: "billing", Source: src, Identity: identity.By("body:/id"), Lanes: consumer.LanesNone, Workers: 2, Batch: consumer.BatchLimits{Most: 4},
-		Retry: consumer.RetryPolicy{Attempts: 2, First: time.Millisecond}, Logger: slog.New(slog.DiscardHandler),
+		Name: "billing", Source: src, Identity: identity.By("body:/id"), Lanes: consumer.LanesNone, Workers: 2, Batch: consumer.BatchLimits{MaxSize: 4},
+		Retry: consumer.RetryPolicy{MaxAttempts: 2, InitialDelay: time.Millisecond}, Logger: slog.New(slog.DiscardHandler),
 	}
 }
 

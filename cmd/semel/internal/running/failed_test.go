@@ -27,8 +27,8 @@ func (e ending) Run(ctx context.Context) error {
 		return e.err
 	}
 }
-func (ending) Counts() semel.Counts     { return semel.Counts{} }
-func (ending) Left() []semel.Unfinished { return nil }
+func (ending) Counts() semel.Counts           { return semel.Counts{} }
+func (ending) Unfinished() []semel.Unfinished { return nil }
 
 func TestAConsumerWhoseRunHasEndedIsInTheLog(t *testing.T) {
 	t.Run("at_once_and_once_a_minute_while_others_run", func(t *testing.T) {

@@ -13,9 +13,9 @@ import (
 // behind is a consumer that ended idle with something left.
 type behind struct{ left []semel.Unfinished }
 
-func (b behind) Run(context.Context) error { return nil }
-func (b behind) Counts() semel.Counts      { return semel.Counts{} }
-func (b behind) Left() []semel.Unfinished  { return b.left }
+func (b behind) Run(context.Context) error      { return nil }
+func (b behind) Counts() semel.Counts           { return semel.Counts{} }
+func (b behind) Unfinished() []semel.Unfinished { return b.left }
 
 func TestTheSummaryNamesWhatIsLeft(t *testing.T) {
 	t.Run("trap_T95_with_lane_and_count_for_people_and_programs", func(t *testing.T) {

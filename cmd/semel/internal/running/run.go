@@ -19,7 +19,7 @@ type Consumer interface {
 	Run(ctx context.Context) error
 	Counts() semel.Counts
 	// Left is what is left when the run has ended idle.
-	Left() []semel.Unfinished
+	Unfinished() []semel.Unfinished
 }
 
 // All runs the consumers until each has ended: by itself, by an error, or
@@ -58,7 +58,7 @@ func All(ctx context.Context, consumers map[string]Consumer, log *slog.Logger, s
 	s := Summary{Consumers: map[string]semel.Counts{}, Left: map[string][]semel.Unfinished{}}
 	for name, c := range consumers {
 		s.Consumers[name] = c.Counts()
-		if left := c.Left(); len(left) > 0 {
+		if left := c.Unfinished(); len(left) > 0 {
 			s.Left[name] = left
 		}
 	}

@@ -57,7 +57,7 @@ type Otherwise uint8
 
 // The ways to end.
 const (
-	// OtherwiseUnmet leaves it to the consumer's on_unmet. The default.
+	// OtherwiseUnmet leaves it to the consumer's on_precondition. The default.
 	OtherwiseUnmet Otherwise = iota
 	// OtherwisePark sets the message aside for a person.
 	OtherwisePark

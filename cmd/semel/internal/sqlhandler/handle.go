@@ -75,11 +75,11 @@ func (s *statement) unmet(changed int64) error {
 func (s *statement) ends(what error) error {
 	switch s.otherwise {
 	case OtherwisePark:
-		return &semel.HandlerError{Decision: semel.DecidePark, Reason: semel.ReasonUnmet, Err: what}
+		return &semel.HandlerError{Decision: semel.DecidePark, Reason: semel.ReasonPrecondition, Err: what}
 	case OtherwiseDiscard:
-		return &semel.HandlerError{Decision: semel.DecideDiscard, Reason: semel.ReasonUnmet, Err: what}
+		return &semel.HandlerError{Decision: semel.DecideDiscard, Reason: semel.ReasonPrecondition, Err: what}
 	case OtherwiseFail:
 		return what
 	}
-	return semel.Unmet(what.Error())
+	return semel.PreconditionFailed(what.Error())
 }

@@ -163,7 +163,7 @@ func TestAnotherNumberOfRowsEndsAsTheStatementSays(t *testing.T) {
 		otherwise Otherwise
 		want      semel.Decision
 	}{
-		{OtherwiseUnmet, semel.DecideUnmet}, {OtherwisePark, semel.DecidePark},
+		{OtherwiseUnmet, semel.DecidePreconditionFailed}, {OtherwisePark, semel.DecidePark},
 		{OtherwiseDiscard, semel.DecideDiscard}, {OtherwiseFail, 0},
 	} {
 		db := database(t, "create table a (id, v)", "insert into a values (1, 0)")
@@ -175,7 +175,7 @@ func TestAnotherNumberOfRowsEndsAsTheStatementSays(t *testing.T) {
 		err := handle(t, db, h, body(`{"id": 2}`))
 		var decided *semel.HandlerError
 		errors.As(err, &decided)
-		if err == nil || c.want == 0 != (decided == nil) || decided != nil && (decided.Decision != c.want || decided.Reason != semel.ReasonUnmet) {
+		if err == nil || c.want == 0 != (decided == nil) || decided != nil && (decided.Decision != c.want || decided.Reason != semel.ReasonPrecondition) {
 			t.Errorf("otherwise %d: %v", c.otherwise, err)
 		}
 	}

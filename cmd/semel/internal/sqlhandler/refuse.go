@@ -113,7 +113,7 @@ func (d Dialect) outlives(s sqltext.Statement) (faults []Fault) {
 				"use pg_advisory_xact_lock, which ends with the transaction"})
 		case t.Word == "set_config" && !d.alone:
 			faults = append(faults, Fault{"set_config stays in force for the messages that follow in the same batch, which is one transaction",
-				"write batch: {most: 1} at the consumer, and give true as the third argument"})
+				"write batch: {max_size: 1} at the consumer, and give true as the third argument"})
 		case t.Word == "set_config" && !isLocal(s[i+1:]):
 			faults = append(faults, Fault{"set_config changes the session, and would outlive the message and the transaction",
 				"give true as its third argument: then the setting ends with the transaction"})

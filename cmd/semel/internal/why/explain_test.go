@@ -139,7 +139,7 @@ func ended() map[string]told {
 			other.Number = 18
 			f.Details = []operate.Detail{{View: operate.NewView("db", other), Acts: []operate.ActView{{At: now, Verb: "resolve", Who: "eve", Why: "another row"}}}}
 		}), StageApplied, Yes, "It was applied at 2026-05-03 11:59:00Z.", ""},
-		"K13_discarded_by_its_handler": {of(store.StateDiscarded, reasoned(semel.ReasonUnmet)), StageDiscarded, No, "(condition unmet): no such account", "semel parked reopen 17"},
+		"K13_discarded_by_its_handler": {of(store.StateDiscarded, reasoned(semel.ReasonPrecondition)), StageDiscarded, No, "(condition unmet): no such account", "semel parked reopen 17"},
 		"K13_discarded_and_erased":     {of(store.StateDiscarded, reasoned(semel.ReasonErased)), StageDiscarded, No, "what it held was erased since", ""},
 		"K13_discarded_without_a_row":  {marked(store.Discarded, nil), StageDiscarded, No, "it was discarded at", ""},
 		"K13_dead_lettered":            {of(store.StateDeadLettered, reasoned(semel.ReasonExhausted)), StageDeadLettered, No, "after 1 attempt it was given up and dead-lettered", "semel dead replay 17"},
@@ -320,8 +320,8 @@ func TestEachReasonOfARowIsExplained(t *testing.T) {
 	elsewhere := []semel.Reason{semel.ReasonNone, semel.ReasonConflict, semel.ReasonFormerConflict, semel.ReasonGap, semel.ReasonSuppressed,
 		semel.ReasonOutcomeUnknown, semel.ReasonStale, semel.ReasonBusy, semel.ReasonNewer, semel.ReasonPaused}
 	for _, reason := range []semel.Reason{semel.ReasonMalformed, semel.ReasonTooLarge, semel.ReasonNoIdentity, semel.ReasonBadIdentity, semel.ReasonIdentityTooLong,
-		semel.ReasonUnknownType, semel.ReasonPermanent, semel.ReasonExhausted, semel.ReasonWaitTooLong, semel.ReasonUnmet, semel.ReasonMissingParameter, semel.ReasonBadEffects,
-		semel.ReasonForeign, semel.ReasonNoVersion, semel.ReasonBehind, semel.ReasonOld, semel.ReasonKills, semel.ReasonSteps, semel.ReasonUnreadable, semel.ReasonErased} {
+		semel.ReasonUnknownType, semel.ReasonPermanent, semel.ReasonExhausted, semel.ReasonWaitTooLong, semel.ReasonPrecondition, semel.ReasonMissingParameter, semel.ReasonBadEffects,
+		semel.ReasonFiltered, semel.ReasonNoVersion, semel.ReasonBehind, semel.ReasonExpired, semel.ReasonKills, semel.ReasonSteps, semel.ReasonUnreadable, semel.ReasonErased} {
 		if _, is := remedies[reason]; !is {
 			t.Errorf("%q has no remedy", reason)
 		}

@@ -83,9 +83,9 @@ func (o order) source() kafka.Config {
 // policy ends everything that can be in dead letters.
 func policy(src source.Source) consumer.Config {
 	c := workload.Config(src)
-	c.Lanes, c.Batch.Most, c.MaxUnsettled.Messages = consumer.LanesPartition, 4, 8
-	c.Retry = consumer.RetryPolicy{Attempts: attempts, First: time.Millisecond, Most: 2 * time.Millisecond, Then: consumer.ActionDeadLetter}
-	c.OnConflict, c.OnBadIdentity, c.OnUnmet = consumer.ActionDeadLetter, consumer.ActionDeadLetter, consumer.ActionDeadLetter
+	c.Lanes, c.Batch.MaxSize, c.MaxUnacked.Messages = consumer.LanesPartition, 4, 8
+	c.Retry = consumer.RetryPolicy{MaxAttempts: attempts, InitialDelay: time.Millisecond, MaxDelay: 2 * time.Millisecond, OnExhausted: consumer.ActionDeadLetter}
+	c.OnConflict, c.OnBadIdentity, c.OnPrecondition = consumer.ActionDeadLetter, consumer.ActionDeadLetter, consumer.ActionDeadLetter
 	return c
 }
 
@@ -102,7 +102,7 @@ func handle(ctx context.Context, exec workload.Exec, m *semel.Message) error {
 	case exhausting:
 		return errBad
 	case unmet:
-		return semel.Unmet("no account to change")
+		return semel.PreconditionFailed("no account to change")
 	}
 	return workload.Effect("child")(ctx, exec, m)
 }

@@ -63,7 +63,7 @@ func message(topic string, n int) sent {
 	case 4:
 		value, s.reason, s.attempts = exhausting, semel.ReasonExhausted, attempts
 	case 7:
-		value, s.reason, s.attempts = unmet, semel.ReasonUnmet, 1
+		value, s.reason, s.attempts = unmet, semel.ReasonPrecondition, 1
 	case 9:
 		s.id, s.reason = "", semel.ReasonNoIdentity
 	case 10: // in the partition of the message that had the id first

@@ -36,8 +36,8 @@ consumers:
     alerts: {pending_age: 60s}
     identity: {id: id, source: source}
     workers: %d
-    inbox: {lease: 3s, poll: 50ms, starts: 100}
-    retry: {attempts: 1000, first: 10ms, most: 1s}
+    inbox: {lease: 3s, poll: 50ms, max_crashes: 100}
+    retry: {max_attempts: 1000, initial_delay: 10ms, max_delay: 1s}
     handler: {kafka: {brokers: "${KAFKA_BROKERS}", topic: %s, timeout: 2s}}
 `
 

@@ -121,7 +121,7 @@ func (s *site) read(t *testing.T, c kafka.Config) *reader {
 	}
 	policy := workload.Config(source)
 	if c.DeadLetters != "" {
-		policy.Retry.Then = consumer.ActionDeadLetter
+		policy.Retry.OnExhausted = consumer.ActionDeadLetter
 	}
 	running, err := consumer.New(memstore.New(), func(_ context.Context, _ *memstore.Tx, m *semel.Message) error {
 		if string(m.Body) == "bad" {

@@ -92,7 +92,7 @@ func (o order) open(change func(*workload.Options)) (workload.Consumer, func(), 
 		return nil, nil, err
 	}
 	c := workload.Config(source)
-	c.Workers, c.Batch.Most = 2, 5
+	c.Workers, c.Batch.MaxSize = 2, 5
 	options := workload.Options{DSN: o.DSN, Connections: 3, Handler: workload.Effect("here"), Config: c}
 	if change != nil {
 		change(&options)

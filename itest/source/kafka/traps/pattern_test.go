@@ -145,7 +145,7 @@ func TestTopicsByPattern(t *testing.T) {
 		log := &lines{}
 		p := w.start(refuse, w.pattern(func(c *kafka.Config) {
 			c.Start, c.DeadLetters, c.Logger = kafka.Start{}, dead, slog.New(slog.NewTextHandler(log, nil))
-		}), func(c *consumer.Config) { c.Retry.Then = consumer.ActionDeadLetter })
+		}), func(c *consumer.Config) { c.Retry.OnExhausted = consumer.ActionDeadLetter })
 		w.settles()
 		w.publishTo(w.create(".eu"), "a") // found by a later look, which would find the letters, too
 		w.applied("a")
