@@ -84,8 +84,9 @@ type Config struct {
 	// Identity finds a message's identity. Required with StrategyMarker and
 	// StrategyInbox.
 	Identity identity.Identity
-	// Former, when set, is how Identity was found before, while it changes: on a store
-	// that can (admin.Derivations), not beside Version.
+	// PreviousIdentity, when set, is how Identity was found before it was changed. Messages
+	// are then marked under both. It needs a store with admin.Derivations, and cannot be used
+	// with Version.
 	PreviousIdentity *PreviousIdentity
 	// Owner, if not empty, is whose consumer this is, such as the name of the service or of
 	// the types that it handles: a start with another owner than the last one's is told in
@@ -103,9 +104,9 @@ type Config struct {
 	// no JSON, a header that stands twice with different values) is set aside as
 	// semel.ReasonMalformed. Identity and Fingerprint do not see it.
 	Type string
-	// Only says which messages are the consumer's; the default is all.
+	// Filter selects the messages of this consumer. The default is all.
 	Filter Filter
-	// Otherwise says what becomes of the others: OnFilteredSkip, OnFilteredPark or
+	// OnFiltered ends the messages that Filter excludes: OnFilteredSkip, OnFilteredPark or
 	// OnFilteredDeadLetter.
 	OnFiltered OnFiltered
 	// Fingerprint recognises content; the default is
@@ -113,7 +114,7 @@ type Config struct {
 	Fingerprint identity.Fingerprinter
 	// Strategy is StrategyMarker unless set.
 	Strategy Strategy
-	// NaturalReason says why late copies do no harm; required with
+	// NaturalReason explains why late copies do no harm; required with
 	// StrategyNatural: "order: irrelevant", "version guard in the statement".
 	NaturalReason string
 	// Version, when set, lets the versions of one aggregate take effect in their order.
@@ -160,9 +161,10 @@ type Config struct {
 	Timeout time.Duration
 	// Batch bounds a transaction.
 	Batch BatchLimits
-	// MaxInMemoryWait is the longest wait kept in memory; default 10 s.
+	// MaxInMemoryWait is the longest time that a message waits in memory for a retry; default
+	// 10 s. Longer waits are kept in the inbox.
 	MaxInMemoryWait time.Duration
-	// MaxUnacked bounds what is fetched and not settled.
+	// MaxUnacked limits the messages that are fetched and not yet acked.
 	MaxUnacked source.Bound
 	// MaxBody is the longest body in bytes that is processed, 64 KiB to 1 GiB;
 	// default 16 MiB. No store sees a longer one: the message ends as
@@ -174,8 +176,8 @@ type Config struct {
 	Drain time.Duration
 	// Retry says when to try again and what then.
 	Retry RetryPolicy
-	// Settle, with StrategyInbox, says when the source is told: AckAfterEffect
-	// unless set.
+	// AckPoint, with StrategyInbox, is when a message is acked. The default is
+	// AckAfterEffect.
 	AckPoint AckPoint
 	// Inbox says how messages that wait in the store's inbox are worked on: those
 	// received there, and those whose wait is longer than MaxInMemoryWait.
@@ -228,16 +230,15 @@ type Config struct {
 	Recorder *recorder.Recorder
 }
 
-// AckPoint says when the source is told that it may forget a message.
+// AckPoint is when a message is acked.
 type AckPoint uint8
 
 // The points.
 const (
-	// AckAfterEffect: when its effect is committed, or it was set aside. The
-	// default.
+	// AckAfterEffect: when its effect is committed, or the message is parked. The default.
 	AckAfterEffect AckPoint = iota
-	// AckAfterReceipt: when it stands in the store's inbox. A worker applies its
-	// effect later, and the backlog is the inbox's and no more the broker's.
+	// AckAfterReceipt: when it is stored in the inbox. A worker applies its effect later. The
+	// backlog is then in the inbox, not at the broker.
 	AckAfterReceipt
 )
 
@@ -256,32 +257,32 @@ type InboxPolicy struct {
 	// Poll is how long an idle consumer waits at most before it asks the store
 	// again for what is due, 10 ms to 1 min; default 1 s.
 	Poll time.Duration
-	// Starts is how often a message may be begun by processes that do not come to
-	// its end, 1 to 100; default 3. Then it is parked (semel.ReasonKills).
+	// MaxCrashes is how many processes may die while they handle one message, 1 to 100;
+	// default 3. Then the message is parked (semel.ReasonKills).
 	MaxCrashes int
 }
 
 // BatchLimits bound a transaction; a batch never waits to fill.
 type BatchLimits struct {
-	// Most is the most messages, 1 to 10,000; default 500.
+	// MaxSize is the most messages of a batch, 1 to 10,000; default 500.
 	MaxSize int
-	// Time is how long handlers of one batch may run before it commits;
+	// MaxTime is how long handlers of one batch may run before the batch commits;
 	// default 50 ms.
 	MaxTime time.Duration
 }
 
-// RetryPolicy says how a failed message is tried again: after a random wait of
-// up to First, doubling to Most ("full jitter").
+// RetryPolicy says how a failed message is retried: after a random delay of up to
+// InitialDelay, which doubles up to MaxDelay ("full jitter").
 type RetryPolicy struct {
-	// Attempts is how often a handler runs at most; default 10.
+	// MaxAttempts is how often a handler runs at most; default 10.
 	MaxAttempts int
-	// First is the upper end of the first wait; default 1 s.
+	// InitialDelay is the longest first delay; default 1 s.
 	InitialDelay time.Duration
-	// Most is the upper end of every wait; default MaxInMemoryWait. A wait longer than MaxInMemoryWait needs
-	// a store with an inbox (store.Leases), where the message waits.
+	// MaxDelay is the longest delay; the default is MaxInMemoryWait. A longer one than
+	// MaxInMemoryWait needs a store with an inbox (store.Leases), where the message waits.
 	MaxDelay time.Duration
-	// Then ends a message whose attempts are exhausted or whose failure cannot
-	// pass by waiting: ActionPark, ActionDeadLetter or ActionHalt.
+	// OnExhausted ends a message that has had MaxAttempts or that failed permanently:
+	// ActionPark, ActionDeadLetter or ActionHalt.
 	OnExhausted Action
 	// Budget bounds the retries of all messages together.
 	Budget RetryBudget
@@ -291,11 +292,11 @@ type RetryPolicy struct {
 	// all would spend their attempts. 1 to 1,000,000; default 20. What fails for good
 	// does not count; Process is as concurrent as its callers.
 	SerialAfter int
-	// BreakerThreshold is after how many messages in a row that fail for good (by a permanent
-	// failure, an unmet condition, or their last attempt) a circuit breaker opens: nothing
+	// BreakerThreshold is how many messages in a row must fail for good (by a permanent
+	// failure, a failed precondition, or their last attempt) to open a circuit breaker: nothing
 	// more is fetched or claimed, the consumer is not ready, and one message is tried at a
 	// time, after waits of 1 s up to 1 min, until one succeeds. Messages that fail meanwhile
-	// wait, until they have had Attempts, and at least 5. 1 to 1,000,000. Unless it is set,
+	// wait, until they have had MaxAttempts, and at least 5. 1 to 1,000,000. Unless it is set,
 	// the breaker opens after 20, and only while nothing has succeeded since
 	// Run began: one bad producer cannot stop a consumer that works. Process has no breaker.
 	BreakerThreshold int

@@ -106,7 +106,7 @@ func (c *Config) checkIdentity(fault faultFunc) {
 		fault("Fingerprint", "is FingerprintNone, and Identity is the key alone: messages of one key are told apart by nothing, and all but the first would be dropped as duplicates; use FingerprintBody, so that they are conflicts, or name what the producer sets once for a message, or set Version")
 	}
 	if err := c.Filter.Validate(); err != nil {
-		fault("Only", "%v", err)
+		fault("Filter", "%v", err)
 	}
 	if err := c.Fingerprint.Validate(); err != nil {
 		fault("Fingerprint", "%v", err)
@@ -135,9 +135,9 @@ func (c *Config) checkEndings(fault faultFunc) {
 	}
 	switch {
 	case c.OnFiltered > OnFilteredDeadLetter:
-		fault("Otherwise", "%v is not one of OnFilteredSkip, OnFilteredPark and OnFilteredDeadLetter", c.OnFiltered)
+		fault("OnFiltered", "%v is not one of OnFilteredSkip, OnFilteredPark and OnFilteredDeadLetter", c.OnFiltered)
 	case c.OnFiltered != OnFilteredSkip && c.Filter.takesAll():
-		fault("Otherwise", "says what becomes of messages that Only leaves out, and Only takes all; set Only, or remove it")
+		fault("OnFiltered", "says what becomes of messages that Filter leaves out, and Filter takes all; set Filter, or remove it")
 	}
 	check("OnConflict", c.OnConflict, ActionPark, ActionDeadLetter, ActionHalt, ActionKeepFirst)
 	check("OnBadIdentity", c.OnBadIdentity, ActionPark, ActionDeadLetter, ActionHalt)
@@ -189,9 +189,9 @@ func (c *Config) checkLimits(fault faultFunc) {
 	between("Inbox.MaxCrashes", int64(c.Inbox.MaxCrashes), 1, 100)
 	switch {
 	case c.AckPoint > AckAfterReceipt:
-		fault("Settle", "%v is not one of AckAfterEffect and AckAfterReceipt", c.AckPoint)
+		fault("AckPoint", "%v is not one of AckAfterEffect and AckAfterReceipt", c.AckPoint)
 	case c.AckPoint == AckAfterReceipt && c.Strategy != StrategyInbox:
-		fault("Settle", "is %v, and the strategy is %v, which receives nothing; use StrategyInbox", c.AckPoint, c.Strategy)
+		fault("AckPoint", "is %v, and the strategy is %v, which receives nothing; use StrategyInbox", c.AckPoint, c.Strategy)
 	}
 	within("IdleExit", c.IdleExit, 0, 24*time.Hour)
 	if c.Retry.MaxDelay < c.Retry.InitialDelay {

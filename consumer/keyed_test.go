@@ -312,7 +312,7 @@ func TestKeyedConsumersAreRefused(t *testing.T) {
 		"set Retry.OnExhausted to ActionHalt": func(c *consumer.Config, _ *consumer.KeyPolicy) { c.Retry.OnExhausted = consumer.ActionPark },
 		"set OnConflict to ActionHalt":        func(c *consumer.Config, _ *consumer.KeyPolicy) { c.OnConflict = consumer.ActionPark },
 		"set OnBadIdentity to ActionHalt":     func(c *consumer.Config, _ *consumer.KeyPolicy) { c.OnBadIdentity = consumer.ActionPark },
-		"set Otherwise to OnFilteredSkip": func(c *consumer.Config, _ *consumer.KeyPolicy) {
+		"set OnFiltered to OnFilteredSkip": func(c *consumer.Config, _ *consumer.KeyPolicy) {
 			c.Filter.Types, c.OnFiltered = []string{"paid"}, consumer.OnFilteredPark
 		},
 		"must be marker":              func(c *consumer.Config, _ *consumer.KeyPolicy) { c.Strategy = consumer.StrategyInbox },

@@ -60,7 +60,7 @@ func (c *settings) fitsClaims(st any) error {
 	case c.Strategy != StrategyInbox:
 		return fmt.Errorf("handlers call out and the Strategy is %v; it must be %v: calls are no part of a transaction that a marker could be in", c.Strategy, StrategyInbox)
 	case c.Source != nil && c.AckPoint != AckAfterReceipt:
-		return fmt.Errorf("handlers call out, there is a Source, and Settle is %v; it must be %v: a message is called for only when it is claimed", c.AckPoint, AckAfterReceipt)
+		return fmt.Errorf("handlers call out, there is a Source, and AckPoint is %v; it must be %v: a message is called for only when it is claimed", c.AckPoint, AckAfterReceipt)
 	}
 	return nil
 }

@@ -187,8 +187,8 @@ func TestHandlersThatCallOut(t *testing.T) {
 	t.Run("K1_what_does_not_fit_is_refused", func(t *testing.T) {
 		handle := func(context.Context, consumer.Call, *semel.Message) error { return nil }
 		for says, change := range map[string]func(*consumer.Config){
-			"the Strategy is marker": func(c *consumer.Config) { c.Strategy, c.AckPoint = consumer.StrategyMarker, consumer.AckAfterEffect },
-			"Settle is after_effect": func(c *consumer.Config) { c.AckPoint = consumer.AckAfterEffect },
+			"the Strategy is marker":   func(c *consumer.Config) { c.Strategy, c.AckPoint = consumer.StrategyMarker, consumer.AckAfterEffect },
+			"AckPoint is after_effect": func(c *consumer.Config) { c.AckPoint = consumer.AckAfterEffect },
 		} {
 			c := leasedConfig()
 			change(&c)

@@ -55,7 +55,7 @@ func ExampleNew() {
 	// Output: 42 of 3 deliveries, 1 of them duplicates
 }
 
-func ExampleNewAll() {
+func ExampleNewBatch() {
 	store := memstore.New()
 	// One call for a batch: what a set-based statement would write.
 	all := func(_ context.Context, tx *memstore.Tx, ms []*semel.Message) error {

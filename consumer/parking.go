@@ -39,7 +39,7 @@ func (c *settings) withoutParking() (changes []string) {
 		{c.OnBadIdentity == ActionPark, "set OnBadIdentity to ActionHalt or ActionDeadLetter"},
 		// With NewKeyed an unmet condition ends as Retry.OnExhausted says: few of its handlers have one.
 		{c.OnPrecondition == ActionPark && c.way != byKey, "set OnPrecondition to ActionRetry, ActionDiscard or ActionDeadLetter"},
-		{c.OnFiltered == OnFilteredPark, "set Otherwise to OnFilteredSkip or OnFilteredDeadLetter"},
+		{c.OnFiltered == OnFilteredPark, "set OnFiltered to OnFilteredSkip or OnFilteredDeadLetter"},
 		{c.Retention.OnExpired == ActionPark && c.Retention.Keep > 0, "set Retention.OnExpired to ActionHalt, ActionDeadLetter or ActionDiscard"},
 		{c.OnParked == OnParkedBlock, "set OnParked to OnParkedSkip"},
 		{c.Version != nil, "remove Version: a version waits in the inbox for the one before it"},

@@ -53,7 +53,7 @@ func TestAPolicyThatParksWithoutAnInbox(t *testing.T) {
 		"OnConflict":          func(c *consumer.Config) { c.OnConflict = consumer.ActionPark },
 		"OnBadIdentity":       func(c *consumer.Config) { c.OnBadIdentity = consumer.ActionPark },
 		"OnPrecondition":      func(c *consumer.Config) { c.OnPrecondition = consumer.ActionPark },
-		"Otherwise":           func(c *consumer.Config) { c.Filter.Types, c.OnFiltered = []string{"paid"}, consumer.OnFilteredPark },
+		"OnFiltered":          func(c *consumer.Config) { c.Filter.Types, c.OnFiltered = []string{"paid"}, consumer.OnFilteredPark },
 		"Retention.OnExpired": func(c *consumer.Config) { c.Retention = consumer.RetentionPolicy{Keep: time.Hour} },
 		"OnParked":            func(c *consumer.Config) { c.Lanes, c.OnParked = consumer.LanesKey, consumer.OnParkedBlock },
 	} {

@@ -63,7 +63,7 @@ const (
 
 // String is the finding's name.
 func (f LookupResult) String() string {
-	return enum.Name([]string{StillUnknown: "still unknown", Happened: "happened", DidNotHappen: "did not happen"}, f, "Finding")
+	return enum.Name([]string{StillUnknown: "still unknown", Happened: "happened", DidNotHappen: "did not happen"}, f, "LookupResult")
 }
 
 // checkProvider reports what is wrong with a policy's provider, and sets what was left

@@ -32,7 +32,7 @@ func TestMarkersByDayAreOfAStoreThatHasDays(t *testing.T) {
 		}{
 			{daily{memstore.New(), "uuidv7"}, with, ""}, {memstore.New(), without, ""},
 			{memstore.New(), with, "Dated"}, {daily{memstore.New(), ""}, with, "Dated"},
-			{daily{memstore.New(), "uuidv7"}, without, "Drop is not set"}, {daily{memstore.New(), "uuidv7"}, other, "uuidv7"},
+			{daily{memstore.New(), "uuidv7"}, without, "DailyPartitions is not set"}, {daily{memstore.New(), "uuidv7"}, other, "uuidv7"},
 		} {
 			config := Config{Retention: c.policy}
 			err := config.fitsRetention(c.store)

@@ -114,7 +114,7 @@ func (s *settler) send(base context.Context, all []source.Settlement) (left []in
 	s.config.at(faults.BeforeSettle, len(all))
 	ctx, cancel := context.WithTimeout(base, settleTimeout)
 	defer cancel()
-	err = notPanicking(s.config, "Settle", func() (err error) {
+	err = notPanicking(s.config, "AckPoint", func() (err error) {
 		left, err = s.source.Settle(ctx, all)
 		return err
 	})

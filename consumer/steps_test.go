@@ -194,7 +194,7 @@ func TestWhatStepsAskFor(t *testing.T) {
 	good := []consumer.Step[*memstore.Tx]{countedStep("reserve", nil), countedStep("charge", nil)}
 	for want, change := range map[string]func(c *consumer.Config, steps *[]consumer.Step[*memstore.Tx]){
 		"Strategy is":        func(c *consumer.Config, _ *[]consumer.Step[*memstore.Tx]) { c.Strategy, c.AckPoint = 0, 0 },
-		"Settle is":          func(c *consumer.Config, _ *[]consumer.Step[*memstore.Tx]) { c.AckPoint = consumer.AckAfterEffect },
+		"AckPoint is":        func(c *consumer.Config, _ *[]consumer.Step[*memstore.Tx]) { c.AckPoint = consumer.AckAfterEffect },
 		"two steps":          func(_ *consumer.Config, s *[]consumer.Step[*memstore.Tx]) { *s = append(*s, good[0]) },
 		"has no Run":         func(_ *consumer.Config, s *[]consumer.Step[*memstore.Tx]) { (*s)[1].Run = nil },
 		"1 to 64 bytes":      func(_ *consumer.Config, s *[]consumer.Step[*memstore.Tx]) { (*s)[1].Name = "" },

@@ -26,10 +26,10 @@ func reapMove(c *common) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "move --consumer NAME --because TEXT [--end]",
 		Short: "Move a consumer's markers to a table of days while it works",
-		Long: `Begins to move markers of a consumer whose policy says daily_partitions: true out of the
-table of all. From then on processes with that policy start, beside those of
-before. When none of those runs any more, --end copies the markers, has the
-consumer wait while it copies the last ones, and removes them from the table
+		Long: `Begins to move markers of a consumer whose policy says daily_partitions: true
+out of the table of all. From then on processes with that policy start, beside
+those of before. When none of those runs any more, --end copies the markers, has
+the consumer wait while it copies the last ones, and removes them from the table
 of all. Each may be called again, also after it was interrupted.
 
 Exit codes: 0 done; 4 the move is not over: the table of all could not be

@@ -62,7 +62,7 @@ func acceptedHTTP() []policyCase {
 		{name: "effects whose condition is unmet", edits: append(called("on_precondition: retry")[:2], endpoint(effects)...)},
 		{name: "calls in batches", edits: called("batch: {max_size: 10}", "on_precondition: retry"),
 			want: "14:12: warning: consumers.billing.batch: with lease each call is of one message; remove it\n" +
-				"15:15: warning: consumers.billing.on_precondition: an endpoint cannot answer that its condition is unmet; remove it; retry.on_exhausted says what follows an answer that refuses"},
+				"15:22: warning: consumers.billing.on_precondition: an endpoint cannot answer that its condition is unmet; remove it; retry.on_exhausted says what follows an answer that refuses"},
 	}
 }
 

@@ -114,7 +114,7 @@ func TestTheKnownMistakesOfConsumersAreRefused(t *testing.T) {
 	})
 	t.Run("K1_receipt_without_backlog_metric", func(t *testing.T) {
 		inbox := []string{"strategy: marker", "strategy: inbox"}
-		wants(t, append(inbox, inConsumer("ack: after_receipt")...), "consumers.billing.settle: once the broker is settled nobody sees there how much waits", "pending_age")
+		wants(t, append(inbox, inConsumer("ack: after_receipt")...), "consumers.billing.ack: once the broker is settled nobody sees there how much waits", "pending_age")
 		if _, faults := parse(policyCase{edits: append(inbox, inConsumer("ack: after_receipt", "alerts: {pending_age: 60s}")...)}); len(faults) > 0 {
 			t.Error(lines(faults))
 		}

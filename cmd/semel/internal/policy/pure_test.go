@@ -27,7 +27,7 @@ func refusedPure() []policyCase {
 		{name: "an endpoint that only answers, and with nothing", edits: append(calls("strategy: marker"), `charge"`, "charge\"\n        pure: true")},
 		{name: "an endpoint that answers under a marker", edits: slices.Concat(calls("strategy: marker")[:2], endpoint(effects))},
 		{name: "versions of an endpoint that only answers", edits: pured(`version: {stream: "body:/order", number: "body:/version"}`)},
-		{name: "two identities of an endpoint that only answers", edits: append(pured(), `source: "header:ce-source"}`, `source: "header:ce-source", former: {id: "header:order"}}`)},
+		{name: "two identities of an endpoint that only answers", edits: append(pured(), `source: "header:ce-source"}`, `source: "header:ce-source", previous: {id: "header:order"}}`)},
 		{name: "an adopted table of an endpoint that only answers", edits: append(pured("dedup: {table: processed, columns: {id: id, source: origin}}"), "sqlite: {path: shop.db}", "postgres: {url: \"postgres:///shop\"}")},
 		{name: "a window of an endpoint that only answers", edits: append(pured(), "pure: true", "pure: true\n        window: 7d")},
 		{name: "an effect outside of an endpoint that only answers", edits: pured("effect: {kind: external, says: x}", "retention: forever")},

@@ -54,7 +54,7 @@ func refusedValues() []policyCase {
 		{name: "effects without their store", edits: inConsumer("on_store_down: apply")},
 		{name: "a retention of what has no time", edits: append(inConsumer("retention: 30d"), "format: envelope", "format: json")},
 		{name: "retention", edits: inConsumer("retention: long"), shape: true},
-		{name: "a key that belongs into another", edits: inConsumer("breaker_threshold: 5", "attempts: 3"), shape: true},
+		{name: "a key that belongs into another", edits: inConsumer("breaker_threshold: 5", "max_attempts: 3"), shape: true},
 		{name: "an id of each attempt", edits: []string{`id: "header:ce-id"`, `id: "header:X-Attempt-Id"`}},
 		{name: "an id that is the key, and no fingerprint", edits: append([]string{`id: "header:ce-id"`, `id: key`}, inConsumer("fingerprint: none")...)},
 		{name: "an id that is a date", edits: []string{`id: "header:ce-id"`, `id: ["header:order", "header:date"]`}},

@@ -20,7 +20,7 @@ func (r rules) only() {
 	}
 	for _, name := range slices.Sorted(maps.Keys(r.consumer.Filter.Headers)) {
 		if len(strings.Fields(name)) > 1 || strings.TrimSpace(name) != name {
-			r.warn("only."+headerCondition+name, fmt.Sprintf("the name %q has a blank, which few producers give to a header; a message without it is somebody else's", name),
+			r.warn("filter."+headerCondition+name, fmt.Sprintf("the name %q has a blank, which few producers give to a header; a message without it is somebody else's", name),
 				"see that the producer writes it so")
 		}
 	}

@@ -24,7 +24,7 @@ func (r rules) onlyCanBeMet(s *Source) {
 	case "cloudevents":
 		for _, name := range slices.Sorted(maps.Keys(only.Headers)) {
 			if attribute := strings.ToLower(name); !strings.HasPrefix(attribute, "ce-") {
-				r.warn("only."+headerCondition+name, fmt.Sprintf("source %s has the format cloudevents, whose headers all begin with ce-, so that every message is left out", s.Name),
+				r.warn("filter."+headerCondition+name, fmt.Sprintf("source %s has the format cloudevents, whose headers all begin with ce-, so that every message is left out", s.Name),
 					"write header:ce- and the name of the attribute, as header:ce-"+strings.TrimPrefix(attribute, "ce_"))
 			}
 		}

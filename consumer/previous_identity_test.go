@@ -357,9 +357,9 @@ func TestAFormerIdentityIsRefusedWithTheReason(t *testing.T) {
 		"other coordinates": func(c *consumer.Config) {
 			c.PreviousIdentity = &consumer.PreviousIdentity{Identity: identity.By("offset")}
 		},
-		"Former.Identity: is missing": func(c *consumer.Config) { c.PreviousIdentity = &consumer.PreviousIdentity{} },
-		"writes no markers":           func(c *consumer.Config) { c.Strategy, c.NaturalReason = consumer.StrategyNatural, "a test" },
-		"all but one would be lost":   func(c *consumer.Config) { c.Fingerprint = identity.FingerprintNone() },
+		"PreviousIdentity.Identity: is missing": func(c *consumer.Config) { c.PreviousIdentity = &consumer.PreviousIdentity{} },
+		"writes no markers":                     func(c *consumer.Config) { c.Strategy, c.NaturalReason = consumer.StrategyNatural, "a test" },
+		"all but one would be lost":             func(c *consumer.Config) { c.Fingerprint = identity.FingerprintNone() },
 		"beside Version": func(c *consumer.Config) {
 			c.Version = &consumer.VersionPolicy{By: identity.Stream("key").At("header:n")}
 		},

@@ -15,13 +15,12 @@ import (
 
 // String is its word in a policy file.
 func (o OnFiltered) String() string {
-	return enum.Name([]string{OnFilteredSkip: "skip", OnFilteredPark: "park", OnFilteredDeadLetter: "dead_letter"}, o, "Otherwise")
+	return enum.Name([]string{OnFilteredSkip: "skip", OnFilteredPark: "park", OnFilteredDeadLetter: "dead_letter"}, o, "OnFiltered")
 }
 
-// Only says which messages of a shared topic are the consumer's: those that
-// meet every condition that is set. The zero value takes all. Messages are
-// judged before their identity is looked for; Config.OnFiltered says what becomes
-// of the others.
+// Filter selects the messages of a shared topic that belong to the consumer: those that
+// meet every condition. The zero value selects all. The filter is applied before the
+// identity of a message is determined. Config.OnFiltered says what happens to the others.
 type Filter struct {
 	// Types lists the types that the consumer takes (see Config.Type). A message
 	// without a type is not taken.
@@ -32,7 +31,7 @@ type Filter struct {
 	Headers map[string][]string
 }
 
-// Otherwise is what becomes of a message that Config.Filter leaves out.
+// OnFiltered is what happens to a message that Config.Filter excludes.
 type OnFiltered uint8
 
 // What can become of it.

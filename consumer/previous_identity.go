@@ -49,21 +49,21 @@ func (c *Config) checkFormer(fault faultFunc) {
 	unprinted := c.Fingerprint == identity.FingerprintNone()
 	switch {
 	case c.PreviousIdentity.Identity == nil:
-		fault("Former.Identity", "is missing; say what Identity was before, or leave Former out")
+		fault("PreviousIdentity.Identity", "is missing; say what Identity was before, or leave PreviousIdentity out")
 		return
 	case !c.Strategy.marks():
-		fault("Former", "is set and Strategy is %v, which writes no markers that another identity could be marked beside; remove it", c.Strategy)
+		fault("PreviousIdentity", "is set and Strategy is %v, which writes no markers that another identity could be marked beside; remove it", c.Strategy)
 	case c.Version != nil:
-		fault("Former", "is set beside Version: the streams of another identity begin anew, and their versions would be judged twice; start a consumer of another name where this one has ended")
+		fault("PreviousIdentity", "is set beside Version: the streams of another identity begin anew, and their versions would be judged twice; start a consumer of another name where this one has ended")
 	case unprinted:
-		fault("Former", "is set and Fingerprint is FingerprintNone: without one, several messages that had one former identity cannot be told from copies, and all but one would be lost; use FingerprintBody")
+		fault("PreviousIdentity", "is set and Fingerprint is FingerprintNone: without one, several messages that had one former identity cannot be told from copies, and all but one would be lost; use FingerprintBody")
 	case own == "" || former == "":
-		fault("Former", "needs identities that tell their derivation; give their types a method Derivation() string, or make them of selectors with identity.By")
+		fault("PreviousIdentity", "needs identities that tell their derivation; give their types a method Derivation() string, or make them of selectors with identity.By")
 	case own == former:
-		fault("Former.Identity", "is what Identity is now, %s; name what it was before, or leave Former out", own)
+		fault("PreviousIdentity.Identity", "is what Identity is now, %s; name what it was before, or leave PreviousIdentity out", own)
 	}
 	if err := c.PreviousIdentity.Identity.Validate(); err != nil {
-		fault("Former.Identity", "%v", err)
+		fault("PreviousIdentity.Identity", "%v", err)
 	}
 }
 
@@ -81,9 +81,9 @@ func (c *settings) fitsFormer(store any) error {
 	case c.PreviousIdentity == nil:
 		return nil
 	case derivationsOf(store) == nil:
-		return fmt.Errorf("the store marks under no former identity, and Former is set: %w", semel.ErrUnsupported)
+		return fmt.Errorf("the store marks under no former identity, and PreviousIdentity is set: %w", semel.ErrUnsupported)
 	case c.Retention.DailyPartitions:
-		return fmt.Errorf("field Former is set beside Retention.DailyPartitions: a table of days has the ids of one identity; remove one of them: %w", semel.ErrUnsupported)
+		return fmt.Errorf("PreviousIdentity is set beside Retention.DailyPartitions: a table of days has the ids of one identity; remove one of them: %w", semel.ErrUnsupported)
 	}
 	return nil
 }

@@ -204,12 +204,12 @@ func TestConditionsThatNothingMeetsAreRefused(t *testing.T) {
 		otherwise consumer.OnFiltered
 		says      string
 	}{
-		"an empty type":           {consumer.Filter{Types: []string{"order", ""}}, 0, "without a type has none"},
-		"a header without values": {consumer.Filter{Headers: map[string][]string{"region": nil}}, 0, "no values"},
-		"a header without a name": {consumer.Filter{Headers: map[string][]string{"": {"x"}}}, 0, "no name"},
-		"a header twice":          {consumer.Filter{Headers: map[string][]string{"a": {"x"}, "A": {"y"}}}, 0, "case does not count"},
-		"otherwise without only":  {consumer.Filter{}, consumer.OnFilteredPark, "Only takes all"},
-		"an unknown word for it":  {consumer.Filter{Types: []string{"order"}}, 9, "OnFilteredSkip"},
+		"an empty type":              {consumer.Filter{Types: []string{"order", ""}}, 0, "without a type has none"},
+		"a header without values":    {consumer.Filter{Headers: map[string][]string{"region": nil}}, 0, "no values"},
+		"a header without a name":    {consumer.Filter{Headers: map[string][]string{"": {"x"}}}, 0, "no name"},
+		"a header twice":             {consumer.Filter{Headers: map[string][]string{"a": {"x"}, "A": {"y"}}}, 0, "case does not count"},
+		"on_filtered without filter": {consumer.Filter{}, consumer.OnFilteredPark, "Filter takes all"},
+		"an unknown word for it":     {consumer.Filter{Types: []string{"order"}}, 9, "OnFilteredSkip"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			config := config(nil)

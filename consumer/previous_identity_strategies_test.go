@@ -51,7 +51,7 @@ func TestAFormerIdentityBesideEachStrategy(t *testing.T) {
 		"A7_versions":               {version, "beside Version"},
 		"A7_without_a_fingerprint":  {func(c *consumer.Config) { c.Fingerprint = identity.FingerprintNone() }, "all but one would be lost"},
 		"A7_versions_of_an_inbox":   {func(c *consumer.Config) { version(c); c.Strategy = consumer.StrategyInbox }, "beside Version"},
-		"A7_natural_with_a_version": {func(c *consumer.Config) { natural(c); version(c) }, "Former: is set"},
+		"A7_natural_with_a_version": {func(c *consumer.Config) { natural(c); version(c) }, "PreviousIdentity: is set"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			store := memstore.New()
@@ -105,7 +105,7 @@ func TestAnotherIdentityOnATableThatHasOne(t *testing.T) {
 	t.Run("A7_beside_days_it_is_refused_by_New", func(t *testing.T) {
 		_, err := consumer.New(byDay{oneGeneration{memstore.New()}}, add, consumer.Config{Name: "billing", Identity: byEvent, PreviousIdentity: &consumer.PreviousIdentity{Identity: byOrder}, Logger: quiet(),
 			Retention: consumer.RetentionPolicy{Keep: 1e15, IDTime: identity.UUIDv7, DailyPartitions: true}})
-		if !errors.Is(err, semel.ErrUnsupported) || !strings.Contains(err.Error(), "Former is set beside Retention.DailyPartitions") {
+		if !errors.Is(err, semel.ErrUnsupported) || !strings.Contains(err.Error(), "PreviousIdentity is set beside Retention.DailyPartitions") {
 			t.Errorf("got %v", err)
 		}
 	})
