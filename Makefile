@@ -15,10 +15,10 @@ PURE = $(shell $(GO) list ./internal/... ./storetest ./sourcetest ./cmd/semel/in
 # What test runs against servers, and verify: the suite of PostgreSQL's stores in each of the ways
 # to them, faults, neighbouring releases, the proofs' own tests. The longest packages begin first:
 # they mostly wait for servers, and the others fill in.
-STORES = $(shell $(GO) list ./itest/sqlite ./itest/httpkey ./itest/redis ./itest/kafka)
-BINARY = $(shell $(GO) list ./cmd/semel ./itest/kafkatakeover ./itest/pgxstore)
-LONGEST = $(shell $(GO) list ./itest/postgres ./itest/postgres_faults ./itest/neighbours ./itest/days)
-SERVERS = $(LONGEST) $(filter-out $(STORES) $(BINARY) $(LONGEST),$(shell $(GO) list ./itest/... ./itest/orm/...))
+STORES = $(shell $(GO) list ./itest/store/sqlite ./itest/http/httpkey ./itest/store/redis ./itest/source/kafka)
+BINARY = $(shell $(GO) list ./cmd/semel ./itest/source/kafka/takeover ./itest/store/pgxstore)
+LONGEST = $(shell $(GO) list ./itest/store/postgres ./itest/store/postgres_faults ./itest/upgrade ./itest/store/days)
+SERVERS = $(LONGEST) $(filter-out $(STORES) $(BINARY) $(LONGEST),$(shell $(GO) list ./itest/...))
 RACED = $(filter-out $(PURE) $(STORES) $(BINARY) $(SERVERS) %$(PLANTED:.%=%),$(shell $(GO) list $(PACKAGES)))
 
 .PHONY: test verify lint simulate mutation proof bench docs example vet
@@ -74,7 +74,7 @@ raced:
 	nice -n 19 $(TEST) $(RACE) $(RACED)
 stores:
 	scripts/services install redis
-	scripts/services with postgres pgbouncer kafka -- sh -c "$(TEST) $(MEASURED) -run '^TestStore$$' ./itest/pgxstore && $(TEST) $(MEASURED) -p 4 -parallel 8 $(STORES)"
+	scripts/services with postgres pgbouncer kafka -- sh -c "$(TEST) $(MEASURED) -run '^TestStore$$' ./itest/store/pgxstore && $(TEST) $(MEASURED) -p 4 -parallel 8 $(STORES)"
 short-proofs:
 	scripts/services install postgres kafka redis
 	$(GO) run ./itest/cmd/proof kafka -quick
@@ -91,7 +91,7 @@ faults:
 	nice -n 19 $(TEST) $(MEASURED) $(PLANTED)
 # The ways to open a file of SQLite, of which test takes one.
 forms:
-	nice -n 19 $(TEST) $(MEASURED) -run '^TestSQLiteKeepsTheLaws' -skip '/^with_a_write-ahead_log$$' ./itest/sqlite
+	nice -n 19 $(TEST) $(MEASURED) -run '^TestSQLiteKeepsTheLaws' -skip '/^with_a_write-ahead_log$$' ./itest/store/sqlite
 other-proofs:
 	scripts/services install postgres kafka redis
 	$(GO) run ./itest/cmd/proof kafka -inbox -quick

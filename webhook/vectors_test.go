@@ -12,7 +12,7 @@ import (
 )
 
 // The vectors are made by the libraries that Stripe and Standard Webhooks give away, and
-// written by a test of itest/signers.
+// written by a test of itest/http/signers.
 func TestTheVectorsThatTheProvidersLibrariesMake(t *testing.T) {
 	t.Run("F3_signatures_of_the_libraries_and_their_forgeries", func(t *testing.T) {
 		text, err := os.ReadFile("testdata/vectors.json")

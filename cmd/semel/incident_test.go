@@ -10,7 +10,7 @@ import (
 // its commands stands in a script, or, of a topic, in the test against brokers.
 func TestTheIncidentOfThePageIsTried(t *testing.T) {
 	page, script := read(t, "../../docs/dead-letters.md"), read(t, "testdata/script/dead_letters.txtar")
-	brokers := read(t, "../../itest/semelkafka/dead_test.go")
+	brokers := read(t, "../../itest/binary/kafka/dead_test.go")
 	tried := map[string]bool{}
 	for line := range strings.Lines(script) {
 		_, command, found := strings.Cut(strings.TrimSpace(line), "semel ")

@@ -15,7 +15,7 @@ var proper = map[string]bool{"CloudEvents": true}
 
 // library reports whether users see the file's comments.
 func library(f *File) bool {
-	outside := strings.HasPrefix(f.Path, "itest/") || strings.HasPrefix(f.Path, "tools/") || strings.HasPrefix(f.Path, "examples/")
+	outside := strings.HasPrefix(f.Path, "itest/") || strings.HasPrefix(f.Path, "examples/")
 	return !f.Test() && !outside && f.Tree.Name.Name != "main" && !strings.Contains(f.Path, "internal/")
 }
 

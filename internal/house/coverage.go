@@ -29,7 +29,7 @@ func Covers(files []*File) []Cover {
 	var covers []Cover
 	for _, f := range files {
 		suite := func(folder string) bool { return strings.HasPrefix(f.Path, folder) }
-		if !f.Test() && !slices.ContainsFunc([]string{"storetest/", "sourcetest/", "itest/sqlsuite/"}, suite) {
+		if !f.Test() && !slices.ContainsFunc([]string{"storetest/", "sourcetest/", "itest/store/sqlsuite/"}, suite) {
 			continue
 		}
 		for _, d := range f.Tree.Decls {

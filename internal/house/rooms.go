@@ -10,7 +10,7 @@ import (
 const module = "github.com/semel-go/semel"
 
 // undrawn are folders that are no rooms of the product, or are drawn as one.
-var undrawn = []string{"examples", "itest", "tools"}
+var undrawn = []string{"examples", "itest"}
 
 // roomOf is the room that a folder is drawn in, "" for what is not drawn. What
 // lies below internal and knows no word of Semel's is one room.

@@ -12,7 +12,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 	_ "github.com/jackc/pgx/v5/stdlib" // the driver of database/sql
-	"github.com/semel-go/semel/itest/pgproxy"
+	"github.com/semel-go/semel/itest/services/pgproxy"
 	"github.com/semel-go/semel/pgxstore"
 	"github.com/semel-go/semel/sqlstore"
 )

@@ -7,7 +7,7 @@ import (
 	"sync"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/itest/workload"
+	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
 // Consumers run in this process.

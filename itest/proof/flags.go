@@ -4,8 +4,8 @@ import (
 	"flag"
 	"fmt"
 
-	"github.com/semel-go/semel/itest/webhooks"
-	"github.com/semel-go/semel/itest/workload"
+	"github.com/semel-go/semel/itest/worlds/webhooks"
+	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
 // Payloads declares the flag that names real payloads, which are Load-ed into

@@ -11,14 +11,15 @@ import (
 	"slices"
 	"time"
 
-	"github.com/semel-go/semel/itest/ledger"
-	"github.com/semel-go/semel/itest/processes"
+	"github.com/semel-go/semel/itest/proof/ledger"
 	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
 // Fleet is processes of one consumer, `semel run`, and what happens to them.
 type Fleet struct {
 	Stage
+	Stream  // if the proof has one
 	Binary  string
 	Members []*Member
 	// Server and Activity are the database's, where that is PostgreSQL.
@@ -29,7 +30,11 @@ type Fleet struct {
 	Outages int
 	// Tally is counted up.
 	Tally *Tally
+	// Care looks after one member. If it is nil, a member that ended is started again, as a
+	// supervisor does.
+	Care  func(*Member) error
 	all   []*Member // also those that are no longer Members
+	turn  int       // of Next
 	began time.Time
 }
 
@@ -54,6 +59,7 @@ func (f *Fleet) OnPostgres() (err error) {
 
 // Close is for the end, whatever it was: who is left is killed.
 func (f *Fleet) Close() {
+	f.Stream.close()
 	for _, m := range f.all {
 		if m.Process != nil {
 			_ = m.Kill()
@@ -91,24 +97,28 @@ func (f *Fleet) Delivered() (sum int64) {
 // Tend starts members again that ended by themselves, as a supervisor does: one
 // that starts while a server is away says so and ends.
 func (f *Fleet) Tend() error {
+	care := f.Care
+	if care == nil {
+		care = f.again
+	}
 	for _, m := range f.Members {
-		alive, err := m.Running()
-		if err != nil {
-			return err
-		}
-		if alive {
-			continue
-		}
-		m.over()
-		if m.Status.ExitStatus() != 1 || f.Tally.Again >= len(f.Members)*f.Outages {
-			return fmt.Errorf("%s: %w: %v; it said %q", m.Name, processes.ErrEnded, m.Status, m.LastWords())
-		}
-		f.Tally.Again++
-		if err := m.Start(); err != nil {
+		if err := care(m); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+func (f *Fleet) again(m *Member) error {
+	if alive, err := m.Running(); alive || err != nil {
+		return err
+	}
+	m.over()
+	if m.Status.ExitStatus() != 1 || f.Tally.Again >= len(f.Members)*f.Outages {
+		return m.ended()
+	}
+	f.Tally.Again++
+	return m.Start()
 }
 
 // Until looks after the members until it is so.
@@ -116,6 +126,9 @@ func (f *Fleet) Until(ctx context.Context, so func() (bool, error)) error {
 	return Until(ctx, 5*time.Millisecond, func() (bool, error) {
 		if err := f.Tend(); err != nil {
 			return false, err
+		}
+		if f.Feed != nil && f.Feed.Err() != nil {
+			return false, f.Feed.Err()
 		}
 		return so()
 	})
@@ -164,6 +177,8 @@ type Tally struct {
 	// was away, said so and ended, and were started again.
 	Restarts int `json:"postgres_restarts"`
 	Again    int `json:"started_again"`
+	// Unleft are members that drained and could not leave the group in time.
+	Unleft int `json:"ended_without_leaving,omitempty"`
 	// Frozen says that a member stood still to the end.
 	Frozen bool `json:"frozen_for_good"`
 	// Seconds from the first member's start to the last one's end.

@@ -3,11 +3,12 @@
 package proof
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 
-	"github.com/semel-go/semel/itest/processes"
+	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
 // Member is one process of a fleet, over all its restarts.
@@ -79,6 +80,11 @@ func (m *Member) Delivered() int64 { return m.delivered + m.Shown() }
 
 // Path is where a file of its folder is.
 func (m *Member) Path(file string) string { return filepath.Join(m.Folder, file) }
+
+// ended is the error of a process that ended by itself.
+func (m *Member) ended() error {
+	return fmt.Errorf("%s: %w: %v; it said %q", m.Name, processes.ErrEnded, m.Status, m.LastWords())
+}
 
 // LastWords is the last line of the log.
 func (m *Member) LastWords() string {

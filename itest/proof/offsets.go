@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/semel-go/semel/itest/topics"
+	"github.com/semel-go/semel/itest/services/topics"
 )
 
 // Offsets is what a ledger holds of a group's offsets.

@@ -2,9 +2,9 @@
 // worst nights of production, and afterwards add up what took effect. What they
 // share is here; each has a room of its own below, with what only it does:
 //
-//	file      a process that reads a file is killed; or a fleet of them on PostgreSQL
-//	kafka     a fleet that reads a topic is killed, frozen, added and ended, servers restart
-//	brokers   of three brokers one is killed and another frozen
+//	file      a process that reads a file into SQLite is killed
+//	kafka     a fleet that reads a topic is killed, frozen, added and ended, servers restart;
+//	          or of three brokers one is killed and another frozen
 //	charge    who charges payments is killed and frozen, and the provider loses answers
 //	commit    the connection is cut at COMMIT
 //	failover  the primary is killed and its standby promoted
@@ -20,7 +20,7 @@
 // A further proof is a package below this one with three things: a type whose
 // Run takes a [Stage], does its harm and returns a ledger; the ledger, a struct
 // that embeds [ledger.Balance] and has Wrong and Fault (its fields are the
-// report, see [Print]); and a [Room], which declares flags and says what is run.
+// report, see [Print]); and a [Room], mostly a [Form], which declares flags and says what is run.
 // Then a line in itest/cmd/proof and a target in the Makefile. A fault that it
 // can plant is a name in Plants, and each proof should have one: a check that
 // no fault has failed proves nothing.
@@ -37,9 +37,7 @@ import (
 	"testing"
 	"time"
 
-	"golang.org/x/term"
-
-	"github.com/semel-go/semel/itest/workload"
+	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
 // Room is one kind of proof, as the program offers it.
@@ -93,17 +91,19 @@ type Stage struct {
 	T testing.TB
 	// Folder holds everything that is written, but for the servers' data.
 	Folder string
-	// Progress is told of each step.
-	Progress Progress
+	told   io.Writer // of each step
+	began  time.Time
 }
 
 // InTest is a stage for the short form of a proof.
 func InTest(t testing.TB) Stage {
-	return Stage{T: t, Folder: t.TempDir(), Progress: NewLines(t.Output())}
+	return Stage{T: t, Folder: t.TempDir(), told: t.Output(), began: time.Now()}
 }
 
-// Say tells of a step.
-func (s Stage) Say(format string, args ...any) { s.Progress.Say(fmt.Sprintf(format, args...)) }
+// Say tells of a step, with the seconds since the start.
+func (s Stage) Say(format string, args ...any) {
+	fmt.Fprintf(s.told, "%5.1f s  %s\n", time.Since(s.began).Seconds(), fmt.Sprintf(format, args...))
+}
 
 // Main does all runs of a room as these arguments say, and prints their
 // ledgers. An error says which of them are no proof and why.
@@ -162,12 +162,7 @@ func (r Run) stage(ctx context.Context, folder string) (Ledger, error) {
 	defer cancel()
 	outside := &workload.Outside{}
 	defer outside.End()
-	s := Stage{T: outside, Folder: folder, Progress: NewLines(os.Stderr)}
-	if term.IsTerminal(int(os.Stderr.Fd())) {
-		s.Progress = NewBars(os.Stderr)
-	}
-	defer s.Progress.Close()
-	return r.Prove(ctx, s)
+	return r.Prove(ctx, Stage{T: outside, Folder: folder, told: os.Stderr, began: time.Now()})
 }
 
 // judge says why a ledger is not what it was to be.

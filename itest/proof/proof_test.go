@@ -11,7 +11,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/itest/ledger"
+	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
 // small is a ledger of a room that does nothing.

@@ -3,11 +3,11 @@ package proof
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"io"
 	"math"
 	"strings"
-
-	"github.com/semel-go/semel/itest/ledger"
+	"text/tabwriter"
 )
 
 // Print prints a ledger, as JSON or as a table of the same fields under the same
@@ -21,15 +21,19 @@ func Print(w io.Writer, l Ledger, asJSON bool) error {
 		_, err := w.Write(append(text, '\n'))
 		return err
 	}
-	lines, err := table(text)
+	fields, err := fieldsOf(text)
 	if err != nil {
 		return err
 	}
-	return ledger.WriteTable(w, lines)
+	table := tabwriter.NewWriter(w, 0, 0, 1, ' ', tabwriter.AlignRight)
+	for _, f := range fields {
+		fmt.Fprintf(table, "%s\t  %s\t\n", f[0], f[1])
+	}
+	return table.Flush()
 }
 
-// table is the fields of an object in their order.
-func table(object []byte) (lines []ledger.Line, err error) {
+// fieldsOf are names and values of the fields of an object, in their order.
+func fieldsOf(object []byte) (fields [][2]string, err error) {
 	decoder := json.NewDecoder(bytes.NewReader(object))
 	if _, err := decoder.Token(); err != nil {
 		return nil, err
@@ -43,9 +47,39 @@ func table(object []byte) (lines []ledger.Line, err error) {
 		if err := decoder.Decode(&value); err != nil {
 			return nil, err
 		}
-		lines = append(lines, ledger.Line{strings.ReplaceAll(name.(string), "_", " "), strings.Trim(string(value), `"`)})
+		fields = append(fields, [2]string{strings.ReplaceAll(name.(string), "_", " "), strings.Trim(string(value), `"`)})
 	}
-	return lines, nil
+	return fields, nil
+}
+
+// Fields are a report whose fields have an order of their own.
+type Fields []Field
+
+// Field is one of them.
+type Field struct {
+	Name  string
+	Value any
+}
+
+// Add adds a field.
+func (f *Fields) Add(name string, value any) { *f = append(*f, Field{name, value}) }
+
+// MarshalJSON implements json.Marshaler.
+func (f Fields) MarshalJSON() ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteByte('{')
+	for i, field := range f {
+		text, err := json.Marshal(field.Value)
+		if err != nil {
+			return nil, err
+		}
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fmt.Fprintf(&b, "%q:%s", field.Name, text)
+	}
+	b.WriteByte('}')
+	return b.Bytes(), nil
 }
 
 // Seconds are rounded, as nobody compares hundredths.

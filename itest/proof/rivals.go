@@ -9,8 +9,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/itest/ledger"
-	"github.com/semel-go/semel/itest/workload"
+	"github.com/semel-go/semel/itest/proof/ledger"
+	"github.com/semel-go/semel/itest/worlds/workload"
 	"github.com/semel-go/semel/source"
 )
 

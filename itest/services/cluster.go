@@ -34,12 +34,9 @@ type Cluster struct {
 // Broker is one node of a private cluster. Its methods fail the test if they
 // can't do what they say. They are not for use from several goroutines at once.
 type Broker struct {
-	t       testing.TB
+	private
 	in      kafkaPrograms
-	folder  string
-	port    int
 	further map[string]int // ports of Listeners, by name
-	process *process
 }
 
 // StartKafka starts a cluster for this test alone and returns when each node
@@ -54,7 +51,7 @@ func StartKafka(t testing.TB, o KafkaOptions) *Cluster {
 	var voters []string
 	controllers := make([]int, max(o.Nodes, 1))
 	for n := range controllers {
-		b := &Broker{t: t, in: in, folder: programs{root: in.root}.privateFolder(t), port: freePort(t)}
+		b := &Broker{private: newPrivate(t, programs{root: in.root}), in: in}
 		c.nodes = append(c.nodes, b)
 		t.Cleanup(b.remove)
 		controllers[n] = freePort(t)
@@ -75,7 +72,7 @@ func StartKafka(t testing.TB, o KafkaOptions) *Cluster {
 func (c *Cluster) Brokers() []string {
 	var all []string
 	for _, b := range c.nodes {
-		all = append(all, b.address())
+		all = append(all, b.Address())
 	}
 	return all
 }
@@ -112,40 +109,8 @@ func (b *Broker) Start() {
 // Stop ends the node as an operator does: it hands its partitions over first.
 func (b *Broker) Stop() {
 	b.t.Helper()
-	_ = b.process.signalAll(syscall.SIGCONT)
-	b.process.signal(syscall.SIGTERM)
-	if !b.process.wait(patienceJava) {
-		b.t.Errorf("Kafka in %s did not end within %s of SIGTERM; it is killed", b.folder, patienceJava)
-		b.process.kill()
-	}
+	b.end(syscall.SIGTERM, patienceJava)
 }
-
-// Kill ends the node at once, with SIGKILL.
-func (b *Broker) Kill() {
-	b.t.Helper()
-	b.process.kill()
-}
-
-// Freeze stops the node where it is, with SIGSTOP. Connections stay open and
-// nothing answers.
-func (b *Broker) Freeze() {
-	b.t.Helper()
-	if err := b.process.signalAll(syscall.SIGSTOP); err != nil {
-		b.t.Fatal(err)
-	}
-}
-
-// Thaw lets a frozen node go on.
-func (b *Broker) Thaw() {
-	b.t.Helper()
-	if err := b.process.signalAll(syscall.SIGCONT); err != nil {
-		b.t.Fatal(err)
-	}
-}
-
-func (b *Broker) address() string { return fmt.Sprintf("127.0.0.1:%d", b.port) }
-
-func (b *Broker) data() string { return filepath.Join(b.folder, "data") }
 
 func (b *Broker) launch() {
 	b.t.Helper()
@@ -170,7 +135,7 @@ func (b *Broker) waitMembers(count int) {
 func (b *Broker) knows(ctx context.Context, count int) bool {
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	all, err := members(ctx, b.address())
+	all, err := members(ctx, b.Address())
 	if err != nil || len(all) < count {
 		return false
 	}
@@ -191,14 +156,5 @@ func (b *Broker) configure(id, controller int, voters, settings []string) {
 		Replace(serverProperties) + strings.Join(settings, "\n") + "\n"
 	if err := os.WriteFile(filepath.Join(b.folder, "server.properties"), []byte(text), 0o644); err != nil {
 		b.t.Fatal(err)
-	}
-}
-
-func (b *Broker) remove() {
-	if b.process != nil {
-		b.process.kill()
-	}
-	if err := os.RemoveAll(b.folder); err != nil {
-		b.t.Error(err)
 	}
 }

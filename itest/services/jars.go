@@ -124,7 +124,7 @@ func (p kafkaPrograms) makeFormatted(t testing.TB, template string) {
 	if err := os.RemoveAll(template); err != nil {
 		t.Fatal(err)
 	}
-	b := &Broker{t: t, in: p, folder: template, port: freePort(t)}
+	b := &Broker{private: private{t: t, folder: template, port: freePort(t)}, in: p}
 	if err := os.MkdirAll(filepath.Join(template, "new"), 0o755); err != nil {
 		t.Fatal(err)
 	}

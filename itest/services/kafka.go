@@ -24,15 +24,6 @@ func Kafka(t testing.TB) []string {
 	return []string{address(t, "SEMEL_KAFKA", "kafka")}
 }
 
-// Kafka3 returns host and port of each broker of the shared cluster of three.
-// A test that kills one needs [StartKafka].
-//
-// The test fails if SEMEL_KAFKA3 is not set.
-func Kafka3(t testing.TB) []string {
-	t.Helper()
-	return strings.Split(address(t, "SEMEL_KAFKA3", "kafka3"), ",")
-}
-
 // Patient are options of clients that write to topics which were made just now:
 // while a broker does not know one they ask again, for a minute, and do not give
 // up after five answers.

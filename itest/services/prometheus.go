@@ -3,7 +3,6 @@ package services
 import (
 	"encoding/json"
 	"fmt"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -16,12 +15,7 @@ import (
 )
 
 // Prometheus is a private Prometheus server.
-type Prometheus struct {
-	t       testing.TB
-	folder  string
-	port    int
-	process *process
-}
+type Prometheus struct{ private }
 
 // StartPrometheus starts a server for this test alone, with this configuration and with rules
 // in files of these names beside it, and returns when it answers. It ends and its data are
@@ -32,7 +26,7 @@ func StartPrometheus(t testing.TB, configuration string, rules map[string]string
 	if err != nil {
 		t.Fatal("prometheus is missing: this starts a server of its own. Install it with scripts/services install prometheus")
 	}
-	p := &Prometheus{t: t, folder: programs{root: Folder()}.privateFolder(t), port: freePort(t)}
+	p := &Prometheus{newPrivate(t, programs{root: Folder()})}
 	t.Cleanup(p.remove)
 	p.write("prometheus.yml", configuration)
 	for name, text := range rules {
@@ -62,16 +56,6 @@ func (p *Prometheus) ready() bool {
 	}
 	return answer.Body.Close() == nil && answer.StatusCode == http.StatusOK
 }
-
-func (p *Prometheus) remove() {
-	if p.process != nil && !p.process.ended() {
-		p.process.kill()
-	}
-	_ = os.RemoveAll(p.folder)
-}
-
-// Address is its host and port.
-func (p *Prometheus) Address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(p.port)) }
 
 // Series is one series of an answer.
 type Series struct {

@@ -19,11 +19,8 @@ import (
 // Redis is a private Redis server, or a Sentinel. Its port stays the same for its whole
 // life, through every restart. Its methods fail the test if they can't do what they say.
 type Redis struct {
-	t        testing.TB
-	folder   string
-	port     int
+	private
 	settings []string
-	process  *process
 }
 
 // StartRedis starts a server for this test alone, with settings as "name value" each, and
@@ -38,17 +35,10 @@ func StartRedis(t testing.TB, settings ...string) *Redis {
 
 func newRedis(t testing.TB, settings []string) *Redis {
 	t.Helper()
-	r := &Redis{t: t, folder: programs{root: Folder()}.privateFolder(t), port: freePort(t), settings: settings}
-	t.Cleanup(func() {
-		if r.process != nil && !r.process.ended() {
-			r.process.kill()
-		}
-	})
+	r := &Redis{private: newPrivate(t, programs{root: Folder()}), settings: settings}
+	t.Cleanup(r.remove)
 	return r
 }
-
-// Address is its host and port.
-func (r *Redis) Address() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(r.port)) }
 
 // Start starts a server that was stopped or killed, and returns when it answers.
 func (r *Redis) Start() {
@@ -86,9 +76,6 @@ func (r *Redis) run(arguments ...string) {
 	r.process = startLogged(r.t, c, r.folder)
 }
 
-// Kill ends it at once, as a crash of the process does.
-func (r *Redis) Kill() { r.process.kill() }
-
 // KillAndForget ends it as a failure of the machine does: its append-only file is then as it
 // was before meanwhile.
 func (r *Redis) KillAndForget(meanwhile func()) {
@@ -107,12 +94,6 @@ func (r *Redis) KillAndForget(meanwhile func()) {
 		r.t.Fatal(err)
 	}
 }
-
-// Freeze has it stand still, and Thaw go on.
-func (r *Redis) Freeze() { r.process.signal(syscall.SIGSTOP) }
-
-// Thaw ends a Freeze.
-func (r *Redis) Thaw() { r.process.signal(syscall.SIGCONT) }
 
 // Await waits until its answer to a command has this text in it.
 func (r *Redis) Await(command, with string) {

@@ -36,11 +36,8 @@ type Options struct {
 // life, through every restart. Its methods fail the test if they can't do what
 // they say. They are not for use from several goroutines at once.
 type Server struct {
-	t       testing.TB
+	private
 	in      programs
-	folder  string
-	port    int
-	process *process
 	standby *Server
 
 	environment []string
@@ -76,7 +73,7 @@ func StartPostgres(t testing.TB, o Options) *Server {
 
 func newServer(t testing.TB, in programs) *Server {
 	t.Helper()
-	s := &Server{t: t, in: in, folder: in.privateFolder(t), port: freePort(t)}
+	s := &Server{private: newPrivate(t, in), in: in}
 	t.Cleanup(s.remove)
 	return s
 }
@@ -162,32 +159,7 @@ func (s *Server) ping(ctx context.Context) error {
 // transactions roll back, data are flushed.
 func (s *Server) Stop() {
 	s.t.Helper()
-	s.end(syscall.SIGINT)
-}
-
-// Kill ends all the server's processes at once, with SIGKILL, as when its
-// machine loses power but for what the kernel holds.
-func (s *Server) Kill() {
-	s.t.Helper()
-	s.process.kill()
-}
-
-// Freeze stops all the server's processes where they are, with SIGSTOP.
-// Connections stay open and nothing answers; of a synchronous standby, commits
-// wait.
-func (s *Server) Freeze() {
-	s.t.Helper()
-	if err := s.process.signalAll(syscall.SIGSTOP); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-// Thaw lets a frozen server go on.
-func (s *Server) Thaw() {
-	s.t.Helper()
-	if err := s.process.signalAll(syscall.SIGCONT); err != nil {
-		s.t.Fatal(err)
-	}
+	s.end(syscall.SIGINT, patience)
 }
 
 // Promote makes a standby take writes, and returns when it does. Its former
@@ -219,27 +191,6 @@ func (s *Server) waitFor(what string, is func(context.Context, *pgconn.PgConn) b
 		s.t.Fatalf("PostgreSQL in %s: waited %s until %s; the end of its log:\n%s", s.folder, patience, what, s.logEnd())
 	}
 }
-
-func (s *Server) end(signal syscall.Signal) {
-	s.t.Helper()
-	_ = s.process.signalAll(syscall.SIGCONT)
-	s.process.signal(signal)
-	if !s.process.wait(patience) {
-		s.t.Errorf("PostgreSQL in %s did not end within %s of %v; it is killed", s.folder, patience, signal)
-		s.process.kill()
-	}
-}
-
-func (s *Server) remove() {
-	if s.process != nil {
-		s.process.kill()
-	}
-	if err := os.RemoveAll(s.folder); err != nil {
-		s.t.Error(err)
-	}
-}
-
-func (s *Server) data() string { return filepath.Join(s.folder, "data") }
 
 func (s *Server) configure(settings []string) {
 	s.t.Helper()

@@ -160,6 +160,14 @@ func run(ctx context.Context, c *pgconn.PgConn, statements ...string) error {
 	return nil
 }
 
+// Within checks a condition every 10 ms until it holds, for at most that long, and reports whether
+// it holds.
+func Within(most time.Duration, so func() bool) bool {
+	ctx, cancel := context.WithTimeout(context.Background(), most)
+	defer cancel()
+	return until(ctx, so) == nil
+}
+
 // until asks ready every 10 ms until it says yes or ctx ends.
 func until(ctx context.Context, ready func() bool) error {
 	tick := time.NewTicker(10 * time.Millisecond)

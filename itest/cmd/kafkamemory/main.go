@@ -24,7 +24,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/identity"
-	"github.com/semel-go/semel/itest/workload"
+	"github.com/semel-go/semel/itest/worlds/workload"
 	"github.com/semel-go/semel/kafka"
 	"github.com/semel-go/semel/pgxstore"
 	"github.com/semel-go/semel/source"

@@ -9,9 +9,9 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/semel-go/semel/itest/paired"
+	"github.com/semel-go/semel/itest/bench/paired"
 	"github.com/semel-go/semel/itest/proof/file"
-	"github.com/semel-go/semel/itest/webhooks"
+	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
 // compareFile compares runs over a file of webhooks. A few in ten of the

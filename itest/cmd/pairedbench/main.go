@@ -20,8 +20,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/itest/bench"
-	"github.com/semel-go/semel/itest/history"
-	"github.com/semel-go/semel/itest/paired"
+	"github.com/semel-go/semel/itest/bench/paired"
+	"github.com/semel-go/semel/itest/worlds/history"
 )
 
 type flags struct {
@@ -75,7 +75,7 @@ func (f flags) check() error {
 	case f.body != "" && !f.postgres && f.kafka == "":
 		return errors.New("-body is for -postgres and -kafka")
 	case f.base == "" && f.against == "":
-		return fmt.Errorf("no base: name a commit with -base; `make %s BASE=…`", f.target())
+		return fmt.Errorf("no base: name a commit with -base; `make bench NAME=%s BASE=…`", f.target())
 	case f.webhooks == "" && (f.file || f.kafka != "" && f.body == ""):
 		return errors.New("no webhooks: name their file with -webhooks or SEMEL_WEBHOOKS; scripts/fetch-webhooks fetches it and prints the path")
 	case f.file && f.deliveries < 10:
@@ -85,22 +85,22 @@ func (f flags) check() error {
 	case f.rounds < 1:
 		return fmt.Errorf("-rounds %d: at least 1", f.rounds)
 	case (f.postgres || f.kafka != "") && f.dsn == "":
-		return fmt.Errorf("no server: set SEMEL_POSTGRES or -dsn; `make %s BASE=…` starts one", f.target())
+		return fmt.Errorf("no server: set SEMEL_POSTGRES or -dsn; `make bench NAME=%s BASE=…` starts one", f.target())
 	}
 	return nil
 }
 
-// target is that of the Makefile which compares so.
+// target is the NAME with which `make bench` compares so.
 func (f flags) target() string {
 	switch {
 	case f.file:
-		return "bench-file"
+		return "file"
 	case f.kafka != "":
-		return "bench-kafka-against"
+		return "kafka-against"
 	case f.postgres:
-		return "bench-postgres-against"
+		return "postgres-against"
 	}
-	return "bench-against"
+	return "against"
 }
 
 func (f flags) compare(ctx context.Context) (err error) {

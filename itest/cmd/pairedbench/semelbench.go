@@ -6,7 +6,7 @@ import (
 	"context"
 	"path/filepath"
 
-	"github.com/semel-go/semel/itest/paired"
+	"github.com/semel-go/semel/itest/bench/paired"
 )
 
 // compareSemelbench compares what semelbench measures. Where messages carry

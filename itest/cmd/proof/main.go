@@ -1,9 +1,9 @@
 //go:build unix
 
-// Proof runs a proof by its name, with flags of its own (-help): file, kafka,
-// brokers, charge, commit, failover, retention, redis, reconcile, keyed, replay,
-// webhook or alerts; see the package itest/proof. It prints the ledger. Its exit code is 1 if anything was lost, doubled or stuck, if too
-// little happened, or if a planted fault was not found.
+// Proof runs a proof or a measurement by its name, with flags of its own (-help); without a name
+// it lists them. See the packages itest/proof and itest/bench. It prints the ledger. Its exit code
+// is 1 if anything was lost, doubled or stuck, if too little happened, or if a planted fault was
+// not found.
 package main
 
 import (
@@ -15,9 +15,10 @@ import (
 	"slices"
 	"syscall"
 
+	"github.com/semel-go/semel/itest/bench/http"
+	"github.com/semel-go/semel/itest/bench/river"
 	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/proof/alerts"
-	"github.com/semel-go/semel/itest/proof/brokers"
 	"github.com/semel-go/semel/itest/proof/charge"
 	"github.com/semel-go/semel/itest/proof/commit"
 	"github.com/semel-go/semel/itest/proof/failover"
@@ -25,7 +26,6 @@ import (
 	"github.com/semel-go/semel/itest/proof/kafka"
 	"github.com/semel-go/semel/itest/proof/keyed"
 	"github.com/semel-go/semel/itest/proof/reconcile"
-	"github.com/semel-go/semel/itest/proof/redis"
 	"github.com/semel-go/semel/itest/proof/replay"
 	"github.com/semel-go/semel/itest/proof/retention"
 	"github.com/semel-go/semel/itest/proof/webhook"
@@ -49,7 +49,8 @@ func prove(args []string) error {
 		return webhook.Live()
 	}
 	rooms := map[string]proof.Room{
-		"alerts": &alerts.Room{}, "file": &file.Room{}, "kafka": &kafka.Room{}, "brokers": &brokers.Room{}, "charge": &charge.Room{}, "commit": &commit.Room{}, "failover": &failover.Room{}, "retention": &retention.Room{}, "redis": &redis.Room{}, "reconcile": &reconcile.Room{}, "keyed": &keyed.Room{}, "replay": &replay.Room{}, "webhook": &webhook.Room{},
+		"alerts": alerts.Room(), "charge": charge.Room(), "commit": &commit.Room{}, "failover": &failover.Room{}, "file": &file.Room{}, "http": http.Room(), "kafka": &kafka.Room{}, "keyed": keyed.Room(),
+		"reconcile": reconcile.Room(), "river": river.Room(), "replay": replay.Room(), "retention": &retention.Room{}, "webhook": webhook.Room(),
 	}
 	if len(args) == 0 || rooms[args[0]] == nil {
 		return fmt.Errorf("name one of %v; with -help behind it, it lists its flags", slices.Sorted(maps.Keys(rooms)))

@@ -7,12 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
-	"strings"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/semel-go/semel/itest/pgproxy"
+	"github.com/semel-go/semel/itest/services/pgproxy"
 )
 
 // fault is something that goes wrong.
@@ -42,7 +41,7 @@ func (r *run) messages() []fault {
 			for range 30 {
 				all = append(all, record(billing, copied, made, `{"amount": 2}`))
 			}
-			r.kafka.Produce(all...)
+			r.Kafka.Produce(all...)
 			return nil
 		}},
 		{says: "one id with two contents", alerts: []string{"SemelConflict"}, breaks: func(context.Context) error {
@@ -58,7 +57,7 @@ func (r *run) messages() []fault {
 			r.send(billing, r.name(), made, `{"amount": "much"}`)
 			return nil
 		}, mends: func(ctx context.Context) error {
-			return r.semel(ctx, "parked", "discard", "--all", "--yes", "--store", "shop", "--because", "proof")
+			return r.operate(ctx, "parked", "discard", "--all", "--yes", "--store", "shop", "--because", "proof")
 		}},
 		{says: "the first version of a stream is missing", alerts: []string{"SemelGap"}, breaks: func(context.Context) error {
 			if r.Plant != plantUnbroken {
@@ -101,7 +100,7 @@ func (r *run) work() []fault {
 			case since > 10*time.Second && !frozen:
 				frozen, err = true, r.second.Freeze()
 			case since > 12*time.Second && !released:
-				released, err = true, r.semel(ctx, "inbox", "release", "--all", "--consumer", calling, "--store", "shop", "--because", "proof")
+				released, err = true, r.operate(ctx, "inbox", "release", "--all", "--consumer", calling, "--store", "shop", "--because", "proof")
 				if exit := (*exec.ExitError)(nil); errors.As(err, &exit) && exit.ExitCode() == 1 {
 					err = nil // some of them ended meanwhile, in the other process
 				}
@@ -133,7 +132,7 @@ func (r *run) work() []fault {
 			command.Args, command.Log, command.Summary = []string{"replay", "start", "--consumer", repeated, "--rate", "1", "--because", "proof"}, "replay.log", "replay.json"
 			r.replay, err = command.Start()
 			return err
-		}, mends: func(ctx context.Context) error { return r.semel(ctx, "replay", "stop", "1", "--because", "proof") }},
+		}, mends: func(ctx context.Context) error { return r.operate(ctx, "replay", "stop", "1", "--because", "proof") }},
 		{says: "the reaper's last walk is dated back", alerts: []string{"SemelReaperBehind"}, on: func(ctx context.Context, _ time.Duration) error {
 			return r.walked(ctx, "3 days") // again and again, since the reaper walks, too
 		}, mends: func(ctx context.Context) error { return r.walked(ctx, "0 days") }},
@@ -195,8 +194,7 @@ func (r *run) again(ctx context.Context, policy string, wait bool) (err error) {
 	if r.second.Policy = policy; wait {
 		return r.start(ctx, r.second)
 	}
-	r.second.Process, err = r.second.Command.Start()
-	return err
+	return r.second.Start()
 }
 
 // deployment has every message of a consumer fail for good from its start on, as after a bad
@@ -216,7 +214,7 @@ func (r *run) deployment() fault {
 		if err := works(ctx, 1); err != nil {
 			return err
 		}
-		return r.semel(ctx, "parked", "discard", "--all", "--yes", "--store", "shop", "--because", "proof")
+		return r.operate(ctx, "parked", "discard", "--all", "--yes", "--store", "shop", "--because", "proof")
 	}}
 }
 
@@ -243,20 +241,16 @@ func (r *run) clock() fault {
 // the assembly.
 func (r *run) down() fault {
 	return fault{says: "the database is stopped", alerts: []string{"SemelNotAlive", "SemelStoreNotSampled"}, breaks: func(context.Context) error {
-		r.server.Stop()
+		r.Server.Stop()
 		return nil
 	}, mends: func(context.Context) error {
-		r.server.Start()
+		r.Server.Start()
 		return nil
 	}}
 }
 
-// semel is a command of an operator.
-func (r *run) semel(ctx context.Context, args ...string) error {
-	cmd := exec.CommandContext(ctx, r.first.Binary, append(args, "--config", firstPolicy, "--json")...)
-	cmd.Dir, cmd.Env = r.Folder, append(cmd.Environ(), r.first.Env...)
-	if said, err := cmd.CombinedOutput(); err != nil {
-		return fmt.Errorf("semel %s: %w\n%.2000s", strings.Join(args, " "), err, said)
-	}
-	return nil
+// operate runs a command of an operator.
+func (r *run) operate(ctx context.Context, args ...string) error {
+	_, err := r.first.Semel(ctx, args...)
+	return err
 }

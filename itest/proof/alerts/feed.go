@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/semel-go/semel/itest/proof"
 )
 
 const (
@@ -25,16 +27,13 @@ func (r *run) name() string {
 
 // record is a message as a CloudEvent, in binary mode.
 func record(topic, id, kind, body string) *kgo.Record {
-	header := func(name, value string) kgo.RecordHeader {
-		return kgo.RecordHeader{Key: name, Value: []byte(value)}
-	}
-	return &kgo.Record{Topic: topic, Partition: int32(len(id)+int(id[len(id)-1])) % partitions, Value: []byte(body), Headers: []kgo.RecordHeader{
-		header("ce_specversion", "1.0"), header("ce_id", id), header("ce_source", "https://shop.example"), header("ce_type", kind), header("content-type", "application/json"),
-	}}
+	r := proof.CloudEvent(int32(len(id)+int(id[len(id)-1]))%partitions, nil, []byte(body), id, "https://shop.example", kind)
+	r.Topic = topic
+	return r
 }
 
 // send publishes a message.
-func (r *run) send(topic, id, kind, body string) { r.kafka.Produce(record(topic, id, kind, body)) }
+func (r *run) send(topic, id, kind, body string) { r.Kafka.Produce(record(topic, id, kind, body)) }
 
 // many publishes so many messages of a topic, each with an id of its own.
 func (r *run) many(topic string, n int) {
@@ -42,7 +41,7 @@ func (r *run) many(topic string, n int) {
 	for range n {
 		all = append(all, record(topic, r.name(), made, `{"amount": 1}`))
 	}
-	r.kafka.Produce(all...)
+	r.Kafka.Produce(all...)
 }
 
 // trickle publishes one message a consumer.
@@ -52,7 +51,7 @@ func (r *run) trickle() {
 		id := r.name()
 		all = append(all, record(topic, id, made, fmt.Sprintf(`{"amount": 1, "id": %q, "order": %q, "version": 1}`, id, id)))
 	}
-	r.kafka.Produce(all...)
+	r.Kafka.Produce(all...)
 }
 
 // endpoint is what consumers call.

@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/semel-go/semel/itest/http/signers"
 	"github.com/semel-go/semel/itest/proof"
-	"github.com/semel-go/semel/itest/signers"
 )
 
 // hooking is the consumer of webhooks, and its source.

@@ -3,14 +3,12 @@
 package alerts
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
 
-	"github.com/semel-go/semel/itest/ledger"
 	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
 // Ledger is what came out.
@@ -78,21 +76,15 @@ func (l Ledger) Fault() error {
 
 // MarshalJSON has each alert under its name.
 func (l Ledger) MarshalJSON() ([]byte, error) {
-	var b bytes.Buffer
-	b.WriteByte('{')
-	write := func(name string, value any) error {
-		text, err := json.Marshal(value)
-		if b.Len() > 1 {
-			b.WriteByte(',')
-		}
-		fmt.Fprintf(&b, "%q:%s", name, text)
-		return err
-	}
-	err := errors.Join(write("time_scale", l.Scale), write("effects_in_a_healthy_run", l.Effects), write("alerts_that_fired_in_it", len(l.FiredHealthy)))
+	var all proof.Fields
+	all.Add("time_scale", l.Scale)
+	all.Add("effects_in_a_healthy_run", l.Effects)
+	all.Add("alerts_that_fired_in_it", len(l.FiredHealthy))
 	for _, a := range l.Alerts {
-		err = errors.Join(err, write(a.Name, a.String()))
+		all.Add(a.Name, a.String())
 	}
-	err = errors.Join(err, write("queries_of_the_dashboard", l.Queries), write("queries_without_an_answer", len(l.Empty)), write("seconds", l.Seconds))
-	b.WriteByte('}')
-	return b.Bytes(), err
+	all.Add("queries_of_the_dashboard", l.Queries)
+	all.Add("queries_without_an_answer", len(l.Empty))
+	all.Add("seconds", l.Seconds)
+	return all.MarshalJSON()
 }

@@ -107,7 +107,7 @@ func (r *run) write() (err error) {
 func (r *run) head(listen, database string, sources ...string) string {
 	text := fmt.Sprintf("version: 1\nlisten: %s\nstores:\n  shop:\n    postgres: {url: %q}\n    migrate: true\n    setup: setup.sql\nsources:\n", listen, database)
 	for _, name := range sources {
-		text += fmt.Sprintf("  %s:\n    kafka: {brokers: %q, topics: [%s], commit_interval: 200ms}\n", name, strings.Join(r.brokers.Brokers(), ","), name)
+		text += fmt.Sprintf("  %s:\n    kafka: {brokers: %q, topics: [%s], commit_interval: 200ms}\n", name, strings.Join(r.Cluster.Brokers(), ","), name)
 	}
 	return text + "consumers:\n"
 }

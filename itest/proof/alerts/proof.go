@@ -5,7 +5,7 @@
 // alert must be pending, fire, and be resolved when the fault is mended; in a healthy run
 // none may fire, neither of the rules that ship nor of those at the time scale. The rules are
 // those of deploy/alerts.yaml with shorter durations, so that a fault need not last for an
-// hour; how long they are, itest/alerts tests on figures.
+// hour; how long they are, itest/binary/alerts tests on figures.
 package alerts
 
 import (
@@ -20,21 +20,17 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/twmb/franz-go/pkg/kerr"
 
-	"github.com/semel-go/semel/itest/pgproxy"
-	"github.com/semel-go/semel/itest/processes"
 	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/services"
-	"github.com/semel-go/semel/itest/topics"
+	"github.com/semel-go/semel/itest/services/pgproxy"
+	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
 // Proof is one run.
 type Proof struct {
-	// Scale is how many times shorter durations are.
-	Scale int
-	// Healthy is how long nothing is wrong.
-	Healthy time.Duration
-	// Binary is semel; it is built unless it is set.
-	Binary string
+	Scale   int           `flag:"how many times shorter the rules' durations are; the sampler of stores takes 15 s all the same, so that more than 60 leaves rules without figures"`
+	Healthy time.Duration `flag:"how long nothing is wrong at first; 5m is that of the rules that ship"`
+	Binary  string        `flag:"a semel that was built before; without, it is built"`
 	// Plant, when set, plants a fault: see Room.Plants.
 	Plant string
 }
@@ -47,11 +43,8 @@ const (
 // run is a Proof under way.
 type run struct {
 	Proof
-	proof.Stage
-	server        *services.Server
+	*proof.Fleet
 	proxy         *pgproxy.Proxy
-	brokers       *services.Cluster
-	kafka         *topics.Cluster
 	redis         *services.Redis
 	prometheus    *services.Prometheus
 	pool          *pgxpool.Pool
@@ -66,8 +59,7 @@ type run struct {
 
 // member is one process.
 type member struct {
-	processes.Command
-	*processes.Process
+	*proof.Member
 	address string
 }
 
@@ -75,7 +67,7 @@ type member struct {
 // An error says that the run itself failed.
 func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
 	l := Ledger{Scale: p.Scale}
-	r := &run{Proof: p, Stage: s, ledger: &l}
+	r := &run{Proof: p, Fleet: &proof.Fleet{Stage: s, Binary: p.Binary}, ledger: &l}
 	defer r.close()
 	if err := r.prepare(ctx); err != nil {
 		return l, err
@@ -89,11 +81,7 @@ func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
 }
 
 func (r *run) close() {
-	for _, m := range []*member{r.first, r.second} {
-		if m != nil && m.Process != nil {
-			_ = m.Kill()
-		}
-	}
+	r.Close()
 	if r.replay != nil {
 		_ = r.replay.Kill()
 	}
@@ -110,12 +98,13 @@ func (r *run) close() {
 
 // prepare starts servers and makes topics and policies.
 func (r *run) prepare(ctx context.Context) (err error) {
-	r.brokers = services.StartKafka(r.T, services.KafkaOptions{Nodes: 1, Settings: []string{"offsets.topic.num.partitions=4", "group.initial.rebalance.delay.ms=0"}})
-	r.server = services.StartPostgres(r.T, services.Options{})
+	r.OnKafka(services.KafkaOptions{Settings: []string{"offsets.topic.num.partitions=4", "group.initial.rebalance.delay.ms=0"}})
+	if err := r.OnPostgres(); err != nil {
+		return err
+	}
 	r.redis = services.StartRedis(r.T, "appendonly yes", "appendfsync always")
-	r.proxy = pgproxy.Start(r.T, r.server.DSN())
-	r.kafka = topics.Open(r.T, r.brokers.Brokers())
-	if r.pool, err = pgxpool.New(ctx, r.server.DSN()); err != nil {
+	r.proxy = pgproxy.Start(r.T, r.Server.DSN())
+	if r.pool, err = pgxpool.New(ctx, r.Server.DSN()); err != nil {
 		return err
 	}
 	if err := r.makeTopics(ctx); err != nil {
@@ -124,8 +113,8 @@ func (r *run) prepare(ctx context.Context) (err error) {
 	if r.endpoint, err = serve(); err != nil {
 		return err
 	}
-	if r.Binary == "" {
-		if r.Binary, err = processes.Build(ctx, r.Folder); err != nil {
+	if r.Fleet.Binary == "" {
+		if r.Fleet.Binary, err = processes.Build(ctx, r.Folder); err != nil {
 			return err
 		}
 	}
@@ -134,8 +123,9 @@ func (r *run) prepare(ctx context.Context) (err error) {
 		if err != nil {
 			return err
 		}
-		*m = &member{address: address, Command: processes.Command{Binary: r.Binary, Folder: r.Folder, Policy: name + ".yaml", Log: name + ".log", Summary: name + ".json",
-			Env: []string{"DATABASE=" + r.server.DSN(), "PROXY=" + r.proxy.DSN()}}}
+		*m = &member{Member: r.Add(), address: address}
+		(*m).Policy, (*m).Log, (*m).Summary = name+".yaml", name+".log", name+".json"
+		(*m).Env = []string{"DATABASE=" + r.Server.DSN(), "PROXY=" + r.proxy.DSN()}
 	}
 	return r.write()
 }
@@ -146,7 +136,7 @@ func (r *run) makeTopics(ctx context.Context) error {
 	defer cancel()
 	week := "604800000" // a retention of identities must be longer than that of records
 	return proof.Until(most, time.Second, func() (bool, error) {
-		made, err := r.kafka.Admin.CreateTopics(most, partitions, -1, map[string]*string{"retention.ms": &week}, topicsOfAll...)
+		made, err := r.Kafka.Admin.CreateTopics(most, partitions, -1, map[string]*string{"retention.ms": &week}, topicsOfAll...)
 		for _, t := range made {
 			if t.Err != nil && !errors.Is(t.Err, kerr.TopicAlreadyExists) {
 				err = errors.Join(err, t.Err)
@@ -185,7 +175,7 @@ func (r *run) prove(ctx context.Context) error {
 
 // start starts a process and waits until its consumers are ready.
 func (r *run) start(ctx context.Context, m *member) (err error) {
-	if m.Process, err = m.Command.Start(); err != nil {
+	if err := m.Start(); err != nil {
 		return err
 	}
 	most, cancel := context.WithTimeout(ctx, 3*time.Minute)

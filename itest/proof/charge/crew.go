@@ -8,45 +8,38 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
-	"strings"
+	"slices"
 	"syscall"
 	"time"
 
 	"github.com/semel-go/semel/faults"
-	"github.com/semel-go/semel/itest/processes"
 	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/worlds/processes"
 )
-
-// crew are all processes.
-type crew struct{ members []*member }
 
 // member is one process over all its restarts.
 type member struct {
-	*processes.Process
-	command processes.Command
-	order   order
-	name    string
-	thaw    time.Time // when it is to go on; zero unless it stands still
-}
-
-// kill ends all that is left, whatever has happened.
-func (c *crew) kill() {
-	for _, m := range c.members {
-		if m.Process != nil {
-			_ = m.Kill()
-		}
-	}
+	*proof.Member
+	order order
+	thaw  time.Time // when it is to go on; zero unless it stands still
 }
 
 // of are those of a role.
-func (c *crew) of(is role) (some []*member) {
-	for _, m := range c.members {
+func (r *run) of(is role) (some []*member) {
+	for _, m := range r.crew {
 		if m.order.Role == is {
 			some = append(some, m)
 		}
 	}
 	return some
+}
+
+// add adds a process.
+func (r *run) add(o order, name string) *member {
+	m := &member{Member: r.Add(), order: o}
+	m.Name, m.Log, m.Summary, m.Args = name, name+".log", name+".out", []string{Command}
+	r.crew = append(r.crew, m)
+	return m
 }
 
 // enlist starts everybody.
@@ -57,13 +50,11 @@ func (r *run) enlist() error {
 		count int
 	}{{theProvider, 1}, {aConsumer, r.Consumers}, {aSender, r.Senders}, {aNaive, r.Naive}} {
 		for n := range kind.count {
-			o := order{Role: kind.role, Number: n, Provider: r.providerOrder(), Brokers: r.brokers.Brokers(), Database: r.server.DSN(), Proof: r.Proof}
+			o := order{Role: kind.role, Number: n, Provider: r.providerOrder(), Brokers: r.Cluster.Brokers(), Database: r.Server.DSN(), Proof: r.Proof}
 			for i := n; i < len(traps[kind.role]); i += kind.count {
 				o.Traps = append(o.Traps, traps[kind.role][i])
 			}
-			m := &member{order: o, name: fmt.Sprintf("%s-%d", kind.role, n+1)}
-			r.crew.members = append(r.crew.members, m)
-			if err := r.start(m); err != nil {
+			if err := r.start(r.add(o, fmt.Sprintf("%s-%d", kind.role, n+1))); err != nil {
 				return err
 			}
 		}
@@ -97,32 +88,17 @@ func (r *run) start(m *member) error {
 	if err != nil {
 		return err
 	}
-	binary, err := program()
-	if err != nil {
-		return err
+	if m.Binary, err = os.Executable(); err != nil {
+		return fmt.Errorf("where this program lies: %w", err)
 	}
-	m.command = processes.Command{Binary: binary, Folder: r.Folder, Log: m.name + ".log", Summary: m.name + ".out",
-		Args: []string{Command}, Env: []string{variable + "=" + string(text)}}
-	m.thaw = time.Time{}
-	m.Process, err = m.command.Start()
-	return err
-}
-
-// until looks after everybody until it is so.
-func (r *run) until(ctx context.Context, so func() (bool, error)) error {
-	return proof.Until(ctx, 10*time.Millisecond, func() (bool, error) {
-		for _, m := range r.crew.members {
-			if err := r.tend(m); err != nil {
-				return false, err
-			}
-		}
-		return so()
-	})
+	m.Env, m.thaw = []string{variable + "=" + string(text)}, time.Time{}
+	return m.Start()
 }
 
 // tend starts a process again whose trap has killed it, and lets one go on that stood
 // still for long enough.
-func (r *run) tend(m *member) error {
+func (r *run) tend(of *proof.Member) error {
+	m := r.crew[slices.IndexFunc(r.crew, func(m *member) bool { return m.Member == of })]
 	if m.thaw.IsZero() {
 		before := m.Status
 		if err := m.Wait(syscall.WNOHANG | syscall.WUNTRACED); err != nil {
@@ -133,7 +109,7 @@ func (r *run) tend(m *member) error {
 			r.sprung(m)
 			return r.start(m)
 		case m.Ended:
-			return fmt.Errorf("%s: %w: %v; it said %q", m.name, processes.ErrEnded, m.Status, r.lastWords(m))
+			return fmt.Errorf("%s: %w: %v; it said %q", m.Name, processes.ErrEnded, m.Status, m.LastWords())
 		case m.Status.Stopped() && m.Status != before:
 			r.sprung(m)
 			m.thaw = time.Now().Add(r.freeze())
@@ -157,7 +133,7 @@ func (r *run) sprung(m *member) {
 		did = "frozen"
 	}
 	r.ledger.At[fmt.Sprintf("%s %s %s", m.order.Role, did, t.Point)]++
-	r.Say("%s is %s at %s", m.name, did, t.Point)
+	r.Say("%s is %s at %s", m.Name, did, t.Point)
 }
 
 // overtime is how long the traps that are left may take when nothing else happens.
@@ -166,20 +142,14 @@ const overtime = 20 * time.Second
 // sprungAll waits until all traps are, or for so long; which are not, the ledger says.
 func (r *run) sprungAll(ctx context.Context) error {
 	until := time.Now().Add(overtime)
-	return r.until(ctx, func() (bool, error) {
-		for _, m := range r.crew.members {
+	return r.Until(ctx, func() (bool, error) {
+		for _, m := range r.crew {
 			if len(m.order.Traps) > 0 {
 				return time.Now().After(until), nil
 			}
 		}
 		return true, nil
 	})
-}
-
-func (r *run) lastWords(m *member) string {
-	text, _ := os.ReadFile(filepath.Join(r.Folder, m.command.Log))
-	lines := strings.Split(strings.TrimSpace(string(text)), "\n")
-	return lines[len(lines)-1]
 }
 
 // events are spread evenly over the time of publishing.
@@ -193,7 +163,7 @@ func (r *run) events() (all proof.Schedule) {
 // anyone is a process that runs, and is not the provider.
 func (r *run) anyone() *member {
 	for {
-		m := r.crew.members[r.random.IntN(len(r.crew.members))]
+		m := r.crew[r.random.IntN(len(r.crew))]
 		if m.order.Role != theProvider && m.thaw.IsZero() {
 			return m
 		}
@@ -203,12 +173,12 @@ func (r *run) anyone() *member {
 // killOne kills somebody, at whatever moment it is. The naive are killed as often as all
 // others are together.
 func (r *run) killOne(context.Context) error {
-	for _, m := range []*member{r.crew.of(aNaive)[r.random.IntN(r.Naive)], r.anyone()} {
+	for _, m := range []*member{r.of(aNaive)[r.random.IntN(r.Naive)], r.anyone()} {
 		if err := m.Kill(); err != nil {
 			return err
 		}
 		r.ledger.Kills++
-		r.Say("%s is killed", m.name)
+		r.Say("%s is killed", m.Name)
 		if err := r.start(m); err != nil {
 			return err
 		}
@@ -218,7 +188,7 @@ func (r *run) killOne(context.Context) error {
 
 // freezeOne freezes a sender beyond its leases.
 func (r *run) freezeOne(context.Context) error {
-	senders := r.crew.of(aSender)
+	senders := r.of(aSender)
 	m := senders[r.random.IntN(len(senders))]
 	if !m.thaw.IsZero() {
 		return nil // it stands still already
@@ -230,13 +200,13 @@ func (r *run) freezeOne(context.Context) error {
 		return err
 	}
 	m.thaw = time.Now().Add(r.freeze())
-	r.Say("%s is frozen for %v", m.name, r.freeze())
+	r.Say("%s is frozen for %v", m.Name, r.freeze())
 	return nil
 }
 
 // restartProvider kills the provider, which knows everything again that it answered.
 func (r *run) restartProvider(context.Context) error {
-	p := r.crew.of(theProvider)[0]
+	p := r.of(theProvider)[0]
 	if err := p.Kill(); err != nil {
 		return err
 	}
@@ -247,7 +217,7 @@ func (r *run) restartProvider(context.Context) error {
 
 // dismiss has everybody end who still works.
 func (r *run) dismiss() error {
-	for _, m := range r.crew.members {
+	for _, m := range r.crew {
 		if !m.thaw.IsZero() {
 			if err := m.Thaw(); err != nil {
 				return err
@@ -257,9 +227,9 @@ func (r *run) dismiss() error {
 			continue
 		}
 		if err := m.End(); err != nil && m.order.Role != aNaive {
-			return fmt.Errorf("%s: %w; it said %q", m.name, err, r.lastWords(m))
+			return fmt.Errorf("%s: %w; it said %q", m.Name, err, m.LastWords())
 		}
 	}
 	r.Say("everybody has ended")
-	return r.crew.of(theProvider)[0].End()
+	return r.of(theProvider)[0].End()
 }

@@ -3,18 +3,16 @@
 package charge
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/semel-go/semel/itest/proof"
-	"github.com/semel-go/semel/itest/provider"
+	"github.com/semel-go/semel/itest/worlds/provider"
 )
 
 // producers publish side by side.
@@ -24,29 +22,11 @@ const producers = 2
 func (r *run) publish(ctx context.Context) (*proof.Publisher, error) {
 	plan := r.plan()
 	return proof.Publish(ctx, producers, func(ctx context.Context, p *proof.Publisher) { r.pace(ctx, p, plan) },
-		kgo.SeedBrokers(r.brokers.Brokers()...), kgo.DefaultProduceTopic(topic), kgo.ProducerLinger(5*time.Millisecond))
+		kgo.SeedBrokers(r.Cluster.Brokers()...), kgo.DefaultProduceTopic(topic), kgo.ProducerLinger(5*time.Millisecond))
 }
 
-// plan lists the payments in the order in which they are published: each once, and copies
-// some way behind.
-func (p Proof) plan() []int {
-	random := rand.New(rand.NewPCG(p.Seed, 7))
-	type place struct{ payment, at int }
-	var all []place
-	for i := range p.Payments {
-		all = append(all, place{i, 2 * i})
-	}
-	for range p.Duplicates {
-		i := random.IntN(p.Payments)
-		all = append(all, place{i, 2*(i+random.IntN(1000)) + 1})
-	}
-	slices.SortStableFunc(all, func(a, b place) int { return cmp.Compare(a.at, b.at) })
-	payments := make([]int, len(all))
-	for i, p := range all {
-		payments[i] = p.payment
-	}
-	return payments
-}
+// plan lists the payments in the order in which they are published.
+func (p Proof) plan() []int { return proof.Plan(p.Seed, p.Payments, p.Duplicates, 1000, nil) }
 
 // reference is a payment's, and the id of its order.
 func reference(payment int) string { return fmt.Sprintf("order-%06d", payment) }
@@ -59,13 +39,7 @@ func record(payment int, random *rand.Rand) *kgo.Record {
 	if err != nil {
 		panic(err) // two texts and a number
 	}
-	header := func(name, value string) kgo.RecordHeader {
-		return kgo.RecordHeader{Key: name, Value: []byte(value)}
-	}
-	return &kgo.Record{Partition: random.Int32N(partitions), Key: []byte(id), Value: body, Headers: []kgo.RecordHeader{
-		header("ce_specversion", "1.0"), header("ce_id", id), header("ce_source", "shop"),
-		header("ce_type", "order.placed"), header("content-type", "application/json"),
-	}}
+	return proof.CloudEvent(random.Int32N(partitions), []byte(id), body, id, "shop", "order.placed")
 }
 
 // pace publishes evenly.

@@ -13,10 +13,10 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/semel-go/semel/faults"
-	"github.com/semel-go/semel/itest/ledger"
 	"github.com/semel-go/semel/itest/proof"
-	"github.com/semel-go/semel/itest/provider"
-	"github.com/semel-go/semel/itest/topics"
+	"github.com/semel-go/semel/itest/proof/ledger"
+	"github.com/semel-go/semel/itest/services/topics"
+	"github.com/semel-go/semel/itest/worlds/provider"
 )
 
 // Ledger is what came out. What is lost, doubled and stuck is read from the provider's
@@ -101,11 +101,11 @@ func histories(log string) (senders, naive map[string]*history, err error) {
 // audit adds up.
 func (r *run) audit(ctx context.Context) (err error) {
 	l := r.ledger
-	if l.Offsets, err = r.watch.Audit(ctx); err != nil {
+	if l.Offsets, err = r.Watch.Audit(ctx); err != nil {
 		return err
 	}
 	sent := map[string]bool{}
-	r.kafka.Each(topic, func(record *kgo.Record) {
+	r.Kafka.Each(topic, func(record *kgo.Record) {
 		l.Records++
 		sent[topics.Header(record, "ce_id")] = true
 	})

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"testing"
 
-	"github.com/semel-go/semel/itest/ledger"
 	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
 // good is a ledger of the quick form with which nothing is wrong.

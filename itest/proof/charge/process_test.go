@@ -3,40 +3,30 @@
 package charge
 
 import (
-	"fmt"
 	"net/http"
-	"os"
 	"syscall"
 	"testing"
 	"time"
 
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/itest/proof"
-	"github.com/semel-go/semel/itest/provider"
+	"github.com/semel-go/semel/itest/worlds/processes"
+	"github.com/semel-go/semel/itest/worlds/provider"
 )
 
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == Command {
-		if err := Live(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { processes.OwnProgram(m, Command, Live) }
 
 func TestAProviderThatIsKilledAndFrozenKnowsWhatItAnswered(t *testing.T) {
 	address, err := proof.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &run{Proof: Quick(), Stage: proof.InTest(t), address: address, ledger: &Ledger{At: map[string]int{}}}
+	r := newRun(Quick(), proof.InTest(t), &Ledger{At: map[string]int{}})
+	r.address = address
 	o := r.providerOrder()
 	o.Fates = provider.Fates{}
-	m := &member{order: order{Role: theProvider, Provider: o, Traps: []trap{{faults.AfterMark, true}}}, name: "provider"}
-	r.crew.members = []*member{m}
-	defer r.crew.kill()
+	m := r.add(order{Role: theProvider, Provider: o, Traps: []trap{{faults.AfterMark, true}}}, "provider")
+	defer r.close()
 	if err := r.start(m); err != nil {
 		t.Fatal(err)
 	}
@@ -61,7 +51,7 @@ func TestAProviderThatIsKilledAndFrozenKnowsWhatItAnswered(t *testing.T) {
 	if err := syscall.Kill(m.PID, syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.until(t.Context(), func() (bool, error) { return r.ledger.Resumed == 1, nil }); err != nil {
+	if err := r.Until(t.Context(), func() (bool, error) { return r.ledger.Resumed == 1, nil }); err != nil {
 		t.Fatal(err)
 	}
 	if third := charge(); first != second || first != third || first.Charge != 1 || r.ledger.Restarts != 1 || len(r.ledger.At) != 1 {

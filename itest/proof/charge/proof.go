@@ -3,7 +3,7 @@
 // Package charge proves that payments are charged once although the calls that charge
 // them are in no transaction: orders come from a topic, a consumer books each and writes
 // an intent in the same transaction, and a sender charges it at a provider that loses
-// answers, fails after it took the money and forgets keys (itest/provider). Consumers and
+// answers, fails after it took the money and forgets keys (itest/worlds/provider). Consumers and
 // senders are processes, which are killed and frozen at random and at each named point.
 // What was charged, the provider's own log says. Beside them a naive consumer works on the
 // same topic, which calls without a key and settles afterwards: what it doubles and loses
@@ -12,32 +12,29 @@ package charge
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
-	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/semel-go/semel/itest/proof"
-	"github.com/semel-go/semel/itest/provider"
 	"github.com/semel-go/semel/itest/services"
-	"github.com/semel-go/semel/itest/topics"
+	"github.com/semel-go/semel/itest/worlds/provider"
 	"github.com/semel-go/semel/pgxstore"
 )
 
 // Proof is one run.
 type Proof struct {
-	// Payments are published, each with an identity of its own, and Duplicates of them a
-	// second time, over at least Publish.
-	Payments, Duplicates int
-	Publish              time.Duration
+	Payments   int           `flag:"payments, each with an identity of its own"`
+	Duplicates int           `flag:"copies by producers"`
+	Publish    time.Duration `flag:"over how long they are published, at least"`
 	// Consumers, Senders and Naive are how many processes there are of each.
 	Consumers, Senders, Naive int
-	// Kills and Freezes are at random moments; Rounds is how often there is a kill, or a
-	// freeze, at each named point. Restarts are of the provider, by SIGKILL.
-	Kills, Freezes, Rounds, Restarts int
+	Kills                     int `flag:"kills at random moments"`
+	Freezes                   int `flag:"freezes at random moments"`
+	Rounds                    int `flag:"kills, or freezes, at each named point"`
+	Restarts                  int `flag:"restarts of the provider, by SIGKILL"`
 	// Window is for how long senders repeat a call under its key. The provider knows a key
 	// for longer, by more than a process stands still: one that is frozen before it calls
 	// looks at no clock when it goes on.
@@ -71,16 +68,11 @@ func (p Proof) forgets() time.Duration { return p.Window + p.freeze() + 2*p.Time
 // run is a Proof under way.
 type run struct {
 	Proof
-	proof.Stage
-	server  *services.Server
-	brokers *services.Cluster
-	kafka   *topics.Cluster
+	*proof.Fleet
 	pool    *pgxpool.Pool
 	store   *pgxstore.Store
-	feed    *proof.Publisher
-	watch   *proof.Watch
 	address string // of the provider
-	crew    crew
+	crew    []*member
 	random  *rand.Rand
 	ledger  *Ledger
 }
@@ -89,7 +81,7 @@ type run struct {
 // An error says that the run itself failed.
 func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
 	l := Ledger{Payments: p.Payments, Planted: p.Plant, At: map[string]int{}, least: p}
-	r := &run{Proof: p, Stage: s, ledger: &l, random: rand.New(rand.NewPCG(p.Seed, 9))}
+	r := newRun(p, s, &l)
 	defer r.close()
 	if err := r.prepare(ctx); err != nil {
 		return l, err
@@ -102,14 +94,14 @@ func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
 	return l, r.audit(ctx)
 }
 
+func newRun(p Proof, s proof.Stage, l *Ledger) *run {
+	r := &run{Proof: p, ledger: l, random: rand.New(rand.NewPCG(p.Seed, 9))}
+	r.Fleet = &proof.Fleet{Stage: s, Care: r.tend}
+	return r
+}
+
 func (r *run) close() {
-	r.crew.kill()
-	if r.watch != nil {
-		r.watch.Stop()
-	}
-	if r.feed != nil {
-		r.feed.Stop()
-	}
+	r.Close()
 	if r.pool != nil {
 		r.pool.Close()
 	}
@@ -120,13 +112,14 @@ const setup = `create table effects (delivery text not null, cents bigint not nu
 
 // prepare starts servers and makes topic and tables.
 func (r *run) prepare(ctx context.Context) (err error) {
-	r.brokers = services.StartKafka(r.T, services.KafkaOptions{Nodes: 1})
-	r.server = services.StartPostgres(r.T, services.Options{})
-	r.kafka = topics.Open(r.T, r.brokers.Brokers())
+	r.OnKafka(services.KafkaOptions{})
+	if err := r.OnPostgres(); err != nil {
+		return err
+	}
 	if r.address, err = proof.FreeAddress(); err != nil {
 		return err
 	}
-	if r.pool, err = pgxpool.New(ctx, r.server.DSN()); err != nil {
+	if r.pool, err = pgxpool.New(ctx, r.Server.DSN()); err != nil {
 		return err
 	}
 	if r.store, err = pgxstore.New(r.pool, pgxstore.Options{}); err != nil {
@@ -138,7 +131,7 @@ func (r *run) prepare(ctx context.Context) (err error) {
 	if _, err = r.pool.Exec(ctx, setup); err != nil {
 		return err
 	}
-	_, err = r.kafka.Admin.CreateTopic(ctx, partitions, -1, nil, topic)
+	_, err = r.Kafka.Admin.CreateTopic(ctx, partitions, -1, nil, topic)
 	return err
 }
 
@@ -148,27 +141,19 @@ func (r *run) prove(ctx context.Context) (err error) {
 	if err := r.enlist(); err != nil {
 		return err
 	}
-	r.watch = proof.WatchOffsets(r.kafka, bookings, topic)
-	if r.feed, err = r.publish(ctx); err != nil {
+	r.Watch = proof.WatchOffsets(r.Kafka, bookings, topic)
+	if r.Feed, err = r.publish(ctx); err != nil {
 		return err
 	}
-	r.Progress.Watch(proof.Count{Name: "published", Total: int64(r.Payments + r.Duplicates), Now: r.feed.Acknowledged})
-	began := time.Now()
-	err = r.events().Run(ctx, func(ctx context.Context, at float64) error {
-		until := began.Add(time.Duration(at * float64(r.Publish)))
-		return r.until(ctx, func() (bool, error) { return !time.Now().Before(until), nil })
-	})
-	if err != nil {
+	if err := r.Spread(ctx, r.events(), r.Publish); err != nil {
 		return err
 	}
 	if err := r.sprungAll(ctx); err != nil {
 		return err
 	}
-	r.feed.Rest()
-	if err := r.until(ctx, func() (bool, error) { return r.feed.Over(), r.feed.Err() }); err != nil {
+	if err := r.Published(ctx); err != nil {
 		return err
 	}
-	r.Say("all %d records are published", r.feed.Acknowledged())
 	if err := r.settled(ctx); err != nil {
 		return err
 	}
@@ -187,13 +172,4 @@ func (r *run) providerOrder() provider.Order {
 		Address: r.address, Log: r.log(), Window: r.forgets(), Hold: 10 * r.Timeout,
 		Fates: provider.Fates{Seed: r.Seed, PerMille: 150, Stubborn: uint64(40 * 1_000_000 / r.Payments)},
 	}
-}
-
-// program is this program, which is also each of the processes.
-func program() (string, error) {
-	path, err := os.Executable()
-	if err != nil {
-		return "", fmt.Errorf("where this program lies: %w", err)
-	}
-	return path, nil
 }

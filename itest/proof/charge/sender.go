@@ -17,7 +17,7 @@ import (
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/identity"
-	"github.com/semel-go/semel/itest/provider"
+	"github.com/semel-go/semel/itest/worlds/provider"
 	"github.com/semel-go/semel/kafka"
 	"github.com/semel-go/semel/pgxstore"
 	"github.com/semel-go/semel/store"

@@ -16,7 +16,8 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
-	"github.com/semel-go/semel/itest/provider"
+	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/worlds/provider"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/store"
 )
@@ -42,8 +43,7 @@ func charged(t *testing.T, plant string) (all map[string]*history, parked []stor
 	t.Helper()
 	p := Quick()
 	p.Plant, p.Payments = plant, 300
-	r := &run{Proof: p}
-	r.Folder = t.TempDir()
+	r := newRun(p, proof.InTest(t), nil)
 	o := r.providerOrder()
 	o.Fates.Stubborn = 100_000
 	synctest.Test(t, func(t *testing.T) {

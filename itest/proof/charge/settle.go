@@ -10,7 +10,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
-	"github.com/semel-go/semel/itest/provider"
+	"github.com/semel-go/semel/itest/worlds/provider"
 	"github.com/semel-go/semel/store"
 )
 
@@ -21,26 +21,19 @@ const patience = 3 * time.Minute
 // settled waits until both groups are at the ends of their partitions, and nothing waits
 // in the inbox.
 func (r *run) settled(ctx context.Context) error {
-	most, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	looked, waiting := time.Time{}, -1
-	err := r.until(most, func() (bool, error) {
-		if time.Since(looked) < 300*time.Millisecond {
+	waiting := -1
+	is, err := r.Patiently(ctx, patience, 300*time.Millisecond, func(ctx context.Context) (bool, error) {
+		if behind, err := r.Kafka.TryBehind(ctx, naiveGroup, topic); err != nil || behind > 0 || !r.Watch.AtEnd(ctx) {
 			return false, nil
 		}
-		looked = time.Now()
-		if behind, err := r.kafka.TryBehind(most, naiveGroup, topic); err != nil || behind > 0 || !r.watch.AtEnd(most) {
-			return false, nil
-		}
-		err := r.pool.QueryRow(most, "select count(*) from semel_inbox where state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE')").Scan(&waiting)
+		err := r.pool.QueryRow(ctx, "select count(*) from semel_inbox where state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE')").Scan(&waiting)
 		return waiting == 0, err
 	})
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		r.Say("after %v %d payments still wait", patience, waiting)
-		return nil
-	}
-	if err == nil {
+	switch {
+	case err == nil && is:
 		r.Say("nothing waits any more but what is parked")
+	case err == nil:
+		r.Say("after %v %d payments still wait", patience, waiting)
 	}
 	return err
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/semel-go/semel/itest/pgproxy"
+	"github.com/semel-go/semel/itest/services/pgproxy"
 )
 
 // cutter chooses which commits are cut: only those of transactions that wrote

@@ -3,8 +3,8 @@ package commit
 import (
 	"cmp"
 
-	"github.com/semel-go/semel/itest/ledger"
 	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
 // Ledger is what came out.

@@ -12,10 +12,10 @@ import (
 	"math/rand/v2"
 	"time"
 
-	"github.com/semel-go/semel/itest/pgproxy"
 	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/services"
-	"github.com/semel-go/semel/itest/workload"
+	"github.com/semel-go/semel/itest/services/pgproxy"
+	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
 // Direction is what of a COMMIT is lost.

@@ -3,9 +3,9 @@ package commit
 import (
 	"testing"
 
-	"github.com/semel-go/semel/itest/ledger"
 	"github.com/semel-go/semel/itest/proof"
-	"github.com/semel-go/semel/itest/workload"
+	"github.com/semel-go/semel/itest/proof/ledger"
+	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
 // cuts of the small form; make proof NAME=commit makes 10,000.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/services"
-	"github.com/semel-go/semel/itest/workload"
+	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
 // Proof is one run.

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/itest/proof"
-	"github.com/semel-go/semel/itest/workload"
+	"github.com/semel-go/semel/itest/worlds/workload"
 )
 
 // Room offers the proof several times with each driver.

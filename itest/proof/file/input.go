@@ -10,7 +10,7 @@ import (
 	"math/rand/v2"
 	"os"
 
-	"github.com/semel-go/semel/itest/webhooks"
+	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
 // Input says what the file holds: Deliveries of IDs webhooks, in the order
@@ -36,18 +36,14 @@ func (in Input) sent() iter.Seq[string] {
 }
 
 // WriteFile writes the deliveries as envelope lines and returns their bytes.
-func (in Input) WriteFile(path string) (int64, error) { return in.write(path, os.O_TRUNC, in.order()) }
-
-// write writes deliveries of these ids as envelope lines and returns where the
-// file ends.
-func (in Input) write(path string, how int, ids []int) (int64, error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_WRONLY|how, 0o644)
+func (in Input) WriteFile(path string) (int64, error) {
+	f, err := os.Create(path)
 	if err != nil {
 		return 0, err
 	}
 	defer f.Close()
 	out := bufio.NewWriterSize(f, 1<<20)
-	for _, id := range ids {
+	for _, id := range in.order() {
 		if err := writeLine(out, webhooks.ID(id), in.Webhook(id)); err != nil {
 			return 0, err
 		}
@@ -60,24 +56,6 @@ func (in Input) write(path string, how int, ids []int) (int64, error) {
 		return 0, err
 	}
 	return end, f.Close()
-}
-
-// parts are the deliveries in an order of the reader's own, in two parts: the
-// first holds the first delivery of most ids, the second all the rest.
-func (in Input) parts(reader int) (first, second []int) {
-	all := in.order()
-	r := rand.New(rand.NewPCG(in.Seed, uint64(100+reader)))
-	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	seen := make([]bool, in.IDs)
-	for _, id := range all {
-		if id < in.IDs*55/100 && !seen[id] {
-			first = append(first, id)
-		} else {
-			second = append(second, id)
-		}
-		seen[id] = true
-	}
-	return first, second
 }
 
 // order lists the delivered ids: each at least once, the rest repeated.

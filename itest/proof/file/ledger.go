@@ -4,10 +4,9 @@ package file
 
 import (
 	"cmp"
-	"errors"
 
-	"github.com/semel-go/semel/itest/ledger"
 	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
 // Ledger is what came out.
@@ -24,27 +23,5 @@ type Ledger struct {
 
 // Fault implements proof.Ledger.
 func (l Ledger) Fault() error {
-	return cmp.Or(l.Wrong(), ledger.AtLeast(l.least, l.Open, "kills met an open transaction"))
-}
-
-// FleetLedger is what came out of a Fleet.
-type FleetLedger struct {
-	// Readers each had Deliveries.
-	Readers    int `json:"processes"`
-	Deliveries int `json:"deliveries_in_each_file"`
-	proof.Tally
-	// FrozenSeconds is when the server ended the transaction of the frozen
-	// process, which it was to end after IdleSeconds.
-	FrozenSeconds proof.Seconds `json:"seconds_until_the_server_ended_the_frozen_transaction"`
-	IdleSeconds   proof.Seconds `json:"seconds_after_which_it_was_to"`
-	// least is how many kills must have met an open transaction.
-	least int
-}
-
-// Fault implements proof.Ledger.
-func (l FleetLedger) Fault() error {
-	if !l.Frozen || l.FrozenSeconds < l.IdleSeconds-3 {
-		return cmp.Or(l.Wrong(), errors.New("the frozen process went on, or its transaction ended by itself: no proof"))
-	}
 	return cmp.Or(l.Wrong(), ledger.AtLeast(l.least, l.Open, "kills met an open transaction"))
 }

@@ -9,10 +9,10 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/semel-go/semel/itest/ledger"
-	"github.com/semel-go/semel/itest/processes"
 	"github.com/semel-go/semel/itest/proof"
-	"github.com/semel-go/semel/itest/webhooks"
+	"github.com/semel-go/semel/itest/proof/ledger"
+	"github.com/semel-go/semel/itest/worlds/processes"
+	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
 // smallInput is made up: the real payloads are fetched by `make proof NAME=file` only.

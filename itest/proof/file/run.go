@@ -9,64 +9,44 @@ import (
 	"os"
 	"time"
 
-	"github.com/semel-go/semel/itest/ledger"
-	"github.com/semel-go/semel/itest/processes"
 	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// run is a proof under way, on either database.
+// run is a proof under way.
 type run struct {
+	Proof
 	*proof.Fleet
-	input   Input
-	store   string // how the policy reaches the database
-	batch   int
-	timeout time.Duration
-	random  *rand.Rand
-	db      database
-	reader  ledger.Reader // of the same database
+	m      *proof.Member // the process
+	random *rand.Rand
+	db     *processes.SQLite
+	first  int // how many effects stood when the process started
 }
 
-// database is the proof's own view of where the effects are.
-type database interface {
-	Effects(context.Context) (int, error)
-	Catch(ctx context.Context, p *processes.Process, name string, random *rand.Rand, blind bool) (open bool, err error)
-}
+const inputFile = "webhooks.jsonl"
 
-// inputFile is what a member reads.
-func inputFile(m *proof.Member) string { return m.Name + ".jsonl" }
-
-// start starts a member. With follow it never ends by itself.
-func (r *run) start(m *proof.Member, follow bool) error {
-	policy := proof.Policy{Store: r.store, Source: fmt.Sprintf("file: {path: %s, format: envelope, follow: %t}", inputFile(m), follow),
-		Identity: `{id: "header:X-GitHub-Delivery"}`, ID: "header:X-GitHub-Delivery", Type: "header:X-GitHub-Event", Batch: r.batch, Timeout: r.timeout}
-	if err := os.WriteFile(m.Path(m.Policy), policy.Text(), 0o644); err != nil {
+// start starts the process. While it is hunted it follows its file, so that it cannot end before
+// it is killed, however slow the hunter is.
+func (r *run) start(ctx context.Context) (err error) {
+	policy := proof.Policy{Store: "sqlite: {path: " + databaseFile + "}", Source: fmt.Sprintf("file: {path: %s, format: envelope, follow: %t}", inputFile, r.Tally.Kills < r.Kills),
+		Identity: `{id: "header:X-GitHub-Delivery"}`, ID: "header:X-GitHub-Delivery", Type: "header:X-GitHub-Event", Batch: r.Batch, Timeout: 30 * time.Second}
+	if err := os.WriteFile(r.m.Path(r.m.Policy), policy.Text(), 0o644); err != nil {
 		return err
 	}
-	return m.Start()
+	if err := r.m.Start(); err != nil {
+		return err
+	}
+	r.first, err = r.db.Effects(ctx)
+	return err
 }
 
-// write writes deliveries of these ids for a member, and returns the size of its
-// file.
-func (r *run) write(m *proof.Member, how int, ids []int) (int64, error) {
-	return r.input.write(m.Path(inputFile(m)), how, ids)
-}
-
-// reach waits until such a share of the effects stands.
+// reach waits until such a share of the effects stands. What the process writes before, as it
+// recovers what the last one left, is not taken for its work.
 func (r *run) reach(ctx context.Context, share float64) error {
-	return r.untilEffects(ctx, int(share*float64(r.input.IDs)))
-}
-
-// untilEffects waits until so many effects stand. While a server restarts, it
-// does not say how many do.
-func (r *run) untilEffects(ctx context.Context, want int) error {
-	standing := 0
-	err := r.Until(ctx, func() (bool, error) {
-		n, err := r.db.Effects(ctx)
-		standing = max(standing, n)
-		if err != nil && r.Server != nil {
-			return false, nil
-		}
-		return n >= want, err
+	want, standing := max(int(share*float64(r.Input.IDs)), r.first+1), 0
+	err := r.Until(ctx, func() (_ bool, err error) {
+		standing, err = r.db.Effects(ctx)
+		return standing >= want, err
 	})
 	if err != nil {
 		return fmt.Errorf("%d of %d effects stand: %w", standing, want, err)
@@ -74,41 +54,34 @@ func (r *run) untilEffects(ctx context.Context, want int) error {
 	return nil
 }
 
-// kill kills a member.
-func (r *run) kill(ctx context.Context, m *proof.Member, blind bool) error {
-	open, err := r.db.Catch(ctx, m.Process, m.Name, r.random, blind)
+// killOne kills the process and starts it again. Every fifth kill is blind.
+func (r *run) killOne(ctx context.Context) error {
+	open, err := r.db.Catch(ctx, r.m.Process, r.m.Name, r.random, r.Tally.Kills%5 == 4)
 	if err != nil {
 		return err
 	}
-	return r.Kill(m, open)
+	if err := r.Kill(r.m, open); err != nil {
+		return err
+	}
+	return r.start(ctx)
 }
 
-// finish waits until the members have read to the end of their files.
-func (r *run) finish() error {
-	for _, m := range r.Members {
-		if err := m.Wait(0); err != nil {
-			return err
-		}
-		if code := m.Status.ExitStatus(); code != 0 {
-			return fmt.Errorf("the last run of %s ended with %d", m.Name, code)
-		}
+// finish waits until the process has read to the end of its file, and adds up.
+func (r *run) finish(ctx context.Context) error {
+	if err := r.m.Wait(0); err != nil {
+		return err
+	}
+	if code := r.m.Status.ExitStatus(); code != 0 {
+		return fmt.Errorf("the last run ended with %d", code)
 	}
 	r.Over()
-	return nil
-}
-
-// audit adds up what the members did, who have ended.
-func (r *run) audit(ctx context.Context) error {
-	aside, err := r.Members[0].Parked()
+	aside, err := r.m.Parked()
 	if err != nil {
 		return err
 	}
-	for _, m := range r.Members {
-		left, err := m.Left(proof.Consumer)
-		if err != nil {
-			return err
-		}
-		aside += left
+	left, err := r.m.Left(proof.Consumer)
+	if err != nil {
+		return err
 	}
-	return r.Tally.Audit(ctx, r.reader, r.input.sent(), aside, true)
+	return r.Tally.Audit(ctx, r.db.Conn, r.Input.sent(), aside+left, true)
 }

@@ -3,11 +3,13 @@
 package kafka
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"time"
 
-	"github.com/semel-go/semel/itest/processes"
 	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
 // events are spread evenly over the time of publishing, each kind for itself.
@@ -21,7 +23,7 @@ func (r *run) events() proof.Schedule {
 	spread(r.DatabaseRestarts, r.RestartServer)
 	spread(r.Changes, r.addOne)
 	spread(r.Changes, r.removeOne)
-	if r.ForGood {
+	if r.ForGood && !r.plain() { // nothing ends the transaction of a plain loop, for which all others would wait
 		all = append(all, proof.Event{At: 0.45, Do: r.freezeForGood})
 	}
 	return all
@@ -58,8 +60,8 @@ func (r *run) freezeOne(ctx context.Context) error {
 		if due == 0 || before >= due {
 			return nil
 		}
-		refused := func() bool { return r.refusals() >= due }
-		if err := r.tendSome(ctx, 2*time.Second, refused); err != nil || refused() {
+		refused := func(context.Context) (bool, error) { return r.refusals() >= due, nil }
+		if is, err := r.Patiently(ctx, 2*time.Second, 0, refused); err != nil || is {
 			return err
 		}
 		r.Say("%d of %d writes were refused by their token: another one is frozen", r.refusals(), due)
@@ -76,12 +78,12 @@ func (r *run) freezeOnce(ctx context.Context) error {
 		return err
 	}
 	r.Say("%s is frozen for %v", m.Name, r.Session+beyond)
-	if err := r.tendUntilTime(ctx, time.Now().Add(r.Session+beyond)); err != nil {
+	if err := r.UntilTime(ctx, time.Now().Add(r.Session+beyond)); err != nil {
 		return err
 	}
-	other := r.next()
+	other := r.Next()
 	if other == m {
-		other = r.next()
+		other = r.Next()
 	}
 	r.Say("%s, which waited for it, was delivered %d", other.Name, other.Shown())
 	if err := r.Kill(other, false); err != nil {
@@ -94,48 +96,70 @@ func (r *run) freezeOnce(ctx context.Context) error {
 	return other.Start()
 }
 
-// freezeForGood freezes a member in a transaction that stays open, and adds
-// one in its place. The server ends the transaction after a while.
+// freezeForGood freezes a member in a transaction that stays open, and adds one in its place.
+// The server ends the transaction when it has been idle for long, while the others go on.
 func (r *run) freezeForGood(ctx context.Context) error {
 	m, err := r.catch(ctx)
 	if err != nil {
 		return err
 	}
+	frozen := time.Now()
 	r.Remove(m)
 	r.frozen = m
 	r.Say("%s is frozen for good", m.Name)
-	return r.add()
+	if err := r.add(); err != nil || r.Inbox { // whose transaction may not have written, and so is not seen
+		return err
+	}
+	_, err = r.Patiently(ctx, 2*idle, 50*time.Millisecond, func(ctx context.Context) (bool, error) {
+		open, err := r.Activity.Open(ctx, m.Name)
+		return err == nil && !open, nil // the server may be away
+	})
+	r.ledger.FrozenSeconds = proof.Seconds(time.Since(frozen).Seconds())
+	r.Say("the server ended its transaction after %.1f s", r.ledger.FrozenSeconds)
+	return err
 }
 
-// restartBroker also kills a member when the broker is away: what it applied
-// meanwhile it could not settle.
+// restartBroker also kills a member while the broker is away: the member could not settle
+// what it applied meanwhile.
 func (r *run) restartBroker(ctx context.Context) error {
+	n, err := r.broker(ctx)
+	if err != nil {
+		return err
+	}
 	m := r.Members[r.random.IntN(len(r.Members))]
-	broker := r.brokers.Node(r.ledger.BrokerRestarts % r.Brokers)
-	broker.Kill()
+	r.Cluster.Node(n).Kill()
 	processes.Pause(ctx, 500*time.Millisecond)
 	if err := r.Kill(m, false); err != nil {
 		return err
 	}
-	broker.Start()
+	if r.Brokers > 1 { // one of three may be away for as long as it likes
+		err = errors.Join(m.Start(), r.moreEffects(ctx, "after a broker was killed"))
+	}
+	r.Cluster.Node(n).Start()
 	r.ledger.BrokerRestarts++
 	r.Outages++
-	r.Say("restart %d of %d of the broker; %s was killed meanwhile", r.ledger.BrokerRestarts, r.BrokerRestarts, m.Name)
-	return m.Start()
+	r.Say("restart %d of %d of broker %d; %s was killed meanwhile", r.ledger.BrokerRestarts, r.BrokerRestarts, n+1, m.Name)
+	if r.Brokers == 1 {
+		err = m.Start()
+	}
+	return err
 }
 
 // outlast is longer than the brokers wait for one of them.
-const outlast = 10 * time.Second
+const outlast = 12 * time.Second
 
-// freezeBroker freezes a broker until the others have taken its partitions
-// over. Those who wait for its answer find out by themselves.
+// freezeBroker freezes a broker until the others have taken over its partitions. Clients that wait
+// for its answers have to notice that by themselves.
 func (r *run) freezeBroker(ctx context.Context) error {
-	n := (r.ledger.BrokerFreezes + 1) % r.Brokers
-	broker := r.brokers.Node(n)
-	broker.Freeze()
+	n, err := r.broker(ctx)
+	if err != nil {
+		return err
+	}
+	until := time.Now().Add(outlast)
+	r.Cluster.Node(n).Freeze()
 	r.Say("broker %d is frozen for %v", n+1, outlast)
-	err := r.tendUntilTime(ctx, time.Now().Add(outlast))
-	broker.Thaw()
+	err = cmp.Or(r.moreEffects(ctx, "while a broker is frozen"), r.UntilTime(ctx, until))
+	r.Cluster.Node(n).Thaw()
 	r.ledger.BrokerFreezes++
 	return err
 }
@@ -153,8 +177,8 @@ func (r *run) addOne(context.Context) error {
 // starts may just be about to say that a server is away.
 func (r *run) removeOne(ctx context.Context) error {
 	m := r.Members[0]
-	atWork := func() bool { return r.plain() || m.Shown() > 0 }
-	if err := r.tendUntil(ctx, atWork); err != nil {
+	atWork := func() (bool, error) { return r.plain() || m.Shown() > 0, nil }
+	if err := r.Until(ctx, atWork); err != nil {
 		return err
 	}
 	if err := r.end(m); err != nil {

@@ -3,16 +3,14 @@
 package kafka
 
 import (
-	"cmp"
 	"context"
 	"math/rand/v2"
-	"slices"
 	"time"
 
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/semel-go/semel/itest/proof"
-	"github.com/semel-go/semel/itest/webhooks"
+	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
 // producers publish side by side, so that copies of one event can come from
@@ -23,38 +21,19 @@ const producers = 3
 func (r *run) publish(ctx context.Context) (*proof.Publisher, error) {
 	plan := r.plan()
 	return proof.Publish(ctx, producers, func(ctx context.Context, p *proof.Publisher) { r.pace(ctx, p, plan) },
-		kgo.SeedBrokers(r.brokers.Brokers()...), kgo.DefaultProduceTopic(topic),
+		kgo.SeedBrokers(r.Cluster.Brokers()...), kgo.DefaultProduceTopic(topic),
 		kgo.ProducerBatchCompression(kgo.ZstdCompression()), kgo.ProducerLinger(5*time.Millisecond))
 }
 
-// plan lists the events in the order in which they are published: each once,
-// and copies some way behind.
+// plan lists the events in the order in which they are published.
 func (r *run) plan() []int {
-	random := rand.New(rand.NewPCG(r.Seed, 7))
-	type place struct{ event, at int }
-	var all []place
-	for i := range r.Events {
-		at := 2 * i
-		if r.Order {
-			if at = r.place(i, r.places[i], random); r.places[i].filled() {
-				continue
-			}
+	var place func(int, *rand.Rand) (int, bool)
+	if r.Order {
+		place = func(i int, random *rand.Rand) (int, bool) {
+			return r.place(i, r.places[i], random), !r.places[i].filled()
 		}
-		all = append(all, place{i, at})
 	}
-	for range r.Duplicates {
-		i := random.IntN(r.Events)
-		if r.Order && r.places[i].filled() {
-			continue
-		}
-		all = append(all, place{i, 2*(i+random.IntN(5000)) + 1})
-	}
-	slices.SortStableFunc(all, func(a, b place) int { return cmp.Compare(a.at, b.at) })
-	events := make([]int, len(all))
-	for i, p := range all {
-		events[i] = p.event
-	}
-	return events
+	return proof.Plan(r.Seed, r.Events, r.Duplicates, 5000, place)
 }
 
 // eventSource is what the producer sets as the events' source.
@@ -64,16 +43,7 @@ const eventSource = "https://api.github.com"
 // partition, so that two members can hold copies at once.
 func (r *run) record(event int, random *rand.Rand) *kgo.Record {
 	hook := r.Webhooks[event%len(r.Webhooks)]
-	header := func(name, value string) kgo.RecordHeader {
-		return kgo.RecordHeader{Key: name, Value: []byte(value)}
-	}
-	record := &kgo.Record{
-		Partition: random.Int32N(int32(r.Partitions)), Key: []byte(hook.Repository), Value: hook.Body,
-		Headers: []kgo.RecordHeader{
-			header("ce_specversion", "1.0"), header("ce_id", webhooks.ID(event)), header("ce_source", eventSource),
-			header("ce_type", hook.Event), header("content-type", "application/json"),
-		},
-	}
+	record := proof.CloudEvent(random.Int32N(int32(r.Partitions)), []byte(hook.Repository), hook.Body, webhooks.ID(event), eventSource, hook.Event)
 	if r.Order {
 		r.ordered(record, event)
 	}

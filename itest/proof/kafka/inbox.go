@@ -5,11 +5,10 @@ package kafka
 import (
 	"context"
 	"fmt"
-	"os/exec"
 	"strings"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/itest/webhooks"
+	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
 // inboxKeys are the consumer's where members receive first. The lease is shorter
@@ -65,13 +64,11 @@ func (r *run) workOff(ctx context.Context) error {
 		return err
 	}
 	// What is behind a gap is parked, too, when it has waited for ten minutes: for its gap.
-	cmd := exec.CommandContext(ctx, r.Binary, "parked", "retry", "--config", dynamicPolicy, "--all", "--reason", string(semel.ReasonPermanent), "--yes", "--wait", "--because", "mended", "--as", "proof")
-	cmd.Dir, cmd.Env = r.Folder, append(cmd.Environ(), r.Members[0].Env...)
-	said, err := cmd.CombinedOutput()
+	said, err := r.Members[0].Semel(ctx, "parked", "retry", "--all", "--reason", string(semel.ReasonPermanent), "--yes", "--wait", "--because", "mended", "--as", "proof")
 	if err != nil {
-		return fmt.Errorf("semel parked retry: %w\n%s", err, said)
+		return err
 	}
-	r.ledger.Retried = strings.Count(string(said), ": done")
+	r.ledger.Retried = strings.Count(said, ": done")
 	r.Say("%d parked messages are retried", r.ledger.Retried)
 	if err := r.drained(ctx, untilFilled); err != nil {
 		return err
@@ -88,20 +85,4 @@ func (r *run) inboxLedger() {
 		r.ledger.Refused = r.refusals()
 		r.ledger.Failed = r.Server.Logged("bad luck")
 	}
-}
-
-func parkedFor(p Proof) int {
-	if p.Inbox || p.Order {
-		return poisoned
-	}
-	return 0
-}
-
-// failuresFor is how many runs must have failed: as many as the messages of which
-// handlers fail, which is one in a hundred.
-func failuresFor(p Proof) int {
-	if p.Inbox || p.Order {
-		return p.Events / 150
-	}
-	return 0
 }

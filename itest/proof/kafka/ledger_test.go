@@ -9,15 +9,15 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/itest/ledger"
 	"github.com/semel-go/semel/itest/proof"
-	"github.com/semel-go/semel/itest/webhooks"
+	"github.com/semel-go/semel/itest/proof/ledger"
+	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
 func TestALedgerIsAProofOnlyIfNothingIsWrongAndEnoughHappened(t *testing.T) {
 	p := Quick(Full())
 	p.ForGood, p.BrokerFreezes = true, 1
-	good := Ledger{Events: 5, Resumed: 1, BrokerRestarts: 1, BrokerFreezes: 1, Added: 1, Removed: 1, Redelivered: 1, Offsets: proof.Offsets{Samples: 60}, least: p,
+	good := Ledger{Events: 5, FrozenSeconds: 15, Resumed: 1, BrokerRestarts: 1, BrokerFreezes: 1, Added: 1, Removed: 1, Redelivered: 1, Offsets: proof.Offsets{Samples: 60}, least: p,
 		Tally: proof.Tally{Balance: ledger.Balance{Expected: 5, Applied: 5}, Open: p.Kills - 1, Frozen: true, Restarts: 1, Seconds: 60}}
 	proof.Spoil(t, good, map[string]func(*Ledger){
 		"lost":        func(l *Ledger) { l.Lost, l.Applied = 1, 4 },
@@ -34,6 +34,7 @@ func TestALedgerIsAProofOnlyIfNothingIsWrongAndEnoughHappened(t *testing.T) {
 		"tame":        func(l *Ledger) { l.Open-- },
 		"warm":        func(l *Ledger) { l.Resumed = 0 },
 		"thawed":      func(l *Ledger) { l.Frozen = false },
+		"no owner":    func(l *Ledger) { l.FrozenSeconds = 5 },
 		"broker":      func(l *Ledger) { l.BrokerRestarts = 0 },
 		"flowing":     func(l *Ledger) { l.BrokerFreezes = 0 },
 		"database":    func(l *Ledger) { l.Restarts = 0 },

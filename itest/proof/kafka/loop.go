@@ -14,9 +14,9 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/semel-go/semel/itest/processes"
 	"github.com/semel-go/semel/itest/proof"
-	"github.com/semel-go/semel/itest/topics"
+	"github.com/semel-go/semel/itest/services/topics"
+	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
 // LoopCommand is the first argument of a program that is to be a plain loop:
@@ -29,7 +29,7 @@ func (r *run) plant(m *proof.Member) (err error) {
 		return nil
 	}
 	m.Args = []string{LoopCommand, r.Plant}
-	m.Env = append(m.Env, "BROKERS="+strings.Join(r.brokers.Brokers(), ","), "SESSION="+r.Session.String())
+	m.Env = append(m.Env, "BROKERS="+strings.Join(r.Cluster.Brokers(), ","), "SESSION="+r.Session.String())
 	m.Binary, err = os.Executable()
 	return err
 }

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -18,7 +17,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 
 	"github.com/semel-go/semel/itest/proof"
-	"github.com/semel-go/semel/itest/webhooks"
+	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
 // orderKeys are the consumer's where records are versions of streams, which are their
@@ -120,11 +119,8 @@ func (r *run) fillGaps(ctx context.Context) error {
 	if err := os.WriteFile(filepath.Join(r.Folder, "missing.jsonl"), text.Bytes(), 0o644); err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, r.Binary, "gaps", "backfill", "--config", dynamicPolicy, "--consumer", proof.Consumer, "--file", "missing.jsonl", "--because", "found", "--as", "proof", "--json")
-	cmd.Dir, cmd.Env = r.Folder, append(cmd.Environ(), r.Members[0].Env...)
-	said, err := cmd.CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("semel gaps backfill: %w\n%s", err, said)
+	if _, err := r.Members[0].Semel(ctx, "gaps", "backfill", "--consumer", proof.Consumer, "--file", "missing.jsonl", "--because", "found", "--as", "proof", "--json"); err != nil {
+		return err
 	}
 	r.ledger.Filled = bytes.Count(text.Bytes(), []byte("\n"))
 	r.Say("%d gaps are filled from a file", r.ledger.Filled)
@@ -139,13 +135,11 @@ func (r *run) skipGaps(ctx context.Context) error {
 	if err := r.fillGaps(ctx); err != nil {
 		return err
 	}
-	cmd := exec.CommandContext(ctx, r.Binary, "gaps", "skip", "--config", dynamicPolicy, "--all", "--yes", "--because", "never sent", "--as", "proof")
-	cmd.Dir, cmd.Env = r.Folder, append(cmd.Environ(), r.Members[0].Env...)
-	said, err := cmd.CombinedOutput()
+	said, err := r.Members[0].Semel(ctx, "gaps", "skip", "--all", "--yes", "--because", "never sent", "--as", "proof")
 	if err != nil {
-		return fmt.Errorf("semel gaps skip: %w\n%s", err, said)
+		return err
 	}
-	r.ledger.Skipped = strings.Count(string(said), ": done")
+	r.ledger.Skipped = strings.Count(said, ": done")
 	r.Say("%d gaps are skipped", r.ledger.Skipped)
 	return r.drained(ctx, untilNothing)
 }
@@ -180,33 +174,4 @@ func (r *run) inOrder(ctx context.Context) (placed, misplaced int, err error) {
 		at[v.stream] = v.number
 	}
 	return placed, misplaced, rows.Err()
-}
-
-// placedFor, blockedFor, filledFor and skippedFor are how many there must be.
-func placedFor(p Proof) int {
-	if p.Order {
-		return p.Events
-	}
-	return 0
-}
-
-func blockedFor(p Proof) int {
-	if p.Order {
-		return p.Events / 100
-	}
-	return 0
-}
-
-func filledFor(p Proof) int {
-	if p.Order && !p.Keys {
-		return filledStreams
-	}
-	return 0
-}
-
-func skippedFor(p Proof) int {
-	if p.Order && !p.Keys {
-		return skippedStreams
-	}
-	return 0
 }

@@ -46,7 +46,7 @@ func (r *run) writePolicies() error {
 		}
 	}
 	for file, instance := range map[string]string{dynamicPolicy: "", staticPolicy: `, instance: "${MEMBER}"`} {
-		p.Source = fmt.Sprintf(`kafka: {brokers: "%s", topics: [%s], group: %s, %s%s}`, strings.Join(r.brokers.Brokers(), ","), topic, group, protocol, instance)
+		p.Source = fmt.Sprintf(`kafka: {brokers: "%s", topics: [%s], group: %s, %s%s}`, strings.Join(r.Cluster.Brokers(), ","), topic, group, protocol, instance)
 		if err := os.WriteFile(filepath.Join(r.Folder, file), p.Text(), 0o644); err != nil {
 			return err
 		}

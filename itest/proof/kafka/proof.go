@@ -9,43 +9,38 @@ package kafka
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
 
 	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/services"
-	"github.com/semel-go/semel/itest/topics"
-	"github.com/semel-go/semel/itest/webhooks"
+	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
 // Proof is one run.
 type Proof struct {
-	Webhooks []webhooks.Webhook
-	// Events are published, each with an identity of its own, and Duplicates
-	// of them a second time, over at least Publish.
-	Events, Duplicates int
-	Publish            time.Duration
-	Partitions         int
+	Webhooks   []webhooks.Webhook
+	Events     int           `flag:"events, each with an identity of its own"`
+	Duplicates int           `flag:"copies by producers"`
+	Publish    time.Duration `flag:"over how long they are published, at least"`
+	Partitions int
 	// Brokers are 1 or 3; with 3, each partition has a copy on every one.
 	Brokers int
-	// NextGen has the members join with the protocol of KIP-848.
-	NextGen bool
+	NextGen bool `flag:"have the members join with the protocol of KIP-848"`
 	// AtFirst is how many members run at the start. Batch is the most messages of a transaction.
 	AtFirst, Batch int
 	// Session is after how long the group gives a silent member up.
 	Session time.Duration
-	// Kills is how often a member is killed in an open transaction, Freezes
-	// how often one is frozen beyond its session and goes on; ForGood also
-	// freezes one that never does.
-	Kills, Freezes int
-	ForGood        bool
-	// BrokerRestarts are by SIGKILL, each with a member killed while the
-	// broker is away; DatabaseRestarts every other time by SIGKILL. With each
-	// of Changes a member is added, and later one ended. BrokerFreezes are
-	// longer than the other brokers wait for one.
-	BrokerRestarts, BrokerFreezes, DatabaseRestarts, Changes int
+	Kills   int  `flag:"kills in an open transaction"`
+	Freezes int  `flag:"freezes beyond the session that are resumed"`
+	ForGood bool `flag:"freeze one member for good"`
+	// A member is killed while a broker is away. BrokerFreezes are longer than the other
+	// brokers wait for one. Of three brokers it is the one that coordinates the group.
+	BrokerRestarts   int `flag:"restarts of a broker, by SIGKILL"`
+	BrokerFreezes    int `flag:"freezes of a broker, of three"`
+	DatabaseRestarts int `flag:"restarts of PostgreSQL, every other time by SIGKILL"`
+	Changes          int `flag:"members added, and as many removed"`
 	// Inbox has the members receive before their handlers run, which fail now and
 	// then, and ten messages parked until somebody retries them.
 	Inbox bool
@@ -56,9 +51,8 @@ type Proof struct {
 	// what comes behind one that fails or is parked waits in the inbox.
 	Keys bool
 	// Refused is how many writes there must be that their token refuses.
-	Refused int
-	// Redelivered is how many redeliveries there must be.
-	Redelivered int64
+	Refused     int
+	Redelivered int64 `flag:"redeliveries that there must be"`
 	// Plant, when set, plants a fault: see Room.Plants.
 	Plant string
 	Seed  uint64
@@ -68,25 +62,21 @@ const (
 	topic = "webhooks"
 	group = "counter"
 	// timeout is what a handler has. The server gives an idle transaction
-	// that, and semel's grace of 10 s.
+	// that, and semel's grace.
 	timeout = 5 * time.Second
+	idle    = timeout + 10*time.Second
 )
 
 // run is a Proof under way.
 type run struct {
 	Proof
 	*proof.Fleet
-	brokers *services.Cluster
-	kafka   *topics.Cluster
-	feed    *proof.Publisher
-	places  []version // with Order: of events
-	watch   *proof.Watch
-	random  *rand.Rand
-	frozen  *proof.Member // for good
-	added   int           // members
-	turn    int           // whose turn it is to suffer
-	share   int           // which of the freezes it is
-	ledger  *Ledger
+	places []version // with Order: of events
+	random *rand.Rand
+	frozen *proof.Member // for good
+	added  int           // members
+	share  int           // which of the freezes it is
+	ledger *Ledger
 }
 
 // Run proves on private servers and returns the ledger; judge it with Fault.
@@ -102,11 +92,10 @@ func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
 		return l, err
 	}
 	defer r.Close()
-	r.brokers = services.StartKafka(s.T, services.KafkaOptions{Nodes: p.Brokers, Settings: []string{
+	r.OnKafka(services.KafkaOptions{Nodes: p.Brokers, Settings: []string{
 		// With the protocol of KIP-848 the session is the broker's setting.
 		fmt.Sprintf("group.consumer.session.timeout.ms=%d", p.Session.Milliseconds()), "group.consumer.heartbeat.interval.ms=2000",
 	}})
-	r.kafka = topics.Open(s.T, r.brokers.Brokers())
 	if err := r.OnPostgres(); err != nil {
 		return l, err
 	}
@@ -129,7 +118,7 @@ func (r *run) prepare(ctx context.Context) error {
 			return err
 		}
 	}
-	_, err := r.kafka.Admin.CreateTopic(ctx, int32(r.Partitions), -1, nil, topic)
+	_, err := r.Kafka.Admin.CreateTopic(ctx, int32(r.Partitions), -1, nil, topic)
 	return err
 }
 
@@ -141,27 +130,21 @@ func (r *run) prove(ctx context.Context) (err error) {
 			return err
 		}
 	}
-	r.watch = proof.WatchOffsets(r.kafka, group, topic)
-	defer r.watch.Stop()
-	if r.feed, err = r.publish(ctx); err != nil {
+	r.Watch = proof.WatchOffsets(r.Kafka, group, topic)
+	if r.Feed, err = r.publish(ctx); err != nil {
 		return err
 	}
-	defer r.feed.Stop()
-	r.Progress.Watch(proof.Count{Name: "published", Total: int64(r.Events + r.Duplicates), Now: r.feed.Acknowledged},
-		proof.Count{Name: "applied", Total: int64(r.Events), Now: r.effects})
-	began := time.Now()
-	err = r.events().Run(ctx, func(ctx context.Context, at float64) error {
-		return r.tendUntilTime(ctx, began.Add(time.Duration(at*float64(r.Publish))))
-	})
-	if err == nil {
-		r.feed.Rest()
-		err = r.settle(ctx)
+	steps := []func(context.Context) error{
+		func(ctx context.Context) error { return r.Spread(ctx, r.events(), r.Publish) }, r.Published,
+		func(ctx context.Context) error { return r.Fleet.Settled(ctx, patience) },
 	}
-	if err == nil && (r.Inbox || r.Order) {
-		err = r.workOff(ctx)
+	if r.Inbox || r.Order {
+		steps = append(steps, r.workOff)
 	}
-	if err != nil {
-		return err
+	for _, step := range steps {
+		if err := step(ctx); err != nil {
+			return err
+		}
 	}
 	return r.endAll()
 }
@@ -177,25 +160,3 @@ func (r *run) effects() int64 {
 // patience is how long the group may take to settle what is left when nothing
 // happens any more. Whether it has, the ledger says.
 const patience = 2 * time.Minute
-
-// settle waits until the group's offsets are at the end of each partition.
-func (r *run) settle(ctx context.Context) error {
-	if err := r.tendUntil(ctx, r.feed.Over); err != nil {
-		return err
-	}
-	r.Say("all %d records are published", r.feed.Acknowledged())
-	most, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	looked := time.Time{}
-	err := r.tendUntil(most, func() bool {
-		if time.Since(looked) < 200*time.Millisecond {
-			return false
-		}
-		looked = time.Now()
-		return r.watch.AtEnd(most)
-	})
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		return nil
-	}
-	return err
-}

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/semel-go/semel/itest/webhooks"
+	"github.com/semel-go/semel/itest/worlds/webhooks"
 )
 
 // stage is what the messages that still wait in the inbox wait for, once all is published.
@@ -107,7 +107,7 @@ func (r *run) drained(ctx context.Context, s stage) error {
 	looked, moved, effects := time.Time{}, time.Now(), int64(-1)
 	err := r.Until(ctx, func() (bool, error) {
 		if time.Since(looked) < 500*time.Millisecond {
-			return false, r.feed.Err()
+			return false, r.Feed.Err()
 		}
 		looked = time.Now()
 		if now := r.effects(); now != effects {
@@ -119,14 +119,14 @@ func (r *run) drained(ctx context.Context, s stage) error {
 		const query = "select count(*) from semel_inbox where state in ('RECEIVED', 'IN_PROGRESS', 'FAILED_RETRYABLE')" // the cheap question first
 		moving := 0
 		if r.Activity.DB.QueryRowContext(ctx, query).Scan(&moving) != nil || moving > 0 {
-			return false, r.feed.Err()
+			return false, r.Feed.Err()
 		}
 		if r.Plant != "" { // that may keep what should wait from waiting
 			return true, nil
 		}
 		rows, err := r.waiting(ctx)
 		free, missing := unheld(rows, held)
-		return err == nil && len(free) == 0 && missing == 0, r.feed.Err()
+		return err == nil && len(free) == 0 && missing == 0, r.Feed.Err()
 	})
 	switch {
 	case errors.Is(err, errStands):

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/semel-go/semel/itest/ledger"
 	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
 // Ledger is what came out.

@@ -13,18 +13,20 @@ import (
 	"os"
 	"time"
 
-	"github.com/semel-go/semel/itest/processes"
 	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
 // Proof is what is done.
 type Proof struct {
-	Deliveries, Messages     int
-	Kills, Freezes, Restarts int
-	// EverySecond has Redis write its file to the disk once a second, and each restart
-	// lose the last second.
-	EverySecond bool
+	Deliveries int `flag:"lines of all files"`
+	Messages   int `flag:"messages, each with an id of its own"`
+	Kills      int `flag:"how often a process is killed"`
+	Freezes    int `flag:"how often a process is frozen for longer than a lease"`
+	Restarts   int `flag:"how often Redis is killed and started again"`
+	// EverySecond has Redis write its file to the disk once a second.
+	EverySecond bool `name:"everysec" flag:"appendfsync everysec, and each restart loses the last second: completions are forgotten, and counted"`
 	// Forgets has each restart lose the last second although Redis says that it is
 	// durable.
 	Forgets bool

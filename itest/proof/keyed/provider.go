@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/semel-go/semel/itest/processes"
+	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
 // idHeader is where a message's id stands, in its file and in the call for it; memberHeader

@@ -6,8 +6,8 @@ import (
 	"cmp"
 	"fmt"
 
-	"github.com/semel-go/semel/itest/ledger"
 	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
 // Ledger is what the command found, beside what was planted.

@@ -20,9 +20,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/internal/worker"
-	"github.com/semel-go/semel/itest/processes"
 	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
 // planted is how many are lost, and how many doubled.
@@ -30,7 +30,7 @@ const planted = 10
 
 // Proof is one run.
 type Proof struct {
-	Messages int
+	Messages int `flag:"how many were sent"`
 	// Blind plants the fault that nobody looks at the effects.
 	Blind bool
 }

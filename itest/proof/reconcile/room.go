@@ -3,25 +3,13 @@
 package reconcile
 
 import (
-	"flag"
 	"time"
 
 	"github.com/semel-go/semel/itest/proof"
 )
 
-// Room offers the proof.
-type Room struct{ messages int }
-
-// Flags implements proof.Room.
-func (r *Room) Flags(flags *flag.FlagSet) {
-	flags.IntVar(&r.messages, "messages", 1_000_000, "how many were sent")
-}
-
-// Plants implements proof.Room: "effects" tells the command of no effects.
-func (r *Room) Plants() []string { return []string{"effects"} }
-
-// Runs implements proof.Room.
-func (r *Room) Runs(c proof.Choice) []proof.Run {
-	p := Proof{Messages: r.messages, Blind: c.Plant != ""}
-	return []proof.Run{{Title: "reconcile", Within: time.Hour, Prove: proof.Proving(p.Run)}}
+// Room offers the proof. "effects" tells the command of no effects.
+func Room() proof.Room {
+	return &proof.Form[Proof, Ledger]{Title: "reconcile", Within: time.Hour, Sizes: Proof{Messages: 1_000_000},
+		Faults: []string{"effects"}, Choose: func(p *Proof, c proof.Choice) { p.Blind = c.Plant != "" }, Prove: Proof.Run}
 }

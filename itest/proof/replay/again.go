@@ -8,8 +8,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/semel-go/semel/itest/ledger"
-	"github.com/semel-go/semel/itest/processes"
+	"github.com/semel-go/semel/itest/proof/ledger"
+	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
 // counts are what a replay says of messages.

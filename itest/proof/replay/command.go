@@ -14,7 +14,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/semel-go/semel/itest/processes"
+	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
 // semel is a command of the binary with the policy, which is read as JSON into what is
@@ -82,13 +82,11 @@ func (r *run) shot(o *operator) error {
 // ended waits until a command has ended, while the members are looked after; it must have
 // with one of these codes.
 func (r *run) ended(ctx context.Context, o *operator, codes ...int) error {
-	var failed error
-	err := r.until(ctx, func() (over bool) {
+	err := r.Until(ctx, func() (over bool, err error) {
 		alive, err := o.Running()
-		failed = err
-		return !alive || err != nil
+		return !alive, err
 	})
-	if err := errors.Join(err, failed); err != nil {
+	if err != nil {
 		return err
 	}
 	if code := o.Status.ExitStatus(); !slices.Contains(codes, code) {
@@ -103,15 +101,15 @@ func (r *run) ended(ctx context.Context, o *operator, codes ...int) error {
 // that is.
 func (r *run) counted(ctx context.Context, o *operator, least int, query string, args ...any) error {
 	looked := time.Time{}
-	return r.until(ctx, func() bool {
+	return r.Until(ctx, func() (bool, error) {
 		if alive, err := o.Running(); !alive || err != nil {
-			return true
+			return true, err
 		}
 		if time.Since(looked) < 20*time.Millisecond {
-			return false
+			return false, nil
 		}
 		looked = time.Now()
 		n := 0
-		return r.Activity.DB.QueryRowContext(ctx, query, args...).Scan(&n) == nil && n >= least
+		return r.Activity.DB.QueryRowContext(ctx, query, args...).Scan(&n) == nil && n >= least, nil
 	})
 }

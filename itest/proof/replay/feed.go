@@ -36,7 +36,7 @@ func (r *run) publish(ctx context.Context, from, to int, within time.Duration) (
 	r.sent = r.part(to)
 	plan := r.plan(r.part(from), r.part(to))
 	random := rand.New(rand.NewPCG(r.Seed, uint64(from)))
-	r.feed, err = proof.Publish(ctx, producers, func(ctx context.Context, p *proof.Publisher) {
+	r.Feed, err = proof.Publish(ctx, producers, func(ctx context.Context, p *proof.Publisher) {
 		p.Evenly(ctx, len(plan), within, func(i int) {
 			record := r.record(plan[i], random)
 			p.Send(ctx, int(record.Partition)%producers, record)
@@ -46,12 +46,12 @@ func (r *run) publish(ctx context.Context, from, to int, within time.Duration) (
 }
 
 func (r *run) toBrokers() []kgo.Opt {
-	return []kgo.Opt{kgo.SeedBrokers(r.brokers.Brokers()...), kgo.DefaultProduceTopic(topic), kgo.ProducerLinger(5 * time.Millisecond)}
+	return []kgo.Opt{kgo.SeedBrokers(r.Cluster.Brokers()...), kgo.DefaultProduceTopic(topic), kgo.ProducerLinger(5 * time.Millisecond)}
 }
 
 func (r *run) stopFeed() {
-	if r.feed != nil {
-		r.feed.Stop()
+	if r.Feed != nil {
+		r.Feed.Stop()
 	}
 }
 
@@ -88,26 +88,13 @@ func (p Proof) plan(first, end int) []place {
 // published waits until a part is published, has no more happen, and the group has settled
 // all of it.
 func (r *run) published(ctx context.Context) error {
-	r.feed.Rest()
-	if err := r.until(ctx, func() bool { return r.feed.Over() }); err != nil {
+	if err := r.Published(ctx); err != nil {
 		return err
 	}
-	r.ledger.Records += int(r.feed.Acknowledged())
-	return r.settled(ctx)
+	r.ledger.Records += int(r.Feed.Acknowledged())
+	return r.Settled(ctx, patience)
 }
 
 // patience is how long what is left may take when nothing happens any more. Whether it is
 // done, the ledger says.
 const patience = 3 * time.Minute
-
-// settled waits until the group is at the ends of the partitions.
-func (r *run) settled(ctx context.Context) error {
-	looked := time.Time{}
-	return r.patiently(ctx, "the group has not settled everything", func(ctx context.Context) bool {
-		if time.Since(looked) < 200*time.Millisecond {
-			return false
-		}
-		looked = time.Now()
-		return r.watch.AtEnd(ctx)
-	})
-}

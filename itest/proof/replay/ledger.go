@@ -8,9 +8,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/semel-go/semel/itest/ledger"
 	"github.com/semel-go/semel/itest/proof"
-	"github.com/semel-go/semel/itest/topics"
+	"github.com/semel-go/semel/itest/proof/ledger"
+	"github.com/semel-go/semel/itest/services/topics"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -29,8 +29,6 @@ type Ledger struct {
 	proof.Offsets
 	// CommandKills are of commands that replay and build anew.
 	CommandKills int `json:"kills_of_commands"`
-	// Unleft are members that drained and could not leave the group in time.
-	Unleft int `json:"ended_without_leaving"`
 	// ByFilter and ByGroup are dead letters that took effect when they were replayed, Edited
 	// those of them that were edited before.
 	ByFilter int `json:"replayed_by_filter"`
@@ -73,11 +71,11 @@ func (r *run) forecast(of string, said, happened any) {
 // audit adds up from the broker and the database.
 func (r *run) audit(ctx context.Context) (err error) {
 	l, db := r.ledger, r.Activity.DB
-	if l.Offsets, err = r.watch.Audit(ctx); err != nil {
+	if l.Offsets, err = r.Watch.Audit(ctx); err != nil {
 		return err
 	}
 	failed, contradicted := map[string]bool{}, map[string]bool{}
-	r.kafka.Each(dead, func(record *kgo.Record) {
+	r.Kafka.Each(dead, func(record *kgo.Record) {
 		l.Letters++
 		if topics.Header(record, "semel-reason") == "conflict" {
 			contradicted[topics.Header(record, "ce_id")] = true

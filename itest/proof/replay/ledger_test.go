@@ -8,8 +8,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/itest/ledger"
 	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
 func TestALedgerIsAProofOnlyIfNothingIsWrongAndEnoughHappened(t *testing.T) {

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/semel-go/semel/itest/ledger"
+	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
 // letter is one dead letter as `semel dead replay` tells of it.

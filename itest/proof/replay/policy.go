@@ -39,7 +39,7 @@ func (r *run) writePolicy() error {
 	if r.Static {
 		instance = `, instance: "${MEMBER}"`
 	}
-	text := fmt.Sprintf(policy, strings.Join(r.brokers.Brokers(), ","), r.Session, instance, r.Batch)
+	text := fmt.Sprintf(policy, strings.Join(r.Cluster.Brokers(), ","), r.Session, instance, r.Batch)
 	return os.WriteFile(filepath.Join(r.Folder, policyFile), []byte(text), 0o644)
 }
 

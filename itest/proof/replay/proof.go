@@ -18,28 +18,24 @@ import (
 
 	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/services"
-	"github.com/semel-go/semel/itest/topics"
 )
 
 // Proof is one run.
 type Proof struct {
-	// Messages are published, each with an identity of its own, and Copies of them again:
-	// the first part of them over at least Publish, and the others while people repair.
-	Messages, Copies int
-	Publish          time.Duration
-	Partitions       int
+	// The first part of the messages is published over Publish, the others while people repair.
+	Messages   int           `flag:"transfers, each with an identity of its own"`
+	Copies     int           `flag:"copies by producers"`
+	Publish    time.Duration `flag:"over how long the first part is published, at least"`
+	Partitions int
 	// Crew are processes of the consumer, Batch the most messages of a transaction.
 	Crew, Batch int
 	// Session is after how long the group gives a silent member up; one that is Static comes
 	// back as the same member.
 	Session time.Duration
 	Static  bool
-	// Kills is how often a member is killed in an open transaction while the first part is
-	// published, and as often again over the other parts; Shots of commands.
-	Kills int
-	Shots Shots
-	// Edited is how many dead letters are edited before they are replayed.
-	Edited int
+	Kills   int   `flag:"kills of members while the first part is published, and as many over the others"`
+	Shots   Shots // of commands
+	Edited  int   `flag:"dead letters that are edited before they are replayed"`
 	// Plant, when set, plants a fault: see Room.Plants.
 	Plant string
 	Seed  uint64
@@ -64,17 +60,12 @@ const (
 type run struct {
 	Proof
 	*proof.Fleet
-	brokers *services.Cluster
-	kafka   *topics.Cluster
-	feed    *proof.Publisher
-	watch   *proof.Watch
-	random  *rand.Rand
-	turn    int         // whose turn it is to suffer
-	calls   []*operator // all, also those that have ended
-	called  int
-	sent    int // how many transfers are published
-	active  int // the generation that the members work in
-	ledger  *Ledger
+	random *rand.Rand
+	calls  []*operator // all, also those that have ended
+	called int
+	sent   int // how many transfers are published
+	active int // the generation that the members work in
+	ledger *Ledger
 }
 
 // Run proves on private servers and returns the ledger; judge it with Fault.
@@ -87,15 +78,13 @@ func (p Proof) Run(ctx context.Context, s proof.Stage) (Ledger, error) {
 		return l, err
 	}
 	defer r.Close()
-	r.brokers = services.StartKafka(s.T, services.KafkaOptions{})
-	r.kafka = topics.Open(s.T, r.brokers.Brokers())
+	r.OnKafka(services.KafkaOptions{})
 	if err := r.OnPostgres(); err != nil {
 		return l, err
 	}
 	if err := r.prepare(ctx); err != nil {
 		return l, err
 	}
-	defer r.stopFeed()
 	defer r.killCalls()
 	if err := r.prove(ctx); err != nil {
 		return l, err
@@ -107,9 +96,9 @@ func (r *run) prepare(ctx context.Context) error {
 	if err := r.writePolicy(); err != nil {
 		return err
 	}
-	_, err := r.kafka.Admin.CreateTopic(ctx, int32(r.Partitions), -1, nil, topic)
+	_, err := r.Kafka.Admin.CreateTopic(ctx, int32(r.Partitions), -1, nil, topic)
 	if err == nil {
-		_, err = r.kafka.Admin.CreateTopic(ctx, 2, -1, nil, dead)
+		_, err = r.Kafka.Admin.CreateTopic(ctx, 2, -1, nil, dead)
 	}
 	return err
 }
@@ -129,8 +118,7 @@ func (r *run) prove(ctx context.Context) error {
 			return err
 		}
 	}
-	r.watch = proof.WatchOffsets(r.kafka, group, topic)
-	defer r.watch.Stop()
+	r.Watch = proof.WatchOffsets(r.Kafka, group, topic)
 	parts := []part{
 		{"transfers come, and some fail for good", r.fail},
 		{"dead letters are replayed, and nothing else comes", r.repair},
@@ -151,16 +139,11 @@ func (r *run) prove(ctx context.Context) error {
 	return r.endAll()
 }
 
-// endAll has the members drain and end. One that can't leave the group in time, because others
-// were killed just now, drains too, says so and fails.
+// endAll has the members drain and end.
 func (r *run) endAll() error {
 	for _, m := range r.Members {
-		err := m.End()
-		if _, drained := m.Counts(group); err != nil && drained == nil && m.Status.ExitStatus() == 1 {
-			r.Say("%s drained and ended with 1: %s", m.Name, m.LastWords())
-			r.ledger.Unleft++
-		} else if err != nil {
-			return fmt.Errorf("%s: %w", m.Name, err)
+		if err := r.Drain(m, group); err != nil {
+			return err
 		}
 	}
 	r.Over()

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/semel-go/semel/itest/ledger"
+	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
 // rebuild has the projection built anew beside the live one while messages come, members are
@@ -39,13 +39,13 @@ func (r *run) rebuild(ctx context.Context) error {
 	if err := r.change(ctx, number, builder); err != nil {
 		return err
 	}
-	published := r.feed.Acknowledged()
+	published := r.Feed.Acknowledged()
 	r.active = 1
 	r.Say("generation 1 is switched to while messages come")
 	if err := r.published(ctx); err != nil {
 		return err
 	}
-	r.ledger.Afterwards = int(r.feed.Acknowledged() - published)
+	r.ledger.Afterwards = int(r.Feed.Acknowledged() - published)
 	return r.discard(ctx)
 }
 
@@ -88,18 +88,13 @@ func (r *run) build(ctx context.Context) (o *operator, number int64, err error) 
 // caughtUp waits until the new projection has what the live one has, but for what comes just
 // now.
 func (r *run) caughtUp(ctx context.Context, builder *operator) error {
-	looked := time.Time{}
-	return r.patiently(ctx, "the new projection has not caught up", func(ctx context.Context) bool {
+	return r.patiently(ctx, "the new projection has not caught up", func(ctx context.Context) (bool, error) {
 		if alive, err := builder.Running(); !alive || err != nil {
-			return true // the switch says more
+			return true, err // the switch says more
 		}
-		if time.Since(looked) < 200*time.Millisecond {
-			return false
-		}
-		looked = time.Now()
 		live, built := 0, 0
 		err := r.Activity.DB.QueryRowContext(ctx, `select count(*) filter (where generation = 0), count(*) filter (where generation = 1) from effects`).Scan(&live, &built)
-		return err == nil && built >= live-live/50
+		return err == nil && built >= live-live/50, nil
 	})
 }
 

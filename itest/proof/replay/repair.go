@@ -81,21 +81,21 @@ func (r *run) carry(ctx context.Context, shots int, args []string) error {
 func (r *run) atWork(ctx context.Context, operators map[string]*operator) (who string, err error) {
 	const newest = `select count(*), coalesce((array_agg(who order by number desc))[1], '') from semel_acts where verb = 'retry'`
 	first, looked := -1, time.Time{}
-	over := r.until(ctx, func() bool {
+	err = r.Until(ctx, func() (bool, error) {
 		if time.Since(looked) < 20*time.Millisecond {
-			return false
+			return false, nil
 		}
 		looked = time.Now()
 		acts := 0
-		if err = r.Activity.DB.QueryRowContext(ctx, newest).Scan(&acts, &who); err != nil {
-			return true
+		if err := r.Activity.DB.QueryRowContext(ctx, newest).Scan(&acts, &who); err != nil {
+			return false, err
 		}
 		if first < 0 {
 			first = acts
 		}
-		return acts >= first+5 || !anybody(operators)
+		return acts >= first+5 || !anybody(operators), nil
 	})
-	if err := cmp.Or(over, err); err != nil || operators[who] != nil {
+	if err != nil || operators[who] != nil {
 		return who, err
 	}
 	return "", fmt.Errorf("%q replays letters, who was not asked to", who)

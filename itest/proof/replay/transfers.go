@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 
 	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/semel-go/semel/itest/proof"
 )
 
 // cause is why a transfer fails for good until somebody mends it.
@@ -104,16 +106,7 @@ const bank = "https://bank.example"
 // record is a transfer as a CloudEvent. Copies go to any partition, so that two members can
 // hold copies at once; what contradicts a transfer comes behind it.
 func (r *run) record(p place, random *rand.Rand) *kgo.Record {
-	header := func(name, value string) kgo.RecordHeader {
-		return kgo.RecordHeader{Key: name, Value: []byte(value)}
-	}
-	record := &kgo.Record{
-		Partition: int32(p.transfer % r.Partitions), Key: []byte(account(p.transfer)), Value: []byte(body(p.transfer)),
-		Headers: []kgo.RecordHeader{
-			header("ce_specversion", "1.0"), header("ce_id", id(p.transfer)), header("ce_source", bank),
-			header("ce_type", kind(p.transfer)), header("content-type", "application/json"),
-		},
-	}
+	record := proof.CloudEvent(int32(p.transfer%r.Partitions), []byte(account(p.transfer)), []byte(body(p.transfer)), id(p.transfer), bank, kind(p.transfer))
 	switch {
 	case p.other:
 		record.Value = []byte(`{"account": "account-000", "amount": "1"}`)

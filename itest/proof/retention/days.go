@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/identity"
-	"github.com/semel-go/semel/itest/ledger"
 	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/proof/ledger"
 	"github.com/semel-go/semel/pgxstore"
 	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/store"

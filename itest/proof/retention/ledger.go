@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/semel-go/semel/itest/ledger"
+	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
 // Pace is what the workers did beside what was removed.

@@ -8,8 +8,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/semel-go/semel/itest/ledger"
 	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/proof/ledger"
 )
 
 // Ledger is what came out. Expected events are those that the provider had a 2xx for.

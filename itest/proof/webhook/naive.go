@@ -13,7 +13,7 @@ import (
 
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/semel-go/semel/itest/processes"
+	"github.com/semel-go/semel/itest/worlds/processes"
 	"github.com/semel-go/semel/webhook"
 )
 

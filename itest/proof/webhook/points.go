@@ -10,8 +10,8 @@ import (
 	"sync"
 	"time"
 
-	"github.com/semel-go/semel/itest/pgproxy"
-	"github.com/semel-go/semel/itest/processes"
+	"github.com/semel-go/semel/itest/services/pgproxy"
+	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
 // point is a moment at which the process is killed. hold keeps it there.

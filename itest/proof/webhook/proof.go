@@ -17,23 +17,21 @@ import (
 	"os"
 	"time"
 
-	"github.com/semel-go/semel/itest/pgproxy"
-	"github.com/semel-go/semel/itest/processes"
 	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/services/pgproxy"
+	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
 // Proof is one run.
 type Proof struct {
-	// Events are sent at first over Publish, and some more while there is somebody to kill.
-	Events  int
-	Publish time.Duration
-	// Kills are at random moments; Rounds is how often there is one at each named point.
-	Kills, Rounds int
-	// Ends are by SIGTERM, while requests wait; Restarts are of PostgreSQL, every other time
-	// by SIGKILL.
-	Ends, Restarts int
-	// Scale is how many times faster than for the provider its three days pass.
-	Scale int
+	// More events than these are sent while there is somebody to kill.
+	Events   int           `flag:"events, each with an id of its own"`
+	Publish  time.Duration `flag:"over how long they happen, at least"`
+	Kills    int           `flag:"kills at random moments"`
+	Rounds   int           `flag:"kills at each named point"`
+	Ends     int           `flag:"ends by SIGTERM, while requests wait"`
+	Restarts int           `flag:"restarts of PostgreSQL, every other time by SIGKILL"`
+	Scale    int           `flag:"how many times faster the provider's three days pass"`
 	// Plant, when set, plants a fault: see Room.Plants.
 	Plant string
 	Seed  uint64

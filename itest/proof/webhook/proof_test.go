@@ -3,26 +3,16 @@
 package webhook
 
 import (
-	"fmt"
 	"maps"
-	"os"
 	"testing"
 	"time"
 
-	"github.com/semel-go/semel/itest/ledger"
 	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/proof/ledger"
+	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-func TestMain(m *testing.M) {
-	if len(os.Args) > 1 && os.Args[1] == Command {
-		if err := Live(); err != nil {
-			fmt.Fprintln(os.Stderr, err)
-			os.Exit(1)
-		}
-		return
-	}
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { processes.OwnProgram(m, Command, Live) }
 
 func TestWhatWasAnsweredWith2xxTakesEffectOnceUnderKills(t *testing.T) {
 	t.Run("F3_a_provider_that_repeats_and_a_process_that_is_killed_at_each_point", func(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/semel-go/semel/itest/http/signers"
 	"github.com/semel-go/semel/itest/proof"
-	"github.com/semel-go/semel/itest/signers"
 )
 
 // kind is what a request is.

@@ -1,0 +1,79 @@
+//go:build unix
+
+// Package http measures what a handler behind HTTP whose answers are effects costs, on
+// PostgreSQL, in turns of four contestants:
+//
+//   - the server of examples/python-effects under a load generator that does nothing else,
+//   - the same server under `semel run`, with as many requests in flight, and with twice as
+//     many workers: those whose answer is being committed have no request in flight,
+//   - an endpoint in Go that answers at once, under `semel run`,
+//   - the same statements as SQL of a policy, a transaction a message.
+//
+// What passes through Semel is counted by what its statements wrote, from the first to
+// the last: starting a process and reading its file do not count.
+package http
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/semel-go/semel/itest/bench/turns"
+	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/worlds/processes"
+)
+
+// Bench is what a run is made of.
+type Bench struct {
+	Rounds   int  `flag:"how often the contestants take turns"`
+	Messages int  `flag:"messages of a turn"`
+	InFlight int  `flag:"requests in flight, and workers of the SQL handler"`
+	Lease    bool `flag:"claim each message for its call, as for an endpoint with effects of its own; otherwise it only answers (pure)"`
+}
+
+// Room offers the measurement.
+func Room() proof.Room {
+	return &proof.Form[Bench, *turns.Rates]{Title: "http", Within: time.Hour, Sizes: Bench{Rounds: 11, Messages: 12000, InFlight: 32}, Prove: Bench.Run}
+}
+
+// The contestants.
+const (
+	bare    = "Python's server, under a bare load generator"
+	python  = "Python's server, through Semel"
+	instant = "an instant endpoint in Go, through Semel"
+	asSQL   = "the same statements as SQL, a transaction a message"
+)
+
+// Run lets the contestants take turns.
+func (p Bench) Run(ctx context.Context, s proof.Stage) (*turns.Rates, error) {
+	w := &world{Bench: p, t: s.T, server: services.StartPostgres(s.T, services.Options{}), folder: s.Folder}
+	var err error
+	if w.binary, err = processes.Build(ctx, s.Folder); err != nil {
+		return nil, err
+	}
+	if err := w.files(); err != nil {
+		return nil, err
+	}
+	pythons, stopPython, err := startPython(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer stopPython()
+	gos, stopGo, err := startInstant()
+	if err != nil {
+		return nil, err
+	}
+	defer stopGo()
+	through := func(policy string) func(context.Context) (float64, error) {
+		return func(ctx context.Context) (float64, error) { return w.through(ctx, policy) }
+	}
+	r, err := turns.Take(ctx, s.Say, p.Rounds, "%.0f",
+		turns.Turn{Name: bare, Rate: func(ctx context.Context) (float64, error) { return w.load(ctx, pythons) }},
+		turns.Turn{Name: python, Rate: through(w.behind(pythons))},
+		turns.Turn{Name: instant, Rate: through(w.behind(gos))},
+		turns.Turn{Name: asSQL, Rate: through(w.asStatements())})
+	r.AddRatio(python+", to bare", python, bare, "%.2f")
+	r.AddRatio(instant+", to SQL", instant, asSQL, "%.2f")
+	return r, cmp.Or(err, r.AddServer(ctx, w.server.DSN()))
+}

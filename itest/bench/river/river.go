@@ -1,0 +1,87 @@
+// Package river measures the inbox beside River, the queue for Go on PostgreSQL, in
+// one run on one server. Both enqueue the same jobs and work on them to their end,
+// each job an insert of its own; both is counted.
+//
+// Where a job has a transaction of its own, River completes it with JobCompleteTx:
+// effect and completion are one commit, as with Semel. River's default, which
+// completes jobs in batches apart from their effects, is shown beside: a crash
+// between the two has the effect twice.
+package river
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/semel-go/semel/itest/bench/turns"
+	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/services"
+)
+
+// Bench is what a run is made of.
+type Bench struct {
+	Rounds       int `flag:"how often the contestants take turns"`
+	Jobs         int `flag:"jobs of a turn"`
+	Workers      int `flag:"Semel's workers where a job has a transaction of its own; on two cores fewer and more were slower"`
+	RiverWorkers int `flag:"River's workers; on two cores fewer and more were slower"`
+	Insert       int `flag:"jobs enqueued in a transaction, on each side"`
+}
+
+// Room offers the measurement.
+func Room() proof.Room {
+	return &proof.Form[Bench, *turns.Rates]{Title: "river", Within: time.Hour, Sizes: Bench{Rounds: 11, Jobs: 5000, Workers: 16, RiverWorkers: 24, Insert: 500}, Prove: Bench.Run}
+}
+
+// The contestants.
+const (
+	riverTx      = "River, JobCompleteTx, a transaction a job"
+	semelTx      = "Semel, a transaction a job"
+	semelQueue   = "Semel, a transaction a job, its statements queued"
+	semelBatches = "Semel, in batches of 500, their statements queued"
+	riverBatches = "River, completed in batches, apart from the effect"
+)
+
+// Run lets the contestants take turns.
+func (p Bench) Run(ctx context.Context, s proof.Stage) (*turns.Rates, error) {
+	config, err := pgxpool.ParseConfig(services.StartPostgres(s.T, services.Options{}).DSN())
+	if err != nil {
+		return nil, err
+	}
+	config.MaxConns = int32(max(p.Workers, p.RiverWorkers) + 12)
+	pool, err := pgxpool.NewWithConfig(ctx, config)
+	if err != nil {
+		return nil, err
+	}
+	defer pool.Close()
+	w, err := newWorld(ctx, pool, p)
+	if err != nil {
+		return nil, err
+	}
+	r, err := turns.Take(ctx, s.Say, p.Rounds, "%.0f",
+		w.turn(riverTx, func(ctx context.Context) error { return w.river(ctx, true) }),
+		w.turn(semelTx, func(ctx context.Context) error { return w.semel(ctx, false, 1, p.Workers) }),
+		w.turn(semelQueue, func(ctx context.Context) error { return w.semel(ctx, true, 1, p.Workers) }),
+		w.turn(semelBatches, func(ctx context.Context) error { return w.semel(ctx, true, 500, 2) }),
+		w.turn(riverBatches, func(ctx context.Context) error { return w.river(ctx, false) }))
+	for _, name := range []string{semelTx, semelQueue, semelBatches, riverBatches} {
+		r.AddRatio(name+", to River's with a transaction a job", name, riverTx, "%.2f")
+	}
+	return r, cmp.Or(err, r.AddServer(ctx, config.ConnString()))
+}
+
+// turn does all jobs once, on empty tables.
+func (w *world) turn(name string, do func(context.Context) error) turns.Turn {
+	return turns.Turn{Name: name, Rate: func(ctx context.Context) (float64, error) {
+		if err := w.clear(ctx); err != nil {
+			return 0, err
+		}
+		began := time.Now()
+		if err := do(ctx); err != nil {
+			return 0, err
+		}
+		took := time.Since(began)
+		return float64(w.Jobs) / took.Seconds(), w.complete(ctx)
+	}}
+}

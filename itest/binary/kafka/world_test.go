@@ -1,0 +1,235 @@
+//go:build unix
+
+// Package kafka runs the binary with consumers of topics.
+package kafka
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/worlds/processes"
+)
+
+// patience is how long a test waits for what must come.
+const patience = 3 * time.Minute
+
+// shop is a topic, a database and the binary.
+type shop struct {
+	binary, dir, dsn, topic string
+	brokers                 []string
+}
+
+// newShop is a shop on the shared servers with a table of entries.
+func newShop(t *testing.T, partitions int) shop {
+	t.Helper()
+	s := shop{dir: t.TempDir(), dsn: services.Postgres(t), brokers: services.Kafka(t)}
+	s.topic = services.Topic(t, s.brokers, partitions)
+	services.Exec(t, s.dsn, `create table entries (consumer text not null, payment text not null, amount bigint not null)`)
+	s.binary = os.Getenv(built)
+	return s
+}
+
+// built says where the binary is, which is built once.
+const built = "SEMELKAFKA_BINARY"
+
+func TestMain(m *testing.M) { os.Exit(processes.WithBinary(m, built)) }
+
+// consumer is one of the policy, under a name that no other test has. Its
+// entries have no unique key: a second effect would be seen.
+func (s shop) consumer(name, source, more string) string {
+	return fmt.Sprintf(`
+  %s:
+    from: %s
+    store: shop
+    identity: {id: id, source: source}
+    %s
+    handler:
+      sql:
+        params: {payment: id, amount: "body:/amount"}
+        statements:
+          - insert into entries values ('%s', :payment, 100 / :amount)
+`, s.name(name), source, more, name)
+}
+
+// name is the name of a consumer, and so of its group.
+func (s shop) name(consumer string) string { return consumer + "-" + s.topic }
+
+// policy writes a policy; source are further keys of the source payments.
+func (s shop) policy(t *testing.T, name, source string, consumers ...string) {
+	t.Helper()
+	s.write(t, name, fmt.Sprintf(`version: 1
+stores:
+  shop:
+    postgres: {url: "${DATABASE_URL}"}
+    migrate: true
+sources:
+  lines: {file: {path: lines.jsonl}}
+  payments:
+    kafka:
+      brokers: "${KAFKA_BROKERS}"
+      topics: %s
+      %s
+consumers:%s`, s.topic, source, strings.Join(consumers, "")))
+}
+
+func (s shop) write(t *testing.T, name, text string) {
+	t.Helper()
+	if err := os.WriteFile(filepath.Join(s.dir, name), []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// payments are records from first to last, CloudEvents in binary mode; one in
+// ten stands there twice.
+func (s shop) payments(first, last int) []*kgo.Record {
+	var all []*kgo.Record
+	for n := first; n <= last; n++ {
+		header := func(name, value string) kgo.RecordHeader { return kgo.RecordHeader{Key: name, Value: []byte(value)} }
+		r := kgo.Record{Topic: s.topic, Key: fmt.Append(nil, n%17), Value: []byte(`{"amount":1}`),
+			Headers: []kgo.RecordHeader{header("ce_id", fmt.Sprint("p", n)), header("ce_source", "shop"),
+				header("ce_specversion", "1.0"), header("ce_type", "payment")}}
+		all = append(all, &r)
+		if n%10 == 0 {
+			again := r
+			all = append(all, &again)
+		}
+	}
+	return all
+}
+
+func (s shop) produce(t *testing.T, records ...*kgo.Record) {
+	t.Helper()
+	client := s.client(t)
+	defer client.Close()
+	if err := client.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func (s shop) client(t *testing.T, options ...kgo.Opt) *kgo.Client {
+	t.Helper()
+	client, err := kgo.NewClient(append(append(services.Patient(), kgo.SeedBrokers(s.brokers...)), options...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client
+}
+
+// records are all records of a topic.
+func (s shop) records(t *testing.T, topic string) []*kgo.Record {
+	t.Helper()
+	client := s.client(t, kgo.ConsumeTopics(topic), kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()))
+	defer client.Close()
+	ends, err := kadm.NewClient(client).ListEndOffsets(t.Context(), topic)
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := 0
+	ends.Each(func(o kadm.ListedOffset) { want += int(o.Offset) })
+	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	var all []*kgo.Record
+	for len(all) < want && ctx.Err() == nil {
+		all = append(all, client.PollFetches(ctx).Records()...)
+	}
+	return all
+}
+
+// behind is how many records of the topic a consumer's group has not settled.
+func (s shop) behind(t *testing.T, consumer string) int64 {
+	t.Helper()
+	client := s.client(t)
+	defer client.Close()
+	lag, err := kadm.NewClient(client).Lag(t.Context(), s.name(consumer))
+	if err != nil || lag.Error() != nil {
+		t.Fatal(err, lag.Error())
+	}
+	return lag[s.name(consumer)].Lag.Total()
+}
+
+func (s shop) command(args ...string) *exec.Cmd {
+	cmd := exec.Command(s.binary, args...)
+	cmd.Dir = s.dir
+	cmd.Env = append(os.Environ(), "DATABASE_URL="+s.dsn, "KAFKA_BROKERS="+strings.Join(s.brokers, ","))
+	return cmd
+}
+
+// run runs a policy until its topics are empty.
+func (s shop) run(t *testing.T, policy string, code int) (map[string]semel.Counts, string) {
+	t.Helper()
+	cmd := s.command("run", "--config", policy, "--json", "--exit-when-idle", "1s")
+	var out, log bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	late := time.AfterFunc(patience, func() { _ = cmd.Process.Kill() })
+	defer late.Stop()
+	var exit *exec.ExitError
+	if err := cmd.Wait(); err != nil && !errors.As(err, &exit) {
+		t.Fatal(err)
+	}
+	if cmd.ProcessState.ExitCode() != code {
+		t.Fatalf("semel run ended with %d, not %d: %s", cmd.ProcessState.ExitCode(), code, &log)
+	}
+	var summary struct{ Consumers map[string]semel.Counts }
+	if err := json.Unmarshal(out.Bytes(), &summary); err != nil {
+		t.Fatalf("%v in %s", err, &out)
+	}
+	counts := map[string]semel.Counts{}
+	for name, c := range summary.Consumers {
+		c.Rerun, c.SameContent = 0, 0 // the one depends on how batches form, and all payments are of one amount
+		counts[strings.TrimSuffix(name, "-"+s.topic)] = c
+	}
+	return counts, log.String()
+}
+
+// wantOnce wants so many payments in the entries of a consumer, each once.
+func (s shop) wantOnce(t *testing.T, consumer string, payments int) {
+	t.Helper()
+	all, distinct := s.entries(t, consumer)
+	if all != payments || distinct != payments {
+		t.Errorf("%s has %d entries of %d payments, want %d once each", consumer, all, distinct, payments)
+	}
+}
+
+func (s shop) entries(t *testing.T, consumer string) (all, distinct int) {
+	t.Helper()
+	query(t, s.dsn, `select count(*), count(distinct payment) from entries where consumer = '`+consumer+`'`, &all, &distinct)
+	return all, distinct
+}
+
+func query(t *testing.T, dsn, sql string, into ...any) {
+	t.Helper()
+	conn, err := pgx.Connect(t.Context(), dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close(t.Context())
+	if err := conn.QueryRow(t.Context(), sql).Scan(into...); err != nil {
+		t.Fatalf("%s: %v", sql, err)
+	}
+}
+
+// until waits for what another process does.
+func until(t *testing.T, what string, done func() bool) {
+	t.Helper()
+	if !services.Within(patience, done) {
+		t.Fatalf("%s: not within %v", what, patience)
+	}
+}

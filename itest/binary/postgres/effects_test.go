@@ -1,0 +1,173 @@
+//go:build unix
+
+package postgres
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+
+	"github.com/semel-go/semel/itest/services"
+)
+
+const answering = `version: 1
+stores: {shop: {postgres: {url: "${DATABASE_URL}", listen: "${DATABASE_URL}"}, migrate: true, setup: accounts.sql}}
+sources: {orders: {file: {path: orders.jsonl, format: cloudevents, follow: true}}}
+consumers:
+  orders:
+    from: orders
+    store: shop
+    strategy: %s
+    effect: {kind: ledger, says: "a second one books it twice"}
+    retention: forever
+    identity: {id: id, source: source}
+    inbox: {lease: 3s, poll: 100ms, max_crashes: 100}
+    retry: {max_attempts: 1000, initial_delay: 10ms, max_delay: 100ms}
+    handler:
+      http:
+        url: "%s"
+        timeout: 2500ms
+        %s
+        effects:
+          statements:
+            book: {sql: "update accounts set balance = balance + :amount where id = :account", params: {account: text, amount: decimal}, rows: 1}
+            note: {sql: "insert into notes values (:id, :doubt, :whole, :json)", params: {id: text, doubt: boolean, whole: integer, json: json}}
+`
+
+// ways are how an endpoint is called: under a claim, or as one that only answers.
+var ways = map[string]func(url string) string{
+	"lease": func(url string) string {
+		return fmt.Sprintf(answering, "lease\n    alerts: {pending_age: 60s}", url, "pure: false")
+	},
+	"pure": func(url string) string { return fmt.Sprintf(answering, "marker", url, "pure: true") },
+}
+
+const accounts = `create table accounts (id text primary key, balance numeric not null);
+	insert into accounts values ('a', 0); create table notes (id text, doubt boolean, whole bigint, json jsonb)`
+
+// answered answers each call with a booking of 0.01 and a note under the message's id.
+func answered(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/vnd.semel.effects+json")
+	_, _ = fmt.Fprintf(w, `{"effects":[{"statement":"book","params":{"account":"a","amount":"0.01"}},{"statement":"note","params":{"id":%q,"doubt":false,"whole":9007199254740993,"json":{"a": 1.50}}}]}`, r.Header.Get("Ce-Id"))
+}
+
+// bank is a folder with the policy for an endpoint, and a database of two accounts.
+func bank(t *testing.T, policy string, messages int) shop {
+	t.Helper()
+	s := example(t, services.Postgres(t))
+	s.write(t, "answering.yaml", policy)
+	s.write(t, "accounts.sql", accounts)
+	s.write(t, "orders.jsonl", orderLines(messages))
+	return s
+}
+
+// booked fails unless each of n messages took effect once.
+func (s shop) booked(t *testing.T, n int) {
+	t.Helper()
+	got := one[string](t, s.dsn, "select concat_ws(' ', (select (balance * 100)::bigint from accounts), (select count(*) from notes), (select count(distinct id) from notes where not doubt and whole = 9007199254740993))")
+	if want := fmt.Sprintf("%d %d %d", n, n, n); got != want {
+		t.Errorf("booked are %s, and should be %s", got, want)
+	}
+}
+
+// applied waits until n messages are marked as applied.
+func (s shop) applied(t *testing.T, n int) {
+	t.Helper()
+	s.counts(t, n, "messages are marked as applied", "select count(*) from semel_markers where outcome = 1")
+}
+
+func TestAnEndpointWhoseAnswersAreAppliedByAFleet(t *testing.T) {
+	for name, policy := range ways {
+		t.Run(name, func(t *testing.T) { answersOfAFleet(t, policy) })
+	}
+}
+
+func answersOfAFleet(t *testing.T, policy func(url string) string) {
+	t.Run("K10_case_16_law_12_processes_that_are_killed_apply_each_answer_once", func(t *testing.T) {
+		const messages = 400
+		e := newEndpoint(t, answered)
+		s := bank(t, policy(e.URL), messages)
+		other, _ := s.started(t, "run", "--config", "answering.yaml")
+		for range 4 {
+			process, _ := s.started(t, "run", "--config", "answering.yaml")
+			for range 40 {
+				e.next(t)
+			}
+			_ = process.Process.Kill()
+			_ = process.Wait()
+		}
+		s.applied(t, messages)
+		stopped(t, other)
+		s.booked(t, messages)
+	})
+	t.Run("K10_law_5_a_process_that_is_frozen_with_an_answer_changes_nothing_when_it_goes_on", func(t *testing.T) {
+		frozen, calls := make(chan bool), atomic.Int64{}
+		e := newEndpoint(t, func(w http.ResponseWriter, r *http.Request) {
+			if calls.Add(1) == 1 {
+				select {
+				case <-frozen:
+				case <-r.Context().Done():
+				}
+			}
+			answered(w, r)
+		})
+		s := bank(t, policy(e.URL), 1)
+		first, _ := s.started(t, "run", "--config", "answering.yaml")
+		e.next(t)
+		if err := first.Process.Signal(syscall.SIGSTOP); err != nil {
+			t.Fatal(err)
+		}
+		close(frozen) // the answer is there, and nobody reads it
+		second, _ := s.started(t, "run", "--config", "answering.yaml")
+		e.next(t) // when the lease is over
+		s.applied(t, 1)
+		if err := first.Process.Signal(syscall.SIGCONT); err != nil {
+			t.Fatal(err)
+		}
+		stopped(t, first)
+		stopped(t, second)
+		s.booked(t, 1)
+		if e.calls["0"] != 2 || len(e.keys) != 1 {
+			t.Errorf("%d calls under %d keys", e.calls["0"], len(e.keys))
+		}
+	})
+	t.Run("K10_while_a_row_is_locked_the_same_answer_is_applied_again_and_nobody_is_called", func(t *testing.T) {
+		e := newEndpoint(t, answered)
+		s := bank(t, policy(e.URL), 1)
+		services.Exec(t, s.dsn, accounts)
+		s.write(t, "answering.yaml", strings.Replace(policy(e.URL), ", setup: accounts.sql", "", 1))
+		connection, err := pgx.Connect(t.Context(), s.dsn)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = connection.Close(t.Context()) }()
+		if _, err := connection.Exec(t.Context(), "begin; update accounts set balance = balance"); err != nil {
+			t.Fatal(err)
+		}
+		process, _ := s.started(t, "run", "--config", "answering.yaml")
+		e.next(t)
+		waiting := "select count(*) from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'"
+		for began, seen := time.Now(), 0; seen < 2; { // it waited, gave up, and waits again
+			for one[int](t, s.dsn, waiting) != 1 && time.Since(began) < time.Minute {
+			}
+			for one[int](t, s.dsn, waiting) != 0 && time.Since(began) < time.Minute {
+			}
+			seen++
+		}
+		if _, err := connection.Exec(t.Context(), "commit"); err != nil {
+			t.Fatal(err)
+		}
+		s.applied(t, 1)
+		stopped(t, process)
+		s.booked(t, 1)
+		if e.calls["0"] != 1 {
+			t.Errorf("it was called for %d times", e.calls["0"])
+		}
+	})
+}

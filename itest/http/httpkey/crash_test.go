@@ -1,0 +1,341 @@
+package httpkey
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+
+	"github.com/semel-go/semel/httpkey"
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/services/pgproxy"
+	"github.com/semel-go/semel/itest/worlds/children"
+	"github.com/semel-go/semel/itest/worlds/processes"
+	"github.com/semel-go/semel/pgxstore"
+)
+
+// order is what a process of the API is started with.
+type order struct {
+	DSN, Listen string
+	// Provider, if not empty, is whom the handler calls, under a leased key.
+	Provider string
+	// Stepped has it called twice, in steps, and Completes has what was left finished.
+	Stepped, Completes bool
+	// Naive has no guard.
+	Naive bool
+}
+
+func TestMain(m *testing.M) { children.Main(m, live) }
+
+// live serves the API until its process is killed.
+func live(o order) error {
+	pool, err := pgxpool.New(context.Background(), o.DSN+"&pool_max_conns=4")
+	if err != nil {
+		return err
+	}
+	store, err := pgxstore.New(pool, pgxstore.Options{})
+	if err != nil {
+		return err
+	}
+	if o.Naive {
+		return http.ListenAndServe(o.Listen, naive(pool))
+	}
+	c, l := config(), lease()
+	c.Timeout, l.Lease = 500*time.Millisecond, time.Second
+	g, err := httpkey.New(store, c)
+	h := http.HandlerFunc(placeOrder)
+	if o.Completes {
+		// Nobody kills it: what it finishes is not finished by another one, too, because a slow machine let a
+		// short lease pass.
+		c.Timeout, l.Lease = 20*time.Second, 30*time.Second
+	}
+	if o.Provider != "" {
+		h = charge(o.Provider)
+		if o.Stepped {
+			h, l.Stepped, l.Completion = steps(o.Provider), true, &httpkey.Completion{After: time.Second}
+		}
+		g, err = httpkey.NewLeased(store, c, l)
+	}
+	if err != nil {
+		return err
+	}
+	h = g.ProtectFunc(h).ServeHTTP
+	if o.Completes {
+		if err := complete(g, h); err != nil {
+			return err
+		}
+	}
+	return http.ListenAndServe(o.Listen, h)
+}
+
+// placeOrder places an order in the transaction of its request.
+func placeOrder(w http.ResponseWriter, r *http.Request) {
+	tx, err := httpkey.TxFrom[pgx.Tx](r.Context())
+	number, err := place(r, tx, err)
+	placed(w, number, err)
+}
+
+func placed(w http.ResponseWriter, number int64, err error) {
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.WriteHeader(http.StatusCreated)
+	_, _ = fmt.Fprintf(w, "order %d", number)
+}
+
+// naive is the same without a guard: its clients repeat their requests, and have more orders.
+func naive(pool *pgxpool.Pool) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		var number int64
+		err := pgx.BeginFunc(r.Context(), pool, func(tx pgx.Tx) (err error) {
+			number, err = place(r, tx, nil)
+			return err
+		})
+		placed(w, number, err)
+	})
+}
+
+// place places an order, if there is no error yet.
+func place(r *http.Request, tx pgx.Tx, err error) (number int64, _ error) {
+	body, _ := io.ReadAll(r.Body)
+	if err == nil {
+		_, err = tx.Exec(r.Context(), "insert into effects values ($1)", string(body))
+	}
+	if err == nil {
+		err = tx.QueryRow(r.Context(), "select nextval('numbers')").Scan(&number)
+	}
+	return number, err
+}
+
+// charge calls a provider, who knows keys.
+func charge(provider string) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		a, _ := httpkey.AttemptFrom(r.Context())
+		q, err := http.NewRequestWithContext(r.Context(), http.MethodPost, provider, strings.NewReader(a.IdempotencyKey))
+		var answer *http.Response
+		if err == nil {
+			answer, err = http.DefaultClient.Do(q)
+		}
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusBadGateway)
+			return
+		}
+		defer answer.Body.Close()
+		w.WriteHeader(http.StatusCreated)
+		_, _ = io.Copy(w, answer.Body)
+	}
+}
+
+// process is one of the API.
+type process struct {
+	*exec.Cmd
+	url string
+	log *bytes.Buffer
+}
+
+func start(t *testing.T, o order) *process {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.Listen = l.Addr().String()
+	_ = l.Close()
+	p := &process{Cmd: children.Command(context.Background(), t, o), url: "http://" + o.Listen + "/orders", log: &bytes.Buffer{}}
+	p.Stderr = p.log
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.kill)
+	return p
+}
+
+func (p *process) kill() {
+	_ = p.Process.Kill()
+	_ = p.Wait()
+}
+
+// answer is what a client was told.
+type answer struct {
+	Status   int
+	Body     string
+	Replayed bool
+}
+
+// ask sends a request once.
+func (p *process) ask(ctx context.Context, key string) (answer, error) {
+	q, err := http.NewRequestWithContext(ctx, http.MethodPost, p.url, strings.NewReader(key))
+	if err != nil {
+		return answer{}, err
+	}
+	q.Header.Set("X-Account", "a")
+	q.Header.Set(httpkey.Header, `"`+key+`"`)
+	r, err := http.DefaultClient.Do(q)
+	if err != nil {
+		return answer{}, err
+	}
+	defer r.Body.Close()
+	body, err := io.ReadAll(r.Body)
+	return answer{r.StatusCode, string(body), r.Header.Get(httpkey.ReplayedHeader) == "true"}, err
+}
+
+// insist repeats a request by the contract until it has a final answer.
+func (p *process) insist(ctx context.Context, t *testing.T, key string) answer {
+	t.Helper()
+	for {
+		a, err := p.ask(ctx, key)
+		if err == nil && a.Status < 300 {
+			return a
+		}
+		if ctx.Err() != nil {
+			t.Fatalf("no answer came: %+v, %v; its log:\n%s", a, err, p.log)
+		}
+		processes.Pause(ctx, 50*time.Millisecond) // less than Retry-After says
+	}
+}
+
+// point is a moment at which a process is killed or frozen.
+type point struct {
+	name string
+	hold func(*pgproxy.Proxy) *pgproxy.Rule
+}
+
+var markers = pgproxy.Containing("semel_markers")
+
+func before(m pgproxy.Match) func(*pgproxy.Proxy) *pgproxy.Rule {
+	return func(p *pgproxy.Proxy) *pgproxy.Rule { return p.HoldRequest(pgproxy.Nth(1, m)) }
+}
+
+func after(m pgproxy.Match) func(*pgproxy.Proxy) *pgproxy.Rule {
+	return func(p *pgproxy.Proxy) *pgproxy.Rule { return p.HoldReply(pgproxy.Nth(1, m)) }
+}
+
+var points = []point{
+	{"before the mark", before(markers)},
+	{"after the mark", after(markers)},
+	{"before the effect", before(pgproxy.Containing("insert into effects"))},
+	{"after the effect", after(pgproxy.Containing("insert into effects"))},
+	{"after the answer is written", after(pgproxy.Containing("semel_results"))},
+	{"before the commit", before(pgproxy.Commit)},
+	{"after the commit", after(pgproxy.Commit)},
+}
+
+func TestLaw1AProcessThatDiesOrFreezesLeavesAllOrNothing(t *testing.T) {
+	dsn := services.Postgres(t)
+	pool := opened(t, dsn)
+	if _, err := pool.pool.Exec(t.Context(), "create sequence numbers"); err != nil {
+		t.Fatal(err)
+	}
+	for how, stop := range map[string]syscall.Signal{"killed": syscall.SIGKILL, "frozen": syscall.SIGSTOP} {
+		for _, at := range points {
+			if how == "frozen" && (at.name == "before the mark" || at.name == "before the effect") {
+				continue // as after them, and the server takes eleven seconds to end a transaction
+			}
+			t.Run("F2_"+how+"_"+at.name, func(t *testing.T) {
+				t.Parallel()
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				key := t.Name()
+				proxy := pgproxy.Start(t, dsn)
+				first, heir := start(t, order{DSN: proxy.DSN()}), start(t, order{DSN: dsn})
+				first.insist(ctx, t, "warm "+key)
+				rule := at.hold(proxy)
+				told := make(chan error, 1)
+				go func() { _, err := first.ask(ctx, key); told <- err }()
+				if err := rule.Wait(ctx); err != nil {
+					t.Fatalf("it never came there; its log:\n%s", first.log)
+				}
+				if err := first.Process.Signal(stop); err != nil {
+					t.Fatal(err)
+				}
+				if stop == syscall.SIGKILL {
+					first.kill()
+					if err := <-told; err == nil {
+						t.Error("it answered before it died")
+					}
+				}
+				rule.Remove()
+				a := heir.insist(ctx, t, key)
+				if stop == syscall.SIGSTOP {
+					_ = first.Process.Signal(syscall.SIGCONT)
+					<-told
+					if b := first.insist(ctx, t, key); b.Body != a.Body {
+						t.Errorf("who thaws answers %+v, and its heir %+v", b, a)
+					}
+				}
+				if b := heir.insist(ctx, t, key); !b.Replayed || b.Body != a.Body {
+					t.Errorf("the copy gets %+v, the first %+v", b, a)
+				}
+				if n := pool.count(t, key); n != 1 {
+					t.Errorf("%d effects", n)
+				}
+			})
+		}
+	}
+}
+
+// provider charges once for a key.
+type provider struct {
+	mutex sync.Mutex
+	calls map[string]int // by key; guarded by mutex
+}
+
+func (p *provider) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	key, _ := io.ReadAll(r.Body)
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.calls[string(key)]++
+	_ = json.NewEncoder(w).Encode("charged under " + string(key))
+}
+
+func TestLaw5AProcessThatDiesLeavesAKeyThatIsCalledForAgainUnderTheSameKey(t *testing.T) {
+	dsn := services.Postgres(t)
+	opened(t, dsn)
+	keys := pgproxy.Containing("semel_keys")
+	for _, at := range []point{
+		{"before the claim", before(keys)},
+		{"after the claim", after(pgproxy.Commit)},
+		{"before the end", func(p *pgproxy.Proxy) *pgproxy.Rule { return p.HoldRequest(pgproxy.Nth(2, pgproxy.Commit)) }},
+		{"after the end", func(p *pgproxy.Proxy) *pgproxy.Rule { return p.HoldReply(pgproxy.Nth(2, pgproxy.Commit)) }},
+	} {
+		t.Run("F1_"+at.name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			other := &provider{calls: map[string]int{}}
+			server := httptest.NewServer(other)
+			defer server.Close()
+			proxy := pgproxy.Start(t, dsn)
+			first, heir := start(t, order{DSN: proxy.DSN(), Provider: server.URL}), start(t, order{DSN: dsn, Provider: server.URL})
+			first.insist(ctx, t, "warm "+t.Name())
+			rule := at.hold(proxy)
+			go func() { _, _ = first.ask(ctx, t.Name()) }()
+			if err := rule.Wait(ctx); err != nil {
+				t.Fatalf("it never came there; its log:\n%s", first.log)
+			}
+			first.kill()
+			rule.Remove()
+			a := heir.insist(ctx, t, t.Name())
+			if b := heir.insist(ctx, t, t.Name()); !b.Replayed || b.Body != a.Body {
+				t.Errorf("the copy gets %+v, the first %+v", b, a)
+			}
+			if len(other.calls) != 2 { // of the warming, and of the case
+				t.Errorf("the provider was called under %d keys", len(other.calls))
+			}
+		})
+	}
+}

@@ -1,0 +1,90 @@
+package httpkey
+
+import (
+	"bytes"
+	"context"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/worlds/processes"
+)
+
+// TestTheReadmesAPIIsWhatIsPrinted builds the program of the README, runs it, and sends what a
+// reader sends; but for the port all is literal. In between the program is killed.
+func TestTheReadmesAPIIsWhatIsPrinted(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	program, commands, printed := readmesAPI(t)
+	address, err := proof.FreeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	source, binary := filepath.Join(folder, "main.go"), filepath.Join(folder, "api")
+	if err := os.WriteFile(source, []byte(strings.Replace(program, "localhost:8080", address, 1)), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	if text, err := exec.CommandContext(ctx, "go", "build", "-o", binary, source).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	var all strings.Builder
+	for _, command := range commands {
+		api := &process{Cmd: exec.CommandContext(ctx, binary), log: &bytes.Buffer{}}
+		api.Dir, api.Stderr = folder, api.log
+		if err := api.Start(); err != nil {
+			t.Fatal(err)
+		}
+		listens(ctx, t, address, api)
+		text, err := exec.CommandContext(ctx, "sh", "-c", strings.NewReplacer("curl", "curl -s", "localhost:8080", address).Replace(command)).Output()
+		api.kill()
+		if err != nil {
+			t.Fatalf("%s: %v; its log:\n%s", command, err, api.log)
+		}
+		all.Write(text)
+	}
+	if all.String() != printed {
+		t.Errorf("it prints\n%s\nand the README says\n%s", &all, printed)
+	}
+}
+
+// listens waits until somebody answers there.
+func listens(ctx context.Context, t *testing.T, address string, p *process) {
+	t.Helper()
+	for {
+		c, err := net.Dial("tcp", address)
+		if err == nil {
+			_ = c.Close()
+			return
+		}
+		if processes.Pause(ctx, 10*time.Millisecond); ctx.Err() != nil {
+			t.Fatalf("it does not listen; its log:\n%s", p.log)
+		}
+	}
+}
+
+// readmesAPI is the program, the commands and what they print.
+func readmesAPI(t *testing.T) (program string, commands []string, printed string) {
+	t.Helper()
+	text, err := os.ReadFile("../../../README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, section, _ := strings.Cut(string(text), "## An API whose clients repeat their requests\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	blocks := strings.Split(section, "```")
+	if len(blocks) != 7 {
+		t.Fatalf("the section has %d blocks, want a program, commands and an output", len(blocks)/2)
+	}
+	program, _ = strings.CutPrefix(blocks[1], "go\n")
+	shell, _ := strings.CutPrefix(blocks[3], "sh\n")
+	if !strings.Contains(program, "// 10: ") || strings.Contains(program, "// 11") {
+		t.Error("it has not ten marked lines")
+	}
+	return program, strings.Split(strings.TrimSpace(shell), "\n"), strings.TrimPrefix(blocks[5], "\n")
+}

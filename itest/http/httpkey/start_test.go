@@ -1,0 +1,67 @@
+package httpkey
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel/itest/proof"
+	"github.com/semel-go/semel/itest/services"
+)
+
+// TestTheStartOfTheDocumentProtectsAnEndpoint runs the program of docs/http.md as a reader does.
+func TestTheStartOfTheDocumentProtectsAnEndpoint(t *testing.T) {
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	program := filepath.Join(t.TempDir(), "start")
+	if text, err := exec.CommandContext(ctx, "go", "build", "-o", program, "../../../examples/orders-api").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	listen, err := proof.FreeAddress()
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &process{Cmd: exec.CommandContext(ctx, program), url: "http://" + listen + "/orders?item=tea", log: &bytes.Buffer{}}
+	p.Env, p.Stderr = append(os.Environ(), "DATABASE_URL="+services.Postgres(t), "LISTEN="+listen), p.log
+	if err := p.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(p.kill)
+	first, second := p.insist(ctx, t, "8e03978e"), p.insist(ctx, t, "8e03978e")
+	if first.Status != 201 || first.Replayed || first.Body != "{\"order\":1}\n" || !second.Replayed || second.Body != first.Body {
+		t.Errorf("the first is %+v, and the second %+v", first, second)
+	}
+	if other := p.insist(ctx, t, "another"); other.Body != "{\"order\":2}\n" {
+		t.Errorf("another is %+v", other)
+	}
+}
+
+func TestTheDocumentShowsTheseLines(t *testing.T) {
+	document, err := os.ReadFile("../../../docs/http.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var code string
+	for _, name := range []string{"../../../examples/orders-api/main.go", "../../../examples/http-orders/main.go", "../../../httpkey/example_steps_test.go"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		code += string(text)
+	}
+	blocks := strings.Split(string(document), "```go\n")[1:]
+	if len(blocks) < 3 {
+		t.Fatalf("the document shows %d pieces of Go", len(blocks))
+	}
+	for _, block := range blocks {
+		block, _, _ = strings.Cut(block, "```")
+		if !strings.Contains(strings.ReplaceAll(code, "\n\t", "\n"), block) && !strings.Contains(code, block) {
+			t.Errorf("these lines are not in the package:\n%s", block)
+		}
+	}
+}

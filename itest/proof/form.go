@@ -1,0 +1,50 @@
+package proof
+
+import (
+	"context"
+	"flag"
+	"time"
+)
+
+// Form is a [Room] with one run, which has a full size and, with -quick, a short one.
+type Form[P any, L Ledger] struct {
+	// Title names the run in errors. Within limits how long it takes.
+	Title  string
+	Within time.Duration
+	// Sizes is the proof in full size. Fields with a tag `flag` become flags, see [Sizes].
+	Sizes P
+	// Quick returns the short form; nil if there is none.
+	Quick func(P) P
+	// Faults are the names of faults that can be planted. Choose, if set, copies seed and fault
+	// into the proof.
+	Faults []string
+	Choose func(*P, Choice)
+	// Prove is the method Run of the proof.
+	Prove func(P, context.Context, Stage) (L, error)
+
+	quick bool
+}
+
+// Flags implements Room.
+func (f *Form[P, L]) Flags(flags *flag.FlagSet) {
+	Sizes(flags, &f.Sizes)
+	if f.Quick != nil {
+		flags.BoolVar(&f.quick, "quick", false, "take the sizes of the form that takes a minute, whatever other flags say")
+	}
+}
+
+// Plants implements Room.
+func (f *Form[P, L]) Plants() []string { return f.Faults }
+
+// Runs implements Room.
+func (f *Form[P, L]) Runs(c Choice) []Run {
+	p := f.Sizes
+	if f.quick {
+		p = f.Quick(p)
+	}
+	if f.Choose != nil {
+		f.Choose(&p, c)
+	}
+	prove := func(ctx context.Context, s Stage) (L, error) { return f.Prove(p, ctx, s) }
+	return []Run{{Title: f.Title, Within: f.Within, Prove: Proving(prove)}}
+}

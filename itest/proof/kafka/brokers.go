@@ -1,0 +1,62 @@
+//go:build unix
+
+package kafka
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kadm"
+)
+
+// broker returns the number of the broker to kill or freeze: of three brokers, the coordinator of
+// the group, as soon as all replicas are in sync.
+func (r *run) broker(ctx context.Context) (node int, err error) {
+	if r.Brokers == 1 {
+		return 0, nil
+	}
+	err = r.patiently(ctx, "all replicas are in sync, and the group has a coordinator", func(ctx context.Context) bool {
+		if !r.inSync(ctx) {
+			return false
+		}
+		c := r.Kafka.Admin.FindGroupCoordinators(ctx, group)[group]
+		node = int(c.NodeID) - 1
+		return c.Err == nil && node >= 0
+	})
+	return node, err
+}
+
+// inSync reports whether all brokers have every partition of the topic and of the groups'
+// offsets.
+func (r *run) inSync(ctx context.Context) bool {
+	found, err := r.Kafka.Admin.ListTopicsWithInternal(ctx, topic, "__consumer_offsets")
+	if err != nil || len(found) != 2 {
+		return false
+	}
+	complete := true
+	found.EachPartition(func(p kadm.PartitionDetail) { complete = complete && p.Err == nil && len(p.ISR) == r.Brokers })
+	return complete
+}
+
+// moreEffects waits until messages that are published from now on take effect.
+func (r *run) moreEffects(ctx context.Context, when string) error {
+	const more = 300
+	published, before := r.Feed.Acknowledged(), r.effects()
+	return r.patiently(ctx, "messages are published and applied "+when, func(context.Context) bool {
+		return r.Feed.Acknowledged() >= published+more && r.effects() >= before+more
+	})
+}
+
+// patiently waits until the condition holds, and fails if it takes too long.
+func (r *run) patiently(ctx context.Context, what string, so func(context.Context) bool) error {
+	is, err := r.Patiently(ctx, patience, 500*time.Millisecond, func(ctx context.Context) (bool, error) {
+		most, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		return so(most), nil
+	})
+	if err == nil && !is {
+		err = fmt.Errorf("not within %v: %s", patience, what)
+	}
+	return err
+}

@@ -1,0 +1,230 @@
+//go:build unix
+
+package proof
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os/exec"
+	"slices"
+	"time"
+
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/services/topics"
+	"github.com/semel-go/semel/itest/worlds/processes"
+)
+
+// Stream holds the brokers of a proof, its publisher, and the watch over the offsets of the group.
+type Stream struct {
+	Cluster *services.Cluster
+	Kafka   *topics.Cluster
+	Feed    *Publisher
+	Watch   *Watch
+}
+
+// OnKafka starts brokers for this fleet alone.
+func (f *Fleet) OnKafka(o services.KafkaOptions) {
+	f.Cluster = services.StartKafka(f.T, o)
+	f.Kafka = topics.Open(f.T, f.Cluster.Brokers())
+}
+
+// close stops the watch and the publisher, where they were started.
+func (s *Stream) close() {
+	if s.Watch != nil {
+		s.Watch.Stop()
+	}
+	if s.Feed != nil {
+		s.Feed.Stop()
+	}
+}
+
+// CloudEvent returns a record that is a CloudEvent in binary mode.
+func CloudEvent(partition int32, key, body []byte, id, source, kind string) *kgo.Record {
+	header := func(name, value string) kgo.RecordHeader {
+		return kgo.RecordHeader{Key: name, Value: []byte(value)}
+	}
+	return &kgo.Record{Partition: partition, Key: key, Value: body, Headers: []kgo.RecordHeader{
+		header("ce_specversion", "1.0"), header("ce_id", id), header("ce_source", source), header("ce_type", kind), header("content-type", "application/json"),
+	}}
+}
+
+// Plan returns the numbers of n messages in the order in which they are published: each message
+// once, and copies of random messages, each at most behind messages after its original. If place
+// is set, it returns the position of a message in units of half a message, or false if the message
+// is not published.
+func Plan(seed uint64, n, copies, behind int, place func(message int, random *rand.Rand) (at int, is bool)) []int {
+	random := rand.New(rand.NewPCG(seed, 7))
+	type entry struct{ message, at int }
+	var all []entry
+	for i := range n {
+		at, is := 2*i, true
+		if place != nil {
+			at, is = place(i, random)
+		}
+		if is {
+			all = append(all, entry{i, at})
+		}
+	}
+	for range copies {
+		i := random.IntN(n)
+		if place != nil {
+			if _, is := place(i, random); !is {
+				continue
+			}
+		}
+		all = append(all, entry{i, 2*(i+random.IntN(behind)) + 1})
+	}
+	slices.SortStableFunc(all, func(a, b entry) int { return cmp.Compare(a.at, b.at) })
+	messages := make([]int, len(all))
+	for i, e := range all {
+		messages[i] = e.message
+	}
+	return messages
+}
+
+// UntilTime looks after the members until that time.
+func (f *Fleet) UntilTime(ctx context.Context, until time.Time) error {
+	return f.Until(ctx, func() (bool, error) { return !time.Now().Before(until), nil })
+}
+
+// Spread runs the schedule over a time and looks after the members meanwhile.
+func (f *Fleet) Spread(ctx context.Context, all Schedule, within time.Duration) error {
+	began := time.Now()
+	return all.Run(ctx, func(ctx context.Context, at float64) error {
+		return f.UntilTime(ctx, began.Add(time.Duration(at*float64(within))))
+	})
+}
+
+// Patiently looks after the members until the condition holds, for at most that long, and reports
+// whether it holds. It checks the condition once in every interval.
+func (f *Fleet) Patiently(ctx context.Context, most, every time.Duration, so func(context.Context) (bool, error)) (is bool, err error) {
+	within, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	looked := time.Time{}
+	err = f.Until(within, func() (bool, error) {
+		if time.Since(looked) < every {
+			return false, nil
+		}
+		looked = time.Now()
+		return so(within)
+	})
+	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
+		return false, nil // what has not come, the ledger says
+	}
+	return err == nil, err
+}
+
+// Published tells the publisher that no more faults follow, and waits until it has published all.
+func (f *Fleet) Published(ctx context.Context) error {
+	f.Feed.Rest()
+	if err := f.Until(ctx, func() (bool, error) { return f.Feed.Over(), nil }); err != nil {
+		return err
+	}
+	f.Say("all %d records are published", f.Feed.Acknowledged())
+	return nil
+}
+
+// Settled waits until the group's offsets are at the ends of the partitions, for at most that long.
+func (f *Fleet) Settled(ctx context.Context, most time.Duration) error {
+	is, err := f.Patiently(ctx, most, 200*time.Millisecond, func(ctx context.Context) (bool, error) { return f.Watch.AtEnd(ctx), nil })
+	if err == nil && !is {
+		f.Say("after %v the group has not settled everything", most)
+	}
+	return err
+}
+
+// Hunt configures how Catch looks for a member with an open transaction.
+type Hunt struct {
+	// Opening is the statement that begins the transaction.
+	Opening processes.Opening
+	// Most is how long Catch looks. After Corner it also locks the table of the opening, so that
+	// a member waits there; 0 never locks it.
+	Most, Corner time.Duration
+	Random       *rand.Rand
+}
+
+// maxCorner limits how long the lock holds up the fleet for a member that may have no work.
+const maxCorner = 5 * time.Second
+
+// Catch freezes one member after the other at random moments until one has an open transaction,
+// and returns that member frozen. After h.Most it returns any frozen member, and false.
+func (f *Fleet) Catch(ctx context.Context, h Hunt) (m *Member, open bool, err error) {
+	began := time.Now()
+	for ctx.Err() == nil {
+		if err := f.Tend(); err != nil {
+			return nil, false, err
+		}
+		m = f.Next()
+		for range 10 {
+			processes.Pause(ctx, time.Duration(h.Random.Int64N(int64(5*time.Millisecond))))
+			err := m.Freeze()
+			if errors.Is(err, processes.ErrEnded) {
+				break // Tend starts it again
+			}
+			if err != nil {
+				return nil, false, err
+			}
+			open, err := f.Activity.Settled(ctx, m.Name, h.Opening)
+			if open = open && err == nil; open || time.Since(began) > h.Most {
+				return m, open, nil
+			}
+			if err := m.Thaw(); err != nil {
+				return nil, false, err
+			}
+		}
+		if h.Corner > 0 && time.Since(began) > h.Corner && f.cornered(ctx, m, h.Opening) {
+			return m, true, nil
+		}
+	}
+	return nil, false, ctx.Err()
+}
+
+// cornered tries to freeze a member right after it has opened its transaction. If that fails, the
+// member runs on, or has ended and Tend starts it again.
+func (f *Fleet) cornered(ctx context.Context, m *Member, opening processes.Opening) bool {
+	ctx, cancel := context.WithTimeout(ctx, maxCorner)
+	defer cancel()
+	return f.Activity.Corner(ctx, m.Process, m.Name, opening) == nil
+}
+
+// Next returns the next member in turn.
+func (f *Fleet) Next() *Member {
+	f.turn++
+	return f.Members[f.turn%len(f.Members)]
+}
+
+// Drain ends a member with SIGTERM. A member that drained but could not leave the group in time,
+// because others were killed just now, exits with 1 and is counted in Tally.Unleft.
+func (f *Fleet) Drain(m *Member, consumer string) error {
+	err := m.End()
+	if err == nil {
+		return nil
+	}
+	if _, drained := m.Counts(consumer); drained != nil || m.Status.ExitStatus() != 1 {
+		return fmt.Errorf("%s: %w", m.Name, err)
+	}
+	f.Say("%s drained and ended with 1: %s", m.Name, m.LastWords())
+	f.Tally.Unleft++
+	return nil
+}
+
+// Call returns a command of the binary with the member's policy and environment.
+func (m *Member) Call(ctx context.Context, args ...string) *exec.Cmd {
+	cmd := exec.CommandContext(ctx, m.Binary, append(args, "--config", m.Policy)...)
+	cmd.Dir, cmd.Env = m.Folder, append(cmd.Environ(), m.Env...)
+	return cmd
+}
+
+// Semel runs such a command and returns its output.
+func (m *Member) Semel(ctx context.Context, args ...string) (string, error) {
+	said, err := m.Call(ctx, args...).CombinedOutput()
+	if err != nil {
+		return "", fmt.Errorf("semel %v: %w\n%.2000s", args, err, said)
+	}
+	return string(said), nil
+}

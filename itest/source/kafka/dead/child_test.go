@@ -1,0 +1,163 @@
+//go:build unix
+
+package dead
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/itest/services/pgproxy"
+	"github.com/semel-go/semel/itest/worlds/children"
+	"github.com/semel-go/semel/itest/worlds/workload"
+	"github.com/semel-go/semel/kafka"
+	"github.com/semel-go/semel/source"
+)
+
+// Points around the copy of a dead letter, beside those of the engine. In
+// duringCopy the broker is frozen when the record is sent.
+const (
+	beforeCopy = "BeforeCopy"
+	duringCopy = "DuringCopy"
+	afterCopy  = "AfterCopy"
+)
+
+// order is what a consumer is to do.
+type order struct {
+	Brokers                 []string
+	Topic, Dead, Group, DSN string
+	// Death is the point at which it kills itself; empty to work to the end.
+	Death string
+	// After is how many copies it must have made before.
+	After, Workers int
+}
+
+func TestMain(m *testing.M) { children.Main(m, live) }
+
+// live is the consumer that dies.
+func live(o order) error {
+	inner, err := kafka.New(o.source())
+	if err != nil {
+		return err
+	}
+	m := &mortal{Source: inner, order: o}
+	if o.Death == string(faults.CommitReplyLost) {
+		proxy, err := pgproxy.New(o.DSN)
+		if err != nil {
+			return err
+		}
+		defer proxy.Close()
+		proxy.CutReply(func(message pgproxy.Message) bool { return pgproxy.Commit(message) && m.armed() })
+		o.DSN = proxy.DSN()
+	}
+	c := policy(m)
+	c.Workers, c.IdleExit = o.Workers, 2*time.Second
+	plan := faults.Plan{At: func(p faults.Point, _ int) { m.at(string(p)) }}
+	consumer, closePool, err := workload.Drivers()[1].Open(workload.Options{DSN: o.DSN, Connections: o.Workers + 1, Handler: handle, Config: c, Plan: plan})
+	if err != nil {
+		return err
+	}
+	defer closePool()
+	if err := consumer.Run(context.Background()); err != nil || o.Death == "" {
+		return err
+	}
+	return fmt.Errorf("the consumer was to die at %s and came to the end of the topic", o.Death)
+}
+
+func (o order) source() kafka.Config {
+	return kafka.Config{Brokers: o.Brokers, Topics: []string{o.Topic}, Group: o.Group, DeadLetters: o.Dead,
+		// Who comes back under this name need not wait until the dead is missed.
+		Instance: "mortal", Logger: slog.New(slog.DiscardHandler)}
+}
+
+// policy ends everything that can be in dead letters.
+func policy(src source.Source) consumer.Config {
+	c := workload.Config(src)
+	c.Lanes, c.Batch.MaxSize, c.MaxUnacked.Messages = consumer.LanesPartition, 4, 8
+	c.Retry = consumer.RetryPolicy{MaxAttempts: attempts, InitialDelay: time.Millisecond, MaxDelay: 2 * time.Millisecond, OnExhausted: consumer.ActionDeadLetter}
+	c.OnConflict, c.OnBadIdentity, c.OnPrecondition = consumer.ActionDeadLetter, consumer.ActionDeadLetter, consumer.ActionDeadLetter
+	return c
+}
+
+// attempts is how often a handler runs before a message is exhausted.
+const attempts = 3
+
+var errBad = errors.New("no such account")
+
+// handle writes the effect of good messages.
+func handle(ctx context.Context, exec workload.Exec, m *semel.Message) error {
+	switch string(m.Body) {
+	case permanent:
+		return semel.Permanent(errBad)
+	case exhausting:
+		return errBad
+	case unmet:
+		return semel.PreconditionFailed("no account to change")
+	}
+	return workload.Effect("child")(ctx, exec, m)
+}
+
+// mortal is a source whose process dies around the copies that it makes.
+type mortal struct {
+	*kafka.Source
+	order  order
+	copies atomic.Int64
+}
+
+func (m *mortal) armed() bool { return m.copies.Load() >= int64(m.order.After) }
+
+func (m *mortal) at(point string) {
+	if point == m.order.Death && m.armed() {
+		die()
+	}
+}
+
+// Settle dies before, during or after a copy.
+func (m *mortal) Settle(ctx context.Context, all []source.Settlement) ([]int, error) {
+	letters := 0
+	for i := range all {
+		if all[i].Kind == semel.DeadLetter {
+			letters++
+		}
+	}
+	if letters == 0 {
+		return m.Source.Settle(ctx, all)
+	}
+	m.at(beforeCopy)
+	if m.order.Death == duringCopy && m.armed() {
+		m.dieCopying(ctx, all)
+	}
+	left, err := m.Source.Settle(ctx, all)
+	m.copies.Add(int64(letters - len(left)))
+	m.at(afterCopy)
+	return left, err
+}
+
+// dieCopying says that it is about to copy, waits until the broker is frozen,
+// sends, and dies without an answer.
+func (m *mortal) dieCopying(ctx context.Context, all []source.Settlement) {
+	fmt.Println("copying")
+	_, _ = bufio.NewReader(os.Stdin).ReadString('\n')
+	ctx, cancel := context.WithTimeout(ctx, 300*time.Millisecond)
+	defer cancel()
+	_, err := m.Source.Settle(ctx, all)
+	if err == nil {
+		panic("the frozen broker answered")
+	}
+	die()
+}
+
+func die() {
+	_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
+	select {}
+}

@@ -1,0 +1,54 @@
+//go:build unix
+
+// Package dead kills consumers between the copy of a dead letter and its
+// settlement, on a real broker and PostgreSQL.
+package dead
+
+import (
+	"testing"
+
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/itest/services"
+)
+
+// deaths are all points, with one worker, and those between the copy of a dead
+// letter and its settlement again with three.
+func deaths() (all []order) {
+	for _, point := range []string{beforeCopy, duringCopy, afterCopy} {
+		all = append(all, order{Death: point, After: 1, Workers: 1})
+	}
+	for _, point := range faults.Points() {
+		all = append(all, order{Death: string(point), After: 1, Workers: 1})
+	}
+	for _, point := range []faults.Point{afterCopy, faults.AfterMark, faults.BeforeCommit, faults.AfterCommit, faults.BeforeSettle} {
+		all = append(all, order{Death: string(point), After: 3, Workers: 3})
+	}
+	return all
+}
+
+func TestConsumersThatAreKilledAroundDeadLetters(t *testing.T) {
+	t.Run("trap_T48_a_process_killed_between_copy_and_settle_loses_no_dead_letter_and_marks_each_once", func(t *testing.T) {
+		cluster := services.StartKafka(t, services.KafkaOptions{})
+		w := newWorld(t, cluster.Brokers())
+		w.broker = cluster.Node(0)
+		var copied, marked int
+		for _, d := range deaths() {
+			w.publish(24)
+			o := w.order
+			o.Death, o.After, o.Workers = d.Death, d.After, d.Workers
+			if !w.live(o) {
+				t.Errorf("nobody died at %s", d.Death)
+			}
+			b := w.audit()
+			t.Logf("killed at %s with %d workers: %d were copied and not marked, %d marked and not settled", d.Death, d.Workers, b.copied, b.marked)
+			copied, marked = copied+b.copied, marked+b.marked
+		}
+		if copied < 5 || marked < 3 {
+			t.Errorf("the deaths met %d messages between copy and mark and %d between mark and settlement: no proof", copied, marked)
+		}
+		o := w.order
+		o.Workers = 2
+		w.live(o)
+		t.Logf("%d messages have a second dead letter", w.complete())
+	})
+}

@@ -1,0 +1,151 @@
+//go:build unix
+
+package dead
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/services/topics"
+	"github.com/semel-go/semel/itest/worlds/workload"
+	"github.com/semel-go/semel/kafka"
+	"github.com/twmb/franz-go/pkg/kadm"
+)
+
+// running is a consumer in this process.
+type running struct {
+	*world
+	consumer workload.Consumer
+}
+
+// run starts a consumer that ends with the test.
+func run(w *world) *running {
+	w.t.Helper()
+	source, err := kafka.New(w.order.source())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	consumer, closePool, err := workload.Drivers()[1].Open(workload.Options{DSN: w.order.DSN, Connections: 3, Handler: handle, Config: policy(source)})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	var group sync.WaitGroup
+	group.Go(func() {
+		if err := consumer.Run(ctx); err != nil {
+			w.t.Error(err)
+		}
+	})
+	w.t.Cleanup(func() {
+		cancel()
+		group.Wait()
+		closePool()
+	})
+	return &running{w, consumer}
+}
+
+// until waits for what must come.
+func (r *running) until(what string, there func() bool) {
+	r.t.Helper()
+	if !services.Within(3*time.Minute, there) {
+		ready, why := r.consumer.Ready()
+		r.t.Fatalf("after three minutes still not: %s; ready %v %s; %+v", what, ready, why, r.consumer.Counts())
+	}
+}
+
+// red waits until the consumer says that it is not ready, and why.
+func (r *running) red(why string) {
+	r.t.Helper()
+	r.until("not ready, because "+why, func() bool {
+		ready, text := r.consumer.Ready()
+		return !ready && strings.Contains(text, why)
+	})
+}
+
+func (r *running) green() {
+	r.t.Helper()
+	r.until("ready", func() bool { ready, _ := r.consumer.Ready(); return ready })
+}
+
+// unsettled checks that bad messages wait, with nothing of them anywhere.
+func (r *running) unsettled(bad sent) {
+	r.t.Helper()
+	if at := r.Committed(r.order.Group, r.order.Topic)[bad.record.Partition]; at > bad.record.Offset {
+		r.t.Errorf("the message at %d has no dead letter and the group is at %d", bad.record.Offset, at)
+	}
+	if rows := r.rows(); rows[place{bad.record.Partition, bad.record.Offset}] != (letter{}) {
+		r.t.Errorf("the message has no dead letter and the rows %v", rows)
+	}
+}
+
+// settled waits until the group is at the end, and checks the whole.
+func (r *running) settled() {
+	r.t.Helper()
+	r.until("the group is at the end", func() bool {
+		committed := r.Committed(r.order.Group, r.order.Topic)
+		for partition, end := range r.Ends(r.order.Topic) {
+			if at := committed[partition]; at != end && end > 0 {
+				return false
+			}
+		}
+		return true
+	})
+	r.green()
+	r.complete()
+}
+
+func (r *running) createDead() {
+	r.t.Helper()
+	if _, err := r.Admin.CreateTopic(r.t.Context(), 1, 1, nil, r.order.Dead); err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { _, _ = r.Admin.DeleteTopic(context.Background(), r.order.Dead) })
+}
+
+func TestDeadLettersThatCannotBeWritten(t *testing.T) {
+	t.Run("G3_without_a_topic_for_dead_letters_nothing_is_read_until_it_is_made", func(t *testing.T) {
+		w := newWorld(t, services.Kafka(t))
+		w.order.Dead = topics.Name()
+		w.publish(24)
+		r := run(w)
+		r.red("topic " + w.order.Dead + " does not exist")
+		if len(w.effects()) > 0 {
+			t.Error("messages had effects")
+		}
+		r.createDead()
+		r.settled()
+	})
+	t.Run("G3_when_the_topic_for_dead_letters_is_deleted_its_messages_wait_and_the_others_go_on", func(t *testing.T) {
+		w := newWorld(t, services.Kafka(t))
+		w.publish(2)
+		r := run(w)
+		r.settled()
+		w.deleteDead()
+		w.publish(3) // the third is a bad one
+		r.red("the topic does not exist; create it")
+		r.unsettled(w.newest)
+		r.until("good messages of other partitions are applied", func() bool { return len(w.effects()) == 3 })
+		r.createDead()
+		r.settled()
+	})
+	t.Run("G3_when_the_topic_takes_no_records_of_a_size_they_wait_until_it_does", func(t *testing.T) {
+		w := newWorld(t, services.Kafka(t))
+		limit := func(bytes string) {
+			t.Helper()
+			if _, err := w.Admin.AlterTopicConfigs(t.Context(), []kadm.AlterConfig{{Op: kadm.SetConfig, Name: "max.message.bytes", Value: &bytes}}, w.order.Dead); err != nil {
+				t.Fatal(err)
+			}
+		}
+		limit("100")
+		r := run(w)
+		w.publish(2)
+		r.red("raise the topic's max.message.bytes")
+		r.unsettled(w.newest)
+		limit("100000")
+		r.settled()
+	})
+}

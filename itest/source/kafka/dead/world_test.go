@@ -1,0 +1,245 @@
+//go:build unix
+
+package dead
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/services/topics"
+	"github.com/semel-go/semel/itest/worlds/children"
+	"github.com/semel-go/semel/itest/worlds/workload"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Bodies that decide how a message ends.
+const (
+	good       = `{"amount": 1}`
+	other      = `{"amount": 2}` // under an id that had another content
+	permanent  = `{"account": "closed"}`
+	exhausting = `{"account": "locked"}`
+	unmet      = `{"account": "none"}`
+)
+
+const partitions = 4
+
+// place is where a message stands in the topic.
+type place struct {
+	partition int32
+	offset    int64
+}
+
+// sent is a message of the topic and what must become of it.
+type sent struct {
+	record *kgo.Record
+	id     string
+	// reason is of the dead letter; empty for what must be none.
+	reason   semel.Reason
+	attempts int
+	// copied says that it repeats an earlier message.
+	copied bool
+}
+
+// message is number n of the topic. Of twelve six are good, five must become
+// dead letters, and one repeats such a one.
+func message(topic string, n int) sent {
+	s := sent{id: fmt.Sprint("m", n)}
+	value := good
+	switch n % 12 {
+	case 1:
+		value, s.reason, s.attempts = permanent, semel.ReasonPermanent, 1
+	case 4:
+		value, s.reason, s.attempts = exhausting, semel.ReasonExhausted, attempts
+	case 7:
+		value, s.reason, s.attempts = unmet, semel.ReasonPrecondition, 1
+	case 9:
+		s.id, s.reason = "", semel.ReasonNoIdentity
+	case 10: // in the partition of the message that had the id first
+		s.id, value, s.reason = fmt.Sprint("m", n-8), other, semel.ReasonConflict
+	case 11:
+		s.id, value, s.copied = fmt.Sprint("m", n-4), unmet, true
+	}
+	s.record = topics.Record(topic, int32(n%partitions), s.id, value)
+	s.record.Headers = append(s.record.Headers, kgo.RecordHeader{Key: "trace", Value: fmt.Append(nil, n)}, kgo.RecordHeader{Key: "empty"})
+	if n%24 == 9 {
+		s.record.Value = nil
+	}
+	return s
+}
+
+// world is a broker and a database with messages to be read.
+type world struct {
+	*topics.Cluster
+	t      *testing.T
+	order  order
+	sent   map[place]sent
+	broker *services.Broker
+	// copies are how many dead letters there were of what was marked.
+	copies map[place]int
+	// deleted had dead letters in a topic that was deleted.
+	deleted map[place]bool
+	// newest is the message that was published last.
+	newest sent
+}
+
+func newWorld(t *testing.T, brokers []string) *world {
+	t.Helper()
+	w := &world{t: t, Cluster: topics.Open(t, brokers), sent: map[place]sent{}, copies: map[place]int{}, deleted: map[place]bool{}}
+	w.order = order{Brokers: brokers, Topic: services.Topic(t, brokers, partitions), Dead: services.Topic(t, brokers, 2), Group: topics.Name(), DSN: services.Postgres(t)}
+	if err := workload.Migrate(t.Context(), w.order.DSN); err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
+
+// publish writes the next messages.
+func (w *world) publish(count int) {
+	w.t.Helper()
+	first := len(w.sent)
+	var all []sent
+	var records []*kgo.Record
+	for n := first; n < first+count; n++ {
+		s := message(w.order.Topic, n)
+		all, records = append(all, s), append(records, s.record)
+	}
+	w.Produce(records...)
+	for _, s := range all {
+		w.sent[place{s.record.Partition, s.record.Offset}] = s
+		w.newest = s
+	}
+}
+
+// deleteDead deletes the topic for dead letters with what it holds, and returns
+// when the broker takes no more records for it.
+func (w *world) deleteDead() {
+	w.t.Helper()
+	for p := range w.dead() {
+		w.deleted[p] = true
+	}
+	if _, err := w.Admin.DeleteTopic(w.t.Context(), w.order.Dead); err != nil {
+		w.t.Fatal(err)
+	}
+	client, err := kgo.NewClient(kgo.SeedBrokers(w.order.Brokers...))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer client.Close()
+	for code := int16(0); code != kerr.UnknownTopicOrPartition.Code; {
+		request := kmsg.NewPtrMetadataRequest()
+		request.Topics = []kmsg.MetadataRequestTopic{{Topic: &w.order.Dead}}
+		answer, err := request.RequestWith(w.t.Context(), client)
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		code = answer.Topics[0].ErrorCode
+	}
+}
+
+// live runs a consumer in a process of its own and reports whether it was
+// killed, by itself.
+func (w *world) live(o order) bool {
+	w.t.Helper()
+	ctx, cancel := context.WithTimeout(w.t.Context(), 3*time.Minute)
+	defer cancel()
+	c := children.Command(ctx, w.t, o)
+	var complaints strings.Builder
+	c.Stderr = &complaints
+	in, errIn := c.StdinPipe()
+	out, errOut := c.StdoutPipe()
+	if err := errors.Join(errIn, errOut, c.Start()); err != nil {
+		w.t.Fatal(err)
+	}
+	w.freezeWhile(in, out, o)
+	err := c.Wait()
+	if status := c.ProcessState.Sys().(syscall.WaitStatus); status.Signaled() && status.Signal() == syscall.SIGKILL && ctx.Err() == nil {
+		return true
+	}
+	if err != nil {
+		w.t.Fatalf("the consumer that was to die at %q: %v: %s", o.Death, err, complaints.String())
+	}
+	return false
+}
+
+// freezeWhile freezes the broker while the consumer copies and dies, if that
+// is how it is to die. It returns when the consumer has nothing more to say.
+func (w *world) freezeWhile(in io.WriteCloser, out io.Reader, o order) {
+	lines := bufio.NewReader(out)
+	if line, _ := lines.ReadString('\n'); o.Death == duringCopy && line == "copying\n" {
+		w.broker.Freeze()
+		defer w.broker.Thaw()
+		_, _ = io.WriteString(in, "frozen\n")
+	}
+	_, _ = io.Copy(io.Discard, lines)
+}
+
+// letter is a row of the store; its key is the identity as the store has it.
+type letter struct {
+	key, state, reason string
+}
+
+// rows are the rows of messages that were set aside, by their place.
+func (w *world) rows() map[place]letter {
+	w.t.Helper()
+	rows, keys := map[place]letter{}, map[string]place{}
+	w.each(`select partition, "offset", concat_ws('/', scope, id, conflict), state, reason from semel_inbox`, func(r pgx.Rows) error {
+		var p place
+		var l letter
+		err := r.Scan(&p.partition, &p.offset, &l.key, &l.state, &l.reason)
+		if _, twice := rows[p]; twice {
+			w.t.Errorf("two rows for %v", p)
+		}
+		if before, twice := keys[l.key]; twice {
+			w.t.Errorf("%v and %v have one identity", before, p)
+		}
+		rows[p], keys[l.key] = l, p
+		return err
+	})
+	return rows
+}
+
+// effects are how often each message had its effect.
+func (w *world) effects() map[string]int {
+	w.t.Helper()
+	effects := map[string]int{}
+	w.each(`select id from effects`, func(r pgx.Rows) error {
+		var id string
+		err := r.Scan(&id)
+		effects[id]++
+		return err
+	})
+	return effects
+}
+
+func (w *world) each(query string, row func(pgx.Rows) error) {
+	w.t.Helper()
+	conn, err := pgx.Connect(w.t.Context(), w.order.DSN)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer func() { _ = conn.Close(w.t.Context()) }()
+	rows, err := conn.Query(w.t.Context(), query)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := row(rows); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	if err := rows.Err(); err != nil {
+		w.t.Fatal(err)
+	}
+}

@@ -1,0 +1,159 @@
+//go:build unix
+
+// Package publish publishes messages to real brokers, with processes and brokers
+// that die in between.
+package publish
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/services/topics"
+	"github.com/semel-go/semel/itest/worlds/processes"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+const workers = 8
+
+// moves is a policy that publishes the lines of a file.
+const moves = `version: 1
+stores: {shop: {sqlite: {path: shop.db}, migrate: true}}
+sources: {payments: {file: {path: in.jsonl, format: cloudevents}}}
+consumers:
+  receipts:
+    from: payments
+    store: shop
+    strategy: lease
+    alerts: {pending_age: 60s}
+    identity: {id: id, source: source}
+    workers: %d
+    inbox: {lease: 3s, poll: 50ms, max_crashes: 100}
+    retry: {max_attempts: 1000, initial_delay: 10ms, max_delay: 1s}
+    handler: {kafka: {brokers: "${KAFKA_BROKERS}", topic: %s, timeout: 2s}}
+`
+
+// patience is how long a test waits for what must come.
+const patience = 3 * time.Minute
+
+// folder has the policy, and n messages.
+func folder(t *testing.T, topic string, n int) string {
+	t.Helper()
+	dir := t.TempDir()
+	var lines strings.Builder
+	for i := range n {
+		fmt.Fprintf(&lines, `{"specversion":"1.0","id":"p-%d","source":"shop","type":"payment.made","traceparent":"00-%032x-%016x-01","data":{"payment":%d}}`+"\n", i, i+1, i+1, i)
+	}
+	for name, text := range map[string]string{"semel.yaml": fmt.Sprintf(moves, workers, topic), "in.jsonl": lines.String()} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+// move is a run of semel that moves messages, and its log.
+func move(t *testing.T, binary, dir string, brokers []string) (*exec.Cmd, *bytes.Buffer) {
+	t.Helper()
+	cmd := exec.Command(binary, "run")
+	cmd.Dir, cmd.Env = dir, append(os.Environ(), "KAFKA_BROKERS="+strings.Join(brokers, ","))
+	log := &bytes.Buffer{}
+	cmd.Stdout, cmd.Stderr = log, log
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	return cmd, log
+}
+
+// total is how many records a topic has.
+func total(c *topics.Cluster, topic string) (n int64) {
+	for _, end := range c.Ends(topic) {
+		n += end
+	}
+	return n
+}
+
+// header is the first of this name.
+func header(r *kgo.Record, name string) string {
+	for _, h := range r.Headers {
+		if h.Key == name {
+			return string(h.Value)
+		}
+	}
+	return ""
+}
+
+func TestAProcessThatIsKilledWhileItPublishes(t *testing.T) {
+	t.Run("E2_K2a_every_message_is_published_and_a_copy_has_the_same_id", func(t *testing.T) {
+		const messages, kills = 1500, 6
+		binary, err := processes.Build(t.Context(), t.TempDir())
+		if err != nil {
+			t.Fatal(err)
+		}
+		brokers := services.Kafka(t)
+		topic := services.Topic(t, brokers, 3)
+		dir, c := folder(t, topic, messages), topics.Open(t, brokers)
+		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		defer cancel()
+		random := rand.New(rand.NewPCG(1, 2))
+		for range kills {
+			cmd, log := move(t, binary, dir, brokers)
+			until := total(c, topic) + 20 + random.Int64N(150)
+			for total(c, topic) < until {
+				if ctx.Err() != nil {
+					_ = cmd.Process.Kill()
+					_ = cmd.Wait()
+					t.Fatalf("%d records, and no more come: %s", total(c, topic), log)
+				}
+			}
+			if err := cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+			_ = cmd.Wait()
+		}
+		for left := true; left; { // claims of a process that died end with their leases
+			cmd, log := move(t, binary, dir, brokers)
+			if err := cmd.Wait(); err != nil || ctx.Err() != nil {
+				t.Fatalf("%v, %v: %s", err, ctx.Err(), log)
+			}
+			left = strings.Contains(log.String(), "are claimed by a process")
+		}
+		wantAll(t, c.Read(topic), messages, kills*workers)
+	})
+}
+
+// wantAll wants every message once at least, each copy the same as the first, and so many
+// copies at most.
+func wantAll(t *testing.T, records []*kgo.Record, messages, copies int) {
+	t.Helper()
+	said, again := map[string]string{}, 0
+	for _, r := range records {
+		id := header(r, "ce_id")
+		all := fmt.Sprintf("%s %s %v", r.Key, r.Value, r.Headers)
+		if first, known := said[id]; !known {
+			said[id] = all
+		} else if again++; first != all {
+			t.Errorf("%s is %s, and its copy %s", id, first, all)
+		}
+		if header(r, "ce_source") != "shop" || header(r, "ce_traceparent") == "" || !strings.HasPrefix(string(r.Value), `{"payment":`) {
+			t.Errorf("%s", all)
+		}
+	}
+	for i := range messages {
+		if id := fmt.Sprint("p-", i); said[id] == "" {
+			t.Errorf("%s is lost", id)
+		}
+	}
+	if len(said) != messages || again > copies {
+		t.Errorf("%d ids of %d messages, %d copies", len(said), messages, again)
+	}
+	t.Logf("%d messages, %d records, %d copies", messages, len(records), again)
+}

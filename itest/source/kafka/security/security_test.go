@@ -1,0 +1,111 @@
+//go:build unix
+
+package security
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"strings"
+	"testing"
+
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/services/topics"
+	"github.com/semel-go/semel/kafka"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/sasl"
+	"github.com/twmb/franz-go/pkg/sasl/plain"
+	"github.com/twmb/franz-go/pkg/sasl/scram"
+)
+
+func scram512(password string) []sasl.Mechanism {
+	return []sasl.Mechanism{scram.Auth{User: user, Pass: password}.AsSha512Mechanism()}
+}
+
+// fails waits until the consumer says why it does not work.
+func (r *reader) fails(why string) {
+	r.t.Helper()
+	said := ""
+	r.until("it says "+why, func() bool {
+		_, said = r.consumer.Ready()
+		return strings.Contains(said, why)
+	})
+	if strings.Contains(said, password) || strings.Contains(said, "wrong horse") {
+		r.t.Errorf("it shows the password: %s", said)
+	}
+}
+
+// way is how a consumer comes to the broker.
+type way struct {
+	name, listener string
+	change         func(*kafka.Config)
+	// fails is what it must say; empty if it works.
+	fails string
+}
+
+func ways(ca *authority) []way {
+	return []way{
+		{"I0_SCRAM_SHA_512", byScram, func(c *kafka.Config) { c.SASL = scram512(password) }, ""},
+		{"I0_SCRAM_SHA_512_over_TLS", bySecret, func(c *kafka.Config) { c.SASL, c.TLS = scram512(password), ca.trusting() }, ""},
+		{"I0_PLAIN_over_TLS", bySecret, func(c *kafka.Config) {
+			c.SASL, c.TLS = []sasl.Mechanism{plain.Auth{User: user, Pass: password}.AsMechanism()}, ca.trusting()
+		}, ""},
+		{"I0_TLS", encrypted, func(c *kafka.Config) { c.TLS = ca.trusting() }, ""},
+		{"I0_TLS_with_a_certificate_of_the_client", certificate, func(c *kafka.Config) { c.TLS = ca.named("client") }, ""},
+		{"a wrong password", byScram, func(c *kafka.Config) { c.SASL = scram512("wrong horse") }, "the brokers refused the user or its password; correct the SASL settings"},
+		{"a wrong password over TLS", bySecret, func(c *kafka.Config) { c.SASL, c.TLS = scram512("wrong horse"), ca.trusting() }, "the brokers refused the user or its password"},
+		{"a mechanism that the listener has not", byScram, func(c *kafka.Config) {
+			c.SASL = []sasl.Mechanism{scram.Auth{User: user, Pass: password}.AsSha256Mechanism()}
+		}, "SASL mechanism"},
+		{"nobody where somebody is asked for", byScram, func(*kafka.Config) {}, "none of the brokers"},
+		{"an authority that nobody knows", encrypted, func(c *kafka.Config) { c.TLS = &tls.Config{RootCAs: x509.NewCertPool()} }, "certificate"},
+		{"no certificate where one is asked for", certificate, func(c *kafka.Config) { c.TLS = ca.trusting() }, "certificate"},
+		{"no encryption where it is asked for", encrypted, func(*kafka.Config) {}, "that TLS and SASL are set as their listener wants them"},
+	}
+}
+
+func TestABrokerThatAsksWhoIsThere(t *testing.T) {
+	s := newSite(t)
+	for _, w := range ways(s.ca) {
+		t.Run(w.name, func(t *testing.T) {
+			c := s.config(w.listener, s.topic())
+			w.change(&c)
+			r := s.read(t, c)
+			if w.fails != "" {
+				r.fails(w.fails)
+				return
+			}
+			r.finishes()
+		})
+	}
+	t.Run("I0_what_the_user_may_not_is_said_and_works_when_it_may", func(t *testing.T) { mayNot(t, s) })
+	t.Run("G3_dead_letters_that_may_not_be_written_wait_until_they_may", func(t *testing.T) { mayNotWrite(t, s) })
+	t.Run("I0_secrets_come_from_the_environment_and_from_files", func(t *testing.T) { withPolicy(t, s) })
+}
+
+func mayNot(t *testing.T, s *site) {
+	c := kafka.Config{Brokers: s.cluster.BrokersAt(byScram), Topics: []string{s.topic()}, Group: topics.Name(), SASL: scram512(password)}
+	r := s.read(t, c)
+	r.fails("this user may not read topic " + c.Topics[0] + "; allow it READ and DESCRIBE")
+	s.allow(kadm.NewACLs().Topics(c.Topics[0]), kadm.OpRead)
+	r.fails("this user may not use group " + c.Group + "; allow it READ on the group")
+	s.allow(kadm.NewACLs().Groups(c.Group), kadm.OpRead)
+	r.finishes()
+}
+
+func mayNotWrite(t *testing.T, s *site) {
+	topic := s.topic()
+	c := s.config(byScram, topic)
+	c.SASL, c.DeadLetters = scram512(password), services.Topic(t, s.cluster.Brokers(), 1)
+	s.allow(kadm.NewACLs().Topics(c.DeadLetters), kadm.OpDescribe)
+	s.Produce(topics.Record(topic, 0, "letter", "bad"))
+	r := s.read(t, c)
+	r.fails("this user may not write to the topic; allow it WRITE and DESCRIBE")
+	if at := r.Committed(c.Group, topic)[0]; at > 3 {
+		t.Errorf("the message at 3 has no dead letter, and the group is at %d", at)
+	}
+	s.allow(kadm.NewACLs().Topics(c.DeadLetters), kadm.OpWrite)
+	r.finishes()
+	if dead := r.Read(c.DeadLetters); len(dead) != 1 || topics.Header(dead[0], "id") != "letter" {
+		t.Errorf("dead letters %v", dead)
+	}
+}

@@ -1,0 +1,73 @@
+//go:build unix
+
+package takeover
+
+import (
+	"testing"
+
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/services/topics"
+	"github.com/semel-go/semel/kafka"
+)
+
+// anew deletes the topic and makes it again, with other records in it.
+func (w *world) anew() {
+	w.t.Helper()
+	if _, err := w.Admin.DeleteTopic(w.t.Context(), w.order.Topic); err != nil {
+		w.t.Fatal(err)
+	}
+	err := w.until("the topic can be made again", func() bool {
+		made, err := w.Admin.CreateTopic(w.t.Context(), partitions, 1, nil, w.order.Topic)
+		if err == nil {
+			err = made.Err
+		}
+		if err != nil && !services.Passes(err) {
+			w.t.Fatal(err)
+		}
+		if err == nil {
+			services.AwaitTopic(w.t, w.order.Brokers, w.order.Topic, made.ID)
+		}
+		return err == nil
+	})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if at := w.Committed(w.order.Group, w.order.Topic); len(at) > 0 {
+		w.t.Fatalf("the brokers kept the group's offsets: %v", at)
+	}
+	w.Cluster = topics.Open(w.t, w.order.Brokers) // which knows the new one
+}
+
+func TestATopicThatIsCreatedAnewAfterATakeOver(t *testing.T) {
+	old := topics.Name()
+	for name, start := range map[string]kafka.Start{
+		"trap_T92_is_read_from_its_beginning_after_now":                   {Now: true},
+		"trap_T92_is_read_from_its_beginning_after_a_time":                {At: minute(historic)},
+		"trap_T92_is_read_from_its_beginning_after_another_groups_offset": {Group: old},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.commit(old, map[int32]int64{0: 10, 1: 10, 2: 10})
+			w.work(start)
+			w.wants()
+			w.anew()
+			w.publish(100, 400, 0, partitions)
+			w.work(start)
+			w.wants(ids(100, 400)...)
+		})
+	}
+	t.Run("trap_T93_another_group_that_is_gone_is_not_missed", func(t *testing.T) {
+		w := newWorld(t)
+		former := topics.Name()
+		w.commit(former, map[int32]int64{0: 10, 1: 10, 2: 10})
+		w.work(kafka.Start{Group: former})
+		if _, err := w.Admin.DeleteGroup(t.Context(), former); err != nil {
+			t.Fatal(err)
+		}
+		w.addPartitions(partitions + 1)
+		w.Cluster = topics.Open(t, w.order.Brokers)
+		w.publish(100, 140, 0, partitions+1)
+		w.work(kafka.Start{Group: former})
+		w.wants(ids(100, 140)...)
+	})
+}

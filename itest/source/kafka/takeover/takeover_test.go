@@ -1,0 +1,142 @@
+//go:build unix
+
+// Package takeover takes over topics that have been consumed by others, on
+// a real broker and PostgreSQL: what is applied is exact for each way to begin.
+package takeover
+
+import (
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/services/topics"
+	"github.com/semel-go/semel/kafka"
+	"github.com/semel-go/semel/pgxstore"
+	"github.com/semel-go/semel/sqlstore"
+)
+
+// formerly is how far another group is: four messages of one partition, seven
+// of another, none of the third. h0, h3, … are of partition 0.
+var formerly = map[int32]int64{0: 4, 1: 7}
+
+// unread are the messages behind formerly.
+func unread() (all []string) {
+	for n, id := range ids(0, historic) {
+		if int64(n/partitions) >= formerly[int32(n%partitions)] {
+			all = append(all, id)
+		}
+	}
+	return all
+}
+
+func TestATopicWithHistoryIsTakenOver(t *testing.T) {
+	t.Run("I0_from_the_beginning_all_history_is_applied_once", func(t *testing.T) {
+		w := newWorld(t)
+		w.work(kafka.Start{})
+		w.wants(ids(0, historic)...)
+		w.publish(historic, historic+6, 0, partitions)
+		if c := w.work(kafka.Start{}); c.Applied != 6 || c.Deliveries != 6 {
+			t.Errorf("the second run: %+v", c)
+		}
+		w.wants(ids(0, historic+6)...)
+	})
+	t.Run("I0_now_applies_nothing_of_the_history", func(t *testing.T) {
+		w := newWorld(t)
+		if c := w.work(kafka.Start{Now: true}); c.Deliveries != 0 {
+			t.Errorf("%+v", c)
+		}
+		w.wants()
+		w.publish(historic, historic+6, 0, partitions)
+		w.work(kafka.Start{Now: true})
+		w.wants(ids(historic, historic+6)...)
+	})
+	t.Run("I0_at_a_time_applies_what_is_as_old_or_younger", func(t *testing.T) {
+		w := newWorld(t)
+		w.work(kafka.Start{At: minute(10)})
+		w.wants(ids(10, historic)...)
+	})
+	t.Run("I0_at_a_time_after_the_last_record_of_some_partitions", func(t *testing.T) {
+		w := newWorld(t)
+		w.work(kafka.Start{At: minute(historic - 1)})
+		w.wants(ids(historic-1, historic)...)
+		w.publish(0, 3, 0, partitions) // late, with old times
+		w.work(kafka.Start{At: minute(historic - 1)})
+		w.wants(append(ids(historic-1, historic), ids(0, 3)...)...)
+	})
+	t.Run("I0_at_another_groups_offsets_and_at_the_beginning_where_it_has_none", func(t *testing.T) {
+		w := newWorld(t)
+		old := topics.Name()
+		w.commit(old, formerly)
+		w.work(kafka.Start{Group: old})
+		w.wants(unread()...)
+	})
+}
+
+func TestWhereToBeginStaysThoughTheFirstOwnerDies(t *testing.T) {
+	t.Run("I0_now_does_not_move_when_the_first_owner_is_killed_before_it_settles", func(t *testing.T) {
+		w := newWorld(t)
+		w.dies(kafka.Start{Now: true}, func() { w.publish(historic, historic+6, 0, partitions) })
+		w.wants()
+		w.publish(historic+6, historic+9, 0, partitions)
+		w.work(kafka.Start{Now: true})
+		w.wants(ids(historic, historic+9)...)
+	})
+	t.Run("I0_another_groups_offsets_do_not_move_it_though_that_group_goes_on", func(t *testing.T) {
+		w := newWorld(t)
+		old := topics.Name()
+		w.commit(old, formerly)
+		w.dies(kafka.Start{Group: old}, func() {})
+		w.wants()
+		w.commit(old, map[int32]int64{0: 10, 1: 10, 2: 10})
+		w.work(kafka.Start{Group: old})
+		w.wants(unread()...)
+	})
+}
+
+func TestPartitionsThatAreAddedAfterATakeOver(t *testing.T) {
+	old := topics.Name()
+	for name, start := range map[string]kafka.Start{
+		"trap_37_are_read_from_their_beginning_after_now":                   {Now: true},
+		"trap_37_are_read_from_their_beginning_after_a_time":                {At: minute(historic)},
+		"trap_37_are_read_from_their_beginning_after_another_groups_offset": {Group: old},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := newWorld(t)
+			w.commit(old, map[int32]int64{0: 10, 1: 10, 2: 10})
+			if c := w.work(start); c.Deliveries != 0 {
+				t.Fatalf("the history is delivered: %+v", c)
+			}
+			w.addPartitions(partitions + 2)
+			w.Cluster = topics.Open(t, w.order.Brokers) // which knows of them
+			w.publish(0, 4, partitions, 2)              // with old times
+			w.work(start)
+			w.wants(ids(0, 4)...)
+		})
+	}
+}
+
+func TestMarkersOfAnOldTable(t *testing.T) {
+	t.Run("J2_a_table_of_processed_messages_is_seeded_and_the_rest_of_the_history_applied", func(t *testing.T) {
+		w := newWorld(t)
+		services.Exec(t, w.order.DSN, `create table processed (message_id text primary key, status text)`,
+			`insert into processed select 'h' || n, 'done' from generate_series(0, 18) n`,
+			`insert into processed values ('h25', 'done'), ('h26', 'failed'), ('elsewhere', 'done')`)
+		pool, err := pgxpool.New(t.Context(), w.order.DSN)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer pool.Close()
+		store, err := pgxstore.New(pool, pgxstore.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		seeded, err := store.Seed(t.Context(), sqlstore.Seed{Consumer: "billing", Table: "processed", ID: "message_id", Where: "status = 'done'", Batch: 7})
+		if err != nil || seeded.Written != 21 {
+			t.Fatalf("seeded %+v: %v", seeded, err)
+		}
+		if c := w.work(kafka.Start{}); c.Applied != 10 || c.Duplicates != 20 {
+			t.Errorf("%+v", c)
+		}
+		w.wants(append(ids(19, 25), ids(26, historic)...)...)
+	})
+}

@@ -1,0 +1,230 @@
+//go:build unix
+
+// Package days kills processes that drop days of markers, that move a consumer to days, and
+// that consume meanwhile, and looks that nothing is lost, doubled or left half.
+package days
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/itest/worlds/children"
+	"github.com/semel-go/semel/pgxstore"
+	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
+)
+
+func TestMain(m *testing.M) { children.Main(m, live) }
+
+// work is what a child does.
+type work string
+
+const (
+	reaps   work = "reaps"   // advances, and drops what is due
+	begins  work = "begins"  // begins a move
+	ends    work = "ends"    // ends one
+	before  work = "before"  // consumes as before the move
+	handles work = "handles" // consumes with a store of days over database/sql
+	pipes   work = "pipes"   // consumes with a store of days over pgx
+)
+
+// order is one for a child.
+type order struct {
+	DSN, Consumer string
+	Work          work
+	// Statement is before which one of those that it sends it kills itself; 0: never. With
+	// After it does so when the statement is answered.
+	Statement int64
+	After     bool
+	// Point and Hit are where a consumer kills itself; Seed orders its messages, of those
+	// from First on.
+	Point       faults.Point
+	Hit         int64
+	Seed, First int
+}
+
+// mortal is a tracer that kills its process at a statement.
+type mortal struct {
+	order
+	sent *atomic.Int64
+}
+
+type nthKey struct{}
+
+func (m mortal) TraceQueryStart(ctx context.Context, _ *pgx.Conn, d pgx.TraceQueryStartData) context.Context {
+	n := m.sent.Add(1)
+	if n == m.Statement && !m.After {
+		kill()
+	}
+	return context.WithValue(ctx, nthKey{}, n)
+}
+
+func (m mortal) TraceQueryEnd(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryEndData) {
+	if n, _ := ctx.Value(nthKey{}).(int64); n == m.Statement && m.After {
+		kill()
+	}
+}
+
+func kill() {
+	p, err := os.FindProcess(os.Getpid())
+	if err == nil {
+		_ = p.Kill()
+	}
+	select {}
+}
+
+func live(o order) error {
+	config, err := pgx.ParseConfig(o.DSN)
+	if err != nil {
+		return err
+	}
+	config.Tracer = mortal{o, new(atomic.Int64)}
+	db := stdlib.OpenDB(*config)
+	defer db.Close()
+	s, err := sqlstore.Postgres(db, sqlstore.Options{})
+	if err != nil {
+		return err
+	}
+	ctx := context.Background()
+	switch o.Work {
+	case reaps:
+		own, err := s.Dated(ctx, dated(o.Consumer))
+		if err != nil {
+			return err
+		}
+		return pass(ctx, own, o.Consumer)
+	case begins:
+		return s.BeginMove(ctx, dated(o.Consumer))
+	case ends:
+		_, err := s.EndMove(ctx, o.Consumer)
+		return err
+	}
+	return consume(ctx, o, s)
+}
+
+// dated is what a store of days is asked for.
+func dated(consumer string) sqlstore.Dated {
+	return sqlstore.Dated{Consumer: consumer, IDTime: identity.UUIDv7, Back: 6}
+}
+
+// pass is one of the reaper.
+func pass(ctx context.Context, s store.Reaper, consumer string) error {
+	if err := s.Progressed(ctx, consumer, nil); err != nil {
+		return err
+	}
+	if _, err := s.Advance(ctx, consumer); err != nil {
+		return err
+	}
+	for next := (store.ReapMark{}); !next.Done; {
+		done, err := s.Reap(ctx, store.Reaping{Consumer: consumer, Most: 10, After: next})
+		if err != nil || done.Elsewhere {
+			return err
+		}
+		next = done.Next
+	}
+	return nil
+}
+
+// messages is how many a consumer is given; each process gets all of them, as a broker
+// delivers again to whoever starts.
+const messages = 300
+
+// uuid is an id of so many days from the begin of this day.
+func uuid(days, n int) string {
+	ms := time.Now().UTC().Truncate(24 * time.Hour).Add(time.Duration(days) * 24 * time.Hour).UnixMilli()
+	return fmt.Sprintf("%08x-%04x-7000-8000-%012x", ms>>16, ms&0xffff, n)
+}
+
+func message(i int) *semel.Message {
+	return &semel.Message{Body: fmt.Append(nil, i), Headers: semel.Headers{{Name: "id", Value: []byte(uuid(-(i % 5), i))}}}
+}
+
+// consume delivers every message, until each has ended.
+func consume(ctx context.Context, o order, s *sqlstore.Store) error {
+	var hits atomic.Int64
+	plan := faults.Plan{At: func(p faults.Point, _ int) {
+		if p == o.Point && hits.Add(1) == o.Hit {
+			kill()
+		}
+	}}
+	config := consumer.Config{Name: o.Consumer, Identity: identity.By("header:id"), Workers: 2, Logger: slog.New(slog.DiscardHandler),
+		Retention: consumer.RetentionPolicy{Keep: 30 * 24 * time.Hour, IDTime: identity.UUIDv7, DailyPartitions: o.Work != before}}
+	const insert = "insert into effects values ("
+	plain := func(ctx context.Context, tx *sql.Tx, m *semel.Message) error {
+		_, err := tx.ExecContext(ctx, insert+string(m.Body)+")")
+		return err
+	}
+	switch o.Work {
+	case handles:
+		var err error
+		if s, err = s.Dated(ctx, dated(o.Consumer)); err != nil {
+			return err
+		}
+	case pipes:
+		pool, err := pgxpool.New(ctx, o.DSN)
+		if err != nil {
+			return err
+		}
+		defer pool.Close()
+		direct, err := pgxstore.New(pool, pgxstore.Options{})
+		if err == nil {
+			direct, err = direct.Dated(ctx, dated(o.Consumer))
+		}
+		if err != nil {
+			return err
+		}
+		c, err := consumer.New(direct, func(ctx context.Context, tx pgx.Tx, m *semel.Message) error {
+			_, err := tx.Exec(ctx, insert+string(m.Body)+")")
+			return err
+		}, config, plan)
+		if err != nil {
+			return err
+		}
+		return deliver(ctx, o, c)
+	}
+	c, err := consumer.New(s, plain, config, plan)
+	if err != nil {
+		return err
+	}
+	return deliver(ctx, o, c)
+}
+
+func deliver[Tx any](ctx context.Context, o order, c *consumer.Consumer[Tx]) error {
+	order := rand.New(rand.NewPCG(uint64(o.Seed), 1)).Perm(messages)
+	for first := 0; first < messages; {
+		some := make([]*semel.Message, 0, 5)
+		for _, i := range order[first:min(first+cap(some), messages)] {
+			some = append(some, message(o.First+i))
+		}
+		all, err := c.ProcessAll(ctx, some)
+		if err != nil {
+			return err
+		}
+		ended := true
+		for i := range all {
+			ended = ended && all[i].Kind == semel.Ack
+			if all[i].Kind != semel.Ack && strings.Contains(fmt.Sprint(all[i]), "no such") {
+				return fmt.Errorf("%+v", all[i])
+			}
+		}
+		if ended { // what is busy in another process comes again
+			first += cap(some)
+		}
+	}
+	return c.Close(ctx)
+}

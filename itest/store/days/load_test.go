@@ -1,0 +1,105 @@
+//go:build unix
+
+package days
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel/itest/worlds/processes"
+	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
+)
+
+// load is what marks of a consumer were committed by workers that never stop.
+type load struct {
+	store  *sqlstore.Store
+	scope  int64
+	marked atomic.Int64 // messages up to here were begun
+	ended  atomic.Int64 // so many were committed
+}
+
+// work marks one message after the other, and says what went wrong.
+func (l *load) work(stop <-chan struct{}) error {
+	for {
+		select {
+		case <-stop:
+			return nil
+		default:
+		}
+		mark := []store.Mark{{Scope: l.scope, ID: []byte(uuid(0, int(l.marked.Add(1)))), As: store.Applied}}
+		for committed := false; !committed; {
+			b, _, err := l.store.Begin(context.Background(), store.TxOptions{}, mark)
+			if err == nil {
+				err = b.Commit(context.Background(), store.Ending{}).Err
+			}
+			if committed = err == nil; !committed && l.store.Classify(err) != store.ClassContended {
+				return err
+			}
+		}
+		l.ended.Add(1)
+	}
+}
+
+// until waits until so many more were committed.
+func (l *load) until(ctx context.Context, more int64) {
+	for want := l.ended.Load() + more; l.ended.Load() < want && ctx.Err() == nil; {
+		processes.Pause(ctx, time.Millisecond)
+	}
+}
+
+func TestAMoveEndsUnderLoad(t *testing.T) {
+	s := open(t)
+	for n := range 5 {
+		consumer := fmt.Sprint("billing-", n)
+		marks(t, s.store, consumer, store.Applied, uuid(-1, 1<<40))
+		if err := s.store.BeginMove(t.Context(), dated(consumer)); err != nil {
+			t.Fatal(err)
+		}
+		own := s.byDay(t, consumer)
+		scope, err := own.Scope(t.Context(), consumer, "shop", 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l, stop := &load{store: own, scope: scope}, make(chan struct{})
+		var workers sync.WaitGroup
+		for range 4 {
+			workers.Add(1)
+			go func() {
+				defer workers.Done()
+				if err := l.work(stop); err != nil {
+					t.Errorf("a worker: %v", err)
+				}
+			}()
+		}
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		l.until(ctx, 200)
+		done, err := s.store.EndMove(ctx, consumer)
+		l.until(ctx, 200)
+		cancel()
+		close(stop)
+		workers.Wait()
+		t.Run("law_3_what_was_marked_while_it_ended_is_a_duplicate", func(t *testing.T) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			var ids []string
+			for i := range l.marked.Load() {
+				ids = append(ids, uuid(0, int(i+1)))
+			}
+			lost := 0
+			for _, v := range asked(t, own, consumer, ids...) {
+				if v != isApplied {
+					lost++
+				}
+			}
+			if t.Logf("%d markers, %+v", len(ids), done); lost > 0 {
+				t.Errorf("of %d markers %d are lost", len(ids), lost)
+			}
+		})
+	}
+}

@@ -1,0 +1,95 @@
+package pgxstore
+
+import (
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/store/sqlsuite"
+	"github.com/semel-go/semel/pgxstore"
+	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
+	"github.com/semel-go/semel/storetest"
+)
+
+// dated has the shop keep its markers by day.
+func (h *shop) dated(t testing.TB) *shop {
+	t.Helper()
+	store, err := h.Dated(t.Context(), sqlstore.Dated{Consumer: "billing", IDTime: identity.ULID})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Store = store
+	return h
+}
+
+// byDay lends shops whose one partition takes any id in place of days, so that cases with
+// ids of their own run over the statements of a table of days.
+func byDay(pool *pgxpool.Pool) *services.Lent[*shop] {
+	return &services.Lent[*shop]{
+		Make: func(t testing.TB) *shop {
+			h := newShop(t, pool).dated(t)
+			h.execAll(t, []string{
+				`do $$ declare p regclass; begin
+				for p in select i.inhrelid from pg_inherits i where i.inhparent = 'in.semel_markers_1'::regclass and i.inhrelid::regclass::text ~ '_[0-9]{8}"?$' loop
+				execute 'drop table ' || p; end loop; end $$`,
+				`create table in.any_day partition of in.semel_markers_1 for values from (minvalue) to ('\x05'::bytea)`,
+				`update in.semel_dated set low = '\x', high = '\x05', low_day = '9000-01-01', high_day = '9000-01-01'`,
+			})
+			return h
+		},
+		Empty: func(t testing.TB, used *shop) *shop {
+			used.execAll(t, []string{services.Emptying(used.schema, "semel_migrations", "once", "semel_dated")})
+			store, err := pgxstore.New(pool, pgxstore.Options{Schema: used.schema})
+			if err != nil {
+				t.Fatal(err)
+			}
+			h := &shop{Store: store, pool: pool, schema: used.schema}
+			t.Cleanup(func() { h.sound(t) })
+			return h.dated(t)
+		},
+	}
+}
+
+func TestMarkersByDayKeepTheLaws(t *testing.T) {
+	dsn := services.Postgres(t)
+	services.Hurry(t, dsn)
+	var ways sqlsuite.Ways
+	shops := byDay(open(t, dsn, traced(&ways)))
+	can := storetest.Abilities{Inbox: true, Look: true, Replays: true, Leases: true, Calls: true, Steps: true, Intents: true, Emission: true, Results: true, Audit: true, Erasure: true, Streams: true, Lines: true, Retention: true, MarkIn: true, Positions: true, Offsets: true, Generations: true, Controls: true, Derivations: true, OneConsumer: true, Days: true, Edits: true}
+	t.Run("handle", func(t *testing.T) {
+		storetest.Run(t, storetest.Harness[pgx.Tx]{Open: func(t testing.TB) storetest.Instance[pgx.Tx] { return shops.Open(t).direct() }, Can: can, Only: ways.First(sqlsuite.OneLine)})
+	})
+	t.Run("queue", func(t *testing.T) {
+		can.MarkIn, can.Gather = false, true
+		storetest.Run(t, storetest.Harness[*pgxstore.Queue]{Open: func(t testing.TB) storetest.Instance[*pgxstore.Queue] { return shops.Open(t).queued() }, Can: can, Only: ways.Further()})
+	})
+}
+
+func TestULIDsAreRoutedByTheirTime(t *testing.T) {
+	dsn := services.Postgres(t)
+	services.Hurry(t, dsn)
+	h := newShop(t, open(t, dsn)).dated(t)
+	t.Run("trap_88_what_lies_outside_of_the_days_stands_aside", func(t *testing.T) {
+		const past, future = "01B3EAF48P97R8MP9WS6MHDTZ3", "3ZZZZZZZZZ97R8MP9WS6MHDTZ3"
+		marks := h.marks(t, past, future)
+		v := sqlsuite.Asked[pgx.Tx](t, h.Store, marks...)
+		if v[0] != (store.Verdict{Kind: store.Old}) || v[1] != (store.Verdict{Kind: store.Old, Ahead: true}) {
+			t.Errorf("the verdicts are %+v", v)
+		}
+		marks = append(marks, marks[1])
+		for i := range marks {
+			marks[i].As = store.Parked
+		}
+		b, v := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, marks)
+		if v[0].Kind != store.Fresh || v[1].Kind != store.Fresh || !v[2].Already(store.Parked) {
+			t.Errorf("the verdicts are %+v", v)
+		}
+		wantCommitted(t, b.Commit(t.Context(), store.Ending{}))
+		if v = sqlsuite.Asked[pgx.Tx](t, h.Store, h.marks(t, past, future)...); !v[0].Already(store.Parked) || !v[1].Already(store.Parked) {
+			t.Errorf("afterwards the verdicts are %+v", v)
+		}
+	})
+}

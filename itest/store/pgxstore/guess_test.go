@@ -1,0 +1,95 @@
+package pgxstore
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/services/pgproxy"
+	"github.com/semel-go/semel/itest/store/sqlsuite"
+	"github.com/semel-go/semel/store"
+)
+
+// part are so many ids of an own set.
+func part(set string, n int) (ids []string) {
+	for i := range n {
+		ids = append(ids, fmt.Sprint(set, i))
+	}
+	return ids
+}
+
+// run applies batches that are all new, after which the next is taken to be.
+func run(t testing.TB, h *shop, set string) {
+	t.Helper()
+	for i := range 32 {
+		wantCommitted(t, deliverQueued(t, h, part(fmt.Sprint(set, i, "-"), 16)))
+	}
+}
+
+// A batch whose marks are all taken to be new asks nothing of each. That is shown by what a
+// wrong guess costs: one begin, and the end of what it began.
+func TestMarksThatAreTakenToBeNew(t *testing.T) {
+	proxy := pgproxy.Start(t, services.Postgres(t))
+	alone := func(c *pgxpool.Config) { c.MaxConns = 1 }
+	for _, f := range forms() {
+		t.Run("B12_a_copy_is_no_effect_"+f.name, func(t *testing.T) {
+			h := newShop(t, open(t, proxy.DSN(), alone))
+			for range 2 { // prepares what copies need, too
+				wantCommitted(t, f.deliver(t, h, part("first", 16)))
+			}
+			run(t, h, "a")
+			wantCommitted(t, f.deliver(t, h, part("new", 16)))
+			mixed := append(part("later", 15), "new3")
+			guessed := trips(proxy, func() { wantCommitted(t, f.deliver(t, h, mixed)) })
+			again := trips(proxy, func() { wantCommitted(t, f.deliver(t, h, append(part("last", 15), "new4"))) })
+			if guessed != again+2 {
+				t.Errorf("a wrong guess took %d round trips, and a batch that asks %d: nothing was guessed", guessed, again)
+			}
+			h.wantApplied(t, append(append(mixed, "new4"), part("new", 16)...)...)
+		})
+	}
+	t.Run("B12_each_verdict_after_a_wrong_guess", func(t *testing.T) {
+		h := newShop(t, open(t, services.Postgres(t)))
+		run(t, h, "b")
+		parked := h.marks(t, "parked")
+		parked[0].As = store.Parked
+		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, parked)
+		wantCommitted(t, b.Commit(t.Context(), store.Ending{}))
+		b, v := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, h.marks(t, append(part("fresh", 14), "parked", "b3-1")...))
+		defer b.Rollback(t.Context())
+		for i := range 14 {
+			if v[i].Kind != store.Fresh {
+				t.Errorf("a new message has the verdict %v", v[i].Kind)
+			}
+		}
+		if !v[14].Already(store.Parked) || !v[15].Already(store.Applied) {
+			t.Errorf("a parked and an applied message have the verdicts %v and %v", v[14].Kind, v[15].Kind)
+		}
+	})
+	t.Run("B12_law_3_a_guess_that_was_rolled_back_leaves_nothing", func(t *testing.T) {
+		h := newShop(t, open(t, services.Postgres(t)))
+		run(t, h, "c")
+		b, _ := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, h.marks(t, part("gone", 16)...))
+		b.Rollback(t.Context())
+		h.wantNothing(t, part("gone", 16)...)
+	})
+	t.Run("B12_law_1_markers_that_are_kept_out_are_found", func(t *testing.T) {
+		h := newShop(t, open(t, services.Postgres(t)))
+		run(t, h, "d")
+		h.exec(t, `create function in.keep_out() returns trigger language plpgsql as $$ begin if position('x7'::bytea in new.id) > 0 then return null; end if; return new; end $$`)
+		h.exec(t, `create trigger keep_out before insert on in.semel_markers for each row execute function in.keep_out()`)
+		if b, _, err := h.Begin(t.Context(), store.TxOptions{}, h.marks(t, part("x", 16)...)); err == nil {
+			b.Rollback(t.Context())
+			t.Error("a batch began of which one marker was not written")
+		}
+	})
+}
+
+// trips are the round trips of what f does.
+func trips(proxy *pgproxy.Proxy, f func()) int {
+	before := proxy.Counts().RoundTrips
+	f()
+	return proxy.Counts().RoundTrips - before
+}

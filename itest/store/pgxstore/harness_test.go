@@ -1,0 +1,126 @@
+package pgxstore
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/semel-go/semel/itest/store/sqlsuite"
+	"github.com/semel-go/semel/pgxstore"
+	"github.com/semel-go/semel/store"
+)
+
+// scope is the scope of the tests' marks.
+func (h *shop) scope(t testing.TB) int64 {
+	t.Helper()
+	n, err := h.Scope(t.Context(), "billing", "shop", 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return n
+}
+
+func (h *shop) marks(t testing.TB, ids ...string) []store.Mark {
+	t.Helper()
+	return sqlsuite.Marks[pgx.Tx](t, h.Store, "shop", ids...)
+}
+
+// numbered are the ids from first to before last.
+func numbered(first, last int) (ids []string) {
+	for i := first; i < last; i++ {
+		ids = append(ids, fmt.Sprint(i))
+	}
+	return ids
+}
+
+// form is one of the ways in which handlers write.
+type form struct {
+	name string
+	// deliver applies what is fresh of a batch and says how it ended.
+	deliver func(t testing.TB, h *shop, ids []string) store.Result
+	// deliverUnder gives the commit another context.
+	deliverUnder func(t testing.TB, h *shop, commit context.Context, ids ...string) store.Result
+}
+
+func forms() []form {
+	return []form{{"handle", deliverDirect, deliverDirectUnder}, {"queue", deliverQueued, deliverQueuedUnder}}
+}
+
+func cancelled(t testing.TB) context.Context {
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return ctx
+}
+
+func deliverDirect(t testing.TB, h *shop, ids []string) store.Result {
+	t.Helper()
+	return deliverDirectUnder(t, h, t.Context(), ids...)
+}
+
+func deliverDirectUnder(t testing.TB, h *shop, commit context.Context, ids ...string) store.Result {
+	t.Helper()
+	b, v := sqlsuite.Begin[pgx.Tx](t, h.Store, store.TxOptions{}, h.marks(t, ids...))
+	for i := range v {
+		if v[i].Kind == store.Fresh {
+			if _, err := b.Tx(i).Exec(t.Context(), h.in(insert), []byte(ids[i])); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return b.Commit(commit, store.Ending{})
+}
+
+func deliverQueued(t testing.TB, h *shop, ids []string) store.Result {
+	t.Helper()
+	return deliverQueuedUnder(t, h, t.Context(), ids...)
+}
+
+func deliverQueuedUnder(t testing.TB, h *shop, commit context.Context, ids ...string) store.Result {
+	t.Helper()
+	b, v := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{}, h.marks(t, ids...))
+	for i := range v {
+		if v[i].Kind == store.Fresh {
+			b.Tx(i).ExecOne(h.in(insert), []byte(ids[i]))
+		}
+	}
+	return b.Commit(commit, store.Ending{})
+}
+
+// wantApplied checks that these messages have one effect each and their marker.
+func (h *shop) wantApplied(t testing.TB, ids ...string) {
+	t.Helper()
+	v := sqlsuite.Asked[pgx.Tx](t, h.Store, h.marks(t, ids...)...)
+	for i, id := range ids {
+		if n := h.count(t, id); n != 1 || !v[i].Already(store.Applied) {
+			t.Errorf("message %s has %d effects and the verdict %d", id, n, v[i].Kind)
+		}
+	}
+}
+
+// wantNothing checks that nothing is left of these messages.
+func (h *shop) wantNothing(t testing.TB, ids ...string) {
+	t.Helper()
+	v := sqlsuite.Asked[pgx.Tx](t, h.Store, h.marks(t, ids...)...)
+	for i, id := range ids {
+		if n := h.count(t, id); n != 0 || v[i].Kind != store.Fresh {
+			t.Errorf("message %s has %d effects and the verdict %d", id, n, v[i].Kind)
+		}
+	}
+}
+
+// wantRefused checks that nothing was committed, why, and who is blamed.
+func wantRefused(t testing.TB, r store.Result, class store.Class, culprit int) {
+	t.Helper()
+	if r.Outcome != store.NotCommitted || r.Class != class || r.Culprit != culprit || r.Err == nil {
+		t.Errorf("the commit says %+v, want not committed, class %d, culprit %d", r, class, culprit)
+	}
+}
+
+// wantCommitted checks that the batch was committed.
+func wantCommitted(t testing.TB, r store.Result) {
+	t.Helper()
+	if r.Outcome != store.Committed {
+		t.Errorf("the commit says %+v", r)
+	}
+}

@@ -1,0 +1,243 @@
+// Package pgxstore runs the suites of stores against pgxstore and PostgreSQL
+// servers.
+package pgxstore
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/store/sqlsuite"
+	"github.com/semel-go/semel/pgxstore"
+	"github.com/semel-go/semel/storetest"
+)
+
+// open opens a pool for the time of the test, with changes to its settings.
+func open(t testing.TB, dsn string, change ...func(*pgxpool.Config)) *pgxpool.Pool {
+	t.Helper()
+	config, err := pgxpool.ParseConfig(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.MaxConns = 30
+	for _, c := range change {
+		c(config)
+	}
+	pool, err := pgxpool.NewWithConfig(context.Background(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(pool.Close)
+	return pool
+}
+
+// unnamed keeps pgx from preparing statements under a name.
+func unnamed(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeCacheDescribe }
+
+// plain sends arguments as text and asks for no types.
+func plain(c *pgxpool.Config) { c.ConnConfig.DefaultQueryExecMode = pgx.QueryExecModeExec }
+
+// shop is a store in a schema of its own, with a table of effects that has no
+// unique key.
+type shop struct {
+	*pgxstore.Store
+	pool   *pgxpool.Pool
+	schema string
+}
+
+var schemas atomic.Int64 // numbers them, so that a database serves many tests
+
+func newShop(t testing.TB, pool *pgxpool.Pool) *shop {
+	t.Helper()
+	h := &shop{pool: pool, schema: fmt.Sprintf("Case %d", schemas.Add(1))}
+	store, err := pgxstore.New(pool, pgxstore.Options{Schema: h.schema})
+	if err != nil {
+		t.Fatal(err)
+	}
+	h.Store = store
+	if _, err := store.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	h.execAll(t, sqlsuite.Effects)
+	t.Cleanup(func() { h.sound(t) })
+	return h
+}
+
+// lent lends one shop after another to the cases of a suite.
+func lent(pool *pgxpool.Pool) *services.Lent[*shop] {
+	return &services.Lent[*shop]{Make: func(t testing.TB) *shop { return newShop(t, pool) }, Empty: emptied}
+}
+
+func emptied(t testing.TB, used *shop) *shop {
+	t.Helper()
+	used.exec(t, services.Emptying(used.schema, "semel_migrations", "once"))
+	h := used.onPool(t, used.pool)
+	if err := h.Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { h.sound(t) })
+	return h
+}
+
+// onPool is the same shop through another pool.
+func (h *shop) onPool(t testing.TB, pool *pgxpool.Pool) *shop {
+	t.Helper()
+	store, err := pgxstore.New(pool, pgxstore.Options{Schema: h.schema})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &shop{Store: store, pool: pool, schema: h.schema}
+}
+
+// in puts the schema's name in.
+func (h *shop) in(text string) string {
+	return strings.ReplaceAll(text, "in.", fmt.Sprintf("%q.", h.schema))
+}
+
+func (h *shop) exec(t testing.TB, text string, args ...any) {
+	t.Helper()
+	if _, err := h.pool.Exec(context.Background(), h.in(text), args...); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+}
+
+func (h *shop) execAll(t testing.TB, statements []string) {
+	t.Helper()
+	for _, statement := range statements {
+		h.exec(t, statement)
+	}
+}
+
+func (h *shop) number(t testing.TB, text string, args ...any) (n int) {
+	t.Helper()
+	if err := h.pool.QueryRow(context.Background(), h.in(text), args...).Scan(&n); err != nil {
+		t.Fatalf("%s: %v", text, err)
+	}
+	return n
+}
+
+func (h *shop) count(t testing.TB, name string) int {
+	t.Helper()
+	return h.number(t, "select count(*) from in.effects where name = $1", []byte(name))
+}
+
+// sound checks what must hold after every test: no connection is held and no
+// guard is left.
+func (h *shop) sound(t testing.TB) {
+	// The pool destroys a broken connection in a goroutine of its own and
+	// counts it as acquired until that has run.
+	// Thousands of cases come here, so it looks every millisecond.
+	look := time.NewTicker(time.Millisecond)
+	defer look.Stop()
+	for deadline := time.Now().Add(2 * time.Minute); h.pool.Stat().AcquiredConns() != 0; <-look.C {
+		if time.Now().After(deadline) {
+			t.Errorf("%d connections are held", h.pool.Stat().AcquiredConns())
+			break
+		}
+	}
+	if n := h.number(t, "select count(*) from in.semel_guard"); n != 0 {
+		t.Errorf("%d guards are left", n)
+	}
+}
+
+func (h *shop) remove(t testing.TB, number int64) {
+	h.exec(t, "delete from in.semel_inbox where number = $1", number)
+}
+
+func (h *shop) ahead(t testing.TB, by time.Duration) { h.exec(t, services.Ahead(h.schema, by)) }
+
+func (h *shop) damage(t testing.TB, number int64) {
+	h.exec(t, "update in.semel_inbox set envelope = '{' where number = $1", number)
+}
+
+const insert = "insert into in.effects values ($1)"
+
+// direct is the store whose handlers get a pgx.Tx.
+func (h *shop) direct() storetest.Instance[pgx.Tx] {
+	return storetest.Instance[pgx.Tx]{
+		Store: h.Store,
+		Effect: func(ctx context.Context, tx pgx.Tx, name string) error {
+			_, err := tx.Exec(ctx, h.in(insert), []byte(name))
+			return err
+		},
+		Count: h.count,
+		Spoil: func(ctx context.Context, tx pgx.Tx) error {
+			_, err := tx.Exec(ctx, h.in("insert into in.once values ('there')"))
+			return err
+		},
+		End: func(tx pgx.Tx, commit bool) error {
+			_, err := tx.Exec(context.Background(), map[bool]string{true: "commit", false: "rollback"}[commit])
+			return err
+		},
+		Send: func(ctx context.Context, tx pgx.Tx, statement string) error {
+			_, err := tx.Exec(ctx, statement)
+			return err
+		},
+		Remove: h.remove,
+		Damage: h.damage,
+		Ahead:  h.ahead,
+	}
+}
+
+// queued is the store whose handlers queue their statements.
+func (h *shop) queued() storetest.Instance[*pgxstore.Queue] {
+	return storetest.Instance[*pgxstore.Queue]{
+		Store: h.Queued(),
+		Effect: func(_ context.Context, q *pgxstore.Queue, name string) error {
+			q.ExecOne(h.in(insert), []byte(name))
+			return q.Err()
+		},
+		Count: h.count,
+		Send: func(_ context.Context, q *pgxstore.Queue, statement string) error {
+			q.Exec(statement)
+			return q.Err()
+		},
+		Remove: h.remove,
+		Damage: h.damage,
+		Ahead:  h.ahead,
+	}
+}
+
+func TestStore(t *testing.T) {
+	straight, pooled := services.Pooled(t)
+	services.Hurry(t, straight)
+	var ways sqlsuite.Ways
+	run := func(name, dsn string, change func(*pgxpool.Config), handle, queue func() func(string) bool) {
+		t.Run(name, func(t *testing.T) {
+			shops := lent(open(t, dsn, change))
+			t.Run("handle", func(t *testing.T) {
+				storetest.Run(t, storetest.Harness[pgx.Tx]{
+					Open: func(t testing.TB) storetest.Instance[pgx.Tx] { return shops.Open(t).direct() },
+					Can:  storetest.Abilities{Inbox: true, Look: true, Replays: true, Leases: true, Calls: true, Steps: true, Intents: true, Emission: true, Results: true, Audit: true, Erasure: true, Streams: true, Lines: true, Retention: true, MarkIn: true, Positions: true, Controls: true, Derivations: true, Offsets: true, Edits: true, Generations: true},
+					Only: handle(),
+				})
+			})
+			t.Run("queue", func(t *testing.T) {
+				storetest.Run(t, storetest.Harness[*pgxstore.Queue]{
+					Open: func(t testing.TB) storetest.Instance[*pgxstore.Queue] { return shops.Open(t).queued() },
+					Can:  storetest.Abilities{Inbox: true, Look: true, Replays: true, Leases: true, Calls: true, Gather: true, Steps: true, Intents: true, Emission: true, Results: true, Audit: true, Erasure: true, Streams: true, Lines: true, Retention: true, Positions: true, Controls: true, Derivations: true, Offsets: true, Edits: true, Generations: true},
+					Only: queue(),
+				})
+			})
+		})
+	}
+	run("straight", straight, traced(&ways),
+		func() func(string) bool { return ways.First(nil) }, func() func(string) bool { ways.Further(); return sqlsuite.OneLine })
+	if sqlsuite.OneWay() {
+		return
+	}
+	if sqlsuite.EveryWay() {
+		run("straight_unnamed", straight, unnamed, ways.Further, ways.Further)
+	}
+	run("trap_108_through_a_pooler_by_transaction", pooled, unnamed, ways.Further, ways.Further)
+	run("trap_108_through_a_pooler_without_descriptions", pooled, plain, ways.Further, ways.Further)
+}

@@ -1,0 +1,156 @@
+package pgxstore
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/services/pgproxy"
+	"github.com/semel-go/semel/itest/store/sqlsuite"
+	"github.com/semel-go/semel/pgxstore"
+	"github.com/semel-go/semel/store"
+)
+
+// doing is a tracer that knows queries and what is prepared, and does something
+// whenever it is told of either.
+type doing struct {
+	do func(call string) // nil: nothing; set while no batch is open
+}
+
+func (d *doing) is(call string) {
+	if d.do != nil {
+		d.do(call)
+	}
+}
+
+func (d *doing) TraceQueryStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceQueryStartData) context.Context {
+	d.is("query start")
+	return ctx
+}
+
+func (d *doing) TraceQueryEnd(context.Context, *pgx.Conn, pgx.TraceQueryEndData) { d.is("query end") }
+
+func (d *doing) TracePrepareStart(ctx context.Context, _ *pgx.Conn, _ pgx.TracePrepareStartData) context.Context {
+	d.is("prepare start")
+	return ctx
+}
+
+func (d *doing) TracePrepareEnd(context.Context, *pgx.Conn, pgx.TracePrepareEndData) {
+	d.is("prepare end")
+}
+
+// doingBatches is one that knows batches, too.
+type doingBatches struct{ doing }
+
+func (d *doingBatches) TraceBatchStart(ctx context.Context, _ *pgx.Conn, _ pgx.TraceBatchStartData) context.Context {
+	d.is("batch start")
+	return ctx
+}
+
+func (d *doingBatches) TraceBatchQuery(context.Context, *pgx.Conn, pgx.TraceBatchQueryData) {
+	d.is("batch query")
+}
+
+func (d *doingBatches) TraceBatchEnd(context.Context, *pgx.Conn, pgx.TraceBatchEndData) {
+	d.is("batch end")
+}
+
+// tracing is a kind of tracer with what it is called for.
+type tracing struct {
+	name  string
+	calls []string
+	make  func() (pgx.QueryTracer, *doing)
+}
+
+func tracings() []tracing {
+	return []tracing{
+		{"queries", []string{"prepare start", "prepare end", "query start", "query end"}, func() (pgx.QueryTracer, *doing) {
+			d := &doing{}
+			return d, d
+		}},
+		{"batches", []string{"prepare start", "prepare end", "batch start", "batch query", "batch end"}, func() (pgx.QueryTracer, *doing) {
+			d := &doingBatches{}
+			return d, &d.doing
+		}},
+	}
+}
+
+func TestTheTimeOfATracerIsNotTheServers(t *testing.T) {
+	for _, k := range tracings() {
+		t.Run(k.name, func(t *testing.T) {
+			t.Run("a_server_that_answered_is_not_silent_while_a_tracer_works", func(t *testing.T) {
+				t.Parallel()
+				use, d := k.make()
+				h := newShop(t, open(t, services.Postgres(t), tracer(use)))
+				b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{Statement: time.Second, Answer: time.Second}, h.marks(t, "1"))
+				b.Tx(0).ExecOne(h.in(insert), []byte("1"))
+				d.do = func(string) { pass(t, 2200*time.Millisecond) }
+				wantCommitted(t, b.Commit(t.Context(), store.Ending{}))
+			})
+			t.Run("one_that_falls_silent_behind_a_tracers_back_is_noticed", func(t *testing.T) {
+				t.Parallel()
+				proxy := pgproxy.Start(t, services.Postgres(t))
+				use, _ := k.make()
+				h := newShop(t, open(t, proxy.DSN(), tracer(use)))
+				b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{Statement: time.Second, Answer: time.Second}, h.marks(t, "1"))
+				held := proxy.HoldReply(pgproxy.Commit)
+				t.Cleanup(held.Remove)
+				ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+				defer cancel()
+				r := b.Commit(ctx, store.Ending{})
+				if r.Outcome != store.CommitUnknown || !strings.Contains(r.Err.Error(), "did not answer") {
+					t.Errorf("%+v", r)
+				}
+			})
+		})
+	}
+}
+
+func TestATracerThatPanicsHarmsNoBatch(t *testing.T) {
+	for _, k := range tracings() {
+		t.Run(k.name, func(t *testing.T) {
+			use, d := k.make()
+			h := newShop(t, open(t, services.Postgres(t), tracer(use)))
+			for _, call := range k.calls {
+				t.Run("at_"+strings.ReplaceAll(call, " ", "_")+"_and_is_left_alone_until_the_next", func(t *testing.T) {
+					calls := 0
+					h.marks(t, call) // the tables' own statements are pgx's to trace
+					d.do = func(c string) {
+						if c == call {
+							calls++
+							panic("the tracer's fault")
+						}
+					}
+					defer func() { d.do = nil }()
+					for i, id := range []string{call + " 1", call + " 2"} {
+						b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{}, h.marks(t, id))
+						b.Tx(0).Exec(h.in("/* "+id+" */ "+insert), []byte(id))
+						wantCommitted(t, b.Commit(t.Context(), store.Ending{}))
+						if calls != i+1 {
+							t.Errorf("called %d times in %d batches", calls, i+1)
+						}
+					}
+					d.do = nil
+					h.wantApplied(t, call+" 1", call+" 2")
+				})
+			}
+			for _, call := range []string{"query start", "query end"} {
+				t.Run("at_a_rollbacks_"+strings.ReplaceAll(call, " ", "_"), func(t *testing.T) {
+					id := "rollback at " + call
+					b, _ := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{}, h.marks(t, id))
+					d.do = func(c string) {
+						if c == call {
+							panic("the tracer's fault")
+						}
+					}
+					b.Rollback(t.Context())
+					d.do = nil
+					wantCommitted(t, deliverQueued(t, h, []string{id}))
+				})
+			}
+		})
+	}
+}

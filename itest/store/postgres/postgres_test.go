@@ -1,0 +1,238 @@
+// Package postgres runs the suites of sqlstore against PostgreSQL servers.
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/stdlib"
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/store/sqlsuite"
+	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
+	"github.com/semel-go/semel/storetest"
+)
+
+// openDB opens a database with pgx for the time of the test. Options are
+// appended to the connection string.
+func openDB(t testing.TB, dsn string, options ...string) *sql.DB {
+	t.Helper()
+	return openTraced(t, strings.Join(append([]string{dsn}, options...), "&"), nil)
+}
+
+// openTraced is openDB with a tracer of its connections.
+func openTraced(t testing.TB, dsn string, tracer pgx.QueryTracer) *sql.DB {
+	t.Helper()
+	config, err := pgx.ParseConfig(dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	config.Tracer = tracer
+	db := stdlib.OpenDB(*config)
+	db.SetMaxIdleConns(20)
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// fresh is a database of its own.
+func fresh(t testing.TB, options ...string) *sql.DB {
+	t.Helper()
+	dsn := services.Postgres(t)
+	services.Hurry(t, dsn)
+	return openDB(t, dsn, options...)
+}
+
+func bare(t testing.TB, db *sql.DB, o sqlstore.Options) *sqlstore.Store {
+	t.Helper()
+	s, err := sqlstore.Postgres(db, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// migrated is a store whose schema is there.
+func migrated(t testing.TB, db *sql.DB, o sqlstore.Options) *sqlstore.Store {
+	t.Helper()
+	s := bare(t, db, o)
+	if _, err := s.Migrate(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func exec(t testing.TB, db *sql.DB, statement string, args ...any) {
+	t.Helper()
+	if _, err := db.Exec(statement, args...); err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
+}
+
+// one is the value that a query returns.
+func one[T any](t testing.TB, db *sql.DB, query string, args ...any) (v T) {
+	t.Helper()
+	if err := db.QueryRow(query, args...).Scan(&v); err != nil {
+		t.Errorf("%s: %v", query, err)
+	}
+	return v
+}
+
+var schemas atomic.Int64 // numbers them, so that a database serves many tests
+
+// shop is a store in a schema of its own, with a table of effects that has no
+// unique key.
+type shop struct {
+	storetest.Instance[*sql.Tx]
+	db     *sql.DB
+	store  *sqlstore.Store
+	schema string
+}
+
+func newShop(t testing.TB, db *sql.DB, o sqlstore.Options) *shop {
+	t.Helper()
+	o.Schema = fmt.Sprintf("Case %d", schemas.Add(1))
+	s := shopOf(t, db, migrated(t, db, o), o.Schema)
+	s.execAll(t, sqlsuite.Effects)
+	return s
+}
+
+// lent lends one shop after another to the cases of a suite.
+func lent(db *sql.DB) *services.Lent[*shop] {
+	return &services.Lent[*shop]{Make: func(t testing.TB) *shop { return newShop(t, db, sqlstore.Options{}) }, Empty: emptied}
+}
+
+func emptied(t testing.TB, used *shop) *shop {
+	t.Helper()
+	used.exec(t, services.Emptying(used.schema, "semel_migrations", "once"))
+	store := bare(t, used.db, sqlstore.Options{Schema: used.schema})
+	if err := store.Check(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return shopOf(t, used.db, store, used.schema)
+}
+
+func shopOf(t testing.TB, db *sql.DB, store *sqlstore.Store, schema string) *shop {
+	s := &shop{db: db, store: store, schema: schema}
+	t.Cleanup(func() { s.sound(t) })
+	s.Instance = storetest.Instance[*sql.Tx]{
+		Store: s.store, Effect: s.effect, Spoil: s.spoil, End: end, Send: send,
+		Count: func(t testing.TB, name string) int {
+			return one[int](t, db, s.in("select count(*) from in.effects where name = $1"), []byte(name))
+		},
+		Remove: func(t testing.TB, number int64) {
+			s.exec(t, "delete from in.semel_inbox where number = $1", number)
+		},
+		Ahead:  func(t testing.TB, by time.Duration) { exec(t, db, services.Ahead(s.schema, by)) },
+		Agrees: func(t testing.TB) { sqlsuite.Agrees(t, s.store) },
+		Damage: func(t testing.TB, number int64) {
+			s.exec(t, "update in.semel_inbox set envelope = '{' where number = $1", number)
+		},
+	}
+	return s
+}
+
+// in names the schema of what is written in.name.
+func (s *shop) in(text string) string {
+	return strings.ReplaceAll(text, "in.", `"`+s.schema+`".`)
+}
+
+func (s *shop) exec(t testing.TB, statement string, args ...any) {
+	t.Helper()
+	exec(t, s.db, s.in(statement), args...)
+}
+
+func (s *shop) execAll(t testing.TB, statements []string) {
+	t.Helper()
+	for _, statement := range statements {
+		s.exec(t, statement)
+	}
+}
+
+// sound checks what must hold after every test: no connection is held and no
+// guard is left.
+func (s *shop) sound(t testing.TB) {
+	for range 100 { // database/sql lets go of one whose query was cancelled a moment later
+		if s.db.Stats().InUse == 0 {
+			break
+		}
+		exec(t, s.db, "select pg_sleep(0.02)")
+	}
+	if n := s.db.Stats().InUse; n != 0 {
+		t.Errorf("%d connections are held", n)
+	}
+	if n := one[int](t, s.db, s.in(`select count(*) from in.semel_guard`)); n != 0 {
+		t.Errorf("%d guards are left", n)
+	}
+}
+
+func (s *shop) effect(ctx context.Context, tx *sql.Tx, name string) error {
+	_, err := tx.ExecContext(ctx, s.in("insert into in.effects values ($1)"), []byte(name))
+	return err
+}
+
+func (s *shop) spoil(ctx context.Context, tx *sql.Tx) error {
+	_, err := tx.ExecContext(ctx, s.in("insert into in.once values ('there')"))
+	return err
+}
+
+func end(tx *sql.Tx, commit bool) error {
+	if commit {
+		return tx.Commit()
+	}
+	return tx.Rollback()
+}
+
+func send(ctx context.Context, tx *sql.Tx, statement string) error {
+	_, err := tx.ExecContext(ctx, statement)
+	return err
+}
+
+func (s *shop) marks(t testing.TB, ids ...string) []store.Mark {
+	t.Helper()
+	return sqlsuite.Marks(t, s.Store, "", ids...)
+}
+
+func (s *shop) begin(t testing.TB, o store.TxOptions, marks []store.Mark) (store.Batch[*sql.Tx], []store.Verdict) {
+	t.Helper()
+	return sqlsuite.Begin(t, s.Store, o, marks)
+}
+
+// attempt is one batch with an effect for each fresh mark.
+func (s *shop) attempt(t testing.TB, marks []store.Mark) (store.Result, error) {
+	t.Helper()
+	r, _, err := sqlsuite.Attempt(t, s.Instance, marks)
+	return r, err
+}
+
+// works checks that the marks are applied once, now that the fault is over.
+func (s *shop) works(t testing.TB, marks []store.Mark) {
+	t.Helper()
+	sqlsuite.Works(t, s.Instance, marks)
+}
+
+// is checks an error's class and that it says what it should.
+func (s *shop) is(t testing.TB, err error, class store.Class, says string) {
+	t.Helper()
+	sqlsuite.Is(t, s.Store, err, class, says)
+}
+
+// until asks the server until a condition holds.
+func until(t testing.TB, db *sql.DB, condition string, args ...any) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for holds := false; !holds; {
+		if err := db.QueryRowContext(ctx, condition, args...).Scan(&holds); err != nil {
+			t.Fatalf("%s: %v", condition, err)
+		}
+	}
+}

@@ -1,0 +1,77 @@
+package postgres
+
+import (
+	"context"
+	"database/sql"
+	"testing"
+
+	"github.com/semel-go/semel/itest/store/sqlsuite"
+	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/store"
+)
+
+// results applies messages that keep results of their own.
+func (s *shop) results(t *testing.T, ids ...string) {
+	t.Helper()
+	marks := sqlsuite.Marks[*sql.Tx](t, s.Instance.Store, "shop", ids...)
+	b, _ := sqlsuite.Begin[*sql.Tx](t, s.Instance.Store, store.TxOptions{}, marks)
+	for i, m := range marks {
+		if err := s.store.KeepResult(t.Context(), b.Tx(i), store.ResultOf{Scope: m.Scope, ID: m.ID}, []byte("of "+ids[i])); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if r := b.Commit(context.WithoutCancel(t.Context()), store.Ending{}); r.Outcome != store.Committed {
+		t.Fatalf("the commit says %+v", r)
+	}
+}
+
+// hasResults counts the results that are kept of any consumer.
+func (s *shop) hasResults(t *testing.T, want int) {
+	t.Helper()
+	var n int
+	if err := s.db.QueryRowContext(t.Context(), s.in("select count(*) from in.semel_results")).Scan(&n); err != nil || n != want {
+		t.Errorf("%d results are kept, want %d (%v)", n, want, err)
+	}
+}
+
+// many are ids of one day.
+func many(days, n int) (ids []string) {
+	for i := range n {
+		ids = append(ids, uuid(days, i))
+	}
+	return ids
+}
+
+func TestResultsGoWithTheirMarkers(t *testing.T) {
+	db := fresh(t)
+	t.Run("C12_H3_with_the_days_that_are_dropped", func(t *testing.T) {
+		s := newShop(t, db, sqlstore.Options{}).dated(t, 6)
+		s.retained(t, 2*aDay)
+		s.results(t, append(many(-4, 250), uuid(-1, 1), uuid(400, 2))...) // the last stands aside
+		if r := s.pass(t); r.Days != 4 {
+			t.Errorf("the pass removed %+v", r)
+		}
+		s.hasResults(t, 2)
+	})
+	t.Run("C12_H3_with_the_days_that_the_printed_procedure_drops", func(t *testing.T) {
+		s := newShop(t, db, sqlstore.Options{}).dated(t, 6)
+		s.retained(t, 2*aDay)
+		s.results(t, append(many(-4, 2500), uuid(-1, 1))...)
+		s.printed(t)
+		s.hasResults(t, 1)
+		if n := len(s.partitions(t)); n != 6 {
+			t.Errorf("%d days stand", n)
+		}
+	})
+	t.Run("C12_H3_with_markers_that_the_printed_procedure_removes", func(t *testing.T) {
+		s := newShop(t, db, sqlstore.Options{})
+		s.results(t, many(-100, 2500)...)
+		s.exec(t, "update in.semel_markers set at = at - interval '60 days'")
+		s.results(t, uuid(-1, 1))
+		if err := s.store.Retain(t.Context(), store.Retention{Consumer: "billing", Keep: month}); err != nil {
+			t.Fatal(err)
+		}
+		s.printed(t)
+		s.hasResults(t, 1)
+	})
+}

@@ -1,0 +1,41 @@
+package postgres
+
+import (
+	"database/sql"
+	"testing"
+
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/storetest"
+)
+
+// sqlSources are the files whose SQL is sent to PostgreSQL.
+var sqlSources = []string{"../../../sqlstore/postgres/*.sql", "../../../sqlstore/postgres/migrations/*.sql", "../../../sqlstore/*.go", "../../../internal/adoption/*.go",
+	"../../../pgxstore/*.go", "../../../cmd/semel/internal/assembly/*.go", "../../../cmd/semel/internal/check/*.go"}
+
+// shadowed is a database in which somebody has made functions and operators that fit calls
+// better than the built-in ones, and raise errors.
+func shadowed(t testing.TB) (dsn string) {
+	t.Helper()
+	dsn = services.Postgres(t)
+	services.Hurry(t, dsn)
+	return services.Shadow(t, dsn, sqlSources...)
+}
+
+// objectsOfOtherSchemasAreNeverCalled runs cases beside such objects.
+func objectsOfOtherSchemasAreNeverCalled(t *testing.T, only func(name string) bool) {
+	t.Run("P4_by_what_the_suite_of_stores_does", func(t *testing.T) {
+		dsn := shadowed(t)
+		db := openDB(t, dsn)
+		shops := services.Lent[*shop]{Make: func(t testing.TB) *shop {
+			s := newShop(t, db, sqlstore.Options{})
+			services.ShadowOwn(t, dsn, s.schema)
+			return s
+		}, Empty: emptied}
+		storetest.Run(t, storetest.Harness[*sql.Tx]{
+			Open: func(t testing.TB) storetest.Instance[*sql.Tx] { return shops.Open(t).Instance },
+			Can:  abilities,
+			Only: only,
+		})
+	})
+}

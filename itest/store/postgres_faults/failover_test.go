@@ -1,0 +1,42 @@
+package postgresfaults
+
+import (
+	"testing"
+
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/worlds/workload"
+)
+
+func TestAFailoverToAStandbyThatLagged(t *testing.T) {
+	t.Run("trap_105_loses_marker_and_effect_together_so_that_a_copy_is_applied_once", func(t *testing.T) {
+		eachDriver(t, func(t *testing.T, driver workload.Driver) {
+			server := services.StartPostgres(t, services.Options{Standby: true})
+			dsn := migrated(t, server.FailoverDSN())
+			w := begin(t, settings{driver: driver, dsn: dsn, through: dsn + "&options=-c%20synchronous_commit%3Dlocal"})
+			kept, lost := numbered("kept", 10), numbered("lost", 10)
+			w.deliver(kept...)
+			w.applied(kept...)
+			// The next commit is synchronous: what was before it is there, too.
+			exec(t, w.db, `create table barrier ()`)
+			server.Standby().Freeze()
+			w.deliver(lost...)
+			w.applied(lost...) // and settled: nobody can know better
+			server.Kill()
+			server.Standby().Kill() // what the kernel held for it goes too
+			server.Standby().Start()
+			server.Standby().Promote()
+			for _, id := range lost {
+				if effects, marker := w.effects(id), w.marker(id); effects != 0 || marker != 0 {
+					t.Errorf("%s has %d effects and the marker %d; the test wants it lost", id, effects, marker)
+				}
+			}
+			w.deliver(lost[0])
+			until(t, "the copy is settled", func() bool { _, n := w.inlet.Settled(lost[0]); return n == 2 })
+			if n := w.effects(lost[0]); n != 1 {
+				t.Errorf("the copy has %d effects", n)
+			}
+			w.deliver("after")
+			w.applied(append(kept, "after")...)
+		})
+	})
+}

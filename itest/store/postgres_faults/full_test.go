@@ -1,0 +1,96 @@
+package postgresfaults
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"testing"
+
+	"github.com/jackc/pgx/v5/pgconn"
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/worlds/workload"
+)
+
+// onSmallDisk puts a table where every new row needs a page, on a disk that can
+// be filled and emptied again.
+func onSmallDisk(t *testing.T, server *services.Server, db *sql.DB, table string) (fill, empty func()) {
+	t.Helper()
+	if server.Small() == "" {
+		return saidToBeFull(t, db, table)
+	}
+	for _, statement := range []string{
+		`create tablespace small location '` + server.Small() + `'`,
+		`alter table ` + table + ` add filler text not null default repeat('x', 7000)`,
+		`alter table ` + table + ` alter filler set storage plain`,
+		`alter table ` + table + ` set tablespace small`,
+	} {
+		exec(t, db, statement)
+	}
+	fill = func() {
+		exec(t, db, `create table ballast (filler text) tablespace small`)
+		exec(t, db, `alter table ballast alter filler set storage plain`)
+		// What a refused insert took of the disk stays taken.
+		_, err := db.Exec(`insert into ballast select repeat('x', 7000) from generate_series(1, 1000)`)
+		var server *pgconn.PgError
+		if !errors.As(err, &server) || server.Code != "53100" {
+			t.Fatalf("filling the disk says %v", err)
+		}
+	}
+	return fill, func() { exec(t, db, `drop table ballast`) }
+}
+
+// saidToBeFull is for machines on which nobody may mount a small disk: a
+// trigger says what the server says of a full one.
+func saidToBeFull(t *testing.T, db *sql.DB, table string) (fill, empty func()) {
+	t.Helper()
+	exec(t, db, `create function full_disk() returns trigger language plpgsql as
+		$$ begin raise exception 'could not extend file: No space left on device' using errcode = '53100'; end $$`)
+	exec(t, db, `create trigger full_disk before insert on `+table+` for each row execute function full_disk()`)
+	empty = func() { exec(t, db, `alter table `+table+` disable trigger full_disk`) }
+	empty()
+	return func() { exec(t, db, `alter table `+table+` enable trigger full_disk`) }, empty
+}
+
+// outOfDisk is a server with a disk that can be filled under a table.
+func outOfDisk(t *testing.T, driver workload.Driver, table string, handler workload.Handler) (w *world, fill, empty func()) {
+	t.Helper()
+	server := services.StartPostgres(t, services.Options{Small: true, Settings: []string{"autovacuum = off"}})
+	w = begin(t, settings{driver: driver, dsn: migrated(t, server.DSN()), change: oneWorker, handler: handler})
+	fill, empty = onSmallDisk(t, server, w.db, table)
+	return w, fill, empty
+}
+
+func TestAServerOutOfDisk(t *testing.T) {
+	for table, says := range map[string]string{"effects": "53100", "semel_markers": "free space on the server's disk"} {
+		t.Run(table, func(t *testing.T) {
+			t.Run("trap_140_settles_nothing_and_charges_nobody_until_there_is_space", func(t *testing.T) {
+				eachDriver(t, func(t *testing.T, driver workload.Driver) {
+					w, fill, empty := outOfDisk(t, driver, table, nil)
+					goesOn(t, w, fill, empty, says)
+				})
+			})
+		})
+	}
+	t.Run("trap_140_a_message_that_cannot_be_set_aside_waits_until_there_is_space", func(t *testing.T) {
+		eachDriver(t, func(t *testing.T, driver workload.Driver) {
+			w, fill, empty := outOfDisk(t, driver, "semel_inbox", func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
+				if m.Identity.ID == "bad" {
+					return semel.Park("look")
+				}
+				return workload.Effect("here")(ctx, exec, m)
+			})
+			fill()
+			w.deliver("bad")
+			w.untilTold(semel.EventNotReady, "53100")
+			w.untouched("bad")
+			empty()
+			w.parked("bad", "look", "")
+			if runs := w.runs("bad"); len(runs) != 1 {
+				t.Errorf("the handler ran for bad as attempts %v, want once", runs)
+			}
+			w.deliver("afterwards")
+			w.applied("afterwards")
+		})
+	})
+}

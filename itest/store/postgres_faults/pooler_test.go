@@ -1,0 +1,58 @@
+package postgresfaults
+
+import (
+	"testing"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/services/pgproxy"
+	"github.com/semel-go/semel/itest/worlds/workload"
+)
+
+// A PgBouncer that loses its server at COMMIT answers with an error of its own
+// on a connection that it may keep, and does not know what became of it.
+func TestAPoolerThatLosesItsServerAtCommit(t *testing.T) {
+	for _, cut := range []struct {
+		name string
+		rule func(p *pgproxy.Proxy) *pgproxy.Rule
+		// runs is how often the handler runs for a message of that commit.
+		runs int
+	}{
+		{"trap_89_the_commit_happened_and_markers_tell", func(p *pgproxy.Proxy) *pgproxy.Rule { return p.CutReply(pgproxy.Nth(1, pgproxy.Commit)) }, 1},
+		{"trap_90_the_commit_did_not_happen_and_markers_tell", func(p *pgproxy.Proxy) *pgproxy.Rule { return p.CutRequest(pgproxy.Nth(1, pgproxy.Commit)) }, 2},
+	} {
+		t.Run(cut.name, func(t *testing.T) {
+			eachDriver(t, func(t *testing.T, driver workload.Driver) {
+				dsn := migrated(t, services.Postgres(t))
+				proxy := pgproxy.Start(t, dsn)
+				w := begin(t, settings{driver: driver, dsn: dsn,
+					through: services.StartPgBouncer(t, proxy.DSN()) + "&default_query_exec_mode=exec",
+					change:  func(c *consumer.Config) { c.Workers = 1 }})
+				before, during, after := numbered("before", 20), numbered("during", 20), numbered("after", 20)
+				w.deliver(before...)
+				w.applied(before...)
+				w.retained()
+				rule := cut.rule(proxy)
+				w.deliver(during...)
+				w.applied(during...)
+				if told := w.told(semel.EventUnknown, ""); told != 1 || rule.Hits() != 1 {
+					t.Errorf("%d commits were cut, %d were told as of unknown outcome, want 1 and 1", rule.Hits(), told)
+				}
+				again := 0
+				for _, id := range during {
+					if n := len(w.runs(id)); n == cut.runs {
+						again++
+					} else if n != 1 {
+						t.Errorf("the handler ran %d times for %s, want 1 or %d", n, id, cut.runs)
+					}
+				}
+				if again == 0 {
+					t.Errorf("no message ran %d times", cut.runs)
+				}
+				w.deliver(after...)
+				w.applied(after...)
+			})
+		})
+	}
+}

@@ -1,0 +1,95 @@
+package postgresfaults
+
+import (
+	"context"
+	"fmt"
+	"sync/atomic"
+	"testing"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/worlds/workload"
+	"github.com/semel-go/semel/store"
+)
+
+// failing makes a function of the database that fails with a code.
+const failing = `create function fail(code text) returns void language plpgsql as $$ begin raise exception 'no' using errcode = code; end $$`
+
+// swallower writes its effect, and for "bad" swallows the error of a statement
+// as often as it is told.
+func swallower(times int64, statement string, args ...any) workload.Handler {
+	var swallowed atomic.Int64
+	return func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
+		if err := workload.Effect("here")(ctx, exec, m); err != nil {
+			return err
+		}
+		if m.Identity.ID == "bad" && swallowed.Add(1) <= times {
+			_ = exec(ctx, statement, args...)
+		}
+		return nil
+	}
+}
+
+// tells reports whether the driver's store hears what a handler swallows.
+func tells(driver workload.Driver) bool { return driver.Name == "pgx" }
+
+func TestAHandlerThatSwallows(t *testing.T) {
+	few := func(c *consumer.Config) {
+		oneWorker(c)
+		c.Retry.MaxAttempts = 3
+	}
+	for _, code := range []string{"40P01", "40001", "55P03"} {
+		t.Run(code, func(t *testing.T) {
+			t.Run("trap_97_contention_is_nobodys_attempt_where_the_driver_tells", func(t *testing.T) { uncharged(t, code, few) })
+		})
+	}
+	t.Run("law_13_a_full_disk_is_nobodys_attempt_where_the_driver_tells", func(t *testing.T) { uncharged(t, "53100", few) })
+	t.Run("law_13_a_lost_connection_is_nobodys_attempt", func(t *testing.T) {
+		eachDriver(t, func(t *testing.T, driver workload.Driver) {
+			w := begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t)), change: few, handler: swallower(2, `select pg_terminate_backend(pg_backend_pid())`)})
+			around(t, w, message("bad", `{}`))
+			w.applied("bad")
+		})
+	})
+	for _, c := range []struct{ code, reason string }{{"23505", "permanent failure"}, {"57014", "attempts exhausted"}} {
+		t.Run(c.code, func(t *testing.T) {
+			t.Run("trap_95_a_statement_error_ends_its_message_as_if_it_had_been_returned", func(t *testing.T) {
+				eachDriver(t, func(t *testing.T, driver workload.Driver) {
+					w := begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t), failing), change: few, handler: swallower(100, `select fail($1)`, c.code)})
+					around(t, w, message("bad", `{}`))
+					if tells(driver) {
+						w.parked("bad", c.reason, c.code)
+					} else {
+						w.parked("bad", "attempts exhausted", "the store does not know")
+					}
+				})
+			})
+		})
+	}
+	t.Run("trap_96_a_COMMIT_or_ROLLBACK_of_its_own_parks_its_message", func(t *testing.T) {
+		for _, statement := range []string{"commit", "rollback"} {
+			eachDriver(t, func(t *testing.T, driver workload.Driver) {
+				w := begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t)), change: few, handler: swallower(100, statement)})
+				around(t, w, message("bad", `{}`))
+				w.parked("bad", "permanent failure", "")
+			})
+		}
+	})
+}
+
+// uncharged checks that an error which is nobody's fault, swallowed twice, costs
+// nothing, or two attempts where the driver does not tell it.
+func uncharged(t *testing.T, code string, change func(*consumer.Config)) {
+	eachDriver(t, func(t *testing.T, driver workload.Driver) {
+		w := begin(t, settings{driver: driver, dsn: migrated(t, services.Postgres(t), failing), change: change, handler: swallower(2, `select fail($1)`, code)})
+		around(t, w, message("bad", `{}`))
+		want := "[1 1 1]"
+		if !tells(driver) {
+			want = "[1 2 3]"
+		}
+		if w.effects("bad") != 1 || w.marker("bad") != int(store.Applied) || fmt.Sprint(w.runs("bad")) != want {
+			t.Errorf("%d effects, marker %d, ran as attempts %v, want %s", w.effects("bad"), w.marker("bad"), w.runs("bad"), want)
+		}
+	})
+}

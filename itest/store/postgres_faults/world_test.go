@@ -1,0 +1,311 @@
+// Package postgresfaults runs consumers on PostgreSQL servers that fail in one
+// way after the other, with either driver, and asks each time: is the outcome
+// right, is the right message blamed, are its neighbours unharmed, and does
+// work go on afterwards.
+package postgresfaults
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/worlds/workload"
+	"github.com/semel-go/semel/store"
+)
+
+const (
+	// patience is how long a test waits for what takes a consumer a moment.
+	patience = 3 * time.Minute
+	// brief is a time-out that a test waits for, and that what works keeps also
+	// where the machine is busy.
+	brief = 2 * time.Second
+)
+
+// world is a consumer at work on a server.
+type world struct {
+	t        testing.TB
+	db       *sql.DB // straight to the server, beside the consumer
+	inlet    *workload.Inlet
+	consumer workload.Consumer
+	over     chan error
+
+	mu       sync.Mutex
+	events   []semel.Event
+	attempts map[string][]int // by id: the Attempt of each run of the handler
+}
+
+// settings of a world; the zero value is a consumer of the effect log.
+type settings struct {
+	driver workload.Driver
+	// dsn is for looking and preparing, through for the consumer; the same if
+	// empty.
+	dsn, through string
+	handler      workload.Handler
+	change       func(*consumer.Config)
+	isolation    sql.IsolationLevel
+	// connections is the size of the pool, two more than workers if 0.
+	connections int
+	outside     *workload.Exec
+}
+
+// eachDriver runs a test with either driver, the two side by side.
+func eachDriver(t *testing.T, test func(t *testing.T, driver workload.Driver)) {
+	for _, driver := range workload.Drivers() {
+		t.Run(driver.Name, func(t *testing.T) {
+			t.Parallel()
+			test(t, driver)
+		})
+	}
+}
+
+// look opens a database for looking and preparing.
+func look(t testing.TB, dsn string) *sql.DB {
+	t.Helper()
+	db, err := sql.Open("pgx", dsn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.SetMaxIdleConns(-1) // a server that comes back does not know old connections
+	t.Cleanup(func() { _ = db.Close() })
+	return db
+}
+
+// migrated makes the tables in a database.
+func migrated(t testing.TB, dsn string, statements ...string) string {
+	t.Helper()
+	if err := workload.Migrate(t.Context(), dsn); err != nil {
+		t.Fatal(err)
+	}
+	db := look(t, dsn)
+	for _, s := range statements {
+		exec(t, db, s)
+	}
+	return dsn
+}
+
+func exec(t testing.TB, db *sql.DB, statement string, args ...any) {
+	t.Helper()
+	if _, err := db.Exec(statement, args...); err != nil {
+		t.Fatalf("%s: %v", statement, err)
+	}
+}
+
+// begin starts a consumer in a migrated database. It is over at the test's end.
+func begin(t testing.TB, s settings) *world {
+	t.Helper()
+	w := &world{t: t, inlet: workload.NewInlet(), over: make(chan error, 1), attempts: map[string][]int{}, db: look(t, s.dsn)}
+	c := workload.Config(w.inlet)
+	c.Workers, c.Batch.MaxSize = 2, 100
+	c.Observers = []semel.Observer{w}
+	if s.change != nil {
+		s.change(&c)
+	}
+	if s.handler == nil {
+		s.handler = workload.Effect("here")
+	}
+	if s.through == "" {
+		s.through = s.dsn
+	}
+	handler := func(ctx context.Context, exec workload.Exec, m *semel.Message) error {
+		w.mu.Lock()
+		w.attempts[m.Identity.ID] = append(w.attempts[m.Identity.ID], m.Attempt)
+		w.mu.Unlock()
+		return s.handler(ctx, exec, m)
+	}
+	if s.connections == 0 {
+		s.connections = c.Workers + 2
+	}
+	consumer, closePool, err := s.driver.Open(workload.Options{
+		DSN: s.through, Connections: s.connections, Handler: handler, Config: c, Isolation: s.isolation, Outside: s.outside})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.consumer = consumer
+	go func() { w.over <- consumer.Run(context.WithoutCancel(t.Context())) }()
+	t.Cleanup(func() {
+		defer closePool()
+		w.end()
+	})
+	return w
+}
+
+// end lets the consumer finish what it has.
+func (w *world) end() {
+	w.t.Helper()
+	w.inlet.End()
+	select {
+	case err := <-w.over:
+		w.over <- err
+		if err != nil {
+			w.t.Errorf("the consumer ended with %v", err)
+		}
+	case <-time.After(patience):
+		w.t.Errorf("the consumer does not end; %+v", w.consumer.Counts())
+	}
+}
+
+// Observe implements semel.Observer.
+func (w *world) Observe(e semel.Event) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.events = append(w.events, e)
+}
+
+// told counts the events of a kind whose error contains a text.
+func (w *world) told(kind semel.EventKind, text string) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	n := 0
+	for _, e := range w.events {
+		if e.Kind == kind && (text == "" || e.Err != nil && strings.Contains(e.Err.Error(), text)) {
+			n++
+		}
+	}
+	return n
+}
+
+// until waits for a condition.
+func until(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	if !services.Within(patience, is) {
+		t.Fatalf("waited %s until %s", patience, what)
+	}
+}
+
+// retained waits until what a consumer writes down at its start beside its messages is
+// committed, so that the next commit is one of theirs.
+func (w *world) retained() {
+	w.t.Helper()
+	until(w.t, "how long markers are kept is written down", func() bool {
+		return one[int](w.t, w.db, "select count(*) from semel_retention") == 1
+	})
+}
+
+// untilTold waits for an event of a kind whose error contains a text.
+func (w *world) untilTold(kind semel.EventKind, text string) {
+	w.t.Helper()
+	until(w.t, fmt.Sprintf("the consumer tells %q with %q", kind, text), func() bool { return w.told(kind, text) > 0 })
+}
+
+// numbered are ids with a number each.
+func numbered(name string, n int) (ids []string) {
+	for i := range n {
+		ids = append(ids, fmt.Sprint(name, i))
+	}
+	return ids
+}
+
+// deliver puts messages in with these ids.
+func (w *world) deliver(ids ...string) {
+	var all []*semel.Message
+	for _, id := range ids {
+		all = append(all, message(id, `{}`))
+	}
+	w.inlet.Put(all...)
+}
+
+func message(id, body string) *semel.Message {
+	m := workload.Message(0)
+	m.Headers[0].Value, m.Body = []byte(id), []byte(body)
+	return m
+}
+
+// settled waits until all are settled, and checks that it was once.
+func (w *world) settled(ids ...string) {
+	w.t.Helper()
+	for _, id := range ids {
+		until(w.t, id+" is settled", func() bool { _, n := w.inlet.Settled(id); return n > 0 })
+		if kind, n := w.inlet.Settled(id); kind != semel.Ack || n != 1 {
+			w.t.Errorf("%s is settled %d times, as %d", id, n, kind)
+		}
+	}
+}
+
+// untouched checks that none is settled.
+func (w *world) untouched(ids ...string) {
+	w.t.Helper()
+	for _, id := range ids {
+		if kind, n := w.inlet.Settled(id); n != 0 {
+			w.t.Errorf("%s is settled %d times, as %d", id, n, kind)
+		}
+	}
+}
+
+// applied waits until all are settled and checks that each has one effect, a
+// marker that says so, and no attempt charged to it.
+func (w *world) applied(ids ...string) {
+	w.t.Helper()
+	w.settled(ids...)
+	// One question for all of them: each is a connection of its own.
+	bad := one[string](w.t, w.db, `
+		select coalesce(string_agg(format('%s: %s effects, marker %s', i.id, e.n, m.outcome), '; '), '')
+		from unnest($1::text[]) i (id)
+		cross join lateral (select count(*) n from effects e where e.id = i.id) e
+		left join semel_markers m on m.id = '\x00'::bytea || convert_to(i.id, 'UTF8')
+		where e.n <> 1 or m.outcome is distinct from 1`, ids)
+	if bad != "" {
+		w.t.Errorf("not one effect and a marker that says applied: %s", bad)
+	}
+	for _, id := range ids {
+		w.mu.Lock()
+		for _, attempt := range w.attempts[id] {
+			if attempt != 1 {
+				w.t.Errorf("%s was charged with an attempt: %v", id, w.attempts[id])
+			}
+		}
+		w.mu.Unlock()
+	}
+}
+
+// parked waits until a message is settled and checks that it is parked with a
+// reason, has no effect, and that its error says what is wrong.
+func (w *world) parked(id, reason, text string) {
+	w.t.Helper()
+	w.settled(id)
+	if effects, marker := w.effects(id), w.marker(id); effects != 0 || marker != int(store.Parked) {
+		w.t.Errorf("%s has %d effects and the marker %d, want none, parked", id, effects, marker)
+	}
+	var why, says string
+	if err := w.db.QueryRow(`select reason, last_error from semel_inbox where id = $1`, stored(id)).Scan(&why, &says); err != nil {
+		w.t.Errorf("the row of %s: %v", id, err)
+	}
+	if why != reason || !strings.Contains(says, text) {
+		w.t.Errorf("%s is parked for %q with %q, want %q with %q", id, why, says, reason, text)
+	}
+}
+
+func (w *world) effects(id string) int {
+	w.t.Helper()
+	return one[int](w.t, w.db, `select count(*) from effects where id = $1`, id)
+}
+
+func (w *world) marker(id string) int {
+	w.t.Helper()
+	return one[int](w.t, w.db, `select coalesce(max(outcome), 0) from semel_markers where id = $1`, stored(id))
+}
+
+// runs are the attempts as which the handler ran for a message.
+func (w *world) runs(id string) []int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]int(nil), w.attempts[id]...)
+}
+
+// stored is the form of a short id in the tables.
+func stored(id string) []byte { return append([]byte{0}, id...) }
+
+// one is the value that a query returns.
+func one[T any](t testing.TB, db *sql.DB, query string, args ...any) (v T) {
+	t.Helper()
+	if err := db.QueryRow(query, args...).Scan(&v); err != nil {
+		t.Errorf("%s: %v", query, err)
+	}
+	return v
+}

@@ -1,0 +1,276 @@
+//go:build unix
+
+package redis_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/rueidis"
+	"github.com/twmb/franz-go/pkg/kgo"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/services/topics"
+	"github.com/semel-go/semel/itest/worlds/children"
+	"github.com/semel-go/semel/kafka"
+	"github.com/semel-go/semel/redisstore"
+)
+
+// member is a consumer of a topic's group whose keys are in a server of Redis.
+type member struct {
+	Brokers             []string
+	Topic, Group, Redis string
+	Lease               time.Duration
+}
+
+const (
+	// partitions are those of the topic, to which records go in turn.
+	partitions = 3
+	// held is the message for which a call is under way when something happens.
+	held = "m20"
+)
+
+// topicOf is a member of the group of a topic that has so many messages, each twice.
+func topicOf(t *testing.T, messages int) (member, *topics.Cluster, *services.Redis) {
+	t.Helper()
+	brokers := services.Kafka(t)
+	m := member{Brokers: brokers, Topic: services.Topic(t, brokers, partitions, "retention.ms=86400000"), Group: topics.Name(), Lease: 10 * time.Second}
+	cluster := topics.Open(t, brokers)
+	var records []*kgo.Record
+	for n := range 2 * messages {
+		records = append(records, topics.Record(m.Topic, int32(n%partitions), fmt.Sprint("m", n%messages), "{}"))
+	}
+	cluster.Produce(records...)
+	server := services.StartRedis(t, "appendonly yes", "appendfsync always")
+	m.Redis = server.Address()
+	return m, cluster, server
+}
+
+// source is the member's.
+func (m member) source() (*kafka.Source, error) {
+	return kafka.New(kafka.Config{
+		Brokers: m.Brokers, Topics: []string{m.Topic}, Group: m.Group, Logger: slog.New(slog.DiscardHandler),
+		SessionTimeout: 3 * time.Second, RevokeTimeout: time.Second,
+	})
+}
+
+// over is the member's consumer, which ends when the group has read everything.
+func (m member) over(t *testing.T, s *shop) *consumer.Consumer[consumer.Call] {
+	t.Helper()
+	source, err := m.source()
+	if err != nil {
+		t.Fatal(err)
+	}
+	keys := newStore(t, client(t, rueidis.ClientOption{InitAddress: []string{m.Redis}}), redisstore.Options{})
+	return s.over(t, keys, source, m.lasts)
+}
+
+// lasts is what a member's consumer has of its own.
+func (m member) lasts(c *consumer.Config) {
+	c.Inbox.Lease, c.Timeout, c.IdleExit = m.Lease, time.Minute, 2*time.Second
+}
+
+// wantAllRead fails unless the group knows that everything is settled.
+func (m member) wantAllRead(t *testing.T, cluster *topics.Cluster) {
+	t.Helper()
+	if at, ends := cluster.Committed(m.Group, m.Topic), cluster.Ends(m.Topic); fmt.Sprint(at) != fmt.Sprint(ends) {
+		t.Errorf("the group is at %v of %v", at, ends)
+	}
+}
+
+func TestMain(m *testing.M) { children.Main(m, live) }
+
+// live is a member in a process of its own: it writes a line when a call begins, and that for
+// the held message lasts until its standard input ends.
+func live(m member) error {
+	source, err := m.source()
+	if err != nil {
+		return err
+	}
+	connected, err := rueidis.NewClient(rueidis.ClientOption{InitAddress: []string{m.Redis}, DisableCache: true})
+	if err != nil {
+		return err
+	}
+	defer connected.Close()
+	keys, err := redisstore.New(context.Background(), connected, redisstore.Options{})
+	if err != nil {
+		return err
+	}
+	config := policy(source)
+	m.lasts(&config)
+	config.Logger = slog.New(slog.DiscardHandler)
+	made, err := consumer.NewKeyed(keys, kept, func(_ context.Context, _ consumer.Call, m *semel.Message) error {
+		fmt.Println(m.Identity.ID, m.IdempotencyKey("call"))
+		if m.Identity.ID == held {
+			_, _ = io.Copy(io.Discard, os.Stdin)
+		}
+		return nil
+	}, config)
+	if err != nil {
+		return err
+	}
+	if err := made.Run(context.Background()); err != nil {
+		return err
+	}
+	fmt.Println("applied", made.Counts().Applied)
+	return nil
+}
+
+// other is a member in another process.
+type other struct {
+	*exec.Cmd
+	input io.Closer
+	// calling is closed when the call for the held message has begun.
+	calling chan struct{}
+	// over is closed when it has written its last line.
+	over chan struct{}
+	// applied is what it says at its end; read when it is over.
+	applied string
+}
+
+// starts starts a member in another process, whose calls are the shop's too.
+func (m member) starts(t *testing.T, s *shop) *other {
+	t.Helper()
+	o := &other{Cmd: children.Command(t.Context(), t, m), calling: make(chan struct{}), over: make(chan struct{})}
+	input, err := o.StdinPipe()
+	output, failed := o.StdoutPipe()
+	o.input, o.Stderr = input, t.Output()
+	if err := errors.Join(err, failed, o.Start()); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(o.over)
+		for lines := bufio.NewScanner(output); lines.Scan(); {
+			id, key, _ := strings.Cut(lines.Text(), " ")
+			if id == "applied" {
+				o.applied = key
+				continue
+			}
+			if s.called(id, key); id == held {
+				close(o.calling)
+			}
+		}
+	}()
+	return o
+}
+
+func TestKeyedConsumersOfATopic(t *testing.T) {
+	t.Parallel()
+	const messages = 300
+	t.Run("law_13_law_2_whose_redis_restarts_between_a_claim_and_its_end", func(t *testing.T) {
+		t.Parallel()
+		m, cluster, server := topicOf(t, messages)
+		s := newShop()
+		s.first = map[string]func(){held: func() { server.Kill(); server.Start() }}
+		if sum := runs(t, m.over(t, s)); sum.Applied != messages || sum.Duplicates != messages {
+			t.Errorf("%+v", sum)
+		}
+		s.want(t, messages, 1)
+		m.wantAllRead(t, cluster)
+	})
+	t.Run("law_2_law_5_whose_partition_goes_to_another_while_a_call_runs", func(t *testing.T) {
+		t.Parallel()
+		m, cluster, _ := topicOf(t, messages)
+		s, joined := newShop(), make(chan struct{})
+		s.first = map[string]func(){held: func() {
+			close(joined)
+			eventually(t, func() bool { return s.waited(held) }) // the other has the partition, and meets the key
+		}}
+		first, second := m.over(t, s), m.over(t, s)
+		var running sync.WaitGroup
+		running.Go(func() { runs(t, first) })
+		<-joined
+		runs(t, second)
+		running.Wait()
+		if applied := first.Counts().Applied + second.Counts().Applied; applied != messages || second.Counts().Duplicates == 0 {
+			t.Errorf("%+v, %+v", first.Counts(), second.Counts())
+		}
+		s.want(t, messages, 1)
+		m.wantAllRead(t, cluster)
+	})
+	for name, frozen := range map[string]bool{
+		"law_5_of_whom_one_is_killed_in_a_call":                                      false,
+		"law_5_law_12_of_whom_one_is_frozen_in_a_call_and_whose_late_end_is_refused": true,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m, cluster, _ := topicOf(t, messages)
+			s := newShop()
+			dying := m.starts(t, s)
+			<-dying.calling
+			silenced := time.Now()
+			dying.silence(t, frozen)
+			var again time.Time
+			s.second = map[string]func(){held: func() { again = time.Now() }}
+			heir := m.over(t, s)
+			runs(t, heir)
+			// The lease had begun, or been extended, less than a third of it before.
+			if least := m.Lease * 2 / 3; !s.waited(held) || again.Sub(silenced) < least {
+				t.Errorf("it was called for again after %v, with %v left at least; waited for: %t", again.Sub(silenced), least, s.waited(held))
+			}
+			m.wantAllRead(t, cluster)
+			if frozen {
+				dying.goesOn(t, messages-heir.Counts().Applied)
+				m.wantAllRead(t, cluster)
+			}
+			s.want(t, messages, 2)
+			if n := s.twice(); n > workers {
+				t.Errorf("%d messages were called for twice, and at most %d calls were under way", n, workers)
+			}
+		})
+	}
+}
+
+// twice is for how many messages a call was made twice.
+func (s *shop) twice() (n int) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for _, calls := range s.calls {
+		if calls > 1 {
+			n++
+		}
+	}
+	return n
+}
+
+// silence kills the process, or freezes it.
+func (o *other) silence(t *testing.T, frozen bool) {
+	t.Helper()
+	signal := syscall.SIGKILL
+	if frozen {
+		signal = syscall.SIGSTOP
+	}
+	if err := o.Process.Signal(signal); err != nil {
+		t.Fatal(err)
+	}
+	if !frozen {
+		<-o.over
+		_ = o.Wait() // says that it was killed
+	}
+}
+
+// goesOn lets a frozen process end its call, and fails unless it ends well, and has applied so
+// many messages.
+func (o *other) goesOn(t *testing.T, applied int64) {
+	t.Helper()
+	if err := errors.Join(o.Process.Signal(syscall.SIGCONT), o.input.Close()); err != nil {
+		t.Fatal(err)
+	}
+	<-o.over
+	if err := o.Wait(); err != nil || o.applied != fmt.Sprint(applied) {
+		t.Errorf("it ends with %v, and says that it applied %q messages, not %d", err, o.applied, applied)
+	}
+}

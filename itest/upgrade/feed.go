@@ -1,0 +1,109 @@
+//go:build unix
+
+package upgrade
+
+import (
+	"fmt"
+	"math/rand/v2"
+)
+
+// Feed is what is read: messages 0 to IDs-1, each with its copies.
+type Feed struct {
+	IDs  int
+	Seed uint64
+}
+
+// kind is what becomes of a message.
+type kind int
+
+// In every twenty messages one is of each kind but plain.
+const (
+	plain       kind = iota
+	unmet            // its guarded effect meets no row: parked
+	conflicting      // comes with two contents: one takes effect, the other is parked
+	nameless         // has no id: parked
+)
+
+func kindOf(i int) kind {
+	switch i % 20 {
+	case 3:
+		return unmet
+	case 7:
+		return conflicting
+	case 11:
+		return nameless
+	}
+	return plain
+}
+
+func id(i int) string { return fmt.Sprintf("m%d", i) }
+
+// of counts the messages of a kind.
+func (f Feed) of(k kind) (n int) {
+	for i := range f.IDs {
+		if kindOf(i) == k {
+			n++
+		}
+	}
+	return n
+}
+
+// effects are how many messages take effect.
+func (f Feed) effects() int { return f.of(plain) + f.of(conflicting) }
+
+// rows are what is parked when so many feeds were read: a message without id is
+// told by its place.
+func (f Feed) rows(feeds int) int { return f.of(unmet) + f.of(conflicting) + feeds*f.of(nameless) }
+
+// aside are the deliveries of one feed that are parked, or copies of what is,
+// whichever content of a conflicting message came first.
+func (f Feed) aside() int { return 2*f.of(unmet) + 2*f.of(conflicting) + f.of(nameless) }
+
+// later are those of them that are copies on a parked row when the rows that
+// were retried are done.
+func (f Feed) later() int { return f.aside() - 2*f.of(unmet) }
+
+// delivery is one arrival of a message.
+type delivery struct {
+	id     string // empty: it has none
+	amount int
+}
+
+func (d delivery) headers() string {
+	if d.id == "" {
+		return "{}"
+	}
+	return fmt.Sprintf(`{"id":%q}`, d.id)
+}
+
+func (d delivery) body() string { return fmt.Sprintf(`{"amount":%d}`, d.amount) }
+
+// deliveries are all of one feed, in an order of its own.
+func (f Feed) deliveries(feed uint64) (all []delivery) {
+	add := func(times int, d delivery) {
+		for range times {
+			all = append(all, d)
+		}
+	}
+	for i := range f.IDs {
+		switch kindOf(i) {
+		case unmet:
+			add(2, delivery{id(i), 0})
+		case conflicting:
+			add(2, delivery{id(i), i})
+			add(2, delivery{id(i), f.IDs + i})
+		case nameless:
+			add(1, delivery{"", i})
+		default:
+			add(1+i%2, delivery{id(i), i + 1})
+		}
+	}
+	r := rand.New(rand.NewPCG(f.Seed, feed))
+	r.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
+	return all
+}
+
+// part are the n-th of so many parts.
+func part(all []delivery, n, parts int) []delivery {
+	return all[len(all)*n/parts : len(all)*(n+1)/parts]
+}

@@ -1,0 +1,114 @@
+//go:build unix
+
+package upgrade
+
+import (
+	"context"
+	"os"
+	"sync"
+	"testing"
+
+	"github.com/semel-go/semel/itest/services"
+)
+
+// built has the binaries of this run of the tests.
+var built string
+
+func TestMain(m *testing.M) {
+	var err error
+	if built, err = os.MkdirTemp("", "neighbours-"); err != nil {
+		panic(err)
+	}
+	code := m.Run()
+	_ = os.RemoveAll(built)
+	os.Exit(code)
+}
+
+// buildOnce builds the pinned commit's binary and the present one.
+var buildOnce = sync.OnceValues(func() ([2]Release, error) {
+	earlier, present, err := Neighbours(context.Background(), Pinned, built)
+	return [2]Release{earlier, present}, err
+})
+
+func neighbours(t *testing.T) (earlier, present Release) {
+	t.Helper()
+	both, err := buildOnce()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return both[0], both[1]
+}
+
+// opener opens a new store for a proof in a folder.
+type opener func(t *testing.T, folder string) Store
+
+func inFile(t *testing.T, folder string) Store {
+	t.Helper()
+	s, err := SQLite(t.Context(), folder)
+	return opened(t, s, err)
+}
+
+func inServer(t *testing.T, _ string) Store {
+	t.Helper()
+	s, err := Postgres(services.Postgres(t))
+	return opened(t, s, err)
+}
+
+func opened(t *testing.T, s Store, err error) Store {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+// prove runs two releases over files and prints the ledger.
+func prove(t *testing.T, open opener, first, second Release, ids, kills int) *Ledger {
+	t.Helper()
+	folder := t.TempDir()
+	return ledgerOf(t, Proof{First: first, Second: second, Store: open(t, folder), Source: Files(folder), Feed: Feed{IDs: ids, Seed: 11},
+		Kills: kills, Folder: folder, Progress: t.Output()})
+}
+
+// ledgerOf runs a proof and prints the ledger.
+func ledgerOf(t *testing.T, proof Proof) *Ledger {
+	t.Helper()
+	ledger, err := proof.Run(context.WithoutCancel(t.Context()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := ledger.Write(t.Output()); err != nil {
+		t.Fatal(err)
+	}
+	return ledger
+}
+
+func TestNeighbouringReleasesShareAStore(t *testing.T) {
+	earlier, present := neighbours(t)
+	check := func(open opener, first, second Release) func(*testing.T) {
+		return func(t *testing.T) {
+			t.Parallel() // they mostly wait for the disk
+			if err := prove(t, open, first, second, 1_200, 6).Fault(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	t.Run("P1_in_turn_on_SQLite_the_earlier_release_first", check(inFile, earlier, present))
+	t.Run("P1_in_turn_on_SQLite_the_present_release_first", check(inFile, present, earlier))
+	t.Run("P1_at_once_on_PostgreSQL_the_earlier_release_first", check(inServer, earlier, present))
+	t.Run("P1_at_once_on_PostgreSQL_the_present_release_first", check(inServer, present, earlier))
+	group := func(first, second Release) func(*testing.T) {
+		return func(t *testing.T) {
+			t.Parallel()
+			folder := t.TempDir()
+			ledger := ledgerOf(t, Proof{First: first, Second: second, Store: inServer(t, folder), Source: Topic(t), Feed: Feed{IDs: 1_200, Seed: 11},
+				Kills: 4, Folder: folder, Progress: t.Output()})
+			if err := ledger.Fault(); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	t.Run("P1_in_one_group_on_Kafka_the_earlier_release_first", group(earlier, present))
+	t.Run("P1_in_one_group_on_Kafka_the_present_release_first", group(present, earlier))
+}

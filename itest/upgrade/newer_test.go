@@ -1,0 +1,237 @@
+//go:build unix
+
+package upgrade
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel/itest/worlds/history"
+	"github.com/semel-go/semel/itest/worlds/processes"
+)
+
+// later are migrations that are to come: the statement of each dialect.
+var later = map[string]string{
+	"sqlite":   "create table {prefix}later (number integer primary key);\n",
+	"postgres": "alter table {prefix}inbox add column later text;\n",
+}
+
+// newer builds the present tree with a migration of this number that is to come.
+func newer(t *testing.T, number int) Release {
+	t.Helper()
+	folder := t.TempDir()
+	root, err := history.Root(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	replace := map[string]string{}
+	for dialect, statement := range later {
+		migration := filepath.Join(folder, dialect+".sql")
+		replace[filepath.Join(root, fmt.Sprintf("sqlstore/%s/migrations/%04d_later.sql", dialect, number))] = migration
+		if err := os.WriteFile(migration, []byte(statement), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	overlay, err := json.Marshal(map[string]any{"Replace": replace})
+	if err := errors.Join(err, os.WriteFile(filepath.Join(folder, "overlay.json"), overlay, 0o644)); err != nil {
+		t.Fatal(err)
+	}
+	binary, err := processes.Build(t.Context(), folder, "-overlay", filepath.Join(folder, "overlay.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Release{Name: "newer", Binary: binary}
+}
+
+// The neighbour of a release that adds to the schema works on, also if it starts after the
+// migration. The neighbour of a release with a new major version of the schema refuses to
+// start, and its error names the migration.
+func TestAReleaseWithAMigrationTakesOver(t *testing.T) {
+	_, present := neighbours(t)
+	adds, breaks := newer(t, 99), newer(t, 1000)
+	t.Run("L5_others_work_while_a_migration_waits_for_a_table", func(t *testing.T) { worksBesideAMigration(t, present, adds) })
+	for name, run := range map[string]struct {
+		first, second, newer Release
+	}{
+		"P1_a_migration_comes_while_the_earlier_release_works":                 {present, adds, adds},
+		"P1_a_migration_stands_before_the_earlier_release_starts":              {adds, present, adds},
+		"P1_a_new_major_version_comes_while_the_earlier_release_works":         {present, breaks, breaks},
+		"P1_a_new_major_version_stands_before_the_earlier_release_would_start": {breaks, present, breaks},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ledger := prove(t, inFile, run.first, run.second, 900, 3)
+			if err := ledger.Fault(); err != nil {
+				t.Error(err)
+			}
+			if refuses := run.newer == breaks; refuses != (ledger.Refusals > 0) || ledger.By[run.newer.Name] == 0 {
+				t.Errorf("%+v", ledger)
+			}
+		})
+	}
+}
+
+// worksBesideAMigration has a release alter a table that a long transaction reads.
+func worksBesideAMigration(t *testing.T, present, adds Release) {
+	r := prepared(t, inServer, present)
+	s := r.slots[0]
+	if err := s.migrate(); err != nil {
+		t.Fatal(err)
+	}
+	db := r.Store.(server).DB
+	report, err := db.BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = report.Rollback() }()
+	if _, err := report.ExecContext(t.Context(), "select count(*) from semel_inbox"); err != nil {
+		t.Fatal(err)
+	}
+	s.release = adds
+	result := make(chan error, 1)
+	go func() { result <- s.migrate() }()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // the migration gives up later
+	defer cancel()
+	for waits := 0; waits == 0; processes.Pause(ctx, 5*time.Millisecond) {
+		if err := db.QueryRowContext(ctx, "select count(*) from pg_locks where not granted and relation = 'semel_inbox'::regclass").Scan(&waits); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := db.ExecContext(ctx, "delete from semel_inbox"); err != nil {
+		t.Errorf("behind the migration that waits: %v", err)
+	}
+	if err := errors.Join(report.Rollback(), <-result); err != nil {
+		t.Errorf("once the table was free: %v", err)
+	}
+}
+
+func TestANewerSchemaIsRefusedBeforeTheFirstFetch(t *testing.T) {
+	earlier, present := neighbours(t)
+	refuses := func(open opener, release Release) func(*testing.T) {
+		return func(t *testing.T) { refusesANewerSchema(t, open, release) }
+	}
+	t.Run("P1_the_earlier_release_refuses_a_newer_schema_on_SQLite", refuses(inFile, earlier))
+	t.Run("P1_the_earlier_release_refuses_a_newer_schema_on_PostgreSQL", refuses(inServer, earlier))
+	t.Run("P1_the_present_release_refuses_a_newer_schema_on_SQLite", refuses(inFile, present))
+	t.Run("P1_the_present_release_refuses_a_newer_schema_on_PostgreSQL", refuses(inServer, present))
+}
+
+// prepared is a run of one release that has its files and its effect log.
+func prepared(t *testing.T, open opener, release Release) *run {
+	t.Helper()
+	folder := t.TempDir()
+	proof := &Proof{First: release, Second: release, Store: open(t, folder), Source: Files(folder), Feed: Feed{IDs: 20, Seed: 1}, Folder: folder, Progress: t.Output()}
+	r := &run{Proof: proof, ledger: newLedger(*proof)}
+	if err := r.prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func refusesANewerSchema(t *testing.T, open opener, release Release) {
+	t.Helper()
+	ctx := t.Context()
+	r := prepared(t, open, release)
+	s := r.slots[0]
+	if err := s.migrate(); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.Store.Exec(ctx, `insert into semel_migrations select 1099, 'later', checksum, at from semel_migrations where version = 1`); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.migrate(); !errors.Is(err, errNewer) {
+		t.Errorf("semel migrate up: %v", err)
+	}
+	if err := s.end("run"); err == nil || s.process.Status.ExitStatus() != 1 {
+		t.Errorf("semel run: %v, %v", err, s.process.Status)
+	}
+	log, err := os.ReadFile(filepath.Join(r.Folder, s.log(release)))
+	if err != nil || !strings.Contains(string(log), "1099_later, "+unknown) || !strings.Contains(string(log), "use the newer release that applied it") {
+		t.Errorf("it says %s (%v)", log, err)
+	}
+	var touched int
+	if err := r.Store.Reader().QueryRowContext(ctx, `select (select count(*) from effects) + (select count(*) from semel_scopes)
+		+ (select count(*) from semel_positions) + (select count(*) from semel_inbox)`).Scan(&touched); err != nil || touched != 0 {
+		t.Errorf("%d rows were written: %v", touched, err)
+	}
+}
+
+func TestWhatANewerReleaseMarkedIsHeldAndNamed(t *testing.T) {
+	_, present := neighbours(t)
+	t.Run("P1_outcomes_of_a_newer_release_are_held_and_named_on_SQLite", func(t *testing.T) { holdsNewerOutcomes(t, inFile, present) })
+	t.Run("P1_outcomes_of_a_newer_release_are_held_and_named_on_PostgreSQL", func(t *testing.T) { holdsNewerOutcomes(t, inServer, present) })
+}
+
+// holdsNewerOutcomes has a release meet markers with an outcome that it does not
+// know, and then the same markers as it knows them.
+func holdsNewerOutcomes(t *testing.T, open opener, release Release) {
+	t.Helper()
+	ctx := t.Context()
+	r := prepared(t, open, release)
+	s := r.slots[0]
+	effects := func(when string) {
+		t.Helper()
+		if n, err := r.Store.Effects(ctx); err != nil || n != r.Feed.effects() {
+			t.Errorf("%s %d effects stand, not %d: %v", when, n, r.Feed.effects(), err)
+		}
+	}
+	if err := errors.Join(s.migrate(), s.end("run")); err != nil {
+		t.Fatal(err)
+	}
+	effects("before it")
+	if _, ok := r.Store.(server); ok { // what lets no unknown outcome in, the newer release has changed
+		if err := r.Store.Exec(ctx, `alter table semel_markers drop constraint known_outcomes`); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := errors.Join(r.Store.Exec(ctx, `update semel_markers set outcome = 9 where outcome = 1`),
+		r.Store.Exec(ctx, `delete from semel_positions`), // what is settled moves it
+		s.writePolicy(true), os.Truncate(filepath.Join(r.Folder, s.log(release)), 0)); err != nil {
+		t.Fatal(err)
+	}
+	var err error
+	if s.process, err = s.command("run").Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.process.Kill() })
+	if err := untilSaid(ctx, s, "outcome 9, which a newer release wrote"); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.process.End(); err != nil {
+		t.Error(err)
+	}
+	effects("while they are unknown")
+	if err := r.Store.Exec(ctx, `update semel_markers set outcome = 1 where outcome = 9`); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.end("run"); err != nil {
+		t.Fatal(err)
+	}
+	effects("after it")
+	if counts, err := s.command().Counts("counter"); err != nil || counts.Deliveries == 0 || counts.Duplicates != counts.Deliveries {
+		t.Errorf("what was held did not come again as duplicates: %+v, %v", counts, err)
+	}
+}
+
+// untilSaid waits until the log of the slot's process has a text.
+func untilSaid(ctx context.Context, s *slot, text string) error {
+	most, cancel := context.WithTimeout(ctx, time.Minute)
+	defer cancel()
+	for {
+		log, err := os.ReadFile(filepath.Join(s.proof.Folder, s.log(s.release)))
+		if err != nil || strings.Contains(string(log), text) {
+			return err
+		}
+		if alive, err := s.process.Running(); err != nil || !alive || most.Err() != nil {
+			return fmt.Errorf("it says %s, not %q (%w)", log, text, errors.Join(err, most.Err()))
+		}
+		processes.Pause(most, 5*time.Millisecond)
+	}
+}

@@ -1,0 +1,74 @@
+//go:build unix
+
+package upgrade
+
+import (
+	"context"
+	"errors"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+
+	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/worlds/history"
+	"github.com/semel-go/semel/itest/worlds/processes"
+)
+
+// Pinned is the commit whose binary is the earlier neighbour. CONTRIBUTING.md
+// says when it moves.
+const Pinned = "fa464c4fecc1f0cae71fd41bd20b608e8a98bf8f"
+
+// Release is a binary that works beside another one.
+type Release struct {
+	Name, Binary string
+	// Plant is a fault that the suite must find.
+	Plant Plant
+}
+
+// Plant is what a release keeps otherwise than its neighbour. What is empty is
+// as it should be.
+type Plant struct {
+	// Prefix is of its tables: markers of its own.
+	Prefix string
+	// Fingerprint is what it takes for the content of a message.
+	Fingerprint string
+}
+
+// Neighbours are the release of a commit of this repository's history, and the
+// present tree's, which is built into folder.
+func Neighbours(ctx context.Context, commit, folder string) (earlier, present Release, err error) {
+	binary, err := buildEarlier(ctx, commit)
+	if err != nil {
+		return Release{}, Release{}, err
+	}
+	earlier = Release{Name: commit[:7], Binary: binary}
+	present.Name = "present"
+	present.Binary, err = processes.Build(ctx, folder)
+	return earlier, present, err
+}
+
+// buildEarlier builds the binary of a commit, once for each version of Go: it
+// is kept in the folder of the services.
+func buildEarlier(ctx context.Context, commit string) (binary string, err error) {
+	kept := filepath.Join(services.Folder(), "neighbours")
+	binary = filepath.Join(kept, strings.Join([]string{"semel", commit, runtime.Version(), runtime.GOOS, runtime.GOARCH}, "-"))
+	if _, err := os.Stat(binary); err == nil {
+		return binary, nil
+	}
+	if err := os.MkdirAll(kept, 0o755); err != nil {
+		return "", err
+	}
+	folder, err := os.MkdirTemp(kept, "tree-")
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	if err := history.Unpack(ctx, commit, folder); err != nil {
+		return "", err
+	}
+	if err := history.Go(ctx, folder, "build", "-o", "semel", "./cmd/semel"); err != nil {
+		return "", err
+	}
+	return binary, os.Rename(filepath.Join(folder, "semel"), binary)
+}

@@ -1,0 +1,104 @@
+//go:build unix
+
+package upgrade
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+
+	"github.com/semel-go/semel/itest/worlds/processes"
+)
+
+// slot is a place where one process at a time reads, now of one
+// release and now of the other.
+type slot struct {
+	proof *Proof
+	name  string
+	// deliveries are what its feed holds in the end, if it has one of its own.
+	deliveries []delivery
+	// release is the one that runs, or is to run next.
+	release Release
+	process *processes.Process
+}
+
+// errNewer says that a release refused tables of a newer one, by name.
+var errNewer = errors.New("the schema is a newer release's")
+
+// unknown is how a release names what it does not know in the schema.
+const unknown = "which this release does not know"
+
+// extend writes the n-th part of what it reads.
+func (s *slot) extend(n int) error {
+	return s.proof.Source.Extend(s.name, part(s.deliveries, n, s.proof.Kills+1))
+}
+
+// command is a call of the slot's release. Each release has a log of its own.
+func (s *slot) command(args ...string) processes.Command {
+	return processes.Command{Binary: s.release.Binary, Folder: s.proof.Folder,
+		Policy: s.name + ".yaml", Log: s.log(s.release), Summary: s.name + ".json",
+		Env: append(s.proof.Store.Env(s.name), "RELEASE="+s.release.Name), Args: args}
+}
+
+func (s *slot) log(r Release) string { return s.name + "-" + r.Name + ".log" }
+
+// writePolicy writes the policy of the slot's release.
+func (s *slot) writePolicy(follow bool) error {
+	return os.WriteFile(filepath.Join(s.proof.Folder, s.name+".yaml"), s.release.text(s.proof, s.name, follow), 0o644)
+}
+
+// start starts the release with the log of single messages, of which the ledger
+// is made.
+func (s *slot) start(follow bool) error {
+	if err := s.writePolicy(follow); err != nil {
+		return err
+	}
+	p, err := s.command("run", "--log-level", "debug").Start()
+	s.process = p
+	return err
+}
+
+// end runs the release to the end of what it has to read.
+func (s *slot) end(args ...string) error {
+	if err := s.writePolicy(false); err != nil {
+		return err
+	}
+	var err error
+	if s.process, err = s.command(args...).Start(); err != nil {
+		return err
+	}
+	if err := s.process.Wait(0); err != nil {
+		return err
+	}
+	if s.process.Status.ExitStatus() != 0 {
+		return fmt.Errorf("the last run of %s by %s: %v", s.name, s.release.Name, s.process.Status)
+	}
+	return nil
+}
+
+// migrate has the release upgrade the tables. It is errNewer where the release
+// says that they are a newer one's.
+func (s *slot) migrate() error {
+	if err := s.writePolicy(false); err != nil {
+		return err
+	}
+	said, err := s.call("migrate", "up").CombinedOutput()
+	if err == nil {
+		return nil
+	}
+	if strings.Contains(string(said), unknown) {
+		return errNewer
+	}
+	return fmt.Errorf("semel migrate up of %s: %w\n%s", s.release.Name, err, said)
+}
+
+// call is a command of the release that ends by itself.
+func (s *slot) call(args ...string) *exec.Cmd {
+	c := s.command()
+	call := exec.Command(c.Binary, append(args, "--config", c.Policy)...)
+	call.Dir, call.Env = c.Folder, append(os.Environ(), c.Env...)
+	return call
+}

@@ -1,0 +1,40 @@
+//go:build unix
+
+package processes
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"testing"
+)
+
+// WithBinary is for TestMain: it builds the binary once, puts its path into an environment
+// variable and runs the tests.
+func WithBinary(m *testing.M, variable string) (code int) {
+	dir, err := os.MkdirTemp("", "semel-binary")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+	binary, err := Build(context.Background(), dir)
+	if err == nil {
+		err = os.Setenv(variable, binary)
+	}
+	if err != nil {
+		panic(err)
+	}
+	return m.Run()
+}
+
+// OwnProgram is for TestMain of a package that starts its own test program as another process:
+// with this first argument the program calls live and runs no tests.
+func OwnProgram(m *testing.M, argument string, live func() error) {
+	if len(os.Args) < 2 || os.Args[1] != argument {
+		os.Exit(m.Run())
+	}
+	if err := live(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
