@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/scopes"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/worker"
@@ -22,7 +23,7 @@ type Consumer[Tx any] struct {
 	store    anyStore
 	runner   runner[Tx]
 	handler  handler[Tx]
-	scopes   *scopes[Tx]
+	scopes   *scopes.Cache[Tx]
 	reporter *reporter
 	control  *control // nil: the store keeps none
 	detour   *detour  // nil: there is no way past the store
@@ -67,7 +68,7 @@ func assemble[Tx any](c *settings, store anyStore, r runner[Tx], h handler[Tx]) 
 	n := newReporter(c)
 	return &Consumer[Tx]{
 		config: c, store: store, runner: r, handler: h, reporter: n,
-		scopes:  &scopes[Tx]{consumer: c.Name, store: store, singleWriter: c.limits.SingleWriter},
+		scopes:  scopes.New[Tx](c.Name, store, c.limits.SingleWriter),
 		control: newControl(c, store, newBeside(), n),
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/scopes"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/internal/recording"
@@ -28,7 +29,7 @@ type engine[Tx any] struct {
 	detour  *detour // nil: there is no way past the store
 	source  source.Source
 	handler handler[Tx]
-	scopes  *scopes[Tx]
+	scopes  *scopes.Cache[Tx]
 	recheck *recheck
 
 	machine *machine.Machine
@@ -94,7 +95,7 @@ func newEngine[Tx any](c *Consumer[Tx], src source.Source, info source.Info) *en
 	if notifier, ok := c.store.(store.Notifier); ok && in != nil && src != (noSource{ends: true}) {
 		e.bell = newBell(e.config, notifier)
 	}
-	e.recheck = newRecheck(c.store, c.scopes.forget, e.began)
+	e.recheck = newRecheck(c.store, c.scopes.Forget, e.began)
 	e.base, e.cancel = context.WithCancel(context.WithValue(context.Background(), keepingOf{}, e.keeps()))
 	ages := new(laneAges)
 	e.reaping = newReaping(e, info, c.oneAttempt, ages)

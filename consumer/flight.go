@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/scopes"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/machine"
@@ -20,7 +21,7 @@ import (
 type pilot[Tx any] struct {
 	engine *engine[Tx]
 	orders chan machine.Action
-	scopes []scopeOf // of the last flight's marks, kept for its room
+	scopes []scopes.Of // of the last flight's marks, kept for its room
 	// What the pilot is in, for the error of a run that cannot end it.
 	handling, committing atomic.Bool
 
@@ -211,7 +212,7 @@ const longestCommit = 7 * 24 * time.Hour
 // prepare makes the marks of a flight's entries.
 func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
 	p.scopes = f.scopes(p.scopes[:0])
-	if err := p.engine.scopes.know(ctx, p.scopes); err != nil {
+	if err := p.engine.scopes.Know(ctx, p.scopes); err != nil {
 		return err
 	}
 	f.mark = make([]int, len(f.Entries))
@@ -225,7 +226,7 @@ func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
 		}
 		first := len(ids)
 		ids = append(ids, en.Item.Identity...)
-		scope, err := p.engine.scopes.number(ctx, scopeOf{source: en.Item.Source})
+		scope, err := p.engine.scopes.Number(ctx, scopes.Of{Source: en.Item.Source})
 		if err != nil {
 			return err
 		}
