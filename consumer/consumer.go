@@ -117,11 +117,11 @@ func (c *Consumer[Tx]) start(ctx context.Context, src source.Source) (*engine[Tx
 func (c *Consumer[Tx]) checkStore(ctx context.Context) error {
 	if checker, ok := c.store.(store.SchemaChecker); ok {
 		if err := checker.Check(ctx); err != nil {
-			c.reporter.setReady("store", err.Error())
+			c.reporter.SetReady("store", err.Error())
 			return fmt.Errorf("semel: consumer %q cannot start: %w", c.config.Name, err)
 		}
 	}
-	c.reporter.setReady("store", "")
+	c.reporter.SetReady("store", "")
 	for _, step := range []func(context.Context) error{c.beginGenerations, c.noteSimilar, c.canEmit, c.own, func(ctx context.Context) error { return c.derive(ctx, false) }} {
 		if err := step(ctx); err != nil {
 			return err
@@ -243,13 +243,13 @@ func (c *Consumer[Tx]) Unfinished() []semel.Unfinished {
 // (KeyPolicy.FailOpen), and lanes that stand still by a fault, on a source that
 // tells them (source.Info.LaneFaults), while the others go on.
 func (c *Consumer[Tx]) Ready() (bool, string) {
-	ready, why := c.reporter.state()
+	ready, why := c.reporter.State()
 	var reasons []string
 	if why != "" {
 		reasons = append(reasons, why)
 	}
 	reasons = append(reasons, c.control.reasons()...)
-	reasons = append(reasons, c.reporter.held()...)
+	reasons = append(reasons, c.reporter.Held()...)
 	reasons = append(reasons, c.detour.reasons()...)
 	return ready, strings.Join(append(reasons, c.laneFaults()...), "; ")
 }

@@ -125,10 +125,10 @@ func (g *control) want(wanted admin.Control) {
 	}
 	g.mutex.Unlock()
 	if limited {
-		g.reporter.limited(wanted)
+		g.logLimited(wanted)
 	}
 	if paused {
-		g.reporter.paused(wanted)
+		g.logPaused(wanted)
 	}
 }
 
@@ -154,7 +154,7 @@ func (g *control) admitFetch(ctx context.Context, most int, end context.CancelFu
 			return n
 		}
 		if wait == 0 { // paused
-			g.reporter.sourceUnasked()
+			g.reporter.SourceNotAsked()
 		}
 		if !comes(ctx, changed, wait) {
 			return 0
@@ -261,34 +261,34 @@ func comes(ctx context.Context, changed <-chan struct{}, wait time.Duration) boo
 	return ctx.Err() == nil
 }
 
-// paused tells that the consumer is paused, or goes on.
-func (n *reporter) paused(wanted admin.Control) {
+// logPaused reports that the consumer is paused or resumed.
+func (g *control) logPaused(wanted admin.Control) {
 	by := ordered(wanted.Pause)
 	if wanted.Paused {
-		n.control(wanted, "paused by "+by)
-		n.logger.Warn("paused: nothing more is taken, and what is in memory goes on to its end", "consumer", n.consumer, "by", by)
+		g.notify(wanted, "paused by "+by)
+		g.config.Logger.Warn("paused: nothing more is taken, and what is in memory goes on to its end", "consumer", g.config.Name, "by", by)
 		return
 	}
-	n.control(wanted, "resumed by "+by)
-	n.logger.Info("resumed: messages are taken again", "consumer", n.consumer, "by", by)
+	g.notify(wanted, "resumed by "+by)
+	g.config.Logger.Info("resumed: messages are taken again", "consumer", g.config.Name, "by", by)
 }
 
-// limited tells how many messages a second are taken from now on.
-func (n *reporter) limited(wanted admin.Control) {
+// logLimited reports how many messages a second the consumer fetches from now on.
+func (g *control) logLimited(wanted admin.Control) {
 	by := ordered(wanted.Limit)
-	n.control(wanted, "limited by "+by)
+	g.notify(wanted, "limited by "+by)
 	if wanted.PerSecond > 0 {
-		n.logger.Warn("limited: this process takes so many messages a second", "consumer", n.consumer, "per_second", wanted.PerSecond, "by", by)
+		g.config.Logger.Warn("limited: this process takes so many messages a second", "consumer", g.config.Name, "per_second", wanted.PerSecond, "by", by)
 		return
 	}
-	n.logger.Info("not limited any more", "consumer", n.consumer, "by", by)
+	g.config.Logger.Info("not limited any more", "consumer", g.config.Name, "by", by)
 }
 
-// control tells observers what is wanted.
-func (n *reporter) control(wanted admin.Control, why string) {
+// notify passes the operators' wishes to the observers.
+func (g *control) notify(wanted admin.Control, why string) {
 	e := semel.Event{Kind: semel.EventControl, Messages: wanted.PerSecond, Err: errors.New(why)}
 	if wanted.Paused {
 		e.Reason = semel.ReasonPaused
 	}
-	n.tell(e)
+	g.reporter.Notify(e)
 }

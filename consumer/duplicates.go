@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/report"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/source"
@@ -83,7 +84,7 @@ func (s *settler) tell(ctx context.Context, m *semel.Message, result []byte) (er
 	}
 	defer func() {
 		if value := recover(); value != nil {
-			logPanic(s.config.Logger, s.config.Name, "OnDuplicate", value)
+			report.LogPanic(s.config.Logger, s.config.Name, "OnDuplicate", value)
 			err = fmt.Errorf("it panicked: %s", legible.Panic(value))
 		}
 	}()

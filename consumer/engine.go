@@ -237,10 +237,10 @@ func (e *engine[Tx]) carryOut(a machine.Action) {
 	case machine.Wake:
 		e.timer.Reset(max(0, a.At-time.Since(e.began)))
 	case machine.Report:
-		e.reporter.report(a)
+		e.reporter.Report(a)
 	case machine.Done:
 		e.done = &a
-		e.reporter.done(a)
+		e.reporter.Done(a)
 	}
 }
 
@@ -248,10 +248,11 @@ func (e *engine[Tx]) snapshot() semel.Counts {
 	e.mutex.Lock()
 	c := e.counts
 	e.mutex.Unlock()
+	reEmitted, notReEmitted := e.reporter.Intents()
 	out := semel.Counts{
 		Deliveries: c.Deliveries, Applied: c.Applied, Duplicates: c.Duplicates, Conflicts: c.Conflicts, Parked: c.Parked,
 		DeadLettered: c.DeadLettered, Discarded: c.Discarded, Skipped: c.Skipped, Failed: c.Failed, Retried: c.Retried, Rerun: c.Rerun,
-		SameContent: e.reporter.recent.count.Load(), WithoutKey: e.detour.count(), ReEmitted: e.reporter.reEmitted.Load(), NotReEmitted: e.reporter.forgotten.Load(), Received: c.Received, Waiting: c.Waiting, Inbox: semel.InboxCounts(c.Claims),
+		SameContent: e.reporter.SameContent(), WithoutKey: e.detour.count(), ReEmitted: reEmitted, NotReEmitted: notReEmitted, Received: c.Received, Waiting: c.Waiting, Inbox: semel.InboxCounts(c.Claims),
 	}
 	out.InFlight = out.Deliveries - out.Applied - out.Duplicates - out.Conflicts - out.Parked - out.DeadLettered - out.Discarded - out.Skipped - out.Received - out.Waiting - out.Failed
 	return out
@@ -301,7 +302,7 @@ func (d *laneEvents) send(e machine.Event) {
 }
 
 func (d *laneEvents) Given(l source.Lane) {
-	d.first.Do(d.reporter.sourceAnswers)
+	d.first.Do(d.reporter.SourceAnswered)
 	d.ages.given(l.ID)
 	d.send(machine.Given{Lane: l})
 }

@@ -317,7 +317,7 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 		if over != nil {
 			e.inbox.forget(over...)
 		}
-		p.tellCommitted(f, &result)
+		p.reportCommitted(f, &result)
 		e.config.at(faults.AfterCommit, len(f.Entries))
 	case store.CommitUnknown:
 		p.keepNothing(f) // they are taken anew
@@ -328,14 +328,14 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 	return ended
 }
 
-// tellCommitted reports what a commit left undone.
-func (p *pilot[Tx]) tellCommitted(f *flight[Tx], o *outcome) {
+// reportCommitted reports what a commit left undone.
+func (p *pilot[Tx]) reportCommitted(f *flight[Tx], o *outcome) {
 	n := p.engine.reporter
 	if o.withoutKey != nil {
-		n.message(slog.LevelWarn, n.about(f.Entries[0].Item, semel.Event{Kind: semel.EventWithoutKey, Messages: 1, Err: o.withoutKey}))
+		n.LogItem(slog.LevelWarn, f.Entries[0].Item, semel.Event{Kind: semel.EventWithoutKey, Messages: 1, Err: o.withoutKey})
 	}
 	if o.notReEmitted {
-		n.notReEmitted(1)
+		n.NotReEmitted(1)
 	}
 }
 

@@ -126,7 +126,7 @@ func (t *intake) answer(base context.Context, order machine.Fetch, events chan<-
 func (t *intake) read(ctx, base context.Context, deliveries []source.Delivery, err error) machine.Fetched {
 	if !t.known && (err == nil || errors.Is(err, source.ErrEnd)) {
 		t.known = true
-		t.reporter.sourceAnswers()
+		t.reporter.SourceAnswered()
 	}
 	e := machine.Fetched{Items: t.readers.items(t.config, deliveries), End: errors.Is(err, source.ErrEnd)}
 	t.reaping.delivered(e.Items)
