@@ -25,8 +25,8 @@ type Consumer[Tx any] struct {
 	handler  handler[Tx]
 	scopes   *scopes.Cache[Tx]
 	reporter *reporter
-	control  *control // nil: the store keeps none
-	detour   *detour  // nil: there is no way past the store
+	control  controls
+	detour   *detour // nil: there is no way past the store
 
 	mutex      sync.Mutex
 	started    bool        // guarded by mutex
@@ -69,7 +69,7 @@ func assemble[Tx any](c *settings, store anyStore, r runner[Tx], h handler[Tx]) 
 	return &Consumer[Tx]{
 		config: c, store: store, runner: r, handler: h, reporter: n,
 		scopes:  scopes.New[Tx](c.Name, store, c.limits.SingleWriter),
-		control: newControl(c, store, newBeside(), n),
+		control: newControls(c, store, n),
 	}
 }
 
@@ -173,7 +173,7 @@ func (c *Consumer[Tx]) checkSource(ctx context.Context, info source.Info) error 
 	if err := c.checkDeadLetters(info); err != nil {
 		return err
 	}
-	return c.control.start(ctx)
+	return c.control.Start(ctx)
 }
 
 func (c *Consumer[Tx]) checkDeadLetters(info source.Info) error {
@@ -248,7 +248,7 @@ func (c *Consumer[Tx]) Ready() (bool, string) {
 	if why != "" {
 		reasons = append(reasons, why)
 	}
-	reasons = append(reasons, c.control.reasons()...)
+	reasons = append(reasons, c.control.Reasons()...)
 	reasons = append(reasons, c.reporter.Held()...)
 	reasons = append(reasons, c.detour.reasons()...)
 	return ready, strings.Join(append(reasons, c.laneFaults()...), "; ")

@@ -47,8 +47,8 @@ type engine[Tx any] struct {
 	inbox    *inbox   // nil: the store keeps none
 	reaping  *reaping // nil: all is kept for ever
 	sealing  *sealing // nil: the store seals no acts
-	control  *control // nil: the store keeps none
-	bell     *bell    // nil: nobody notifies
+	control  controls
+	bell     *bell // nil: nobody notifies
 	pilots   []*pilot[Tx]
 	settler  *settler
 	lanes    *laneEvents
@@ -140,8 +140,8 @@ func (e *engine[Tx]) run(ctx context.Context) error {
 	if e.sealing != nil {
 		e.group.Keep(func() { e.sealing.work(e.base) })
 	}
-	if e.control != nil {
-		e.group.Keep(func() { e.control.watch(e.base) })
+	if e.control.Control != nil {
+		e.group.Keep(func() { e.control.Watch(e.base) })
 	}
 	for _, p := range e.pilots {
 		e.crew.Keep(p.work)

@@ -28,9 +28,8 @@ type inbox struct {
 	// notify passes events to the observers; see noteAhead.
 	notify func(semel.Event)
 	// only are the rows to be worked on; empty for all.
-	only []int64
-	// control: nil if nobody pauses the consumer.
-	control *control
+	only    []int64
+	control controls
 	// since is the machine's zero.
 	since time.Time
 
@@ -201,13 +200,13 @@ func (h *heldRow) givenBack() store.ClaimEnding {
 
 // claimAdmitted claims as much as operators let it.
 func (b *inbox) claimAdmitted(base context.Context, order machine.ClaimRows) machine.Claimed {
-	n, later := b.control.admitClaim(order.Messages)
+	n, later := b.control.AdmitClaim(order.Messages)
 	if n == 0 {
 		return machine.Claimed{Later: later}
 	}
 	order.Messages = n
 	claimed := b.claim(base, order)
-	b.control.claimed(len(claimed.Items))
+	b.control.Claimed(len(claimed.Items))
 	return claimed
 }
 

@@ -26,7 +26,7 @@ type intake struct {
 	reaping  *reaping
 	ages     *laneAges
 	readers  readers
-	control  *control // nil: nobody pauses it
+	control  controls // zero for Process
 	known    bool     // the source has answered; of the goroutine that fetches
 	may      bool     // Config.MayEnd said so when it was asked last; of that goroutine, too
 
@@ -99,7 +99,7 @@ func (t *intake) answer(base context.Context, order machine.Fetch, events chan<-
 	}()
 	ctx, cancel := t.begin(base)
 	defer cancel()
-	if order.Messages = t.control.admitFetch(ctx, order.Messages, cancel); order.Messages == 0 {
+	if order.Messages = t.control.AdmitFetch(ctx, order.Messages, cancel); order.Messages == 0 {
 		e = machine.Fetched{Unanswered: true}
 		return
 	}
@@ -118,7 +118,7 @@ func (t *intake) answer(base context.Context, order machine.Fetch, events chan<-
 		return err
 	})
 	returned = true
-	t.control.fetched(len(deliveries))
+	t.control.Fetched(len(deliveries))
 	t.config.at(faults.AfterFetch, len(deliveries))
 }
 
@@ -131,7 +131,7 @@ func (t *intake) read(ctx, base context.Context, deliveries []source.Delivery, e
 	e := machine.Fetched{Items: t.readers.items(t.config, deliveries), End: errors.Is(err, source.ErrEnd)}
 	t.reaping.delivered(e.Items)
 	switch {
-	case err == nil && len(deliveries) == 0 && t.control.isPaused():
+	case err == nil && len(deliveries) == 0 && t.control.Paused():
 		e.Unanswered = true // it was ended for that
 	case err == nil && len(deliveries) == 0:
 		t.askIdle(base, &e)
