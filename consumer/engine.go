@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/notify"
+	"github.com/semel-go/semel/consumer/internal/schema"
 	"github.com/semel-go/semel/consumer/internal/scopes"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/machine"
@@ -30,7 +32,7 @@ type engine[Tx any] struct {
 	source  source.Source
 	handler handler[Tx]
 	scopes  *scopes.Cache[Tx]
-	recheck *recheck
+	recheck *schema.Recheck
 
 	machine *machine.Machine
 	// recording is nil where nothing is recorded.
@@ -48,7 +50,7 @@ type engine[Tx any] struct {
 	reaping  *reaping // nil: all is kept for ever
 	sealing  *sealing // nil: the store seals no acts
 	control  controls
-	bell     *bell // nil: nobody notifies
+	bell     *notify.Bell // nil: nobody notifies
 	pilots   []*pilot[Tx]
 	settler  *settler
 	lanes    *laneEvents
@@ -93,9 +95,9 @@ func newEngine[Tx any](c *Consumer[Tx], src source.Source, info source.Info) *en
 		in.since, in.lines, in.control = e.began, linesOf(c.store), c.control
 	}
 	if notifier, ok := c.store.(store.Notifier); ok && in != nil && src != (noSource{ends: true}) {
-		e.bell = newBell(e.config, notifier)
+		e.bell = notify.New(c.config.Name, c.config.Logger, c.config.Inbox.Poll, notifier)
 	}
-	e.recheck = newRecheck(c.store, c.scopes.Forget, e.began)
+	e.recheck = schema.New(c.store, c.scopes.Forget, e.began)
 	e.base, e.cancel = context.WithCancel(context.WithValue(context.Background(), keepingOf{}, e.keeps()))
 	ages := new(laneAges)
 	e.reaping = newReaping(e, info, c.oneAttempt, ages)
@@ -131,8 +133,8 @@ func (e *engine[Tx]) run(ctx context.Context) error {
 		e.group.Keep(func() { e.inbox.keeper.work(e.base) })
 	}
 	if e.bell != nil {
-		e.group.Keep(func() { e.bell.send(e.base) })
-		e.group.Keep(func() { e.bell.listen(e.base) })
+		e.group.Keep(func() { e.bell.Send(e.base) })
+		e.group.Keep(func() { e.bell.Listen(e.base) })
 	}
 	if e.reaping != nil {
 		e.group.Keep(func() { e.reaping.work(e.base) })
@@ -155,10 +157,7 @@ func (e *engine[Tx]) run(ctx context.Context) error {
 
 func (e *engine[Tx]) loop(ctx context.Context) {
 	stop, gaveUp := ctx.Done(), e.gaveUp
-	var told <-chan struct{} // by other processes
-	if e.bell != nil {
-		told = e.bell.heard
-	}
+	notified := e.bell.Heard() // by other processes
 	var patience <-chan time.Time
 	var event machine.Event = machine.Timer{}
 	for {
@@ -181,7 +180,7 @@ func (e *engine[Tx]) loop(ctx context.Context) {
 			gaveUp, event = nil, machine.Stop{}
 		case <-e.timer.C:
 			event = machine.Timer{}
-		case <-told:
+		case <-notified:
 			event = machine.Due{}
 		case <-stop:
 			stop, patience, event = nil, time.After(waitsAfter), machine.Stop{}
@@ -222,7 +221,7 @@ func (e *engine[Tx]) carryOut(a machine.Action) {
 		e.pilots[a.Flight.Worker].kill(a.Flight)
 	case *machine.Settle:
 		e.reporter.settled(a)
-		e.bell.settled(a)
+		e.bell.Settled(a)
 		e.settler.add(a)
 	case machine.Over:
 		e.reporter.ended(&a.Settlement)

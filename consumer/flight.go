@@ -10,6 +10,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer/internal/scopes"
+	"github.com/semel-go/semel/consumer/internal/surrogate"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/machine"
@@ -58,7 +59,7 @@ type flight[Tx any] struct {
 func (p *pilot[Tx]) work() {
 	for order := range p.orders {
 		e := p.carryOut(order)
-		p.engine.recheck.note(e)
+		p.engine.recheck.Note(e)
 		select {
 		case p.engine.events <- e:
 		case <-p.engine.base.Done():
@@ -132,7 +133,7 @@ func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 	}()
 	ctx, cancel := context.WithTimeout(e.base, e.config.CommitTimeout)
 	defer cancel()
-	if err := e.recheck.look(ctx); err != nil {
+	if err := e.recheck.Check(ctx); err != nil {
 		return machine.Marked{Flight: a.Flight, Class: store.ClassDown, Err: err}
 	}
 	if err := p.lookAhead(ctx, f); err != nil {
@@ -353,7 +354,7 @@ func (f *flight[Tx]) entryOf(mark int) int {
 func (f *flight[Tx]) row(r *machine.Row) store.Row {
 	q := f.Entries[r.Entry].Item.Handle.(*parcel)
 	row := store.Row{Mark: f.mark[r.Entry], Repeat: r.Repeat, Conflict: r.Conflict, Reason: r.Reason, Message: &q.message, Attempts: r.Attempts,
-		FirstError: errorText(r.First), LastError: errorText(r.Last), State: store.StateParked, Surrogate: q.item.Source == surrogateSource}
+		FirstError: errorText(r.First), LastError: errorText(r.Last), State: store.StateParked, Surrogate: q.item.Source == surrogate.Source}
 	switch r.As {
 	case machine.AsApplied, machine.AsDuplicate:
 		row.State = store.StateCompleted

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/surrogate"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/machine"
@@ -209,7 +210,7 @@ func (p *parcel) refuse(c *settings, reason semel.Reason, why error) {
 	if foreign && c.OnFiltered == OnFilteredSkip {
 		it.Source, it.Identity = m.Source(), m.ID()
 	} else {
-		it.Source, it.Identity = surrogateSource, surrogate(m)
+		it.Source, it.Identity = surrogate.Source, surrogate.Of(m)
 	}
 	it.Print = semel.Fingerprint{}
 	it.Refused = &machine.Refusal{Reason: reason, Why: why, Foreign: foreign}
@@ -270,7 +271,7 @@ func (p *parcel) name(c *settings, r reader, m *semel.Message) (refused semel.Re
 
 func (p *parcel) identify(c *settings, r reader, m *semel.Message) error {
 	if c.Identity == nil { // natural: only a row will ever need one
-		p.item.Source, p.item.Identity = surrogateSource, surrogate(m)
+		p.item.Source, p.item.Identity = surrogate.Source, surrogate.Of(m)
 		return nil
 	}
 	source, id, err := r.find(c.Identity, m)
