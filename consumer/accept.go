@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/scopes"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/store"
 )
@@ -59,7 +60,7 @@ func (c *Consumer[Tx]) Accept(ctx context.Context, tx Tx, messages ...*semel.Mes
 // unless the store numbers them in the transaction that marks.
 func (c *Consumer[Tx]) readAll(ctx context.Context, messages []*semel.Message) ([]*parcel, error) {
 	all := make([]*parcel, len(messages))
-	var scopes []scopeOf
+	var unknown []scopes.Of
 	for i, m := range messages {
 		if m == nil {
 			return nil, fmt.Errorf("semel: message %d is nil; nothing was received", i)
@@ -69,12 +70,12 @@ func (c *Consumer[Tx]) readAll(ctx context.Context, messages []*semel.Message) (
 		if r := p.item.Refused; r != nil {
 			return nil, &identity.Error{Reason: r.Reason, Detail: fmt.Sprintf("message %d: %v; nothing was received", i, r.Why)}
 		}
-		all[i], scopes = p, addScopes(scopes, &p.item)
+		all[i], unknown = p, addScopes(unknown, &p.item)
 	}
-	if c.scopes.inTurn() != nil {
+	if c.scopes.InTransaction() {
 		return all, nil
 	}
-	return all, c.scopes.know(ctx, scopes)
+	return all, c.scopes.Know(ctx, unknown)
 }
 
 // tooOld is an error if a message is older than what is kept: in a transaction of the

@@ -24,7 +24,7 @@ func (r *answering[Tx, Answer]) applyQueued(ctx context.Context, one applying[Tx
 	if !r.gatherer.MayCombine(one.Batch) {
 		return r.gatherer.CommitCombined(ctx, one.options, []store.QueuedBatch[Tx]{one.QueuedBatch})
 	}
-	result, err := r.applies.do(ctx, one)
+	result, err := r.applies.Do(ctx, one)
 	if err != nil { // nobody knows what became of those that share the transaction
 		return store.Result{Outcome: store.CommitUnknown, Class: store.ClassDown, Culprit: store.NoCulprit, Err: err}
 	}

@@ -1,16 +1,13 @@
 package consumer
 
 import (
-	"log/slog"
-
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// calls holds what a batch calls back in its Commit to the time-out of handlers:
-// one that goes on has its connection cut, and is told of; its worker waits
-// until it returns, and the others go on.
+// calls applies the time-out of handlers to the functions that a batch calls back in its Commit.
+// If a callback goes on after it, its connection is cut and the callback is reported. Its worker
+// waits until it returns; the other workers go on.
 func (p *pilot[Tx]) calls(f *flight[Tx]) {
 	back, able := f.transaction().(admin.QueuedStatements)
 	if !able {
@@ -22,9 +19,9 @@ func (p *pilot[Tx]) calls(f *flight[Tx]) {
 		p.committing.Store(false)
 		ended := watchCall(e.config, func() {
 			f.kill()
-			e.reporter.callSticks(f.item(mark))
+			e.reporter.CallbackSticks(f.item(mark))
 			e.lanes.send(machine.Stuck{Flight: f.Flight, Item: f.item(mark), Committing: true})
-		}, e.reporter.callEnds)
+		}, e.reporter.CallbackEnded)
 		return func() {
 			ended()
 			p.committing.Store(true)
@@ -59,21 +56,3 @@ func (w *watch) gave() bool {
 
 // item is that of a mark.
 func (f *flight[Tx]) item(mark int) *machine.Item { return f.Entries[max(f.entryOf(mark), 0)].Item }
-
-// callSticks tells of a callback that goes on after its time-out.
-func (n *reporter) callSticks(it *machine.Item) {
-	n.mutex.Lock()
-	n.sticking++
-	n.ready["callback"] = "a callback goes on after its timeout"
-	n.mutex.Unlock()
-	n.item(slog.LevelError, semel.EventStuck, machine.Report{Kind: machine.ReportStuck, Item: it, N: 1})
-}
-
-// callEnds takes that it has returned.
-func (n *reporter) callEnds() {
-	n.mutex.Lock()
-	defer n.mutex.Unlock()
-	if n.sticking--; n.sticking == 0 {
-		delete(n.ready, "callback")
-	}
-}

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/groupcommit"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/store"
@@ -71,7 +72,7 @@ type answering[Tx, Answer any] struct {
 	// gatherer: what is queued of several answers shares transactions; nil if the store's
 	// handlers do not queue.
 	gatherer store.QueueStore[Tx]
-	applies  *together[applying[Tx], store.Result]
+	applies  *groupcommit.Group[applying[Tx], store.Result]
 	// turn is held while a transaction is open of a store that has one writer; nil for
 	// others.
 	turn chan struct{}
@@ -84,7 +85,7 @@ func newAnswering[Tx, Answer any](c *settings, st store.TxStore[Tx], call func(c
 	}
 	if g, able := st.(store.QueueStore[Tx]); able {
 		r.gatherer = g
-		r.applies = &together[applying[Tx], store.Result]{carry: r.applyAll, alone: isApart, pace: &pace{}}
+		r.applies = groupcommit.New(r.applyAll, isApart, 0)
 	}
 	return r
 }

@@ -18,7 +18,7 @@ func (c *Consumer[Tx]) inbox() *inbox {
 		return nil
 	}
 	b := newInbox(c.config, leases, rows)
-	b.tell = c.reporter.tell
+	b.notify = c.reporter.Notify
 	return b
 }
 

@@ -315,3 +315,14 @@ func (m LaneMode) String() string {
 func (s Strategy) String() string {
 	return enum.Name([]string{StrategyMarker: "marker", StrategyNatural: "natural", StrategyBusinessKey: "business_key", StrategyInbox: "inbox"}, s, "Strategy")
 }
+
+// haltAfter is after how many messages that fail for good the breaker opens, 0: never.
+func (r *RetryPolicy) haltAfter() int {
+	switch {
+	case r.DisableBreaker:
+		return 0
+	case r.BreakerThreshold > 0:
+		return r.BreakerThreshold
+	}
+	return defaultBreakerThreshold
+}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/scopes"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/admin"
@@ -23,10 +24,10 @@ type Consumer[Tx any] struct {
 	store    anyStore
 	runner   runner[Tx]
 	handler  handler[Tx]
-	scopes   *scopes[Tx]
+	scopes   *scopes.Cache[Tx]
 	reporter *reporter
-	control  *control // nil: the store keeps none
-	detour   *detour  // nil: there is no way past the store
+	control  controls
+	detour   *detour // nil: there is no way past the store
 
 	mutex      sync.Mutex
 	started    bool        // guarded by mutex
@@ -68,8 +69,8 @@ func assemble[Tx any](c *settings, store anyStore, r runner[Tx], h handler[Tx]) 
 	n := newReporter(c)
 	return &Consumer[Tx]{
 		config: c, store: store, runner: r, handler: h, reporter: n,
-		scopes:  &scopes[Tx]{consumer: c.Name, store: store, singleWriter: c.limits.SingleWriter},
-		control: newControl(c, store, newBeside(), n),
+		scopes:  scopes.New[Tx](c.Name, store, c.limits.SingleWriter),
+		control: newControls(c, store, n),
 	}
 }
 
@@ -117,11 +118,11 @@ func (c *Consumer[Tx]) start(ctx context.Context, src source.Source) (*engine[Tx
 func (c *Consumer[Tx]) checkStore(ctx context.Context) error {
 	if checker, ok := c.store.(admin.SchemaChecker); ok {
 		if err := checker.Check(ctx); err != nil {
-			c.reporter.setReady("store", err.Error())
+			c.reporter.SetReady("store", err.Error())
 			return fmt.Errorf("semel: consumer %q cannot start: %w", c.config.Name, err)
 		}
 	}
-	c.reporter.setReady("store", "")
+	c.reporter.SetReady("store", "")
 	for _, step := range []func(context.Context) error{c.beginGenerations, c.noteSimilar, c.canEmit, c.own, func(ctx context.Context) error { return c.derive(ctx, false) }} {
 		if err := step(ctx); err != nil {
 			return err
@@ -173,7 +174,7 @@ func (c *Consumer[Tx]) checkSource(ctx context.Context, info source.Info) error 
 	if err := c.checkDeadLetters(info); err != nil {
 		return err
 	}
-	return c.control.start(ctx)
+	return c.control.Start(ctx)
 }
 
 func (c *Consumer[Tx]) checkDeadLetters(info source.Info) error {
@@ -243,13 +244,13 @@ func (c *Consumer[Tx]) Unfinished() []semel.Unfinished {
 // (KeyPolicy.FailOpen), and lanes that stand still by a fault, on a source that
 // tells them (source.Info.LaneFaults), while the others go on.
 func (c *Consumer[Tx]) Ready() (bool, string) {
-	ready, why := c.reporter.state()
+	ready, why := c.reporter.State()
 	var reasons []string
 	if why != "" {
 		reasons = append(reasons, why)
 	}
-	reasons = append(reasons, c.control.reasons()...)
-	reasons = append(reasons, c.reporter.held()...)
+	reasons = append(reasons, c.control.Reasons()...)
+	reasons = append(reasons, c.reporter.Held()...)
 	reasons = append(reasons, c.detour.reasons()...)
 	return ready, strings.Join(append(reasons, c.laneFaults()...), "; ")
 }

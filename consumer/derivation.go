@@ -93,7 +93,7 @@ func (c *Consumer[Tx]) deriveIn(ctx context.Context, store admin.Derivations, as
 			return fmt.Errorf("semel: consumer %q cannot start: %w", c.config.Name, err)
 		case missing == nil:
 			now, former := ask.generations(all)
-			c.scopes.settle(now, former)
+			c.scopes.SetGenerations(now, former)
 			c.mutex.Lock()
 			defer c.mutex.Unlock()
 			c.derived = true

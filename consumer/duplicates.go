@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/report"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/source"
@@ -58,7 +59,7 @@ func (s *settler) hold(ctx context.Context, queue []*machine.Settle) (held []int
 		return places, fmt.Errorf("the results of duplicates cannot be read: %w", err)
 	}
 	for i, it := range items {
-		if err := s.tell(ctx, &it.Handle.(*parcel).message, results[i]); err != nil {
+		if err := s.callOnDuplicate(ctx, &it.Handle.(*parcel).message, results[i]); err != nil {
 			held, why = append(held, places[i]), fmt.Errorf("OnDuplicate: %w", err)
 		}
 	}
@@ -76,14 +77,15 @@ func resultsOf(items []*machine.Item) []resultOf {
 	return of
 }
 
-// tell calls the hook; a panic is an error, and so is a time that has passed before.
-func (s *settler) tell(ctx context.Context, m *semel.Message, result []byte) (err error) {
+// callOnDuplicate calls Config.OnDuplicate. It returns an error if that panics, or if ctx has ended
+// before.
+func (s *settler) callOnDuplicate(ctx context.Context, m *semel.Message, result []byte) (err error) {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
 	defer func() {
 		if value := recover(); value != nil {
-			logPanic(s.config.Logger, s.config.Name, "OnDuplicate", value)
+			report.LogPanic(s.config.Logger, s.config.Name, "OnDuplicate", value)
 			err = fmt.Errorf("it panicked: %s", legible.Panic(value))
 		}
 	}()

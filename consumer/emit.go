@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -83,32 +82,6 @@ func (e *engine[Tx]) emit(ctx context.Context, of []resultOf) error {
 		}
 	}
 	did, err := emitter.Emit(ctx, o)
-	e.reporter.emitted(did)
+	e.reporter.ReEmitted(did.Again, did.Forgotten)
 	return err
-}
-
-// emitted tells and counts what is sent again, and what is not.
-func (n *reporter) emitted(did admin.Emitted) {
-	if did.Again > 0 {
-		n.reEmitted.Add(int64(did.Again))
-		n.logger.Debug("intents are sent again, because of duplicates", "consumer", n.consumer, "intents", did.Again)
-	}
-	n.notReEmitted(did.Forgotten)
-}
-
-// notReEmitted tells of intents that are not sent again because the other side may have
-// forgotten their keys. The log hears of the first, the tenth, the hundredth and so on.
-func (n *reporter) notReEmitted(forgotten int) {
-	if forgotten == 0 {
-		return
-	}
-	before := n.forgotten.Add(int64(forgotten)) - int64(forgotten)
-	n.tell(semel.Event{Kind: semel.EventNotReEmitted, Messages: forgotten})
-	for so := before + 1; so <= before+int64(forgotten); so++ {
-		if powerOfTen(so) {
-			n.logger.Log(context.Background(), slog.LevelWarn, string(semel.EventNotReEmitted), "consumer", n.consumer, "intents", forgotten, "so_far", so,
-				"why", "the other side may have forgotten their keys, and would do them a second time")
-			return
-		}
-	}
 }

@@ -9,6 +9,9 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/notify"
+	"github.com/semel-go/semel/consumer/internal/schema"
+	"github.com/semel-go/semel/consumer/internal/scopes"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/internal/recording"
@@ -28,8 +31,8 @@ type engine[Tx any] struct {
 	detour  *detour // nil: there is no way past the store
 	source  source.Source
 	handler handler[Tx]
-	scopes  *scopes[Tx]
-	recheck *recheck
+	scopes  *scopes.Cache[Tx]
+	recheck *schema.Recheck
 
 	machine *machine.Machine
 	// recording is nil where nothing is recorded.
@@ -45,8 +48,8 @@ type engine[Tx any] struct {
 	intake   *intake
 	inbox    *inbox   // nil: the store keeps none
 	reaping  *reaping // nil: all is kept for ever
-	control  *control // nil: the store keeps none
-	bell     *bell    // nil: nobody notifies
+	control  controls
+	bell     *notify.Bell // nil: nobody notifies
 	pilots   []*pilot[Tx]
 	settler  *settler
 	lanes    *laneEvents
@@ -91,9 +94,9 @@ func newEngine[Tx any](c *Consumer[Tx], src source.Source, info source.Info) *en
 		in.since, in.lines, in.control = e.began, linesOf(c.store), c.control
 	}
 	if notifier, ok := c.store.(store.Notifier); ok && in != nil && src != (noSource{ends: true}) {
-		e.bell = newBell(e.config, notifier)
+		e.bell = notify.New(c.config.Name, c.config.Logger, c.config.Inbox.Poll, notifier)
 	}
-	e.recheck = newRecheck(c.store, c.scopes.forget, e.began)
+	e.recheck = schema.New(c.store, c.scopes.Forget, e.began)
 	e.base, e.cancel = context.WithCancel(context.WithValue(context.Background(), keepingOf{}, e.keeps()))
 	ages := new(laneAges)
 	e.reaping = newReaping(e, info, c.oneAttempt, ages)
@@ -128,14 +131,14 @@ func (e *engine[Tx]) run(ctx context.Context) error {
 		e.group.Keep(func() { e.inbox.keeper.work(e.base) })
 	}
 	if e.bell != nil {
-		e.group.Keep(func() { e.bell.send(e.base) })
-		e.group.Keep(func() { e.bell.listen(e.base) })
+		e.group.Keep(func() { e.bell.Send(e.base) })
+		e.group.Keep(func() { e.bell.Listen(e.base) })
 	}
 	if tasks := e.upkeep(); len(tasks) > 0 {
 		e.group.Keep(func() { runTasks(e.base, tasks) })
 	}
-	if e.control != nil {
-		e.group.Keep(func() { e.control.watch(e.base) })
+	if e.control.Control != nil {
+		e.group.Keep(func() { e.control.Watch(e.base) })
 	}
 	for _, p := range e.pilots {
 		e.crew.Keep(p.work)
@@ -149,10 +152,7 @@ func (e *engine[Tx]) run(ctx context.Context) error {
 
 func (e *engine[Tx]) loop(ctx context.Context) {
 	stop, gaveUp := ctx.Done(), e.gaveUp
-	var told <-chan struct{} // by other processes
-	if e.bell != nil {
-		told = e.bell.heard
-	}
+	notified := e.bell.Heard() // by other processes
 	var patience <-chan time.Time
 	var event machine.Event = machine.Timer{}
 	for {
@@ -175,7 +175,7 @@ func (e *engine[Tx]) loop(ctx context.Context) {
 			gaveUp, event = nil, machine.Stop{}
 		case <-e.timer.C:
 			event = machine.Timer{}
-		case <-told:
+		case <-notified:
 			event = machine.Due{}
 		case <-stop:
 			stop, patience, event = nil, time.After(waitsAfter), machine.Stop{}
@@ -216,7 +216,7 @@ func (e *engine[Tx]) carryOut(a machine.Action) {
 		e.pilots[a.Flight.Worker].kill(a.Flight)
 	case *machine.Settle:
 		e.reporter.settled(a)
-		e.bell.settled(a)
+		e.bell.Settled(a)
 		e.settler.add(a)
 	case machine.Over:
 		e.reporter.ended(&a.Settlement)
@@ -231,10 +231,10 @@ func (e *engine[Tx]) carryOut(a machine.Action) {
 	case machine.Wake:
 		e.timer.Reset(max(0, a.At-time.Since(e.began)))
 	case machine.Report:
-		e.reporter.report(a)
+		e.reporter.Report(a)
 	case machine.Done:
 		e.done = &a
-		e.reporter.done(a)
+		e.reporter.Done(a)
 	}
 }
 
@@ -242,10 +242,11 @@ func (e *engine[Tx]) snapshot() semel.Counts {
 	e.mutex.Lock()
 	c := e.counts
 	e.mutex.Unlock()
+	reEmitted, notReEmitted := e.reporter.Intents()
 	out := semel.Counts{
 		Deliveries: c.Deliveries, Applied: c.Applied, Duplicates: c.Duplicates, Conflicts: c.Conflicts, Parked: c.Parked,
 		DeadLettered: c.DeadLettered, Discarded: c.Discarded, Skipped: c.Skipped, Failed: c.Failed, Retried: c.Retried, Rerun: c.Rerun,
-		SameContent: e.reporter.recent.count.Load(), WithoutKey: e.detour.count(), ReEmitted: e.reporter.reEmitted.Load(), NotReEmitted: e.reporter.forgotten.Load(), Received: c.Received, Waiting: c.Waiting, Inbox: semel.InboxCounts(c.Claims),
+		SameContent: e.reporter.SameContent(), WithoutKey: e.detour.count(), ReEmitted: reEmitted, NotReEmitted: notReEmitted, Received: c.Received, Waiting: c.Waiting, Inbox: semel.InboxCounts(c.Claims),
 	}
 	out.InFlight = out.Deliveries - out.Applied - out.Duplicates - out.Conflicts - out.Parked - out.DeadLettered - out.Discarded - out.Skipped - out.Received - out.Waiting - out.Failed
 	return out
@@ -295,7 +296,7 @@ func (d *laneEvents) send(e machine.Event) {
 }
 
 func (d *laneEvents) Given(l source.Lane) {
-	d.first.Do(d.reporter.sourceAnswers)
+	d.first.Do(d.reporter.SourceAnswered)
 	d.ages.given(l.ID)
 	d.send(machine.Given{Lane: l})
 }

@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/scopes"
+	"github.com/semel-go/semel/consumer/internal/surrogate"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/machine"
@@ -20,7 +22,7 @@ import (
 type pilot[Tx any] struct {
 	engine *engine[Tx]
 	orders chan machine.Action
-	scopes []scopeOf // of the last flight's marks, kept for its room
+	scopes []scopes.Of // of the last flight's marks, kept for its room
 	// What the pilot is in, for the error of a run that cannot end it.
 	handling, committing atomic.Bool
 
@@ -57,7 +59,7 @@ type flight[Tx any] struct {
 func (p *pilot[Tx]) work() {
 	for order := range p.orders {
 		e := p.carryOut(order)
-		p.engine.recheck.note(e)
+		p.engine.recheck.Note(e)
 		select {
 		case p.engine.events <- e:
 		case <-p.engine.base.Done():
@@ -131,7 +133,7 @@ func (p *pilot[Tx]) begin(a machine.Begin) machine.Event {
 	}()
 	ctx, cancel := context.WithTimeout(e.base, e.config.CommitTimeout)
 	defer cancel()
-	if err := e.recheck.look(ctx); err != nil {
+	if err := e.recheck.Check(ctx); err != nil {
 		return machine.Marked{Flight: a.Flight, Class: store.ClassDown, Err: err}
 	}
 	if err := p.lookAhead(ctx, f); err != nil {
@@ -211,7 +213,7 @@ const longestCommit = 7 * 24 * time.Hour
 // prepare makes the marks of a flight's entries.
 func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
 	p.scopes = f.scopes(p.scopes[:0])
-	if err := p.engine.scopes.know(ctx, p.scopes); err != nil {
+	if err := p.engine.scopes.Know(ctx, p.scopes); err != nil {
 		return err
 	}
 	f.mark = make([]int, len(f.Entries))
@@ -225,7 +227,7 @@ func (p *pilot[Tx]) prepare(ctx context.Context, f *flight[Tx]) error {
 		}
 		first := len(ids)
 		ids = append(ids, en.Item.Identity...)
-		scope, err := p.engine.scopes.number(ctx, scopeOf{source: en.Item.Source})
+		scope, err := p.engine.scopes.Number(ctx, scopes.Of{Source: en.Item.Source})
 		if err != nil {
 			return err
 		}
@@ -316,7 +318,7 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 		if over != nil {
 			e.inbox.forget(over...)
 		}
-		p.tellCommitted(f, &result)
+		p.reportCommitted(f, &result)
 		e.config.at(faults.AfterCommit, len(f.Entries))
 	case store.CommitUnknown:
 		p.keepNothing(f) // they are taken anew
@@ -327,14 +329,14 @@ func (p *pilot[Tx]) commit(a machine.Commit) machine.Event {
 	return ended
 }
 
-// tellCommitted reports what a commit left undone.
-func (p *pilot[Tx]) tellCommitted(f *flight[Tx], o *outcome) {
+// reportCommitted reports what a commit left undone.
+func (p *pilot[Tx]) reportCommitted(f *flight[Tx], o *outcome) {
 	n := p.engine.reporter
 	if o.withoutKey != nil {
-		n.message(slog.LevelWarn, n.about(f.Entries[0].Item, semel.Event{Kind: semel.EventWithoutKey, Messages: 1, Err: o.withoutKey}))
+		n.LogItem(slog.LevelWarn, f.Entries[0].Item, semel.Event{Kind: semel.EventWithoutKey, Messages: 1, Err: o.withoutKey})
 	}
 	if o.notReEmitted {
-		n.notReEmitted(1)
+		n.NotReEmitted(1)
 	}
 }
 
@@ -352,7 +354,7 @@ func (f *flight[Tx]) entryOf(mark int) int {
 func (f *flight[Tx]) row(r *machine.Row) store.Row {
 	q := f.Entries[r.Entry].Item.Handle.(*parcel)
 	row := store.Row{Mark: f.mark[r.Entry], Repeat: r.Repeat, Conflict: r.Conflict, Reason: r.Reason, Message: &q.message, Attempts: r.Attempts,
-		FirstError: errorText(r.First), LastError: errorText(r.Last), State: store.StateParked, Surrogate: q.item.Source == surrogateSource}
+		FirstError: errorText(r.First), LastError: errorText(r.Last), State: store.StateParked, Surrogate: q.item.Source == surrogate.Source}
 	switch r.As {
 	case machine.AsApplied, machine.AsDuplicate:
 		row.State = store.StateCompleted

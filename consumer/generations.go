@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/control"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/timing"
 	"github.com/semel-go/semel/internal/worker"
@@ -57,7 +58,7 @@ func (g Generation) Rebuild(ctx context.Context, st admin.Generations, name stri
 		all, err := st.Generations(ctx, name)
 		return err == nil && !mayWork(all, g.Number, store.GenerationBuilding, false)
 	}, func(ctx context.Context) error { return run(ctx, g) })
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), controlWithin)
+	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), control.ReadWithin)
 	defer cancel()
 	all, asked := st.Generations(last, name)
 	if asked != nil {
@@ -107,7 +108,7 @@ func watched(ctx context.Context, turned func(context.Context) bool, run func(co
 	defer done()
 	var watcher worker.Group
 	watcher.Go(func() {
-		for timing.Wait(watching, controlEvery) {
+		for timing.Wait(watching, control.ReadEvery) {
 			if turned(watching) {
 				cancel(errTurned)
 				return

@@ -90,7 +90,7 @@ func (p *pilot[Tx]) runOne(f *flight[Tx], i int, m *semel.Message) error {
 		return h.one(ctx, tx, m)
 	}}
 	err := f.call()
-	p.engine.config.handled(m)
+	p.engine.config.noteTypeAsked(m)
 	return err
 }
 
@@ -127,7 +127,7 @@ func (p *pilot[Tx]) runAll(f *flight[Tx], a machine.Run, out *machine.Ran) {
 	f.job = job[Tx]{ctx: ctx, message: messages[0], mark: store.All, handle: func(tx Tx) error { return p.engine.handler.all(ctx, tx, messages) }}
 	err := f.call()
 	for _, m := range messages {
-		p.engine.config.handled(m)
+		p.engine.config.noteTypeAsked(m)
 	}
 	if err != nil {
 		out.Failed, out.Failure, out.Whole = true, p.failure(f, err), true

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/report"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/legible"
 )
@@ -26,7 +27,7 @@ func (c *settings) fit(source, id string) (_, _ string, err error) {
 func (c *settings) spell(source, id string) (spelled string, err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			logPanic(c.Logger, c.Name, "the store's FitIdentity", value)
+			report.LogPanic(c.Logger, c.Name, "the store's FitIdentity", value)
 			err = fmt.Errorf("the store's FitIdentity panicked: %s", legible.Panic(value))
 		}
 	}()

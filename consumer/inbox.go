@@ -25,12 +25,11 @@ type inbox struct {
 	leases store.Leases
 	rows   store.Inbox
 	keeper *keeper
-	// tell tells observers of the clock; see tellAhead.
-	tell func(semel.Event)
+	// notify passes events to the observers; see noteAhead.
+	notify func(semel.Event)
 	// only are the rows to be worked on; empty for all.
-	only []int64
-	// control: nil if nobody pauses the consumer.
-	control *control
+	only    []int64
+	control controls
 	// since is the machine's zero.
 	since time.Time
 
@@ -201,13 +200,13 @@ func (h *heldRow) givenBack() store.ClaimEnding {
 
 // claimAdmitted claims as much as operators let it.
 func (b *inbox) claimAdmitted(base context.Context, order machine.ClaimRows) machine.Claimed {
-	n, later := b.control.admitClaim(order.Messages)
+	n, later := b.control.AdmitClaim(order.Messages)
 	if n == 0 {
 		return machine.Claimed{Later: later}
 	}
 	order.Messages = n
 	claimed := b.claim(base, order)
-	b.control.claimed(len(claimed.Items))
+	b.control.Claimed(len(claimed.Items))
 	return claimed
 }
 
@@ -230,7 +229,7 @@ func (b *inbox) claim(base context.Context, order machine.ClaimRows) machine.Cla
 		}
 	}
 	token := store.NewToken()
-	claimed, err := b.leases.Claim(ctx, store.ClaimOptions{Consumer: b.config.Name, Token: token, Numbers: b.only, Most: order.Messages, Bytes: order.Bytes, Lease: b.config.Inbox.Lease, Ahead: b.tellAhead})
+	claimed, err := b.leases.Claim(ctx, store.ClaimOptions{Consumer: b.config.Name, Token: token, Numbers: b.only, Most: order.Messages, Bytes: order.Bytes, Lease: b.config.Inbox.Lease, Ahead: b.noteAhead})
 	if err != nil {
 		b.mutex.Lock()
 		b.unsure = append(b.unsure, token)
@@ -243,11 +242,11 @@ func (b *inbox) claim(base context.Context, order machine.ClaimRows) machine.Cla
 // partClock is the part of events that the store's clock was ahead and was set back.
 const partClock = "clock"
 
-// tellAhead logs that rows, of whichever consumer, were written while the store's clock was ahead.
-func (b *inbox) tellAhead(rows int, by time.Duration) {
-	b.tell(semel.Event{Kind: semel.EventNotReady, Reason: partClock, Messages: rows, Wait: by,
+// noteAhead logs that rows, of whichever consumer, were written while the store's clock was ahead.
+func (b *inbox) noteAhead(rows int, by time.Duration) {
+	b.notify(semel.Event{Kind: semel.EventNotReady, Reason: partClock, Messages: rows, Wait: by,
 		Err: fmt.Errorf("the store's clock was set back: rows were dated in the future, by %v at most", by.Round(time.Second))})
-	b.tell(semel.Event{Kind: semel.EventReady, Reason: partClock})
+	b.notify(semel.Event{Kind: semel.EventReady, Reason: partClock})
 	b.config.Logger.Warn("the store's clock was set back: rows were dated in the future, and now wait for no longer than they were to",
 		"consumer", b.config.Name, "rows", rows, "ahead", by.Round(time.Second).String())
 }

@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/surrogate"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/machine"
@@ -26,7 +27,7 @@ type intake struct {
 	reaping  *reaping
 	ages     *laneAges
 	readers  readers
-	control  *control // nil: nobody pauses it
+	control  controls // zero for Process
 	known    bool     // the source has answered; of the goroutine that fetches
 	may      bool     // Config.MayEnd said so when it was asked last; of that goroutine, too
 
@@ -99,7 +100,7 @@ func (t *intake) answer(base context.Context, order machine.Fetch, events chan<-
 	}()
 	ctx, cancel := t.begin(base)
 	defer cancel()
-	if order.Messages = t.control.admitFetch(ctx, order.Messages, cancel); order.Messages == 0 {
+	if order.Messages = t.control.AdmitFetch(ctx, order.Messages, cancel); order.Messages == 0 {
 		e = machine.Fetched{Unanswered: true}
 		return
 	}
@@ -118,7 +119,7 @@ func (t *intake) answer(base context.Context, order machine.Fetch, events chan<-
 		return err
 	})
 	returned = true
-	t.control.fetched(len(deliveries))
+	t.control.Fetched(len(deliveries))
 	t.config.at(faults.AfterFetch, len(deliveries))
 }
 
@@ -126,12 +127,12 @@ func (t *intake) answer(base context.Context, order machine.Fetch, events chan<-
 func (t *intake) read(ctx, base context.Context, deliveries []source.Delivery, err error) machine.Fetched {
 	if !t.known && (err == nil || errors.Is(err, source.ErrEnd)) {
 		t.known = true
-		t.reporter.sourceAnswers()
+		t.reporter.SourceAnswered()
 	}
 	e := machine.Fetched{Items: t.readers.items(t.config, deliveries), End: errors.Is(err, source.ErrEnd)}
 	t.reaping.delivered(e.Items)
 	switch {
-	case err == nil && len(deliveries) == 0 && t.control.isPaused():
+	case err == nil && len(deliveries) == 0 && t.control.Paused():
 		e.Unanswered = true // it was ended for that
 	case err == nil && len(deliveries) == 0:
 		t.askIdle(base, &e)
@@ -209,7 +210,7 @@ func (p *parcel) refuse(c *settings, reason semel.Reason, why error) {
 	if foreign && c.OnFiltered == OnFilteredSkip {
 		it.Source, it.Identity = m.Source(), m.ID()
 	} else {
-		it.Source, it.Identity = surrogateSource, surrogate(m)
+		it.Source, it.Identity = surrogate.Source, surrogate.Of(m)
 	}
 	it.Print = semel.Fingerprint{}
 	it.Refused = &machine.Refusal{Reason: reason, Why: why, Foreign: foreign}
@@ -270,7 +271,7 @@ func (p *parcel) name(c *settings, r reader, m *semel.Message) (refused semel.Re
 
 func (p *parcel) identify(c *settings, r reader, m *semel.Message) error {
 	if c.Identity == nil { // natural: only a row will ever need one
-		p.item.Source, p.item.Identity = surrogateSource, surrogate(m)
+		p.item.Source, p.item.Identity = surrogate.Source, surrogate.Of(m)
 		return nil
 	}
 	source, id, err := r.find(c.Identity, m)

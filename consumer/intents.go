@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/scopes"
 	"github.com/semel-go/semel/internal/intents"
 	"github.com/semel-go/semel/store"
 )
@@ -26,7 +27,7 @@ type Intents[Tx any] struct {
 // senders remembers the scopes of the consumers that intents are addressed to.
 type senders[Tx any] struct {
 	mutex sync.Mutex
-	known map[string]*scopes[Tx] // guarded by mutex
+	known map[string]*scopes.Cache[Tx] // guarded by mutex
 }
 
 // NewIntents returns what writes intents in transactions of the store. Senders find them
@@ -34,7 +35,7 @@ type senders[Tx any] struct {
 // semel.ErrUnsupported, and one that marks in a table of the user's fails with each Write,
 // as it serves one consumer alone: give the store that it was made of.
 func NewIntents[Tx any](st store.TxStore[Tx]) (*Intents[Tx], error) {
-	w := &Intents[Tx]{store: st, senders: &senders[Tx]{known: map[string]*scopes[Tx]{}}}
+	w := &Intents[Tx]{store: st, senders: &senders[Tx]{known: map[string]*scopes.Cache[Tx]{}}}
 	if st.Limits().PartitionedBy != "" {
 		return nil, fmt.Errorf("semel: the store keeps markers by day, where no sender finds intents; give the one that it was made of: %w", semel.ErrUnsupported)
 	}
@@ -73,7 +74,7 @@ func (w *Intents[Tx]) Write(ctx context.Context, tx Tx, cause *semel.Message, al
 		if err != nil {
 			return semel.Permanent(fmt.Errorf("semel: intent %d: %w; nothing was written", i, err))
 		}
-		scope, err := w.senders.of(w.store, key.Consumer).numberIn(ctx, tx, scopeOf{source: key.Source})
+		scope, err := w.senders.of(w.store, key.Consumer).NumberIn(ctx, tx, scopes.Of{Source: key.Source})
 		if err != nil {
 			return err
 		}
@@ -109,14 +110,14 @@ func (w *Intents[Tx]) write(ctx context.Context, tx Tx, marks []store.Mark, mess
 }
 
 // of returns the scopes of a sender.
-func (s *senders[Tx]) of(st store.TxStore[Tx], name string) *scopes[Tx] {
+func (s *senders[Tx]) of(st store.TxStore[Tx], name string) *scopes.Cache[Tx] {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	if s.known[name] == nil {
-		if len(s.known) >= maxScopes {
+		if len(s.known) >= scopes.Most {
 			clear(s.known)
 		}
-		s.known[name] = &scopes[Tx]{consumer: name, store: st, singleWriter: st.Limits().SingleWriter}
+		s.known[name] = scopes.New[Tx](name, st, st.Limits().SingleWriter)
 	}
 	return s.known[name]
 }

@@ -157,7 +157,7 @@ func (c *leasedKey) end(ctx context.Context, e store.KeyEnding) error {
 	defer cancel()
 	if n := c.store.reporter; n != nil && !c.store.detour.open() {
 		var over func()
-		c.claim.Refused, over = n.unrecorded(c.key)
+		c.claim.Refused, over = n.FollowEnd(c.key)
 		defer over()
 	}
 	return c.claim.End(asking, e)

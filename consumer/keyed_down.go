@@ -6,6 +6,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/semel-go/semel/consumer/internal/report"
 )
 
 // How a store of keys that is down is asked where messages are applied without it.
@@ -82,7 +84,7 @@ func (d *detour) after(ctx context.Context, err error) bool {
 	if d.since.IsZero() {
 		d.since, d.before = now, d.applied.Load()
 		d.config.Logger.Warn("the store of the keys does not work; messages are applied without a key, and copies of them again, until it does",
-			"consumer", d.config.Name, "bearable", d.config.keys.FailOpen, "error", cause(err))
+			"consumer", d.config.Name, "bearable", d.config.keys.FailOpen, "error", report.Cause(err))
 	}
 	return true
 }
@@ -97,7 +99,7 @@ func (d *detour) works() {
 	if d.since.IsZero() {
 		return
 	}
-	d.config.Logger.Info("the store of the keys works again", "consumer", d.config.Name, "after", rounded(time.Since(d.since)), "applied_without_a_key", d.applied.Load()-d.before)
+	d.config.Logger.Info("the store of the keys works again", "consumer", d.config.Name, "after", report.Rounded(time.Since(d.since)), "applied_without_a_key", d.applied.Load()-d.before)
 	d.since, d.why = time.Time{}, nil
 }
 
@@ -111,5 +113,5 @@ func (d *detour) reasons() []string {
 	if d.since.IsZero() {
 		return nil
 	}
-	return []string{fmt.Sprintf("store: %s; messages are applied without a key", cause(d.why))}
+	return []string{fmt.Sprintf("store: %s; messages are applied without a key", report.Cause(d.why))}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/groupcommit"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/store"
@@ -74,15 +75,15 @@ type claims[Tx any] struct {
 	leases store.Leases
 	calls  store.Leases
 	// starts and ends are those of the calls of many workers; ends says which stood.
-	starts *together[start, store.CallStarted]
-	ends   *together[store.ClaimEnding, bool]
+	starts *groupcommit.Group[start, store.CallStarted]
+	ends   *groupcommit.Group[store.ClaimEnding, bool]
 }
 
 // newClaims is for a store that fitsClaims accepts.
 func newClaims[Tx any](c *settings, st store.TxStore[Tx]) *claims[Tx] {
 	r := &claims[Tx]{config: c, store: st, leases: st.(store.Leases), calls: st.(store.Leases)}
-	r.starts = &together[start, store.CallStarted]{carry: r.startAll, alone: r.isOnes, pace: &pace{}}
-	r.ends = &together[store.ClaimEnding, bool]{carry: r.endAll, alone: r.isOnes, pace: &pace{}}
+	r.starts = groupcommit.New(r.startAll, r.isOnes, 0)
+	r.ends = groupcommit.New(r.endAll, r.isOnes, 0)
 	return r
 }
 
@@ -148,7 +149,7 @@ func (r *claims[Tx]) beginClaim(ctx context.Context, o store.TxOptions, marks []
 	stands := false
 	if marks[0].As == store.Applied {
 		a.asked = time.Now()
-		started, err := r.starts.do(ctx, start{marks[0].Claim, o.Lease})
+		started, err := r.starts.Do(ctx, start{marks[0].Claim, o.Lease})
 		if err != nil {
 			return nil, b, err
 		}
@@ -178,7 +179,7 @@ type claimed struct {
 	asked time.Time
 	// kept: what was done before is not done again.
 	kept bool
-	ends *together[store.ClaimEnding, bool]
+	ends *groupcommit.Group[store.ClaimEnding, bool]
 }
 
 // run makes the call, unless nobody may, and notes at the row what is known of it.
@@ -219,7 +220,7 @@ func (a *claimed) commit(ctx context.Context, e store.Ending) outcome {
 	if len(e.Claims) == 0 { // the claim was lost before
 		return out
 	}
-	switch stood, err := a.ends.do(ctx, e.Claims[0]); {
+	switch stood, err := a.ends.Do(ctx, e.Claims[0]); {
 	case err != nil:
 		out.Result = store.Result{Outcome: store.CommitUnknown, Culprit: store.NoCulprit, Err: err}
 	case !stood:

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/groupcommit"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/worker"
 	"github.com/semel-go/semel/store"
@@ -61,15 +62,15 @@ type lookups[Tx, Answer any] struct {
 	unmarked unapplied[identityOf, Answer]
 	doubts   unapplied[identityOf, struct{}]
 	// looks and marks are those of many workers.
-	looks *together[store.Mark, store.Verdict]
-	marks *together[marking[Tx], store.Result]
+	looks *groupcommit.Group[store.Mark, store.Verdict]
+	marks *groupcommit.Group[marking[Tx], store.Result]
 }
 
 // newLookups is for a store that fitsLookups accepts.
 func newLookups[Tx, Answer any](over *answering[Tx, Answer]) *lookups[Tx, Answer] {
 	r := &lookups[Tx, Answer]{answering: over}
-	r.looks = &together[store.Mark, store.Verdict]{carry: over.store.(store.Leases).LookUpMarkers, alone: r.isOnes, pace: &pace{}}
-	r.marks = &together[marking[Tx], store.Result]{carry: r.markAll, alone: isApart, pace: &pace{}, limit: over.store.Limits().Batch}
+	r.looks = groupcommit.New(over.store.(store.Leases).LookUpMarkers, r.isOnes, 0)
+	r.marks = groupcommit.New(r.markAll, isApart, over.store.Limits().Batch)
 	return r
 }
 
@@ -81,7 +82,7 @@ func (r *lookups[Tx, Answer]) begin(ctx context.Context, o store.TxOptions, mark
 	}
 	id := ofMark(&marks[0])
 	if _, doubted := r.doubts.take(id); !doubted {
-		v, err := r.looks.do(ctx, marks[0])
+		v, err := r.looks.Do(ctx, marks[0])
 		if err != nil {
 			return begun[Call]{}, err
 		}
@@ -152,7 +153,7 @@ func (a *lookup[Tx, Answer]) commit(ctx context.Context, e store.Ending) outcome
 		return outcome{Result: store.Result{Outcome: store.Committed, Culprit: store.NoCulprit}}
 	}
 	id := ofMark(&a.mark)
-	r, err := a.r.marks.do(ctx, marking[Tx]{a.mark, a.options, len(e.Trim) > 0, a.apply})
+	r, err := a.r.marks.Do(ctx, marking[Tx]{a.mark, a.options, len(e.Trim) > 0, a.apply})
 	if err != nil { // nobody knows what became of those that share the transaction
 		r = store.Result{Outcome: store.CommitUnknown, Class: store.ClassDown, Culprit: store.NoCulprit, Err: err}
 	}

@@ -4,27 +4,16 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/measure"
 	"github.com/semel-go/semel/store"
 )
 
-// metersOf are those observers that measure.
-func metersOf(observers []semel.Observer) (meters []measure.Meter) {
-	for _, o := range observers {
-		if m, measures := o.(measure.Meter); measures {
-			meters = append(meters, m)
-		}
-	}
-	return meters
-}
-
 // lap reads the clock where somebody measures. What it returns is what the present part of
 // the flight took; the next one begins. So a flight costs one reading a part.
 func (p *pilot[Tx]) lap(f *flight[Tx]) time.Duration {
-	if n := p.engine.reporter; n.meters == nil && n.tracer == nil {
+	if !p.engine.reporter.Measures() {
 		return 0
 	}
 	took := time.Since(f.began) - f.spent
@@ -32,28 +21,12 @@ func (p *pilot[Tx]) lap(f *flight[Tx]) time.Duration {
 	return took
 }
 
-// measured tells the meters of a flight that is over, and the tracer. culprit is the entry
-// because of which it was rolled back, store.NoCulprit if that is none.
+// measured passes the figures of a flight that is over to the meters and ends its spans. culprit
+// is the entry because of which it was rolled back, store.NoCulprit if there is none.
 func (p *pilot[Tx]) measured(f *flight[Tx], end measure.End, culprit int) {
-	n := p.engine.reporter
-	if n.meters == nil && f.spans == nil {
-		return
-	}
-	f.figures.Consumer, f.figures.Messages, f.figures.End = n.consumer, len(f.Entries), end
-	for i := range n.meters {
-		n.measure(i, f.figures)
-	}
+	f.figures.Consumer, f.figures.Messages, f.figures.End = p.engine.config.Name, len(f.Entries), end
+	p.engine.reporter.Measure(f.figures)
 	p.traced(f, culprit)
-}
-
-// measure calls one meter. One that panics is logged once, as an observer is.
-func (n *reporter) measure(i int, m measure.Batch) {
-	defer func() {
-		if value := recover(); value != nil && !n.unmetered.Swap(true) {
-			logPanic(n.logger, n.consumer, fmt.Sprintf("meter %d of %d (a %T)", i+1, len(n.meters), n.meters[i]), value)
-		}
-	}()
-	n.meters[i].Measure(m)
 }
 
 // batchEnd is how a batch ended, for who measures.
@@ -119,7 +92,7 @@ func (c *Consumer[Tx]) Alive() (bool, string) {
 // StoreDown says since when the store, or that of the keys, has not worked, and why; the zero
 // time while it works, and before it was asked. Whoever decides on more than Alive does may
 // look at it. It may be called at any time and asks nobody.
-func (c *Consumer[Tx]) StoreDown() (since time.Time, why string) { return c.reporter.storeDown() }
+func (c *Consumer[Tx]) StoreDown() (since time.Time, why string) { return c.reporter.StoreDown() }
 
 // note keeps what the machine says of itself after a step that began at now, for who asks
 // from outside of the loop.

@@ -2,11 +2,13 @@ package consumer
 
 import (
 	"fmt"
+	"log/slog"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/report"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/measure"
 	"github.com/semel-go/semel/store"
@@ -23,9 +25,14 @@ func (a *adder) Measure(b measure.Batch) {
 	a.took.Add(int64(b.Marking + b.Handling + b.Committing))
 }
 
+// reporterOf returns a reporter with these observers.
+func reporterOf(observers ...semel.Observer) *reporter {
+	return &reporter{report.New("billing", slog.New(slog.DiscardHandler), observers, false)}
+}
+
 // measuring is a pilot with a meter, and a flight of one message.
 func measuring() (*pilot[int], *flight[int]) {
-	e := &engine[int]{reporter: &reporter{consumer: "billing", meters: []measure.Meter{&adder{}}}}
+	e := &engine[int]{config: &settings{Config: Config{Name: "billing"}}, reporter: reporterOf(&adder{})}
 	return &pilot[int]{engine: e}, &flight[int]{Flight: &machine.Flight{Entries: make([]machine.Entry, 1)}, began: time.Now()}
 }
 
@@ -63,7 +70,7 @@ func (*unsampling) TraceBatch(measure.Begun) measure.BatchTrace { panic("nothing
 // tracingNothing is a pilot with a tracer, and a flight of messages of which none is sampled: half
 // of them have no trace context, as many one that is not sampled.
 func tracingNothing(messages int) (*pilot[int], *flight[int], []store.Verdict) {
-	e := &engine[int]{reporter: &reporter{consumer: "billing", tracer: &unsampling{}}}
+	e := &engine[int]{config: &settings{Config: Config{Name: "billing"}}, reporter: reporterOf(&unsampling{})}
 	f := &flight[int]{Flight: &machine.Flight{Entries: make([]machine.Entry, messages)}, began: time.Now()}
 	verdicts := make([]store.Verdict, messages)
 	for i := range f.Entries {
@@ -94,7 +101,7 @@ func BenchmarkTracerUnsampled(b *testing.B) {
 			const batch = 100
 			p, f, verdicts := tracingNothing(batch)
 			if !traced {
-				p.engine.reporter.tracer = nil
+				p.engine.reporter = reporterOf()
 			}
 			b.ReportAllocs()
 			for b.Loop() {

@@ -2,10 +2,9 @@ package consumer
 
 import (
 	"fmt"
-	"log/slog"
-	"runtime/debug"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/report"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/legible"
 	"github.com/semel-go/semel/internal/machine"
@@ -15,17 +14,11 @@ import (
 // A panic in a function of the user's that is not the handler must not end the
 // process: the message that it met comes again, to the next one.
 
-// logPanic logs a panic with its stack, and without what a payload may have put
-// into its value.
-func logPanic(logger *slog.Logger, consumer, where string, value any) {
-	logger.Error(where+" panicked; this is a fault of the program", "consumer", consumer, "panic", legible.Panic(value), "stack", string(debug.Stack()))
-}
-
 // notPrinting is deferred by who makes a fingerprint. A Fingerprinter that panics
 // cannot read the message, which is set aside.
 func notPrinting(c *settings, f *semel.Fingerprint, err *error) {
 	if value := recover(); value != nil {
-		logPanic(c.Logger, c.Name, "the fingerprinter", value)
+		report.LogPanic(c.Logger, c.Name, "the fingerprinter", value)
 		*f, *err = semel.Fingerprint{}, fmt.Errorf("the fingerprinter panicked: %s", legible.Panic(value))
 	}
 }
@@ -34,7 +27,7 @@ func notPrinting(c *settings, f *semel.Fingerprint, err *error) {
 func notPanicking(c *settings, what string, call func() error) (err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			logPanic(c.Logger, c.Name, "the source's "+what, value)
+			report.LogPanic(c.Logger, c.Name, "the source's "+what, value)
 			err = fmt.Errorf("the source's %s panicked: %s", what, legible.Panic(value))
 		}
 	}()
@@ -54,30 +47,8 @@ func (c *settings) at(p faults.Point, n int) {
 	}
 	defer func() {
 		if value := recover(); value != nil {
-			logPanic(c.Logger, c.Name, "faults.Plan.At", value)
+			report.LogPanic(c.Logger, c.Name, "faults.Plan.At", value)
 		}
 	}()
 	c.plan.At(p, n)
-}
-
-// observe tells one observer. One that panics is logged once, and the event goes
-// on to the others.
-func (n *reporter) observe(i int, e semel.Event) {
-	defer func() {
-		value := recover()
-		if value == nil {
-			return
-		}
-		n.mutex.Lock()
-		first := !n.panicked[i]
-		if n.panicked == nil {
-			n.panicked = map[int]bool{}
-		}
-		n.panicked[i] = true
-		n.mutex.Unlock()
-		if first {
-			logPanic(n.logger, n.consumer, fmt.Sprintf("observer %d of %d (a %T)", i+1, len(n.observers), n.observers[i]), value)
-		}
-	}()
-	n.observers[i].Observe(e)
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/scopes"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/machine"
@@ -108,18 +109,18 @@ func (p *parcel) identifyFormer(c *settings, r reader, m *semel.Message) {
 }
 
 // addScopes adds the scopes of an item's identities, unless they are those that were added last.
-func addScopes(all []scopeOf, it *machine.Item) []scopeOf {
-	if of := (scopeOf{source: it.Source}); len(all) == 0 || all[len(all)-1] != of {
+func addScopes(all []scopes.Of, it *machine.Item) []scopes.Of {
+	if of := (scopes.Of{Source: it.Source}); len(all) == 0 || all[len(all)-1] != of {
 		all = append(all, of)
 	}
 	if it.Former != nil {
-		all = append(all, scopeOf{it.Former.Source, true})
+		all = append(all, scopes.Of{Source: it.Former.Source, Previous: true})
 	}
 	return all
 }
 
 // scopes adds those of the entries that are marked.
-func (f *flight[Tx]) scopes(all []scopeOf) []scopeOf {
+func (f *flight[Tx]) scopes(all []scopes.Of) []scopes.Of {
 	for i, en := range f.Entries {
 		if !en.Unmarked && (f.known == nil || f.known[i].Kind == 0) {
 			all = addScopes(all, en.Item)
@@ -134,7 +135,7 @@ func (p *pilot[Tx]) markFormer(ctx context.Context, it *machine.Item, ids *[]byt
 	if it.Former == nil {
 		return nil, nil
 	}
-	scope, err := p.engine.scopes.number(ctx, scopeOf{it.Former.Source, true})
+	scope, err := p.engine.scopes.Number(ctx, scopes.Of{Source: it.Former.Source, Previous: true})
 	if err != nil {
 		return nil, err
 	}
@@ -150,10 +151,10 @@ func (c *Consumer[Tx]) markIn(ctx context.Context, tx Tx, p *parcel, as store.Ou
 	var err error
 	if it.Former != nil {
 		m.Previous = &store.PreviousMark{ID: []byte(it.Former.Identity), Strict: !c.config.PreviousIdentity.TrustUnfingerprinted}
-		if m.Previous.Scope, err = c.scopes.numberIn(ctx, tx, scopeOf{it.Former.Source, true}); err != nil {
+		if m.Previous.Scope, err = c.scopes.NumberIn(ctx, tx, scopes.Of{Source: it.Former.Source, Previous: true}); err != nil {
 			return m, err
 		}
 	}
-	m.Scope, err = c.scopes.numberIn(ctx, tx, scopeOf{source: it.Source})
+	m.Scope, err = c.scopes.NumberIn(ctx, tx, scopes.Of{Source: it.Source})
 	return m, err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/scopes"
 	"github.com/semel-go/semel/store"
 )
 
@@ -59,7 +60,7 @@ type keeping struct {
 func (e *engine[Tx]) keeps() *keeping {
 	k := &keeping{consumer: e.config.Name, store: e.store}
 	k.scope = func(ctx context.Context, source string) (int64, error) {
-		return e.scopes.number(ctx, scopeOf{source: source})
+		return e.scopes.Number(ctx, scopes.Of{Source: source})
 	}
 	if !e.config.Strategy.marks() {
 		k.why = fmt.Errorf("semel: consumer %q: a result is kept beside a marker, and the Strategy %v writes none: %w", e.config.Name, e.config.Strategy, semel.ErrUnsupported)
@@ -109,17 +110,17 @@ func (e *engine[Tx]) results(ctx context.Context, of []resultOf) ([][]byte, erro
 	}
 	asked := make([]store.ResultOf, 0, len(of))
 	var whose []int
-	ask := func(i int, in scopeOf, id string) error {
-		scope, err := e.scopes.number(ctx, in)
+	ask := func(i int, in scopes.Of, id string) error {
+		scope, err := e.scopes.Number(ctx, in)
 		asked, whose = append(asked, store.ResultOf{Scope: scope, ID: []byte(id)}), append(whose, i)
 		return err
 	}
 	for i := range of {
-		if err := ask(i, scopeOf{source: of[i].source}, of[i].id); err != nil {
+		if err := ask(i, scopes.Of{Source: of[i].source}, of[i].id); err != nil {
 			return nil, err
 		}
 		if f := of[i].former; f != nil {
-			if err := ask(i, scopeOf{source: f.Source, former: true}, f.ID); err != nil {
+			if err := ask(i, scopes.Of{Source: f.Source, Previous: true}, f.ID); err != nil {
 				return nil, err
 			}
 		}

@@ -2,13 +2,13 @@ package consumer
 
 import "context"
 
-// beside lets those use the store one at a time who work beside the batches: a pool of
-// connections is sized by the workers, and needs one for all of them.
+// beside lets everything that works beside the batches use the store one at a time. So a pool needs
+// one connection for all of it, and one for each worker.
 type beside chan struct{}
 
 func newBeside() beside { return make(beside, 1) }
 
-// do calls f when nobody else is there; ctx ends the wait.
+// do waits for its turn, until ctx ends, and calls f.
 func (b beside) do(ctx context.Context, f func() error) error {
 	select {
 	case b <- struct{}{}:

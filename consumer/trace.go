@@ -9,16 +9,6 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// tracerOf is the observer that traces, nil without.
-func tracerOf(observers []semel.Observer) measure.Tracer {
-	for _, o := range observers {
-		if t, traces := o.(measure.Tracer); traces {
-			return t
-		}
-	}
-	return nil
-}
-
 // checkTracers refuses several: what a handler calls has one span as its parent.
 func (c *Config) checkTracers(fault faultFunc) {
 	tracers := 0
@@ -53,7 +43,8 @@ type messageSpan struct {
 // headers of each message.
 func (p *pilot[Tx]) trace(f *flight[Tx], verdicts []store.Verdict) {
 	n := p.engine.reporter
-	if n.tracer == nil || n.untraced.Load() {
+	tracer := n.Tracer()
+	if tracer == nil {
 		return
 	}
 	for i := range f.Entries {
@@ -68,14 +59,14 @@ func (p *pilot[Tx]) trace(f *flight[Tx], verdicts []store.Verdict) {
 		}
 		if f.spans == nil {
 			f.spans = &spans{ctx: f.ctx}
-			n.tracing(func() {
-				f.spans.beginBatch(n.tracer.TraceBatch(measure.Begun{Consumer: n.consumer, Messages: len(f.Entries), At: f.began}))
+			n.Trace(func() {
+				f.spans.beginBatch(tracer.TraceBatch(measure.Begun{Consumer: p.engine.config.Name, Messages: len(f.Entries), At: f.began}))
 			})
 		}
 		if f.spans.batch == nil {
 			return
 		}
-		n.tracing(func() { f.spans.begin(f.ctx, i, m) })
+		n.Trace(func() { f.spans.begin(f.ctx, i, m) })
 	}
 }
 
@@ -123,7 +114,7 @@ func (p *pilot[Tx]) traced(f *flight[Tx], culprit int) {
 	if f.spans == nil || f.spans.batch == nil {
 		return
 	}
-	n.tracing(func() {
+	n.Trace(func() {
 		for i := range f.spans.messages {
 			s := &f.spans.messages[i]
 			end := measure.MessageEnd{Ending: f.figures.End.String(), Failed: s.entry == culprit}
@@ -135,15 +126,4 @@ func (p *pilot[Tx]) traced(f *flight[Tx], culprit int) {
 		}
 		f.spans.batch.End(f.figures)
 	})
-}
-
-// tracing calls the tracer. One that panics is logged once, and not asked for the spans of later
-// batches.
-func (n *reporter) tracing(call func()) {
-	defer func() {
-		if value := recover(); value != nil && !n.untraced.Swap(true) {
-			logPanic(n.logger, n.consumer, "the tracer", value)
-		}
-	}()
-	call()
 }

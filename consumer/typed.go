@@ -91,3 +91,10 @@ func (p *parcel) typedAlone(c *settings) {
 		p.typed(c, kind)
 	}
 }
+
+// noteTypeAsked tells the type watch if the handler has asked m for its type, which is missing.
+func (c *settings) noteTypeAsked(m *semel.Message) {
+	if w := c.kinds; w != nil && !w.over.Load() && m.Strict.TypeAsked() {
+		w.ask()
+	}
+}

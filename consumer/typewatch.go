@@ -1,17 +1,13 @@
 package consumer
 
-import (
-	"sync/atomic"
+import "sync/atomic"
 
-	"github.com/semel-go/semel"
-)
-
-// typeless is how many messages without a type make a warning.
+// typeless is the number of messages without a type that causes the warning.
 const typeless = 100
 
-// typeWatch notices that a handler, or Only, asks messages for a type although none of them
-// has one: the producers most likely write it in a place that the policy does not name. Its
-// methods may be called by several goroutines.
+// typeWatch notices that a handler, or Config.Filter, asks for the types of messages although no
+// message has one: producers probably write the type in a place that the policy does not name.
+// Its methods may be called by several goroutines.
 type typeWatch struct {
 	// warn is called once.
 	warn        func(messages int)
@@ -19,12 +15,12 @@ type typeWatch struct {
 	without     atomic.Int64
 }
 
-// deciding reports whether saw is still to be told of messages.
+// deciding reports whether saw must still be called for each message.
 func (w *typeWatch) deciding() bool {
 	return w != nil && !w.over.Load() && w.without.Load() < typeless
 }
 
-// saw counts a message. One with a type ends the watch.
+// saw counts a message. A message with a type ends the watch.
 func (w *typeWatch) saw(typed bool) {
 	switch {
 	case typed:
@@ -34,21 +30,15 @@ func (w *typeWatch) saw(typed bool) {
 	}
 }
 
-// ask notes that types are asked for.
+// ask notes that a handler or the filter asks for types.
 func (w *typeWatch) ask() {
 	w.asked.Store(true)
 	w.judge()
 }
 
+// judge calls warn if types are asked for and enough messages had none.
 func (w *typeWatch) judge() {
 	if n := w.without.Load(); n >= typeless && w.asked.Load() && w.over.CompareAndSwap(false, true) {
 		w.warn(int(n))
-	}
-}
-
-// handled looks whether the handler has asked m for its type, and in vain.
-func (c *settings) handled(m *semel.Message) {
-	if w := c.kinds; w != nil && !w.over.Load() && m.Strict.TypeAsked() {
-		w.ask()
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/report"
 	"github.com/semel-go/semel/identity"
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/legible"
@@ -122,7 +123,7 @@ func (r reader) version(c *settings, m *semel.Message) (stream string, number in
 	}
 	defer func() {
 		if value := recover(); value != nil {
-			logPanic(c.Logger, c.Name, "the function that finds the version", value)
+			report.LogPanic(c.Logger, c.Name, "the function that finds the version", value)
 			err = fmt.Errorf("the function that finds the version panicked: %s", legible.Panic(value))
 		}
 	}()

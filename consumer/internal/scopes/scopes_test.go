@@ -1,4 +1,4 @@
-package consumer
+package scopes
 
 import (
 	"fmt"
@@ -9,13 +9,13 @@ import (
 
 func TestScopesAreRememberedUpToANumber(t *testing.T) {
 	t.Run("law_11_sources_that_a_producer_chooses_are_remembered_up_to_a_number", func(t *testing.T) {
-		s := &scopes[*memstore.Tx]{consumer: "billing", store: memstore.New()}
+		s := New[*memstore.Tx]("billing", memstore.New(), false)
 		for i := range 30 {
-			var all []scopeOf
+			var all []Of
 			for j := range 1000 {
-				all = append(all, scopeOf{source: fmt.Sprint(i, j)}, scopeOf{source: "in each batch"}, scopeOf{"former", true})
+				all = append(all, Of{Source: fmt.Sprint(i, j)}, Of{Source: "in each batch"}, Of{"former", true})
 			}
-			if err := s.know(t.Context(), all); err != nil {
+			if err := s.Know(t.Context(), all); err != nil {
 				t.Fatal(err)
 			}
 			for _, of := range all {
@@ -23,7 +23,7 @@ func TestScopesAreRememberedUpToANumber(t *testing.T) {
 					t.Fatalf("batch %d: %v is not known after the batch asked for it", i, of)
 				}
 			}
-			if len(s.known) > maxScopes {
+			if len(s.known) > Most {
 				t.Fatalf("%d scopes are remembered", len(s.known))
 			}
 		}

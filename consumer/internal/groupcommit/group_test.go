@@ -1,4 +1,4 @@
-package consumer
+package groupcommit
 
 import (
 	"context"
@@ -10,13 +10,13 @@ import (
 	"time"
 )
 
-// heard is what a together carried.
+// heard records the calls of a Group.
 type heard struct {
 	mutex sync.Mutex
 	all   [][]int
 }
 
-func (h *heard) carry(ctx context.Context, all []int) ([]int, error) {
+func (h *heard) call(ctx context.Context, all []int) ([]int, error) {
 	h.mutex.Lock()
 	h.all = append(h.all, slices.Clone(all))
 	h.mutex.Unlock()
@@ -34,20 +34,20 @@ func cancelled(t *testing.T) context.Context {
 	return ctx
 }
 
-func TestTogether(t *testing.T) {
-	in := func(name string, f func(t *testing.T, h *heard, one *together[int, int])) {
+func TestGroup(t *testing.T) {
+	in := func(name string, f func(t *testing.T, h *heard, one *Group[int, int])) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				h := &heard{}
-				f(t, h, &together[int, int]{carry: h.carry, alone: func(error) bool { return false }})
+				f(t, h, &Group[int, int]{call: h.call, alone: func(error) bool { return false }})
 			})
 		})
 	}
-	in("what_comes_while_one_is_under_way_is_carried_next_and_all_at_once", func(t *testing.T, h *heard, one *together[int, int]) {
+	in("what_comes_while_one_is_under_way_is_carried_next_and_all_at_once", func(t *testing.T, h *heard, one *Group[int, int]) {
 		var group sync.WaitGroup
 		for i := range 600 {
 			group.Go(func() {
-				if out, err := one.do(t.Context(), i); out != i || err != nil {
+				if out, err := one.Do(t.Context(), i); out != i || err != nil {
 					t.Errorf("%d: %d, %v", i, out, err)
 				}
 			})
@@ -58,11 +58,11 @@ func TestTogether(t *testing.T) {
 		for _, all := range h.all {
 			lengths = append(lengths, len(all))
 		}
-		if !slices.Equal(lengths, []int{1, 256, 256, 87}) || one.under > 0 || len(one.waiting) > 0 {
+		if !slices.Equal(lengths, []int{1, 256, 256, 87}) || one.leading > 0 || len(one.waiting) > 0 {
 			t.Errorf("%v", lengths)
 		}
 	})
-	in("one_that_waits_no_longer_is_not_carried_and_whoever_is_behind_it_is", func(t *testing.T, h *heard, one *together[int, int]) {
+	in("one_that_waits_no_longer_is_not_carried_and_whoever_is_behind_it_is", func(t *testing.T, h *heard, one *Group[int, int]) {
 		var group sync.WaitGroup
 		for i := range 3 {
 			ctx := t.Context()
@@ -72,7 +72,7 @@ func TestTogether(t *testing.T) {
 				defer cancel()
 			}
 			group.Go(func() {
-				if _, err := one.do(ctx, i); (err != nil) != (i == 1) || err != nil && !errors.Is(err, context.DeadlineExceeded) {
+				if _, err := one.Do(ctx, i); (err != nil) != (i == 1) || err != nil && !errors.Is(err, context.DeadlineExceeded) {
 					t.Errorf("%d: %v", i, err)
 				}
 			})
@@ -83,7 +83,7 @@ func TestTogether(t *testing.T) {
 			t.Errorf("%v", h.all)
 		}
 	})
-	in("one_whose_context_ends_as_it_is_to_lead_hands_over", func(t *testing.T, h *heard, one *together[int, int]) {
+	in("one_whose_context_ends_as_it_is_to_lead_hands_over", func(t *testing.T, h *heard, one *Group[int, int]) {
 		var group sync.WaitGroup
 		for i := range 3 {
 			ctx := t.Context()
@@ -92,21 +92,21 @@ func TestTogether(t *testing.T) {
 				ctx, cancel = context.WithTimeout(ctx, time.Second)
 				defer cancel()
 			}
-			group.Go(func() { _, _ = one.do(ctx, i) })
+			group.Go(func() { _, _ = one.Do(ctx, i) })
 			synctest.Wait()
 		}
 		group.Wait()
-		if one.under > 0 || len(one.waiting) > 0 || len(h.all) < 2 || !slices.Contains(h.all[len(h.all)-1], 2) {
+		if one.leading > 0 || len(one.waiting) > 0 || len(h.all) < 2 || !slices.Contains(h.all[len(h.all)-1], 2) {
 			t.Errorf("%v", h.all)
 		}
 	})
-	in("with_a_pace_nobody_waits_long_for_what_is_under_way", func(t *testing.T, h *heard, one *together[int, int]) {
+	in("with_a_pace_nobody_waits_long_for_what_is_under_way", func(t *testing.T, h *heard, one *Group[int, int]) {
 		one.pace = &pace{}
 		var group sync.WaitGroup
 		began := time.Now()
 		for i := range 2 {
 			group.Go(func() {
-				if out, err := one.do(t.Context(), i); out != i || err != nil {
+				if out, err := one.Do(t.Context(), i); out != i || err != nil {
 					t.Errorf("%d: %d, %v", i, out, err)
 				}
 			})
@@ -117,12 +117,12 @@ func TestTogether(t *testing.T) {
 			t.Errorf("%v, %v", took, h.all)
 		}
 	})
-	in("with_a_pace_as_many_as_fit_wait_for_nobody", func(t *testing.T, h *heard, one *together[int, int]) {
+	in("with_a_pace_as_many_as_fit_wait_for_nobody", func(t *testing.T, h *heard, one *Group[int, int]) {
 		one.pace = limitedTo(2)
 		var group sync.WaitGroup
 		began := time.Now()
 		for i := range 3 {
-			group.Go(func() { _, _ = one.do(t.Context(), i) })
+			group.Go(func() { _, _ = one.Do(t.Context(), i) })
 			synctest.Wait()
 		}
 		group.Wait()
@@ -130,16 +130,16 @@ func TestTogether(t *testing.T) {
 			t.Errorf("%v, %v", took, h.all)
 		}
 	})
-	in("law_11_one_that_found_no_room_waits_no_longer_for_those_that_went_than_others_do", func(t *testing.T, h *heard, one *together[int, int]) {
+	in("law_11_one_that_found_no_room_waits_no_longer_for_those_that_went_than_others_do", func(t *testing.T, h *heard, one *Group[int, int]) {
 		one.pace = limitedTo(2)
 		for i := range 2 { // the first was told, and has not gone yet
-			one.waiting = append(one.waiting, &rider[int, int]{in: i, lead: make(chan struct{}), done: make(chan struct{})})
+			one.waiting = append(one.waiting, &caller[int, int]{in: i, lead: make(chan struct{}), done: make(chan struct{})})
 		}
-		one.tell()
+		one.notify()
 		began := time.Now()
 		var group sync.WaitGroup
 		group.Go(func() {
-			if _, err := one.do(t.Context(), 2); err != nil || time.Since(began) >= 2*time.Second {
+			if _, err := one.Do(t.Context(), 2); err != nil || time.Since(began) >= 2*time.Second {
 				t.Errorf("it took %v, %v", time.Since(began), err)
 			}
 		})
@@ -150,9 +150,9 @@ func TestTogether(t *testing.T) {
 			t.Errorf("%v", h.all)
 		}
 	})
-	in("one_whose_context_has_ended_carries_nobody_with_it", func(t *testing.T, h *heard, one *together[int, int]) {
+	in("one_whose_context_has_ended_carries_nobody_with_it", func(t *testing.T, h *heard, one *Group[int, int]) {
 		for range 64 { // each may see first that it is to lead, or that it has ended
-			if _, err := one.do(cancelled(t), 1); !errors.Is(err, context.Canceled) || one.told || len(one.waiting) > 0 {
+			if _, err := one.Do(cancelled(t), 1); !errors.Is(err, context.Canceled) || one.notified || len(one.waiting) > 0 {
 				t.Fatalf("%v, %+v", err, one)
 			}
 		}
@@ -160,12 +160,12 @@ func TestTogether(t *testing.T) {
 			t.Errorf("%v", h.all)
 		}
 	})
-	in("law_11_whoever_leaves_when_it_was_told_to_lead_has_the_next_lead", func(t *testing.T, h *heard, one *together[int, int]) {
-		first := &rider[int, int]{lead: make(chan struct{}), done: make(chan struct{})}
+	in("law_11_whoever_leaves_when_it_was_told_to_lead_has_the_next_lead", func(t *testing.T, h *heard, one *Group[int, int]) {
+		first := &caller[int, int]{lead: make(chan struct{}), done: make(chan struct{})}
 		one.waiting = append(one.waiting, first)
-		one.tell()
+		one.notify()
 		var group sync.WaitGroup
-		group.Go(func() { _, _ = one.do(t.Context(), 1) })
+		group.Go(func() { _, _ = one.Do(t.Context(), 1) })
 		synctest.Wait()
 		one.leave(first)
 		group.Wait()
@@ -176,7 +176,7 @@ func TestTogether(t *testing.T) {
 	t.Run("law_7_one_that_the_store_refuses_keeps_no_other_from_being_done", func(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			refused := errors.New("a trigger refuses it")
-			one := &together[int, int]{alone: func(err error) bool { return err == refused }, carry: func(_ context.Context, all []int) ([]int, error) {
+			one := &Group[int, int]{alone: func(err error) bool { return err == refused }, call: func(_ context.Context, all []int) ([]int, error) {
 				<-time.After(time.Second)
 				if slices.Contains(all, 7) {
 					return nil, refused
@@ -186,7 +186,7 @@ func TestTogether(t *testing.T) {
 			var group sync.WaitGroup
 			for i := range 20 {
 				group.Go(func() {
-					if out, err := one.do(t.Context(), i); (err != nil) != (i == 7) || err == nil && out != i {
+					if out, err := one.Do(t.Context(), i); (err != nil) != (i == 7) || err == nil && out != i {
 						t.Errorf("%d: %d, %v", i, out, err)
 					}
 				})
@@ -197,7 +197,7 @@ func TestTogether(t *testing.T) {
 	})
 }
 
-// limitedTo is a pace that lets so many share a call at first.
+// limitedTo returns a pace that lets n callers share the first calls.
 func limitedTo(n int32) *pace {
 	p := &pace{}
 	p.limit.Store(n)

@@ -1,4 +1,4 @@
-package consumer
+package report
 
 import (
 	"encoding/binary"

@@ -1,4 +1,5 @@
-package consumer
+// Package surrogate names deliveries that have no usable identity.
+package surrogate
 
 import (
 	"crypto/sha256"
@@ -12,16 +13,15 @@ import (
 	"github.com/semel-go/semel/internal/digest"
 )
 
-// surrogateSource is the source of messages without a usable identity.
-const surrogateSource = identity.ReservedSource + "surrogate"
+// Source is the source of messages without a usable identity.
+const Source = identity.ReservedSource + "surrogate"
 
-// surrogate names a delivery that has no usable identity, so that it can be
-// set aside and its copies be counted. It is made of the broker's coordinates
-// or its id of the message, and of the body, so that another message that got
-// the same coordinates (a recreated topic, a replaced file) is not taken for
-// it; without either it is a hash of headers and body. It is never the id of
-// an effect.
-func surrogate(m *semel.Message) string {
+// Of returns a name for a delivery that has no usable identity, so that it can be parked and its
+// copies can be counted. The name consists of the broker's coordinates or id of the message, and of
+// a hash of the body, so that another message with the same coordinates (of a recreated topic or a
+// replaced file) has another name. Without coordinates and id it is a hash of headers and body. It
+// is never the id of an effect.
+func Of(m *semel.Message) string {
 	sum := contentSum(m)
 	where := ""
 	switch {
@@ -39,8 +39,8 @@ func surrogate(m *semel.Message) string {
 	return "content " + sum
 }
 
-// contentSum is a hash of the body and, where nothing else tells the delivery,
-// of the headers that copies share.
+// contentSum returns a hash of the body and, without coordinates and id, of the headers that copies
+// share.
 func contentSum(m *semel.Message) string {
 	h := sha256.New()
 	digest.Begin(h, "surrogate/1")

@@ -1,4 +1,4 @@
-package consumer
+package surrogate
 
 import (
 	"errors"
@@ -22,36 +22,36 @@ func TestSurrogatesNameDeliveriesWithoutIdentity(t *testing.T) {
 	t.Run("case_8_different_deliveries_have_different_surrogates", func(t *testing.T) {
 		var seen []string
 		for _, m := range all {
-			s := surrogate(m)
+			s := Of(m)
 			if slices.Contains(seen, s) || len(s) == 0 || len(s) > semel.MaxID {
 				t.Errorf("%q of %+v", s, m)
 			}
 			seen = append(seen, s)
-			if again := surrogate(m); again != s {
+			if again := Of(m); again != s {
 				t.Errorf("%q, then %q", s, again)
 			}
 		}
 	})
 	t.Run("case_8_another_message_at_the_same_coordinates_is_no_copy", func(t *testing.T) {
-		if surrogate(at("t", 0, 1, "x")) == surrogate(at("t", 0, 1, "y")) {
+		if Of(at("t", 0, 1, "x")) == Of(at("t", 0, 1, "y")) {
 			t.Error("a recreated topic's message would be counted as a copy and be lost")
 		}
 	})
 	t.Run("case_8_a_redelivery_keeps_its_surrogate", func(t *testing.T) {
 		first, again := at("t", 0, 1, "x"), at("t", 0, 1, "x")
 		again.Headers = semel.Headers{{Name: "x-anything", Value: []byte("2")}}
-		if surrogate(first) != surrogate(again) {
+		if Of(first) != Of(again) {
 			t.Error("coordinates do not decide")
 		}
 		first, again = at("t", -1, -1, "x"), at("t", -1, -1, "x")
 		again.Headers = semel.Headers{{Name: "X-Delivery-Count", Value: []byte("2")}}
-		if surrogate(first) != surrogate(again) {
+		if Of(first) != Of(again) {
 			t.Error("the broker's count of deliveries decides")
 		}
 	})
 	t.Run("no message can claim a surrogate", func(t *testing.T) {
 		m := all[0]
-		_, _, err := identity.Find(identity.Func(func(*semel.Message) (string, string, error) { return surrogateSource, surrogate(m), nil }), m)
+		_, _, err := identity.Find(identity.Func(func(*semel.Message) (string, string, error) { return Source, Of(m), nil }), m)
 		if refused := (*identity.Error)(nil); !errors.As(err, &refused) || refused.Reason != semel.ReasonBadIdentity {
 			t.Errorf("%v, want %s", err, semel.ReasonBadIdentity)
 		}

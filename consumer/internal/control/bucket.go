@@ -1,32 +1,32 @@
-package consumer
+package control
 
 import "time"
 
-// bucket holds how many messages may be taken now: it fills with the limit, and holds
-// one second's worth at most. It begins empty, so that the first second has no more than
-// its share. Who takes more than was there leaves a debt, which is waited for; of what was
-// asked for before there was a limit, no longer than a second.
+// bucket is a token bucket: it fills at the rate of the limit, and holds the messages of one second
+// at most. It begins empty, so that the first second has no more than its share. Taking more than
+// it holds leaves a debt, of one second at most, which delays the next messages.
 type bucket struct {
 	perSecond int // 0: there is no limit
 	tokens    float64
-	at        time.Time // when it was filled up last
+	at        time.Time // when it was filled last
 }
 
-// limit changes how fast it fills.
+// limit changes the rate.
 func (b *bucket) limit(perSecond int, now time.Time) {
 	b.perSecond, b.tokens, b.at = max(perSecond, 0), 0, now
 }
 
+// fill adds what has accrued since the last call.
 func (b *bucket) fill(now time.Time) {
 	b.tokens = min(b.tokens+now.Sub(b.at).Seconds()*float64(b.perSecond), float64(b.perSecond))
 	b.at = now
 }
 
-// aShare is the part of a second's worth that is waited for, so that a high limit is
-// not taken one by one.
+// aShare: a wait lasts until a tenth of the messages of a second may be taken, so that a high limit
+// does not cause many small fetches.
 const aShare = 10
 
-// ask says how many messages of most may be taken now, or how long to wait for some.
+// ask returns how many messages may be taken now, at most most, or how long to wait for some.
 func (b *bucket) ask(most int, now time.Time) (n int, wait time.Duration) {
 	if b.perSecond == 0 {
 		return most, 0
@@ -34,13 +34,13 @@ func (b *bucket) ask(most int, now time.Time) (n int, wait time.Duration) {
 	b.fill(now)
 	least := float64(max(1, min(most, b.perSecond/aShare)))
 	if b.tokens < least {
-		// Rounded up: a wait of nothing would be none.
+		// Rounded up: 0 would mean no wait.
 		return 0, time.Duration((least-b.tokens)/float64(b.perSecond)*float64(time.Second)) + time.Nanosecond
 	}
 	return min(most, int(b.tokens)), 0
 }
 
-// take takes n messages out.
+// take removes n messages.
 func (b *bucket) take(n int) {
 	b.tokens = max(b.tokens-float64(n), -float64(b.perSecond))
 }

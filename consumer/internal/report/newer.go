@@ -1,4 +1,4 @@
-package consumer
+package report
 
 import (
 	"fmt"
@@ -9,12 +9,11 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// What a newer release wrote into the store is held, and readiness says so.
-
-// mostHeld is how many held messages a reason of Ready names.
+// mostHeld is the number of held messages that a reason of Ready names.
 const mostHeld = 5
 
-func (n *reporter) holds(r machine.Report) {
+// holds notes a message that is held because a newer release marked it, or what it waits for.
+func (n *Reporter) holds(r machine.Report) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	if n.newer == nil {
@@ -23,25 +22,26 @@ func (n *reporter) holds(r machine.Report) {
 	n.newer[r.Item] = fmt.Sprintf("lane %s: message %q of source %q is held: %s", legible.Printable(r.Item.Lane.ID), r.Item.Identity, r.Item.Source, legible.Text(r.Err))
 }
 
-func (n *reporter) holdsNoMore(it *machine.Item) {
+// holdsNoMore notes that a message is not held any more.
+func (n *Reporter) holdsNoMore(it *machine.Item) {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	delete(n.newer, it)
 }
 
-// partFetch is what does not work while held messages leave no room to fetch.
+// partFetch is the part that does not work while held messages leave no room to fetch.
 const partFetch = "fetch"
 
-// fullOfNewer says that nothing is fetched any more.
-func (n *reporter) fullOfNewer(messages int) {
+// fullOfNewer reports that nothing is fetched any more.
+func (n *Reporter) fullOfNewer(messages int) {
 	err := fmt.Errorf("%d messages that a newer release marked, or that wait for those, fill Config.MaxUnacked: start that release, or a newer one", messages)
-	n.setReady(partFetch, err.Error())
-	n.tell(semel.Event{Kind: semel.EventNotReady, Reason: partFetch, Messages: messages, Err: err})
+	n.SetReady(partFetch, err.Error())
+	n.Notify(semel.Event{Kind: semel.EventNotReady, Reason: partFetch, Messages: messages, Err: err})
 	n.logger.Warn("nothing is fetched", "consumer", n.consumer, "error", err)
 }
 
-// held says which messages are held because a newer release marked them.
-func (n *reporter) held() []string {
+// Held says which messages are held because a newer release marked them.
+func (n *Reporter) Held() []string {
 	n.mutex.Lock()
 	defer n.mutex.Unlock()
 	var all []string

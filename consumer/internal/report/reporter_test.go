@@ -1,4 +1,4 @@
-package consumer
+package report
 
 import (
 	"log/slog"
@@ -14,26 +14,26 @@ import (
 func TestSinceWhenAStoreIsDown(t *testing.T) {
 	// passes lets a second go by and says when that was.
 	passes := func() time.Time { <-time.After(time.Second); return time.Now() }
-	bubbled := func(name string, f func(t *testing.T, n *reporter)) {
+	bubbled := func(name string, f func(t *testing.T, n *Reporter)) {
 		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { f(t, &reporter{ready: map[string]string{}}) })
+			synctest.Test(t, func(t *testing.T) { f(t, &Reporter{ready: map[string]string{}}) })
 		})
 	}
-	bubbled("K8_since_the_first_try_however_often_it_is_tried", func(t *testing.T, n *reporter) {
+	bubbled("K8_since_the_first_try_however_often_it_is_tried", func(t *testing.T, n *Reporter) {
 		began := passes()
-		n.setReady("store", "connection refused")
+		n.SetReady("store", "connection refused")
 		passes()
-		n.setReady("store", "no space left")
-		if since, why := n.storeDown(); !since.Equal(began) || why != "store: no space left" {
+		n.SetReady("store", "no space left")
+		if since, why := n.StoreDown(); !since.Equal(began) || why != "store: no space left" {
 			t.Errorf("since %v, not %v: %s", since, began, why)
 		}
-		n.setReady("store", "")
-		if since, why := n.storeDown(); !since.IsZero() || why != "" {
+		n.SetReady("store", "")
+		if since, why := n.StoreDown(); !since.IsZero() || why != "" {
 			t.Errorf("it works: %v, %s", since, why)
 		}
 		again := passes()
-		n.setReady("store", "connection refused")
-		if since, _ := n.storeDown(); !since.Equal(again) {
+		n.SetReady("store", "connection refused")
+		if since, _ := n.StoreDown(); !since.Equal(again) {
 			t.Errorf("the second outage is one since %v", since)
 		}
 	})
@@ -42,30 +42,30 @@ func TestSinceWhenAStoreIsDown(t *testing.T) {
 			if part == other {
 				continue
 			}
-			bubbled("K8_of_two_parts_the_one_that_has_not_worked_for_longer_"+part+"_"+other, func(t *testing.T, n *reporter) {
+			bubbled("K8_of_two_parts_the_one_that_has_not_worked_for_longer_"+part+"_"+other, func(t *testing.T, n *Reporter) {
 				began := passes()
-				n.setReady(part, "the first")
+				n.SetReady(part, "the first")
 				later := passes()
-				n.setReady(other, "the second")
-				if since, why := n.storeDown(); !since.Equal(began) || why != part+": the first" {
+				n.SetReady(other, "the second")
+				if since, why := n.StoreDown(); !since.Equal(began) || why != part+": the first" {
 					t.Errorf("since %v, not %v: %s", since, began, why)
 				}
-				n.setReady(part, "")
-				if since, why := n.storeDown(); !since.Equal(later) || why != other+": the second" {
+				n.SetReady(part, "")
+				if since, why := n.StoreDown(); !since.Equal(later) || why != other+": the second" {
 					t.Errorf("since %v, not %v: %s", since, later, why)
 				}
 			})
 		}
 	}
-	bubbled("K8_what_is_no_store_is_none", func(t *testing.T, n *reporter) {
+	bubbled("K8_what_is_no_store_is_none", func(t *testing.T, n *Reporter) {
 		for _, part := range []string{"source", "broker", "handler", partFetch} {
-			n.setReady(part, "it does not work")
+			n.SetReady(part, "it does not work")
 		}
-		if since, why := n.storeDown(); !since.IsZero() {
+		if since, why := n.StoreDown(); !since.IsZero() {
 			t.Errorf("%v, %s", since, why)
 		}
 	})
-	bubbled("K8_the_store_of_keys_works_when_the_last_end_of_a_call_is_recorded", func(t *testing.T, n *reporter) {
+	bubbled("K8_the_store_of_keys_works_when_the_last_end_of_a_call_is_recorded", func(t *testing.T, n *Reporter) {
 		began := passes()
 		if !n.endRefused(true, "away") || n.endRefused(true, "away") {
 			t.Error("it is to be logged once")
@@ -73,13 +73,13 @@ func TestSinceWhenAStoreIsDown(t *testing.T) {
 		if n.endOver() {
 			t.Error("one of two is recorded")
 		}
-		if since, why := n.storeDown(); !since.Equal(began) || why != "keys: away" {
+		if since, why := n.StoreDown(); !since.Equal(began) || why != "keys: away" {
 			t.Errorf("since %v: %s", since, why)
 		}
 		if !n.endOver() {
 			t.Error("both are recorded")
 		}
-		if ready, why := n.state(); !ready {
+		if ready, why := n.State(); !ready {
 			t.Error(why)
 		}
 	})
@@ -96,8 +96,8 @@ func TestAConflictIsNoOtherFailure(t *testing.T) {
 			semel.ReasonNone: semel.ReasonConflict, semel.ReasonExhausted: semel.ReasonConflict, "account 17": semel.ReasonConflict, semel.ReasonFormerConflict: semel.ReasonFormerConflict,
 		} {
 			var heard events
-			n := &reporter{consumer: "billing", observers: []semel.Observer{&heard}, logger: slog.New(slog.DiscardHandler)}
-			n.ended(&machine.Settlement{Item: &machine.Item{}, Ending: source.EndConflict, Reason: before})
+			n := &Reporter{consumer: "billing", observers: []semel.Observer{&heard}, logger: slog.New(slog.DiscardHandler)}
+			n.Ended(&machine.Settlement{Item: &machine.Item{}, Ending: source.EndConflict, Reason: before}, nil)
 			if len(heard) != 1 || heard[0].Reason != want {
 				t.Errorf("after %q: %+v", before, heard)
 			}

@@ -1,4 +1,4 @@
-package consumer
+package report
 
 import (
 	"context"
@@ -11,30 +11,29 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// How much of what took effect is remembered: 16,384 sets of four, 1 MiB a consumer. A
-// set is as long as what a processor reads from memory at once.
+// 16,384 sets of four contents are remembered, 1 MiB for each consumer. A set is as long as a
+// cache line.
 const (
 	recentSets = 1 << 14
 	recentWays = 4
 )
 
-// recent remembers of the contents that took effect last under which id they did, to
-// notice a producer that mints another id when it sends again. It is asked for what has
-// ended and decides nothing. It is a hint: a restart forgets it, it knows nothing of other
-// processes, and of contents that share a set the one met longest ago is forgotten: of the
-// last 10,000 contents it knows more than 99 in 100, of the last 65,536 some 80.
-// Of the loop's goroutine but count, which anybody may read.
+// recent remembers under which id the most recent contents took effect, to notice producers that
+// use another id when they send a message again. It decides nothing. It is a hint: a restart
+// forgets it, it knows nothing of other processes, and if contents share a set, the oldest is
+// forgotten. It knows more than 99 of 100 of the last 10,000 contents, and about 80 of 100 of the
+// last 65,536. Used by the loop's goroutine, except count.
 type recent struct {
 	sets  []recentSet // nil until something with a fingerprint took effect
 	seed  maphash.Seed
-	count atomic.Int64 // of what took effect under a second id, or a further one
+	count atomic.Int64 // messages that took effect under a second id, or a further one
 
-	// source is that of the message before, sum its hash: mostly there is one.
+	// source is that of the message before, sum its hash: most consumers have one source.
 	source string
 	sum    uint64
 }
 
-// recentSet has the content met last first.
+// recentSet has the most recent content first.
 type recentSet [recentWays]struct{ content, id uint64 }
 
 // again reports whether the content of a message took effect under another id of the same
@@ -65,8 +64,8 @@ func (r *recent) again(it *machine.Item) bool {
 	return false
 }
 
-// sumOf is FNV-1a: in each process a content is in the same set, so that two runs over the
-// same messages count the same.
+// sumOf returns FNV-1a of a source. A content is in the same set in each process, so that two runs
+// over the same messages count the same.
 func sumOf(source string) uint64 {
 	sum := uint64(0xcbf29ce484222325)
 	for i := range len(source) {
@@ -75,8 +74,8 @@ func sumOf(source string) uint64 {
 	return sum
 }
 
-// contentOf is never 0, which a set has where nothing was met. A fingerprint of a user's
-// own may say little in some of its bits, so all of them are mixed.
+// contentOf returns a hash that is never 0, which marks a free place of a set. All bits of the
+// fingerprint are mixed, because a user's own fingerprint may have bits that hardly differ.
 func (r *recent) contentOf(f *semel.Fingerprint) uint64 {
 	const odd = 0x9e3779b97f4a7c15
 	sum := binary.LittleEndian.Uint64(f.Sum[:8]) ^ r.sum ^ uint64(f.Version)
@@ -85,15 +84,15 @@ func (r *recent) contentOf(f *semel.Fingerprint) uint64 {
 	return (sum ^ sum>>32) | 1<<63
 }
 
-// applied tells of a message that took effect if its content did under another id. The log
-// hears of the first such message, the tenth, the hundredth and so on.
-func (n *reporter) applied(it *machine.Item) {
+// applied reports a message that took effect if its content took effect under another id. The log
+// has the first such message, the tenth, the hundredth and so on.
+func (n *Reporter) applied(it *machine.Item) {
 	if !n.recent.again(it) {
 		return
 	}
 	count := n.recent.count.Add(1)
 	if len(n.observers) > 0 {
-		n.tell(n.about(it, semel.Event{Kind: semel.EventSameContent, Messages: 1}))
+		n.Notify(n.about(it, semel.Event{Kind: semel.EventSameContent, Messages: 1}))
 	}
 	if powerOfTen(count) {
 		n.logger.LogAttrs(context.Background(), slog.LevelWarn, string(semel.EventSameContent), slog.String("consumer", n.consumer), slog.String("id", it.Identity),

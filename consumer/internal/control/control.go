@@ -1,0 +1,286 @@
+// Package control keeps a consumer to what operators want of it: a pause and a limit, which are
+// read from the store.
+package control
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/internal/timing"
+)
+
+const (
+	// ReadEvery is how often the controls are read, and ReadWithin how long one reading
+	// may take.
+	ReadEvery  = 2 * time.Second
+	ReadWithin = 10 * time.Second
+	// claimsAgain is how long nothing is claimed from the inbox before the consumer asks again
+	// whether it is paused.
+	claimsAgain = 250 * time.Millisecond
+)
+
+// Options say whose controls are read, and how.
+type Options struct {
+	// Consumer is the name in the log, Stored the name under which the store keeps the controls.
+	Consumer, Stored string
+	Logger           *slog.Logger
+	// Turn calls a function that uses the store when nothing else uses it beside the batches.
+	Turn func(ctx context.Context, f func() error) error
+	// Notify passes an event to the observers.
+	Notify func(semel.Event)
+	// NotAsked is called while the source is not asked for messages, because of a pause.
+	NotAsked func()
+}
+
+// Control keeps a consumer to a pause and a limit: while it is paused, nothing is fetched and
+// nothing is claimed, and never more than the limit allows. Messages in flight are finished, so
+// the machine need not know of it. The methods of a nil Control set no limits.
+type Control struct {
+	options Options
+	store   admin.Controls
+
+	mutex  sync.Mutex
+	wanted admin.Control // as it was read last; guarded by mutex
+	// changed is closed when wanted changes; guarded by mutex.
+	changed chan struct{}
+	// fetching cancels the Fetch under way; nil: there is none, or it was cancelled. Guarded by
+	// mutex.
+	fetching context.CancelFunc
+	bucket   bucket // guarded by mutex
+	// failing: the last reading failed. Used by Watch.
+	failing bool
+}
+
+// New returns nil if the store keeps no controls.
+func New(store any, o Options) *Control {
+	controls, able := store.(admin.Controls)
+	if !able {
+		return nil
+	}
+	return &Control{options: o, store: controls, changed: make(chan struct{})}
+}
+
+// Start reads the controls before anything is fetched. It fails if they cannot be read, because a
+// paused consumer must not fetch.
+func (g *Control) Start(ctx context.Context) error {
+	if g == nil {
+		return nil
+	}
+	if err := g.read(ctx); err != nil {
+		return fmt.Errorf("semel: consumer %q cannot start: whether it is paused is not known: %w", g.options.Consumer, err)
+	}
+	return nil
+}
+
+// Watch reads the controls repeatedly until base ends. While the store does not answer, those that
+// were read last apply.
+func (g *Control) Watch(base context.Context) {
+	for timing.Wait(base, ReadEvery) {
+		err := g.read(base)
+		switch {
+		case base.Err() != nil:
+			return
+		case err != nil && !g.failing:
+			g.options.Logger.Warn("whether operators want the consumer to pause cannot be read; what they wanted last stays", "consumer", g.options.Consumer, "error", err)
+		case err == nil && g.failing:
+			g.options.Logger.Info("what operators want can be read again", "consumer", g.options.Consumer)
+		}
+		g.failing = err != nil
+	}
+}
+
+// read reads the controls once.
+func (g *Control) read(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, ReadWithin)
+	defer cancel()
+	var wanted admin.Control
+	err := g.options.Turn(ctx, func() (err error) {
+		wanted, err = g.store.Control(ctx, g.options.Stored)
+		return err
+	})
+	if err == nil {
+		g.want(wanted)
+	}
+	return err
+}
+
+// want applies the controls and reports what has changed.
+func (g *Control) want(wanted admin.Control) {
+	g.mutex.Lock()
+	before := g.wanted
+	paused, limited := wanted.Paused != before.Paused, wanted.PerSecond != before.PerSecond
+	g.wanted = wanted
+	if limited {
+		g.bucket.limit(wanted.PerSecond, time.Now())
+	}
+	if paused || limited {
+		close(g.changed)
+		g.changed = make(chan struct{})
+	}
+	if (wanted.Paused || limited) && g.fetching != nil {
+		g.fetching()
+		g.fetching = nil
+	}
+	g.mutex.Unlock()
+	if limited {
+		g.logLimited(wanted)
+	}
+	if paused {
+		g.logPaused(wanted)
+	}
+}
+
+// Paused reports whether the consumer is paused.
+func (g *Control) Paused() bool {
+	if g == nil {
+		return false
+	}
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	return g.wanted.Paused
+}
+
+// AdmitFetch waits until a Fetch may begin, and returns for how many messages, at most most; 0:
+// ctx has ended. end is called if the controls change while the Fetch is under way.
+func (g *Control) AdmitFetch(ctx context.Context, most int, end context.CancelFunc) int {
+	if g == nil {
+		return most
+	}
+	for {
+		n, wait, changed := g.ask(most, end)
+		if n > 0 {
+			return n
+		}
+		if wait == 0 { // paused
+			g.options.NotAsked()
+		}
+		if !comes(ctx, changed, wait) {
+			return 0
+		}
+	}
+}
+
+// ask returns how many messages may be fetched now, or how long to wait; 0: until changed.
+func (g *Control) ask(most int, end context.CancelFunc) (n int, wait time.Duration, changed <-chan struct{}) {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	if g.wanted.Paused {
+		return 0, 0, g.changed
+	}
+	if n, wait = g.bucket.ask(most, time.Now()); n > 0 {
+		g.fetching = end
+	}
+	return n, wait, g.changed
+}
+
+// Fetched notes that a Fetch returned n messages.
+func (g *Control) Fetched(n int) {
+	if g == nil {
+		return
+	}
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	g.fetching = nil
+	g.bucket.take(n)
+}
+
+// AdmitClaim returns how many rows may be claimed now, at most most, or when to ask again.
+func (g *Control) AdmitClaim(most int) (n int, wait time.Duration) {
+	if g == nil {
+		return most, 0
+	}
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	if g.wanted.Paused {
+		return 0, claimsAgain
+	}
+	return g.bucket.ask(most, time.Now())
+}
+
+// Claimed notes that n rows were claimed.
+func (g *Control) Claimed(n int) {
+	if g == nil {
+		return
+	}
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	g.bucket.take(n)
+}
+
+// Reasons describes the pause and the limit, for a consumer that is ready.
+func (g *Control) Reasons() (all []string) {
+	if g == nil {
+		return nil
+	}
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	if g.wanted.Paused {
+		all = append(all, "paused by "+ordered(g.wanted.Pause))
+	}
+	if g.wanted.PerSecond > 0 {
+		all = append(all, fmt.Sprintf("limited to %d messages a second by %s", g.wanted.PerSecond, ordered(g.wanted.Limit)))
+	}
+	return all
+}
+
+// ordered says on one line who ordered something, and why.
+func ordered(o admin.Order) string {
+	return legible.Printable(o.By) + ": " + legible.Printable(o.Why)
+}
+
+// comes waits for changed, and no longer than wait if that is not 0. It reports whether ctx has not
+// ended.
+func comes(ctx context.Context, changed <-chan struct{}, wait time.Duration) bool {
+	var passed <-chan time.Time
+	if wait > 0 {
+		t := time.NewTimer(wait)
+		defer t.Stop()
+		passed = t.C
+	}
+	select {
+	case <-changed:
+	case <-passed:
+	case <-ctx.Done():
+		return false
+	}
+	return ctx.Err() == nil
+}
+
+// logPaused reports that the consumer is paused or resumed.
+func (g *Control) logPaused(wanted admin.Control) {
+	by := ordered(wanted.Pause)
+	if wanted.Paused {
+		g.notify(wanted, "paused by "+by)
+		g.options.Logger.Warn("paused: nothing more is taken, and what is in memory goes on to its end", "consumer", g.options.Consumer, "by", by)
+		return
+	}
+	g.notify(wanted, "resumed by "+by)
+	g.options.Logger.Info("resumed: messages are taken again", "consumer", g.options.Consumer, "by", by)
+}
+
+// logLimited reports how many messages a second the consumer fetches from now on.
+func (g *Control) logLimited(wanted admin.Control) {
+	by := ordered(wanted.Limit)
+	g.notify(wanted, "limited by "+by)
+	if wanted.PerSecond > 0 {
+		g.options.Logger.Warn("limited: this process takes so many messages a second", "consumer", g.options.Consumer, "per_second", wanted.PerSecond, "by", by)
+		return
+	}
+	g.options.Logger.Info("not limited any more", "consumer", g.options.Consumer, "by", by)
+}
+
+// notify passes the operators' wishes to the observers.
+func (g *Control) notify(wanted admin.Control, why string) {
+	e := semel.Event{Kind: semel.EventControl, Messages: wanted.PerSecond, Err: errors.New(why)}
+	if wanted.Paused {
+		e.Reason = semel.ReasonPaused
+	}
+	g.options.Notify(e)
+}

@@ -1,0 +1,113 @@
+package groupcommit
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+// pace learns how many callers may share a call without delaying each other: as many as make
+// the call take twice as long as a call of one caller, or sharesFor longer. That is far less
+// work than as many calls. If the inputs themselves take long, one call for all of them would
+// be slower than calls on several connections; then each caller makes its own. A nil pace sets
+// no limit; the zero value begins with fewAtFirst.
+type pace struct {
+	// alone is how long a call of one caller takes, more how much longer a call takes for each
+	// further caller: recent medians, 0 as long as nothing is known. Only took uses them and
+	// tries.
+	alone, more recentMedian
+	tries       int          // calls of one caller since the limit was one
+	limit       atomic.Int32 // 0: fewAtFirst
+	wait        atomic.Int64 // nanoseconds that a caller waits for the call under way
+}
+
+const (
+	// sharesFor is how much longer a call may take because it is shared.
+	sharesFor = 10 * time.Millisecond
+	// leastWait is the shortest time that a caller waits to share a call: longer than an
+	// undisturbed call takes, and shorter than most waits for a lock.
+	leastWait = 10 * time.Millisecond
+	// mostWait is the longest time that a caller waits, because the call under way may itself
+	// wait for a lock.
+	mostWait = time.Second
+	// triesAgain is the number of calls of one caller after which two may share a call again.
+	triesAgain = 32
+	// fewAtFirst is how many callers share a call before its duration is known. Each further
+	// call at the same time needs a further connection, which is slowest when it is new.
+	fewAtFirst = 4
+)
+
+// most is how many callers may share the next call.
+func (p *pace) most() int {
+	if n := p.limit.Load(); n > 0 {
+		return int(n)
+	}
+	return fewAtFirst
+}
+
+// patience returns a channel that receives when a caller has waited long enough for the call
+// under way.
+func (p *pace) patience() (over <-chan time.Time, stop func()) {
+	if p == nil {
+		return nil, func() {}
+	}
+	timer := time.NewTimer(min(max(time.Duration(p.wait.Load()), leastWait), mostWait))
+	return timer.C, func() { timer.Stop() }
+}
+
+// took learns that a call of n callers took so long. Calls of took must not overlap.
+func (p *pace) took(n int, d time.Duration) {
+	if p == nil {
+		return
+	}
+	if n == 1 {
+		if p.alone.of == 0 { // the first call may have waited for a lock
+			d = min(d, leastWait)
+		}
+		p.alone.took(d)
+		p.wait.Store(int64(4 * p.alone.of))
+		p.tries++
+	} else if alone := p.alone.of; alone > 0 {
+		p.more.took(max(d-alone, alone/mostTogether) / time.Duration(n-1))
+	}
+	most := fewAtFirst
+	if more := p.more.of; more > 0 {
+		most = min(int((max(p.alone.of, sharesFor)+more/2)/more), mostTogether)
+	}
+	if most < 2 && p.tries >= triesAgain {
+		most, p.tries = 2, 0
+	}
+	p.limit.Store(int32(max(most, 1)))
+}
+
+// recentMedian approximates the median of recent durations. An outlier moves it no further than
+// any other duration does. It moves faster if many durations in a row lie on the same side, so
+// that what was measured on new, slow connections is soon forgotten.
+type recentMedian struct {
+	of    time.Duration // 0: nothing is known
+	above bool          // the last duration was above the median
+	row   int           // how many durations in a row were on that side
+}
+
+// surely is the number of durations in a row after which the median moves faster.
+const surely = 4
+
+// took learns one duration.
+func (m *recentMedian) took(d time.Duration) {
+	if m.of == 0 {
+		m.of = d
+		return
+	}
+	if above := d > m.of; above != m.above {
+		m.above, m.row = above, 0
+	}
+	m.row++
+	step := m.of / 16
+	if m.row > surely {
+		step = m.of / 16 << min(m.row-surely, 3)
+	}
+	if m.above {
+		m.of += step + 1
+	} else {
+		m.of -= step
+	}
+}

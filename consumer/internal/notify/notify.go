@@ -1,0 +1,138 @@
+// Package notify exchanges notifications about due rows between the processes of a consumer.
+package notify
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/timing"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
+)
+
+// Bell notifies the other processes of a consumer that rows of its inbox are due, and receives
+// their notifications. Without it they would find the rows with their next poll. It notifies when
+// a receipt is committed, and not more often than a process may: whoever receives a notification
+// claims all rows that are due. The methods of a nil Bell do nothing.
+type Bell struct {
+	consumer string
+	logger   *slog.Logger
+	poll     time.Duration
+	store    store.Notifier
+	// rung: a notification is to be sent; heard: one was received.
+	rung, heard chan struct{}
+
+	mutex sync.Mutex
+	wait  time.Duration // before it listens again; 0: it listens; guarded by mutex
+}
+
+const (
+	// ringsEvery is the shortest time between two notifications of a process.
+	ringsEvery = 100 * time.Millisecond
+	// listensAgain is the first wait before it listens again after a failure; the wait doubles, up
+	// to listensLate.
+	listensAgain = time.Second
+	listensLate  = time.Minute
+)
+
+// New returns a Bell of the consumer of this name. poll is how often the inbox is asked without
+// notifications.
+func New(consumer string, logger *slog.Logger, poll time.Duration, st store.Notifier) *Bell {
+	return &Bell{consumer: consumer, logger: logger, poll: poll, store: st, rung: make(chan struct{}, 1), heard: make(chan struct{}, 1)}
+}
+
+// Heard receives after notifications of other processes. It is nil for a nil Bell.
+func (b *Bell) Heard() <-chan struct{} {
+	if b == nil {
+		return nil
+	}
+	return b.heard
+}
+
+// Settled notifies other processes if a message was received into the inbox.
+func (b *Bell) Settled(s *machine.Settle) {
+	if b == nil {
+		return
+	}
+	for i := range s.Items {
+		if s.Items[i].Ending == source.EndReceived {
+			b.ring()
+			return
+		}
+	}
+}
+
+// ring has Send send a notification.
+func (b *Bell) ring() {
+	select {
+	case b.rung <- struct{}{}:
+	default:
+	}
+}
+
+// Send sends notifications until base ends. If one cannot be sent, the other processes find the
+// rows with their next poll.
+func (b *Bell) Send(base context.Context) {
+	var logged time.Time // when a failure was logged last
+	for {
+		select {
+		case <-b.rung:
+		case <-base.Done():
+			return
+		}
+		ctx, cancel := context.WithTimeout(base, b.poll)
+		err := b.store.Notify(ctx, b.consumer)
+		cancel()
+		if err != nil && base.Err() == nil && time.Since(logged) > listensLate {
+			logged = time.Now()
+			b.logger.Warn("other processes are not told of what is due; they find it when they ask", "consumer", b.consumer, "error", err)
+		}
+		if !timing.Wait(base, ringsEvery) {
+			return
+		}
+	}
+}
+
+// Listen receives notifications of other processes until base ends.
+func (b *Bell) Listen(base context.Context) {
+	for base.Err() == nil {
+		err := b.store.Listen(base, b.consumer, b.receive)
+		if err == nil || errors.Is(err, semel.ErrUnsupported) {
+			return
+		}
+		if !timing.Wait(base, b.failed(err)) {
+			return
+		}
+	}
+}
+
+// receive notes a notification.
+func (b *Bell) receive() {
+	b.mutex.Lock()
+	again := b.wait > 0
+	b.wait = 0
+	b.mutex.Unlock()
+	if again {
+		b.logger.Info("notifications are heard again", "consumer", b.consumer)
+	}
+	select {
+	case b.heard <- struct{}{}:
+	default:
+	}
+}
+
+// failed notes that listening has failed, and returns how long to wait before listening again.
+func (b *Bell) failed(err error) time.Duration {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	if b.wait == 0 {
+		b.logger.Warn("notifications are not heard; the inbox is asked instead", "consumer", b.consumer, "every", b.poll.String(), "error", err)
+	}
+	b.wait = max(listensAgain, min(2*b.wait, listensLate))
+	return b.wait
+}

@@ -1,0 +1,81 @@
+package report
+
+import (
+	"hash/maphash"
+	"log/slog"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/source"
+)
+
+// If different messages share one identity, all but the first are dropped as duplicates, and
+// nothing else notices that. The places of the duplicates show it.
+const (
+	// elsewhereOf is the number of messages whose share of duplicates is computed.
+	elsewhereOf = 1000
+	// elsewhereSets sets of elsewhereWays identities are remembered, 64 KiB in all. An identity
+	// that many messages share comes again soon, and so is remembered.
+	elsewhereSets, elsewhereWays = 1 << 10, 4
+)
+
+// elsewhere warns once if more than half of a thousand messages are duplicates of messages that
+// this run got from another place of the source. Redeliveries do not count: after a failure, a
+// rebalance or a reset of offsets a broker delivers a record from the same partition and offset.
+// Two copies at two places were sent twice. More than half of the messages are such copies only if
+// producers send everything more than twice, or if different messages share one identity. Messages
+// without an offset do not count. Used by the loop's goroutine.
+type elsewhere struct {
+	sets             []elsewhereSet // nil until the first message
+	seed             maphash.Seed
+	messages, copies int // of the present thousand
+	warned           bool
+}
+
+// elsewhereSet has the most recent identity first.
+type elsewhereSet [elsewhereWays]struct{ id, place uint64 }
+
+// met remembers the place of a message, and reports whether its identity was met at another place.
+func (e *elsewhere) met(it *machine.Item, m *semel.Message) bool {
+	if e.sets == nil {
+		e.sets, e.seed = make([]elsewhereSet, elsewhereSets), maphash.MakeSeed()
+	}
+	o := &m.Origin
+	const odd = 0x9e3779b97f4a7c15
+	id := maphash.String(e.seed, it.Identity) ^ maphash.String(e.seed, it.Source)*odd | 1 // 0: nothing was met
+	place := (maphash.String(e.seed, m.Topic)+uint64(uint32(o.Partition)))*odd + uint64(o.Offset)
+	set := &e.sets[id>>1%elsewhereSets]
+	n := 0
+	for n < elsewhereWays-1 && set[n].id != id {
+		n++
+	}
+	was := set[n]
+	copy(set[1:n+1], set[:n])
+	set[0] = was
+	if was.id != id {
+		set[0].id, set[0].place = id, place
+	}
+	return set[0].place != place
+}
+
+// checkPlace checks a message that has ended, or was received. m is its delivery, nil for a row of
+// the inbox.
+func (n *Reporter) checkPlace(item *machine.Settlement, m *semel.Message) {
+	e, it := &n.elsewhere, item.Item
+	if e.warned || m == nil || it.Claim != nil || it.Refused != nil || m.Origin.Offset < 0 || m.Replayed != nil {
+		return
+	}
+	e.messages++
+	if e.met(it, m) && item.Ending == source.EndDuplicate {
+		e.copies++
+	}
+	switch {
+	case e.messages < elsewhereOf:
+		return
+	case e.copies > e.messages/2:
+		e.warned = true
+		n.logger.Warn("most messages count as duplicates of messages at other places of the source, and a broker delivers again from the same place: if producers do not send everything several times, different messages share one identity, and all but the first are dropped; look at the identity",
+			slog.String("consumer", n.consumer), slog.Int("messages", e.messages), slog.Int("duplicates", e.copies), slog.String("id", it.Identity))
+	}
+	e.messages, e.copies = 0, 0
+}

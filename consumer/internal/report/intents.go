@@ -1,0 +1,35 @@
+package report
+
+import (
+	"context"
+	"log/slog"
+
+	"github.com/semel-go/semel"
+)
+
+// ReEmitted logs and counts intents that are sent again because of duplicates, and those that are
+// not sent again because the other side may have forgotten their keys.
+func (n *Reporter) ReEmitted(again, forgotten int) {
+	if again > 0 {
+		n.reEmitted.Add(int64(again))
+		n.logger.Debug("intents are sent again, because of duplicates", "consumer", n.consumer, "intents", again)
+	}
+	n.NotReEmitted(forgotten)
+}
+
+// NotReEmitted reports intents that are not sent again because the other side may have forgotten
+// their keys. The log has the first, the tenth, the hundredth and so on.
+func (n *Reporter) NotReEmitted(forgotten int) {
+	if forgotten == 0 {
+		return
+	}
+	before := n.forgotten.Add(int64(forgotten)) - int64(forgotten)
+	n.Notify(semel.Event{Kind: semel.EventNotReEmitted, Messages: forgotten})
+	for so := before + 1; so <= before+int64(forgotten); so++ {
+		if powerOfTen(so) {
+			n.logger.Log(context.Background(), slog.LevelWarn, string(semel.EventNotReEmitted), "consumer", n.consumer, "intents", forgotten, "so_far", so,
+				"why", "the other side may have forgotten their keys, and would do them a second time")
+			return
+		}
+	}
+}

@@ -1,0 +1,184 @@
+package report
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/legible"
+	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/store"
+)
+
+// outage is the time in which the store, the source or the broker does not work.
+type outage struct {
+	began, logged time.Time
+	tries         int
+	// causes are those that were logged, without the words that differ each time.
+	causes map[string]bool
+}
+
+// mostCauses is how many causes of an outage are remembered.
+const mostCauses = 100
+
+// outageEvery is how often an outage that goes on is logged.
+const outageEvery = time.Minute
+
+// meanwhile says what does not happen while a part does not work.
+var meanwhile = map[string]string{
+	"store":  "nothing is settled",
+	"source": "nothing is fetched",
+	"inbox":  "nothing that waits there is worked on",
+	"broker": "what was committed stays unsettled",
+}
+
+// down reports a try that failed. Observers get each; the log has the first, each further cause
+// once, and one a minute, with the level error if waiting cannot help. Only the loop's goroutine
+// calls down and up.
+func (n *Reporter) down(r machine.Report) {
+	why := Cause(r.Err)
+	n.SetReady(r.Part, why)
+	n.Notify(semel.Event{Kind: semel.EventNotReady, Reason: semel.Reason(r.Part), Wait: r.Wait, Err: r.Err})
+	now, o := time.Now(), n.outages[r.Part]
+	if o == nil {
+		o = &outage{began: now, causes: map[string]bool{}}
+		n.outages[r.Part] = o
+	}
+	o.tries++
+	level := slog.LevelWarn
+	if decided := (*semel.HandlerError)(nil); errors.As(r.Err, &decided) && decided.Decision == semel.DecidePermanent {
+		level = slog.LevelError
+	}
+	log := func(text string, more ...any) {
+		n.logger.Log(context.Background(), level, text, append([]any{"consumer", n.consumer}, append(more, "error", why)...)...)
+	}
+	switch changed := o.learns(kindOf(why)); {
+	case o.tries == 1 && errors.Is(r.Err, store.ErrGeneration): // nothing is wrong, unless it lasts
+		o.logged = now
+		n.logger.Info("its generation is switched, or is about to be: nothing is applied before that is over", "consumer", n.consumer, "wait", Rounded(r.Wait), "error", why)
+	case o.tries == 1 && n.seldom(r.Part):
+		o.logged = now
+		log(r.Part+" does not work; "+meanwhile[r.Part]+", next try after a pause", "wait", Rounded(r.Wait))
+	case o.logged.IsZero() && o.tries == 1: // one of many in a minute: logged only if it lasts
+	case now.Sub(maxTime(o.logged, o.began)) >= outageEvery:
+		o.logged = now
+		log(r.Part+" still does not work; "+meanwhile[r.Part], "for", Rounded(now.Sub(o.began)), "tries", o.tries)
+	case changed && !o.logged.IsZero() && n.seldom(r.Part+"\x00cause"):
+		log(r.Part+" does not work for another cause; "+meanwhile[r.Part], "for", Rounded(now.Sub(o.began)), "tries", o.tries)
+	}
+}
+
+// learns reports whether a cause is new to the outage. If there are too many causes, all are
+// forgotten; the log is bounded nevertheless.
+func (o *outage) learns(kind string) bool {
+	if o.causes[kind] {
+		return false
+	}
+	if len(o.causes) >= mostCauses {
+		clear(o.causes)
+	}
+	o.causes[kind] = true
+	return true
+}
+
+// kindOf returns an error's text without the words that differ from one try to the next: those
+// that contain a digit, such as ports, process ids and durations. The word after SQLSTATE stays,
+// because it names the cause.
+func kindOf(why string) string {
+	words := strings.Fields(why)
+	for i, word := range words {
+		state := i > 0 && strings.HasSuffix(words[i-1], "SQLSTATE")
+		if strings.ContainsAny(word, "0123456789") && !state {
+			words[i] = "#"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+// up reports that a part works again.
+func (n *Reporter) up(what string) {
+	n.SetReady(what, "")
+	n.Notify(semel.Event{Kind: semel.EventReady, Reason: semel.Reason(what)})
+	o := n.outages[what]
+	delete(n.outages, what)
+	switch {
+	case what == machine.PartBreaker && o != nil:
+		n.logger.Info("the circuit breaker is closed: a message has succeeded, and all are tried again", "consumer", n.consumer, "after", Rounded(time.Since(o.began)), "tries", o.tries)
+	case o == nil:
+		n.logger.Info(what+" works again", "consumer", n.consumer)
+	case !o.logged.IsZero():
+		n.logger.Info(what+" works again", "consumer", n.consumer, "after", Rounded(time.Since(o.began)), "tries", o.tries)
+	}
+}
+
+// seldom reports whether the beginning of an outage may be logged: one part
+// that comes and goes would flood the log.
+func (n *Reporter) seldom(what string) bool {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	return n.flood.count("outage\x00"+what) <= floodMost
+}
+
+func maxTime(a, b time.Time) time.Time {
+	if a.After(b) {
+		return a
+	}
+	return b
+}
+
+// Cause returns the text of an error on one line: joined errors are separated by semicolons, and
+// errors whose text another one contains are left out.
+func Cause(err error) string {
+	if err == nil {
+		return ""
+	}
+	var said []string
+	for line := range strings.Lines(legible.Text(err)) {
+		line = strings.TrimSpace(line)
+		if slices.ContainsFunc(said, func(s string) bool { return strings.Contains(s, line) }) {
+			continue // an empty line, too
+		}
+		said = slices.DeleteFunc(said, func(s string) bool { return strings.Contains(line, s) })
+		said = append(said, line)
+	}
+	return strings.Join(said, "; ")
+}
+
+// Rounded returns a duration with two or three digits.
+func Rounded(d time.Duration) time.Duration {
+	for _, unit := range []time.Duration{time.Second, time.Millisecond, time.Microsecond} {
+		switch {
+		case d >= 10*unit:
+			return d.Round(unit)
+		case d >= unit:
+			return d.Round(unit / 10)
+		}
+	}
+	return d
+}
+
+// breakerOpen reports a message that failed for good and opened the circuit breaker, or failed
+// while it was open. Observers get an event for each; the log has the first and then one a
+// minute. The reason in Ready leaves out the error of the handler, which may quote a payload.
+func (n *Reporter) breakerOpen(r machine.Report) {
+	n.SetReady(r.Part, fmt.Sprintf("%d tries in a row failed for good: nothing more is fetched, and one message is tried at a time until one succeeds; the log names the error", r.N))
+	e := n.about(r.Item, semel.Event{Kind: semel.EventNotReady, Reason: semel.Reason(r.Part), Messages: r.N, Wait: r.Wait, Err: r.Err})
+	n.Notify(e)
+	now, o := time.Now(), n.outages[r.Part]
+	if o == nil {
+		o = &outage{began: now, logged: now}
+		n.outages[r.Part] = o
+		n.logger.Error("the circuit breaker is open: messages fail for good one after the other; nothing more is fetched, and one is tried at a time until one succeeds",
+			"consumer", n.consumer, "failed", r.N, "id", e.Key.ID, "lane", e.Lane, "wait", Rounded(r.Wait), "error", Cause(r.Err))
+	}
+	o.tries++
+	if now.Sub(o.logged) >= outageEvery {
+		o.logged = now
+		n.logger.Error("the circuit breaker is still open", "consumer", n.consumer, "for", Rounded(now.Sub(o.began)), "tries", o.tries, "id", e.Key.ID, "error", Cause(r.Err))
+	}
+}

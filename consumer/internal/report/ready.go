@@ -1,0 +1,98 @@
+package report
+
+import (
+	"log/slog"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// SourceAnswered notes that the source has answered for the first time.
+func (n *Reporter) SourceAnswered() { n.SetReady("source", "") }
+
+// unanswered is why a consumer is not ready before its source has answered.
+const unanswered = "it has not answered yet"
+
+// SourceNotAsked notes that the consumer does not ask its source at the moment: the consumer is
+// ready although the source has not answered yet. It is not ready if the source has failed.
+func (n *Reporter) SourceNotAsked() {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	if n.ready["source"] == unanswered {
+		delete(n.ready, "source")
+	}
+}
+
+// SetReady notes why a part does not work; with an empty reason, that the part works.
+func (n *Reporter) SetReady(what, why string) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	if why == "" {
+		n.works(what)
+		return
+	}
+	n.failsAt(what, why)
+}
+
+// works notes that a part works. The caller holds the mutex.
+func (n *Reporter) works(what string) {
+	delete(n.ready, what)
+	delete(n.since, what)
+}
+
+// failsAt notes why a part does not work. The caller holds the mutex.
+func (n *Reporter) failsAt(what, why string) {
+	n.ready[what] = why
+	if n.since == nil {
+		n.since = map[string]time.Time{}
+	}
+	if n.since[what].IsZero() {
+		n.since[what] = time.Now()
+	}
+}
+
+// StoreDown returns since when a part of the store has not worked, and why. The time is zero if
+// all work.
+func (n *Reporter) StoreDown() (since time.Time, why string) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	for _, part := range []string{"store", "inbox", partKeys} {
+		if at := n.since[part]; !at.IsZero() && (since.IsZero() || at.Before(since)) {
+			since, why = at, part+": "+n.ready[part]
+		}
+	}
+	return since, why
+}
+
+// State reports whether all parts work, and otherwise why not.
+func (n *Reporter) State() (bool, string) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	var reasons []string
+	for what, why := range n.ready {
+		reasons = append(reasons, what+": "+why)
+	}
+	slices.Sort(reasons)
+	return len(reasons) == 0, strings.Join(reasons, "; ")
+}
+
+// CallbackSticks reports a callback that goes on after its time-out.
+func (n *Reporter) CallbackSticks(it *machine.Item) {
+	n.mutex.Lock()
+	n.sticking++
+	n.ready["callback"] = "a callback goes on after its timeout"
+	n.mutex.Unlock()
+	n.item(slog.LevelError, semel.EventStuck, machine.Report{Kind: machine.ReportStuck, Item: it, N: 1})
+}
+
+// CallbackEnded notes that such a callback has returned.
+func (n *Reporter) CallbackEnded() {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	if n.sticking--; n.sticking == 0 {
+		delete(n.ready, "callback")
+	}
+}

@@ -1,0 +1,240 @@
+// Package report reports what a consumer does: events to observers, lines to the log, figures to
+// meters, and readiness. It bounds how often it logs the same thing.
+package report
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/measure"
+	"github.com/semel-go/semel/source"
+)
+
+// Reporter reports what one consumer does. Report, Ended and Done are called by the goroutine of
+// the engine's loop alone; the other methods may be called by several goroutines.
+type Reporter struct {
+	consumer  string
+	logger    *slog.Logger
+	observers []semel.Observer
+	meters    []measure.Meter // the observers that are meters
+	unmetered atomic.Bool     // a meter has panicked
+	tracer    measure.Tracer  // the observer that is a tracer, or nil
+	untraced  atomic.Bool     // the tracer has panicked
+	// outages are the outages under way, by part. Used by the loop's goroutine.
+	outages   map[string]*outage
+	recent    recent
+	elsewhere elsewhere
+	// reEmitted counts intents that are sent again because of duplicates, forgotten those that
+	// are not because the other side may have forgotten their keys.
+	reEmitted, forgotten atomic.Int64
+
+	mutex sync.Mutex
+	ready map[string]string // the parts that do not work, and why; guarded by mutex
+	// since is when the parts stopped working; guarded by mutex.
+	since map[string]time.Time
+	// sticking counts callbacks that go on after their time-out; guarded by mutex.
+	sticking int
+	// unended counts ends of calls that the store of the keys refuses; guarded by mutex.
+	unended int
+	flood   flood // guarded by mutex
+	// newer says why messages are held that a newer release marked; guarded by mutex.
+	newer map[*machine.Item]string
+	// panicked are the observers that have panicked; guarded by mutex.
+	panicked map[int]bool
+}
+
+// New returns a Reporter of the consumer of this name. Observers that are meters get figures; one
+// may be a tracer. With hasSource, the consumer is not ready before its store and its source have
+// answered.
+func New(consumer string, logger *slog.Logger, observers []semel.Observer, hasSource bool) *Reporter {
+	n := &Reporter{consumer: consumer, logger: logger, observers: observers, meters: metersOf(observers), tracer: tracerOf(observers), ready: map[string]string{}, outages: map[string]*outage{}}
+	if hasSource {
+		n.ready["store"], n.ready["source"] = "it has not been checked yet", unanswered
+	}
+	return n
+}
+
+// SameContent returns the number of messages that took effect although their content had taken
+// effect under another id.
+func (n *Reporter) SameContent() int64 { return n.recent.count.Load() }
+
+// Intents returns how many intents were sent again because of duplicates, and how many were not
+// because the other side may have forgotten their keys.
+func (n *Reporter) Intents() (reEmitted, notReEmitted int64) {
+	return n.reEmitted.Load(), n.forgotten.Load()
+}
+
+// flood keeps outages that come and go out of the log; observers get each. The logger bounds all
+// other lines (package loglimit).
+type flood struct {
+	began  time.Time
+	logged map[string]int // by part, since began
+}
+
+// The log has at most floodMost beginnings of an outage of one part in floodWindow.
+const (
+	floodMost   = 10
+	floodWindow = time.Minute
+)
+
+// count returns how many events of this name the window has, this one included.
+func (f *flood) count(name string) int {
+	if now := time.Now(); f.logged == nil || now.Sub(f.began) > floodWindow || len(f.logged) > 1000 {
+		f.began, f.logged = now, map[string]int{}
+	}
+	f.logged[name]++
+	return f.logged[name]
+}
+
+// Notify passes an event to all observers.
+func (n *Reporter) Notify(e semel.Event) {
+	e.Consumer = n.consumer
+	for i := range n.observers {
+		n.observe(i, e)
+	}
+}
+
+// endings are the event kind and the log level of each end of a message.
+var endings = map[source.End]struct {
+	kind  semel.EventKind
+	level slog.Level
+}{
+	source.EndDuplicate:    {semel.EventDuplicate, slog.LevelDebug},
+	source.EndConflict:     {semel.EventConflict, slog.LevelWarn},
+	source.EndParked:       {semel.EventParked, slog.LevelWarn},
+	source.EndDeadLettered: {semel.EventDeadLettered, slog.LevelWarn},
+	source.EndDiscarded:    {semel.EventDiscarded, slog.LevelInfo},
+	source.EndSkipped:      {semel.EventSkipped, slog.LevelDebug},
+}
+
+// Ended reports how a message ended. m is its delivery, nil for a row of the inbox.
+func (n *Reporter) Ended(item *machine.Settlement, m *semel.Message) {
+	if item.Again {
+		return
+	}
+	n.checkPlace(item, m)
+	if item.Ending == source.EndApplied {
+		n.applied(item.Item)
+	}
+	if note, reported := endings[item.Ending]; reported {
+		reason := item.Reason
+		if item.Ending == source.EndConflict && reason != semel.ReasonFormerConflict {
+			reason = semel.ReasonConflict // as its row has it, whatever it failed of before
+		}
+		n.message(note.level, n.about(item.Item, semel.Event{Kind: note.kind, Reason: reason, Messages: 1, Err: item.Err}))
+	}
+}
+
+// LogItem logs an event of one message and passes it to the observers.
+func (n *Reporter) LogItem(level slog.Level, it *machine.Item, e semel.Event) {
+	n.message(level, n.about(it, e))
+}
+
+// about adds to an event the message that it is about.
+func (n *Reporter) about(it *machine.Item, e semel.Event) semel.Event {
+	e.Key, e.Lane = semel.Key{Consumer: n.consumer, Source: it.Source, ID: it.Identity}, it.Lane.ID
+	if v := it.Version; v != nil {
+		e.Stream, e.Version = v.Stream, v.Number
+	}
+	return e
+}
+
+// message logs an event of one message and passes it to the observers, without its payload.
+func (n *Reporter) message(level slog.Level, e semel.Event) {
+	n.Notify(e)
+	if !n.logger.Enabled(context.Background(), level) {
+		return
+	}
+	attributes := []any{"consumer", n.consumer, "id", e.Key.ID, "lane", e.Lane}
+	if e.Key.Source != "" {
+		attributes = append(attributes, "source", e.Key.Source)
+	}
+	if e.Reason != "" {
+		attributes = append(attributes, "reason", e.Reason)
+	}
+	if e.Stream != "" {
+		attributes = append(attributes, "stream", e.Stream, "version", e.Version)
+	}
+	if e.Wait > 0 {
+		attributes = append(attributes, "wait", Rounded(e.Wait))
+	}
+	if e.Err != nil {
+		attributes = append(attributes, "error", e.Err)
+	}
+	n.logger.Log(context.Background(), level, string(e.Kind), attributes...)
+}
+
+// Report reports what the machine says.
+func (n *Reporter) Report(r machine.Report) {
+	switch r.Kind {
+	case machine.ReportRetry:
+		n.item(slog.LevelInfo, semel.EventRetry, r)
+	case machine.ReportBusy:
+		n.item(slog.LevelWarn, semel.EventBusy, r)
+	case machine.ReportWaits:
+		n.item(slog.LevelWarn, semel.EventWaits, r)
+	case machine.ReportNewer:
+		n.holds(r)
+		n.item(slog.LevelWarn, semel.EventNewer, r)
+	case machine.ReportNewerEnds:
+		n.holdsNoMore(r.Item)
+	case machine.ReportFull:
+		n.fullOfNewer(r.N)
+	case machine.ReportFullEnds:
+		n.up(partFetch)
+	case machine.ReportClaimLost:
+		n.item(slog.LevelWarn, semel.EventClaimLost, r)
+	case machine.ReportBackstop:
+		n.item(slog.LevelWarn, semel.EventBackstop, r)
+	case machine.ReportStuck:
+		n.SetReady("handler", "a handler goes on after its timeout")
+		n.item(slog.LevelError, semel.EventStuck, r)
+	case machine.ReportReady:
+		n.up(r.Part)
+	case machine.ReportNotReady:
+		if r.Part == machine.PartBreaker {
+			n.breakerOpen(r)
+			return
+		}
+		n.down(r)
+	case machine.ReportUnknown:
+		n.Notify(semel.Event{Kind: semel.EventUnknown, Messages: r.N, Err: r.Err})
+		n.logger.Warn("a commit's outcome is unknown; its messages are marked again", "consumer", n.consumer, "messages", r.N, "error", Cause(r.Err))
+	case machine.ReportContended:
+		n.Notify(semel.Event{Kind: semel.EventContended, Messages: r.N, Err: r.Err})
+	case machine.ReportSerial:
+		n.Notify(semel.Event{Kind: semel.EventSerial, Wait: r.Wait})
+		n.logger.Info("batches contend with one another; they run one at a time for a while", "consumer", n.consumer, "for", Rounded(r.Wait))
+	case machine.ReportParallel:
+		n.Notify(semel.Event{Kind: semel.EventParallel})
+		n.logger.Info("batches run side by side again", "consumer", n.consumer)
+	case machine.ReportBudget:
+		n.Notify(semel.Event{Kind: semel.EventRetriesWait, Wait: r.Wait})
+		n.logger.Warn("more messages fail than the retry budget has room for; their next tries wait, which is no attempt", "consumer", n.consumer, "wait", Rounded(r.Wait))
+	case machine.ReportTrial:
+		n.Notify(semel.Event{Kind: semel.EventTrial, Messages: r.N, Err: r.Err})
+		n.logger.Warn("attempts fail one after the other; one message is tried at a time until one succeeds", "consumer", n.consumer, "failed", r.N, "error", r.Err)
+	case machine.ReportTrialEnds:
+		n.Notify(semel.Event{Kind: semel.EventTrialEnds})
+		n.logger.Info("a message has succeeded; all are tried again", "consumer", n.consumer)
+	case machine.ReportCommitted:
+		n.Notify(semel.Event{Kind: semel.EventCommitted, Messages: r.N})
+	}
+}
+
+// Done reports the message that halted the consumer, if one did.
+func (n *Reporter) Done(d machine.Done) {
+	if !d.Halted {
+		return
+	}
+	n.message(slog.LevelError, n.about(d.Item, semel.Event{Kind: semel.EventFailed, Reason: d.Reason, Messages: 1, Err: d.Err}))
+}
+
+func (n *Reporter) item(level slog.Level, kind semel.EventKind, r machine.Report) {
+	n.message(level, n.about(r.Item, semel.Event{Kind: kind, Messages: max(1, r.N), Wait: r.Wait, Err: r.Err}))
+}

@@ -1,0 +1,193 @@
+// Package scopes remembers the numbers that a store gives to the sources of a consumer.
+package scopes
+
+import (
+	"context"
+	"sync"
+
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/store"
+)
+
+// Most is how many sources of a consumer are remembered. A batch with more sources than that is
+// remembered nevertheless; otherwise the store is asked again.
+const Most = 10000
+
+// Store numbers the sources of a consumer.
+type Store interface {
+	Scope(ctx context.Context, consumer, source string, generation int64) (int64, error)
+}
+
+// Cache remembers the numbers of a consumer's sources. Its methods may be called by several
+// goroutines.
+type Cache[Tx any] struct {
+	consumer string
+	store    Store
+	// singleWriter is store.Limits.SingleWriter of the store.
+	singleWriter bool
+
+	mutex sync.Mutex
+	known map[Of]int64 // guarded by mutex
+	// current and previous are the generations of Identity and of PreviousIdentity. Guarded by
+	// mutex, and written before anything is marked.
+	current, previous int64
+}
+
+// New returns an empty cache. singleWriter is store.Limits.SingleWriter of the store.
+func New[Tx any](consumer string, st Store, singleWriter bool) *Cache[Tx] {
+	return &Cache[Tx]{consumer: consumer, store: st, singleWriter: singleWriter}
+}
+
+// Of names a scope: a source, with the consumer's Identity or with its PreviousIdentity.
+type Of struct {
+	Source   string
+	Previous bool
+}
+
+// SetGenerations sets the generations of Identity and of PreviousIdentity, and forgets all
+// numbers.
+func (s *Cache[Tx]) SetGenerations(current, previous int64) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.current, s.previous, s.known = current, previous, nil
+}
+
+// Forget forgets all numbers. After an outage the store may have lost the newest scopes, if a
+// standby or a backup took over, and may give their numbers to other sources.
+func (s *Cache[Tx]) Forget() {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	s.known = nil
+}
+
+// find returns the number of a scope, if it is known, and the generation of its identity.
+func (s *Cache[Tx]) find(of Of) (number, generation int64, known bool) {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	number, known = s.known[of]
+	if of.Previous {
+		return number, s.previous, known
+	}
+	return number, s.current, known
+}
+
+// InTransaction reports whether the store numbers scopes in the transaction that marks.
+func (s *Cache[Tx]) InTransaction() bool { return s.inTransaction() != nil }
+
+// inTransaction returns the store if it numbers scopes in the transaction that marks, otherwise
+// nil.
+func (s *Cache[Tx]) inTransaction() store.CallerTx[Tx] {
+	if scoper, can := s.store.(store.CallerTx[Tx]); can && s.singleWriter {
+		return scoper
+	}
+	return nil
+}
+
+// NumberIn returns the number of a scope for a mark in tx.
+func (s *Cache[Tx]) NumberIn(ctx context.Context, tx Tx, of Of) (int64, error) {
+	scoper := s.inTransaction()
+	if scoper == nil {
+		return s.Number(ctx, of)
+	}
+	n, generation, known := s.find(of)
+	if known {
+		return n, nil
+	}
+	return scoper.ScopeIn(ctx, tx, s.consumer, of.Source, generation) // tx may roll back: not remembered
+}
+
+// Know asks the store for the numbers of all of these scopes that are not known, with one call
+// for each generation, so that a batch of many new sources does not need a call for each.
+func (s *Cache[Tx]) Know(ctx context.Context, all []Of) error {
+	unknown := s.unknown(all)
+	for _, previous := range []bool{false, true} {
+		var sources []string
+		for of := range unknown {
+			if of.Previous == previous {
+				sources = append(sources, of.Source)
+			}
+		}
+		if len(sources) == 0 {
+			continue
+		}
+		_, generation, _ := s.find(Of{Previous: previous})
+		numbers, err := s.ask(ctx, sources, generation)
+		if err != nil {
+			return err
+		}
+		s.mutex.Lock()
+		for i, source := range sources {
+			s.keep(Of{source, previous}, numbers[i])
+		}
+		s.mutex.Unlock()
+	}
+	return nil
+}
+
+// unknown returns the scopes whose numbers are not known. If there is no room for them, it
+// forgets all numbers and returns all scopes of the batch.
+func (s *Cache[Tx]) unknown(all []Of) map[Of]bool {
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	var unknown map[Of]bool
+	add := func(of Of) {
+		if unknown == nil {
+			unknown = map[Of]bool{}
+		}
+		unknown[of] = true
+	}
+	for _, of := range all {
+		if _, known := s.known[of]; !known {
+			add(of)
+		}
+	}
+	if len(unknown) > 0 && len(s.known)+len(unknown) > Most {
+		s.known = nil
+		for _, of := range all {
+			add(of)
+		}
+	}
+	return unknown
+}
+
+// ask asks the store for the numbers of sources, with one call if the store can do that.
+func (s *Cache[Tx]) ask(ctx context.Context, sources []string, generation int64) ([]int64, error) {
+	if interner, able := s.store.(admin.Interner); able {
+		return interner.Scopes(ctx, s.consumer, sources, generation)
+	}
+	numbers := make([]int64, len(sources))
+	for i, source := range sources {
+		var err error
+		if numbers[i], err = s.store.Scope(ctx, s.consumer, source, generation); err != nil {
+			return nil, err
+		}
+	}
+	return numbers, nil
+}
+
+// keep remembers a number. The caller holds the mutex.
+func (s *Cache[Tx]) keep(of Of, number int64) {
+	if s.known == nil {
+		s.known = make(map[Of]int64)
+	}
+	s.known[of] = number
+}
+
+// Number returns the number of a scope.
+func (s *Cache[Tx]) Number(ctx context.Context, of Of) (int64, error) {
+	n, generation, known := s.find(of)
+	if known {
+		return n, nil
+	}
+	n, err := s.store.Scope(ctx, s.consumer, of.Source, generation)
+	if err != nil {
+		return 0, err
+	}
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	if len(s.known) >= Most {
+		s.known = nil
+	}
+	s.keep(of, n)
+	return n, nil
+}

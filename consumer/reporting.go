@@ -1,0 +1,31 @@
+package consumer
+
+import (
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer/internal/report"
+	"github.com/semel-go/semel/internal/machine"
+)
+
+// reporter is a report.Reporter that knows deliveries.
+type reporter struct{ *report.Reporter }
+
+func newReporter(c *settings) *reporter {
+	return &reporter{report.New(c.Name, c.Logger, c.Observers, c.Source != nil)}
+}
+
+func (n *reporter) settled(s *machine.Settle) {
+	for i := range s.Items {
+		n.ended(&s.Items[i])
+	}
+}
+
+func (n *reporter) ended(item *machine.Settlement) {
+	var m *semel.Message
+	if p, _ := item.Item.Handle.(*parcel); p != nil {
+		m = &p.message
+	}
+	n.Ended(item, m)
+}
+
+// state reports whether all parts of the consumer work, and otherwise why not.
+func (n *reporter) state() (bool, string) { return n.State() }
