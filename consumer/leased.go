@@ -53,12 +53,9 @@ func newLeased[Tx any](st store.TxStore[Tx], h handler[Call], policy Config, pla
 func (c *settings) fitsClaims(st any) error {
 	_, leases := st.(store.Leases)
 	_, rows := st.(store.Inbox)
-	_, remembers := st.(store.Leases)
 	switch {
 	case !leases || !rows:
 		return fmt.Errorf("the store has no inbox, which claims are of: %w", semel.ErrUnsupported)
-	case !remembers:
-		return fmt.Errorf("the store does not remember calls (store.Leases), so that nobody would know of one whose outcome is unknown: %w", semel.ErrUnsupported)
 	case c.Strategy != StrategyInbox:
 		return fmt.Errorf("handlers call out and the Strategy is %v; it must be %v: calls are no part of a transaction that a marker could be in", c.Strategy, StrategyInbox)
 	case c.Source != nil && !c.AckOnReceipt:
@@ -73,7 +70,6 @@ type claims[Tx any] struct {
 	config *settings
 	store  store.TxStore[Tx]
 	leases store.Leases
-	calls  store.Leases
 	// starts and ends are those of the calls of many workers; ends says which stood.
 	starts *groupcommit.Group[start, store.CallStarted]
 	ends   *groupcommit.Group[store.ClaimEnding, bool]
@@ -81,7 +77,7 @@ type claims[Tx any] struct {
 
 // newClaims is for a store that fitsClaims accepts.
 func newClaims[Tx any](c *settings, st store.TxStore[Tx]) *claims[Tx] {
-	r := &claims[Tx]{config: c, store: st, leases: st.(store.Leases), calls: st.(store.Leases)}
+	r := &claims[Tx]{config: c, store: st, leases: st.(store.Leases)}
 	r.starts = groupcommit.New(r.startAll, r.isOnes, 0)
 	r.ends = groupcommit.New(r.endAll, r.isOnes, 0)
 	return r
@@ -98,7 +94,7 @@ func (r *claims[Tx]) startAll(ctx context.Context, all []start) ([]store.CallSta
 	for i, one := range all {
 		claims[i], lease = one.claim, max(lease, one.lease)
 	}
-	return r.calls.StartCalls(ctx, claims, lease)
+	return r.leases.StartCalls(ctx, claims, lease)
 }
 
 func (r *claims[Tx]) endAll(ctx context.Context, all []store.ClaimEnding) ([]bool, error) {

@@ -40,15 +40,11 @@ type marking[Tx any] struct {
 func (c *settings) fitsLookups(st any) error {
 	_, leases := st.(store.Leases)
 	_, rows := st.(store.Inbox)
-	_, remembers := st.(store.Leases)
-	_, looks := st.(store.Leases)
 	switch {
-	case !leases || !rows || !remembers:
+	case !leases || !rows:
 		return fmt.Errorf("the store has no inbox, in which a message could wait to be called for again: %w", semel.ErrUnsupported)
-	case !looks:
-		return fmt.Errorf("the store cannot say what became of a message before it is called for (store.Leases): %w", semel.ErrUnsupported)
 	case c.PreviousIdentity != nil:
-		return fmt.Errorf("field Former: messages that share a former identity never share a transaction, and those of NewCalling with %v do; use %v while the identity changes: %w", StrategyMarker, StrategyInbox, semel.ErrUnsupported)
+		return fmt.Errorf("PreviousIdentity is set: messages that share a former identity never share a transaction, and those of NewCalling with %v do; use %v while the identity changes: %w", StrategyMarker, StrategyInbox, semel.ErrUnsupported)
 	}
 	return nil
 }

@@ -67,7 +67,7 @@ func newReaping[Tx any](e *engine[Tx], info source.Info, oneAttempt bool, lanes 
 	}
 	return &reaping{
 		config: e.config, reaper: reaper, beside: e.control.besides(), info: info, loop: oneAttempt, lanes: lanes, slice: firstSlice, asked: time.Now(),
-		ready: e.reporter.state, inFlight: func() int64 { return e.snapshot().InFlight },
+		ready: e.reporter.State, inFlight: func() int64 { return e.snapshot().InFlight },
 	}
 }
 

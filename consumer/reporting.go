@@ -26,6 +26,3 @@ func (n *reporter) ended(item *machine.Settlement) {
 	}
 	n.Ended(item, m)
 }
-
-// state reports whether all parts of the consumer work, and otherwise why not.
-func (n *reporter) state() (bool, string) { return n.State() }

@@ -9,7 +9,7 @@ import (
 // the words, and of what a user holds in all.
 const (
 	mostWords = 117
-	mostNames = 242
+	mostNames = 219
 )
 
 func TestAUserIsShownFewNames(t *testing.T) {
