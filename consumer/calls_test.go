@@ -221,11 +221,10 @@ func TestWhatAnAnswerLeavesUnknown(t *testing.T) {
 	}
 }
 
-// remembersNoCalls is a store with an inbox that remembers no calls.
-type remembersNoCalls struct {
+// hasRowsWithoutClaims is a store with an inbox whose rows cannot be claimed.
+type hasRowsWithoutClaims struct {
 	store.TxStore[*memstore.Tx]
 	store.Inbox
-	store.Leases
 }
 
 func TestAProviderThatDoesNotFitIsRefused(t *testing.T) {
@@ -246,7 +245,7 @@ func TestAProviderThatDoesNotFitIsRefused(t *testing.T) {
 		t.Error(err)
 	}
 	store := memstore.New()
-	if _, err := consumer.NewLeased[*memstore.Tx](remembersNoCalls{store, store, store}, handle, callsOut()); !errors.Is(err, semel.ErrUnsupported) || !strings.Contains(err.Error(), "remember calls") {
+	if _, err := consumer.NewLeased[*memstore.Tx](hasRowsWithoutClaims{store, store}, handle, callsOut()); !errors.Is(err, semel.ErrUnsupported) || !strings.Contains(err.Error(), "has no inbox") {
 		t.Error(err)
 	}
 }
