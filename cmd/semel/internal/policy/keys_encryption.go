@@ -13,7 +13,7 @@ import (
 // Encryption says how a store encrypts what it keeps of messages. Its keys are secrets: never
 // print them.
 type Encryption struct {
-	// Key encrypts, and it and Former decrypt; each has encryption.KeySize bytes.
+	// Key encrypts; Key and PreviousKeys decrypt; each has encryption.KeySize bytes.
 	Key          []byte
 	PreviousKeys [][]byte
 	// RequiredSince, if not zero, is from when on rows in plain text are refused.

@@ -66,12 +66,12 @@ func identityShape() object[Identity] {
 		key(meta{name: "trusted", def: "false", doc: "`true` accepts an `id` whose name says that it differs between copies of a message, or is shared by messages, as `header:x-attempt-id` or `header:date`: the producer is known to set it once for a message."},
 			boolean{}, func(i *Identity) *bool { return &i.Trusted }),
 		key(meta{name: "previous", doc: "What the identity was before, while it changes: messages are marked under it, too, and are new only where both are. Needed when another identity than the recorded one is written here; remove it when no message comes again that was processed before, and `semel identity retire` has said so. Not beside `version`, `dedup`, `retention: {daily_partitions: true}` and `fingerprint: none`."},
-			pointer[PreviousIdentity]{formerShape()}, func(i *Identity) **PreviousIdentity { return &i.Previous }),
+			pointer[PreviousIdentity]{previousShape()}, func(i *Identity) **PreviousIdentity { return &i.Previous }),
 		later[Identity]("broker", "The broker's own id, for producers that send nothing: `redelivery_only`."),
 	}}
 }
 
-func formerShape() object[PreviousIdentity] {
+func previousShape() object[PreviousIdentity] {
 	return object[PreviousIdentity]{fields: []field[PreviousIdentity]{
 		key(meta{name: "id", required: true, doc: "What `identity.id` was."},
 			list[string]{item: selector(idSelector), single: true}, func(i *PreviousIdentity) *[]string { return &i.ID }),

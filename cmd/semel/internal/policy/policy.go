@@ -121,7 +121,7 @@ type Consumer struct {
 	From, Store string
 	// Type is the selector of a message's type, empty for the attribute of CloudEvents.
 	Type string
-	// Only says which messages are the consumer's, Otherwise what becomes of the others.
+	// Filter selects the messages of the consumer. OnFiltered ends the others.
 	Filter     consumer.Filter
 	OnFiltered consumer.OnFiltered
 	// Exclusive refuses to start beside another set of handlers of the same name.

@@ -7,9 +7,9 @@ import (
 	"strings"
 )
 
-// onlyCanBeMet: a condition that no message of the source can meet leaves out
+// filterCanMatch: a condition that no message of the source can meet leaves out
 // all of them, and nothing is said of a message that is left out.
-func (r rules) onlyCanBeMet(s *Source) {
+func (r rules) filterCanMatch(s *Source) {
 	if s == nil || s.File == nil || !r.ok("filter", "type") || !r.sound("sources."+s.Name+".file.format") {
 		return
 	}

@@ -8,7 +8,7 @@ import (
 )
 
 // only: what becomes of others is a question only where there are others.
-func (r rules) only() {
+func (r rules) filter() {
 	if r.ok("filter", "on_filtered") && r.set("on_filtered") && !r.set("filter") {
 		r.refuse("on_filtered", "nothing says which messages are others", `add filter: {type: [TYPE]}, or remove it`)
 	}
@@ -25,14 +25,14 @@ func (r rules) only() {
 		}
 	}
 	if r.ok("handler") {
-		r.onlyTypes()
+		r.filterTypes()
 	}
 }
 
-// onlyTypes compares the types that only lets in with those that have handlers.
+// filterTypes compares the types that only lets in with those that have handlers.
 // A handler that never runs is a fault: its messages would be skipped. A type
 // without a handler may be meant: its messages are kept as unknown_type.
-func (r rules) onlyTypes() {
+func (r rules) filterTypes() {
 	in, handlers := r.consumer.Filter.Types, r.consumer.Handler.Types
 	if len(in) == 0 || len(handlers) == 0 {
 		return

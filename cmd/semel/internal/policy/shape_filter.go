@@ -7,14 +7,14 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// onlyShape is a mapping of conditions: type, or header:NAME, to the values of
+// filterShape is a mapping of conditions: type, or header:NAME, to the values of
 // which a message must have one.
-type onlyShape struct{ leaf }
+type filterShape struct{ leaf }
 
 // headerCondition begins the key of a condition on a header.
 const headerCondition = "header:"
 
-func (s onlyShape) read(d *decoder, p place) (consumer.Filter, bool) {
+func (s filterShape) read(d *decoder, p place) (consumer.Filter, bool) {
 	var only consumer.Filter
 	before := len(d.faults)
 	if p.value().Kind != yaml.MappingNode {
@@ -51,18 +51,18 @@ func (s onlyShape) read(d *decoder, p place) (consumer.Filter, bool) {
 	return only, reason == ""
 }
 
-func (onlyShape) values() list[string] {
+func (filterShape) values() list[string] {
 	return list[string]{item: word{what: "a text"}, single: true}
 }
 
-func (onlyShape) words() string { return "a mapping of type and header:NAME to lists of values" }
+func (filterShape) words() string { return "a mapping of type and header:NAME to lists of values" }
 
-func (s onlyShape) schema() schema {
+func (s filterShape) schema() schema {
 	return schema{"type": "object", "minProperties": 1, "additionalProperties": s.values().schema(),
 		"propertyNames": schema{"pattern": `^(type|header:.+)$`}}
 }
 
-func otherwiseWord() choice[consumer.OnFiltered] {
+func onFilteredWord() choice[consumer.OnFiltered] {
 	return choice[consumer.OnFiltered]{options: []option[consumer.OnFiltered]{
 		{word: "skip", value: consumer.OnFilteredSkip},
 		{word: "park", value: consumer.OnFilteredPark},

@@ -1,7 +1,7 @@
 package policy
 
 // former judges what stands beside a former identity.
-func (r rules) former() {
+func (r rules) previous() {
 	c := r.consumer
 	f := c.Identity.Previous
 	if f == nil || !r.ok("identity", "strategy", "fingerprint", "version", "dedup", "retention") {
