@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// only: what becomes of others is a question only where there are others.
+// filter reports on_filtered without a filter: nothing is filtered then.
 func (r rules) filter() {
 	if r.ok("filter", "on_filtered") && r.set("on_filtered") && !r.set("filter") {
 		r.refuse("on_filtered", "nothing says which messages are others", `add filter: {type: [TYPE]}, or remove it`)

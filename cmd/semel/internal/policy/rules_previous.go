@@ -1,6 +1,6 @@
 package policy
 
-// former judges what stands beside a former identity.
+// previous reports settings that cannot be combined with identity.previous.
 func (r rules) previous() {
 	c := r.consumer
 	f := c.Identity.Previous
