@@ -29,9 +29,9 @@ func (r rules) filter() {
 	}
 }
 
-// filterTypes compares the types that only lets in with those that have handlers.
-// A handler that never runs is a fault: its messages would be skipped. A type
-// without a handler may be meant: its messages are kept as unknown_type.
+// filterTypes compares the types of filter with those of the handlers. A handler whose type the
+// filter excludes never runs, which is a fault. A type without a handler may be intended: its
+// messages are parked as unknown_type.
 func (r rules) filterTypes() {
 	in, handlers := r.consumer.Filter.Types, r.consumer.Handler.Types
 	if len(in) == 0 || len(handlers) == 0 {
