@@ -86,9 +86,9 @@ func (e *engine[Tx]) noteSkipping(over bool) {
 	if skipped == 0 || e.took || !over && (e.skipping || skipped < manySkipped) {
 		return
 	}
-	text := "only has left out everything so far"
+	text := "filter has left out everything so far"
 	if over {
-		text = "only has left out everything that was read"
+		text = "filter has left out everything that was read"
 	}
 	e.skipping = true
 	e.config.Logger.Warn(text+"; compare its conditions with the types and headers that messages have", "consumer", e.config.Name, "skipped", skipped)

@@ -16,7 +16,7 @@ func (c *settings) neverProcessed(r *store.StoredRow) error {
 	}
 	switch r.Reason {
 	case semel.ReasonFiltered:
-		return errors.New("it is of a message that Config.Filter leaves to other consumers and is never processed; discard it, or change Only and let the producer send it again")
+		return errors.New("it is of a message that Config.Filter leaves to other consumers and is never processed; discard it, or change Filter and let the producer send it again")
 	case semel.ReasonTooLarge:
 		return errors.New("only the beginning of its message was kept, and it is never processed; discard it, and let the producer send a smaller one, or raise Config.MaxBody or the source's limit and let it be sent again")
 	case semel.ReasonMalformed:

@@ -172,7 +172,7 @@ func neverRuns(reason semel.Reason) string {
 	case semel.ReasonTooLarge:
 		return "only its beginning was kept; raise max_body at the consumer, or the source's own limit, have it sent again, and discard this row"
 	case semel.ReasonFiltered:
-		return "the consumer's only leaves it out, so that its identity was never read; if it is the consumer's, correct only in the policy and have it sent again; discard this row"
+		return "the consumer's filter excludes it, so its identity was never read; if it belongs to the consumer, correct filter in the policy and have it sent again; discard this row"
 	case semel.ReasonMalformed:
 		return "the source could not read it; have it sent again as the source's format wants it, and discard this row"
 	}

@@ -203,7 +203,7 @@ func TestAnOrderEndsWithItsContext(t *testing.T) {
 
 func TestARowWithoutAnIdentityIsRefusedForItsOwnCause(t *testing.T) {
 	for reason, remedy := range map[semel.Reason]string{
-		semel.ReasonTooLarge: "raise max_body", semel.ReasonFiltered: "correct only in the policy", semel.ReasonMalformed: "could not read it",
+		semel.ReasonTooLarge: "raise max_body", semel.ReasonFiltered: "correct filter in the policy", semel.ReasonMalformed: "could not read it",
 		semel.ReasonNoIdentity: "without an identity", semel.ReasonIdentityTooLong: "without an identity",
 	} {
 		inbox := parked(1)

@@ -152,7 +152,7 @@ func acceptedFiles() []policyCase {
 		{name: "a setting of the transaction in batches of one", edits: append(inConsumer("batch: {max_size: 1}"), "sqlite: {path: shop.db}", "postgres: {url: \"postgres://db/shop\"}",
 			"- update", "- select set_config('app.tenant', :account, true)\n          - update")},
 		{name: "only of an extension", edits: append(inConsumer(`filter: {type: made, "header:CE-Region": eu}`), "format: envelope", "format: cloudevents")},
-		{name: "only of a header that no event has", edits: append(inConsumer(`filter: {"header:region": eu}`), "format: envelope", "format: cloudevents"),
+		{name: "filter of a header that no event has", edits: append(inConsumer(`filter: {"header:region": eu}`), "format: envelope", "format: cloudevents"),
 			want: `14:31: warning: consumers.billing.filter.header:region: source payments has the format cloudevents, whose headers all begin with ce-, so that every message is left out; write header:ce- and the name of the attribute, as header:ce-region`},
 		{name: "every key of stores and sources", edits: []string{
 			"sqlite: {path: shop.db}", "sqlite: {path: /var/shop.db, prefix: app_}\n    migrate: true\n    setup: setup.sql",

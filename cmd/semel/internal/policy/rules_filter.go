@@ -42,8 +42,8 @@ func (r rules) filterTypes() {
 		kind, _, _ := strings.Cut(h.Type, "@")
 		handled[kind], handled[h.Type] = true, true
 		if !slices.Contains(in, kind) && !slices.Contains(in, h.Type) {
-			r.refuse("handler.types"+typePath(h.Type), fmt.Sprintf("this handler never runs: only lets in no message of type %q", kind),
-				fmt.Sprintf("add %q to only, or remove the handler", kind))
+			r.refuse("handler.types"+typePath(h.Type), fmt.Sprintf("this handler never runs: filter lets in no message of type %q", kind),
+				fmt.Sprintf("add %q to filter, or remove the handler", kind))
 		}
 	}
 	for i, kind := range in {

@@ -19,7 +19,7 @@ func (r rules) filterCanMatch(s *Source) {
 		nowhere := r.consumer.Type == "" || strings.HasPrefix(r.consumer.Type, headerCondition)
 		if len(only.Types) > 0 && nowhere || len(only.Headers) > 0 {
 			r.refuse("filter", fmt.Sprintf("source %s has the format json, whose lines are bodies and have neither a type nor headers, so that every message would be left out", s.Name),
-				"write format: cloudevents or format: envelope at the source, or type: body:/POINTER if the body says the type, or remove only")
+				"write format: cloudevents or format: envelope at the source, or type: body:/POINTER if the body says the type, or remove filter")
 		}
 	case "cloudevents":
 		for _, name := range slices.Sorted(maps.Keys(only.Headers)) {

@@ -28,7 +28,7 @@ var remedies = map[semel.Reason]struct {
 	semel.ReasonNoIdentity:       {"It has no identity, and never runs; have the producer send it again with one, and discard this one.", false},
 	semel.ReasonBadIdentity:      {"Its identity is none that can be used; have the producer send it again rightly, and discard this one.", false},
 	semel.ReasonIdentityTooLong:  {"Its identity is longer than is kept; have the producer send it again with a shorter one, and discard this one.", false},
-	semel.ReasonFiltered:         {"The policy's only leaves it out; correct that and have it sent again, or discard this one.", false},
+	semel.ReasonFiltered:         {"The consumer's filter excludes it; correct filter in the policy and have it sent again, or discard this one.", false},
 	semel.ReasonNoVersion:        {"Its stream or its version is not where the policy looks; mend the policy or the producer, then retry it.", true},
 	semel.ReasonExpired:          {"It is older than what is kept, so nobody can tell whether it took effect before; find out, then retry it if not, and discard it if so.", true},
 	semel.ReasonKills:            {"Processes that began it never came to its end; find in their last logs what it does, mend that, then retry it.", true},
