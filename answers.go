@@ -28,7 +28,7 @@ type Decision uint8
 const (
 	// DecideRetry: run again later.
 	DecideRetry Decision = iota + 1
-	// DecidePermanent: waiting cannot mend it; the retry policy's Then ends it.
+	// DecidePermanent: waiting cannot mend it; consumer.RetryPolicy.OnExhausted ends it.
 	DecidePermanent
 	// DecidePark: set aside for a person.
 	DecidePark
@@ -36,7 +36,7 @@ const (
 	DecideDiscard
 	// DecideDuplicate: the effect is there already, as its own constraint says.
 	DecideDuplicate
-	// DecideUnmet: a guarded effect found nothing to change.
+	// DecidePreconditionFailed: a guarded effect found nothing to change.
 	DecidePreconditionFailed
 	// DecideUnknown: nobody knows whether what it called for was done; run again later.
 	DecideUnknown
@@ -120,14 +120,14 @@ func Duplicate(err error) error {
 	return &HandlerError{Decision: DecideDuplicate, Err: err}
 }
 
-// Unmet says that a guarded effect (… where status = 'awaiting') met no row.
+// PreconditionFailed says that a guarded effect (… where status = 'awaiting') met no row.
 // consumer.Config.OnPrecondition decides what becomes of the message.
 func PreconditionFailed(what string) error {
 	return &HandlerError{Decision: DecidePreconditionFailed, Reason: ReasonPrecondition, Err: errors.New(what)}
 }
 
 // OneRow turns the answer to a guarded statement, such as a sql.Result, into the
-// handler's outcome: err as it is, Unmet unless the statement changed one row.
+// handler's outcome: err as it is, PreconditionFailed unless the statement changed one row.
 // For pgx there is pgxstore.OneRow.
 //
 //	return semel.OneRow(tx.ExecContext(ctx, `update … where id = ? and status = 'awaiting'`, id))

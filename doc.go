@@ -39,8 +39,8 @@
 //
 // nil says that the effect is written. Everything else takes back what the
 // handler wrote, of this message only: Retry and RetryAfter, Permanent, Park,
-// Discard, Duplicate, Unmet (see OneRow), any other error, which is tried
-// again as consumer.Config.Retry says, and a panic, which counts as one.
+// Discard, Duplicate, PreconditionFailed (see OneRow), any other error, which is
+// tried again as consumer.Config.Retry says, and a panic, which counts as one.
 //
 // A handler must not commit or roll back its transaction, must not change the
 // message, must end when its context does, and must not use the transaction

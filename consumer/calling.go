@@ -29,7 +29,7 @@ import (
 // together. A message without an effect needs no other form: apply returns nil.
 //
 // What became of a call is known when its answer is applied. Provider holds for calls as with
-// NewLeased, without Ask.
+// NewLeased, without Lookup.
 //
 // Config is what NewLeased needs: StrategyInbox and, where there is a Source,
 // AckOnReceipt. Or it is StrategyMarker, for a call that changes nothing by itself,
@@ -150,7 +150,7 @@ func (a *answered[Tx, Answer]) run(j *job[Call]) error {
 	case calls.Leave:
 		return j.leave()
 	default:
-		_, err := a.config.doubt(j.ctx, a.started.Since, j.message) // without Ask it says how the message ends
+		_, err := a.config.doubt(j.ctx, a.started.Since, j.message) // without Lookup it says how the message ends
 		return err
 	}
 	h.calls.Making()

@@ -125,8 +125,8 @@ type Config struct {
 	// OnBadIdentity ends a message without usable identity: ActionPark,
 	// ActionDeadLetter or ActionHalt.
 	OnBadIdentity Action
-	// OnPrecondition ends a message whose handler returned Unmet: ActionPark,
-	// ActionDeadLetter, ActionDiscard, or ActionRetry.
+	// OnPrecondition ends a message whose handler returned semel.PreconditionFailed:
+	// ActionPark, ActionDeadLetter, ActionDiscard, or ActionRetry.
 	OnPrecondition Action
 	// OnDuplicate, when set, is called for each delivery that is a duplicate, before it is
 	// settled, with what KeepResult has kept for its message: to answer whoever asks again.
@@ -198,9 +198,9 @@ type Config struct {
 	// IdleExit, when positive, ends Run when the source has been empty and
 	// nothing has been in memory for so long. A source that fails is not empty;
 	// one that has given no lane yet has a minute for it. A source that knows
-	// what is there (source.Info.Idle) is asked before; see Consumer.Left. Messages that
+	// what is there (source.Info.Idle) is asked before; see Consumer.Unfinished. Messages that
 	// are held because a newer release wrote their markers, and what waits for
-	// them, keep no run from ending: nothing of them is settled, Left names their
+	// them, keep no run from ending: nothing of them is settled, Unfinished names their
 	// lanes, and Run returns semel.ErrUnfinished.
 	IdleExit time.Duration
 	// MayEnd, where it is not nil, is asked before Run ends for IdleExit. False: something

@@ -77,7 +77,7 @@ func assemble[Tx any](c *settings, store anyStore, r runner[Tx], h handler[Tx]) 
 // Run consumes until ctx ends, the source ends, Config.IdleExit has passed, or
 // a message halts it (semel.ErrHalted). semel.ErrUnfinished says that it ended because of IdleExit,
 // or of the source's end, and that lanes stand still: with what was not read, or
-// with messages that a newer release marked; see Left. semel.ErrBehind says that the
+// with messages that a newer release marked; see Unfinished. semel.ErrBehind says that the
 // store was found behind the broker, and that nothing more is read. When ctx ends it drains for
 // Config.Drain at most, and returns nil if all has ended then. Otherwise it
 // returns within 5 s more, with an error that says what still runs. It may be
@@ -216,7 +216,7 @@ func (c *Consumer[Tx]) Counts() semel.Counts {
 	return e.snapshot()
 }
 
-// Left returns, when Run has ended because of Config.IdleExit or of the source's
+// Unfinished returns, when Run has ended because of Config.IdleExit or of the source's
 // end, what is left: what the source had and could not deliver, where it knows
 // (source.Info.Idle), and what is unsettled because a newer release marked it or a message
 // that it waits for. A source that has ended is waited for 5 s longer for those.

@@ -57,7 +57,7 @@ func (o OnFiltered) ending() machine.Ending {
 	return machine.EndSkip
 }
 
-// all reports whether no condition is set.
+// takesAll reports whether no condition is set.
 func (o *Filter) takesAll() bool { return len(o.Types) == 0 && len(o.Headers) == 0 }
 
 // misses returns the name of a condition that message m with type kind fails to meet, or

@@ -47,8 +47,8 @@ type KeyPolicy struct {
 // meanwhile, and where the store has forgotten. Give the other side
 // Message.IdempotencyKey. Config.Provider says what becomes of calls of unknown outcome.
 //
-// How a handler ends: nil, and Duplicate, complete the key. Retry and Unmet free it: this
-// attempt had no effect. Permanent, Park and Discard end it for good, with their reason. What
+// How a handler ends: nil, and Duplicate, complete the key. Retry and
+// semel.PreconditionFailed free it: this attempt had no effect. Permanent, Park and Discard end it for good, with their reason. What
 // became of the call is not known after any other error, a time-out or a panic.
 //
 // A key that somebody else has is waited for, as no attempt; it is never a duplicate. A flight

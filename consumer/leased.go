@@ -26,10 +26,9 @@ type Call struct{}
 // lost meanwhile. Give the other side Message.IdempotencyKey.
 //
 // A flight has one message, since no call can be rolled back for a neighbour's sake;
-// Config.Workers bounds how many run at once. It needs a store with an inbox
-// (store.Leases, store.Inbox) that remembers calls (store.Leases), StrategyInbox, and,
-// where there is a Source, AckOnReceipt: receipts are transactions of the store, and the
-// only ones. Process is not for it.
+// Config.Workers bounds how many run at once. It needs a store with store.Inbox and
+// store.Leases, StrategyInbox, and, where there is a Source, AckOnReceipt: receipts are
+// transactions of the store, and the only ones. Process is not for it.
 func NewLeased[Tx any](st store.TxStore[Tx], handle func(ctx context.Context, call Call, m *semel.Message) error, c Config, plans ...faults.Plan) (*Consumer[Call], error) {
 	return newLeased(st, handler[Call]{one: handle}, c, plans)
 }

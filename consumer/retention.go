@@ -35,10 +35,10 @@ type RetentionPolicy struct {
 	// (semel.Origin), else of the event (semel.Message.Time). A message without any
 	// counts as older than what is kept.
 	IDTime identity.IDTime
-	// Drop says that markers are kept by day and removed so: of a store for this consumer
-	// alone (sqlstore.Store.Dated, pgxstore.Store.Dated) whose kind of ids is IDTime. An
-	// id that carries no such time is a bad identity; one of a day that has not come is
-	// ended by OnExpired, too.
+	// DailyPartitions says that the store keeps markers in one partition per day and drops
+	// whole days. It needs a store for this consumer alone (sqlstore.Store.Dated,
+	// pgxstore.Store.Dated) whose kind of ids is IDTime. An id without such a time is a bad
+	// identity; OnExpired also ends an id of a day that has not come.
 	DailyPartitions bool
 	// OnExpired ends a message that is older than what is kept, and of which nothing is known:
 	// whether it has taken effect, nobody can tell. ActionPark, ActionDeadLetter, ActionHalt or

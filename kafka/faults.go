@@ -17,7 +17,7 @@ import (
 // complainEvery is how often a commit that goes on failing is told again.
 const complainEvery = 10 * time.Second
 
-// faults are what is wrong with the source as a whole, told with the next Fetch.
+// faultList is what is wrong with the source as a whole, told with the next Fetch.
 // A lane that cannot go on is none: the source works.
 type faultList struct {
 	config *Config

@@ -89,7 +89,7 @@ func Clock(now func() time.Time) Option { return func(s *Store) { s.now = now } 
 // "commit-after" (it is committed, and the caller hears store.CommitUnknown), "rows"
 // (of Inbox), "retention" (of Reaper), "control" (of Controls), "replay" (of admin.Replays), "foretell" (of admin.Previewer), "claim-before" and
 // "claim-after" (of Leases, before and after it is done), "emit-before" and "emit-after" (of admin.Emitter), "offsets", "advance-before" and
-// "advance-after" (of source.OffsetStore), "results" (of store.Results), "generations" (of admin.Generations), "seal" (of admin.Auditor, "seal" (of admin.Auditor), "erase" (of admin.Eraser). Such an error is of store.ClassDown. For
+// "advance-after" (of source.OffsetStore), "results" (of store.Results), "generations" (of admin.Generations), "seal" (of admin.Auditor), "erase" (of admin.Eraser). Such an error is of store.ClassDown. For
 // tests; fail may be called
 // from several goroutines.
 func Fail(fail func(op string) error) Option { return func(s *Store) { s.fail = fail } }

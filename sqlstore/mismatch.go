@@ -12,20 +12,20 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Denier is what says another thing than a row.
+// MismatchKind is the kind of record that contradicts a row.
 type MismatchKind int
 
 const (
-	// DeniedByMarker: the row's marker has another outcome, or there is none.
+	// MismatchMarker: the row's marker has another outcome, or there is none.
 	MismatchMarker MismatchKind = iota
-	// DeniedByStream: the row took effect and its stream has not come to its version, or it
+	// MismatchStream: the row took effect and its stream has not come to its version, or it
 	// waits for one before it that its stream has passed.
 	MismatchStream
-	// DeniedByCause: the row is an intent, and the message that wrote it has not taken effect.
+	// MismatchCause: the row is an intent, and the message that wrote it has not taken effect.
 	MismatchCause
 )
 
-// Denied is a row of which another record says otherwise that is written in the same commits.
+// Mismatch is a row that another record contradicts, although both are written in the same commit.
 type Mismatch struct {
 	Row   int64
 	State store.RowState

@@ -25,7 +25,7 @@ func serverError(err error) (by stateError, state string) {
 	return by, state
 }
 
-// asked finds an error of this type in err, and what it answers. One that cannot
+// findError finds an error of this type in err, and what it answers. One that cannot
 // answer, such as a nil of a driver's type that somebody returned as an error, is
 // nothing that a database said.
 func findError[E error, V any](err error, ask func(E) V) (by E, answer V, ok bool) {

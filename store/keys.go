@@ -169,7 +169,7 @@ type Durability uint8
 const (
 	// Durable: acknowledged writes survive a crash.
 	Durable Durability = iota + 1
-	// DurableButSeconds: a crash may lose writes that were acknowledged in the last seconds.
+	// DurableExceptSeconds: a crash may lose writes that were acknowledged in the last seconds.
 	DurableExceptSeconds
 	// Volatile: a crash, a failover or eviction may lose keys.
 	Volatile

@@ -98,7 +98,7 @@ type ClaimEnding struct {
 	Began bool
 	// Ran reports that the handler ran, which counts as an attempt.
 	Ran bool
-	// Call is the outcome of an external call that was made under the claim; see Calls. A batch
+	// Call is the outcome of an external call that was made under the claim; see CallOutcome. A batch
 	// ignores it.
 	Call CallOutcome
 	// Error is an error message, truncated to MaxErrorText. The row stores its first and its last.

@@ -41,7 +41,7 @@ type StoredRow struct {
 	// CallsStarted is the number of external calls that were started for the message, CallsFinished the
 	// number of calls with a known outcome, and CalledAt the start of the first call by the store's
 	// clock, the epoch where that is unknown because the clock was ahead then. They are zero for a row
-	// without calls. See Calls.
+	// without calls. See Leases.StartCalls.
 	CallsStarted, CallsFinished int
 	CalledAt                    time.Time
 	// Steps are the completed steps of the message, in order.

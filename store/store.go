@@ -127,8 +127,8 @@ type Mark struct {
 	// time is before the scope's low-water mark, because markers of that age may have been
 	// removed. See Reaper.
 	Age time.Time
-	// Former, if not nil, is the message's previous identity, which is marked in the same
-	// statement. See Derivations.
+	// Previous, if not nil, is the message's previous identity, which is marked in the same
+	// statement. Only Semel's own stores get it.
 	Previous *PreviousMark
 	// Strict makes an existing marker a Conflict unless its fingerprint can be compared with
 	// the mark's and is equal.
@@ -186,7 +186,7 @@ type Verdict struct {
 	// this process asked. With Stale: the stream is at exactly this version, with another
 	// content.
 	Known bool
-	// Former reports that the marker of the previous identity (Mark.Former) decided.
+	// Former reports that the marker of the previous identity (Mark.Previous) decided.
 	Former bool
 	// Missing, with Gap, is the number of versions that are missing before the mark's.
 	Missing int64

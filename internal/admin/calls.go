@@ -32,7 +32,7 @@ func (r Resolution) Fits() error {
 	return nil
 }
 
-// Resolver is implemented by an Inbox with Calls in which operators can resolve unknown outcomes. Acts are
+// Resolver is implemented by an Inbox with Leases in which operators can resolve unknown outcomes. Acts are
 // recorded as those of an Inbox, with the Resolution as their Result. A Requeuer that is a Resolver
 // rejects, with semel.ErrState, a row that was parked with semel.ReasonOutcomeUnknown, because a retry
 // could repeat the call.

@@ -32,7 +32,7 @@ const MaxDerivation = 1024
 const NoFormer = -1
 
 // Derivations is implemented by a TxStore that stores the derivations of consumers and can also mark previous
-// identities (Mark.Former), in Begin and in the methods of CallerTx. Without it a changed
+// identities (store.Mark.Previous), in Begin and in the methods of CallerTx. Without it a changed
 // derivation is not noticed, and a consumer cannot have a previous identity.
 type Derivations interface {
 	// Derivations returns the derivations of a consumer by generation, or of all consumers with "", by

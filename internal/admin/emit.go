@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// Emitter is implemented by a store with CallerTx or QueueStore and Calls that can send the outputs of
+// Emitter is implemented by a store with CallerTx or QueueStore and Leases that can send the outputs of
 // a message again. A row that is written with Mark.Cause is an output of that cause.
 type Emitter interface {
 	// Emit makes the outputs of causes due again under their identities, each in its own transaction,

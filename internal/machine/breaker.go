@@ -7,7 +7,7 @@ import (
 
 // breakerState is a circuit breaker for failures that no retry ends. After a bad
 // deployment every message fails for good, and without the breaker a whole topic is
-// parked within seconds. It opens after HaltAfter such failures in a row, unless a
+// parked within seconds. It opens after BreakerThreshold such failures in a row, unless a
 // handler has succeeded since the start and HaltLater is not set: one bad producer must
 // not stop a consumer that works.
 //

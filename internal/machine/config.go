@@ -12,7 +12,7 @@ const (
 	Key
 )
 
-// Then is how an item ends that cannot be applied.
+// Ending is how an item ends that cannot be applied.
 type Ending uint8
 
 // The endings a policy can choose.
@@ -64,14 +64,14 @@ type Config struct {
 	Unmarked         bool          // natural: no marks, no riding
 	OneAttempt       bool          // hand back what would wait
 	Inbox            bool          // rows that wait in the inbox are claimed
-	Wait             bool          // what would wait for longer than Hold is kept there
+	Wait             bool          // what would wait for longer than MaxInMemoryWait is kept there
 	Poll             time.Duration // how often the inbox is asked at least
 	Keep             bool          // what is applied has a row, too
 	Gap              time.Duration // how long a version waits for the one before it
 	GapCap           int64         // how far ahead of its stream's next a version may wait; 0: any distance
 	Block            bool          // what comes behind a message that waits in the inbox, or is parked, waits there, too
 	Receive          bool          // deliveries are kept in the inbox before any handler runs
-	NoRows           bool          // the store has no inbox: what a handler parks ends as RetryThen says, and Commit.Rows are for the shell alone
+	NoRows           bool          // the store has no inbox: what a handler parks ends as OnExhausted says, and Commit.Rows are for the shell alone
 	Seed             uint64
 }
 

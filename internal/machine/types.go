@@ -37,7 +37,7 @@ type Item struct {
 	// attempts, of the machine's own part, stands in the room that Size leaves.
 	attempts int32
 	// Refused, when not nil, is why the item never runs: it is written alone,
-	// with its own identity (a surrogate), and ends as Config.OnRefused says.
+	// with its own identity (a surrogate), and ends as Config.OnBadIdentity says.
 	Refused *Refusal
 	// Claim, when not nil, says that the item is a row of the inbox, which this
 	// process has claimed. It is its message's only run: what is delivered beside it
@@ -65,7 +65,7 @@ type Version struct {
 type Refusal struct {
 	Reason semel.Reason
 	Why    error // for people
-	// Foreign says that it is not this consumer's: it ends as Config.OnForeign
+	// Foreign says that it is not this consumer's: it ends as Config.OnFiltered
 	// says instead. Unversioned says that it has no place in a stream: it ends as
 	// Config.OnUnversioned says.
 	Foreign, Unversioned bool

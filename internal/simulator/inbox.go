@@ -135,7 +135,7 @@ func (s *simStore) holds(token uint64, now time.Duration) (held []*claim) {
 	return held
 }
 
-// end ends a claim as its flight says.
+// endClaim ends a claim as its flight says.
 func (s *simStore) endClaim(c *claim, r *machine.Row, by *process) {
 	to := c.row
 	to.revision++

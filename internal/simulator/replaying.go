@@ -193,7 +193,7 @@ func (w *world) endReplay() {
 	w.wrapUp()
 }
 
-// replaying reports whether a replay is planned that has not come to its end.
+// stillReplays reports whether a replay is planned that has not come to its end.
 func (w *world) stillReplays() bool { return w.plan.again && !w.replay.done }
 
 // quiet reports whether an entry is of a replay without effects outside of the store, or

@@ -30,7 +30,7 @@ type lane struct {
 
 func (l *lane) current() source.Lane { return source.Lane{ID: l.id, Epoch: l.epoch} }
 
-// source is the model of a source. It keeps what is not settled.
+// simSource is the model of a source. It keeps what is not settled.
 type simSource struct {
 	queue bool
 	lanes []*lane

@@ -68,7 +68,7 @@ type transaction struct {
 	by         *process // nil: none of the world's processes
 }
 
-// store is the model of a store.
+// simStore is the model of a store.
 type simStore struct {
 	markers map[string]marker
 	rows    map[rowKey]*row

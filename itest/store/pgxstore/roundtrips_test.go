@@ -12,7 +12,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// readBack queues an effect and reads the row that it returns.
+// deliverReading queues an effect and reads the row that it returns.
 func deliverReading(t testing.TB, h *shop, ids []string) store.Result {
 	t.Helper()
 	b, v := sqlsuite.Begin[*pgxstore.Queue](t, h.Queued(), store.TxOptions{}, h.marks(t, ids...))

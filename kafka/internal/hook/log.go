@@ -35,7 +35,7 @@ type repeated struct {
 const (
 	// warnEvery is how often a warning of the client is logged that stays.
 	warnEvery = time.Minute
-	// mostSaid bounds what is remembered; the client has few texts.
+	// mostWarnings bounds what is remembered; the client has few texts.
 	mostWarnings = 1000
 )
 

@@ -190,7 +190,7 @@ func (t *turning) Counts() semel.Counts {
 	return sum(t.before, t.now.Counts())
 }
 
-// Left implements Consumer.
+// Unfinished implements Consumer.
 func (t *turning) Unfinished() []semel.Unfinished { return t.current().Unfinished() }
 
 // Ready implements Consumer.

@@ -114,7 +114,7 @@ func (w *waiting) Counts() semel.Counts {
 	return semel.Counts{}
 }
 
-// Left implements Consumer.
+// Unfinished implements Consumer.
 func (w *waiting) Unfinished() []semel.Unfinished {
 	if made, _ := w.now(); made != nil {
 		return made.Unfinished()

@@ -204,7 +204,6 @@ func (c *common) printReaped(done []operate.Reaped, dry bool) error {
 	return failed(err)
 }
 
-// maybeNumber is a number, or a dash.
 // afterDryRun says what to do about what was only counted.
 func afterDryRun(done []operate.Reaped) string {
 	if slices.ContainsFunc(done, operate.Reaped.Due) {

@@ -78,7 +78,7 @@ func (b Box) choose(ctx context.Context, f store.RowFilter, group string) (rows 
 	return rows, nil
 }
 
-// page of an order: its rows, and what became of each.
+// carrying is a page of an order: its rows, and what became of each.
 type carrying struct {
 	Box
 	Order

@@ -136,7 +136,7 @@ type Consumer struct {
 	OnConflict     consumer.Action
 	OnBadIdentity  consumer.Action
 	OnPrecondition consumer.Action
-	// Duplicates is what becomes of what the first processing wrote down for senders.
+	// ReEmitIntents: a duplicate has the intents of its message sent again.
 	ReEmitIntents bool
 	// DeadLetter is nil where the policy names none.
 	DeadLetter *DeadLetter
@@ -154,7 +154,7 @@ type Consumer struct {
 	Drain   time.Duration
 	Handler Handler
 	Retry   consumer.RetryPolicy
-	// Settle is when the broker is settled, of a consumer with strategy inbox.
+	// AckOnReceipt, with strategy inbox: the broker is settled before the effect.
 	AckOnReceipt bool
 	// Inbox says how messages that wait in the store are worked on.
 	Inbox consumer.InboxPolicy
@@ -215,7 +215,7 @@ type Identity struct {
 	Source string
 	// Trusted lets selectors pass whose names say that they are no identity.
 	Trusted bool
-	// Former is set while the identity changes.
+	// Previous is set while the identity changes.
 	Previous *PreviousIdentity
 }
 

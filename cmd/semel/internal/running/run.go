@@ -18,7 +18,7 @@ import (
 type Consumer interface {
 	Run(ctx context.Context) error
 	Counts() semel.Counts
-	// Left is what is left when the run has ended idle.
+	// Unfinished is what is left when the run has ended idle.
 	Unfinished() []semel.Unfinished
 }
 
