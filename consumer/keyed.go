@@ -48,8 +48,9 @@ type KeyPolicy struct {
 // Message.IdempotencyKey. Config.Provider says what becomes of calls of unknown outcome.
 //
 // How a handler ends: nil, and Duplicate, complete the key. Retry and
-// semel.PreconditionFailed free it: this attempt had no effect. Permanent, Park and Discard end it for good, with their reason. What
-// became of the call is not known after any other error, a time-out or a panic.
+// semel.PreconditionFailed free it: this attempt had no effect. Permanent, Park and Discard
+// end it for good, with their reason. What became of the call is not known after any other
+// error, a time-out or a panic.
 //
 // A key that somebody else has is waited for, as no attempt; it is never a duplicate. A flight
 // has one message; Config.Workers bounds how many run at once, and with LanesPartition one of
