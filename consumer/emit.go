@@ -32,10 +32,10 @@ func (c *settings) fitsReEmission(store any) error {
 		return nil
 	}
 	if c.way == byClaim {
-		return errors.New("with NewLeased a handler has no transaction in which it could write intents, and Duplicates has them sent again; remove that")
+		return errors.New("ReEmitIntents is set, and with NewLeased a handler has no transaction in which it could write intents; remove it")
 	}
 	if _, can := store.(admin.Emitter); !can {
-		return fmt.Errorf("the store keeps no intents that it could have sent again (admin.Emitter), and Duplicates asks for that; remove it: %w", semel.ErrUnsupported)
+		return fmt.Errorf("ReEmitIntents is set, and the store keeps no intents that it could have sent again (admin.Emitter); remove it: %w", semel.ErrUnsupported)
 	}
 	return nil
 }

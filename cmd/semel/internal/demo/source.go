@@ -8,7 +8,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// source is the broker as Semel sees it. Its one lane lives as long as the
+// brokerSource is the broker as Semel sees it. Its one lane lives as long as the
 // process, and the broker's window is all the flow control it needs.
 type brokerSource struct{ *client }
 

@@ -37,7 +37,7 @@ func (r rules) stepsKept() {
 	case !c.Strategy.Inbox:
 		r.refuse("strategy", "between two steps a message waits in its row of the inbox, and this strategy keeps none", "write strategy: inbox, ack: after_receipt and alerts: {pending_age: 60s}")
 	case !c.AckOnReceipt:
-		r.refuse("ack", "with steps the message is in the store from its first step on, and whoever claims it there goes on; a broker that keeps it as well would wait for its slowest step, and let go of it with the first retry that is longer than hold", "write ack: after_receipt and alerts: {pending_age: 60s}")
+		r.refuse("ack", "with steps the message is in the store from its first step on, and whoever claims it there goes on; a broker that keeps it as well would wait for its slowest step, and let go of it with the first retry that is longer than max_in_memory_wait", "write ack: after_receipt and alerts: {pending_age: 60s}")
 	}
 }
 
