@@ -19,7 +19,7 @@ import (
 // run is what a step of a test does beside counting itself.
 type run = func(ctx context.Context, tx *memstore.Tx, m *semel.Message, done consumer.Done) ([]byte, error)
 
-// counted is a step that counts its effect, and then does what it is given.
+// countedStep is a step that counts its effect, and then does what it is given.
 func countedStep(name string, then run) consumer.Step[*memstore.Tx] {
 	return consumer.Step[*memstore.Tx]{Name: name, Run: func(ctx context.Context, tx *memstore.Tx, m *semel.Message, done consumer.Done) ([]byte, error) {
 		if err := tx.Add(name+" "+m.Identity.ID, 1); err != nil {

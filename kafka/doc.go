@@ -26,7 +26,7 @@
 //     appends one. Identities find it, offsets cannot, and are refused as one.
 //   - Order across a change of the number of partitions: keys move then.
 //   - Records that were deleted before they were read. Their lane
-//     stands still, and [Source.LaneFaults] and the log name topic, partition,
+//     stands still, and source.Info.LaneFaults and the log name topic, partition,
 //     offset and what to do; nothing is skipped unless [Config.OnLostRecords]
 //     says so, and other lanes go on.
 //   - A batch that cannot be read, because it is damaged. It is read again, and

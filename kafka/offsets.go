@@ -30,7 +30,7 @@ type pending struct {
 
 // toCommit are the lanes of which the group does not know how far they are done,
 // by who owns them. With late an older commit may still be carried out, see
-// unanswered.go; renewed is who the member is now, where no callback tells.
+// commit_timeout.go; renewed is who the member is now, where no callback tells.
 func (o *offsets) toCommit(renewed *owner, late bool) map[owner]map[topicPartition]pending {
 	now := time.Now()
 	all := map[owner]map[topicPartition]pending{}

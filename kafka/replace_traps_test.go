@@ -12,7 +12,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kerr"
 )
 
-// demand asks for a new member.
+// demandReplacement asks for a new member.
 func (s *Source) demandReplacement() {
 	s.member.demandReplacement("a test", topicPartition{})
 }

@@ -106,7 +106,7 @@ type days struct {
 	store  *Store // of all
 	number int64
 	// moving: the markers were in the table of all when the store was opened, and moved to
-	// days since, or not yet. See moving.go.
+	// days since, or not yet. See day_migration.go.
 	moving bool
 	sql    sqlform.Dated
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/semel-go/semel/storetest"
 )
 
-// clock is a clock that stands until time is let pass.
+// keyClock is a clock that stands until time is let pass.
 type keyClock struct{ now time.Time }
 
 // brokenKeys is a store of keys with a fault in it.

@@ -15,7 +15,7 @@ import (
 
 var errAway = errors.New("it is away")
 
-// store says of each extension and end what a test wants.
+// keyStore says of each extension and end what a test wants.
 type keyStore struct {
 	store.KeyStore
 	extend  func(ctx context.Context) error

@@ -30,7 +30,7 @@ type placement struct {
 // holds items: the list of the living and the counts of their lane and bytes,
 // the queue, what waits, the riders of its carrier, and what keeps its lane back.
 // Nothing else writes an item's placement. What rides on the item stays with it:
-// see carrier.go.
+// see first_copy.go.
 func (m *Machine) move(it *Item, to placement) {
 	m.takeOut(it)
 	m.inState[it.state]--

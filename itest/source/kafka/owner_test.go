@@ -21,7 +21,7 @@ import (
 // patience is how long something that must happen may take.
 const patience = 3 * time.Minute
 
-// source opens a source that is closed with the test.
+// newSource opens a source that is closed with the test.
 func newSource(t testing.TB, c kafka.Config) *kafka.Source {
 	t.Helper()
 	s, err := kafka.New(c)

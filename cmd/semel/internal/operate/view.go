@@ -106,7 +106,7 @@ func given(t time.Time) *time.Time {
 }
 
 // called is the time of a first call, and nil also where the store does not know it: see
-// store.Row.CalledAt.
+// store.StoredRow.CalledAt.
 func called(t time.Time) *time.Time {
 	if t.Unix() == 0 {
 		return nil

@@ -54,7 +54,7 @@ func (c policyCase) policy() string {
 	return text
 }
 
-// consumer adds lines to the consumer.
+// inConsumer adds lines to the consumer.
 func inConsumer(lines ...string) []string {
 	return []string{"    handler:\n", "    " + strings.Join(lines, "\n    ") + "\n    handler:\n"}
 }
