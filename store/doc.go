@@ -4,7 +4,7 @@
 //
 // A store that writes markers and effects in one transaction implements TxStore; a Batch is an open
 // transaction with its marks. Further features are optional interfaces, such as Inbox, Leases,
-// CallerTx and SchemaChecker. The engine checks for them when a consumer starts, and a consumer that
+// CallerTx and Reaper. The engine checks for them when a consumer starts, and a consumer that
 // needs a missing feature does not start.
 //
 // The comments of the methods are the specification. Package storetest contains the test suites that

@@ -78,7 +78,7 @@ type TxOptions struct {
 	// COMMIT waits for a synchronous standby: the commit would be reported as successful
 	// although no standby has it.
 	Statement time.Duration
-	// Answer is how long the commit of a batch that implements QueuedStatements waits for one response
+	// Answer is how long the commit of a batch with queued statements waits for one response
 	// of the server, in addition to Statement for each statement of that response. If it
 	// expires after COMMIT was sent, the outcome of the commit is unknown.
 	Answer time.Duration

@@ -3,7 +3,7 @@
 // There are two kinds. The shared server is the one that scripts/services
 // started and whose address stands in the environment: [Postgres] and
 // [PgBouncer] give a database of its own to each test, [Topic] a topic on the
-// shared broker of [Kafka] or [Kafka3]. A private server, made by
+// shared broker of [Kafka]. A private server, made by
 // [StartPostgres] or [StartKafka], belongs to one test, which may kill, freeze
 // and promote it.
 //

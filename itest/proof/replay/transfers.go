@@ -100,7 +100,7 @@ type place struct {
 	other bool
 }
 
-// source is what the producer sets as the messages' source.
+// bank is what the producer sets as the messages' source.
 const bank = "https://bank.example"
 
 // record is a transfer as a CloudEvent. Copies go to any partition, so that two members can

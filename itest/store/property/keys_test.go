@@ -76,7 +76,7 @@ func draw(t *rapid.T) (h history) {
 	return h
 }
 
-// source brings the deliveries of a run that nobody has settled, and then nothing.
+// generated is a source that brings the deliveries of a run that nobody has settled, and then nothing.
 type generated struct {
 	mutex sync.Mutex
 	given []source.Delivery

@@ -8,7 +8,7 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// words splits an example as a shell does, without what it redirects.
+// shellWords splits an example as a shell does, without what it redirects.
 var shellWords = regexp.MustCompile(`'[^']*'|[^\s']+`)
 
 func TestEveryHelpHasExamplesThatAreRight(t *testing.T) {

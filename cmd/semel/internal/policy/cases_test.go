@@ -30,7 +30,7 @@ consumers:
           - update accounts set balance = balance + :amount where id = :account
 `
 
-// case changes base: from and to are pairs of text to replace.
+// policyCase changes base: from and to are pairs of text to replace.
 type policyCase struct {
 	name  string
 	edits []string

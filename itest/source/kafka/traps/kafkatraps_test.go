@@ -1,4 +1,4 @@
-// Package kafkatraps_test runs consumers on a real broker into what has gone
+// Package traps_test runs consumers on a real broker into what has gone
 // wrong with Kafka elsewhere.
 package traps_test
 
