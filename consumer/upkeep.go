@@ -16,13 +16,18 @@ type task struct {
 	do func(base context.Context) (wait time.Duration)
 }
 
-// runTasks runs tasks one after the other until base ends.
+// afterGoexit is the wait after which a task is called again that ended its goroutine.
+const afterGoexit = 30 * time.Second
+
+// runTasks runs tasks one after the other until base ends. It may be called again with the same tasks:
+// foreign code that a task calls may end the goroutine (runtime.Goexit).
 func runTasks(base context.Context, tasks []*task) {
 	for {
 		next := slices.MinFunc(tasks, func(a, b *task) int { return a.at.Compare(b.at) })
 		if !timing.Wait(base, time.Until(next.at)) {
 			return
 		}
+		next.at = time.Now().Add(afterGoexit)
 		wait := next.do(base)
 		next.at = time.Now().Add(wait)
 	}

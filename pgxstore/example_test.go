@@ -120,28 +120,28 @@ func ExampleStore_Print() {
 	// Output:
 	// create table "public".semel_scopes
 	// create table "public".semel_markers
+	// create table "public".semel_results
 	// create table "public".semel_guard_end
 	// create table "public".semel_guard
 	// create table "public".semel_inbox
-	// create table "public".semel_acts
-	// create table "public".semel_positions
-	// create table "public".semel_setup
+	// create table "public".semel_edits
 	// create table "public".semel_streams
 	// create table "public".semel_lines
-	// create table "public".semel_retention
-	// create table "public".semel_ages
-	// create table "public".semel_derivations
-	// create table "public".semel_owners
-	// create table "public".semel_controls
-	// create table "public".semel_dated
-	// create table "public".semel_keys
-	// create table "public".semel_results
+	// create table "public".semel_acts
 	// create table "public".semel_seals
 	// create table "public".semel_seal_end
-	// create table "public".semel_replays
+	// create table "public".semel_positions
+	// create table "public".semel_setup
+	// create table "public".semel_controls
+	// create table "public".semel_retention
+	// create table "public".semel_ages
+	// create table "public".semel_dated
+	// create table "public".semel_derivations
+	// create table "public".semel_owners
 	// create table "public".semel_generation_states
 	// create table "public".semel_generation_fences
-	// create table "public".semel_edits
+	// create table "public".semel_replays
+	// create table "public".semel_keys
 }
 
 func ExampleOneRow() {

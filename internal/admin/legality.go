@@ -1,6 +1,7 @@
 package admin
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/semel-go/semel"
@@ -93,13 +94,11 @@ func (v Verb) May(r *store.StoredRow, due bool) error {
 	case v == Skip:
 		return MaySkip(r)
 	}
-	if err := MayAct(v.Event(r.State), r, due); err != nil {
-		return err
-	}
-	if r.Surrogate && (v == Retry || v == Send) {
+	err := MayAct(v.Event(r.State), r, due)
+	if (err == nil || errors.Is(err, ErrDueAlready)) && r.Surrogate && (v == Retry || v == Send) {
 		return &refusal{fmt.Sprintf("row %d: %s: %s", r.Number, r.Reason, neverRuns(r.Reason)), semel.ErrState}
 	}
-	return nil
+	return err
 }
 
 // MayAct returns nil if a row allows an act with this event. Otherwise the error wraps semel.ErrState and says why

@@ -74,7 +74,11 @@ func (r *reader) into(v reflect.Value, from any) {
 		v.SetInt(n)
 	case reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		if names := words(v.Type()); names != nil {
-			v.SetUint(uint64(slices.Index(names[:], from.(string))))
+			i := slices.Index(names[:], from.(string))
+			if i < 0 {
+				panic(fmt.Errorf("%w: it has the word %q for a %s", ErrOtherShape, from, v.Type()))
+			}
+			v.SetUint(uint64(i))
 		} else {
 			v.SetUint(number(from))
 		}

@@ -61,7 +61,7 @@ func (c *common) carry(ctx context.Context, o operate.Order, f *filter, then fol
 			return err
 		}
 	}
-	if stopped == nil && slices.ContainsFunc(done, due) {
+	if stopped == nil && !o.DryRun && slices.ContainsFunc(done, due) {
 		done, stopped = c.followUp(ctx, a, box, done, then)
 	}
 	return c.concludeActs(o, done, stopped)
@@ -196,7 +196,7 @@ func (c *common) concludeActs(o operate.Order, done []operate.Result, stopped er
 // foreseen counts by consumer and reason what a dry run found.
 func foreseen(all []operate.Result) string {
 	var parts []string
-	for _, result := range []string{operate.Would, operate.Left, operate.Refused} {
+	for _, result := range []string{operate.Would, operate.Due, operate.Left, operate.Refused} {
 		counts := tally{}
 		for _, r := range all {
 			if r.Result == result {

@@ -185,13 +185,16 @@ func (b Box) taken(ctx context.Context, verb admin.Verb, row store.StoredRow) (b
 // other rows and has the clock. A dry run takes this clock.
 func (o Order) allows(row store.StoredRow) error {
 	due := (o.DryRun || o.Verb == admin.Skip) && !row.DueAt.After(time.Now())
-	if err := o.Verb.May(&row, due); err != nil {
+	err := o.Verb.May(&row, due)
+	if err != nil && !errors.Is(err, admin.ErrDueAlready) {
 		return err
 	}
 	if (o.Verb == admin.Retry || o.Verb == admin.Send) && o.Worked != nil {
-		return o.Worked(row.Key.Consumer)
+		if err := o.Worked(row.Key.Consumer); err != nil {
+			return err
+		}
 	}
-	return nil
+	return err
 }
 
 // done is the result of an act that succeeded.
