@@ -57,9 +57,12 @@ func (a *acting) carry(ctx context.Context, s *Store) []error {
 	return a.errs
 }
 
+// fail returns err for the rows at these places that judge has not refused.
 func (a *acting) fail(places []int, err error) {
 	for _, i := range places {
-		a.errs[i] = err
+		if a.errs[i] == nil {
+			a.errs[i] = err
+		}
 	}
 }
 

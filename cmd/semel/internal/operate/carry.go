@@ -87,7 +87,8 @@ type carrying struct {
 }
 
 // some carries out an order on a page of rows. A row that was changed after it was read, such as by a
-// consumer, is read and judged once more. After an error only the rows with a result are returned.
+// consumer, is read and judged once more. After an error only the rows with a result are returned. If ctx
+// ended while rows were acted on, the error is that of ctx.
 func (b Box) some(ctx context.Context, o Order, rows []choice) ([]Result, error) {
 	c := &carrying{Box: b, Order: o, rows: rows, results: make([]Result, len(rows))}
 	open := make([]int, len(rows))
@@ -97,6 +98,9 @@ func (b Box) some(ctx context.Context, o Order, rows []choice) ([]Result, error)
 	changed, err := c.carry(ctx, open)
 	if err == nil && len(changed) > 0 && ctx.Err() == nil {
 		_, err = c.carry(ctx, changed)
+	}
+	if err == nil && slices.ContainsFunc(c.results, func(r Result) bool { return r.Result == Failed }) {
+		err = ctx.Err()
 	}
 	return slices.DeleteFunc(c.results, func(r Result) bool { return r.Result == "" }), err
 }

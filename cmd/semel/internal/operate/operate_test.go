@@ -201,6 +201,20 @@ func TestAnOrderEndsWithItsContext(t *testing.T) {
 	}
 }
 
+func TestAnOrderThatEndsInItsLastPageSaysThatItEnded(t *testing.T) {
+	f := parked(2)
+	ctx, cancel := context.WithCancel(context.Background())
+	f.answers = map[int64]error{1: context.Canceled, 2: context.Canceled}
+	f.requeues = func(*fakeInbox) { cancel() }
+	var last error
+	for _, err := range (Box{Inbox: f, Requeuer: f}).Carry(ctx, Order{Verb: admin.Retry}) {
+		last = err
+	}
+	if !errors.Is(last, context.Canceled) {
+		t.Errorf("it ended with %v", last)
+	}
+}
+
 func TestARowWithoutAnIdentityIsRefusedForItsOwnCause(t *testing.T) {
 	for reason, remedy := range map[semel.Reason]string{
 		semel.ReasonTooLarge: "raise max_body", semel.ReasonFiltered: "correct filter in the policy", semel.ReasonMalformed: "could not read it",
