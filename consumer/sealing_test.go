@@ -3,6 +3,7 @@ package consumer_test
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -35,13 +36,17 @@ func wantLines(t *testing.T, s *memstore.Store, want int64) {
 // slowReaper is a store whose reaper takes 10 s for each call and always leaves some.
 type slowReaper struct {
 	*memstore.Store
-	calls int
+	calls atomic.Int64
 }
 
-func (s *slowReaper) Reap(context.Context, store.Reaping) (store.Reaped, error) {
-	s.calls++
-	pass(10 * time.Second)
-	return store.Reaped{Markers: 1, Next: store.ReapMark{Scope: int64(s.calls), ID: "a"}}, nil
+func (s *slowReaper) Reap(ctx context.Context, _ store.Reaping) (store.Reaped, error) {
+	calls := s.calls.Add(1)
+	select {
+	case <-ctx.Done():
+		return store.Reaped{}, ctx.Err()
+	case <-time.After(10 * time.Second):
+	}
+	return store.Reaped{Markers: 1, Next: store.ReapMark{Scope: calls, ID: "a"}}, nil
 }
 
 func TestARunSealsActs(t *testing.T) {
@@ -77,12 +82,12 @@ func TestARunSealsActs(t *testing.T) {
 	bubble(t, "G6_also_while_the_reaper_has_much_to_remove", func(t *testing.T) {
 		store := &slowReaper{Store: memstore.New()}
 		run := start(t, mustNew(t, store, add, keeping(newBroker())))
-		for n := int64(1); store.calls < 3; n++ {
+		for n := int64(1); store.calls.Load() < 3; n++ {
 			recordActs(t, store.Store, 1)
 			pass(17 * time.Second) // a call of the reaper and the wait between two looks
 			wantLines(t, store.Store, n)
 			if n == 20 {
-				t.Fatalf("in 340 s the reaper was called %d times", store.calls)
+				t.Fatalf("in 340 s the reaper was called %d times", store.calls.Load())
 			}
 		}
 		ran(t, run)
