@@ -66,7 +66,7 @@ func newReaping[Tx any](e *engine[Tx], info source.Info, oneAttempt bool, lanes 
 		return nil
 	}
 	return &reaping{
-		config: e.config, reaper: reaper, beside: e.control.besides(), info: info, loop: oneAttempt, lanes: lanes, slice: firstSlice, asked: time.Now(),
+		config: e.config, reaper: reaper, beside: e.control.beside, info: info, loop: oneAttempt, lanes: lanes, slice: firstSlice, asked: time.Now(),
 		ready: e.reporter.State, inFlight: func() int64 { return e.snapshot().InFlight },
 	}
 }
