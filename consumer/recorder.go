@@ -25,7 +25,7 @@ type Recorder struct {
 	// that no recording has, or left out.
 	IDs bool
 	// Broken, if set, is called the first time that the engine breaks one of its laws. It may
-	// call Write. The engine stands still meanwhile.
+	// call Write. The engine waits until Broken returns.
 	Broken func(law string)
 
 	once sync.Once
