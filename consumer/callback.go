@@ -6,8 +6,8 @@ import (
 )
 
 // calls applies the time-out of handlers to the functions that a batch calls back in its Commit.
-// If a callback goes on after it, its connection is cut and the callback is reported. Its worker
-// waits until it returns; the other workers go on.
+// If a callback is still running then, its connection is cut and the callback is reported. Its
+// worker waits until the callback returns; the other workers continue.
 func (p *pilot[Tx]) calls(f *flight[Tx]) {
 	back, able := f.transaction().(admin.QueuedStatements)
 	if !able {

@@ -316,8 +316,9 @@ func (s Strategy) String() string {
 	return enum.Name([]string{StrategyMarker: "marker", StrategyNatural: "natural", StrategyBusinessKey: "business_key", StrategyInbox: "inbox"}, s, "Strategy")
 }
 
-// haltAfter is after how many messages that fail for good the breaker opens, 0: never.
-func (r *RetryPolicy) haltAfter() int {
+// breakerThreshold returns how many messages must fail for good to open the breaker; 0: it never
+// opens.
+func (r *RetryPolicy) breakerThreshold() int {
 	switch {
 	case r.DisableBreaker:
 		return 0

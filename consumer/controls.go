@@ -14,22 +14,15 @@ const processAgain = 30 * time.Second
 // controls are the pause and the limit that operators set.
 type controls struct {
 	*control.Control // nil: the store keeps none
-	beside           beside
+	// beside has the turns at the store of everything that works beside the batches: the reading of
+	// controls and the tasks.
+	beside beside
 }
 
 func newControls(c *settings, store any, n *reporter) controls {
 	b := newBeside()
 	return controls{beside: b, Control: control.New(store, control.Options{
 		Consumer: c.Name, Stored: c.controlled(), Logger: c.Logger, Turn: b.do, Notify: n.Notify, NotAsked: n.SourceNotAsked})}
-}
-
-// besides returns the turns at the store of everything that works beside the batches. The reading
-// of controls takes such turns.
-func (g controls) besides() beside {
-	if g.Control == nil {
-		return newBeside()
-	}
-	return g.beside
 }
 
 // handsBack is what Process answers for n messages while the consumer is paused; nil if it is not

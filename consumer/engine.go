@@ -369,7 +369,7 @@ func machineConfig(c *settings, info source.Info, oneAttempt, inbox, turns bool)
 		MaxMessages: c.MaxUnacked.Messages, MaxBytes: c.MaxUnacked.Bytes, Drain: c.Drain,
 		MaxAttempts: c.Retry.MaxAttempts, InitialDelay: c.Retry.InitialDelay, MaxDelay: c.Retry.MaxDelay, OnExhausted: c.Retry.OnExhausted.ending(),
 		RetryCost: cost, RetryShare: cost * time.Duration(c.Retry.Budget.Percent) / 100, RetrySaved: time.Minute, TrialAfter: c.Retry.SerialAfter,
-		BreakerThreshold: c.Retry.haltAfter(), HaltLater: c.Retry.BreakerThreshold > 0,
+		BreakerThreshold: c.Retry.breakerThreshold(), HaltLater: c.Retry.BreakerThreshold > 0,
 		OnConflict: c.OnConflict.ending(), OnBadIdentity: c.OnBadIdentity.ending(), OnPrecondition: c.OnPrecondition.ending(), OnFiltered: c.OnFiltered.ending(), OnUnversioned: c.onUnversioned().ending(), OnExpired: c.Retention.OnExpired.ending(), Gap: gap, GapCap: most,
 		IdleExit: c.IdleExit, Ends: info.AtEnd != nil, Bounded: info.Bounded, BackoffFirst: 50 * time.Millisecond, BackoffMost: 5 * time.Second, SerialFor: c.serialFor(), OneWriter: turns,
 		Unmarked: !c.Strategy.marks(), OneAttempt: oneAttempt, Seed: c.plan.Seed,

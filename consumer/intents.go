@@ -41,7 +41,7 @@ func NewIntents[Tx any](st store.TxStore[Tx]) (*Intents[Tx], error) {
 	}
 	w.caller, _ = st.(store.CallerTx[Tx])
 	w.queue, _ = st.(store.QueueStore[Tx])
-	if _, keeps := st.(store.Leases); !keeps || !keepsRows(st) || w.queue == nil && w.caller == nil {
+	if !claimsRows(st) || w.queue == nil && w.caller == nil {
 		return nil, fmt.Errorf("semel: the store has no inbox that intents could be written into in a transaction: %w", semel.ErrUnsupported)
 	}
 	return w, nil

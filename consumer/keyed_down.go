@@ -20,7 +20,7 @@ const (
 )
 
 // detour is the way past a store of keys that is down, for effects that are idempotent by
-// nature (KeyPolicy.FailOpen). It is closed for all others.
+// nature (KeyPolicy.FailOpen). For other effects the detour is closed.
 type detour struct {
 	config *settings
 	// applied are all that went this way.

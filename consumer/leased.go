@@ -50,10 +50,8 @@ func newLeased[Tx any](st store.TxStore[Tx], h handler[Call], policy Config, pla
 // fitsClaims reports what of the policy or of the store is in the way of a consumer whose
 // handlers call out under claims.
 func (c *settings) fitsClaims(st any) error {
-	_, leases := st.(store.Leases)
-	_, rows := st.(store.Inbox)
 	switch {
-	case !leases || !rows:
+	case !claimsRows(st):
 		return fmt.Errorf("the store has no inbox, which claims are of: %w", semel.ErrUnsupported)
 	case c.Strategy != StrategyInbox:
 		return fmt.Errorf("handlers call out and the Strategy is %v; it must be %v: calls are no part of a transaction that a marker could be in", c.Strategy, StrategyInbox)

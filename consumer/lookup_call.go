@@ -38,10 +38,8 @@ type marking[Tx any] struct {
 // fitsLookups reports what of the policy or of the store is in the way of a consumer whose
 // calls change nothing.
 func (c *settings) fitsLookups(st any) error {
-	_, leases := st.(store.Leases)
-	_, rows := st.(store.Inbox)
 	switch {
-	case !leases || !rows:
+	case !claimsRows(st):
 		return fmt.Errorf("the store has no inbox, in which a message could wait to be called for again: %w", semel.ErrUnsupported)
 	case c.PreviousIdentity != nil:
 		return fmt.Errorf("PreviousIdentity is set: messages that share a former identity never share a transaction, and those of NewCalling with %v do; use %v while the identity changes: %w", StrategyMarker, StrategyInbox, semel.ErrUnsupported)

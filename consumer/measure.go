@@ -22,7 +22,7 @@ func (p *pilot[Tx]) lap(f *flight[Tx]) time.Duration {
 }
 
 // measured passes the figures of a flight that is over to the meters and ends its spans. culprit
-// is the entry because of which it was rolled back, store.NoCulprit if there is none.
+// is the entry that made the flight roll back, store.NoCulprit if there is none.
 func (p *pilot[Tx]) measured(f *flight[Tx], end measure.End, culprit int) {
 	f.figures.Consumer, f.figures.Messages, f.figures.End = p.engine.config.Name, len(f.Entries), end
 	p.engine.reporter.Measure(f.figures)

@@ -15,6 +15,12 @@ func keepsRows(st any) bool {
 	return keeps
 }
 
+// claimsRows reports whether a store has an inbox whose rows can be claimed.
+func claimsRows(st any) bool {
+	_, claims := st.(store.Leases)
+	return claims && keepsRows(st)
+}
+
 // fitsParking reports the fields of the policy that need an inbox if the store has none.
 func (c *settings) fitsParking(any) error {
 	changes := c.withoutParking()

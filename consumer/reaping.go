@@ -66,7 +66,7 @@ func newReaping[Tx any](e *engine[Tx], info source.Info, oneAttempt bool, lanes 
 		return nil
 	}
 	return &reaping{
-		config: e.config, reaper: reaper, beside: e.control.besides(), info: info, loop: oneAttempt, lanes: lanes, slice: firstSlice, asked: time.Now(),
+		config: e.config, reaper: reaper, beside: e.control.beside, info: info, loop: oneAttempt, lanes: lanes, slice: firstSlice, asked: time.Now(),
 		ready: e.reporter.State, inFlight: func() int64 { return e.snapshot().InFlight },
 	}
 }
@@ -99,8 +99,8 @@ func (r *reaping) step(base context.Context) time.Duration {
 	return reapEvery
 }
 
-// keepAll tells the store that everything is kept for ever, so that nobody goes on with an
-// older policy. It tells a store that is down later.
+// keepAll tells the store that everything is kept for ever, so that no process applies an older
+// policy. If the store is down, a later step calls keepAll again.
 func (r *reaping) keepAll(base context.Context) time.Duration {
 	ctx, cancel := context.WithTimeout(base, callTimeout)
 	defer cancel()

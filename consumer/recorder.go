@@ -16,16 +16,16 @@ import (
 // keeps nothing of a message's content, and of an error only that there was one. Write may be
 // called at any time, from any goroutine. The fields must not change after the first run begins.
 type Recorder struct {
-	// Size is about how many bytes it takes at most, 64 KiB or more; default 8 MiB. A
-	// message takes about 260. What the engine has in hand stands there up to four times,
-	// beside that, with about 300 bytes a message.
+	// Size is the approximate size of the recording in bytes, 64 KiB or more; default 8 MiB. A
+	// message takes about 260 bytes. In addition, the recording has up to four copies of the
+	// engine's state, with about 300 bytes for each message in memory.
 	Size int64
 	// IDs has identities, sources, streams and the reasons of handlers recorded as they are,
 	// so that a message can be found in a recording. Otherwise they are hashed under a seed
 	// that no recording has, or left out.
 	IDs bool
 	// Broken, if set, is called the first time that the engine breaks one of its laws. It may
-	// call Write. The engine stands still meanwhile.
+	// call Write. The engine waits until Broken returns.
 	Broken func(law string)
 
 	once sync.Once
@@ -50,7 +50,7 @@ func (r *Recorder) recording() *recording.Recorder {
 // consumer has not run yet, or as w fails.
 func (r *Recorder) Write(w io.Writer, why string) error { return r.recording().Write(w, why) }
 
-// recorded begins the recording of a run's machine; nil where nothing is recorded.
+// recorded begins the recording of a run's machine. It returns nil if Config.Recorder is not set.
 func (c *settings) recorded(m *machine.Machine, policy machine.Config, began time.Time) *recording.Tape {
 	if c.Recorder == nil {
 		return nil
@@ -58,7 +58,7 @@ func (c *settings) recorded(m *machine.Machine, policy machine.Config, began tim
 	return c.Recorder.recording().Begin(c.Name, m, policy, began)
 }
 
-// step is the machine's, recorded.
+// step calls Step of the machine and records the event and the actions.
 func (e *engine[Tx]) step(event machine.Event, now machine.Time) []machine.Action {
 	if e.recording == nil {
 		return e.machine.Step(event, now)

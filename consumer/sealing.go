@@ -37,7 +37,7 @@ func newSealing[Tx any](e *engine[Tx]) *sealing {
 	if !able || e.source == (noSource{ends: true}) {
 		return nil
 	}
-	return &sealing{config: e.config, auditor: auditor, beside: e.control.besides()}
+	return &sealing{config: e.config, auditor: auditor, beside: e.control.beside}
 }
 
 // leastKey is how many bytes a key has at least: with fewer it could be guessed.

@@ -146,7 +146,7 @@ func (c *settings) fitsWay(store any) error {
 
 // fitsWaits reports waits that need an inbox on a store without one.
 func (c *settings) fitsWaits(st any) error {
-	if _, waits := st.(store.Leases); waits && c.rows {
+	if claimsRows(st) {
 		return nil
 	}
 	switch {

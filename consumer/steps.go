@@ -70,7 +70,7 @@ func (c *settings) fitsSteps(any) error {
 	case c.Strategy != StrategyInbox:
 		return fmt.Errorf("with steps the Strategy is %v, and must be %v: between two steps a message waits in its row", c.Strategy, StrategyInbox)
 	case c.Source != nil && !c.AckOnReceipt:
-		return fmt.Errorf("with steps and a Source, AckOnReceipt must be set: from the first step on the message is worked on in its row, by whoever claims it, and a broker that kept it as well would have to let go of it before the last step wherever one waits for longer than MaxInMemoryWait")
+		return errors.New("with steps and a Source, AckOnReceipt must be set: from the first step on the message is worked on in its row, by whoever claims it, and a broker that kept it as well would have to let go of it before the last step wherever one waits for longer than MaxInMemoryWait")
 	case len(c.steps) > store.MaxSteps:
 		return fmt.Errorf("there are %d steps; a message has at most %d", len(c.steps), store.MaxSteps)
 	}

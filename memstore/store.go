@@ -84,14 +84,19 @@ type Option func(*Store)
 // Clock makes the store take its times from now. The default is time.Now.
 func Clock(now func() time.Time) Option { return func(s *Store) { s.now = now } }
 
-// Fail makes the store ask fail before it does an operation, and fail with
-// what it returns: "scope", "begin", "commit-before" (nothing is committed),
-// "commit-after" (it is committed, and the caller hears store.CommitUnknown), "rows"
-// (of Inbox), "retention" (of Reaper), "control" (of Controls), "replay" (of admin.Replays), "foretell" (of admin.Previewer), "claim-before" and
-// "claim-after" (of Leases, before and after it is done), "emit-before" and "emit-after" (of admin.Emitter), "offsets", "advance-before" and
-// "advance-after" (of source.OffsetStore), "results" (of store.Results), "generations" (of admin.Generations), "seal" (of admin.Auditor), "erase" (of admin.Eraser). Such an error is of store.ClassDown. For
-// tests; fail may be called
-// from several goroutines.
+// Fail makes the store call fail with the name of each operation. If fail returns an error, the
+// operation returns it, with store.ClassDown. For tests; fail may be called from several goroutines.
+// The names are:
+//
+//   - "scope", "begin";
+//   - "commit-before": nothing is committed; "commit-after": the batch is committed, and the caller
+//     gets store.CommitUnknown;
+//   - "rows" of store.Inbox, "retention" of store.Reaper, "results" of store.Results;
+//   - "claim-before" and "claim-after" of store.Leases, before and after the operation is done;
+//   - "offsets", "advance-before" and "advance-after" of source.OffsetStore;
+//   - "emit-before" and "emit-after" of admin.Emitter, "control" of admin.Controls, "replay" of
+//     admin.Replays, "foretell" of admin.Previewer, "generations" of admin.Generations, "seal" of
+//     admin.Auditor, "erase" of admin.Eraser.
 func Fail(fail func(op string) error) Option { return func(s *Store) { s.fail = fail } }
 
 // New returns an empty store.

@@ -34,12 +34,10 @@ type Abilities struct {
 	Days bool
 	// Leases: store.Leases, with claims in batches.
 	Leases bool
-	// Calls: store.Leases and admin.Resolver, beside claims and an inbox.
+	// Calls: admin.Resolver, beside claims and an inbox.
 	Calls bool
 	// Steps: store.Limits.StepOutput, with steps in ends of claims.
 	Steps bool
-	// Look: store.Leases.
-	Look bool
 	// Gather: store.QueueStore, beside claims.
 	Gather bool
 	// Intents: store.CallerTx or store.QueueStore, and admin.Requeuer.
@@ -189,13 +187,11 @@ func all[Tx any](t *T, h Harness[Tx]) {
 	}
 	if h.Can.Leases {
 		s.leased(t)
+		s.calls(t)
+		s.looked(t)
 	}
 	if h.Can.Calls {
-		s.calls(t)
 		s.resolutions(t)
-	}
-	if h.Can.Look {
-		s.looked(t)
 	}
 	if h.Can.Gather {
 		s.gathered(t)

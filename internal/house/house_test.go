@@ -39,13 +39,13 @@ type ban struct {
 }
 
 var bans = []ban{
-	{regexp.MustCompile(`^(\.|store|source|identity|consumer(/internal/.*)?|faults|measure|recorder|memstore|sqlstore|storetest|sourcetest|file|webhook|internal/.*)$`), regexp.MustCompile(`^[^/]+\.[^/]+/`), regexp.MustCompile(`^` + module + `(/|$)`), "the core has the standard library only, so that whoever imports it takes on nothing else"},
+	{regexp.MustCompile(`^(\.|store|source|identity|consumer(/internal/.*)?|faults|measure|memstore|sqlstore|storetest|sourcetest|file|webhook|internal/.*)$`), regexp.MustCompile(`^[^/]+\.[^/]+/`), regexp.MustCompile(`^` + module + `(/|$)`), "the core has the standard library only, so that whoever imports it takes on nothing else"},
 	{regexp.MustCompile(`^\.$`), regexp.MustCompile(`^` + module + `/`), regexp.MustCompile(`^` + module + `/internal/`), "arrows point down: the words know none of those who use them"},
 	{regexp.MustCompile(`^(store|source)$`), regexp.MustCompile(`^` + module + `/`), regexp.MustCompile(`^` + module + `/(source$|internal/(enum|reading|legible)$)`), "arrows point down: the contract knows the words only, and nothing that only our own stores have"},
 	{regexp.MustCompile(`^measure$`), regexp.MustCompile(`^` + module + `/`), nil, "arrows point down: figures are told to whoever measures, and to no library"},
 	{regexp.MustCompile(`^identity$`), regexp.MustCompile(`^` + module + `/`), regexp.MustCompile(`^` + module + `/internal/`), "arrows point down: an identity is found in a message, by whoever asks"},
 	{regexp.MustCompile(`^faults$`), regexp.MustCompile(`^` + module), nil, "a crash point is a name"},
-	{regexp.MustCompile(`^consumer$`), regexp.MustCompile(`^` + module + `/`), regexp.MustCompile(`^` + module + `/((consumer/)?internal/.*|store|source|identity|faults|measure|recorder)$`), "the engine speaks to contracts and knows no store or source"},
+	{regexp.MustCompile(`^consumer$`), regexp.MustCompile(`^` + module + `/`), regexp.MustCompile(`^` + module + `/((consumer/)?internal/.*|store|source|identity|faults|measure)$`), "the engine speaks to contracts and knows no store or source"},
 	{regexp.MustCompile(`^consumer/internal/`), regexp.MustCompile(`^` + module + `/`), regexp.MustCompile(`^` + module + `/(internal/.*|store|source|identity|measure)$`), "the packages below the engine do not use one another, so that each can be read alone"},
 	{regexp.MustCompile(`^(memstore|sqlstore|pgxstore|file|webhook|kafka|storetest|sourcetest|internal/.*)$`), regexp.MustCompile(`^` + module + `/consumer$`), nil, "stores, sources and suites speak to the contract, never to the engine"},
 	{regexp.MustCompile(`^internal/(worker|strictjson)$`), regexp.MustCompile(`^` + module), nil, "leaf helpers know nothing of Semel's types"},

@@ -1,10 +1,10 @@
 package machine
 
 import (
-	"strconv"
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/enum"
 	"github.com/semel-go/semel/source"
 )
 
@@ -197,15 +197,12 @@ const (
 
 // String is the report's name.
 func (k ReportKind) String() string {
-	return nameOf(uint8(k), "", "retry", "ready", "not ready", "unknown", "stuck", "backstop", "committed", "contended", "serial", "parallel", "budget",
-		"trial", "trial ends", "busy", "waits", "newer", "newer ends", "full", "full ends", "claim lost")
-}
-
-func nameOf(n uint8, names ...string) string {
-	if int(n) < len(names) {
-		return names[n]
-	}
-	return strconv.Itoa(int(n))
+	return enum.Name([]string{
+		ReportRetry: "retry", ReportReady: "ready", ReportNotReady: "not ready", ReportUnknown: "unknown", ReportStuck: "stuck", ReportBackstop: "backstop",
+		ReportCommitted: "committed", ReportContended: "contended", ReportSerial: "serial", ReportParallel: "parallel", ReportBudget: "budget",
+		ReportTrial: "trial", ReportTrialEnds: "trial ends", ReportBusy: "busy", ReportWaits: "waits", ReportNewer: "newer", ReportNewerEnds: "newer ends",
+		ReportFull: "full", ReportFullEnds: "full ends", ReportClaimLost: "claim lost",
+	}, k, "ReportKind")
 }
 
 func (Fetch) action()       {}

@@ -30,9 +30,9 @@ const (
 type Config struct {
 	Lanes            Lanes
 	Workers          int
-	Most             int
-	ClaimsAlone      bool // a claim flies with nothing else; Most is of the others
-	Alone            bool // so does each delivery whose handler runs, and it waits for none but of its key
+	Most             int  // the most messages of a flight
+	ClaimsAlone      bool // a flight of a claim has no other message; Most limits the other flights
+	Alone            bool // a delivery whose handler runs is alone in its flight, and waits only for messages of its key
 	BatchTime        time.Duration
 	MaxInMemoryWait  time.Duration
 	MaxMessages      int
@@ -42,36 +42,36 @@ type Config struct {
 	InitialDelay     time.Duration
 	MaxDelay         time.Duration
 	OnExhausted      Ending
-	RetryCost        time.Duration // what a retry takes of the budget, and a failed trial waits
-	RetryShare       time.Duration // what a first attempt gives to it
-	RetrySaved       time.Duration // the most that it holds
-	TrialAfter       int           // attempts that fail in a row, until one is tried at a time
-	BreakerThreshold int           // messages that fail for good in a row, until the breaker opens; 0: never
-	HaltLater        bool          // also where a handler has succeeded since the start
+	RetryCost        time.Duration // what a retry takes from the retry budget; also the wait after a failed trial
+	RetryShare       time.Duration // what a first attempt adds to the budget
+	RetrySaved       time.Duration // the most that the budget holds
+	TrialAfter       int           // after so many failed attempts in a row, one message is tried at a time
+	BreakerThreshold int           // after so many messages in a row that fail for good, the breaker opens; 0: never
+	HaltLater        bool          // the breaker also opens if a handler has succeeded since the start
 	OnConflict       Ending
 	OnBadIdentity    Ending
-	OnFiltered       Ending // park, dead letter or skip
+	OnFiltered       Ending // EndPark, EndDeadLetter or EndSkip
 	OnPrecondition   Ending
 	OnUnversioned    Ending
-	OnExpired        Ending        // what is older than what the store keeps
+	OnExpired        Ending        // ends a message that is older than what the store keeps
 	IdleExit         time.Duration // 0: never
-	Ends             bool          // the source can say that it has come to its end
-	Bounded          bool          // it surely comes to one
-	BackoffFirst     time.Duration // of a store or source that is down, of contention
-	BackoffMost      time.Duration
-	SerialFor        time.Duration // how long contention makes batches run one at a time; 0: never
-	OneWriter        bool          // batches of the store take turns, always
-	Unmarked         bool          // natural: no marks, no riding
-	OneAttempt       bool          // hand back what would wait
+	Ends             bool          // the source can report that it has ended
+	Bounded          bool          // the source surely ends
+	BackoffFirst     time.Duration // the first wait after contention, or while a store or source is down
+	BackoffMost      time.Duration // the longest such wait
+	SerialFor        time.Duration // how long batches run one at a time after contention; 0: never
+	OneWriter        bool          // batches always run one at a time
+	Unmarked         bool          // strategy natural: messages are not marked, and no copy rides on another
+	OneAttempt       bool          // a message that would wait is handed back
 	Inbox            bool          // rows that wait in the inbox are claimed
-	Wait             bool          // what would wait for longer than MaxInMemoryWait is kept there
-	Poll             time.Duration // how often the inbox is asked at least
-	Keep             bool          // what is applied has a row, too
+	Wait             bool          // a message that would wait for longer than MaxInMemoryWait waits in the inbox
+	Poll             time.Duration // the inbox is asked at least this often
+	Keep             bool          // a message that is applied has a row, too
 	Gap              time.Duration // how long a version waits for the one before it
-	GapCap           int64         // how far ahead of its stream's next a version may wait; 0: any distance
-	Block            bool          // what comes behind a message that waits in the inbox, or is parked, waits there, too
-	Receive          bool          // deliveries are kept in the inbox before any handler runs
-	NoRows           bool          // the store has no inbox: what a handler parks ends as OnExhausted says, and Commit.Rows are for the shell alone
+	GapCap           int64         // how far ahead of its stream's next version a version may wait; 0: any distance
+	Block            bool          // messages behind one that waits in the inbox, or is parked, wait in the inbox, too
+	Receive          bool          // deliveries are stored in the inbox before any handler runs
+	NoRows           bool          // the store has no inbox: a message that a handler parks ends as OnExhausted says, and only the shell uses Commit.Rows
 	Seed             uint64
 }
 

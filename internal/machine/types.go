@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/enum"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
 )
@@ -113,7 +114,10 @@ const (
 
 // String is the value's name.
 func (a As) String() string {
-	return nameOf(uint8(a), "", "applied", "duplicate", "parked", "discarded", "dead-lettered", "received", "waiting", "blocked", "overdue", "stepped")
+	return enum.Name([]string{
+		AsApplied: "applied", AsDuplicate: "duplicate", AsParked: "parked", AsDiscarded: "discarded", AsDeadLettered: "dead-lettered", AsReceived: "received",
+		AsWaiting: "waiting", AsBlocked: "blocked", AsOverdue: "overdue", AsStepped: "stepped",
+	}, a, "As")
 }
 
 // Entry is one item in a flight.

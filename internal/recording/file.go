@@ -12,26 +12,26 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// form is the version of the file's form.
+// form is the version of the file format.
 const form = 1
 
-// begins is what the first line of a recording begins with, before the version of its form.
+// begins is the beginning of a recording, before the version of its format.
 const begins = `{"semel_recording":`
 
 // Header is the first line of a file.
 type Header struct {
 	Form int `json:"semel_recording"`
-	// Consumer is whose machine it was.
+	// Consumer is the name of the consumer.
 	Consumer string `json:"consumer"`
-	// Build is what recorded it.
+	// Build is the program that recorded.
 	Build Build `json:"build"`
-	// Began is when the machine began, From and Until what is recorded, Why why it was
-	// written.
+	// Began is when the machine began. The recording has its steps between From and Until. Why is
+	// the reason for which the recording was written.
 	Began time.Time `json:"began"`
 	From  time.Time `json:"from"`
 	Until time.Time `json:"until"`
 	Why   string    `json:"why"`
-	// IDs says that identities are recorded as they are.
+	// IDs reports that identities are recorded as they are, not as hashes.
 	IDs bool `json:"ids"`
 	// Config is the machine's policy.
 	Config machine.Config `json:"config"`

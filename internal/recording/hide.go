@@ -8,21 +8,22 @@ import (
 	"github.com/semel-go/semel/measure"
 )
 
-// hider keeps names out of recordings. A nil hider hides nothing.
+// hider keeps identities, sources, streams and the reasons of handlers out of recordings.
 type hider struct {
-	seed maphash.Seed
-	ids  bool // identities are asked for
+	seed maphash.Seed // of the hashes that replace them
+	ids  bool         // nothing is hidden
 }
 
-// handlers is what is written for the reason of a handler.
-const handlers = "a handler's reason"
+// hiddenReason replaces the reason of a handler, which may name a message.
+const hiddenReason = "a handler's reason"
 
+// reason returns the text that is recorded for a reason.
 func (h *hider) reason(r semel.Reason) string {
-	if h == nil || h.ids || measure.OwnReason(r) {
+	if h.ids || measure.OwnReason(r) {
 		return string(r)
 	}
-	return handlers
+	return hiddenReason
 }
 
-// errUnrecorded stands for an error whose text is not recorded.
+// errUnrecorded replaces every error in a replay, because a recording has no texts of errors.
 var errUnrecorded = errors.New("its text is not recorded")

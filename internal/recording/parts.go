@@ -22,12 +22,12 @@ var (
 	typeSettle = reflect.TypeFor[*machine.Settle]()
 )
 
-// part is a field of a struct, as it is written.
+// part is a field of a struct that recordings have.
 type part struct {
 	index  int
 	name   string
-	secret bool
-	// inner: only pictures have it, as it is the machine's own.
+	secret bool // it names a message
+	// inner: the field is not exported, so only pictures have it.
 	inner bool
 }
 
@@ -79,7 +79,7 @@ func words(t reflect.Type) *[256]string {
 	return all
 }
 
-// open returns a field that may be set although another package does not export it.
+// open returns a field that can be set although its package does not export it.
 func open(v reflect.Value) reflect.Value {
 	return reflect.NewAt(v.Type(), unsafe.Pointer(v.UnsafeAddr())).Elem()
 }

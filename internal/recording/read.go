@@ -13,15 +13,15 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 )
 
-// reader makes what a writer wrote from decoded JSON. It panics if that does not fit: Replay
-// turns the panic into an error.
+// reader makes values of the machine's types from the decoded JSON of a writer. It panics if the
+// JSON does not fit them; Replay turns the panic into an error.
 type reader struct {
 	known   *known
-	picture bool
-	met     []reflect.Value // in a picture, by number
+	picture bool            // a picture is read
+	met     []reflect.Value // the targets of the picture's pointers and maps, by number
 }
 
-// events are all that a machine can be told, by name.
+// events are the types of a machine's events, by name.
 var events = func() map[string]reflect.Type {
 	all := map[string]reflect.Type{}
 	for _, e := range []machine.Event{machine.Given{}, machine.Revoking{}, machine.Lost{}, machine.Fetched{}, machine.Claimed{}, machine.Due{}, machine.Marked{},
@@ -43,7 +43,7 @@ func (r *reader) event(name string, with any) machine.Event {
 	return v.Interface().(machine.Event)
 }
 
-// restore makes what is known from a picture.
+// restore reads a picture and returns the state that it describes.
 func (r *reader) restore(picture []any) *known {
 	r.picture = true
 	k := &known{}
@@ -52,7 +52,7 @@ func (r *reader) restore(picture []any) *known {
 		r.content(r.met[i], picture[i+1])
 	}
 	r.known, r.picture = k, false
-	_ = k.Machine.Load() // which a damaged picture has not
+	_ = k.Machine.Load() // panics if the picture is damaged
 	return k
 }
 
@@ -115,7 +115,8 @@ func number(from any) uint64 {
 	return n
 }
 
-// object reads the fields of a struct in their order, which numbers what they lead to.
+// object reads the fields of a struct in the order in which object of writer wrote them, because
+// the targets of pointers get their numbers in that order.
 func (r *reader) object(v reflect.Value, from map[string]any) {
 	met := 0
 	for _, f := range parts(v.Type()) {
@@ -155,8 +156,8 @@ func (r *reader) pointer(v reflect.Value, from any) {
 	}
 }
 
-// flight returns the flight of a worker that is under way. One that is over is told from it by
-// its number.
+// flight returns the flight of a worker with this number: the one that is under way, or an empty
+// flight if the worker's flight of that number is over.
 func (r *reader) flight(number uint64, worker int) *machine.Flight {
 	if f := r.known.Flights[worker]; f != nil && f.Number == number {
 		return f
@@ -176,7 +177,7 @@ func (r *reader) item(arrival uint64) *machine.Item {
 	return nil
 }
 
-// empty is what a pointer or a map of a type leads to, before it is read.
+// empty returns a new pointer or map of a type, whose content is read later.
 func empty(t reflect.Type) reflect.Value {
 	if t.Kind() == reflect.Map {
 		return reflect.MakeMap(t)
@@ -184,6 +185,7 @@ func empty(t reflect.Type) reflect.Value {
 	return reflect.New(t.Elem())
 }
 
+// content reads the target of a pointer, or the entries of a map.
 func (r *reader) content(v reflect.Value, from any) {
 	if v.Kind() == reflect.Pointer {
 		r.into(v.Elem(), from)
@@ -207,7 +209,7 @@ func (r *reader) random(v reflect.Value, from []any) {
 	v.Set(reflect.ValueOf(rand.New(pcg)))
 }
 
-// print reads a fingerprint whose sum is the hash that was recorded.
+// print reads a fingerprint. Its sum is the recorded hash of the original sum.
 func print(from []any) (p semel.Fingerprint) {
 	p.Version = uint8(number(from[0]))
 	if len(from) > 1 {

@@ -123,7 +123,8 @@ func (t *Tape) write(what func(w *writer)) {
 	s.out, w.out = w.out, nil
 }
 
-// lines are a copy of what is recorded, the oldest first, with one picture at its begin.
+// lines returns a copy of the recording: the picture of the oldest segment, then the steps of all
+// segments, the oldest first.
 func (t *Tape) lines() (all []byte) {
 	for i := range t.used {
 		s := &t.ring[(t.current+segments+1-t.used+i)%segments]

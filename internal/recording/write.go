@@ -24,8 +24,9 @@ type writer struct {
 	sum   [16]byte
 	begun begun
 
-	// picture: what pointers and maps lead to is numbered as it is met and written in the
-	// order of the numbers, since several may lead to the same.
+	// picture: a picture is written. Several pointers may have the same target, so a pointer or a
+	// map is written as a number, and the targets follow in the order of their numbers. numbers
+	// are those of the targets so far, todo the targets that are still to be written.
 	picture bool
 	numbers map[unsafe.Pointer]uint64
 	todo    []reflect.Value
@@ -72,7 +73,7 @@ func (w *writer) actions(all []machine.Action) {
 	w.text("]}\n")
 }
 
-// what writes the name of a value's type, and the value if it has parts.
+// what writes the name of a value's type, and the value if the type has fields.
 func (w *writer) what(v reflect.Value) {
 	w.text(v.Type().Name())
 	w.text(`"`)
@@ -82,7 +83,7 @@ func (w *writer) what(v reflect.Value) {
 	}
 }
 
-// paint writes the line of a picture: first what is known, then what its pointers lead to.
+// paint writes the line of a picture: first known, then the targets of all pointers and maps.
 func (w *writer) paint(at time.Duration) {
 	if w.numbers == nil {
 		w.numbers = map[unsafe.Pointer]uint64{}
@@ -108,7 +109,7 @@ func (w *writer) paint(at time.Duration) {
 
 func (w *writer) value(v reflect.Value, secret bool) {
 	switch t := v.Type(); t {
-	case typeRandom: // where it is: two numbers of its PCG
+	case typeRandom: // the two numbers that are the state of its PCG
 		pcg := v.Elem().Field(0).Elem().Elem()
 		w.text("[")
 		w.out = strconv.AppendUint(w.out, pcg.Field(0).Uint(), 10)
@@ -165,8 +166,8 @@ func (w *writer) comma(is bool) {
 	}
 }
 
-// object writes a struct without what is zero. An empty slice counts as zero, because a
-// machine that was restored has nil there.
+// object writes a struct without its zero fields. An empty slice counts as zero, because a machine
+// that was restored from a picture has nil there.
 func (w *writer) object(v reflect.Value) {
 	w.text("{")
 	some := false
@@ -188,9 +189,13 @@ func (w *writer) object(v reflect.Value) {
 	w.text("}")
 }
 
-// pointer writes what a pointer or map leads to: in a picture its number; of a step an item
-// that the machine has as its arrival, a flight as its number and worker, a Settle as its
-// place among those without an answer, and all else as an object.
+// pointer writes a pointer or a map. In a picture it writes the number of the target. In a step it
+// writes:
+//
+//   - an item that the machine has as its arrival;
+//   - a flight as its number and its worker;
+//   - a Settle as its index in known.Under;
+//   - any other target as an object.
 func (w *writer) pointer(v reflect.Value) {
 	switch t := v.Type(); {
 	case w.picture:
@@ -213,7 +218,8 @@ func (w *writer) pointer(v reflect.Value) {
 	}
 }
 
-// number returns the number of what a pointer or map leads to, 0 for nil.
+// number returns the number of the target of a pointer or a map, 0 for nil. A new target gets the
+// next number.
 func (w *writer) number(v reflect.Value) uint64 {
 	if v.IsNil() {
 		return 0
@@ -223,7 +229,7 @@ func (w *writer) number(v reflect.Value) uint64 {
 	if n == 0 {
 		n = uint64(len(w.numbers)) + 1
 		w.numbers[at] = n
-		if v.Kind() == reflect.Pointer { // v may be an entry of a map, and another one next
+		if v.Kind() == reflect.Pointer { // entries reuses the variable of v for the next entry of a map
 			v = reflect.NewAt(v.Type().Elem(), at)
 		}
 		w.todo = append(w.todo, v)
@@ -237,7 +243,7 @@ func (w *writer) entries(v reflect.Value) {
 	v = open(v)
 	key, value := reflect.New(v.Type().Key()).Elem(), reflect.New(v.Type().Elem()).Elem()
 	some := false
-	for all := v.MapRange(); all.Next(); some = true { // into the same two: each entry would else be allocated
+	for all := v.MapRange(); all.Next(); some = true { // key and value are reused, so that an entry is not allocated
 		key.SetIterKey(all)
 		value.SetIterValue(all)
 		w.comma(some)
@@ -248,10 +254,10 @@ func (w *writer) entries(v reflect.Value) {
 	w.text("]")
 }
 
-// print writes the version of a fingerprint and a hash of its sum, as only equality matters.
+// print writes the version of a fingerprint and a hash of its sum: the machine only compares sums.
 func (w *writer) print(v reflect.Value) {
 	p := (*semel.Fingerprint)(unsafe.Pointer(v.UnsafeAddr()))
-	w.sum = p.Sum // of its own, the hash would have it allocated
+	w.sum = p.Sum // a local copy would be allocated, because the hash takes its address
 	w.text("[")
 	w.out = strconv.AppendUint(w.out, uint64(p.Version), 10)
 	if w.sum != ([16]byte{}) {
@@ -267,8 +273,8 @@ func (w *writer) hash(n uint64) {
 	w.text(`"`)
 }
 
-// string writes a string. One that is no UTF-8 is written in Go's quotes, since JSON would
-// make one of several.
+// string writes a string. A string that is not UTF-8 is written in Go's quotes, because JSON would
+// replace its invalid bytes, and different strings would become equal.
 func (w *writer) string(s string) {
 	if strings.IndexFunc(s, special) < 0 {
 		w.text(`"`)

@@ -123,7 +123,7 @@ func (g *Group[In, Out]) hurry() {
 	}
 }
 
-// leads makes the call for the first callers that wait, of which the leader is one.
+// leads makes one call for the first callers that wait: the leader and those behind it.
 func (g *Group[In, Out]) leads(ctx context.Context) {
 	g.mutex.Lock()
 	n := min(len(g.waiting), g.most())

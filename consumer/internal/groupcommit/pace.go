@@ -54,7 +54,7 @@ func (p *pace) patience() (over <-chan time.Time, stop func()) {
 	return timer.C, func() { timer.Stop() }
 }
 
-// took learns that a call of n callers took so long. Calls of took must not overlap.
+// took learns that a call of n callers took d. Calls of took must not overlap.
 func (p *pace) took(n int, d time.Duration) {
 	if p == nil {
 		return

@@ -16,9 +16,10 @@ import (
 )
 
 // Bell notifies the other processes of a consumer that rows of its inbox are due, and receives
-// their notifications. Without it they would find the rows with their next poll. It notifies when
-// a receipt is committed, and not more often than a process may: whoever receives a notification
-// claims all rows that are due. The methods of a nil Bell do nothing.
+// their notifications. Without a Bell they would find the rows with their next poll. A Bell notifies
+// when a receipt is committed, at most once per ringsEvery: a process that receives a notification
+// claims all rows that are due, so one notification is enough for many. The methods of a nil Bell
+// do nothing.
 type Bell struct {
 	consumer string
 	logger   *slog.Logger

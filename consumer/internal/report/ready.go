@@ -79,11 +79,11 @@ func (n *Reporter) State() (bool, string) {
 	return len(reasons) == 0, strings.Join(reasons, "; ")
 }
 
-// CallbackSticks reports a callback that goes on after its time-out.
+// CallbackSticks reports a callback that is still running after its time-out.
 func (n *Reporter) CallbackSticks(it *machine.Item) {
 	n.mutex.Lock()
 	n.sticking++
-	n.ready["callback"] = "a callback goes on after its timeout"
+	n.ready["callback"] = "a callback is still running after its timeout"
 	n.mutex.Unlock()
 	n.item(slog.LevelError, semel.EventStuck, machine.Report{Kind: machine.ReportStuck, Item: it, N: 1})
 }

@@ -37,7 +37,7 @@ type Reporter struct {
 	ready map[string]string // the parts that do not work, and why; guarded by mutex
 	// since is when the parts stopped working; guarded by mutex.
 	since map[string]time.Time
-	// sticking counts callbacks that go on after their time-out; guarded by mutex.
+	// sticking counts callbacks that are still running after their time-out; guarded by mutex.
 	sticking int
 	// unended counts ends of calls that the store of the keys refuses; guarded by mutex.
 	unended int
@@ -192,7 +192,7 @@ func (n *Reporter) Report(r machine.Report) {
 	case machine.ReportBackstop:
 		n.item(slog.LevelWarn, semel.EventBackstop, r)
 	case machine.ReportStuck:
-		n.SetReady("handler", "a handler goes on after its timeout")
+		n.SetReady("handler", "a handler is still running after its timeout")
 		n.item(slog.LevelError, semel.EventStuck, r)
 	case machine.ReportReady:
 		n.up(r.Part)

@@ -46,14 +46,14 @@ func TestAnAdoptedTableKeepsTheLaws(t *testing.T) {
 	t.Run("J2_with_an_adopted_table_through_pgx", func(t *testing.T) {
 		storetest.Run(t, storetest.Harness[pgx.Tx]{
 			Open: func(t testing.TB) storetest.Instance[pgx.Tx] { return shops.Open(t).adoptAny(t).direct() },
-			Can:  storetest.Abilities{Inbox: true, Look: true, Replays: true, Leases: true, Calls: true, Steps: true, Intents: true, Emission: true, Results: true, Audit: true, Erasure: true, Streams: true, Lines: true, Retention: true, MarkIn: true, Positions: true, OneConsumer: true, LongestID: 2000, Controls: true, Derivations: true, Offsets: true, Edits: true, Generations: true},
+			Can:  storetest.Abilities{Inbox: true, Replays: true, Leases: true, Calls: true, Steps: true, Intents: true, Emission: true, Results: true, Audit: true, Erasure: true, Streams: true, Lines: true, Retention: true, MarkIn: true, Positions: true, OneConsumer: true, LongestID: 2000, Controls: true, Derivations: true, Offsets: true, Edits: true, Generations: true},
 			Only: ways.First(sqlsuite.OneLine),
 		})
 	})
 	t.Run("J2_with_an_adopted_table_and_queued_statements", func(t *testing.T) {
 		storetest.Run(t, storetest.Harness[*pgxstore.Queue]{
 			Open: func(t testing.TB) storetest.Instance[*pgxstore.Queue] { return shops.Open(t).adoptAny(t).queued() },
-			Can:  storetest.Abilities{Inbox: true, Look: true, Replays: true, Leases: true, Calls: true, Gather: true, Steps: true, Intents: true, Emission: true, Results: true, Audit: true, Erasure: true, Streams: true, Lines: true, Retention: true, Positions: true, OneConsumer: true, LongestID: 2000, Controls: true, Derivations: true, Offsets: true, Edits: true, Generations: true},
+			Can:  storetest.Abilities{Inbox: true, Replays: true, Leases: true, Calls: true, Gather: true, Steps: true, Intents: true, Emission: true, Results: true, Audit: true, Erasure: true, Streams: true, Lines: true, Retention: true, Positions: true, OneConsumer: true, LongestID: 2000, Controls: true, Derivations: true, Offsets: true, Edits: true, Generations: true},
 			Only: ways.Further(),
 		})
 	})

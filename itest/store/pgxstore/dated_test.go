@@ -58,7 +58,7 @@ func TestMarkersByDayKeepTheLaws(t *testing.T) {
 	services.Hurry(t, dsn)
 	var ways sqlsuite.Ways
 	shops := byDay(open(t, dsn, traced(&ways)))
-	can := storetest.Abilities{Inbox: true, Look: true, Replays: true, Leases: true, Calls: true, Steps: true, Intents: true, Emission: true, Results: true, Audit: true, Erasure: true, Streams: true, Lines: true, Retention: true, MarkIn: true, Positions: true, Offsets: true, Generations: true, Controls: true, Derivations: true, OneConsumer: true, Days: true, Edits: true}
+	can := storetest.Abilities{Inbox: true, Replays: true, Leases: true, Calls: true, Steps: true, Intents: true, Emission: true, Results: true, Audit: true, Erasure: true, Streams: true, Lines: true, Retention: true, MarkIn: true, Positions: true, Offsets: true, Generations: true, Controls: true, Derivations: true, OneConsumer: true, Days: true, Edits: true}
 	t.Run("handle", func(t *testing.T) {
 		storetest.Run(t, storetest.Harness[pgx.Tx]{Open: func(t testing.TB) storetest.Instance[pgx.Tx] { return shops.Open(t).direct() }, Can: can, Only: ways.First(sqlsuite.OneLine)})
 	})

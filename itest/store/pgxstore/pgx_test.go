@@ -217,14 +217,14 @@ func TestStore(t *testing.T) {
 			t.Run("handle", func(t *testing.T) {
 				storetest.Run(t, storetest.Harness[pgx.Tx]{
 					Open: func(t testing.TB) storetest.Instance[pgx.Tx] { return shops.Open(t).direct() },
-					Can:  storetest.Abilities{Inbox: true, Look: true, Replays: true, Leases: true, Calls: true, Steps: true, Intents: true, Emission: true, Results: true, Audit: true, Erasure: true, Streams: true, Lines: true, Retention: true, MarkIn: true, Positions: true, Controls: true, Derivations: true, Offsets: true, Edits: true, Generations: true},
+					Can:  storetest.Abilities{Inbox: true, Replays: true, Leases: true, Calls: true, Steps: true, Intents: true, Emission: true, Results: true, Audit: true, Erasure: true, Streams: true, Lines: true, Retention: true, MarkIn: true, Positions: true, Controls: true, Derivations: true, Offsets: true, Edits: true, Generations: true},
 					Only: handle(),
 				})
 			})
 			t.Run("queue", func(t *testing.T) {
 				storetest.Run(t, storetest.Harness[*pgxstore.Queue]{
 					Open: func(t testing.TB) storetest.Instance[*pgxstore.Queue] { return shops.Open(t).queued() },
-					Can:  storetest.Abilities{Inbox: true, Look: true, Replays: true, Leases: true, Calls: true, Gather: true, Steps: true, Intents: true, Emission: true, Results: true, Audit: true, Erasure: true, Streams: true, Lines: true, Retention: true, Positions: true, Controls: true, Derivations: true, Offsets: true, Edits: true, Generations: true},
+					Can:  storetest.Abilities{Inbox: true, Replays: true, Leases: true, Calls: true, Gather: true, Steps: true, Intents: true, Emission: true, Results: true, Audit: true, Erasure: true, Streams: true, Lines: true, Retention: true, Positions: true, Controls: true, Derivations: true, Offsets: true, Edits: true, Generations: true},
 					Only: queue(),
 				})
 			})

@@ -41,7 +41,7 @@ func TestAnAdoptedTableKeepsTheLaws(t *testing.T) {
 		shops := lent(db)
 		storetest.Run(t, storetest.Harness[*sql.Tx]{
 			Open: func(t testing.TB) storetest.Instance[*sql.Tx] { return shops.Open(t).adoptAny(t).Instance },
-			Can:  storetest.Abilities{Inbox: true, Look: true, Replays: true, Leases: true, Calls: true, Steps: true, Intents: true, Emission: true, Results: true, Audit: true, Erasure: true, Streams: true, Lines: true, Retention: true, MarkIn: true, Positions: true, OneConsumer: true, LongestID: 2000, LeavesLate: true, Controls: true, Derivations: true, Offsets: true, Edits: true, Generations: true},
+			Can:  storetest.Abilities{Inbox: true, Replays: true, Leases: true, Calls: true, Steps: true, Intents: true, Emission: true, Results: true, Audit: true, Erasure: true, Streams: true, Lines: true, Retention: true, MarkIn: true, Positions: true, OneConsumer: true, LongestID: 2000, LeavesLate: true, Controls: true, Derivations: true, Offsets: true, Edits: true, Generations: true},
 			Only: sqlsuite.OneLine,
 		})
 	}

@@ -84,7 +84,7 @@ func TestMarkersByDayKeepTheLaws(t *testing.T) {
 	}
 	storetest.Run(t, storetest.Harness[*sql.Tx]{
 		Open: func(t testing.TB) storetest.Instance[*sql.Tx] { return shops.Open(t).Instance },
-		Can:  storetest.Abilities{Inbox: true, Look: true, Replays: true, Leases: true, Calls: true, Steps: true, Intents: true, Emission: true, Results: true, Audit: true, Erasure: true, Streams: true, Lines: true, Retention: true, MarkIn: true, Positions: true, Offsets: true, Generations: true, Controls: true, Derivations: true, OneConsumer: true, Days: true, LeavesLate: true, Edits: true},
+		Can:  storetest.Abilities{Inbox: true, Replays: true, Leases: true, Calls: true, Steps: true, Intents: true, Emission: true, Results: true, Audit: true, Erasure: true, Streams: true, Lines: true, Retention: true, MarkIn: true, Positions: true, Offsets: true, Generations: true, Controls: true, Derivations: true, OneConsumer: true, Days: true, LeavesLate: true, Edits: true},
 		Only: sqlsuite.OneLine,
 	})
 }

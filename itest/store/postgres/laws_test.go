@@ -10,7 +10,7 @@ import (
 )
 
 // abilities are those of a store in PostgreSQL.
-var abilities = storetest.Abilities{Inbox: true, Look: true, Replays: true, Leases: true, Calls: true, Steps: true, Intents: true, Emission: true, Results: true, Audit: true, Erasure: true, Streams: true, Lines: true, Retention: true, MarkIn: true, Positions: true, LeavesLate: true, Controls: true, Derivations: true, Offsets: true, Edits: true, Generations: true}
+var abilities = storetest.Abilities{Inbox: true, Replays: true, Leases: true, Calls: true, Steps: true, Intents: true, Emission: true, Results: true, Audit: true, Erasure: true, Streams: true, Lines: true, Retention: true, MarkIn: true, Positions: true, LeavesLate: true, Controls: true, Derivations: true, Offsets: true, Edits: true, Generations: true}
 
 // suite runs the cases of storetest that only says.
 func suite(t *testing.T, db *sql.DB, only func(name string) bool) {

@@ -137,7 +137,7 @@ func TestSQLiteKeepsTheLawsEncrypted(t *testing.T) {
 			t.Cleanup(func() { sound(t, db) })
 			return instanceOn(t, encryptingOn(t, db, sqlsuite.CipherOf(t, 1), time.Now().Add(-time.Hour)), db)
 		},
-		Can: storetest.Abilities{Inbox: true, Leases: true, Calls: true, Steps: true, Intents: true, Emission: true, Results: true, Audit: true, Erasure: true, Streams: true, Lines: true, Retention: true, MarkIn: true, Positions: true, OneWriter: true, Controls: true, Derivations: true, Offsets: true, Look: true, Replays: true, Edits: true, Generations: true},
+		Can: storetest.Abilities{Inbox: true, Leases: true, Calls: true, Steps: true, Intents: true, Emission: true, Results: true, Audit: true, Erasure: true, Streams: true, Lines: true, Retention: true, MarkIn: true, Positions: true, OneWriter: true, Controls: true, Derivations: true, Offsets: true, Replays: true, Edits: true, Generations: true},
 	})
 }
 
