@@ -13,9 +13,7 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-var (
-	_ admin.Editor = (*Store)(nil)
-)
+var _ admin.Editor = (*Store)(nil)
 
 // parkIn writes parked rows of the messages whose marks are fresh.
 func (s *Store) parkIn(ctx context.Context, tx pgx.Tx, marks []store.Mark, verdicts []store.Verdict, messages []*semel.Message, reason semel.Reason) error {

@@ -298,6 +298,15 @@ func numbersOf(rows []*actedRow) []int64 {
 	return all
 }
 
+// numbersSeen is numbersOf for the rows that the caller of an act names.
+func numbersSeen(rows []store.RowRevision) []int64 {
+	all := make([]int64, len(rows))
+	for k, r := range rows {
+		all[k] = r.Number
+	}
+	return all
+}
+
 // recordOn records an act on each row with one of these numbers, of which 0 is no row.
 func (s *Store) recordOn(ctx context.Context, tx *sql.Tx, a store.Act, result string, numbers ...int64) error {
 	return writeIn(ctx, tx, sqlform.Acts, len(numbers), s.sql.RecordActs, actedNumbers(numbers...), sqlform.Plain(a.Verb), sqlform.Plain(a.Who), sqlform.Plain(a.Why), result)

@@ -15,7 +15,7 @@ import (
 // nothing of it is a round trip.
 type sqliteClaims struct{}
 
-// claimable is a row that may be claimed, and since when.
+// claimable is a row that is due. suspect and blocked are as in store.Claimed.
 type claimable struct {
 	row     store.StoredRow
 	suspect bool

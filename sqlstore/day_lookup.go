@@ -59,10 +59,6 @@ func (s *Store) ofRow(ctx context.Context, number int64) (*Store, error) {
 func (s *Store) ofRows(ctx context.Context, rows []store.RowRevision) (map[*Store][]int, error) {
 	stores, byTable, byRow := map[*Store][]int{}, map[int64]*Store{}, map[int64]*Store{}
 	if s.postgres != nil && s.days == nil {
-		numbers := make([]int64, len(rows))
-		for i, r := range rows {
-			numbers[i] = r.Number
-		}
 		err := eachRow(ctx, s.db, s.postgres.DatedRows, func(found *sql.Rows) error {
 			var number, table int64
 			var consumer []byte
@@ -73,7 +69,7 @@ func (s *Store) ofRows(ctx context.Context, rows []store.RowRevision) (map[*Stor
 			}
 			byRow[number] = byTable[table]
 			return err
-		}, []any{actedNumbers(numbers...)})
+		}, []any{actedNumbers(numbersSeen(rows)...)})
 		if err != nil {
 			return nil, s.answer("markers by day", err)
 		}

@@ -80,7 +80,6 @@ var (
 	_ store.Inbox             = (*Store)(nil)
 	_ store.Leases            = (*Store)(nil)
 	_ admin.Requeuer          = (*Store)(nil)
-	_ store.Leases            = (*Store)(nil)
 	_ admin.Resolver          = (*Store)(nil)
 	_ source.PositionStore    = (*Store)(nil)
 	_ admin.Controls          = (*Store)(nil)

@@ -206,12 +206,8 @@ func (s *Store) Skip(ctx context.Context, a store.Act, rows ...store.RowRevision
 	}
 	of := acting{verb: "skip", act: a, rows: rows, judge: judge, change: change}
 	for some := range slices.Chunk(rows, mostActed) {
-		numbers := make([]int64, len(some))
-		for i, r := range some {
-			numbers[i] = r.Number
-		}
 		// A row that was dated ahead waits for its own wait, before the act sees it.
-		if _, _, err := s.dialect.claims.cutAhead(ctx, s, jsonText(numbers)); err != nil {
+		if _, _, err := s.dialect.claims.cutAhead(ctx, s, jsonText(numbersSeen(some))); err != nil {
 			return of.none(s.answer("skip", err))
 		}
 	}

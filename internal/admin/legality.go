@@ -23,7 +23,7 @@ type Verb string
 
 // The acts.
 const (
-	// Retry makes a row due now; whoever claims it works on it.
+	// Retry makes a row due now, so that a running consumer processes it.
 	Retry Verb = "retry"
 	// Send makes an intent due now, also one that was suppressed.
 	Send Verb = "send"
@@ -88,7 +88,7 @@ func (v Verb) May(r *store.StoredRow, due bool) error {
 	case v == Retry && r.Reason == semel.ReasonSuppressed && r.State == store.StateParked:
 		return refuse(r, "it was suppressed, and a retry of what failed does not send it; semel intents send does")
 	case v == Skip && r.State == store.StateBlocked:
-		return refuse(r, "it waits itself; show names the row that is first, and skip lets all pass that")
+		return refuse(r, "it waits itself; show names the row that is first, and skip of that row unblocks the others")
 	case v == Skip && r.Place == 0 && r.State == store.StateReceived && !due:
 		return refuse(r, "no message waits behind it; semel inbox retry makes it due now")
 	case v == Skip:
@@ -111,7 +111,7 @@ func MayAct(e store.RowEvent, r *store.StoredRow, due bool) error {
 	_, legal := r.State.After(e)
 	switch {
 	case r.Reason == semel.ReasonErased:
-		return refuse(r, "it was erased, and nothing is left of it that could be worked on; what the producer sends again under this identity is a copy")
+		return refuse(r, "it was erased, and nothing of it is left to process; a message that the producer sends again under this identity is a copy")
 	case !legal:
 		return refuse(r, illegal(e, r))
 	case e == store.RowRetried && due && r.State == store.StateReceived:
@@ -123,7 +123,7 @@ func MayAct(e store.RowEvent, r *store.StoredRow, due bool) error {
 	case e == store.RowResolved && !r.UnknownOutcome():
 		return refuse(r, "the outcomes of all its calls are known")
 	case e == store.RowReopened && r.UnknownOutcome():
-		return refuse(r, "it had a call of which nobody knows whether it took effect, so that a retry might double it; correct the effect by hand")
+		return refuse(r, "a call for it has an unknown outcome, so a retry might repeat the effect; correct the effect by hand")
 	case e == store.RowReopened && r.BodyRemoved:
 		return refuse(r, "it has no payload any more; have the message sent again under another identity")
 	}
@@ -133,7 +133,7 @@ func MayAct(e store.RowEvent, r *store.StoredRow, due bool) error {
 // MaySkip is MayAct for Lines.Skip: the row must be in a line.
 func MaySkip(r *store.StoredRow) error {
 	if r.Place == 0 || r.State != store.StateParked && r.State.Outcome() != store.Waiting {
-		return refuse(r, "no message waits behind it: with on_parked: block those of its key do, or of its partition, while it waits or is parked")
+		return refuse(r, "no message waits behind it: with on_parked: block, messages of its key or partition wait while it waits or is parked")
 	}
 	return nil
 }
@@ -150,13 +150,13 @@ func illegal(e store.RowEvent, r *store.StoredRow) string {
 	case !r.State.Known():
 		return is + ", which a newer release wrote; only that release, or a newer one, may act on it"
 	case retried && r.State == store.StateReceived:
-		return is + ": it is due without this, and whoever runs the consumer works on it"
+		return is + ": it is due already, and a running consumer will process it"
 	case retried && r.State == store.StateInProgress:
-		return is + ": who claimed it works on it; semel inbox release ends the claim of a process that stands still"
+		return is + ": the process that claimed it works on it; semel inbox release ends the claim of a process that hangs"
 	case retried && r.State == store.StateBlocked && r.Place > 0:
-		return "it waits behind another message of its key, or of its partition; show names that, and skip lets it pass"
+		return "it waits behind another message of its key or partition; show names that message, and skip of that message unblocks this one"
 	case retried && r.State == store.StateBlocked:
-		return fmt.Sprintf("it waits for an earlier version of stream %q, which frees it; semel gaps shows which is missing, and lets it go on without", r.Stream)
+		return fmt.Sprintf("it waits for an earlier version of stream %q, which frees it; semel gaps shows which version is missing, and semel gaps skip continues without it", r.Stream)
 	case e == store.RowResolved:
 		return is + ", and only what is parked, dead-lettered or waits for its next try can be resolved"
 	case e == store.RowReopened:

@@ -23,8 +23,8 @@ var ErrDueAlready = fmt.Errorf("it is due already: %w", semel.ErrState)
 // part. Nothing was changed or recorded. It wraps semel.ErrConflict.
 var ErrOpen = fmt.Errorf("another content of this identity is not closed: %w", semel.ErrConflict)
 
-// Requeuer is implemented by an Inbox with Leases whose rows operators can make due again. Acts are
-// recorded as those of an Inbox, and Act.Row is ignored.
+// Requeuer is implemented by an Inbox with Leases in which operators can retry, release, reopen and suppress
+// rows. Acts are recorded as those of an Inbox, and Act.Row is ignored.
 //
 // An act on several rows judges each row on its own and returns one error for each row, in their order; nil
 // means that the row is changed and the act recorded. A row with an error is unchanged, unless the error is

@@ -20,7 +20,7 @@ import (
 
 // follow is what an act does after its rows were changed.
 type follow struct {
-	// wait: until whoever claims them has worked on them; run: work on them here.
+	// wait: wait until a running consumer has processed the rows; run: process them here.
 	wait, run bool
 }
 
@@ -98,7 +98,7 @@ func (c *common) followUp(ctx context.Context, a *assembly.Assembly, box operate
 			return done, err
 		}
 	case !then.wait:
-		fmt.Fprintln(c.Err, "who runs the consumer works on them now;\n--wait waits for that, --run works on them here")
+		fmt.Fprintln(c.Err, "a running consumer will process them;\n--wait waits for that, --run works on them here")
 		return done, nil
 	}
 	for asked := 0; ; asked++ {
@@ -228,20 +228,20 @@ func (c *common) resultLine(r operate.Result) string {
 	return line
 }
 
-// rowResolve records what became of calls whose outcome is unknown; done is the word of
-// --outcome for what took effect, and what did not is not-DONE.
+// rowResolve records the outcome of calls whose outcome is unknown. done is the word of --outcome for a call
+// that took effect; the word for a call that did not is not-DONE.
 func rowResolve(c *common, done string) *cobra.Command {
 	f := &filter{legal: admin.Resolve.From()}
 	var all, dryRun bool
 	var why, who, outcome string
 	cmd := &cobra.Command{
 		Use:   "resolve [NUMBER...] --outcome WORD --because TEXT",
-		Short: "Say what became of calls whose outcome nobody knew",
-		Long: `Say what became of calls whose outcome nobody knew.
+		Short: "Record what happened to calls with an unknown outcome",
+		Long: `Record what happened to calls with an unknown outcome.
 
-Find out from the other side whether it was ` + done + `, before you say so.
-With ` + done + ` the message is completed, and nobody calls for it again. With
-not-` + done + ` it is due at once, as if no call had been made for it. ` + attemptsStay,
+Find out from the other side first whether it was ` + done + `. With ` + done + ` the
+message is completed and no call is made for it again. With not-` + done + ` the
+message is due at once, as if no call had been made for it. ` + attemptsStay,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			found, err := parseOutcome(outcome, done)
 			if err != nil {

@@ -198,8 +198,8 @@ func start(ctx context.Context, a *assembly.Assembly, migrate bool, log *slog.Lo
 	return consumers, err
 }
 
-// logStopping logs that ctx has ended. What it returns waits until that is
-// written, so that it does not stand below the summary.
+// logStopping logs that ctx has ended. The returned function waits until the line is written,
+// so that it appears above the summary.
 func logStopping(ctx context.Context, log *slog.Logger, live *running.Live) func() {
 	said := make(chan struct{})
 	stop := context.AfterFunc(ctx, func() {

@@ -105,8 +105,8 @@ func compareFigures(a, b *float64) int {
 // keysLine is below a frame where there are keys.
 const keysLine = "q: end  left, right: sort  up, down: scroll"
 
-// frame is a look as lines of so many columns: a line of what it is, the table, what could
-// not be read.
+// frame returns the lines of a look, cut to this many columns: a heading, the table, and notes
+// about what could not be read.
 func (l *topLook) frame(columns int, s sorting) []string {
 	head := fmt.Sprintf("%s  %s, by %s", l.At.Format(time.TimeOnly), counted(len(l.Consumers), len(l.Consumers), "consumer"), orders[s.by].name)
 	lines := []string{fit(head, columns)}

@@ -21,8 +21,8 @@ type Box struct {
 	// Store is its name in the policy.
 	Store string
 	store.Inbox
-	// Requeuer lets rows be worked on again, Resolver records what became of calls; each may
-	// be nil, and is asked for nothing else.
+	// Requeuer retries, releases, reopens and suppresses rows. Resolver records the outcomes of
+	// calls. Each may be nil, and is used for nothing else.
 	Requeuer admin.Requeuer
 	Resolver admin.Resolver
 	// Editor gives rows other payloads; it may be nil, and is asked for nothing else.
@@ -120,7 +120,7 @@ type Order struct {
 	Group string
 	// Who and Why are recorded with every act.
 	Who, Why string
-	// Outcome, for Resolve, is what somebody found out.
+	// Outcome, for Resolve, is the outcome of the call that an operator found out.
 	Outcome admin.Resolution
 	// DryRun only says what would be done.
 	DryRun bool

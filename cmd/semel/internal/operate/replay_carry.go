@@ -243,7 +243,7 @@ func (r *replaying) requeue(ctx context.Context, l *Letter) error {
 		case row.State == store.StateReceived || row.State == store.StateInProgress:
 			return admin.ErrDueAlready
 		}
-		if err := (Order{Verb: admin.Retry}).allows(row); err != nil {
+		if err := admin.Retry.May(&row, false); err != nil {
 			return err
 		}
 		err = errors.Join(r.box.Requeuer.Requeue(ctx, act, row.Seen())...)

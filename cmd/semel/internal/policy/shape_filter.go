@@ -15,11 +15,11 @@ type filterShape struct{ leaf }
 const headerCondition = "header:"
 
 func (s filterShape) read(d *decoder, p place) (consumer.Filter, bool) {
-	var only consumer.Filter
+	var filter consumer.Filter
 	before := len(d.faults)
 	if p.value().Kind != yaml.MappingNode {
 		d.wrongType(p, s.words())
-		return only, false
+		return filter, false
 	}
 	for name, at := range d.entries(p) {
 		header, isHeader := strings.CutPrefix(name, headerCondition)
@@ -30,25 +30,25 @@ func (s filterShape) read(d *decoder, p place) (consumer.Filter, bool) {
 		d.note(at.place)
 		values, _ := s.values().read(d, at.place)
 		if !isHeader {
-			only.Types = values
+			filter.Types = values
 			continue
 		}
-		if only.Headers == nil {
-			only.Headers = map[string][]string{}
+		if filter.Headers == nil {
+			filter.Headers = map[string][]string{}
 		}
-		only.Headers[header] = values
+		filter.Headers[header] = values
 	}
 	if len(d.faults) > before {
-		return only, false
+		return filter, false
 	}
-	reason, remedy := split(only.Validate(), "write each header once")
-	if reason == "" && len(only.Types) == 0 && len(only.Headers) == 0 {
+	reason, remedy := split(filter.Validate(), "write each header once")
+	if reason == "" && len(filter.Types) == 0 && len(filter.Headers) == 0 {
 		reason, remedy = "it has no condition", "write type: [TYPE], or header:NAME: [VALUE], or leave it out"
 	}
 	if reason != "" {
 		d.fault(p, reason, remedy)
 	}
-	return only, reason == ""
+	return filter, reason == ""
 }
 
 func (filterShape) values() list[string] {
