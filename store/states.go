@@ -1,9 +1,6 @@
 package store
 
 import (
-	"fmt"
-
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/enum"
 )
 
@@ -100,29 +97,6 @@ func (s RowState) Known() bool {
 func (s RowState) After(e RowEvent) (RowState, bool) {
 	next, legal := transitions[s][e]
 	return next, legal
-}
-
-// CanBecome reports whether a row may change from state s to state t. It returns false if this release
-// does not know s.
-func (s RowState) CanBecome(t RowState) bool {
-	for _, next := range transitions[s] {
-		if next == t {
-			return true
-		}
-	}
-	return false
-}
-
-// MayBecome returns nil if a row may change from state s to state t, and otherwise an error that wraps
-// semel.ErrState and says why not.
-func (s RowState) MayBecome(t RowState) error {
-	switch {
-	case s.CanBecome(t):
-		return nil
-	case !s.Known():
-		return fmt.Errorf("is %s, which a newer release wrote; only that release, or a newer one, may act on it: %w", s, semel.ErrState)
-	}
-	return fmt.Errorf("is %s: %w", s, semel.ErrState)
 }
 
 // Outcome returns the outcome of the marker that belongs to a row in state s; 0 if this release does not

@@ -73,14 +73,14 @@ func (c *Consumer) retention() consumer.RetentionPolicy {
 	if r.Keep == 0 {
 		return consumer.RetentionPolicy{Bodies: r.Bodies, Off: r.Off}
 	}
-	r.OnExpired = c.OnLate
+	r.OnExpired = c.OnExpired
 	return r
 }
 
 // ParkDeadLetters sets aside in the store what would go to the dead letters, for a source
 // that keeps none.
 func (c *Consumer) ParkDeadLetters() {
-	ends := []*consumer.Action{&c.OnLate, &c.OnConflict, &c.OnBadIdentity, &c.OnPrecondition, &c.Retry.OnExhausted}
+	ends := []*consumer.Action{&c.OnExpired, &c.OnConflict, &c.OnBadIdentity, &c.OnPrecondition, &c.Retry.OnExhausted}
 	if c.Version != nil {
 		own := *c.Version
 		c.Version = &own

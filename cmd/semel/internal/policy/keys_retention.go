@@ -15,7 +15,7 @@ func retentionKeys() []field[Consumer] {
 			retentionShape(), func(c *Consumer) *consumer.RetentionPolicy { return &c.Retention }),
 		key(meta{name: "on_expired", def: "park", doc: "What becomes of a message that is older than what `retention` covers, and of which nothing is known: nobody can tell whether it took effect before."},
 			endings(park(), deadLetter(), halt(), option[consumer.Action]{word: "discard", value: consumer.ActionDiscard}),
-			func(c *Consumer) *consumer.Action { return &c.OnLate }),
+			func(c *Consumer) *consumer.Action { return &c.OnExpired }),
 	}
 }
 

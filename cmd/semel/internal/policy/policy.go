@@ -165,10 +165,9 @@ type Consumer struct {
 	// Alerts are what somebody wants to be told of.
 	Alerts Alerts
 
-	// Retention is how long what has ended is remembered, OnLate what becomes of a message
-	// that is older.
+	// Retention is how long identities are remembered. OnExpired ends a message that is older.
 	Retention consumer.RetentionPolicy
-	OnLate    consumer.Action
+	OnExpired consumer.Action
 
 	// FailOpen: messages are applied without a key while the store of the keys is down.
 	FailOpen bool
