@@ -14,7 +14,6 @@
 package http
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -73,7 +72,10 @@ func (p Bench) Run(ctx context.Context, s proof.Stage) (*turns.Rates, error) {
 		turns.Turn{Name: python, Rate: through(w.behind(pythons))},
 		turns.Turn{Name: instant, Rate: through(w.behind(gos))},
 		turns.Turn{Name: asSQL, Rate: through(w.asStatements())})
+	if err != nil {
+		return nil, err
+	}
 	r.AddRatio(python+", to bare", python, bare, "%.2f")
 	r.AddRatio(instant+", to SQL", instant, asSQL, "%.2f")
-	return r, cmp.Or(err, r.AddServer(ctx, w.server.DSN()))
+	return r, r.AddServer(ctx, w.server.DSN())
 }

@@ -9,7 +9,6 @@
 package river
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -65,10 +64,13 @@ func (p Bench) Run(ctx context.Context, s proof.Stage) (*turns.Rates, error) {
 		w.turn(semelQueue, func(ctx context.Context) error { return w.semel(ctx, true, 1, p.Workers) }),
 		w.turn(semelBatches, func(ctx context.Context) error { return w.semel(ctx, true, 500, 2) }),
 		w.turn(riverBatches, func(ctx context.Context) error { return w.river(ctx, false) }))
+	if err != nil {
+		return nil, err
+	}
 	for _, name := range []string{semelTx, semelQueue, semelBatches, riverBatches} {
 		r.AddRatio(name+", to River's with a transaction a job", name, riverTx, "%.2f")
 	}
-	return r, cmp.Or(err, r.AddServer(ctx, config.ConnString()))
+	return r, r.AddServer(ctx, config.ConnString())
 }
 
 // turn does all jobs once, on empty tables.
