@@ -13,7 +13,7 @@ type Form[P any, L Ledger] struct {
 	Title  string
 	Within time.Duration
 	Lasts  func(P) time.Duration
-	// Sizes is the proof in full size. Fields with a tag `flag` become flags, see [Sizes].
+	// Sizes are the proof's fields in full size. Fields with a tag `flag` become flags, see [Sizes].
 	Sizes P
 	// Quick returns the short form; nil if there is none.
 	Quick func(P) P
