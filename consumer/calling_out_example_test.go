@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
-	"os"
 	"strconv"
 	"strings"
 	"testing"
@@ -15,6 +14,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/house/pages"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
@@ -156,23 +156,7 @@ func Example_callingOut() {
 }
 
 func TestThePageAboutCallingOutShowsTheExample(t *testing.T) {
-	page, err := os.ReadFile("../docs/calling-out.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := os.ReadFile("calling_out_example_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	blocks := strings.Split(string(page), "```go\n")[1:]
-	if len(blocks) == 0 {
-		t.Fatal("the page shows no Go")
-	}
-	for _, block := range blocks {
-		if block, _, _ = strings.Cut(block, "```"); !strings.Contains(string(program), block) {
-			t.Errorf("these lines are not in the example:\n%s", block)
-		}
-	}
+	pages.Shows(t, "../docs/calling-out.md", 1, pages.Read(t, "calling_out_example_test.go"))
 }
 
 func TestWhatAnAnswerOfAProviderMeans(t *testing.T) {

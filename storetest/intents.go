@@ -13,8 +13,7 @@ import (
 func hasIntents[Tx any](st store.TxStore[Tx]) bool {
 	_, caller := st.(store.CallerTx[Tx])
 	_, queue := st.(store.QueueStore[Tx])
-	_, suppressor := st.(admin.Requeuer)
-	return suppressor && (queue || caller)
+	return has[admin.Requeuer](st) && (queue || caller)
 }
 
 // writes writes messages in the transaction of a batch, waiting, or parked for a reason. The
@@ -110,12 +109,12 @@ func (s suite[Tx]) intents(t *T) {
 		if acts, err := h.Store.(store.Inbox).Acts(t.context(), r.Number, 0); err != nil || len(acts) != 1 || acts[0].Verb != "suppress" || acts[0].Why != "a replay" || acts[0].Result != "done" {
 			t.Errorf("%+v, %v", acts, err)
 		}
-		if err := errors.Join(suppressor.Suppress(t.context(), act, store.RowRevision{Number: r.Number, Revision: now.Revision})...); !errors.Is(err, semel.ErrState) {
+		if err := errors.Join(suppressor.Suppress(t.context(), act, now.Seen())...); !errors.Is(err, semel.ErrState) {
 			t.Errorf("suppressed twice: %v", err)
 		}
-		t.must(errors.Join(h.requeuer().Requeue(t.context(), store.Act{Verb: "send", Who: "me", Why: "it is needed"}, store.RowRevision{Number: r.Number, Revision: now.Revision})...))
+		t.must(errors.Join(h.requeuer().Requeue(t.context(), store.Act{Verb: "send", Who: "me", Why: "it is needed"}, now.Seen())...))
 		h.works(r.Number)
-		if err := errors.Join(suppressor.Suppress(t.context(), act, store.RowRevision{Number: r.Number, Revision: h.number(r.Number).Revision})...); !errors.Is(err, semel.ErrState) {
+		if err := errors.Join(suppressor.Suppress(t.context(), act, h.number(r.Number).Seen())...); !errors.Is(err, semel.ErrState) {
 			t.Errorf("suppressed when it is done: %v", err)
 		}
 	})

@@ -222,7 +222,7 @@ func (s suite[Tx]) passing(t *T) {
 		if passed.Place != 0 || passed.Revision == rows[0].Revision {
 			t.Errorf("the row is %+v", passed)
 		}
-		if err := errors.Join(h.lines().Skip(t.context(), act("skip"), store.RowRevision{Number: passed.Number, Revision: rows[0].Revision})...); !errors.Is(err, semel.ErrChanged) {
+		if err := errors.Join(h.lines().Skip(t.context(), act("skip"), rows[0].Seen())...); !errors.Is(err, semel.ErrChanged) {
 			t.Errorf("who saw it elsewhere is told %v", err)
 		}
 		if err := errors.Join(h.lines().Skip(t.context(), act("skip"), passed.Seen())...); !errors.Is(err, semel.ErrState) {

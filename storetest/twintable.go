@@ -158,7 +158,7 @@ func (w *twinWorld[Tx]) step(c store.Claimed) {
 func (w *twinWorld[Tx]) act(verb string, number int64) {
 	w.t.Helper()
 	r := w.number(number)
-	seen := store.RowRevision{Number: number, Revision: r.Revision}
+	seen := r.Seen()
 	var err error
 	switch ctx := w.t.context(); verb {
 	case "retry":

@@ -4,34 +4,14 @@ import (
 	"os"
 	"strings"
 	"testing"
+
+	"github.com/semel-go/semel/internal/house/pages"
 )
 
 // TestTheDocumentShowsTheProgram keeps docs/kafka.md, balances/main.go and the example of
 // kafka.NewPublisher one.
 func TestTheDocumentShowsTheProgram(t *testing.T) {
-	document, err := os.ReadFile("../../docs/kafka.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := os.ReadFile("balances/main.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	publisher, err := os.ReadFile("../../kafka/example_publisher_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
-	program = append(program, publisher...)
-	blocks := strings.Split(string(document), "```go\n")[1:]
-	if len(blocks) == 0 {
-		t.Fatal("the document shows no Go")
-	}
-	for _, block := range blocks {
-		block, _, _ = strings.Cut(block, "```")
-		if !strings.Contains(string(program), block) {
-			t.Errorf("these lines are not in the program:\n%s", block)
-		}
-	}
+	pages.Shows(t, "../../docs/kafka.md", 1, pages.Read(t, "balances/main.go", "../../kafka/example_publisher_test.go"))
 }
 
 func TestTheDocumentSaysWhatIsNotPromised(t *testing.T) {

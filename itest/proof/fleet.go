@@ -30,8 +30,7 @@ type Fleet struct {
 	Outages int
 	// Tally is counted up.
 	Tally *Tally
-	// Care looks after one member. If it is nil, a member that ended is started again, as a
-	// supervisor does.
+	// Care looks after one member. If it is nil, Tend starts a member again that ended.
 	Care  func(*Member) error
 	all   []*Member // also those that are no longer Members
 	turn  int       // of Next
@@ -57,7 +56,7 @@ func (f *Fleet) OnPostgres() (err error) {
 	return err
 }
 
-// Close is for the end, whatever it was: who is left is killed.
+// Close kills the members that still run, however the proof ended.
 func (f *Fleet) Close() {
 	f.Stream.close()
 	for _, m := range f.all {
@@ -94,8 +93,8 @@ func (f *Fleet) Delivered() (sum int64) {
 	return sum
 }
 
-// Tend starts members again that ended by themselves, as a supervisor does: one
-// that starts while a server is away says so and ends.
+// Tend looks after all members. Unless Care is set, it starts members again as a supervisor does:
+// a member that starts while a server is away logs that and ends.
 func (f *Fleet) Tend() error {
 	care := f.Care
 	if care == nil {
@@ -185,7 +184,7 @@ type Tally struct {
 	Seconds Seconds `json:"seconds"`
 }
 
-// Over is called when all is over, for the seconds.
+// Over notes how many seconds the proof took, now that it has ended.
 func (f *Fleet) Over() { f.Tally.Seconds = Seconds(time.Since(f.began).Seconds()) }
 
 // Audit compares what was sent with the effects in the members' database. What

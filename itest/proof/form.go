@@ -8,10 +8,12 @@ import (
 
 // Form is a [Room] with one run, which has a full size and, with -quick, a short one.
 type Form[P any, L Ledger] struct {
-	// Title names the run in errors. Within limits how long it takes.
+	// Title names the run in errors. The run may take Within and, if Lasts is set, the time that
+	// Lasts returns for the sizes of the run.
 	Title  string
 	Within time.Duration
-	// Sizes is the proof in full size. Fields with a tag `flag` become flags, see [Sizes].
+	Lasts  func(P) time.Duration
+	// Sizes are the proof's fields in full size. Fields with a tag `flag` become flags, see [Sizes].
 	Sizes P
 	// Quick returns the short form; nil if there is none.
 	Quick func(P) P
@@ -45,6 +47,10 @@ func (f *Form[P, L]) Runs(c Choice) []Run {
 	if f.Choose != nil {
 		f.Choose(&p, c)
 	}
+	within := f.Within
+	if f.Lasts != nil {
+		within += f.Lasts(p)
+	}
 	prove := func(ctx context.Context, s Stage) (L, error) { return f.Prove(p, ctx, s) }
-	return []Run{{Title: f.Title, Within: f.Within, Prove: Proving(prove)}}
+	return []Run{{Title: f.Title, Within: within, Prove: Proving(prove)}}
 }

@@ -119,3 +119,18 @@ func TestAWordThatIsNoFlagIsRefusedBeforeAnythingRuns(t *testing.T) {
 		}
 	}
 }
+
+func TestARunThatFlagsMakeLongerMayTakeLonger(t *testing.T) {
+	type sizes struct {
+		Publish time.Duration `flag:"over how long messages are published"`
+	}
+	form := &Form[sizes, small]{Within: 15 * time.Minute, Lasts: func(s sizes) time.Duration { return s.Publish }, Sizes: sizes{4 * time.Minute}}
+	flags := flag.NewFlagSet("", flag.ContinueOnError)
+	form.Flags(flags)
+	if err := flags.Parse([]string{"-publish", "30m"}); err != nil {
+		t.Fatal(err)
+	}
+	if within := form.Runs(Choice{})[0].Within; within != 45*time.Minute {
+		t.Errorf("it may take %v, want 45m", within)
+	}
+}

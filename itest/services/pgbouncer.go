@@ -24,10 +24,10 @@ func StartPgBouncer(t testing.TB, dsn string) string {
 		t.Fatalf("%q is not a connection address: %v", dsn, err)
 	}
 	in := findPrograms(t)
-	folder := in.privateFolder(t)
-	port := freePort(t)
-	configuration := filepath.Join(folder, "conf")
-	for name, text := range map[string]string{configuration: bouncerSettings(u, folder, port), filepath.Join(folder, "users"): `"postgres" ""`} {
+	p := newPrivate(t, in)
+	t.Cleanup(p.remove)
+	configuration := filepath.Join(p.folder, "conf")
+	for name, text := range map[string]string{configuration: bouncerSettings(u, p.folder, p.port), filepath.Join(p.folder, "users"): `"postgres" ""`} {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -35,21 +35,15 @@ func StartPgBouncer(t testing.TB, dsn string) string {
 	c := osexec.Command(pgBouncer(t), configuration)
 	c.Dir = in.root
 	c.SysProcAttr = childAttributes(in.owner, syscall.SIGQUIT)
-	p := startLogged(t, c, folder)
-	t.Cleanup(func() {
-		p.kill()
-		if err := os.RemoveAll(folder); err != nil {
-			t.Error(err)
-		}
-	})
-	u.Host = "127.0.0.1:" + strconv.Itoa(port)
+	p.process = startLogged(t, c, p.folder)
+	u.Host = p.Address()
 	admin := *u
 	admin.Path = "pgbouncer"
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	err = until(ctx, func() bool { return p.ended() || exec(ctx, admin.String(), "show version") == nil })
-	if err != nil || p.ended() {
-		t.Fatalf("PgBouncer in %s does not listen; the end of its log:\n%s", folder, logEnd(folder))
+	err = until(ctx, func() bool { return p.process.ended() || exec(ctx, admin.String(), "show version") == nil })
+	if err != nil || p.process.ended() {
+		t.Fatalf("PgBouncer in %s does not listen; the end of its log:\n%s", p.folder, logEnd(p.folder))
 	}
 	return u.String()
 }

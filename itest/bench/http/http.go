@@ -1,20 +1,19 @@
 //go:build unix
 
-// Package http measures what a handler behind HTTP whose answers are effects costs, on
-// PostgreSQL, in turns of four contestants:
+// Package http measures what a handler behind HTTP costs whose answers are effects. Four
+// contestants take turns on PostgreSQL:
 //
 //   - the server of examples/python-effects under a load generator that does nothing else,
-//   - the same server under `semel run`, with as many requests in flight, and with twice as
-//     many workers: those whose answer is being committed have no request in flight,
+//   - the same server under `semel run`, with as many requests in flight and twice as many
+//     workers, since a worker whose answer is being committed has no request in flight,
 //   - an endpoint in Go that answers at once, under `semel run`,
-//   - the same statements as SQL of a policy, a transaction a message.
+//   - the same statements as SQL in a policy, one transaction for each message.
 //
-// What passes through Semel is counted by what its statements wrote, from the first to
-// the last: starting a process and reading its file do not count.
+// The time of a turn through Semel is that between its first and its last written row, without
+// the start of the process.
 package http
 
 import (
-	"cmp"
 	"context"
 	"time"
 
@@ -73,7 +72,10 @@ func (p Bench) Run(ctx context.Context, s proof.Stage) (*turns.Rates, error) {
 		turns.Turn{Name: python, Rate: through(w.behind(pythons))},
 		turns.Turn{Name: instant, Rate: through(w.behind(gos))},
 		turns.Turn{Name: asSQL, Rate: through(w.asStatements())})
+	if err != nil {
+		return nil, err
+	}
 	r.AddRatio(python+", to bare", python, bare, "%.2f")
 	r.AddRatio(instant+", to SQL", instant, asSQL, "%.2f")
-	return r, cmp.Or(err, r.AddServer(ctx, w.server.DSN()))
+	return r, r.AddServer(ctx, w.server.DSN())
 }

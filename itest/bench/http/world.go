@@ -28,7 +28,7 @@ type world struct {
 // database is the name of the database that each turn makes anew.
 const database = "bank"
 
-// accounts is how many there are: so many that transfers hardly meet.
+// accounts is the number of accounts, large enough that two transfers rarely lock the same one.
 const accounts = 10_000
 
 // transfer is the body of message i.
@@ -52,8 +52,8 @@ consumers:
     workers: %d
 `
 
-// claimed is how a consumer begins that claims each message for its call, pure how one does
-// whose endpoint changes nothing.
+// claimed is the first part of a consumer that claims each message before its call; pure is that
+// of a consumer whose endpoint changes nothing.
 const (
 	claimed = `    strategy: lease
     alerts: {pending_age: 60s}
@@ -86,8 +86,8 @@ const statements = `    batch: {max_size: 1}
           - insert into notes (account, text) values (:to, :text)
 `
 
-// through runs semel over all messages in a database of its own, and returns how many a
-// second it booked.
+// through runs semel over all messages in a database of its own, and returns the bookings per
+// second.
 func (w *world) through(ctx context.Context, policy string) (rate float64, err error) {
 	services.Exec(w.t, w.server.DSN(), "drop database if exists "+database+" with (force)")
 	services.Exec(w.t, w.server.DSN(), "create database "+database)
@@ -103,7 +103,8 @@ func (w *world) through(ctx context.Context, policy string) (rate float64, err e
 	return w.booked(ctx, dsn)
 }
 
-// booked is how many transfers a second took effect; each must have, once.
+// booked returns the transfers per second that took effect, and an error unless each of them took
+// effect once.
 func (w *world) booked(ctx context.Context, dsn string) (rate float64, err error) {
 	c, err := pgx.Connect(ctx, dsn)
 	if err != nil {
@@ -127,7 +128,7 @@ func (w *world) write(name, text string) error {
 	return os.WriteFile(filepath.Join(w.folder, name), []byte(text), 0o600)
 }
 
-// files are what all turns through Semel read.
+// files writes the files that all turns through Semel read.
 func (w *world) files() error {
 	var lines strings.Builder
 	for i := range w.Messages {
@@ -136,7 +137,7 @@ func (w *world) files() error {
 	return errors.Join(w.write("transfers.jsonl", lines.String()), w.write("setup.sql", fmt.Sprintf(setup, accounts-1)))
 }
 
-// behind is the policy for an endpoint. With pure there are twice as many workers as calls at
+// behind returns the policy for an endpoint. With pure there are twice as many workers as calls at
 // once: while some wait for the store, the endpoint has as many requests in flight as under
 // the bare load.
 func (w *world) behind(url string) string {
@@ -146,5 +147,5 @@ func (w *world) behind(url string) string {
 	return fmt.Sprintf(head, 2*w.InFlight) + fmt.Sprintf(pure, w.InFlight) + fmt.Sprintf(endpoint, url)
 }
 
-// asStatements is the policy for the same statements.
+// asStatements returns the policy with the same statements in SQL.
 func (w *world) asStatements() string { return fmt.Sprintf(head, w.InFlight) + statements }

@@ -45,7 +45,7 @@ func Take(ctx context.Context, say func(format string, args ...any), rounds int,
 		for _, i := range random.Perm(len(all)) {
 			rate, err := all[i].Rate(ctx)
 			if err != nil {
-				return r, fmt.Errorf("%s: %w", all[i].Name, err)
+				return nil, fmt.Errorf("%s: %w", all[i].Name, err)
 			}
 			r.by[all[i].Name] = append(r.by[all[i].Name], rate)
 			say("round %d of %d, %s: "+format+" a second", n+1, rounds, all[i].Name, rate)

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semel-go/semel/internal/house/pages"
 	"github.com/semel-go/semel/itest/proof"
 	"github.com/semel-go/semel/itest/services"
 )
@@ -42,26 +43,7 @@ func TestTheStartOfTheDocumentProtectsAnEndpoint(t *testing.T) {
 }
 
 func TestTheDocumentShowsTheseLines(t *testing.T) {
-	document, err := os.ReadFile("../../../docs/http.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var code string
-	for _, name := range []string{"../../../examples/orders-api/main.go", "../../../examples/http-orders/main.go", "../../../httpkey/example_steps_test.go"} {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		code += string(text)
-	}
-	blocks := strings.Split(string(document), "```go\n")[1:]
-	if len(blocks) < 3 {
-		t.Fatalf("the document shows %d pieces of Go", len(blocks))
-	}
-	for _, block := range blocks {
-		block, _, _ = strings.Cut(block, "```")
-		if !strings.Contains(strings.ReplaceAll(code, "\n\t", "\n"), block) && !strings.Contains(code, block) {
-			t.Errorf("these lines are not in the package:\n%s", block)
-		}
-	}
+	code := pages.Read(t, "../../../examples/orders-api/main.go", "../../../examples/http-orders/main.go", "../../../httpkey/example_steps_test.go")
+	// The page also shows lines of functions without the indent that they have there.
+	pages.Shows(t, "../../../docs/http.md", 3, code+strings.ReplaceAll(code, "\n\t", "\n"))
 }

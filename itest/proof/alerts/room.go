@@ -11,6 +11,7 @@ import (
 // Room offers the proof. "poison" has a message fail for good in the healthy run, and
 // "unbroken" leaves a fault out.
 func Room() proof.Room {
-	return &proof.Form[Proof, Ledger]{Title: "alerts", Within: 30 * time.Minute, Sizes: Proof{Scale: 30, Healthy: time.Minute},
+	return &proof.Form[Proof, Ledger]{Title: "alerts", Within: 20 * time.Minute, Lasts: func(p Proof) time.Duration { return p.Healthy },
+		Sizes:  Proof{Scale: 30, Healthy: time.Minute},
 		Faults: []string{plantPoison, plantUnbroken}, Choose: func(p *Proof, c proof.Choice) { p.Plant = c.Plant }, Prove: Proof.Run}
 }

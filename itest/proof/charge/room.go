@@ -12,7 +12,8 @@ import (
 // "settle-first" has it say that a payment is charged before it calls; "forgotten" has it
 // repeat calls when the provider has forgotten their key.
 func Room() proof.Room {
-	return &proof.Form[Proof, Ledger]{Title: "charge", Within: 20 * time.Minute, Sizes: Full(), Quick: func(Proof) Proof { return Quick() },
+	return &proof.Form[Proof, Ledger]{Title: "charge", Within: 15 * time.Minute, Lasts: func(p Proof) time.Duration { return p.Publish },
+		Sizes: Full(), Quick: func(Proof) Proof { return Quick() },
 		Faults: []string{"new-key", "settle-first", "forgotten"}, Choose: func(p *Proof, c proof.Choice) { p.Seed, p.Plant = c.Seed, c.Plant }, Prove: Proof.Run}
 }
 

@@ -21,7 +21,7 @@ func (r *Room) Flags(flags *flag.FlagSet) {
 	proof.Payloads(flags, &r.Webhooks)
 	proof.Sizes(flags, &r.Proof)
 	flags.BoolVar(&r.quick, "quick", false, "take the sizes of the form that takes a minute, whatever other flags say")
-	flags.BoolVar(&r.three, "three", false, "three brokers, of which the group's coordinator is killed and another frozen, again and again, whatever other flags say; with -quick in a minute")
+	flags.BoolVar(&r.three, "three", false, "run three brokers; kill and freeze the group's coordinator again and again, whatever other flags say; with -quick in a minute")
 	flags.BoolVar(&r.inbox, "inbox", false, "receive first, with handlers that fail now and then; with -quick in a minute")
 	flags.BoolVar(&r.order, "order", false, "versions of streams in lanes by key, some of which come shuffled, late or never; with -quick in a minute")
 	flags.BoolVar(&r.keys, "keys", false, "records of keys in order, received first, with handlers that fail now and then; with -quick in a minute")

@@ -17,8 +17,8 @@ func Quick(p Proof) Proof {
 	return p
 }
 
-// Three is a proof on three brokers, of which three times one is killed and another frozen
-// under load, in some four minutes; quick, once each.
+// Three is a proof on three brokers under load, of about four minutes. Three times the group's
+// coordinator is killed, and three times it is frozen; with quick, once each.
 func Three(p Proof, quick bool) Proof {
 	p.Brokers, p.Events, p.Duplicates, p.Publish = 3, 90_000, 9_000, 3*time.Minute
 	p.Kills, p.Freezes, p.ForGood, p.BrokerRestarts, p.BrokerFreezes, p.DatabaseRestarts, p.Changes, p.Redelivered = 4, 1, false, 3, 3, 1, 1, 1
@@ -28,8 +28,8 @@ func Three(p Proof, quick bool) Proof {
 	return p
 }
 
-// Inbox is the proof of the inbox: eight members, of which forty are killed and
-// twenty frozen beyond their leases; quick, one of a minute.
+// Inbox is the proof of the inbox: eight members, with about forty kills and twenty freezes beyond
+// the lease. With quick it takes a minute.
 func Inbox(p Proof, quick bool) Proof {
 	p.Inbox, p.AtFirst, p.Events, p.Duplicates, p.Publish = true, 8, 100_000, 10_000, 8*time.Minute
 	p.Kills, p.Freezes, p.ForGood, p.BrokerRestarts, p.DatabaseRestarts, p.Changes, p.Redelivered, p.Refused = 41, 19, true, 0, 3, 0, 1, 10
@@ -40,8 +40,8 @@ func Inbox(p Proof, quick bool) Proof {
 	return p
 }
 
-// Order is the proof of order: versions of a thousand streams over four members, of
-// which thirty are killed and ten frozen; quick, one of a minute.
+// Order is the proof of order: versions of a thousand streams over four members, with about thirty
+// kills and ten freezes. With quick it takes a minute.
 func Order(p Proof, quick bool) Proof {
 	p.Order, p.AtFirst, p.Events, p.Duplicates, p.Publish = true, 4, 100_000, 10_000, 6*time.Minute
 	p.Kills, p.Freezes, p.ForGood, p.BrokerRestarts, p.DatabaseRestarts, p.Changes, p.Redelivered = 31, 10, false, 0, 1, 2, 1

@@ -12,7 +12,8 @@ import (
 // again, under new ids; "unmended" has the causes stay; "by-hand" has somebody give up on
 // the new projection and put it into the live one's place by an update.
 func Room() proof.Room {
-	return &proof.Form[Proof, Ledger]{Title: "replay", Within: 25 * time.Minute, Sizes: Full(), Quick: func(Proof) Proof { return Quick() },
+	return &proof.Form[Proof, Ledger]{Title: "replay", Within: 20 * time.Minute, Lasts: func(p Proof) time.Duration { return p.Publish },
+		Sizes: Full(), Quick: func(Proof) Proof { return Quick() },
 		Faults: []string{"new-ids", "unmended", "by-hand"}, Choose: func(p *Proof, c proof.Choice) { p.Seed, p.Plant = c.Seed, c.Plant }, Prove: Proof.Run}
 }
 

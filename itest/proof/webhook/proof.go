@@ -184,14 +184,12 @@ func (r *run) prove(ctx context.Context) error {
 		return err
 	}
 	r.Say("all events are answered")
-	most, cancel := context.WithTimeout(ctx, 2*time.Minute)
-	defer cancel()
-	err = r.Until(most, func() (bool, error) {
+	_, err = r.Patiently(ctx, 2*time.Minute, 0, func(ctx context.Context) (bool, error) {
 		var left int
-		err := r.Activity.DB.QueryRowContext(most, `select count(*) from semel_inbox where state <> 'COMPLETED'`).Scan(&left)
+		err := r.Activity.DB.QueryRowContext(ctx, `select count(*) from semel_inbox where state <> 'COMPLETED'`).Scan(&left)
 		return left == 0, err
 	})
-	if err != nil && most.Err() == nil {
+	if err != nil {
 		return err
 	}
 	for _, m := range []*proof.Member{r.receiver, r.naive} { // what is left is for the ledger

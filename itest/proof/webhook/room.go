@@ -12,7 +12,8 @@ import (
 // stored; "forgetful" has the store forget at each kill what is done; "leaked" has a forger
 // know the secret.
 func Room() proof.Room {
-	return &proof.Form[Proof, Ledger]{Title: "webhook", Within: 20 * time.Minute, Sizes: Full(), Quick: func(Proof) Proof { return Quick() },
+	return &proof.Form[Proof, Ledger]{Title: "webhook", Within: 15 * time.Minute, Lasts: func(p Proof) time.Duration { return p.Publish },
+		Sizes: Full(), Quick: func(Proof) Proof { return Quick() },
 		Faults: []string{plantEarly, plantForgetful, plantLeaked}, Choose: func(p *Proof, c proof.Choice) { p.Seed, p.Plant = c.Seed, c.Plant }, Prove: Proof.Run}
 }
 

@@ -15,7 +15,6 @@ package pgproxy
 
 import (
 	"errors"
-	"fmt"
 	"net"
 	"net/url"
 	"strconv"
@@ -299,11 +298,4 @@ func (p *Proxy) dropsCancels() bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.deaf
-}
-
-// String says where the proxy listens and what it stands before.
-func (p *Proxy) String() string {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return fmt.Sprintf("proxy %s before %s", p.listener.Addr(), p.target)
 }

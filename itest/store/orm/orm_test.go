@@ -18,6 +18,7 @@ import (
 	"github.com/semel-go/semel/consumer"
 	"github.com/semel-go/semel/file"
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/internal/house/pages"
 	"github.com/semel-go/semel/pgxstore"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
@@ -164,26 +165,5 @@ func TestACallbackParksItsMessageAlone(t *testing.T) {
 
 // TestTheDocumentShowsTheseLines keeps docs/postgres.md and the code above one.
 func TestTheDocumentShowsTheseLines(t *testing.T) {
-	document, err := os.ReadFile("../../../docs/postgres.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	var code string
-	for _, name := range []string{"pgx.go", "sql.go", "libraries.go"} {
-		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		code += string(text)
-	}
-	blocks := strings.Split(string(document), "```go\n")[1:]
-	if len(blocks) < 9 {
-		t.Fatalf("the document shows %d pieces of Go", len(blocks))
-	}
-	for _, block := range blocks {
-		block, _, _ = strings.Cut(block, "```")
-		if !strings.Contains(code, block) {
-			t.Errorf("these lines are not in the package:\n%s", block)
-		}
-	}
+	pages.Shows(t, "../../../docs/postgres.md", 9, pages.Read(t, "pgx.go", "sql.go", "libraries.go"))
 }

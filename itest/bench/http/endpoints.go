@@ -71,8 +71,8 @@ func answer(to http.ResponseWriter, r *http.Request) {
 		t.From, -t.Amount, t.To, t.Amount, t.To, t.Text)
 }
 
-// load calls the endpoint for each message, so many at once, and returns how many answers
-// came a second.
+// load calls the endpoint once for each message, with InFlight calls at a time, and returns the
+// answers per second.
 func (w *world) load(ctx context.Context, url string) (float64, error) {
 	client := &http.Client{Transport: &http.Transport{MaxConnsPerHost: w.InFlight, MaxIdleConnsPerHost: w.InFlight}}
 	defer client.CloseIdleConnections()

@@ -1,0 +1,38 @@
+// Package pages is for tests that keep the code in a document and the code that is compiled the
+// same.
+package pages
+
+import (
+	"os"
+	"strings"
+	"testing"
+)
+
+// Read returns the text of all files.
+func Read(t testing.TB, files ...string) string {
+	t.Helper()
+	var all strings.Builder
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Write(text)
+	}
+	return all.String()
+}
+
+// Shows checks that a document has at least that many blocks of Go, and that the code contains
+// each of them.
+func Shows(t testing.TB, document string, least int, code string) {
+	t.Helper()
+	blocks := strings.Split(Read(t, document), "```go\n")[1:]
+	if len(blocks) < least {
+		t.Fatalf("%s shows %d blocks of Go, want at least %d", document, len(blocks), least)
+	}
+	for _, block := range blocks {
+		if block, _, _ = strings.Cut(block, "```"); !strings.Contains(code, block) {
+			t.Errorf("%s shows these lines, which are not in the code:\n%s", document, block)
+		}
+	}
+}
