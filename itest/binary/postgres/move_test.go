@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/itest/services"
+	"github.com/semel-go/semel/itest/store/sqlsuite"
 )
 
 const moved = `version: 1
@@ -27,8 +28,9 @@ consumers:
 func TestAConsumerIsMovedToDays(t *testing.T) {
 	s := example(t, services.Postgres(t))
 	var lines strings.Builder
+	day := sqlsuite.Today(t)
 	for i := range 20 {
-		ms := time.Now().Add(-time.Duration(i) * 24 * time.Hour).UnixMilli()
+		ms := day.Add(-time.Duration(i) * 24 * time.Hour).UnixMilli()
 		fmt.Fprintf(&lines, "{\"id\":\"%08x-%04x-7000-8000-%012x\"}\n", ms>>16, ms&0xffff, i)
 	}
 	s.write(t, "moved.jsonl", lines.String())

@@ -52,10 +52,11 @@ type order struct {
 	Statement int64
 	After     bool
 	// Point and Hit are where a consumer kills itself; Seed orders its messages, of those
-	// from First on.
+	// from First on. Their ids are of Day and of the days before it.
 	Point       faults.Point
 	Hit         int64
 	Seed, First int
+	Day         time.Time
 }
 
 // mortal is a tracer that kills its process at a statement.
@@ -144,14 +145,14 @@ func pass(ctx context.Context, s store.Reaper, consumer string) error {
 // delivers again to whoever starts.
 const messages = 300
 
-// uuid is an id of so many days from the begin of this day.
-func uuid(days, n int) string {
-	ms := time.Now().UTC().Truncate(24 * time.Hour).Add(time.Duration(days) * 24 * time.Hour).UnixMilli()
+// uuid is an id of the start of the day so many days after another.
+func uuid(day time.Time, days, n int) string {
+	ms := day.Add(time.Duration(days) * 24 * time.Hour).UnixMilli()
 	return fmt.Sprintf("%08x-%04x-7000-8000-%012x", ms>>16, ms&0xffff, n)
 }
 
-func message(i int) *semel.Message {
-	return &semel.Message{Body: fmt.Append(nil, i), Headers: semel.Headers{{Name: "id", Value: []byte(uuid(-(i % 5), i))}}}
+func message(day time.Time, i int) *semel.Message {
+	return &semel.Message{Body: fmt.Append(nil, i), Headers: semel.Headers{{Name: "id", Value: []byte(uuid(day, -(i % 5), i))}}}
 }
 
 // consume delivers every message, until each has ended.
@@ -209,7 +210,7 @@ func deliver[Tx any](ctx context.Context, o order, c *consumer.Consumer[Tx]) err
 	for first := 0; first < messages; {
 		some := make([]*semel.Message, 0, 5)
 		for _, i := range order[first:min(first+cap(some), messages)] {
-			some = append(some, message(o.First+i))
+			some = append(some, message(o.Day, o.First+i))
 		}
 		all, err := c.ProcessAll(ctx, some)
 		if err != nil {

@@ -173,8 +173,10 @@ func everyStatement(t *testing.T, s *shop, do work, prepare func(consumer string
 func TestWhoDropsDaysIsKilled(t *testing.T) {
 	s := open(t)
 	t.Run("H3_at_each_of_its_statements_and_another_ends_the_work", func(t *testing.T) {
-		late, held, young := uuid(-5, 1), uuid(-4, 2), uuid(-1, 3)
+		var late, held, young string
 		everyStatement(t, s, reaps, func(consumer string) {
+			day := sqlsuite.Today(t)
+			late, held, young = uuid(day, -5, 1), uuid(day, -4, 2), uuid(day, -1, 3)
 			own := s.byDay(t, consumer)
 			if err := own.Retain(t.Context(), store.Retention{Consumer: consumer, Keep: 48 * time.Hour}); err != nil {
 				t.Fatal(err)
@@ -218,14 +220,16 @@ where d.consumer = $1 and h.inhrelid::regclass::text ~ '_[0-9]{8}$'`, []byte(con
 
 func TestWhoMovesAConsumerIsKilled(t *testing.T) {
 	s := open(t)
-	late, parked, young := uuid(-60, 1), uuid(-1, 2), uuid(-1, 3)
+	var late, parked, young, fresh string
 	mark := func(consumer string) {
+		day := sqlsuite.Today(t)
+		late, parked, young, fresh = uuid(day, -60, 1), uuid(day, -1, 2), uuid(day, -1, 3), uuid(day, 0, 4)
 		marks(t, s.store, consumer, store.Applied, late, young)
 		marks(t, s.store, consumer, store.Parked, parked)
 	}
 	same := func(t *testing.T, consumer string, of *sqlstore.Store) {
 		t.Helper()
-		if v := asked(t, of, consumer, late, parked, young, uuid(0, 4)); !slices.Equal(v, []store.Verdict{isApplied, isParked, isApplied, isFresh}) {
+		if v := asked(t, of, consumer, late, parked, young, fresh); !slices.Equal(v, []store.Verdict{isApplied, isParked, isApplied, isFresh}) {
 			t.Errorf("the verdicts are %+v", v)
 		}
 	}
@@ -265,13 +269,13 @@ func TestWhoMovesAConsumerIsKilled(t *testing.T) {
 			if err := own.Check(t.Context()); err != nil {
 				t.Error(err)
 			}
-			s.retried(t, consumer, own)
+			s.retried(t, consumer, own, parked)
 		})
 	})
 }
 
 // retried has a parked row wait again, and looks that its marker does.
-func (s *shop) retried(t *testing.T, consumer string, own *sqlstore.Store) {
+func (s *shop) retried(t *testing.T, consumer string, own *sqlstore.Store, id string) {
 	t.Helper()
 	rows, err := s.store.Rows(t.Context(), store.RowFilter{Consumer: consumer})
 	if err != nil || len(rows) != 1 {
@@ -280,7 +284,7 @@ func (s *shop) retried(t *testing.T, consumer string, own *sqlstore.Store) {
 	if err := errors.Join(s.store.Requeue(t.Context(), store.Act{Verb: "retry", Who: "me", Why: "it"}, rows[0].Seen())...); err != nil {
 		t.Error(err)
 	}
-	if v := asked(t, own, consumer, uuid(-1, 2)); v[0].Was != store.Waiting {
+	if v := asked(t, own, consumer, id); v[0].Was != store.Waiting {
 		t.Errorf("the marker of what waits again is %+v", v)
 	}
 }
@@ -289,12 +293,12 @@ func TestAConsumerMovesWhileItsProcessesWork(t *testing.T) {
 	s := open(t)
 	const consumer = "billing"
 	points := []faults.Point{faults.AfterMark, faults.BeforeCommit, faults.AfterCommit, faults.AfterEffect}
-	kills, seed := 0, 0
+	kills, seed, day := 0, 0, sqlsuite.Today(t)
 	// pair has two processes consume the same messages at once, which kill themselves.
 	pair := func(first int, mortal bool, all ...work) (running []*exec.Cmd) {
 		for _, w := range all {
 			seed++
-			o := order{Consumer: consumer, Work: w, Seed: seed, First: first}
+			o := order{Consumer: consumer, Work: w, Day: day, Seed: seed, First: first}
 			if mortal {
 				o.Point, o.Hit = points[seed%4], int64(1+seed%9)
 			}

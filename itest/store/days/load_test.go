@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semel-go/semel/itest/store/sqlsuite"
 	"github.com/semel-go/semel/itest/worlds/processes"
 	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/store"
@@ -19,6 +20,7 @@ import (
 type load struct {
 	store  *sqlstore.Store
 	scope  int64
+	day    time.Time
 	marked atomic.Int64 // messages up to here were begun
 	ended  atomic.Int64 // so many were committed
 }
@@ -31,7 +33,7 @@ func (l *load) work(stop <-chan struct{}) error {
 			return nil
 		default:
 		}
-		mark := []store.Mark{{Scope: l.scope, ID: []byte(uuid(0, int(l.marked.Add(1)))), As: store.Applied}}
+		mark := []store.Mark{{Scope: l.scope, ID: []byte(uuid(l.day, 0, int(l.marked.Add(1)))), As: store.Applied}}
 		for committed := false; !committed; {
 			b, _, err := l.store.Begin(context.Background(), store.TxOptions{}, mark)
 			if err == nil {
@@ -55,8 +57,8 @@ func (l *load) until(ctx context.Context, more int64) {
 func TestAMoveEndsUnderLoad(t *testing.T) {
 	s := open(t)
 	for n := range 5 {
-		consumer := fmt.Sprint("billing-", n)
-		marks(t, s.store, consumer, store.Applied, uuid(-1, 1<<40))
+		consumer, day := fmt.Sprint("billing-", n), sqlsuite.Today(t)
+		marks(t, s.store, consumer, store.Applied, uuid(day, -1, 1<<40))
 		if err := s.store.BeginMove(t.Context(), dated(consumer)); err != nil {
 			t.Fatal(err)
 		}
@@ -65,7 +67,7 @@ func TestAMoveEndsUnderLoad(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		l, stop := &load{store: own, scope: scope}, make(chan struct{})
+		l, stop := &load{store: own, scope: scope, day: day}, make(chan struct{})
 		var workers sync.WaitGroup
 		for range 4 {
 			workers.Add(1)
@@ -89,7 +91,7 @@ func TestAMoveEndsUnderLoad(t *testing.T) {
 			}
 			var ids []string
 			for i := range l.marked.Load() {
-				ids = append(ids, uuid(0, int(i+1)))
+				ids = append(ids, uuid(day, 0, int(i+1)))
 			}
 			lost := 0
 			for _, v := range asked(t, own, consumer, ids...) {

@@ -23,6 +23,7 @@ import (
 // dated has the shop keep its markers by day.
 func (s *shop) dated(t testing.TB, back int) *shop {
 	t.Helper()
+	sqlsuite.Today(t)
 	store, err := s.store.Dated(t.Context(), sqlstore.Dated{Consumer: "billing", IDTime: identity.UUIDv7, Back: back})
 	if err != nil {
 		t.Fatal(err)
@@ -64,12 +65,14 @@ and i.inhrelid::regclass::text ~ '_[0-9]{8}"?$' order by 1`))
 	return all
 }
 
-// began is when the tests did.
-var began = time.Now()
+// dayStart is the start, in UTC, of the day so many days from now.
+func dayStart(days int) time.Time {
+	return time.Now().UTC().Truncate(aDay).Add(time.Duration(days) * aDay)
+}
 
-// uuid is an id of the kind, of so many days from now.
+// uuid is an id of the start of the day so many days from now.
 func uuid(days, n int) string {
-	ms := began.Add(time.Duration(days) * 24 * time.Hour).UnixMilli()
+	ms := dayStart(days).UnixMilli()
 	return fmt.Sprintf("%08x-%04x-7000-8000-%012x", ms>>16, ms&0xffff, n)
 }
 
@@ -181,7 +184,7 @@ func TestMarkersByDayAreRoutedByTheirIDs(t *testing.T) {
 		s := open(t, 5)
 		id := uuid(-4, 1)
 		s.ends(t, store.Applied, id)
-		day := time.Now().Add(-4 * aDay).UTC().Format("20060102")
+		day := dayStart(-4).Format("20060102")
 		if n := one[int](t, s.db, s.in("select count(*) from in.semel_markers_1_"+day)); n != 1 {
 			t.Errorf("%d markers lie in the day of their ids", n)
 		}

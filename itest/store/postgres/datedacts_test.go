@@ -97,6 +97,7 @@ func TestActsReachMarkersByDay(t *testing.T) {
 func TestMarkersAreMovedToDays(t *testing.T) {
 	db := fresh(t)
 	t.Run("trap_T80_by_a_consumer_that_stands_still", func(t *testing.T) {
+		sqlsuite.Today(t)
 		s := newShop(t, db, sqlstore.Options{})
 		young, old := uuid(-1, 1), uuid(-9, 2)
 		s.ends(t, store.Applied, young, old)
@@ -117,6 +118,7 @@ func TestMarkersAreMovedToDays(t *testing.T) {
 		}
 	})
 	t.Run("trap_T80_with_the_rows_of_what_lies_outside", func(t *testing.T) {
+		sqlsuite.Today(t)
 		s := newShop(t, db, sqlstore.Options{})
 		marks := sqlsuite.Marks[*sql.Tx](t, s.Instance.Store, "shop", uuid(-9, 1), uuid(0, 2), uuid(40, 3))
 		rows := make([]store.Row, len(marks))

@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semel-go/semel/itest/store/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/store"
 )
@@ -59,7 +60,7 @@ func TestThePrintedReaperDropsDays(t *testing.T) {
 		if err != nil || len(all) != 1 {
 			t.Fatalf("%+v, %v", all, err)
 		}
-		first := began.UTC().Truncate(aDay).Add(-4 * aDay)
+		first := sqlsuite.Today(t).Add(-4 * aDay)
 		if d := all[0].Days; d.Kept != 7 || d.Due != 1 || !d.First.Equal(first) || time.Since(all[0].First) < 4*aDay {
 			t.Errorf("%+v, want the first %v", all[0], first)
 		}

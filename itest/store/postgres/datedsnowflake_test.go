@@ -3,22 +3,23 @@ package postgres
 import (
 	"strconv"
 	"testing"
-	"time"
 
 	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/itest/store/sqlsuite"
 	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/store"
 )
 
-// snowflake is an id of so many days from now.
-func snowflake(days, n int64) string {
+// snowflake is an id of the start of the day so many days from now.
+func snowflake(days int, n int64) string {
 	const epoch = 1288834974657
-	ms := began.Add(time.Duration(days)*24*time.Hour).UnixMilli() - epoch
+	ms := dayStart(days).UnixMilli() - epoch
 	return strconv.FormatInt(ms<<22|n, 10)
 }
 
 func TestSnowflakesAreRoutedByTheirTime(t *testing.T) {
 	s := newShop(t, fresh(t), sqlstore.Options{})
+	sqlsuite.Today(t)
 	st, err := s.store.Dated(t.Context(), sqlstore.Dated{Consumer: "billing", IDTime: identity.Snowflake, Back: 6})
 	if err != nil {
 		t.Fatal(err)
@@ -26,9 +27,9 @@ func TestSnowflakesAreRoutedByTheirTime(t *testing.T) {
 	s.store, s.Instance.Store = st, st
 	s.retained(t, 2*aDay)
 	t.Run("trap_8_each_lies_in_its_day", func(t *testing.T) {
-		for day := int64(-6); day <= 3; day++ {
+		for day := -6; day <= 3; day++ {
 			wantVerdicts(t, s.ends(t, store.Applied, snowflake(day, 1)), isFresh)
-			name := "in.semel_markers_1_" + began.Add(time.Duration(day)*aDay).UTC().Format("20060102")
+			name := "in.semel_markers_1_" + dayStart(day).Format("20060102")
 			if n := one[int](t, s.db, s.in("select count(*) from "+name)); n != 1 {
 				t.Errorf("%d markers lie in day %d", n, day)
 			}
