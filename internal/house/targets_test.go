@@ -19,12 +19,16 @@ var namedTarget = regexp.MustCompile("(?m)(?:`|^ *)make ([a-z][a-z0-9-]*)(?: NAM
 var untried = []string{"test", "verify", "proof", "bench"}
 
 func TestEachTargetOfMakeThatAPageNamesExistsAndIsTried(t *testing.T) {
-	pages, err := filepath.Glob(root + "/docs/*.md")
-	if err != nil {
-		t.Fatal(err)
+	pages := []string{root + "/README.md", root + "/CONTRIBUTING.md"}
+	for _, pattern := range []string{"/docs/*.md", "/docs/*/*.md"} {
+		more, err := filepath.Glob(root + pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, more...)
 	}
 	makefile, commands, found := read(t, "Makefile"), read(t, "scripts/commands"), 0
-	for _, page := range append(pages, root+"/README.md", root+"/CONTRIBUTING.md") {
+	for _, page := range pages {
 		text, err := os.ReadFile(page)
 		if err != nil {
 			t.Fatal(err)

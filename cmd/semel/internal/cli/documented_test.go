@@ -75,16 +75,16 @@ func commandWords(line string) (words []string) {
 }
 
 func TestThePagesShowCommandsThatThereAre(t *testing.T) {
-	pages, err := filepath.Glob("../../../../docs/*.md")
-	if err != nil {
-		t.Fatal(err)
-	}
-	more, err := filepath.Glob("../../../../examples/*/README.md")
-	if err != nil {
-		t.Fatal(err)
+	pages := []string{"../../../../README.md", "../../../../CONTRIBUTING.md"}
+	for _, pattern := range []string{"docs/*.md", "docs/*/*.md", "examples/*/README.md"} {
+		more, err := filepath.Glob("../../../../" + pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pages = append(pages, more...)
 	}
 	found := 0
-	for _, path := range append(append(pages, more...), "../../../../README.md", "../../../../CONTRIBUTING.md") {
+	for _, path := range pages {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
