@@ -246,9 +246,9 @@ func TestF2ACompletionThatDoesNotFitIsRefused(t *testing.T) {
 	for want, spoil := range map[string]func(*httpkey.LeaseConfig){
 		`Completion.Headers contains "authorization"`: func(l *httpkey.LeaseConfig) { l.Completion.Headers = []string{"authorization"} },
 		`Completion.Headers contains "COOKIE"`:        func(l *httpkey.LeaseConfig) { l.Completion.Headers = []string{"X-Currency", "COOKIE"} },
-		"neither is below 0":                        func(l *httpkey.LeaseConfig) { l.Completion.After = -1 },
-		"a key would be gone":                       func(l *httpkey.LeaseConfig) { l.Completion.After = 72 * time.Hour },
-		"completed steps are unknown":                      func(l *httpkey.LeaseConfig) { l.FailOpen = "a test" },
+		"neither is below 0":                          func(l *httpkey.LeaseConfig) { l.Completion.After = -1 },
+		"a key would be gone":                         func(l *httpkey.LeaseConfig) { l.Completion.After = 72 * time.Hour },
+		"completed steps are unknown":                 func(l *httpkey.LeaseConfig) { l.FailOpen = "a test" },
 	} {
 		l := httpkey.LeaseConfig{Window: leasedkey.Always, AllowVolatile: "a test", Stepped: true, Completion: &httpkey.Completion{}}
 		spoil(&l)
