@@ -233,13 +233,13 @@ func (c *Config) rulesFit(leased bool) error {
 	}
 	for status, rule := range c.Statuses {
 		if status < 200 || status > 599 {
-			return fmt.Errorf("Statuses contains %d; a status is 200 to 599", status)
+			return fmt.Errorf("status %d in Statuses is out of range; use 200 to 599", status)
 		}
 		if err := rule.fits(leased); err != nil {
-			return fmt.Errorf("Statuses, %d: %w", status, err)
+			return fmt.Errorf("status %d in Statuses: %w", status, err)
 		}
 		if status < 300 && rule != KeepAnswer {
-			return fmt.Errorf("Statuses, %d: a success is always kept; a handler that did nothing must answer with an error", status)
+			return fmt.Errorf("status %d in Statuses: a success is always kept; a handler that did nothing must answer with an error", status)
 		}
 	}
 	return errors.Join(c.ClientErrors.fits(leased), c.ServerErrors.fits(leased))

@@ -42,7 +42,7 @@ func TestAConfigurationThatDoesNotFitIsRefused(t *testing.T) {
 		`"Authorization", which is never`:    func(c *httpkey.Config) { c.Headers = []string{"Authorization"} },
 		"there is no rule 9":                 func(c *httpkey.Config) { c.ClientErrors = 9 },
 		"InDoubt needs NewLeased":            func(c *httpkey.Config) { c.ServerErrors = httpkey.InDoubt },
-		"Statuses contains 999":              func(c *httpkey.Config) { c.Statuses = map[int]httpkey.Rule{999: httpkey.KeepAnswer} },
+		"status 999 in Statuses":             func(c *httpkey.Config) { c.Statuses = map[int]httpkey.Rule{999: httpkey.KeepAnswer} },
 		"a success is always kept":           func(c *httpkey.Config) { c.Statuses = map[int]httpkey.Rule{201: httpkey.ReleaseKey} },
 	} {
 		t.Run(want, func(t *testing.T) {
