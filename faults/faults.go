@@ -1,18 +1,18 @@
-// Package faults names the steps between fetch and settle, at which tests stop,
-// freeze or kill a process, and fixes what is random. It is for tests, and for
-// authors of stores and sources; a consumer in production has no Plan.
+// Package faults names the points between fetch and ack at which tests stop, freeze or kill a
+// process, and makes random waits repeatable. The package is for tests and for authors of stores and
+// sources; a consumer in production has no Plan.
 package faults
 
-// Plan is what a test asks of a consumer. Give it to consumer.New.
+// Plan injects faults into a consumer. Pass it to consumer.New.
 type Plan struct {
-	// At, when set, is called at each Point with the number of messages there. It
-	// may end the process; a panic is logged, and nothing else comes of it.
+	// At, if not nil, is called at each Point with the number of messages. At may end the process. A
+	// panic of At is logged and has no other consequence.
 	At func(Point, int)
-	// Seed is of the jitter of waits; 0 takes a random one.
+	// Seed seeds the jitter of waits; 0 uses a random seed.
 	Seed uint64
 }
 
-// Of joins plans: of two that set a field, the later one counts.
+// Of merges plans. If several plans set a field, the last one wins.
 func Of(plans ...Plan) Plan {
 	var all Plan
 	for _, p := range plans {
@@ -26,10 +26,10 @@ func Of(plans ...Plan) Plan {
 	return all
 }
 
-// Point names a step between fetch and settle.
+// Point is a step between fetch and ack.
 type Point string
 
-// The points, in the order a message passes them.
+// The points in the order in which a message passes them.
 const (
 	AfterFetch      Point = "AfterFetch"
 	AfterMark       Point = "AfterMark"
@@ -41,30 +41,30 @@ const (
 	AfterSettle     Point = "AfterSettle"
 )
 
-// AfterCall is the point of consumer.NewCalling between AfterMark and AfterEffect: the
-// answer of a call is here, and no transaction is open.
+// AfterCall is between AfterMark and AfterEffect in a consumer of consumer.NewCalling: the answer of
+// the call has arrived, and no transaction is open.
 const AfterCall Point = "AfterCall"
 
-// The points of a reaper, each once a slice.
+// The points of the reaper.
 const (
-	// BeforeAdvance: the low-water marks are about to be raised. BeforeReap: they are,
-	// and a slice is about to be removed. AfterReap: it is.
+	// BeforeAdvance is before the low-water marks are raised, BeforeReap after that and before each
+	// slice of markers is removed, AfterReap after each slice.
 	BeforeAdvance Point = "BeforeAdvance"
 	BeforeReap    Point = "BeforeReap"
 	AfterReap     Point = "AfterReap"
 )
 
-// The points of sealing acts.
+// The points of sealing the audit trail.
 const (
-	// BeforeSeal: there is perhaps something to seal. WithinSeal: lines are written, and their
-	// transaction is open. AfterSeal: it is committed.
+	// BeforeSeal is before the look for lines to seal, WithinSeal after the lines are written and
+	// before their transaction commits, AfterSeal after the commit.
 	BeforeSeal Point = "BeforeSeal"
 	WithinSeal Point = "WithinSeal"
 	AfterSeal  Point = "AfterSeal"
 )
 
-// The points of who runs a replay: its progress is about to be kept, and is; its end is about
-// to be written down, and is.
+// The points of a replay, before and after its progress is saved, and before and after its end is
+// recorded.
 const (
 	BeforeProgress  Point = "BeforeProgress"
 	AfterProgress   Point = "AfterProgress"
@@ -72,7 +72,7 @@ const (
 	AfterReplayEnd  Point = "AfterReplayEnd"
 )
 
-// ReplayPoints returns the points of who runs a replay, in order.
+// ReplayPoints returns the points of a replay, in order.
 func ReplayPoints() []Point {
 	return []Point{BeforeProgress, AfterProgress, BeforeReplayEnd, AfterReplayEnd}
 }

@@ -12,31 +12,28 @@ import (
 	"github.com/semel-go/semel/internal/structured"
 )
 
-// delivered is a message and what Settle needs to know of it. It is the
-// delivery's Handle, and decodes it.
+// delivered is a message with the data that Settle needs. It is the Handle of the delivery, and decodes it.
 type delivered struct {
 	message    semel.Message
 	from       *generation
 	start, end int64
 	format     Format
-	// decoding guards what decoding changes: a source around this one may hand a
-	// delivery on twice, and both are then decoded, beside each other.
+	// decoding guards the result of decoding, because a wrapping source may deliver the same delivery
+	// twice, and both are decoded concurrently.
 	decoding sync.Mutex
-	// undecoded says that the body is the line; refused is what decoding it
-	// came to.
+	// undecoded reports that the body is still the line. refused is the error of decoding it.
 	undecoded bool
 	refused   semel.Reason
 }
 
-// decoder makes messages of lines.
+// decoder turns lines into messages.
 type decoder struct {
 	format Format
 	topic  string
 	parser strictjson.Parser
 }
 
-// begin makes a delivery's message of a line, which is left to be decoded
-// unless it is too large for that.
+// begin turns a line into a message that is decoded later, unless the line is too long.
 func (c *decoder) begin(l line) *delivered {
 	d := &delivered{start: l.start, end: l.end, format: c.format, undecoded: true}
 	m := &d.message
@@ -53,8 +50,8 @@ func (c *decoder) begin(l line) *delivered {
 	return d
 }
 
-// Decode reads the line that the body is. The line has at least as many bytes
-// as what it is read as, so that a Fetch may count those.
+// Decode decodes the line in the body. The decoded message is never larger than the line, so Fetch can count
+// the bytes of the line.
 func (d *delivered) Decode(room *reading.Room, m *semel.Message) (refused semel.Reason, detail string) {
 	d.decoding.Lock()
 	defer d.decoding.Unlock()
@@ -70,7 +67,7 @@ func (d *delivered) Decode(room *reading.Room, m *semel.Message) (refused semel.
 	return d.refused, d.detail()
 }
 
-// again is what was handed back, for a delivery of its own.
+// again returns a nacked message for a new delivery.
 func (d *delivered) again() *delivered {
 	d.decoding.Lock()
 	defer d.decoding.Unlock()
@@ -80,7 +77,7 @@ func (d *delivered) again() *delivered {
 	}
 }
 
-// detail says what is wrong with a line that is refused.
+// detail describes the fault of a refused line.
 func (d *delivered) detail() string {
 	if d.refused == semel.ReasonNone {
 		return ""
@@ -89,8 +86,8 @@ func (d *delivered) detail() string {
 	return string(text)
 }
 
-// whole reports whether a line without its end can be taken for complete:
-// nothing that may follow in it makes another message of an object or an array.
+// whole reports whether a line without a line end is complete: an object or array whose meaning no further
+// bytes can change.
 func (c *decoder) whole(l line) bool {
 	if l.length > int64(len(l.text)) {
 		return false

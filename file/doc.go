@@ -1,39 +1,34 @@
-// Package file reads messages from files and from standard input, one JSON
-// text a line. It needs nothing but the standard library.
+// Package file reads messages from files and from standard input, one JSON text a line. It needs only
+// the standard library.
 //
-// A [Source] reads one regular file, to its end or, with [Options.Follow], for
-// ever. It has one lane. How far it is done is kept in the consumer's store, so
-// a consumer that starts again goes on after the last line before which
-// everything is settled. A lost position costs no message: lines come again and
-// are duplicates.
+// A [Source] reads one regular file to its end or, with [Options.Follow], waits for more. It has one lane.
+// Its position is kept in the consumer's store, so a consumer that restarts continues after the last line
+// up to which all lines are acked. If the position is lost, lines are delivered again as duplicates; no
+// message is lost.
 //
-// A [Stream] reads standard input or any other io.Reader. It has no position:
-// what was not settled when the process ended is gone with the stream, unless
-// whoever wrote it writes it again.
+// A [Stream] reads standard input or any other io.Reader. It has no position: lines that were not acked
+// when the process ended are lost unless their writer sends them again.
 //
 // # Lines
 //
-// A line ends with LF or CRLF. A byte-order mark at the start of the file and
-// lines of nothing but spaces and tabs are passed over. A last line without its
-// line end may still be written: at the end of the data it is read only if it is
-// a complete JSON object or array, which nothing that follows could make another
-// message of. Anything else is left unread, and [Options.Notice] is told of its
-// first byte; the position stays before it, so that it is read when it is there.
-// A followed file waits for the line end in any case, until another file has its
-// name. A line is never repaired. One that is not JSON, is not UTF-8, has a lone
-// surrogate or repeats a member name is delivered with semel.ReasonMalformed
-// and its raw bytes; one over [Options.MaxLine] with semel.ReasonTooLarge, its
-// first 64 KiB and, in the header [HeaderLength], its length. The header
-// [HeaderDetail] says why. See [Format] for what a line becomes. Lines are
-// decoded by the consumer; who calls Fetch without one calls source.Delivery's
-// Decode before looking at a message.
+//   - A line ends with LF or CRLF. A byte-order mark at the start of the file, and lines of only spaces
+//     and tabs, are skipped.
+//   - A last line without a line end may be incomplete. At the end of the data it is read only if it is a
+//     complete JSON object or array. Otherwise it stays unread, [Options.Notice] reports its first byte,
+//     and the position stays before it. A followed file always waits for the line end, until another file
+//     takes its name.
+//   - A line is never repaired. If it is not JSON, is not UTF-8, has a lone surrogate or repeats a member
+//     name, it is delivered with semel.ReasonMalformed and its raw bytes. If it is longer than
+//     [Options.MaxLine], it is delivered with semel.ReasonTooLarge, its first 64 KiB and, in the header
+//     [HeaderLength], its length. The header [HeaderDetail] contains the reason.
+//
+// See [Format] for how a line becomes a message. The consumer decodes lines; code that calls Fetch itself
+// must call Decode of source.Delivery before it reads a message.
 //
 // # Replaced and truncated files
 //
-// A position carries a hash of what stands before it. Where that does not fit
-// the file, it is another file, which is read from its start. While a file is
-// followed, a new file under its name is read when the old one is read to its
-// end; rename it, and let the writer end there, before you put a new one in its
-// place. What is cut off a file before it was read is gone. [Options.Notice] is
-// told of each of these.
+// A position contains a hash of the bytes before it. If the file does not have these bytes, it is a
+// different file and is read from its start. If a followed file is replaced, the old file is read to its
+// end first; rename the old file and let its writer finish before you create the new one. Lines that are
+// cut off before they were read are lost. [Options.Notice] reports each of these cases.
 package file

@@ -8,8 +8,8 @@ import (
 	"os"
 )
 
-// atEnd is called when there is nothing more to read in the current file. It
-// reports whether to look into the scanner, or to read, again.
+// atEnd is called when there is nothing more to read in the current file. It reports whether to read, or to
+// look into the scanner, again.
 func (s *Source) atEnd() (bool, error) {
 	switch {
 	case !s.options.Follow:
@@ -17,7 +17,7 @@ func (s *Source) atEnd() (bool, error) {
 		s.over = s.final
 		s.final = true
 		if s.over {
-			s.tellTorn("whoever writes the file may still be at it; read it again when its last line is written, or end the line if it is")
+			s.reportTorn("whoever writes the file may still be at it; read it again when its last line is written, or end the line if it is")
 		}
 		return more, nil
 	case s.final:
@@ -29,8 +29,8 @@ func (s *Source) atEnd() (bool, error) {
 	return s.look()
 }
 
-// look finds out whether the path leads to another file by now. The old one is
-// then read once more, as its writer may have gone on until then.
+// look checks whether the path belongs to another file now. If so, the old file is read once more, because
+// its writer may have written until then.
 func (s *Source) look() (bool, error) {
 	s.tail.take(s.current.file, s.scan.read())
 	there, err := os.Stat(s.path)
@@ -48,20 +48,19 @@ func (s *Source) look() (bool, error) {
 	return s.replaced, nil
 }
 
-// leave goes from a file that was replaced, and is read, to the one that has
-// its path now.
+// leave switches from a replaced file that is read to its end to the file that has the path now.
 func (s *Source) leave() (bool, error) {
 	f, err := s.open()
 	if err != nil {
 		return false, err
 	}
-	s.tellTorn("it is of the file that was replaced, which is not read again; write the line, if it is one, into the new file")
+	s.reportTorn("it is of the file that was replaced, which is not read again; write the line, if it is one, into the new file")
 	s.install(f, 0)
 	s.options.Notice(fmt.Sprintf("file %s: was replaced; the new file is read from its start", s.path))
 	return true, nil
 }
 
-// restart goes to the start of a file that was truncated or written anew.
+// restart reads a truncated or rewritten file from its start.
 func (s *Source) restart() (bool, error) {
 	old := s.current
 	f, err := s.open()
@@ -78,14 +77,14 @@ func (s *Source) restart() (bool, error) {
 	return true, nil
 }
 
-// tail remembers what stood before an offset, to see at the next look whether
-// it was cut off: a size alone does not tell when the file has grown since.
+// tail remembers the bytes before an offset, to recognise a truncation at the next look. The size alone is
+// not enough, because the file may have grown again.
 type tail struct {
 	at    int64
 	bytes []byte
 }
 
-// known reports whether the tail is of this offset.
+// known reports whether the tail belongs to this offset.
 func (t *tail) known(at int64) bool { return t.bytes != nil && t.at == at }
 
 // take reads the tail before an offset.
@@ -96,13 +95,13 @@ func (t *tail) take(f *os.File, at int64) {
 	t.at, t.bytes = at, before(f, at)
 }
 
-// stands reports whether the file still has the tail.
-func (t *tail) stands(f *os.File) bool {
+// unchanged reports whether the file still has the tail.
+func (t *tail) unchanged(f *os.File) bool {
 	now := before(f, t.at)
 	return now != nil && bytes.Equal(now, t.bytes)
 }
 
-// before reads the checked bytes before an offset; nil if they are not there.
+// before reads the checked bytes before an offset; nil if they do not exist.
 func before(f *os.File, at int64) []byte {
 	b := make([]byte, min(checked, at))
 	if n, _ := f.ReadAt(b, at-int64(len(b))); n < len(b) {

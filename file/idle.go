@@ -8,10 +8,9 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// isIdle is the source's source.Info.Idle: everything was read, also what came since, and
-// nothing that was handed back waits. A Fetch that was slow and brought nothing
-// does not say that: it may have ended before it could read. What a paused lane
-// has is no reason to go on.
+// isIdle is source.Info.Idle: everything was read, including lines added since, and no nacked line waits. A
+// slow Fetch that returned nothing proves neither, because it may have ended before it could read. Lines of
+// a paused lane do not count.
 func (l *lane) isIdle(context.Context) (idle bool, left []semel.Unfinished, err error) {
 	paused, _ := l.flags()
 	switch {
@@ -33,8 +32,8 @@ func (l *lane) Info() source.Info {
 	return source.Info{Idle: l.isIdle, Bounded: l.bounded(), AtEnd: l.atEnd}
 }
 
-// torn is the line without its end that a followed file ends in: its writer may
-// still be at it.
+// torn returns the last line of a followed file if it has no line end, because its writer may not have
+// finished it.
 func (l *lane) torn() []semel.Unfinished {
 	rest, some := l.scan.rest()
 	if !some || !l.options.Follow {
@@ -47,8 +46,8 @@ func (l *lane) torn() []semel.Unfinished {
 // be known.
 func (l *lane) bounded() bool { return !l.options.Follow && !l.endless }
 
-// atEnd is the source's source.Info.AtEnd: a file that is not followed is at its end when
-// it was read, or when its lane is paused.
+// atEnd is source.Info.AtEnd: a file that is not followed is at its end when it was read, or when its lane is
+// paused.
 func (l *lane) atEnd() bool {
 	paused, _ := l.flags()
 	return !l.options.Follow && l.over || paused && l.bounded()

@@ -10,37 +10,35 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// generation is one file under the lane's name. Another file, or the same one
-// truncated, is another generation: offsets begin anew.
+// generation is one file under the path. A different file, or the same file after a truncation, is another
+// generation with its own offsets.
 type generation struct {
 	number int
 	file   *os.File
 	track  tracker
-	// gone says that its lines cannot be read again.
+	// gone reports that the lines cannot be read again.
 	gone bool
-	// torn, when not 0, is one more than where the line begins that was told of
-	// as left unread. It belongs to Fetch.
+	// torn, if not 0, is one more than the offset of the incomplete last line that Notice has reported.
+	// It belongs to Fetch.
 	torn int64
 }
 
-// input is where a lane's bytes come from.
+// input provides the bytes of a lane.
 type input interface {
-	// begin opens it; it is called until it succeeds.
+	// begin opens the input; it is called until it succeeds.
 	begin(ctx context.Context) error
-	// more puts bytes into the scanner and reports whether to look there
-	// again. It does not wait.
+	// more adds bytes to the scanner and reports whether to look there again. It does not wait.
 	more() (bool, error)
-	// again reads a line that was handed back.
+	// again reads a nacked line.
 	again(b *handedBack) (line, error)
-	// idle is called when there was nothing; it returns when to look again,
-	// the zero time to wait until the lane is roused.
+	// idle is called if there was nothing to read. It returns when to look again, or the zero time to
+	// wait for a wake-up.
 	idle(ctx context.Context) time.Time
-	// ended is called once everything is settled, at the end.
+	// ended is called once at the end, when everything is acked.
 	ended(ctx context.Context)
 }
 
-// lane is what a Source and a Stream share: it makes deliveries of lines, and
-// keeps account of them.
+// lane is the common part of Source and Stream: it turns lines into deliveries and tracks them.
 type lane struct {
 	ledger
 	fault    error
@@ -50,19 +48,19 @@ type lane struct {
 	input    input
 	observer source.LaneObserver
 
-	// What follows, and the decoder, belongs to Fetch.
+	// The fields below, and the decoder, belong to Fetch.
 
 	begun   bool
 	scan    *scanner
 	current *generation
-	// final says that what is left in the scanner is the last line, as far as
-	// is known; over that nothing followed it.
+	// final reports that the rest in the scanner is the last line, as far as known. over reports that
+	// nothing followed it.
 	final, over bool
-	// caughtUp says that the last look found nothing that was not read.
+	// caughtUp reports that the last look found nothing new.
 	caughtUp bool
 	// held is a delivery that did not fit into the last Fetch.
 	held *source.Delivery
-	// endless says that nobody knows whether what is not read has an end.
+	// endless reports that the input may never end.
 	endless bool
 }
 
@@ -74,12 +72,10 @@ func newLane(o Options, name, topic string) lane {
 	}
 }
 
-// Lanes sets who is told of the lane: it is given with the first Fetch that
-// succeeds and never lost.
+// Lanes implements source.Source. The lane is assigned with the first successful Fetch, and never lost.
 func (l *lane) Lanes(o source.LaneObserver) { l.observer = o }
 
-// Flow pauses or resumes the lane. What a Fetch that is under way has read may
-// still arrive.
+// Flow pauses or resumes the lane. A Fetch in progress may still return lines.
 func (l *lane) Flow(which source.Lane, on bool) {
 	if which != l.id {
 		return
@@ -142,8 +138,7 @@ func (l *lane) start(ctx context.Context) error {
 	return nil
 }
 
-// take fills the batch with what is there. If it stays empty, it returns when
-// to look again.
+// take fills the batch with available lines. If there are none, it returns when to look again.
 func (l *lane) take(ctx context.Context, b *batch) (time.Time, error) {
 	if l.held != nil && l.add(b, *l.held) {
 		l.held = nil
@@ -169,7 +164,7 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// takeBack takes what was handed back and is due, and returns when the next is.
+// takeBack adds nacked lines that are due, and returns when the next one is due.
 func (l *lane) takeBack(b *batch) (time.Time, error) {
 	for l.held == nil && !b.full() {
 		back, next := l.takeDue()
@@ -208,15 +203,15 @@ func (l *lane) takeLines(ctx context.Context, b *batch) error {
 	return nil
 }
 
-// look looks for more where everything was read that had been found.
+// look looks for more bytes after everything found so far was read.
 func (l *lane) look() (more bool, err error) {
 	more, err = l.input.more()
 	l.caughtUp = !more && err == nil
 	return more, err
 }
 
-// nextLine returns the next line with its end, and at the end of everything
-// also one without, if it is whole.
+// nextLine returns the next line that has its line end. At the end of the data it also returns a complete
+// line without one.
 func (l *lane) nextLine() (line, bool) {
 	found, ok := l.scan.next(false)
 	if ok || !l.final {
@@ -228,8 +223,8 @@ func (l *lane) nextLine() (line, bool) {
 	return l.scan.next(true)
 }
 
-// tellTorn says, once for each, which line is left unread at the end.
-func (l *lane) tellTorn(remedy string) {
+// reportTorn reports an incomplete last line, once.
+func (l *lane) reportTorn(remedy string) {
 	rest, some := l.scan.rest()
 	if !some || l.current.torn == rest.start+1 {
 		return
@@ -239,7 +234,7 @@ func (l *lane) tellTorn(remedy string) {
 		l.id.ID, rest.start, remedy))
 }
 
-// read makes a delivery of a line.
+// read turns a line into a delivery.
 func (l *lane) read(found line, from *generation) source.Delivery {
 	d := l.decoder.begin(found)
 	d.from = from
@@ -254,7 +249,7 @@ func (l *lane) delivery(d *delivered) source.Delivery {
 	return out
 }
 
-// put adds a delivery to the batch or holds it for the next one.
+// put adds a delivery to the batch, or keeps it for the next one.
 func (l *lane) put(b *batch, d source.Delivery) {
 	if !l.add(b, d) {
 		l.held = &d
@@ -269,7 +264,7 @@ func (l *lane) add(b *batch, d source.Delivery) bool {
 	return b.add(d, size)
 }
 
-// batch is what one Fetch returns.
+// batch is the result of one Fetch.
 type batch struct {
 	most  source.Bound
 	bytes int64
@@ -278,7 +273,7 @@ type batch struct {
 
 func (b *batch) full() bool { return len(b.out) >= max(1, b.most.Messages) }
 
-// add takes a delivery if it fits; the first one always does.
+// add adds a delivery if it fits. The first one always fits.
 func (b *batch) add(d source.Delivery, size int64) bool {
 	if len(b.out) > 0 && (b.full() || b.bytes+size > b.most.Bytes) {
 		return false
@@ -288,8 +283,7 @@ func (b *batch) add(d source.Delivery, size int64) bool {
 	return true
 }
 
-// wait returns at ctx's end, when the lane is roused, or at a moment that is
-// not the zero time.
+// wait returns when ctx ends, at a wake-up, or at the given time if it is not zero.
 func (l *lane) wait(ctx context.Context, until time.Time) {
 	var at <-chan time.Time
 	if !until.IsZero() {
@@ -304,10 +298,8 @@ func (l *lane) wait(ctx context.Context, until time.Time) {
 	}
 }
 
-// Settle notes what became of deliveries; it does so in memory and cannot fail
-// but for a dead letter, of which files have none: those are returned, with an
-// error that wraps semel.ErrUnsupported, and come again. A delivery that is
-// handed back is read again from its place.
+// Settle implements source.Source, in memory. A nacked line is read again. Files have no dead letters: for
+// those, Settle returns an error that wraps semel.ErrUnsupported, and the lines are delivered again.
 func (l *lane) Settle(_ context.Context, all []source.Settlement) ([]int, error) {
 	var left []int
 	for i, s := range all {

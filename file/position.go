@@ -11,18 +11,18 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// checked is how much before the position is hashed to recognise the file.
+// checked is the number of bytes before the position that are hashed to recognise the file.
 const checked = 4 << 10
 
-// saveEvery is how often Settle saves the position at most.
+// saveEvery is the minimum interval at which Settle saves the position.
 const saveEvery = time.Second
 
-// saver keeps the position in the store.
+// saver saves the position in the store.
 type saver struct {
 	consumer string
 	store    source.PositionStore
-	// busy holds a token while a position is saved. It guards what follows;
-	// unlike a mutex it can be given up when a context ends.
+	// busy has a token while a position is saved and guards the fields below. Unlike a mutex, waiting for
+	// it ends with a context.
 	busy   chan struct{}
 	last   time.Time
 	number int
@@ -30,8 +30,8 @@ type saver struct {
 	failed bool
 }
 
-// Info implements source.Source. Without source.Info.Positions the file is read from its start each
-// time.
+// Info implements source.Source. Without source.Info.Positions the file is always read from its
+// start.
 func (s *Source) Info() source.Info {
 	info := s.lane.Info()
 	info.Positions = func(consumer string, store source.PositionStore) {
@@ -40,7 +40,7 @@ func (s *Source) Info() source.Info {
 	return info
 }
 
-// load returns where to begin, and tells when the position is of another file.
+// load returns the offset to start from, and reports a position of another file.
 func (s *Source) load(ctx context.Context, f *os.File) (int64, error) {
 	s.saver.busy <- struct{}{}
 	defer func() { <-s.saver.busy }()
@@ -63,14 +63,13 @@ func (s *Source) load(ctx context.Context, f *os.File) (int64, error) {
 	return p.Offset, nil
 }
 
-// check is what recognises a file by what stands before the position.
+// check returns the hash of the bytes before the position.
 func check(stood []byte) []byte {
 	sum := sha256.Sum256(stood)
 	return sum[:16]
 }
 
-// saveIfDue saves the position if the last time was long enough ago and nobody
-// is at it.
+// saveIfDue saves the position if the last save was long enough ago and none is in progress.
 func (s *Source) saveIfDue(ctx context.Context) {
 	select {
 	case s.saver.busy <- struct{}{}:
@@ -117,7 +116,7 @@ func (s *Source) saveNow(ctx context.Context) error {
 	return nil
 }
 
-// reached returns the current file and the offset before which it is settled.
+// reached returns the current file and the offset before which all its lines are acked.
 func (s *Source) reached() (*generation, int64) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -2,35 +2,33 @@ package file
 
 import "bytes"
 
-// chunk is how much is read at once.
+// chunk is the number of bytes that are read at once.
 const chunk = 256 << 10
 
-// line is one line as it was found. Its text is valid until the next call.
+// line is one line. Its text is valid until the next call.
 type line struct {
-	// text has neither line end nor byte-order mark; of a line that is too
-	// large it is the beginning.
+	// text is the line without line end and byte-order mark, or the beginning of a line that is too
+	// long.
 	text []byte
-	// start and end are the bytes of the file it spans, line end included.
+	// start and end are the range in the file, including the line end.
 	start, end int64
-	// length is that of the whole line without line end.
+	// length is the length of the whole line without its line end.
 	length int64
 }
 
-// scanner cuts bytes into lines. It does no I/O: whoever has bytes puts them
-// into space and says how many with filled. Of a line over the limit it keeps
-// the beginning and counts the rest.
+// scanner splits bytes into lines. It does no I/O: the caller writes bytes into space and calls filled. Of a
+// line over the limit it keeps the beginning and counts the rest.
 type scanner struct {
 	limit int
-	// piece is how much room space makes at least half of.
+	// piece is the size by which space extends the buffer.
 	piece  int
 	buffer []byte
-	// from and to bound what is unread; searched is how far no line end is.
+	// from and to are the unread range; there is no line end before searched.
 	from, searched, to int
 	// at is the offset of buffer[from] in the file.
 	at int64
-	// long, when not nil, is the beginning of a line over the limit that is
-	// being passed over; longAt is where it starts; carriage says that the
-	// last byte passed over was a carriage return.
+	// long, if not nil, is the beginning of a line over the limit that is being skipped, and longAt its
+	// start. carriage reports that the last skipped byte was a carriage return.
 	long     []byte
 	longAt   int64
 	carriage bool
@@ -38,10 +36,10 @@ type scanner struct {
 
 func newScanner(limit int, at int64) *scanner { return &scanner{limit: limit, piece: chunk, at: at} }
 
-// read is the offset after everything that was put in.
+// read returns the offset after all bytes so far.
 func (s *scanner) read() int64 { return s.at + int64(s.to-s.from) }
 
-// space returns room for at most chunk bytes.
+// space returns a buffer for at most chunk bytes.
 func (s *scanner) space() []byte {
 	if s.from > 0 {
 		copy(s.buffer, s.buffer[s.from:s.to])
@@ -57,11 +55,10 @@ func (s *scanner) space() []byte {
 	return s.buffer[s.to:min(len(s.buffer), s.to+chunk)]
 }
 
-// filled says that n bytes of space are now there.
+// filled adds the first n bytes of space.
 func (s *scanner) filled(n int) { s.to += n }
 
-// next returns the next line that has its line end. With final, what is left
-// at the end is a line as well.
+// next returns the next line that has a line end. With final, the rest without a line end is a line too.
 func (s *scanner) next(final bool) (line, bool) {
 	for {
 		l, ok := s.raw(final)
@@ -83,7 +80,7 @@ func blank(l line) bool {
 	return true
 }
 
-// raw is next without passing over blank lines.
+// raw is next without skipping blank lines.
 func (s *scanner) raw(final bool) (line, bool) {
 	i := bytes.IndexByte(s.buffer[s.searched:s.to], '\n')
 	switch {
@@ -99,8 +96,8 @@ func (s *scanner) raw(final bool) (line, bool) {
 	return line{}, false
 }
 
-// rest is what has no line end yet, as a line, and whether it is more than
-// blanks. It stays unread. There is no line with its end before it.
+// rest returns the bytes after the last line end as a line, and whether they are more than blanks. They stay
+// unread. All lines with line ends must have been read before.
 func (s *scanner) rest() (line, bool) {
 	if s.to == s.from && s.long == nil {
 		return line{}, false
@@ -111,7 +108,7 @@ func (s *scanner) rest() (line, bool) {
 	return l, !blank(l)
 }
 
-// cut takes the line that ends before buffer[end], and its line end.
+// cut returns the line that ends before buffer[end], and removes it with its line end.
 func (s *scanner) cut(end, lineEnd int) line {
 	text, start := s.buffer[s.from:end], s.at
 	s.from, s.searched = end+lineEnd, end+lineEnd
@@ -130,7 +127,7 @@ func (s *scanner) cut(end, lineEnd int) line {
 	return l
 }
 
-// cutLong ends a line over the limit with the last of its bytes.
+// cutLong returns a line over the limit after its last bytes.
 func (s *scanner) cutLong(rest []byte, lineEnd int) line {
 	length := s.at - s.longAt - int64(lineEnd)
 	if len(rest) > 0 {
@@ -146,7 +143,7 @@ func (s *scanner) cutLong(rest []byte, lineEnd int) line {
 	return l
 }
 
-// pass drops what is unread of a line over the limit, but for its beginning.
+// pass drops the unread bytes of a line over the limit, except its beginning.
 func (s *scanner) pass() {
 	unread := s.buffer[s.from:s.to]
 	if s.long == nil {
@@ -161,10 +158,10 @@ func (s *scanner) pass() {
 	s.from, s.searched, s.to = 0, 0, 0
 }
 
-// mark is the byte-order mark of UTF-8.
+// mark is the UTF-8 byte-order mark.
 var mark = []byte("\xef\xbb\xbf")
 
-// unmarked takes the byte-order mark off the first line of a file.
+// unmarked removes the byte-order mark of the first line of a file.
 func unmarked(text []byte, start int64) []byte {
 	if start == 0 {
 		return bytes.TrimPrefix(text, mark)

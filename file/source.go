@@ -13,7 +13,7 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Source reads messages from one regular file, as one lane. Make it with Open.
+// Source reads messages from one regular file, as one lane. Create it with Open.
 type Source struct {
 	lane
 	path   string
@@ -22,21 +22,20 @@ type Source struct {
 	// files are the generations whose file is open, the current one last.
 	// Fetch and Close change it, with ledger.mu held.
 	files []*generation
-	// replaced says that another file has the path now: the current one is
-	// read to its end and then left.
+	// replaced reports that the path belongs to another file now. The current file is read to its end
+	// first.
 	replaced bool
 	tail     tail
 }
 
 var _ source.Source = (*Source)(nil)
 
-// Open returns a source that reads the file at path. It touches nothing before
-// Validate or the first Fetch. Deliveries have the file's base name as topic
-// and the byte at which their line begins as offset.
+// Open returns a source that reads the file at path. It does not access the file before Validate or the
+// first Fetch. The topic of deliveries is the base name of the file, and the offset is the first byte of
+// the line.
 //
-// A consumer waits for a file that it cannot open, and logs that: to it, a
-// network drive that is away is an outage. To end at once instead, call
-// Validate before its Run, as the binary does unless the file is followed.
+// If the file cannot be opened, the consumer logs that and waits, as for any outage. Call Validate before
+// Run to get an error instead, as the binary does unless the file is followed.
 func Open(path string, o Options) *Source {
 	clean := filepath.Clean(path)
 	s := &Source{
@@ -47,10 +46,9 @@ func Open(path string, o Options) *Source {
 	return s
 }
 
-// Validate reports an option that is out of range, and whether the file can be
-// opened for reading now. It leaves nothing open. The error for a file that is
-// not there wraps fs.ErrNotExist and names the folder, for one that may not be
-// read fs.ErrPermission.
+// Validate reports an option that is out of range, and a file that cannot be opened for reading. The error
+// wraps fs.ErrNotExist, and names the folder, if the file does not exist, and fs.ErrPermission if it is
+// not readable. The file is not left open.
 func (s *Source) Validate() error {
 	if s.fault != nil {
 		return s.fault
@@ -91,8 +89,8 @@ func (s *Source) explain(err error) error {
 	return fmt.Errorf("file %s: cannot be opened; correct the path: %w", s.path, err)
 }
 
-// lookedIn names the folder of the path, which from the wrong one is not what
-// was meant; empty where the working folder is not known.
+// lookedIn returns a text with the folder in which a relative path was looked up; "" if the working
+// folder is unknown.
 func (s *Source) lookedIn() string {
 	full, err := filepath.Abs(s.path)
 	if err != nil {
@@ -101,7 +99,7 @@ func (s *Source) lookedIn() string {
 	return " in " + filepath.Dir(full)
 }
 
-// comes is what to do about a file that is not there.
+// comes returns what to do about a file that does not exist.
 func (s *Source) comes() string {
 	if s.options.Follow {
 		return "create it or correct the path"
@@ -144,7 +142,7 @@ func (s *Source) install(f *os.File, at int64) {
 }
 
 func (s *Source) more() (bool, error) {
-	if s.options.Follow && !s.final && s.tail.known(s.scan.read()) && !s.tail.stands(s.current.file) {
+	if s.options.Follow && !s.final && s.tail.known(s.scan.read()) && !s.tail.unchanged(s.current.file) {
 		return s.restart()
 	}
 	n, err := s.current.file.ReadAt(s.scan.space(), s.scan.read())
@@ -161,7 +159,7 @@ func (s *Source) more() (bool, error) {
 	}
 }
 
-// again reads a line from its place, in the generation it is of.
+// again reads a line again, from the generation that it belongs to.
 func (s *Source) again(b *handedBack) (line, error) {
 	scan := newScanner(s.options.MaxLine, b.start)
 	scan.piece = int(min(chunk, b.end-b.start))
@@ -191,7 +189,7 @@ func (s *Source) idle(ctx context.Context) time.Time {
 	return time.Now().Add(s.options.Poll)
 }
 
-// closeRead closes the files that were left and have nothing unsettled.
+// closeRead closes replaced files whose lines are all acked.
 func (s *Source) closeRead() {
 	var done []*generation
 	s.mu.Lock()
@@ -207,17 +205,17 @@ func (s *Source) closeRead() {
 
 func (s *Source) ended(ctx context.Context) { _ = s.save(ctx) } // Close tries again and reports
 
-// Settle is the lane's Settle; at most once a second it also saves the
-// position. That the position could not be saved undoes no settlement: it is
-// tried again, and if it never succeeds lines come again.
+// Settle implements source.Source, and saves the position at most once a second. If the position cannot be
+// saved, the settlements still count and the next Settle tries again; without a saved position, lines are
+// delivered again after a restart.
 func (s *Source) Settle(ctx context.Context, all []source.Settlement) ([]int, error) {
 	left, err := s.lane.Settle(ctx, all)
 	s.saveIfDue(ctx)
 	return left, err
 }
 
-// Close saves the position and closes the file. A Fetch that waits returns.
-// The error says that the position was not saved; lines then come again.
+// Close saves the position and closes the file; a waiting Fetch returns. After an error the position was
+// not saved, and lines are delivered again after a restart.
 func (s *Source) Close(ctx context.Context) error {
 	s.mu.Lock()
 	closed, files := s.closed, s.files

@@ -10,9 +10,8 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Stream reads messages from standard input or another reader. It keeps no
-// position; a delivery that is handed back is kept in memory and comes again
-// while the Stream is open.
+// Stream reads messages from standard input or another reader. It has no position. A nacked delivery is kept
+// in memory and delivered again while the Stream is open.
 type Stream struct {
 	lane
 	reader io.Reader
@@ -22,33 +21,29 @@ type Stream struct {
 
 var _ source.Source = (*Stream)(nil)
 
-// Stdin returns a source that reads r, usually os.Stdin, to its end. It reads
-// nothing before the first Fetch and does not close r. Deliveries have the
-// topic "stdin".
+// Stdin returns a source that reads r, usually os.Stdin, to its end. It does not read before the first Fetch
+// and does not close r. The topic of deliveries is "stdin".
 //
-// A blocked read of standard input cannot be interrupted. It is made by a
-// goroutine of the Stream, so that Fetch returns when its context ends; after
-// Close that goroutine ends with the read, at the latest with the process.
+// A blocked read of standard input cannot be interrupted. A goroutine of the Stream makes the reads, so Fetch
+// returns when its context ends. After Close that goroutine ends with the pending read.
 func Stdin(r io.Reader, o Options) *Stream {
 	s := &Stream{lane: newLane(o, "stdin", "stdin"), reader: r}
 	s.input, s.endless = s, true
 	return s
 }
 
-// Section returns a source that reads r to its end, which is a part of a file that begins
-// there at the byte from: the offsets of deliveries are those of the file. Their topic is
-// the one given. An error of r is told by Fetch, as that of a file is.
+// Section returns a source that reads r, a part of a file that starts at byte from, to its end. Offsets of
+// deliveries refer to the whole file. topic is the topic of deliveries. Fetch returns errors of r.
 func Section(r io.Reader, from int64, topic string, o Options) *Stream {
 	s := &Stream{lane: newLane(o, topic, topic), reader: r, from: from}
 	s.input, s.endless = s, true
 	return s
 }
 
-// Validate reports an option that is out of range. It reads nothing.
+// Validate reports an option that is out of range. It does not read.
 func (s *Stream) Validate() error { return s.fault }
 
-// Close ends the stream: a Fetch that waits returns. What is not settled is
-// gone with the stream.
+// Close ends the stream; a waiting Fetch returns. Lines that are not acked are lost.
 func (s *Stream) Close(context.Context) error {
 	s.mu.Lock()
 	closed, p := s.closed, s.pump
@@ -75,7 +70,7 @@ func (s *Stream) begin(context.Context) error {
 func (s *Stream) more() (bool, error) {
 	if s.final {
 		s.over = true
-		s.tellTorn("whoever wrote it did not end the line; have it written again, with its line end")
+		s.reportTorn("whoever wrote it did not end the line; have it written again, with its line end")
 		return false, nil
 	}
 	s.mu.Lock()
@@ -99,7 +94,7 @@ func (s *Stream) more() (bool, error) {
 	return true, nil
 }
 
-// again is never asked: every line that is handed back is kept.
+// again is never called: nacked lines are kept in memory.
 func (s *Stream) again(*handedBack) (line, error) { return line{}, io.ErrUnexpectedEOF }
 
 func (s *Stream) idle(context.Context) time.Time { return time.Time{} }

@@ -11,13 +11,12 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// tracker knows which lines of one file were delivered and are not settled.
-// What is settled takes no room, however long one line before it stays open.
+// tracker records the lines of one file that were delivered and are not acked yet. Acked lines use no
+// memory, even while an earlier line is open.
 type tracker struct {
-	// open are the lines, in their order; settled ones go as soon as they are
-	// the first, or half of all.
+	// open has the lines in order. Acked lines are removed when they are the first, or half of all.
 	open []openLine
-	// done counts the settled ones in open.
+	// done counts the acked lines in open.
 	done int
 	// read is the end of the last delivered line.
 	read int64
@@ -26,17 +25,17 @@ type tracker struct {
 type openLine struct {
 	start   int64
 	settled bool
-	// back says that the line was handed back and is not delivered again yet.
+	// back reports that the line was nacked and is not delivered again yet.
 	back bool
 }
 
-// deliver adds a line, which lies after all others.
+// deliver adds a line, which must follow all others.
 func (t *tracker) deliver(start, end int64) {
 	t.open = append(t.open, openLine{start: start})
 	t.read = end
 }
 
-// find returns the open line that starts here; nil if it is settled.
+// find returns the open line that starts at the offset; nil if it is acked.
 func (t *tracker) find(start int64) *openLine {
 	i, ok := slices.BinarySearchFunc(t.open, start, func(o openLine, start int64) int {
 		return cmp.Compare(o.start, start)
@@ -47,7 +46,7 @@ func (t *tracker) find(start int64) *openLine {
 	return &t.open[i]
 }
 
-// settle takes a line out and reports whether it was open.
+// settle removes a line and reports whether it was open.
 func (t *tracker) settle(start int64) bool {
 	o := t.find(start)
 	if o == nil {
@@ -66,10 +65,10 @@ func (t *tracker) settle(start int64) bool {
 	return true
 }
 
-// unsettled counts the lines that are delivered or handed back.
+// unsettled counts the lines that are delivered or nacked.
 func (t *tracker) unsettled() int { return len(t.open) - t.done }
 
-// position is the offset before which every delivered line is settled.
+// position returns the offset before which all delivered lines are acked.
 func (t *tracker) position() int64 {
 	if len(t.open) > 0 {
 		return t.open[0].start
@@ -77,17 +76,16 @@ func (t *tracker) position() int64 {
 	return t.read
 }
 
-// handedBack is a line that comes again.
+// handedBack is a nacked line.
 type handedBack struct {
 	due        time.Time
 	from       *generation
 	start, end int64
-	// message is kept where the line cannot be read again.
+	// message is the message of a line that cannot be read again.
 	message *delivered
 }
 
-// backs are the lines handed back, a heap by when they are due and then by
-// where they stand.
+// backs is a heap of nacked lines, ordered by due time and then by offset.
 type backs []*handedBack
 
 func (b backs) Len() int      { return len(b) }
@@ -106,23 +104,21 @@ func (b *backs) Pop() any {
 	return last
 }
 
-// mostBack is how many lines may be handed back before no further line is
-// read: what comes again has to be worked off first.
+// mostBack is the number of nacked lines at which no further lines are read.
 const mostBack = 10_000
 
-// ledger is what Fetch, Settle, Flow and Close share.
+// ledger is the state that Fetch, Settle, Flow and Close share.
 type ledger struct {
-	// mu protects the fields below it, the trackers of all generations and
-	// their gone. It is never held across a call that can block.
+	// mu protects the fields below, the trackers of all generations and their gone. No call that can
+	// block is made while it is held.
 	mu     sync.Mutex
 	back   backs
 	paused bool
 	closed bool
-	// unsettled counts over all generations.
+	// unsettled counts the lines of all generations.
 	unsettled int
 
-	// wake holds one token when something happened that a waiting Fetch
-	// should look at.
+	// wake has a token if a waiting Fetch should look again.
 	wake chan struct{}
 }
 
@@ -135,7 +131,7 @@ func (l *ledger) rouse() {
 	}
 }
 
-// deliver notes a line that is about to be delivered.
+// deliver records a line that is about to be delivered.
 func (l *ledger) deliver(d *delivered) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -143,7 +139,7 @@ func (l *ledger) deliver(d *delivered) {
 	l.unsettled++
 }
 
-// settle notes what became of a delivery.
+// settle records the settlement of a delivery.
 func (l *ledger) settle(d *delivered, s source.Settlement) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -165,8 +161,8 @@ func (l *ledger) settle(d *delivered, s source.Settlement) {
 	heap.Push(&l.back, b)
 }
 
-// takeDue takes the next line that was handed back and is due. Without one it
-// returns when the next is due, the zero time if there is none.
+// takeDue removes the next nacked line that is due. Otherwise it returns when the next one is due, or the
+// zero time if there is none.
 func (l *ledger) takeDue() (*handedBack, time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -194,8 +190,8 @@ func (l *ledger) putBack(b *handedBack) {
 	}
 }
 
-// abandon says that a file's lines cannot be read again, drops those that were
-// handed back and returns how many they were.
+// abandon records that the lines of a file cannot be read again, drops its nacked lines and returns their
+// number.
 func (l *ledger) abandon(g *generation) int {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -214,7 +210,7 @@ func (l *ledger) abandon(g *generation) int {
 	return before - len(l.back)
 }
 
-// flags are what Fetch has to know before it reads.
+// flags returns the state that Fetch needs before it reads.
 func (l *ledger) flags() (paused, closed bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -227,7 +223,7 @@ func (l *ledger) settledAll() bool {
 	return l.unsettled == 0
 }
 
-// waitsBack reports whether a line that was handed back has to come again.
+// waitsBack reports whether a nacked line is not delivered again yet.
 func (l *ledger) waitsBack() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -15,18 +15,17 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Completion says what is stored of a request so that a Completer can finish it, and when it
-// does. Method, host, URI and body are stored with the key until its end is known; a request
-// of more than store.MaxKeyResult bytes is refused with 413.
+// Completion configures the requests that a Completer can finish. Method, host, URI and body are stored
+// with the key until the outcome is known; a request of more than store.MaxKeyResult bytes gets 413.
 type Completion struct {
-	// Headers are those of a request that its handler reads; Content-Type and Content-Encoding
-	// are always stored. What carries a secret, such as Authorization or Cookie, is refused.
+	// Headers are the request headers that the handler reads. Content-Type and Content-Encoding are
+	// always stored. Headers with secrets, such as Authorization or Cookie, are refused.
 	Headers []string
-	// After is for how long nobody has worked on a request before a Completer does; 0 is a
-	// minute. It doubles with each attempt, up to an hour or After.
+	// After is how long a request must have been idle before a Completer runs it; default one minute.
+	// The time doubles with each attempt, up to the larger of one hour and After.
 	After time.Duration
-	// Attempts is after how many of them, those of clients among them, a Completer leaves a
-	// request to a person; 0 is 10.
+	// Attempts is the number of attempts, including those of clients, after which a Completer leaves
+	// the request to a person; default 10.
 	Attempts int
 }
 
@@ -36,7 +35,7 @@ const (
 	mostAfter       = time.Hour
 )
 
-// completes returns the store's notes, if there are to be any and it keeps them.
+// completes returns the store of requests, if Completion is set and the store has one.
 func (l *LeaseConfig) completes(st store.KeyStore) admin.RequestStore {
 	if l.Completion == nil {
 		return nil
@@ -45,10 +44,10 @@ func (l *LeaseConfig) completes(st store.KeyStore) admin.RequestStore {
 	return notes
 }
 
-// fits reports what is wrong with steps and completion, and sets what was left open.
+// fits reports faults of steps and completion, and sets the defaults.
 func (l *LeaseConfig) fits(c *Config, keeps bool) (err error) {
 	if l.Stepped && l.FailOpen != "" {
-		err = errors.New("FailOpen is set, and so is Stepped: without the store nobody knows which steps are done")
+		err = errors.New("FailOpen and Stepped are both set; without the store, completed steps are unknown; remove one of them")
 	}
 	if l.Completion == nil {
 		return err
@@ -61,7 +60,7 @@ func (l *LeaseConfig) fits(c *Config, keeps bool) (err error) {
 	err = errors.Join(err, wrong)
 	switch {
 	case !keeps:
-		return errors.Join(err, fmt.Errorf("the store keeps no notes, by which a Completer finds what was left: %w", semel.ErrUnsupported))
+		return errors.Join(err, fmt.Errorf("the store does not store requests, so a Completer finds none: %w", semel.ErrUnsupported))
 	case own.After < 0 || own.Attempts < 0:
 		return errors.Join(err, fmt.Errorf("Completion has After %v and Attempts %d; neither is below 0", own.After, own.Attempts))
 	case own.After >= c.Keep:
@@ -70,7 +69,7 @@ func (l *LeaseConfig) fits(c *Config, keeps bool) (err error) {
 	return err
 }
 
-// due reports whether the time of a key has come.
+// due reports whether a Completer should run the request of a key now.
 func (c *Completion) due(k *admin.AbandonedKey) bool {
 	wait := c.After
 	for n := 1; n < k.Started && wait < mostAfter; n++ {
@@ -79,18 +78,18 @@ func (c *Completion) due(k *admin.AbandonedKey) bool {
 	return k.Started < c.Attempts && k.Quiet >= max(c.After, min(wait, mostAfter))
 }
 
-// Completer finishes requests whose clients do not come again. Use Guard.Completer.
+// Completer finishes abandoned requests. Create it with Guard.Completer.
 type Completer struct {
 	guard   *Guard
 	notes   admin.RequestStore
 	handler http.Handler
-	place   []byte // where the walk goes on
+	place   []byte // where the next look starts
 }
 
-// Completer returns one that has left requests run by a handler: that of the server, with its
-// routes and the guard, but without authentication, since no secret is stored. A handler takes
-// who asks from Attempt.Caller then. semel.ErrUnsupported: the guard is not one of NewLeased
-// with LeaseConfig.Completion.
+// Completer returns a Completer that runs abandoned requests through handler: the handler of the
+// server with its routes and the guard, but without authentication, because no secrets are stored. The
+// handler takes the caller from Attempt.Caller. Completer returns an error that wraps
+// semel.ErrUnsupported if the guard is not one of NewLeased with LeaseConfig.Completion.
 func (g *Guard) Completer(handler http.Handler) (*Completer, error) {
 	l, is := g.door.(*leased)
 	if !is || g.completion == nil {
@@ -101,14 +100,14 @@ func (g *Guard) Completer(handler http.Handler) (*Completer, error) {
 
 const (
 	completeEvery = 15 * time.Second
-	// lookMost is at how many keys a call of the store looks, and passMost how many calls a
-	// pass makes: so a large table costs no more at a time than a small one.
+	// lookMost is the number of keys that one call of the store reads, passMost the number of calls of
+	// a pass, so the cost of a pass does not depend on the size of the table.
 	lookMost = 500
 	passMost = 20
 )
 
-// Run calls Pass now and each fifteen seconds until ctx ends. failed, if not nil, is told of
-// each failure, which has an *UnfinishedError within for each request that is not finished.
+// Run calls Pass now and every fifteen seconds until ctx ends. failed, if not nil, is called with each
+// error, which wraps an *UnfinishedError for each request that could not be finished.
 func (c *Completer) Run(ctx context.Context, failed func(error)) {
 	for {
 		if err := c.Pass(ctx); err != nil && ctx.Err() == nil && failed != nil {
@@ -120,24 +119,24 @@ func (c *Completer) Run(ctx context.Context, failed func(error)) {
 	}
 }
 
-// Pass looks at 10,000 keys at most, and has those requests run that nobody works on, one
-// after the other. The next pass goes on where it ended. Any number of processes may call it,
-// each with a Completer of its own; one of them runs a request. The errors of requests are
-// joined, and others are run all the same.
+// Pass reads at most 10,000 keys and runs the abandoned requests among them, one after the other. The
+// next Pass continues where this one ended. Several processes may call Pass, each with its own
+// Completer; only one of them runs a request. A request that fails does not stop the others; Pass
+// returns the joined errors.
 func (c *Completer) Pass(ctx context.Context) error {
 	var failed []error
 	for range passMost {
 		looked, past := time.Now(), false
 		left, err := c.look(ctx)
 		if err != nil {
-			return errors.Join(append(failed, fmt.Errorf("httpkey: keys that were left cannot be looked for: %w", err))...)
+			return errors.Join(append(failed, fmt.Errorf("httpkey: abandoned requests cannot be read: %w", err))...)
 		}
 		for i := range left.Keys {
 			if ctx.Err() != nil {
 				return errors.Join(failed...)
 			}
-			// After a while others may have ended those that are left of these: it is asked
-			// again, rather than for each of them in vain.
+			// After a while other processes may have finished the rest of these keys, so they are
+			// read again.
 			if past = i > 0 && time.Since(looked) > c.guard.completion.After; past {
 				break
 			}
@@ -161,11 +160,11 @@ func (c *Completer) look(ctx context.Context) (admin.AbandonedKeys, error) {
 	return c.notes.AbandonedKeys(ctx, admin.AbandonedKeysQuery{Consumer: c.guard.config.Name, Quiet: c.guard.completion.After, After: c.place, Most: lookMost})
 }
 
-// UnfinishedError says that a Completer has not finished a request. Its text has neither the
-// key nor its caller, which Guard.Resolve takes.
+// UnfinishedError reports a request that a Completer could not finish. Caller and Key, which
+// Guard.Resolve needs, are not in its text.
 type UnfinishedError struct {
 	Caller, Key string
-	// Attempts is how many there were; Left says that a Completer makes no more.
+	// Attempts is the number of attempts so far; Left reports that a Completer makes no more.
 	Attempts int
 	Left     bool
 	Err      error
@@ -173,17 +172,17 @@ type UnfinishedError struct {
 
 // Error implements error.
 func (e *UnfinishedError) Error() string {
-	text := fmt.Sprintf("httpkey: a request that was left is not finished after %d attempts", e.Attempts)
+	text := fmt.Sprintf("httpkey: an abandoned request is not finished after %d attempts", e.Attempts)
 	if e.Left {
 		text += ", and is left to a person"
 	}
 	return fmt.Sprintf("%s: %v", text, e.Err)
 }
 
-// Unwrap returns why.
+// Unwrap returns Err.
 func (e *UnfinishedError) Unwrap() error { return e.Err }
 
-// finish has the request of a key run.
+// finish runs the request of a key.
 func (c *Completer) finish(ctx context.Context, k *admin.AbandonedKey) error {
 	if !c.guard.completion.due(k) {
 		return nil
@@ -211,17 +210,17 @@ func (c *Completer) finish(ctx context.Context, k *admin.AbandonedKey) error {
 	return fail(errors.Join(fmt.Errorf("its handler answers with %d", o.answer.status), o.err))
 }
 
-// finishing is a request of a Completer on its way to its guard.
+// finishing is a request that a Completer runs, on its way to the guard.
 type finishing struct {
 	guard       *Guard
 	caller, key string
-	seen        int      // how many claims there were
+	seen        int      // the number of claims so far
 	outcome     *outcome // set by the guard
 }
 
 type finishingKey struct{}
 
-// finishingOf is the request of this guard's Completer; nil: it is a client's.
+// finishingOf returns the request of this guard's Completer, or nil for a request of a client.
 func (g *Guard) finishingOf(ctx context.Context) *finishing {
 	if f, is := ctx.Value(finishingKey{}).(*finishing); is && f.guard == g {
 		return f
@@ -229,7 +228,7 @@ func (g *Guard) finishingOf(ctx context.Context) *finishing {
 	return nil
 }
 
-// serveLeft has the handler of a request run whose client has left.
+// serveLeft runs the handler of an abandoned request.
 func (g *Guard) serveLeft(w http.ResponseWriter, r *http.Request, next http.Handler, f *finishing, began time.Time) {
 	q := &request{http: r, caller: f.caller, key: f.key, finishing: true, seen: f.seen}
 	o := outcome{}
@@ -242,7 +241,7 @@ func (g *Guard) serveLeft(w http.ResponseWriter, r *http.Request, next http.Hand
 	if o.fate == Ran {
 		o.fate = Finished
 	}
-	g.tell(&o, began)
+	g.report(&o, began)
 	f.outcome = &o
 	o.answer.send(w, false)
 }

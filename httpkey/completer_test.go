@@ -244,11 +244,11 @@ func TestF2ARequestThatIsTooLargeToBeStoredIsRefused(t *testing.T) {
 
 func TestF2ACompletionThatDoesNotFitIsRefused(t *testing.T) {
 	for want, spoil := range map[string]func(*httpkey.LeaseConfig){
-		`Completion.Headers stands "authorization"`: func(l *httpkey.LeaseConfig) { l.Completion.Headers = []string{"authorization"} },
-		`Completion.Headers stands "COOKIE"`:        func(l *httpkey.LeaseConfig) { l.Completion.Headers = []string{"X-Currency", "COOKIE"} },
-		"neither is below 0":                        func(l *httpkey.LeaseConfig) { l.Completion.After = -1 },
-		"a key would be gone":                       func(l *httpkey.LeaseConfig) { l.Completion.After = 72 * time.Hour },
-		"which steps are done":                      func(l *httpkey.LeaseConfig) { l.FailOpen = "a test" },
+		`Completion.Headers contains "authorization"`: func(l *httpkey.LeaseConfig) { l.Completion.Headers = []string{"authorization"} },
+		`Completion.Headers contains "COOKIE"`:        func(l *httpkey.LeaseConfig) { l.Completion.Headers = []string{"X-Currency", "COOKIE"} },
+		"neither is below 0":                          func(l *httpkey.LeaseConfig) { l.Completion.After = -1 },
+		"a key would be gone":                         func(l *httpkey.LeaseConfig) { l.Completion.After = 72 * time.Hour },
+		"completed steps are unknown":                 func(l *httpkey.LeaseConfig) { l.FailOpen = "a test" },
 	} {
 		l := httpkey.LeaseConfig{Window: leasedkey.Always, AllowVolatile: "a test", Stepped: true, Completion: &httpkey.Completion{}}
 		spoil(&l)

@@ -15,128 +15,125 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Config says which requests have a key, and what becomes of their answers. Name, Keep and
-// one of Caller and OneTenant have to be set.
+// Config configures a Guard. Name, Keep and either Caller or OneTenant are required.
 type Config struct {
-	// Name is whose keys these are; those of two guards never meet. It is the name of a
-	// consumer in the store, and must be no other consumer's.
+	// Name is the consumer in the store under which keys are kept. Keys of different names are
+	// independent. No other consumer may have the same name.
 	Name string
-	// Caller names who asks, such as the account that authentication has found. A key of one
-	// caller is never another's. Empty: the request is refused with 401.
+	// Caller returns the client of a request, such as the authenticated account. Equal keys of
+	// different callers are different keys. If Caller returns "", the request gets 401.
 	//
-	// Where accounts are known within a tenant only, name the tenant, too: a host is no part of
-	// a key, nor of what a request is recognised by, so that of two tenants by host one would
-	// be given what the other was answered.
+	// If account names are unique only within a tenant, include the tenant. The host is not part of
+	// a key, so two tenants that differ only by host would get each other's answers.
 	Caller func(r *http.Request) string
-	// OneTenant says that all who ask are one, so that no Caller is needed.
+	// OneTenant declares that all clients share one set of keys. Caller is then not needed.
 	OneTenant bool
-	// Keep is how long a key and its answer are kept. A request that is repeated later is a
-	// new one, so it must exceed Retries.
+	// Keep is how long a key and its answer are kept. A request that is repeated later counts as new,
+	// so Keep must exceed Retries.
 	Keep time.Duration
-	// Retries is for how long after the first time the slowest client repeats a request: of
-	// its queue, its backup, its operator. 0 is a day.
+	// Retries is the longest time over which a client repeats a request, including queues, backups
+	// and operators; default one day.
 	Retries time.Duration
 
-	// Methods are those whose requests have a key; nil: POST and PATCH. Requests of a method that
-	// is neither here nor in Pass are refused with 405 method-not-protected, so that a route
-	// without a method does not let PUT, or post in lower case, reach the handler unprotected.
+	// Methods are the methods whose requests need a key; default POST and PATCH. Requests of a method
+	// that is neither in Methods nor in Pass get 405 method-not-protected. So a route without a method
+	// does not let PUT, or "post" in lower case, reach the handler unprotected.
 	Methods []string
-	// Pass are methods whose requests reach the handler without a key and unprotected, such as
-	// GET where the guard is around a whole router; nil: none.
+	// Pass are methods whose requests reach the handler unprotected, such as GET if the guard wraps a
+	// whole router; default none.
 	Pass []string
-	// Optional lets requests without a key pass by, unprotected. Of New it is refused: their
-	// handler would find no transaction.
+	// Optional lets requests without a key reach the handler unprotected. New refuses Optional,
+	// because such a handler would find no transaction.
 	Optional bool
-	// Quoted refuses a key without quotes, so that only a string of RFC 9651 is a key. Without it
-	// a key of letters, digits and any of ._~:/+=@- may come without them, and is the same key.
+	// Quoted accepts only keys in quotes (a string of RFC 9651). Without Quoted, a key of letters,
+	// digits and ._~:/+=@- may also come without quotes and is the same key.
 	Quoted bool
-	// MaxKey is the most bytes of a key; 0 is 255, which is the most.
+	// MaxKey is the maximum length of a key in bytes; default and maximum 255.
 	MaxKey int
-	// MaxBody is the most bytes of a request; 0 is 1 MiB. More is refused with 413.
+	// MaxBody is the maximum size of a request body in bytes; default 1 MiB. A longer one gets 413.
 	MaxBody int64
-	// MaxAnswer is the most bytes of an answer's body; 0 is MostAnswer, which is the most. A
-	// handler that writes more fails with ErrAnswerTooLarge, and is answered with 500.
+	// MaxAnswer is the maximum size of an answer's body in bytes; default and maximum MostAnswer. If a
+	// handler writes more, it fails with ErrAnswerTooLarge and the client gets 500.
 	MaxAnswer int
-	// Headers are those of an answer that are kept and repeated; nil is KeptHeaders, and
-	// Content-Type is always one. What carries a secret, such as Set-Cookie, is refused.
+	// Headers are the headers of an answer that are kept and repeated; default KeptHeaders.
+	// Content-Type is always kept. Headers that carry secrets, such as Set-Cookie, are refused.
 	Headers []string
 
-	// Timeout ends the context of a handler; 0 is 30 seconds. Of NewLeased it must be shorter
+	// Timeout ends the context of a handler; default 30 seconds. With NewLeased it must be shorter
 	// than the lease.
 	Timeout time.Duration
-	// Wait is how long a copy of a request that is under way waits for its answer; 0: it is
-	// refused at once with InFlightStatus and Retry-After.
+	// Wait is how long a copy of a request that is in progress waits for the answer. With 0 the copy
+	// gets InFlightStatus and Retry-After at once.
 	Wait time.Duration
-	// MostOpen is how many requests of this process have a place at a time: their handlers run,
-	// and with New each has an open transaction. A handler keeps its place until it returns, also
-	// when its client has gone or its Timeout is over. A request that finds no place within a
-	// second is answered with 503 too-many-requests-open.
+	// MostOpen is the maximum number of requests that this process handles at a time. With New, each
+	// has an open transaction. A handler counts until it returns, also after its client disconnected
+	// or its Timeout passed. A request that waits longer than a second gets 503
+	// too-many-requests-open.
 	//
-	// With New, MostOpen must be below the size of the pool: handlers that take a second connection
-	// from the same pool would wait for each other. 0 is half of the pool, or 8 where the store does
-	// not tell its size. With NewLeased 0 is 256.
+	// With New, MostOpen must be smaller than the connection pool, because handlers that need a second
+	// connection would block each other. The default is half of the pool, or 8 if the store does not
+	// report its size; with NewLeased 256.
 	//
-	// It bounds one guard, however many routes that protects, and guards know nothing of each
-	// other: where several share a pool, set it of each, so that they add up to half of it.
+	// MostOpen applies to one guard and all its routes. If several guards share a pool, set MostOpen
+	// of each so that the sum is at most half of the pool.
 	MostOpen int
-	// MostOfCaller is how many of these places one caller has at a time, so that one caller with
-	// slow requests does not shut out the others; 0 is half of MostOpen. A request beyond it
-	// waits for a second, and is answered with 429 too-many-requests-of-caller. With OneTenant
-	// there is one caller, which may have all places.
+	// MostOfCaller limits the requests of one caller in the same way, so that a caller with slow
+	// requests does not block the others; default half of MostOpen. A request that waits longer than a
+	// second gets 429 too-many-requests-of-caller. It does not apply with OneTenant.
 	MostOfCaller int
-	// MostBytes is how many bytes of request bodies this process holds at a time: bodies that
-	// are being read, wait for a place or belong to a running handler. One caller holds at most
-	// half of it. It must be at least twice MaxBody; 0 is 64 MiB, or four times MaxBody if that
-	// is more. A body without a Content-Length counts as MaxBody until it is read. Requests
-	// beyond it wait, and are refused, as those beyond MostOpen are.
+	// MostBytes limits the memory for request bodies in this process: bodies that are being read, wait,
+	// or belong to a running handler. One caller may hold half of it. MostBytes must be at least twice
+	// MaxBody; the default is 64 MiB, or four times MaxBody if that is more. A body without a
+	// Content-Length counts as MaxBody until it is read. Requests beyond the limit wait and are refused
+	// as those beyond MostOpen.
 	MostBytes int64
 
-	// ClientErrors is what becomes of a key whose handler answered with 4xx; 0 is KeepAnswer.
+	// ClientErrors is the rule for answers with 4xx; default KeepAnswer.
 	ClientErrors Rule
-	// ServerErrors is what becomes of one that answered with 5xx, panicked (500) or came to
-	// no end within Timeout (504); 0 is ReleaseKey with New, and InDoubt with NewLeased.
+	// ServerErrors is the rule for answers with 5xx, panics (500) and timeouts (504); default ReleaseKey
+	// with New, and InDoubt with NewLeased.
 	ServerErrors Rule
-	// Statuses are exceptions; nil: 408, 425 and 429 are ReleaseKey.
+	// Statuses are exceptions for single statuses; default ReleaseKey for 408, 425 and 429.
 	Statuses map[int]Rule
 
-	// InFlightStatus is the answer to a copy of a request that is under way: 409, or 423 for
-	// an API in which 409 says something else. 0 is 409.
+	// InFlightStatus answers a copy of a request that is in progress: 409 (default), or 423 if the API
+	// uses 409 for something else.
 	InFlightStatus int
-	// MismatchStatus is the answer to a key that stands for another request: 422, or 409 for
-	// an API in which 422 says something else. 0 is 422.
+	// MismatchStatus answers a key that was used for another request: 422 (default), or 409 if the API
+	// uses 422 for something else.
 	MismatchStatus int
-	// Problems begins the type of each problem (RFC 9457), which its code ends; empty:
-	// "about:blank", and the member "code" tells them apart.
+	// Problems is the prefix of the type of problem documents (RFC 9457); the code follows it. Default:
+	// the type is "about:blank", and the member "code" distinguishes problems.
 	Problems string
-	// Observe, if not nil, is told of each request what became of it, before it is answered.
-	// Several goroutines may call it at once.
+	// Observe, if not nil, is called with the outcome of each request before the answer is sent. Calls
+	// are concurrent.
 	Observe func(Observation)
 }
 
-// Rule is what becomes of a key after an answer.
+// Rule decides about a key after an answer.
 type Rule uint8
 
 // The rules.
 const (
-	// KeepAnswer: the answer is final, and repeated. Of New an error's effect is rolled back.
+	// KeepAnswer: the answer is final, and copies get it. With New, an error rolls the effect back.
 	KeepAnswer Rule = iota + 1
-	// ReleaseKey: there was no effect, and the next request runs the handler anew. Of New it
-	// is rolled back; of NewLeased the handler promises it.
+	// ReleaseKey: there was no effect, and the next request runs the handler again. New rolls the
+	// effect back; with NewLeased the handler guarantees it.
 	ReleaseKey
-	// InDoubt, of NewLeased alone: nobody knows whether there was an effect.
+	// InDoubt: it is unknown whether there was an effect. Only with NewLeased.
 	InDoubt
 )
 
-// MostAnswer is the most bytes of an answer's body; what its kept headers take comes off it.
+// MostAnswer is the maximum size of an answer's body in bytes, minus the size of its kept headers.
 const MostAnswer = 60 << 10
 
-// KeptHeaders returns the headers of an answer that are kept where Config.Headers is nil.
+// KeptHeaders returns the default of Config.Headers.
 func KeptHeaders() []string {
 	return []string{"Cache-Control", "Content-Encoding", "Content-Language", "Content-Location", "Content-Type", "Etag", "Last-Modified", "Link", "Location", "Vary"}
 }
 
-// secret are headers of which nothing is kept. The rest belongs to one connection, or says
-// what is said anew.
+// secret are headers that are never kept: they carry secrets, belong to one connection, or are
+// written anew for each answer.
 var secret = []string{"Authorization", "Cookie", "Proxy-Authenticate", "Proxy-Authorization", "Set-Cookie", "Www-Authenticate",
 	"Connection", "Content-Length", "Date", "Keep-Alive", "Trailer", "Transfer-Encoding", "Upgrade", "Idempotent-Replayed"}
 
@@ -151,7 +148,7 @@ const (
 	defaultLeased = 256
 )
 
-// fits reports all that is wrong with a configuration, and sets what was left open.
+// fits reports all faults of the configuration, and sets the defaults.
 func (c *Config) fits(leased bool) error {
 	c.Retries = cmp.Or(c.Retries, day)
 	c.Timeout = cmp.Or(c.Timeout, defaultTime)
@@ -167,13 +164,13 @@ func (c *Config) fits(leased bool) error {
 			faults = append(faults, fmt.Errorf(format, args...))
 		}
 	}
-	fault(c.Name == "", "Name is empty; say whose keys these are")
+	fault(c.Name == "", "Name is empty; set it to the name of the API")
 	fault(len(c.Name) > semel.MaxID, "Name has %d bytes, and at most %d are allowed", len(c.Name), semel.MaxID)
-	fault(c.Caller == nil && !c.OneTenant, "Caller is nil, so that keys of different callers would meet; name the caller, or say OneTenant")
+	fault(c.Caller == nil && !c.OneTenant, "Caller is nil, so different callers would share keys; set Caller, or OneTenant")
 	fault(c.Caller != nil && c.OneTenant, "OneTenant is set, and so is Caller; keep one of them")
 	fault(c.Timeout < time.Millisecond, "Timeout is %v, and must be at least 1ms", c.Timeout)
 	fault(c.Wait < 0, "Wait is %v; 0 refuses a copy at once", c.Wait)
-	fault(c.Retries < 0, "Retries is %v; it is for how long the slowest client repeats a request", c.Retries)
+	fault(c.Retries < 0, "Retries is %v; it must not be negative: it is the longest time over which a client repeats a request", c.Retries)
 	fault(c.Keep <= c.Retries+c.Timeout, "Keep is %v, and must exceed Retries (%v) and Timeout (%v) together: a request that is repeated when its key is gone takes effect again", c.Keep, c.Retries, c.Timeout)
 	fault(c.MaxKey < 1 || c.MaxKey > mostKey, "MaxKey is %d; it is 1 to %d", c.MaxKey, mostKey)
 	fault(c.MaxBody < 1, "MaxBody is %d; it is at least 1", c.MaxBody)
@@ -186,10 +183,10 @@ func (c *Config) fits(leased bool) error {
 	fault(c.MismatchStatus != http.StatusUnprocessableEntity && c.MismatchStatus != http.StatusConflict, "MismatchStatus is %d; it is 422 or 409", c.MismatchStatus)
 	fault(len(c.Methods) == 0, "Methods is empty, so that nothing is protected; nil is POST and PATCH")
 	for _, m := range slices.Concat(c.Methods, c.Pass) {
-		fault(m == "" || m != strings.ToUpper(m), "in Methods or Pass stands %q, and methods are in upper case: no request would be of it", m)
+		fault(m == "" || m != strings.ToUpper(m), "Methods or Pass contains %q; write methods in upper case, otherwise no request matches", m)
 	}
 	for _, m := range c.Pass {
-		fault(slices.Contains(c.Methods, m), "in Pass stands %s, which is in Methods, too: either its requests have a key, or they pass without one", m)
+		fault(slices.Contains(c.Methods, m), "Pass and Methods both contain %s; remove it from one of them", m)
 	}
 	fault(c.Optional && !leased, "Optional is set: a request without a key would have no transaction; route it to a handler of its own")
 	_, err := url.Parse(c.Problems)
@@ -197,7 +194,7 @@ func (c *Config) fits(leased bool) error {
 	return errors.Join(append(faults, c.headersFit(), c.rulesFit(leased))...)
 }
 
-// headersFit reports headers of which nothing may be kept, and sets the default.
+// headersFit reports headers that may not be kept, and sets the default.
 func (c *Config) headersFit() error {
 	if c.Headers == nil {
 		c.Headers = KeptHeaders()
@@ -207,13 +204,13 @@ func (c *Config) headersFit() error {
 	return err
 }
 
-// keptNames are the names of headers that are kept, in order and with Content-Type.
+// keptNames returns the names of the headers to keep, sorted, with Content-Type.
 func keptNames(field string, headers []string) ([]string, error) {
 	names := []string{contentType}
 	for _, name := range headers {
 		canonical := textproto.CanonicalMIMEHeaderKey(name)
 		if slices.Contains(secret, canonical) || strings.TrimSpace(name) == "" {
-			return names, fmt.Errorf("in %s stands %q, which is never kept: it carries a secret, or belongs to one connection alone", field, name)
+			return names, fmt.Errorf("%s contains %q, which is never kept: it carries a secret, or belongs to one connection", field, name)
 		}
 		names = append(names, canonical)
 	}
@@ -224,7 +221,7 @@ func keptNames(field string, headers []string) ([]string, error) {
 // contentType is a header without which no body can be read.
 const contentType = "Content-Type"
 
-// rulesFit reports rules that there are not, and sets the defaults.
+// rulesFit reports unknown rules, and sets the defaults.
 func (c *Config) rulesFit(leased bool) error {
 	unsure := ReleaseKey
 	if leased {
@@ -236,13 +233,13 @@ func (c *Config) rulesFit(leased bool) error {
 	}
 	for status, rule := range c.Statuses {
 		if status < 200 || status > 599 {
-			return fmt.Errorf("in Statuses stands %d, which is the status of no answer", status)
+			return fmt.Errorf("status %d in Statuses is out of range; use 200 to 599", status)
 		}
 		if err := rule.fits(leased); err != nil {
-			return fmt.Errorf("in Statuses, of %d: %w", status, err)
+			return fmt.Errorf("status %d in Statuses: %w", status, err)
 		}
 		if status < 300 && rule != KeepAnswer {
-			return fmt.Errorf("in Statuses, of %d: what was done is kept; a handler that did nothing answers with an error", status)
+			return fmt.Errorf("status %d in Statuses: a success is always kept; a handler that did nothing must answer with an error", status)
 		}
 	}
 	return errors.Join(c.ClientErrors.fits(leased), c.ServerErrors.fits(leased))
@@ -253,12 +250,12 @@ func (r Rule) fits(leased bool) error {
 	case r == 0 || r > InDoubt:
 		return fmt.Errorf("there is no rule %d", r)
 	case r == InDoubt && !leased:
-		return errors.New("InDoubt is of NewLeased alone: what is rolled back is in no doubt")
+		return errors.New("InDoubt needs NewLeased: New rolls back, so no outcome is unknown")
 	}
 	return nil
 }
 
-// rule is what becomes of a key after an answer with this status.
+// rule returns the rule for a status.
 func (c *Config) rule(status int) Rule {
 	rule, exception := c.Statuses[status]
 	switch {
@@ -289,11 +286,10 @@ func (c *Config) bodies() *shares {
 	return &shares{most: c.MostBytes, each: each}
 }
 
-// defaultOpen is Config.MostOpen of a store whose pool has no bound, or that does not tell.
+// defaultOpen is the default of Config.MostOpen if the pool is unlimited or its size is unknown.
 const defaultOpen = 8
 
-// poolFits reports that as many keys could be open as the store's pool has connections, and
-// sets the default.
+// poolFits reports a MostOpen that is not smaller than the pool, and sets the default.
 func (c *Config) poolFits(st any) error {
 	size := 0
 	if limited, tells := st.(interface{ Limits() store.Limits }); tells {
@@ -305,7 +301,7 @@ func (c *Config) poolFits(st any) error {
 	}
 	c.MostOpen = cmp.Or(c.MostOpen, max(size/2, 1))
 	if c.MostOpen >= size {
-		return fmt.Errorf("MostOpen is %d, and the store's pool has %d connections: handlers that take a second one would wait for each other for ever; make the pool larger, or set MostOpen below it", c.MostOpen, size)
+		return fmt.Errorf("MostOpen is %d, and the store's pool has %d connections: handlers that need a second connection would block each other; enlarge the pool, or set MostOpen below its size", c.MostOpen, size)
 	}
 	return nil
 }

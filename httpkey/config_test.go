@@ -34,16 +34,16 @@ func TestAConfigurationThatDoesNotFitIsRefused(t *testing.T) {
 		"InFlightStatus is 200":              func(c *httpkey.Config) { c.InFlightStatus = 200 },
 		"MismatchStatus is 400":              func(c *httpkey.Config) { c.MismatchStatus = 400 },
 		"Methods is empty":                   func(c *httpkey.Config) { c.Methods = []string{} },
-		"methods are in upper case":          func(c *httpkey.Config) { c.Methods = []string{"post"} },
-		"which is in Methods, too":           func(c *httpkey.Config) { c.Pass = []string{"POST"} },
+		"in upper case":                      func(c *httpkey.Config) { c.Methods = []string{"post"} },
+		"Pass and Methods both contain POST": func(c *httpkey.Config) { c.Pass = []string{"POST"} },
 		"Optional is set":                    func(c *httpkey.Config) { c.Optional = true },
 		"Problems is no beginning":           func(c *httpkey.Config) { c.Problems = "http://a b/" },
 		`"set-cookie", which is never kept`:  func(c *httpkey.Config) { c.Headers = []string{"Location", "set-cookie"} },
 		`"Authorization", which is never`:    func(c *httpkey.Config) { c.Headers = []string{"Authorization"} },
 		"there is no rule 9":                 func(c *httpkey.Config) { c.ClientErrors = 9 },
-		"InDoubt is of NewLeased alone":      func(c *httpkey.Config) { c.ServerErrors = httpkey.InDoubt },
-		"in Statuses stands 999":             func(c *httpkey.Config) { c.Statuses = map[int]httpkey.Rule{999: httpkey.KeepAnswer} },
-		"what was done is kept":              func(c *httpkey.Config) { c.Statuses = map[int]httpkey.Rule{201: httpkey.ReleaseKey} },
+		"InDoubt needs NewLeased":            func(c *httpkey.Config) { c.ServerErrors = httpkey.InDoubt },
+		"status 999 in Statuses":             func(c *httpkey.Config) { c.Statuses = map[int]httpkey.Rule{999: httpkey.KeepAnswer} },
+		"a success is always kept":           func(c *httpkey.Config) { c.Statuses = map[int]httpkey.Rule{201: httpkey.ReleaseKey} },
 	} {
 		t.Run(want, func(t *testing.T) {
 			c := config()

@@ -5,18 +5,18 @@ import (
 	"fmt"
 )
 
-// Attempt is what a handler is told of its request.
+// Attempt describes a request to its handler.
 type Attempt struct {
-	// Key is what the client sent, without its quotes, and Caller who that is.
+	// Key is the key that the client sent, without quotes. Caller is the client.
 	Key, Caller string
-	// IdempotencyKey is to be given to others that the handler calls: the same for each
-	// attempt of this key, and for no other key.
+	// IdempotencyKey is for the calls that the handler makes. All attempts of this key have the same
+	// one.
 	IdempotencyKey string
-	// Number counts, with NewLeased, the attempts, from 1; with New it is 1.
+	// Number counts the attempts from 1 with NewLeased; with New it is 1.
 	Number int
-	// Unknown says that nobody knows whether an attempt before this one had an effect.
+	// Unknown reports that an earlier attempt may have had an effect.
 	Unknown bool
-	// Finishing says that no client waits: a Completer has the handler finish what one left.
+	// Finishing reports that no client waits: a Completer finishes an abandoned request.
 	Finishing bool
 }
 
@@ -25,17 +25,17 @@ type (
 	txKey      struct{}
 )
 
-// AttemptFrom returns the attempt of a request by its context; false where no Guard is
-// around the handler, or the request passed it by.
+// AttemptFrom returns the attempt of a request from its context. It returns false if no Guard protects
+// the request.
 func AttemptFrom(ctx context.Context) (Attempt, bool) {
 	a, ok := ctx.Value(attemptKey{}).(Attempt)
 	return a, ok
 }
 
-// TxFrom returns the transaction of a request by its context, in which its effect must be
-// made. It commits with the key and the answer after the handler has returned, which neither
-// commits nor rolls back. An error says that no Guard of New is around the handler, or that
-// its store has transactions of another type.
+// TxFrom returns the transaction of a request from its context. The handler must make its effect in
+// this transaction, and neither commit it nor roll it back: the guard commits it with the key and the
+// answer after the handler returns. TxFrom returns an error if no Guard of New protects the request, or
+// if the store's transactions have another type.
 func TxFrom[Tx any](ctx context.Context) (tx Tx, err error) {
 	switch held := ctx.Value(txKey{}).(type) {
 	case nil:

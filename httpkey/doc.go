@@ -1,24 +1,23 @@
-// Package httpkey makes the requests of an HTTP API take effect once, by the header
-// Idempotency-Key: a client that repeats a request gets the answer of the first one.
+// Package httpkey makes requests of an HTTP API idempotent by the header Idempotency-Key: a client
+// that repeats a request gets the answer of the first one.
 //
 // # The guarantee
 //
-// Of New, transactional: key, effect and answer are one commit in the database of the store,
-// and the client hears nothing before. A crash, at any point, leaves all of it or nothing.
-// The effect must be made in the transaction that TxFrom returns.
+// New is transactional: key, effect and answer commit in one transaction of the store, and the client
+// gets its answer after the commit. A crash leaves all three or none. The handler must make its effect
+// in the transaction that TxFrom returns.
 //
-// Of NewLeased, leased: of all processes that share a store one at a time runs the handler for
-// a key, and once an answer is kept nobody runs it again while the key is. A process may die
-// between the effect and the record of it: such an outcome is unknown, and LeaseConfig.Window
-// says whether the handler may run again for it, which then calls others with the same
-// Attempt.IdempotencyKey.
+// NewLeased is leased: of all processes that share a store, one at a time runs the handler for a key.
+// Once an answer is kept, no process runs the handler again while the key exists. If a process dies
+// between the effect and the record, the outcome is unknown, and LeaseConfig.Window decides whether
+// the handler may run again. It then calls others with the same Attempt.IdempotencyKey.
 //
-// # Its limits
+// # Limits
 //
-// Once is the effect: a handler may run again after it was rolled back. A key that is gone,
-// because Config.Keep has passed, is a new one. An answer is held back until it is kept, and
-// is therefore bounded (Config.MaxAnswer): there is no streaming. A handler's context is not
-// that of its client, who may go away, and ends with Config.Timeout.
+// The effect happens once; a handler may run again after a rollback. After Config.Keep a key is
+// forgotten, and the same key is a new request. An answer is sent after it is kept, so its size is
+// limited (Config.MaxAnswer) and streaming is impossible. The context of a handler does not end when
+// its client disconnects; it ends after Config.Timeout.
 //
-// Put a Guard behind authentication and authorisation: a repeated request passes them anew.
+// Put a Guard behind authentication and authorisation, so that repeated requests pass them again.
 package httpkey

@@ -11,13 +11,13 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// Contract is what clients of a Guard may rely on, and have to do.
+// Contract describes what clients of a Guard can rely on and what they have to do.
 type Contract struct {
 	config Config
 	lease  *LeaseConfig // nil with New
 }
 
-// Contract returns what this guard's clients may rely on, for the documentation of an API.
+// Contract returns the contract with the clients of this guard, for the documentation of the API.
 func (g *Guard) Contract() Contract {
 	c := Contract{config: g.config}
 	if l, is := g.door.(*leased); is {
@@ -26,7 +26,7 @@ func (g *Guard) Contract() Contract {
 	return c
 }
 
-// row is one answer that is not a handler's.
+// row is one answer that the guard gives.
 type row struct {
 	status             int
 	code, when, client string
@@ -34,23 +34,23 @@ type row struct {
 
 const (
 	sameKey = "repeat it with the same key after `Retry-After`"
-	mend    = "mend the request"
+	correct = "correct the request"
 )
 
-// rows are the answers of a guard, by status.
+// rows returns the answers that the guard gives, by status.
 func (c *Contract) rows() []row {
 	all := []row{
-		{400, codeInvalid, "the header cannot be read", mend},
+		{400, codeInvalid, "the header cannot be read", correct},
 		{400, codeBody, "the body ended early", "repeat it with the same key"},
-		{405, codeMethod, "the method is none of " + strings.Join(slices.Concat(c.config.Methods, c.config.Pass), ", "), mend},
-		{413, codeTooLarge, fmt.Sprintf("the body has more than %d bytes", c.config.MaxBody), mend},
-		{c.config.MismatchStatus, codeMismatch, "the key stands for another request", "send a new key with a new request"},
+		{405, codeMethod, "the method is none of " + strings.Join(slices.Concat(c.config.Methods, c.config.Pass), ", "), correct},
+		{413, codeTooLarge, fmt.Sprintf("the body has more than %d bytes", c.config.MaxBody), correct},
+		{c.config.MismatchStatus, codeMismatch, "the key was used for another request", "send a new key with a new request"},
 		{c.config.InFlightStatus, codeInFlight, "a request with this key is in progress", sameKey},
-		{410, codeGone, "the request took effect, and its answer was removed", "ask for the state of what it changed"},
+		{410, codeGone, "the request took effect, and its answer was removed", "query the state that it changed"},
 		{500, codePanic, "the handler failed", "repeat it with the same key"},
-		{500, codeAnswer, "the answer is too large to be kept", "tell the operators"},
+		{500, codeAnswer, "the answer is too large to be kept", "contact the operators"},
 		{503, codeUnavailable, "keys cannot be looked up", sameKey},
-		{503, codeNotRecorded, "nobody knows yet whether the answer was kept", sameKey},
+		{503, codeNotRecorded, "it is unknown whether the answer was kept", sameKey},
 		{503, codeBusy, "too many requests are open", sameKey},
 		{503, codeNewer, "a newer server has the answer", sameKey},
 		{504, codeTimeout, fmt.Sprintf("the handler took longer than %s", legible.Span(c.config.Timeout)), sameKey},
@@ -63,9 +63,9 @@ func (c *Contract) rows() []row {
 			row{429, codeBusyCaller, "too many requests of this caller are open", sameKey})
 	}
 	if c.lease != nil {
-		all = append(all, row{409, codeUnsure, "nobody knows whether it took effect", "ask for the state of what it changes; do not repeat it"})
+		all = append(all, row{409, codeUnsure, "it is unknown whether the request took effect", "query the state that it changes; do not repeat it"})
 	} else {
-		all = append(all, row{409, codeUnsure, "an operator has set it aside", "ask the operators"},
+		all = append(all, row{409, codeUnsure, "an operator parked the request", "contact the operators"},
 			row{500, codeCommit, "it was rolled back", "repeat it with the same key"}, row{503, codeCommit, "it was rolled back", sameKey})
 	}
 	slices.SortStableFunc(all, func(a, b row) int {
@@ -74,7 +74,7 @@ func (c *Contract) rows() []row {
 	return all
 }
 
-// Markdown is the contract as a page for people.
+// Markdown returns the contract as Markdown.
 func (c Contract) Markdown() string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, format+"\n", args...) }
@@ -84,7 +84,7 @@ func (c Contract) Markdown() string {
 		need = "may have"
 	}
 	line("Requests with %s %s the header `%s`, %s.", strings.Join(c.config.Methods, " or "), need, Header, c.form())
-	line("A request that is repeated with the same key has the effect of one, and gets the answer of the first, with `%s: true`.\n", ReplayedHeader)
+	line("If a request is repeated with the same key, its effect happens once, and every copy gets the answer of the first, with `%s: true`.\n", ReplayedHeader)
 	for _, rule := range c.promises() {
 		line("* %s", rule)
 	}
@@ -93,7 +93,7 @@ func (c Contract) Markdown() string {
 	for _, r := range c.rows() {
 		line("| %d | `%s` | %s | %s |", r.status, r.code, r.when, r.client)
 	}
-	line("\nThese answers are problem documents (RFC 9457, `application/problem+json`). Other answers are the handler's.")
+	line("\nThese answers are problem documents (RFC 9457, `application/problem+json`). Other answers come from the handler.")
 	return b.String()
 }
 
@@ -106,17 +106,17 @@ func (c *Contract) form() string {
 }
 
 func (c *Contract) promises() []string {
-	scope := "Keys are those of one caller: the same key of another is another."
+	scope := "Equal keys of different callers are different keys."
 	if c.config.Caller == nil {
 		scope = "All callers share their keys."
 	}
 	list := []string{
 		scope,
 		fmt.Sprintf("A key is kept for %s. Repeat a request for at most %s after its first time; later it may take effect again.", legible.Span(c.config.Keep), legible.Span(c.config.Retries)),
-		"A key stands for one method, path, query, body, Content-Type and Content-Encoding, byte by byte. Send the bytes that were sent first, also of JSON.",
+		"A key belongs to one method, path, query, body, Content-Type and Content-Encoding, byte by byte. Repeat exactly the bytes of the first request, also of JSON.",
 		"An answer of 2xx or 3xx is final, and so is " + c.finality(),
-		"Any other answer, or none, decides nothing: repeat the request with the same key, and wait longer each time.",
-		fmt.Sprintf("Of an answer these headers are repeated: %s.", strings.Join(c.config.Headers, ", ")),
+		"After any other answer, or none, repeat the request with the same key, and wait longer each time.",
+		fmt.Sprintf("These headers of an answer are repeated: %s.", strings.Join(c.config.Headers, ", ")),
 	}
 	if c.config.Wait > 0 {
 		list = append(list, fmt.Sprintf("A request whose key is in progress waits for its answer, up to %s.", legible.Span(c.config.Wait)))
@@ -124,7 +124,7 @@ func (c *Contract) promises() []string {
 	return list
 }
 
-// finality says which errors are final.
+// finality returns the text of which errors are final.
 func (c *Contract) finality() string {
 	var final []string
 	if c.config.ClientErrors == KeepAnswer {
@@ -146,7 +146,7 @@ func (c *Contract) finality() string {
 	return text + "."
 }
 
-// exceptions are the statuses that are final, or not, and whose kind is not as they are.
+// exceptions returns the statuses that are final (or not) although other statuses of their class differ.
 func (c *Contract) exceptions(final bool) string {
 	usual := Config{ClientErrors: c.config.ClientErrors, ServerErrors: c.config.ServerErrors}
 	var list []string
@@ -159,8 +159,8 @@ func (c *Contract) exceptions(final bool) string {
 	return strings.Join(list, ", ")
 }
 
-// OpenAPI is the contract as a fragment of OpenAPI 3.1 in JSON: components that operations
-// refer to, a parameter, a header and a response for each status.
+// OpenAPI returns the contract as a fragment of OpenAPI 3.1 in JSON: components for operations to refer
+// to, with a parameter, a header, and a response for each status.
 func (c Contract) OpenAPI() []byte {
 	type object = map[string]any
 	responses := object{}

@@ -15,39 +15,39 @@ import (
 	"github.com/semel-go/semel/internal/worker"
 )
 
-// Guard protects handlers, of any number of routes. Use New or NewLeased. It is safe for use by several goroutines.
+// Guard protects handlers of any number of routes. Create it with New or NewLeased. Guard is safe for
+// concurrent use.
 type Guard struct {
 	config     Config
-	completion *Completion // nil: nothing is noted
+	completion *Completion // nil: requests are not stored
 	door       door
 	flights    flights
-	places     *shares // of handlers
-	bodies     *shares // of bytes of requests
+	places     *shares // running handlers
+	bodies     *shares // bytes of request bodies
 	counts     counts
-	running    worker.Group // of the flights, which Drain waits for
+	running    worker.Group // the requests that Drain waits for
 }
 
-// door is one way to keep keys.
+// door is a way to keep keys: transactional or leased.
 type door interface {
-	// attempt answers a request from the store, or by having its handler run.
+	// attempt answers a request from the store, or runs its handler.
 	attempt(ctx context.Context, f *flight, q *request, next http.Handler) outcome
-	// check asks the store whether it works.
+	// check returns an error if the store does not work.
 	check(ctx context.Context) error
 }
 
-// Protect returns a handler that answers each key's request once, by next. Put it behind
-// authentication and authorisation, and before what changes the body of a request. It refuses
-// requests whose method is in neither Config.Methods nor Config.Pass.
+// Protect returns a handler that runs next once for each key. Put it behind authentication and
+// authorisation, and in front of anything that changes the body of a request. Requests whose method is
+// in neither Config.Methods nor Config.Pass are refused.
 func (g *Guard) Protect(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { g.serve(w, r, next) })
 }
 
-// ProtectFunc is Protect of a function.
+// ProtectFunc is Protect for a function.
 func (g *Guard) ProtectFunc(next http.HandlerFunc) http.Handler { return g.Protect(next) }
 
-// Drain waits until no handler runs any more, also for a client who has gone, and reports
-// whether that came about before ctx ended. Call it after http.Server.Shutdown and before the
-// store is closed.
+// Drain waits until no handler is running, including handlers whose clients disconnected. It returns
+// false if ctx ends first. Call Drain after http.Server.Shutdown and before closing the store.
 func (g *Guard) Drain(ctx context.Context) bool { return g.flights.ended(ctx) }
 
 func (g *Guard) serve(w http.ResponseWriter, r *http.Request, next http.Handler) {
@@ -77,7 +77,7 @@ func (g *Guard) serve(w http.ResponseWriter, r *http.Request, next http.Handler)
 	}
 }
 
-// beside answers a request whose method has no keys.
+// beside answers a request whose method is not in Config.Methods.
 func (g *Guard) beside(w http.ResponseWriter, r *http.Request, next http.Handler, began time.Time) {
 	if slices.Contains(g.config.Pass, r.Method) {
 		g.pass(w, r, next, began)
@@ -102,15 +102,15 @@ func (g *Guard) observe(o Observation) {
 
 // finish answers a request.
 func (g *Guard) finish(w http.ResponseWriter, o outcome, began time.Time) {
-	g.tell(&o, began)
+	g.report(&o, began)
 	if o.abort {
 		panic(http.ErrAbortHandler) // as the handler did, and now nothing is left to be ended
 	}
 	o.answer.send(w, o.fate == Replayed)
 }
 
-// tell tells of an outcome, and writes the answer of a problem.
-func (g *Guard) tell(o *outcome, began time.Time) {
+// report passes an outcome to Config.Observe, and writes the answer of a problem.
+func (g *Guard) report(o *outcome, began time.Time) {
 	seen := Observation{Fate: o.fate, Kept: o.kept, Took: time.Since(began), Err: o.err, Stack: o.stack}
 	if o.problem != nil {
 		seen.Code = o.problem.code
@@ -120,8 +120,8 @@ func (g *Guard) tell(o *outcome, began time.Time) {
 	g.observe(seen)
 }
 
-// fly answers a request, with what another of the same key is answered if there is one under
-// way in this process.
+// fly answers a request. If this process is already handling a request with the same key, both get the
+// same answer.
 func (g *Guard) fly(q *request, next http.Handler) outcome {
 	f, first := g.flights.join(q.id(), q.fingerprint)
 	if !first {
@@ -163,10 +163,10 @@ func (g *Guard) attempt(f *flight, q *request, next http.Handler) outcome {
 
 var (
 	errEnded = errors.New("httpkey: the handler ended its goroutine")
-	errLate  = errors.New("httpkey: the handler goes on after its time-out, and its key is in progress until it ends")
+	errLate  = errors.New("httpkey: the handler is still running after its timeout; its key stays in progress until the handler returns")
 )
 
-// ride waits for the answer to another request of the same key.
+// ride waits for the answer to another request with the same key.
 func (g *Guard) ride(f *flight, q *request) outcome {
 	if f.fingerprint.Conflicts(q.fingerprint) {
 		return refused(g.mismatch(), nil)
@@ -195,27 +195,27 @@ func (g *Guard) ride(f *flight, q *request) outcome {
 	return refused(g.inFlight(again), nil) // it was released: whoever asks again runs
 }
 
-// replay is the outcome of a request that gets a kept answer.
+// replay returns the outcome of a request that gets a kept answer.
 func (g *Guard) replay(a *answer) outcome { return outcome{fate: Replayed, answer: a} }
 
-// stored is the outcome of a request whose answer the store has.
+// stored returns the outcome of a request whose answer is in the store.
 func (g *Guard) stored(b []byte) outcome {
 	a, err := kept(b)
 	switch {
 	case errors.Is(err, errNewer):
 		return refused(because(http.StatusServiceUnavailable, codeNewer, "another server of this API can", again), err)
 	case err != nil:
-		return refused(because(http.StatusGone, codeGone, "the request took effect, and its answer was removed; ask for the state of what it changed", 0), err)
+		return refused(because(http.StatusGone, codeGone, "the request took effect, and its answer was removed; query the state that it changed", 0), err)
 	}
 	return g.replay(a)
 }
 
 func (g *Guard) mismatch() *problem {
-	return because(g.config.MismatchStatus, codeMismatch, "a key stands for one request: the same method, path, query, body, Content-Type and Content-Encoding; send a new key with a new request", 0)
+	return because(g.config.MismatchStatus, codeMismatch, "a key belongs to one request: the same method, path, query, body, Content-Type and Content-Encoding; send a new key with a new request", 0)
 }
 
 func (g *Guard) inFlight(after time.Duration) *problem {
-	return because(g.config.InFlightStatus, codeInFlight, "repeat the request with the same key when the time of Retry-After has passed", min(max(after, again), time.Minute))
+	return because(g.config.InFlightStatus, codeInFlight, "repeat the request with the same key after Retry-After", min(max(after, again), time.Minute))
 }
 
 func (g *Guard) timedOut() *problem {
@@ -226,19 +226,18 @@ func unavailable() *problem {
 	return because(http.StatusServiceUnavailable, codeUnavailable, "nothing was done; repeat the request with the same key", again)
 }
 
-// ran is how a handler ended.
+// ran describes how a handler ended.
 type ran struct {
 	outcome
 	rule Rule
-	// silent: it ended by no answer of its own, so that it has promised nothing.
+	// silent: the handler gave no answer of its own.
 	silent bool
 }
 
-// lateGrace is how long a handler may go on after its context has ended before its client is
-// answered without it.
+// lateGrace is how long a client waits for a handler after the context of the handler has ended.
 const lateGrace = time.Second
 
-// run has the handler answer. late is called when the handler goes on after its time-out.
+// run runs the handler. late is called if the handler is still running after its timeout.
 func (g *Guard) run(ctx context.Context, f *flight, q *request, next http.Handler, a Attempt, late func()) ran {
 	a.Key, a.Caller, a.Finishing = q.key, q.caller, q.finishing
 	to := newRecorder(g.config.MaxAnswer)
@@ -264,12 +263,12 @@ func (g *Guard) run(ctx context.Context, f *flight, q *request, next http.Handle
 	return ran{outcome: outcome{fate: Ran, answer: &to.answer}, rule: g.config.rule(to.answer.status)}
 }
 
-// silent is how a handler ended that gave no answer which could be sent.
+// silent returns the result of a handler that gave no answer that could be sent.
 func (g *Guard) silent(p *problem, err error) ran {
 	return ran{outcome: outcome{fate: Ran, problem: p, answer: p.answer(g.config.Problems), err: err}, rule: g.config.ServerErrors, silent: true}
 }
 
-// call calls a handler, and returns how it panicked.
+// call calls a handler and recovers its panic.
 func call(next http.Handler, w http.ResponseWriter, r *http.Request) (stack []byte, failed error) {
 	defer func() {
 		switch value := recover(); value {
@@ -284,7 +283,7 @@ func call(next http.Handler, w http.ResponseWriter, r *http.Request) (stack []by
 	return nil, nil
 }
 
-// idempotencyKey is what a handler gives to others that it calls.
+// idempotencyKey returns the key that a handler passes to the systems that it calls.
 func (g *Guard) idempotencyKey(q *request) string {
 	return semel.NewMessage(semel.Key{Consumer: g.config.Name, Source: q.caller, ID: q.key}, nil).IdempotencyKey("call")
 }

@@ -15,34 +15,31 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// LeaseConfig says how handlers run whose effects are outside of the store. Window has to
-// be set.
+// LeaseConfig configures handlers whose effects are outside of the store. Window is required.
 type LeaseConfig struct {
-	// Window is for how long after the first attempt those whom the handler calls know
-	// Attempt.IdempotencyKey, so that an attempt whose outcome is unknown may be repeated;
-	// leasedkey.Always: for ever; leasedkey.Never: nothing is repeated that may have had an
-	// effect. After it the request is answered with the code "outcome-unknown" until
-	// somebody calls Resolve.
+	// Window is how long the systems that the handler calls remember Attempt.IdempotencyKey after the
+	// first attempt. Within Window an attempt with an unknown outcome is repeated; afterwards the
+	// request gets the code "outcome-unknown" until Resolve is called. leasedkey.Always: they never
+	// forget. leasedkey.Never: no attempt that may have had an effect is repeated.
 	Window time.Duration
-	// Lease is how long a process that died keeps others from running the handler; 0 is a
-	// minute. While the handler runs it is extended.
+	// Lease is how long the key of a dead process blocks others; default one minute. The lease is
+	// extended while the handler runs.
 	Lease time.Duration
-	// AllowVolatile says why it is bearable that the store may forget keys, and handlers run
-	// twice: without it a store that is volatile, or does not say, is refused.
+	// AllowVolatile is the reason why a store that may lose keys, and handlers that then run twice, are
+	// acceptable. If it is empty, a store that is volatile or of unknown durability is refused.
 	AllowVolatile string
-	// FailOpen says why it is bearable that handlers run unprotected while the store is
-	// down. Empty: they do not, and the request is answered with 503.
+	// FailOpen is the reason why handlers may run unprotected while the store is down. If it is empty,
+	// requests get 503 then.
 	FailOpen string
-	// Stepped says that all that a handler does elsewhere it does in steps, see Step. Window is
-	// then of each step, and a request of which nobody knows how far it came is always run
-	// again: it goes on behind the steps that are done.
+	// Stepped declares that handlers make all calls in steps (see Step). Window then applies to each
+	// step, and a request with an unknown outcome always runs again: completed steps are not repeated.
 	Stepped bool
-	// Completion, if not nil, has a Completer finish what clients leave. The store must keep
-	// notes then (admin.RequestStore), as those in SQL and memory do.
+	// Completion, if not nil, allows a Completer to finish abandoned requests. The store must then
+	// store requests (admin.RequestStore), as the SQL and memory stores do.
 	Completion *Completion
 }
 
-// leased is the door of keys that are claimed.
+// leased is the door of NewLeased.
 type leased struct {
 	guard  *Guard
 	store  store.KeyStore
@@ -52,8 +49,8 @@ type leased struct {
 	config LeaseConfig
 }
 
-// NewLeased returns a Guard for handlers with effects anywhere, over a store of leased keys,
-// or all that is wrong with its configuration. It asks the store nothing.
+// NewLeased returns a Guard for handlers with effects outside of the store. The error reports all
+// faults of the configuration. NewLeased does not access the store.
 func NewLeased(st store.KeyStore, c Config, l LeaseConfig) (*Guard, error) {
 	given, notes, faults := st, l.completes(st), []error{c.fits(true)}
 	c.MostOpen = cmp.Or(c.MostOpen, defaultLeased)
@@ -77,7 +74,7 @@ func NewLeased(st store.KeyStore, c Config, l LeaseConfig) (*Guard, error) {
 	return d.guard, nil
 }
 
-// poll is how often a copy under way in another process is asked for.
+// poll is the interval at which a copy asks for the answer of another process.
 const poll = 200 * time.Millisecond
 
 // attempt implements door.
@@ -90,7 +87,7 @@ func (l *leased) attempt(ctx context.Context, f *flight, q *request, next http.H
 	}
 }
 
-// errDoubt is what an attempt ends with of which nobody knows what it did.
+// errDoubt ends an attempt with an unknown outcome.
 var errDoubt = errors.New("httpkey: the handler did not say what it did")
 
 func (l *leased) once(ctx context.Context, f *flight, q *request, next http.Handler) outcome {
@@ -124,10 +121,10 @@ func (l *leased) once(ctx context.Context, f *flight, q *request, next http.Hand
 }
 
 func unsure() *problem {
-	return because(http.StatusConflict, codeUnsure, "nobody knows whether an attempt before this one took effect, and repeating it is not safe; ask for the state of what it changes", 0)
+	return because(http.StatusConflict, codeUnsure, "it is unknown whether an earlier attempt took effect, and repeating it is not safe; query the state that it changes", 0)
 }
 
-// result is what Do keeps, or how its key ends otherwise.
+// result returns what Do keeps for the key, or the error that ends it otherwise.
 func (l *leased) result(r *ran, q *request, done *steps) ([]byte, error) {
 	if errors.Is(r.err, ErrAnswerTooLarge) {
 		r.rule = KeepAnswer // it would be as large again, after another effect
@@ -154,7 +151,7 @@ func (l *leased) result(r *ran, q *request, done *steps) ([]byte, error) {
 	return b, err
 }
 
-// called is the outcome of a request whose handler was called.
+// called returns the outcome of a request whose handler was called.
 func (l *leased) called(r ran, a leasedkey.Answer, err error) outcome {
 	switch {
 	case errors.Is(err, store.ErrClaimLost):
@@ -177,15 +174,15 @@ func (l *leased) unprotected(ctx context.Context, f *flight, q *request, next ht
 	return o
 }
 
-// Resolve records what a person has found out of a request of NewLeased that is in doubt:
-// leasedkey.Happened, which its client is told from then on by the code "answer-gone", or
-// leasedkey.DidNotHappen, after which it runs anew. semel.ErrState: it is not in doubt, or in
-// progress; semel.ErrUnsupported: the guard is one of New, which leaves no doubt. Nothing was
-// recorded then.
+// Resolve records what a person found out about a request of NewLeased with an unknown outcome. After
+// leasedkey.Happened its client gets the code "answer-gone"; after leasedkey.DidNotHappen the request
+// may run again. Resolve returns an error that wraps semel.ErrState if the outcome is not unknown or
+// the request is in progress, and semel.ErrUnsupported if the guard is one of New. Nothing is recorded
+// then.
 func (g *Guard) Resolve(ctx context.Context, caller, key string, f leasedkey.Finding) error {
 	l, is := g.door.(*leased)
 	if !is {
-		return fmt.Errorf("httpkey: what is committed or rolled back is in no doubt: %w", semel.ErrUnsupported)
+		return fmt.Errorf("httpkey: a guard of New leaves no unknown outcomes: %w", semel.ErrUnsupported)
 	}
 	if err := l.keys.Resolve(ctx, caller, key, f, nil); err != nil {
 		return fmt.Errorf("httpkey: %w", err)
@@ -193,12 +190,12 @@ func (g *Guard) Resolve(ctx context.Context, caller, key string, f leasedkey.Fin
 	return nil
 }
 
-// ResolveStep is Resolve of a step (Step) of a request that is in doubt. Where it happened,
-// Step returns output from then on, at most store.MaxKeyResult bytes.
+// ResolveStep is Resolve for one step of a request. After leasedkey.Happened, Step returns output, at
+// most store.MaxKeyResult bytes.
 func (g *Guard) ResolveStep(ctx context.Context, caller, key, step string, f leasedkey.Finding, output []byte) error {
 	l, is := g.door.(*leased)
 	if !is || l.steps == nil {
-		return fmt.Errorf("httpkey: the guard is none whose handlers are stepped: %w", semel.ErrUnsupported)
+		return fmt.Errorf("httpkey: the guard has no LeaseConfig.Stepped: %w", semel.ErrUnsupported)
 	}
 	of := (&request{caller: caller, key: key}).step(step)
 	if err := l.steps.Resolve(ctx, of.Source, of.ID, f, output); err != nil {

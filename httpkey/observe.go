@@ -6,49 +6,49 @@ import (
 	"github.com/semel-go/semel/internal/enum"
 )
 
-// Fate is what became of a request.
+// Fate is the outcome of a request.
 type Fate uint8
 
 // The fates.
 const (
-	// Passed: it was not to be protected, by its method (Config.Pass) or, with Config.Optional,
-	// without key.
+	// Passed: the request was not protected, by its method (Config.Pass) or because it had no key
+	// (Config.Optional).
 	Passed Fate = iota + 1
-	// Ran: its handler ran, and answered it.
+	// Ran: the handler ran and answered.
 	Ran
-	// Replayed: another request of the same key had been answered, and it got that answer.
+	// Replayed: the request got the answer of an earlier request with the same key.
 	Replayed
-	// Refused: no handler ran for it, or its effect was rolled back; Observation.Code says why.
+	// Refused: the handler did not run, or its effect was rolled back; see Observation.Code.
 	Refused
-	// Unprotected: the store is down, and the handler ran all the same (LeaseConfig.FailOpen).
+	// Unprotected: the handler ran although the store is down (LeaseConfig.FailOpen).
 	Unprotected
-	// Finished: no client was there, and a Completer had its handler run.
+	// Finished: a Completer ran the handler of an abandoned request.
 	Finished
 )
 
-// String is the fate's name.
+// String returns the name of the fate.
 func (f Fate) String() string {
 	return enum.Name([]string{Passed: "passed", Ran: "ran", Replayed: "replayed", Refused: "refused", Unprotected: "unprotected", Finished: "finished"}, f, "Fate")
 }
 
-// Observation is what became of a request. It has no key, no caller and no body.
+// Observation describes the outcome of a request. Keys, callers and bodies are not included.
 type Observation struct {
 	Fate Fate
-	// Code is that of the problem which answered it; empty if none did.
+	// Code is the code of the problem document that answered the request; "" if there was none.
 	Code string
-	// Kept says that its answer is kept, and repeated from now on.
+	// Kept reports that the answer is kept and copies will get it.
 	Kept bool
-	// Status is that of the answer; 0 with Passed.
+	// Status is the status of the answer; 0 with Passed.
 	Status int
-	// Took is how long it was here, with its handler.
+	// Took is the duration of the request, including its handler.
 	Took time.Duration
-	// Err, if not nil, is what the store said, or how the handler failed.
+	// Err, if not nil, is the error of the store or of the handler.
 	Err error
-	// Stack, if the handler panicked, is where.
+	// Stack is the stack of a handler that panicked.
 	Stack []byte
 }
 
-// outcome is what a request is answered with.
+// outcome is the answer to a request, and how it came about.
 type outcome struct {
 	fate    Fate
 	answer  *answer
@@ -59,8 +59,8 @@ type outcome struct {
 	abort   bool // the handler wants the connection cut
 }
 
-// refused is the outcome of a request that no handler answers.
+// refused returns the outcome of a request that no handler answers.
 func refused(p *problem, err error) outcome { return outcome{fate: Refused, problem: p, err: err} }
 
-// inFlight reports whether another request of the same key is under way.
+// inFlight reports whether another request with the same key is in progress.
 func (o *outcome) inFlight() bool { return o.problem != nil && o.problem.code == codeInFlight }

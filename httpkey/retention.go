@@ -13,20 +13,21 @@ import (
 
 const (
 	sweepEvery = time.Minute
-	// sweepMost is how many keys one call of the store looks at.
+	// sweepMost is the number of keys that one call of the store reads.
 	sweepMost = 500
-	// sweepTime ends a pass that does not come to an end.
+	// sweepTime limits the duration of a pass.
 	sweepTime = sweepEvery
 )
 
-// sweeper is a door whose keys somebody has to remove.
+// sweeper is a door whose keys Sweep removes.
 type sweeper interface {
 	sweep(ctx context.Context) error
 }
 
-// Sweep removes the keys of New that are older than Config.Keep, with their answers, in one
-// pass. Any number of processes may call it; one works. With NewLeased it does nothing: each
-// claim removes some keys whose time is over. semel.ErrUnsupported: the store removes nothing.
+// Sweep removes the keys of New that are older than Config.Keep, with their answers. Several processes
+// may call Sweep; one of them works. With NewLeased, Sweep does nothing, because each claim removes
+// some expired keys. Sweep returns an error that wraps semel.ErrUnsupported if the store cannot remove
+// markers.
 func (g *Guard) Sweep(ctx context.Context) error {
 	s, sweeps := g.door.(sweeper)
 	if !sweeps {
@@ -35,13 +36,12 @@ func (g *Guard) Sweep(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, sweepTime)
 	defer cancel()
 	if err := s.sweep(ctx); err != nil {
-		return fmt.Errorf("httpkey: keys past their time were not removed: %w", err)
+		return fmt.Errorf("httpkey: expired keys were not removed: %w", err)
 	}
 	return nil
 }
 
-// Run calls Sweep now and each minute until ctx ends. failed, if not nil, is told of each
-// failure; the next minute tries again.
+// Run calls Sweep now and every minute until ctx ends. failed, if not nil, is called with each error.
 func (g *Guard) Run(ctx context.Context, failed func(error)) {
 	for {
 		if err := g.Sweep(ctx); err != nil && ctx.Err() == nil && failed != nil {
@@ -62,7 +62,7 @@ func (t *transactional[Tx]) sweep(ctx context.Context) error {
 	c := &t.guard.config
 	err := t.intern(ctx)
 	if err == nil {
-		err = reaper.Retain(ctx, store.Retention{Consumer: c.Name, Keep: c.Keep, Horizon: c.Retries, Why: "clients repeat requests for so long (Config.Retries)"})
+		err = reaper.Retain(ctx, store.Retention{Consumer: c.Name, Keep: c.Keep, Horizon: c.Retries, Why: "clients repeat requests for up to this time (Config.Retries)"})
 	}
 	if err == nil {
 		err = reaper.Progressed(ctx, c.Name, nil)

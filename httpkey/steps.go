@@ -12,32 +12,32 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// steps are those of one attempt of a request.
+// steps are the steps of one attempt of a request.
 type steps struct {
 	of *leasedkey.Keys // nil: the guard's handlers are not stepped
 	q  *request
 
 	mutex sync.Mutex
-	names []string // of those that were asked for; guarded by mutex
-	doubt bool     // of one nobody knows what it did; guarded by mutex
+	names []string // of the steps so far; guarded by mutex
+	doubt bool     // a step has an unknown outcome; guarded by mutex
 }
 
 type stepsKey struct{}
 
-// Step does a part of what a handler does elsewhere, under a name that no other part of the
-// handler has: a charge, then a mail. Once it is done it is not done again for its request,
-// whoever runs the handler next, and returns what it returned then. The guard is one of
-// NewLeased with LeaseConfig.Stepped.
+// Step runs one call of a handler, such as a charge or a mail, under a name that is unique in the
+// handler. A step that is done is not repeated for its request: when the handler runs again, in any
+// process, Step returns the kept output. The guard must be one of NewLeased with LeaseConfig.Stepped.
 //
-// do gives Attempt.IdempotencyKey to others, which is the step's own. A nil error of it says
-// that the step is done, and its output, at most store.MaxKeyResult bytes, is kept.
-// semel.Permanent says that it did not take effect and never will, semel.Retry that this
-// attempt did not; after any other error nobody knows. Within LeaseConfig.Window it is done
-// again then, with Attempt.Unknown; after that Step fails with leasedkey.ErrInDoubt until
-// somebody calls Guard.ResolveStep.
+// do passes Attempt.IdempotencyKey, which belongs to the step, to the system that it calls. The error
+// of do decides:
+//   - nil: the step is done, and its output, at most store.MaxKeyResult bytes, is kept;
+//   - semel.Permanent: the step had no effect, and never will;
+//   - semel.Retry: this attempt had no effect;
+//   - any other error: unknown. Within LeaseConfig.Window the step is repeated, with
+//     Attempt.Unknown; afterwards Step returns leasedkey.ErrInDoubt until Guard.ResolveStep is called.
 //
-// A handler whose step fails answers with an error. With 5xx its request is in doubt, and who
-// sends it again goes on behind the steps that are done.
+// If a step fails, the handler should answer with an error. After a 5xx the outcome of the request is
+// unknown; when the client sends it again, the handler continues after the completed steps.
 func Step(ctx context.Context, name string, do func(ctx context.Context, a Attempt) ([]byte, error)) ([]byte, error) {
 	s, is := ctx.Value(stepsKey{}).(*steps)
 	if !is || s.of == nil {
@@ -65,11 +65,10 @@ func Step(ctx context.Context, name string, do func(ctx context.Context, a Attem
 	return nil, fmt.Errorf("httpkey: step %q: %w", name, ErrStepFailed)
 }
 
-// ErrStepFailed is returned by Step where an attempt before has ended it for good, with
-// semel.Permanent.
+// ErrStepFailed is returned by Step if an earlier attempt ended the step with semel.Permanent.
 var ErrStepFailed = errors.New("semel: the step has failed for good")
 
-// takes says why a step cannot be done.
+// takes returns an error if a step of this name cannot be added.
 func (s *steps) takes(name string) error {
 	if name == "" || len(name) > store.MaxStepName || strings.Contains(name, "\x00") {
 		return fmt.Errorf("step %q: a name has 1 to %d bytes, and no zero byte", name, store.MaxStepName)
@@ -86,14 +85,14 @@ func (s *steps) takes(name string) error {
 	return nil
 }
 
-// inDoubt reports whether of a step nobody knows what it did, and it may not be repeated.
+// inDoubt reports whether a step has an unknown outcome and may not be repeated.
 func (s *steps) inDoubt() bool {
 	s.mutex.Lock()
 	defer s.mutex.Unlock()
 	return s.doubt
 }
 
-// step is what a step is claimed by: no key has a zero byte.
+// step returns the request of a step. Its ID is unique, because a key has no zero byte.
 func (q *request) step(name string) leasedkey.Request {
 	return leasedkey.Request{Source: q.caller, ID: q.key + "\x00" + name, Fingerprint: q.fingerprint}
 }

@@ -12,21 +12,21 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// claim is a key that is this process's, for now.
+// claim is a key that this process holds.
 type claim struct {
 	keyclaim.Claim
 	config *Config
 }
 
-// claim is one for which the store has not been asked yet.
+// claim returns a claim that has not been requested from the store yet.
 func (k *Keys) claim(key semel.Key) *claim {
 	return &claim{keyclaim.Claim{Store: k.store, Key: key, Token: store.NewToken(), Lease: k.config.Lease}, &k.config}
 }
 
-// call makes the call, unless the lease may be over, and records what became of it.
+// call makes the call, unless the lease may have ended, and records the outcome.
 func (c *claim) call(ctx context.Context, a Attempt, call func(context.Context, Attempt) ([]byte, error)) (Answer, error) {
 	if !c.Holds(nil) {
-		return c.end(ctx, Answer{State: store.KeyClaimed}, store.KeyRelease, fmt.Errorf("leasedkey: nobody was called, since the lease may be over: %w", store.ErrClaimLost))
+		return c.end(ctx, Answer{State: store.KeyClaimed}, store.KeyRelease, fmt.Errorf("leasedkey: no call was made, because the lease may have ended: %w", store.ErrClaimLost))
 	}
 	var result []byte
 	err := c.keep(ctx, func(ctx context.Context) (err error) {
@@ -40,8 +40,8 @@ func (c *claim) call(ctx context.Context, a Attempt, call func(context.Context, 
 	return c.end(ctx, Answer{State: state, Called: true}, event, err)
 }
 
-// complete ends a claim whose effect is there, also where its result is longer than what is
-// kept: it is left out then, and the error says so.
+// complete ends a claim whose call took effect. A result that is too long is not kept; complete then
+// returns an error.
 func (c *claim) complete(ctx context.Context, a Answer) (Answer, error) {
 	var err error
 	if n := len(a.Result); n > store.MaxKeyResult {
@@ -50,7 +50,7 @@ func (c *claim) complete(ctx context.Context, a Answer) (Answer, error) {
 	return c.end(ctx, a, store.KeyComplete, err)
 }
 
-// eventOf is how a claim ends whose call returned this, and how the key stands then.
+// eventOf returns how a claim ends after its call returned err, and the resulting state of the key.
 func eventOf(err error) (store.KeyEvent, store.KeyState) {
 	var decided *semel.HandlerError
 	switch calls.OutcomeOf(false, err) { // the rule of consumers
@@ -65,8 +65,8 @@ func eventOf(err error) (store.KeyEvent, store.KeyState) {
 	return store.KeyFail, store.KeyFailed
 }
 
-// keep runs a call within its time-out, and ends its context when the lease is another's, or
-// is over and could not be extended.
+// keep runs a call with its timeout. It ends the context of the call if another process has the lease,
+// or if the lease ended and could not be extended.
 func (c *claim) keep(ctx context.Context, call func(context.Context) error) (err error) {
 	ctx, stop := context.WithCancelCause(ctx)
 	defer stop(nil)
@@ -87,9 +87,9 @@ func (c *claim) keep(ctx context.Context, call func(context.Context) error) (err
 	return err
 }
 
-// end records how the claim ends, also if ctx has: for as long as a lease, since the store may
-// be away for a moment. The error is that of the call, and what kept its end from being
-// recorded.
+// end records the outcome of the claim, also after ctx has ended. It tries for the length of a lease,
+// because the store may be unavailable for a moment. The error joins the error of the call and the
+// error of the record.
 func (c *claim) end(ctx context.Context, a Answer, e store.KeyEvent, err error) (Answer, error) {
 	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), c.Lease)
 	defer done()

@@ -10,51 +10,51 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Config says how calls are made. Consumer, Keep and Window have to be set.
+// Config configures Keys. Consumer, Keep and Window are required.
 type Config struct {
-	// Consumer is the name whose keys these are; those of two never meet.
+	// Consumer is the name under which keys are stored. Keys of different names are independent.
 	Consumer string
-	// Keep is how long a key is kept after its last change. It must exceed the time
-	// after which a copy can still come.
+	// Keep is how long a key is kept after its last change. Choose it longer than the time after
+	// which a copy of a request can still arrive.
 	Keep time.Duration
-	// Window is for how long after the first attempt the other side knows an idempotency
-	// key; Always: for ever; Never: it knows none, and no unknown outcome is repeated.
+	// Window is how long the other side remembers an idempotency key after the first attempt. Always:
+	// it never forgets. Never: it knows no keys, and unknown outcomes are never repeated.
 	Window time.Duration
-	// Lease is how long a process that died keeps others from calling; 0 is a minute.
-	// While a call runs its lease is extended.
+	// Lease is how long the key of a dead process blocks others; default one minute. The lease is
+	// extended while a call runs.
 	Lease time.Duration
-	// Timeout ends the context of a call; 0 is half a lease. It must be shorter than
-	// Lease.
+	// Timeout ends the context of a call; default half of Lease. Timeout must be shorter than Lease.
 	Timeout time.Duration
-	// Ask, if not nil, finds out whether an attempt whose outcome is unknown took effect,
-	// once Window has passed. It has Timeout. A result of more than store.MaxKeyResult
-	// bytes is not kept; Do returns an error that says so, once.
+	// Ask, if not nil, asks the other side whether an attempt with an unknown outcome took effect. Do
+	// calls Ask once Window has passed, with a context that ends after Timeout. A result longer than
+	// store.MaxKeyResult is not kept; Do returns an error once.
 	Ask func(ctx context.Context, a Attempt) (Finding, []byte, error)
-	// AllowVolatile says why it is bearable that the store may forget keys, and calls be made
-	// twice: without it a store that is volatile, or does not say, is refused.
+	// AllowVolatile is the reason why a store that may lose keys, and calls that are then made twice,
+	// are acceptable. If AllowVolatile is empty, New refuses a store that is volatile or whose
+	// durability is unknown.
 	AllowVolatile string
 }
 
-// The ends of Config.Window.
+// Special values of Config.Window.
 const (
 	Always = calls.Always
 	Never  = calls.Never
 )
 
-// Finding is what Config.Ask found out.
+// Finding is the answer of Config.Ask.
 type Finding uint8
 
 // The findings.
 const (
-	// StillUnknown: it could not be found out.
+	// StillUnknown: the other side does not know.
 	StillUnknown Finding = iota
-	// Happened: the effect is there.
+	// Happened: the call took effect.
 	Happened
-	// DidNotHappen: there is none, and the call may be made.
+	// DidNotHappen: the call had no effect and may be made.
 	DidNotHappen
 )
 
-// fits reports what is wrong with a configuration, and sets what was left open.
+// fits reports a fault of the configuration, and sets the defaults.
 func (c *Config) fits(st store.KeyStore) error {
 	if c.Lease == 0 {
 		c.Lease = time.Minute
@@ -77,20 +77,20 @@ func (c *Config) fits(st store.KeyStore) error {
 	case c.Lease < time.Second:
 		return fault("Lease", "is %v, and must be at least 1s", c.Lease)
 	case c.Timeout < 0 || c.Timeout >= c.Lease:
-		return fault("Timeout", "is %v, and must be shorter than Lease, which is %v: who is called when the lease is over is called twice at once", c.Timeout, c.Lease)
+		return fault("Timeout", "is %v, and must be shorter than Lease, which is %v: a call that outlives its lease can run beside a second one", c.Timeout, c.Lease)
 	case c.Keep < c.Lease:
 		return fault("Keep", "is %v, and must be at least Lease, which is %v; a copy that comes after it is called for again", c.Keep, c.Lease)
 	}
 	return c.durable(st)
 }
 
-// durable refuses a store that may forget, unless somebody said why that is bearable.
+// durable refuses a store that may lose keys, unless AllowVolatile gives a reason.
 func (c *Config) durable(st store.KeyStore) error {
 	if c.AllowVolatile != "" {
 		return nil
 	}
 	if d, why := st.Durable(); d > store.DurableExceptSeconds {
-		return fmt.Errorf("the store is %v (%s), so that calls may be made twice; make it durable, or say in AllowVolatile why that is bearable", d, why)
+		return fmt.Errorf("the store is %v (%s), so calls may be made twice; make the store durable, or set AllowVolatile to the reason why that is acceptable", d, why)
 	}
 	return nil
 }

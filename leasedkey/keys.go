@@ -12,14 +12,14 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Keys makes calls. Use New. It is safe for use by several goroutines.
+// Keys makes calls. Create it with New. Keys is safe for concurrent use.
 type Keys struct {
 	store  store.KeyStore
 	config Config
 }
 
-// New returns Keys over a store, or what is wrong with the configuration, or that the store
-// may forget. It calls nobody.
+// New returns Keys over a store. The error reports a fault of the configuration, or a store that may
+// lose keys (see Config.AllowVolatile). New makes no call.
 func New(st store.KeyStore, c Config) (*Keys, error) {
 	if err := c.fits(st); err != nil {
 		return nil, fmt.Errorf("leasedkey: %w", err)
@@ -27,70 +27,74 @@ func New(st store.KeyStore, c Config) (*Keys, error) {
 	return &Keys{st, c}, nil
 }
 
-// Request is what is called for.
+// Request asks for one call.
 type Request struct {
-	// Source and ID are what the producer called it; two requests with both equal are one.
+	// Source and ID identify the request; two requests in which both are equal are the same.
 	Source, ID string
-	// Fingerprint, if it has a version, is of the content: the same key with another one is
-	// a conflict.
+	// Fingerprint of the content. A request with the same key and another fingerprint is a
+	// conflict. A fingerprint without a version is not compared.
 	Fingerprint semel.Fingerprint
-	// Note, if not nil, is kept before the call is made, for who finds the request left:
-	// admin.RequestStore, which the store must be then.
+	// Note, if not nil, is stored before the call, for the process that finds the request
+	// abandoned. The store must then implement admin.RequestStore.
 	Note []byte
-	// Seen, if not 0, is admin.AbandonedKey.Started: nobody is called unless the key stands as
-	// it was seen then, see store.KeyClaim.
+	// Seen, if not 0, is the value of admin.AbandonedKey.Started. Do then calls only if the key is
+	// unchanged since; see store.KeyClaim.
 	Seen int
 }
 
-// Attempt is what a call is told.
+// Attempt describes a call to the function that makes it.
 type Attempt struct {
 	Key semel.Key
-	// IdempotencyKey is to be given to the other side: the same for each attempt of a key.
+	// IdempotencyKey is for the other side. All attempts of a key have the same one.
 	IdempotencyKey string
 	// Number counts the attempts, from 1.
 	Number int
-	// Unknown says that nobody knows whether an attempt before this one took effect, and
-	// Since how long ago the first was made.
+	// Unknown reports that an earlier attempt may have taken effect. Since is the time since the
+	// first attempt.
 	Unknown bool
 	Since   time.Duration
 }
 
-// Answer is what became of a request.
+// Answer is the outcome of a request.
 type Answer struct {
-	// State is store.KeyCompleted: the effect is there; store.KeyFailed: there is
-	// none, and will be none; store.KeyConflict: the key stands for another content;
-	// store.KeyHeld: another process is calling, for the time Left at least if it dies;
-	// store.KeyClaimed: it may be asked for again; store.KeyGone: it does not stand as
-	// Request.Seen says, and nobody was called.
+	// State is one of:
+	//   - store.KeyCompleted: the call took effect;
+	//   - store.KeyFailed: the call had no effect, and will not be repeated;
+	//   - store.KeyConflict: the key was used for other content;
+	//   - store.KeyHeld: another process is calling; if that process dies, its lease ends after Left;
+	//   - store.KeyClaimed: the request may be repeated;
+	//   - store.KeyGone: the key changed since Request.Seen, and no call was made.
 	State store.KeyState
-	// Called says that this very request made a call.
+	// Called reports whether this request made a call.
 	Called bool
 	Left   time.Duration
-	// Result is what the call returned, this one or the one that ended it before.
+	// Result is the result of this call, or of the earlier call that succeeded.
 	Result []byte
 }
 
-// ErrInDoubt: an attempt whose outcome is unknown is longer ago than the other side knows an
-// idempotency key, so that nobody may repeat it; nobody was called. Keys.Resolve records what
-// a person has found out.
-var ErrInDoubt = errors.New("semel: nobody knows whether it took effect, and the other side may have forgotten its key")
+// ErrInDoubt is returned if the outcome of an earlier attempt is unknown and the other side may have
+// forgotten the idempotency key, so that a repetition could double the effect. No call was made. A
+// person finds out what happened and records it with Keys.Resolve.
+var ErrInDoubt = errors.New("semel: it is unknown whether the call took effect, and the other side may have forgotten its idempotency key")
 
-// ErrNotRecorded: the call was made, and the store did not take what became of it. Its
-// outcome is unknown to whoever asks next.
+// ErrNotRecorded is returned if the call was made but the store rejected the record of its outcome.
+// For the next request with this key, the outcome is unknown.
 var ErrNotRecorded = errors.New("semel: the call was made, and its outcome is not recorded")
 
-// Do calls for a request, unless another is calling for it or its end is known.
+// Do makes the call of a request, unless another process is calling for it or its outcome is known.
 //
-// A call that returns nil has taken effect, and its result is kept (at most
-// store.MaxKeyResult bytes). semel.Permanent, semel.Discard and semel.Park say that it did
-// not, and never will; semel.Retry and semel.RetryAfter that this attempt did not;
-// semel.Duplicate that it had before. After any other error, a panic among them, and after one
-// that has semel.Unknown within or comes when Timeout has passed, nobody knows. Do returns the
-// error in each case, but nil where another's call has ended.
+// The error of call decides the outcome:
+//   - nil: the effect happened; the result, at most store.MaxKeyResult bytes, is kept;
+//   - semel.Permanent, semel.Discard, semel.Park: there was no effect, and there will be none;
+//   - semel.Retry, semel.RetryAfter: this attempt had no effect;
+//   - semel.Duplicate: an earlier attempt had the effect;
+//   - any other error, a panic, semel.Unknown, or any error after Timeout: unknown.
 //
-// An error of the store before the call means that nobody was called, and so does one that says
-// that the lease was over before. store.ErrClaimLost:
-// the call outlived its lease and another process has the key; nothing was recorded.
+// Do returns the error of call. It returns nil if another call ended the request.
+//
+// If the store fails before the call, or the lease ends before it, no call is made and Do returns an
+// error. store.ErrClaimLost means that the call took longer than its lease and another process has
+// the key; nothing was recorded.
 func (k *Keys) Do(ctx context.Context, r Request, call func(ctx context.Context, a Attempt) ([]byte, error)) (Answer, error) {
 	key := semel.Key{Consumer: k.config.Consumer, Source: r.Source, ID: r.ID}
 	c, asked := k.claim(key), time.Now()
@@ -111,12 +115,12 @@ func (k *Keys) Do(ctx context.Context, r Request, call func(ctx context.Context,
 		return k.doubt(ctx, c, a, call)
 	}
 	if err := k.note(ctx, c, r.Note); err != nil {
-		return c.end(ctx, Answer{State: store.KeyClaimed}, store.KeyRelease, fmt.Errorf("leasedkey: nobody was called, since it could not be noted: %w", err))
+		return c.end(ctx, Answer{State: store.KeyClaimed}, store.KeyRelease, fmt.Errorf("leasedkey: no call was made, because its note could not be stored: %w", err))
 	}
 	return c.call(ctx, a, call)
 }
 
-// note keeps the note of a request.
+// note stores the note of a request.
 func (k *Keys) note(ctx context.Context, c *claim, note []byte) error {
 	if note == nil {
 		return nil
@@ -128,13 +132,13 @@ func (k *Keys) note(ctx context.Context, c *claim, note []byte) error {
 	return notes.SaveRequest(ctx, c.Key, c.Token, note)
 }
 
-// forgotten reports whether the other side may not know the key of an attempt by the time
-// that a call made now arrives there.
+// forgotten reports whether the other side may have forgotten the idempotency key by the time a call
+// that is made now arrives.
 func (k *Keys) forgotten(since time.Duration) bool {
 	return calls.Rule{Window: k.config.Window, Timeout: k.config.Timeout}.Forgotten(since)
 }
 
-// doubt has the other side asked what nobody knows.
+// doubt asks the other side for an outcome that is unknown.
 func (k *Keys) doubt(ctx context.Context, c *claim, a Attempt, call func(context.Context, Attempt) ([]byte, error)) (Answer, error) {
 	finding, result := StillUnknown, []byte(nil)
 	var asked error
@@ -157,10 +161,9 @@ func (k *Keys) doubt(ctx context.Context, c *claim, a Attempt, call func(context
 	return c.end(ctx, Answer{State: store.KeyClaimed}, store.KeyAbandon, err)
 }
 
-// Resolve records what a person has found out of a request that is in doubt: that it
-// happened, with a result of at most store.MaxKeyResult bytes, or that it did not, so that
-// it is called for anew. It refuses with semel.ErrState if a process is calling, or the end is
-// known.
+// Resolve records what a person found out about a request with an unknown outcome: Happened, with a
+// result of at most store.MaxKeyResult bytes, or DidNotHappen, after which the call may be made again.
+// Resolve returns an error that wraps semel.ErrState if a process is calling or the outcome is known.
 func (k *Keys) Resolve(ctx context.Context, source, id string, f Finding, result []byte) error {
 	key := semel.Key{Consumer: k.config.Consumer, Source: source, ID: id}
 	ending := store.KeyForget

@@ -6,10 +6,10 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// Aside is how a message ended without an effect and why, as labels of figures.
+// Aside has the labels of a message that ended without an effect: how, and the reason.
 type Aside struct{ How, Reason string }
 
-// How messages end without an effect.
+// The values of Aside.How.
 const (
 	parked       = "parked"
 	deadLettered = "dead_lettered"
@@ -17,12 +17,12 @@ const (
 	conflict     = "conflict"
 )
 
-// setAside are the events of messages that end without an effect.
+// setAside maps the events of messages that end without an effect to Aside.How.
 var setAside = map[semel.EventKind]string{
 	semel.EventParked: parked, semel.EventDeadLettered: deadLettered, semel.EventDiscarded: discarded, semel.EventConflict: conflict,
 }
 
-// asides are all that can happen.
+// asides are all combinations that occur.
 var asides = slices.Concat(
 	// A policy says which of the two.
 	endings([]string{parked, deadLettered}, semel.ReasonMalformed, semel.ReasonTooLarge, semel.ReasonNoIdentity, semel.ReasonBadIdentity,
@@ -47,9 +47,9 @@ func endings(hows []string, reasons ...semel.Reason) (all []Aside) {
 	return all
 }
 
-// AsideOf is how the message of an event ended, and whether that was without an effect. It is one
-// of Asides: a reason of Semel's, with which a handler ends a message otherwise than Semel does, is
-// one of those that handlers name. A conflict has no reason of theirs.
+// AsideOf returns the labels of an event, and whether its message ended without an effect. The labels
+// are one of Asides: if a handler uses one of Semel's reasons for an ending that Semel does not combine
+// with it, the reason is "other", as for reasons of the handler's own.
 func AsideOf(e semel.Event) (a Aside, ended bool) {
 	how, ended := setAside[e.Kind]
 	if !ended {
@@ -65,6 +65,6 @@ func AsideOf(e semel.Event) (a Aside, ended bool) {
 	return a, true
 }
 
-// Asides are all that AsideOf may tell of. A counter of them begins at 0 for each: one that begins
-// with its first message has not grown by it, and an alert that looks for growth does not see it.
+// Asides returns all values that AsideOf can return. Start the counter of each at 0: an alert on the
+// increase of a counter misses the first message if the counter appears with it.
 func Asides() []Aside { return slices.Clone(asides) }

@@ -1,6 +1,6 @@
-// Package measure is what a consumer tells of itself in figures, beside the events that
-// semel.Observer hears: what each batch took, and what is in hand. It knows no client
-// library of metrics; who has one implements Meter over it.
+// Package measure defines the figures that a consumer reports in addition to the events of
+// semel.Observer: the duration of each batch, and the load of the consumer. The package depends on no
+// metrics library; implement Meter to connect one.
 package measure
 
 import (
@@ -9,50 +9,50 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// Meter is a semel.Observer that measures, too: a consumer finds it by assertion among its
-// observers. It is called once a batch, from the goroutine that carried it out, beside those
-// of other batches, and must neither block nor keep what it is given.
+// Meter is a semel.Observer that also receives the durations of batches. A consumer finds it among its
+// observers by type assertion.
 type Meter interface {
 	semel.Observer
-	// Measure tells of a batch that is over.
+	// Measure is called once for each batch that has ended, from the goroutine of the batch and
+	// concurrently with other batches. Measure must not block.
 	Measure(Batch)
 }
 
-// Batch says what a batch took. A time is 0 where the batch did not come so far.
+// Batch has the durations of one batch. A duration is 0 if the batch did not reach that step.
 type Batch struct {
 	Consumer string
-	// Messages are those of the batch, copies and claims among them.
+	// Messages counts the messages of the batch, including copies and claims.
 	Messages int
-	// Marking is what it took to open the transaction and to write its marks, with what they
-	// waited for locks; Handling what its handlers took, and Committing the commit, with the
+	// Marking is the time to begin the transaction and to write the markers, including waits for
+	// locks. Handling is the time of the handlers. Committing is the time of the commit, including
 	// statements that handlers queued.
 	Marking, Handling, Committing time.Duration
-	// End says how it ended.
+	// End is how the batch ended.
 	End End
 }
 
-// End is how a batch ended. The set is closed.
+// End is how a batch ended. No values will be added.
 type End uint8
 
 // The ends of batches.
 const (
-	// Committed: its effects are there.
+	// Committed: the batch committed.
 	Committed End = iota
-	// RolledBack: nothing of it is, since one of its messages failed, or contention,
-	// or the store.
+	// RolledBack: the batch was rolled back, because a message failed, transactions contended, or the
+	// store failed.
 	RolledBack
-	// Unknown: nobody knows; its messages are marked again.
+	// Unknown: the answer of the commit was lost; the markers are read again.
 	Unknown
-	// NotBegun: its transaction was not opened.
+	// NotBegun: the transaction could not begin.
 	NotBegun
 )
 
-// Ends are all of them, in their order.
+// Ends returns all values of End, in order.
 func Ends() []End {
 	return []End{Committed, RolledBack, Unknown, NotBegun}
 }
 
-// String is the end's word in metrics.
+// String returns the value of the label in metrics.
 func (e End) String() string {
 	switch e {
 	case Committed:
@@ -65,22 +65,22 @@ func (e End) String() string {
 	return "not begun"
 }
 
-// Load is what a consumer has in hand.
+// Load describes the messages that a consumer has in memory.
 type Load struct {
-	// Messages are the deliveries and claims that have not been settled, Bytes what they
-	// hold of memory. Oldest is how long ago the first of them came.
+	// Messages counts deliveries and claims that are not acked yet, Bytes their memory. Oldest is the
+	// time since the first of them arrived.
 	Messages int
 	Bytes    int64
 	Oldest   time.Duration
-	// Queued wait for a worker, Flying share a transaction, Held wait for a moment, such as
-	// their next try, Riding wait for an earlier copy, and Settling are told to the source.
-	// They add up to Messages.
+	// Queued messages wait for a worker, Flying are in a transaction, Held wait for a time such as
+	// their next attempt, Riding wait for an earlier copy, Settling are being acked. The five add up to
+	// Messages.
 	Queued, Flying, Held, Riding, Settling int
-	// Lanes are those that the source gave, Paused those of them that wait for one of their
+	// Lanes counts the lanes that the source assigned, Paused those that wait for one of their
 	// messages.
 	Lanes, Paused int
-	// Workers are all of the consumer's, Stuck those whose handler goes on after its timeout.
+	// Workers counts all workers, Stuck those whose handler is still running after its timeout.
 	Workers, Stuck int
-	// Serial: batches run one at a time, because they contend with one another.
+	// Serial reports that batches run one at a time, because they contend with each other.
 	Serial bool
 }

@@ -1,5 +1,5 @@
-// Package otel tells OpenTelemetry of consumers: figures through a metric.MeterProvider and spans
-// through a trace.TracerProvider, which the program chooses with their exporters.
+// Package otel reports consumers to OpenTelemetry: metrics to a metric.MeterProvider and spans to a
+// trace.TracerProvider. The program chooses both with their exporters.
 //
 //	meter, err := otel.NewMeter(meterProvider, "kafka")
 //	tracer := otel.NewTracer(tracerProvider, "kafka")
@@ -7,9 +7,8 @@
 //	billing, err := consumer.New(store, handle, config)
 //	stop, err := meter.Watch("billing", billing)
 //
-// Names and labels of figures are those of docs/metrics.md, and docs/traces.md says what spans
-// there are. Neither has anything of a payload, an id or a text of an error. Messages whose trace
-// is not sampled cost no allocation.
+// docs/metrics.md lists the metrics with their labels, and docs/traces.md the spans. Neither contains
+// payloads, ids or texts of errors. Messages whose trace is not sampled cost no allocation.
 package otel
 
 // scope is the name of the instrumentation.

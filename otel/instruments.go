@@ -13,8 +13,7 @@ const (
 	told
 )
 
-// instrument is one figure. Its name and its help are those of docs/metrics.md, which a test
-// compares.
+// instrument is one metric. A test compares its name and help with docs/metrics.md.
 type instrument struct {
 	name string
 	kind kind
@@ -22,7 +21,7 @@ type instrument struct {
 	help string
 }
 
-// The labels of what events tell.
+// The labels of metrics that events update.
 const (
 	labelEnd    = "end"
 	labelHow    = "how"
@@ -35,53 +34,53 @@ const (
 	batchMessages = "semel_batch_messages"
 )
 
-// instruments are all but the histograms.
+// instruments are all metrics except histograms.
 var instruments = []instrument{
-	{"semel_deliveries_total", asked, "1", "What the source delivered."},
-	{"semel_endings_total", asked, "1", "Deliveries that ended, by how. Their sum is below semel_deliveries_total by what is in hand, or was handed back."},
-	{"semel_effects_total", asked, "1", "Effects that were committed, of deliveries and of rows of the inbox."},
-	{"semel_duplicates_total", asked, "1", "Copies of what had ended before, for which no handler ran. A success."},
-	{"semel_conflicts_total", asked, "1", "Known identities with other content: a producer uses an id twice, or the fingerprint covers too much."},
-	{"semel_set_aside_total", told, "1", "Messages that ended without an effect, by how and why."},
-	{"semel_retries_total", asked, "1", "Further attempts after a failure of the message itself."},
-	{"semel_reruns_total", asked, "1", "Runs of handlers that had run well and were rolled back with their batch."},
-	{"semel_retry_budget_waits_total", told, "1", "How often more attempts failed than the retry budget has room for, once a minute at most."},
-	{"semel_backstops_total", told, "1", "Doubled effects that a constraint of yours caught: the marker did not know the message."},
-	{"semel_same_content_total", asked, "1", "Messages that took effect with an id of their own and the content of one that did so not long ago: a producer may mint an id when it sends again. A residual risk."},
-	{"semel_without_key_total", asked, "1", "Messages that were applied while the store of the leased keys did not work. A residual risk."},
-	{"semel_intents_sent_again_total", asked, "1", "Intents that duplicates have made due again."},
-	{"semel_intents_not_sent_again_total", asked, "1", "Intents that were to be sent again and are not, since the other side may have forgotten their keys. A residual risk."},
-	{"semel_claims_total", asked, "1", "Claims of rows of the inbox, and of intents, by how they ended. lost: the lease ended, or a person acted on the row."},
-	{"semel_reclaimed_total", asked, "1", "Claims of rows whose former claim ended with its lease, and of which no handler has come to an end since: who had them may have died of them, or was frozen. Also where the answer to a claim was lost."},
-	{"semel_batches_total", told, "1", "Batches that are over, by how they ended. unknown: the answer to the commit was lost, and its messages are marked again."},
-	{"semel_contended_total", told, "1", "Batches that met a deadlock, a lock time-out or a serialization failure, and run again."},
-	{"semel_serialised", askedGauge, "1", "1 while batches run one at a time, because they contend."},
-	{"semel_serialised_seconds_total", asked, "s", "For how long they did."},
-	{"semel_unsettled_messages", askedGauge, "1", "Deliveries and claims in memory. state: queued, flying (in a transaction), held (until a moment, as the next try), riding (on an earlier copy) or settling."},
-	{"semel_unsettled_bytes", askedGauge, "By", "What they hold of memory."},
-	{"semel_unsettled_oldest_seconds", askedGauge, "s", "How long ago the oldest of them came; 0 without any."},
-	{"semel_lanes", askedGauge, "1", "Partitions and files that are this process's. state: given (all), paused (those that wait for one of their messages)."},
-	{"semel_workers", askedGauge, "1", "Workers. state: all, stuck (their handlers go on after their time-outs)."},
-	{"semel_ready", askedGauge, "1", "1 while the store and the source work, and the consumer does."},
-	{"semel_alive", askedGauge, "1", "0 while the consumer neither works nor pauses by decision."},
-	{"semel_not_ready_total", told, "1", "Tries of a part that failed, since this process started. keys: calls that the store of the leased keys did not record at once, each again once a minute."},
-	{"semel_paused", askedGauge, "1", "1 while an operator has paused it."},
+	{"semel_deliveries_total", asked, "1", "Messages that the source delivered."},
+	{"semel_endings_total", asked, "1", "Deliveries that ended, by ending. Deliveries in memory and nacked deliveries are the difference to semel_deliveries_total."},
+	{"semel_effects_total", asked, "1", "Committed effects, of deliveries and of inbox rows."},
+	{"semel_duplicates_total", asked, "1", "Copies of messages that were processed before. Their handlers did not run. Duplicates are not errors."},
+	{"semel_conflicts_total", asked, "1", "Messages with a known identity but other content: a producer uses an id twice, or the fingerprint covers a field that may change."},
+	{"semel_set_aside_total", told, "1", "Messages that ended without an effect, by ending and reason."},
+	{"semel_retries_total", asked, "1", "Attempts after a failure of the same message."},
+	{"semel_reruns_total", asked, "1", "Further runs of handlers that succeeded but were rolled back with their batch."},
+	{"semel_retry_budget_waits_total", told, "1", "Times at which failures exceeded the retry budget, counted at most once a minute."},
+	{"semel_backstops_total", told, "1", "Doubled effects that a unique constraint of your table prevented, because the message had no marker."},
+	{"semel_same_content_total", asked, "1", "Messages with a new id but the content of a recent message, whose effects happened: a producer may create a new id when it repeats a message. A residual risk."},
+	{"semel_without_key_total", asked, "1", "Messages applied without a key while the key store was down. A residual risk."},
+	{"semel_intents_sent_again_total", asked, "1", "Intents sent again because of a duplicate."},
+	{"semel_intents_not_sent_again_total", asked, "1", "Intents not sent again because the other side may have forgotten their keys. A residual risk."},
+	{"semel_claims_total", asked, "1", "Claims of inbox rows and intents, by outcome. lost: the lease ended, or an operator changed the row."},
+	{"semel_reclaimed_total", asked, "1", "Claims of rows whose previous claim ended by its lease: its process died or was frozen, possibly because of the message. Also counted if the answer to a claim was lost."},
+	{"semel_batches_total", told, "1", "Batches that ended. unknown: the answer of the commit was lost, and the markers are read again."},
+	{"semel_contended_total", told, "1", "Batches that run again after a deadlock, a lock timeout or a serialization failure."},
+	{"semel_serialised", askedGauge, "1", "1 while batches run one at a time because of contention."},
+	{"semel_serialised_seconds_total", asked, "s", "Time during which batches ran one at a time."},
+	{"semel_unsettled_messages", askedGauge, "1", "Deliveries and claims in memory. state: queued, flying (in a transaction), held (until a time such as the next attempt), riding (waits for an earlier copy), settling (being acked)."},
+	{"semel_unsettled_bytes", askedGauge, "By", "Memory of the deliveries and claims in bytes."},
+	{"semel_unsettled_oldest_seconds", askedGauge, "s", "Age of the oldest delivery or claim in memory; 0 if there is none."},
+	{"semel_lanes", askedGauge, "1", "Partitions and files assigned to this process. state: given (all), paused (waiting for one of their messages)."},
+	{"semel_workers", askedGauge, "1", "Workers. state: all, stuck (the handler is still running after its timeout)."},
+	{"semel_ready", askedGauge, "1", "1 while store, source and consumer work."},
+	{"semel_alive", askedGauge, "1", "0 while the consumer neither works nor is paused."},
+	{"semel_not_ready_total", told, "1", "Failed attempts of a part. keys: calls whose outcome the key store did not record at once, counted again every minute."},
+	{"semel_paused", askedGauge, "1", "1 while an operator has paused the consumer."},
 }
 
-// apiInstruments are those of HTTP APIs, which docs/http.md has.
+// apiInstruments are the metrics of HTTP APIs; see docs/http.md.
 var apiInstruments = []instrument{
-	{"semel_http_requests_total", asked, "1", "Requests, by what became of them, or by the code of the problem that answered."},
-	{"semel_http_keys", askedGauge, "1", "Keys. state: in_flight (those that this process works on), open (those with a place, and with New a transaction), most (how many places there are)."},
+	{"semel_http_requests_total", asked, "1", "Requests, by outcome or by the code of the problem document."},
+	{"semel_http_keys", askedGauge, "1", "Keys. state: in_flight (this process is working on them), open (their handlers run, with New in a transaction), most (the limit of open)."},
 }
 
-// batchParts are the histograms of what a batch takes: of marks, handlers and commit.
+// batchParts are the histograms of the times of a batch: markers, handlers and commit.
 var batchParts = [3]struct{ name, help string }{
-	{"semel_batch_mark_seconds", "What it took to open the transaction and to write the marks, with what they waited for another transaction's marks: one statement writes them, and no store says how much of it was waiting. What is far above the median is."},
-	{"semel_batch_handle_seconds", "What the handlers of a batch took."},
-	{"semel_batch_commit_seconds", "What the commit took, with the statements that handlers queued."},
+	{"semel_batch_mark_seconds", "Time to begin the transaction and to write the markers, including waits for locks on the same markers. Values far above the median are such waits."},
+	{"semel_batch_handle_seconds", "Time of all handlers of a batch."},
+	{"semel_batch_commit_seconds", "Time of the commit, including statements that handlers queued."},
 }
 
-// The upper ends of buckets.
+// The upper bounds of buckets.
 var (
 	messageBounds = []float64{1, 2, 5, 10, 25, 50, 100, 250, 500, 1000, 10000}
 	secondBounds  = []float64{0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30}

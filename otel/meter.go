@@ -16,8 +16,8 @@ import (
 	"github.com/semel-go/semel/measure"
 )
 
-// Consumer is what is asked when figures are collected; a consumer.Consumer is one. It is asked
-// for what it knows and asks nobody.
+// Consumer is what a Meter reads when metrics are collected; consumer.Consumer implements it. Its methods
+// return what the consumer knows, without access to store or source.
 type Consumer interface {
 	Counts() semel.Counts
 	Load() measure.Load
@@ -25,8 +25,8 @@ type Consumer interface {
 	Alive() (bool, string)
 }
 
-// Meter tells figures. It is an observer (consumer.Config.Observers) of any number of consumers,
-// and Watch has it ask them, too.
+// Meter reports metrics. It is an observer (consumer.Config.Observers) of any number of consumers; Watch
+// adds the metrics that it reads from a consumer.
 type Meter struct {
 	meter  metric.Meter
 	source string
@@ -41,7 +41,7 @@ type Meter struct {
 	of    map[string]*observedConsumer // by the name that events have; guarded by mutex
 }
 
-// observedConsumer is what is kept of one consumer.
+// observedConsumer is the state for one consumer.
 type observedConsumer struct {
 	record []metric.RecordOption
 	ends   [4][]metric.AddOption // by measure.End
@@ -51,8 +51,8 @@ type observedConsumer struct {
 	serial measure.Stopwatch // guarded by mutex
 }
 
-// NewMeter returns a Meter over a provider. Source is the kind of the consumers' source, as
-// "kafka" or "file"; empty is "none". An error is the provider's, about an instrument.
+// NewMeter returns a Meter for a provider. source is the kind of the consumers' source, such as "kafka" or
+// "file"; "" means "none". An error comes from the provider and names an instrument.
 func NewMeter(provider metric.MeterProvider, source string) (*Meter, error) {
 	m := &Meter{meter: provider.Meter(scope), source: sourceKind(source), observed: map[string]metric.Float64Observable{},
 		counters: map[string]metric.Int64Counter{}, of: map[string]*observedConsumer{}}
@@ -85,19 +85,19 @@ func NewMeter(provider metric.MeterProvider, source string) (*Meter, error) {
 	return m, nil
 }
 
-// Watch asks a consumer for its figures whenever figures are collected, until stop is called.
-// Name is its name; a consumer is watched once at a time.
+// Watch reads the metrics of a consumer whenever metrics are collected, until stop is called. name is the
+// name of the consumer; only one consumer of a name can be watched at a time.
 func (m *Meter) Watch(name string, c Consumer) (stop func() error, err error) {
 	m.begin(name)
 	return m.whenAsked(func(o metric.Observer) { m.collect(name, c, o) })
 }
 
-// API is what is asked of an HTTP API; an httpkey.Guard is one.
+// API is what a Meter reads of an HTTP API; httpkey.Guard implements it.
 type API interface {
 	Figures(each func(measure.Figure))
 }
 
-// WatchAPI is Watch for an API: its figures have the name as their consumer.
+// WatchAPI is Watch for an API. The label consumer of its metrics is name.
 func (m *Meter) WatchAPI(name string, a API) (stop func() error, err error) {
 	consumer := attribute.String(labelConsumer, name)
 	return m.whenAsked(func(o metric.Observer) {
@@ -109,7 +109,7 @@ func (m *Meter) WatchAPI(name string, a API) (stop func() error, err error) {
 	})
 }
 
-// whenAsked has figures told whenever they are collected.
+// whenAsked registers a function that reports metrics whenever they are collected.
 func (m *Meter) whenAsked(tell func(metric.Observer)) (stop func() error, err error) {
 	instruments := make([]metric.Observable, 0, len(m.observed))
 	for _, i := range m.observed {
@@ -125,8 +125,7 @@ func (m *Meter) whenAsked(tell func(metric.Observer)) (stop func() error, err er
 	return registration.Unregister, nil
 }
 
-// begin has the counters that events tell begin at 0: one that begins with what it counts has
-// not grown by it.
+// begin starts the counters that events update at 0, so that the first event is an increase.
 func (m *Meter) begin(name string) {
 	none := semel.Event{Consumer: name}
 	for _, counter := range []string{"semel_contended_total", "semel_backstops_total", "semel_retry_budget_waits_total"} {
@@ -143,7 +142,7 @@ func (m *Meter) begin(name string) {
 	}
 }
 
-// collect tells the figures of a consumer.
+// collect reports the metrics of a consumer.
 func (m *Meter) collect(name string, c Consumer, o metric.Observer) {
 	tell := func(f measure.Figure) {
 		labels := append(make([]attribute.KeyValue, 0, 3), attribute.String(labelConsumer, name))

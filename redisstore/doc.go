@@ -1,23 +1,23 @@
-// Package redisstore keeps leased keys in Redis: for effects outside of any database, that
-// one is under way, by whom and until when, and how it ended (store.KeyStore).
+// Package redisstore stores leased keys in Redis (store.KeyStore). A leased key records, for an effect
+// outside of any database, which process is calling, until when, and with what outcome.
 //
 // # The guarantee
 //
-// Leased: of the processes that claim a key one at a time calls, as long as its lease lasts
-// by the clock of the server; each call has the same idempotency key; a token that is stale
-// changes nothing. The call happens at least once: again where a process died between its
-// call and the record of it, which the next one is told as an unknown outcome. It is no
-// transaction with anything.
+// Leased: one process at a time holds a key, as long as its lease lasts by the clock of the Redis
+// server. Every call has the same idempotency key. A process with an old token cannot change the key.
+// The call happens at least once: if a process dies between its call and the record, the next process
+// gets the outcome as unknown. A key is not part of any transaction.
 //
-// # Its limits
+// # Limits
 //
-// What Redis forgets, happens again. A server that evicts keys, that keeps no append-only
-// file, or whose disk is gone, forgets; one that syncs its file each second forgets up to
-// two seconds at a crash; a replica that is promoted lacks what had not reached it. New reads
-// which of that holds (Durable), and leasedkey refuses what is volatile, unless it is told
-// why that is bearable. Keys go when their time is over by the server's clock: one that jumps
-// ahead takes them early.
+// If Redis loses a key, the call is made again. Redis loses keys
+//   - if it evicts keys, has no append-only file, or loses its disk;
+//   - with appendfsync everysec, the last two seconds before a crash;
+//   - after a failover, whatever had not reached the promoted replica.
 //
-// Each step is one script over one key, in constant time, so that it works in a cluster. A
-// clock that is set back lets a lease last for once more its length at most.
+// New reads the settings of the server (Durable), and leasedkey refuses a volatile server unless
+// AllowVolatile gives a reason. Keys expire by the clock of the server: if it jumps ahead, they expire
+// early. If it is set back, a lease lasts up to its length longer.
+//
+// Each step is one script over one key, in constant time, so that it works in Redis Cluster.
 package redisstore

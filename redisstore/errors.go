@@ -46,7 +46,7 @@ var remedies = map[string]string{
 	"NOPERM":      "its user may not do that: it needs EVALSHA, EVAL, GET, SET, DEL, TIME, PTTL and PEXPIRE on keys of the prefix",
 	"WRONGTYPE":   "another program has a key of this name: choose another Prefix",
 	"SEMELFORM":   "another program, or a newer release, has a key of this name: choose another Prefix, or use that release",
-	"BUSY":        "a script of somebody's runs and does not end",
+	"BUSY":        "a script of another client does not end",
 }
 
 // failed wraps an error of the client.
@@ -58,8 +58,8 @@ func failed(step string, err error) error {
 	return e
 }
 
-// Classify implements store.KeyStore: whatever happens to Redis passes, but for what
-// stands in a key's place.
+// Classify implements store.KeyStore. Every error is temporary, except a key that another program has
+// written.
 func (s *Store) Classify(err error) store.Class {
 	var e *Error
 	switch {

@@ -18,22 +18,21 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// Options are how keys are named, and what nobody but the user knows of the server.
+// Options set the names of keys, and the durability of servers that do not report it.
 type Options struct {
-	// Prefix begins each key's name; "semel" if it is empty.
+	// Prefix begins the name of every key; default "semel".
 	Prefix string
-	// HashTag, if not empty, stands in braces behind it: all keys are then in one slot of
-	// a cluster, and on one of its nodes.
+	// HashTag, if not empty, follows the prefix in braces. All keys are then in one slot of the
+	// cluster, on one node.
 	HashTag string
-	// Declared, if not zero, is how durable the server is, where it does not tell, as
-	// managed services do not; and Because is why. What the server tells goes before.
+	// Declared, if not zero, is the durability of a server that does not report its settings, such as
+	// a managed service; Because is the reason. What the server reports takes precedence.
 	Declared store.Durability
 	Because  string
 }
 
-// Store is a store.KeyStore in Redis: in one server, behind Sentinel, or in a Cluster, as
-// the client is made. Use New. It is safe for use by several goroutines; calls that are made
-// at once are sent in one pipeline.
+// Store is a store.KeyStore in Redis: a single server, Sentinel, or Cluster, depending on the client.
+// Create it with New. Store is safe for concurrent use; concurrent calls share a pipeline.
 type Store struct {
 	client  rueidis.Client
 	prefix  string
@@ -42,8 +41,8 @@ type Store struct {
 	why     string
 }
 
-// New returns a store, once it has read how durable the server is. It keeps the client, and
-// does not close it.
+// New reads the durability of the server and returns a store. The store uses the client and does not
+// close it.
 func New(ctx context.Context, client rueidis.Client, o Options) (*Store, error) {
 	if client == nil {
 		return nil, errors.New("redisstore: the client is nil; make one with rueidis.NewClient")
@@ -64,12 +63,12 @@ func New(ctx context.Context, client rueidis.Client, o Options) (*Store, error) 
 	return s, s.read(ctx, o)
 }
 
-// maxName is how long a key's name is at most in full; a longer one ends with a hash.
+// maxName is the maximum length of a key's name; a longer name ends with a hash.
 const maxName = 512
 
-// name is the name of a key in Redis: prefix, consumer, source and id between colons. What
-// is no letter, digit, point, hyphen, underscore or slash is written as % and two digits, so
-// that no two keys share a name and an id makes no hash tag.
+// name returns the name of a key in Redis: prefix, consumer, source and id, separated by colons. Bytes
+// other than letters, digits, '.', '-', '_' and '/' are written as % and two hex digits, so names are
+// unique and an id cannot form a hash tag.
 func (s *Store) name(k semel.Key) string {
 	var b strings.Builder
 	b.WriteString(s.prefix)

@@ -5,19 +5,18 @@ import (
 	"net/http"
 )
 
-// answer is what a request is answered with.
+// answer is the answer for a fate.
 type answer struct {
 	status int
-	// title and detail are a problem's; without them the answer says the fate.
+	// title and detail are those of the problem document; both are empty for 200.
 	title, detail string
-	// again: it may be sent again after a second.
+	// again: the request may be sent again after a second.
 	again bool
 	// close: the connection is closed.
 	close bool
 }
 
-// refused is why nobody is told more: who forges learns nothing from which secrets or clocks
-// there are.
+// refused is deliberately unspecific, so that an attacker learns nothing about secrets or clocks.
 const refused = "The webhook's signature is not accepted"
 
 var answers = [fates]answer{
@@ -32,30 +31,30 @@ var answers = [fates]answer{
 	NotSigned: {status: http.StatusUnauthorized, title: refused,
 		detail: "a header is missing that the configured scheme needs"},
 	Malformed: {status: http.StatusUnauthorized, title: refused,
-		detail: "the headers of the signature cannot be read, or stand there twice"},
+		detail: "the signature headers cannot be parsed, or appear twice"},
 	Forged: {status: http.StatusUnauthorized, title: refused,
-		detail: "the signature is not that of this body with a secret that is known here"},
+		detail: "the signature of the body matches no configured secret"},
 	Old: {status: http.StatusUnauthorized, title: refused,
 		detail: "the signed time is too far from now"},
 	TooLarge: {status: http.StatusRequestEntityTooLarge, title: "The body is too large",
 		detail: "nothing was stored"},
 	Incomplete: {status: http.StatusBadRequest, title: "The body did not arrive",
 		detail: "it ended early, or came too slowly; nothing was stored"},
-	Busy: {status: http.StatusTooManyRequests, title: "Too many webhooks are in hand",
+	Busy: {status: http.StatusTooManyRequests, title: "Too many webhooks are being processed",
 		detail: "nothing of this one was stored; send it again later", again: true},
 	Crowded: {status: http.StatusTooManyRequests, title: "Too many webhooks of this address are being read",
 		detail: "nothing of this one was stored; send it again later", again: true, close: true},
 	Unavailable: {status: http.StatusServiceUnavailable, title: "The webhook could not be stored in time",
-		detail: "send it again later; if it was stored after all, it has its effect once", again: true},
-	Gone: {status: http.StatusServiceUnavailable, title: "Nobody waited for the answer",
-		detail: "send it again later; if it was stored after all, it has its effect once", again: true},
+		detail: "send it again later; if it was stored after all, its effect happens once", again: true},
+	Gone: {status: http.StatusServiceUnavailable, title: "The client disconnected before the answer",
+		detail: "send it again later; if it was stored after all, its effect happens once", again: true},
 }
 
 func (a answer) write(w http.ResponseWriter, f Fate) {
 	w.Header().Set("Cache-Control", "no-store")
 	if a.status == http.StatusOK {
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write([]byte(`{"result":"` + f.String() + "\"}\n")) // who does not hear it sends it again
+		_, _ = w.Write([]byte(`{"result":"` + f.String() + "\"}\n")) // a client that misses the answer sends the request again
 		return
 	}
 	w.Header().Set("Content-Type", "application/problem+json")
@@ -63,8 +62,8 @@ func (a answer) write(w http.ResponseWriter, f Fate) {
 		w.Header().Set("Retry-After", "1")
 	}
 	if !a.again || a.close {
-		// A stranger may come again, but in the queue: one who keeps the connection has one of
-		// those that may be open.
+		// The client may try again on a new connection; a kept connection would occupy one of the
+		// server's.
 		w.Header().Set("Connection", "close")
 	}
 	if a.status == http.StatusMethodNotAllowed {

@@ -9,47 +9,45 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Config says what a Receiver receives. The zero value of a field is its default.
+// Config configures a Receiver. The zero value of a field selects its default.
 type Config struct {
-	// Name is that of the lane, and the topic of messages. Required.
+	// Name is the name of the lane and the topic of messages. Required.
 	Name string
-	// Scheme is how the provider signs. Required.
+	// Scheme is the signature scheme of the provider. Required.
 	Scheme Scheme
-	// Secrets are those it may have signed with; see NewVerifier. Required.
+	// Secrets are the secrets that the provider may sign with; see NewVerifier. Required.
 	Secrets []string
-	// Tolerance is how far a signed time may be from now; default DefaultTolerance. Clocks
-	// of both sides and the way between them must be within it. A scheme that signs no time
-	// has none.
+	// Tolerance is the maximum difference between the signed time and now, including clock skew and
+	// network delay; default DefaultTolerance. Leave it out for a scheme that signs no time.
 	Tolerance time.Duration
-	// Unsigned names headers that messages have although nobody signed them.
+	// Unsigned names headers that messages contain although they are not signed.
 	Unsigned Unsigned
-	// MaxBody is the longest body in bytes; default 16 MiB. A longer one is answered with 413.
+	// MaxBody is the maximum size of a body in bytes; default 16 MiB. A longer one gets 413.
 	MaxBody int64
-	// InHand bounds what was received and has not been committed: so many messages, default
-	// 1000, and so many bytes of bodies, those that are being read among them, default 64
-	// MiB. What is beyond is answered with 429.
+	// InHand limits the messages (default 1000) and the bytes of bodies (default 64 MiB) that are
+	// being read or not committed yet. Requests beyond the limit get 429.
 	InHand source.Bound
-	// Wait is how long a request waits for the commit; default 8 s, as GitHub waits for 10.
-	// After it the answer is 503. Its message stays in hand, and is most likely committed
-	// later; the provider's repetition is a duplicate then.
+	// Wait is how long a request waits for the commit; default 8 s, because GitHub waits 10 s. After
+	// Wait the answer is 503. The message is usually committed later; the next request of the provider
+	// is then a duplicate.
 	Wait time.Duration
-	// ReadWithin is how long a body may take to arrive; default 10 s. It holds where the server
-	// has no shorter time-out.
+	// ReadWithin is the maximum time for reading a body; default 10 s. A shorter timeout of the server
+	// takes precedence.
 	ReadWithin time.Duration
-	// Repeats is for how long the provider may send an event again, by itself or because a
-	// person asks it to; default 30 days. What consumers remember must be kept longer.
+	// Repeats is how long the provider may repeat an event, automatically or on request of a person;
+	// default 30 days. The retention of consumers must be longer.
 	Repeats time.Duration
-	// Observe, when set, is told what became of each request. It is called from the
-	// request's goroutine and must not block.
+	// Observe, if not nil, is called with the outcome of each request, from the goroutine of the
+	// request. It must not block.
 	Observe func(Observation)
 }
 
-// Unsigned are headers of requests that nobody signed.
+// Unsigned configures headers that are not signed.
 type Unsigned struct {
-	// Headers are their names. Messages have those that a request has.
+	// Headers are the names of the headers.
 	Headers []string
-	// Because says why it is bearable that somebody may have replaced them: whoever saw a
-	// signed body once can send it again, with others. Required with Headers.
+	// Because is the reason why forged values are acceptable: anybody who has seen a signed body once
+	// can send it again with other headers. Required with Headers.
 	Because string
 }
 
@@ -93,16 +91,16 @@ func (c Config) withDefaults() (Config, error) {
 	}
 	switch {
 	case c.Name == "":
-		return c, errors.New("webhook: it has no name; set Name, which names its lane and its messages' topic")
+		return c, errors.New("webhook: Name is empty; set it to the name of the lane and the topic of messages")
 	case c.MaxBody < 0 || c.InHand.Messages < 0 || c.InHand.Bytes < 0 || c.Wait < 0 || c.ReadWithin < 0 || c.Repeats < 0:
-		return c, errors.New("webhook: MaxBody, InHand, Wait, ReadWithin and Repeats are not negative")
+		return c, errors.New("webhook: MaxBody, InHand, Wait, ReadWithin and Repeats must not be negative")
 	case c.InHand.Bytes < c.MaxBody:
-		return c, fmt.Errorf("webhook: InHand.Bytes, %d, has no room for one body of MaxBody, %d; raise it", c.InHand.Bytes, c.MaxBody)
+		return c, fmt.Errorf("webhook: InHand.Bytes (%d) is smaller than MaxBody (%d); raise it", c.InHand.Bytes, c.MaxBody)
 	}
 	return c, c.Unsigned.validate(c.Scheme)
 }
 
-// named reports whether a text can be the name of a header.
+// named reports whether text is a valid name of a header.
 func named(text string) bool {
 	return text != "" && !strings.ContainsFunc(text, func(r rune) bool {
 		letter := 'a' <= r && r <= 'z' || 'A' <= r && r <= 'Z' || '0' <= r && r <= '9'
@@ -110,26 +108,26 @@ func named(text string) bool {
 	})
 }
 
-// neverKept are headers that are credentials of somebody.
+// neverKept are headers with credentials.
 var neverKept = []string{"authorization", "cookie", "proxy-authorization"}
 
 func (u Unsigned) validate(s Scheme) error {
 	switch {
 	case len(u.Headers) > 0 && strings.TrimSpace(u.Because) == "":
-		return errors.New("webhook: headers are taken that nobody signed, and no reason says why that is bearable; set Unsigned.Because")
+		return errors.New("webhook: Unsigned.Headers is set without a reason; set Unsigned.Because to the reason why forged values are acceptable")
 	case len(u.Headers) == 0 && u.Because != "":
-		return errors.New("webhook: there is a reason for headers that nobody signed, and none is named; set Unsigned.Headers")
+		return errors.New("webhook: Unsigned.Because is set without headers; set Unsigned.Headers")
 	}
 	for _, name := range u.Headers {
 		if !named(name) {
-			return fmt.Errorf("webhook: %q is no name of a header", name)
+			return fmt.Errorf("webhook: %q is not a valid name of a header", name)
 		}
 		if s.Signs(name) {
-			return fmt.Errorf("webhook: scheme %s signs the header %s; remove it from those that nobody signed", s.Name(), name)
+			return fmt.Errorf("webhook: scheme %s signs the header %s; remove it from Unsigned.Headers", s.Name(), name)
 		}
 		for _, secret := range neverKept {
 			if strings.EqualFold(name, secret) {
-				return fmt.Errorf("webhook: the header %s is a credential, and messages are kept; remove it", name)
+				return fmt.Errorf("webhook: the header %s is a credential and must not be stored; remove it", name)
 			}
 		}
 	}

@@ -1,9 +1,8 @@
-// Package webhook receives webhooks. A [Receiver] is an http.Handler and the source of a
-// consumer in one: it checks a request's signature over its raw bytes, hands the message to
-// the consumer, and answers with 2xx when the consumer has committed what became of it: its
-// row in the inbox, or that it is a copy of what was there. A process that dies between the
-// commit and the answer is asked again by the provider, and the repeated request is a
-// duplicate. It needs nothing but the standard library.
+// Package webhook receives webhooks. A [Receiver] is both an http.Handler and the source of a consumer:
+// it checks the signature of a request over its raw bytes, passes the message to the consumer, and
+// answers 2xx after the consumer has committed the row in the inbox or recognised a duplicate. If the
+// process dies between the commit and the answer, the provider sends the request again, and the
+// consumer recognises the duplicate. The package needs only the standard library.
 //
 //	hooks, err := webhook.New(webhook.Config{Name: "github", Scheme: webhook.GitHub(), Secrets: []string{secret}})
 //	…
@@ -14,13 +13,12 @@
 //
 // # What is trusted
 //
-// A message has what was signed: its body and, where the scheme signs more, the headers
-// that it signs. Every other header could be anybody's who once saw a signed body. So a
-// message has one only if [Config.Unsigned] names it, with a reason.
+// A message contains what the provider signed: the body and, depending on the scheme, some headers.
+// Anybody who has seen a signed body once can send it again with other headers. Therefore a message
+// contains an unsigned header only if [Config.Unsigned] names it, with a reason.
 //
-// # Who runs the server
+// # Server limits
 //
-// Limit it: give http.Server a ReadTimeout, a ReadHeaderTimeout and MaxHeaderBytes. A
-// Receiver bounds what a body may be long and what it has in hand, and cannot bound
-// connections.
+// A Receiver limits the size of bodies and the requests in memory, but not connections. Set
+// ReadTimeout, ReadHeaderTimeout and MaxHeaderBytes of http.Server.
 package webhook

@@ -15,18 +15,16 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// What is in hand, and what may be.
-
-// ofAddress is the part of InHand that bodies from one client address have while they are read
-// and nobody knows whether they are rightly signed.
+// ofAddress is the share (1/ofAddress) of InHand for bodies of one client address that are being read,
+// before their signatures can be checked.
 const ofAddress = 4
 
-// leastOfAddress is how many bodies of one address may be read in any case.
+// leastOfAddress is the number of bodies of one address that may always be read at a time.
 const leastOfAddress = 16
 
-// addressOf returns the client that a bound is for: the IP address, of IPv6 the network of 64
-// bits, of which one client has all. It is empty for this host itself: what comes from there
-// comes through a proxy, whose clients are not known here.
+// addressOf returns the client address for the limits: the IPv4 address, or the /64 network of an IPv6
+// address, because one client usually has all of it. It returns "" for this host: those requests come
+// from a proxy, and the addresses of its clients are unknown.
 func addressOf(remote string) string {
 	at, err := netip.ParseAddrPort(remote)
 	if err != nil {
@@ -43,7 +41,7 @@ func addressOf(remote string) string {
 	}
 }
 
-// enter begins the reading of a body, or returns why it is refused.
+// enter starts reading a body, or returns why the request is refused.
 func (r *Receiver) enter(address string) Fate {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -61,7 +59,7 @@ func (r *Receiver) enter(address string) Fate {
 	return 0
 }
 
-// leave ends the reading of a body of so many bytes, which stay held.
+// leave ends reading a body. Its n bytes still count against InHand.
 func (r *Receiver) leave(address string, n int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -76,7 +74,7 @@ func (r *Receiver) leave(address string, n int64) {
 	r.reading[address] = now
 }
 
-// hold takes bytes of a body that is being read from what may be in hand, or returns why not.
+// hold counts n bytes of a body against InHand, or returns why the request is refused.
 func (r *Receiver) hold(address string, n int64) Fate {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -94,22 +92,23 @@ func (r *Receiver) hold(address string, n int64) Fate {
 	return 0
 }
 
-// release gives bytes back.
+// release returns n bytes to InHand.
 func (r *Receiver) release(n int64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.bytes -= n
 }
 
-// firstPiece is the place that a body has before a byte of it has come, and piece the most
-// that it is given at a time: nobody has a place for bytes that they have only announced, nor
-// for a request that only stands there, of which HTTP/2 has hundreds on one connection.
+// firstPiece is the size of the first buffer for a body, and piece the maximum by which the buffer grows.
+// So memory is allocated for bytes that have arrived, not for a Content-Length or for idle requests, of
+// which an HTTP/2 connection can have hundreds.
 const (
 	firstPiece = 512
 	piece      = 32 << 10
 )
 
-// readBody reads the whole body. What it returns is held, also with a fate.
+// readBody reads the whole body. The bytes that it returns count against InHand, also if it returns a
+// fate.
 func (r *Receiver) readBody(w http.ResponseWriter, q *http.Request, address string) ([]byte, Fate) {
 	from := http.MaxBytesReader(w, q.Body, r.config.MaxBody)
 	var body []byte
@@ -128,10 +127,10 @@ func (r *Receiver) readBody(w http.ResponseWriter, q *http.Request, address stri
 		switch {
 		case err == nil:
 		case errors.Is(err, io.EOF):
-			// From here on the server reads to learn whether the client has gone, and would
-			// take the end of the deadline for that. Of any other request it reads the rest of
-			// the body before it answers, for which the deadline stands.
-			_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // where there was one
+			// From now on the server reads to notice a disconnect, and would mistake the deadline for
+			// one. For other requests the server reads the rest of the body before it answers, and the
+			// deadline must remain.
+			_ = http.NewResponseController(w).SetReadDeadline(time.Time{}) // if there was one
 			return body, 0
 		case errors.As(err, &large):
 			return body, TooLarge
@@ -141,7 +140,7 @@ func (r *Receiver) readBody(w http.ResponseWriter, q *http.Request, address stri
 	}
 }
 
-// enqueue brings a message into hand, whose bytes are held already.
+// enqueue adds a message whose bytes are counted already.
 func (r *Receiver) enqueue(a *arrival) Fate {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -157,7 +156,7 @@ func (r *Receiver) enqueue(a *arrival) Fate {
 	return 0
 }
 
-// settle tells whoever waits, once.
+// settle passes the outcome to the waiting request, once.
 func (r *Receiver) settle(a *arrival, s source.Settlement) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -176,10 +175,10 @@ func (r *Receiver) rouse() {
 	}
 }
 
-// mostBodies is how many bodies are remembered.
+// mostBodies is the number of bodies that are remembered.
 const mostBodies = 4096
 
-// bodies remembers the last bodies, each with what stood beside it unsigned.
+// bodies remembers the hashes of the last bodies and of their unsigned headers.
 type bodies struct {
 	mu    sync.Mutex
 	seen  map[[16]byte][16]byte // guarded by mu
@@ -187,7 +186,7 @@ type bodies struct {
 	next  int                   // guarded by mu
 }
 
-// repeats reports whether the body came before with other headers.
+// repeats reports whether the same body arrived before with other unsigned headers.
 func (b *bodies) repeats(body []byte, unsigned semel.Headers) bool {
 	h := sha256.New()
 	for _, header := range unsigned {

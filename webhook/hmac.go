@@ -8,19 +8,19 @@ import (
 	"strings"
 )
 
-// HMACOptions say how a provider signs that has a scheme of its own.
+// HMACOptions describe the signatures of a provider with its own scheme.
 type HMACOptions struct {
-	// Header has the signature. Required.
+	// Header is the header with the signature. Required.
 	Header string
-	// Prefix stands before the signature in the header, as sha256= or v0=.
+	// Prefix precedes the signature in the header, such as sha256= or v0=.
 	Prefix string
 	// Encoding is hex, the default, or base64.
 	Encoding string
 	// Hash is sha256, the default, sha512 or sha1.
 	Hash string
-	// Signed is what is signed: a text with {body} in it, and, where the provider signs
-	// them, {timestamp} and {id}. The default is {body}. Behind {body} nothing else may stand,
-	// and {timestamp} and {id} have a character behind them that they never hold.
+	// Signed is the signed text, with the placeholders {body}, {timestamp} and {id}; default {body}.
+	// No placeholder may follow {body}. {timestamp} and {id} must be followed by a character that they
+	// never contain.
 	Signed string
 	// Timestamp is the header of {timestamp}, in seconds since 1970.
 	Timestamp string
@@ -28,10 +28,9 @@ type HMACOptions struct {
 	ID string
 }
 
-// HMAC is the scheme of a provider that signs with HMAC in a header of its own. Slack, for
-// example, signs {Header: "x-slack-signature", Prefix: "v0=", Signed:
-// "v0:{timestamp}:{body}", Timestamp: "x-slack-request-timestamp"}. A secret is a text of 16
-// bytes or more. The error names what the options lack.
+// HMAC returns the scheme of a provider that sends an HMAC in its own header. For example, Slack signs {Header: "x-slack-signature", Prefix: "v0=", Signed:
+// "v0:{timestamp}:{body}", Timestamp: "x-slack-request-timestamp"}. A secret is a text of at least 16
+// bytes. The error names the faults of the options.
 func HMAC(o HMACOptions) (Scheme, error) {
 	o = o.withDefaults()
 	decode, known := map[string]func(string) ([]byte, error){"hex": hex.DecodeString, "base64": base64.StdEncoding.DecodeString}[o.Encoding]
@@ -79,8 +78,8 @@ func (o HMACOptions) withDefaults() HMACOptions {
 	return o
 }
 
-// placed reports what is wrong with the places before the body: one that is missing, or one
-// that runs into the next, so that two requests would have one signature.
+// placed reports faults of the placeholders: one that is missing, or one that is not separated from the
+// next, so that two requests could have the same signature.
 func (o HMACOptions) placed(before string) error {
 	for place, header := range map[string]string{"{timestamp}": o.Timestamp, "{id}": o.ID} {
 		at := strings.Index(before, place)

@@ -7,47 +7,44 @@ import (
 	"github.com/semel-go/semel/internal/enum"
 )
 
-// Fate is what became of a request.
+// Fate is the outcome of a request.
 type Fate uint8
 
-// The fates. Of those from Received to Ended the store has what it must, and the answer is
-// 200; of the others nothing is known to be stored.
+// The fates. From Received to Ended, everything necessary is stored and the answer is 200. For the
+// others, nothing is known to be stored.
 const (
-	// Received: its message is committed.
+	// Received: the message is committed.
 	Received Fate = iota + 1
-	// Duplicate: its message was there before.
+	// Duplicate: the message was stored before.
 	Duplicate
-	// Parked: it is set aside in the store, as without a usable identity, or with other
-	// content than before.
+	// Parked: the message is parked, for example because it has no usable identity or is a conflict.
 	Parked
-	// Ended: it was discarded or skipped, as the consumer's policy says.
+	// Ended: the message was discarded or skipped by the policy of the consumer.
 	Ended
-	// NotPost: its method is another; 405.
+	// NotPost: the method is not POST; 405.
 	NotPost
-	// Encoded: its body has a content encoding, and which bytes were signed is not sure; 415.
+	// Encoded: the body has a content encoding, so it is not clear which bytes were signed; 415.
 	Encoded
-	// NotSigned: a header of the signature is missing; 401.
+	// NotSigned: a signature header is missing; 401.
 	NotSigned
-	// Malformed: the headers of the signature cannot be read, or have none that could be right;
-	// 401.
+	// Malformed: the signature headers cannot be parsed; 401.
 	Malformed
-	// Forged: no secret makes its signature; 401.
+	// Forged: the signature matches no secret; 401.
 	Forged
-	// Old: the signed time is too long ago, or too far ahead; 401. The body is not read, so that
-	// nobody knows whether the signature is right.
+	// Old: the signed time is too long ago, or too far ahead; 401. The body is not read and the
+	// signature not checked.
 	Old
-	// TooLarge: its body is too long; 413.
+	// TooLarge: the body is too long; 413.
 	TooLarge
-	// Incomplete: its body ended early, or came too slowly; 400.
+	// Incomplete: the body ended early or arrived too slowly; 400.
 	Incomplete
-	// Busy: as much is in hand as may be; 429.
+	// Busy: the limit of Config.InHand is reached; 429.
 	Busy
-	// Crowded: too many bodies of its client address are being read; 429.
+	// Crowded: too many bodies from the same client address are being read; 429.
 	Crowded
-	// Unavailable: nothing was committed in time, or the consumer handed it back; 503.
+	// Unavailable: the message was not committed in time, or the consumer nacked it; 503.
 	Unavailable
-	// Gone: the client had gone before the answer, which is 503; its message may be
-	// committed.
+	// Gone: the client disconnected before the answer, 503. The message may be committed.
 	Gone
 
 	fates = iota + 1
@@ -59,10 +56,10 @@ var fateNames = []string{
 	Incomplete: "incomplete", Busy: "busy", Crowded: "crowded", Unavailable: "unavailable", Gone: "gone",
 }
 
-// String is the fate's name.
+// String returns the name of the fate.
 func (f Fate) String() string { return enum.Name(fateNames, f, "Fate") }
 
-// Fates are all of them, in their order.
+// Fates returns all fates, in order.
 func Fates() []Fate {
 	all := make([]Fate, 0, fates-1)
 	for f := Received; f < fates; f++ {
@@ -71,24 +68,24 @@ func Fates() []Fate {
 	return all
 }
 
-// Observation is what became of a request. It has no header, no identity and no body.
+// Observation describes the outcome of a request. Headers, identities and bodies are not included.
 type Observation struct {
 	Fate Fate
-	// Status is that of the answer.
+	// Status is the status of the answer.
 	Status int
-	// Bytes is how long the body was, as far as it was read.
+	// Bytes is the number of bytes of the body that were read.
 	Bytes int64
-	// Took is how long the request was here.
+	// Took is the duration of the request.
 	Took time.Duration
 }
 
-// counts are those of the fates, and of equal bodies.
+// counts counts fates and equal bodies.
 type counts struct {
 	by     [fates]atomic.Uint64
 	repeat atomic.Uint64
 }
 
-// Count is how many requests have ended so.
+// Count returns the number of requests with this fate.
 func (r *Receiver) Count(f Fate) uint64 {
 	if f == 0 || int(f) >= len(r.counts.by) {
 		return 0
@@ -96,7 +93,7 @@ func (r *Receiver) Count(f Fate) uint64 {
 	return r.counts.by[f].Load()
 }
 
-// EqualBodies is how many requests had the body of an earlier one and other values of
-// headers that nobody signed: a provider that tells two receivers of one event, or somebody
-// who sends again what they saw. Of the last 4096 bodies that is known.
+// EqualBodies returns the number of requests whose body is equal to one of the last 4096 bodies but whose
+// unsigned headers differ. The cause is a provider that sends an event twice, or an attacker who repeats
+// a request.
 func (r *Receiver) EqualBodies() uint64 { return r.counts.repeat.Load() }

@@ -12,9 +12,8 @@ import (
 	"github.com/semel-go/semel/source"
 )
 
-// Receiver receives webhooks: an http.Handler, and the source of the consumer that they are
-// for. Make it with New. Requests wait until a consumer runs on it; without one they are
-// answered with 503.
+// Receiver receives webhooks. It is an http.Handler and the source of a consumer. Create it with New.
+// While no consumer runs on it, requests wait and then get 503.
 type Receiver struct {
 	config   Config
 	verifier *Verifier
@@ -23,19 +22,19 @@ type Receiver struct {
 	counts   counts
 	bodies   bodies
 
-	// mu protects what follows. It is never held across a call that can block.
+	// mu protects the fields below. No call that can block is made while it is held.
 	mu sync.Mutex
-	// queue has what was not fetched, in its order of coming.
+	// queue has the messages that were not fetched yet, in order of arrival.
 	queue []*arrival
-	// open has what is in hand: in the queue, or fetched and not settled.
+	// open has the messages that are in the queue, or fetched and not acked yet.
 	open map[*arrival]struct{}
-	// bytes are those of bodies that are being read or in hand.
+	// bytes is the size of all bodies that are being read or open.
 	bytes int64
-	// reading is what each client address has of the bodies that are being read.
+	// reading has the bodies that are being read, by client address.
 	reading               map[string]source.Bound
 	given, paused, closed bool
 
-	// wake holds one token when a Fetch that waits should look again.
+	// wake has a token if a waiting Fetch should look at the queue again.
 	wake chan struct{}
 }
 
@@ -44,16 +43,16 @@ var (
 	_ source.Source = (*Receiver)(nil)
 )
 
-// arrival is a request's message on its way.
+// arrival is the message of a request that waits for its commit.
 type arrival struct {
 	message semel.Message
 	at      time.Time
 	size    int64
-	// settled gets what became of it, once.
+	// settled receives the outcome, once.
 	settled chan source.Settlement
 }
 
-// New returns a Receiver. The error names what the configuration lacks, and shows no secret.
+// New returns a Receiver. The error names the fault of the configuration and contains no secret.
 func New(c Config) (*Receiver, error) {
 	c, err := c.withDefaults()
 	if err != nil {
@@ -67,12 +66,12 @@ func New(c Config) (*Receiver, error) {
 		open: map[*arrival]struct{}{}, reading: map[string]source.Bound{}, wake: make(chan struct{}, 1)}, nil
 }
 
-// ServeHTTP answers one request: with 200 when its message is committed or was there before,
-// otherwise with a problem document (RFC 9457) whose code says why. A request that is
-// answered with 429 or 503 is to be sent again after Retry-After.
+// ServeHTTP answers one request. The answer is 200 if the message is committed or is a duplicate, and
+// otherwise a problem document (RFC 9457) with a code. After 429 and 503 the provider should send the
+// request again after Retry-After.
 func (r *Receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	began := time.Now()
-	_ = http.NewResponseController(w).SetReadDeadline(began.Add(r.config.ReadWithin)) // a server that cannot has its own
+	_ = http.NewResponseController(w).SetReadDeadline(began.Add(r.config.ReadWithin)) // not every server supports it
 	body, fate := r.read(w, q)
 	size := int64(len(body))
 	if fate == 0 {
@@ -80,17 +79,17 @@ func (r *Receiver) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	} else {
 		r.release(size)
 	}
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeWithin)) // that of the server may be over, as it began before the wait
-	answers[fate].write(w, fate)                                                    // also where nobody listens: a handler that writes nothing has said 200
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeWithin)) // the deadline of the server began before the wait
+	answers[fate].write(w, fate)                                                    // also if the client is gone: without a write the status would be 200
 	r.counts.by[fate].Add(1)
 	r.config.Observe(Observation{Fate: fate, Status: answers[fate].status, Bytes: size, Took: time.Since(began)})
 }
 
-// writeWithin is how long the few bytes of an answer may take.
+// writeWithin is the maximum time for writing an answer.
 const writeWithin = 5 * time.Second
 
-// read returns the body of a request that may be signed, or why it is refused. Its bytes are
-// taken from what may be in hand.
+// read returns the body of a request whose headers pass the first check, or why the request is refused.
+// The body counts against InHand.
 func (r *Receiver) read(w http.ResponseWriter, q *http.Request) ([]byte, Fate) {
 	switch {
 	case q.Method != http.MethodPost:
@@ -112,13 +111,12 @@ func (r *Receiver) read(w http.ResponseWriter, q *http.Request) ([]byte, Fate) {
 	return body, fate
 }
 
-// encoded reports whether one of these values says that the body's bytes are not those of the
-// content.
+// encoded reports whether one of the values is a content encoding.
 func encoded(values []string) bool {
 	return slices.ContainsFunc(values, func(v string) bool { return v != "" && !strings.EqualFold(v, "identity") })
 }
 
-// refusal is the fate that an error of Verify means.
+// refusal returns the fate for an error of Verify.
 func refusal(err error) Fate {
 	switch {
 	case errors.Is(err, ErrUnsigned):
@@ -131,7 +129,7 @@ func refusal(err error) Fate {
 	return Old
 }
 
-// receive checks the signature, hands the message over and waits for what becomes of it.
+// receive checks the signature, passes the message to the consumer and waits for the outcome.
 func (r *Receiver) receive(q *http.Request, body []byte) Fate {
 	signed, err := r.verifier.Verify(q.Header, body, time.Now())
 	if err != nil {
@@ -160,7 +158,7 @@ func (r *Receiver) receive(q *http.Request, body []byte) Fate {
 	}
 }
 
-// arrival makes the message of a request.
+// arrival returns the message of a request.
 func (r *Receiver) arrival(q *http.Request, body []byte, signed semel.Headers) *arrival {
 	a := &arrival{at: time.Now(), size: int64(len(body)), settled: make(chan source.Settlement, 1)}
 	headers := signed
@@ -177,7 +175,7 @@ func (r *Receiver) arrival(q *http.Request, body []byte, signed semel.Headers) *
 	return a
 }
 
-// fateOf is what a settlement means for whoever asked.
+// fateOf returns the fate for a settlement.
 func fateOf(s source.Settlement) Fate {
 	if s.Kind != semel.Ack {
 		return Unavailable

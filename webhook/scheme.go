@@ -17,43 +17,43 @@ import (
 	"github.com/semel-go/semel"
 )
 
-// Scheme is how a provider signs its requests. Make one with StandardWebhooks, GitHub,
-// Stripe or HMAC.
+// Scheme is the way a provider signs its requests. Create it with StandardWebhooks, GitHub, Stripe or
+// HMAC.
 type Scheme struct {
 	name string
-	// headers are those that a request must have, each once, in lower case.
+	// headers are the headers that a request must have exactly once, in lower case.
 	headers []string
-	// aliases are other names of headers, which older senders use.
+	// aliases are the names that older senders use for headers.
 	aliases map[string]string
-	// signs are those of them that are signed, or made of what is, and that messages have.
+	// signs are the headers that are signed, or derived from signed data. Messages contain them.
 	signs []string
-	// timed says that a time is signed.
+	// timed reports that a time is signed.
 	timed bool
 	hash  func() hash.Hash
-	// key makes the key of a secret.
+	// key returns the HMAC key of a secret.
 	key func(secret string) ([]byte, error)
-	// read takes a request's headers apart.
+	// read parses the headers of a request.
 	read func(headers map[string]string) (claim, error)
 }
 
-// claim is what a request says of its signature.
+// claim is the parsed signature of a request.
 type claim struct {
-	// before and after stand around the body in what is signed.
+	// before and after surround the body in the signed bytes.
 	before, after string
 	// at is the signed time in seconds since 1970.
 	at int64
-	// signatures are those that may be right, decoded.
+	// signatures are the decoded signatures, one of which must match.
 	signatures [][]byte
 }
 
-// Name is the name of the scheme: standard_webhooks, github, stripe or hmac.
+// Name returns the name of the scheme: standard_webhooks, github, stripe or hmac.
 func (s Scheme) Name() string { return s.name }
 
-// Timed reports whether requests carry a signed time, so that old ones can be told.
+// Timed reports whether requests have a signed time, so that old ones are recognised.
 func (s Scheme) Timed() bool { return s.timed }
 
-// Signs reports whether the scheme signs the header of this name, compared without regard to
-// case, so that messages have it and it may be an identity.
+// Signs reports whether the scheme signs the header, so that messages contain it and it may be an
+// identity. The case of the name does not matter.
 func (s Scheme) Signs(header string) bool {
 	for _, name := range s.signs {
 		if strings.EqualFold(name, header) {
@@ -63,52 +63,51 @@ func (s Scheme) Signs(header string) bool {
 	return false
 }
 
-// mostSignatures bounds what one request may have checked.
+// mostSignatures is the maximum number of signatures in a request.
 const mostSignatures = 16
 
-// The refusals of a signature. Each wraps ErrSignature.
+// The errors of Verify. Each wraps ErrSignature.
 var (
 	// ErrSignature is wrapped by every error of Verify.
 	ErrSignature = errors.New("semel: the webhook's signature is not accepted")
-	// ErrUnsigned: a header is missing that the scheme needs.
+	// ErrUnsigned: a header that the scheme needs is missing.
 	ErrUnsigned = fmt.Errorf("%w: it is not signed by this scheme", ErrSignature)
-	// ErrMalformed: a header of the signature cannot be read, or stands there twice, or has no
-	// signature that could be right.
+	// ErrMalformed: a signature header cannot be parsed, appears twice, or has no signature of the
+	// right length.
 	ErrMalformed = fmt.Errorf("%w: its headers cannot be read", ErrSignature)
-	// ErrForged: no secret makes this signature of this body.
+	// ErrForged: the signature of the body matches no secret.
 	ErrForged = fmt.Errorf("%w: no secret makes it of this body", ErrSignature)
-	// ErrOld: its time is too long ago. Verify checks the signature first; Signed cannot.
+	// ErrOld: the signed time is too long ago. Verify checks the signature first; Signed cannot.
 	ErrOld = fmt.Errorf("%w: it was made too long ago", ErrSignature)
-	// ErrEarly: its time is too far ahead. Verify checks the signature first; Signed cannot.
+	// ErrEarly: the signed time is too far ahead. Verify checks the signature first; Signed cannot.
 	ErrEarly = fmt.Errorf("%w: its time is too far ahead; compare the clocks", ErrSignature)
 )
 
-// Verifier checks the signatures of one scheme. It is safe for use by several goroutines.
+// Verifier checks signatures of one scheme. It is safe for concurrent use.
 type Verifier struct {
 	scheme    Scheme
 	keys      [][]byte
 	tolerance time.Duration
 }
 
-// DefaultTolerance is how far a signed time may be from now unless it is said.
+// DefaultTolerance is the default of Config.Tolerance.
 const DefaultTolerance = 5 * time.Minute
 
-// NewVerifier returns a Verifier. A signature is right if one of the secrets makes it, so
-// that a secret can be changed: name the new one first, and remove the old one when no
-// provider signs with it any more. The tolerance of a scheme that signs a time is
-// DefaultTolerance unless it is set; another scheme has none. The error says what is wrong
-// with a secret and shows nothing of it.
+// NewVerifier returns a Verifier. A signature is valid if it matches one of the secrets, so secrets can be
+// rotated: add the new one first, and remove the old one when the provider no longer uses it. tolerance
+// 0 means DefaultTolerance; it must be 0 for a scheme that signs no time. The error describes the fault of a
+// secret without showing it.
 func NewVerifier(s Scheme, secrets []string, tolerance time.Duration) (*Verifier, error) {
 	v := &Verifier{scheme: s, tolerance: tolerance}
 	switch {
 	case s.read == nil:
-		return nil, errors.New("webhook: there is no scheme; use StandardWebhooks, GitHub, Stripe or HMAC")
+		return nil, errors.New("webhook: Scheme is empty; use StandardWebhooks, GitHub, Stripe or HMAC")
 	case len(secrets) == 0:
-		return nil, errors.New("webhook: there is no secret; give the one that the provider signs with")
+		return nil, errors.New("webhook: there is no secret; add the one that the provider signs with")
 	case tolerance < 0:
-		return nil, fmt.Errorf("webhook: a tolerance of %v is negative; use a positive one", tolerance)
+		return nil, fmt.Errorf("webhook: the tolerance %v is negative; use a positive one", tolerance)
 	case tolerance > 0 && !s.timed:
-		return nil, fmt.Errorf("webhook: scheme %s signs no time that could be tolerated; leave the tolerance out", s.name)
+		return nil, fmt.Errorf("webhook: scheme %s signs no time; leave the tolerance out", s.name)
 	case tolerance == 0:
 		v.tolerance = DefaultTolerance
 	}
@@ -122,9 +121,9 @@ func NewVerifier(s Scheme, secrets []string, tolerance time.Duration) (*Verifier
 	return v, nil
 }
 
-// Signed reports whether the headers of a request may sign its body, so that reading it may be
-// worth it: they are those of the scheme, have a signature that could be right, and a time within
-// the tolerance of now. Its error is ErrUnsigned, ErrMalformed, ErrOld or ErrEarly.
+// Signed checks the headers of a request before its body is read: the headers of the scheme, a signature
+// of the right length, and a signed time within the tolerance of now. The error is ErrUnsigned,
+// ErrMalformed, ErrOld or ErrEarly.
 func (v *Verifier) Signed(h http.Header, now time.Time) error {
 	_, c, err := v.read(h)
 	if err != nil {
@@ -147,9 +146,9 @@ func (v *Verifier) timely(c claim, now time.Time) error {
 	return nil
 }
 
-// Verify checks that one of the secrets signed the body, which must be the raw bytes of the
-// request, and that it was done within the tolerance of now. It returns the headers that are
-// signed, by names in lower case. The error is one of those above.
+// Verify checks that one of the secrets signed body, the raw bytes of the request, and that the signed time
+// is within the tolerance of now. It returns the signed headers, with names in lower case. The error wraps
+// ErrSignature.
 func (v *Verifier) Verify(h http.Header, body []byte, now time.Time) (semel.Headers, error) {
 	headers, c, err := v.read(h)
 	if err != nil {
@@ -168,8 +167,7 @@ func (v *Verifier) Verify(h http.Header, body []byte, now time.Time) (semel.Head
 	return out, nil
 }
 
-// signed compares each signature with that of each secret, in constant time, and all of
-// them, whichever was right.
+// signed reports whether a signature matches a secret. It compares all of them, in constant time.
 func (v *Verifier) signed(c claim, body []byte) bool {
 	right := false
 	for _, key := range v.keys {
@@ -185,8 +183,8 @@ func (v *Verifier) signed(c claim, body []byte) bool {
 	return right
 }
 
-// read takes the headers of a signature apart. A header that stands there twice says two
-// things, of which another server may believe the other.
+// read parses the signature headers. A header that appears twice is refused, because another server might
+// use the other value.
 func (v *Verifier) read(h http.Header) (map[string]string, claim, error) {
 	found := map[string]string{}
 	for _, name := range v.scheme.headers {
@@ -214,25 +212,25 @@ func (v *Verifier) read(h http.Header) (map[string]string, claim, error) {
 	return found, c, err
 }
 
-// seconds reads a time as whole seconds since 1970, in the one spelling that it has.
+// seconds parses whole seconds since 1970 in canonical form.
 func seconds(text string) (int64, bool) {
 	at, err := strconv.ParseInt(text, 10, 64)
 	return at, err == nil && at >= 0 && at < 1<<40 && strconv.FormatInt(at, 10) == text
 }
 
-// leastSecret is the fewest bytes of a secret that is a text.
+// leastSecret is the minimum length of a secret in bytes.
 const leastSecret = 16
 
-// plainKey is a secret that is its own key.
+// plainKey returns a secret as its own key.
 func plainKey(secret string) ([]byte, error) {
 	switch {
 	case len(secret) < leastSecret:
-		return nil, fmt.Errorf("it has %d bytes, and one that nobody guesses has %d at least", len(secret), leastSecret)
-	case strings.TrimSpace(secret) != secret: // of a file that was read whole: nothing would ever be signed with it
-		return nil, errors.New("it begins or ends with white space, as the line end of a file; leave that out")
+		return nil, fmt.Errorf("it has %d bytes; use at least %d", len(secret), leastSecret)
+	case strings.TrimSpace(secret) != secret: // such as a file with its line end: no signature would match
+		return nil, errors.New("it begins or ends with white space, such as the line end of a file; remove that")
 	}
 	return []byte(secret), nil
 }
 
-// hashes are those that HMAC can be made with.
+// hashes are the hash functions of HMAC.
 var hashes = map[string]func() hash.Hash{"sha256": sha256.New, "sha512": sha512.New, "sha1": sha1.New}

@@ -11,9 +11,9 @@ import (
 
 // StandardWebhooks is the scheme of https://www.standardwebhooks.com, which Svix and others
 // use: HMAC-SHA256 of the headers webhook-id and webhook-timestamp and of the body. Both
-// headers are signed, and webhook-id is the same at each repetition: the identity is
-// header:webhook-id. The names svix-id, svix-timestamp and svix-signature are read, too;
-// messages have webhook-id. A secret is base64 of 24 to 64 bytes, whsec_ before it or not.
+// headers are signed, and webhook-id is the same when an event is repeated, so the identity is
+// header:webhook-id. The header names svix-id, svix-timestamp and svix-signature are accepted too;
+// messages contain webhook-id. A secret is base64 of 24 to 64 bytes, with or without the prefix whsec_.
 func StandardWebhooks() Scheme {
 	return Scheme{
 		name:    "standard_webhooks",
@@ -51,9 +51,8 @@ func readStandard(h map[string]string) (claim, error) {
 	return c, nil
 }
 
-// dotted reports whether an id could be read together with a time: id, time and body are
-// signed with points between them and nothing else, so that of the signed text a.1.2.b the id
-// may be a, or a.1.
+// dotted reports whether an id ends in a way that makes the signed text ambiguous. Id, time and body are
+// joined by points, so the signed text a.1.2.b can have the id a or a.1.
 func dotted(id string) bool {
 	labels := strings.Split(id, ".")
 	for _, label := range labels[1:] {
@@ -64,19 +63,19 @@ func dotted(id string) bool {
 	return false
 }
 
-// GitHub is the scheme of GitHub's webhooks, and of those that copy it: HMAC-SHA256 of the
-// body alone, in X-Hub-Signature-256. No time is signed, and no id: X-GitHub-Delivery, the
-// same at each repetition, is a header that a person who has once seen a signed body can
-// replace. The older X-Hub-Signature, with SHA-1, is not read.
+// GitHub is the scheme of GitHub's webhooks and of providers that copy it: HMAC-SHA256 of the body, in
+// X-Hub-Signature-256. Neither a time nor an id is signed. X-GitHub-Delivery is the same when an event is
+// repeated, but anybody who has seen a signed body can replace it. The older X-Hub-Signature with SHA-1
+// is not accepted.
 func GitHub() Scheme {
-	s, _ := HMAC(HMACOptions{Header: "x-hub-signature-256", Prefix: "sha256="}) // which is without fault
+	s, _ := HMAC(HMACOptions{Header: "x-hub-signature-256", Prefix: "sha256="}) // these options have no fault
 	s.name = "github"
 	return s
 }
 
 // Stripe is the scheme of Stripe's webhooks: HMAC-SHA256 of a time and the body, in
-// Stripe-Signature. The identity is body:/id, the event's. The secret is the endpoint's, as it
-// is shown, whsec_ included.
+// Stripe-Signature. The identity is body:/id, the id of the event. The secret is the endpoint's signing
+// secret as Stripe shows it, including whsec_.
 func Stripe() Scheme {
 	return Scheme{name: "stripe", headers: []string{"stripe-signature"}, timed: true, hash: sha256.New, key: plainKey, read: readStripe}
 }

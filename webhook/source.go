@@ -20,7 +20,7 @@ func (r *Receiver) Info() source.Info {
 // Lanes implements source.Source: there is one lane, given with the first Fetch.
 func (r *Receiver) Lanes(o source.LaneObserver) { r.observer = o }
 
-// Fetch implements source.Source: it returns what requests wait for. After Close its error
+// Fetch implements source.Source: it returns the messages of waiting requests. After Close its error
 // wraps semel.ErrClosed.
 func (r *Receiver) Fetch(ctx context.Context, most source.Bound) ([]source.Delivery, error) {
 	for ctx.Err() == nil {
@@ -42,7 +42,7 @@ func (r *Receiver) Fetch(ctx context.Context, most source.Bound) ([]source.Deliv
 	return nil, nil
 }
 
-// begin reports, once, that the lane is to be given.
+// begin reports true once, when the lane must be assigned.
 func (r *Receiver) begin() bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -69,9 +69,9 @@ func (r *Receiver) take(most source.Bound) (out []source.Delivery, closed bool) 
 	return out, false
 }
 
-// Settle implements source.Source: it answers the requests, in memory. What is handed back
-// is answered with 503, and comes again when the provider repeats it. There are no dead
-// letters: those are returned, with an error that wraps semel.ErrUnsupported.
+// Settle implements source.Source: it answers the waiting requests, in memory. A nacked
+// message gets 503, and the provider sends it again. A webhook source has no dead letters: for those,
+// Settle returns an error that wraps semel.ErrUnsupported.
 func (r *Receiver) Settle(_ context.Context, all []source.Settlement) ([]int, error) {
 	var left []int
 	for i, s := range all {
@@ -90,8 +90,8 @@ func (r *Receiver) Settle(_ context.Context, all []source.Settlement) ([]int, er
 	return nil, nil
 }
 
-// Flow implements source.Source. Requests of a lane that is paused wait, and are answered
-// with 503 when they have waited for Config.Wait.
+// Flow implements source.Source. Requests of a paused lane wait, and get 503 after
+// Config.Wait.
 func (r *Receiver) Flow(l source.Lane, on bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -101,8 +101,7 @@ func (r *Receiver) Flow(l source.Lane, on bool) {
 	}
 }
 
-// idle is source.Info.Idle: no request waits to be fetched. Those of a lane that is
-// paused are left.
+// idle is source.Info.Idle: no request waits to be fetched, except in a paused lane.
 func (r *Receiver) idle(context.Context) (bool, []semel.Unfinished, error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -125,13 +124,12 @@ func (r *Receiver) ages() (lanes []source.LaneAge, all bool) {
 	return []source.LaneAge{age}, true
 }
 
-// horizon is source.Info.Horizon: for how long the provider may repeat.
+// horizon is source.Info.Horizon: how long the provider may repeat an event.
 func (r *Receiver) horizon(context.Context) (source.Horizon, error) {
 	return source.Horizon{Late: r.config.Repeats, Why: fmt.Sprintf("webhook %s: the provider repeats for %s", r.config.Name, legible.Span(r.config.Repeats))}, nil
 }
 
-// Close implements source.Source: requests that wait are answered with 503, and all that
-// come from then on.
+// Close implements source.Source: waiting requests and all later ones get 503.
 func (r *Receiver) Close(context.Context) error {
 	r.mu.Lock()
 	r.closed, r.queue = true, nil

@@ -8,15 +8,15 @@ import (
 	"github.com/semel-go/semel/internal/legible"
 )
 
-// alert is one rule, with what its runbook says.
+// alert is one rule with its runbook.
 type alert struct {
 	name, expr string
 	hold       time.Duration
-	// severity is page, for what a person has to see now, or ticket.
+	// severity is page if a person must look now, otherwise ticket.
 	severity string
 	summary  string
-	// means, look and mend are the runbook.
-	means, look, mend string
+	// means, look and fix are the runbook.
+	means, look, fix string
 }
 
 // The severities.
@@ -25,10 +25,10 @@ const (
 	ticket = "ticket"
 )
 
-// mine are the labels that join figures of one consumer of all its processes.
+// mine is the label by which expressions aggregate all processes of a consumer.
 const mine = "consumer"
 
-// alerts are the rules that ship.
+// alerts returns the rules of deploy/alerts.yaml.
 func alerts() []alert {
 	all := append(effectsAlerts(), backlogAlerts()...)
 	return append(all, operationAlerts()...)
@@ -37,80 +37,80 @@ func alerts() []alert {
 func effectsAlerts() []alert {
 	return []alert{
 		{name: "SemelDoubledEffectCaught", expr: "sum by (" + mine + ") (increase(semel_backstops_total[10m])) > 0", severity: page,
-			summary: "a constraint of yours caught an effect that would have been doubled",
-			means:   "A message had no marker although its effect was there: markers were deleted or lost, the retention is shorter than copies come late, or somebody writes the effect beside the consumer.",
-			look:    "the log line `backstop` names the message; `semel reap status` says how long markers are kept.",
-			mend:    "raise `retention`, or restore the markers (`semel migrate seed --consumer NAME --from TABLE --id COLUMN`)."},
+			summary: "a constraint of your table prevented a doubled effect",
+			means:   "A message had no marker although its effect existed. Markers were deleted or lost, copies arrive later than the retention, or another program writes the same effect.",
+			look:    "the log line `backstop`, which names the message; `semel reap status`, which shows the retention.",
+			fix:     "raise `retention`, or restore the markers (`semel migrate seed --consumer NAME --from TABLE --id COLUMN`)."},
 		{name: "SemelConflict", expr: "sum by (" + mine + ") (increase(semel_conflicts_total[10m])) > 0", severity: ticket,
-			summary: "a known identity came with other content",
-			means:   "A producer uses an id for two messages, or changes one under its id, or the fingerprint covers what may change.",
+			summary: "a message has a known identity but other content",
+			means:   "A producer uses an id for two messages, or changes a message without changing its id, or the fingerprint covers a field that may change.",
 			look:    "`semel parked ls --reason conflict`, and `semel parked show NUMBER`.",
-			mend:    "have the producer mint an id a message, or narrow `fingerprint`; then `semel parked discard NUMBER --because WHY`."},
+			fix:     "make the producer create one id for each message, or narrow `fingerprint`; then `semel parked discard NUMBER --because WHY`."},
 		{name: "SemelDuplicateSpike", expr: duplicateSpike("", 1), hold: 10 * time.Minute, severity: ticket,
-			summary: "more than half of what is delivered are copies",
-			means:   "No effect is doubled, but work is wasted: a producer sends again, settlements are lost, or offsets were set back.",
-			look:    "whether a replay runs (`semel replay status`), or somebody sets offsets back (`semel positions plan`), and the producer's retries.",
-			mend:    "mend the producer, or the settling; nothing in Semel."},
+			summary: "more than half of the deliveries are duplicates",
+			means:   "No effect is doubled, but work is wasted. A producer repeats messages, acks are lost, or offsets were reset.",
+			look:    "`semel replay status` for a running replay, `semel positions plan` for offsets that were reset, and the retries of the producer.",
+			fix:     "correct the producer, or the cause of lost acks. Semel needs no change."},
 		{name: "SemelUnknownType", expr: `sum by (` + mine + `) (increase(semel_set_aside_total{reason="unknown_type"}[10m])) > 0`, severity: ticket,
-			summary: "messages of a type came that no handler has",
-			means:   "A producer is ahead of this consumer, or the topic is shared and `filter` is missing.",
+			summary: "messages have a type without a handler",
+			means:   "A producer was deployed before this consumer, or the topic is shared and `filter` is missing.",
 			look:    "`semel parked summary`.",
-			mend:    "deploy the handler and `semel parked retry --all --reason unknown_type --because WHY`, or name the types in `filter`."},
+			fix:     "deploy the handler and run `semel parked retry --all --reason unknown_type --because WHY`, or name the wanted types in `filter`."},
 		{name: "SemelResidualRisk", expr: "sum by (" + mine + ") (increase(semel_without_key_total[10m]) + increase(semel_intents_not_sent_again_total[10m])) > 0", severity: ticket,
-			summary: "something happened that Semel cannot keep from doubling, or from being lost",
-			means:   "Messages were applied while the store of keys was down, or intents were not sent again since the other side may have forgotten their keys.",
-			look:    "the log, and `semel reconcile --consumer NAME --file FILE` with what the other side says it has.",
-			mend:    "by hand, message by message."},
+			summary: "an accepted risk occurred: an effect may be doubled or lost",
+			means:   "Messages were applied while the key store was down, or intents were not sent again because the other side may have forgotten their keys.",
+			look:    "the log, and `semel reconcile --consumer NAME --file FILE` with the records of the other side.",
+			fix:     "correct the affected messages by hand."},
 		{name: "SemelWebhooksRefused", expr: `sum by (` + mine + `) (increase(semel_webhook_requests_total{fate=~"not_signed|malformed|forged|old"}[10m])) > 5`, severity: ticket,
-			summary: "webhooks are refused for their signatures",
-			means:   "Nothing of them is stored, and nothing is lost while the provider repeats. It signs with a secret that is not known here, a proxy changes bodies, clocks differ, or somebody forges.",
-			look:    "`fate` of `semel_webhook_requests_total`: `forged` is a secret or a changed body, `old` a clock, or somebody who sends again what they saw, `not_signed` and `malformed` another scheme; strangers can cause each. Whether others are `received` still; what the provider's page of deliveries says.",
-			mend:    "name both secrets, `secret: [\"${NEW}\", \"${OLD}\"]`, have the proxy leave bodies alone, or set the clock; then have the provider send again what it gave up. Against strangers: the proxy, by address."},
+			summary: "webhooks are refused because of their signatures",
+			means:   "Refused webhooks are not stored; none is lost while the provider repeats them. The provider signs with an unknown secret, a proxy changes bodies, clocks differ, or an attacker forges requests.",
+			look:    "the label `fate` of `semel_webhook_requests_total`: `forged` means a wrong secret or a changed body, `old` a clock or a repeated request, `not_signed` and `malformed` another scheme. Attackers can cause each of them. Check whether other webhooks are still `received`, and the delivery log of the provider.",
+			fix:     "configure both secrets, `secret: [\"${NEW}\", \"${OLD}\"]`, stop the proxy from changing bodies, or correct the clock; then let the provider repeat failed deliveries. Block attackers by address in the proxy."},
 	}
 }
 
 func backlogAlerts() []alert {
 	return []alert{
 		{name: "SemelParked", expr: parked("", 1), hold: 5 * time.Minute, severity: ticket,
-			summary: "messages were set aside for a person",
-			means:   "They had no effect, and nobody tries them again.",
+			summary: "messages are parked",
+			means:   "They had no effect and are not retried automatically.",
 			look:    "`semel parked summary`, by reason.",
-			mend:    "mend the cause, then `semel parked retry NUMBER --because WHY`, or `semel parked discard NUMBER --because WHY`."},
+			fix:     "correct the cause, then `semel parked retry NUMBER --because WHY`, or `semel parked discard NUMBER --because WHY`."},
 		{name: "SemelPendingAge", expr: pendingAge("", 15*time.Minute), hold: 5 * time.Minute, severity: page,
-			summary: "a message has waited in the inbox for a quarter of an hour",
-			means:   "What was received does not take effect: workers do not keep up, the handler fails, or nobody runs.",
+			summary: "a message has waited in the inbox for 15 minutes",
+			means:   "Received messages are not processed: there are too few workers, the handler fails, or no process runs.",
 			look:    "`semel inbox ls`, `semel_retries_total`, and whether the consumer is paused (`semel controls`).",
-			mend:    "mend the handler, add workers, or `semel resume --consumer NAME --because WHY`."},
+			fix:     "correct the handler, add workers, or run `semel resume --consumer NAME --because WHY`."},
 		{name: "SemelStaleClaims", expr: `sum by (` + mine + `) (increase(semel_claims_total{outcome="lost"}[10m])) > 0`, severity: ticket,
-			summary: "claims ended before their work did",
-			means:   "A handler takes longer than a lease that nobody could extend, a process was frozen, or persons act on rows that are worked on.",
-			look:    "the log line `claim lost`, the process's pauses, and `semel_batch_handle_seconds`.",
-			mend:    "raise `inbox.lease`, or shorten the handler."},
+			summary: "claims ended before their handlers did",
+			means:   "The lease of a running handler could not be extended, a process was frozen, or operators changed rows in progress.",
+			look:    "the log line `claim lost`, pauses of the process, and `semel_batch_handle_seconds`.",
+			fix:     "raise `inbox.lease`, or shorten the handler."},
 		{name: "SemelBacklogBehindLowLag", expr: backlogBehindLowLag(), hold: 15 * time.Minute, severity: page,
 			summary: "the inbox grows while the broker's lag is low",
-			means:   "With `ack: after_receipt` the broker is settled before the effect: its lag says nothing of what waits.",
+			means:   "With `ack: after_receipt` messages are acked before their effects, so the broker's lag does not include the inbox.",
 			look:    "`semel inbox ls`, and `semel_batch_handle_seconds`.",
-			mend:    "add workers, or take less until they keep up: `semel limit MESSAGES --consumer NAME --because WHY`."},
+			fix:     "add workers, or fetch less until they keep up: `semel limit MESSAGES --consumer NAME --because WHY`."},
 		{name: "SemelGap", expr: "max by (store, consumer) (semel_store_gap_oldest_seconds) > 900", hold: 5 * time.Minute, severity: page,
-			summary: "a version has been missing for a quarter of an hour",
-			means:   "Messages wait for an earlier version of their stream, which may never come.",
+			summary: "a version has been missing for 15 minutes",
+			means:   "Messages wait for an earlier version of their stream, which may never arrive.",
 			look:    "`semel gaps ls`.",
-			mend:    "have the producer send it, `semel gaps backfill --consumer NAME --file FILE --because WHY`, or `semel gaps skip --stream NAME --because WHY`."},
+			fix:     "make the producer send the version, or run `semel gaps backfill --consumer NAME --file FILE --because WHY`, or `semel gaps skip --stream NAME --because WHY`."},
 		{name: "SemelLag", expr: "sum by (" + mine + ") (semel_broker_lag_messages) > 10000", hold: 15 * time.Minute, severity: ticket,
 			summary: "the consumer is 10,000 messages behind its broker",
-			means:   "More comes than is worked on, or it stands still.",
-			look:    "`semel_ready`, `semel_unsettled_oldest_seconds`, and `semel_lanes{state=\"held up\"}`: a transaction of a producer that hangs.",
-			mend:    "add processes or workers, or mend what fails."},
+			means:   "Messages arrive faster than they are processed, or the consumer is stopped.",
+			look:    "`semel_ready`, `semel_unsettled_oldest_seconds`, and `semel_lanes{state=\"held up\"}`, which shows an open transaction of a producer.",
+			fix:     "add processes or workers, or correct the failing part."},
 		{name: "SemelUnsettled", expr: "max by (" + mine + ") (semel_unsettled_oldest_seconds) > 600", hold: 5 * time.Minute, severity: ticket,
 			summary: "a message has been in memory for ten minutes",
-			means:   "It waits for a lock, for a copy elsewhere, or its handler does not end; its lane waits behind it.",
+			means:   "The message waits for a lock or for a copy in another process, or its handler does not end. Its lane waits behind it.",
 			look:    "the log, and `semel_workers{state=\"stuck\"}`.",
-			mend:    "end who holds the lock, or mend the handler."},
+			fix:     "end the holder of the lock, or correct the handler."},
 	}
 }
 
-// backlogBehindLowLag is true of more than 1,000 rows that become more; of those that are more
-// than are counted nobody can say so, and how many are counted the database decides.
+// backlogBehindLowLag is true for more than 1,000 rows whose number grows. If there are more rows than were
+// counted, growth is unknown, and more than 100 counted rows are enough.
 func backlogBehindLowLag() string {
 	const received = `semel_store_rows{state="RECEIVED"}`
 	rows := "max by (store, " + mine + ") (" + received + ")"
@@ -123,48 +123,48 @@ func operationAlerts() []alert {
 	return []alert{
 		{name: "SemelNotReady", expr: "min by (" + mine + ", instance) (semel_ready) == 0", hold: 2 * time.Minute, severity: page,
 			summary: "a consumer is not ready",
-			means:   "Its store or its source does not work, a handler goes on after its time-out, its circuit breaker is open, it has halted, or it could not start or its run has ended by an error while the others of its process go on (`on_failure: continue`).",
-			look:    "`semel health`, which says why.",
-			mend:    "the store or the broker; a restart mends neither. After a halt: mend the message's cause and start it again. If it could not start, or its run has ended: mend what the error names, then restart the process."},
+			means:   "The store or the source does not work, a handler is still running after its timeout, the circuit breaker is open, the consumer has halted, or it could not start or ended with an error while the other consumers of the process continue (`on_failure: continue`).",
+			look:    "`semel health`, which shows the cause.",
+			fix:     "repair the store or the broker; a restart does not help. After a halt, correct the cause of the failed message and start the consumer again. If the consumer could not start or ended, correct the error and restart the process."},
 		{name: "SemelBreakerOpen", expr: `sum by (` + mine + `, instance) (increase(semel_not_ready_total{part="breaker"}[5m])) > 0`, severity: page,
-			summary: "a consumer stands still, because messages fail for good one after the other",
-			means:   "After a start every message failed, as after a bad deployment, or as many in a row as `retry.breaker_threshold` says. Nothing more is fetched, and one message is tried at a time, once a minute at least. Nothing is lost.",
-			look:    "the log line `the circuit breaker is open`, which has the error, and what was deployed last.",
-			mend:    "the handler, the policy or the database, and start again: the first success closes the breaker. Then `semel parked summary` and `semel parked retry --all --consumer NAME --because WHY` for what was set aside before it opened. If the messages are bad and the handler is not, wait: each is set aside after some tries; or set `retry: {disable_breaker: true}` until they are through."},
+			summary: "a consumer has stopped because messages fail permanently in a row",
+			means:   "Every message since the start failed, for example after a bad deployment, or `retry.breaker_threshold` messages failed in a row. The consumer fetches nothing and tries one message at a time, at least once a minute. No message is lost.",
+			look:    "the log line `the circuit breaker is open`, which contains the error, and the last deployment.",
+			fix:     "correct the handler, the policy or the database, and restart; the first success closes the breaker. Then run `semel parked summary`, and `semel parked retry --all --consumer NAME --because WHY` for the messages that were parked before the breaker opened. If the messages are bad and the handler is right, wait until each is parked after some attempts, or set `retry: {disable_breaker: true}` until they are processed."},
 		{name: "SemelClockSetBack", expr: `sum by (` + mine + `) (increase(semel_not_ready_total{part="clock"}[10m])) > 0`, severity: ticket,
 			summary: "the store's clock was ahead, and was set back",
-			means:   "Rows were dated further ahead than they can be. A running consumer cuts their waits and leases within half a minute, so that they are due as if the clock had been right. Nothing is lost. Messages of consumers that no process runs stay dated ahead until one does.",
-			look:    "the log line `the store's clock was set back`, which says how many rows and by how much, the time service of the database's host, and whether it failed over to a host with another clock.",
-			mend:    "the clock. Of what is not to wait for a consumer's look: `semel inbox retry --all --consumer NAME --because WHY`. While the clock was ahead, retentions and leases ended early by it: see whether processes were frozen for longer than `inbox.lease` then."},
+			means:   "Rows have times in the future. A running consumer corrects their waits and leases within half a minute. No message is lost. Rows of consumers without a running process stay in the future until one runs.",
+			look:    "the log line `the store's clock was set back`, which contains the number of rows and the difference; the time service of the database host; and a failover to a host with another clock.",
+			fix:     "correct the clock. To retry rows at once, run `semel inbox retry --all --consumer NAME --because WHY`. While the clock was ahead, retentions and leases ended early: check whether a process was frozen for longer than `inbox.lease` in that time."},
 		{name: "SemelNotAlive", expr: "min by (" + mine + ", instance) (semel_alive) == 0", hold: time.Minute, severity: page,
-			summary: "a consumer neither works nor pauses by decision",
-			means:   "The handlers of all workers go on after their time-outs, the engine has stood still for a minute, its run has ended by an error (`on_failure: exit`) and the other consumers are drained before the process ends, or its store has not worked for as long as `listen.restart_on_outage` says. A consumer that failed with `on_failure: continue` is alive and not ready: see SemelNotReady.",
-			look:    "`semel health --live`, which says why.",
-			mend:    "restart the process, which is safe; then mend the handler, what the error names, or the store."},
+			summary: "a consumer neither works nor is paused",
+			means:   "The handlers of all workers are still running after their timeouts, the engine has not moved for a minute, the consumer ended with an error (`on_failure: exit`) and the process drains the others before it ends, or the store has been down for longer than `listen.restart_on_outage`. With `on_failure: continue` a failed consumer is alive but not ready; see SemelNotReady.",
+			look:    "`semel health --live`, which shows the cause.",
+			fix:     "restart the process, which is safe; then correct the handler, the error, or the store."},
 		{name: "SemelStoreNotSampled", expr: "max by (store, instance) (semel_store_sample_stale) == 1", hold: 5 * time.Minute, severity: ticket,
-			summary: "the figures of a store are old",
-			means:   "It does not answer the sampler within 50 ms a statement, or not at all. Of a state that hundreds of thousands of rows have left since the last vacuum, it does not even where it is well.",
+			summary: "the metrics of a store are out of date",
+			means:   "The store does not answer the statements of the sampler within 50 ms each. Hundreds of thousands of dead rows since the last vacuum can also be the cause.",
 			look:    "`semel_store_sample_age_seconds`, `semel_store_connections`, `semel_store_estimated_dead_rows`, and the database.",
-			mend:    "the database; among many dead rows `vacuum semel_inbox`, and whoever holds a transaction open so long that vacuum removes nothing."},
+			fix:     "repair the database. If there are many dead rows, run `vacuum semel_inbox`, and end long transactions that keep vacuum from removing them."},
 		{name: "SemelReaperBehind", expr: "max by (store, consumer) (semel_store_reaper_lag_seconds) > 172800 or max by (store, consumer) (semel_store_reaper_progress_seconds) > 86400", hold: time.Hour, severity: ticket,
 			summary: "markers are kept for much longer than their retention",
-			means:   "No process of the consumer runs, the reaper fails or does not keep up, or a lane holds it back.",
-			look:    "`semel reap status`, which says what holds it.",
-			mend:    "of a lane that is gone `semel reap forget --consumer NAME --lane NAME --because WHY`; else `semel reap --once`."},
+			means:   "No process of the consumer runs, the reaper fails or is too slow, or the progress of a lane holds it back.",
+			look:    "`semel reap status`, which shows the cause.",
+			fix:     "for a lane that no longer exists, run `semel reap forget --consumer NAME --lane NAME --because WHY`; otherwise `semel reap --once`."},
 		{name: "SemelReplayRuns", expr: "max by (store, consumer) (semel_store_replays) > 0", severity: ticket,
-			summary: "a replay runs",
-			means:   "Somebody gives a consumer again what it had. If its effects are real, look whether that is meant.",
-			look:    "`semel replay status`, who and why.",
-			mend:    "`semel replay stop NUMBER --because WHY`."},
+			summary: "a replay is running",
+			means:   "A consumer processes messages of its source again. Check whether that is intended, especially if effects are enabled.",
+			look:    "`semel replay status`, which shows by whom and why.",
+			fix:     "`semel replay stop NUMBER --because WHY`."},
 		{name: "SemelUnknownCommits", expr: `sum by (` + mine + `) (increase(semel_batches_total{end="unknown"}[10m])) > 5`, severity: ticket,
-			summary: "answers to commits are lost again and again",
-			means:   "Nothing is doubled: such batches are marked again. But the network or the server cuts connections in their commits.",
-			look:    "the log, and what lies between the process and the database.",
-			mend:    "the network, or the database."},
+			summary: "answers of commits are lost repeatedly",
+			means:   "No effect is doubled, because the markers of such batches are read again. The network or the server closes connections during commits.",
+			look:    "the log, and the network between the process and the database.",
+			fix:     "repair the network or the database."},
 	}
 }
 
-// Rules are deploy/alerts.yaml.
+// Rules returns the text of deploy/alerts.yaml.
 func Rules() string {
 	var b strings.Builder
 	b.WriteString("# Written by go test ./cmd/semel/internal/metrics -update, from alerts.go. Runbooks: docs/alerts.md.\ngroups:\n")
@@ -184,16 +184,16 @@ func writeGroup(b *strings.Builder, name string, all []alert) {
 	}
 }
 
-// Runbooks are docs/alerts.md.
+// Runbooks returns the text of docs/alerts.md.
 func Runbooks() string {
 	var b strings.Builder
-	b.WriteString("# Alerts\n\n<!-- Written by go test ./cmd/semel/internal/metrics -update, from alerts.go. -->\n\n[deploy/alerts.yaml](../deploy/alerts.yaml) has these rules for Prometheus, over the [metrics](metrics.md) of `semel run`. Thresholds and durations are a beginning: yours depend on what your consumers do. Rules are loaded by `rule_files`, and a run is scraped at the address of its key [`listen`](policy.md):\n\n```yaml\nscrape_configs:\n  - job_name: semel\n    static_configs: [{targets: [\"127.0.0.1:9464\"]}]\nrule_files: [alerts.yaml]\n```\n\nThe commands below want `--config semel.yaml` beside what stands there, where the policy is not in the folder; capitals stand for what is yours. `make proof NAME=alerts` produces the fault of each and has a Prometheus find it.\n\n[deploy/dashboard.json](../deploy/dashboard.json) is a dashboard for Grafana over the same metrics: what takes effect, what waits and for how long, what is set aside, what batches take, and how old the stores' figures are.\n\nWhat a consumer says under `alerts` in the [policy](policy.md) takes the place of a rule's threshold for that consumer: `semel alerts --config semel.yaml >alerts.yaml` prints all rules with it.\n\n```yaml\n    alerts: {pending_age: 60s, parked: 1, duplicate_spike: true}\n```\n")
+	b.WriteString("# Alerts\n\n<!-- Written by go test ./cmd/semel/internal/metrics -update, from alerts.go. -->\n\n[deploy/alerts.yaml](../deploy/alerts.yaml) has these rules for Prometheus, based on the [metrics](metrics.md) of `semel run`. Adjust thresholds and durations to your consumers. Prometheus loads the rules with `rule_files`, and scrapes the address of the policy key [`listen`](policy.md):\n\n```yaml\nscrape_configs:\n  - job_name: semel\n    static_configs: [{targets: [\"127.0.0.1:9464\"]}]\nrule_files: [alerts.yaml]\n```\n\nAdd `--config FILE` to the commands below if the policy is not `semel.yaml` in the current folder, and replace words in capitals. `make proof NAME=alerts` causes the fault of each alert and checks that Prometheus fires it.\n\n[deploy/dashboard.json](../deploy/dashboard.json) is a Grafana dashboard with the same metrics: effects, waiting messages and their ages, parked messages, times of batches, and the age of store samples.\n\nThe key `alerts` of a consumer in the [policy](policy.md) replaces thresholds for that consumer. `semel alerts --config semel.yaml >alerts.yaml` prints all rules with these thresholds.\n\n```yaml\n    alerts: {pending_age: 60s, parked: 1, duplicate_spike: true}\n```\n")
 	for _, a := range alerts() {
 		hold := "at once"
 		if a.hold > 0 {
 			hold = "for " + legible.Span(a.hold)
 		}
-		fmt.Fprintf(&b, "\n## %s\n\n%s (%s, %s).\n\n```promql\n%s\n```\n\n* What it means: %s\n* What to look at: %s\n* What mends it: %s\n", a.name, strings.ToUpper(a.summary[:1])+a.summary[1:], a.severity, hold, a.expr, a.means, a.look, a.mend)
+		fmt.Fprintf(&b, "\n## %s\n\n%s (%s, %s).\n\n```promql\n%s\n```\n\n* Meaning: %s\n* Check: %s\n* Fix: %s\n", a.name, strings.ToUpper(a.summary[:1])+a.summary[1:], a.severity, hold, a.expr, a.means, a.look, a.fix)
 	}
 	return b.String()
 }

@@ -164,7 +164,7 @@ func TestAlerts(t *testing.T) {
 					t.Errorf("%s asks for %s, and nobody tells it", a.name, name)
 				}
 			}
-			if seen[a.name] || len(asked) == 0 || a.means == "" || a.look == "" || a.mend == "" || a.summary == "" {
+			if seen[a.name] || len(asked) == 0 || a.means == "" || a.look == "" || a.fix == "" || a.summary == "" {
 				t.Errorf("%s is there twice, or its runbook says too little", a.name)
 			}
 			seen[a.name] = true

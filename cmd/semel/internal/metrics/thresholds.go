@@ -9,18 +9,17 @@ import (
 	"time"
 )
 
-// Thresholds are what the policy says of the alerts of one consumer.
+// Thresholds are the alert settings of one consumer in the policy.
 type Thresholds struct {
 	Consumer string
-	// PendingAge is how old what waits may be, Parked from how many parked messages on
-	// somebody is told; 0: the rule that ships stays. DuplicateSpike has few copies told of,
-	// too.
+	// PendingAge is the maximum age of waiting messages, Parked the number of parked messages that
+	// fires the alert; 0 keeps the default rule. DuplicateSpike also fires for few duplicates.
 	PendingAge     time.Duration
 	Parked         int
 	DuplicateSpike bool
 }
 
-// within puts conditions on labels into braces; nothing of none.
+// within returns label conditions in braces, or "" if there are none.
 func within(conditions ...string) string {
 	given := slices.DeleteFunc(conditions, func(c string) bool { return c == "" })
 	if len(given) == 0 {
@@ -29,25 +28,24 @@ func within(conditions ...string) string {
 	return "{" + strings.Join(given, ",") + "}"
 }
 
-// duplicateSpike is that most of what is delivered are copies, and more than so many a second.
+// duplicateSpike is true if more than half of the deliveries, and more than most a second, are duplicates.
 func duplicateSpike(which string, most float64) string {
 	copies := "sum by (" + mine + ") (rate(semel_duplicates_total" + within(which) + "[10m]))"
 	return fmt.Sprintf("%s > 0.5 * sum by (%s) (rate(semel_deliveries_total%s[10m])) and %s > %v", copies, mine, within(which), copies, most)
 }
 
-// parked is that at least so many messages are, but for effects that a replay suppressed: so
-// it was meant.
+// parked is true for at least least parked messages, without intents that a replay holds on purpose.
 func parked(which string, least int) string {
 	return fmt.Sprintf("max by (store, consumer) (semel_store_rows%s) - max by (store, consumer) (semel_store_suppressed_effects%s) > %d", within(which, `state="PARKED"`), within(which), least-1)
 }
 
-// pendingAge is that what waits is older.
+// pendingAge is true if a waiting message is older than most.
 func pendingAge(which string, most time.Duration) string {
 	return fmt.Sprintf("max by (store, consumer) (semel_store_oldest_seconds%s) > %v", within(which, `state=~"RECEIVED|FAILED_RETRYABLE|IN_PROGRESS"`), most.Seconds())
 }
 
-// threshold is one alert of which policies may say something: whether one does, and its rule of
-// such consumers, and of all others.
+// threshold is an alert that policies can adjust: whether one does, the rule for such a consumer, and the
+// rule for all others.
 type threshold struct {
 	name string
 	set  func(Thresholds) bool
@@ -66,8 +64,8 @@ func thresholds() []threshold {
 	}
 }
 
-// PolicyRules are the rules that ship, with the thresholds of consumers in their places: the
-// rule that ships then leaves out the consumers that have one of their own.
+// PolicyRules returns all rules, with the thresholds of consumers. A default rule excludes the consumers that
+// have a threshold of their own.
 func PolicyRules(consumers []Thresholds) string {
 	shipped := alerts()
 	var own []alert
@@ -82,7 +80,7 @@ func PolicyRules(consumers []Thresholds) string {
 			mine := shipped[at]
 			mine.expr = kind.own("consumer="+strconv.Quote(t.Consumer), t)
 			mine.hold = min(mine.hold, time.Minute)
-			mine.summary = strings.NewReplacer("for a quarter of an hour", "for longer than its pending_age", "messages were set aside", "as many messages as its policy says were set aside").Replace(mine.summary)
+			mine.summary = strings.NewReplacer("for 15 minutes", "for longer than its pending_age", "messages are parked", "as many messages as its policy allows are parked").Replace(mine.summary)
 			own = append(own, mine)
 		}
 		if len(names) > 0 {
@@ -90,7 +88,7 @@ func PolicyRules(consumers []Thresholds) string {
 		}
 	}
 	var b strings.Builder
-	b.WriteString("# Printed by semel alerts: the rules that ship, with what the policy says of its consumers. Runbooks: docs/alerts.md.\ngroups:\n")
+	b.WriteString("# Printed by semel alerts: the default rules, with the thresholds of the policy. Runbooks: docs/alerts.md.\ngroups:\n")
 	writeGroup(&b, "semel", shipped)
 	if len(own) > 0 {
 		writeGroup(&b, "semel policy", own)

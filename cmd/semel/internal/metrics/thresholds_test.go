@@ -25,7 +25,7 @@ func TestWhatAPolicySaysTakesThePlaceOfAThreshold(t *testing.T) {
 			}
 		}
 		if same := PolicyRules(nil); same[strings.Index(same, "groups:"):] != Rules()[strings.Index(Rules(), "groups:"):] {
-			t.Errorf("without a word of the policy they are not the rules that ship:\n%s", same)
+			t.Errorf("without settings in the policy they are not the default rules:\n%s", same)
 		}
 	})
 	promtool, err := exec.LookPath("promtool")

@@ -51,7 +51,7 @@ func TestThePoliciesInTheDocsHaveNoFaults(t *testing.T) {
 		v, ok := values[name]
 		return v, ok
 	}
-	for _, name := range []string{docs, "../../../../docs/kafka.md", "../../../../docs/dead-letters.md"} {
+	for _, name := range []string{docs, "../../../../docs/kafka.md", "../../../../docs/dead-letters.md", "../../../../README.md"} {
 		_, text, found := strings.Cut(read(t, name), "```yaml\n")
 		text, _, _ = strings.Cut(text, "```")
 		p, faults := Parse("docs.yaml", []byte(text), env)

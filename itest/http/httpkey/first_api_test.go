@@ -15,12 +15,12 @@ import (
 	"github.com/semel-go/semel/itest/worlds/processes"
 )
 
-// TestTheReadmesAPIIsWhatIsPrinted builds the program of the README, runs it, and sends what a
-// reader sends; but for the port all is literal. In between the program is killed.
-func TestTheReadmesAPIIsWhatIsPrinted(t *testing.T) {
+// TestTheFirstAPIPrintsWhatThePageShows builds the program of docs/start/http-api.md, runs it, and
+// sends the requests of the page; only the port differs. The program is killed after each request.
+func TestTheFirstAPIPrintsWhatThePageShows(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
-	program, commands, printed := readmesAPI(t)
+	program, commands, printed := firstAPI(t)
 	address, err := proof.FreeAddress()
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +49,7 @@ func TestTheReadmesAPIIsWhatIsPrinted(t *testing.T) {
 		all.Write(text)
 	}
 	if all.String() != printed {
-		t.Errorf("it prints\n%s\nand the README says\n%s", &all, printed)
+		t.Errorf("it prints\n%s\nand the page shows\n%s", &all, printed)
 	}
 }
 
@@ -68,14 +68,14 @@ func listens(ctx context.Context, t *testing.T, address string, p *process) {
 	}
 }
 
-// readmesAPI is the program, the commands and what they print.
-func readmesAPI(t *testing.T) (program string, commands []string, printed string) {
+// firstAPI returns the program of the page, its commands and what they print.
+func firstAPI(t *testing.T) (program string, commands []string, printed string) {
 	t.Helper()
-	text, err := os.ReadFile("../../../README.md")
+	text, err := os.ReadFile("../../../docs/start/http-api.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, section, _ := strings.Cut(string(text), "## An API whose clients repeat their requests\n")
+	_, section, _ := strings.Cut(string(text), "## The program\n")
 	section, _, _ = strings.Cut(section, "\n## ")
 	blocks := strings.Split(section, "```")
 	if len(blocks) != 7 {

@@ -10,12 +10,12 @@ import (
 	"testing"
 )
 
-// TestTheReadmesFirstRunIsWhatIsPrinted runs the commands of "Try it" and holds
-// what they print on a terminal of 80 columns against what stands below them.
-func TestTheReadmesFirstRunIsWhatIsPrinted(t *testing.T) {
-	commands, printed := tryIt(t, "../../../../README.md")
+// TestTheFirstHourWithAPolicyPrintsWhatThePageShows runs the commands of "Try it" and
+// compares what they print on a terminal of 80 columns with the blocks below them.
+func TestTheFirstHourWithAPolicyPrintsWhatThePageShows(t *testing.T) {
+	commands, printed := tryIt(t, "../../../../docs/start/first-hour-policy.md")
 	if len(commands) != 3 || len(printed) != 3 {
-		t.Fatalf("the README has %d commands and %d outputs", len(commands), len(printed))
+		t.Fatalf("the page has %d commands and %d outputs", len(commands), len(printed))
 	}
 	inExample(t, "../../../../examples/payments")
 	for i, line := range commands {
@@ -31,7 +31,7 @@ func TestTheReadmesFirstRunIsWhatIsPrinted(t *testing.T) {
 			t.Fatalf("%s: exit code %d:\n%s", line, code, &err)
 		}
 		if got, want := steady(out.String()), steady(printed[i]); got != want {
-			t.Errorf("%s prints\n%s\nand the README says\n%s", line, got, want)
+			t.Errorf("%s prints\n%s\nand the page shows\n%s", line, got, want)
 		}
 		for text := range strings.Lines(out.String()) {
 			if columns := len([]rune(strings.TrimSuffix(text, "\n"))); columns > 80 {
@@ -63,7 +63,7 @@ func tryIt(t *testing.T, path string) (commands, printed []string) {
 	return commands, printed
 }
 
-// inExample goes to a folder in which the example is where the README says.
+// inExample goes to a folder in which the example is where the page says.
 func inExample(t *testing.T, example string) {
 	t.Helper()
 	folder := t.TempDir()
