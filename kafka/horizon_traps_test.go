@@ -3,13 +3,13 @@ package kafka
 import (
 	"context"
 	"errors"
-	"maps"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/kafka/internal/retention"
 	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -42,10 +42,10 @@ func (w *world) horizon(s *Source) source.Horizon {
 
 // daily are settings by which a record stays for threeDays.
 func daily() []string {
-	return []string{settingRetention, "172800000", settingSegment, "86400000", settingAhead, "3600000"}
+	return []string{retention.RetentionTime, "172800000", retention.SegmentTime, "86400000", retention.TimestampAhead, "3600000"}
 }
 
-const threeDays = 3*24*time.Hour + time.Hour + removalCheck
+const threeDays = 3*24*time.Hour + time.Hour + retention.RemovalCheck
 
 func TestHowLateARecordCanComeAgain(t *testing.T) {
 	bubble(t, "trap_T64_settings_that_change_while_the_topic_is_read_are_told_when_asked_again", func(t *testing.T) {
@@ -58,23 +58,23 @@ func TestHowLateARecordCanComeAgain(t *testing.T) {
 		}
 		w.publish(0, "a")
 		r.ack(r.take(1)...)
-		w.sets(theTopic, settingRetention, "604800000")
+		w.sets(theTopic, retention.RetentionTime, "604800000")
 		if h := w.horizon(r.Source); h.Late != threeDays+5*24*time.Hour || !strings.Contains(h.Why, "retention.ms 7d") {
 			t.Errorf("after the change it is %+v", h)
 		}
-		w.sets(theTopic, settingRetention, "-1")
+		w.sets(theTopic, retention.RetentionTime, "-1")
 		if h := w.horizon(r.Source); !h.Unlimited || h.Why != "topic orders: retention.ms is -1" {
 			t.Errorf("without an end it is %+v", h)
 		}
 	})
 	bubble(t, "H1_a_topic_that_is_only_compacted_has_no_horizon", func(t *testing.T) {
 		w := newWorld(t, 1)
-		w.sets(theTopic, append(daily(), settingPolicy, "compact")...)
+		w.sets(theTopic, append(daily(), retention.Policy, "compact")...)
 		r := w.reads(nil)
 		if h := w.horizon(r.Source); !h.Unlimited || h.Late != 0 || h.Why != "topic orders: cleanup.policy is compact" {
 			t.Errorf("it is %+v", h)
 		}
-		w.sets(theTopic, settingPolicy, "compact,delete")
+		w.sets(theTopic, retention.Policy, "compact,delete")
 		if h := w.horizon(r.Source); h.Unlimited || h.Late != threeDays {
 			t.Errorf("where it is emptied as well it is %+v", h)
 		}
@@ -83,12 +83,12 @@ func TestHowLateARecordCanComeAgain(t *testing.T) {
 		w := newWorld(t, 1, kfake.SeedTopics(1, "letters"))
 		w.sets(theTopic, daily()...)
 		w.sets("letters", daily()...)
-		w.sets("letters", settingRetention, "864000000")
+		w.sets("letters", retention.RetentionTime, "864000000")
 		r := w.reads(func(c *Config) { c.DeadLetters = "letters" })
 		if h := w.horizon(r.Source); h.Late != threeDays+8*24*time.Hour || !strings.HasPrefix(h.Why, "topic letters: retention.ms 10d") {
 			t.Errorf("it is %+v", h)
 		}
-		w.sets(theTopic, settingRetention, "-1")
+		w.sets(theTopic, retention.RetentionTime, "-1")
 		if h := w.horizon(r.Source); !h.Unlimited || !strings.HasPrefix(h.Why, "topic orders: ") {
 			t.Errorf("with an endless topic before it, it is %+v", h)
 		}
@@ -97,7 +97,7 @@ func TestHowLateARecordCanComeAgain(t *testing.T) {
 		w := newWorld(t, 1)
 		w.sets(theTopic, daily()...)
 		w.create("reorders")
-		w.sets("reorders", settingRetention, "-1")
+		w.sets("reorders", retention.RetentionTime, "-1")
 		r := w.reads(matching("nothing"))
 		if h := w.horizon(r.Source); h.Late != 0 || h.Unlimited || !strings.Contains(h.Why, "no topic matches nothing") {
 			t.Errorf("while none matches it is %+v", h)
@@ -107,7 +107,7 @@ func TestHowLateARecordCanComeAgain(t *testing.T) {
 			t.Errorf("it is %+v", h)
 		}
 		w.create("orders.eu")
-		w.sets("orders.eu", append(daily(), settingSegment, "864000000")...)
+		w.sets("orders.eu", append(daily(), retention.SegmentTime, "864000000")...)
 		if h := w.horizon(r.Source); h.Late != threeDays+9*24*time.Hour || !strings.HasPrefix(h.Why, "topic orders.eu: ") {
 			t.Errorf("with another topic it is %+v", h)
 		}
@@ -160,41 +160,4 @@ func TestAHorizonThatIsNotKnown(t *testing.T) {
 			t.Error(err)
 		}
 	})
-}
-
-func TestTheSettingsOfATopic(t *testing.T) {
-	usual := topicSettings{settingPolicy: "delete", settingRetention: "604800000", settingSegment: "604800000", settingTimes: "CreateTime", settingAhead: "9223372036854775807"}
-	const week = 7 * 24 * time.Hour
-	for name, one := range map[string]struct {
-		change topicSettings
-		late   time.Duration // 0: without an end; less: an error
-		why    string
-	}{
-		"H1_the_usual_ones":                               {nil, 2*week + removalCheck, "topic t: retention.ms 7d + segment.ms 7d + 5m until the brokers remove it"},
-		"H1_times_of_the_brokers_are_never_ahead":         {topicSettings{settingTimes: "LogAppendTime", settingAhead: "3600000"}, 2*week + removalCheck, ""},
-		"H1_a_segment_that_never_ends":                    {topicSettings{settingSegment: "9223372036854775807"}, 0, "topic t: segment.ms is 9223372036854775807"},
-		"H1_spans_that_are_too_long_together":             {topicSettings{settingRetention: "9000000000000", settingSegment: "9000000000000"}, 0, "topic t: segment.ms is 9000000000000"},
-		"H1_a_log_that_is_never_emptied":                  {topicSettings{settingPolicy: ""}, 0, "topic t: cleanup.policy is "},
-		"H1_brokers_that_keep_no_segments_count_as_usual": {topicSettings{settingSegment: "-"}, 2*week + removalCheck, ""},
-		"H1_a_retention_of_nothing":                       {topicSettings{settingRetention: "0"}, week + removalCheck, "topic t: segment.ms 7d + 5m until the brokers remove it"},
-		"H1_tiered_storage_keeps_for_retention_in_all":    {topicSettings{"remote.storage.enable": "true", "local.retention.ms": "1000"}, 2*week + removalCheck, ""},
-		"H1_a_retention_that_is_not_told":                 {topicSettings{settingRetention: "-"}, -1, "retention.ms"},
-		"H1_a_policy_that_is_not_told":                    {topicSettings{settingPolicy: "-"}, -1, "cleanup.policy"},
-		"H1_a_retention_that_is_no_number":                {topicSettings{settingRetention: "7d"}, -1, "retention.ms=7d"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			s := maps.Clone(usual)
-			maps.Copy(s, one.change)
-			maps.DeleteFunc(s, func(_, value string) bool { return value == "-" })
-			h, err := s.horizon("t")
-			switch {
-			case one.late < 0:
-				if err == nil || !strings.Contains(err.Error(), one.why) || !strings.Contains(err.Error(), "topic t") {
-					t.Errorf("it is %+v, %v", h, err)
-				}
-			case err != nil || h.Unlimited != (one.late == 0) || h.Late != one.late || one.why != "" && h.Why != one.why:
-				t.Errorf("it is %+v, %v", h, err)
-			}
-		})
-	}
 }

@@ -49,18 +49,6 @@ func TestOptionsOfTheClient(t *testing.T) {
 			}
 		}
 	})
-	t.Run("I6_every_one_that_is_kept_is_known_to_the_client", func(t *testing.T) {
-		c, err := kgo.NewClient(kgo.SeedBrokers("127.0.0.1:1"))
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer c.Close()
-		for _, k := range keptOptions() {
-			if c.OptValues(k.option) == nil {
-				t.Errorf("the client does not know %s", k.name)
-			}
-		}
-	})
 	t.Run("I6_others_are_used_and_so_are_client_id_and_rack", func(t *testing.T) {
 		config, c := setUp(t)
 		put(t, c, "orders", 0, "0")

@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/semel-go/semel/kafka/internal/options"
 )
 
 // Defaults and limits of Config.
@@ -61,7 +63,7 @@ func setDefault[T comparable](p *T, d T) {
 
 // validate reports every fault of a configuration with its defaults.
 func (c Config) validate() error {
-	return errors.Join(c.validateBrokers(), c.validateTopics(), c.validateGroup(), c.validateStart(), c.validateRecords(), checkOptions(c.Options))
+	return errors.Join(c.validateBrokers(), c.validateTopics(), c.validateGroup(), c.validateStart(), c.validateRecords(), options.Check(c.Options))
 }
 
 func (c Config) validateBrokers() error {

@@ -1,4 +1,5 @@
-package kafka
+// Package options says which options of franz-go a user of package kafka may not set.
+package options
 
 import (
 	"fmt"
@@ -7,9 +8,9 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// keptOption is one of those that are this package's: some keep what is promised, some have a field
-// of their own; why says which.
-type keptOption struct {
+// kept is an option that package kafka sets itself: it keeps a promise, or has a field in
+// kafka.Config. why says which.
+type kept struct {
 	option any
 	name   string
 	why    string
@@ -23,9 +24,9 @@ const (
 	whyWrites  = "dead letters are idempotent and acknowledged by all replicas"
 )
 
-// keptOptions are refused in Config.Options.
-func keptOptions() []keptOption {
-	return []keptOption{
+// keptOptions lists what Check refuses.
+func keptOptions() []kept {
+	return []kept{
 		{kgo.DisableAutoCommit, "DisableAutoCommit", whyCommits}, {kgo.GreedyAutoCommit, "GreedyAutoCommit", whyCommits},
 		{kgo.AutoCommitMarks, "AutoCommitMarks", whyCommits}, {kgo.AutoCommitInterval, "AutoCommitInterval", whyCommits},
 		{kgo.AutoCommitCallback, "AutoCommitCallback", whyCommits},
@@ -51,9 +52,9 @@ func keptOptions() []keptOption {
 	}
 }
 
-// checkOptions refuses options that would break what is promised. A client made
-// with them, which connects to nobody, says what they set.
-func checkOptions(options []kgo.Opt) error {
+// Check returns an error that names the first option that package kafka keeps for itself.
+// To see what the options set, it makes a client of them that connects to no broker.
+func Check(options []kgo.Opt) error {
 	if len(options) == 0 {
 		return nil
 	}
