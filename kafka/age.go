@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/source"
-	"github.com/twmb/franz-go/pkg/kgo"
 )
 
 // How far a lane is, by the broker's time, keeps its markers from being removed: see
@@ -112,14 +111,6 @@ func (s *slot) time() time.Time {
 		return time.Time{}
 	}
 	return time.UnixMilli(s.settledTime).UTC()
-}
-
-// timeOf is the broker's time of a record; zero where it has none.
-func timeOf(raw *kgo.Record) time.Time {
-	if raw.Timestamp.UnixMilli() <= 0 { // records of old clients have -1
-		return time.Time{}
-	}
-	return raw.Timestamp.UTC()
 }
 
 // earlier is the earlier of two times. One that is zero is none.

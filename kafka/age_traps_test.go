@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/kafka/internal/message"
 	"github.com/semel-go/semel/memstore"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -316,7 +317,7 @@ func TestLanesThatAreNotThisProcesss(t *testing.T) {
 		if told, all := s.progress.ages(time.Now()); len(told) > 0 || all {
 			t.Errorf("it tells %v, all %t", told, all)
 		}
-		if at := timeOf(&kgo.Record{Timestamp: time.UnixMilli(-1)}); !at.IsZero() {
+		if at := message.TimeOf(&kgo.Record{Timestamp: time.UnixMilli(-1)}); !at.IsZero() {
 			t.Errorf("its time is %v", at)
 		}
 	})

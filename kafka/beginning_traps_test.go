@@ -213,7 +213,7 @@ func TestProcessesAgreeOnWhereTheGroupBegan(t *testing.T) {
 	t.Run("trap_T92_another_database_in_the_same_group_goes_on_and_does_not_begin", func(t *testing.T) {
 		c := cluster(t, kfake.SeedTopics(2, "orders"))
 		config := Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing", Start: Start{Now: true}}
-		p := producer(t, config.Brokers)
+		p := newProducer(t, config.Brokers)
 		put(t, p, "orders", 0, "history")
 		former := read(t, config)
 		former.Info().Positions("billing", anotherStore())
@@ -226,7 +226,7 @@ func TestProcessesAgreeOnWhereTheGroupBegan(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		put(t, producer(t, config.Brokers), "orders", 2, "new")
+		put(t, newProducer(t, config.Brokers), "orders", 2, "new")
 		latter := read(t, config)
 		latter.Info().Positions("billing", anotherStore())
 		wants(t, latter.take(1), "new")

@@ -13,7 +13,7 @@ import (
 // headers, 500 a Fetch, from a broker in this process.
 func BenchmarkFetchAndSettle(b *testing.B) {
 	c := cluster(b, kfake.SeedTopics(6, "orders"))
-	p := producer(b, c.ListenAddrs())
+	p := newProducer(b, c.ListenAddrs())
 	const most = 200_000
 	value := make([]byte, 500)
 	headers := []kgo.RecordHeader{{Key: "ce_id", Value: []byte("0190b5c4-7a1e-7cc0-9f3a-2b1c5d6e7f80")}, {Key: "ce_source", Value: []byte("/shop")}, {Key: "ce_type", Value: []byte("paid")}, {Key: "ce_time", Value: []byte("2026-01-02T03:04:05Z")}, {Key: "content-type", Value: []byte("application/json")}}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/semel-go/semel/kafka/internal/deadletter"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl"
 )
@@ -167,16 +168,16 @@ type LaneState struct {
 
 // HeaderWas begins the names of headers in a letter of a record that was a dead letter itself:
 // what HeaderTopic said of that is under "semel-was-topic", and so on, up to four letters back.
-const HeaderWas = ourPrefix + "was-"
+const HeaderWas = deadletter.HeaderWas
 
 // Headers that a dead letter gets beside its own.
 const (
-	HeaderReason    = "semel-reason"
-	HeaderError     = "semel-error"
-	HeaderAttempts  = "semel-attempts"
-	HeaderConsumer  = "semel-consumer"
-	HeaderTopic     = "semel-topic"
-	HeaderPartition = "semel-partition"
-	HeaderOffset    = "semel-offset"
-	HeaderTime      = "semel-time"
+	HeaderReason    = deadletter.HeaderReason
+	HeaderError     = deadletter.HeaderError
+	HeaderAttempts  = deadletter.HeaderAttempts
+	HeaderConsumer  = deadletter.HeaderConsumer
+	HeaderTopic     = deadletter.HeaderTopic
+	HeaderPartition = deadletter.HeaderPartition
+	HeaderOffset    = deadletter.HeaderOffset
+	HeaderTime      = deadletter.HeaderTime
 )

@@ -5,22 +5,40 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"strings"
+	"sync"
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/worker"
+	"github.com/semel-go/semel/kafka/internal/deadletter"
+	"github.com/semel-go/semel/kafka/internal/producer"
 	"github.com/semel-go/semel/source"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-const (
-	// mostError is how much of an error's text a dead letter carries.
-	mostError = 1 << 10
-	// letterWait is how long a settlement waits for dead letters. What is not
-	// confirmed by then is on its way all the same and waited for again; the
-	// acks of other lanes must not wait for it.
-	letterWait = 5 * time.Second
-)
+// deadLetters are the dead letters that are written.
+type deadLetters struct {
+	config     *Config
+	brokers    *brokers
+	member     *member
+	deliveries *deliveries
+	// life ends when nothing is written any more; what is closed until then runs
+	// in background.
+	life       context.Context
+	background *worker.Group
+	consumer   string // named by DeadLetters
+
+	mu     sync.Mutex         // guards the rest; nothing is waited for under it
+	writer *producer.Producer // nil before the first letter
+	// batch is how large a batch of letters may be.
+	batch int
+}
+
+// letterWait is how long a settlement waits for dead letters. What is not
+// confirmed by then is on its way all the same and waited for again; the
+// acks of other lanes must not wait for it.
+const letterWait = 5 * time.Second
 
 // prepareDeadLetters is source.Info.DeadLetters. Its error says that
 // Config.DeadLetters is empty.
@@ -105,9 +123,8 @@ func (d *deadLetters) send(v *source.Settlement) *letter {
 	}
 	// A context of its own: a record that is cancelled on its way may be
 	// written all the same.
-	o := &outgoing{ctx: d.life, record: d.deadLetter(raw, v), answer: answer}
-	o.wasCut = func() { d.tellCut(o.record) }
-	writer.write(o)
+	letter := deadletter.New(d.config.DeadLetters, d.consumer, raw, v)
+	writer.Write(&producer.Record{Ctx: d.life, Record: letter, Answer: answer, Cut: deadletter.Cut, WasCut: d.logCut})
 	return sent
 }
 
@@ -123,31 +140,65 @@ func (d *deliveries) letterOf(r *record) (raw *kgo.Record, l *letter, begun bool
 	return raw, l, begun
 }
 
-// deadLetter is the copy of a record as it was, not of the message it became.
-func (d *deadLetters) deadLetter(raw *kgo.Record, v *source.Settlement) *kgo.Record {
-	text := ""
-	if v.Err != nil {
-		text = v.Err.Error()
-	}
-	var headers []kgo.RecordHeader
-	for _, h := range raw.Headers {
-		if name, keep := inLetter(h.Key); keep {
-			headers = append(headers, kgo.RecordHeader{Key: name, Value: h.Value})
-		}
-	}
-	for _, h := range []struct{ name, value string }{
-		{HeaderReason, string(v.Reason)}, {HeaderError, shortened(text)}, {HeaderAttempts, strconv.Itoa(v.Attempts)},
-		{HeaderConsumer, d.consumer}, {HeaderTopic, raw.Topic}, {HeaderPartition, strconv.Itoa(int(raw.Partition))},
-		{HeaderOffset, strconv.FormatInt(raw.Offset, 10)}, {HeaderTime, raw.Timestamp.UTC().Format(time.RFC3339Nano)},
-	} {
-		headers = append(headers, kgo.RecordHeader{Key: h.name, Value: []byte(h.value)})
-	}
-	return &kgo.Record{Topic: d.config.DeadLetters, Key: raw.Key, Value: raw.Value, Headers: headers}
+// logCut logs that a letter was cut.
+func (d *deadLetters) logCut(letter *kgo.Record) {
+	said := deadletter.Headers(letter)
+	d.config.Logger.Warn("a dead letter was cut, because the topic does not take records of its size; the row in the store has it as it was. Raise the topic's max.message.bytes to have them whole",
+		"group", d.config.Group, "dead_letters", d.config.DeadLetters,
+		"topic", said[HeaderTopic], "partition", said[HeaderPartition], "offset", said[HeaderOffset], "bytes", said[HeaderLength])
 }
 
-func shortened(text string) string {
-	if len(text) > mostError {
-		text = text[:mostError] + "…"
+// askSize finds out how large a batch the topic for dead letters takes.
+// Where that is not answered, a batch that is refused is sent record by record.
+func (d *deadLetters) askSize(ctx context.Context) {
+	if d.config.DeadLetters == "" {
+		return
 	}
-	return strings.ToValidUTF8(text, "\uFFFD")
+	size := producer.UsualBatch
+	all, err := kadm.NewClient(d.brokers.client()).DescribeTopicConfigs(ctx, d.config.DeadLetters)
+	if err == nil && len(all) == 1 && all[0].Err == nil {
+		for _, c := range all[0].Configs {
+			if n, e := strconv.Atoi(c.MaybeValue()); e == nil && c.Key == "max.message.bytes" {
+				size = n
+			}
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.batch = min(max(size, producer.LeastBatch), producer.LargestBatch)
+}
+
+// open returns the writer of dead letters.
+func (d *deadLetters) open() (*producer.Producer, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.member.isClosed() {
+		return nil, kgo.ErrClientClosed
+	}
+	if d.writer != nil {
+		return d.writer, nil
+	}
+	var err error
+	d.writer, err = producer.New(d.brokers.common, d.batch, d.replace)
+	return d.writer, err
+}
+
+// replace lets the next letter have another writer than this one.
+func (d *deadLetters) replace(w *producer.Producer) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.writer == w && !d.member.isClosed() {
+		d.writer = nil
+		d.background.Go(w.Close)
+	}
+}
+
+// close is called when nothing runs any more.
+func (d *deadLetters) close() {
+	d.mu.Lock()
+	writer := d.writer
+	d.mu.Unlock()
+	if writer != nil {
+		writer.Close()
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/kafka/internal/deadletter"
 	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -42,7 +43,7 @@ func TestALetterOfALetter(t *testing.T) {
 	record := &kgo.Record{Topic: "orders", Key: []byte("k"), Value: []byte("v"), Headers: []kgo.RecordHeader{
 		{Key: "ce_id", Value: []byte("x")}, {Key: "semel-was-mine", Value: []byte("the producer's")}, {Key: HeaderLength + "s", Value: []byte("1")},
 	}}
-	if err := producer(t, cluster.ListenAddrs()).ProduceSync(t.Context(), record).FirstErr(); err != nil {
+	if err := newProducer(t, cluster.ListenAddrs()).ProduceSync(t.Context(), record).FirstErr(); err != nil {
 		t.Fatal(err)
 	}
 	for n, from := range topics[:len(topics)-1] {
@@ -52,7 +53,7 @@ func TestALetterOfALetter(t *testing.T) {
 			if letter.Foreign || m.ID() != "x" || m.Topic != from || m.Origin.Offset != was.Origin.Offset || string(m.Key) != "k" || string(m.Body) != "v" {
 				t.Errorf("it is %+v, and was %+v", m, was)
 			}
-			if n <= mostWas && !slices.EqualFunc(m.Headers, was.Headers, sameHeader) {
+			if n <= deadletter.MostWas && !slices.EqualFunc(m.Headers, was.Headers, sameHeader) {
 				t.Errorf("its headers are\n%v, and were\n%v", m.Headers, was.Headers)
 			}
 		})
@@ -61,7 +62,7 @@ func TestALetterOfALetter(t *testing.T) {
 				return // it is the first
 			}
 			origin, kept := m.Headers.Get("semel-" + strings.Repeat("was-", n-1) + "topic")
-			if kept != (n <= mostWas) || kept && string(origin) != "orders" {
+			if kept != (n <= deadletter.MostWas) || kept && string(origin) != "orders" {
 				t.Errorf("it says %q: %v", origin, m.Headers)
 			}
 		})

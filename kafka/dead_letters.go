@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/kafka/internal/deadletter"
+	"github.com/semel-go/semel/kafka/internal/message"
 	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -59,7 +61,7 @@ func ReadLetters(ctx context.Context, c Config, topic string, each func(Letter) 
 	if topic == "" {
 		return errors.New("kafka: there is no topic for dead letters; name one, or set Config.DeadLetters (in a policy: dead_letter: {topic: …} at the consumer)")
 	}
-	r := &letterReader{config: c, topic: topic, each: each, decoder: decoder{config: &c, names: headerNames{}}}
+	r := &letterReader{config: c, topic: topic, each: each, decoder: c.decoder()}
 	r.brokers.config = &r.config
 	return r.read(ctx)
 }
@@ -70,7 +72,7 @@ type letterReader struct {
 	topic   string
 	each    func(Letter) error
 	brokers brokers
-	decoder decoder
+	decoder *message.Decoder
 	// ends are of the partitions that have not been read to their ends.
 	ends map[int32]int64
 	// id is the topic's.
@@ -215,42 +217,15 @@ func (r *letterReader) poll(ctx context.Context, client *kgo.Client) error {
 
 // letter is what a record says.
 func (r *letterReader) letter(raw *kgo.Record) Letter {
-	l := Letter{Topic: raw.Topic, Partition: raw.Partition, Offset: raw.Offset, WrittenAt: timeOf(raw)}
-	said := map[string]string{}
-	for _, h := range raw.Headers {
-		if ours(h.Key) {
-			said[h.Key] = string(h.Value)
-		}
-	}
+	l := Letter{Topic: raw.Topic, Partition: raw.Partition, Offset: raw.Offset, WrittenAt: message.TimeOf(raw)}
+	said := deadletter.Headers(raw)
 	l.Consumer, l.Reason, l.Error = said[HeaderConsumer], semel.Reason(said[HeaderReason]), said[HeaderError]
 	l.Attempts, _ = strconv.Atoi(said[HeaderAttempts])
 	_, l.Cut = said[HeaderLength]
-	original, whole := original(raw, said)
+	original, whole := deadletter.Original(raw, said)
 	l.Foreign = !whole
 	l.Delivery = source.Delivery{Message: new(semel.Message), Before: source.Unknown}
-	r.decoder.read(original, "", &l.Delivery)
+	r.decoder.Read(original, "", &l.Delivery)
 	l.Delivery.Decode(nil)
 	return l
-}
-
-// original is the record that a letter is the copy of, but for the header of one that was cut;
-// false if it does not say whose letter it is, and where it stood.
-func original(raw *kgo.Record, said map[string]string) (*kgo.Record, bool) {
-	partition, noPartition := strconv.ParseInt(said[HeaderPartition], 10, 32)
-	offset, noOffset := strconv.ParseInt(said[HeaderOffset], 10, 64)
-	if said[HeaderConsumer] == "" || said[HeaderTopic] == "" || noPartition != nil || noOffset != nil || partition < 0 || offset < 0 {
-		return raw, false
-	}
-	o := &kgo.Record{Topic: said[HeaderTopic], Partition: int32(partition), Offset: offset, Key: raw.Key, Value: raw.Value}
-	for _, h := range raw.Headers {
-		if name, had := outOfLetter(h.Key); had {
-			o.Headers = append(o.Headers, kgo.RecordHeader{Key: name, Value: h.Value})
-		} else if h.Key == HeaderLength {
-			o.Headers = append(o.Headers, h)
-		}
-	}
-	if at, err := time.Parse(time.RFC3339Nano, said[HeaderTime]); err == nil {
-		o.Timestamp = at
-	}
-	return o, true
 }

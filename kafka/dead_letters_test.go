@@ -31,7 +31,7 @@ func readLetters(t *testing.T, c Config) (all []Letter) {
 
 func TestLettersAreReadAsTheirRecordsWere(t *testing.T) {
 	cluster := cluster(t, kfake.SeedTopics(1, "orders"), kfake.SeedTopics(3, "letters"))
-	p := producer(t, cluster.ListenAddrs())
+	p := newProducer(t, cluster.ListenAddrs())
 	original := []*kgo.Record{
 		{Topic: "orders", Key: []byte("k"), Value: []byte("v"), Headers: []kgo.RecordHeader{{Key: "ce_id", Value: []byte("x")}, {Key: HeaderReason, Value: []byte("of an earlier life")}}},
 		{Topic: "orders"},
@@ -103,7 +103,7 @@ func TestLettersAreReadAsTheirRecordsWere(t *testing.T) {
 func TestLettersEndWhereTheyEndedWhenItBegan(t *testing.T) {
 	t.Run("G4_what_comes_while_they_are_read_is_left", func(t *testing.T) {
 		cluster := cluster(t, kfake.SeedTopics(1, "orders", "letters"))
-		p := producer(t, cluster.ListenAddrs())
+		p := newProducer(t, cluster.ListenAddrs())
 		put(t, p, "letters", 0, "0", "1", "2")
 		n := 0
 		err := ReadLetters(t.Context(), whoseLetters(cluster), "letters", func(Letter) error {
@@ -117,7 +117,7 @@ func TestLettersEndWhereTheyEndedWhenItBegan(t *testing.T) {
 	})
 	t.Run("G4_a_topic_that_is_made_anew_meanwhile_is_named", func(t *testing.T) {
 		cluster := cluster(t, kfake.SeedTopics(1, "orders", "letters"))
-		p := producer(t, cluster.ListenAddrs())
+		p := newProducer(t, cluster.ListenAddrs())
 		put(t, p, "letters", 0, "0", "1", "2")
 		admin, once := kadm.NewClient(p), true
 		err := ReadLetters(t.Context(), whoseLetters(cluster), "letters", func(Letter) error {
@@ -142,7 +142,7 @@ func TestLettersEndWhereTheyEndedWhenItBegan(t *testing.T) {
 	})
 	t.Run("the first error ends it", func(t *testing.T) {
 		cluster := cluster(t, kfake.SeedTopics(1, "orders", "letters"))
-		put(t, producer(t, cluster.ListenAddrs()), "letters", 0, "0", "1")
+		put(t, newProducer(t, cluster.ListenAddrs()), "letters", 0, "0", "1")
 		n, stop := 0, errors.New("stop")
 		if err := ReadLetters(t.Context(), whoseLetters(cluster), "letters", func(Letter) error { n++; return stop }); !errors.Is(err, stop) || n != 1 {
 			t.Errorf("%d letters: %v", n, err)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/kafka/internal/message"
 	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -67,7 +68,7 @@ func TestDeadLettersThatAreLargeTogether(t *testing.T) {
 	const count, size = 400, 10_000 // 4 MB
 	t.Run("trap_T94_batches_of_dead_letters_fit_the_topic", func(t *testing.T) {
 		cluster := cluster(t, kfake.SeedTopics(1, "orders", "letters"))
-		p := producer(t, cluster.ListenAddrs())
+		p := newProducer(t, cluster.ListenAddrs())
 		lettersTake(t, p, 300_000)
 		r := read(t, Config{Brokers: cluster.ListenAddrs(), Topics: []string{"orders"}, Group: "billing", DeadLetters: "letters"})
 		got := many(t, p, r, count, size)
@@ -82,7 +83,7 @@ func TestDeadLettersThatAreLargeTogether(t *testing.T) {
 	})
 	t.Run("trap_T94_a_batch_that_is_refused_is_sent_record_by_record", func(t *testing.T) {
 		cluster := cluster(t, kfake.SeedTopics(1, "orders", "letters"))
-		p := producer(t, cluster.ListenAddrs())
+		p := newProducer(t, cluster.ListenAddrs())
 		cluster.ControlKey(int16(kmsg.DescribeConfigs), func(kmsg.Request) (kmsg.Response, error, bool) {
 			cluster.KeepControl()
 			return nil, errors.New("not for this user"), true
@@ -100,7 +101,7 @@ func TestDeadLettersThatAreLargeTogether(t *testing.T) {
 func TestADeadLetterThatIsTooLargeByItself(t *testing.T) {
 	t.Run("trap_T94_one_that_the_topic_does_not_take_is_cut_and_its_neighbours_are_whole", func(t *testing.T) {
 		cluster := cluster(t, kfake.SeedTopics(1, "orders", "letters"))
-		p := producer(t, cluster.ListenAddrs())
+		p := newProducer(t, cluster.ListenAddrs())
 		lettersTake(t, p, 100_000)
 		var log lockedBuffer // its reader works on
 		r := read(t, Config{Brokers: cluster.ListenAddrs(), Topics: []string{"orders"}, Group: "billing", DeadLetters: "letters", Logger: slog.New(slog.NewTextHandler(&log, nil))})
@@ -118,7 +119,7 @@ func TestADeadLetterThatIsTooLargeByItself(t *testing.T) {
 				if len(letter.Value) != 1 || header(letter, HeaderLength) != "(none)" {
 					t.Errorf("a neighbour became %d bytes, length %s", len(letter.Value), header(letter, HeaderLength))
 				}
-			case !bytes.Equal(letter.Value, large[:kept]) || header(letter, HeaderLength) != "200000" || string(letter.Key) != "k" || header(letter, "ce_id") != "x":
+			case !bytes.Equal(letter.Value, large[:message.Kept]) || header(letter, HeaderLength) != "200000" || string(letter.Key) != "k" || header(letter, "ce_id") != "x":
 				t.Errorf("the cut letter has %d bytes, length %s, key %q", len(letter.Value), header(letter, HeaderLength), letter.Key)
 			}
 		}
@@ -128,7 +129,7 @@ func TestADeadLetterThatIsTooLargeByItself(t *testing.T) {
 	})
 	t.Run("trap_T94_one_that_does_not_fit_with_64_KiB_keeps_key_and_headers_without_its_value", func(t *testing.T) {
 		cluster := cluster(t, kfake.SeedTopics(1, "orders", "letters"))
-		p := producer(t, cluster.ListenAddrs())
+		p := newProducer(t, cluster.ListenAddrs())
 		lettersTake(t, p, 10_000)
 		r := read(t, Config{Brokers: cluster.ListenAddrs(), Topics: []string{"orders"}, Group: "billing", DeadLetters: "letters"})
 		if err := p.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Key: []byte("k"), Value: random(t, 200_000), Headers: []kgo.RecordHeader{{Key: "ce_id", Value: []byte("x")}}}).FirstErr(); err != nil {
@@ -142,7 +143,7 @@ func TestADeadLetterThatIsTooLargeByItself(t *testing.T) {
 	})
 	t.Run("of what does not fit with its key and headers its place is written", func(t *testing.T) {
 		cluster := cluster(t, kfake.SeedTopics(1, "orders", "letters"))
-		p := producer(t, cluster.ListenAddrs())
+		p := newProducer(t, cluster.ListenAddrs())
 		lettersTake(t, p, 2_000)
 		r := read(t, Config{Brokers: cluster.ListenAddrs(), Topics: []string{"orders"}, Group: "billing", DeadLetters: "letters"})
 		if err := p.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Key: random(t, 5_000), Value: random(t, 5_000)}).FirstErr(); err != nil {
@@ -168,7 +169,7 @@ func TestADeadLetterThatIsTooLargeByItself(t *testing.T) {
 func TestManyDeadLettersThatCannotBeWrittenAreOneLine(t *testing.T) {
 	t.Run("trap_T94_the_error_has_a_count_and_not_each_of_them", func(t *testing.T) {
 		cluster := cluster(t, kfake.SeedTopics(1, "orders", "letters"))
-		p := producer(t, cluster.ListenAddrs())
+		p := newProducer(t, cluster.ListenAddrs())
 		r := read(t, Config{Brokers: cluster.ListenAddrs(), Topics: []string{"orders"}, Group: "billing", DeadLetters: "letters"})
 		put(t, p, "orders", 0, numbered("", 0, 299)...)
 		got := r.take(300)

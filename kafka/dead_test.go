@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/kafka/internal/deadletter"
+	"github.com/semel-go/semel/kafka/internal/message"
 	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -59,7 +61,7 @@ func TestADeadLetterIsACopyThatSaysWhy(t *testing.T) {
 	event := `{"specversion":"1.0","id":"e-1","source":"/shop","data":1}`
 	original := []*kgo.Record{
 		{Topic: "orders", Key: []byte("k"), Value: []byte(event), Headers: []kgo.RecordHeader{
-			{Key: "content-type", Value: []byte(mediaEvent)}, {Key: "ce_id", Value: []byte("x")}, {Key: "traceparent", Value: []byte("00-1")},
+			{Key: "content-type", Value: []byte(message.MediaEvent)}, {Key: "ce_id", Value: []byte("x")}, {Key: "traceparent", Value: []byte("00-1")},
 			{Key: HeaderReason, Value: []byte("of an earlier life")},
 		}},
 		{Topic: "orders"},
@@ -83,7 +85,7 @@ func TestADeadLetterIsACopyThatSaysWhy(t *testing.T) {
 	all := letters(t, config.Brokers, 2)
 	first := all[0]
 	t.Run("G3_key_value_and_headers_are_kept_and_the_reason_is_added", func(t *testing.T) {
-		if string(first.Key) != "k" || string(first.Value) != event || header(first, "ce_id") != "x" || header(first, "traceparent") != "00-1" || header(first, "content-type") != mediaEvent {
+		if string(first.Key) != "k" || string(first.Value) != event || header(first, "ce_id") != "x" || header(first, "traceparent") != "00-1" || header(first, "content-type") != message.MediaEvent {
 			t.Errorf("the copy is %+v", first)
 		}
 		for name, want := range map[string]string{
@@ -94,7 +96,7 @@ func TestADeadLetterIsACopyThatSaysWhy(t *testing.T) {
 				t.Errorf("header %s is %q, not %q", name, have, want)
 			}
 		}
-		if text := header(first, HeaderError); !strings.HasPrefix(text, "no such \uFFFD account xx") || len(text) > mostError+10 {
+		if text := header(first, HeaderError); !strings.HasPrefix(text, "no such \uFFFD account xx") || len(text) > deadletter.MostError+10 {
 			t.Errorf("the error's text is %q", text)
 		}
 		if len(first.Headers) != 4+8 {
@@ -133,7 +135,7 @@ func TestADeadLetterThatCannotBeWrittenIsLeft(t *testing.T) {
 	})
 	t.Run("too large for the topic, whatever is cut", func(t *testing.T) {
 		c := cluster(t, kfake.SeedTopics(1, "orders", "letters"))
-		p := producer(t, c.ListenAddrs())
+		p := newProducer(t, c.ListenAddrs())
 		put(t, p, "orders", 0, "0", "1")
 		r := read(t, Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing", DeadLetters: "letters"})
 		got := r.take(2)

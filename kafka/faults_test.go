@@ -19,7 +19,7 @@ func TestRecordsThatWereDeletedBeforeTheyWereReadAreALoudLoss(t *testing.T) {
 	t.Run("I0_an_offset_out_of_range_is_an_error_and_never_a_jump", func(t *testing.T) {
 		c := cluster(t, kfake.SeedTopics(2, "orders"))
 		config := Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing"}
-		p := producer(t, c.ListenAddrs())
+		p := newProducer(t, c.ListenAddrs())
 		put(t, p, "orders", 0, values(10)...)
 		r := read(t, config)
 		r.ack(r.take(10)[:3]...)
@@ -50,7 +50,7 @@ func TestRecordsThatWereDeletedBeforeTheyWereReadAreALoudLoss(t *testing.T) {
 func TestATopicThatIsDeletedAndCreatedAnewIsAnother(t *testing.T) {
 	t.Run("trap_45_its_lane_is_lost_and_it_is_read_from_its_beginning", func(t *testing.T) {
 		c := cluster(t, kfake.SeedTopics(1, "orders"))
-		p := producer(t, c.ListenAddrs())
+		p := newProducer(t, c.ListenAddrs())
 		put(t, p, "orders", 0, values(3)...)
 		r := read(t, Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing"})
 		old := r.take(3)
@@ -69,7 +69,7 @@ func TestATopicThatIsDeletedAndCreatedAnewIsAnother(t *testing.T) {
 		if err := r.fails(); !strings.Contains(err.Error(), "topic orders") || !strings.Contains(err.Error(), "deleted") {
 			t.Errorf("it says: %v", err)
 		}
-		put(t, producer(t, c.ListenAddrs()), "orders", 0, "new")
+		put(t, newProducer(t, c.ListenAddrs()), "orders", 0, "new")
 		got := r.take(1)
 		wants(t, got, "new")
 		if got[0].Message.Origin.Offset != 0 || got[0].Message.Origin.BrokerID == old[0].Message.Origin.BrokerID {
@@ -114,7 +114,7 @@ func TestAGroupThatMayNotBeUsedIsAnErrorOfFetch(t *testing.T) {
 		}
 		return response, nil, true
 	})
-	put(t, producer(t, c.ListenAddrs()), "orders", 0, "0")
+	put(t, newProducer(t, c.ListenAddrs()), "orders", 0, "0")
 	r := read(t, Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing"})
 	if err := r.fails(); !strings.Contains(err.Error(), "may not use group billing; allow it READ on the group") {
 		t.Errorf("it says: %v", err)

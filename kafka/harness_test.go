@@ -26,8 +26,8 @@ func cluster(t testing.TB, options ...kfake.Opt) *kfake.Cluster {
 	return c
 }
 
-// producer writes to partitions that the caller names.
-func producer(t testing.TB, brokers []string) *kgo.Client {
+// newProducer writes to partitions that the caller names.
+func newProducer(t testing.TB, brokers []string) *kgo.Client {
 	t.Helper()
 	c, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DisableClientMetrics())
 	if err != nil {
@@ -75,7 +75,7 @@ func TestKafkaKeepsTheLawsOfASource(t *testing.T) {
 	sourcetest.Run(t, sourcetest.Harness{
 		Start: func(t testing.TB) sourcetest.Broker {
 			c := cluster(t, kfake.SeedTopics(3, "orders"), kfake.SeedTopics(1, "letters"))
-			return &broker{producer: producer(t, c.ListenAddrs()), config: quiet(Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing", DeadLetters: "letters"})}
+			return &broker{producer: newProducer(t, c.ListenAddrs()), config: quiet(Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing", DeadLetters: "letters"})}
 		},
 		Can: sourcetest.Can{
 			Lanes: 3, Live: true, Whole: true, Ordered: true, Reopens: true, Remembers: true,

@@ -7,6 +7,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/kafka/internal/hook"
+	"github.com/semel-go/semel/kafka/internal/message"
 	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -159,14 +160,14 @@ func (l *lane) add(records []*kgo.Record, maxRecord int) {
 		s := slot{after: position{raw.Offset + 1, raw.LeaderEpoch}}
 		l.next = raw.Offset + 1
 		if !raw.Attrs.IsControl() {
-			r := &record{lane: l, raw: raw, written: timeOf(raw), number: l.first + len(l.window), size: sizeOf(raw), after: s.after}
+			r := &record{lane: l, raw: raw, written: message.TimeOf(raw), number: l.first + len(l.window), size: sizeOf(raw), after: s.after}
 			if length := len(raw.Value); length > maxRecord {
-				r.hidden = int64(length - kept)
+				r.hidden = int64(length - message.Kept)
 			}
 			s.record = r
 			l.ready = append(l.ready, r)
 			l.held += r.size
-			earliest = earlier(earliest, timeOf(raw))
+			earliest = earlier(earliest, message.TimeOf(raw))
 		}
 		l.window = append(l.window, s)
 	}

@@ -14,7 +14,7 @@ func TestTheLogHasThePartitionsThatComeAndGo(t *testing.T) {
 	t.Run("one_line_when_they_are_assigned_and_one_when_they_are_given_up", func(t *testing.T) {
 		c := cluster(t, kfake.SeedTopics(2, "orders"))
 		text := &lockedBuffer{}
-		put(t, producer(t, c.ListenAddrs()), "orders", 0, "0")
+		put(t, newProducer(t, c.ListenAddrs()), "orders", 0, "0")
 		r := read(t, Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing", Logger: slog.New(slog.NewTextHandler(text, nil))})
 		got := r.take(1)
 		if left, err := r.Settle(t.Context(), settlements(semel.Ack, got)); len(left) > 0 || err != nil {

@@ -112,7 +112,7 @@ func pair(t testing.TB, options ...kfake.Opt) (Config, *kgo.Client, *reader, map
 	t.Helper()
 	c := cluster(t, append([]kfake.Opt{kfake.SeedTopics(2, "orders")}, options...)...)
 	config := Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing"}
-	p := producer(t, c.ListenAddrs())
+	p := newProducer(t, c.ListenAddrs())
 	put(t, p, "orders", 0, "0", "1", "2")
 	put(t, p, "orders", 1, "0", "1", "2")
 	first := read(t, config)
@@ -195,7 +195,7 @@ func TestACommitThatIsRefusedIsTriedAgainOrEndsTheLane(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := cluster(t, kfake.SeedTopics(1, "orders"))
 			config := Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing"}
-			p := producer(t, c.ListenAddrs())
+			p := newProducer(t, c.ListenAddrs())
 			put(t, p, "orders", 0, "0", "1")
 			r := read(t, config)
 			got := r.take(2)
@@ -221,7 +221,7 @@ func TestACommitThatIsRefusedIsTriedAgainOrEndsTheLane(t *testing.T) {
 			t.Parallel() // the client is given time to notice by itself
 			c := cluster(t, kfake.SeedTopics(1, "orders"))
 			config := Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing"}
-			put(t, producer(t, c.ListenAddrs()), "orders", 0, "0")
+			put(t, newProducer(t, c.ListenAddrs()), "orders", 0, "0")
 			r := read(t, config)
 			refuse(c, code, 1)
 			r.ack(r.take(1)...)
@@ -237,7 +237,7 @@ func TestACommitOfAGenerationThatIsOver(t *testing.T) {
 	t.Run("case_11_a_stale_generation_is_not_tried_again_until_the_lane_is_kept_by_a_newer", func(t *testing.T) {
 		c := cluster(t, kfake.SeedTopics(1, "orders"))
 		config := Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing"}
-		p := producer(t, c.ListenAddrs())
+		p := newProducer(t, c.ListenAddrs())
 		put(t, p, "orders", 0, "0")
 		r := read(t, config)
 		got := r.take(1)
@@ -262,7 +262,7 @@ func TestALastCommitWhileTheGroupIsSharedOutAnew(t *testing.T) {
 	t.Run("case_10_who_leaves_while_the_group_is_shared_out_anew_commits_in_its_next_generation", func(t *testing.T) {
 		c := cluster(t, kfake.SeedTopics(1, "orders"))
 		config := Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing"}
-		p := producer(t, c.ListenAddrs())
+		p := newProducer(t, c.ListenAddrs())
 		put(t, p, "orders", 0, "0")
 		r := read(t, config)
 		got := r.take(1)
@@ -278,7 +278,7 @@ func TestALastCommitWhileTheGroupIsSharedOutAnew(t *testing.T) {
 	})
 	t.Run("case_10_who_leaves_when_the_next_generation_begins_while_it_commits_commits_in_that", func(t *testing.T) {
 		c := cluster(t, kfake.SeedTopics(1, "orders"))
-		p := producer(t, c.ListenAddrs())
+		p := newProducer(t, c.ListenAddrs())
 		put(t, p, "orders", 0, "0")
 		r := read(t, Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing", CommitInterval: time.Minute})
 		got := r.take(1)
@@ -299,7 +299,7 @@ func TestALastCommitWhileTheGroupIsSharedOutAnew(t *testing.T) {
 		c := cluster(t, kfake.SeedTopics(1, "orders"))
 		text := &lockedBuffer{}
 		config := Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing", Logger: slog.New(slog.NewTextHandler(text, nil))}
-		put(t, producer(t, c.ListenAddrs()), "orders", 0, "0")
+		put(t, newProducer(t, c.ListenAddrs()), "orders", 0, "0")
 		r := read(t, config)
 		got := r.take(1)
 		refuse(c, kerr.IllegalGeneration, 1000)
@@ -322,7 +322,7 @@ func TestAnEpochThatRisesWithAHeartbeatIsTaken(t *testing.T) {
 	t.Run("case_11_a_member_balanced_by_the_brokers_commits_with_its_newer_epoch", func(t *testing.T) {
 		c := cluster(t, kfake.SeedTopics(1, "orders"))
 		config := Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing", NextGen: true}
-		p := producer(t, c.ListenAddrs())
+		p := newProducer(t, c.ListenAddrs())
 		put(t, p, "orders", 0, "0")
 		r := read(t, config)
 		got := r.take(1)

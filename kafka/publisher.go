@@ -10,6 +10,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/worker"
 	"github.com/semel-go/semel/kafka/internal/hook"
+	"github.com/semel-go/semel/kafka/internal/producer"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -26,8 +27,8 @@ type Publisher struct {
 	background worker.Group
 	sendings   sendings
 
-	mu     sync.Mutex // guards the rest; nothing is waited for under it
-	writer *writer    // nil before the first record
+	mu     sync.Mutex         // guards the rest; nothing is waited for under it
+	writer *producer.Producer // nil before the first record
 	closed bool
 }
 
@@ -95,13 +96,13 @@ func (p *Publisher) send(which publication, record *kgo.Record) (*sending, error
 	}
 	s, begun := p.sendings.begin(p.life, which, p.produces.Begun(), time.Now())
 	if begun {
-		writer.write(&outgoing{ctx: s.ctx, record: unsent(record), answer: s.answer})
+		writer.Write(&producer.Record{Ctx: s.ctx, Record: producer.Unsent(record), Answer: s.answer})
 	}
 	return s, nil
 }
 
 // open returns who writes.
-func (p *Publisher) open() (*writer, error) {
+func (p *Publisher) open() (*producer.Producer, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
@@ -116,17 +117,17 @@ func (p *Publisher) open() (*writer, error) {
 		return append(p.brokers.common(), kgo.ProducerLinger(0), kgo.WithHooks(&p.brokers.lastDial, &p.brokers.lastAnswer))
 	}
 	var err error
-	p.writer, err = newWriter(common, usualBatch, p.replace)
+	p.writer, err = producer.New(common, producer.UsualBatch, p.replace)
 	return p.writer, err
 }
 
 // replace lets the next record have another writer than this one.
-func (p *Publisher) replace(w *writer) {
+func (p *Publisher) replace(w *producer.Producer) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.writer == w && !p.closed {
 		p.writer = nil
-		p.background.Go(w.close)
+		p.background.Go(w.Close)
 	}
 }
 
@@ -142,7 +143,7 @@ func (p *Publisher) Close() {
 	}
 	p.end()
 	if writer != nil {
-		writer.close()
+		writer.Close()
 	}
 	p.background.Wait()
 }

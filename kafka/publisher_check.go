@@ -35,7 +35,7 @@ func (p *Publisher) check(ctx context.Context) error {
 		one.Topic = &topic
 		request.Topics = append(request.Topics, one)
 	}
-	response, err := request.RequestWith(ctx, writer.batches)
+	response, err := request.RequestWith(ctx, writer.Batches)
 	if err != nil {
 		var answer *kerr.Error
 		if err = p.brokers.unreachable(err); errors.As(err, &answer) {

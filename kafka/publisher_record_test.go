@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/kafka/internal/message"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -109,9 +110,9 @@ func TestARecordHasWhatItsMessageHad(t *testing.T) {
 		}
 	})
 	t.Run("a_whole_event_in_the_body_is_left_as_it_is", func(t *testing.T) {
-		m := semel.NewMessage(semel.Key{Consumer: "billing", ID: "7"}, []byte(`{"id":"7"}`), h("content-type", mediaEvent))
+		m := semel.NewMessage(semel.Key{Consumer: "billing", ID: "7"}, []byte(`{"id":"7"}`), h("content-type", message.MediaEvent))
 		m.Attributes = semel.Attributes{}
-		if got := text(made(t, m, nil).Headers); !slices.Equal(got, []string{"content-type=" + mediaEvent}) {
+		if got := text(made(t, m, nil).Headers); !slices.Equal(got, []string{"content-type=" + message.MediaEvent}) {
 			t.Errorf("%v", got)
 		}
 	})

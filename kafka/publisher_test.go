@@ -113,7 +113,7 @@ func TestAPublishedMessageIsWrittenBeforeTheHandlerReturns(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, c := range []*kgo.Client{writer.batches, writer.alone} {
+		for _, c := range []*kgo.Client{writer.Batches, writer.Alone} {
 			if off, _ := c.OptValue(kgo.DisableIdempotentWrite).(bool); off || c.OptValue(kgo.RequiredAcks) != kgo.AllISRAcks() {
 				t.Errorf("not idempotent: %v; acks %v", off, c.OptValue(kgo.RequiredAcks))
 			}

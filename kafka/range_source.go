@@ -13,6 +13,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/kafka/internal/message"
 	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -22,7 +23,7 @@ import (
 type rangeSource struct {
 	of       *Range
 	client   *kgo.Client
-	decoder  decoder
+	decoder  *message.Decoder
 	observer source.LaneObserver
 	// Of the goroutine that fetches: begun, and when it was asked last whether the topics
 	// are still the same.
@@ -52,7 +53,7 @@ var _ source.Source = (*rangeSource)(nil)
 // Source reads the lanes, which Lanes returned, from where each has come to. Deliveries are
 // those of the group's source, with the same lanes. What is handed back is kept in memory.
 func (r *Range) Source(lanes []admin.ReplayLane) (source.Source, error) {
-	s := &rangeSource{of: r, decoder: decoder{config: &r.config, names: headerNames{}}, lanes: map[topicPartition]*rangeLane{}, wake: make(chan struct{}, 1)}
+	s := &rangeSource{of: r, decoder: r.config.decoder(), lanes: map[topicPartition]*rangeLane{}, wake: make(chan struct{}, 1)}
 	begin := map[string]map[int32]kgo.Offset{}
 	for _, l := range lanes {
 		p, err := laneNamed(l.Lane)
@@ -114,7 +115,7 @@ func (s *rangeSource) Fetch(ctx context.Context, most source.Bound) ([]source.De
 		case closed:
 			return nil, fmt.Errorf("kafka: the range is closed: %w", semel.ErrClosed)
 		case len(found) > 0:
-			return s.decoder.deliveries(found), nil
+			return deliveriesOf(found, s.decoder), nil
 		case over:
 			if err := s.unchanged(ctx); err != nil {
 				return nil, err

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/kafka/internal/message"
 	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -231,7 +232,7 @@ func TestLanesThatFoundNoRoomGoOn(t *testing.T) {
 	})
 	t.Run("trap_T91_records_that_are_too_large_count_with_all_their_bytes", func(t *testing.T) {
 		config, p := setUp(t)
-		config.MaxRecord, config.DeadLetters = kept, "letters"
+		config.MaxRecord, config.DeadLetters = message.Kept, "letters"
 		for range 20 {
 			if err := p.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Value: make([]byte, 900_000)}).FirstErr(); err != nil {
 				t.Fatal(err)

@@ -100,7 +100,7 @@ func TestConnectionsAreEncryptedAndAuthenticated(t *testing.T) {
 func TestAStaticMemberComesBackWithoutARebalance(t *testing.T) {
 	t.Parallel()
 	c := cluster(t, kfake.SeedTopics(2, "orders"))
-	p := producer(t, c.ListenAddrs())
+	p := newProducer(t, c.ListenAddrs())
 	put(t, p, "orders", 0, "0")
 	put(t, p, "orders", 1, "1")
 	config := Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing", Instance: "one"}

@@ -7,6 +7,8 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/worker"
 	"github.com/semel-go/semel/kafka/internal/hook"
+	"github.com/semel-go/semel/kafka/internal/message"
+	"github.com/semel-go/semel/kafka/internal/producer"
 	"github.com/semel-go/semel/source"
 )
 
@@ -16,7 +18,7 @@ type Source struct {
 	config  Config
 	between func() // of tests: after a poll, before its records find their lanes
 
-	decoder     decoder
+	decoder     *message.Decoder
 	gate        gate
 	brokers     brokers
 	member      *member
@@ -67,7 +69,7 @@ func New(c Config) (*Source, error) {
 
 // assemble makes the parts of a source. Each knows those before it only.
 func (s *Source) assemble(c *Config) {
-	s.decoder = decoder{config: c, names: headerNames{}}
+	s.decoder = c.decoder()
 	s.brokers.config = c
 	s.faults = &faultList{config: c, member: s.member, gate: &s.gate}
 	s.lanes = newLanes(c, s.budget, s.member)
@@ -92,7 +94,7 @@ func (s *Source) assemble(c *Config) {
 		open: s.open, life: s.life, announcing: newSemaphore(), handingOver: newSemaphore(), backoff: backoff{},
 	}
 	s.deadLetters = &deadLetters{
-		config: c, brokers: &s.brokers, member: s.member, deliveries: s.deliveries, life: s.life, background: &s.background, batch: usualBatch,
+		config: c, brokers: &s.brokers, member: s.member, deliveries: s.deliveries, life: s.life, background: &s.background, batch: producer.UsualBatch,
 	}
 }
 
@@ -128,7 +130,7 @@ func (s *Source) Fetch(ctx context.Context, most source.Bound) ([]source.Deliver
 		}
 		found := s.take(most)
 		if len(found.records) > 0 || found.err != nil {
-			return s.decoder.deliveries(found.records), found.err
+			return deliveriesOf(found.records, s.decoder), found.err
 		}
 		if ctx.Err() != nil {
 			return nil, s.brokers.lastAnswer.Cancelled(ctx, silence)

@@ -18,7 +18,7 @@ import (
 func setUp(t testing.TB, options ...kfake.Opt) (Config, *kgo.Client) {
 	t.Helper()
 	c := cluster(t, append([]kfake.Opt{kfake.SeedTopics(1, "orders", "letters")}, options...)...)
-	return Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing"}, producer(t, c.ListenAddrs())
+	return Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing"}, newProducer(t, c.ListenAddrs())
 }
 
 func TestOffsetsAreAContiguousPrefixOfWhatWasDelivered(t *testing.T) {
@@ -245,16 +245,4 @@ func TestWhatIsWrongWithTheBrokersIsSaidByFetch(t *testing.T) {
 			t.Errorf("it says: %v", err)
 		}
 	})
-}
-
-func TestAnEventThatIsHandedOnTwiceIsOpenedOnce(t *testing.T) {
-	kind := semel.Header{Name: "content-type", Value: []byte("application/cloudevents+json")}
-	m := &semel.Message{Headers: semel.Headers{kind}, Body: []byte(`{"specversion":"1.0","id":"1","source":"/s","type":"t","data":{"a":1}}`)}
-	first := source.Delivery{Message: m, Undecoded: &event{}}
-	second := first // as a source around this one may do
-	first.Decode(nil)
-	second.Decode(nil)
-	if second.Refused != semel.ReasonNone || string(m.Body) != `{"a":1}` {
-		t.Errorf("refused %q (%s), body %q", second.Refused, second.Detail, m.Body)
-	}
 }

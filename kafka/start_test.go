@@ -90,7 +90,7 @@ func TestAPartitionThatIsAddedLaterIsReadFromItsBeginning(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			fresh := producer(t, config.Brokers) // which knows of the new partition
+			fresh := newProducer(t, config.Brokers) // which knows of the new partition
 			put(t, fresh, "orders", 1, "first")
 			wants(t, read(t, config).take(1), "first")
 		})
@@ -101,7 +101,7 @@ func TestAGroupThatHasOffsetsBeginsWhereItHasNoneAtTheBeginning(t *testing.T) {
 	t.Run("trap_37_a_start_is_not_for_a_group_that_reads_the_topic_already", func(t *testing.T) {
 		c := cluster(t, kfake.SeedTopics(2, "orders"))
 		config := Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing"}
-		p := producer(t, c.ListenAddrs())
+		p := newProducer(t, c.ListenAddrs())
 		put(t, p, "orders", 0, "0")
 		r := read(t, config)
 		r.ack(r.take(1)...)
@@ -114,7 +114,7 @@ func TestAGroupThatHasOffsetsBeginsWhereItHasNoneAtTheBeginning(t *testing.T) {
 
 func TestWhereToBeginIsTriedAgainUntilItIsCommitted(t *testing.T) {
 	c := cluster(t)
-	p := producer(t, c.ListenAddrs())
+	p := newProducer(t, c.ListenAddrs())
 	if _, err := kadm.NewClient(p).CreateTopic(t.Context(), 1, 1, nil, "orders"); err != nil {
 		t.Fatal(err)
 	}

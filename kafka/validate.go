@@ -9,7 +9,9 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/semel-go/semel/kafka/internal/message"
 	"github.com/semel-go/semel/kafka/internal/options"
+	"github.com/semel-go/semel/kafka/internal/producer"
 )
 
 // Defaults and limits of Config.
@@ -28,11 +30,9 @@ const (
 	mostCommit  = 10 * time.Minute
 	// mostRevoke leaves room in it for the last commit and for joining.
 	mostRevoke = 50 * time.Second
-	// kept is how much is kept of a record that is too large, and the least
-	// MaxRecord.
-	kept = 64 << 10
-	// mostRecord is what the client reads in one response.
-	mostRecord = 90 << 20
+	// leastRecord is the least MaxRecord, mostRecord what the client reads in one response.
+	leastRecord = message.Kept
+	mostRecord  = producer.MostRecord
 	// mostBatch is the largest a batch can be, leastFetch the least that it
 	// makes sense to ask for.
 	mostBatch  = 1 << 30
@@ -168,8 +168,8 @@ func (c Config) validateRecords() error {
 	if c.OnLostRecords > GoOn {
 		err = errors.Join(err, fmt.Errorf("kafka: OnLostRecords %d is unknown; use Halt or GoOn", c.OnLostRecords))
 	}
-	if c.MaxRecord < kept || c.MaxRecord > mostRecord {
-		err = errors.Join(err, fmt.Errorf("kafka: MaxRecord is %d bytes; use %d to %d", c.MaxRecord, kept, mostRecord))
+	if c.MaxRecord < leastRecord || c.MaxRecord > mostRecord {
+		err = errors.Join(err, fmt.Errorf("kafka: MaxRecord is %d bytes; use %d to %d", c.MaxRecord, leastRecord, mostRecord))
 	}
 	if c.MaxBatch < c.MaxRecord || c.MaxBatch > mostBatch {
 		err = errors.Join(err, fmt.Errorf("kafka: MaxBatch is %d bytes; use %d to %d: a batch holds a record of MaxRecord at least", c.MaxBatch, c.MaxRecord, mostBatch))

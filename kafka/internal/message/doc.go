@@ -1,0 +1,2 @@
+// Package message makes messages of records and records of messages.
+package message
