@@ -95,7 +95,7 @@ func (b *beginnings) mayHaveStarts(missing []topicPartition) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, p := range missing {
-		if began, known := b.known[p.topic]; !known || len(began.starts) > 0 {
+		if began, known := b.known[p.topic]; !known || len(began.Starts) > 0 {
 			return true
 		}
 	}
@@ -114,17 +114,17 @@ func (b *beginnings) startOf(p topicPartition) (at int64, fresh, known bool) {
 		return 0, false, false
 	}
 	switch {
-	case int(p.partition) >= len(began.starts):
+	case int(p.partition) >= len(began.Starts):
 		return 0, false, false
-	case began.topicID != id:
+	case began.TopicID != id:
 		b.config.Logger.Warn("the topic was created anew since the group first joined; the partition is read from its beginning, start is not for it",
 			"group", b.config.Group, "topic", p.topic, "partition", p.partition)
 		return 0, false, false
-	case began.topicID == noTopicID && !began.fresh:
+	case began.TopicID == noTopicID && !began.Fresh:
 		b.intake.wait(p, errors.New("the brokers give topics no ids (Kafka before 2.8), so that nobody can tell whether this topic is still the one in which the group began; set the group's offset deliberately (kafka-consumer-groups.sh --reset-offsets)"))
 		return 0, false, false
 	}
-	return began.starts[p.partition], began.fresh, true
+	return began.Starts[p.partition], began.Fresh, true
 }
 
 // wait lets a lane wait that has no place to begin.

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semel-go/semel/kafka/internal/stored"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -189,8 +190,8 @@ func TestProcessesAgreeOnWhereTheGroupBegan(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		others := beginning{topicID: topics["orders"].ID, starts: []int64{1}}
-		s.Info().Positions("billing", &first{memstore.New(), others.position()})
+		others := stored.Beginning{TopicID: topics["orders"].ID, Starts: []int64{1}}
+		s.Info().Positions("billing", &first{memstore.New(), others.Position()})
 		wants(t, s.take(1), "since the other began")
 	})
 	t.Run("trap_T92_each_consumer_of_a_store_and_each_group_begins_for_itself", func(t *testing.T) {
@@ -260,7 +261,7 @@ func TestAStartNeedsAMemory(t *testing.T) {
 		config, c := setUp(t)
 		put(t, c, "orders", 0, "0")
 		store := memstore.New()
-		if err := store.SavePosition(t.Context(), "billing", beginningName("billing", "orders"), source.Position{Check: []byte{9, 9}}); err != nil {
+		if err := store.SavePosition(t.Context(), "billing", stored.Name("billing", "orders"), source.Position{Check: []byte{9, 9}}); err != nil {
 			t.Fatal(err)
 		}
 		s := read(t, config)

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/kafka/internal/stored"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 )
@@ -54,7 +55,7 @@ func groupOffsetsOf(ctx context.Context, b *brokers, topics []string, ids map[st
 				return nil, explain(o.Err, topic, b.config.Group)
 			}
 			if o.At >= 0 {
-				all = append(all, comparison{topicPartition: topicPartition{topic, partition}, store: -1, group: o.At, marked: markedKept(o.Metadata, ids[topic]), metadata: o.Metadata})
+				all = append(all, comparison{topicPartition: topicPartition{topic, partition}, store: -1, group: o.At, marked: stored.MarkedKept(o.Metadata, ids[topic]), metadata: o.Metadata})
 			}
 		}
 	}

@@ -5,8 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
+	"github.com/semel-go/semel/kafka/internal/stored"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -147,4 +149,16 @@ func (c *commits) last(ctx context.Context) error {
 // generation had ended.
 func staleGeneration(err error) bool {
 	return errors.Is(err, kerr.IllegalGeneration) || errors.Is(err, kerr.StaleMemberEpoch)
+}
+
+// metadata are those of an offset of a topic.
+func (c *commits) metadata(topic string, id [16]byte) *string {
+	words := c.startWords(topic)
+	if c.positions.store != nil {
+		words = append(words, stored.KeptWord(id))
+	}
+	if len(words) == 0 {
+		return nil
+	}
+	return kmsg.StringPtr(strings.Join(words, " "))
 }

@@ -6,9 +6,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 	"sync"
 	"time"
+
+	"github.com/semel-go/semel/kafka/internal/stored"
 )
 
 // beginnings are where the group began the topics that are read.
@@ -18,19 +19,19 @@ type beginnings struct {
 	member  *member
 	topics  *topics
 	intake  *intake
-	store   positionStore
+	store   stored.Store
 
 	// mu guards the rest. Who holds it waits for nothing and takes no other lock.
 	mu sync.Mutex
 	// known are the topics' beginnings, as the store remembers them; undecided is
 	// why one could not be found.
-	known     map[string]beginning
+	known     map[string]stored.Beginning
 	undecided map[string]error
 	// next is when to try again.
 	next time.Time
 	// atFirst are the topics that were there when the group first joined; see
 	// first_topics.go.
-	atFirst map[topicKey]bool
+	atFirst map[stored.TopicKey]bool
 }
 
 // look looks for topics that match the pattern. While the store does not answer
@@ -53,7 +54,7 @@ func (b *beginnings) forgetOthers() {
 	reading := b.topics.read()
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	maps.DeleteFunc(b.known, func(topic string, _ beginning) bool { return !slices.Contains(reading, topic) })
+	maps.DeleteFunc(b.known, func(topic string, _ stored.Beginning) bool { return !slices.Contains(reading, topic) })
 	maps.DeleteFunc(b.undecided, func(topic string, _ error) bool { return !slices.Contains(reading, topic) })
 }
 
@@ -104,20 +105,20 @@ func (b *beginnings) decideTopic(ctx context.Context, topic string) (own bool, e
 	if known {
 		return false, nil
 	}
-	name := beginningName(b.config.Group, topic)
-	found, kept, err := b.store.load(ctx, name)
+	name := stored.Name(b.config.Group, topic)
+	found, kept, err := b.store.Load(ctx, name)
 	if err != nil {
-		return false, errStore{fmt.Errorf("kafka: topic %s: where group %s began is not known, and nothing is read: position %s of consumer %s in the store: %w", topic, b.config.Group, name, b.store.consumer, err)}
+		return false, errStore{fmt.Errorf("kafka: topic %s: where group %s began is not known, and nothing is read: position %s of consumer %s in the store: %w", topic, b.config.Group, name, b.store.Consumer, err)}
 	}
 	if !kept {
-		found = beginning{topicID: id, fresh: true}
+		found = stored.Beginning{TopicID: id, Fresh: true}
 		if !b.createdLater(topic, id) {
-			found.starts, own, err = b.firstStarts(ctx, topic)
+			found.Starts, own, err = b.firstStarts(ctx, topic)
 		}
 		if err != nil {
 			return own, err
 		}
-		if found, err = b.store.keep(ctx, name, found); err != nil {
+		if found, err = b.store.Keep(ctx, name, found); err != nil {
 			return own, errStore{fmt.Errorf("kafka: topic %s: where group %s begins could not be kept in the store, and nothing is read: %w", topic, b.config.Group, err)}
 		}
 	}
@@ -136,11 +137,11 @@ func (b *beginnings) startWords(topic string) []string {
 	if !known || b.config.Start == (Start{}) {
 		return nil
 	}
-	n := len(began.starts)
-	if began.topicID != id {
+	n := len(began.Starts)
+	if began.TopicID != id {
 		n = 0
 	}
-	return []string{startMark + strconv.Itoa(n)}
+	return []string{stored.StartWord(n)}
 }
 
 // decideAgain tries again, now and then, what decide could not find. What it
@@ -179,3 +180,9 @@ func (b *beginnings) isUndecided(topic string) bool {
 	defer b.mu.Unlock()
 	return b.undecided[topic] != nil
 }
+
+// errStore is of a store that does not answer: no topic can begin.
+type errStore struct{ err error }
+
+func (e errStore) Error() string { return e.err.Error() }
+func (e errStore) Unwrap() error { return e.err }

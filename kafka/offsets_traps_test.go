@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/kafka/internal/stored"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
 )
@@ -37,7 +38,7 @@ func TestPartitionsThatMoveKeys(t *testing.T) {
 		}
 		w.settles(time.Minute)
 		for p, c := range w.cluster.GroupInfo(theGroup).Commits[theTopic] {
-			if want := "semel-start/5 " + keptWord(w.cluster.TopicInfo(theTopic).TopicID); c.Metadata != want || len(want) > 64 {
+			if want := "semel-start/5 " + stored.KeptWord(w.cluster.TopicInfo(theTopic).TopicID); c.Metadata != want || len(want) > 64 {
 				t.Errorf("partition %d has %d bytes beside its offset: %.50s", p, len(c.Metadata), c.Metadata)
 			}
 		}

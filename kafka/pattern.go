@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/semel-go/semel/kafka/internal/stored"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -35,7 +36,7 @@ func CompilePattern(pattern string) (*regexp.Regexp, error) {
 // Its fields are guarded by topics.mu.
 type search struct {
 	// there are all topics of the cluster, as the last join found them.
-	there map[topicKey]bool
+	there map[stored.TopicKey]bool
 	// missing are topics that are read and were not there at the last look, and
 	// since when.
 	missing map[string]time.Time
@@ -55,7 +56,7 @@ type search struct {
 // listing are the topics that match, and how many brokers there are.
 type listing struct {
 	topics      map[string]listed
-	there       map[topicKey]bool
+	there       map[stored.TopicKey]bool
 	brokerCount int
 }
 
@@ -72,12 +73,12 @@ func (t *topics) list(ctx context.Context) (listing, error) {
 	if err != nil {
 		return listing{}, t.brokers.unreachable(err)
 	}
-	found := listing{map[string]listed{}, map[topicKey]bool{}, len(response.Brokers)}
+	found := listing{map[string]listed{}, map[stored.TopicKey]bool{}, len(response.Brokers)}
 	for _, one := range response.Topics {
 		if one.Topic == nil || one.ErrorCode != 0 || one.IsInternal || strings.HasPrefix(*one.Topic, "__") {
 			continue
 		}
-		found.there[topicKeyOf(*one.Topic, one.TopicID)] = true
+		found.there[stored.TopicKeyOf(*one.Topic, one.TopicID)] = true
 		switch {
 		case !t.pattern.MatchString(*one.Topic):
 		case *one.Topic == t.config.DeadLetters:
@@ -125,7 +126,7 @@ func (t *topics) askPattern(ctx context.Context) error {
 }
 
 // there are all topics of the cluster, as the last join found them.
-func (t *topics) there() map[topicKey]bool {
+func (t *topics) there() map[stored.TopicKey]bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.search.there

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semel-go/semel/kafka/internal/stored"
 	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -225,7 +226,7 @@ func TestAStoreThatIsAwayHoldsUpTopicsByPattern(t *testing.T) {
 	bubble(t, "I6_nothing_is_read_while_it_is_not_known_which_topics_there_were", func(t *testing.T) {
 		w := newWorld(t, 1)
 		w.publish(0, "a")
-		if err := w.store.SavePosition(t.Context(), "billing", firstTopicsName(theGroup), source.Position{Length: 1, Check: []byte{firstTopicsForm}}); err != nil {
+		if err := w.store.SavePosition(t.Context(), "billing", stored.FirstTopicsName(theGroup), source.Position{Length: 1, Check: []byte{stored.FirstTopicsForm}}); err != nil {
 			t.Fatal(err)
 		}
 		text := w.logged(matching(`orders`))

@@ -1,8 +1,6 @@
 package kafka
 
 import (
-	"errors"
-	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -39,21 +37,6 @@ func TestWhatIsHeldCounts(t *testing.T) {
 		s.budget.Hold(-900)
 		if s.intake.resumeInBudget(s.lanes.order, false); l.overBudget {
 			t.Error("a lane does not go on although there is room")
-		}
-	})
-}
-
-func TestABeginningHasAsManyStartsAsItSays(t *testing.T) {
-	t.Run("trap_T92_one_of_another_number_of_partitions_is_damaged", func(t *testing.T) {
-		p := beginning{topicID: [16]byte{7}, starts: []int64{1, 300}}.position()
-		if b, err := beginningOf(p); err != nil || !slices.Equal(b.starts, []int64{1, 300}) {
-			t.Errorf("%+v, %v", b, err)
-		}
-		for _, length := range []int64{0, 1, 3} {
-			p.Length = length
-			if b, err := beginningOf(p); !errors.Is(err, errBeginning) {
-				t.Errorf("two starts that count as %d are read as %+v, %v", length, b, err)
-			}
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/semel-go/semel/kafka/internal/stored"
 	"github.com/semel-go/semel/source"
 )
 
@@ -41,12 +42,6 @@ const (
 	lookWait  = 5 * time.Second
 )
 
-// positionName names the position of a partition in the store. A topic has neither
-// a colon nor a slash. One that is made anew has another id: its offsets begin again.
-func positionName(group string, p topicPartition, id [16]byte) string {
-	return fmt.Sprintf("kafka:%s:%s@%x", group, p.lane(), id)
-}
-
 // fault is why nothing is read any more; nil where the store is not behind.
 func (k *positions) fault() error {
 	k.mu.Lock()
@@ -67,7 +62,7 @@ func (k *positions) keep(ctx context.Context, all map[owner]map[topicPartition]p
 			if commit.at.offset > commit.kept {
 				which = append(which, commit)
 				to = append(to, source.OffsetAdvance{
-					LaneOffset: source.LaneOffset{Lane: positionName(k.config.Group, p, commit.topic), Offset: commit.at.offset}, Least: commit.kept,
+					LaneOffset: source.LaneOffset{Lane: stored.PartitionName(k.config.Group, p.lane(), commit.topic), Offset: commit.at.offset}, Least: commit.kept,
 				})
 			}
 		}
@@ -172,7 +167,7 @@ func (k *positions) check(ctx context.Context, topics []string, ids map[string][
 func (k *positions) ask(ctx context.Context, found []comparison, ids map[topicPartition][16]byte) error {
 	names := make([]string, len(found))
 	for i, c := range found {
-		names[i] = positionName(k.config.Group, c.topicPartition, ids[c.topicPartition])
+		names[i] = stored.PartitionName(k.config.Group, c.topicPartition.lane(), ids[c.topicPartition])
 	}
 	stand, err := k.store.Offsets(ctx, k.consumer, names)
 	for i := range stand {

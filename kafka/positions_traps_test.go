@@ -8,13 +8,14 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/kafka/internal/stored"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/source"
 )
 
 // position is the name that a partition has in the store.
 func (w *world) position(partition int32) string {
-	return positionName(theGroup, topicPartition{theTopic, partition}, w.cluster.TopicInfo(theTopic).TopicID)
+	return stored.PartitionName(theGroup, topicPartition{theTopic, partition}.lane(), w.cluster.TopicInfo(theTopic).TopicID)
 }
 
 // stands is how far the store says that a partition is done.

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/semel-go/semel/kafka/internal/stored"
 	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -171,13 +172,13 @@ func (r *Recovery) stand(ctx context.Context, all map[topicPartition]*PartitionP
 	order := slices.SortedFunc(maps.Keys(all), topicPartition.compare)
 	names := make([]string, len(order))
 	for i, p := range order {
-		names[i] = positionName(r.config.Group, p, all[p].id)
+		names[i] = stored.PartitionName(r.config.Group, p.lane(), all[p].id)
 	}
 	offsets, err := r.store.Offsets(ctx, r.consumer, names)
 	if err != nil {
 		return nil, r.storeFailed(err)
 	}
-	begun := map[string]beginning{}
+	begun := map[string]stored.Beginning{}
 	told := make([]PartitionPosition, len(order))
 	for i, p := range order {
 		one := all[p]
@@ -199,7 +200,7 @@ func standing(p PartitionPosition) Standing {
 		return NotBegun
 	case p.Store >= p.Group:
 		return Level
-	case markedKept(p.metadata, p.id):
+	case stored.MarkedKept(p.metadata, p.id):
 		return Behind
 	case p.Store < 0:
 		return Unknown
@@ -209,14 +210,14 @@ func standing(p PartitionPosition) Standing {
 
 // began is where the group began a partition, as the store remembers it;
 // source.NoOffset where it does not.
-func (r *Recovery) began(ctx context.Context, known map[string]beginning, p topicPartition, id [16]byte) (int64, error) {
+func (r *Recovery) began(ctx context.Context, known map[string]stored.Beginning, p topicPartition, id [16]byte) (int64, error) {
 	store, keeps := r.store.(source.PositionStore)
 	if !keeps {
 		return source.NoOffset, nil
 	}
 	began, asked := known[p.topic]
 	if !asked {
-		found, kept, err := positionStore{r.consumer, store}.load(ctx, beginningName(r.config.Group, p.topic))
+		found, kept, err := stored.Store{Consumer: r.consumer, Positions: store}.Load(ctx, stored.Name(r.config.Group, p.topic))
 		if err != nil {
 			return 0, r.storeFailed(err)
 		}
@@ -225,10 +226,10 @@ func (r *Recovery) began(ctx context.Context, known map[string]beginning, p topi
 		}
 		began, known[p.topic] = found, found
 	}
-	if began.topicID != id || int(p.partition) >= len(began.starts) {
+	if began.TopicID != id || int(p.partition) >= len(began.Starts) {
 		return 0, nil // it is read from its beginning
 	}
-	return began.starts[p.partition], nil
+	return began.Starts[p.partition], nil
 }
 
 func (r *Recovery) storeFailed(err error) error {
@@ -287,7 +288,7 @@ func (r *Recovery) raise(ctx context.Context, which []PartitionPosition, at func
 	var to []source.OffsetAdvance
 	for _, p := range which {
 		if at(p) > p.Store {
-			name := positionName(r.config.Group, topicPartition{p.Topic, p.Partition}, p.id)
+			name := stored.PartitionName(r.config.Group, topicPartition{p.Topic, p.Partition}.lane(), p.id)
 			to = append(to, source.OffsetAdvance{LaneOffset: source.LaneOffset{Lane: name, Offset: at(p)}, Least: source.NoOffset})
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/semel-go/semel/kafka/internal/hook"
 	"github.com/semel-go/semel/kafka/internal/message"
 	"github.com/semel-go/semel/kafka/internal/producer"
+	"github.com/semel-go/semel/kafka/internal/stored"
 	"github.com/semel-go/semel/source"
 )
 
@@ -81,7 +82,7 @@ func (s *Source) assemble(c *Config) {
 	s.topics = newTopics(c, &s.brokers, s.member, s.faults)
 	s.beginnings = &beginnings{
 		config: c, brokers: &s.brokers, member: s.member, topics: s.topics, intake: s.intake,
-		known: map[string]beginning{}, undecided: map[string]error{},
+		known: map[string]stored.Beginning{}, undecided: map[string]error{},
 	}
 	s.positions = &positions{config: c, brokers: &s.brokers, lanes: s.lanes, gate: &s.gate, told: map[topicPartition]bool{}}
 	s.commits = &commits{
@@ -103,7 +104,7 @@ func (s *Source) assemble(c *Config) {
 // source.OffsetStore is told, before the group is, how far each partition is done,
 // as "kafka:GROUP:TOPIC/PARTITION@ID" with the topic's id.
 func (s *Source) keepPositions(consumer string, store source.PositionStore) {
-	s.beginnings.store = positionStore{consumer, store}
+	s.beginnings.store = stored.Store{Consumer: consumer, Positions: store}
 	s.positions.consumer = consumer
 	s.positions.store, _ = store.(source.OffsetStore)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/semel-go/semel/kafka/internal/stored"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 )
@@ -18,7 +19,7 @@ func (b *beginnings) firstStarts(ctx context.Context, topic string) (starts []in
 	if b.config.Start == (Start{}) {
 		return nil, false, nil
 	}
-	if b.store.store == nil {
+	if b.store.Positions == nil {
 		return nil, false, errNoStore
 	}
 	ask := kadm.NewClient(b.brokers.client())
@@ -46,7 +47,7 @@ func (b *beginnings) firstStarts(ctx context.Context, topic string) (starts []in
 func marked(known map[int32]kadm.OffsetResponse) int {
 	n := 0
 	for _, o := range known {
-		n = max(n, markedStarts(o.Metadata))
+		n = max(n, stored.MarkedStarts(o.Metadata))
 	}
 	return n
 }

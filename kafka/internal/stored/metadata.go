@@ -1,11 +1,9 @@
-package kafka
+package stored
 
 import (
 	"fmt"
 	"strconv"
 	"strings"
-
-	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // The metadata of an offset that is committed are words. startMark says for how many
@@ -17,8 +15,8 @@ const (
 	keptMark  = "semel-position/"
 )
 
-// markedStarts is for how many partitions Start was; 0 where nothing says so.
-func markedStarts(metadata string) int {
+// MarkedStarts is for how many partitions Start was; 0 where nothing says so.
+func MarkedStarts(metadata string) int {
 	for word := range strings.FieldsSeq(metadata) {
 		if digits, found := strings.CutPrefix(word, startMark); found {
 			n, _ := strconv.ParseInt(digits, 10, 32)
@@ -28,26 +26,18 @@ func markedStarts(metadata string) int {
 	return 0
 }
 
-// markedKept reports whether the store had an offset of this topic before the group.
-func markedKept(metadata string, id [16]byte) bool {
+// MarkedKept reports whether the store had an offset of this topic before the group.
+func MarkedKept(metadata string, id [16]byte) bool {
 	for word := range strings.FieldsSeq(metadata) {
-		if word == keptWord(id) {
+		if word == KeptWord(id) {
 			return true
 		}
 	}
 	return false
 }
 
-func keptWord(id [16]byte) string { return fmt.Sprintf("%s%x", keptMark, id) }
+// KeptWord says that the store had an offset of this topic before the group.
+func KeptWord(id [16]byte) string { return fmt.Sprintf("%s%x", keptMark, id) }
 
-// metadata are those of an offset of a topic.
-func (c *commits) metadata(topic string, id [16]byte) *string {
-	words := c.startWords(topic)
-	if c.positions.store != nil {
-		words = append(words, keptWord(id))
-	}
-	if len(words) == 0 {
-		return nil
-	}
-	return kmsg.StringPtr(strings.Join(words, " "))
-}
+// StartWord says for how many partitions Start was.
+func StartWord(partitions int) string { return startMark + strconv.Itoa(partitions) }
