@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -161,6 +162,56 @@ func (b *beginnings) clamp(ctx context.Context, found map[topicPartition]int64, 
 		}
 		b.config.Logger.Info("the group has no offset; the partition is read from where the group first began, as the store remembers",
 			"group", b.config.Group, "topic", p.topic, "partition", p.partition, "offset", found[p])
+	}
+	return nil
+}
+
+// logBegin logs the partitions that the group has assigned, and where each begins.
+func (g *group) logBegin(offsets map[string]map[int32]kgo.Offset) {
+	var all []held
+	for topic, partitions := range offsets {
+		for partition, offset := range partitions {
+			all = append(all, held{topicPartition{topic, partition}, offset.EpochOffset().Offset})
+		}
+	}
+	logPartitions(g.config, "partitions assigned", all)
+}
+
+// toBegin are living lanes, by who owns them, and where they begin.
+func (o *offsets) toBegin(found map[topicPartition]int64) map[owner]map[topicPartition]pending {
+	all := map[owner]map[topicPartition]pending{}
+	for l := range o.lanes.each {
+		at, begins := found[l.topicPartition]
+		if !begins || l.gone {
+			continue
+		}
+		if all[l.owner] == nil {
+			all[l.owner] = map[topicPartition]pending{}
+		}
+		all[l.owner][l.topicPartition] = pending{l, position{at, -1}, l.owner, l.topicID, l.kept}
+	}
+	return all
+}
+
+// starts commits where lanes begin, as their owner, after the store.
+func (c *commits) starts(ctx context.Context, found map[topicPartition]int64) error {
+	all := c.offsets.toBegin(found)
+	if err := c.positions.keep(ctx, all); err != nil {
+		return err
+	}
+	for who, which := range all {
+		response, err := c.request(who, which).RequestWith(ctx, c.brokers.client())
+		if err != nil {
+			return err
+		}
+		for _, topic := range response.Topics {
+			for _, p := range topic.Partitions {
+				err = errors.Join(err, kerr.ErrorForCode(p.ErrorCode))
+			}
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }

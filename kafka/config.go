@@ -1,11 +1,16 @@
 package kafka
 
 import (
+	"context"
 	"crypto/tls"
+	"fmt"
 	"log/slog"
 	"time"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/kafka/internal/deadletter"
+	"github.com/semel-go/semel/kafka/internal/message"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl"
 )
@@ -181,3 +186,62 @@ const (
 	HeaderOffset    = deadletter.HeaderOffset
 	HeaderTime      = deadletter.HeaderTime
 )
+
+// String is the format's word in a policy file.
+func (f Format) String() string {
+	switch f {
+	case Records:
+		return "records"
+	case CloudEvents:
+		return "cloudevents"
+	}
+	return fmt.Sprintf("Format(%d)", uint8(f))
+}
+
+// String is its word in a policy file.
+func (l LostRecords) String() string {
+	switch l {
+	case Halt:
+		return "halt"
+	case GoOn:
+		return "go_on"
+	}
+	return fmt.Sprintf("LostRecords(%d)", uint8(l))
+}
+
+// Headers that the source itself adds to a delivery.
+const (
+	// HeaderTombstone has the value "true" where the record's value was null.
+	// The body is empty then, as it is for a value of 0 bytes.
+	HeaderTombstone = message.HeaderTombstone
+	// HeaderLength is the length in bytes, in decimal digits, of the value of
+	// a record that is too large, and of a dead letter that was cut because
+	// its topic takes no records of its size. A record that has it already is
+	// such a letter, and refused as too large.
+	HeaderLength = semel.HeaderLength
+)
+
+// isolation is which records of transactions are read.
+func (c *Config) isolation() kgo.Opt {
+	if c.ReadUncommitted {
+		return kgo.FetchIsolationLevel(kgo.ReadUncommitted())
+	}
+	return kgo.FetchIsolationLevel(kgo.ReadCommitted())
+}
+
+// ends are where what is read of these topics ends now.
+func (c *Config) ends(ctx context.Context, ask *kadm.Client, topics ...string) (kadm.ListedOffsets, error) {
+	list := ask.ListCommittedOffsets
+	if c.ReadUncommitted {
+		list = ask.ListEndOffsets
+	}
+	ends, err := list(ctx, topics...)
+	if err == nil {
+		err = ends.Error()
+	}
+	return ends, err
+}
+
+func (c *Config) decoder() *message.Decoder {
+	return message.NewDecoder(c.MaxRecord, c.Format == CloudEvents)
+}

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -273,4 +274,35 @@ func (ls *lanes) findOrphans() (stale []*lane) {
 		}
 	}
 	return stale
+}
+
+// held is a partition and the group's offset in it, negative if the group has none.
+type held struct {
+	topicPartition
+	next int64
+}
+
+// logPartitions logs in one line which partitions the group has assigned or taken away, and at
+// which offsets. A line names at most mostNamed of them and counts the others.
+func logPartitions(c *Config, what string, all []held) {
+	if len(all) == 0 {
+		return
+	}
+	slices.SortFunc(all, func(a, b held) int { return a.compare(b.topicPartition) })
+	var named []string
+	for _, h := range all[:min(len(all), mostNamed)] {
+		if h.next < 0 {
+			named = append(named, h.lane()+"@start") // the group has no offset
+			continue
+		}
+		named = append(named, fmt.Sprintf("%s@%d", h.lane(), h.next))
+	}
+	c.Logger.Info(what, "group", c.Group, "count", len(all), "partitions", named)
+}
+
+// heldAt is a lane with the offset that is committed for it.
+func (ls *lanes) heldAt(l *lane) held {
+	ls.mu.Lock()
+	defer ls.mu.Unlock()
+	return held{l.topicPartition, l.committed.offset}
 }
