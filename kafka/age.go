@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/source"
-	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
@@ -194,30 +193,11 @@ func (p *progress) noteUnread(r standingLane, found time.Time) {
 // firstBehind is the time of the first record at a place or behind it, also one of a
 // transaction that is open; zero if there is none.
 func (b *brokers) firstBehind(ctx context.Context, r lanePosition) (time.Time, error) {
-	leader, err := b.leader(ctx, r.topicPartition)
-	if err != nil {
+	batches, err := b.firstBatches(ctx, r, true)
+	if err != nil || len(batches) == 0 {
 		return time.Time{}, err
 	}
-	request := b.fetchAt(r)
-	request.IsolationLevel = 0
-	response, err := request.RequestWith(ctx, leader)
-	if err == nil {
-		err = kerr.ErrorForCode(response.ErrorCode)
-	}
-	if err != nil {
-		return time.Time{}, err
-	}
-	for _, topic := range response.Topics {
-		for _, p := range topic.Partitions {
-			if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
-				return time.Time{}, err
-			}
-			if len(p.RecordBatches) > 0 {
-				return firstTime(p.RecordBatches)
-			}
-		}
-	}
-	return time.Time{}, nil
+	return firstTime(batches)
 }
 
 var errNoTime = errors.New("the records have no time")

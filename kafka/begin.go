@@ -15,10 +15,10 @@ import (
 // begin and commits it, so that the group's offset shows it. A lane of which
 // the place is not known waits; the others go on.
 func (g *group) begin(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
-	if err := g.commits.positions.admit(ctx, g.offsets.given(offsets)); err != nil {
+	if err := g.commits.positions.admit(ctx, g.commits.given(offsets)); err != nil {
 		return nil, err
 	}
-	missing := g.offsets.noteBegin(offsets)
+	missing := g.commits.noteBegin(offsets)
 	if len(missing) == 0 {
 		g.logBegin(offsets)
 		return offsets, nil
@@ -33,16 +33,16 @@ func (g *group) begin(ctx context.Context, offsets map[string]map[int32]kgo.Offs
 	for p, at := range found {
 		offsets[p.topic][p.partition] = kgo.NewOffset().At(at).WithEpoch(-1)
 	}
-	g.offsets.noteBegin(offsets)
+	g.commits.noteBegin(offsets)
 	g.logBegin(offsets)
 	return offsets, nil
 }
 
 // given are the lanes among partitions that have an offset, with the ids of their
 // topics.
-func (o *offsets) given(found map[string]map[int32]kgo.Offset) map[topicPartition][16]byte {
+func (c *commits) given(found map[string]map[int32]kgo.Offset) map[topicPartition][16]byte {
 	all := map[topicPartition][16]byte{}
-	for l := range o.lanes.each {
+	for l := range c.lanes.each {
 		if offset, told := found[l.topic][l.partition]; told && offset.EpochOffset().Offset >= 0 {
 			all[l.topicPartition] = l.topicID
 		}
@@ -51,7 +51,7 @@ func (o *offsets) given(found map[string]map[int32]kgo.Offset) map[topicPartitio
 }
 
 // noteBegin notes where lanes begin, and returns those without an offset.
-func (o *offsets) noteBegin(found map[string]map[int32]kgo.Offset) []topicPartition {
+func (c *commits) noteBegin(found map[string]map[int32]kgo.Offset) []topicPartition {
 	var missing []topicPartition
 	for topic, partitions := range found {
 		for partition, offset := range partitions {
@@ -60,7 +60,7 @@ func (o *offsets) noteBegin(found map[string]map[int32]kgo.Offset) []topicPartit
 			}
 		}
 	}
-	for l := range o.lanes.each {
+	for l := range c.lanes.each {
 		if offset, told := found[l.topic][l.partition]; told && offset.EpochOffset().Offset >= 0 {
 			at := offset.EpochOffset()
 			l.committed = position{at.Offset, at.Epoch}
@@ -178,9 +178,9 @@ func (g *group) logBegin(offsets map[string]map[int32]kgo.Offset) {
 }
 
 // toBegin are living lanes, by who owns them, and where they begin.
-func (o *offsets) toBegin(found map[topicPartition]int64) map[owner]map[topicPartition]pending {
+func (c *commits) toBegin(found map[topicPartition]int64) map[owner]map[topicPartition]pending {
 	all := map[owner]map[topicPartition]pending{}
-	for l := range o.lanes.each {
+	for l := range c.lanes.each {
 		at, begins := found[l.topicPartition]
 		if !begins || l.gone {
 			continue
@@ -195,7 +195,7 @@ func (o *offsets) toBegin(found map[topicPartition]int64) map[owner]map[topicPar
 
 // starts commits where lanes begin, as their owner, after the store.
 func (c *commits) starts(ctx context.Context, found map[topicPartition]int64) error {
-	all := c.offsets.toBegin(found)
+	all := c.toBegin(found)
 	if err := c.positions.keep(ctx, all); err != nil {
 		return err
 	}

@@ -176,28 +176,44 @@ func (b *brokers) listOffsets(ctx context.Context, partitions []topicPartition, 
 // The end of a log may lie behind the last thing in it, since compaction removes
 // tombstones and the control records of transactions; or a fetch is slow.
 func (b *brokers) more(ctx context.Context, r lanePosition) (bool, error) {
+	batches, err := b.firstBatches(ctx, r, b.config.ReadUncommitted)
+	return len(batches) > 0, err
+}
+
+// firstBatches returns the first batches that a fetch finds at a place; nil if there are none.
+func (b *brokers) firstBatches(ctx context.Context, r lanePosition, uncommitted bool) ([]byte, error) {
 	leader, err := b.leader(ctx, r.topicPartition)
 	if err != nil {
-		return false, err
+		return nil, err
 	}
-	response, err := b.fetchAt(r).RequestWith(ctx, leader)
+	request := kmsg.NewPtrFetchRequest()
+	request.ReplicaID, request.SessionEpoch, request.MaxBytes = -1, -1, 1
+	if !uncommitted {
+		request.IsolationLevel = 1
+	}
+	topic, partition := kmsg.NewFetchRequestTopic(), kmsg.NewFetchRequestTopicPartition()
+	topic.Topic, topic.TopicID = r.topic, r.topicID
+	partition.Partition, partition.FetchOffset, partition.PartitionMaxBytes = r.partition, r.at, 1
+	topic.Partitions = append(topic.Partitions, partition)
+	request.Topics = append(request.Topics, topic)
+	response, err := request.RequestWith(ctx, leader)
+	if err == nil {
+		err = kerr.ErrorForCode(response.ErrorCode)
+	}
 	if err != nil {
-		return false, err
-	}
-	if err := kerr.ErrorForCode(response.ErrorCode); err != nil {
-		return false, err
+		return nil, err
 	}
 	for _, topic := range response.Topics {
 		for _, p := range topic.Partitions {
 			if err := kerr.ErrorForCode(p.ErrorCode); err != nil {
-				return false, err
+				return nil, err
 			}
 			if len(p.RecordBatches) > 0 {
-				return true, nil
+				return p.RecordBatches, nil
 			}
 		}
 	}
-	return false, nil
+	return nil, nil
 }
 
 // noLeaderError is why no broker can be asked for a partition.
@@ -226,17 +242,21 @@ func (b *brokers) leader(ctx context.Context, p topicPartition) (*kgo.Broker, er
 	return b.client().Broker(int(partition.Leader)), nil
 }
 
-// fetchAt asks for the least there is at a place.
-func (b *brokers) fetchAt(r lanePosition) *kmsg.FetchRequest {
-	request := kmsg.NewPtrFetchRequest()
-	request.ReplicaID, request.SessionEpoch, request.MaxBytes = -1, -1, 1
-	if !b.config.ReadUncommitted {
-		request.IsolationLevel = 1
+// allListed returns offsets, or an error if those of a partition could not be listed.
+func allListed(offsets kadm.ListedOffsets, err error) (kadm.ListedOffsets, error) {
+	if err == nil {
+		err = offsets.Error()
 	}
-	topic, partition := kmsg.NewFetchRequestTopic(), kmsg.NewFetchRequestTopicPartition()
-	topic.Topic, topic.TopicID = r.topic, r.topicID
-	partition.Partition, partition.FetchOffset, partition.PartitionMaxBytes = r.partition, r.at, 1
-	topic.Partitions = append(topic.Partitions, partition)
-	request.Topics = append(request.Topics, topic)
+	return offsets, err
+}
+
+// metadataOf asks for topics by their names. The answer of kadm is from a cache.
+func metadataOf(topics ...string) *kmsg.MetadataRequest {
+	request := kmsg.NewPtrMetadataRequest()
+	for _, topic := range topics {
+		asked := kmsg.NewMetadataRequestTopic()
+		asked.Topic = kmsg.StringPtr(topic)
+		request.Topics = append(request.Topics, asked)
+	}
 	return request
 }

@@ -27,7 +27,7 @@ type commits struct {
 	config  *Config
 	brokers *brokers
 	lanes   *lanes
-	offsets *offsets
+	intake  *intake
 	member  *member
 	faults  *faultList
 	// positions are written before anything is committed.
@@ -141,7 +141,7 @@ func (c *commits) run(life context.Context) {
 
 // commit tells the group how far its lanes are done, after the store.
 func (c *commits) commit(ctx context.Context) error {
-	all := c.offsets.toCommit(c.renewed(), c.brokers.unanswered.Within(lateness, time.Now()))
+	all := c.toCommit(c.renewed(), c.brokers.unanswered.Within(lateness, time.Now()))
 	if err := c.positions.keep(ctx, all); err != nil {
 		return err
 	}
@@ -196,7 +196,9 @@ func (c *commits) answered(which map[topicPartition]pending, response *kmsg.Offs
 			if !found {
 				continue
 			}
-			lost, err := c.offsets.answered(commit, kerr.ErrorForCode(p.ErrorCode))
+			var lost string
+			var err error
+			c.lanes.with(func([]*lane) { lost, err = c.note(commit, kerr.ErrorForCode(p.ErrorCode)) })
 			if lost != "" {
 				c.lanes.lose([]*lane{commit.lane}, lost)
 			}
@@ -236,7 +238,7 @@ func (c *commits) last(ctx context.Context) error {
 	defer cancel()
 	for {
 		err := c.wait(ctx)
-		waits := c.offsets.awaitsGeneration()
+		waits := c.awaitsGeneration()
 		if waits == nil && !staleGeneration(err) { // where the next one has begun meanwhile, it is asked
 			return err
 		}
@@ -285,16 +287,6 @@ func (l *lane) uncertain(now time.Time) bool {
 	return !l.gone && l.done.offset >= 0 && l.done.offset == l.committed.offset && now.Sub(l.committedAt) >= againEvery
 }
 
-// offsets are how far lanes are done, and what the group knows of it. What is to
-// be committed is asked for here, and what the group answered is told.
-type offsets struct {
-	config *Config
-	member *member
-	faults *faultList
-	lanes  *lanes
-	intake *intake
-}
-
 // pending is a lane and the position to commit for it.
 type pending struct {
 	lane  *lane
@@ -308,10 +300,10 @@ type pending struct {
 // toCommit are the lanes of which the group does not know how far they are done,
 // by who owns them. With late an older commit may still be carried out, see
 // lateness; renewed is who the member is now, where no callback tells.
-func (o *offsets) toCommit(renewed *owner, late bool) map[owner]map[topicPartition]pending {
+func (c *commits) toCommit(renewed *owner, late bool) map[owner]map[topicPartition]pending {
 	now := time.Now()
 	all := map[owner]map[topicPartition]pending{}
-	for l := range o.lanes.each {
+	for l := range c.lanes.each {
 		if renewed != nil {
 			l.renewEpoch(*renewed)
 		}
@@ -336,43 +328,37 @@ func (l *lane) renewEpoch(now owner) {
 	}
 }
 
-// answered notes the answer for one lane. It says why the lane is lost, if it
-// is; an error says that the offset is not committed and may be later.
-func (o *offsets) answered(c pending, err error) (lost string, why error) {
-	o.lanes.with(func([]*lane) { lost, why = o.note(c, err) })
-	return lost, why
-}
-
-// note is called with lanes.mu held.
-func (o *offsets) note(c pending, err error) (lost string, why error) {
+// note notes the answer for one lane. It says why the lane is lost, if it is; an error says
+// that the offset is not committed and may be later. Called with lanes.mu held.
+func (c *commits) note(of pending, err error) (lost string, why error) {
 	switch {
 	case err == nil:
-		c.lane.committed, c.lane.committedAt = c.at, time.Now()
-		c.lane.committing = time.Time{}
+		of.lane.committed, of.lane.committedAt = of.at, time.Now()
+		of.lane.committing = time.Time{}
 		return "", nil
-	case c.lane.gone:
+	case of.lane.gone:
 		return "", nil
 	case errors.Is(err, kerr.UnknownMemberID), errors.Is(err, kerr.FencedInstanceID):
 		return "the group does not know this member any more", nil
 	case staleGeneration(err):
 		// A newer generation exists and this member is in it: its callback
 		// decides whether the lane is still ours. Until then nothing is tried.
-		if c.lane.refused != c.owner {
-			c.lane.refused, c.lane.refusedAt = c.owner, time.Now()
+		if of.lane.refused != of.owner {
+			of.lane.refused, of.lane.refusedAt = of.owner, time.Now()
 		}
 	case errors.Is(err, kerr.UnknownTopicID), errors.Is(err, kerr.UnknownTopicOrPartition):
-		o.faults.topicDeleted(c.lane.topic, fmt.Errorf("kafka: topic %s: it was deleted, or deleted and created anew; what was applied of it stays applied: %w", c.lane.topic, err))
+		c.faults.topicDeleted(of.lane.topic, fmt.Errorf("kafka: topic %s: it was deleted, or deleted and created anew; what was applied of it stays applied: %w", of.lane.topic, err))
 		return "its topic was deleted", nil
 	}
-	return "", fmt.Errorf("kafka: the offset of lane %s is not committed yet: %w", c.lane.id.ID, explain(err, c.lane.topic, o.config.Group))
+	return "", fmt.Errorf("kafka: the offset of lane %s is not committed yet: %w", of.lane.id.ID, explain(err, of.lane.topic, c.config.Group))
 }
 
 // awaitsGeneration is an error while the group takes no offsets of a lane,
 // because it is shared out anew.
-func (o *offsets) awaitsGeneration() error {
-	for l := range o.lanes.each {
+func (c *commits) awaitsGeneration() error {
+	for l := range c.lanes.each {
 		if !l.gone && l.refused == l.owner && l.dirty() {
-			return fmt.Errorf("kafka: the offset of lane %s is not committed: group %s is shared out anew", l.id.ID, o.config.Group)
+			return fmt.Errorf("kafka: the offset of lane %s is not committed: group %s is shared out anew", l.id.ID, c.config.Group)
 		}
 	}
 	return nil

@@ -3,11 +3,11 @@ package kafka
 import (
 	"context"
 	"crypto/tls"
-	"fmt"
 	"log/slog"
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/enum"
 	"github.com/semel-go/semel/kafka/internal/deadletter"
 	"github.com/semel-go/semel/kafka/internal/message"
 	"github.com/twmb/franz-go/pkg/kadm"
@@ -189,24 +189,12 @@ const (
 
 // String is the format's word in a policy file.
 func (f Format) String() string {
-	switch f {
-	case Records:
-		return "records"
-	case CloudEvents:
-		return "cloudevents"
-	}
-	return fmt.Sprintf("Format(%d)", uint8(f))
+	return enum.Name([]string{"records", "cloudevents"}, f, "Format")
 }
 
 // String is its word in a policy file.
 func (l LostRecords) String() string {
-	switch l {
-	case Halt:
-		return "halt"
-	case GoOn:
-		return "go_on"
-	}
-	return fmt.Sprintf("LostRecords(%d)", uint8(l))
+	return enum.Name([]string{"halt", "go_on"}, l, "LostRecords")
 }
 
 // Headers that the source itself adds to a delivery.
@@ -235,11 +223,7 @@ func (c *Config) ends(ctx context.Context, ask *kadm.Client, topics ...string) (
 	if c.ReadUncommitted {
 		list = ask.ListEndOffsets
 	}
-	ends, err := list(ctx, topics...)
-	if err == nil {
-		err = ends.Error()
-	}
-	return ends, err
+	return allListed(list(ctx, topics...))
 }
 
 func (c *Config) decoder() *message.Decoder {

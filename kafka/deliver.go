@@ -65,17 +65,13 @@ func (d *deliveries) take(most source.Bound) (f found) {
 			}
 		}
 		d.intake.resumeInBudget(all, len(f.records) == 0)
-		f.enough = d.full || handedBackOf(all) >= mostBack
+		back := 0
+		for _, l := range all {
+			back += len(l.back)
+		}
+		f.enough = d.full || back >= mostBack
 	})
 	return f
-}
-
-// handedBackOf counts what waits to be delivered again.
-func handedBackOf(all []*lane) (n int) {
-	for _, l := range all {
-		n += len(l.back)
-	}
-	return n
 }
 
 func (l *lane) take(f *found, most source.Bound, now time.Time) {

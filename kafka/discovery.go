@@ -65,13 +65,7 @@ func (t *topics) ask(ctx context.Context) error {
 			return err
 		}
 	}
-	request := kmsg.NewPtrMetadataRequest()
-	for _, topic := range named {
-		asked := kmsg.NewMetadataRequestTopic()
-		asked.Topic = kmsg.StringPtr(topic)
-		request.Topics = append(request.Topics, asked)
-	}
-	response, err := request.RequestWith(ctx, t.brokers.client())
+	response, err := metadataOf(named...).RequestWith(ctx, t.brokers.client())
 	if err != nil {
 		return t.brokers.unreachable(err)
 	}

@@ -230,7 +230,7 @@ func howToReset(group string, l *lane) string {
 // there. A log that ends before the lane's place has lost something else, which
 // nobody knows: that lane stands still.
 func (s *Source) skipLost() {
-	skipping := s.offsets.skipping()
+	skipping := s.commits.skipping()
 	if len(skipping) == 0 {
 		return
 	}
@@ -253,14 +253,14 @@ func (s *Source) skipLost() {
 	if s.commits.starts(ctx, found) != nil {
 		return // what stands still is told, and it is tried again
 	}
-	s.offsets.skipped(skipping, begins, found)
+	s.commits.skipped(skipping, begins, found)
 }
 
 // skipping are lanes that are to pass over what is lost, and where they are.
-func (o *offsets) skipping() map[topicPartition]int64 {
+func (c *commits) skipping() map[topicPartition]int64 {
 	all := map[topicPartition]int64{}
-	for l := range o.lanes.each {
-		if l.skipsLost && !l.gone && !o.member.replaceDemanded(l.topicPartition) {
+	for l := range c.lanes.each {
+		if l.skipsLost && !l.gone && !c.member.replaceDemanded(l.topicPartition) {
 			all[l.topicPartition] = l.readAt()
 		}
 	}
@@ -268,19 +268,19 @@ func (o *offsets) skipping() map[topicPartition]int64 {
 }
 
 // skipped notes which lanes go on, and which stand still.
-func (o *offsets) skipped(skipping, begins, found map[topicPartition]int64) {
+func (c *commits) skipped(skipping, begins, found map[topicPartition]int64) {
 	for p, from := range skipping {
-		o.lanes.living(p, func(l *lane) {
+		c.lanes.living(p, func(l *lane) {
 			to, passes := found[p]
 			switch _, known := begins[p]; {
 			case passes:
-				o.config.Logger.Error("records are lost: they were deleted before they were read, and are passed over, as the policy says",
-					"group", o.config.Group, "topic", p.topic, "partition", p.partition, "from", from, "to", to-1, "offsets", to-from)
+				c.config.Logger.Error("records are lost: they were deleted before they were read, and are passed over, as the policy says",
+					"group", c.config.Group, "topic", p.topic, "partition", p.partition, "from", from, "to", to-1, "offsets", to-from)
 				l.committed = position{to, -1} // what is settled later is before it
-				o.member.demandReplacement("records were lost", p)
+				c.member.demandReplacement("records were lost", p)
 			case known:
-				o.intake.standStill(l, fmt.Errorf("kafka: topic %s, partition %d: offset %d of group %s is behind the end of the log: the brokers lost records (an unclean election of a leader?), and which ones is not known. %s: %w",
-					p.topic, p.partition, from, o.config.Group, howToReset(o.config.Group, l), kerr.OffsetOutOfRange))
+				c.intake.standStill(l, fmt.Errorf("kafka: topic %s, partition %d: offset %d of group %s is behind the end of the log: the brokers lost records (an unclean election of a leader?), and which ones is not known. %s: %w",
+					p.topic, p.partition, from, c.config.Group, howToReset(c.config.Group, l), kerr.OffsetOutOfRange))
 			default:
 				return
 			}

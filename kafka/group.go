@@ -19,7 +19,6 @@ type group struct {
 	gate       *gate
 	member     *member
 	lanes      *lanes
-	offsets    *offsets
 	topics     *topics
 	beginnings *beginnings
 	commits    *commits

@@ -15,7 +15,7 @@ import (
 // and go, and the lock under which they change. They send no request: the group
 // tells them what it gives and takes. What else happens to a lane has a room each:
 // intake (what the client reads of it), deliveries (what the consumer has of it),
-// offsets (what the group knows of it) and progress (where it is in its log).
+// commits (what the group knows of it) and progress (where it is in its log).
 type lanes struct {
 	config   *Config
 	budget   *hook.Budget
@@ -232,10 +232,11 @@ func (ls *lanes) drain(which []*lane) []*lane {
 func (ls *lanes) lose(which []*lane, reason string) {
 	var given []held
 	for _, l := range which {
-		if !ls.end(l) {
+		at, ended := ls.end(l)
+		if !ended {
 			continue
 		}
-		given = append(given, ls.heldAt(l))
+		given = append(given, at)
 		if reason != "" {
 			ls.config.Logger.Warn("lane lost", "group", ls.config.Group, "lane", l.id.ID, "reason", reason)
 		}
@@ -247,8 +248,9 @@ func (ls *lanes) lose(which []*lane, reason string) {
 	ls.touch()
 }
 
-// end reports whether the lane was living.
-func (ls *lanes) end(l *lane) bool {
+// end ends a lane, and returns it with the offset that is committed for it. It reports
+// whether the lane was living.
+func (ls *lanes) end(l *lane) (held, bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	was := l.gone
@@ -256,7 +258,7 @@ func (ls *lanes) end(l *lane) bool {
 	if !was && ls.config.Observe != nil {
 		ls.ended(l)
 	}
-	return !was
+	return held{l.topicPartition, l.committed.offset}, !was
 }
 
 // findOrphans asks for a new member where lanes are lost here and the client
@@ -300,9 +302,3 @@ func logPartitions(c *Config, what string, all []held) {
 	c.Logger.Info(what, "group", c.Group, "count", len(all), "partitions", named)
 }
 
-// heldAt is a lane with the offset that is committed for it.
-func (ls *lanes) heldAt(l *lane) held {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	return held{l.topicPartition, l.committed.offset}
-}

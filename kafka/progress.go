@@ -26,7 +26,9 @@ type progress struct {
 func (p *progress) states() []LaneState {
 	var states []LaneState
 	p.lanes.with(func(all []*lane) {
-		states = p.takeLast()
+		p.mu.Lock()
+		states, p.last = p.last, nil
+		p.mu.Unlock()
 		for _, l := range all {
 			if !l.gone {
 				states = append(states, p.state(l))
@@ -34,14 +36,6 @@ func (p *progress) states() []LaneState {
 		}
 	})
 	return states
-}
-
-func (p *progress) takeLast() []LaneState {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	last := p.last
-	p.last = nil
-	return last
 }
 
 // ended notes how a lane ended. Called with lanes.mu held.

@@ -20,7 +20,6 @@ import (
 	"github.com/semel-go/semel/kafka/internal/producer"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 	"github.com/twmb/franz-go/pkg/sasl"
 )
 
@@ -253,13 +252,7 @@ func (p *Publisher) check(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	request := kmsg.NewPtrMetadataRequest()
-	for _, topic := range p.config.all() {
-		one := kmsg.NewMetadataRequestTopic()
-		one.Topic = &topic
-		request.Topics = append(request.Topics, one)
-	}
-	response, err := request.RequestWith(ctx, writer.Batches)
+	response, err := metadataOf(p.config.all()...).RequestWith(ctx, writer.Batches)
 	if err != nil {
 		var answer *kerr.Error
 		if err = p.brokers.unreachable(err); errors.As(err, &answer) {

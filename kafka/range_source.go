@@ -283,10 +283,7 @@ func (s *rangeSource) Settle(_ context.Context, all []source.Settlement) (left [
 			s.open--
 		}
 	}
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
+	s.rouse()
 	if left != nil {
 		err = fmt.Errorf("kafka: what is read again has no dead letters; park the message instead: %w", semel.ErrUnsupported)
 	}
@@ -309,6 +306,11 @@ func (s *rangeSource) Flow(which source.Lane, on bool) {
 			s.client.PauseFetchPartitions(partition)
 		}
 	}
+	s.rouse()
+}
+
+// rouse lets Fetch look again. It never waits.
+func (s *rangeSource) rouse() {
 	select {
 	case s.wake <- struct{}{}:
 	default:

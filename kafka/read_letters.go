@@ -14,7 +14,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // Letter is a record of a topic of dead letters.
@@ -116,11 +115,7 @@ func (r *letterReader) read(ctx context.Context) error {
 func (r *letterReader) unchanged(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	request := kmsg.NewPtrMetadataRequest() // kadm's is from a cache
-	topic := kmsg.NewMetadataRequestTopic()
-	topic.Topic = &r.topic
-	request.Topics = append(request.Topics, topic)
-	response, err := request.RequestWith(ctx, r.brokers.client())
+	response, err := metadataOf(r.topic).RequestWith(ctx, r.brokers.client())
 	if err != nil {
 		return r.explain(err)
 	}
@@ -149,10 +144,7 @@ func (r *letterReader) ask(ctx context.Context) (starts map[int32]int64, err err
 	if err != nil {
 		return nil, r.explain(err)
 	}
-	begins, err := admin.ListStartOffsets(ctx, r.topic)
-	if err == nil {
-		err = begins.Error()
-	}
+	begins, err := allListed(admin.ListStartOffsets(ctx, r.topic))
 	if err != nil {
 		return nil, r.explain(err)
 	}

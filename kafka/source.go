@@ -35,7 +35,6 @@ type Source struct {
 	lanes       *lanes
 	intake      *intake
 	deliveries  *deliveries
-	offsets     *offsets
 	progress    *progress
 	positions   *positions
 	commits     *commits
@@ -83,7 +82,6 @@ func (s *Source) assemble(c *Config) {
 	s.lanes = newLanes(c, s.budget, s.member)
 	s.intake = &intake{config: c, budget: s.budget, member: s.member, faults: s.faults, lanes: s.lanes, corruptBatches: map[topicPartition]corruptBatch{}}
 	s.deliveries = &deliveries{budget: s.budget, lanes: s.lanes, intake: s.intake}
-	s.offsets = &offsets{config: c, member: s.member, faults: s.faults, lanes: s.lanes, intake: s.intake}
 	s.progress = &progress{config: c, lanes: s.lanes}
 	s.lanes.ended = s.progress.ended
 	s.topics = newTopics(c, &s.brokers, s.member, s.faults)
@@ -93,12 +91,12 @@ func (s *Source) assemble(c *Config) {
 	}
 	s.positions = &positions{config: c, brokers: &s.brokers, lanes: s.lanes, gate: &s.gate, told: map[topicPartition]bool{}}
 	s.commits = &commits{
-		config: c, brokers: &s.brokers, lanes: s.lanes, offsets: s.offsets, member: s.member, faults: s.faults, positions: s.positions, startWords: s.beginnings.startWords,
+		config: c, brokers: &s.brokers, lanes: s.lanes, intake: s.intake, member: s.member, faults: s.faults, positions: s.positions, startWords: s.beginnings.startWords,
 		wake: make(chan struct{}, 1), interval: c.CommitInterval, next: newRound(),
 	}
 	s.member.replacementDemanded = s.commits.rouse
 	s.group = &group{
-		config: c, gate: &s.gate, member: s.member, lanes: s.lanes, offsets: s.offsets, topics: s.topics, beginnings: s.beginnings, commits: s.commits,
+		config: c, gate: &s.gate, member: s.member, lanes: s.lanes, topics: s.topics, beginnings: s.beginnings, commits: s.commits,
 		open: s.open, life: s.life, announcing: newSemaphore(), handingOver: newSemaphore(), backoff: backoff{},
 	}
 	s.deadLetters = &deadLetters{

@@ -234,10 +234,7 @@ func (b *beginnings) firstStarts(ctx context.Context, topic string) (starts []in
 	if err != nil && !errors.Is(err, kerr.GroupIDNotFound) {
 		return nil, false, explain(err, topic, b.config.Group)
 	}
-	ends, err := ask.ListEndOffsets(ctx, topic)
-	if err == nil {
-		err = ends.Error()
-	}
+	ends, err := allListed(ask.ListEndOffsets(ctx, topic))
 	if err != nil {
 		return nil, false, explain(err, topic, b.config.Group)
 	}
@@ -285,22 +282,13 @@ func (b *beginnings) startsOf(ctx context.Context, ask *kadm.Client, topic strin
 
 // startOffsets are where the partitions of a topic begin by Start.
 func (b *beginnings) startOffsets(ctx context.Context, ask *kadm.Client, topic string) (kadm.ListedOffsets, error) {
-	var offsets kadm.ListedOffsets
-	var err error
 	switch start := b.config.Start; {
-	case start.Now && b.config.ReadUncommitted:
-		offsets, err = ask.ListEndOffsets(ctx, topic)
 	case start.Now: // what an open transaction holds was not to be read yet
-		offsets, err = ask.ListCommittedOffsets(ctx, topic)
+		return b.config.ends(ctx, ask, topic)
 	case start.Group == "":
-		offsets, err = ask.ListOffsetsAfterMilli(ctx, start.At.UnixMilli(), topic)
-	default:
-		return b.othersOffsets(ctx, ask, topic)
+		return allListed(ask.ListOffsetsAfterMilli(ctx, start.At.UnixMilli(), topic))
 	}
-	if err != nil {
-		return nil, err
-	}
-	return offsets, offsets.Error()
+	return b.othersOffsets(ctx, ask, topic)
 }
 
 // othersOffsets are another group's offsets, or the beginning where it has none.

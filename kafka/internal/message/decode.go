@@ -1,7 +1,6 @@
 package message
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -115,8 +114,12 @@ func (e *event) Decode(room *reading.Room, m *semel.Message) (refused semel.Reas
 }
 
 func decodeEvent(room *reading.Room, m *semel.Message) (refused semel.Reason, detail string) {
+	if mediaType(m.Headers) != MediaEvent {
+		return semel.ReasonMalformed, "the content-type names a form of CloudEvents other than " + MediaEvent + ", which is not read"
+	}
 	headers, text := m.Headers, m.Body
-	if err := parseEvent(room, m); err != nil {
+	m.Body = nil
+	if err := structured.Read(room, m, text); err != nil {
 		m.Headers, m.Body = headers, text
 		return semel.ReasonMalformed, err.Error()
 	}
@@ -126,15 +129,6 @@ func decodeEvent(room *reading.Room, m *semel.Message) (refused semel.Reason, de
 		}
 	}
 	return semel.ReasonNone, ""
-}
-
-func parseEvent(room *reading.Room, m *semel.Message) error {
-	if mediaType(m.Headers) != MediaEvent {
-		return errors.New("the content-type names a form of CloudEvents other than " + MediaEvent + ", which is not read")
-	}
-	text := m.Body
-	m.Body = nil
-	return structured.Read(room, m, text)
 }
 
 // headersOf copies a record's headers.
