@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/semel-go/semel/internal/timing"
 	"github.com/semel-go/semel/kafka/internal/hook"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -259,4 +260,24 @@ func metadataOf(topics ...string) *kmsg.MetadataRequest {
 		request.Topics = append(request.Topics, asked)
 	}
 	return request
+}
+
+// untilKnown asks again for a while after an answer that a topic is unknown, which a broker
+// may give to a topic that was made just now.
+func untilKnown(ctx context.Context, err error, ask func(context.Context) error) error {
+	for deadline := time.Now().Add(newTopic); errors.Is(err, kerr.UnknownTopicOrPartition) && time.Now().Before(deadline) && ctx.Err() == nil; {
+		timing.Wait(ctx, newTopic/10)
+		err = ask(ctx)
+	}
+	return err
+}
+
+// reader makes a client that reads partitions from offsets, without a group.
+func (b *brokers) reader(from map[string]map[int32]kgo.Offset, more ...kgo.Opt) (*kgo.Client, error) {
+	client, err := kgo.NewClient(append(append(b.common(), kgo.ConsumePartitions(from), b.config.isolation(), kgo.KeepControlRecords(),
+		kgo.FetchMaxWait(fetchWait), kgo.MaxDecompressBatchBytes(b.config.MaxBatch)), more...)...)
+	if err != nil {
+		return nil, fmt.Errorf("kafka: %w", err)
+	}
+	return client, nil
 }

@@ -168,11 +168,9 @@ func (ls *lanes) any() bool {
 }
 
 // has reports whether a partition is a living lane.
-func (ls *lanes) has(p topicPartition) bool {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	l := ls.byPartition[p]
-	return l != nil && !l.gone
+func (ls *lanes) has(p topicPartition) (lives bool) {
+	ls.living(p, func(*lane) { lives = true })
+	return lives
 }
 
 // given counts the lanes that were ever given.
@@ -301,4 +299,3 @@ func logPartitions(c *Config, what string, all []held) {
 	}
 	c.Logger.Info(what, "group", c.Group, "count", len(all), "partitions", named)
 }
-

@@ -13,7 +13,6 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/legible"
-	"github.com/semel-go/semel/internal/timing"
 	"github.com/semel-go/semel/internal/worker"
 	"github.com/semel-go/semel/kafka/internal/hook"
 	"github.com/semel-go/semel/kafka/internal/message"
@@ -66,29 +65,16 @@ func (c PublisherConfig) withDefaults() PublisherConfig {
 
 // validate reports every fault of a configuration with its defaults.
 func (c PublisherConfig) validate() error {
-	err := errors.Join(Config{Brokers: c.Brokers}.validateBrokers(), c.validateTopics())
-	if c.Timeout < 0 {
-		err = errors.Join(err, fmt.Errorf("kafka: Timeout is %v; use more than 0, or 0 for %v", c.Timeout, defaultPublishTimeout))
-	}
-	return err
-}
-
-func (c PublisherConfig) validateTopics() error {
-	var err error
-	switch {
-	case c.Topic == "" && c.TopicHeader == "":
-		err = errors.New("kafka: Topic and TopicHeader are empty; name the topic that messages are published to")
-	case c.TopicHeader != "" && len(c.Topics) == 0:
-		err = errors.New("kafka: TopicHeader is set and Topics is empty; name the topics that a message may be published to")
-	case c.TopicHeader == "" && len(c.Topics) > 0:
-		err = errors.New("kafka: Topics are those that TopicHeader may name, and it is empty; set it, or Topic alone")
-	}
+	var p problems
+	p.brokers(c.Brokers)
+	p.when(c.Topic == "" && c.TopicHeader == "", "Topic and TopicHeader are empty; name the topic that messages are published to")
+	p.when(c.TopicHeader != "" && len(c.Topics) == 0, "TopicHeader is set and Topics is empty; name the topics that a message may be published to")
+	p.when(c.Topic != "" && c.TopicHeader == "" && len(c.Topics) > 0, "Topics are those that TopicHeader may name, and it is empty; set it, or Topic alone")
 	for _, topic := range c.all() {
-		if fault := topicFault(topic); fault != "" {
-			err = errors.Join(err, fmt.Errorf("kafka: topic %q %s", topic, fault))
-		}
+		p.topic(topic, "")
 	}
-	return err
+	p.when(c.Timeout < 0, "Timeout is %v; use more than 0, or 0 for %v", c.Timeout, defaultPublishTimeout)
+	return errors.Join(p...)
 }
 
 // all are the topics that can be published to.
@@ -239,12 +225,7 @@ func (p *Publisher) Close() {
 // not be used, or says that the user is refused. Where no broker answers it is nil: they may
 // be back when there is something to publish.
 func (p *Publisher) Check(ctx context.Context) error {
-	err := p.check(ctx)
-	for deadline := time.Now().Add(newTopic); errors.Is(err, kerr.UnknownTopicOrPartition) && time.Now().Before(deadline) && ctx.Err() == nil; {
-		timing.Wait(ctx, newTopic/10)
-		err = p.check(ctx)
-	}
-	return err
+	return untilKnown(ctx, p.check(ctx), p.check)
 }
 
 func (p *Publisher) check(ctx context.Context) error {

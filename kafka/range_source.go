@@ -74,11 +74,9 @@ func (r *Range) Source(lanes []admin.ReplayLane) (source.Source, error) {
 		begin[p.topic][p.partition] = kgo.NewOffset().At(own.next)
 	}
 	var err error
-	s.client, err = kgo.NewClient(append(r.brokers.common(),
-		kgo.ConsumePartitions(begin), r.config.isolation(), kgo.KeepControlRecords(), kgo.FetchMaxWait(fetchWait), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
-		kgo.FetchMaxBytes(mostOfBroker), kgo.FetchMaxPartitionBytes(mostOfPartition), kgo.MaxDecompressBatchBytes(r.config.MaxBatch))...)
+	s.client, err = r.brokers.reader(begin, kgo.ConsumeResetOffset(kgo.NoResetOffset()), kgo.FetchMaxBytes(mostOfBroker), kgo.FetchMaxPartitionBytes(mostOfPartition))
 	if err != nil {
-		return nil, fmt.Errorf("kafka: %w", err)
+		return nil, err
 	}
 	return s, nil
 }

@@ -94,12 +94,9 @@ func (r *letterReader) read(ctx context.Context) error {
 	for p := range r.ends {
 		partitions[p] = kgo.NewOffset().At(starts[p])
 	}
-	client, err := kgo.NewClient(append(r.brokers.common(),
-		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{r.topic: partitions}),
-		r.config.isolation(), kgo.KeepControlRecords(), kgo.FetchMaxWait(fetchWait),
-		kgo.MaxDecompressBatchBytes(r.config.MaxBatch))...)
+	client, err := r.brokers.reader(map[string]map[int32]kgo.Offset{r.topic: partitions})
 	if err != nil {
-		return fmt.Errorf("kafka: %w", err)
+		return err
 	}
 	defer client.Close()
 	for len(r.ends) > 0 {

@@ -6,8 +6,8 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/semel-go/semel/kafka/internal/stored"
 	"github.com/semel-go/semel/internal/enum"
+	"github.com/semel-go/semel/kafka/internal/stored"
 	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -100,7 +100,9 @@ func (r *Recovery) Close() { r.close() }
 func (r *Recovery) Compare(ctx context.Context) ([]PartitionPosition, error) {
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	logs, err := r.logs(ctx, func(ask *kadm.Client, topics []string) (kadm.ListedOffsets, error) { return ask.ListEndOffsets(ctx, topics...) })
+	logs, err := r.logs(ctx, func(ask *kadm.Client, topics []string) (kadm.ListedOffsets, error) {
+		return ask.ListEndOffsets(ctx, topics...)
+	})
 	if err != nil || len(logs) == 0 {
 		return nil, err
 	}

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/internal/timing"
 	"github.com/semel-go/semel/internal/worker"
 	"github.com/semel-go/semel/kafka/internal/hook"
 	"github.com/semel-go/semel/kafka/internal/message"
@@ -307,10 +306,7 @@ func (s *Source) ask(ctx context.Context) error {
 	if errors.As(err, &connectionError{}) {
 		return err // the group would not be found either, and nobody reads it twice
 	}
-	for deadline := time.Now().Add(newTopic); errors.Is(err, kerr.UnknownTopicOrPartition) && time.Now().Before(deadline) && ctx.Err() == nil; {
-		timing.Wait(ctx, newTopic/10)
-		err = s.topics.ask(ctx)
-	}
+	err = untilKnown(ctx, err, s.topics.ask)
 	s.deadLetters.askSize(ctx)
 	return errors.Join(err, s.askGroup(ctx))
 }

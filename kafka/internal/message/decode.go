@@ -1,3 +1,4 @@
+// Package message makes messages of records and records of messages.
 package message
 
 import (

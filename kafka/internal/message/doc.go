@@ -1,2 +1,0 @@
-// Package message makes messages of records and records of messages.
-package message
