@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -22,18 +22,21 @@ import (
 type deadLetters struct {
 	config     *Config
 	brokers    *brokers
-	member     *member
 	deliveries *deliveries
-	// life ends when nothing is written any more; what is closed until then runs
-	// in background.
-	life       context.Context
-	background *worker.Group
+	life       context.Context // ends when nothing is written any more
+	current    *producer.Current
 	consumer   string // named by DeadLetters
-
-	mu     sync.Mutex         // guards the rest; nothing is waited for under it
-	writer *producer.Producer // nil before the first letter
 	// batch is how large a batch of letters may be.
-	batch int
+	batch atomic.Int32
+}
+
+func newDeadLetters(c *Config, b *brokers, d *deliveries, life context.Context, background *worker.Group) *deadLetters {
+	letters := &deadLetters{config: c, brokers: b, deliveries: d, life: life}
+	letters.batch.Store(producer.UsualBatch)
+	letters.current = producer.NewCurrent(background, func(spent func(*producer.Producer)) (*producer.Producer, error) {
+		return producer.New(b.common, int(letters.batch.Load()), spent)
+	})
+	return letters
 }
 
 // letterWait is how long a settlement waits for dead letters. What is not
@@ -51,22 +54,6 @@ func (s *Source) prepareDeadLetters(consumer string) error {
 	return nil
 }
 
-// letter is a dead letter on its way. A delivery has one: a second try waits
-// for the first, and does not write again what is written.
-type letter struct {
-	done chan struct{}
-	err  error // read after done
-}
-
-func (l *letter) failed() bool {
-	select {
-	case <-l.done:
-		return l.err != nil
-	default:
-		return false
-	}
-}
-
 // write copies deliveries to the topic for dead letters and waits
 // until all replicas have them. It returns those that could not be written, or
 // are not yet.
@@ -79,14 +66,14 @@ func (d *deadLetters) write(ctx context.Context, all []source.Settlement, which 
 	}
 	ctx, cancel := context.WithTimeout(ctx, letterWait)
 	defer cancel()
-	letters := make([]*letter, len(which))
+	letters := make([]*producer.Pending, len(which))
 	for n, i := range which {
 		letters[n] = d.send(&all[i])
 	}
 	var left []int
 	var failed complaints
 	for n, i := range which {
-		if err := letters[n].wait(ctx); err != nil {
+		if err := outcome(ctx, letters[n]); err != nil {
 			left = append(left, i)
 			failed.add(&all[i], err)
 		}
@@ -94,13 +81,14 @@ func (d *deadLetters) write(ctx context.Context, all []source.Settlement, which 
 	return left, failed.join(d.config.DeadLetters)
 }
 
-func (l *letter) wait(ctx context.Context) error {
-	if l == nil {
+// outcome waits for that of a letter, which is nil if its delivery is settled.
+func outcome(ctx context.Context, letter *producer.Pending) error {
+	if letter == nil {
 		return nil
 	}
 	select {
-	case <-l.done:
-		return l.err
+	case <-letter.Done:
+		return letter.Err
 	case <-ctx.Done():
 		return ctx.Err()
 	}
@@ -108,33 +96,29 @@ func (l *letter) wait(ctx context.Context) error {
 
 // send writes the copy of a delivery, or finds the one under way; nil if the
 // delivery is settled.
-func (d *deadLetters) send(v *source.Settlement) *letter {
+func (d *deadLetters) send(v *source.Settlement) *producer.Pending {
 	raw, sent, begun := d.deliveries.letterOf(v.Delivery.Handle.(*record))
 	if !begun {
 		return sent
 	}
-	writer, err := d.open()
-	answer := func(err error) {
-		sent.err = err
-		close(sent.done)
-	}
+	writer, err := d.current.Open()
 	if err != nil {
-		answer(err)
+		sent.Answer(err)
 		return sent
 	}
 	// A context of its own: a record that is cancelled on its way may be
 	// written all the same.
 	letter := deadletter.New(d.config.DeadLetters, d.consumer, raw, v)
-	writer.Write(&producer.Record{Ctx: d.life, Record: letter, Answer: answer, Cut: deadletter.Cut, WasCut: d.logCut})
+	writer.Write(&producer.Record{Ctx: d.life, Record: letter, Answer: sent.Answer, Cut: deadletter.Cut, WasCut: d.logCut})
 	return sent
 }
 
 // letterOf is the letter of a record that is not settled, and the record to be
 // copied, if the letter is to be written.
-func (d *deliveries) letterOf(r *record) (raw *kgo.Record, l *letter, begun bool) {
+func (d *deliveries) letterOf(r *record) (raw *kgo.Record, l *producer.Pending, begun bool) {
 	d.lanes.with(func([]*lane) {
-		if begun = r.raw != nil && (r.letter == nil || r.letter.failed()); begun {
-			raw, r.letter = r.raw, &letter{done: make(chan struct{})}
+		if begun = r.raw != nil && (r.letter == nil || r.letter.Ended() && r.letter.Err != nil); begun {
+			raw, r.letter = r.raw, producer.NewPending()
 		}
 		l = r.letter
 	})
@@ -164,44 +148,7 @@ func (d *deadLetters) askSize(ctx context.Context) {
 			}
 		}
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.batch = min(max(size, producer.LeastBatch), producer.LargestBatch)
-}
-
-// open returns the writer of dead letters.
-func (d *deadLetters) open() (*producer.Producer, error) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.member.isClosed() {
-		return nil, kgo.ErrClientClosed
-	}
-	if d.writer != nil {
-		return d.writer, nil
-	}
-	var err error
-	d.writer, err = producer.New(d.brokers.common, d.batch, d.replace)
-	return d.writer, err
-}
-
-// replace lets the next letter have another writer than this one.
-func (d *deadLetters) replace(w *producer.Producer) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.writer == w && !d.member.isClosed() {
-		d.writer = nil
-		d.background.Go(w.Close)
-	}
-}
-
-// close is called when nothing runs any more.
-func (d *deadLetters) close() {
-	d.mu.Lock()
-	writer := d.writer
-	d.mu.Unlock()
-	if writer != nil {
-		writer.Close()
-	}
+	d.batch.Store(int32(min(max(size, producer.LeastBatch), producer.LargestBatch)))
 }
 
 // complaints are the dead letters of one settlement that are not written yet:

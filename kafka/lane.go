@@ -8,6 +8,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/kafka/internal/hook"
 	"github.com/semel-go/semel/kafka/internal/message"
+	"github.com/semel-go/semel/kafka/internal/producer"
 	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -148,7 +149,7 @@ type record struct {
 	message  semel.Message
 	detached bool
 	// letter is its copy among the dead letters, written or under way.
-	letter *letter
+	letter *producer.Pending
 }
 
 // add appends polled records. Control records end at once: they carry nothing,

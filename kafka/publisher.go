@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -98,10 +97,7 @@ type Publisher struct {
 	end        context.CancelFunc
 	background worker.Group
 	sendings   *producer.Sendings
-
-	mu     sync.Mutex         // guards the rest; nothing is waited for under it
-	writer *producer.Producer // nil before the first record
-	closed bool
+	current    *producer.Current
 }
 
 // NewPublisher makes a publisher; it connects to nobody yet. Close it when the consumers
@@ -116,6 +112,14 @@ func NewPublisher(c PublisherConfig) (*Publisher, error) {
 	// Encryption is within what is counted, so it is no matter of the client's.
 	p.brokers.config = &Config{Brokers: c.Brokers, SASL: c.SASL, ClientID: c.ClientID, Logger: c.Logger}
 	p.dialWith((&net.Dialer{Timeout: askTimeout}).DialContext)
+	// The client waits for no further record: a batch is what came while the one before
+	// it was on its way.
+	common := func() []kgo.Opt {
+		return append(p.brokers.common(), kgo.ProducerLinger(0), kgo.WithHooks(&p.brokers.lastDial, &p.brokers.lastAnswer))
+	}
+	p.current = producer.NewCurrent(&p.background, func(spent func(*producer.Producer)) (*producer.Producer, error) {
+		return producer.New(common, producer.UsualBatch, spent)
+	})
 	return p, nil
 }
 
@@ -175,49 +179,21 @@ func (p *Publisher) send(which producer.Publication, record *kgo.Record) (*produ
 
 // open returns who writes.
 func (p *Publisher) open() (*producer.Producer, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.closed {
+	writer, err := p.current.Open()
+	if errors.Is(err, kgo.ErrClientClosed) {
 		return nil, errPublisherClosed
 	}
-	if p.writer != nil {
-		return p.writer, nil
-	}
-	// The client waits for no further record: a batch is what came while the one before
-	// it was on its way.
-	common := func() []kgo.Opt {
-		return append(p.brokers.common(), kgo.ProducerLinger(0), kgo.WithHooks(&p.brokers.lastDial, &p.brokers.lastAnswer))
-	}
-	var err error
-	p.writer, err = producer.New(common, producer.UsualBatch, p.replace)
-	return p.writer, err
-}
-
-// replace lets the next record have another writer than this one.
-func (p *Publisher) replace(w *producer.Producer) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.writer == w && !p.closed {
-		p.writer = nil
-		p.background.Go(w.Close)
-	}
+	return writer, err
 }
 
 // Close ends the publisher and its connections. What is on its way then has an unknown
 // outcome; calls of Publish that wait for it end. A second call does nothing.
 func (p *Publisher) Close() {
-	p.mu.Lock()
-	writer, closed := p.writer, p.closed
-	p.closed = true
-	p.mu.Unlock()
-	if closed {
-		return
-	}
-	p.end()
-	if writer != nil {
+	if writer, first := p.current.Shut(); first {
+		p.end()
 		writer.Close()
+		p.background.Wait()
 	}
-	p.background.Wait()
 }
 
 // Check asks the brokers for the topics, so that a misspelt one is told once, and not by

@@ -11,7 +11,6 @@ import (
 	"github.com/semel-go/semel/internal/worker"
 	"github.com/semel-go/semel/kafka/internal/hook"
 	"github.com/semel-go/semel/kafka/internal/message"
-	"github.com/semel-go/semel/kafka/internal/producer"
 	"github.com/semel-go/semel/kafka/internal/stored"
 	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -98,9 +97,7 @@ func (s *Source) assemble(c *Config) {
 		config: c, gate: &s.gate, member: s.member, lanes: s.lanes, topics: s.topics, beginnings: s.beginnings, commits: s.commits,
 		open: s.open, life: s.life, announcing: newSemaphore(), handingOver: newSemaphore(), backoff: backoff{},
 	}
-	s.deadLetters = &deadLetters{
-		config: c, brokers: &s.brokers, member: s.member, deliveries: s.deliveries, life: s.life, background: &s.background, batch: producer.UsualBatch,
-	}
+	s.deadLetters = newDeadLetters(c, &s.brokers, s.deliveries, s.life, &s.background)
 }
 
 // keepPositions is source.Info.Positions: where the group first began is kept in
@@ -337,6 +334,7 @@ func (s *Source) Close(ctx context.Context) error {
 	if !s.member.close() {
 		return nil
 	}
+	letters, _ := s.deadLetters.current.Shut()
 	joined := s.brokers.shut()
 	s.shut()
 	s.gate.rouse()
@@ -346,7 +344,7 @@ func (s *Source) Close(ctx context.Context) error {
 	}
 	s.end()
 	s.background.Wait()
-	s.deadLetters.close()
+	letters.Close()
 	s.brokers.close()
 	return err
 }

@@ -171,8 +171,10 @@ func (w *Producer) wrote(client *kgo.Client, o *Record, err error) {
 	}
 }
 
-// Close closes the clients.
+// Close closes the clients. A nil producer has none.
 func (w *Producer) Close() {
-	w.Batches.Close()
-	w.Alone.Close()
+	if w != nil {
+		w.Batches.Close()
+		w.Alone.Close()
+	}
 }

@@ -16,35 +16,48 @@ type Publication struct {
 	Topic    string
 }
 
+// Pending is the outcome of a record on its way.
+type Pending struct {
+	// Done is closed when there is an outcome; Err is read after that.
+	Done chan struct{}
+	Err  error
+}
+
+// NewPending returns an outcome that is not known yet.
+func NewPending() *Pending { return &Pending{Done: make(chan struct{})} }
+
+// Answer says what the outcome is. It is called once.
+func (p *Pending) Answer(err error) {
+	p.Err = err
+	close(p.Done)
+}
+
+// Ended reports whether there is an outcome.
+func (p *Pending) Ended() bool {
+	select {
+	case <-p.Done:
+		return true
+	default:
+		return false
+	}
+}
+
 // Sending is a record on its way. A second call for the same publication waits for the
 // first one's record, and writes no copy.
 type Sending struct {
+	*Pending
 	Ctx    context.Context
 	Cancel context.CancelFunc
 	// Before is how many requests to write were begun when it was handed over.
 	Before uint64
 	// since is when that was.
 	since time.Time
-	// Done is closed when it has ended; Err is read after that.
-	Done chan struct{}
-	Err  error
 }
 
-// Answer says how it ended.
+// Answer says what the outcome is, and ends Ctx.
 func (s *Sending) Answer(err error) {
-	s.Err = err
 	s.Cancel()
-	close(s.Done)
-}
-
-// Ended reports whether it has ended.
-func (s *Sending) Ended() bool {
-	select {
-	case <-s.Done:
-		return true
-	default:
-		return false
-	}
+	s.Pending.Answer(err)
 }
 
 // Unsent reports whether it was taken back before it was sent. Read after Done.
@@ -76,7 +89,7 @@ func (s *Sendings) Begin(life context.Context, which Publication, before uint64,
 	if len(s.all) >= mostSendings {
 		s.forgetEnded()
 	}
-	one = &Sending{Before: before, since: now, Done: make(chan struct{})}
+	one = &Sending{Pending: NewPending(), Before: before, since: now}
 	one.Ctx, one.Cancel = context.WithCancel(life)
 	s.all[which] = one
 	return one, true
