@@ -244,7 +244,7 @@ func TestRecordsThatAreLost(t *testing.T) {
 		w.passed()
 		text := w.logged(nil)
 		pass(2 * time.Minute)
-		logged(t, text, "offset 10 of group billing is no longer in the log", 2, 3)
+		logSays(t, text, "offset 10 of group billing is no longer in the log", 2, 3)
 		w.publish(0, "new")
 		pass(time.Minute)
 		if at := w.committed(0); at != 10 || w.effect("new") != 0 {
@@ -262,7 +262,7 @@ func TestRecordsThatAreLost(t *testing.T) {
 		w.publish(1, "beside")
 		w.settles(time.Minute)
 		w.once("newer", "beside")
-		logged(t, text, "records are lost", 1, 1)
+		logSays(t, text, "records are lost", 1, 1)
 	})
 }
 
@@ -293,7 +293,7 @@ func TestPartitionsThatLoseRecords(t *testing.T) {
 		}
 		w.settles(time.Minute)
 		w.without("lost")
-		logged(t, text, "records are lost", 6, 6)
+		logSays(t, text, "records are lost", 6, 6)
 	})
 	inWorld(t, "I6_go_on_at_once_beside_a_topic_whose_deletion_hangs", 1, func(t *testing.T, w *world) {
 		w.publish(0, "a")

@@ -12,34 +12,46 @@ import (
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// spoil lets the brokers answer so many fetches at an offset of partition 0
-// with a batch whose checksum is wrong. It returns how many they did.
-func (w *world) spoil(at int64, times int64) *atomic.Int64 {
-	var done atomic.Int64
+// answerFetches answers fetches of partition 0 of which answer reports that it has, after
+// wait. It returns how many it answered.
+func (w *world) answerFetches(answer func(kmsg.FetchRequestTopicPartition, *kmsg.FetchResponseTopicPartition) bool, wait func()) *atomic.Int64 {
+	done := new(atomic.Int64)
 	w.control(kmsg.Fetch, func(request kmsg.Request) kmsg.Response {
 		asked := request.(*kmsg.FetchRequest)
 		response := asked.ResponseKind().(*kmsg.FetchResponse)
 		for _, t := range asked.Topics {
-			topic := kmsg.NewFetchResponseTopic()
-			topic.Topic, topic.TopicID = t.Topic, t.TopicID
 			for _, p := range t.Partitions {
-				if p.Partition != 0 || p.FetchOffset != at || done.Load() >= times {
-					continue
+				topic, partition := kmsg.NewFetchResponseTopic(), kmsg.NewFetchResponseTopicPartition()
+				topic.Topic, topic.TopicID = t.Topic, t.TopicID
+				if p.Partition == 0 && answer(p, &partition) {
+					topic.Partitions = append(topic.Partitions, partition)
+					response.Topics = append(response.Topics, topic)
 				}
-				partition := kmsg.NewFetchResponseTopicPartition()
-				partition.HighWatermark, partition.LastStableOffset, partition.LogStartOffset = at+2, at+2, 0
-				partition.RecordBatches = wrongBatch(at)
-				topic.Partitions = append(topic.Partitions, partition)
-				response.Topics = append(response.Topics, topic)
 			}
 		}
 		if len(response.Topics) == 0 {
 			return nil
 		}
 		done.Add(1)
+		w.cluster.SleepControl(wait)
 		return response
 	})
-	return &done
+	return done
+}
+
+// spoil lets the brokers answer so many fetches at an offset of partition 0
+// with a batch whose checksum is wrong. It returns how many they did.
+func (w *world) spoil(at, times int64) *atomic.Int64 {
+	n := int64(0)
+	return w.answerFetches(func(asked kmsg.FetchRequestTopicPartition, p *kmsg.FetchResponseTopicPartition) bool {
+		if asked.FetchOffset != at || n >= times {
+			return false
+		}
+		n++
+		p.HighWatermark, p.LastStableOffset, p.LogStartOffset = at+2, at+2, 0
+		p.RecordBatches = wrongBatch(at)
+		return true
+	}, func() {})
 }
 
 // wrongBatch is a batch of one record whose checksum does not fit.
@@ -66,7 +78,7 @@ func TestABatchThatCannotBeRead(t *testing.T) {
 		if n := corruptBatch.Load(); n == 0 || n > 10 {
 			t.Errorf("it was fetched %d times", n)
 		}
-		logged(t, text, "topic orders, partition 0: the batch at offset 1 cannot be read", 4, 12)
+		logSays(t, text, "topic orders, partition 0: the batch at offset 1 cannot be read", 4, 12)
 		w.wantCommitted(0, 1)
 	})
 	inWorld(t, "I0_what_was_spoilt_on_the_way_is_read_again", 1, func(t *testing.T, w *world) {
@@ -85,27 +97,11 @@ func TestABatchThatCannotBeRead(t *testing.T) {
 
 // refuseFetches lets the brokers find partition 0 damaged until it is mended.
 func (w *world) refuseFetches() (refused *atomic.Int64, mended *atomic.Bool) {
-	refused, mended = new(atomic.Int64), new(atomic.Bool)
-	w.control(kmsg.Fetch, func(request kmsg.Request) kmsg.Response {
-		asked := request.(*kmsg.FetchRequest)
-		response := asked.ResponseKind().(*kmsg.FetchResponse)
-		for _, t := range asked.Topics {
-			for _, p := range t.Partitions {
-				if p.Partition == 0 && !mended.Load() {
-					topic, partition := kmsg.NewFetchResponseTopic(), kmsg.NewFetchResponseTopicPartition()
-					topic.Topic, topic.TopicID, partition.ErrorCode = t.Topic, t.TopicID, kerr.CorruptMessage.Code
-					topic.Partitions = append(topic.Partitions, partition)
-					response.Topics = append(response.Topics, topic)
-				}
-			}
-		}
-		if len(response.Topics) == 0 {
-			return nil
-		}
-		refused.Add(1)
-		w.cluster.SleepControl(func() { pass(200 * time.Millisecond) }) // the client asks again at once
-		return response
-	})
+	mended = new(atomic.Bool)
+	refused = w.answerFetches(func(_ kmsg.FetchRequestTopicPartition, p *kmsg.FetchResponseTopicPartition) bool {
+		p.ErrorCode = kerr.CorruptMessage.Code
+		return !mended.Load()
+	}, func() { pass(200 * time.Millisecond) }) // the client asks again at once
 	return refused, mended
 }
 

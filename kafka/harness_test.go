@@ -35,8 +35,8 @@ func newProducer(t testing.TB, brokers []string) *kgo.Client {
 	return c
 }
 
-// logged fails unless a log says something at least and at most so often.
-func logged(t testing.TB, log fmt.Stringer, what string, least, most int) {
+// logSays fails unless a log says something at least and at most so often.
+func logSays(t testing.TB, log fmt.Stringer, what string, least, most int) {
 	t.Helper()
 	if n := strings.Count(log.String(), what); n < least || n > most {
 		t.Errorf("the log says %d times, not %d to %d, %q:\n%.3000s", n, least, most, what, log)

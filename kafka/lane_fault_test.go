@@ -75,7 +75,7 @@ func TestALaneThatStandsStillIsNotASourceThatDoesNotWork(t *testing.T) {
 		})
 		pass(10 * time.Minute)
 		w.once("beside")
-		logged(t, text, "a partition stands still", 9, 12)
+		logSays(t, text, "a partition stands still", 9, 12)
 		if strings.Contains(text.String(), "source does not work") || strings.Contains(text.String(), "works again") {
 			t.Errorf("the log says that the source does not work:\n%.3000s", text.String())
 		}
@@ -168,7 +168,7 @@ func TestALaneWithABatchThatIsTooLarge(t *testing.T) {
 		w.once("before")
 		w.without("large", "behind")
 		w.wantCommitted(0, 1)
-		logged(t, text, "the batch of offsets 1 to 1 is larger than 2 MiB", 2, 4)
+		logSays(t, text, "the batch of offsets 1 to 1 is larger than 2 MiB", 2, 4)
 		if n := asked.Load(); n < 1 || n > 3 {
 			t.Errorf("it was asked for %d times", n)
 		}

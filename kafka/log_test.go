@@ -137,7 +137,7 @@ func TestATransactionThatHangs(t *testing.T) {
 			t.Errorf("a transaction of five seconds is in the log: %s", text.String())
 		}
 		pass(3 * time.Minute)
-		logged(t, &text, "a transaction stays open", 1, 1)
+		logSays(t, &text, "a transaction stays open", 1, 1)
 		w.finish(open, kgo.TryCommit)
 		w.settles(time.Minute)
 		w.once("before", "inside", "behind", "beside")

@@ -102,7 +102,7 @@ func TestWhatAPatternPassesOver(t *testing.T) {
 			t.Fatalf("the run has ended: %v", err)
 		default:
 		}
-		logged(t, text, "no topic matches the pattern", 2, 3)
+		logSays(t, text, "no topic matches the pattern", 2, 3)
 		if ready, why := p.consumer.Ready(); !ready || strings.Contains(text.String(), "does not work") {
 			t.Errorf("ready: %v, %s\n%s", ready, why, text.String())
 		}
@@ -115,9 +115,7 @@ func TestWhatAPatternPassesOver(t *testing.T) {
 		w.publish(0, "a")
 		w.publishTo("orders.dead", "dead")
 		w.publishTo("__orders", "own")
-		text := &lockedBuffer{}
-		log := logTo(text)
-		w.start(count, matching(`.*`, func(c *Config) { c.DeadLetters, c.Logger = "orders.dead", log }), nil)
+		text := w.logged(matching(`.*`, func(c *Config) { c.DeadLetters = "orders.dead" }))
 		w.applied(time.Minute, "a")
 		pass(time.Minute)
 		w.without("dead", "own")
@@ -128,9 +126,8 @@ func TestWhatAPatternPassesOver(t *testing.T) {
 	inWorld(t, "I6_a_topic_that_is_deleted_is_let_go_and_the_others_go_on", 1, func(t *testing.T, w *world) {
 		w.publish(0, "a")
 		w.create("orders.eu", "b")
-		text := &lockedBuffer{}
-		log := logTo(text)
-		p := w.start(count, matching(allOrders, func(c *Config) { c.Logger = log }), func(c *settings) { c.Logger = log })
+		text := w.logged(matching(allOrders))
+		p := w.processes["process 1"]
 		w.applied(time.Minute, "a", "b")
 		must(t, w.cluster.DeleteTopic("orders.eu"))
 		w.publish(0, "c")
@@ -229,12 +226,11 @@ func TestTopicsThatComeAndGoDisturbNothingElse(t *testing.T) {
 	inWorld(t, "I6_a_topic_whose_deletion_hangs_replaces_the_member_less_and_less_often", 1, func(t *testing.T, w *world) {
 		w.publish(0, "a")
 		w.create("orders.eu", "b")
-		text := &lockedBuffer{}
-		w.start(count, matching(`orders.*`, func(c *Config) { c.Logger = logTo(text) }), nil)
+		text := w.logged(matching(`orders.*`))
 		w.applied(time.Minute, "a", "b")
 		hangs := w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.eu", Err: kerr.UnknownTopicID, Count: -1})
 		pass(5 * time.Minute)
-		logged(t, text, "joining the group anew", 5, 12)
+		logSays(t, text, "joining the group anew", 5, 12)
 		w.publish(0, "c")
 		w.applied(2*time.Second, "c")
 		hangs.Remove()

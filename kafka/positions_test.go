@@ -251,7 +251,7 @@ func TestWhatCannotBeKnownOfAStore(t *testing.T) {
 		_ = again.leave()
 		w.once("a", "b")
 		w.without("damaged")
-		logged(t, &log, "store=1 at=2", 1, 1)
+		logSays(t, &log, "store=1 at=2", 1, 1)
 		w.wantStands(3)
 	})
 	inWorld(t, "I7_where_no_position_was_ever_kept_it_is_said_once_that_nothing_can_be_known", 1, func(t *testing.T, w *world) {
@@ -260,7 +260,7 @@ func TestWhatCannotBeKnownOfAStore(t *testing.T) {
 		var log strings.Builder
 		w.runs(func(c *Config) { c.Logger = logTo(&log) })
 		w.once("b")
-		logged(t, &log, "cannot be known before the first commit", 1, 1)
+		logSays(t, &log, "cannot be known before the first commit", 1, 1)
 		w.wantStands(2)
 	})
 	inWorld(t, "trap_45_a_topic_that_is_created_anew_has_positions_of_its_own", 1, func(t *testing.T, w *world) {

@@ -140,9 +140,7 @@ func TestWhereALaneBeginsIsKnownBeforeItIsRead(t *testing.T) {
 		w.forgetGroup()
 		must(t, w.cluster.DeleteRecords(theTopic, 0, 5))
 		w.publish(0, "new")
-		text := &lockedBuffer{}
-		log := logTo(text)
-		w.start(count, func(c *Config) { c.Start.Now, c.Logger = true, log }, func(c *settings) { c.Logger = log })
+		text := w.logged(now)
 		w.settles(time.Minute)
 		w.once("new")
 		says(t, text.String(), "records have left the log", "from=1", "to=4")
