@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -14,10 +15,10 @@ import (
 // begin and commits it, so that the group's offset shows it. A lane of which
 // the place is not known waits; the others go on.
 func (g *group) begin(ctx context.Context, offsets map[string]map[int32]kgo.Offset) (map[string]map[int32]kgo.Offset, error) {
-	if err := g.commits.positions.admit(ctx, g.offsets.given(offsets)); err != nil {
+	if err := g.commits.positions.admit(ctx, g.commits.given(offsets)); err != nil {
 		return nil, err
 	}
-	missing := g.offsets.noteBegin(offsets)
+	missing := g.commits.noteBegin(offsets)
 	if len(missing) == 0 {
 		g.logBegin(offsets)
 		return offsets, nil
@@ -32,16 +33,16 @@ func (g *group) begin(ctx context.Context, offsets map[string]map[int32]kgo.Offs
 	for p, at := range found {
 		offsets[p.topic][p.partition] = kgo.NewOffset().At(at).WithEpoch(-1)
 	}
-	g.offsets.noteBegin(offsets)
+	g.commits.noteBegin(offsets)
 	g.logBegin(offsets)
 	return offsets, nil
 }
 
 // given are the lanes among partitions that have an offset, with the ids of their
 // topics.
-func (o *offsets) given(found map[string]map[int32]kgo.Offset) map[topicPartition][16]byte {
+func (c *commits) given(found map[string]map[int32]kgo.Offset) map[topicPartition][16]byte {
 	all := map[topicPartition][16]byte{}
-	for l := range o.lanes.each {
+	for l := range c.lanes.each {
 		if offset, told := found[l.topic][l.partition]; told && offset.EpochOffset().Offset >= 0 {
 			all[l.topicPartition] = l.topicID
 		}
@@ -50,7 +51,7 @@ func (o *offsets) given(found map[string]map[int32]kgo.Offset) map[topicPartitio
 }
 
 // noteBegin notes where lanes begin, and returns those without an offset.
-func (o *offsets) noteBegin(found map[string]map[int32]kgo.Offset) []topicPartition {
+func (c *commits) noteBegin(found map[string]map[int32]kgo.Offset) []topicPartition {
 	var missing []topicPartition
 	for topic, partitions := range found {
 		for partition, offset := range partitions {
@@ -59,7 +60,7 @@ func (o *offsets) noteBegin(found map[string]map[int32]kgo.Offset) []topicPartit
 			}
 		}
 	}
-	for l := range o.lanes.each {
+	for l := range c.lanes.each {
 		if offset, told := found[l.topic][l.partition]; told && offset.EpochOffset().Offset >= 0 {
 			at := offset.EpochOffset()
 			l.committed = position{at.Offset, at.Epoch}
@@ -95,7 +96,7 @@ func (b *beginnings) mayHaveStarts(missing []topicPartition) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	for _, p := range missing {
-		if began, known := b.known[p.topic]; !known || len(began.starts) > 0 {
+		if began, known := b.known[p.topic]; !known || len(began.Starts) > 0 {
 			return true
 		}
 	}
@@ -114,17 +115,17 @@ func (b *beginnings) startOf(p topicPartition) (at int64, fresh, known bool) {
 		return 0, false, false
 	}
 	switch {
-	case int(p.partition) >= len(began.starts):
+	case int(p.partition) >= len(began.Starts):
 		return 0, false, false
-	case began.topicID != id:
+	case began.TopicID != id:
 		b.config.Logger.Warn("the topic was created anew since the group first joined; the partition is read from its beginning, start is not for it",
 			"group", b.config.Group, "topic", p.topic, "partition", p.partition)
 		return 0, false, false
-	case began.topicID == noTopicID && !began.fresh:
+	case began.TopicID == noTopicID && !began.Fresh:
 		b.intake.wait(p, errors.New("the brokers give topics no ids (Kafka before 2.8), so that nobody can tell whether this topic is still the one in which the group began; set the group's offset deliberately (kafka-consumer-groups.sh --reset-offsets)"))
 		return 0, false, false
 	}
-	return began.starts[p.partition], began.fresh, true
+	return began.Starts[p.partition], began.Fresh, true
 }
 
 // wait lets a lane wait that has no place to begin.
@@ -161,6 +162,56 @@ func (b *beginnings) clamp(ctx context.Context, found map[topicPartition]int64, 
 		}
 		b.config.Logger.Info("the group has no offset; the partition is read from where the group first began, as the store remembers",
 			"group", b.config.Group, "topic", p.topic, "partition", p.partition, "offset", found[p])
+	}
+	return nil
+}
+
+// logBegin logs the partitions that the group has assigned, and where each begins.
+func (g *group) logBegin(offsets map[string]map[int32]kgo.Offset) {
+	var all []held
+	for topic, partitions := range offsets {
+		for partition, offset := range partitions {
+			all = append(all, held{topicPartition{topic, partition}, offset.EpochOffset().Offset})
+		}
+	}
+	logPartitions(g.config, "partitions assigned", all)
+}
+
+// toBegin are living lanes, by who owns them, and where they begin.
+func (c *commits) toBegin(found map[topicPartition]int64) map[owner]map[topicPartition]pending {
+	all := map[owner]map[topicPartition]pending{}
+	for l := range c.lanes.each {
+		at, begins := found[l.topicPartition]
+		if !begins || l.gone {
+			continue
+		}
+		if all[l.owner] == nil {
+			all[l.owner] = map[topicPartition]pending{}
+		}
+		all[l.owner][l.topicPartition] = pending{l, position{at, -1}, l.owner, l.topicID, l.kept}
+	}
+	return all
+}
+
+// starts commits where lanes begin, as their owner, after the store.
+func (c *commits) starts(ctx context.Context, found map[topicPartition]int64) error {
+	all := c.toBegin(found)
+	if err := c.positions.keep(ctx, all); err != nil {
+		return err
+	}
+	for who, which := range all {
+		response, err := c.request(who, which).RequestWith(ctx, c.brokers.client())
+		if err != nil {
+			return err
+		}
+		for _, topic := range response.Topics {
+			for _, p := range topic.Partitions {
+				err = errors.Join(err, kerr.ErrorForCode(p.ErrorCode))
+			}
+		}
+		if err != nil {
+			return err
+		}
 	}
 	return nil
 }

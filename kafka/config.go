@@ -1,10 +1,16 @@
 package kafka
 
 import (
+	"context"
 	"crypto/tls"
 	"log/slog"
 	"time"
 
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/enum"
+	"github.com/semel-go/semel/kafka/internal/deadletter"
+	"github.com/semel-go/semel/kafka/internal/message"
+	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/sasl"
 )
@@ -167,16 +173,59 @@ type LaneState struct {
 
 // HeaderWas begins the names of headers in a letter of a record that was a dead letter itself:
 // what HeaderTopic said of that is under "semel-was-topic", and so on, up to four letters back.
-const HeaderWas = ourPrefix + "was-"
+const HeaderWas = deadletter.HeaderWas
 
 // Headers that a dead letter gets beside its own.
 const (
-	HeaderReason    = "semel-reason"
-	HeaderError     = "semel-error"
-	HeaderAttempts  = "semel-attempts"
-	HeaderConsumer  = "semel-consumer"
-	HeaderTopic     = "semel-topic"
-	HeaderPartition = "semel-partition"
-	HeaderOffset    = "semel-offset"
-	HeaderTime      = "semel-time"
+	HeaderReason    = deadletter.HeaderReason
+	HeaderError     = deadletter.HeaderError
+	HeaderAttempts  = deadletter.HeaderAttempts
+	HeaderConsumer  = deadletter.HeaderConsumer
+	HeaderTopic     = deadletter.HeaderTopic
+	HeaderPartition = deadletter.HeaderPartition
+	HeaderOffset    = deadletter.HeaderOffset
+	HeaderTime      = deadletter.HeaderTime
 )
+
+// String is the format's word in a policy file.
+func (f Format) String() string {
+	return enum.Name([]string{"records", "cloudevents"}, f, "Format")
+}
+
+// String is its word in a policy file.
+func (l LostRecords) String() string {
+	return enum.Name([]string{"halt", "go_on"}, l, "LostRecords")
+}
+
+// Headers that the source itself adds to a delivery.
+const (
+	// HeaderTombstone has the value "true" where the record's value was null.
+	// The body is empty then, as it is for a value of 0 bytes.
+	HeaderTombstone = message.HeaderTombstone
+	// HeaderLength is the length in bytes, in decimal digits, of the value of
+	// a record that is too large, and of a dead letter that was cut because
+	// its topic takes no records of its size. A record that has it already is
+	// such a letter, and refused as too large.
+	HeaderLength = semel.HeaderLength
+)
+
+// isolation is which records of transactions are read.
+func (c *Config) isolation() kgo.Opt {
+	if c.ReadUncommitted {
+		return kgo.FetchIsolationLevel(kgo.ReadUncommitted())
+	}
+	return kgo.FetchIsolationLevel(kgo.ReadCommitted())
+}
+
+// ends are where what is read of these topics ends now.
+func (c *Config) ends(ctx context.Context, ask *kadm.Client, topics ...string) (kadm.ListedOffsets, error) {
+	list := ask.ListCommittedOffsets
+	if c.ReadUncommitted {
+		list = ask.ListEndOffsets
+	}
+	return allListed(list(ctx, topics...))
+}
+
+func (c *Config) decoder() *message.Decoder {
+	return message.NewDecoder(c.MaxRecord, c.Format == CloudEvents)
+}

@@ -5,252 +5,200 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/worker"
+	"github.com/semel-go/semel/kafka/internal/deadletter"
+	"github.com/semel-go/semel/kafka/internal/producer"
 	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
-	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
-// Letter is a record of a topic of dead letters.
-type Letter struct {
-	// Topic, Partition and Offset are where it stands.
-	Topic     string
-	Partition int32
-	Offset    int64
-	// WrittenAt is when it was written there; zero if the record does not say.
-	WrittenAt time.Time
-	// Foreign says that no consumer of Semel wrote it: the headers of a dead letter are
-	// missing or say nothing. Then only the record's place is known, and Delivery has it as it
-	// is.
-	Foreign bool
-	// Consumer is whose dead letter it is; Reason, Error and Attempts say why.
-	Consumer string
-	Reason   semel.Reason
-	Error    string
-	Attempts int
-	// Cut says that the topic did not take it whole; see HeaderLength.
-	Cut bool
-	// Delivery has the message as the consumer's source delivered it, with the topic,
-	// partition, offset and time of the record that it was; Refused, where it cannot be
-	// read. Origin.BrokerID is empty: the topic may be another one by now.
-	Delivery source.Delivery
+// deadLetters are the dead letters that are written.
+type deadLetters struct {
+	config     *Config
+	brokers    *brokers
+	deliveries *deliveries
+	life       context.Context // ends when nothing is written any more
+	current    *producer.Current
+	consumer   string // named by DeadLetters
+	// batch is how large a batch of letters may be.
+	batch atomic.Int32
 }
 
-// letterPatience is how long a partition may bring nothing before its end is asked for anew.
-const letterPatience = 5 * time.Second
-
-// ReadLetters calls each with the records of a topic of dead letters, those of a partition in
-// their order, from the beginning to where the topic's partitions end now. It is a member of
-// no group and changes nothing. The configuration is the consumer's own; an empty topic is its
-// DeadLetters. It ends with the first error of each, and with one that wraps ErrRange if the
-// topic was made anew meanwhile.
-func ReadLetters(ctx context.Context, c Config, topic string, each func(Letter) error) error {
-	c = c.withDefaults()
-	if err := c.validate(); err != nil {
-		return err
-	}
-	if topic == "" {
-		topic = c.DeadLetters
-	}
-	if topic == "" {
-		return errors.New("kafka: there is no topic for dead letters; name one, or set Config.DeadLetters (in a policy: dead_letter: {topic: …} at the consumer)")
-	}
-	r := &letterReader{config: c, topic: topic, each: each, decoder: decoder{config: &c, names: headerNames{}}}
-	r.brokers.config = &r.config
-	return r.read(ctx)
+func newDeadLetters(c *Config, b *brokers, d *deliveries, life context.Context, background *worker.Group) *deadLetters {
+	letters := &deadLetters{config: c, brokers: b, deliveries: d, life: life}
+	letters.batch.Store(producer.UsualBatch)
+	letters.current = producer.NewCurrent(background, func(spent func(*producer.Producer)) (*producer.Producer, error) {
+		return producer.New(b.common, int(letters.batch.Load()), spent)
+	})
+	return letters
 }
 
-// letterReader reads one topic once.
-type letterReader struct {
-	config  Config
-	topic   string
-	each    func(Letter) error
-	brokers brokers
-	decoder decoder
-	// ends are of the partitions that have not been read to their ends.
-	ends map[int32]int64
-	// id is the topic's.
-	id [16]byte
-}
+// letterWait is how long a settlement waits for dead letters. What is not
+// confirmed by then is on its way all the same and waited for again; the
+// acks of other lanes must not wait for it.
+const letterWait = 5 * time.Second
 
-func (r *letterReader) read(ctx context.Context) error {
-	if _, err := r.brokers.open(func() {}); err != nil {
-		return err
+// prepareDeadLetters is source.Info.DeadLetters. Its error says that
+// Config.DeadLetters is empty.
+func (s *Source) prepareDeadLetters(consumer string) error {
+	if s.config.DeadLetters == "" {
+		return errors.New("kafka: there is no topic for dead letters; set Config.DeadLetters (in a policy: dead_letter: {topic: …} at the consumer), or end messages otherwise")
 	}
-	defer r.brokers.close()
-	starts, err := r.ask(ctx)
-	if err != nil {
-		return err
-	}
-	if len(r.ends) == 0 {
-		return nil
-	}
-	partitions := map[int32]kgo.Offset{}
-	for p := range r.ends {
-		partitions[p] = kgo.NewOffset().At(starts[p])
-	}
-	client, err := kgo.NewClient(append(r.brokers.common(),
-		kgo.ConsumePartitions(map[string]map[int32]kgo.Offset{r.topic: partitions}),
-		r.config.isolation(), kgo.KeepControlRecords(), kgo.FetchMaxWait(fetchWait),
-		kgo.MaxDecompressBatchBytes(r.config.MaxBatch))...)
-	if err != nil {
-		return fmt.Errorf("kafka: %w", err)
-	}
-	defer client.Close()
-	for len(r.ends) > 0 {
-		if err := r.poll(ctx, client); err != nil {
-			return err
-		}
-	}
-	return r.unchanged(ctx)
-}
-
-// unchanged is an error if the topic was made anew since it was asked first: then offsets are
-// another topic's, and what was read is not all that one of them had.
-func (r *letterReader) unchanged(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	request := kmsg.NewPtrMetadataRequest() // kadm's is from a cache
-	topic := kmsg.NewMetadataRequestTopic()
-	topic.Topic = &r.topic
-	request.Topics = append(request.Topics, topic)
-	response, err := request.RequestWith(ctx, r.brokers.client())
-	if err != nil {
-		return r.explain(err)
-	}
-	for _, t := range response.Topics {
-		switch err := kerr.ErrorForCode(t.ErrorCode); {
-		case err != nil:
-			return r.explain(err)
-		case r.id == noTopicID:
-			r.id = t.TopicID
-		case t.TopicID != r.id:
-			return fmt.Errorf("topic %s was made anew while it was read; read it again: %w", r.topic, ErrRange)
-		}
-	}
+	s.deadLetters.consumer = consumer
 	return nil
 }
 
-// ask finds where the partitions begin and end.
-func (r *letterReader) ask(ctx context.Context) (starts map[int32]int64, err error) {
-	if err := r.unchanged(ctx); err != nil {
-		return nil, err
+// write copies deliveries to the topic for dead letters and waits
+// until all replicas have them. It returns those that could not be written, or
+// are not yet.
+func (d *deadLetters) write(ctx context.Context, all []source.Settlement, which []int) ([]int, error) {
+	if len(which) == 0 {
+		return nil, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	if d.config.DeadLetters == "" {
+		return which, fmt.Errorf("kafka: there is no topic for dead letters: %w", semel.ErrUnsupported)
+	}
+	ctx, cancel := context.WithTimeout(ctx, letterWait)
 	defer cancel()
-	admin := kadm.NewClient(r.brokers.client())
-	ends, err := r.config.ends(ctx, admin, r.topic)
+	letters := make([]*producer.Pending, len(which))
+	for n, i := range which {
+		letters[n] = d.send(&all[i])
+	}
+	var left []int
+	var failed complaints
+	for n, i := range which {
+		if err := outcome(ctx, letters[n]); err != nil {
+			left = append(left, i)
+			failed.add(&all[i], err)
+		}
+	}
+	return left, failed.join(d.config.DeadLetters)
+}
+
+// outcome waits for that of a letter, which is nil if its delivery is settled.
+func outcome(ctx context.Context, letter *producer.Pending) error {
+	if letter == nil {
+		return nil
+	}
+	select {
+	case <-letter.Done:
+		return letter.Err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// send writes the copy of a delivery, or finds the one under way; nil if the
+// delivery is settled.
+func (d *deadLetters) send(v *source.Settlement) *producer.Pending {
+	raw, sent, begun := d.deliveries.letterOf(v.Delivery.Handle.(*record))
+	if !begun {
+		return sent
+	}
+	writer, err := d.current.Open()
 	if err != nil {
-		return nil, r.explain(err)
+		sent.Answer(err)
+		return sent
 	}
-	begins, err := admin.ListStartOffsets(ctx, r.topic)
-	if err == nil {
-		err = begins.Error()
+	// A context of its own: a record that is cancelled on its way may be
+	// written all the same.
+	letter := deadletter.New(d.config.DeadLetters, d.consumer, raw, v)
+	writer.Write(&producer.Record{Ctx: d.life, Record: letter, Answer: sent.Answer, Cut: deadletter.Cut, WasCut: d.logCut})
+	return sent
+}
+
+// letterOf is the letter of a record that is not settled, and the record to be
+// copied, if the letter is to be written.
+func (d *deliveries) letterOf(r *record) (raw *kgo.Record, l *producer.Pending, begun bool) {
+	d.lanes.with(func([]*lane) {
+		if begun = r.raw != nil && (r.letter == nil || r.letter.Ended() && r.letter.Err != nil); begun {
+			raw, r.letter = r.raw, producer.NewPending()
+		}
+		l = r.letter
+	})
+	return raw, l, begun
+}
+
+// logCut logs that a letter was cut.
+func (d *deadLetters) logCut(letter *kgo.Record) {
+	said := deadletter.Headers(letter)
+	d.config.Logger.Warn("a dead letter was cut, because the topic does not take records of its size; the row in the store has it as it was. Raise the topic's max.message.bytes to have them whole",
+		"group", d.config.Group, "dead_letters", d.config.DeadLetters,
+		"topic", said[HeaderTopic], "partition", said[HeaderPartition], "offset", said[HeaderOffset], "bytes", said[HeaderLength])
+}
+
+// askSize finds out how large a batch the topic for dead letters takes.
+// Where that is not answered, a batch that is refused is sent record by record.
+func (d *deadLetters) askSize(ctx context.Context) {
+	if d.config.DeadLetters == "" {
+		return
 	}
-	if err != nil {
-		return nil, r.explain(err)
-	}
-	asked := r.ends
-	r.ends, starts = map[int32]int64{}, map[int32]int64{}
-	ends.Each(func(o kadm.ListedOffset) {
-		begin, _ := begins.Lookup(o.Topic, o.Partition)
-		end := o.Offset
-		if asked != nil {
-			was, left := asked[o.Partition]
-			if !left {
-				return
+	size := producer.UsualBatch
+	all, err := kadm.NewClient(d.brokers.client()).DescribeTopicConfigs(ctx, d.config.DeadLetters)
+	if err == nil && len(all) == 1 && all[0].Err == nil {
+		for _, c := range all[0].Configs {
+			if n, e := strconv.Atoi(c.MaybeValue()); e == nil && c.Key == "max.message.bytes" {
+				size = n
 			}
-			end = min(end, was)
 		}
-		if begin.Offset < end {
-			r.ends[o.Partition], starts[o.Partition] = end, begin.Offset
-		}
-	})
-	return starts, nil
+	}
+	d.batch.Store(int32(min(max(size, producer.LeastBatch), producer.LargestBatch)))
 }
 
-func (r *letterReader) explain(err error) error {
-	var answer *kerr.Error
-	if errors.As(err, &answer) {
-		return explain(err, r.topic, r.config.Group)
-	}
-	return r.brokers.unreachable(err)
+// complaints are the dead letters of one settlement that are not written yet:
+// of each cause one error, with the first of them and how many there are.
+type complaints struct{ all []complaint }
+
+type complaint struct {
+	what  string
+	first *source.Settlement
+	err   error
+	count int
 }
 
-// poll takes what comes. Where nothing does, what is left may be gone: it is asked for anew.
-func (r *letterReader) poll(ctx context.Context, client *kgo.Client) error {
-	waiting, cancel := context.WithTimeout(ctx, letterPatience)
-	defer cancel()
-	fetches := client.PollFetches(waiting)
-	if ctx.Err() != nil {
-		return context.Cause(ctx)
-	}
-	for _, e := range fetches.Errors() {
-		if !errors.Is(e.Err, context.DeadlineExceeded) {
-			return r.explain(e.Err)
-		}
-	}
-	var failed error
-	fetches.EachRecord(func(raw *kgo.Record) {
-		end, left := r.ends[raw.Partition]
-		switch {
-		case failed != nil || !left:
+func (c *complaints) add(v *source.Settlement, err error) {
+	what := notWritten(err)
+	for i := range c.all {
+		if c.all[i].what == what {
+			c.all[i].count++
 			return
-		case raw.Offset >= end-1:
-			delete(r.ends, raw.Partition)
 		}
-		if raw.Offset < end && !raw.Attrs.IsControl() {
-			failed = r.each(r.letter(raw))
-		}
-	})
-	if failed == nil && fetches.NumRecords() == 0 {
-		_, failed = r.ask(ctx)
 	}
-	return failed
+	c.all = append(c.all, complaint{what, v, err, 1})
 }
 
-// letter is what a record says.
-func (r *letterReader) letter(raw *kgo.Record) Letter {
-	l := Letter{Topic: raw.Topic, Partition: raw.Partition, Offset: raw.Offset, WrittenAt: timeOf(raw)}
-	said := map[string]string{}
-	for _, h := range raw.Headers {
-		if ours(h.Key) {
-			said[h.Key] = string(h.Value)
+func (c *complaints) join(topic string) error {
+	var errs error
+	for _, one := range c.all {
+		m := one.first.Delivery.Message
+		which := "the dead letter of"
+		if one.count > 1 {
+			which = fmt.Sprintf("%d dead letters, the first of", one.count)
 		}
+		errs = errors.Join(errs, fmt.Errorf("kafka: %s topic %s, partition %d, offset %d: not in topic %s yet, %s: %w",
+			which, m.Topic, m.Origin.Partition, m.Origin.Offset, topic, one.what, one.err))
 	}
-	l.Consumer, l.Reason, l.Error = said[HeaderConsumer], semel.Reason(said[HeaderReason]), said[HeaderError]
-	l.Attempts, _ = strconv.Atoi(said[HeaderAttempts])
-	_, l.Cut = said[HeaderLength]
-	original, whole := original(raw, said)
-	l.Foreign = !whole
-	l.Delivery = source.Delivery{Message: new(semel.Message), Before: source.Unknown}
-	r.decoder.read(original, "", &l.Delivery)
-	l.Delivery.Decode(nil)
-	return l
+	return errs
 }
 
-// original is the record that a letter is the copy of, but for the header of one that was cut;
-// false if it does not say whose letter it is, and where it stood.
-func original(raw *kgo.Record, said map[string]string) (*kgo.Record, bool) {
-	partition, noPartition := strconv.ParseInt(said[HeaderPartition], 10, 32)
-	offset, noOffset := strconv.ParseInt(said[HeaderOffset], 10, 64)
-	if said[HeaderConsumer] == "" || said[HeaderTopic] == "" || noPartition != nil || noOffset != nil || partition < 0 || offset < 0 {
-		return raw, false
+// notWritten says why a dead letter is not written, and what to do.
+func notWritten(err error) string {
+	switch {
+	case errors.Is(err, context.DeadlineExceeded):
+		return "because the brokers have not confirmed it; it is on its way"
+	case errors.Is(err, kerr.MessageTooLarge):
+		return "because the topic does not even take its place and reason; raise the topic's max.message.bytes"
+	case errors.Is(err, kerr.UnknownTopicOrPartition):
+		return "because the topic does not exist; create it"
+	case errors.Is(err, kerr.TopicAuthorizationFailed), errors.Is(err, kerr.ClusterAuthorizationFailed):
+		// The latter is said of who may write to no topic at all.
+		return "because this user may not write to the topic; allow it WRITE and DESCRIBE"
 	}
-	o := &kgo.Record{Topic: said[HeaderTopic], Partition: int32(partition), Offset: offset, Key: raw.Key, Value: raw.Value}
-	for _, h := range raw.Headers {
-		if name, had := outOfLetter(h.Key); had {
-			o.Headers = append(o.Headers, kgo.RecordHeader{Key: name, Value: h.Value})
-		} else if h.Key == HeaderLength {
-			o.Headers = append(o.Headers, h)
-		}
-	}
-	if at, err := time.Parse(time.RFC3339Nano, said[HeaderTime]); err == nil {
-		o.Timestamp = at
-	}
-	return o, true
+	return "and will be tried again"
 }

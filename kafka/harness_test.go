@@ -3,6 +3,8 @@ package kafka
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"log/slog"
 	"strings"
 	"testing"
@@ -19,22 +21,65 @@ import (
 func cluster(t testing.TB, options ...kfake.Opt) *kfake.Cluster {
 	t.Helper()
 	c, err := kfake.NewCluster(append([]kfake.Opt{kfake.NumBrokers(1)}, options...)...)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(c.Close)
 	return c
 }
 
-// producer writes to partitions that the caller names.
-func producer(t testing.TB, brokers []string) *kgo.Client {
+// newProducer writes to partitions that the caller names.
+func newProducer(t testing.TB, brokers []string) *kgo.Client {
 	t.Helper()
 	c, err := kgo.NewClient(kgo.SeedBrokers(brokers...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DisableClientMetrics())
+	must(t, err)
+	t.Cleanup(c.Close)
+	return c
+}
+
+// logSays fails unless a log says something at least and at most so often.
+func logSays(t testing.TB, log fmt.Stringer, what string, least, most int) {
+	t.Helper()
+	if n := strings.Count(log.String(), what); n < least || n > most {
+		t.Errorf("the log says %d times, not %d to %d, %q:\n%.3000s", n, least, most, what, log)
+	}
+}
+
+// startBrokers starts brokers with topics of one partition. Its configuration reads orders, and
+// its dead letters are letters.
+func startBrokers(t testing.TB, options ...kfake.Opt) (*kfake.Cluster, Config, *kgo.Client) {
+	t.Helper()
+	c := cluster(t, append([]kfake.Opt{kfake.SeedTopics(1, "orders", "letters")}, options...)...)
+	config := Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing"}
+	return c, config, newProducer(t, config.Brokers)
+}
+
+// setUp is startBrokers where the test needs no cluster.
+func setUp(t testing.TB, options ...kfake.Opt) (Config, *kgo.Client) {
+	t.Helper()
+	_, config, p := startBrokers(t, options...)
+	return config, p
+}
+
+// withLetters is a configuration with a topic for dead letters.
+func withLetters(c Config) Config {
+	c.DeadLetters = "letters"
+	return quiet(c)
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(c.Close)
-	return c
+}
+
+// says fails unless a text has all parts.
+func says(t testing.TB, text string, parts ...string) {
+	t.Helper()
+	for _, part := range parts {
+		if !strings.Contains(text, part) {
+			t.Errorf("it does not say %q: %.3000s", part, text)
+		}
+	}
 }
 
 // broker is the suite's view of a cluster.
@@ -75,7 +120,7 @@ func TestKafkaKeepsTheLawsOfASource(t *testing.T) {
 	sourcetest.Run(t, sourcetest.Harness{
 		Start: func(t testing.TB) sourcetest.Broker {
 			c := cluster(t, kfake.SeedTopics(3, "orders"), kfake.SeedTopics(1, "letters"))
-			return &broker{producer: producer(t, c.ListenAddrs()), config: quiet(Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing", DeadLetters: "letters"})}
+			return &broker{producer: newProducer(t, c.ListenAddrs()), config: quiet(Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing", DeadLetters: "letters"})}
 		},
 		Can: sourcetest.Can{
 			Lanes: 3, Live: true, Whole: true, Ordered: true, Reopens: true, Remembers: true,
@@ -92,7 +137,34 @@ func quiet(c Config) Config {
 	return c
 }
 
-// logTo writes a log's lines to a builder that one goroutine reads at the end.
-func logTo(b *strings.Builder) *slog.Logger {
-	return slog.New(slog.NewTextHandler(b, nil))
+// logTo is a log as text.
+func logTo(w io.Writer) *slog.Logger { return slog.New(slog.NewTextHandler(w, nil)) }
+
+// BenchmarkFetchAndSettle reads and settles records of 500 bytes with five
+// headers, 500 a Fetch, from a broker in this process.
+func BenchmarkFetchAndSettle(b *testing.B) {
+	c := cluster(b, kfake.SeedTopics(6, "orders"))
+	p := newProducer(b, c.ListenAddrs())
+	const most = 200_000
+	value := make([]byte, 500)
+	headers := []kgo.RecordHeader{{Key: "ce_id", Value: []byte("0190b5c4-7a1e-7cc0-9f3a-2b1c5d6e7f80")}, {Key: "ce_source", Value: []byte("/shop")}, {Key: "ce_type", Value: []byte("paid")}, {Key: "ce_time", Value: []byte("2026-01-02T03:04:05Z")}, {Key: "content-type", Value: []byte("application/json")}}
+	for i := range min(b.N, most) {
+		p.Produce(b.Context(), &kgo.Record{Topic: "orders", Partition: int32(i % 6), Value: value, Headers: headers}, nil)
+	}
+	must(b, p.Flush(b.Context()))
+	b.ReportAllocs()
+	b.ResetTimer()
+	for read := 0; read < b.N; {
+		r, err := New(quiet(Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing"}))
+		must(b, err)
+		for n := 0; n < min(b.N, most) && read < b.N; {
+			got, err := r.Fetch(b.Context(), source.Bound{Messages: 500, Bytes: 64 << 20})
+			must(b, err)
+			if left, err := r.Settle(b.Context(), settlements(semel.Ack, got)); err != nil || len(left) > 0 {
+				b.Fatal(left, err)
+			}
+			n, read = n+len(got), read+len(got)
+		}
+		_ = r.Close(b.Context())
+	}
 }

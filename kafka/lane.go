@@ -7,6 +7,8 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/kafka/internal/hook"
+	"github.com/semel-go/semel/kafka/internal/message"
+	"github.com/semel-go/semel/kafka/internal/producer"
 	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
@@ -147,7 +149,7 @@ type record struct {
 	message  semel.Message
 	detached bool
 	// letter is its copy among the dead letters, written or under way.
-	letter *letter
+	letter *producer.Pending
 }
 
 // add appends polled records. Control records end at once: they carry nothing,
@@ -159,14 +161,14 @@ func (l *lane) add(records []*kgo.Record, maxRecord int) {
 		s := slot{after: position{raw.Offset + 1, raw.LeaderEpoch}}
 		l.next = raw.Offset + 1
 		if !raw.Attrs.IsControl() {
-			r := &record{lane: l, raw: raw, written: timeOf(raw), number: l.first + len(l.window), size: sizeOf(raw), after: s.after}
+			r := &record{lane: l, raw: raw, written: message.TimeOf(raw), number: l.first + len(l.window), size: sizeOf(raw), after: s.after}
 			if length := len(raw.Value); length > maxRecord {
-				r.hidden = int64(length - kept)
+				r.hidden = int64(length - message.Kept)
 			}
 			s.record = r
 			l.ready = append(l.ready, r)
 			l.held += r.size
-			earliest = earlier(earliest, timeOf(raw))
+			earliest = earlier(earliest, message.TimeOf(raw))
 		}
 		l.window = append(l.window, s)
 	}
@@ -266,4 +268,62 @@ func (l *lane) oldest() time.Time {
 		}
 	}
 	return at
+}
+
+// standsEvery is how often the log has a lane that stands still.
+const standsEvery = time.Minute
+
+// setFault notes why a lane cannot go on. That is logged at once, unless the lane
+// stood still before.
+func (l *lane) setFault(why error) {
+	if l.fault == nil {
+		l.faultLogged = time.Time{}
+	}
+	l.fault = why
+}
+
+// left is what stays behind where a lane stands still.
+func (l *lane) left(why error) semel.Unfinished {
+	return semel.Unfinished{Lane: l.id.ID, Messages: l.unread(), Reason: why.Error(), Fault: true}
+}
+
+// unread is how many offsets are behind where the lane has got to.
+func (l *lane) unread() int64 {
+	at := max(l.reached(), l.committed.offset)
+	if at < 0 || l.end < 0 {
+		return source.Unknown
+	}
+	return max(l.end-at, 0)
+}
+
+// heldUp reports whether records are there and none can be delivered.
+func (l *lane) heldUp(uncommitted bool) bool {
+	return !uncommitted && !l.gone && l.stable >= 0 && l.stable < l.end && len(l.ready) == 0 && l.reached() >= l.stable
+}
+
+// reached is the offset behind the last record delivered, or passed over
+// because it carries nothing; -1 before the first.
+func (l *lane) reached() int64 {
+	if len(l.ready) == 0 {
+		return max(l.next, l.delivered)
+	}
+	return l.delivered
+}
+
+// readAt is where the lane is to be read next.
+func (l *lane) readAt() int64 { return max(l.next, l.committed.offset) }
+
+var noTopicID [16]byte
+
+func (p topicPartition) asMap() map[string][]int32 { return map[string][]int32{p.topic: {p.partition}} }
+
+// unfit says why records cannot follow what the lane has; empty if they can.
+func (l *lane) unfit(id [16]byte, records []*kgo.Record) string {
+	switch {
+	case l.topicID != noTopicID && id != noTopicID && id != l.topicID:
+		return "the topic was deleted and created anew; its offsets begin again, and what the former one held and was not read is lost. It is read from its beginning"
+	case records[0].Offset < l.next:
+		return fmt.Sprintf("the log went back from offset %d to %d: the brokers lost records (an unclean election of a leader?). It is read again from the group's offset", l.next, records[0].Offset)
+	}
+	return ""
 }

@@ -1,6 +1,7 @@
 package kafka
 
 import (
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -14,7 +15,7 @@ import (
 // and go, and the lock under which they change. They send no request: the group
 // tells them what it gives and takes. What else happens to a lane has a room each:
 // intake (what the client reads of it), deliveries (what the consumer has of it),
-// offsets (what the group knows of it) and progress (where it is in its log).
+// commits (what the group knows of it) and progress (where it is in its log).
 type lanes struct {
 	config   *Config
 	budget   *hook.Budget
@@ -167,11 +168,9 @@ func (ls *lanes) any() bool {
 }
 
 // has reports whether a partition is a living lane.
-func (ls *lanes) has(p topicPartition) bool {
-	ls.mu.Lock()
-	defer ls.mu.Unlock()
-	l := ls.byPartition[p]
-	return l != nil && !l.gone
+func (ls *lanes) has(p topicPartition) (lives bool) {
+	ls.living(p, func(*lane) { lives = true })
+	return lives
 }
 
 // given counts the lanes that were ever given.
@@ -231,10 +230,11 @@ func (ls *lanes) drain(which []*lane) []*lane {
 func (ls *lanes) lose(which []*lane, reason string) {
 	var given []held
 	for _, l := range which {
-		if !ls.end(l) {
+		at, ended := ls.end(l)
+		if !ended {
 			continue
 		}
-		given = append(given, ls.heldAt(l))
+		given = append(given, at)
 		if reason != "" {
 			ls.config.Logger.Warn("lane lost", "group", ls.config.Group, "lane", l.id.ID, "reason", reason)
 		}
@@ -246,8 +246,9 @@ func (ls *lanes) lose(which []*lane, reason string) {
 	ls.touch()
 }
 
-// end reports whether the lane was living.
-func (ls *lanes) end(l *lane) bool {
+// end ends a lane, and returns it with the offset that is committed for it. It reports
+// whether the lane was living.
+func (ls *lanes) end(l *lane) (held, bool) {
 	ls.mu.Lock()
 	defer ls.mu.Unlock()
 	was := l.gone
@@ -255,7 +256,7 @@ func (ls *lanes) end(l *lane) bool {
 	if !was && ls.config.Observe != nil {
 		ls.ended(l)
 	}
-	return !was
+	return held{l.topicPartition, l.committed.offset}, !was
 }
 
 // findOrphans asks for a new member where lanes are lost here and the client
@@ -273,4 +274,28 @@ func (ls *lanes) findOrphans() (stale []*lane) {
 		}
 	}
 	return stale
+}
+
+// held is a partition and the group's offset in it, negative if the group has none.
+type held struct {
+	topicPartition
+	next int64
+}
+
+// logPartitions logs in one line which partitions the group has assigned or taken away, and at
+// which offsets. A line names at most mostNamed of them and counts the others.
+func logPartitions(c *Config, what string, all []held) {
+	if len(all) == 0 {
+		return
+	}
+	slices.SortFunc(all, func(a, b held) int { return a.compare(b.topicPartition) })
+	var named []string
+	for _, h := range all[:min(len(all), mostNamed)] {
+		if h.next < 0 {
+			named = append(named, h.lane()+"@start") // the group has no offset
+			continue
+		}
+		named = append(named, fmt.Sprintf("%s@%d", h.lane(), h.next))
+	}
+	c.Logger.Info(what, "group", c.Group, "count", len(all), "partitions", named)
 }

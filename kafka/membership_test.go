@@ -3,7 +3,6 @@ package kafka
 import (
 	"context"
 	"fmt"
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
@@ -31,9 +30,7 @@ func remove(t testing.TB, c *kgo.Client, r *reader) {
 	if err == nil {
 		err = kerr.ErrorForCode(response.ErrorCode)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // values are n values, "0" and so on.
@@ -55,12 +52,8 @@ func TestAFormerOwnerCannotMoveTheGroupsOffset(t *testing.T) {
 		heir := read(t, config)
 		heir.ack(heir.take(10)...)
 		former.ack(old[:3]...) // a lost lane is no error
-		if at := offset(t, c, "billing", "orders", 0); at != 10 {
-			t.Errorf("the group's offset is %d after its former owner's commit, not 10", at)
-		}
-		if n := timesTold(former.notes(), "lost orders/0"); n != 1 {
-			t.Errorf("the former owner was told %v", former.notes())
-		}
+		wantOffset(t, c, 0, 10)
+		former.wantTold("lost orders/0", 1)
 	})
 	t.Run("case_11_a_member_that_was_forgotten_and_joins_anew_has_lost_what_it_had", func(t *testing.T) {
 		config, c := setUp(t)
@@ -75,15 +68,11 @@ func TestAFormerOwnerCannotMoveTheGroupsOffset(t *testing.T) {
 		former.member.current().ForceRebalance() // it is given the same partition, and its client goes on where it stood
 		former.await("another generation", func(told []string) bool { return len(told) > 1 })
 		former.ack(old[:3]...)
-		if at := offset(t, c, "billing", "orders", 0); at != 10 {
-			t.Errorf("the group's offset is %d after its former owner's commit, not 10", at)
-		}
+		wantOffset(t, c, 0, 10)
 		got := former.take(1)
 		wants(t, got, "10")
 		former.ack(got...)
-		if want := []string{"given orders/0", "lost orders/0", "given orders/0"}; !slices.Equal(former.notes(), want) {
-			t.Errorf("the observer was told %v", former.notes())
-		}
+		former.wantNotes("given orders/0", "lost orders/0", "given orders/0")
 	})
 	t.Run("trap_29_a_lane_that_is_lost_without_asking_is_given_again_from_the_groups_offset", func(t *testing.T) {
 		config, c := setUp(t)
@@ -94,13 +83,9 @@ func TestAFormerOwnerCannotMoveTheGroupsOffset(t *testing.T) {
 		remove(t, c, r)
 		again := r.take(2)
 		wants(t, again, "1", "2")
-		if want := []string{"given orders/0", "lost orders/0", "given orders/0"}; !slices.Equal(r.notes(), want) {
-			t.Errorf("the observer was told %v", r.notes())
-		}
+		r.wantNotes("given orders/0", "lost orders/0", "given orders/0")
 		r.ack(first...) // of an epoch that is gone
-		if at := offset(t, c, "billing", "orders", 0); at != 1 {
-			t.Errorf("a settlement of a lost epoch moved the offset to %d", at)
-		}
+		wantOffset(t, c, 0, 1)
 		r.ack(again...)
 		awaitOffset(t, c, "billing", "orders", 0, 3)
 	})
@@ -112,7 +97,7 @@ func pair(t testing.TB, options ...kfake.Opt) (Config, *kgo.Client, *reader, map
 	t.Helper()
 	c := cluster(t, append([]kfake.Opt{kfake.SeedTopics(2, "orders")}, options...)...)
 	config := Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing"}
-	p := producer(t, c.ListenAddrs())
+	p := newProducer(t, c.ListenAddrs())
 	put(t, p, "orders", 0, "0", "1", "2")
 	put(t, p, "orders", 1, "0", "1", "2")
 	first := read(t, config)
@@ -149,9 +134,7 @@ func TestALaneThatIsTakenAwayEndsWhatItBegan(t *testing.T) {
 		}
 		first.ack(got[moved]...) // no error, and settles nothing
 		partition := int32(moved[len(moved)-1] - '0')
-		if at := offset(t, c, "billing", "orders", partition); at != 2 {
-			t.Errorf("the offset of the lane that moved is %d, not 2", at)
-		}
+		wantOffset(t, c, partition, 2)
 		t.Run("trap_T34_a_lane_that_is_kept_through_a_rebalance_keeps_its_deliveries", func(t *testing.T) {
 			first.ackPatiently(got[kept]...) // the group may be in the next generation already, and this member not yet
 			awaitOffset(t, c, "billing", "orders", 1-partition, 3)
@@ -193,9 +176,7 @@ func TestACommitThatIsRefusedIsTriedAgainOrEndsTheLane(t *testing.T) {
 		"trap_43_when_the_coordinator_has_trouble": kerr.InvalidCommitOffsetSize,
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := cluster(t, kfake.SeedTopics(1, "orders"))
-			config := Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing"}
-			p := producer(t, c.ListenAddrs())
+			c, config, p := startBrokers(t)
 			put(t, p, "orders", 0, "0", "1")
 			r := read(t, config)
 			got := r.take(2)
@@ -204,13 +185,9 @@ func TestACommitThatIsRefusedIsTriedAgainOrEndsTheLane(t *testing.T) {
 			if !slices.Equal(left, []int{0, 1}) || err == nil || !strings.Contains(err.Error(), "orders/0") {
 				t.Errorf("left %v: %v", left, err)
 			}
-			if at := offset(t, p, "billing", "orders", 0); at != -1 {
-				t.Errorf("the offset is %d", at)
-			}
+			wantOffset(t, p, 0, -1)
 			r.ack(got...)
-			if at := offset(t, p, "billing", "orders", 0); at != 2 {
-				t.Errorf("the offset is %d after the second try", at)
-			}
+			wantOffset(t, p, 0, 2)
 		})
 	}
 	for name, code := range map[string]*kerr.Error{
@@ -221,13 +198,11 @@ func TestACommitThatIsRefusedIsTriedAgainOrEndsTheLane(t *testing.T) {
 			t.Parallel() // the client is given time to notice by itself
 			c := cluster(t, kfake.SeedTopics(1, "orders"))
 			config := Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing"}
-			put(t, producer(t, c.ListenAddrs()), "orders", 0, "0")
+			put(t, newProducer(t, c.ListenAddrs()), "orders", 0, "0")
 			r := read(t, config)
 			refuse(c, code, 1)
 			r.ack(r.take(1)...)
-			if !slices.Equal(r.notes(), []string{"given orders/0", "lost orders/0"}) {
-				t.Errorf("the observer was told %v", r.notes())
-			}
+			r.wantNotes("given orders/0", "lost orders/0")
 			r.ack(r.take(1)...) // it is given again, though the group never took it away
 		})
 	}
@@ -235,9 +210,7 @@ func TestACommitThatIsRefusedIsTriedAgainOrEndsTheLane(t *testing.T) {
 
 func TestACommitOfAGenerationThatIsOver(t *testing.T) {
 	t.Run("case_11_a_stale_generation_is_not_tried_again_until_the_lane_is_kept_by_a_newer", func(t *testing.T) {
-		c := cluster(t, kfake.SeedTopics(1, "orders"))
-		config := Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing"}
-		p := producer(t, c.ListenAddrs())
+		c, config, p := startBrokers(t)
 		put(t, p, "orders", 0, "0")
 		r := read(t, config)
 		got := r.take(1)
@@ -252,17 +225,13 @@ func TestACommitOfAGenerationThatIsOver(t *testing.T) {
 		}
 		r.member.current().ForceRebalance()
 		awaitOffset(t, p, "billing", "orders", 0, 1)
-		if n := timesTold(r.notes(), "lost orders/0"); n != 0 {
-			t.Errorf("the lane was ours all the time, and the observer was told %v", r.notes())
-		}
+		r.wantTold("lost orders/0", 0)
 	})
 }
 
 func TestALastCommitWhileTheGroupIsSharedOutAnew(t *testing.T) {
 	t.Run("case_10_who_leaves_while_the_group_is_shared_out_anew_commits_in_its_next_generation", func(t *testing.T) {
-		c := cluster(t, kfake.SeedTopics(1, "orders"))
-		config := Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing"}
-		p := producer(t, c.ListenAddrs())
+		c, config, p := startBrokers(t)
 		put(t, p, "orders", 0, "0")
 		r := read(t, config)
 		got := r.take(1)
@@ -277,8 +246,7 @@ func TestALastCommitWhileTheGroupIsSharedOutAnew(t *testing.T) {
 		awaitOffset(t, p, "billing", "orders", 0, 1)
 	})
 	t.Run("case_10_who_leaves_when_the_next_generation_begins_while_it_commits_commits_in_that", func(t *testing.T) {
-		c := cluster(t, kfake.SeedTopics(1, "orders"))
-		p := producer(t, c.ListenAddrs())
+		c, _, p := startBrokers(t)
 		put(t, p, "orders", 0, "0")
 		r := read(t, Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing", CommitInterval: time.Minute})
 		got := r.take(1)
@@ -298,8 +266,8 @@ func TestALastCommitWhileTheGroupIsSharedOutAnew(t *testing.T) {
 	t.Run("case_10_who_leaves_and_waits_in_vain_for_the_next_generation_leaves_the_group_in_time", func(t *testing.T) {
 		c := cluster(t, kfake.SeedTopics(1, "orders"))
 		text := &lockedBuffer{}
-		config := Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing", Logger: slog.New(slog.NewTextHandler(text, nil))}
-		put(t, producer(t, c.ListenAddrs()), "orders", 0, "0")
+		config := Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing", Logger: logTo(text)}
+		put(t, newProducer(t, c.ListenAddrs()), "orders", 0, "0")
 		r := read(t, config)
 		got := r.take(1)
 		refuse(c, kerr.IllegalGeneration, 1000)
@@ -322,7 +290,7 @@ func TestAnEpochThatRisesWithAHeartbeatIsTaken(t *testing.T) {
 	t.Run("case_11_a_member_balanced_by_the_brokers_commits_with_its_newer_epoch", func(t *testing.T) {
 		c := cluster(t, kfake.SeedTopics(1, "orders"))
 		config := Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing", NextGen: true}
-		p := producer(t, c.ListenAddrs())
+		p := newProducer(t, c.ListenAddrs())
 		put(t, p, "orders", 0, "0")
 		r := read(t, config)
 		got := r.take(1)
@@ -334,9 +302,7 @@ func TestAnEpochThatRisesWithAHeartbeatIsTaken(t *testing.T) {
 		stop := idle.keepFetching(nil)
 		defer stop()
 		awaitOffset(t, p, "billing", "orders", 0, 1)
-		if n := timesTold(r.notes(), "lost orders/0"); n != 0 {
-			t.Errorf("the lane was ours all the time, and the observer was told %v", r.notes())
-		}
+		r.wantTold("lost orders/0", 0)
 	})
 }
 
@@ -375,9 +341,7 @@ func TestNothingIsCommittedThatIsNotSettled(t *testing.T) {
 		r.take(10)
 		r.none(1500 * time.Millisecond)
 		r.close()
-		if at := offset(t, c, "billing", "orders", 0); at != -1 {
-			t.Errorf("the group's offset is %d", at)
-		}
+		wantOffset(t, c, 0, -1)
 	})
 	t.Run("trap_4_the_clients_own_commits_are_off", func(t *testing.T) {
 		config, c := setUp(t)

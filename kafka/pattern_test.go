@@ -1,14 +1,17 @@
 package kafka
 
 import (
-	"log/slog"
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/semel-go/semel/kafka/internal/stored"
 	"github.com/semel-go/semel/source"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
@@ -27,9 +30,7 @@ func matching(pattern string, more ...func(*Config)) func(*Config) {
 // create makes a topic with messages in it.
 func (w *world) create(topic string, ids ...string) {
 	w.t.Helper()
-	if err := w.cluster.CreateTopic(topic, 2, nil); err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, w.cluster.CreateTopic(topic, 2, nil))
 	w.producer = w.client()
 	w.publishTo(topic, ids...)
 }
@@ -56,8 +57,7 @@ func (w *world) applied(within time.Duration, ids ...string) {
 const allOrders = `orders(\..*)?`
 
 func TestTopicsByPattern(t *testing.T) {
-	bubble(t, "I6_topics_that_match_are_read_and_others_are_not", func(t *testing.T) {
-		w := newWorld(t, 2)
+	inWorld(t, "I6_topics_that_match_are_read_and_others_are_not", 2, func(t *testing.T, w *world) {
 		w.publish(0, "a")
 		w.create("orders.eu", "b")
 		w.create("reorders.eu", "not whole")
@@ -69,8 +69,7 @@ func TestTopicsByPattern(t *testing.T) {
 		w.applied(time.Minute, "c")
 		w.without("not whole", "other")
 	})
-	bubble(t, "I6_a_topic_that_is_created_later_is_read_from_its_beginning_within_the_interval", func(t *testing.T) {
-		w := newWorld(t, 1)
+	inWorld(t, "I6_a_topic_that_is_created_later_is_read_from_its_beginning_within_the_interval", 1, func(t *testing.T, w *world) {
 		w.publish(0, "history")
 		w.start(count, matching(allOrders, now), nil)
 		w.begun(1)
@@ -78,8 +77,7 @@ func TestTopicsByPattern(t *testing.T) {
 		w.applied(metadataAge+5*time.Second, numbered("eu", 1, 20)...)
 		w.without("history")
 	})
-	bubble(t, "I6_a_topic_that_is_created_while_no_process_runs_is_read_from_its_beginning_under_start_now", func(t *testing.T) {
-		w := newWorld(t, 1)
+	inWorld(t, "I6_a_topic_that_is_created_while_no_process_runs_is_read_from_its_beginning_under_start_now", 1, func(t *testing.T, w *world) {
 		w.publish(0, "history")
 		p := w.start(count, matching(allOrders, now), nil)
 		w.begun(1)
@@ -93,10 +91,9 @@ func TestTopicsByPattern(t *testing.T) {
 }
 
 func TestWhatAPatternPassesOver(t *testing.T) {
-	bubble(t, "I6_a_pattern_that_matches_nothing_waits_and_is_not_idle", func(t *testing.T) {
-		w := newWorld(t, 1)
+	inWorld(t, "I6_a_pattern_that_matches_nothing_waits_and_is_not_idle", 1, func(t *testing.T, w *world) {
 		text := &lockedBuffer{}
-		log := slog.New(slog.NewTextHandler(text, nil))
+		log := logTo(text)
 		p := w.start(count, matching(`payments\..*`, now, func(c *Config) { c.Logger = log }), func(c *settings) { whenIdle(c); c.Logger = log })
 		pass(2*time.Minute + time.Second)
 		select {
@@ -105,16 +102,12 @@ func TestWhatAPatternPassesOver(t *testing.T) {
 			t.Fatalf("the run has ended: %v", err)
 		default:
 		}
-		if n := strings.Count(text.String(), "no topic matches the pattern"); n < 2 || n > 3 {
-			t.Errorf("it is told %d times in two minutes:\n%s", n, text.String())
-		}
+		logSays(t, text, "no topic matches the pattern", 2, 3)
 		if ready, why := p.consumer.Ready(); !ready || strings.Contains(text.String(), "does not work") {
 			t.Errorf("ready: %v, %s\n%s", ready, why, text.String())
 		}
 		w.create("payments.eu", "a", "b")
-		if err := p.ends(t); err != nil {
-			t.Error(err)
-		}
+		must(t, p.ends(t))
 		w.once("a", "b")
 	})
 	bubble(t, "I6_the_topic_for_dead_letters_and_the_brokers_own_are_never_read", func(t *testing.T) {
@@ -122,9 +115,7 @@ func TestWhatAPatternPassesOver(t *testing.T) {
 		w.publish(0, "a")
 		w.publishTo("orders.dead", "dead")
 		w.publishTo("__orders", "own")
-		text := &lockedBuffer{}
-		log := slog.New(slog.NewTextHandler(text, nil))
-		w.start(count, matching(`.*`, func(c *Config) { c.DeadLetters, c.Logger = "orders.dead", log }), nil)
+		text := w.logged(matching(`.*`, func(c *Config) { c.DeadLetters = "orders.dead" }))
 		w.applied(time.Minute, "a")
 		pass(time.Minute)
 		w.without("dead", "own")
@@ -132,17 +123,13 @@ func TestWhatAPatternPassesOver(t *testing.T) {
 			t.Errorf("it is told %d times:\n%s", n, text.String())
 		}
 	})
-	bubble(t, "I6_a_topic_that_is_deleted_is_let_go_and_the_others_go_on", func(t *testing.T) {
-		w := newWorld(t, 1)
+	inWorld(t, "I6_a_topic_that_is_deleted_is_let_go_and_the_others_go_on", 1, func(t *testing.T, w *world) {
 		w.publish(0, "a")
 		w.create("orders.eu", "b")
-		text := &lockedBuffer{}
-		log := slog.New(slog.NewTextHandler(text, nil))
-		p := w.start(count, matching(allOrders, func(c *Config) { c.Logger = log }), func(c *settings) { c.Logger = log })
+		text := w.logged(matching(allOrders))
+		p := w.processes["process 1"]
 		w.applied(time.Minute, "a", "b")
-		if err := w.cluster.DeleteTopic("orders.eu"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.cluster.DeleteTopic("orders.eu"))
 		w.publish(0, "c")
 		w.applied(time.Minute, "c")
 		pass(time.Minute)
@@ -160,12 +147,10 @@ func TestWhatAPatternPassesOver(t *testing.T) {
 }
 
 func TestALookAtTopicsByPattern(t *testing.T) {
-	bubble(t, "trap_T92_that_lacks_a_topic_makes_no_other_topic_of_it", func(t *testing.T) {
-		w := newWorld(t, 1)
+	inWorld(t, "trap_T92_that_lacks_a_topic_makes_no_other_topic_of_it", 1, func(t *testing.T, w *world) {
 		w.publish(0, "a")
 		text := &lockedBuffer{}
-		p := w.start(count, matching(`orders`, func(c *Config) { c.Logger = slog.New(slog.NewTextHandler(text, nil)) }), nil)
-		w.settles(time.Minute)
+		p := w.settled(matching(`orders`, func(c *Config) { c.Logger = logTo(text) }))
 		w.cluster.ControlKey(int16(kmsg.Metadata), func(request kmsg.Request) (kmsg.Response, error, bool) {
 			asked := request.(*kmsg.MetadataRequest)
 			if asked.Topics != nil {
@@ -182,17 +167,14 @@ func TestALookAtTopicsByPattern(t *testing.T) {
 			t.Errorf("the log says:\n%.3000s", text.String())
 		}
 	})
-	bubble(t, "I6_before_the_first_join_does_not_say_that_none_matches", func(t *testing.T) {
-		w := newWorld(t, 1)
+	inWorld(t, "I6_before_the_first_join_does_not_say_that_none_matches", 1, func(t *testing.T, w *world) {
 		text := &lockedBuffer{}
 		s := unjoined(t, matching(`orders`, func(c *Config) {
-			c.Brokers, c.Logger = w.cluster.ListenAddrs(), slog.New(slog.NewTextHandler(text, nil))
+			c.Brokers, c.Logger = w.cluster.ListenAddrs(), logTo(text)
 		}))
 		s.brokers.dial = w.network.DialContext
 		side, err := kgo.NewClient(s.brokers.options()...)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer side.Close()
 		s.brokers.asking = side
 		if err := s.beginnings.look(t.Context()); err != nil || text.String() != "" {
@@ -222,12 +204,9 @@ func TestAPatternThatCannotBeReadIsRefused(t *testing.T) {
 }
 
 func TestAStoreThatIsAwayHoldsUpTopicsByPattern(t *testing.T) {
-	bubble(t, "I6_nothing_is_read_while_it_is_not_known_which_topics_there_were", func(t *testing.T) {
-		w := newWorld(t, 1)
+	inWorld(t, "I6_nothing_is_read_while_it_is_not_known_which_topics_there_were", 1, func(t *testing.T, w *world) {
 		w.publish(0, "a")
-		if err := w.store.SavePosition(t.Context(), "billing", firstTopicsName(theGroup), source.Position{Length: 1, Check: []byte{firstTopicsForm}}); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.store.SavePosition(t.Context(), "billing", stored.FirstTopicsName(theGroup), source.Position{Length: 1, Check: []byte{stored.FirstTopicsForm}}))
 		text := w.logged(matching(`orders`))
 		pass(time.Minute)
 		w.without("a")
@@ -241,4 +220,101 @@ func (b *beginnings) topicsKnown() []string {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return slices.Sorted(maps.Keys(b.known))
+}
+
+func TestTopicsThatComeAndGoDisturbNothingElse(t *testing.T) {
+	inWorld(t, "I6_a_topic_whose_deletion_hangs_replaces_the_member_less_and_less_often", 1, func(t *testing.T, w *world) {
+		w.publish(0, "a")
+		w.create("orders.eu", "b")
+		text := w.logged(matching(`orders.*`))
+		w.applied(time.Minute, "a", "b")
+		hangs := w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Fetch}, Topic: "orders.eu", Err: kerr.UnknownTopicID, Count: -1})
+		pass(5 * time.Minute)
+		logSays(t, text, "joining the group anew", 5, 12)
+		w.publish(0, "c")
+		w.applied(2*time.Second, "c")
+		hangs.Remove()
+		w.publishTo("orders.eu", "d")
+		w.applied(2*time.Minute, "d")
+	})
+	inWorld(t, "I6_a_store_that_does_not_answer_where_a_topic_begins_holds_up_that_topic_only", 1, func(t *testing.T, w *world) {
+		w.publish(0, "a")
+		var reports atomic.Int32
+		p := w.start(count, matching(`orders.*`, func(c *Config) { c.Observe = func([]LaneState) { reports.Add(1) } }), nil)
+		w.applied(time.Minute, "a")
+		p.storeHangs.Store(true)
+		w.create("orders.eu", "b")
+		pass(2 * metadataAge)
+		before := reports.Load()
+		pass(time.Minute)
+		if n := reports.Load() - before; n < 50 {
+			t.Errorf("lanes were reported %d times within a minute", n)
+		}
+		w.without("b")
+		p.storeHangs.Store(false)
+		w.applied(time.Minute, "b")
+	})
+	inWorld(t, "trap_T95_a_topic_that_the_group_shares_out_late_is_not_idle", 1, func(t *testing.T, w *world) {
+		w.publish(0, "a")
+		p := w.settled(matching(`orders.*`, func(c *Config) { c.SessionTimeout = 40 * time.Second }))
+		w.slowJoins(20 * time.Second)
+		w.create("orders.eu", "b")
+		began := time.Now()
+		for w.effect("b") == 0 && time.Since(began) < 2*time.Minute {
+			if idle, _, err := p.source.Info().Idle(t.Context()); err != nil || idle && w.effect("b") == 0 {
+				t.Fatalf("after %v: idle %t, %v", time.Since(began), idle, err)
+			}
+			pass(time.Second)
+		}
+		w.once("b")
+		if time.Since(began) < 20*time.Second {
+			t.Error("it was not shared out late")
+		}
+		w.until(time.Minute, "it is idle again", func() bool {
+			idle, left, err := p.source.Info().Idle(t.Context())
+			return idle && err == nil && len(left) == 0
+		})
+	})
+	inWorld(t, "trap_T95_a_topic_that_was_added_is_shared_out_by_the_brokers_where_they_balance", 1, func(t *testing.T, w *world) {
+		w.publish(0, "a")
+		p := w.settled(matching(`orders.*`, func(c *Config) { c.NextGen, c.SessionTimeout = true, 0 }))
+		w.create("orders.eu", "b")
+		w.until(time.Minute, "it is idle", func() bool {
+			idle, left, err := p.source.Info().Idle(t.Context())
+			must(t, err)
+			return idle && len(left) == 0
+		})
+		w.once("a", "b")
+	})
+}
+
+func TestWhoReadsATopicThatWasAdded(t *testing.T) {
+	s := unjoined(t, nil)
+	l := newLane(topicPartition{"added", 0}, 1)
+	s.lanes.byPartition[l.topicPartition] = l
+	some, all := kadm.TopicsSet{}, kadm.TopicsSet{}
+	some.Add("added", 0)
+	all.Add("added", 0, 1)
+	for name, c := range map[string]struct {
+		given shares
+		want  bool
+	}{
+		"trap_T95_nobody": {shares{}, false},
+		"trap_T95_this_member_reads_a_part_and_nobody_else":    {shares{"own": some}, false},
+		"trap_T95_another_reads_all":                           {shares{"own": kadm.TopicsSet{}, "other": all}, true},
+		"trap_T95_this_member_was_given_what_it_does_not_have": {shares{"own": all}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if shared := s.shared(c.given, "own", "added", 2); shared != c.want {
+				t.Errorf("shared is %t", shared)
+			}
+		})
+	}
+	t.Run("trap_T95_this_member_has_all", func(t *testing.T) {
+		l := newLane(topicPartition{"added", 1}, 2)
+		s.lanes.byPartition[l.topicPartition] = l
+		if !s.shared(shares{"own": all}, "own", "added", 2) {
+			t.Error("it is not shared")
+		}
+	})
 }

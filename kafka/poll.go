@@ -1,10 +1,173 @@
 package kafka
 
 import (
+	"context"
 	"fmt"
+	"sync"
 
+	"github.com/semel-go/semel/kafka/internal/hook"
+	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
+
+// gate lets polls and assignments take turns. A poll takes records out of the
+// client, and only then are they given to a lane; a partition that was lost and
+// assigned anew in between would get records from the place where its former
+// epoch stood. So an assignment ends the poll under way, waits until its
+// records are given to lanes, and keeps the next poll out until the new lanes
+// are there.
+type gate struct {
+	mu        sync.Mutex         // guards the rest
+	interrupt context.CancelFunc // of the poll under way
+	ended     chan struct{}      // of the poll under way; nil without one
+	roused    bool               // the next poll returns at once
+	holders   int
+	free      chan struct{} // closed when no one holds
+}
+
+// enter begins a poll. Without a context to poll in, the caller looks for work
+// again.
+func (g *gate) enter(ctx context.Context) (context.Context, context.CancelFunc) {
+	g.mu.Lock()
+	for g.holders > 0 {
+		free := g.free
+		g.mu.Unlock()
+		select {
+		case <-free:
+		case <-ctx.Done():
+			return nil, nil
+		}
+		g.mu.Lock()
+	}
+	defer g.mu.Unlock()
+	if g.roused {
+		g.roused = false
+		return nil, nil
+	}
+	inner, cancel := context.WithCancel(ctx)
+	g.interrupt, g.ended = cancel, make(chan struct{})
+	return inner, cancel
+}
+
+// leave ends a poll: its records are given to lanes.
+func (g *gate) leave() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.interrupt()
+	close(g.ended)
+	g.interrupt, g.ended, g.roused = nil, nil, false
+}
+
+// rouse ends the poll under way, or lets the next one return at once.
+func (g *gate) rouse() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.roused = true
+	if g.interrupt != nil {
+		g.interrupt()
+	}
+}
+
+// hold keeps polls out until release, and returns when none is under way.
+func (g *gate) hold() {
+	g.mu.Lock()
+	if g.holders++; g.holders == 1 {
+		g.free = make(chan struct{})
+	}
+	ended := g.ended
+	if g.interrupt != nil {
+		g.interrupt()
+	}
+	g.mu.Unlock()
+	if ended != nil {
+		<-ended
+	}
+}
+
+func (g *gate) release() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.holders--; g.holders == 0 {
+		close(g.free)
+	}
+}
+
+// intake gives lanes what the client has polled, and tells the client what to
+// fetch of them. What of a lane cannot be read ends here.
+type intake struct {
+	config *Config
+	budget *hook.Budget
+	member *member
+	faults *faultList
+	lanes  *lanes
+
+	mu sync.Mutex // guards the rest; no other lock is taken under it
+	// corruptBatches are those that could not be read. They outlast their lanes.
+	corruptBatches map[topicPartition]corruptBatch
+}
+
+// flow pauses or resumes a lane.
+func (i *intake) flow(which source.Lane, on bool) {
+	for l := range i.lanes.each {
+		if l.id == which && !l.gone {
+			l.paused = !on
+			i.reflow(l)
+		}
+	}
+}
+
+// reflow tells the client what it should fetch of a lane. Called with lanes.mu
+// held.
+func (i *intake) reflow(l *lane) {
+	client := i.member.current()
+	switch {
+	case client == nil:
+	case l.paused || l.full || l.overBudget || l.broken != nil:
+		client.PauseFetchPartitions(l.asMap())
+	default:
+		client.ResumeFetchPartitions(l.asMap())
+	}
+}
+
+// refill resumes a lane whose window was full. Called with lanes.mu held.
+func (i *intake) refill(l *lane) {
+	if l.full && len(l.window) <= resumeWindow {
+		l.full = false
+		i.reflow(l)
+	}
+}
+
+// pauseOverBudget stops reading a lane until there is room for its next batch.
+// Called with lanes.mu held.
+func (i *intake) pauseOverBudget(l *lane) {
+	if l != nil && !l.gone && !l.overBudget {
+		l.overBudget = true
+		i.reflow(l)
+	}
+}
+
+// resumeInBudget goes on with lanes for whose batches there was no room: with all
+// when much of the budget is free, and with one when nothing else is there to be
+// delivered. Called with lanes.mu held.
+func (i *intake) resumeInBudget(lanes []*lane, nothing bool) {
+	all, one := i.budget.Fits()
+	one = one && nothing
+	for _, l := range lanes {
+		if l.overBudget && (all || one) {
+			l.overBudget, one = false, false
+			i.reflow(l)
+		}
+	}
+}
+
+// standStill ends reading a lane, and says why for as long as it is here.
+// Called with lanes.mu held.
+func (i *intake) standStill(l *lane, why error) {
+	l.broken = why
+	l.setFault(why)
+	i.reflow(l) // the client would ask for it without a pause
+	i.lanes.touch()
+}
 
 // accept gives polled records to their lanes.
 func (i *intake) accept(client *kgo.Client, fetches kgo.Fetches) {
@@ -54,19 +217,4 @@ func (i *intake) acceptRecords(l *lane, topicID [16]byte, p *kgo.FetchPartition)
 		l.full = true
 		i.reflow(l)
 	}
-}
-
-func (p topicPartition) asMap() map[string][]int32 { return map[string][]int32{p.topic: {p.partition}} }
-
-var noTopicID [16]byte
-
-// unfit says why records cannot follow what the lane has; empty if they can.
-func (l *lane) unfit(id [16]byte, records []*kgo.Record) string {
-	switch {
-	case l.topicID != noTopicID && id != noTopicID && id != l.topicID:
-		return "the topic was deleted and created anew; its offsets begin again, and what the former one held and was not read is lost. It is read from its beginning"
-	case records[0].Offset < l.next:
-		return fmt.Sprintf("the log went back from offset %d to %d: the brokers lost records (an unclean election of a leader?). It is read again from the group's offset", l.next, records[0].Offset)
-	}
-	return ""
 }

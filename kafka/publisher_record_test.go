@@ -1,12 +1,15 @@
 package kafka
 
 import (
+	"context"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/kafka/internal/message"
+	"github.com/semel-go/semel/kafka/internal/producer"
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
@@ -27,14 +30,10 @@ func made(t *testing.T, m *semel.Message, change func(*PublisherConfig)) *kgo.Re
 		change(&c)
 	}
 	p, err := NewPublisher(quietly(c))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer p.Close()
 	r, err := p.record(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r
 }
 
@@ -109,9 +108,9 @@ func TestARecordHasWhatItsMessageHad(t *testing.T) {
 		}
 	})
 	t.Run("a_whole_event_in_the_body_is_left_as_it_is", func(t *testing.T) {
-		m := semel.NewMessage(semel.Key{Consumer: "billing", ID: "7"}, []byte(`{"id":"7"}`), h("content-type", mediaEvent))
+		m := semel.NewMessage(semel.Key{Consumer: "billing", ID: "7"}, []byte(`{"id":"7"}`), h("content-type", message.MediaEvent))
 		m.Attributes = semel.Attributes{}
-		if got := text(made(t, m, nil).Headers); !slices.Equal(got, []string{"content-type=" + mediaEvent}) {
+		if got := text(made(t, m, nil).Headers); !slices.Equal(got, []string{"content-type=" + message.MediaEvent}) {
 			t.Errorf("%v", got)
 		}
 	})
@@ -119,9 +118,7 @@ func TestARecordHasWhatItsMessageHad(t *testing.T) {
 
 func TestAMessageNamesItsTopicOnlyWhereItMay(t *testing.T) {
 	p, err := NewPublisher(quietly(PublisherConfig{Brokers: []string{"127.0.0.1:1"}, TopicHeader: "destination", Topics: []string{"mails", "bills"}}))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer p.Close()
 	named := func(topic string) *semel.Message {
 		return semel.NewMessage(semel.Key{Consumer: "billing", ID: "7"}, nil, h("destination", topic))
@@ -153,4 +150,31 @@ func TestAPublisherIsRefusedWithAllItsFaults(t *testing.T) {
 			}
 		})
 	}
+}
+
+func TestWhatAPublisherToldIsNotRemembered(t *testing.T) {
+	inWorld(t, "law_11_and_whoever_publishes_again_writes_again", 1, func(t *testing.T, w *world) {
+		p, _ := w.publisher(nil)
+		for range 2 {
+			must(t, p.Publish(t.Context(), paid("a")))
+		}
+		_, anew := p.sendings.Begin(t.Context(), producer.Publication{Identity: paid("a").Identity, Topic: theTopic}, 0, time.Now())
+		if all := w.ids(theTopic); strings.Join(all, " ") != "a a" || !anew {
+			t.Errorf("the records are %v, and the last sending is remembered: %t", all, !anew)
+		}
+	})
+}
+
+func TestWhatWasTakenBackWasNotSent(t *testing.T) {
+	t.Run("E3_though_others_were_sent_meanwhile", func(t *testing.T) {
+		p, err := NewPublisher(quietly(PublisherConfig{Brokers: []string{"127.0.0.1:1"}, Topic: theTopic}))
+		must(t, err)
+		defer p.Close()
+		all := producer.NewSendings()
+		s, _ := all.Begin(t.Context(), producer.Publication{}, p.produces.Begun()+1, time.Now())
+		s.Answer(context.Canceled)
+		ctx, cancel := context.WithCancelCause(t.Context())
+		cancel(errUnconfirmed)
+		wantError(t, p.judge(ctx, s, theTopic), semel.DecideRetry, "nothing was sent to topic "+theTopic)
+	})
 }

@@ -32,9 +32,7 @@ func (w *world) publisher(change func(*PublisherConfig)) (*Publisher, *wire) {
 		change(&c)
 	}
 	p, err := NewPublisher(c)
-	if err != nil {
-		w.t.Fatal(err)
-	}
+	must(w.t, err)
 	wire := newWire(&w.network, w.latency)
 	w.wires = append(w.wires, wire)
 	p.dialWith(wire.dial)
@@ -53,6 +51,14 @@ func (w *world) ids(topic string) []string {
 		all = append(all, header(r, "ce_id"))
 	}
 	return all
+}
+
+// wantIDs fails unless these are the ids of the records.
+func (w *world) wantIDs(want string) {
+	w.t.Helper()
+	if all := strings.Join(w.ids(theTopic), " "); all != want {
+		w.t.Errorf("the records are %v", all)
+	}
 }
 
 // records are those of a topic.
@@ -94,38 +100,29 @@ func wantError(t *testing.T, err error, want semel.Decision, words ...string) {
 }
 
 func TestAPublishedMessageIsWrittenBeforeTheHandlerReturns(t *testing.T) {
-	bubble(t, "E2_one_record_with_the_id_of_the_message", func(t *testing.T) {
-		w := newWorld(t, 1)
+	inWorld(t, "E2_one_record_with_the_id_of_the_message", 1, func(t *testing.T, w *world) {
 		p, _ := w.publisher(nil)
 		for _, id := range []string{"a", "b"} {
-			if err := p.Publish(t.Context(), paid(id)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, p.Publish(t.Context(), paid(id)))
 			if all := w.ids(theTopic); all[len(all)-1] != id {
 				t.Errorf("the last record of %v is not %s", all, id)
 			}
 		}
 	})
-	bubble(t, "I4_the_client_is_idempotent_and_waits_for_all_replicas", func(t *testing.T) {
-		w := newWorld(t, 1)
+	inWorld(t, "I4_the_client_is_idempotent_and_waits_for_all_replicas", 1, func(t *testing.T, w *world) {
 		p, _ := w.publisher(nil)
 		writer, err := p.open()
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, c := range []*kgo.Client{writer.batches, writer.alone} {
+		must(t, err)
+		for _, c := range []*kgo.Client{writer.Batches, writer.Alone} {
 			if off, _ := c.OptValue(kgo.DisableIdempotentWrite).(bool); off || c.OptValue(kgo.RequiredAcks) != kgo.AllISRAcks() {
 				t.Errorf("not idempotent: %v; acks %v", off, c.OptValue(kgo.RequiredAcks))
 			}
 		}
 	})
-	bubble(t, "what_workers_publish_while_a_batch_is_on_its_way_is_one_batch", func(t *testing.T) {
-		w := newWorld(t, 1)
+	inWorld(t, "what_workers_publish_while_a_batch_is_on_its_way_is_one_batch", 1, func(t *testing.T, w *world) {
 		w.latency = 10 * time.Millisecond
 		p, _ := w.publisher(nil)
-		if err := p.Publish(t.Context(), paid("first")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Publish(t.Context(), paid("first")))
 		requests := writes(w.cluster)
 		began := time.Now()
 		var all sync.WaitGroup
@@ -144,69 +141,46 @@ func TestAPublishedMessageIsWrittenBeforeTheHandlerReturns(t *testing.T) {
 }
 
 func TestBrokersThatDoNotConfirm(t *testing.T) {
-	bubble(t, "E3_frozen_after_it_was_sent_the_outcome_is_unknown_and_no_second_record_is_written_by_this_process", func(t *testing.T) {
-		w := newWorld(t, 1)
+	inWorld(t, "E3_frozen_after_it_was_sent_the_outcome_is_unknown_and_no_second_record_is_written_by_this_process", 1, func(t *testing.T, w *world) {
 		p, wire := w.publisher(nil)
-		if err := p.Publish(t.Context(), paid("before")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Publish(t.Context(), paid("before")))
 		wire.freeze()
 		for range 3 {
 			wantError(t, p.Publish(t.Context(), paid("a")), semel.DecideUnknown, "the outcome of publishing to topic orders is not known", "within 10s", "another attempt publishes it with the same id")
 		}
 		wire.thaw()
-		if err := p.Publish(t.Context(), paid("a")); err != nil {
-			t.Fatal(err)
-		}
-		if all := w.ids(theTopic); strings.Join(all, " ") != "before a" {
-			t.Errorf("the records are %v", all)
-		}
+		must(t, p.Publish(t.Context(), paid("a")))
+		w.wantIDs("before a")
 	})
-	bubble(t, "one_that_was_confirmed_while_nobody_waited_is_not_written_again", func(t *testing.T) {
-		w := newWorld(t, 1)
+	inWorld(t, "one_that_was_confirmed_while_nobody_waited_is_not_written_again", 1, func(t *testing.T, w *world) {
 		p, wire := w.publisher(nil)
-		if err := p.Publish(t.Context(), paid("before")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Publish(t.Context(), paid("before")))
 		wire.freeze()
 		wantError(t, p.Publish(t.Context(), paid("a")), semel.DecideUnknown, "is not known")
 		wire.thaw()
 		pass(time.Minute)
-		if err := p.Publish(t.Context(), paid("a")); err != nil {
-			t.Fatal(err)
-		}
-		if all := w.ids(theTopic); strings.Join(all, " ") != "before a" {
-			t.Errorf("the records are %v", all)
-		}
+		must(t, p.Publish(t.Context(), paid("a")))
+		w.wantIDs("before a")
 	})
-	bubble(t, "away_from_the_start_nothing_was_sent_and_nothing_comes_later", func(t *testing.T) {
-		w := newWorld(t, 1)
+	inWorld(t, "away_from_the_start_nothing_was_sent_and_nothing_comes_later", 1, func(t *testing.T, w *world) {
 		p, wire := w.publisher(nil)
 		wire.freeze()
 		wantError(t, p.Publish(t.Context(), paid("a")), semel.DecideRetry, "nothing was sent to topic orders", "within 10s")
 		wire.thaw()
 		pass(time.Minute)
-		if err := p.Publish(t.Context(), paid("b")); err != nil {
-			t.Fatal(err)
-		}
-		if all := w.ids(theTopic); strings.Join(all, " ") != "b" {
-			t.Errorf("the records are %v", all)
-		}
+		must(t, p.Publish(t.Context(), paid("b")))
+		w.wantIDs("b")
 	})
-	bubble(t, "a_call_that_is_ended_says_so", func(t *testing.T) {
-		w := newWorld(t, 1)
+	inWorld(t, "a_call_that_is_ended_says_so", 1, func(t *testing.T, w *world) {
 		p, wire := w.publisher(nil)
 		wire.freeze()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		wantError(t, p.Publish(ctx, paid("a")), semel.DecideRetry, "nothing was sent", "the call was ended here")
 	})
-	bubble(t, "a_topic_made_anew_is_written_to", func(t *testing.T) {
-		w := newWorld(t, 1)
+	inWorld(t, "a_topic_made_anew_is_written_to", 1, func(t *testing.T, w *world) {
 		p, _ := w.publisher(nil)
-		if err := p.Publish(t.Context(), paid("a")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Publish(t.Context(), paid("a")))
 		w.anew(1)
 		for tries := 0; ; tries++ {
 			err := p.Publish(t.Context(), paid("b"))
@@ -218,12 +192,9 @@ func TestBrokersThatDoNotConfirm(t *testing.T) {
 			}
 			pass(time.Second)
 		}
-		if all := w.ids(theTopic); strings.Join(all, " ") != "b" {
-			t.Errorf("the records are %v", all)
-		}
+		w.wantIDs("b")
 	})
-	bubble(t, "closed_it_publishes_nothing_and_waiting_calls_end", func(t *testing.T) {
-		w := newWorld(t, 1)
+	inWorld(t, "closed_it_publishes_nothing_and_waiting_calls_end", 1, func(t *testing.T, w *world) {
 		p, wire := w.publisher(nil)
 		wire.freeze()
 		ended := make(chan error)
@@ -249,8 +220,7 @@ func TestWhatBrokersRefuseIsPermanent(t *testing.T) {
 		"without_a_key":         {kerr.InvalidRecord, "compacted"},
 		"of_another_time":       {kerr.InvalidTimestamp, "clock"},
 	} {
-		bubble(t, name+"_and_what_is_allowed_later_is_written", func(t *testing.T) {
-			w := newWorld(t, 1)
+		inWorld(t, name+"_and_what_is_allowed_later_is_written", 1, func(t *testing.T, w *world) {
 			p, _ := w.publisher(nil)
 			var takes atomic.Bool
 			w.cluster.ControlKey(int16(kmsg.Produce), func(request kmsg.Request) (kmsg.Response, error, bool) {
@@ -259,16 +229,11 @@ func TestWhatBrokersRefuseIsPermanent(t *testing.T) {
 			})
 			wantError(t, p.Publish(t.Context(), paid("a")), semel.DecidePermanent, "nothing was written to topic orders", c.says)
 			takes.Store(true)
-			if err := p.Publish(t.Context(), paid("a")); err != nil {
-				t.Fatal(err)
-			}
-			if all := w.ids(theTopic); strings.Join(all, " ") != "a" {
-				t.Errorf("the records are %v", all)
-			}
+			must(t, p.Publish(t.Context(), paid("a")))
+			w.wantIDs("a")
 		})
 	}
-	bubble(t, "a_topic_that_does_not_exist", func(t *testing.T) {
-		w := newWorld(t, 1)
+	inWorld(t, "a_topic_that_does_not_exist", 1, func(t *testing.T, w *world) {
 		p, _ := w.publisher(func(c *PublisherConfig) { c.Topic = "ordres" })
 		wantError(t, p.Publish(t.Context(), paid("a")), semel.DecidePermanent, "topic ordres", "create it or correct its name")
 	})
@@ -299,22 +264,19 @@ func TestWhatBrokersRefuseIsPermanent(t *testing.T) {
 }
 
 func TestTopicsAreLookedAtBeforeAnythingIsPublished(t *testing.T) {
-	bubble(t, "those_that_do_not_exist_are_named", func(t *testing.T) {
-		w := newWorld(t, 1)
+	inWorld(t, "those_that_do_not_exist_are_named", 1, func(t *testing.T, w *world) {
 		p, _ := w.publisher(func(c *PublisherConfig) { c.TopicHeader, c.Topics = "to", []string{"ordres", "bills"} })
 		if err := p.Check(t.Context()); err == nil || !strings.Contains(err.Error(), "topic ordres: the topic does not exist") || !strings.Contains(err.Error(), "topic bills") || strings.Contains(err.Error(), theTopic) {
 			t.Error(err)
 		}
 	})
-	bubble(t, "those_that_are_there_are_well", func(t *testing.T) {
-		w := newWorld(t, 1)
+	inWorld(t, "those_that_are_there_are_well", 1, func(t *testing.T, w *world) {
 		p, _ := w.publisher(nil)
 		if err := p.Check(t.Context()); err != nil {
 			t.Error(err)
 		}
 	})
-	bubble(t, "brokers_that_are_away_are_no_fault", func(t *testing.T) {
-		w := newWorld(t, 1)
+	inWorld(t, "brokers_that_are_away_are_no_fault", 1, func(t *testing.T, w *world) {
 		p, wire := w.publisher(nil)
 		wire.freeze()
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)

@@ -26,30 +26,44 @@ type Bound struct {
 
 // Range reads topics again, from one bound to another, beside the group that consumes them
 // and without it: it joins no group, and commits nothing. Close it.
-type Range struct {
+type Range struct{ bystander }
+
+// NewRange checks the configuration, which is the consumer's own, and asks nothing yet.
+func NewRange(c Config) (*Range, error) {
+	r := &Range{}
+	if err := r.configure(c); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// Close ends the connections.
+func (r *Range) Close() { r.close() }
+
+// bystander asks about the topics of a consumer without being a member of its group.
+type bystander struct {
 	config  Config
 	brokers brokers
 	topics  *topics
 }
 
-// NewRange checks the configuration, which is the consumer's own, and asks nothing yet.
-func NewRange(c Config) (*Range, error) {
+// configure checks the configuration, which is the consumer's own, and asks nothing yet.
+func (b *bystander) configure(c Config) error {
 	c = c.withDefaults()
 	if err := c.validate(); err != nil {
-		return nil, err
+		return err
 	}
-	r := &Range{config: c}
-	r.config.DeadLetters = "" // nothing is written there
-	r.brokers.config = &r.config
+	c.DeadLetters = "" // nothing is written there
+	b.config, b.brokers.config = c, &b.config
 	m := &member{}
-	r.topics = newTopics(&r.config, &r.brokers, m, &faultList{config: &r.config, member: m, gate: &gate{}})
-	return r, nil
+	b.topics = newTopics(&b.config, &b.brokers, m, &faultList{config: &b.config, member: m, gate: &gate{}})
+	return nil
 }
 
-// Close ends the connections.
-func (r *Range) Close() {
-	r.brokers.shut()
-	r.brokers.close()
+// close ends the connections.
+func (b *bystander) close() {
+	b.brokers.shut()
+	b.brokers.close()
 }
 
 // Lanes are the partitions of the topics that have records between the bounds, as their logs
@@ -99,38 +113,42 @@ type log struct {
 	start, end int64
 }
 
-// logs are those of all partitions, by topic and number.
-func (r *Range) logs(ctx context.Context) (all []log, err error) {
-	if _, err := r.brokers.open(func() {}); err != nil {
+// logs are those of all partitions, by topic and number; ends asks where they end.
+func (b *bystander) logs(ctx context.Context, ends func(*kadm.Client, []string) (kadm.ListedOffsets, error)) (all []log, err error) {
+	if _, err := b.brokers.open(func() {}); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithTimeout(ctx, askTimeout)
-	defer cancel()
-	if err := r.topics.ask(ctx); err != nil {
+	if err := b.topics.ask(ctx); err != nil {
 		return nil, err
 	}
-	names, ids := r.topics.read(), r.topics.allIDs()
+	names, ids := b.topics.read(), b.topics.allIDs()
 	if len(names) == 0 {
 		return nil, nil
 	}
-	ask := kadm.NewClient(r.brokers.client())
-	starts, err := ask.ListStartOffsets(ctx, names...)
-	if err == nil {
-		err = starts.Error()
-	}
+	ask := kadm.NewClient(b.brokers.client())
+	starts, err := allListed(ask.ListStartOffsets(ctx, names...))
 	if err != nil {
-		return nil, explain(err, names[0], "")
+		return nil, explain(err, names[0], b.config.Group)
 	}
-	ends, err := r.config.ends(ctx, ask, names...)
+	found, err := allListed(ends(ask, names))
 	if err != nil {
-		return nil, explain(err, names[0], "")
+		return nil, explain(err, names[0], b.config.Group)
 	}
 	starts.Each(func(o kadm.ListedOffset) {
-		end, _ := ends.Lookup(o.Topic, o.Partition)
+		end, _ := found.Lookup(o.Topic, o.Partition)
 		all = append(all, log{topicPartition{o.Topic, o.Partition}, ids[o.Topic], o.Offset, end.Offset})
 	})
 	slices.SortFunc(all, func(a, b log) int { return a.compare(b.topicPartition) })
 	return all, nil
+}
+
+// logs are those of all partitions, up to where the group would read them now.
+func (r *Range) logs(ctx context.Context) ([]log, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	return r.bystander.logs(ctx, func(ask *kadm.Client, topics []string) (kadm.ListedOffsets, error) {
+		return r.config.ends(ctx, ask, topics...)
+	})
 }
 
 // at is where a bound lies in each partition; a partition that is left out has none.

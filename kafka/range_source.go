@@ -13,6 +13,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/kafka/internal/message"
 	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
@@ -22,7 +23,7 @@ import (
 type rangeSource struct {
 	of       *Range
 	client   *kgo.Client
-	decoder  decoder
+	decoder  *message.Decoder
 	observer source.LaneObserver
 	// Of the goroutine that fetches: begun, and when it was asked last whether the topics
 	// are still the same.
@@ -52,7 +53,7 @@ var _ source.Source = (*rangeSource)(nil)
 // Source reads the lanes, which Lanes returned, from where each has come to. Deliveries are
 // those of the group's source, with the same lanes. What is handed back is kept in memory.
 func (r *Range) Source(lanes []admin.ReplayLane) (source.Source, error) {
-	s := &rangeSource{of: r, decoder: decoder{config: &r.config, names: headerNames{}}, lanes: map[topicPartition]*rangeLane{}, wake: make(chan struct{}, 1)}
+	s := &rangeSource{of: r, decoder: r.config.decoder(), lanes: map[topicPartition]*rangeLane{}, wake: make(chan struct{}, 1)}
 	begin := map[string]map[int32]kgo.Offset{}
 	for _, l := range lanes {
 		p, err := laneNamed(l.Lane)
@@ -73,11 +74,9 @@ func (r *Range) Source(lanes []admin.ReplayLane) (source.Source, error) {
 		begin[p.topic][p.partition] = kgo.NewOffset().At(own.next)
 	}
 	var err error
-	s.client, err = kgo.NewClient(append(r.brokers.common(),
-		kgo.ConsumePartitions(begin), r.config.isolation(), kgo.KeepControlRecords(), kgo.FetchMaxWait(fetchWait), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
-		kgo.FetchMaxBytes(mostOfBroker), kgo.FetchMaxPartitionBytes(mostOfPartition), kgo.MaxDecompressBatchBytes(r.config.MaxBatch))...)
+	s.client, err = r.brokers.reader(begin, kgo.ConsumeResetOffset(kgo.NoResetOffset()), kgo.FetchMaxBytes(mostOfBroker), kgo.FetchMaxPartitionBytes(mostOfPartition))
 	if err != nil {
-		return nil, fmt.Errorf("kafka: %w", err)
+		return nil, err
 	}
 	return s, nil
 }
@@ -114,7 +113,7 @@ func (s *rangeSource) Fetch(ctx context.Context, most source.Bound) ([]source.De
 		case closed:
 			return nil, fmt.Errorf("kafka: the range is closed: %w", semel.ErrClosed)
 		case len(found) > 0:
-			return s.decoder.deliveries(found), nil
+			return deliveriesOf(found, s.decoder), nil
 		case over:
 			if err := s.unchanged(ctx); err != nil {
 				return nil, err
@@ -282,10 +281,7 @@ func (s *rangeSource) Settle(_ context.Context, all []source.Settlement) (left [
 			s.open--
 		}
 	}
-	select {
-	case s.wake <- struct{}{}:
-	default:
-	}
+	s.rouse()
 	if left != nil {
 		err = fmt.Errorf("kafka: what is read again has no dead letters; park the message instead: %w", semel.ErrUnsupported)
 	}
@@ -308,6 +304,11 @@ func (s *rangeSource) Flow(which source.Lane, on bool) {
 			s.client.PauseFetchPartitions(partition)
 		}
 	}
+	s.rouse()
+}
+
+// rouse lets Fetch look again. It never waits.
+func (s *rangeSource) rouse() {
 	select {
 	case s.wake <- struct{}{}:
 	default:

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kfake"
@@ -20,11 +21,26 @@ import (
 func ranged(t testing.TB, c Config) *Range {
 	t.Helper()
 	r, err := NewRange(c)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(r.Close)
 	return r
+}
+
+// opened is the source of lanes.
+func opened(t testing.TB, r *Range, lanes []admin.ReplayLane) source.Source {
+	t.Helper()
+	s, err := r.Source(lanes)
+	must(t, err)
+	return s
+}
+
+// whole is the source of all that is there.
+func whole(t testing.TB, config Config) source.Source {
+	t.Helper()
+	r := ranged(t, config)
+	lanes, err := r.Lanes(t.Context(), Bound{}, Bound{})
+	must(t, err)
+	return opened(t, r, lanes)
 }
 
 // write writes records of a partition, with their numbers as values.
@@ -32,9 +48,7 @@ func write(t testing.TB, client *kgo.Client, partition int32, from, to int) {
 	t.Helper()
 	for i := from; i < to; i++ {
 		r := &kgo.Record{Topic: "orders", Partition: partition, Value: fmt.Append(nil, i), Timestamp: time.UnixMilli(int64(1_700_000_000_000 + 1000*i))}
-		if err := client.ProduceSync(t.Context(), r).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, client.ProduceSync(t.Context(), r).FirstErr())
 	}
 }
 
@@ -82,11 +96,7 @@ func TestARangeIsReadAgainBesideTheGroup(t *testing.T) {
 			t.Fatalf("%+v, %v", lanes, err)
 		}
 		write(t, client, 0, 90, 95)
-		s, err := r.Source(lanes)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, err := readRange(t, s)
+		got, err := readRange(t, opened(t, r, lanes))
 		if err != nil || !slices.Equal(got["orders/0"], numbers(0, 20)) || !slices.Equal(got["orders/1"], numbers(20, 23)) {
 			t.Errorf("%v, %v", got, err)
 		}
@@ -106,14 +116,8 @@ func TestARangeIsReadAgainBesideTheGroup(t *testing.T) {
 			{Bound{Time: time.UnixMilli(1_800_000_000_000)}, Bound{}, map[string][]string{}},
 		} {
 			lanes, err := r.Lanes(t.Context(), c.from, c.to)
-			if err != nil {
-				t.Fatal(err)
-			}
-			s, err := r.Source(lanes)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := readRange(t, s)
+			must(t, err)
+			got, err := readRange(t, opened(t, r, lanes))
 			if err != nil || fmt.Sprint(got) != fmt.Sprint(c.want) {
 				t.Errorf("from %+v to %+v: %v, %v; want %v", c.from, c.to, got, err, c.want)
 			}
@@ -125,18 +129,8 @@ func TestARangeIsReadAgainBesideTheGroup(t *testing.T) {
 	t.Run("trap_T45_a_range_leaves_the_group_alone", func(t *testing.T) {
 		config, client := setUp(t, kfake.SeedTopics(1, "orders"))
 		write(t, client, 0, 0, 3)
-		r := ranged(t, config)
-		lanes, err := r.Lanes(t.Context(), Bound{}, Bound{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := r.Source(lanes)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := readRange(t, s); err != nil {
-			t.Fatal(err)
-		}
+		_, err := readRange(t, whole(t, config))
+		must(t, err)
 		groups, err := kadm.NewClient(client).ListGroups(t.Context())
 		if err != nil || len(groups) != 0 {
 			t.Errorf("groups: %v, %v", groups, err)
@@ -147,15 +141,9 @@ func TestARangeIsReadAgainBesideTheGroup(t *testing.T) {
 		write(t, client, 0, 0, 9)
 		r := ranged(t, config)
 		lanes, err := r.Lanes(t.Context(), Bound{}, Bound{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		lanes[0].After = 5
-		s, err := r.Source(lanes)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := readRange(t, s); err != nil || !slices.Equal(got["orders/0"], numbers(6, 9)) {
+		if got, err := readRange(t, opened(t, r, lanes)); err != nil || !slices.Equal(got["orders/0"], numbers(6, 9)) {
 			t.Errorf("%v, %v", got, err)
 		}
 	})
@@ -164,16 +152,7 @@ func TestARangeIsReadAgainBesideTheGroup(t *testing.T) {
 		write(t, client, 0, 0, 2)
 		transaction(t, config, "kept", kgo.TryCommit)
 		transaction(t, config, "lost", kgo.TryAbort)
-		r := ranged(t, config)
-		lanes, err := r.Lanes(t.Context(), Bound{}, Bound{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		s, err := r.Source(lanes)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if got, err := readRange(t, s); err != nil || !slices.Equal(got["orders/0"], []string{"0", "1", "kept"}) {
+		if got, err := readRange(t, whole(t, config)); err != nil || !slices.Equal(got["orders/0"], []string{"0", "1", "kept"}) {
 			t.Errorf("%v, %v", got, err)
 		}
 	})
@@ -183,23 +162,13 @@ func TestARangeIsReadAgainBesideTheGroup(t *testing.T) {
 func handedBackInRange(t *testing.T) {
 	config, client := setUp(t, kfake.SeedTopics(1, "orders"))
 	write(t, client, 0, 0, 3)
-	r := ranged(t, config)
-	lanes, err := r.Lanes(t.Context(), Bound{}, Bound{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := r.Source(lanes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := whole(t, config)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	var first []source.Delivery
 	for len(first) < 3 && ctx.Err() == nil {
 		got, err := s.Fetch(ctx, wide)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		first = append(first, got...)
 	}
 	all := []source.Settlement{{Delivery: &first[0], Kind: semel.Ack}, {Delivery: &first[1], Kind: semel.Nack, After: time.Millisecond}, {Delivery: &first[2], Kind: semel.Ack}}
@@ -247,9 +216,7 @@ func TestARangeThatIsNotThereAnyMoreIsNamed(t *testing.T) {
 			write(t, client, 0, 0, 5)
 			r := ranged(t, config)
 			lanes, err := r.Lanes(t.Context(), Bound{}, Bound{})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if err := r.Check(t.Context(), lanes); err != nil {
 				t.Errorf("what is there: %v", err)
 			}
@@ -258,9 +225,7 @@ func TestARangeThatIsNotThereAnyMoreIsNamed(t *testing.T) {
 				t.Errorf("it says %v", err)
 			}
 			s, err := r.Source(lanes) // whoever does not ask finds it out by reading
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			ctx, cancel := context.WithTimeout(t.Context(), patience)
 			defer cancel()
 			for err == nil && ctx.Err() == nil {

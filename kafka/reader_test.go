@@ -38,9 +38,7 @@ type reader struct {
 func read(t testing.TB, c Config) *reader {
 	t.Helper()
 	s, err := New(quiet(c))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r := &reader{Source: s, t: t, here: map[source.Lane]bool{}, changed: make(chan struct{})}
 	s.Info().Positions("billing", anotherStore())
 	s.commits.interval = 0 // each settlement is committed at once, so that tests see it
@@ -80,7 +78,9 @@ func (r *reader) notes() []string {
 }
 
 func (r *reader) Given(l source.Lane) { r.note("given", l) }
-func (r *reader) Lost(l source.Lane)  { r.note("lost", l) }
+
+func (r *reader) Lost(l source.Lane) { r.note("lost", l) }
+
 func (r *reader) Revoking(ctx context.Context, l source.Lane) {
 	r.note("revoking", l)
 	r.mu.Lock()
@@ -119,6 +119,22 @@ func timesTold(told []string, what string) int {
 		}
 	}
 	return n
+}
+
+// wantTold fails unless the observer was told something so often.
+func (r *reader) wantTold(what string, times int) {
+	r.t.Helper()
+	if n := timesTold(r.notes(), what); n != times {
+		r.t.Errorf("%d times, not %d, it was told that %s: %v", n, times, what, r.notes())
+	}
+}
+
+// wantNotes fails unless this is all that the observer was told.
+func (r *reader) wantNotes(want ...string) {
+	r.t.Helper()
+	if told := r.notes(); !slices.Equal(told, want) {
+		r.t.Errorf("the observer was told %v, not %v", told, want)
+	}
 }
 
 // take fetches until n deliveries are there.
@@ -257,6 +273,14 @@ func offset(t testing.TB, c *kgo.Client, group, topic string, partition int32) i
 	return -1
 }
 
+// wantOffset fails unless this is the group's offset of a partition of orders.
+func wantOffset(t testing.TB, c *kgo.Client, partition int32, want int64) {
+	t.Helper()
+	if at := offset(t, c, "billing", "orders", partition); at != want {
+		t.Fatalf("the group's offset of partition %d is %d, not %d", partition, at, want)
+	}
+}
+
 // awaitOffset waits until the group has an offset.
 func awaitOffset(t testing.TB, c *kgo.Client, group, topic string, partition int32, want int64) {
 	t.Helper()
@@ -284,9 +308,7 @@ func put(t testing.TB, c *kgo.Client, topic string, partition int32, values ...s
 	for i, v := range values {
 		records[i] = &kgo.Record{Topic: topic, Partition: partition, Value: []byte(v)}
 	}
-	if err := c.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.ProduceSync(t.Context(), records...).FirstErr())
 }
 
 func contextFor(t testing.TB, d time.Duration) (context.Context, context.CancelFunc) {

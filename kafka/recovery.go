@@ -4,9 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
+	"github.com/semel-go/semel/internal/enum"
+	"github.com/semel-go/semel/kafka/internal/stored"
 	"github.com/semel-go/semel/source"
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
@@ -34,10 +35,7 @@ const (
 
 // String is the word that the command line has for it.
 func (s Standing) String() string {
-	if words := []string{"level", "behind", "ahead", "unknown", "not_begun"}; int(s) < len(words) {
-		return words[s]
-	}
-	return fmt.Sprintf("Standing(%d)", uint8(s))
+	return enum.Name([]string{"level", "behind", "ahead", "unknown", "not_begun"}, s, "Standing")
 }
 
 // PartitionPosition is how far a partition is done, as store and group know it.
@@ -80,9 +78,7 @@ func (p PartitionPosition) Gone() int64 {
 // offsets, and sets one to the other after the store was restored. Nobody may be a
 // member of the group meanwhile. Close it.
 type Recovery struct {
-	config   Config
-	brokers  brokers
-	topics   *topics
+	bystander
 	consumer string
 	store    source.OffsetStore
 }
@@ -90,107 +86,73 @@ type Recovery struct {
 // NewRecovery checks the configuration, which is the consumer's own, and asks
 // nothing yet.
 func NewRecovery(c Config, consumer string, store source.OffsetStore) (*Recovery, error) {
-	c = c.withDefaults()
-	if err := c.validate(); err != nil {
+	r := &Recovery{consumer: consumer, store: store}
+	if err := r.configure(c); err != nil {
 		return nil, err
 	}
-	r := &Recovery{config: c, consumer: consumer, store: store}
-	r.brokers.config = &r.config
-	r.config.DeadLetters = "" // nothing is written there
-	m := &member{}
-	r.topics = newTopics(&r.config, &r.brokers, m, &faultList{config: &r.config, member: m, gate: &gate{}})
 	return r, nil
 }
 
 // Close ends the connections.
-func (r *Recovery) Close() {
-	r.brokers.shut()
-	r.brokers.close()
-}
+func (r *Recovery) Close() { r.close() }
 
 // Compare tells of each partition of the topics that are read, by topic and number.
 func (r *Recovery) Compare(ctx context.Context) ([]PartitionPosition, error) {
-	if _, err := r.brokers.open(func() {}); err != nil {
-		return nil, err
-	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)
 	defer cancel()
-	if err := r.topics.ask(ctx); err != nil {
-		return nil, err
-	}
-	names, ids := r.topics.read(), r.topics.allIDs()
-	if len(names) == 0 {
-		return nil, nil
-	}
-	offsets, err := groupOffsetsOf(ctx, &r.brokers, names, ids)
-	if err != nil {
-		return nil, err
-	}
-	all, err := r.partitions(ctx, names, ids)
-	if err != nil {
-		return nil, err
-	}
-	for _, c := range offsets {
-		if p, found := all[c.topicPartition]; found {
-			p.Group, p.metadata = c.group, c.metadata
-		}
-	}
-	return r.stand(ctx, all)
-}
-
-// partitions are those of the topics, with the ends of their logs.
-func (r *Recovery) partitions(ctx context.Context, names []string, ids map[string][16]byte) (map[topicPartition]*PartitionPosition, error) {
-	ask := kadm.NewClient(r.brokers.client())
-	starts, err := ask.ListStartOffsets(ctx, names...)
-	if err == nil {
-		err = starts.Error()
-	}
-	if err != nil {
-		return nil, explain(err, names[0], r.config.Group)
-	}
-	ends, err := ask.ListEndOffsets(ctx, names...)
-	if err == nil {
-		err = ends.Error()
-	}
-	if err != nil {
-		return nil, explain(err, names[0], r.config.Group)
-	}
-	all := map[topicPartition]*PartitionPosition{}
-	starts.Each(func(o kadm.ListedOffset) {
-		end, _ := ends.Lookup(o.Topic, o.Partition)
-		all[topicPartition{o.Topic, o.Partition}] = &PartitionPosition{
-			Topic: o.Topic, Partition: o.Partition, Store: source.NoOffset, Group: source.NoOffset,
-			Start: o.Offset, End: end.Offset, Target: source.NoOffset, id: ids[o.Topic],
-		}
+	logs, err := r.logs(ctx, func(ask *kadm.Client, topics []string) (kadm.ListedOffsets, error) {
+		return ask.ListEndOffsets(ctx, topics...)
 	})
+	if err != nil || len(logs) == 0 {
+		return nil, err
+	}
+	offsets, err := groupOffsetsOf(ctx, &r.brokers, r.topics.read(), r.topics.allIDs())
+	if err != nil {
+		return nil, err
+	}
+	all := make([]PartitionPosition, len(logs))
+	for i, l := range logs {
+		all[i] = PartitionPosition{
+			Topic: l.topic, Partition: l.partition, Store: source.NoOffset, Group: source.NoOffset,
+			Start: l.start, End: l.end, Target: source.NoOffset, id: l.id,
+		}
+		if at := slices.IndexFunc(offsets, func(c comparison) bool { return c.topicPartition == l.topicPartition }); at >= 0 {
+			all[i].Group, all[i].metadata = offsets[at].group, offsets[at].metadata
+		}
+	}
+	if err := r.stand(ctx, all); err != nil {
+		return nil, err
+	}
 	return all, nil
 }
 
 // stand fills in what the store knows, and what follows from it.
-func (r *Recovery) stand(ctx context.Context, all map[topicPartition]*PartitionPosition) ([]PartitionPosition, error) {
-	order := slices.SortedFunc(maps.Keys(all), topicPartition.compare)
-	names := make([]string, len(order))
-	for i, p := range order {
-		names[i] = positionName(r.config.Group, p, all[p].id)
+func (r *Recovery) stand(ctx context.Context, all []PartitionPosition) error {
+	names := make([]string, len(all))
+	for i, p := range all {
+		names[i] = r.positionName(p)
 	}
 	offsets, err := r.store.Offsets(ctx, r.consumer, names)
 	if err != nil {
-		return nil, r.storeFailed(err)
+		return r.storeFailed(err)
 	}
-	begun := map[string]beginning{}
-	told := make([]PartitionPosition, len(order))
-	for i, p := range order {
-		one := all[p]
+	begun := map[string]stored.Beginning{}
+	for i := range all {
+		one := &all[i]
 		one.Store = offsets[i].Offset
 		one.Standing = standing(*one)
 		if one.Target = one.Store; one.Store < 0 {
-			if one.Target, err = r.began(ctx, begun, p, one.id); err != nil {
-				return nil, err
+			if one.Target, err = r.began(ctx, begun, topicPartition{one.Topic, one.Partition}, one.id); err != nil {
+				return err
 			}
 		}
-		told[i] = *one
 	}
-	return told, nil
+	return nil
+}
+
+// positionName names the position of a partition in the store.
+func (r *Recovery) positionName(p PartitionPosition) string {
+	return stored.PartitionName(r.config.Group, topicPartition{p.Topic, p.Partition}.lane(), p.id)
 }
 
 func standing(p PartitionPosition) Standing {
@@ -199,7 +161,7 @@ func standing(p PartitionPosition) Standing {
 		return NotBegun
 	case p.Store >= p.Group:
 		return Level
-	case markedKept(p.metadata, p.id):
+	case stored.MarkedKept(p.metadata, p.id):
 		return Behind
 	case p.Store < 0:
 		return Unknown
@@ -209,14 +171,14 @@ func standing(p PartitionPosition) Standing {
 
 // began is where the group began a partition, as the store remembers it;
 // source.NoOffset where it does not.
-func (r *Recovery) began(ctx context.Context, known map[string]beginning, p topicPartition, id [16]byte) (int64, error) {
+func (r *Recovery) began(ctx context.Context, known map[string]stored.Beginning, p topicPartition, id [16]byte) (int64, error) {
 	store, keeps := r.store.(source.PositionStore)
 	if !keeps {
 		return source.NoOffset, nil
 	}
 	began, asked := known[p.topic]
 	if !asked {
-		found, kept, err := positionStore{r.consumer, store}.load(ctx, beginningName(r.config.Group, p.topic))
+		found, kept, err := stored.Store{Consumer: r.consumer, Positions: store}.Load(ctx, stored.Name(r.config.Group, p.topic))
 		if err != nil {
 			return 0, r.storeFailed(err)
 		}
@@ -225,10 +187,10 @@ func (r *Recovery) began(ctx context.Context, known map[string]beginning, p topi
 		}
 		began, known[p.topic] = found, found
 	}
-	if began.topicID != id || int(p.partition) >= len(began.starts) {
+	if began.TopicID != id || int(p.partition) >= len(began.Starts) {
 		return 0, nil // it is read from its beginning
 	}
-	return began.starts[p.partition], nil
+	return began.Starts[p.partition], nil
 }
 
 func (r *Recovery) storeFailed(err error) error {
@@ -287,8 +249,7 @@ func (r *Recovery) raise(ctx context.Context, which []PartitionPosition, at func
 	var to []source.OffsetAdvance
 	for _, p := range which {
 		if at(p) > p.Store {
-			name := positionName(r.config.Group, topicPartition{p.Topic, p.Partition}, p.id)
-			to = append(to, source.OffsetAdvance{LaneOffset: source.LaneOffset{Lane: name, Offset: at(p)}, Least: source.NoOffset})
+			to = append(to, source.OffsetAdvance{LaneOffset: source.LaneOffset{Lane: r.positionName(p), Offset: at(p)}, Least: source.NoOffset})
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, askTimeout)

@@ -2,12 +2,20 @@ package kafka
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"log/slog"
+	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/worker"
 	"github.com/semel-go/semel/kafka/internal/hook"
+	"github.com/semel-go/semel/kafka/internal/message"
+	"github.com/semel-go/semel/kafka/internal/stored"
 	"github.com/semel-go/semel/source"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
 )
 
 // Source reads topics as a member of a consumer group. It implements
@@ -16,7 +24,7 @@ type Source struct {
 	config  Config
 	between func() // of tests: after a poll, before its records find their lanes
 
-	decoder     decoder
+	decoder     *message.Decoder
 	gate        gate
 	brokers     brokers
 	member      *member
@@ -25,7 +33,6 @@ type Source struct {
 	lanes       *lanes
 	intake      *intake
 	deliveries  *deliveries
-	offsets     *offsets
 	progress    *progress
 	positions   *positions
 	commits     *commits
@@ -67,33 +74,30 @@ func New(c Config) (*Source, error) {
 
 // assemble makes the parts of a source. Each knows those before it only.
 func (s *Source) assemble(c *Config) {
-	s.decoder = decoder{config: c, names: headerNames{}}
+	s.decoder = c.decoder()
 	s.brokers.config = c
 	s.faults = &faultList{config: c, member: s.member, gate: &s.gate}
 	s.lanes = newLanes(c, s.budget, s.member)
 	s.intake = &intake{config: c, budget: s.budget, member: s.member, faults: s.faults, lanes: s.lanes, corruptBatches: map[topicPartition]corruptBatch{}}
 	s.deliveries = &deliveries{budget: s.budget, lanes: s.lanes, intake: s.intake}
-	s.offsets = &offsets{config: c, member: s.member, faults: s.faults, lanes: s.lanes, intake: s.intake}
 	s.progress = &progress{config: c, lanes: s.lanes}
 	s.lanes.ended = s.progress.ended
 	s.topics = newTopics(c, &s.brokers, s.member, s.faults)
 	s.beginnings = &beginnings{
 		config: c, brokers: &s.brokers, member: s.member, topics: s.topics, intake: s.intake,
-		known: map[string]beginning{}, undecided: map[string]error{},
+		known: map[string]stored.Beginning{}, undecided: map[string]error{},
 	}
 	s.positions = &positions{config: c, brokers: &s.brokers, lanes: s.lanes, gate: &s.gate, told: map[topicPartition]bool{}}
 	s.commits = &commits{
-		config: c, brokers: &s.brokers, lanes: s.lanes, offsets: s.offsets, member: s.member, faults: s.faults, positions: s.positions, startWords: s.beginnings.startWords,
+		config: c, brokers: &s.brokers, lanes: s.lanes, intake: s.intake, member: s.member, faults: s.faults, positions: s.positions, startWords: s.beginnings.startWords,
 		wake: make(chan struct{}, 1), interval: c.CommitInterval, next: newRound(),
 	}
 	s.member.replacementDemanded = s.commits.rouse
 	s.group = &group{
-		config: c, gate: &s.gate, member: s.member, lanes: s.lanes, offsets: s.offsets, topics: s.topics, beginnings: s.beginnings, commits: s.commits,
+		config: c, gate: &s.gate, member: s.member, lanes: s.lanes, topics: s.topics, beginnings: s.beginnings, commits: s.commits,
 		open: s.open, life: s.life, announcing: newSemaphore(), handingOver: newSemaphore(), backoff: backoff{},
 	}
-	s.deadLetters = &deadLetters{
-		config: c, brokers: &s.brokers, member: s.member, deliveries: s.deliveries, life: s.life, background: &s.background, batch: usualBatch,
-	}
+	s.deadLetters = newDeadLetters(c, &s.brokers, s.deliveries, s.life, &s.background)
 }
 
 // keepPositions is source.Info.Positions: where the group first began is kept in
@@ -101,7 +105,7 @@ func (s *Source) assemble(c *Config) {
 // source.OffsetStore is told, before the group is, how far each partition is done,
 // as "kafka:GROUP:TOPIC/PARTITION@ID" with the topic's id.
 func (s *Source) keepPositions(consumer string, store source.PositionStore) {
-	s.beginnings.store = positionStore{consumer, store}
+	s.beginnings.store = stored.Store{Consumer: consumer, Positions: store}
 	s.positions.consumer = consumer
 	s.positions.store, _ = store.(source.OffsetStore)
 }
@@ -128,7 +132,7 @@ func (s *Source) Fetch(ctx context.Context, most source.Bound) ([]source.Deliver
 		}
 		found := s.take(most)
 		if len(found.records) > 0 || found.err != nil {
-			return s.decoder.deliveries(found.records), found.err
+			return deliveriesOf(found.records, s.decoder), found.err
 		}
 		if ctx.Err() != nil {
 			return nil, s.brokers.lastAnswer.Cancelled(ctx, silence)
@@ -181,4 +185,175 @@ func (s *Source) poll(ctx context.Context, most source.Bound, f found) {
 func (s *Source) Flow(which source.Lane, on bool) {
 	s.intake.flow(which, on)
 	s.gate.rouse()
+}
+
+const (
+	// askTimeout is how long the brokers may take to answer before joining.
+	askTimeout = 10 * time.Second
+	// newTopic is how long a topic that was made just now may be unknown to
+	// some brokers.
+	newTopic = time.Second
+	// metadataAge is how old what is known of topics may get: after so long a
+	// new partition is read and a deleted topic noticed.
+	metadataAge = 10 * time.Second
+	// metadataWait is how soon the client asks again, for instance for the
+	// leader of a partition that has none, or for a topic that could not be
+	// written to; after five answers that it does not exist the write fails.
+	metadataWait = 500 * time.Millisecond
+	// heartbeat is how often a member says that it is alive.
+	heartbeat = 3 * time.Second
+	// fetchWait is how long a broker holds a fetch that finds nothing. A lane
+	// that is resumed waits for the fetch under way.
+	fetchWait = 500 * time.Millisecond
+)
+
+// memberOptions are of the member; nil if it would have nothing to read.
+func (s *Source) memberOptions() []kgo.Opt {
+	reading, brokers := s.topics.toRead()
+	if len(reading) == 0 {
+		return nil
+	}
+	c := s.config
+	options := append(s.brokers.common(),
+		kgo.ConsumerGroup(c.Group), kgo.ConsumeTopics(reading...), kgo.DisableAutoCommit(),
+		kgo.Balancers(kgo.CooperativeStickyBalancer()),
+		kgo.SessionTimeout(c.SessionTimeout), kgo.HeartbeatInterval(min(heartbeat, c.SessionTimeout/3)), kgo.RebalanceTimeout(rebalanceTimeout),
+		c.isolation(), kgo.KeepControlRecords(), kgo.FetchMaxWait(fetchWait),
+		kgo.ConsumeStartOffset(kgo.NewOffset().AtStart()), kgo.ConsumeResetOffset(kgo.NoResetOffset()),
+		kgo.OnPartitionsAssigned(s.group.assigned), kgo.OnPartitionsRevoked(s.group.revoked), kgo.OnPartitionsLost(s.group.lostAll),
+		kgo.AdjustFetchOffsetsFn(s.group.begin), kgo.WithHooks(&s.brokers.lastAnswer, sessionEnded{&s.config}, hook.NewThrottle(s.open, fetchWait/10)),
+	)
+	options = append(options, s.fetchOptions(brokers)...)
+	if c.Rack != "" {
+		options = append(options, kgo.Rack(c.Rack))
+	}
+	if c.NextGen {
+		options = append(options, kgo.ServerSideBalancer())
+	}
+	if c.Instance != "" {
+		options = append(options, kgo.InstanceID(c.Instance))
+	}
+	return options
+}
+
+// The fetches that are asked for unless Config says otherwise.
+const (
+	leastOfBroker    = 1 << 20
+	mostOfBroker     = 16 << 20
+	mostOfPartition  = 1 << 20
+	shareOfBuffering = 4
+)
+
+// fetchOptions are how much is fetched at once, and who decompresses it.
+func (s *Source) fetchOptions(brokers int) []kgo.Opt {
+	broker, partition := s.config.MaxFetch, s.config.MaxPartitionFetch
+	setDefault(&broker, min(max(leastOfBroker, int(s.budget.Most())/shareOfBuffering/max(1, brokers)), mostOfBroker))
+	setDefault(&partition, min(mostOfPartition, broker))
+	// The client that asks was told MaxBatch, and has made a decompressor that
+	// keeps to it.
+	s.budget.Use(s.brokers.client().OptValue(kgo.WithDecompressor).(kgo.Decompressor))
+	return []kgo.Opt{
+		kgo.FetchMaxBytes(int32(broker)), kgo.FetchMaxPartitionBytes(int32(partition)),
+		kgo.WithDecompressor(s.budget), kgo.WithHooks(s.budget),
+	}
+}
+
+// join connects and becomes a member of the group, if that has not happened.
+func (s *Source) join(ctx context.Context) error {
+	if !s.member.missing() || s.topics.none() {
+		return nil
+	}
+	if open, err := s.brokers.open(s.startBackground); !open {
+		return err
+	}
+	ask, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	err := s.ask(ask)
+	if err == nil {
+		s.beginnings.forgetOthers()
+		err = s.beginnings.decide(ask)
+	}
+	if err == nil {
+		err = s.positions.check(ask, s.topics.read(), s.topics.allIDs())
+	}
+	if err != nil {
+		return err
+	}
+	options := s.memberOptions()
+	if options == nil {
+		return nil
+	}
+	if err := s.member.join(options); err != nil {
+		return fmt.Errorf("kafka: %w", err)
+	}
+	return nil
+}
+
+// startBackground starts what runs until the source is closed.
+func (s *Source) startBackground() {
+	s.background.Go(func() { s.commits.run(s.life) })
+	s.background.Go(s.watch)
+	s.background.Go(s.search)
+}
+
+// ask checks that the brokers answer, the topics exist and the group may be
+// used, so that what is wrong is said in words instead of waited for.
+func (s *Source) ask(ctx context.Context) error {
+	err := s.topics.ask(ctx)
+	if errors.As(err, &connectionError{}) {
+		return err // the group would not be found either, and nobody reads it twice
+	}
+	err = untilKnown(ctx, err, s.topics.ask)
+	s.deadLetters.askSize(ctx)
+	return errors.Join(err, s.askGroup(ctx))
+}
+
+func (s *Source) askGroup(ctx context.Context) error {
+	request := kmsg.NewPtrFindCoordinatorRequest()
+	request.CoordinatorKey, request.CoordinatorKeys = s.config.Group, []string{s.config.Group}
+	response, err := request.RequestWith(ctx, s.brokers.client())
+	if err != nil {
+		return s.brokers.unreachable(err)
+	}
+	code := response.ErrorCode
+	for _, c := range response.Coordinators {
+		code = c.ErrorCode
+	}
+	if err := kerr.ErrorForCode(code); err != nil && !kerr.IsRetriable(err) {
+		return explain(err, "", s.config.Group)
+	}
+	return nil
+}
+
+// Close leaves the group, unless the member is static: what was not settled
+// comes again, from this group's next member. It commits what is settled
+// before, within ctx; an error says that the group may not know of it, so that
+// it comes again. A group that could not be left waits for this member until
+// its session ends; that is logged and is no error.
+func (s *Source) Close(ctx context.Context) error {
+	if !s.member.close() {
+		return nil
+	}
+	letters, _ := s.deadLetters.current.Shut()
+	joined := s.brokers.shut()
+	s.shut()
+	s.gate.rouse()
+	var err error
+	if joined {
+		err = s.group.leave(ctx)
+	}
+	s.end()
+	s.background.Wait()
+	letters.Close()
+	s.brokers.close()
+	return err
+}
+
+// LogValue implements slog.LogValuer: the topics and the group.
+func (s *Source) LogValue() slog.Value {
+	topics := slog.Any("topics", s.config.Topics)
+	if s.config.TopicPattern != "" {
+		topics = slog.String("topic_pattern", s.config.TopicPattern)
+	}
+	return slog.GroupValue(topics, slog.String("group", s.config.Group))
 }

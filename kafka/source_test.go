@@ -2,7 +2,9 @@ package kafka
 
 import (
 	"bytes"
+	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -14,13 +16,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 )
 
-// set up makes a cluster with one topic of one partition, and a producer.
-func setUp(t testing.TB, options ...kfake.Opt) (Config, *kgo.Client) {
-	t.Helper()
-	c := cluster(t, append([]kfake.Opt{kfake.SeedTopics(1, "orders", "letters")}, options...)...)
-	return Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing"}, producer(t, c.ListenAddrs())
-}
-
 func TestOffsetsAreAContiguousPrefixOfWhatWasDelivered(t *testing.T) {
 	t.Run("trap_33_what_ends_out_of_order_is_committed_up_to_the_gap", func(t *testing.T) {
 		config, c := setUp(t)
@@ -28,17 +23,11 @@ func TestOffsetsAreAContiguousPrefixOfWhatWasDelivered(t *testing.T) {
 		r := read(t, config)
 		got := r.take(5)
 		r.ack(got[3], got[1])
-		if at := offset(t, c, "billing", "orders", 0); at != -1 {
-			t.Fatalf("nothing before a gap is settled, and the group's offset is %d", at)
-		}
+		wantOffset(t, c, 0, -1)
 		r.ack(got[0])
-		if at := offset(t, c, "billing", "orders", 0); at != 2 {
-			t.Fatalf("0 and 1 are settled, and the group's offset is %d", at)
-		}
+		wantOffset(t, c, 0, 2)
 		r.ack(got[2])
-		if at := offset(t, c, "billing", "orders", 0); at != 4 {
-			t.Fatalf("0 to 3 are settled, and the group's offset is %d", at)
-		}
+		wantOffset(t, c, 0, 4)
 		r.close()
 		wants(t, read(t, config).take(1), "4")
 	})
@@ -63,9 +52,7 @@ func TestOffsetsAreAContiguousPrefixOfWhatWasDelivered(t *testing.T) {
 			stop := r.keepFetching(func([]source.Delivery) {})
 			defer stop()
 			ends, err := kadm.NewClient(c).ListEndOffsets(t.Context(), "orders")
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			end, _ := ends.Lookup("orders", 0)
 			awaitOffset(t, c, "billing", "orders", 0, end.Offset)
 		})
@@ -84,9 +71,7 @@ func TestOffsetsAreAContiguousPrefixOfWhatWasDelivered(t *testing.T) {
 func transaction(t testing.TB, config Config, value string, end kgo.TransactionEndTry) {
 	t.Helper()
 	c, err := kgo.NewClient(kgo.SeedBrokers(config.Brokers...), kgo.TransactionalID("producer-"+value), kgo.DisableClientMetrics())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer c.Close()
 	err = c.BeginTransaction()
 	if err == nil {
@@ -95,9 +80,7 @@ func transaction(t testing.TB, config Config, value string, end kgo.TransactionE
 	if err == nil {
 		err = c.EndTransaction(t.Context(), end)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 func TestARecordBecomesTheMessageThatItIs(t *testing.T) {
@@ -108,9 +91,7 @@ func TestARecordBecomesTheMessageThatItIs(t *testing.T) {
 		{Topic: "orders", Key: []byte{}, Value: []byte{}, Headers: headers[3:]},
 		{Topic: "orders", Key: []byte("k")},
 	}
-	if err := c.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.ProduceSync(t.Context(), records...).FirstErr())
 	got := read(t, config).take(3)
 	m := got[0].Message
 	if m.Key != nil || m.ID() != "e-1" || m.Source() != "/shop" || m.Topic != "orders" || m.Origin.Partition != 0 || m.Origin.Offset != 0 || got[0].Before != source.Unknown {
@@ -142,9 +123,7 @@ func TestEventsInStructuredModeAreOpened(t *testing.T) {
 		{Topic: "orders", Value: []byte("x"), Headers: []kgo.RecordHeader{{Key: "ce_id", Value: []byte("e-2")}}},
 		{Topic: "orders", Headers: []kgo.RecordHeader{kind}},
 	}
-	if err := c.ProduceSync(t.Context(), records...).FirstErr(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.ProduceSync(t.Context(), records...).FirstErr())
 	got := read(t, config).take(5)
 	m := got[0].Message
 	if m.ID() != "e-1" || m.Type() != "paid" || string(m.Body) != `{"amount":1.0}` || got[0].Refused != "" {
@@ -177,9 +156,7 @@ func TestARecordThatIsTooLargeIsRefusedWithItsBeginning(t *testing.T) {
 		config, c := setUp(t)
 		config.MaxRecord = 64 << 10
 		long := bytes.Repeat([]byte("x"), 64<<10+1)
-		if err := c.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Value: long}, &kgo.Record{Topic: "orders", Value: long[1:]}).FirstErr(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.ProduceSync(t.Context(), &kgo.Record{Topic: "orders", Value: long}, &kgo.Record{Topic: "orders", Value: long[1:]}).FirstErr())
 		got := read(t, config).take(2)
 		length, _ := got[0].Message.Headers.Get(HeaderLength)
 		if got[0].Refused != semel.ReasonTooLarge || len(got[0].Message.Body) != 64<<10 || string(length) != "65537" {
@@ -247,14 +224,94 @@ func TestWhatIsWrongWithTheBrokersIsSaidByFetch(t *testing.T) {
 	})
 }
 
-func TestAnEventThatIsHandedOnTwiceIsOpenedOnce(t *testing.T) {
-	kind := semel.Header{Name: "content-type", Value: []byte("application/cloudevents+json")}
-	m := &semel.Message{Headers: semel.Headers{kind}, Body: []byte(`{"specversion":"1.0","id":"1","source":"/s","type":"t","data":{"a":1}}`)}
-	first := source.Delivery{Message: m, Undecoded: &event{}}
-	second := first // as a source around this one may do
-	first.Decode(nil)
-	second.Decode(nil)
-	if second.Refused != semel.ReasonNone || string(m.Body) != `{"a":1}` {
-		t.Errorf("refused %q (%s), body %q", second.Refused, second.Detail, m.Body)
+func TestEveryListedValuePrintsItsName(t *testing.T) {
+	for want, value := range map[string]any{
+		"records": Records, "cloudevents": CloudEvents, "Format(2)": CloudEvents + 1,
+		"halt": Halt, "go_on": GoOn, "LostRecords(2)": GoOn + 1,
+	} {
+		if got := fmt.Sprint(value); got != want {
+			t.Errorf("%s prints as %s", want, got)
+		}
 	}
+}
+
+func TestOptionsOfTheClient(t *testing.T) {
+	config := Config{Brokers: []string{"127.0.0.1:1"}, Topics: []string{"orders"}, Group: "billing"}
+	t.Run("I6_those_that_break_a_guarantee_are_refused_by_name", func(t *testing.T) {
+		group := kgo.ConsumerGroup("other")
+		given := func(context.Context, *kgo.Client, map[string][]int32) {}
+		for name, options := range map[string][]kgo.Opt{
+			"DisableAutoCommit":       {group, kgo.ConsumeTopics("a"), kgo.DisableAutoCommit()},
+			"AutoCommitMarks":         {group, kgo.ConsumeTopics("a"), kgo.AutoCommitMarks()},
+			"ConsumerGroup":           {group, kgo.ConsumeTopics("a")},
+			"InstanceID":              {kgo.InstanceID("i")},
+			"OnPartitionsRevoked":     {kgo.OnPartitionsRevoked(given)},
+			"BlockRebalanceOnPoll":    {kgo.BlockRebalanceOnPoll()},
+			"ConsumeTopics":           {kgo.ConsumeTopics("a")},
+			"ConsumeRegex":            {kgo.ConsumeRegex()},
+			"ConsumeResetOffset":      {kgo.ConsumeResetOffset(kgo.NewOffset().AtEnd())},
+			"FetchIsolationLevel":     {kgo.FetchIsolationLevel(kgo.ReadCommitted())},
+			"FetchMaxBytes":           {kgo.FetchMaxBytes(1 << 20)},
+			"MaxDecompressBatchBytes": {kgo.MaxDecompressBatchBytes(1 << 20)},
+			"RequiredAcks":            {kgo.RequiredAcks(kgo.NoAck()), kgo.DisableIdempotentWrite()},
+			"DisableIdempotentWrite":  {kgo.DisableIdempotentWrite()},
+			"TransactionalID":         {kgo.TransactionalID("t")},
+			"AllowAutoTopicCreation":  {kgo.AllowAutoTopicCreation()},
+			"SeedBrokers":             {kgo.SeedBrokers("10.0.0.1:9092")},
+			"ClientID":                {kgo.ClientID("c")},
+			"Rack":                    {kgo.Rack("r")},
+			"DialTLSConfig":           {kgo.DialTLS()},
+			"WithLogger":              {kgo.WithLogger(kgo.BasicLogger(nil, kgo.LogLevelNone, nil))},
+		} {
+			c := config
+			c.Options = options
+			_, err := New(c)
+			if err == nil || !strings.Contains(err.Error(), "kafka: Options ") {
+				t.Errorf("%s: %v", name, err)
+			}
+			if text := fmt.Sprint(err); len(options) == 1 && !strings.Contains(text, "Options holds "+name+", ") && !strings.Contains(text, "cannot be used") {
+				t.Errorf("%s is told as %v", name, err)
+			}
+		}
+	})
+	t.Run("I6_others_are_used_and_so_are_client_id_and_rack", func(t *testing.T) {
+		config, c := setUp(t)
+		put(t, c, "orders", 0, "0")
+		config.ClientID, config.Rack, config.MaxFetch, config.MaxPartitionFetch = "me", "here", 3<<20, 2<<20
+		config.Options = []kgo.Opt{kgo.RequestTimeoutOverhead(17 * time.Second), kgo.SoftwareNameAndVersion("mine", "1")}
+		r := read(t, config)
+		r.ack(r.take(1)...)
+		for option, want := range map[any]any{
+			"RequestTimeoutOverhead": 17 * time.Second, "ClientID": "me", "Rack": "here", "FetchMaxBytes": int32(3 << 20), "FetchMaxPartitionBytes": int32(2 << 20),
+		} {
+			if got := r.member.current().OptValue(option); got != want {
+				t.Errorf("%v is %v, not %v", option, got, want)
+			}
+		}
+		if got := r.brokers.client().OptValue("RequestTimeoutOverhead"); got != 17*time.Second {
+			t.Errorf("the client that commits has %v", got)
+		}
+	})
+}
+
+func TestTheLogHasThePartitionsThatComeAndGo(t *testing.T) {
+	t.Run("one_line_when_they_are_assigned_and_one_when_they_are_given_up", func(t *testing.T) {
+		c := cluster(t, kfake.SeedTopics(2, "orders"))
+		text := &lockedBuffer{}
+		put(t, newProducer(t, c.ListenAddrs()), "orders", 0, "0")
+		r := read(t, Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing", Logger: logTo(text)})
+		got := r.take(1)
+		if left, err := r.Settle(t.Context(), settlements(semel.Ack, got)); len(left) > 0 || err != nil {
+			t.Fatal(left, err)
+		}
+		must(t, r.Close(t.Context()))
+		for _, line := range []string{
+			`level=INFO msg="partitions assigned" group=billing count=2 partitions="[orders/0@start orders/1@start]"`,
+			`level=INFO msg="partitions given up" group=billing count=2 partitions="[orders/0@1 orders/1@start]"`,
+		} {
+			if strings.Count(text.String(), line) != 1 {
+				t.Errorf("the log lacks %q:\n%s", line, text)
+			}
+		}
+	})
 }

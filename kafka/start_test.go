@@ -25,9 +25,7 @@ func TestAGroupWithoutOffsetsBeginsWhereItIsTold(t *testing.T) {
 		r.begins(c, 2)
 		put(t, c, "orders", 0, "new")
 		wants(t, r.take(1), "new")
-		if at := offset(t, c, "billing", "orders", 0); at != 2 {
-			t.Fatalf("nothing is settled, and the place to begin is remembered as %d, not 2", at)
-		}
+		wantOffset(t, c, 0, 2)
 		r.close() // before the first settlement
 		put(t, c, "orders", 0, "newer")
 		wants(t, read(t, config).take(2), "new", "newer")
@@ -37,9 +35,7 @@ func TestAGroupWithoutOffsetsBeginsWhereItIsTold(t *testing.T) {
 		at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 		for i, v := range []string{"before", "at", "after"} {
 			r := &kgo.Record{Topic: "orders", Value: []byte(v), Timestamp: at.Add(time.Duration(i-1) * time.Second)}
-			if err := c.ProduceSync(t.Context(), r).FirstErr(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, c.ProduceSync(t.Context(), r).FirstErr())
 		}
 		config.Start.At = at
 		wants(t, read(t, config).take(2), "at", "after")
@@ -87,10 +83,8 @@ func TestAPartitionThatIsAddedLaterIsReadFromItsBeginning(t *testing.T) {
 			if err == nil {
 				err = added.Error()
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			fresh := producer(t, config.Brokers) // which knows of the new partition
+			must(t, err)
+			fresh := newProducer(t, config.Brokers) // which knows of the new partition
 			put(t, fresh, "orders", 1, "first")
 			wants(t, read(t, config).take(1), "first")
 		})
@@ -101,7 +95,7 @@ func TestAGroupThatHasOffsetsBeginsWhereItHasNoneAtTheBeginning(t *testing.T) {
 	t.Run("trap_37_a_start_is_not_for_a_group_that_reads_the_topic_already", func(t *testing.T) {
 		c := cluster(t, kfake.SeedTopics(2, "orders"))
 		config := Config{Brokers: c.ListenAddrs(), Topics: []string{"orders"}, Group: "billing"}
-		p := producer(t, c.ListenAddrs())
+		p := newProducer(t, c.ListenAddrs())
 		put(t, p, "orders", 0, "0")
 		r := read(t, config)
 		r.ack(r.take(1)...)
@@ -114,7 +108,7 @@ func TestAGroupThatHasOffsetsBeginsWhereItHasNoneAtTheBeginning(t *testing.T) {
 
 func TestWhereToBeginIsTriedAgainUntilItIsCommitted(t *testing.T) {
 	c := cluster(t)
-	p := producer(t, c.ListenAddrs())
+	p := newProducer(t, c.ListenAddrs())
 	if _, err := kadm.NewClient(p).CreateTopic(t.Context(), 1, 1, nil, "orders"); err != nil {
 		t.Fatal(err)
 	}
@@ -127,4 +121,80 @@ func TestWhereToBeginIsTriedAgainUntilItIsCommitted(t *testing.T) {
 	if n := commits(); n < 2 {
 		t.Errorf("there were %d commits", n)
 	}
+}
+
+func TestWhereALaneBeginsIsKnownBeforeItIsRead(t *testing.T) {
+	inWorld(t, "trap_T95_a_run_that_begins_now_and_finds_nothing_new_ends_idle", 1, func(t *testing.T, w *world) {
+		w.publish(0, "history")
+		p := w.start(count, now, whenIdle)
+		must(t, p.ends(t))
+		w.without("history")
+	})
+	inWorld(t, "trap_T92_where_the_group_began_has_left_the_log_it_goes_on_at_its_beginning_and_says_so", 1, func(t *testing.T, w *world) {
+		w.publish(0, "history")
+		p := w.start(count, now, nil)
+		w.begun(1)
+		w.publish(0, numbered("a", 1, 4)...)
+		w.settles(time.Minute)
+		_ = p.leave()
+		w.forgetGroup()
+		must(t, w.cluster.DeleteRecords(theTopic, 0, 5))
+		w.publish(0, "new")
+		text := w.logged(now)
+		w.settles(time.Minute)
+		w.once("new")
+		says(t, text.String(), "records have left the log", "from=1", "to=4")
+	})
+}
+
+func TestAnotherGroupIsAskedOnlyWhereOursHasNoOffset(t *testing.T) {
+	inWorld(t, "trap_T93_a_group_with_offsets_goes_on_when_the_other_group_is_gone", 2, func(t *testing.T, w *world) {
+		w.publish(0, "done", "a")
+		w.publish(1, "b")
+		w.commitFor("old", 1)
+		start := func(c *Config) { c.Start.Group = "old" }
+		w.runs(start)
+		w.deleteGroup("old")
+		w.publish(0, "a2")
+		w.publish(1, "b2")
+		w.settled(start)
+		w.once("a", "b", "a2", "b2")
+		w.without("done")
+	})
+	inWorld(t, "trap_T93_a_partition_that_has_never_begun_waits_by_name_and_the_others_go_on", 2, func(t *testing.T, w *world) {
+		w.publish(0, "0", "1")
+		w.publish(1, "never begun")
+		// An earlier release was to begin both partitions and did so with one.
+		w.commitMarked(0, 1, "semel-start/2")
+		var text lockedBuffer
+		start := func(c *Config) { c.Start.Group, c.Logger = "old", logTo(&text) }
+		p := w.start(count, start, nil)
+		w.until(time.Minute, "the partition with an offset goes on", func() bool { return w.effect("1") == 1 })
+		w.publish(0, "2")
+		w.until(time.Minute, "the partition with an offset goes on", func() bool { return w.effect("2") == 1 })
+		w.without("0", "never begun")
+		says(t, text.String(), "orders, partition 1", "there is no such group", "old")
+		w.commitFor("old", 0) // it is back, and has no offset of partition 1
+		w.settles(5 * time.Minute)
+		w.once("never begun")
+		w.without("0")
+		if err := p.leave(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func (w *world) deleteGroup(name string) {
+	w.t.Helper()
+	if _, err := kadm.NewClient(w.producer).DeleteGroup(w.t.Context(), name); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// commitMarked commits an offset with metadata for the consumer's group.
+func (w *world) commitMarked(partition int32, at int64, metadata string) {
+	w.t.Helper()
+	offsets := kadm.Offsets{}
+	offsets.Add(kadm.Offset{Topic: theTopic, Partition: partition, At: at, LeaderEpoch: -1, Metadata: metadata})
+	must(w.t, kadm.NewClient(w.producer).CommitAllOffsets(w.t.Context(), theGroup, offsets))
 }

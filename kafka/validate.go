@@ -8,6 +8,10 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/semel-go/semel/kafka/internal/message"
+	"github.com/semel-go/semel/kafka/internal/options"
+	"github.com/semel-go/semel/kafka/internal/producer"
 )
 
 // Defaults and limits of Config.
@@ -26,11 +30,9 @@ const (
 	mostCommit  = 10 * time.Minute
 	// mostRevoke leaves room in it for the last commit and for joining.
 	mostRevoke = 50 * time.Second
-	// kept is how much is kept of a record that is too large, and the least
-	// MaxRecord.
-	kept = 64 << 10
-	// mostRecord is what the client reads in one response.
-	mostRecord = 90 << 20
+	// leastRecord is the least MaxRecord, mostRecord what the client reads in one response.
+	leastRecord = message.Kept
+	mostRecord  = producer.MostRecord
 	// mostBatch is the largest a batch can be, leastFetch the least that it
 	// makes sense to ask for.
 	mostBatch  = 1 << 30
@@ -59,53 +61,59 @@ func setDefault[T comparable](p *T, d T) {
 	}
 }
 
+// problems collects what is wrong with a configuration.
+type problems []error
+
+// when adds a problem if the condition holds.
+func (p *problems) when(wrong bool, format string, values ...any) {
+	if wrong {
+		*p = append(*p, fmt.Errorf("kafka: "+format, values...))
+	}
+}
+
 // validate reports every fault of a configuration with its defaults.
 func (c Config) validate() error {
-	return errors.Join(c.validateBrokers(), c.validateTopics(), c.validateGroup(), c.validateStart(), c.validateRecords(), checkOptions(c.Options))
+	var p problems
+	p.brokers(c.Brokers)
+	c.validateTopics(&p)
+	p.when(c.Group == "", "Group is empty; give the consumer a group of its own")
+	p.when(c.SessionTimeout < time.Second, "SessionTimeout is %v; use at least 1s (brokers allow 6s to 30m unless set otherwise)", c.SessionTimeout)
+	p.when(c.RevokeTimeout < 0 || c.RevokeTimeout > mostRevoke, "RevokeTimeout is %v; use 0 to %v: the group waits %v for a member, and leaving takes time as well", c.RevokeTimeout, mostRevoke, rebalanceTimeout)
+	p.when(c.CommitInterval < leastCommit || c.CommitInterval > mostCommit, "CommitInterval is %v; use %v to %v: until a commit, what was done comes again after a crash", c.CommitInterval, leastCommit, mostCommit)
+	c.validateStart(&p)
+	c.validateRecords(&p)
+	return errors.Join(append(p, options.Check(c.Options))...)
 }
 
-func (c Config) validateBrokers() error {
-	var err error
-	if len(c.Brokers) == 0 {
-		err = errors.New("kafka: Brokers is empty; name at least one broker as host:port")
+func (p *problems) brokers(all []string) {
+	p.when(len(all) == 0, "Brokers is empty; name at least one broker as host:port")
+	for _, b := range all {
+		host, port, err := net.SplitHostPort(b)
+		n, convert := strconv.Atoi(port)
+		p.when(err != nil || host == "" || convert != nil || n < 1 || n > 65535, "broker %q is no host:port; write it like kafka.example:9092", b)
 	}
-	for _, b := range c.Brokers {
-		host, port, e := net.SplitHostPort(b)
-		if n, convert := strconv.Atoi(port); e != nil || host == "" || convert != nil || n < 1 || n > 65535 {
-			err = errors.Join(err, fmt.Errorf("kafka: broker %q is no host:port; write it like kafka.example:9092", b))
-		}
-	}
-	return err
 }
 
-func (c Config) validateTopics() error {
-	var err error
-	switch _, invalid := CompilePattern(c.TopicPattern); {
-	case len(c.Topics) == 0 && c.TopicPattern == "":
-		err = errors.New("kafka: Topics and TopicPattern are empty; name what is to be read")
-	case len(c.Topics) > 0 && c.TopicPattern != "":
-		err = errors.New("kafka: Topics and TopicPattern are both set; leave one of them out")
-	case invalid != nil:
-		err = fmt.Errorf("kafka: TopicPattern %q is no regular expression (RE2): %w", c.TopicPattern, invalid)
-	}
+func (c Config) validateTopics(p *problems) {
+	_, invalid := CompilePattern(c.TopicPattern)
+	p.when(len(c.Topics) == 0 && c.TopicPattern == "", "Topics and TopicPattern are empty; name what is to be read")
+	both := len(c.Topics) > 0 && c.TopicPattern != ""
+	p.when(both, "Topics and TopicPattern are both set; leave one of them out")
+	p.when(invalid != nil && !both, "TopicPattern %q is no regular expression (RE2): %w", c.TopicPattern, invalid)
 	for i, t := range c.Topics {
-		if fault := topicFault(t); fault != "" {
-			err = errors.Join(err, fmt.Errorf("kafka: topic %q %s", t, fault))
-		}
-		if slices.Contains(c.Topics[:i], t) {
-			err = errors.Join(err, fmt.Errorf("kafka: topic %q is named twice; name it once", t))
-		}
+		p.topic(t, "")
+		p.when(slices.Contains(c.Topics[:i], t), "topic %q is named twice; name it once", t)
 	}
-	if c.DeadLetters == "" {
-		return err
+	if c.DeadLetters != "" {
+		p.topic(c.DeadLetters, " for dead letters")
+		p.when(slices.Contains(c.Topics, c.DeadLetters), "dead letters would go to %q, which is read: each would come again; use another topic", c.DeadLetters)
 	}
-	if fault := topicFault(c.DeadLetters); fault != "" {
-		err = errors.Join(err, fmt.Errorf("kafka: topic %q for dead letters %s", c.DeadLetters, fault))
-	}
-	if slices.Contains(c.Topics, c.DeadLetters) {
-		err = errors.Join(err, fmt.Errorf("kafka: dead letters would go to %q, which is read: each would come again; use another topic", c.DeadLetters))
-	}
-	return err
+}
+
+// topic adds what is wrong with the name of a topic, which is for something.
+func (p *problems) topic(name, purpose string) {
+	fault := topicFault(name)
+	p.when(fault != "", "topic %q%s %s", name, purpose, fault)
 }
 
 func topicFault(name string) string {
@@ -125,60 +133,25 @@ func topicFault(name string) string {
 	return ""
 }
 
-func (c Config) validateGroup() error {
-	var err error
-	if c.Group == "" {
-		err = errors.New("kafka: Group is empty; give the consumer a group of its own")
-	}
-	if c.SessionTimeout < time.Second {
-		err = errors.Join(err, fmt.Errorf("kafka: SessionTimeout is %v; use at least 1s (brokers allow 6s to 30m unless set otherwise)", c.SessionTimeout))
-	}
-	if c.RevokeTimeout < 0 || c.RevokeTimeout > mostRevoke {
-		err = errors.Join(err, fmt.Errorf("kafka: RevokeTimeout is %v; use 0 to %v: the group waits %v for a member, and leaving takes time as well", c.RevokeTimeout, mostRevoke, rebalanceTimeout))
-	}
-	if c.CommitInterval < leastCommit || c.CommitInterval > mostCommit {
-		err = errors.Join(err, fmt.Errorf("kafka: CommitInterval is %v; use %v to %v: until a commit, what was done comes again after a crash", c.CommitInterval, leastCommit, mostCommit))
-	}
-	return err
-}
-
-func (c Config) validateStart() error {
+func (c Config) validateStart(p *problems) {
 	ways := 0
 	for _, set := range []bool{c.Start.Now, !c.Start.At.IsZero(), c.Start.Group != ""} {
 		if set {
 			ways++
 		}
 	}
-	if ways > 1 {
-		return errors.New("kafka: Start names more than one place to begin; set one of Now, At and Group")
-	}
-	if c.Start.Group != "" && c.Start.Group == c.Group {
-		return fmt.Errorf("kafka: Start.Group is the consumer's own group %q; a group begins at its own offsets anyway", c.Group)
-	}
-	return nil
+	p.when(ways > 1, "Start names more than one place to begin; set one of Now, At and Group")
+	p.when(ways == 1 && c.Start.Group != "" && c.Start.Group == c.Group, "Start.Group is the consumer's own group %q; a group begins at its own offsets anyway", c.Group)
 }
 
-func (c Config) validateRecords() error {
-	var err error
-	if c.Format > CloudEvents {
-		err = fmt.Errorf("kafka: format %d is unknown; use Records or CloudEvents", c.Format)
+func (c Config) validateRecords(p *problems) {
+	p.when(c.Format > CloudEvents, "format %d is unknown; use Records or CloudEvents", c.Format)
+	p.when(c.OnLostRecords > GoOn, "OnLostRecords %d is unknown; use Halt or GoOn", c.OnLostRecords)
+	p.when(c.MaxRecord < leastRecord || c.MaxRecord > mostRecord, "MaxRecord is %d bytes; use %d to %d", c.MaxRecord, leastRecord, mostRecord)
+	p.when(c.MaxBatch < c.MaxRecord || c.MaxBatch > mostBatch, "MaxBatch is %d bytes; use %d to %d: a batch holds a record of MaxRecord at least", c.MaxBatch, c.MaxRecord, mostBatch)
+	fetch := func(name string, bytes int) {
+		p.when(bytes != 0 && (bytes < leastFetch || bytes > mostRecord), "%s is %d bytes; use %d to %d, or 0 for what follows from MaxUnacked", name, bytes, leastFetch, mostRecord)
 	}
-	if c.OnLostRecords > GoOn {
-		err = errors.Join(err, fmt.Errorf("kafka: OnLostRecords %d is unknown; use Halt or GoOn", c.OnLostRecords))
-	}
-	if c.MaxRecord < kept || c.MaxRecord > mostRecord {
-		err = errors.Join(err, fmt.Errorf("kafka: MaxRecord is %d bytes; use %d to %d", c.MaxRecord, kept, mostRecord))
-	}
-	if c.MaxBatch < c.MaxRecord || c.MaxBatch > mostBatch {
-		err = errors.Join(err, fmt.Errorf("kafka: MaxBatch is %d bytes; use %d to %d: a batch holds a record of MaxRecord at least", c.MaxBatch, c.MaxRecord, mostBatch))
-	}
-	for _, fetch := range []struct {
-		name  string
-		bytes int
-	}{{"MaxFetch", c.MaxFetch}, {"MaxPartitionFetch", c.MaxPartitionFetch}} {
-		if fetch.bytes != 0 && (fetch.bytes < leastFetch || fetch.bytes > mostRecord) {
-			err = errors.Join(err, fmt.Errorf("kafka: %s is %d bytes; use %d to %d, or 0 for what follows from MaxUnacked", fetch.name, fetch.bytes, leastFetch, mostRecord))
-		}
-	}
-	return err
+	fetch("MaxFetch", c.MaxFetch)
+	fetch("MaxPartitionFetch", c.MaxPartitionFetch)
 }

@@ -22,8 +22,8 @@ func (l *last) note() {
 	l.at = time.Now()
 }
 
-// within reports whether it happened, and not longer ago than d.
-func (l *last) within(d time.Duration, now time.Time) bool {
+// Within reports whether it happened, and not longer ago than d.
+func (l *last) Within(d time.Duration, now time.Time) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return !l.at.IsZero() && now.Sub(l.at) <= d
@@ -39,14 +39,11 @@ func (a *LastAnswer) OnBrokerE2E(_ kgo.BrokerMetadata, _ int16, e kgo.BrokerE2E)
 	}
 }
 
-// Within reports whether one answered, and not longer ago than d.
-func (a *LastAnswer) Within(d time.Duration, now time.Time) bool { return a.within(d, now) }
-
 // Cancelled is what a fetch returns at its context's end with nothing taken: the
 // client waits for brokers that are away without an error of its own. Silence is
 // how long none may have answered for the brokers to count as there.
 func (a *LastAnswer) Cancelled(ctx context.Context, silence time.Duration) error {
-	if a.within(silence, time.Now()) {
+	if a.Within(silence, time.Now()) {
 		return nil
 	}
 	return ctx.Err()
@@ -61,9 +58,6 @@ func (u *UnansweredCommits) OnBrokerE2E(_ kgo.BrokerMetadata, key int16, e kgo.B
 		u.note()
 	}
 }
-
-// Within reports whether one was given up, and not longer ago than d.
-func (u *UnansweredCommits) Within(d time.Duration, now time.Time) bool { return u.within(d, now) }
 
 // LastDial remembers why the last connection failed.
 type LastDial struct {

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/semel-go/semel/internal/timing"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 )
@@ -57,16 +58,7 @@ func (p *Throttle) OnBrokerRead(broker kgo.BrokerMetadata, key int16, _ int, wai
 		return
 	}
 	if d := p.answered(broker.NodeID, err == nil && waited < p.atOnce); d > 0 {
-		pause(p.open, d)
-	}
-}
-
-func pause(ctx context.Context, d time.Duration) {
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
+		timing.Wait(p.open, d)
 	}
 }
 

@@ -1,0 +1,147 @@
+package kafka
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/memstore"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// Each cause that brings a message again, as it happens with this broker: in
+// the end each message has one effect and everything is settled, and what came
+// again was counted as such.
+func TestCausesOfDuplicates(t *testing.T) {
+	ids := numbered("m", 1, 30)
+	for name, cause := range map[string]func(*world) *process{
+		"L7_producer_retry":           producerRetry,
+		"L7_relay_retry":              relayRetry,
+		"L7_crash_after_effect":       func(w *world) *process { return crashAt(w, faults.AfterCommit) },
+		"L7_crash_before_settle":      func(w *world) *process { return crashAt(w, faults.BeforeSettle) },
+		"L7_rebalance":                rebalance,
+		"L7_retry_topic":              retryTopic,
+		"L7_time_out_hiding_success":  hiddenSuccess,
+		"L7_commit_of_offset_refused": refusedOffset,
+		"L7_offset_reset":             offsetReset,
+	} {
+		bubble(t, name, func(t *testing.T) {
+			w := newWorld(t, 2, kfake.SeedTopics(1, "orders-retry"))
+			last := cause(w)
+			w.settles(5 * time.Minute)
+			w.until(time.Minute, "all is applied", func() bool { return last.consumer.Counts().InFlight == 0 })
+			w.once(ids...)
+			c := last.consumer.Counts()
+			if c.Duplicates == 0 || c.Conflicts != 0 || c.Parked != 0 || c.Failed != 0 {
+				t.Errorf("%+v", c)
+			}
+		})
+	}
+}
+
+// producerRetry: a producer hears no answer and sends again, in a new session.
+func producerRetry(w *world) *process {
+	p := w.start(count, nil, nil)
+	w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Produce}, Err: kerr.RequestTimedOut, Count: 3})
+	for _, id := range numbered("m", 1, 30) {
+		for range 2 { // the first try arrives although its answer says that it did not
+			c := w.client(kgo.RecordRetries(0), kgo.DisableIdempotentWrite(), kgo.RequiredAcks(kgo.LeaderAck()))
+			if c.ProduceSync(context.Background(), order(0, id)).FirstErr() == nil {
+				break
+			}
+		}
+	}
+	w.publish(0, "m0001")
+	return p
+}
+
+// relayRetry: the relay of an outbox dies before it notes what it sent, and
+// sends a stretch again.
+func relayRetry(w *world) *process {
+	p := w.start(count, nil, nil)
+	w.publish(0, numbered("m", 1, 20)...)
+	w.publish(0, numbered("m", 11, 30)...)
+	return p
+}
+
+func crashAt(w *world, point faults.Point) *process {
+	w.publish(0, numbered("m", 1, 30)...)
+	w.dies(point, count)
+	return w.start(count, nil, nil)
+}
+
+// rebalance: a member is away for longer than its session, in the middle.
+func rebalance(w *world) *process {
+	s := newStuck()
+	w.publish(0, numbered("m", 1, 15)...)
+	w.publish(1, numbered("m", 16, 30)...)
+	old := w.start(s.handle, nil, nil)
+	<-s.began
+	old.wire.freeze()
+	other := w.start(count, nil, nil)
+	pass(20 * time.Second)
+	close(s.goOn)
+	pass(time.Minute)
+	old.wire.thaw()
+	return other
+}
+
+// retryTopic: somebody else's retry topic brings what has been applied.
+func retryTopic(w *world) *process {
+	w.publish(0, numbered("m", 1, 30)...)
+	p := w.settled(func(c *Config) { c.Topics = append(c.Topics, "orders-retry") })
+	for _, id := range numbered("m", 10, 20) {
+		again := order(0, id)
+		again.Topic = "orders-retry"
+		again.Headers = append(again.Headers, kgo.RecordHeader{Key: "retry-count", Value: []byte("1")})
+		w.produce(again)
+	}
+	w.until(time.Minute, "they came again", func() bool { return p.consumer.Counts().Duplicates == 11 })
+	return p
+}
+
+// hiddenSuccess: commits of the store succeed and their answers are lost.
+func hiddenSuccess(w *world) *process {
+	lost := 0
+	w.store = memstore.New(memstore.Fail(func(op string) error {
+		if op == "commit-after" && lost < 3 {
+			lost++
+			return context.DeadlineExceeded
+		}
+		return nil
+	}))
+	w.publish(0, numbered("m", 1, 30)...)
+	p := w.start(count, nil, func(c *settings) { c.Workers, c.Batch.MaxSize = 1, 5 })
+	w.until(time.Minute, "all is applied", func() bool { return w.effect("m0030") == 1 })
+	if lost != 3 {
+		w.t.Errorf("%d answers were lost", lost)
+	}
+	w.publish(0, "m0001", "m0030") // and a producer that timed out likewise
+	return p
+}
+
+// refusedOffset: the group refuses the offset, and its member leaves.
+func refusedOffset(w *world) *process {
+	fault := w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.OffsetCommit}, Err: kerr.CoordinatorLoadInProgress, Count: -1})
+	w.publish(0, numbered("m", 1, 30)...)
+	first := w.start(count, nil, func(c *settings) { c.Drain = time.Second })
+	w.until(time.Minute, "all is applied", func() bool { return w.effect("m0030") == 1 })
+	_ = first.leave() // says that its offsets are not committed
+	fault.Remove()
+	return w.start(count, nil, nil)
+}
+
+// offsetReset: an operator sets the group back.
+func offsetReset(w *world) *process {
+	w.publish(0, numbered("m", 1, 30)...)
+	w.runs(nil)
+	var offsets kadm.Offsets
+	offsets.AddOffset(theTopic, 0, 5, -1)
+	must(w.t, kadm.NewClient(w.producer).CommitAllOffsets(context.Background(), theGroup, offsets))
+	return w.start(count, nil, nil)
+}

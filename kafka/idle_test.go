@@ -1,0 +1,293 @@
+package kafka
+
+import (
+	"errors"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// whenIdle lets a run end when its source is empty.
+func whenIdle(c *settings) { c.IdleExit = time.Second }
+
+// ends waits until a process has ended by itself, and returns what Run did.
+func (p *process) ends(t testing.TB) error {
+	t.Helper()
+	select {
+	case err := <-p.ended:
+		p.ended <- err
+		return err
+	case <-time.After(10 * time.Minute):
+		t.Fatalf("the run does not end: %+v", p.consumer.Counts())
+		return nil
+	}
+}
+
+// ofNewer writes the marker of an order as only a newer release does.
+func (w *world) ofNewer(id string) {
+	w.t.Helper()
+	scope, err := w.store.Scope(w.t.Context(), "billing", "shop", 0)
+	must(w.t, err)
+	b, _, err := w.store.Begin(w.t.Context(), store.TxOptions{}, []store.Mark{{Scope: scope, ID: []byte(id), As: 9}})
+	must(w.t, err)
+	if r := b.Commit(w.t.Context(), store.Ending{}); r.Outcome != store.Committed {
+		w.t.Fatal(r)
+	}
+}
+
+func TestARunEndsIdleWhenEverythingIsDelivered(t *testing.T) {
+	inWorld(t, "trap_T95_a_slow_first_fetch_is_not_an_empty_topic", 1, func(t *testing.T, w *world) {
+		w.publish(0, numbered("a", 1, 50)...)
+		slow := 0
+		w.control(kmsg.Fetch, func(kmsg.Request) kmsg.Response {
+			if slow++; slow == 1 {
+				w.cluster.SleepControl(func() { pass(5 * time.Second) })
+			}
+			return nil
+		})
+		p := w.start(count, nil, whenIdle)
+		if err := p.ends(t); err != nil || slow == 0 {
+			t.Errorf("%v, %d fetches", err, slow)
+		}
+		pass(10 * time.Second)
+		w.once(numbered("a", 1, 50)...)
+	})
+	inWorld(t, "trap_T95_what_an_open_transaction_holds_up_is_named", 2, func(t *testing.T, w *world) {
+		w.publish(0, "before")
+		open := w.begin("hangs", 0, "inside", "inside too")
+		w.publish(0, "behind")
+		w.publish(1, "beside")
+		p := w.start(count, nil, whenIdle)
+		must(t, p.ends(t))
+		w.once("before", "beside")
+		left := p.consumer.Unfinished()
+		if len(left) != 1 || left[0].Lane != "orders/0" || left[0].Messages != 3 || !strings.Contains(left[0].Reason, "held up by an open transaction") {
+			t.Errorf("left is %+v", left)
+		}
+		w.finish(open, kgo.TryCommit)
+		again := w.start(count, nil, whenIdle)
+		if err := again.ends(t); err != nil || len(again.consumer.Unfinished()) > 0 {
+			t.Errorf("%v, left %+v", err, again.consumer.Unfinished())
+		}
+		w.once("before", "inside", "inside too", "behind", "beside")
+	})
+	inWorld(t, "trap_T95_what_waits_for_a_newer_release_is_named_and_keeps_no_run_from_ending", 2, func(t *testing.T, w *world) {
+		w.publish(0, numbered("a", 1, 2000)...)
+		w.publish(1, "beside")
+		w.ofNewer("a0002")
+		p := w.start(count, nil, func(c *settings) { whenIdle(c); c.Batch.MaxSize = 1 })
+		if err := p.ends(t); !errors.Is(err, semel.ErrUnfinished) || !strings.Contains(err.Error(), `message "a0002"`) {
+			t.Errorf("the run says: %v", err)
+		}
+		w.once("a0001", "beside")
+		w.without("a0002", "a0003", "a2000")
+		left := p.consumer.Unfinished()
+		if len(left) != 1 || left[0].Lane != "orders/0" || left[0].Messages != 1999 || !left[0].Fault {
+			t.Errorf("left is %+v", left)
+		}
+		w.wantCommitted(0, 1)
+	})
+	inWorld(t, "trap_T95_control_records_and_what_was_aborted_are_no_reason_to_wait", 1, func(t *testing.T, w *world) {
+		w.publish(0, "a")
+		w.finish(w.begin("b", 0, "aborted"), kgo.TryAbort)
+		p := w.start(count, nil, whenIdle)
+		if err := p.ends(t); err != nil || len(p.consumer.Unfinished()) > 0 {
+			t.Errorf("%v, left %+v", err, p.consumer.Unfinished())
+		}
+		w.once("a")
+	})
+	inWorld(t, "trap_T95_a_lane_that_stands_still_fails_a_run_that_is_otherwise_idle", 2, func(t *testing.T, w *world) {
+		w.publish(0, numbered("a", 1, 10)...)
+		first := w.start(count, nil, whenIdle)
+		must(t, first.ends(t))
+		w.publish(0, numbered("a", 11, 30)...)
+		w.publish(1, "beside")
+		must(t, w.cluster.DeleteRecords(theTopic, 0, 20))
+		second := w.start(count, nil, whenIdle)
+		err := second.ends(t)
+		if !errors.Is(err, semel.ErrUnfinished) || !strings.Contains(err.Error(), "orders/0") {
+			t.Errorf("the run says: %v", err)
+		}
+		w.once("beside")
+	})
+	inWorld(t, "trap_T95_a_log_whose_tail_was_compacted_away_is_empty", 1, func(t *testing.T, w *world) {
+		w.publish(0, "a")
+		p := w.settled(nil)
+		for l := range p.source.lanes.each {
+			l.next, l.delivered = 0, 0 // as if it had got to a gap before the end
+		}
+		w.cluster.ControlKey(int16(kmsg.Fetch), emptyFetches(w))
+		idle, left, err := p.source.Info().Idle(t.Context())
+		if err != nil || !idle || len(left) > 0 {
+			t.Errorf("idle %t, left %+v, %v", idle, left, err)
+		}
+	})
+}
+
+// emptyFetches lets what asks for the least there is find nothing.
+func emptyFetches(w *world) func(kmsg.Request) (kmsg.Response, error, bool) {
+	return func(request kmsg.Request) (kmsg.Response, error, bool) {
+		w.cluster.KeepControl()
+		asked := request.(*kmsg.FetchRequest)
+		if asked.MaxBytes != 1 || len(asked.Topics) == 0 {
+			return nil, nil, false
+		}
+		response := asked.ResponseKind().(*kmsg.FetchResponse)
+		topic, partition := kmsg.NewFetchResponseTopic(), kmsg.NewFetchResponseTopicPartition()
+		topic.Topic, topic.TopicID = theTopic, asked.Topics[0].TopicID
+		topic.Partitions = append(topic.Partitions, partition)
+		response.Topics = append(response.Topics, topic)
+		return response, nil, true
+	}
+}
+
+// slowJoins lets each answer to who joins the group take a while.
+func (w *world) slowJoins(d time.Duration) {
+	w.control(kmsg.JoinGroup, func(kmsg.Request) kmsg.Response {
+		w.cluster.SleepControl(func() { pass(d) })
+		return nil
+	})
+}
+
+// busy fails if a source says that it is idle.
+func busy(t testing.TB, s *Source, when string) {
+	t.Helper()
+	if idle, left, err := s.Info().Idle(t.Context()); idle || err != nil {
+		t.Errorf("%s: idle %t, left %+v, %v", when, idle, left, err)
+	}
+}
+
+// hasNone waits until a source has no lane.
+func (w *world) hasNone(p *process) {
+	w.t.Helper()
+	w.until(time.Minute, "its lanes are lost", func() bool { return len(p.source.lanes.all()) == 0 })
+}
+
+func TestAMemberWhoseLanesAreToComeIsNotIdle(t *testing.T) {
+	inWorld(t, "trap_T95_before_it_is_told_what_it_reads_for_the_first_time", 1, func(t *testing.T, w *world) {
+		w.publish(0, numbered("a", 1, 50)...)
+		w.slowJoins(6 * time.Second)
+		p := w.start(count, nil, nil)
+		w.until(time.Minute, "it joins", func() bool { return p.source.member.current() != nil })
+		busy(t, p.source, "joining")
+		w.settles(time.Minute)
+		w.once(numbered("a", 1, 50)...)
+	})
+	inWorld(t, "trap_T95_after_the_group_has_forgotten_it", 1, func(t *testing.T, w *world) {
+		w.publish(0, "a")
+		p := w.settled(nil)
+		w.slowJoins(6 * time.Second)
+		w.cluster.Fault(kfake.Fault{Keys: []kmsg.Key{kmsg.Heartbeat}, Err: kerr.UnknownMemberID, Count: 1})
+		w.hasNone(p)
+		busy(t, p.source, "forgotten")
+	})
+	inWorld(t, "trap_T95_while_the_answer_to_a_commit_has_ended_its_lane", 1, func(t *testing.T, w *world) {
+		p := w.start(count, nil, nil)
+		w.until(time.Minute, "it has a lane", p.source.lanes.any)
+		refuse(w.cluster, kerr.UnknownMemberID, 1)
+		w.publish(0, "a")
+		w.until(time.Minute, "its lane is lost", func() bool { return p.first().gone })
+		busy(t, p.source, "lost")
+	})
+	inWorld(t, "trap_T95_when_it_is_replaced_while_the_brokers_answer", 1, func(t *testing.T, w *world) {
+		w.publish(0, "a")
+		p := w.settled(nil)
+		w.slowJoins(6 * time.Second)
+		var asked atomic.Bool
+		w.cluster.ControlKey(int16(kmsg.ListOffsets), func(kmsg.Request) (kmsg.Response, error, bool) {
+			w.cluster.SleepControl(func() {
+				asked.Store(true)
+				p.source.demandReplacement()
+				w.hasNone(p)
+			})
+			return nil, nil, false
+		})
+		busy(t, p.source, "replaced")
+		if !asked.Load() {
+			t.Error("the brokers were not asked")
+		}
+	})
+	inWorld(t, "trap_T95_when_it_is_told_of_its_lanes_end_before_it_is_replaced", 1, func(t *testing.T, w *world) {
+		w.publish(0, "a")
+		p := w.settled(nil)
+		p.source.lanes.observer = &lastly{p.source.lanes.observer, func() { busy(t, p.source, "at the end of its lane") }}
+		p.source.demandReplacement()
+		pass(10 * time.Second)
+	})
+}
+
+func TestAPlaceThatIsNotThereIsNotAskedFor(t *testing.T) {
+	for name, answer := range map[string]kmsg.MetadataResponseTopic{
+		"trap_T95_no_answer_for_its_topic":     answeredAs("another", 7, nil),
+		"trap_T95_its_topic_is_unknown":        answeredAs(theTopic, 0, kerr.UnknownTopicOrPartition),
+		"trap_T95_its_partition_is_unknown":    answeredAs(theTopic, 7, nil),
+		"trap_T95_its_partition_has_no_leader": leaderless(answeredAs(theTopic, 7, nil)),
+	} {
+		inWorld(t, name, 1, func(t *testing.T, w *world) {
+			w.publish(0, "a")
+			p := w.settled(nil)
+			for l := range p.source.lanes.each {
+				l.next, l.delivered = 0, 0 // as if it had got no further
+			}
+			var asked atomic.Int32
+			w.control(kmsg.Fetch, func(request kmsg.Request) kmsg.Response {
+				if request.(*kmsg.FetchRequest).MaxBytes == 1 {
+					asked.Add(1)
+				}
+				return nil
+			})
+			w.control(kmsg.ListOffsets, func(request kmsg.Request) kmsg.Response {
+				if request.(*kmsg.ListOffsetsRequest).IsolationLevel == 1 { // the last question before
+					w.cluster.SleepControl(func() { pass(2 * metadataAge) }) // for which what was heard is too old
+					w.alwaysAnswer(answer)
+				}
+				return nil
+			})
+			idle, left, err := p.source.Info().Idle(t.Context())
+			if idle || err != nil || len(left) != 1 || left[0].Lane != "orders/0" || !strings.Contains(left[0].Reason, "not known") {
+				t.Errorf("idle %t, left %+v, %v", idle, left, err)
+			}
+			if n := asked.Load(); n != 0 {
+				t.Errorf("a broker was asked %d times", n)
+			}
+		})
+	}
+}
+
+// alwaysAnswer answers every look at topics.
+func (w *world) alwaysAnswer(topic kmsg.MetadataResponseTopic) {
+	w.control(kmsg.Metadata, func(request kmsg.Request) kmsg.Response {
+		response := request.ResponseKind().(*kmsg.MetadataResponse)
+		response.Topics = append(response.Topics, topic)
+		return response
+	})
+}
+
+// leaderless adds a partition without a leader.
+func leaderless(topic kmsg.MetadataResponseTopic) kmsg.MetadataResponseTopic {
+	partition := kmsg.NewMetadataResponseTopicPartition()
+	partition.Leader, partition.ErrorCode = -1, kerr.LeaderNotAvailable.Code
+	topic.Partitions = append(topic.Partitions, partition)
+	return topic
+}
+
+// lastly is an observer before whom something happens when it is told of a
+// lane's end.
+type lastly struct {
+	source.LaneObserver
+	before func()
+}
+
+func (o *lastly) Lost(l source.Lane) {
+	o.before()
+	o.LaneObserver.Lost(l)
+}

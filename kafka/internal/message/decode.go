@@ -1,0 +1,170 @@
+// Package message makes messages of records and records of messages.
+package message
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/reading"
+	"github.com/semel-go/semel/internal/structured"
+	"github.com/semel-go/semel/source"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// HeaderTombstone is kafka.HeaderTombstone.
+const HeaderTombstone = "semel-tombstone"
+
+// Kept is how many bytes are kept of the value of a record that is too large.
+const Kept = 64 << 10
+
+// Decoder makes messages of records. One goroutine uses it.
+type Decoder struct {
+	// maxRecord is the longest value in bytes that is read as a message.
+	maxRecord int
+	// events: a record may hold an event in structured mode.
+	events bool
+	// names are the headers of CloudEvents that were seen, so that a message need not make
+	// them: they are written ce_ on Kafka where everyone else writes ce-.
+	names map[string]string
+}
+
+// NewDecoder returns a decoder of values of at most maxRecord bytes. With events a record
+// may hold an event in structured mode.
+func NewDecoder(maxRecord int, events bool) *Decoder {
+	return &Decoder{maxRecord: maxRecord, events: events, names: map[string]string{}}
+}
+
+// Read fills the message of d from a record. id becomes its Origin.BrokerID.
+func (c *Decoder) Read(raw *kgo.Record, id string, d *source.Delivery) {
+	m := d.Message
+	m.Topic = raw.Topic
+	m.Key = raw.Key
+	m.Body = raw.Value
+	m.Headers = c.headersOf(raw)
+	m.Origin = semel.Origin{Partition: raw.Partition, Offset: raw.Offset, BrokerID: id}
+	m.Origin.SetTime(TimeOf(raw))
+	_, cut := m.Headers.Get(semel.HeaderLength)
+	switch length := len(raw.Value); {
+	case cut:
+		d.Refused = semel.ReasonTooLarge
+		d.Detail = "it is a dead letter that was cut, because its topic takes no records of its size; the row of its consumer's store has it as it was"
+	case length > c.maxRecord:
+		m.Body = raw.Value[:Kept:Kept]
+		m.Headers = append(m.Headers, semel.Header{Name: semel.HeaderLength, Value: strconv.AppendInt(nil, int64(length), 10)})
+		d.Refused = semel.ReasonTooLarge
+		d.Detail = fmt.Sprintf("the value has %d bytes, more than the limit of %d; its first 64 KiB are kept", length, c.maxRecord)
+	case c.events && raw.Value != nil && eventInside(m.Headers):
+		d.Undecoded = &event{}
+	}
+}
+
+// TimeOf returns the broker's time of a record; zero where it has none.
+func TimeOf(raw *kgo.Record) time.Time {
+	if raw.Timestamp.UnixMilli() <= 0 { // records of old clients have -1
+		return time.Time{}
+	}
+	return raw.Timestamp.UTC()
+}
+
+// The media types of CloudEvents in structured mode: one event as JSON, and
+// what begins like it and is not read.
+const (
+	MediaEvent  = "application/cloudevents+json"
+	mediaEvents = "application/cloudevents"
+)
+
+// eventInside reports whether headers say that the body is an event.
+func eventInside(headers semel.Headers) bool {
+	return strings.HasPrefix(mediaType(headers), mediaEvents)
+}
+
+// mediaType is the content-type without its parameters, in lower case.
+func mediaType(headers semel.Headers) string {
+	for _, h := range headers {
+		if strings.EqualFold(h.Name, "content-type") {
+			kind, _, _ := strings.Cut(string(h.Value), ";")
+			return strings.ToLower(strings.TrimSpace(kind))
+		}
+	}
+	return ""
+}
+
+// event decodes a message whose body is an event in structured mode. The event
+// says what it is, so headers of the record that say the same are passed over.
+type event struct {
+	// mu: a source around this one may hand a delivery on twice, and both are then
+	// decoded, beside each other.
+	mu      sync.Mutex
+	decoded bool
+	refused semel.Reason
+	detail  string
+}
+
+func (e *event) Decode(room *reading.Room, m *semel.Message) (refused semel.Reason, detail string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.decoded {
+		e.decoded = true
+		e.refused, e.detail = decodeEvent(room, m)
+	}
+	return e.refused, e.detail
+}
+
+func decodeEvent(room *reading.Room, m *semel.Message) (refused semel.Reason, detail string) {
+	if mediaType(m.Headers) != MediaEvent {
+		return semel.ReasonMalformed, "the content-type names a form of CloudEvents other than " + MediaEvent + ", which is not read"
+	}
+	headers, text := m.Headers, m.Body
+	m.Body = nil
+	if err := structured.Read(room, m, text); err != nil {
+		m.Headers, m.Body = headers, text
+		return semel.ReasonMalformed, err.Error()
+	}
+	for _, h := range headers {
+		if !strings.EqualFold(h.Name, "content-type") && !(len(h.Name) > 3 && strings.EqualFold(h.Name[:3], "ce-")) {
+			m.Headers = append(m.Headers, h)
+		}
+	}
+	return semel.ReasonNone, ""
+}
+
+// headersOf copies a record's headers.
+func (c *Decoder) headersOf(raw *kgo.Record) semel.Headers {
+	n := len(raw.Headers)
+	if raw.Value == nil {
+		n++
+	}
+	if n == 0 {
+		return nil
+	}
+	headers := make(semel.Headers, 0, n)
+	for _, h := range raw.Headers {
+		headers = append(headers, semel.Header{Name: c.nameOf(h.Key), Value: h.Value})
+	}
+	if raw.Value == nil {
+		headers = append(headers, semel.Header{Name: HeaderTombstone, Value: []byte("true")})
+	}
+	return headers
+}
+
+// mostHeaderNames bounds them against producers that make names up.
+const mostHeaderNames = 256
+
+func (c *Decoder) nameOf(key string) string {
+	rest, found := strings.CutPrefix(key, "ce_")
+	if !found {
+		return key
+	}
+	name, known := c.names[key]
+	if !known {
+		name = "ce-" + rest
+		if len(c.names) < mostHeaderNames {
+			c.names[key] = name
+		}
+	}
+	return name
+}

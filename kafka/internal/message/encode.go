@@ -1,0 +1,129 @@
+package message
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/cloudevents"
+	"github.com/semel-go/semel/internal/structured"
+	"github.com/semel-go/semel/kafka/internal/deadletter"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// purpose is what the id of a record is made of, beside the identity and the topic. It may
+// never change: a message whose record is under way would get another id.
+const purpose = "publish"
+
+// The source and the type of a record whose message has none: CloudEvents requires them.
+const (
+	sourceOfNone = "semel"
+	typeOfNone   = "semel.message"
+)
+
+// Record returns the record of a message in a topic.
+func Record(m *semel.Message, topic string) *kgo.Record {
+	record := &kgo.Record{Topic: topic, Key: m.Key, Value: m.Body, Headers: headersFor(m, topic)}
+	_, tombstone := m.Headers.Get(HeaderTombstone)
+	switch {
+	case tombstone && len(m.Body) == 0:
+		record.Value = nil
+	case m.Body == nil: // a null value would delete its key where the topic is compacted
+		record.Value = []byte{}
+	}
+	return record
+}
+
+// headersFor are the headers of m's record: those of m, and the attributes of a CloudEvent
+// in binary mode (https://github.com/cloudevents/spec, Kafka Protocol Binding for
+// CloudEvents 1.0.2, section 3.2). A message whose body is a whole event keeps what it has:
+// there the id is.
+func headersFor(m *semel.Message, topic string) []kgo.RecordHeader {
+	if eventInside(m.Headers) && m.ID() == "" {
+		return (&recordHeaders{}).copy(m).all
+	}
+	h := &recordHeaders{values: attributes(m, topic)}
+	if !isOwnID(m) {
+		for _, c := range m.Causation() {
+			h.instead(strings.ToLower(c.Name), string(c.Value))
+		}
+	}
+	if kind, ok := m.Headers.Get("ce-datacontenttype"); ok {
+		h.instead("ce-datacontenttype", "") // Kafka has it as content-type
+		h.instead("content-type", string(kind))
+	}
+	return h.copy(m).rest().all
+}
+
+// isOwnID reports whether the message is recognised by its event's own id, so that who
+// reads the record can do the same.
+func isOwnID(m *semel.Message) bool {
+	return m.ID() == m.Identity.ID && (m.Identity.Source == "" || m.Identity.Source == m.Source())
+}
+
+// attributes are those of the record's event.
+func attributes(m *semel.Message, topic string) []attribute {
+	id := m.Identity.ID
+	if !isOwnID(m) {
+		id = m.OutputID(purpose, topic)
+	}
+	version, _ := m.Headers.Get("ce-specversion")
+	all := []attribute{
+		{"ce-specversion", cmp.Or(string(version), cloudevents.Version)},
+		{"ce-id", id},
+		{"ce-source", cmp.Or(m.Source(), m.Identity.Source, sourceOfNone)},
+		{"ce-type", cmp.Or(structured.Type(m), typeOfNone)},
+		{"ce-subject", m.Subject()},
+		{"ce-dataschema", m.DataSchema()},
+	}
+	if at := m.Attributes.Time; !at.IsZero() {
+		all = append(all, attribute{"ce-time", at.Format(time.RFC3339Nano)})
+	}
+	return all
+}
+
+// attribute is a header with the value that it must have; empty: it is left out.
+type attribute struct{ name, value string }
+
+// recordHeaders are the headers of a record while they are collected.
+type recordHeaders struct {
+	values []attribute
+	all    []kgo.RecordHeader
+}
+
+// instead gives a header another value than the message's.
+func (h *recordHeaders) instead(name, value string) {
+	h.values = append(h.values, attribute{name, value})
+}
+
+// copy takes those of m that no value stands for, in their order, but what Semel says of
+// another delivery.
+func (h *recordHeaders) copy(m *semel.Message) *recordHeaders {
+	for _, header := range m.Headers {
+		replaced := slices.ContainsFunc(h.values, func(a attribute) bool { return strings.EqualFold(a.name, header.Name) })
+		if _, letter := deadletter.OfLetter(header.Name); !replaced && !letter && header.Name != HeaderTombstone {
+			h.add(header.Name, header.Value)
+		}
+	}
+	return h
+}
+
+// rest adds the values.
+func (h *recordHeaders) rest() *recordHeaders {
+	for _, a := range h.values {
+		if a.value != "" {
+			h.add(a.name, []byte(a.value))
+		}
+	}
+	return h
+}
+
+// add writes ce_ where everyone else writes ce-.
+func (h *recordHeaders) add(name string, value []byte) {
+	if len(name) > 3 && strings.EqualFold(name[:3], "ce-") {
+		name = "ce_" + strings.ToLower(name[3:])
+	}
+	h.all = append(h.all, kgo.RecordHeader{Key: name, Value: value})
+}

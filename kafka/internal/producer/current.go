@@ -1,0 +1,57 @@
+package producer
+
+import (
+	"sync"
+
+	"github.com/semel-go/semel/internal/worker"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Current is the producer in use. It is made for the first record, and anew when it is spent.
+type Current struct {
+	make       func(spent func(*Producer)) (*Producer, error)
+	background *worker.Group
+
+	mu     sync.Mutex // guards the rest; nothing is waited for under it
+	now    *Producer  // nil before the first record
+	closed bool
+}
+
+// NewCurrent returns a Current whose producers are made by make. Those that are spent are
+// closed in background.
+func NewCurrent(background *worker.Group, make func(spent func(*Producer)) (*Producer, error)) *Current {
+	return &Current{make: make, background: background}
+}
+
+// Open returns the producer in use. After Shut the error is kgo.ErrClientClosed.
+func (c *Current) Open() (*Producer, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.closed {
+		return nil, kgo.ErrClientClosed
+	}
+	var err error
+	if c.now == nil {
+		c.now, err = c.make(c.replace)
+	}
+	return c.now, err
+}
+
+// replace lets the next record have another producer than this one.
+func (c *Current) replace(spent *Producer) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.now == spent && !c.closed {
+		c.now = nil
+		c.background.Go(spent.Close)
+	}
+}
+
+// Shut lets no producer be made any more. It returns the one in use, which the caller
+// closes, or nil if there is none; first is false if Shut was called before.
+func (c *Current) Shut() (last *Producer, first bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	first, c.closed = !c.closed, true
+	return c.now, first
+}

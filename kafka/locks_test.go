@@ -1,0 +1,107 @@
+package kafka
+
+import (
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// A type with a field mu guards the fields behind it. What they hold is reached
+// through the type's methods, so that nobody else takes the lock or forgets it.
+func TestWhatALockGuardsIsReachedThroughItsOwnersMethods(t *testing.T) {
+	files, parsed := token.NewFileSet(), []*ast.File{}
+	names, err := filepath.Glob("*.go")
+	must(t, err)
+	for _, name := range names {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
+		file, err := parser.ParseFile(files, name, nil, 0)
+		must(t, err)
+		parsed = append(parsed, file)
+	}
+	guarded := guardedFields(parsed)
+	for room, field := range map[string]string{"lanes": "order", "intake": "corruptBatches", "deliveries": "turn", "progress": "last", "topics": "reading", "faults": "news"} {
+		if !slices.Contains(guarded[room], field) {
+			t.Fatalf("of what is guarded only %v is found", guarded)
+		}
+	}
+	for _, file := range parsed {
+		for _, declaration := range file.Decls {
+			if function, ok := declaration.(*ast.FuncDecl); ok {
+				for _, at := range reached(function, guarded) {
+					t.Errorf("%s: %s reaches for what another's lock guards", files.Position(at), function.Name.Name)
+				}
+			}
+		}
+	}
+}
+
+// guardedFields are the fields behind mu, and mu, by the names of the fields that
+// hold their type.
+func guardedFields(files []*ast.File) map[string][]string {
+	byType, typeOf := map[string][]string{}, map[string]string{}
+	for _, file := range files {
+		ast.Inspect(file, func(n ast.Node) bool {
+			declared, ok := n.(*ast.TypeSpec)
+			if !ok {
+				return true
+			}
+			structure, ok := declared.Type.(*ast.StructType)
+			if !ok {
+				return true
+			}
+			var behind []string
+			for _, field := range structure.Fields.List {
+				for _, name := range field.Names {
+					if name.Name == "mu" || len(behind) > 0 {
+						behind = append(behind, name.Name)
+					}
+					if pointed, ok := field.Type.(*ast.StarExpr); ok {
+						field.Type = pointed.X
+					}
+					if held, ok := field.Type.(*ast.Ident); ok {
+						typeOf[name.Name] = held.Name
+					}
+				}
+			}
+			byType[declared.Name.Name] = behind
+			return true
+		})
+	}
+	all := map[string][]string{}
+	for name, held := range typeOf {
+		all[name] = byType[held]
+	}
+	return all
+}
+
+// reached is where a function selects guarded fields of another's field, or the
+// lock of anything but its receiver.
+func reached(f *ast.FuncDecl, guarded map[string][]string) []token.Pos {
+	var all []token.Pos
+	ast.Inspect(f, func(n ast.Node) bool {
+		field, ok := n.(*ast.SelectorExpr)
+		if !ok {
+			return true
+		}
+		owner, ok := field.X.(*ast.SelectorExpr)
+		if ok && slices.Contains(guarded[owner.Sel.Name], field.Sel.Name) {
+			all = append(all, field.Pos())
+		}
+		if local, ok := field.X.(*ast.Ident); ok && field.Sel.Name == "mu" && !receives(f, local.Name) {
+			all = append(all, field.Pos())
+		}
+		return true
+	})
+	return all
+}
+
+// receives reports whether this is the name of a method's receiver.
+func receives(f *ast.FuncDecl, name string) bool {
+	return f.Recv != nil && len(f.Recv.List[0].Names) == 1 && f.Recv.List[0].Names[0].Name == name
+}

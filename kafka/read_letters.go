@@ -1,0 +1,220 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/kafka/internal/deadletter"
+	"github.com/semel-go/semel/kafka/internal/message"
+	"github.com/semel-go/semel/source"
+	"github.com/twmb/franz-go/pkg/kadm"
+	"github.com/twmb/franz-go/pkg/kerr"
+	"github.com/twmb/franz-go/pkg/kgo"
+)
+
+// Letter is a record of a topic of dead letters.
+type Letter struct {
+	// Topic, Partition and Offset are where it stands.
+	Topic     string
+	Partition int32
+	Offset    int64
+	// WrittenAt is when it was written there; zero if the record does not say.
+	WrittenAt time.Time
+	// Foreign says that no consumer of Semel wrote it: the headers of a dead letter are
+	// missing or say nothing. Then only the record's place is known, and Delivery has it as it
+	// is.
+	Foreign bool
+	// Consumer is whose dead letter it is; Reason, Error and Attempts say why.
+	Consumer string
+	Reason   semel.Reason
+	Error    string
+	Attempts int
+	// Cut says that the topic did not take it whole; see HeaderLength.
+	Cut bool
+	// Delivery has the message as the consumer's source delivered it, with the topic,
+	// partition, offset and time of the record that it was; Refused, where it cannot be
+	// read. Origin.BrokerID is empty: the topic may be another one by now.
+	Delivery source.Delivery
+}
+
+// letterPatience is how long a partition may bring nothing before its end is asked for anew.
+const letterPatience = 5 * time.Second
+
+// ReadLetters calls each with the records of a topic of dead letters, those of a partition in
+// their order, from the beginning to where the topic's partitions end now. It is a member of
+// no group and changes nothing. The configuration is the consumer's own; an empty topic is its
+// DeadLetters. It ends with the first error of each, and with one that wraps ErrRange if the
+// topic was made anew meanwhile.
+func ReadLetters(ctx context.Context, c Config, topic string, each func(Letter) error) error {
+	c = c.withDefaults()
+	if err := c.validate(); err != nil {
+		return err
+	}
+	if topic == "" {
+		topic = c.DeadLetters
+	}
+	if topic == "" {
+		return errors.New("kafka: there is no topic for dead letters; name one, or set Config.DeadLetters (in a policy: dead_letter: {topic: …} at the consumer)")
+	}
+	r := &letterReader{config: c, topic: topic, each: each, decoder: c.decoder()}
+	r.brokers.config = &r.config
+	return r.read(ctx)
+}
+
+// letterReader reads one topic once.
+type letterReader struct {
+	config  Config
+	topic   string
+	each    func(Letter) error
+	brokers brokers
+	decoder *message.Decoder
+	// ends are of the partitions that have not been read to their ends.
+	ends map[int32]int64
+	// id is the topic's.
+	id [16]byte
+}
+
+func (r *letterReader) read(ctx context.Context) error {
+	if _, err := r.brokers.open(func() {}); err != nil {
+		return err
+	}
+	defer r.brokers.close()
+	starts, err := r.ask(ctx)
+	if err != nil {
+		return err
+	}
+	if len(r.ends) == 0 {
+		return nil
+	}
+	partitions := map[int32]kgo.Offset{}
+	for p := range r.ends {
+		partitions[p] = kgo.NewOffset().At(starts[p])
+	}
+	client, err := r.brokers.reader(map[string]map[int32]kgo.Offset{r.topic: partitions})
+	if err != nil {
+		return err
+	}
+	defer client.Close()
+	for len(r.ends) > 0 {
+		if err := r.poll(ctx, client); err != nil {
+			return err
+		}
+	}
+	return r.unchanged(ctx)
+}
+
+// unchanged is an error if the topic was made anew since it was asked first: then offsets are
+// another topic's, and what was read is not all that one of them had.
+func (r *letterReader) unchanged(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	response, err := metadataOf(r.topic).RequestWith(ctx, r.brokers.client())
+	if err != nil {
+		return r.explain(err)
+	}
+	for _, t := range response.Topics {
+		switch err := kerr.ErrorForCode(t.ErrorCode); {
+		case err != nil:
+			return r.explain(err)
+		case r.id == noTopicID:
+			r.id = t.TopicID
+		case t.TopicID != r.id:
+			return fmt.Errorf("topic %s was made anew while it was read; read it again: %w", r.topic, ErrRange)
+		}
+	}
+	return nil
+}
+
+// ask finds where the partitions begin and end.
+func (r *letterReader) ask(ctx context.Context) (starts map[int32]int64, err error) {
+	if err := r.unchanged(ctx); err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	admin := kadm.NewClient(r.brokers.client())
+	ends, err := r.config.ends(ctx, admin, r.topic)
+	if err != nil {
+		return nil, r.explain(err)
+	}
+	begins, err := allListed(admin.ListStartOffsets(ctx, r.topic))
+	if err != nil {
+		return nil, r.explain(err)
+	}
+	asked := r.ends
+	r.ends, starts = map[int32]int64{}, map[int32]int64{}
+	ends.Each(func(o kadm.ListedOffset) {
+		begin, _ := begins.Lookup(o.Topic, o.Partition)
+		end := o.Offset
+		if asked != nil {
+			was, left := asked[o.Partition]
+			if !left {
+				return
+			}
+			end = min(end, was)
+		}
+		if begin.Offset < end {
+			r.ends[o.Partition], starts[o.Partition] = end, begin.Offset
+		}
+	})
+	return starts, nil
+}
+
+func (r *letterReader) explain(err error) error {
+	var answer *kerr.Error
+	if errors.As(err, &answer) {
+		return explain(err, r.topic, r.config.Group)
+	}
+	return r.brokers.unreachable(err)
+}
+
+// poll takes what comes. Where nothing does, what is left may be gone: it is asked for anew.
+func (r *letterReader) poll(ctx context.Context, client *kgo.Client) error {
+	waiting, cancel := context.WithTimeout(ctx, letterPatience)
+	defer cancel()
+	fetches := client.PollFetches(waiting)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	for _, e := range fetches.Errors() {
+		if !errors.Is(e.Err, context.DeadlineExceeded) {
+			return r.explain(e.Err)
+		}
+	}
+	var failed error
+	fetches.EachRecord(func(raw *kgo.Record) {
+		end, left := r.ends[raw.Partition]
+		switch {
+		case failed != nil || !left:
+			return
+		case raw.Offset >= end-1:
+			delete(r.ends, raw.Partition)
+		}
+		if raw.Offset < end && !raw.Attrs.IsControl() {
+			failed = r.each(r.letter(raw))
+		}
+	})
+	if failed == nil && fetches.NumRecords() == 0 {
+		_, failed = r.ask(ctx)
+	}
+	return failed
+}
+
+// letter is what a record says.
+func (r *letterReader) letter(raw *kgo.Record) Letter {
+	l := Letter{Topic: raw.Topic, Partition: raw.Partition, Offset: raw.Offset, WrittenAt: message.TimeOf(raw)}
+	said := deadletter.Headers(raw)
+	l.Consumer, l.Reason, l.Error = said[HeaderConsumer], semel.Reason(said[HeaderReason]), said[HeaderError]
+	l.Attempts, _ = strconv.Atoi(said[HeaderAttempts])
+	_, l.Cut = said[HeaderLength]
+	original, whole := deadletter.Original(raw, said)
+	l.Foreign = !whole
+	l.Delivery = source.Delivery{Message: new(semel.Message), Before: source.Unknown}
+	r.decoder.Read(original, "", &l.Delivery)
+	l.Delivery.Decode(nil)
+	return l
+}

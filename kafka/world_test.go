@@ -1,0 +1,394 @@
+package kafka
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/consumer"
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/identity"
+	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/store"
+	"github.com/twmb/franz-go/pkg/kfake"
+	"github.com/twmb/franz-go/pkg/kgo"
+	"github.com/twmb/franz-go/pkg/kmsg"
+)
+
+// bubble runs a subtest in virtual time.
+func bubble(t *testing.T, name string, f func(*testing.T)) {
+	t.Run(name, func(t *testing.T) { synctest.Test(t, f) })
+}
+
+// inWorld runs a subtest in virtual time, with a world of its own.
+func inWorld(t *testing.T, name string, partitions int32, f func(*testing.T, *world)) {
+	bubble(t, name, func(t *testing.T) { f(t, newWorld(t, partitions)) })
+}
+
+// control answers requests of a kind as f does. Where f returns nil the brokers answer.
+func (w *world) control(key kmsg.Key, f func(kmsg.Request) kmsg.Response) {
+	w.cluster.ControlKey(int16(key), func(request kmsg.Request) (kmsg.Response, error, bool) {
+		w.cluster.KeepControl()
+		response := f(request)
+		return response, nil, response != nil
+	})
+}
+
+// pass lets virtual time pass.
+func pass(d time.Duration) { <-time.After(d) }
+
+const (
+	theTopic = "orders"
+	theGroup = "billing"
+)
+
+// world is a cluster with a network in memory, a store, a producer, and the
+// processes of one consumer.
+type world struct {
+	t        testing.TB
+	network  kfake.VirtualNetwork
+	cluster  *kfake.Cluster
+	store    *memstore.Store
+	producer *kgo.Client
+	wires    []*wire
+	latency  time.Duration // of the next process's wire
+	// processes by the name they have for the brokers.
+	processes map[string]*process
+}
+
+func newWorld(t testing.TB, partitions int32, options ...kfake.Opt) *world {
+	t.Helper()
+	w := &world{t: t, store: memstore.New(), processes: map[string]*process{}}
+	c, err := kfake.NewCluster(append([]kfake.Opt{
+		kfake.NumBrokers(1), kfake.Ports(19092), kfake.ListenFn(w.network.Listen), kfake.SeedTopics(partitions, theTopic),
+	}, options...)...)
+	must(t, err)
+	w.cluster = c
+	t.Cleanup(w.close)
+	w.producer = w.client()
+	return w
+}
+
+// close ends the cluster and all connections to it.
+func (w *world) close() {
+	w.cluster.Close()
+	for _, wire := range w.wires {
+		wire.cut()
+	}
+}
+
+// client is a client beside the consumer, on a wire that is never cut.
+func (w *world) client(options ...kgo.Opt) *kgo.Client {
+	w.t.Helper()
+	c, err := kgo.NewClient(append([]kgo.Opt{
+		kgo.SeedBrokers(w.cluster.ListenAddrs()...), kgo.Dialer(w.network.DialContext),
+		kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.DisableClientMetrics(),
+	}, options...)...)
+	must(w.t, err)
+	w.t.Cleanup(c.Close)
+	return c
+}
+
+// order is a message with an id.
+func order(partition int32, id string) *kgo.Record {
+	return &kgo.Record{
+		Topic: theTopic, Partition: partition, Key: []byte("key"), Value: []byte("order " + id),
+		Headers: []kgo.RecordHeader{
+			{Key: "ce_specversion", Value: []byte("1.0")}, {Key: "ce_type", Value: []byte("order")},
+			{Key: "ce_id", Value: []byte(id)}, {Key: "ce_source", Value: []byte("shop")},
+		},
+	}
+}
+
+// publish appends orders with these ids to a partition.
+func (w *world) publish(partition int32, ids ...string) {
+	w.t.Helper()
+	for _, id := range ids {
+		w.produce(order(partition, id))
+	}
+}
+
+func (w *world) produce(records ...*kgo.Record) {
+	w.t.Helper()
+	must(w.t, w.producer.ProduceSync(context.Background(), records...).FirstErr())
+}
+
+// numbered are ids from first to last.
+func numbered(prefix string, first, last int) []string {
+	var all []string
+	for n := first; n <= last; n++ {
+		all = append(all, fmt.Sprintf("%s%04d", prefix, n))
+	}
+	return all
+}
+
+// process is a process of the consumer.
+type process struct {
+	wire       *wire
+	source     *Source
+	consumer   *consumer.Consumer[*memstore.Tx]
+	stop       context.CancelFunc
+	ended      chan error
+	dead       atomic.Bool
+	storeHangs atomic.Bool
+}
+
+type handler func(context.Context, *memstore.Tx, *semel.Message) error
+
+// count is a handler whose effect is a number by id.
+func count(_ context.Context, tx *memstore.Tx, m *semel.Message) error {
+	return tx.Add("effect "+m.Identity.ID, 1)
+}
+
+// settings are a process's policy, and what befalls it.
+type settings struct {
+	consumer.Config
+	plan faults.Plan
+}
+
+// start starts a process. Either change may be nil.
+func (w *world) start(handle handler, kafka func(*Config), policy func(*settings)) *process {
+	w.t.Helper()
+	p := &process{wire: newWire(&w.network, w.latency), ended: make(chan error, 1)}
+	w.wires = append(w.wires, p.wire)
+	name := fmt.Sprint("process ", len(w.wires))
+	w.processes[name] = p
+	k := Config{Brokers: w.cluster.ListenAddrs(), Topics: []string{theTopic}, Group: theGroup, SessionTimeout: 10 * time.Second, ClientID: name}
+	if kafka != nil {
+		kafka(&k)
+	}
+	source, err := New(quiet(k))
+	must(w.t, err)
+	source.brokers.dial = p.wire.dial
+	c := settings{
+		Config: consumer.Config{Name: "billing", Source: source, Identity: identity.CloudEvents(), Logger: slog.New(slog.DiscardHandler)},
+		plan:   faults.Plan{Seed: 1},
+	}
+	if policy != nil {
+		policy(&c)
+	}
+	p.source = source
+	if p.consumer, err = consumer.New(&mortal{w.store, &p.dead, &p.storeHangs}, handle, c.Config, c.plan); err != nil {
+		w.t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(context.Background())
+	p.stop = stop
+	go func() { p.ended <- p.consumer.Run(ctx) }()
+	w.t.Cleanup(func() {
+		stop()
+		p.wire.thaw()
+		<-p.ended
+		if err := source.Close(ctx); err != nil { // a run that was refused has not closed it
+			w.t.Error(err)
+		}
+		<-source.life.Done() // a run does not wait for a source that closes slowly
+		source.brokers.close()
+	})
+	return p
+}
+
+// leave ends a process as a signal does, and returns what Run did.
+func (p *process) leave() error {
+	p.stop()
+	err := <-p.ended
+	p.ended <- err
+	return err
+}
+
+// settled starts a process, and lets it settle what is there.
+func (w *world) settled(kafka func(*Config)) *process {
+	w.t.Helper()
+	p := w.start(count, kafka, nil)
+	w.settles(time.Minute)
+	return p
+}
+
+// runs starts a process, and lets it settle what is there and leave.
+func (w *world) runs(kafka func(*Config)) {
+	w.t.Helper()
+	must(w.t, w.settled(kafka).leave())
+}
+
+// first is its first lane, as it stands.
+func (p *process) first() (l lane) {
+	p.source.lanes.with(func(all []*lane) {
+		if len(all) > 0 {
+			l = *all[0]
+		}
+	})
+	return l
+}
+
+// kill lets neither store nor brokers hear of the process any more.
+func (p *process) kill() {
+	p.dead.Store(true)
+	p.wire.cut()
+	p.stop()
+}
+
+// mortal is the store as a process sees it that can be killed.
+type mortal struct {
+	*memstore.Store
+	dead *atomic.Bool
+	// hangs: where a topic begins is not answered.
+	hangs *atomic.Bool
+}
+
+func (m *mortal) LoadPosition(ctx context.Context, consumer, src string) (source.Position, bool, error) {
+	if m.hangs.Load() {
+		<-ctx.Done()
+		return source.Position{}, false, ctx.Err()
+	}
+	return m.Store.LoadPosition(ctx, consumer, src)
+}
+
+func (m *mortal) AdvanceOffsets(ctx context.Context, consumer string, to []source.OffsetAdvance) ([]source.LaneOffset, error) {
+	if m.dead.Load() {
+		return nil, errDead
+	}
+	return m.Store.AdvanceOffsets(ctx, consumer, to)
+}
+
+var errDead = errors.New("the process is dead")
+
+func (m *mortal) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (store.Batch[*memstore.Tx], []store.Verdict, error) {
+	if m.dead.Load() {
+		return nil, nil, errDead
+	}
+	b, v, err := m.Store.Begin(ctx, o, marks)
+	if err != nil {
+		return nil, nil, err
+	}
+	return &mortalBatch{b, m.dead}, v, nil
+}
+
+type mortalBatch struct {
+	store.Batch[*memstore.Tx]
+	dead *atomic.Bool
+}
+
+func (b *mortalBatch) TxAborted() bool { return b.Batch.(store.TxStatus).TxAborted() }
+
+func (*mortalBatch) AbortCause() error { return nil }
+
+func (b *mortalBatch) ClassifyHandler(ctx context.Context, err error) store.Class {
+	return b.Batch.(store.TxStatus).ClassifyHandler(ctx, err)
+}
+
+func (b *mortalBatch) Commit(ctx context.Context, e store.Ending) store.Result {
+	if b.dead.Load() {
+		b.Batch.Rollback(ctx)
+		return store.Result{Outcome: store.NotCommitted, Class: store.ClassDown, Culprit: store.NoCulprit, Err: errDead}
+	}
+	return b.Batch.Commit(ctx, e)
+}
+
+// effect is how often a message took effect.
+func (w *world) effect(id string) int {
+	w.t.Helper()
+	v := w.store.Get("effect " + id)
+	if v == nil {
+		return 0
+	}
+	n, err := strconv.Atoi(string(v))
+	must(w.t, err)
+	return n
+}
+
+// once fails unless each of these took effect once.
+func (w *world) once(ids ...string) {
+	w.t.Helper()
+	for _, id := range ids {
+		if n := w.effect(id); n != 1 {
+			w.t.Errorf("%s took effect %d times", id, n)
+		}
+	}
+}
+
+// committed is the group's offset of a partition; -1 without one.
+func (w *world) committed(partition int32) int64 {
+	info := w.cluster.GroupInfo(theGroup)
+	if info == nil {
+		return -1
+	}
+	c, known := info.Commits[theTopic][partition]
+	if !known {
+		return -1
+	}
+	return c.Offset
+}
+
+func (w *world) end(partition int32) int64 {
+	return w.cluster.PartitionInfo(theTopic, partition).HighWatermark
+}
+
+// settles waits until the group's offsets are at the end of all partitions.
+func (w *world) settles(within time.Duration) {
+	w.t.Helper()
+	rested := time.Now()
+	w.until(within, "the group's offsets are at the ends of all partitions", func() bool {
+		if time.Since(rested) > 2*time.Minute {
+			rested = time.Now()
+			w.bury()
+		}
+		for _, p := range w.cluster.PartitionInfos(theTopic) {
+			if w.committed(p.Partition) != p.HighWatermark && p.HighWatermark > 0 {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+// bury takes members out of a group that does not come to rest: those of dead
+// processes, and all while it is rebalancing; the living join again. It makes
+// up for two ways of kfake. A member that dies between joining and its first
+// heartbeat stays for ever, where real brokers let its session end; and who
+// joins again lets kfake wait a whole rebalance time-out more for those who are
+// gone, where real brokers go on without them.
+func (w *world) bury() {
+	info := w.cluster.GroupInfo(theGroup)
+	for _, m := range info.Members {
+		if p := w.processes[m.ClientID]; info.State == "Stable" && (p == nil || !p.dead.Load()) {
+			continue
+		}
+		leave := kmsg.NewPtrLeaveGroupRequest()
+		member := kmsg.NewLeaveGroupRequestMember()
+		leave.Group, leave.MemberID, member.MemberID = theGroup, m.MemberID, m.MemberID
+		leave.Members = append(leave.Members, member)
+		if _, err := leave.RequestWith(context.Background(), w.producer); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+}
+
+// until waits for something to become true.
+func (w *world) until(within time.Duration, what string, true func() bool) {
+	w.t.Helper()
+	deadline := time.Now().Add(within)
+	for !true() {
+		if time.Now().After(deadline) {
+			w.t.Fatalf("within %v it is not so that %s; %s", within, what, w.state())
+		}
+		pass(20 * time.Millisecond)
+	}
+}
+
+func (w *world) state() string {
+	text := ""
+	for _, p := range w.cluster.PartitionInfos(theTopic) {
+		text += fmt.Sprintf("partition %d: committed %d, end %d, stable %d; ", p.Partition, w.committed(p.Partition), p.HighWatermark, p.LastStableOffset)
+	}
+	if info := w.cluster.GroupInfo(theGroup); info != nil {
+		text += fmt.Sprintf("group %s, generation %d, members %d", info.State, info.Epoch, len(info.Members))
+	}
+	return text
+}
