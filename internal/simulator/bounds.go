@@ -49,7 +49,7 @@ func (c *checker) checkSize(e machine.Event) {
 		c.broke("law 11", "the machine holds no message and keeps %d entries", size.Kept)
 	}
 	if touched > 8 && held == 0 {
-		c.w.coverage.add("fault", "many deliveries left at once")
+		c.w.coverage.Add("fault", "many deliveries left at once")
 	}
 	c.size, c.held = size, held
 }

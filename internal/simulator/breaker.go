@@ -5,6 +5,7 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/trace"
 )
 
 // breakerKnown is what the checker knows of the circuit breaker (C19).
@@ -16,13 +17,6 @@ type breakerKnown struct {
 	surely, perhaps int
 	succeeded       bool // a handler has worked since the life's start
 	worked          bool // it did so with this event
-}
-
-// breaks says which lives have a breaker, without a choice that would change the others.
-func breaks(conf *machine.Config) {
-	if conf.Seed%4 == 1 {
-		conf.BreakerThreshold, conf.HaltLater = 1+int(conf.Seed/4%4), conf.Seed/16%2 == 0
-	}
 }
 
 // mostAttempts is how many attempts a message has at most.
@@ -63,7 +57,7 @@ func (c *checker) breakerSaid(a machine.Report) {
 		c.broke("C19", "the breaker closes, and no handler has worked (open: %v)", b.open)
 	case a.Kind == machine.ReportReady:
 		b.open = false
-		c.w.coverage.add("fault", "the breaker closes")
+		c.w.coverage.Add("fault", "the breaker closes")
 	default:
 		c.prove(handOf(a.Item))
 		perhaps := b.perhaps
@@ -76,7 +70,7 @@ func (c *checker) breakerSaid(a machine.Report) {
 			c.broke("C19", "the breaker is open after %d failures, and %d are said (a handler has worked before: %v)", perhaps, a.N, b.succeeded)
 		}
 		if !b.open {
-			c.w.coverage.add("fault", "the breaker opens")
+			c.w.coverage.Add("fault", "the breaker opens")
 		}
 		b.open, b.until = true, c.w.now+a.Wait
 	}
@@ -103,6 +97,6 @@ func (c *checker) takesInBreak(messages int, what machine.Action) {
 	}
 	c.arose("C19")
 	if messages > 1 || c.w.now < b.until {
-		c.broke("C19", "%s at %v, and the breaker is open until %v", showAction(what), c.w.now, b.until)
+		c.broke("C19", "%s at %v, and the breaker is open until %v", trace.Action(what), c.w.now, b.until)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/internal/simulator/model"
 )
 
 // crash is a crash to come: at the point, after it was passed so often.
@@ -22,7 +23,7 @@ func (p *process) diesAt(point faults.Point) bool {
 		return false
 	}
 	w.armed = crash{}
-	w.coverage.add("crash at", string(point))
+	w.coverage.Add("crash at", string(point))
 	p.die("crash", "at %s", point)
 	return true
 }
@@ -35,7 +36,7 @@ func (p *process) die(name, format string, args ...any) {
 	}
 	p.w.fault(name, format, args...)
 	if p.w.main != nil {
-		p.w.coverage.add("fault", "a sender dies")
+		p.w.coverage.Add("fault", "a sender dies")
 	}
 	p.over, p.died = true, true
 	for _, f := range p.flights {
@@ -45,28 +46,28 @@ func (p *process) die(name, format string, args ...any) {
 }
 
 // abandon leaves a transaction to the store, which ends it.
-func (w *world) abandon(t *transaction) {
-	if t == nil || !t.open || t.committing {
+func (w *world) abandon(t *model.Transaction) {
+	if t == nil || !t.Open || t.Committing {
 		return
 	}
 	linger := time.Duration(0)
-	if w.choices.chance(3) {
-		linger = w.choices.wait(2 * time.Second)
+	if w.choices.Chance(3) {
+		linger = w.choices.Wait(2 * time.Second)
 		w.fault("transaction lingers", "%v", linger)
 	}
 	w.after(linger, func() { w.end(t) })
 }
 
 // end rolls t back, if it is open, and wakes who waits for its locks.
-func (w *world) end(t *transaction) {
-	if t.open {
+func (w *world) end(t *model.Transaction) {
+	if t.Open {
 		w.closed(t)
 	}
 }
 
 // closed ends t's locks.
-func (w *world) closed(t *transaction) {
-	for _, look := range w.store.end(t) {
+func (w *world) closed(t *model.Transaction) {
+	for _, look := range w.store.End(t) {
 		w.after(time.Microsecond, look)
 	}
 }
@@ -79,9 +80,9 @@ func (p *process) afterLife() {
 	if p.ending.Idle || p.check.over {
 		p.releaseAll()
 	}
-	for _, l := range w.source.lanes {
-		if l.owner == p {
-			l.leave()
+	for _, l := range w.source.Lanes {
+		if l.Owner == p {
+			l.Leave()
 			w.giveAgain(l)
 		}
 	}
@@ -89,9 +90,9 @@ func (p *process) afterLife() {
 	case w.live != nil && w.over: // it is switched to
 		w.live.wrapUp()
 	case w.quiet && !w.calm && p.ending.Idle: // whoever begins again would be idle again
-	case !w.calm || !w.source.allSettled() || w.goesOnFor():
-		w.after(w.choices.wait(w.plan.span/8), func() { w.begin(p.seat) })
-	case w.store.anyWaits(): // a run that ends leaves what is due later
+	case !w.calm || !w.source.AllSettled() || w.goesOnFor():
+		w.after(w.choices.Wait(w.plan.Span/8), func() { w.begin(p.seat) })
+	case w.store.AnyWaits(): // a run that ends leaves what is due later
 		w.after(200*time.Millisecond, func() { w.begin(p.seat) })
 	case len(w.living()) == 0:
 		w.finish()

@@ -28,15 +28,15 @@ func (w *world) endure() {
 		each.everybody()
 	}
 	switch {
-	case w.plan.away:
+	case w.plan.Away:
 		w.fault("store away without end", "")
 		w.takeStore()
-		if w.plan.config.OneAttempt { // all is handed back, and comes again at its broker's pace
+		if w.plan.Config.OneAttempt { // all is handed back, and comes again at its broker's pace
 			w.mostSteps *= 20
 		}
 		w.after(long, w.endEndurance)
 	case w.stuckForGood() > 0:
-		if w.plan.config.Inbox || w.sender != nil { // what the stuck worker should have is claimed and given back all the time
+		if w.plan.Config.Inbox || w.sender != nil { // what the stuck worker should have is claimed and given back all the time
 			w.mostSteps *= 20
 		}
 		w.after(w.patienceOfAll(), w.endEndurance)
@@ -49,8 +49,8 @@ func (w *world) endure() {
 func (w *world) endEndurance() {
 	drain := time.Duration(0)
 	for _, each := range w.worlds() {
-		drain = max(drain, each.plan.config.Drain)
-		each.endAll(w.plan.away)
+		drain = max(drain, each.plan.Config.Drain)
+		each.endAll(w.plan.Away)
 	}
 	w.after(drain+2*time.Second, w.beCalm)
 }
@@ -89,7 +89,7 @@ func (c *checker) alive(h *handed) bool { return !h.told && !h.stale }
 // end (laws 7 and 8).
 func (c *checker) othersWentOn() {
 	workers := c.stuckWorkers()
-	if len(workers) == 0 || len(workers) == c.p.config.Workers || c.stopping || c.w.plan.away {
+	if len(workers) == 0 || len(workers) == c.p.config.Workers || c.stopping || c.w.plan.Away {
 		return
 	}
 	waits := c.waitForStuck()
@@ -97,10 +97,10 @@ func (c *checker) othersWentOn() {
 		if !c.alive(h) || waits[h] {
 			continue
 		}
-		c.broke("law 8", "%s of another lane has not ended while f%d is stuck", h.delivery.message.name(), c.stuck[0].Number)
+		c.broke("law 8", "%s of another lane has not ended while f%d is stuck", h.delivery.Message.Name(), c.stuck[0].Number)
 		return
 	}
-	c.w.coverage.add("fault", "others go on beside a stuck handler")
+	c.w.coverage.Add("fault", "others go on beside a stuck handler")
 }
 
 // stuckWorkers are those whose handlers never return.
@@ -133,7 +133,7 @@ func (c *checker) waitForSource(a *machine.Settle) map[*handed]bool {
 		switch {
 		case copying:
 			o.add(c, it)
-		case !c.skips(handOf(it).delivery.message): // what is skipped has no copies
+		case !c.skips(handOf(it).delivery.Message): // what is skipped has no copies
 			o.addCopies(it)
 		}
 	}
@@ -209,7 +209,7 @@ func (c *checker) asksOn() {
 	for _, h := range c.hands {
 		waiting = waiting || c.alive(h) && !stuck[h] && !h.asked && h.flight == nil
 	}
-	patience := 2*conf.BackoffMost + conf.MaxInMemoryWait + 10*c.w.plan.lag
+	patience := 2*conf.BackoffMost + conf.MaxInMemoryWait + 10*c.w.plan.Lag
 	switch {
 	case !waiting:
 	case c.w.now-c.askedAt > patience:
@@ -217,6 +217,6 @@ func (c *checker) asksOn() {
 	case !c.known.down:
 		c.broke("law 13", "the store is away, and nobody was told")
 	default:
-		c.w.coverage.add("fault", "a store away without end is asked on")
+		c.w.coverage.Add("fault", "a store away without end is asked on")
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/model"
+	"github.com/semel-go/semel/internal/simulator/trace"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
 )
@@ -53,10 +55,10 @@ func (c *checker) ownOutcome(as machine.As, v store.Verdict, h *handed) bool {
 	if v.Former || h.conflicted {
 		return false
 	}
-	if h.claim == nil && v.Kind == store.Seen && outcomes[as] == store.Waiting {
+	if h.claim == nil && v.Kind == store.Seen && model.Outcomes[as] == store.Waiting {
 		return true
 	}
-	return v.Already(outcomes[as]) && as != machine.AsDuplicate
+	return v.Already(model.Outcomes[as]) && as != machine.AsDuplicate
 }
 
 // newConflict reports a conflict without a row.
@@ -104,7 +106,7 @@ func (c *checker) marked(e machine.Marked) {
 // ending checks that an acknowledged delivery ends as its flight's commit says,
 // or as a copy of one that did.
 func (c *checker) ending(s *machine.Settlement, h *handed) {
-	m := h.delivery.message
+	m := h.delivery.Message
 	want := h.expected
 	if want == source.EndUnknown && h.endsAsOld() {
 		want = ends[h.must]
@@ -117,7 +119,7 @@ func (c *checker) ending(s *machine.Settlement, h *handed) {
 		law = "case 3"
 	}
 	if s.Ending != want {
-		c.broke(law, "%s is settled as %s, and should be as %s", m.name(), s.Ending.String(), want.String())
+		c.broke(law, "%s is settled as %s, and should be as %s", m.Name(), s.Ending.String(), want.String())
 	}
 }
 
@@ -147,7 +149,7 @@ func (c *checker) report(a machine.Report) {
 		c.heldForNewer(a)
 	case machine.ReportCommitted, machine.ReportUnknown, machine.ReportContended:
 		if c.p.last == nil || a.N != len(c.p.last.of.Entries) {
-			c.broke("reports", "%s says %d entries", word(reportNames[:], a.Kind), a.N)
+			c.broke("reports", "%s says %d entries", trace.Word(trace.ReportNames[:], a.Kind), a.N)
 		}
 	}
 }
@@ -160,7 +162,7 @@ func (c *checker) retry(a machine.Report) {
 		c.planned(a.Wait)
 	}
 	if a.Wait > c.p.config.MaxInMemoryWait && a.Wait > c.retries.put && !inInbox {
-		c.broke("case 6", "%s waits %v in memory; the most is %v", showItem(a.Item), a.Wait, c.p.config.MaxInMemoryWait)
+		c.broke("case 6", "%s waits %v in memory; the most is %v", trace.Item(a.Item), a.Wait, c.p.config.MaxInMemoryWait)
 	}
 	c.arose("case 6")
 	if h.unwritten {
@@ -168,8 +170,8 @@ func (c *checker) retry(a machine.Report) {
 	}
 	h.again = true
 	c.prove(h)
-	if m := h.delivery.message; m.harmless && m.charged == 0 {
-		c.broke("law 7", "%s is charged with a failure, and it can have none (%v)", m.name(), a.Err)
+	if m := h.delivery.Message; m.Harmless && m.Charged == 0 {
+		c.broke("law 7", "%s is charged with a failure, and it can have none (%v)", m.Name(), a.Err)
 	}
 }
 
@@ -178,7 +180,7 @@ var exact = [...]machine.ReportKind{machine.ReportCommitted, machine.ReportUnkno
 
 // reports checks that an event was reported as often as it should be.
 func (c *checker) reports(e machine.Event) {
-	var want [len(reportNames)]int
+	var want [len(trace.ReportNames)]int
 	switch e := e.(type) {
 	case machine.Stuck:
 		want[machine.ReportStuck] = 1
@@ -187,7 +189,7 @@ func (c *checker) reports(e machine.Event) {
 	}
 	for _, k := range exact {
 		if c.told[k] != want[k] {
-			c.broke("reports", "%s is told %d times of one event, and should be %d times", word(reportNames[:], k), c.told[k], want[k])
+			c.broke("reports", "%s is told %d times of one event, and should be %d times", trace.Word(trace.ReportNames[:], k), c.told[k], want[k])
 		}
 		if want[k] > 0 {
 			c.arose("reports")
@@ -196,7 +198,7 @@ func (c *checker) reports(e machine.Event) {
 	clear(c.told[:])
 }
 
-func (c *checker) reportsOfEnd(e machine.Ended, want *[len(reportNames)]int) {
+func (c *checker) reportsOfEnd(e machine.Ended, want *[len(trace.ReportNames)]int) {
 	f := c.p.last
 	switch {
 	case e.Outcome == store.Committed:

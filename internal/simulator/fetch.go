@@ -6,14 +6,16 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/model"
+	"github.com/semel-go/semel/internal/simulator/plan"
 )
 
 // handed is a delivery in the hands of a process.
 type handed struct {
-	delivery *delivery
+	delivery *model.Delivery
 	item     *machine.Item
 	arrival  int
-	claim    *claim // nil: the source delivered it
+	claim    *model.Claim // nil: the source delivered it
 
 	handState
 }
@@ -21,12 +23,12 @@ type handed struct {
 // poke looks whether the fetches under way can be answered.
 func (w *world) poke() {
 	for _, p := range w.living() {
-		if p.fetch == nil || p.fetch.answering || !p.fetch.cancelled && !w.ends() && !w.source.available(p, w.now) {
+		if p.fetch == nil || p.fetch.answering || !p.fetch.cancelled && !w.ends() && !w.source.Available(p, w.now) {
 			continue
 		}
 		p.fetch.answering = true
-		if p.fetch.cancelled && w.plan.late {
-			p.later(time.Duration(w.choices.between(1, 20))*100*time.Millisecond, p.answerFetch)
+		if p.fetch.cancelled && w.plan.Late {
+			p.later(time.Duration(w.choices.Between(1, 20))*100*time.Millisecond, p.answerFetch)
 			continue
 		}
 		p.soon(p.answerFetch)
@@ -34,7 +36,7 @@ func (w *world) poke() {
 }
 
 // ends reports whether the source can say that nothing will follow.
-func (w *world) ends() bool { return w.calm && w.plan.ends && w.source.exhausted() }
+func (w *world) ends() bool { return w.calm && w.plan.Ends && w.source.Exhausted() }
 
 // answerFetch takes from the source and hands over, a little later: what has
 // happened to a lane in between, the machine must sort out.
@@ -42,15 +44,15 @@ func (p *process) answerFetch() {
 	w := p.w
 	f := p.fetch
 	f.answering = false
-	if f.cancelled && w.hurt(troubleFetch) {
+	if f.cancelled && w.hurt(plan.TroubleFetch) {
 		w.fault("fetch is cancelled before the source was asked", "")
 		p.soon(func() { p.fetched(machine.Fetched{Unanswered: true}) })
 		f.answering = true
 		return
 	}
-	if w.hurt(troubleFetch) {
+	if w.hurt(plan.TroubleFetch) {
 		answer := machine.Fetched{Failed: true}
-		if w.choices.flip() { // after it has taken some
+		if w.choices.Flip() { // after it has taken some
 			answer.Items = p.take(f.most)
 		}
 		w.fault("fetch fails", "")
@@ -65,7 +67,7 @@ func (p *process) answerFetch() {
 		return
 	}
 	f.answering = true
-	if len(items) == 0 && !answer.End && f.ends && w.plan.idler {
+	if len(items) == 0 && !answer.End && f.ends && w.plan.Idler {
 		p.askIdle()
 		return
 	}
@@ -85,35 +87,35 @@ func (p *process) take(most machine.Fetch) []*machine.Item {
 	w := p.w
 	var items []*machine.Item
 	bytes := int64(0)
-	first := w.choices.below(len(w.source.lanes))
-	for i := range w.source.lanes {
-		l := w.source.lanes[(first+i)%len(w.source.lanes)]
+	first := w.choices.Below(len(w.source.Lanes))
+	for i := range w.source.Lanes {
+		l := w.source.Lanes[(first+i)%len(w.source.Lanes)]
 		for len(items) < most.Messages {
-			d := l.any(w.source, p, w.now)
-			if d == nil || len(items) > 0 && bytes+int64(d.message.size) > most.Bytes {
+			d := l.Any(w.source, p, w.now)
+			if d == nil || len(items) > 0 && bytes+int64(d.Message.Size) > most.Bytes {
 				break
 			}
-			bytes += int64(d.message.size)
-			w.source.hand(d)
+			bytes += int64(d.Message.Size)
+			w.source.Hand(d)
 			items = append(items, p.item(d))
 		}
 	}
 	return items
 }
 
-func (p *process) item(d *delivery) *machine.Item {
-	m := d.message
-	item := &machine.Item{Lane: d.lane.current(), Source: m.source, Identity: m.identity, Print: m.print, Route: m.route, Size: int32(m.size),
+func (p *process) item(d *model.Delivery) *machine.Item {
+	m := d.Message
+	item := &machine.Item{Lane: d.Lane.Current(), Source: m.Source, Identity: m.Identity, Print: m.Print, Route: m.Route, Size: int32(m.Size),
 		Before: -1}
 	placed(item, m)
-	if m.former != "" {
-		item.Former = &machine.Name{Source: "former", Identity: m.former}
+	if m.Former != "" {
+		item.Former = &machine.Name{Source: "former", Identity: m.Former}
 	}
-	if m.refused != "" {
-		item.Refused = &machine.Refusal{Reason: m.refused, Foreign: m.foreign}
+	if m.Refused != "" {
+		item.Refused = &machine.Refusal{Reason: m.Refused, Foreign: m.Foreign}
 	}
-	if p.w.plan.queue {
-		item.Before = int32(d.count - 1)
+	if p.w.plan.Queue {
+		item.Before = int32(d.Count - 1)
 	}
 	if item.Print.Version != 0 {
 		item.Print.Version = p.version
@@ -129,9 +131,9 @@ func (p *process) item(d *delivery) *machine.Item {
 
 // flow pauses or resumes a lane.
 func (w *world) flow(a machine.Flow) {
-	l := w.source.find(a.Lane.ID)
-	if l != nil && l.epoch == a.Lane.Epoch {
-		l.paused = !a.On
+	l := w.source.Find(a.Lane.ID)
+	if l != nil && l.Epoch == a.Lane.Epoch {
+		l.Paused = !a.On
 		w.poke()
 	}
 }
@@ -159,7 +161,7 @@ func (p *process) settle(a *machine.Settle) {
 
 // wrapUp stops machines that would wait for more when everything is settled.
 func (w *world) wrapUp() {
-	if !w.calm || w.plan.ends || w.plan.config.IdleExit > 0 || !w.allDone() {
+	if !w.calm || w.plan.Ends || w.plan.Config.IdleExit > 0 || !w.allDone() {
 		return
 	}
 	for _, p := range w.living() {
@@ -175,22 +177,22 @@ func (w *world) wrapUp() {
 // of that was settled all the same.
 func (p *process) tellSource(a *machine.Settle) (left []int) {
 	w := p.w
-	failing := w.hurt(troubleSettle)
+	failing := w.hurt(plan.TroubleSettle)
 	if failing {
 		w.fault("settle fails", "")
 	}
 	for i, s := range a.Items {
 		h := s.Item.Handle.(*handed)
-		if failing && h.delivery.lane.held && h.delivery.lane.current() == s.Item.Lane && w.choices.flip() {
+		if failing && h.delivery.Lane.Held && h.delivery.Lane.Current() == s.Item.Lane && w.choices.Flip() {
 			left = append(left, i)
-			if w.choices.flip() {
+			if w.choices.Flip() {
 				continue
 			}
 		}
-		if l := h.delivery.lane; l.held && l.owner != p {
-			w.coverage.add("fault", "settled after another has the lane")
+		if l := h.delivery.Lane; l.Held && l.Owner != p {
+			w.coverage.Add("fault", "settled after another has the lane")
 		}
-		w.source.settle(h, s.Kind, s.After, w.now)
+		w.source.Settle(h.delivery, h.item.Lane.Epoch, s.Kind, s.After, w.now)
 		if s.Kind == semel.Nack {
 			w.after(s.After, w.poke)
 		}

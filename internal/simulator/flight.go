@@ -6,6 +6,8 @@ import (
 
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/model"
+	"github.com/semel-go/semel/internal/simulator/plan"
 	"github.com/semel-go/semel/store"
 )
 
@@ -26,7 +28,7 @@ type flight struct {
 	p        *process
 	of       *machine.Flight
 	phase    phase
-	tx       *transaction
+	tx       *model.Transaction
 	verdicts []store.Verdict
 	call     machine.Run
 	done     int
@@ -41,7 +43,7 @@ type flight struct {
 	// generation is what its process knew to be active when it began, store what it has
 	// marked in.
 	generation int
-	store      *simStore
+	store      *model.Store
 	ranAt      time.Duration
 	trim       []int
 	lost       bool // the keeper has found that a claim of its is another's
@@ -62,8 +64,8 @@ type flight struct {
 
 func handOf(i *machine.Item) *handed { return i.Handle.(*handed) }
 
-func (f *flight) message(entry int) *message {
-	return handOf(f.of.Entries[entry].Item).delivery.message
+func (f *flight) message(entry int) *model.Message {
+	return handOf(f.of.Entries[entry].Item).delivery.Message
 }
 
 // open begins a flight's transaction.
@@ -71,7 +73,7 @@ func (p *process) open(a machine.Begin) {
 	f := &flight{p: p, of: a.Flight, serial: a.Serial, generation: p.generation}
 	p.flights = append(p.flights, f)
 	p.soon(func() { f.begin(p.w.now + markLock) })
-	if p.w.hurt(troubleRevoke) {
+	if p.w.hurt(plan.TroubleRevoke) {
 		p.soon(p.w.riders)
 	}
 }
@@ -101,12 +103,12 @@ func (f *flight) begin(deadline time.Duration) {
 // lock takes the locks of the marks, or waits for them until the deadline.
 func (f *flight) lock(deadline time.Duration) {
 	w := f.p.w
-	if w.store.down || f.closedOut() {
+	if w.store.Down || f.closedOut() {
 		f.fail(store.ClassDown)
 		return
 	}
-	if w.hurt(troubleBegin) {
-		c := []store.Class{store.ClassContended, store.ClassDown}[w.choices.below(2)]
+	if w.hurt(plan.TroubleBegin) {
+		c := []store.Class{store.ClassContended, store.ClassDown}[w.choices.Below(2)]
 		w.fault("begin fails", "%s", c.String())
 		f.fail(c)
 		return
@@ -118,9 +120,9 @@ func (f *flight) lock(deadline time.Duration) {
 		f.beginOutside()
 		return
 	}
-	if f.serial && w.store.serial != nil && w.store.serial.open {
+	if f.serial && w.store.Serial != nil && w.store.Serial.Open {
 		// The consumer's lock is awaited before any lock time-out is set.
-		w.store.waiting = append(w.store.waiting, func() {
+		w.store.Waiting = append(w.store.Waiting, func() {
 			if !f.p.over {
 				f.begin(w.now + markLock)
 			}
@@ -133,14 +135,14 @@ func (f *flight) lock(deadline time.Duration) {
 		return
 	}
 	if len(busy) > 0 {
-		w.coverage.add("fault", "copy busy")
-		if len(f.of.Entries) > 1 && !w.plan.named || w.choices.flip() {
+		w.coverage.Add("fault", "copy busy")
+		if len(f.of.Entries) > 1 && !w.plan.Named || w.choices.Flip() {
 			f.refuse(machine.Marked{Class: store.ClassContended, CopyBusy: true})
 			return
 		}
 	}
 	if held { // a store that has waited for it in vain cannot go on
-		w.coverage.add("fault", "stream held elsewhere")
+		w.coverage.Add("fault", "stream held elsewhere")
 		f.refuse(machine.Marked{Class: store.ClassContended, CopyBusy: true})
 		return
 	}
@@ -151,13 +153,13 @@ func (f *flight) lock(deadline time.Duration) {
 func (f *flight) busy() []int {
 	var busy []int
 	for i, e := range f.of.Entries {
-		holder := f.p.w.store.holder(e.Item)
+		holder := f.p.w.store.Holder(identity(e.Item), formerOf(e.Item))
 		if e.Unmarked || holder == nil || handOf(e.Item).claim != nil {
 			continue
 		}
 		busy = append(busy, i)
-		if holder.by != nil && holder.by != f.p {
-			f.p.w.coverage.add("fault", "copy under way in another process")
+		if holder.By != nil && holder.By != f.p {
+			f.p.w.coverage.Add("fault", "copy under way in another process")
 		}
 	}
 	return busy
@@ -172,17 +174,17 @@ func (f *flight) waitForLocks(deadline time.Duration) {
 			f.begin(deadline)
 		}
 	}
-	w.store.waiting = append(w.store.waiting, look)
-	w.agenda.add(deadline, look)
+	w.store.Waiting = append(w.store.Waiting, look)
+	w.agenda.Add(deadline, look)
 }
 
 // mark writes the marks and answers.
 func (f *flight) mark(busy []int) {
 	w := f.p.w
-	f.tx = w.store.opened(&transaction{open: true, by: f.p})
+	f.tx = w.store.Opened(&model.Transaction{Open: true, By: f.p, Replays: f.p.reads()})
 	f.store = w.store
 	if f.serial {
-		w.store.serial = f.tx
+		w.store.Serial = f.tx
 	}
 	for i, e := range f.of.Entries {
 		v := store.Verdict{Kind: store.Fresh}
@@ -211,7 +213,7 @@ func (f *flight) mark(busy []int) {
 }
 
 // identity returns what the store knows an item by.
-func identity(i *machine.Item) string { return handOf(i).delivery.message.id }
+func identity(i *machine.Item) string { return handOf(i).delivery.Message.ID }
 
 // kill cuts the connection; the handler goes on until it ends by itself.
 func (f *flight) kill() {
@@ -219,7 +221,7 @@ func (f *flight) kill() {
 	if f.outside() { // it has no connection
 		return
 	}
-	f.tx.cut = true
+	f.tx.Cut = true
 	f.p.w.end(f.tx)
 }
 

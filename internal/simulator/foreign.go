@@ -6,30 +6,32 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/model"
+	"github.com/semel-go/semel/internal/simulator/trace"
 	"github.com/semel-go/semel/source"
 )
 
 // makeForeign makes a message another consumer's. One that is skipped needs no
 // name of its own, and may have the one of a message that is ours.
-func (w *world) makeForeign(m *message, i int) {
-	m.refused, m.foreign, m.conduct, m.times, m.print = "foreign", true, succeeds, 0, semel.Fingerprint{}
+func (w *world) makeForeign(m *model.Message, i int) {
+	m.Refused, m.Foreign, m.Conduct, m.Times, m.Print = "foreign", true, model.Succeeds, 0, semel.Fingerprint{}
 	switch {
-	case w.plan.config.OnFiltered != machine.EndSkip:
-		m.source, m.identity = "surrogate", strconv.Itoa(i)
-	case len(w.messages) > 0 && w.choices.flip():
-		other := w.messages[w.choices.below(len(w.messages))]
-		m.source, m.identity = other.source, other.identity
+	case w.plan.Config.OnFiltered != machine.EndSkip:
+		m.Source, m.Identity = "surrogate", strconv.Itoa(i)
+	case len(w.messages) > 0 && w.choices.Flip():
+		other := w.messages[w.choices.Below(len(w.messages))]
+		m.Source, m.Identity = other.Source, other.Identity
 	}
 }
 
 // skips reports whether a message is one that is only settled.
-func (c *checker) skips(m *message) bool {
-	return m.foreign && c.p.config.OnFiltered == machine.EndSkip
+func (c *checker) skips(m *model.Message) bool {
+	return m.Foreign && c.p.config.OnFiltered == machine.EndSkip
 }
 
 // onRefused is what the policy does with a message that is refused.
-func onRefused(conf machine.Config, m *message) machine.Ending {
-	if m.foreign {
+func onRefused(conf machine.Config, m *model.Message) machine.Ending {
+	if m.Foreign {
 		return conf.OnFiltered
 	}
 	return conf.OnBadIdentity
@@ -37,13 +39,13 @@ func onRefused(conf machine.Config, m *message) machine.Ending {
 
 // foreignEntry checks that nothing of another consumer's has a handler, and that
 // what is skipped is in no flight (C16).
-func (c *checker) foreignEntry(f *machine.Flight, e machine.Entry, m *message) {
+func (c *checker) foreignEntry(f *machine.Flight, e machine.Entry, m *model.Message) {
 	switch {
-	case !m.foreign:
+	case !m.Foreign:
 	case c.skips(m):
-		c.broke("C16", "%s is another consumer's and to be skipped, and is in f%d", m.name(), f.Number)
+		c.broke("C16", "%s is another consumer's and to be skipped, and is in f%d", m.Name(), f.Number)
 	case e.As != machine.AsParked && e.As != machine.AsDeadLettered:
-		c.broke("C16", "%s is another consumer's, and is %s in f%d", m.name(), word(asNames[:], e.As), f.Number)
+		c.broke("C16", "%s is another consumer's, and is %s in f%d", m.Name(), trace.Word(trace.AsNames[:], e.As), f.Number)
 	default:
 		c.arose("C16")
 	}
@@ -51,16 +53,16 @@ func (c *checker) foreignEntry(f *machine.Flight, e machine.Entry, m *message) {
 
 // skipped checks the end of what is another consumer's: counted as skipped, and
 // not while the store is down, if something else will ask for it (law 13).
-func (c *checker) skipped(s *machine.Settlement, m *message, others int) {
+func (c *checker) skipped(s *machine.Settlement, m *model.Message, others int) {
 	c.arose("C16")
 	switch {
 	case s.Ending != source.EndSkipped:
-		c.broke("C16", "%s is another consumer's, and is settled as %s", m.name(), s.Ending.String())
+		c.broke("C16", "%s is another consumer's, and is settled as %s", m.Name(), s.Ending.String())
 	case s.Again:
 	case c.known.down && others > 0 && !c.handlerSticks():
-		c.broke("law 13", "%s is another consumer's, and is settled while the store is down", m.name())
+		c.broke("law 13", "%s is another consumer's, and is settled while the store is down", m.Name())
 	case c.known.down:
-		c.w.coverage.add("fault", "skipped while the store is down, and nothing else would ask")
+		c.w.coverage.Add("fault", "skipped while the store is down, and nothing else would ask")
 	}
 }
 
@@ -80,7 +82,7 @@ func (c *checker) besideSkipped(a *machine.Settle) (n int) {
 	waits := c.waitForSource(a)
 	for _, h := range c.hands {
 		leaving := c.stopping || !h.stale && c.lanes[h.item.Lane].revoking
-		settles := c.skips(h.delivery.message) || h.asked || h.left
+		settles := c.skips(h.delivery.Message) || h.asked || h.left
 		if c.alive(h) && !settles && !waits[h] && (!leaving || h.flight != nil) {
 			n++
 		}
@@ -99,7 +101,7 @@ func (c *checker) checkSkipped() {
 	for _, h := range c.hands {
 		switch {
 		case !c.alive(h) || h.asked || h.left || c.behindCopy(h):
-		case !c.skips(h.delivery.message):
+		case !c.skips(h.delivery.Message):
 			others++
 		case !c.lanes[h.item.Lane].revoking:
 			waits = h
@@ -108,11 +110,11 @@ func (c *checker) checkSkipped() {
 	switch {
 	case waits == nil:
 	case !c.known.down || c.p.config.OneAttempt:
-		c.broke("C16", "%s is another consumer's, and is not settled at once", showItem(waits.item))
+		c.broke("C16", "%s is another consumer's, and is not settled at once", trace.Item(waits.item))
 	case others == 0 && len(c.p.flights) == 0: // a flight asks also when its lane has gone
-		c.broke("C16", "%s is another consumer's and waits for the store, and nothing asks for it", showItem(waits.item))
+		c.broke("C16", "%s is another consumer's and waits for the store, and nothing asks for it", trace.Item(waits.item))
 	default:
-		c.w.coverage.add("fault", "what is to be skipped waits for the store")
+		c.w.coverage.Add("fault", "what is to be skipped waits for the store")
 	}
 }
 
@@ -120,18 +122,18 @@ func (c *checker) checkSkipped() {
 // of which a dead letter is being made: it asks the store for nothing before that is made.
 func (c *checker) behindCopy(h *handed) bool {
 	l, ordered := c.lineOf(h.item)
-	return ordered && h.worker == 0 && !c.skips(h.delivery.message) && slices.ContainsFunc(c.hands, func(g *handed) bool {
+	return ordered && h.worker == 0 && !c.skips(h.delivery.Message) && slices.ContainsFunc(c.hands, func(g *handed) bool {
 		before, _ := c.lineOf(g.item)
 		return g.copying && c.alive(g) && before == l && g.arrival < h.arrival
 	})
 }
 
 // checkForeign checks that nothing is written of what was skipped (C16).
-func (w *world) checkForeign(m *message) {
-	if m.foreign && w.plan.config.OnFiltered == machine.EndSkip && !w.named(m.id) {
-		_, marked := w.store.markers[m.id]
-		if marked || w.store.effects[m.id] > 0 || w.store.rows[rowKey{id: m.id}] != nil {
-			w.broke("C16", "%s is another consumer's, and the store holds something of it", m.name())
+func (w *world) checkForeign(m *model.Message) {
+	if m.Foreign && w.plan.Config.OnFiltered == machine.EndSkip && !w.named(m.ID) {
+		_, marked := w.store.Markers[m.ID]
+		if marked || w.store.Effects[m.ID] > 0 || w.store.Rows[model.RowKey{ID: m.ID}] != nil {
+			w.broke("C16", "%s is another consumer's, and the store holds something of it", m.Name())
 		}
 	}
 }
@@ -139,7 +141,7 @@ func (w *world) checkForeign(m *message) {
 // named reports whether a message of the consumer's has the identity.
 func (w *world) named(id string) bool {
 	for _, m := range w.messages {
-		if m.id == id && !m.foreign {
+		if m.ID == id && !m.Foreign {
 			return true
 		}
 	}

@@ -7,61 +7,54 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/model"
 	"github.com/semel-go/semel/store"
 )
 
 // drawFormer gives a message a former identity: up to three have one, since it was coarser.
-func (w *world) drawFormer(m *message, i int) {
-	if w.plan.formers && m.refused == "" && w.choices.often(4) {
-		m.former = "former/" + strconv.Itoa(i/3)
+func (w *world) drawFormer(m *model.Message, i int) {
+	if w.plan.Formers && m.Refused == "" && w.choices.Often(4) {
+		m.Former = "former/" + strconv.Itoa(i/3)
 	}
 }
 
 // drawRule draws the rule of a process's fingerprints. Those of two rules cannot be
 // compared, and beside former identities each is by the first.
 func (w *world) drawRule() uint8 {
-	if w.plan.formers {
+	if w.plan.Formers {
 		return 1
 	}
-	return uint8(1 + w.choices.below(2))
+	return uint8(1 + w.choices.Below(2))
 }
 
 // formerOf is an item's former identity as the store knows it. One without has a name that
 // nobody else has.
 func formerOf(i *machine.Item) string {
-	m := handOf(i).delivery.message
-	if m.former == "" {
-		return "none of " + m.id
+	m := handOf(i).delivery.Message
+	if m.Former == "" {
+		return "none of " + m.ID
 	}
-	return m.former
-}
-
-// holder is who has locked one of an item's identities; nil if nobody.
-func (s *simStore) holder(i *machine.Item) *transaction {
-	if t := s.locks[identity(i)]; t != nil {
-		return t
-	}
-	return s.locks[formerOf(i)]
+	return m.Former
 }
 
 // markOne marks an entry under its identities, and answers.
 func (f *flight) markOne(i int, e machine.Entry) store.Verdict {
-	s, m := f.p.w.store, handOf(e.Item).delivery.message
-	v := s.judge(m.id, e.Item.Print)
-	if v.Kind == store.Fresh && m.former != "" {
-		if s.locks[m.former] == f.tx { // of an entry before it
+	s, m := f.p.w.store, handOf(e.Item).delivery.Message
+	v := s.Judge(m.ID, e.Item.Print)
+	if v.Kind == store.Fresh && m.Former != "" {
+		if s.Locks[m.Former] == f.tx { // of an entry before it
 			return store.Verdict{Kind: store.Busy}
 		}
-		v = s.judge(m.former, e.Item.Print)
+		v = s.Judge(m.Former, e.Item.Print)
 		if v.Former = v.Kind != store.Fresh; v.Former {
-			v.Known = s.rows[rowKey{m.id, true, e.Item.Print}] != nil && v.Kind == store.Conflict
-			f.p.w.coverage.add("fault", "former identity: "+v.Kind.String())
+			v.Known = s.Rows[model.RowKey{ID: m.ID, Conflict: true, Print: e.Item.Print}] != nil && v.Kind == store.Conflict
+			f.p.w.coverage.Add("fault", "former identity: "+v.Kind.String())
 		}
 	}
 	if v.Kind == store.Fresh {
-		s.write(f.tx, mark{i, m.id, e.As, e.Item.Print, f.p.w.now})
-		if m.former != "" {
-			s.write(f.tx, mark{i, m.former, e.As, e.Item.Print, f.p.w.now})
+		s.Write(f.tx, model.Mark{Entry: i, ID: m.ID, As: e.As, Print: e.Item.Print, At: f.p.w.now})
+		if m.Former != "" {
+			s.Write(f.tx, model.Mark{Entry: i, ID: m.Former, As: e.As, Print: e.Item.Print, At: f.p.w.now})
 		}
 	}
 	return v
@@ -69,53 +62,39 @@ func (f *flight) markOne(i int, e machine.Entry) store.Verdict {
 
 // formersApart checks that no two messages with one former identity are in flight at once
 // (A7): what the one writes there the other would be judged by.
-func (c *checker) formersApart(f *machine.Flight, marked map[string]bool, m *message) {
-	if m.former == "" {
+func (c *checker) formersApart(f *machine.Flight, marked map[string]bool, m *model.Message) {
+	if m.Former == "" {
 		return
 	}
-	apart := !marked[m.former]
-	marked[m.former] = true
+	apart := !marked[m.Former]
+	marked[m.Former] = true
 	for _, g := range c.p.flights {
 		for i := range g.of.Entries {
-			apart = apart && (g.message(i).former != m.former || handOf(g.of.Entries[i].Item).claim != nil)
+			apart = apart && (g.message(i).Former != m.Former || handOf(g.of.Entries[i].Item).claim != nil)
 		}
 	}
 	if !apart {
-		c.broke("A7", "%s is in f%d, and another with its former identity %s is in flight", m.name(), f.Number, m.former)
+		c.broke("A7", "%s is in f%d, and another with its former identity %s is in flight", m.Name(), f.Number, m.Former)
 	}
-}
-
-// marked is the marker that says what became of a message: its own, also when it was removed
-// since, or else the one under its former identity.
-func (s *simStore) marked(m *message) (marker, bool) {
-	own, there := s.markers[m.id]
-	if was := s.gone[m.id]; !there && was.times > 0 {
-		return was.marker, true
-	}
-	if there || m.former == "" {
-		return own, there
-	}
-	former, there := s.markers[m.former]
-	return former, there
 }
 
 // formerlyFree reports whether nobody has marked, or is marking, a message's former
 // identity.
-func (w *world) formerlyFree(m *message) bool {
-	return m.former == "" || w.store.locks[m.former] == nil && w.store.judge(m.former, byFirstRule(m)).Kind == store.Fresh
+func (w *world) formerlyFree(m *model.Message) bool {
+	return m.Former == "" || w.store.Locks[m.Former] == nil && w.store.Judge(m.Former, byFirstRule(m)).Kind == store.Fresh
 }
 
 // outcomeOf is what became of a message's identity, 0 if nothing did: under a former one
 // that of the content that was marked there.
-func (w *world) outcomeOf(m *message) store.Outcome {
-	own, there := w.store.markers[m.id]
-	if there || m.former == "" {
-		return own.outcome
+func (w *world) outcomeOf(m *model.Message) store.Outcome {
+	own, there := w.store.Markers[m.ID]
+	if there || m.Former == "" {
+		return own.Outcome
 	}
 	for _, o := range w.messages {
-		former, there := w.store.markers[o.former]
-		if there && o.id == m.id && !o.foreign && !conflicts(former.print, byFirstRule(o)) {
-			return former.outcome
+		former, there := w.store.Markers[o.Former]
+		if there && o.ID == m.ID && !o.Foreign && !model.Conflicts(former.Print, byFirstRule(o)) {
+			return former.Outcome
 		}
 	}
 	return 0
@@ -123,35 +102,35 @@ func (w *world) outcomeOf(m *message) store.Outcome {
 
 // keptAsConflict reports whether a message stands in conflict with what was marked under
 // its former identity, and is kept as that, or settled as that where the policy says so.
-func (w *world) keptAsConflict(m *message) bool {
-	if m.former == "" || !conflicts(w.store.markers[m.former].print, byFirstRule(m)) {
+func (w *world) keptAsConflict(m *model.Message) bool {
+	if m.Former == "" || !model.Conflicts(w.store.Markers[m.Former].Print, byFirstRule(m)) {
 		return false
 	}
-	return w.plan.config.OnConflict == machine.EndKeepFirst || w.store.rows[rowKey{m.id, true, byFirstRule(m)}] != nil
+	return w.plan.Config.OnConflict == machine.EndKeepFirst || w.store.Rows[model.RowKey{ID: m.ID, Conflict: true, Print: byFirstRule(m)}] != nil
 }
 
 // twoFormers reports whether another content of a message's identity had another former
 // identity. To the release before those are two messages, and each may take effect.
-func (w *world) twoFormers(m *message) bool {
-	return slices.ContainsFunc(w.messages, func(o *message) bool { return o.id == m.id && o.former != m.former })
+func (w *world) twoFormers(m *model.Message) bool {
+	return slices.ContainsFunc(w.messages, func(o *model.Message) bool { return o.ID == m.ID && o.Former != m.Former })
 }
 
 // olderRelease lets a process of the release before take up a message: it marks the former
 // identity only, and knows no other.
-func (w *world) olderRelease(m *message, most time.Duration) {
-	t := &transaction{open: true}
-	w.store.write(t, mark{id: m.former, as: machine.AsApplied, print: byFirstRule(m)})
-	long, commits := w.choices.wait(most), w.choices.often(3)
-	w.fault("copy in the release before", "%s for %v, commits: %v", m.name(), long, commits)
+func (w *world) olderRelease(m *model.Message, most time.Duration) {
+	t := &model.Transaction{Open: true}
+	w.store.Write(t, model.Mark{ID: m.Former, As: machine.AsApplied, Print: byFirstRule(m)})
+	long, commits := w.choices.Wait(most), w.choices.Often(3)
+	w.fault("copy in the release before", "%s for %v, commits: %v", m.Name(), long, commits)
 	w.after(long, func() {
-		if !t.open {
+		if !t.Open {
 			return
 		}
 		if commits {
-			t.effects = append(t.effects, effect{message: m})
-			w.store.apply(t, nil, nil, nil)
-			w.past[m.id] = true // that release writes no intents
-			w.note("committed in the release before: %s", m.name())
+			t.Effects = append(t.Effects, model.Effect{Message: m})
+			w.store.Apply(t, nil, nil, nil)
+			w.past[m.ID] = true // that release writes no intents
+			w.note("committed in the release before: %s", m.Name())
 		}
 		w.end(t)
 	})
@@ -159,8 +138,8 @@ func (w *world) olderRelease(m *message, most time.Duration) {
 
 // byFirstRule is the fingerprint of a message as every process makes it beside former
 // identities.
-func byFirstRule(m *message) semel.Fingerprint {
-	print := m.print
+func byFirstRule(m *model.Message) semel.Fingerprint {
+	print := m.Print
 	print.Version, print.Sum[15] = 1, 1
 	return print
 }

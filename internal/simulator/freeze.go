@@ -17,18 +17,18 @@ func (p *process) freeze() {
 	}
 	w := p.w
 	p.frozen = true
-	long, session, idle := w.choices.wait(20*time.Second), w.choices.wait(5*time.Second), w.choices.wait(5*time.Second)
+	long, session, idle := w.choices.Wait(20*time.Second), w.choices.Wait(5*time.Second), w.choices.Wait(5*time.Second)
 	if w.main != nil {
-		w.coverage.add("fault", "a sender is frozen")
+		w.coverage.Add("fault", "a sender is frozen")
 	}
 	w.fault("process frozen", "for %v, a member for %v", long, session)
 	w.after(min(session, long), func() {
 		if !p.frozen || p.over || long < session {
 			return
 		}
-		for _, l := range w.source.lanes {
-			if l.held && l.owner == p {
-				w.fault("lane of a frozen process lost", "%s", l.id)
+		for _, l := range w.source.Lanes {
+			if l.Held && l.Owner == p {
+				w.fault("lane of a frozen process lost", "%s", l.ID)
 				w.lose(l)
 			}
 		}
@@ -44,9 +44,9 @@ func (p *process) freeze() {
 // endIdle ends the transactions in which a process is silent.
 func (w *world) endIdle(p *process) {
 	for _, f := range p.flights {
-		if f.tx != nil && f.tx.open && !f.tx.committing {
+		if f.tx != nil && f.tx.Open && !f.tx.Committing {
 			w.fault("idle transaction ended", "f%d", f.of.Number)
-			f.tx.cut = true
+			f.tx.Cut = true
 			w.end(f.tx)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/model"
 	"github.com/semel-go/semel/store"
 )
 
@@ -19,7 +20,7 @@ func (f *flight) run(call machine.Run) {
 		f.callOut()
 		return
 	}
-	if f.p.w.plan.whole {
+	if f.p.w.plan.Whole {
 		f.runWhole()
 		return
 	}
@@ -37,17 +38,17 @@ func (f *flight) next() {
 	entry := f.call.Fresh[f.done]
 	m := f.message(entry)
 	f.p.check.handling(f, entry)
-	if m.conduct == sticks && f.acts(entry, m) {
-		m.fail()
+	if m.Conduct == model.Sticks && f.acts(entry, m) {
+		m.Fail()
 		f.stick(func() { f.ranTo(f.blame(m)) })
 		return
 	}
-	f.p.later(w.choices.wait(f.pace()), func() { f.handled(entry, m) })
+	f.p.later(w.choices.Wait(f.pace()), func() { f.handled(entry, m) })
 }
 
 // pace is the most that one handler takes.
 func (f *flight) pace() time.Duration {
-	return min(f.p.w.plan.timeout/2, 8*f.p.config.BatchTime)
+	return min(f.p.w.plan.Timeout/2, 8*f.p.config.BatchTime)
 }
 
 // stick lets a handler go on after its time: it ends some time after it is
@@ -56,14 +57,14 @@ func (f *flight) stick(end func()) {
 	w := f.p.w
 	w.fault("handler sticks", "f%d", f.of.Number)
 	f.stuck = true
-	f.p.later(w.plan.timeout, func() {
+	f.p.later(w.plan.Timeout, func() {
 		f.p.feed(machine.Stuck{Flight: f.of})
-		if !w.calm && !w.quiet && w.choices.chance(3) {
+		if !w.calm && !w.quiet && w.choices.Chance(3) {
 			w.fault("handler sticks without end", "f%d", f.of.Number)
 			f.p.check.sticks(f.of)
 			return
 		}
-		f.p.later(w.choices.wait(3*time.Second), func() {
+		f.p.later(w.choices.Wait(3*time.Second), func() {
 			f.stuck = false
 			end()
 		})
@@ -71,22 +72,22 @@ func (f *flight) stick(end func()) {
 }
 
 // handled is the moment in which a handler returns.
-func (f *flight) handled(entry int, m *message) {
+func (f *flight) handled(entry int, m *model.Message) {
 	if !f.writes(entry, m, f.stepOf(entry)) {
 		return
 	}
 	switch {
-	case f.abort && f.p.w.choices.flip():
+	case f.abort && f.p.w.choices.Flip():
 		f.ranTo(&machine.Failure{Class: store.ClassContended, Err: errHandler})
-	case f.lost && f.p.w.choices.flip():
-		f.p.w.coverage.add("fault", "handler cancelled for a lost claim")
+	case f.lost && f.p.w.choices.Flip():
+		f.p.w.coverage.Add("fault", "handler cancelled for a lost claim")
 		f.ranTo(&machine.Failure{Class: store.ClassClaimLost, Err: store.ErrClaimLost})
-	case f.tx.cut || f.p.w.store.down:
+	case f.tx.Cut || f.p.w.store.Down:
 		f.ranTo(&machine.Failure{Class: store.ClassDown, Err: errHandler})
-	case f.tx.broken:
+	case f.tx.Broken:
 		f.ranTo(&machine.Failure{Class: store.ClassAborted, Err: errHandler})
-	case f.acts(entry, m) && m.conduct != failsAtCommit && m.conduct != sticks && !m.failsLate():
-		m.fail()
+	case f.acts(entry, m) && m.Conduct != model.FailsAtCommit && m.Conduct != model.Sticks && !m.FailsLate():
+		m.Fail()
 		f.misbehave(entry, m)
 	default:
 		f.takesEffect(entry, m)
@@ -95,13 +96,13 @@ func (f *flight) handled(entry int, m *message) {
 }
 
 // misbehave is a handler that does not simply succeed.
-func (f *flight) misbehave(entry int, m *message) {
-	if m.conduct != breaksQuietly {
+func (f *flight) misbehave(entry int, m *model.Message) {
+	if m.Conduct != model.BreaksQuietly {
 		f.ranTo(f.blame(m))
 		return
 	}
-	f.tx.broken = true
-	if f.p.w.plan.broken {
+	f.tx.Broken = true
+	if f.p.w.plan.Broken {
 		f.ranTo(&machine.Failure{Class: store.ClassRetry, Decision: semel.DecideRetry, Err: errHandler})
 		return
 	}
@@ -110,33 +111,33 @@ func (f *flight) misbehave(entry int, m *message) {
 }
 
 // blame returns the failure that a message's handler reports.
-func (f *flight) blame(m *message) *machine.Failure {
+func (f *flight) blame(m *model.Message) *machine.Failure {
 	conf := f.p.config
 	a := machine.Failure{Class: store.ClassPermanent, Err: errHandler}
-	switch m.conduct {
-	case failsForGood:
+	switch m.Conduct {
+	case model.FailsForGood:
 		a.Decision, a.Reason = semel.DecidePermanent, "permanent failure"
-	case unknownType:
+	case model.UnknownType:
 		a.Decision, a.Reason, a.Free = semel.DecidePermanent, "unknown_type", true
-	case asksPark:
+	case model.AsksPark:
 		a.Decision, a.Reason = semel.DecidePark, "look at it"
-	case asksDiscard:
+	case model.AsksDiscard:
 		a.Decision, a.Reason = semel.DecideDiscard, "not wanted"
-	case saysDuplicate:
+	case model.SaysDuplicate:
 		a.Decision = semel.DecideDuplicate
-	case findsUnmet:
+	case model.FindsUnmet:
 		a.Decision, a.Reason = semel.DecidePreconditionFailed, "condition unmet"
-	case meetsContention, alwaysContends:
-		a.Class, a.Outside = store.ClassContended, m.outside()
-	case meetsDown, alwaysDown:
-		a.Class, a.Outside = store.ClassDown, m.outside()
+	case model.MeetsContention, model.AlwaysContends:
+		a.Class, a.Outside = store.ClassContended, m.Outside()
+	case model.MeetsDown, model.AlwaysDown:
+		a.Class, a.Outside = store.ClassDown, m.Outside()
 	default:
 		a.Class, a.Decision = store.ClassRetry, semel.DecideRetry
 	}
-	switch m.conduct {
-	case failsWithWait:
+	switch m.Conduct {
+	case model.FailsWithWait:
 		a.After = conf.MaxInMemoryWait / 4
-	case asksTooLong:
+	case model.AsksTooLong:
 		a.After = conf.MaxInMemoryWait + time.Second
 	}
 	return &a
@@ -144,11 +145,11 @@ func (f *flight) blame(m *message) *machine.Failure {
 
 // ranTo answers Run.
 func (f *flight) ranTo(failure *machine.Failure) {
-	e := machine.Ran{Flight: f.of, Done: f.done, Whole: f.p.w.plan.whole && failure != nil, Stepped: f.stepped()}
+	e := machine.Ran{Flight: f.of, Done: f.done, Whole: f.p.w.plan.Whole && failure != nil, Stepped: f.stepped()}
 	if failure != nil {
 		e.Failed, e.Failure = true, *failure
 		f.failed, f.failure = true, *failure
-		f.tx.dirty = true
+		f.tx.Dirty = true
 	}
 	if f.p.diesAt(faults.AfterEffect) {
 		return
@@ -161,13 +162,13 @@ func (f *flight) ranTo(failure *machine.Failure) {
 
 // runWhole is a handler of the whole batch: who is to blame it cannot say.
 func (f *flight) runWhole() {
-	f.p.later(f.p.w.choices.wait(f.pace()), func() {
+	f.p.later(f.p.w.choices.Wait(f.pace()), func() {
 		for _, entry := range f.call.Fresh {
 			m := f.message(entry)
-			if m.times == 0 || m.conduct == failsAtCommit || m.failsLate() {
+			if m.Times == 0 || m.Conduct == model.FailsAtCommit || m.FailsLate() {
 				continue
 			}
-			m.fail()
+			m.Fail()
 			f.wholeFailed(m)
 			return
 		}
@@ -175,15 +176,15 @@ func (f *flight) runWhole() {
 	})
 }
 
-func (f *flight) wholeFailed(m *message) {
+func (f *flight) wholeFailed(m *model.Message) {
 	f.ranTo(f.blame(m))
 }
 
 func (f *flight) wholeSucceeded() {
 	switch {
-	case f.stop && f.p.w.choices.flip():
+	case f.stop && f.p.w.choices.Flip():
 		f.ranTo(nil)
-	case f.tx.cut || f.p.w.store.down:
+	case f.tx.Cut || f.p.w.store.Down:
 		f.ranTo(&machine.Failure{Class: store.ClassDown, Err: errHandler})
 	default:
 		for _, entry := range f.call.Fresh {
@@ -192,7 +193,7 @@ func (f *flight) wholeSucceeded() {
 			}
 		}
 		for _, entry := range f.call.Fresh {
-			f.tx.effects = append(f.tx.effects, effect{entry: entry, message: f.message(entry)})
+			f.tx.Effects = append(f.tx.Effects, model.Effect{Entry: entry, Message: f.message(entry)})
 		}
 		f.done = len(f.call.Fresh)
 		f.ranTo(nil)
@@ -201,9 +202,3 @@ func (f *flight) wholeSucceeded() {
 
 // stopRun lets the handler that runs end, and starts no other.
 func (f *flight) stopRun(abort bool) { f.stop, f.abort = true, f.abort || abort }
-
-// fail counts one failure.
-func (m *message) fail() {
-	m.times--
-	m.failed++
-}

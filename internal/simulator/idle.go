@@ -4,6 +4,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/plan"
+	"github.com/semel-go/semel/internal/simulator/trace"
 )
 
 // cancelFetch ends a Fetch that waits, and with a stop also the question whether
@@ -15,7 +17,7 @@ func (p *process) cancelFetch(a machine.CancelFetch) {
 	}
 	f.cancelled, f.ends = true, a.Idle
 	if f.asking && !a.Idle {
-		p.w.coverage.add("fault", "stop while the source is asked whether it has more")
+		p.w.coverage.Add("fault", "stop while the source is asked whether it has more")
 		p.saysIdle(f)
 	}
 	p.w.poke()
@@ -25,10 +27,10 @@ func (p *process) cancelFetch(a machine.CancelFetch) {
 func (p *process) askIdle() {
 	w, f := p.w, p.fetch
 	f.asking = true
-	if w.hurt(troubleStop) {
+	if w.hurt(plan.TroubleStop) {
 		p.soon(p.stop)
 	}
-	p.later(w.choices.wait(2*time.Second), func() { p.saysIdle(f) })
+	p.later(w.choices.Wait(2*time.Second), func() { p.saysIdle(f) })
 }
 
 // saysIdle is the source's answer.
@@ -37,23 +39,7 @@ func (p *process) saysIdle(f *fetching) {
 		return
 	}
 	f.asking = false
-	p.soon(func() { p.fetched(machine.Fetched{More: p.w.source.hasMore(p)}) })
-}
-
-// hasMore reports whether something is there, or will be, that the process could
-// be given.
-func (s *simSource) hasMore(p *process) bool {
-	for _, l := range s.lanes {
-		if l.held && (l.owner != p || l.paused) {
-			continue
-		}
-		for i, d := range l.log {
-			if !d.settled && (!l.held || d.returned || s.queue && !d.out || !s.queue && i >= l.next) {
-				return true
-			}
-		}
-	}
-	return false
+	p.soon(func() { p.fetched(machine.Fetched{More: p.w.source.HasMore(p)}) })
 }
 
 // asked is what the checker knows of the last Fetch and of what was said to it.
@@ -73,14 +59,14 @@ type asked struct {
 // cancel is called when the machine cancels a Fetch.
 func (c *checker) cancel(a machine.CancelFetch) {
 	if !c.fetching {
-		c.broke("protocol", "%s without a Fetch under way", showAction(a))
+		c.broke("protocol", "%s without a Fetch under way", trace.Action(a))
 		return
 	}
 	s := &c.asked
 	if a.Idle {
 		c.arose("trap T95")
 		if s.canceled || c.stopping {
-			c.broke("protocol", "%s of one that is cancelled already", showAction(a))
+			c.broke("protocol", "%s of one that is cancelled already", trace.Action(a))
 		}
 		if s.ever && c.w.now-s.more < c.p.config.IdleExit {
 			c.broke("trap T95", "the source is asked for more %v after it had more", c.w.now-s.more)
@@ -97,10 +83,10 @@ func (c *checker) answered(e machine.Fetched) {
 	if e.More {
 		s.more, s.ever = c.w.now, true
 		c.claims.news++ // that may be in the inbox
-		c.w.coverage.add("fault", "source has more when a run would end")
+		c.w.coverage.Add("fault", "source has more when a run would end")
 	}
 	if len(e.Items) == 0 && s.canceled && !s.ends && !c.stopping && c.p.config.IdleExit > 0 {
-		c.w.coverage.add("fault", "fetch of a run that may end is cancelled for another reason")
+		c.w.coverage.Add("fault", "fetch of a run that may end is cancelled for another reason")
 	}
 	s.canceled, s.ends = false, false
 }

@@ -4,18 +4,19 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/model"
 	"github.com/semel-go/semel/source"
 )
 
 // give hands a lane that is free to one of the processes.
-func (w *world) give(l *lane) {
+func (w *world) give(l *model.Lane) {
 	takers := w.takers(l)
-	if len(takers) == 0 || l.held {
+	if len(takers) == 0 || l.Held {
 		return
 	}
-	p := takers[w.choices.below(len(takers))]
-	l.give(p)
-	gone := l.current()
+	p := takers[w.choices.Below(len(takers))]
+	l.Give(p)
+	gone := l.Current()
 	p.hear(func() {
 		p.check.given(gone)
 		p.feed(machine.Given{Lane: gone})
@@ -24,35 +25,35 @@ func (w *world) give(l *lane) {
 }
 
 // revoke asks the process that has a lane to leave it; at a deadline it is taken.
-func (w *world) revoke(l *lane) {
-	if !l.held || l.revoking {
+func (w *world) revoke(l *model.Lane) {
+	if !l.Held || l.Revoking {
 		return
 	}
-	l.revoking = true
-	p, gone := l.owner, l.current()
-	deadline := w.choices.wait(4 * time.Second)
-	w.fault("lane revoked", "%s, for %v", l.id, deadline)
+	l.Revoking = true
+	p, gone := l.Owner.(*process), l.Current()
+	deadline := w.choices.Wait(4 * time.Second)
+	w.fault("lane revoked", "%s, for %v", l.ID, deadline)
 	p.hear(func() { p.feed(machine.Revoking{Lane: gone}) })
 	w.after(deadline, func() {
-		if l.held && l.current() == gone {
-			w.fault("revocation ran out", "%s", l.id)
+		if l.Held && l.Current() == gone {
+			w.fault("revocation ran out", "%s", l.ID)
 			w.lose(l)
 		}
 	})
 }
 
 // lose takes a lane away at once.
-func (w *world) lose(l *lane) {
-	if !l.held {
+func (w *world) lose(l *model.Lane) {
+	if !l.Held {
 		return
 	}
-	p, gone := l.owner, l.current()
-	l.leave()
-	if !w.calm && !p.frozen && w.choices.chance(4) {
+	p, gone := l.Owner.(*process), l.Current()
+	l.Leave()
+	if !w.calm && !p.frozen && w.choices.Chance(4) {
 		// It comes back before anybody said that it was gone.
 		p.check.lost(gone)
 		w.give(l)
-		if l.owner == p {
+		if l.Owner == p {
 			return
 		}
 	}
@@ -65,24 +66,24 @@ func (w *world) lose(l *lane) {
 
 // release is the machine's answer to a revocation.
 func (w *world) release(gone source.Lane) {
-	l := w.source.find(gone.ID)
-	if l == nil || !l.held || l.current() != gone {
+	l := w.source.Find(gone.ID)
+	if l == nil || !l.Held || l.Current() != gone {
 		return
 	}
-	p := l.owner
-	l.leave()
+	p := l.Owner.(*process)
+	l.Leave()
 	// Some clients say that a lane is gone even after it was left.
-	if w.choices.chance(3) {
+	if w.choices.Chance(3) {
 		p.soon(func() { p.feed(machine.Lost{Lane: gone}) })
 	}
 	w.giveAgain(l)
 }
 
 // giveAgain gives the lane away after a while.
-func (w *world) giveAgain(l *lane) {
+func (w *world) giveAgain(l *model.Lane) {
 	wait := time.Microsecond
 	if !w.calm {
-		wait = w.choices.wait(w.plan.span / 4)
+		wait = w.choices.Wait(w.plan.Span / 4)
 	}
 	w.after(wait, func() { w.give(l) })
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/model"
+	"github.com/semel-go/semel/internal/simulator/trace"
 	"github.com/semel-go/semel/store"
 )
 
@@ -19,7 +21,7 @@ func (c *checker) commit(a machine.Commit) {
 	}
 	for _, i := range a.Trim {
 		if i < 0 || i >= len(f.verdicts) || f.verdicts[i].Kind != store.Fresh && !early(f.verdicts[i]) {
-			c.broke("protocol", "%s trims entry %d, which it did not mark", showAction(a), i)
+			c.broke("protocol", "%s trims entry %d, which it did not mark", trace.Action(a), i)
 			return
 		}
 	}
@@ -47,12 +49,12 @@ func (c *checker) rows(f *flight, a machine.Commit) {
 	rowOf := map[int]machine.Row{}
 	for _, r := range a.Rows {
 		if r.Entry < 0 || r.Entry >= len(f.verdicts) {
-			c.broke("protocol", "%s has a row of entry %d", showAction(a), r.Entry)
+			c.broke("protocol", "%s has a row of entry %d", trace.Action(a), r.Entry)
 			return
 		}
 		first, there := rowOf[r.Entry]
 		if there && (!r.Repeat || r.Conflict != first.Conflict) {
-			c.broke("protocol", "%s has two rows of entry %d", showAction(a), r.Entry)
+			c.broke("protocol", "%s has two rows of entry %d", trace.Action(a), r.Entry)
 		}
 		if !there {
 			rowOf[r.Entry] = r
@@ -89,15 +91,15 @@ func (c *checker) row(f *flight, i int, e machine.Entry, r machine.Row, there bo
 	case there && conflict && r.Repeat != v.Known:
 		c.broke("law 10", "the row of entry %d of f%d is a repeat: %v; the store said %s", i, f.of.Number, r.Repeat, v.String())
 	case there && !conflict && !r.Repeat && (v.Kind != store.Fresh || !setAside || r.As != e.As):
-		c.broke("law 12", "entry %d of f%d, %s and %s, has a row", i, f.of.Number, word(asNames[:], e.As), v.String())
-	case there && r.Repeat && !conflict && c.w.store.rows[rowKey{id: identity(e.Item)}] == nil && !(keep && v.Already(store.Applied)) && !c.w.store.wasRemoved(identity(e.Item)):
+		c.broke("law 12", "entry %d of f%d, %s and %s, has a row", i, f.of.Number, trace.Word(trace.AsNames[:], e.As), v.String())
+	case there && r.Repeat && !conflict && c.w.store.Rows[model.RowKey{ID: identity(e.Item)}] == nil && !(keep && v.Already(store.Applied)) && !c.w.store.WasRemoved(identity(e.Item)):
 		c.broke("law 12", "entry %d of f%d repeats a row that is not there", i, f.of.Number)
 	case there && conflict && !r.Repeat && r.As == machine.AsDeadLettered && !handOf(e.Item).copied:
 		c.broke("law 2", "entry %d of f%d is a conflict to be dead-lettered, and no copy of it is known", i, f.of.Number)
 	case there && !conflict && !r.Repeat && r.Attempts != handOf(e.Item).attemptsWith(e.As):
 		c.charged(handOf(e.Item), r.Attempts)
 	case !there && setAside && v.Kind == store.Fresh:
-		c.broke("law 12", "entry %d of f%d is %s and has no row", i, f.of.Number, word(asNames[:], e.As))
+		c.broke("law 12", "entry %d of f%d is %s and has no row", i, f.of.Number, trace.Word(trace.AsNames[:], e.As))
 	}
 }
 
@@ -114,8 +116,8 @@ func (c *checker) committed(f *flight) {
 			h.handled, h.applied = true, f.endsAs(i) == machine.AsApplied
 		}
 	}
-	for _, x := range f.tx.effects {
-		if c.stepDone(f, x); x.part {
+	for _, x := range f.tx.Effects {
+		if c.stepDone(f, x); x.Part {
 			c.inPlace(f, x)
 			continue
 		}
@@ -124,26 +126,26 @@ func (c *checker) committed(f *flight) {
 }
 
 // effect checks an effect that is now in the log.
-func (c *checker) effect(f *flight, x effect) {
-	s, m := c.w.store, x.message
+func (c *checker) effect(f *flight, x model.Effect) {
+	s, m := c.w.store, x.Message
 	c.arose("law 12")
-	if h := handOf(f.of.Entries[x.entry].Item); h.claim != nil && h.claim.row.key.conflict {
-		c.w.coverage.add("fault", "a conflict that was let run takes effect")
+	if h := handOf(f.of.Entries[x.Entry].Item); h.claim != nil && h.claim.Row.Key.Conflict {
+		c.w.coverage.Add("fault", "a conflict that was let run takes effect")
 	}
 	c.keepsIdentity(f, x)
 	if c.p.config.Unmarked {
 		c.order(f, x)
 		return
 	}
-	if s.effects[m.id] != 1 {
-		c.broke("law 12", "%s has %d effects", m.id, s.effects[m.id])
+	if s.Effects[m.ID] != 1 {
+		c.broke("law 12", "%s has %d effects", m.ID, s.Effects[m.ID])
 	}
-	k, there := s.markers[m.id]
-	if !there || k.outcome != store.Applied {
-		c.broke("law 12", "%s has an effect and its marker does not say so", m.id)
+	k, there := s.Markers[m.ID]
+	if !there || k.Outcome != store.Applied {
+		c.broke("law 12", "%s has an effect and its marker does not say so", m.ID)
 	}
-	if there && conflicts(k.print, f.of.Entries[x.entry].Item.Print) {
-		c.broke("law 10", "%s has an effect of another content", m.id)
+	if there && model.Conflicts(k.Print, f.of.Entries[x.Entry].Item.Print) {
+		c.broke("law 10", "%s has an effect of another content", m.ID)
 	}
 	c.order(f, x)
 	c.inPlace(f, x)
@@ -151,33 +153,33 @@ func (c *checker) effect(f *flight, x effect) {
 }
 
 // order checks that no message before this one in its lane has yet to come.
-func (c *checker) order(f *flight, x effect) {
+func (c *checker) order(f *flight, x model.Effect) {
 	conf := c.p.config
-	h := handOf(f.of.Entries[x.entry].Item)
+	h := handOf(f.of.Entries[x.Entry].Item)
 	d := h.delivery
-	if h.claim != nil || conf.Lanes == machine.NoOrder || conf.OneAttempt || c.w.plan.queue || c.w.store.effects[x.message.id] != 1 {
+	if h.claim != nil || conf.Lanes == machine.NoOrder || conf.OneAttempt || c.w.plan.Queue || c.w.store.Effects[x.Message.ID] != 1 {
 		return
 	}
-	if d.position > 0 {
+	if d.Position > 0 {
 		c.arose("law 8")
 	}
-	for _, before := range d.lane.log[:d.position] {
-		if c.inLine(before, x.message.route) && !c.w.hasLeft(before) && !c.passedOver(f, before) {
-			c.broke("law 8", "%s at %s/%d takes effect before %s at %d", x.message.name(), d.lane.id, d.position,
-				before.message.name(), before.position)
+	for _, before := range d.Lane.Log[:d.Position] {
+		if c.inLine(before, x.Message.Route) && !c.w.hasLeft(before) && !c.passedOver(f, before) {
+			c.broke("law 8", "%s at %s/%d takes effect before %s at %d", x.Message.Name(), d.Lane.ID, d.Position,
+				before.Message.Name(), before.Position)
 			return
 		}
 	}
 }
 
 // hasLeft reports whether a delivery no longer waits for its effect.
-func (w *world) hasLeft(d *delivery) bool {
-	m := d.message
-	if d.settled || m.refused != "" || m.conduct == saysDuplicate {
+func (w *world) hasLeft(d *model.Delivery) bool {
+	m := d.Message
+	if d.Settled || m.Refused != "" || m.Conduct == model.SaysDuplicate {
 		return true
 	}
-	marker, marked := w.store.marked(m)
-	return marked && marker.outcome != newer || w.store.effects[m.id] > 0 || w.store.rows[rowKey{id: m.id}] != nil
+	marker, marked := w.store.Marked(m)
+	return marked && marker.Outcome != model.Newer || w.store.Effects[m.ID] > 0 || w.store.Rows[model.RowKey{ID: m.ID}] != nil
 }
 
 // finish is the end of a run: everything is settled and the machine has ended.
@@ -198,18 +200,18 @@ func (w *world) conclude() {
 	w.finished = true
 	w.note("finished")
 	for _, m := range w.messages {
-		if w.checkForeign(m); !m.foreign || w.plan.config.OnFiltered != machine.EndSkip {
+		if w.checkForeign(m); !m.Foreign || w.plan.Config.OnFiltered != machine.EndSkip {
 			w.checkMessage(m)
 			w.checkCalls(m)
 		}
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(w.store.rows), rowKey.compare) {
-		r := w.store.rows[key]
-		if w.store.passed[key.id] {
+	for _, key := range slices.SortedFunc(maps.Keys(w.store.Rows), model.RowKey.Compare) {
+		r := w.store.Rows[key]
+		if w.store.Passed[key.ID] {
 			continue // a copy was counted on the row that had the marker then
 		}
-		if most := r.settled + r.doubted + w.store.lost[key] + w.store.parted[key.id]; r.repeats > most {
-			w.broke("case 8", "the row of %s counts %d copies, and no more than %d can have come", key.id, r.repeats, most)
+		if most := r.Settled + r.Doubted + w.store.Lost[key] + w.store.Parted[key.ID]; r.Repeats > most {
+			w.broke("case 8", "the row of %s counts %d copies, and no more than %d can have come", key.ID, r.Repeats, most)
 		}
 	}
 	w.checkStreams()
@@ -221,33 +223,33 @@ func (w *world) conclude() {
 }
 
 // checkMessage holds a message against the store, when all is over.
-func (w *world) checkMessage(m *message) {
+func (w *world) checkMessage(m *model.Message) {
 	s := w.store
-	effects, marker := s.effects[m.id], w.outcomeOf(m)
-	if m.failed > 0 {
+	effects, marker := s.Effects[m.ID], w.outcomeOf(m)
+	if m.Failed > 0 {
 		w.arose("law 4")
 	}
-	unmarked := w.plan.config.Unmarked
+	unmarked := w.plan.Config.Unmarked
 	switch {
-	case s.wasRemoved(m.id):
+	case s.WasRemoved(m.ID):
 		w.checkRemoved(m)
 	case effects > 1 && !unmarked:
-		w.broke("law 12", "%s has %d effects", m.id, effects)
+		w.broke("law 12", "%s has %d effects", m.ID, effects)
 	case effects == 1 && marker != store.Applied && !unmarked:
-		w.broke("law 12", "%s has an effect and its marker does not say so", m.id)
-	case effects == 0 && marker == store.Applied && !w.saidDuplicate(m.id):
-		w.broke("law 12", "%s is marked as applied and has no effect", m.id)
+		w.broke("law 12", "%s has an effect and its marker does not say so", m.ID)
+	case effects == 0 && marker == store.Applied && !w.saidDuplicate(m.ID):
+		w.broke("law 12", "%s is marked as applied and has no effect", m.ID)
 	case effects == 0 && marker == 0 && w.keptAsConflict(m):
 		w.arose("A7")
-	case effects == 0 && marker == 0 && !w.saidDuplicate(m.id) && s.rows[rowKey{id: m.id}] == nil:
-		w.broke("law 4", "%s is lost", m.name())
-	case marker == store.Parked && s.rows[rowKey{id: m.id}] == nil:
-		w.broke("law 12", "%s is marked as parked and has no row", m.id)
+	case effects == 0 && marker == 0 && !w.saidDuplicate(m.ID) && s.Rows[model.RowKey{ID: m.ID}] == nil:
+		w.broke("law 4", "%s is lost", m.Name())
+	case marker == store.Parked && s.Rows[model.RowKey{ID: m.ID}] == nil:
+		w.broke("law 12", "%s is marked as parked and has no row", m.ID)
 	}
 }
 
 // saidDuplicate reports whether a handler says of the identity that its effect
 // is there already.
 func (w *world) saidDuplicate(id string) bool {
-	return slices.ContainsFunc(w.messages, func(m *message) bool { return m.id == id && m.conduct == saysDuplicate })
+	return slices.ContainsFunc(w.messages, func(m *model.Message) bool { return m.ID == id && m.Conduct == model.SaysDuplicate })
 }

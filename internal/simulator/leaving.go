@@ -1,6 +1,10 @@
 package simulator
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/semel-go/semel/internal/simulator/model"
+)
 
 // checkLeaving checks that what is to be left is left once nothing of it is
 // under way (case 10).
@@ -11,13 +15,13 @@ func (c *checker) checkLeaving() {
 	if c.stopping && c.p.fetch == nil && !c.claims.asking && len(c.p.flights) == 0 && c.p.settles == 0 && !c.settlesFailed() {
 		c.broke("case 10", "nothing is under way, and a stop has not ended")
 	}
-	for _, l := range c.w.source.lanes {
-		s := c.lanes[l.current()]
-		if !l.held || s == nil || !s.revoking || s.released {
+	for _, l := range c.w.source.Lanes {
+		s := c.lanes[l.Current()]
+		if !l.Held || s == nil || !s.revoking || s.released {
 			continue
 		}
 		if h := c.underWay(l); h == nil {
-			c.broke("case 10", "nothing of %s is under way, and it is revoked and not released", l.id)
+			c.broke("case 10", "nothing of %s is under way, and it is revoked and not released", l.ID)
 		}
 		c.arose("case 10")
 	}
@@ -26,9 +30,9 @@ func (c *checker) checkLeaving() {
 // underWay returns a delivery that a revoked lane must wait for, nil if there is
 // none: one in a flight, one that is being settled, or a copy of one in a flight,
 // which is settled with it.
-func (c *checker) underWay(l *lane) *handed {
+func (c *checker) underWay(l *model.Lane) *handed {
 	for _, h := range c.hands {
-		if h.item.Lane != l.current() || h.told || h.stale {
+		if h.item.Lane != l.Current() || h.told || h.stale {
 			continue
 		}
 		if h.flight != nil || h.asked || h.left || c.flies(h) {
@@ -43,7 +47,7 @@ func (c *checker) underWay(l *lane) *handed {
 func (c *checker) flies(h *handed) bool {
 	return slices.ContainsFunc(c.p.flights, func(f *flight) bool {
 		for i := range f.of.Entries {
-			if f.message(i).id == h.delivery.message.id || formerOf(f.of.Entries[i].Item) == formerOf(h.item) {
+			if f.message(i).ID == h.delivery.Message.ID || formerOf(f.of.Entries[i].Item) == formerOf(h.item) {
 				return true
 			}
 		}

@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/model"
 	"github.com/semel-go/semel/source"
 )
 
@@ -25,6 +26,6 @@ func (c *checker) lineOf(it *machine.Item) (line, bool) {
 
 // inLine reports whether a delivery keeps those back that stand behind it in their
 // lane, if they are of this route.
-func (c *checker) inLine(before *delivery, route uint64) bool {
-	return c.p.config.Lanes == machine.Partition || before.message.route == route
+func (c *checker) inLine(before *model.Delivery, route uint64) bool {
+	return c.p.config.Lanes == machine.Partition || before.Message.Route == route
 }

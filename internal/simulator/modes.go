@@ -1,5 +1,10 @@
 package simulator
 
+import (
+	"github.com/semel-go/semel/internal/simulator/chance"
+	"github.com/semel-go/semel/internal/simulator/plan"
+)
+
 // Mode is something that only some seeds have, so that who looks for what belongs to it
 // need not run the others.
 type Mode string
@@ -19,20 +24,20 @@ func (m Mode) Has(seed uint64) bool {
 	if m == "" {
 		return true
 	}
-	p := drawPlan(fromSeed(seed))
+	p := plan.Draw(chance.FromSeed(seed))
 	switch m {
 	case Calls:
-		return p.calls || p.intends()
+		return p.Calls || p.Intends()
 	case Steps:
-		return p.steps > 0
+		return p.Steps > 0
 	case Replays:
-		return p.replays()
+		return p.Replays()
 	case Twins:
-		return p.twins
+		return p.Twins
 	case Clocks:
-		return p.clocks
+		return p.Clocks
 	}
-	return p.intends()
+	return p.Intends()
 }
 
 // Search is where seeds are looked for that break a law.

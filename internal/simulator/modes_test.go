@@ -4,14 +4,15 @@ import (
 	"testing"
 
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/chance"
 )
 
 func TestModesAreWhatTheirSeedsHave(t *testing.T) {
 	met := map[Mode]int{}
 	for seed := range uint64(300) {
-		w := newWorld(fromSeed(seed+1), Real)
+		w := newWorld(chance.FromSeed(seed+1), Real)
 		w.start()
-		has := map[Mode]bool{"": true, Calls: w.plan.calls || w.sender != nil, Steps: w.plan.steps > 0, Intents: w.sender != nil, Replays: w.plan.replays(), Twins: w.plan.twins, Clocks: w.plan.clocks}
+		has := map[Mode]bool{"": true, Calls: w.plan.Calls || w.sender != nil, Steps: w.plan.Steps > 0, Intents: w.sender != nil, Replays: w.plan.Replays(), Twins: w.plan.Twins, Clocks: w.plan.Clocks}
 		for mode, want := range has {
 			if met[mode]++; mode.Has(seed+1) != want {
 				t.Errorf("seed %d has %q: %v", seed+1, mode, want)

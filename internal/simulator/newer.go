@@ -4,76 +4,74 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/model"
+	"github.com/semel-go/semel/internal/simulator/trace"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
 )
-
-// newer is an outcome that only a newer release knows, which shares the store:
-// for some time nobody else can tell what became of the identity.
-const newer store.Outcome = 9
 
 // longestNewer is how long the newer release takes at most.
 const longestNewer = 3 * time.Minute
 
 // endNewer lets the newer release end what it has begun: it has applied it, set it
 // aside, or taken its marker back.
-func (w *world) endNewer(m *message) {
-	marker := w.store.markers[m.id]
-	if marker.outcome != newer {
+func (w *world) endNewer(m *model.Message) {
+	marker := w.store.Markers[m.ID]
+	if marker.Outcome != model.Newer {
 		return
 	}
-	w.store.changes[m.id]++
-	switch w.choices.below(3) {
+	w.store.Changes[m.ID]++
+	switch w.choices.Below(3) {
 	case 0:
-		delete(w.store.markers, m.id)
-		w.note("the newer release takes the marker of %s back", m.name())
+		delete(w.store.Markers, m.ID)
+		w.note("the newer release takes the marker of %s back", m.Name())
 		return
 	case 1:
-		marker.outcome = store.Applied
-		if m.version > 0 && !w.isNext(m) {
-			marker.outcome = store.Parked
+		marker.Outcome = store.Applied
+		if m.Version > 0 && !w.isNext(m) {
+			marker.Outcome = store.Parked
 		}
 	default:
-		marker.outcome = store.Parked
+		marker.Outcome = store.Parked
 	}
-	w.store.markers[m.id] = marker
-	w.write(m, marker.outcome)
-	w.note("the newer release ends %s as %s", m.name(), marker.outcome)
+	w.store.Markers[m.ID] = marker
+	w.write(m, marker.Outcome)
+	w.note("the newer release ends %s as %s", m.Name(), marker.Outcome)
 }
 
 // write writes what goes with a marker of somebody else's.
-func (w *world) write(m *message, o store.Outcome) {
+func (w *world) write(m *model.Message, o store.Outcome) {
 	if o == store.Applied {
-		w.store.effects[m.id]++
-		w.past[m.id] = true
-		w.store.log = append(w.store.log, m)
-		w.step(m, w.store.markers[m.id].print)
+		w.store.Effects[m.ID]++
+		w.past[m.ID] = true
+		w.store.Log = append(w.store.Log, m)
+		w.step(m, w.store.Markers[m.ID].Print)
 		return
 	}
-	r := &row{key: rowKey{id: m.id}, as: machine.AsParked, message: m, print: w.store.markers[m.id].print}
-	r.dates(w.at(), 0)
+	r := &model.Row{Key: model.RowKey{ID: m.ID}, As: machine.AsParked, Message: m, Print: w.store.Markers[m.ID].Print}
+	r.Dates(w.at(), 0)
 	switch o {
 	case store.Waiting:
-		r.as = machine.AsWaiting
-		r.dates(w.at(), w.choices.wait(w.plan.span))
+		r.As = machine.AsWaiting
+		r.Dates(w.at(), w.choices.Wait(w.plan.Span))
 	case store.Discarded:
-		r.as = machine.AsDiscarded
+		r.As = machine.AsDiscarded
 	case store.DeadLettered:
-		r.as = machine.AsDeadLettered
+		r.As = machine.AsDeadLettered
 	}
-	w.store.put(r)
+	w.store.Put(r)
 }
 
 // unknownHere reports whether only the newer release knows of the item.
 func (c *checker) unknownHere(it *machine.Item) bool {
-	return !c.p.config.Unmarked && c.w.store.judge(identity(it), it.Print).Kind == store.Newer
+	return !c.p.config.Unmarked && c.w.store.Judge(identity(it), it.Print).Kind == store.Newer
 }
 
 // heldForNewer checks what is told of a message that a newer release marked.
 func (c *checker) heldForNewer(a machine.Report) {
 	c.arose("P1")
 	if a.Wait < time.Second {
-		c.broke("P1", "%s is told of after %v", showItem(a.Item), a.Wait)
+		c.broke("P1", "%s is told of after %v", trace.Item(a.Item), a.Wait)
 	}
 }
 
@@ -90,7 +88,7 @@ func (c *checker) behind(a machine.Done) {
 		id := h.item.Source + "\x00" + h.item.Identity
 		l, ordered := c.lineOf(h.item)
 		if h.asked || h.flight != nil || !h.newer && !copies[id] && !copies[formerOf(h.item)] && !(ordered && lines[l]) {
-			c.broke("law 11", "it is idle with %s unsettled", showItem(h.item))
+			c.broke("law 11", "it is idle with %s unsettled", trace.Item(h.item))
 			return
 		}
 		want[h.item.Lane]++
@@ -98,7 +96,7 @@ func (c *checker) behind(a machine.Done) {
 	}
 	if len(want) > 0 {
 		c.arose("P1")
-		c.w.coverage.add("fault", "run ends idle with what a newer release marked")
+		c.w.coverage.Add("fault", "run ends idle with what a newer release marked")
 	}
 	for _, b := range a.Behind {
 		if want[b.Lane] != b.Messages {

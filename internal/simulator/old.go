@@ -3,6 +3,8 @@ package simulator
 import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/model"
+	"github.com/semel-go/semel/internal/simulator/trace"
 	"github.com/semel-go/semel/store"
 )
 
@@ -23,13 +25,13 @@ func (c *checker) asOld() machine.As {
 func (c *checker) tooOld(h *handed, as machine.As) {
 	c.arose("H4")
 	if as == machine.AsBlocked {
-		c.w.coverage.add("fault", "too old, and known only when it is to wait behind another")
+		c.w.coverage.Add("fault", "too old, and known only when it is to wait behind another")
 	}
-	if id := identity(h.item); !c.w.store.wasRemoved(id) && !c.w.passedBy[id] {
+	if id := identity(h.item); !c.w.store.WasRemoved(id) && !c.w.passedBy[id] {
 		c.broke("H3", "%s is too old for the store, and nothing was ever removed of it", id)
 	}
 	h.must, h.reason = c.asOld(), semel.ReasonExpired
-	c.w.coverage.add("fault", "too old, and ends as "+word(asNames[:], h.must))
+	c.w.coverage.Add("fault", "too old, and ends as "+trace.Word(trace.AsNames[:], h.must))
 	h.suspicion = suspicion{} // no run of its follows
 }
 
@@ -52,38 +54,38 @@ func (c *checker) oldBefore(f *flight, entry int) int {
 func (c *checker) keptBehindOld(f *flight) {
 	for _, i := range f.trim {
 		if c.p.config.Block && f.verdicts[i].Kind == store.Fresh && c.oldBefore(f, i) >= 0 {
-			c.w.coverage.add("fault", "kept back behind what is too old")
+			c.w.coverage.Add("fault", "kept back behind what is too old")
 		}
 	}
 }
 
 // besideOld checks that nothing takes effect before an earlier message of its line that
 // was found too old and will be parked, where what is keeps its line back.
-func (c *checker) besideOld(f *flight, x effect) {
-	it := f.of.Entries[x.entry].Item
+func (c *checker) besideOld(f *flight, x model.Effect) {
+	it := f.of.Entries[x.Entry].Item
 	l, ordered := c.lineOf(it)
 	if !c.p.config.Block || !ordered || c.asOld() != machine.AsParked {
 		return
 	}
-	if i := c.oldBefore(f, x.entry); i >= 0 {
-		c.broke("case 7", "%s takes effect behind %s, which is too old and will be in the inbox", x.message.name(), f.message(i).name())
+	if i := c.oldBefore(f, x.Entry); i >= 0 {
+		c.broke("case 7", "%s takes effect behind %s, which is too old and will be in the inbox", x.Message.Name(), f.message(i).Name())
 	}
 	for _, h := range c.hands {
 		if other, _ := c.lineOf(h.item); h.claim == nil && other == l && h.arrival < handOf(it).arrival && h.endsAsOld() && c.alive(h) && !h.asked && !h.handled {
-			c.broke("case 7", "%s takes effect behind %s, which is too old and will be in the inbox", x.message.name(), h.delivery.message.name())
+			c.broke("case 7", "%s takes effect behind %s, which is too old and will be in the inbox", x.Message.Name(), h.delivery.Message.Name())
 		}
 	}
 }
 
 // checkRemoved holds a message of which the store has removed something against what that
 // was, when all is over: it took effect once at most, whatever came after that.
-func (w *world) checkRemoved(m *message) {
-	effects, was := w.store.effects[m.id], w.store.gone[m.id]
+func (w *world) checkRemoved(m *model.Message) {
+	effects, was := w.store.Effects[m.ID], w.store.Gone[m.ID]
 	w.arose("H3")
 	switch {
 	case effects > 1:
-		w.broke("law 12", "%s has %d effects, and its marker was removed %d times", m.id, effects, was.times)
-	case effects == 0 && was.outcome == store.Applied && !w.saidDuplicate(m.id):
-		w.broke("law 12", "%s was marked as applied and has no effect", m.id)
+		w.broke("law 12", "%s has %d effects, and its marker was removed %d times", m.ID, effects, was.Times)
+	case effects == 0 && was.Outcome == store.Applied && !w.saidDuplicate(m.ID):
+		w.broke("law 12", "%s was marked as applied and has no effect", m.ID)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/trace"
 )
 
 // storeKnown is what the machine has said of a store that does not work.
@@ -28,7 +29,7 @@ func (c *checker) checkOutage(f *machine.Flight) {
 	if c.known.down {
 		c.known.probe = f
 	}
-	if !c.w.store.down {
+	if !c.w.store.Down {
 		return
 	}
 	c.arose("law 13")
@@ -68,7 +69,7 @@ func (c *checker) rests() bool {
 // store (law 13). Where nothing waits, the broker keeps what is handed back.
 func (c *checker) fetchesInOutage(a machine.Fetch) {
 	if c.rests() && !c.p.config.OneAttempt {
-		c.broke("law 13", "%s while the store is down", showAction(a))
+		c.broke("law 13", "%s while the store is down", trace.Action(a))
 	}
 }
 
@@ -79,6 +80,6 @@ func (c *checker) sawOutage() {
 	}
 	if messages, _ := c.unsettled(); messages < c.p.config.MaxMessages {
 		c.known.room = true
-		c.w.coverage.add("fault", "store down, and room to fetch")
+		c.w.coverage.Add("fault", "store down, and room to fetch")
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/plan"
 	"github.com/semel-go/semel/source"
 )
 
@@ -63,16 +64,16 @@ type fetching struct {
 }
 
 func newProcess(w *world, seat int) *process {
-	c := w.plan.config
+	c := w.plan.Config
 	if w.calm || w.halts > 1 {
-		c = calmed(c)
+		c = plan.Calmed(c)
 	}
 	p := &process{w: w, seat: seat, generation: w.active, config: c, started: w.now, version: w.drawRule(), names: w.stepNames(), machine: w.make(c)}
 	p.check = checker{p: p, w: w, lanes: map[source.Lane]*laneState{}, pauses: map[int]pause{}, keys: map[uint64]*machine.Flight{}}
 	p.check.retries.saved, p.check.retries.at = c.RetrySaved, w.now
 	p.check.given(machine.InboxLane())
 	p.check.outage()
-	p.later(w.choices.wait(w.plan.lag), func() { p.feed(machine.Timer{}) })
+	p.later(w.choices.Wait(w.plan.Lag), func() { p.feed(machine.Timer{}) })
 	if c.Inbox {
 		p.keepLeases()
 	}
@@ -99,7 +100,7 @@ func (p *process) hear(do func()) {
 }
 
 // soon is later, after what a call takes.
-func (p *process) soon(do func()) { p.later(p.w.choices.wait(p.w.plan.lag), do) }
+func (p *process) soon(do func()) { p.later(p.w.choices.Wait(p.w.plan.Lag), do) }
 
 // feed gives the machine an event and carries out what it answers.
 func (p *process) feed(e machine.Event) { p.feedAt(e, "") }
@@ -128,7 +129,7 @@ func (p *process) feedAt(e machine.Event, at faults.Point) {
 	}
 	p.cover(e, actions)
 	if w.history != nil {
-		w.history.step(p, e, actions)
+		w.history.Step(w.now, p.whose(), e, actions)
 	}
 	if at != "" && p.diesAt(at) {
 		return
@@ -214,4 +215,18 @@ func (p *process) find(of *machine.Flight) *flight {
 		}
 	}
 	return nil
+}
+
+// whose says in a history which process a step is of, where there are several.
+func (p *process) whose() (whose string) {
+	if len(p.w.seats) > 1 {
+		whose = fmt.Sprintf("process %d: ", p.seat+1)
+	}
+	if p.w.live != nil {
+		whose = "rebuild, " + whose
+	}
+	if p.w.main != nil {
+		whose = "sender, " + whose
+	}
+	return whose
 }

@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/trace"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
 )
@@ -9,7 +10,7 @@ import (
 // action is called before an action is carried out.
 func (c *checker) action(a machine.Action) {
 	if c.over {
-		c.broke("protocol", "%s follows Done", showAction(a))
+		c.broke("protocol", "%s follows Done", trace.Action(a))
 		return
 	}
 	switch a := a.(type) {
@@ -54,7 +55,7 @@ func (c *checker) action(a machine.Action) {
 func (c *checker) inPhase(a machine.Action, of *machine.Flight, phases ...phase) *flight {
 	f := c.p.find(of)
 	if f == nil {
-		c.broke("protocol", "%s for a flight that is not open", showAction(a))
+		c.broke("protocol", "%s for a flight that is not open", trace.Action(a))
 		return nil
 	}
 	for _, p := range phases {
@@ -62,7 +63,7 @@ func (c *checker) inPhase(a machine.Action, of *machine.Flight, phases ...phase)
 			return f
 		}
 	}
-	c.broke("protocol", "%s for a flight that is %s", showAction(a), word(phaseNames[:], f.phase))
+	c.broke("protocol", "%s for a flight that is %s", trace.Action(a), trace.Word(trace.PhaseNames[:], f.phase))
 	return nil
 }
 
@@ -79,7 +80,7 @@ func (c *checker) fetch(a machine.Fetch) {
 	case a.Messages < 1 || a.Bytes < 1:
 		c.broke("protocol", "a Fetch of nothing: %+v", a)
 	case messages+a.Messages > conf.MaxMessages || bytes >= conf.MaxBytes:
-		c.broke("law 11", "%s beside %d messages of %d bytes; the bound is %d of %d", showAction(a),
+		c.broke("law 11", "%s beside %d messages of %d bytes; the bound is %d of %d", trace.Action(a),
 			messages, bytes, conf.MaxMessages, conf.MaxBytes)
 	}
 	if messages > 0 && messages+a.Messages == conf.MaxMessages {
@@ -133,7 +134,7 @@ func (c *checker) begin(f *machine.Flight) {
 				c.broke("protocol", "f%d marks %s twice", f.Number, id)
 			}
 			marked[id] = true
-			c.formersApart(f, marked, h.delivery.message)
+			c.formersApart(f, marked, h.delivery.Message)
 		}
 		c.entry(f, e, h)
 	}
@@ -141,22 +142,22 @@ func (c *checker) begin(f *machine.Flight) {
 
 // entry checks one entry of a flight that begins.
 func (c *checker) entry(f *machine.Flight, e machine.Entry, h *handed) {
-	m := h.delivery.message
+	m := h.delivery.Message
 	c.prove(h)
 	c.foreignEntry(f, e, m)
 	switch {
 	case h.flight != nil:
-		c.broke("protocol", "%s is in f%d and in f%d", m.name(), h.flight.Number, f.Number)
+		c.broke("protocol", "%s is in f%d and in f%d", m.Name(), h.flight.Number, f.Number)
 	case h.asked || h.told:
-		c.broke("protocol", "%s is in f%d after it was settled", m.name(), f.Number)
+		c.broke("protocol", "%s is in f%d after it was settled", m.Name(), f.Number)
 	case h.stale:
-		c.broke("protocol", "%s is in f%d after its lane was gone", m.name(), f.Number)
+		c.broke("protocol", "%s is in f%d after its lane was gone", m.Name(), f.Number)
 	case h.known:
-		c.broke("law 9", "%s is in f%d after it was found to be a copy", m.name(), f.Number)
-	case h.claim == nil && m.refused != "" && (e.As != machine.AsParked && e.As != machine.AsDeadLettered || len(f.Entries) != 1):
-		c.broke("protocol", "%s has no identity and is %s in f%d of %d entries", m.name(), word(asNames[:], e.As), f.Number, len(f.Entries))
+		c.broke("law 9", "%s is in f%d after it was found to be a copy", m.Name(), f.Number)
+	case h.claim == nil && m.Refused != "" && (e.As != machine.AsParked && e.As != machine.AsDeadLettered || len(f.Entries) != 1):
+		c.broke("protocol", "%s has no identity and is %s in f%d of %d entries", m.Name(), trace.Word(trace.AsNames[:], e.As), f.Number, len(f.Entries))
 	case e.Unmarked && !c.p.config.Unmarked:
-		c.broke("law 1", "%s is not marked in f%d", m.name(), f.Number)
+		c.broke("law 1", "%s is not marked in f%d", m.Name(), f.Number)
 	}
 	c.entryInTurn(e, h)
 	c.allowed(e.As, h)
@@ -171,19 +172,19 @@ func (c *checker) run(a machine.Run) {
 		return
 	}
 	if len(a.Fresh) == 0 || a.Budget <= 0 {
-		c.broke("protocol", "%s of nothing", showAction(a))
+		c.broke("protocol", "%s of nothing", trace.Action(a))
 	}
 	c.mayRun(a)
 	for _, i := range a.Fresh {
 		if it := a.Flight.Entries[max(0, min(i, len(a.Flight.Entries)-1))].Item; it.Refused != nil {
-			c.broke("D5", "%s is not to be processed, and its handler runs", showItem(it))
+			c.broke("D5", "%s is not to be processed, and its handler runs", trace.Item(it))
 		}
 	}
 	c.proveBeforeRun(a)
 	last := -1
 	for _, i := range a.Fresh {
 		if i <= last || i >= len(f.verdicts) {
-			c.broke("protocol", "%s is not in order", showAction(a))
+			c.broke("protocol", "%s is not in order", trace.Action(a))
 			return
 		}
 		last = i
@@ -202,7 +203,7 @@ func (c *checker) run(a machine.Run) {
 func (c *checker) mayRun(a machine.Run) {
 	for _, e := range a.Flight.Entries {
 		if c.stopping || c.lanes[e.Item.Lane].revoking {
-			c.broke("case 10", "f%d runs its handlers, and %s is to be left", a.Flight.Number, handOf(e.Item).delivery.message.name())
+			c.broke("case 10", "f%d runs its handlers, and %s is to be left", a.Flight.Number, handOf(e.Item).delivery.Message.Name())
 			return
 		}
 	}
@@ -220,8 +221,8 @@ func (c *checker) handling(f *flight, entry int) {
 			continue
 		}
 		for _, i := range g.call.Fresh {
-			if g.message(i).id == m.id && !rival(g, i, f.of.Entries[entry].Item) {
-				c.broke("law 9", "two handlers have %s at once", m.id)
+			if g.message(i).ID == m.ID && !rival(g, i, f.of.Entries[entry].Item) {
+				c.broke("law 9", "two handlers have %s at once", m.ID)
 			}
 		}
 	}
@@ -239,7 +240,7 @@ func (c *checker) release(l source.Lane) {
 			continue
 		}
 		if !s.gone && (h.flight != nil || h.asked) {
-			c.broke("law 2", "%s/%d is released while %s is under way", l.ID, l.Epoch, h.delivery.message.name())
+			c.broke("law 2", "%s/%d is released while %s is under way", l.ID, l.Epoch, h.delivery.Message.Name())
 		}
 		c.part(h)
 	}
@@ -272,5 +273,5 @@ func (c *checker) done(a machine.Done) {
 		c.broke("counts", "a message has halted the machine and none has failed")
 	}
 	c.prove(handOf(a.Item))
-	c.halted(handOf(a.Item).delivery.message)
+	c.halted(handOf(a.Item).delivery.Message)
 }

@@ -6,53 +6,10 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/model"
+	"github.com/semel-go/semel/internal/simulator/plan"
 	"github.com/semel-go/semel/store"
 )
-
-// drawCalls lets handlers call out, as those of consumer.NewLeased do: what they do is in no
-// transaction. Whether they do is told by a number that was drawn before, so that the
-// other seeds keep their histories.
-func (p *plan) drawCalls(c *choices) {
-	if !p.config.Wait || p.config.Seed%7 > 1 {
-		return
-	}
-	p.callOut(c)
-}
-
-// callOut lets handlers call out.
-func (p *plan) callOut(c *choices) {
-	p.calls, p.asks = true, c.flip()
-	if c.flip() {
-		p.processes = 2
-	}
-	if c.flip() {
-		p.lease = min(p.lease, max(p.timeout/2, 150*time.Millisecond))
-	}
-	p.config.ClaimsAlone, p.config.Keep, p.config.Receive = true, true, true
-	p.window = p.timeout + time.Duration(c.between(1, 16))*p.timeout/4
-	switch c.below(4) {
-	case 2:
-		p.window = calls.Never
-	case 3:
-		p.window = calls.Always
-	}
-}
-
-// rule is what the policy says of the provider.
-func (p *plan) rule() calls.Rule {
-	return calls.Rule{Window: p.window, Timeout: p.timeout, Asks: p.asks}
-}
-
-// callsOut lets a message's handler behave as one can that only calls: it has no
-// transaction that could break, or meet what others do.
-func (m *message) callsOut() {
-	switch m.conduct {
-	case breaksQuietly, failsAtCommit, meetsContention, meetsDown:
-		m.conduct = failsRetryable
-	case alwaysContends, alwaysDown:
-		m.conduct = failsForGood
-	}
-}
 
 // provider is the other side of calls. It charges once for each key that it knows.
 type provider struct {
@@ -75,9 +32,9 @@ func newProvider() *provider {
 // call is one of a handler to the provider.
 type call struct {
 	f       *flight
-	claim   *claim
+	claim   *model.Claim
 	token   uint64
-	message *message
+	message *model.Message
 	key     string
 	// refused: it was not charged for, and will not be; failure is what the handler says.
 	refused bool
@@ -87,39 +44,39 @@ type call struct {
 // remembers reports whether the provider knows a key.
 func (w *world) remembers(key string) bool {
 	first, known := w.provider.known[key]
-	switch w.plan.window {
+	switch w.plan.Window {
 	case calls.Always:
 		return known
 	case calls.Never:
 		return false
 	}
-	return known && w.now-first < w.plan.window
+	return known && w.now-first < w.plan.Window
 }
 
 // arrive is a call that comes to the provider, whoever has made it and has died since.
 func (w *world) arrive(c *call) {
 	m, p := c.message, w.provider
-	if w.hurt(troubleHandler) { // it has no room, say
-		w.fault("the provider refuses before it looks at the key", "%s", m.name())
-		m.doubt()
-		m.failed++
+	if w.hurt(plan.TroubleHandler) { // it has no room, say
+		w.fault("the provider refuses before it looks at the key", "%s", m.Name())
+		m.Doubt()
+		m.Failed++
 		c.refused, c.failure = true, machine.Failure{Class: store.ClassRetry, Decision: semel.DecideRetry, Err: errHandler}
 		return
 	}
 	if w.remembers(c.key) { // it answers as it did the first time
-		w.coverage.add("fault", "a key that was charged for is used again")
+		w.coverage.Add("fault", "a key that was charged for is used again")
 		return
 	}
-	if m.times > 0 {
-		m.fail()
+	if m.Times > 0 {
+		m.Fail()
 		c.refused, c.failure = true, *c.f.blame(m)
 		return
 	}
 	p.known[c.key] = w.now
-	p.charged[m.id]++
-	w.note("charged: %s", m.name())
+	p.charged[m.ID]++
+	w.note("charged: %s", m.Name())
 	w.checkCharge(m)
 }
 
 // deny is an answer, or a word of a person, that there is no charge.
-func (w *world) deny(m *message) { w.provider.denied[m.id]++ }
+func (w *world) deny(m *model.Message) { w.provider.denied[m.ID]++ }

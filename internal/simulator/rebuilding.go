@@ -3,6 +3,9 @@ package simulator
 import (
 	"slices"
 	"time"
+
+	"github.com/semel-go/semel/internal/simulator/model"
+	"github.com/semel-go/semel/internal/simulator/plan"
 )
 
 // generations is what a world has of a rebuild: its consumer's identities and effects once
@@ -14,7 +17,7 @@ type generations struct {
 	// active is the generation that live processes have to work in; stores are those of
 	// both.
 	active int
-	stores []*simStore
+	stores []*model.Store
 	// closing: a switch is under way, and nobody opens a transaction in the active
 	// generation until it is over, or until that moment.
 	closing bool
@@ -25,46 +28,46 @@ type generations struct {
 
 // rebuilds has a rebuild begin after a while.
 func (w *world) rebuilds() {
-	if w.plan.rebuilds {
-		w.after(w.choices.wait(w.plan.span), w.beginRebuild)
+	if w.plan.Rebuilds {
+		w.after(w.choices.Wait(w.plan.Span), w.beginRebuild)
 	}
 }
 
 // beginRebuild opens a generation, into which processes of their own read the whole
 // history, and then what comes, until it is switched to.
 func (w *world) beginRebuild() {
-	if !w.plan.rebuilds || w.rebuild != nil || w.finished {
+	if !w.plan.Rebuilds || w.rebuild != nil || w.finished {
 		return
 	}
 	r := newWorld(nil, w.make)
 	r.shared, r.live, w.rebuild = w.shared, w, r
 	r.plan = w.plan
-	r.plan.processes, r.plan.rebuilds, r.plan.operators = w.plan.readers, false, 0
-	r.plan.ends, r.plan.has[troubleElsewhere] = false, false
-	r.plan.config.IdleExit, r.plan.late = 0, false
+	r.plan.Processes, r.plan.Rebuilds, r.plan.Operators = w.plan.Readers, false, 0
+	r.plan.Ends, r.plan.Has[plan.TroubleElsewhere] = false, false
+	r.plan.Config.IdleExit, r.plan.Late = 0, false
 	r.open()
 	r.messages = w.messages
-	r.store.down = w.store.down
-	for i, l := range r.source.lanes {
-		of := w.source.lanes[i]
-		l.id = of.id + "^"
-		for _, d := range slices.Concat(of.before, of.log) {
-			at := max(w.now, d.produced)
-			l.log = append(l.log, &delivery{message: d.message, of: d, lane: l, position: len(l.log), produced: at})
-			w.agenda.add(at, r.poke)
+	r.store.Down = w.store.Down
+	for i, l := range r.source.Lanes {
+		of := w.source.Lanes[i]
+		l.ID = of.ID + "^"
+		for _, d := range slices.Concat(of.Before, of.Log) {
+			at := max(w.now, d.Produced)
+			l.Log = append(l.Log, &model.Delivery{Message: d.Message, Of: d, Lane: l, Position: len(l.Log), Produced: at})
+			w.agenda.Add(at, r.poke)
 		}
-		for i := range of.before { // which was there before
-			l.log[i].produced = w.now
+		for i := range of.Before { // which was there before
+			l.Log[i].Produced = w.now
 		}
 	}
-	w.stores = []*simStore{w.store, r.store}
+	w.stores = []*model.Store{w.store, r.store}
 	w.acts = append(w.acts, act{verb: "rebuild", who: "operator", why: "the projection has another form", on: "generation 1"})
-	w.fault("a rebuild begins", "of %d lanes", len(r.source.lanes))
+	w.fault("a rebuild begins", "of %d lanes", len(r.source.Lanes))
 	for seat := range r.seats {
 		r.begin(seat)
 	}
-	w.after(w.choices.wait(w.plan.span/4), r.disturb)
-	w.after(w.choices.wait(w.plan.span), w.trySwitch)
+	w.after(w.choices.Wait(w.plan.Span/4), r.disturb)
+	w.after(w.choices.Wait(w.plan.Span), w.trySwitch)
 }
 
 // rebuildGoesOn reports whether a rebuild is planned that is not switched to.
@@ -72,7 +75,7 @@ func (w *world) rebuildGoesOn() bool {
 	switch {
 	case w.live != nil:
 		return !w.over
-	case !w.plan.rebuilds:
+	case !w.plan.Rebuilds:
 		return false
 	}
 	return w.rebuild == nil || !w.rebuild.over || len(w.rebuild.living()) > 0
@@ -82,11 +85,11 @@ func (w *world) rebuildGoesOn() bool {
 func (w *world) trySwitch() {
 	switch {
 	case w.active > 0 || w.finished || w.law != nil:
-	case w.store.down || w.quiet && !w.calm || w.closing:
+	case w.store.Down || w.quiet && !w.calm || w.closing:
 		w.after(200*time.Millisecond, w.trySwitch)
 	default:
 		w.fault("a switch begins", "")
-		w.closing, w.until, w.upTo = true, w.now+w.choices.wait(4*time.Second), nil
+		w.closing, w.until, w.upTo = true, w.now+w.choices.Wait(4*time.Second), nil
 		if w.calm {
 			w.until = w.calmEnds
 		}
@@ -98,20 +101,20 @@ func (w *world) trySwitch() {
 func (w *world) goOnSwitch() {
 	switch {
 	case w.law != nil || w.finished:
-	case !w.calm && w.choices.chance(60):
+	case !w.calm && w.choices.Chance(60):
 		w.fault("who switches is killed", "")
 		w.after(max(w.until-w.now, time.Millisecond), w.reopen)
 	case w.now > w.until || w.quiet && !w.calm:
-		w.coverage.add("fault", "a switch gives up")
+		w.coverage.Add("fault", "a switch gives up")
 		w.reopen()
-	case !w.store.down && w.mayActivate():
+	case !w.store.Down && w.mayActivate():
 		w.activate()
-		if !w.calm && w.choices.chance(4) { // whoever asks again finds that it is done
-			w.coverage.add("fault", "answer to a switch lost")
-			w.after(w.choices.wait(time.Second), w.trySwitch)
+		if !w.calm && w.choices.Chance(4) { // whoever asks again finds that it is done
+			w.coverage.Add("fault", "answer to a switch lost")
+			w.after(w.choices.Wait(time.Second), w.trySwitch)
 		}
 	default:
-		w.after(w.choices.wait(w.plan.lag)+w.plan.lag/4, w.goOnSwitch)
+		w.after(w.choices.Wait(w.plan.Lag)+w.plan.Lag/4, w.goOnSwitch)
 	}
 }
 
@@ -119,28 +122,28 @@ func (w *world) goOnSwitch() {
 func (w *world) reopen() {
 	w.closing = false
 	w.note("the switch is given up")
-	w.after(w.choices.wait(w.plan.span/4)+time.Second, w.trySwitch)
+	w.after(w.choices.Wait(w.plan.Span/4)+time.Second, w.trySwitch)
 }
 
 // mayActivate reports whether nothing is open in the active generation, and all that stood
 // in the log then is settled in the new one.
 func (w *world) mayActivate() bool {
-	if len(w.store.open) > 0 {
+	if len(w.store.Open) > 0 {
 		return false
 	}
 	if w.upTo == nil {
-		for _, l := range w.source.lanes {
-			end := len(l.before)
-			for _, d := range l.log {
-				if d.produced <= w.now {
+		for _, l := range w.source.Lanes {
+			end := len(l.Before)
+			for _, d := range l.Log {
+				if d.Produced <= w.now {
 					end++
 				}
 			}
 			w.upTo = append(w.upTo, end)
 		}
 	}
-	for i, l := range w.rebuild.source.lanes {
-		if l.settledUpTo() < w.upTo[i] {
+	for i, l := range w.rebuild.source.Lanes {
+		if l.SettledUpTo() < w.upTo[i] {
 			return false
 		}
 	}
@@ -167,10 +170,10 @@ func (f *flight) closedOut() bool {
 	w, p := f.p.w, f.p
 	switch {
 	case w.closing:
-		w.coverage.add("fault", "a transaction is refused while a switch is under way")
+		w.coverage.Add("fault", "a transaction is refused while a switch is under way")
 		return true
 	case f.generation != w.active:
-		w.coverage.add("fault", "a transaction is refused of the generation that was active")
+		w.coverage.Add("fault", "a transaction is refused of the generation that was active")
 		p.generation = w.active
 		return true
 	}

@@ -5,10 +5,11 @@ import (
 	"slices"
 
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/model"
 )
 
 // storeOf is the generation in which a delivery's end was committed.
-func (c *checker) storeOf(h *handed) *simStore {
+func (c *checker) storeOf(h *handed) *model.Store {
 	last := c.p.last
 	switch {
 	case h.in != nil:
@@ -35,13 +36,13 @@ func (c *checker) inItsStore(h *handed, do func()) {
 // knownToActive checks that what is settled after a switch is known to the generation that
 // is active (G2).
 func (c *checker) knownToActive(h *handed) {
-	w, m := c.w, h.delivery.message
+	w, m := c.w, h.delivery.Message
 	if w.active == 0 {
 		return
 	}
 	w.arose("G2")
-	if _, marked := w.stores[w.active].marked(m); !marked {
-		w.broke("G2", "%s is settled, and the generation that is active knows nothing of it", m.name())
+	if _, marked := w.stores[w.active].Marked(m); !marked {
+		w.broke("G2", "%s is settled, and the generation that is active knows nothing of it", m.Name())
 	}
 }
 
@@ -55,18 +56,18 @@ func (c *checker) inActive(f *flight) {
 // checkSwitch checks that the new generation knows all that is settled (G2).
 func (w *world) checkSwitch() {
 	w.arose("G2")
-	for _, l := range w.source.lanes {
-		for _, d := range l.log {
-			if _, marked := w.store.marked(d.message); d.settled && !marked && !w.skippedOnly(d.message) {
-				w.broke("G2", "%s at %s/%d is settled, and the new generation knows nothing of it", d.message.name(), l.id, d.position)
+	for _, l := range w.source.Lanes {
+		for _, d := range l.Log {
+			if _, marked := w.store.Marked(d.Message); d.Settled && !marked && !w.skippedOnly(d.Message) {
+				w.broke("G2", "%s at %s/%d is settled, and the new generation knows nothing of it", d.Message.Name(), l.ID, d.Position)
 			}
 		}
 	}
 }
 
 // skippedOnly reports whether a message is another consumer's, and is only settled.
-func (w *world) skippedOnly(m *message) bool {
-	return m.foreign && w.plan.config.OnFiltered == machine.EndSkip
+func (w *world) skippedOnly(m *model.Message) bool {
+	return m.Foreign && w.plan.Config.OnFiltered == machine.EndSkip
 }
 
 // checkProjection holds the effects of the new generation against those of the old one,
@@ -77,12 +78,12 @@ func (w *world) checkProjection() {
 	}
 	old := w.stores[0]
 	for _, m := range w.messages {
-		if n := w.store.effects[m.id]; m.harmless && m.refused == "" && m.charged == 0 && !w.hasOtherContent(m) && n != 1 {
-			w.broke("G2", "%s has %d effects in the new generation, and %d in the old one", m.id, n, old.effects[m.id])
+		if n := w.store.Effects[m.ID]; m.Harmless && m.Refused == "" && m.Charged == 0 && !w.hasOtherContent(m) && n != 1 {
+			w.broke("G2", "%s has %d effects in the new generation, and %d in the old one", m.ID, n, old.Effects[m.ID])
 		}
 	}
-	for _, id := range slices.Sorted(maps.Keys(w.store.effects)) {
-		if n := w.store.effects[id]; n > 1 {
+	for _, id := range slices.Sorted(maps.Keys(w.store.Effects)) {
+		if n := w.store.Effects[id]; n > 1 {
 			w.broke("law 12", "%s has %d effects in the new generation", id, n)
 		}
 	}

@@ -3,19 +3,20 @@ package simulator
 import (
 	"slices"
 
+	"github.com/semel-go/semel/internal/simulator/model"
 	"github.com/semel-go/semel/store"
 )
 
 // checkOffsets checks that nobody but the live processes moves their places in the log
 // (trap T45).
 func (w *world) checkOffsets() {
-	for _, l := range w.source.lanes {
-		if l.of != nil {
+	for _, l := range w.source.Lanes {
+		if l.Of != nil {
 			continue
 		}
 		w.arose("trap T45")
-		if i := slices.IndexFunc(l.log, func(d *delivery) bool { return d.settled && !d.acknowledged }); i >= 0 {
-			w.broke("trap T45", "%s/%d is settled, and no live process has settled it", l.id, i)
+		if i := slices.IndexFunc(l.Log, func(d *model.Delivery) bool { return d.Settled && !d.Acknowledged }); i >= 0 {
+			w.broke("trap T45", "%s/%d is settled, and no live process has settled it", l.ID, i)
 		}
 	}
 }
@@ -31,11 +32,11 @@ func (f *flight) asForeseen() {
 			continue
 		}
 		delete(w.replay.foreseen, h.delivery)
-		if m := h.delivery.message; foreseen.changes == w.store.changes[m.id] && foreseen.low == w.store.low {
+		if m := h.delivery.Message; foreseen.changes == w.store.Changes[m.ID] && foreseen.low == w.store.Low {
 			w.arose("G4")
-			w.coverage.add("fault", "a replay is answered as foreseen: "+v.String())
+			w.coverage.Add("fault", "a replay is answered as foreseen: "+v.String())
 			if v != foreseen.kinds[f.p.version] {
-				w.broke("G4", "%s is %s, and the plan said that it would be %s", m.name(), v.String(), foreseen.kinds[f.p.version].String())
+				w.broke("G4", "%s is %s, and the plan said that it would be %s", m.Name(), v.String(), foreseen.kinds[f.p.version].String())
 			}
 		}
 	}
@@ -43,22 +44,22 @@ func (f *flight) asForeseen() {
 
 // keepsIdentity checks that what takes effect of a replay is the message that the producer
 // sent (law 14).
-func (c *checker) keepsIdentity(f *flight, x effect) {
-	w, m, number := c.w, x.message, x.message.number
-	if first, before := w.tookBy[number]; before && first != m.id {
-		w.broke("law 14", "m%d takes effect as %s, and did as %s", number, m.id, first)
+func (c *checker) keepsIdentity(f *flight, x model.Effect) {
+	w, m, number := c.w, x.Message, x.Message.Number
+	if first, before := w.tookBy[number]; before && first != m.ID {
+		w.broke("law 14", "m%d takes effect as %s, and did as %s", number, m.ID, first)
 	}
-	w.tookBy[number] = m.id
+	w.tookBy[number] = m.ID
 	w.sameAsOriginal(m)
-	w.inKeyOrder(m, handOf(f.of.Entries[x.entry].Item).claim)
-	of := handOf(f.of.Entries[x.entry].Item).delivery.of
+	w.inKeyOrder(m, handOf(f.of.Entries[x.Entry].Item).claim)
+	of := handOf(f.of.Entries[x.Entry].Item).delivery.Of
 	if of == nil {
 		return
 	}
 	w.arose("law 14")
-	w.coverage.add("fault", "what was missing takes effect in a replay")
-	if p := of.message; p.id != m.id || p.source != m.source || p.identity != m.identity || p.route != m.route || p.stream != m.stream || p.version != m.version || p.print != m.print {
-		w.broke("law 14", "%s takes effect in a replay as another: %s", p.name(), m.id)
+	w.coverage.Add("fault", "what was missing takes effect in a replay")
+	if p := of.Message; p.ID != m.ID || p.Source != m.Source || p.Identity != m.Identity || p.Route != m.Route || p.Stream != m.Stream || p.Version != m.Version || p.Print != m.Print {
+		w.broke("law 14", "%s takes effect in a replay as another: %s", p.Name(), m.ID)
 	}
 }
 
@@ -71,37 +72,37 @@ func (w *world) checkTurn(o *operator) {
 }
 
 // checkEdit checks that what is edited has not taken effect (G5).
-func (w *world) checkEdit(r *row) {
+func (w *world) checkEdit(r *model.Row) {
 	w.arose("G5")
-	if w.store.effects[r.key.id] > 0 {
-		w.broke("G5", "%s is edited, and has taken effect", r.key.id)
+	if w.store.Effects[r.Key.ID] > 0 {
+		w.broke("G5", "%s is edited, and has taken effect", r.Key.ID)
 	}
 }
 
 // inKeyOrder checks that what a person lets run again takes effect behind what was made due
 // before it, of the same key (law 8).
-func (w *world) inKeyOrder(m *message, claim *claim) {
-	if claim == nil || claim.row.wasMade == 0 {
+func (w *world) inKeyOrder(m *model.Message, claim *model.Claim) {
+	if claim == nil || claim.Row.WasMade == 0 {
 		return
 	}
-	w.coverage.add("fault", "what a person has made due takes effect")
-	for _, r := range w.store.inbox {
-		if r.made > 0 && r.made < claim.row.wasMade && r.waits() && r.message.route == m.route && r != claim.row {
-			w.broke("law 8", "%s takes effect again before %s, which was made due before it", m.name(), r.key.id)
+	w.coverage.Add("fault", "what a person has made due takes effect")
+	for _, r := range w.store.Inbox {
+		if r.Made > 0 && r.Made < claim.Row.WasMade && r.Waits() && r.Message.Route == m.Route && r != claim.Row {
+			w.broke("law 8", "%s takes effect again before %s, which was made due before it", m.Name(), r.Key.ID)
 		}
 	}
 }
 
 // sameAsOriginal checks that an edited message is the original in all but its content
 // (law 14).
-func (w *world) sameAsOriginal(m *message) {
-	p := m.edited
+func (w *world) sameAsOriginal(m *model.Message) {
+	p := m.Edited
 	if p == nil {
 		return
 	}
-	w.coverage.add("fault", "what was edited takes effect")
-	if p.id != m.id || p.source != m.source || p.identity != m.identity || p.route != m.route || p.stream != m.stream || p.version != m.version || p.former != m.former {
-		w.broke("law 14", "%s is edited, and takes effect as %s", p.name(), m.id)
+	w.coverage.Add("fault", "what was edited takes effect")
+	if p.ID != m.ID || p.Source != m.Source || p.Identity != m.Identity || p.Route != m.Route || p.Stream != m.Stream || p.Version != m.Version || p.Former != m.Former {
+		w.broke("law 14", "%s is edited, and takes effect as %s", p.Name(), m.ID)
 	}
 }
 
@@ -113,9 +114,9 @@ func (w *world) checkActs() {
 			w.broke("law 14", "%s of %s has no who or no why", a.verb, a.on)
 		}
 	}
-	for _, r := range w.store.inbox {
-		if r.acts != recorded[r.key.id] && !r.key.conflict && !w.store.wasRemoved(r.key.id) {
-			w.broke("law 14", "persons have let %s run again %d times, and %d are recorded", r.key.id, r.acts, recorded[r.key.id])
+	for _, r := range w.store.Inbox {
+		if r.Acts != recorded[r.Key.ID] && !r.Key.Conflict && !w.store.WasRemoved(r.Key.ID) {
+			w.broke("law 14", "persons have let %s run again %d times, and %d are recorded", r.Key.ID, r.Acts, recorded[r.Key.ID])
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/chance"
+	"github.com/semel-go/semel/internal/simulator/trace"
 )
 
 // Result is what a run showed.
@@ -16,35 +18,35 @@ type Result struct {
 	Broken *Violation
 	// History is what happened, if it was asked for.
 	History  string
-	Coverage Coverage
+	Coverage trace.Coverage
 	choices  []uint32
 }
 
 // Run simulates a seed with the machines that make makes. With history it
 // keeps what happened as text.
 func Run(seed uint64, make Maker, history bool) Result {
-	return simulate(fromSeed(seed), make, history)
+	return simulate(chance.FromSeed(seed), make, history)
 }
 
-func simulate(c *choices, make Maker, keep bool) Result {
+func simulate(c *chance.Choices, make Maker, keep bool) Result {
 	w := newWorld(c, make)
 	if keep {
-		w.history = &history{}
+		w.history = &trace.History{}
 	}
 	return w.result()
 }
 
-func newWorld(c *choices, make Maker) *world {
-	return &world{shared: &shared{choices: c, coverage: Coverage{}, mostSteps: mostSteps}, make: make}
+func newWorld(c *chance.Choices, make Maker) *world {
+	return &world{shared: &shared{choices: c, coverage: trace.Coverage{}, mostSteps: mostSteps}, make: make}
 }
 
 // result runs the world to its end.
 func (w *world) result() Result {
 	w.start()
 	w.run()
-	r := Result{Steps: w.steps, Faults: w.faults, Lives: w.lives, Broken: w.law, Coverage: w.coverage, choices: slices.Clone(w.choices.used())}
+	r := Result{Steps: w.steps, Faults: w.faults, Lives: w.lives, Broken: w.law, Coverage: w.coverage, choices: slices.Clone(w.choices.Used())}
 	if w.history != nil {
-		r.History = w.history.text.String()
+		r.History = w.history.Text.String()
 	}
 	return r
 }
@@ -58,7 +60,7 @@ func Shrink(seed uint64, make Maker, tries int) (Result, int) {
 	}
 	s := shrinker{make: make, law: first.Broken.form, best: first.choices, tries: tries, most: 2*first.Steps + 100}
 	s.shrink()
-	return simulate(fromList(s.best), make, true), len(s.best)
+	return simulate(chance.FromList(s.best), make, true), len(s.best)
 }
 
 // shrinker makes a list of choices shorter.
@@ -75,7 +77,7 @@ func (s *shrinker) try(list []uint32) bool {
 	if s.tries--; s.tries < 0 {
 		return false
 	}
-	w := newWorld(fromList(list), s.make)
+	w := newWorld(chance.FromList(list), s.make)
 	w.mostSteps = s.most
 	r := w.result()
 	s.tries -= r.Steps / 2000

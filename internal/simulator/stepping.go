@@ -2,65 +2,33 @@ package simulator
 
 import (
 	"slices"
-	"time"
 
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/model"
+	"github.com/semel-go/semel/internal/simulator/plan"
 	"github.com/semel-go/semel/internal/steps"
 	"github.com/semel-go/semel/store"
 )
 
-// change is what a later release does to the steps of its messages.
-type change uint8
-
-const (
-	unchanged change = iota
-	renamesFirst
-	renamesSecond
-	swaps
-	adds
-	removes
-	changes
-)
-
-// drawSteps lets messages have several steps, as those of consumer.NewSteps have. Whether
-// they do is told by a number that was drawn before, so that the other seeds keep their
-// histories.
-func (p *plan) drawSteps(c *choices) {
-	if !p.config.Wait || p.calls || p.config.Seed%7 != 2 && p.config.Seed%7 != 3 {
-		return
-	}
-	p.steps = c.between(2, 4)
-	p.whole = false // each step is one message's
-	p.config.Keep, p.config.Receive = true, true
-	if c.flip() {
-		p.processes = 2
-	}
-	if c.flip() {
-		p.lease = min(p.lease, max(p.timeout, 150*time.Millisecond))
-	}
-	p.change = change(c.below(int(changes)))
-	p.changeAt = c.wait(p.span)
-}
-
 // stepNames are the steps of a process that begins now; nil without.
 func (w *world) stepNames() []string {
-	if w.plan.steps == 0 {
+	if w.plan.Steps == 0 {
 		return nil
 	}
-	names := []string{"reserve", "charge", "ship", "mail"}[:w.plan.steps]
-	if w.now < w.plan.changeAt {
+	names := []string{"reserve", "charge", "ship", "mail"}[:w.plan.Steps]
+	if w.now < w.plan.ChangeAt {
 		return names
 	}
-	switch w.plan.change {
-	case renamesFirst:
+	switch w.plan.Change {
+	case plan.RenamesFirst:
 		names[0] = "book"
-	case renamesSecond:
+	case plan.RenamesSecond:
 		names[1] = "pay"
-	case swaps:
+	case plan.Swaps:
 		names[0], names[1] = names[1], names[0]
-	case adds:
+	case plan.Adds:
 		return append(names, "archive")
-	case removes:
+	case plan.Removes:
 		return names[:len(names)-1]
 	}
 	return names
@@ -68,10 +36,10 @@ func (w *world) stepNames() []string {
 
 // deploy has every process begin again, with the steps that are changed.
 func (w *world) deploy() {
-	if w.plan.steps == 0 || w.plan.change == unchanged {
+	if w.plan.Steps == 0 || w.plan.Change == plan.Unchanged {
 		return
 	}
-	w.agenda.add(w.plan.changeAt, func() {
+	w.agenda.Add(w.plan.ChangeAt, func() {
 		if w.calm || w.quiet {
 			return
 		}
@@ -83,43 +51,43 @@ func (w *world) deploy() {
 }
 
 // drawStep lets a message misbehave at a step that is not its first.
-func (w *world) drawStep(m *message) {
-	if w.plan.steps > 0 && m.conduct != succeeds {
-		m.from = w.choices.below(w.plan.steps - 1)
+func (w *world) drawStep(m *model.Message) {
+	if w.plan.Steps > 0 && m.Conduct != model.Succeeds {
+		m.From = w.choices.Below(w.plan.Steps - 1)
 	}
 }
 
 // acts reports whether a message of a flight misbehaves now, and not only at a later step.
-func (f *flight) acts(entry int, m *message) bool {
+func (f *flight) acts(entry int, m *model.Message) bool {
 	c := handOf(f.of.Entries[entry].Item).claim
-	return m.times > 0 && (c == nil || len(f.p.names) == 0 || len(c.steps) >= m.from)
+	return m.Times > 0 && (c == nil || len(f.p.names) == 0 || len(c.Steps) >= m.From)
 }
 
 // takesEffect is a handler, or a step, that has run well.
-func (f *flight) takesEffect(entry int, m *message) {
-	x := effect{entry: entry, message: m}
+func (f *flight) takesEffect(entry int, m *model.Message) {
+	x := model.Effect{Entry: entry, Message: m}
 	if c := handOf(f.of.Entries[entry].Item).claim; c != nil && len(f.p.names) > 0 {
-		x.step = f.p.names[steps.Next(c.steps)]
-		c.stepped = steps.With(c.steps, x.step, []byte(x.step+" of "+m.id))
-		x.part = steps.Left(f.p.names, c.stepped)
+		x.Step = f.p.names[steps.Next(c.Steps)]
+		c.Stepped = steps.With(c.Steps, x.Step, []byte(x.Step+" of "+m.ID))
+		x.Part = steps.Left(f.p.names, c.Stepped)
 	}
-	f.tx.effects = append(f.tx.effects, x)
+	f.tx.Effects = append(f.tx.Effects, x)
 	f.done++
 }
 
 // stepOf is the step that an entry's handler runs, "" without.
 func (f *flight) stepOf(entry int) string {
 	if c := handOf(f.of.Entries[entry].Item).claim; c != nil && len(f.p.names) > 0 {
-		return f.p.names[steps.Next(c.steps)]
+		return f.p.names[steps.Next(c.Steps)]
 	}
 	return ""
 }
 
 // stepped are the entries of which another step is left.
 func (f *flight) stepped() (entries []int) {
-	for _, x := range f.tx.effects {
-		if x.part {
-			entries = append(entries, x.entry)
+	for _, x := range f.tx.Effects {
+		if x.Part {
+			entries = append(entries, x.Entry)
 		}
 	}
 	return entries
@@ -139,33 +107,33 @@ func (f *flight) betweenSteps() {
 	w := f.p.w
 	switch {
 	case f.p.over || len(f.stepped()) == 0:
-	case w.hurt(troubleCrash):
+	case w.hurt(plan.TroubleCrash):
 		f.p.die("crash", "between two steps")
-	case w.hurt(troubleFreeze):
+	case w.hurt(plan.TroubleFreeze):
 		f.p.freeze()
 	}
 }
 
 // goesOn counts who goes on with a message of which steps are done.
-func (p *process) goesOn(r *row) {
+func (p *process) goesOn(r *model.Row) {
 	w := p.w
 	switch {
-	case len(r.steps) == 0 || r.by == nil:
-	case r.by == p:
-		w.coverage.add("fault", "a step after another of the same life")
-	case r.by.died:
-		w.coverage.add("fault", "a step after a crash between two")
-	case r.by.frozen:
-		w.coverage.add("fault", "a step of a message whose last is a frozen process's")
+	case len(r.Steps) == 0 || r.By == nil:
+	case r.By == p:
+		w.coverage.Add("fault", "a step after another of the same life")
+	case r.By.(*process).died:
+		w.coverage.Add("fault", "a step after a crash between two")
+	case r.By.(*process).frozen:
+		w.coverage.Add("fault", "a step of a message whose last is a frozen process's")
 	default:
-		w.coverage.add("fault", "a step after another of another life")
+		w.coverage.Add("fault", "a step after another of another life")
 	}
 }
 
 // lateStep counts a step that would commit after its claim was another's.
 func (f *flight) lateStep() {
-	if len(f.p.names) > 0 && len(f.tx.effects) > 0 {
-		f.p.w.coverage.add("fault", "a late commit of a step refused")
+	if len(f.p.names) > 0 && len(f.tx.Effects) > 0 {
+		f.p.w.coverage.Add("fault", "a late commit of a step refused")
 	}
 }
 

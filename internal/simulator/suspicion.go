@@ -28,7 +28,7 @@ func (c *checker) suspect(f *flight, e machine.Ended) {
 		return
 	}
 	if outside {
-		c.w.coverage.add("fault", "exonerated alone")
+		c.w.coverage.Add("fault", "exonerated alone")
 		return
 	}
 	s := &handOf(e.Flight.Entries[0].Item).suspicion
@@ -46,13 +46,13 @@ func (c *checker) prove(h *handed) {
 	case s.commits != c.commits:
 		s.raised = false
 		if s.proven++; s.proven >= s.enough {
-			h.delivery.message.charged++
+			h.delivery.Message.Charged++
 			h.attempts++
 			c.retries.charged++
 			c.breaker.perhaps++
 			h.undone, h.again, h.unwritten = false, true, false
 			c.arose("C5")
-			c.w.coverage.add("fault", "charged with what looked like the store's fault")
+			c.w.coverage.Add("fault", "charged with what looked like the store's fault")
 		}
 	}
 }
@@ -62,7 +62,7 @@ func (c *checker) prove(h *handed) {
 func (c *checker) proveBeforeRun(a machine.Run) {
 	for _, e := range a.Flight.Entries {
 		if h := handOf(e.Item); h.suspicion.raised {
-			c.broke("case 1", "%s runs again, and nobody asked whether the store works otherwise", h.delivery.message.name())
+			c.broke("case 1", "%s runs again, and nobody asked whether the store works otherwise", h.delivery.Message.Name())
 		}
 	}
 }

@@ -10,13 +10,15 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/semel-go/semel/internal/simulator/trace"
 )
 
 // Summary is what a row of seeds showed.
 type Summary struct {
 	Seeds    int
 	Start    uint64
-	Coverage Coverage
+	Coverage trace.Coverage
 	// Failures are the seeds that broke a law, ascending.
 	Failures []Failure
 	Took     time.Duration
@@ -49,7 +51,7 @@ func SweepMode(start uint64, seeds int, mode Mode, make Maker) *Summary {
 
 func sweep(seeds []uint64, make Maker) *Summary {
 	began := time.Now()
-	s := &Summary{Seeds: len(seeds), Coverage: Coverage{}}
+	s := &Summary{Seeds: len(seeds), Coverage: trace.Coverage{}}
 	if len(seeds) > 0 {
 		s.Start, s.last = seeds[0], seeds[len(seeds)-1]
 	}
@@ -126,14 +128,4 @@ func (s *Summary) Examples() []Failure {
 }
 
 // Unreached lists what every long row of seeds must meet and this one did not.
-func (s *Summary) Unreached() []string {
-	var names []string
-	for _, kind := range slices.Sorted(maps.Keys(required)) {
-		for name := range strings.Lines(required[kind]) {
-			if name = strings.TrimSpace(name); name != "" && s.Coverage[kind][name] == 0 {
-				names = append(names, kind+": "+name)
-			}
-		}
-	}
-	return names
-}
+func (s *Summary) Unreached() []string { return s.Coverage.Unreached() }

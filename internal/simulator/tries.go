@@ -73,7 +73,7 @@ func (c *checker) charge(f *flight, e machine.Ended) {
 	c.arose("C5")
 	c.tryFailed(f)
 	if h.attempts++; h.attempts > c.mostAttempts() && !c.p.config.OneAttempt && h.attempts > h.before()+1 {
-		c.broke("law 11", "%s has %d attempts; the most is %d", h.delivery.message.name(), h.attempts, c.mostAttempts())
+		c.broke("law 11", "%s has %d attempts; the most is %d", h.delivery.Message.Name(), h.attempts, c.mostAttempts())
 	}
 	c.failedForGood(f, h)
 }
@@ -141,12 +141,12 @@ func (f *flight) culprit(e machine.Ended) int {
 }
 
 // blamesAll reports whether one handler ran the whole batch and failed.
-func (f *flight) blamesAll() bool { return f.failed && f.p.w.plan.whole }
+func (f *flight) blamesAll() bool { return f.failed && f.p.w.plan.Whole }
 
 // charged checks that what is told of a message's attempts is what it had.
 func (c *checker) charged(h *handed, told int) {
 	if told != h.attempts {
-		c.broke("C5", "%s is said to have had %d attempts, and had %d", h.delivery.message.name(), told, h.attempts)
+		c.broke("C5", "%s is said to have had %d attempts, and had %d", h.delivery.Message.Name(), told, h.attempts)
 	}
 }
 
@@ -157,7 +157,7 @@ func (c *checker) company(f *machine.Flight, e machine.Entry, h *handed) {
 	}
 	c.arose("case 1")
 	if len(f.Entries) > 1 {
-		c.broke("case 1", "%s has its next try beside %d others in f%d", h.delivery.message.name(), len(f.Entries)-1, f.Number)
+		c.broke("case 1", "%s has its next try beside %d others in f%d", h.delivery.Message.Name(), len(f.Entries)-1, f.Number)
 	}
 }
 

@@ -1,56 +1,38 @@
 package simulator
 
 import (
-	"time"
-
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/model"
 )
-
-// drawStreams lets messages be versions of streams. Whether they are is told by a
-// number that was drawn before, so that the other seeds keep their histories.
-func (p *plan) drawStreams(c *choices) {
-	if !p.config.Wait || p.calls || p.config.Seed%2 == 0 {
-		return
-	}
-	p.streams = c.between(1, 4)
-	if p.config.OnConflict != machine.EndKeepFirst {
-		p.config.OnConflict = machine.EndPark // what else there is, conflicts of identities show
-	}
-	p.config.ClaimsAlone = p.steps > 0 // as the shell has it
-	p.config.Gap = time.Duration(c.between(1, 12)) * 500 * time.Millisecond
-	if p.config.Seed%3 == 0 {
-		p.config.GapCap = int64(p.config.Seed / 3 % 3)
-	}
-}
 
 // drawVersions gives messages their places in streams. Some versions never come, some
 // come late, and some are used by two messages.
 func (w *world) drawVersions() {
 	c, p := w.choices, &w.plan
-	if p.streams == 0 {
+	if p.Streams == 0 {
 		return
 	}
-	last, first, routes := map[string]int64{}, map[string]*message{}, map[string]uint64{}
+	last, first, routes := map[string]int64{}, map[string]*model.Message{}, map[string]uint64{}
 	for _, m := range w.messages[:len(w.messages):len(w.messages)] {
-		if m.refused != "" {
+		if m.Refused != "" {
 			continue
 		}
-		if same := first[m.id]; same != nil { // another content of the identity
-			m.stream, m.version, m.route, m.late = same.stream, same.version, same.route, same.late
+		if same := first[m.ID]; same != nil { // another content of the identity
+			m.Stream, m.Version, m.Route, m.Late = same.Stream, same.Version, same.Route, same.Late
 			continue
 		}
-		first[m.id] = m
-		m.stream = m.source + "/" + string(rune('a'+c.below(p.streams)))
-		if _, known := routes[m.stream]; !known {
-			routes[m.stream] = m.route
+		first[m.ID] = m
+		m.Stream = m.Source + "/" + string(rune('a'+c.Below(p.Streams)))
+		if _, known := routes[m.Stream]; !known {
+			routes[m.Stream] = m.Route
 		}
-		last[m.stream]++
-		if c.chance(30) {
-			w.coverage.add("fault", "version missing for ever")
-			last[m.stream]++
+		last[m.Stream]++
+		if c.Chance(30) {
+			w.coverage.Add("fault", "version missing for ever")
+			last[m.Stream]++
 		}
-		m.version, m.route, m.late = last[m.stream], routes[m.stream], c.chance(15)
-		if c.chance(15) {
+		m.Version, m.Route, m.Late = last[m.Stream], routes[m.Stream], c.Chance(15)
+		if c.Chance(15) {
 			w.publish(w.twin(m))
 		}
 	}
@@ -58,23 +40,23 @@ func (w *world) drawVersions() {
 
 // twin returns another message with a message's version: it says the same, or
 // something else.
-func (w *world) twin(m *message) *message {
+func (w *world) twin(m *model.Message) *model.Message {
 	t := *m
-	t.number = len(w.messages)
-	t.identity += "twin"
-	t.id, t.late = t.source+"/"+t.identity, w.choices.flip()
-	if t.print.Version != 0 && w.choices.flip() {
-		t.print.Sum[2] = 9
+	t.Number = len(w.messages)
+	t.Identity += "twin"
+	t.ID, t.Late = t.Source+"/"+t.Identity, w.choices.Flip()
+	if t.Print.Version != 0 && w.choices.Flip() {
+		t.Print.Sum[2] = 9
 	}
 	w.messages = append(w.messages, &t)
 	return &t
 }
 
 // lastOfAll moves what comes late to the end of a lane.
-func lastOfAll(log []*delivery) []*delivery {
-	var early, late []*delivery
+func lastOfAll(log []*model.Delivery) []*model.Delivery {
+	var early, late []*model.Delivery
 	for _, d := range log {
-		if d.message.late {
+		if d.Message.Late {
 			late = append(late, d)
 		} else {
 			early = append(early, d)
@@ -84,8 +66,8 @@ func lastOfAll(log []*delivery) []*delivery {
 }
 
 // placed gives an item its message's place in a stream.
-func placed(it *machine.Item, m *message) {
-	if m.version > 0 {
-		it.Version = &machine.Version{Stream: m.stream, Number: m.version}
+func placed(it *machine.Item, m *model.Message) {
+	if m.Version > 0 {
+		it.Version = &machine.Version{Stream: m.Stream, Number: m.Version}
 	}
 }

@@ -5,15 +5,19 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/chance"
+	"github.com/semel-go/semel/internal/simulator/model"
+	"github.com/semel-go/semel/internal/simulator/plan"
+	"github.com/semel-go/semel/internal/simulator/trace"
 )
 
 // shared is what the world of the consumer and that of its sender have together.
 type shared struct {
-	choices  *choices
-	agenda   agenda
+	choices  *chance.Choices
+	agenda   chance.Agenda
 	now      time.Duration
-	history  *history
-	coverage Coverage
+	history  *trace.History
+	coverage trace.Coverage
 
 	steps, faults, lives int
 	mostSteps            int // of one life
@@ -31,18 +35,18 @@ type shared struct {
 // world is everything around the machine.
 type world struct {
 	*shared
-	plan     plan
+	plan     plan.Plan
 	make     Maker
-	messages []*message
-	source   *simSource
-	store    *simStore
+	messages []*model.Message
+	source   *model.Source
+	store    *model.Store
 	provider *provider
 	seats    []*process // the processes; nil between two lives of one
 	there    []*process // what living returned last
 	halts    int        // lives that a message ended
 	tokens   uint64
 	// inboxLane is where the checker finds what was claimed.
-	inboxLane *lane
+	inboxLane *model.Lane
 	// ledger is the last version of each stream that took effect, or was passed over.
 	ledger map[string]int64
 
@@ -100,26 +104,26 @@ func (w *world) broke(law, format string, args ...any) {
 // note writes a line of the history that is no step.
 func (w *world) note(format string, args ...any) {
 	if w.history != nil {
-		w.history.line(w.now, "    "+format, args...)
+		w.history.Line(w.now, "    "+format, args...)
 	}
 }
 
 // fault counts and notes something that went wrong by design.
 func (w *world) fault(name, format string, args ...any) {
 	w.faults++
-	w.coverage.add("fault", name)
+	w.coverage.Add("fault", name)
 	if w.history != nil {
-		w.history.line(w.now, "  ! "+name+" "+format, args...)
+		w.history.Line(w.now, "  ! "+name+" "+format, args...)
 	}
 }
 
 // hurt decides whether a fault of this kind happens now.
-func (w *world) hurt(kind trouble) bool {
-	return !w.calm && !w.quiet && w.plan.has[kind] && w.choices.chance(w.plan.rate)
+func (w *world) hurt(kind plan.Trouble) bool {
+	return !w.calm && !w.quiet && w.plan.Has[kind] && w.choices.Chance(w.plan.Rate)
 }
 
 // after enters an occurrence.
-func (w *world) after(wait time.Duration, do func()) { w.agenda.add(w.now+wait, do) }
+func (w *world) after(wait time.Duration, do func()) { w.agenda.Add(w.now+wait, do) }
 
 // run lets things happen until the end or until a law is broken.
 func (w *world) run() {
@@ -128,15 +132,15 @@ func (w *world) run() {
 			w.broke("law 11", "nothing will ever happen again, and %s", w.unfinished())
 			return
 		}
-		next := w.agenda.take()
-		if next.at > w.now {
-			w.now, w.still = next.at, 0
+		next := w.agenda.Take()
+		if next.At > w.now {
+			w.now, w.still = next.At, 0
 		}
 		if w.calm && w.now > w.calmEnds {
-			w.broke("liveness", "%v after the last fault %s", w.now-w.plan.span, w.unfinished())
+			w.broke("liveness", "%v after the last fault %s", w.now-w.plan.Span, w.unfinished())
 			return
 		}
-		next.do()
+		next.Do()
 	}
 }
 
@@ -145,16 +149,16 @@ func (w *world) unfinished() string {
 	if w.over && w.sender != nil {
 		return "of the sender: " + w.sender.unfinished()
 	}
-	for _, l := range w.source.lanes {
-		for _, d := range l.log {
-			if !d.settled {
-				return fmt.Sprintf("%s at %s/%d (%s) is not settled", d.message.name(), l.id, d.position, word(conductNames[:], d.message.conduct))
+	for _, l := range w.source.Lanes {
+		for _, d := range l.Log {
+			if !d.Settled {
+				return fmt.Sprintf("%s at %s/%d (%s) is not settled", d.Message.Name(), l.ID, d.Position, trace.Word(model.ConductNames[:], d.Message.Conduct))
 			}
 		}
 	}
-	for _, r := range w.store.inbox {
-		if r.waits() {
-			return fmt.Sprintf("the row of %s waits, claimed: %v", r.key.id, r.token != 0)
+	for _, r := range w.store.Inbox {
+		if r.Waits() {
+			return fmt.Sprintf("the row of %s waits, claimed: %v", r.Key.ID, r.Token != 0)
 		}
 	}
 	if len(w.living()) > 0 {
@@ -165,15 +169,15 @@ func (w *world) unfinished() string {
 
 // start sets the world up and enters what sets it going.
 func (w *world) start() {
-	w.plan = drawPlan(w.choices)
+	w.plan = plan.Draw(w.choices)
 	w.open()
 	w.drawMessages()
 	w.drawHistory()
 	w.drawKeys()
 	w.drawPast()
-	for _, l := range w.source.lanes {
-		for _, d := range l.log {
-			w.agenda.add(d.produced, func() { w.poke() })
+	for _, l := range w.source.Lanes {
+		for _, d := range l.Log {
+			w.agenda.Add(d.Produced, func() { w.poke() })
 		}
 	}
 	w.drawIntents()
@@ -183,32 +187,32 @@ func (w *world) start() {
 		}
 	}
 	w.deploy()
-	w.agenda.add(w.plan.span, w.endure)
+	w.agenda.Add(w.plan.Span, w.endure)
 	for _, each := range w.worlds() {
-		w.after(w.choices.wait(w.plan.span/4), each.disturb)
+		w.after(w.choices.Wait(w.plan.Span/4), each.disturb)
 	}
 	w.reap()
 	w.readsAgain()
 	w.operators()
 	w.rebuilds()
 	w.wrongClocks(3)
-	if w.actsOnTwins(); w.plan.twins {
-		w.store.over = w.endOver
+	if w.actsOnTwins(); w.plan.Twins {
+		w.store.Over = w.endOver
 	}
 }
 
 // open makes what a plan asks for.
 func (w *world) open() {
-	w.source = &simSource{queue: w.plan.queue, dead: map[content]int{}}
-	for i := range w.plan.lanes {
-		w.source.lanes = append(w.source.lanes, &lane{id: string(rune('A' + i))})
+	w.source = &model.Source{Queue: w.plan.Queue, Dead: map[model.Content]int{}}
+	for i := range w.plan.Lanes {
+		w.source.Lanes = append(w.source.Lanes, &model.Lane{ID: string(rune('A' + i))})
 	}
 	w.provider = newProvider()
-	w.store, w.ledger = newStore(), map[string]int64{}
+	w.store, w.ledger = model.NewStore(), map[string]int64{}
 	w.ids, w.causes, w.past = map[cause]string{}, map[string]cause{}, map[string]bool{}
 	w.tookBy, w.passedBy = map[int]string{}, map[string]bool{}
-	w.inboxLane = &lane{id: machine.InboxLane().ID, epoch: 1}
-	w.seats = make([]*process, w.plan.processes)
+	w.inboxLane = &model.Lane{ID: machine.InboxLane().ID, Epoch: 1}
+	w.seats = make([]*process, w.plan.Processes)
 }
 
 // begin starts a process: a new machine on what has survived.
@@ -219,15 +223,15 @@ func (w *world) begin(seat int) {
 	w.lives++
 	w.seats[seat] = newProcess(w, seat)
 	w.note("life %d begins", w.lives)
-	for _, l := range w.source.lanes {
+	for _, l := range w.source.Lanes {
 		switch {
-		case !w.calm && w.plan.late:
+		case !w.calm && w.plan.Late:
 			w.fault("lanes are late", "")
-			w.after(58*time.Second+w.choices.wait(10*time.Second), func() { w.give(l) })
-		case w.calm || w.choices.often(6):
+			w.after(58*time.Second+w.choices.Wait(10*time.Second), func() { w.give(l) })
+		case w.calm || w.choices.Often(6):
 			w.give(l)
 		default:
-			w.after(w.choices.wait(w.plan.span/4), func() { w.give(l) })
+			w.after(w.choices.Wait(w.plan.Span/4), func() { w.give(l) })
 		}
 	}
 	w.wrapUp()
@@ -247,7 +251,7 @@ func (w *world) living() []*process {
 // someone returns a process, nil if there is none.
 func (w *world) someone() *process {
 	if there := w.living(); len(there) > 0 {
-		return there[w.choices.below(len(there))]
+		return there[w.choices.Below(len(there))]
 	}
 	return nil
 }
@@ -259,7 +263,7 @@ func (w *world) beCalm() {
 	w.note("calm")
 	w.setClock(0)
 	for _, each := range w.worlds() {
-		each.store.down = false
+		each.store.Down = false
 	}
 	for _, each := range w.worlds() {
 		each.everybody()
@@ -273,7 +277,7 @@ func (w *world) everybody() {
 	for seat := range w.seats {
 		w.begin(seat)
 	}
-	for _, l := range w.source.lanes {
+	for _, l := range w.source.Lanes {
 		w.give(l)
 	}
 }
@@ -289,10 +293,10 @@ func (w *world) patienceOfAll() (all time.Duration) {
 // patience is how long the machine may take in the calm phase: every message
 // may use up its attempts, one after the other, each after its longest wait.
 func (w *world) patience() time.Duration {
-	c, messages := w.plan.config, len(w.messages)
+	c, messages := w.plan.Config, len(w.messages)
 	if w.main != nil {
 		messages = w.mostIntents()
 	}
-	each := c.MaxDelay + c.MaxInMemoryWait + c.BackoffMost + w.plan.timeout + 20*w.plan.lag + 2*w.plan.lease + c.Poll + 2*c.Gap
+	each := c.MaxDelay + c.MaxInMemoryWait + c.BackoffMost + w.plan.Timeout + 20*w.plan.Lag + 2*w.plan.Lease + c.Poll + 2*c.Gap
 	return time.Minute + 2*c.IdleExit + time.Duration(messages*4*(c.MaxAttempts+10))*each
 }
