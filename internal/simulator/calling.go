@@ -13,9 +13,39 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
+// provider is the other side of calls. It charges once for each key that it knows.
+type provider struct {
+	// known is when it was charged for a key first that it still knows.
+	known map[string]time.Duration
+	// The rest is the checker's. charged counts the charges of an identity; denied, how
+	// often somebody was told that there is none, or said so.
+	charged, denied map[string]int
+	// keys are the first that were used for an identity, made its calls.
+	keys map[string]string
+	made map[string]int
+	// underWay are calls that were made and whose handlers have not returned.
+	underWay []*call
+}
+
+func newProvider() *provider {
+	return &provider{known: map[string]time.Duration{}, charged: map[string]int{}, denied: map[string]int{}, keys: map[string]string{}, made: map[string]int{}}
+}
+
+// call is one of a handler to the provider.
+type call struct {
+	f       *flight
+	claim   *model.Claim
+	token   uint64
+	message *model.Message
+	key     string
+	// refused: it was not charged for, and will not be; failure is what the handler says.
+	refused bool
+	failure machine.Failure
+}
+
 // outside reports whether a flight has no transaction: that of a claim whose handler calls
 // out.
-func (f *flight) outside() bool { return f.p.w.plan.Calls && f.claim() != nil }
+func (f *flight) outside() bool { return f.p.w.Plan.Calls && f.claim() != nil }
 
 // claim is that of a flight's first entry, nil if it was delivered.
 func (f *flight) claim() *model.Claim { return handOf(f.of.Entries[0].Item).claim }
@@ -42,10 +72,10 @@ func (f *flight) beginOutside() {
 			if calls {
 				f.started = c.Row.StartCall(c.Token(), w.clock())
 				if !lost {
-					c.Ends = max(c.Ends, w.now+w.plan.Lease)
+					c.Ends = max(c.Ends, w.now+w.Plan.Lease)
 				}
 			}
-			c.Row.Leases(w.at(), w.plan.Lease)
+			c.Row.Leases(w.at(), w.Plan.Lease)
 		}
 		if lost {
 			w.fault("answer of a start lost", "f%d", f.of.Number)
@@ -89,9 +119,9 @@ func (f *flight) keep(c *model.Claim) {
 	case !c.Row.Stands(c.Token()):
 		f.lost = true
 	default:
-		c.Row.Leases(w.at(), w.plan.Lease)
+		c.Row.Leases(w.at(), w.Plan.Lease)
 		if !lost {
-			c.Ends = w.now + w.plan.Lease
+			c.Ends = w.now + w.Plan.Lease
 		}
 		w.coverage.Add("fault", "lease extended")
 	}
@@ -106,7 +136,7 @@ func (f *flight) callOut() {
 	}
 	m := f.message(entry)
 	f.p.check.handling(f, entry)
-	step := f.claim().Calls.Next(f.started, w.plan.Rule(), w.now-f.startedAt, f.claim().Ends-w.now)
+	step := f.claim().Calls.Next(f.started, w.Plan.Rule(), w.now-f.startedAt, f.claim().Ends-w.now)
 	w.checkStep(f, step)
 	switch step {
 	case calls.Leave:
@@ -176,7 +206,7 @@ func (f *flight) callProvider(m *model.Message) {
 		m.Fail()
 		m.Doubt()
 		if w.choices.Flip() {
-			w.after(w.choices.Wait(w.plan.Timeout), func() { w.arrive(out) })
+			w.after(w.choices.Wait(w.Plan.Timeout), func() { w.arrive(out) })
 		}
 		f.stick(func() { f.returned(out, true, nil, f.blame(m)) })
 		return
@@ -185,7 +215,7 @@ func (f *flight) callProvider(m *model.Message) {
 		f.callInVain(out)
 		return
 	}
-	arrival := w.choices.Wait(w.plan.Timeout * 3 / 4)
+	arrival := w.choices.Wait(w.Plan.Timeout * 3 / 4)
 	w.after(arrival, func() { w.arrive(out) })
 	f.p.later(arrival+time.Microsecond, func() {
 		if out.refused {
@@ -206,7 +236,7 @@ func (f *flight) callInVain(out *call) {
 	w.fault("answer of a call lost", "f%d, it arrives: %v", f.of.Number, arrives)
 	out.message.Doubt()
 	if arrives {
-		w.after(w.choices.Wait(w.plan.Timeout), func() { w.arrive(out) })
+		w.after(w.choices.Wait(w.Plan.Timeout), func() { w.arrive(out) })
 	}
 	failure := machine.Failure{Class: store.ClassRetry, Err: errHandler}
 	err := errHandler
@@ -214,11 +244,51 @@ func (f *flight) callInVain(out *call) {
 		failure.Decision = semel.DecideUnknown
 		err = semel.Unknown(errHandler)
 	}
-	f.p.later(w.choices.Wait(w.plan.Timeout), func() {
+	f.p.later(w.choices.Wait(w.Plan.Timeout), func() {
 		out.message.Failed++
 		f.returned(out, false, err, &failure)
 	})
 }
+
+// remembers reports whether the provider knows a key.
+func (w *world) remembers(key string) bool {
+	first, known := w.provider.known[key]
+	switch w.Plan.Window {
+	case calls.Always:
+		return known
+	case calls.Never:
+		return false
+	}
+	return known && w.now-first < w.Plan.Window
+}
+
+// arrive is a call that comes to the provider, whoever has made it and has died since.
+func (w *world) arrive(c *call) {
+	m, p := c.message, w.provider
+	if w.hurt(plan.TroubleHandler) { // it has no room, say
+		w.fault("the provider refuses before it looks at the key", "%s", m.Name())
+		m.Doubt()
+		m.Failed++
+		c.refused, c.failure = true, machine.Failure{Class: store.ClassRetry, Decision: semel.DecideRetry, Err: errHandler}
+		return
+	}
+	if w.remembers(c.key) { // it answers as it did the first time
+		w.coverage.Add("fault", "a key that was charged for is used again")
+		return
+	}
+	if m.Times > 0 {
+		m.Fail()
+		c.refused, c.failure = true, *c.f.blame(m)
+		return
+	}
+	p.known[c.key] = w.now
+	p.charged[m.ID]++
+	w.note("charged: %s", m.Name())
+	w.checkCharge(m)
+}
+
+// deny is an answer, or a word of a person, that there is no charge.
+func (w *world) deny(m *model.Message) { w.provider.denied[m.ID]++ }
 
 // returned is a handler that returns from its call.
 func (f *flight) returned(out *call, late bool, err error, failure *machine.Failure) {
@@ -265,26 +335,4 @@ func (f *flight) decideOutside(a machine.Commit) {
 		}
 		f.answer(machine.Ended{Outcome: store.Committed, Culprit: -1, Freed: f.freed})
 	}
-}
-
-// resolve lets a person say what became of calls of which nobody knows.
-func (w *world) resolve(r *model.Row) {
-	s, m := w.store, r.Message
-	r.Started, r.Calls.Token = 0, 0
-	if w.provider.charged[m.ID] > 0 {
-		w.fault("a person says that it was done", "%s", r.Key.ID)
-		r.As, r.Reason, r.Changed, r.By = machine.AsApplied, "", w.now, nil
-		r.Calls.Finished = r.Calls.Started
-		s.Remember(r.Key.ID, store.Applied, model.Marker{Print: r.Print, At: w.now})
-		s.Effects[m.ID]++
-		s.Advance(r, nil, w.at())
-		w.wrapUp()
-		return
-	}
-	w.fault("a person says that it was not done", "%s", r.Key.ID)
-	w.deny(m)
-	r.As, r.Reason, r.By = machine.AsWaiting, "", nil
-	r.Dates(w.at(), 0)
-	r.Calls = calls.Ledger{}
-	s.Remember(r.Key.ID, store.Waiting, model.Marker{Print: r.Print, At: w.now})
 }

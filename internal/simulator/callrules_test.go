@@ -17,7 +17,7 @@ func TestACallBesideAnother(t *testing.T) {
 		w := newWorld(chance.FromSeed(1), Real)
 		w.start()
 		w.now, w.store.Jumped = lease/2, jumped
-		m := w.messages[0]
+		m := w.Messages[0]
 		r := &model.Row{Message: m, As: machine.AsReceived, Token: 2, Taken: map[uint64]model.Takeover{1: {Until: lease, At: at}}}
 		calls := make([]*call, 2)
 		for i := range calls {

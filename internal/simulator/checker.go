@@ -328,3 +328,5 @@ func (c *checker) mayHalt() bool {
 func ended(c machine.Counts) int64 {
 	return c.Applied + c.Duplicates + c.Conflicts + c.Parked + c.DeadLettered + c.Discarded + c.Skipped + c.Received + c.Waiting + c.Failed
 }
+
+func (c *checker) arose(law string) { c.w.arose(law) }

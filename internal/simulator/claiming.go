@@ -54,7 +54,7 @@ func (p *process) claimRows(a machine.ClaimRows) {
 			lost := w.hurt(plan.TroubleClaim)
 			if !lost || w.choices.Flip() {
 				w.cutAhead()
-				taken = s.Take(a, token, w.at(), w.plan.Lease)
+				taken = s.Take(a, token, w.at(), w.Plan.Lease)
 			}
 			if lost {
 				w.fault("claim fails", "%d rows taken", len(taken))
@@ -76,7 +76,7 @@ func (p *process) claimRows(a machine.ClaimRows) {
 func (p *process) claimed(c *model.Claim, began time.Duration) *machine.Item {
 	m := c.Row.Message
 	it := &machine.Item{Lane: machine.InboxLane(), Source: m.Source, Identity: m.Identity, Print: c.Row.Print, Route: m.Route, Size: int32(m.Size), Before: -1,
-		Claim: &machine.Claim{Attempts: c.Row.Attempts, Suspect: c.Suspect, Blocked: c.Blocked, Until: began + p.w.plan.Lease*2/3 - p.started}}
+		Claim: &machine.Claim{Attempts: c.Row.Attempts, Suspect: c.Suspect, Blocked: c.Blocked, Until: began + p.w.Plan.Lease*2/3 - p.started}}
 	placed(it, m)
 	switch {
 	case m.Refused != "":
@@ -143,7 +143,7 @@ func (p *process) releaseAll() {
 // their time.
 func (p *process) keepLeases() {
 	w := p.w
-	p.later(w.plan.Lease/3, func() {
+	p.later(w.Plan.Lease/3, func() {
 		if !w.store.Down {
 			for _, f := range p.flights {
 				if f.phase != beginning && !f.stuck {
@@ -164,11 +164,11 @@ func (f *flight) renew() (until time.Duration) {
 		if c == nil || !c.Row.Stands(c.Token()) || c.Row.Until <= w.at() {
 			continue
 		}
-		if !w.store.Down && c.Row.Until-w.at() < w.plan.Lease*2/3 {
-			c.Row.Leases(w.at(), w.plan.Lease)
-			c.Ends = w.now + w.plan.Lease
+		if !w.store.Down && c.Row.Until-w.at() < w.Plan.Lease*2/3 {
+			c.Row.Leases(w.at(), w.Plan.Lease)
+			c.Ends = w.now + w.Plan.Lease
 		}
-		if end := c.Row.Until - w.store.Ahead - w.plan.Lease/3 - f.p.started; until == 0 || end < until {
+		if end := c.Row.Until - w.store.Ahead - w.Plan.Lease/3 - f.p.started; until == 0 || end < until {
 			until = max(end, 1)
 		}
 	}
@@ -184,7 +184,7 @@ func (f *flight) extend() {
 		case f.outside():
 			f.keep(c)
 		case c.Row.Stands(c.Token()) && c.Row.Until > w.at():
-			c.Row.Leases(w.at(), w.plan.Lease)
+			c.Row.Leases(w.at(), w.Plan.Lease)
 			w.coverage.Add("fault", "lease extended")
 		default:
 			f.lost = true
@@ -233,7 +233,7 @@ func (f *flight) retake(c *model.Claim, as machine.As, known *store.Verdict) boo
 		for _, old := range c.Tokens[:from] {
 			if c.Row.Stands(old) {
 				c.Row.Token = c.Token()
-				c.Row.Leases(w.at(), w.plan.Lease)
+				c.Row.Leases(w.at(), w.Plan.Lease)
 				break
 			}
 		}
@@ -260,7 +260,7 @@ func (f *flight) look(i int) store.Verdict {
 	switch {
 	case f.known[i].Kind != 0:
 		return f.known[i]
-	case c.Row.Stands(c.Token()) && c.Row.Until > f.p.w.at() && (!f.p.w.plan.Twins || f.p.w.store.WaitsFor(c.Row)):
+	case c.Row.Stands(c.Token()) && c.Row.Until > f.p.w.at() && (!f.p.w.Plan.Twins || f.p.w.store.WaitsFor(c.Row)):
 		return store.Verdict{Kind: store.Fresh}
 	}
 	return store.Verdict{Kind: store.ClaimLost}
@@ -298,7 +298,7 @@ func (f *flight) claimsLost(a machine.Commit) bool {
 		if !c.Row.Stands(f.sent[ends[i].Entry]) {
 			return true
 		}
-		if f.p.w.plan.Twins && !f.p.w.store.WaitsFor(c.Row) {
+		if f.p.w.Plan.Twins && !f.p.w.store.WaitsFor(c.Row) {
 			return true
 		}
 	}
@@ -307,12 +307,78 @@ func (f *flight) claimsLost(a machine.Commit) bool {
 
 // notify tells processes that something is due, as a notification does.
 func (w *world) notify() {
-	if !w.plan.Notifies {
+	if !w.Plan.Notifies {
 		return
 	}
 	for _, p := range w.living() {
 		if w.choices.Flip() {
 			p.soon(func() { p.feed(machine.Due{}) })
+		}
+	}
+}
+
+// at is what the store's clock says.
+func (w *world) at() time.Duration { return w.now + w.store.Ahead }
+
+// clock is the store's, for what keeps moments.
+func (w *world) clock() time.Time { return model.Moment(w.at()) }
+
+// cutAhead cuts the waits of all rows before some of them are claimed.
+func (w *world) cutAhead() {
+	if !w.store.Jumped {
+		return
+	}
+	for _, r := range w.store.Inbox {
+		if !r.Waits() || r.Follows() {
+			continue
+		}
+		if by := r.Cut(w.at()); by > 0 {
+			w.fault("a row that was dated ahead waits from now", "%s, by %v", r.Key.ID, by)
+		}
+		w.arose("trap T113")
+		end := r.Due
+		if r.Token != 0 {
+			end = r.Until
+		}
+		if end > w.at()+r.Waiting+store.ClockSlack {
+			w.broke("trap T113", "the row of %s waits for %v, and was to wait for %v", r.Key.ID, end-w.at(), r.Waiting)
+		}
+	}
+}
+
+// wrongClocks has the store's clock be ahead or behind by hours, and right again, as after a
+// failover to a server whose clock is another.
+func (w *world) wrongClocks(times int) {
+	if !w.Plan.Clocks || times == 0 {
+		return
+	}
+	w.after(w.choices.Wait(w.Plan.Span/2), func() {
+		if w.calm || w.quiet {
+			return
+		}
+		ahead := time.Duration(1+w.choices.Below(30)) * time.Hour
+		if w.choices.Chance(4) {
+			ahead = -ahead
+		}
+		w.setClock(ahead)
+		w.after(w.choices.Wait(w.Plan.Span/3), func() {
+			w.setClock(0)
+			w.wrongClocks(times - 1)
+		})
+	})
+}
+
+// setClock sets the store's clock, which a sender shares. What was due by the clock before is
+// known to no process.
+func (w *world) setClock(ahead time.Duration) {
+	if w.store.Ahead == ahead {
+		return
+	}
+	w.fault("the store's clock jumps", "to %v ahead", ahead)
+	for _, each := range w.worlds() {
+		each.store.Ahead, each.store.Jumped = ahead, true
+		for _, r := range each.store.Inbox {
+			r.By = nil
 		}
 	}
 }

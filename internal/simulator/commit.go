@@ -19,7 +19,7 @@ func (f *flight) commit(a machine.Commit) {
 	f.phase, f.trim = committing, a.Trim
 	f.tx.Committing = true
 	f.send(a)
-	w.after(w.choices.Wait(w.plan.Lag), func() {
+	w.after(w.choices.Wait(w.Plan.Lag), func() {
 		if f.p.over && w.choices.Flip() || !f.p.over && f.p.diesAt(faults.BeforeCommit) {
 			w.end(f.tx)
 			return
@@ -89,7 +89,7 @@ func (f *flight) refusal() (machine.Ended, bool) {
 			x.Message.Fail()
 			w.fault("commit refused", "f%d because of %s", f.of.Number, x.Message.Name())
 			e.Class = []store.Class{store.ClassPermanent, store.ClassRetry}[x.Message.Number%2]
-			if w.plan.Named {
+			if w.Plan.Named {
 				e.Culprit = x.Entry
 			}
 			return e, true
@@ -114,7 +114,7 @@ func (f *flight) rowRefusal(a machine.Commit) (machine.Ended, bool) {
 	if w.choices.Flip() {
 		e.Class = store.ClassPermanent
 	}
-	if w.plan.Named {
+	if w.Plan.Named {
 		e.Culprit = r.Entry
 	}
 	return e, true
@@ -168,14 +168,6 @@ func (f *flight) unknown(a machine.Commit) {
 		class = store.ClassNone
 	}
 	f.answer(machine.Ended{Outcome: store.CommitUnknown, Class: class, Culprit: -1})
-}
-
-// overtaken lets another process come first with a message of a flight that was
-// lost with its commit: what is marked then is not the flight's.
-func (w *world) overtaken(f *flight) {
-	if w.plan.Has[plan.TroubleElsewhere] && w.choices.Flip() {
-		w.elsewhere(f.message(w.choices.Below(len(f.of.Entries))), 5*time.Millisecond)
-	}
 }
 
 // unheard: its process does not know when what waits is due.
@@ -250,4 +242,69 @@ func (f *flight) answer(e machine.Ended) {
 		}
 		f.p.feed(e)
 	})
+}
+
+// moveStreams moves the streams of a flight that commits, each as far as its versions
+// follow one another, and frees what waited for that.
+func (f *flight) moveStreams(a machine.Commit) {
+	s := f.p.w.store
+	asked := map[string]bool{}
+	for i, e := range f.of.Entries {
+		if !f.asks(i) {
+			continue
+		}
+		m := f.message(i)
+		asked[m.Stream] = true
+		if at := &s.Stream(m.Stream).At; f.following[i] && m.Version == at.Version+1 && f.ends(i, a) {
+			*at = model.Place{Version: m.Version, Print: e.Item.Print}
+		}
+	}
+	for i := range f.of.Entries { // in an order that is the seed's
+		if name := f.message(i).Stream; asked[name] {
+			delete(asked, name)
+			f.freed = s.FreeTurns(name, f.p, f.p.w.at()) || f.freed
+		}
+	}
+	if f.freed {
+		f.p.w.coverage.Add("fault", "rows freed")
+	}
+}
+
+// ends reports whether an entry takes effect, or is passed over, with its commit.
+func (f *flight) ends(i int, a machine.Commit) bool {
+	if slices.Contains(a.Trim, i) {
+		return false
+	}
+	if handOf(f.of.Entries[i].Item).claim == nil {
+		return true
+	}
+	return slices.ContainsFunc(a.Rows, func(r machine.Row) bool {
+		return r.Entry == i && (r.As == machine.AsApplied || r.As == machine.AsDuplicate || r.As == machine.AsDiscarded)
+	})
+}
+
+// enterLines has the rows of a commit take their places.
+func (f *flight) enterLines(rows []machine.Row) {
+	for _, r := range rows {
+		line := f.lineName(r.Entry)
+		if line == "" || r.Repeat || r.Conflict || !slices.Contains([]machine.As{machine.AsReceived, machine.AsWaiting, machine.AsBlocked, machine.AsParked}, r.As) {
+			continue
+		}
+		f.freed = f.p.w.store.Enter(f.p.w.store.Rows[f.keyOf(r)], line, f.p.w.now) || f.freed
+	}
+}
+
+// isNext reports whether a message is its stream's next and nobody has that.
+func (w *world) isNext(m *model.Message) bool {
+	s := w.store.Stream(m.Stream)
+	return !s.Held() && s.At.Version+1 == m.Version
+}
+
+// step moves a stream to a message that somebody else has ended, if it is the next.
+func (w *world) step(m *model.Message, print semel.Fingerprint) {
+	if s := w.store.Stream(m.Stream); m.Version > 0 && s.At.Version+1 == m.Version {
+		s.At = model.Place{Version: m.Version, Print: print}
+		w.ledger[m.Stream] = m.Version
+		w.store.FreeTurns(m.Stream, nil, w.at())
+	}
 }

@@ -1,16 +1,12 @@
 package simulator
 
 import (
-	"slices"
 	"time"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/internal/simulator/model"
 	"github.com/semel-go/semel/internal/simulator/plan"
-	"github.com/semel-go/semel/internal/simulator/trace"
-	"github.com/semel-go/semel/store"
 )
 
 // disturb does something to the world now and then, until it is calm.
@@ -19,10 +15,10 @@ func (w *world) disturb() {
 		return
 	}
 	kind := plan.Trouble(w.choices.Below(int(plan.Troubles)))
-	if w.plan.Has[kind] {
+	if w.Plan.Has[kind] {
 		w.trouble(kind)
 	}
-	w.after(w.choices.Wait(w.plan.Span/8), w.disturb)
+	w.after(w.choices.Wait(w.Plan.Span/8), w.disturb)
 }
 
 // trouble makes one fault of a kind; kinds that strike within a call do so
@@ -44,7 +40,7 @@ func (w *world) trouble(kind plan.Trouble) {
 	case plan.TroubleOutage:
 		w.outage()
 	case plan.TroubleElsewhere:
-		w.elsewhere(w.messages[w.choices.Below(len(w.messages))], 800*time.Millisecond)
+		w.elsewhere(w.Messages[w.choices.Below(len(w.Messages))], 800*time.Millisecond)
 	case plan.TroubleTimer:
 		if p := w.someone(); p != nil {
 			w.fault("early timer", "")
@@ -60,7 +56,7 @@ func (w *world) trouble(kind plan.Trouble) {
 }
 
 func (w *world) someLane() *model.Lane {
-	return w.source.Lanes[w.choices.Below(len(w.source.Lanes))]
+	return w.Source.Lanes[w.choices.Below(len(w.Source.Lanes))]
 }
 
 // riders revokes the lane of a delivery that waits for a copy under way in another
@@ -147,111 +143,175 @@ func (w *world) takeOne() {
 	}
 }
 
-// elsewhere lets a second process take up a message of the same identity:
-// it marks, works for a while, and ends one way or the other.
-func (w *world) elsewhere(m *model.Message, most time.Duration) {
-	if w.store.Down || w.closing || m.Refused != "" || m.Conduct == model.SaysDuplicate || w.plan.Config.Unmarked {
-		return
-	}
-	if w.store.Locks[m.ID] != nil || w.store.Judge(m.ID, semel.Fingerprint{}).Kind != store.Fresh || !w.formerlyFree(m) || w.store.Old(m) || m.Age > w.now {
-		return
-	}
-	if m.Former != "" && !w.twoFormers(m) && w.choices.Flip() {
-		w.olderRelease(m, most)
-		return
-	}
-	as := []machine.As{machine.AsApplied, machine.AsApplied, machine.AsParked, machine.AsDiscarded}[w.choices.Below(4)]
-	if w.plan.Config.Inbox && w.choices.Chance(3) {
-		as = machine.AsReceived // as a transaction of the user's accepts it
-	}
-	if w.plan.Calls || w.plan.Steps > 0 { // nobody else calls, or has the steps
-		as = machine.AsReceived
-	}
-	if w.plan.Rebuilds { // what it sets aside would be missing in one generation
-		as = machine.AsApplied
-	}
-	as, free := w.asElsewhere(m, as)
-	if !free {
-		return
-	}
-	t := w.store.Opened(&model.Transaction{Open: true})
-	if m.Version > 0 {
-		w.store.Hold(m.Stream, t)
-	}
-	print := m.Print
-	if print.Version != 0 {
-		print.Version, print.Sum[15] = 1, 1
-	}
-	w.store.Write(t, model.Mark{ID: m.ID, As: as, Print: print, At: w.now})
-	if m.Former != "" {
-		w.store.Write(t, model.Mark{ID: m.Former, As: as, Print: print, At: w.now})
-	}
-	long, commits := w.choices.Wait(most), w.choices.Often(3)
-	w.fault("copy elsewhere", "%s %s for %v, commits: %v", m.Name(), trace.Word(trace.AsNames[:], as), long, commits)
-	w.after(long, func() {
-		if !t.Open {
-			return
-		}
-		if commits {
-			w.commitElsewhere(t, m, as)
-		}
-		w.end(t)
-	})
+// crash is a crash to come: at the point, after it was passed so often.
+type crash struct {
+	point faults.Point
+	pass  int
 }
 
-func (w *world) commitElsewhere(t *model.Transaction, m *model.Message, as machine.As) {
-	var rows []machine.Row
-	if as == machine.AsApplied {
-		if !w.intendElsewhere(t, m) {
-			return
-		}
-		t.Effects = append(t.Effects, model.Effect{Message: m})
-	} else {
-		rows = []machine.Row{{As: as}}
+// diesAt is called at each point; it reports whether the process died there.
+func (p *process) diesAt(point faults.Point) bool {
+	w := p.w
+	if w.armed.point != point || w.calm || w.quiet {
+		return false
 	}
-	w.store.Apply(t, nil, rows, func(r *machine.Row) *model.Row {
-		is := &model.Row{Key: model.RowKey{ID: m.ID}, As: r.As, Message: m, Print: t.Marks[0].Print, Changed: w.now}
-		is.Dates(w.at(), w.dueElsewhere(r.As))
-		return is
-	})
-	w.receive(t)
-	if as == machine.AsApplied || as == machine.AsDiscarded {
-		w.step(m, t.Marks[0].Print)
+	if w.armed.pass--; w.armed.pass >= 0 {
+		return false
 	}
-	w.notify()
-	w.note("committed elsewhere: %s %s", m.Name(), trace.Word(trace.AsNames[:], as))
+	w.armed = crash{}
+	w.coverage.Add("crash at", string(point))
+	p.die("crash", "at %s", point)
+	return true
 }
 
-// drawPast gives some identities a marker from before the run.
-func (w *world) drawPast() {
-	past := []store.Outcome{store.Applied, store.Parked, model.Newer, store.DeadLettered, store.Discarded}
-	if w.plan.Config.Inbox {
-		past = append(past, store.Waiting)
+// die ends the process at once. The store learns of it now or later; until
+// then what the process had open stays open.
+func (p *process) die(name, format string, args ...any) {
+	if p.over {
+		return
 	}
-	rate := 40
-	if w.plan.Rebuilds { // the newer release would know of generations, too
-		past = slices.DeleteFunc(past, func(o store.Outcome) bool { return o == model.Newer })
+	p.w.fault(name, format, args...)
+	if p.w.main != nil {
+		p.w.coverage.Add("fault", "a sender dies")
 	}
-	if w.plan.Streams > 0 { // those that follow in a stream must not pass one that waits
-		rate, past = 12, append(past, model.Newer, model.Newer, model.Newer, model.Newer, model.Newer, model.Newer)
+	p.over, p.died = true, true
+	for _, f := range p.flights {
+		p.w.abandon(f.tx)
 	}
-	for _, m := range w.messages {
-		if m.Refused != "" || m.Conduct == model.SaysDuplicate || !w.choices.Chance(rate) || w.store.Judge(m.ID, m.Print).Kind != store.Fresh {
-			continue
-		}
-		v := past[w.choices.Below(len(past))]
-		if v == store.Applied && m.Version > 0 && !w.isNext(m) {
-			continue
-		}
-		print := m.Print
-		if print.Version != 0 {
-			print.Sum[15] = 1
-		}
-		w.store.Markers[m.ID] = model.Marker{Outcome: v, Print: print, At: m.Age}
-		if v == model.Newer {
-			w.after(w.choices.Wait(longestNewer), func() { w.endNewer(m) })
-			continue
-		}
-		w.write(m, v)
+	p.afterLife()
+}
+
+// abandon leaves a transaction to the store, which ends it.
+func (w *world) abandon(t *model.Transaction) {
+	if t == nil || !t.Open || t.Committing {
+		return
 	}
+	linger := time.Duration(0)
+	if w.choices.Chance(3) {
+		linger = w.choices.Wait(2 * time.Second)
+		w.fault("transaction lingers", "%v", linger)
+	}
+	w.after(linger, func() { w.end(t) })
+}
+
+// end rolls t back, if it is open, and wakes who waits for its locks.
+func (w *world) end(t *model.Transaction) {
+	if t.Open {
+		w.closed(t)
+	}
+}
+
+// closed ends t's locks.
+func (w *world) closed(t *model.Transaction) {
+	for _, look := range w.store.End(t) {
+		w.after(time.Microsecond, look)
+	}
+}
+
+// afterLife frees the process's lanes and has it started again.
+func (p *process) afterLife() {
+	w := p.w
+	w.seats[p.seat] = nil
+	p.check.partAll()
+	if p.ending.Idle || p.check.over {
+		p.releaseAll()
+	}
+	for _, l := range w.Source.Lanes {
+		if l.Owner == p {
+			l.Leave()
+			w.giveAgain(l)
+		}
+	}
+	switch {
+	case w.live != nil && w.over: // it is switched to
+		w.live.wrapUp()
+	case w.quiet && !w.calm && p.ending.Idle: // whoever begins again would be idle again
+	case !w.calm || !w.Source.AllSettled() || w.goesOnFor():
+		w.after(w.choices.Wait(w.Plan.Span/8), func() { w.begin(p.seat) })
+	case w.store.AnyWaits(): // a run that ends leaves what is due later
+		w.after(200*time.Millisecond, func() { w.begin(p.seat) })
+	case len(w.living()) == 0:
+		w.finish()
+	default:
+		w.poke()
+		w.wrapUp() // what it did last may have been the last of all
+	}
+}
+
+// ended is the machine's Done: the process ends in good order.
+func (w *world) ended(p *process) {
+	p.check.done(p.ending)
+	if p.ending.Halted {
+		w.halts++
+	}
+	p.over = true
+	for _, f := range p.flights {
+		w.abandon(f.tx)
+	}
+	if w.law == nil {
+		p.afterLife()
+	}
+}
+
+// freeze stops a process as a SIGSTOP or a long pause of its memory's collector
+// does. Its lanes go to others, the store ends its transactions, and when it
+// resumes it hears of all that late, after it has gone on with what it had.
+func (w *world) freeze() {
+	if p := w.someone(); p != nil {
+		p.freeze()
+	}
+}
+
+func (p *process) freeze() {
+	if p.frozen || p.over {
+		return
+	}
+	w := p.w
+	p.frozen = true
+	long, session, idle := w.choices.Wait(20*time.Second), w.choices.Wait(5*time.Second), w.choices.Wait(5*time.Second)
+	if w.main != nil {
+		w.coverage.Add("fault", "a sender is frozen")
+	}
+	w.fault("process frozen", "for %v, a member for %v", long, session)
+	w.after(min(session, long), func() {
+		if !p.frozen || p.over || long < session {
+			return
+		}
+		for _, l := range w.Source.Lanes {
+			if l.Held && l.Owner == p {
+				w.fault("lane of a frozen process lost", "%s", l.ID)
+				w.lose(l)
+			}
+		}
+	})
+	w.after(min(idle, long), func() {
+		if p.frozen && !p.over && idle <= long {
+			w.endIdle(p)
+		}
+	})
+	w.after(long, p.thaw)
+}
+
+// endIdle ends the transactions in which a process is silent.
+func (w *world) endIdle(p *process) {
+	for _, f := range p.flights {
+		if f.tx != nil && f.tx.Open && !f.tx.Committing {
+			w.fault("idle transaction ended", "f%d", f.of.Number)
+			f.tx.Cut = true
+			w.end(f.tx)
+		}
+	}
+}
+
+// thaw lets a frozen process go on with what has happened meanwhile, in order;
+// what that makes the world say to it comes after it.
+func (p *process) thaw() {
+	if !p.frozen {
+		return
+	}
+	p.w.note("life goes on after a freeze, with %d occurrences", len(p.late))
+	for i := 0; i < len(p.late) && !p.over; i++ {
+		p.late[i]()
+	}
+	p.frozen, p.late = false, nil
 }

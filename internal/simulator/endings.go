@@ -211,7 +211,7 @@ func (c *checker) proven(s *machine.Settlement, h *handed) bool {
 // copied reports whether the dead letters hold what the item says.
 func (c *checker) copied(i *machine.Item) bool {
 	m := handOf(i).delivery.Message
-	return c.w.source.Dead[model.Content{ID: m.ID, Print: m.Print}] > 0
+	return c.w.Source.Dead[model.Content{ID: m.ID, Print: m.Print}] > 0
 }
 
 // wrongEnd names the law that an end breaks, or nothing.
@@ -261,7 +261,7 @@ func (c *checker) wrongEnd(e source.End, h *handed) string {
 // mayDeadLetter reports whether the policy dead-letters a message that behaves
 // so, or another content of a known identity.
 func (c *checker) mayDeadLetter(m *model.Message) bool {
-	return c.mayEnd(m, machine.EndDeadLetter) || c.p.config.OnConflict == machine.EndDeadLetter && c.w.hasOtherContent(m)
+	return c.mayEnd(m, machine.EndDeadLetter) || c.p.config.OnConflict == machine.EndDeadLetter && c.w.HasOtherContent(m)
 }
 
 // mayEnd reports whether the policy ends a message that behaves so like that.
@@ -272,7 +272,7 @@ func (c *checker) mayEnd(m *model.Message, then machine.Ending) bool {
 		blamed = m.Charged
 	}
 	exhausted := blamed >= 1
-	if !c.w.plan.Queue && !c.w.plan.Whole {
+	if !c.w.Plan.Queue && !c.w.Plan.Whole {
 		exhausted = blamed >= conf.MaxAttempts
 	}
 	exhausted = exhausted && conf.OnExhausted == then
@@ -347,19 +347,10 @@ func (c *checker) allowed(as machine.As, h *handed) {
 // halted checks that a message may halt the machine.
 func (c *checker) halted(m *model.Message) {
 	conf := c.p.config
-	conflict := conf.OnConflict == machine.EndHalt && c.w.hasOtherContent(m)
+	conflict := conf.OnConflict == machine.EndHalt && c.w.HasOtherContent(m)
 	refused := onRefused(conf, m) == machine.EndHalt && m.Refused != ""
 	failed := conf.OnExhausted == machine.EndHalt && m.Failed+m.Charged > 0
 	if !conflict && !refused && !failed {
 		c.broke("law 7", "%s (%s) halts the machine", m.Name(), trace.Word(model.ConductNames[:], m.Conduct))
 	}
-}
-
-func (w *world) hasOtherContent(m *model.Message) bool {
-	for _, o := range w.messages {
-		if (o.ID == m.ID || m.Former != "" && o.Former == m.Former) && !o.Foreign && o.Print != m.Print {
-			return true
-		}
-	}
-	return false
 }

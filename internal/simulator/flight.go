@@ -1,9 +1,11 @@
 package simulator
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/internal/simulator/model"
@@ -136,7 +138,7 @@ func (f *flight) lock(deadline time.Duration) {
 	}
 	if len(busy) > 0 {
 		w.coverage.Add("fault", "copy busy")
-		if len(f.of.Entries) > 1 && !w.plan.Named || w.choices.Flip() {
+		if len(f.of.Entries) > 1 && !w.Plan.Named || w.choices.Flip() {
 			f.refuse(machine.Marked{Class: store.ClassContended, CopyBusy: true})
 			return
 		}
@@ -234,4 +236,143 @@ func (f *flight) rollback() {
 			f.p.feed(machine.Ended{Flight: f.of, Outcome: store.NotCommitted, Culprit: -1})
 		})
 	})
+}
+
+// markLock is how long a mark waits for a copy in flight elsewhere.
+const markLock = 50 * time.Millisecond
+
+// placed gives an item its message's place in a stream.
+func placed(it *machine.Item, m *model.Message) {
+	if m.Version > 0 {
+		it.Version = &machine.Version{Stream: m.Stream, Number: m.Version}
+	}
+}
+
+// markOne marks an entry under its identities, and answers.
+func (f *flight) markOne(i int, e machine.Entry) store.Verdict {
+	s, m := f.p.w.store, handOf(e.Item).delivery.Message
+	v := s.Judge(m.ID, e.Item.Print)
+	if v.Kind == store.Fresh && m.Former != "" {
+		if s.Locks[m.Former] == f.tx { // of an entry before it
+			return store.Verdict{Kind: store.Busy}
+		}
+		v = s.Judge(m.Former, e.Item.Print)
+		if v.Former = v.Kind != store.Fresh; v.Former {
+			v.Known = s.Rows[model.RowKey{ID: m.ID, Conflict: true, Print: e.Item.Print}] != nil && v.Kind == store.Conflict
+			f.p.w.coverage.Add("fault", "former identity: "+v.Kind.String())
+		}
+	}
+	if v.Kind == store.Fresh {
+		s.Write(f.tx, model.Mark{Entry: i, ID: m.ID, As: e.As, Print: e.Item.Print, At: f.p.w.now})
+		if m.Former != "" {
+			s.Write(f.tx, model.Mark{Entry: i, ID: m.Former, As: e.As, Print: e.Item.Print, At: f.p.w.now})
+		}
+	}
+	return v
+}
+
+// asks reports whether an entry's mark asks for its stream: what takes effect, is passed
+// over, or waits for its turn does. What is retaken and has ended has no mark.
+func (f *flight) asks(i int) bool {
+	if f.message(i).Version == 0 || f.known[i].Kind != 0 {
+		return false
+	}
+	switch f.of.Entries[i].As {
+	case machine.AsApplied, machine.AsDuplicate, machine.AsDiscarded, machine.AsBlocked, machine.AsOverdue:
+		return true
+	}
+	return false
+}
+
+// streamsHeld reports whether somebody else has a stream that the flight asks for.
+func (f *flight) streamsHeld() bool {
+	for i := range f.of.Entries {
+		if f.asks(i) && f.p.w.store.Stream(f.message(i).Stream).Held() {
+			return true
+		}
+	}
+	return false
+}
+
+// turns takes the streams that the flight asks for, and answers the fresh marks of
+// versions: each counts on those before it.
+func (f *flight) turns() {
+	now := map[string]model.Place{}
+	f.following = make([]bool, len(f.of.Entries))
+	for i, e := range f.of.Entries {
+		if !f.asks(i) {
+			continue
+		}
+		m, v := f.message(i), &f.verdicts[i]
+		s := f.p.w.store.Stream(m.Stream)
+		at, there := now[m.Stream]
+		if !there {
+			at = s.At
+			f.p.w.store.Hold(m.Stream, f.tx)
+		}
+		if f.following[i] = v.Kind == store.Fresh && e.As != machine.AsBlocked && e.As != machine.AsOverdue && m.Version == at.Version+1; f.following[i] {
+			at = model.Place{Version: m.Version, Print: e.Item.Print}
+		} else if v.Kind == store.Fresh && (e.As == machine.AsApplied || e.As == machine.AsDuplicate || e.As == machine.AsDiscarded && m.Version > at.Version) {
+			*v = outOfTurn(m.Version, e.Item.Print, at)
+		}
+		now[m.Stream] = at
+	}
+}
+
+// outOfTurn is the verdict on a version that is not its stream's next.
+func outOfTurn(version int64, print semel.Fingerprint, at model.Place) store.Verdict {
+	if version > at.Version {
+		return store.Verdict{Kind: store.Gap, Missing: version - at.Version - 1}
+	}
+	return store.Verdict{Kind: store.Stale, Known: version == at.Version && model.Conflicts(at.Print, print)}
+}
+
+// lineName is the line that an entry's mark names, "" if it names none: a claim's is that
+// which its row stands in.
+func (f *flight) lineName(i int) string {
+	it := f.of.Entries[i].Item
+	switch h := handOf(it); {
+	case h.claim != nil && h.claim.Row.Place == 0:
+		return ""
+	case h.claim != nil:
+		return h.claim.Row.Line
+	case !f.p.config.Block || f.message(i).Refused != "":
+		return ""
+	case f.p.config.Lanes == machine.Key:
+		return fmt.Sprint("key ", it.Route)
+	}
+	return "lane " + handOf(it).delivery.Lane.Live().ID
+}
+
+// lookBehind answers the fresh marks that may run and have something of their line before
+// them: in the inbox, or in this flight on its way there.
+func (f *flight) lookBehind() {
+	kept := map[string]bool{}
+	for i, e := range f.of.Entries {
+		line := f.lineName(i)
+		if line == "" || handOf(e.Item).claim != nil || f.verdicts[i].Kind != store.Fresh {
+			continue
+		}
+		switch e.As {
+		case machine.AsApplied, machine.AsDuplicate:
+			if kept[line] || f.p.w.store.First(line) != nil {
+				f.verdicts[i].Kind = store.Behind
+				f.p.w.coverage.Add("fault", "behind another of its line")
+			}
+		case machine.AsReceived, machine.AsWaiting, machine.AsBlocked, machine.AsParked:
+			kept[line] = true
+		}
+	}
+}
+
+// lookOld answers the fresh marks of what is to run, now or as a row, and is too old. As in
+// the stores it comes last: of what stands behind another of its line nobody hears whether
+// it is too old before it asks to wait there.
+func (f *flight) lookOld() {
+	for i, e := range f.of.Entries {
+		asked := store.Mark{As: e.As.Outcome()}
+		if f.verdicts[i].Kind == store.Fresh && handOf(e.Item).claim == nil && asked.Asks() && f.p.w.store.Old(f.message(i)) {
+			f.verdicts[i].Kind = store.Old
+		}
+	}
 }

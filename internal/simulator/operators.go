@@ -2,6 +2,7 @@ package simulator
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -9,6 +10,11 @@ import (
 	"github.com/semel-go/semel/internal/simulator/model"
 	"github.com/semel-go/semel/store"
 )
+
+// act is what is recorded of what a person did.
+type act struct{ verb, who, why, on string }
+
+func (a act) String() string { return strconv.Quote(a.who) + " " + a.verb + " " + a.on }
 
 // operator is a person who replays what was set aside, row after row.
 type operator struct {
@@ -39,20 +45,11 @@ type operating struct {
 // operatorLease is for how long a replay may say nothing until another goes on.
 const operatorLease = 500 * time.Millisecond
 
-// drawKeys has messages share keys, so that what is set aside of one is more than one row.
-func (w *world) drawKeys() {
-	for _, m := range w.messages {
-		if w.plan.Operators > 0 {
-			m.Route %= 4
-		}
-	}
-}
-
 // operators has persons replay, now and then, also two at once.
 func (w *world) operators() {
-	for range w.plan.Operators {
+	for range w.Plan.Operators {
 		o := &operator{w: w, name: "operator " + string(rune('a'+w.choices.Below(3)))}
-		w.after(w.choices.Wait(w.plan.Span), o.begin)
+		w.after(w.choices.Wait(w.Plan.Span), o.begin)
 	}
 }
 
@@ -108,7 +105,7 @@ func (w *world) group() semel.Reason {
 
 // later goes on with the next row: at once, or so late that another has the turn.
 func (o *operator) later() {
-	wait := o.w.choices.Wait(o.w.plan.Lag)
+	wait := o.w.choices.Wait(o.w.Plan.Lag)
 	if o.w.choices.Chance(8) {
 		wait += o.w.choices.Wait(2 * operatorLease)
 	}
@@ -129,7 +126,7 @@ func (o *operator) goOn() {
 			t.by = nil
 		}
 		if o.rounds++; o.rounds < 6 {
-			w.after(w.choices.Wait(w.plan.Span/2), o.begin)
+			w.after(w.choices.Wait(w.Plan.Span/2), o.begin)
 		}
 		return
 	case w.choices.Chance(20):
@@ -203,7 +200,7 @@ func (w *world) requeue(r *model.Row, revision int, a act) bool {
 // repair has what kept a message from being done be mended, as it mostly is before somebody
 // replays.
 func (w *world) repair(m *model.Message) {
-	if m.Conduct != model.SaysDuplicate && !w.plan.Calls && w.choices.Often(3) {
+	if m.Conduct != model.SaysDuplicate && !w.Plan.Calls && w.choices.Often(3) {
 		m.Times = 0
 	}
 }
@@ -225,7 +222,7 @@ func (w *world) makeDue(r *model.Row) {
 // edits changes what a row says, so that it can be done, and has it run: the operator looks
 // at it for a while before.
 func (w *world) edits(o *operator, at planned) {
-	if w.plan.Calls || w.plan.Steps > 0 {
+	if w.Plan.Calls || w.Plan.Steps > 0 {
 		return
 	}
 	w.after(w.choices.Wait(4*time.Second), func() {
@@ -253,4 +250,62 @@ func (w *world) edit(r *model.Row, revision int, a act) {
 	w.acts = append(w.acts, a)
 	r.Message = &edited
 	w.makeDue(r)
+}
+
+// checkTurn checks that nobody acts whose turn another has taken (law 5, trap T47).
+func (w *world) checkTurn(o *operator) {
+	w.arose("trap T47")
+	if w.operating.by != o {
+		w.broke("trap T47", "%s makes rows due, and it is %s's turn", o.name, w.operating.by.name)
+	}
+}
+
+// checkEdit checks that what is edited has not taken effect (G5).
+func (w *world) checkEdit(r *model.Row) {
+	w.arose("G5")
+	if w.store.Effects[r.Key.ID] > 0 {
+		w.broke("G5", "%s is edited, and has taken effect", r.Key.ID)
+	}
+}
+
+// inKeyOrder checks that what a person lets run again takes effect behind what was made due
+// before it, of the same key (law 8).
+func (w *world) inKeyOrder(m *model.Message, claim *model.Claim) {
+	if claim == nil || claim.Row.WasMade == 0 {
+		return
+	}
+	w.coverage.Add("fault", "what a person has made due takes effect")
+	for _, r := range w.store.Inbox {
+		if r.Made > 0 && r.Made < claim.Row.WasMade && r.Waits() && r.Message.Route == m.Route && r != claim.Row {
+			w.broke("law 8", "%s takes effect again before %s, which was made due before it", m.Name(), r.Key.ID)
+		}
+	}
+}
+
+// sameAsOriginal checks that an edited message is the original in all but its content
+// (law 14).
+func (w *world) sameAsOriginal(m *model.Message) {
+	p := m.Edited
+	if p == nil {
+		return
+	}
+	w.coverage.Add("fault", "what was edited takes effect")
+	if p.ID != m.ID || p.Source != m.Source || p.Identity != m.Identity || p.Route != m.Route || p.Stream != m.Stream || p.Version != m.Version || p.Former != m.Former {
+		w.broke("law 14", "%s is edited, and takes effect as %s", p.Name(), m.ID)
+	}
+}
+
+// checkActs holds what persons have done to rows against what is recorded (law 14).
+func (w *world) checkActs() {
+	recorded := map[string]int{}
+	for _, a := range w.acts {
+		if recorded[a.on]++; a.who == "" || a.why == "" {
+			w.broke("law 14", "%s of %s has no who or no why", a.verb, a.on)
+		}
+	}
+	for _, r := range w.store.Inbox {
+		if r.Acts != recorded[r.Key.ID] && !r.Key.Conflict && !w.store.WasRemoved(r.Key.ID) {
+			w.broke("law 14", "persons have let %s run again %d times, and %d are recorded", r.Key.ID, r.Acts, recorded[r.Key.ID])
+		}
+	}
 }

@@ -1,7 +1,10 @@
 package simulator
 
 import (
+	"slices"
+
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/model"
 	"github.com/semel-go/semel/internal/simulator/trace"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
@@ -274,4 +277,110 @@ func (c *checker) done(a machine.Done) {
 	}
 	c.prove(handOf(a.Item))
 	c.halted(handOf(a.Item).delivery.Message)
+}
+
+// checkLeaving checks that what is to be left is left once nothing of it is
+// under way (case 10).
+func (c *checker) checkLeaving() {
+	if c.over || c.p.over {
+		return
+	}
+	if c.stopping && c.p.fetch == nil && !c.claims.asking && len(c.p.flights) == 0 && c.p.settles == 0 && !c.settlesFailed() {
+		c.broke("case 10", "nothing is under way, and a stop has not ended")
+	}
+	for _, l := range c.w.Source.Lanes {
+		s := c.lanes[l.Current()]
+		if !l.Held || s == nil || !s.revoking || s.released {
+			continue
+		}
+		if h := c.underWay(l); h == nil {
+			c.broke("case 10", "nothing of %s is under way, and it is revoked and not released", l.ID)
+		}
+		c.arose("case 10")
+	}
+}
+
+// underWay returns a delivery that a revoked lane must wait for, nil if there is
+// none: one in a flight, one that is being settled, or a copy of one in a flight,
+// which is settled with it.
+func (c *checker) underWay(l *model.Lane) *handed {
+	for _, h := range c.hands {
+		if h.item.Lane != l.Current() || h.told || h.stale {
+			continue
+		}
+		if h.flight != nil || h.asked || h.left || c.flies(h) {
+			return h
+		}
+	}
+	return nil
+}
+
+// flies reports whether an open flight has a copy of the delivery, or what has its former
+// identity.
+func (c *checker) flies(h *handed) bool {
+	return slices.ContainsFunc(c.p.flights, func(f *flight) bool {
+		for i := range f.of.Entries {
+			if f.message(i).ID == h.delivery.Message.ID || formerOf(f.of.Entries[i].Item) == formerOf(h.item) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// settlesFailed reports whether a Settle waits to be tried again.
+func (c *checker) settlesFailed() bool {
+	return slices.ContainsFunc(c.hands, func(h *handed) bool { return h.left && !h.told })
+}
+
+// checkHeld holds what the machine says that it holds against what it was given
+// and what has not been settled (law 11). While something is being left, what is
+// dropped and when is the machine's affair; checkLeaving sees to its end.
+func (c *checker) checkHeld() {
+	if c.over || c.p.over || c.stopping || c.halting() {
+		return
+	}
+	messages, bytes := 0, int64(0)
+	for _, h := range c.hands {
+		switch {
+		case h.told:
+			continue
+		case h.stale && h.left, !h.stale && c.lanes[h.item.Lane].revoking:
+			return
+		case h.stale && h.flight == nil && !h.asked:
+			continue // dropped with its lane
+		}
+		messages++
+		bytes += int64(h.item.Size)
+	}
+	if m, b := c.p.machine.Unsettled(); m != messages || b != bytes {
+		c.broke("law 11", "the machine holds %d messages of %d bytes, and should hold %d of %d", m, b, messages, bytes)
+	}
+}
+
+// checkSize holds the machine's queues against the bound, and the items that a
+// step touched against those that it could have moved (law 11).
+func (c *checker) checkSize(e machine.Event) {
+	size := c.p.machine.Size()
+	held, _ := c.p.machine.Unsettled()
+	brought := 0
+	switch e := e.(type) {
+	case machine.Fetched:
+		brought = len(e.Items)
+	case machine.Claimed:
+		brought = len(e.Items)
+	}
+	touched := size.Touched - c.size.Touched
+	switch most := 8*(c.held+brought) + 8; {
+	case touched > most:
+		c.broke("law 11", "a step touched %d items; the machine held %d and was brought %d", touched, c.held, brought)
+	case size.Queue > 4*c.p.config.MaxMessages+8:
+		c.broke("law 11", "a queue has room for %d; the bound is %d messages", size.Queue, c.p.config.MaxMessages)
+	case held == 0 && size.Kept > 0:
+		c.broke("law 11", "the machine holds no message and keeps %d entries", size.Kept)
+	}
+	if touched > 8 && held == 0 {
+		c.w.coverage.Add("fault", "many deliveries left at once")
+	}
+	c.size, c.held = size, held
 }

@@ -1,9 +1,11 @@
 package simulator
 
 import (
+	"maps"
 	"slices"
 	"time"
 
+	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/internal/simulator/model"
 	"github.com/semel-go/semel/internal/simulator/plan"
 )
@@ -28,28 +30,28 @@ type generations struct {
 
 // rebuilds has a rebuild begin after a while.
 func (w *world) rebuilds() {
-	if w.plan.Rebuilds {
-		w.after(w.choices.Wait(w.plan.Span), w.beginRebuild)
+	if w.Plan.Rebuilds {
+		w.after(w.choices.Wait(w.Plan.Span), w.beginRebuild)
 	}
 }
 
 // beginRebuild opens a generation, into which processes of their own read the whole
 // history, and then what comes, until it is switched to.
 func (w *world) beginRebuild() {
-	if !w.plan.Rebuilds || w.rebuild != nil || w.finished {
+	if !w.Plan.Rebuilds || w.rebuild != nil || w.finished {
 		return
 	}
 	r := newWorld(nil, w.make)
 	r.shared, r.live, w.rebuild = w.shared, w, r
-	r.plan = w.plan
-	r.plan.Processes, r.plan.Rebuilds, r.plan.Operators = w.plan.Readers, false, 0
-	r.plan.Ends, r.plan.Has[plan.TroubleElsewhere] = false, false
-	r.plan.Config.IdleExit, r.plan.Late = 0, false
+	r.Plan = w.Plan
+	r.Plan.Processes, r.Plan.Rebuilds, r.Plan.Operators = w.Plan.Readers, false, 0
+	r.Plan.Ends, r.Plan.Has[plan.TroubleElsewhere] = false, false
+	r.Plan.Config.IdleExit, r.Plan.Late = 0, false
 	r.open()
-	r.messages = w.messages
+	r.Messages = w.Messages
 	r.store.Down = w.store.Down
-	for i, l := range r.source.Lanes {
-		of := w.source.Lanes[i]
+	for i, l := range r.Source.Lanes {
+		of := w.Source.Lanes[i]
 		l.ID = of.ID + "^"
 		for _, d := range slices.Concat(of.Before, of.Log) {
 			at := max(w.now, d.Produced)
@@ -62,12 +64,12 @@ func (w *world) beginRebuild() {
 	}
 	w.stores = []*model.Store{w.store, r.store}
 	w.acts = append(w.acts, act{verb: "rebuild", who: "operator", why: "the projection has another form", on: "generation 1"})
-	w.fault("a rebuild begins", "of %d lanes", len(r.source.Lanes))
+	w.fault("a rebuild begins", "of %d lanes", len(r.Source.Lanes))
 	for seat := range r.seats {
 		r.begin(seat)
 	}
-	w.after(w.choices.Wait(w.plan.Span/4), r.disturb)
-	w.after(w.choices.Wait(w.plan.Span), w.trySwitch)
+	w.after(w.choices.Wait(w.Plan.Span/4), r.disturb)
+	w.after(w.choices.Wait(w.Plan.Span), w.trySwitch)
 }
 
 // rebuildGoesOn reports whether a rebuild is planned that is not switched to.
@@ -75,7 +77,7 @@ func (w *world) rebuildGoesOn() bool {
 	switch {
 	case w.live != nil:
 		return !w.over
-	case !w.plan.Rebuilds:
+	case !w.Plan.Rebuilds:
 		return false
 	}
 	return w.rebuild == nil || !w.rebuild.over || len(w.rebuild.living()) > 0
@@ -114,7 +116,7 @@ func (w *world) goOnSwitch() {
 			w.after(w.choices.Wait(time.Second), w.trySwitch)
 		}
 	default:
-		w.after(w.choices.Wait(w.plan.Lag)+w.plan.Lag/4, w.goOnSwitch)
+		w.after(w.choices.Wait(w.Plan.Lag)+w.Plan.Lag/4, w.goOnSwitch)
 	}
 }
 
@@ -122,7 +124,7 @@ func (w *world) goOnSwitch() {
 func (w *world) reopen() {
 	w.closing = false
 	w.note("the switch is given up")
-	w.after(w.choices.Wait(w.plan.Span/4)+time.Second, w.trySwitch)
+	w.after(w.choices.Wait(w.Plan.Span/4)+time.Second, w.trySwitch)
 }
 
 // mayActivate reports whether nothing is open in the active generation, and all that stood
@@ -132,7 +134,7 @@ func (w *world) mayActivate() bool {
 		return false
 	}
 	if w.upTo == nil {
-		for _, l := range w.source.Lanes {
+		for _, l := range w.Source.Lanes {
 			end := len(l.Before)
 			for _, d := range l.Log {
 				if d.Produced <= w.now {
@@ -142,7 +144,7 @@ func (w *world) mayActivate() bool {
 			w.upTo = append(w.upTo, end)
 		}
 	}
-	for i, l := range w.rebuild.source.Lanes {
+	for i, l := range w.rebuild.Source.Lanes {
 		if l.SettledUpTo() < w.upTo[i] {
 			return false
 		}
@@ -192,5 +194,86 @@ func (f *flight) within(do func()) {
 	do()
 	if w.store = is; w.active > 0 {
 		w.store = w.stores[w.active]
+	}
+}
+
+// storeOf is the generation in which a delivery's end was committed.
+func (c *checker) storeOf(h *handed) *model.Store {
+	last := c.p.last
+	switch {
+	case h.in != nil:
+	case last != nil && last.store != nil: // it rode
+		h.in = last.store
+	default:
+		h.in = c.w.store
+	}
+	return h.in
+}
+
+// inItsStore does something in the generation in which a delivery's end was committed.
+func (c *checker) inItsStore(h *handed, do func()) {
+	if c.w.stores == nil {
+		do()
+		return
+	}
+	is := c.w.store
+	c.w.store = c.storeOf(h)
+	do()
+	c.w.store = is
+}
+
+// knownToActive checks that what is settled after a switch is known to the generation that
+// is active (G2).
+func (c *checker) knownToActive(h *handed) {
+	w, m := c.w, h.delivery.Message
+	if w.active == 0 {
+		return
+	}
+	w.arose("G2")
+	if _, marked := w.stores[w.active].Marked(m); !marked {
+		w.broke("G2", "%s is settled, and the generation that is active knows nothing of it", m.Name())
+	}
+}
+
+// inActive checks that nobody commits in a generation that is no longer active (G2).
+func (c *checker) inActive(f *flight) {
+	if w := c.w; w.active > 0 && f.generation != w.active {
+		w.broke("G2", "f%d of a process that has slept commits in the generation that was active", f.of.Number)
+	}
+}
+
+// checkSwitch checks that the new generation knows all that is settled (G2).
+func (w *world) checkSwitch() {
+	w.arose("G2")
+	for _, l := range w.Source.Lanes {
+		for _, d := range l.Log {
+			if _, marked := w.store.Marked(d.Message); d.Settled && !marked && !w.skippedOnly(d.Message) {
+				w.broke("G2", "%s at %s/%d is settled, and the new generation knows nothing of it", d.Message.Name(), l.ID, d.Position)
+			}
+		}
+	}
+}
+
+// skippedOnly reports whether a message is another consumer's, and is only settled.
+func (w *world) skippedOnly(m *model.Message) bool {
+	return m.Foreign && w.Plan.Config.OnFiltered == machine.EndSkip
+}
+
+// checkProjection holds the effects of the new generation against those of the old one,
+// when all is over: what can only succeed took effect in both (G2).
+func (w *world) checkProjection() {
+	if w.active == 0 {
+		return
+	}
+	old := w.stores[0]
+	for _, m := range w.Messages {
+		if n := w.store.Effects[m.ID]; m.Harmless && m.Refused == "" && m.Charged == 0 && !w.HasOtherContent(m) && n != 1 {
+			w.broke("G2", "%s has %d effects in the new generation, and %d in the old one", m.ID, n, old.Effects[m.ID])
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(w.store.Effects)) {
+		if n := w.store.Effects[id]; n > 1 {
+			w.broke("law 12", "%s has %d effects in the new generation", id, n)
+		}
 	}
 }

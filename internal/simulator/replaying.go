@@ -2,7 +2,6 @@ package simulator
 
 import (
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -22,10 +21,10 @@ type replay struct {
 // does that begins behind it, or whose offsets somebody has moved on. Much of it has taken
 // effect before: the rest is what a replay is for.
 func (w *world) drawHistory() {
-	if !w.plan.Again && !w.plan.Rebuilds {
+	if !w.Plan.Again && !w.Plan.Rebuilds {
 		return
 	}
-	for _, l := range w.source.Lanes {
+	for _, l := range w.Source.Lanes {
 		n := w.choices.Below(1 + len(l.Log)/2)
 		l.Before, l.Log = slices.Clone(l.Log[:n]), slices.Clone(l.Log[n:])
 		for i, d := range l.Log {
@@ -36,7 +35,7 @@ func (w *world) drawHistory() {
 			w.drawFormerEffect(d.Message)
 		}
 	}
-	for _, m := range w.messages {
+	for _, m := range w.Messages {
 		if w.passedBy[m.ID] {
 			m.Age = 0
 		}
@@ -45,7 +44,7 @@ func (w *world) drawHistory() {
 
 // drawFormerEffect lets a message have taken effect before the run.
 func (w *world) drawFormerEffect(m *model.Message) {
-	known := m.Refused != "" || m.Conduct == model.SaysDuplicate || w.plan.Steps > 0 || w.store.Judge(m.ID, m.Print).Kind != store.Fresh || !w.formerlyFree(m)
+	known := m.Refused != "" || m.Conduct == model.SaysDuplicate || w.Plan.Steps > 0 || w.store.Judge(m.ID, m.Print).Kind != store.Fresh || !w.formerlyFree(m)
 	if known || m.Version > 0 && !w.isNext(m) || !w.choices.Flip() {
 		return
 	}
@@ -59,19 +58,19 @@ func (w *world) drawFormerEffect(m *model.Message) {
 
 // readsAgain has a replay begin after a while.
 func (w *world) readsAgain() {
-	if w.plan.Again {
-		w.after(w.choices.Wait(w.plan.Span), w.beginReplay)
+	if w.Plan.Again {
+		w.after(w.choices.Wait(w.Plan.Span), w.beginReplay)
 	}
 }
 
 // beginReplay plans a replay of the history up to its present end, and has it begin.
 func (w *world) beginReplay() {
 	r := &w.replay
-	if !w.plan.Again || r.begun || w.finished {
+	if !w.Plan.Again || r.begun || w.finished {
 		return
 	}
 	r.begun = true
-	for _, l := range slices.Clone(w.source.Lanes) {
+	for _, l := range slices.Clone(w.Source.Lanes) {
 		again := &model.Lane{ID: l.ID + "~", Of: l}
 		for _, d := range l.Before {
 			again.Read(d)
@@ -83,23 +82,23 @@ func (w *world) beginReplay() {
 		}
 		r.lanes = append(r.lanes, again)
 	}
-	w.source.Lanes = append(w.source.Lanes, r.lanes...)
+	w.Source.Lanes = append(w.Source.Lanes, r.lanes...)
 	w.foresee()
 	w.acts = append(w.acts, act{verb: "replay", who: "operator", why: "some of it is missing"})
 	w.fault("a replay begins", "of %d places", len(r.foreseen))
-	for range w.plan.Readers {
+	for range w.Plan.Readers {
 		w.seats = append(w.seats, nil)
 		w.begin(len(w.seats) - 1)
 	}
 }
 
 // reads reports whether the process is one that reads the history again.
-func (p *process) reads() bool { return p.seat >= p.w.plan.Processes }
+func (p *process) reads() bool { return p.seat >= p.w.Plan.Processes }
 
 // takers are the processes that a lane can be given to.
 func (w *world) takers(l *model.Lane) []*process {
 	there := w.living()
-	if w.plan.Again {
+	if w.Plan.Again {
 		there = slices.DeleteFunc(there, func(p *process) bool { return p.reads() != (l.Of != nil) })
 	}
 	return there
@@ -139,7 +138,7 @@ func (w *world) endReplay() {
 }
 
 // stillReplays reports whether a replay is planned that has not come to its end.
-func (w *world) stillReplays() bool { return w.plan.Again && !w.replay.done }
+func (w *world) stillReplays() bool { return w.Plan.Again && !w.replay.done }
 
 // quiet reports whether an entry is of a replay without effects outside of the store, or
 // of what such a one has left in the inbox.
@@ -147,7 +146,7 @@ func (f *flight) quiet(entry int) bool {
 	if c := handOf(f.of.Entries[entry].Item).claim; c != nil {
 		return c.Row.Quiet
 	}
-	return f.p.reads() && f.p.w.plan.Quiet
+	return f.p.reads() && f.p.w.Plan.Quiet
 }
 
 // prediction is what a plan says of a place: what a mark will be answered, as long as
@@ -206,7 +205,58 @@ func (w *world) foreseeOne(m *model.Message, copied bool) map[uint8]store.Verdic
 	return kinds
 }
 
-// act is what is recorded of what a person did.
-type act struct{ verb, who, why, on string }
+// checkOffsets checks that nobody but the live processes moves their places in the log
+// (trap T45).
+func (w *world) checkOffsets() {
+	for _, l := range w.Source.Lanes {
+		if l.Of != nil {
+			continue
+		}
+		w.arose("trap T45")
+		if i := slices.IndexFunc(l.Log, func(d *model.Delivery) bool { return d.Settled && !d.Acknowledged }); i >= 0 {
+			w.broke("trap T45", "%s/%d is settled, and no live process has settled it", l.ID, i)
+		}
+	}
+}
 
-func (a act) String() string { return strconv.Quote(a.who) + " " + a.verb + " " + a.on }
+// asForeseen checks that a replay is answered as its plan said, where nothing live has
+// changed since (G4).
+func (f *flight) asForeseen() {
+	w := f.p.w
+	for i, e := range f.of.Entries {
+		h, v := handOf(e.Item), f.verdicts[i].Kind
+		foreseen, there := w.replay.foreseen[h.delivery]
+		if !there || h.claim != nil || v == store.Busy || v == store.Behind {
+			continue
+		}
+		delete(w.replay.foreseen, h.delivery)
+		if m := h.delivery.Message; foreseen.changes == w.store.Changes[m.ID] && foreseen.low == w.store.Low {
+			w.arose("G4")
+			w.coverage.Add("fault", "a replay is answered as foreseen: "+v.String())
+			if v != foreseen.kinds[f.p.version] {
+				w.broke("G4", "%s is %s, and the plan said that it would be %s", m.Name(), v.String(), foreseen.kinds[f.p.version].String())
+			}
+		}
+	}
+}
+
+// keepsIdentity checks that what takes effect of a replay is the message that the producer
+// sent (law 14).
+func (c *checker) keepsIdentity(f *flight, x model.Effect) {
+	w, m, number := c.w, x.Message, x.Message.Number
+	if first, before := w.tookBy[number]; before && first != m.ID {
+		w.broke("law 14", "m%d takes effect as %s, and did as %s", number, m.ID, first)
+	}
+	w.tookBy[number] = m.ID
+	w.sameAsOriginal(m)
+	w.inKeyOrder(m, handOf(f.of.Entries[x.Entry].Item).claim)
+	of := handOf(f.of.Entries[x.Entry].Item).delivery.Of
+	if of == nil {
+		return
+	}
+	w.arose("law 14")
+	w.coverage.Add("fault", "what was missing takes effect in a replay")
+	if p := of.Message; p.ID != m.ID || p.Source != m.Source || p.Identity != m.Identity || p.Route != m.Route || p.Stream != m.Stream || p.Version != m.Version || p.Print != m.Print {
+		w.broke("law 14", "%s takes effect in a replay as another: %s", p.Name(), m.ID)
+	}
+}

@@ -16,7 +16,7 @@ type Lane struct {
 	ID       string
 	Epoch    uint64
 	Log      []*Delivery
-	next     int // of a log: the next position to hand out
+	Next     int // of a log: the next position to hand out
 	Held     bool
 	Owner    holder // with held: who has it
 	Revoking bool
@@ -39,7 +39,7 @@ func (l *Lane) Give(to holder) {
 	l.Epoch++
 	l.Owner = to
 	l.Held, l.Revoking, l.Paused, l.answered = true, false, false, false
-	l.next = len(l.Log)
+	l.Next = len(l.Log)
 	for i := len(l.Log) - 1; i >= 0; i-- {
 		d := l.Log[i]
 		d.out, d.returned, d.due = false, false, 0
@@ -47,7 +47,7 @@ func (l *Lane) Give(to holder) {
 			d.Settled = i < l.Stored
 		}
 		if !d.Settled {
-			l.next = i
+			l.Next = i
 		}
 	}
 }
@@ -140,13 +140,13 @@ func (s *Source) ready(d *Delivery, now time.Duration) bool {
 	if s.Queue {
 		return !d.Settled && !d.out
 	}
-	return d.Position == d.Lane.next
+	return d.Position == d.Lane.Next
 }
 
 // Hand hands d out.
 func (s *Source) Hand(d *Delivery) {
 	if !s.Queue && !d.returned {
-		d.Lane.next++
+		d.Lane.Next++
 	}
 	d.out, d.returned = true, false
 	d.Count++
@@ -170,7 +170,7 @@ func (s *Source) HasMore(p holder) bool {
 			continue
 		}
 		for i, d := range l.Log {
-			if !d.Settled && (!l.Held || d.returned || s.Queue && !d.out || !s.Queue && i >= l.next) {
+			if !d.Settled && (!l.Held || d.returned || s.Queue && !d.out || !s.Queue && i >= l.Next) {
 				return true
 			}
 		}
@@ -206,7 +206,7 @@ func (s *Source) Exhausted() bool {
 		if l.settled() {
 			continue
 		}
-		if !l.Held || !s.Queue && l.next < len(l.Log) {
+		if !l.Held || !s.Queue && l.Next < len(l.Log) {
 			return false
 		}
 		for _, d := range l.Log {

@@ -3,6 +3,8 @@ package trace
 import (
 	_ "embed" // for required.txt
 	"strings"
+
+	"github.com/semel-go/semel/internal/machine"
 )
 
 // Coverage counts what was met, by kind and name.
@@ -14,6 +16,22 @@ func (c Coverage) Add(kind, name string) {
 		c[kind] = map[string]int64{}
 	}
 	c[kind][name]++
+}
+
+// AddStep counts an event, what a machine answered, and how deliveries and claims ended with that.
+func (c Coverage) AddStep(e machine.Event, actions []machine.Action) {
+	c.Add("event", eventName(e))
+	for _, a := range actions {
+		c.Add("action", actionName(a))
+		switch a := a.(type) {
+		case *machine.Settle:
+			for _, i := range a.Items {
+				c.Add("settled", i.Kind.String()+" as "+i.Ending.String())
+			}
+		case machine.Over:
+			c.Add("settled", "claim as "+a.Ending.String())
+		}
+	}
 }
 
 // Merge adds d's counts.

@@ -35,7 +35,7 @@ func Word[N ~uint8](words []string, n N) string {
 	return strconv.Itoa(int(n))
 }
 
-func EventName(e machine.Event) string {
+func eventName(e machine.Event) string {
 	switch e := e.(type) {
 	case machine.Given:
 		return "given"
@@ -112,7 +112,7 @@ func endedName(e machine.Ended) string {
 	return name
 }
 
-func ActionName(a machine.Action) string {
+func actionName(a machine.Action) string {
 	switch a := a.(type) {
 	case machine.Fetch:
 		return "fetch"

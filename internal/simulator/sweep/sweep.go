@@ -1,4 +1,6 @@
-package simulator
+// Package sweep runs many seeds of the simulator, reports what they met, and looks for seeds that break
+// a law.
+package sweep
 
 import (
 	"cmp"
@@ -11,6 +13,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/semel-go/semel/internal/simulator/plan"
+
+	"github.com/semel-go/semel/internal/simulator"
 	"github.com/semel-go/semel/internal/simulator/trace"
 )
 
@@ -30,26 +35,21 @@ type Summary struct {
 // Failure is a seed that broke a law.
 type Failure struct {
 	Seed   uint64
-	Broken *Violation
+	Broken *simulator.Violation
 }
 
-// Sweep runs seeds beside each other, each by itself in order.
-func Sweep(start uint64, seeds int, make Maker) *Summary {
-	return SweepMode(start, seeds, "", make)
-}
-
-// SweepMode is Sweep of so many seeds that have a mode.
-func SweepMode(start uint64, seeds int, mode Mode, make Maker) *Summary {
+// Run runs so many seeds that have a mode, beside each other and each by itself in order.
+func Run(start uint64, seeds int, mode plan.Mode, make simulator.Maker) *Summary {
 	all := []uint64{}
 	for seed := start; len(all) < seeds; seed++ {
 		if mode.Has(seed) {
 			all = append(all, seed)
 		}
 	}
-	return sweep(all, make)
+	return run(all, make)
 }
 
-func sweep(seeds []uint64, make Maker) *Summary {
+func run(seeds []uint64, make simulator.Maker) *Summary {
 	began := time.Now()
 	s := &Summary{Seeds: len(seeds), Coverage: trace.Coverage{}}
 	if len(seeds) > 0 {
@@ -61,7 +61,7 @@ func sweep(seeds []uint64, make Maker) *Summary {
 	for range runtime.GOMAXPROCS(0) {
 		workers.Go(func() {
 			for i := next.Add(1) - 1; i < int64(len(seeds)); i = next.Add(1) - 1 {
-				r := Run(seeds[i], make, false)
+				r := simulator.Run(seeds[i], make, false)
 				lock.Lock()
 				s.add(seeds[i], r)
 				lock.Unlock()
@@ -74,7 +74,7 @@ func sweep(seeds []uint64, make Maker) *Summary {
 	return s
 }
 
-func (s *Summary) add(seed uint64, r Result) {
+func (s *Summary) add(seed uint64, r simulator.Result) {
 	s.steps = append(s.steps, r.Steps)
 	s.faults = append(s.faults, r.Faults)
 	s.Coverage.Merge(r.Coverage)
@@ -120,7 +120,7 @@ func (s *Summary) Text() string {
 func (s *Summary) Examples() []Failure {
 	var first []Failure
 	for _, f := range s.Failures {
-		if !slices.ContainsFunc(first, func(g Failure) bool { return g.Broken.form == f.Broken.form }) {
+		if !slices.ContainsFunc(first, func(g Failure) bool { return g.Broken.Like(f.Broken) }) {
 			first = append(first, f)
 		}
 	}
@@ -129,3 +129,33 @@ func (s *Summary) Examples() []Failure {
 
 // Unreached lists what every long row of seeds must meet and this one did not.
 func (s *Summary) Unreached() []string { return s.Coverage.Unreached() }
+
+// Search is where seeds are looked for that break a law.
+type Search struct {
+	Start uint64
+	Seeds int
+	// Mode, if not empty, leaves out those that do not have it. Law, if not empty, is the
+	// only one that counts.
+	Mode plan.Mode
+	Law  string
+}
+
+// First returns the smallest seed that breaks the law. It looks at a few seeds at a time,
+// since most are found soon, and later at many.
+func First(make simulator.Maker, s Search) (Failure, bool) {
+	chunk, end := 4, s.Start+uint64(s.Seeds)
+	for next := s.Start; next < end; chunk = min(2*chunk, 64) {
+		var seeds []uint64
+		for ; next < end && len(seeds) < chunk; next++ {
+			if s.Mode.Has(next) {
+				seeds = append(seeds, next)
+			}
+		}
+		for _, f := range run(seeds, make).Failures {
+			if s.Law == "" || f.Broken.Law == s.Law {
+				return f, true
+			}
+		}
+	}
+	return Failure{}, false
+}

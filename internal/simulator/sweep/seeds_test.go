@@ -1,6 +1,6 @@
 //go:build !race
 
-package simulator
+package sweep
 
 // seeds is how many seeds the laws are tested with. The race detector, which has
 // little to find here, makes them several times as slow: make test runs the
