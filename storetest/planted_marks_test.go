@@ -110,3 +110,103 @@ func TestAWrongAbilityIsNamed(t *testing.T) {
 		}
 	}
 }
+
+// wrongLooks is a store with a fault in its looks.
+type wrongLooks struct {
+	*memstore.Store
+	look func(ctx context.Context, s *memstore.Store, marks []store.Mark) ([]store.Verdict, error)
+}
+
+func (s wrongLooks) LookUpMarkers(ctx context.Context, marks []store.Mark) ([]store.Verdict, error) {
+	return s.look(ctx, s.Store, marks)
+}
+
+var lookFaults = []fault{
+	{"a look marks", "case_16_a_look_says", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return wrongLooks{s, func(ctx context.Context, s *memstore.Store, marks []store.Mark) ([]store.Verdict, error) {
+			b, v, err := s.Begin(ctx, store.TxOptions{}, marks)
+			if err == nil {
+				b.Commit(ctx, store.Ending{})
+			}
+			return v, err
+		}}
+	}},
+	{"a look takes another content for a copy", "case_16_a_look_says", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return wrongLooks{s, func(ctx context.Context, s *memstore.Store, marks []store.Mark) ([]store.Verdict, error) {
+			v, err := s.LookUpMarkers(ctx, marks)
+			for i := range v {
+				if v[i].Kind == store.Conflict {
+					v[i] = store.Verdict{Kind: store.Seen, Was: store.Applied}
+				}
+			}
+			return v, err
+		}}
+	}},
+	{"a look waits for a copy in flight", "case_5_a_look_waits", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return wrongLooks{s, func(ctx context.Context, s *memstore.Store, marks []store.Mark) ([]store.Verdict, error) {
+			b, v, err := s.Begin(ctx, store.TxOptions{MarkLock: 1}, marks)
+			if err == nil {
+				b.Rollback(ctx)
+			}
+			return v, err
+		}}
+	}},
+}
+
+// sortsScopes numbers scopes that are asked for at once in the order of their sources, and not
+// in the order in which it was asked.
+type sortsScopes struct{ *memstore.Store }
+
+func (s sortsScopes) Scopes(ctx context.Context, consumer string, sources []string, generation int64) (numbers []int64, err error) {
+	for _, source := range slices.Sorted(slices.Values(sources)) {
+		n, err := s.Scope(ctx, consumer, source, generation)
+		if err != nil {
+			return nil, err
+		}
+		numbers = append(numbers, n)
+	}
+	return numbers, nil
+}
+
+// beginsAnew begins a pass anew where only bodies are left of it.
+type beginsAnew struct{ *memstore.Store }
+
+func (s beginsAnew) Reap(ctx context.Context, r store.Reaping) (store.Reaped, error) {
+	r.After.Done = false
+	return s.Store.Reap(ctx, r)
+}
+
+// closesAll is a store whose discard of a first content closes the marker of its identity,
+// whichever row has it.
+type closesAll struct {
+	broken
+	closed map[string]bool
+}
+
+func (s *closesAll) Discard(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
+	for _, of := range rows {
+		if r := rowNow(s.Store, of.Number); !r.Conflict {
+			s.closed[r.Key.ID] = true
+		}
+	}
+	return s.Store.Discard(ctx, a, rows...)
+}
+
+// judge answers as if the marker of a closed identity were closed.
+func (s *closesAll) judge(m store.Mark, v store.Verdict) store.Verdict {
+	switch {
+	case !s.closed[string(m.ID)]:
+		return v
+	case m.Claim.Token != 0:
+		return store.Verdict{Kind: store.ClaimLost}
+	}
+	return store.Verdict{Kind: store.Seen, Was: store.Discarded}
+}
+
+var twinFaults = []fault{
+	{"a discard closes the marker of another row", "law_16_a_discard_of_the_first_row", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		c := &closesAll{broken: broken{Store: s}, closed: map[string]bool{}}
+		c.verdict = c.judge
+		return c
+	}},
+}
