@@ -172,15 +172,11 @@ func (f *flight) runWhole() {
 				continue
 			}
 			m.Fail()
-			f.wholeFailed(m)
+			f.ranTo(f.blame(m))
 			return
 		}
 		f.wholeSucceeded()
 	})
-}
-
-func (f *flight) wholeFailed(m *model.Message) {
-	f.ranTo(f.blame(m))
 }
 
 func (f *flight) wholeSucceeded() {

@@ -36,9 +36,11 @@ func (a *Agenda) Pop() any {
 	return last
 }
 
+// Add enters what is to happen at a time.
 func (a *Agenda) Add(at time.Duration, do func()) {
 	a.number++
 	heap.Push(a, occurrence{at, a.number, do})
 }
 
+// Take removes the next occurrence and returns it.
 func (a *Agenda) Take() occurrence { return heap.Pop(a).(occurrence) }

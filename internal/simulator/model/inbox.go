@@ -164,6 +164,7 @@ type Claim struct {
 	Deaf int
 }
 
+// Token is the claim's present token.
 func (c *Claim) Token() uint64 { return c.Tokens[len(c.Tokens)-1] }
 
 // Holds returns what a token holds.
@@ -240,4 +241,5 @@ func (r *Row) Cut(at time.Duration) time.Duration {
 	return by
 }
 
+// Moment is a time of the world as a date, for rules that ask for one.
 func Moment(at time.Duration) time.Time { return time.Unix(1_000_000_000, 0).Add(at) }

@@ -37,6 +37,7 @@ var ConductNames = [...]string{"ok", "retryable", "with wait", "too long", "perm
 	"duplicate", "unmet", "breaks quietly", "fails at commit", "stuck", "contended", "down", "unknown type",
 	"always contended", "always down"}
 
+// DrawTimes draws how often a handler behaves so.
 func (k Conduct) DrawTimes(c *chance.Choices) int {
 	switch k {
 	case Succeeds:

@@ -63,6 +63,7 @@ func (s *Store) Others(r *Row) (all []sqlform.Twin) {
 	return all
 }
 
+// Form is the marker as the product's rules about markers ask for it.
 func (m Marker) Form() sqlform.Marker {
 	return sqlform.Marker{Outcome: int64(m.Outcome), Version: int64(m.Print.Version), Sum: sqlform.Sum(m.Print)}
 }

@@ -31,6 +31,7 @@ type Lane struct {
 	Before []*Delivery
 }
 
+// Current is the lane in its present epoch.
 func (l *Lane) Current() source.Lane { return source.Lane{ID: l.ID, Epoch: l.Epoch} }
 
 // Give starts a new epoch: what is not settled comes again; of a log
@@ -120,6 +121,7 @@ type Content struct {
 	Print semel.Fingerprint
 }
 
+// Find returns the lane with an id, nil if there is none.
 func (s *Source) Find(id string) *Lane {
 	for _, l := range s.Lanes {
 		if l.ID == id {

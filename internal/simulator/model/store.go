@@ -114,6 +114,7 @@ type Store struct {
 	Outages int
 }
 
+// NewStore returns an empty store.
 func NewStore() *Store {
 	return &Store{Markers: map[string]Marker{}, Rows: map[RowKey]*Row{}, Lost: map[RowKey]int{}, Parted: map[string]int{}, Effects: map[string]int{}, StepsDone: map[string][]string{}, Intended: map[string]*Transaction{}, Gone: map[string]Removed{}, GoneRows: map[RowKey]bool{}, Passed: map[string]bool{}, Changes: map[string]int{}, Open: map[*Transaction]bool{}, Locks: map[string]*Transaction{}, streams: map[string]*stream{}}
 }

@@ -82,6 +82,7 @@ type Plan struct {
 	Timeout  time.Duration // of a handler
 }
 
+// Draw draws a plan.
 func Draw(c *chance.Choices) Plan {
 	p := Plan{
 		Queue:     c.Chance(2),
@@ -129,6 +130,7 @@ func Draw(c *chance.Choices) Plan {
 	return p
 }
 
+// DrawConfig draws the policy of a consumer.
 func DrawConfig(c *chance.Choices) machine.Config {
 	hold := time.Duration(c.Between(1, 5)) * time.Second
 	conf := machine.Config{

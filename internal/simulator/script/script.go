@@ -159,6 +159,7 @@ func (s *Script) DrawKeys() {
 	}
 }
 
+// HasOtherContent reports whether another message has the identity, or the former one, with another content.
 func (s *Script) HasOtherContent(m *model.Message) bool {
 	for _, o := range s.Messages {
 		if (o.ID == m.ID || m.Former != "" && o.Former == m.Former) && !o.Foreign && o.Print != m.Print {

@@ -13,6 +13,7 @@ import (
 // History is what happened, as text.
 type History struct{ Text strings.Builder }
 
+// Line writes a line.
 func (h *History) Line(now time.Duration, format string, args ...any) {
 	fmt.Fprintf(&h.Text, "%12.3fms ", float64(now)/float64(time.Millisecond))
 	fmt.Fprintf(&h.Text, format, args...)
@@ -28,8 +29,10 @@ func (h *History) Step(now time.Duration, whose string, e machine.Event, actions
 	}
 }
 
+// Lane is what histories call a lane.
 func Lane(l source.Lane) string { return fmt.Sprintf("%s/%d", l.ID, l.Epoch) }
 
+// Item is what histories call an item.
 func Item(i *machine.Item) string {
 	if i == nil {
 		return "nobody"
@@ -126,6 +129,7 @@ func showMarked(e machine.Marked) string {
 	return fmt.Sprintf("Marked f%d: %s", e.Flight.Number, strings.Join(names, ", "))
 }
 
+// Action is an action as a history shows it.
 func Action(a machine.Action) string {
 	switch a := a.(type) {
 	case machine.Fetch:
