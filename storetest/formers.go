@@ -111,7 +111,7 @@ func (s suite[Tx]) formers(t *T) {
 			h.wantKinds(h.asks(h.both("c", "1", 2)), fresh)
 		})
 	t.Run("A7_marks_of_many_in_any_order_are_judged_one_by_one",
-		"Whatever a batch's size, each mark is answered by what stands under its own identity, or else under its former one.", func(t *T) { s.changedAtRandom(t) })
+		"Whatever a batch's size, each mark is answered by what stands under its own identity, or else under its former one.", s.changedAtRandom)
 	if s.h.Can.Inbox {
 		s.formerRows(t)
 	}

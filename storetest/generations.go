@@ -58,7 +58,7 @@ func (s suite[Tx]) generations(t *T) {
 			h.wantWorks(1, store.GenerationActive)
 		})
 	t.Run("law_14_who_opens_switches_and_drops_a_generation_and_why_is_recorded",
-		"Each is an act of no row that names the consumer and the generation, in the transaction of what it changes.", func(t *T) { s.generationActs(t) })
+		"Each is an act of no row that names the consumer and the generation, in the transaction of what it changes.", s.generationActs)
 	t.Run("G2_a_fence_ends_by_itself_or_is_lifted",
 		"Whoever set a fence and died keeps nobody for longer than he said; a second fence beside it is refused.", func(t *T) {
 			h := s.generationed(t)
@@ -76,9 +76,9 @@ func (s suite[Tx]) generations(t *T) {
 			h.wantNoSwitch()
 		})
 	t.Run("trap_T113_a_fence_that_was_dated_ahead_is_cut_to_the_longest",
-		"A fence that was set while the clock was ahead keeps nobody for longer than a fence may stand; until then it holds.", func(t *T) { s.fencedAhead(t) })
+		"A fence that was set while the clock was ahead keeps nobody for longer than a fence may stand; until then it holds.", s.fencedAhead)
 	t.Run("law_12_a_fence_waits_for_who_works_in_the_generation",
-		"When a fence stands, no batch is open that began before it, however long its process was frozen.", func(t *T) { s.fenceWaits(t) })
+		"When a fence stands, no batch is open that began before it, however long its process was frozen.", s.fenceWaits)
 	if !s.h.Can.OneConsumer {
 		t.Run("G2_the_fences_of_another_consumer_stay",
 			"Who lifts the fences of one consumer, or switches it, lets nobody work where another is being switched.", func(t *T) {
@@ -95,9 +95,9 @@ func (s suite[Tx]) generations(t *T) {
 				}
 			})
 		t.Run("P4_G2_of_a_dropped_generation_no_message_and_no_result_is_left",
-			"Its rows go, with what their bodies were before edits, and its results.", func(t *T) { s.forgottenContents(t) })
+			"Its rows go, with what their bodies were before edits, and its results.", s.forgottenContents)
 		t.Run("G2_a_dropped_generation_is_removed_in_slices",
-			"Its markers go, some at a time, and nothing of another generation; one that is active is not dropped.", func(t *T) { s.forgotten(t) })
+			"Its markers go, some at a time, and nothing of another generation; one that is active is not dropped.", s.forgotten)
 	}
 }
 

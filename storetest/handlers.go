@@ -29,10 +29,10 @@ func (s suite[Tx]) handlers(t *T) {
 				b.Rollback(t.context())
 			}
 		})
-	t.Run("trap_T84_what_a_handler_met_elsewhere_is_its_own",
-		"An end of file, a network error or a transaction that is over, met beside the batch, is worth an attempt of its message; the store works.", func(t *T) { s.elsewhere(t) })
-	t.Run("trap_95_a_swallowed_error_costs_no_neighbour_its_effect",
-		"When a handler swallows an error of its statement, either the batch knows that it is broken and nothing commits, or everything else commits.", func(t *T) { s.swallowed(t) })
+	s.run(t, "trap_T84_what_a_handler_met_elsewhere_is_its_own",
+		"An end of file, a network error or a transaction that is over, met beside the batch, is worth an attempt of its message; the store works.", s.elsewhere)
+	s.run(t, "trap_95_a_swallowed_error_costs_no_neighbour_its_effect",
+		"When a handler swallows an error of its statement, either the batch knows that it is broken and nothing commits, or everything else commits.", s.swallowed)
 	t.Run("trap_96_a_handler_that_commits_by_itself_leaves_no_marker_without_effect",
 		"After a handler's own commit no neighbour is marked without its effect, and the batch says that it is broken.", func(t *T) { s.endsItself(t, true) })
 	t.Run("trap_96_a_handler_that_rolls_back_by_itself_leaves_nothing",
@@ -46,8 +46,7 @@ var elsewhere = []error{
 	&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}, context.DeadlineExceeded, context.Canceled,
 }
 
-func (s suite[Tx]) elsewhere(t *T) {
-	h := s.opened(t)
+func (s suite[Tx]) elsewhere(t *T, h *fixture[Tx]) {
 	for _, err := range elsewhere {
 		b, _ := h.begin(h.mark("a"))
 		t.must(h.Effect(t.context(), b.Tx(0), "a"))
@@ -81,8 +80,7 @@ func (h *fixture[Tx]) classify(b store.Batch[Tx], err error) store.Class {
 	return h.Store.Classify(err)
 }
 
-func (s suite[Tx]) swallowed(t *T) {
-	h := s.opened(t)
+func (s suite[Tx]) swallowed(t *T, h *fixture[Tx]) {
 	t.needs("Instance.Spoil", h.Spoil != nil)
 	marks := h.markAll("a", "b", "c")
 	b, _ := h.begin(marks...)

@@ -71,8 +71,8 @@ func (s suite[Tx]) mixtures(t *T) {
 			h.wantCount("a", 1)
 			h.wantCount("b", 1)
 		})
-	t.Run("trap_T12_duplicates_at_random_places_harm_no_neighbour",
-		"Duplicates anywhere in a batch are named as such, and exactly the others are fresh.", func(t *T) { s.scattered(t) })
+	s.run(t, "trap_T12_duplicates_at_random_places_harm_no_neighbour",
+		"Duplicates anywhere in a batch are named as such, and exactly the others are fresh.", s.scattered)
 	s.run(t, "trap_10_the_outcome_of_a_marker_is_told",
 		"That a marker exists does not mean that its message was handled: the verdict names the outcome.", func(t *T, h *fixture[Tx]) {
 			outcomes := []store.Outcome{store.Applied, store.Parked, store.DeadLettered, store.Discarded}
@@ -97,8 +97,7 @@ func (s suite[Tx]) mixtures(t *T) {
 	})
 }
 
-func (s suite[Tx]) scattered(t *T) {
-	h := s.opened(t)
+func (s suite[Tx]) scattered(t *T, h *fixture[Tx]) {
 	random := rand.New(rand.NewPCG(12, 12))
 	seen := map[string]bool{}
 	for _, n := range []int{1, 2, 50, 499, 500, 501, 1203} {

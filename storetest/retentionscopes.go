@@ -124,13 +124,12 @@ func (s suite[Tx]) bounded(t *T, old store.Verdict) {
 			})
 	}
 	if !s.h.Can.OneConsumer {
-		t.Run("trap_T17_a_reaper_is_of_one_consumer", "Markers, rows, bodies and lanes of another consumer are not its own.", func(t *T) { s.apartReaped(t) })
+		s.run(t, "trap_T17_a_reaper_is_of_one_consumer", "Markers, rows, bodies and lanes of another consumer are not its own.", s.apartReaped)
 	}
 }
 
 // apartReaped reaps beside a consumer of the same ids whose reaper was switched off.
-func (s suite[Tx]) apartReaped(t *T) {
-	h := s.opened(t)
+func (s suite[Tx]) apartReaped(t *T, h *fixture[Tx]) {
 	ctx, reaper := t.context(), h.reaper()
 	audit := *h
 	audit.scope = h.scopeOf("audit", "shop", 0)

@@ -130,7 +130,7 @@ func (s suite[Tx]) lists(t *T) {
 			}
 		})
 	if !s.h.Can.OneConsumer {
-		t.Run("rows_are_chosen_by_filter_and_paged_by_number", "A filter chooses the rows that match all its fields, ascending, up to its limit.", func(t *T) { s.filters(t) })
+		s.run(t, "rows_are_chosen_by_filter_and_paged_by_number", "A filter chooses the rows that match all its fields, ascending, up to its limit.", s.filters)
 	}
 	s.run(t, "trap_18_an_unreadable_row_hides_no_other",
 		"A row that cannot be read whole is shown with what could be read and says so; the others are shown as ever.", func(t *T, h *fixture[Tx]) {
@@ -168,8 +168,7 @@ func (t *T) wantMessage(got *semel.Message, want semel.Message) {
 	}
 }
 
-func (s suite[Tx]) filters(t *T) {
-	h := s.opened(t)
+func (s suite[Tx]) filters(t *T, h *fixture[Tx]) {
 	typed := &semel.Message{Attributes: semel.Attributes{Type: "paid"}, Body: []byte("body")}
 	h.put("a", store.Row{State: store.StateParked, Reason: "r1", Message: typed})
 	h.put("b", store.Row{State: store.StateDiscarded, Reason: "r2", Message: typed})

@@ -292,7 +292,7 @@ func (s suite[Tx]) ids() []string {
 
 // identities are the laws of what makes two messages the same.
 func (s suite[Tx]) identities(t *T) {
-	t.Run("trap_78_ids_are_compared_as_bytes", "Ids that differ in any byte are different messages: case, normal form, space, NUL, notation.", func(t *T) { s.distinct(t) })
+	s.run(t, "trap_78_ids_are_compared_as_bytes", "Ids that differ in any byte are different messages: case, normal form, space, NUL, notation.", s.distinct)
 	s.run(t, "trap_79_ids_of_any_length_and_content_are_kept_apart",
 		"Ids up to the longest are stored, also where an index could not hold them, and told apart by their last byte.", func(t *T, h *fixture[Tx]) {
 			for _, id := range s.ids() {
@@ -315,10 +315,10 @@ func (s suite[Tx]) identities(t *T) {
 		s.apart(t, "billing", "", 0, "billing", "b", 0)
 	})
 	if s.h.Can.LongestID > 0 {
-		t.Run("an_id_that_the_store_cannot_hold_is_refused_before_it_is_marked", "FitIdentity takes the longest id as it is and refuses a longer one.", func(t *T) { s.longest(t) })
+		t.Run("an_id_that_the_store_cannot_hold_is_refused_before_it_is_marked", "FitIdentity takes the longest id as it is and refuses a longer one.", s.longest)
 	}
 	if s.h.Can.OneConsumer {
-		t.Run("a_store_of_one_consumer_refuses_others", "Scope fails for another consumer and another generation.", func(t *T) { s.alone(t) })
+		s.run(t, "a_store_of_one_consumer_refuses_others", "Scope fails for another consumer and another generation.", s.alone)
 		return
 	}
 	s.manyConsumers(t)
@@ -344,8 +344,7 @@ func (s suite[Tx]) longest(t *T) {
 	}
 }
 
-func (s suite[Tx]) alone(t *T) {
-	h := s.opened(t)
+func (s suite[Tx]) alone(t *T, h *fixture[Tx]) {
 	if _, err := h.Store.Scope(t.context(), "shipping", "shop", 0); err == nil {
 		t.Error("another consumer is not refused")
 	}
@@ -354,8 +353,7 @@ func (s suite[Tx]) alone(t *T) {
 	}
 }
 
-func (s suite[Tx]) distinct(t *T) {
-	h := s.opened(t)
+func (s suite[Tx]) distinct(t *T, h *fixture[Tx]) {
 	all := s.ids()
 	v := h.deliver(h.markAll(all...)...)
 	for i := range all {
