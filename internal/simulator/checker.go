@@ -69,8 +69,7 @@ type handState struct {
 	// asked: a Settle is under way; told: it was answered.
 	asked, told bool
 	// left: the last Settle was not carried out.
-	left   bool
-	ending source.End
+	left bool
 	// handled: its mark, or its effect without one, is in the store; applied:
 	// with its handler's effect.
 	handled, applied bool

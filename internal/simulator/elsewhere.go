@@ -195,7 +195,6 @@ func (w *world) write(m *model.Message, o store.Outcome) {
 	if o == store.Applied {
 		w.store.Effects[m.ID]++
 		w.past[m.ID] = true
-		w.store.Log = append(w.store.Log, m)
 		w.step(m, w.store.Markers[m.ID].Print)
 		return
 	}

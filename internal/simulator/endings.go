@@ -47,7 +47,6 @@ func (c *checker) settle(a *machine.Settle) {
 		}
 		h.asked, h.copying = true, s.Kind == semel.DeadLetter
 		if !s.Again {
-			h.ending = s.Ending
 			c.count(s.Ending)
 			c.inItsStore(h, func() { c.countedOnRow(s) })
 		}

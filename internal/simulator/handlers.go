@@ -152,7 +152,6 @@ func (f *flight) ranTo(failure *machine.Failure) {
 	if failure != nil {
 		e.Failed, e.Failure = true, *failure
 		f.failed, f.failure = true, *failure
-		f.tx.Dirty = true
 	}
 	if f.p.diesAt(faults.AfterEffect) {
 		return

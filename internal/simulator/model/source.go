@@ -21,7 +21,6 @@ type Lane struct {
 	Owner    holder // with held: who has it
 	Revoking bool
 	Paused   bool
-	answered bool // the machine has released it
 
 	// Of is the live lane that a replay reads again, Stored how far it is settled as the
 	// store has it; nil and 0 of a live lane. Before is what comes before all that live
@@ -39,7 +38,7 @@ func (l *Lane) Current() source.Lane { return source.Lane{ID: l.ID, Epoch: l.Epo
 func (l *Lane) Give(to holder) {
 	l.Epoch++
 	l.Owner = to
-	l.Held, l.Revoking, l.Paused, l.answered = true, false, false, false
+	l.Held, l.Revoking, l.Paused = true, false, false
 	l.Next = len(l.Log)
 	for i := len(l.Log) - 1; i >= 0; i-- {
 		d := l.Log[i]

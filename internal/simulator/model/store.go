@@ -39,8 +39,7 @@ type Mark struct {
 	At    time.Duration
 }
 
-// Effect is what a handler wrote. The log of effects has no key: it is the
-// checker's, and shows a doubled effect as two.
+// Effect is what a handler wrote.
 type Effect struct {
 	Entry   int
 	Message *Message
@@ -54,9 +53,8 @@ type Transaction struct {
 	Marks   []Mark
 	Effects []Effect
 	Open    bool
-	// Broken: it can only be rolled back, though the store says so only when
-	// asked. Dirty: a failed handler has left something in it.
-	Broken, Dirty bool
+	// Broken: it can only be rolled back, though the store says so only when asked.
+	Broken bool
 	// Quiet: what its handler writes is of a replay without effects.
 	Quiet bool
 	// Intents are those that a handler wrote.
@@ -78,7 +76,8 @@ type Store struct {
 	Lost    map[RowKey]int // copies that commits of unknown outcome may have counted, or not
 	// Parted counts deliveries of an identity that somebody had in hand and could
 	// not settle: a commit may have counted them, and they came again.
-	Parted  map[string]int
+	Parted map[string]int
+	// Effects counts those of an identity, so that a doubled effect shows as two.
 	Effects map[string]int
 	// StepsDone are the steps that took effect, by identity: the checker's.
 	StepsDone map[string][]string
@@ -89,7 +88,6 @@ type Store struct {
 	GoneRows map[RowKey]bool
 	// Passed are the identities whose marker has passed from one row to another.
 	Passed  map[string]bool
-	Log     []*Message
 	Locks   map[string]*Transaction
 	streams map[string]*stream
 	places  int // in lines, that were given
@@ -216,7 +214,6 @@ func (s *Store) Apply(t *Transaction, trim []int, rows []machine.Row, rowOf func
 			continue
 		}
 		s.Effects[e.Message.ID]++
-		s.Log = append(s.Log, e.Message)
 	}
 	for i := range rows {
 		is := rowOf(&rows[i])
