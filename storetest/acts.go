@@ -157,9 +157,7 @@ func (h *fixture[Tx]) works(number int64) {
 	h.wantKinds(v, fresh)
 	h.t.must(h.Effect(h.t.context(), b.Tx(0), got[0].Row.Key.ID))
 	h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: got[0].Claim, Event: store.RowCompleted, Ran: true}}})
-	if r := h.number(number); r.State != store.StateCompleted {
-		h.t.Errorf("the row is %+v", r)
-	}
+	h.wantState("the row", h.number(number), store.StateCompleted)
 }
 
 // refusals are the laws of acts that come too late.
@@ -213,9 +211,7 @@ func (s suite[Tx]) manyActs(t *T) {
 			for _, r := range []store.StoredRow{a, first, c} {
 				h.wantActs(r.Number, "retry done")
 				h.wantOutcome(r.Key.ID, store.Waiting)
-				if after := h.number(r.Number); after.State != store.StateFailedRetryable {
-					t.Errorf("row %d is %s", r.Number, after.State)
-				}
+				h.wantState("the row", h.number(r.Number), store.StateFailedRetryable)
 			}
 			h.wantActs(b.Number)
 			h.wantActs(second.Number)

@@ -101,9 +101,7 @@ func (s suite[Tx]) claims(t *T) {
 					done = 1
 					h.t.must(h.Effect(t.context(), b.Tx(0), "a"))
 				}
-				if before := h.number(c.Number); before.State != store.StateInProgress {
-					t.Errorf("before the commit the row is %s", before.State)
-				}
+				h.wantState("before the commit the row", h.number(c.Number), store.StateInProgress)
 				h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: c.Claim, Event: event, Ran: true}}})
 				if r := h.number(c.Number); r.State != state || r.Attempts != 1 {
 					t.Errorf("the row is %+v, want it %s", r, state)

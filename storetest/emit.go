@@ -88,9 +88,7 @@ func (s suite[Tx]) emission(t *T) {
 				t.Errorf("%+v, and before %+v", r, before)
 			}
 			h.wantOutcome("a", store.Waiting)
-			if r := h.number(other); r.State != store.StateCompleted {
-				t.Errorf("what another message caused is %s", r.State)
-			}
+			h.wantState("what another message caused", h.number(other), store.StateCompleted)
 			h.wantEmitted(h.emits(admin.EmitOptions{}, "cause"), admin.Emitted{Left: 2})
 			if got := h.callsFor(n[0], store.RowCompleted, store.CallDecided); !got.Stands || !got.Again || !got.Unknown() || got.Started != 2 {
 				t.Errorf("the start answers %+v", got)

@@ -263,8 +263,8 @@ func (s suite[Tx]) formersAtOnce(t *T) {
 			if err == nil {
 				h.wantKinds(v, busy)
 				h.commit(b, store.Ending{})
-			} else if c := h.Store.Classify(err); c != store.ClassContended {
-				t.Errorf("%v is of class %v, want contended", err, c)
+			} else {
+				h.wantClass(err, store.ClassContended)
 			}
 			other.Rollback(t.context())
 			h.wantKinds(h.deliver(h.both("a", "1", 1)), fresh)

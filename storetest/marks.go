@@ -222,9 +222,7 @@ func (s suite[Tx]) refuses(h *fixture[Tx], tx Tx) {
 	if err == nil {
 		h.t.Fatal("a transaction that is over took an effect")
 	}
-	if c := h.Store.Classify(err); c != store.ClassAborted {
-		h.t.Errorf("%v is of class %v, want aborted", err, c)
-	}
+	h.wantClass(err, store.ClassAborted)
 	h.wantCount("late", 0)
 }
 
@@ -279,9 +277,7 @@ func (s suite[Tx]) waits(t *T) {
 			if err == nil {
 				t.Fatal("Begin came back without an error beside an open copy")
 			}
-			if c := h.Store.Classify(err); c != store.ClassDown && c != store.ClassContended {
-				t.Errorf("%v is of class %v, want down or contended", err, c)
-			}
+			h.wantClass(err, store.ClassDown, store.ClassContended)
 			h.commit(b, store.Ending{})
 			h.wantKinds(h.asks(h.mark("a")), already(store.Applied))
 		})
@@ -299,9 +295,7 @@ func (s suite[Tx]) waits(t *T) {
 			first, _ := h.begin(h.mark("a"))
 			b, v, err := h.Store.Begin(t.context(), store.TxOptions{MarkLock: time.Millisecond}, h.markAll("a"))
 			if err != nil {
-				if c := h.Store.Classify(err); c != store.ClassContended {
-					t.Errorf("%v is of class %v, want contended", err, c)
-				}
+				h.wantClass(err, store.ClassContended)
 			} else {
 				h.wantKinds(v, busy)
 				b.Rollback(t.context())

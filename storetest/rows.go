@@ -50,6 +50,14 @@ func (h *fixture[Tx]) row(id string, conflict bool) store.StoredRow {
 	return store.StoredRow{}
 }
 
+// wantState checks a row's state.
+func (h *fixture[Tx]) wantState(what string, r store.StoredRow, want store.RowState) {
+	h.t.Helper()
+	if r.State != want {
+		h.t.Errorf("%s is %s, want %s: %+v", what, r.State, want, r)
+	}
+}
+
 // anyBytes is a message with everything that stores have mangled.
 func anyBytes() *semel.Message {
 	every := make([]byte, 256)

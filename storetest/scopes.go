@@ -47,9 +47,7 @@ func (s suite[Tx]) scopes(t *T) {
 			if err == nil {
 				t.Fatal("Begin did not fail")
 			}
-			if c := h.Store.Classify(err); c != store.ClassDown && c != store.ClassContended {
-				t.Errorf("%v is of class %v, want down or contended", err, c)
-			}
+			h.wantClass(err, store.ClassDown, store.ClassContended)
 			h.wantKinds(h.asks(h.mark("a")), fresh)
 		})
 }

@@ -167,9 +167,7 @@ func (s suite[Tx]) blocked(t *T) {
 				t.Errorf("the stream is %+v", at)
 			}
 			h.next("a", 1)
-			if r := h.number(three.Number); r.State != store.StateBlocked {
-				t.Errorf("it is %s before its predecessor has come", r.State)
-			}
+			h.wantState("before its predecessor has come, it", h.number(three.Number), store.StateBlocked)
 			b, _ := h.begin(h.version("a", 2, store.Applied))
 			if r := b.Commit(t.context(), store.Ending{}); r.Outcome != store.Committed || !r.Freed {
 				t.Errorf("the commit says %+v", r)
@@ -204,13 +202,9 @@ func (s suite[Tx]) blocked(t *T) {
 			other := h.claimOf("a", 3)
 			h.wantLost(h.leases().End(t.context(), []store.ClaimEnding{{Claim: other, Event: store.RowParked, Reason: semel.ReasonPermanent}}))
 			h.next("a", 1)
-			if r := h.number(r.Number); r.State != store.StateReceived {
-				t.Errorf("it is %+v", r)
-			}
+			h.wantState("the row", h.number(r.Number), store.StateReceived)
 			h.wantOutcome("a2", store.Waiting)
-			if r := h.number(other.Number); r.State != store.StateParked {
-				t.Errorf("one that was parked for another reason is %s", r.State)
-			}
+			h.wantState("one that was parked for another reason", h.number(other.Number), store.StateParked)
 		})
 }
 
@@ -347,9 +341,7 @@ func (s suite[Tx]) twoOfOneStream(t *T) {
 			}
 			h.commit(first, store.Ending{})
 			t.must(<-added)
-			if r := h.row("a2", false); r.State != store.StateReceived {
-				t.Errorf("the follower is %s", r.State)
-			}
+			h.wantState("the follower", h.row("a2", false), store.StateReceived)
 		})
 	if s.h.Can.OneWriter {
 		return
@@ -373,9 +365,7 @@ func (s suite[Tx]) skips(t *T) {
 			r := h.blocks("a", 4, long)
 			seen := h.at("a")
 			t.must(h.streams().SkipTo(t.context(), seen, 3, act("skip")))
-			if got := h.number(r.Number); got.State != store.StateReceived {
-				t.Errorf("what waited is %s", got.State)
-			}
+			h.wantState("what waited", h.number(r.Number), store.StateReceived)
 			h.wantAt("a", 3)
 			h.wantActs(r.Number, "skip done")
 			h.passesParked()

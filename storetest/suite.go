@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -126,6 +127,14 @@ func (h *fixture[Tx]) wantCount(name string, want int) {
 	h.t.Helper()
 	if got := h.Count(h.t, name); got != want {
 		h.t.Errorf("%d effects of %.40q, want %d", got, name, want)
+	}
+}
+
+// wantClass checks that the store gives an error one of these classes.
+func (h *fixture[Tx]) wantClass(err error, want ...store.Class) {
+	h.t.Helper()
+	if c := h.Store.Classify(err); !slices.Contains(want, c) {
+		h.t.Errorf("%v is of class %v, want one of %v", err, c, want)
 	}
 }
 
