@@ -51,13 +51,6 @@ func (h *fixture[Tx]) wantReplay(number int64, state admin.ReplayState, run bool
 	return r
 }
 
-func (h *fixture[Tx]) wantRefused(err, want error) {
-	h.t.Helper()
-	if !errors.Is(err, want) {
-		h.t.Errorf("the answer is %v, want %v", err, want)
-	}
-}
-
 // replayed are the laws of admin.Replays.
 func (s suite[Tx]) replayed(t *T) {
 	s.run(t, "G1_a_replay_is_kept_as_it_was_begun",

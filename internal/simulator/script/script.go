@@ -1,3 +1,5 @@
+// Package script draws what producers say in a simulated run: messages with their copies, other
+// contents and versions, how their handlers behave, and where they stand in the lanes.
 package script
 
 import (
