@@ -52,7 +52,7 @@ func ofLaws() []Fault {
 		inMachine("D3, turns", "batches of a store with one writer wait inside of it", "oneAtATime", mutation.Drop("OneWriter")),
 		inMachine("D5", "what kills its process runs again", "admitClaim", mutation.Never("r")),
 		inMachine("P1", "what a newer release marked is a duplicate", "committed", mutation.Never("Newer")),
-		inMachine("H4", "what is too old is parked whatever the policy says", "old", mutation.Call("endAs", "m.endAs(it, EndPark, semel.ReasonExpired)")),
+		inMachine("H4", "what is too old is parked whatever the policy says", "old", mutation.Call("endAs", `m.endAs(it, EndPark, "too old")`)),
 		inMachine("trap T95", "a source that has more is asked again at once", "fetched", mutation.Never("Items", "More")),
 		inMachine("counts", "a rerun is not counted", "marked", mutation.Delete("Rerun")),
 		inMachine("reports", "nobody is told of a commit", "committed", mutation.Delete("ReportCommitted")),
@@ -114,7 +114,7 @@ func ofIntents() []Fault {
 	return []Fault{
 		inRules("E1", "another intent of the same id is passed over", plan.Intents, "internal/intents", "Judge", mutation.Always("Fresh")),
 		inRules("E2", "intents for two recipients have one id", plan.Intents, "internal/intents", "Message", mutation.Call("OutputID", `cause.OutputID(n.Purpose, "")`)),
-		inRules("E4", "what is written suppressed is sent", plan.Intents, "internal/simulator/model", "(*Row).claimable", mutation.Call("Waits", "(r.Waits() || r.Reason == semel.ReasonSuppressed)")),
+		inRules("E4", "what is written suppressed is sent", plan.Intents, "internal/simulator/model", "(*Row).claimable", mutation.Call("Waits", `(r.Waits() || r.Reason == "suppressed")`)),
 	}
 }
 
