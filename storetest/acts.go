@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/admin"
@@ -27,63 +28,68 @@ func (h *fixture[Tx]) wantActs(number int64, want ...string) {
 	}
 }
 
+// retry, release and discard act on rows as a person does.
+func (h *fixture[Tx]) retry(rows ...store.RowRevision) error {
+	return errors.Join(h.requeuer().Requeue(h.t.context(), act("retry"), rows...)...)
+}
+
+func (h *fixture[Tx]) release(rows ...store.RowRevision) error {
+	return errors.Join(h.requeuer().Release(h.t.context(), act("release"), rows...)...)
+}
+
+func (h *fixture[Tx]) discard(rows ...store.RowRevision) error {
+	return errors.Join(h.inbox().Discard(h.t.context(), act("discard"), rows...)...)
+}
+
 // acts are the laws of what operators do.
 func (s suite[Tx]) acts(t *T) {
-	t.Run("discard_closes_a_row_and_its_marker",
-		"A discarded row is closed with its marker in one step that is recorded, and copies find it discarded.",
-		func(t *T) {
-			h := s.opened(t)
+	s.run(t, "discard_closes_a_row_and_its_marker",
+		"A discarded row is closed with its marker in one step that is recorded, and copies find it discarded.", func(t *T, h *fixture[Tx]) {
 			r := h.park("a")
-			t.must(errors.Join(h.inbox().Discard(t.context(), act("discard"), r.Seen())...))
+			t.must(h.discard(r.Seen()))
 			if after := h.row("a", false); after.State != store.StateDiscarded || after.Revision == r.Revision {
 				t.Errorf("the row is %+v", after)
 			}
 			h.wantKinds(h.asks(h.print("a", 1)), already(store.Discarded))
 			h.wantActs(r.Number, "discard done")
 		})
-	t.Run("discarding_a_conflict_leaves_the_marker",
-		"A discarded conflict closes its own row only.",
-		func(t *T) {
-			h := s.opened(t)
-			h.deliver(h.print("a", 1))
-			h.conflict("a", 2)
-			r := h.row("a", true)
-			t.must(errors.Join(h.inbox().Discard(t.context(), act("discard"), r.Seen())...))
-			h.wantKinds(h.asks(h.print("a", 1)), already(store.Applied))
-		})
+	s.run(t, "discarding_a_conflict_leaves_the_marker", "A discarded conflict closes its own row only.", func(t *T, h *fixture[Tx]) {
+		h.deliver(h.print("a", 1))
+		h.conflict("a", 2)
+		r := h.row("a", true)
+		t.must(h.discard(r.Seen()))
+		h.wantKinds(h.asks(h.print("a", 1)), already(store.Applied))
+	})
 }
 
 // requeues are the laws of rows that people have worked on again.
 func (s suite[Tx]) requeues(t *T) {
-	t.Run("a_retry_makes_a_row_due_and_whoever_claims_it_works_on_it", "A parked row that somebody retries waits with its marker, is claimed, and takes effect once.", func(t *T) {
-		h := s.opened(t)
-		r := h.park("a")
-		t.must(errors.Join(h.requeuer().Requeue(t.context(), act("retry"), r.Seen())...))
-		if after := h.number(r.Number); after.State != store.StateFailedRetryable || after.Revision == r.Revision {
-			t.Errorf("the row is %+v", after)
-		}
-		h.wantOutcome("a", store.Waiting)
-		h.wantActs(r.Number, "retry done")
-		h.works(r.Number)
-		h.wantOutcome("a", store.Applied)
-		h.wantCount("a", 1)
-	})
-	t.Run("a_wait_that_somebody_ends_is_due_now", "A row that waits for later is due once somebody says so.", func(t *T) {
-		h := s.opened(t)
+	s.run(t, "a_retry_makes_a_row_due_and_whoever_claims_it_works_on_it",
+		"A parked row that somebody retries waits with its marker, is claimed, and takes effect once.", func(t *T, h *fixture[Tx]) {
+			r := h.park("a")
+			t.must(h.retry(r.Seen()))
+			if after := h.number(r.Number); after.State != store.StateFailedRetryable || after.Revision == r.Revision {
+				t.Errorf("the row is %+v", after)
+			}
+			h.wantOutcome("a", store.Waiting)
+			h.wantActs(r.Number, "retry done")
+			h.works(r.Number)
+			h.wantOutcome("a", store.Applied)
+			h.wantCount("a", 1)
+		})
+	s.run(t, "a_wait_that_somebody_ends_is_due_now", "A row that waits for later is due once somebody says so.", func(t *T, h *fixture[Tx]) {
 		r := h.put("a", store.Row{State: store.StateFailedRetryable, After: long, Message: &semel.Message{Body: []byte("a")}})
-		t.must(errors.Join(h.requeuer().Requeue(t.context(), act("retry"), r.Seen())...))
-		if err := errors.Join(h.requeuer().Requeue(t.context(), act("retry"), h.number(r.Number).Seen())...); !errors.Is(err, semel.ErrState) {
-			t.Errorf("a second time: %v, want ErrState", err)
-		}
+		t.must(h.retry(r.Seen()))
+		t.wantErr("a second time", h.retry(h.number(r.Number).Seen()), semel.ErrState)
 		h.works(r.Number)
 	})
 	t.Run("law_5_a_claim_that_a_person_released_ends_nothing", "Who had a row that a person released or discarded can end it no more.", func(t *T) {
 		for verb, do := range map[string]func(h *fixture[Tx], r store.StoredRow) error{
 			"release": func(h *fixture[Tx], r store.StoredRow) error {
-				return errors.Join(h.requeuer().Release(t.context(), act("release"), r.Seen())...)
+				return h.release(r.Seen())
 			},
 			"discard": func(h *fixture[Tx], r store.StoredRow) error {
-				return errors.Join(h.inbox().Discard(t.context(), act("discard"), r.Seen())...)
+				return h.discard(r.Seen())
 			},
 		} {
 			h := s.opened(t)
@@ -108,25 +114,20 @@ func (s suite[Tx]) requeues(t *T) {
 			}
 		}
 	})
-	t.Run("an_identity_is_worked_on_once_at_a_time", "Of the rows of an identity one waits at a time, and none while it is applied.", func(t *T) {
-		h := s.opened(t)
-		first := h.park("a")
-		h.conflict("a", 2)
-		other := h.row("a", true)
-		t.must(errors.Join(h.requeuer().Requeue(t.context(), act("retry"), other.Seen())...))
-		if err := errors.Join(h.requeuer().Requeue(t.context(), act("retry"), first.Seen())...); !errors.Is(err, semel.ErrConflict) {
-			t.Errorf("beside another that waits: %v, want ErrConflict", err)
-		}
-		h.works(other.Number)
-		if err := errors.Join(h.requeuer().Requeue(t.context(), act("retry"), first.Seen())...); !errors.Is(err, semel.ErrConflict) {
-			t.Errorf("of an identity that is applied: %v, want ErrConflict", err)
-		}
-		h.wantKinds(h.asks(h.print("a", 2)), already(store.Applied))
-		h.wantKinds(h.asks(h.print("a", 1)), conflict)
-		h.wantActs(first.Number)
-	})
-	t.Run("what_is_done_is_not_worked_on_again", "A row that is closed, or that changed meanwhile, is refused and stays.", func(t *T) {
-		h := s.opened(t)
+	s.run(t, "an_identity_is_worked_on_once_at_a_time",
+		"Of the rows of an identity one waits at a time, and none while it is applied.", func(t *T, h *fixture[Tx]) {
+			first := h.park("a")
+			h.conflict("a", 2)
+			other := h.row("a", true)
+			t.must(h.retry(other.Seen()))
+			t.wantErr("beside another that waits", h.retry(first.Seen()), semel.ErrConflict)
+			h.works(other.Number)
+			t.wantErr("of an identity that is applied", h.retry(first.Seen()), semel.ErrConflict)
+			h.wantKinds(h.asks(h.print("a", 2)), already(store.Applied))
+			h.wantKinds(h.asks(h.print("a", 1)), conflict)
+			h.wantActs(first.Number)
+		})
+	s.run(t, "what_is_done_is_not_worked_on_again", "A row that is closed, or that changed meanwhile, is refused and stays.", func(t *T, h *fixture[Tx]) {
 		r := h.park("a")
 		for _, do := range []func(context.Context, store.Act, ...store.RowRevision) []error{h.requeuer().Requeue, h.requeuer().Release} {
 			errs := do(t.context(), act("retry"), store.RowRevision{Number: r.Number, Revision: r.Revision + 1})
@@ -134,13 +135,9 @@ func (s suite[Tx]) requeues(t *T) {
 				t.Errorf("with another revision: %v", errs)
 			}
 		}
-		if err := errors.Join(h.requeuer().Release(t.context(), act("release"), r.Seen())...); !errors.Is(err, semel.ErrState) {
-			t.Errorf("a release of a parked row: %v", err)
-		}
-		t.must(errors.Join(h.inbox().Discard(t.context(), act("discard"), r.Seen())...))
-		if err := errors.Join(h.requeuer().Requeue(t.context(), act("retry"), h.number(r.Number).Seen())...); !errors.Is(err, semel.ErrState) {
-			t.Errorf("a retry of a discarded row: %v", err)
-		}
+		t.wantErr("a release of a parked row", h.release(r.Seen()), semel.ErrState)
+		t.must(h.discard(r.Seen()))
+		t.wantErr("a retry of a discarded row", h.retry(h.number(r.Number).Seen()), semel.ErrState)
 		h.wantActs(r.Number, "discard done")
 	})
 }
@@ -160,45 +157,32 @@ func (h *fixture[Tx]) works(number int64) {
 	h.wantKinds(v, fresh)
 	h.t.must(h.Effect(h.t.context(), b.Tx(0), got[0].Row.Key.ID))
 	h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: got[0].Claim, Event: store.RowCompleted, Ran: true}}})
-	if r := h.number(number); r.State != store.StateCompleted {
-		h.t.Errorf("the row is %+v", r)
-	}
+	h.wantState("the row", h.number(number), store.StateCompleted)
 }
 
 // refusals are the laws of acts that come too late.
 func (s suite[Tx]) refusals(t *T) {
-	t.Run("an_act_on_a_changed_row_does_nothing",
-		"An act that names an old revision, or a row that is not there, is refused as changed and leaves no trace.",
-		func(t *T) {
-			h := s.opened(t)
+	s.run(t, "an_act_on_a_changed_row_does_nothing",
+		"An act that names an old revision, or a row that is not there, is refused as changed and leaves no trace.", func(t *T, h *fixture[Tx]) {
 			r := h.park("a")
 			for _, at := range [][2]int64{{r.Number, r.Revision + 1}, {r.Number + 1, r.Revision}, {-1, 1}} {
-				if err := errors.Join(h.inbox().Discard(t.context(), act("discard"), store.RowRevision{Number: at[0], Revision: at[1]})...); !errors.Is(err, semel.ErrChanged) {
-					t.Errorf("discard says %v, want ErrChanged", err)
-				}
+				t.wantErr("discard", h.discard(store.RowRevision{Number: at[0], Revision: at[1]}), semel.ErrChanged)
 			}
 			h.wantActs(0)
 		})
-	t.Run("a_closed_row_stays_closed",
-		"A row that is discarded or completed takes no further act.",
-		func(t *T) {
-			h := s.opened(t)
-			r := h.park("a")
-			t.must(errors.Join(h.inbox().Discard(t.context(), act("discard"), r.Seen())...))
-			r = h.row("a", false)
-			if err := errors.Join(h.inbox().Discard(t.context(), act("discard"), r.Seen())...); !errors.Is(err, semel.ErrState) {
-				t.Errorf("a second discard says %v, want ErrState", err)
-			}
-			h.wantActs(r.Number, "discard done")
-		})
+	s.run(t, "a_closed_row_stays_closed", "A row that is discarded or completed takes no further act.", func(t *T, h *fixture[Tx]) {
+		r := h.park("a")
+		t.must(h.discard(r.Seen()))
+		r = h.row("a", false)
+		t.wantErr("a second discard", h.discard(r.Seen()), semel.ErrState)
+		h.wantActs(r.Number, "discard done")
+	})
 }
 
 // records are the laws of what is kept of acts.
 func (s suite[Tx]) records(t *T) {
-	t.Run("acts_are_listed_oldest_first",
-		"Acts are told in the order in which they were done, of one row or of all, up to a limit.",
-		func(t *T) {
-			h := s.opened(t)
+	s.run(t, "acts_are_listed_oldest_first",
+		"Acts are told in the order in which they were done, of one row or of all, up to a limit.", func(t *T, h *fixture[Tx]) {
 			a, b, c := h.park("a"), h.park("b"), h.park("c")
 			for _, r := range []store.StoredRow{b, c, a} {
 				t.must(errors.Join(h.inbox().Discard(t.context(), act("discard of "+r.Key.ID), r.Seen())...))
@@ -210,5 +194,117 @@ func (s suite[Tx]) records(t *T) {
 			if len(acts) != 2 {
 				t.Errorf("%d acts with a limit of 2", len(acts))
 			}
+		})
+}
+
+// manyActs are the laws of acts on several rows at once.
+func (s suite[Tx]) manyActs(t *T) {
+	s.run(t, "of_many_rows_each_is_judged_alone",
+		"A retry of many rows makes each row due that may be, with a record, and says of each other row why not.", func(t *T, h *fixture[Tx]) {
+			a, closed, b := h.park("a"), h.discards(h.park("closed")), h.park("b")
+			stale := store.RowRevision{Number: b.Number, Revision: b.Revision + 1}
+			first, second := h.twins("twin")
+			gone := store.RowRevision{Number: second.Number + 1000, Revision: 1}
+			c := h.park("c")
+			errs := h.requeuer().Requeue(t.context(), act("retry"), a.Seen(), closed.Seen(), stale, first.Seen(), second.Seen(), gone, c.Seen(), a.Seen())
+			h.wantEach(errs, nil, semel.ErrState, semel.ErrChanged, nil, admin.ErrOpen, semel.ErrChanged, nil, semel.ErrChanged)
+			for _, r := range []store.StoredRow{a, first, c} {
+				h.wantActs(r.Number, "retry done")
+				h.wantOutcome(r.Key.ID, store.Waiting)
+				h.wantState("the row", h.number(r.Number), store.StateFailedRetryable)
+			}
+			h.wantActs(b.Number)
+			h.wantActs(second.Number)
+			if after := h.number(second.Number); after.State != store.StateParked || after.Revision != second.Revision {
+				t.Errorf("the conflict is %+v", after)
+			}
+			h.wantKinds(h.asks(h.print("b", 1)), already(store.Parked))
+		})
+	s.run(t, "many_rows_are_discarded_at_once",
+		"A discard of many rows closes each with its marker, also both rows of one identity, and says of each other row why not.", func(t *T, h *fixture[Tx]) {
+			a, closed := h.park("a"), h.discards(h.park("closed"))
+			first, second := h.twins("twin")
+			h.retries(second)
+			second = h.number(second.Number)
+			errs := h.inbox().Discard(t.context(), act("discard"), a.Seen(), closed.Seen(), second.Seen(), h.number(first.Number).Seen())
+			h.wantEach(errs, nil, semel.ErrState, nil, nil)
+			for _, r := range []store.StoredRow{a, first} {
+				h.wantActs(r.Number, "discard done")
+			}
+			h.wantKinds(h.asks(h.print("a", 1)), already(store.Discarded))
+			h.wantKinds(h.asks(h.print("twin", 1)), already(store.Discarded))
+		})
+}
+
+// wantEach fails unless the errors are these, one by one.
+func (h *fixture[Tx]) wantEach(got []error, want ...error) {
+	h.t.Helper()
+	if len(got) != len(want) {
+		h.t.Fatalf("%d errors for %d rows: %v", len(got), len(want), got)
+	}
+	for i, err := range got {
+		if !errors.Is(err, want[i]) {
+			h.t.Errorf("row %d of the act: %v, want %v", i, err, want[i])
+		}
+	}
+}
+
+// rowless is the law of a store without an inbox.
+func (s suite[Tx]) rowless(t *T) {
+	s.run(t, "case_7_without_an_inbox_a_commit_with_a_row_is_refused_and_writes_nothing",
+		"A store that keeps no rows does not commit a batch that has one: the message of the row would be acked and exist nowhere.", func(t *T, h *fixture[Tx]) {
+			parked := h.mark("b")
+			parked.As = store.Parked
+			marks := []store.Mark{h.mark("a"), parked}
+			b, v := h.begin(marks...)
+			h.wantKinds(v, fresh, fresh)
+			t.must(h.Effect(t.context(), b.Tx(0), "a"))
+			r := b.Commit(t.context(), store.Ending{Rows: []store.Row{
+				{Mark: 1, State: store.StateParked, Reason: semel.ReasonPermanent, Message: &semel.Message{Body: []byte("b")}},
+			}})
+			if r.Outcome != store.NotCommitted || r.Class != store.ClassPermanent || r.Err == nil {
+				t.Errorf("the commit says %+v, want not committed, of class permanent, with an error", r)
+			}
+			h.wantCount("a", 0)
+			h.wantKinds(h.deliver(h.markAll("a", "b")...), fresh, fresh)
+			h.wantCount("a", 1)
+		})
+}
+
+// looks asks what became of marks, outside of any transaction.
+func (h *fixture[Tx]) looks(marks ...store.Mark) []store.Verdict {
+	h.t.Helper()
+	v, err := h.Store.(store.Leases).LookUpMarkers(h.t.context(), marks)
+	h.t.must(err)
+	if len(v) != len(marks) {
+		h.t.Fatalf("%d marks have %d verdicts", len(marks), len(v))
+	}
+	return v
+}
+
+// looked are the laws of a look at markers.
+func (s suite[Tx]) looked(t *T) {
+	s.run(t, "case_16_a_look_says_what_is_committed",
+		"Of each mark it says whether its identity is marked, and as what, as the mark itself would be answered; and it writes nothing.", func(t *T, h *fixture[Tx]) {
+			h.deliver(h.print("a", 1), h.mark("none"))
+			h.park("parked")
+			long := strings.Repeat("long", 100)
+			h.deliver(h.print(long, 1))
+			for range 2 {
+				v := h.looks(h.print("b", 1), h.print("a", 1), h.print("a", 2), h.print("parked", 1), h.print(long, 1), h.print("a", 1), h.mark("none"))
+				h.wantKinds(v, fresh, already(store.Applied), conflict, already(store.Parked), already(store.Applied), already(store.Applied), already(store.Applied))
+			}
+			h.wantKinds(h.looks())
+			h.wantKinds(h.asks(h.print("b", 1)), fresh)
+		})
+	s.run(t, "case_5_a_look_waits_for_nobody",
+		"A mark in flight elsewhere is not to be seen before its commit, and after a rollback never.", func(t *T, h *fixture[Tx]) {
+			b, _ := h.begin(h.print("a", 1))
+			h.wantKinds(h.looks(h.print("a", 1)), fresh)
+			b.Rollback(t.context())
+			h.wantKinds(h.looks(h.print("a", 1)), fresh)
+			b, _ = h.begin(h.print("a", 1))
+			h.commit(b, store.Ending{})
+			h.wantKinds(h.looks(h.print("a", 1)), already(store.Applied))
 		})
 }

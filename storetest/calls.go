@@ -1,7 +1,9 @@
 package storetest
 
 import (
+	"bytes"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -42,28 +44,27 @@ func (h *fixture[Tx]) wantCalls(number int64, started, finished int) store.Store
 
 // calls are the laws of calls that rows remember.
 func (s suite[Tx]) calls(t *T) {
-	t.Run("E3_a_call_is_remembered_before_it_is_made", "Who claims a row after a process that died in its call learns that its outcome is unknown, and since when.", func(t *T) {
-		h := s.opened(t)
-		n := h.receive("a", 0, nil).Number
-		first := h.takes(n, brief)[0]
-		if got := h.starts(first.Claim, brief); !got.Stands || got.Started != 1 || got.Finished != 0 || got.Unknown() || got.Since < 0 || got.Since > long {
-			t.Errorf("the first start answers %+v", got)
-		}
-		since := h.wantCalls(n, 1, 0).CalledAt
-		next := h.takesAgain(n)
-		if got := h.starts(next.Claim, long); !got.Stands || got.Started != 2 || !got.Unknown() || got.Since <= 0 {
-			t.Errorf("the second start answers %+v", got)
-		}
-		if r := h.wantCalls(n, 2, 0); !r.CalledAt.Equal(since) || !r.UnknownOutcome() {
-			t.Errorf("the first call is at %v, and was at %v", r.CalledAt, since)
-		}
-		if h.starts(first.Claim, long).Stands {
-			t.Error("a claim that is lost begins a call")
-		}
-		h.wantCalls(n, 2, 0)
-	})
-	t.Run("E3_the_same_start_asked_again_counts_once", "A start whose answer was lost is written down once.", func(t *T) {
-		h := s.opened(t)
+	s.run(t, "E3_a_call_is_remembered_before_it_is_made",
+		"Who claims a row after a process that died in its call learns that its outcome is unknown, and since when.", func(t *T, h *fixture[Tx]) {
+			n := h.receive("a", 0, nil).Number
+			first := h.takes(n, brief)[0]
+			if got := h.starts(first.Claim, brief); !got.Stands || got.Started != 1 || got.Finished != 0 || got.Unknown() || got.Since < 0 || got.Since > long {
+				t.Errorf("the first start answers %+v", got)
+			}
+			since := h.wantCalls(n, 1, 0).CalledAt
+			next := h.takesAgain(n)
+			if got := h.starts(next.Claim, long); !got.Stands || got.Started != 2 || !got.Unknown() || got.Since <= 0 {
+				t.Errorf("the second start answers %+v", got)
+			}
+			if r := h.wantCalls(n, 2, 0); !r.CalledAt.Equal(since) || !r.UnknownOutcome() {
+				t.Errorf("the first call is at %v, and was at %v", r.CalledAt, since)
+			}
+			if h.starts(first.Claim, long).Stands {
+				t.Error("a claim that is lost begins a call")
+			}
+			h.wantCalls(n, 2, 0)
+		})
+	s.run(t, "E3_the_same_start_asked_again_counts_once", "A start whose answer was lost is written down once.", func(t *T, h *fixture[Tx]) {
 		n := h.receive("a", 0, nil).Number
 		c := h.takes(n, long)[0]
 		for range 3 {
@@ -73,118 +74,114 @@ func (s suite[Tx]) calls(t *T) {
 		}
 		h.wantCalls(n, 1, 0)
 	})
-	t.Run("law_5_each_of_several_starts_is_for_itself", "Of claims that begin calls together those that stand do, in their order, and their leases are extended.", func(t *T) {
-		h := s.opened(t)
-		a, b := h.receive("a", 0, nil).Number, h.receive("b", 0, nil).Number
-		one, two := h.takes(a, long)[0], h.takes(b, long)[0]
-		before := h.number(b).LockedUntil
-		got, err := h.Store.(store.Leases).StartCalls(t.context(), []store.Claim{two.Claim, {Number: a, Token: one.Token + 1}, {Number: a}, one.Claim}, 3*long)
-		t.must(err)
-		if len(got) != 4 || !got[0].Stands || got[1] != (store.CallStarted{}) || got[2] != (store.CallStarted{}) || !got[3].Stands {
-			t.Errorf("%+v", got)
-		}
-		if r := h.number(b); r.LockedUntil.Sub(before) < long {
-			t.Errorf("the lease ends at %v, and did at %v", r.LockedUntil, before)
-		}
-	})
+	s.run(t, "law_5_each_of_several_starts_is_for_itself",
+		"Of claims that begin calls together those that stand do, in their order, and their leases are extended.", func(t *T, h *fixture[Tx]) {
+			a, b := h.receive("a", 0, nil).Number, h.receive("b", 0, nil).Number
+			one, two := h.takes(a, long)[0], h.takes(b, long)[0]
+			before := h.number(b).LockedUntil
+			got, err := h.Store.(store.Leases).StartCalls(t.context(), []store.Claim{two.Claim, {Number: a, Token: one.Token + 1}, {Number: a}, one.Claim}, 3*long)
+			t.must(err)
+			if len(got) != 4 || !got[0].Stands || got[1] != (store.CallStarted{}) || got[2] != (store.CallStarted{}) || !got[3].Stands {
+				t.Errorf("%+v", got)
+			}
+			if r := h.number(b); r.LockedUntil.Sub(before) < long {
+				t.Errorf("the lease ends at %v, and did at %v", r.LockedUntil, before)
+			}
+		})
 	for o, want := range map[store.CallOutcome][2]int{
 		store.CallNone: {2, 0}, store.CallNotMade: {1, 0}, store.CallUnknown: {2, 0}, store.CallFailed: {2, 1}, store.CallDecided: {2, 2},
 	} {
-		t.Run("E3_what_is_known_of_calls_when_a_claim_ends/"+o.String(), "One call that is known says nothing of another before it; a decision says what became of all; one that was not made is taken back.", func(t *T) {
-			h := s.opened(t)
-			n := h.receive("a", 0, nil).Number
-			first := h.takes(n, long)[0]
-			h.starts(first.Claim, long)
-			h.endsClaim(store.ClaimEnding{Claim: first.Claim, Event: store.RowFailed, Call: store.CallUnknown, Ran: true})
-			h.wantCalls(n, 1, 0)
-			second := h.takes(n, long)[0]
-			h.starts(second.Claim, long)
-			h.endsClaim(store.ClaimEnding{Claim: second.Claim, Event: store.RowFailed, Call: o, Ran: true})
-			h.wantCalls(n, want[0], want[1])
-		})
+		s.run(t, "E3_what_is_known_of_calls_when_a_claim_ends/"+o.String(),
+			"One call that is known says nothing of another before it; a decision says what became of all; one that was not made is taken back.", func(t *T, h *fixture[Tx]) {
+				n := h.receive("a", 0, nil).Number
+				first := h.takes(n, long)[0]
+				h.starts(first.Claim, long)
+				h.endsClaim(store.ClaimEnding{Claim: first.Claim, Event: store.RowFailed, Call: store.CallUnknown, Ran: true})
+				h.wantCalls(n, 1, 0)
+				second := h.takes(n, long)[0]
+				h.starts(second.Claim, long)
+				h.endsClaim(store.ClaimEnding{Claim: second.Claim, Event: store.RowFailed, Call: o, Ran: true})
+				h.wantCalls(n, want[0], want[1])
+			})
 	}
-	t.Run("E3_a_call_that_was_not_made_leaves_nothing", "A start that is taken back, and an end without a start, leave a row as if there had been none.", func(t *T) {
-		h := s.opened(t)
-		n := h.receive("a", 0, nil).Number
-		for i, o := range []store.CallOutcome{store.CallNotMade, store.CallFailed, store.CallNotMade} {
-			c := h.takes(n, long)[0]
-			if i == 0 {
-				h.starts(c.Claim, long)
+	s.run(t, "E3_a_call_that_was_not_made_leaves_nothing",
+		"A start that is taken back, and an end without a start, leave a row as if there had been none.", func(t *T, h *fixture[Tx]) {
+			n := h.receive("a", 0, nil).Number
+			for i, o := range []store.CallOutcome{store.CallNotMade, store.CallFailed, store.CallNotMade} {
+				c := h.takes(n, long)[0]
+				if i == 0 {
+					h.starts(c.Claim, long)
+				}
+				h.endsClaim(store.ClaimEnding{Claim: c.Claim, Event: store.RowReleased, Call: o})
+				h.wantCalls(n, 0, 0)
 			}
-			h.endsClaim(store.ClaimEnding{Claim: c.Claim, Event: store.RowReleased, Call: o})
-			h.wantCalls(n, 0, 0)
-		}
-	})
+		})
 }
 
 // resolutions are the laws of what somebody found out.
 func (s suite[Tx]) resolutions(t *T) {
-	t.Run("E3_what_was_done_is_completed", "A row whose call was done, as somebody found out, is completed with its marker, and no copy takes effect.", func(t *T) {
-		h := s.opened(t)
-		r := h.doubted("a", store.RowParked)
-		t.must(h.resolve(r, admin.ResolvedDone))
-		if after := h.wantCalls(r.Number, 1, 1); after.State != store.StateCompleted || after.Revision == r.Revision {
-			t.Errorf("the row is %+v", after)
-		}
-		h.wantOutcome("a", store.Applied)
-		h.wantActs(r.Number, "resolve done")
-		if err := h.resolve(h.number(r.Number), admin.ResolvedDone); !errors.Is(err, semel.ErrState) {
-			t.Errorf("a second time: %v, want ErrState", err)
-		}
-	})
-	for _, event := range []store.RowEvent{store.RowParked, store.RowFailed, store.RowDeadLettered} {
-		t.Run("E3_what_was_not_done_is_due/"+event.String(), "A row whose calls had no effect, as somebody found out, is due at once as if none had been made.", func(t *T) {
-			h := s.opened(t)
-			r := h.doubted("a", event)
-			t.must(h.resolve(r, admin.ResolvedNotDone))
-			h.wantCalls(r.Number, 0, 0)
-			h.wantOutcome("a", store.Waiting)
-			h.wantActs(r.Number, "resolve not-done")
-			h.works(r.Number)
-		})
-	}
-	t.Run("E3_what_was_not_done_is_due/after_one_of_which_it_was_known", "A row of whose calls one is known is due as if none had been made, too.", func(t *T) {
-		h := s.opened(t)
-		n := h.callKnown("a", store.RowFailed, 0)
-		c := h.takes(n, long)[0]
-		h.starts(c.Claim, long)
-		h.endsClaim(store.ClaimEnding{Claim: c.Claim, Event: store.RowParked, Reason: semel.ReasonOutcomeUnknown, Call: store.CallUnknown})
-		t.must(h.resolve(h.number(n), admin.ResolvedNotDone))
-		h.wantCalls(n, 0, 0)
-	})
-	t.Run("E3_trap_T77_a_retry_that_would_be_blind_is_refused", "A row that was parked because its outcome is unknown is not made due until somebody says what became of it.", func(t *T) {
-		h := s.opened(t)
-		r := h.doubted("a", store.RowParked)
-		if err := errors.Join(h.requeuer().Requeue(t.context(), act("retry"), r.Seen())...); !errors.Is(err, semel.ErrState) {
-			t.Errorf("a blind retry says %v, want ErrState", err)
-		}
-		if after := h.number(r.Number); after.State != store.StateParked || after.Revision != r.Revision {
-			t.Errorf("the row is %+v", after)
-		}
-		h.wantActs(r.Number)
-	})
-	t.Run("E3_what_is_known_is_not_resolved", "Nothing is resolved of a row that is claimed, has changed, or has no outcome that is unknown, nor by no finding.", func(t *T) {
-		h := s.opened(t)
-		known, called := h.park("known"), h.number(h.callKnown("called", store.RowParked, long))
-		claimed := h.receive("claimed", 0, nil).Number
-		h.starts(h.takes(claimed, long)[0].Claim, long)
-		doubted := h.doubted("a", store.RowParked)
-		older := doubted
-		older.Revision--
-		for _, refused := range []struct {
-			row  store.StoredRow
-			with admin.Resolution
-			err  error
-		}{
-			{known, admin.ResolvedDone, semel.ErrState}, {called, admin.ResolvedDone, semel.ErrState}, {h.number(claimed), admin.ResolvedNotDone, semel.ErrState},
-			{older, admin.ResolvedDone, semel.ErrChanged}, {doubted, 0, nil},
-		} {
-			if err := h.resolve(refused.row, refused.with); err == nil || refused.err != nil && !errors.Is(err, refused.err) {
-				t.Errorf("%v of row %d says %v, want %v", refused.with, refused.row.Number, err, refused.err)
+	s.run(t, "E3_what_was_done_is_completed",
+		"A row whose call was done, as somebody found out, is completed with its marker, and no copy takes effect.", func(t *T, h *fixture[Tx]) {
+			r := h.doubted("a", store.RowParked)
+			t.must(h.resolve(r, admin.ResolvedDone))
+			if after := h.wantCalls(r.Number, 1, 1); after.State != store.StateCompleted || after.Revision == r.Revision {
+				t.Errorf("the row is %+v", after)
 			}
-		}
-		h.wantActs(0)
-	})
+			h.wantOutcome("a", store.Applied)
+			h.wantActs(r.Number, "resolve done")
+			t.wantErr("a second time", h.resolve(h.number(r.Number), admin.ResolvedDone), semel.ErrState)
+		})
+	for _, event := range []store.RowEvent{store.RowParked, store.RowFailed, store.RowDeadLettered} {
+		s.run(t, "E3_what_was_not_done_is_due/"+event.String(),
+			"A row whose calls had no effect, as somebody found out, is due at once as if none had been made.", func(t *T, h *fixture[Tx]) {
+				r := h.doubted("a", event)
+				t.must(h.resolve(r, admin.ResolvedNotDone))
+				h.wantCalls(r.Number, 0, 0)
+				h.wantOutcome("a", store.Waiting)
+				h.wantActs(r.Number, "resolve not-done")
+				h.works(r.Number)
+			})
+	}
+	s.run(t, "E3_what_was_not_done_is_due/after_one_of_which_it_was_known",
+		"A row of whose calls one is known is due as if none had been made, too.", func(t *T, h *fixture[Tx]) {
+			n := h.callKnown("a", store.RowFailed, 0)
+			c := h.takes(n, long)[0]
+			h.starts(c.Claim, long)
+			h.endsClaim(store.ClaimEnding{Claim: c.Claim, Event: store.RowParked, Reason: semel.ReasonOutcomeUnknown, Call: store.CallUnknown})
+			t.must(h.resolve(h.number(n), admin.ResolvedNotDone))
+			h.wantCalls(n, 0, 0)
+		})
+	s.run(t, "E3_trap_T77_a_retry_that_would_be_blind_is_refused",
+		"A row that was parked because its outcome is unknown is not made due until somebody says what became of it.", func(t *T, h *fixture[Tx]) {
+			r := h.doubted("a", store.RowParked)
+			t.wantErr("a blind retry", h.retry(r.Seen()), semel.ErrState)
+			if after := h.number(r.Number); after.State != store.StateParked || after.Revision != r.Revision {
+				t.Errorf("the row is %+v", after)
+			}
+			h.wantActs(r.Number)
+		})
+	s.run(t, "E3_what_is_known_is_not_resolved",
+		"Nothing is resolved of a row that is claimed, has changed, or has no outcome that is unknown, nor by no finding.", func(t *T, h *fixture[Tx]) {
+			known, called := h.park("known"), h.number(h.callKnown("called", store.RowParked, long))
+			claimed := h.receive("claimed", 0, nil).Number
+			h.starts(h.takes(claimed, long)[0].Claim, long)
+			doubted := h.doubted("a", store.RowParked)
+			older := doubted
+			older.Revision--
+			for _, refused := range []struct {
+				row  store.StoredRow
+				with admin.Resolution
+				err  error
+			}{
+				{known, admin.ResolvedDone, semel.ErrState}, {called, admin.ResolvedDone, semel.ErrState}, {h.number(claimed), admin.ResolvedNotDone, semel.ErrState},
+				{older, admin.ResolvedDone, semel.ErrChanged}, {doubted, 0, nil},
+			} {
+				if err := h.resolve(refused.row, refused.with); err == nil || refused.err != nil && !errors.Is(err, refused.err) {
+					t.Errorf("%v of row %d says %v, want %v", refused.with, refused.row.Number, err, refused.err)
+				}
+			}
+			h.wantActs(0)
+		})
 }
 
 func (h *fixture[Tx]) resolve(r store.StoredRow, as admin.Resolution) error {
@@ -222,4 +219,154 @@ func (h *fixture[Tx]) takesAgain(number int64) store.Claimed {
 	}
 	h.t.Fatalf("row %d is not claimable again", number)
 	return store.Claimed{}
+}
+
+// manyBytes are all bytes, over and over.
+func manyBytes(n int) []byte {
+	all := make([]byte, n)
+	for i := range all {
+		all[i] = byte(i)
+	}
+	return all
+}
+
+// sameSteps reports whether two lists of steps are equal; an output that is none is not an
+// empty one.
+func sameSteps(x, y []store.StepDone) bool {
+	return slices.EqualFunc(x, y, func(a, b store.StepDone) bool {
+		return a.Name == b.Name && bytes.Equal(a.Output, b.Output) && (a.Output == nil) == (b.Output == nil)
+	})
+}
+
+// claimNext claims the only row that is due.
+func (h *fixture[Tx]) claimNext() store.Claimed {
+	h.t.Helper()
+	got, err := h.leases().Claim(h.t.context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 10, Lease: long})
+	h.t.must(err)
+	if len(got) != 1 {
+		h.t.Fatalf("%d rows are claimed, want 1", len(got))
+	}
+	return got[0]
+}
+
+// steps are the laws of steps.
+func (s suite[Tx]) steps(t *T) {
+	done := []store.StepDone{{Name: "reserve", Output: manyBytes(store.MaxStepOutput)}, {Name: "zahlen, \"ü\"", Output: nil}, {Name: "ship", Output: []byte{}}}
+	s.run(t, "C11_a_step_is_written_with_its_effect",
+		"The steps of a row, its state and the effect of a step change in one commit, and not before; the next claim is told of them, and of all bytes of their outputs.", func(t *T, h *fixture[Tx]) {
+			c := h.claimed("a")[0]
+			for n := range done {
+				if !sameSteps(c.Row.Steps, done[:n]) {
+					t.Errorf("after %d steps the claim tells of %d", n, len(c.Row.Steps))
+				}
+				b, v := h.begin(h.asking(c))
+				h.wantKinds(v, fresh)
+				h.t.must(h.Effect(t.context(), b.Tx(0), "a"))
+				if r := h.number(c.Number); !sameSteps(r.Steps, done[:n]) {
+					t.Errorf("before its commit step %d is written", n)
+				}
+				h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: c.Claim, Event: store.RowStepped, Ran: true, Steps: done[:n+1]}}})
+				h.wantCount("a", n+1)
+				if r := h.number(c.Number); r.State != store.StateReceived || !sameSteps(r.Steps, done[:n+1]) || !r.LockedUntil.IsZero() {
+					t.Errorf("after step %d the row is %s with %d steps", n, r.State, len(r.Steps))
+				}
+				h.wantOutcome("a", store.Waiting)
+				c = h.claimNext()
+			}
+			b, v := h.begin(h.asking(c))
+			h.wantKinds(v, fresh)
+			h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: c.Claim, Event: store.RowCompleted, Ran: true}}})
+			if r := h.number(c.Number); r.State != store.StateCompleted || !sameSteps(r.Steps, done) {
+				t.Errorf("the row is %s with %d steps", r.State, len(r.Steps))
+			}
+			h.wantOutcome("a", store.Applied)
+		})
+	s.run(t, "C11_a_step_that_is_rolled_back_is_not_done", "What does not commit leaves the steps of a row as they are.", func(t *T, h *fixture[Tx]) {
+		c := h.claimed("a")[0]
+		b, _ := h.begin(h.asking(c))
+		h.t.must(h.Effect(t.context(), b.Tx(0), "a"))
+		b.Rollback(t.context())
+		if r := h.number(c.Number); len(r.Steps) != 0 || r.State != store.StateInProgress {
+			t.Errorf("%+v", r)
+		}
+		h.wantCount("a", 0)
+	})
+	s.run(t, "law_5_a_stale_token_ends_no_step",
+		"A step under a claim that is another's commits nothing, in a batch or outside of one.", func(t *T, h *fixture[Tx]) {
+			all := h.claimed("a", "b")
+			stepped := func(c store.Claim, mark int) store.ClaimEnding {
+				return store.ClaimEnding{Claim: c, Mark: mark, Event: store.RowStepped, Ran: true, Steps: done[:1]}
+			}
+			stale := store.Claim{Number: all[1].Number, Token: store.NewToken()}
+			b, _ := h.begin(h.asking(all[0]), h.asking(all[1]))
+			h.t.must(h.Effect(t.context(), b.Tx(0), "a"))
+			if r := b.Commit(t.context(), store.Ending{Claims: []store.ClaimEnding{stepped(all[0].Claim, 0), stepped(stale, 1)}}); r.Outcome != store.NotCommitted || r.Class != store.ClassClaimLost {
+				t.Errorf("%+v", r)
+			}
+			h.wantCount("a", 0)
+			lost, err := h.leases().End(t.context(), []store.ClaimEnding{stepped(stale, 0), stepped(all[0].Claim, 0)})
+			if err != nil || !slices.Equal(lost, []int{0}) {
+				t.Errorf("lost %v, %v", lost, err)
+			}
+			if r := h.number(all[0].Number); !sameSteps(r.Steps, done[:1]) || r.State != store.StateReceived {
+				t.Errorf("the step of the claim that stands: %+v", r)
+			}
+			if r := h.number(all[1].Number); len(r.Steps) != 0 || r.State != store.StateInProgress {
+				t.Errorf("%+v", r)
+			}
+		})
+	s.run(t, "C11_attempts_begin_anew_with_each_step",
+		"A step takes back the attempts before it, and leaves no start without an end.", func(t *T, h *fixture[Tx]) {
+			c := h.claimed("a")[0]
+			end := func(e store.ClaimEnding, attempts int) {
+				t.Helper()
+				e.Claim, e.Ran = c.Claim, true
+				lost, err := h.leases().Start(t.context(), []store.Claim{c.Claim})
+				if err != nil || len(lost) > 0 {
+					t.Fatalf("%v, %v", lost, err)
+				}
+				lost, err = h.leases().End(t.context(), []store.ClaimEnding{e})
+				if err != nil || len(lost) > 0 {
+					t.Fatalf("%v, %v", lost, err)
+				}
+				if r := h.number(c.Number); r.Attempts != attempts || r.Started != 0 || r.LastError != "why" {
+					t.Errorf("after %s: %d attempts, %d starts, %q", e.Event, r.Attempts, r.Started, r.LastError)
+				}
+			}
+			end(store.ClaimEnding{Event: store.RowFailed, Error: "why"}, 1)
+			c = h.claimNext()
+			end(store.ClaimEnding{Event: store.RowStepped, Steps: done[:1]}, 0)
+			c = h.claimNext()
+			end(store.ClaimEnding{Event: store.RowFailed, Error: "why"}, 1)
+			c = h.claimNext()
+			end(store.ClaimEnding{Event: store.RowCompleted, Steps: done[:2]}, 2)
+			if r := h.number(c.Number); !sameSteps(r.Steps, done[:2]) {
+				t.Errorf("%d steps", len(r.Steps))
+			}
+		})
+	s.run(t, "C11_steps_outlive_what_happens_between_them",
+		"A failure, a release, parking and a person's retry leave the steps of a row as they are.", func(t *T, h *fixture[Tx]) {
+			c := h.claimed("a")[0]
+			for _, e := range []store.RowEvent{store.RowStepped, store.RowFailed, store.RowReleased, store.RowParked} {
+				ending := store.ClaimEnding{Claim: c.Claim, Event: e}
+				if e == store.RowStepped {
+					ending.Steps = done[:2]
+				}
+				lost, err := h.leases().End(t.context(), []store.ClaimEnding{ending})
+				if err != nil || len(lost) > 0 {
+					t.Fatalf("%v, %v", lost, err)
+				}
+				if e == store.RowParked {
+					r := h.number(c.Number)
+					h.t.must(errors.Join(h.Store.(admin.Requeuer).Requeue(t.context(), store.Act{Verb: "retry", Who: "ann", Why: "again"}, r.Seen())...))
+				}
+				if c = h.claimNext(); !sameSteps(c.Row.Steps, done[:2]) {
+					t.Errorf("after %s there are %d steps", e, len(c.Row.Steps))
+				}
+			}
+			h.t.must(func() error {
+				_, err := h.leases().End(t.context(), []store.ClaimEnding{{Claim: c.Claim, Event: store.RowParked, Reason: semel.ReasonSteps}})
+				return err
+			}())
+		})
 }

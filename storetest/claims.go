@@ -91,120 +91,285 @@ func (h *fixture[Tx]) wantOutcome(id string, o store.Outcome) {
 // claims are the laws of a claim inside a batch.
 func (s suite[Tx]) claims(t *T) {
 	for event, state := range endings {
-		t.Run("law_12_a_claim_ends_with_its_batch/"+event.String(), "Row, marker and effect of a claim change in one commit, and not before.", func(t *T) {
-			h := s.opened(t)
-			c := h.claimed("a")[0]
-			b, v := h.begin(h.asking(c))
-			h.wantKinds(v, fresh)
-			done := 0
-			if event == store.RowCompleted {
-				done = 1
-				h.t.must(h.Effect(t.context(), b.Tx(0), "a"))
-			}
-			if before := h.number(c.Number); before.State != store.StateInProgress {
-				t.Errorf("before the commit the row is %s", before.State)
-			}
-			h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: c.Claim, Event: event, Ran: true}}})
-			if r := h.number(c.Number); r.State != state || r.Attempts != 1 {
-				t.Errorf("the row is %+v, want it %s", r, state)
-			}
-			h.wantOutcome("a", state.Outcome())
-			h.wantCount("a", done)
-		})
+		s.run(t, "law_12_a_claim_ends_with_its_batch/"+event.String(),
+			"Row, marker and effect of a claim change in one commit, and not before.", func(t *T, h *fixture[Tx]) {
+				c := h.claimed("a")[0]
+				b, v := h.begin(h.asking(c))
+				h.wantKinds(v, fresh)
+				done := 0
+				if event == store.RowCompleted {
+					done = 1
+					h.t.must(h.Effect(t.context(), b.Tx(0), "a"))
+				}
+				h.wantState("before the commit the row", h.number(c.Number), store.StateInProgress)
+				h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: c.Claim, Event: event, Ran: true}}})
+				if r := h.number(c.Number); r.State != state || r.Attempts != 1 {
+					t.Errorf("the row is %+v, want it %s", r, state)
+				}
+				h.wantOutcome("a", state.Outcome())
+				h.wantCount("a", done)
+			})
 	}
-	t.Run("law_5_an_effect_whose_claim_is_lost_is_rolled_back", "A batch that is to end a claim which another worker has commits nothing, of no message.", func(t *T) {
-		h := s.opened(t)
-		all := h.claimed("a", "b")
-		marks := []store.Mark{h.asking(all[0]), h.mark("c"), h.asking(all[1])}
-		b, v := h.begin(marks...)
-		h.wantKinds(v, fresh, fresh, fresh)
-		h.apply(b, marks, v)
-		heir, told := all[1].Claim, store.Claim{Number: all[1].Number, Token: store.NewToken()}
-		if !s.h.Can.OneWriter { // else nobody can take it while the batch is open
-			heir, told = h.steal(all[1]), all[1].Claim
-		}
-		e := store.Ending{Claims: []store.ClaimEnding{{Claim: all[0].Claim, Event: store.RowCompleted}, {Claim: told, Mark: 2, Event: store.RowCompleted}}}
-		if r := b.Commit(t.context(), e); r.Outcome != store.NotCommitted || r.Class != store.ClassClaimLost {
-			t.Errorf("the commit says %+v, want that a claim is lost", r)
-		}
-		for _, id := range []string{"a", "b", "c"} {
-			h.wantCount(id, 0)
-		}
-		marks[2].Claim = told
-		h.wantKinds(h.asks(append(marks, store.Mark{Scope: h.scope, ID: []byte("b"), Claim: heir})...),
-			fresh, fresh, store.Verdict{Kind: store.ClaimLost}, fresh)
-	})
-	t.Run("law_5_a_claim_that_is_lost_is_told_when_its_batch_begins", "Of the claims that a batch asks for, those that do not stand are told, and the others go on.", func(t *T) {
-		h := s.opened(t)
-		all := h.claimed("a", "b")
-		h.steal(all[0])
-		b, v := h.begin(h.asking(all[0]), h.mark("c"), h.asking(all[1]))
-		h.wantKinds(v, store.Verdict{Kind: store.ClaimLost}, fresh, fresh)
-		h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: all[1].Claim, Mark: 2, Event: store.RowCompleted}}})
-		h.wantOutcome("b", store.Applied)
-		h.wantOutcome("a", store.Waiting)
-	})
-	t.Run("law_5_an_extension_beside_a_batch_says_which_claims_are_lost", "Beside a batch that is open, too, an extension tells which claims do not stand.", func(t *T) {
-		h := s.opened(t)
-		all := h.claimed("a", "b")
-		h.steal(all[0])
-		b, _ := h.begin(h.asking(all[1]))
-		lost, err := h.leases().Extend(t.context(), []store.Claim{all[0].Claim, all[1].Claim}, time.Minute)
-		if err != nil || !slices.Equal(lost, []int{0}) {
-			t.Errorf("%v are lost, %v; want the first", lost, err)
-		}
-		h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: all[1].Claim, Event: store.RowCompleted}}})
-	})
-	t.Run("law_6_a_lease_that_has_ended_is_told_when_its_batch_begins", "A claim whose lease has ended is not begun, also if nobody else has taken it.", func(t *T) {
-		h := s.opened(t)
-		h.receive("a", 0, nil)
-		got, err := h.leases().Claim(t.context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 1, Lease: brief})
-		t.must(err)
-		for ctx := t.context(); ctx.Err() == nil; time.Sleep(brief) {
-			if v := h.asks(h.asking(got[0])); v[0].Kind == store.ClaimLost {
-				return
+	s.run(t, "law_5_an_effect_whose_claim_is_lost_is_rolled_back",
+		"A batch that is to end a claim which another worker has commits nothing, of no message.", func(t *T, h *fixture[Tx]) {
+			all := h.claimed("a", "b")
+			marks := []store.Mark{h.asking(all[0]), h.mark("c"), h.asking(all[1])}
+			b, v := h.begin(marks...)
+			h.wantKinds(v, fresh, fresh, fresh)
+			h.apply(b, marks, v)
+			heir, told := all[1].Claim, store.Claim{Number: all[1].Number, Token: store.NewToken()}
+			if !s.h.Can.OneWriter { // else nobody can take it while the batch is open
+				heir, told = h.steal(all[1]), all[1].Claim
 			}
-		}
-		t.Error("the claim stands beyond its lease")
-	})
-	t.Run("D3_a_claim_that_its_batch_does_not_end_goes_on", "A batch that was rolled back, or that leaves a claim out, leaves it as it was.", func(t *T) {
-		h := s.opened(t)
-		c := h.claimed("a")[0]
-		b, _ := h.begin(h.asking(c))
-		b.Rollback(t.context())
-		b, _ = h.begin(h.asking(c), h.mark("b"))
-		h.commit(b, store.Ending{Trim: []int{0}})
-		h.wantKinds(h.asks(h.asking(c)), fresh)
-		h.wantOutcome("b", store.Applied)
-	})
+			e := store.Ending{Claims: []store.ClaimEnding{{Claim: all[0].Claim, Event: store.RowCompleted}, {Claim: told, Mark: 2, Event: store.RowCompleted}}}
+			if r := b.Commit(t.context(), e); r.Outcome != store.NotCommitted || r.Class != store.ClassClaimLost {
+				t.Errorf("the commit says %+v, want that a claim is lost", r)
+			}
+			for _, id := range []string{"a", "b", "c"} {
+				h.wantCount(id, 0)
+			}
+			marks[2].Claim = told
+			h.wantKinds(h.asks(append(marks, store.Mark{Scope: h.scope, ID: []byte("b"), Claim: heir})...),
+				fresh, fresh, store.Verdict{Kind: store.ClaimLost}, fresh)
+		})
+	s.run(t, "law_5_a_claim_that_is_lost_is_told_when_its_batch_begins",
+		"Of the claims that a batch asks for, those that do not stand are told, and the others go on.", func(t *T, h *fixture[Tx]) {
+			all := h.claimed("a", "b")
+			h.steal(all[0])
+			b, v := h.begin(h.asking(all[0]), h.mark("c"), h.asking(all[1]))
+			h.wantKinds(v, store.Verdict{Kind: store.ClaimLost}, fresh, fresh)
+			h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: all[1].Claim, Mark: 2, Event: store.RowCompleted}}})
+			h.wantOutcome("b", store.Applied)
+			h.wantOutcome("a", store.Waiting)
+		})
+	s.run(t, "law_5_an_extension_beside_a_batch_says_which_claims_are_lost",
+		"Beside a batch that is open, too, an extension tells which claims do not stand.", func(t *T, h *fixture[Tx]) {
+			all := h.claimed("a", "b")
+			h.steal(all[0])
+			b, _ := h.begin(h.asking(all[1]))
+			lost, err := h.leases().Extend(t.context(), []store.Claim{all[0].Claim, all[1].Claim}, time.Minute)
+			if err != nil || !slices.Equal(lost, []int{0}) {
+				t.Errorf("%v are lost, %v; want the first", lost, err)
+			}
+			h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: all[1].Claim, Event: store.RowCompleted}}})
+		})
+	s.run(t, "law_6_a_lease_that_has_ended_is_told_when_its_batch_begins",
+		"A claim whose lease has ended is not begun, also if nobody else has taken it.", func(t *T, h *fixture[Tx]) {
+			h.receive("a", 0, nil)
+			got, err := h.leases().Claim(t.context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 1, Lease: brief})
+			t.must(err)
+			for ctx := t.context(); ctx.Err() == nil; time.Sleep(brief) {
+				if v := h.asks(h.asking(got[0])); v[0].Kind == store.ClaimLost {
+					return
+				}
+			}
+			t.Error("the claim stands beyond its lease")
+		})
+	s.run(t, "D3_a_claim_that_its_batch_does_not_end_goes_on",
+		"A batch that was rolled back, or that leaves a claim out, leaves it as it was.", func(t *T, h *fixture[Tx]) {
+			c := h.claimed("a")[0]
+			b, _ := h.begin(h.asking(c))
+			b.Rollback(t.context())
+			b, _ = h.begin(h.asking(c), h.mark("b"))
+			h.commit(b, store.Ending{Trim: []int{0}})
+			h.wantKinds(h.asks(h.asking(c)), fresh)
+			h.wantOutcome("b", store.Applied)
+		})
 }
 
 // waiting are the laws of copies of what waits in the inbox.
 func (s suite[Tx]) waiting(t *T) {
-	t.Run("law_9_a_copy_of_what_waits_is_a_duplicate", "A copy of a message in the inbox finds that it waits, also while it is claimed, and can be counted on its row.", func(t *T) {
-		h := s.opened(t)
-		c := h.claimed("a")[0]
-		b, v := h.begin(h.print("a", 1))
-		h.wantKinds(v, already(store.Waiting))
-		h.commit(b, store.Ending{Rows: []store.Row{{Repeat: true}}})
-		if r := h.number(c.Number); r.Repeated != 1 || r.State != store.StateInProgress {
-			t.Errorf("the row is %+v", r)
-		}
-		b, v = h.begin(h.asking(c))
-		h.wantKinds(v, fresh)
-		h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: c.Claim, Event: store.RowCompleted}}})
-		h.wantOutcome("a", store.Applied)
-	})
-	t.Run("law_10_other_content_of_what_waits_is_a_conflict", "An identity that waits is kept for its content.", func(t *T) {
-		h := s.opened(t)
+	s.run(t, "law_9_a_copy_of_what_waits_is_a_duplicate",
+		"A copy of a message in the inbox finds that it waits, also while it is claimed, and can be counted on its row.", func(t *T, h *fixture[Tx]) {
+			c := h.claimed("a")[0]
+			b, v := h.begin(h.print("a", 1))
+			h.wantKinds(v, already(store.Waiting))
+			h.commit(b, store.Ending{Rows: []store.Row{{Repeat: true}}})
+			if r := h.number(c.Number); r.Repeated != 1 || r.State != store.StateInProgress {
+				t.Errorf("the row is %+v", r)
+			}
+			b, v = h.begin(h.asking(c))
+			h.wantKinds(v, fresh)
+			h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: c.Claim, Event: store.RowCompleted}}})
+			h.wantOutcome("a", store.Applied)
+		})
+	s.run(t, "law_10_other_content_of_what_waits_is_a_conflict", "An identity that waits is kept for its content.", func(t *T, h *fixture[Tx]) {
 		h.receive("a", 0, nil)
 		h.wantKinds(h.asks(h.print("a", 2)), conflict)
 	})
-	t.Run("law_6_a_row_waits_by_the_stores_clock", "When a row that waits is due is told with it.", func(t *T) {
-		h := s.opened(t)
+	s.run(t, "law_6_a_row_waits_by_the_stores_clock", "When a row that waits is due is told with it.", func(t *T, h *fixture[Tx]) {
 		r := h.receive("a", long, nil)
 		if wait := r.DueAt.Sub(r.ReceivedAt); wait < long-time.Second || wait > long+time.Second {
 			t.Errorf("due %v after it was received, want %v", wait, long)
 		}
 	})
+}
+
+// endCases are the laws of ending.
+func endCases(run runCase) {
+	for event, state := range endings {
+		run("D4_a_claim_ends_as_its_event_says/"+event.String(), "Each ending leaves the row in its state, without a claim, and with what is said of the run.", func(h *claims) {
+			n := h.put("a")
+			c := h.one(long)
+			lost, err := h.Store.Start(h.t.context(), []store.Claim{c.Claim})
+			if err != nil || len(lost) != 0 {
+				h.t.Fatalf("lost %v, %v", lost, err)
+			}
+			if !h.end(store.ClaimEnding{Claim: c.Claim, Event: event, After: long, Reason: semel.ReasonPermanent, Ran: true, Began: true, Error: "why"}) {
+				h.t.Fatal("the claim does not stand")
+			}
+			r := h.wantState(n, state)
+			if r.Attempts != 1 || r.Started != 0 || r.Reason != semel.ReasonPermanent || r.FirstError != "why" || r.LastError != "why" || !r.LockedUntil.IsZero() {
+				h.t.Errorf("%+v", r)
+			}
+			if h.end(store.ClaimEnding{Claim: c.Claim, Event: event}) {
+				h.t.Error("it ends twice")
+			}
+			if again := h.claim(10, long); len(again) != 0 { // of those that wait, none before its time
+				h.t.Errorf("claimed again: %+v", again)
+			}
+		})
+	}
+	run("D3_what_was_released_is_due_at_once", "A row that was released, or failed and is due again, is claimed anew and is not suspect.", func(h *claims) {
+		n := h.put("a")
+		for _, event := range []store.RowEvent{store.RowReleased, store.RowFailed} {
+			c := h.one(long)
+			if !h.end(store.ClaimEnding{Claim: c.Claim, Event: event}) {
+				h.t.Fatal("the claim does not stand")
+			}
+		}
+		if c := h.one(long); c.Number != n || c.Suspect {
+			h.t.Errorf("%+v", c)
+		}
+	})
+	run("D5_a_release_takes_back_its_own_start_only", "Who had a claim whose lease has ended may have died of it: that is known until a handler comes to an end, whoever claims the row and gives it back.", func(h *claims) {
+		n := h.put("a")
+		h.one(brief)
+		suspect := func(starts int) store.Claimed {
+			h.t.Helper()
+			c := h.again(n)
+			if !c.Suspect || c.Row.Started != starts {
+				h.t.Errorf("suspect %t with %d starts, want %d", c.Suspect, c.Row.Started, starts)
+			}
+			return c
+		}
+		c := suspect(1)
+		if !h.end(store.ClaimEnding{Claim: c.Claim, Event: store.RowReleased}) {
+			h.t.Fatal("the claim does not stand")
+		}
+		c = suspect(1)
+		if lost, err := h.Store.Start(h.t.context(), []store.Claim{c.Claim}); err != nil || len(lost) > 0 {
+			h.t.Fatal(lost, err)
+		}
+		if r := h.Row(h.t, n); r.Started != 2 {
+			h.t.Errorf("%+v", r)
+		}
+		if !h.end(store.ClaimEnding{Claim: c.Claim, Event: store.RowReleased, Began: true}) {
+			h.t.Fatal("the claim does not stand")
+		}
+		c = suspect(1)
+		if !h.end(store.ClaimEnding{Claim: c.Claim, Event: store.RowFailed, Ran: true}) {
+			h.t.Fatal("the claim does not stand")
+		}
+		if c := h.one(long); c.Suspect || c.Row.Started != 0 {
+			h.t.Errorf("%+v", c)
+		}
+	})
+	run("law_7_one_that_is_lost_does_not_keep_others_from_ending", "Of several endings in one call each is for itself.", func(h *claims) {
+		a, b := h.put("a"), h.put("b")
+		both := h.claim(2, long)
+		if len(both) != 2 || !h.end(store.ClaimEnding{Claim: both[0].Claim, Event: store.RowParked}) {
+			h.t.Fatalf("claimed %+v", both)
+		}
+		lost, err := h.Store.End(h.t.context(), []store.ClaimEnding{{Claim: both[0].Claim, Event: store.RowCompleted}, {Claim: both[1].Claim, Event: store.RowCompleted}})
+		if err != nil || !slices.Equal(lost, []int{0}) {
+			h.t.Errorf("lost %v, %v", lost, err)
+		}
+		h.wantState(a, store.StateParked)
+		h.wantState(b, store.StateCompleted)
+	})
+}
+
+// gathers has the handler of a claim add to an effect before anything is begun.
+func (h *fixture[Tx]) gathers(c store.Claimed, effect string) store.QueuedBatch[Tx] {
+	h.t.Helper()
+	b := h.Store.(store.QueueStore[Tx]).Combinable(h.asking(c))
+	h.t.must(h.Effect(h.t.context(), b.Tx(0), effect))
+	return store.QueuedBatch[Tx]{Batch: b, Ending: store.Ending{Claims: []store.ClaimEnding{{Claim: c.Claim, Event: store.RowCompleted, Ran: true}}}}
+}
+
+func (h *fixture[Tx]) commitsGathered(all ...store.QueuedBatch[Tx]) store.Result {
+	return h.Store.(store.QueueStore[Tx]).CommitCombined(h.t.context(), store.TxOptions{}, all)
+}
+
+// wantGathered compares what became of a claim.
+func (h *fixture[Tx]) wantGathered(c store.Claimed, state store.RowState, effects int) {
+	h.t.Helper()
+	if r, n := h.number(c.Number), h.Count(h.t, c.Row.Key.ID); r.State != state || n != effects {
+		h.t.Errorf("%s is %s with %d effects, want %s and %d", c.Row.Key.ID, r.State, n, state, effects)
+	}
+}
+
+// gathered are the laws of transactions that the handlers of several claims share.
+func (s suite[Tx]) gathered(t *T) {
+	s.run(t, "K10_law_1_claims_that_share_a_transaction_end_with_their_effects",
+		"Of several claims all effects and all ends are in one commit.", func(t *T, h *fixture[Tx]) {
+			all := h.claimed("a", "b", "c")
+			var gathered []store.QueuedBatch[Tx]
+			for _, c := range all {
+				gathered = append(gathered, h.gathers(c, c.Row.Key.ID))
+			}
+			for _, c := range all {
+				h.wantGathered(c, store.StateInProgress, 0)
+			}
+			if r := h.commitsGathered(gathered...); r.Outcome != store.Committed {
+				t.Fatalf("%+v", r)
+			}
+			for _, c := range all {
+				h.wantGathered(c, store.StateCompleted, 1)
+			}
+		})
+	s.run(t, "law_5_a_claim_that_is_lost_leaves_nothing_of_a_shared_transaction",
+		"If one claim does not stand, no effect and no end of any is there, and each of the others can be committed by itself.", func(t *T, h *fixture[Tx]) {
+			all := h.claimed("a", "b")
+			a, b := h.gathers(all[0], "a"), h.gathers(all[1], "b")
+			h.steal(all[1])
+			if r := h.commitsGathered(a, b); r.Outcome != store.NotCommitted || r.Class != store.ClassClaimLost {
+				t.Errorf("together: %+v", r)
+			}
+			for _, c := range all {
+				h.wantGathered(c, store.StateInProgress, 0)
+			}
+			if r := h.commitsGathered(b); r.Outcome != store.NotCommitted || r.Class != store.ClassClaimLost {
+				t.Errorf("the lost one by itself: %+v", r)
+			}
+			if r := a.Batch.Commit(t.context(), a.Ending); r.Outcome != store.Committed {
+				t.Errorf("the other by itself: %+v", r)
+			}
+			h.wantGathered(all[0], store.StateCompleted, 1)
+			h.wantGathered(all[1], store.StateInProgress, 0)
+		})
+	s.run(t, "law_3_what_was_gathered_and_rolled_back_is_nowhere",
+		"A handler that failed before its transaction began leaves nothing.", func(t *T, h *fixture[Tx]) {
+			c := h.claimed("a")[0]
+			h.gathers(c, "a").Batch.Rollback(t.context())
+			h.wantGathered(c, store.StateInProgress, 0)
+			if r := h.commitsGathered(h.gathers(c, "a")); r.Outcome != store.Committed {
+				t.Errorf("%+v", r)
+			}
+			h.wantGathered(c, store.StateCompleted, 1)
+		})
+	s.run(t, "law_5_a_claim_that_ended_has_no_second_effect",
+		"What was gathered under a claim is written once, however often it is given.", func(t *T, h *fixture[Tx]) {
+			c := h.claimed("a")[0]
+			g := h.gathers(c, "a")
+			again := h.gathers(c, "a")
+			if r := h.commitsGathered(g); r.Outcome != store.Committed {
+				t.Errorf("%+v", r)
+			}
+			if r := h.commitsGathered(again); r.Outcome != store.NotCommitted || r.Class != store.ClassClaimLost {
+				t.Errorf("again: %+v", r)
+			}
+			h.wantGathered(c, store.StateCompleted, 1)
+		})
 }

@@ -1,6 +1,7 @@
 package storetest
 
 import (
+	"errors"
 	"slices"
 	"time"
 
@@ -75,33 +76,30 @@ func (h *fixture[Tx]) sent(cause string, ids ...string) []int64 {
 
 // emission are the laws of what is sent again.
 func (s suite[Tx]) emission(t *T) {
-	t.Run("C12_what_was_sent_is_due_again_under_its_identity", "It waits as what was just received, and its sender is told; it is sent once, and is the same.", func(t *T) {
-		h := s.opened(t)
-		n := h.sent("cause", "a", "b")
-		other := h.sent("another", "c")[0]
-		before := h.number(n[0])
-		h.wantEmitted(h.emits(admin.EmitOptions{}, "cause", "unknown"), admin.Emitted{Again: 2})
-		h.wantEmitted(h.emits(admin.EmitOptions{}), admin.Emitted{})
-		r := h.wantCalls(n[0], 1, 0)
-		if r.State != store.StateReceived || r.Attempts != 0 || r.Started != 0 || r.Key != before.Key || r.ReceivedAt.Before(before.ReceivedAt) || string(r.Message.Body) != string(before.Message.Body) || r.Revision == before.Revision {
-			t.Errorf("%+v, and before %+v", r, before)
-		}
-		h.wantOutcome("a", store.Waiting)
-		if r := h.number(other); r.State != store.StateCompleted {
-			t.Errorf("what another message caused is %s", r.State)
-		}
-		h.wantEmitted(h.emits(admin.EmitOptions{}, "cause"), admin.Emitted{Left: 2})
-		if got := h.callsFor(n[0], store.RowCompleted, store.CallDecided); !got.Stands || !got.Again || !got.Unknown() || got.Started != 2 {
-			t.Errorf("the start answers %+v", got)
-		}
-		h.wantOutcome("a", store.Applied)
-		if again := h.takes(n[0], long); len(again) != 0 {
-			t.Error("it is to be sent a third time")
-		}
-		h.wantEmitted(h.emits(admin.EmitOptions{}, "cause"), admin.Emitted{Again: 1, Left: 1})
-	})
-	t.Run("C12_what_ended_not_long_ago_or_was_called_for_too_long_ago_stays", "It is counted, and nothing of it is written.", func(t *T) {
-		h := s.opened(t)
+	s.run(t, "C12_what_was_sent_is_due_again_under_its_identity",
+		"It waits as what was just received, and its sender is told; it is sent once, and is the same.", func(t *T, h *fixture[Tx]) {
+			n := h.sent("cause", "a", "b")
+			other := h.sent("another", "c")[0]
+			before := h.number(n[0])
+			h.wantEmitted(h.emits(admin.EmitOptions{}, "cause", "unknown"), admin.Emitted{Again: 2})
+			h.wantEmitted(h.emits(admin.EmitOptions{}), admin.Emitted{})
+			r := h.wantCalls(n[0], 1, 0)
+			if r.State != store.StateReceived || r.Attempts != 0 || r.Started != 0 || r.Key != before.Key || r.ReceivedAt.Before(before.ReceivedAt) || string(r.Message.Body) != string(before.Message.Body) || r.Revision == before.Revision {
+				t.Errorf("%+v, and before %+v", r, before)
+			}
+			h.wantOutcome("a", store.Waiting)
+			h.wantState("what another message caused", h.number(other), store.StateCompleted)
+			h.wantEmitted(h.emits(admin.EmitOptions{}, "cause"), admin.Emitted{Left: 2})
+			if got := h.callsFor(n[0], store.RowCompleted, store.CallDecided); !got.Stands || !got.Again || !got.Unknown() || got.Started != 2 {
+				t.Errorf("the start answers %+v", got)
+			}
+			h.wantOutcome("a", store.Applied)
+			if again := h.takes(n[0], long); len(again) != 0 {
+				t.Error("it is to be sent a third time")
+			}
+			h.wantEmitted(h.emits(admin.EmitOptions{}, "cause"), admin.Emitted{Again: 1, Left: 1})
+		})
+	s.run(t, "C12_what_ended_not_long_ago_or_was_called_for_too_long_ago_stays", "It is counted, and nothing of it is written.", func(t *T, h *fixture[Tx]) {
 		n := h.sent("cause", "a")[0]
 		before := h.number(n)
 		windows := map[string]time.Duration{"others": 1, "billing": 365 * 24 * time.Hour}
@@ -114,19 +112,18 @@ func (s suite[Tx]) emission(t *T) {
 		}
 		h.wantEmitted(h.emits(admin.EmitOptions{Windows: windows}, "cause"), admin.Emitted{Again: 1})
 	})
-	t.Run("C12_of_many_at_once_one_has_it_sent_again", "However many copies come at once, each output is made due by one of them.", func(t *T) {
-		h := s.opened(t)
-		h.sent("cause", "a", "b")
-		did := make([]admin.Emitted, 4)
-		together(len(did), func(i int) { did[i] = h.emits(admin.EmitOptions{}, "cause") })
-		var all admin.Emitted
-		for _, d := range did {
-			all = all.Plus(d)
-		}
-		h.wantEmitted(all, admin.Emitted{Again: 2, Left: 6})
-	})
-	t.Run("C12_law_1_what_was_not_sent_stays", "What waits, was set aside, or was done in a transaction is left as it is.", func(t *T) {
-		h := s.opened(t)
+	s.run(t, "C12_of_many_at_once_one_has_it_sent_again",
+		"However many copies come at once, each output is made due by one of them.", func(t *T, h *fixture[Tx]) {
+			h.sent("cause", "a", "b")
+			did := make([]admin.Emitted, 4)
+			together(len(did), func(i int) { did[i] = h.emits(admin.EmitOptions{}, "cause") })
+			var all admin.Emitted
+			for _, d := range did {
+				all = all.Plus(d)
+			}
+			h.wantEmitted(all, admin.Emitted{Again: 2, Left: 6})
+		})
+	s.run(t, "C12_law_1_what_was_not_sent_stays", "What waits, was set aside, or was done in a transaction is left as it is.", func(t *T, h *fixture[Tx]) {
 		n := h.causes("cause", "waits", "claimed", "parked", "discarded", "inside", "nowhere")
 		h.takes(n[1], long)
 		h.callsFor(n[2], store.RowParked, store.CallDecided)
@@ -145,21 +142,20 @@ func (s suite[Tx]) emission(t *T) {
 			t.Errorf("rows had the revisions %v, and have %v", before, now)
 		}
 	})
-	t.Run("C12_E3_what_somebody_found_not_done_is_done_for_the_first_time", "Its calls are forgotten, and so is that it was done.", func(t *T) {
-		h := s.opened(t)
-		n := h.sent("cause", "a")[0]
-		h.wantEmitted(h.emits(admin.EmitOptions{}, "cause"), admin.Emitted{Again: 1})
-		h.callsFor(n, store.RowFailed, store.CallUnknown)
-		t.must(h.resolve(h.number(n), admin.ResolvedNotDone))
-		if got := h.callsFor(n, store.RowCompleted, store.CallDecided); got.Again || got.Started != 1 {
-			t.Errorf("the start answers %+v", got)
-		}
-	})
+	s.run(t, "C12_E3_what_somebody_found_not_done_is_done_for_the_first_time",
+		"Its calls are forgotten, and so is that it was done.", func(t *T, h *fixture[Tx]) {
+			n := h.sent("cause", "a")[0]
+			h.wantEmitted(h.emits(admin.EmitOptions{}, "cause"), admin.Emitted{Again: 1})
+			h.callsFor(n, store.RowFailed, store.CallUnknown)
+			t.must(h.resolve(h.number(n), admin.ResolvedNotDone))
+			if got := h.callsFor(n, store.RowCompleted, store.CallDecided); got.Again || got.Started != 1 {
+				t.Errorf("the start answers %+v", got)
+			}
+		})
 	if !s.h.Can.Retention {
 		return
 	}
-	t.Run("C12_what_has_lost_its_body_stays", "A body that was removed is never sent as an empty one.", func(t *T) {
-		h := s.opened(t)
+	s.run(t, "C12_what_has_lost_its_body_stays", "A body that was removed is never sent as an empty one.", func(t *T, h *fixture[Tx]) {
 		n := h.sent("cause", "a")[0]
 		h.retain(store.Retention{Keep: time.Hour, Bodies: soon})
 		h.until(func() bool {
@@ -185,4 +181,110 @@ func (h *fixture[Tx]) until(reached func() bool) {
 			h.t.Fatal("it does not come")
 		}
 	}
+}
+
+// hasIntents reports whether messages can be written into the inbox in a handler's
+// transaction, waiting or parked, and be suppressed.
+func hasIntents[Tx any](st store.TxStore[Tx]) bool {
+	_, caller := st.(store.CallerTx[Tx])
+	_, queue := st.(store.QueueStore[Tx])
+	return has[admin.Requeuer](st) && (queue || caller)
+}
+
+// writes writes messages in the transaction of a batch, waiting, or parked for a reason. The
+// verdicts are there when the batch has committed.
+func (h *fixture[Tx]) writes(b store.Batch[Tx], reason semel.Reason, marks ...store.Mark) *[]store.Verdict {
+	h.t.Helper()
+	messages := make([]*semel.Message, len(marks))
+	for i := range marks {
+		marks[i].As, messages[i] = store.Waiting, &semel.Message{Body: marks[i].ID}
+		if reason != semel.ReasonNone {
+			marks[i].As = store.Parked
+		}
+	}
+	told := new([]store.Verdict)
+	var err error
+	tx := b.Tx(store.All)
+	if caller, able := h.Store.(store.CallerTx[Tx]); able {
+		*told, err = caller.ReceiveIn(h.t.context(), tx, marks, messages, reason)
+	} else {
+		err = h.Store.(store.QueueStore[Tx]).ReceiveQueued(tx, marks, messages, reason, func(v []store.Verdict) error { *told = v; return nil })
+	}
+	h.t.must(err)
+	return told
+}
+
+// intents are the laws of messages that a handler writes for another consumer.
+func (s suite[Tx]) intents(t *T) {
+	s.run(t, "law_1_what_a_handler_writes_down_shares_the_fate_of_its_transaction",
+		"Its rows are there when it has committed, and none when it has rolled back.", func(t *T, h *fixture[Tx]) {
+			for _, reason := range []semel.Reason{semel.ReasonNone, semel.ReasonSuppressed} {
+				b, _ := h.begin(h.mark("cause"))
+				h.writes(b, reason, h.print("a", 1), h.print("b", 1))
+				b.Rollback(t.context())
+			}
+			if rows := h.list(store.RowFilter{}); len(rows) != 0 {
+				t.Fatalf("a rollback leaves %+v", rows)
+			}
+			b, _ := h.begin(h.mark("cause"))
+			v := h.writes(b, semel.ReasonNone, h.print("a", 1))
+			h.writes(b, semel.ReasonSuppressed, h.print("b", 1))
+			h.commit(b, store.Ending{})
+			h.wantKinds(*v, fresh)
+			rows := h.list(store.RowFilter{Bodies: true})
+			if len(rows) != 2 || rows[0].State != store.StateReceived || rows[1].State != store.StateParked || rows[1].Reason != semel.ReasonSuppressed || string(rows[1].Message.Body) != "b" {
+				t.Errorf("%+v", rows)
+			}
+			h.wantOutcome("a", store.Waiting)
+			h.wantOutcome("b", store.Parked)
+			h.works(rows[0].Number)
+		})
+	s.run(t, "law_7_what_was_written_down_before_is_left_as_it_is",
+		"A copy, or another content, is told what became of the first, and changes nothing.", func(t *T, h *fixture[Tx]) {
+			for _, reason := range []semel.Reason{semel.ReasonNone, semel.ReasonSuppressed} {
+				b, _ := h.begin()
+				h.writes(b, reason, h.print(string(reason)+"a", 1))
+				h.commit(b, store.Ending{})
+				before := h.list(store.RowFilter{})
+				b, _ = h.begin()
+				v := h.writes(b, semel.ReasonNone, h.print(string(reason)+"a", 1), h.print(string(reason)+"new", 1))
+				other := h.writes(b, semel.ReasonNone, h.print(string(reason)+"a", 2))
+				h.commit(b, store.Ending{})
+				was := store.Waiting
+				if reason != semel.ReasonNone {
+					was = store.Parked
+				}
+				h.wantKinds(*v, already(was), fresh)
+				if (*other)[0].Kind != store.Conflict {
+					t.Errorf("another content is %v", (*other)[0])
+				}
+				rows := h.list(store.RowFilter{})
+				if len(rows) != len(before)+1 || rows[len(before)-1].Revision != before[len(before)-1].Revision || rows[len(before)-1].State != before[len(before)-1].State {
+					t.Errorf("%+v, and before %+v", rows, before)
+				}
+			}
+		})
+	s.run(t, "E4_what_is_suppressed_waits_for_a_person",
+		"It is claimed by nobody, and its act is recorded; made due again it is worked on once.", func(t *T, h *fixture[Tx]) {
+			r := h.receive("a", 0, nil)
+			suppressor := h.requeuer()
+			act := store.Act{Verb: "suppress", Who: "me", Why: "a replay"}
+			t.wantErr("another revision", errors.Join(suppressor.Suppress(t.context(), act, store.RowRevision{Number: r.Number, Revision: r.Revision + 1})...), semel.ErrChanged)
+			t.must(errors.Join(suppressor.Suppress(t.context(), act, r.Seen())...))
+			if got, err := h.leases().Claim(t.context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 10, Lease: long}); err != nil || len(got) != 0 {
+				t.Errorf("claimed %+v, %v", got, err)
+			}
+			now := h.number(r.Number)
+			if now.State != store.StateParked || now.Reason != semel.ReasonSuppressed {
+				t.Errorf("%+v", now)
+			}
+			h.wantOutcome("a", store.Parked)
+			if acts, err := h.Store.(store.Inbox).Acts(t.context(), r.Number, 0); err != nil || len(acts) != 1 || acts[0].Verb != "suppress" || acts[0].Why != "a replay" || acts[0].Result != "done" {
+				t.Errorf("%+v, %v", acts, err)
+			}
+			t.wantErr("suppressed twice", errors.Join(suppressor.Suppress(t.context(), act, now.Seen())...), semel.ErrState)
+			t.must(errors.Join(h.requeuer().Requeue(t.context(), store.Act{Verb: "send", Who: "me", Why: "it is needed"}, now.Seen())...))
+			h.works(r.Number)
+			t.wantErr("suppressed when it is done", errors.Join(suppressor.Suppress(t.context(), act, h.number(r.Number).Seen())...), semel.ErrState)
+		})
 }

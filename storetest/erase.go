@@ -74,52 +74,51 @@ func secret(word string) *semel.Message {
 func (h *fixture[Tx]) closed(id, word string) store.StoredRow {
 	h.t.Helper()
 	r := h.put(id, store.Row{State: store.StateParked, Reason: semel.ReasonPermanent, Message: secret(word), FirstError: "of " + word, LastError: "of " + word})
-	h.t.must(errors.Join(h.inbox().Discard(h.t.context(), act("discard"), r.Seen())...))
+	h.t.must(h.discard(r.Seen()))
 	return h.number(r.Number)
 }
 
 // erasures are the laws of what is erased.
 func (s suite[Tx]) erasures(t *T) {
-	t.Run("P4_an_identity_is_erased_with_all_its_rows_and_absorbs_copies", "Of each row of an identity the message and its errors go; the identity and its marker stay, and its copies are duplicates.", func(t *T) {
-		h := s.opened(t)
-		r := h.closed("a", "Ana")
-		h.conflict("a", 2)
-		other := h.row("a", true)
-		h.t.must(errors.Join(h.inbox().Discard(t.context(), act("discard"), other.Seen())...))
-		kept := h.closed("b", "Bo")
-		h.wantErased(h.erases(admin.ErasureFilter{IDs: []string{"a"}}, 0, false), 1, 2, 0)
-		h.wantGone(r.Number)
-		h.wantGone(other.Number)
-		after := h.number(r.Number)
-		if after.Key != r.Key || after.State != r.State || after.Fingerprint != r.Fingerprint || after.Message.Topic != "payments" || after.Message.Origin.Offset != 7 || after.Message.Type() != "paid" || after.Revision == r.Revision {
-			t.Errorf("the row was %+v and is %+v", r, after)
-		}
-		if r := h.number(kept.Number); string(r.Message.Key) != "Bo" || r.Reason != semel.ReasonPermanent {
-			t.Errorf("the row of another identity is %+v", r)
-		}
-		h.wantKinds(h.asks(h.print("a", 1)), already(store.Discarded))
-		h.wantKinds(h.asks(h.print("a", 9)), conflict)
-		h.wantActs(r.Number, "discard done", "erase done")
-		h.wantErased(h.erases(admin.ErasureFilter{IDs: []string{"a"}}, 0, false), 0, 0, 0)
-	})
-	t.Run("P4_what_may_still_be_worked_on_is_left_and_told", "An identity is erased whole or not at all; nothing is taken from what may run.", func(t *T) {
-		h := s.opened(t)
-		h.closed("a", "Ana")
-		h.conflict("a", 2)
-		parked := h.row("a", true)
-		dead := h.put("b", store.Row{State: store.StateDeadLettered, Reason: semel.ReasonExhausted, Message: secret("Bo")})
-		got := h.erases(admin.ErasureFilter{}, 0, false)
-		h.wantErased(got, 0, 0, 0, admin.ErasureUnfinished, admin.ErasureUnfinished)
-		if l := got.Left; len(l) == 2 && (l[0].Row != parked.Number || l[0].State != store.StateParked || l[1].Row != dead.Number || l[1].Key.ID != "b") {
-			t.Errorf("left are %+v", l)
-		}
-		if r := h.row("a", false); len(r.Message.Body) == 0 || r.Reason == semel.ReasonErased {
-			t.Errorf("the other row is %+v", r)
-		}
-		h.wantActs(parked.Number)
-	})
-	t.Run("P4_nobody_makes_an_erased_row_due", "What is erased has nothing to be worked on.", func(t *T) {
-		h := s.opened(t)
+	s.run(t, "P4_an_identity_is_erased_with_all_its_rows_and_absorbs_copies",
+		"Of each row of an identity the message and its errors go; the identity and its marker stay, and its copies are duplicates.", func(t *T, h *fixture[Tx]) {
+			r := h.closed("a", "Ana")
+			h.conflict("a", 2)
+			other := h.row("a", true)
+			h.t.must(h.discard(other.Seen()))
+			kept := h.closed("b", "Bo")
+			h.wantErased(h.erases(admin.ErasureFilter{IDs: []string{"a"}}, 0, false), 1, 2, 0)
+			h.wantGone(r.Number)
+			h.wantGone(other.Number)
+			after := h.number(r.Number)
+			if after.Key != r.Key || after.State != r.State || after.Fingerprint != r.Fingerprint || after.Message.Topic != "payments" || after.Message.Origin.Offset != 7 || after.Message.Type() != "paid" || after.Revision == r.Revision {
+				t.Errorf("the row was %+v and is %+v", r, after)
+			}
+			if r := h.number(kept.Number); string(r.Message.Key) != "Bo" || r.Reason != semel.ReasonPermanent {
+				t.Errorf("the row of another identity is %+v", r)
+			}
+			h.wantKinds(h.asks(h.print("a", 1)), already(store.Discarded))
+			h.wantKinds(h.asks(h.print("a", 9)), conflict)
+			h.wantActs(r.Number, "discard done", "erase done")
+			h.wantErased(h.erases(admin.ErasureFilter{IDs: []string{"a"}}, 0, false), 0, 0, 0)
+		})
+	s.run(t, "P4_what_may_still_be_worked_on_is_left_and_told",
+		"An identity is erased whole or not at all; nothing is taken from what may run.", func(t *T, h *fixture[Tx]) {
+			h.closed("a", "Ana")
+			h.conflict("a", 2)
+			parked := h.row("a", true)
+			dead := h.put("b", store.Row{State: store.StateDeadLettered, Reason: semel.ReasonExhausted, Message: secret("Bo")})
+			got := h.erases(admin.ErasureFilter{}, 0, false)
+			h.wantErased(got, 0, 0, 0, admin.ErasureUnfinished, admin.ErasureUnfinished)
+			if l := got.Left; len(l) == 2 && (l[0].Row != parked.Number || l[0].State != store.StateParked || l[1].Row != dead.Number || l[1].Key.ID != "b") {
+				t.Errorf("left are %+v", l)
+			}
+			if r := h.row("a", false); len(r.Message.Body) == 0 || r.Reason == semel.ReasonErased {
+				t.Errorf("the other row is %+v", r)
+			}
+			h.wantActs(parked.Number)
+		})
+	s.run(t, "P4_nobody_makes_an_erased_row_due", "What is erased has nothing to be worked on.", func(t *T, h *fixture[Tx]) {
 		r := h.closed("a", "Ana")
 		h.erases(admin.ErasureFilter{}, 0, false)
 		r = h.number(r.Number)
@@ -128,13 +127,12 @@ func (s suite[Tx]) erasures(t *T) {
 				t.Error("an erased row is due")
 			}
 		}
-		if err := errors.Join(h.inbox().Discard(t.context(), act("discard"), r.Seen())...); err == nil {
+		if err := h.discard(r.Seen()); err == nil {
 			t.Error("an erased row is discarded")
 		}
 		h.wantGone(r.Number)
 	})
-	t.Run("P4_a_dry_run_counts_what_a_run_does", "It changes and records nothing.", func(t *T) {
-		h := s.opened(t)
+	s.run(t, "P4_a_dry_run_counts_what_a_run_does", "It changes and records nothing.", func(t *T, h *fixture[Tx]) {
 		r := h.closed("a", "Ana")
 		h.closed("b", "Bo")
 		h.park("c")
@@ -147,16 +145,16 @@ func (s suite[Tx]) erasures(t *T) {
 	})
 	s.erasureFilters(t)
 	if s.h.Can.Edits {
-		t.Run("P4_G5_what_a_body_was_before_an_edit_is_erased_with_it", "No payload of an erased row is kept anywhere; the hashes of its edits stay, as the acts have them.", func(t *T) {
-			h := s.opened(t)
-			r := h.edits(h.park("Ana"), "Bo")
-			h.t.must(errors.Join(h.inbox().Discard(t.context(), act("discard"), r.Seen())...))
-			h.wantErased(h.erases(admin.ErasureFilter{}, 0, false), 1, 1, 0)
-			edits, err := h.editor().Edits(t.context(), r.Number, true)
-			if err != nil || len(edits) != 1 || edits[0].Was != nil || !edits[0].Removed || edits[0].SizeBefore != len("Ana") {
-				t.Errorf("its edits are %+v: %v", edits, err)
-			}
-		})
+		s.run(t, "P4_G5_what_a_body_was_before_an_edit_is_erased_with_it",
+			"No payload of an erased row is kept anywhere; the hashes of its edits stay, as the acts have them.", func(t *T, h *fixture[Tx]) {
+				r := h.edits(h.park("Ana"), "Bo")
+				h.t.must(h.discard(r.Seen()))
+				h.wantErased(h.erases(admin.ErasureFilter{}, 0, false), 1, 1, 0)
+				edits, err := h.editor().Edits(t.context(), r.Number, true)
+				if err != nil || len(edits) != 1 || edits[0].Was != nil || !edits[0].Removed || edits[0].SizeBefore != len("Ana") {
+					t.Errorf("its edits are %+v: %v", edits, err)
+				}
+			})
 	}
 	if s.h.Can.Results {
 		s.erasedResults(t)
@@ -168,8 +166,7 @@ func (s suite[Tx]) erasures(t *T) {
 		s.erasedGenerations(t)
 	}
 	if s.h.Can.Audit {
-		t.Run("P4_G6_the_chain_of_acts_stays_whole", "An erasure adds acts, and changes none that are sealed.", func(t *T) {
-			h := s.opened(t)
+		s.run(t, "P4_G6_the_chain_of_acts_stays_whole", "An erasure adds acts, and changes none that are sealed.", func(t *T, h *fixture[Tx]) {
 			h.closed("a", "Ana")
 			h.wantSealed(admin.Sealing{Whole: true}, 1)
 			h.erases(admin.ErasureFilter{}, 0, false)
@@ -181,8 +178,7 @@ func (s suite[Tx]) erasures(t *T) {
 
 // erasureFilters are the laws of what an erasure chooses.
 func (s suite[Tx]) erasureFilters(t *T) {
-	t.Run("P4_each_filter_chooses_alone_and_with_others", "An identity is chosen if one of its rows fits all of a filter.", func(t *T) {
-		h := s.opened(t)
+	s.run(t, "P4_each_filter_chooses_alone_and_with_others", "An identity is chosen if one of its rows fits all of a filter.", func(t *T, h *fixture[Tx]) {
 		a, b := h.closed("a", "Ana"), h.closed("b", "Bo")
 		all := func(f admin.ErasureFilter, want int64) {
 			t.Helper()
@@ -211,49 +207,49 @@ func (s suite[Tx]) erasureFilters(t *T) {
 		all(admin.ErasureFilter{From: b.ReceivedAt.Add(time.Millisecond)}, 0)
 		all(admin.ErasureFilter{Before: a.ReceivedAt}, 0)
 	})
-	t.Run("P4_slices_go_through_all_once", "Each call goes on where the one before has come to, and an identity of several rows is one.", func(t *T) {
-		h := s.opened(t)
-		for i := range 5 {
-			id := fmt.Sprint("m", i)
-			h.closed(id, "Ana")
-			h.conflict(id, 2)
-			r := h.row(id, true)
-			h.t.must(errors.Join(h.inbox().Discard(t.context(), act("discard"), r.Seen())...))
-		}
-		for _, most := range []int{1, 2, 3, 100} {
-			h.wantErased(h.erases(admin.ErasureFilter{}, most, true), 5, 10, 0)
-		}
-		h.wantErased(h.erases(admin.ErasureFilter{}, 3, false), 5, 10, 0)
-	})
+	s.run(t, "P4_slices_go_through_all_once",
+		"Each call goes on where the one before has come to, and an identity of several rows is one.", func(t *T, h *fixture[Tx]) {
+			for i := range 5 {
+				id := fmt.Sprint("m", i)
+				h.closed(id, "Ana")
+				h.conflict(id, 2)
+				r := h.row(id, true)
+				h.t.must(h.discard(r.Seen()))
+			}
+			for _, most := range []int{1, 2, 3, 100} {
+				h.wantErased(h.erases(admin.ErasureFilter{}, most, true), 5, 10, 0)
+			}
+			h.wantErased(h.erases(admin.ErasureFilter{}, 3, false), 5, 10, 0)
+		})
 }
 
 // erasedResults are the laws of results that are erased.
 func (s suite[Tx]) erasedResults(t *T) {
-	t.Run("P4_a_result_is_erased_and_its_marker_stays", "A copy is a duplicate as before, and is told of no result. The record has no row, and a hash of the identity.", func(t *T) {
-		h := s.opened(t)
-		longest := 1000
-		if s.h.Can.LongestID > 0 {
-			longest = s.h.Can.LongestID
-		}
-		marks := []store.Mark{h.print("a", 1), h.print("b", 1), h.print(strings.Repeat("x", longest), 1)}
-		b, _ := h.begin(marks...)
-		for i := range marks {
-			h.keeps(b, i, marks[i], []byte("made"))
-		}
-		h.commit(b, store.Ending{})
-		h.wantErased(h.erases(admin.ErasureFilter{States: []store.RowState{store.StateCompleted}}, 0, false), 0, 0, 0)
-		h.wantErased(h.erases(admin.ErasureFilter{From: time.Now().Add(time.Hour)}, 0, false), 0, 0, 0)
-		h.wantErased(h.erases(admin.ErasureFilter{IDs: []string{"a"}}, 0, false), 1, 0, 1)
-		h.wantResults(marks[:2], nil, []byte("made"))
-		h.wantErased(h.erases(admin.ErasureFilter{Before: time.Now().Add(time.Hour)}, 1, false), 2, 0, 2)
-		h.wantResults(marks, nil, nil, nil)
-		h.wantKinds(h.asks(h.print("a", 1)), already(store.Applied))
-		acts, err := h.inbox().Acts(t.context(), 0, 0)
-		h.t.must(err)
-		if len(acts) != 3 || acts[0].Row != 0 || !strings.HasPrefix(acts[0].Result, "done: identity ") || acts[0].Result == acts[1].Result {
-			t.Errorf("the acts are %+v", acts)
-		}
-	})
+	s.run(t, "P4_a_result_is_erased_and_its_marker_stays",
+		"A copy is a duplicate as before, and is told of no result. The record has no row, and a hash of the identity.", func(t *T, h *fixture[Tx]) {
+			longest := 1000
+			if s.h.Can.LongestID > 0 {
+				longest = s.h.Can.LongestID
+			}
+			marks := []store.Mark{h.print("a", 1), h.print("b", 1), h.print(strings.Repeat("x", longest), 1)}
+			b, _ := h.begin(marks...)
+			for i := range marks {
+				h.keeps(b, i, marks[i], []byte("made"))
+			}
+			h.commit(b, store.Ending{})
+			h.wantErased(h.erases(admin.ErasureFilter{States: []store.RowState{store.StateCompleted}}, 0, false), 0, 0, 0)
+			h.wantErased(h.erases(admin.ErasureFilter{From: time.Now().Add(time.Hour)}, 0, false), 0, 0, 0)
+			h.wantErased(h.erases(admin.ErasureFilter{IDs: []string{"a"}}, 0, false), 1, 0, 1)
+			h.wantResults(marks[:2], nil, []byte("made"))
+			h.wantErased(h.erases(admin.ErasureFilter{Before: time.Now().Add(time.Hour)}, 1, false), 2, 0, 2)
+			h.wantResults(marks, nil, nil, nil)
+			h.wantKinds(h.asks(h.print("a", 1)), already(store.Applied))
+			acts, err := h.inbox().Acts(t.context(), 0, 0)
+			h.t.must(err)
+			if len(acts) != 3 || acts[0].Row != 0 || !strings.HasPrefix(acts[0].Result, "done: identity ") || acts[0].Result == acts[1].Result {
+				t.Errorf("the acts are %+v", acts)
+			}
+		})
 }
 
 // erasedOutputs are the laws of what goes with the message that caused it.
@@ -261,56 +257,119 @@ func (s suite[Tx]) erasedOutputs(t *T) {
 	cause := func() string {
 		return string(intents.Cause(semel.Key{Consumer: "billing", Source: "shop", ID: "a"}))
 	}
-	t.Run("P4_what_a_message_caused_is_erased_with_it", "Intents have the same person's data; with the message they go, or nothing does.", func(t *T) {
-		h := s.opened(t)
-		r := h.closed("a", "Ana")
-		n := h.sent(cause(), "x", "y")
-		waits := h.causes(cause(), "z")[0]
-		f := admin.ErasureFilter{IDs: []string{"a"}}
-		got := h.erases(f, 0, false)
-		h.wantErased(got, 0, 0, 0, admin.ErasureUnfinished)
-		if len(got.Left) == 1 && got.Left[0].Row != waits {
-			t.Errorf("left is %+v", got.Left)
-		}
-		z := h.number(waits)
-		h.t.must(errors.Join(h.inbox().Discard(t.context(), act("discard"), store.RowRevision{Number: waits, Revision: z.Revision})...))
-		h.wantErased(h.erases(f, 0, false), 4, 4, 0)
-		for _, number := range append(n, r.Number, waits) {
-			h.wantGone(number)
-		}
-		h.wantEmitted(h.emits(admin.EmitOptions{}, cause()), admin.Emitted{Left: 3})
-		if rows := h.list(store.RowFilter{}); bytes.Contains(fmt.Append(nil, rows), []byte("Ana")) {
-			t.Errorf("there is %+v", rows)
-		}
-	})
+	s.run(t, "P4_what_a_message_caused_is_erased_with_it",
+		"Intents have the same person's data; with the message they go, or nothing does.", func(t *T, h *fixture[Tx]) {
+			r := h.closed("a", "Ana")
+			n := h.sent(cause(), "x", "y")
+			waits := h.causes(cause(), "z")[0]
+			f := admin.ErasureFilter{IDs: []string{"a"}}
+			got := h.erases(f, 0, false)
+			h.wantErased(got, 0, 0, 0, admin.ErasureUnfinished)
+			if len(got.Left) == 1 && got.Left[0].Row != waits {
+				t.Errorf("left is %+v", got.Left)
+			}
+			z := h.number(waits)
+			h.t.must(h.discard(store.RowRevision{Number: waits, Revision: z.Revision}))
+			h.wantErased(h.erases(f, 0, false), 4, 4, 0)
+			for _, number := range append(n, r.Number, waits) {
+				h.wantGone(number)
+			}
+			h.wantEmitted(h.emits(admin.EmitOptions{}, cause()), admin.Emitted{Left: 3})
+			if rows := h.list(store.RowFilter{}); bytes.Contains(fmt.Append(nil, rows), []byte("Ana")) {
+				t.Errorf("there is %+v", rows)
+			}
+		})
 }
 
 // erasedGenerations: a rebuild has processed a message again, in a generation of its own.
 func (s suite[Tx]) erasedGenerations(t *T) {
-	t.Run("P4_G2_an_identity_is_erased_in_each_generation_of_its_consumer", "Whatever chose it, as a header that only one generation has kept.", func(t *T) {
-		h := s.opened(t)
-		generations := h.Store.(admin.Generations)
-		h.t.must(generations.BeginGenerations(t.context(), "billing"))
-		_, err := generations.OpenGeneration(t.context(), "billing", act("rebuild"))
+	s.run(t, "P4_G2_an_identity_is_erased_in_each_generation_of_its_consumer",
+		"Whatever chose it, as a header that only one generation has kept.", func(t *T, h *fixture[Tx]) {
+			generations := h.Store.(admin.Generations)
+			h.t.must(generations.BeginGenerations(t.context(), "billing"))
+			_, err := generations.OpenGeneration(t.context(), "billing", act("rebuild"))
+			h.t.must(err)
+			r := h.closed("a", "Ana")
+			h.scope = h.scopeOf(admin.GenerationName("billing", 1), "shop", 0)
+			h.put("a", store.Row{State: store.StateParked, Reason: semel.ReasonPermanent, Message: &semel.Message{Body: []byte("Ana")}})
+			rebuilt := h.list(store.RowFilter{Consumer: "billing@1"})[0]
+			other := h.closed("b", "Bo")
+			f := admin.ErasureFilter{Header: semel.Header{Name: "mail", Value: []byte("Ana")}}
+			got := h.erases(f, 0, false)
+			h.wantErased(got, 0, 0, 0, admin.ErasureUnfinished)
+			if len(got.Left) == 1 && got.Left[0].Row != rebuilt.Number {
+				t.Errorf("left is %+v", got.Left)
+			}
+			h.t.must(h.discard(rebuilt.Seen()))
+			h.wantErased(h.erases(admin.ErasureFilter{IDs: []string{"a"}}, 0, true), 2, 2, 0)
+			h.wantErased(h.erases(f, 0, false), 2, 2, 0)
+			h.wantGone(r.Number)
+			h.wantGone(rebuilt.Number)
+			h.wantErased(h.erases(admin.ErasureFilter{Consumers: []string{"billing"}}, 0, false), 0, 0, 0)
+			h.wantErased(h.erases(admin.ErasureFilter{Consumers: []string{"billing@1"}}, 0, false), 1, 1, 0)
+			h.wantGone(other.Number)
+		})
+}
+
+// first is a mark of a version of a stream that begins with what is met first. One that
+// does not run is not judged.
+func (h *fixture[Tx]) first(stream string, n int64, as store.Outcome) store.Mark {
+	m := h.version(stream, n, as)
+	m.Version.Start, m.Version.Asks = 0, as == store.Applied
+	return m
+}
+
+// firstSeen is where streams begin whose first versions have not taken effect.
+func (h *fixture[Tx]) firstSeen() {
+	row := func(i int, state store.RowState) store.Row {
+		return store.Row{Mark: i, State: state, Reason: semel.ReasonPermanent, Message: &semel.Message{}}
+	}
+	b, v := h.begin(h.first("parked", 6, store.Parked), h.first("waits", 5, store.Waiting), h.first("parked", 5, store.Parked), h.first("trimmed", 5, store.Waiting))
+	h.wantKinds(v, fresh, fresh, fresh, fresh)
+	h.commit(b, store.Ending{Trim: []int{3}, Rows: []store.Row{row(0, store.StateParked), row(1, store.StateReceived), row(2, store.StateParked)}})
+	b, v = h.begin(h.first("beside", 5, store.Parked), h.first("beside", 6, store.Applied))
+	h.wantKinds(v, fresh, gap)
+	h.commit(b, store.Ending{Trim: []int{1}, Rows: []store.Row{row(0, store.StateParked)}})
+	if receiver, ok := h.Store.(store.CallerTx[Tx]); ok {
+		b, _ = h.begin()
+		_, err := receiver.ReceiveIn(h.t.context(), b.Tx(store.All), []store.Mark{h.first("received", 5, store.Waiting)}, []*semel.Message{{}}, semel.ReasonNone)
 		h.t.must(err)
-		r := h.closed("a", "Ana")
-		h.scope = h.scopeOf(admin.GenerationName("billing", 1), "shop", 0)
-		h.put("a", store.Row{State: store.StateParked, Reason: semel.ReasonPermanent, Message: &semel.Message{Body: []byte("Ana")}})
-		rebuilt := h.list(store.RowFilter{Consumer: "billing@1"})[0]
-		other := h.closed("b", "Bo")
-		f := admin.ErasureFilter{Header: semel.Header{Name: "mail", Value: []byte("Ana")}}
-		got := h.erases(f, 0, false)
-		h.wantErased(got, 0, 0, 0, admin.ErasureUnfinished)
-		if len(got.Left) == 1 && got.Left[0].Row != rebuilt.Number {
-			t.Errorf("left is %+v", got.Left)
-		}
-		h.t.must(errors.Join(h.inbox().Discard(t.context(), act("discard"), rebuilt.Seen())...))
-		h.wantErased(h.erases(admin.ErasureFilter{IDs: []string{"a"}}, 0, true), 2, 2, 0)
-		h.wantErased(h.erases(f, 0, false), 2, 2, 0)
-		h.wantGone(r.Number)
-		h.wantGone(rebuilt.Number)
-		h.wantErased(h.erases(admin.ErasureFilter{Consumers: []string{"billing"}}, 0, false), 0, 0, 0)
-		h.wantErased(h.erases(admin.ErasureFilter{Consumers: []string{"billing@1"}}, 0, false), 1, 1, 0)
-		h.wantGone(other.Number)
-	})
+		h.commit(b, store.Ending{})
+		h.wantAt("received", 4)
+	}
+	for _, stream := range []string{"parked", "waits", "beside"} {
+		h.wantAt(stream, 4)
+		h.wantKinds(h.asks(h.first(stream, 7, store.Applied)), gap)
+	}
+	h.wantAt("trimmed", 0)
+	// One that has begun is not begun again, and one of which a copy was met is.
+	b, _ = h.begin(h.first("parked", 3, store.Parked))
+	h.commit(b, store.Ending{Rows: []store.Row{row(0, store.StateParked)}})
+	h.wantAt("parked", 4)
+	old := h.first("copied", 3, store.Applied)
+	old.Version = store.Version{}
+	h.deliver(old)
+	b, _ = h.begin(h.first("copied", 3, store.Applied))
+	h.commit(b, store.Ending{})
+	h.wantAt("copied", -1)
+	b, _ = h.begin(h.first("copied", 8, store.Parked))
+	h.commit(b, store.Ending{Rows: []store.Row{row(0, store.StateParked)}})
+	h.wantAt("copied", 7)
+}
+
+// passesParked skips a version that was parked for a reason of its own: it stays parked,
+// and so does its marker.
+func (h *fixture[Tx]) passesParked() {
+	m := h.version("passed", 1, store.Parked)
+	m.Version.Asks = false
+	b, _ := h.begin(m)
+	h.commit(b, store.Ending{Rows: []store.Row{{State: store.StateParked, Reason: semel.ReasonPrecondition, Message: &semel.Message{}}}})
+	h.blocks("passed", 2, long)
+	h.t.must(h.streams().SkipTo(h.t.context(), h.at("passed"), 1, act("skip")))
+	if got := h.row(string(m.ID), false); got.State != store.StateParked || got.Reason != semel.ReasonPrecondition {
+		h.t.Errorf("what was parked is %s, %s", got.State, got.Reason)
+	}
+	h.wantOutcome(string(m.ID), store.Parked)
+	h.wantAt("passed", 1)
+	h.t.must(h.streams().SkipTo(h.t.context(), h.at("passed"), 2, act("skip")))
 }

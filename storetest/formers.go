@@ -4,9 +4,12 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/store"
 )
 
@@ -37,8 +40,7 @@ func (h changed[Tx]) own(id string, content byte) store.Mark {
 // formers are the laws of marks under a former identity.
 func (s suite[Tx]) formers(t *T) {
 	t.Run("A7_a_mark_is_fresh_where_both_identities_are",
-		"What is applied under a former identity and its own is seen under either; what is rolled back or trimmed, under none.",
-		func(t *T) {
+		"What is applied under a former identity and its own is seen under either; what is rolled back or trimmed, under none.", func(t *T) {
 			h := s.changed(t)
 			h.wantKinds(h.deliver(h.both("a", "1", 1)), fresh)
 			h.wantKinds(h.asks(h.both("a", "1", 1), h.own("a", 1), h.print("1", 1)), already(store.Applied), already(store.Applied), already(store.Applied))
@@ -49,8 +51,7 @@ func (s suite[Tx]) formers(t *T) {
 			h.wantCount("a", 1)
 		})
 	t.Run("A7_equal_content_under_the_former_identity_is_a_duplicate",
-		"A message that is applied under its former identity is seen, and no marker of its own says that it was applied again.",
-		func(t *T) {
+		"A message that is applied under its former identity is seen, and no marker of its own says that it was applied again.", func(t *T) {
 			h := s.changed(t)
 			h.deliver(h.print("1", 1))
 			b, v := h.begin(h.both("a", "1", 1), h.own("b", 1))
@@ -62,8 +63,7 @@ func (s suite[Tx]) formers(t *T) {
 			h.wantKinds(h.asks(h.own("a", 1), h.own("b", 1)), fresh, already(store.Applied))
 		})
 	t.Run("A7_other_content_under_the_former_identity_is_a_conflict",
-		"Of messages that had one former identity none is taken for a copy of another.",
-		func(t *T) {
+		"Of messages that had one former identity none is taken for a copy of another.", func(t *T) {
 			h := s.changed(t)
 			h.deliver(h.print("1", 1))
 			b, v := h.begin(h.both("a", "1", 2))
@@ -72,8 +72,7 @@ func (s suite[Tx]) formers(t *T) {
 			h.wantKinds(h.asks(h.own("a", 2)), fresh)
 		})
 	t.Run("A7_what_cannot_be_compared_is_a_conflict_where_that_is_asked",
-		"A marker without a fingerprint, or with one of another rule, shows no equal content.",
-		func(t *T) {
+		"A marker without a fingerprint, or with one of another rule, shows no equal content.", func(t *T) {
 			h := s.changed(t)
 			other := h.print("2", 1)
 			other.Fingerprint.Version = 2
@@ -84,8 +83,7 @@ func (s suite[Tx]) formers(t *T) {
 			h.wantKinds(h.asks(one, two), already(store.Applied), already(store.Applied))
 		})
 	t.Run("A7_the_own_identity_decides_where_it_is_marked",
-		"What is marked under its own identity is judged by that, and leaves nothing under a former one.",
-		func(t *T) {
+		"What is marked under its own identity is judged by that, and leaves nothing under a former one.", func(t *T) {
 			h := s.changed(t)
 			h.deliver(h.own("a", 1))
 			b, v := h.begin(h.both("a", "1", 1), h.both("a2", "2", 1))
@@ -93,20 +91,17 @@ func (s suite[Tx]) formers(t *T) {
 			h.commit(b, store.Ending{})
 			h.wantKinds(h.asks(h.print("1", 1), h.print("2", 1)), fresh, already(store.Applied))
 		})
-	t.Run("A7_the_outcome_under_a_former_identity_is_told",
-		"What was set aside under its former identity counts as that, and not as applied.",
-		func(t *T) {
-			h := s.changed(t)
-			for _, o := range []store.Outcome{store.Applied, store.Waiting, store.Parked, store.DeadLettered, store.Discarded} {
-				m := h.print(fmt.Sprint(o), 1)
-				m.As = o
-				h.deliver(m)
-				h.wantKinds(h.asks(h.both("a", fmt.Sprint(o), 1)), already(o))
-			}
-		})
+	t.Run("A7_the_outcome_under_a_former_identity_is_told", "What was set aside under its former identity counts as that, and not as applied.", func(t *T) {
+		h := s.changed(t)
+		for _, o := range []store.Outcome{store.Applied, store.Waiting, store.Parked, store.DeadLettered, store.Discarded} {
+			m := h.print(fmt.Sprint(o), 1)
+			m.As = o
+			h.deliver(m)
+			h.wantKinds(h.asks(h.both("a", fmt.Sprint(o), 1)), already(o))
+		}
+	})
 	t.Run("A7_of_two_with_one_former_identity_in_a_batch_the_second_waits",
-		"Nothing follows from a mark that the batch itself wrote and may still take back.",
-		func(t *T) {
+		"Nothing follows from a mark that the batch itself wrote and may still take back.", func(t *T) {
 			h := s.changed(t)
 			b, v := h.begin(h.both("a", "1", 1), h.both("b", "1", 1), h.both("c", "1", 2))
 			h.wantKinds(v, fresh, busy, busy)
@@ -116,8 +111,7 @@ func (s suite[Tx]) formers(t *T) {
 			h.wantKinds(h.asks(h.both("c", "1", 2)), fresh)
 		})
 	t.Run("A7_marks_of_many_in_any_order_are_judged_one_by_one",
-		"Whatever a batch's size, each mark is answered by what stands under its own identity, or else under its former one.",
-		func(t *T) { s.changedAtRandom(t) })
+		"Whatever a batch's size, each mark is answered by what stands under its own identity, or else under its former one.", s.changedAtRandom)
 	if s.h.Can.Inbox {
 		s.formerRows(t)
 	}
@@ -162,8 +156,7 @@ func (s suite[Tx]) changedAtRandom(t *T) {
 // formerRows are the laws of rows of conflicts with a former identity.
 func (s suite[Tx]) formerRows(t *T) {
 	t.Run("A7_a_conflict_with_a_former_identity_has_a_row_of_its_own",
-		"Its row is under its own identity; copies are counted on it, and what was found under a former identity on the row there.",
-		func(t *T) {
+		"Its row is under its own identity; copies are counted on it, and what was found under a former identity on the row there.", func(t *T) {
 			h := s.changed(t)
 			h.deliver(h.print("1", 1))
 			h.conflict("1", 3) // the older release parks it
@@ -189,8 +182,7 @@ func (s suite[Tx]) formerRows(t *T) {
 			}
 		})
 	t.Run("A7_a_conflict_with_a_former_identity_is_retried_under_its_own",
-		"A person has it run; nothing stands under its own identity before, and no other conflict without a marker is let through.",
-		func(t *T) {
+		"A person has it run; nothing stands under its own identity before, and no other conflict without a marker is let through.", func(t *T) {
 			h := s.changed(t)
 			if !s.h.Can.Leases {
 				return
@@ -218,8 +210,7 @@ func (s suite[Tx]) formerRows(t *T) {
 // formerCallers are the laws of former identities in a transaction of the caller's.
 func (s suite[Tx]) formerCallers(t *T) {
 	t.Run("A7_a_callers_marks_are_of_both_identities",
-		"MarkIn and ReceiveIn mark under the former identity, too, judge by it, and take back what does not stand.",
-		func(t *T) {
+		"MarkIn and ReceiveIn mark under the former identity, too, judge by it, and take back what does not stand.", func(t *T) {
 			h := s.changed(t)
 			h.deliver(h.print("1", 1), h.own("c", 1))
 			b, _ := h.begin()
@@ -242,8 +233,7 @@ func (s suite[Tx]) formerCallers(t *T) {
 // formersAtOnce are the laws of two releases at once.
 func (s suite[Tx]) formersAtOnce(t *T) {
 	t.Run("A7_two_releases_at_once_have_one_effect",
-		"Batches that mark under former identities only, and under both, wait for each other in one order, and one of them has the effect.",
-		func(t *T) {
+		"Batches that mark under former identities only, and under both, wait for each other in one order, and one of them has the effect.", func(t *T) {
 			h := s.changed(t)
 			const n = 8
 			together(n, func(i int) {
@@ -266,18 +256,126 @@ func (s suite[Tx]) formersAtOnce(t *T) {
 		return
 	}
 	t.Run("A7_a_former_identity_in_flight_elsewhere_is_busy",
-		"Where another transaction has the former identity in hand, nothing is known yet, and nothing stays under the own one.",
-		func(t *T) {
+		"Where another transaction has the former identity in hand, nothing is known yet, and nothing stays under the own one.", func(t *T) {
 			h := s.changed(t)
 			other, _ := h.begin(h.print("1", 1))
 			b, v, err := h.Store.Begin(t.context(), store.TxOptions{MarkLock: 20 * time.Millisecond}, []store.Mark{h.both("a", "1", 1)})
 			if err == nil {
 				h.wantKinds(v, busy)
 				h.commit(b, store.Ending{})
-			} else if c := h.Store.Classify(err); c != store.ClassContended {
-				t.Errorf("%v is of class %v, want contended", err, c)
+			} else {
+				h.wantClass(err, store.ClassContended)
 			}
 			other.Rollback(t.context())
 			h.wantKinds(h.deliver(h.both("a", "1", 1)), fresh)
+		})
+}
+
+func (h *fixture[Tx]) derivations() admin.Derivations { return h.Store.(admin.Derivations) }
+
+// derivations are the laws of what a store remembers of identities.
+func (s suite[Tx]) derivations(t *T) {
+	if s.h.Can.OneConsumer {
+		s.oneDerivation(t)
+		return
+	}
+	s.formers(t)
+	s.run(t, "A7_derivations_are_kept_by_consumer",
+		"One that is recorded comes back as it was; its generation and its text are its consumer's for ever, also when many ask at once.", func(t *T, h *fixture[Tx]) {
+			d := h.derivations()
+			long := strings.Repeat("\xff\x00 'long\"", admin.MaxDerivation/8)
+			added := make([]bool, 16)
+			together(len(added), func(i int) {
+				var err error
+				added[i], err = d.AddDerivation(t.context(), admin.Derivation{Consumer: "billing", Text: "first", Former: admin.NoFormer})
+				t.must(err)
+			})
+			if n := len(slices.DeleteFunc(added, func(a bool) bool { return !a })); n != 1 {
+				t.Errorf("%d of 16 have recorded it", n)
+			}
+			for _, c := range []struct {
+				d    admin.Derivation
+				want bool
+			}{
+				{admin.Derivation{Consumer: "billing", Generation: 1, Text: long, Former: 0}, true},
+				{admin.Derivation{Consumer: "billing", Generation: 1, Text: "another", Former: admin.NoFormer}, false},
+				{admin.Derivation{Consumer: "billing", Generation: 2, Text: "first", Former: admin.NoFormer}, false},
+				{admin.Derivation{Consumer: "audit", Generation: 0, Text: "first", Former: admin.NoFormer}, true},
+			} {
+				if added, err := d.AddDerivation(t.context(), c.d); err != nil || added != c.want {
+					t.Errorf("%.60v is added: %t, %v", c.d, added, err)
+				}
+			}
+			all, err := d.Derivations(t.context(), "billing")
+			t.must(err)
+			if len(all) != 2 || all[0].Text != "first" || all[0].Former != admin.NoFormer || all[1].Text != long || all[1].Former != 0 || all[1].Generation != 1 || all[0].Retired || time.Since(all[0].First).Abs() > 24*365*100*time.Hour {
+				t.Errorf("there are %.300v", all)
+			}
+			if every, err := d.Derivations(t.context(), ""); err != nil || len(every) != 3 || every[0].Consumer != "audit" {
+				t.Errorf("of all there are %.300v, %v", every, err)
+			}
+		})
+	s.run(t, "A7_a_derivation_is_retired_with_the_act",
+		"Retiring is recorded once, ends what named it as former, and can be taken back.", func(t *T, h *fixture[Tx]) {
+			d := h.derivations()
+			for g, former := range []int64{admin.NoFormer, 0} {
+				_, err := d.AddDerivation(t.context(), admin.Derivation{Consumer: "billing", Generation: int64(g), Text: string(rune('a' + g)), Former: former})
+				t.must(err)
+			}
+			act := store.Act{Verb: "retire", Who: "a test", Why: "because"}
+			t.must(d.RetireDerivation(t.context(), "billing", 0, true, act))
+			for generation, retired := range map[int64]bool{0: true, 1: false, 7: true} {
+				if err := d.RetireDerivation(t.context(), "billing", generation, retired, act); !errors.Is(err, semel.ErrChanged) {
+					t.Errorf("generation %d to %t: %v", generation, retired, err)
+				}
+			}
+			all, err := d.Derivations(t.context(), "billing")
+			t.must(err)
+			if len(all) != 2 || !all[0].Retired || all[1].Retired || all[1].Former != admin.NoFormer {
+				t.Errorf("there are %+v", all)
+			}
+			t.must(d.RetireDerivation(t.context(), "billing", 0, false, act))
+			if s.h.Can.Inbox {
+				acts, err := h.inbox().Acts(t.context(), 0, 10)
+				t.must(err)
+				if len(acts) != 2 || acts[0].Verb != "retire" || acts[0].Why != "because" {
+					t.Errorf("the acts are %+v", acts)
+				}
+			}
+		})
+	s.run(t, "trap_23_a_consumers_name_has_an_owner",
+		"An owner is replaced only by who knows it; names of which something is kept are listed.", func(t *T, h *fixture[Tx]) {
+			d := h.derivations()
+			for _, c := range []struct {
+				was, owner string
+				want       bool
+			}{{"", "a", true}, {"", "b", false}, {"b", "c", false}, {"a", "b\xff", true}, {"b\xff", "", true}, {"", "d", true}} {
+				if set, err := d.SetOwner(t.context(), "billing", c.was, c.owner); err != nil || set != c.want {
+					t.Errorf("%q to %q: %t, %v", c.was, c.owner, set, err)
+				}
+			}
+			for name, want := range map[string]string{"billing": "d", "audit": ""} {
+				if owner, err := d.Owner(t.context(), name); err != nil || owner != want {
+					t.Errorf("%s is owned by %q, %v", name, owner, err)
+				}
+			}
+			h.scopeOf("audit", "", 0)
+			h.scopeOf("audit", "shop", 0)
+			if names, err := d.Consumers(t.context()); err != nil || !slices.Equal(names, []string{"audit", "billing"}) {
+				t.Errorf("the consumers are %q, %v", names, err)
+			}
+		})
+}
+
+// oneDerivation is the law of a store that keeps markers of one generation.
+func (s suite[Tx]) oneDerivation(t *T) {
+	t.Run("A7_a_store_of_one_generation_takes_one_derivation",
+		"Where markers of another generation cannot be kept, another derivation is refused when it is recorded.", func(t *T) {
+			d := s.opened(t).derivations()
+			added, err := d.AddDerivation(t.context(), admin.Derivation{Consumer: "billing", Text: "first", Former: admin.NoFormer})
+			if err != nil || !added {
+				t.Errorf("%t, %v", added, err)
+			}
+			t.wantErr("a second", errOf(d.AddDerivation(t.context(), admin.Derivation{Consumer: "billing", Generation: 1, Text: "second"})), semel.ErrUnsupported)
 		})
 }

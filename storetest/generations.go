@@ -17,17 +17,12 @@ const fenceTime = time.Minute
 // generations are the laws of admin.Generations.
 func (s suite[Tx]) generations(t *T) {
 	t.Run("G2_a_consumer_has_one_active_generation_and_opens_the_next",
-		"The first is 0 and active; one at a time is being built, and says who opened it and why.",
-		func(t *T) {
+		"The first is 0 and active; one at a time is being built, and says who opened it and why.", func(t *T) {
 			h := s.generationed(t)
-			if _, err := h.gens.OpenGeneration(t.context(), "other", order("rebuild", "ana", "x")); !errors.Is(err, semel.ErrState) {
-				t.Errorf("of a consumer without any: %v", err)
-			}
+			t.wantErr("of a consumer without any", errOf(h.gens.OpenGeneration(t.context(), "other", order("rebuild", "ana", "x"))), semel.ErrState)
 			n, err := h.gens.OpenGeneration(t.context(), "billing", order("rebuild", "ana", "a new column"))
 			t.must(err)
-			if _, err := h.gens.OpenGeneration(t.context(), "billing", order("rebuild", "bo", "too")); !errors.Is(err, semel.ErrState) {
-				t.Errorf("a second one at once: %v", err)
-			}
+			t.wantErr("a second one at once", errOf(h.gens.OpenGeneration(t.context(), "billing", order("rebuild", "bo", "too"))), semel.ErrState)
 			t.must(h.gens.BeginGenerations(t.context(), "billing"))
 			h.wantStates(store.GenerationActive, store.GenerationBuilding)
 			all, _ := h.gens.Generations(t.context(), "billing")
@@ -36,8 +31,7 @@ func (s suite[Tx]) generations(t *T) {
 			}
 		})
 	t.Run("G2_a_batch_works_in_the_generation_that_it_names_and_in_no_other_state",
-		"A batch begins only while its generation has the state that it names; otherwise nothing is open, and the store counts as down.",
-		func(t *T) {
+		"A batch begins only while its generation has the state that it names; otherwise nothing is open, and the store counts as down.", func(t *T) {
 			h := s.generationed(t)
 			h.open()
 			h.wantWorks(0, store.GenerationActive)
@@ -47,8 +41,7 @@ func (s suite[Tx]) generations(t *T) {
 			h.wantRefused(2, store.GenerationActive)
 		})
 	t.Run("G2_a_switch_is_at_once_and_needs_both_fences",
-		"Without the fences nothing is switched; after it only the new one is worked in, and the old one is kept.",
-		func(t *T) {
+		"Without the fences nothing is switched; after it only the new one is worked in, and the old one is kept.", func(t *T) {
 			h := s.generationed(t)
 			h.open()
 			h.wantNoSwitch()
@@ -65,17 +58,13 @@ func (s suite[Tx]) generations(t *T) {
 			h.wantWorks(1, store.GenerationActive)
 		})
 	t.Run("law_14_who_opens_switches_and_drops_a_generation_and_why_is_recorded",
-		"Each is an act of no row that names the consumer and the generation, in the transaction of what it changes.",
-		func(t *T) { s.generationActs(t) })
+		"Each is an act of no row that names the consumer and the generation, in the transaction of what it changes.", s.generationActs)
 	t.Run("G2_a_fence_ends_by_itself_or_is_lifted",
-		"Whoever set a fence and died keeps nobody for longer than he said; a second fence beside it is refused.",
-		func(t *T) {
+		"Whoever set a fence and died keeps nobody for longer than he said; a second fence beside it is refused.", func(t *T) {
 			h := s.generationed(t)
 			h.open()
 			t.must(h.gens.FenceGeneration(t.context(), "billing", 0, fenceTime))
-			if err := h.gens.FenceGeneration(t.context(), "billing", 0, fenceTime); !errors.Is(err, semel.ErrState) {
-				t.Errorf("a second fence: %v", err)
-			}
+			t.wantErr("a second fence", h.gens.FenceGeneration(t.context(), "billing", 0, fenceTime), semel.ErrState)
 			t.must(h.gens.LiftFences(t.context(), "billing"))
 			h.wantWorks(0, store.GenerationActive)
 			err := h.gens.FenceGeneration(t.context(), "billing", 0, time.Millisecond)
@@ -87,15 +76,12 @@ func (s suite[Tx]) generations(t *T) {
 			h.wantNoSwitch()
 		})
 	t.Run("trap_T113_a_fence_that_was_dated_ahead_is_cut_to_the_longest",
-		"A fence that was set while the clock was ahead keeps nobody for longer than a fence may stand; until then it holds.",
-		func(t *T) { s.fencedAhead(t) })
+		"A fence that was set while the clock was ahead keeps nobody for longer than a fence may stand; until then it holds.", s.fencedAhead)
 	t.Run("law_12_a_fence_waits_for_who_works_in_the_generation",
-		"When a fence stands, no batch is open that began before it, however long its process was frozen.",
-		func(t *T) { s.fenceWaits(t) })
+		"When a fence stands, no batch is open that began before it, however long its process was frozen.", s.fenceWaits)
 	if !s.h.Can.OneConsumer {
 		t.Run("G2_the_fences_of_another_consumer_stay",
-			"Who lifts the fences of one consumer, or switches it, lets nobody work where another is being switched.",
-			func(t *T) {
+			"Who lifts the fences of one consumer, or switches it, lets nobody work where another is being switched.", func(t *T) {
 				h := s.generationed(t)
 				t.must(h.gens.BeginGenerations(t.context(), "other"))
 				t.must(h.gens.FenceGeneration(t.context(), "other", 0, fenceTime))
@@ -109,11 +95,9 @@ func (s suite[Tx]) generations(t *T) {
 				}
 			})
 		t.Run("P4_G2_of_a_dropped_generation_no_message_and_no_result_is_left",
-			"Its rows go, with what their bodies were before edits, and its results.",
-			func(t *T) { s.forgottenContents(t) })
+			"Its rows go, with what their bodies were before edits, and its results.", s.forgottenContents)
 		t.Run("G2_a_dropped_generation_is_removed_in_slices",
-			"Its markers go, some at a time, and nothing of another generation; one that is active is not dropped.",
-			func(t *T) { s.forgotten(t) })
+			"Its markers go, some at a time, and nothing of another generation; one that is active is not dropped.", s.forgotten)
 	}
 }
 
@@ -180,12 +164,8 @@ func (s suite[Tx]) forgotten(t *T) {
 	own := h.scope
 	h.scope = h.scopeOf(admin.GenerationName("billing", 1), "shop", 0)
 	h.deliver(h.markAll("a", "b", "c")...)
-	if err := h.gens.EndGeneration(t.context(), "billing", 0, order("drop", "ana", "x")); !errors.Is(err, semel.ErrState) {
-		t.Errorf("the active one is dropped: %v", err)
-	}
-	if _, err := h.gens.ForgetGeneration(t.context(), "billing", 1, 2); !errors.Is(err, semel.ErrState) {
-		t.Errorf("one that is not dropped is removed: %v", err)
-	}
+	t.wantErr("the active one is dropped", h.gens.EndGeneration(t.context(), "billing", 0, order("drop", "ana", "x")), semel.ErrState)
+	t.wantErr("one that is not dropped is removed", errOf(h.gens.ForgetGeneration(t.context(), "billing", 1, 2)), semel.ErrState)
 	t.must(h.gens.EndGeneration(t.context(), "billing", 1, order("drop", "ana", "x")))
 	h.wantRefused(1, store.GenerationBuilding)
 	for _, want := range []int{2, 1, 0} {
@@ -314,9 +294,7 @@ func (h *generationed[Tx]) wantRefused(number int64, in store.GenerationState) {
 
 func (h *generationed[Tx]) wantNoSwitch() {
 	h.t.Helper()
-	if err := h.gens.SwitchGeneration(h.t.context(), "billing", 0, 1, order("switch", "ana", "x")); !errors.Is(err, semel.ErrState) {
-		h.t.Errorf("a switch without fences: %v", err)
-	}
+	h.t.wantErr("a switch without fences", h.gens.SwitchGeneration(h.t.context(), "billing", 0, 1, order("switch", "ana", "x")), semel.ErrState)
 	h.wantStates(store.GenerationActive, store.GenerationBuilding)
 }
 

@@ -8,18 +8,19 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 	"syscall"
+	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/store"
 )
 
 // handlers are the laws about handlers that misbehave in their transaction.
 func (s suite[Tx]) handlers(t *T) {
-	t.Run("an_error_of_a_handlers_own_is_retryable",
-		"An error that the store does not know is worth another attempt, also when it is wrapped.",
-		func(t *T) {
-			h := s.opened(t)
+	s.run(t, "an_error_of_a_handlers_own_is_retryable",
+		"An error that the store does not know is worth another attempt, also when it is wrapped.", func(t *T, h *fixture[Tx]) {
 			for _, err := range []error{errHandler, fmt.Errorf("charging: %w", errHandler)} {
 				b, _ := h.begin(h.mark("a"))
 				if c := h.classify(b, err); c != store.ClassRetry {
@@ -28,18 +29,14 @@ func (s suite[Tx]) handlers(t *T) {
 				b.Rollback(t.context())
 			}
 		})
-	t.Run("trap_T84_what_a_handler_met_elsewhere_is_its_own",
-		"An end of file, a network error or a transaction that is over, met beside the batch, is worth an attempt of its message; the store works.",
-		func(t *T) { s.elsewhere(t) })
-	t.Run("trap_95_a_swallowed_error_costs_no_neighbour_its_effect",
-		"When a handler swallows an error of its statement, either the batch knows that it is broken and nothing commits, or everything else commits.",
-		func(t *T) { s.swallowed(t) })
+	s.run(t, "trap_T84_what_a_handler_met_elsewhere_is_its_own",
+		"An end of file, a network error or a transaction that is over, met beside the batch, is worth an attempt of its message; the store works.", s.elsewhere)
+	s.run(t, "trap_95_a_swallowed_error_costs_no_neighbour_its_effect",
+		"When a handler swallows an error of its statement, either the batch knows that it is broken and nothing commits, or everything else commits.", s.swallowed)
 	t.Run("trap_96_a_handler_that_commits_by_itself_leaves_no_marker_without_effect",
-		"After a handler's own commit no neighbour is marked without its effect, and the batch says that it is broken.",
-		func(t *T) { s.endsItself(t, true) })
+		"After a handler's own commit no neighbour is marked without its effect, and the batch says that it is broken.", func(t *T) { s.endsItself(t, true) })
 	t.Run("trap_96_a_handler_that_rolls_back_by_itself_leaves_nothing",
-		"After a handler's own rollback nothing of the batch is left, and the batch says that it is broken.",
-		func(t *T) { s.endsItself(t, false) })
+		"After a handler's own rollback nothing of the batch is left, and the batch says that it is broken.", func(t *T) { s.endsItself(t, false) })
 }
 
 // elsewhere are errors as a handler meets them at a provider or in another
@@ -49,8 +46,7 @@ var elsewhere = []error{
 	&net.OpError{Op: "dial", Net: "tcp", Err: syscall.ECONNREFUSED}, context.DeadlineExceeded, context.Canceled,
 }
 
-func (s suite[Tx]) elsewhere(t *T) {
-	h := s.opened(t)
+func (s suite[Tx]) elsewhere(t *T, h *fixture[Tx]) {
 	for _, err := range elsewhere {
 		b, _ := h.begin(h.mark("a"))
 		t.must(h.Effect(t.context(), b.Tx(0), "a"))
@@ -84,11 +80,8 @@ func (h *fixture[Tx]) classify(b store.Batch[Tx], err error) store.Class {
 	return h.Store.Classify(err)
 }
 
-func (s suite[Tx]) swallowed(t *T) {
-	h := s.opened(t)
-	if h.Spoil == nil {
-		t.lacks("Instance.Spoil")
-	}
+func (s suite[Tx]) swallowed(t *T, h *fixture[Tx]) {
+	t.needs("Instance.Spoil", h.Spoil != nil)
 	marks := h.markAll("a", "b", "c")
 	b, _ := h.begin(marks...)
 	t.must(h.Effect(t.context(), b.Tx(0), "a"))
@@ -123,9 +116,7 @@ func (h *fixture[Tx]) brokenAs(b store.Batch[Tx], class store.Class) {
 
 func (s suite[Tx]) endsItself(t *T, commit bool) {
 	h := s.opened(t)
-	if h.End == nil {
-		t.lacks("Instance.End")
-	}
+	t.needs("Instance.End", h.End != nil)
 	all := []string{"a", "b", "c"}
 	if most := h.Store.Limits().Batch; most > 0 {
 		all = all[:most]
@@ -155,4 +146,211 @@ func (s suite[Tx]) endsItself(t *T, commit bool) {
 	for _, id := range all {
 		h.wantCount(id, 1)
 	}
+}
+
+// statements are the laws about handlers that end their transaction with a
+// statement, of which the driver of the database knows nothing.
+func (s suite[Tx]) statements(t *T) {
+	t.Run("trap_T99_what_a_handler_writes_after_its_own_rollback_leaves_nothing",
+		"After a handler sent ROLLBACK or COMMIT as a statement, nothing of its batch and nothing that it writes afterwards is left, or the statement was refused and all of it commits with the marks; a store may declare that what is written afterwards stands.", func(t *T) {
+			for _, ending := range []string{"rollback", "ROLLBACK", "/* x */ rollback; -- x", "commit", "end"} {
+				s.endsByStatement(t, ending, "")
+				s.endsByStatement(t, ending, "begin")
+			}
+		})
+}
+
+// endsByStatement lets the second handler of a batch end the transaction, open
+// another perhaps, and write.
+func (s suite[Tx]) endsByStatement(t *T, ending, again string) {
+	h := s.opened(t)
+	t.needs("Instance.Send", h.Send != nil)
+	all := []string{"a", "b"}
+	if most := h.Store.Limits().Batch; most > 0 {
+		all = all[1:]
+	}
+	b, _ := h.begin(h.markAll(all...)...)
+	last := len(all) - 1
+	for i, id := range all {
+		t.must(h.Effect(t.context(), b.Tx(i), id))
+	}
+	for _, text := range []string{ending, again} {
+		if text != "" {
+			_ = h.Send(t.context(), b.Tx(last), text)
+		}
+	}
+	_ = h.Effect(t.context(), b.Tx(last), "late")
+	if again != "" {
+		_ = h.Send(t.context(), b.Tx(last), "commit")
+	}
+	want := 0
+	if broken, ok := b.(store.TxStatus); ok && broken.TxAborted() {
+		b.Rollback(t.context())
+	} else if r := b.Commit(t.context(), store.Ending{}); r.Outcome == store.Committed {
+		want = 1 // the ending was refused, and all of it is one batch still
+	}
+	if late := h.Count(t, "late"); late != want && !(late == 1 && s.h.Can.LeavesLate) {
+		t.Errorf("after %q %q: %d effects that the handler wrote afterwards are left, want %d", ending, again, late, want)
+	}
+	h.deliver(h.markAll(all...)...)
+	for _, id := range all {
+		h.wantCount(id, 1)
+	}
+}
+
+// contents are the laws of fingerprints.
+func (s suite[Tx]) contents(t *T) {
+	s.run(t, "trap_73_one_identity_with_another_content_is_a_conflict",
+		"The same identity with another fingerprint is a conflict, in another batch and in the same.", func(t *T, h *fixture[Tx]) {
+			v := h.deliver(h.print("a", 1), h.print("a", 2), h.print("a", 1))
+			h.wantKinds(v, fresh, conflict, already(store.Applied))
+			h.wantKinds(h.asks(h.print("a", 1)), already(store.Applied))
+			h.wantKinds(h.asks(h.print("a", 2)), conflict)
+			h.wantCount("a", 1)
+		})
+	s.run(t, "law_10_a_conflict_is_told_whatever_the_outcome",
+		"A marker of any outcome keeps its fingerprint and tells a conflict.", func(t *T, h *fixture[Tx]) {
+			for _, o := range []store.Outcome{store.Applied, store.Parked, store.DeadLettered, store.Discarded} {
+				m := h.print(string(rune('a'+o)), 1)
+				m.As = o
+				h.deliver(m)
+				h.wantKinds(h.asks(h.print(string(m.ID), 2)), conflict)
+			}
+		})
+	s.run(t, "case_14_a_changed_rule_makes_no_false_conflict",
+		"Only fingerprints of one version are compared, and none equals every other.", func(t *T, h *fixture[Tx]) {
+			newer, none := h.print("a", 9), h.mark("a")
+			newer.Fingerprint.Version = 2
+			h.deliver(h.print("a", 1))
+			h.wantKinds(h.asks(newer), already(store.Applied))
+			h.wantKinds(h.asks(none), already(store.Applied))
+			h.deliver(h.mark("b"))
+			h.wantKinds(h.asks(h.print("b", 1)), already(store.Applied))
+		})
+	s.run(t, "trap_74_every_bit_of_a_fingerprint_counts",
+		"Two fingerprints differ if any byte of them does, the first and the last.", func(t *T, h *fixture[Tx]) {
+			m := h.print("a", 1)
+			h.deliver(m)
+			for _, i := range []int{0, 15} {
+				other := m
+				other.Fingerprint.Sum[i] ^= 0x80
+				h.wantKinds(h.asks(other), conflict)
+			}
+		})
+}
+
+// conflict delivers another content of an identity, as the engine does: with a
+// new row, or counted on the one that is known.
+func (h *fixture[Tx]) conflict(id string, content byte) store.Verdict {
+	h.t.Helper()
+	b, v := h.begin(h.print(id, content))
+	h.wantKinds(v, conflict)
+	h.commit(b, conflictRow(content, v[0].Known))
+	return v[0]
+}
+
+// conflictRow is the ending of a batch whose first mark met another content.
+func conflictRow(content byte, known bool) store.Ending {
+	return store.Ending{Rows: []store.Row{{
+		Conflict: true, Repeat: known, State: store.StateParked, Reason: semel.ReasonConflict,
+		Message: &semel.Message{Body: []byte{content}},
+	}}}
+}
+
+// conflicts are the laws of rows of conflicts.
+func (s suite[Tx]) conflicts(t *T) {
+	s.run(t, "case_8_a_conflict_has_a_row_of_its_own",
+		"Each content of an identity has one row; the marker stays as it is; copies are counted on the row of their content.", func(t *T, h *fixture[Tx]) {
+			h.deliver(h.print("a", 1))
+			for i, known := range []bool{false, true, true} {
+				if v := h.conflict("a", 2); v.Known != known {
+					t.Errorf("delivery %d of the conflict is known: %t, want %t", i, v.Known, known)
+				}
+			}
+			if v := h.conflict("a", 3); v.Known {
+				t.Error("a third content is called known")
+			}
+			h.wantKinds(h.asks(h.print("a", 1)), already(store.Applied))
+			rows := h.list(store.RowFilter{IDs: []string{"a"}})
+			if len(rows) != 2 || rows[0].Repeated != 2 || rows[1].Repeated != 0 || !rows[0].Conflict || rows[0].Message.Body[0] != 2 {
+				t.Errorf("the rows are %+v", rows)
+			}
+			h.wantCount("a", 1)
+		})
+	s.run(t, "the_first_content_of_a_conflict_is_told",
+		"A store that tells of markers says what became of an identity and when, and nothing of one that it never saw.", func(t *T, h *fixture[Tx]) {
+			reader, able := h.Store.(admin.MarkerReader)
+			if !able {
+				return
+			}
+			for _, id := range []string{"a", "0190c3f5-8a52-7cc1-9d7e-0a1b2c3d4e5f", "\xff", strings.Repeat("long ", 200)} {
+				h.deliver(h.print(id, 1))
+				m, found, err := reader.Marker(t.context(), semel.Key{Consumer: "billing", Source: "shop", ID: id})
+				if err != nil || !found || m.Outcome != store.Applied || m.At.IsZero() {
+					t.Errorf("the marker of %.40q is %+v, %t, %v", id, m, found, err)
+				}
+				if m.Fingerprint.Conflicts(h.print(id, 1).Fingerprint) || !s.h.Can.OneConsumer && !m.Fingerprint.Conflicts(h.print(id, 2).Fingerprint) {
+					t.Errorf("the marker of %.40q has the fingerprint %+v", id, m.Fingerprint)
+				}
+			}
+			h.conflict("a", 2)
+			parked := h.park("parked")
+			m, found, err := reader.Marker(t.context(), parked.Key)
+			if err != nil || !found || m.Outcome != store.Parked || m.At.Sub(parked.ReceivedAt).Abs() > time.Minute {
+				t.Errorf("the marker of a parked message is %+v, %t, %v; it was received at %v", m, found, err, parked.ReceivedAt)
+			}
+			for _, key := range []semel.Key{{Consumer: "billing", Source: "shop", ID: "never"}, {Consumer: "audit", Source: "shop", ID: "a"}, {Consumer: "billing", Source: "", ID: "a"}} {
+				if m, found, err := reader.Marker(t.context(), key); found || err != nil {
+					t.Errorf("%v has the marker %+v, %v", key, m, err)
+				}
+			}
+		})
+}
+
+// conflictsAtOnce are the laws of conflicts that several batches meet.
+func (s suite[Tx]) conflictsAtOnce(t *T) {
+	s.run(t, "a_conflict_that_two_batches_meet_at_once_has_one_row",
+		"However many batches meet a conflict at once, its content has one row and every other delivery is counted.", func(t *T, h *fixture[Tx]) {
+			h.deliver(h.print("a", 1))
+			together(10, func(int) { h.conflict("a", 2) })
+			rows := h.list(store.RowFilter{IDs: []string{"a"}})
+			if len(rows) != 1 || rows[0].Repeated != 9 {
+				t.Errorf("the rows are %+v", rows)
+			}
+		})
+	t.Run("two_batches_that_both_saw_a_conflict_keep_one_row_and_its_count",
+		"Of two batches that both met a content before either committed, the second counts on the row of the first, and so does a third that came later; also when one of them is rolled back.", func(t *T) {
+			if s.h.Can.OneWriter {
+				return // the second begins when the first has ended
+			}
+			for _, rolledBack := range []bool{false, true} {
+				h := s.opened(t)
+				h.deliver(h.print("a", 1))
+				both := [2]store.Batch[Tx]{}
+				for i := range both {
+					var v []store.Verdict
+					both[i], v = h.begin(h.print("a", 2))
+					h.wantKinds(v, conflict)
+					if v[0].Known {
+						t.Error("a row is known before anybody wrote it")
+					}
+				}
+				want := int64(2)
+				if rolledBack {
+					both[0].Rollback(t.context())
+					want = 1
+				} else {
+					h.commit(both[0], conflictRow(2, false))
+				}
+				h.commit(both[1], conflictRow(2, false))
+				if v := h.conflict("a", 2); !v.Known {
+					t.Error("the row that was written is not known")
+				}
+				rows := h.list(store.RowFilter{IDs: []string{"a"}})
+				if len(rows) != 1 || int64(rows[0].Repeated) != want {
+					t.Errorf("the rows are %+v, want one that was repeated %d times", rows, want)
+				}
+				h.wantCount("a", 1)
+			}
+		})
 }

@@ -1,3 +1,13 @@
+// Package storetest is the conformance suite of stores. Every case states one
+// law in a sentence and prints it when the store breaks it. Effects are
+// counted, not deliveries.
+//
+// A store's own test hands over a Harness:
+//
+//	storetest.Run(t, storetest.Harness[*sql.Tx]{Open: open, Can: storetest.Abilities{Inbox: true}})
+//
+// The least a store must do is store.TxStore. What it declares beyond that is
+// tested; what it does not declare, it must not have.
 package storetest
 
 import (
@@ -5,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
 )
 
@@ -162,103 +174,93 @@ func failing(t testing.TB, all func(*T)) (failures []Failure) {
 }
 
 func all[Tx any](t *T, h Harness[Tx]) {
-	s := suite[Tx]{h}
-	s.abilities(t)
-	s.marks(t)
-	s.setbacks(t)
-	s.mixtures(t)
-	s.newer(t)
-	s.copies(t)
-	s.waits(t)
-	s.contents(t)
-	s.identities(t)
-	s.batches(t)
-	s.ends(t)
-	s.handlers(t)
-	s.statements(t)
-	s.scopes(t)
-	if h.Can.MarkIn {
-		s.callers(t)
-	}
-	if h.Can.Inbox {
-		s.stored(t)
-	} else {
-		s.rowless(t)
-	}
-	if h.Can.Leases {
-		s.leased(t)
-		s.calls(t)
-		s.looked(t)
-	}
-	if h.Can.Calls {
-		s.resolutions(t)
-	}
-	if h.Can.Gather {
-		s.gathered(t)
-	}
-	if h.Can.Steps {
-		s.steps(t)
-	}
-	if h.Can.Intents && !h.Can.Days {
-		s.intents(t)
-	}
-	if h.Can.Emission && !h.Can.Days {
-		s.emission(t)
-	}
-	if h.Can.Results {
-		s.results(t)
-	}
-	if h.Can.Streams {
-		s.versioned(t)
-	}
-	if h.Can.Lines {
-		s.lined(t)
-	}
-	if h.Can.Retention && !h.Can.Days {
-		s.retention(t)
-		if h.Can.Lines {
-			s.lateInLine(t)
+	s, can := suite[Tx]{h}, h.Can
+	for _, group := range []struct {
+		runs  bool
+		cases []func(*T)
+	}{
+		{true, []func(*T){s.abilities, s.marks, s.setbacks, s.mixtures, s.newer, s.copies, s.waits, s.contents, s.identities, s.batches, s.ends, s.handlers, s.statements, s.scopes}},
+		{can.MarkIn, []func(*T){s.callers}},
+		{can.Inbox, []func(*T){s.rows, s.strangers, s.messages, s.lists, s.conflicts, s.conflictsAtOnce, s.acts, s.refusals, s.records}},
+		{!can.Inbox, []func(*T){s.rowless}},
+		{can.Leases, []func(*T){s.leased, s.calls, s.looked}},
+		{can.Calls, []func(*T){s.resolutions}},
+		{can.Gather, []func(*T){s.gathered}},
+		{can.Steps, []func(*T){s.steps}},
+		{can.Intents && !can.Days, []func(*T){s.intents}},
+		{can.Emission && !can.Days, []func(*T){s.emission}},
+		{can.Results, []func(*T){s.results}},
+		{can.Streams, []func(*T){s.versioned}},
+		{can.Lines, []func(*T){s.lined}},
+		{can.Retention && !can.Days, []func(*T){s.retention}},
+		{can.Retention && !can.Days && can.Lines, []func(*T){s.lateInLine}},
+		{can.Derivations, []func(*T){s.derivations}},
+		{can.Positions, []func(*T){s.positions, s.keeping}},
+		{can.Controls, []func(*T){s.controls}},
+		{can.Offsets, []func(*T){s.offsets}},
+		{can.Replays, []func(*T){s.replayed}},
+		{can.Audit, []func(*T){s.audited}},
+		{can.Edits, []func(*T){s.edited}},
+		{can.Erasure, []func(*T){s.erasures}},
+		{can.Generations, []func(*T){s.generations}},
+	} {
+		for _, cases := range group.cases {
+			if group.runs {
+				cases(t)
+			}
 		}
-	}
-	if h.Can.Derivations {
-		s.derivations(t)
-	}
-	if h.Can.Positions {
-		s.positions(t)
-		s.keeping(t)
-	}
-	if h.Can.Controls {
-		s.controls(t)
-	}
-	if h.Can.Offsets {
-		s.offsets(t)
-	}
-	if h.Can.Replays {
-		s.replayed(t)
-	}
-	if h.Can.Audit {
-		s.audited(t)
-	}
-	if h.Can.Edits {
-		s.edited(t)
-	}
-	if h.Can.Erasure {
-		s.erasures(t)
-	}
-	if h.Can.Generations {
-		s.generations(t)
 	}
 }
 
-// stored runs the cases of an inbox.
-func (s suite[Tx]) stored(t *T) {
-	s.rows(t)
-	s.strangers(t)
-	s.messages(t)
-	s.lists(t)
-	s.conflicts(t)
-	s.conflictsAtOnce(t)
-	s.acts(t)
-	s.refusals(t)
-	s.records(t)
+// ability is a field of Abilities, with what a store must have for it.
+type ability struct {
+	name          string
+	declared, has bool
+	// needs is what the store must implement.
+	needs string
+}
+
+func (s suite[Tx]) abilities(t *T) {
+	t.Run("a_store_has_the_abilities_it_declares_and_no_others",
+		"What a store declares it has, and what it does not declare it has not, so that a missing ability is an error at start.", func(t *T) {
+			for _, a := range abilitiesOf(s.h.Can, s.h.Open(t).Store) {
+				switch {
+				case a.declared && !a.has:
+					t.Errorf("Can.%s is declared, and the store lacks %s", a.name, a.needs)
+				case !a.declared && a.has:
+					t.Errorf("Can.%s is not declared, and the store has %s", a.name, a.needs)
+				}
+			}
+		})
+}
+
+func has[I any](st any) bool {
+	_, able := st.(I)
+	return able
+}
+
+func abilitiesOf[Tx any](can Abilities, st store.TxStore[Tx]) []ability {
+	return []ability{
+		{"Inbox", can.Inbox, has[store.Inbox](st), "store.Inbox"},
+		{"Leases", can.Leases, has[store.Leases](st), "store.Leases"},
+		{"Streams", can.Streams, has[admin.Streams](st), "admin.Streams"},
+		{"Retention", can.Retention, has[store.Reaper](st), "store.Reaper"},
+		{"Days", can.Days, st.Limits().PartitionedBy != "", "store.Limits.PartitionedBy"},
+		{"Calls", can.Calls, has[admin.Resolver](st), "admin.Resolver"},
+		{"Steps", can.Steps, st.Limits().StepOutput > 0, "store.Limits.StepOutput above 0"},
+		{"Gather", can.Gather, has[store.QueueStore[Tx]](st), "store.QueueStore"},
+		{"Intents", can.Intents, hasIntents(st), "store.CallerTx or store.QueueStore, and admin.Requeuer"},
+		{"Emission", can.Emission, has[admin.Emitter](st), "admin.Emitter"},
+		{"Results", can.Results, hasResults(st), "store.Results"},
+		{"MarkIn", can.MarkIn, has[store.CallerTx[Tx]](st), "store.CallerTx"},
+		{"Positions", can.Positions, has[source.PositionStore](st), "source.PositionStore"},
+		{"Offsets", can.Offsets, has[source.OffsetStore](st), "source.OffsetStore"},
+		{"Controls", can.Controls, has[admin.Controls](st), "admin.Controls"},
+		{"Derivations", can.Derivations, has[admin.Derivations](st), "admin.Derivations"},
+		{"Edits", can.Edits, hasEdits(st), "admin.Editor"},
+		{"Erasure", can.Erasure, hasErasure(st), "admin.Eraser"},
+		{"Audit", can.Audit, hasAudit(st), "admin.Auditor and admin.Recorder"},
+		{"Replays", can.Replays, hasReplays(st), "admin.Replays and admin.Previewer"},
+		{"Generations", can.Generations, has[admin.Generations](st), "admin.Generations"},
+	}
 }

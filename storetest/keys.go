@@ -202,9 +202,7 @@ func keyFences(run runKeyCase) {
 				h.t.Errorf("a stale token could %v", e)
 			}
 		}
-		if err := h.Store.ExtendKey(h.t.context(), keyOf("a"), stale, keyKeep); !errors.Is(err, store.ErrClaimLost) {
-			h.t.Errorf("a stale token extends: %v", err)
-		}
+		h.t.wantErr("a stale token extends", h.Store.ExtendKey(h.t.context(), keyOf("a"), stale, keyKeep), store.ErrClaimLost)
 		h.want("a", store.KeyHeld)
 		h.t.must(h.end("a", token, store.KeyComplete, "mine"))
 		if err := h.end("a", stale, store.KeyComplete, "theirs"); err == nil {
@@ -221,18 +219,14 @@ func keyFences(run runKeyCase) {
 		if err := h.end("a", token, store.KeyRelease, ""); err == nil {
 			h.t.Error("what is complete was released")
 		}
-		if err := h.Store.ExtendKey(h.t.context(), keyOf("a"), token, keyKeep); !errors.Is(err, store.ErrClaimLost) {
-			h.t.Errorf("what is complete was extended: %v", err)
-		}
+		h.t.wantErr("what is complete was extended", h.Store.ExtendKey(h.t.context(), keyOf("a"), token, keyKeep), store.ErrClaimLost)
 		h.want("a", store.KeyCompleted)
 	})
 	run("law_5_nobody_ends_what_is_not_there", "A key that was never claimed, or is gone, is not ended.", func(h *keys) {
 		if err := h.end("a", store.NewToken(), store.KeyComplete, ""); err == nil {
 			h.t.Error("it is ended")
 		}
-		if err := h.Store.ExtendKey(h.t.context(), keyOf("a"), store.NewToken(), keyLease); !errors.Is(err, store.ErrClaimLost) {
-			h.t.Errorf("it is extended: %v", err)
-		}
+		h.t.wantErr("it is extended", h.Store.ExtendKey(h.t.context(), keyOf("a"), store.NewToken(), keyLease), store.ErrClaimLost)
 		h.want("a", store.KeyClaimed)
 	})
 	run("D3_an_extended_lease_lasts", "A lease that is extended keeps others away past its first end.", func(h *keys) {

@@ -99,8 +99,7 @@ func (s suite[Tx]) lined(t *T) {
 }
 
 func (s suite[Tx]) followers(t *T) {
-	t.Run("C8_D8_law_8_what_comes_behind_one_that_waits_does_not_run", "It is kept behind it, and other lines go on.", func(t *T) {
-		h := s.opened(t)
+	s.run(t, "C8_D8_law_8_what_comes_behind_one_that_waits_does_not_run", "It is kept behind it, and other lines go on.", func(t *T, h *fixture[Tx]) {
 		h.wantKinds(h.deliver(h.inLine("k", "0", store.Applied)), fresh)
 		for _, state := range []store.RowState{received, waiting, parked} {
 			line := "line " + string(state)
@@ -118,16 +117,14 @@ func (s suite[Tx]) followers(t *T) {
 			t.Errorf("%+v", p)
 		}
 	})
-	t.Run("C8_law_8_one_that_stays_keeps_back_those_after_it_in_its_batch", "Its row is there with the commit only.", func(t *T) {
-		h := s.opened(t)
+	s.run(t, "C8_law_8_one_that_stays_keeps_back_those_after_it_in_its_batch", "Its row is there with the commit only.", func(t *T, h *fixture[Tx]) {
 		marks := []store.Mark{h.inLine("k", "before", store.Applied), h.inLine("k", "stays", store.Waiting), h.inLine("k", "after", store.Applied), h.inLine("other", "beside", store.Applied)}
 		b, v := h.begin(marks...)
 		h.wantKinds(v, fresh, fresh, behind, fresh)
 		h.commit(b, store.Ending{Trim: []int{2}, Rows: []store.Row{{Mark: 1, State: waiting, After: long, Message: &semel.Message{}}}})
 		h.wantKinds(h.asks(marks[2]), behind)
 	})
-	t.Run("C8_D8_of_a_batch_of_receipts_the_first_of_each_line_is_due", "The others wait in the order of their marks.", func(t *T) {
-		h := s.opened(t)
+	s.run(t, "C8_D8_of_a_batch_of_receipts_the_first_of_each_line_is_due", "The others wait in the order of their marks.", func(t *T, h *fixture[Tx]) {
 		h.wantStates(h.enters("b", received, "b1", "b2", "b3"), received, blocked, blocked)
 		h.wantStates(h.enters("a", received, "a1", "a2"), received, blocked)
 		got, err := h.leases().Claim(t.context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Most: 10, Lease: long})
@@ -139,8 +136,7 @@ func (s suite[Tx]) followers(t *T) {
 }
 
 func (s suite[Tx]) firsts(t *T) {
-	t.Run("C8_D8_a_commit_that_ends_the_first_frees_the_next_one_only", "Whatever the end; one that fails or is parked stays.", func(t *T) {
-		h := s.opened(t)
+	s.run(t, "C8_D8_a_commit_that_ends_the_first_frees_the_next_one_only", "Whatever the end; one that fails or is parked stays.", func(t *T, h *fixture[Tx]) {
 		rows := h.enters("k", received, "1", "2", "3", "4", "5")
 		if !h.ends("k", rows[0].Number, store.RowCompleted) {
 			t.Error("the commit does not say that it freed a row")
@@ -162,10 +158,9 @@ func (s suite[Tx]) firsts(t *T) {
 		}
 		h.wantStates(rows, completed, dead, discarded, parked, blocked)
 	})
-	t.Run("D8_G6_a_parked_first_that_is_retried_is_still_the_first", "Those behind it wait until it has ended.", func(t *T) {
-		h := s.opened(t)
+	s.run(t, "D8_G6_a_parked_first_that_is_retried_is_still_the_first", "Those behind it wait until it has ended.", func(t *T, h *fixture[Tx]) {
 		rows := append(h.enters("k", parked, "1"), h.enters("k", blocked, "2")...)
-		t.must(errors.Join(h.requeuer().Requeue(t.context(), act("retry"), rows[0].Seen())...))
+		t.must(h.retry(rows[0].Seen()))
 		h.wantStates(rows, waiting, blocked)
 		h.ends("k", rows[0].Number, store.RowCompleted)
 		h.wantStates(rows, completed, received)
@@ -173,15 +168,13 @@ func (s suite[Tx]) firsts(t *T) {
 }
 
 func (s suite[Tx]) firstsElsewhere(t *T) {
-	t.Run("D8_claims_that_end_outside_of_a_batch_free_the_next_one_too", "So do those of handlers that call out.", func(t *T) {
-		h := s.opened(t)
+	s.run(t, "D8_claims_that_end_outside_of_a_batch_free_the_next_one_too", "So do those of handlers that call out.", func(t *T, h *fixture[Tx]) {
 		rows := h.enters("k", received, "1", "2")
 		m := h.claimsIn("k", rows[0].Number)
 		h.wantLost(h.leases().End(t.context(), []store.ClaimEnding{{Claim: m.Claim, Event: store.RowCompleted, Lined: true, Ran: true}}))
 		h.wantStates(rows, completed, received)
 	})
-	t.Run("D8_law_5_a_claim_that_does_not_stand_frees_nothing", "It is told so, and nothing of its line moves.", func(t *T) {
-		h := s.opened(t)
+	s.run(t, "D8_law_5_a_claim_that_does_not_stand_frees_nothing", "It is told so, and nothing of its line moves.", func(t *T, h *fixture[Tx]) {
 		rows := h.enters("k", received, "1", "2")
 		m := h.claimsIn("k", rows[0].Number)
 		m.Claim.Token++
@@ -189,26 +182,25 @@ func (s suite[Tx]) firstsElsewhere(t *T) {
 		h.wantLost(lost, err, 0)
 		h.wantStates(rows, store.StateInProgress, blocked)
 	})
-	t.Run("D8_law_11_a_follower_whose_line_is_empty_by_then_is_due_at_once", "Between its verdict and its row the first may have ended.", func(t *T) {
-		h := s.opened(t)
-		rows := h.enters("k", received, "1")
-		b, v := h.begin(h.inLine("k", "2", store.Waiting))
-		h.wantKinds(v, fresh)
-		want := blocked
-		if !s.h.Can.OneWriter { // else nothing ends beside the open batch
-			h.ends("k", rows[0].Number, store.RowCompleted)
-			want = received
-		}
-		r := b.Commit(t.context(), store.Ending{Rows: []store.Row{{State: blocked, Message: &semel.Message{}}}})
-		if row := h.row("2", false); row.State != want || r.Freed != (want == received) {
-			t.Errorf("it is %+v, and the commit says %+v", row, r)
-		}
-	})
+	s.run(t, "D8_law_11_a_follower_whose_line_is_empty_by_then_is_due_at_once",
+		"Between its verdict and its row the first may have ended.", func(t *T, h *fixture[Tx]) {
+			rows := h.enters("k", received, "1")
+			b, v := h.begin(h.inLine("k", "2", store.Waiting))
+			h.wantKinds(v, fresh)
+			want := blocked
+			if !s.h.Can.OneWriter { // else nothing ends beside the open batch
+				h.ends("k", rows[0].Number, store.RowCompleted)
+				want = received
+			}
+			r := b.Commit(t.context(), store.Ending{Rows: []store.Row{{State: blocked, Message: &semel.Message{}}}})
+			if row := h.row("2", false); row.State != want || r.Freed != (want == received) {
+				t.Errorf("it is %+v, and the commit says %+v", row, r)
+			}
+		})
 }
 
 func (s suite[Tx]) passing(t *T) {
-	t.Run("C8_G6_a_person_lets_followers_pass_a_row", "It stays as it is, outside of its line; with a record.", func(t *T) {
-		h := s.opened(t)
+	s.run(t, "C8_G6_a_person_lets_followers_pass_a_row", "It stays as it is, outside of its line; with a record.", func(t *T, h *fixture[Tx]) {
 		rows := append(h.enters("k", parked, "1"), h.enters("k", blocked, "2", "3")...)
 		t.must(errors.Join(h.lines().Skip(t.context(), act("skip"), rows[0].Seen())...))
 		h.wantStates(rows, parked, received, blocked)
@@ -222,32 +214,26 @@ func (s suite[Tx]) passing(t *T) {
 		if passed.Place != 0 || passed.Revision == rows[0].Revision {
 			t.Errorf("the row is %+v", passed)
 		}
-		if err := errors.Join(h.lines().Skip(t.context(), act("skip"), rows[0].Seen())...); !errors.Is(err, semel.ErrChanged) {
-			t.Errorf("who saw it elsewhere is told %v", err)
-		}
-		if err := errors.Join(h.lines().Skip(t.context(), act("skip"), passed.Seen())...); !errors.Is(err, semel.ErrState) {
-			t.Errorf("of a row in no line it says %v", err)
-		}
-		t.must(errors.Join(h.requeuer().Requeue(t.context(), act("retry"), passed.Seen())...))
+		t.wantErr("a skip of a row that changed", errors.Join(h.lines().Skip(t.context(), act("skip"), rows[0].Seen())...), semel.ErrChanged)
+		t.wantErr("a skip of a row in no line", errors.Join(h.lines().Skip(t.context(), act("skip"), passed.Seen())...), semel.ErrState)
+		t.must(h.retry(passed.Seen()))
 		h.wantStates(rows, waiting, received, blocked)
 		last := h.number(rows[2].Number)
 		t.must(errors.Join(h.lines().Skip(t.context(), act("skip"), last.Seen())...))
 		h.wantStates(rows, waiting, received, received)
 	})
-	t.Run("C8_G6_discarding_a_row_of_a_line_lets_it_go_on", "The first frees the next one; another one leaves its place.", func(t *T) {
-		h := s.opened(t)
+	s.run(t, "C8_G6_discarding_a_row_of_a_line_lets_it_go_on", "The first frees the next one; another one leaves its place.", func(t *T, h *fixture[Tx]) {
 		rows := append(h.enters("k", parked, "1"), h.enters("k", blocked, "2", "3")...)
-		t.must(errors.Join(h.inbox().Discard(t.context(), act("discard"), rows[1].Seen())...))
+		t.must(h.discard(rows[1].Seen()))
 		h.wantStates(rows, parked, discarded, blocked)
-		t.must(errors.Join(h.inbox().Discard(t.context(), act("discard"), rows[0].Seen())...))
+		t.must(h.discard(rows[0].Seen()))
 		h.wantStates(rows, discarded, discarded, received)
 	})
-	t.Run("C8_a_dead_letter_that_is_retried_has_left_its_line", "Those behind it went on long ago.", func(t *T) {
-		h := s.opened(t)
+	s.run(t, "C8_a_dead_letter_that_is_retried_has_left_its_line", "Those behind it went on long ago.", func(t *T, h *fixture[Tx]) {
 		rows := h.enters("k", received, "1", "2")
 		h.ends("k", rows[0].Number, store.RowDeadLettered)
 		letter := h.number(rows[0].Number)
-		t.must(errors.Join(h.requeuer().Requeue(t.context(), act("retry"), letter.Seen())...))
+		t.must(h.retry(letter.Seen()))
 		h.wantStates(rows, waiting, received)
 		if r := h.number(letter.Number); r.Place != 0 {
 			t.Errorf("it is %+v", r)
@@ -256,8 +242,7 @@ func (s suite[Tx]) passing(t *T) {
 }
 
 func (s suite[Tx]) swept(t *T) {
-	t.Run("C8_law_11_a_sweep_frees_what_waits_for_nothing", "Somebody has removed the first by hand.", func(t *T) {
-		h := s.opened(t)
+	s.run(t, "C8_law_11_a_sweep_frees_what_waits_for_nothing", "Somebody has removed the first by hand.", func(t *T, h *fixture[Tx]) {
 		sweeps := func(want int64) {
 			if n, err := h.lines().Sweep(t.context()); err != nil || n != want {
 				t.Errorf("a sweep frees %d, %v", n, err)
@@ -284,33 +269,32 @@ func (s suite[Tx]) swept(t *T) {
 }
 
 func (s suite[Tx]) dissolved(t *T) {
-	t.Run("C8_law_11_rows_of_a_consumer_that_keeps_no_lines_leave_them", "What waits for another would else wait for what is kept back itself.", func(t *T) {
-		h := s.opened(t)
-		const one, other = "billing\x00kone", "billing\x00kother"
-		rows := append(h.enters(one, parked, "1"), h.enters(one, blocked, "2", "3")...)
-		first := h.enters(other, received, "4")
-		for _, want := range []int64{4, 0} {
-			if n, err := h.lines().Dissolve(t.context(), "billing"); err != nil || n != want {
-				t.Errorf("%d rows, want %d; %v", n, want, err)
+	s.run(t, "C8_law_11_rows_of_a_consumer_that_keeps_no_lines_leave_them",
+		"What waits for another would else wait for what is kept back itself.", func(t *T, h *fixture[Tx]) {
+			const one, other = "billing\x00kone", "billing\x00kother"
+			rows := append(h.enters(one, parked, "1"), h.enters(one, blocked, "2", "3")...)
+			first := h.enters(other, received, "4")
+			for _, want := range []int64{4, 0} {
+				if n, err := h.lines().Dissolve(t.context(), "billing"); err != nil || n != want {
+					t.Errorf("%d rows, want %d; %v", n, want, err)
+				}
 			}
-		}
-		h.wantStates(append(rows, first...), parked, received, received, received)
-		for _, line := range []string{one, other} {
-			h.wantKinds(h.asks(h.inLine(line, "next", store.Applied)), fresh)
-		}
-		if n, err := h.lines().Dissolve(t.context(), "bill"); err != nil || n != 0 {
-			t.Errorf("of another consumer: %d rows, %v", n, err)
-		}
-	})
+			h.wantStates(append(rows, first...), parked, received, received, received)
+			for _, line := range []string{one, other} {
+				h.wantKinds(h.asks(h.inLine(line, "next", store.Applied)), fresh)
+			}
+			if n, err := h.lines().Dissolve(t.context(), "bill"); err != nil || n != 0 {
+				t.Errorf("of another consumer: %d rows, %v", n, err)
+			}
+		})
 }
 
 func (s suite[Tx]) emptyLines(t *T) {
-	t.Run("C8_law_11_a_line_of_which_nothing_waits_runs_again", "Nothing is left of it.", func(t *T) {
-		h := s.opened(t)
+	s.run(t, "C8_law_11_a_line_of_which_nothing_waits_runs_again", "Nothing is left of it.", func(t *T, h *fixture[Tx]) {
 		for i, end := range []func(store.StoredRow){
 			func(r store.StoredRow) { h.ends("k", r.Number, store.RowCompleted) },
 			func(r store.StoredRow) {
-				t.must(errors.Join(h.inbox().Discard(t.context(), act("discard"), r.Seen())...))
+				t.must(h.discard(r.Seen()))
 			},
 			func(r store.StoredRow) { t.must(errors.Join(h.lines().Skip(t.context(), act("skip"), r.Seen())...)) },
 		} {
@@ -340,58 +324,58 @@ func (s suite[Tx]) crossing(t *T) {
 	if s.h.Can.OneWriter {
 		return
 	}
-	t.Run("C8_law_11_batches_that_enter_and_leave_each_others_lines_do_not_wait_in_a_circle", "All lines of a batch are locked in one order.", func(t *T) {
-		h := s.opened(t)
-		for round := range 10 {
-			ended, leaves := make(chan store.Result, 2), map[string]store.Mark{}
-			name := func(line string) string { return fmt.Sprint(line, round) }
-			for _, line := range []string{name("a"), name("b")} {
-				leaves[line] = h.claimsIn(line, h.enters(line, received, "first of "+line)[0].Number)
-			}
-			for _, way := range [][2]string{{name("a"), name("b")}, {name("b"), name("a")}} {
-				from, to := leaves[way[0]], way[1]
-				b, _ := h.begin(from, h.inLine(to, "next of "+to, store.Waiting))
-				e := store.Ending{Rows: []store.Row{{Mark: 1, State: blocked, Message: &semel.Message{}}},
-					Claims: []store.ClaimEnding{{Claim: from.Claim, Event: store.RowCompleted, Lined: true}}}
-				go func() { ended <- b.Commit(t.context(), e) }()
-			}
-			for range 2 {
-				if r := <-ended; r.Outcome != store.Committed {
-					t.Fatalf("a commit says %+v", r)
+	s.run(t, "C8_law_11_batches_that_enter_and_leave_each_others_lines_do_not_wait_in_a_circle",
+		"All lines of a batch are locked in one order.", func(t *T, h *fixture[Tx]) {
+			for round := range 10 {
+				ended, leaves := make(chan store.Result, 2), map[string]store.Mark{}
+				name := func(line string) string { return fmt.Sprint(line, round) }
+				for _, line := range []string{name("a"), name("b")} {
+					leaves[line] = h.claimsIn(line, h.enters(line, received, "first of "+line)[0].Number)
+				}
+				for _, way := range [][2]string{{name("a"), name("b")}, {name("b"), name("a")}} {
+					from, to := leaves[way[0]], way[1]
+					b, _ := h.begin(from, h.inLine(to, "next of "+to, store.Waiting))
+					e := store.Ending{Rows: []store.Row{{Mark: 1, State: blocked, Message: &semel.Message{}}},
+						Claims: []store.ClaimEnding{{Claim: from.Claim, Event: store.RowCompleted, Lined: true}}}
+					go func() { ended <- b.Commit(t.context(), e) }()
+				}
+				for range 2 {
+					if r := <-ended; r.Outcome != store.Committed {
+						t.Fatalf("a commit says %+v", r)
+					}
+				}
+				for _, line := range []string{"a", "b"} {
+					if r := h.row("next of "+name(line), false); r.State != received {
+						t.Errorf("what entered %s is %s, and nothing is before it", line, r.State)
+					}
 				}
 			}
-			for _, line := range []string{"a", "b"} {
-				if r := h.row("next of "+name(line), false); r.State != received {
-					t.Errorf("what entered %s is %s, and nothing is before it", line, r.State)
-				}
-			}
-		}
-	})
+		})
 }
 
 func (s suite[Tx]) atOnce(t *T) {
-	t.Run("D8_law_11_no_follower_is_missed_that_is_added_while_the_first_ends", "Who adds one locks the line, and so does who ends one.", func(t *T) {
-		h := s.opened(t)
-		for i := range 10 {
-			rows := h.enters("k", received, fmt.Sprint("first ", i))
-			m := h.claimsIn("k", rows[0].Number)
-			follower := h.inLine("k", fmt.Sprint("follower ", i), store.Waiting)
-			added := make(chan error, 1)
-			go func() {
-				b, _, err := h.Store.Begin(t.context(), store.TxOptions{}, []store.Mark{follower})
-				if err == nil {
-					err = b.Commit(t.context(), store.Ending{Rows: []store.Row{{State: blocked, Message: &semel.Message{}}}}).Err
+	s.run(t, "D8_law_11_no_follower_is_missed_that_is_added_while_the_first_ends",
+		"Who adds one locks the line, and so does who ends one.", func(t *T, h *fixture[Tx]) {
+			for i := range 10 {
+				rows := h.enters("k", received, fmt.Sprint("first ", i))
+				m := h.claimsIn("k", rows[0].Number)
+				follower := h.inLine("k", fmt.Sprint("follower ", i), store.Waiting)
+				added := make(chan error, 1)
+				go func() {
+					b, _, err := h.Store.Begin(t.context(), store.TxOptions{}, []store.Mark{follower})
+					if err == nil {
+						err = b.Commit(t.context(), store.Ending{Rows: []store.Row{{State: blocked, Message: &semel.Message{}}}}).Err
+					}
+					added <- err
+				}()
+				b, _ := h.begin(m)
+				h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: m.Claim, Event: store.RowCompleted, Lined: true}}})
+				t.must(<-added)
+				r := h.row(string(follower.ID), false)
+				if r.State != received {
+					t.Fatalf("the follower is %s, and nothing is before it", r.State)
 				}
-				added <- err
-			}()
-			b, _ := h.begin(m)
-			h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: m.Claim, Event: store.RowCompleted, Lined: true}}})
-			t.must(<-added)
-			r := h.row(string(follower.ID), false)
-			if r.State != received {
-				t.Fatalf("the follower is %s, and nothing is before it", r.State)
+				h.ends("k", r.Number, store.RowCompleted)
 			}
-			h.ends("k", r.Number, store.RowCompleted)
-		}
-	})
+		})
 }

@@ -1,9 +1,12 @@
 package storetest
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"sync"
+	"time"
 
 	"github.com/semel-go/semel/store"
 )
@@ -12,32 +15,25 @@ var errHandler = errors.New("the handler failed")
 
 // marks are the laws of a batch of marks.
 func (s suite[Tx]) marks(t *T) {
-	t.Run("law_1_marker_and_effect_commit_together",
-		"A marker and its effect become visible in one commit.",
-		func(t *T) {
-			h := s.opened(t)
-			b, v := h.begin(h.mark("a"))
-			h.wantKinds(v, fresh)
-			t.must(h.Effect(t.context(), b.Tx(0), "a"))
-			h.wantCount("a", 0)
-			h.commit(b, store.Ending{})
-			h.wantCount("a", 1)
-			h.wantKinds(h.asks(h.mark("a")), already(store.Applied))
-		})
-	t.Run("trap_1_a_redelivery_after_the_commit_is_a_duplicate",
-		"Whatever is delivered again after its commit finds its marker and has no second effect.",
-		func(t *T) {
-			h := s.opened(t)
+	s.run(t, "law_1_marker_and_effect_commit_together", "A marker and its effect become visible in one commit.", func(t *T, h *fixture[Tx]) {
+		b, v := h.begin(h.mark("a"))
+		h.wantKinds(v, fresh)
+		t.must(h.Effect(t.context(), b.Tx(0), "a"))
+		h.wantCount("a", 0)
+		h.commit(b, store.Ending{})
+		h.wantCount("a", 1)
+		h.wantKinds(h.asks(h.mark("a")), already(store.Applied))
+	})
+	s.run(t, "trap_1_a_redelivery_after_the_commit_is_a_duplicate",
+		"Whatever is delivered again after its commit finds its marker and has no second effect.", func(t *T, h *fixture[Tx]) {
 			h.wantKinds(h.deliver(h.mark("a")), fresh)
 			for range 3 {
 				h.wantKinds(h.deliver(h.mark("a")), already(store.Applied))
 			}
 			h.wantCount("a", 1)
 		})
-	t.Run("trap_5_a_second_copy_from_the_producer_is_a_duplicate",
-		"Identity alone decides: two messages of the broker with one identity have one effect, whether it calls them redelivered or not.",
-		func(t *T) {
-			h := s.opened(t)
+	s.run(t, "trap_5_a_second_copy_from_the_producer_is_a_duplicate",
+		"Identity alone decides: two messages of the broker with one identity have one effect, whether it calls them redelivered or not.", func(t *T, h *fixture[Tx]) {
 			h.wantKinds(h.deliver(h.print("a", 1), h.mark("b")), fresh, fresh)
 			h.wantKinds(h.deliver(h.mark("c"), h.print("a", 1)), fresh, already(store.Applied))
 			h.wantCount("a", 1)
@@ -46,24 +42,19 @@ func (s suite[Tx]) marks(t *T) {
 
 // setbacks are the laws of batches that fail.
 func (s suite[Tx]) setbacks(t *T) {
-	t.Run("law_3_a_rollback_leaves_nothing",
-		"After a rollback neither marker nor effect is left, and the message is fresh.",
-		func(t *T) {
-			h := s.opened(t)
-			for range 3 {
-				b, v := h.begin(h.markAll("a", "b")...)
-				h.wantKinds(v, fresh, fresh)
-				h.apply(b, h.markAll("a", "b"), v)
-				b.Rollback(t.context())
-			}
-			h.wantCount("a", 0)
-			h.deliver(h.mark("a"))
-			h.wantCount("a", 1)
-		})
-	t.Run("trap_T14_a_failure_after_the_mark_and_before_the_effect_loses_nothing",
-		"A message that was marked and whose handler then failed runs again.",
-		func(t *T) {
-			h := s.opened(t)
+	s.run(t, "law_3_a_rollback_leaves_nothing", "After a rollback neither marker nor effect is left, and the message is fresh.", func(t *T, h *fixture[Tx]) {
+		for range 3 {
+			b, v := h.begin(h.markAll("a", "b")...)
+			h.wantKinds(v, fresh, fresh)
+			h.apply(b, h.markAll("a", "b"), v)
+			b.Rollback(t.context())
+		}
+		h.wantCount("a", 0)
+		h.deliver(h.mark("a"))
+		h.wantCount("a", 1)
+	})
+	s.run(t, "trap_T14_a_failure_after_the_mark_and_before_the_effect_loses_nothing",
+		"A message that was marked and whose handler then failed runs again.", func(t *T, h *fixture[Tx]) {
 			b, _ := h.begin(h.mark("a"))
 			b.Rollback(t.context())
 			h.wantKinds(h.deliver(h.mark("a")), fresh)
@@ -73,22 +64,17 @@ func (s suite[Tx]) setbacks(t *T) {
 
 // mixtures are the laws of batches with several fates.
 func (s suite[Tx]) mixtures(t *T) {
-	t.Run("trap_6_duplicates_inside_one_batch_have_one_effect",
-		"Of equal identities in one batch the first is fresh and the others are duplicates.",
-		func(t *T) {
-			h := s.opened(t)
+	s.run(t, "trap_6_duplicates_inside_one_batch_have_one_effect",
+		"Of equal identities in one batch the first is fresh and the others are duplicates.", func(t *T, h *fixture[Tx]) {
 			v := h.deliver(h.markAll("b", "a", "b", "a", "a")...)
 			h.wantKinds(v, fresh, fresh, already(store.Applied), already(store.Applied), already(store.Applied))
 			h.wantCount("a", 1)
 			h.wantCount("b", 1)
 		})
-	t.Run("trap_T12_duplicates_at_random_places_harm_no_neighbour",
-		"Duplicates anywhere in a batch are named as such, and exactly the others are fresh.",
-		func(t *T) { s.scattered(t) })
-	t.Run("trap_10_the_outcome_of_a_marker_is_told",
-		"That a marker exists does not mean that its message was handled: the verdict names the outcome.",
-		func(t *T) {
-			h := s.opened(t)
+	s.run(t, "trap_T12_duplicates_at_random_places_harm_no_neighbour",
+		"Duplicates anywhere in a batch are named as such, and exactly the others are fresh.", s.scattered)
+	s.run(t, "trap_10_the_outcome_of_a_marker_is_told",
+		"That a marker exists does not mean that its message was handled: the verdict names the outcome.", func(t *T, h *fixture[Tx]) {
 			outcomes := []store.Outcome{store.Applied, store.Parked, store.DeadLettered, store.Discarded}
 			for _, o := range outcomes {
 				m := h.mark(fmt.Sprint(o))
@@ -99,23 +85,19 @@ func (s suite[Tx]) mixtures(t *T) {
 				h.wantKinds(h.asks(h.mark(fmt.Sprint(o))), already(o))
 			}
 		})
-	t.Run("trim_takes_marks_back",
-		"A trimmed mark is as if it had never been written; the others of its batch stay.",
-		func(t *T) {
-			h := s.opened(t)
-			h.deliver(h.mark("old"))
-			marks := h.markAll("a", "b", "c", "old")
-			b, v := h.begin(marks...)
-			h.wantKinds(v, fresh, fresh, fresh, already(store.Applied))
-			t.must(h.Effect(t.context(), b.Tx(0), "a"))
-			h.commit(b, store.Ending{Trim: []int{1, 2, 3}})
-			h.wantKinds(h.asks(marks...), already(store.Applied), fresh, fresh, already(store.Applied))
-			h.wantCount("a", 1)
-		})
+	s.run(t, "trim_takes_marks_back", "A trimmed mark is as if it had never been written; the others of its batch stay.", func(t *T, h *fixture[Tx]) {
+		h.deliver(h.mark("old"))
+		marks := h.markAll("a", "b", "c", "old")
+		b, v := h.begin(marks...)
+		h.wantKinds(v, fresh, fresh, fresh, already(store.Applied))
+		t.must(h.Effect(t.context(), b.Tx(0), "a"))
+		h.commit(b, store.Ending{Trim: []int{1, 2, 3}})
+		h.wantKinds(h.asks(marks...), already(store.Applied), fresh, fresh, already(store.Applied))
+		h.wantCount("a", 1)
+	})
 }
 
-func (s suite[Tx]) scattered(t *T) {
-	h := s.opened(t)
+func (s suite[Tx]) scattered(t *T, h *fixture[Tx]) {
 	random := rand.New(rand.NewPCG(12, 12))
 	seen := map[string]bool{}
 	for _, n := range []int{1, 2, 50, 499, 500, 501, 1203} {
@@ -134,4 +116,237 @@ func (s suite[Tx]) scattered(t *T) {
 	for id := range seen {
 		h.wantCount(id, 1)
 	}
+}
+
+// batches are the laws of a transaction's life.
+func (s suite[Tx]) batches(t *T) {
+	s.run(t, "a_batch_without_marks_is_a_transaction", "Effects without marks commit together or not at all.", func(t *T, h *fixture[Tx]) {
+		for _, commit := range []bool{false, true} {
+			b, _ := h.begin()
+			t.must(h.Effect(t.context(), b.Tx(store.All), "a"))
+			if commit {
+				h.commit(b, store.Ending{})
+			} else {
+				b.Rollback(t.context())
+			}
+		}
+		h.wantCount("a", 1)
+	})
+	s.run(t, "trap_94_a_commit_with_a_cancelled_context_is_whole_or_nothing",
+		"Whatever a commit says, either marker and effect are there or neither, and it says which if it claims to know.", func(t *T, h *fixture[Tx]) {
+			b, v := h.begin(h.markAll("a", "b")...)
+			h.apply(b, h.markAll("a", "b"), v)
+			ctx, cancel := context.WithCancel(t.context())
+			cancel()
+			s.whole(h, b.Commit(ctx, store.Ending{}), "a", "b")
+		})
+	s.run(t, "the_end_of_begins_context_does_not_end_the_batch",
+		"The context given to Begin ends the call and not the batch that it returned.", func(t *T, h *fixture[Tx]) {
+			ctx, cancel := context.WithCancel(t.context())
+			b, _, err := h.Store.Begin(ctx, store.TxOptions{}, h.markAll("a"))
+			t.must(err)
+			cancel()
+			t.must(h.Effect(t.context(), b.Tx(0), "a"))
+			h.commit(b, store.Ending{})
+			h.wantCount("a", 1)
+		})
+}
+
+// ends are the laws of what a batch leaves behind.
+func (s suite[Tx]) ends(t *T) {
+	s.run(t, "a_batch_that_is_over_takes_nothing_more",
+		"After its end a batch changes nothing, and its transaction refuses statements as aborted.", func(t *T, h *fixture[Tx]) {
+			b, _ := h.begin(h.mark("a"))
+			tx := b.Tx(0)
+			h.commit(b, store.Ending{})
+			s.refuses(h, tx)
+			b.Rollback(t.context())
+			b.Kill()
+			if r := b.Commit(t.context(), store.Ending{Trim: []int{0}}); r.Outcome == store.Committed {
+				t.Error("a second commit claims to have committed")
+			}
+			h.wantKinds(h.asks(h.mark("a")), already(store.Applied))
+		})
+	s.run(t, "law_11_a_killed_batch_leaves_nothing_and_blocks_nobody",
+		"Kill ends a batch under its handler: nothing of it is left, and others go on before the handler returns.", func(t *T, h *fixture[Tx]) {
+			b, _ := h.begin(h.mark("a"))
+			t.must(h.Effect(t.context(), b.Tx(0), "a"))
+			b.Kill()
+			h.wantKinds(h.deliver(h.mark("a")), fresh)
+			h.wantCount("a", 1)
+			if r := b.Commit(t.context(), store.Ending{}); r.Outcome != store.NotCommitted {
+				t.Errorf("the commit of a killed batch says %+v, want not committed", r)
+			}
+			h.deliver(h.mark("b"))
+			h.wantCount("a", 1)
+		})
+	s.run(t, "batches_at_once_lose_no_effect", "Effects of batches that run at the same time are all there.", func(t *T, h *fixture[Tx]) {
+		together(8, func(i int) {
+			for j := range 5 {
+				b, _ := h.begin(h.mark(fmt.Sprint(i, j)))
+				t.must(h.Effect(t.context(), b.Tx(0), "sum"))
+				h.commit(b, store.Ending{})
+			}
+		})
+		h.wantCount("sum", 40)
+	})
+}
+
+// whole checks that the batch of these messages is there or not, as it said.
+func (s suite[Tx]) whole(h *fixture[Tx], r store.Result, ids ...string) {
+	h.t.Helper()
+	want := already(store.Applied)
+	switch r.Outcome {
+	case store.NotCommitted:
+		want = fresh
+	case store.CommitUnknown:
+		want = h.asks(h.mark(ids[0]))[0]
+	}
+	count := 0
+	if want.Already(store.Applied) {
+		count = 1
+	}
+	for _, id := range ids {
+		h.wantCount(id, count)
+		h.wantKinds(h.asks(h.mark(id)), want)
+	}
+	h.deliver(h.markAll(ids...)...)
+	for _, id := range ids {
+		h.wantCount(id, 1)
+	}
+}
+
+func (s suite[Tx]) refuses(h *fixture[Tx], tx Tx) {
+	h.t.Helper()
+	err := h.Effect(h.t.context(), tx, "late")
+	if err == nil {
+		h.t.Fatal("a transaction that is over took an effect")
+	}
+	h.wantClass(err, store.ClassAborted)
+	h.wantCount("late", 0)
+}
+
+// copies are the laws of copies that are in flight at the same time. They hold
+// whichever comes first, so that no test needs to know who waits.
+func (s suite[Tx]) copies(t *T) {
+	t.Run("trap_7_a_copy_is_a_duplicate_only_after_the_winner_committed",
+		"A copy of a message in flight is called a duplicate only when the effect of the other is there.", func(t *T) { s.race(t, true) })
+	t.Run("trap_8_a_copy_runs_when_the_winner_rolled_back", "A copy of a message in flight is fresh when the other was rolled back.", func(t *T) { s.race(t, false) })
+	s.run(t, "trap_T21_fifty_copies_at_once_have_one_effect",
+		"Of any number of copies at once one is fresh, and there is one effect.", func(t *T, h *fixture[Tx]) {
+			var mu sync.Mutex
+			fresh := 0
+			together(50, func(int) {
+				if v := h.deliver(h.mark("a")); v[0].Kind == store.Fresh {
+					mu.Lock()
+					defer mu.Unlock()
+					fresh++
+				}
+			})
+			if fresh != 1 {
+				t.Errorf("%d of 50 copies were fresh, want 1", fresh)
+			}
+			h.wantCount("a", 1)
+		})
+}
+
+// waits are the laws of waiting for a copy in flight.
+func (s suite[Tx]) waits(t *T) {
+	s.run(t, "overlapping_batches_in_any_order_do_not_deadlock",
+		"Batches mark in one order, so that those with common identities wait for each other and none fails.", func(t *T, h *fixture[Tx]) {
+			ids := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
+			together(8, func(i int) {
+				rotated := append(append([]string{}, ids[i:]...), ids[:i]...)
+				h.deliver(h.markAll(rotated...)...)
+			})
+			for _, id := range ids {
+				h.wantCount(id, 1)
+			}
+		})
+	s.run(t, "a_wait_ends_with_its_context",
+		"Begin returns when its context ends, with an error that is no message's fault, and leaves nothing open.", func(t *T, h *fixture[Tx]) {
+			b, _ := h.begin(h.mark("a"))
+			ctx, cancel := context.WithCancel(t.context())
+			ended := make(chan error, 1)
+			go func() {
+				_, _, err := h.Store.Begin(ctx, store.TxOptions{}, h.markAll("a"))
+				ended <- err
+			}()
+			cancel()
+			err := <-ended
+			if err == nil {
+				t.Fatal("Begin came back without an error beside an open copy")
+			}
+			h.wantClass(err, store.ClassDown, store.ClassContended)
+			h.commit(b, store.Ending{})
+			h.wantKinds(h.asks(h.mark("a")), already(store.Applied))
+		})
+	t.Run("D3_a_store_whose_batches_take_turns_says_so",
+		"A store of which one batch at a time can be open says so, so that nothing waits for its turn inside Begin while its lease ends.", func(t *T) {
+			if says := s.opened(t).Store.Limits().SingleWriter; says != s.h.Can.OneWriter {
+				t.Errorf("the store says %v, and of the ability OneWriter the test says %v", says, s.h.Can.OneWriter)
+			}
+		})
+	if s.h.Can.OneWriter {
+		return
+	}
+	s.run(t, "case_5_a_copy_in_flight_elsewhere_is_busy_in_time",
+		"A mark waits for a copy in flight no longer than MarkLock; then it is busy, alone or with its batch.", func(t *T, h *fixture[Tx]) {
+			first, _ := h.begin(h.mark("a"))
+			b, v, err := h.Store.Begin(t.context(), store.TxOptions{MarkLock: time.Millisecond}, h.markAll("a"))
+			if err != nil {
+				h.wantClass(err, store.ClassContended)
+			} else {
+				h.wantKinds(v, busy)
+				b.Rollback(t.context())
+			}
+			h.commit(first, store.Ending{})
+		})
+}
+
+// race lets a winner and a copy meet in whatever order the scheduler makes.
+func (s suite[Tx]) race(t *T, commits bool) {
+	h := s.opened(t)
+	for i := range 20 {
+		id := string(rune('a' + i))
+		winner, v := h.begin(h.mark(id))
+		h.wantKinds(v, fresh)
+		t.must(h.Effect(t.context(), winner.Tx(0), id))
+		verdict := make(chan store.Verdict, 1)
+		go func() { verdict <- h.copyOf(id) }()
+		if commits {
+			h.commit(winner, store.Ending{})
+		} else {
+			winner.Rollback(t.context())
+		}
+		want := fresh
+		if commits {
+			want = already(store.Applied)
+		}
+		if got := <-verdict; got != want {
+			t.Errorf("the copy's verdict is %s, want %s", got, want)
+		}
+		h.wantCount(id, 1)
+	}
+}
+
+// copyOf delivers a copy and returns its verdict; that of a duplicate only if
+// the effect is visible. It runs in a goroutine of its own.
+func (h *fixture[Tx]) copyOf(id string) store.Verdict {
+	b, v, err := h.Store.Begin(h.t.context(), store.TxOptions{}, h.markAll(id))
+	if err != nil {
+		h.t.Error(err)
+		return store.Verdict{}
+	}
+	if v[0].Kind == store.Fresh {
+		if err := h.Effect(h.t.context(), b.Tx(0), id); err != nil {
+			h.t.Error(err)
+		}
+	} else {
+		h.wantCount(id, 1)
+	}
+	if r := b.Commit(h.t.context(), store.Ending{}); r.Outcome != store.Committed {
+		h.t.Errorf("the copy's commit says %+v", r)
+	}
+	return v[0]
 }

@@ -3,6 +3,8 @@ package storetest_test
 import (
 	"context"
 	"errors"
+	"slices"
+	"sync"
 	"time"
 
 	"github.com/semel-go/semel/internal/admin"
@@ -137,4 +139,176 @@ var callFaults = []fault{
 		return remembersWhatIsKnown{s, map[int64]int{}}
 	}},
 	{"what was done is called for again", "E3_what_was_done", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return believesNobody{s} }},
+}
+
+// endsClaims is a store that ends claims in another way.
+type endsClaims struct {
+	*memstore.Store
+	change func(*store.ClaimEnding)
+}
+
+func (s endsClaims) changed(all []store.ClaimEnding) []store.ClaimEnding {
+	all = slices.Clone(all)
+	for i := range all {
+		s.change(&all[i])
+	}
+	return all
+}
+
+func (s endsClaims) End(ctx context.Context, all []store.ClaimEnding) ([]int, error) {
+	return s.Store.End(ctx, s.changed(all))
+}
+
+func (s endsClaims) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (batch, []store.Verdict, error) {
+	b, verdicts, err := s.Store.Begin(ctx, o, marks)
+	return endsBatch{b, s}, verdicts, err
+}
+
+type endsBatch struct {
+	batch
+	store endsClaims
+}
+
+func (b endsBatch) Commit(ctx context.Context, e store.Ending) store.Result {
+	e.Claims = b.store.changed(e.Claims)
+	return b.batch.Commit(ctx, e)
+}
+
+// ending plants a fault in how claims end.
+func ending(change func(*store.ClaimEnding)) func(*memstore.Store) store.TxStore[*memstore.Tx] {
+	return func(s *memstore.Store) store.TxStore[*memstore.Tx] { return endsClaims{s, change} }
+}
+
+// tellsFewer tells a claim of all steps but the last.
+type tellsFewer struct{ *memstore.Store }
+
+func (s tellsFewer) Claim(ctx context.Context, o store.ClaimOptions) ([]store.Claimed, error) {
+	all, err := s.Store.Claim(ctx, o)
+	for i := range all {
+		all[i].Row.Steps = all[i].Row.Steps[:max(len(all[i].Row.Steps)-1, 0)]
+	}
+	return all, err
+}
+
+// recordsFirst ends claims in a commit of its own, before that of their effects.
+type recordsFirst struct{ *memstore.Store }
+
+func (s recordsFirst) Begin(ctx context.Context, o store.TxOptions, marks []store.Mark) (batch, []store.Verdict, error) {
+	b, verdicts, err := s.Store.Begin(ctx, o, marks)
+	return recordedBatch{b, s}, verdicts, err
+}
+
+type recordedBatch struct {
+	batch
+	store recordsFirst
+}
+
+func (b recordedBatch) Commit(ctx context.Context, e store.Ending) store.Result {
+	lost, err := b.store.End(ctx, e.Claims)
+	if err != nil || len(lost) > 0 {
+		b.Rollback(ctx)
+		return store.Result{Outcome: store.NotCommitted, Class: store.ClassClaimLost}
+	}
+	e.Claims = nil
+	return b.batch.Commit(ctx, e)
+}
+
+// takesLate ends a claim whatever its token: under the one that was given last.
+type takesLate struct {
+	*memstore.Store
+	mutex sync.Mutex
+	last  map[int64]store.Token
+}
+
+func (s *takesLate) End(ctx context.Context, all []store.ClaimEnding) ([]int, error) {
+	all = slices.Clone(all)
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for i := range all {
+		all[i].Token = s.last[all[i].Number]
+	}
+	return s.Store.End(ctx, all)
+}
+
+func (s *takesLate) Claim(ctx context.Context, o store.ClaimOptions) ([]store.Claimed, error) {
+	all, err := s.Store.Claim(ctx, o)
+	s.mutex.Lock()
+	defer s.mutex.Unlock()
+	for i := range all {
+		s.last[all[i].Number] = all[i].Token
+	}
+	return all, err
+}
+
+var stepFaults = []fault{
+	{"steps are not written", "C11_a_step_is_written", ending(func(e *store.ClaimEnding) { e.Steps = nil })},
+	{"only the last step is kept", "C11_a_step_is_written", ending(func(e *store.ClaimEnding) { e.Steps = e.Steps[max(len(e.Steps)-1, 0):] })},
+	{"a claim is told of a step too few", "C11_a_step_is_written", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return tellsFewer{s} }},
+	{"a step is recorded before its effect", "law_5_a_stale_token_ends_no_step", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return recordsFirst{s} }},
+	{"a late token ends a step", "law_5_a_stale_token_ends_no_step", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return &takesLate{Store: s, last: map[int64]store.Token{}}
+	}},
+	{"outputs are not kept", "C11_a_step_is_written", ending(func(e *store.ClaimEnding) {
+		e.Steps = slices.Clone(e.Steps)
+		for i := range e.Steps {
+			e.Steps[i].Output = nil
+		}
+	})},
+	{"a step counts as a release", "C11_attempts_begin_anew", ending(func(e *store.ClaimEnding) {
+		if e.Event == store.RowStepped {
+			e.Event = store.RowReleased
+		}
+	})},
+	{"a step ends its message", "C11_a_step_is_written", ending(func(e *store.ClaimEnding) {
+		if e.Event == store.RowStepped {
+			e.Event = store.RowCompleted
+		}
+	})},
+	{"a failure takes steps back", "C11_steps_outlive", ending(func(e *store.ClaimEnding) {
+		if e.Event == store.RowFailed {
+			e.Steps = []store.StepDone{}
+		}
+	})},
+}
+
+// wrongGathers is a store with a fault in transactions that claims share.
+type wrongGathers struct {
+	*memstore.Store
+	commit func(ctx context.Context, s *memstore.Store, all []store.QueuedBatch[*memstore.Tx]) store.Result
+}
+
+func (s wrongGathers) CommitCombined(ctx context.Context, _ store.TxOptions, all []store.QueuedBatch[*memstore.Tx]) store.Result {
+	return s.commit(ctx, s.Store, all)
+}
+
+var gatherFaults = []fault{
+	{"what shares a transaction commits one after the other", "law_5_a_claim_that_is_lost", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return wrongGathers{s, func(ctx context.Context, s *memstore.Store, all []store.QueuedBatch[*memstore.Tx]) (r store.Result) {
+			for i := range all {
+				if r = s.CommitCombined(ctx, store.TxOptions{}, all[i:i+1]); r.Outcome != store.Committed {
+					return r
+				}
+			}
+			return r
+		}}
+	}},
+	{"only the first of a shared transaction is written", "K10_law_1_claims_that_share", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return wrongGathers{s, func(ctx context.Context, s *memstore.Store, all []store.QueuedBatch[*memstore.Tx]) store.Result {
+			return s.CommitCombined(ctx, store.TxOptions{}, all[:1])
+		}}
+	}},
+	{"a shared transaction does not ask whether claims stand", "law_5_a_claim_that_ended", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return wrongGathers{s, func(ctx context.Context, s *memstore.Store, all []store.QueuedBatch[*memstore.Tx]) store.Result {
+			r := s.CommitCombined(ctx, store.TxOptions{}, all)
+			if r.Class != store.ClassClaimLost {
+				return r
+			}
+			b, _, err := s.Begin(ctx, store.TxOptions{}, nil)
+			if err != nil {
+				return r
+			}
+			_ = b.Tx(store.All).Add("a", 1)
+			return b.Commit(ctx, store.Ending{})
+		}}
+	}},
 }

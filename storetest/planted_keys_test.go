@@ -2,10 +2,14 @@ package storetest_test
 
 import (
 	"context"
+	"maps"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/memstore"
 	"github.com/semel-go/semel/store"
 	"github.com/semel-go/semel/storetest"
@@ -86,4 +90,155 @@ func heldIsDone(a *store.KeyAnswer) {
 	if a.State == store.KeyHeld {
 		a.State = store.KeyCompleted
 	}
+}
+
+// brokenNotes are keys with a fault in what they say of notes.
+type brokenNotes struct {
+	*memstore.Keys
+	asked func(*admin.AbandonedKeysQuery)
+	heard func(*admin.AbandonedKeys)
+	note  func(error) error
+	claim func(*store.KeyClaim)
+}
+
+func (b *brokenNotes) ClaimKey(ctx context.Context, c store.KeyClaim) (store.KeyAnswer, error) {
+	if b.claim != nil {
+		b.claim(&c)
+	}
+	return b.Keys.ClaimKey(ctx, c)
+}
+
+func (b *brokenNotes) AbandonedKeys(ctx context.Context, of admin.AbandonedKeysQuery) (admin.AbandonedKeys, error) {
+	if b.asked != nil {
+		b.asked(&of)
+	}
+	left, err := b.Keys.AbandonedKeys(ctx, of)
+	if b.heard != nil {
+		b.heard(&left)
+	}
+	return left, err
+}
+
+func (b *brokenNotes) SaveRequest(ctx context.Context, key semel.Key, t store.Token, note []byte) error {
+	err := b.Keys.SaveRequest(ctx, key, t, note)
+	if b.note != nil {
+		err = b.note(err)
+	}
+	return err
+}
+
+func TestFaultyNotesAreFound(t *testing.T) {
+	for name, c := range map[string]struct {
+		fault  brokenNotes
+		caught string
+	}{
+		"what_is_under_way_is_left": {brokenNotes{asked: func(of *admin.AbandonedKeysQuery) { of.Quiet = -time.Hour }}, "F2_what_is_left"},
+		"the_walk_ends_too_early":   {brokenNotes{heard: func(l *admin.AbandonedKeys) { l.Next = nil }}, "F2_the_walk"},
+		"the_walk_has_no_bound":     {brokenNotes{asked: func(of *admin.AbandonedKeysQuery) { of.Most = 1000 }}, "F2_the_walk"},
+		"the_consumer_is_not_heard": {brokenNotes{asked: func(of *admin.AbandonedKeysQuery) { of.Consumer = "billing" }}, "F2_what_is_left"},
+		"a_note_is_lost": {brokenNotes{heard: func(l *admin.AbandonedKeys) {
+			l.Keys = slices.DeleteFunc(l.Keys, func(k admin.AbandonedKey) bool { return k.Started > 1 })
+		}}, "F2_what_is_left"},
+		"what_was_seen_is_not_heard": {brokenNotes{claim: func(c *store.KeyClaim) { c.Seen = 0 }}, "F2_what_was_seen"},
+		"a_lost_claim_is_not_told":   {brokenNotes{note: func(error) error { return nil }}, "law_5_a_claim_that_was_lost_notes_nothing"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			failures := storetest.CheckKeys(t, storetest.KeyHarness{Open: func(testing.TB) storetest.KeyInstance {
+				clock := &keyClock{now: time.Unix(1e9, 0)}
+				broken := c.fault
+				broken.Keys = memstore.NewKeys(memstore.Clock(func() time.Time { return clock.now }))
+				return storetest.KeyInstance{Store: &broken, Pass: func(_ testing.TB, d time.Duration) { clock.now = clock.now.Add(d) }}
+			}})
+			if !slices.ContainsFunc(failures, func(f storetest.Failure) bool { return strings.Contains(f.Name, c.caught) }) {
+				t.Errorf("no case %q failed, only %+v", c.caught, failures)
+			}
+		})
+	}
+}
+
+// keepsResults is a store that keeps results in another way.
+type keepsResults struct {
+	*memstore.Store
+	keep func(s *memstore.Store, tx *memstore.Tx, of store.ResultOf, result []byte) error
+}
+
+func (s keepsResults) KeepResult(_ context.Context, tx *memstore.Tx, of store.ResultOf, result []byte) error {
+	return s.keep(s.Store, tx, of, result)
+}
+
+// remembersResults is a store that forgets no result, or never has one that is empty.
+type remembersResults struct {
+	*memstore.Store
+	told   map[string][]byte
+	forget bool
+}
+
+func (s remembersResults) Results(ctx context.Context, of []store.ResultOf) ([][]byte, error) {
+	all, err := s.Store.Results(ctx, of)
+	for i := range all {
+		switch {
+		case s.forget && len(all[i]) == 0:
+			all[i] = nil
+		case s.forget:
+		case all[i] == nil:
+			all[i] = s.told[string(of[i].ID)]
+		default:
+			maps.Copy(s.told, map[string][]byte{string(of[i].ID): all[i]})
+		}
+	}
+	return all, err
+}
+
+func keepingResults(keep func(s *memstore.Store, tx *memstore.Tx, of store.ResultOf, result []byte) error) func(*memstore.Store) store.TxStore[*memstore.Tx] {
+	return func(s *memstore.Store) store.TxStore[*memstore.Tx] { return keepsResults{s, keep} }
+}
+
+// oneAtEnd keeps but the last result by its commit.
+type oneAtEnd struct {
+	batch
+	of     store.ResultOf
+	result []byte
+}
+
+func (b *oneAtEnd) WriteResultAtCommit(of store.ResultOf, result []byte) {
+	b.of, b.result = of, result
+}
+
+func (b *oneAtEnd) Commit(ctx context.Context, e store.Ending) store.Result {
+	if b.of.ID != nil {
+		b.batch.(admin.CommitResultWriter).WriteResultAtCommit(b.of, b.result)
+	}
+	return b.batch.Commit(ctx, e)
+}
+
+var resultFaults = []fault{
+	{"the commit keeps one result", "C12_a_result_may_be_kept_by_the_commit", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return &broken{Store: s, batch: func(_ *broken, b batch, _ []store.Mark) batch { return &oneAtEnd{batch: b} }}
+	}},
+	{"a result is written in a transaction of its own", "C12_a_result_is_there_exactly", keepingResults(func(s *memstore.Store, _ *memstore.Tx, of store.ResultOf, result []byte) error {
+		b, _, err := s.Begin(context.Background(), store.TxOptions{}, nil)
+		if err != nil {
+			return err
+		}
+		defer b.Commit(context.Background(), store.Ending{})
+		return s.KeepResult(context.Background(), b.Tx(store.All), of, result)
+	})},
+	{"results are cut", "C12_a_result_is_any_bytes", keepingResults(func(s *memstore.Store, tx *memstore.Tx, of store.ResultOf, result []byte) error {
+		return s.KeepResult(context.Background(), tx, of, result[:min(len(result), 1000)])
+	})},
+	{"results are not of a scope", "C12_a_result_is_any_bytes", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return remembersResults{s, map[string][]byte{}, false}
+	}},
+	{"an empty result is none", "C12_a_result_is_any_bytes", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return remembersResults{s, nil, true} }},
+	{"a result outlives its marker", "H3_a_result_goes_with_its_marker", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return remembersResults{s, map[string][]byte{}, false}
+	}},
+	{"a result under a lost claim stays", "law_5_a_claim_that_was_lost_keeps_no_result", keepingResults(func(s *memstore.Store, _ *memstore.Tx, of store.ResultOf, result []byte) error {
+		b, _, err := s.Begin(context.Background(), store.TxOptions{}, nil)
+		if err != nil {
+			return err
+		}
+		defer b.Commit(context.Background(), store.Ending{})
+		return s.KeepResult(context.Background(), b.Tx(store.All), of, result)
+	})},
 }

@@ -51,19 +51,10 @@ func (h *fixture[Tx]) wantReplay(number int64, state admin.ReplayState, run bool
 	return r
 }
 
-func (h *fixture[Tx]) wantRefused(err, want error) {
-	h.t.Helper()
-	if !errors.Is(err, want) {
-		h.t.Errorf("the answer is %v, want %v", err, want)
-	}
-}
-
 // replayed are the laws of admin.Replays.
 func (s suite[Tx]) replayed(t *T) {
-	t.Run("G1_a_replay_is_kept_as_it_was_begun",
-		"A replay is found by its number and among those of its consumer, the newest first, with who, why, when, and how far it has come.",
-		func(t *T) {
-			h := s.opened(t)
+	s.run(t, "G1_a_replay_is_kept_as_it_was_begun",
+		"A replay is found by its number and among those of its consumer, the newest first, with who, why, when, and how far it has come.", func(t *T, h *fixture[Tx]) {
 			first := h.replaying("billing", 0, 1, anHour)
 			other := h.replaying("bil\x00ling\xff", 0, 1, anHour)
 			third := h.replaying("billing", 2, 1, anHour)
@@ -77,12 +68,10 @@ func (s suite[Tx]) replayed(t *T) {
 			h.wantListed("", 2, third, other)
 			h.wantListed("nobody", 0)
 			_, err := h.replays().Replay(t.context(), third+1)
-			h.wantRefused(err, admin.ErrNoReplay)
+			h.t.wantErr("the answer", err, admin.ErrNoReplay)
 		})
-	t.Run("trap_T47_one_replay_of_a_consumer_at_a_time",
-		"Of many that begin a replay of one consumer at once one does, and the others are refused, until it has ended.",
-		func(t *T) {
-			h := s.opened(t)
+	s.run(t, "trap_T47_one_replay_of_a_consumer_at_a_time",
+		"Of many that begin a replay of one consumer at once one does, and the others are refused, until it has ended.", func(t *T, h *fixture[Tx]) {
 			var begun atomic.Int64
 			replays := h.replays()
 			together(8, func(int) {
@@ -120,16 +109,14 @@ func (h *fixture[Tx]) wantListed(consumer string, limit int, want ...int64) {
 
 // tokens are the laws of who runs a replay.
 func (s suite[Tx]) tokens(t *T) {
-	t.Run("law_5_a_replay_changes_under_its_token_alone",
-		"Whoever has no token of a replay, or one that was taken over, keeps no progress and ends nothing.",
-		func(t *T) {
-			h := s.opened(t)
+	s.run(t, "law_5_a_replay_changes_under_its_token_alone",
+		"Whoever has no token of a replay, or one that was taken over, keeps no progress and ends nothing.", func(t *T, h *fixture[Tx]) {
 			n := h.replaying("billing", 0, 1, anHour)
 			_, err := h.replays().SaveReplay(t.context(), n, 2, anHour, someProgress(9))
-			h.wantRefused(err, store.ErrClaimLost)
-			h.wantRefused(h.replays().EndReplay(t.context(), n, 2, admin.ReplayDone, someProgress(9), order("replay done", "bo", "x")), store.ErrClaimLost)
+			h.t.wantErr("the answer", err, store.ErrClaimLost)
+			h.t.wantErr("the answer", h.replays().EndReplay(t.context(), n, 2, admin.ReplayDone, someProgress(9), order("replay done", "bo", "x")), store.ErrClaimLost)
 			_, err = h.replays().TakeReplay(t.context(), n, 2, anHour, order("replay resume", "bo", "x"))
-			h.wantRefused(err, admin.ErrReplayHeld)
+			h.t.wantErr("the answer", err, admin.ErrReplayHeld)
 			h.wantReplay(n, admin.ReplayRunning, true, someProgress(1))
 			state, err := h.replays().SaveReplay(t.context(), n, 1, 0, someProgress(2)) // and lives no more
 			t.must(err)
@@ -142,24 +129,22 @@ func (s suite[Tx]) tokens(t *T) {
 				t.Errorf("what was taken is %+v", r)
 			}
 			_, err = h.replays().SaveReplay(t.context(), n, 1, anHour, someProgress(9))
-			h.wantRefused(err, store.ErrClaimLost)
+			h.t.wantErr("the answer", err, store.ErrClaimLost)
 			h.wantReplay(n, admin.ReplayRunning, true, someProgress(2))
 		})
-	t.Run("G1_what_is_done_is_not_resumed",
-		"A replay that has come to its end, or is stopped, is another's no more by its token; a stopped one goes on, but not beside another.",
-		func(t *T) {
-			h := s.opened(t)
+	s.run(t, "G1_what_is_done_is_not_resumed",
+		"A replay that has come to its end, or is stopped, is another's no more by its token; a stopped one goes on, but not beside another.", func(t *T, h *fixture[Tx]) {
 			n := h.replaying("billing", 0, 1, anHour)
 			t.must(h.replays().EndReplay(t.context(), n, 1, admin.ReplayStopped, someProgress(3), order("replay stopped", "ana", "x")))
 			_, err := h.replays().SaveReplay(t.context(), n, 1, anHour, someProgress(9))
-			h.wantRefused(err, store.ErrClaimLost)
+			h.t.wantErr("the answer", err, store.ErrClaimLost)
 			h.wantReplay(n, admin.ReplayStopped, false, someProgress(3))
 			second := h.replaying("billing", 0, 1, anHour)
 			_, err = h.replays().TakeReplay(t.context(), n, 2, anHour, order("replay resume", "bo", "x"))
-			h.wantRefused(err, admin.ErrReplayOpen)
+			h.t.wantErr("the answer", err, admin.ErrReplayOpen)
 			t.must(h.replays().EndReplay(t.context(), second, 1, admin.ReplayDone, someProgress(3), order("replay done", "ana", "x")))
 			_, err = h.replays().TakeReplay(t.context(), second, 2, anHour, order("replay resume", "bo", "x"))
-			h.wantRefused(err, admin.ErrReplayEnded)
+			h.t.wantErr("the answer", err, admin.ErrReplayEnded)
 			_, err = h.replays().TakeReplay(t.context(), n, 2, anHour, order("replay resume", "bo", "x"))
 			t.must(err)
 			h.wantReplay(n, admin.ReplayRunning, true, someProgress(3))
@@ -168,10 +153,8 @@ func (s suite[Tx]) tokens(t *T) {
 
 // stops are the laws of how a replay is stopped from elsewhere.
 func (s suite[Tx]) stops(t *T) {
-	t.Run("G1_a_replay_is_stopped_from_elsewhere",
-		"Who runs a replay hears, with its progress, that it is to stop; one that nobody runs is stopped at once.",
-		func(t *T) {
-			h := s.opened(t)
+	s.run(t, "G1_a_replay_is_stopped_from_elsewhere",
+		"Who runs a replay hears, with its progress, that it is to stop; one that nobody runs is stopped at once.", func(t *T, h *fixture[Tx]) {
 			n := h.replaying("billing", 0, 1, anHour)
 			r, err := h.replays().StopReplay(t.context(), n, order("replay stop", "bo", "slow"))
 			t.must(err)
@@ -184,7 +167,7 @@ func (s suite[Tx]) stops(t *T) {
 				t.Errorf("who runs it hears %s", state)
 			}
 			_, err = h.replays().StopReplay(t.context(), n, order("replay stop", "cy", "x"))
-			h.wantRefused(err, admin.ErrReplayEnded)
+			h.t.wantErr("the answer", err, admin.ErrReplayEnded)
 			t.must(h.replays().EndReplay(t.context(), n, 1, admin.ReplayStopped, someProgress(2), order("replay stopped", "ana", "x")))
 			if r := h.wantReplay(n, admin.ReplayStopped, false, someProgress(2)); r.Stop.By != "bo" {
 				t.Errorf("who stopped it is %+v", r.Stop)
@@ -195,7 +178,7 @@ func (s suite[Tx]) stops(t *T) {
 			}
 			h.wantReplay(n, admin.ReplayStopped, false, someProgress(1))
 			_, err = h.replays().StopReplay(t.context(), n+1, order("replay stop", "bo", "x"))
-			h.wantRefused(err, admin.ErrNoReplay)
+			h.t.wantErr("the answer", err, admin.ErrNoReplay)
 		})
 }
 
@@ -204,16 +187,14 @@ func (s suite[Tx]) replayActs(t *T) {
 	if !s.h.Can.Inbox {
 		return
 	}
-	t.Run("law_14_who_replays_and_why_is_recorded",
-		"Begin, stop, resumption and end of a replay are recorded as acts of no row with the consumer and the number; progress, and what was refused, is not.",
-		func(t *T) {
-			h := s.opened(t)
+	s.run(t, "law_14_who_replays_and_why_is_recorded",
+		"Begin, stop, resumption and end of a replay are recorded as acts of no row with the consumer and the number; progress, and what was refused, is not.", func(t *T, h *fixture[Tx]) {
 			n := h.replaying("billing", 0, 1, anHour)
 			_, err := h.replays().SaveReplay(t.context(), n, 1, 0, someProgress(2))
 			t.must(err)
 			_, err = h.replays().TakeReplay(t.context(), n, 2, anHour, order("replay resume", "bo", "again"))
 			t.must(err)
-			h.wantRefused(h.replays().EndReplay(t.context(), n, 1, admin.ReplayDone, someProgress(3), order("replay done", "ana", "x")), store.ErrClaimLost)
+			h.t.wantErr("the answer", h.replays().EndReplay(t.context(), n, 1, admin.ReplayDone, someProgress(3), order("replay done", "ana", "x")), store.ErrClaimLost)
 			_, err = h.replays().StopReplay(t.context(), n, order("replay stop", "cy", "slow"))
 			t.must(err)
 			t.must(h.replays().EndReplay(t.context(), n, 2, admin.ReplayStopped, someProgress(3), order("replay stopped", "bo", "3 read")))
@@ -234,10 +215,8 @@ func (s suite[Tx]) replayActs(t *T) {
 
 // foretelling are the laws of admin.Previewer.
 func (s suite[Tx]) foretelling(t *T) {
-	t.Run("G4_what_is_foretold_is_what_a_mark_is_answered",
-		"Fresh, seen and conflict are foretold as Begin answers them, and nothing is written, neither a mark nor a scope.",
-		func(t *T) {
-			h := s.opened(t)
+	s.run(t, "G4_what_is_foretold_is_what_a_mark_is_answered",
+		"Fresh, seen and conflict are foretold as Begin answers them, and nothing is written, neither a mark nor a scope.", func(t *T, h *fixture[Tx]) {
 			h.deliver(h.print("applied", 1))
 			b, _ := h.begin(store.Mark{Scope: h.scope, ID: []byte("parked"), As: store.Parked})
 			h.commit(b, store.Ending{})
@@ -264,4 +243,90 @@ func (s suite[Tx]) foretelling(t *T) {
 				h.wantKinds(h.asks(marks...), already(store.Applied), conflict, fresh, already(store.Parked), fresh)
 			}
 		})
+}
+
+// controls are the laws of admin.Controls.
+func (s suite[Tx]) controls(t *T) {
+	s.run(t, "I0_what_is_wanted_of_a_consumer_is_kept_for_it_alone",
+		"A pause and a limit come back as they were ordered last, each with who, why and when, for their consumer alone, and neither changes the other.", func(t *T, h *fixture[Tx]) {
+			c := h.Store.(admin.Controls)
+			h.wantControl(c, "billing", admin.Control{})
+			t.must(c.Pause(t.context(), "billing", true, order("pause", "ana", "one")))
+			t.must(c.Limit(t.context(), "billing", 7, order("limit", "bo", "two")))
+			t.must(c.Limit(t.context(), "billing\x00\xff", 1<<30, order("limit", "bo", "other")))
+			h.wantControl(c, "billing", admin.Control{Paused: true, Pause: admin.Order{By: "ana", Why: "one"}, PerSecond: 7, Limit: admin.Order{By: "bo", Why: "two"}})
+			h.wantControl(c, "billing\x00\xff", admin.Control{PerSecond: 1 << 30, Limit: admin.Order{By: "bo", Why: "other"}})
+			t.must(c.Pause(t.context(), "billing", false, order("resume", "cy", "three")))
+			h.wantControl(c, "billing", admin.Control{Pause: admin.Order{By: "cy", Why: "three"}, PerSecond: 7, Limit: admin.Order{By: "bo", Why: "two"}})
+			t.must(c.Pause(t.context(), "billing", true, order("pause", "cy", "four")))
+			t.must(c.Limit(t.context(), "billing", 0, order("limit", "cy", "five")))
+			h.wantControl(c, "billing", admin.Control{Paused: true, Pause: admin.Order{By: "cy", Why: "four"}, Limit: admin.Order{By: "cy", Why: "five"}})
+		})
+	s.run(t, "I0_the_consumers_of_a_store_are_told",
+		"Consumers with a scope, and those of which something is wanted, are told by name, each once.", func(t *T, h *fixture[Tx]) {
+			c := h.Store.(admin.Controls)
+			h.scopeOf("billing", "other", 0)
+			want := []string{"billing"}
+			t.must(c.Pause(t.context(), "billing", true, order("pause", "ana", "x")))
+			t.must(c.Limit(t.context(), "a", 1, order("limit", "ana", "x")))
+			want = append([]string{"a"}, want...)
+			got, err := c.Consumers(t.context())
+			t.must(err)
+			if !slices.Equal(got, want) {
+				t.Errorf("the consumers are %q, want %q", got, want)
+			}
+		})
+	s.run(t, "I0_a_limit_below_nothing_is_refused", "A negative limit is an error, and nothing has changed.", func(t *T, h *fixture[Tx]) {
+		c := h.Store.(admin.Controls)
+		if err := c.Limit(t.context(), "billing", -1, order("limit", "ana", "x")); err == nil {
+			t.Error("it is kept")
+		}
+		h.wantControl(c, "billing", admin.Control{})
+	})
+	if s.h.Can.Inbox {
+		s.orders(t)
+	}
+}
+
+// orders are the laws of what is recorded of them.
+func (s suite[Tx]) orders(t *T) {
+	s.run(t, "I0_what_is_ordered_is_recorded",
+		"Who paused, resumed or limited a consumer is recorded with why and the consumer's name, as an act of no row.", func(t *T, h *fixture[Tx]) {
+			c := h.Store.(admin.Controls)
+			t.must(c.Pause(t.context(), "billing", true, order("pause", "ana", "first")))
+			t.must(c.Limit(t.context(), "billing", 7, order("limit", "bo", "second")))
+			acts, err := h.inbox().Acts(t.context(), 0, 0)
+			t.must(err)
+			if len(acts) != 2 {
+				t.Fatalf("%d acts: %+v", len(acts), acts)
+			}
+			for i, want := range []store.Act{{Verb: "pause", Who: "ana", Why: "first"}, {Verb: "limit", Who: "bo", Why: "second"}} {
+				a := acts[i]
+				if a.Verb != want.Verb || a.Who != want.Who || a.Row != 0 || a.Result != "done" || a.At.IsZero() || !strings.HasPrefix(a.Why, "consumer billing") || !strings.HasSuffix(a.Why, want.Why) {
+					t.Errorf("act %d is %+v, want %+v", i, a, want)
+				}
+			}
+			if !strings.Contains(acts[1].Why, "7 messages a second") {
+				t.Errorf("the act of a limit does not say which: %q", acts[1].Why)
+			}
+		})
+}
+
+func order(verb, who, why string) store.Act { return store.Act{Verb: verb, Who: who, Why: why} }
+
+// wantControl compares what is wanted of a consumer; a time is there where somebody
+// ordered something.
+func (h *fixture[Tx]) wantControl(c admin.Controls, consumer string, want admin.Control) {
+	h.t.Helper()
+	got, err := c.Control(h.t.context(), consumer)
+	h.t.must(err)
+	for _, o := range []*admin.Order{&got.Pause, &got.Limit} {
+		if o.At.IsZero() != (o.By == "") {
+			h.t.Errorf("of %q: %+v", consumer, *o)
+		}
+		o.At = time.Time{}
+	}
+	if got != want {
+		h.t.Errorf("of %q is wanted %+v, want %+v", consumer, got, want)
+	}
 }

@@ -100,65 +100,64 @@ func (s suite[Tx]) retention(t *T) {
 	if s.h.Can.OneConsumer {
 		old, gone = already(store.Applied), already(store.Applied) // the other table knows it for ever
 	}
-	t.Run("H3_what_is_due_is_removed_and_its_copy_is_old", "A marker is removed after its retention, and a copy of it that is older than what is kept is never fresh.", func(t *T) {
-		h := s.opened(t)
-		h.retain(store.Retention{Keep: soon})
-		h.deliver(h.print("a", 1), h.print("b", 1), h.print("c", 1), h.print("d", 1), h.print("e", 1))
-		h.reaped(5)
-		h.wantKinds(h.asks(h.aged("a", longAgo)), old)
-		h.wantKinds(h.asks(h.aged("b", time.Now().Add(store.MaxClockSkew/2))), gone)
-		h.wantKinds(h.asks(h.print("c", 1)), gone)
-		h.deliver(h.aged("new", time.Now().Add(store.MaxClockSkew/2)))
-		h.wantKinds(h.asks(h.aged("new", longAgo)), already(store.Applied))
-	})
-	t.Run("H3_nothing_is_removed_before_the_low_water_mark_is_raised", "Who removes without having raised the mark would leave copies that are answered as fresh.", func(t *T) {
-		h := s.opened(t)
-		h.retain(store.Retention{Keep: soon})
-		h.deliver(h.print("a", 1))
-		moment(h.t.context())
-		h.t.must(h.reaper().Progressed(h.t.context(), "billing", nil))
-		moment(h.t.context())
-		if r, err := h.reaper().Reap(h.t.context(), store.Reaping{Consumer: "billing", Most: 10}); err != nil || r.Markers != 0 {
-			t.Fatalf("%+v was removed, %v", r, err)
-		}
-		h.wantKinds(h.asks(h.aged("a", longAgo)), already(store.Applied))
-		h.reaped(1)
-	})
-	t.Run("H4_a_mark_that_is_old_can_be_taken_back_and_set_aside", "What is too old is trimmed like any other mark, and may be written as parked by a mark that does not ask.", func(t *T) {
-		h := s.opened(t)
-		h.retain(store.Retention{Keep: soon})
-		h.deliver(h.print("a", 1))
-		h.reaped(1)
-		never := h.aged("never", longAgo)
-		b, v := h.begin(never, h.aged("young", time.Now().Add(store.MaxClockSkew/2)))
-		h.wantKinds(v, store.Verdict{Kind: store.Old}, fresh)
-		h.commit(b, store.Ending{Trim: []int{0}})
-		h.park("never")
-		h.wantKinds(h.asks(never), already(store.Parked))
-		h.wantKinds(h.asks(h.aged("young", longAgo)), already(store.Applied))
-	})
-	t.Run("trap_T68_nothing_unfinished_is_removed", "What waits, is parked, or has a row that has not ended keeps its marker and its rows, however old they are.", func(t *T) {
-		h := s.opened(t)
-		h.retain(store.Retention{Keep: soon})
-		h.park("parked")
-		h.receive("waits", time.Hour, nil)
-		h.deliver(h.print("applied", 1))
-		b, v := h.begin(h.print("applied", 2))
-		h.wantKinds(v, conflict)
-		h.commit(b, store.Ending{Rows: []store.Row{{Conflict: true, State: parked, Reason: semel.ReasonConflict, Message: &semel.Message{}}}})
-		h.deliver(h.print("due", 1))
-		h.reaped(1)
-		if r := h.pass(2); r.Markers != 0 || r.Rows != 0 || r.Kept != 3 {
-			t.Errorf("the next pass removed %+v, and three markers stay", r)
-		}
-		h.wantKinds(h.asks(h.print("parked", 1), h.print("waits", 1), h.print("applied", 1)),
-			already(store.Parked), already(store.Waiting), already(store.Applied))
-		if rows := h.list(store.RowFilter{}); len(rows) != 3 {
-			t.Errorf("there are %d rows, want 3", len(rows))
-		}
-	})
-	t.Run("trap_T67_what_has_ended_goes_with_its_rows", "Each row that has ended has an end: it is removed with its marker.", func(t *T) {
-		h := s.opened(t)
+	s.run(t, "H3_what_is_due_is_removed_and_its_copy_is_old",
+		"A marker is removed after its retention, and a copy of it that is older than what is kept is never fresh.", func(t *T, h *fixture[Tx]) {
+			h.retain(store.Retention{Keep: soon})
+			h.deliver(h.print("a", 1), h.print("b", 1), h.print("c", 1), h.print("d", 1), h.print("e", 1))
+			h.reaped(5)
+			h.wantKinds(h.asks(h.aged("a", longAgo)), old)
+			h.wantKinds(h.asks(h.aged("b", time.Now().Add(store.MaxClockSkew/2))), gone)
+			h.wantKinds(h.asks(h.print("c", 1)), gone)
+			h.deliver(h.aged("new", time.Now().Add(store.MaxClockSkew/2)))
+			h.wantKinds(h.asks(h.aged("new", longAgo)), already(store.Applied))
+		})
+	s.run(t, "H3_nothing_is_removed_before_the_low_water_mark_is_raised",
+		"Who removes without having raised the mark would leave copies that are answered as fresh.", func(t *T, h *fixture[Tx]) {
+			h.retain(store.Retention{Keep: soon})
+			h.deliver(h.print("a", 1))
+			moment(h.t.context())
+			h.t.must(h.reaper().Progressed(h.t.context(), "billing", nil))
+			moment(h.t.context())
+			if r, err := h.reaper().Reap(h.t.context(), store.Reaping{Consumer: "billing", Most: 10}); err != nil || r.Markers != 0 {
+				t.Fatalf("%+v was removed, %v", r, err)
+			}
+			h.wantKinds(h.asks(h.aged("a", longAgo)), already(store.Applied))
+			h.reaped(1)
+		})
+	s.run(t, "H4_a_mark_that_is_old_can_be_taken_back_and_set_aside",
+		"What is too old is trimmed like any other mark, and may be written as parked by a mark that does not ask.", func(t *T, h *fixture[Tx]) {
+			h.retain(store.Retention{Keep: soon})
+			h.deliver(h.print("a", 1))
+			h.reaped(1)
+			never := h.aged("never", longAgo)
+			b, v := h.begin(never, h.aged("young", time.Now().Add(store.MaxClockSkew/2)))
+			h.wantKinds(v, store.Verdict{Kind: store.Old}, fresh)
+			h.commit(b, store.Ending{Trim: []int{0}})
+			h.park("never")
+			h.wantKinds(h.asks(never), already(store.Parked))
+			h.wantKinds(h.asks(h.aged("young", longAgo)), already(store.Applied))
+		})
+	s.run(t, "trap_T68_nothing_unfinished_is_removed",
+		"What waits, is parked, or has a row that has not ended keeps its marker and its rows, however old they are.", func(t *T, h *fixture[Tx]) {
+			h.retain(store.Retention{Keep: soon})
+			h.park("parked")
+			h.receive("waits", time.Hour, nil)
+			h.deliver(h.print("applied", 1))
+			b, v := h.begin(h.print("applied", 2))
+			h.wantKinds(v, conflict)
+			h.commit(b, store.Ending{Rows: []store.Row{{Conflict: true, State: parked, Reason: semel.ReasonConflict, Message: &semel.Message{}}}})
+			h.deliver(h.print("due", 1))
+			h.reaped(1)
+			if r := h.pass(2); r.Markers != 0 || r.Rows != 0 || r.Kept != 3 {
+				t.Errorf("the next pass removed %+v, and three markers stay", r)
+			}
+			h.wantKinds(h.asks(h.print("parked", 1), h.print("waits", 1), h.print("applied", 1)),
+				already(store.Parked), already(store.Waiting), already(store.Applied))
+			if rows := h.list(store.RowFilter{}); len(rows) != 3 {
+				t.Errorf("there are %d rows, want 3", len(rows))
+			}
+		})
+	s.run(t, "trap_T67_what_has_ended_goes_with_its_rows", "Each row that has ended has an end: it is removed with its marker.", func(t *T, h *fixture[Tx]) {
 		h.retain(store.Retention{Keep: soon})
 		r := h.park("discarded")
 		h.t.must(errors.Join(h.inbox().Discard(h.t.context(), store.Act{Verb: "discard", Who: "test", Why: "test"}, r.Seen())...))
@@ -171,8 +170,7 @@ func (s suite[Tx]) retention(t *T) {
 			t.Errorf("there are %d rows, want none", len(rows))
 		}
 	})
-	t.Run("trap_124_what_stays_does_not_keep_what_comes_after_it", "A pass goes on behind what stays.", func(t *T) {
-		h := s.opened(t)
+	s.run(t, "trap_124_what_stays_does_not_keep_what_comes_after_it", "A pass goes on behind what stays.", func(t *T, h *fixture[Tx]) {
 		h.retain(store.Retention{Keep: soon})
 		for i := range 7 {
 			h.park(fmt.Sprint("parked ", i))
@@ -190,23 +188,23 @@ func (s suite[Tx]) retention(t *T) {
 // lateInLine runs the case of a message that stands behind another of its line and is older
 // than what is kept: which of the two the store says first is the same in all stores.
 func (s suite[Tx]) lateInLine(t *T) {
-	t.Run("H4_C8_what_is_late_hears_of_its_line_first_and_of_its_age_when_it_asks_to_wait_there", "A late mark of a line that waits is answered as behind it, and the mark that would keep it there as too old.", func(t *T) {
-		h := s.opened(t)
-		h.retain(store.Retention{Keep: soon})
-		h.deliver(h.print("a", 1))
-		h.reaped(1)
-		h.enters("l", parked, "first")
-		for _, c := range []struct {
-			as   store.Outcome
-			want store.VerdictKind
-		}{{store.Applied, store.Behind}, {store.Waiting, store.Old}, {store.Parked, store.Fresh}} {
-			m := h.inLine("l", "late", c.as)
-			if m.Asks() {
-				m.Age = longAgo
+	s.run(t, "H4_C8_what_is_late_hears_of_its_line_first_and_of_its_age_when_it_asks_to_wait_there",
+		"A late mark of a line that waits is answered as behind it, and the mark that would keep it there as too old.", func(t *T, h *fixture[Tx]) {
+			h.retain(store.Retention{Keep: soon})
+			h.deliver(h.print("a", 1))
+			h.reaped(1)
+			h.enters("l", parked, "first")
+			for _, c := range []struct {
+				as   store.Outcome
+				want store.VerdictKind
+			}{{store.Applied, store.Behind}, {store.Waiting, store.Old}, {store.Parked, store.Fresh}} {
+				m := h.inLine("l", "late", c.as)
+				if m.Asks() {
+					m.Age = longAgo
+				}
+				h.wantKinds(h.asks(m), store.Verdict{Kind: c.want})
 			}
-			h.wantKinds(h.asks(m), store.Verdict{Kind: c.want})
-		}
-	})
+		})
 }
 
 // withheld are the cases in which nothing may be removed.
@@ -223,135 +221,133 @@ func (s suite[Tx]) withheld(t *T) {
 		}
 		h.wantKinds(h.asks(h.aged("a", longAgo)), already(store.Applied))
 	}
-	t.Run("H1_nothing_is_removed_where_the_policy_does_not_say_so", "Without a retention, with one for ever, with the reaper off and under a longer horizon nothing is removed.", func(t *T) {
-		h := s.opened(t)
-		h.deliver(h.print("a", 1))
-		refuses(h, "no policy")
-		h.retain(store.Retention{})
-		refuses(h, "for ever")
-		h.retain(store.Retention{Keep: soon, Off: true})
-		refuses(h, "off")
-		h.retain(store.Retention{Keep: soon, Horizon: time.Hour, Why: "a test"})
-		refuses(h, "horizon")
-		h.retain(store.Retention{Keep: time.Hour, Horizon: soon})
-		if r := h.pass(10); r.Markers != 0 {
-			t.Errorf("%+v is younger than its retention", r)
-		}
-		h.wantKinds(h.asks(h.aged("a", time.Now())), already(store.Applied))
-	})
-	t.Run("trap_T63_the_clock_of_a_consumer_stops_while_it_makes_no_progress", "The cutoff is before the last progress, so that an outage removes nothing.", func(t *T) {
-		h := s.opened(t)
-		h.retain(store.Retention{Keep: soon})
-		moment(h.t.context())
-		h.deliver(h.print("a", 1)) // after the progress that was recorded with the policy
-		for range 3 {
-			moment(h.t.context())
-			h.retain(store.Retention{Keep: soon}) // a start is no progress
+	s.run(t, "H1_nothing_is_removed_where_the_policy_does_not_say_so",
+		"Without a retention, with one for ever, with the reaper off and under a longer horizon nothing is removed.", func(t *T, h *fixture[Tx]) {
+			h.deliver(h.print("a", 1))
+			refuses(h, "no policy")
+			h.retain(store.Retention{})
+			refuses(h, "for ever")
+			h.retain(store.Retention{Keep: soon, Off: true})
+			refuses(h, "off")
+			h.retain(store.Retention{Keep: soon, Horizon: time.Hour, Why: "a test"})
+			refuses(h, "horizon")
+			h.retain(store.Retention{Keep: time.Hour, Horizon: soon})
 			if r := h.pass(10); r.Markers != 0 {
-				t.Fatalf("%+v was removed", r)
+				t.Errorf("%+v is younger than its retention", r)
 			}
-		}
-		h.reaped(1)
-	})
-	t.Run("H2_one_lane_that_is_behind_holds_the_cutoff", "What a lane has not settled or read holds the cutoff back, until it has, or somebody forgets it.", func(t *T) {
-		h := s.opened(t)
-		h.retain(store.Retention{Keep: soon})
-		h.deliver(h.print("a", 1))
-		progress := func(lanes ...source.LaneAge) { h.t.must(h.reaper().Progressed(h.t.context(), "billing", lanes)) }
-		behind := time.Now().Add(-time.Hour).Truncate(time.Millisecond)
-		progress(source.LaneAge{Lane: "stuck", Oldest: behind}, source.LaneAge{Lane: "busy", Oldest: time.Now().Add(-time.Minute)})
-		progress(source.LaneAge{Lane: "busy"})
-		moment(h.t.context())
-		if r := h.pass(10); r.Markers != 0 {
-			t.Errorf("%+v was removed", r)
-		}
-		if k := h.kept(); k.Held != "stuck" || !k.Oldest.Equal(behind) || !k.Cutoff.Equal(behind.Add(-soon)) {
-			t.Errorf("%q holds it, since %v, and the cutoff is %v", k.Held, k.Oldest, k.Cutoff)
-		}
-		act := store.Act{Verb: "forget lane", Who: "test", Why: "test"}
-		if err := h.reaper().ForgetLane(h.t.context(), "billing", "other", act); !errors.Is(err, semel.ErrState) {
-			t.Errorf("a lane that is not there is forgotten: %v", err)
-		}
-		h.t.must(h.reaper().ForgetLane(h.t.context(), "billing", "stuck", act))
-		progress(source.LaneAge{Lane: "busy"})
-		if r := h.pass(10); r.Markers != 1 {
-			t.Errorf("%+v was removed", r)
-		}
-	})
-	t.Run("H2_a_lane_of_which_nobody_tells_any_more_holds_the_cutoff", "A lane that had settled everything is as far as when that was told last: what came since then may be a copy.", func(t *T) {
-		h := s.opened(t)
-		h.retain(store.Retention{Keep: soon})
-		progress := func(lanes ...source.LaneAge) { h.t.must(h.reaper().Progressed(h.t.context(), "billing", lanes)) }
-		progress(source.LaneAge{Lane: "silent"}, source.LaneAge{Lane: "busy"})
-		moment(h.t.context())
-		h.deliver(h.print("a", 1))
-		for range 3 {
+			h.wantKinds(h.asks(h.aged("a", time.Now())), already(store.Applied))
+		})
+	s.run(t, "trap_T63_the_clock_of_a_consumer_stops_while_it_makes_no_progress",
+		"The cutoff is before the last progress, so that an outage removes nothing.", func(t *T, h *fixture[Tx]) {
+			h.retain(store.Retention{Keep: soon})
 			moment(h.t.context())
+			h.deliver(h.print("a", 1)) // after the progress that was recorded with the policy
+			for range 3 {
+				moment(h.t.context())
+				h.retain(store.Retention{Keep: soon}) // a start is no progress
+				if r := h.pass(10); r.Markers != 0 {
+					t.Fatalf("%+v was removed", r)
+				}
+			}
+			h.reaped(1)
+		})
+	s.run(t, "H2_one_lane_that_is_behind_holds_the_cutoff",
+		"What a lane has not settled or read holds the cutoff back, until it has, or somebody forgets it.", func(t *T, h *fixture[Tx]) {
+			h.retain(store.Retention{Keep: soon})
+			h.deliver(h.print("a", 1))
+			progress := func(lanes ...source.LaneAge) { h.t.must(h.reaper().Progressed(h.t.context(), "billing", lanes)) }
+			behind := time.Now().Add(-time.Hour).Truncate(time.Millisecond)
+			progress(source.LaneAge{Lane: "stuck", Oldest: behind}, source.LaneAge{Lane: "busy", Oldest: time.Now().Add(-time.Minute)})
 			progress(source.LaneAge{Lane: "busy"})
+			moment(h.t.context())
 			if r := h.pass(10); r.Markers != 0 {
-				t.Fatalf("%+v was removed", r)
+				t.Errorf("%+v was removed", r)
 			}
-		}
-		progress(source.LaneAge{Lane: "silent"})
-		moment(h.t.context())
-		progress(source.LaneAge{Lane: "silent"}, source.LaneAge{Lane: "busy"})
-		if r := h.pass(10); r.Markers != 1 {
-			t.Errorf("%+v was removed after it was told again", r)
-		}
-	})
-	t.Run("H2_a_clock_of_a_producer_breaks_nothing", "Times of records are producers': none of them is too early or too late to be kept.", func(t *T) {
-		h := s.opened(t)
-		h.retain(store.Retention{Keep: soon})
-		for _, at := range []time.Time{time.Unix(-1, 0), time.Unix(1<<40, 0), time.UnixMilli(-1 << 62)} {
-			h.t.must(h.reaper().Progressed(h.t.context(), "billing", []source.LaneAge{{Lane: "a", Oldest: at}}))
-			h.kept()
-			h.pass(10)
-		}
-	})
+			if k := h.kept(); k.Held != "stuck" || !k.Oldest.Equal(behind) || !k.Cutoff.Equal(behind.Add(-soon)) {
+				t.Errorf("%q holds it, since %v, and the cutoff is %v", k.Held, k.Oldest, k.Cutoff)
+			}
+			act := store.Act{Verb: "forget lane", Who: "test", Why: "test"}
+			t.wantErr("a lane that is not there is forgotten", h.reaper().ForgetLane(h.t.context(), "billing", "other", act), semel.ErrState)
+			h.t.must(h.reaper().ForgetLane(h.t.context(), "billing", "stuck", act))
+			progress(source.LaneAge{Lane: "busy"})
+			if r := h.pass(10); r.Markers != 1 {
+				t.Errorf("%+v was removed", r)
+			}
+		})
+	s.run(t, "H2_a_lane_of_which_nobody_tells_any_more_holds_the_cutoff",
+		"A lane that had settled everything is as far as when that was told last: what came since then may be a copy.", func(t *T, h *fixture[Tx]) {
+			h.retain(store.Retention{Keep: soon})
+			progress := func(lanes ...source.LaneAge) { h.t.must(h.reaper().Progressed(h.t.context(), "billing", lanes)) }
+			progress(source.LaneAge{Lane: "silent"}, source.LaneAge{Lane: "busy"})
+			moment(h.t.context())
+			h.deliver(h.print("a", 1))
+			for range 3 {
+				moment(h.t.context())
+				progress(source.LaneAge{Lane: "busy"})
+				if r := h.pass(10); r.Markers != 0 {
+					t.Fatalf("%+v was removed", r)
+				}
+			}
+			progress(source.LaneAge{Lane: "silent"})
+			moment(h.t.context())
+			progress(source.LaneAge{Lane: "silent"}, source.LaneAge{Lane: "busy"})
+			if r := h.pass(10); r.Markers != 1 {
+				t.Errorf("%+v was removed after it was told again", r)
+			}
+		})
+	s.run(t, "H2_a_clock_of_a_producer_breaks_nothing",
+		"Times of records are producers': none of them is too early or too late to be kept.", func(t *T, h *fixture[Tx]) {
+			h.retain(store.Retention{Keep: soon})
+			for _, at := range []time.Time{time.Unix(-1, 0), time.Unix(1<<40, 0), time.UnixMilli(-1 << 62)} {
+				h.t.must(h.reaper().Progressed(h.t.context(), "billing", []source.LaneAge{{Lane: "a", Oldest: at}}))
+				h.kept()
+				h.pass(10)
+			}
+		})
 }
 
 // bodies are the cases of bodies that are kept for less long than their identities.
 func (s suite[Tx]) bodies(t *T) {
-	t.Run("D7_a_body_goes_and_its_identity_stays", "The bodies of what is completed or discarded are removed before the rows; those that somebody may retry stay.", func(t *T) {
-		h := s.opened(t)
-		h.retain(store.Retention{Keep: time.Hour, Bodies: soon})
-		body := &semel.Message{Body: []byte("a body")}
-		for i := range 3 {
-			h.put(fmt.Sprint("done ", i), store.Row{State: completed, Message: body})
-		}
-		h.put("dead", store.Row{State: dead, Message: body})
-		h.put("parked", store.Row{State: parked, Message: body})
-		ctx := h.t.context()
-		bodies := int64(0)
-		for bodies < 3 && ctx.Err() == nil {
-			bodies += h.pass(2).Bodies
-			moment(ctx)
-		}
-		for _, r := range h.list(store.RowFilter{}) {
-			removed := r.State == completed
-			if r.BodyRemoved != removed || (r.Size == 0) != removed || (r.Message.Body == nil) != removed {
-				t.Errorf("%s: its body is removed: %t, and has %d bytes", r.Key.ID, r.BodyRemoved, r.Size)
+	s.run(t, "D7_a_body_goes_and_its_identity_stays",
+		"The bodies of what is completed or discarded are removed before the rows; those that somebody may retry stay.", func(t *T, h *fixture[Tx]) {
+			h.retain(store.Retention{Keep: time.Hour, Bodies: soon})
+			body := &semel.Message{Body: []byte("a body")}
+			for i := range 3 {
+				h.put(fmt.Sprint("done ", i), store.Row{State: completed, Message: body})
 			}
-		}
-		if bodies != 3 || h.pass(10).Bodies != 0 {
-			t.Errorf("%d bodies were removed", bodies)
-		}
-		h.wantKinds(h.asks(h.print("done 0", 1)), already(store.Applied))
-	})
-	t.Run("D7_a_pass_goes_on_with_bodies_when_its_markers_are_over", "What a pass has looked at is not looked at again while bodies are left.", func(t *T) {
-		h := s.opened(t)
-		h.retain(store.Retention{Keep: soon, Bodies: soon})
-		for i := range 3 { // they stay, since their messages have not ended
-			h.put(fmt.Sprint("parked ", i), store.Row{State: parked, Message: &semel.Message{Body: []byte("a body")}})
-		}
-		moment(h.t.context())
-		h.t.must(h.reaper().Progressed(h.t.context(), "billing", nil))
-		if sum := h.pass(10); sum.Kept != 3 {
-			t.Errorf("a pass met %+v", sum)
-		}
-		r, err := h.reaper().Reap(h.t.context(), store.Reaping{Consumer: "billing", Most: 10, After: store.ReapMark{Done: true}})
-		if h.t.must(err); r.Kept != 0 || r.Markers != 0 || !r.Next.Done {
-			t.Errorf("behind the markers it met %+v", r)
-		}
-	})
+			h.put("dead", store.Row{State: dead, Message: body})
+			h.put("parked", store.Row{State: parked, Message: body})
+			ctx := h.t.context()
+			bodies := int64(0)
+			for bodies < 3 && ctx.Err() == nil {
+				bodies += h.pass(2).Bodies
+				moment(ctx)
+			}
+			for _, r := range h.list(store.RowFilter{}) {
+				removed := r.State == completed
+				if r.BodyRemoved != removed || (r.Size == 0) != removed || (r.Message.Body == nil) != removed {
+					t.Errorf("%s: its body is removed: %t, and has %d bytes", r.Key.ID, r.BodyRemoved, r.Size)
+				}
+			}
+			if bodies != 3 || h.pass(10).Bodies != 0 {
+				t.Errorf("%d bodies were removed", bodies)
+			}
+			h.wantKinds(h.asks(h.print("done 0", 1)), already(store.Applied))
+		})
+	s.run(t, "D7_a_pass_goes_on_with_bodies_when_its_markers_are_over",
+		"What a pass has looked at is not looked at again while bodies are left.", func(t *T, h *fixture[Tx]) {
+			h.retain(store.Retention{Keep: soon, Bodies: soon})
+			for i := range 3 { // they stay, since their messages have not ended
+				h.put(fmt.Sprint("parked ", i), store.Row{State: parked, Message: &semel.Message{Body: []byte("a body")}})
+			}
+			moment(h.t.context())
+			h.t.must(h.reaper().Progressed(h.t.context(), "billing", nil))
+			if sum := h.pass(10); sum.Kept != 3 {
+				t.Errorf("a pass met %+v", sum)
+			}
+			r, err := h.reaper().Reap(h.t.context(), store.Reaping{Consumer: "billing", Most: 10, After: store.ReapMark{Done: true}})
+			if h.t.must(err); r.Kept != 0 || r.Markers != 0 || !r.Next.Done {
+				t.Errorf("behind the markers it met %+v", r)
+			}
+		})
 }

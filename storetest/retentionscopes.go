@@ -1,7 +1,10 @@
 package storetest
 
 import (
+	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/semel-go/semel"
@@ -13,122 +16,120 @@ import (
 // bounded are the cases of what a reaper leaves alone: other sources and consumers, and
 // what it has removed before under another policy.
 func (s suite[Tx]) bounded(t *T, old store.Verdict) {
-	t.Run("trap_75_what_another_source_has_of_an_id_is_not_touched", "An id of two sources is two messages: the end of the one neither removes nor keeps the other.", func(t *T) {
-		h := s.opened(t)
-		h.retain(store.Retention{Keep: soon})
-		other := *h
-		other.scope = h.scopeOf("billing", "mall", 0)
-		h.put("a", store.Row{State: completed, Message: &semel.Message{}})
-		other.park("a")
-		other.put("b", store.Row{State: dead, Message: &semel.Message{}})
-		h.park("b")
-		if r := h.reaped(2); r.Rows != 2 {
-			t.Errorf("%d rows were removed, want 2", r.Rows)
-		}
-		h.wantKinds(other.asks(other.print("a", 1), h.print("b", 1)), already(store.Parked), already(store.Parked))
-		h.wantKinds(h.asks(h.aged("a", longAgo)), old)
-		if rows := h.list(store.RowFilter{}); len(rows) != 2 {
-			t.Errorf("%d rows are left, want 2", len(rows))
-		}
-	})
-	t.Run("H3_what_was_removed_stays_removed_under_a_longer_retention", "A low-water mark never goes back: behind it markers are gone, whatever is kept from now on.", func(t *T) {
-		h := s.opened(t)
-		h.retain(store.Retention{Keep: soon})
-		h.deliver(h.print("a", 1))
-		h.reaped(1)
-		low := h.kept().Low
-		h.retain(store.Retention{Keep: time.Hour})
-		h.pass(10)
-		if now := h.kept().Low; !now.Equal(low) {
-			t.Errorf("the low-water mark was %v, and is %v", low, now)
-		}
-		h.wantKinds(h.asks(h.aged("a", time.Now().Add(-time.Minute))), old)
-	})
-	t.Run("H3_a_longer_retention_keeps_what_is_not_due_under_it", "Below the low-water mark, too, a marker stays that the retention of now keeps.", func(t *T) {
-		h := s.opened(t)
-		reader, able := h.Store.(admin.MarkerReader)
-		if !able {
-			return
-		}
-		h.retain(store.Retention{Keep: soon})
-		h.deliver(h.print("due", 1))
-		moment(t.context())
-		moment(t.context())
-		h.deliver(h.print("between", 1))
-		moment(t.context())
-		h.t.must(h.reaper().Progressed(t.context(), "billing", nil))
-		_, err := h.reaper().Advance(t.context(), "billing")
-		h.t.must(err)
-		due, _, err := reader.Marker(t.context(), semel.Key{Consumer: "billing", Source: "shop", ID: "due"})
-		h.t.must(err)
-		keep := h.kept().Progress.Sub(due.At) - soon // only what is older than the first may go
-		h.retain(store.Retention{Keep: keep})
-		if r := h.pass(10); r.Markers != 1 {
-			t.Errorf("%d markers were removed under a retention of %v, want the one that is due", r.Markers, keep)
-		}
-		h.wantKinds(h.asks(h.print("between", 1)), already(store.Applied))
-	})
-	t.Run("H3_what_ended_lately_stays_with_its_rows", "The end of a message counts, not its beginning: what a person has just closed is kept for as long as anything else.", func(t *T) {
-		h := s.opened(t)
-		h.retain(store.Retention{Keep: soon})
-		act := store.Act{Verb: "discard", Who: "test", Why: "test"}
-		lone := h.park("lone")
-		h.put("pair", store.Row{State: completed, Message: &semel.Message{}})
-		b, v := h.begin(h.print("pair", 2))
-		h.wantKinds(v, conflict)
-		h.commit(b, store.Ending{Rows: []store.Row{{Conflict: true, State: parked, Reason: semel.ReasonConflict, Message: &semel.Message{}}}})
-		second := h.row("pair", true)
-		h.deliver(h.print("due", 1))
-		h.reaped(1) // so that the mark is behind all of them
-		for _, r := range []store.StoredRow{lone, second} {
-			h.t.must(errors.Join(h.inbox().Discard(h.t.context(), act, r.Seen())...))
-		}
-		if r := h.pass(10); r.Markers != 0 || r.Rows != 0 {
-			t.Errorf("%+v was removed, and has ended in this moment", r)
-		}
-		if r := h.reaped(2); r.Rows != 3 {
-			t.Errorf("%d rows were removed, want 3", r.Rows)
-		}
-	})
-	if !s.h.Can.OneWriter {
-		t.Run("trap_114_what_is_not_committed_yet_is_not_removed", "A batch may be open for longer than a retention: its marker is there when it has committed.", func(t *T) {
-			h := s.opened(t)
+	s.run(t, "trap_75_what_another_source_has_of_an_id_is_not_touched",
+		"An id of two sources is two messages: the end of the one neither removes nor keeps the other.", func(t *T, h *fixture[Tx]) {
 			h.retain(store.Retention{Keep: soon})
-			slow := h.print("slow", 1)
-			b, v := h.begin(slow)
-			h.wantKinds(v, fresh)
+			other := *h
+			other.scope = h.scopeOf("billing", "mall", 0)
+			h.put("a", store.Row{State: completed, Message: &semel.Message{}})
+			other.park("a")
+			other.put("b", store.Row{State: dead, Message: &semel.Message{}})
+			h.park("b")
+			if r := h.reaped(2); r.Rows != 2 {
+				t.Errorf("%d rows were removed, want 2", r.Rows)
+			}
+			h.wantKinds(other.asks(other.print("a", 1), h.print("b", 1)), already(store.Parked), already(store.Parked))
+			h.wantKinds(h.asks(h.aged("a", longAgo)), old)
+			if rows := h.list(store.RowFilter{}); len(rows) != 2 {
+				t.Errorf("%d rows are left, want 2", len(rows))
+			}
+		})
+	s.run(t, "H3_what_was_removed_stays_removed_under_a_longer_retention",
+		"A low-water mark never goes back: behind it markers are gone, whatever is kept from now on.", func(t *T, h *fixture[Tx]) {
+			h.retain(store.Retention{Keep: soon})
 			h.deliver(h.print("a", 1))
 			h.reaped(1)
-			h.commit(b, store.Ending{})
-			h.wantKinds(h.asks(slow), already(store.Applied))
+			low := h.kept().Low
+			h.retain(store.Retention{Keep: time.Hour})
+			h.pass(10)
+			if now := h.kept().Low; !now.Equal(low) {
+				t.Errorf("the low-water mark was %v, and is %v", low, now)
+			}
+			h.wantKinds(h.asks(h.aged("a", time.Now().Add(-time.Minute))), old)
 		})
+	s.run(t, "H3_a_longer_retention_keeps_what_is_not_due_under_it",
+		"Below the low-water mark, too, a marker stays that the retention of now keeps.", func(t *T, h *fixture[Tx]) {
+			reader, able := h.Store.(admin.MarkerReader)
+			if !able {
+				return
+			}
+			h.retain(store.Retention{Keep: soon})
+			h.deliver(h.print("due", 1))
+			moment(t.context())
+			moment(t.context())
+			h.deliver(h.print("between", 1))
+			moment(t.context())
+			h.t.must(h.reaper().Progressed(t.context(), "billing", nil))
+			_, err := h.reaper().Advance(t.context(), "billing")
+			h.t.must(err)
+			due, _, err := reader.Marker(t.context(), semel.Key{Consumer: "billing", Source: "shop", ID: "due"})
+			h.t.must(err)
+			keep := h.kept().Progress.Sub(due.At) - soon // only what is older than the first may go
+			h.retain(store.Retention{Keep: keep})
+			if r := h.pass(10); r.Markers != 1 {
+				t.Errorf("%d markers were removed under a retention of %v, want the one that is due", r.Markers, keep)
+			}
+			h.wantKinds(h.asks(h.print("between", 1)), already(store.Applied))
+		})
+	s.run(t, "H3_what_ended_lately_stays_with_its_rows",
+		"The end of a message counts, not its beginning: what a person has just closed is kept for as long as anything else.", func(t *T, h *fixture[Tx]) {
+			h.retain(store.Retention{Keep: soon})
+			act := store.Act{Verb: "discard", Who: "test", Why: "test"}
+			lone := h.park("lone")
+			h.put("pair", store.Row{State: completed, Message: &semel.Message{}})
+			b, v := h.begin(h.print("pair", 2))
+			h.wantKinds(v, conflict)
+			h.commit(b, store.Ending{Rows: []store.Row{{Conflict: true, State: parked, Reason: semel.ReasonConflict, Message: &semel.Message{}}}})
+			second := h.row("pair", true)
+			h.deliver(h.print("due", 1))
+			h.reaped(1) // so that the mark is behind all of them
+			for _, r := range []store.StoredRow{lone, second} {
+				h.t.must(errors.Join(h.inbox().Discard(h.t.context(), act, r.Seen())...))
+			}
+			if r := h.pass(10); r.Markers != 0 || r.Rows != 0 {
+				t.Errorf("%+v was removed, and has ended in this moment", r)
+			}
+			if r := h.reaped(2); r.Rows != 3 {
+				t.Errorf("%d rows were removed, want 3", r.Rows)
+			}
+		})
+	if !s.h.Can.OneWriter {
+		s.run(t, "trap_114_what_is_not_committed_yet_is_not_removed",
+			"A batch may be open for longer than a retention: its marker is there when it has committed.", func(t *T, h *fixture[Tx]) {
+				h.retain(store.Retention{Keep: soon})
+				slow := h.print("slow", 1)
+				b, v := h.begin(slow)
+				h.wantKinds(v, fresh)
+				h.deliver(h.print("a", 1))
+				h.reaped(1)
+				h.commit(b, store.Ending{})
+				h.wantKinds(h.asks(slow), already(store.Applied))
+			})
 	}
-	t.Run("H1_a_retention_as_long_as_a_copy_can_be_late_is_enough", "A horizon of just the retention stops nothing.", func(t *T) {
-		h := s.opened(t)
+	s.run(t, "H1_a_retention_as_long_as_a_copy_can_be_late_is_enough", "A horizon of just the retention stops nothing.", func(t *T, h *fixture[Tx]) {
 		h.retain(store.Retention{Keep: soon, Horizon: soon})
 		h.deliver(h.print("a", 1))
 		h.reaped(1)
 	})
 	if s.h.Can.Leases {
-		t.Run("H4_what_waits_in_the_inbox_is_never_too_old", "Of a claim it is known that it has not taken effect, so that its age decides nothing.", func(t *T) {
-			h := s.opened(t)
-			h.retain(store.Retention{Keep: soon})
-			h.deliver(h.print("a", 1))
-			c := h.claimed("waits")[0]
-			h.reaped(1)
-			asking := h.asking(c)
-			asking.Age = longAgo
-			h.wantKinds(h.asks(asking), fresh)
-		})
+		s.run(t, "H4_what_waits_in_the_inbox_is_never_too_old",
+			"Of a claim it is known that it has not taken effect, so that its age decides nothing.", func(t *T, h *fixture[Tx]) {
+				h.retain(store.Retention{Keep: soon})
+				h.deliver(h.print("a", 1))
+				c := h.claimed("waits")[0]
+				h.reaped(1)
+				asking := h.asking(c)
+				asking.Age = longAgo
+				h.wantKinds(h.asks(asking), fresh)
+			})
 	}
 	if !s.h.Can.OneConsumer {
-		t.Run("trap_T17_a_reaper_is_of_one_consumer", "Markers, rows, bodies and lanes of another consumer are not its own.", func(t *T) { s.apartReaped(t) })
+		s.run(t, "trap_T17_a_reaper_is_of_one_consumer", "Markers, rows, bodies and lanes of another consumer are not its own.", s.apartReaped)
 	}
 }
 
 // apartReaped reaps beside a consumer of the same ids whose reaper was switched off.
-func (s suite[Tx]) apartReaped(t *T) {
-	h := s.opened(t)
+func (s suite[Tx]) apartReaped(t *T, h *fixture[Tx]) {
 	ctx, reaper := t.context(), h.reaper()
 	audit := *h
 	audit.scope = h.scopeOf("audit", "shop", 0)
@@ -148,9 +149,7 @@ func (s suite[Tx]) apartReaped(t *T) {
 	h.retain(store.Retention{Keep: soon, Bodies: soon})
 	h.put("a", store.Row{State: completed, Message: body})
 	h.reaped(1)
-	if err := reaper.ForgetLane(ctx, "billing", "stuck", store.Act{Verb: "forget lane", Who: "test", Why: "test"}); !errors.Is(err, semel.ErrState) {
-		t.Errorf("the lane of another consumer is forgotten: %v", err)
-	}
+	t.wantErr("the lane of another consumer is forgotten", reaper.ForgetLane(ctx, "billing", "stuck", store.Act{Verb: "forget lane", Who: "test", Why: "test"}), semel.ErrState)
 	all, err := reaper.Retentions(ctx, "audit")
 	if err != nil || len(all) != 1 || all[0].Held != "stuck" {
 		t.Errorf("of the other it says %+v, %v", all, err)
@@ -158,5 +157,152 @@ func (s suite[Tx]) apartReaped(t *T) {
 	h.wantKinds(audit.asks(audit.print("a", 1)), already(store.Applied))
 	if rows := h.list(store.RowFilter{}); len(rows) != 1 || rows[0].Key.Consumer != "audit" || rows[0].BodyRemoved {
 		t.Errorf("the rows are %+v", rows)
+	}
+}
+
+// offsets are the laws of a source.OffsetStore.
+func (s suite[Tx]) offsets(t *T) {
+	t.Run("I7_an_offset_only_goes_forward_and_who_writes_it_is_told_what_stood_there",
+		"Offsets are raised and never lowered, and each write returns what stood before it.", func(t *T) {
+			o := offsetsOf(t, s.opened(t).Store)
+			o.stand(map[string]int64{"a": none, "b": none})
+			o.advances(to("a", 10, none), to("b", 1<<40, none), to("c", 0, none))(none, none, none)
+			o.advances(to("b", 7, 7), to("a", 12, 10))(1<<40, 10)
+			o.advances(to("a", 11, none), to("b", 1<<40, 1<<40))(12, 1<<40)
+			o.stand(map[string]int64{"a": 12, "b": 1 << 40, "c": 0, "d": none})
+			o.advances()()
+		})
+	t.Run("trap_T110_nothing_is_written_where_one_lane_stands_below_what_was_written_before",
+		"If one offset is less than it must be, or is not there, none is written: the database is not the one that was written to.", func(t *T) {
+			o := offsetsOf(t, s.opened(t).Store)
+			o.advances(to("a", 10, none), to("b", 20, none))(none, none)
+			o.advances(to("b", 30, 20), to("a", 15, 11))(20, 10)
+			o.stand(map[string]int64{"a": 10, "b": 20})
+			o.advances(to("a", 15, 10), to("c", 5, 3))(10, none)
+			o.stand(map[string]int64{"a": 10, "b": 20, "c": none})
+			o.advances(to("a", 15, 10), to("b", 30, 20))(10, 20)
+			o.stand(map[string]int64{"a": 15, "b": 30})
+		})
+	t.Run("I7_offsets_are_kept_by_consumer_and_lane", "An offset is of its consumer and lane alone, whatever they are called.", func(t *T) {
+		o := offsetsOf(t, s.opened(t).Store)
+		odd := []string{"kafka:group {\"\\,}:orders/1@00ff", "NULL", "", "ä'; --"}
+		o.advances(to(odd[0], 1, none), to(odd[1], 2, none), to(odd[2], 3, none), to(odd[3], 4, none))(none, none, none, none)
+		o.stand(map[string]int64{odd[0]: 1, odd[1]: 2, odd[2]: 3, odd[3]: 4, "kafka:group": none})
+		o.consumer = "other"
+		o.stand(map[string]int64{odd[0]: none, odd[1]: none})
+	})
+	t.Run("case_13_offsets_stand_beside_other_positions", "An offset changes no position of another name, and many lanes are one call.", func(t *T) {
+		store := s.opened(t).Store
+		o := offsetsOf(t, store)
+		if p, ok := store.(source.PositionStore); ok {
+			t.must(p.SavePosition(t.context(), "c", "l", source.Position{Offset: 5, Length: 6, Check: []byte("x")}))
+			defer s.wantPosition(t, p, "l", source.Position{Offset: 5, Length: 6, Check: []byte("x")})
+		}
+		all, want := []source.OffsetAdvance{}, map[string]int64{}
+		for i := range manyLanes {
+			lane := fmt.Sprint("lane ", i)
+			all, want[lane] = append(all, to(lane, int64(i), none)), int64(i)
+		}
+		o.advance(all)
+		o.stand(want)
+	})
+	s.offsetsAtOnce(t)
+}
+
+// manyLanes are more than a consumer has in most places.
+const manyLanes = 1500
+
+// offsetsAtOnce are the laws of several that advance offsets at once, and of calls
+// that fail.
+func (s suite[Tx]) offsetsAtOnce(t *T) {
+	t.Run("I7_of_several_that_raise_the_same_offsets_the_furthest_stands",
+		"Processes that write the same lanes at once, in whatever order, do not lock each other out and lower nothing.", func(t *T) {
+			o := offsetsOf(t, s.opened(t).Store)
+			errs := make([]error, keepers)
+			together(keepers, func(i int) {
+				for n := range int64(10) {
+					all := []source.OffsetAdvance{to("a", n*keepers+int64(i), none), to("b", n*keepers+int64(i), none), to("c", n, none)}
+					if i%2 == 0 {
+						slices.Reverse(all)
+					}
+					if _, err := o.store.AdvanceOffsets(t.context(), "c", all); err != nil {
+						errs[i] = err
+					}
+				}
+			})
+			for _, err := range errs {
+				t.must(err)
+			}
+			o.stand(map[string]int64{"a": 10*keepers - 1, "b": 10*keepers - 1, "c": 9})
+		})
+	t.Run("I7_an_advance_with_a_cancelled_context_fails_or_is_done", "A call whose context has ended leaves all of its offsets or none.", func(t *T) {
+		o := offsetsOf(t, s.opened(t).Store)
+		ctx, cancel := context.WithCancel(t.context())
+		cancel()
+		want := int64(none)
+		if _, err := o.store.AdvanceOffsets(ctx, "c", []source.OffsetAdvance{to("a", 1, none), to("b", 1, none)}); err == nil {
+			want = 1
+		}
+		o.stand(map[string]int64{"a": want, "b": want})
+	})
+}
+
+const none = source.NoOffset
+
+func to(lane string, offset, least int64) source.OffsetAdvance {
+	return source.OffsetAdvance{LaneOffset: source.LaneOffset{Lane: lane, Offset: offset}, Least: least}
+}
+
+// laneOffsets are those of a consumer in a store.
+type laneOffsets struct {
+	t        *T
+	store    source.OffsetStore
+	consumer string
+}
+
+func offsetsOf(t *T, store any) *laneOffsets {
+	return &laneOffsets{t: t, store: store.(source.OffsetStore), consumer: "c"}
+}
+
+func (o *laneOffsets) advance(all []source.OffsetAdvance) []source.LaneOffset {
+	o.t.Helper()
+	before, err := o.store.AdvanceOffsets(o.t.context(), o.consumer, all)
+	o.t.must(err)
+	if len(before) != len(all) {
+		o.t.Fatalf("%d answers to %d lanes", len(before), len(all))
+	}
+	return before
+}
+
+// advances advances lanes; what it returns holds what stood before to what is given.
+func (o *laneOffsets) advances(all ...source.OffsetAdvance) func(before ...int64) {
+	o.t.Helper()
+	got := o.advance(all)
+	return func(before ...int64) {
+		o.t.Helper()
+		for i, want := range before {
+			if got[i] != (source.LaneOffset{Lane: all[i].Lane, Offset: want}) {
+				o.t.Errorf("before lane %q advanced there stood %+v, want %d", all[i].Lane, got[i], want)
+			}
+		}
+	}
+}
+
+// stand holds what stands to what is given.
+func (o *laneOffsets) stand(want map[string]int64) {
+	o.t.Helper()
+	var lanes []string
+	for lane := range want {
+		lanes = append(lanes, lane)
+	}
+	got, err := o.store.Offsets(o.t.context(), o.consumer, lanes)
+	o.t.must(err)
+	if len(got) != len(lanes) {
+		o.t.Fatalf("%d offsets of %d lanes", len(got), len(lanes))
+	}
+	for i, lane := range lanes {
+		if got[i] != (source.LaneOffset{Lane: lane, Offset: want[lane]}) {
+			o.t.Errorf("lane %q: there stands %+v, want %d", lane, got[i], want[lane])
+		}
 	}
 }

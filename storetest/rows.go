@@ -2,6 +2,7 @@ package storetest
 
 import (
 	"bytes"
+	"errors"
 	"reflect"
 	"strings"
 	"time"
@@ -49,6 +50,14 @@ func (h *fixture[Tx]) row(id string, conflict bool) store.StoredRow {
 	return store.StoredRow{}
 }
 
+// wantState checks a row's state.
+func (h *fixture[Tx]) wantState(what string, r store.StoredRow, want store.RowState) {
+	h.t.Helper()
+	if r.State != want {
+		h.t.Errorf("%s is %s, want %s: %+v", what, r.State, want, r)
+	}
+}
+
 // anyBytes is a message with everything that stores have mangled.
 func anyBytes() *semel.Message {
 	every := make([]byte, 256)
@@ -73,10 +82,8 @@ func anyBytes() *semel.Message {
 
 // rows are the laws of inbox rows.
 func (s suite[Tx]) rows(t *T) {
-	t.Run("a_row_is_written_with_its_commit_only",
-		"A row and its marker become visible in one commit; a rollback and a killed batch leave none.",
-		func(t *T) {
-			h := s.opened(t)
+	s.run(t, "a_row_is_written_with_its_commit_only",
+		"A row and its marker become visible in one commit; a rollback and a killed batch leave none.", func(t *T, h *fixture[Tx]) {
 			m := h.mark("a")
 			m.As = store.Parked
 			b, _ := h.begin(m)
@@ -94,16 +101,10 @@ func (s suite[Tx]) rows(t *T) {
 
 // messages are the laws of what a row keeps of its message.
 func (s suite[Tx]) messages(t *T) {
-	t.Run("trap_83_a_message_comes_back_byte_for_byte",
-		"Body, key, headers and attributes of a row are the bytes that came, in their order.",
-		func(t *T) { s.byteForByte(t, anyBytes()) })
-	t.Run("trap_80_a_message_of_nothing_comes_back_as_it_was",
-		"What a message does not have its row does not have.",
-		func(t *T) { s.byteForByte(t, &semel.Message{}) })
-	t.Run("trap_81_a_row_of_any_identity_tells_the_identity",
-		"The row of an identity of any bytes and length shows that identity and is found by it.",
-		func(t *T) {
-			h := s.opened(t)
+	t.Run("trap_83_a_message_comes_back_byte_for_byte", "Body, key, headers and attributes of a row are the bytes that came, in their order.", func(t *T) { s.byteForByte(t, anyBytes()) })
+	t.Run("trap_80_a_message_of_nothing_comes_back_as_it_was", "What a message does not have its row does not have.", func(t *T) { s.byteForByte(t, &semel.Message{}) })
+	s.run(t, "trap_81_a_row_of_any_identity_tells_the_identity",
+		"The row of an identity of any bytes and length shows that identity and is found by it.", func(t *T, h *fixture[Tx]) {
 			for _, id := range ids() {
 				r := h.put(id, store.Row{State: store.StateParked, Message: &semel.Message{}})
 				if want := (semel.Key{Consumer: "billing", Source: "shop", ID: id}); r.Key != want {
@@ -111,10 +112,8 @@ func (s suite[Tx]) messages(t *T) {
 				}
 			}
 		})
-	t.Run("a_row_keeps_what_is_known_of_its_failure",
-		"Attempts, errors, fingerprint and surrogate are kept; errors are cut to what a row takes.",
-		func(t *T) {
-			h := s.opened(t)
+	s.run(t, "a_row_keeps_what_is_known_of_its_failure",
+		"Attempts, errors, fingerprint and surrogate are kept; errors are cut to what a row takes.", func(t *T, h *fixture[Tx]) {
 			long := strings.Repeat("ä", store.MaxErrorText)
 			r := h.put("a", store.Row{State: store.StateParked, Attempts: 7, FirstError: "first", LastError: long, Surrogate: true, Message: &semel.Message{}})
 			if r.Attempts != 7 || r.FirstError != "first" || r.LastError != long[:store.MaxErrorText] || !r.Surrogate || r.Fingerprint != h.print("a", 1).Fingerprint {
@@ -125,10 +124,8 @@ func (s suite[Tx]) messages(t *T) {
 
 // lists are the laws of showing rows.
 func (s suite[Tx]) lists(t *T) {
-	t.Run("copies_of_a_parked_message_are_counted_on_its_row",
-		"A further delivery changes only the count, the revision and the time of its row.",
-		func(t *T) {
-			h := s.opened(t)
+	s.run(t, "copies_of_a_parked_message_are_counted_on_its_row",
+		"A further delivery changes only the count, the revision and the time of its row.", func(t *T, h *fixture[Tx]) {
 			before := h.park("a")
 			for range 3 {
 				b, v := h.begin(h.print("a", 1))
@@ -141,17 +138,11 @@ func (s suite[Tx]) lists(t *T) {
 			}
 		})
 	if !s.h.Can.OneConsumer {
-		t.Run("rows_are_chosen_by_filter_and_paged_by_number",
-			"A filter chooses the rows that match all its fields, ascending, up to its limit.",
-			func(t *T) { s.filters(t) })
+		s.run(t, "rows_are_chosen_by_filter_and_paged_by_number", "A filter chooses the rows that match all its fields, ascending, up to its limit.", s.filters)
 	}
-	t.Run("trap_18_an_unreadable_row_hides_no_other",
-		"A row that cannot be read whole is shown with what could be read and says so; the others are shown as ever.",
-		func(t *T) {
-			h := s.opened(t)
-			if h.Damage == nil {
-				t.lacks("Instance.Damage")
-			}
+	s.run(t, "trap_18_an_unreadable_row_hides_no_other",
+		"A row that cannot be read whole is shown with what could be read and says so; the others are shown as ever.", func(t *T, h *fixture[Tx]) {
+			t.needs("Instance.Damage", h.Damage != nil)
 			h.park("a")
 			h.Damage(t, h.park("b").Number)
 			h.park("c")
@@ -185,8 +176,7 @@ func (t *T) wantMessage(got *semel.Message, want semel.Message) {
 	}
 }
 
-func (s suite[Tx]) filters(t *T) {
-	h := s.opened(t)
+func (s suite[Tx]) filters(t *T, h *fixture[Tx]) {
 	typed := &semel.Message{Attributes: semel.Attributes{Type: "paid"}, Body: []byte("body")}
 	h.put("a", store.Row{State: store.StateParked, Reason: "r1", Message: typed})
 	h.put("b", store.Row{State: store.StateDiscarded, Reason: "r2", Message: typed})
@@ -223,4 +213,155 @@ func (s suite[Tx]) filters(t *T) {
 	if rows[0].Message.Body != nil || rows[0].Size != len("body") {
 		t.Errorf("a row without body has %q of size %d", rows[0].Message.Body, rows[0].Size)
 	}
+}
+
+// pairs is the state of a row after each event in each state; of those that are
+// missing nothing may change.
+var pairs = map[store.RowState]map[store.RowEvent]store.RowState{
+	store.StateReceived: {
+		store.RowClaimed:   store.StateInProgress,
+		store.RowDiscarded: store.StateDiscarded,
+	},
+	store.StateInProgress: {
+		store.RowClaimed:      store.StateInProgress, // when its lease has ended
+		store.RowCompleted:    store.StateCompleted,
+		store.RowFailed:       store.StateFailedRetryable,
+		store.RowParked:       store.StateParked,
+		store.RowDeadLettered: store.StateDeadLettered,
+		store.RowDiscarded:    store.StateDiscarded,
+		store.RowReleased:     store.StateReceived,
+		store.RowStepped:      store.StateReceived,
+		store.RowBlocked:      store.StateBlocked,
+	},
+	store.StateBlocked: { // and what frees it: see streams.go
+		store.RowClaimed:   store.StateInProgress, // when it has waited for too long
+		store.RowDiscarded: store.StateDiscarded,
+	},
+	store.StateFailedRetryable: {
+		store.RowClaimed:   store.StateInProgress, // when it is due
+		store.RowRetried:   store.StateFailedRetryable,
+		store.RowDiscarded: store.StateDiscarded,
+	},
+	store.StateParked: {
+		store.RowRetried:   store.StateFailedRetryable,
+		store.RowDiscarded: store.StateDiscarded,
+	},
+	store.StateDeadLettered: {
+		store.RowRetried:   store.StateFailedRetryable,
+		store.RowDiscarded: store.StateDiscarded,
+	},
+	store.StateCompleted: {},
+	store.StateDiscarded: {},
+}
+
+// ways is how a claimed row comes into each state.
+var ways = map[store.RowState]store.RowEvent{
+	store.StateReceived: store.RowReleased, store.StateFailedRetryable: store.RowFailed, store.StateCompleted: store.RowCompleted,
+	store.StateParked: store.RowParked, store.StateDeadLettered: store.RowDeadLettered, store.StateDiscarded: store.RowDiscarded,
+	store.StateBlocked: store.RowBlocked,
+}
+
+// transitions are the laws of states and events, each pair of them.
+func (s suite[Tx]) transitions(t *T) {
+	for state, after := range pairs {
+		s.run(t, "D4_law_5_each_event_in_each_state/"+state.String(),
+			"An event that may not happen to a row in its state, or comes under a token of before, changes neither row nor marker; any other changes both.", func(t *T, h *fixture[Tx]) {
+				for event := store.RowClaimed; event <= store.RowBlocked; event++ {
+					c, id := h.in(state, event), state.String()+event.String()
+					before := h.number(c.Number)
+					want, legal := after[event]
+					if !legal {
+						want = state
+					}
+					if happened := h.happens(event, before, c); happened != legal {
+						t.Errorf("%s in %s happened: %t", event, state, happened)
+					}
+					r := h.number(c.Number)
+					if r.State != want || !legal && r.Revision != before.Revision {
+						t.Errorf("%s in %s: the row is %+v, want %s", event, state, r, want)
+					}
+					h.wantOutcome(id, want.Outcome())
+				}
+			})
+	}
+}
+
+// in returns a row in a state, with a claim that it has or had.
+func (h *fixture[Tx]) in(state store.RowState, event store.RowEvent) store.Claim {
+	h.t.Helper()
+	n := h.receive(state.String()+event.String(), 0, nil).Number
+	lease := long
+	if event == store.RowClaimed {
+		lease = brief // so that it is over when it is claimed again
+	}
+	got := h.takes(n, lease)
+	if len(got) != 1 {
+		h.t.Fatalf("claimed %+v", got)
+	}
+	way, ends := ways[state]
+	if !ends {
+		return got[0].Claim
+	}
+	wait := long
+	if event == store.RowClaimed {
+		wait = 0 // so that it is due
+	}
+	if way == store.RowReleased {
+		wait = 0
+	}
+	lost, err := h.leases().End(h.t.context(), []store.ClaimEnding{{Claim: got[0].Claim, Event: way, After: wait}})
+	h.t.must(err)
+	if len(lost) != 0 {
+		h.t.Fatal("the claim does not stand")
+	}
+	return got[0].Claim
+}
+
+func (h *fixture[Tx]) takes(number int64, lease time.Duration) []store.Claimed {
+	h.t.Helper()
+	got, err := h.leases().Claim(h.t.context(), store.ClaimOptions{Consumer: "billing", Token: store.NewToken(), Numbers: []int64{number}, Most: 1, Lease: lease})
+	h.t.must(err)
+	return got
+}
+
+// happens lets an event happen to a row as it was seen, and reports whether it did.
+func (h *fixture[Tx]) happens(event store.RowEvent, seen store.StoredRow, c store.Claim) bool {
+	h.t.Helper()
+	person := func(do func() error) bool {
+		err := do()
+		if err != nil && !errors.Is(err, semel.ErrState) {
+			h.t.Errorf("%s says %v, want nil or ErrState", event, err)
+		}
+		return err == nil
+	}
+	switch {
+	case event == store.RowClaimed:
+		if seen.State == store.StateInProgress {
+			h.again(seen.Number)
+			return true
+		}
+		return len(h.takes(seen.Number, long)) == 1
+	case event == store.RowRetried:
+		return person(func() error { return h.retry(seen.Seen()) })
+	case event == store.RowDiscarded && seen.State != store.StateInProgress:
+		return person(func() error { return h.discard(seen.Seen()) })
+	case event == store.RowReleased && seen.State != store.StateInProgress:
+		if person(func() error { return h.release(seen.Seen()) }) {
+			return true
+		}
+	}
+	lost, err := h.leases().End(h.t.context(), []store.ClaimEnding{{Claim: c, Event: event}})
+	h.t.must(err)
+	return len(lost) == 0
+}
+
+// again claims a row once its lease has ended.
+func (h *fixture[Tx]) again(number int64) {
+	h.t.Helper()
+	for ctx := h.t.context(); ctx.Err() == nil; time.Sleep(brief) {
+		if len(h.takes(number, long)) == 1 {
+			return
+		}
+	}
+	h.t.Fatalf("row %d is not claimable again", number)
 }

@@ -3,6 +3,7 @@ package storetest
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -15,10 +16,8 @@ import (
 
 // scopes are the laws of what a store keeps beside markers and rows.
 func (s suite[Tx]) scopes(t *T) {
-	t.Run("a_scope_has_one_number_for_ever",
-		"The same consumer, source and generation give the same number, also when many ask at once, and others another.",
-		func(t *T) {
-			h := s.opened(t)
+	s.run(t, "a_scope_has_one_number_for_ever",
+		"The same consumer, source and generation give the same number, also when many ask at once, and others another.", func(t *T, h *fixture[Tx]) {
 			numbers := make([][5]int64, 20)
 			together(20, func(i int) {
 				for j := range 5 {
@@ -40,19 +39,15 @@ func (s suite[Tx]) scopes(t *T) {
 		})
 	t.Run("a_scope_has_the_number_that_it_has_alone_when_many_are_asked_for_at_once",
 		"Scopes gives, in the order of the sources, the numbers that Scope gives, whether a scope was there or not, and also when many ask at once.", s.internsMany)
-	t.Run("a_call_with_a_cancelled_context_changes_nothing",
-		"A call whose context has ended fails as the store's failure and leaves nothing.",
-		func(t *T) {
-			h := s.opened(t)
+	s.run(t, "a_call_with_a_cancelled_context_changes_nothing",
+		"A call whose context has ended fails as the store's failure and leaves nothing.", func(t *T, h *fixture[Tx]) {
 			ctx, cancel := context.WithCancel(t.context())
 			cancel()
 			_, _, err := h.Store.Begin(ctx, store.TxOptions{}, h.markAll("a"))
 			if err == nil {
 				t.Fatal("Begin did not fail")
 			}
-			if c := h.Store.Classify(err); c != store.ClassDown && c != store.ClassContended {
-				t.Errorf("%v is of class %v, want down or contended", err, c)
-			}
+			h.wantClass(err, store.ClassDown, store.ClassContended)
 			h.wantKinds(h.asks(h.mark("a")), fresh)
 		})
 }
@@ -92,10 +87,8 @@ func (s suite[Tx]) internsMany(t *T) {
 
 // positions are the laws of a source.PositionStore.
 func (s suite[Tx]) positions(t *T) {
-	t.Run("case_13_a_position_is_kept_by_consumer_and_lane",
-		"A position comes back as it was saved last, for its consumer and lane alone.",
-		func(t *T) {
-			h := s.opened(t)
+	s.run(t, "case_13_a_position_is_kept_by_consumer_and_lane",
+		"A position comes back as it was saved last, for its consumer and lane alone.", func(t *T, h *fixture[Tx]) {
 			p := h.Store.(source.PositionStore)
 			if _, ok, err := p.LoadPosition(t.context(), "c", "l"); ok || err != nil {
 				t.Fatal("an empty store has a position", err)
@@ -118,10 +111,8 @@ func (s suite[Tx]) positions(t *T) {
 
 // keeping are the laws of source.PositionStore.KeepPosition.
 func (s suite[Tx]) keeping(t *T) {
-	t.Run("trap_T92_a_position_is_kept_once_and_everybody_learns_which",
-		"Of several that keep a position where there is none, one does, and all are told what it kept.",
-		func(t *T) {
-			h := s.opened(t)
+	s.run(t, "trap_T92_a_position_is_kept_once_and_everybody_learns_which",
+		"Of several that keep a position where there is none, one does, and all are told what it kept.", func(t *T, h *fixture[Tx]) {
 			p := h.Store.(source.PositionStore)
 			kept := make([]source.Position, keepers)
 			errs := make([]error, keepers)
@@ -159,10 +150,8 @@ func (s suite[Tx]) wantPosition(t *T, p source.PositionStore, lane string, want 
 // receives are the laws of messages that are received in a transaction of the
 // caller's.
 func (s suite[Tx]) receives(t *T) {
-	t.Run("F3_a_message_that_is_received_in_the_callers_transaction_waits_when_that_commits",
-		"Its marker and its row share the fate of the transaction; a copy is told what became of the first and changes nothing.",
-		func(t *T) {
-			h := s.opened(t)
+	s.run(t, "F3_a_message_that_is_received_in_the_callers_transaction_waits_when_that_commits",
+		"Its marker and its row share the fate of the transaction; a copy is told what became of the first and changes nothing.", func(t *T, h *fixture[Tx]) {
 			receive := func(b store.Batch[Tx], ids ...string) []store.Verdict {
 				var marks []store.Mark
 				var messages []*semel.Message
@@ -244,10 +233,8 @@ func (s suite[Tx]) receivedTogether(t *T) {
 
 // callers are the laws of marks in a transaction of the caller's.
 func (s suite[Tx]) callers(t *T) {
-	t.Run("trap_T11_a_duplicate_inside_a_transaction_with_prior_work_spoils_nothing",
-		"A mark in the caller's transaction answers with a verdict, and the transaction's other work commits.",
-		func(t *T) {
-			h := s.opened(t)
+	s.run(t, "trap_T11_a_duplicate_inside_a_transaction_with_prior_work_spoils_nothing",
+		"A mark in the caller's transaction answers with a verdict, and the transaction's other work commits.", func(t *T, h *fixture[Tx]) {
 			h.deliver(h.mark("a"))
 			b, _ := h.begin()
 			t.must(h.Effect(t.context(), b.Tx(store.All), "prior"))
@@ -262,10 +249,8 @@ func (s suite[Tx]) callers(t *T) {
 	if s.h.Can.Leases {
 		s.receives(t)
 	}
-	t.Run("a_mark_in_the_callers_transaction_shares_its_fate",
-		"A mark in a transaction that is rolled back is gone with it; marked twice in one it is a duplicate.",
-		func(t *T) {
-			h := s.opened(t)
+	s.run(t, "a_mark_in_the_callers_transaction_shares_its_fate",
+		"A mark in a transaction that is rolled back is gone with it; marked twice in one it is a duplicate.", func(t *T, h *fixture[Tx]) {
 			b, _ := h.begin()
 			for _, want := range []store.Verdict{fresh, already(store.Applied)} {
 				v, err := h.Store.(store.CallerTx[Tx]).MarkIn(t.context(), b.Tx(store.All), h.markAll("a"))
@@ -275,4 +260,121 @@ func (s suite[Tx]) callers(t *T) {
 			b.Rollback(t.context())
 			h.wantKinds(h.asks(h.mark("a")), fresh)
 		})
+}
+
+// ids are pairwise different identities that stores have confused.
+func ids() []string {
+	random := rand.NewChaCha8([32]byte{79})
+	all := []string{
+		"a", "A", " ", "a ", " a", "a\t", "\x00", "a\x00", "a\x00b", "\xff", "\xff\xfe", "\xed\xa0\x80",
+		"é", "e\u0301", "É", "ß", "ss", "ı", "i", "0", "00", "1", "01", "1.0", "null", "NULL", "''", "%", "_", `\`,
+		"0190a5e2-7d0b-7c3e-8f00-0123456789ab", "0190A5E2-7D0B-7C3E-8F00-0123456789AB", "0190a5e27d0b7c3e8f000123456789ab",
+		"\x01\x90\xa5\xe2\x7d\x0b\x7c\x3e\x8f\x00\x01\x23\x45\x67\x89\xab",
+		"\x01\x01\x90\xa5\xe2\x7d\x0b\x7c\x3e\x8f\x00\x01\x23\x45\x67\x89\xab",
+		"{0190a5e2-7d0b-7c3e-8f00-0123456789ab}", "0190a5e2-7d0b-7c3e-8f00-0123456789ag",
+		"00000000-0000-0000-0000-000000000000", strings.Repeat("\x00", 16),
+	}
+	for _, n := range []int{255, 256, 511, 512, 513, 767, 768, 2704, 2705, 3072, semel.MaxID} {
+		noise := make([]byte, n)
+		_, _ = random.Read(noise)
+		all = append(all, string(noise), strings.Repeat("x", n), strings.Repeat("x", n-1)+"y")
+	}
+	return all
+}
+
+// ids are those that the store holds.
+func (s suite[Tx]) ids() []string {
+	most := s.h.Can.LongestID
+	return slices.DeleteFunc(ids(), func(id string) bool { return most > 0 && len(id) > most })
+}
+
+// identities are the laws of what makes two messages the same.
+func (s suite[Tx]) identities(t *T) {
+	s.run(t, "trap_78_ids_are_compared_as_bytes", "Ids that differ in any byte are different messages: case, normal form, space, NUL, notation.", s.distinct)
+	s.run(t, "trap_79_ids_of_any_length_and_content_are_kept_apart",
+		"Ids up to the longest are stored, also where an index could not hold them, and told apart by their last byte.", func(t *T, h *fixture[Tx]) {
+			for _, id := range s.ids() {
+				if len(id) > 200 {
+					h.wantKinds(h.deliver(h.mark(id)), fresh)
+					h.wantKinds(h.deliver(h.mark(id)), already(store.Applied))
+				}
+			}
+		})
+	s.run(t, "trap_88_an_id_whose_time_is_far_off_is_an_id_like_others",
+		"The time in an id of version 7 decides nothing: of the year 1970, of 10889, and ten years to either side.", func(t *T, h *fixture[Tx]) {
+			for _, id := range []string{"00000000-0000-7000-8000-000000000000", "ffffffff-ffff-7fff-bfff-ffffffffffff",
+				"01510b5f-a800-7000-8000-000000000001", "01d5c8a3-2c00-7000-8000-000000000001", "018f3c5e-6b00-7000-8000-000000000001"} {
+				h.wantKinds(h.deliver(h.mark(id)), fresh)
+				h.wantKinds(h.deliver(h.mark(id)), already(store.Applied))
+			}
+		})
+	t.Run("trap_75_two_sources_do_not_share_ids", "Two sources of one id are two messages, and the empty source is one of them.", func(t *T) {
+		s.apart(t, "billing", "a", 0, "billing", "b", 0)
+		s.apart(t, "billing", "", 0, "billing", "b", 0)
+	})
+	if s.h.Can.LongestID > 0 {
+		t.Run("an_id_that_the_store_cannot_hold_is_refused_before_it_is_marked", "FitIdentity takes the longest id as it is and refuses a longer one.", s.longest)
+	}
+	if s.h.Can.OneConsumer {
+		s.run(t, "a_store_of_one_consumer_refuses_others", "Scope fails for another consumer and another generation.", s.alone)
+		return
+	}
+	s.manyConsumers(t)
+}
+
+func (s suite[Tx]) manyConsumers(t *T) {
+	t.Run("trap_T17_two_consumers_do_not_share_ids", "Two consumers of one id both see it fresh.", func(t *T) { s.apart(t, "billing", "shop", 0, "shipping", "shop", 0) })
+	t.Run("two_generations_do_not_share_ids", "A rebuild's generation sees every message fresh.", func(t *T) { s.apart(t, "billing", "shop", 0, "billing", "shop", 1) })
+	t.Run("a_boundary_between_consumer_and_source_is_kept", "Consumer and source are two things, however they are spelled together.", func(t *T) { s.apart(t, "ab", "c", 0, "a", "bc", 0) })
+}
+
+func (s suite[Tx]) longest(t *T) {
+	fits := s.opened(t).Store.Limits().FitIdentity
+	if fits == nil {
+		t.Fatal("its store.Limits have no FitIdentity")
+	}
+	id := strings.Repeat("x", s.h.Can.LongestID)
+	if fit, err := fits("shop", id); err != nil || fit != id {
+		t.Errorf("the longest id is refused or changed: %v", err)
+	}
+	if _, err := fits("shop", id+"x"); err == nil {
+		t.Error("a longer id is not refused")
+	}
+}
+
+func (s suite[Tx]) alone(t *T, h *fixture[Tx]) {
+	if _, err := h.Store.Scope(t.context(), "shipping", "shop", 0); err == nil {
+		t.Error("another consumer is not refused")
+	}
+	if _, err := h.Store.Scope(t.context(), "billing", "shop", 1); err == nil && !s.h.Can.Days {
+		t.Error("another generation is not refused")
+	}
+}
+
+func (s suite[Tx]) distinct(t *T, h *fixture[Tx]) {
+	all := s.ids()
+	v := h.deliver(h.markAll(all...)...)
+	for i := range all {
+		if v[i].Kind != store.Fresh {
+			t.Errorf("id %.40q is taken for another", all[i])
+		}
+	}
+	for i, v := range h.asks(h.markAll(all...)...) {
+		if !v.Already(store.Applied) {
+			t.Errorf("id %.40q is not recognised: %s", all[i], v.Kind)
+		}
+	}
+}
+
+func (s suite[Tx]) apart(t *T, c1, s1 string, g1 int64, c2, s2 string, g2 int64) {
+	h := s.opened(t)
+	one, two := h.scopeOf(c1, s1, g1), h.scopeOf(c2, s2, g2)
+	if one == two {
+		t.Fatal(fmt.Sprint(c1, s1, g1, " and ", c2, s2, g2, " have one scope"))
+	}
+	m, n := h.mark("a"), h.mark("a")
+	m.Scope, n.Scope = one, two
+	h.wantKinds(h.deliver(m, n), fresh, fresh)
+	h.wantCount("a", 2)
+	h.wantKinds(h.asks(m, n), already(store.Applied), already(store.Applied))
 }

@@ -77,74 +77,73 @@ func (s suite[Tx]) versioned(t *T) {
 }
 
 func (s suite[Tx]) guards(t *T) {
-	t.Run("B4_first_seen_begins_with_what_is_fresh", "A copy of what took effect before the stream was kept says nothing about where it is.", func(t *T) {
-		h := s.opened(t)
-		old := h.version("a", 3, store.Applied)
-		old.Version = store.Version{}
-		h.wantKinds(h.deliver(old), fresh)
-		seen := func(n int64) store.Mark {
-			m := h.version("a", n, store.Applied)
-			m.Version.Start = 0
-			return m
-		}
-		h.next("b", 1)
-		b, v := h.begin(seen(3), h.version("b", 2, store.Applied))
-		h.wantKinds(v, already(store.Applied), fresh)
-		h.commit(b, store.Ending{})
-		b, v = h.begin(seen(7), seen(8), seen(6))
-		h.wantKinds(v, fresh, fresh, stale)
-		h.commit(b, store.Ending{Trim: []int{1, 2}})
-		h.wantAt("a", 7)
-		h.wantKinds(h.asks(seen(9)), gap)
-	})
+	s.run(t, "B4_first_seen_begins_with_what_is_fresh",
+		"A copy of what took effect before the stream was kept says nothing about where it is.", func(t *T, h *fixture[Tx]) {
+			old := h.version("a", 3, store.Applied)
+			old.Version = store.Version{}
+			h.wantKinds(h.deliver(old), fresh)
+			seen := func(n int64) store.Mark {
+				m := h.version("a", n, store.Applied)
+				m.Version.Start = 0
+				return m
+			}
+			h.next("b", 1)
+			b, v := h.begin(seen(3), h.version("b", 2, store.Applied))
+			h.wantKinds(v, already(store.Applied), fresh)
+			h.commit(b, store.Ending{})
+			b, v = h.begin(seen(7), seen(8), seen(6))
+			h.wantKinds(v, fresh, fresh, stale)
+			h.commit(b, store.Ending{Trim: []int{1, 2}})
+			h.wantAt("a", 7)
+			h.wantKinds(h.asks(seen(9)), gap)
+		})
 	t.Run("B4_trap_T53_first_seen_begins_with_what_waits_or_is_set_aside", "Those that come behind it are to wait for it, however it was met.", func(t *T) { s.opened(t).firstSeen() })
-	t.Run("B4_the_next_version_is_fresh_a_later_one_a_gap_an_earlier_one_stale", "A stream moves to its next version with the commit of the effect, and by nothing else.", func(t *T) {
-		h := s.opened(t)
-		h.wantKinds(h.asks(h.version("a", 2, store.Applied)), gap)
-		h.next("a", 1, 2)
-		h.wantAt("a", 2)
-		if v := h.asks(h.version("a", 5, store.Applied), h.version("a", 3, store.Applied), h.version("a", 6, store.Applied)); v[0] != (store.Verdict{Kind: store.Gap, Missing: 2}) || v[2].Missing != 2 {
-			t.Errorf("what is missing before version 5 of one that is at 2, and before 6 after 3: %+v", v)
-		}
-		other := h.version("a", 1, store.Applied)
-		other.ID = []byte("other")
-		h.wantKinds(h.asks(other), stale)
-		same, differs := h.version("a", 2, store.Applied), h.version("a", 2, store.Applied)
-		same.ID, differs.ID, differs.Fingerprint.Sum[0] = []byte("same"), []byte("differs"), 77
-		if v := h.asks(same, differs); v[0] != stale || v[1] != (store.Verdict{Kind: store.Stale, Known: true}) {
-			t.Errorf("the same version again: %v", v)
-		}
-		h.wantKinds(h.deliver(h.version("a", 2, store.Applied)), already(store.Applied))
-		b, _ := h.begin(h.version("a", 3, store.Applied))
-		b.Rollback(t.context())
-		h.wantAt("a", 2)
-	})
-	t.Run("B4_several_of_a_stream_in_a_batch_count_on_those_before_them", "Marks are judged in their order, and streams of two scopes never meet.", func(t *T) {
-		h := s.opened(t)
-		marks := []store.Mark{h.version("a", 1, store.Applied), h.version("b", 2, store.Applied), h.version("a", 3, store.Applied), h.version("a", 2, store.Applied), h.version("b", 1, store.Discarded)}
-		b, v := h.begin(marks...)
-		h.wantKinds(v, fresh, gap, gap, fresh, fresh)
-		h.commit(b, store.Ending{Trim: []int{1, 2}, Rows: []store.Row{{Mark: 4, State: store.StateDiscarded, Message: &semel.Message{}}}})
-		h.wantAt("a", 2)
-		h.wantAt("b", 1)
-		if !s.h.Can.OneConsumer {
-			away := h.under(h.version("a", 1, store.Applied), h.scopeOf("billing", "another", 0))
-			h.wantKinds(h.asks(away), fresh)
-		}
-	})
-	t.Run("B4_a_stream_of_which_nothing_is_known_begins_as_it_is_told", "Start says where; without it with the first version that comes.", func(t *T) {
-		h := s.opened(t)
-		late, first := h.version("late", 7, store.Applied), h.version("first", 5, store.Applied)
-		late.Version.Start, first.Version.Start = 7, 0
-		h.wantKinds(h.deliver(late, first), fresh, fresh)
-		h.wantAt("late", 7)
-		h.wantAt("first", 5)
-	})
+	s.run(t, "B4_the_next_version_is_fresh_a_later_one_a_gap_an_earlier_one_stale",
+		"A stream moves to its next version with the commit of the effect, and by nothing else.", func(t *T, h *fixture[Tx]) {
+			h.wantKinds(h.asks(h.version("a", 2, store.Applied)), gap)
+			h.next("a", 1, 2)
+			h.wantAt("a", 2)
+			if v := h.asks(h.version("a", 5, store.Applied), h.version("a", 3, store.Applied), h.version("a", 6, store.Applied)); v[0] != (store.Verdict{Kind: store.Gap, Missing: 2}) || v[2].Missing != 2 {
+				t.Errorf("what is missing before version 5 of one that is at 2, and before 6 after 3: %+v", v)
+			}
+			other := h.version("a", 1, store.Applied)
+			other.ID = []byte("other")
+			h.wantKinds(h.asks(other), stale)
+			same, differs := h.version("a", 2, store.Applied), h.version("a", 2, store.Applied)
+			same.ID, differs.ID, differs.Fingerprint.Sum[0] = []byte("same"), []byte("differs"), 77
+			if v := h.asks(same, differs); v[0] != stale || v[1] != (store.Verdict{Kind: store.Stale, Known: true}) {
+				t.Errorf("the same version again: %v", v)
+			}
+			h.wantKinds(h.deliver(h.version("a", 2, store.Applied)), already(store.Applied))
+			b, _ := h.begin(h.version("a", 3, store.Applied))
+			b.Rollback(t.context())
+			h.wantAt("a", 2)
+		})
+	s.run(t, "B4_several_of_a_stream_in_a_batch_count_on_those_before_them",
+		"Marks are judged in their order, and streams of two scopes never meet.", func(t *T, h *fixture[Tx]) {
+			marks := []store.Mark{h.version("a", 1, store.Applied), h.version("b", 2, store.Applied), h.version("a", 3, store.Applied), h.version("a", 2, store.Applied), h.version("b", 1, store.Discarded)}
+			b, v := h.begin(marks...)
+			h.wantKinds(v, fresh, gap, gap, fresh, fresh)
+			h.commit(b, store.Ending{Trim: []int{1, 2}, Rows: []store.Row{{Mark: 4, State: store.StateDiscarded, Message: &semel.Message{}}}})
+			h.wantAt("a", 2)
+			h.wantAt("b", 1)
+			if !s.h.Can.OneConsumer {
+				away := h.under(h.version("a", 1, store.Applied), h.scopeOf("billing", "another", 0))
+				h.wantKinds(h.asks(away), fresh)
+			}
+		})
+	s.run(t, "B4_a_stream_of_which_nothing_is_known_begins_as_it_is_told",
+		"Start says where; without it with the first version that comes.", func(t *T, h *fixture[Tx]) {
+			late, first := h.version("late", 7, store.Applied), h.version("first", 5, store.Applied)
+			late.Version.Start, first.Version.Start = 7, 0
+			h.wantKinds(h.deliver(late, first), fresh, fresh)
+			h.wantAt("late", 7)
+			h.wantAt("first", 5)
+		})
 }
 
 func (s suite[Tx]) takenBack(t *T) {
-	t.Run("B4_what_is_taken_back_moves_no_stream", "Nor do those after it.", func(t *T) {
-		h := s.opened(t)
+	s.run(t, "B4_what_is_taken_back_moves_no_stream", "Nor do those after it.", func(t *T, h *fixture[Tx]) {
 		b, v := h.begin(h.version("a", 1, store.Applied), h.version("a", 2, store.Applied), h.version("a", 3, store.Applied))
 		h.wantKinds(v, fresh, fresh, fresh)
 		h.commit(b, store.Ending{Trim: []int{1, 2}})
@@ -158,61 +157,55 @@ func (s suite[Tx]) takenBack(t *T) {
 }
 
 func (s suite[Tx]) blocked(t *T) {
-	t.Run("B9_a_commit_frees_the_next_one_only", "A row that waits for an earlier version is due with the commit that brings it, and so is one that is written with it.", func(t *T) {
-		h := s.opened(t)
-		four, three := h.blocks("a", 4, long), h.blocks("a", 3, long)
-		if three.State != store.StateBlocked || three.Stream != "a" || three.Version != 3 || three.DueAt.Before(three.ReceivedAt.Add(long/2)) {
-			t.Errorf("the row is %+v", three)
-		}
-		if at := h.at("a"); at.Blocked != 2 || at.First != 3 || at.Row != three.Number || !at.Oldest.Equal(four.ReceivedAt) {
-			t.Errorf("the stream is %+v", at)
-		}
-		h.next("a", 1)
-		if r := h.number(three.Number); r.State != store.StateBlocked {
-			t.Errorf("it is %s before its predecessor has come", r.State)
-		}
-		b, _ := h.begin(h.version("a", 2, store.Applied))
-		if r := b.Commit(t.context(), store.Ending{}); r.Outcome != store.Committed || !r.Freed {
-			t.Errorf("the commit says %+v", r)
-		}
-		if r := h.number(three.Number); r.State != store.StateReceived || r.Reason != "" || r.DueAt.After(r.ChangedAt.Add(time.Second)) || r.Revision == three.Revision {
-			t.Errorf("freed it is %+v", r)
-		}
-		if r := h.number(four.Number); r.State != store.StateBlocked || r.Revision != four.Revision {
-			t.Errorf("the one after it is %+v", r)
-		}
-		b, _ = h.begin(h.version("b", 1, store.Applied), h.version("b", 2, store.Waiting))
-		r := b.Commit(t.context(), store.Ending{Rows: []store.Row{{Mark: 1, State: store.StateBlocked, Reason: semel.ReasonGap, After: long, Message: &semel.Message{}}}})
-		if row := h.row("b2", false); !r.Freed || row.State != store.StateReceived || row.Reason != "" {
-			t.Errorf("written with its predecessor it is %+v, and the commit says %+v", row, r)
-		}
-	})
-	t.Run("B9_law_11_one_that_has_waited_for_as_long_as_it_may_can_be_claimed", "And is freed all the same if it was parked for the gap.", func(t *T) {
-		h := s.opened(t)
-		r := h.blocks("a", 2, 0)
-		got := h.takes(r.Number, long)
-		if len(got) != 1 || !got[0].Blocked {
-			t.Fatalf("claimed %+v", got)
-		}
-		m := h.version("a", 2, store.Parked)
-		m.Claim = got[0].Claim
-		b, _ := h.begin(m)
-		h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: got[0].Claim, Event: store.RowParked, Reason: semel.ReasonGap}}})
-		h.wantOutcome("a2", store.Parked)
-		if at := h.at("a"); at.Blocked != 1 || at.First != 2 {
-			t.Errorf("the stream is %+v", at)
-		}
-		other := h.claimOf("a", 3)
-		h.wantLost(h.leases().End(t.context(), []store.ClaimEnding{{Claim: other, Event: store.RowParked, Reason: semel.ReasonPermanent}}))
-		h.next("a", 1)
-		if r := h.number(r.Number); r.State != store.StateReceived {
-			t.Errorf("it is %+v", r)
-		}
-		h.wantOutcome("a2", store.Waiting)
-		if r := h.number(other.Number); r.State != store.StateParked {
-			t.Errorf("one that was parked for another reason is %s", r.State)
-		}
-	})
+	s.run(t, "B9_a_commit_frees_the_next_one_only",
+		"A row that waits for an earlier version is due with the commit that brings it, and so is one that is written with it.", func(t *T, h *fixture[Tx]) {
+			four, three := h.blocks("a", 4, long), h.blocks("a", 3, long)
+			if three.State != store.StateBlocked || three.Stream != "a" || three.Version != 3 || three.DueAt.Before(three.ReceivedAt.Add(long/2)) {
+				t.Errorf("the row is %+v", three)
+			}
+			if at := h.at("a"); at.Blocked != 2 || at.First != 3 || at.Row != three.Number || !at.Oldest.Equal(four.ReceivedAt) {
+				t.Errorf("the stream is %+v", at)
+			}
+			h.next("a", 1)
+			h.wantState("before its predecessor has come, it", h.number(three.Number), store.StateBlocked)
+			b, _ := h.begin(h.version("a", 2, store.Applied))
+			if r := b.Commit(t.context(), store.Ending{}); r.Outcome != store.Committed || !r.Freed {
+				t.Errorf("the commit says %+v", r)
+			}
+			if r := h.number(three.Number); r.State != store.StateReceived || r.Reason != "" || r.DueAt.After(r.ChangedAt.Add(time.Second)) || r.Revision == three.Revision {
+				t.Errorf("freed it is %+v", r)
+			}
+			if r := h.number(four.Number); r.State != store.StateBlocked || r.Revision != four.Revision {
+				t.Errorf("the one after it is %+v", r)
+			}
+			b, _ = h.begin(h.version("b", 1, store.Applied), h.version("b", 2, store.Waiting))
+			r := b.Commit(t.context(), store.Ending{Rows: []store.Row{{Mark: 1, State: store.StateBlocked, Reason: semel.ReasonGap, After: long, Message: &semel.Message{}}}})
+			if row := h.row("b2", false); !r.Freed || row.State != store.StateReceived || row.Reason != "" {
+				t.Errorf("written with its predecessor it is %+v, and the commit says %+v", row, r)
+			}
+		})
+	s.run(t, "B9_law_11_one_that_has_waited_for_as_long_as_it_may_can_be_claimed",
+		"And is freed all the same if it was parked for the gap.", func(t *T, h *fixture[Tx]) {
+			r := h.blocks("a", 2, 0)
+			got := h.takes(r.Number, long)
+			if len(got) != 1 || !got[0].Blocked {
+				t.Fatalf("claimed %+v", got)
+			}
+			m := h.version("a", 2, store.Parked)
+			m.Claim = got[0].Claim
+			b, _ := h.begin(m)
+			h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: got[0].Claim, Event: store.RowParked, Reason: semel.ReasonGap}}})
+			h.wantOutcome("a2", store.Parked)
+			if at := h.at("a"); at.Blocked != 1 || at.First != 2 {
+				t.Errorf("the stream is %+v", at)
+			}
+			other := h.claimOf("a", 3)
+			h.wantLost(h.leases().End(t.context(), []store.ClaimEnding{{Claim: other, Event: store.RowParked, Reason: semel.ReasonPermanent}}))
+			h.next("a", 1)
+			h.wantState("the row", h.number(r.Number), store.StateReceived)
+			h.wantOutcome("a2", store.Waiting)
+			h.wantState("one that was parked for another reason", h.number(other.Number), store.StateParked)
+		})
 }
 
 // claimOf receives a version and claims it.
@@ -238,8 +231,7 @@ func (h *fixture[Tx]) wantLost(lost []int, err error, want ...int) {
 }
 
 func (s suite[Tx]) rowsOfAStream(t *T) {
-	t.Run("B9_rows_of_a_stream_come_by_version", "Then by number, within the versions that are asked for, and in pages.", func(t *T) {
-		h := s.opened(t)
+	s.run(t, "B9_rows_of_a_stream_come_by_version", "Then by number, within the versions that are asked for, and in pages.", func(t *T, h *fixture[Tx]) {
 		for _, n := range []int64{5, 3, 2, 4} {
 			h.blocks("a", n, long)
 		}
@@ -269,131 +261,127 @@ func (s suite[Tx]) rowsOfAStream(t *T) {
 }
 
 func (s suite[Tx]) blockedClaims(t *T) {
-	t.Run("B9_D8_a_claim_is_judged_by_its_stream_and_moves_it_when_it_is_completed", "It waits for its turn as a delivery does, and keeps where.", func(t *T) {
-		h := s.opened(t)
-		first, second := h.claimOf("a", 1), h.claimOf("a", 2)
-		asks := func(n int64, c store.Claim) store.Mark {
-			m := h.version("a", n, store.Applied)
-			m.Claim = c
-			return m
-		}
-		h.wantKinds(h.asks(asks(2, second)), gap)
-		b, v := h.begin(asks(1, first), asks(2, second))
-		h.wantKinds(v, fresh, fresh)
-		h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: first, Event: store.RowFailed, After: long}}})
-		h.wantAt("a", 0)
-		place := store.Version{Stream: []byte("z"), Number: 5}
-		blocked := asks(2, second)
-		blocked.As = store.Waiting
-		b, _ = h.begin(blocked)
-		h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: second, Event: store.RowBlocked, After: long, Reason: semel.ReasonGap, Version: place}}})
-		if r := h.number(second.Number); r.State != store.StateBlocked || r.Stream != "z" || r.Version != 5 || r.Reason != semel.ReasonGap {
-			t.Errorf("blocked it is %+v", r)
-		}
-		third := h.claimOf("b", 1)
-		m := h.version("b", 1, store.Applied)
-		m.Claim = third
-		b, _ = h.begin(m)
-		h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: third, Event: store.RowCompleted, Ran: true}}})
-		h.wantAt("b", 1)
-	})
-	t.Run("B9_law_11_a_claim_whose_turn_has_come_is_not_parked_for_the_gap", "Else nobody would free it: its predecessor has looked for followers while it was claimed.", func(t *T) {
-		h := s.opened(t)
-		for n, reason := range []semel.Reason{semel.ReasonGap, semel.ReasonPermanent} {
-			stream := string(rune('a' + n))
-			c := h.claimOf(stream, 2)
-			h.next(stream, 1)
-			m := h.version(stream, 2, store.Parked)
+	s.run(t, "B9_D8_a_claim_is_judged_by_its_stream_and_moves_it_when_it_is_completed",
+		"It waits for its turn as a delivery does, and keeps where.", func(t *T, h *fixture[Tx]) {
+			first, second := h.claimOf("a", 1), h.claimOf("a", 2)
+			asks := func(n int64, c store.Claim) store.Mark {
+				m := h.version("a", n, store.Applied)
+				m.Claim = c
+				return m
+			}
+			h.wantKinds(h.asks(asks(2, second)), gap)
+			b, v := h.begin(asks(1, first), asks(2, second))
+			h.wantKinds(v, fresh, fresh)
+			h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: first, Event: store.RowFailed, After: long}}})
+			h.wantAt("a", 0)
+			place := store.Version{Stream: []byte("z"), Number: 5}
+			blocked := asks(2, second)
+			blocked.As = store.Waiting
+			b, _ = h.begin(blocked)
+			h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: second, Event: store.RowBlocked, After: long, Reason: semel.ReasonGap, Version: place}}})
+			if r := h.number(second.Number); r.State != store.StateBlocked || r.Stream != "z" || r.Version != 5 || r.Reason != semel.ReasonGap {
+				t.Errorf("blocked it is %+v", r)
+			}
+			third := h.claimOf("b", 1)
+			m := h.version("b", 1, store.Applied)
+			m.Claim = third
+			b, _ = h.begin(m)
+			h.commit(b, store.Ending{Claims: []store.ClaimEnding{{Claim: third, Event: store.RowCompleted, Ran: true}}})
+			h.wantAt("b", 1)
+		})
+	s.run(t, "B9_law_11_a_claim_whose_turn_has_come_is_not_parked_for_the_gap",
+		"Else nobody would free it: its predecessor has looked for followers while it was claimed.", func(t *T, h *fixture[Tx]) {
+			for n, reason := range []semel.Reason{semel.ReasonGap, semel.ReasonPermanent} {
+				stream := string(rune('a' + n))
+				c := h.claimOf(stream, 2)
+				h.next(stream, 1)
+				m := h.version(stream, 2, store.Parked)
+				m.Claim = c
+				b, _ := h.begin(m)
+				r := b.Commit(t.context(), store.Ending{Claims: []store.ClaimEnding{{Claim: c, Event: store.RowParked, Reason: reason}}})
+				if row := h.number(c.Number); (row.State == store.StateReceived) != (n == 0) || r.Freed != (n == 0) {
+					t.Errorf("set aside for %q it is %+v, and the commit says %+v", reason, row, r)
+				}
+			}
+		})
+	s.run(t, "B9_trap_T56_a_claim_whose_turn_has_come_is_not_blocked",
+		"Between the look and the end its predecessor may have committed.", func(t *T, h *fixture[Tx]) {
+			c := h.claimOf("a", 2)
+			h.next("a", 1)
+			m := h.version("a", 2, store.Waiting)
 			m.Claim = c
 			b, _ := h.begin(m)
-			r := b.Commit(t.context(), store.Ending{Claims: []store.ClaimEnding{{Claim: c, Event: store.RowParked, Reason: reason}}})
-			if row := h.number(c.Number); (row.State == store.StateReceived) != (n == 0) || r.Freed != (n == 0) {
-				t.Errorf("set aside for %q it is %+v, and the commit says %+v", reason, row, r)
+			r := b.Commit(t.context(), store.Ending{Claims: []store.ClaimEnding{{Claim: c, Event: store.RowBlocked, After: long, Reason: semel.ReasonGap, Version: m.Version}}})
+			if row := h.number(c.Number); !r.Freed || row.State != store.StateReceived {
+				t.Errorf("it is %+v, and the commit says %+v", row, r)
 			}
-		}
-	})
-	t.Run("B9_trap_T56_a_claim_whose_turn_has_come_is_not_blocked", "Between the look and the end its predecessor may have committed.", func(t *T) {
-		h := s.opened(t)
-		c := h.claimOf("a", 2)
-		h.next("a", 1)
-		m := h.version("a", 2, store.Waiting)
-		m.Claim = c
-		b, _ := h.begin(m)
-		r := b.Commit(t.context(), store.Ending{Claims: []store.ClaimEnding{{Claim: c, Event: store.RowBlocked, After: long, Reason: semel.ReasonGap, Version: m.Version}}})
-		if row := h.number(c.Number); !r.Freed || row.State != store.StateReceived {
-			t.Errorf("it is %+v, and the commit says %+v", row, r)
-		}
-	})
+		})
 }
 
 func (s suite[Tx]) twoOfOneStream(t *T) {
-	t.Run("B9_law_11_no_follower_is_missed_that_is_added_while_its_predecessor_commits", "A stream is one batch's at a time: who adds a follower waits for who frees it.", func(t *T) {
-		h := s.opened(t)
-		first, _ := h.begin(h.version("a", 1, store.Applied))
-		added := make(chan error, 1)
-		go func() {
-			b, v, err := h.Store.Begin(t.context(), store.TxOptions{}, []store.Mark{h.version("a", 2, store.Waiting)})
-			if err == nil && v[0] != fresh {
-				err = errors.New("the verdict is " + v[0].String())
+	s.run(t, "B9_law_11_no_follower_is_missed_that_is_added_while_its_predecessor_commits",
+		"A stream is one batch's at a time: who adds a follower waits for who frees it.", func(t *T, h *fixture[Tx]) {
+			first, _ := h.begin(h.version("a", 1, store.Applied))
+			added := make(chan error, 1)
+			go func() {
+				b, v, err := h.Store.Begin(t.context(), store.TxOptions{}, []store.Mark{h.version("a", 2, store.Waiting)})
+				if err == nil && v[0] != fresh {
+					err = errors.New("the verdict is " + v[0].String())
+				}
+				if err == nil {
+					r := b.Commit(t.context(), store.Ending{Rows: []store.Row{{State: store.StateBlocked, After: long, Message: &semel.Message{}}}})
+					err = r.Err
+				}
+				added <- err
+			}()
+			select {
+			case err := <-added:
+				t.Fatalf("it did not wait: %v", err)
+			case <-time.After(50 * brief):
 			}
-			if err == nil {
-				r := b.Commit(t.context(), store.Ending{Rows: []store.Row{{State: store.StateBlocked, After: long, Message: &semel.Message{}}}})
-				err = r.Err
-			}
-			added <- err
-		}()
-		select {
-		case err := <-added:
-			t.Fatalf("it did not wait: %v", err)
-		case <-time.After(50 * brief):
-		}
-		h.commit(first, store.Ending{})
-		t.must(<-added)
-		if r := h.row("a2", false); r.State != store.StateReceived {
-			t.Errorf("the follower is %s", r.State)
-		}
-	})
+			h.commit(first, store.Ending{})
+			t.must(<-added)
+			h.wantState("the follower", h.row("a2", false), store.StateReceived)
+		})
 	if s.h.Can.OneWriter {
 		return
 	}
-	t.Run("case_5_a_stream_in_flight_elsewhere_is_waited_for_as_a_copy_is", "After MarkLock the batch has failed as contended, and nothing of it is left.", func(t *T) {
-		h := s.opened(t)
-		first, _ := h.begin(h.version("a", 1, store.Applied))
-		_, _, err := h.Store.Begin(t.context(), store.TxOptions{MarkLock: 20 * brief}, []store.Mark{h.version("a", 2, store.Applied), h.mark("neighbour")})
-		if err == nil || h.Store.Classify(err) != store.ClassContended {
-			t.Errorf("it says %v", err)
-		}
-		h.commit(first, store.Ending{})
-		h.wantKinds(h.deliver(h.version("a", 2, store.Applied), h.mark("neighbour")), fresh, fresh)
-	})
+	s.run(t, "case_5_a_stream_in_flight_elsewhere_is_waited_for_as_a_copy_is",
+		"After MarkLock the batch has failed as contended, and nothing of it is left.", func(t *T, h *fixture[Tx]) {
+			first, _ := h.begin(h.version("a", 1, store.Applied))
+			_, _, err := h.Store.Begin(t.context(), store.TxOptions{MarkLock: 20 * brief}, []store.Mark{h.version("a", 2, store.Applied), h.mark("neighbour")})
+			if err == nil || h.Store.Classify(err) != store.ClassContended {
+				t.Errorf("it says %v", err)
+			}
+			h.commit(first, store.Ending{})
+			h.wantKinds(h.deliver(h.version("a", 2, store.Applied), h.mark("neighbour")), fresh, fresh)
+		})
 }
 
 func (s suite[Tx]) skips(t *T) {
-	t.Run("B9_G6_a_person_skips_what_does_not_come", "Once, with a record, and what waited is freed; who saw the stream elsewhere changes nothing.", func(t *T) {
-		h := s.opened(t)
-		h.next("a", 1)
-		r := h.blocks("a", 4, long)
-		seen := h.at("a")
-		t.must(h.streams().SkipTo(t.context(), seen, 3, act("skip")))
-		if got := h.number(r.Number); got.State != store.StateReceived {
-			t.Errorf("what waited is %s", got.State)
-		}
-		h.wantAt("a", 3)
-		h.wantActs(r.Number, "skip done")
-		h.passesParked()
-		backwards := h.at("a")
-		for _, err := range []error{
-			h.streams().SkipTo(t.context(), seen, 5, act("skip")), h.streams().SkipTo(t.context(), backwards, 3, act("skip")),
-			h.streams().SkipTo(t.context(), admin.StoredStream{Consumer: "billing", Source: "shop", Name: "unknown"}, 3, act("skip")),
-		} {
-			if !errors.Is(err, semel.ErrChanged) {
-				t.Errorf("it says %v, want ErrChanged", err)
+	s.run(t, "B9_G6_a_person_skips_what_does_not_come",
+		"Once, with a record, and what waited is freed; who saw the stream elsewhere changes nothing.", func(t *T, h *fixture[Tx]) {
+			h.next("a", 1)
+			r := h.blocks("a", 4, long)
+			seen := h.at("a")
+			t.must(h.streams().SkipTo(t.context(), seen, 3, act("skip")))
+			h.wantState("what waited", h.number(r.Number), store.StateReceived)
+			h.wantAt("a", 3)
+			h.wantActs(r.Number, "skip done")
+			h.passesParked()
+			backwards := h.at("a")
+			for _, err := range []error{
+				h.streams().SkipTo(t.context(), seen, 5, act("skip")), h.streams().SkipTo(t.context(), backwards, 3, act("skip")),
+				h.streams().SkipTo(t.context(), admin.StoredStream{Consumer: "billing", Source: "shop", Name: "unknown"}, 3, act("skip")),
+			} {
+				if !errors.Is(err, semel.ErrChanged) {
+					t.Errorf("it says %v, want ErrChanged", err)
+				}
 			}
-		}
-		h.wantActs(r.Number, "skip done")
-		gaps, err := h.streams().Streams(context.Background(), admin.StreamFilter{Gaps: true})
-		if err != nil || len(gaps) != 0 {
-			t.Errorf("%+v, %v", gaps, err)
-		}
-	})
+			h.wantActs(r.Number, "skip done")
+			gaps, err := h.streams().Streams(context.Background(), admin.StreamFilter{Gaps: true})
+			if err != nil || len(gaps) != 0 {
+				t.Errorf("%+v, %v", gaps, err)
+			}
+		})
 }

@@ -1,7 +1,15 @@
 package storetest
 
 import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"slices"
+	"strings"
 	"sync"
+	"testing"
+	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/store"
@@ -24,6 +32,11 @@ func (s suite[Tx]) opened(t *T) *fixture[Tx] {
 	h := &fixture[Tx]{t: t, Instance: s.h.Open(t), named: map[int64]semel.Key{}}
 	h.scope = h.scopeOf("billing", "shop", 0)
 	return h
+}
+
+// run runs a case on an empty store.
+func (s suite[Tx]) run(t *T, name, law string, f func(t *T, h *fixture[Tx])) {
+	t.Run(name, law, func(t *T) { f(t, s.opened(t)) })
 }
 
 func (h *fixture[Tx]) scopeOf(consumer, source string, generation int64) int64 {
@@ -117,6 +130,14 @@ func (h *fixture[Tx]) wantCount(name string, want int) {
 	}
 }
 
+// wantClass checks that the store gives an error one of these classes.
+func (h *fixture[Tx]) wantClass(err error, want ...store.Class) {
+	h.t.Helper()
+	if c := h.Store.Classify(err); !slices.Contains(want, c) {
+		h.t.Errorf("%v is of class %v, want one of %v", err, c, want)
+	}
+}
+
 // The verdicts that stores are asked for.
 var (
 	fresh    = store.Verdict{Kind: store.Fresh}
@@ -150,4 +171,113 @@ func together(n int, f func(i int)) {
 	}
 	close(start)
 	all.Wait()
+}
+
+// T is a test whose cases are run or recorded.
+type T struct {
+	testing.TB
+	run func(name, law string, f func(*T))
+}
+
+// Run runs a case: its name, the law it tests in one sentence, and the test.
+func (t *T) Run(name, law string, f func(t *T)) { t.run(name, law, f) }
+
+// patience is how long a call to the store may take. No test waits for it; a
+// store that blocks for ever meets it.
+const patience = 30 * time.Second
+
+// context is for calls that must end.
+func (t *T) context() context.Context {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), patience)
+	t.Cleanup(cancel)
+	return ctx
+}
+
+func (t *T) must(err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// wantErr checks that an act is refused with the error that it should be refused with.
+func (t *T) wantErr(act string, got, want error) {
+	t.Helper()
+	if !errors.Is(got, want) {
+		t.Errorf("%s: %v, want %v", act, got, want)
+	}
+}
+
+// errOf is the error of a call that returns a value, too.
+func errOf[V any](_ V, err error) error { return err }
+
+// needs skips a case that needs a field of the instance, or an ability, that is not set.
+func (t *T) needs(field string, set bool) {
+	t.Helper()
+	if !set {
+		t.Skipf("%s is not set, so this law is not tested", field)
+	}
+}
+
+// recorder notes failures instead of failing the test around it.
+type recorder struct {
+	testing.TB
+	mu       sync.Mutex // guards the fields below
+	failed   bool
+	text     string
+	cleanups []func()
+}
+
+func (r *recorder) fail(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.failed = true
+	r.text += strings.TrimSpace(text) + "\n"
+}
+
+func (r *recorder) Cleanup(f func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.cleanups = append(r.cleanups, f)
+}
+
+func (r *recorder) Failed() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.failed
+}
+
+func (r *recorder) Error(args ...any) { r.fail(fmt.Sprintln(args...)) }
+
+func (r *recorder) Errorf(format string, args ...any) { r.fail(fmt.Sprintf(format, args...)) }
+
+func (r *recorder) Fatal(args ...any) { r.fail(fmt.Sprintln(args...)); runtime.Goexit() }
+
+func (r *recorder) Fatalf(format string, args ...any) {
+	r.fail(fmt.Sprintf(format, args...))
+	runtime.Goexit()
+}
+
+func (r *recorder) Skipf(string, ...any) { runtime.Goexit() }
+
+func (r *recorder) Fail() { r.fail("failed") }
+
+func (r *recorder) FailNow() { r.fail("failed"); runtime.Goexit() }
+
+func (r *recorder) Log(...any) {}
+
+func (r *recorder) Logf(string, ...any) {}
+
+func (r *recorder) Helper() {}
+
+func (r *recorder) Context() context.Context { return context.Background() }
+
+// end notes a panic as a failure and cleans up, last things first.
+func (r *recorder) end() {
+	if p := recover(); p != nil {
+		r.fail(fmt.Sprint("panic: ", p))
+	}
+	for i := len(r.cleanups) - 1; i >= 0; i-- {
+		r.cleanups[i]()
+	}
 }

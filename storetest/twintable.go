@@ -308,10 +308,8 @@ func repeats(one, two string) bool {
 // and every content that comes then.
 func (s suite[Tx]) twinTable(t *T) {
 	for _, one := range s.twinStates() {
-		t.Run("law_16_every_pair_of_rows_of_an_identity/the_first_"+one,
-			"Whatever states two rows of an identity have, whatever a person does to one of them and whichever content comes then: one content takes effect at most, once, no row is stuck, and the marker agrees with a row.",
-			func(t *T) {
-				h := s.opened(t)
+		s.run(t, "law_16_every_pair_of_rows_of_an_identity/the_first_"+one,
+			"Whatever states two rows of an identity have, whatever a person does to one of them and whichever content comes then: one content takes effect at most, once, no row is stuck, and the marker agrees with a row.", func(t *T, h *fixture[Tx]) {
 				if h.Agrees != nil {
 					defer h.Agrees(t)
 				}

@@ -8,42 +8,74 @@ import (
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/model"
+	"github.com/semel-go/semel/internal/simulator/plan"
 	"github.com/semel-go/semel/store"
 )
 
+// provider is the other side of calls. It charges once for each key that it knows.
+type provider struct {
+	// known is when it was charged for a key first that it still knows.
+	known map[string]time.Duration
+	// The rest is the checker's. charged counts the charges of an identity; denied, how
+	// often somebody was told that there is none, or said so.
+	charged, denied map[string]int
+	// keys are the first that were used for an identity, made its calls.
+	keys map[string]string
+	made map[string]int
+	// underWay are calls that were made and whose handlers have not returned.
+	underWay []*call
+}
+
+func newProvider() *provider {
+	return &provider{known: map[string]time.Duration{}, charged: map[string]int{}, denied: map[string]int{}, keys: map[string]string{}, made: map[string]int{}}
+}
+
+// call is one of a handler to the provider.
+type call struct {
+	f       *flight
+	claim   *model.Claim
+	token   uint64
+	message *model.Message
+	key     string
+	// refused: it was not charged for, and will not be; failure is what the handler says.
+	refused bool
+	failure machine.Failure
+}
+
 // outside reports whether a flight has no transaction: that of a claim whose handler calls
 // out.
-func (f *flight) outside() bool { return f.p.w.plan.calls && f.claim() != nil }
+func (f *flight) outside() bool { return f.p.w.Plan.Calls && f.claim() != nil }
 
 // claim is that of a flight's first entry, nil if it was delivered.
-func (f *flight) claim() *claim { return handOf(f.of.Entries[0].Item).claim }
+func (f *flight) claim() *model.Claim { return handOf(f.of.Entries[0].Item).claim }
 
 // beginOutside is the begin of a flight that has no transaction: the start of its call is
 // committed, or its claim looked at.
 func (f *flight) beginOutside() {
 	w, c := f.p.w, f.claim()
 	f.startedAt = w.now
-	f.tx = &transaction{open: true, by: f.p, committing: true}
+	f.tx = &model.Transaction{Open: true, By: f.p, Committing: true}
 	v := f.known[0]
 	if v.Kind == 0 {
 		calls := f.of.Entries[0].As == machine.AsApplied
 		if calls {
-			if c.calls.Outcome() == store.CallUnknown {
-				w.coverage.add("fault", "a call again after one of unknown outcome under the same claim")
+			if c.Calls.Outcome() == store.CallUnknown {
+				w.coverage.Add("fault", "a call again after one of unknown outcome under the same claim")
 			}
-			c.calls.Starting()
+			c.Calls.Starting()
 		}
-		lost := w.hurt(troubleClaim)
+		lost := w.hurt(plan.TroubleClaim)
 		v.Kind = store.ClaimLost
-		if c.row.stands(c.token()) && (!lost || w.choices.flip()) {
+		if c.Row.Stands(c.Token()) && (!lost || w.choices.Flip()) {
 			v.Kind = store.Fresh
 			if calls {
-				f.started = c.row.startCall(c.token(), w)
+				f.started = c.Row.StartCall(c.Token(), w.clock())
 				if !lost {
-					c.ends = max(c.ends, w.now+w.plan.lease)
+					c.Ends = max(c.Ends, w.now+w.Plan.Lease)
 				}
 			}
-			c.row.leases(w.at(), w.plan.lease)
+			c.Row.Leases(w.at(), w.Plan.Lease)
 		}
 		if lost {
 			w.fault("answer of a start lost", "f%d", f.of.Number)
@@ -64,44 +96,35 @@ func (f *flight) beginOutside() {
 
 // mayFreeze freezes the process between two steps of a call.
 func (f *flight) mayFreeze() {
-	if w := f.p.w; w.hurt(troubleFreeze) && w.choices.chance(4) {
+	if w := f.p.w; w.hurt(plan.TroubleFreeze) && w.choices.Chance(4) {
 		f.p.freeze()
 	}
 }
 
 // keep extends the lease of a claim under which a call is made. One that is over as far as
 // the process knows is lost to it, although nobody may have taken it.
-func (f *flight) keep(c *claim) {
+func (f *flight) keep(c *model.Claim) {
 	w := f.p.w
-	lost := c.deaf > 0
+	lost := c.Deaf > 0
 	if lost {
-		c.deaf--
-	} else if lost = w.hurt(troubleClaim); lost {
-		c.deaf = w.choices.below(6)
+		c.Deaf--
+	} else if lost = w.hurt(plan.TroubleClaim); lost {
+		c.Deaf = w.choices.Below(6)
 	}
 	switch {
-	case c.ends < w.now:
+	case c.Ends < w.now:
 		f.lost = true
-	case lost && !w.choices.flip():
-		w.coverage.add("fault", "a lease is not extended")
-	case !c.row.stands(c.token()):
+	case lost && !w.choices.Flip():
+		w.coverage.Add("fault", "a lease is not extended")
+	case !c.Row.Stands(c.Token()):
 		f.lost = true
 	default:
-		c.row.leases(w.at(), w.plan.lease)
+		c.Row.Leases(w.at(), w.Plan.Lease)
 		if !lost {
-			c.ends = w.now + w.plan.lease
+			c.Ends = w.now + w.Plan.Lease
 		}
-		w.coverage.add("fault", "lease extended")
+		w.coverage.Add("fault", "lease extended")
 	}
-}
-
-// startCall commits the start of a call.
-func (r *row) startCall(token uint64, w *world) store.CallStarted {
-	if r.starts == nil {
-		r.starts = map[uint64]bool{}
-	}
-	r.starts[token] = true
-	return r.calls.Start(store.Token(token), w.clock())
 }
 
 // callOut runs the handler of a flight that has no transaction.
@@ -113,22 +136,22 @@ func (f *flight) callOut() {
 	}
 	m := f.message(entry)
 	f.p.check.handling(f, entry)
-	step := f.claim().calls.Next(f.started, w.plan.rule(), w.now-f.startedAt, f.claim().ends-w.now)
+	step := f.claim().Calls.Next(f.started, w.Plan.Rule(), w.now-f.startedAt, f.claim().Ends-w.now)
 	w.checkStep(f, step)
 	switch step {
 	case calls.Leave:
 		f.p.soon(f.leaveCall)
 	case calls.Nothing:
-		w.coverage.add("fault", "a call is not made again whose end is not recorded")
+		w.coverage.Add("fault", "a call is not made again whose end is not recorded")
 		f.p.soon(f.charged)
 	case calls.GiveUp:
-		m.doubt()
+		m.Doubt()
 		f.p.soon(func() {
 			f.ranTo(&machine.Failure{Class: store.ClassRetry, Decision: semel.DecidePark, Reason: semel.ReasonOutcomeUnknown, Free: true, Err: errHandler})
 		})
 	case calls.Ask:
-		m.doubt()
-		f.p.later(w.choices.wait(f.pace()), func() { f.asked(m) })
+		m.Doubt()
+		f.p.later(w.choices.Wait(f.pace()), func() { f.asked(m) })
 	default:
 		f.callProvider(m)
 	}
@@ -136,29 +159,26 @@ func (f *flight) callOut() {
 
 // leaveCall is a handler that calls nobody, since the lease is over as far as is known.
 func (f *flight) leaveCall() {
-	f.p.w.coverage.add("fault", "a call is left whose lease may be over")
+	f.p.w.coverage.Add("fault", "a call is left whose lease may be over")
 	f.ranTo(&machine.Failure{Class: store.ClassClaimLost, Err: store.ErrClaimLost})
 }
 
-// doubt: the message may be charged with what nobody knows.
-func (m *message) doubt() { m.harmless, m.doubted = false, true }
-
 // asked is the provider's answer to what became of earlier calls.
-func (f *flight) asked(m *message) {
+func (f *flight) asked(m *model.Message) {
 	w := f.p.w
 	switch {
-	case w.hurt(troubleUnknown):
-		w.fault("the provider cannot tell", "%s", m.name())
-		m.failed++
+	case w.hurt(plan.TroubleUnknown):
+		w.fault("the provider cannot tell", "%s", m.Name())
+		m.Failed++
 		f.ranTo(&machine.Failure{Class: store.ClassRetry, Decision: semel.DecideRetry, Reason: semel.ReasonOutcomeUnknown, Err: errHandler})
-	case w.provider.charged[m.id] > 0:
-		w.coverage.add("fault", "the provider says that it happened")
-		f.claim().calls.Happened()
+	case w.provider.charged[m.ID] > 0:
+		w.coverage.Add("fault", "the provider says that it happened")
+		f.claim().Calls.Happened()
 		f.charged()
 	default:
-		w.coverage.add("fault", "the provider says that it did not happen")
+		w.coverage.Add("fault", "the provider says that it did not happen")
 		w.deny(m)
-		if f.claim().calls.DidNotHappen(f.claim().ends-w.now) == calls.Leave {
+		if f.claim().Calls.DidNotHappen(f.claim().Ends-w.now) == calls.Leave {
 			f.leaveCall()
 			return
 		}
@@ -169,33 +189,33 @@ func (f *flight) asked(m *message) {
 // charged is a handler that has come to its end.
 func (f *flight) charged() {
 	entry := f.call.Fresh[0]
-	f.tx.effects = append(f.tx.effects, effect{entry: entry, message: f.message(entry)})
+	f.tx.Effects = append(f.tx.Effects, model.Effect{Entry: entry, Message: f.message(entry)})
 	f.done = 1
 	f.ranTo(nil)
 }
 
 // callProvider makes the call. Whoever made it, it may arrive.
-func (f *flight) callProvider(m *message) {
+func (f *flight) callProvider(m *model.Message) {
 	w, c := f.p.w, f.claim()
 	it := f.of.Entries[0].Item
-	out := &call{f: f, claim: c, token: c.token(), message: m, key: callKey(it, m)}
-	c.calls.Making()
+	out := &call{f: f, claim: c, token: c.Token(), message: m, key: callKey(it, m)}
+	c.Calls.Making()
 	w.called(out)
 	f.mayFreeze()
-	if m.conduct == sticks && m.times > 0 {
-		m.fail()
-		m.doubt()
-		if w.choices.flip() {
-			w.after(w.choices.wait(w.plan.timeout), func() { w.arrive(out) })
+	if m.Conduct == model.Sticks && m.Times > 0 {
+		m.Fail()
+		m.Doubt()
+		if w.choices.Flip() {
+			w.after(w.choices.Wait(w.Plan.Timeout), func() { w.arrive(out) })
 		}
 		f.stick(func() { f.returned(out, true, nil, f.blame(m)) })
 		return
 	}
-	if w.hurt(troubleUnknown) {
+	if w.hurt(plan.TroubleUnknown) {
 		f.callInVain(out)
 		return
 	}
-	arrival := w.choices.wait(w.plan.timeout * 3 / 4)
+	arrival := w.choices.Wait(w.Plan.Timeout * 3 / 4)
 	w.after(arrival, func() { w.arrive(out) })
 	f.p.later(arrival+time.Microsecond, func() {
 		if out.refused {
@@ -204,47 +224,87 @@ func (f *flight) callProvider(m *message) {
 		}
 		f.returned(out, false, nil, nil)
 	})
-	if w.hurt(troubleCrash) {
-		f.p.later(w.choices.wait(arrival), func() { f.p.die("crash", "while a call is under way") })
+	if w.hurt(plan.TroubleCrash) {
+		f.p.later(w.choices.Wait(arrival), func() { f.p.die("crash", "while a call is under way") })
 	}
 }
 
 // callInVain is a call of which nobody hears, whether it arrives or not.
 func (f *flight) callInVain(out *call) {
 	w := f.p.w
-	arrives := w.choices.flip()
+	arrives := w.choices.Flip()
 	w.fault("answer of a call lost", "f%d, it arrives: %v", f.of.Number, arrives)
-	out.message.doubt()
+	out.message.Doubt()
 	if arrives {
-		w.after(w.choices.wait(w.plan.timeout), func() { w.arrive(out) })
+		w.after(w.choices.Wait(w.Plan.Timeout), func() { w.arrive(out) })
 	}
 	failure := machine.Failure{Class: store.ClassRetry, Err: errHandler}
 	err := errHandler
-	if w.choices.flip() {
+	if w.choices.Flip() {
 		failure.Decision = semel.DecideUnknown
 		err = semel.Unknown(errHandler)
 	}
-	f.p.later(w.choices.wait(w.plan.timeout), func() {
-		out.message.failed++
+	f.p.later(w.choices.Wait(w.Plan.Timeout), func() {
+		out.message.Failed++
 		f.returned(out, false, err, &failure)
 	})
 }
+
+// remembers reports whether the provider knows a key.
+func (w *world) remembers(key string) bool {
+	first, known := w.provider.known[key]
+	switch w.Plan.Window {
+	case calls.Always:
+		return known
+	case calls.Never:
+		return false
+	}
+	return known && w.now-first < w.Plan.Window
+}
+
+// arrive is a call that comes to the provider, whoever has made it and has died since.
+func (w *world) arrive(c *call) {
+	m, p := c.message, w.provider
+	if w.hurt(plan.TroubleHandler) { // it has no room, say
+		w.fault("the provider refuses before it looks at the key", "%s", m.Name())
+		m.Doubt()
+		m.Failed++
+		c.refused, c.failure = true, machine.Failure{Class: store.ClassRetry, Decision: semel.DecideRetry, Err: errHandler}
+		return
+	}
+	if w.remembers(c.key) { // it answers as it did the first time
+		w.coverage.Add("fault", "a key that was charged for is used again")
+		return
+	}
+	if m.Times > 0 {
+		m.Fail()
+		c.refused, c.failure = true, *c.f.blame(m)
+		return
+	}
+	p.known[c.key] = w.now
+	p.charged[m.ID]++
+	w.note("charged: %s", m.Name())
+	w.checkCharge(m)
+}
+
+// deny is an answer, or a word of a person, that there is no charge.
+func (w *world) deny(m *model.Message) { w.provider.denied[m.ID]++ }
 
 // returned is a handler that returns from its call.
 func (f *flight) returned(out *call, late bool, err error, failure *machine.Failure) {
 	w := f.p.w
 	w.provider.underWay = slices.DeleteFunc(w.provider.underWay, func(c *call) bool { return c == out })
 	switch {
-	case f.abort && w.choices.flip():
+	case f.abort && w.choices.Flip():
 		late, failure = true, &machine.Failure{Class: store.ClassContended, Err: errHandler}
-	case f.lost && w.choices.often(4):
-		w.coverage.add("fault", "call cancelled for a lost claim")
+	case f.lost && w.choices.Often(4):
+		w.coverage.Add("fault", "call cancelled for a lost claim")
 		late, failure = true, &machine.Failure{Class: store.ClassClaimLost, Err: store.ErrClaimLost}
 	}
-	out.claim.calls.Made(late, err)
+	out.claim.Calls.Made(late, err)
 	if failure != nil {
 		if late {
-			out.message.doubt()
+			out.message.Doubt()
 		}
 		f.ranTo(failure)
 		return
@@ -259,14 +319,14 @@ func (f *flight) decideOutside(a machine.Commit) {
 	case len(a.Rows) == 0:
 		w.end(f.tx)
 		f.answer(machine.Ended{Outcome: store.Committed, Culprit: -1})
-	case w.store.down:
+	case w.store.Down:
 		w.end(f.tx)
 		f.answer(machine.Ended{Outcome: store.CommitUnknown, Culprit: -1})
 	case f.claimsLost(a):
 		w.fault("end of a call refused because of its claim", "f%d", f.of.Number)
 		w.end(f.tx)
 		f.answer(machine.Ended{Outcome: store.NotCommitted, Class: store.ClassClaimLost, Culprit: -1})
-	case w.hurt(troubleUnknown) || w.hurt(troubleCommit):
+	case w.hurt(plan.TroubleUnknown) || w.hurt(plan.TroubleCommit):
 		f.unknown(a)
 	default:
 		f.apply(a)
@@ -275,26 +335,4 @@ func (f *flight) decideOutside(a machine.Commit) {
 		}
 		f.answer(machine.Ended{Outcome: store.Committed, Culprit: -1, Freed: f.freed})
 	}
-}
-
-// resolve lets a person say what became of calls of which nobody knows.
-func (w *world) resolve(r *row) {
-	s, m := w.store, r.message
-	r.started, r.calls.Token = 0, 0
-	if w.provider.charged[m.id] > 0 {
-		w.fault("a person says that it was done", "%s", r.key.id)
-		r.as, r.reason, r.changed, r.by = machine.AsApplied, "", w.now, nil
-		r.calls.Finished = r.calls.Started
-		s.remember(r.key.id, store.Applied, marker{print: r.print, at: w.now})
-		s.effects[m.id]++
-		s.advance(r, nil, w.at())
-		w.wrapUp()
-		return
-	}
-	w.fault("a person says that it was not done", "%s", r.key.id)
-	w.deny(m)
-	r.as, r.reason, r.by = machine.AsWaiting, "", nil
-	r.dates(w.at(), 0)
-	r.calls = calls.Ledger{}
-	s.remember(r.key.id, store.Waiting, marker{print: r.print, at: w.now})
 }

@@ -5,6 +5,8 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/chance"
+	"github.com/semel-go/semel/internal/simulator/model"
 )
 
 func TestACallBesideAnother(t *testing.T) {
@@ -12,15 +14,15 @@ func TestACallBesideAnother(t *testing.T) {
 	// The first claim is made at the start, the second at 300ms, when the store's clock says at.
 	// Then the first makes its call, beside the second's.
 	broken := func(at time.Duration, jumped bool) *Violation {
-		w := newWorld(fromSeed(1), Real)
+		w := newWorld(chance.FromSeed(1), Real)
 		w.start()
-		w.now, w.store.jumped = lease/2, jumped
-		m := w.messages[0]
-		r := &row{message: m, as: machine.AsReceived, token: 2, taken: map[uint64]takeover{1: {until: lease, at: at}}}
+		w.now, w.store.Jumped = lease/2, jumped
+		m := w.Messages[0]
+		r := &model.Row{Message: m, As: machine.AsReceived, Token: 2, Taken: map[uint64]model.Takeover{1: {Until: lease, At: at}}}
 		calls := make([]*call, 2)
 		for i := range calls {
-			c := &claim{row: r, tokens: []uint64{uint64(i + 1)}, ends: lease}
-			calls[i] = &call{f: &flight{}, claim: c, token: c.token(), message: m}
+			c := &model.Claim{Row: r, Tokens: []uint64{uint64(i + 1)}, Ends: lease}
+			calls[i] = &call{f: &flight{}, claim: c, token: c.Token(), message: m}
 		}
 		calls[0].f.of, calls[1].f.of = &machine.Flight{Number: 1}, &machine.Flight{Number: 2}
 		w.checkOverlap(calls[0], calls[1])

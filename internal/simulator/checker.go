@@ -5,6 +5,8 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/model"
+	"github.com/semel-go/semel/internal/simulator/trace"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
 )
@@ -40,12 +42,12 @@ type checker struct {
 	stuck   []*machine.Flight // whose handlers never return
 	// metDown: the event is of a flight that met a store that does not work.
 	metDown bool
-	pauses  map[int]pause              // by worker
-	keys    map[uint64]*machine.Flight // by route, of those that have begun
-	counts  machine.Counts             // what they must be
-	size    machine.Size               // after the last step
-	held    int                        // after the last step
-	told    [len(reportNames)]int      // reports of the event
+	pauses  map[int]pause               // by worker
+	keys    map[uint64]*machine.Flight  // by route, of those that have begun
+	counts  machine.Counts              // what they must be
+	size    machine.Size                // after the last step
+	held    int                         // after the last step
+	told    [len(trace.ReportNames)]int // reports of the event
 	// commits counts the transactions that committed, outages those that the
 	// store did not open.
 	commits, outages int
@@ -61,14 +63,13 @@ type handState struct {
 	// stale: its lane is gone, so that nothing of it may be settled.
 	stale bool
 	// in is the store in which its end was committed.
-	in *simStore
+	in *model.Store
 	// flight is the open flight it is in.
 	flight *machine.Flight
 	// asked: a Settle is under way; told: it was answered.
 	asked, told bool
 	// left: the last Settle was not carried out.
-	left   bool
-	ending source.End
+	left bool
 	// handled: its mark, or its effect without one, is in the store; applied:
 	// with its handler's effect.
 	handled, applied bool
@@ -107,7 +108,7 @@ func (c *checker) lost(l source.Lane) {
 // machine's hands.
 func (c *checker) part(h *handed) {
 	if !h.stale && !h.told {
-		c.w.store.parted[identity(h.item)]++
+		c.w.store.Parted[identity(h.item)]++
 	}
 	h.stale = true
 }
@@ -326,3 +327,5 @@ func (c *checker) mayHalt() bool {
 func ended(c machine.Counts) int64 {
 	return c.Applied + c.Duplicates + c.Conflicts + c.Parked + c.DeadLettered + c.Discarded + c.Skipped + c.Received + c.Waiting + c.Failed
 }
+
+func (c *checker) arose(law string) { c.w.arose(law) }

@@ -5,6 +5,8 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/chance"
+	"github.com/semel-go/semel/internal/simulator/model"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
 )
@@ -144,17 +146,17 @@ func TestAPanicIsAFault(t *testing.T) {
 
 func TestACopyOfAConflictIsProvenByItsRow(t *testing.T) {
 	t.Run("law_2_H3_also_where_that_was_removed_between_its_mark_and_its_commit", func(t *testing.T) {
-		w := newWorld(fromSeed(1), Real)
-		w.store = newStore()
+		w := newWorld(chance.FromSeed(1), Real)
+		w.store = model.NewStore()
 		c := &checker{p: &process{w: w}, w: w}
-		h := &handed{delivery: &delivery{message: &message{id: "a"}}}
+		h := &handed{delivery: &model.Delivery{Message: &model.Message{ID: "a"}}}
 		h.item = &machine.Item{Handle: h, Print: semel.Fingerprint{Version: 1, Sum: [16]byte{2}}}
 		s := &machine.Settlement{Item: h.item, Kind: semel.Ack, Ending: source.EndDuplicate}
-		w.store.markers["a"] = marker{print: semel.Fingerprint{Version: 1, Sum: [16]byte{1}}, outcome: store.Applied}
+		w.store.Markers["a"] = model.Marker{Print: semel.Fingerprint{Version: 1, Sum: [16]byte{1}}, Outcome: store.Applied}
 		if c.proven(s, h) {
 			t.Error("it is settled as a duplicate, and its identity has another content only")
 		}
-		w.store.put(&row{key: rowKey{"a", true, h.item.Print}, as: machine.AsDeadLettered})
+		w.store.Put(&model.Row{Key: model.RowKey{ID: "a", Conflict: true, Print: h.item.Print}, As: machine.AsDeadLettered})
 		if !c.proven(s, h) {
 			t.Error("the row of its conflict proves nothing")
 		}

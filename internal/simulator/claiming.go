@@ -4,34 +4,12 @@ import (
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/model"
+	"github.com/semel-go/semel/internal/simulator/plan"
 	"github.com/semel-go/semel/internal/steps"
 	"github.com/semel-go/semel/store"
 )
-
-// claim is a process's claim of a row.
-type claim struct {
-	row *row
-	// tokens are all that the process has written into the row, the present one last.
-	tokens  []uint64
-	suspect bool
-	// started: its start is written down.
-	started bool
-	// blocked: the row has waited for an earlier version for as long as it may.
-	blocked bool
-	// steps are those that were done when it was taken, stepped those that are with the one
-	// that ran last.
-	steps, stepped []store.StepDone
-	// calls is what the process knows of those that were made under it.
-	calls calls.Claim
-	// ends is until when the process surely has it.
-	ends time.Duration
-	// deaf is how many of the next extensions of its lease are not answered.
-	deaf int
-}
-
-func (c *claim) token() uint64 { return c.tokens[len(c.tokens)-1] }
 
 // mostStarts is how often a message is begun whose process does not come to its end.
 const mostStarts = 3
@@ -39,11 +17,11 @@ const mostStarts = 3
 // claiming is what a process knows of its inbox.
 type claiming struct {
 	// held are its claims.
-	held []*claim
+	held []*model.Claim
 	// unsure are tokens of calls whose answers were lost.
 	unsure []uint64
 	// freed are to be given back.
-	freed []*claim
+	freed []*model.Claim
 }
 
 // newToken returns a token that nobody has.
@@ -60,23 +38,23 @@ func (p *process) claimRows(a machine.ClaimRows) {
 		p.releaseFreed()
 		s := w.store
 		answer := machine.Claimed{}
-		var taken []*claim
+		var taken []*model.Claim
 		switch {
-		case s.down:
+		case s.Down:
 			answer.Failed = true
 		case len(p.inbox.unsure) > 0:
-			taken = s.holds(p.inbox.unsure[0], w.at())
+			taken = s.Holds(p.inbox.unsure[0], w.at())
 			if p.inbox.unsure = p.inbox.unsure[1:]; len(taken) > 0 {
-				w.coverage.add("fault", "what a lost claim took is found")
+				w.coverage.Add("fault", "what a lost claim took is found")
 				break
 			}
 			fallthrough
 		default:
 			token := w.newToken()
-			lost := w.hurt(troubleClaim)
-			if !lost || w.choices.flip() {
+			lost := w.hurt(plan.TroubleClaim)
+			if !lost || w.choices.Flip() {
 				w.cutAhead()
-				taken = s.take(a, token, w.at(), w.plan.lease)
+				taken = s.Take(a, token, w.at(), w.Plan.Lease)
 			}
 			if lost {
 				w.fault("claim fails", "%d rows taken", len(taken))
@@ -85,8 +63,8 @@ func (p *process) claimRows(a machine.ClaimRows) {
 			}
 		}
 		for _, c := range taken {
-			c.ends, c.steps = c.row.until-s.ahead, c.row.steps
-			p.goesOn(c.row)
+			c.Ends, c.Steps = c.Row.Until-s.Ahead, c.Row.Steps
+			p.goesOn(c.Row)
 			p.inbox.held = append(p.inbox.held, c)
 			answer.Items = append(answer.Items, p.claimed(c, began))
 		}
@@ -95,22 +73,22 @@ func (p *process) claimRows(a machine.ClaimRows) {
 }
 
 // claimed is a claim as the machine gets it. began is before the store was asked.
-func (p *process) claimed(c *claim, began time.Duration) *machine.Item {
-	m := c.row.message
-	it := &machine.Item{Lane: machine.InboxLane(), Source: m.source, Identity: m.identity, Print: c.row.print, Route: m.route, Size: int32(m.size), Before: -1,
-		Claim: &machine.Claim{Attempts: c.row.attempts, Suspect: c.suspect, Blocked: c.blocked, Until: began + p.w.plan.lease*2/3 - p.started}}
+func (p *process) claimed(c *model.Claim, began time.Duration) *machine.Item {
+	m := c.Row.Message
+	it := &machine.Item{Lane: machine.InboxLane(), Source: m.Source, Identity: m.Identity, Print: c.Row.Print, Route: m.Route, Size: int32(m.Size), Before: -1,
+		Claim: &machine.Claim{Attempts: c.Row.Attempts, Suspect: c.Suspect, Blocked: c.Blocked, Until: began + p.w.Plan.Lease*2/3 - p.started}}
 	placed(it, m)
 	switch {
-	case m.refused != "":
-		it.Refused = &machine.Refusal{Reason: m.refused}
-	case steps.Fit(p.names, c.steps) != nil && p.names != nil:
+	case m.Refused != "":
+		it.Refused = &machine.Refusal{Reason: m.Refused}
+	case steps.Fit(p.names, c.Steps) != nil && p.names != nil:
 		it.Refused = &machine.Refusal{Reason: semel.ReasonSteps}
-	case c.row.started >= mostStarts:
+	case c.Row.Started >= mostStarts:
 		it.Refused = &machine.Refusal{Reason: semel.ReasonKills}
-		p.w.coverage.add("fault", "what kills its process is parked")
+		p.w.coverage.Add("fault", "what kills its process is parked")
 	}
-	h := &handed{delivery: &delivery{message: m, lane: p.w.inboxLane}, item: it, claim: c}
-	h.attempts, h.alone = c.row.attempts, c.suspect
+	h := &handed{delivery: &model.Delivery{Message: m, Lane: p.w.inboxLane}, item: it, claim: c}
+	h.attempts, h.alone = c.Row.Attempts, c.Suspect
 	it.Handle = h
 	return it
 }
@@ -129,19 +107,19 @@ func (p *process) releaseFreed() {
 	if len(freed) == 0 {
 		return
 	}
-	lost := p.w.store.down || p.w.hurt(troubleClaim)
+	lost := p.w.store.Down || p.w.hurt(plan.TroubleClaim)
 	if lost {
-		p.w.coverage.add("fault", "claims are not given back")
+		p.w.coverage.Add("fault", "claims are not given back")
 	}
 	for _, c := range freed {
 		if !lost {
-			c.free(p)
+			c.Free(p, p.w.at())
 		}
 		p.forgetClaim(c)
 	}
 }
 
-func (p *process) forgetClaim(c *claim) {
+func (p *process) forgetClaim(c *model.Claim) {
 	for i, held := range p.inbox.held {
 		if held == c {
 			p.inbox.held = append(p.inbox.held[:i], p.inbox.held[i+1:]...)
@@ -152,11 +130,11 @@ func (p *process) forgetClaim(c *claim) {
 
 // releaseAll gives back what a process that ends in good order has.
 func (p *process) releaseAll() {
-	if p.w.store.down {
+	if p.w.store.Down {
 		return
 	}
 	for _, c := range p.inbox.held {
-		c.free(p)
+		c.Free(p, p.w.at())
 	}
 	p.inbox.held = nil
 }
@@ -165,8 +143,8 @@ func (p *process) releaseAll() {
 // their time.
 func (p *process) keepLeases() {
 	w := p.w
-	p.later(w.plan.lease/3, func() {
-		if !w.store.down {
+	p.later(w.Plan.Lease/3, func() {
+		if !w.store.Down {
 			for _, f := range p.flights {
 				if f.phase != beginning && !f.stuck {
 					f.extend()
@@ -183,14 +161,14 @@ func (f *flight) renew() (until time.Duration) {
 	w := f.p.w
 	for _, e := range f.of.Entries {
 		c := handOf(e.Item).claim
-		if c == nil || !c.row.stands(c.token()) || c.row.until <= w.at() {
+		if c == nil || !c.Row.Stands(c.Token()) || c.Row.Until <= w.at() {
 			continue
 		}
-		if !w.store.down && c.row.until-w.at() < w.plan.lease*2/3 {
-			c.row.leases(w.at(), w.plan.lease)
-			c.ends = w.now + w.plan.lease
+		if !w.store.Down && c.Row.Until-w.at() < w.Plan.Lease*2/3 {
+			c.Row.Leases(w.at(), w.Plan.Lease)
+			c.Ends = w.now + w.Plan.Lease
 		}
-		if end := c.row.until - w.store.ahead - w.plan.lease/3 - f.p.started; until == 0 || end < until {
+		if end := c.Row.Until - w.store.Ahead - w.Plan.Lease/3 - f.p.started; until == 0 || end < until {
 			until = max(end, 1)
 		}
 	}
@@ -205,9 +183,9 @@ func (f *flight) extend() {
 		case c == nil || f.verdicts[i].Kind != store.Fresh:
 		case f.outside():
 			f.keep(c)
-		case c.row.stands(c.token()) && c.row.until > w.at():
-			c.row.leases(w.at(), w.plan.lease)
-			w.coverage.add("fault", "lease extended")
+		case c.Row.Stands(c.Token()) && c.Row.Until > w.at():
+			c.Row.Leases(w.at(), w.Plan.Lease)
+			w.coverage.Add("fault", "lease extended")
 		default:
 			f.lost = true
 		}
@@ -231,10 +209,10 @@ func (f *flight) lookAhead() bool {
 			if !f.retake(c, e.As, &known[i]) {
 				return false
 			}
-		case c.suspect && !c.started && e.As == machine.AsApplied:
-			if c.row.stands(c.token()) && c.row.until > w.at() {
-				c.row.started++
-				c.started = true
+		case c.Suspect && !c.Started && e.As == machine.AsApplied:
+			if c.Row.Stands(c.Token()) && c.Row.Until > w.at() {
+				c.Row.Started++
+				c.Started = true
 			} else {
 				known[i].Kind = store.ClaimLost
 			}
@@ -246,16 +224,16 @@ func (f *flight) lookAhead() bool {
 
 // retake takes a row anew; its old transaction may still end it, and then meets
 // another token. It reports whether the store's answer came.
-func (f *flight) retake(c *claim, as machine.As, known *store.Verdict) bool {
+func (f *flight) retake(c *model.Claim, as machine.As, known *store.Verdict) bool {
 	w := f.p.w
-	from := len(c.tokens)
-	c.tokens = append(c.tokens, w.newToken()) // also if the answer is lost
-	lost := w.hurt(troubleClaim)
-	if !lost || w.choices.flip() {
-		for _, old := range c.tokens[:from] {
-			if c.row.stands(old) {
-				c.row.token = c.token()
-				c.row.leases(w.at(), w.plan.lease)
+	from := len(c.Tokens)
+	c.Tokens = append(c.Tokens, w.newToken()) // also if the answer is lost
+	lost := w.hurt(plan.TroubleClaim)
+	if !lost || w.choices.Flip() {
+		for _, old := range c.Tokens[:from] {
+			if c.Row.Stands(old) {
+				c.Row.Token = c.Token()
+				c.Row.Leases(w.at(), w.Plan.Lease)
 				break
 			}
 		}
@@ -265,11 +243,11 @@ func (f *flight) retake(c *claim, as machine.As, known *store.Verdict) bool {
 		w.fault("answer of a retake lost", "f%d", f.of.Number)
 		f.fail(store.ClassDown)
 		return false
-	case c.row.stands(c.token()):
-		w.coverage.add("fault", "retaken after an unknown commit")
-	case c.row.token == 0 && ((as == machine.AsWaiting || as == machine.AsBlocked) && c.row.as == as || !c.row.waits() && outcomes[c.row.as] == outcomes[as]):
-		*known = store.Verdict{Kind: store.Seen, Was: outcomes[as], Known: true}
-		w.coverage.add("fault", "claim ended by an unknown commit")
+	case c.Row.Stands(c.Token()):
+		w.coverage.Add("fault", "retaken after an unknown commit")
+	case c.Row.Token == 0 && ((as == machine.AsWaiting || as == machine.AsBlocked) && c.Row.As == as || !c.Row.Waits() && model.Outcomes[c.Row.As] == model.Outcomes[as]):
+		*known = store.Verdict{Kind: store.Seen, Was: model.Outcomes[as], Known: true}
+		w.coverage.Add("fault", "claim ended by an unknown commit")
 	default:
 		known.Kind = store.ClaimLost
 	}
@@ -282,7 +260,7 @@ func (f *flight) look(i int) store.Verdict {
 	switch {
 	case f.known[i].Kind != 0:
 		return f.known[i]
-	case c.row.stands(c.token()) && c.row.until > f.p.w.at() && (!f.p.w.plan.twins || f.p.w.store.waitsFor(c.row)):
+	case c.Row.Stands(c.Token()) && c.Row.Until > f.p.w.at() && (!f.p.w.Plan.Twins || f.p.w.store.WaitsFor(c.Row)):
 		return store.Verdict{Kind: store.Fresh}
 	}
 	return store.Verdict{Kind: store.ClaimLost}
@@ -307,7 +285,7 @@ func (f *flight) send(a machine.Commit) {
 			if f.sent == nil {
 				f.sent = map[int]uint64{}
 			}
-			f.sent[a.Rows[i].Entry], f.callEnd = c.token(), c.calls.Outcome()
+			f.sent[a.Rows[i].Entry], f.callEnd = c.Token(), c.Calls.Outcome()
 		}
 	}
 }
@@ -317,10 +295,10 @@ func (f *flight) claimsLost(a machine.Commit) bool {
 	ends, _ := f.split(a.Rows)
 	for i := range ends {
 		c := handOf(f.of.Entries[ends[i].Entry].Item).claim
-		if !c.row.stands(f.sent[ends[i].Entry]) {
+		if !c.Row.Stands(f.sent[ends[i].Entry]) {
 			return true
 		}
-		if f.p.w.plan.twins && !f.p.w.store.waitsFor(c.row) {
+		if f.p.w.Plan.Twins && !f.p.w.store.WaitsFor(c.Row) {
 			return true
 		}
 	}
@@ -329,12 +307,78 @@ func (f *flight) claimsLost(a machine.Commit) bool {
 
 // notify tells processes that something is due, as a notification does.
 func (w *world) notify() {
-	if !w.plan.notifies {
+	if !w.Plan.Notifies {
 		return
 	}
 	for _, p := range w.living() {
-		if w.choices.flip() {
+		if w.choices.Flip() {
 			p.soon(func() { p.feed(machine.Due{}) })
+		}
+	}
+}
+
+// at is what the store's clock says.
+func (w *world) at() time.Duration { return w.now + w.store.Ahead }
+
+// clock is the store's, for what keeps moments.
+func (w *world) clock() time.Time { return model.Moment(w.at()) }
+
+// cutAhead cuts the waits of all rows before some of them are claimed.
+func (w *world) cutAhead() {
+	if !w.store.Jumped {
+		return
+	}
+	for _, r := range w.store.Inbox {
+		if !r.Waits() || r.Follows() {
+			continue
+		}
+		if by := r.Cut(w.at()); by > 0 {
+			w.fault("a row that was dated ahead waits from now", "%s, by %v", r.Key.ID, by)
+		}
+		w.arose("trap T113")
+		end := r.Due
+		if r.Token != 0 {
+			end = r.Until
+		}
+		if end > w.at()+r.Waiting+store.ClockSlack {
+			w.broke("trap T113", "the row of %s waits for %v, and was to wait for %v", r.Key.ID, end-w.at(), r.Waiting)
+		}
+	}
+}
+
+// wrongClocks has the store's clock be ahead or behind by hours, and right again, as after a
+// failover to a server whose clock is another.
+func (w *world) wrongClocks(times int) {
+	if !w.Plan.Clocks || times == 0 {
+		return
+	}
+	w.after(w.choices.Wait(w.Plan.Span/2), func() {
+		if w.calm || w.quiet {
+			return
+		}
+		ahead := time.Duration(1+w.choices.Below(30)) * time.Hour
+		if w.choices.Chance(4) {
+			ahead = -ahead
+		}
+		w.setClock(ahead)
+		w.after(w.choices.Wait(w.Plan.Span/3), func() {
+			w.setClock(0)
+			w.wrongClocks(times - 1)
+		})
+	})
+}
+
+// setClock sets the store's clock, which a sender shares. What was due by the clock before is
+// known to no process.
+func (w *world) setClock(ahead time.Duration) {
+	if w.store.Ahead == ahead {
+		return
+	}
+	w.fault("the store's clock jumps", "to %v ahead", ahead)
+	for _, each := range w.worlds() {
+		each.store.Ahead, each.store.Jumped = ahead, true
+		for _, r := range each.store.Inbox {
+			r.By = nil
 		}
 	}
 }

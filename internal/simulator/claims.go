@@ -4,7 +4,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/model"
+	"github.com/semel-go/semel/internal/simulator/plan"
+	"github.com/semel-go/semel/internal/simulator/trace"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
 )
@@ -30,7 +34,7 @@ func (c *checker) asksInbox(a machine.ClaimRows) {
 	messages, bytes := c.unsettled()
 	switch {
 	case !conf.Inbox:
-		c.broke("protocol", "%s without an inbox", showAction(a))
+		c.broke("protocol", "%s without an inbox", trace.Action(a))
 	case c.claims.asking:
 		c.broke("protocol", "a second ClaimRows")
 	case c.stopping:
@@ -38,9 +42,9 @@ func (c *checker) asksInbox(a machine.ClaimRows) {
 	case a.Messages < 1 || a.Bytes < 1:
 		c.broke("protocol", "a ClaimRows of nothing: %+v", a)
 	case messages+a.Messages > conf.MaxMessages || bytes >= conf.MaxBytes:
-		c.broke("law 11", "%s beside %d messages of %d bytes; the bound is %d of %d", showAction(a), messages, bytes, conf.MaxMessages, conf.MaxBytes)
+		c.broke("law 11", "%s beside %d messages of %d bytes; the bound is %d of %d", trace.Action(a), messages, bytes, conf.MaxMessages, conf.MaxBytes)
 	case c.rests():
-		c.broke("law 13", "%s while the store is down", showAction(a))
+		c.broke("law 13", "%s while the store is down", trace.Action(a))
 	}
 	for _, f := range c.p.flights {
 		if conf.OneWriter && !f.killed {
@@ -83,15 +87,15 @@ func (c *checker) unclaimed(a machine.Unclaim) {
 		h := handOf(it)
 		switch {
 		case h.claim == nil:
-			c.broke("protocol", "%s was delivered and is given back as a claim", showItem(it))
+			c.broke("protocol", "%s was delivered and is given back as a claim", trace.Item(it))
 		case h.told:
-			c.broke("law 5", "%s is given back after its end", showItem(it))
+			c.broke("law 5", "%s is given back after its end", trace.Item(it))
 		case h.flight != nil:
-			c.broke("law 5", "%s is given back while f%d is open", showItem(it), h.flight.Number)
+			c.broke("law 5", "%s is given back while f%d is open", trace.Item(it), h.flight.Number)
 		case !c.stopping && c.mayHalt():
 			c.claims.halts = true
 		case !c.stopping && c.p.time() < it.Claim.Until:
-			c.broke("law 4", "%s is given back before its time", showItem(it))
+			c.broke("law 4", "%s is given back before its time", trace.Item(it))
 		}
 		h.told = true
 		c.counts.Claims.Released++
@@ -104,9 +108,9 @@ func (c *checker) lostClaim(it *machine.Item) {
 	c.arose("law 5")
 	switch {
 	case h.claim == nil || h.told || h.flight != nil:
-		c.broke("protocol", "%s is let go of", showItem(it))
-	case h.claim.row.stands(h.claim.token()) && h.claim.row.until > c.w.at()+c.w.plan.lease && !c.w.store.jumped:
-		c.broke("law 5", "%s is let go of, and its claim stands", showItem(it))
+		c.broke("protocol", "%s is let go of", trace.Item(it))
+	case h.claim.Row.Stands(h.claim.Token()) && h.claim.Row.Until > c.w.at()+c.w.Plan.Lease && !c.w.store.Jumped:
+		c.broke("law 5", "%s is let go of, and its claim stands", trace.Item(it))
 	}
 	h.told = true
 	c.counts.Claims.Lost++
@@ -117,25 +121,25 @@ func (c *checker) lostClaim(it *machine.Item) {
 // of this process (laws 2 and 5).
 func (c *checker) claimOver(s *machine.Settlement) {
 	h := handOf(s.Item)
-	m := h.delivery.message
+	m := h.delivery.Message
 	c.prove(h)
 	switch {
 	case h.claim == nil:
-		c.broke("protocol", "%s was delivered and ends as a claim", m.name())
+		c.broke("protocol", "%s was delivered and ends as a claim", m.Name())
 		return
 	case h.told:
-		c.broke("law 9", "the claim of %s ends twice", m.name())
+		c.broke("law 9", "the claim of %s ends twice", m.Name())
 	case h.flight != nil:
-		c.broke("law 2", "the claim of %s ends while f%d is open", m.name(), h.flight.Number)
+		c.broke("law 2", "the claim of %s ends while f%d is open", m.Name(), h.flight.Number)
 	case s.Ending != h.expected:
-		c.broke("law 12", "the claim of %s ends as %s, and should as %s", m.name(), s.Ending.String(), h.expected.String())
-	case h.claim.row.stands(h.claim.token()):
-		c.broke("law 5", "the claim of %s has ended as %s, and stands", m.name(), s.Ending.String())
+		c.broke("law 12", "the claim of %s ends as %s, and should as %s", m.Name(), s.Ending.String(), h.expected.String())
+	case h.claim.Row.Stands(h.claim.Token()):
+		c.broke("law 5", "the claim of %s has ended as %s, and stands", m.Name(), s.Ending.String())
 	case !h.handled && !h.doubt:
-		c.broke("law 2", "the claim of %s ends as %s, and no commit of it ended it", m.name(), s.Ending.String())
+		c.broke("law 2", "the claim of %s ends as %s, and no commit of it ended it", m.Name(), s.Ending.String())
 	}
 	if why := c.wrongEnd(s.Ending, h); why != "" {
-		c.broke(why, "%s (%s) ends as %s", m.name(), word(conductNames[:], m.conduct), s.Ending.String())
+		c.broke(why, "%s (%s) ends as %s", m.Name(), trace.Word(model.ConductNames[:], m.Conduct), s.Ending.String())
 	}
 	c.arose("law 5")
 	h.told = true
@@ -170,7 +174,7 @@ func (c *checker) claimEntry(f *machine.Flight, e machine.Entry, h *handed) {
 	case h.claim == nil:
 		return
 	case h.worker == 0 && c.p.time() > e.Item.Claim.Until:
-		c.broke("D3", "%s is begun in f%d after its time", showItem(e.Item), f.Number)
+		c.broke("D3", "%s is begun in f%d after its time", trace.Item(e.Item), f.Number)
 	case e.Item.Refused != nil:
 		c.arose("D5")
 	}
@@ -195,7 +199,7 @@ func (c *checker) claimRow(f *flight, i int, e machine.Entry, r machine.Row, the
 	case !there && v.Kind == store.Fresh:
 		c.broke("law 12", "entry %d of f%d is a claim that stands, and does not end with its effect", i, f.of.Number)
 	case there && r.As != f.endsAs(i):
-		c.broke("law 12", "the claim of entry %d of f%d ends as %s, and its entry is %s", i, f.of.Number, word(asNames[:], r.As), word(asNames[:], e.As))
+		c.broke("law 12", "the claim of entry %d of f%d ends as %s, and its entry is %s", i, f.of.Number, trace.Word(trace.AsNames[:], r.As), trace.Word(trace.AsNames[:], e.As))
 	case there && r.Attempts != attempts:
 		c.charged(h, r.Attempts)
 	case there && r.As == machine.AsWaiting && r.After <= 0:
@@ -217,11 +221,11 @@ func (c *checker) inboxIdle(full bool) {
 	if !c.claims.empty || c.claims.asking {
 		c.broke("D3", "it ends idle, and the inbox did not say that nothing is due")
 	}
-	due := func(r *row) bool {
-		return r.by == c.p && r.waits() && r.token == 0 && r.due+5*time.Millisecond+4*c.w.plan.lag < c.w.at()
+	due := func(r *model.Row) bool {
+		return r.By == c.p && r.Waits() && r.Token == 0 && r.Due+5*time.Millisecond+4*c.w.Plan.Lag < c.w.at()
 	}
-	if i := slices.IndexFunc(c.w.store.inbox, due); i >= 0 && c.claims.waits <= mostMoments {
-		c.broke("D3", "it ends idle, and %s, which it wrote, has been due for %v", c.w.store.inbox[i].key.id, c.w.now-c.w.store.inbox[i].due)
+	if i := slices.IndexFunc(c.w.store.Inbox, due); i >= 0 && c.claims.waits <= mostMoments {
+		c.broke("D3", "it ends idle, and %s, which it wrote, has been due for %v", c.w.store.Inbox[i].Key.ID, c.w.now-c.w.store.Inbox[i].Due)
 	}
 }
 
@@ -233,8 +237,87 @@ func (c *checker) halting() bool { return c.claims.halts || c.p.machine.Counts()
 // and the flight's transaction was ended.
 func rival(f *flight, entry int, b *machine.Item) bool {
 	x, y := handOf(f.of.Entries[entry].Item).claim, handOf(b).claim
-	if !f.tx.open && (x != nil || y != nil) {
+	if !f.tx.Open && (x != nil || y != nil) {
 		return true
 	}
-	return x != nil && y != nil && x.row == y.row && x != y
+	return x != nil && y != nil && x.Row == y.Row && x != y
+}
+
+// begins reports whether a list of steps begins with those that are done, and has another.
+func begins(names, done []string) bool {
+	return len(done) < len(names) && slices.Equal(names[:len(done)], done)
+}
+
+// stepSetAside checks a claim whose steps are said to have been changed, or not (C11).
+func (c *checker) stepSetAside(h *handed) {
+	if c.w.Plan.Steps == 0 {
+		return
+	}
+	refused := h.item.Refused != nil && h.item.Refused.Reason == semel.ReasonSteps
+	done := c.w.store.StepsDone[h.delivery.Message.ID]
+	switch {
+	case !h.claim.Row.Stands(h.claim.Token()):
+	case refused && begins(c.p.names, done):
+		c.broke("C11", "%s is set aside because its steps %q were changed, and they are the first of %q", trace.Item(h.item), done, c.p.names)
+	case refused:
+		c.w.coverage.Add("fault", "the steps of a message are no longer its consumer's")
+	case c.w.Plan.Change != plan.Unchanged && c.w.now > c.w.Plan.ChangeAt && len(done) > 0:
+		c.w.coverage.Add("fault", "a message goes on with steps that were changed")
+	}
+}
+
+// stepBegins checks that the step that runs is the one after those that have taken effect,
+// whose outputs it is told.
+func (c *checker) stepBegins(f *flight, entry int) {
+	h := handOf(f.of.Entries[entry].Item)
+	if h.claim == nil || len(c.p.names) == 0 || !h.claim.Row.Stands(h.claim.Token()) {
+		return
+	}
+	id := h.delivery.Message.ID
+	done, told := c.w.store.StepsDone[id], h.claim.Steps
+	switch {
+	case !slices.Equal(done, stepNamesOf(told)):
+		c.broke("C11", "%s runs, told that %q are done, and %q are", trace.Item(h.item), stepNamesOf(told), done)
+	case !begins(c.p.names, done):
+		c.broke("C11", "%s runs in f%d, and its steps %q are not the first of %q", trace.Item(h.item), f.of.Number, done, c.p.names)
+	case slices.ContainsFunc(told, func(s store.StepDone) bool { return string(s.Output) != s.Name+" of "+id }):
+		c.broke("C11", "%s is told outputs that its steps did not give: %q", trace.Item(h.item), told)
+	}
+}
+
+// stepEnds checks how the claim of an entry is to end whose step has run.
+func (c *checker) stepEnds(f *flight, i int, r *machine.Row) {
+	if want := f.endsAs(i); len(c.p.names) > 0 && r.As != want {
+		c.broke("C11", "the claim of entry %d of f%d ends as %s, and should as %s", i, f.of.Number, trace.Word(trace.AsNames[:], r.As), trace.Word(trace.AsNames[:], want))
+	}
+}
+
+// stepDone checks a step that is now in the log: it is the next of its message's, took
+// effect never before, and its row says so from this commit on (C11).
+func (c *checker) stepDone(f *flight, x model.Effect) {
+	s, id := c.w.store, x.Message.ID
+	if x.Step == "" {
+		return
+	}
+	c.arose("C11")
+	before := s.StepsDone[id]
+	done := append(slices.Clip(before), x.Step)
+	s.StepsDone[id] = done
+	r := handOf(f.of.Entries[x.Entry].Item).claim.Row
+	last := len(done) == len(c.p.names)
+	switch {
+	case slices.Contains(before, x.Step):
+		c.broke("C11", "the step %s of %s takes effect a second time", x.Step, x.Message.Name())
+	case !begins(c.p.names, before) || c.p.names[len(before)] != x.Step:
+		c.broke("C11", "the step %s of %s takes effect after %q, and the steps are %q", x.Step, x.Message.Name(), before, c.p.names)
+	case last != (r.As == machine.AsApplied):
+		c.broke("C11", "%s is %s with the step %s, and its steps are %q", x.Message.Name(), trace.Word(trace.AsNames[:], r.As), x.Step, c.p.names)
+	case !slices.Equal(stepNamesOf(r.Steps), done):
+		c.broke("C11", "the row of %s says that %q are done, and %q are", x.Message.Name(), stepNamesOf(r.Steps), done)
+	case r.Attempts > 0 && !last:
+		c.broke("C11", "%s has %d attempts before its next step", x.Message.Name(), r.Attempts)
+	}
+	if m := x.Message; m.Version > 0 && x.Part && m.Version != c.w.ledger[m.Stream]+1 {
+		c.broke("B9", "a step of %s takes effect as version %d of %s, which is at %d", m.Name(), m.Version, m.Stream, c.w.ledger[m.Stream])
+	}
 }

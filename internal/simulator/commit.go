@@ -7,6 +7,8 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/model"
+	"github.com/semel-go/semel/internal/simulator/plan"
 	"github.com/semel-go/semel/store"
 )
 
@@ -15,10 +17,10 @@ import (
 func (f *flight) commit(a machine.Commit) {
 	w := f.p.w
 	f.phase, f.trim = committing, a.Trim
-	f.tx.committing = true
+	f.tx.Committing = true
 	f.send(a)
-	w.after(w.choices.wait(w.plan.lag), func() {
-		if f.p.over && w.choices.flip() || !f.p.over && f.p.diesAt(faults.BeforeCommit) {
+	w.after(w.choices.Wait(w.Plan.Lag), func() {
+		if f.p.over && w.choices.Flip() || !f.p.over && f.p.diesAt(faults.BeforeCommit) {
 			w.end(f.tx)
 			return
 		}
@@ -40,8 +42,8 @@ func (f *flight) decide(a machine.Commit) {
 	switch {
 	case refused:
 		w.end(f.tx)
-		if f.tx.cut && !w.store.down {
-			w.coverage.add("fault", "commit of a transaction that was ended")
+		if f.tx.Cut && !w.store.Down {
+			w.coverage.Add("fault", "commit of a transaction that was ended")
 		}
 		if refusal.Outcome == store.CommitUnknown {
 			f.loseCounts(a)
@@ -51,10 +53,10 @@ func (f *flight) decide(a machine.Commit) {
 		w.fault("commit refused because of a claim", "f%d", f.of.Number)
 		w.end(f.tx)
 		f.answer(machine.Ended{Outcome: store.NotCommitted, Class: store.ClassClaimLost, Culprit: -1})
-	case w.hurt(troubleUnknown):
+	case w.hurt(plan.TroubleUnknown):
 		f.unknown(a)
-	case w.hurt(troubleCommit):
-		class := []store.Class{store.ClassContended, store.ClassDown}[w.choices.below(2)]
+	case w.hurt(plan.TroubleCommit):
+		class := []store.Class{store.ClassContended, store.ClassDown}[w.choices.Below(2)]
 		w.fault("commit fails", "f%d %s", f.of.Number, class.String())
 		w.end(f.tx)
 		f.answer(machine.Ended{Outcome: store.NotCommitted, Class: class, Culprit: -1})
@@ -72,27 +74,27 @@ func (f *flight) refusal() (machine.Ended, bool) {
 	w := f.p.w
 	e := machine.Ended{Outcome: store.NotCommitted, Culprit: -1}
 	switch {
-	case f.tx.cut || !f.tx.open || w.store.down:
+	case f.tx.Cut || !f.tx.Open || w.store.Down:
 		e.Class = store.ClassDown
-		if w.choices.flip() {
+		if w.choices.Flip() {
 			e.Outcome = store.CommitUnknown
 		}
 		return e, true
-	case f.tx.broken:
+	case f.tx.Broken:
 		e.Class = store.ClassAborted
 		return e, true
 	}
-	for _, x := range f.tx.effects {
-		if x.message.conduct == failsAtCommit && f.acts(x.entry, x.message) {
-			x.message.fail()
-			w.fault("commit refused", "f%d because of %s", f.of.Number, x.message.name())
-			e.Class = []store.Class{store.ClassPermanent, store.ClassRetry}[x.message.number%2]
-			if w.plan.named {
-				e.Culprit = x.entry
+	for _, x := range f.tx.Effects {
+		if x.Message.Conduct == model.FailsAtCommit && f.acts(x.Entry, x.Message) {
+			x.Message.Fail()
+			w.fault("commit refused", "f%d because of %s", f.of.Number, x.Message.Name())
+			e.Class = []store.Class{store.ClassPermanent, store.ClassRetry}[x.Message.Number%2]
+			if w.Plan.Named {
+				e.Culprit = x.Entry
 			}
 			return e, true
 		}
-		if x.message.failsLate() {
+		if x.Message.FailsLate() {
 			return f.late(x), true
 		}
 	}
@@ -104,36 +106,29 @@ func (f *flight) rowRefusal(a machine.Commit) (machine.Ended, bool) {
 	w := f.p.w
 	e := machine.Ended{Outcome: store.NotCommitted, Culprit: -1, Class: store.ClassRetry}
 	rows := slices.DeleteFunc(slices.Clone(a.Rows), func(r machine.Row) bool { return slices.Contains(f.call.Fresh, r.Entry) })
-	if len(rows) == 0 || !w.hurt(troubleRow) {
+	if len(rows) == 0 || !w.hurt(plan.TroubleRow) {
 		return e, false
 	}
-	r := rows[w.choices.below(len(rows))]
-	w.fault("row refused", "f%d because of %s", f.of.Number, f.message(r.Entry).name())
-	if w.choices.flip() {
+	r := rows[w.choices.Below(len(rows))]
+	w.fault("row refused", "f%d because of %s", f.of.Number, f.message(r.Entry).Name())
+	if w.choices.Flip() {
 		e.Class = store.ClassPermanent
 	}
-	if w.plan.named {
+	if w.Plan.Named {
 		e.Culprit = r.Entry
 	}
 	return e, true
 }
 
-// failsLate reports whether the message always fails as if others or the store
-// were to blame, and only when its flight ends: a statement that was queued, or
-// a constraint that is deferred to COMMIT.
-func (m *message) failsLate() bool {
-	return m.times > 0 && (m.conduct == alwaysContends || m.conduct == alwaysDown) && m.number%3 > 0
-}
-
-func (f *flight) late(x effect) machine.Ended {
-	x.message.fail()
-	f.p.w.fault("commit refused as if by others or the store", "f%d because of %s", f.of.Number, x.message.name())
+func (f *flight) late(x model.Effect) machine.Ended {
+	x.Message.Fail()
+	f.p.w.fault("commit refused as if by others or the store", "f%d because of %s", f.of.Number, x.Message.Name())
 	e := machine.Ended{Outcome: store.NotCommitted, Class: store.ClassContended, Culprit: -1}
-	if x.message.conduct == alwaysDown {
+	if x.Message.Conduct == model.AlwaysDown {
 		e.Class = store.ClassDown
 	}
-	if x.message.number%3 == 1 {
-		e.Culprit = x.entry
+	if x.Message.Number%3 == 1 {
+		e.Culprit = x.Entry
 	}
 	return e
 }
@@ -142,10 +137,10 @@ func (f *flight) late(x effect) machine.Ended {
 // one that is decided later, while the transaction stays open.
 func (f *flight) unknown(a machine.Commit) {
 	w := f.p.w
-	commits := w.choices.flip()
+	commits := w.choices.Flip()
 	wait := time.Duration(0)
-	if w.choices.flip() {
-		wait = w.choices.wait(time.Second)
+	if w.choices.Flip() {
+		wait = w.choices.Wait(time.Second)
 	}
 	w.fault("commit unknown", "f%d, commits: %v, after %v", f.of.Number, commits, wait)
 	f.loseCounts(a)
@@ -153,7 +148,7 @@ func (f *flight) unknown(a machine.Commit) {
 		if commits && f.claimsLost(a) {
 			f.lateStep()
 		}
-		if commits && !f.tx.cut && !f.claimsLost(a) {
+		if commits && !f.tx.Cut && !f.claimsLost(a) {
 			f.apply(a)
 			f.unheard()
 		}
@@ -175,19 +170,11 @@ func (f *flight) unknown(a machine.Commit) {
 	f.answer(machine.Ended{Outcome: store.CommitUnknown, Class: class, Culprit: -1})
 }
 
-// overtaken lets another process come first with a message of a flight that was
-// lost with its commit: what is marked then is not the flight's.
-func (w *world) overtaken(f *flight) {
-	if w.plan.has[troubleElsewhere] && w.choices.flip() {
-		w.elsewhere(f.message(w.choices.below(len(f.of.Entries))), 5*time.Millisecond)
-	}
-}
-
 // unheard: its process does not know when what waits is due.
 func (f *flight) unheard() {
-	for _, r := range f.p.w.store.inbox {
-		if r.by == f.p && r.waits() {
-			r.by = nil
+	for _, r := range f.p.w.store.Inbox {
+		if r.By == f.p && r.Waits() {
+			r.By = nil
 		}
 	}
 }
@@ -196,14 +183,14 @@ func (f *flight) unheard() {
 func (f *flight) apply(a machine.Commit) {
 	w := f.p.w
 	ends, rows := f.split(a.Rows)
-	w.store.apply(f.tx, a.Trim, rows, f.rowOf)
+	w.store.Apply(f.tx, a.Trim, rows, f.rowOf)
 	f.enterLines(rows)
 	for i := range ends {
 		c := handOf(f.of.Entries[ends[i].Entry].Item).claim
-		c.row.calls.End(f.callEnd, store.Token(f.sent[ends[i].Entry]))
+		c.Row.Calls.End(f.callEnd, store.Token(f.sent[ends[i].Entry]))
 		f.checkClaimEnd(c, &ends[i])
-		w.store.endClaim(c, &ends[i], f.p)
-		f.freed = w.store.advance(c.row, f.p, w.at()) || f.freed
+		w.store.EndClaim(c, &ends[i], f.p, w.now, w.at())
+		f.freed = w.store.Advance(c.Row, f.p, w.at()) || f.freed
 	}
 	f.moveStreams(a)
 	f.p.check.committed(f)
@@ -214,30 +201,30 @@ func (f *flight) apply(a machine.Commit) {
 }
 
 // rowOf makes a row of a commit's.
-func (f *flight) rowOf(r *machine.Row) *row {
+func (f *flight) rowOf(r *machine.Row) *model.Row {
 	i := f.of.Entries[r.Entry].Item
-	is := &row{key: f.keyOf(*r), as: r.As, reason: r.Reason, message: f.message(r.Entry), print: i.Print, changed: f.p.w.now, attempts: r.Attempts, by: f.p, quiet: f.quiet(r.Entry)}
-	is.dates(f.p.w.at(), r.After)
+	is := &model.Row{Key: f.keyOf(*r), As: r.As, Reason: r.Reason, Message: f.message(r.Entry), Print: i.Print, Changed: f.p.w.now, Attempts: r.Attempts, By: f.p, Quiet: f.quiet(r.Entry)}
+	is.Dates(f.p.w.at(), r.After)
 	if r.Reason == semel.ReasonExpired {
-		is.from = handOf(i).delivery
+		is.From = handOf(i).delivery
 	}
 	return is
 }
 
 // keyOf returns the key of a row.
-func (f *flight) keyOf(r machine.Row) rowKey {
+func (f *flight) keyOf(r machine.Row) model.RowKey {
 	i := f.of.Entries[r.Entry].Item
 	if r.Conflict {
-		return rowKey{identity(i), true, i.Print}
+		return model.RowKey{ID: identity(i), Conflict: true, Print: i.Print}
 	}
-	return rowKey{id: identity(i)}
+	return model.RowKey{ID: identity(i)}
 }
 
 // loseCounts remembers what a commit of unknown outcome may not have counted.
 func (f *flight) loseCounts(a machine.Commit) {
 	for _, r := range a.Rows {
 		if r.Repeat {
-			f.p.w.store.lost[f.keyOf(r)]++
+			f.p.w.store.Lost[f.keyOf(r)]++
 		}
 	}
 }
@@ -255,4 +242,69 @@ func (f *flight) answer(e machine.Ended) {
 		}
 		f.p.feed(e)
 	})
+}
+
+// moveStreams moves the streams of a flight that commits, each as far as its versions
+// follow one another, and frees what waited for that.
+func (f *flight) moveStreams(a machine.Commit) {
+	s := f.p.w.store
+	asked := map[string]bool{}
+	for i, e := range f.of.Entries {
+		if !f.asks(i) {
+			continue
+		}
+		m := f.message(i)
+		asked[m.Stream] = true
+		if at := &s.Stream(m.Stream).At; f.following[i] && m.Version == at.Version+1 && f.ends(i, a) {
+			*at = model.Place{Version: m.Version, Print: e.Item.Print}
+		}
+	}
+	for i := range f.of.Entries { // in an order that is the seed's
+		if name := f.message(i).Stream; asked[name] {
+			delete(asked, name)
+			f.freed = s.FreeTurns(name, f.p, f.p.w.at()) || f.freed
+		}
+	}
+	if f.freed {
+		f.p.w.coverage.Add("fault", "rows freed")
+	}
+}
+
+// ends reports whether an entry takes effect, or is passed over, with its commit.
+func (f *flight) ends(i int, a machine.Commit) bool {
+	if slices.Contains(a.Trim, i) {
+		return false
+	}
+	if handOf(f.of.Entries[i].Item).claim == nil {
+		return true
+	}
+	return slices.ContainsFunc(a.Rows, func(r machine.Row) bool {
+		return r.Entry == i && (r.As == machine.AsApplied || r.As == machine.AsDuplicate || r.As == machine.AsDiscarded)
+	})
+}
+
+// enterLines has the rows of a commit take their places.
+func (f *flight) enterLines(rows []machine.Row) {
+	for _, r := range rows {
+		line := f.lineName(r.Entry)
+		if line == "" || r.Repeat || r.Conflict || !slices.Contains([]machine.As{machine.AsReceived, machine.AsWaiting, machine.AsBlocked, machine.AsParked}, r.As) {
+			continue
+		}
+		f.freed = f.p.w.store.Enter(f.p.w.store.Rows[f.keyOf(r)], line, f.p.w.now) || f.freed
+	}
+}
+
+// isNext reports whether a message is its stream's next and nobody has that.
+func (w *world) isNext(m *model.Message) bool {
+	s := w.store.Stream(m.Stream)
+	return !s.Held() && s.At.Version+1 == m.Version
+}
+
+// step moves a stream to a message that somebody else has ended, if it is the next.
+func (w *world) step(m *model.Message, print semel.Fingerprint) {
+	if s := w.store.Stream(m.Stream); m.Version > 0 && s.At.Version+1 == m.Version {
+		s.At = model.Place{Version: m.Version, Print: print}
+		w.ledger[m.Stream] = m.Version
+		w.store.FreeTurns(m.Stream, nil, w.at())
+	}
 }

@@ -1,13 +1,12 @@
 package simulator
 
 import (
-	"slices"
 	"time"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/machine"
-	"github.com/semel-go/semel/store"
+	"github.com/semel-go/semel/internal/simulator/model"
+	"github.com/semel-go/semel/internal/simulator/plan"
 )
 
 // disturb does something to the world now and then, until it is calm.
@@ -15,49 +14,49 @@ func (w *world) disturb() {
 	if w.calm || w.quiet || w.law != nil {
 		return
 	}
-	kind := trouble(w.choices.below(int(troubles)))
-	if w.plan.has[kind] {
+	kind := plan.Trouble(w.choices.Below(int(plan.Troubles)))
+	if w.Plan.Has[kind] {
 		w.trouble(kind)
 	}
-	w.after(w.choices.wait(w.plan.span/8), w.disturb)
+	w.after(w.choices.Wait(w.Plan.Span/8), w.disturb)
 }
 
 // trouble makes one fault of a kind; kinds that strike within a call do so
 // there.
-func (w *world) trouble(kind trouble) {
+func (w *world) trouble(kind plan.Trouble) {
 	switch kind {
-	case troubleCrash:
+	case plan.TroubleCrash:
 		points := faults.Points()
-		w.armed = crash{points[w.choices.below(len(points))], w.choices.below(3)}
-	case troubleStop:
+		w.armed = crash{points[w.choices.Below(len(points))], w.choices.Below(3)}
+	case plan.TroubleStop:
 		w.stop()
-	case troubleRevoke:
+	case plan.TroubleRevoke:
 		w.revoke(w.someLane())
-	case troubleLose:
-		if l := w.someLane(); l.held {
-			w.fault("lane lost", "%s", l.id)
+	case plan.TroubleLose:
+		if l := w.someLane(); l.Held {
+			w.fault("lane lost", "%s", l.ID)
 			w.lose(l)
 		}
-	case troubleOutage:
+	case plan.TroubleOutage:
 		w.outage()
-	case troubleElsewhere:
-		w.elsewhere(w.messages[w.choices.below(len(w.messages))], 800*time.Millisecond)
-	case troubleTimer:
+	case plan.TroubleElsewhere:
+		w.elsewhere(w.Messages[w.choices.Below(len(w.Messages))], 800*time.Millisecond)
+	case plan.TroubleTimer:
 		if p := w.someone(); p != nil {
 			w.fault("early timer", "")
 			p.hear(func() { p.feed(machine.Timer{}) })
 		}
-	case troublePerson:
+	case plan.TroublePerson:
 		w.person()
-	case troubleDue:
+	case plan.TroubleDue:
 		w.notify()
-	case troubleFreeze:
+	case plan.TroubleFreeze:
 		w.freeze()
 	}
 }
 
-func (w *world) someLane() *lane {
-	return w.source.lanes[w.choices.below(len(w.source.lanes))]
+func (w *world) someLane() *model.Lane {
+	return w.Source.Lanes[w.choices.Below(len(w.Source.Lanes))]
 }
 
 // riders revokes the lane of a delivery that waits for a copy under way in another
@@ -69,8 +68,8 @@ func (w *world) riders() {
 	}
 	for _, f := range p.flights {
 		for _, h := range p.check.hands {
-			if l := h.delivery.lane; l.held && !l.revoking && !h.told && !h.stale && f.carries(h) {
-				w.fault("lane of a rider revoked", "%s", l.id)
+			if l := h.delivery.Lane; l.Held && !l.Revoking && !h.told && !h.stale && f.carries(h) {
+				w.fault("lane of a rider revoked", "%s", l.ID)
 				w.revoke(l)
 				return
 			}
@@ -81,7 +80,7 @@ func (w *world) riders() {
 // carries reports whether the flight has a copy of a delivery of another lane.
 func (f *flight) carries(h *handed) bool {
 	for i, e := range f.of.Entries {
-		if f.message(i).id == h.delivery.message.id && e.Item.Lane != h.item.Lane {
+		if f.message(i).ID == h.delivery.Message.ID && e.Item.Lane != h.item.Lane {
 			return true
 		}
 	}
@@ -106,18 +105,18 @@ func (p *process) stop() {
 // outage takes the store away for a while. Connections break now or with
 // their next word.
 func (w *world) outage() {
-	if w.store.down {
+	if w.store.Down {
 		return
 	}
-	long := w.choices.wait(6 * time.Second)
+	long := w.choices.Wait(6 * time.Second)
 	w.fault("store down", "for %v", long)
 	w.takeStore()
-	number := w.store.outages
+	number := w.store.Outages
 	w.after(long, func() {
-		if w.store.down && w.store.outages == number {
+		if w.store.Down && w.store.Outages == number {
 			w.note("store up")
 			for _, each := range w.worlds() {
-				each.store.down = false
+				each.store.Down = false
 			}
 		}
 	})
@@ -131,124 +130,188 @@ func (w *world) takeStore() {
 }
 
 func (w *world) takeOne() {
-	w.store.down = true
-	w.store.outages++
+	w.store.Down = true
+	w.store.Outages++
 	for _, p := range w.living() {
 		p.check.outage()
 		for _, f := range p.flights {
-			if f.tx != nil && f.tx.open && !f.tx.committing {
-				f.tx.cut = true
+			if f.tx != nil && f.tx.Open && !f.tx.Committing {
+				f.tx.Cut = true
 				w.abandon(f.tx)
 			}
 		}
 	}
 }
 
-// elsewhere lets a second process take up a message of the same identity:
-// it marks, works for a while, and ends one way or the other.
-func (w *world) elsewhere(m *message, most time.Duration) {
-	if w.store.down || w.closing || m.refused != "" || m.conduct == saysDuplicate || w.plan.config.Unmarked {
-		return
-	}
-	if w.store.locks[m.id] != nil || w.store.judge(m.id, semel.Fingerprint{}).Kind != store.Fresh || !w.formerlyFree(m) || w.store.old(m) || m.age > w.now {
-		return
-	}
-	if m.former != "" && !w.twoFormers(m) && w.choices.flip() {
-		w.olderRelease(m, most)
-		return
-	}
-	as := []machine.As{machine.AsApplied, machine.AsApplied, machine.AsParked, machine.AsDiscarded}[w.choices.below(4)]
-	if w.plan.config.Inbox && w.choices.chance(3) {
-		as = machine.AsReceived // as a transaction of the user's accepts it
-	}
-	if w.plan.calls || w.plan.steps > 0 { // nobody else calls, or has the steps
-		as = machine.AsReceived
-	}
-	if w.plan.rebuilds { // what it sets aside would be missing in one generation
-		as = machine.AsApplied
-	}
-	as, free := w.asElsewhere(m, as)
-	if !free {
-		return
-	}
-	t := w.store.opened(&transaction{open: true})
-	if m.version > 0 {
-		w.store.hold(m.stream, t)
-	}
-	print := m.print
-	if print.Version != 0 {
-		print.Version, print.Sum[15] = 1, 1
-	}
-	w.store.write(t, mark{id: m.id, as: as, print: print, at: w.now})
-	if m.former != "" {
-		w.store.write(t, mark{id: m.former, as: as, print: print, at: w.now})
-	}
-	long, commits := w.choices.wait(most), w.choices.often(3)
-	w.fault("copy elsewhere", "%s %s for %v, commits: %v", m.name(), word(asNames[:], as), long, commits)
-	w.after(long, func() {
-		if !t.open {
-			return
-		}
-		if commits {
-			w.commitElsewhere(t, m, as)
-		}
-		w.end(t)
-	})
+// crash is a crash to come: at the point, after it was passed so often.
+type crash struct {
+	point faults.Point
+	pass  int
 }
 
-func (w *world) commitElsewhere(t *transaction, m *message, as machine.As) {
-	var rows []machine.Row
-	if as == machine.AsApplied {
-		if !w.intendElsewhere(t, m) {
-			return
-		}
-		t.effects = append(t.effects, effect{message: m})
-	} else {
-		rows = []machine.Row{{As: as}}
+// diesAt is called at each point; it reports whether the process died there.
+func (p *process) diesAt(point faults.Point) bool {
+	w := p.w
+	if w.armed.point != point || w.calm || w.quiet {
+		return false
 	}
-	w.store.apply(t, nil, rows, func(r *machine.Row) *row {
-		is := &row{key: rowKey{id: m.id}, as: r.As, message: m, print: t.marks[0].print, changed: w.now}
-		is.dates(w.at(), w.dueElsewhere(r.As))
-		return is
-	})
-	w.receive(t)
-	if as == machine.AsApplied || as == machine.AsDiscarded {
-		w.step(m, t.marks[0].print)
+	if w.armed.pass--; w.armed.pass >= 0 {
+		return false
 	}
-	w.notify()
-	w.note("committed elsewhere: %s %s", m.name(), word(asNames[:], as))
+	w.armed = crash{}
+	w.coverage.Add("crash at", string(point))
+	p.die("crash", "at %s", point)
+	return true
 }
 
-// drawPast gives some identities a marker from before the run.
-func (w *world) drawPast() {
-	past := []store.Outcome{store.Applied, store.Parked, newer, store.DeadLettered, store.Discarded}
-	if w.plan.config.Inbox {
-		past = append(past, store.Waiting)
+// die ends the process at once. The store learns of it now or later; until
+// then what the process had open stays open.
+func (p *process) die(name, format string, args ...any) {
+	if p.over {
+		return
 	}
-	rate := 40
-	if w.plan.rebuilds { // the newer release would know of generations, too
-		past = slices.DeleteFunc(past, func(o store.Outcome) bool { return o == newer })
+	p.w.fault(name, format, args...)
+	if p.w.main != nil {
+		p.w.coverage.Add("fault", "a sender dies")
 	}
-	if w.plan.streams > 0 { // those that follow in a stream must not pass one that waits
-		rate, past = 12, append(past, newer, newer, newer, newer, newer, newer)
+	p.over, p.died = true, true
+	for _, f := range p.flights {
+		p.w.abandon(f.tx)
 	}
-	for _, m := range w.messages {
-		if m.refused != "" || m.conduct == saysDuplicate || !w.choices.chance(rate) || w.store.judge(m.id, m.print).Kind != store.Fresh {
-			continue
-		}
-		v := past[w.choices.below(len(past))]
-		if v == store.Applied && m.version > 0 && !w.isNext(m) {
-			continue
-		}
-		print := m.print
-		if print.Version != 0 {
-			print.Sum[15] = 1
-		}
-		w.store.markers[m.id] = marker{v, print, m.age}
-		if v == newer {
-			w.after(w.choices.wait(longestNewer), func() { w.endNewer(m) })
-			continue
-		}
-		w.write(m, v)
+	p.afterLife()
+}
+
+// abandon leaves a transaction to the store, which ends it.
+func (w *world) abandon(t *model.Transaction) {
+	if t == nil || !t.Open || t.Committing {
+		return
 	}
+	linger := time.Duration(0)
+	if w.choices.Chance(3) {
+		linger = w.choices.Wait(2 * time.Second)
+		w.fault("transaction lingers", "%v", linger)
+	}
+	w.after(linger, func() { w.end(t) })
+}
+
+// end rolls t back, if it is open, and wakes who waits for its locks.
+func (w *world) end(t *model.Transaction) {
+	if t.Open {
+		w.closed(t)
+	}
+}
+
+// closed ends t's locks.
+func (w *world) closed(t *model.Transaction) {
+	for _, look := range w.store.End(t) {
+		w.after(time.Microsecond, look)
+	}
+}
+
+// afterLife frees the process's lanes and has it started again.
+func (p *process) afterLife() {
+	w := p.w
+	w.seats[p.seat] = nil
+	p.check.partAll()
+	if p.ending.Idle || p.check.over {
+		p.releaseAll()
+	}
+	for _, l := range w.Source.Lanes {
+		if l.Owner == p {
+			l.Leave()
+			w.giveAgain(l)
+		}
+	}
+	switch {
+	case w.live != nil && w.over: // it is switched to
+		w.live.wrapUp()
+	case w.quiet && !w.calm && p.ending.Idle: // whoever begins again would be idle again
+	case !w.calm || !w.Source.AllSettled() || w.goesOnFor():
+		w.after(w.choices.Wait(w.Plan.Span/8), func() { w.begin(p.seat) })
+	case w.store.AnyWaits(): // a run that ends leaves what is due later
+		w.after(200*time.Millisecond, func() { w.begin(p.seat) })
+	case len(w.living()) == 0:
+		w.finish()
+	default:
+		w.poke()
+		w.wrapUp() // what it did last may have been the last of all
+	}
+}
+
+// ended is the machine's Done: the process ends in good order.
+func (w *world) ended(p *process) {
+	p.check.done(p.ending)
+	if p.ending.Halted {
+		w.halts++
+	}
+	p.over = true
+	for _, f := range p.flights {
+		w.abandon(f.tx)
+	}
+	if w.law == nil {
+		p.afterLife()
+	}
+}
+
+// freeze stops a process as a SIGSTOP or a long pause of its memory's collector
+// does. Its lanes go to others, the store ends its transactions, and when it
+// resumes it hears of all that late, after it has gone on with what it had.
+func (w *world) freeze() {
+	if p := w.someone(); p != nil {
+		p.freeze()
+	}
+}
+
+func (p *process) freeze() {
+	if p.frozen || p.over {
+		return
+	}
+	w := p.w
+	p.frozen = true
+	long, session, idle := w.choices.Wait(20*time.Second), w.choices.Wait(5*time.Second), w.choices.Wait(5*time.Second)
+	if w.main != nil {
+		w.coverage.Add("fault", "a sender is frozen")
+	}
+	w.fault("process frozen", "for %v, a member for %v", long, session)
+	w.after(min(session, long), func() {
+		if !p.frozen || p.over || long < session {
+			return
+		}
+		for _, l := range w.Source.Lanes {
+			if l.Held && l.Owner == p {
+				w.fault("lane of a frozen process lost", "%s", l.ID)
+				w.lose(l)
+			}
+		}
+	})
+	w.after(min(idle, long), func() {
+		if p.frozen && !p.over && idle <= long {
+			w.endIdle(p)
+		}
+	})
+	w.after(long, p.thaw)
+}
+
+// endIdle ends the transactions in which a process is silent.
+func (w *world) endIdle(p *process) {
+	for _, f := range p.flights {
+		if f.tx != nil && f.tx.Open && !f.tx.Committing {
+			w.fault("idle transaction ended", "f%d", f.of.Number)
+			f.tx.Cut = true
+			w.end(f.tx)
+		}
+	}
+}
+
+// thaw lets a frozen process go on with what has happened meanwhile, in order;
+// what that makes the world say to it comes after it.
+func (p *process) thaw() {
+	if !p.frozen {
+		return
+	}
+	p.w.note("life goes on after a freeze, with %d occurrences", len(p.late))
+	for i := 0; i < len(p.late) && !p.over; i++ {
+		p.late[i]()
+	}
+	p.frozen, p.late = false, nil
 }

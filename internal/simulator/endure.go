@@ -1,11 +1,14 @@
 package simulator
 
 import (
+	"maps"
 	"slices"
 	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/model"
+	"github.com/semel-go/semel/store"
 )
 
 // long is how long a store stays away that does not come back.
@@ -28,15 +31,15 @@ func (w *world) endure() {
 		each.everybody()
 	}
 	switch {
-	case w.plan.away:
+	case w.Plan.Away:
 		w.fault("store away without end", "")
 		w.takeStore()
-		if w.plan.config.OneAttempt { // all is handed back, and comes again at its broker's pace
+		if w.Plan.Config.OneAttempt { // all is handed back, and comes again at its broker's pace
 			w.mostSteps *= 20
 		}
 		w.after(long, w.endEndurance)
 	case w.stuckForGood() > 0:
-		if w.plan.config.Inbox || w.sender != nil { // what the stuck worker should have is claimed and given back all the time
+		if w.Plan.Config.Inbox || w.sender != nil { // what the stuck worker should have is claimed and given back all the time
 			w.mostSteps *= 20
 		}
 		w.after(w.patienceOfAll(), w.endEndurance)
@@ -49,8 +52,8 @@ func (w *world) endure() {
 func (w *world) endEndurance() {
 	drain := time.Duration(0)
 	for _, each := range w.worlds() {
-		drain = max(drain, each.plan.config.Drain)
-		each.endAll(w.plan.away)
+		drain = max(drain, each.Plan.Config.Drain)
+		each.endAll(w.Plan.Away)
 	}
 	w.after(drain+2*time.Second, w.beCalm)
 }
@@ -89,7 +92,7 @@ func (c *checker) alive(h *handed) bool { return !h.told && !h.stale }
 // end (laws 7 and 8).
 func (c *checker) othersWentOn() {
 	workers := c.stuckWorkers()
-	if len(workers) == 0 || len(workers) == c.p.config.Workers || c.stopping || c.w.plan.away {
+	if len(workers) == 0 || len(workers) == c.p.config.Workers || c.stopping || c.w.Plan.Away {
 		return
 	}
 	waits := c.waitForStuck()
@@ -97,10 +100,10 @@ func (c *checker) othersWentOn() {
 		if !c.alive(h) || waits[h] {
 			continue
 		}
-		c.broke("law 8", "%s of another lane has not ended while f%d is stuck", h.delivery.message.name(), c.stuck[0].Number)
+		c.broke("law 8", "%s of another lane has not ended while f%d is stuck", h.delivery.Message.Name(), c.stuck[0].Number)
 		return
 	}
-	c.w.coverage.add("fault", "others go on beside a stuck handler")
+	c.w.coverage.Add("fault", "others go on beside a stuck handler")
 }
 
 // stuckWorkers are those whose handlers never return.
@@ -133,7 +136,7 @@ func (c *checker) waitForSource(a *machine.Settle) map[*handed]bool {
 		switch {
 		case copying:
 			o.add(c, it)
-		case !c.skips(handOf(it).delivery.message): // what is skipped has no copies
+		case !c.skips(handOf(it).delivery.Message): // what is skipped has no copies
 			o.addCopies(it)
 		}
 	}
@@ -209,7 +212,7 @@ func (c *checker) asksOn() {
 	for _, h := range c.hands {
 		waiting = waiting || c.alive(h) && !stuck[h] && !h.asked && h.flight == nil
 	}
-	patience := 2*conf.BackoffMost + conf.MaxInMemoryWait + 10*c.w.plan.lag
+	patience := 2*conf.BackoffMost + conf.MaxInMemoryWait + 10*c.w.Plan.Lag
 	switch {
 	case !waiting:
 	case c.w.now-c.askedAt > patience:
@@ -217,6 +220,117 @@ func (c *checker) asksOn() {
 	case !c.known.down:
 		c.broke("law 13", "the store is away, and nobody was told")
 	default:
-		c.w.coverage.add("fault", "a store away without end is asked on")
+		c.w.coverage.Add("fault", "a store away without end is asked on")
+	}
+}
+
+// beCalm ends the faults. What is open in the store ends by itself.
+func (w *world) beCalm() {
+	w.calm = true
+	w.calmEnds = w.now + w.patienceOfAll()
+	w.note("calm")
+	w.setClock(0)
+	for _, each := range w.worlds() {
+		each.store.Down = false
+	}
+	for _, each := range w.worlds() {
+		each.everybody()
+		each.poke()
+		each.wrapUp()
+	}
+}
+
+// everybody has each process begin that is not there, and gives out the lanes.
+func (w *world) everybody() {
+	for seat := range w.seats {
+		w.begin(seat)
+	}
+	for _, l := range w.Source.Lanes {
+		w.give(l)
+	}
+}
+
+// patienceOfAll is patience, with that of a sender.
+func (w *world) patienceOfAll() (all time.Duration) {
+	for _, each := range w.worlds() {
+		all += each.patience()
+	}
+	return all
+}
+
+// patience is how long the machine may take in the calm phase: every message
+// may use up its attempts, one after the other, each after its longest wait.
+func (w *world) patience() time.Duration {
+	c, messages := w.Plan.Config, len(w.Messages)
+	if w.main != nil {
+		messages = w.mostIntents()
+	}
+	each := c.MaxDelay + c.MaxInMemoryWait + c.BackoffMost + w.Plan.Timeout + 20*w.Plan.Lag + 2*w.Plan.Lease + c.Poll + 2*c.Gap
+	return time.Minute + 2*c.IdleExit + time.Duration(messages*4*(c.MaxAttempts+10))*each
+}
+
+// finish is the end of a run: everything is settled and the machine has ended.
+func (w *world) finish() {
+	if w.over = true; w.sender != nil && !w.sender.over {
+		w.note("only the sender goes on")
+		w.sender.wrapUp()
+		return
+	}
+	if w.main != nil {
+		w.main.conclude()
+	}
+	w.conclude()
+}
+
+// conclude holds all that happened against what is there.
+func (w *world) conclude() {
+	w.finished = true
+	w.note("finished")
+	for _, m := range w.Messages {
+		if w.checkForeign(m); !m.Foreign || w.Plan.Config.OnFiltered != machine.EndSkip {
+			w.checkMessage(m)
+			w.checkCalls(m)
+		}
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(w.store.Rows), model.RowKey.Compare) {
+		r := w.store.Rows[key]
+		if w.store.Passed[key.ID] {
+			continue // a copy was counted on the row that had the marker then
+		}
+		if most := r.Settled + r.Doubted + w.store.Lost[key] + w.store.Parted[key.ID]; r.Repeats > most {
+			w.broke("case 8", "the row of %s counts %d copies, and no more than %d can have come", key.ID, r.Repeats, most)
+		}
+	}
+	w.checkStreams()
+	w.checkAllOwners()
+	w.checkLines()
+	w.checkIntents()
+	w.checkActs()
+	w.checkProjection()
+}
+
+// checkMessage holds a message against the store, when all is over.
+func (w *world) checkMessage(m *model.Message) {
+	s := w.store
+	effects, marker := s.Effects[m.ID], w.outcomeOf(m)
+	if m.Failed > 0 {
+		w.arose("law 4")
+	}
+	unmarked := w.Plan.Config.Unmarked
+	switch {
+	case s.WasRemoved(m.ID):
+		w.checkRemoved(m)
+	case effects > 1 && !unmarked:
+		w.broke("law 12", "%s has %d effects", m.ID, effects)
+	case effects == 1 && marker != store.Applied && !unmarked:
+		w.broke("law 12", "%s has an effect and its marker does not say so", m.ID)
+	case effects == 0 && marker == store.Applied && !w.SaidDuplicate(m.ID):
+		w.broke("law 12", "%s is marked as applied and has no effect", m.ID)
+	case effects == 0 && marker == 0 && w.keptAsConflict(m):
+		w.arose("A7")
+	case effects == 0 && marker == 0 && !w.SaidDuplicate(m.ID) && s.Rows[model.RowKey{ID: m.ID}] == nil:
+		w.broke("law 4", "%s is lost", m.Name())
+	case marker == store.Parked && s.Rows[model.RowKey{ID: m.ID}] == nil:
+		w.broke("law 12", "%s is marked as parked and has no row", m.ID)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"slices"
 
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/model"
+	"github.com/semel-go/semel/internal/simulator/trace"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
 )
@@ -53,10 +55,10 @@ func (c *checker) ownOutcome(as machine.As, v store.Verdict, h *handed) bool {
 	if v.Former || h.conflicted {
 		return false
 	}
-	if h.claim == nil && v.Kind == store.Seen && outcomes[as] == store.Waiting {
+	if h.claim == nil && v.Kind == store.Seen && model.Outcomes[as] == store.Waiting {
 		return true
 	}
-	return v.Already(outcomes[as]) && as != machine.AsDuplicate
+	return v.Already(model.Outcomes[as]) && as != machine.AsDuplicate
 }
 
 // newConflict reports a conflict without a row.
@@ -104,7 +106,7 @@ func (c *checker) marked(e machine.Marked) {
 // ending checks that an acknowledged delivery ends as its flight's commit says,
 // or as a copy of one that did.
 func (c *checker) ending(s *machine.Settlement, h *handed) {
-	m := h.delivery.message
+	m := h.delivery.Message
 	want := h.expected
 	if want == source.EndUnknown && h.endsAsOld() {
 		want = ends[h.must]
@@ -117,7 +119,7 @@ func (c *checker) ending(s *machine.Settlement, h *handed) {
 		law = "case 3"
 	}
 	if s.Ending != want {
-		c.broke(law, "%s is settled as %s, and should be as %s", m.name(), s.Ending.String(), want.String())
+		c.broke(law, "%s is settled as %s, and should be as %s", m.Name(), s.Ending.String(), want.String())
 	}
 }
 
@@ -147,7 +149,7 @@ func (c *checker) report(a machine.Report) {
 		c.heldForNewer(a)
 	case machine.ReportCommitted, machine.ReportUnknown, machine.ReportContended:
 		if c.p.last == nil || a.N != len(c.p.last.of.Entries) {
-			c.broke("reports", "%s says %d entries", word(reportNames[:], a.Kind), a.N)
+			c.broke("reports", "%s says %d entries", trace.Word(trace.ReportNames[:], a.Kind), a.N)
 		}
 	}
 }
@@ -160,7 +162,7 @@ func (c *checker) retry(a machine.Report) {
 		c.planned(a.Wait)
 	}
 	if a.Wait > c.p.config.MaxInMemoryWait && a.Wait > c.retries.put && !inInbox {
-		c.broke("case 6", "%s waits %v in memory; the most is %v", showItem(a.Item), a.Wait, c.p.config.MaxInMemoryWait)
+		c.broke("case 6", "%s waits %v in memory; the most is %v", trace.Item(a.Item), a.Wait, c.p.config.MaxInMemoryWait)
 	}
 	c.arose("case 6")
 	if h.unwritten {
@@ -168,8 +170,8 @@ func (c *checker) retry(a machine.Report) {
 	}
 	h.again = true
 	c.prove(h)
-	if m := h.delivery.message; m.harmless && m.charged == 0 {
-		c.broke("law 7", "%s is charged with a failure, and it can have none (%v)", m.name(), a.Err)
+	if m := h.delivery.Message; m.Harmless && m.Charged == 0 {
+		c.broke("law 7", "%s is charged with a failure, and it can have none (%v)", m.Name(), a.Err)
 	}
 }
 
@@ -178,7 +180,7 @@ var exact = [...]machine.ReportKind{machine.ReportCommitted, machine.ReportUnkno
 
 // reports checks that an event was reported as often as it should be.
 func (c *checker) reports(e machine.Event) {
-	var want [len(reportNames)]int
+	var want [len(trace.ReportNames)]int
 	switch e := e.(type) {
 	case machine.Stuck:
 		want[machine.ReportStuck] = 1
@@ -187,7 +189,7 @@ func (c *checker) reports(e machine.Event) {
 	}
 	for _, k := range exact {
 		if c.told[k] != want[k] {
-			c.broke("reports", "%s is told %d times of one event, and should be %d times", word(reportNames[:], k), c.told[k], want[k])
+			c.broke("reports", "%s is told %d times of one event, and should be %d times", trace.Word(trace.ReportNames[:], k), c.told[k], want[k])
 		}
 		if want[k] > 0 {
 			c.arose("reports")
@@ -196,7 +198,7 @@ func (c *checker) reports(e machine.Event) {
 	clear(c.told[:])
 }
 
-func (c *checker) reportsOfEnd(e machine.Ended, want *[len(reportNames)]int) {
+func (c *checker) reportsOfEnd(e machine.Ended, want *[len(trace.ReportNames)]int) {
 	f := c.p.last
 	switch {
 	case e.Outcome == store.Committed:
@@ -219,4 +221,118 @@ func (f *flight) contended(e machine.Ended) bool {
 		return f.failure.Class == store.ClassContended
 	}
 	return e.Class == store.ClassContended
+}
+
+// skips reports whether a message is one that is only settled.
+func (c *checker) skips(m *model.Message) bool {
+	return m.Foreign && c.p.config.OnFiltered == machine.EndSkip
+}
+
+// onRefused is what the policy does with a message that is refused.
+func onRefused(conf machine.Config, m *model.Message) machine.Ending {
+	if m.Foreign {
+		return conf.OnFiltered
+	}
+	return conf.OnBadIdentity
+}
+
+// foreignEntry checks that nothing of another consumer's has a handler, and that
+// what is skipped is in no flight (C16).
+func (c *checker) foreignEntry(f *machine.Flight, e machine.Entry, m *model.Message) {
+	switch {
+	case !m.Foreign:
+	case c.skips(m):
+		c.broke("C16", "%s is another consumer's and to be skipped, and is in f%d", m.Name(), f.Number)
+	case e.As != machine.AsParked && e.As != machine.AsDeadLettered:
+		c.broke("C16", "%s is another consumer's, and is %s in f%d", m.Name(), trace.Word(trace.AsNames[:], e.As), f.Number)
+	default:
+		c.arose("C16")
+	}
+}
+
+// skipped checks the end of what is another consumer's: counted as skipped, and
+// not while the store is down, if something else will ask for it (law 13).
+func (c *checker) skipped(s *machine.Settlement, m *model.Message, others int) {
+	c.arose("C16")
+	switch {
+	case s.Ending != source.EndSkipped:
+		c.broke("C16", "%s is another consumer's, and is settled as %s", m.Name(), s.Ending.String())
+	case s.Again:
+	case c.known.down && others > 0 && !c.handlerSticks():
+		c.broke("law 13", "%s is another consumer's, and is settled while the store is down", m.Name())
+	case c.known.down:
+		c.w.coverage.Add("fault", "skipped while the store is down, and nothing else would ask")
+	}
+}
+
+// handlerSticks reports whether a handler goes on after its time-out.
+func (c *checker) handlerSticks() bool {
+	for _, f := range c.p.flights {
+		if f.killed && f.phase == running { // the machine has not heard of its end
+			return true
+		}
+	}
+	return false
+}
+
+// besideSkipped counts what the machine holds beside a Settle that will ask the store: what
+// has not only to settle, and does not wait until something is.
+func (c *checker) besideSkipped(a *machine.Settle) (n int) {
+	waits := c.waitForSource(a)
+	for _, h := range c.hands {
+		leaving := c.stopping || !h.stale && c.lanes[h.item.Lane].revoking
+		settles := c.skips(h.delivery.Message) || h.asked || h.left
+		if c.alive(h) && !settles && !waits[h] && (!leaving || h.flight != nil) {
+			n++
+		}
+	}
+	return n
+}
+
+// checkSkipped checks that what is another consumer's is settled at once, unless
+// it waits for a store that something else asks for (C16).
+func (c *checker) checkSkipped() {
+	if c.over || c.stopping || c.halting() || c.p.config.OnFiltered != machine.EndSkip {
+		return
+	}
+	var waits *handed
+	others := 0
+	for _, h := range c.hands {
+		switch {
+		case !c.alive(h) || h.asked || h.left || c.behindCopy(h):
+		case !c.skips(h.delivery.Message):
+			others++
+		case !c.lanes[h.item.Lane].revoking:
+			waits = h
+		}
+	}
+	switch {
+	case waits == nil:
+	case !c.known.down || c.p.config.OneAttempt:
+		c.broke("C16", "%s is another consumer's, and is not settled at once", trace.Item(waits.item))
+	case others == 0 && len(c.p.flights) == 0: // a flight asks also when its lane has gone
+		c.broke("C16", "%s is another consumer's and waits for the store, and nothing asks for it", trace.Item(waits.item))
+	default:
+		c.w.coverage.Add("fault", "what is to be skipped waits for the store")
+	}
+}
+
+// behindCopy reports whether a delivery that has never flown stands behind one in its line
+// of which a dead letter is being made: it asks the store for nothing before that is made.
+func (c *checker) behindCopy(h *handed) bool {
+	l, ordered := c.lineOf(h.item)
+	return ordered && h.worker == 0 && !c.skips(h.delivery.Message) && slices.ContainsFunc(c.hands, func(g *handed) bool {
+		before, _ := c.lineOf(g.item)
+		return g.copying && c.alive(g) && before == l && g.arrival < h.arrival
+	})
+}
+
+// checkForeign checks that nothing is written of what was skipped (C16).
+func (w *world) checkForeign(m *model.Message) {
+	if m.Foreign && w.Plan.Config.OnFiltered == machine.EndSkip && !w.Named(m.ID) {
+		_, marked := w.store.Markers[m.ID]
+		if marked || w.store.Effects[m.ID] > 0 || w.store.Rows[model.RowKey{ID: m.ID}] != nil {
+			w.broke("C16", "%s is another consumer's, and the store holds something of it", m.Name())
+		}
+	}
 }

@@ -1,11 +1,15 @@
 package simulator
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
+	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/model"
+	"github.com/semel-go/semel/internal/simulator/plan"
 	"github.com/semel-go/semel/store"
 )
 
@@ -26,7 +30,7 @@ type flight struct {
 	p        *process
 	of       *machine.Flight
 	phase    phase
-	tx       *transaction
+	tx       *model.Transaction
 	verdicts []store.Verdict
 	call     machine.Run
 	done     int
@@ -41,7 +45,7 @@ type flight struct {
 	// generation is what its process knew to be active when it began, store what it has
 	// marked in.
 	generation int
-	store      *simStore
+	store      *model.Store
 	ranAt      time.Duration
 	trim       []int
 	lost       bool // the keeper has found that a claim of its is another's
@@ -62,8 +66,8 @@ type flight struct {
 
 func handOf(i *machine.Item) *handed { return i.Handle.(*handed) }
 
-func (f *flight) message(entry int) *message {
-	return handOf(f.of.Entries[entry].Item).delivery.message
+func (f *flight) message(entry int) *model.Message {
+	return handOf(f.of.Entries[entry].Item).delivery.Message
 }
 
 // open begins a flight's transaction.
@@ -71,7 +75,7 @@ func (p *process) open(a machine.Begin) {
 	f := &flight{p: p, of: a.Flight, serial: a.Serial, generation: p.generation}
 	p.flights = append(p.flights, f)
 	p.soon(func() { f.begin(p.w.now + markLock) })
-	if p.w.hurt(troubleRevoke) {
+	if p.w.hurt(plan.TroubleRevoke) {
 		p.soon(p.w.riders)
 	}
 }
@@ -101,12 +105,12 @@ func (f *flight) begin(deadline time.Duration) {
 // lock takes the locks of the marks, or waits for them until the deadline.
 func (f *flight) lock(deadline time.Duration) {
 	w := f.p.w
-	if w.store.down || f.closedOut() {
+	if w.store.Down || f.closedOut() {
 		f.fail(store.ClassDown)
 		return
 	}
-	if w.hurt(troubleBegin) {
-		c := []store.Class{store.ClassContended, store.ClassDown}[w.choices.below(2)]
+	if w.hurt(plan.TroubleBegin) {
+		c := []store.Class{store.ClassContended, store.ClassDown}[w.choices.Below(2)]
 		w.fault("begin fails", "%s", c.String())
 		f.fail(c)
 		return
@@ -118,9 +122,9 @@ func (f *flight) lock(deadline time.Duration) {
 		f.beginOutside()
 		return
 	}
-	if f.serial && w.store.serial != nil && w.store.serial.open {
+	if f.serial && w.store.Serial != nil && w.store.Serial.Open {
 		// The consumer's lock is awaited before any lock time-out is set.
-		w.store.waiting = append(w.store.waiting, func() {
+		w.store.Waiting = append(w.store.Waiting, func() {
 			if !f.p.over {
 				f.begin(w.now + markLock)
 			}
@@ -133,14 +137,14 @@ func (f *flight) lock(deadline time.Duration) {
 		return
 	}
 	if len(busy) > 0 {
-		w.coverage.add("fault", "copy busy")
-		if len(f.of.Entries) > 1 && !w.plan.named || w.choices.flip() {
+		w.coverage.Add("fault", "copy busy")
+		if len(f.of.Entries) > 1 && !w.Plan.Named || w.choices.Flip() {
 			f.refuse(machine.Marked{Class: store.ClassContended, CopyBusy: true})
 			return
 		}
 	}
 	if held { // a store that has waited for it in vain cannot go on
-		w.coverage.add("fault", "stream held elsewhere")
+		w.coverage.Add("fault", "stream held elsewhere")
 		f.refuse(machine.Marked{Class: store.ClassContended, CopyBusy: true})
 		return
 	}
@@ -151,13 +155,13 @@ func (f *flight) lock(deadline time.Duration) {
 func (f *flight) busy() []int {
 	var busy []int
 	for i, e := range f.of.Entries {
-		holder := f.p.w.store.holder(e.Item)
+		holder := f.p.w.store.Holder(identity(e.Item), formerOf(e.Item))
 		if e.Unmarked || holder == nil || handOf(e.Item).claim != nil {
 			continue
 		}
 		busy = append(busy, i)
-		if holder.by != nil && holder.by != f.p {
-			f.p.w.coverage.add("fault", "copy under way in another process")
+		if holder.By != nil && holder.By != f.p {
+			f.p.w.coverage.Add("fault", "copy under way in another process")
 		}
 	}
 	return busy
@@ -172,17 +176,17 @@ func (f *flight) waitForLocks(deadline time.Duration) {
 			f.begin(deadline)
 		}
 	}
-	w.store.waiting = append(w.store.waiting, look)
-	w.agenda.add(deadline, look)
+	w.store.Waiting = append(w.store.Waiting, look)
+	w.agenda.Add(deadline, look)
 }
 
 // mark writes the marks and answers.
 func (f *flight) mark(busy []int) {
 	w := f.p.w
-	f.tx = w.store.opened(&transaction{open: true, by: f.p})
+	f.tx = w.store.Opened(&model.Transaction{Open: true, By: f.p, Replays: f.p.reads()})
 	f.store = w.store
 	if f.serial {
-		w.store.serial = f.tx
+		w.store.Serial = f.tx
 	}
 	for i, e := range f.of.Entries {
 		v := store.Verdict{Kind: store.Fresh}
@@ -211,7 +215,7 @@ func (f *flight) mark(busy []int) {
 }
 
 // identity returns what the store knows an item by.
-func identity(i *machine.Item) string { return handOf(i).delivery.message.id }
+func identity(i *machine.Item) string { return handOf(i).delivery.Message.ID }
 
 // kill cuts the connection; the handler goes on until it ends by itself.
 func (f *flight) kill() {
@@ -219,7 +223,7 @@ func (f *flight) kill() {
 	if f.outside() { // it has no connection
 		return
 	}
-	f.tx.cut = true
+	f.tx.Cut = true
 	f.p.w.end(f.tx)
 }
 
@@ -232,4 +236,143 @@ func (f *flight) rollback() {
 			f.p.feed(machine.Ended{Flight: f.of, Outcome: store.NotCommitted, Culprit: -1})
 		})
 	})
+}
+
+// markLock is how long a mark waits for a copy in flight elsewhere.
+const markLock = 50 * time.Millisecond
+
+// placed gives an item its message's place in a stream.
+func placed(it *machine.Item, m *model.Message) {
+	if m.Version > 0 {
+		it.Version = &machine.Version{Stream: m.Stream, Number: m.Version}
+	}
+}
+
+// markOne marks an entry under its identities, and answers.
+func (f *flight) markOne(i int, e machine.Entry) store.Verdict {
+	s, m := f.p.w.store, handOf(e.Item).delivery.Message
+	v := s.Judge(m.ID, e.Item.Print)
+	if v.Kind == store.Fresh && m.Former != "" {
+		if s.Locks[m.Former] == f.tx { // of an entry before it
+			return store.Verdict{Kind: store.Busy}
+		}
+		v = s.Judge(m.Former, e.Item.Print)
+		if v.Former = v.Kind != store.Fresh; v.Former {
+			v.Known = s.Rows[model.RowKey{ID: m.ID, Conflict: true, Print: e.Item.Print}] != nil && v.Kind == store.Conflict
+			f.p.w.coverage.Add("fault", "former identity: "+v.Kind.String())
+		}
+	}
+	if v.Kind == store.Fresh {
+		s.Write(f.tx, model.Mark{Entry: i, ID: m.ID, As: e.As, Print: e.Item.Print, At: f.p.w.now})
+		if m.Former != "" {
+			s.Write(f.tx, model.Mark{Entry: i, ID: m.Former, As: e.As, Print: e.Item.Print, At: f.p.w.now})
+		}
+	}
+	return v
+}
+
+// asks reports whether an entry's mark asks for its stream: what takes effect, is passed
+// over, or waits for its turn does. What is retaken and has ended has no mark.
+func (f *flight) asks(i int) bool {
+	if f.message(i).Version == 0 || f.known[i].Kind != 0 {
+		return false
+	}
+	switch f.of.Entries[i].As {
+	case machine.AsApplied, machine.AsDuplicate, machine.AsDiscarded, machine.AsBlocked, machine.AsOverdue:
+		return true
+	}
+	return false
+}
+
+// streamsHeld reports whether somebody else has a stream that the flight asks for.
+func (f *flight) streamsHeld() bool {
+	for i := range f.of.Entries {
+		if f.asks(i) && f.p.w.store.Stream(f.message(i).Stream).Held() {
+			return true
+		}
+	}
+	return false
+}
+
+// turns takes the streams that the flight asks for, and answers the fresh marks of
+// versions: each counts on those before it.
+func (f *flight) turns() {
+	now := map[string]model.Place{}
+	f.following = make([]bool, len(f.of.Entries))
+	for i, e := range f.of.Entries {
+		if !f.asks(i) {
+			continue
+		}
+		m, v := f.message(i), &f.verdicts[i]
+		s := f.p.w.store.Stream(m.Stream)
+		at, there := now[m.Stream]
+		if !there {
+			at = s.At
+			f.p.w.store.Hold(m.Stream, f.tx)
+		}
+		if f.following[i] = v.Kind == store.Fresh && e.As != machine.AsBlocked && e.As != machine.AsOverdue && m.Version == at.Version+1; f.following[i] {
+			at = model.Place{Version: m.Version, Print: e.Item.Print}
+		} else if v.Kind == store.Fresh && (e.As == machine.AsApplied || e.As == machine.AsDuplicate || e.As == machine.AsDiscarded && m.Version > at.Version) {
+			*v = outOfTurn(m.Version, e.Item.Print, at)
+		}
+		now[m.Stream] = at
+	}
+}
+
+// outOfTurn is the verdict on a version that is not its stream's next.
+func outOfTurn(version int64, print semel.Fingerprint, at model.Place) store.Verdict {
+	if version > at.Version {
+		return store.Verdict{Kind: store.Gap, Missing: version - at.Version - 1}
+	}
+	return store.Verdict{Kind: store.Stale, Known: version == at.Version && model.Conflicts(at.Print, print)}
+}
+
+// lineName is the line that an entry's mark names, "" if it names none: a claim's is that
+// which its row stands in.
+func (f *flight) lineName(i int) string {
+	it := f.of.Entries[i].Item
+	switch h := handOf(it); {
+	case h.claim != nil && h.claim.Row.Place == 0:
+		return ""
+	case h.claim != nil:
+		return h.claim.Row.Line
+	case !f.p.config.Block || f.message(i).Refused != "":
+		return ""
+	case f.p.config.Lanes == machine.Key:
+		return fmt.Sprint("key ", it.Route)
+	}
+	return "lane " + handOf(it).delivery.Lane.Live().ID
+}
+
+// lookBehind answers the fresh marks that may run and have something of their line before
+// them: in the inbox, or in this flight on its way there.
+func (f *flight) lookBehind() {
+	kept := map[string]bool{}
+	for i, e := range f.of.Entries {
+		line := f.lineName(i)
+		if line == "" || handOf(e.Item).claim != nil || f.verdicts[i].Kind != store.Fresh {
+			continue
+		}
+		switch e.As {
+		case machine.AsApplied, machine.AsDuplicate:
+			if kept[line] || f.p.w.store.First(line) != nil {
+				f.verdicts[i].Kind = store.Behind
+				f.p.w.coverage.Add("fault", "behind another of its line")
+			}
+		case machine.AsReceived, machine.AsWaiting, machine.AsBlocked, machine.AsParked:
+			kept[line] = true
+		}
+	}
+}
+
+// lookOld answers the fresh marks of what is to run, now or as a row, and is too old. As in
+// the stores it comes last: of what stands behind another of its line nobody hears whether
+// it is too old before it asks to wait there.
+func (f *flight) lookOld() {
+	for i, e := range f.of.Entries {
+		asked := store.Mark{As: e.As.Outcome()}
+		if f.verdicts[i].Kind == store.Fresh && handOf(e.Item).claim == nil && asked.Asks() && f.p.w.store.Old(f.message(i)) {
+			f.verdicts[i].Kind = store.Old
+		}
+	}
 }

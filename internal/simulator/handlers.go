@@ -2,11 +2,15 @@ package simulator
 
 import (
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/model"
+	"github.com/semel-go/semel/internal/simulator/plan"
+	"github.com/semel-go/semel/internal/steps"
 	"github.com/semel-go/semel/store"
 )
 
@@ -19,7 +23,7 @@ func (f *flight) run(call machine.Run) {
 		f.callOut()
 		return
 	}
-	if f.p.w.plan.whole {
+	if f.p.w.Plan.Whole {
 		f.runWhole()
 		return
 	}
@@ -37,17 +41,17 @@ func (f *flight) next() {
 	entry := f.call.Fresh[f.done]
 	m := f.message(entry)
 	f.p.check.handling(f, entry)
-	if m.conduct == sticks && f.acts(entry, m) {
-		m.fail()
+	if m.Conduct == model.Sticks && f.acts(entry, m) {
+		m.Fail()
 		f.stick(func() { f.ranTo(f.blame(m)) })
 		return
 	}
-	f.p.later(w.choices.wait(f.pace()), func() { f.handled(entry, m) })
+	f.p.later(w.choices.Wait(f.pace()), func() { f.handled(entry, m) })
 }
 
 // pace is the most that one handler takes.
 func (f *flight) pace() time.Duration {
-	return min(f.p.w.plan.timeout/2, 8*f.p.config.BatchTime)
+	return min(f.p.w.Plan.Timeout/2, 8*f.p.config.BatchTime)
 }
 
 // stick lets a handler go on after its time: it ends some time after it is
@@ -56,14 +60,14 @@ func (f *flight) stick(end func()) {
 	w := f.p.w
 	w.fault("handler sticks", "f%d", f.of.Number)
 	f.stuck = true
-	f.p.later(w.plan.timeout, func() {
+	f.p.later(w.Plan.Timeout, func() {
 		f.p.feed(machine.Stuck{Flight: f.of})
-		if !w.calm && !w.quiet && w.choices.chance(3) {
+		if !w.calm && !w.quiet && w.choices.Chance(3) {
 			w.fault("handler sticks without end", "f%d", f.of.Number)
 			f.p.check.sticks(f.of)
 			return
 		}
-		f.p.later(w.choices.wait(3*time.Second), func() {
+		f.p.later(w.choices.Wait(3*time.Second), func() {
 			f.stuck = false
 			end()
 		})
@@ -71,22 +75,22 @@ func (f *flight) stick(end func()) {
 }
 
 // handled is the moment in which a handler returns.
-func (f *flight) handled(entry int, m *message) {
+func (f *flight) handled(entry int, m *model.Message) {
 	if !f.writes(entry, m, f.stepOf(entry)) {
 		return
 	}
 	switch {
-	case f.abort && f.p.w.choices.flip():
+	case f.abort && f.p.w.choices.Flip():
 		f.ranTo(&machine.Failure{Class: store.ClassContended, Err: errHandler})
-	case f.lost && f.p.w.choices.flip():
-		f.p.w.coverage.add("fault", "handler cancelled for a lost claim")
+	case f.lost && f.p.w.choices.Flip():
+		f.p.w.coverage.Add("fault", "handler cancelled for a lost claim")
 		f.ranTo(&machine.Failure{Class: store.ClassClaimLost, Err: store.ErrClaimLost})
-	case f.tx.cut || f.p.w.store.down:
+	case f.tx.Cut || f.p.w.store.Down:
 		f.ranTo(&machine.Failure{Class: store.ClassDown, Err: errHandler})
-	case f.tx.broken:
+	case f.tx.Broken:
 		f.ranTo(&machine.Failure{Class: store.ClassAborted, Err: errHandler})
-	case f.acts(entry, m) && m.conduct != failsAtCommit && m.conduct != sticks && !m.failsLate():
-		m.fail()
+	case f.acts(entry, m) && m.Conduct != model.FailsAtCommit && m.Conduct != model.Sticks && !m.FailsLate():
+		m.Fail()
 		f.misbehave(entry, m)
 	default:
 		f.takesEffect(entry, m)
@@ -95,13 +99,13 @@ func (f *flight) handled(entry int, m *message) {
 }
 
 // misbehave is a handler that does not simply succeed.
-func (f *flight) misbehave(entry int, m *message) {
-	if m.conduct != breaksQuietly {
+func (f *flight) misbehave(entry int, m *model.Message) {
+	if m.Conduct != model.BreaksQuietly {
 		f.ranTo(f.blame(m))
 		return
 	}
-	f.tx.broken = true
-	if f.p.w.plan.broken {
+	f.tx.Broken = true
+	if f.p.w.Plan.Broken {
 		f.ranTo(&machine.Failure{Class: store.ClassRetry, Decision: semel.DecideRetry, Err: errHandler})
 		return
 	}
@@ -110,33 +114,33 @@ func (f *flight) misbehave(entry int, m *message) {
 }
 
 // blame returns the failure that a message's handler reports.
-func (f *flight) blame(m *message) *machine.Failure {
+func (f *flight) blame(m *model.Message) *machine.Failure {
 	conf := f.p.config
 	a := machine.Failure{Class: store.ClassPermanent, Err: errHandler}
-	switch m.conduct {
-	case failsForGood:
+	switch m.Conduct {
+	case model.FailsForGood:
 		a.Decision, a.Reason = semel.DecidePermanent, "permanent failure"
-	case unknownType:
+	case model.UnknownType:
 		a.Decision, a.Reason, a.Free = semel.DecidePermanent, "unknown_type", true
-	case asksPark:
+	case model.AsksPark:
 		a.Decision, a.Reason = semel.DecidePark, "look at it"
-	case asksDiscard:
+	case model.AsksDiscard:
 		a.Decision, a.Reason = semel.DecideDiscard, "not wanted"
-	case saysDuplicate:
+	case model.SaysDuplicate:
 		a.Decision = semel.DecideDuplicate
-	case findsUnmet:
+	case model.FindsUnmet:
 		a.Decision, a.Reason = semel.DecidePreconditionFailed, "condition unmet"
-	case meetsContention, alwaysContends:
-		a.Class, a.Outside = store.ClassContended, m.outside()
-	case meetsDown, alwaysDown:
-		a.Class, a.Outside = store.ClassDown, m.outside()
+	case model.MeetsContention, model.AlwaysContends:
+		a.Class, a.Outside = store.ClassContended, m.Outside()
+	case model.MeetsDown, model.AlwaysDown:
+		a.Class, a.Outside = store.ClassDown, m.Outside()
 	default:
 		a.Class, a.Decision = store.ClassRetry, semel.DecideRetry
 	}
-	switch m.conduct {
-	case failsWithWait:
+	switch m.Conduct {
+	case model.FailsWithWait:
 		a.After = conf.MaxInMemoryWait / 4
-	case asksTooLong:
+	case model.AsksTooLong:
 		a.After = conf.MaxInMemoryWait + time.Second
 	}
 	return &a
@@ -144,11 +148,10 @@ func (f *flight) blame(m *message) *machine.Failure {
 
 // ranTo answers Run.
 func (f *flight) ranTo(failure *machine.Failure) {
-	e := machine.Ran{Flight: f.of, Done: f.done, Whole: f.p.w.plan.whole && failure != nil, Stepped: f.stepped()}
+	e := machine.Ran{Flight: f.of, Done: f.done, Whole: f.p.w.Plan.Whole && failure != nil, Stepped: f.stepped()}
 	if failure != nil {
 		e.Failed, e.Failure = true, *failure
 		f.failed, f.failure = true, *failure
-		f.tx.dirty = true
 	}
 	if f.p.diesAt(faults.AfterEffect) {
 		return
@@ -161,29 +164,25 @@ func (f *flight) ranTo(failure *machine.Failure) {
 
 // runWhole is a handler of the whole batch: who is to blame it cannot say.
 func (f *flight) runWhole() {
-	f.p.later(f.p.w.choices.wait(f.pace()), func() {
+	f.p.later(f.p.w.choices.Wait(f.pace()), func() {
 		for _, entry := range f.call.Fresh {
 			m := f.message(entry)
-			if m.times == 0 || m.conduct == failsAtCommit || m.failsLate() {
+			if m.Times == 0 || m.Conduct == model.FailsAtCommit || m.FailsLate() {
 				continue
 			}
-			m.fail()
-			f.wholeFailed(m)
+			m.Fail()
+			f.ranTo(f.blame(m))
 			return
 		}
 		f.wholeSucceeded()
 	})
 }
 
-func (f *flight) wholeFailed(m *message) {
-	f.ranTo(f.blame(m))
-}
-
 func (f *flight) wholeSucceeded() {
 	switch {
-	case f.stop && f.p.w.choices.flip():
+	case f.stop && f.p.w.choices.Flip():
 		f.ranTo(nil)
-	case f.tx.cut || f.p.w.store.down:
+	case f.tx.Cut || f.p.w.store.Down:
 		f.ranTo(&machine.Failure{Class: store.ClassDown, Err: errHandler})
 	default:
 		for _, entry := range f.call.Fresh {
@@ -192,7 +191,7 @@ func (f *flight) wholeSucceeded() {
 			}
 		}
 		for _, entry := range f.call.Fresh {
-			f.tx.effects = append(f.tx.effects, effect{entry: entry, message: f.message(entry)})
+			f.tx.Effects = append(f.tx.Effects, model.Effect{Entry: entry, Message: f.message(entry)})
 		}
 		f.done = len(f.call.Fresh)
 		f.ranTo(nil)
@@ -202,8 +201,130 @@ func (f *flight) wholeSucceeded() {
 // stopRun lets the handler that runs end, and starts no other.
 func (f *flight) stopRun(abort bool) { f.stop, f.abort = true, f.abort || abort }
 
-// fail counts one failure.
-func (m *message) fail() {
-	m.times--
-	m.failed++
+// stepNames are the steps of a process that begins now; nil without.
+func (w *world) stepNames() []string {
+	if w.Plan.Steps == 0 {
+		return nil
+	}
+	names := []string{"reserve", "charge", "ship", "mail"}[:w.Plan.Steps]
+	if w.now < w.Plan.ChangeAt {
+		return names
+	}
+	switch w.Plan.Change {
+	case plan.RenamesFirst:
+		names[0] = "book"
+	case plan.RenamesSecond:
+		names[1] = "pay"
+	case plan.Swaps:
+		names[0], names[1] = names[1], names[0]
+	case plan.Adds:
+		return append(names, "archive")
+	case plan.Removes:
+		return names[:len(names)-1]
+	}
+	return names
+}
+
+// deploy has every process begin again, with the steps that are changed.
+func (w *world) deploy() {
+	if w.Plan.Steps == 0 || w.Plan.Change == plan.Unchanged {
+		return
+	}
+	w.agenda.Add(w.Plan.ChangeAt, func() {
+		if w.calm || w.quiet {
+			return
+		}
+		w.fault("the steps are changed", "to %q", w.stepNames())
+		for _, p := range w.living() {
+			p.hear(p.stop)
+		}
+	})
+}
+
+// acts reports whether a message of a flight misbehaves now, and not only at a later step.
+func (f *flight) acts(entry int, m *model.Message) bool {
+	c := handOf(f.of.Entries[entry].Item).claim
+	return m.Times > 0 && (c == nil || len(f.p.names) == 0 || len(c.Steps) >= m.From)
+}
+
+// takesEffect is a handler, or a step, that has run well.
+func (f *flight) takesEffect(entry int, m *model.Message) {
+	x := model.Effect{Entry: entry, Message: m}
+	if c := handOf(f.of.Entries[entry].Item).claim; c != nil && len(f.p.names) > 0 {
+		x.Step = f.p.names[steps.Next(c.Steps)]
+		c.Stepped = steps.With(c.Steps, x.Step, []byte(x.Step+" of "+m.ID))
+		x.Part = steps.Left(f.p.names, c.Stepped)
+	}
+	f.tx.Effects = append(f.tx.Effects, x)
+	f.done++
+}
+
+// stepOf is the step that an entry's handler runs, "" without.
+func (f *flight) stepOf(entry int) string {
+	if c := handOf(f.of.Entries[entry].Item).claim; c != nil && len(f.p.names) > 0 {
+		return f.p.names[steps.Next(c.Steps)]
+	}
+	return ""
+}
+
+// stepped are the entries of which another step is left.
+func (f *flight) stepped() (entries []int) {
+	for _, x := range f.tx.Effects {
+		if x.Part {
+			entries = append(entries, x.Entry)
+		}
+	}
+	return entries
+}
+
+// endsAs is how an entry ends with the flight's commit.
+func (f *flight) endsAs(entry int) machine.As {
+	as := f.of.Entries[entry].As
+	if as == machine.AsApplied && slices.Contains(f.stepped(), entry) {
+		return machine.AsStepped
+	}
+	return as
+}
+
+// betweenSteps lets a process die or freeze when a step is committed, and before it goes on.
+func (f *flight) betweenSteps() {
+	w := f.p.w
+	switch {
+	case f.p.over || len(f.stepped()) == 0:
+	case w.hurt(plan.TroubleCrash):
+		f.p.die("crash", "between two steps")
+	case w.hurt(plan.TroubleFreeze):
+		f.p.freeze()
+	}
+}
+
+// goesOn counts who goes on with a message of which steps are done.
+func (p *process) goesOn(r *model.Row) {
+	w := p.w
+	switch {
+	case len(r.Steps) == 0 || r.By == nil:
+	case r.By == p:
+		w.coverage.Add("fault", "a step after another of the same life")
+	case r.By.(*process).died:
+		w.coverage.Add("fault", "a step after a crash between two")
+	case r.By.(*process).frozen:
+		w.coverage.Add("fault", "a step of a message whose last is a frozen process's")
+	default:
+		w.coverage.Add("fault", "a step after another of another life")
+	}
+}
+
+// lateStep counts a step that would commit after its claim was another's.
+func (f *flight) lateStep() {
+	if len(f.p.names) > 0 && len(f.tx.Effects) > 0 {
+		f.p.w.coverage.Add("fault", "a late commit of a step refused")
+	}
+}
+
+// stepNamesOf are the names of steps that are done.
+func stepNamesOf(done []store.StepDone) (names []string) {
+	for i := range done {
+		names = append(names, done[i].Name)
+	}
+	return names
 }

@@ -7,6 +7,8 @@ import (
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/intents"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/model"
+	"github.com/semel-go/semel/internal/simulator/plan"
 	"github.com/semel-go/semel/store"
 )
 
@@ -16,157 +18,115 @@ const (
 	nameOfSender = "mailer"
 )
 
-// intent is one that a transaction has written.
-type intent struct {
-	id      string // of its key, as the store of the sender knows it
-	message *semel.Message
-	print   semel.Fingerprint
-	// of is the message that causes it, step the step of that; parked: it is suppressed.
-	of     *message
-	step   string
-	parked bool
-	key    string // that was chosen for it
-	// quiet: it is of a replay without effects.
-	quiet bool
-}
-
 // drawIntents lets handlers write intents, which a second consumer sends. Whether they do
 // is told by a number that was drawn before, so that the other seeds keep their histories.
 func (w *world) drawIntents() {
-	p := &w.plan
-	if !p.intends() {
+	p := &w.Plan
+	if !p.Intends() {
 		return
 	}
 	s := newWorld(nil, w.make)
 	s.shared, s.main, w.sender = w.shared, w, s
-	p.suppresses = w.choices.flip()
-	s.plan = w.drawSender()
+	p.Suppresses = w.choices.Flip()
+	s.Plan = w.drawSender()
 	s.open()
-	s.store.claiming = s.checkClaimable
-}
-
-// intends reports whether handlers write intents.
-func (p *plan) intends() bool {
-	drawn := p.config.Seed%6 == 1 || p.config.Unmarked && p.config.Seed%2 == 0
-	return drawn && !p.calls && !p.config.OneAttempt
+	s.store.Claiming = s.checkClaimable
 }
 
 // drawSender draws what the sender is made of. It has no source, as far as it matters: one
 // with a lane of which nothing comes.
-func (w *world) drawSender() plan {
-	c, main := w.choices, &w.plan
-	p := plan{has: main.has, rate: main.rate, named: main.named, idler: true, processes: []int{1, 1, 2}[c.below(3)],
-		lanes: 1, span: main.span, lag: main.lag, timeout: main.timeout, away: main.away}
-	for _, kind := range []trouble{troubleRevoke, troubleLose, troubleElsewhere, troubleCopies, troubleContent, troubleSettle, troubleFetch} {
-		p.has[kind] = false
+func (w *world) drawSender() plan.Plan {
+	c, main := w.choices, &w.Plan
+	p := plan.Plan{Has: main.Has, Rate: main.Rate, Named: main.Named, Idler: true, Processes: []int{1, 1, 2}[c.Below(3)],
+		Lanes: 1, Span: main.Span, Lag: main.Lag, Timeout: main.Timeout, Away: main.Away}
+	for _, kind := range []plan.Trouble{plan.TroubleRevoke, plan.TroubleLose, plan.TroubleElsewhere, plan.TroubleCopies, plan.TroubleContent, plan.TroubleSettle, plan.TroubleFetch} {
+		p.Has[kind] = false
 	}
-	p.config = drawConfig(c)
-	p.config.Lanes, p.config.IdleExit, p.config.Unmarked, p.config.OneAttempt = machine.NoOrder, 0, false, false
-	p.drawInbox(c)
-	p.callOut(c)
+	p.Config = plan.DrawConfig(c)
+	p.Config.Lanes, p.Config.IdleExit, p.Config.Unmarked, p.Config.OneAttempt = machine.NoOrder, 0, false, false
+	p.DrawInbox(c)
+	p.CallOut(c)
 	return p
 }
 
 // cause is the message of an entry as its handler gets it: with what differs between
 // attempts and copies.
-func (f *flight) cause(entry int, m *message) *semel.Message {
+func (f *flight) cause(entry int, m *model.Message) *semel.Message {
 	h := handOf(f.of.Entries[entry].Item)
-	trace := fmt.Sprintf("00-%d-%d-%d", h.delivery.position, h.delivery.count, h.arrival)
-	cause := m.cause(semel.Header{Name: "traceparent", Value: []byte(trace)})
-	cause.Attempt, cause.Origin = f.of.Entries[entry].Item.Attempt(), semel.Origin{Offset: int64(h.delivery.position)}
+	trace := fmt.Sprintf("00-%d-%d-%d", h.delivery.Position, h.delivery.Count, h.arrival)
+	cause := causeOf(m, semel.Header{Name: "traceparent", Value: []byte(trace)})
+	cause.Attempt, cause.Origin = f.of.Entries[entry].Item.Attempt(), semel.Origin{Offset: int64(h.delivery.Position)}
 	return cause
 }
 
-// cause is a message as a handler sees it.
-func (m *message) cause(headers ...semel.Header) *semel.Message {
-	return semel.NewMessage(semel.Key{Consumer: nameOfMain, Source: m.source, ID: m.identity}, nil, headers...)
+// causeOf is a message as a handler sees it.
+func causeOf(m *model.Message, headers ...semel.Header) *semel.Message {
+	return semel.NewMessage(semel.Key{Consumer: nameOfMain, Source: m.Source, ID: m.Identity}, nil, headers...)
 }
 
 // intentsOf are the intents that a handler, or a step, writes for a message: made of it
 // alone.
-func (w *world) intentsOf(m *message, step string) (all []semel.Intent) {
-	body := fmt.Append(nil, m.print.Sum[:15], step)
-	kind := m.kind()
+func (w *world) intentsOf(m *model.Message, step string) (all []semel.Intent) {
+	body := fmt.Append(nil, m.Print.Sum[:15], step)
+	kind := m.Kind()
 	for i := range 1 + kind%2 {
 		n := semel.Intent{To: nameOfSender, Purpose: "receipt" + step, Recipient: "r" + strconv.Itoa(i), Body: body}
 		if kind%5 == 0 {
-			n.Key = "order " + m.id + step + n.Recipient
+			n.Key = "order " + m.ID + step + n.Recipient
 		}
 		all = append(all, n)
 	}
 	return all
 }
 
-// kind is a number that a message shares with its copies.
-func (m *message) kind() (n int) {
-	for _, b := range []byte(m.id) {
-		n += int(b)
-	}
-	return n
-}
-
 // intend writes the intents of a message into a transaction. What it returns is how the
 // handler fails that cannot write them.
-func (w *world) intend(t *transaction, m *message, step string, cause *semel.Message) *machine.Failure {
+func (w *world) intend(t *model.Transaction, m *model.Message, step string, cause *semel.Message) *machine.Failure {
 	all := w.intentsOf(m, step)
 	verdicts := make([]store.Verdict, len(all))
-	var fresh []intent
+	var fresh []model.Intent
 	for i := range all {
 		key, sent, err := intents.Message(cause, &all[i])
 		if err != nil {
-			w.broke("E1", "%s writes no intent: %v", m.name(), err)
+			w.broke("E1", "%s writes no intent: %v", m.Name(), err)
 			return nil
 		}
-		n := intent{id: key.Source + "/" + key.ID, message: sent, print: intents.Print(&all[i]), of: m, step: step, parked: w.plan.suppresses && m.kind()%4 == 0 || t.quiet, quiet: t.quiet, key: all[i].Key}
+		n := model.Intent{ID: key.Source + "/" + key.ID, Message: sent, Print: intents.Print(&all[i]), Of: m, Step: step, Parked: w.Plan.Suppresses && m.Kind()%4 == 0 || t.Quiet, Quiet: t.Quiet, Key: all[i].Key}
 		sent.Identity = key
-		if holder := w.sender.store.intended[n.id]; holder != nil && holder.open && holder != t {
-			w.coverage.add("fault", "an intent is written by another at the same time")
+		if holder := w.sender.store.Intended[n.ID]; holder != nil && holder.Open && holder != t {
+			w.coverage.Add("fault", "an intent is written by another at the same time")
 			return &machine.Failure{Class: store.ClassContended, Outside: true, Err: errHandler} // the store knows who has it
 		}
-		if verdicts[i] = w.sender.store.judgeIntent(t, n); verdicts[i].Kind == store.Fresh {
+		if verdicts[i] = w.sender.store.JudgeIntent(t, n); verdicts[i].Kind == store.Fresh {
 			fresh = append(fresh, n)
 		} else if verdicts[i].Kind == store.Seen {
-			w.coverage.add("fault", "an intent is written a second time")
+			w.coverage.Add("fault", "an intent is written a second time")
 		}
 		w.wroteIntent(n)
 		w.saysTheSame(t, n, verdicts[i])
 	}
 	for i := range fresh {
-		t.intents = append(t.intents, fresh[i])
-		w.sender.store.intended[fresh[i].id] = t
+		t.Intents = append(t.Intents, fresh[i])
+		w.sender.store.Intended[fresh[i].ID] = t
 	}
 	err := intents.Judge(all, verdicts)
 	if w.judgedIntents(m, verdicts, err); err != nil {
-		w.coverage.add("fault", "an intent has another content")
-		m.clashes(w)
-		m.failed++
+		w.coverage.Add("fault", "an intent has another content")
+		w.clashes(m)
+		m.Failed++
 		return &machine.Failure{Class: store.ClassPermanent, Decision: semel.DecidePermanent, Reason: "permanent failure", Err: errHandler}
 	}
 	return nil
 }
 
-// judgeIntent says whether an intent is there, in the inbox or in the transaction.
-func (s *simStore) judgeIntent(t *transaction, n intent) store.Verdict {
-	for _, there := range t.intents {
-		if there.id != n.id {
-			continue
-		}
-		if conflicts(there.print, n.print) {
-			return store.Verdict{Kind: store.Conflict}
-		}
-		return store.Verdict{Kind: store.Seen, Was: store.Waiting}
-	}
-	return s.judge(n.id, n.print)
-}
-
 // writes is a handler that writes its intents, before it returns. It reports whether the
 // handler can go on.
-func (f *flight) writes(entry int, m *message, step string) bool {
+func (f *flight) writes(entry int, m *model.Message, step string) bool {
 	w := f.p.w
-	if w.sender == nil || f.tx.cut || f.tx.broken || w.store.down {
+	if w.sender == nil || f.tx.Cut || f.tx.Broken || w.store.Down {
 		return true
 	}
-	f.tx.quiet = f.quiet(entry)
+	f.tx.Quiet = f.quiet(entry)
 	failure := w.intend(f.tx, m, step, f.cause(entry, m))
 	if failure == nil {
 		return true
@@ -176,57 +136,57 @@ func (f *flight) writes(entry int, m *message, step string) bool {
 }
 
 // receive puts the intents of a transaction that commits into the sender's inbox.
-func (w *world) receive(t *transaction) {
-	if w.sender == nil || len(t.intents) == 0 {
+func (w *world) receive(t *model.Transaction) {
+	if w.sender == nil || len(t.Intents) == 0 {
 		return
 	}
 	s := w.sender
-	for _, n := range t.intents {
+	for _, n := range t.Intents {
 		m := s.drawIntent(n)
-		r := &row{key: rowKey{id: n.id}, as: machine.AsReceived, message: m, print: n.print, changed: w.now, ofReplay: n.quiet}
-		r.dates(w.at(), 0)
+		r := &model.Row{Key: model.RowKey{ID: n.ID}, As: machine.AsReceived, Message: m, Print: n.Print, Changed: w.now, OfReplay: n.Quiet}
+		r.Dates(w.at(), 0)
 		outcome := store.Waiting
-		if n.parked {
-			w.coverage.add("fault", "an intent is written suppressed")
-			r.as, r.reason, outcome = machine.AsParked, semel.ReasonSuppressed, store.Parked
+		if n.Parked {
+			w.coverage.Add("fault", "an intent is written suppressed")
+			r.As, r.Reason, outcome = machine.AsParked, semel.ReasonSuppressed, store.Parked
 		}
-		s.store.markers[n.id] = marker{outcome, n.print, w.now}
-		s.store.put(r)
+		s.store.Markers[n.ID] = model.Marker{Outcome: outcome, Print: n.Print, At: w.now}
+		s.store.Put(r)
 		w.checkIntent(n)
 	}
-	t.intents = nil
+	t.Intents = nil
 	s.notify()
 }
 
 // drawIntent makes the message that a sender gets, and how its handler treats it.
-func (w *world) drawIntent(n intent) *message {
+func (w *world) drawIntent(n model.Intent) *model.Message {
 	c := w.choices
-	m := &message{number: len(w.messages), id: n.id, source: n.message.Identity.Source, identity: n.message.Identity.ID, print: n.print,
-		route: uint64(c.below(64)), size: c.between(1, 400), intent: n.message, of: n.of, ofStep: n.step, chosenKey: n.key}
-	if w.plan.has[troubleHandler] && c.chance(3) {
-		m.conduct = conduct(c.below(len(conductNames)))
-		m.times = m.conduct.drawTimes(c)
+	m := &model.Message{Number: len(w.Messages), ID: n.ID, Source: n.Message.Identity.Source, Identity: n.Message.Identity.ID, Print: n.Print,
+		Route: uint64(c.Below(64)), Size: c.Between(1, 400), Intent: n.Message, Of: n.Of, OfStep: n.Step, ChosenKey: n.Key}
+	if w.Plan.Has[plan.TroubleHandler] && c.Chance(3) {
+		m.Conduct = model.Conduct(c.Below(len(model.ConductNames)))
+		m.Times = m.Conduct.DrawTimes(c)
 	}
-	if m.callsOut(); !w.plan.has[troubleStuck] && m.conduct == sticks {
-		m.conduct = failsRetryable
+	if m.CallsOut(); !w.Plan.Has[plan.TroubleStuck] && m.Conduct == model.Sticks {
+		m.Conduct = model.FailsRetryable
 	}
-	m.harmless = m.conduct == succeeds
-	w.messages = append(w.messages, m)
+	m.Harmless = m.Conduct == model.Succeeds
+	w.Messages = append(w.Messages, m)
 	return m
 }
 
 // suppress lets a person keep an intent from being sent that waits and that nobody has.
-func (w *world) suppress(r *row) {
-	w.fault("a person suppresses", "%s", r.key.id)
-	r.as, r.reason, r.by, r.changed = machine.AsParked, semel.ReasonSuppressed, nil, w.now
-	r.sends = w.provider.charged[r.message.id] + len(r.starts) // a call that was begun may still be made
-	w.store.remember(r.key.id, store.Parked, marker{print: r.print, at: w.now})
+func (w *world) suppress(r *model.Row) {
+	w.fault("a person suppresses", "%s", r.Key.ID)
+	r.As, r.Reason, r.By, r.Changed = machine.AsParked, semel.ReasonSuppressed, nil, w.now
+	r.Sends = w.provider.charged[r.Message.ID] + len(r.Starts) // a call that was begun may still be made
+	w.store.Remember(r.Key.ID, store.Parked, model.Marker{Print: r.Print, At: w.now})
 }
 
 // callKey is the idempotency key of a call for a claimed message.
-func callKey(it *machine.Item, m *message) string {
-	if m.intent != nil {
-		return m.intent.IntentKey("send")
+func callKey(it *machine.Item, m *model.Message) string {
+	if m.Intent != nil {
+		return m.Intent.IntentKey("send")
 	}
 	return it.Source + "/" + it.Identity
 }
@@ -247,15 +207,161 @@ func (w *world) worlds() []*world {
 }
 
 // mostIntents is how many a sender may get of so many messages.
-func (w *world) mostIntents() int { return 2 * len(w.main.messages) * max(1, w.main.plan.steps) }
+func (w *world) mostIntents() int { return 2 * len(w.main.Messages) * max(1, w.main.Plan.Steps) }
 
 // goesOnFor reports whether a sender has to be there for what may still be written.
 func (w *world) goesOnFor() bool {
 	return w.main != nil && !w.main.over || w.stillReplays() || w.rebuildGoesOn()
 }
 
-// intendElsewhere writes the intents of a message that another process applies. It reports
-// whether that can.
-func (w *world) intendElsewhere(t *transaction, m *message) bool {
-	return w.sender == nil || w.intend(t, m, "", m.cause()) == nil
+// cause is what the checker knows an intent by: the message, its step, and which of its
+// intents it is.
+type cause struct {
+	id, step, recipient string
+	print               semel.Fingerprint
+}
+
+func intentCause(n *model.Intent) cause {
+	return cause{n.Of.ID, n.Step, string(n.Message.Key), n.Of.Print}
+}
+
+// clashes: the message's intents are there with another content, so that it may fail for
+// good.
+func (w *world) clashes(m *model.Message) {
+	w.arose("E2")
+	if !w.HasOtherContent(m) {
+		w.broke("E2", "%s writes the intents that it wrote before, and they are said to have another content", m.Name())
+	}
+	m.Harmless, m.Clashed = false, true
+}
+
+// wroteIntent checks that who writes an intent again gives it the id that it had: of an
+// attempt, a copy, or another life (E2).
+func (w *world) wroteIntent(n model.Intent) {
+	w.arose("E2")
+	of := intentCause(&n)
+	of.print = semel.Fingerprint{} // the id is of the message's identity
+	first, known := w.ids[of]
+	if !known {
+		if by, taken := w.causes[n.ID]; taken {
+			w.broke("E2", "an intent of %s for %s has the id of one of %s for %s", of.id, of.recipient, by.id, by.recipient)
+		}
+		w.ids[of], w.causes[n.ID] = n.ID, of
+		return
+	}
+	if first != n.ID {
+		w.broke("E2", "an intent of %s for %s has the id %s, and had %s", of.id, of.recipient, n.ID, first)
+	}
+}
+
+// saysTheSame checks that an intent that is said to be there says what this one does (E1).
+func (w *world) saysTheSame(t *model.Transaction, n model.Intent, v store.Verdict) {
+	for _, there := range t.Intents {
+		w.sameAs(n, there.ID, there.Message, v)
+	}
+	if r := w.sender.store.Rows[model.RowKey{ID: n.ID}]; r != nil {
+		w.sameAs(n, n.ID, r.Message.Intent, v)
+	}
+}
+
+func (w *world) sameAs(n model.Intent, id string, there *semel.Message, v store.Verdict) {
+	if id == n.ID && v.Kind == store.Seen && string(there.Body) != string(n.Message.Body) {
+		w.broke("E1", "an intent of %s is taken for one that is there and says something else", n.Of.Name())
+	}
+}
+
+// judgedIntents checks that a handler goes on only where all its intents are there (E1).
+func (w *world) judgedIntents(m *model.Message, verdicts []store.Verdict, err error) {
+	for _, v := range verdicts {
+		if err == nil && v.Kind != store.Fresh && v.Kind != store.Seen {
+			w.broke("E1", "%s goes on, and an intent of its is not written: %s", m.Name(), v.String())
+		}
+	}
+}
+
+// checkIntent checks an intent that is now in the inbox: its message has taken effect with
+// the same commit (E1).
+func (w *world) checkIntent(n model.Intent) {
+	w.arose("E1")
+	if w.tookEffect(n.Of, n.Step) == 0 {
+		w.broke("E1", "an intent of %s is committed, and %s has no effect", n.Of.Name(), n.Of.ID)
+	}
+}
+
+// tookEffect is how often a message, or a step of it, took effect.
+func (w *world) tookEffect(m *model.Message, step string) int {
+	if step == "" {
+		return w.store.Effects[m.ID]
+	}
+	n := 0
+	for _, done := range w.store.StepsDone[m.ID] {
+		if done == step {
+			n++
+		}
+	}
+	return n
+}
+
+// checkIntents holds what took effect against the sender's inbox, when all is over (E1).
+func (w *world) checkIntents() {
+	if w.sender == nil {
+		return
+	}
+	there := map[cause]*model.Row{}
+	for _, r := range w.sender.store.Inbox {
+		m := r.Message
+		of := cause{id: m.Of.ID, step: m.OfStep, recipient: string(m.Intent.Key)}
+		if there[of] != nil {
+			w.broke("E2", "%s has two intents for %s", m.Of.Name(), of.recipient)
+		}
+		there[of] = r
+		w.checkSent(r)
+	}
+	for _, m := range w.Messages {
+		for _, step := range w.stepsOf(m) {
+			if w.past[m.ID] || w.tookEffect(m, step) == 0 {
+				continue
+			}
+			for _, n := range w.intentsOf(m, step) {
+				if there[cause{id: m.ID, step: step, recipient: n.Recipient}] == nil {
+					w.broke("E1", "%s took effect, and its intent for %s is not there", m.Name(), n.Recipient)
+				}
+			}
+		}
+	}
+}
+
+// stepsOf are the steps of a message that took effect, "" for one that has none.
+func (w *world) stepsOf(m *model.Message) []string {
+	if done := w.store.StepsDone[m.ID]; len(done) > 0 {
+		return done
+	}
+	return []string{""}
+}
+
+// checkSent checks that an intent is sent, or waits for a person, when all is over (E2).
+func (w *world) checkSent(r *model.Row) {
+	charged := w.sender.provider.charged[r.Message.ID]
+	switch {
+	case r.Waits():
+		w.broke("E2", "the intent %s waits, and nobody will send it", r.Message.Name())
+	case r.As == machine.AsApplied && charged == 0:
+		w.broke("E2", "the intent %s is done, and was not sent", r.Message.Name())
+	case r.Reason == semel.ReasonSuppressed && r.Sends < charged:
+		w.broke("E4", "the intent %s is suppressed, and was sent %d times", r.Message.Name(), charged)
+	}
+}
+
+// checkClaimable checks that nobody claims what is suppressed (E4).
+func (w *world) checkClaimable(r *model.Row) {
+	if w.main == nil {
+		return
+	}
+	w.arose("E4")
+	if r.OfReplay {
+		w.broke("E4", "the intent %s is claimed, and is of a replay without effects", r.Message.Name())
+	}
+	if m, marked := w.store.Markers[r.Key.ID]; r.Reason == semel.ReasonSuppressed || marked && m.Outcome == store.Parked {
+		w.broke("E4", "the intent %s is claimed, and is suppressed or waits for a person", r.Message.Name())
+	}
 }

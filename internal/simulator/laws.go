@@ -1,10 +1,15 @@
 package simulator
 
 import (
-	"maps"
 	"slices"
+	"time"
 
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/calls"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/model"
+	"github.com/semel-go/semel/internal/simulator/trace"
+	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
 )
 
@@ -19,7 +24,7 @@ func (c *checker) commit(a machine.Commit) {
 	}
 	for _, i := range a.Trim {
 		if i < 0 || i >= len(f.verdicts) || f.verdicts[i].Kind != store.Fresh && !early(f.verdicts[i]) {
-			c.broke("protocol", "%s trims entry %d, which it did not mark", showAction(a), i)
+			c.broke("protocol", "%s trims entry %d, which it did not mark", trace.Action(a), i)
 			return
 		}
 	}
@@ -47,12 +52,12 @@ func (c *checker) rows(f *flight, a machine.Commit) {
 	rowOf := map[int]machine.Row{}
 	for _, r := range a.Rows {
 		if r.Entry < 0 || r.Entry >= len(f.verdicts) {
-			c.broke("protocol", "%s has a row of entry %d", showAction(a), r.Entry)
+			c.broke("protocol", "%s has a row of entry %d", trace.Action(a), r.Entry)
 			return
 		}
 		first, there := rowOf[r.Entry]
 		if there && (!r.Repeat || r.Conflict != first.Conflict) {
-			c.broke("protocol", "%s has two rows of entry %d", showAction(a), r.Entry)
+			c.broke("protocol", "%s has two rows of entry %d", trace.Action(a), r.Entry)
 		}
 		if !there {
 			rowOf[r.Entry] = r
@@ -89,15 +94,15 @@ func (c *checker) row(f *flight, i int, e machine.Entry, r machine.Row, there bo
 	case there && conflict && r.Repeat != v.Known:
 		c.broke("law 10", "the row of entry %d of f%d is a repeat: %v; the store said %s", i, f.of.Number, r.Repeat, v.String())
 	case there && !conflict && !r.Repeat && (v.Kind != store.Fresh || !setAside || r.As != e.As):
-		c.broke("law 12", "entry %d of f%d, %s and %s, has a row", i, f.of.Number, word(asNames[:], e.As), v.String())
-	case there && r.Repeat && !conflict && c.w.store.rows[rowKey{id: identity(e.Item)}] == nil && !(keep && v.Already(store.Applied)) && !c.w.store.wasRemoved(identity(e.Item)):
+		c.broke("law 12", "entry %d of f%d, %s and %s, has a row", i, f.of.Number, trace.Word(trace.AsNames[:], e.As), v.String())
+	case there && r.Repeat && !conflict && c.w.store.Rows[model.RowKey{ID: identity(e.Item)}] == nil && !(keep && v.Already(store.Applied)) && !c.w.store.WasRemoved(identity(e.Item)):
 		c.broke("law 12", "entry %d of f%d repeats a row that is not there", i, f.of.Number)
 	case there && conflict && !r.Repeat && r.As == machine.AsDeadLettered && !handOf(e.Item).copied:
 		c.broke("law 2", "entry %d of f%d is a conflict to be dead-lettered, and no copy of it is known", i, f.of.Number)
 	case there && !conflict && !r.Repeat && r.Attempts != handOf(e.Item).attemptsWith(e.As):
 		c.charged(handOf(e.Item), r.Attempts)
 	case !there && setAside && v.Kind == store.Fresh:
-		c.broke("law 12", "entry %d of f%d is %s and has no row", i, f.of.Number, word(asNames[:], e.As))
+		c.broke("law 12", "entry %d of f%d is %s and has no row", i, f.of.Number, trace.Word(trace.AsNames[:], e.As))
 	}
 }
 
@@ -114,8 +119,8 @@ func (c *checker) committed(f *flight) {
 			h.handled, h.applied = true, f.endsAs(i) == machine.AsApplied
 		}
 	}
-	for _, x := range f.tx.effects {
-		if c.stepDone(f, x); x.part {
+	for _, x := range f.tx.Effects {
+		if c.stepDone(f, x); x.Part {
 			c.inPlace(f, x)
 			continue
 		}
@@ -124,26 +129,26 @@ func (c *checker) committed(f *flight) {
 }
 
 // effect checks an effect that is now in the log.
-func (c *checker) effect(f *flight, x effect) {
-	s, m := c.w.store, x.message
+func (c *checker) effect(f *flight, x model.Effect) {
+	s, m := c.w.store, x.Message
 	c.arose("law 12")
-	if h := handOf(f.of.Entries[x.entry].Item); h.claim != nil && h.claim.row.key.conflict {
-		c.w.coverage.add("fault", "a conflict that was let run takes effect")
+	if h := handOf(f.of.Entries[x.Entry].Item); h.claim != nil && h.claim.Row.Key.Conflict {
+		c.w.coverage.Add("fault", "a conflict that was let run takes effect")
 	}
 	c.keepsIdentity(f, x)
 	if c.p.config.Unmarked {
 		c.order(f, x)
 		return
 	}
-	if s.effects[m.id] != 1 {
-		c.broke("law 12", "%s has %d effects", m.id, s.effects[m.id])
+	if s.Effects[m.ID] != 1 {
+		c.broke("law 12", "%s has %d effects", m.ID, s.Effects[m.ID])
 	}
-	k, there := s.markers[m.id]
-	if !there || k.outcome != store.Applied {
-		c.broke("law 12", "%s has an effect and its marker does not say so", m.id)
+	k, there := s.Markers[m.ID]
+	if !there || k.Outcome != store.Applied {
+		c.broke("law 12", "%s has an effect and its marker does not say so", m.ID)
 	}
-	if there && conflicts(k.print, f.of.Entries[x.entry].Item.Print) {
-		c.broke("law 10", "%s has an effect of another content", m.id)
+	if there && model.Conflicts(k.Print, f.of.Entries[x.Entry].Item.Print) {
+		c.broke("law 10", "%s has an effect of another content", m.ID)
 	}
 	c.order(f, x)
 	c.inPlace(f, x)
@@ -151,103 +156,191 @@ func (c *checker) effect(f *flight, x effect) {
 }
 
 // order checks that no message before this one in its lane has yet to come.
-func (c *checker) order(f *flight, x effect) {
+func (c *checker) order(f *flight, x model.Effect) {
 	conf := c.p.config
-	h := handOf(f.of.Entries[x.entry].Item)
+	h := handOf(f.of.Entries[x.Entry].Item)
 	d := h.delivery
-	if h.claim != nil || conf.Lanes == machine.NoOrder || conf.OneAttempt || c.w.plan.queue || c.w.store.effects[x.message.id] != 1 {
+	if h.claim != nil || conf.Lanes == machine.NoOrder || conf.OneAttempt || c.w.Plan.Queue || c.w.store.Effects[x.Message.ID] != 1 {
 		return
 	}
-	if d.position > 0 {
+	if d.Position > 0 {
 		c.arose("law 8")
 	}
-	for _, before := range d.lane.log[:d.position] {
-		if c.inLine(before, x.message.route) && !c.w.hasLeft(before) && !c.passedOver(f, before) {
-			c.broke("law 8", "%s at %s/%d takes effect before %s at %d", x.message.name(), d.lane.id, d.position,
-				before.message.name(), before.position)
+	for _, before := range d.Lane.Log[:d.Position] {
+		if c.inLine(before, x.Message.Route) && !c.w.hasLeft(before) && !c.passedOver(f, before) {
+			c.broke("law 8", "%s at %s/%d takes effect before %s at %d", x.Message.Name(), d.Lane.ID, d.Position,
+				before.Message.Name(), before.Position)
 			return
 		}
 	}
 }
 
 // hasLeft reports whether a delivery no longer waits for its effect.
-func (w *world) hasLeft(d *delivery) bool {
-	m := d.message
-	if d.settled || m.refused != "" || m.conduct == saysDuplicate {
+func (w *world) hasLeft(d *model.Delivery) bool {
+	m := d.Message
+	if d.Settled || m.Refused != "" || m.Conduct == model.SaysDuplicate {
 		return true
 	}
-	marker, marked := w.store.marked(m)
-	return marked && marker.outcome != newer || w.store.effects[m.id] > 0 || w.store.rows[rowKey{id: m.id}] != nil
+	marker, marked := w.store.Marked(m)
+	return marked && marker.Outcome != model.Newer || w.store.Effects[m.ID] > 0 || w.store.Rows[model.RowKey{ID: m.ID}] != nil
 }
 
-// finish is the end of a run: everything is settled and the machine has ended.
-func (w *world) finish() {
-	if w.over = true; w.sender != nil && !w.sender.over {
-		w.note("only the sender goes on")
-		w.sender.wrapUp()
+// called is called when a call is made.
+func (w *world) called(c *call) {
+	p, r, id := w.provider, c.claim.Row, c.message.ID
+	w.arose("E3, start")
+	if !r.Starts[c.token] {
+		w.broke("E3, start", "%s is called for in f%d, and no start is written down", c.message.Name(), c.f.of.Number)
+	}
+	if c.claim.Ends <= w.now {
+		w.broke("B11", "%s is called for in f%d, and its lease is over as far as its process knows", c.message.Name(), c.f.of.Number)
+	}
+	if want := c.message.ChosenKey; want != "" && c.key != want {
+		w.broke("E3, key", "%s is called for under the key %s, and its own is %s", c.message.Name(), c.key, want)
+	}
+	if first, again := p.keys[id]; again && first != c.key {
+		w.broke("E3, key", "%s is called for under the key %s, and was under %s", c.message.Name(), c.key, first)
+	}
+	if p.made[id]++; p.made[id] > 1 {
+		w.arose("E3, key")
+		if w.main != nil {
+			w.coverage.Add("fault", "an intent is sent again under its key")
+		}
+	}
+	p.keys[id] = c.key
+	for _, other := range p.underWay {
+		if other.claim.Row == r && other.claim != c.claim && !other.f.p.over {
+			w.checkOverlap(c, other)
+		}
+	}
+	p.underWay = append(p.underWay, c)
+}
+
+// checkOverlap checks that a call beside another for the same message has a reason: the
+// lease of the other's claim has ended, or a person has ended the claim (B11). If the store's
+// clock jumped ahead, this claim's lease may have ended by that clock alone, and was taken: its
+// process cannot see that.
+func (w *world) checkOverlap(c, other *call) {
+	r := c.claim.Row
+	w.arose("B11")
+	w.coverage.Add("fault", "a call beside one whose lease has ended")
+	taken, was := r.Taken[other.token]
+	own, lost := r.Taken[c.token]
+	if !lost && !r.Stands(c.token) {
+		return // a person has ended this claim, and its process does not know yet
+	}
+	switch {
+	case lost && w.store.Jumped && own.Until <= own.At:
+		w.coverage.Add("fault", "a call whose lease ended early by the store's clock")
+	case r.Stands(other.token):
+		w.broke("B11", "%s is called for in f%d beside f%d, whose claim stands", c.message.Name(), c.f.of.Number, other.f.of.Number)
+	case was && taken.Until > taken.At:
+		w.broke("B11", "%s is called for in f%d beside f%d, whose claim was taken in its lease", c.message.Name(), c.f.of.Number, other.f.of.Number)
+	}
+}
+
+// checkStep is called when a process has decided what to do about a call.
+func (w *world) checkStep(f *flight, step calls.Step) {
+	if step == calls.GiveUp || step == calls.Ask {
+		w.arose("E3, window")
+		w.coverage.Add("fault", "a call is not made blindly")
+	}
+}
+
+// checkCharge checks that a message is charged once, unless somebody said of an earlier
+// call that it was not (E3).
+func (w *world) checkCharge(m *model.Message) {
+	p := w.provider
+	if most := 1 + p.denied[m.ID]; p.charged[m.ID] > most {
+		w.broke("E3, window", "%s is charged for %d times, and may be %d times", m.Name(), p.charged[m.ID], most)
+	}
+}
+
+// checkClaimEnd checks the end of a claim that becomes durable: its token stands, and what
+// it says of calls is so.
+func (f *flight) checkClaimEnd(c *model.Claim, r *machine.Row) {
+	w, m := f.p.w, c.Row.Message
+	if !c.Row.Stands(f.sent[r.Entry]) {
+		w.broke("law 5", "f%d ends the claim of %s, whose token does not stand", f.of.Number, m.Name())
+	}
+	if !w.Plan.Calls {
 		return
 	}
-	if w.main != nil {
-		w.main.conclude()
-	}
-	w.conclude()
-}
-
-// conclude holds all that happened against what is there.
-func (w *world) conclude() {
-	w.finished = true
-	w.note("finished")
-	for _, m := range w.messages {
-		if w.checkForeign(m); !m.foreign || w.plan.config.OnFiltered != machine.EndSkip {
-			w.checkMessage(m)
-			w.checkCalls(m)
-		}
-	}
-	for _, key := range slices.SortedFunc(maps.Keys(w.store.rows), rowKey.compare) {
-		r := w.store.rows[key]
-		if w.store.passed[key.id] {
-			continue // a copy was counted on the row that had the marker then
-		}
-		if most := r.settled + r.doubted + w.store.lost[key] + w.store.parted[key.id]; r.repeats > most {
-			w.broke("case 8", "the row of %s counts %d copies, and no more than %d can have come", key.id, r.repeats, most)
-		}
-	}
-	w.checkStreams()
-	w.checkAllOwners()
-	w.checkLines()
-	w.checkIntents()
-	w.checkActs()
-	w.checkProjection()
-}
-
-// checkMessage holds a message against the store, when all is over.
-func (w *world) checkMessage(m *message) {
-	s := w.store
-	effects, marker := s.effects[m.id], w.outcomeOf(m)
-	if m.failed > 0 {
-		w.arose("law 4")
-	}
-	unmarked := w.plan.config.Unmarked
+	unknown := c.Row.Calls.Started > c.Row.Calls.Finished
 	switch {
-	case s.wasRemoved(m.id):
-		w.checkRemoved(m)
-	case effects > 1 && !unmarked:
-		w.broke("law 12", "%s has %d effects", m.id, effects)
-	case effects == 1 && marker != store.Applied && !unmarked:
-		w.broke("law 12", "%s has an effect and its marker does not say so", m.id)
-	case effects == 0 && marker == store.Applied && !w.saidDuplicate(m.id):
-		w.broke("law 12", "%s is marked as applied and has no effect", m.id)
-	case effects == 0 && marker == 0 && w.keptAsConflict(m):
-		w.arose("A7")
-	case effects == 0 && marker == 0 && !w.saidDuplicate(m.id) && s.rows[rowKey{id: m.id}] == nil:
-		w.broke("law 4", "%s is lost", m.name())
-	case marker == store.Parked && s.rows[rowKey{id: m.id}] == nil:
-		w.broke("law 12", "%s is marked as parked and has no row", m.id)
+	case r.As == machine.AsApplied && w.provider.charged[m.ID] == 0:
+		w.broke("law 12", "%s is completed, and was not charged for", m.Name())
+	case r.Reason == semel.ReasonOutcomeUnknown && !unknown:
+		w.broke("E3, window", "%s is set aside because an outcome is unknown, and none is", m.Name())
+	case r.As != machine.AsApplied && r.As != machine.AsDuplicate && !unknown && w.provider.charged[m.ID] > 0:
+		w.broke("E3, outcome", "%s ends as %s, was charged for, and its row says that nothing is unknown", m.Name(), trace.Word(trace.AsNames[:], r.As))
 	}
 }
 
-// saidDuplicate reports whether a handler says of the identity that its effect
-// is there already.
-func (w *world) saidDuplicate(id string) bool {
-	return slices.ContainsFunc(w.messages, func(m *message) bool { return m.id == id && m.conduct == saysDuplicate })
+// checkCalls holds a message against what the provider has, when all is over.
+func (w *world) checkCalls(m *model.Message) {
+	r := w.store.Rows[model.RowKey{ID: m.ID}]
+	if !w.Plan.Calls || r == nil || w.provider.charged[m.ID] == 0 {
+		return
+	}
+	w.arose("E3, outcome")
+	done := w.outcomeOf(m) == store.Applied
+	if !done && r.As != machine.AsDiscarded && !w.store.UnknownCall(m.ID) {
+		w.broke("E3, outcome", "%s was charged for, ends as %s, and its row says that nothing is unknown", m.Name(), trace.Word(trace.AsNames[:], r.As))
+	}
+}
+
+// unknownHere reports whether only the newer release knows of the item.
+func (c *checker) unknownHere(it *machine.Item) bool {
+	return !c.p.config.Unmarked && c.w.store.Judge(identity(it), it.Print).Kind == store.Newer
+}
+
+// heldForNewer checks what is told of a message that a newer release marked.
+func (c *checker) heldForNewer(a machine.Report) {
+	c.arose("P1")
+	if a.Wait < time.Second {
+		c.broke("P1", "%s is told of after %v", trace.Item(a.Item), a.Wait)
+	}
+}
+
+// behind checks what is left by a run that ends idle: only messages that a newer
+// release marked, their copies, and what stands behind those in their lanes. The
+// machine names their lanes.
+func (c *checker) behind(a machine.Done) {
+	want := map[source.Lane]int{}
+	lines, copies := map[line]bool{}, map[string]bool{}
+	for _, h := range c.hands {
+		if h.told || h.stale || c.lanes[h.item.Lane].revoking {
+			continue
+		}
+		id := h.item.Source + "\x00" + h.item.Identity
+		l, ordered := c.lineOf(h.item)
+		if h.asked || h.flight != nil || !h.newer && !copies[id] && !copies[formerOf(h.item)] && !(ordered && lines[l]) {
+			c.broke("law 11", "it is idle with %s unsettled", trace.Item(h.item))
+			return
+		}
+		want[h.item.Lane]++
+		lines[l], copies[id], copies[formerOf(h.item)] = true, true, true
+	}
+	if len(want) > 0 {
+		c.arose("P1")
+		c.w.coverage.Add("fault", "run ends idle with what a newer release marked")
+	}
+	for _, b := range a.Behind {
+		if want[b.Lane] != b.Messages {
+			c.broke("P1", "%d messages of %s are named as left, and %d are", b.Messages, b.Lane.ID, want[b.Lane])
+		}
+		delete(want, b.Lane)
+	}
+	if len(want) > 0 {
+		c.broke("P1", "it is idle, and does not name %d lanes of which something is left", len(want))
+	}
+}
+
+// fullOfNewer checks that fetching stands still when the machine says so.
+func (c *checker) fullOfNewer(a machine.Report) {
+	messages, bytes := c.unsettled()
+	if messages != a.N || messages < c.p.config.MaxMessages && bytes < c.p.config.MaxBytes || c.fetching {
+		c.broke("P1", "%d messages are said to leave no room, and %d of %d bytes are held", a.N, messages, bytes)
+	}
 }

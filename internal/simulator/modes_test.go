@@ -3,15 +3,17 @@ package simulator
 import (
 	"testing"
 
-	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/plan"
+
+	"github.com/semel-go/semel/internal/simulator/chance"
 )
 
 func TestModesAreWhatTheirSeedsHave(t *testing.T) {
-	met := map[Mode]int{}
+	met := map[plan.Mode]int{}
 	for seed := range uint64(300) {
-		w := newWorld(fromSeed(seed+1), Real)
+		w := newWorld(chance.FromSeed(seed+1), Real)
 		w.start()
-		has := map[Mode]bool{"": true, Calls: w.plan.calls || w.sender != nil, Steps: w.plan.steps > 0, Intents: w.sender != nil, Replays: w.plan.replays(), Twins: w.plan.twins, Clocks: w.plan.clocks}
+		has := map[plan.Mode]bool{"": true, plan.Calls: w.Plan.Calls || w.sender != nil, plan.Steps: w.Plan.Steps > 0, plan.Intents: w.sender != nil, plan.Replays: w.Plan.Replays(), plan.Twins: w.Plan.Twins, plan.Clocks: w.Plan.Clocks}
 		for mode, want := range has {
 			if met[mode]++; mode.Has(seed+1) != want {
 				t.Errorf("seed %d has %q: %v", seed+1, mode, want)
@@ -21,26 +23,9 @@ func TestModesAreWhatTheirSeedsHave(t *testing.T) {
 			}
 		}
 	}
-	for _, mode := range []Mode{Calls, Steps, Intents, Replays, Twins, Clocks} {
+	for _, mode := range []plan.Mode{plan.Calls, plan.Steps, plan.Intents, plan.Replays, plan.Twins, plan.Clocks} {
 		if met[mode] < 10 || met[mode] > 150 {
 			t.Errorf("%d of 300 seeds have %q", met[mode], mode)
 		}
-	}
-}
-
-func TestASearchFindsTheSmallestSeedThatBreaksItsLaw(t *testing.T) {
-	maker := sabotaged(func(s *spoiler, a machine.Action) []machine.Action {
-		if r, ok := a.(machine.Rollback); ok {
-			return []machine.Action{machine.Commit{Flight: r.Flight}}
-		}
-		return []machine.Action{a}
-	})
-	first, found := First(maker, Search{Start: 1, Seeds: 100})
-	again, foundAgain := First(maker, Search{Start: first.Seed, Seeds: 1, Law: first.Broken.Law})
-	if !found || !foundAgain || again.Seed != first.Seed {
-		t.Errorf("seed %d (%v), and %d (%v) by its law", first.Seed, found, again.Seed, foundAgain)
-	}
-	if other, found := First(maker, Search{Start: first.Seed, Seeds: 100, Law: "no such law"}); found {
-		t.Errorf("seed %d is found, and breaks another law", other.Seed)
 	}
 }

@@ -2,12 +2,19 @@ package simulator
 
 import (
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/model"
 	"github.com/semel-go/semel/store"
 )
+
+// act is what is recorded of what a person did.
+type act struct{ verb, who, why, on string }
+
+func (a act) String() string { return strconv.Quote(a.who) + " " + a.verb + " " + a.on }
 
 // operator is a person who replays what was set aside, row after row.
 type operator struct {
@@ -23,7 +30,7 @@ type operator struct {
 
 // planned is a row as an operator's plan found it.
 type planned struct {
-	row      *row
+	row      *model.Row
 	revision int
 }
 
@@ -38,20 +45,11 @@ type operating struct {
 // operatorLease is for how long a replay may say nothing until another goes on.
 const operatorLease = 500 * time.Millisecond
 
-// drawKeys has messages share keys, so that what is set aside of one is more than one row.
-func (w *world) drawKeys() {
-	for _, m := range w.messages {
-		if w.plan.operators > 0 {
-			m.route %= 4
-		}
-	}
-}
-
 // operators has persons replay, now and then, also two at once.
 func (w *world) operators() {
-	for range w.plan.operators {
-		o := &operator{w: w, name: "operator " + string(rune('a'+w.choices.below(3)))}
-		w.after(w.choices.wait(w.plan.span), o.begin)
+	for range w.Plan.Operators {
+		o := &operator{w: w, name: "operator " + string(rune('a'+w.choices.Below(3)))}
+		w.after(w.choices.Wait(w.Plan.Span), o.begin)
 	}
 }
 
@@ -64,21 +62,21 @@ func (o *operator) begin() {
 	switch {
 	case !o.works():
 		return
-	case w.store.down:
+	case w.store.Down:
 		w.after(operatorLease/4, o.begin)
 		return
 	}
 	group := w.group()
 	o.rows, o.next, o.lost = nil, 0, false
-	for _, r := range w.store.inbox {
-		if r.setAside() && (group == "" || r.reason == group) {
-			o.rows = append(o.rows, planned{r, r.revision})
+	for _, r := range w.store.Inbox {
+		if r.SetAside() && (group == "" || r.Reason == group) {
+			o.rows = append(o.rows, planned{r, r.Revision})
 		}
 	}
 	if len(o.rows) > 0 {
 		w.fault("an operator replays", "%s, %d rows of %q", o.name, len(o.rows), group)
 	}
-	w.after(w.choices.wait(2*time.Second), o.takeTurn)
+	w.after(w.choices.Wait(2*time.Second), o.takeTurn)
 }
 
 // takeTurn takes the turn, or waits for it.
@@ -87,8 +85,8 @@ func (o *operator) takeTurn() {
 	switch {
 	case !o.works():
 		return
-	case w.store.down || t.by != nil && t.by != o && t.until > w.now:
-		w.coverage.add("fault", "an operator waits for another, or for the store")
+	case w.store.Down || t.by != nil && t.by != o && t.until > w.now:
+		w.coverage.Add("fault", "an operator waits for another, or for the store")
 		w.after(operatorLease/4, o.takeTurn)
 		return
 	}
@@ -98,18 +96,18 @@ func (o *operator) takeTurn() {
 
 // group is a reason of which rows are set aside, "" for all.
 func (w *world) group() semel.Reason {
-	aside := slices.DeleteFunc(slices.Clone(w.store.inbox), func(r *row) bool { return !r.setAside() })
-	if len(aside) == 0 || w.choices.flip() {
+	aside := slices.DeleteFunc(slices.Clone(w.store.Inbox), func(r *model.Row) bool { return !r.SetAside() })
+	if len(aside) == 0 || w.choices.Flip() {
 		return ""
 	}
-	return aside[w.choices.below(len(aside))].reason
+	return aside[w.choices.Below(len(aside))].Reason
 }
 
 // later goes on with the next row: at once, or so late that another has the turn.
 func (o *operator) later() {
-	wait := o.w.choices.wait(o.w.plan.lag)
-	if o.w.choices.chance(8) {
-		wait += o.w.choices.wait(2 * operatorLease)
+	wait := o.w.choices.Wait(o.w.Plan.Lag)
+	if o.w.choices.Chance(8) {
+		wait += o.w.choices.Wait(2 * operatorLease)
 	}
 	o.w.after(wait, o.goOn)
 }
@@ -120,7 +118,7 @@ func (o *operator) goOn() {
 	switch {
 	case !o.works():
 		return
-	case w.store.down:
+	case w.store.Down:
 		w.after(operatorLease/4, o.goOn)
 		return
 	case o.next == len(o.rows):
@@ -128,16 +126,16 @@ func (o *operator) goOn() {
 			t.by = nil
 		}
 		if o.rounds++; o.rounds < 6 {
-			w.after(w.choices.wait(w.plan.span/2), o.begin)
+			w.after(w.choices.Wait(w.Plan.Span/2), o.begin)
 		}
 		return
-	case w.choices.chance(20):
+	case w.choices.Chance(20):
 		w.fault("an operator is killed", "%s", o.name)
 		again := &operator{w: w, name: o.name}
-		w.after(w.choices.wait(2*operatorLease), again.begin)
+		w.after(w.choices.Wait(2*operatorLease), again.begin)
 		return
 	case t.by != o:
-		w.coverage.add("fault", "an operator has lost its turn")
+		w.coverage.Add("fault", "an operator has lost its turn")
 		o.takeTurn()
 		return
 	}
@@ -148,17 +146,17 @@ func (o *operator) goOn() {
 		return
 	}
 	w.checkTurn(o)
-	if !o.lost && w.choices.chance(4) {
+	if !o.lost && w.choices.Chance(4) {
 		w.edits(o, at)
-		if w.choices.flip() { // and does not wait for it
+		if w.choices.Flip() { // and does not wait for it
 			o.takeNext()
 			return
 		}
 	}
-	if w.requeue(at.row, at.revision, act{"retry", o.name, "it can be done now", at.row.key.id}) && !o.lost && w.choices.chance(4) {
-		w.coverage.add("fault", "answer to an operator lost")
+	if w.requeue(at.row, at.revision, act{"retry", o.name, "it can be done now", at.row.Key.ID}) && !o.lost && w.choices.Chance(4) {
+		w.coverage.Add("fault", "answer to an operator lost")
 		o.lost = true // and asks again for the same
-		wait := w.choices.wait(3 * time.Second)
+		wait := w.choices.Wait(3 * time.Second)
 		t.until += wait
 		w.after(wait, o.goOn)
 		return
@@ -174,37 +172,26 @@ func (o *operator) takeNext() {
 }
 
 // dueBefore reports whether a row of the same key was made due and has not ended.
-func (w *world) dueBefore(r *row) bool {
-	return slices.ContainsFunc(w.store.inbox, func(before *row) bool {
-		return before != r && before.made > 0 && before.waits() && before.message.route == r.message.route
+func (w *world) dueBefore(r *model.Row) bool {
+	return slices.ContainsFunc(w.store.Inbox, func(before *model.Row) bool {
+		return before != r && before.Made > 0 && before.Waits() && before.Message.Route == r.Message.Route
 	})
-}
-
-// setAside reports whether the row waits for a person.
-func (r *row) setAside() bool {
-	return (r.as == machine.AsParked || r.as == machine.AsDeadLettered) && r.waitsForPerson()
-}
-
-// waitsForPerson reports whether a person may let the row run again without finding out
-// anything first.
-func (r *row) waitsForPerson() bool {
-	return !r.key.conflict && r.reason != semel.ReasonOutcomeUnknown && r.reason != semel.ReasonExpired && r.reason != semel.ReasonSuppressed
 }
 
 // requeue makes a row due that was set aside, if it is as it was seen, and records who did
 // it, in one transaction. It reports whether it has.
-func (w *world) requeue(r *row, revision int, a act) bool {
+func (w *world) requeue(r *model.Row, revision int, a act) bool {
 	s := w.store
-	m, marked := s.markers[r.key.id]
+	m, marked := s.Markers[r.Key.ID]
 	switch {
-	case s.rows[r.key] != r || r.revision != revision || !r.setAside():
-		w.coverage.add("fault", "an operator comes too late for a row")
+	case s.Rows[r.Key] != r || r.Revision != revision || !r.SetAside():
+		w.coverage.Add("fault", "an operator comes too late for a row")
 		return false
-	case !marked || m.outcome != store.Parked && m.outcome != store.DeadLettered:
+	case !marked || m.Outcome != store.Parked && m.Outcome != store.DeadLettered:
 		return false
 	}
-	w.fault("an operator makes a row due", "%s, %s", r.key.id, a)
-	w.repair(r.message)
+	w.fault("an operator makes a row due", "%s, %s", r.Key.ID, a)
+	w.repair(r.Message)
 	w.acts = append(w.acts, a)
 	w.makeDue(r)
 	return true
@@ -212,55 +199,113 @@ func (w *world) requeue(r *row, revision int, a act) bool {
 
 // repair has what kept a message from being done be mended, as it mostly is before somebody
 // replays.
-func (w *world) repair(m *message) {
-	if m.conduct != saysDuplicate && !w.plan.calls && w.choices.often(3) {
-		m.times = 0
+func (w *world) repair(m *model.Message) {
+	if m.Conduct != model.SaysDuplicate && !w.Plan.Calls && w.choices.Often(3) {
+		m.Times = 0
 	}
 }
 
 // makeDue has a row wait to be claimed.
-func (w *world) makeDue(r *row) {
-	if r.as == machine.AsDeadLettered {
-		r.place = 0 // those of its line have gone on
+func (w *world) makeDue(r *model.Row) {
+	if r.As == machine.AsDeadLettered {
+		r.Place = 0 // those of its line have gone on
 	}
 	w.operating.made++
-	r.as, r.reason, r.by, r.made = machine.AsWaiting, "", nil, w.operating.made
-	r.dates(w.at(), 0)
-	r.revision++
-	r.acts++
-	w.store.remember(r.key.id, store.Waiting, marker{print: r.print, at: w.now})
+	r.As, r.Reason, r.By, r.Made = machine.AsWaiting, "", nil, w.operating.made
+	r.Dates(w.at(), 0)
+	r.Revision++
+	r.Acts++
+	w.store.Remember(r.Key.ID, store.Waiting, model.Marker{Print: r.Print, At: w.now})
 	w.notify()
 }
 
 // edits changes what a row says, so that it can be done, and has it run: the operator looks
 // at it for a while before.
 func (w *world) edits(o *operator, at planned) {
-	if w.plan.calls || w.plan.steps > 0 {
+	if w.Plan.Calls || w.Plan.Steps > 0 {
 		return
 	}
-	w.after(w.choices.wait(4*time.Second), func() {
-		if o.works() && !w.store.down {
-			w.edit(at.row, at.revision, act{"edit", o.name, "it said something wrong", at.row.key.id})
+	w.after(w.choices.Wait(4*time.Second), func() {
+		if o.works() && !w.store.Down {
+			w.edit(at.row, at.revision, act{"edit", o.name, "it said something wrong", at.row.Key.ID})
 		}
 	})
 }
 
 // edit changes the content of a row that is as it was seen, and makes it due. Its identity
 // stays: the marker keeps the fingerprint of the original, whose copies stay copies.
-func (w *world) edit(r *row, revision int, a act) {
-	m, marked := w.store.markers[r.key.id]
+func (w *world) edit(r *model.Row, revision int, a act) {
+	m, marked := w.store.Markers[r.Key.ID]
 	switch {
-	case w.store.rows[r.key] != r || r.revision != revision || !r.setAside() || w.dueBefore(r):
-		w.coverage.add("fault", "an operator's edit comes too late")
+	case w.store.Rows[r.Key] != r || r.Revision != revision || !r.SetAside() || w.dueBefore(r):
+		w.coverage.Add("fault", "an operator's edit comes too late")
 		return
-	case !marked || m.outcome != store.Parked && m.outcome != store.DeadLettered:
+	case !marked || m.Outcome != store.Parked && m.Outcome != store.DeadLettered:
 		return
 	}
-	w.fault("an operator edits", "%s, %s", r.key.id, a)
+	w.fault("an operator edits", "%s, %s", r.Key.ID, a)
 	w.checkEdit(r)
-	edited := *r.message
-	edited.conduct, edited.times, edited.harmless, edited.edited = succeeds, 0, false, r.message
+	edited := *r.Message
+	edited.Conduct, edited.Times, edited.Harmless, edited.Edited = model.Succeeds, 0, false, r.Message
 	w.acts = append(w.acts, a)
-	r.message = &edited
+	r.Message = &edited
 	w.makeDue(r)
+}
+
+// checkTurn checks that nobody acts whose turn another has taken (law 5, trap T47).
+func (w *world) checkTurn(o *operator) {
+	w.arose("trap T47")
+	if w.operating.by != o {
+		w.broke("trap T47", "%s makes rows due, and it is %s's turn", o.name, w.operating.by.name)
+	}
+}
+
+// checkEdit checks that what is edited has not taken effect (G5).
+func (w *world) checkEdit(r *model.Row) {
+	w.arose("G5")
+	if w.store.Effects[r.Key.ID] > 0 {
+		w.broke("G5", "%s is edited, and has taken effect", r.Key.ID)
+	}
+}
+
+// inKeyOrder checks that what a person lets run again takes effect behind what was made due
+// before it, of the same key (law 8).
+func (w *world) inKeyOrder(m *model.Message, claim *model.Claim) {
+	if claim == nil || claim.Row.WasMade == 0 {
+		return
+	}
+	w.coverage.Add("fault", "what a person has made due takes effect")
+	for _, r := range w.store.Inbox {
+		if r.Made > 0 && r.Made < claim.Row.WasMade && r.Waits() && r.Message.Route == m.Route && r != claim.Row {
+			w.broke("law 8", "%s takes effect again before %s, which was made due before it", m.Name(), r.Key.ID)
+		}
+	}
+}
+
+// sameAsOriginal checks that an edited message is the original in all but its content
+// (law 14).
+func (w *world) sameAsOriginal(m *model.Message) {
+	p := m.Edited
+	if p == nil {
+		return
+	}
+	w.coverage.Add("fault", "what was edited takes effect")
+	if p.ID != m.ID || p.Source != m.Source || p.Identity != m.Identity || p.Route != m.Route || p.Stream != m.Stream || p.Version != m.Version || p.Former != m.Former {
+		w.broke("law 14", "%s is edited, and takes effect as %s", p.Name(), m.ID)
+	}
+}
+
+// checkActs holds what persons have done to rows against what is recorded (law 14).
+func (w *world) checkActs() {
+	recorded := map[string]int{}
+	for _, a := range w.acts {
+		if recorded[a.on]++; a.who == "" || a.why == "" {
+			w.broke("law 14", "%s of %s has no who or no why", a.verb, a.on)
+		}
+	}
+	for _, r := range w.store.Inbox {
+		if r.Acts != recorded[r.Key.ID] && !r.Key.Conflict && !w.store.WasRemoved(r.Key.ID) {
+			w.broke("law 14", "persons have let %s run again %d times, and %d are recorded", r.Key.ID, r.Acts, recorded[r.Key.ID])
+		}
+	}
 }

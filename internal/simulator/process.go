@@ -7,6 +7,9 @@ import (
 
 	"github.com/semel-go/semel/faults"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/model"
+	"github.com/semel-go/semel/internal/simulator/plan"
+	"github.com/semel-go/semel/internal/simulator/trace"
 	"github.com/semel-go/semel/source"
 )
 
@@ -63,16 +66,16 @@ type fetching struct {
 }
 
 func newProcess(w *world, seat int) *process {
-	c := w.plan.config
+	c := w.Plan.Config
 	if w.calm || w.halts > 1 {
-		c = calmed(c)
+		c = plan.Calmed(c)
 	}
 	p := &process{w: w, seat: seat, generation: w.active, config: c, started: w.now, version: w.drawRule(), names: w.stepNames(), machine: w.make(c)}
 	p.check = checker{p: p, w: w, lanes: map[source.Lane]*laneState{}, pauses: map[int]pause{}, keys: map[uint64]*machine.Flight{}}
 	p.check.retries.saved, p.check.retries.at = c.RetrySaved, w.now
 	p.check.given(machine.InboxLane())
 	p.check.outage()
-	p.later(w.choices.wait(w.plan.lag), func() { p.feed(machine.Timer{}) })
+	p.later(w.choices.Wait(w.Plan.Lag), func() { p.feed(machine.Timer{}) })
 	if c.Inbox {
 		p.keepLeases()
 	}
@@ -99,7 +102,7 @@ func (p *process) hear(do func()) {
 }
 
 // soon is later, after what a call takes.
-func (p *process) soon(do func()) { p.later(p.w.choices.wait(p.w.plan.lag), do) }
+func (p *process) soon(do func()) { p.later(p.w.choices.Wait(p.w.Plan.Lag), do) }
 
 // feed gives the machine an event and carries out what it answers.
 func (p *process) feed(e machine.Event) { p.feedAt(e, "") }
@@ -126,9 +129,12 @@ func (p *process) feedAt(e machine.Event, at faults.Point) {
 	if fault != "" {
 		w.broke("panic", "%s", fault)
 	}
-	p.cover(e, actions)
+	w.coverage.AddStep(e, actions)
+	if x, ok := e.(machine.Ended); ok {
+		p.coverEnded(x)
+	}
 	if w.history != nil {
-		w.history.step(p, e, actions)
+		w.history.Step(w.now, p.whose(), e, actions)
 	}
 	if at != "" && p.diesAt(at) {
 		return
@@ -214,4 +220,160 @@ func (p *process) find(of *machine.Flight) *flight {
 		}
 	}
 	return nil
+}
+
+// whose says in a history which process a step is of, where there are several.
+func (p *process) whose() (whose string) {
+	if len(p.w.seats) > 1 {
+		whose = fmt.Sprintf("process %d: ", p.seat+1)
+	}
+	if p.w.live != nil {
+		whose = "rebuild, " + whose
+	}
+	if p.w.main != nil {
+		whose = "sender, " + whose
+	}
+	return whose
+}
+
+// coverEnded counts the transitions: how an entry was marked, what the store
+// said, and how its flight ended.
+func (p *process) coverEnded(x machine.Ended) {
+	f := p.last
+	if f == nil || f.of != x.Flight {
+		return
+	}
+	for i, e := range x.Flight.Entries {
+		p.w.coverage.Add("transition", trace.ClaimWord(e)+trace.Word(trace.AsNames[:], e.As)+", "+f.verdicts[i].String()+", "+x.Outcome.String())
+	}
+}
+
+// String is what histories call the delivery, or the claim.
+func (h *handed) String() string {
+	m := h.delivery.Message
+	if c := h.claim; c != nil {
+		return fmt.Sprintf("%s(%s)@inbox:%d", m.Name(), c.Row.Key.ID, c.Token())
+	}
+	return fmt.Sprintf("%s(%s)@%s:%d", m.Name(), m.ID, trace.Lane(h.item.Lane), h.delivery.Position)
+}
+
+// begin starts a process: a new machine on what has survived.
+func (w *world) begin(seat int) {
+	if w.seats[seat] != nil || w.finished || w.over {
+		return
+	}
+	w.lives++
+	w.seats[seat] = newProcess(w, seat)
+	w.note("life %d begins", w.lives)
+	for _, l := range w.Source.Lanes {
+		switch {
+		case !w.calm && w.Plan.Late:
+			w.fault("lanes are late", "")
+			w.after(58*time.Second+w.choices.Wait(10*time.Second), func() { w.give(l) })
+		case w.calm || w.choices.Often(6):
+			w.give(l)
+		default:
+			w.after(w.choices.Wait(w.Plan.Span/4), func() { w.give(l) })
+		}
+	}
+	w.wrapUp()
+}
+
+// living returns the processes that are there, also those that are frozen.
+func (w *world) living() []*process {
+	w.there = w.there[:0]
+	for _, p := range w.seats {
+		if p != nil && !p.over {
+			w.there = append(w.there, p)
+		}
+	}
+	return w.there
+}
+
+// someone returns a process, nil if there is none.
+func (w *world) someone() *process {
+	if there := w.living(); len(there) > 0 {
+		return there[w.choices.Below(len(there))]
+	}
+	return nil
+}
+
+// give hands a lane that is free to one of the processes.
+func (w *world) give(l *model.Lane) {
+	takers := w.takers(l)
+	if len(takers) == 0 || l.Held {
+		return
+	}
+	p := takers[w.choices.Below(len(takers))]
+	l.Give(p)
+	gone := l.Current()
+	p.hear(func() {
+		p.check.given(gone)
+		p.feed(machine.Given{Lane: gone})
+	})
+	w.poke()
+}
+
+// revoke asks the process that has a lane to leave it; at a deadline it is taken.
+func (w *world) revoke(l *model.Lane) {
+	if !l.Held || l.Revoking {
+		return
+	}
+	l.Revoking = true
+	p, gone := l.Owner.(*process), l.Current()
+	deadline := w.choices.Wait(4 * time.Second)
+	w.fault("lane revoked", "%s, for %v", l.ID, deadline)
+	p.hear(func() { p.feed(machine.Revoking{Lane: gone}) })
+	w.after(deadline, func() {
+		if l.Held && l.Current() == gone {
+			w.fault("revocation ran out", "%s", l.ID)
+			w.lose(l)
+		}
+	})
+}
+
+// lose takes a lane away at once.
+func (w *world) lose(l *model.Lane) {
+	if !l.Held {
+		return
+	}
+	p, gone := l.Owner.(*process), l.Current()
+	l.Leave()
+	if !w.calm && !p.frozen && w.choices.Chance(4) {
+		// It comes back before anybody said that it was gone.
+		p.check.lost(gone)
+		w.give(l)
+		if l.Owner == p {
+			return
+		}
+	}
+	p.hear(func() {
+		p.check.lost(gone)
+		p.feed(machine.Lost{Lane: gone})
+	})
+	w.giveAgain(l)
+}
+
+// release is the machine's answer to a revocation.
+func (w *world) release(gone source.Lane) {
+	l := w.Source.Find(gone.ID)
+	if l == nil || !l.Held || l.Current() != gone {
+		return
+	}
+	p := l.Owner.(*process)
+	l.Leave()
+	// Some clients say that a lane is gone even after it was left.
+	if w.choices.Chance(3) {
+		p.soon(func() { p.feed(machine.Lost{Lane: gone}) })
+	}
+	w.giveAgain(l)
+}
+
+// giveAgain gives the lane away after a while.
+func (w *world) giveAgain(l *model.Lane) {
+	wait := time.Microsecond
+	if !w.calm {
+		wait = w.choices.Wait(w.Plan.Span / 4)
+	}
+	w.after(wait, func() { w.give(l) })
 }

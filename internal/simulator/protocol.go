@@ -1,7 +1,11 @@
 package simulator
 
 import (
+	"slices"
+
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/model"
+	"github.com/semel-go/semel/internal/simulator/trace"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
 )
@@ -9,7 +13,7 @@ import (
 // action is called before an action is carried out.
 func (c *checker) action(a machine.Action) {
 	if c.over {
-		c.broke("protocol", "%s follows Done", showAction(a))
+		c.broke("protocol", "%s follows Done", trace.Action(a))
 		return
 	}
 	switch a := a.(type) {
@@ -54,7 +58,7 @@ func (c *checker) action(a machine.Action) {
 func (c *checker) inPhase(a machine.Action, of *machine.Flight, phases ...phase) *flight {
 	f := c.p.find(of)
 	if f == nil {
-		c.broke("protocol", "%s for a flight that is not open", showAction(a))
+		c.broke("protocol", "%s for a flight that is not open", trace.Action(a))
 		return nil
 	}
 	for _, p := range phases {
@@ -62,7 +66,7 @@ func (c *checker) inPhase(a machine.Action, of *machine.Flight, phases ...phase)
 			return f
 		}
 	}
-	c.broke("protocol", "%s for a flight that is %s", showAction(a), word(phaseNames[:], f.phase))
+	c.broke("protocol", "%s for a flight that is %s", trace.Action(a), trace.Word(trace.PhaseNames[:], f.phase))
 	return nil
 }
 
@@ -79,7 +83,7 @@ func (c *checker) fetch(a machine.Fetch) {
 	case a.Messages < 1 || a.Bytes < 1:
 		c.broke("protocol", "a Fetch of nothing: %+v", a)
 	case messages+a.Messages > conf.MaxMessages || bytes >= conf.MaxBytes:
-		c.broke("law 11", "%s beside %d messages of %d bytes; the bound is %d of %d", showAction(a),
+		c.broke("law 11", "%s beside %d messages of %d bytes; the bound is %d of %d", trace.Action(a),
 			messages, bytes, conf.MaxMessages, conf.MaxBytes)
 	}
 	if messages > 0 && messages+a.Messages == conf.MaxMessages {
@@ -133,7 +137,7 @@ func (c *checker) begin(f *machine.Flight) {
 				c.broke("protocol", "f%d marks %s twice", f.Number, id)
 			}
 			marked[id] = true
-			c.formersApart(f, marked, h.delivery.message)
+			c.formersApart(f, marked, h.delivery.Message)
 		}
 		c.entry(f, e, h)
 	}
@@ -141,22 +145,22 @@ func (c *checker) begin(f *machine.Flight) {
 
 // entry checks one entry of a flight that begins.
 func (c *checker) entry(f *machine.Flight, e machine.Entry, h *handed) {
-	m := h.delivery.message
+	m := h.delivery.Message
 	c.prove(h)
 	c.foreignEntry(f, e, m)
 	switch {
 	case h.flight != nil:
-		c.broke("protocol", "%s is in f%d and in f%d", m.name(), h.flight.Number, f.Number)
+		c.broke("protocol", "%s is in f%d and in f%d", m.Name(), h.flight.Number, f.Number)
 	case h.asked || h.told:
-		c.broke("protocol", "%s is in f%d after it was settled", m.name(), f.Number)
+		c.broke("protocol", "%s is in f%d after it was settled", m.Name(), f.Number)
 	case h.stale:
-		c.broke("protocol", "%s is in f%d after its lane was gone", m.name(), f.Number)
+		c.broke("protocol", "%s is in f%d after its lane was gone", m.Name(), f.Number)
 	case h.known:
-		c.broke("law 9", "%s is in f%d after it was found to be a copy", m.name(), f.Number)
-	case h.claim == nil && m.refused != "" && (e.As != machine.AsParked && e.As != machine.AsDeadLettered || len(f.Entries) != 1):
-		c.broke("protocol", "%s has no identity and is %s in f%d of %d entries", m.name(), word(asNames[:], e.As), f.Number, len(f.Entries))
+		c.broke("law 9", "%s is in f%d after it was found to be a copy", m.Name(), f.Number)
+	case h.claim == nil && m.Refused != "" && (e.As != machine.AsParked && e.As != machine.AsDeadLettered || len(f.Entries) != 1):
+		c.broke("protocol", "%s has no identity and is %s in f%d of %d entries", m.Name(), trace.Word(trace.AsNames[:], e.As), f.Number, len(f.Entries))
 	case e.Unmarked && !c.p.config.Unmarked:
-		c.broke("law 1", "%s is not marked in f%d", m.name(), f.Number)
+		c.broke("law 1", "%s is not marked in f%d", m.Name(), f.Number)
 	}
 	c.entryInTurn(e, h)
 	c.allowed(e.As, h)
@@ -171,19 +175,19 @@ func (c *checker) run(a machine.Run) {
 		return
 	}
 	if len(a.Fresh) == 0 || a.Budget <= 0 {
-		c.broke("protocol", "%s of nothing", showAction(a))
+		c.broke("protocol", "%s of nothing", trace.Action(a))
 	}
 	c.mayRun(a)
 	for _, i := range a.Fresh {
 		if it := a.Flight.Entries[max(0, min(i, len(a.Flight.Entries)-1))].Item; it.Refused != nil {
-			c.broke("D5", "%s is not to be processed, and its handler runs", showItem(it))
+			c.broke("D5", "%s is not to be processed, and its handler runs", trace.Item(it))
 		}
 	}
 	c.proveBeforeRun(a)
 	last := -1
 	for _, i := range a.Fresh {
 		if i <= last || i >= len(f.verdicts) {
-			c.broke("protocol", "%s is not in order", showAction(a))
+			c.broke("protocol", "%s is not in order", trace.Action(a))
 			return
 		}
 		last = i
@@ -202,7 +206,7 @@ func (c *checker) run(a machine.Run) {
 func (c *checker) mayRun(a machine.Run) {
 	for _, e := range a.Flight.Entries {
 		if c.stopping || c.lanes[e.Item.Lane].revoking {
-			c.broke("case 10", "f%d runs its handlers, and %s is to be left", a.Flight.Number, handOf(e.Item).delivery.message.name())
+			c.broke("case 10", "f%d runs its handlers, and %s is to be left", a.Flight.Number, handOf(e.Item).delivery.Message.Name())
 			return
 		}
 	}
@@ -220,8 +224,8 @@ func (c *checker) handling(f *flight, entry int) {
 			continue
 		}
 		for _, i := range g.call.Fresh {
-			if g.message(i).id == m.id && !rival(g, i, f.of.Entries[entry].Item) {
-				c.broke("law 9", "two handlers have %s at once", m.id)
+			if g.message(i).ID == m.ID && !rival(g, i, f.of.Entries[entry].Item) {
+				c.broke("law 9", "two handlers have %s at once", m.ID)
 			}
 		}
 	}
@@ -239,7 +243,7 @@ func (c *checker) release(l source.Lane) {
 			continue
 		}
 		if !s.gone && (h.flight != nil || h.asked) {
-			c.broke("law 2", "%s/%d is released while %s is under way", l.ID, l.Epoch, h.delivery.message.name())
+			c.broke("law 2", "%s/%d is released while %s is under way", l.ID, l.Epoch, h.delivery.Message.Name())
 		}
 		c.part(h)
 	}
@@ -272,5 +276,111 @@ func (c *checker) done(a machine.Done) {
 		c.broke("counts", "a message has halted the machine and none has failed")
 	}
 	c.prove(handOf(a.Item))
-	c.halted(handOf(a.Item).delivery.message)
+	c.halted(handOf(a.Item).delivery.Message)
+}
+
+// checkLeaving checks that what is to be left is left once nothing of it is
+// under way (case 10).
+func (c *checker) checkLeaving() {
+	if c.over || c.p.over {
+		return
+	}
+	if c.stopping && c.p.fetch == nil && !c.claims.asking && len(c.p.flights) == 0 && c.p.settles == 0 && !c.settlesFailed() {
+		c.broke("case 10", "nothing is under way, and a stop has not ended")
+	}
+	for _, l := range c.w.Source.Lanes {
+		s := c.lanes[l.Current()]
+		if !l.Held || s == nil || !s.revoking || s.released {
+			continue
+		}
+		if h := c.underWay(l); h == nil {
+			c.broke("case 10", "nothing of %s is under way, and it is revoked and not released", l.ID)
+		}
+		c.arose("case 10")
+	}
+}
+
+// underWay returns a delivery that a revoked lane must wait for, nil if there is
+// none: one in a flight, one that is being settled, or a copy of one in a flight,
+// which is settled with it.
+func (c *checker) underWay(l *model.Lane) *handed {
+	for _, h := range c.hands {
+		if h.item.Lane != l.Current() || h.told || h.stale {
+			continue
+		}
+		if h.flight != nil || h.asked || h.left || c.flies(h) {
+			return h
+		}
+	}
+	return nil
+}
+
+// flies reports whether an open flight has a copy of the delivery, or what has its former
+// identity.
+func (c *checker) flies(h *handed) bool {
+	return slices.ContainsFunc(c.p.flights, func(f *flight) bool {
+		for i := range f.of.Entries {
+			if f.message(i).ID == h.delivery.Message.ID || formerOf(f.of.Entries[i].Item) == formerOf(h.item) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// settlesFailed reports whether a Settle waits to be tried again.
+func (c *checker) settlesFailed() bool {
+	return slices.ContainsFunc(c.hands, func(h *handed) bool { return h.left && !h.told })
+}
+
+// checkHeld holds what the machine says that it holds against what it was given
+// and what has not been settled (law 11). While something is being left, what is
+// dropped and when is the machine's affair; checkLeaving sees to its end.
+func (c *checker) checkHeld() {
+	if c.over || c.p.over || c.stopping || c.halting() {
+		return
+	}
+	messages, bytes := 0, int64(0)
+	for _, h := range c.hands {
+		switch {
+		case h.told:
+			continue
+		case h.stale && h.left, !h.stale && c.lanes[h.item.Lane].revoking:
+			return
+		case h.stale && h.flight == nil && !h.asked:
+			continue // dropped with its lane
+		}
+		messages++
+		bytes += int64(h.item.Size)
+	}
+	if m, b := c.p.machine.Unsettled(); m != messages || b != bytes {
+		c.broke("law 11", "the machine holds %d messages of %d bytes, and should hold %d of %d", m, b, messages, bytes)
+	}
+}
+
+// checkSize holds the machine's queues against the bound, and the items that a
+// step touched against those that it could have moved (law 11).
+func (c *checker) checkSize(e machine.Event) {
+	size := c.p.machine.Size()
+	held, _ := c.p.machine.Unsettled()
+	brought := 0
+	switch e := e.(type) {
+	case machine.Fetched:
+		brought = len(e.Items)
+	case machine.Claimed:
+		brought = len(e.Items)
+	}
+	touched := size.Touched - c.size.Touched
+	switch most := 8*(c.held+brought) + 8; {
+	case touched > most:
+		c.broke("law 11", "a step touched %d items; the machine held %d and was brought %d", touched, c.held, brought)
+	case size.Queue > 4*c.p.config.MaxMessages+8:
+		c.broke("law 11", "a queue has room for %d; the bound is %d messages", size.Queue, c.p.config.MaxMessages)
+	case held == 0 && size.Kept > 0:
+		c.broke("law 11", "the machine holds no message and keeps %d entries", size.Kept)
+	}
+	if touched > 8 && held == 0 {
+		c.w.coverage.Add("fault", "many deliveries left at once")
+	}
+	c.size, c.held = size, held
 }

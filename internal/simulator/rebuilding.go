@@ -1,8 +1,13 @@
 package simulator
 
 import (
+	"maps"
 	"slices"
 	"time"
+
+	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/model"
+	"github.com/semel-go/semel/internal/simulator/plan"
 )
 
 // generations is what a world has of a rebuild: its consumer's identities and effects once
@@ -14,7 +19,7 @@ type generations struct {
 	// active is the generation that live processes have to work in; stores are those of
 	// both.
 	active int
-	stores []*simStore
+	stores []*model.Store
 	// closing: a switch is under way, and nobody opens a transaction in the active
 	// generation until it is over, or until that moment.
 	closing bool
@@ -25,46 +30,46 @@ type generations struct {
 
 // rebuilds has a rebuild begin after a while.
 func (w *world) rebuilds() {
-	if w.plan.rebuilds {
-		w.after(w.choices.wait(w.plan.span), w.beginRebuild)
+	if w.Plan.Rebuilds {
+		w.after(w.choices.Wait(w.Plan.Span), w.beginRebuild)
 	}
 }
 
 // beginRebuild opens a generation, into which processes of their own read the whole
 // history, and then what comes, until it is switched to.
 func (w *world) beginRebuild() {
-	if !w.plan.rebuilds || w.rebuild != nil || w.finished {
+	if !w.Plan.Rebuilds || w.rebuild != nil || w.finished {
 		return
 	}
 	r := newWorld(nil, w.make)
 	r.shared, r.live, w.rebuild = w.shared, w, r
-	r.plan = w.plan
-	r.plan.processes, r.plan.rebuilds, r.plan.operators = w.plan.readers, false, 0
-	r.plan.ends, r.plan.has[troubleElsewhere] = false, false
-	r.plan.config.IdleExit, r.plan.late = 0, false
+	r.Plan = w.Plan
+	r.Plan.Processes, r.Plan.Rebuilds, r.Plan.Operators = w.Plan.Readers, false, 0
+	r.Plan.Ends, r.Plan.Has[plan.TroubleElsewhere] = false, false
+	r.Plan.Config.IdleExit, r.Plan.Late = 0, false
 	r.open()
-	r.messages = w.messages
-	r.store.down = w.store.down
-	for i, l := range r.source.lanes {
-		of := w.source.lanes[i]
-		l.id = of.id + "^"
-		for _, d := range slices.Concat(of.before, of.log) {
-			at := max(w.now, d.produced)
-			l.log = append(l.log, &delivery{message: d.message, of: d, lane: l, position: len(l.log), produced: at})
-			w.agenda.add(at, r.poke)
+	r.Messages = w.Messages
+	r.store.Down = w.store.Down
+	for i, l := range r.Source.Lanes {
+		of := w.Source.Lanes[i]
+		l.ID = of.ID + "^"
+		for _, d := range slices.Concat(of.Before, of.Log) {
+			at := max(w.now, d.Produced)
+			l.Log = append(l.Log, &model.Delivery{Message: d.Message, Of: d, Lane: l, Position: len(l.Log), Produced: at})
+			w.agenda.Add(at, r.poke)
 		}
-		for i := range of.before { // which was there before
-			l.log[i].produced = w.now
+		for i := range of.Before { // which was there before
+			l.Log[i].Produced = w.now
 		}
 	}
-	w.stores = []*simStore{w.store, r.store}
+	w.stores = []*model.Store{w.store, r.store}
 	w.acts = append(w.acts, act{verb: "rebuild", who: "operator", why: "the projection has another form", on: "generation 1"})
-	w.fault("a rebuild begins", "of %d lanes", len(r.source.lanes))
+	w.fault("a rebuild begins", "of %d lanes", len(r.Source.Lanes))
 	for seat := range r.seats {
 		r.begin(seat)
 	}
-	w.after(w.choices.wait(w.plan.span/4), r.disturb)
-	w.after(w.choices.wait(w.plan.span), w.trySwitch)
+	w.after(w.choices.Wait(w.Plan.Span/4), r.disturb)
+	w.after(w.choices.Wait(w.Plan.Span), w.trySwitch)
 }
 
 // rebuildGoesOn reports whether a rebuild is planned that is not switched to.
@@ -72,7 +77,7 @@ func (w *world) rebuildGoesOn() bool {
 	switch {
 	case w.live != nil:
 		return !w.over
-	case !w.plan.rebuilds:
+	case !w.Plan.Rebuilds:
 		return false
 	}
 	return w.rebuild == nil || !w.rebuild.over || len(w.rebuild.living()) > 0
@@ -82,11 +87,11 @@ func (w *world) rebuildGoesOn() bool {
 func (w *world) trySwitch() {
 	switch {
 	case w.active > 0 || w.finished || w.law != nil:
-	case w.store.down || w.quiet && !w.calm || w.closing:
+	case w.store.Down || w.quiet && !w.calm || w.closing:
 		w.after(200*time.Millisecond, w.trySwitch)
 	default:
 		w.fault("a switch begins", "")
-		w.closing, w.until, w.upTo = true, w.now+w.choices.wait(4*time.Second), nil
+		w.closing, w.until, w.upTo = true, w.now+w.choices.Wait(4*time.Second), nil
 		if w.calm {
 			w.until = w.calmEnds
 		}
@@ -98,20 +103,20 @@ func (w *world) trySwitch() {
 func (w *world) goOnSwitch() {
 	switch {
 	case w.law != nil || w.finished:
-	case !w.calm && w.choices.chance(60):
+	case !w.calm && w.choices.Chance(60):
 		w.fault("who switches is killed", "")
 		w.after(max(w.until-w.now, time.Millisecond), w.reopen)
 	case w.now > w.until || w.quiet && !w.calm:
-		w.coverage.add("fault", "a switch gives up")
+		w.coverage.Add("fault", "a switch gives up")
 		w.reopen()
-	case !w.store.down && w.mayActivate():
+	case !w.store.Down && w.mayActivate():
 		w.activate()
-		if !w.calm && w.choices.chance(4) { // whoever asks again finds that it is done
-			w.coverage.add("fault", "answer to a switch lost")
-			w.after(w.choices.wait(time.Second), w.trySwitch)
+		if !w.calm && w.choices.Chance(4) { // whoever asks again finds that it is done
+			w.coverage.Add("fault", "answer to a switch lost")
+			w.after(w.choices.Wait(time.Second), w.trySwitch)
 		}
 	default:
-		w.after(w.choices.wait(w.plan.lag)+w.plan.lag/4, w.goOnSwitch)
+		w.after(w.choices.Wait(w.Plan.Lag)+w.Plan.Lag/4, w.goOnSwitch)
 	}
 }
 
@@ -119,28 +124,28 @@ func (w *world) goOnSwitch() {
 func (w *world) reopen() {
 	w.closing = false
 	w.note("the switch is given up")
-	w.after(w.choices.wait(w.plan.span/4)+time.Second, w.trySwitch)
+	w.after(w.choices.Wait(w.Plan.Span/4)+time.Second, w.trySwitch)
 }
 
 // mayActivate reports whether nothing is open in the active generation, and all that stood
 // in the log then is settled in the new one.
 func (w *world) mayActivate() bool {
-	if len(w.store.open) > 0 {
+	if len(w.store.Open) > 0 {
 		return false
 	}
 	if w.upTo == nil {
-		for _, l := range w.source.lanes {
-			end := len(l.before)
-			for _, d := range l.log {
-				if d.produced <= w.now {
+		for _, l := range w.Source.Lanes {
+			end := len(l.Before)
+			for _, d := range l.Log {
+				if d.Produced <= w.now {
 					end++
 				}
 			}
 			w.upTo = append(w.upTo, end)
 		}
 	}
-	for i, l := range w.rebuild.source.lanes {
-		if l.settledUpTo() < w.upTo[i] {
+	for i, l := range w.rebuild.Source.Lanes {
+		if l.SettledUpTo() < w.upTo[i] {
 			return false
 		}
 	}
@@ -167,10 +172,10 @@ func (f *flight) closedOut() bool {
 	w, p := f.p.w, f.p
 	switch {
 	case w.closing:
-		w.coverage.add("fault", "a transaction is refused while a switch is under way")
+		w.coverage.Add("fault", "a transaction is refused while a switch is under way")
 		return true
 	case f.generation != w.active:
-		w.coverage.add("fault", "a transaction is refused of the generation that was active")
+		w.coverage.Add("fault", "a transaction is refused of the generation that was active")
 		p.generation = w.active
 		return true
 	}
@@ -189,5 +194,86 @@ func (f *flight) within(do func()) {
 	do()
 	if w.store = is; w.active > 0 {
 		w.store = w.stores[w.active]
+	}
+}
+
+// storeOf is the generation in which a delivery's end was committed.
+func (c *checker) storeOf(h *handed) *model.Store {
+	last := c.p.last
+	switch {
+	case h.in != nil:
+	case last != nil && last.store != nil: // it rode
+		h.in = last.store
+	default:
+		h.in = c.w.store
+	}
+	return h.in
+}
+
+// inItsStore does something in the generation in which a delivery's end was committed.
+func (c *checker) inItsStore(h *handed, do func()) {
+	if c.w.stores == nil {
+		do()
+		return
+	}
+	is := c.w.store
+	c.w.store = c.storeOf(h)
+	do()
+	c.w.store = is
+}
+
+// knownToActive checks that what is settled after a switch is known to the generation that
+// is active (G2).
+func (c *checker) knownToActive(h *handed) {
+	w, m := c.w, h.delivery.Message
+	if w.active == 0 {
+		return
+	}
+	w.arose("G2")
+	if _, marked := w.stores[w.active].Marked(m); !marked {
+		w.broke("G2", "%s is settled, and the generation that is active knows nothing of it", m.Name())
+	}
+}
+
+// inActive checks that nobody commits in a generation that is no longer active (G2).
+func (c *checker) inActive(f *flight) {
+	if w := c.w; w.active > 0 && f.generation != w.active {
+		w.broke("G2", "f%d of a process that has slept commits in the generation that was active", f.of.Number)
+	}
+}
+
+// checkSwitch checks that the new generation knows all that is settled (G2).
+func (w *world) checkSwitch() {
+	w.arose("G2")
+	for _, l := range w.Source.Lanes {
+		for _, d := range l.Log {
+			if _, marked := w.store.Marked(d.Message); d.Settled && !marked && !w.skippedOnly(d.Message) {
+				w.broke("G2", "%s at %s/%d is settled, and the new generation knows nothing of it", d.Message.Name(), l.ID, d.Position)
+			}
+		}
+	}
+}
+
+// skippedOnly reports whether a message is another consumer's, and is only settled.
+func (w *world) skippedOnly(m *model.Message) bool {
+	return m.Foreign && w.Plan.Config.OnFiltered == machine.EndSkip
+}
+
+// checkProjection holds the effects of the new generation against those of the old one,
+// when all is over: what can only succeed took effect in both (G2).
+func (w *world) checkProjection() {
+	if w.active == 0 {
+		return
+	}
+	old := w.stores[0]
+	for _, m := range w.Messages {
+		if n := w.store.Effects[m.ID]; m.Harmless && m.Refused == "" && m.Charged == 0 && !w.HasOtherContent(m) && n != 1 {
+			w.broke("G2", "%s has %d effects in the new generation, and %d in the old one", m.ID, n, old.Effects[m.ID])
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(w.store.Effects)) {
+		if n := w.store.Effects[id]; n > 1 {
+			w.broke("law 12", "%s has %d effects in the new generation", id, n)
+		}
 	}
 }

@@ -2,149 +2,104 @@ package simulator
 
 import (
 	"slices"
-	"strconv"
 	"time"
 
 	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/simulator/model"
 	"github.com/semel-go/semel/store"
 )
-
-// replaying is what a plan has of replays.
-type replaying struct {
-	// again: a process of its own reads the history again, in the generation of the live
-	// ones. quiet: without effects outside of the store.
-	again, quiet bool
-	// rebuilds: another reads it into a generation of its own, which is switched to.
-	rebuilds bool
-	// readers is how many processes try to, one after the other.
-	readers int
-	// operators replay what was set aside.
-	operators int
-}
-
-// drawReplays lets persons replay. Whether they do is told by a number that was drawn
-// before, so that the other seeds keep their histories.
-func (p *plan) drawReplays(c *choices) {
-	if p.config.Seed%8 != 3 || p.config.Unmarked || p.config.OneAttempt {
-		return
-	}
-	r := &p.replaying
-	if p.config.Inbox {
-		r.operators = c.between(1, 3)
-	}
-	if p.queue || p.calls { // there is no history, or whoever is called cannot be told
-		return
-	}
-	r.quiet, r.readers = c.often(3), c.between(1, 2)
-	if p.config.Inbox || p.intends() {
-		r.again = true
-		return
-	}
-	r.rebuilds = c.flip()
-	if r.again = !r.rebuilds; r.rebuilds {
-		p.keep, p.formers = 0, false
-	}
-}
-
-// replays reports whether somebody replays anything.
-func (p *plan) replays() bool { return p.again || p.rebuilds || p.operators > 0 }
 
 // replay is one that is carried out beside the live processes.
 type replay struct {
 	begun, done bool
-	lanes       []*lane
+	lanes       []*model.Lane
 	// foreseen is what the plan says of each place.
-	foreseen map[*delivery]prediction
+	foreseen map[*model.Delivery]prediction
 }
 
 // drawHistory takes the beginning of each lane away from the live processes, as a group
 // does that begins behind it, or whose offsets somebody has moved on. Much of it has taken
 // effect before: the rest is what a replay is for.
 func (w *world) drawHistory() {
-	if !w.plan.again && !w.plan.rebuilds {
+	if !w.Plan.Again && !w.Plan.Rebuilds {
 		return
 	}
-	for _, l := range w.source.lanes {
-		n := w.choices.below(1 + len(l.log)/2)
-		l.before, l.log = slices.Clone(l.log[:n]), slices.Clone(l.log[n:])
-		for i, d := range l.log {
-			d.position = i
+	for _, l := range w.Source.Lanes {
+		n := w.choices.Below(1 + len(l.Log)/2)
+		l.Before, l.Log = slices.Clone(l.Log[:n]), slices.Clone(l.Log[n:])
+		for i, d := range l.Log {
+			d.Position = i
 		}
-		for _, d := range l.before {
-			w.passedBy[d.message.id] = true
-			w.drawFormerEffect(d.message)
+		for _, d := range l.Before {
+			w.passedBy[d.Message.ID] = true
+			w.drawFormerEffect(d.Message)
 		}
 	}
-	for _, m := range w.messages {
-		if w.passedBy[m.id] {
-			m.age = 0
+	for _, m := range w.Messages {
+		if w.passedBy[m.ID] {
+			m.Age = 0
 		}
 	}
 }
 
 // drawFormerEffect lets a message have taken effect before the run.
-func (w *world) drawFormerEffect(m *message) {
-	known := m.refused != "" || m.conduct == saysDuplicate || w.plan.steps > 0 || w.store.judge(m.id, m.print).Kind != store.Fresh || !w.formerlyFree(m)
-	if known || m.version > 0 && !w.isNext(m) || !w.choices.flip() {
+func (w *world) drawFormerEffect(m *model.Message) {
+	known := m.Refused != "" || m.Conduct == model.SaysDuplicate || w.Plan.Steps > 0 || w.store.Judge(m.ID, m.Print).Kind != store.Fresh || !w.formerlyFree(m)
+	if known || m.Version > 0 && !w.isNext(m) || !w.choices.Flip() {
 		return
 	}
-	print := m.print
+	print := m.Print
 	if print.Version != 0 {
 		print.Sum[15] = 1
 	}
-	w.store.markers[m.id] = marker{store.Applied, print, m.age}
+	w.store.Markers[m.ID] = model.Marker{Outcome: store.Applied, Print: print, At: m.Age}
 	w.write(m, store.Applied)
 }
 
 // readsAgain has a replay begin after a while.
 func (w *world) readsAgain() {
-	if w.plan.again {
-		w.after(w.choices.wait(w.plan.span), w.beginReplay)
+	if w.Plan.Again {
+		w.after(w.choices.Wait(w.Plan.Span), w.beginReplay)
 	}
 }
 
 // beginReplay plans a replay of the history up to its present end, and has it begin.
 func (w *world) beginReplay() {
 	r := &w.replay
-	if !w.plan.again || r.begun || w.finished {
+	if !w.Plan.Again || r.begun || w.finished {
 		return
 	}
 	r.begun = true
-	for _, l := range slices.Clone(w.source.lanes) {
-		again := &lane{id: l.id + "~", of: l}
-		for _, d := range l.before {
-			again.read(d)
+	for _, l := range slices.Clone(w.Source.Lanes) {
+		again := &model.Lane{ID: l.ID + "~", Of: l}
+		for _, d := range l.Before {
+			again.Read(d)
 		}
-		for _, d := range l.log {
-			if d.produced <= w.now {
-				again.read(d)
+		for _, d := range l.Log {
+			if d.Produced <= w.now {
+				again.Read(d)
 			}
 		}
 		r.lanes = append(r.lanes, again)
 	}
-	w.source.lanes = append(w.source.lanes, r.lanes...)
+	w.Source.Lanes = append(w.Source.Lanes, r.lanes...)
 	w.foresee()
 	w.acts = append(w.acts, act{verb: "replay", who: "operator", why: "some of it is missing"})
 	w.fault("a replay begins", "of %d places", len(r.foreseen))
-	for range w.plan.readers {
+	for range w.Plan.Readers {
 		w.seats = append(w.seats, nil)
 		w.begin(len(w.seats) - 1)
 	}
 }
 
-// read appends a place of another lane to a lane that is read again.
-func (l *lane) read(d *delivery) {
-	l.log = append(l.log, &delivery{message: d.message, of: d, lane: l, position: len(l.log)})
-}
-
 // reads reports whether the process is one that reads the history again.
-func (p *process) reads() bool { return p.seat >= p.w.plan.processes }
+func (p *process) reads() bool { return p.seat >= p.w.Plan.Processes }
 
 // takers are the processes that a lane can be given to.
-func (w *world) takers(l *lane) []*process {
+func (w *world) takers(l *model.Lane) []*process {
 	there := w.living()
-	if w.plan.again {
-		there = slices.DeleteFunc(there, func(p *process) bool { return p.reads() != (l.of != nil) })
+	if w.Plan.Again {
+		there = slices.DeleteFunc(there, func(p *process) bool { return p.reads() != (l.Of != nil) })
 	}
 	return there
 }
@@ -157,13 +112,13 @@ func (p *process) storePositions() {
 	}
 	w := p.w
 	p.soon(func() {
-		if w.store.down {
+		if w.store.Down {
 			p.later(time.Second, p.storePositions)
 			return
 		}
 		for _, l := range w.replay.lanes {
-			if l.held && l.owner == p {
-				l.store(l.settledUpTo())
+			if l.Held && l.Owner == p {
+				l.Store(l.SettledUpTo())
 			}
 		}
 		w.checkOffsets()
@@ -171,21 +126,10 @@ func (p *process) storePositions() {
 	})
 }
 
-// store stores a position of a lane that is read again.
-func (l *lane) store(position int) { l.stored = max(l.stored, position) }
-
-// settledUpTo is the first place that is not settled.
-func (l *lane) settledUpTo() int {
-	if i := slices.IndexFunc(l.log, func(d *delivery) bool { return !d.settled }); i >= 0 {
-		return i
-	}
-	return len(l.log)
-}
-
 // endReplay ends a replay that has come to its end.
 func (w *world) endReplay() {
 	r := &w.replay
-	if r.done || slices.ContainsFunc(r.lanes, func(l *lane) bool { return l.stored < len(l.log) }) {
+	if r.done || slices.ContainsFunc(r.lanes, func(l *model.Lane) bool { return l.Stored < len(l.Log) }) {
 		return
 	}
 	r.done = true
@@ -194,15 +138,15 @@ func (w *world) endReplay() {
 }
 
 // stillReplays reports whether a replay is planned that has not come to its end.
-func (w *world) stillReplays() bool { return w.plan.again && !w.replay.done }
+func (w *world) stillReplays() bool { return w.Plan.Again && !w.replay.done }
 
 // quiet reports whether an entry is of a replay without effects outside of the store, or
 // of what such a one has left in the inbox.
 func (f *flight) quiet(entry int) bool {
 	if c := handOf(f.of.Entries[entry].Item).claim; c != nil {
-		return c.row.quiet
+		return c.Row.Quiet
 	}
-	return f.p.reads() && f.p.w.plan.quiet
+	return f.p.reads() && f.p.w.Plan.Quiet
 }
 
 // prediction is what a plan says of a place: what a mark will be answered, as long as
@@ -218,42 +162,42 @@ type prediction struct {
 // foresee says of each place that will be read what would become of it.
 func (w *world) foresee() {
 	r := &w.replay
-	r.foreseen = map[*delivery]prediction{}
+	r.foreseen = map[*model.Delivery]prediction{}
 	lanesOf := map[string]int{} // by identity
 	for _, l := range r.lanes {
-		for id := range l.identities() {
+		for id := range l.Identities() {
 			lanesOf[id]++
 		}
 	}
 	for _, l := range r.lanes {
 		first := map[string]semel.Fingerprint{}
-		for _, d := range l.log {
-			m := d.message
-			before, copied := first[m.id]
-			if m.refused != "" || m.version > 0 || m.former != "" || lanesOf[m.id] > 1 || copied && before != m.print {
+		for _, d := range l.Log {
+			m := d.Message
+			before, copied := first[m.ID]
+			if m.Refused != "" || m.Version > 0 || m.Former != "" || lanesOf[m.ID] > 1 || copied && before != m.Print {
 				continue // which of them comes first, or by which rule, nobody knows
 			}
-			first[m.id] = m.print
-			r.foreseen[d] = prediction{w.foreseeOne(m, copied), w.store.changes[m.id], w.store.low}
+			first[m.ID] = m.Print
+			r.foreseen[d] = prediction{w.foreseeOne(m, copied), w.store.Changes[m.ID], w.store.Low}
 		}
 	}
 }
 
 // foreseeOne says what a mark of a message would be answered, by the rule that makes its
 // fingerprint.
-func (w *world) foreseeOne(m *message, copied bool) map[uint8]store.VerdictKind {
+func (w *world) foreseeOne(m *model.Message, copied bool) map[uint8]store.VerdictKind {
 	kinds := map[uint8]store.VerdictKind{}
 	for rule := range uint8(2) {
-		print := m.print
+		print := m.Print
 		if print.Version != 0 {
 			print.Version, print.Sum[15] = rule+1, rule+1
 		}
-		v := w.store.judge(m.id, print)
+		v := w.store.Judge(m.ID, print)
 		switch {
 		case v.Kind != store.Fresh:
 		case copied:
 			v.Kind = store.Seen
-		case w.store.old(m):
+		case w.store.Old(m):
 			v.Kind = store.Old
 		}
 		kinds[rule+1] = v.Kind
@@ -261,24 +205,58 @@ func (w *world) foreseeOne(m *message, copied bool) map[uint8]store.VerdictKind 
 	return kinds
 }
 
-// identities are those of a lane's messages.
-func (l *lane) identities() map[string]bool {
-	all := map[string]bool{}
-	for _, d := range l.log {
-		all[d.message.id] = true
+// checkOffsets checks that nobody but the live processes moves their places in the log
+// (trap T45).
+func (w *world) checkOffsets() {
+	for _, l := range w.Source.Lanes {
+		if l.Of != nil {
+			continue
+		}
+		w.arose("trap T45")
+		if i := slices.IndexFunc(l.Log, func(d *model.Delivery) bool { return d.Settled && !d.Acknowledged }); i >= 0 {
+			w.broke("trap T45", "%s/%d is settled, and no live process has settled it", l.ID, i)
+		}
 	}
-	return all
 }
 
-// act is what is recorded of what a person did.
-type act struct{ verb, who, why, on string }
-
-func (a act) String() string { return strconv.Quote(a.who) + " " + a.verb + " " + a.on }
-
-// live is the lane itself, or the one that it reads again.
-func (l *lane) live() *lane {
-	if l.of != nil {
-		return l.of
+// asForeseen checks that a replay is answered as its plan said, where nothing live has
+// changed since (G4).
+func (f *flight) asForeseen() {
+	w := f.p.w
+	for i, e := range f.of.Entries {
+		h, v := handOf(e.Item), f.verdicts[i].Kind
+		foreseen, there := w.replay.foreseen[h.delivery]
+		if !there || h.claim != nil || v == store.Busy || v == store.Behind {
+			continue
+		}
+		delete(w.replay.foreseen, h.delivery)
+		if m := h.delivery.Message; foreseen.changes == w.store.Changes[m.ID] && foreseen.low == w.store.Low {
+			w.arose("G4")
+			w.coverage.Add("fault", "a replay is answered as foreseen: "+v.String())
+			if v != foreseen.kinds[f.p.version] {
+				w.broke("G4", "%s is %s, and the plan said that it would be %s", m.Name(), v.String(), foreseen.kinds[f.p.version].String())
+			}
+		}
 	}
-	return l
+}
+
+// keepsIdentity checks that what takes effect of a replay is the message that the producer
+// sent (law 14).
+func (c *checker) keepsIdentity(f *flight, x model.Effect) {
+	w, m, number := c.w, x.Message, x.Message.Number
+	if first, before := w.tookBy[number]; before && first != m.ID {
+		w.broke("law 14", "m%d takes effect as %s, and did as %s", number, m.ID, first)
+	}
+	w.tookBy[number] = m.ID
+	w.sameAsOriginal(m)
+	w.inKeyOrder(m, handOf(f.of.Entries[x.Entry].Item).claim)
+	of := handOf(f.of.Entries[x.Entry].Item).delivery.Of
+	if of == nil {
+		return
+	}
+	w.arose("law 14")
+	w.coverage.Add("fault", "what was missing takes effect in a replay")
+	if p := of.Message; p.ID != m.ID || p.Source != m.Source || p.Identity != m.Identity || p.Route != m.Route || p.Stream != m.Stream || p.Version != m.Version || p.Print != m.Print {
+		w.broke("law 14", "%s takes effect in a replay as another: %s", p.Name(), m.ID)
+	}
 }

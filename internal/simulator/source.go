@@ -1,170 +1,311 @@
 package simulator
 
 import (
-	"slices"
 	"time"
 
 	"github.com/semel-go/semel"
-	"github.com/semel-go/semel/source"
+	"github.com/semel-go/semel/faults"
+	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/model"
+	"github.com/semel-go/semel/internal/simulator/plan"
+	"github.com/semel-go/semel/internal/simulator/trace"
 )
 
-// lane is a stream of the source.
-type lane struct {
-	id       string
-	epoch    uint64
-	log      []*delivery
-	next     int // of a log: the next position to hand out
-	held     bool
-	owner    *process // with held: who has it
-	revoking bool
-	paused   bool
-	answered bool // the machine has released it
+// handed is a delivery in the hands of a process.
+type handed struct {
+	delivery *model.Delivery
+	item     *machine.Item
+	arrival  int
+	claim    *model.Claim // nil: the source delivered it
 
-	// of is the live lane that a replay reads again, stored how far it is settled as the
-	// store has it; nil and 0 of a live lane. before is what comes before all that live
-	// processes are given.
-	of     *lane
-	stored int
-	before []*delivery
+	handState
 }
 
-func (l *lane) current() source.Lane { return source.Lane{ID: l.id, Epoch: l.epoch} }
-
-// simSource is the model of a source. It keeps what is not settled.
-type simSource struct {
-	queue bool
-	lanes []*lane
-	// dead counts the dead letters of each content.
-	dead map[content]int
-}
-
-// content is what copies of one message share.
-type content struct {
-	id    string
-	print semel.Fingerprint
-}
-
-// give starts a new epoch: what is not settled comes again; of a log
-// everything from the first that is not settled.
-func (l *lane) give(to *process) {
-	l.epoch++
-	l.owner = to
-	l.held, l.revoking, l.paused, l.answered = true, false, false, false
-	l.next = len(l.log)
-	for i := len(l.log) - 1; i >= 0; i-- {
-		d := l.log[i]
-		d.out, d.returned, d.due = false, false, 0
-		if l.of != nil { // whoever goes on knows what is stored, and nothing else
-			d.settled = i < l.stored
-		}
-		if !d.settled {
-			l.next = i
-		}
-	}
-}
-
-// leave ends the epoch.
-func (l *lane) leave() { l.held, l.revoking = false, false }
-
-func (s *simSource) find(id string) *lane {
-	for _, l := range s.lanes {
-		if l.id == id {
-			return l
-		}
-	}
-	return nil
-}
-
-// ready reports whether the lane could hand out d now.
-func (s *simSource) ready(d *delivery, now time.Duration) bool {
-	if d.produced > now || d.due > now {
-		return false
-	}
-	if d.returned {
-		return true
-	}
-	if s.queue {
-		return !d.settled && !d.out
-	}
-	return d.position == d.lane.next
-}
-
-// any returns the next delivery that lane l can hand out to the process, or nil.
-func (l *lane) any(s *simSource, p *process, now time.Duration) *delivery {
-	if !l.held || l.paused || l.owner != p {
-		return nil
-	}
-	for _, d := range l.log {
-		if s.ready(d, now) {
-			return d
-		}
-	}
-	return nil
-}
-
-// hand hands d out.
-func (s *simSource) hand(d *delivery) {
-	if !s.queue && !d.returned {
-		d.lane.next++
-	}
-	d.out, d.returned = true, false
-	d.count++
-}
-
-// available reports whether a fetch of the process would return something.
-func (s *simSource) available(p *process, now time.Duration) bool {
-	for _, l := range s.lanes {
-		if l.any(s, p, now) != nil {
-			return true
-		}
-	}
-	return false
-}
-
-// settle takes the machine's word for a delivery, if the lane is still held.
-func (s *simSource) settle(h *handed, kind semel.SettleKind, after, now time.Duration) {
-	l, d := h.delivery.lane, h.delivery
-	if kind == semel.DeadLetter {
-		s.dead[content{d.message.id, d.message.print}]++
-		return
-	}
-	if !l.held || l.epoch != h.item.Lane.Epoch {
-		return
-	}
-	if kind == semel.Ack {
-		d.settled, d.acknowledged = true, true
-		return
-	}
-	d.out, d.returned, d.due = false, !s.queue, now+after
-}
-
-// allDone reports whether nothing is left, in the source or the inbox.
-func (w *world) allDone() bool { return w.source.allSettled() && !w.store.anyWaits() && !w.goesOnFor() }
-
-// allSettled reports whether the source has nothing left.
-func (s *simSource) allSettled() bool {
-	return !slices.ContainsFunc(s.lanes, func(l *lane) bool { return !l.settled() })
-}
-
-// settled reports whether nothing of the lane is left.
-func (l *lane) settled() bool {
-	return !slices.ContainsFunc(l.log, func(d *delivery) bool { return !d.settled })
-}
-
-// exhausted reports whether everything was handed out and nothing came back.
-func (s *simSource) exhausted() bool {
-	for _, l := range s.lanes {
-		if l.settled() {
+// poke looks whether the fetches under way can be answered.
+func (w *world) poke() {
+	for _, p := range w.living() {
+		if p.fetch == nil || p.fetch.answering || !p.fetch.cancelled && !w.ends() && !w.Source.Available(p, w.now) {
 			continue
 		}
-		if !l.held || !s.queue && l.next < len(l.log) {
-			return false
+		p.fetch.answering = true
+		if p.fetch.cancelled && w.Plan.Late {
+			p.later(time.Duration(w.choices.Between(1, 20))*100*time.Millisecond, p.answerFetch)
+			continue
 		}
-		for _, d := range l.log {
-			if d.returned || s.queue && !d.settled && !d.out {
-				return false
+		p.soon(p.answerFetch)
+	}
+}
+
+// ends reports whether the source can say that nothing will follow.
+func (w *world) ends() bool { return w.calm && w.Plan.Ends && w.Source.Exhausted() }
+
+// answerFetch takes from the source and hands over, a little later: what has
+// happened to a lane in between, the machine must sort out.
+func (p *process) answerFetch() {
+	w := p.w
+	f := p.fetch
+	f.answering = false
+	if f.cancelled && w.hurt(plan.TroubleFetch) {
+		w.fault("fetch is cancelled before the source was asked", "")
+		p.soon(func() { p.fetched(machine.Fetched{Unanswered: true}) })
+		f.answering = true
+		return
+	}
+	if w.hurt(plan.TroubleFetch) {
+		answer := machine.Fetched{Failed: true}
+		if w.choices.Flip() { // after it has taken some
+			answer.Items = p.take(f.most)
+		}
+		w.fault("fetch fails", "")
+		p.soon(func() { p.fetched(answer) })
+		f.answering = true
+		return
+	}
+	items := p.take(f.most)
+	answer := machine.Fetched{Items: items, End: w.ends()}
+	if len(items) == 0 && !answer.End && !f.cancelled {
+		w.poke()
+		return
+	}
+	f.answering = true
+	if len(items) == 0 && !answer.End && f.ends && w.Plan.Idler {
+		p.askIdle()
+		return
+	}
+	p.soon(func() { p.fetched(answer) })
+}
+
+func (p *process) fetched(e machine.Fetched) {
+	if len(e.Items) > 0 && p.diesAt(faults.AfterFetch) {
+		return
+	}
+	p.fetch = nil
+	p.feed(e)
+}
+
+// take takes deliveries up to the bound, and at least one if there is any.
+func (p *process) take(most machine.Fetch) []*machine.Item {
+	w := p.w
+	var items []*machine.Item
+	bytes := int64(0)
+	first := w.choices.Below(len(w.Source.Lanes))
+	for i := range w.Source.Lanes {
+		l := w.Source.Lanes[(first+i)%len(w.Source.Lanes)]
+		for len(items) < most.Messages {
+			d := l.Any(w.Source, p, w.now)
+			if d == nil || len(items) > 0 && bytes+int64(d.Message.Size) > most.Bytes {
+				break
 			}
+			bytes += int64(d.Message.Size)
+			w.Source.Hand(d)
+			items = append(items, p.item(d))
 		}
 	}
-	return true
+	return items
+}
+
+func (p *process) item(d *model.Delivery) *machine.Item {
+	m := d.Message
+	item := &machine.Item{Lane: d.Lane.Current(), Source: m.Source, Identity: m.Identity, Print: m.Print, Route: m.Route, Size: int32(m.Size),
+		Before: -1}
+	placed(item, m)
+	if m.Former != "" {
+		item.Former = &machine.Name{Source: "former", Identity: m.Former}
+	}
+	if m.Refused != "" {
+		item.Refused = &machine.Refusal{Reason: m.Refused, Foreign: m.Foreign}
+	}
+	if p.w.Plan.Queue {
+		item.Before = int32(d.Count - 1)
+	}
+	if item.Print.Version != 0 {
+		item.Print.Version = p.version
+		item.Print.Sum[15] = p.version
+	}
+	h := &handed{delivery: d, item: item}
+	if p.config.OneAttempt {
+		h.attempts = int(max(item.Before, 0))
+	}
+	item.Handle = h
+	return item
+}
+
+// flow pauses or resumes a lane.
+func (w *world) flow(a machine.Flow) {
+	l := w.Source.Find(a.Lane.ID)
+	if l != nil && l.Epoch == a.Lane.Epoch {
+		l.Paused = !a.On
+		w.poke()
+	}
+}
+
+// settle tells the source.
+func (p *process) settle(a *machine.Settle) {
+	w := p.w
+	p.settles++
+	p.soon(func() {
+		if p.diesAt(faults.BeforeSettle) {
+			return
+		}
+		left := p.tellSource(a)
+		if p.diesAt(faults.AfterSettle) {
+			return
+		}
+		p.soon(func() {
+			p.settles--
+			p.feed(machine.Settled{Settle: a, Left: left})
+			w.poke()
+			w.wrapUp()
+		})
+	})
+}
+
+// wrapUp stops machines that would wait for more when everything is settled.
+func (w *world) wrapUp() {
+	if !w.calm || w.Plan.Ends || w.Plan.Config.IdleExit > 0 || !w.allDone() {
+		return
+	}
+	for _, p := range w.living() {
+		if p.leaving {
+			continue
+		}
+		p.leaving = true
+		p.later(time.Second, p.stop)
+	}
+}
+
+// tellSource settles what it can and returns what it says it could not: some
+// of that was settled all the same.
+func (p *process) tellSource(a *machine.Settle) (left []int) {
+	w := p.w
+	failing := w.hurt(plan.TroubleSettle)
+	if failing {
+		w.fault("settle fails", "")
+	}
+	for i, s := range a.Items {
+		h := s.Item.Handle.(*handed)
+		if failing && h.delivery.Lane.Held && h.delivery.Lane.Current() == s.Item.Lane && w.choices.Flip() {
+			left = append(left, i)
+			if w.choices.Flip() {
+				continue
+			}
+		}
+		if l := h.delivery.Lane; l.Held && l.Owner != p {
+			w.coverage.Add("fault", "settled after another has the lane")
+		}
+		w.Source.Settle(h.delivery, h.item.Lane.Epoch, s.Kind, s.After, w.now)
+		if s.Kind == semel.Nack {
+			w.after(s.After, w.poke)
+		}
+	}
+	p.storePositions()
+	return left
+}
+
+// cancelFetch ends a Fetch that waits, and with a stop also the question whether
+// the source has more.
+func (p *process) cancelFetch(a machine.CancelFetch) {
+	f := p.fetch
+	if f == nil {
+		return
+	}
+	f.cancelled, f.ends = true, a.Idle
+	if f.asking && !a.Idle {
+		p.w.coverage.Add("fault", "stop while the source is asked whether it has more")
+		p.saysIdle(f)
+	}
+	p.w.poke()
+}
+
+// askIdle asks the source whether it has more. It may take its time.
+func (p *process) askIdle() {
+	w, f := p.w, p.fetch
+	f.asking = true
+	if w.hurt(plan.TroubleStop) {
+		p.soon(p.stop)
+	}
+	p.later(w.choices.Wait(2*time.Second), func() { p.saysIdle(f) })
+}
+
+// saysIdle is the source's answer.
+func (p *process) saysIdle(f *fetching) {
+	if p.fetch != f || !f.asking {
+		return
+	}
+	f.asking = false
+	p.soon(func() { p.fetched(machine.Fetched{More: p.w.Source.HasMore(p)}) })
+}
+
+// asked is what the checker knows of the last Fetch and of what was said to it.
+type asked struct {
+	// canceled and ends are what was said of the Fetch under way: it was
+	// cancelled, and because the run would end.
+	canceled, ends bool
+	// empty: the source brought nothing, has no more, and had to say so, at that
+	// moment.
+	empty bool
+	at    time.Duration
+	// more is when the source had more, with ever.
+	more time.Duration
+	ever bool
+}
+
+// cancel is called when the machine cancels a Fetch.
+func (c *checker) cancel(a machine.CancelFetch) {
+	if !c.fetching {
+		c.broke("protocol", "%s without a Fetch under way", trace.Action(a))
+		return
+	}
+	s := &c.asked
+	if a.Idle {
+		c.arose("trap T95")
+		if s.canceled || c.stopping {
+			c.broke("protocol", "%s of one that is cancelled already", trace.Action(a))
+		}
+		if s.ever && c.w.now-s.more < c.p.config.IdleExit {
+			c.broke("trap T95", "the source is asked for more %v after it had more", c.w.now-s.more)
+		}
+	}
+	s.canceled, s.ends = true, a.Idle
+}
+
+// answered is called before the machine hears of a Fetch's answer.
+func (c *checker) answered(e machine.Fetched) {
+	s := &c.asked
+	s.empty = len(e.Items) == 0 && !e.More && !e.Failed && !e.Unanswered && s.ends
+	s.at = c.w.now
+	if e.More {
+		s.more, s.ever = c.w.now, true
+		c.claims.news++ // that may be in the inbox
+		c.w.coverage.Add("fault", "source has more when a run would end")
+	}
+	if len(e.Items) == 0 && s.canceled && !s.ends && !c.stopping && c.p.config.IdleExit > 0 {
+		c.w.coverage.Add("fault", "fetch of a run that may end is cancelled for another reason")
+	}
+	s.canceled, s.ends = false, false
+}
+
+// checkAsking checks that a stop ends the question whether the source has more:
+// nobody waits for the answer any more (case 10).
+func (c *checker) checkAsking() {
+	if !c.over && c.stopping && c.fetching && c.asked.ends {
+		c.broke("case 10", "the machine stops, and the source is still asked whether it has more")
+	}
+}
+
+// idle checks that a run ends for the source's end, or for what the source said
+// when it was asked.
+func (c *checker) idle() {
+	messages, bytes := c.unsettled()
+	conf := c.p.config
+	switch {
+	case c.sourceEnded:
+	case (messages >= conf.MaxMessages || bytes >= conf.MaxBytes) && conf.IdleExit > 0: // nothing is fetched
+	case conf.IdleExit == 0 || c.p.time() < conf.IdleExit:
+		c.broke("protocol", "it is idle after %v, and may be after %v", c.p.time(), conf.IdleExit)
+	case !c.asked.empty:
+		c.broke("trap T95", "it ends idle, and nobody has asked whether the source has more")
+	case c.w.now-c.asked.at > 100*time.Millisecond:
+		c.broke("trap T95", "it ends idle on what the source said %v ago", c.w.now-c.asked.at)
+	}
 }

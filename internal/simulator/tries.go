@@ -6,9 +6,34 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/model"
 	"github.com/semel-go/semel/source"
 	"github.com/semel-go/semel/store"
 )
+
+// line is what keeps an order: a lane, or a key.
+type line struct {
+	lane  source.Lane
+	route uint64
+}
+
+// lineOf returns the line of an item; false: it has no order.
+func (c *checker) lineOf(it *machine.Item) (line, bool) {
+	switch {
+	case it.Claim != nil:
+	case c.p.config.Lanes == machine.Partition:
+		return line{lane: it.Lane}, true
+	case c.p.config.Lanes == machine.Key:
+		return line{route: it.Route}, true
+	}
+	return line{}, false
+}
+
+// inLine reports whether a delivery keeps those back that stand behind it in their
+// lane, if they are of this route.
+func (c *checker) inLine(before *model.Delivery, route uint64) bool {
+	return c.p.config.Lanes == machine.Partition || before.Message.Route == route
+}
 
 // tries is what a message's handler did, as the checker counts it.
 type tries struct {
@@ -73,7 +98,7 @@ func (c *checker) charge(f *flight, e machine.Ended) {
 	c.arose("C5")
 	c.tryFailed(f)
 	if h.attempts++; h.attempts > c.mostAttempts() && !c.p.config.OneAttempt && h.attempts > h.before()+1 {
-		c.broke("law 11", "%s has %d attempts; the most is %d", h.delivery.message.name(), h.attempts, c.mostAttempts())
+		c.broke("law 11", "%s has %d attempts; the most is %d", h.delivery.Message.Name(), h.attempts, c.mostAttempts())
 	}
 	c.failedForGood(f, h)
 }
@@ -141,12 +166,12 @@ func (f *flight) culprit(e machine.Ended) int {
 }
 
 // blamesAll reports whether one handler ran the whole batch and failed.
-func (f *flight) blamesAll() bool { return f.failed && f.p.w.plan.whole }
+func (f *flight) blamesAll() bool { return f.failed && f.p.w.Plan.Whole }
 
 // charged checks that what is told of a message's attempts is what it had.
 func (c *checker) charged(h *handed, told int) {
 	if told != h.attempts {
-		c.broke("C5", "%s is said to have had %d attempts, and had %d", h.delivery.message.name(), told, h.attempts)
+		c.broke("C5", "%s is said to have had %d attempts, and had %d", h.delivery.Message.Name(), told, h.attempts)
 	}
 }
 
@@ -157,7 +182,7 @@ func (c *checker) company(f *machine.Flight, e machine.Entry, h *handed) {
 	}
 	c.arose("case 1")
 	if len(f.Entries) > 1 {
-		c.broke("case 1", "%s has its next try beside %d others in f%d", h.delivery.message.name(), len(f.Entries)-1, f.Number)
+		c.broke("case 1", "%s has its next try beside %d others in f%d", h.delivery.Message.Name(), len(f.Entries)-1, f.Number)
 	}
 }
 
@@ -201,5 +226,67 @@ func (c *checker) keyed(f *machine.Flight) {
 			c.broke("C8", "f%d of worker %d and f%d of worker %d have messages of one key", other.Number, other.Worker, f.Number, f.Worker)
 		}
 		c.keys[e.Item.Route] = f
+	}
+}
+
+// suspicion is what the checker knows of a message that was alone when
+// contention or the store ended its transaction (case 1). It is the machine's
+// rule, kept by what the machine was told.
+type suspicion struct {
+	raised           bool
+	commits, outages int
+	proven, enough   int
+}
+
+// suspect is called when the machine hears how a flight ended.
+func (c *checker) suspect(f *flight, e machine.Ended) {
+	class, enough, outside := e.Class, 2, e.Outside
+	switch {
+	case f.failed:
+		class, outside = f.failure.Class, f.failure.Outside
+	case e.Culprit < 0:
+		enough = 5
+	}
+	looks := class == store.ClassContended || class == store.ClassDown
+	if e.Outcome != store.NotCommitted || len(e.Flight.Entries) != 1 || len(f.call.Fresh) == 0 || !looks {
+		return
+	}
+	if outside {
+		c.w.coverage.Add("fault", "exonerated alone")
+		return
+	}
+	s := &handOf(e.Flight.Entries[0].Item).suspicion
+	s.raised, s.enough, s.commits, s.outages = true, enough, c.commits, c.outages
+}
+
+// prove decides whether the last failure of h counts, once something of it is
+// seen again.
+func (c *checker) prove(h *handed) {
+	s := &h.suspicion
+	switch {
+	case !s.raised:
+	case s.outages != c.outages:
+		*s = suspicion{}
+	case s.commits != c.commits:
+		s.raised = false
+		if s.proven++; s.proven >= s.enough {
+			h.delivery.Message.Charged++
+			h.attempts++
+			c.retries.charged++
+			c.breaker.perhaps++
+			h.undone, h.again, h.unwritten = false, true, false
+			c.arose("C5")
+			c.w.coverage.Add("fault", "charged with what looked like the store's fault")
+		}
+	}
+}
+
+// proveBeforeRun checks that a message that is suspected runs only when it is
+// known whether the store works otherwise.
+func (c *checker) proveBeforeRun(a machine.Run) {
+	for _, e := range a.Flight.Entries {
+		if h := handOf(e.Item); h.suspicion.raised {
+			c.broke("case 1", "%s runs again, and nobody asked whether the store works otherwise", h.delivery.Message.Name())
+		}
 	}
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/model"
+	"github.com/semel-go/semel/internal/simulator/trace"
 	"github.com/semel-go/semel/store"
 )
 
@@ -30,8 +32,8 @@ func early(v store.Verdict) bool {
 func (c *checker) outOfTurn(f *flight, i int) {
 	h, v := handOf(f.of.Entries[i].Item), f.verdicts[i]
 	h.turn = turn{out: true}
-	if v.Kind == store.Stale && f.passedInVain(h.delivery.message) {
-		c.w.coverage.add("fault", "a version asks again behind one that was taken back")
+	if v.Kind == store.Stale && f.passedInVain(h.delivery.Message) {
+		c.w.coverage.Add("fault", "a version asks again behind one that was taken back")
 		return
 	}
 	switch {
@@ -43,15 +45,15 @@ func (c *checker) outOfTurn(f *flight, i int) {
 		h.must, h.reason = machine.AsDiscarded, semel.ReasonStale
 	case v.Kind == store.Behind:
 		h.must, h.reason = machine.AsBlocked, semel.ReasonBehind
-	case c.movedIn(f, h.delivery.message.stream):
-		c.w.coverage.add("fault", "a version asks again after those of its flight")
-	case h.claim != nil && h.claim.blocked:
+	case c.movedIn(f, h.delivery.Message.Stream):
+		c.w.coverage.Add("fault", "a version asks again after those of its flight")
+	case h.claim != nil && h.claim.Blocked:
 		h.must, h.reason = machine.AsOverdue, semel.ReasonGap
 	default:
 		h.must, h.reason, h.after = machine.AsBlocked, semel.ReasonGap, c.p.config.Gap
 		if most := c.p.config.GapCap; most != 0 && v.Missing > most {
 			h.after = time.Millisecond
-			c.w.coverage.add("fault", "a version too far ahead")
+			c.w.coverage.Add("fault", "a version too far ahead")
 		}
 	}
 	if v.Kind == store.Stale {
@@ -62,11 +64,11 @@ func (c *checker) outOfTurn(f *flight, i int) {
 
 // passedInVain reports whether a mark of the flight was taken back that would have brought
 // a message's stream to its version, or beyond.
-func (f *flight) passedInVain(m *message) bool {
+func (f *flight) passedInVain(m *model.Message) bool {
 	return slices.ContainsFunc(f.trim, func(i int) bool {
 		other, as := f.message(i), f.of.Entries[i].As
 		moves := as == machine.AsApplied || as == machine.AsDuplicate || as == machine.AsDiscarded
-		return f.verdicts[i].Kind == store.Fresh && moves && other.stream == m.stream && other.version >= m.version
+		return f.verdicts[i].Kind == store.Fresh && moves && other.Stream == m.Stream && other.Version >= m.Version
 	})
 }
 
@@ -74,7 +76,7 @@ func (f *flight) passedInVain(m *message) bool {
 func (c *checker) movedIn(f *flight, stream string) bool {
 	for i, e := range f.of.Entries {
 		ended := e.As == machine.AsApplied || e.As == machine.AsDuplicate || e.As == machine.AsDiscarded
-		if ended && f.verdicts[i].Kind == store.Fresh && !slices.Contains(f.trim, i) && f.message(i).stream == stream {
+		if ended && f.verdicts[i].Kind == store.Fresh && !slices.Contains(f.trim, i) && f.message(i).Stream == stream {
 			return true
 		}
 	}
@@ -87,9 +89,9 @@ func (c *checker) entryInTurn(e machine.Entry, h *handed) {
 	waits := e.As == machine.AsBlocked || e.As == machine.AsOverdue
 	switch {
 	case h.must != 0 && e.As != h.must:
-		c.broke(h.lawOfTurn(), "%s is marked as %s, and should be as %s (%s)", showItem(e.Item), word(asNames[:], e.As), word(asNames[:], h.must), h.reason)
+		c.broke(h.lawOfTurn(), "%s is marked as %s, and should be as %s (%s)", trace.Item(e.Item), trace.Word(trace.AsNames[:], e.As), trace.Word(trace.AsNames[:], h.must), h.reason)
 	case h.must == 0 && waits:
-		c.broke("B9", "%s is to wait for an earlier version, and nobody said that one is missing", showItem(e.Item))
+		c.broke("B9", "%s is to wait for an earlier version, and nobody said that one is missing", trace.Item(e.Item))
 	case e.As == machine.AsBlocked && h.reason == semel.ReasonBehind:
 		c.arose("case 7")
 	case e.As == machine.AsBlocked:
@@ -118,13 +120,13 @@ func (c *checker) rowInTurn(r machine.Row, h *handed) {
 		return
 	}
 	if r.Reason != h.reason {
-		c.broke(h.lawOfTurn(), "the row of %s says %q, and should say %q", showItem(h.item), r.Reason, h.reason)
+		c.broke(h.lawOfTurn(), "the row of %s says %q, and should say %q", trace.Item(h.item), r.Reason, h.reason)
 	}
 	if h.reason == semel.ReasonBehind {
 		return
 	}
 	if r.As == machine.AsBlocked && r.After != h.after {
-		c.broke("trap T55", "%s is to wait for an earlier version for %v, and should for %v", showItem(h.item), r.After, h.after)
+		c.broke("trap T55", "%s is to wait for an earlier version for %v, and should for %v", trace.Item(h.item), r.After, h.after)
 	}
 }
 
@@ -132,28 +134,28 @@ func (c *checker) rowInTurn(r machine.Row, h *handed) {
 // once.
 func (c *checker) inOrder(f *flight) {
 	applied := map[int]bool{}
-	for _, x := range f.tx.effects {
-		applied[x.entry] = !x.part
+	for _, x := range f.tx.Effects {
+		applied[x.Entry] = !x.Part
 	}
 	for i, e := range f.of.Entries {
 		m := f.message(i)
 		ended := f.verdicts[i].Kind == store.Fresh && !slices.Contains(f.trim, i)
-		last := c.w.ledger[m.stream]
+		last := c.w.ledger[m.Stream]
 		switch {
-		case m.version == 0 || c.p.config.Unmarked:
+		case m.Version == 0 || c.p.config.Unmarked:
 		case applied[i], ended && e.As == machine.AsDuplicate:
 			c.arose("B9")
-			if m.version != last+1 {
-				c.broke("B9", "%s takes effect as version %d of %s, which is at %d", m.name(), m.version, m.stream, last)
+			if m.Version != last+1 {
+				c.broke("B9", "%s takes effect as version %d of %s, which is at %d", m.Name(), m.Version, m.Stream, last)
 			}
-			c.w.ledger[m.stream] = m.version
-		case ended && e.As == machine.AsDiscarded && f.following[i] && m.version == last+1:
-			c.w.ledger[m.stream] = m.version
-		case ended && e.As == machine.AsDiscarded && m.version > last:
-			c.broke("B4", "%s is discarded as version %d of %s, which is at %d", m.name(), m.version, m.stream, last)
+			c.w.ledger[m.Stream] = m.Version
+		case ended && e.As == machine.AsDiscarded && f.following[i] && m.Version == last+1:
+			c.w.ledger[m.Stream] = m.Version
+		case ended && e.As == machine.AsDiscarded && m.Version > last:
+			c.broke("B4", "%s is discarded as version %d of %s, which is at %d", m.Name(), m.Version, m.Stream, last)
 		}
-		if at := c.w.store.stream(m.stream).at.version; m.version > 0 && f.last(i) && at != c.w.ledger[m.stream] {
-			c.broke("B9", "%s is at %d in the store, and version %d has ended", m.stream, at, c.w.ledger[m.stream])
+		if at := c.w.store.Stream(m.Stream).At.Version; m.Version > 0 && f.last(i) && at != c.w.ledger[m.Stream] {
+			c.broke("B9", "%s is at %d in the store, and version %d has ended", m.Stream, at, c.w.ledger[m.Stream])
 		}
 	}
 }
@@ -161,7 +163,7 @@ func (c *checker) inOrder(f *flight) {
 // last reports whether no later entry of the flight is of the same stream.
 func (f *flight) last(entry int) bool {
 	for i := entry + 1; i < len(f.of.Entries); i++ {
-		if f.message(i).stream == f.message(entry).stream {
+		if f.message(i).Stream == f.message(entry).Stream {
 			return false
 		}
 	}
@@ -170,26 +172,174 @@ func (f *flight) last(entry int) bool {
 
 // passedOver reports whether a delivery has lost its place in its lane because its turn
 // in its stream has not come, or is over.
-func (c *checker) passedOver(f *flight, d *delivery) bool {
-	late := c.w.passedBy[d.message.id] // and may be too old, although nothing ever became of it
-	if d.message.version == 0 && !late {
+func (c *checker) passedOver(f *flight, d *model.Delivery) bool {
+	late := c.w.passedBy[d.Message.ID] // and may be too old, although nothing ever became of it
+	if d.Message.Version == 0 && !late {
 		return false
 	}
 	for i, v := range f.verdicts {
-		if f.message(i).id == d.message.id && early(v) && (d.message.version > 0 || v.Kind == store.Old) {
+		if f.message(i).ID == d.Message.ID && early(v) && (d.Message.Version > 0 || v.Kind == store.Old) {
 			return true
 		}
 	}
 	return slices.ContainsFunc(c.hands, func(h *handed) bool {
-		return h.out && h.delivery.message.id == d.message.id && (d.message.version > 0 || h.endsAsOld())
+		return h.out && h.delivery.Message.ID == d.Message.ID && (d.Message.Version > 0 || h.endsAsOld())
 	})
 }
 
 // checkStreams looks, when all is over, whether something waits whose turn has come.
 func (w *world) checkStreams() {
-	for _, r := range w.store.inbox {
-		if m := r.message; m.version > 0 && (r.overdue() || r.as == machine.AsBlocked) && m.version <= w.ledger[m.stream]+1 {
-			w.broke("trap T55", "%s waits for a version before %d of %s, and that is at %d", m.name(), m.version, m.stream, w.ledger[m.stream])
+	for _, r := range w.store.Inbox {
+		if m := r.Message; m.Version > 0 && (r.Overdue() || r.As == machine.AsBlocked) && m.Version <= w.ledger[m.Stream]+1 {
+			w.broke("trap T55", "%s waits for a version before %d of %s, and that is at %d", m.Name(), m.Version, m.Stream, w.ledger[m.Stream])
 		}
+	}
+}
+
+// inPlace checks that nothing takes effect before an earlier message of its line that is
+// in the inbox.
+func (c *checker) inPlace(f *flight, x model.Effect) {
+	line := f.lineName(x.Entry)
+	if line == "" {
+		return
+	}
+	for _, r := range c.w.store.Inbox {
+		if !r.KeepsBack() || r.ByHand || r.Line != line || r.Message.ID == x.Message.ID {
+			continue
+		}
+		c.arose("case 7")
+		after := c.w.comesAfter(x.Message, r.Message)
+		if d := handOf(f.of.Entries[x.Entry].Item).delivery; r.From != nil { // an earlier copy of it had ended
+			after = r.From.Lane == d.Lane && r.From.Position < d.Position
+		}
+		if after {
+			c.broke("case 7", "%s takes effect, and %s is before it in %s", x.Message.Name(), r.Key.ID, line)
+		}
+	}
+}
+
+// comesAfter reports whether a message stands behind another in its lane. Of one that has
+// copies in several lanes nobody knows which comes first.
+func (w *world) comesAfter(m, other *model.Message) (after bool) {
+	for _, l := range w.Source.Lanes {
+		first := func(m *model.Message) int {
+			return slices.IndexFunc(l.Log, func(d *model.Delivery) bool { return d.Message.ID == m.ID && d.Message.Refused == "" })
+		}
+		x, y := first(m), first(other)
+		if x >= 0 && y >= 0 && y < x {
+			after = true
+		} else if x >= 0 || y >= 0 {
+			return false
+		}
+	}
+	return after
+}
+
+// checkLines looks, when all is over, whether something waits for nothing.
+func (w *world) checkLines() {
+	for _, r := range w.store.Inbox {
+		if r.Follows() && w.store.First(r.Line) == r {
+			w.broke("law 11", "%s waits behind another of %s, and is the first", r.Key.ID, r.Line)
+		}
+	}
+}
+
+// asOld is how the policy ends what is too old.
+func (c *checker) asOld() machine.As {
+	switch c.p.config.OnExpired {
+	case machine.EndDiscard:
+		return machine.AsDiscarded
+	case machine.EndDeadLetter:
+		return machine.AsDeadLettered
+	}
+	return machine.AsParked
+}
+
+// tooOld is called when the machine hears that an entry is older than what is kept: it
+// ends as the policy says, without a run. That it was there before, nobody but the
+// checker knows.
+func (c *checker) tooOld(h *handed, as machine.As) {
+	c.arose("H4")
+	if as == machine.AsBlocked {
+		c.w.coverage.Add("fault", "too old, and known only when it is to wait behind another")
+	}
+	if id := identity(h.item); !c.w.store.WasRemoved(id) && !c.w.passedBy[id] {
+		c.broke("H3", "%s is too old for the store, and nothing was ever removed of it", id)
+	}
+	h.must, h.reason = c.asOld(), semel.ReasonExpired
+	c.w.coverage.Add("fault", "too old, and ends as "+trace.Word(trace.AsNames[:], h.must))
+	h.suspicion = suspicion{} // no run of its follows
+}
+
+// endsAsOld reports whether a delivery was found too old, and has not ended as that.
+func (h *handed) endsAsOld() bool { return h.must != 0 && h.reason == semel.ReasonExpired }
+
+// oldBefore returns the first entry of a flight that is too old and stands before another
+// in its line, -1 if there is none.
+func (c *checker) oldBefore(f *flight, entry int) int {
+	l, ordered := c.lineOf(f.of.Entries[entry].Item)
+	for i, e := range f.of.Entries[:entry] {
+		if before, _ := c.lineOf(e.Item); ordered && before == l && f.verdicts[i].Kind == store.Old {
+			return i
+		}
+	}
+	return -1
+}
+
+// keptBehindOld counts what a flight took back because it stands behind what is too old.
+func (c *checker) keptBehindOld(f *flight) {
+	for _, i := range f.trim {
+		if c.p.config.Block && f.verdicts[i].Kind == store.Fresh && c.oldBefore(f, i) >= 0 {
+			c.w.coverage.Add("fault", "kept back behind what is too old")
+		}
+	}
+}
+
+// besideOld checks that nothing takes effect before an earlier message of its line that
+// was found too old and will be parked, where what is keeps its line back.
+func (c *checker) besideOld(f *flight, x model.Effect) {
+	it := f.of.Entries[x.Entry].Item
+	l, ordered := c.lineOf(it)
+	if !c.p.config.Block || !ordered || c.asOld() != machine.AsParked {
+		return
+	}
+	if i := c.oldBefore(f, x.Entry); i >= 0 {
+		c.broke("case 7", "%s takes effect behind %s, which is too old and will be in the inbox", x.Message.Name(), f.message(i).Name())
+	}
+	for _, h := range c.hands {
+		if other, _ := c.lineOf(h.item); h.claim == nil && other == l && h.arrival < handOf(it).arrival && h.endsAsOld() && c.alive(h) && !h.asked && !h.handled {
+			c.broke("case 7", "%s takes effect behind %s, which is too old and will be in the inbox", x.Message.Name(), h.delivery.Message.Name())
+		}
+	}
+}
+
+// checkRemoved holds a message of which the store has removed something against what that
+// was, when all is over: it took effect once at most, whatever came after that.
+func (w *world) checkRemoved(m *model.Message) {
+	effects, was := w.store.Effects[m.ID], w.store.Gone[m.ID]
+	w.arose("H3")
+	switch {
+	case effects > 1:
+		w.broke("law 12", "%s has %d effects, and its marker was removed %d times", m.ID, effects, was.Times)
+	case effects == 0 && was.Outcome == store.Applied && !w.SaidDuplicate(m.ID):
+		w.broke("law 12", "%s was marked as applied and has no effect", m.ID)
+	}
+}
+
+// formersApart checks that no two messages with one former identity are in flight at once
+// (A7): what the one writes there the other would be judged by.
+func (c *checker) formersApart(f *machine.Flight, marked map[string]bool, m *model.Message) {
+	if m.Former == "" {
+		return
+	}
+	apart := !marked[m.Former]
+	marked[m.Former] = true
+	for _, g := range c.p.flights {
+		for i := range g.of.Entries {
+			apart = apart && (g.message(i).Former != m.Former || handOf(g.of.Entries[i].Item).claim != nil)
+		}
+	}
+	if !apart {
+		c.broke("A7", "%s is in f%d, and another with its former identity %s is in flight", m.Name(), f.Number, m.Former)
 	}
 }

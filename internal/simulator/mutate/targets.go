@@ -1,8 +1,8 @@
 package main
 
 import (
-	"github.com/semel-go/semel/internal/simulator"
 	"github.com/semel-go/semel/internal/simulator/mutation"
+	"github.com/semel-go/semel/internal/simulator/plan"
 )
 
 // targets are the packages whose rules decide that effects happen once, with
@@ -12,13 +12,13 @@ func targets() []mutation.Target {
 	of := func(pkg string) mutation.Test { return mutation.Test{Package: pkg, Run: "."} }
 	return []mutation.Target{
 		{Name: "machine", Files: []string{"internal/machine/*.go"}, Tests: []mutation.Test{of("internal/machine")}, Simulated: true},
-		{Name: "calls", Files: []string{"internal/calls/*.go"}, Tests: []mutation.Test{of("internal/calls"), memstore}, Simulated: true, Mode: simulator.Calls},
+		{Name: "calls", Files: []string{"internal/calls/*.go"}, Tests: []mutation.Test{of("internal/calls"), memstore}, Simulated: true, Mode: plan.Calls},
 		{Name: "keys", Files: []string{"internal/keyclaim/*.go", "memstore/keys.go", "store/keys.go"},
 			Tests: []mutation.Test{of("internal/keyclaim"), of("memstore"), of("httpkey"), memstore}},
 		{Name: "lines", Files: []string{"internal/lines/*.go", "memstore/lines.go"}, Tests: []mutation.Test{of("internal/lines"), of("memstore"), memstore}},
 		{Name: "streams", Files: []string{"internal/streams/*.go", "memstore/streams.go"}, Tests: []mutation.Test{of("internal/streams"), memstore}, Simulated: true},
 		{Name: "claims", Files: []string{"memstore/leases.go", "store/lease.go", "internal/admin/twins.go", "internal/sqlform/twins.go"},
-			Tests: []mutation.Test{of("memstore"), of("store"), of("internal/admin"), of("internal/sqlform"), memstore}, Simulated: true, Mode: simulator.Twins},
+			Tests: []mutation.Test{of("memstore"), of("store"), of("internal/admin"), of("internal/sqlform"), memstore}, Simulated: true, Mode: plan.Twins},
 		{Name: "retention", Files: []string{"memstore/retention.go", "store/retention.go", "internal/sqlform/retention.go", "internal/sqlform/ahead.go"},
 			Tests: []mutation.Test{of("memstore"), of("store"), of("internal/admin"), of("internal/sqlform"), memstore}, Simulated: true},
 	}

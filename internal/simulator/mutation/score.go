@@ -12,7 +12,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/semel-go/semel/internal/simulator"
+	"github.com/semel-go/semel/internal/simulator/plan"
 )
 
 // Target is code whose mutants tests have to find.
@@ -24,7 +24,7 @@ type Target struct {
 	// seeds look for what the tests do not find, and Mode only those of a mode.
 	Tests     []Test
 	Simulated bool
-	Mode      simulator.Mode
+	Mode      plan.Mode
 }
 
 // Test is the tests of a package, or those of them that match Run.

@@ -3,7 +3,8 @@ package planted
 import (
 	"slices"
 
-	"github.com/semel-go/semel/internal/simulator"
+	"github.com/semel-go/semel/internal/simulator/plan"
+
 	"github.com/semel-go/semel/internal/simulator/mutation"
 )
 
@@ -14,7 +15,7 @@ func inMachine(law, name, function string, edit mutation.Edit) Fault {
 
 // inRules is a fault of a rule that the simulator's store and shell share with the
 // real ones, or of theirs; seeds of the mode find it.
-func inRules(law, name string, mode simulator.Mode, in, function string, edit mutation.Edit) Fault {
+func inRules(law, name string, mode plan.Mode, in, function string, edit mutation.Edit) Fault {
 	return Fault{Name: name, Law: law, In: in, Func: function, Edit: edit, Mode: mode}
 }
 
@@ -51,7 +52,7 @@ func ofLaws() []Fault {
 		inMachine("D3, turns", "batches of a store with one writer wait inside of it", "oneAtATime", mutation.Drop("OneWriter")),
 		inMachine("D5", "what kills its process runs again", "admitClaim", mutation.Never("r")),
 		inMachine("P1", "what a newer release marked is a duplicate", "committed", mutation.Never("Newer")),
-		inMachine("H4", "what is too old is parked whatever the policy says", "old", mutation.Call("endAs", "m.endAs(it, EndPark, semel.ReasonExpired)")),
+		inMachine("H4", "what is too old is parked whatever the policy says", "old", mutation.Call("endAs", `m.endAs(it, EndPark, "too old")`)),
 		inMachine("trap T95", "a source that has more is asked again at once", "fetched", mutation.Never("Items", "More")),
 		inMachine("counts", "a rerun is not counted", "marked", mutation.Delete("Rerun")),
 		inMachine("reports", "nobody is told of a commit", "committed", mutation.Delete("ReportCommitted")),
@@ -80,7 +81,7 @@ func ofOrder() []Fault {
 		inMachine("B4", "another content of a version is discarded as a late one", "stale", mutation.Never("Known")),
 		inMachine("B9", "a gap is discarded", "gap", mutation.Swap("AsBlocked", "AsDiscarded")),
 		inMachine("trap T55", "as many as may be missing are too many", "tooFar", mutation.Compare(">=", "Missing")),
-		inRules("C11", "a step that is done runs again", simulator.Steps, "internal/steps", "Next", mutation.Return("max(len(done)-1, 0)")),
+		inRules("C11", "a step that is done runs again", plan.Steps, "internal/steps", "Next", mutation.Return("max(len(done)-1, 0)")),
 	}
 }
 
@@ -96,42 +97,42 @@ func ofRetries() []Fault {
 
 // ofCalls are faults of calls outside of any transaction.
 func ofCalls() []Fault {
-	const calls, model = "internal/calls", "internal/simulator"
+	const calls, world = "internal/calls", "internal/simulator"
 	return []Fault{
-		inRules("B11", "who was frozen calls whatever its lease", simulator.Calls, calls, "(*Claim).Next", mutation.Never("left")),
-		inRules("law 5", "the end of a call asks for no token", simulator.Calls, model, "(*flight).claimsLost", mutation.Never("stands")),
-		inRules("E3, window", "the window counts for nothing", simulator.Calls, calls, "Rule.Forgotten", mutation.Return("false")),
-		inRules("E3, outcome", "an answer that was lost says that nothing happened", simulator.Calls, calls, "OutcomeOf",
+		inRules("B11", "who was frozen calls whatever its lease", plan.Calls, calls, "(*Claim).Next", mutation.Never("left")),
+		inRules("law 5", "the end of a call asks for no token", plan.Calls, world, "(*flight).claimsLost", mutation.Never("Stands")),
+		inRules("E3, window", "the window counts for nothing", plan.Calls, calls, "Rule.Forgotten", mutation.Return("false")),
+		inRules("E3, outcome", "an answer that was lost says that nothing happened", plan.Calls, calls, "OutcomeOf",
 			mutation.Prepend("if known := new(semel.HandlerError); err != nil && !errors.As(err, &known) { return store.CallFailed };")),
-		inRules("E3, start", "a call is made whose start is not written down", simulator.Calls, model, "(*flight).beginOutside", mutation.Call("startCall", "store.CallStarted{Stands: true}")),
-		inRules("E3, key", "a chosen key is not given to the other side", simulator.Intents, ".", "(*Message).IntentKey", mutation.Never("key")),
+		inRules("E3, start", "a call is made whose start is not written down", plan.Calls, world, "(*flight).beginOutside", mutation.Call("StartCall", "store.CallStarted{Stands: true}")),
+		inRules("E3, key", "a chosen key is not given to the other side", plan.Intents, ".", "(*Message).IntentKey", mutation.Never("key")),
 	}
 }
 
 // ofIntents are faults of what is written down to be sent.
 func ofIntents() []Fault {
 	return []Fault{
-		inRules("E1", "another intent of the same id is passed over", simulator.Intents, "internal/intents", "Judge", mutation.Always("Fresh")),
-		inRules("E2", "intents for two recipients have one id", simulator.Intents, "internal/intents", "Message", mutation.Call("OutputID", `cause.OutputID(n.Purpose, "")`)),
-		inRules("E4", "what is written suppressed is sent", simulator.Intents, "internal/simulator", "(*row).claimable", mutation.Call("waits", "(r.waits() || r.reason == semel.ReasonSuppressed)")),
+		inRules("E1", "another intent of the same id is passed over", plan.Intents, "internal/intents", "Judge", mutation.Always("Fresh")),
+		inRules("E2", "intents for two recipients have one id", plan.Intents, "internal/intents", "Message", mutation.Call("OutputID", `cause.OutputID(n.Purpose, "")`)),
+		inRules("E4", "what is written suppressed is sent", plan.Intents, "internal/simulator/model", "(*Row).claimable", mutation.Call("Waits", `(r.Waits() || r.Reason == "suppressed")`)),
 	}
 }
 
 // ofPersons are faults of operators, replays and rebuilds, and of stores whose clock is wrong.
 func ofPersons() []Fault {
-	inModel := func(law, name, function string, edit mutation.Edit) Fault {
-		return inRules(law, name, simulator.Replays, "internal/simulator", function, edit)
+	inWorld := func(law, name, function string, edit mutation.Edit) Fault {
+		return inRules(law, name, plan.Replays, "internal/simulator", function, edit)
 	}
 	return []Fault{
-		inModel("law 14", "nobody records who made a row due", "(*world).requeue", mutation.Delete("acts")),
-		inModel("law 4", "a replay stores a place that is not settled", "(*process).storePositions", mutation.Call("settledUpTo", "l.next")),
-		inModel("trap T45", "a replay moves the places of live processes", "(*lane).store", mutation.Prepend("for _, d := range l.log[:position] { d.of.settled = true };")),
-		inModel("G2", "a frozen process goes on in the generation that was active", "(*flight).closedOut", mutation.Never("active")),
-		inModel("G4", "a plan takes another content for a copy", "(*world).foreseeOne", mutation.Call("judge", "w.store.judge(m.id, semel.Fingerprint{})")),
-		inModel("G5", "what has taken effect is edited", "(*world).edit", mutation.Both(mutation.Never("revision"), mutation.Never("marked"))),
-		inModel("trap T47", "an operator goes on whose turn another has taken", "(*operator).goOn", mutation.Both(mutation.DropCase("by"), mutation.Prepend("if o.w.operating.by == nil { o.takeTurn(); return };"))),
-		inRules("law 16", "a discarded conflict keeps the marker of the first row", simulator.Twins, "internal/sqlform", "Returned", mutation.Compare("==", "said")),
-		inRules("trap T113", "rows that were dated ahead are not cut", simulator.Clocks, "internal/sqlform", "CutAhead", mutation.Always("ClockSlack")),
+		inWorld("law 14", "nobody records who made a row due", "(*world).requeue", mutation.Delete("acts")),
+		inWorld("law 4", "a replay stores a place that is not settled", "(*process).storePositions", mutation.Call("SettledUpTo", "l.Next")),
+		inRules("trap T45", "a replay moves the places of live processes", plan.Replays, "internal/simulator/model", "(*Lane).Store", mutation.Prepend("for _, d := range l.Log[:position] { d.Of.Settled = true };")),
+		inWorld("G2", "a frozen process goes on in the generation that was active", "(*flight).closedOut", mutation.Never("active")),
+		inWorld("G4", "a plan takes another content for a copy", "(*world).foreseeOne", mutation.Call("Judge", "w.store.Judge(m.ID, semel.Fingerprint{})")),
+		inWorld("G5", "what has taken effect is edited", "(*world).edit", mutation.Both(mutation.Never("revision"), mutation.Never("marked"))),
+		inWorld("trap T47", "an operator goes on whose turn another has taken", "(*operator).goOn", mutation.Both(mutation.DropCase("by"), mutation.Prepend("if o.w.operating.by == nil { o.takeTurn(); return };"))),
+		inRules("law 16", "a discarded conflict keeps the marker of the first row", plan.Twins, "internal/sqlform", "Returned", mutation.Compare("==", "said")),
+		inRules("trap T113", "rows that were dated ahead are not cut", plan.Clocks, "internal/sqlform", "CutAhead", mutation.Always("ClockSlack")),
 	}
 }
 

@@ -15,6 +15,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/semel-go/semel/internal/simulator/plan"
+
 	"github.com/semel-go/semel/internal/simulator"
 	"github.com/semel-go/semel/internal/simulator/mutation"
 )
@@ -32,7 +34,7 @@ type Fault struct {
 	// simulator must find the fault.
 	Test, Package string
 	// Mode is what a seed must have to find it, where that is known; the others are not run.
-	Mode simulator.Mode
+	Mode plan.Mode
 }
 
 // Found says how a fault was found.

@@ -7,6 +7,7 @@ import (
 	"github.com/semel-go/semel/internal/machine"
 	"github.com/semel-go/semel/internal/simulator"
 	"github.com/semel-go/semel/internal/simulator/mutation"
+	"github.com/semel-go/semel/internal/simulator/trace"
 )
 
 func root(t *testing.T) string {
@@ -54,7 +55,7 @@ func TestEachLawThatTheSimulatorChecksHasAFault(t *testing.T) {
 		for _, f := range Faults() {
 			has[f.Law] = true
 		}
-		laws := simulator.Laws()
+		laws := trace.Laws()
 		for _, law := range laws {
 			if !has[law] {
 				t.Errorf("no fault breaks %s; plant one", law)

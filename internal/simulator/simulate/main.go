@@ -10,7 +10,10 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/semel-go/semel/internal/simulator/plan"
+
 	"github.com/semel-go/semel/internal/simulator"
+	"github.com/semel-go/semel/internal/simulator/sweep"
 )
 
 func main() {
@@ -32,14 +35,14 @@ func main() {
 	case *seed != 0:
 		os.Exit(one(*seed, *history, *tries))
 	case *first:
-		os.Exit(findFirst(simulator.Search{Start: *start, Seeds: *seeds, Mode: simulator.Mode(*mode), Law: *law}))
+		os.Exit(findFirst(sweep.Search{Start: *start, Seeds: *seeds, Mode: plan.Mode(*mode), Law: *law}))
 	}
-	os.Exit(many(*start, *seeds, *tries, simulator.Mode(*mode)))
+	os.Exit(many(*start, *seeds, *tries, plan.Mode(*mode)))
 }
 
 // findFirst prints the first seed that breaks the law, or any if none is named.
-func findFirst(s simulator.Search) int {
-	f, found := simulator.First(simulator.Real, s)
+func findFirst(s sweep.Search) int {
+	f, found := sweep.First(simulator.Real, s)
 	if !found {
 		fmt.Println("none")
 		return 0
@@ -69,8 +72,8 @@ func explain(seed uint64, tries int) {
 }
 
 // many runs seeds in a row and reports. Only a long row must reach everything.
-func many(start uint64, seeds, tries int, mode simulator.Mode) int {
-	s := simulator.SweepMode(start, seeds, mode, simulator.Real)
+func many(start uint64, seeds, tries int, mode plan.Mode) int {
+	s := sweep.Run(start, seeds, mode, simulator.Real)
 	fmt.Print(s.Text())
 	for _, f := range s.Examples() {
 		explain(f.Seed, tries)

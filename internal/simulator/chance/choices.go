@@ -1,0 +1,64 @@
+package chance
+
+import (
+	"math/rand/v2"
+	"time"
+)
+
+// Choices hands out the decisions of a run and remembers them. Made from a
+// list it gives that list again, and zeros after its end.
+type Choices struct {
+	random *rand.Rand
+	given  []uint32
+	next   int
+}
+
+// FromSeed returns choices that a seed decides.
+func FromSeed(seed uint64) *Choices {
+	return &Choices{random: rand.New(rand.NewPCG(seed, 0x5e3e1))}
+}
+
+// FromList returns choices that repeat a list.
+func FromList(list []uint32) *Choices { return &Choices{given: list} }
+
+// Below returns a number from 0 to n-1; 0 is the harmless one.
+func (c *Choices) Below(n int) int {
+	if n <= 1 {
+		return 0
+	}
+	c.next++
+	if c.random != nil {
+		v := c.random.IntN(n)
+		c.given = append(c.given, uint32(v))
+		return v
+	}
+	if c.next > len(c.given) {
+		return 0
+	}
+	return int(c.given[c.next-1]) % n
+}
+
+// Chance is true once in n times; never for n = 0.
+func (c *Choices) Chance(n int) bool {
+	return n > 0 && c.Below(n+1) == n
+}
+
+// Often is true in most of n times.
+func (c *Choices) Often(n int) bool { return c.Below(n) != n-1 }
+
+// Flip is true every other time.
+func (c *Choices) Flip() bool { return c.Below(2) == 1 }
+
+// Between returns a number from least to most.
+func (c *Choices) Between(least, most int) int { return least + c.Below(most-least+1) }
+
+// Wait returns a time up to most, more often a short one. It is never zero, so
+// that time passes.
+func (c *Choices) Wait(most time.Duration) time.Duration {
+	steps := [...]int64{200, 50, 10, 3, 1}
+	part := int64(most) / steps[c.Below(len(steps))]
+	return time.Duration(part*int64(1+c.Below(16))/16) + time.Microsecond
+}
+
+// Used returns the list of what was given out.
+func (c *Choices) Used() []uint32 { return c.given[:min(c.next, len(c.given))] }

@@ -1,0 +1,3 @@
+// Package chance holds what orders a simulated run: the decisions of its seed, and the agenda of
+// what will happen when.
+package chance

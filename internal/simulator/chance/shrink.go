@@ -1,0 +1,95 @@
+package chance
+
+import "slices"
+
+// shrinker makes a list of choices shorter.
+type shrinker struct {
+	best   []uint32
+	tries  int
+	breaks func(list []uint32) (used []uint32, cost int, does bool)
+}
+
+// Shrink returns a list of choices that is as short as list can be made with so many tries, and whose
+// numbers are as small. breaks runs a list: it returns the choices that the run used, how many
+// tries more it counts for, and whether the run still does what list did.
+func Shrink(list []uint32, tries int, breaks func(list []uint32) (used []uint32, cost int, does bool)) []uint32 {
+	s := &shrinker{best: list, tries: tries, breaks: breaks}
+	s.shrink()
+	return s.best
+}
+
+// try keeps the list if a run of it still does the same.
+func (s *shrinker) try(list []uint32) bool {
+	if s.tries--; s.tries < 0 {
+		return false
+	}
+	used, cost, does := s.breaks(list)
+	s.tries -= cost
+	if does {
+		s.best = trimZeros(used)
+	}
+	return does
+}
+
+// trimZeros drops the zeros at the end, which a list gives anyway.
+func trimZeros(list []uint32) []uint32 {
+	for len(list) > 0 && list[len(list)-1] == 0 {
+		list = list[:len(list)-1]
+	}
+	return list
+}
+
+func (s *shrinker) shrink() {
+	for before := -1; s.tries > 0 && before != weight(s.best); {
+		before = weight(s.best)
+		for size := len(s.best) / 2; size > 0; size /= 2 {
+			s.cut(size)
+			s.zero(size)
+		}
+		s.lower()
+	}
+}
+
+// weight is what shrinking makes smaller.
+func weight(list []uint32) int {
+	sum := 16 * len(list)
+	for _, v := range list {
+		sum += int(v)
+	}
+	return sum
+}
+
+// cut takes out pieces of a size.
+func (s *shrinker) cut(size int) {
+	for at := len(s.best) - size; at >= 0 && s.tries > 0; at -= size {
+		if at+size > len(s.best) {
+			continue
+		}
+		s.try(slices.Concat(s.best[:at], s.best[at+size:]))
+	}
+}
+
+// zero makes pieces of a size harmless.
+func (s *shrinker) zero(size int) {
+	for at := len(s.best) - size; at >= 0 && s.tries > 0; at -= size {
+		if at+size > len(s.best) || !slices.ContainsFunc(s.best[at:at+size], func(v uint32) bool { return v != 0 }) {
+			continue
+		}
+		list := slices.Clone(s.best)
+		clear(list[at : at+size])
+		s.try(list)
+	}
+}
+
+// lower makes single numbers smaller.
+func (s *shrinker) lower() {
+	for at := 0; at < len(s.best) && s.tries > 0; at++ {
+		for at < len(s.best) && s.best[at] > 0 {
+			list := slices.Clone(s.best)
+			list[at] /= 2
+			if !s.try(list) {
+				break
+			}
+		}
+	}
+}

@@ -1,0 +1,121 @@
+package model
+
+import (
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/store"
+)
+
+// Place is where a stream is: at a version that had a content.
+type Place struct {
+	Version int64
+	Print   semel.Fingerprint
+}
+
+// stream is what the store knows of a stream.
+type stream struct {
+	At Place
+	// holder is the transaction that has it until it ends.
+	holder *Transaction
+}
+
+// Stream returns a stream, which begins before version 1.
+func (s *Store) Stream(name string) *stream {
+	if s.streams[name] == nil {
+		s.streams[name] = &stream{}
+	}
+	return s.streams[name]
+}
+
+// Held reports whether an open transaction has the stream.
+func (s *stream) Held() bool { return s.holder != nil && s.holder.Open }
+
+// Hold gives a transaction the stream until it ends.
+func (s *Store) Hold(name string, t *Transaction) { s.Stream(name).holder = t }
+
+// Overdue reports whether the row was set aside because the version before it did not
+// come in time.
+func (r *Row) Overdue() bool { return r.As == machine.AsOverdue }
+
+// WaitsForTurn reports whether the row is to be freed when its turn comes.
+func (r *Row) WaitsForTurn() bool {
+	return r.Message.Version > 0 && (r.As == machine.AsBlocked && r.Token == 0 || r.Overdue())
+}
+
+// FreeTurns frees the rows of a stream whose turn has come: that were waiting, or were
+// to wait from now on. It reports whether there was one.
+func (s *Store) FreeTurns(name string, by holder, now time.Duration) (freed bool) {
+	for _, r := range s.Inbox {
+		if !r.WaitsForTurn() || r.Message.Stream != name || r.Message.Version > s.Stream(name).At.Version+1 {
+			continue
+		}
+		if r.Overdue() && !(s.Owns(r) && s.Markers[r.Key.ID].Outcome == store.Parked) {
+			r.As, r.Reason = machine.AsParked, semel.ReasonConflict // another content has the marker
+			continue
+		}
+		r.As, r.Reason, r.By = machine.AsReceived, "", by
+		r.Dates(now, 0)
+		s.Remember(r.Key.ID, store.Waiting, Marker{Print: r.Print, At: now})
+		freed = true
+	}
+	return freed
+}
+
+// never is when a row is due that waits for no time.
+const never = time.Duration(1 << 62)
+
+// KeepsBack reports whether a row keeps those of its line back that come after it.
+func (r *Row) KeepsBack() bool { return r.Place > 0 && (r.Waits() || r.As == machine.AsParked) }
+
+// Follows reports whether a row waits for those before it in its line.
+func (r *Row) Follows() bool { return r.Place > 0 && r.As == machine.AsBlocked }
+
+// First is the first row of a line, nil if nothing of it is in the inbox.
+func (s *Store) First(line string) (first *Row) {
+	for _, r := range s.Inbox {
+		if r.KeepsBack() && r.Line == line && (first == nil || r.Place < first.Place) {
+			first = r
+		}
+	}
+	return first
+}
+
+// behindParked reports whether nobody but a person can bring a row to its end.
+func (s *Store) behindParked(r *Row) bool {
+	return r.Follows() && s.First(r.Line).As == machine.AsParked
+}
+
+// Enter puts a row at the end of a line. It reports whether one that was to follow is the
+// first.
+func (s *Store) Enter(r *Row, line string, now time.Duration) bool {
+	r.Place = 0
+	behind := s.First(line) != nil
+	s.places++
+	r.Line, r.Place = line, s.places
+	switch {
+	case r.As == machine.AsParked:
+	case behind:
+		r.As, r.Reason, r.Due = machine.AsBlocked, semel.ReasonBehind, never
+	case r.As == machine.AsBlocked:
+		r.As, r.Reason = machine.AsReceived, ""
+		r.Dates(now, 0)
+		return true
+	}
+	return false
+}
+
+// Advance frees the first row of the line that another has left.
+func (s *Store) Advance(left *Row, by holder, now time.Duration) (freed bool) {
+	if left.Line == "" || left.KeepsBack() {
+		return false
+	}
+	next := s.First(left.Line)
+	if next == nil || !next.Follows() {
+		return false
+	}
+	next.As, next.Reason, next.By = machine.AsReceived, "", by
+	next.Dates(now, 0)
+	return true
+}

@@ -1,0 +1,41 @@
+package model
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/semel-go/semel/store"
+)
+
+// Removed is what the store no longer has of an identity: only the checker knows.
+type Removed struct {
+	Marker
+	Times int
+}
+
+// MayGo are the identities below the low-water mark that have ended with all their rows,
+// and that nobody has locked, the oldest first.
+func (s *Store) MayGo() (due []string) {
+	stays := map[string]bool{}
+	for _, r := range s.Inbox {
+		if !r.ended() || r.Changed >= s.Low {
+			stays[r.Key.ID] = true
+		}
+	}
+	for id, m := range s.Markers {
+		ended := m.Outcome == store.Applied || m.Outcome == store.Discarded || m.Outcome == store.DeadLettered
+		if ended && m.At < s.Low && !stays[id] && s.Locks[id] == nil {
+			due = append(due, id)
+		}
+	}
+	slices.SortFunc(due, func(x, y string) int {
+		return cmp.Or(cmp.Compare(s.Markers[x].At, s.Markers[y].At), cmp.Compare(x, y))
+	})
+	return due
+}
+
+// Old reports whether a message is older than what the store keeps.
+func (s *Store) Old(m *Message) bool { return m.Refused == "" && m.Age < s.Low }
+
+// WasRemoved reports whether the store had something of an identity.
+func (s *Store) WasRemoved(id string) bool { return s.Gone[id].Times > 0 }

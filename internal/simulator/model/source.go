@@ -1,0 +1,220 @@
+package model
+
+import (
+	"slices"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/source"
+)
+
+// holder is a process as the model knows it: the model only compares holders.
+type holder any
+
+// Lane is a stream of the source.
+type Lane struct {
+	ID       string
+	Epoch    uint64
+	Log      []*Delivery
+	Next     int // of a log: the next position to hand out
+	Held     bool
+	Owner    holder // with held: who has it
+	Revoking bool
+	Paused   bool
+
+	// Of is the live lane that a replay reads again, Stored how far it is settled as the
+	// store has it; nil and 0 of a live lane. Before is what comes before all that live
+	// processes are given.
+	Of     *Lane
+	Stored int
+	Before []*Delivery
+}
+
+// Current is the lane in its present epoch.
+func (l *Lane) Current() source.Lane { return source.Lane{ID: l.ID, Epoch: l.Epoch} }
+
+// Give starts a new epoch: what is not settled comes again; of a log
+// everything from the first that is not settled.
+func (l *Lane) Give(to holder) {
+	l.Epoch++
+	l.Owner = to
+	l.Held, l.Revoking, l.Paused = true, false, false
+	l.Next = len(l.Log)
+	for i := len(l.Log) - 1; i >= 0; i-- {
+		d := l.Log[i]
+		d.out, d.returned, d.due = false, false, 0
+		if l.Of != nil { // whoever goes on knows what is stored, and nothing else
+			d.Settled = i < l.Stored
+		}
+		if !d.Settled {
+			l.Next = i
+		}
+	}
+}
+
+// Leave ends the epoch.
+func (l *Lane) Leave() { l.Held, l.Revoking = false, false }
+
+// Any returns the next delivery that lane l can hand out to the process, or nil.
+func (l *Lane) Any(s *Source, p holder, now time.Duration) *Delivery {
+	if !l.Held || l.Paused || l.Owner != p {
+		return nil
+	}
+	for _, d := range l.Log {
+		if s.ready(d, now) {
+			return d
+		}
+	}
+	return nil
+}
+
+// Read appends a place of another lane to a lane that is read again.
+func (l *Lane) Read(d *Delivery) {
+	l.Log = append(l.Log, &Delivery{Message: d.Message, Of: d, Lane: l, Position: len(l.Log)})
+}
+
+// Store stores a position of a lane that is read again.
+func (l *Lane) Store(position int) { l.Stored = max(l.Stored, position) }
+
+// SettledUpTo is the first place that is not settled.
+func (l *Lane) SettledUpTo() int {
+	if i := slices.IndexFunc(l.Log, func(d *Delivery) bool { return !d.Settled }); i >= 0 {
+		return i
+	}
+	return len(l.Log)
+}
+
+// settled reports whether nothing of the lane is left.
+func (l *Lane) settled() bool {
+	return !slices.ContainsFunc(l.Log, func(d *Delivery) bool { return !d.Settled })
+}
+
+// Identities are those of a lane's messages.
+func (l *Lane) Identities() map[string]bool {
+	all := map[string]bool{}
+	for _, d := range l.Log {
+		all[d.Message.ID] = true
+	}
+	return all
+}
+
+// Live is the lane itself, or the one that it reads again.
+func (l *Lane) Live() *Lane {
+	if l.Of != nil {
+		return l.Of
+	}
+	return l
+}
+
+// Source is the model of a source. It keeps what is not settled.
+type Source struct {
+	Queue bool
+	Lanes []*Lane
+	// Dead counts the dead letters of each content.
+	Dead map[Content]int
+}
+
+// Content is what copies of one message share.
+type Content struct {
+	ID    string
+	Print semel.Fingerprint
+}
+
+// Find returns the lane with an id, nil if there is none.
+func (s *Source) Find(id string) *Lane {
+	for _, l := range s.Lanes {
+		if l.ID == id {
+			return l
+		}
+	}
+	return nil
+}
+
+// ready reports whether the lane could hand out d now.
+func (s *Source) ready(d *Delivery, now time.Duration) bool {
+	if d.Produced > now || d.due > now {
+		return false
+	}
+	if d.returned {
+		return true
+	}
+	if s.Queue {
+		return !d.Settled && !d.out
+	}
+	return d.Position == d.Lane.Next
+}
+
+// Hand hands d out.
+func (s *Source) Hand(d *Delivery) {
+	if !s.Queue && !d.returned {
+		d.Lane.Next++
+	}
+	d.out, d.returned = true, false
+	d.Count++
+}
+
+// Available reports whether a fetch of the process would return something.
+func (s *Source) Available(p holder, now time.Duration) bool {
+	for _, l := range s.Lanes {
+		if l.Any(s, p, now) != nil {
+			return true
+		}
+	}
+	return false
+}
+
+// HasMore reports whether something is there, or will be, that the process could
+// be given.
+func (s *Source) HasMore(p holder) bool {
+	for _, l := range s.Lanes {
+		if l.Held && (l.Owner != p || l.Paused) {
+			continue
+		}
+		for i, d := range l.Log {
+			if !d.Settled && (!l.Held || d.returned || s.Queue && !d.out || !s.Queue && i >= l.Next) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// Settle takes the machine's word for a delivery, if the lane is still held in this epoch.
+func (s *Source) Settle(d *Delivery, epoch uint64, kind semel.SettleKind, after, now time.Duration) {
+	l := d.Lane
+	if kind == semel.DeadLetter {
+		s.Dead[Content{d.Message.ID, d.Message.Print}]++
+		return
+	}
+	if !l.Held || l.Epoch != epoch {
+		return
+	}
+	if kind == semel.Ack {
+		d.Settled, d.Acknowledged = true, true
+		return
+	}
+	d.out, d.returned, d.due = false, !s.Queue, now+after
+}
+
+// AllSettled reports whether the source has nothing left.
+func (s *Source) AllSettled() bool {
+	return !slices.ContainsFunc(s.Lanes, func(l *Lane) bool { return !l.settled() })
+}
+
+// Exhausted reports whether everything was handed out and nothing came back.
+func (s *Source) Exhausted() bool {
+	for _, l := range s.Lanes {
+		if l.settled() {
+			continue
+		}
+		if !l.Held || !s.Queue && l.Next < len(l.Log) {
+			return false
+		}
+		for _, d := range l.Log {
+			if d.returned || s.Queue && !d.Settled && !d.out {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,320 @@
+package simulator
+
+import (
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/trace"
+	"github.com/semel-go/semel/store"
+)
+
+// retriesKnown is what the checker knows of the retries of all messages together:
+// what their budget holds (C5), and how many attempts failed in a row (C6).
+type retriesKnown struct {
+	// saved is what the budget held at a moment; negative: what it lacked.
+	saved, at time.Duration
+	put       time.Duration // by how much it put off what was planned last
+
+	// plain counts the attempts that failed since one succeeded, of those that surely
+	// could have passed; charged counts all that a message was charged with.
+	plain, charged int
+	failedAt       time.Duration // the last of the plain ones
+	succeeded      bool          // an effect was committed with the event
+	on             bool          // one message is tried at a time
+}
+
+// refill adds what time and first attempts give.
+func (c *checker) refill(share time.Duration) {
+	r := &c.retries
+	r.saved = min(r.saved+c.w.now-r.at+share, c.p.config.RetrySaved)
+	r.at = c.w.now
+}
+
+// firstTry is called when a message's handler is to run for the first time.
+func (c *checker) firstTry() { c.refill(c.p.config.RetryShare) }
+
+// planned checks that a retry waits until the budget has room, and no longer.
+func (c *checker) planned(wait time.Duration) {
+	conf := c.p.config
+	c.refill(0)
+	r := &c.retries
+	r.saved -= conf.RetryCost
+	r.put = max(-r.saved, 0)
+	if r.put > 0 {
+		c.arose("C5, budget")
+	}
+	switch most := max(conf.MaxDelay, conf.MaxInMemoryWait+time.Second, r.put); {
+	case wait < r.put:
+		c.broke("C5, budget", "a retry begins in %v, and the budget has room in %v", wait, r.put)
+	case wait > most:
+		c.broke("C5, budget", "a retry begins in %v, and should in %v at most", wait, most)
+	}
+}
+
+// handedBack is planned, of what is handed back because its handler failed.
+func (c *checker) handedBack(s *machine.Settlement) {
+	if s.Kind == semel.Nack && s.Charged && !s.Again {
+		c.planned(s.After)
+	}
+}
+
+// tryFailed is called when a message is charged with an attempt.
+func (c *checker) tryFailed(f *flight) {
+	r := &c.retries
+	r.charged++
+	if f.failed && f.failure.Class == store.ClassRetry && f.failure.Decision == semel.DecideRetry {
+		r.plain++
+		r.failedAt = c.w.now
+	}
+}
+
+// succeeded is called when a flight is committed.
+func (c *checker) succeeded(f *flight) {
+	if f.done > 0 {
+		c.retries.plain, c.retries.charged, c.retries.succeeded = 0, 0, true
+		c.handlerWorks()
+	}
+}
+
+func (c *checker) trialBegins(a machine.Report) {
+	r := &c.retries
+	c.prove(handOf(a.Item))
+	most := r.charged
+	for _, h := range c.hands {
+		if h.suspicion.raised { // it may have been charged, and not be seen again
+			most++
+		}
+	}
+	if r.on || most < c.p.config.TrialAfter || c.p.config.OneAttempt {
+		c.broke("C6", "one message is tried at a time after %d attempts that failed, %d are said; it is so already: %v", r.charged, a.N, r.on)
+	}
+	r.on = true
+}
+
+func (c *checker) trialEnds() {
+	r := &c.retries
+	if !r.on || !r.succeeded {
+		c.broke("C6", "all are tried again, and none has succeeded (one at a time: %v)", r.on)
+	}
+	r.on = false
+}
+
+// checkTrial checks that many failures in a row let one message be tried at a time,
+// and a success all.
+func (c *checker) checkTrial() {
+	r := &c.retries
+	switch {
+	case r.on && r.succeeded && r.charged == 0:
+		c.broke("C6", "a message has succeeded, and one is still tried at a time")
+	case !r.on && r.plain >= c.p.config.TrialAfter && !c.p.config.OneAttempt && !c.over:
+		c.broke("C6", "%d attempts have failed one after the other, and all are tried", r.plain)
+	}
+	r.succeeded = false
+}
+
+// oneTry checks a flight that begins while one message is tried at a time.
+func (c *checker) oneTry(f *machine.Flight) {
+	law := "C6"
+	switch {
+	case !runs(f) || !c.retries.on && !c.breaker.open:
+		return
+	case !c.retries.on:
+		law = "C19"
+	}
+	c.arose(law)
+	if len(f.Entries) > 1 {
+		c.broke(law, "f%d has %d entries, and one message is to be tried at a time", f.Number, len(f.Entries))
+	}
+	if next := c.retries.failedAt + c.p.config.RetryCost; c.retries.on && c.w.now < next {
+		c.broke("C6", "f%d begins at %v, and the last try has failed at %v", f.Number, c.w.now, c.retries.failedAt)
+	}
+	if c.breaker.open && c.w.now < c.breaker.until {
+		c.broke("C19", "f%d begins at %v, and the breaker is open until %v", f.Number, c.w.now, c.breaker.until)
+	}
+	for _, g := range c.p.flights {
+		if !g.killed && runs(g.of) {
+			c.broke(law, "f%d begins beside f%d, and one message is to be tried at a time", f.Number, g.of.Number)
+		}
+	}
+}
+
+// runs reports whether a flight is to run a handler.
+func runs(f *machine.Flight) bool {
+	for _, e := range f.Entries {
+		if e.As == machine.AsApplied {
+			return true
+		}
+	}
+	return false
+}
+
+// breakerKnown is what the checker knows of the circuit breaker (C19).
+type breakerKnown struct {
+	open  bool
+	until time.Duration // nothing is tried before
+	// surely are the messages in a row that failed for good, perhaps those that may have,
+	// as by their last attempt.
+	surely, perhaps int
+	succeeded       bool // a handler has worked since the life's start
+	worked          bool // it did so with this event
+}
+
+// mostAttempts is how many attempts a message has at most.
+func (c *checker) mostAttempts() int {
+	if c.p.config.BreakerThreshold > 0 {
+		return max(c.p.config.MaxAttempts, 5)
+	}
+	return c.p.config.MaxAttempts
+}
+
+// failedForGood is called when a message is charged with an attempt.
+func (c *checker) failedForGood(f *flight, h *handed) {
+	b, conf := &c.breaker, c.p.config
+	b.perhaps++
+	if !f.failed {
+		return
+	}
+	switch d := f.failure.Decision; {
+	case d == semel.DecideDiscard, d == semel.DecideDuplicate:
+		c.handlerWorks()
+	case d == semel.DecidePermanent, d == semel.DecidePreconditionFailed && conf.OnPrecondition != machine.EndDiscard && conf.OnPrecondition != machine.EndRetry:
+		b.surely++
+		h.mustTry = b.open && h.attempts < c.mostAttempts()
+	}
+}
+
+// handlerWorks is called when an effect is committed, or a handler decides on purpose.
+func (c *checker) handlerWorks() {
+	b := &c.breaker
+	b.surely, b.perhaps, b.succeeded, b.worked = 0, 0, true, true
+}
+
+// breakerSaid hears what observers are told of it.
+func (c *checker) breakerSaid(a machine.Report) {
+	b, conf := &c.breaker, c.p.config
+	switch {
+	case a.Kind == machine.ReportReady && (!b.open || !b.worked):
+		c.broke("C19", "the breaker closes, and no handler has worked (open: %v)", b.open)
+	case a.Kind == machine.ReportReady:
+		b.open = false
+		c.w.coverage.Add("fault", "the breaker closes")
+	default:
+		c.prove(handOf(a.Item))
+		perhaps := b.perhaps
+		for _, h := range c.hands {
+			if h.suspicion.raised { // it may have been charged, and not be seen again
+				perhaps++
+			}
+		}
+		if conf.BreakerThreshold == 0 || conf.OneAttempt || perhaps < conf.BreakerThreshold && !b.open || b.succeeded && !conf.HaltLater {
+			c.broke("C19", "the breaker is open after %d failures, and %d are said (a handler has worked before: %v)", perhaps, a.N, b.succeeded)
+		}
+		if !b.open {
+			c.w.coverage.Add("fault", "the breaker opens")
+		}
+		b.open, b.until = true, c.w.now+a.Wait
+	}
+}
+
+// checkBreaker checks that many failures for good in a row open the breaker, and that a
+// success closes it.
+func (c *checker) checkBreaker() {
+	b, conf := &c.breaker, c.p.config
+	switch {
+	case b.open && b.worked && b.perhaps == 0:
+		c.broke("C19", "a handler has worked, and the breaker is still open")
+	case !b.open && conf.BreakerThreshold > 0 && b.surely >= conf.BreakerThreshold && (!b.succeeded || conf.HaltLater) && !conf.OneAttempt && !c.over:
+		c.broke("C19", "%d messages have failed for good one after the other, and the breaker is closed", b.surely)
+	}
+	b.worked = false
+}
+
+// takesInBreak checks what is taken while the breaker is open: one to be tried.
+func (c *checker) takesInBreak(messages int, what machine.Action) {
+	b := &c.breaker
+	if !b.open {
+		return
+	}
+	c.arose("C19")
+	if messages > 1 || c.w.now < b.until {
+		c.broke("C19", "%s at %v, and the breaker is open until %v", trace.Action(what), c.w.now, b.until)
+	}
+}
+
+// storeKnown is what the machine has said of a store that does not work.
+type storeKnown struct {
+	down  bool
+	until time.Duration   // it asks no earlier
+	probe *machine.Flight // asks whether it is back
+	// room: something could have been fetched meanwhile.
+	room bool
+}
+
+// outage is called when the store goes away.
+func (c *checker) outage() { c.begins, c.outageAt = 0, c.w.now }
+
+// checkOutage bounds how often a store that is down is asked: a few times for
+// each worker, and then as often as the backoff says.
+func (c *checker) checkOutage(f *machine.Flight) {
+	c.askedAt = c.w.now
+	if c.rests() {
+		c.broke("law 13", "f%d begins while the machine waits for the store", f.Number)
+	}
+	if c.known.down {
+		c.known.probe = f
+	}
+	if !c.w.store.Down {
+		return
+	}
+	c.arose("law 13")
+	c.begins++
+	conf := c.p.config
+	most := 4*conf.Workers + 20
+	for wait := conf.BackoffFirst; wait < conf.BackoffMost; wait *= 2 {
+		most += 4
+	}
+	most += int(8 * (c.w.now - c.outageAt) / conf.BackoffMost)
+	if c.begins > most {
+		c.broke("law 13", "the store was asked %d times in an outage of %v", c.begins, c.w.now-c.outageAt)
+	}
+}
+
+// readiness hears what observers are told of the store.
+func (c *checker) readiness(a machine.Report) {
+	switch {
+	case a.Part != "store":
+	case a.Kind == machine.ReportReady:
+		c.known = storeKnown{}
+	default:
+		if !c.metDown {
+			c.broke("reports", "the store is said not to work, and nothing has met that it does not")
+		}
+		c.known = storeKnown{down: true, until: c.w.now + a.Wait, probe: c.known.probe}
+	}
+}
+
+// rests reports whether the machine waits for a store that is down, or for the
+// answer of the one flight that asks.
+func (c *checker) rests() bool {
+	return c.known.down && (c.known.probe != nil || c.w.now < c.known.until)
+}
+
+// fetchesInOutage checks that nothing is fetched that would have to wait for a
+// store (law 13). Where nothing waits, the broker keeps what is handed back.
+func (c *checker) fetchesInOutage(a machine.Fetch) {
+	if c.rests() && !c.p.config.OneAttempt {
+		c.broke("law 13", "%s while the store is down", trace.Action(a))
+	}
+}
+
+// sawOutage counts moments in which fetching has to rest although there is room.
+func (c *checker) sawOutage() {
+	if !c.rests() || c.known.room || c.p.config.OneAttempt || c.fetching {
+		return
+	}
+	if messages, _ := c.unsettled(); messages < c.p.config.MaxMessages {
+		c.known.room = true
+		c.w.coverage.Add("fault", "store down, and room to fetch")
+	}
+}

@@ -1,0 +1,30 @@
+package plan
+
+// Trouble is a kind of fault that a plan can switch on.
+type Trouble uint8
+
+// The kinds. Each run has some of them, so that rare meetings of two happen.
+const (
+	TroubleCrash Trouble = iota
+	TroubleStop
+	TroubleRevoke
+	TroubleLose
+	TroubleOutage
+	TroubleElsewhere
+	TroubleBegin
+	TroubleCommit
+	TroubleUnknown
+	TroubleSettle
+	TroubleFetch
+	TroubleHandler
+	TroubleStuck
+	TroubleContent
+	TroubleCopies
+	TroubleTimer
+	TroubleRow
+	TroubleFreeze
+	TroubleClaim
+	TroublePerson
+	TroubleDue
+	Troubles
+)

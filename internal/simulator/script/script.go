@@ -1,0 +1,194 @@
+// Package script draws what producers say in a simulated run: messages with their copies, other
+// contents and versions, how their handlers behave, and where they stand in the lanes.
+package script
+
+import (
+	"slices"
+	"strconv"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/machine"
+	"github.com/semel-go/semel/internal/simulator/chance"
+	"github.com/semel-go/semel/internal/simulator/model"
+	"github.com/semel-go/semel/internal/simulator/plan"
+	"github.com/semel-go/semel/internal/simulator/trace"
+)
+
+// Script is what producers say in a run: the messages that its plan asks for, and where they stand
+// in the lanes.
+type Script struct {
+	Plan     plan.Plan
+	Messages []*model.Message
+	Source   *model.Source
+	Random   *chance.Choices
+	Counts   trace.Coverage
+}
+
+// DrawMessages makes the messages and publishes them.
+func (s *Script) DrawMessages() {
+	c, p := s.Random, &s.Plan
+	for i := range p.Messages {
+		m := s.drawMessage(i)
+		s.publish(m)
+		for copies := 0; p.Has[plan.TroubleCopies] && copies < 3 && c.Chance(3); copies++ {
+			s.publish(m)
+		}
+		if p.Has[plan.TroubleCopies] && c.Chance(60) {
+			for range c.Between(8, 40) {
+				s.publish(m)
+			}
+		}
+		if p.Has[plan.TroubleContent] && m.Refused == "" && c.Chance(6) {
+			s.publish(s.otherContent(m))
+		}
+		s.drawTwins(m)
+	}
+	s.drawVersions()
+	s.shuffleLanes()
+	s.drawAges()
+}
+
+func (s *Script) drawMessage(i int) *model.Message {
+	c, p := s.Random, &s.Plan
+	m := &model.Message{Number: len(s.Messages), Route: uint64(c.Below(64)), Size: c.Between(1, 400)}
+	// Every identity is used by two sources, for two messages.
+	m.Source, m.Identity = []string{"s", "t"}[i%2], "id"+strconv.Itoa(i/2)
+	if p.Prints {
+		m.Print = semel.Fingerprint{Version: 1, Sum: [16]byte{byte(m.Number), byte(m.Number >> 8), 1}}
+	}
+	if p.Has[plan.TroubleHandler] && c.Chance(3) {
+		m.Conduct = model.Conduct(c.Below(len(model.ConductNames)))
+		m.Times = m.Conduct.DrawTimes(c)
+	}
+	if m.Times == model.Always && m.LooksInnocent() && p.Config.OneAttempt && !p.Queue {
+		m.Times = c.Between(1, 8) // nobody counts its deliveries
+	}
+	if !p.Has[plan.TroubleStuck] && m.Conduct == model.Sticks {
+		m.Conduct = model.FailsRetryable
+	}
+	if p.Calls {
+		m.CallsOut()
+	}
+	switch {
+	case c.Chance(25):
+		m.Refused, m.Source, m.Identity = "malformed", "surrogate", strconv.Itoa(i)
+	case p.Shared && c.Chance(5):
+		s.makeForeign(m, i)
+	}
+	m.ID = m.Source + "/" + m.Identity
+	s.drawFormer(m, i)
+	s.drawStep(m)
+	m.Harmless = m.Conduct == model.Succeeds || m.Conduct == model.MeetsContention || m.Conduct == model.MeetsDown
+	s.Messages = append(s.Messages, m)
+	return m
+}
+
+// drawStep lets a message misbehave at a step that is not its first.
+func (s *Script) drawStep(m *model.Message) {
+	if s.Plan.Steps > 0 && m.Conduct != model.Succeeds {
+		m.From = s.Random.Below(s.Plan.Steps - 1)
+	}
+}
+
+// drawFormer gives a message a former identity: up to three have one, since it was coarser.
+func (s *Script) drawFormer(m *model.Message, i int) {
+	if s.Plan.Formers && m.Refused == "" && s.Random.Often(4) {
+		m.Former = "former/" + strconv.Itoa(i/3)
+	}
+}
+
+// makeForeign makes a message another consumer's. One that is skipped needs no
+// name of its own, and may have the one of a message that is ours.
+func (s *Script) makeForeign(m *model.Message, i int) {
+	m.Refused, m.Foreign, m.Conduct, m.Times, m.Print = "foreign", true, model.Succeeds, 0, semel.Fingerprint{}
+	switch {
+	case s.Plan.Config.OnFiltered != machine.EndSkip:
+		m.Source, m.Identity = "surrogate", strconv.Itoa(i)
+	case len(s.Messages) > 0 && s.Random.Flip():
+		other := s.Messages[s.Random.Below(len(s.Messages))]
+		m.Source, m.Identity = other.Source, other.Identity
+	}
+}
+
+// otherContent returns a message of the same identity that says something else.
+func (s *Script) otherContent(m *model.Message) *model.Message {
+	o := *m
+	o.Number = len(s.Messages)
+	if o.Print.Version != 0 {
+		o.Print.Sum[2] = byte(2 + s.Random.Below(2))
+	}
+	// It may differ in what its former identity was; not where followers wait, since the
+	// first of an identity could be a conflict then, and the next stand in its place.
+	if o.Former != "" && !s.Plan.Config.Block && s.Random.Flip() {
+		o.Former = "former/" + strconv.Itoa(s.Random.Below(1+len(s.Messages)/3))
+	}
+	s.Messages = append(s.Messages, &o)
+	return &o
+}
+
+// drawTwins publishes other contents of a message's identity, whose first is often set aside.
+func (s *Script) drawTwins(m *model.Message) {
+	c := s.Random
+	if !s.Plan.Twins || m.Refused != "" || !c.Chance(3) {
+		return
+	}
+	if m.Conduct == model.Succeeds && !s.Plan.Calls && c.Often(3) {
+		if s.Plan.Steps > 0 {
+			m.From = c.Below(s.Plan.Steps - 1)
+		}
+		m.Conduct, m.Times, m.Harmless = []model.Conduct{model.AsksPark, model.FailsForGood, model.AsksDiscard, model.FailsRetryable}[c.Below(4)], model.Always, false
+	}
+	for range c.Between(1, 3) {
+		o := s.otherContent(m)
+		if s.publish(o); c.Flip() {
+			s.publish(o)
+		}
+	}
+}
+
+// publish appends a message to a lane's log.
+func (s *Script) publish(m *model.Message) {
+	l := s.Source.Lanes[s.Random.Below(len(s.Source.Lanes))]
+	l.Log = append(l.Log, &model.Delivery{Message: m, Lane: l})
+}
+
+// DrawKeys has messages share keys, so that what is set aside of one is more than one row.
+func (s *Script) DrawKeys() {
+	for _, m := range s.Messages {
+		if s.Plan.Operators > 0 {
+			m.Route %= 4
+		}
+	}
+}
+
+// HasOtherContent reports whether another message has the identity, or the former one, with another content.
+func (s *Script) HasOtherContent(m *model.Message) bool {
+	for _, o := range s.Messages {
+		if (o.ID == m.ID || m.Former != "" && o.Former == m.Former) && !o.Foreign && o.Print != m.Print {
+			return true
+		}
+	}
+	return false
+}
+
+// SaidDuplicate reports whether a handler says of the identity that its effect
+// is there already.
+func (s *Script) SaidDuplicate(id string) bool {
+	return slices.ContainsFunc(s.Messages, func(m *model.Message) bool { return m.ID == id && m.Conduct == model.SaysDuplicate })
+}
+
+// Named reports whether a message of the consumer's has the identity.
+func (s *Script) Named(id string) bool {
+	for _, m := range s.Messages {
+		if m.ID == id && !m.Foreign {
+			return true
+		}
+	}
+	return false
+}
+
+// TwoFormers reports whether another content of a message's identity had another former
+// identity. To the release before those are two messages, and each may take effect.
+func (s *Script) TwoFormers(m *model.Message) bool {
+	return slices.ContainsFunc(s.Messages, func(o *model.Message) bool { return o.ID == m.ID && o.Former != m.Former })
+}

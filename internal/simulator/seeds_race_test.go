@@ -1,6 +1,0 @@
-//go:build race
-
-package simulator
-
-// seeds is how many seeds the laws are tested with under the race detector.
-const seeds = 300

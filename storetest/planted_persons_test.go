@@ -1,0 +1,271 @@
+package storetest_test
+
+import (
+	"context"
+	"slices"
+
+	"github.com/semel-go/semel/internal/admin"
+	"github.com/semel-go/semel/memstore"
+	"github.com/semel-go/semel/store"
+)
+
+// editsOtherwise is a store that edits, or tells of edits, in another way.
+type editsOtherwise struct {
+	*memstore.Store
+	edit func(s *memstore.Store, number, revision int64, body []byte, a store.Act) error
+	tell func([]admin.StoredEdit) []admin.StoredEdit
+}
+
+func (s editsOtherwise) Edit(ctx context.Context, number, revision int64, body []byte, a store.Act) error {
+	if s.edit == nil {
+		return s.Store.Edit(ctx, number, revision, body, a)
+	}
+	return s.edit(s.Store, number, revision, body, a)
+}
+
+func (s editsOtherwise) Edits(ctx context.Context, number int64, bodies bool) ([]admin.StoredEdit, error) {
+	all, err := s.Store.Edits(ctx, number, bodies)
+	if s.tell != nil {
+		all = s.tell(all)
+	}
+	return all, err
+}
+
+func editing(edit func(s *memstore.Store, number, revision int64, body []byte, a store.Act) error) func(*memstore.Store) store.TxStore[*memstore.Tx] {
+	return func(s *memstore.Store) store.TxStore[*memstore.Tx] { return editsOtherwise{Store: s, edit: edit} }
+}
+
+func telling(tell func([]admin.StoredEdit) []admin.StoredEdit) func(*memstore.Store) store.TxStore[*memstore.Tx] {
+	return func(s *memstore.Store) store.TxStore[*memstore.Tx] { return editsOtherwise{Store: s, tell: tell} }
+}
+
+// rowNow is the row of a number as it stands.
+func rowNow(s *memstore.Store, number int64) store.StoredRow {
+	rows, _ := s.Rows(context.Background(), store.RowFilter{Numbers: []int64{number}})
+	if len(rows) == 0 {
+		return store.StoredRow{}
+	}
+	return rows[0]
+}
+
+var editFaults = []fault{
+	{"edits do not look at the revision", "trap_T46_nothing_is_edited_that_was_seen", editing(func(s *memstore.Store, number, _ int64, body []byte, a store.Act) error {
+		return s.Edit(context.Background(), number, rowNow(s, number).Revision, body, a)
+	})},
+	{"edits change what has taken effect", "trap_T46_nothing_is_edited_that_has_taken_effect", editing(func(s *memstore.Store, number, revision int64, body []byte, a store.Act) error {
+		_ = s.Edit(context.Background(), number, revision, body, a)
+		return nil
+	})},
+	{"the body before is forgotten", "G5_an_edit_changes_the_body", telling(func(all []admin.StoredEdit) []admin.StoredEdit {
+		for i := range all {
+			all[i].Was = nil
+		}
+		return all
+	})},
+	{"only the last edit is kept", "G5_an_edit_changes_the_body", telling(func(all []admin.StoredEdit) []admin.StoredEdit {
+		return all[max(len(all)-1, 0):]
+	})},
+	{"the bodies of edits stay", "law_11_bodies_before_an_edit", telling(func(all []admin.StoredEdit) []admin.StoredEdit {
+		for i := range all {
+			all[i].Removed = false
+		}
+		return all
+	})},
+}
+
+// erases is a store that erases in another way.
+type erases struct {
+	*memstore.Store
+	erase func(s *memstore.Store, o admin.Erasing) (admin.Erased, error)
+}
+
+func (s erases) Erase(_ context.Context, o admin.Erasing) (admin.Erased, error) {
+	return s.erase(s.Store, o)
+}
+
+func erasing(erase func(s *memstore.Store, o admin.Erasing) (admin.Erased, error)) func(*memstore.Store) store.TxStore[*memstore.Tx] {
+	return func(s *memstore.Store) store.TxStore[*memstore.Tx] { return erases{s, erase} }
+}
+
+// erased is what the store itself does.
+func erased(s *memstore.Store, o admin.Erasing) (admin.Erased, error) {
+	return s.Erase(context.Background(), o)
+}
+
+// remembers is a store whose edits keep what a body was when the row is erased.
+type remembers struct{ *memstore.Store }
+
+func (r remembers) Edits(ctx context.Context, number int64, bodies bool) ([]admin.StoredEdit, error) {
+	all, err := r.Store.Edits(ctx, number, bodies)
+	for i := range all {
+		if bodies && all[i].Removed {
+			all[i].Was, all[i].Removed = []byte("Ana"), false
+		}
+	}
+	return all, err
+}
+
+var erasureFaults = []fault{
+	{"nothing is erased", "P4_an_identity_is_erased_with_all_its_rows", erasing(func(s *memstore.Store, o admin.Erasing) (admin.Erased, error) {
+		o.DryRun = true
+		return erased(s, o)
+	})},
+	{"a dry run erases", "P4_a_dry_run_counts", erasing(func(s *memstore.Store, o admin.Erasing) (admin.Erased, error) {
+		o.DryRun = false
+		return erased(s, o)
+	})},
+	{"the filter is forgotten", "P4_each_filter_chooses", erasing(func(s *memstore.Store, o admin.Erasing) (admin.Erased, error) {
+		o.Filter = admin.ErasureFilter{}
+		return erased(s, o)
+	})},
+	{"what is left is not told", "P4_what_may_still_be_worked_on", erasing(func(s *memstore.Store, o admin.Erasing) (admin.Erased, error) {
+		done, err := erased(s, o)
+		done.Left = nil
+		return done, err
+	})},
+	{"other generations are left", "P4_G2_an_identity_is_erased_in_each_generation", erasing(func(s *memstore.Store, o admin.Erasing) (admin.Erased, error) {
+		if o.Filter.Consumers == nil {
+			o.Filter.Consumers = []string{"billing"}
+		}
+		return erased(s, o)
+	})},
+	{"what is erased was not looked at for edits", "P4_G5_what_a_body_was_before_an_edit", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return remembers{s} }},
+	{"results are not looked at", "P4_a_result_is_erased", erasing(func(s *memstore.Store, o admin.Erasing) (admin.Erased, error) {
+		done, err := erased(s, o)
+		done.Next.Part = admin.ErasureDone
+		return done, err
+	})},
+	{"only the first slice is erased", "P4_slices_go_through_all", erasing(func(s *memstore.Store, o admin.Erasing) (admin.Erased, error) {
+		done, err := erased(s, o)
+		if done.Next.Part == admin.ErasureRows {
+			done.Next.Part = admin.ErasureResults
+		}
+		return done, err
+	})},
+	{"what is discarded is no act", "P4_G6_the_chain_of_acts", erasing(func(s *memstore.Store, o admin.Erasing) (admin.Erased, error) {
+		o.Act.Verb = "discard"
+		return erased(s, o)
+	})},
+}
+
+// wrongSeals tells another chain than it has.
+type wrongSeals struct {
+	*memstore.Store
+	tell func([]admin.AuditedSeal) []admin.AuditedSeal
+	ask  func(*admin.Sealing)
+}
+
+func (s wrongSeals) Seals(ctx context.Context, after int64, limit int) ([]admin.AuditedSeal, error) {
+	all, err := s.Store.Seals(ctx, after, limit)
+	if s.tell != nil {
+		all = s.tell(all)
+	}
+	return all, err
+}
+
+func (s wrongSeals) Seal(ctx context.Context, o admin.Sealing) (admin.Sealed, error) {
+	if s.ask != nil {
+		s.ask(&o)
+	}
+	return s.Store.Seal(ctx, o)
+}
+
+// sealsTwice records an act again whenever it seals one.
+type sealsTwice struct{ *memstore.Store }
+
+func (s sealsTwice) Seal(ctx context.Context, o admin.Sealing) (admin.Sealed, error) {
+	done, err := s.Store.Seal(ctx, o)
+	if err == nil && done.Lines > 0 {
+		all, _ := s.Store.Seals(ctx, 0, 0)
+		last := all[len(all)-1].Act
+		err = s.Record(ctx, last)
+	}
+	return done, err
+}
+
+// anyKey goes on with a key of its own where none was given.
+func anyKey(o *admin.Sealing) {
+	if len(o.Key) == 0 {
+		o.Key = []byte("a key that the store makes up by itself")
+	}
+}
+
+var auditFaults = []fault{
+	{"lines are told in another order", "G6_acts_are_sealed", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return wrongSeals{Store: s, tell: func(all []admin.AuditedSeal) []admin.AuditedSeal { slices.Reverse(all); return all }}
+	}},
+	{"an act is sealed twice", "G6_acts_are_sealed", func(s *memstore.Store) store.TxStore[*memstore.Tx] { return sealsTwice{s} }},
+	{"a line does not say why", "G6_a_line_has_its_act", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return wrongSeals{Store: s, tell: func(all []admin.AuditedSeal) []admin.AuditedSeal {
+			for i := range all {
+				all[i].Act.Why = ""
+			}
+			return all
+		}}
+	}},
+	{"who has no key goes on", "G6_a_chain_under_a_key", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return wrongSeals{Store: s, ask: anyKey}
+	}},
+	{"a chain is begun that may only be continued", "G6_a_chain_under_a_key_that_is_only_continued", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return wrongSeals{Store: s, ask: func(o *admin.Sealing) { o.Continue = false }}
+	}},
+	{"all is sealed at once, whatever is asked", "G6_acts_are_sealed", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return wrongSeals{Store: s, ask: func(o *admin.Sealing) { o.Most = 0 }}
+	}},
+	{"acts are left out beside others", "G6_acts_and_seals_at_once", func(s *memstore.Store) store.TxStore[*memstore.Tx] {
+		return wrongSeals{Store: s, tell: func(all []admin.AuditedSeal) []admin.AuditedSeal {
+			return slices.DeleteFunc(all, func(l admin.AuditedSeal) bool { return l.Sequence == 20 })
+		}}
+	}},
+}
+
+// pauseLifts lifts the limit with each pause.
+type pauseLifts struct{ *memstore.Store }
+
+func (s pauseLifts) Pause(ctx context.Context, consumer string, paused bool, a store.Act) error {
+	if err := s.Store.Pause(ctx, consumer, paused, a); err != nil {
+		return err
+	}
+	return s.Limit(ctx, consumer, 0, a)
+}
+
+// oneControl has one control for all consumers.
+type oneControl struct{ *memstore.Store }
+
+func (s oneControl) Control(ctx context.Context, _ string) (admin.Control, error) {
+	return s.Store.Control(ctx, "all")
+}
+
+func (s oneControl) Pause(ctx context.Context, _ string, paused bool, a store.Act) error {
+	return s.Store.Pause(ctx, "all", paused, a)
+}
+
+func (s oneControl) Limit(ctx context.Context, _ string, perSecond int, a store.Act) error {
+	return s.Store.Limit(ctx, "all", perSecond, a)
+}
+
+// onlyScopes tells none but the consumer of the first scope.
+type onlyScopes struct{ *memstore.Store }
+
+func (s onlyScopes) Consumers(context.Context) ([]string, error) { return []string{"billing"}, nil }
+
+// unrecorded keeps what is ordered beside the store, where nobody records it.
+type unrecorded struct{ *memstore.Store }
+
+func (s unrecorded) Acts(ctx context.Context, number int64, limit int) ([]store.Act, error) {
+	all, err := s.Store.Acts(ctx, number, limit)
+	var rows []store.Act
+	for _, a := range all {
+		if a.Row != 0 {
+			rows = append(rows, a)
+		}
+	}
+	return rows, err
+}
+
+// anyLimit takes every limit for one.
+type anyLimit struct{ *memstore.Store }
+
+func (s anyLimit) Limit(ctx context.Context, consumer string, perSecond int, a store.Act) error {
+	return s.Store.Limit(ctx, consumer, max(perSecond, -perSecond), a)
+}
