@@ -9,6 +9,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/formers"
 	"github.com/semel-go/semel/internal/lines"
@@ -177,7 +178,7 @@ func (s *Store) opening(o store.TxOptions, m *marking, guarded bool) []*request 
 	effects := milliseconds(o.EffectLock, defaultLock)
 	claims, at := m.asked()
 	if s.onlyClaims(m) {
-		numbers, tokens := sqlstore.ClaimLists(claims)
+		numbers, tokens := sqlform.ClaimLists(claims)
 		text := s.sql.BeginQueuedClaims
 		if guarded {
 			text = s.sql.BeginClaims
@@ -191,7 +192,7 @@ func (s *Store) opening(o store.TxOptions, m *marking, guarded bool) []*request 
 	marks.args = append(marks.args, idle, milliseconds(o.MarkLock, defaultLock), effects, limit(o.Statement))
 	requests = append(requests, marks)
 	if len(claims) > 0 {
-		requests = append(requests, &request{sql: s.sql.Look, args: []any{sqlstore.ClaimsArgument(claims)}, read: m.stand(at)})
+		requests = append(requests, &request{sql: s.sql.Look, args: []any{sqlform.ClaimsArgument(claims)}, read: m.stand(at)})
 	}
 	return requests
 }

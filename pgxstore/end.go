@@ -65,10 +65,10 @@ func (b *batch) ending(e store.Ending) (statements []charged, culprit int, err e
 		}
 	}
 	if len(e.Claims) > 0 {
-		text, args := sqlstore.ClosingClaims(b.store.crypt(), b.store.sql, e.Claims)
+		text, args := sqlform.ClosingClaims(b.store.crypt(), b.store.sql, e.Claims)
 		statements = append(statements, b.ours(&request{sql: text, args: args}))
 	}
-	steps, err := sqlstore.StepsArgument(b.store.inner, e.Claims)
+	steps, err := sqlform.StepsArgument(b.store.crypt(), e.Claims)
 	if err != nil {
 		return nil, store.NoCulprit, err
 	}

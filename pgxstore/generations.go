@@ -5,8 +5,9 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
 	"github.com/semel-go/semel/internal/admin"
-	"github.com/semel-go/semel/sqlstore"
+	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/store"
 )
 
@@ -16,14 +17,14 @@ func (s *Store) works(w store.Working) []*request {
 	if w.In == 0 {
 		return nil
 	}
-	return []*request{{sql: s.sql.Working, args: sqlstore.WorkingArguments(w), read: func(rows pgx.Rows) error {
+	return []*request{{sql: s.sql.Working, args: sqlform.WorkingArguments(w), read: func(rows pgx.Rows) error {
 		if rows.Next() {
 			return rows.Err()
 		}
 		if err := rows.Err(); err != nil {
 			return err
 		}
-		return sqlstore.NotWorking(w)
+		return sqlform.NotWorking(w)
 	}}}
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgtype"
+
 	"github.com/semel-go/semel/internal/formers"
 	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/sqlstore"
@@ -147,7 +148,7 @@ func (m *marking) stand(at []int) func(pgx.Rows) error {
 				m.altered = true
 				continue
 			}
-			m.verdicts[at[*k]] = sqlstore.Standing(done)
+			m.verdicts[at[*k]] = sqlform.Standing(done)
 		}
 		return rows.Err()
 	}

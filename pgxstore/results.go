@@ -6,9 +6,9 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
+
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/sqlform"
-	"github.com/semel-go/semel/sqlstore"
 	"github.com/semel-go/semel/store"
 )
 
@@ -31,7 +31,7 @@ func (s *Store) KeepResult(ctx context.Context, tx pgx.Tx, of store.ResultOf, re
 
 func (s *Store) keptResult(of store.ResultOf, result []byte) (*request, error) {
 	id, _ := sqlform.ID(of.ID)
-	kept, err := s.crypt().Hide(sqlstore.OfResult, of.ID, append([]byte{}, result...))
+	kept, err := s.crypt().Hide(sqlform.OfResult, of.ID, append([]byte{}, result...))
 	return &request{sql: s.sql.KeepResult, args: []any{of.Scope, slices.Clone(id), kept}}, err
 }
 

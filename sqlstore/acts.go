@@ -30,7 +30,7 @@ type acting struct {
 	// judge returns why the act must not change a row.
 	judge func(*actedRow) error
 	// change writes the rows that judge allows.
-	change func(s *Store, ctx context.Context, tx *sql.Tx, rows []*actedRow) error
+	change func(ctx context.Context, s *Store, tx *sql.Tx, rows []*actedRow) error
 }
 
 // none returns this error for each row.
@@ -130,7 +130,7 @@ func (t *actsTogether) run(ctx context.Context, tx *sql.Tx) error {
 	if len(rows) == 0 {
 		return nil
 	}
-	if err := t.change(t.store, ctx, tx, rows); err != nil {
+	if err := t.change(ctx, t.store, tx, rows); err != nil {
 		return err
 	}
 	return t.store.recordOn(ctx, tx, t.act, cmp.Or(t.result, "done"), numbersOf(rows)...)
@@ -188,7 +188,7 @@ func actedRows(rows ...*actedRow) string {
 	for k, r := range rows {
 		all[k] = actedArg{k, r.number, r.revision}
 	}
-	return jsonText(all)
+	return sqlform.JSON(all)
 }
 
 // actedNumbers is actedRows for rows of which only the numbers are known.
@@ -197,7 +197,7 @@ func actedNumbers(numbers ...int64) string {
 	for k, n := range numbers {
 		all[k] = actedArg{K: k, N: n}
 	}
-	return jsonText(all)
+	return sqlform.JSON(all)
 }
 
 // turn is what becomes of the marker of a row.
@@ -231,7 +231,7 @@ func (s *Store) turnMarkers(ctx context.Context, tx *sql.Tx, turns ...turn) erro
 	if len(all) == 0 {
 		return nil
 	}
-	return s.changeAll(ctx, tx, numbers, fmt.Errorf("its marker was not written: %w", semel.ErrChanged), s.sql.TurnMarkers, jsonText(all))
+	return s.changeAll(ctx, tx, numbers, fmt.Errorf("its marker was not written: %w", semel.ErrChanged), s.sql.TurnMarkers, sqlform.JSON(all))
 }
 
 // hexOf is a sum as turn markers takes it; nil is NULL.

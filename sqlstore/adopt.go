@@ -52,13 +52,18 @@ type Adopted struct {
 // notes which consumer has the table, and refuses another. SQLite:
 // semel.ErrUnsupported.
 func (s *Store) Adopt(ctx context.Context, a Adopted) (*Store, error) {
+	return s.adopt(ctx, adoption.Options(a))
+}
+
+// adopt opens the store of an adopted table.
+func (s *Store) adopt(ctx context.Context, a adoption.Options) (*Store, error) {
 	if s.postgres == nil {
 		return nil, fmt.Errorf("sqlstore: a %s table cannot be adopted, seed its ids instead: %w", s.dialect.name, semel.ErrUnsupported)
 	}
 	if a.Consumer == "" || strings.HasPrefix(a.Source, "semel:") {
 		return nil, errors.New("sqlstore: adopting needs the name of a consumer, and a source outside of semel's own, which begin with \"semel:\"")
 	}
-	adopted, err := adoption.New(ctx, s.db, s.postgres, s.prefix, adoption.Options(a))
+	adopted, err := adoption.New(ctx, s.db, s.postgres, s.prefix, a)
 	if err != nil {
 		return nil, fmt.Errorf("sqlstore: adopting %s: %w", a.Table, s.hint(err))
 	}

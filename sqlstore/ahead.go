@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"time"
 
+	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/store"
 )
 
@@ -23,13 +24,13 @@ const (
 func (s *Store) cutAhead(ctx context.Context, o *store.ClaimOptions) {
 	only := ""
 	if len(o.Numbers) > 0 {
-		only = jsonText(o.Numbers)
+		only = sqlform.JSON(o.Numbers)
 	} else if !s.cutsAhead() {
 		return
 	}
 	began := time.Now()
 	limited, cancel := context.WithTimeout(ctx, o.Lease/4) // the claim has what is left of its time
-	rows, by, err := s.dialect.claims.cutAhead(limited, s, only)
+	rows, by, err := claimsOf(s).cutAhead(limited, s, only)
 	cancel()
 	if only == "" {
 		s.mu.Lock()

@@ -54,7 +54,7 @@ func (s *Store) begin(ctx context.Context, o store.TxOptions, marks []store.Mark
 	given, former := marks, formers.Of(marks)
 	marks = former.Marks(marks)
 	b := &batch{session: e, marks: sqlform.Marks(marks), asked: marks, fresh: make([]bool, len(marks)), former: former}
-	verdicts, err := s.dialect.start(ctx, b, o)
+	verdicts, err := b.start(ctx, o)
 	if err == nil {
 		err = b.works(ctx, o.Working)
 	}
@@ -82,6 +82,14 @@ func (s *Store) begin(ctx context.Context, o store.TxOptions, marks []store.Mark
 	return b, verdicts, nil
 }
 
+// start writes the guard and the marks.
+func (b *batch) start(ctx context.Context, o store.TxOptions) ([]store.Verdict, error) {
+	if b.store.postgres != nil {
+		return b.postgresStart(ctx, o)
+	}
+	return b.sqliteStart(ctx)
+}
+
 // TxAborted implements store.TxStatus: a handler committed, rolled back, or met an
 // error after which the transaction cannot commit, so that statements after it
 // would fail or stand alone. Where the driver does not show that, the database is
@@ -90,7 +98,10 @@ func (b *batch) TxAborted() bool {
 	if b.handle.status != nil {
 		return b.handle.status() != inTransaction
 	}
-	return b.store.dialect.broken(b)
+	if b.store.postgres != nil {
+		return b.postgresBroken()
+	}
+	return b.sqliteBroken()
 }
 
 // errEnded: a handler ended the transaction of its batch.
@@ -173,7 +184,7 @@ func (b *batch) finish(ctx context.Context, e store.Ending) (culprit int, err er
 		}
 	}
 	if len(e.Claims) > 0 {
-		if err := b.store.dialect.claims.close(ctx, b.store, b.tx, e.Claims); err != nil {
+		if err := claimsOf(b.store).close(ctx, b.store, b.tx, e.Claims); err != nil {
 			return store.NoCulprit, b.ours(err)
 		}
 	}

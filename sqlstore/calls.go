@@ -8,17 +8,18 @@ import (
 
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/internal/calls"
+	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/store"
 )
 
 // StartCalls implements store.Leases.
 func (s *Store) StartCalls(ctx context.Context, claims []store.Claim, lease time.Duration) ([]store.CallStarted, error) {
-	all, err := s.dialect.claims.calls(ctx, s, claims, lease)
+	all, err := claimsOf(s).calls(ctx, s, claims, lease)
 	return all, s.answer("start of calls", err)
 }
 
 func (postgresClaims) calls(ctx context.Context, s *Store, claims []store.Claim, lease time.Duration) ([]store.CallStarted, error) {
-	rows, err := s.db.QueryContext(ctx, s.postgres.StartCalls, ClaimsArgument(claims), lease.Milliseconds())
+	rows, err := s.db.QueryContext(ctx, s.postgres.StartCalls, sqlform.ClaimsArgument(claims), lease.Milliseconds())
 	if err != nil {
 		return nil, err
 	}
@@ -67,7 +68,7 @@ func (s *Store) Resolve(ctx context.Context, found admin.Resolution, a store.Act
 		}
 		return r.mayTakeMarker(r.others)
 	}
-	of.change = func(s *Store, ctx context.Context, tx *sql.Tx, rows []*actedRow) error {
+	of.change = func(ctx context.Context, s *Store, tx *sql.Tx, rows []*actedRow) error {
 		if err := s.takeMarkers(ctx, tx, rows...); err != nil {
 			return err
 		}

@@ -3,10 +3,7 @@ package sqlstore
 import (
 	"context"
 	"database/sql"
-	"encoding/hex"
-	"encoding/json"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/semel-go/semel/internal/sqlform"
@@ -35,10 +32,17 @@ type claiming interface {
 	close(ctx context.Context, s *Store, tx *sql.Tx, endings []store.ClaimEnding) error
 }
 
+func claimsOf(s *Store) claiming {
+	if s.postgres != nil {
+		return postgresClaims{}
+	}
+	return sqliteClaims{}
+}
+
 // Claim implements store.Leases.
 func (s *Store) Claim(ctx context.Context, o store.ClaimOptions) ([]store.Claimed, error) {
 	s.cutAhead(ctx, &o)
-	all, err := s.dialect.claims.claim(ctx, s, o)
+	all, err := claimsOf(s).claim(ctx, s, o)
 	if err == nil {
 		all, err = s.withoutOver(ctx, all)
 	}
@@ -63,32 +67,32 @@ func (s *Store) refuseForeign(all []store.Claimed, consumer string) {
 
 // Held implements store.Leases.
 func (s *Store) Held(ctx context.Context, consumer string, t store.Token) ([]store.Claimed, error) {
-	all, err := s.dialect.claims.held(ctx, s, consumer, t)
+	all, err := claimsOf(s).held(ctx, s, consumer, t)
 	s.refuseForeign(all, consumer)
 	return all, s.answer("claims that are held", err)
 }
 
 // Extend implements store.Leases.
 func (s *Store) Extend(ctx context.Context, claims []store.Claim, lease time.Duration) ([]int, error) {
-	lost, err := s.dialect.claims.extend(ctx, s, claims, lease)
+	lost, err := claimsOf(s).extend(ctx, s, claims, lease)
 	return lost, s.answer("extension of leases", err)
 }
 
 // Start implements store.Leases.
 func (s *Store) Start(ctx context.Context, claims []store.Claim) ([]int, error) {
-	lost, err := s.dialect.claims.start(ctx, s, claims)
+	lost, err := claimsOf(s).start(ctx, s, claims)
 	return lost, s.answer("start of claims", err)
 }
 
 // End implements store.Leases.
 func (s *Store) End(ctx context.Context, endings []store.ClaimEnding) ([]int, error) {
-	lost, err := s.dialect.claims.end(ctx, s, endings)
+	lost, err := claimsOf(s).end(ctx, s, endings)
 	return lost, s.answer("end of claims", err)
 }
 
 // Reclaim implements store.Leases.
 func (s *Store) Reclaim(ctx context.Context, numbers []int64, from []store.Token, to store.Token) ([]store.Reclaimed, error) {
-	all, err := s.dialect.claims.retake(ctx, s, numbers, from, to)
+	all, err := claimsOf(s).retake(ctx, s, numbers, from, to)
 	return all, s.answer("retaking claims", err)
 }
 
@@ -111,100 +115,6 @@ func (s *Store) withRows() []*string {
 		return append(all, &s.postgres.Claim)
 	}
 	return append(all, &s.sqlite.Claimable)
-}
-
-// claimArg is a claim as PostgreSQL's statements take it.
-type claimArg struct {
-	K int   `json:"k"`
-	N int64 `json:"n"`
-	T int64 `json:"t"`
-}
-
-// endingArg is an end of a claim.
-type endingArg struct {
-	claimArg
-	State   string `json:"state"`
-	Outcome int64  `json:"outcome"`
-	After   int64  `json:"after"`
-	Reason  string `json:"reason"`
-	Error   string `json:"error"`
-	Ran     int64  `json:"ran"`
-	// Taken are the starts that a release takes back; any other end, with -1, takes
-	// back all.
-	Taken int64 `json:"taken"`
-	// Stream, in hex, and Place are where a blocked row waits; 0 leaves them.
-	Stream string `json:"stream"`
-	Place  int64  `json:"place"`
-	Call   int64  `json:"call"`
-}
-
-// ClaimsArgument is the argument of statements about claims: for drivers of their
-// own.
-func ClaimsArgument(claims []store.Claim) string {
-	all := make([]claimArg, len(claims))
-	for i, c := range claims {
-		all[i] = claimArg{i, c.Number, int64(c.Token)}
-	}
-	return jsonText(all)
-}
-
-// ClaimLists are claims as two lists: for drivers of their own.
-func ClaimLists(claims []store.Claim) (numbers, tokens []int64) {
-	for _, c := range claims {
-		numbers, tokens = append(numbers, c.Number), append(tokens, int64(c.Token))
-	}
-	return numbers, tokens
-}
-
-// EndingsArgument is the argument of statements that end claims: for drivers of
-// their own.
-func EndingsArgument(c sqlform.Crypt, endings []store.ClaimEnding) string {
-	all := make([]endingArg, len(endings))
-	for i := range endings {
-		e := endingOf(c, &endings[i])
-		e.K = i
-		all[i] = e
-	}
-	return jsonText(all)
-}
-
-// ClosingClaims is the statement that ends claims in their batch's transaction, and
-// its arguments: for drivers of their own.
-func ClosingClaims(c sqlform.Crypt, p *sqlform.Postgres, endings []store.ClaimEnding) (text string, args []any) {
-	if len(endings) != 1 || p.CloseClaim == "" {
-		all := slices.Clone(endings)
-		for i := range all {
-			all[i].Call = store.CallNone // which says nothing in a batch
-		}
-		return p.CloseClaims, []any{EndingsArgument(c, all)}
-	}
-	e := endingOf(c, &endings[0])
-	return p.CloseClaim, []any{e.N, e.T, e.State, e.Outcome, e.After, e.Reason, e.Error, e.Ran, e.Taken, e.Stream, e.Place}
-}
-
-func endingOf(c sqlform.Crypt, e *store.ClaimEnding) endingArg {
-	next, _ := store.StateInProgress.After(e.Event)
-	a := endingArg{claimArg: claimArg{N: e.Number, T: int64(e.Token)}, State: string(next), Outcome: int64(next.Outcome()),
-		After: e.After.Milliseconds(), Reason: sqlform.Plain(string(e.Reason)), Error: c.RowError(e.Number, e.Error), Call: int64(e.Call)}
-	switch {
-	case e.Event != store.RowReleased:
-		a.Taken = -1
-	case e.Began:
-		a.Taken = 1
-	}
-	if e.Ran {
-		a.Ran = 1
-	}
-	if e.Event == store.RowBlocked {
-		a.Stream, a.Place = hex.EncodeToString(e.Version.Stream), e.Version.Number
-	}
-	return a
-}
-
-// jsonText is a value of numbers and texts, which always has a form.
-func jsonText(v any) string {
-	text, _ := json.Marshal(v)
-	return string(text)
 }
 
 // claimedNow is a row that was read before it was claimed.
@@ -262,13 +172,5 @@ func (b *batch) lookAt(ctx context.Context, marks []store.Mark, verdicts []store
 	if len(claims) == 0 {
 		return nil
 	}
-	return b.store.dialect.claims.look(ctx, b.store, b.tx, claims, func(k int, done bool) { verdicts[at[k]] = Standing(done) })
-}
-
-// Standing is the answer to a mark whose claim stands: for drivers of their own.
-func Standing(done bool) store.Verdict {
-	if done {
-		return store.Verdict{Kind: store.Seen, Was: store.Applied}
-	}
-	return store.Verdict{Kind: store.Fresh}
+	return claimsOf(b.store).look(ctx, b.store, b.tx, claims, func(k int, done bool) { verdicts[at[k]] = sqlform.Standing(done) })
 }

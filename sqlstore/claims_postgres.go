@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/semel-go/semel/internal/lines"
+	"github.com/semel-go/semel/internal/sqlform"
 	"github.com/semel-go/semel/store"
 )
 
@@ -15,7 +16,7 @@ type postgresClaims struct{}
 func (postgresClaims) claim(ctx context.Context, s *Store, o store.ClaimOptions) ([]store.Claimed, error) {
 	only := ""
 	if len(o.Numbers) > 0 {
-		only = jsonText(o.Numbers)
+		only = sqlform.JSON(o.Numbers)
 	}
 	rows, err := s.db.QueryContext(ctx, s.postgres.Claim, true, []byte(o.Consumer), int64(o.Token), o.Most, o.Bytes, o.Lease.Milliseconds(), only)
 	all, err := s.readClaimed(rows, err, o.Token)
@@ -50,11 +51,11 @@ func (s *Store) readClaimed(rows *sql.Rows, err error, t store.Token) ([]store.C
 }
 
 func (postgresClaims) extend(ctx context.Context, s *Store, claims []store.Claim, lease time.Duration) ([]int, error) {
-	return indexes(s.db.QueryContext(ctx, s.sql.Extend, ClaimsArgument(claims), lease.Milliseconds()))
+	return indexes(s.db.QueryContext(ctx, s.sql.Extend, sqlform.ClaimsArgument(claims), lease.Milliseconds()))
 }
 
 func (postgresClaims) start(ctx context.Context, s *Store, claims []store.Claim) ([]int, error) {
-	return indexes(s.db.QueryContext(ctx, s.postgres.StartClaims, ClaimsArgument(claims)))
+	return indexes(s.db.QueryContext(ctx, s.postgres.StartClaims, sqlform.ClaimsArgument(claims)))
 }
 
 func (postgresClaims) end(ctx context.Context, s *Store, endings []store.ClaimEnding) (lost []int, err error) {
@@ -78,7 +79,7 @@ func (postgresClaims) end(ctx context.Context, s *Store, endings []store.ClaimEn
 func endedClaims(ctx context.Context, s *Store, db interface {
 	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
 }, endings []store.ClaimEnding) ([]int, error) {
-	stood, err := indexes(db.QueryContext(ctx, s.postgres.EndClaims, EndingsArgument(s.crypt, endings)))
+	stood, err := indexes(db.QueryContext(ctx, s.postgres.EndClaims, sqlform.EndingsArgument(s.crypt, endings)))
 	if err != nil {
 		return nil, err
 	}
@@ -86,7 +87,7 @@ func endedClaims(ctx context.Context, s *Store, db interface {
 }
 
 func (postgresClaims) retake(ctx context.Context, s *Store, numbers []int64, from []store.Token, to store.Token) ([]store.Reclaimed, error) {
-	rows, err := s.db.QueryContext(ctx, s.sql.Reclaim, jsonText(numbers), jsonText(from), int64(to))
+	rows, err := s.db.QueryContext(ctx, s.sql.Reclaim, sqlform.JSON(numbers), sqlform.JSON(from), int64(to))
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +104,7 @@ func (postgresClaims) retake(ctx context.Context, s *Store, numbers []int64, fro
 }
 
 func (postgresClaims) look(ctx context.Context, s *Store, tx *sql.Tx, claims []store.Claim, stands func(k int, done bool)) error {
-	rows, err := tx.QueryContext(ctx, s.sql.Look, ClaimsArgument(claims))
+	rows, err := tx.QueryContext(ctx, s.sql.Look, sqlform.ClaimsArgument(claims))
 	if err != nil {
 		return err
 	}
@@ -120,7 +121,7 @@ func (postgresClaims) look(ctx context.Context, s *Store, tx *sql.Tx, claims []s
 }
 
 func (postgresClaims) close(ctx context.Context, s *Store, tx *sql.Tx, endings []store.ClaimEnding) error {
-	text, args := ClosingClaims(s.crypt, s.postgres, endings)
+	text, args := sqlform.ClosingClaims(s.crypt, s.postgres, endings)
 	_, err := tx.ExecContext(ctx, text, args...)
 	if sqlState(err) == stateClaimLost {
 		return errClaimLost

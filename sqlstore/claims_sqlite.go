@@ -64,7 +64,7 @@ func (s *Store) mayBeDue(ctx context.Context, consumer string) (bool, error) {
 func (s *Store) claimable(ctx context.Context, tx *sql.Tx, o store.ClaimOptions) ([]claimable, error) {
 	only := ""
 	if len(o.Numbers) > 0 {
-		only = jsonText(o.Numbers)
+		only = sqlform.JSON(o.Numbers)
 	}
 	rows, err := tx.QueryContext(ctx, s.sqlite.Claimable, true, []byte(o.Consumer), only, o.Most)
 	if err != nil {
@@ -177,7 +177,7 @@ func (s *Store) each(ctx context.Context, n int, do func(tx *sql.Tx, i int) (sql
 
 // endClaim ends a claim, if it stands, with its marker.
 func (s *Store) endClaim(ctx context.Context, tx *sql.Tx, e *store.ClaimEnding) (sql.Result, error) {
-	a := endingOf(s.crypt, e)
+	a := sqlform.EndingOf(s.crypt, e)
 	done, err := tx.ExecContext(ctx, s.sqlite.EndClaim, a.State, a.Outcome, a.After, a.Ran, a.Reason, a.Error, a.N, a.T, a.Taken, e.Version.Stream, a.Place, a.Call)
 	if err != nil {
 		return nil, err
@@ -197,7 +197,7 @@ func (s *Store) endClaim(ctx context.Context, tx *sql.Tx, e *store.ClaimEnding) 
 }
 
 func (sqliteClaims) retake(ctx context.Context, s *Store, numbers []int64, from []store.Token, to store.Token) (all []store.Reclaimed, err error) {
-	tokens := jsonText(from)
+	tokens := sqlform.JSON(from)
 	err = s.write(ctx, func(tx *sql.Tx) error {
 		all = make([]store.Reclaimed, len(numbers))
 		for i, n := range numbers {

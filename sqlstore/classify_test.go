@@ -22,7 +22,7 @@ func (e *coded) Code() int     { return e.code }
 
 func sqliteStore(t *testing.T) *Store {
 	t.Helper()
-	s, err := open(nil, sqliteDialect(methodCode), Options{})
+	s, err := open(nil, sqliteDialect(sqliteFiles, methodCode), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestErrorsAreClassifiedByCode(t *testing.T) {
 	})
 	t.Run("a_driver_without_the_method_brings_a_function", func(t *testing.T) {
 		odd := errors.New("odd")
-		s, err := open(nil, sqliteDialect(func(err error) (int, bool) { return 13, errors.Is(err, odd) }), Options{})
+		s, err := open(nil, sqliteDialect(sqliteFiles, func(err error) (int, bool) { return 13, errors.Is(err, odd) }), Options{})
 		if err != nil {
 			t.Fatal(err)
 		}

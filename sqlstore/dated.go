@@ -45,7 +45,10 @@ const mostBack = 3650
 // error that wraps semel.ErrState: the consumer has another kind of ids there, or markers in
 // the table of all, where nobody would look for them, unless BeginMove was called. SQLite,
 // and a store that adopted a table: semel.ErrUnsupported.
-func (s *Store) Dated(ctx context.Context, o Dated) (*Store, error) {
+func (s *Store) Dated(ctx context.Context, o Dated) (*Store, error) { return s.openDays(ctx, o) }
+
+// openDays returns the store of a consumer whose markers lie in days.
+func (s *Store) openDays(ctx context.Context, o Dated) (*Store, error) {
 	if err := s.keepsDays(&o); err != nil {
 		return nil, err
 	}

@@ -47,6 +47,11 @@ const (
 // goes on. semel.ErrState: no move has begun, or markers have ids in another spelling than a
 // store of days has, whose copies would be fresh.
 func (s *Store) EndMove(ctx context.Context, consumer string) (done Moved, err error) {
+	return s.endMove(ctx, consumer)
+}
+
+// endMove ends a move to days.
+func (s *Store) endMove(ctx context.Context, consumer string) (done Moved, err error) {
 	if s.postgres == nil || s.days != nil {
 		return done, fmt.Errorf("sqlstore: only a store in PostgreSQL of all consumers moves markers to days: %w", semel.ErrUnsupported)
 	}
@@ -77,7 +82,7 @@ func (s *Store) moveOf(ctx context.Context, consumer string) (*move, error) {
 	if err != nil {
 		return nil, err
 	}
-	m := &move{days: days{store: s, number: number, moving: moving, Dated: Dated{Consumer: consumer, IDTime: idTime}}}
+	m := &move{days: &days{store: s, number: number, moving: moving, Dated: Dated{Consumer: consumer, IDTime: idTime}}}
 	return m, m.load()
 }
 

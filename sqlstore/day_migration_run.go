@@ -19,11 +19,14 @@ import (
 //
 // A move that has begun is no error. semel.ErrState: the markers lie in a table of days, or
 // move there for ids of another kind. semel.ErrUnsupported as with Dated.
-func (s *Store) BeginMove(ctx context.Context, o Dated) error {
+func (s *Store) BeginMove(ctx context.Context, o Dated) error { return s.beginMove(ctx, o) }
+
+// beginMove begins a move to days, unless one has begun.
+func (s *Store) beginMove(ctx context.Context, o Dated) error {
 	if err := s.keepsDays(&o); err != nil {
 		return err
 	}
-	m := &move{days: days{store: s, Dated: o}}
+	m := &move{days: &days{store: s, Dated: o}}
 	return s.answer("move to days", s.write(ctx, func(tx *sql.Tx) error {
 		if _, err := tx.ExecContext(ctx, s.postgres.LockDated); err != nil {
 			return err
@@ -40,7 +43,7 @@ func (s *Store) BeginMove(ctx context.Context, o Dated) error {
 
 // move is a table of days that fills while its consumer marks in the table of all.
 type move struct {
-	days
+	*days
 	moves sqlform.Moving
 	// named are the statements about the table as it is named when it has moved.
 	named sqlform.Dated

@@ -1,7 +1,6 @@
 package sqlstore
 
 import (
-	"context"
 	"database/sql"
 	"fmt"
 	"io/fs"
@@ -10,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/semel-go/semel/internal/adoption"
 	"github.com/semel-go/semel/internal/sqlform"
@@ -42,15 +40,6 @@ type dialect struct {
 	now string
 	// isolation is the level that is asked for with BEGIN where no handler runs.
 	isolation sql.IsolationLevel
-	// claims are the dialect's statements about claims.
-	claims claiming
-	// start writes a batch's guard and marks.
-	start func(ctx context.Context, b *batch, o store.TxOptions) ([]store.Verdict, error)
-	// broken asks the database whether the transaction of a batch still stands.
-	broken func(b *batch) bool
-	// limit has the server end what a handler's statements take too long for; nil
-	// if it cannot.
-	limit func(ctx context.Context, b *batch, d time.Duration) error
 	// handle is what a driver's connection offers beside database/sql; nil if
 	// nothing is looked for.
 	handle func(conn any) handle

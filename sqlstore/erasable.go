@@ -14,7 +14,7 @@ import (
 func (e *erasing) rows(ctx context.Context) (all []found, err error) {
 	f := &e.o.Filter
 	c := &conditions{dialect: e.store.dialect, args: []any{e.o.After.Number, e.o.Most}}
-	c.erasable(f, "i.id", func(id string) []any {
+	erasable(c, f, "i.id", func(id string) []any {
 		stored, _ := sqlform.ID([]byte(id))
 		return []any{stored, sqlform.AsideKey(stored)}
 	})
@@ -51,7 +51,7 @@ func (e *erasing) rows(ctx context.Context) (all []found, err error) {
 func (e *erasing) results(ctx context.Context) (all []found, err error) {
 	after := e.o.After
 	c := &conditions{dialect: e.store.dialect, args: []any{after.Number, notNil(after.ID), e.o.Most}}
-	c.erasable(&e.o.Filter, "r.id", func(id string) []any {
+	erasable(c, &e.o.Filter, "r.id", func(id string) []any {
 		stored, _ := sqlform.ID([]byte(id))
 		return []any{stored}
 	})
@@ -76,7 +76,7 @@ func (e *erasing) results(ctx context.Context) (all []found, err error) {
 // keys are some leased keys that the filter chooses, but for the time.
 func (e *erasing) keys(ctx context.Context) (all []found, err error) {
 	c := &conditions{dialect: e.store.dialect, args: []any{notNil(e.o.After.ID), e.o.Most}}
-	c.erasable(&e.o.Filter, "s.id", func(id string) []any { return []any{[]byte(id)} })
+	erasable(c, &e.o.Filter, "s.id", func(id string) []any { return []any{[]byte(id)} })
 	err = e.read(ctx, c.of(e.store.sql.ErasableKeys), c.args, func(rows *sql.Rows) error {
 		var consumer, source, id []byte
 		var first int64
@@ -94,7 +94,7 @@ func (e *erasing) keys(ctx context.Context) (all []found, err error) {
 }
 
 // erasable adds what of a filter is of identities; forms are those in which an id is stored.
-func (c *conditions) erasable(f *admin.ErasureFilter, column string, forms func(id string) []any) {
+func erasable(c *conditions, f *admin.ErasureFilter, column string, forms func(id string) []any) {
 	if len(f.Consumers) > 0 {
 		c.in("s.consumer", blobs(f.Consumers))
 	}

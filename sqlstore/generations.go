@@ -226,26 +226,15 @@ func (s *Store) ForgetGeneration(ctx context.Context, consumer string, number in
 	return removed, s.answer("removing a generation of "+consumer, err)
 }
 
-// NotWorking is the error of a batch whose generation is not the one that its consumer may
-// work in now.
-func NotWorking(w store.Working) error {
-	return fmt.Errorf("generation %d of consumer %s is not %v, or a switch is under way: %w", w.Number, w.Consumer, w.In, store.ErrGeneration)
-}
-
 // works asks whether the batch may work in its generation, and holds it there until its end.
 func (b *batch) works(ctx context.Context, w store.Working) error {
 	if w.In == 0 {
 		return nil
 	}
 	var one int64
-	err := b.tx.QueryRowContext(ctx, b.store.sql.Working, WorkingArguments(w)...).Scan(&one)
+	err := b.tx.QueryRowContext(ctx, b.store.sql.Working, sqlform.WorkingArguments(w)...).Scan(&one)
 	if errors.Is(err, sql.ErrNoRows) {
-		return NotWorking(w)
+		return sqlform.NotWorking(w)
 	}
 	return err
-}
-
-// WorkingArguments are those of the statement Working.
-func WorkingArguments(w store.Working) []any {
-	return []any{[]byte(w.Consumer), w.Number, int64(w.In)}
 }

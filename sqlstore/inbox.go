@@ -86,7 +86,7 @@ func (c *conditions) filter(f *store.RowFilter) {
 		for i, id := range f.IDs {
 			keys[i], _ = sqlform.ID([]byte(id))
 		}
-		c.and("i.id in (?"+strings.Repeat(", ?", len(keys)-1)+")", keys...)
+		c.in("i.id", keys)
 	}
 	if f.Reason != "" {
 		c.and("i.reason = ?", sqlform.Plain(string(f.Reason)))
@@ -101,10 +101,10 @@ func (c *conditions) filter(f *store.RowFilter) {
 		c.and("(i.state <> 'RECEIVED' or i.due_at > " + c.dialect.now + ")")
 	}
 	if len(f.Numbers) > 0 {
-		c.and("i.number in (?"+strings.Repeat(", ?", len(f.Numbers)-1)+")", anys(f.Numbers)...)
+		c.in("i.number", anys(f.Numbers))
 	}
 	if len(f.States) > 0 {
-		c.and("i.state in (?"+strings.Repeat(", ?", len(f.States)-1)+")", states(f.States)...)
+		c.in("i.state", states(f.States))
 	}
 }
 

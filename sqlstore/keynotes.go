@@ -45,7 +45,7 @@ func (s *Store) AbandonedKeys(ctx context.Context, of admin.AbandonedKeysQuery) 
 		}
 		k.Key = semel.Key{Consumer: of.Consumer, Source: string(source), ID: string(id)}
 		k.Quiet = time.Duration(quiet) * time.Microsecond
-		if shown, err := s.crypt.Show(ofKey, sum, note); err == nil {
+		if shown, err := s.crypt.Show(sqlform.OfKey, sum, note); err == nil {
 			k.Note = shown
 		}
 		left.Keys = append(left.Keys, k)

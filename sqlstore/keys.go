@@ -73,13 +73,13 @@ func (s *Store) key(ctx context.Context, tx *sql.Tx, sum []byte) (k sqlform.Key,
 	k.First, k.Until, k.Over, k.Started, k.Finished = first.Int64, until.Int64, over.Int64, int(started.Int64), int(finished.Int64)
 	k.Leased = leased.Int64
 	k.Fingerprint = s.crypt.ReadPrint(sqlform.PrintOfKey, sum, version.Int64, print)
-	k.Result, err = s.crypt.Show(ofKey, sum, k.Result)
+	k.Result, err = s.crypt.Show(sqlform.OfKey, sum, k.Result)
 	return k, err == nil, now, err
 }
 
 // valuesOf are the columns that change, in the order of the statements.
 func (s *Store) valuesOf(sum []byte, k *sqlform.Key) ([]any, error) {
-	result, err := s.crypt.Hide(ofKey, sum, k.Result)
+	result, err := s.crypt.Hide(sqlform.OfKey, sum, k.Result)
 	version, print := s.crypt.Print(sqlform.PrintOfKey, sum, k.Fingerprint)
 	return []any{int64(k.Ended), int64(k.Token), k.First, k.Until, k.Over, int64(k.Started), int64(k.Finished), version, print, result, k.Leased}, err
 }

@@ -123,7 +123,7 @@ func (s *Store) advanceLines(ctx context.Context, tx *sql.Tx, left []int64) (fre
 		err := tx.QueryRowContext(ctx, s.postgres.AdvanceLines, arrays(1, anys(left))...).Scan(&n)
 		return n > 0, err
 	}
-	numbers := jsonText(left)
+	numbers := sqlform.JSON(left)
 	done, err := tx.ExecContext(ctx, s.sqlite.AdvanceLines, numbers)
 	if err != nil {
 		return false, err
@@ -198,7 +198,7 @@ func (s *Store) dropLines(ctx context.Context, tx *sql.Tx, first, end []byte) er
 // Skip implements admin.Lines.
 func (s *Store) Skip(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
 	judge := func(r *actedRow) error { return admin.MaySkip(r.stored()) }
-	change := func(s *Store, ctx context.Context, tx *sql.Tx, rows []*actedRow) error {
+	change := func(ctx context.Context, s *Store, tx *sql.Tx, rows []*actedRow) error {
 		if err := s.setAll(ctx, tx, rows, s.sql.SkipRows); err != nil {
 			return err
 		}
@@ -207,7 +207,7 @@ func (s *Store) Skip(ctx context.Context, a store.Act, rows ...store.RowRevision
 	of := acting{verb: "skip", act: a, rows: rows, judge: judge, change: change}
 	for some := range slices.Chunk(rows, mostActed) {
 		// A row that was dated ahead waits for its own wait, before the act sees it.
-		if _, _, err := s.dialect.claims.cutAhead(ctx, s, jsonText(numbersSeen(some))); err != nil {
+		if _, _, err := claimsOf(s).cutAhead(ctx, s, sqlform.JSON(numbersSeen(some))); err != nil {
 			return of.none(s.answer("skip", err))
 		}
 	}

@@ -151,12 +151,12 @@ func (s *Store) answer(doing string, err error) error {
 // Discard implements store.Inbox.
 func (s *Store) Discard(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
 	judge := func(r *actedRow) error { return admin.MayAct(store.RowDiscarded, r.stored(), r.due) }
-	of := acting{verb: "discard", act: a, rows: rows, judge: judge, change: (*Store).discard}
+	of := acting{verb: "discard", act: a, rows: rows, judge: judge, change: discard}
 	return of.carry(ctx, s)
 }
 
 // discard closes rows and their markers, and lets their lines go on.
-func (s *Store) discard(ctx context.Context, tx *sql.Tx, rows []*actedRow) error {
+func discard(ctx context.Context, s *Store, tx *sql.Tx, rows []*actedRow) error {
 	if err := s.setAll(ctx, tx, rows, s.sql.DiscardRows); err != nil {
 		return err
 	}

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"strconv"
 	"strings"
@@ -48,7 +49,10 @@ const noLimit = "0"
 
 // Postgres returns a store in a PostgreSQL database of version 13 or later. It
 // creates nothing: see Migrate. It sends nothing.
-func Postgres(db *sql.DB, o Options) (*Store, error) {
+func Postgres(db *sql.DB, o Options) (*Store, error) { return openPostgres(db, postgresFiles, o) }
+
+// openPostgres opens a store with the statements of these files.
+func openPostgres(db *sql.DB, files fs.FS, o Options) (*Store, error) {
 	if o.Schema == "" {
 		o.Schema = "public"
 	}
@@ -58,7 +62,7 @@ func Postgres(db *sql.DB, o Options) (*Store, error) {
 	if o.Isolation == sql.LevelDefault {
 		o.Isolation = sql.LevelReadCommitted
 	}
-	s, err := open(db, postgresDialect(), o)
+	s, err := open(db, postgresDialect(files), o)
 	if err != nil {
 		return nil, err
 	}
@@ -66,14 +70,13 @@ func Postgres(db *sql.DB, o Options) (*Store, error) {
 	return s, nil
 }
 
-func postgresDialect() *dialect {
+func postgresDialect(files fs.FS) *dialect {
 	return &dialect{
-		name: "postgres", files: postgresFiles, fill: postgresFill, text: sqltext.Postgres(), bind: "$", now: "pg_catalog.clock_timestamp()", moment: "pg_catalog.to_timestamp(?::bigint::float8 / 1000::float8)",
-		isolation: sql.LevelReadCommitted, start: postgresStart, limit: postgresLimit, broken: postgresBroken, handle: postgresHandle,
+		name: "postgres", files: files, fill: postgresFill, text: sqltext.Postgres(), bind: "$", now: "pg_catalog.clock_timestamp()", moment: "pg_catalog.to_timestamp(?::bigint::float8 / 1000::float8)",
+		isolation: sql.LevelReadCommitted, handle: postgresHandle,
 		classify:   postgresClass,
 		exonerates: postgresExonerates,
 		outdated:   postgresOutdated,
-		claims:     postgresClaims{},
 		coded:      func(err error) bool { return sqlState(err) != "" },
 		remedy:     func(err error) string { return postgresRemedies[sqlState(err)] },
 		ownRemedy:  postgresOwnRemedy,
@@ -99,7 +102,7 @@ func postgresOld(c *adoption.Column) (value, last string) {
 // postgresStart writes settings, guard and marks in one statement. The
 // consumer's lock comes before it, with a lock time-out of its own: whoever
 // waits in line for the lock is not to lose its place to that of marks.
-func postgresStart(ctx context.Context, b *batch, o store.TxOptions) ([]store.Verdict, error) {
+func (b *batch) postgresStart(ctx context.Context, o store.TxOptions) ([]store.Verdict, error) {
 	b.guarded = true
 	idle := milliseconds(o.Idle, defaultIdle)
 	if o.Serial && len(b.marks) > 0 {
@@ -111,14 +114,9 @@ func postgresStart(ctx context.Context, b *batch, o store.TxOptions) ([]store.Ve
 		milliseconds(o.MarkLock, defaultMarkLock), milliseconds(o.EffectLock, defaultEffectLock), statementLimit(o.Statement))
 }
 
-func postgresLimit(ctx context.Context, b *batch, d time.Duration) error {
-	_, err := b.tx.ExecContext(ctx, b.store.postgres.Limit, statementLimit(d))
-	return err
-}
-
 // postgresBroken asks whether the guard of this transaction can be seen: after a
 // handler's ROLLBACK this is another transaction, or none.
-func postgresBroken(b *batch) bool {
+func (b *batch) postgresBroken() bool {
 	var guarded bool
 	err := b.tx.QueryRow(b.store.sql.Guarded).Scan(&guarded)
 	return err != nil || !guarded

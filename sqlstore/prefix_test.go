@@ -11,7 +11,7 @@ func TestPrefixes(t *testing.T) {
 		"": true, "x_": true, "_": true, "Semel1_": true,
 		"1x": false, "a b": false, `a"`: false, "ä": false, "a;drop table x": false, strings.Repeat("a", 33): false,
 	} {
-		_, err := open(nil, sqliteDialect(methodCode), Options{Prefix: prefix})
+		_, err := open(nil, sqliteDialect(sqliteFiles, methodCode), Options{Prefix: prefix})
 		if (err == nil) != want {
 			t.Errorf("prefix %q: %v", prefix, err)
 		}
@@ -20,7 +20,7 @@ func TestPrefixes(t *testing.T) {
 
 // What is kept of one schema's text is another's with its own name.
 func TestATextIsTheSameInEachSchema(t *testing.T) {
-	d := postgresDialect()
+	d := postgresDialect(postgresFiles)
 	files, err := fs.Glob(d.files, "postgres/*.sql")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%q, %v", files, err)

@@ -30,7 +30,7 @@ func (s *Store) again(ctx context.Context, verb string, e store.RowEvent, a stor
 		}
 		return r.mayTakeMarker(r.others)
 	}
-	change := func(s *Store, ctx context.Context, tx *sql.Tx, rows []*actedRow) error {
+	change := func(ctx context.Context, s *Store, tx *sql.Tx, rows []*actedRow) error {
 		if err := s.takeMarkers(ctx, tx, rows...); err != nil {
 			return err
 		}
@@ -55,7 +55,7 @@ func (r *actedRow) stored() *store.StoredRow {
 
 // Reopen implements admin.Requeuer.
 func (s *Store) Reopen(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
-	of := acting{verb: "reopen", act: a, rows: rows, change: (*Store).reopen, judge: func(r *actedRow) error {
+	of := acting{verb: "reopen", act: a, rows: rows, change: reopen, judge: func(r *actedRow) error {
 		if err := admin.MayAct(store.RowReopened, r.stored(), r.due); err != nil {
 			return err
 		}
@@ -70,7 +70,7 @@ func (s *Store) Reopen(ctx context.Context, a store.Act, rows ...store.RowRevisi
 	return of.carry(ctx, s)
 }
 
-func (s *Store) reopen(ctx context.Context, tx *sql.Tx, rows []*actedRow) error {
+func reopen(ctx context.Context, s *Store, tx *sql.Tx, rows []*actedRow) error {
 	err := s.setGrouped(ctx, tx, rows, s.sql.ReopenRows, func(r *actedRow) string {
 		if reason := admin.ReopenedReason(r.reason); reason != r.reason {
 			return string(reason)

@@ -35,7 +35,7 @@ func (s *Store) ourOwn(doing string, err error) error {
 
 func (s *Store) keptResult(of store.ResultOf, result []byte) ([]any, error) {
 	id, _ := sqlform.ID(of.ID)
-	kept, err := s.crypt.Hide(OfResult, of.ID, notNil(result))
+	kept, err := s.crypt.Hide(sqlform.OfResult, of.ID, notNil(result))
 	return []any{of.Scope, id, kept}, err
 }
 
@@ -90,13 +90,6 @@ func (b *batch) unguardKeeping(ctx context.Context, args []any) error {
 	return err
 }
 
-// OfResult is the kind of what is encrypted of results, for drivers of their own; ofKey is
-// that of leased keys.
-const (
-	OfResult = "result"
-	ofKey    = "result of a leased key"
-)
-
 // notNil are bytes that no driver takes for NULL.
 func notNil(b []byte) []byte {
 	if b == nil {
@@ -138,7 +131,7 @@ func (s *Store) readResults(ctx context.Context, of []store.ResultOf, chunk []in
 		if err := rows.Scan(&i, &result); err != nil {
 			return err
 		}
-		if result, err = s.crypt.Show(OfResult, of[i].ID, result); err != nil {
+		if result, err = s.crypt.Show(sqlform.OfResult, of[i].ID, result); err != nil {
 			return err
 		}
 		results[i] = notNil(result)

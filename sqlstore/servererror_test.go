@@ -41,7 +41,7 @@ func (deep) Error() string { return "deep" }
 func (deep) Unwrap() error { panic("unwrap") }
 
 func TestErrorsThatCannotBeRead(t *testing.T) {
-	postgres, err := open(nil, postgresDialect(), Options{})
+	postgres, err := open(nil, postgresDialect(postgresFiles), Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

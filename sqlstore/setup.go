@@ -30,7 +30,7 @@ func (s *Store) Setup(ctx context.Context, name, statements string) (ran bool, e
 	if err := s.db.QueryRowContext(ctx, s.sql.SetupKnown, hash).Scan(&known); err == nil && known {
 		return false, nil
 	}
-	if err = s.dialect.controlled(statements); err == nil {
+	if err = controlled(s.dialect, statements); err == nil {
 		err = s.write(ctx, func(tx *sql.Tx) (err error) {
 			ran, err = s.setup(ctx, tx, hash, name, statements)
 			return err
@@ -85,7 +85,7 @@ func rowsOf(done sql.Result, err error) (int64, error) {
 
 // controlled refuses statements that begin or end a transaction, and what is no
 // statement, with the place.
-func (d *dialect) controlled(text string) error {
+func controlled(d *dialect, text string) error {
 	tokens, err := d.text.Scan(text)
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"time"
 
 	"github.com/semel-go/semel/internal/adoption"
@@ -43,12 +44,15 @@ var sqliteFiles embed.FS
 // write through its transaction only. store.TxOptions are ignored: what ends a
 // statement of a handler is its context. A wait for another
 // process that writes ends with busy_timeout, which no context cuts short.
-func SQLite(db *sql.DB, o Options) (*Store, error) {
+func SQLite(db *sql.DB, o Options) (*Store, error) { return openSQLite(db, sqliteFiles, o) }
+
+// openSQLite opens a store with the statements of these files.
+func openSQLite(db *sql.DB, files fs.FS, o Options) (*Store, error) {
 	if o.Code == nil {
 		o.Code = methodCode
 	}
 	o.Schema = ""
-	s, err := open(db, sqliteDialect(o.Code), o)
+	s, err := open(db, sqliteDialect(files, o.Code), o)
 	if err != nil {
 		return nil, err
 	}
@@ -67,9 +71,9 @@ func SQLite(db *sql.DB, o Options) (*Store, error) {
 	return s, err
 }
 
-func sqliteDialect(code func(error) (int, bool)) *dialect {
+func sqliteDialect(files fs.FS, code func(error) (int, bool)) *dialect {
 	return &dialect{
-		name: "sqlite", files: sqliteFiles, fill: sqliteFill, writers: 1, lengths: []int{500, 100, 20, 4, 1}, text: sqltext.SQLite(), bind: "?", moment: "?", now: "cast(unixepoch('subsec') * 1000 as integer)", start: sqliteStart, broken: sqliteBroken, commitHook: true, claims: sqliteClaims{},
+		name: "sqlite", files: files, fill: sqliteFill, writers: 1, lengths: []int{500, 100, 20, 4, 1}, text: sqltext.SQLite(), bind: "?", moment: "?", now: "cast(unixepoch('subsec') * 1000 as integer)", commitHook: true,
 		believes: true,
 		coded:    func(err error) bool { _, ok := code(err); return ok },
 		classify: func(err error) store.Class {
@@ -108,7 +112,7 @@ func sqliteFill(s *Store, texts map[string]string) error {
 	return sqlform.Fill(s.sqlite, texts)
 }
 
-func sqliteStart(ctx context.Context, b *batch, _ store.TxOptions) ([]store.Verdict, error) {
+func (b *batch) sqliteStart(ctx context.Context) ([]store.Verdict, error) {
 	done, err := b.tx.ExecContext(ctx, b.store.sql.Guard)
 	if err == nil {
 		b.guarded, err = b.store.guardedBy(done)
@@ -132,7 +136,7 @@ func (s *Store) guardedBy(done sql.Result) (bool, error) {
 
 // sqliteBroken asks the database, which here is no round trip: SQLite takes
 // back the whole transaction with some errors.
-func sqliteBroken(b *batch) bool {
+func (b *batch) sqliteBroken() bool {
 	if b.asks == nil {
 		var err error
 		if b.asks, err = b.tx.Prepare(b.store.sql.Guarded); err != nil {

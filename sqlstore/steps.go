@@ -8,35 +8,9 @@ import (
 	"github.com/semel-go/semel/store"
 )
 
-// stepsArg are the steps of a row as PostgreSQL's statement takes them.
-type stepsArg struct {
-	N int64  `json:"n"`
-	S string `json:"s"`
-	A bool   `json:"a"`
-}
-
-// StepsArgument is the argument of PostgreSQL's statement that writes the steps of claims,
-// empty if none of these endings has any: for drivers of their own.
-func StepsArgument(s *Store, endings []store.ClaimEnding) (string, error) {
-	var all []stepsArg
-	for i := range endings {
-		if e := &endings[i]; e.Steps != nil {
-			text, err := sqlform.Steps(s.crypt, e.Number, e.Steps)
-			if err != nil {
-				return "", err
-			}
-			all = append(all, stepsArg{e.Number, text, e.Event == store.RowStepped})
-		}
-	}
-	if all == nil {
-		return "", nil
-	}
-	return jsonText(all), nil
-}
-
 // stepClaims writes the steps of claims that have ended in tx.
 func stepClaims(ctx context.Context, s *Store, tx *sql.Tx, endings []store.ClaimEnding) error {
-	argument, err := StepsArgument(s, endings)
+	argument, err := sqlform.StepsArgument(s.crypt, endings)
 	if argument == "" {
 		return err
 	}

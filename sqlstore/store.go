@@ -181,19 +181,11 @@ func (s *Store) KeepPosition(ctx context.Context, consumer, lane string, p sourc
 
 func (s *Store) writePosition(ctx context.Context, statement, consumer, lane string, p source.Position) error {
 	err := s.write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, statement, sqlform.Plain(consumer), sqlform.Plain(lane), p.Offset, p.Length, nonNil(p.Check))
+		_, err := tx.ExecContext(ctx, statement, sqlform.Plain(consumer), sqlform.Plain(lane), p.Offset, p.Length, notNil(p.Check))
 		return err
 	})
 	if err != nil {
 		return s.blameless(fmt.Sprintf("saving the position of %s", lane), err)
 	}
 	return nil
-}
-
-// nonNil makes nil an empty value, which is not NULL.
-func nonNil(b []byte) []byte {
-	if b == nil {
-		return []byte{}
-	}
-	return b
 }

@@ -12,7 +12,7 @@ import (
 // Suppress implements admin.Requeuer.
 func (s *Store) Suppress(ctx context.Context, a store.Act, rows ...store.RowRevision) []error {
 	judge := func(r *actedRow) error { return admin.MayAct(store.RowSuppressed, r.stored(), r.due) }
-	change := func(s *Store, ctx context.Context, tx *sql.Tx, rows []*actedRow) error {
+	change := func(ctx context.Context, s *Store, tx *sql.Tx, rows []*actedRow) error {
 		if err := s.setAll(ctx, tx, rows, s.sql.SuppressRows, string(semel.ReasonSuppressed)); err != nil {
 			return err
 		}

@@ -253,3 +253,9 @@ func (c Crypt) Show(kind string, id, text []byte) ([]byte, error) {
 	}
 	return plain, nil
 }
+
+// The kinds of what is encrypted of results and of leased keys.
+const (
+	OfResult = "result"
+	OfKey    = "result of a leased key"
+)
