@@ -2,14 +2,8 @@ package sqlstore
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"strings"
 
-	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/adoption"
-	"github.com/semel-go/semel/internal/sqlform"
-	"github.com/semel-go/semel/store"
 )
 
 // Adopted is a table of processed messages that other code made and may go on
@@ -52,52 +46,5 @@ type Adopted struct {
 // notes which consumer has the table, and refuses another. SQLite:
 // semel.ErrUnsupported.
 func (s *Store) Adopt(ctx context.Context, a Adopted) (*Store, error) {
-	return s.adopt(ctx, adoption.Options(a))
-}
-
-// adopt opens the store of an adopted table.
-func (s *Store) adopt(ctx context.Context, a adoption.Options) (*Store, error) {
-	if s.postgres == nil {
-		return nil, fmt.Errorf("sqlstore: a %s table cannot be adopted, seed its ids instead: %w", s.dialect.name, semel.ErrUnsupported)
-	}
-	if a.Consumer == "" || strings.HasPrefix(a.Source, "semel:") {
-		return nil, errors.New("sqlstore: adopting needs the name of a consumer, and a source outside of semel's own, which begin with \"semel:\"")
-	}
-	adopted, err := adoption.New(ctx, s.db, s.postgres, s.prefix, a)
-	if err != nil {
-		return nil, fmt.Errorf("sqlstore: adopting %s: %w", a.Table, s.hint(err))
-	}
-	texts, err := s.dialect.load(s.names, "adopted.sql")
-	if err != nil {
-		return nil, err
-	}
-	parts := strings.NewReplacer("{row ends}", s.postgres.RowEnds, "{owned}", s.postgres.Owned)
-	for name, text := range texts {
-		texts[name] = adopted.Statement(parts.Replace(text))
-	}
-	var statements sqlform.Adopted
-	if err := sqlform.Fill(&statements, texts); err != nil {
-		return nil, err
-	}
-	own := &Store{db: s.db, dialect: s.dialect, prefix: s.prefix, names: s.names, crypt: s.crypt, postgres: s.postgres.With(statements),
-		guards: s.guards, level: s.level, writers: s.writers, scopes: map[scope]int64{}, beside: adopted}
-	own.sql = &own.postgres.Statements
-	if err := own.rehearse(ctx, adopted.Name()); err != nil {
-		return nil, err
-	}
-	return own, nil
-}
-
-// rehearse has the database plan what would be written, so that a value of
-// another type or a missing right is not found with the first message.
-func (s *Store) rehearse(ctx context.Context, table string) error {
-	const none = "{}"
-	_, err := s.db.ExecContext(ctx, "explain "+s.sql.Mark, none, none, none, none, none, none)
-	if err != nil && s.Classify(err) == store.ClassPermanent {
-		err = fmt.Errorf("%w: correct it: %w", err, semel.ErrSchema)
-	}
-	if err != nil {
-		return fmt.Errorf("sqlstore: adopting %s: the database refuses what would be written: %w", table, err)
-	}
-	return nil
+	return wrap(s.db.Adopt(ctx, adoption.Options(a)))
 }

@@ -1,0 +1,218 @@
+package database
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/semel-go/semel"
+	"github.com/semel-go/semel/internal/sqlform"
+)
+
+// Faults are what the statement finds, each with what to do. They
+// wrap semel.ErrSchema.
+func (s *DB) Faults(ctx context.Context, statement string) error {
+	rows, err := s.Pool.QueryContext(ctx, statement)
+	if err != nil {
+		return s.Blameless("check", err)
+	}
+	defer rows.Close()
+	var faults []error
+	for rows.Next() {
+		var what, remedy string
+		if err := rows.Scan(&what, &remedy); err != nil {
+			return s.Blameless("check", err)
+		}
+		faults = append(faults, fmt.Errorf("sqlstore: %s: %w: %s", what, semel.ErrSchema, remedy))
+	}
+	if err := rows.Err(); err != nil {
+		return s.Blameless("check", err)
+	}
+	return errors.Join(faults...)
+}
+
+// withRows are the statements that return rows.
+func (s *DB) withRows() []*string {
+	all := []*string{&s.SQL.Rows, &s.SQL.Held}
+	if s.Postgres != nil {
+		return append(all, &s.Postgres.Claim)
+	}
+	return append(all, &s.SQLite.Claimable)
+}
+
+// Indexes reads a column of indexes.
+func Indexes(rows *sql.Rows, err error) ([]int, error) {
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	var all []int
+	for rows.Next() {
+		var i int
+		if err := rows.Scan(&i); err != nil {
+			return nil, err
+		}
+		all = append(all, i)
+	}
+	return all, rows.Err()
+}
+
+// MomentOf is zero for 0.
+func MomentOf(milliseconds int64) time.Time {
+	if milliseconds == 0 {
+		return time.Time{}
+	}
+	return time.UnixMilli(milliseconds)
+}
+
+// Queryer is a transaction, or a database.
+type Queryer interface {
+	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
+	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
+}
+
+// Changed runs a statement in a transaction and reports whether it changed a row.
+func (s *DB) Changed(ctx context.Context, statement string, args ...any) (changed bool, err error) {
+	err = s.Write(ctx, func(tx *sql.Tx) error {
+		changed, err = ChangedIn(ctx, tx, statement, args...)
+		return err
+	})
+	return changed, err
+}
+
+func ChangedIn(ctx context.Context, tx *sql.Tx, statement string, args ...any) (bool, error) {
+	done, err := tx.ExecContext(ctx, statement, args...)
+	if err != nil {
+		return false, err
+	}
+	n, err := done.RowsAffected()
+	return n > 0, err
+}
+
+// MostRows is the limit of Rows and Acts where none is given.
+const MostRows = 1000
+
+func Anys(numbers []int64) []any {
+	all := make([]any, len(numbers))
+	for i, n := range numbers {
+		all[i] = n
+	}
+	return all
+}
+
+// fillParts puts what several statements share into each of them.
+func (s *DB) fillParts() {
+	for _, text := range s.withRows() {
+		*text = strings.Replace(*text, "{columns}", s.SQL.RowColumns, 1)
+	}
+	s.SQL.Extend = strings.ReplaceAll(s.SQL.Extend, "{lease ends}", s.SQL.LeaseEnds)
+	for _, text := range []*string{&s.SQL.Retentions, &s.SQL.Advance} {
+		*text = strings.ReplaceAll(*text, "{cutoff}", s.SQL.Cutoff)
+	}
+	s.SQL.Look = strings.Replace(s.SQL.Look, "{owned}", s.SQL.Owned, 1)
+	if s.SQLite != nil {
+		for _, text := range []*string{&s.SQLite.StartCall, &s.SQLite.EndClaim} {
+			*text = strings.Replace(*text, "{owned}", s.SQL.Owned, 1)
+		}
+		s.SQLite.StartCall = strings.ReplaceAll(s.SQLite.StartCall, "{lease ends}", s.SQL.LeaseEnds)
+		for _, text := range []*string{&s.SQLite.Advanced, &s.SQLite.NextDue, &s.SQLite.Part} {
+			*text = strings.ReplaceAll(*text, "{cutoff}", s.SQL.Cutoff)
+		}
+	}
+	if p := s.Postgres; p != nil {
+		p.StartCalls = strings.ReplaceAll(p.StartCalls, "{lease ends}", s.SQL.LeaseEnds)
+		for _, text := range []*string{&p.Begin, &p.BeginNew} {
+			*text = strings.Replace(*text, "{writing}", p.Writing, 1)
+		}
+		p.Due = strings.Replace(p.Due, "{cutoff}", s.SQL.Cutoff, 1)
+		p.Place = strings.Replace(p.Place, "{cutoff}", s.SQL.Cutoff, 1)
+		for _, text := range []*string{&p.Place, &p.Part} {
+			*text = strings.Replace(*text, "{due}", p.Due, 1)
+		}
+		for _, text := range []*string{&p.ReapRows, &p.Reap} {
+			*text = strings.Replace(*text, "{part}", p.Part, 1)
+		}
+		p.Reaper = strings.NewReplacer("{advance}", p.Advance, "{patience}", p.Patience, "{place}", p.Place, "{reap rows}", p.ReapRows,
+			"{reap}", p.Reap, "{walked}", p.Walked, "{reap bodies}", p.ReapBodies).Replace(p.Reaper)
+		for _, text := range []*string{&p.StartCalls, &p.BeginClaims, &p.BeginQueuedClaims, &p.ClaimEnds, &p.CloseClaim} {
+			*text = strings.Replace(*text, "{owned}", s.SQL.Owned, 1)
+		}
+		p.ClaimEnds = strings.NewReplacer("{row ends}", p.RowEnds, "{call ends}", p.CallEnds).Replace(p.ClaimEnds)
+		p.CloseClaim = strings.Replace(p.CloseClaim, "{row ends}", p.RowEnds, 1)
+		for _, text := range []*string{&p.MoveStreams, &p.SkipStream} {
+			*text = strings.Replace(*text, "{stream freed}", p.StreamFreed, 1)
+		}
+		for _, text := range []*string{&p.MoveStreams, &p.SkipStream, &p.AdvanceLines, &p.SweepLines} {
+			*text = strings.Replace(*text, "{row freed}", p.RowFreed, 1)
+		}
+		for _, text := range []*string{&p.EndClaims, &p.CloseClaims} {
+			*text = strings.Replace(*text, "{claim ends}", p.ClaimEnds, 1)
+		}
+	}
+}
+
+// WriteAll runs a statement that writes so many rows of those that are received.
+func (s *DB) WriteAll(ctx context.Context, tx *sql.Tx, rows int, statement string, args []any) error {
+	return WriteIn(ctx, tx, sqlform.Inbox, rows, statement, args...)
+}
+
+// WriteIn runs a statement that writes so many rows of a table. Fewer are an error: a trigger
+// or a rule swallowed them.
+func WriteIn(ctx context.Context, tx *sql.Tx, table string, rows int, statement string, args ...any) error {
+	done, err := tx.ExecContext(ctx, statement, args...)
+	if err != nil {
+		return err
+	}
+	n, err := done.RowsAffected()
+	if err != nil {
+		return err
+	}
+	return sqlform.WrittenIn(table, n, rows)
+}
+
+// NotNil are bytes that no driver takes for NULL.
+func NotNil(b []byte) []byte {
+	if b == nil {
+		return []byte{}
+	}
+	return b
+}
+
+// latest is a time that every database can hold: a producer's clock may say anything.
+var latest = time.Date(9000, 1, 1, 0, 0, 0, 0, time.UTC).UnixMicro()
+
+// MicrosecondsOf is a time as a statement takes it; nil for none.
+func MicrosecondsOf(t time.Time) any {
+	if t.IsZero() {
+		return nil
+	}
+	return min(max(t.UnixMicro(), 0), latest)
+}
+
+func Milli(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+
+// Moment is a time that may be missing.
+func Moment(n sql.NullInt64) time.Time {
+	if !n.Valid {
+		return time.Time{}
+	}
+	return time.UnixMicro(n.Int64)
+}
+
+// EachRow calls each for every row that a statement returns, and ends with its first error.
+func EachRow(ctx context.Context, from Queryer, query string, each func(*sql.Rows) error, args []any) error {
+	rows, err := from.QueryContext(ctx, query, args...)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		if err := each(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
