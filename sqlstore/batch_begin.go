@@ -173,13 +173,8 @@ func (b *batch) postgresTake(ctx context.Context, o store.TxOptions, all []*stre
 	if _, err := b.InTx.ExecContext(ctx, p.KnowStreams, a[0], a[1], a[2], database.Milliseconds(o.MarkLock, defaultMarkLock)); err != nil {
 		return err
 	}
-	rows, err := b.InTx.QueryContext(ctx, p.TakeStreams, a[0], a[1], database.Milliseconds(o.EffectLock, defaultEffectLock))
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
 	taken := 0
-	for rows.Next() {
+	err := database.EachRow(ctx, b.InTx, p.TakeStreams, func(rows *sql.Rows) error {
 		var k int
 		var last, version int64
 		var sum sql.RawBytes
@@ -188,8 +183,9 @@ func (b *batch) postgresTake(ctx context.Context, o store.TxOptions, all []*stre
 		}
 		all[k-1].Last, all[k-1].Print = last, b.Store.Crypt.ReadPrint(sqlform.PrintOfStream, all[k-1].Name, version, sum)
 		taken++
-	}
-	if err := rows.Err(); err != nil {
+		return nil
+	}, a[0], a[1], database.Milliseconds(o.EffectLock, defaultEffectLock))
+	if err != nil {
 		return err
 	}
 	return ordering.AllTaken(taken, len(all))

@@ -64,7 +64,7 @@ func (s *Store) OpenSchemas(ctx context.Context) (warnings []string, err error) 
 		warnings = append(warnings, fmt.Sprintf("%s may create objects in schema %q of the search_path, so that statements that do not name a schema may meet these: revoke create on schema %s from %s",
 			who, schema, quoted(schema), who))
 		return err
-	}, nil)
+	})
 	if err != nil {
 		return nil, s.db.Blameless("the schemas of the search_path", err)
 	}
@@ -134,7 +134,7 @@ func rights(ctx context.Context, db *database.DB, role string) (all []right, err
 		r.object = object.String
 		all = append(all, r)
 		return err
-	}, []any{role})
+	}, role)
 	if err != nil {
 		return nil, db.Blameless("the rights of the role", err)
 	}

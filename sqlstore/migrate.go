@@ -124,22 +124,13 @@ func applied(ctx context.Context, s *database.DB) ([]Migration, error) {
 	if err := s.Pool.QueryRowContext(ctx, s.SQL.HasMigrations).Scan(&there); err != nil || !there {
 		return nil, err
 	}
-	rows, err := s.Pool.QueryContext(ctx, s.SQL.Applied)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var applied []Migration
-	for rows.Next() {
+	return database.List(ctx, s.Pool, s.SQL.Applied, func(rows *sql.Rows) (Migration, error) {
 		var m Migration
 		var at int64
-		if err := rows.Scan(&m.Version, &m.Name, &m.Checksum, &at); err != nil {
-			return nil, err
-		}
+		err := rows.Scan(&m.Version, &m.Name, &m.Checksum, &at)
 		m.AppliedAt = time.UnixMilli(at)
-		applied = append(applied, m)
-	}
-	return applied, rows.Err()
+		return m, err
+	})
 }
 
 // Migrate applies what is missing, each migration in a transaction, and

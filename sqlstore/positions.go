@@ -18,9 +18,7 @@ func (s *Store) Offsets(ctx context.Context, consumer string, lanes []string) (a
 		return all, nil
 	}
 	if s.db.Postgres != nil {
-		err = scanOffsets(all, func() (*sql.Rows, error) {
-			return s.db.Pool.QueryContext(ctx, s.db.Postgres.Offsets, sqlform.Plain(consumer), database.Array(plain(lanes)))
-		})
+		err = readOffsets(ctx, s.db.Pool, all, s.db.Postgres.Offsets, sqlform.Plain(consumer), database.Array(plain(lanes)))
 	} else {
 		err = sqliteOffsets(ctx, s.db, s.db.Pool, consumer, all)
 	}
@@ -56,27 +54,20 @@ func postgresAdvance(ctx context.Context, db *database.DB, tx *sql.Tx, consumer 
 	for i, a := range to {
 		names[i], offsets[i], least[i] = sqlform.Plain(a.Lane), a.Offset, a.Least
 	}
-	return scanOffsets(before, func() (*sql.Rows, error) {
-		return tx.QueryContext(ctx, db.Postgres.AdvanceOffsets, append([]any{sqlform.Plain(consumer)}, database.Columns([]any{names, offsets, least})...)...)
-	})
+	return readOffsets(ctx, tx, before, db.Postgres.AdvanceOffsets, append([]any{sqlform.Plain(consumer)}, database.Columns([]any{names, offsets, least})...)...)
 }
 
-// scanOffsets notes offsets by the number of their lane, from 1.
-func scanOffsets(all []source.LaneOffset, query func() (*sql.Rows, error)) error {
-	rows, err := query()
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+// readOffsets notes offsets by the number of their lane, from 1.
+func readOffsets(ctx context.Context, from database.Queryer, all []source.LaneOffset, query string, args ...any) error {
+	return database.EachRow(ctx, from, query, func(rows *sql.Rows) error {
 		var k int
 		var at int64
 		if err := rows.Scan(&k, &at); err != nil {
 			return err
 		}
 		all[k-1].Offset = at
-	}
-	return rows.Err()
+		return nil
+	}, args...)
 }
 
 func sqliteOffsets(ctx context.Context, db *database.DB, from database.Queryer, consumer string, all []source.LaneOffset) error {

@@ -109,21 +109,17 @@ func readResults(ctx context.Context, s *database.DB, of []store.ResultOf, chunk
 		flat = append(flat, int64(i), of[i].Scope, id)
 	}
 	text, args := s.Bulk(s.SQL.Results, 3, flat)
-	rows, err := s.Pool.QueryContext(ctx, text, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	return database.EachRow(ctx, s.Pool, text, func(rows *sql.Rows) error {
 		var i int
 		var result []byte
 		if err := rows.Scan(&i, &result); err != nil {
 			return err
 		}
-		if result, err = s.Crypt.Show(sqlform.OfResult, of[i].ID, result); err != nil {
+		shown, err := s.Crypt.Show(sqlform.OfResult, of[i].ID, result)
+		if err != nil {
 			return err
 		}
-		results[i] = database.NotNil(result)
-	}
-	return rows.Err()
+		results[i] = database.NotNil(shown)
+		return nil
+	}, args...)
 }

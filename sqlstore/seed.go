@@ -203,23 +203,13 @@ func (w *seeder) page(ctx context.Context, tx *sql.Tx) ([]oldID, error) {
 	if w.last != nil {
 		text, args = w.next, []any{w.Batch, w.last.bytes, w.last.kind}
 	}
-	rows, err := tx.QueryContext(ctx, text, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	ids := make([]oldID, 0, w.Batch)
-	for rows.Next() {
-		var id oldID
-		if err := rows.Scan(&id.kind, &id.bytes); err != nil {
-			return nil, err
+	return database.List(ctx, tx, text, func(rows *sql.Rows) (id oldID, err error) {
+		err = rows.Scan(&id.kind, &id.bytes)
+		if err == nil && id.kind == "real" {
+			err = fmt.Errorf("column %s holds %s, a fraction: that is no id: %w", w.ID, id.bytes, semel.ErrSchema)
 		}
-		if id.kind == "real" {
-			return nil, fmt.Errorf("column %s holds %s, a fraction: that is no id: %w", w.ID, id.bytes, semel.ErrSchema)
-		}
-		ids = append(ids, id)
-	}
-	return ids, rows.Err()
+		return id, err
+	}, args...)
 }
 
 func (w *seeder) marks(ids []oldID) []store.Mark {

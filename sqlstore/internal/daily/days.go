@@ -89,20 +89,11 @@ func covered(stand []day, w *day) bool {
 
 // standing are the partitions, by where they begin.
 func standing(ctx context.Context, d *database.Days, tx *sql.Tx) ([]day, error) {
-	rows, err := tx.QueryContext(ctx, d.SQL.Days)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var all []day
-	for rows.Next() {
+	return database.List(ctx, tx, d.SQL.Days, func(rows *sql.Rows) (day, error) {
 		var p day
-		if err := rows.Scan(&p.name, &p.from, &p.to); err != nil {
-			return nil, err
-		}
-		all = append(all, p)
-	}
-	return all, rows.Err()
+		err := rows.Scan(&p.name, &p.from, &p.to)
+		return p, err
+	})
 }
 
 // AdvanceDays raises the mark below which ids are not looked for any more.

@@ -70,7 +70,7 @@ func OfRows(ctx context.Context, db *database.DB, rows []store.RowRevision) (map
 			}
 			byRow[number] = byTable[table]
 			return err
-		}, []any{database.ActedNumbers(database.NumbersSeen(rows)...)})
+		}, database.ActedNumbers(database.NumbersSeen(rows)...))
 		if err != nil {
 			return nil, db.Answer("markers by day", err)
 		}

@@ -85,20 +85,11 @@ func (m *move) makeAll(ctx context.Context, tx *sql.Tx, wanted, stand []day) err
 // daysFrom are the days from a first one, or from as far back as is asked for, up to three
 // after this one.
 func (m *move) daysFrom(ctx context.Context, tx *sql.Tx, first string) ([]day, error) {
-	rows, err := tx.QueryContext(ctx, m.moves.DaysFrom, first, m.Back)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var all []day
-	for rows.Next() {
+	return database.List(ctx, tx, m.moves.DaysFrom, func(rows *sql.Rows) (day, error) {
 		var w day
-		if err := rows.Scan(&w.name, &w.from, &w.to, &w.next); err != nil {
-			return nil, err
-		}
-		all = append(all, w)
-	}
-	return all, rows.Err()
+		err := rows.Scan(&w.name, &w.from, &w.to, &w.next)
+		return w, err
+	}, first, m.Back)
 }
 
 // all are the days from the first that was made up to three after this one, which are made
@@ -128,17 +119,9 @@ func dateOf(name string) string {
 
 // scopesOf are the numbers of a consumer's scopes.
 func (m *move) scopesOf(ctx context.Context, db database.Queryer) (all []int64, err error) {
-	rows, err := db.QueryContext(ctx, m.moves.ScopesOf, []byte(m.Consumer))
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	return database.List(ctx, db, m.moves.ScopesOf, func(rows *sql.Rows) (int64, error) {
 		var n int64
-		if err := rows.Scan(&n); err != nil {
-			return nil, err
-		}
-		all = append(all, n)
-	}
-	return all, rows.Err()
+		err := rows.Scan(&n)
+		return n, err
+	}, []byte(m.Consumer))
 }

@@ -15,20 +15,12 @@ import (
 // Faults are what the statement finds, each with what to do. They
 // wrap semel.ErrSchema.
 func (s *DB) Faults(ctx context.Context, statement string) error {
-	rows, err := s.Pool.QueryContext(ctx, statement)
-	if err != nil {
-		return s.Blameless("check", err)
-	}
-	defer rows.Close()
-	var faults []error
-	for rows.Next() {
+	faults, err := List(ctx, s.Pool, statement, func(rows *sql.Rows) (error, error) {
 		var what, remedy string
-		if err := rows.Scan(&what, &remedy); err != nil {
-			return s.Blameless("check", err)
-		}
-		faults = append(faults, fmt.Errorf("sqlstore: %s: %w: %s", what, semel.ErrSchema, remedy))
-	}
-	if err := rows.Err(); err != nil {
+		err := rows.Scan(&what, &remedy)
+		return fmt.Errorf("sqlstore: %s: %w: %s", what, semel.ErrSchema, remedy), err
+	})
+	if err != nil {
 		return s.Blameless("check", err)
 	}
 	return errors.Join(faults...)
@@ -44,20 +36,11 @@ func (s *DB) withRows() []*string {
 }
 
 // Indexes reads a column of indexes.
-func Indexes(rows *sql.Rows, err error) ([]int, error) {
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var all []int
-	for rows.Next() {
-		var i int
-		if err := rows.Scan(&i); err != nil {
-			return nil, err
-		}
-		all = append(all, i)
-	}
-	return all, rows.Err()
+func Indexes(ctx context.Context, from Queryer, query string, args ...any) ([]int, error) {
+	return List(ctx, from, query, func(rows *sql.Rows) (i int, err error) {
+		err = rows.Scan(&i)
+		return i, err
+	}, args...)
 }
 
 // MomentOf is zero for 0.
@@ -203,7 +186,7 @@ func Moment(n sql.NullInt64) time.Time {
 }
 
 // EachRow calls each for every row that a statement returns, and ends with its first error.
-func EachRow(ctx context.Context, from Queryer, query string, each func(*sql.Rows) error, args []any) error {
+func EachRow(ctx context.Context, from Queryer, query string, each func(*sql.Rows) error, args ...any) error {
 	rows, err := from.QueryContext(ctx, query, args...)
 	if err != nil {
 		return err
@@ -215,4 +198,17 @@ func EachRow(ctx context.Context, from Queryer, query string, each func(*sql.Row
 		}
 	}
 	return rows.Err()
+}
+
+// List returns what read makes of each row that a statement returns.
+func List[T any](ctx context.Context, from Queryer, query string, read func(*sql.Rows) (T, error), args ...any) (all []T, err error) {
+	err = EachRow(ctx, from, query, func(rows *sql.Rows) error {
+		one, err := read(rows)
+		all = append(all, one)
+		return err
+	}, args...)
+	if err != nil {
+		return nil, err
+	}
+	return all, nil
 }

@@ -186,7 +186,7 @@ func (e *erasing) markedAt(ctx context.Context, key semel.Key) (at time.Time, er
 
 // read reads a statement's rows one by one.
 func (e *erasing) read(ctx context.Context, text string, args []any, each func(*sql.Rows) error) error {
-	return database.EachRow(ctx, e.tx, text, each, args)
+	return database.EachRow(ctx, e.tx, text, each, args...)
 }
 
 // Generations implements erasure.Held.

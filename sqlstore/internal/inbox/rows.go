@@ -43,20 +43,9 @@ func Rows(ctx context.Context, s *database.DB, f store.RowFilter, more func(*Con
 	}
 	c.filter(&f)
 	more(c)
-	rows, err := s.Pool.QueryContext(ctx, strings.NewReplacer("{filter}", c.text.String(), "{order}", order, "{by}", by).Replace(s.SQL.Rows), c.Args...)
+	text := strings.NewReplacer("{filter}", c.text.String(), "{order}", order, "{by}", by).Replace(s.SQL.Rows)
+	found, err := database.List(ctx, s.Pool, text, func(rows *sql.Rows) (store.StoredRow, error) { return ScanRow(s, rows) }, c.Args...)
 	if err != nil {
-		return nil, s.Blameless("rows", err)
-	}
-	defer rows.Close()
-	var found []store.StoredRow
-	for rows.Next() {
-		r, err := ScanRow(s, rows)
-		if err != nil {
-			return nil, s.Blameless("rows", err)
-		}
-		found = append(found, r)
-	}
-	if err := rows.Err(); err != nil {
 		return nil, s.Blameless("rows", err)
 	}
 	return found, nil

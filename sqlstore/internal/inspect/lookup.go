@@ -61,7 +61,7 @@ func (s *Store) Known(ctx context.Context, consumer, id string) ([]Known, error)
 		k.At, k.Fingerprint = time.UnixMilli(at), s.db.Crypt.ReadPrint(sqlform.PrintOfID, key, version, sum)
 		all = append(all, k)
 		return nil
-	}, []any{[]byte(consumer), key})
+	}, []byte(consumer), key)
 	if err != nil {
 		return nil, s.db.Blameless("known markers", err)
 	}

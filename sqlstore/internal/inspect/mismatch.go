@@ -87,7 +87,7 @@ func (s *Store) Denials(ctx context.Context, consumer string, after int64, most 
 		}
 		found.Denied = append(found.Denied, d)
 		return nil
-	}, []any{[]byte(consumer), after, most})
+	}, []byte(consumer), after, most)
 	if err != nil {
 		return Looked{}, s.db.Blameless("denied", err)
 	}
@@ -184,7 +184,7 @@ func causes(ctx context.Context, db *database.DB, from []byte, after, last int64
 		err := rows.Scan(&row, &cause)
 		all[row] = cause
 		return err
-	}, []any{from, after, last})
+	}, from, after, last)
 	if err != nil {
 		return nil, db.Blameless("causes", err)
 	}
@@ -205,7 +205,7 @@ func scopesOf(ctx context.Context, db *database.DB, consumer string) (all []numb
 		n.source = string(source)
 		all = append(all, n)
 		return err
-	}, []any{[]byte(consumer)})
+	}, []byte(consumer))
 	if err != nil {
 		return nil, db.Blameless("scopes", err)
 	}

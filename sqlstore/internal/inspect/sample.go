@@ -201,7 +201,7 @@ func sample(ctx context.Context, s *database.DB, query string, each func(*sql.Ro
 	if s.Postgres == nil {
 		ctx, cancel := context.WithTimeout(ctx, sampleRuns)
 		defer cancel()
-		return database.EachRow(ctx, s.Pool, query, each, args)
+		return database.EachRow(ctx, s.Pool, query, each, args...)
 	}
 	ctx, cancel := context.WithTimeout(ctx, sampleAnswer)
 	defer cancel()
@@ -213,5 +213,5 @@ func sample(ctx context.Context, s *database.DB, query string, each func(*sql.Ro
 	if _, err := tx.ExecContext(ctx, s.Postgres.SampleLimit); err != nil {
 		return err
 	}
-	return database.EachRow(ctx, tx, query, each, args)
+	return database.EachRow(ctx, tx, query, each, args...)
 }

@@ -56,7 +56,7 @@ func (s *Store) AbandonedKeys(ctx context.Context, of admin.AbandonedKeysQuery) 
 		}
 		left.Keys = append(left.Keys, k)
 		return nil
-	}, []any{database.NotNil(of.After), of.Most, []byte(of.Consumer), of.Quiet.Microseconds()})
+	}, database.NotNil(of.After), of.Most, []byte(of.Consumer), of.Quiet.Microseconds())
 	return left, s.db.Answer("left keys", err)
 }
 

@@ -15,22 +15,18 @@ import (
 )
 
 func (postgresClaims) calls(ctx context.Context, s *database.DB, claims []store.Claim, lease time.Duration) ([]store.CallStarted, error) {
-	rows, err := s.Pool.QueryContext(ctx, s.Postgres.StartCalls, sqlform.ClaimsArgument(claims), lease.Milliseconds())
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
 	all := make([]store.CallStarted, len(claims))
-	for rows.Next() {
+	err := database.EachRow(ctx, s.Pool, s.Postgres.StartCalls, func(rows *sql.Rows) error {
 		var k, since int64
 		c := store.CallStarted{Stands: true}
 		if err := rows.Scan(&k, &c.Started, &c.Finished, &since, &c.Again); err != nil {
-			return nil, err
+			return err
 		}
 		c.Since = calls.Ago(time.Duration(since) * time.Millisecond)
 		all[k] = c
-	}
-	return all, rows.Err()
+		return nil
+	}, sqlform.ClaimsArgument(claims), lease.Milliseconds())
+	return all, err
 }
 
 // postgresClaims are claims by one statement each, whatever their number.
@@ -41,8 +37,7 @@ func (postgresClaims) claim(ctx context.Context, s *database.DB, o store.ClaimOp
 	if len(o.Numbers) > 0 {
 		only = sqlform.JSON(o.Numbers)
 	}
-	rows, err := s.Pool.QueryContext(ctx, s.Postgres.Claim, true, []byte(o.Consumer), int64(o.Token), o.Most, o.Bytes, o.Lease.Milliseconds(), only)
-	all, err := readClaimed(s, rows, err, o.Token)
+	all, err := readClaimed(ctx, s, o.Token, s.Postgres.Claim, true, []byte(o.Consumer), int64(o.Token), o.Most, o.Bytes, o.Lease.Milliseconds(), only)
 	for i := range all {
 		all[i].Row = claimedNow(all[i].Row, all[i].Suspect)
 	}
@@ -50,35 +45,25 @@ func (postgresClaims) claim(ctx context.Context, s *database.DB, o store.ClaimOp
 }
 
 func (postgresClaims) held(ctx context.Context, s *database.DB, consumer string, t store.Token) ([]store.Claimed, error) {
-	rows, err := s.Pool.QueryContext(ctx, s.SQL.Held, true, []byte(consumer), int64(t))
-	return readClaimed(s, rows, err, t)
+	return readClaimed(ctx, s, t, s.SQL.Held, true, []byte(consumer), int64(t))
 }
 
 // readClaimed reads rows that are claimed with the token.
-func readClaimed(db *database.DB, rows *sql.Rows, err error, t store.Token) ([]store.Claimed, error) {
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var all []store.Claimed
-	for rows.Next() {
-		var c store.Claimed
+func readClaimed(ctx context.Context, db *database.DB, t store.Token, query string, args ...any) ([]store.Claimed, error) {
+	return database.List(ctx, db.Pool, query, func(rows *sql.Rows) (c store.Claimed, err error) {
 		var left int64
-		if c.Row, err = inbox.ScanRow(db, rows, &c.Suspect, &left, &c.Blocked); err != nil {
-			return nil, err
-		}
+		c.Row, err = inbox.ScanRow(db, rows, &c.Suspect, &left, &c.Blocked)
 		c.Claim, c.Left = store.Claim{Number: c.Row.Number, Token: t}, time.Duration(left)*time.Millisecond
-		all = append(all, c)
-	}
-	return all, rows.Err()
+		return c, err
+	}, args...)
 }
 
 func (postgresClaims) extend(ctx context.Context, s *database.DB, claims []store.Claim, lease time.Duration) ([]int, error) {
-	return database.Indexes(s.Pool.QueryContext(ctx, s.SQL.Extend, sqlform.ClaimsArgument(claims), lease.Milliseconds()))
+	return database.Indexes(ctx, s.Pool, s.SQL.Extend, sqlform.ClaimsArgument(claims), lease.Milliseconds())
 }
 
 func (postgresClaims) start(ctx context.Context, s *database.DB, claims []store.Claim) ([]int, error) {
-	return database.Indexes(s.Pool.QueryContext(ctx, s.Postgres.StartClaims, sqlform.ClaimsArgument(claims)))
+	return database.Indexes(ctx, s.Pool, s.Postgres.StartClaims, sqlform.ClaimsArgument(claims))
 }
 
 func (postgresClaims) end(ctx context.Context, s *database.DB, endings []store.ClaimEnding) (lost []int, err error) {
@@ -98,11 +83,9 @@ func (postgresClaims) end(ctx context.Context, s *database.DB, endings []store.C
 	return lost, err
 }
 
-// endedClaims ends claims by db, and returns those that do not stand.
-func endedClaims(ctx context.Context, s *database.DB, db interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}, endings []store.ClaimEnding) ([]int, error) {
-	stood, err := database.Indexes(db.QueryContext(ctx, s.Postgres.EndClaims, sqlform.EndingsArgument(s.Crypt, endings)))
+// endedClaims ends claims, and returns those that do not stand.
+func endedClaims(ctx context.Context, s *database.DB, in database.Queryer, endings []store.ClaimEnding) ([]int, error) {
+	stood, err := database.Indexes(ctx, in, s.Postgres.EndClaims, sqlform.EndingsArgument(s.Crypt, endings))
 	if err != nil {
 		return nil, err
 	}
@@ -110,37 +93,23 @@ func endedClaims(ctx context.Context, s *database.DB, db interface {
 }
 
 func (postgresClaims) retake(ctx context.Context, s *database.DB, numbers []int64, from []store.Token, to store.Token) ([]store.Reclaimed, error) {
-	rows, err := s.Pool.QueryContext(ctx, s.SQL.Reclaim, sqlform.JSON(numbers), sqlform.JSON(from), int64(to))
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var all []store.Reclaimed
-	for rows.Next() {
+	return database.List(ctx, s.Pool, s.SQL.Reclaim, func(rows *sql.Rows) (store.Reclaimed, error) {
 		var r store.Reclaimed
-		if err := rows.Scan(&r.State, &r.Taken); err != nil {
-			return nil, err
-		}
-		all = append(all, r)
-	}
-	return all, rows.Err()
+		err := rows.Scan(&r.State, &r.Taken)
+		return r, err
+	}, sqlform.JSON(numbers), sqlform.JSON(from), int64(to))
 }
 
 func (postgresClaims) Look(ctx context.Context, s *database.DB, tx *sql.Tx, claims []store.Claim, stands func(k int, done bool)) error {
-	rows, err := tx.QueryContext(ctx, s.SQL.Look, sqlform.ClaimsArgument(claims))
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	return database.EachRow(ctx, tx, s.SQL.Look, func(rows *sql.Rows) error {
 		var k int
 		var done bool
 		if err := rows.Scan(&k, &done); err != nil {
 			return err
 		}
 		stands(k, done)
-	}
-	return rows.Err()
+		return nil
+	}, sqlform.ClaimsArgument(claims))
 }
 
 func (postgresClaims) Close(ctx context.Context, s *database.DB, tx *sql.Tx, endings []store.ClaimEnding) error {

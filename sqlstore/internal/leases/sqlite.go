@@ -104,23 +104,11 @@ func dueRows(ctx context.Context, db *database.DB, tx *sql.Tx, o store.ClaimOpti
 }
 
 func (sqliteClaims) held(ctx context.Context, s *database.DB, consumer string, t store.Token) ([]store.Claimed, error) {
-	rows, err := s.Pool.QueryContext(ctx, s.SQL.Held, true, []byte(consumer), int64(t))
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	var all []store.Claimed
-	for rows.Next() {
+	return database.List(ctx, s.Pool, s.SQL.Held, func(rows *sql.Rows) (store.Claimed, error) {
 		var left int64
-		c := store.Claimed{Suspect: true}
-		if c.Row, err = inbox.ScanRow(s, rows, &left); err != nil {
-			return nil, err
-		}
-		c.Claim = store.Claim{Number: c.Row.Number, Token: t}
-		c.Left = time.Duration(left) * time.Millisecond
-		all = append(all, c)
-	}
-	return all, rows.Err()
+		row, err := inbox.ScanRow(s, rows, &left)
+		return store.Claimed{Claim: store.Claim{Number: row.Number, Token: t}, Row: row, Left: time.Duration(left) * time.Millisecond, Suspect: true}, err
+	}, true, []byte(consumer), int64(t))
 }
 
 // extend only looks while a batch of this store is open: that has the writer's place,

@@ -2,6 +2,7 @@ package marking
 
 import (
 	"context"
+	"database/sql"
 	"slices"
 	"time"
 
@@ -30,19 +31,14 @@ func (l Lists) lows(ctx context.Context, marks []store.Mark) (map[int64]sqlform.
 
 func (l Lists) lowsOf(ctx context.Context, scopes []any, lows map[int64]sqlform.Low) error {
 	text, args := l.Store.Bulk(l.Store.SQL.Low, 1, scopes)
-	rows, err := l.Tx.QueryContext(ctx, text, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	return database.EachRow(ctx, l.Tx, text, func(rows *sql.Rows) error {
 		var scope, before, now int64
 		if err := rows.Scan(&scope, &before, &now); err != nil {
 			return err
 		}
 		lows[scope] = sqlform.Low{Before: time.UnixMicro(before), Now: time.UnixMicro(now)}
-	}
-	return rows.Err()
+		return nil
+	}, args...)
 }
 
 // JudgeAges judges which fresh marks are older than what is kept. It is a statement

@@ -40,12 +40,7 @@ func seen(ctx context.Context, s *database.DB, marks []sqlform.Mark, chunk []int
 		return nil
 	}
 	text, args := s.Bulk(s.SQL.Judge, 4, judged(s.Crypt, marks, chunk))
-	rows, err := s.Pool.QueryContext(ctx, text, args...)
-	if err != nil {
-		return err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	return database.EachRow(ctx, s.Pool, text, func(rows *sql.Rows) error {
 		i, there, err := scanJudged(rows)
 		if err == nil {
 			there.Known = there.Known || verdicts[i].Known
@@ -54,8 +49,8 @@ func seen(ctx context.Context, s *database.DB, marks []sqlform.Mark, chunk []int
 		if err != nil {
 			return err
 		}
-	}
-	return rows.Err()
+		return nil
+	}, args...)
 }
 
 // Marker implements admin.MarkerReader.

@@ -120,7 +120,7 @@ func findScopes(ctx context.Context, s *database.DB, db database.Queryer, consum
 				numbers[missing[k-1]] = n.Int64
 			}
 			return err
-		}, []any{[]byte(consumer), sourcesOf(sources, missing), generation})
+		}, []byte(consumer), sourcesOf(sources, missing), generation)
 	}
 	for _, i := range missing {
 		err := db.QueryRowContext(ctx, s.SQL.Scope, database.Scope{Consumer: consumer, Source: sources[i], Generation: generation}.Args()...).Scan(&numbers[i])

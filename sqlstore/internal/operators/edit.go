@@ -71,28 +71,26 @@ func (s *Store) Edit(ctx context.Context, number, revision int64, body []byte, a
 
 // Edits implements admin.Editor.
 func (s *Store) Edits(ctx context.Context, number int64, bodies bool) ([]admin.StoredEdit, error) {
-	rows, err := s.db.Pool.QueryContext(ctx, s.db.SQL.Edits, number, bodies)
-	if err != nil {
-		return nil, s.db.Blameless("edits", err)
-	}
-	defer rows.Close()
-	var all []admin.StoredEdit
-	for rows.Next() {
-		var e admin.StoredEdit
+	var unread error
+	all, err := database.List(ctx, s.db.Pool, s.db.SQL.Edits, func(rows *sql.Rows) (e admin.StoredEdit, err error) {
 		var at int64
 		var before, after, kept []byte
 		var in enclosed
 		if err := rows.Scan(&e.Number, &at, &e.Who, &e.Removed, &kept, &before, &e.SizeBefore, &after, &e.SizeAfter, &in.key, &in.long, &in.consumer, &in.source, &in.envelope); err != nil {
-			return nil, s.db.Blameless("edits", err)
+			return e, err
 		}
 		if e.Was, err = in.show(s.db, kept); err != nil {
-			return nil, fmt.Errorf("row %d: edit %d: %w", number, e.Number, err)
+			unread = fmt.Errorf("row %d: edit %d: %w", number, e.Number, err)
+			return e, unread
 		}
 		e.At = time.UnixMilli(at)
 		e.Before, e.After = s.db.Crypt.EditSum(number, before), s.db.Crypt.EditSum(number, after)
-		all = append(all, e)
-	}
-	if err := rows.Err(); err != nil {
+		return e, nil
+	}, number, bodies)
+	switch {
+	case unread != nil:
+		return nil, unread
+	case err != nil:
 		return nil, s.db.Blameless("edits", err)
 	}
 	return all, nil

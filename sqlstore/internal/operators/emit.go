@@ -55,31 +55,25 @@ func causedBy(ctx context.Context, db *database.DB, causes [][]byte) (rows []cau
 		for n, i := range chunk {
 			flat[n] = causes[i]
 		}
-		if rows, err = appendCaused(ctx, db, rows, flat); err != nil {
+		some, err := readCaused(ctx, db, flat)
+		if err != nil {
 			return nil, err
 		}
+		rows = append(rows, some...)
 	}
 	return rows, nil
 }
 
-func appendCaused(ctx context.Context, s *database.DB, all []caused, causes []any) ([]caused, error) {
+func readCaused(ctx context.Context, s *database.DB, causes []any) ([]caused, error) {
 	text, args := s.Bulk(s.SQL.Caused, 1, causes)
-	rows, err := s.Pool.QueryContext(ctx, text, args...)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	return database.List(ctx, s.Pool, text, func(rows *sql.Rows) (caused, error) {
 		var c caused
 		var sender []byte
 		var since, ended int64
-		if err := rows.Scan(&c.number, &c.revision, &sender, &c.State, &c.Started, &c.Finished, &since, &ended, &c.BodyRemoved); err != nil {
-			return nil, err
-		}
+		err := rows.Scan(&c.number, &c.revision, &sender, &c.State, &c.Started, &c.Finished, &since, &ended, &c.BodyRemoved)
 		c.Sender, c.Since, c.Ended = string(sender), calls.Ago(time.Duration(since)*time.Millisecond), time.Duration(ended)*time.Millisecond
-		all = append(all, c)
-	}
-	return all, rows.Err()
+		return c, err
+	}, args...)
 }
 
 // emit has one row sent again that nobody has changed since it was read, and whose marker

@@ -75,7 +75,7 @@ func lookAll(ctx context.Context, db *database.DB, tx *sql.Tx, numbers []int64, 
 		r.Outcome = store.Outcome(found.Outcome)
 		all[r.Number] = r
 		return err
-	}, []any{database.ActedNumbers(numbers...)})
+	}, database.ActedNumbers(numbers...))
 	return all, err
 }
 
@@ -97,7 +97,7 @@ func ReadTwins(ctx context.Context, db *database.DB, tx *sql.Tx, of ...*actedRow
 		t.State = store.RowState(state)
 		byNumber[number].Others = append(byNumber[number].Others, t)
 		return err
-	}, []any{ActedRows(of...)})
+	}, ActedRows(of...))
 	for _, r := range of {
 		r.Marker.Outcome = int64(r.Outcome)
 		own := sqlform.Twin{Number: r.Number, State: r.state, Conflict: len(r.conflict) > 0, Version: r.version, Sum: r.sum}
@@ -163,22 +163,14 @@ func (s *Store) Acts(ctx context.Context, number int64, limit int) ([]store.Act,
 }
 
 func Acts(ctx context.Context, s *database.DB, statement string, of any, limit int) ([]store.Act, error) {
-	rows, err := s.Pool.QueryContext(ctx, statement, of, limit)
-	if err != nil {
-		return nil, s.Blameless("acts", err)
-	}
-	defer rows.Close()
-	var acts []store.Act
-	for rows.Next() {
+	acts, err := database.List(ctx, s.Pool, statement, func(rows *sql.Rows) (store.Act, error) {
 		var a store.Act
 		var at int64
-		if err := rows.Scan(&a.Row, &a.Verb, &a.Who, &a.Why, &a.Result, &at); err != nil {
-			return nil, s.Blameless("acts", err)
-		}
+		err := rows.Scan(&a.Row, &a.Verb, &a.Who, &a.Why, &a.Result, &at)
 		a.At = time.UnixMilli(at)
-		acts = append(acts, a)
-	}
-	if err := rows.Err(); err != nil {
+		return a, err
+	}, of, limit)
+	if err != nil {
 		return nil, s.Blameless("acts", err)
 	}
 	return acts, nil

@@ -29,7 +29,7 @@ func Busy(ctx context.Context, db *database.DB, tx *sql.Tx, marks []store.Mark, 
 		for _, i := range asked {
 			names = append(names, marks[i].Line)
 		}
-		places, err := database.Indexes(tx.QueryContext(ctx, db.Postgres.BusyLines, database.Arrays(1, names)...))
+		places, err := database.Indexes(ctx, tx, db.Postgres.BusyLines, database.Arrays(1, names)...)
 		for _, k := range places {
 			busy = append(busy, asked[k-1])
 		}

@@ -112,26 +112,18 @@ func (s *Store) Streams(ctx context.Context, f admin.StreamFilter) ([]admin.Stor
 	if f.Limit <= 0 {
 		f.Limit = database.MostRows
 	}
-	rows, err := s.db.Pool.QueryContext(ctx, s.db.SQL.Streams, BytesOrNull(f.Consumer), BytesOrNull(f.Stream), f.Gaps, f.Limit)
-	if err != nil {
-		return nil, s.db.Blameless("streams", err)
-	}
-	defer rows.Close()
-	var all []admin.StoredStream
-	for rows.Next() {
+	all, err := database.List(ctx, s.db.Pool, s.db.SQL.Streams, func(rows *sql.Rows) (admin.StoredStream, error) {
 		var found admin.StoredStream
 		var consumer, source, name []byte
 		var oldest sql.NullInt64
-		if err := rows.Scan(&consumer, &source, &found.Generation, &name, &found.Last, &found.Blocked, &found.First, &found.Row, &oldest); err != nil {
-			return nil, s.db.Blameless("streams", err)
-		}
+		err := rows.Scan(&consumer, &source, &found.Generation, &name, &found.Last, &found.Blocked, &found.First, &found.Row, &oldest)
 		found.Consumer, found.Source, found.Name = string(consumer), string(source), string(name)
 		if oldest.Valid {
 			found.Oldest = time.UnixMilli(oldest.Int64)
 		}
-		all = append(all, found)
-	}
-	if err := rows.Err(); err != nil {
+		return found, err
+	}, BytesOrNull(f.Consumer), BytesOrNull(f.Stream), f.Gaps, f.Limit)
+	if err != nil {
 		return nil, s.db.Blameless("streams", err)
 	}
 	return all, nil

@@ -190,24 +190,20 @@ func sqliteReap(ctx context.Context, db *database.DB, tx *sql.Tx, after store.Re
 // part reads some markers that are due: the ids of those that may go, and how many were
 // looked at.
 func part(ctx context.Context, db *database.DB, tx *sql.Tx, after store.ReapMark, most int, done *store.Reaped) (ids [][]byte, looked int64, err error) {
-	rows, err := tx.QueryContext(ctx, db.SQLite.Part, after.Scope, after.At, []byte(after.ID), most)
-	if err != nil {
-		return nil, 0, err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	err = database.EachRow(ctx, tx, db.SQLite.Part, func(rows *sql.Rows) error {
 		var id []byte
 		var goes bool
 		if err := rows.Scan(&id, &done.Next.At, &goes); err != nil {
-			return nil, 0, err
+			return err
 		}
 		done.Next.ID = string(id)
 		looked++
 		if goes {
 			ids = append(ids, id)
 		}
-	}
-	return ids, looked, rows.Err()
+		return nil
+	}, after.Scope, after.At, []byte(after.ID), most)
+	return ids, looked, err
 }
 
 // PrintReaper writes SQL that makes a procedure which reaps, with the calls of it for these

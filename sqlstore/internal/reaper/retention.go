@@ -94,24 +94,16 @@ func (s *Store) Retentions(ctx context.Context, consumer string) ([]store.Stored
 }
 
 func retentions(ctx context.Context, s *database.DB, consumer string) (all []store.StoredRetention, err error) {
-	rows, err := s.Pool.QueryContext(ctx, s.SQL.Retentions, ordering.BytesOrNull(consumer))
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	return database.List(ctx, s.Pool, s.SQL.Retentions, func(rows *sql.Rows) (store.StoredRetention, error) {
 		var r store.StoredRetention
 		var name []byte
 		var keep, bodies, horizon, progress int64
 		var oldest, cutoff, low sql.NullInt64
-		if err := rows.Scan(&name, &keep, &bodies, &horizon, &r.Why, &r.Off, &progress, &r.Held, &oldest, &cutoff, &low); err != nil {
-			return nil, err
-		}
+		err := rows.Scan(&name, &keep, &bodies, &horizon, &r.Why, &r.Off, &progress, &r.Held, &oldest, &cutoff, &low)
 		r.Consumer, r.Keep, r.Bodies, r.Horizon = string(name), database.Milli(keep), database.Milli(bodies), database.Milli(horizon)
 		r.Progress, r.Oldest, r.Cutoff, r.Low = time.UnixMicro(progress), database.Moment(oldest), database.Moment(cutoff), database.Moment(low)
-		all = append(all, r)
-	}
-	return all, rows.Err()
+		return r, err
+	}, ordering.BytesOrNull(consumer))
 }
 
 // measure adds what is counted or estimated.

@@ -67,20 +67,12 @@ func order(ctx context.Context, db *database.DB, consumer, statement string, val
 
 // Consumers implements admin.Controls.
 func (s *Store) Consumers(ctx context.Context) ([]string, error) {
-	rows, err := s.db.Pool.QueryContext(ctx, s.db.SQL.Consumers)
-	if err != nil {
-		return nil, s.db.Blameless("consumers", err)
-	}
-	defer rows.Close()
-	var names []string
-	for rows.Next() {
+	names, err := database.List(ctx, s.db.Pool, s.db.SQL.Consumers, func(rows *sql.Rows) (string, error) {
 		var name []byte
-		if err := rows.Scan(&name); err != nil {
-			return nil, s.db.Blameless("consumers", err)
-		}
-		names = append(names, string(name))
-	}
-	if err := rows.Err(); err != nil {
+		err := rows.Scan(&name)
+		return string(name), err
+	})
+	if err != nil {
 		return nil, s.db.Blameless("consumers", err)
 	}
 	return names, nil
@@ -88,23 +80,15 @@ func (s *Store) Consumers(ctx context.Context) ([]string, error) {
 
 // Derivations implements admin.Derivations.
 func (s *Store) Derivations(ctx context.Context, consumer string) ([]admin.Derivation, error) {
-	rows, err := s.db.Pool.QueryContext(ctx, s.db.SQL.Derivations, []byte(consumer))
-	if err != nil {
-		return nil, s.db.Blameless("derivations", err)
-	}
-	defer rows.Close()
-	var all []admin.Derivation
-	for rows.Next() {
+	all, err := database.List(ctx, s.db.Pool, s.db.SQL.Derivations, func(rows *sql.Rows) (admin.Derivation, error) {
 		var name, text []byte
 		var at int64
 		d := admin.Derivation{}
-		if err := rows.Scan(&name, &d.Generation, &text, &d.Former, &d.Retired, &at); err != nil {
-			return nil, s.db.Blameless("derivations", err)
-		}
+		err := rows.Scan(&name, &d.Generation, &text, &d.Former, &d.Retired, &at)
 		d.Consumer, d.Text, d.First = string(name), string(text), time.UnixMilli(at)
-		all = append(all, d)
-	}
-	if err := rows.Err(); err != nil {
+		return d, err
+	}, []byte(consumer))
+	if err != nil {
 		return nil, s.db.Blameless("derivations", err)
 	}
 	return all, nil

@@ -44,22 +44,14 @@ func cutFences(ctx context.Context, db *database.DB, consumer string) error {
 }
 
 func storedGenerations(ctx context.Context, s *database.DB, consumer string) ([]admin.StoredGeneration, error) {
-	rows, err := s.Pool.QueryContext(ctx, s.SQL.Generations, []byte(consumer))
-	if err != nil {
-		return nil, s.Blameless("generations of "+consumer, err)
-	}
-	defer rows.Close()
-	var all []admin.StoredGeneration
-	for rows.Next() {
+	all, err := database.List(ctx, s.Pool, s.SQL.Generations, func(rows *sql.Rows) (admin.StoredGeneration, error) {
 		var g admin.StoredGeneration
 		var since, opened, fenced int64
-		if err := rows.Scan(&g.Number, &g.State, &since, &opened, &g.By, &g.Why, &fenced); err != nil {
-			return nil, s.Blameless("generations of "+consumer, err)
-		}
+		err := rows.Scan(&g.Number, &g.State, &since, &opened, &g.By, &g.Why, &fenced)
 		g.Since, g.Opened, g.Fenced = database.MomentOf(since), database.MomentOf(opened), time.Duration(fenced)*time.Millisecond
-		all = append(all, g)
-	}
-	if err := rows.Err(); err != nil {
+		return g, err
+	}, []byte(consumer))
+	if err != nil {
 		return nil, s.Blameless("generations of "+consumer, err)
 	}
 	return all, nil
@@ -97,23 +89,17 @@ func (s *Store) OpenGeneration(ctx context.Context, consumer string, a store.Act
 
 // building is the generation of a consumer that is being built.
 func building(ctx context.Context, db *database.DB, tx *sql.Tx, consumer string) (number int64, err error) {
-	rows, err := tx.QueryContext(ctx, db.SQL.Generations, []byte(consumer))
-	if err != nil {
-		return 0, err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	err = database.EachRow(ctx, tx, db.SQL.Generations, func(rows *sql.Rows) error {
 		var n int64
 		var state store.GenerationState
 		var skipped any
-		if err := rows.Scan(&n, &state, &skipped, &skipped, &skipped, &skipped, &skipped); err != nil {
-			return 0, err
-		}
+		err := rows.Scan(&n, &state, &skipped, &skipped, &skipped, &skipped, &skipped)
 		if state == store.GenerationBuilding {
 			number = n
 		}
-	}
-	return number, rows.Err()
+		return err
+	}, []byte(consumer))
+	return number, err
 }
 
 // FenceGeneration implements admin.Generations. The fence is committed before those are

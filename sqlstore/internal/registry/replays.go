@@ -106,19 +106,7 @@ func replay(ctx context.Context, db *database.DB, in database.Queryer, number in
 }
 
 func replays(ctx context.Context, db *database.DB, in database.Queryer, number int64, consumer string, limit int) (all []sqlform.Replay, err error) {
-	rows, err := in.QueryContext(ctx, db.SQL.Replays, number, []byte(consumer), limit)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		r, err := scanReplay(rows)
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, r)
-	}
-	return all, rows.Err()
+	return database.List(ctx, in, db.SQL.Replays, scanReplay, number, []byte(consumer), limit)
 }
 
 func scanReplay(rows *sql.Rows) (r sqlform.Replay, err error) {

@@ -101,21 +101,13 @@ func writeSeal(ctx context.Context, db *database.DB, tx *sql.Tx, l admin.Seal) e
 
 // unsealed are some acts that are not sealed, by number, and the time by the database's clock.
 func unsealed(ctx context.Context, db *database.DB, in database.Queryer, whole bool, most int) (acts []store.Act, at time.Time, err error) {
-	rows, err := in.QueryContext(ctx, db.SQL.Unsealed, whole, admin.SealWindow, most)
-	if err != nil {
-		return nil, at, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var a store.Act
+	acts, err = database.List(ctx, in, db.SQL.Unsealed, func(rows *sql.Rows) (a store.Act, err error) {
 		var acted, now int64
-		if err := rows.Scan(&a.Number, &a.Row, &a.Verb, &a.Who, &a.Why, &a.Result, &acted, &now); err != nil {
-			return nil, at, err
-		}
+		err = rows.Scan(&a.Number, &a.Row, &a.Verb, &a.Who, &a.Why, &a.Result, &acted, &now)
 		a.At, at = time.UnixMicro(acted), time.UnixMicro(now)
-		acts = append(acts, a)
-	}
-	return acts, at, rows.Err()
+		return a, err
+	}, whole, admin.SealWindow, most)
+	return acts, at, err
 }
 
 // SealHead implements admin.Auditor.
@@ -142,30 +134,21 @@ func (s *Store) Seals(ctx context.Context, after int64, limit int) ([]admin.Audi
 }
 
 func seals(ctx context.Context, s *database.DB, after int64, limit int) (all []admin.AuditedSeal, err error) {
-	rows, err := s.Pool.QueryContext(ctx, s.SQL.Seals, after, limit)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var l admin.AuditedSeal
+	return database.List(ctx, s.Pool, s.SQL.Seals, func(rows *sql.Rows) (l admin.AuditedSeal, err error) {
 		var acted, sealed int64
 		var previous, hash []byte
 		var number, row, nowAt sql.NullInt64
 		var now [4]sql.NullString
-		if err := rows.Scan(&l.Sequence, &l.Act.Number, &l.Act.Row, &l.Act.Verb, &l.Act.Who, &l.Act.Why, &l.Act.Result, &acted, &sealed, &l.Keyed, &previous, &hash,
-			&number, &row, &now[0], &now[1], &now[2], &now[3], &nowAt); err != nil {
-			return nil, err
-		}
+		err = rows.Scan(&l.Sequence, &l.Act.Number, &l.Act.Row, &l.Act.Verb, &l.Act.Who, &l.Act.Why, &l.Act.Result, &acted, &sealed, &l.Keyed, &previous, &hash,
+			&number, &row, &now[0], &now[1], &now[2], &now[3], &nowAt)
 		l.Act.At, l.At = time.UnixMicro(acted), time.UnixMicro(sealed)
 		copy(l.Previous[:], previous)
 		copy(l.Hash[:], hash)
 		if number.Valid {
 			l.Now = &store.Act{Number: number.Int64, Row: row.Int64, Verb: now[0].String, Who: now[1].String, Why: now[2].String, Result: now[3].String, At: time.UnixMicro(nowAt.Int64)}
 		}
-		all = append(all, l)
-	}
-	return all, rows.Err()
+		return l, err
+	}, after, limit)
 }
 
 // AuditedActs implements admin.Auditor.
@@ -175,19 +158,11 @@ func (s *Store) AuditedActs(ctx context.Context, after int64, limit int) ([]admi
 }
 
 func auditedActs(ctx context.Context, s *database.DB, after int64, limit int) (all []admin.AuditedAct, err error) {
-	rows, err := s.Pool.QueryContext(ctx, s.SQL.AuditedActs, after, limit)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	for rows.Next() {
+	return database.List(ctx, s.Pool, s.SQL.AuditedActs, func(rows *sql.Rows) (admin.AuditedAct, error) {
 		var a admin.AuditedAct
 		var at int64
-		if err := rows.Scan(&a.Number, &a.Row, &a.Verb, &a.Who, &a.Why, &a.Result, &at, &a.Sequence); err != nil {
-			return nil, err
-		}
+		err := rows.Scan(&a.Number, &a.Row, &a.Verb, &a.Who, &a.Why, &a.Result, &at, &a.Sequence)
 		a.At = time.UnixMicro(at)
-		all = append(all, a)
-	}
-	return all, rows.Err()
+		return a, err
+	}, after, limit)
 }
