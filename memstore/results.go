@@ -3,6 +3,7 @@ package memstore
 import (
 	"bytes"
 	"context"
+	"slices"
 
 	"github.com/semel-go/semel/internal/admin"
 	"github.com/semel-go/semel/store"
@@ -52,4 +53,13 @@ func (s *Store) Results(_ context.Context, of []store.ResultOf) ([][]byte, error
 		results[i] = bytes.Clone(s.results[identity{o.Scope, string(o.ID)}])
 	}
 	return results, nil
+}
+
+// steps are steps that nobody else can change.
+func steps(done []store.StepDone) []store.StepDone {
+	done = slices.Clone(done)
+	for i := range done {
+		done[i].Output = bytes.Clone(done[i].Output)
+	}
+	return done
 }

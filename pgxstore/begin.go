@@ -9,7 +9,6 @@ import (
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-
 	"github.com/semel-go/semel"
 	"github.com/semel-go/semel/internal/formers"
 	"github.com/semel-go/semel/internal/lines"
@@ -280,4 +279,21 @@ func (s *Store) MarkIn(ctx context.Context, tx pgx.Tx, marks []store.Mark) ([]st
 	}
 	sqlform.JudgeAges(marks, lows, answers)
 	return answers, nil
+}
+
+// works asks, in the round trip that begins a batch, whether it may work in its generation,
+// and holds it there until its end.
+func (s *Store) works(w store.Working) []*request {
+	if w.In == 0 {
+		return nil
+	}
+	return []*request{{sql: s.sql.Working, args: sqlform.WorkingArguments(w), read: func(rows pgx.Rows) error {
+		if rows.Next() {
+			return rows.Err()
+		}
+		if err := rows.Err(); err != nil {
+			return err
+		}
+		return sqlform.NotWorking(w)
+	}}}
 }

@@ -1,6 +1,7 @@
 package memstore
 
 import (
+	"context"
 	"fmt"
 	"time"
 
@@ -121,4 +122,47 @@ func (s *Store) over(r *row) bool {
 	s.touch(r)
 	s.advance(r)
 	return true
+}
+
+// LookUpMarkers implements store.Leases.
+func (s *Store) LookUpMarkers(ctx context.Context, marks []store.Mark) ([]store.Verdict, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	verdicts := make([]store.Verdict, len(marks))
+	for i, m := range marks {
+		verdicts[i] = s.seen(m)
+	}
+	return verdicts, nil
+}
+
+// seen is what is committed of a mark's identity; Fresh if nothing is.
+func (s *Store) seen(m store.Mark) store.Verdict {
+	if old, there := s.markers[identity{m.Scope, string(m.ID)}]; there && old.owner == nil {
+		return s.judge(m, old)
+	}
+	return store.Verdict{Kind: store.Fresh}
+}
+
+// Preview implements admin.Previewer.
+func (s *Store) Preview(_ context.Context, consumer string, generation int64, all []admin.PreviewQuery) ([]store.Verdict, error) {
+	if err := s.ask("foretell"); err != nil {
+		return nil, err
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	verdicts := make([]store.Verdict, len(all))
+	for i := range all {
+		verdicts[i].Kind = store.Fresh
+		number, known := s.scopes[scope{consumer, all[i].Source, generation}]
+		if !known {
+			continue
+		}
+		mark := all[i].Mark
+		mark.Scope = number
+		verdicts[i] = s.seen(mark)
+	}
+	return verdicts, nil
 }
