@@ -15,20 +15,18 @@ import (
 
 // Control implements admin.Controls.
 func (s *Store) Control(_ context.Context, consumer string) (admin.Control, error) {
-	if err := s.ask("control"); err != nil {
+	if err := s.lock("control"); err != nil {
 		return admin.Control{}, err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.controls[consumer], nil
 }
 
 // Pause implements admin.Controls.
 func (s *Store) Pause(_ context.Context, consumer string, paused bool, a store.Act) error {
-	if err := s.ask("control"); err != nil {
+	if err := s.lock("control"); err != nil {
 		return err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.controls[consumer]
 	c.Paused, c.Pause = paused, admin.Order{By: a.Who, Why: a.Why, At: s.now()}
@@ -42,10 +40,9 @@ func (s *Store) Limit(_ context.Context, consumer string, perSecond int, a store
 	if err := sqlform.LimitFault(perSecond); err != nil {
 		return err
 	}
-	if err := s.ask("control"); err != nil {
+	if err := s.lock("control"); err != nil {
 		return err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	c := s.controls[consumer]
 	c.PerSecond, c.Limit = perSecond, admin.Order{By: a.Who, Why: a.Why, At: s.now()}
@@ -56,10 +53,9 @@ func (s *Store) Limit(_ context.Context, consumer string, perSecond int, a store
 
 // Consumers implements admin.Controls.
 func (s *Store) Consumers(context.Context) ([]string, error) {
-	if err := s.ask("control"); err != nil {
+	if err := s.lock("control"); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	names := map[string]bool{}
 	for key := range s.scopes {

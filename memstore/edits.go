@@ -16,10 +16,9 @@ var _ admin.Editor = (*Store)(nil)
 
 // Edit implements admin.Editor.
 func (s *Store) Edit(ctx context.Context, number, revision int64, body []byte, a store.Act) error {
-	if err := s.ask("rows"); err != nil {
+	if err := s.lock("rows"); err != nil {
 		return err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	r, err := s.find(ctx, number, revision)
 	if err != nil {
@@ -46,10 +45,9 @@ func (s *Store) Edit(ctx context.Context, number, revision int64, body []byte, a
 
 // Edits implements admin.Editor.
 func (s *Store) Edits(_ context.Context, number int64, bodies bool) ([]admin.StoredEdit, error) {
-	if err := s.ask("rows"); err != nil {
+	if err := s.lock("rows"); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	r := s.row(number)
 	if r == nil {
@@ -74,10 +72,9 @@ func (s *Store) Emit(ctx context.Context, o admin.EmitOptions) (all admin.Emitte
 	if len(o.Causes) == 0 {
 		return all, nil
 	}
-	if err := s.ask("emit-before"); err != nil {
+	if err := s.lock("emit-before"); err != nil {
 		return all, err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range slices.Clone(s.rows) {
 		if r.cause == "" || !slices.ContainsFunc(o.Causes, func(cause []byte) bool { return string(cause) == r.cause }) {

@@ -125,10 +125,9 @@ func (s *Store) lost(endings []store.ClaimEnding) error {
 
 // Held implements store.Leases.
 func (s *Store) Held(_ context.Context, consumer string, t store.Token) ([]store.Claimed, error) {
-	if err := s.ask("claim-before"); err != nil {
+	if err := s.lock("claim-before"); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	now := s.now()
 	var held []store.Claimed
@@ -166,10 +165,9 @@ func (s *Store) Start(_ context.Context, claims []store.Claim) ([]int, error) {
 
 // each does something to the rows of claims that stand, and returns the others.
 func (s *Store) each(claims []store.Claim, do func(*row)) (lost []int, err error) {
-	if err := s.ask("claim-before"); err != nil {
+	if err := s.lock("claim-before"); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	for i, c := range claims {
 		if r := s.claimed(c); r != nil {

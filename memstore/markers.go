@@ -148,10 +148,9 @@ func (s *Store) seen(m store.Mark) store.Verdict {
 
 // Preview implements admin.Previewer.
 func (s *Store) Preview(_ context.Context, consumer string, generation int64, all []admin.PreviewQuery) ([]store.Verdict, error) {
-	if err := s.ask("foretell"); err != nil {
+	if err := s.lock("foretell"); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	verdicts := make([]store.Verdict, len(all))
 	for i := range all {

@@ -43,10 +43,9 @@ func (tx *Tx) keep(of store.ResultOf, result []byte) error {
 
 // Results implements store.Results.
 func (s *Store) Results(_ context.Context, of []store.ResultOf) ([][]byte, error) {
-	if err := s.ask("results"); err != nil {
+	if err := s.lock("results"); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	results := make([][]byte, len(of))
 	for i, o := range of {

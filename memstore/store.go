@@ -144,6 +144,15 @@ func (s *Store) ask(op string) error {
 	return nil
 }
 
+// lock asks as ask does, and locks the store unless there is an error.
+func (s *Store) lock(op string) error {
+	err := s.ask(op)
+	if err == nil {
+		s.mu.Lock()
+	}
+	return err
+}
+
 // Classify implements store.TxStore.
 func (s *Store) Classify(err error) store.Class {
 	var down *downError
@@ -220,10 +229,9 @@ func (s *Store) SavePosition(_ context.Context, consumer, name string, p source.
 
 // Offsets implements source.OffsetStore.
 func (s *Store) Offsets(_ context.Context, consumer string, lanes []string) ([]source.LaneOffset, error) {
-	if err := s.ask("offsets"); err != nil {
+	if err := s.lock("offsets"); err != nil {
 		return nil, err
 	}
-	s.mu.Lock()
 	defer s.mu.Unlock()
 	all := make([]source.LaneOffset, len(lanes))
 	for i, name := range lanes {
