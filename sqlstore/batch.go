@@ -213,14 +213,7 @@ var errRolledBack = fmt.Errorf("sqlstore: the transaction was rolled back by a s
 
 // unguard opens the guard by a statement.
 func (b *batch) unguard(ctx context.Context, statement string, args ...any) error {
-	done, err := b.InTx.ExecContext(ctx, statement, args...)
-	if err != nil {
-		return err
-	}
-	if n, err := done.RowsAffected(); err != nil || n != 1 {
-		return errors.Join(errRolledBack, err)
-	}
-	return nil
+	return database.ExecOne(ctx, b.InTx, errRolledBack, statement, args...)
 }
 
 // refused is the result of a batch that did not reach its COMMIT, or whose

@@ -153,10 +153,7 @@ func (s *Store) KeepPosition(ctx context.Context, consumer, lane string, p sourc
 }
 
 func writePosition(ctx context.Context, db *database.DB, statement, consumer, lane string, p source.Position) error {
-	err := db.Write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, statement, sqlform.Plain(consumer), sqlform.Plain(lane), p.Offset, p.Length, database.NotNil(p.Check))
-		return err
-	})
+	err := db.Exec(ctx, statement, sqlform.Plain(consumer), sqlform.Plain(lane), p.Offset, p.Length, database.NotNil(p.Check))
 	if err != nil {
 		return db.Blameless(fmt.Sprintf("saving the position of %s", lane), err)
 	}

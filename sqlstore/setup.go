@@ -60,28 +60,21 @@ func setup(ctx context.Context, db *database.DB, tx *sql.Tx, hash, name, stateme
 	if _, err := tx.ExecContext(ctx, db.SQL.LockSetup); err != nil {
 		return false, err
 	}
-	if n, err := rowsOf(tx.ExecContext(ctx, db.SQL.Setup, hash, name)); err != nil || n == 0 {
+	if n, err := database.Affected(tx.ExecContext(ctx, db.SQL.Setup, hash, name)); err != nil || n == 0 {
 		return false, err
 	}
-	guards, err := rowsOf(tx.ExecContext(ctx, db.SQL.Guard))
+	guards, err := database.Affected(tx.ExecContext(ctx, db.SQL.Guard))
 	if err != nil {
 		return false, err
 	}
 	if _, err := tx.ExecContext(ctx, statements); err != nil {
 		return false, err
 	}
-	left, err := rowsOf(tx.ExecContext(ctx, db.SQL.Unguard))
+	left, err := database.Affected(tx.ExecContext(ctx, db.SQL.Unguard))
 	if err == nil && left != guards {
 		err = errRolledBackItself
 	}
 	return err == nil, err
-}
-
-func rowsOf(done sql.Result, err error) (int64, error) {
-	if err != nil {
-		return 0, err
-	}
-	return done.RowsAffected()
 }
 
 // controlled refuses statements that begin or end a transaction, and what is no

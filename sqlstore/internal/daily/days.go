@@ -36,10 +36,7 @@ func MakeDays(ctx context.Context, db *database.DB) error {
 		if err := db.Write(ctx, func(tx *sql.Tx) error { return createDay(ctx, d, tx, w) }); err != nil {
 			return err
 		}
-		if err := db.Write(ctx, func(tx *sql.Tx) error {
-			_, err := tx.ExecContext(ctx, d.SQL.RaiseHigh, w.next, w.to)
-			return err
-		}); err != nil {
+		if err := db.Exec(ctx, d.SQL.RaiseHigh, w.next, w.to); err != nil {
 			return err
 		}
 	}
@@ -104,10 +101,7 @@ func AdvanceDays(ctx context.Context, db *database.DB, cutoff int64) error {
 	if err := MakeDays(ctx, db); err != nil {
 		return err
 	}
-	return db.Write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, db.Days.SQL.RaiseLow, cutoff)
-		return err
-	})
+	return db.Exec(ctx, db.Days.SQL.RaiseLow, cutoff)
 }
 
 // Kept are the days that stand.
@@ -176,11 +170,7 @@ func dryDays(ctx context.Context, db *database.DB, consumer string, done *store.
 
 func reapRows(ctx context.Context, db *database.DB, most int, done *store.Reaped) error {
 	return db.Write(ctx, func(tx *sql.Tx) error {
-		gone, err := tx.ExecContext(ctx, db.Days.SQL.ReapEnded, most)
-		if err != nil {
-			return err
-		}
-		n, err := gone.RowsAffected()
+		n, err := database.Affected(tx.ExecContext(ctx, db.Days.SQL.ReapEnded, most))
 		done.Rows += n
 		return err
 	})

@@ -188,12 +188,8 @@ func (m *move) finish(ctx context.Context, tx *sql.Tx, from since, done *Moved) 
 	if err := m.takeNames(ctx, tx); err != nil {
 		return err
 	}
-	ended, err := tx.ExecContext(ctx, m.moves.EndMoving, name, first.name, last.next, first.from, last.to)
-	if err != nil {
+	if err := database.ExecOne(ctx, tx, fmt.Errorf("the move of consumer %q was ended meanwhile; look again: %w", m.Consumer, semel.ErrState), m.moves.EndMoving, name, first.name, last.next, first.from, last.to); err != nil {
 		return err
-	}
-	if n, err := ended.RowsAffected(); err != nil || n != 1 {
-		return errors.Join(fmt.Errorf("the move of consumer %q was ended meanwhile; look again: %w", m.Consumer, semel.ErrState), err)
 	}
 	_, err = tx.ExecContext(ctx, m.SQL.MoveRows, name)
 	done.Copied += copied
@@ -252,10 +248,7 @@ func (m *move) leave(ctx context.Context, done *Moved) (err error) {
 	if !done.Fenced {
 		return nil
 	}
-	return m.Store.Write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, m.moves.Cleared, []byte(m.Consumer))
-		return err
-	})
+	return m.Store.Exec(ctx, m.moves.Cleared, []byte(m.Consumer))
 }
 
 // fence has the table of all refuse the consumer's markers, if it can have its lock.

@@ -67,11 +67,7 @@ func (s *DB) Changed(ctx context.Context, statement string, args ...any) (change
 }
 
 func ChangedIn(ctx context.Context, tx *sql.Tx, statement string, args ...any) (bool, error) {
-	done, err := tx.ExecContext(ctx, statement, args...)
-	if err != nil {
-		return false, err
-	}
-	n, err := done.RowsAffected()
+	n, err := Affected(tx.ExecContext(ctx, statement, args...))
 	return n > 0, err
 }
 
@@ -145,11 +141,7 @@ func (s *DB) WriteAll(ctx context.Context, tx *sql.Tx, rows int, statement strin
 // WriteIn runs a statement that writes so many rows of a table. Fewer are an error: a trigger
 // or a rule swallowed them.
 func WriteIn(ctx context.Context, tx *sql.Tx, table string, rows int, statement string, args ...any) error {
-	done, err := tx.ExecContext(ctx, statement, args...)
-	if err != nil {
-		return err
-	}
-	n, err := done.RowsAffected()
+	n, err := Affected(tx.ExecContext(ctx, statement, args...))
 	if err != nil {
 		return err
 	}
@@ -211,4 +203,29 @@ func List[T any](ctx context.Context, from Queryer, query string, read func(*sql
 		return nil, err
 	}
 	return all, nil
+}
+
+// Affected returns how many rows a statement changed.
+func Affected(done sql.Result, err error) (int64, error) {
+	if err != nil {
+		return 0, err
+	}
+	return done.RowsAffected()
+}
+
+// ExecOne runs a statement that changes one row. If it changes none, or more, the error is otherwise.
+func ExecOne(ctx context.Context, tx *sql.Tx, otherwise error, statement string, args ...any) error {
+	n, err := Affected(tx.ExecContext(ctx, statement, args...))
+	if err == nil && n != 1 {
+		err = otherwise
+	}
+	return err
+}
+
+// Exec runs a statement in a transaction of its own.
+func (s *DB) Exec(ctx context.Context, statement string, args ...any) error {
+	return s.Write(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, statement, args...)
+		return err
+	})
 }

@@ -24,10 +24,7 @@ func CutAhead(ctx context.Context, s *database.DB, only string) (rows int, by ti
 	if rows, by, err = cut(s.Pool.QueryRowContext(ctx, s.SQLite.DatedAhead, only)); err != nil || rows == 0 {
 		return 0, 0, err
 	}
-	err = s.Write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, s.SQL.CutAhead, only)
-		return err
-	})
+	err = s.Exec(ctx, s.SQL.CutAhead, only)
 	return rows, by, err
 }
 

@@ -102,11 +102,7 @@ func claimKey(ctx context.Context, db *database.DB, tx *sql.Tx, c *store.KeyClai
 	if err != nil {
 		return false, err
 	}
-	made, err := tx.ExecContext(ctx, db.SQL.NewKey, append([]any{[]byte(c.Key.Consumer), []byte(c.Key.Source), []byte(c.Key.ID), sum}, values...)...)
-	if err != nil {
-		return false, err
-	}
-	n, err := made.RowsAffected()
+	n, err := database.Affected(tx.ExecContext(ctx, db.SQL.NewKey, append([]any{[]byte(c.Key.Consumer), []byte(c.Key.Source), []byte(c.Key.ID), sum}, values...)...))
 	return n == 1, err
 }
 

@@ -209,11 +209,7 @@ func (sqliteClaims) retake(ctx context.Context, s *database.DB, numbers []int64,
 	err = s.Write(ctx, func(tx *sql.Tx) error {
 		all = make([]store.Reclaimed, len(numbers))
 		for i, n := range numbers {
-			done, err := tx.ExecContext(ctx, s.SQL.Reclaim, int64(to), n, tokens)
-			if err != nil {
-				return err
-			}
-			changed, err := done.RowsAffected()
+			changed, err := database.Affected(tx.ExecContext(ctx, s.SQL.Reclaim, int64(to), n, tokens))
 			if err != nil {
 				return err
 			}

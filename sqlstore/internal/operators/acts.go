@@ -240,11 +240,7 @@ func hexOf(sum []byte) *string {
 // changeAll runs a statement that changes one row of a table for each of these rows of the inbox. If it
 // changes fewer, the error is otherwise, with the numbers.
 func changeAll(ctx context.Context, db *database.DB, tx *sql.Tx, numbers []int64, otherwise error, statement string, args ...any) error {
-	done, err := tx.ExecContext(ctx, statement, args...)
-	if err != nil {
-		return err
-	}
-	n, err := done.RowsAffected()
+	n, err := database.Affected(tx.ExecContext(ctx, statement, args...))
 	switch {
 	case err == nil && n == int64(len(numbers)):
 		return nil

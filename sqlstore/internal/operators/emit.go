@@ -95,14 +95,7 @@ func emit(ctx context.Context, db *database.DB, c *caused) (admin.Emitted, error
 		if err := Set(ctx, db, tx, r, db.SQL.EmitRow); err != nil {
 			return err
 		}
-		done, err := tx.ExecContext(ctx, db.SQL.MarkersWait, ActedRows(r))
-		if err != nil {
-			return err
-		}
-		if n, err := done.RowsAffected(); err != nil || n != 1 {
-			return errors.Join(fmt.Errorf("row %d is to be sent again, and its marker was not written: a trigger or a rule keeps that out; look for it with Check", c.number), err)
-		}
-		return nil
+		return database.ExecOne(ctx, tx, fmt.Errorf("row %d is to be sent again, and its marker was not written: a trigger or a rule keeps that out; look for it with Check", c.number), db.SQL.MarkersWait, ActedRows(r))
 	})
 	switch {
 	case errors.Is(err, semel.ErrChanged), errors.Is(err, semel.ErrState), err == nil && left:

@@ -3,7 +3,6 @@ package operators
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -127,14 +126,7 @@ func (r *actedRow) closed() turn {
 
 // Set changes a row if nobody has since it was seen.
 func Set(ctx context.Context, db *database.DB, tx *sql.Tx, r *actedRow, statement string, args ...any) error {
-	done, err := tx.ExecContext(ctx, statement, append(args, r.Number, r.revision)...)
-	if err != nil {
-		return err
-	}
-	if n, err := done.RowsAffected(); err != nil || n != 1 {
-		return errors.Join(fmt.Errorf("row %d: %w", r.Number, semel.ErrChanged), err)
-	}
-	return nil
+	return database.ExecOne(ctx, tx, fmt.Errorf("row %d: %w", r.Number, semel.ErrChanged), statement, append(args, r.Number, r.revision)...)
 }
 
 // firstOfLines returns the number of one row of each line that the rows are in.

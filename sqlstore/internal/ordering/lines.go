@@ -122,11 +122,7 @@ func advanceLines(ctx context.Context, db *database.DB, tx *sql.Tx, left []int64
 		return n > 0, err
 	}
 	numbers := sqlform.JSON(left)
-	done, err := tx.ExecContext(ctx, db.SQLite.AdvanceLines, numbers)
-	if err != nil {
-		return false, err
-	}
-	n, err := done.RowsAffected()
+	n, err := database.Affected(tx.ExecContext(ctx, db.SQLite.AdvanceLines, numbers))
 	if err != nil {
 		return false, err
 	}
@@ -167,11 +163,7 @@ func (s *Store) Dissolve(ctx context.Context, consumer string) (rows int64, err 
 	first, end := append([]byte(consumer), 0), append([]byte(consumer), 1)
 	for more := true; more && err == nil; {
 		err = s.db.Write(ctx, func(tx *sql.Tx) error {
-			done, err := tx.ExecContext(ctx, s.db.SQL.DissolveRows, first, end, dissolvedAtOnce)
-			if err != nil {
-				return err
-			}
-			n, err := done.RowsAffected()
+			n, err := database.Affected(tx.ExecContext(ctx, s.db.SQL.DissolveRows, first, end, dissolvedAtOnce))
 			rows, more = rows+n, n == dissolvedAtOnce
 			return err
 		})

@@ -168,11 +168,7 @@ func sqliteReap(ctx context.Context, db *database.DB, tx *sql.Tx, after store.Re
 		return 0, err
 	}
 	for _, id := range ids {
-		rows, err := tx.ExecContext(ctx, db.SQLite.RemoveRows, after.Scope, id)
-		if err != nil {
-			return 0, err
-		}
-		n, err := rows.RowsAffected()
+		n, err := database.Affected(tx.ExecContext(ctx, db.SQLite.RemoveRows, after.Scope, id))
 		if err != nil {
 			return 0, err
 		}

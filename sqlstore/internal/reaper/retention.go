@@ -31,11 +31,8 @@ func (s *Store) Retain(ctx context.Context, r store.Retention) error {
 			return err
 		}
 	}
-	err = s.db.Write(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, s.db.SQL.Retain, []byte(r.Consumer), r.Keep.Milliseconds(), r.Bodies.Milliseconds(),
-			ceilMilliseconds(r.Horizon), sqlform.Plain(r.Why), r.Off)
-		return err
-	})
+	err = s.db.Exec(ctx, s.db.SQL.Retain, []byte(r.Consumer), r.Keep.Milliseconds(), r.Bodies.Milliseconds(),
+		ceilMilliseconds(r.Horizon), sqlform.Plain(r.Why), r.Off)
 	if err == nil {
 		err = daily.MakeDays(ctx, s.db)
 	}

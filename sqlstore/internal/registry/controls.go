@@ -53,12 +53,8 @@ func (s *Store) Limit(ctx context.Context, consumer string, perSecond int, a sto
 // order writes what is wanted of a consumer, with its record.
 func order(ctx context.Context, db *database.DB, consumer, statement string, value any, a, recorded store.Act) error {
 	err := db.Write(ctx, func(tx *sql.Tx) error {
-		done, err := tx.ExecContext(ctx, statement, []byte(consumer), value, sqlform.Plain(a.Who), sqlform.Plain(a.Why))
-		if err != nil {
+		if err := database.ExecOne(ctx, tx, sqlform.ErrControlUnwritten, statement, []byte(consumer), value, sqlform.Plain(a.Who), sqlform.Plain(a.Why)); err != nil {
 			return err
-		}
-		if n, err := done.RowsAffected(); err != nil || n != 1 {
-			return errors.Join(sqlform.ErrControlUnwritten, err)
 		}
 		return db.Record(ctx, tx, recorded, 0, "done")
 	})

@@ -195,11 +195,7 @@ func (s *Store) ForgetGeneration(ctx context.Context, consumer string, number in
 			if removed >= most { // and edits of rows that are gone go with the last
 				return nil
 			}
-			done, err := tx.ExecContext(ctx, text, []byte(name), most-removed)
-			if err != nil {
-				return err
-			}
-			n, err := done.RowsAffected()
+			n, err := database.Affected(tx.ExecContext(ctx, text, []byte(name), most-removed))
 			if err != nil {
 				return err
 			}
