@@ -58,17 +58,13 @@ func (s *Store) OpenSchemas(ctx context.Context) (warnings []string, err error) 
 	if s.db.Postgres == nil {
 		return nil, nil
 	}
-	err = database.EachRow(ctx, s.db.Pool, s.db.Postgres.OpenSchemas, func(rows *sql.Rows) error {
+	warnings, err = database.List(ctx, s.db.Pool, s.db.Postgres.OpenSchemas, func(rows *sql.Rows) (string, error) {
 		var schema, who string
 		err := rows.Scan(&schema, &who)
-		warnings = append(warnings, fmt.Sprintf("%s may create objects in schema %q of the search_path, so that statements that do not name a schema may meet these: revoke create on schema %s from %s",
-			who, schema, quoted(schema), who))
-		return err
+		return fmt.Sprintf("%s may create objects in schema %q of the search_path, so that statements that do not name a schema may meet these: revoke create on schema %s from %s",
+			who, schema, quoted(schema), who), err
 	})
-	if err != nil {
-		return nil, s.db.Blameless("the schemas of the search_path", err)
-	}
-	return warnings, nil
+	return warnings, s.db.Answer("the schemas of the search_path", err)
 }
 
 // quoted is the name of a schema or role as it is written in SQL.
@@ -127,16 +123,12 @@ func (r right) grant(privileges string) string {
 }
 
 func rights(ctx context.Context, db *database.DB, role string) (all []right, err error) {
-	err = database.EachRow(ctx, db.Pool, db.Postgres.Rights, func(rows *sql.Rows) error {
+	all, err = database.List(ctx, db.Pool, db.Postgres.Rights, func(rows *sql.Rows) (right, error) {
 		var r right
 		var object sql.NullString
 		err := rows.Scan(&object, &r.known, &r.needs, &r.lacks, &r.role)
 		r.object = object.String
-		all = append(all, r)
-		return err
+		return r, err
 	}, role)
-	if err != nil {
-		return nil, db.Blameless("the rights of the role", err)
-	}
-	return all, nil
+	return all, db.Answer("the rights of the role", err)
 }

@@ -154,8 +154,5 @@ func (s *Store) KeepPosition(ctx context.Context, consumer, lane string, p sourc
 
 func writePosition(ctx context.Context, db *database.DB, statement, consumer, lane string, p source.Position) error {
 	err := db.Exec(ctx, statement, sqlform.Plain(consumer), sqlform.Plain(lane), p.Offset, p.Length, database.NotNil(p.Check))
-	if err != nil {
-		return db.Blameless(fmt.Sprintf("saving the position of %s", lane), err)
-	}
-	return nil
+	return db.Answer(fmt.Sprintf("saving the position of %s", lane), err)
 }

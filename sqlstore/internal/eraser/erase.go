@@ -184,21 +184,14 @@ func (e *erasing) markedAt(ctx context.Context, key semel.Key) (at time.Time, er
 	return time.UnixMilli(marked), err
 }
 
-// read reads a statement's rows one by one.
-func (e *erasing) read(ctx context.Context, text string, args []any, each func(*sql.Rows) error) error {
-	return database.EachRow(ctx, e.tx, text, each, args...)
-}
-
 // Generations implements erasure.Held.
 func (e *erasing) Generations(ctx context.Context, consumer string) (numbers []int64, err error) {
-	err = e.read(ctx, e.store.SQL.Generations, []any{[]byte(consumer)}, func(rows *sql.Rows) error {
+	return database.List(ctx, e.tx, e.store.SQL.Generations, func(rows *sql.Rows) (int64, error) {
 		var number int64
 		var skipped any
 		err := rows.Scan(&number, &skipped, &skipped, &skipped, &skipped, &skipped, &skipped)
-		numbers = append(numbers, number)
-		return err
-	})
-	return numbers, err
+		return number, err
+	}, []byte(consumer))
 }
 
 // Rows implements erasure.Held.
@@ -213,13 +206,13 @@ func (e *erasing) Caused(ctx context.Context, cause []byte) ([]erasure.Row, erro
 }
 
 func (e *erasing) identityRows(ctx context.Context, text string, args ...any) (all []erasure.Row, err error) {
-	err = e.read(ctx, text, args, func(rows *sql.Rows) error {
+	return database.List(ctx, e.tx, text, func(rows *sql.Rows) (erasure.Row, error) {
 		r := erasure.Row{StoredRow: store.StoredRow{Message: &semel.Message{}}}
 		var consumer, source, id, long []byte
 		var state, reason, kind, envelope string
 		var received sql.NullInt64
 		if err := rows.Scan(&r.Number, &consumer, &source, &id, &long, &state, &reason, &kind, &envelope, &received); err != nil {
-			return err
+			return r, err
 		}
 		of, readable := identityOf(consumer, source, id, long)
 		r.Key, r.State, r.Reason = of.Key, store.RowState(state), semel.Reason(reason)
@@ -231,10 +224,8 @@ func (e *erasing) identityRows(ctx context.Context, text string, args ...any) (a
 		if received.Valid {
 			r.ReceivedAt = time.UnixMilli(received.Int64)
 		}
-		all = append(all, r)
-		return nil
-	})
-	return all, err
+		return r, nil
+	}, args...)
 }
 
 // Lock implements erasure.Held.

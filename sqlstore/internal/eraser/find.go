@@ -34,18 +34,14 @@ func (e *erasing) rows(ctx context.Context) (all []found, err error) {
 	if !f.Before.IsZero() {
 		c.And("i.received_at < "+c.Dialect.Moment, f.Before.UnixMilli())
 	}
-	err = e.read(ctx, c.Of(e.store.SQL.ErasableRows), c.Args, func(rows *sql.Rows) error {
+	return database.List(ctx, e.tx, c.Of(e.store.SQL.ErasableRows), func(rows *sql.Rows) (found, error) {
 		var consumer, source, id, long []byte
 		one := found{at: time.UnixMilli(0)}
 		one.key.Part = admin.ErasureRows
-		if err := rows.Scan(&one.key.Number, &consumer, &source, &id, &long); err != nil {
-			return err
-		}
+		err := rows.Scan(&one.key.Number, &consumer, &source, &id, &long)
 		one.id, one.readable = identityOf(consumer, source, id, long)
-		all = append(all, one)
-		return nil
-	})
-	return all, err
+		return one, err
+	}, c.Args...)
 }
 
 // results are some that are kept beside markers that the filter chooses, but for the time.
@@ -56,42 +52,34 @@ func (e *erasing) results(ctx context.Context) (all []found, err error) {
 		stored, _ := sqlform.ID([]byte(id))
 		return []any{stored}
 	})
-	err = e.read(ctx, c.Of(e.store.SQL.ErasableResults), c.Args, func(rows *sql.Rows) error {
+	return database.List(ctx, e.tx, c.Of(e.store.SQL.ErasableResults), func(rows *sql.Rows) (found, error) {
 		var consumer, source, long []byte
 		var at sql.NullInt64
 		var one found
 		one.key.Part = admin.ErasureResults
-		if err := rows.Scan(&one.key.Number, &one.key.ID, &consumer, &source, &long, &at); err != nil {
-			return err
-		}
+		err := rows.Scan(&one.key.Number, &one.key.ID, &consumer, &source, &long, &at)
 		one.id, one.readable = identityOf(consumer, source, one.key.ID, long)
 		if at.Valid {
 			one.at = time.UnixMilli(at.Int64)
 		}
-		all = append(all, one)
-		return nil
-	})
-	return all, err
+		return one, err
+	}, c.Args...)
 }
 
 // keys are some leased keys that the filter chooses, but for the time.
 func (e *erasing) keys(ctx context.Context) (all []found, err error) {
 	c := &inbox.Conditions{Dialect: e.store.Dialect, Args: []any{database.NotNil(e.o.After.ID), e.o.Most}}
 	erasable(c, &e.o.Filter, "s.id", func(id string) []any { return []any{[]byte(id)} })
-	err = e.read(ctx, c.Of(e.store.SQL.ErasableKeys), c.Args, func(rows *sql.Rows) error {
+	return database.List(ctx, e.tx, c.Of(e.store.SQL.ErasableKeys), func(rows *sql.Rows) (found, error) {
 		var consumer, source, id []byte
 		var first int64
 		one := found{readable: true}
 		one.key.Part = admin.ErasureKeys
-		if err := rows.Scan(&one.key.ID, &consumer, &source, &id, &first); err != nil {
-			return err
-		}
+		err := rows.Scan(&one.key.ID, &consumer, &source, &id, &first)
 		one.id.Key.Consumer, one.id.Key.Source, one.id.Key.ID = string(consumer), string(source), string(id)
 		one.at = time.UnixMilli(first)
-		all = append(all, one)
-		return nil
-	})
-	return all, err
+		return one, err
+	}, c.Args...)
 }
 
 // erasable adds what of a filter is of identities; forms are those in which an id is stored.

@@ -45,10 +45,7 @@ func Rows(ctx context.Context, s *database.DB, f store.RowFilter, more func(*Con
 	more(c)
 	text := strings.NewReplacer("{filter}", c.text.String(), "{order}", order, "{by}", by).Replace(s.SQL.Rows)
 	found, err := database.List(ctx, s.Pool, text, func(rows *sql.Rows) (store.StoredRow, error) { return ScanRow(s, rows) }, c.Args...)
-	if err != nil {
-		return nil, s.Blameless("rows", err)
-	}
-	return found, nil
+	return found, s.Answer("rows", err)
 }
 
 // cells are the columns of a row, read one by one so that a broken one hides

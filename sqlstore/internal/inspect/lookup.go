@@ -49,23 +49,16 @@ func (s *Store) Known(ctx context.Context, consumer, id string) ([]Known, error)
 		return nil, err
 	}
 	key, _ := sqlform.ID([]byte(id))
-	var all []Known
-	err = database.EachRow(ctx, s.db.Pool, own.SQL.KnownMarkers, func(rows *sql.Rows) error {
+	all, err := database.List(ctx, s.db.Pool, own.SQL.KnownMarkers, func(rows *sql.Rows) (Known, error) {
 		k := Known{Key: semel.Key{Consumer: consumer, ID: id}}
 		var source, sum []byte
 		var outcome, at, version int64
-		if err := rows.Scan(&source, &k.Generation, &outcome, &at, &version, &sum, &k.Result); err != nil {
-			return err
-		}
+		err := rows.Scan(&source, &k.Generation, &outcome, &at, &version, &sum, &k.Result)
 		k.Key.Source, k.Outcome = string(source), store.Outcome(outcome)
 		k.At, k.Fingerprint = time.UnixMilli(at), s.db.Crypt.ReadPrint(sqlform.PrintOfID, key, version, sum)
-		all = append(all, k)
-		return nil
+		return k, err
 	}, []byte(consumer), key)
-	if err != nil {
-		return nil, s.db.Blameless("known markers", err)
-	}
-	return all, nil
+	return all, s.db.Answer("known markers", err)
 }
 
 // RowsOf are rows of an id that a consumer has met, by number, those of conflicts among them,

@@ -198,18 +198,14 @@ type numbered struct {
 }
 
 func scopesOf(ctx context.Context, db *database.DB, consumer string) (all []numbered, err error) {
-	err = database.EachRow(ctx, db.Pool, db.SQL.Scopes, func(rows *sql.Rows) error {
+	all, err = database.List(ctx, db.Pool, db.SQL.Scopes, func(rows *sql.Rows) (numbered, error) {
 		var n numbered
 		var source []byte
 		err := rows.Scan(&n.number, &source)
 		n.source = string(source)
-		all = append(all, n)
-		return err
+		return n, err
 	}, []byte(consumer))
-	if err != nil {
-		return nil, db.Blameless("scopes", err)
-	}
-	return all, nil
+	return all, db.Answer("scopes", err)
 }
 
 // deniesIntent reports whether nothing explains an intent whose cause has not taken effect: a

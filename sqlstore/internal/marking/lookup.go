@@ -46,10 +46,7 @@ func seen(ctx context.Context, s *database.DB, marks []sqlform.Mark, chunk []int
 			there.Known = there.Known || verdicts[i].Known
 			verdicts[i], err = verdict(s, &marks[i], there)
 		}
-		if err != nil {
-			return err
-		}
-		return nil
+		return err
 	}, args...)
 }
 

@@ -162,8 +162,5 @@ func Acts(ctx context.Context, s *database.DB, statement string, of any, limit i
 		a.At = time.UnixMilli(at)
 		return a, err
 	}, of, limit)
-	if err != nil {
-		return nil, s.Blameless("acts", err)
-	}
-	return acts, nil
+	return acts, s.Answer("acts", err)
 }

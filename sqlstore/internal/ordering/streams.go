@@ -123,10 +123,7 @@ func (s *Store) Streams(ctx context.Context, f admin.StreamFilter) ([]admin.Stor
 		}
 		return found, err
 	}, BytesOrNull(f.Consumer), BytesOrNull(f.Stream), f.Gaps, f.Limit)
-	if err != nil {
-		return nil, s.db.Blameless("streams", err)
-	}
-	return all, nil
+	return all, s.db.Answer("streams", err)
 }
 
 // BytesOrNull is a filter's value; an empty one chooses all.

@@ -68,10 +68,7 @@ func (s *Store) Consumers(ctx context.Context) ([]string, error) {
 		err := rows.Scan(&name)
 		return string(name), err
 	})
-	if err != nil {
-		return nil, s.db.Blameless("consumers", err)
-	}
-	return names, nil
+	return names, s.db.Answer("consumers", err)
 }
 
 // Derivations implements admin.Derivations.
@@ -84,10 +81,7 @@ func (s *Store) Derivations(ctx context.Context, consumer string) ([]admin.Deriv
 		d.Consumer, d.Text, d.First = string(name), string(text), time.UnixMilli(at)
 		return d, err
 	}, []byte(consumer))
-	if err != nil {
-		return nil, s.db.Blameless("derivations", err)
-	}
-	return all, nil
+	return all, s.db.Answer("derivations", err)
 }
 
 // AddDerivation implements admin.Derivations.

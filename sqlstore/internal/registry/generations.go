@@ -51,10 +51,7 @@ func storedGenerations(ctx context.Context, s *database.DB, consumer string) ([]
 		g.Since, g.Opened, g.Fenced = database.MomentOf(since), database.MomentOf(opened), time.Duration(fenced)*time.Millisecond
 		return g, err
 	}, []byte(consumer))
-	if err != nil {
-		return nil, s.Blameless("generations of "+consumer, err)
-	}
-	return all, nil
+	return all, s.Answer("generations of "+consumer, err)
 }
 
 // BeginGenerations implements admin.Generations.
